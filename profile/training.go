@@ -1,0 +1,120 @@
+package profile
+
+// Precision is the number format of the forward and backward pass.
+type Precision int
+
+// Number formats; the zero value is PyTorch's default.
+const (
+	// FP32 computes and stores in 32 bits.
+	FP32 Precision = iota
+	// TF32 stores 32 bits and multiplies in 19 on tensor cores.
+	TF32
+	// Mixed keeps 32-bit weights and computes in 16 bits (autocast).
+	Mixed
+	// BF16 stores and computes in bfloat16.
+	BF16
+	// FP16 stores and computes in half precision.
+	FP16
+
+	// Precisions is the number of number formats.
+	Precisions int = iota
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var precisionNames = []string{"fp32", "tf32", "mixed", "bf16", "fp16"}
+
+// String returns "fp32", "tf32", "mixed", "bf16" or "fp16".
+func (p Precision) String() string { return enumText("precision", precisionNames, int(p)) }
+
+// MarshalText writes what String returns; an undefined precision is an error.
+func (p Precision) MarshalText() ([]byte, error) {
+	return marshalEnum("precision", precisionNames, int(p))
+}
+
+// UnmarshalText reads what MarshalText writes, ignoring case.
+func (p *Precision) UnmarshalText(text []byte) error {
+	i, err := parseEnum("precision", precisionNames, string(text))
+	*p = Precision(i)
+	return err
+}
+
+// Optimizer is the update rule, as far as memory depends on its state.
+type Optimizer int
+
+// Update rules.
+const (
+	// UnknownOptimizer counts as Adam, the largest state in common use.
+	UnknownOptimizer Optimizer = iota
+	// SGD is plain gradient descent without state.
+	SGD
+	// Momentum is SGD with one momentum buffer.
+	Momentum
+	// Adam keeps two moments; AdamW and NAdam are the same here.
+	Adam
+	// Adafactor keeps factored second moments: almost no state.
+	Adafactor
+	// NoOptimizer is inference: no gradients and no state.
+	NoOptimizer
+
+	// Optimizers is the number of update rules.
+	Optimizers int = iota
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var optimizerNames = []string{"unknown", "sgd", "momentum", "adam", "adafactor", "none"}
+
+// String returns the rule's name in lower case; "none" is inference.
+func (o Optimizer) String() string { return enumText("optimizer", optimizerNames, int(o)) }
+
+// MarshalText writes what String returns; an undefined rule is an error.
+func (o Optimizer) MarshalText() ([]byte, error) {
+	return marshalEnum("optimizer", optimizerNames, int(o))
+}
+
+// UnmarshalText reads what MarshalText writes, ignoring case; "adamw" is Adam.
+func (o *Optimizer) UnmarshalText(text []byte) error {
+	if string(text) == "adamw" || string(text) == "AdamW" {
+		*o = Adam
+		return nil
+	}
+	i, err := parseEnum("optimizer", optimizerNames, string(text))
+	*o = Optimizer(i)
+	return err
+}
+
+// Parallelism is how a task that wants several GPUs divides its work.
+type Parallelism int
+
+// Ways to divide one task over GPUs.
+const (
+	// SingleGPU does not divide.
+	SingleGPU Parallelism = iota
+	// DataParallel keeps a full replica on every GPU.
+	DataParallel
+	// ShardedData shards optimiser state, gradients and weights over the
+	// replicas (ZeRO, FSDP).
+	ShardedData
+	// ModelParallel divides the layers themselves (tensor or pipeline).
+	ModelParallel
+
+	// Parallelisms is the number of ways.
+	Parallelisms int = iota
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var parallelismNames = []string{"single", "data", "sharded", "model"}
+
+// String returns "single", "data", "sharded" or "model".
+func (p Parallelism) String() string { return enumText("parallelism", parallelismNames, int(p)) }
+
+// MarshalText writes what String returns; an undefined way is an error.
+func (p Parallelism) MarshalText() ([]byte, error) {
+	return marshalEnum("parallelism", parallelismNames, int(p))
+}
+
+// UnmarshalText reads what MarshalText writes, ignoring case.
+func (p *Parallelism) UnmarshalText(text []byte) error {
+	i, err := parseEnum("parallelism", parallelismNames, string(text))
+	*p = Parallelism(i)
+	return err
+}
