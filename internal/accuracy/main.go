@@ -1,0 +1,127 @@
+// Command accuracy holds what examples/evaluate measured against the accuracy
+// that colloc must keep. It reads evaluate's lines from standard input, prints
+// each figure beside its bound, and exits with status 1 if one is missed or
+// missing.
+//
+//	go run ./examples/evaluate -train "$COLLOC_DATA" | go run ./internal/accuracy
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// split is the cross-validation that the bounds are about: random folds, whose
+// rows are of families seen in training.
+const split = "random"
+
+// A bound is the largest value that a metric of colloc's own line may take:
+// a number, or what another model reached in the same run.
+type bound struct {
+	set, metric string
+	max         float64
+	baseline    string // if set, max is this model's value and must not be reached
+}
+
+// bounds are the accuracy promised by README, as percentages or mean absolute
+// errors in units of relative speed.
+func bounds() []bound {
+	return []bound{
+		{set: "memory_mlp", metric: "mape_pct", max: 1.0},
+		{set: "memory_cnn", metric: "mape_pct", max: 9},
+		{set: "interference_lucid", metric: "mae", max: 0.075},
+		{set: "interference_lucid", metric: "mae", baseline: "proportional"},
+	}
+}
+
+func main() {
+	if err := check(os.Stdin, os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// check prints each bound with its figure and joins what does not hold.
+func check(r io.Reader, w io.Writer) error {
+	lines, err := read(r)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, b := range bounds() {
+		verdict, err := b.check(lines)
+		errs = append(errs, err)
+		if err == nil {
+			_, err = fmt.Fprintln(w, verdict)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// A line is one JSON object of evaluate: set, split, model, n and the metrics.
+type line map[string]any
+
+// read decodes evaluate's lines.
+func read(r io.Reader) ([]line, error) {
+	var lines []line
+	for d := json.NewDecoder(r); ; {
+		var l line
+		switch err := d.Decode(&l); {
+		case errors.Is(err, io.EOF):
+			return lines, nil
+		case err != nil:
+			return nil, fmt.Errorf("accuracy: object %d of standard input: %w", len(lines)+1, err)
+		}
+		lines = append(lines, l)
+	}
+}
+
+// check compares colloc's figure with the bound.
+func (b bound) check(lines []line) (string, error) {
+	got, err := b.figure(lines, "colloc")
+	if err != nil {
+		return "", err
+	}
+	name := fmt.Sprintf("%s %s %.4g", b.set, b.metric, got)
+	if b.baseline == "" {
+		if got <= b.max {
+			return fmt.Sprintf("%s, at most %.4g", name, b.max), nil
+		}
+		return "", fmt.Errorf("accuracy: %s: must be at most %.4g", name, b.max)
+	}
+	rival, err := b.figure(lines, b.baseline)
+	if err != nil {
+		return "", err
+	}
+	if got < rival {
+		return fmt.Sprintf("%s, below %s's %.4g", name, b.baseline, rival), nil
+	}
+	return "", fmt.Errorf("accuracy: %s: must be below %s's %.4g", name, b.baseline, rival)
+}
+
+// figure returns a model's metric. There must be exactly one, over some rows.
+func (b bound) figure(lines []line, model string) (float64, error) {
+	var found []line
+	for _, l := range lines {
+		if l["set"] == b.set && l["split"] == split && l["model"] == model {
+			found = append(found, l)
+		}
+	}
+	what := strings.Join([]string{b.set, split, model}, " ")
+	if len(found) != 1 {
+		return 0, fmt.Errorf("accuracy: %s: evaluate printed %d such lines, want 1", what, len(found))
+	}
+	if n, ok := found[0]["n"].(float64); !ok || n < 1 {
+		return 0, fmt.Errorf("accuracy: %s: n is %v, want a number of rows", what, found[0]["n"])
+	}
+	v, ok := found[0][b.metric].(float64)
+	if !ok || v < 0 {
+		return 0, fmt.Errorf("accuracy: %s: %s is %v, want a number", what, b.metric, found[0][b.metric])
+	}
+	return v, nil
+}

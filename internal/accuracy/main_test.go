@@ -1,0 +1,48 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// good is a run in which every bound just holds.
+const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape_pct":1}
+{"set":"memory_mlp","split":"family","model":"colloc","n":10,"mape_pct":30}
+{"set":"memory_mlp","split":"random","model":"horus","n":10,"mape_pct":80}
+{"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":9}
+{"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.075}
+{"set":"interference_lucid","split":"random","model":"proportional","n":10,"mae":0.0751}
+`
+
+func TestCheck(t *testing.T) {
+	for _, tc := range []struct {
+		name     string
+		old, new string // replaced in good, once
+		want     string // part of the error, "" for none
+	}{
+		{name: "holds"},
+		{"over", `"n":10,"mape_pct":9`, `"n":10,"mape_pct":9.001`, "memory_cnn mape_pct 9.001: must be at most 9"},
+		{"no better than the baseline", `0.0751`, `0.075`, "must be below proportional's 0.075"},
+		{"baseline missing", `"proportional"`, `"horus"`, "interference_lucid random proportional: evaluate printed 0 such lines"},
+		{"line missing", `"set":"memory_cnn"`, `"set":"memory_timm"`, "memory_cnn random colloc: evaluate printed 0 such lines"},
+		{"line twice", `"split":"family"`, `"split":"random"`, "memory_mlp random colloc: evaluate printed 2 such lines"},
+		{"no rows", `"n":10`, `"n":0`, "n is 0"},
+		{"metric missing", `"mape_pct":1`, `"mape":1`, "mape_pct is <nil>"},
+		{"metric null", `"mape_pct":1`, `"mape_pct":null`, "mape_pct is <nil>"},
+		{"metric negative", `"mape_pct":1`, `"mape_pct":-1`, "mape_pct is -1"},
+		{"cut off", "0.0751}\n", "", "object 6 of standard input: unexpected EOF"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var out strings.Builder
+			err := check(strings.NewReader(strings.Replace(good, tc.old, tc.new, 1)), &out)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Errorf("check: %v, want no error", err)
+			case tc.want == "" && strings.Count(out.String(), "\n") != len(bounds()):
+				t.Errorf("printed %q, want a line a bound", out.String())
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)):
+				t.Errorf("check: %v, want %q", err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,174 @@
+package lint
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const (
+	gonum  = "gonum.org/v1/gonum"
+	driver = "github.com/NVIDIA/go-nvml"
+	xsync  = "golang.org/x/sync"
+)
+
+// An arrow says what the non-test files of a folder may import beside the
+// standard library. A name ending in "/..." stands for the folder and all below
+// it; names without a dot in front of the first slash are this module's.
+type arrow struct {
+	dir   string
+	allow []string
+}
+
+// allowed is ARCHITECTURE's dependency diagram. The longest folder that holds a
+// file decides. It repeats the depguard rules of .golangci.yml on purpose: a
+// mistake in one of the two globs then shows in the other.
+func allowed() []arrow {
+	internal, profile := "internal/...", "profile/..."
+	models := []string{internal, profile, "predict/...", "packer/...", xsync + "/..."}
+	return []arrow{
+		{".", nil},
+		{"internal", []string{internal}},
+		{"profile", []string{internal, profile}},
+		{"packer", []string{internal, profile, "packer/...", xsync + "/..."}},
+		{"predict", []string{internal, profile, "predict/...", gonum + "/...", xsync + "/..."}},
+		{"nvmlx", []string{internal, profile, "nvmlx"}},
+		{"nvmlx/gonvml", []string{internal, profile, "nvmlx", driver + "/...", "C"}}, // and nobody else needs a C compiler
+		{"colloc", models},
+		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/runner/...", "nvmlx")},
+		{"colloc/slurm", append(slices.Clone(models), "colloc")},
+		{"colloc/sim", append(slices.Clone(models), "colloc")},
+		{"examples", []string{
+			internal, profile, "predict/...", "packer/...", "nvmlx/...", "colloc/...", "examples/...",
+			"gonum.org/v1/...", xsync + "/...", "github.com/schollz/progressbar/...", "github.com/prometheus/...",
+		}},
+	}
+}
+
+// arrows finds imports against the direction of the data flow.
+func arrows(tr *tree) []string {
+	var findings []string
+	for _, s := range tr.sources {
+		if s.test { // a test may use what it likes: importers never compile it
+			continue
+		}
+		a, ok := arrowOf(s.dir)
+		if !ok {
+			findings = append(findings, tr.at(s.ast.Name, "folder %s has no arrow: say in internal/lint and .golangci.yml what it may import", s.dir))
+			continue
+		}
+		for _, spec := range s.ast.Imports {
+			target, err := strconv.Unquote(spec.Path.Value)
+			if err != nil || !a.permits(target) {
+				findings = append(findings, tr.at(spec, "%s must not import %s", s.dir, target))
+			}
+		}
+	}
+	return findings
+}
+
+// arrowOf returns the arrow of the longest folder that holds dir.
+func arrowOf(dir string) (arrow, bool) {
+	var best arrow
+	var found bool
+	for _, a := range allowed() {
+		if below(dir, a.dir) && (!found || len(a.dir) > len(best.dir)) {
+			best, found = a, true
+		}
+	}
+	return best, found
+}
+
+// permits reports whether the arrow points at an import path.
+func (a arrow) permits(target string) bool {
+	first, _, _ := strings.Cut(target, "/")
+	if !strings.Contains(first, ".") && target != "C" { // the standard library
+		return a.dir != "."
+	}
+	target = strings.TrimPrefix(target, module+"/")
+	for _, pattern := range a.allow {
+		if dir, tree := strings.CutSuffix(pattern, "/..."); target == dir || tree && below(target, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestArrows(t *testing.T) {
+	file := func(pkg string, imports ...string) string {
+		return "package " + pkg + "\n\nimport (\n_ \"" + strings.Join(imports, "\"\n_ \"") + "\"\n)\n"
+	}
+	testRule(t, arrows, []ruleTest{
+		{
+			name: "every arrow",
+			files: map[string]string{
+				"doc.go":                   "package colloc\n",
+				"profile/modelfile/a.go":   file("modelfile", "io", module+"/profile", module+"/internal/approx"),
+				"packer/mig/a.go":          file("mig", module+"/packer", module+"/profile", xsync+"/errgroup"),
+				"predict/a.go":             file("predict", gonum+"/mat", module+"/profile"),
+				"nvmlx/gonvml/a.go":        file("gonvml", driver+"/pkg/nvml", module+"/nvmlx", "C"),
+				"colloc/a.go":              file("colloc", module+"/predict/pretrained", module+"/packer"),
+				"colloc/runner/a.go":       file("runner", module+"/colloc", module+"/nvmlx"),
+				"examples/quickstart/a.go": file("main", module+"/colloc", "gonum.org/v1/plot"),
+				"profile/a_test.go":        file("profile_test", module+"/predict"),
+			},
+		},
+		{
+			name:  "root imports",
+			files: map[string]string{"doc.go": file("colloc", "fmt")},
+			want:  []string{"doc.go:4: . must not import fmt"},
+		},
+		{
+			name: "against the arrows",
+			files: map[string]string{
+				"internal/a/a.go":       file("a", module+"/profile"),
+				"profile/a.go":          file("profile", xsync+"/errgroup", module+"/packer"),
+				"packer/a.go":           file("packer", gonum+"/mat"),
+				"predict/a.go":          file("predict", module+"/packer"),
+				"nvmlx/a.go":            file("nvmlx", driver+"/pkg/nvml", module+"/nvmlx/gonvml"),
+				"nvmlx/gonvml/a.go":     file("gonvml", module+"/colloc"),
+				"colloc/a.go":           file("colloc", module+"/nvmlx", module+"/colloc/runner", "C"),
+				"colloc/slurm/a.go":     file("slurm", module+"/colloc/sim"),
+				"examples/measure/a.go": file("main", driver+"/pkg/nvml"),
+			},
+			want: []string{
+				"colloc/a.go:4: colloc must not import " + module + "/nvmlx",
+				"colloc/a.go:5: colloc must not import " + module + "/colloc/runner",
+				"colloc/a.go:6: colloc must not import C",
+				"colloc/slurm/a.go:4: colloc/slurm must not import " + module + "/colloc/sim",
+				"examples/measure/a.go:4: examples/measure must not import " + driver + "/pkg/nvml",
+				"internal/a/a.go:4: internal/a must not import " + module + "/profile",
+				"nvmlx/a.go:4: nvmlx must not import " + driver + "/pkg/nvml",
+				"nvmlx/a.go:5: nvmlx must not import " + module + "/nvmlx/gonvml",
+				"nvmlx/gonvml/a.go:4: nvmlx/gonvml must not import " + module + "/colloc",
+				"packer/a.go:4: packer must not import " + gonum + "/mat",
+				"predict/a.go:4: predict must not import " + module + "/packer",
+				"profile/a.go:4: profile must not import " + xsync + "/errgroup",
+				"profile/a.go:5: profile must not import " + module + "/packer",
+			},
+		},
+		{
+			name: "a name that only begins like an allowed one",
+			files: map[string]string{
+				"packer/a.go": file("packer", module+"/profiler", "gonum.org.evil.example/x"),
+			},
+			want: []string{
+				"packer/a.go:4: packer must not import " + module + "/profiler",
+				"packer/a.go:5: packer must not import gonum.org.evil.example/x",
+			},
+		},
+		{
+			name:  "a folder nobody thought of",
+			files: map[string]string{"scheduler/a.go": "package scheduler\n"},
+			want:  []string{"scheduler/a.go:1: folder scheduler has no arrow: say in internal/lint and .golangci.yml what it may import"},
+		},
+		{
+			name: "a nested module is left alone",
+			files: map[string]string{
+				"examples/kube/go.mod":  "module x\n",
+				"examples/kube/main.go": file("main", "k8s.io/api"),
+			},
+		},
+	})
+}
