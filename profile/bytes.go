@@ -2,6 +2,7 @@ package profile
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -62,9 +63,12 @@ func BytesOf(n float64) Bytes {
 // else, and for negative, infinite or overflowing amounts.
 func ParseBytes(s string) (Bytes, error) {
 	text := strings.TrimSpace(s)
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil && n >= 0 {
+		return Bytes(n), nil // exact, which a float64 is not beyond 2^53
+	}
 	cut := strings.LastIndexAny(text, "0123456789.") + 1
 	n, err := strconv.ParseFloat(text[:cut], 64)
-	if err != nil || cut == 0 {
+	if err != nil && !errors.Is(err, strconv.ErrRange) || strings.ContainsAny(text[:cut], "xX_") {
 		return 0, fmt.Errorf("profile: parse bytes: %q has no number; write for example 24GiB", s)
 	}
 	unit, ok := byteUnit(strings.TrimSpace(text[cut:]))
@@ -102,9 +106,12 @@ func byteUnit(name string) (float64, bool) {
 	return 0, false
 }
 
-// UnmarshalJSON accepts a number of bytes or a string that [ParseBytes] reads.
-// A Bytes marshals as a plain number of bytes.
+// UnmarshalJSON accepts a number of bytes or a string that [ParseBytes] reads;
+// null changes nothing. A Bytes marshals as a plain number of bytes.
 func (b *Bytes) UnmarshalJSON(data []byte) error {
+	if string(data) == "null" {
+		return nil
+	}
 	if len(data) > 0 && data[0] == '"' {
 		var s string
 		if err := json.Unmarshal(data, &s); err != nil {

@@ -1,6 +1,9 @@
 package profile
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // GPUModel is one product: what its data sheet promises for dense arithmetic.
 // A field that is zero or missing is unknown. Memory is nominal: where NVML
@@ -53,18 +56,18 @@ type MIGProfile struct {
 }
 
 // LookupGPU finds a product by any name in use: as NVML and nvidia-smi print
-// it ("NVIDIA A100-SXM4-40GB"), as a Slurm gres ("a100", "nvidia_h100_80gb"),
-// as a Kubernetes label ("NVIDIA-A100-SXM4-80GB") or as people say it ("RTX
+// it ("NVIDIA A100-SXM4-40GB"), as a Slurm gres ("a100", "gpu:h100:4",
+// "nvidia_h100_80gb_hbm3"), as a Kubernetes label ("NVIDIA-A100-SXM4-80GB",
+// also with a suffix like "-SHARED" or "-MIG-1g.5gb") or as people say it ("RTX
 // 3090"). Case, blanks, dashes and the vendor's name do not matter. A name that
-// fits several products ("A100") gives the one with the least memory. It returns
-// false for a name it does not know. O(catalogue); allocates.
+// fits several products gives the one with the least memory; of boards that
+// differ in form alone, "A100" is the SXM4 and "V100" and "H100" are the PCIe
+// one. It returns false for a name it does not know. O(catalogue); allocates.
 func LookupGPU(name string) (GPUModel, bool) {
 	key := gpuKey(name)
 	for i := range catalogue {
-		for _, alias := range catalogue[i].aliases {
-			if key == alias {
-				return catalogue[i].model(), true
-			}
+		if slices.Contains(catalogue[i].aliases, key) {
+			return catalogue[i].model(), true
 		}
 	}
 	return GPUModel{}, false
@@ -79,8 +82,12 @@ func GPUs() []GPUModel {
 	return all
 }
 
-// gpuKey reduces a product name to its letters and digits without the vendor.
+// gpuKey reduces a product name to its letters and digits without the vendor
+// and without how the GPU is shared.
 func gpuKey(name string) string {
+	if kind, rest, ok := strings.Cut(name, ":"); ok && strings.HasSuffix(strings.ToLower(kind), "gpu") {
+		name, _, _ = strings.Cut(rest, ":") // gpu:TYPE:COUNT
+	}
 	key := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
@@ -91,5 +98,6 @@ func gpuKey(name string) string {
 	for _, word := range []string{"nvidia", "tesla", "geforce"} {
 		key = strings.TrimPrefix(key, word)
 	}
-	return key
+	key, _, _ = strings.Cut(key, "mig")
+	return strings.TrimSuffix(key, "shared")
 }

@@ -71,7 +71,7 @@ var catalogue = []product{
 		unverified: []string{"l2_bytes", "tf32_flops", "bf16_flops"},
 	},
 	{
-		name: "A10", aliases: []string{"a10", "a1024gb", "a10g"},
+		name: "A10", aliases: []string{"a10", "a1024gb"},
 		memoryMiB: 24576, gbPerSec: 600, sms: 72, l2MiB: 6, fp32: 31.2, tf32: 62.5, bf16: 125, watts: 150, capability: 8.6,
 	},
 	{
@@ -86,12 +86,22 @@ var catalogue = []product{
 		unverified: []string{"l2_bytes", "fp32_flops", "tf32_flops", "power_watts"},
 	},
 	{
-		name: "A100-40GB", aliases: []string{"a100", "a10040", "a10040gb", "a100sxm440gb", "a100pcie40gb", "a100sxm4", "a100pcie", "a10040gbpcie", "a10040gbsxm4"},
+		name: "A100-PCIe-40GB", aliases: []string{"a100pcie40gb", "a100pcie", "a10040gbpcie"},
+		memoryMiB: 40960, gbPerSec: 1555, sms: 108, l2MiB: 40, fp32: 19.5, tf32: 156, bf16: 312, watts: 250, capability: 8.0,
+		migFamily: sevenSlices, migMemoryGB: [6]int{5, 10, 10, 20, 20, 40}, migInstances: [6]int{14, 14, 28, 42, 56, 98},
+	},
+	{
+		name: "A100-40GB", aliases: []string{"a100", "a10040", "a10040gb", "a100sxm440gb", "a100sxm4", "a100sxm", "a10040gbsxm4"},
 		memoryMiB: 40960, gbPerSec: 1555, sms: 108, l2MiB: 40, fp32: 19.5, tf32: 156, bf16: 312, watts: 400, capability: 8.0,
 		migFamily: sevenSlices, migMemoryGB: [6]int{5, 10, 10, 20, 20, 40}, migInstances: [6]int{14, 14, 28, 42, 56, 98},
 	},
 	{
-		name: "A100-80GB", aliases: []string{"a10080", "a10080gb", "a100sxm480gb", "a10080gbpcie", "a100pcie80gb", "a10080gbsxm4"},
+		name: "A100-PCIe-80GB", aliases: []string{"a100pcie80gb", "a10080gbpcie"},
+		memoryMiB: 81920, gbPerSec: 1935, sms: 108, l2MiB: 40, fp32: 19.5, tf32: 156, bf16: 312, watts: 300, capability: 8.0,
+		migFamily: sevenSlices, migMemoryGB: [6]int{10, 20, 20, 40, 40, 80}, migInstances: [6]int{14, 14, 28, 42, 56, 98},
+	},
+	{
+		name: "A100-80GB", aliases: []string{"a10080", "a10080gb", "a100sxm480gb", "a10080gbsxm4"},
 		memoryMiB: 81920, gbPerSec: 2039, sms: 108, l2MiB: 40, fp32: 19.5, tf32: 156, bf16: 312, watts: 400, capability: 8.0,
 		migFamily: sevenSlices, migMemoryGB: [6]int{10, 20, 20, 40, 40, 80}, migInstances: [6]int{14, 14, 28, 42, 56, 98},
 	},
@@ -142,6 +152,12 @@ var catalogue = []product{
 		name: "GH200-96GB", aliases: []string{"gh200", "gh20096gb", "gh200480gb"},
 		memoryMiB: 97871, gbPerSec: 4000, sms: 132, l2MiB: 50, fp32: 67, tf32: 494.5, bf16: 990, watts: 450, capability: 9.0,
 		migFamily: sevenSlices, migMemoryGB: [6]int{12, 24, 24, 48, 48, 96},
+		unverified: []string{"sms", "l2_bytes", "fp32_flops", "tf32_flops", "bf16_flops", "power_watts"},
+	},
+	{
+		name: "GH200-144GB", aliases: []string{"gh200144gb", "gh200144g", "gh200144ghbm3e"},
+		memoryMiB: 147456, gbPerSec: 4800, sms: 132, l2MiB: 60, fp32: 67, tf32: 494.5, bf16: 990, watts: 450, capability: 9.0,
+		migFamily: sevenSlices, migMemoryGB: [6]int{18, 36, 36, 72, 72, 144},
 		unverified: []string{"sms", "l2_bytes", "fp32_flops", "tf32_flops", "bf16_flops", "power_watts"},
 	},
 	{

@@ -94,6 +94,7 @@ func (p Precision) ElementBytes() float64 {
 	switch p {
 	case Mixed, BF16, FP16:
 		return 2
+	default:
+		return 4
 	}
-	return 4
 }

@@ -1,5 +1,7 @@
 package profile
 
+import "strings"
+
 // Precision is the number format of the forward and backward pass.
 type Precision int
 
@@ -71,9 +73,11 @@ func (o Optimizer) MarshalText() ([]byte, error) {
 	return marshalEnum("optimizer", optimizerNames, int(o))
 }
 
-// UnmarshalText reads what MarshalText writes, ignoring case; "adamw" is Adam.
+// UnmarshalText reads what MarshalText writes, ignoring case; "adamw" and
+// "nadam" are Adam.
 func (o *Optimizer) UnmarshalText(text []byte) error {
-	if string(text) == "adamw" || string(text) == "AdamW" {
+	switch strings.ToLower(string(text)) {
+	case "adamw", "nadam":
 		*o = Adam
 		return nil
 	}

@@ -1,0 +1,139 @@
+package modelfile
+
+import (
+	"strconv"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// arguments are what PyTorch prints between a module's brackets.
+type arguments struct {
+	plain []string          // without a name, in order
+	named map[string]string // with one
+
+	rows, width int64 // of the weight, after size
+}
+
+// parseArguments reads "3, 64, kernel_size=(7, 7), bias=False".
+func parseArguments(text string) arguments {
+	a := arguments{named: map[string]string{}}
+	depth, start := 0, 0
+	cut := func(end int) {
+		field := strings.TrimSpace(text[start:end])
+		if name, value, ok := strings.Cut(field, "="); ok {
+			a.named[name] = value
+		} else if field != "" {
+			a.plain = append(a.plain, field)
+		}
+		start = end + 1
+	}
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		case ',':
+			if depth <= 0 {
+				cut(i)
+			}
+		}
+	}
+	cut(len(text))
+	return a
+}
+
+// number returns the named argument, or else the plain one at a position, or 0.
+func (a *arguments) number(name string, position int) int64 {
+	text := a.named[name]
+	if text == "" && position >= 0 && position < len(a.plain) {
+		text = a.plain[position]
+	}
+	n, err := strconv.ParseInt(strings.Trim(text, "(), "), 10, 64)
+	if err != nil || n < 0 || n > maxDim {
+		return 0
+	}
+	return n
+}
+
+// product multiplies the numbers of a tuple such as "(3, 3)", or returns 1.
+func (a *arguments) product(text string) int64 {
+	n := int64(1)
+	for field := range strings.SplitSeq(strings.Trim(text, "()[], "), ",") {
+		d, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
+		if err != nil || d < 0 || d > maxDim {
+			return 1
+		}
+		n = mul(n, d)
+	}
+	return n
+}
+
+// size sets neurons and parameters from the arguments of a class that PyTorch
+// or the transformers library prints; it reports whether they tell.
+func (a *arguments) size(l *profile.Layer, class string) bool {
+	bias := int64(1)
+	if a.named["bias"] == "False" {
+		bias = 0
+	}
+	switch {
+	case class == "Conv1D" && a.named["nf"] != "": // a dense layer of the transformers library
+		l.Kind = profile.Linear
+		a.rows, a.width = a.number("nf", 0), a.number("nx", 1)
+		l.Neurons, l.Params = a.rows, mul(a.rows, a.width+1)
+	case l.Kind == profile.Linear:
+		a.rows, a.width = a.number("out_features", 1), a.number("in_features", 0)
+		l.Neurons, l.Params = a.rows, mul(a.rows, a.width+bias)
+	case l.Kind == profile.Embedding:
+		a.rows, a.width = a.number("", 0), a.number("", 1)
+		l.Neurons, l.Params, l.MACs = a.width, mul(a.rows, a.width), profile.Some[int64](0)
+	case l.Kind == profile.Conv:
+		groups := max(1, a.number("groups", -1))
+		l.Neurons = a.number("out_channels", 1)
+		l.Params = mul(l.Neurons, mul(a.number("in_channels", 0)/groups, a.product(a.named["kernel_size"]))+bias)
+	case l.Kind == profile.Norm:
+		l.Params = a.norm(class, bias)
+	case l.Kind == profile.Recurrent:
+		l.Neurons, l.Params = a.recurrent(class, bias)
+	default:
+		return l.Kind == profile.Activation || l.Kind == profile.Dropout || l.Kind == profile.Pool || isView(class)
+	}
+	return l.Params > 0 || l.Kind == profile.Norm
+}
+
+func (a *arguments) norm(class string, bias int64) int64 {
+	if a.named["affine"] == "False" || a.named["elementwise_affine"] == "False" ||
+		strings.HasPrefix(class, "InstanceNorm") && a.named["affine"] != "True" {
+		return 0
+	}
+	name := strings.ToLower(class)
+	position := 0
+	if strings.HasPrefix(name, "groupnorm") {
+		position = 1
+	}
+	if position >= len(a.plain) {
+		return 0
+	}
+	width := a.product(a.plain[position])
+	if strings.Contains(name, "rmsnorm") || strings.HasPrefix(class, "T5LayerNorm") {
+		return width
+	}
+	return mul(width, 1+bias)
+}
+
+// recurrent returns the units and parameters of RNN, LSTM and GRU: for each
+// layer and direction gates × units × (inputs + units + 2).
+func (a *arguments) recurrent(class string, bias int64) (units, params int64) {
+	in, units := a.number("input_size", 0), a.number("hidden_size", 1)
+	gates := map[byte]int64{'R': 1, 'L': 4, 'G': 3}[class[0]]
+	directions := int64(1)
+	if a.named["bidirectional"] == "True" {
+		directions = 2
+	}
+	for range min(max(1, a.number("num_layers", -1)), 1<<10) {
+		params = add(params, mul(directions, gates, units, in+units+2*bias))
+		in = mul(units, directions)
+	}
+	return units, params
+}

@@ -1,0 +1,181 @@
+package modelfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// ReadGGUF reads the head of a GGUF file, versions 2 and 3: metadata and the
+// names and shapes of its tensors, never their data. Layers are made as
+// [ReadSafetensors] makes them; quantised tensors count their elements. A model
+// without an output tensor ties it to the token embedding, which a warning says.
+// The format is described at https://github.com/ggml-org/ggml (docs/gguf.md).
+// O(head).
+func ReadGGUF(r io.Reader, o *Options) (*File, error) {
+	return wrap(GGUF.read(newInput(r), o))
+}
+
+const (
+	maxGGUFKeys   = 1 << 20
+	maxGGUFString = 1 << 16
+)
+
+type gguf struct {
+	in   *input
+	file *File
+}
+
+func readGGUF(in *input, _ *Options) (*File, error) {
+	g := &gguf{in: in, file: &File{}}
+	var head [4]uint64 // magic, version, tensors, metadata
+	for i, width := range []int{4, 4, 8, 8} {
+		n, err := in.number(width)
+		if err != nil {
+			return nil, err
+		}
+		head[i] = n
+		if i == 1 && n != 2 && n != 3 {
+			return nil, fmt.Errorf("offset 4: version %d; 2 and 3 are read, little-endian only", n)
+		}
+	}
+	if head[2] > uint64(Limits.Layers) || head[3] > maxGGUFKeys {
+		return nil, fmt.Errorf("offset 8: %d tensors and %d metadata entries, at most %d and %d are allowed",
+			head[2], head[3], Limits.Layers, maxGGUFKeys)
+	}
+	for range head[3] {
+		if err := g.entry(); err != nil {
+			return nil, err
+		}
+	}
+	t := newTensors(g.file)
+	for range head[2] {
+		if err := g.tensor(t); err != nil {
+			return nil, err
+		}
+	}
+	if len(g.file.Model.Layers) == 0 {
+		return nil, errors.New("the file names no parameter")
+	}
+	_, embeds := t.index["token_embd"]
+	if _, projects := t.index["output"]; embeds && !projects {
+		g.file.warn(0, "no output tensor: the output is tied to the token embedding and counted once")
+	}
+	t.finish()
+	return g.file, nil
+}
+
+func (g *gguf) text() (string, error) {
+	n, err := g.in.number(8)
+	if err != nil {
+		return "", err
+	}
+	b, err := g.in.bytes(n, maxGGUFString)
+	return string(b), err
+}
+
+// entry reads one key of the metadata with its value.
+func (g *gguf) entry() error {
+	key, err := g.text()
+	if err != nil {
+		return err
+	}
+	kind, err := g.in.number(4)
+	if err != nil {
+		return err
+	}
+	if key == "general.name" && kind == ggufString {
+		g.file.Model.Name, err = g.text()
+		return err
+	}
+	if err := g.skip(kind, 0); err != nil {
+		return fmt.Errorf("metadata %q: %w", clip(key), err)
+	}
+	return nil
+}
+
+const (
+	ggufString = 8
+	ggufArray  = 9
+)
+
+// ggufWidths are the sizes of the value types; strings and arrays have none.
+//
+//nolint:gochecknoglobals // read-only table
+var ggufWidths = [...]int64{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8}
+
+// skip passes over one value.
+func (g *gguf) skip(kind uint64, depth int) error {
+	switch {
+	case kind >= uint64(len(ggufWidths)):
+		return fmt.Errorf("offset %d: value type %d is not known", g.in.offset, kind)
+	case kind == ggufString:
+		n, err := g.in.number(8)
+		if err != nil {
+			return err
+		}
+		return g.in.skip(int64(min(n, 1<<62)))
+	case kind != ggufArray:
+		return g.in.skip(ggufWidths[kind])
+	case depth >= Limits.Depth:
+		return fmt.Errorf("offset %d: arrays nest deeper than %d", g.in.offset, Limits.Depth)
+	}
+	element, err := g.in.number(4)
+	if err != nil {
+		return err
+	}
+	n, err := g.in.number(8)
+	if err != nil {
+		return err
+	}
+	if element < uint64(len(ggufWidths)) && ggufWidths[element] > 0 {
+		return g.in.skip(mul(int64(min(n, 1<<62)), ggufWidths[element]))
+	}
+	for range n { // ends with the file: each element takes at least eight bytes
+		if err := g.skip(element, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tensor reads one tensor's name, shape, type and offset.
+func (g *gguf) tensor(t *tensors) error {
+	start := g.in.offset
+	name, err := g.text()
+	if err != nil {
+		return err
+	}
+	rank, err := g.in.number(4)
+	if err != nil {
+		return err
+	}
+	if rank > maxRank {
+		return fmt.Errorf("offset %d: tensor %q has %d dimensions, at most %d are allowed", start, clip(name), rank, maxRank)
+	}
+	shape := make([]int64, rank)
+	for i := range shape {
+		n, err := g.in.number(8)
+		if err != nil {
+			return err
+		}
+		shape[i] = int64(min(n, maxDim+1))
+	}
+	kind, err := g.in.number(4)
+	if err != nil {
+		return err
+	}
+	if _, err := g.in.number(8); err != nil {
+		return err
+	}
+	slices.Reverse(shape) // the file has the fastest dimension first
+	err = checkShape(shape)
+	if err == nil {
+		err = t.add(name, shape, kind < 24 || kind > 27) // 24 to 27 are integers
+	}
+	if err != nil {
+		return fmt.Errorf("offset %d: tensor %q: %w", start, clip(name), err)
+	}
+	return nil
+}

@@ -1,0 +1,154 @@
+package modelfile
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/colloc/profile"
+)
+
+// ReadHuggingFace reads a config.json as the transformers library writes it and
+// builds the leaves that the library would: the parameter count is exact for
+// the model types
+//
+//	bart, bert, distilbert, gemma, gpt2, gpt_neox, llama, marian, mistral,
+//	mixtral, opt, phi, phi3, qwen2, qwen3, roberta, t5, vit
+//
+// Any other type is described as its nearest relative, which a warning says.
+// Tied weights are counted once, where they are first used. Activations are for
+// one sample of Options.SequenceLength tokens, or one image. An Attention leaf
+// stands for scores and softmax: heads × queries × keys elements, and
+// 2 × queries × keys × width multiply-adds for scores and mix (no saving for
+// causal masks is assumed). O(layers).
+func ReadHuggingFace(r io.Reader, o *Options) (*File, error) {
+	return wrap(HuggingFace.read(newInput(r), o))
+}
+
+func readHuggingFace(r *input, o *Options) (*File, error) {
+	c, err := decodeConfig(r)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{}
+	f.Model.Family = profile.Transformer
+	f.Model.Name = c.text("_name_or_path")
+	b := &builder{file: f}
+	c.describe(b, *o)
+	if err := errors.Join(append(c.faults, b.fault)...); err != nil {
+		return nil, fmt.Errorf("model_type %q: %w", clip(c.modelType), err)
+	}
+	return f, nil
+}
+
+// config is a decoded config.json. Readers of its fields collect faults, so
+// that a description runs to its end and all faults are told at once.
+type config struct {
+	modelType string
+	fields    map[string]json.RawMessage
+	faults    []error
+}
+
+func decodeConfig(r *input) (*config, error) {
+	data, err := readText(r)
+	if err != nil {
+		return nil, err
+	}
+	c := &config{}
+	if err := json.Unmarshal(data, &c.fields); err != nil {
+		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+			line := 1 + bytes.Count(data[:min(syntax.Offset, int64(len(data)))], []byte("\n"))
+			return nil, fmt.Errorf("line %d: %w", line, err)
+		}
+		return nil, err
+	}
+	c.modelType = c.text("model_type")
+	return c, nil
+}
+
+// has says whether one of the keys is set to something other than null.
+func (c *config) has(keys ...string) bool {
+	_, ok := c.find(keys)
+	return ok
+}
+
+func (c *config) find(keys []string) (json.RawMessage, bool) {
+	for _, key := range keys {
+		if raw, ok := c.fields[key]; ok && string(raw) != "null" {
+			return raw, true
+		}
+	}
+	return nil, false
+}
+
+// text returns a string field, or "" where it is none.
+func (c *config) text(key string) string {
+	var s string
+	if raw, ok := c.fields[key]; !ok || json.Unmarshal(raw, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// flag returns a boolean field, or missing where there is none.
+func (c *config) flag(key string, missing bool) bool {
+	raw, ok := c.find([]string{key})
+	if !ok {
+		return missing
+	}
+	var v bool
+	if err := json.Unmarshal(raw, &v); err != nil {
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want true or false", key, clip(string(raw))))
+	}
+	return v
+}
+
+// positive reports whether a numeric field is above 0.
+func (c *config) positive(missing bool, keys ...string) bool {
+	raw, ok := c.find(keys)
+	if !ok {
+		return missing
+	}
+	var v float64
+	return json.Unmarshal(raw, &v) == nil && v > 0
+}
+
+// need returns the count under the first key that is set; none is a fault.
+func (c *config) need(keys ...string) int64 {
+	if !c.has(keys...) {
+		c.faults = append(c.faults, fmt.Errorf("%s is missing", keys[0]))
+		return 1
+	}
+	return c.count(1, keys...)
+}
+
+// count returns the count under the first key that is set, or missing.
+func (c *config) count(missing int64, keys ...string) int64 {
+	raw, ok := c.find(keys)
+	if !ok {
+		return missing
+	}
+	var n int64
+	if err := json.Unmarshal(raw, &n); err != nil || n < 1 || n > maxConfig {
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a whole number from 1 to %d", keys[0], clip(string(raw)), int64(maxConfig)))
+		return 1
+	}
+	return n
+}
+
+// depth returns a number of blocks.
+func (c *config) depth(keys ...string) int {
+	n := c.need(keys...)
+	if n > maxBlocks {
+		c.faults = append(c.faults, fmt.Errorf("%s is %d, want at most %d", keys[0], n, maxBlocks))
+		return 1
+	}
+	return int(n)
+}
+
+const (
+	maxConfig = 1 << 31 // largest number in a config.json
+	maxBlocks = 4096    // most blocks in one stack
+)

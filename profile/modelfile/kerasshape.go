@@ -1,0 +1,244 @@
+package modelfile
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// shapeOf reads [null, 224, 224, 3] as the shape of one sample. Open or absent
+// dimensions make it unknown, which is nil.
+func shapeOf(raw json.RawMessage) []int64 {
+	var dims []*int64
+	if json.Unmarshal(raw, &dims) != nil || len(dims) < 2 || len(dims) > maxRank {
+		return nil
+	}
+	var shape []int64
+	for _, d := range dims[1:] {
+		if d == nil || *d < 1 || *d > maxDim {
+			return nil
+		}
+		shape = append(shape, *d)
+	}
+	return shape
+}
+
+// listOf reads a number or a list of numbers as a list of n; null is missing.
+func listOf(raw json.RawMessage, n int, missing int64) []int64 {
+	var one int64
+	var many []int64
+	switch {
+	case string(raw) != "null" && json.Unmarshal(raw, &one) == nil:
+		many = slices.Repeat([]int64{one}, n)
+	case json.Unmarshal(raw, &many) != nil || len(many) != n:
+		many = slices.Repeat([]int64{missing}, n)
+	}
+	for i := range many {
+		many[i] = min(max(many[i], 0), maxDim)
+	}
+	return many
+}
+
+// kerasView says whether a class moves data without computing or keeping it.
+func kerasView(class string) bool {
+	switch class {
+	case "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot", "Reshape", "Permute",
+		"Rescaling", "Normalization", "Lambda", "TFOpLambda", "RepeatVector", "Cropping2D", "Resizing", "Masking",
+		"SpatialDropout2D", "GaussianNoise":
+		return true
+	}
+	return strings.HasPrefix(class, "Random") || strings.HasPrefix(class, "ZeroPadding")
+}
+
+// kerasShape returns the output shape of one layer for one sample, channels
+// last. An unknown input stays unknown.
+func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
+	c := &l.Config
+	if in == nil {
+		return nil, nil
+	}
+	rank := len(in) - 1 // spatial
+	channels := in[rank]
+	class := l.Class
+	switch {
+	case class == "Dense":
+		return append(slices.Clone(in[:rank]), c.Units), nil
+	case class == "Embedding":
+		return append(slices.Clone(in), c.OutputDim), nil
+	case class == "Flatten":
+		return []int64{mul(in...)}, nil
+	case class == "Reshape":
+		if shape := listOf(c.Target, len(targetOf(c.Target)), 1); mul(shape...) == mul(in...) && len(shape) > 0 {
+			return shape, nil
+		}
+		return nil, nil
+	case strings.HasPrefix(class, "Global") && strings.Contains(class, "Pool"):
+		return []int64{channels}, nil
+	case class == "LSTM" || class == "GRU" || class == "SimpleRNN":
+		if c.Sequences {
+			return append(slices.Clone(in[:rank]), c.Units), nil
+		}
+		return []int64{c.Units}, nil
+	case class == "Concatenate":
+		out := slices.Clone(in)
+		for _, other := range inputs[1:] {
+			if len(other) != len(in) {
+				return nil, nil
+			}
+			out[rank] = add(out[rank], other[rank])
+		}
+		return out, nil
+	case strings.HasPrefix(class, "ZeroPadding"), strings.HasPrefix(class, "UpSampling"):
+		return kerasResize(l, in), nil
+	case strings.Contains(class, "Conv"), strings.Contains(class, "Pooling"):
+		return kerasWindow(l, in)
+	}
+	return in, nil
+}
+
+func targetOf(raw json.RawMessage) []int64 {
+	var list []int64
+	if json.Unmarshal(raw, &list) != nil || len(list) > maxRank {
+		return nil
+	}
+	return list
+}
+
+// kerasResize is for padding, whose amounts are a number, one per dimension or
+// a pair per dimension, and for upsampling.
+func kerasResize(l *kerasLayer, in []int64) []int64 {
+	out := slices.Clone(in)
+	n := len(in) - 1
+	if strings.HasPrefix(l.Class, "UpSampling") {
+		for i, f := range listOf(l.Config.Size, n, 2) {
+			out[i] = mul(out[i], f)
+		}
+		return out
+	}
+	var pairs [][]int64
+	if json.Unmarshal(l.Config.PadBy, &pairs) != nil || len(pairs) != n {
+		pairs = nil
+		for _, p := range listOf(l.Config.PadBy, n, 1) {
+			pairs = append(pairs, []int64{p, p})
+		}
+	}
+	for i, p := range pairs {
+		for _, amount := range p {
+			out[i] = add(out[i], min(max(amount, 0), maxDim))
+		}
+	}
+	return out
+}
+
+// kerasWindow is for convolutions and pooling.
+func kerasWindow(l *kerasLayer, in []int64) ([]int64, error) {
+	c := &l.Config
+	n := len(in) - 1
+	if n < 1 {
+		return nil, fmt.Errorf("%s over a vector", clip(l.Class))
+	}
+	kernel, strides := listOf(c.Kernel, n, 1), listOf(c.Strides, n, 1)
+	if strings.Contains(l.Class, "Pooling") {
+		kernel = listOf(c.Pool, n, 2)
+		strides = listOf(c.Strides, n, kernel[0])
+	}
+	dilation := listOf(c.Dilation, n, 1)
+	var padding string
+	_ = json.Unmarshal(c.PadBy, &padding) // no word is no padding
+	same := padding == "same"
+	out := slices.Clone(in)
+	for i := range n {
+		stride, span := max(strides[i], 1), mul(kernel[i]-1, max(dilation[i], 1))+1
+		switch {
+		case strings.Contains(l.Class, "Transpose") && same:
+			out[i] = mul(in[i], stride)
+		case strings.Contains(l.Class, "Transpose"):
+			out[i] = add(mul(in[i]-1, stride), span)
+		case same:
+			out[i] = (in[i] + stride - 1) / stride
+		default:
+			out[i] = (in[i]-span)/stride + 1
+		}
+		if out[i] < 1 || in[i] < span && !same && !strings.Contains(l.Class, "Transpose") || out[i] > maxDim {
+			return nil, fmt.Errorf("a window of %d over %d elements", span, in[i])
+		}
+	}
+	switch {
+	case strings.Contains(l.Class, "Pooling"):
+	case strings.HasPrefix(l.Class, "Depthwise"):
+		out[n] = mul(in[n], max(c.Multiplier, 1))
+	default:
+		out[n] = c.Filters
+	}
+	return out, nil
+}
+
+// on is the value of a switch that is on unless the file says otherwise.
+func on(flag *bool) int64 {
+	if flag == nil || *flag {
+		return 1
+	}
+	return 0
+}
+
+// kerasParams returns the trained parameters of a layer; those that depend on
+// an unknown input are an error.
+func kerasParams(l *kerasLayer, kind profile.LayerKind, in []int64) (int64, error) {
+	c := &l.Config
+	if slices.Min([]int64{c.Filters, c.Units, c.InputDim, c.OutputDim, c.Multiplier, c.Groups, c.Heads, c.KeyDim, c.ValueDim}) < 0 {
+		return 0, fmt.Errorf("%s has a negative size", clip(l.Class))
+	}
+	if kind == profile.Embedding {
+		return mul(c.InputDim, c.OutputDim), nil
+	}
+	switch kind {
+	case profile.Linear, profile.Conv, profile.Norm, profile.Recurrent, profile.Attention:
+	default:
+		return 0, nil
+	}
+	if len(in) == 0 {
+		return 0, fmt.Errorf("the input shape of %s is not known: state the model's input shape", clip(l.Class))
+	}
+	width, bias := in[len(in)-1], on(c.UseBias)
+	switch kind {
+	case profile.Linear:
+		return mul(add(width, bias), c.Units), nil
+	case profile.Norm:
+		return mul(width, on(c.Center)+on(c.Scale)), nil
+	case profile.Recurrent:
+		return recurrentParams(l, width, bias), nil
+	case profile.Attention:
+		value := c.ValueDim
+		if value == 0 {
+			value = c.KeyDim
+		}
+		keys, values := mul(c.Heads, c.KeyDim), mul(c.Heads, value)
+		return add(mul(2, add(width, bias), keys), mul(add(width, bias), values), mul(add(values, bias), width)), nil
+	}
+	window := mul(listOf(c.Kernel, len(in)-1, 1)...)
+	multiplier := max(c.Multiplier, 1)
+	switch {
+	case strings.HasPrefix(l.Class, "Depthwise"):
+		return mul(add(window, bias), width, multiplier), nil
+	case strings.HasPrefix(l.Class, "Separable"):
+		return add(mul(window, width, multiplier), mul(add(mul(width, multiplier), bias), c.Filters)), nil
+	}
+	return mul(add(mul(width/max(c.Groups, 1), window), bias), c.Filters), nil
+}
+
+// recurrentParams counts gates × units × (inputs + units + bias); a GRU that
+// resets after the product, Keras' default, has two biases.
+func recurrentParams(l *kerasLayer, width, bias int64) int64 {
+	gates := int64(1)
+	switch l.Class {
+	case "LSTM":
+		gates = 4
+	case "GRU":
+		gates = 3
+		bias += bias * on(l.Config.ResetAfter)
+	}
+	return mul(gates, l.Config.Units, add(width, l.Config.Units, bias))
+}

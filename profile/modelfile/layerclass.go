@@ -1,0 +1,135 @@
+package modelfile
+
+import (
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// kindOfClass returns the kind of a layer class as PyTorch or Keras names it,
+// and whether the name is known. An unknown class is [profile.OtherLayer].
+func kindOfClass(class string) (profile.LayerKind, bool) {
+	name := strings.ToLower(class)
+	for _, c := range classes {
+		if c.whole && name == c.word || !c.whole && strings.Contains(name, c.word) {
+			return c.kind, true
+		}
+	}
+	return profile.OtherLayer, false
+}
+
+// classes are matched from the top: a more special word stands before a more
+// general one.
+//
+//nolint:gochecknoglobals // read-only table
+var classes = []struct {
+	word  string
+	whole bool // the class is the word, not only contains it
+	kind  profile.LayerKind
+}{
+	{"embedding", true, profile.Embedding},
+	{"embeddingbag", true, profile.Embedding},
+	{"multiheadattention", false, profile.Attention},
+	{"groupqueryattention", true, profile.Attention},
+	{"scaleddotproductattention", true, profile.Attention},
+	{"linear", true, profile.Linear},
+	{"lazylinear", true, profile.Linear},
+	{"bilinear", true, profile.Linear},
+	{"dense", true, profile.Linear},
+	{"nondynamicallyquantizablelinear", true, profile.Linear},
+	{"conv1d", true, profile.Conv},
+	{"conv2d", true, profile.Conv},
+	{"conv3d", true, profile.Conv},
+	{"conv2dsame", true, profile.Conv},
+	{"conv1dtranspose", true, profile.Conv},
+	{"conv2dtranspose", true, profile.Conv},
+	{"conv3dtranspose", true, profile.Conv},
+	{"convtranspose", false, profile.Conv},
+	{"depthwiseconv", false, profile.Conv},
+	{"separableconv", false, profile.Conv},
+	{"batchnorm", false, profile.Norm},
+	{"layernorm", false, profile.Norm},
+	{"groupnorm", false, profile.Norm},
+	{"instancenorm", false, profile.Norm},
+	{"rmsnorm", false, profile.Norm},
+	{"localresponsenorm", false, profile.Norm},
+	{"frozenbatchnorm", false, profile.Norm},
+	{"batchnormalization", true, profile.Norm},
+	{"layernormalization", true, profile.Norm},
+	{"groupnormalization", true, profile.Norm},
+	{"relu", false, profile.Activation},
+	{"gelu", false, profile.Activation},
+	{"silu", false, profile.Activation},
+	{"elu", true, profile.Activation},
+	{"selu", true, profile.Activation},
+	{"celu", true, profile.Activation},
+	{"glu", true, profile.Activation},
+	{"swish", false, profile.Activation},
+	{"mish", true, profile.Activation},
+	{"sigmoid", false, profile.Activation},
+	{"tanh", false, profile.Activation},
+	{"softmax", false, profile.Activation},
+	{"softplus", true, profile.Activation},
+	{"softsign", true, profile.Activation},
+	{"logsigmoid", true, profile.Activation},
+	{"activation", true, profile.Activation},
+	{"dropout", false, profile.Dropout},
+	{"droppath", true, profile.Dropout},
+	{"stochasticdepth", true, profile.Dropout},
+	{"maxpool", false, profile.Pool},
+	{"avgpool", false, profile.Pool},
+	{"adaptivepool", false, profile.Pool},
+	{"averagepool", false, profile.Pool},
+	{"globalmaxpool", false, profile.Pool},
+	{"rnn", true, profile.Recurrent},
+	{"lstm", true, profile.Recurrent},
+	{"gru", true, profile.Recurrent},
+	{"simplernn", true, profile.Recurrent},
+	{"rnncell", true, profile.Recurrent},
+	{"lstmcell", true, profile.Recurrent},
+	{"grucell", true, profile.Recurrent},
+	{"identity", true, profile.OtherLayer},
+	{"flatten", true, profile.OtherLayer},
+	{"unflatten", true, profile.OtherLayer},
+	{"upsample", false, profile.OtherLayer},
+	{"upsampling", false, profile.OtherLayer},
+	{"pixelshuffle", true, profile.OtherLayer},
+	{"zeropad", false, profile.OtherLayer},
+}
+
+// isView recognises the classes that hand their input on without a copy.
+func isView(class string) bool {
+	switch strings.ToLower(class) {
+	case "identity", "flatten", "unflatten", "reshape", "permute":
+		return true
+	}
+	return false
+}
+
+// measure fills in what follows from a layer's kind, its output shape for one
+// sample (channels first where channelsFirst says so) and its parameters.
+func measure(l *profile.Layer, shape []int64, channelsFirst bool) {
+	l.Activations = mul(shape...)
+	if len(shape) == 0 {
+		return
+	}
+	last := shape[len(shape)-1]
+	switch l.Kind {
+	case profile.Linear, profile.Embedding, profile.Recurrent:
+		l.Neurons = last
+	case profile.Conv:
+		l.Neurons = last
+		if channelsFirst {
+			l.Neurons = shape[0]
+		}
+	default: // no output units of its own
+	}
+	switch {
+	case l.Kind == profile.Embedding:
+		l.MACs = profile.Some[int64](0)
+	case l.Kind == profile.Norm:
+		l.MACs = profile.Some(l.Activations)
+	case (l.Kind == profile.Linear || l.Kind == profile.Conv) && l.Neurons > 0:
+		l.MACs = profile.Some(mul(l.Params, l.Activations/l.Neurons))
+	}
+}

@@ -1,0 +1,275 @@
+package modelfile
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// ReadONNX reads the graph of an ONNX model: its nodes and the shapes of its
+// initializers, whose data it skips. The protobuf messages are those of
+// https://github.com/onnx/onnx (onnx.proto3).
+//
+// A leaf is a node that computes (convolution, product, normalisation,
+// activation, pooling, attention) or holds parameters. The mean and variance of
+// BatchNormalization are statistics, not parameters; TotalParams counts all
+// floating-point initializers, these included, which a warning says.
+// Activations come from the shapes that the file states (value_info), or follow
+// from the input's shape for convolutional networks; a warning counts the layers
+// for which neither tells. Branches inside If and Loop are left out.
+// O(graph); with a reader that can seek, weights cost nothing.
+func ReadONNX(r io.Reader, o *Options) (*File, error) {
+	return wrap(ONNX.read(newInput(r), o))
+}
+
+func readONNX(in *input, _ *Options) (*File, error) {
+	g := &onnxGraph{wire: wire{in: in}, weights: map[string]onnxTensor{}, shapes: map[string][]int64{}}
+	err := g.message(in.size, func(f field) error {
+		if f.number == 7 && f.kind == wireBytes {
+			return g.message(f.end, g.graph)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	file := &File{}
+	file.Model.Name = g.name
+	if err := g.describe(file); err != nil {
+		return nil, err
+	}
+	if len(file.Model.Layers) == 0 {
+		return nil, errors.New("the file holds no graph with layers")
+	}
+	return file, nil
+}
+
+// onnxGraph is what is kept of a graph.
+type onnxGraph struct {
+	wire
+	name     string
+	nodes    []onnxNode
+	weights  map[string]onnxTensor
+	shapes   map[string][]int64 // value_info, batch first; -1 is open
+	inputs   []string
+	branches int
+}
+
+type onnxNode struct {
+	name, op        string
+	inputs, outputs []string
+	ints            map[string][]int64
+	text            map[string]string
+}
+
+type onnxTensor struct {
+	name  string
+	shape []int64
+	float bool
+	used  bool // its elements are counted
+}
+
+// graph reads one field of a GraphProto.
+func (g *onnxGraph) graph(f field) (err error) {
+	if f.kind != wireBytes {
+		return nil
+	}
+	switch f.number {
+	case 1:
+		return g.node(f)
+	case 2:
+		g.name, err = g.text(f)
+	case 5:
+		var t onnxTensor
+		if t, err = g.tensor(f); err == nil {
+			g.weights[t.name] = t
+		}
+	case 11:
+		var name string
+		if name, err = g.valueInfo(f); err == nil {
+			g.inputs = append(g.inputs, name)
+		}
+	case 12, 13:
+		_, err = g.valueInfo(f)
+	}
+	return err
+}
+
+func (g *onnxGraph) node(f field) error {
+	if len(g.nodes) >= Limits.Layers {
+		return fmt.Errorf("offset %d: more than %d nodes", g.in.offset, Limits.Layers)
+	}
+	n := onnxNode{ints: map[string][]int64{}, text: map[string]string{}}
+	if err := g.hold(256); err != nil {
+		return err
+	}
+	err := g.message(f.end, func(f field) error {
+		switch f.number {
+		case 1, 2, 3, 4:
+			s, err := g.text(f)
+			switch f.number {
+			case 1:
+				n.inputs = append(n.inputs, s)
+			case 2:
+				n.outputs = append(n.outputs, s)
+			case 3:
+				n.name = s
+			case 4:
+				n.op = s
+			}
+			return err
+		case 5:
+			return g.attribute(f, &n)
+		}
+		return nil
+	})
+	g.nodes = append(g.nodes, n)
+	return err
+}
+
+// attribute reads an AttributeProto; a tensor in it becomes a weight named as
+// the node's output, which is what a Constant node means.
+func (g *onnxGraph) attribute(f field, n *onnxNode) error {
+	var name, text string
+	var ints []int64
+	var value *onnxTensor
+	if f.kind != wireBytes {
+		return fmt.Errorf("offset %d: an attribute is no message", g.in.offset)
+	}
+	err := g.message(f.end, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			name, err = g.text(f)
+		case 3, 8:
+			if len(ints) < maxRank*2 { // kernel, strides, pads; longer lists are data
+				ints, err = g.numbers(ints, f)
+			}
+		case 4:
+			if f.value <= 64 { // auto_pad and the like
+				text, err = g.text(f)
+			}
+		case 5:
+			var t onnxTensor
+			if t, err = g.tensor(f); err == nil {
+				value = &t
+			}
+		case 6, 11:
+			g.branches++
+		}
+		return err
+	})
+	if value != nil && n.op == "Constant" || value != nil && name == "value" {
+		for _, out := range n.outputs {
+			g.weights[out] = *value
+		}
+	}
+	if name != "" {
+		n.ints[name], n.text[name] = ints, text
+	}
+	return err
+}
+
+// tensor reads a TensorProto without its data.
+func (g *onnxGraph) tensor(f field) (t onnxTensor, err error) {
+	if f.kind != wireBytes {
+		return t, fmt.Errorf("offset %d: a tensor is no message", g.in.offset)
+	}
+	start := g.in.offset
+	err = g.message(f.end, func(f field) (err error) {
+		switch f.number {
+		case 1:
+			t.shape, err = g.numbers(t.shape, f)
+		case 2:
+			t.float = f.value == 1 || f.value == 10 || f.value == 11 || f.value >= 16 && f.value <= 20
+		case 8:
+			t.name, err = g.text(f)
+		}
+		return err
+	})
+	if err == nil {
+		err = checkShape(t.shape)
+	}
+	if err != nil {
+		err = fmt.Errorf("tensor %q at offset %d: %w", clip(t.name), start, err)
+	}
+	return t, err
+}
+
+// valueInfo reads the shape of a named value: ValueInfoProto, TypeProto, its
+// Tensor and TensorShapeProto, each field 1 or 2 of the one around it.
+func (g *onnxGraph) valueInfo(f field) (name string, err error) {
+	var shape []int64
+	err = g.message(f.end, func(f field) (err error) {
+		if f.number == 1 {
+			name, err = g.text(f)
+			return err
+		}
+		return g.inside(f, 2, func(f field) error {
+			return g.inside(f, 1, func(f field) error {
+				return g.inside(f, 2, func(f field) error {
+					return g.dimension(f, &shape)
+				})
+			})
+		})
+	})
+	if err == nil && checkRank(shape) {
+		g.shapes[name] = shape
+	}
+	return name, err
+}
+
+// inside visits the fields of a nested message if f has the given number.
+func (g *onnxGraph) inside(f field, number int, visit func(field) error) error {
+	if f.number != number || f.kind != wireBytes {
+		return nil
+	}
+	return g.message(f.end, visit)
+}
+
+func (g *onnxGraph) dimension(f field, shape *[]int64) error {
+	size := int64(-1)
+	if f.number != 1 || f.kind != wireBytes {
+		return nil
+	}
+	err := g.message(f.end, func(f field) error {
+		if f.number == 1 && f.kind == wireVarint && int64(f.value) > 0 {
+			size = min(int64(f.value), maxDim)
+		}
+		return nil
+	})
+	if len(*shape) <= maxRank {
+		*shape = append(*shape, size)
+	}
+	return err
+}
+
+func checkRank(shape []int64) bool { return len(shape) > 0 && len(shape) <= maxRank }
+
+// kindOfOp returns the layer kind of an operator.
+func kindOfOp(op string) profile.LayerKind {
+	switch {
+	case op == "Conv" || op == "ConvTranspose" || op == "ConvInteger" || op == "DeformConv":
+		return profile.Conv
+	case op == "Gemm" || op == "MatMul" || op == "FusedMatMul":
+		return profile.Linear
+	case strings.HasSuffix(op, "Normalization") || op == "LRN":
+		return profile.Norm
+	case strings.HasSuffix(op, "Pool"):
+		return profile.Pool
+	case op == "Dropout":
+		return profile.Dropout
+	case op == "LSTM" || op == "GRU" || op == "RNN":
+		return profile.Recurrent
+	case op == "Attention" || op == "MultiHeadAttention" || op == "GroupQueryAttention":
+		return profile.Attention
+	}
+	switch op {
+	case "Relu", "LeakyRelu", "PRelu", "Elu", "Selu", "Celu", "ThresholdedRelu", "Sigmoid", "HardSigmoid", "HardSwish",
+		"Tanh", "Softmax", "LogSoftmax", "Softplus", "Softsign", "Gelu", "FastGelu", "QuickGelu", "Mish", "Swish", "Clip", "Erf":
+		return profile.Activation
+	}
+	return profile.OtherLayer
+}

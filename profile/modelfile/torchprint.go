@@ -1,0 +1,267 @@
+package modelfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// ReadTorchPrint reads what PyTorch's print(model) prints, also with a parameter
+// count behind each module:
+//
+//	Net(
+//	  (fc): Linear(in_features=784, out_features=10, bias=True), 7,850 params
+//	), 7,850 params
+//
+// Where no count is printed it follows from the printed arguments. Repeated
+// blocks ("(0-11): 12 x Block(") are written out. Parameters are those of the
+// leaves: containers, which some dumps count again and again, are not added. A
+// dense layer called lm_head or decoder (or any of no other name) with the shape
+// of an earlier embedding counts as tied to it, unless the model is of a kind
+// that does not tie (Llama, Mistral, Mixtral, Phi, GPT-NeoX, Falcon, OLMo); a
+// warning says so. The text tells no shapes, hence no activations. O(size).
+func ReadTorchPrint(r io.Reader, o *Options) (*File, error) {
+	return wrap(TorchPrint.read(newInput(r), o))
+}
+
+func readTorchPrint(in *input, _ *Options) (*File, error) {
+	t := printTree{file: &File{}}
+	text := newLines(in)
+	for !t.done {
+		line, err := text.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = t.read(text.number, strings.TrimSpace(string(line)))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", text.number, err)
+		}
+	}
+	if len(t.file.Model.Layers) == 0 {
+		return nil, errors.New("no layer found; want what print(model) prints")
+	}
+	t.finish()
+	return t.file, nil
+}
+
+// isTorchPrint recognises "Name(" at an end of a line and "(name): Class(" on
+// the next one.
+func isTorchPrint(text []byte) bool {
+	for range 20 { // a few lines of log may stand before
+		line, rest, ok := bytes.Cut(text, []byte("\n"))
+		next := bytes.TrimSpace(rest)
+		if bytes.HasSuffix(bytes.TrimSpace(line), []byte("(")) && bytes.HasPrefix(next, []byte("(")) && bytes.Contains(next, []byte("): ")) {
+			return true
+		}
+		if !ok {
+			return false
+		}
+		text = rest
+	}
+	return false
+}
+
+// printTree is the state of reading one printed model.
+type printTree struct {
+	file    *File
+	open    []printed // containers around the current line
+	started bool
+	done    bool
+	table   map[[2]int64]bool // shapes of embeddings
+	untied  bool              // a kind of model that does not tie its head
+	tied    []string
+	guessed int // leaves whose parameters nothing tells
+}
+
+type printed struct {
+	name   string
+	repeat int
+	first  int // its first leaf
+}
+
+func (t *printTree) read(number int, text string) error {
+	switch {
+	case text == "":
+		return nil
+	case strings.HasPrefix(text, ")") && len(t.open) > 0:
+		return t.close(number, text)
+	case !t.started && !strings.HasSuffix(text, "("):
+		return nil // before the model
+	case !t.started:
+		t.started = true
+	case len(t.open) == 0:
+		if total, ok := strings.CutPrefix(text, "Total params:"); ok {
+			n, err := parseCount(total)
+			t.file.TotalParams, t.done = profile.Some(n), true
+			return err
+		}
+		return nil // after the model
+	}
+	return t.module(number, text)
+}
+
+// module reads "(name): 12 x Class(args), N params" or its opening half.
+func (t *printTree) module(number int, text string) error {
+	name, rest := "", text
+	if strings.HasPrefix(text, "(") {
+		var ok bool
+		if name, rest, ok = strings.Cut(text[1:], "): "); !ok {
+			t.file.warn(number, "not a module: %q", clip(text))
+			return nil
+		}
+	}
+	repeat := 1
+	if times, after, ok := strings.Cut(rest, " x "); ok {
+		n, err := strconv.Atoi(times)
+		if err != nil || n < 1 || n > Limits.Layers {
+			return fmt.Errorf("%q is no number of repetitions", clip(times))
+		}
+		repeat, rest = n, after
+	}
+	class, args, ok := strings.Cut(rest, "(")
+	if !ok || class == "" {
+		t.file.warn(number, "not a module: %q", clip(text))
+		return nil
+	}
+	if len(t.open) == 0 {
+		t.untied = untiedModel(class)
+		t.file.Model.Name = class
+	}
+	if args == "" {
+		if len(t.open) >= Limits.Depth {
+			return fmt.Errorf("modules nest deeper than %d", Limits.Depth)
+		}
+		t.open = append(t.open, printed{name, repeat, len(t.file.Model.Layers)})
+		return nil
+	}
+	return t.leaf(name, class, args, repeat)
+}
+
+func untiedModel(class string) bool {
+	for _, prefix := range []string{"Llama", "Mistral", "Mixtral", "Phi", "GPTNeoX", "Falcon", "Olmo"} {
+		if strings.HasPrefix(class, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *printTree) leaf(name, class, text string, repeat int) error {
+	args, count := strings.TrimSuffix(text, ")"), ""
+	if digits, ok := strings.CutSuffix(text, " params"); ok {
+		end := strings.LastIndex(digits, "), ")
+		if end < 0 {
+			return fmt.Errorf("no bracket before the count in %q", clip(text))
+		}
+		args, count = digits[:end], digits[end+3:]
+	}
+	a := parseArguments(args)
+	l := profile.Layer{Name: t.path(name)}
+	l.Kind, _ = kindOfClass(class)
+	l.InPlace = isView(class) || a.named["inplace"] == "True"
+	known := a.size(&l, class)
+	if count != "" {
+		n, err := parseCount(count)
+		if err != nil {
+			return err
+		}
+		l.Params, known = n, true
+	}
+	if !known {
+		t.guessed++
+	}
+	t.tie(&l, name, a)
+	first := len(t.file.Model.Layers)
+	if err := t.file.add(l); err != nil {
+		return err
+	}
+	return t.repeat(first, repeat)
+}
+
+// tie remembers tables, and clears the weights of a head that reuses one.
+func (t *printTree) tie(l *profile.Layer, name string, a arguments) {
+	switch {
+	case l.Kind == profile.Embedding && a.rows > 0:
+		if t.table == nil {
+			t.table = map[[2]int64]bool{}
+		}
+		t.table[[2]int64{a.rows, a.width}] = true
+	case l.Kind == profile.Linear && t.table[[2]int64{a.rows, a.width}] && l.Params >= mul(a.rows, a.width):
+		if t.untied || name != "lm_head" && name != "decoder" && name != "output_projection" {
+			return
+		}
+		l.Params -= mul(a.rows, a.width)
+		t.tied = append(t.tied, l.Name)
+	}
+}
+
+func (t *printTree) path(name string) string {
+	var parts []string
+	for _, p := range t.open[min(1, len(t.open)):] {
+		parts = append(parts, p.name)
+	}
+	return strings.Join(append(parts, name), ".")
+}
+
+// close ends a container: "), N params" or ")".
+func (t *printTree) close(number int, text string) error {
+	c := t.open[len(t.open)-1]
+	t.open = t.open[:len(t.open)-1]
+	if err := t.repeat(c.first, c.repeat); err != nil {
+		return err
+	}
+	digits, ok := strings.CutSuffix(strings.TrimPrefix(text, "), "), " params")
+	if !ok || digits == text {
+		return nil
+	}
+	n, err := parseCount(digits)
+	if err != nil {
+		return err
+	}
+	if len(t.open) == 0 {
+		t.file.TotalParams = profile.Some(n)
+	} else if own := (profile.Model{Layers: t.file.Model.Layers[c.first:]}).Params(); n < own {
+		t.file.warn(number, "the modules inside add up to %d parameters, the text says %d", own, n)
+	}
+	return nil
+}
+
+// repeat writes the leaves from first on out a number of times.
+func (t *printTree) repeat(first, times int) error {
+	block := t.file.Model.Layers[first:]
+	if len(block) > 0 && times > Limits.Layers/len(block) {
+		return fmt.Errorf("more than %d layers", Limits.Layers)
+	}
+	for range times - 1 {
+		for _, l := range block {
+			if err := t.file.add(l); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (t *printTree) finish() {
+	f := t.file
+	f.warn(0, "print(model) tells no activations: they count as 0")
+	if len(t.tied) > 0 {
+		f.warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
+	}
+	if t.guessed > 0 {
+		f.warn(0, "%d modules tell no parameters and count as 0", t.guessed)
+	}
+	if len(t.open) > 0 {
+		f.warn(0, "the text ends inside %d modules: it may be cut off", len(t.open))
+	}
+	if total, ok := f.TotalParams.Get(); ok && total != f.Model.Params() {
+		f.warn(0, "the leaves, each once, hold %d parameters, the text says %d", f.Model.Params(), total)
+	}
+}

@@ -1,0 +1,215 @@
+package modelfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// ReadTorchSummary reads the table that the Python package torchsummary prints:
+//
+//	        Layer (type)               Output Shape         Param #
+//	================================================================
+//	            Conv2d-1         [-1, 64, 112, 112]           9,408
+//
+// with an open batch ([-1, ...]) or a stated one ([32, ...]). Text before and
+// after the table is ignored; of several tables the first is read.
+//
+// torchsummary prints every module that runs, containers too. A row of an
+// unknown class without parameters counts as a container and is left out, which
+// a warning says. It counts only what a module calls weight and bias: the
+// parameters of recurrent layers and of MultiheadAttention are not in its table,
+// and a module that runs twice is in it twice. O(size).
+func ReadTorchSummary(r io.Reader, o *Options) (*File, error) {
+	return wrap(TorchSummary.read(newInput(r), o))
+}
+
+func readTorchSummary(r *input, _ *Options) (*File, error) {
+	f := &File{}
+	t := summaryTable{file: f}
+	in := newLines(r)
+	for !t.done {
+		line, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = t.read(in.number, line)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Model.Layers) == 0 {
+		return nil, errors.New("no layer found; want a table headed \"Layer (type) Output Shape Param #\"")
+	}
+	t.finish()
+	return f, nil
+}
+
+// summaryTable is the state of reading one table.
+type summaryTable struct {
+	file       *File
+	inside     bool
+	done       bool
+	batch      int64 // 0 is not seen yet, -1 is open
+	containers int
+	uncounted  int
+}
+
+func (t *summaryTable) read(number int, line []byte) error {
+	switch {
+	case !t.inside:
+		t.inside = isSummaryHeader(line)
+		return nil
+	case isRule(line):
+		return nil
+	}
+	text := string(bytes.TrimSpace(line))
+	if total, ok := strings.CutPrefix(text, "Total params:"); ok {
+		t.done = true
+		n, err := parseCount(total)
+		if err != nil {
+			return fmt.Errorf("line %d: total: %w", number, err)
+		}
+		t.file.TotalParams = profile.Some(n)
+		return nil
+	}
+	if text == "" {
+		return nil
+	}
+	if err := t.row(number, text); err != nil {
+		return fmt.Errorf("line %d: %w", number, err)
+	}
+	return nil
+}
+
+// row reads "Conv2d-1  [-1, 64, 112, 112]  9,408".
+func (t *summaryTable) row(number int, text string) error {
+	open, end := strings.IndexByte(text, '['), strings.LastIndexByte(text, ']')
+	if open < 1 || end < open {
+		t.file.warn(number, "not a row of the table: %q", clip(text))
+		return nil
+	}
+	name := strings.TrimSpace(text[:open])
+	class, _, _ := strings.Cut(name, "-")
+	shape, elements, batch, err := parseShapes(text[open : end+1])
+	if err != nil {
+		return fmt.Errorf("%s: output shape: %w", clip(name), err)
+	}
+	params, err := parseCount(text[end+1:])
+	if err != nil {
+		return fmt.Errorf("%s: parameters: %w", clip(name), err)
+	}
+	kind, known := kindOfClass(class)
+	switch {
+	case !known && params == 0:
+		t.containers++
+		return nil
+	case params == 0 && (kind == profile.Recurrent || kind == profile.Attention):
+		t.uncounted++
+	}
+	if t.batch == 0 {
+		t.batch = batch
+	}
+	l := profile.Layer{Name: name, Kind: kind, Params: params, InPlace: isView(class)}
+	measure(&l, shape, true)
+	l.Activations = elements
+	return t.file.add(l)
+}
+
+func (t *summaryTable) finish() {
+	f := t.file
+	if t.batch > 0 && t.batch <= profile.MaxBatch {
+		f.BatchSize = profile.Some(int(t.batch))
+	}
+	if t.containers > 0 {
+		f.warn(0, "%d rows of unknown classes without parameters were taken for containers and left out", t.containers)
+	}
+	if t.uncounted > 0 {
+		f.warn(0, "%d recurrent or attention layers stand without parameters: torchsummary does not count theirs", t.uncounted)
+	}
+	if total, ok := f.TotalParams.Get(); !ok {
+		f.warn(0, "the table has no total: it may be cut off")
+	} else if sum := f.Model.Params(); sum != total {
+		f.warn(0, "the rows add up to %d parameters, the table says %d", sum, total)
+	}
+}
+
+// isSummaryHeader recognises the line of column names.
+func isSummaryHeader(line []byte) bool {
+	return bytes.Contains(line, []byte("Layer (type)")) && bytes.Contains(line, []byte("Output Shape")) &&
+		bytes.Contains(line, []byte("Param #"))
+}
+
+// isRule recognises a line that holds only dashes or equal signs.
+func isRule(line []byte) bool {
+	line = bytes.TrimSpace(line)
+	return len(line) > 0 && len(bytes.Trim(line, "=-_")) == 0
+}
+
+// parseShapes reads "[-1, 64, 7, 7]" or, for a layer with several outputs,
+// "[[-1, 7], [[-1, 9], [-1, 9]]]". It returns the shape of the first output and
+// the elements of all for one sample, and the batch.
+func parseShapes(text string) (first []int64, elements, batch int64, err error) {
+	for rest := text; rest != ""; {
+		_, after, _ := strings.Cut(rest, "[")
+		inner, _, _ := strings.Cut(after, "]")
+		rest = after
+		if strings.Contains(inner, "[") || strings.Trim(inner, " ,\t") == "" {
+			continue
+		}
+		dims, err := parseDims(inner)
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		if batch == 0 {
+			first, batch = dims[1:], dims[0]
+		}
+		elements = add(elements, mul(dims[1:]...))
+	}
+	if batch == 0 {
+		return nil, 0, 0, fmt.Errorf("%q holds no shape", clip(text))
+	}
+	return first, elements, batch, nil
+}
+
+// parseDims reads "-1, 64, 7"; only the first dimension may be -1.
+func parseDims(text string) ([]int64, error) {
+	var dims []int64
+	for field := range strings.SplitSeq(text, ",") {
+		n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a whole number", clip(strings.TrimSpace(field)))
+		}
+		if n > maxDim || n < 1 && (n != -1 || len(dims) > 0) || len(dims) == maxRank {
+			return nil, fmt.Errorf("[%s] is no shape", clip(text))
+		}
+		dims = append(dims, n)
+	}
+	return dims, nil
+}
+
+// parseCount reads "25,557,032".
+func parseCount(text string) (int64, error) {
+	digits := strings.ReplaceAll(strings.TrimSpace(text), ",", "")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n < 0 || n > profile.MaxCount {
+		return 0, fmt.Errorf("%q is not a count from 0 to 1e15", clip(strings.TrimSpace(text)))
+	}
+	return n, nil
+}
+
+// clip shortens text of a file for a message.
+func clip(text string) string {
+	const most = 60
+	if len(text) > most {
+		return strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,208 @@
+package profile
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// wantFeatures checks the given features and that all others are missing.
+func wantFeatures(t *testing.T, v Vector, want map[Feature]float64) {
+	t.Helper()
+	for f := Feature(0); int(f) < FeatureCount; f++ {
+		got, ok := v.Get(f)
+		w, listed := want[f]
+		switch {
+		case ok != listed:
+			t.Errorf("%v: known %t (%v), want %t", f, ok, got, listed)
+		case ok && math.Abs(got-w) > 1e-12*math.Abs(w):
+			t.Errorf("%v: got %v, want %v", f, got, w)
+		}
+	}
+}
+
+func TestNewDescribes(t *testing.T) {
+	p, err := New(fullSpec(), Trace{}, GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFeatures(t, p.Vector, map[Feature]float64{
+		LayerCount: 3, DepthCount: 2, NeuronCount: 18, ParamCount: 8090, ActivationCount: 1610, LinearActivationCount: 10,
+		ConvActivationCount: 800, NormActivationCount: 0, NonlinearActivationCount: 800, DropoutActivationCount: 0,
+		AttentionActivationCount: 0, LargestLayerCount: 800, ForwardMACs: 16010, SampleElementCount: 784,
+		SampleCount: 60_000, BatchSize: 64, ElementSize: 2, WorkerCount: 4,
+	})
+}
+
+func TestNewWithoutLayersStaysMissing(t *testing.T) {
+	p, err := New(Spec{Training: Training{BatchSize: 8}}, Trace{}, GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFeatures(t, p.Vector, map[Feature]float64{BatchSize: 8, ElementSize: 4, WorkerCount: 0})
+}
+
+// TestNewWeighs has a window of 3 s and an instant, which counts as 1 s; a
+// counter that only one sample has is averaged over that one.
+func TestNewWeighs(t *testing.T) {
+	trace := Trace{Samples: []Sample{
+		{
+			Window: 3 * time.Second, GPUBusy: Some(0.8), SMActive: Some(0.4), MemUsed: Some(2 * GiB), PowerWatts: Some(100.0),
+			StepTime: Some(30 * time.Millisecond),
+		},
+		{GPUBusy: Some(0.4), MemUsed: Some(3 * GiB), PowerWatts: Some(200.0), StepTime: Some(10 * time.Millisecond)},
+		{MemBusy: Some(0.0), StepTime: Some(20 * time.Millisecond)},
+	}}
+	p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{PowerWatts: 250})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFeatures(t, p.Vector, map[Feature]float64{
+		BatchSize: 1, ElementSize: 4, WorkerCount: 0,
+		MeanGPUBusy: 0.7, PeakGPUBusy: 0.8, MeanSMActive: 0.4, MeanMemBusy: 0, PeakMemory: float64(3 * GiB),
+		MeanPowerWatts: 125, BusyPower: 0.5, MedianStepTime: 0.02,
+	})
+}
+
+func TestNewMeanStaysInRange(t *testing.T) {
+	trace := Trace{}
+	for range 1000 {
+		trace.Samples = append(trace.Samples, Sample{Window: time.Second / 10, GPUBusy: Some(1.0)})
+	}
+	p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := p.Vector.Get(MeanGPUBusy); got > 1 || got < 1-1e-12 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestNewRefuses(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		sample Sample
+		want   string
+	}{
+		{"NaN", Sample{GPUBusy: Some(math.NaN())}, "sample 0: profile: feature mean_gpu_busy is NaN"},
+		{"per cent", Sample{SMActive: Some(93.0)}, "mean_sm_active is 93, want 0 to 1"},
+		{"negative ratio", Sample{DRAMActive: Some(-0.1)}, "mean_dram_active is -0.1"},
+		{"infinite power", Sample{PowerWatts: Some(math.Inf(1))}, "mean_power is +Inf"},
+		{"negative memory", Sample{MemUsed: Some(Bytes(-1))}, "memory used is -1 bytes"},
+		{"negative window", Sample{Window: -time.Second, GPUBusy: Some(0.5)}, "window is -1s"},
+		{"no step time", Sample{StepTime: Some(time.Duration(0))}, "step time is 0s, want more than 0"},
+		{"overflow", Sample{Window: math.MaxInt64, PowerWatts: Some(math.MaxFloat64)}, "mean_power is +Inf"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := New(fullSpec(), Trace{Samples: []Sample{c.sample}}, GPUModel{})
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %q", err, c.want)
+			}
+			if p.Vector != (Vector{}) {
+				t.Error("a refused task has a vector")
+			}
+		})
+	}
+}
+
+func TestElementBytes(t *testing.T) {
+	for p, want := range map[Precision]float64{FP32: 4, TF32: 4, Mixed: 2, BF16: 2, FP16: 2, Precision(99): 4} {
+		if got := p.ElementBytes(); got != want {
+			t.Errorf("%v: got %v, want %v", p, got, want)
+		}
+	}
+}
+
+func TestTraceJSONRoundTrip(t *testing.T) {
+	want := Trace{
+		Samples: []Sample{
+			{
+				At: time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC), Window: time.Second, SMActive: Some(0.1), SMOccupancy: Some(0.2),
+				TensorActive: Some(0.3), DRAMActive: Some(0.4), GPUBusy: Some(0.5), MemBusy: Some(0.6), FP32Active: Some(0.7),
+				CPUBusy: Some(0.8), MemUsed: Some(GiB), PowerWatts: Some(1.0), EnergyJoules: Some(2.0), SMClockMHz: Some(3.0),
+				TempCelsius: Some(4.0), PCIeBytesPerSec: Some(5.0), StepTime: Some(time.Millisecond),
+			},
+			{GPUBusy: Some(0.0)},
+			{},
+		},
+		Labels: map[string]string{"job": "7"},
+	}
+	data, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Trace
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, exportOpts, cmp.AllowUnexported(Opt[time.Duration]{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestProfileJSONRoundTrip(t *testing.T) {
+	gpu, _ := LookupGPU("A100")
+	want, err := New(fullSpec(), Trace{Samples: []Sample{{GPUBusy: Some(0.5), PowerWatts: Some(100.0)}}}, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Profile
+	if err := json.Unmarshal(data, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got, exportOpts, cmp.AllowUnexported(Vector{})); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func ExampleNew() {
+	spec := Spec{
+		Model:    Model{Name: "mlp", Layers: []Layer{{Kind: Linear, Neurons: 10, Params: 7850, Activations: 10}}},
+		Training: Training{BatchSize: 64},
+	}
+	trace := Trace{Samples: []Sample{
+		{Window: time.Second, GPUBusy: Some(0.30), MemUsed: Some(900 * MiB)},
+		{Window: time.Second, GPUBusy: Some(0.50), MemUsed: Some(950 * MiB)},
+	}}
+	gpu, _ := LookupGPU("T4")
+	p, err := New(spec, trace, gpu)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range []Feature{ParamCount, MeanGPUBusy, PeakMemory, MeanSMActive} {
+		x, ok := p.Vector.Get(f)
+		fmt.Printf("%v %.4g %s %t\n", f, x, f.Info().Unit, ok)
+	}
+	// Output:
+	// params 7850 count true
+	// mean_gpu_busy 0.4 1 true
+	// peak_memory 9.961e+08 B true
+	// mean_sm_active 0 1 false
+}
+
+func BenchmarkNew(b *testing.B) {
+	spec, gpu := fullSpec(), GPUs()[0]
+	for len(spec.Model.Layers) < 300 {
+		spec.Model.Layers = append(spec.Model.Layers, spec.Model.Layers[0])
+	}
+	trace := Trace{Samples: make([]Sample, 1000)}
+	for i := range trace.Samples {
+		trace.Samples[i] = Sample{Window: time.Second, GPUBusy: Some(0.5), MemUsed: Some(GiB), PowerWatts: Some(100.0)}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := New(spec, trace, gpu); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
