@@ -1,0 +1,195 @@
+package packer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// Check reports every way in which s is not a feasible answer to p: a task on
+// two GPUs, a GPU over its memory, a set that is too large, a member that must
+// be alone or is too slow, a forbidden mechanism, residents left out, a speed or
+// value that the Model does not give, a Throughput that is not the sum of the
+// sets' values or exceeds Bound, a task without set and without Reason. It
+// shares no code with the methods. O(tasks + GPUs) questions to the model.
+func (p *Problem) Check(s *Solution) error {
+	if err := p.Validate(); err != nil {
+		return err
+	}
+	if s == nil {
+		return errors.New("packer: check: the solution is nil")
+	}
+	c := &checker{p: p, seen: make([]int, len(p.Tasks))}
+	last := -1
+	sum := 0.0
+	for i := range s.Sets {
+		set := &s.Sets[i]
+		if set.GPU <= last || set.GPU >= len(p.GPUs) {
+			c.fault("Sets[%d]: GPU %d; want ascending indices below %d", i, set.GPU, len(p.GPUs))
+			return errors.Join(c.faults...)
+		}
+		for g := last + 1; g < set.GPU; g++ {
+			c.idle(g)
+		}
+		last = set.GPU
+		c.set(i, set)
+		sum += set.Value
+	}
+	for g := last + 1; g < len(p.GPUs); g++ {
+		c.idle(g)
+	}
+	if !(math.Abs(sum-s.Throughput) <= 1e-9*math.Abs(sum)) {
+		c.fault("Throughput is %v; the sets' values sum to %v", s.Throughput, sum)
+	}
+	if !(s.Throughput <= s.Bound) {
+		c.fault("Throughput %v exceeds Bound %v", s.Throughput, s.Bound)
+	}
+	c.reasons(s)
+	return errors.Join(c.faults...)
+}
+
+type checker struct {
+	p      *Problem
+	seen   []int // how often each task is placed
+	faults []error
+}
+
+func (c *checker) fault(format string, args ...any) {
+	c.faults = append(c.faults, fmt.Errorf("packer: check: "+format, args...))
+}
+
+// idle is called for each GPU without a set.
+func (c *checker) idle(g int) {
+	if n := len(c.p.GPUs[g].Residents); n > 0 {
+		c.fault("GPU %q has %d residents and no set; residents stay", c.p.GPUs[g].ID, n)
+	}
+}
+
+// set checks the set at index i.
+func (c *checker) set(i int, set *Set) {
+	gpu := &c.p.GPUs[set.GPU]
+	var members []*Task
+	for k := range gpu.Residents {
+		members = append(members, &gpu.Residents[k])
+	}
+	for k, t := range set.Tasks {
+		if t < 0 || t >= len(c.p.Tasks) || k > 0 && t <= set.Tasks[k-1] {
+			c.fault("Sets[%d]: Tasks %v; want ascending indices below %d", i, set.Tasks, len(c.p.Tasks))
+			return
+		}
+		if c.seen[t]++; c.seen[t] > 1 {
+			c.fault("Sets[%d]: task %q is already in another set", i, c.p.Tasks[t].ID)
+		}
+		members = append(members, &c.p.Tasks[t])
+	}
+	if len(members) == 0 || len(set.Speeds) != len(members) {
+		c.fault("Sets[%d]: %d members and %d speeds; want as many, and one at least", i, len(members), len(set.Speeds))
+		return
+	}
+	if len(set.Tasks) > 0 {
+		c.limits(i, set, gpu, members)
+	}
+	c.value(i, set, gpu, members)
+}
+
+// limits checks what new tasks on a GPU must respect.
+func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
+	if len(members) > 1 && len(members) > c.p.Limits.maxSet() {
+		c.fault("Sets[%d]: %d members; MaxSet is %d", i, len(members), c.p.Limits.maxSet())
+	}
+	used := 0.0
+	for k, t := range members {
+		used += float64(t.Memory)
+		if t.Alone && len(members) > 1 {
+			c.fault("Sets[%d]: %q must be alone and has company", i, t.ID)
+		}
+		if s := set.Speeds[k]; !(s > 0 && s >= t.MinSpeed) {
+			c.fault("Sets[%d]: %q runs at speed %v; its limit is %v, and above 0", i, t.ID, s, t.MinSpeed)
+		}
+	}
+	room := float64(gpu.memory()) * (1 - c.p.Limits.headroom())
+	if used > room*(1+1e-12) {
+		c.fault("Sets[%d]: GPU %q would use %v of %v; headroom leaves %v", i, gpu.ID,
+			profile.BytesOf(used), gpu.memory(), profile.BytesOf(room))
+	}
+	allowed := gpu.Mechanisms
+	if len(allowed) == 0 {
+		allowed = []profile.Mechanism{profile.TimeSlice}
+	}
+	switch {
+	case len(members) == 1 && set.Mechanism != profile.Exclusive:
+		c.fault("Sets[%d]: one task by %v; want exclusive", i, set.Mechanism)
+	case len(members) > 1 && (set.Mechanism == profile.Exclusive || !slices.Contains(allowed, set.Mechanism)):
+		c.fault("Sets[%d]: GPU %q does not allow sharing by %v", i, gpu.ID, set.Mechanism)
+	}
+}
+
+// value checks speeds and value against the model.
+func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
+	speeds := make([]float64, len(members))
+	if err := c.p.Model.Speeds(members, gpu, set.Mechanism, speeds); err != nil {
+		c.fault("Sets[%d]: model: %w", i, err)
+		return
+	}
+	value := 0.0
+	for k, t := range members {
+		value += t.weight() * speeds[k]
+		if !(math.Abs(speeds[k]-set.Speeds[k]) <= 1e-9) {
+			c.fault("Sets[%d]: speed of %q is %v; the model says %v", i, t.ID, set.Speeds[k], speeds[k])
+		}
+	}
+	c.gain(i, set, gpu, members)
+	unit := unitOf(c.p)
+	if !(math.Abs(value-set.Value) <= unit*float64(len(members))) {
+		c.fault("Sets[%d]: value is %v; weight times speed sum to %v", i, set.Value, value)
+	}
+}
+
+// gain checks that a set that new tasks share does more than its best member,
+// or than its residents, would without company.
+func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task) {
+	if len(set.Tasks) == 0 || len(members) == 1 {
+		return
+	}
+	ref := 0.0
+	for k, t := range members {
+		if one := make([]float64, 1); k >= len(gpu.Residents) && len(gpu.Residents) == 0 &&
+			c.p.Model.Speeds(members[k:k+1], gpu, profile.Exclusive, one) == nil && one[0] >= t.MinSpeed {
+			ref = max(ref, t.weight()*one[0])
+		}
+	}
+	if n := len(gpu.Residents); n == 1 {
+		one := make([]float64, 1)
+		if c.p.Model.Speeds(members[:1], gpu, profile.Exclusive, one) == nil {
+			ref = members[0].weight() * one[0]
+		}
+	}
+	unit := unitOf(c.p)
+	if least := (1 + c.p.Limits.MinGain) * ref; set.Value < least-unit*float64(len(members)) {
+		c.fault("Sets[%d]: value is %v; without company its best member or resident has %v, so MinGain asks for %v", i, set.Value, ref, least)
+	}
+}
+
+// reasons checks that every task that is in no set has a reason.
+func (c *checker) reasons(s *Solution) {
+	explained := make([]bool, len(c.p.Tasks))
+	for i := range s.Reasons {
+		t := s.Reasons[i].Task
+		if t < 0 || t >= len(c.p.Tasks) {
+			c.fault("Reasons[%d]: no task %d", i, t)
+			continue
+		}
+		explained[t] = true
+		if s.Reasons[i].Placed != (c.seen[t] > 0) {
+			c.fault("Reasons[%d]: Placed is %v for task %q in %d sets", i, s.Reasons[i].Placed, c.p.Tasks[t].ID, c.seen[t])
+		}
+	}
+	for t := range c.p.Tasks {
+		if c.seen[t] == 0 && !explained[t] {
+			c.fault("task %q is in no set and has no reason", c.p.Tasks[t].ID)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+// Package packer decides which tasks share which GPU, and proves how good the
+// decision is.
+//
+// A [Problem] holds tasks with memory reservations, weights and slowdown
+// limits, GPUs of any kinds with the tasks that already run there, a [Model]
+// that predicts speeds, and [Limits]. A [Method] answers with a [Solution]: the
+// sets, a [Reason] for every task that waits or has a GPU to itself, and a
+// [Certificate] that proves a bound on every other plan. [Problem.Check] and
+// [Certificate.Verify] examine an answer without any code of the methods.
+//
+//   - [Matching] is exact for sets of at most two on one kind of GPU, with
+//     residents, and certifies its gap on several kinds.
+//   - [Greedy] takes sets of any size and proves nothing.
+//   - [Auto] chooses, and says what and why.
+//
+// # Formulation
+//
+// Set S may run on GPU g if it respects memory after headroom, Limits.MaxSet,
+// Alone, and every member's MinSpeed under some mechanism that g allows. Its
+// value is the best over mechanisms:
+//
+//	W(g, S) = max over mechanisms of Σ weight(i)·speed(i, S, g)  for i ∈ S
+//
+// The mechanism is thus chosen inside the value and never enters the
+// optimisation. Residents R(g) are in every set of g, and W(g, R(g)) counts
+// whatever the limits say, for they run anyway. The integer program over
+// columns x(g, S), and the dual of its linear relaxation:
+//
+//	max  Σ W(g, S)·x(g, S)
+//	     Σ x(g, S: i ∈ S) <= 1        for each task i        price u(i)
+//	     Σ x(g, S)        <= 1        for each GPU g         price λ(g)
+//	     Σ x(g, S: |S ∩ B| = 2) <= ⌊|B|/2⌋  for odd sets B   price z(B), pairs only
+//
+//	min  Σ u(i) + Σ λ(g) + Σ z(B)·⌊|B|/2⌋
+//	     Σ u(i: i ∈ S) + λ(g) + Σ z(B: S ⊆ B) >= W(g, S),  all >= 0
+//
+// Any u and z give a valid bound after one pass that prices all sets. For pairs
+// on one kind of GPU the odd sets make the relaxation integral (Edmonds 1965),
+// so the bound is the optimum.
+//
+// # Waiting
+//
+// Where a set is worth less than one of its members alone, a plan could let the
+// others wait inside the set. The methods search over such plans too (the
+// values are closed under taking subsets) but never write them down: a task
+// that would wait is in no set and has a Reason. Residents never wait.
+//
+// # Resolution
+//
+// Values are rounded, task by task, to 2^-20 of the largest weight rounded up to a
+// power of two. All sums of values are then exact, so that neither the order of
+// the input nor the compiler's choice of instructions changes a result, and the
+// matching works on integers. A task whose weight is below 2^-20 of the largest
+// counts as that much.
+//
+// # Order
+//
+// Methods work on tasks and GPUs by ID: reordering the input reorders the
+// output and changes nothing else. Remaining ties go to the lower ID.
+//
+// # Concurrency
+//
+// Methods keep no state and modify nothing they are given. They call the Model
+// from the caller's goroutine only.
+//
+// # References
+//
+//   - Edmonds, Maximum matching and a polyhedron with 0,1-vertices, 1965,
+//     doi:10.6028/jres.069B.013.
+//   - Galil, Efficient algorithms for finding maximum matching in graphs, 1986,
+//     doi:10.1145/6462.6502: the primal-dual method with heaps.
+//   - Bertsekas, The auction algorithm, 1988, doi:10.1007/BF02186476.
+//   - Held, Wolfe, Crowder, Validation of subgradient optimization, 1974,
+//     doi:10.1007/BF01580223: prices for GPU kinds.
+//   - Narayanan et al., Heterogeneity-aware cluster scheduling policies for
+//     deep learning workloads (Gavel), OSDI 2020, arXiv:2008.09213: pair
+//     throughputs as the input of an optimisation.
+package packer

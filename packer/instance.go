@@ -1,0 +1,171 @@
+package packer
+
+import (
+	"cmp"
+	"math"
+	"reflect"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// resolution is the number of units that the largest weight, rounded up to a
+// power of two, is worth at solo speed.
+const resolution = 1 << 20
+
+// instance is a validated Problem in the form in which methods work: tasks and
+// GPUs in the order of their IDs, so that the caller's order changes nothing;
+// GPUs that cannot be told apart joined in classes; values in whole units, so
+// that sums are exact.
+type instance struct {
+	p       *Problem
+	tasks   []*Task // by ID
+	origin  []int   // origin[i] is the index of tasks[i] in Problem.Tasks
+	classes []class // free ones first, then one for each GPU with residents
+	free    int     // number of free classes
+	unit    float64 // value of one unit, a power of two
+	maxSet  int
+	byGPU   []int // class of each GPU
+}
+
+// class is a group of interchangeable GPUs, or one GPU with residents.
+type class struct {
+	gpu       *GPU // the first member, which stands for all
+	members   []int
+	usable    profile.Bytes // after headroom
+	mechs     []profile.Mechanism
+	residents []*Task
+	used      profile.Bytes // by residents
+	base      int64         // value of the residents alone, in units
+	baseMech  profile.Mechanism
+	baseSpeed []float64
+}
+
+// open reports whether the class may take a new task at all.
+func (c *class) open(maxSet int) bool {
+	if len(c.residents) >= maxSet {
+		return false
+	}
+	for _, t := range c.residents {
+		if t.Alone {
+			return false
+		}
+	}
+	return len(c.residents) == 0 || len(c.mechs) > 0
+}
+
+// newInstance validates p and prepares it. O(n log n + classes · GPUs).
+func newInstance(p *Problem) (*instance, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	in := &instance{p: p, maxSet: p.Limits.maxSet(), unit: unitOf(p)}
+	in.origin = make([]int, len(p.Tasks))
+	for i := range in.origin {
+		in.origin[i] = i
+	}
+	slices.SortFunc(in.origin, func(a, b int) int { return cmp.Compare(p.Tasks[a].ID, p.Tasks[b].ID) })
+	in.tasks = make([]*Task, len(p.Tasks))
+	for i, o := range in.origin {
+		in.tasks[i] = &p.Tasks[o]
+	}
+	in.group()
+	e := newEvaluator(in)
+	for i := range in.classes {
+		if err := e.baseline(&in.classes[i]); err != nil {
+			return nil, err
+		}
+	}
+	return in, nil
+}
+
+// unitOf returns the resolution of values: 2^-20 of the largest weight rounded
+// up to a power of two.
+func unitOf(p *Problem) float64 {
+	largest := 0.0
+	for i := range p.Tasks {
+		largest = max(largest, p.Tasks[i].weight())
+	}
+	for g := range p.GPUs {
+		for i := range p.GPUs[g].Residents {
+			largest = max(largest, p.GPUs[g].Residents[i].weight())
+		}
+	}
+	if largest == 0 {
+		largest = 1
+	}
+	frac, exp := math.Frexp(largest)
+	if frac == 0.5 {
+		exp--
+	}
+	return math.Ldexp(1.0/resolution, exp)
+}
+
+// value converts units to what callers see; exact below 2^53 units.
+func (in *instance) value(units int64) float64 { return float64(units) * in.unit }
+
+// group fills classes.
+func (in *instance) group() {
+	p := in.p
+	order := make([]int, len(p.GPUs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(p.GPUs[a].ID, p.GPUs[b].ID) })
+	var occupied []class
+	for _, g := range order {
+		gpu := &p.GPUs[g]
+		if len(gpu.Residents) > 0 {
+			occupied = append(occupied, in.newClass(g))
+			continue
+		}
+		k := slices.IndexFunc(in.classes, func(c class) bool { return sameClass(c.gpu, gpu) })
+		if k < 0 {
+			in.classes = append(in.classes, in.newClass(g))
+			continue
+		}
+		in.classes[k].members = append(in.classes[k].members, g)
+	}
+	in.free = len(in.classes)
+	in.classes = append(in.classes, occupied...)
+	in.byGPU = make([]int, len(p.GPUs))
+	for k := range in.classes {
+		for _, g := range in.classes[k].members {
+			in.byGPU[g] = k
+		}
+	}
+}
+
+func (in *instance) newClass(g int) class {
+	gpu := &in.p.GPUs[g]
+	c := class{gpu: gpu, members: []int{g}, mechs: sharing(gpu)}
+	total := gpu.memory()
+	keep := profile.Bytes(math.Ceil(float64(total) * in.p.Limits.headroom()))
+	c.usable = total - keep
+	for i := range gpu.Residents {
+		c.residents = append(c.residents, &gpu.Residents[i])
+		c.used += gpu.Residents[i].Memory
+	}
+	return c
+}
+
+// sharing returns the mechanisms under which gpu may be shared, without
+// repeats, in a fixed order.
+func sharing(gpu *GPU) []profile.Mechanism {
+	if len(gpu.Mechanisms) == 0 {
+		return []profile.Mechanism{profile.TimeSlice}
+	}
+	mechs := slices.Clone(gpu.Mechanisms)
+	slices.Sort(mechs)
+	mechs = slices.Compact(mechs)
+	if mechs[0] == profile.Exclusive {
+		mechs = mechs[1:]
+	}
+	return mechs
+}
+
+// sameClass reports whether no plan can tell two empty GPUs apart.
+func sameClass(a, b *GPU) bool {
+	return a.memory() == b.memory() && slices.Equal(sharing(a), sharing(b)) &&
+		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
+}

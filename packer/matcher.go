@@ -1,0 +1,263 @@
+package packer
+
+import (
+	"context"
+	"slices"
+)
+
+// matcher finds the best pairs at given prices for GPUs. Its graph has a vertex
+// for each task and one for each GPU that holds a resident and takes one task
+// more. Values are four times a unit: prices then fall between units, and
+// duals stay whole.
+type matcher struct {
+	*table
+	seats []int // classes of the vertices n, n+1, ...
+	d     *dense
+}
+
+func newMatcher(t *table) *matcher {
+	m := &matcher{table: t}
+	for k, gain := range t.gain {
+		if gain != nil {
+			m.seats = append(m.seats, k)
+		}
+	}
+	return m
+}
+
+// matching is the best use of the GPUs at some prices.
+type matching struct {
+	prices []int64   // of the free classes
+	mate   []int32   // of vertices
+	class  []int32   // of tasks: where they run, or none; of a seat's mate the seat's class
+	counts []int     // GPUs used in each free class
+	y      []int64   // duals of vertices
+	odd    []oddNode // duals of odd sets
+	dual   int64     // what the duals prove, without the price of the GPUs
+}
+
+type oddNode struct {
+	vertices []int32
+	z        int64
+}
+
+// single returns the best class for task i alone at the given prices.
+func (m *matcher) bestSingle(i int, prices []int64) (int64, int32) {
+	best, class := int64(0), int32(none)
+	for k, p := range prices {
+		if v := m.single[k][i]; v > 0 && (4*v-p > best || class == none && 4*v-p == best) {
+			best, class = 4*v-p, int32(k)
+		}
+	}
+	return best, class
+}
+
+// bestPair returns the best class for tasks i and j together.
+func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
+	best, class := int64(0), int32(none)
+	for k, p := range prices {
+		if m.pair[k] == nil {
+			continue
+		}
+		if v := int64(m.pair[k][i*m.n+j]); v > 0 && (v-p > best || class == none) {
+			best, class = v-p, int32(k)
+		}
+	}
+	return best, class
+}
+
+// graph is the matrix of the matching problem with vertex potentials: the price
+// of a GPU is shared between the two tasks of a pair.
+//
+//	value(i, j) - λ = w(i, j) - shift(i) - shift(j)
+//
+// With one free class w does not depend on λ, so a change of price changes
+// floors alone and the duals of one price are a start for the next.
+func (m *matcher) graph(prices []int64) {
+	nv := m.n + len(m.seats)
+	one := m.in.free == 1
+	if m.d != nil && one {
+		return
+	}
+	if one && len(m.seats) == 0 && m.pair[0] != nil {
+		m.d = newDense(nv, m.pair[0])
+		return
+	}
+	if m.d == nil {
+		m.d = newDense(nv, make([]int32, nv*nv))
+	}
+	w := m.d.w
+	for i := range m.n {
+		row := w[i*nv : (i+1)*nv]
+		clear(row)
+		for k, p := range prices {
+			if m.pair[k] == nil {
+				continue
+			}
+			if one {
+				p = 0
+			}
+			for j, v := range m.pair[k][i*m.n : (i+1)*m.n] {
+				if x := v - int32(p); x > row[j] {
+					row[j] = x
+				}
+			}
+		}
+		for s, k := range m.seats {
+			v := int32(quarters * m.gain[k][i])
+			row[m.n+s], w[(m.n+s)*nv+i] = v, v
+		}
+	}
+	for s := range m.seats {
+		row := w[(m.n+s)*nv+m.n : (m.n+s+1)*nv]
+		for j := range row {
+			row[j] = -1 << 30
+		}
+	}
+	if m.d.y != nil {
+		m.d.restart()
+	}
+}
+
+// shift returns the potentials of tasks and of seats.
+func (m *matcher) shift(prices []int64) (task, seat int64) {
+	if m.in.free == 1 {
+		return prices[0] / 2, -prices[0] / 2
+	}
+	return 0, 0
+}
+
+// at solves the problem with prices instead of a number of GPUs. It returns nil
+// when cancelled.
+func (m *matcher) at(ctx context.Context, prices []int64) *matching {
+	m.graph(prices)
+	task, seat := m.shift(prices)
+	floor := make([]int64, m.n+len(m.seats))
+	for i := range floor {
+		if i < m.n {
+			floor[i], _ = m.bestSingle(i, prices)
+			floor[i] += task
+		} else {
+			floor[i] = seat
+		}
+	}
+	b := m.d.solve(floor, func() bool { return ctx.Err() != nil })
+	if b == nil {
+		return nil
+	}
+	r := m.read(b, prices)
+	for i := range r.y {
+		if i < m.n {
+			r.y[i] -= task
+		} else {
+			r.y[i] -= seat
+		}
+		r.dual += r.y[i]
+	}
+	return r
+}
+
+// read turns the state of a solved blossom into a matching.
+func (m *matcher) read(b *blossom, prices []int64) *matching {
+	r := &matching{prices: slices.Clone(prices), mate: b.mate, y: b.y, counts: make([]int, m.in.free), class: make([]int32, m.n)}
+	for i := range m.n {
+		switch mate := int(b.mate[i]); {
+		case mate == none:
+			_, r.class[i] = m.bestSingle(i, prices)
+		case mate >= m.n:
+			r.class[i] = int32(m.seats[mate-m.n])
+			continue
+		default:
+			_, r.class[i] = m.bestPair(min(i, mate), max(i, mate), prices)
+			if mate < i {
+				continue
+			}
+		}
+		if k := r.class[i]; k != none {
+			r.counts[k]++
+		}
+	}
+	for node := b.n; node < len(b.z); node++ {
+		if b.z[node] == 0 {
+			continue
+		}
+		odd := oddNode{z: b.z[node]}
+		b.eachVertex(int32(node), func(v int32) { odd.vertices = append(odd.vertices, v) })
+		slices.Sort(odd.vertices)
+		r.odd = append(r.odd, odd)
+		r.dual += odd.z * int64(len(odd.vertices)/2)
+	}
+	return r
+}
+
+// bound returns what r proves about the value of every plan, in quarters.
+func (m *matcher) bound(r *matching) int64 {
+	total := r.dual
+	for k := range m.in.classes {
+		c := &m.in.classes[k]
+		if k < m.in.free {
+			total += r.prices[k] * int64(len(c.members))
+		} else {
+			total += quarters * c.base
+		}
+	}
+	return total
+}
+
+// proof writes r as a certificate.
+func (m *matcher) proof(r *matching) proof {
+	in := m.in
+	scale := in.unit / quarters
+	c := &Certificate{U: make([]float64, m.n), Lambda: make([]float64, len(in.p.GPUs))}
+	for i, o := range in.origin {
+		c.U[o] = float64(r.y[i]) * scale
+	}
+	for k := range in.classes {
+		price := quarters * in.classes[k].base
+		if k < in.free {
+			price = r.prices[k]
+		} else if s := slices.Index(m.seats, k); s >= 0 {
+			price += r.y[m.n+s]
+		}
+		for _, g := range in.classes[k].members {
+			c.Lambda[g] = float64(price) * scale
+		}
+	}
+	for _, odd := range r.odd {
+		set := OddSet{Z: float64(odd.z) * scale}
+		for _, v := range odd.vertices {
+			if int(v) < m.n {
+				set.Tasks = append(set.Tasks, in.origin[v])
+			} else {
+				set.GPUs = append(set.GPUs, in.classes[m.seats[int(v)-m.n]].members[0])
+			}
+		}
+		slices.Sort(set.Tasks)
+		slices.Sort(set.GPUs)
+		c.Odd = append(c.Odd, set)
+	}
+	return proof{bound: float64(m.bound(r)) * scale, cert: c}
+}
+
+// assign turns a matching that uses no more GPUs than there are into a plan.
+func (m *matcher) assign(r *matching) *plan {
+	pl := newPlan(m.in)
+	used := make([]int, m.in.free)
+	for i := range m.n {
+		k := r.class[i]
+		if k == none || pl.gpu[i] != none {
+			continue
+		}
+		members := m.in.classes[k].members
+		g := members[0]
+		if int(k) < m.in.free {
+			g = members[used[k]]
+			used[k]++
+		}
+		pl.gpu[i] = int32(g)
+		if j := r.mate[i]; j != none && int(j) < m.n {
+			pl.gpu[j] = int32(g)
+		}
+	}
+	return pl
+}

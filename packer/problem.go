@@ -1,0 +1,144 @@
+package packer
+
+import (
+	"example.com/colloc/profile"
+)
+
+// Task is one program that wants a GPU, or that already runs on one.
+type Task struct {
+	// ID names the task: unique in its Problem, not empty.
+	ID string
+	// Profile is handed through to the Model; packer never looks inside. It
+	// may be nil if the Model does not mind.
+	Profile *profile.Profile
+	// Memory is the reservation: what the plan sets aside for the task on its
+	// GPU. 0 needs none.
+	Memory profile.Bytes
+	// Weight multiplies the task's speed in the objective, in [0, 1e9]; 0
+	// means 1. Only ratios matter: see the package comment on resolution.
+	Weight float64
+	// MinSpeed is the lowest speed the task accepts, 1/slowdown limit, in
+	// [0, 1]; 0 is no limit.
+	MinSpeed float64
+	// Alone is set if the task must not share its GPU.
+	Alone bool
+}
+
+// weight returns the weight in force.
+func (t *Task) weight() float64 {
+	if t.Weight == 0 {
+		return 1
+	}
+	return t.Weight
+}
+
+// GPU is one card, or one MIG instance seen as a card.
+type GPU struct {
+	// ID names the GPU: unique in its Problem, not empty.
+	ID string
+	// Type is handed through to the Model. It may be nil if Memory is set.
+	Type *profile.GPUModel
+	// Memory is the total of this card before headroom; 0 means Type.Memory.
+	Memory profile.Bytes
+	// Mechanisms are the ways in which tasks may share this GPU; nil or empty
+	// means time-slicing. One task alone always runs exclusively, so a list
+	// that holds only Exclusive forbids sharing. On a GPU with residents list
+	// what they run under: processes cannot change their mechanism on the way.
+	Mechanisms []profile.Mechanism
+	// Residents are the tasks already there. They stay and keep running.
+	Residents []Task
+}
+
+// memory returns the total in force.
+func (g *GPU) memory() profile.Bytes {
+	if g.Memory == 0 && g.Type != nil {
+		return g.Type.Memory
+	}
+	return g.Memory
+}
+
+// Model predicts speeds. It must give the same answer to the same question,
+// whatever the order of the calls.
+type Model interface {
+	// Speeds fills dst[i] with the speed of set[i] when exactly the tasks of
+	// set run together on gpu by mech: throughput divided by solo throughput,
+	// finite, at least 0 and at most 16; 1 for a single task (less where the
+	// GPU is smaller than the one that solo refers to, a MIG instance). A set
+	// of one task is asked with Exclusive. len(dst) == len(set). The slices
+	// belong to the caller and are used again.
+	Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error
+}
+
+// BatchModel is a Model that answers for many pairs in one call. n tasks have
+// n²/2 pairs, so the calls are what packing costs; this form lets a model
+// keep what it knows of one task while it walks over the partners, and costs no
+// allocation per pair.
+type BatchModel interface {
+	Model
+	// PairSpeeds fills own[j] with the speed of task beside partners[j], and
+	// other[j] with the speed of partners[j] beside task, each the same number
+	// as Speeds gives for that pair.
+	PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error
+}
+
+// Limits bound what a plan may do. The zero value is the documented default.
+type Limits struct {
+	// Headroom is the fraction of each GPU's memory that stays free, in
+	// [0, 1); missing means 0.10.
+	Headroom profile.Opt[float64]
+	// MaxSet is the largest number of tasks on one GPU, residents included;
+	// 0 means 2.
+	MaxSet int
+	// MinGain is how much better than exclusive a shared set must be: its
+	// value must reach (1 + MinGain) times the value of its best member alone,
+	// or of its residents without the new tasks. Sharing that gains nothing is
+	// refused even at 0. At least 0.
+	MinGain float64
+}
+
+// Defaults of Limits, and bounds that Validate enforces.
+const (
+	// DefaultHeadroom is the fraction of memory left free.
+	DefaultHeadroom = 0.10
+	// DefaultMaxSet is the largest set: pairs.
+	DefaultMaxSet = 2
+
+	maxMaxSet = 64
+	maxWeight = 1e9
+	maxMemory = 1 << 56 // bytes; maxMaxSet of them still fit an int64
+	maxSpeed  = 16
+)
+
+func (l *Limits) headroom() float64 { return l.Headroom.Or(DefaultHeadroom) }
+
+func (l *Limits) maxSet() int {
+	if l.MaxSet == 0 {
+		return DefaultMaxSet
+	}
+	return l.MaxSet
+}
+
+// Objective is what a plan maximises.
+type Objective int
+
+// Throughput is the sum over all running tasks, residents included, of weight
+// times speed. Policies such as fairness or shortest remaining time first set
+// the weights anew in each round.
+const Throughput Objective = 0
+
+// String returns "throughput".
+func (o Objective) String() string {
+	if o == Throughput {
+		return "throughput"
+	}
+	return "unknown objective"
+}
+
+// Problem is a question to a [Method]: which tasks run on which GPU.
+type Problem struct {
+	Tasks     []Task
+	GPUs      []GPU
+	Model     Model
+	Limits    Limits
+	Objective Objective
+}

@@ -1,0 +1,159 @@
+package packer
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// ReasonCode says which limit binds.
+type ReasonCode int
+
+// The reasons why a task is in no set or has a GPU to itself. 0 is none.
+const (
+	// NoGPU: the problem has no GPU.
+	NoGPU ReasonCode = iota + 1
+	// TooLarge: the task needs more memory than the largest GPU offers.
+	TooLarge
+	// GPUsTaken: the task waits, all GPUs that would take it run sets that are
+	// worth more. Sharing says why it could not join one.
+	GPUsTaken
+	// Stopped: the context was cancelled before the task's turn.
+	Stopped
+	// MustBeAlone: the task, or its best partner, may not share.
+	MustBeAlone
+	// SetFull: Limits.MaxSet or the GPU's mechanisms forbid one more task.
+	SetFull
+	// MemoryLimit: together with its best partner the task needs more memory
+	// than the GPU offers.
+	MemoryLimit
+	// SpeedLimit: a member of the set would run below its MinSpeed; Partner is
+	// empty if that is so even when the task is alone.
+	SpeedLimit
+	// NoGain: sharing would not do more work than running alone.
+	NoGain
+	// NoPartner: there is no partner, or the good ones do more work elsewhere.
+	NoPartner
+	// OwnGPU: sharing would be allowed, but there are GPUs enough.
+	OwnGPU
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var reasonNames = []string{
+	"none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
+	"memory", "speed", "no-gain", "no-partner", "own-gpu",
+}
+
+// String returns a short name such as "memory".
+func (c ReasonCode) String() string {
+	if c < 0 || int(c) >= len(reasonNames) {
+		return fmt.Sprintf("reason(%d)", int(c))
+	}
+	return reasonNames[c]
+}
+
+// MarshalText writes what String returns.
+func (c ReasonCode) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (c *ReasonCode) UnmarshalText(text []byte) error {
+	i := slices.Index(reasonNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("packer: unknown reason code %q", text)
+	}
+	*c = ReasonCode(i)
+	return nil
+}
+
+// Reason says why a task is in no set, or why it shares its GPU with nobody,
+// and what would change that. Fields that do not apply are zero.
+type Reason struct {
+	// Task is an index into Problem.Tasks, ID its name.
+	Task int    `json:"task"`
+	ID   string `json:"id"`
+	// Placed is true if the task runs, alone on its GPU.
+	Placed bool `json:"placed"`
+	// Code is the limit that binds.
+	Code ReasonCode `json:"code"`
+	// Sharing is, with GPUsTaken, the limit that keeps the task from joining
+	// its best partner.
+	Sharing ReasonCode `json:"sharing,omitempty"`
+	// Partner is the ID of the best partner: the task or resident with which
+	// sharing comes nearest to being allowed and, where it is allowed, gains
+	// most. At most the 64 tasks that need least memory are considered.
+	Partner string `json:"partner,omitempty"`
+	// Memory is the task's reservation, Largest what the largest GPU offers
+	// after headroom and residents, Short how many bytes are missing for the
+	// task alone (TooLarge) or with Partner (MemoryLimit).
+	Memory  profile.Bytes `json:"memory_bytes"`
+	Largest profile.Bytes `json:"largest_bytes,omitempty"`
+	Short   profile.Bytes `json:"short_bytes,omitempty"`
+	// Slow is the ID of the task that would run at Speed, below Limit, its
+	// MinSpeed (SpeedLimit).
+	Slow  string  `json:"slow,omitempty"`
+	Speed float64 `json:"speed,omitempty"`
+	Limit float64 `json:"limit,omitempty"`
+	// Shared is the value of the set with Partner, Apart the value to beat
+	// (NoGain) or that of both alone (OwnGPU).
+	Shared float64 `json:"shared,omitempty"`
+	Apart  float64 `json:"apart,omitempty"`
+	// GPUs is how many more GPUs the task needs to run.
+	GPUs int `json:"gpus,omitempty"`
+}
+
+// String explains the reason in a sentence or two.
+func (r Reason) String() string {
+	if r.Placed {
+		return fmt.Sprintf("%s runs alone: %s.", r.ID, r.limit(r.Code))
+	}
+	switch r.Code {
+	case NoGPU:
+		return fmt.Sprintf("%s waits: there is no GPU. One with %v would run it.", r.ID, r.Memory)
+	case TooLarge:
+		return fmt.Sprintf("%s waits: it needs %v and the largest GPU offers %v. A GPU that offers %v more, or a reservation of at most %v, would place it.",
+			r.ID, r.Memory, r.Largest, r.Short, r.Largest)
+	case SpeedLimit:
+		return fmt.Sprintf("%s waits: even alone it would run at speed %.3g, below its limit %.3g.", r.ID, r.Speed, r.Limit)
+	case Stopped:
+		return r.ID + " waits: packing was cancelled before its turn. More time would help."
+	default:
+	}
+	text := r.ID + " waits: every GPU that would take it is taken by work that is worth more"
+	if r.Sharing != 0 {
+		text += ", and it can join none: " + r.limit(r.Sharing)
+	}
+	return text + fmt.Sprintf(". %d more GPU with %v would run it.", max(1, r.GPUs), r.Memory)
+}
+
+// limit explains why sharing is off.
+func (r Reason) limit(code ReasonCode) string {
+	partner := "with " + r.Partner + ", its best partner,"
+	var b strings.Builder
+	switch code {
+	case MustBeAlone:
+		if r.Partner == "" {
+			return "it must not share; lift Alone to change that"
+		}
+		return r.Partner + " must not share"
+	case SetFull:
+		return "sharing is switched off by MaxSet or by the GPU's mechanisms"
+	case MemoryLimit:
+		fmt.Fprintf(&b, "%s it would be %v short of memory; reservations smaller by that much, or a GPU that much larger, would do", partner, r.Short)
+	case SpeedLimit:
+		fmt.Fprintf(&b, "%s the speed of %s would be %.3g, below its limit %.3g; a limit of %.3g would do", partner, r.Slow, r.Speed, r.Limit, r.Speed)
+	case NoGain:
+		fmt.Fprintf(&b, "%s the GPU would do %.3g instead of %.3g", partner, r.Shared, r.Apart)
+	case NoPartner:
+		if r.Partner == "" {
+			return "there is no other task to share with"
+		}
+		return "the tasks that could share with it do more work elsewhere, " + r.Partner + " for one"
+	case OwnGPU:
+		fmt.Fprintf(&b, "there are GPUs enough; with %s on one GPU both would do %.3g instead of %.3g", r.Partner, r.Shared, r.Apart)
+	default:
+		return code.String()
+	}
+	return b.String()
+}
