@@ -1,0 +1,165 @@
+//go:build linux && cgo
+
+package gonvml
+
+import (
+	"errors"
+	"math"
+
+	"github.com/NVIDIA/go-nvml/pkg/nvml"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// reading is one Read on its way.
+type reading struct {
+	source *source
+	device *device
+	sample nvmlx.Sample
+	lost   bool
+}
+
+// got notes how a call for counters f ended and reports whether its value
+// counts.
+func (r *reading) got(f nvmlx.Fields, code nvml.Return) bool {
+	if code == nvml.SUCCESS {
+		return true
+	}
+	err := sentinel(code)
+	r.lost = r.lost || errors.Is(err, nvmlx.ErrDeviceLost)
+	r.sample.Missing.Set(f, err)
+	return false
+}
+
+// can reports whether counters f, which are among what, can be asked for with
+// function s; if they are wanted and cannot, it notes why.
+func (r *reading) can(what, f nvmlx.Fields, s symbol) bool {
+	if what&f == 0 || r.lost {
+		return false
+	}
+	if !r.source.lib.has[s] {
+		r.sample.Missing.Set(f, nvmlx.ErrNotSupported)
+		return false
+	}
+	return true
+}
+
+// basic reads the counters of nvmlx.FieldsBasic.
+func (r *reading) basic(what nvmlx.Fields) {
+	if r.device.cut || r.device.parent != nil {
+		const none = nvmlx.FieldGPUBusy | nvmlx.FieldMemBusy
+		r.sample.Missing.Set(none, nvmlx.ErrNotSupported)
+		what &^= none
+	}
+	if r.device.parent != nil {
+		const none = nvmlx.FieldPower | nvmlx.FieldEnergy
+		r.sample.Missing.Set(none, nvmlx.ErrNotSupported)
+		what &^= none
+	}
+	r.utilization(what)
+	r.memUsed(what)
+	r.power(what)
+	r.clocks(what)
+	r.state(what)
+}
+
+func (r *reading) utilization(what nvmlx.Fields) {
+	const both = nvmlx.FieldGPUBusy | nvmlx.FieldMemBusy
+	if !r.can(what, both, symUtilization) {
+		return
+	}
+	if u, code := r.device.handle.GetUtilizationRates(); r.got(both, code) {
+		r.sample.GPUBusy, r.sample.MemBusy = percent(float64(u.Gpu)), percent(float64(u.Memory))
+	}
+}
+
+// memUsed prefers the call that counts the driver's own memory apart.
+func (r *reading) memUsed(what nvmlx.Fields) {
+	if what&nvmlx.FieldMemUsed == 0 || r.lost {
+		return
+	}
+	if r.source.lib.has[symMemory2] {
+		m, code := r.device.handle.GetMemoryInfo_v2()
+		if r.got(nvmlx.FieldMemUsed, code) {
+			r.sample.MemUsed = bytesOf(m.Used)
+			return
+		}
+		if !errors.Is(sentinel(code), nvmlx.ErrNotSupported) {
+			return
+		}
+	}
+	if !r.can(what, nvmlx.FieldMemUsed, symMemory) {
+		return
+	}
+	if m, code := r.device.handle.GetMemoryInfo(); r.got(nvmlx.FieldMemUsed, code) {
+		r.sample.Missing.Set(nvmlx.FieldMemUsed, nil)
+		r.sample.MemUsed = bytesOf(m.Used)
+	}
+}
+
+func (r *reading) power(what nvmlx.Fields) {
+	if r.can(what, nvmlx.FieldPower, symPower) {
+		if milliwatts, code := r.device.handle.GetPowerUsage(); r.got(nvmlx.FieldPower, code) {
+			r.sample.PowerWatts = scaled(milliwatts, 1e-3)
+		}
+	}
+	if r.can(what, nvmlx.FieldEnergy, symEnergy) {
+		millijoules, code := r.device.handle.GetTotalEnergyConsumption()
+		if r.got(nvmlx.FieldEnergy, code) && millijoules != math.MaxUint64 {
+			r.sample.EnergyJoules = profile.Some(float64(millijoules) / 1e3)
+		}
+	}
+}
+
+func (r *reading) clocks(what nvmlx.Fields) {
+	gpu := r.device.gpu().handle
+	if r.can(what, nvmlx.FieldSMClock, symClock) {
+		if mhz, code := gpu.GetClockInfo(nvml.CLOCK_SM); r.got(nvmlx.FieldSMClock, code) {
+			r.sample.SMClockMHz = scaled(mhz, 1)
+		}
+	}
+	if r.can(what, nvmlx.FieldMemClock, symClock) {
+		if mhz, code := gpu.GetClockInfo(nvml.CLOCK_MEM); r.got(nvmlx.FieldMemClock, code) {
+			r.sample.MemClockMHz = scaled(mhz, 1)
+		}
+	}
+}
+
+func (r *reading) state(what nvmlx.Fields) {
+	gpu := r.device.gpu().handle
+	if r.can(what, nvmlx.FieldTemp, symTemperature) {
+		if celsius, code := gpu.GetTemperature(nvml.TEMPERATURE_GPU); r.got(nvmlx.FieldTemp, code) {
+			r.sample.TempCelsius = scaled(celsius, 1)
+		}
+	}
+	ask, name := gpu.GetCurrentClocksEventReasons, symEventReasons
+	if !r.source.lib.has[symEventReasons] { // drivers before 535
+		ask, name = gpu.GetCurrentClocksThrottleReasons, symThrottleReasons
+	}
+	if r.can(what, nvmlx.FieldThrottle, name) {
+		if bits, code := ask(); r.got(nvmlx.FieldThrottle, code) && bits != math.MaxUint64 {
+			r.sample.Throttle = profile.Some(nvmlx.Throttle(bits))
+		}
+	}
+}
+
+// percent converts 0 to 100 to a ratio; what is further off is NVML's way to say
+// that there is no value. GPM rounds up to a little above 100.
+func percent(x float64) profile.Opt[float64] {
+	if !(x >= 0 && x <= 101) {
+		return profile.Opt[float64]{}
+	}
+	return profile.Some(min(x/100, 1))
+}
+
+// scaled converts a number of NVML; all ones is missing.
+func scaled(n uint32, unit float64) profile.Opt[float64] {
+	if n == math.MaxUint32 {
+		return profile.Opt[float64]{}
+	}
+	if unit == 1e-3 {
+		return profile.Some(float64(n) / 1e3) // exact where a product is not
+	}
+	return profile.Some(float64(n) * unit)
+}
