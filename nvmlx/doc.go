@@ -45,4 +45,5 @@
 // Nothing here reads the machine's clock except [SystemClock]. Replay with a nil
 // clock depends on nothing but the recording and the order of the calls, so a
 // program that is tested against a recording prints the same bytes every time.
+// With a [VirtualClock] a [Sampler] plays a day in seconds, every tick in time.
 package nvmlx

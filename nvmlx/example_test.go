@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"example.com/colloc/nvmlx"
 )
@@ -84,6 +85,30 @@ func ExampleRecord() {
 	// {"device":"GPU-7c1a","at":"2026-03-01T12:00:00Z","gpu_busy":0.93}
 	// {"device":"GPU-7c1a","at":"2026-03-01T12:00:01Z","gpu_busy":0.41}
 	// {"device":"GPU-7c1a","error":"device lost"}
+}
+
+func ExampleSampler() {
+	// A recording played as fast as can be. On a host with GPUs the source is
+	// gonvml.Open(nil), and the clock is left out.
+	src, err := nvmlx.Replay(strings.NewReader(recording), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	sampler := nvmlx.NewSampler(src, &nvmlx.SamplerConfig{
+		Clock:      nvmlx.NewVirtualClock(time.Time{}),
+		SlowFields: nvmlx.FieldGPUBusy | nvmlx.FieldMemUsed,
+		OnEvent:    func(e nvmlx.Event) { fmt.Println(e.Device, e.Kind) },
+	})
+	err = sampler.Run(context.Background(), func(s nvmlx.Sample) {
+		fmt.Println(s.Device, s.At.Format("15:04:05"), s.Window, s.GPUBusy)
+	})
+	fmt.Println(err)
+	// Output:
+	// GPU-7c1a 12:00:00 0s 0.93
+	// GPU-7c1a 12:00:01 1s 0.41
+	// GPU-7c1a lost
+	// nvmlx: replay: read GPU-7c1a: device lost
 }
 
 // stdout writes to the standard output of the moment, which examples replace.

@@ -81,7 +81,11 @@ func (r *Recorder) Processes(ctx context.Context, id DeviceID) ([]Process, error
 	}
 	list, err := below.Processes(ctx, id)
 	if err == nil {
-		r.write(ctx, &traceRow{Sample: Sample{Device: id}, Processes: &list})
+		row := traceRow{Sample: Sample{Device: id}, Processes: &list}
+		if list == nil {
+			row.Processes = &[]Process{} // null would be a row without processes
+		}
+		r.write(ctx, &row)
 	}
 	return list, err
 }

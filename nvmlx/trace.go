@@ -46,6 +46,7 @@ type lineReader struct {
 	scanner *bufio.Scanner
 	line    int  // number of the line last returned, from 1
 	torn    bool // that line had no newline at its end
+	fast    rowScanner
 }
 
 func newLineReader(r io.Reader, maxLine int) *lineReader {
@@ -109,6 +110,7 @@ func (l *lineReader) header() (traceHeader, error) {
 		}
 		seen[d.ID] = true
 	}
+	l.know(h.Devices)
 	return h, nil
 }
 
@@ -117,6 +119,10 @@ func (l *lineReader) row(row *traceRow) error {
 	text, err := l.next()
 	if err != nil {
 		return err
+	}
+	*row = traceRow{line: l.line}
+	if l.fast.scan(text, row) {
+		return l.checked(row)
 	}
 	*row = traceRow{line: l.line}
 	if err := json.Unmarshal(text, row); err != nil {
@@ -128,10 +134,22 @@ func (l *lineReader) row(row *traceRow) error {
 		}
 		return l.fail(err)
 	}
+	return l.checked(row)
+}
+
+func (l *lineReader) checked(row *traceRow) error {
 	if err := row.check(); err != nil {
 		return l.fail(err)
 	}
 	return nil
+}
+
+// know lists the devices whose IDs rows may have.
+func (l *lineReader) know(devices []DeviceInfo) {
+	l.fast.ids = make(map[DeviceID]DeviceID, len(devices))
+	for _, d := range devices {
+		l.fast.ids[d.ID] = d.ID
+	}
 }
 
 // fail says at which line err happened.

@@ -7,8 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/nvmlx/gonvml"
 )
 
 // diff reports a difference between what was printed and what should be.
@@ -166,6 +170,15 @@ func TestProcesses(t *testing.T) {
 	}
 }
 
+func TestProcessUtilization(t *testing.T) {
+	library := build(t)
+	const idle = `[{"pid":1000,"kind":"compute","mem_used":1073741824},{"pid":1001,"name":"python1001","kind":"compute","mem_used":2147483648}]`
+	const busy = `[{"pid":1000,"kind":"compute","mem_used":1073741824,"sm_busy":0.4},{"pid":1001,"name":"python1001","kind":"compute","mem_used":2147483648}]`
+	diff(t, run(t, library, "processes twice"), idle+"\n"+idle)
+	diff(t, run(t, library, "processes twice", "FAKE_UTIL=1"), busy+"\n"+idle) // the second time there is nothing new
+	diff(t, run(t, library, "processes twice", "FAKE_UTIL=2"), idle+"\n"+idle) // the binding panics here
+}
+
 func TestMIG(t *testing.T) {
 	library := build(t)
 	diff(t, run(t, library, "mig", "FAKE_MIG=1"), `
@@ -195,9 +208,56 @@ func TestGPM(t *testing.T) {
 	}
 }
 
+func TestEvents(t *testing.T) {
+	library := build(t)
+	for _, env := range []string{"FAKE_EVENTS=", "FAKE_EVENTS=5"} {
+		diff(t, run(t, library, "events", env, "FAKE_MIG=1"), `
+gonvml: events: no GPU "GPU-7" here: no such device
+gonvml: events: none of 0 devices has events: not supported
+GPU-1 xid 79 2026-03-01T12:00:00Z
+GPU-1 memory missing 2026-03-01T12:00:00Z
+open: false
+GPU-1 xid 79 2026-03-01T12:00:00Z
+GPU-1 memory missing 2026-03-01T12:00:00Z
+close: <nil>
+open: false
+gonvml: events: the source is closed: unavailable`)
+	}
+	if got := run(t, build(t, "-DOLD"), "events"); !strings.Contains(got, "the driver has no nvmlEventSetCreate: not supported") {
+		t.Errorf("old driver: %s", got)
+	}
+}
+
 func TestConcurrent(t *testing.T) {
 	if got := run(t, build(t), "concurrent", "FAKE_MIG=1"); got != "" {
 		t.Error(got)
+	}
+}
+
+// BenchmarkRead is what one reading costs beside the driver's own time: the fake
+// library answers at once.
+func BenchmarkRead(b *testing.B) {
+	hand := &clock{}
+	src, err := gonvml.Open(&gonvml.Options{Library: build(b), Clock: hand})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		what nvmlx.Fields
+	}{{"basic", nvmlx.FieldsBasic}, {"gpm", nvmlx.FieldsGPM}} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				hand.advance(time.Second)
+				if _, err := src.Read(b.Context(), "GPU-0", c.what); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+	if err := src.Close(); err != nil {
+		b.Fatal(err)
 	}
 }
 

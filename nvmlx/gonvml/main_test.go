@@ -66,16 +66,16 @@ func run(t *testing.T, library, scenario string, env ...string) string {
 }
 
 // build compiles the fake driver library, with a -D flag or none.
-func build(t *testing.T, flags ...string) string {
-	t.Helper()
+func build(tb testing.TB, flags ...string) string {
+	tb.Helper()
 	gcc, err := exec.LookPath("gcc")
 	if err != nil {
-		t.Skip("no gcc: the fake libnvidia-ml.so.1 cannot be built; apt-get install gcc libc6-dev")
+		tb.Skip("no gcc: the fake libnvidia-ml.so.1 cannot be built; apt-get install gcc libc6-dev")
 	}
-	library := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	library := filepath.Join(tb.TempDir(), "libnvidia-ml.so.1")
 	args := append([]string{"-shared", "-fPIC", "-Wl,-soname,libnvidia-ml.so.1", "-o", library, "testdata/fakenvml.c"}, flags...)
-	if out, err := exec.CommandContext(t.Context(), gcc, args...).CombinedOutput(); err != nil {
-		t.Fatalf("gcc: %v\n%s", err, out)
+	if out, err := exec.CommandContext(tb.Context(), gcc, args...).CombinedOutput(); err != nil {
+		tb.Fatalf("gcc: %v\n%s", err, out)
 	}
 	return library
 }
@@ -105,6 +105,7 @@ type whole interface {
 	nvmlx.Source
 	nvmlx.ProcessReader
 	nvmlx.MIGReader
+	nvmlx.EventReader
 }
 
 // play runs one scenario and prints what it sees.
@@ -160,6 +161,9 @@ func play(name string) (err error) {
 		for _, id := range []nvmlx.DeviceID{"GPU-0", "GPU-1"} {
 			show(src.Processes(ctx, id))
 		}
+	case "processes twice":
+		show(src.Processes(ctx, "GPU-1"))
+		show(src.Processes(ctx, "GPU-1"))
 	case "count processes":
 		list, err := src.Processes(ctx, "GPU-1")
 		fmt.Println(len(list), err)
@@ -179,6 +183,8 @@ func play(name string) (err error) {
 				show(src.Read(ctx, id, nvmlx.FieldsGPM))
 			}
 		}
+	case "events":
+		return events(src)
 	case "concurrent":
 		return concurrent(src, options)
 	case "reopen":
@@ -194,6 +200,44 @@ func errText(err error) string {
 		return ""
 	}
 	return err.Error()
+}
+
+// events prints the events there are, three times: until the driver gives up or
+// ctx ends, until Close, and after it.
+func events(src whole) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	_, err := src.Events(ctx, "GPU-7")
+	fmt.Println(err)
+	if _, err := src.Events(ctx, "MIG-0-0"); err != nil {
+		fmt.Println(err)
+	}
+	for _, ids := range [][]nvmlx.DeviceID{nil, {"GPU-1"}} {
+		channel, err := src.Events(ctx, ids...)
+		if err != nil {
+			return err
+		}
+		for range 2 {
+			e := <-channel
+			fmt.Println(e.Device, e.Kind, e.XID, e.At.Format(time.RFC3339))
+		}
+		if ids == nil {
+			if os.Getenv("FAKE_EVENTS") == "" {
+				cancel()
+			}
+			_, open := <-channel
+			fmt.Println("open:", open)
+			ctx, cancel = context.WithCancel(context.Background())
+			defer cancel()
+			continue
+		}
+		fmt.Println("close:", src.Close())
+		_, open := <-channel
+		fmt.Println("open:", open)
+	}
+	_, err = src.Events(ctx)
+	fmt.Println(err)
+	return nil
 }
 
 // concurrent reads, lists, opens and closes at once; the race detector watches.

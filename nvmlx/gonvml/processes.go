@@ -146,6 +146,7 @@ func (s *source) Processes(ctx context.Context, id nvmlx.DeviceID) ([]nvmlx.Proc
 	if err != nil {
 		return nil, fmt.Errorf("gonvml: processes of %s: %w", id, err)
 	}
+	s.smBusy(d, list)
 	return list, nil
 }
 
@@ -181,7 +182,10 @@ func (s *source) processes(d *device) ([]nvmlx.Process, error) {
 }
 
 func (s *source) process(kind nvmlx.ProcessKind, row nvml.ProcessInfo) nvmlx.Process {
-	p := nvmlx.Process{PID: int(row.Pid), Kind: kind, MemUsed: bytesOf(row.UsedGpuMemory)}
+	p := nvmlx.Process{
+		PID: int(row.Pid), Kind: kind, MemUsed: bytesOf(row.UsedGpuMemory),
+		InnerPID: innerPID("/proc", int(row.Pid)),
+	}
 	if row.GpuInstanceId != math.MaxUint32 {
 		p.GPUInstance = profile.Some(int(row.GpuInstanceId))
 	}

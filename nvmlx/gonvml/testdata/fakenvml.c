@@ -13,6 +13,7 @@
  *   FAKE_MIG      1                   GPU 0 is in MIG mode, with two instances
  *   FAKE_GROW     n                   the first n lists of processes are "too small"
  *   FAKE_PROCS    n                   how many compute processes there are
+ *   FAKE_UTIL     1, 2                process utilisation is known; 2: one more appears
  *   FAKE_DRIVER   version             default 580.95.05
  *
  * A call before nvmlInit or after nvmlShutdown aborts the process, as does a
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef unsigned int u32;
 typedef unsigned long long u64;
@@ -30,7 +32,7 @@ enum { OK = 0, BAD_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7
 struct device { int index, instance; };
 static struct device gpus[2] = {{0, -1}, {1, -1}};
 static struct device instances[2] = {{0, 0}, {0, 1}};
-static int users, gpm_samples, util_reads;
+static int users, gpm_samples, event_sets, util_reads;
 
 static int setting(const char *name, int otherwise) {
 	const char *text = getenv(name);
@@ -96,8 +98,8 @@ int INIT(void) {
 int nvmlShutdown(void) {
 	ENTER;
 	users--;
-	if (users == 0 && gpm_samples) {
-		fprintf(stderr, "fakenvml: %d GPM samples were not freed\n", gpm_samples);
+	if (users == 0 && gpm_samples + event_sets) {
+		fprintf(stderr, "fakenvml: %d GPM samples, %d event sets were not freed\n", gpm_samples, event_sets);
 		abort();
 	}
 	return OK;
@@ -287,6 +289,47 @@ int nvmlDeviceGetAttributes_v2(struct device *d, struct attributes *a) {
 	a->gpu_slices = a->compute_slices = 1;
 	a->memory_mib = 9984;
 	return OK;
+}
+
+struct utilization { u32 pid; u64 time; u32 sm, mem, enc, dec; };
+int nvmlDeviceGetProcessUtilization(struct device *d, struct utilization *u, u32 *count, u64 since) {
+	struct utilization all[3] = {{1000, 500, 30, 1, 0, 0}, {1000, 700, 50, 1, 0, 0}, {1001, 600, 0xffffffffu, 0, 0, 0}};
+	ON(d);
+	if (!setting("FAKE_UTIL", 0))
+		return NOT_SUPPORTED;
+	if (since >= 700)
+		return NOT_FOUND;
+	if (!u || *count < 3) {
+		*count = 3;
+		return TOO_SMALL;
+	}
+	if (setting("FAKE_UTIL", 0) == 2) {
+		*count = 5;
+		return TOO_SMALL;
+	}
+	memcpy(u, all, sizeof all);
+	return OK;
+}
+
+/* Events: GPU 1 has XID 79 and a memory error, then nothing more happens, until
+ * FAKE_EVENTS calls have been made and the driver gives up. */
+struct event { struct device *device; u64 type, data; u32 gi, ci; };
+int nvmlEventSetCreate(void **set) { ENTER; *set = calloc(1, sizeof(int)); event_sets++; return OK; }
+int nvmlEventSetFree(void *set) { ENTER; free(set); event_sets--; return OK; }
+int nvmlDeviceRegisterEvents(struct device *d, u64 types, void *set) { ON(d); return types == 10 || types == 8 ? OK : BAD_ARGUMENT; }
+
+int nvmlEventSetWait_v2(int *set, struct event *e, u32 milliseconds) {
+	struct event what = {&gpus[1], *set ? 2 : 8, *set ? 0 : 79, 0, 0};
+	ENTER;
+	if (*set < 2) {
+		++*set;
+		*e = what;
+		return OK;
+	}
+	if (++*set > setting("FAKE_EVENTS", 1 << 30))
+		return LOST;
+	usleep(1000 * milliseconds / 20);
+	return 10;
 }
 
 /* GPM: a sample is a running number; metrics grow with the distance of two. */

@@ -1,0 +1,33 @@
+package mps_test
+
+import (
+	"fmt"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/nvmlx/mps"
+	"example.com/colloc/profile"
+)
+
+func ExampleShare_Env() {
+	share := mps.Share{Device: "GPU-7c1a", Threads: 0.5, Memory: 16 * profile.GiB}
+	env, err := share.Env()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, variable := range env { // append them to exec.Cmd.Env
+		fmt.Println(variable)
+	}
+	// Output:
+	// CUDA_MPS_PIPE_DIRECTORY=/tmp/nvidia-mps
+	// CUDA_VISIBLE_DEVICES=GPU-7c1a
+	// CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=50
+	// CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=GPU-7c1a=16384M
+}
+
+func ExampleMaxClients() {
+	gpu := nvmlx.DeviceInfo{Name: "NVIDIA H100 80GB HBM3"}
+	fmt.Println(mps.MaxClients(nvmlx.SystemInfo{CUDA: "13.0"}, gpu), mps.MaxClients(nvmlx.SystemInfo{CUDA: "13.1"}, gpu))
+	// Output:
+	// 48 60
+}
