@@ -1,6 +1,6 @@
 package packer
 
-import "slices"
+import "math"
 
 // auction finds prices for a dense symmetric assignment problem: each person i
 // takes one object j of value w(i, j), the diagonal standing for taking part in
@@ -8,49 +8,62 @@ import "slices"
 // person and an object, so (profit + price) / 2 are dual prices of the matching
 // that lack only the odd sets.
 //
-// It is Bertsekas' forward auction with ε-scaling. Each person remembers its
-// best objects and a bound on all others: prices only rise, so most bids need
-// no scan of a row.
+// It is Bertsekas' forward auction with ε-scaling. On measured speeds, where
+// whole groups of tasks are nearly alike, remembering the best objects of each
+// person saves nothing; a bid scans the row.
 type auction struct {
 	n     int
 	w     []int32
-	price []int64
+	price []int32
 	owner []int32 // of objects
-	near  []int32 // nearby objects of each person
-	bound []int64 // no object outside near is worth more
 	queue []int32 // persons without an object
+	top   int32   // no value is larger
 }
 
-// nearby is how many objects a person remembers.
-const nearby = 12
-
+// newAuction starts with prices at half of the best value of each object: where
+// they would be if everybody had its favourite partner.
 func newAuction(n int, w []int32) *auction {
-	a := &auction{n: n, w: w, price: make([]int64, n), owner: make([]int32, n)}
-	a.near = make([]int32, n*nearby)
-	a.bound = make([]int64, n)
-	for i := range a.bound {
-		a.bound[i] = 1 << 60 // nothing known: scan
+	a := &auction{n: n, w: w, price: make([]int32, n), owner: make([]int32, n), top: 1}
+	for i := range a.price {
+		most := int32(0)
+		for _, v := range a.row(i) {
+			most = max(most, v)
+		}
+		a.price[i] = most / 2
+		a.top = max(a.top, most)
 	}
 	return a
 }
 
-// run bids until everybody owns an object, with ε from first down to last.
-// stop is asked once in a while; run returns early if it says so, and the
-// prices are valid all the same.
-func (a *auction) run(first, last int64, stop func() bool) {
-	for eps := max(first, last); ; eps = max(eps/6, last) {
+func (a *auction) row(i int) []int32 { return a.w[i*a.n : (i+1)*a.n] }
+
+// Precision of the auction, as powers of two below the largest value: ε begins
+// at one and ends at the other, in steps of a factor. Finer prices leave less
+// to blossom and cost more bids.
+const (
+	auctionFirst = 6
+	auctionLast  = 12
+	auctionStep  = 5
+)
+
+// run bids until everybody owns an object, for each ε. stop is asked once in a
+// while; run returns early if it says so, and the prices are valid all the same.
+func (a *auction) run(last int32, stop func() bool) {
+	for eps := max(a.top>>auctionFirst, last); ; eps = max(eps/auctionStep, last) {
 		a.queue = a.queue[:0]
 		for i := a.n - 1; i >= 0; i-- {
 			a.owner[i] = none
 			a.queue = append(a.queue, int32(i))
 		}
-		for bids := 0; len(a.queue) > 0; bids++ {
+		for bids := 1; len(a.queue) > 0; bids++ {
 			if bids%1024 == 0 && stop() {
 				return
 			}
 			i := a.queue[len(a.queue)-1]
 			a.queue = a.queue[:len(a.queue)-1]
-			a.bid(i, eps)
+			if a.bid(i, eps) > 1<<30 {
+				return // cannot happen while values are below 1<<27
+			}
 		}
 		if eps == last {
 			return
@@ -59,79 +72,55 @@ func (a *auction) run(first, last int64, stop func() bool) {
 }
 
 // bid lets person i buy its best object for all it is worth to it over the
-// second best, plus eps. The former owner goes back to the queue.
-func (a *auction) bid(i int32, eps int64) {
-	best, first, second := a.recall(i)
-	if first < a.bound[i] {
-		a.scan(i)
-		best, first, second = a.recall(i)
-	}
-	second = max(second, a.bound[i])
-	a.price[best] += first - second + eps
-	if old := a.owner[best]; old != none {
+// second best, plus eps, and returns the price. The former owner goes back to
+// the queue. Rows are read from the diagonal on, so that persons with many
+// equally good objects begin with different ones.
+func (a *auction) bid(i, eps int32) int32 {
+	row := a.row(int(i))
+	b := offer{first: math.MinInt32, second: math.MinInt32}
+	b.scan(row[i:], a.price[i:], i)
+	b.scan(row[:i], a.price[:i], 0)
+	a.price[b.best] += min(b.first-max(b.second, b.first-a.top), a.top) + eps
+	if old := a.owner[b.best]; old != none {
 		a.queue = append(a.queue, old)
 	}
-	a.owner[best] = i
+	a.owner[b.best] = i
+	return a.price[b.best]
 }
 
-// recall returns the best nearby object of person i and the best two values.
-func (a *auction) recall(i int32) (best int32, first, second int64) {
-	first, second = -1<<60, -1<<60
-	if a.bound[i] == 1<<60 {
-		return 0, first, second
-	}
-	row := a.w[int(i)*a.n : int(i+1)*a.n]
-	for _, j := range a.near[int(i)*nearby : int(i+1)*nearby] {
-		if j == none {
-			break
+// offer is the best object and the best two profits of a person.
+type offer struct {
+	best          int32
+	first, second int32
+}
+
+// scan looks through a part of a row that begins with object from.
+func (o *offer) scan(row, price []int32, from int32) {
+	price = price[:len(row)]
+	best, first, second := o.best, o.first, o.second
+	for j, w := range row {
+		v := w - price[j]
+		if v <= second {
+			continue
 		}
-		if v := int64(row[j]) - a.price[j]; v > first {
-			best, first, second = j, v, first
-		} else if v > second {
+		if v > first {
+			best, first, second = from+int32(j), v, first
+		} else {
 			second = v
 		}
 	}
-	return best, first, second
-}
-
-// scan finds the nearby objects of person i anew.
-func (a *auction) scan(i int32) {
-	row := a.w[int(i)*a.n : int(i+1)*a.n]
-	var value [nearby + 1]int64
-	var object [nearby + 1]int32
-	for k := range value {
-		value[k], object[k] = -1<<60, none
-	}
-	price := a.price[:len(row)]
-	least := value[nearby]
-	for j, w := range row {
-		v := int64(w) - price[j]
-		if v <= least {
-			continue
-		}
-		k := nearby
-		for ; k > 0 && value[k-1] < v; k-- {
-			value[k], object[k] = value[k-1], object[k-1]
-		}
-		value[k], object[k] = v, int32(j)
-		least = value[nearby]
-	}
-	copy(a.near[int(i)*nearby:], object[:nearby])
-	a.bound[i] = least
+	o.best, o.first, o.second = best, first, second
 }
 
 // duals returns (profit + price) / 2 for each vertex, rounded up: feasible for
 // all pairs, and for the diagonal.
 func (a *auction) duals() []int64 {
-	y := slices.Clone(a.price)
-	for i := range a.n {
-		row := a.w[i*a.n : (i+1)*a.n]
-		profit := int64(-1 << 60)
-		price := a.price[:len(row)]
-		for j, w := range row {
-			profit = max(profit, int64(w)-price[j])
-		}
-		y[i] = (y[i] + profit + 1) >> 1
+	y := make([]int64, a.n)
+	for i := range y {
+		var b offer
+		b.first, b.second = math.MinInt32, math.MinInt32
+		b.scan(a.row(i), a.price, 0)
+		y[i] = (int64(a.price[i]) + int64(b.first) + 1) >> 1
 	}
 	return y
 }

@@ -101,7 +101,7 @@ func readPairs(tb testing.TB, file, gpu, colA, colB string) *measured {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // read only
 	rows, err := csv.NewReader(f).ReadAll()
 	if err != nil {
 		tb.Fatal(err)
@@ -162,6 +162,7 @@ func benchProblem(m *matrixModel, gpus ...int) *Problem {
 }
 
 func benchPack(b *testing.B, method Method, p *Problem) {
+	b.Helper()
 	b.ReportAllocs()
 	var s *Solution
 	for b.Loop() {
@@ -182,4 +183,61 @@ func BenchmarkMatching(b *testing.B) {
 			})
 		}
 	}
+}
+
+func BenchmarkMatchingTol(b *testing.B) {
+	for _, w := range weights {
+		b.Run(fmt.Sprintf("weights=%s/n=5000", w), func(b *testing.B) {
+			benchPack(b, Matching{Tol: 0.0015}, benchProblem(benchModel(b, w, 5000), 2500))
+		})
+	}
+}
+
+// BenchmarkMatchingLoad has more tasks than seats, and fewer.
+func BenchmarkMatchingLoad(b *testing.B) {
+	for _, w := range weights {
+		for _, gpus := range []int{300, 800} {
+			b.Run(fmt.Sprintf("weights=%s/n=1000/gpus=%d", w, gpus), func(b *testing.B) {
+				benchPack(b, Matching{}, benchProblem(benchModel(b, w, 1000), gpus))
+			})
+		}
+	}
+}
+
+func BenchmarkTypes(b *testing.B) {
+	for _, w := range weights {
+		b.Run(fmt.Sprintf("weights=%s/n=600", w), func(b *testing.B) {
+			m := kindModel{benchModel(b, w, 600), 3}
+			p := benchProblem(m.matrixModel, 100, 100, 100)
+			p.Model = m
+			benchPack(b, Matching{}, p)
+		})
+	}
+}
+
+// kindModel makes the kinds of GPU differ: the larger ones suffer less from
+// sharing.
+type kindModel struct {
+	*matrixModel
+	kinds int
+}
+
+func (m kindModel) soften(gpu *GPU, s float64) float64 {
+	return math.Pow(s, 1.2-0.2*gpu.memory().GiBs())
+}
+
+func (m kindModel) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
+	err := m.matrixModel.Speeds(set, gpu, mech, dst)
+	for i := range dst {
+		dst[i] = m.soften(gpu, dst[i])
+	}
+	return err
+}
+
+func (m kindModel) PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error {
+	err := m.matrixModel.PairSpeeds(task, partners, gpu, mech, own, other)
+	for i := range own {
+		own[i], other[i] = m.soften(gpu, own[i]), m.soften(gpu, other[i])
+	}
+	return err
 }

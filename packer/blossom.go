@@ -50,6 +50,9 @@ type blossom struct {
 	link   [][]arc // link[b][k] joins kids[b][k] to kids[b][k+1]
 	spare  []int32
 
+	limit int64 // searches end when the dual change reaches it
+	short bool  // a search ended that way
+
 	now     int64 // sum of the dual changes in this search
 	queue   eventHeap
 	reached []int32 // nodes labelled in this search
@@ -58,10 +61,13 @@ type blossom struct {
 	step    int32
 }
 
+// noLimit is beyond every dual change.
+const noLimit = 1 << 60
+
 // newBlossom prepares for n vertices with the given floors. y is the start:
 // feasible for all edges and not below floor; blossom keeps it.
 func newBlossom(n int, floor, y []int64) *blossom {
-	b := &blossom{n: n, floor: floor, y: y}
+	b := &blossom{n: n, floor: floor, y: y, limit: noLimit}
 	nodes := n + n/2 + 1
 	b.z = make([]int64, nodes)
 	b.mate = make([]int32, n)
@@ -156,6 +162,10 @@ func (b *blossom) search(root int32) {
 	b.makeOuter(b.top[root], arc{none, none})
 	for done := false; !done && len(b.queue) > 0; {
 		e := b.queue.pop()
+		if e.at > b.limit {
+			b.now, b.short = b.limit, true
+			break
+		}
 		b.now = e.at
 		switch e.head {
 		case expandEvent:
@@ -199,7 +209,22 @@ func (b *blossom) settle(node int32) {
 	b.eachVertex(node, func(v int32) { b.y[v] += sign * b.now })
 	if node >= int32(b.n) {
 		b.z[node] -= 2 * sign * b.now
+		b.dissolve(node)
 	}
+}
+
+// dissolve takes apart outermost blossoms whose dual is zero, so that they do
+// not pile up.
+func (b *blossom) dissolve(node int32) {
+	if node < int32(b.n) || b.z[node] != 0 {
+		return
+	}
+	for _, kid := range b.kids[node] {
+		b.parent[kid] = none
+		b.eachVertex(kid, func(v int32) { b.top[v] = kid })
+		b.dissolve(kid)
+	}
+	b.spare = append(b.spare, node)
 }
 
 // reach handles an edge that may have become tight: it grows the tree, closes

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -13,11 +14,13 @@ import (
 // A second call with other floors starts from the duals of the first.
 type dense struct {
 	n     int
-	w     []int32 // n·n, symmetric, even; the diagonal is dense's own
+	w     []int32 // n·n, symmetric, even; the diagonal is dense's own; nil: no pairs
 	y     []int64 // duals, feasible for all pairs, after the first solve
 	floor []int64
 	mate  []int32
 	edges []edge
+	owner []int32  // who owns each object at the end of the auction
+	top   int32    // largest weight
 	known []uint64 // bit set of the pairs in edges
 }
 
@@ -28,9 +31,24 @@ func newDense(n int, w []int32) *dense {
 	return &dense{n: n, w: w}
 }
 
-// solve returns a solved blossom, or nil if stop said so.
-func (d *dense) solve(floor []int64, stop func() bool) *blossom {
+// terms are when a search may end before it is done.
+type terms struct {
+	stop func() bool // asked now and then: give up
+	// enough says whether a matching is good enough whose value is gap below
+	// what the vertex duals, worth dual together, prove. nil: only the best is.
+	enough func(gap, dual int64) bool
+}
+
+// solve returns a solved blossom, one that is good enough with duals of
+// vertices alone, or nil if told to stop.
+func (d *dense) solve(floor []int64, t terms) *blossom {
+	stop := t.stop
 	d.floor = floor
+	if len(d.w) == 0 {
+		b := newBlossom(d.n, floor, slices.Clone(floor))
+		b.setEdges(nil)
+		return b
+	}
 	if d.y == nil {
 		d.y = d.prices(stop)
 		d.mate = make([]int32, d.n)
@@ -42,20 +60,52 @@ func (d *dense) solve(floor []int64, stop func() bool) *blossom {
 		d.y[v] = max(d.y[v], f)
 	}
 	d.choose()
+	limit := max(1, int64(d.top>>searchBits))
 	for {
 		if stop() {
 			return nil
 		}
 		b := newBlossom(d.n, floor, slices.Clone(d.y))
+		b.limit = limit
 		d.keep(b)
 		if !b.solve(stop) {
 			return nil
 		}
-		if d.price(b) {
+		ok := d.price(b)
+		if ok {
+			limit *= 8
+		}
+		if ok && !b.short {
+			return b
+		}
+		if t.enough != nil && t.enough(d.gap(b)) {
+			copy(b.y, d.y)
+			clear(b.z)
 			return b
 		}
 	}
 }
+
+// gap returns how far b's matching is below what the duals in d.y prove, and
+// what they prove.
+func (d *dense) gap(b *blossom) (gap, dual int64) {
+	for v, y := range d.y {
+		dual += y
+		gap += 2 * y
+		if u := b.mate[v]; u == none {
+			gap -= 2 * d.floor[v]
+		} else {
+			gap -= int64(d.w[v*d.n+int(u)])
+		}
+	}
+	return gap / 2, dual
+}
+
+// searchBits bounds how far one search may change duals before all pairs are
+// priced, as a power of two below the largest value: a vertex that finds no
+// partner among the candidates would otherwise pull the duals of all others
+// along until it reaches its floor. The bound grows from round to round.
+const searchBits = 11
 
 // restart makes the duals feasible after the matrix has changed.
 func (d *dense) restart() {
@@ -69,72 +119,92 @@ func (d *dense) restart() {
 
 // prices runs the auction.
 func (d *dense) prices(stop func() bool) []int64 {
-	top := int32(1)
 	for v, f := range d.floor {
 		d.w[v*d.n+v] = int32(2 * f)
 	}
-	for _, w := range d.w {
-		top = max(top, w)
-	}
 	a := newAuction(d.n, d.w)
-	a.run(int64(top)/8, max(1, int64(top)>>auctionBits), stop)
+	d.top = a.top
+	a.run(max(1, a.top>>auctionLast), stop)
+	d.owner = a.owner
 	return a.duals()
 }
 
-// auctionBits is the precision of the auction: the last ε is 2^-auctionBits of
-// the largest weight. Finer prices leave less to blossom and cost more bids.
-const auctionBits = 12
-
 // choose lowers each dual as far as the others allow and picks the candidate
-// edges: for each vertex the ones with the least slack.
+// edges: for each vertex the ones with the least slack. Rows are read from the
+// diagonal on: where many pairs are tied, everybody would otherwise get the
+// same few partners.
 func (d *dense) choose() {
 	d.edges = d.edges[:0]
-	d.known = make([]uint64, (d.n*d.n+63)/64)
-	var slack [candidates]int64
-	var to [candidates]int32
+	if d.known == nil {
+		d.known = make([]uint64, (d.n*d.n+63)/64)
+	}
+	clear(d.known)
+	var near shortlist
+	for j, i := range d.owner {
+		if i != none && int(i) != j && int64(d.w[j*d.n+int(i)]) > d.floor[i]+d.floor[j] {
+			d.add(i, int32(j))
+		}
+	}
 	for i := range d.n {
 		row := d.w[i*d.n : (i+1)*d.n]
-		y := d.y[:len(row)]
 		need := d.floor[i]
-		count := 0
-		least := int64(1) << 60 // slack of the worst candidate kept
-		for j, w := range row {
-			s := y[j] - int64(w)
-			if s >= least || j == i {
-				continue
-			}
-			need = max(need, -s)
-			if int64(w) <= d.floor[i]+d.floor[j] {
-				continue
-			}
-			k := min(count, candidates-1)
-			for ; k > 0 && slack[k-1] > s; k-- {
-				slack[k], to[k] = slack[k-1], to[k-1]
-			}
-			slack[k], to[k] = s, int32(j)
-			if count++; count >= candidates {
-				least = slack[candidates-1]
+		near.clear()
+		for _, part := range [2][2]int{{i + 1, d.n}, {0, i}} {
+			y := d.y[part[0]:part[1]]
+			floor := d.floor[part[0]:part[1]]
+			for k, w := range row[part[0]:part[1]] {
+				s := y[k] - int64(w)
+				if s >= near.least {
+					continue
+				}
+				need = max(need, -s)
+				if int64(w) > d.floor[i]+floor[k] {
+					near.add(s, int32(part[0]+k))
+				}
 			}
 		}
 		d.y[i] = need
-		for _, j := range to[:min(count, candidates)] {
+		for _, j := range near.to[:near.count] {
 			d.add(int32(i), j)
 		}
 	}
 }
 
+// shortlist keeps the vertices with the smallest keys, the earlier on ties.
+type shortlist struct {
+	key   [candidates]int64
+	to    [candidates]int32
+	count int
+	least int64 // keys from here on are not taken
+}
+
+func (l *shortlist) clear() { l.count, l.least = 0, 1<<60 }
+
+func (l *shortlist) add(key int64, v int32) {
+	if l.count < candidates {
+		l.count++
+	}
+	k := l.count - 1
+	for ; k > 0 && l.key[k-1] > key; k-- {
+		l.key[k], l.to[k] = l.key[k-1], l.to[k-1]
+	}
+	l.key[k], l.to[k] = key, v
+	if l.count == candidates {
+		l.least = l.key[candidates-1]
+	}
+}
+
 // add puts a pair into edges unless it is there.
-func (d *dense) add(i, j int32) bool {
+func (d *dense) add(i, j int32) {
 	if i > j {
 		i, j = j, i
 	}
 	bit := int(i)*d.n + int(j)
 	if d.known[bit/64]>>(bit%64)&1 == 1 {
-		return false
+		return
 	}
 	d.known[bit/64] |= 1 << (bit % 64)
 	d.edges = append(d.edges, edge{i, j, int64(d.w[bit])})
-	return true
 }
 
 // keep hands blossom the edges, and the pairs of the last matching that are
@@ -155,15 +225,30 @@ func (d *dense) keep(b *blossom) {
 func (d *dense) price(b *blossom) bool {
 	copy(d.mate, b.mate)
 	fine := true
+	var worst shortlist
 	for i := range d.n {
 		row := d.w[i*d.n : (i+1)*d.n]
-		y, yi := b.y[:len(row)], b.y[i]
-		for j := i + 1; j < len(row); j++ {
-			if yi+y[j] < int64(row[j]) && !b.covers(int32(i), int32(j), int64(row[j])) && d.add(int32(i), int32(j)) {
-				fine = false
+		worst.clear()
+		worst.least = -b.y[i]
+		for _, part := range [2][2]int{{i + 1, d.n}, {0, i}} {
+			y := b.y[part[0]:part[1]]
+			for k, w := range row[part[0]:part[1]] {
+				if s := y[k] - int64(w); s < worst.least && b.top[part[0]+k] != b.top[i] {
+					worst.add(s, int32(part[0]+k))
+				}
 			}
 		}
+		for _, j := range worst.to[:worst.count] {
+			d.add(int32(i), j)
+			fine = false
+		}
 	}
+	for node := int32(b.n); node < int32(len(b.z)); node++ {
+		if b.parent[node] == none && b.z[node] > 0 {
+			fine = d.priceInside(b, node, 0) && fine
+		}
+	}
+	before := slices.Clone(d.y)
 	copy(d.y, b.y)
 	for node := b.n; node < len(b.z); node++ {
 		if b.z[node] > 0 {
@@ -173,7 +258,21 @@ func (d *dense) price(b *blossom) bool {
 	if fine {
 		return true
 	}
-	for i := range d.n {
+	d.raise(before)
+	return false
+}
+
+// raise makes d.y feasible for all pairs. The vertices whose duals fell most
+// since before, when they were feasible, go first: they are the ones that
+// lacked a candidate, and must not push all others up.
+func (d *dense) raise(before []int64) {
+	order := make([]int, d.n)
+	for i := range order {
+		order[i] = i
+		before[i] -= d.y[i]
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(before[b], before[a]) })
+	for _, i := range order {
 		row := d.w[i*d.n : (i+1)*d.n]
 		y := d.y[:len(row)]
 		need := d.y[i]
@@ -184,19 +283,30 @@ func (d *dense) price(b *blossom) bool {
 		}
 		d.y[i] = need
 	}
-	return false
 }
 
-// covers reports whether the odd sets around both u and v make up for what the
-// vertices' duals lack.
-func (b *blossom) covers(u, v int32, w int64) bool {
-	have := b.y[u] + b.y[v]
-	for p := b.parent[u]; p != none; p = b.parent[p] {
-		for q := b.parent[v]; q != none; q = b.parent[q] {
-			if p == q {
-				have += b.z[p]
-			}
-		}
+// priceInside is price for the pairs inside an outermost blossom, which the
+// blossoms around both help to cover: around is the sum of the duals of those
+// above node.
+func (d *dense) priceInside(b *blossom, node int32, around int64) bool {
+	if node < int32(b.n) {
+		return true
 	}
-	return have >= w
+	fine := true
+	around += b.z[node]
+	var before []int32
+	for _, kid := range b.kids[node] {
+		fine = d.priceInside(b, kid, around) && fine
+		have := len(before)
+		b.eachVertex(kid, func(v int32) {
+			for _, u := range before[:have] {
+				if w := int64(d.w[int(u)*d.n+int(v)]); b.y[u]+b.y[v]+around < w {
+					d.add(u, v)
+					fine = false
+				}
+			}
+			before = append(before, v)
+		})
+	}
+	return fine
 }

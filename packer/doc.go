@@ -10,7 +10,8 @@
 //
 //   - [Matching] is exact for sets of at most two on one kind of GPU, with
 //     residents, and certifies its gap on several kinds.
-//   - [Greedy] takes sets of any size and proves nothing.
+//   - [LocalSearch] improves on Greedy for sets of any size and proves nothing.
+//   - [Greedy] is the fast answer for sets of any size and proves nothing.
 //   - [Auto] chooses, and says what and why.
 //
 // # Formulation
@@ -72,6 +73,10 @@
 //   - Bertsekas, The auction algorithm, 1988, doi:10.1007/BF02186476.
 //   - Held, Wolfe, Crowder, Validation of subgradient optimization, 1974,
 //     doi:10.1007/BF01580223: prices for GPU kinds.
+//   - Barahona, Anbil, The volume algorithm, 2000, doi:10.1007/s101070050002.
+//   - Shaw, Using constraint programming and local search methods to solve
+//     vehicle routing problems, 1998, doi:10.1007/3-540-49481-2_30: large
+//     neighbourhood search.
 //   - Narayanan et al., Heterogeneity-aware cluster scheduling policies for
 //     deep learning workloads (Gavel), OSDI 2020, arXiv:2008.09213: pair
 //     throughputs as the input of an optimisation.

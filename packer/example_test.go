@@ -147,3 +147,22 @@ func ExampleProblem_Validate() {
 	// packer: problem: Tasks[2] ("mlp"): MinSpeed is 2; want a fraction in [0, 1]
 	// packer: problem: GPUs[0] ("gpu0"): memory is 0 bytes; set Memory, or a Type that has one, up to 65536 TiB
 }
+
+func ExampleLocalSearch() {
+	p := newProblem()
+	p.Limits.MaxSet = 3
+	p.Tasks = append(p.Tasks, packer.Task{ID: "lstm", Memory: 3 * profile.GiB})
+	p.Model = appetite{"bert": 0.6, "gpt2": 0.95, "lstm": 0.3, "mlp": 0.1, "resnet": 0.5, "vit-huge": 1}
+	p.GPUs = p.GPUs[:1]
+	s, err := packer.LocalSearch{}.Pack(context.Background(), p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	show(p, s)
+	// Output:
+	// gpu0: mlp 1.00 resnet 1.00 lstm 1.00 (time-slicing, 3.00)
+	// bert waits: every GPU that would take it is taken by work that is worth more, and it can join none: the tasks that could share with it do more work elsewhere, mlp for one. 1 more GPU with 12 GiB would run it.
+	// gpt2 waits: every GPU that would take it is taken by work that is worth more, and it can join none: the tasks that could share with it do more work elsewhere, mlp for one. 1 more GPU with 19 GiB would run it.
+	// vit-huge waits: it needs 60 GiB and the largest GPU offers 21.6 GiB. A GPU that offers 38.4 GiB more, or a reservation of at most 21.6 GiB, would place it.
+}

@@ -16,7 +16,9 @@ const maxRounds = 200
 //
 // bounds every plan for any λ >= 0 and is convex; its subgradient is the number
 // of GPUs of each kind left over. Each round matches, repairs the matching
-// where a kind is used too often, and moves the prices by a Polyak step.
+// where a kind is used too often, and moves the prices from the best ones so
+// far against a moving average of the subgradients (the volume algorithm of
+// Barahona and Anbil).
 func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solution, error) {
 	start, err := greedy(context.WithoutCancel(ctx), m.in, m.table)
 	if err != nil {
@@ -24,65 +26,117 @@ func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solu
 	}
 	best := newLayout(m.table, start)
 	best.polish(ctx)
-	value := best.value()
-	var dual *matching
-	bound := int64(math.MaxInt64)
-	prices := make([]int64, m.in.free)
-	theta, stale := 1.0, 0
+	value, raw := best.value(), int64(0)
+	p := &pricer{m: m, bound: math.MaxInt64, theta: 1}
+	prices := m.commonPrice(ctx)
 	for range maxRounds {
 		r := m.at(ctx, prices)
 		if r == nil {
 			break
 		}
-		stale++
-		if b := m.bound(r); b < bound {
-			if float64(bound-b) > 1e-5*float64(b) {
-				stale = 0
+		p.learn(r)
+		if l := m.repaired(r); l.value() > raw {
+			raw = l.value()
+			l.polish(ctx)
+			if v := l.value(); v > value {
+				best, value = l, v
 			}
-			bound, dual = b, r
 		}
-		l := m.repaired(r)
-		l.polish(ctx)
-		if v := l.value(); v > value {
-			best, value, stale = l, v, 0
-		}
-		if float64(bound-quarters*value) <= tol*float64(bound) || theta < 1e-3 {
+		if float64(p.bound-quarters*value) <= tol*float64(p.bound) || p.theta < 1e-3 {
 			break
 		}
-		if stale >= 5 {
-			theta, stale = theta/2, 0
-			prices = slices.Clone(dual.prices)
-			r = dual
-		}
-		prices = m.step(r, prices, theta*float64(m.bound(r)-quarters*value))
+		prices = p.next(quarters * value)
 	}
 	pr := unproved()
-	if dual != nil {
-		pr = m.proof(dual)
+	if p.dual != nil {
+		pr = m.proof(p.dual)
 	}
 	return e.answer(ctx, best.plan(), pr, "matching, priced GPU kinds")
 }
 
-// step returns new prices: each moves against what is left over of its kind,
-// all together so far that the bound would fall by gap if it were linear.
-// Prices stay even, as blossom requires of weights.
-func (m *matcher) step(r *matching, prices []int64, gap float64) []int64 {
-	norm := 0.0
-	left := make([]float64, len(prices))
+// commonPrice returns equal prices for all kinds at which about as many GPUs are
+// used as there are: where the search for different ones begins.
+func (m *matcher) commonPrice(ctx context.Context) []int64 {
+	prices := make([]int64, m.in.free)
+	gpus := 0
 	for k := range prices {
-		left[k] = float64(len(m.in.classes[k].members) - r.counts[k])
-		if prices[k] == 0 && left[k] > 0 {
+		gpus += len(m.in.classes[k].members)
+	}
+	for low, high := int64(0), m.ceiling(); high-low > high/64; {
+		mid := (low + high) / 2
+		for k := range prices {
+			prices[k] = quarters * mid
+		}
+		r := m.at(ctx, prices)
+		if r == nil {
+			break
+		}
+		used := 0
+		for _, c := range r.counts {
+			used += c
+		}
+		switch {
+		case used == gpus:
+			return prices
+		case used > gpus:
+			low = mid
+		default:
+			high = mid
+		}
+	}
+	return prices
+}
+
+// pricer searches for the prices with the lowest bound.
+type pricer struct {
+	m     *matcher
+	bound int64
+	dual  *matching // that has the bound
+	used  []float64 // moving average of the GPUs used in each kind
+	theta float64   // fraction of a full step
+	stale int       // rounds since the bound fell
+}
+
+// learn takes in what a round has shown.
+func (p *pricer) learn(r *matching) {
+	const weight = 0.3 // of the newest round
+	if p.used == nil {
+		p.used = make([]float64, len(r.counts))
+		for k, c := range r.counts {
+			p.used[k] = float64(c)
+		}
+	}
+	for k, c := range r.counts {
+		p.used[k] += weight * (float64(c) - p.used[k])
+	}
+	p.stale++
+	if b := p.m.bound(r); b < p.bound {
+		p.bound, p.dual, p.stale = b, r, 0
+		p.theta = min(2, 1.2*p.theta)
+	} else if p.stale%4 == 0 {
+		p.theta *= 0.6
+	}
+}
+
+// next returns new prices: each moves from the best so far against what is left
+// over of its kind, all together so far that the bound would reach value if it
+// were linear. Prices stay even, as blossom requires of weights.
+func (p *pricer) next(value int64) []int64 {
+	next := slices.Clone(p.dual.prices)
+	left := make([]float64, len(next))
+	norm := 0.0
+	for k := range next {
+		left[k] = float64(len(p.m.in.classes[k].members)) - p.used[k]
+		if next[k] == 0 && left[k] > 0 {
 			left[k] = 0
 		}
 		norm += left[k] * left[k]
 	}
-	next := slices.Clone(prices)
-	if norm == 0 {
-		return next
-	}
 	for k := range next {
-		move := math.Round(gap * left[k] / norm / 2)
-		next[k] = max(0, next[k]-2*int64(move))
+		if norm > 0 {
+			move := p.theta * float64(p.bound-value) * left[k] / norm / 2
+			next[k] = max(0, next[k]-2*int64(math.Round(move)))
+		}
 	}
 	return next
 }

@@ -13,6 +13,7 @@ type matcher struct {
 	*table
 	seats []int // classes of the vertices n, n+1, ...
 	d     *dense
+	tol   float64 // relative gap at which a matching is good enough
 }
 
 func newMatcher(t *table) *matcher {
@@ -83,26 +84,17 @@ func (m *matcher) graph(prices []int64) {
 		m.d = newDense(nv, m.pair[0])
 		return
 	}
-	if m.d == nil {
+	switch {
+	case m.in.maxSet < 2:
+		m.d = newDense(nv, nil)
+		return
+	case m.d == nil:
 		m.d = newDense(nv, make([]int32, nv*nv))
 	}
 	w := m.d.w
 	for i := range m.n {
 		row := w[i*nv : (i+1)*nv]
-		clear(row)
-		for k, p := range prices {
-			if m.pair[k] == nil {
-				continue
-			}
-			if one {
-				p = 0
-			}
-			for j, v := range m.pair[k][i*m.n : (i+1)*m.n] {
-				if x := v - int32(p); x > row[j] {
-					row[j] = x
-				}
-			}
-		}
+		m.bestRow(i, row, prices)
 		for s, k := range m.seats {
 			v := int32(quarters * m.gain[k][i])
 			row[m.n+s], w[(m.n+s)*nv+i] = v, v
@@ -116,6 +108,25 @@ func (m *matcher) graph(prices []int64) {
 	}
 	if m.d.y != nil {
 		m.d.restart()
+	}
+}
+
+// bestRow fills in the value of task i beside all others on the kind of GPU
+// where that is worth most at the prices; with one kind, before its price.
+func (m *matcher) bestRow(i int, row []int32, prices []int64) {
+	clear(row)
+	for k, p := range prices {
+		if m.pair[k] == nil {
+			continue
+		}
+		if m.in.free == 1 {
+			p = 0
+		}
+		for j, v := range m.pair[k][i*m.n : (i+1)*m.n] {
+			if x := v - int32(p); x > row[j] {
+				row[j] = x
+			}
+		}
 	}
 }
 
@@ -141,7 +152,12 @@ func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 			floor[i] = seat
 		}
 	}
-	b := m.d.solve(floor, func() bool { return ctx.Err() != nil })
+	t := terms{stop: func() bool { return ctx.Err() != nil }}
+	if m.tol > 0 {
+		rest := m.constant(prices) - int64(m.n)*task - int64(len(m.seats))*seat
+		t.enough = func(gap, dual int64) bool { return float64(gap) <= m.tol*float64(dual+rest) }
+	}
+	b := m.d.solve(floor, t)
 	if b == nil {
 		return nil
 	}
@@ -191,12 +207,16 @@ func (m *matcher) read(b *blossom, prices []int64) *matching {
 }
 
 // bound returns what r proves about the value of every plan, in quarters.
-func (m *matcher) bound(r *matching) int64 {
-	total := r.dual
+func (m *matcher) bound(r *matching) int64 { return r.dual + m.constant(r.prices) }
+
+// constant is the part of a bound that depends on the prices alone: the price
+// of all GPUs, and the residents.
+func (m *matcher) constant(prices []int64) int64 {
+	total := int64(0)
 	for k := range m.in.classes {
 		c := &m.in.classes[k]
 		if k < m.in.free {
-			total += r.prices[k] * int64(len(c.members))
+			total += prices[k] * int64(len(c.members))
 		} else {
 			total += quarters * c.base
 		}

@@ -3,6 +3,7 @@ package packer
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // Matching packs sets of at most two. With one kind of free GPU, and any GPUs
@@ -39,7 +40,7 @@ func (mm Matching) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	if in.free > 1 {
 		return m.several(ctx, e, mm.Tol)
 	}
-	return m.one(ctx, e)
+	return m.one(ctx, e, mm.Tol)
 }
 
 // check reports what Matching cannot solve.
@@ -53,21 +54,29 @@ func (mm Matching) check(in *instance) error {
 	return nil
 }
 
-// one solves a problem with at most one kind of free GPU.
-func (m *matcher) one(ctx context.Context, e *evaluator) (*Solution, error) {
-	var best, dual *matching
-	if m.in.free == 0 {
-		best = m.at(ctx, nil)
-		dual = best
-	} else {
-		best, dual = m.onePrice(ctx)
-	}
-	if best == nil {
-		pl, err := greedy(context.WithoutCancel(ctx), m.in, m.table)
-		if err != nil {
-			return nil, err
+// one solves a problem with at most one kind of free GPU: within tol, and if
+// the number of GPUs does not come out right that way, exactly.
+func (m *matcher) one(ctx context.Context, e *evaluator, tol float64) (*Solution, error) {
+	for _, tol := range slices.Compact([]float64{tol, 0}) {
+		m.tol = tol
+		best, dual := m.onePrice(ctx)
+		if best == nil {
+			break
 		}
-		return e.answer(ctx, pl, unproved(), "matching, cancelled: greedy plan")
+		l := newLayout(m.table, m.assign(best))
+		pr := m.proof(dual)
+		value := float64(l.value()) * m.in.unit
+		if tol == 0 || pr.bound-value <= tol*pr.bound {
+			text := "matching, exact"
+			if pr.bound > value {
+				text = "matching, within tolerance"
+			}
+			return e.answer(ctx, l.plan(), pr, text)
+		}
 	}
-	return e.answer(ctx, m.assign(best), m.proof(dual), "matching, exact")
+	pl, err := greedy(context.WithoutCancel(ctx), m.in, m.table)
+	if err != nil {
+		return nil, err
+	}
+	return e.answer(ctx, pl, unproved(), "matching, cancelled: greedy plan")
 }

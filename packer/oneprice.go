@@ -17,6 +17,10 @@ import "context"
 // onePrice solves a problem with one free class exactly. It returns the plan's
 // matching and one whose duals prove it; nil when cancelled.
 func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
+	if m.in.free == 0 {
+		r := m.at(ctx, nil)
+		return r, r
+	}
 	gpus := len(m.in.classes[0].members)
 	var lo, hi *matching // more and fewer GPUs than there are
 	a, b := int64(-1), m.ceiling()

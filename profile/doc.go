@@ -7,6 +7,14 @@
 // power. [New] turns both, with the [GPUModel] they refer to, into a [Profile]:
 // the specification plus a [Vector] of named features with a mask of what is
 // missing. Prediction and packing know tasks by their profiles only.
+// FEATURES.md lists the features; it is generated from their table.
+//
+// [Spec.With] says what a task would be after a change (mixed precision,
+// recomputed activations, accumulated gradients, sharding), and [Spec.Terms]
+// what that does to the parts of its memory and to its work.
+//
+// Specifications come from model files through package modelfile, traces from
+// logs and Prometheus through package tracefile.
 //
 // The package also holds the words that every other package shares: [Bytes],
 // [Mechanism], the GPU catalogue behind [LookupGPU] and [Opt], a value that may

@@ -3,7 +3,10 @@ package profile
 // VectorVersion is the version of the feature list. It grows by one whenever a
 // feature is added, removed or changes its meaning; coefficients fitted on
 // another version are refused.
-const VectorVersion = 1
+//
+// Version 2 appended the features from MeanMemory on; those of version 1 kept
+// their indices and names.
+const VectorVersion = 2
 
 // Feature is the index of one entry of a [Vector].
 type Feature uint8
@@ -40,6 +43,50 @@ const (
 	PeakMemory
 	MedianStepTime
 	BusyPower
+	MeanMemory
+	MeanPCIe
+	P95GPUBusy
+	P95SMActive
+	P95SMOccupancy
+	P95DRAMActive
+	P95TensorActive
+	P95Memory
+	P95PowerWatts
+	P95PCIe
+	PeakSMActive
+	PeakSMOccupancy
+	PeakDRAMActive
+	PeakTensorActive
+	PeakPowerWatts
+	PeakPCIe
+	LinearLayerCount
+	ConvLayerCount
+	NormLayerCount
+	NonlinearLayerCount
+	DropoutLayerCount
+	PoolLayerCount
+	EmbeddingLayerCount
+	AttentionLayerCount
+	RecurrentLayerCount
+	LinearParamCount
+	ConvParamCount
+	NormParamCount
+	EmbeddingParamCount
+	RecurrentParamCount
+	LinearNeuronCount
+	ConvNeuronCount
+	ActivationBytes
+	StepFLOPs
+	ArithmeticIntensity
+	OptimizerStates
+	Checkpointed
+	GPUCount
+	DatasetBytes
+	ComputeTime
+	BandwidthTime
+	MemoryShare
+	DRAMTraffic
+	FLOPShare
 
 	// FeatureCount is the number of features.
 	FeatureCount int = iota
@@ -68,40 +115,6 @@ func (f Feature) Info() FeatureInfo {
 
 // String returns the feature's name.
 func (f Feature) String() string { return f.Info().Name }
-
-//nolint:gochecknoglobals // read-only description of the features
-var featureTable = [FeatureCount]FeatureInfo{
-	LayerCount:               {"layers", "count", 0, 0, "leaves of the model"},
-	DepthCount:               {"depth", "count", 0, 0, "leaves that hold parameters"},
-	NeuronCount:              {"neurons", "count", 0, 0, "output units of all layers"},
-	ParamCount:               {"params", "count", 0, 0, "trained parameters"},
-	ActivationCount:          {"activations", "count", 0, 0, "output elements of all layers for one sample"},
-	LinearActivationCount:    {"linear_activations", "count", 0, 0, "those of dense layers"},
-	ConvActivationCount:      {"conv_activations", "count", 0, 0, "those of convolutions"},
-	NormActivationCount:      {"norm_activations", "count", 0, 0, "those of normalisations"},
-	NonlinearActivationCount: {"nonlinear_activations", "count", 0, 0, "those of element-wise non-linearities"},
-	DropoutActivationCount:   {"dropout_activations", "count", 0, 0, "those of dropout"},
-	AttentionActivationCount: {"attention_activations", "count", 0, 0, "those of attention scores and mixes"},
-	LargestLayerCount:        {"largest_layer", "count", 0, 0, "output elements of the largest layer for one sample"},
-	ForwardMACs:              {"forward_macs", "count", 0, 0, "multiply-adds of one sample's forward pass"},
-	SampleElementCount:       {"sample_elements", "count", 0, 0, "input elements of one sample"},
-	SampleCount:              {"dataset_samples", "count", 0, 0, "samples in one epoch"},
-	BatchSize:                {"batch", "count", 1, 0, "samples per step and GPU"},
-	ElementSize:              {"bytes_per_element", "B", 2, 4, "size of one activation element in the chosen precision"},
-	WorkerCount:              {"workers", "count", 0, 0, "data-loader processes"},
-	MeanGPUBusy:              {"mean_gpu_busy", "1", 0, 1, "share of time with a kernel resident, alone"},
-	MeanMemBusy:              {"mean_mem_busy", "1", 0, 1, "share of time device memory was touched, alone"},
-	MeanSMActive:             {"mean_sm_active", "1", 0, 1, "share of SMs with a warp resident, alone"},
-	MeanSMOccupancy:          {"mean_sm_occupancy", "1", 0, 1, "resident warps over the most that fit, alone"},
-	MeanDRAMActive:           {"mean_dram_active", "1", 0, 1, "share of cycles the memory interface moved data, alone"},
-	MeanTensorActive:         {"mean_tensor_active", "1", 0, 1, "share of cycles the tensor pipe was active, alone"},
-	MeanCPUBusy:              {"mean_cpu_busy", "1", 0, 1, "share of the CPU allotment in use, alone"},
-	MeanPowerWatts:           {"mean_power", "W", 0, 0, "board power, alone"},
-	PeakGPUBusy:              {"peak_gpu_busy", "1", 0, 1, "largest sample of GPU busy, alone"},
-	PeakMemory:               {"peak_memory", "B", 0, 0, "largest device memory in use, alone"},
-	MedianStepTime:           {"median_step_time", "s", 0, 0, "duration of one training step, alone"},
-	BusyPower:                {"busy_power", "1", 0, 2, "mean board power over the board's limit, alone"},
-}
 
 // FeatureByName finds a feature by its stable name.
 func FeatureByName(name string) (Feature, bool) {

@@ -29,7 +29,7 @@ func New(spec Spec, trace Trace, gpu GPUModel) (Profile, error) {
 		return Profile{}, err
 	}
 	p := Profile{Spec: spec, GPU: gpu}
-	if err := errors.Join(p.describe(), p.observe(trace)); err != nil {
+	if err := errors.Join(p.describe(), p.observe(trace), p.derive()); err != nil {
 		return Profile{}, fmt.Errorf("profile: task %q: %w", spec.Model.Name, err)
 	}
 	return p, nil
@@ -45,40 +45,92 @@ func (p *Profile) describe() error {
 		p.Vector.Set(WorkerCount, float64(s.Training.Workers)),
 		p.setOpt(SampleElementCount, s.Dataset.SampleElements),
 		p.setOpt(SampleCount, s.Dataset.Samples),
+		p.Vector.Set(OptimizerStates, float64(s.Training.Optimizer.StateElements())),
+		p.Vector.Set(Checkpointed, 0),
+		p.Vector.Set(GPUCount, float64(max(1, s.Training.GPUs))),
 	}
-	if len(s.Model.Layers) == 0 {
-		return errors.Join(errs...)
+	if s.Training.Checkpointing {
+		errs = append(errs, p.Vector.Set(Checkpointed, 1))
 	}
-	var byKind [LayerKinds]int64
-	var largest int64
-	for i := range s.Model.Layers {
-		l := &s.Model.Layers[i]
-		byKind[l.Kind] += l.Activations
+	samples, okSamples := s.Dataset.Samples.Get()
+	size, okSize := s.Dataset.SampleBytes.Get()
+	if okSamples && okSize {
+		errs = append(errs, p.Vector.Set(DatasetBytes, float64(samples)*float64(size)))
+	}
+	if len(s.Model.Layers) > 0 {
+		errs = append(errs, p.describeModel())
+	}
+	return errors.Join(errs...)
+}
+
+// describeModel fills the counts of the layers.
+func (p *Profile) describeModel() error {
+	m := &p.Spec.Model
+	var layers, acts, params [LayerKinds]int64
+	var neurons [LayerKinds]float64 // their sum alone is not bounded by Validate
+	var largest, kept int64
+	for i := range m.Layers {
+		l := &m.Layers[i]
+		layers[l.Kind]++
+		acts[l.Kind] += l.Activations
+		params[l.Kind] += l.Params
+		neurons[l.Kind] += float64(l.Neurons)
 		largest = max(largest, l.Activations)
+		if !l.InPlace {
+			kept += l.Activations
+		}
 	}
+	var errs []error
 	for _, c := range []struct {
 		feature Feature
 		count   int64
 	}{
-		{LayerCount, int64(len(s.Model.Layers))},
-		{DepthCount, int64(s.Model.Depth())},
-		{NeuronCount, s.Model.Neurons()},
-		{ParamCount, s.Model.Params()},
-		{ActivationCount, s.Model.Activations()},
-		{LinearActivationCount, byKind[Linear]},
-		{ConvActivationCount, byKind[Conv]},
-		{NormActivationCount, byKind[Norm]},
-		{NonlinearActivationCount, byKind[Activation]},
-		{DropoutActivationCount, byKind[Dropout]},
-		{AttentionActivationCount, byKind[Attention]},
+		{LayerCount, int64(len(m.Layers))},
+		{DepthCount, int64(m.Depth())},
+		{NeuronCount, m.Neurons()},
+		{ParamCount, m.Params()},
+		{ActivationCount, m.Activations()},
 		{LargestLayerCount, largest},
 	} {
 		errs = append(errs, p.Vector.Set(c.feature, float64(c.count)))
 	}
-	if macs, ok := s.Model.MACs(); ok {
+	for _, k := range byKind {
+		for _, c := range []struct {
+			feature Feature
+			count   float64
+		}{
+			{k.layers, float64(layers[k.kind])},
+			{k.activations, float64(acts[k.kind])},
+			{k.params, float64(params[k.kind])},
+			{k.neurons, neurons[k.kind]},
+		} {
+			errs = append(errs, p.setIf(c.feature, c.count))
+		}
+	}
+	t := &p.Spec.Training
+	errs = append(errs, p.Vector.Set(ActivationBytes, float64(kept)*float64(t.BatchSize)*t.Precision.ElementBytes()))
+	if macs, ok := m.MACs(); ok {
 		errs = append(errs, p.Vector.Set(ForwardMACs, float64(macs)))
 	}
 	return errors.Join(errs...)
+}
+
+// byKind names the features that count the layers of one kind.
+//
+//nolint:gochecknoglobals // read-only table
+var byKind = []struct {
+	kind                                 LayerKind
+	layers, activations, params, neurons Feature
+}{
+	{Linear, LinearLayerCount, LinearActivationCount, LinearParamCount, LinearNeuronCount},
+	{Conv, ConvLayerCount, ConvActivationCount, ConvParamCount, ConvNeuronCount},
+	{Norm, NormLayerCount, NormActivationCount, NormParamCount, noFeature},
+	{Activation, NonlinearLayerCount, NonlinearActivationCount, noFeature, noFeature},
+	{Dropout, DropoutLayerCount, DropoutActivationCount, noFeature, noFeature},
+	{Pool, PoolLayerCount, noFeature, noFeature, noFeature},
+	{Embedding, EmbeddingLayerCount, noFeature, EmbeddingParamCount, noFeature},
+	{Attention, AttentionLayerCount, AttentionActivationCount, noFeature, noFeature},
+	{Recurrent, RecurrentLayerCount, noFeature, RecurrentParamCount, noFeature},
 }
 
 func (p *Profile) setOpt(f Feature, o Opt[int64]) error {

@@ -36,6 +36,11 @@ func TestNewDescribes(t *testing.T) {
 		ConvActivationCount: 800, NormActivationCount: 0, NonlinearActivationCount: 800, DropoutActivationCount: 0,
 		AttentionActivationCount: 0, LargestLayerCount: 800, ForwardMACs: 16010, SampleElementCount: 784,
 		SampleCount: 60_000, BatchSize: 64, ElementSize: 2, WorkerCount: 4,
+		LinearLayerCount: 1, ConvLayerCount: 1, NormLayerCount: 0, NonlinearLayerCount: 1, DropoutLayerCount: 0, PoolLayerCount: 0,
+		EmbeddingLayerCount: 0, AttentionLayerCount: 0, RecurrentLayerCount: 0, LinearParamCount: 8010, ConvParamCount: 80,
+		NormParamCount: 0, EmbeddingParamCount: 0, RecurrentParamCount: 0, LinearNeuronCount: 10, ConvNeuronCount: 8,
+		ActivationBytes: (800 + 10) * 64 * 2, StepFLOPs: 2 * 16010 * 64 * 4, OptimizerStates: 1, Checkpointed: 1, GPUCount: 2,
+		ArithmeticIntensity: 2 * 16010 * 64 / (8090*2 + 810*64*2.0), DatasetBytes: 60_000 * 784,
 	})
 }
 
@@ -44,7 +49,7 @@ func TestNewWithoutLayersStaysMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantFeatures(t, p.Vector, map[Feature]float64{BatchSize: 8, ElementSize: 4, WorkerCount: 0})
+	wantFeatures(t, p.Vector, map[Feature]float64{BatchSize: 8, ElementSize: 4, WorkerCount: 0, OptimizerStates: 2, Checkpointed: 0, GPUCount: 1})
 }
 
 // TestNewWeighs has a window of 3 s and an instant, which counts as 1 s; a
@@ -63,7 +68,9 @@ func TestNewWeighs(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFeatures(t, p.Vector, map[Feature]float64{
-		BatchSize: 1, ElementSize: 4, WorkerCount: 0,
+		BatchSize: 1, ElementSize: 4, WorkerCount: 0, OptimizerStates: 2, Checkpointed: 0, GPUCount: 1,
+		MeanMemory: 2.25 * float64(GiB), P95GPUBusy: 0.8, P95SMActive: 0.4, P95Memory: float64(3 * GiB), P95PowerWatts: 200,
+		PeakSMActive: 0.4, PeakPowerWatts: 200,
 		MeanGPUBusy: 0.7, PeakGPUBusy: 0.8, MeanSMActive: 0.4, MeanMemBusy: 0, PeakMemory: float64(3 * GiB),
 		MeanPowerWatts: 125, BusyPower: 0.5, MedianStepTime: 0.02,
 	})
@@ -93,7 +100,7 @@ func TestNewRefuses(t *testing.T) {
 		{"per cent", Sample{SMActive: Some(93.0)}, "mean_sm_active is 93, want 0 to 1"},
 		{"negative ratio", Sample{DRAMActive: Some(-0.1)}, "mean_dram_active is -0.1"},
 		{"infinite power", Sample{PowerWatts: Some(math.Inf(1))}, "mean_power is +Inf"},
-		{"negative memory", Sample{MemUsed: Some(Bytes(-1))}, "memory used is -1 bytes"},
+		{"negative memory", Sample{MemUsed: Some(Bytes(-1))}, "mean_memory is -1"},
 		{"negative window", Sample{Window: -time.Second, GPUBusy: Some(0.5)}, "window is -1s"},
 		{"no step time", Sample{StepTime: Some(time.Duration(0))}, "step time is 0s, want more than 0"},
 		{"overflow", Sample{Window: math.MaxInt64, PowerWatts: Some(math.MaxFloat64)}, "mean_power is +Inf"},
@@ -203,6 +210,107 @@ func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		if _, err := New(spec, trace, gpu); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// steadyTrace has one sample a second: idle for the first, then busy.
+func steadyTrace(idle, busy int) Trace {
+	var t Trace
+	start := time.Unix(1_700_000_000, 0)
+	for i := range idle + busy {
+		s := Sample{At: start.Add(time.Duration(i) * time.Second), GPUBusy: Some(0.05), MemUsed: Some(GiB)}
+		if i >= idle {
+			s.GPUBusy, s.MemUsed = Some(0.8), Some(4*GiB)
+		}
+		t.Samples = append(t.Samples, s)
+	}
+	return t
+}
+
+func TestWarmUpIsTrimmed(t *testing.T) {
+	for _, c := range []struct {
+		name       string
+		idle, busy int
+		mean       float64
+	}{
+		{"none", 0, 20, 0.8},
+		{"short", 3, 37, 0.8},
+		{"at most a fifth of the time", 40, 60, (20*0.05 + 60*0.8) / 80},
+		{"few samples", 2, 6, (2*0.05 + 6*0.8) / 8},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := New(Spec{Training: Training{BatchSize: 1}}, steadyTrace(c.idle, c.busy), GPUModel{Memory: 8 * GiB})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Vector.Or(MeanGPUBusy, -1); math.Abs(got-c.mean) > 1e-12 {
+				t.Errorf("mean: got %v, want %v", got, c.mean)
+			}
+			if got := p.Vector.Or(MemoryShare, -1); got != 0.5 {
+				t.Errorf("memory share: got %v", got)
+			}
+		})
+	}
+}
+
+// TestGapsDoNotCount has a hole of an hour in a log of seconds: the sample
+// behind it stands for three seconds, not for the hour.
+func TestGapsDoNotCount(t *testing.T) {
+	trace := steadyTrace(0, 8)
+	last := trace.Samples[7]
+	last.At, last.GPUBusy = last.At.Add(time.Hour), Some(0.0)
+	trace.Samples = append(trace.Samples, last)
+	p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Vector.Or(MeanGPUBusy, -1), 8*0.8/11; math.Abs(got-want) > 1e-12 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestPercentileIsOfTime(t *testing.T) {
+	// 94 s at 0.5 in one window, six instants of one second above.
+	trace := Trace{Samples: []Sample{{Window: 94 * time.Second, SMActive: Some(0.5)}}}
+	for i := range 6 {
+		trace.Samples = append(trace.Samples, Sample{Window: time.Second, SMActive: Some(0.6 + float64(i)/20)})
+	}
+	p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.Vector.Or(P95SMActive, -1); got != 0.6 {
+		t.Errorf("95th percentile: got %v, want 0.6", got)
+	}
+	if got := p.Vector.Or(PeakSMActive, -1); got != 0.85 {
+		t.Errorf("peak: got %v, want 0.85", got)
+	}
+}
+
+func TestDerivedFeatures(t *testing.T) {
+	spec := Spec{
+		Model:    Model{Layers: []Layer{{Kind: Linear, Params: 1_000_000, Activations: 1000, MACs: Some[int64](1_000_000)}}},
+		Training: Training{BatchSize: 100, Optimizer: SGD},
+	}
+	gpu := GPUModel{BandwidthBytesPerSec: 1e12, FP32: 1e13, TF32: 1e14, BF16: 2e14}
+	trace := Trace{Samples: []Sample{{DRAMActive: Some(0.25), StepTime: Some(time.Millisecond)}}}
+	p, err := New(spec, trace, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const flops, bytes = 6e8, 3 * (4e6 + 4e5)
+	for f, want := range map[Feature]float64{
+		StepFLOPs: flops, ArithmeticIntensity: flops / bytes, ComputeTime: flops / 1e13, BandwidthTime: bytes / 1e12,
+		FLOPShare: 0.06, DRAMTraffic: 0.25e12, OptimizerStates: 0,
+	} {
+		if got := p.Vector.Or(f, -1); math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%v: got %v, want %v", f, got, want)
+		}
+	}
+	for precision, want := range map[Precision]float64{FP32: 1e13, TF32: 1e14, Mixed: 2e14, BF16: 2e14, FP16: 2e14} {
+		if got := gpu.Rate(precision); got != want {
+			t.Errorf("%v: got %v, want %v", precision, got, want)
 		}
 	}
 }

@@ -43,6 +43,13 @@ type Training struct {
 	GPUs int `json:"gpus,omitempty"`
 	// Parallelism is how several GPUs divide the work.
 	Parallelism Parallelism `json:"parallelism,omitempty"`
+	// Accumulation is the number of batches whose gradients are added up
+	// before the optimiser steps; 0 means 1.
+	Accumulation int `json:"accumulation,omitempty"`
+	// ZeRO says what ShardedData shards: 1 the optimiser's state, 2 gradients
+	// too, 3 weights too (FSDP's full sharding); 0 means 3 for ShardedData and
+	// nothing for the others.
+	ZeRO int `json:"zero,omitempty"`
 }
 
 // Traced is what a shape-only run of the task on the CPU counted, for example
@@ -81,6 +88,8 @@ func (s Spec) Validate() error {
 		inRange("training.batch_size", int64(t.BatchSize), 1, MaxBatch),
 		inRange("training.workers", int64(t.Workers), 0, 1<<20),
 		inRange("training.gpus", int64(t.GPUs), 0, 1<<20),
+		inRange("training.accumulation", int64(t.Accumulation), 0, 1<<20),
+		inRange("training.zero", int64(t.ZeRO), 0, 3),
 		inRange("training.precision", int64(t.Precision), 0, int64(Precisions)-1),
 		inRange("training.optimizer", int64(t.Optimizer), 0, int64(Optimizers)-1),
 		inRange("training.parallelism", int64(t.Parallelism), 0, int64(Parallelisms)-1),

@@ -23,7 +23,7 @@ func fullSpec() Spec {
 		},
 		Dataset: Dataset{Name: "digits", Samples: Some[int64](60_000), SampleElements: Some[int64](784), SampleBytes: Some(784 * Bytes(1))},
 		Training: Training{
-			BatchSize: 64, Precision: BF16, Optimizer: Momentum, Checkpointing: true, Workers: 4, GPUs: 2, Parallelism: ShardedData,
+			BatchSize: 64, Precision: BF16, Optimizer: Momentum, Checkpointing: true, Workers: 4, GPUs: 2, Parallelism: ShardedData, Accumulation: 3, ZeRO: 2,
 		},
 		Traced: Traced{AfterForward: Some(3 * MiB), AfterBackward: Some(2 * MiB)},
 	}
@@ -46,6 +46,8 @@ func TestSpecValidate(t *testing.T) {
 		{"parallelism", func(s *Spec) { s.Training.Parallelism = 99 }, "training.parallelism is 99"},
 		{"workers", func(s *Spec) { s.Training.Workers = -1 }, "training.workers is -1"},
 		{"gpus", func(s *Spec) { s.Training.GPUs = -1 }, "training.gpus is -1"},
+		{"accumulation", func(s *Spec) { s.Training.Accumulation = -1 }, "training.accumulation is -1"},
+		{"ZeRO stage", func(s *Spec) { s.Training.ZeRO = 4 }, "training.zero is 4"},
 		{"family", func(s *Spec) { s.Model.Family = Family(Families) }, "model.family is 6"},
 		{"samples", func(s *Spec) { s.Dataset.Samples = Some[int64](-1) }, "dataset.samples is -1"},
 		{"sample elements", func(s *Spec) { s.Dataset.SampleElements = Some[int64](MaxCount + 1) }, "dataset.sample_elements"},

@@ -10,12 +10,12 @@ import (
 // a plain value: copy it, compare it with ==, use it as a map key.
 type Vector struct {
 	values [FeatureCount]float64
-	known  uint64
+	known  [(FeatureCount + 63) / 64]uint64
 }
 
 // Get returns the value of f and whether it is known.
 func (v *Vector) Get(f Feature) (float64, bool) {
-	if int(f) >= FeatureCount || v.known&(1<<f) == 0 {
+	if int(f) >= FeatureCount || v.known[f/64]&(1<<(f%64)) == 0 {
 		return 0, false
 	}
 	return v.values[f], true
@@ -40,14 +40,16 @@ func (v *Vector) Set(f Feature, x float64) error {
 	if math.IsNaN(x) || math.IsInf(x, 0) || x < info.Lo || (info.Hi > 0 && x > info.Hi) {
 		return fmt.Errorf("profile: feature %s is %v, want %v", info.Name, x, info.rangeText())
 	}
-	v.values[f], v.known = x, v.known|1<<f
+	v.values[f] = x
+	v.known[f/64] |= 1 << (f % 64)
 	return nil
 }
 
 // Clear makes f missing.
 func (v *Vector) Clear(f Feature) {
 	if int(f) < FeatureCount {
-		v.values[f], v.known = 0, v.known&^(1<<f)
+		v.values[f] = 0
+		v.known[f/64] &^= 1 << (f % 64)
 	}
 }
 
@@ -76,15 +78,16 @@ func (v Vector) MarshalJSON() ([]byte, error) {
 	return json.Marshal(out)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. Another version, an unknown
+// UnmarshalJSON reads what MarshalJSON writes, now or in an earlier version:
+// features that version did not know are missing. A later version, an unknown
 // feature and a value out of range are errors.
 func (v *Vector) UnmarshalJSON(data []byte) error {
 	var in vectorJSON
 	if err := json.Unmarshal(data, &in); err != nil {
 		return fmt.Errorf("profile: vector: %w", err)
 	}
-	if in.Version != VectorVersion {
-		return fmt.Errorf("profile: vector: version %d, want %d", in.Version, VectorVersion)
+	if in.Version < 1 || in.Version > VectorVersion {
+		return fmt.Errorf("profile: vector: version %d, want 1 to %d", in.Version, VectorVersion)
 	}
 	var out Vector
 	for name, x := range in.Features {

@@ -2,8 +2,10 @@ package profile
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"math"
+	"os"
 	"strings"
 	"testing"
 
@@ -78,8 +80,8 @@ func TestFeatureTable(t *testing.T) {
 	if _, ok := FeatureByName("no such thing"); ok {
 		t.Error("found what does not exist")
 	}
-	if FeatureCount > 64 {
-		t.Error("the mask has 64 bits")
+	if FeatureCount > int(noFeature) {
+		t.Error("a feature does not fit into its type")
 	}
 }
 
@@ -127,6 +129,7 @@ func TestVectorJSONErrors(t *testing.T) {
 		`{"version":1,"features":{"speed":1}}`:              `unknown feature "speed"`,
 		`{"version":1,"features":{"mean_gpu_busy":1.5}}`:    "mean_gpu_busy is 1.5",
 		`{"version":1,"features":{"mean_gpu_busy":"lots"}}`: "profile: vector",
+		`{"version":3,"features":{}}`:                       "version 3, want 1 to 2",
 		`{"version":1,"features":{"mean_gpu_busy":1e999}}`:  "profile: vector",
 		`[]`: "profile: vector",
 	} {
@@ -176,4 +179,52 @@ func ExampleFeatureByName() {
 	f, ok := FeatureByName("peak_memory")
 	fmt.Println(f == PeakMemory, ok, f.Info().Unit, f.Info().Doc)
 	// Output: true true B largest device memory in use, alone
+}
+
+// TestVectorVersion1 loads what version 1 wrote.
+func TestVectorVersion1(t *testing.T) {
+	var v Vector
+	if err := json.Unmarshal([]byte(`{"version":1,"features":{"busy_power":0.5,"layers":3,"mean_gpu_busy":0.25}}`), &v); err != nil {
+		t.Fatal(err)
+	}
+	wantFeatures(t, v, map[Feature]float64{BusyPower: 0.5, LayerCount: 3, MeanGPUBusy: 0.25})
+	data, err := json.Marshal(v)
+	if want := `{"version":2,"features":{"busy_power":0.5,"layers":3,"mean_gpu_busy":0.25}}`; err != nil || string(data) != want {
+		t.Errorf("got %s, %v", data, err)
+	}
+}
+
+// TestFeatureOrder pins the indices of version 1, which fitted models store.
+func TestFeatureOrder(t *testing.T) {
+	if LayerCount != 0 || MeanGPUBusy != 18 || BusyPower != 29 || MeanMemory != 30 {
+		t.Error("features were moved: append them")
+	}
+}
+
+var update = flag.Bool("update", false, "write FEATURES.md again")
+
+// TestFeatureDocument checks that FEATURES.md is what the table says; -update
+// writes it.
+func TestFeatureDocument(t *testing.T) {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Features of a profile.Vector, version %d\n\nGenerated from the code by `go test ./profile -run TestFeatureDocument -update`.\n", VectorVersion)
+	b.WriteString("Every feature may be missing. Ranges are inclusive; means and percentiles are weighted by time.\n\n")
+	b.WriteString("| index | name | unit | range | meaning |\n|---|---|---|---|---|\n")
+	for f := Feature(0); int(f) < FeatureCount; f++ {
+		info := f.Info()
+		hi := "unbounded"
+		if info.Hi > 0 {
+			hi = fmt.Sprint(info.Hi)
+		}
+		fmt.Fprintf(&b, "| %d | %s | %s | %v to %s | %s |\n", f, info.Name, info.Unit, info.Lo, hi, info.Doc)
+	}
+	if *update {
+		if err := os.WriteFile("FEATURES.md", []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile("FEATURES.md")
+	if err != nil || string(got) != b.String() {
+		t.Errorf("FEATURES.md is not what the table says (%v): run with -update", err)
+	}
 }

@@ -78,8 +78,7 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 		bias = 0
 	}
 	switch {
-	case class == "Conv1D" && a.named["nf"] != "": // a dense layer of the transformers library
-		l.Kind = profile.Linear
+	case class == "Conv1D": // a dense layer of the transformers library
 		a.rows, a.width = a.number("nf", 0), a.number("nx", 1)
 		l.Neurons, l.Params = a.rows, mul(a.rows, a.width+1)
 	case l.Kind == profile.Linear:

@@ -4,7 +4,7 @@
 //
 // [Read] and [ReadFile] recognise the format from the first bytes. Every reader
 // is bounded: the size of what it holds in memory, the length of a line, the
-// depth of nesting and the number of layers have limits, stated at [Limits];
+// depth of nesting and the number of layers have limits, stated as constants;
 // beyond them, and for damaged input, it returns an error that names the line or
 // the offset. What a reader could not understand but could do without is a
 // [Warning].

@@ -49,8 +49,8 @@ func (f *File) warn(line int, format string, args ...any) {
 
 // add appends a leaf.
 func (f *File) add(l profile.Layer) error {
-	if len(f.Model.Layers) >= Limits.Layers {
-		return fmt.Errorf("more than %d layers", Limits.Layers)
+	if len(f.Model.Layers) >= MaxLayers {
+		return fmt.Errorf("more than %d layers", MaxLayers)
 	}
 	if err := l.Validate(); err != nil {
 		return fmt.Errorf("layer %q: %w", l.Name, err)

@@ -81,7 +81,8 @@ func Read(r io.Reader, o *Options) (*File, error) {
 
 // ReadFile reads a model file as [Read] does. Errors name the path; a model
 // without a name takes the file's, or its folder's if that is config.json. The
-// index of sharded safetensors reads the shards beside it.
+// index of sharded safetensors reads the shards beside it; a shard whose name
+// leads into another folder is refused.
 func ReadFile(path string, o *Options) (*File, error) {
 	r, err := os.Open(path)
 	if err != nil {

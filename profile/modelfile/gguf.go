@@ -40,9 +40,9 @@ func readGGUF(in *input, _ *Options) (*File, error) {
 			return nil, fmt.Errorf("offset 4: version %d; 2 and 3 are read, little-endian only", n)
 		}
 	}
-	if head[2] > uint64(Limits.Layers) || head[3] > maxGGUFKeys {
+	if head[2] > uint64(MaxLayers) || head[3] > maxGGUFKeys {
 		return nil, fmt.Errorf("offset 8: %d tensors and %d metadata entries, at most %d and %d are allowed",
-			head[2], head[3], Limits.Layers, maxGGUFKeys)
+			head[2], head[3], MaxLayers, maxGGUFKeys)
 	}
 	for range head[3] {
 		if err := g.entry(); err != nil {
@@ -118,8 +118,8 @@ func (g *gguf) skip(kind uint64, depth int) error {
 		return g.in.skip(int64(min(n, 1<<62)))
 	case kind != ggufArray:
 		return g.in.skip(ggufWidths[kind])
-	case depth >= Limits.Depth:
-		return fmt.Errorf("offset %d: arrays nest deeper than %d", g.in.offset, Limits.Depth)
+	case depth >= MaxDepth:
+		return fmt.Errorf("offset %d: arrays nest deeper than %d", g.in.offset, MaxDepth)
 	}
 	element, err := g.in.number(4)
 	if err != nil {

@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 
@@ -35,6 +36,12 @@ func (c *config) describe(b *builder, o Options) {
 
 // unknown describes a type that this package does not know as its relative.
 func (c *config) unknown(b *builder, o Options) {
+	if inner := c.inner(); inner != nil {
+		b.file.warn(0, "model_type %q holds several models: its text model is described alone", clip(c.modelType))
+		inner.describe(b, o)
+		c.faults = append(c.faults, inner.faults...)
+		return
+	}
 	relative, describe := "bert", c.bert
 	switch {
 	case c.has("image_size") && c.has("patch_size"):
@@ -53,6 +60,22 @@ func (c *config) unknown(b *builder, o Options) {
 	}
 	b.file.warn(0, "unknown model_type %q, described as %s", clip(c.modelType), relative)
 	describe(b, o)
+}
+
+// inner returns the configuration of the text model inside one of several
+// models, or nil.
+func (c *config) inner() *config {
+	raw, ok := c.find([]string{"text_config"})
+	if !ok || c.has("hidden_size", "d_model", "n_embd") {
+		return nil
+	}
+	inner := &config{}
+	if json.Unmarshal(raw, &inner.fields) != nil {
+		return nil
+	}
+	delete(inner.fields, "text_config") // one level is all there is
+	inner.modelType = inner.text("model_type")
+	return inner
 }
 
 // tokens returns the sequence length and records it as the sample's size.

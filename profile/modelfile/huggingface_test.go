@@ -228,6 +228,14 @@ func TestHuggingFaceUnknownTypes(t *testing.T) {
 	}
 }
 
+func TestHuggingFaceTextModel(t *testing.T) {
+	config := `{"model_type":"llava","vision_config":{"hidden_size":1024},"text_config":` + configs[5].json + `}`
+	f, err := ReadHuggingFace(strings.NewReader(config), nil)
+	if err != nil || f.Model.Params() != 6_738_415_616 || !strings.Contains(f.Warnings[0].Text, "its text model is described alone") {
+		t.Errorf("got %v, %v", f, err)
+	}
+}
+
 func TestHuggingFaceErrors(t *testing.T) {
 	gpt2 := func(extra string) string {
 		return `{"model_type":"gpt2","n_embd":768,"n_head":12,"n_layer":12,"vocab_size":50257` + extra + `}`

@@ -147,8 +147,8 @@ type kerasModel struct {
 // model follows the layers of a Sequential or Functional model from the shape
 // of its input and returns the shape of its output.
 func (k *kerasModel) model(m *kerasLayer, in []int64, prefix string, depth int) ([]int64, error) {
-	if depth > Limits.Depth {
-		return nil, fmt.Errorf("models nest deeper than %d", Limits.Depth)
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("models nest deeper than %d", MaxDepth)
 	}
 	shapes := map[string][]int64{}
 	last := in
@@ -243,8 +243,8 @@ func (k *kerasModel) count(l *kerasLayer, leaf *profile.Layer, in []int64) {
 // activation appends the activation that a layer's settings name.
 func (k *kerasModel) activation(l *kerasLayer, of *profile.Layer) error {
 	var name string
-	if json.Unmarshal(l.Config.Activation, &name) != nil || name == "" || name == "linear" ||
-		of.Kind != profile.Linear && of.Kind != profile.Conv {
+	_ = json.Unmarshal(l.Config.Activation, &name) // an object is an activation of the user's own
+	if name == "" || name == "linear" || of.Kind != profile.Linear && of.Kind != profile.Conv {
 		return nil
 	}
 	return k.file.add(profile.Layer{Name: of.Name + "." + clip(name), Kind: profile.Activation, Activations: of.Activations})
@@ -252,8 +252,8 @@ func (k *kerasModel) activation(l *kerasLayer, of *profile.Layer) error {
 
 // wrapper follows TimeDistributed and Bidirectional.
 func (k *kerasModel) wrapper(l *kerasLayer, in []int64, name string, depth int) ([]int64, error) {
-	if depth > Limits.Depth {
-		return nil, fmt.Errorf("layers nest deeper than %d", Limits.Depth)
+	if depth > MaxDepth {
+		return nil, fmt.Errorf("layers nest deeper than %d", MaxDepth)
 	}
 	switch {
 	case l.Class == "Bidirectional":
@@ -299,13 +299,11 @@ func kerasInbound(raw json.RawMessage) []string {
 		return names
 	}
 	for _, part := range strings.Split(string(raw), `"keras_history"`)[1:] { // ["conv", 0, 0]
-		if open := strings.IndexByte(part, '['); open >= 0 {
-			text := strings.TrimSpace(part[open+1:])
-			end := strings.IndexByte(text, ',')
-			var name string
-			if end > 0 && json.Unmarshal([]byte(text[:end]), &name) == nil {
-				names = append(names, name)
-			}
+		_, list, _ := strings.Cut(part, "[")
+		first, _, _ := strings.Cut(list, ",")
+		var name string
+		if json.Unmarshal([]byte(first), &name) == nil {
+			names = append(names, name)
 		}
 	}
 	return names

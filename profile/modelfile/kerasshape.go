@@ -217,6 +217,7 @@ func kerasParams(l *kerasLayer, kind profile.LayerKind, in []int64) (int64, erro
 		}
 		keys, values := mul(c.Heads, c.KeyDim), mul(c.Heads, value)
 		return add(mul(2, add(width, bias), keys), mul(add(width, bias), values), mul(add(values, bias), width)), nil
+	default: // convolutions, below
 	}
 	window := mul(listOf(c.Kernel, len(in)-1, 1)...)
 	multiplier := max(c.Multiplier, 1)

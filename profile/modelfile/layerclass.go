@@ -18,6 +18,15 @@ func kindOfClass(class string) (profile.LayerKind, bool) {
 	return profile.OtherLayer, false
 }
 
+// kindOfTorchClass is kindOfClass for what PyTorch prints: the transformers
+// library has a dense layer that it calls Conv1D, where PyTorch has Conv1d.
+func kindOfTorchClass(class string) (profile.LayerKind, bool) {
+	if class == "Conv1D" {
+		return profile.Linear, true
+	}
+	return kindOfClass(class)
+}
+
 // classes are matched from the top: a more special word stands before a more
 // general one.
 //
@@ -28,6 +37,9 @@ var classes = []struct {
 	kind  profile.LayerKind
 }{
 	{"embedding", true, profile.Embedding},
+	{"rotaryembedding", false, profile.OtherLayer},
+	{"wordembedding", false, profile.Embedding},
+	{"positionalembedding", false, profile.Embedding},
 	{"embeddingbag", true, profile.Embedding},
 	{"multiheadattention", false, profile.Attention},
 	{"groupqueryattention", true, profile.Attention},

@@ -10,22 +10,21 @@ import (
 	"math/bits"
 )
 
-// Limits are the bounds that every reader keeps. Real files stay far below.
-//
-//nolint:gochecknoglobals // constants with names, grouped for the reader
-var Limits = struct {
-	// Text is the largest text in bytes, and the most that is held of names
-	// and shapes.
-	Text int64
-	// JSON is the largest JSON document in bytes.
-	JSON int64
-	// Line is the longest line in bytes.
-	Line int
-	// Layers is the largest number of leaves.
-	Layers int
-	// Depth is the deepest nesting of containers.
-	Depth int
-}{Text: 64 << 20, JSON: 16 << 20, Line: 64 << 10, Layers: 1 << 18, Depth: 64}
+// Bounds that every reader keeps. Real files stay far below; beyond them a
+// reader returns an error that names the line or the offset.
+const (
+	// MaxText is the largest text in bytes, and the most that is held of the
+	// names and shapes of a binary file.
+	MaxText = 64 << 20
+	// MaxJSON is the largest JSON document in bytes, also inside an archive.
+	MaxJSON = 16 << 20
+	// MaxLine is the longest line, and the longest name, in bytes.
+	MaxLine = 64 << 10
+	// MaxLayers is the largest number of leaves.
+	MaxLayers = 1 << 18
+	// MaxDepth is the deepest nesting of containers.
+	MaxDepth = 64
+)
 
 const (
 	maxWarnings = 100
@@ -61,17 +60,17 @@ func add(terms ...int64) int64 {
 
 // readText reads a whole JSON document without a byte order mark.
 func readText(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, Limits.JSON+1))
+	data, err := io.ReadAll(io.LimitReader(r, MaxJSON+1))
 	if err != nil {
 		return nil, err
 	}
-	if int64(len(data)) > Limits.JSON {
-		return nil, fmt.Errorf("the document is longer than %d bytes", Limits.JSON)
+	if int64(len(data)) > MaxJSON {
+		return nil, fmt.Errorf("the document is longer than %d bytes", MaxJSON)
 	}
 	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
 }
 
-// lines reads text line by line within Limits.
+// lines reads text line by line within bounds.
 type lines struct {
 	r      *bufio.Reader
 	number int
@@ -79,7 +78,7 @@ type lines struct {
 }
 
 func newLines(r io.Reader) *lines {
-	return &lines{r: bufio.NewReaderSize(r, Limits.Line)}
+	return &lines{r: bufio.NewReaderSize(r, MaxLine)}
 }
 
 // next returns the next line without its end; the bytes hold until the next
@@ -93,11 +92,11 @@ func (l *lines) next() ([]byte, error) {
 	l.bytes += int64(len(line))
 	switch {
 	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, fmt.Errorf("line %d is longer than %d bytes", l.number, Limits.Line)
+		return nil, fmt.Errorf("line %d is longer than %d bytes", l.number, MaxLine)
 	case err != nil && !errors.Is(err, io.EOF):
 		return nil, fmt.Errorf("line %d: %w", l.number, err)
-	case l.bytes > Limits.Text:
-		return nil, fmt.Errorf("line %d: the text is longer than %d bytes", l.number, Limits.Text)
+	case l.bytes > MaxText:
+		return nil, fmt.Errorf("line %d: the text is longer than %d bytes", l.number, MaxText)
 	}
 	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
 		line = line[:len(line)-1]

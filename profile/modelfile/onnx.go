@@ -26,7 +26,7 @@ func ReadONNX(r io.Reader, o *Options) (*File, error) {
 }
 
 func readONNX(in *input, _ *Options) (*File, error) {
-	g := &onnxGraph{wire: wire{in: in}, weights: map[string]onnxTensor{}, shapes: map[string][]int64{}}
+	g := &onnxGraph{wire: wire{in: in}, weights: map[string]*onnxTensor{}, shapes: map[string][]int64{}}
 	err := g.message(in.size, func(f field) error {
 		if f.number == 7 && f.kind == wireBytes {
 			return g.message(f.end, g.graph)
@@ -52,7 +52,8 @@ type onnxGraph struct {
 	wire
 	name     string
 	nodes    []onnxNode
-	weights  map[string]onnxTensor
+	weights  map[string]*onnxTensor
+	stored   []*onnxTensor      // the weights, each once
 	shapes   map[string][]int64 // value_info, batch first; -1 is open
 	inputs   []string
 	branches int
@@ -69,7 +70,13 @@ type onnxTensor struct {
 	name  string
 	shape []int64
 	float bool
-	used  bool // its elements are counted
+	used  bool        // its elements are counted
+	of    *onnxTensor // nil, or the weight that this is another view of
+}
+
+func (g *onnxGraph) keep(name string, t *onnxTensor) {
+	g.weights[name] = t
+	g.stored = append(g.stored, t)
 }
 
 // graph reads one field of a GraphProto.
@@ -85,7 +92,7 @@ func (g *onnxGraph) graph(f field) (err error) {
 	case 5:
 		var t onnxTensor
 		if t, err = g.tensor(f); err == nil {
-			g.weights[t.name] = t
+			g.keep(t.name, &t)
 		}
 	case 11:
 		var name string
@@ -99,8 +106,8 @@ func (g *onnxGraph) graph(f field) (err error) {
 }
 
 func (g *onnxGraph) node(f field) error {
-	if len(g.nodes) >= Limits.Layers {
-		return fmt.Errorf("offset %d: more than %d nodes", g.in.offset, Limits.Layers)
+	if len(g.nodes) >= MaxLayers {
+		return fmt.Errorf("offset %d: more than %d nodes", g.in.offset, MaxLayers)
 	}
 	n := onnxNode{ints: map[string][]int64{}, text: map[string]string{}}
 	if err := g.hold(256); err != nil {
@@ -163,7 +170,7 @@ func (g *onnxGraph) attribute(f field, n *onnxNode) error {
 	})
 	if value != nil && n.op == "Constant" || value != nil && name == "value" {
 		for _, out := range n.outputs {
-			g.weights[out] = *value
+			g.keep(out, value)
 		}
 	}
 	if name != "" {

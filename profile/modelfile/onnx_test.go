@@ -96,11 +96,11 @@ func (g *graphMaker) node(op string, ints map[string][]int64, inputs ...string) 
 	return g
 }
 
-func (g *graphMaker) conv(out, kernel, stride, groups int64) *graphMaker {
+func (g *graphMaker) conv(out, kernel, stride int64) *graphMaker {
 	pad := (kernel - 1) / 2
-	w := g.weight(true, out, g.c/groups, kernel, kernel)
+	w := g.weight(true, out, g.c, kernel, kernel)
 	g.c = out
-	g.node("Conv", map[string][]int64{"pads": {pad, pad, pad, pad}, "strides": {stride, stride}, "group": {groups}}, w)
+	g.node("Conv", map[string][]int64{"pads": {pad, pad, pad, pad}, "strides": {stride, stride}}, w)
 	return g.node("BatchNormalization", nil, g.weight(false, out), g.weight(false, out), g.weight(false, out), g.weight(false, out))
 }
 
@@ -133,7 +133,7 @@ func (g *graphMaker) model() []byte {
 func onnxResNet50(data int) *graphMaker {
 	g := newGraph(3, 224)
 	g.data = data
-	g.conv(64, 7, 2, 1).node("Relu", nil).node("MaxPool", map[string][]int64{"kernel_shape": {3, 3}, "pads": {1, 1, 1, 1}, "strides": {2, 2}})
+	g.conv(64, 7, 2).node("Relu", nil).node("MaxPool", map[string][]int64{"kernel_shape": {3, 3}, "pads": {1, 1, 1, 1}, "strides": {2, 2}})
 	for stage, blocks := range []int{3, 4, 6, 3} {
 		width, stride := int64(64)<<stage, int64(1)
 		if stage > 0 {
@@ -141,11 +141,11 @@ func onnxResNet50(data int) *graphMaker {
 		}
 		for i := range blocks {
 			in, c := g.value, g.c
-			g.conv(width, 1, 1, 1).node("Relu", nil).conv(width, 3, stride, 1).node("Relu", nil).conv(4*width, 1, 1, 1)
+			g.conv(width, 1, 1).node("Relu", nil).conv(width, 3, stride).node("Relu", nil).conv(4*width, 1, 1)
 			out := g.value
 			if i == 0 {
 				g.value, g.c = in, c
-				g.conv(4*width, 1, stride, 1)
+				g.conv(4*width, 1, stride)
 				in = g.value
 			}
 			g.value = out
@@ -248,9 +248,25 @@ func TestONNXTransformer(t *testing.T) {
 	}
 }
 
+// TestONNXTiedHead has a head that uses the transposed embedding.
+func TestONNXTiedHead(t *testing.T) {
+	g := newGraph(16, 4)
+	table := g.weight(true, 100, 8)
+	g.node("Gather", nil, table)
+	g.nodes = g.nodes.bytes(1, proto{}.text(1, table).text(2, "turned").text(4, "Transpose"))
+	g.node("MatMul", nil, "turned")
+	f, err := ReadONNX(bytes.NewReader(g.model()), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Model.Layers) != 2 || f.Model.Params() != 800 || f.TotalParams.Or(0) != 800 || f.Model.Layers[1].Kind != profile.Linear {
+		t.Errorf("got %+v", f.Model.Layers)
+	}
+}
+
 func TestONNXErrors(t *testing.T) {
 	graph := func(g proto) []byte { return proto{}.int(1, 8).bytes(7, g) }
-	length := func(n uint64) []byte { return binary.AppendUvarint(proto{}.int(1, 8), 7<<3|wireBytes|n&0) }
+	length := func(n uint64) []byte { return binary.AppendUvarint(append(proto{}.int(1, 8), 7<<3|wireBytes), n) }
 	var deep []byte // attributes with graphs inside are not followed
 	for range 1000 {
 		deep = proto{}.bytes(1, proto{}.text(4, "If").bytes(5, proto{}.bytes(6, deep)))
@@ -262,8 +278,8 @@ func TestONNXErrors(t *testing.T) {
 	}{
 		{"empty", nil, "holds no graph"},
 		{"text", []byte("no protobuf at all, sorry"), "wire type"},
-		{"1 TB graph", binary.AppendUvarint(length(0), 1<<40), "field 7 of 1099511627776 bytes passes the end"},
-		{"largest length", binary.AppendUvarint(length(0), math.MaxUint64), "passes the end"},
+		{"1 TB graph", length(1 << 40), "field 7 of 1099511627776 bytes passes the end"},
+		{"largest length", length(math.MaxUint64), "passes the end"},
 		{"1 TB initializer", graph(binary.AppendUvarint(proto{5<<3 | wireBytes}, 1<<40)), "passes the end of its message"},
 		{"endless varint", bytes.Repeat([]byte{0xff}, 30), "a varint longer than 64 bits"},
 		{"group", []byte{8, 1, 0x3b}, "wire type 3"},
@@ -292,7 +308,7 @@ func TestONNXStreamOfLies(t *testing.T) {
 
 func FuzzReadONNX(f *testing.F) {
 	f.Add(onnxResNet50(0).model()[:4000])
-	f.Add(newGraph(3, 32).conv(8, 3, 1, 1).node("Relu", nil).node("GlobalAveragePool", nil).model())
+	f.Add(newGraph(3, 32).conv(8, 3, 1).node("Relu", nil).node("GlobalAveragePool", nil).model())
 	g := newGraph(8, 10)
 	f.Add(g.node("ConvTranspose", map[string][]int64{"strides": {2, 2}}, g.weight(true, 8, 5, 2, 2)).node("Concat", map[string][]int64{"axis": {1}}, "input").model())
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -309,7 +325,7 @@ func FuzzReadONNX(f *testing.F) {
 
 func ExampleReadONNX() {
 	g := newGraph(3, 32)
-	g.conv(16, 3, 1, 1).node("Relu", nil)
+	g.conv(16, 3, 1).node("Relu", nil)
 	f, err := ReadONNX(bytes.NewReader(g.model()), nil)
 	if err != nil {
 		fmt.Println(err)

@@ -14,6 +14,9 @@ func (g *onnxGraph) describe(f *File) error {
 	unknown, statistics := 0, int64(0)
 	for i := range g.nodes {
 		n := &g.nodes[i]
+		if g.view(n) {
+			continue
+		}
 		params, constants := g.params(n)
 		statistics = add(statistics, constants)
 		shape, ok := g.outShape(n, sample)
@@ -70,6 +73,36 @@ func (g *onnxGraph) samples(f *File) map[string][]int64 {
 	return sample
 }
 
+// view follows the nodes that hand a weight on in another form, as exporters
+// write for tied and for quantised weights.
+func (g *onnxGraph) view(n *onnxNode) bool {
+	if len(n.inputs) == 0 || len(n.outputs) == 0 {
+		return false
+	}
+	t, ok := g.weights[n.inputs[0]]
+	if !ok {
+		return false
+	}
+	switch n.op {
+	case "Identity", "Cast", "DequantizeLinear":
+	case "Transpose":
+		t = &onnxTensor{shape: slices.Clone(t.shape), float: t.float, of: t.root()}
+		slices.Reverse(t.shape)
+	default:
+		return false
+	}
+	g.weights[n.outputs[0]] = t
+	return true
+}
+
+// root is the weight as it is stored.
+func (t *onnxTensor) root() *onnxTensor {
+	if t.of != nil {
+		return t.of
+	}
+	return t
+}
+
 // weighted says whether an input of the node is a weight.
 func (g *onnxGraph) weighted(n *onnxNode) bool {
 	for _, in := range n.inputs {
@@ -84,12 +117,12 @@ func (g *onnxGraph) weighted(n *onnxNode) bool {
 // and statistics.
 func (g *onnxGraph) params(n *onnxNode) (trained, statistics int64) {
 	for i, in := range n.inputs {
-		t, ok := g.weights[in]
-		if !ok || t.used || !t.float || len(t.shape) == 0 {
+		w, ok := g.weights[in]
+		if !ok || w.root().used || !w.float || len(w.shape) == 0 {
 			continue
 		}
+		t := w.root()
 		t.used = true
-		g.weights[in] = t
 		if n.op == "BatchNormalization" && i >= 3 {
 			statistics = add(statistics, mul(t.shape...))
 		} else {
@@ -101,7 +134,7 @@ func (g *onnxGraph) params(n *onnxNode) (trained, statistics int64) {
 
 func (g *onnxGraph) totals(f *File, statistics int64, unknown int) {
 	var total int64
-	for _, t := range g.weights {
+	for _, t := range g.stored {
 		if t.float && len(t.shape) > 0 {
 			total = add(total, mul(t.shape...))
 		}
@@ -208,7 +241,7 @@ func (g *onnxGraph) convShape(n *onnxNode, in []int64) ([]int64, bool) {
 	if len(n.inputs) < 2 {
 		return nil, false
 	}
-	w := g.weights[n.inputs[1]].shape
+	w := g.shapeOf(n.inputs[1])
 	if len(w) < 3 || len(in) != len(w)-1 {
 		return nil, false
 	}
@@ -256,12 +289,20 @@ func windowShape(n *onnxNode, channels int64, spatial, kernel []int64) ([]int64,
 	return out, true
 }
 
+// shapeOf returns the shape of a weight, or nil.
+func (g *onnxGraph) shapeOf(name string) []int64 {
+	if t, ok := g.weights[name]; ok {
+		return t.shape
+	}
+	return nil
+}
+
 // productShape is that of Gemm and MatMul.
 func (g *onnxGraph) productShape(n *onnxNode, in []int64, sample map[string][]int64) ([]int64, bool) {
 	if len(n.inputs) < 2 || len(in) == 0 {
 		return nil, false
 	}
-	second := g.weights[n.inputs[1]].shape
+	second := g.shapeOf(n.inputs[1])
 	if len(second) == 0 {
 		second = sample[n.inputs[1]]
 	}

@@ -103,21 +103,22 @@ func (w *wire) value(f *field, start, end int64) (err error) {
 
 // hold counts what is kept in memory.
 func (w *wire) hold(n int64) error {
-	if w.held += n; w.held > Limits.Text {
-		return fmt.Errorf("offset %d: names and shapes take more than %d bytes", w.in.offset, Limits.Text)
+	if w.held += n; w.held > MaxText {
+		return fmt.Errorf("offset %d: names and shapes take more than %d bytes", w.in.offset, MaxText)
 	}
 	return nil
 }
 
-// text reads a field with a length as a string.
+// text reads a field with a length as a string; what keeping it costs on top
+// of its bytes counts too.
 func (w *wire) text(f field) (string, error) {
 	if f.kind != wireBytes {
 		return "", fmt.Errorf("offset %d: field %d is no text", w.in.offset, f.number)
 	}
-	if err := w.hold(int64(f.value) + 16); err != nil {
+	if err := w.hold(int64(f.value) + 64); err != nil {
 		return "", err
 	}
-	b, err := w.in.bytes(f.value, int64(Limits.Line))
+	b, err := w.in.bytes(f.value, int64(MaxLine))
 	return string(b), err
 }
 

@@ -41,12 +41,16 @@ func safetensorsHeader(in *input, t *tensors) error {
 	if err != nil {
 		return err
 	}
-	if n > uint64(Limits.Text) {
-		return fmt.Errorf("offset 0: a header of %d bytes, at most %d are allowed", n, Limits.Text)
+	if n > uint64(MaxText) {
+		return fmt.Errorf("offset 0: a header of %d bytes, at most %d are allowed", n, MaxText)
 	}
 	dec := json.NewDecoder(io.LimitReader(in, int64(n)))
-	if tok, err := dec.Token(); err != nil || tok != json.Delim('{') {
-		return fmt.Errorf("offset 8: the header is no JSON object: %w", noEOF(err))
+	tok, err := dec.Token()
+	if err != nil {
+		return fmt.Errorf("offset 8: %w", noEOF(err))
+	}
+	if tok != json.Delim('{') {
+		return errors.New("offset 8: the header is no JSON object")
 	}
 	for dec.More() {
 		if err := safetensorsEntry(dec, t); err != nil {

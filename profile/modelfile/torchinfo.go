@@ -144,7 +144,7 @@ func (t *infoTree) parse(text string) (infoRow, error) {
 	}
 	class, _, _ = strings.Cut(class, " (") // the attribute's name, where it is printed
 	l := &row.layer
-	l.Kind, row.known = kindOfClass(class)
+	l.Kind, row.known = kindOfTorchClass(class)
 	l.InPlace = isView(class)
 	if err := t.params(l, cells); err != nil {
 		return row, fmt.Errorf("%s: parameters: %w", clip(l.Name), err)
@@ -222,7 +222,7 @@ func (t *infoTree) flush(next int) error {
 	case container && l.Params == 0, !t.row.known && l.Params == 0:
 		return nil
 	case container: // parameters of its own, beside those of its children
-		l = profile.Layer{Name: l.Name, Params: l.Params}
+		l = profile.Layer{Name: l.Name, Kind: l.Kind, Params: l.Params}
 	case !t.row.known:
 		t.cut++
 	}

@@ -21,10 +21,10 @@ import (
 // Where no count is printed it follows from the printed arguments. Repeated
 // blocks ("(0-11): 12 x Block(") are written out. Parameters are those of the
 // leaves: containers, which some dumps count again and again, are not added. A
-// dense layer called lm_head or decoder (or any of no other name) with the shape
-// of an earlier embedding counts as tied to it, unless the model is of a kind
-// that does not tie (Llama, Mistral, Mixtral, Phi, GPT-NeoX, Falcon, OLMo); a
-// warning says so. The text tells no shapes, hence no activations. O(size).
+// dense layer called lm_head, decoder or output_projection with the shape of an earlier embedding counts as tied to it, unless the model is of a kind
+// that does not tie (Llama, Mistral, Mixtral, Phi, GPT-NeoX, Falcon, OLMo), and an
+// embed_tokens of the shape of an embedding called shared is that one; warnings
+// say so. The text tells no shapes, hence no activations. O(size).
 func ReadTorchPrint(r io.Reader, o *Options) (*File, error) {
 	return wrap(TorchPrint.read(newInput(r), o))
 }
@@ -75,13 +75,16 @@ type printTree struct {
 	started bool
 	done    bool
 	table   map[[2]int64]bool // shapes of embeddings
+	shared  map[[2]int64]bool // those of tables called shared
 	untied  bool              // a kind of model that does not tie its head
 	tied    []string
 	guessed int // leaves whose parameters nothing tells
+	again   int // printed uses of a shared table
 }
 
 type printed struct {
 	name   string
+	class  string
 	repeat int
 	first  int // its first leaf
 }
@@ -120,7 +123,7 @@ func (t *printTree) module(number int, text string) error {
 	repeat := 1
 	if times, after, ok := strings.Cut(rest, " x "); ok {
 		n, err := strconv.Atoi(times)
-		if err != nil || n < 1 || n > Limits.Layers {
+		if err != nil || n < 1 || n > MaxLayers {
 			return fmt.Errorf("%q is no number of repetitions", clip(times))
 		}
 		repeat, rest = n, after
@@ -135,10 +138,10 @@ func (t *printTree) module(number int, text string) error {
 		t.file.Model.Name = class
 	}
 	if args == "" {
-		if len(t.open) >= Limits.Depth {
-			return fmt.Errorf("modules nest deeper than %d", Limits.Depth)
+		if len(t.open) >= MaxDepth {
+			return fmt.Errorf("modules nest deeper than %d", MaxDepth)
 		}
-		t.open = append(t.open, printed{name, repeat, len(t.file.Model.Layers)})
+		t.open = append(t.open, printed{name, class, repeat, len(t.file.Model.Layers)})
 		return nil
 	}
 	return t.leaf(name, class, args, repeat)
@@ -164,7 +167,7 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 	}
 	a := parseArguments(args)
 	l := profile.Layer{Name: t.path(name)}
-	l.Kind, _ = kindOfClass(class)
+	l.Kind, _ = kindOfTorchClass(class)
 	l.InPlace = isView(class) || a.named["inplace"] == "True"
 	known := a.size(&l, class)
 	if count != "" {
@@ -189,10 +192,16 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 func (t *printTree) tie(l *profile.Layer, name string, a arguments) {
 	switch {
 	case l.Kind == profile.Embedding && a.rows > 0:
+		shape := [2]int64{a.rows, a.width}
 		if t.table == nil {
-			t.table = map[[2]int64]bool{}
+			t.table, t.shared = map[[2]int64]bool{}, map[[2]int64]bool{}
 		}
-		t.table[[2]int64{a.rows, a.width}] = true
+		t.table[shape] = true
+		if name == "embed_tokens" && t.shared[shape] {
+			l.Params = 0 // printed again where encoder and decoder use it
+			t.again++
+		}
+		t.shared[shape] = t.shared[shape] || name == "shared"
 	case l.Kind == profile.Linear && t.table[[2]int64{a.rows, a.width}] && l.Params >= mul(a.rows, a.width):
 		if t.untied || name != "lm_head" && name != "decoder" && name != "output_projection" {
 			return
@@ -214,15 +223,15 @@ func (t *printTree) path(name string) string {
 func (t *printTree) close(number int, text string) error {
 	c := t.open[len(t.open)-1]
 	t.open = t.open[:len(t.open)-1]
-	if err := t.repeat(c.first, c.repeat); err != nil {
-		return err
+	n, counted := int64(0), false
+	if digits, ok := strings.CutSuffix(strings.TrimPrefix(text, "), "), " params"); ok && digits != text {
+		var err error
+		if n, err = parseCount(digits); err != nil {
+			return err
+		}
+		counted = true
 	}
-	digits, ok := strings.CutSuffix(strings.TrimPrefix(text, "), "), " params")
-	if !ok || digits == text {
-		return nil
-	}
-	n, err := parseCount(digits)
-	if err != nil {
+	if err := errors.Join(t.attention(&c, n, counted), t.repeat(c.first, c.repeat)); err != nil || !counted {
 		return err
 	}
 	if len(t.open) == 0 {
@@ -233,11 +242,28 @@ func (t *printTree) close(number int, text string) error {
 	return nil
 }
 
+// attention adds what MultiheadAttention holds besides the output projection
+// that is printed inside: the projections of queries, keys and values, as one
+// matrix that is no module. Its size is what the count leaves over, or else three
+// times that of the output projection.
+func (t *printTree) attention(c *printed, count int64, counted bool) error {
+	inside := t.file.Model.Layers[c.first:]
+	if c.class != "MultiheadAttention" || len(inside) != 1 || inside[0].Kind != profile.Linear {
+		return nil
+	}
+	out := inside[0]
+	params := mul(3, out.Params)
+	if counted {
+		params = max(0, count-out.Params)
+	}
+	return t.file.add(profile.Layer{Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: mul(3, out.Neurons), Params: params})
+}
+
 // repeat writes the leaves from first on out a number of times.
 func (t *printTree) repeat(first, times int) error {
 	block := t.file.Model.Layers[first:]
-	if len(block) > 0 && times > Limits.Layers/len(block) {
-		return fmt.Errorf("more than %d layers", Limits.Layers)
+	if len(block) > 0 && times > MaxLayers/len(block) {
+		return fmt.Errorf("more than %d layers", MaxLayers)
 	}
 	for range times - 1 {
 		for _, l := range block {
@@ -254,6 +280,9 @@ func (t *printTree) finish() {
 	f.warn(0, "print(model) tells no activations: they count as 0")
 	if len(t.tied) > 0 {
 		f.warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
+	}
+	if t.again > 0 {
+		f.warn(0, "the shared embedding is printed %d more times; its weights are counted once", t.again)
 	}
 	if t.guessed > 0 {
 		f.warn(0, "%d modules tell no parameters and count as 0", t.guessed)

@@ -106,7 +106,7 @@ func (t *summaryTable) row(number int, text string) error {
 	if err != nil {
 		return fmt.Errorf("%s: parameters: %w", clip(name), err)
 	}
-	kind, known := kindOfClass(class)
+	kind, known := kindOfTorchClass(class)
 	switch {
 	case !known && params == 0:
 		t.containers++

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -16,9 +17,9 @@ func (n *net) torchinfo(batch int64) string {
 	rule := strings.Repeat("=", 90)
 	fmt.Fprintf(&b, "%s\n%-40s %-25s %-15s\n%s\n", rule, "Layer (type:depth-idx)", "Output Shape", "Param #", rule)
 	shape := func(r row) string {
-		dims := []string{fmt.Sprint(batch)}
+		dims := []string{strconv.FormatInt(batch, 10)}
 		for _, d := range r.shape {
-			dims = append(dims, fmt.Sprint(d))
+			dims = append(dims, strconv.FormatInt(d, 10))
 		}
 		return "[" + strings.Join(dims, ", ") + "]"
 	}
@@ -102,7 +103,7 @@ ReLU: 1-5 activation 0 5
 
 // printedGPT2 prints GPT-2 as a helper that adds counts behind modules does:
 // its total counts containers again.
-func printedGPT2(layers, width, heads, vocab int64, counts bool) string {
+func printedGPT2(layers, width, vocab int64, counts bool) string {
 	var b strings.Builder
 	with := func(n int64) string {
 		if counts {
@@ -163,7 +164,7 @@ func TestTorchPrintGPT2(t *testing.T) {
 		{"large with counts", 36, 1280, true, 774_030_080},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := Read(strings.NewReader(printedGPT2(c.layers, c.width, 12, 50257, c.counts)), nil)
+			f, err := Read(strings.NewReader(printedGPT2(c.layers, c.width, 50257, c.counts)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -215,6 +216,54 @@ func TestTorchPrintArguments(t *testing.T) {
 	}
 	if !strings.Contains(fmt.Sprint(f.Warnings), "1 modules tell no parameters") {
 		t.Errorf("got %v", f.Warnings)
+	}
+}
+
+// TestTorchPrintShared has the table that T5 prints three times.
+func TestTorchPrintShared(t *testing.T) {
+	f, err := ReadTorchPrint(strings.NewReader(`T5ForConditionalGeneration(
+  (shared): Embedding(32128, 512), 16,449,536 params
+  (encoder): T5Stack(
+    (embed_tokens): Embedding(32128, 512), 16,449,536 params
+    (relative_attention_bias): Embedding(32, 8), 256 params
+    (a): Conv1D(), 100 params
+    (r): LlamaRotaryEmbedding(), 0 params
+  ), 16,449,892 params
+  (decoder): T5Stack(
+    (embed_tokens): Embedding(32128, 512), 16,449,536 params
+    (relative_attention_bias): Embedding(32, 8), 256 params
+  ), 16,449,792 params
+  (lm_head): Linear(in_features=512, out_features=32128, bias=False), 16,449,536 params
+), 65,798,756 params
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := f.Model.Params(); got != 16_449_536+2*256+100 {
+		t.Errorf("got %d", got)
+	}
+	if !strings.Contains(fmt.Sprint(f.Warnings), "the shared embedding is printed 2 more times") {
+		t.Errorf("got %v", f.Warnings)
+	}
+}
+
+// TestTorchPrintAttention has PyTorch's own attention, whose input projections
+// are no module.
+func TestTorchPrintAttention(t *testing.T) {
+	const width = 768
+	for _, count := range []string{"", fmt.Sprintf(", %d params", 4*width*width+4*width)} {
+		f, err := ReadTorchPrint(strings.NewReader(`Net(
+  (self_attention): MultiheadAttention(
+    (out_proj): NonDynamicallyQuantizableLinear(in_features=768, out_features=768, bias=True)
+  )`+count+`
+)
+`), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Model.Params() != 4*width*width+4*width || f.Model.Guess() != profile.Transformer {
+			t.Errorf("%q: got %d parameters, %v", count, f.Model.Params(), f.Model.Guess())
+		}
 	}
 }
 
@@ -278,8 +327,8 @@ func FuzzReadTorchInfo(f *testing.F) {
 }
 
 func FuzzReadTorchPrint(f *testing.F) {
-	f.Add([]byte(printedGPT2(2, 8, 2, 100, true)))
-	f.Add([]byte(printedGPT2(2, 8, 2, 100, false)))
+	f.Add([]byte(printedGPT2(2, 8, 100, true)))
+	f.Add([]byte(printedGPT2(2, 8, 100, false)))
 	f.Add([]byte("Net(\n  (f): LSTM(10, 20, num_layers=2)\n  (g): GroupNorm(8, 32)\n)"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if file, err := ReadTorchPrint(strings.NewReader(string(data)), nil); err == nil {
@@ -338,7 +387,7 @@ func BenchmarkReadTorchInfo(b *testing.B) {
 }
 
 func BenchmarkReadTorchPrint(b *testing.B) {
-	text := printedGPT2(48, 1600, 25, 50257, true)
+	text := printedGPT2(48, 1600, 50257, true)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		if _, err := ReadTorchPrint(strings.NewReader(text), nil); err != nil {

@@ -280,7 +280,7 @@ func checkFile(t *testing.T, f *File) {
 			t.Errorf("layer %d: %v", i, err)
 		}
 	}
-	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > Limits.Layers || len(f.Warnings) > maxWarnings+1 {
+	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > MaxLayers || len(f.Warnings) > maxWarnings+1 {
 		t.Errorf("%d layers, %d warnings", len(f.Model.Layers), len(f.Warnings))
 	}
 }

@@ -1,0 +1,82 @@
+package colloc
+
+import (
+	"cmp"
+	"slices"
+
+	"example.com/colloc/packer"
+)
+
+// Alternative is a set that a GPU could have run instead, with a task that
+// waits in the place of one that was chosen.
+type Alternative struct {
+	// Tasks are the members, residents first.
+	Tasks []string `json:"tasks"`
+	// Throughput is the weighted sum of their predicted speeds; 0 where a limit
+	// forbids the set.
+	Throughput float64 `json:"throughput"`
+	// Code names the limit that forbids it; 0 if it was merely worth less to
+	// the plan as a whole.
+	Code packer.ReasonCode `json:"code"`
+}
+
+// maxAlternatives is how many a placement lists.
+const maxAlternatives = 2
+
+// maxWaiting bounds the tasks that are tried as substitutes, so that the cost
+// stays linear in the plan.
+const maxWaiting = 16
+
+// alternatives evaluates, for one GPU, every exchange of a placed task for a
+// waiting one and returns the best: what is allowed and worth most, then what
+// a limit forbids.
+func (r *round) alternatives(s *packer.Set, waiting []int) ([]Alternative, error) {
+	var found []Alternative
+	sc := r.planner.acquire()
+	defer r.planner.release(sc)
+	for out := range s.Tasks {
+		gpu := r.gpus[s.GPU]
+		gpu.Residents = slices.Clone(gpu.Residents)
+		for i, t := range s.Tasks {
+			if i != out {
+				stays := r.tasks[t]
+				stays.Reserved = r.demands[t].Reserved
+				gpu.Residents = append(gpu.Residents, stays)
+			}
+		}
+		for _, t := range waiting[:min(len(waiting), maxWaiting)] {
+			a, err := r.try(t, &gpu, sc)
+			if err != nil {
+				return nil, err
+			}
+			found = append(found, a)
+		}
+	}
+	slices.SortStableFunc(found, func(a, b Alternative) int {
+		if (a.Code == 0) != (b.Code == 0) {
+			return cmp.Compare(a.Code, b.Code)
+		}
+		return cmp.Compare(b.Throughput, a.Throughput)
+	})
+	return found[:min(len(found), maxAlternatives)], nil
+}
+
+// try evaluates one waiting task beside the members that stay.
+func (r *round) try(t int, gpu *GPU, s *scratch) (Alternative, error) {
+	task := r.tasks[t]
+	task.Reserved = r.demands[t].Reserved
+	s.reset()
+	v, err := r.planner.fit(&task, gpu, s)
+	if err != nil {
+		return Alternative{}, err
+	}
+	a := Alternative{Code: v.Code}
+	if v.Fits {
+		a.Throughput = v.Throughput
+	}
+	for i := range gpu.Residents {
+		a.Tasks = append(a.Tasks, gpu.Residents[i].ID)
+	}
+	a.Tasks = append(a.Tasks, task.ID)
+	return a, nil
+}

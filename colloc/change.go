@@ -1,0 +1,136 @@
+package colloc
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// ChangeKind says what would have to change for a task to be placed or shared.
+type ChangeKind int
+
+// The kinds of change.
+const (
+	// ReserveLess: the task's reservation must be at most Bytes.
+	ReserveLess ChangeKind = iota
+	// LargerGPU: a GPU must offer at least Bytes after headroom and residents.
+	LargerGPU
+	// MoreGPUs: Count more GPUs, each offering at least Bytes.
+	MoreGPUs
+	// AllowSlowdown: the task's MaxSlowdown must be at least Factor.
+	AllowSlowdown
+	// AllowSharing: the task must no longer ask to be alone.
+	AllowSharing
+	// LargerSets: MaxSet, or the GPU's mechanisms, must allow one task more.
+	LargerSets
+	// AcceptLess: MinGain must be lower; sharing would be worth Factor times
+	// running apart.
+	AcceptLess
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var changeNames = []string{
+	"reserve-less", "larger-gpu", "more-gpus", "allow-slowdown", "allow-sharing", "larger-sets", "accept-less",
+}
+
+// String returns a short name such as "reserve-less".
+func (k ChangeKind) String() string {
+	if k < 0 || int(k) >= len(changeNames) {
+		return fmt.Sprintf("change(%d)", int(k))
+	}
+	return changeNames[k]
+}
+
+// MarshalText writes what String returns.
+func (k ChangeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (k *ChangeKind) UnmarshalText(text []byte) error {
+	i := slices.Index(changeNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("colloc: unknown change %q", text)
+	}
+	*k = ChangeKind(i)
+	return nil
+}
+
+// Change is one thing that would lift the limit that binds, for programs to
+// act on. Fields that do not apply are zero.
+type Change struct {
+	// Kind says what to change.
+	Kind ChangeKind `json:"kind"`
+	// Task is the ID of the task it concerns.
+	Task string `json:"task,omitempty"`
+	// Bytes is the amount of memory that would do.
+	Bytes profile.Bytes `json:"bytes,omitempty"`
+	// Count is the number of GPUs that would do.
+	Count int `json:"count,omitempty"`
+	// Factor is the slowdown or the gain that would do.
+	Factor float64 `json:"factor,omitempty"`
+}
+
+// changes derives from a packer's reason what would lift it.
+func changes(r *packer.Reason) []Change {
+	list := lift(r, r.Code)
+	if r.Code == packer.GPUsTaken {
+		list = append(list, lift(r, r.Sharing)...)
+	}
+	return list
+}
+
+func lift(r *packer.Reason, code packer.ReasonCode) []Change {
+	switch code {
+	case packer.NoGPU, packer.GPUsTaken:
+		return []Change{{Kind: MoreGPUs, Task: r.ID, Count: max(1, r.GPUs), Bytes: r.Memory}}
+	case packer.TooLarge:
+		return []Change{
+			{Kind: ReserveLess, Task: r.ID, Bytes: r.Largest},
+			{Kind: LargerGPU, Task: r.ID, Bytes: r.Memory},
+		}
+	case packer.MemoryLimit:
+		return []Change{{Kind: ReserveLess, Task: r.ID, Bytes: max(0, r.Memory-r.Short)}}
+	case packer.SpeedLimit:
+		if r.Speed <= 0 {
+			return nil
+		}
+		return []Change{{Kind: AllowSlowdown, Task: r.Slow, Factor: 1 / r.Speed}}
+	case packer.MustBeAlone:
+		who := r.ID
+		if r.Partner != "" {
+			who = r.Partner
+		}
+		return []Change{{Kind: AllowSharing, Task: who}}
+	case packer.SetFull:
+		return []Change{{Kind: LargerSets, Task: r.ID}}
+	case packer.NoGain:
+		if r.Apart <= 0 {
+			return nil
+		}
+		return []Change{{Kind: AcceptLess, Task: r.ID, Factor: r.Shared / r.Apart}}
+	}
+	return nil
+}
+
+// Changes returns what would make the task fit, for a Verdict that says it does
+// not; nil if it fits. slow is the ID of the slowest member, see
+// [Verdict].Slowest; task the ID of the task.
+func (v Verdict) Changes(task, slow string) []Change {
+	switch v.Code {
+	case packer.MemoryLimit:
+		return []Change{
+			{Kind: ReserveLess, Task: task, Bytes: v.Free},
+			{Kind: LargerGPU, Task: task, Bytes: v.Reserved},
+		}
+	case packer.SpeedLimit:
+		if v.SlowestSpeed > 0 {
+			return []Change{{Kind: AllowSlowdown, Task: slow, Factor: 1 / v.SlowestSpeed}}
+		}
+	case packer.MustBeAlone:
+		return []Change{{Kind: AllowSharing, Task: task}}
+	case packer.SetFull:
+		return []Change{{Kind: LargerSets, Task: task}}
+	}
+	return nil
+}

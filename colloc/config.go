@@ -1,0 +1,129 @@
+package colloc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/pretrained"
+	"example.com/colloc/profile"
+)
+
+// Config says how a Planner predicts and what it must respect. The zero Config
+// works: pretrained models, 1 % out-of-memory risk per task, 10 % headroom,
+// pairs, nobody below half its solo speed.
+type Config struct {
+	// Memory predicts peak memory; nil is [pretrained.Memory].
+	Memory *predict.Memory
+	// Interference predicts speeds; nil is [pretrained.Interference].
+	Interference *predict.Interference
+	// Utilization predicts how busy a task that nobody observed keeps a GPU;
+	// nil is [pretrained.Utilization].
+	Utilization *predict.Utilization
+	// Host is what was measured of the machine: the cost of a CUDA context.
+	Host predict.Host
+	// Risk is the probability, per task, that its peak memory exceeds what is
+	// reserved for it, in (0, 0.5]; 0 means 0.01.
+	Risk float64
+	// Headroom is the fraction of GPU memory that stays free, in [0, 1);
+	// missing means [packer.DefaultHeadroom].
+	Headroom profile.Opt[float64]
+	// MaxSet is the largest number of tasks on one GPU; 0 means 2, the largest
+	// for which public measurements exist.
+	MaxSet int
+	// MaxSlowdown is the limit for tasks that set none, at least 1; 0 means 2:
+	// two tasks that both run slower than half speed would finish sooner one
+	// after the other.
+	MaxSlowdown float64
+	// MinGain is the set throughput by which sharing must beat running one
+	// task alone, at least 0; 0 accepts any gain.
+	MinGain float64
+	// Method packs; nil is [packer.Auto].
+	Method packer.Method
+}
+
+// Defaults of Config.
+const (
+	DefaultRisk        = 0.01
+	DefaultMaxSet      = 2
+	DefaultMaxSlowdown = 2
+
+	maxMaxSet = 64 // as packer
+)
+
+// Planner answers Fit, Score and Plan, and learns through Observe. It is safe
+// for concurrent use.
+type Planner struct {
+	config  Config
+	limits  packer.Limits
+	scratch sync.Pool // of *scratch
+}
+
+// New returns a Planner. It reports every fault of the Config in one error.
+func New(c Config) (*Planner, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("colloc: config: %w", err)
+	}
+	if err := c.fill(); err != nil {
+		return nil, fmt.Errorf("colloc: pretrained models: %w", err)
+	}
+	p := &Planner{
+		config: c,
+		limits: packer.Limits{Headroom: c.Headroom, MaxSet: c.MaxSet, MinGain: c.MinGain},
+	}
+	p.scratch.New = func() any { return new(scratch) }
+	return p, nil
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	check := func(name string, x, lo, hi float64, why string) {
+		if math.IsNaN(x) || x < lo || x > hi {
+			errs = append(errs, fmt.Errorf("%s is %v, want %s", name, x, why))
+		}
+	}
+	check("Risk", c.Risk, 0, 0.5, "0 for the default or more than 0 up to 0.5")
+	headroom := c.Headroom.Or(packer.DefaultHeadroom)
+	check("Headroom", headroom, 0, math.Nextafter(1, 0), "0 up to, not including, 1")
+	check("MaxSet", float64(c.MaxSet), 0, maxMaxSet, fmt.Sprintf("0 for the default or 1 to %d", maxMaxSet))
+	check("MinGain", c.MinGain, 0, math.MaxFloat64, "0 or more")
+	if c.MaxSlowdown != 0 {
+		check("MaxSlowdown", c.MaxSlowdown, 1, math.MaxFloat64, "0 for the default or at least 1")
+	}
+	return errors.Join(errs...)
+}
+
+// fill replaces what is zero by its default.
+func (c *Config) fill() (err error) {
+	if c.Memory == nil {
+		if c.Memory, err = pretrained.Memory(); err != nil {
+			return err
+		}
+	}
+	if c.Interference == nil {
+		if c.Interference, err = pretrained.Interference(); err != nil {
+			return err
+		}
+	}
+	if c.Utilization == nil {
+		if c.Utilization, err = pretrained.Utilization(); err != nil {
+			return err
+		}
+	}
+	if c.Risk == 0 {
+		c.Risk = DefaultRisk
+	}
+	if c.MaxSet == 0 {
+		c.MaxSet = DefaultMaxSet
+	}
+	if c.MaxSlowdown == 0 {
+		c.MaxSlowdown = DefaultMaxSlowdown
+	}
+	if c.Method == nil {
+		c.Method = packer.Auto{}
+	}
+	return nil
+}

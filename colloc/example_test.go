@@ -1,0 +1,136 @@
+package colloc_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// alone describes a task by what was seen of it alone on an RTX 3090.
+func alone(name string, gpuBusy, memBusy float64, peak profile.Bytes) colloc.Task {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	p, err := profile.New(
+		profile.Spec{Model: profile.Model{Name: name}, Training: profile.Training{BatchSize: 64}},
+		profile.Trace{Samples: []profile.Sample{{
+			GPUBusy: profile.Some(gpuBusy), MemBusy: profile.Some(memBusy), MemUsed: profile.Some(peak),
+		}}},
+		gpu)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return colloc.Task{ID: name, Profile: &p}
+}
+
+// A scheduler asks Fit and Score for one task and each GPU, as its filter and
+// score steps do.
+func Example() {
+	planner, err := colloc.New(colloc.Config{}) // pretrained models, 10 % headroom
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("NVIDIA GeForce RTX 3090")
+	busy := colloc.GPU{ID: "gpu0", Model: gpu, Residents: []colloc.Task{alone("bert", 0.99, 0.7, 16*profile.GiB)}}
+	calm := colloc.GPU{ID: "gpu1", Model: gpu, Residents: []colloc.Task{alone("pointnet", 0.12, 0.1, 4*profile.GiB)}}
+
+	task := alone("mobilenet", 0.35, 0.1, 3*profile.GiB)
+	best, bestScore := "", 0.0
+	for _, g := range []colloc.GPU{busy, calm} {
+		verdict, err := planner.Fit(task, g) // filter
+		if err != nil {
+			log.Fatal(err)
+		}
+		score, err := planner.Score(task, g) // throughput that the task would add
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Printf("%s: fits %v\n", g.ID, verdict.Fits)
+		if score > bestScore {
+			best, bestScore = g.ID, score
+		}
+	}
+	fmt.Println("goes to", best)
+	// Output:
+	// gpu0: fits true
+	// gpu1: fits true
+	// goes to gpu1
+}
+
+// Plan decides for all waiting tasks at once.
+func ExamplePlanner_Plan() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	tasks := []colloc.Task{
+		alone("bert", 0.99, 0.7, 16*profile.GiB),
+		alone("mobilenet", 0.35, 0.1, 3*profile.GiB),
+		alone("pointnet", 0.12, 0.1, 4*profile.GiB),
+	}
+	plan, err := planner.Plan(context.Background(), tasks, []colloc.GPU{{ID: "gpu0", Model: gpu}, {ID: "gpu1", Model: gpu}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, p := range plan.Placements {
+		fmt.Print(p.GPU, ":")
+		for _, m := range p.Members {
+			fmt.Print(" ", m.Task)
+		}
+		fmt.Println()
+	}
+	fmt.Printf("better than exclusive: %v, proven optimal: %v\n", plan.Throughput > plan.Exclusive, plan.Gap == 0)
+	// Output:
+	// gpu0: bert
+	// gpu1: mobilenet pointnet
+	// better than exclusive: true, proven optimal: true
+}
+
+// A task that does not fit gets a reason, not an error.
+func ExamplePlanner_Fit() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	resident := alone("bert", 0.99, 0.7, 16*profile.GiB)
+	verdict, err := planner.Fit(alone("pointnet", 0.12, 0.1, 6*profile.GiB), colloc.GPU{ID: "gpu0", Model: gpu, Residents: []colloc.Task{resident}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(verdict)
+	// Output:
+	// memory: needs 6.12 GiB, 5.28 GiB are free; 860.16 MiB more would lift it
+}
+
+// What was measured of a co-run improves the next answer.
+func ExamplePlanner_Observe() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	a, b := alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("pointnet", 0.12, 0.1, 4*profile.GiB)
+	before, err := planner.Fit(a, colloc.GPU{ID: "gpu0", Model: gpu, Residents: []colloc.Task{b}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for range 5 {
+		err = planner.Observe(colloc.Observation{
+			GPU: gpu, Mechanism: profile.TimeSlice,
+			Members: []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(0.6)}, {Profile: b.Profile, Speed: profile.Some(0.95)}},
+		})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	after, err := planner.Fit(a, colloc.GPU{ID: "gpu0", Model: gpu, Residents: []colloc.Task{b}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("slower than predicted, and believed:", after.Speed.Value < before.Speed.Value-0.1)
+	// Output:
+	// slower than predicted, and believed: true
+}

@@ -1,0 +1,131 @@
+package colloc
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/predict"
+)
+
+// Explain writes the plan for people: what each task needs, who shares which
+// GPU at which speed, what that is worth against exclusive use and against the
+// proven bound, and for each task that waits or runs alone why and what would
+// change that. The same plan gives the same bytes. It returns the error of w.
+func (p *Plan) Explain(w io.Writer) error {
+	var out bytes.Buffer
+	p.explainMemory(&out)
+	p.explainPlacements(&out)
+	p.explainTotals(&out)
+	p.explainNotes(&out)
+	_, err := out.WriteTo(w)
+	return err
+}
+
+// columns writes lines whose cells are separated by tabs as a table; all cells
+// but the first of a line are right-aligned.
+func columns(out *bytes.Buffer, lines func(w io.Writer)) {
+	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	lines(t)
+	_ = t.Flush() // a buffer takes everything
+}
+
+func (p *Plan) explainMemory(out *bytes.Buffer) {
+	fmt.Fprintf(out, "Peak memory of %d tasks, in GiB\n\n", len(p.Tasks))
+	columns(out, func(w io.Writer) {
+		fmt.Fprintln(w, "  task\tpeak\tinterval\treserved\tmemory is\tGPU use is")
+		for _, d := range p.Tasks {
+			fmt.Fprintf(w, "  %s\t%5.2f\t%5.2f - %5.2f\t%5.2f\t%s\t%s\n", d.Task,
+				gib(d.Memory.Value), gib(d.Memory.Lo), gib(d.Memory.Hi), d.Reserved.GiBs(), sourceText(d.Memory.Source), d.Use)
+		}
+	})
+}
+
+func gib(bytes float64) float64 { return bytes / (1 << 30) }
+
+// sourceText names a source; a fitted estimate far from its data says so.
+func sourceText(s predict.Source) string {
+	if s.Kind == predict.Fitted && s.Distance > 1 {
+		return "extrapolated"
+	}
+	return s.Kind.String()
+}
+
+func (p *Plan) explainPlacements(out *bytes.Buffer) {
+	fmt.Fprint(out, "\nPlan\n\n")
+	columns(out, func(w io.Writer) {
+		fmt.Fprintln(w, "  GPU\ttask\tspeed\tinterval\tspeed is\treserved\tset")
+		for i := range p.Placements {
+			p.Placements[i].explain(w)
+		}
+	})
+}
+
+func (p *Placement) explain(w io.Writer) {
+	for i, m := range p.Members {
+		gpu, set := "", ""
+		switch i {
+		case 0:
+			gpu, set = p.GPU, fmt.Sprintf("%.2f by %s", p.Throughput, p.Mechanism)
+		case 1:
+			set = fmt.Sprintf("%.2f of %.2f GiB reserved", p.Reserved.GiBs(), p.Usable.GiBs())
+		}
+		name := m.Task
+		if m.Resident {
+			name += " (resident)"
+		}
+		fmt.Fprintf(w, "  %s\t%s\t%.2f\t%.2f - %.2f\t%s\t%5.2f\t%s\n",
+			gpu, name, m.Speed.Value, m.Speed.Lo, m.Speed.Hi, sourceText(m.Speed.Source), m.Reserved.GiBs(), set)
+	}
+}
+
+func (p *Plan) explainTotals(out *bytes.Buffer) {
+	fmt.Fprintf(out, "\n%d GPUs: %.2f tasks' worth of work instead of %.2f", p.GPUs, p.Throughput, p.Exclusive)
+	if p.Exclusive > 0 {
+		fmt.Fprintf(out, " (%+.0f %%)", 100*(p.Throughput/p.Exclusive-1))
+	}
+	fmt.Fprintf(out, ".\nProven under these predictions: no plan exceeds %.2f (gap %.2f %%; %s).\n", p.Bound, 100*p.Gap, p.Method)
+}
+
+func (p *Plan) explainNotes(out *bytes.Buffer) {
+	for _, group := range []struct {
+		placed bool
+		title  string
+	}{{false, "Not placed"}, {true, "Not shared"}} {
+		title := "\n" + group.title + "\n\n"
+		for _, n := range p.Notes {
+			if n.Placed == group.placed {
+				fmt.Fprintf(out, "%s  %s\n", title, n.Text)
+				title = ""
+			}
+		}
+	}
+}
+
+// String names the tasks, what the set would be worth, and the limit that
+// forbids it, if one does.
+func (a Alternative) String() string {
+	text := strings.Join(a.Tasks, " + ")
+	if a.Code != 0 {
+		return fmt.Sprintf("%s: %s", text, limitText(a.Code))
+	}
+	return fmt.Sprintf("%s, worth %.2f", text, a.Throughput)
+}
+
+// limitText names a limit for people.
+func limitText(code packer.ReasonCode) string {
+	switch code {
+	case packer.MemoryLimit:
+		return "not enough memory"
+	case packer.SpeedLimit:
+		return "too slow for a member"
+	case packer.MustBeAlone:
+		return "a member must be alone"
+	case packer.SetFull:
+		return "too many tasks"
+	}
+	return code.String()
+}

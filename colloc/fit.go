@@ -1,0 +1,196 @@
+package colloc
+
+import (
+	"fmt"
+	"math"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Fit reports whether task may run on gpu beside its residents: whether memory
+// suffices at the configured risk and headroom, and whether, under the best of
+// the allowed mechanisms, nobody falls below its speed limit. It is meant for
+// the filter step of a scheduler.
+//
+// Not fitting is a Verdict, not an error. It returns an error for a task, a
+// resident or a GPU that is described wrongly, and where memory cannot be
+// predicted because nothing is known of the model.
+//
+// O(residents^2); allocates nothing once warm. Residents that carry
+// [Task].Reserved save one memory prediction each.
+func (p *Planner) Fit(task Task, gpu GPU) (Verdict, error) {
+	s := p.acquire()
+	defer p.release(s)
+	return p.fit(&task, &gpu, s)
+}
+
+// Score returns how much weighted throughput the task would add to the GPU,
+// clamped to [0, 1]: 1 on an empty GPU, 0 where it does not fit or where it
+// costs its neighbours as much as it gains. It is meant for the score step of a
+// scheduler; the task goes where the score is highest. Errors, cost and
+// allocation as for [Planner.Fit].
+func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
+	s := p.acquire()
+	defer p.release(s)
+	v, err := p.fit(&task, &gpu, s)
+	if err != nil || !v.Fits {
+		return 0, err
+	}
+	return max(0, min(1, (v.Throughput-v.Before)/weight(&task))), nil
+}
+
+func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
+	if err := task.validate(); err != nil {
+		return Verdict{}, err
+	}
+	if err := gpu.validate(); err != nil {
+		return Verdict{}, err
+	}
+	v, err := p.fitMemory(task, gpu)
+	if err != nil || v.Code != 0 {
+		return v, err
+	}
+	alone := task.Alone && len(gpu.Residents) > 0
+	for i := range gpu.Residents {
+		r := &gpu.Residents[i]
+		if r.ID == task.ID {
+			return v, fmt.Errorf("colloc: task %q already runs on GPU %q", task.ID, gpu.ID)
+		}
+		alone = alone || r.Alone
+	}
+	switch {
+	case alone:
+		v.Code = packer.MustBeAlone
+		return v, nil
+	case len(gpu.Residents)+1 > p.config.MaxSet:
+		v.Code = packer.SetFull
+		return v, nil
+	}
+	err = p.fitSpeeds(task, gpu, s, &v)
+	return v, err
+}
+
+// fitMemory decides whether the reservation is covered.
+func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
+	reserved, err := p.reservation(task)
+	if err != nil {
+		return Verdict{}, err
+	}
+	free := p.usable(gpu)
+	for i := range gpu.Residents {
+		r, err := p.reservation(&gpu.Residents[i])
+		if err != nil {
+			return Verdict{}, fmt.Errorf("colloc: GPU %q: %w", gpu.ID, err)
+		}
+		free -= r
+	}
+	v := Verdict{Reserved: reserved, Free: max(0, free)}
+	if reserved > free {
+		v.Code = packer.MemoryLimit
+	}
+	return v, nil
+}
+
+// fitSpeeds tries every allowed mechanism and keeps the one with the highest
+// throughput among those that keep everyone's limit; if none does, the one that
+// comes closest.
+func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, v *Verdict) error {
+	weakest := p.load(s, task, gpu)
+	v.Throughput, v.Slowest = -1, -1
+	if len(gpu.Residents) == 0 {
+		return p.try(task, gpu, profile.Exclusive, s, v)
+	}
+	for _, m := range sharing(gpu) {
+		if err := p.try(task, gpu, m, s, v); err != nil {
+			return err
+		}
+	}
+	v.Speed.Source.Kind = min(v.Speed.Source.Kind, weakest)
+	return p.before(gpu, s, v)
+}
+
+// try predicts one mechanism and stores it in v if it is better than what is
+// there.
+func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *Verdict) error {
+	speeds, err := p.config.Interference.Speeds(&s.gpu, m, s.set, s.speeds[:0])
+	s.speeds = speeds
+	if err != nil {
+		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
+	}
+	w := Verdict{Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true}
+	tightest := math.Inf(1)
+	for i := range speeds {
+		member := task
+		if i < len(gpu.Residents) {
+			member = &gpu.Residents[i]
+		}
+		w.Throughput += float64(weight(member) * speeds[i].Value)
+		if slack := speeds[i].Value / p.minSpeed(member); slack < tightest {
+			tightest = slack
+			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i].Value, p.minSpeed(member)
+		}
+	}
+	w.Speed = speeds[len(speeds)-1]
+	if tightest < 1 {
+		w.Fits, w.Code = false, packer.SpeedLimit
+	}
+	if v.Slowest < 0 || better(&w, v) {
+		*v = w
+	}
+	return nil
+}
+
+// better prefers what fits, then more throughput; on a tie the earlier
+// mechanism stays.
+func better(a, b *Verdict) bool {
+	if a.Fits != b.Fits {
+		return a.Fits
+	}
+	if !a.Fits {
+		return a.SlowestSpeed*b.SlowestLimit > b.SlowestSpeed*a.SlowestLimit
+	}
+	return a.Throughput > b.Throughput
+}
+
+// before predicts the residents among themselves.
+func (p *Planner) before(gpu *GPU, s *scratch, v *Verdict) error {
+	residents := s.set[:len(gpu.Residents)]
+	v.Before = -1
+	for _, m := range sharing(gpu) {
+		speeds, err := p.config.Interference.Speeds(&s.gpu, m, residents, s.speeds[:0])
+		s.speeds = speeds
+		if err != nil {
+			return fmt.Errorf("colloc: residents of GPU %q: %w", gpu.ID, err)
+		}
+		total := 0.0
+		for i := range speeds {
+			total += float64(weight(&gpu.Residents[i]) * speeds[i].Value)
+		}
+		v.Before = max(v.Before, total)
+	}
+	return nil
+}
+
+// usable is what a GPU offers to reservations: its total without the headroom.
+func (p *Planner) usable(g *GPU) profile.Bytes {
+	return afterHeadroom(g.memory(), p.config.Headroom.Or(packer.DefaultHeadroom))
+}
+
+func weight(t *Task) float64 {
+	if t.Weight == 0 {
+		return 1
+	}
+	return t.Weight
+}
+
+//nolint:gochecknoglobals // read-only default
+var timeSlicing = []profile.Mechanism{profile.TimeSlice}
+
+// sharing lists the mechanisms under which several tasks may run on the GPU.
+func sharing(g *GPU) []profile.Mechanism {
+	if len(g.Mechanisms) == 0 {
+		return timeSlicing
+	}
+	return g.Mechanisms
+}

@@ -1,0 +1,182 @@
+package colloc_test
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+func TestFit(t *testing.T) {
+	light := seen(t, "light", 0.2, 0.1, 4*profile.GiB)
+	heavy := seen(t, "heavy", 1, 0.9, 4*profile.GiB)
+	large := seen(t, "large", 0.2, 0.1, 20*profile.GiB)
+	huge := seen(t, "huge", 0.2, 0.1, 23*profile.GiB)
+	picky := heavy
+	picky.ID, picky.MaxSlowdown = "picky", 1.01
+	hermit := light
+	hermit.ID, hermit.Alone = "hermit", true
+	other := light
+	other.ID = "other"
+
+	for _, tt := range []struct {
+		name string
+		task colloc.Task
+		gpu  colloc.GPU
+		code packer.ReasonCode
+		want string
+	}{
+		{"empty GPU", light, card(t, "g"), 0, "fits"},
+		{"two light tasks", light, card(t, "g", other), 0, "fits"},
+		{"larger than the GPU", huge, card(t, "g"), packer.MemoryLimit, "more would lift it"},
+		{"memory taken by a resident", large, card(t, "g", other), packer.MemoryLimit, "more would lift it"},
+		{"a resident's limit", light, card(t, "g", picky), packer.SpeedLimit, "its limit is 0.99"},
+		{"must be alone", hermit, card(t, "g", other), packer.MustBeAlone, "forbids sharing"},
+		{"resident must be alone", light, card(t, "g", hermit), packer.MustBeAlone, "forbids sharing"},
+		{"set is full", light, card(t, "g", other, heavy), packer.SetFull, "as many tasks"},
+		{"alone on an empty GPU", hermit, card(t, "g"), 0, "fits"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			v, err := newPlanner(t, colloc.Config{}).Fit(tt.task, tt.gpu)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v.Fits != (tt.code == 0) || v.Code != tt.code || !strings.Contains(v.String(), tt.want) {
+				t.Errorf("got fits %v, code %v, %q; want code %v, %q", v.Fits, v.Code, v, tt.code, tt.want)
+			}
+		})
+	}
+}
+
+func TestFitFaults(t *testing.T) {
+	light := seen(t, "light", 0.2, 0.1, 4*profile.GiB)
+	for _, tt := range []struct {
+		name string
+		task func(*colloc.Task)
+		gpu  func(*colloc.GPU)
+		want string
+	}{
+		{"no ID", func(t *colloc.Task) { t.ID = "" }, nil, "ID is empty"},
+		{"no profile", func(t *colloc.Task) { t.Profile = nil }, nil, "Profile is nil"},
+		{"nothing known", func(t *colloc.Task) { t.Profile = &profile.Profile{} }, nil, "memory"},
+		{"negative reservation", func(t *colloc.Task) { t.Reserved = -1 }, nil, "Reserved is -1"},
+		{"NaN weight", func(t *colloc.Task) { t.Weight = math.NaN() }, nil, "Weight is NaN"},
+		{"infinite weight", func(t *colloc.Task) { t.Weight = math.Inf(1) }, nil, "Weight is +Inf"},
+		{"slowdown below 1", func(t *colloc.Task) { t.MaxSlowdown = 0.5 }, nil, "MaxSlowdown is 0.5"},
+		{"GPU without ID", nil, func(g *colloc.GPU) { g.ID = "" }, "without an ID"},
+		{"GPU without memory", nil, func(g *colloc.GPU) { g.Model = profile.GPUModel{} }, "no memory known"},
+		{"negative memory", nil, func(g *colloc.GPU) { g.Memory = -1 }, "Memory is -1"},
+		{"own neighbour", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{light} }, "already runs"},
+		{"faulty resident", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{{}} }, "resident 0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			task, gpu := light, card(t, "g")
+			if tt.task != nil {
+				tt.task(&task)
+			}
+			if tt.gpu != nil {
+				tt.gpu(&gpu)
+			}
+			v, err := newPlanner(t, colloc.Config{}).Fit(task, gpu)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Fit = %v, %v; want an error with %q", v, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestScore(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	light, other := seen(t, "light", 0.2, 0.1, 4*profile.GiB), seen(t, "other", 0.3, 0.1, 4*profile.GiB)
+	heavy := seen(t, "heavy", 1, 0.9, 4*profile.GiB)
+	huge := seen(t, "huge", 0.2, 0.1, 23*profile.GiB)
+	score := func(task colloc.Task, residents ...colloc.Task) float64 {
+		t.Helper()
+		s, err := p.Score(task, card(t, "g", residents...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	empty, beside, crowded, none := score(light), score(light, other), score(light, heavy), score(huge)
+	if !(empty == 1 && empty > beside && beside > crowded && crowded >= 0 && none == 0) {
+		t.Errorf("scores: empty %v, beside a light task %v, beside a heavy one %v, too large %v; want them to fall from 1 to 0", empty, beside, crowded, none)
+	}
+}
+
+// TestReservation checks which of promised, measured and predicted memory counts.
+func TestReservation(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	task := seen(t, "task", 0.2, 0.1, 10*profile.GiB)
+	v, err := p.Fit(task, card(t, "g"))
+	if want := profile.BytesOf(1.02 * float64(10*profile.GiB)); err != nil || v.Reserved != want {
+		t.Errorf("measured peak: reserved %v, %v; want %v", v.Reserved, err, want)
+	}
+	task.Reserved = 3 * profile.GiB
+	if v, err = p.Fit(task, card(t, "g")); err != nil || v.Reserved != 3*profile.GiB {
+		t.Errorf("promised: reserved %v, %v; want 3 GiB", v.Reserved, err)
+	}
+}
+
+func TestFitAllocatesNothing(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	task := seen(t, "task", 0.2, 0.1, 4*profile.GiB)
+	described := colloc.Task{ID: "described", Profile: describe(t)}
+	gpu := card(t, "g", seen(t, "other", 0.3, 0.1, 4*profile.GiB))
+	for _, tt := range []colloc.Task{task, described} {
+		allocs := testing.AllocsPerRun(200, func() {
+			if _, err := p.Fit(tt, gpu); err != nil {
+				t.Error(err)
+			}
+			if _, err := p.Score(tt, gpu); err != nil {
+				t.Error(err)
+			}
+		})
+		if allocs != 0 {
+			t.Errorf("%s: Fit and Score allocate %v times; want 0", tt.ID, allocs)
+		}
+	}
+}
+
+// describe is a task that never ran: a small network as layers.
+func describe(t testing.TB) *profile.Profile {
+	t.Helper()
+	spec := profile.Spec{
+		Model: profile.Model{Name: "small", Layers: []profile.Layer{
+			{Kind: profile.Linear, Neurons: 4096, Params: 784*4096 + 4096, Activations: 4096},
+			{Kind: profile.Activation, Activations: 4096},
+			{Kind: profile.Linear, Neurons: 10, Params: 40970, Activations: 10},
+		}},
+		Training: profile.Training{BatchSize: 256, Optimizer: profile.Adam},
+	}
+	p, err := profile.New(spec, profile.Trace{}, profile.GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+func TestNewFaults(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		config colloc.Config
+		want   string
+	}{
+		{"risk", colloc.Config{Risk: 2}, "Risk is 2"},
+		{"NaN risk", colloc.Config{Risk: math.NaN()}, "Risk is NaN"},
+		{"headroom", colloc.Config{Headroom: profile.Some(1.0)}, "Headroom is 1"},
+		{"set", colloc.Config{MaxSet: -1}, "MaxSet is -1"},
+		{"slowdown", colloc.Config{MaxSlowdown: 0.9}, "MaxSlowdown is 0.9"},
+		{"gain", colloc.Config{MinGain: -1}, "MinGain is -1"},
+		{"two at once", colloc.Config{Risk: 2, MaxSet: -1}, "MaxSet is -1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := colloc.New(tt.config); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("New = %v; want an error with %q", err, tt.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,205 @@
+package colloc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+// Ledger keeps the books of a set of GPUs for schedulers that run at the same
+// time: which task holds how much memory of which GPU, and who shares it. A
+// scheduler decides on a [Snapshot] and then writes its decision in three steps:
+//
+//	s := ledger.Snapshot()
+//	plan, err := planner.Plan(ctx, tasks, s.GPUs)   // or Fit and Score
+//	claims, err := plan.Claims(tasks)
+//	lease, err := ledger.Reserve(s.Version, claims...)
+//	... start the tasks ...
+//	err = ledger.Commit(lease)                      // or Rollback(lease)
+//	... a task ends ...
+//	err = ledger.Release(taskID)
+//
+// [Ledger.Reserve] takes all its claims or none; a gang is one call with one
+// claim per worker. It never promises more of a GPU than
+//
+//	(1 - headroom) total - foreign,
+//
+// where foreign is the memory that [Ledger.Reconcile] found in use by processes
+// that nobody registered, and a task counts with the larger of what it reserved
+// and what it was seen to use. It never lets more tasks than MaxSet share a GPU,
+// nor any task with one that must be alone.
+//
+// Concurrency is optimistic: planning takes no lock. A reservation whose
+// snapshot is out of date is refused with [ErrConflict] if a task joined one of
+// its GPUs since, because the speeds were predicted without it; what happened
+// elsewhere does not matter, and neither does a task that left. The refused
+// scheduler takes a new snapshot and decides again.
+//
+// A lease that is not committed in time falls back. Time is the sum of the
+// forward steps of the clock: a clock that is set back neither extends a lease
+// nor brings one back, a clock that leaps forward ends leases early, which is
+// safe. [Lease] values are fencing tokens: who comes late with an old one gets
+// [ErrLeaseOver] and cannot touch what was reserved since.
+//
+// All methods are safe for concurrent use. Reserve, Commit, Rollback and Release
+// cost O(claims x tasks per GPU).
+type Ledger struct {
+	config LedgerConfig
+
+	mu       sync.Mutex
+	accounts []*account          // in the configured order
+	byID     map[string]*account // by GPU
+	seats    map[string]*seat    // by task
+	leases   map[uint64]*lease   // open, or committed with tasks in the books
+	open     leaseQueue          // by deadline
+	lapsed   []Lapse             // not yet reported
+	issued   uint64              // number of the newest lease
+	version  uint64              // grows with every change
+	clock    stopwatch
+}
+
+// account is the page of one GPU.
+type account struct {
+	gpu       GPU           // as configured, without residents
+	usable    profile.Bytes // after headroom
+	foreign   profile.Bytes // in use by processes that are not in the books
+	booked    profile.Bytes // sum of the seats' charges, kept by recount
+	seats     []*seat       // in the order they joined
+	tightened uint64        // version when a task joined or usage grew
+}
+
+// seat is one task on one GPU.
+type seat struct {
+	task    Task
+	account *account
+	lease   *lease
+	used    profile.Bytes // as last seen; 0 before
+	joined  uint64        // version
+	since   time.Duration // when it was committed
+}
+
+// charge is what the task counts for.
+func (s *seat) charge() profile.Bytes { return max(s.task.Reserved, s.used) }
+
+// free is what is left for more tasks; it is negative where what runs needs
+// more than the GPU should give.
+func (a *account) free() profile.Bytes { return a.usable - plus(a.foreign, a.booked) }
+
+// recount adds up the charges.
+func (a *account) recount() {
+	a.booked = 0
+	for _, s := range a.seats {
+		a.booked = plus(a.booked, s.charge())
+	}
+}
+
+// plus adds amounts that are not negative; what is too large stays the largest.
+func plus(a, b profile.Bytes) profile.Bytes {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// NewLedger opens the books. It reports every fault of the LedgerConfig in one
+// error.
+func NewLedger(c LedgerConfig) (*Ledger, error) {
+	l, err := emptyLedger(c)
+	if err == nil {
+		err = l.settleAll(c.GPUs)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("colloc: ledger config: %w", err)
+	}
+	return l, nil
+}
+
+// emptyLedger opens books without any task.
+func emptyLedger(c LedgerConfig) (*Ledger, error) {
+	l := &Ledger{
+		config: c,
+		byID:   make(map[string]*account, len(c.GPUs)),
+		seats:  make(map[string]*seat),
+		leases: make(map[uint64]*lease),
+	}
+	l.config.fill()
+	errs := []error{c.validate()}
+	for i := range c.GPUs {
+		errs = append(errs, l.add(&c.GPUs[i]))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	l.config.GPUs = nil
+	l.clock.limit = max(l.config.LeaseTime, l.config.StartTime)
+	l.clock.read(c.Now)
+	return l, nil
+}
+
+// add opens the page of one GPU.
+func (l *Ledger) add(g *GPU) error {
+	if err := g.validate(); err != nil {
+		return err
+	}
+	if g.memory() > maxMemory {
+		return fmt.Errorf("colloc: GPU %q: Memory is %v, want at most %v", g.ID, g.memory(), maxMemory)
+	}
+	if l.byID[g.ID] != nil {
+		return fmt.Errorf("colloc: GPU %q: %w ID", g.ID, ErrDuplicate)
+	}
+	a := &account{gpu: *g, usable: afterHeadroom(g.memory(), l.config.Headroom.Or(0))}
+	a.gpu.Memory, a.gpu.Residents = g.memory(), nil
+	l.accounts, l.byID[g.ID] = append(l.accounts, a), a
+	return nil
+}
+
+// settleAll books the residents, each with a lease of its own.
+func (l *Ledger) settleAll(gpus []GPU) error {
+	var errs []error
+	for i := range gpus {
+		for j := range gpus[i].Residents {
+			l.issued++
+			own := &lease{number: l.issued, committed: true}
+			l.leases[own.number] = own
+			errs = append(errs, l.settle(own, gpus[i].ID, &gpus[i].Residents[j]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settle books a task that runs already, whatever the limits.
+func (l *Ledger) settle(own *lease, gpu string, t *Task) error {
+	a := l.byID[gpu]
+	if a == nil {
+		return fmt.Errorf("colloc: task %q: %w GPU %q", t.ID, ErrUnknown, gpu)
+	}
+	if err := checkBooked(t); err != nil {
+		return err
+	}
+	if old := l.seats[t.ID]; old != nil {
+		return fmt.Errorf("colloc: %w task %q, on GPU %q and on GPU %q", ErrDuplicate, t.ID, old.account.gpu.ID, gpu)
+	}
+	l.place(own, a, t)
+	l.seats[t.ID].joined, a.tightened = l.version, l.version
+	return nil
+}
+
+// checkBooked reports why a task cannot be in the books.
+func checkBooked(t *Task) error {
+	if err := t.validate(); err != nil {
+		return err
+	}
+	if t.Reserved == 0 || t.Reserved > maxMemory {
+		return fmt.Errorf("colloc: task %q: Reserved is %v, want more than 0, up to %v; a Verdict and a Plan say how much", t.ID, t.Reserved, maxMemory)
+	}
+	return nil
+}
+
+// afterHeadroom is what a GPU offers to reservations.
+func afterHeadroom(total profile.Bytes, headroom float64) profile.Bytes {
+	return max(0, total-profile.BytesOf(float64(total)*headroom))
+}

@@ -1,0 +1,116 @@
+package colloc_test
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// exampleClock stands still so that the examples print the same every time; a
+// program passes time.Now.
+func exampleClock() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+func exampleTask(id string, reserved profile.Bytes) colloc.Task {
+	return colloc.Task{ID: id, Profile: &profile.Profile{}, Reserved: reserved}
+}
+
+func exampleLedger() *colloc.Ledger {
+	ledger, err := colloc.NewLedger(colloc.LedgerConfig{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return ledger
+}
+
+// Look, decide, reserve, start, commit; later release.
+func ExampleLedger() {
+	ledger := exampleLedger()
+
+	seen := ledger.Snapshot()
+	gpu := seen.GPUs[0].ID // here a scheduler asks Fit, Score or Plan
+	lease, err := ledger.Reserve(seen.Version, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: gpu})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Start the task here; if that fails, ledger.Rollback(lease).
+	if err := ledger.Commit(lease); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range ledger.Snapshot().GPUs[0].Residents {
+		fmt.Printf("%s holds %v until it is released; the lease would have run to %s\n", t.ID, t.Reserved, lease.Expires.Format(time.TimeOnly))
+	}
+	fmt.Println(ledger.Release("resnet"), len(ledger.Snapshot().GPUs[0].Residents))
+	// Output:
+	// resnet holds 10 GiB until it is released; the lease would have run to 12:01:00
+	// <nil> 0
+}
+
+// Two schedulers decide on the same snapshot. The slower one is refused and
+// looks again; it may write elsewhere on the old snapshot.
+func ExampleLedger_Reserve_conflict() {
+	ledger := exampleLedger()
+	seen := ledger.Snapshot().Version
+
+	_, err := ledger.Reserve(seen, colloc.Claim{Task: exampleTask("fast", 10*profile.GiB), GPU: "gpu-0"})
+	fmt.Println(err)
+	_, err = ledger.Reserve(seen, colloc.Claim{Task: exampleTask("slow", 10*profile.GiB), GPU: "gpu-0"})
+	fmt.Println(errors.Is(err, colloc.ErrConflict), err)
+	_, err = ledger.Reserve(seen, colloc.Claim{Task: exampleTask("slow", 10*profile.GiB), GPU: "gpu-1"})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// true colloc: reserve: task "slow" on GPU "gpu-0": task "fast" joined after the snapshot; take a new one and decide again
+	// <nil>
+}
+
+// A gang gets all its GPUs or none.
+func ExampleLedger_Reserve_gang() {
+	ledger := exampleLedger()
+	gang := []colloc.Claim{
+		{Task: exampleTask("llm/0", 30*profile.GiB), GPU: "gpu-0"},
+		{Task: exampleTask("llm/1", 37*profile.GiB), GPU: "gpu-1"},
+	}
+	_, err := ledger.Reserve(ledger.Snapshot().Version, gang...)
+	fmt.Println(err)
+	fmt.Println(len(ledger.Snapshot().GPUs[0].Residents), "tasks on gpu-0")
+	// Output:
+	// colloc: reserve: task "llm/1" on GPU "gpu-1": needs 37 GiB, 36 GiB are free
+	// 0 tasks on gpu-0
+}
+
+// What runs on the cards, registered or not, counts from now on.
+func ExampleLedger_Reconcile() {
+	ledger := exampleLedger()
+	lease, err := ledger.Reserve(0, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
+	if err == nil {
+		err = ledger.Commit(lease)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range ledger.Reconcile([]colloc.Usage{
+		{GPU: "gpu-0", Processes: []colloc.Process{
+			{PID: 4711, Task: "resnet", Memory: profile.Some(12 * profile.GiB)},
+			{PID: 4712, Memory: profile.Some(16 * profile.GiB)},
+		}},
+		{GPU: "gpu-1", Used: profile.Some(2 * profile.GiB)},
+	}) {
+		fmt.Printf("%v: %s\n", d.Kind, d.Text)
+	}
+	_, err = ledger.Reserve(ledger.Snapshot().Version, colloc.Claim{Task: exampleTask("bert", 20*profile.GiB), GPU: "gpu-0"})
+	fmt.Println(err)
+	// Output:
+	// foreign: GPU "gpu-0": process 4712, which nobody registered, uses 16 GiB
+	// overuse: GPU "gpu-0": task "resnet" uses 12 GiB, 2 GiB more than the 10 GiB it reserved
+	// zombie: GPU "gpu-1": 1.5 GiB are in use that no process accounts for
+	// colloc: reserve: task "bert" on GPU "gpu-0": needs 20 GiB, 8 GiB are free
+}

@@ -1,0 +1,224 @@
+package colloc
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+// ledgerFormat is the version of the file format.
+const ledgerFormat = 1
+
+// booksFile is the file form of a Ledger: what the configuration does not say.
+type booksFile struct {
+	Format  int          `json:"format"`
+	Version uint64       `json:"version"`
+	Issued  uint64       `json:"issued"`
+	GPUs    []gpuFile    `json:"gpus"`
+	Leases  []*leaseFile `json:"leases"` // by number, which is the order of joining
+}
+
+type gpuFile struct {
+	ID      string        `json:"id"`
+	Foreign profile.Bytes `json:"foreign_bytes,omitempty"`
+}
+
+type leaseFile struct {
+	Number uint64 `json:"number"`
+	// Remaining is missing for a committed lease.
+	Remaining *time.Duration `json:"remaining_ns,omitempty"`
+	Tasks     []taskFile     `json:"tasks"`
+}
+
+type taskFile struct {
+	ID          string           `json:"id"`
+	GPU         string           `json:"gpu"`
+	Reserved    profile.Bytes    `json:"reserved_bytes"`
+	Used        profile.Bytes    `json:"used_bytes,omitempty"`
+	Weight      float64          `json:"weight,omitempty"`
+	MaxSlowdown float64          `json:"max_slowdown,omitempty"`
+	Alone       bool             `json:"alone,omitempty"`
+	Profile     *profile.Profile `json:"profile"`
+}
+
+// Save writes the books as JSON for [LoadLedger]: tasks, leases and what was
+// last seen of foreign memory, not the configuration. The same books give the
+// same bytes. O(GPUs + tasks).
+func (l *Ledger) Save(w io.Writer) error {
+	data, err := json.Marshal(l.books())
+	if err != nil {
+		return fmt.Errorf("colloc: save ledger: %w", err)
+	}
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("colloc: save ledger: %w", err)
+	}
+	return nil
+}
+
+// books copies what is to be saved.
+func (l *Ledger) books() *booksFile {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	f := &booksFile{Format: ledgerFormat, Version: l.version, Issued: l.issued, GPUs: []gpuFile{}, Leases: []*leaseFile{}}
+	for _, a := range l.accounts {
+		f.GPUs = append(f.GPUs, gpuFile{ID: a.gpu.ID, Foreign: a.foreign})
+	}
+	for _, number := range slices.Sorted(maps.Keys(l.leases)) {
+		one := l.leases[number]
+		saved := one.file()
+		if !one.committed {
+			remaining := one.deadline - l.clock.elapsed
+			saved.Remaining = &remaining
+		}
+		f.Leases = append(f.Leases, saved)
+	}
+	return f
+}
+
+func (l *lease) file() *leaseFile {
+	f := &leaseFile{Number: l.number}
+	for _, s := range l.seats {
+		t := &s.task
+		f.Tasks = append(f.Tasks, taskFile{
+			ID: t.ID, GPU: s.account.gpu.ID, Reserved: t.Reserved, Used: s.used,
+			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, Profile: t.Profile,
+		})
+	}
+	return f
+}
+
+// LoadLedger opens the books that [Ledger.Save] wrote. Open leases keep the time
+// they had left, but not more than LeaseTime: the time in between does not
+// count. What happened after Save is lost, so that Save belongs behind every
+// change that must survive: a lease made since is over, a task committed since
+// shows up as [Foreign]. Snapshots from before count as out of date.
+//
+// c gives the GPUs, limits and clock. A Resident that c lists and the books know
+// is booked once, as the books have it; it is an error if they disagree about
+// its GPU, and if the books name a GPU that c does not list. What runs is booked
+// even if limits have become tighter. Reconcile before the first Reserve.
+func LoadLedger(r io.Reader, c LedgerConfig) (*Ledger, error) {
+	var f booksFile
+	if err := json.NewDecoder(r).Decode(&f); err != nil {
+		return nil, fmt.Errorf("colloc: load ledger: %w", err)
+	}
+	if f.Format != ledgerFormat {
+		return nil, fmt.Errorf("colloc: load ledger: format is %d, want %d", f.Format, ledgerFormat)
+	}
+	residents, err := f.newResidents(c.GPUs)
+	if err != nil {
+		return nil, fmt.Errorf("colloc: load ledger: %w", err)
+	}
+	l, err := emptyLedger(c)
+	if err == nil {
+		err = errors.Join(l.restore(&f), l.settleAll(residents))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("colloc: load ledger: %w", err)
+	}
+	return l, nil
+}
+
+// newResidents returns the configured GPUs with those residents that the file
+// does not have.
+func (f *booksFile) newResidents(configured []GPU) ([]GPU, error) {
+	where := make(map[string]string)
+	for i, saved := range f.Leases {
+		if saved == nil {
+			return nil, fmt.Errorf("lease %d of the file is null", i)
+		}
+		for j := range saved.Tasks {
+			where[saved.Tasks[j].ID] = saved.Tasks[j].GPU
+		}
+	}
+	gpus := make([]GPU, len(configured))
+	for i, g := range configured {
+		var unknown []Task
+		for _, t := range g.Residents {
+			gpu, known := where[t.ID]
+			if known && gpu != g.ID {
+				return nil, fmt.Errorf("%w task %q: it runs on GPU %q, the books have it on GPU %q", ErrDuplicate, t.ID, g.ID, gpu)
+			}
+			if !known {
+				unknown = append(unknown, t)
+			}
+		}
+		g.Residents = unknown
+		gpus[i] = g
+	}
+	return gpus, nil
+}
+
+const (
+	// lostNumbers is more than the leases and versions that were handed out
+	// between Save and a crash: none of them must be handed out again.
+	lostNumbers = 1 << 32
+	// maxNumber bounds versions and lease numbers in files, far from overflow.
+	maxNumber = 1 << 62
+)
+
+// restore enters what the file has. When a task joined is not saved: it counts
+// as the newest change.
+func (l *Ledger) restore(f *booksFile) error {
+	if f.Issued > maxNumber || f.Version > maxNumber {
+		return fmt.Errorf("issued is %d and version is %d, want at most 2^62", f.Issued, f.Version)
+	}
+	l.version, l.issued = f.Version+lostNumbers, f.Issued+lostNumbers
+	for _, g := range f.GPUs {
+		if a := l.byID[g.ID]; a != nil && g.Foreign > 0 {
+			a.foreign, a.tightened = g.Foreign, l.version
+		}
+	}
+	slices.SortStableFunc(f.Leases, func(a, b *leaseFile) int { return cmp.Compare(a.Number, b.Number) })
+	for _, saved := range f.Leases {
+		if saved.Number == 0 || saved.Number > f.Issued {
+			return fmt.Errorf("lease %d: want a number from 1 to %d, the last one issued", saved.Number, f.Issued)
+		}
+		if err := l.restoreLease(saved); err != nil {
+			return fmt.Errorf("lease %d: %w", saved.Number, err)
+		}
+	}
+	for _, a := range l.accounts {
+		a.recount() // what tasks use was not known when they were entered
+	}
+	l.open.sort()
+	return nil
+}
+
+func (l *Ledger) restoreLease(saved *leaseFile) error {
+	if l.leases[saved.Number] != nil {
+		return fmt.Errorf("%w number", ErrDuplicate)
+	}
+	if len(saved.Tasks) == 0 {
+		return errors.New("it has no tasks")
+	}
+	own := &lease{number: saved.Number, committed: saved.Remaining == nil}
+	l.leases[own.number] = own
+	if !own.committed {
+		own.deadline = l.clock.elapsed + max(0, min(*saved.Remaining, l.config.LeaseTime))
+		l.open.push(own)
+	}
+	for i := range saved.Tasks {
+		t := &saved.Tasks[i]
+		if t.Used > maxMemory {
+			return fmt.Errorf("task %q: %v are in use, want at most %v", t.ID, t.Used, maxMemory)
+		}
+		task := Task{
+			ID: t.ID, Profile: t.Profile, Reserved: t.Reserved,
+			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone,
+		}
+		if err := l.settle(own, t.GPU, &task); err != nil {
+			return err
+		}
+		l.seats[t.ID].used = t.Used
+	}
+	return nil
+}

@@ -1,0 +1,36 @@
+package colloc
+
+import (
+	"example.com/colloc/packer"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// model answers the packer's questions with the interference predictor as it
+// was when the round began: what is observed meanwhile counts from the next
+// round on.
+type model struct {
+	planner      *Planner
+	interference *predict.Interference
+	uses         uses
+}
+
+var _ packer.Model = model{}
+
+// Speeds implements [packer.Model]. It is safe for concurrent use.
+func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	s := m.planner.acquire()
+	defer m.planner.release(s)
+	for _, t := range set {
+		s.set = append(s.set, m.uses.of(t.Profile, gpu.Type))
+	}
+	speeds, err := m.interference.Speeds(gpu.Type, mech, s.set, s.speeds[:0])
+	s.speeds = speeds
+	if err != nil {
+		return err
+	}
+	for i := range speeds {
+		dst[i] = speeds[i].Value
+	}
+	return nil
+}

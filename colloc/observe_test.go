@@ -1,0 +1,93 @@
+package colloc_test
+
+import (
+	"math"
+	"strings"
+	"sync"
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// TestObserveLearns checks that a Planner believes what it is shown.
+func TestObserveLearns(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	a, b := seen(t, "a", 0.5, 0.2, 4*profile.GiB), seen(t, "b", 0.5, 0.2, 4*profile.GiB)
+	gpu := card(t, "g", b)
+	before, err := p.Fit(a, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	truth := before.Speed.Value - 0.2
+	for range 10 {
+		err := p.Observe(colloc.Observation{
+			GPU: gpu.Model, Mechanism: profile.TimeSlice,
+			Members: []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(truth)}, {Profile: b.Profile}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	after, err := p.Fit(a, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if was, is := math.Abs(before.Speed.Value-truth), math.Abs(after.Speed.Value-truth); is > was/2 {
+		t.Errorf("predicted %v before and %v after seeing %v ten times; want less than half the error", before.Speed.Value, after.Speed.Value, truth)
+	}
+}
+
+func TestObserveFaults(t *testing.T) {
+	a, b := seen(t, "a", 0.5, 0.2, profile.GiB), seen(t, "b", 0.5, 0.2, profile.GiB)
+	for _, tt := range []struct {
+		name    string
+		members []colloc.Outcome
+		want    string
+	}{
+		{"nobody", nil, "without members"},
+		{"no profile", []colloc.Outcome{{}}, "no profile"},
+		{"NaN", []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(math.NaN())}, {Profile: b.Profile}}, "speed is NaN"},
+		{"zero", []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(0.0)}, {Profile: b.Profile}}, "speed is 0"},
+		{"peak", []colloc.Outcome{{Profile: a.Profile, Peak: profile.Some[profile.Bytes](-1)}}, "peak is -1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := newPlanner(t, colloc.Config{}).Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: tt.members})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("Observe = %v; want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestConcurrentUse is for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	a, b := seen(t, "a", 0.5, 0.2, profile.GiB), seen(t, "b", 0.5, 0.2, profile.GiB)
+	gpu := card(t, "g", b)
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for range 50 {
+				var err error
+				switch i {
+				case 0:
+					err = p.Observe(colloc.Observation{GPU: gpu.Model, Mechanism: profile.TimeSlice, Members: []colloc.Outcome{
+						{Profile: a.Profile, Speed: profile.Some(0.8)}, {Profile: b.Profile, Speed: profile.Some(0.9)},
+					}})
+				case 1:
+					_, err = p.Fit(a, gpu)
+				case 2:
+					_, err = p.Score(a, gpu)
+				default:
+					_, err = p.Plan(t.Context(), []colloc.Task{a}, []colloc.GPU{gpu})
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}

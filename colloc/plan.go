@@ -1,0 +1,126 @@
+package colloc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// Plan says which tasks share which GPU and what is known about how good that
+// is. Its JSON form is stable.
+type Plan struct {
+	// Placements are the GPUs in use, in the order they were given.
+	Placements []Placement `json:"placements"`
+	// Tasks has one entry per task, in the order they were given.
+	Tasks []Demand `json:"tasks"`
+	// Notes say, for each task that was not placed or got a GPU to itself,
+	// which limit bound and what would lift it.
+	Notes []Note `json:"notes"`
+	// GPUs is the number of GPUs the plan could use.
+	GPUs int `json:"gpus"`
+	// Throughput is the weighted sum of all predicted speeds, residents
+	// included.
+	Throughput float64 `json:"throughput"`
+	// Exclusive is what the best plan without sharing would reach: residents
+	// undisturbed and on each empty GPU one task alone.
+	Exclusive float64 `json:"exclusive"`
+	// Bound is what no plan can exceed, given the predictions: it was proved
+	// by a certificate that [packer.Certificate.Verify] has checked.
+	Bound float64 `json:"bound"`
+	// Gap is (Bound - Throughput) / Bound: 0 is proven optimal.
+	Gap float64 `json:"gap"`
+	// Method says how the plan was made.
+	Method string `json:"method"`
+}
+
+// Placement is what one GPU runs.
+type Placement struct {
+	// GPU is the card's ID.
+	GPU string `json:"gpu"`
+	// Mechanism is how the members share.
+	Mechanism profile.Mechanism `json:"mechanism"`
+	// Members are the residents, then the tasks placed here.
+	Members []Member `json:"members"`
+	// Throughput is the weighted sum of the members' speeds.
+	Throughput float64 `json:"throughput"`
+	// Reserved is the memory set aside for the members, Usable what the GPU
+	// offers after headroom.
+	Reserved profile.Bytes `json:"reserved_bytes"`
+	Usable   profile.Bytes `json:"usable_bytes"`
+	// Alternatives are the best sets with a waiting task that the plan
+	// rejected, at most two.
+	Alternatives []Alternative `json:"alternatives,omitempty"`
+}
+
+// Member is one task of a set.
+type Member struct {
+	// Task is the task's ID.
+	Task string `json:"task"`
+	// Resident says that it ran there before.
+	Resident bool `json:"resident,omitempty"`
+	// Speed is its predicted speed as a fraction of its solo speed.
+	Speed predict.Estimate `json:"speed"`
+	// Reserved is the memory set aside for it.
+	Reserved profile.Bytes `json:"reserved_bytes"`
+}
+
+// Demand is what one task needs of a GPU.
+type Demand struct {
+	// Task is the task's ID.
+	Task string `json:"task"`
+	// Memory is the peak memory, in bytes.
+	Memory predict.Estimate `json:"memory_bytes"`
+	// Reserved is what a plan sets aside for it.
+	Reserved profile.Bytes `json:"reserved_bytes"`
+	// Use says what is known of how busy the task keeps a GPU: measured in a
+	// solo run, fitted (predicted from measurements of such tasks on the first
+	// GPU's product) or a prior.
+	Use predict.SourceKind `json:"use"`
+}
+
+// Note is a [packer.Reason] with its text: for one task, which limit bound and
+// what would lift it.
+type Note struct {
+	packer.Reason
+	// Changes are what would lift the limit, each by itself.
+	Changes []Change `json:"changes"`
+	// Text says the same for people.
+	Text string `json:"text"`
+}
+
+// Plan decides which tasks share which GPU so that the weighted sum of speeds
+// is as large as possible within memory, slowdown and sharing limits, and
+// proves how far from the best the answer can be.
+//
+// No tasks or no GPUs give an empty plan. Input that cannot be understood is an
+// error: a duplicate or empty ID, a number out of range, a task of which
+// nothing is known. When ctx ends early the best plan so far comes with
+// ctx.Err().
+//
+// The cost is that of the packing method plus one prediction per pair of tasks
+// and kind of GPU.
+func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, error) {
+	r, err := p.newRound(tasks, gpus)
+	if err != nil {
+		return nil, err
+	}
+	solution, err := p.config.Method.Pack(ctx, &r.problem)
+	if solution == nil {
+		return nil, fmt.Errorf("colloc: plan: %w", err)
+	}
+	if cancelled := err; cancelled != nil && !errors.Is(cancelled, ctx.Err()) {
+		return nil, fmt.Errorf("colloc: plan: %w", cancelled)
+	}
+	if fault := r.problem.Check(solution); fault != nil {
+		return nil, fmt.Errorf("colloc: plan: the packing method broke a limit: %w", fault)
+	}
+	plan, fault := r.plan(ctx, solution)
+	if fault != nil {
+		return nil, fault
+	}
+	return plan, err
+}

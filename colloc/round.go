@@ -1,0 +1,171 @@
+package colloc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// round is one call of Plan: the question in the packer's words, and what is
+// needed to put the answer back into the caller's.
+type round struct {
+	planner *Planner
+	speeds  *predict.Interference // as it was when the round began
+	tasks   []Task
+	gpus    []GPU
+	demands []Demand
+	problem packer.Problem
+	uses    uses
+}
+
+// newRound checks the input and predicts what each task needs. All faults are
+// reported together.
+func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
+	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses)}
+	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
+	var errs []error
+	for i := range tasks {
+		t, d, err := p.prepare(&tasks[i])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.problem.Tasks, r.demands = append(r.problem.Tasks, t), append(r.demands, d)
+	}
+	for i := range gpus {
+		g, err := p.prepareGPU(&gpus[i])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		r.problem.GPUs = append(r.problem.GPUs, g)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	r.predictUse()
+	return r, nil
+}
+
+// predictUse completes the tasks that nobody observed, for each kind of GPU,
+// and notes what is known of each task's use.
+func (r *round) predictUse() {
+	for g := range r.problem.GPUs {
+		gpu := &r.problem.GPUs[g]
+		for i := range r.problem.Tasks {
+			r.uses.add(r.planner, r.problem.Tasks[i].Profile, gpu.Type)
+		}
+		for i := range gpu.Residents {
+			r.uses.add(r.planner, gpu.Residents[i].Profile, gpu.Type)
+		}
+	}
+	for i := range r.tasks {
+		if len(r.gpus) > 0 {
+			_, r.demands[i].Use = r.planner.complete(new(profile.Profile), r.tasks[i].Profile, &r.gpus[0].Model)
+		}
+	}
+}
+
+// prepare converts one task: memory is reserved, and use that nobody observed
+// is predicted for the kind of GPU the profile names.
+func (p *Planner) prepare(t *Task) (packer.Task, Demand, error) {
+	if err := t.validate(); err != nil {
+		return packer.Task{}, Demand{}, err
+	}
+	estimate, reserved, err := p.memory(t)
+	if err != nil {
+		return packer.Task{}, Demand{}, err
+	}
+	d := Demand{Task: t.ID, Memory: estimate, Reserved: reserved}
+	return p.packed(t, reserved), d, nil
+}
+
+func (p *Planner) prepareGPU(g *GPU) (packer.GPU, error) {
+	if err := g.validate(); err != nil {
+		return packer.GPU{}, err
+	}
+	out := packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.memory(), Mechanisms: g.Mechanisms}
+	for i := range g.Residents {
+		t, _, err := p.prepare(&g.Residents[i])
+		if err != nil {
+			return packer.GPU{}, fmt.Errorf("colloc: GPU %q: %w", g.ID, err)
+		}
+		out.Residents = append(out.Residents, t)
+	}
+	return out, nil
+}
+
+// plan puts a solution into the caller's words.
+func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
+	exclusive, err := r.exclusive(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("colloc: plan without sharing: %w", err)
+	}
+	plan := &Plan{
+		Placements: []Placement{}, GPUs: len(r.gpus), Tasks: r.demands, Notes: []Note{},
+		Throughput: s.Throughput, Exclusive: exclusive, Bound: s.Bound, Gap: s.Gap(), Method: s.Method,
+	}
+	var waiting []int
+	for i := range s.Reasons {
+		if !s.Reasons[i].Placed {
+			waiting = append(waiting, s.Reasons[i].Task)
+		}
+	}
+	for i := range s.Sets {
+		p, err := r.placement(&s.Sets[i])
+		if err != nil {
+			return nil, err
+		}
+		if p.Alternatives, err = r.alternatives(&s.Sets[i], waiting); err != nil {
+			return nil, err
+		}
+		plan.Placements = append(plan.Placements, p)
+	}
+	for _, reason := range s.Reasons {
+		plan.Notes = append(plan.Notes, Note{Reason: reason, Changes: changes(&reason), Text: reason.String()})
+	}
+	return plan, nil
+}
+
+func (r *round) placement(s *packer.Set) (Placement, error) {
+	gpu := &r.problem.GPUs[s.GPU]
+	p := Placement{GPU: gpu.ID, Mechanism: s.Mechanism, Throughput: s.Value, Usable: r.planner.usable(&r.gpus[s.GPU])}
+	members := make([]*packer.Task, 0, len(gpu.Residents)+len(s.Tasks))
+	for i := range gpu.Residents {
+		members = append(members, &gpu.Residents[i])
+	}
+	for _, t := range s.Tasks {
+		members = append(members, &r.problem.Tasks[t])
+	}
+	profiles := make([]*profile.Profile, len(members))
+	for i, m := range members {
+		profiles[i] = r.uses.of(m.Profile, gpu.Type)
+	}
+	speeds, err := r.speeds.Speeds(gpu.Type, s.Mechanism, profiles, nil)
+	if err != nil {
+		return p, fmt.Errorf("colloc: GPU %q: %w", gpu.ID, err)
+	}
+	for i, m := range members {
+		if !observed(m.Profile) {
+			speeds[i].Source.Kind = predict.Prior
+		}
+		p.Members = append(p.Members, Member{Task: m.ID, Resident: i < len(gpu.Residents), Speed: speeds[i], Reserved: m.Memory})
+		p.Reserved += m.Memory
+	}
+	return p, nil
+}
+
+// exclusive is the throughput of the best plan in which no new task shares.
+func (r *round) exclusive(ctx context.Context) (float64, error) {
+	alone := r.problem
+	alone.Limits.MaxSet = 1
+	s, err := r.planner.config.Method.Pack(ctx, &alone)
+	if s == nil {
+		return 0, err
+	}
+	return s.Throughput, nil
+}

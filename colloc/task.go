@@ -1,0 +1,117 @@
+package colloc
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Task is one program that wants a GPU.
+type Task struct {
+	// ID names the task; unique within one call, not empty.
+	ID string
+	// Profile is what is known of it, see [profile.New]. Required. It must not
+	// be modified while the Planner uses it.
+	Profile *profile.Profile
+	// Reserved is the memory set aside for the task; 0 lets the Planner
+	// predict it. For residents it is what they were promised when placed.
+	Reserved profile.Bytes
+	// Weight is how much the task's speed counts; 0 means 1.
+	Weight float64
+	// MaxSlowdown is solo speed over collocated speed that the task bears, at
+	// least 1; 0 means [Config].MaxSlowdown.
+	MaxSlowdown float64
+	// Alone forbids sharing.
+	Alone bool
+}
+
+// GPU is one card and what runs there.
+type GPU struct {
+	// ID names the card, for example its UUID; unique within one call.
+	ID string
+	// Model is the product, see [profile.LookupGPU].
+	Model profile.GPUModel
+	// Memory is the card's total as NVML reports it; 0 means Model.Memory.
+	Memory profile.Bytes
+	// Mechanisms are the allowed ways to share; nil means time-slicing, which
+	// needs no set-up.
+	Mechanisms []profile.Mechanism
+	// Residents are the tasks that run there and stay.
+	Residents []Task
+}
+
+// validate reports every fault of t, by field. It does not allocate for a valid
+// task.
+func (t *Task) validate() error {
+	if t.ID != "" && t.Profile != nil && t.Reserved >= 0 && finite(t.Weight, 0) &&
+		(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1)) {
+		return nil
+	}
+	var errs []error
+	if t.ID == "" {
+		errs = append(errs, errors.New("ID is empty"))
+	}
+	if t.Profile == nil {
+		errs = append(errs, errors.New("Profile is nil; make one with profile.New"))
+	}
+	if t.Reserved < 0 {
+		errs = append(errs, fmt.Errorf("Reserved is %d bytes, want 0 or more", int64(t.Reserved)))
+	}
+	if !finite(t.Weight, 0) {
+		errs = append(errs, fmt.Errorf("Weight is %v, want 0 or more", t.Weight))
+	}
+	if t.MaxSlowdown != 0 && !finite(t.MaxSlowdown, 1) {
+		errs = append(errs, fmt.Errorf("MaxSlowdown is %v, want 0 for the default or at least 1", t.MaxSlowdown))
+	}
+	return fmt.Errorf("colloc: task %q: %w", t.ID, errors.Join(errs...))
+}
+
+// validate reports the first fault of g and of its residents.
+func (g *GPU) validate() error {
+	if g.ID == "" {
+		return errors.New("colloc: GPU without an ID")
+	}
+	if g.Memory < 0 {
+		return fmt.Errorf("colloc: GPU %q: Memory is %d bytes, want 0 or more", g.ID, int64(g.Memory))
+	}
+	if g.memory() == 0 {
+		return fmt.Errorf("colloc: GPU %q: no memory known; set Memory, or Model from profile.LookupGPU", g.ID)
+	}
+	for i := range g.Residents {
+		if err := g.Residents[i].validate(); err != nil {
+			return fmt.Errorf("colloc: GPU %q: resident %d: %w", g.ID, i, err)
+		}
+	}
+	return nil
+}
+
+func (g *GPU) memory() profile.Bytes {
+	if g.Memory > 0 {
+		return g.Memory
+	}
+	return g.Model.Memory
+}
+
+// minSpeed is the speed below which the task must not fall.
+func (p *Planner) minSpeed(t *Task) float64 {
+	if t.MaxSlowdown > 0 {
+		return 1 / t.MaxSlowdown
+	}
+	return 1 / p.config.MaxSlowdown
+}
+
+// finite reports whether x is a finite number of at least lo.
+func finite(x, lo float64) bool {
+	return x >= lo && !math.IsInf(x, 1)
+}
+
+// packed converts a task for the packer; its reservation is decided before.
+func (p *Planner) packed(t *Task, reserved profile.Bytes) packer.Task {
+	return packer.Task{
+		ID: t.ID, Profile: t.Profile, Memory: reserved,
+		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone,
+	}
+}

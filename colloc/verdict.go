@@ -1,0 +1,53 @@
+package colloc
+
+import (
+	"fmt"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// Verdict is the answer of [Planner.Fit]: whether the task may run on the GPU,
+// beside its residents, and what decided. It is a plain value.
+type Verdict struct {
+	// Fits reports whether every limit holds.
+	Fits bool `json:"fits"`
+	// Code names the binding limit; 0 if there is none.
+	Code packer.ReasonCode `json:"code"`
+	// Reserved is the memory that would be set aside for the task.
+	Reserved profile.Bytes `json:"reserved_bytes"`
+	// Free is what the GPU has left after headroom and residents.
+	Free profile.Bytes `json:"free_bytes"`
+	// Mechanism is the best way to share.
+	Mechanism profile.Mechanism `json:"mechanism"`
+	// Speed is the predicted speed of the task there. It is known, with
+	// Confidence above 0, once memory and set size are not what binds.
+	Speed predict.Estimate `json:"speed"`
+	// Throughput is the weighted set throughput with the task, Before without.
+	Throughput float64 `json:"throughput"`
+	Before     float64 `json:"before"`
+	// Slowest is the member whose speed is the smallest fraction of its limit:
+	// an index into the residents, or their number for the task itself.
+	Slowest int `json:"slowest"`
+	// SlowestSpeed is that member's predicted speed, SlowestLimit its limit.
+	SlowestSpeed float64 `json:"slowest_speed"`
+	SlowestLimit float64 `json:"slowest_limit"`
+}
+
+// String says in one sentence what decided and what would lift it.
+func (v Verdict) String() string {
+	switch v.Code {
+	case 0:
+		return fmt.Sprintf("fits: speed %.2f, reserves %v of %v free", v.Speed.Value, v.Reserved, v.Free)
+	case packer.MemoryLimit:
+		return fmt.Sprintf("memory: needs %v, %v are free; %v more would lift it", v.Reserved, v.Free, v.Reserved-v.Free)
+	case packer.SpeedLimit:
+		return fmt.Sprintf("slowdown: a member would run at %.2f of its solo speed, its limit is %.2f", v.SlowestSpeed, v.SlowestLimit)
+	case packer.MustBeAlone:
+		return "must be alone: the task or a resident forbids sharing"
+	case packer.SetFull:
+		return "set size: the GPU already holds as many tasks as may share it"
+	}
+	return v.Code.String()
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// writeFC writes n made-up dense networks in the layout of Horus's set.
+func writeFC(t *testing.T, dir, name string, n int) {
+	t.Helper()
+	var file strings.Builder
+	file.WriteString("peak_mem_mib,neurons_per_layer,n_layers,horus_estimate_mib\n")
+	for i := range n {
+		width, layers := 100+50*(i%20), 1+i%7
+		params := 784*width + (layers-1)*width*width
+		fmt.Fprintf(&file, "%d,%d,%d,%d\n", 1400+params*20/(1<<20)+i%3, width, layers, params*128/(1<<20))
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".csv"), []byte(file.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lines decodes what run printed.
+func decode(t *testing.T, out []byte) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for text := range strings.Lines(string(out)) {
+		var l map[string]any
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		all = append(all, l)
+	}
+	return all
+}
+
+func TestCrossValidation(t *testing.T) {
+	dir := t.TempDir()
+	writeFC(t, dir, "memory_horus_fc_mnist", 120)
+	var first, second, log bytes.Buffer
+	if err := run([]string{"-train", dir}, &first, &log); err != nil {
+		t.Fatal(err)
+	}
+	if err := run([]string{"-train", dir, "-set", "memory_horus_fc_mnist"}, &second, &log); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Error("two runs differ")
+	}
+	models := make(map[string]bool)
+	for _, l := range decode(t, first.Bytes()) {
+		for _, key := range []string{"set", "split", "model", "n", "mape_pct", "mae_gib", "under_pct", "under10_pct", "coverage_pct", "waste_pct"} {
+			if _, ok := l[key]; !ok {
+				t.Errorf("%v has no %q", l, key)
+			}
+		}
+		models[l["model"].(string)] = true
+		if l["model"] == "colloc" && l["mape_pct"].(float64) > 1 {
+			t.Errorf("a made-up law is predicted badly: %v", l)
+		}
+	}
+	if !models["colloc"] || !models["horus"] {
+		t.Errorf("models %v, want colloc and horus", models)
+	}
+	if !strings.Contains(log.String(), "memory_cnn skipped") {
+		t.Error("a missing file is not told")
+	}
+}
+
+func TestTestFiles(t *testing.T) {
+	train, test := t.TempDir(), t.TempDir()
+	writeFC(t, train, "memory_horus_fc_mnist", 120)
+	writeFC(t, test, "memory_horus_fc_mnist", 30)
+	writeFC(t, test, "memory_horus_fc_mnist__wide", 20)
+	writeFC(t, test, "memory_mlp__other", 20) // its training file is missing: not read
+	var out, log bytes.Buffer
+	if err := run([]string{"-train", train, "-test", test}, &out, &log); err != nil {
+		t.Fatal(err)
+	}
+	n := make(map[string]float64)
+	for _, l := range decode(t, out.Bytes()) {
+		if l["model"] == "colloc" {
+			n[l["split"].(string)] = l["n"].(float64)
+		}
+	}
+	if n["test"] != 30 || n["wide"] != 20 || len(n) != 2 {
+		t.Errorf("rows by split %v, want test 30 and wide 20", n)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	dir, empty := t.TempDir(), t.TempDir()
+	bad := "peak_mem_mib,neurons_per_layer,n_layers,horus_estimate_mib\n1500,100,3,20\n1500,wide,3,20\n"
+	if err := os.WriteFile(filepath.Join(dir, "memory_horus_fc_mnist.csv"), []byte(bad), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no -train", nil, "-train"},
+		{"no such folder", []string{"-train", filepath.Join(dir, "none")}, "none"},
+		{"unknown set", []string{"-train", dir, "-set", "memory_mlp,nothing"}, `"nothing"`},
+		{"unknown flag", []string{"-fast"}, "fast"},
+		{"stray argument", []string{"-train", dir, "more"}, `"more"`},
+		{"bad cell", []string{"-train", dir}, `memory_horus_fc_mnist.csv:3: column "neurons_per_layer"`},
+		{"nothing there", []string{"-train", empty}, "nothing to evaluate"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, log bytes.Buffer
+			err := run(tt.args, &out, &log)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want one that names %s", err, tt.want)
+			}
+			if out.Len() > 0 {
+				t.Errorf("half-written output %q", out.String())
+			}
+		})
+	}
+}
+
+func TestMilestone(t *testing.T) {
+	data := os.Getenv("COLLOC_DATA")
+	if data == "" {
+		t.Skip("COLLOC_DATA is not set: set it to the folder with the measurement files to run this test")
+	}
+	var out, log bytes.Buffer
+	if err := run([]string{"-train", data, "-set", "memory_mlp,memory_cnn"}, &out, &log); err != nil {
+		t.Fatal(err)
+	}
+	limit := map[string]float64{"memory_mlp random": 0.7, "memory_mlp family": 1, "memory_cnn random": 6, "memory_cnn family": 8.5}
+	for _, l := range decode(t, out.Bytes()) {
+		key := fmt.Sprint(l["set"], " ", l["split"])
+		if l["model"] != "colloc" {
+			continue
+		}
+		if got := l["mape_pct"].(float64); got > limit[key] {
+			t.Errorf("%s: MAPE %.2f %%, want at most %v", key, got, limit[key])
+		}
+		if cover := l["coverage_pct"].(float64); l["split"] == "random" && cover < 98 {
+			t.Errorf("%s: coverage %.2f %%", key, cover)
+		}
+	}
+}

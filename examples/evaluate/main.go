@@ -1,0 +1,146 @@
+// Command evaluate measures how good colloc's predictions are.
+//
+//	go run ./examples/evaluate -train DIR [-test DIR] [-set NAME,...] [-probes K] [-list]
+//
+// It fits on the measurement files in the folder of -train and scores either by
+// cross-validation or, with -test, on files that the fit has not seen. A test
+// file NAME.csv or NAME__SPLIT.csv has the columns of the training file
+// NAME.csv; SPLIT becomes the name of the split, "test" where there is none.
+//
+// Without -test there are two splits. "random" deals the rows to 5 folds.
+// "family" leaves whole families out: one fold a family, or 8 folds of whole
+// families where there are more. A family is what the set says its rows are
+// related by: an architecture, a model family, a model.
+//
+// On standard output it prints one JSON object a line for each set, split and
+// model, on standard error a table of the same. The model "colloc" is this
+// library; the others are baselines, fitted or computed in the same run. A set
+// whose file is not there is skipped with a note. The exit status is 2 for bad
+// input, 1 for a failure.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+func main() {
+	err := run(os.Args[1:], os.Stdout, os.Stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(0)
+	case err == nil:
+		return
+	}
+	fmt.Fprintln(os.Stderr, "evaluate:", err)
+	var failed *failure
+	if errors.As(err, &failed) {
+		os.Exit(1)
+	}
+	os.Exit(2)
+}
+
+// failure is an error that is not the input's fault.
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// sets are all that can be evaluated, in the order of the output.
+func sets(probes int) []set {
+	return slices.Concat(memorySets(), utilizationSets(), speedSets(probes), migSets())
+}
+
+func run(args []string, out, log io.Writer) error {
+	flags := flag.NewFlagSet("evaluate", flag.ContinueOnError)
+	flags.SetOutput(log)
+	train := flags.String("train", "", "folder with the training files (required)")
+	test := flags.String("test", "", "folder with test files NAME.csv or NAME__SPLIT.csv; without it, cross-validate")
+	names := flags.String("set", "", "comma-separated sets to evaluate (default all)")
+	probes := flags.Int("probes", 0, "interference sets: co-runs of each new task that are observed before scoring")
+	list := flags.Bool("list", false, "list the sets and stop")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q; see -h", flags.Arg(0))
+	}
+	if *probes < 0 {
+		return fmt.Errorf("-probes is %d, want 0 or more", *probes)
+	}
+	chosen, err := choose(*names, *probes)
+	if err != nil {
+		return err
+	}
+	if *list {
+		for _, s := range chosen {
+			fmt.Fprintf(out, "%s\t%s.csv\n", s.name(), s.file())
+		}
+		return nil
+	}
+	for _, folder := range []string{*train, *test} {
+		if err := checkFolder(folder, folder == *train); err != nil {
+			return err
+		}
+	}
+	lines, err := evaluate(chosen, *train, *test, log)
+	if err != nil {
+		return err
+	}
+	if len(lines) == 0 {
+		return fmt.Errorf("nothing to evaluate: no file of the chosen sets in %s", strings.TrimSpace(*train+" "+*test))
+	}
+	if err := writeJSON(out, lines); err != nil {
+		return &failure{err}
+	}
+	return writeTable(log, lines)
+}
+
+// choose returns the sets with the given names, or all.
+func choose(names string, probes int) ([]set, error) {
+	all := sets(probes)
+	if names == "" {
+		return all, nil
+	}
+	wanted := make(map[string]bool)
+	for name := range strings.SplitSeq(names, ",") {
+		wanted[strings.TrimSpace(name)] = true
+	}
+	var chosen []set
+	var known []string
+	for _, s := range all {
+		known = append(known, s.name())
+		if wanted[s.name()] {
+			chosen = append(chosen, s)
+			delete(wanted, s.name())
+		}
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		if name = strings.TrimSpace(name); wanted[name] {
+			return nil, fmt.Errorf("-set: unknown set %q; known are %s", name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func checkFolder(folder string, required bool) error {
+	if folder == "" {
+		if required {
+			return errors.New("-train is missing: name the folder with the measurement files; see -h")
+		}
+		return nil
+	}
+	info, err := os.Stat(folder)
+	if err != nil {
+		return err
+	}
+	if !info.IsDir() {
+		return fmt.Errorf("%s is not a folder", folder)
+	}
+	return nil
+}

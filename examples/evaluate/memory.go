@@ -1,0 +1,197 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/dataset"
+	"example.com/colloc/profile"
+)
+
+// reserveRisk is the risk at which coverage_pct and waste_pct are asked.
+const reserveRisk = 0.01
+
+// memorySet is a set of measured peak memory.
+type memorySet struct {
+	title string
+	// others are the estimates by other programs that the file quotes.
+	others []string
+	// fitOn are further training files in the folder of -train.
+	fitOn []string
+}
+
+// memorySets are the five sets of peak memory.
+func memorySets() []set {
+	return []set{
+		memorySet{title: "memory_mlp"},
+		memorySet{title: "memory_cnn"},
+		memorySet{title: "memory_timm", others: []string{"faketensor"}},
+		memorySet{title: "memory_carma_real", others: []string{"horus", "faketensor", "gpumemnet"}, fitOn: []string{"memory_mlp", "memory_cnn", "memory_timm"}},
+		memorySet{title: "memory_horus_fc_mnist", others: []string{"horus"}},
+	}
+}
+
+func (s memorySet) name() string { return s.title }
+func (s memorySet) file() string { return s.title }
+
+func (s memorySet) open(folder, base string) (table, error) {
+	rows, err := openFile(folder, base, dataset.ReadMemory)
+	if err != nil {
+		return nil, err
+	}
+	t := &memoryTable{set: s}
+	for _, r := range rows {
+		if r.Excluded == "" {
+			t.rows = append(t.rows, r)
+		}
+	}
+	for _, other := range s.fitOn {
+		more, err := openFile(folder, other, dataset.ReadMemory)
+		if err != nil {
+			continue // the folder of -test has no training files
+		}
+		for _, r := range more {
+			if r.Excluded == "" {
+				t.fitOn = append(t.fitOn, r.Observation)
+			}
+		}
+	}
+	return t, nil
+}
+
+// memoryTable is one file of a memory set.
+type memoryTable struct {
+	set   memorySet
+	rows  []dataset.MemoryRow
+	fitOn []predict.MemoryObservation
+}
+
+func (t *memoryTable) size() int           { return len(t.rows) }
+func (t *memoryTable) family(i int) string { return t.rows[i].Observation.Group }
+
+// memoryScores collects what one model predicted.
+type memoryScores struct {
+	model                 string
+	seen, predicted, kept []float64 // bytes; kept is the reservation
+}
+
+func (s *memoryScores) add(seen, predicted, kept float64) {
+	s.seen = append(s.seen, seen)
+	s.predicted = append(s.predicted, predicted)
+	s.kept = append(s.kept, kept)
+}
+
+func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
+	train, ok := from.(*memoryTable)
+	if !ok {
+		return nil, fmt.Errorf("training rows are of another set")
+	}
+	ours := &memoryScores{model: "colloc"}
+	formula := &memoryScores{model: "horus"}
+	others := make([]memoryScores, len(t.set.others))
+	quoted := slices.Contains(t.set.others, "horus")
+	for _, f := range folds {
+		if err := t.scoreFold(train, f, ours); err != nil {
+			return nil, err
+		}
+		for _, i := range f.test {
+			r := &t.rows[i]
+			if r.Observation.Censored {
+				continue
+			}
+			seen := float64(r.Observation.Peak)
+			if estimate, ok := horus(&r.Observation.Spec); ok && !quoted {
+				formula.add(seen, estimate, estimate)
+			}
+			for k, name := range t.set.others {
+				others[k].model = name
+				if e, ok := r.Others[name]; ok {
+					others[k].add(seen, float64(e), float64(e))
+				}
+			}
+		}
+	}
+	all := append([]memoryScores{*ours, *formula}, others...)
+	var results []result
+	for i := range all {
+		if len(all[i].seen) > 0 {
+			results = append(results, all[i].result())
+		}
+	}
+	return results, nil
+}
+
+// scoreFold fits one model and predicts the rows left out.
+func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) error {
+	model, host, err := train.fit(f.train)
+	if err != nil {
+		return err
+	}
+	for _, i := range f.test {
+		o := &t.rows[i].Observation
+		if o.Censored {
+			continue
+		}
+		on := o.Host
+		if host != nil {
+			on = *host
+		}
+		e, err := model.Peak(&o.Spec, on)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", t.rows[i].Line, err)
+		}
+		kept, err := model.Reserve(&o.Spec, on, reserveRisk)
+		if err != nil {
+			return fmt.Errorf("line %d: %w", t.rows[i].Line, err)
+		}
+		ours.add(float64(o.Peak), e.Value, float64(kept))
+	}
+	return nil
+}
+
+// fit fits on the rows given. A set with further training files fits on those
+// and only calibrates the host's context on its own rows.
+func (t *memoryTable) fit(rows []int) (*predict.Memory, *predict.Host, error) {
+	own := make([]predict.MemoryObservation, len(rows))
+	for k, i := range rows {
+		own[k] = t.rows[i].Observation
+	}
+	if len(t.set.fitOn) == 0 {
+		m, err := predict.FitMemory(own, nil)
+		return m, nil, err
+	}
+	m, err := predict.FitMemory(t.fitOn, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	host, err := m.Calibrate("calibrated", own)
+	return m, &host, err
+}
+
+// result computes the metrics of one model.
+func (s *memoryScores) result() result {
+	r, err := predict.Score(s.seen, s.predicted, s.kept)
+	if err != nil { // the three grow together
+		return result{model: s.model}
+	}
+	var under10, reserved, used float64
+	for i, y := range s.seen {
+		if s.predicted[i] < 0.9*y {
+			under10++
+		}
+		reserved += s.kept[i]
+		used += y
+	}
+	return result{s.model, r.N, []metric{
+		{"mape_pct", 100 * r.MAPE},
+		{"mae_gib", r.MAE / float64(profile.GiB)},
+		{"under_pct", 100 * r.UnderRate},
+		{"under10_pct", 100 * under10 / float64(r.N)},
+		{"coverage_pct", 100 * r.Coverage},
+		{"waste_pct", 100 * r.Waste},
+		{"not_covered", math.Round(float64(r.N) * (1 - r.Coverage))},
+		{"reserved_over_used", reserved / used},
+	}}
+}

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"text/tabwriter"
+)
+
+// writeJSON prints one object a line: set, split, model, n and the metrics.
+func writeJSON(w io.Writer, lines []line) error {
+	var out bytes.Buffer
+	for _, l := range lines {
+		out.WriteByte('{')
+		for _, f := range []struct{ key, value string }{{"set", l.set}, {"split", l.split}, {"model", l.model}} {
+			text, err := json.Marshal(f.value)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&out, "%q:%s,", f.key, text)
+		}
+		fmt.Fprintf(&out, "%q:%d", "n", l.n)
+		for _, m := range l.metrics {
+			if math.IsNaN(m.value) || math.IsInf(m.value, 0) {
+				return fmt.Errorf("%s, %s, %s: %s is %v", l.set, l.split, l.model, m.name, m.value)
+			}
+			fmt.Fprintf(&out, ",%q:%s", m.name, rounded(m.value))
+		}
+		out.WriteString("}\n")
+	}
+	_, err := w.Write(out.Bytes())
+	return err
+}
+
+// writeTable prints the same for people, one block a set and split.
+func writeTable(w io.Writer, lines []line) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var set, split string
+	for _, l := range lines {
+		if l.set != set || l.split != split {
+			set, split = l.set, l.split
+			fmt.Fprintf(t, "\n%s, %s\tn", set, split)
+			for _, m := range l.metrics {
+				fmt.Fprintf(t, "\t%s", m.name)
+			}
+			fmt.Fprintln(t)
+		}
+		fmt.Fprintf(t, "  %s\t%d", l.model, l.n)
+		for _, m := range l.metrics {
+			fmt.Fprintf(t, "\t%s", rounded(m.value))
+		}
+		fmt.Fprintln(t)
+	}
+	return t.Flush()
+}
+
+// rounded prints four decimals without trailing zeros, so that the last bits of
+// a sum, which differ between machines, do not show.
+func rounded(x float64) string {
+	return strconv.FormatFloat(math.Round(x*1e4)/1e4, 'f', -1, 64)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"errors"
+	"math"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/dataset"
+)
+
+// utilizationSet is a set of how busy tasks alone kept their GPU; it reads the
+// rows of a memory set that tell.
+type utilizationSet struct{ title, base string }
+
+func utilizationSets() []set {
+	return []set{
+		utilizationSet{"utilization_mlp", "memory_mlp"},
+		utilizationSet{"utilization_cnn", "memory_cnn"},
+	}
+}
+
+func (s utilizationSet) name() string { return s.title }
+func (s utilizationSet) file() string { return s.base }
+
+func (s utilizationSet) open(folder, base string) (table, error) {
+	rows, err := openFile(folder, base, dataset.ReadUtilization)
+	if err != nil {
+		return nil, err
+	}
+	return utilizationTable(rows), nil
+}
+
+type utilizationTable []predict.UtilizationObservation
+
+func (t utilizationTable) size() int           { return len(t) }
+func (t utilizationTable) family(i int) string { return t[i].Group }
+
+// useScores collects what one model predicted of SM activity and GPU busy.
+type useScores struct {
+	model             string
+	sm, smSaid        []float64
+	covered           int
+	busyOff, busyRows float64 // squared differences of log(1 + per cent)
+}
+
+func (s *useScores) add(o *predict.UtilizationObservation, sm, busy predict.Estimate) {
+	seen := o.Use.SMActive.Or(0)
+	s.sm, s.smSaid = append(s.sm, seen), append(s.smSaid, sm.Value)
+	if seen >= sm.Lo && seen <= sm.Hi {
+		s.covered++
+	}
+	if v, ok := o.Use.GPUBusy.Get(); ok {
+		d := math.Log1p(100*v) - math.Log1p(100*busy.Value)
+		s.busyOff += d * d
+		s.busyRows++
+	}
+}
+
+func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
+	train, ok := from.(utilizationTable)
+	if !ok {
+		return nil, errors.New("training rows are of another set")
+	}
+	ours, rule, mean := useScores{model: "colloc"}, useScores{model: "roofline"}, useScores{model: "mean"}
+	var byRule predict.Utilization
+	for _, f := range folds {
+		own := make([]predict.UtilizationObservation, len(f.train))
+		for k, i := range f.train {
+			own[k] = train[i]
+		}
+		model, err := predict.FitUtilization(own, nil)
+		if err != nil {
+			return nil, err
+		}
+		sm, busy := meanUse(own)
+		for _, i := range f.test {
+			o := &t[i]
+			said, err := model.Solo(&o.Spec, &o.GPU)
+			if err != nil {
+				return nil, err
+			}
+			ours.add(o, said.SMActive, said.GPUBusy)
+			if said, err = byRule.Solo(&o.Spec, &o.GPU); err != nil {
+				return nil, err
+			}
+			rule.add(o, said.SMActive, said.GPUBusy)
+			mean.add(o, predict.Estimate{Value: sm}, predict.Estimate{Value: busy})
+		}
+	}
+	var results []result
+	for _, s := range []*useScores{&ours, &rule, &mean} {
+		r, err := s.result()
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// meanUse is the baseline that ignores the task.
+func meanUse(rows []predict.UtilizationObservation) (sm, busy float64) {
+	for i := range rows {
+		sm += rows[i].Use.SMActive.Or(0)
+		busy += rows[i].Use.GPUBusy.Or(0)
+	}
+	n := float64(max(1, len(rows)))
+	return sm / n, busy / n
+}
+
+func (s *useScores) result() (result, error) {
+	r, err := predict.Score(s.sm, s.smSaid, nil)
+	if err != nil {
+		return result{}, err
+	}
+	return result{s.model, r.N, []metric{
+		{"r2_sm_active", r.R2},
+		{"mae_sm_active", r.MAE},
+		{"rmsle_gpu_util", math.Sqrt(s.busyOff / max(1, s.busyRows))},
+		{"coverage90_pct", 100 * float64(s.covered) / float64(max(1, r.N))},
+	}}, nil
+}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// maxFile bounds what is read of one file.
+const maxFile = 64 << 20
+
+// splitPath turns a path into the file system of its folder and its name, so
+// that files it refers to are found beside it.
+func splitPath(path string) (fs.FS, string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, "", err
+	}
+	if info.IsDir() {
+		return nil, "", fmt.Errorf("%s is a folder, want a JSON file", path)
+	}
+	return os.DirFS(filepath.Dir(path)), filepath.Base(path), nil
+}
+
+func readAll(files fs.FS, name string) ([]byte, error) {
+	f, err := files.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s is larger than %d MiB", name, maxFile>>20)
+	}
+	return data, err
+}
+
+// document is one JSON file while it is decoded; errors name file and line.
+type document struct {
+	name string
+	data []byte
+}
+
+// decode reads the part of the document that begins at offset into v. Unknown
+// fields are errors.
+func (d *document) decode(offset int, part []byte, v any) error {
+	decoder := json.NewDecoder(bytes.NewReader(part))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(v); err != nil {
+		at := int(decoder.InputOffset())
+		var syntax *json.SyntaxError
+		var kind *json.UnmarshalTypeError
+		switch {
+		case errors.As(err, &syntax):
+			at = int(syntax.Offset)
+		case errors.As(err, &kind):
+			at = int(kind.Offset)
+			err = fmt.Errorf("%s is a JSON %s, want %s", kind.Field, kind.Value, kind.Type)
+		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+			at = len(part)
+			err = errors.New("the file ends in the middle of a value")
+		}
+		return d.errorAt(offset+at, err)
+	}
+	if rest := bytes.TrimSpace(part[decoder.InputOffset():]); len(rest) > 0 {
+		return d.errorAt(offset+int(decoder.InputOffset()), fmt.Errorf("unexpected %q after the end", rest[:min(len(rest), 20)]))
+	}
+	return nil
+}
+
+// errorAt adds the file and the line of a byte offset.
+func (d *document) errorAt(offset int, err error) error {
+	offset = max(0, min(offset, len(d.data)))
+	line := 1 + bytes.Count(d.data[:offset], []byte("\n"))
+	return fmt.Errorf("%s:%d: %w", d.name, line, err)
+}
+
+// each decodes the elements of a JSON list one by one, so that a fault is
+// reported with the line it is on. start finds each element's offset.
+func each[T any](d *document, list []json.RawMessage, use func(v *T, where func(error) error) error) error {
+	offset := 0
+	for _, raw := range list {
+		offset += bytes.Index(d.data[offset:], raw)
+		at := offset
+		var v T
+		if err := d.decode(at, raw, &v); err != nil {
+			return err
+		}
+		if err := use(&v, func(err error) error { return d.errorAt(at, err) }); err != nil {
+			return err
+		}
+		offset += len(raw)
+	}
+	return nil
+}

@@ -1,0 +1,142 @@
+// Quickstart plans which training tasks share which GPU, from two files of
+// descriptions: no GPU, no data and no configuration needed.
+//
+//	go run ./examples/quickstart
+//	go run ./examples/quickstart -tasks my-tasks.json -gpus my-gpus.json
+//	go run ./examples/quickstart -json
+//
+// It prints the memory that each task will need at its peak and what is reserved for it, then
+// the plan with the predicted speed of every task, the throughput against
+// running one task per GPU, the proven bound on any plan, and for each task
+// that was not placed or not shared the reason and what would lift it.
+//
+// Exit status: 0 on success, 1 when planning failed, 2 for input that cannot
+// be understood; then nothing is written to standard output.
+package main
+
+import (
+	"bytes"
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"example.com/colloc/colloc"
+)
+
+// builtin are the files beside this program, so that it runs from anywhere.
+//
+//go:embed tasks.json gpus.json models
+var builtin embed.FS
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdout, stderr io.Writer) int {
+	flags := flag.NewFlagSet("quickstart", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	tasksPath := flags.String("tasks", "", "read the tasks from `FILE` instead of the built-in ones")
+	gpusPath := flags.String("gpus", "", "read the GPUs from `FILE` instead of the built-in ones")
+	asJSON := flags.Bool("json", false, "print the plan as JSON")
+	flags.Usage = func() { usage(flags) }
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() > 0 {
+		fmt.Fprintf(stderr, "quickstart: unexpected argument %q; see -h\n", flags.Arg(0))
+		return 2
+	}
+	tasks, err := loadTasks(*tasksPath)
+	if err != nil {
+		fmt.Fprintln(stderr, "quickstart:", err)
+		return 2
+	}
+	cluster, err := loadGPUs(*gpusPath)
+	if err != nil {
+		fmt.Fprintln(stderr, "quickstart:", err)
+		return 2
+	}
+	return plan(tasks, cluster, *asJSON, stdout, stderr)
+}
+
+// plan computes and prints; the output is complete before its first byte is
+// written.
+func plan(tasks []colloc.Task, cluster *cluster, asJSON bool, stdout, stderr io.Writer) int {
+	planner, err := colloc.New(colloc.Config{Host: cluster.Host})
+	if err != nil {
+		fmt.Fprintln(stderr, "quickstart:", err)
+		return 1
+	}
+	plan, err := planner.Plan(context.Background(), tasks, cluster.GPUs)
+	if err != nil {
+		fmt.Fprintln(stderr, "quickstart:", err)
+		return 2
+	}
+	var out bytes.Buffer
+	if asJSON {
+		encoder := json.NewEncoder(&out)
+		encoder.SetIndent("", "  ")
+		err = encoder.Encode(plan)
+	} else {
+		err = plan.Explain(&out)
+	}
+	if err == nil {
+		_, err = out.WriteTo(stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "quickstart:", err)
+		return 1
+	}
+	return 0
+}
+
+// source opens files below the user's working directory, or the built-in ones.
+func source(path, fallback string) (fs.FS, string, error) {
+	if path == "" {
+		return builtin, fallback, nil
+	}
+	return splitPath(path)
+}
+
+func usage(flags *flag.FlagSet) {
+	fmt.Fprint(flags.Output(), `Quickstart plans which training tasks share which GPU.
+
+usage: quickstart [-tasks FILE] [-gpus FILE] [-json]
+
+`)
+	flags.PrintDefaults()
+	fmt.Fprint(flags.Output(), `
+A task file is JSON, for example:
+
+  {"tasks": [{
+    "id": "bert-1",
+    "model_file": "bert-base.json",
+    "dataset": {"name": "IMDB", "samples": 25000},
+    "training": {"batch_size": 8, "optimizer": "adam", "precision": "fp32"},
+    "solo": {"gpu": "A100-40GB", "gpu_busy": 0.89, "mem_busy": 0.68}
+  }]}
+
+model_file, relative to the task file, is a Hugging Face config.json or what
+torchsummary prints. seq_len sets the tokens per sample. solo is what was seen
+of the task alone: gpu_busy and mem_busy are nvidia-smi's two utilisations as
+fractions, sm_active and dram_active those of DCGM; mem_used ("9.5GiB") and
+step_time ("120ms") may be given. What is not given is predicted. weight,
+max_slowdown and alone state what the plan must respect.
+
+A GPU file is JSON, for example:
+
+  {"host": {"context_bytes": "520MiB"},
+   "gpus": [{"id": "gpu0", "model": "A100-40GB", "mechanisms": ["time-slicing", "mps"]}]}
+
+memory may override what the catalogue says of the model.
+`)
+}

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestGolden compares what people see, and what programs read, with what was
+// printed when it was last looked at.
+func TestGolden(t *testing.T) {
+	for _, tt := range []struct {
+		file string
+		args []string
+	}{
+		{"plan.golden.txt", nil},
+		{"plan.golden.json", []string{"-json"}},
+	} {
+		t.Run(tt.file, func(t *testing.T) {
+			got := succeed(t, tt.args...)
+			if again := succeed(t, tt.args...); again != got {
+				t.Fatal("two runs print different bytes")
+			}
+			path := filepath.Join("testdata", tt.file)
+			if *update {
+				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("run go test ./examples/quickstart -update if this is right (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestPlanHelps checks the promise of the first command in README.
+func TestPlanHelps(t *testing.T) {
+	var plan colloc.Plan
+	if err := json.Unmarshal([]byte(succeed(t, "-json")), &plan); err != nil {
+		t.Fatal(err)
+	}
+	if plan.Throughput < 1.5*plan.Exclusive || plan.Exclusive != 4 || plan.Gap > 0.01 {
+		t.Errorf("throughput %v, exclusive %v, gap %v; want at least 1.5 times the 4 of exclusive, within 1 %% of the bound", plan.Throughput, plan.Exclusive, plan.Gap)
+	}
+	if len(plan.Tasks) != 12 || len(plan.Placements) != 4 {
+		t.Errorf("%d tasks on %d GPUs, want 12 on 4", len(plan.Tasks), len(plan.Placements))
+	}
+	placed := 0
+	for _, p := range plan.Placements {
+		placed += len(p.Members)
+		if p.Reserved > p.Usable {
+			t.Errorf("GPU %s: %v reserved of %v", p.GPU, p.Reserved, p.Usable)
+		}
+	}
+	waiting := 0
+	for _, n := range plan.Notes {
+		if !n.Placed {
+			waiting++
+		}
+	}
+	if placed+waiting != len(plan.Tasks) {
+		t.Errorf("%d placed and %d explained of %d tasks", placed, waiting, len(plan.Tasks))
+	}
+}
+
+// TestOwnFiles plans from files of the user's own, with a model file beside
+// the task file.
+func TestOwnFiles(t *testing.T) {
+	dir := t.TempDir()
+	model, err := builtin.ReadFile("models/mlp.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, dir, "mlp.txt", string(model))
+	tasks := write(t, dir, "tasks.json", `{"tasks": [
+		{"id": "a", "model_file": "mlp.txt", "training": {"batch_size": 64}, "solo": {"gpu": "RTX 3090", "gpu_busy": 0.2, "mem_busy": 0.1}},
+		{"id": "b", "model_file": "mlp.txt", "training": {"batch_size": 128}, "solo": {"gpu": "RTX 3090", "gpu_busy": 0.3, "mem_busy": 0.1}}
+	]}`)
+	gpus := write(t, dir, "gpus.json", `{"host": {"context_bytes": "500MiB"}, "gpus": [{"id": "card", "model": "RTX 3090"}]}`)
+	out := succeed(t, "-tasks", tasks, "-gpus", gpus)
+	for _, want := range []string{"card", "time-slicing", "1 GPUs: 1.", "instead of 1.00"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("output has no %q:\n%s", want, out)
+		}
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	const good = `{"id": "a", "model": {"name": "m", "layers": [{"kind": "linear", "params": 10, "activations": 10}]}, "training": {"batch_size": 1}}`
+	edit := func(old, new string) string { return `{"tasks": [` + "\n" + strings.Replace(good, old, new, 1) + "]}" }
+	gpus := `{"gpus": [{"id": "g", "model": "T4"}]}`
+	for _, tt := range []struct {
+		name        string
+		tasks, gpus string
+		want        []string
+	}{
+		{"unknown field", edit(`"id"`, `"weigth": 1, "id"`), gpus, []string{"tasks.json:2", "weigth"}},
+		{"negative batch", edit(`"batch_size": 1`, `"batch_size": -4`), gpus, []string{"tasks.json:2", `"a"`, "training.batch_size is -4"}},
+		{"NaN utilisation", edit(`"training"`, `"solo": {"gpu": "T4", "gpu_busy": NaN}, "training"`), gpus, []string{"tasks.json:2", "invalid character 'N'"}},
+		{"utilisation in per cent", edit(`"training"`, `"solo": {"gpu": "T4", "gpu_busy": 45}, "training"`), gpus, []string{"tasks.json:2", "gpu_busy is 45, want 0 to 1"}},
+		{"wrong type", edit(`"batch_size": 1`, `"batch_size": "one"`), gpus, []string{"tasks.json:2", "batch_size", "string"}},
+		{"unknown kind", edit(`"linear"`, `"liniar"`), gpus, []string{"tasks.json:2", "liniar"}},
+		{"missing model file", edit(`"training"`, `"model_file": "nowhere.txt", "training"`), gpus, []string{"tasks.json:2", "model"}},
+		{"unknown GPU of a solo run", edit(`"training"`, `"solo": {"gpu": "Voodoo 2"}, "training"`), gpus, []string{"tasks.json:2", "Voodoo 2"}},
+		{"no batch size", `{"tasks": [{"id": "a"}]}`, gpus, []string{"tasks.json:1", `"a"`, "training.batch_size is 0"}},
+		{"no id", edit(`"id": "a", `, ""), gpus, []string{"tasks.json:2", "id is missing"}},
+		{"duplicate id", `{"tasks": [` + good + ",\n" + good + "]}", gpus, []string{"tasks.json:2", `"a"`, "used before"}},
+		{"cut off", `{"tasks": [` + good, gpus, []string{"tasks.json:1", "ends in the middle"}},
+		{"garbage after the end", edit("", "") + "{}", gpus, []string{"tasks.json:2", "after the end"}},
+		{"no list", `{}`, gpus, []string{"tasks.json", `no "tasks" list`}},
+		{"empty file", ``, gpus, []string{"tasks.json:1"}},
+		{"no GPU list", edit("", ""), `{}`, []string{"gpus.json", `no "gpus" list`}},
+		{"duplicate GPU", edit("", ""), `{"gpus": [{"id": "g", "model": "T4"}, {"id": "g", "model": "T4"}]}`, []string{"gpus.json:1", `"g"`, "used before"}},
+		{"unknown GPU", edit("", ""), `{"gpus": [{"id": "g", "model": "Voodoo 2"}]}`, []string{"gpus.json:1", "Voodoo 2", "give its memory"}},
+		{"unknown mechanism", edit("", ""), `{"gpus": [{"id": "g", "model": "T4", "mechanisms": ["magic"]}]}`, []string{"gpus.json:1", "magic"}},
+		{"negative memory", edit("", ""), `{"gpus": [{"id": "g", "model": "T4", "memory": -5}]}`, []string{"gpus.json:1", "-5"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			args := []string{"-tasks", write(t, dir, "tasks.json", tt.tasks), "-gpus", write(t, dir, "gpus.json", tt.gpus)}
+			fail(t, tt.want, args...)
+		})
+	}
+	fail(t, []string{"nowhere.json"}, "-tasks", "nowhere.json")
+	fail(t, []string{"is a folder"}, "-tasks", t.TempDir())
+	fail(t, []string{"unexpected argument"}, "tasks.json")
+	fail(t, []string{"-colour"}, "-colour")
+}
+
+// TestEdges runs what is unusual but not wrong.
+func TestEdges(t *testing.T) {
+	dir := t.TempDir()
+	none := write(t, dir, "tasks.json", `{"tasks": []}`)
+	noGPUs := write(t, dir, "gpus.json", `{"gpus": []}`)
+	large := write(t, dir, "large.json", `{"tasks": [{"id": "large", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "39.9GiB"}}]}`)
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"no tasks", []string{"-tasks", none}, "4 GPUs: 0.00 tasks' worth of work"},
+		{"no GPUs", []string{"-gpus", noGPUs}, "there is no GPU"},
+		{"neither", []string{"-tasks", none, "-gpus", noGPUs}, "0 GPUs"},
+		{"larger than every GPU", []string{"-tasks", large}, "the largest GPU offers 36 GiB"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if out := succeed(t, tt.args...); !strings.Contains(out, tt.want) {
+				t.Errorf("output has no %q:\n%s", tt.want, out)
+			}
+		})
+	}
+}
+
+func succeed(t *testing.T, args ...string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
+		t.Fatalf("quickstart %q: exit status %d: %s", args, status, &errs)
+	}
+	return out.String()
+}
+
+// fail expects exit status 2, a message with all of want, and no output.
+func fail(t *testing.T, want []string, args ...string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	if status := run(args, &out, &errs); status != 2 || out.Len() > 0 {
+		t.Errorf("quickstart %q: exit status %d, %d bytes of output; want 2 and none", args, status, out.Len())
+	}
+	for _, w := range want {
+		if !strings.Contains(errs.String(), w) {
+			t.Errorf("quickstart %q says %q; want it to name %q", args, errs.String(), w)
+		}
+	}
+}
+
+func write(t *testing.T, dir, name, text string) string {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

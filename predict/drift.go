@@ -1,0 +1,45 @@
+package predict
+
+// drift watches whether observations stay within their intervals: an
+// exponentially weighted share of misses, and of signed errors in units of the
+// half width. It is a value: a copy is independent.
+type drift struct {
+	// Misses is the weighted share of observations outside their interval.
+	Misses float64 `json:"misses"`
+	// Bias is the weighted mean of error over half width; above 0, tasks lose
+	// more than predicted.
+	Bias float64 `json:"bias"`
+	// Seen counts the observations.
+	Seen int `json:"seen"`
+}
+
+// driftWindow is how many observations the averages remember.
+const driftWindow = 32
+
+// add records one error (seen loss minus predicted) and its half width.
+func (d *drift) add(err, half float64) {
+	if !(half > 0) {
+		return
+	}
+	d.Seen++
+	rate := 1 / float64(min(d.Seen, driftWindow))
+	miss := 0.0
+	if err > half || err < -half {
+		miss = 1
+	}
+	d.Misses += rate * (miss - d.Misses)
+	d.Bias += rate * (err/half - d.Bias)
+}
+
+// plus is the average of two histories, weighted by what each remembers.
+func (d drift) plus(o drift) drift {
+	a, b := float64(min(d.Seen, driftWindow)), float64(min(o.Seen, driftWindow))
+	if a+b == 0 {
+		return drift{}
+	}
+	return drift{
+		Misses: (float64(a*d.Misses) + float64(b*o.Misses)) / (a + b),
+		Bias:   (float64(a*d.Bias) + float64(b*o.Bias)) / (a + b),
+		Seen:   d.Seen + o.Seen,
+	}
+}

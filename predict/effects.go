@@ -1,0 +1,242 @@
+package predict
+
+import (
+	"fmt"
+
+	"example.com/colloc/profile"
+)
+
+// taskType identifies tasks that are expected to behave alike, as
+// [profile.Spec.Type] does, in a form that can be looked up without allocating.
+// An effect may also belong to a whole model, at any data set, batch and
+// precision.
+type taskType struct {
+	model, dataset string
+	batch          int
+	precision      profile.Precision
+	all            bool // the whole model: the fields above but model are zero
+}
+
+// typeOf returns the type of a task and false where it has no name: tasks
+// without a name are not taken for one another.
+func typeOf(p *profile.Profile) (taskType, bool) {
+	if p == nil || p.Spec.Model.Name == "" {
+		return taskType{}, false
+	}
+	s := &p.Spec
+	return taskType{model: s.Model.Name, dataset: s.Dataset.Name, batch: s.Training.BatchSize, precision: s.Training.Precision}, true
+}
+
+func (t taskType) whole() taskType { return taskType{model: t.model, all: true} }
+
+// effect is one random effect: what a task type, or all types of one model,
+// lose more (or less) than the physical terms say, and cost their neighbours.
+type effect struct {
+	taskType
+	// trained says that the type was among the data of the fit, not only
+	// observed later.
+	trained bool
+	// traits are the effects on the task and on its neighbours as the fit found
+	// them. They tell the trees what features cannot, and never change, so that
+	// the trees say the same whatever is observed later.
+	traits [2]float64
+}
+
+// roster numbers the effects of one regime in order of appearance. A clone is
+// independent for adding; lookups of the original stay valid while a clone grows.
+type roster struct {
+	effects []effect
+	index   map[taskType]int32
+}
+
+func (r *roster) find(t taskType) int32 {
+	if i, ok := r.index[t]; ok {
+		return i
+	}
+	return noEffect
+}
+
+const noEffect int32 = -1
+
+// with returns a roster that knows t and its model, and whether it grew; r
+// itself does not change.
+func (r *roster) with(t taskType, trained bool) (*roster, bool) {
+	if r.find(t) != noEffect && r.find(t.whole()) != noEffect {
+		return r, false
+	}
+	grown := &roster{effects: append([]effect(nil), r.effects...), index: make(map[taskType]int32, len(r.index)+2)}
+	for k, v := range r.index {
+		grown.index[k] = v
+	}
+	for _, k := range [2]taskType{t.whole(), t} {
+		if grown.find(k) == noEffect {
+			grown.index[k] = int32(len(grown.effects))
+			grown.effects = append(grown.effects, effect{taskType: k, trained: trained})
+		}
+	}
+	return grown, true
+}
+
+// The columns of the linear model: an intercept, the physical terms, then for
+// each effect the loss of the task itself and the loss it causes beside it.
+const (
+	interceptColumn = 0
+	termColumns     = 1
+	effectColumns   = termColumns + termCount
+)
+
+func (r *roster) columns() int { return effectColumns + 2*len(r.effects) }
+
+func ownColumn(e int32) int { return effectColumns + 2*int(e) }
+
+func otherColumn(e int32) int { return ownColumn(e) + 1 }
+
+// member is one task of a set with what the regime knows of its type.
+type member struct {
+	load
+	typ, model int32 // effects; noEffect where unknown
+	trained    bool
+	traits     [2]float64
+}
+
+// member looks a task up. It does not allocate.
+func (r *roster) member(p *profile.Profile) member {
+	m := member{load: loadOf(p), typ: noEffect, model: noEffect}
+	t, ok := typeOf(p)
+	if !ok {
+		return m
+	}
+	m.typ, m.model = r.find(t), r.find(t.whole())
+	m.trained = m.typ != noEffect && r.effects[m.typ].trained
+	for _, e := range [2]int32{m.model, m.typ} {
+		if e != noEffect {
+			m.traits[0] += r.effects[e].traits[0]
+			m.traits[1] += r.effects[e].traits[1]
+		}
+	}
+	return m
+}
+
+// stranger reports that neither use nor model of a task are known.
+func (m *member) stranger() bool { return !m.seen && m.model == noEffect }
+
+// plain forgets what is known of types.
+func (m *member) plain() {
+	m.typ, m.model, m.trained, m.traits = noEffect, noEffect, false, [2]float64{}
+}
+
+// settle makes a set with a stranger in it forget all types: effects learned
+// beside known tasks do not hold beside one of which nothing is known. (With
+// them, pairs of unseen families on Gavel's V100 match worse than at random.)
+func settle(set []member) {
+	strange := false
+	for i := range set {
+		strange = strange || set[i].stranger()
+	}
+	for i := range set {
+		if strange {
+			set[i].plain()
+		}
+	}
+}
+
+// keepTraits stores the solved effects as traits.
+func (r *roster) keepTraits(coef []float64) {
+	for e := range r.effects {
+		r.effects[e].traits = [2]float64{round9(coef[ownColumn(int32(e))]), round9(coef[otherColumn(int32(e))])}
+	}
+}
+
+// treeColumns are the features of the residual trees: seven of the task and the
+// same seven of the neighbour.
+const treeColumns = 14
+
+func treeRow(own, other *member) [treeColumns]float64 {
+	return [treeColumns]float64{
+		own.sm, own.dram, own.memory, own.step, own.batch, own.traits[0], own.traits[1],
+		other.sm, other.dram, other.memory, other.step, other.batch, other.traits[0], other.traits[1],
+	}
+}
+
+// treeMonotone says that rising use of the neighbour may only raise the loss.
+func treeMonotone() []int8 { return []int8{7: 1, 8: 1, 13: 0} }
+
+// sparse is a row of the linear model: few of its columns are not zero.
+type sparse struct {
+	at    []int32
+	value []float64
+}
+
+func (s *sparse) reset() { s.at, s.value = s.at[:0], s.value[:0] }
+
+func (s *sparse) add(column int, v float64) {
+	if v == 0 {
+		return
+	}
+	for i, c := range s.at {
+		if int(c) == column {
+			s.value[i] += v
+			return
+		}
+	}
+	s.at, s.value = append(s.at, int32(column)), append(s.value, v)
+}
+
+func (s *sparse) dot(b []float64) float64 {
+	var sum float64
+	for i, c := range s.at {
+		sum += float64(s.value[i] * b[c])
+	}
+	return sum
+}
+
+// fill makes s the row of task i of set.
+func (s *sparse) fill(set []member, i int) {
+	s.reset()
+	own := &set[i]
+	var sum terms
+	var sm, dram, present float64
+	for j := range set {
+		if j == i {
+			continue
+		}
+		other := &set[j]
+		t := pairTerms(&own.load, &other.load)
+		for k := range t {
+			sum[k] += t[k]
+		}
+		sm, dram = sm+other.sm, dram+other.dram
+		present = max(present, other.presence())
+	}
+	if present == 0 {
+		return
+	}
+	excess := jointExcess(&own.load, sm, dram, &sum)
+	s.add(interceptColumn, present)
+	for k := range sum {
+		s.add(termColumns+k, sum[k]+excess[k])
+	}
+	for _, e := range [2]int32{own.model, own.typ} {
+		if e != noEffect {
+			s.add(ownColumn(e), present)
+		}
+	}
+	for j := range set {
+		if j == i {
+			continue
+		}
+		for _, e := range [2]int32{set[j].model, set[j].typ} {
+			if e != noEffect {
+				s.add(otherColumn(e), set[j].presence())
+			}
+		}
+	}
+}
+
+// String names the type as profile.Spec.Type does, or the model alone.
+func (t taskType) String() string {
+	if t.all {
+		return t.model
+	}
+	return fmt.Sprintf("%s|%s|bs%d|%s", t.model, t.dataset, t.batch, t.precision)
+}

@@ -1,0 +1,72 @@
+package predict
+
+import "fmt"
+
+// SourceKind says what an estimate rests on.
+type SourceKind int
+
+// The kinds of source, from the weakest to the strongest.
+const (
+	// Prior is a documented rule of thumb: nothing of this kind was measured.
+	Prior SourceKind = iota
+	// Fitted comes from a model that was fitted to measurements of other tasks.
+	Fitted
+	// Measured comes from measurements of this very task.
+	Measured
+)
+
+// String returns "prior", "fitted" or "measured".
+func (k SourceKind) String() string {
+	switch k {
+	case Prior:
+		return "prior"
+	case Fitted:
+		return "fitted"
+	case Measured:
+		return "measured"
+	}
+	return fmt.Sprintf("source kind(%d)", int(k))
+}
+
+// MarshalText writes what String returns; an undefined kind is an error.
+func (k SourceKind) MarshalText() ([]byte, error) {
+	if k < Prior || k > Measured {
+		return nil, fmt.Errorf("predict: source kind %d has no name", int(k))
+	}
+	return []byte(k.String()), nil
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (k *SourceKind) UnmarshalText(text []byte) error {
+	for c := Prior; c <= Measured; c++ {
+		if c.String() == string(text) {
+			*k = c
+			return nil
+		}
+	}
+	return fmt.Errorf("predict: unknown source kind %q; known are prior, fitted, measured", text)
+}
+
+// Source says where an estimate comes from and how far it is from the data.
+type Source struct {
+	// Kind is what the estimate rests on.
+	Kind SourceKind `json:"kind"`
+	// Distance tells how unlike the data the task is: 0 in the middle of them,
+	// 1 at their edge, more than 1 outside. Each model documents its measure; 0
+	// for a prior, which has no data.
+	Distance float64 `json:"distance"`
+}
+
+// Estimate is a predicted number with the interval that holds the true one
+// with probability Confidence, in the unit that the predictor documents.
+type Estimate struct {
+	// Value is the best single number, in [Lo, Hi].
+	Value float64 `json:"value"`
+	// Lo and Hi bound the interval.
+	Lo float64 `json:"lo"`
+	Hi float64 `json:"hi"`
+	// Confidence is the probability, in (0, 1), that the interval covers.
+	Confidence float64 `json:"confidence"`
+	// Source is what the estimate rests on.
+	Source Source `json:"source"`
+}

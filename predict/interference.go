@@ -1,0 +1,362 @@
+package predict
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"sync/atomic"
+
+	"example.com/colloc/profile"
+)
+
+// Interference predicts how fast tasks run side by side on one GPU, as a share
+// of their speed alone. For task i of a set it adds up a loss over the others,
+//
+//	L_i = e_i + Σ_{j≠i} max(0, Σ_k β_k φ_k(i,j) + c_j + T(i,j)) + excess
+//	speed_i = 1 − L_i, or ¼/L_i where L_i > ½
+//
+// with physical overlap terms φ and slopes β ≥ 0 (see pairTerms), random effects
+// e and c of the task's type and model (how far its solo measurement is off, how
+// hard it is on others), boosted trees T of what the terms leave over, and the
+// excess of three or more tasks over their pairs. β, e and c are one ridge
+// regression per GPU product and mechanism, because nothing transfers between
+// GPUs without loss. Measurements of a new pair update it; see [Interference.Observe].
+//
+// Whatever was learned: an empty neighbourhood gives speed 1, a neighbour that
+// uses nothing costs nothing, more use of a neighbour never raises a speed, the
+// order of tasks does not matter, and every speed is in (0, 1].
+//
+// An Interference is safe for concurrent use. The zero value is a model that
+// has seen nothing: it answers by the prior.
+type Interference struct {
+	writer sync.Mutex // held by whoever changes the model
+	state  atomic.Pointer[interferenceState]
+}
+
+// interferenceState is what one prediction reads; it never changes once stored.
+type interferenceState struct {
+	options    InterferenceOptions
+	provenance string
+	regimes    []*regime
+	priors     [profile.Mechanisms]*regime // for GPUs that no regime fits
+}
+
+// regimeKey names a set of parameters.
+type regimeKey struct {
+	gpu       string
+	mechanism profile.Mechanism
+}
+
+// regime holds the parameters of one (GPU, mechanism).
+type regime struct {
+	regimeKey
+	roster  *roster
+	lambda  []float64  // precision of the prior of each column
+	mu      []float64  // mean of the prior of each column
+	base    *normal    // what the fit saw
+	learned *normal    // what Observe saw; only the writer reads it
+	post    *posterior // the solution of all of it
+	trees   *trees     // what the terms leave over, for types like those fitted; nil is none
+	spread  spread
+	drift   drift
+}
+
+// A SpeedObservation is one measured co-run of a set of tasks.
+type SpeedObservation struct {
+	// GPU is the product's name in the catalogue, for example "RTX3090"; any
+	// other name stands for itself.
+	GPU string
+	// Mechanism is how the tasks shared it: TimeSlice or MPS.
+	Mechanism profile.Mechanism
+	// Set holds the solo profiles of the tasks.
+	Set []*profile.Profile
+	// Speeds holds, per task, throughput beside the others over throughput
+	// alone; missing where it was not measured.
+	Speeds []profile.Opt[float64]
+	// Groups holds, per task, the family that validation leaves out at once; nil
+	// means the model's name.
+	Groups []string
+}
+
+// ErrMechanism says that a mechanism has no interference to predict: tasks that
+// share nothing.
+var ErrMechanism = errors.New("mechanism does not share one GPU among running tasks")
+
+// state returns the current parameters; a zero Interference has only priors.
+func (m *Interference) load() *interferenceState {
+	if s := m.state.Load(); s != nil {
+		return s
+	}
+	s := newState(InterferenceOptions{}, nil)
+	m.state.CompareAndSwap(nil, s)
+	return m.state.Load()
+}
+
+// regime returns the parameters for a GPU and mechanism, and whether they were
+// fitted or learned rather than being the prior.
+func (s *interferenceState) regime(gpu string, mech profile.Mechanism) (*regime, bool) {
+	for _, r := range s.regimes {
+		if r.mechanism == mech && r.gpu == gpu {
+			return r, true
+		}
+	}
+	return s.priors[mech], false
+}
+
+// Speeds appends to dst one estimate per task of set, in the order of set: its
+// speed beside the others as a share of its speed alone, in (0, 1]. A nil
+// profile is a task of which nothing is known. [Source.Distance] is 0 where all
+// types are among the data of the fit, ½ where only the model is, 1 where
+// nothing like it is, averaged over the task and its neighbours; it is 0 for a
+// prior.
+//
+// Beyond two tasks the interval widens by half per further task, because no
+// public measurement of larger sets has a solo reference.
+//
+// It returns an error that wraps [ErrMechanism] for MIG (see [MIGSpeed]) and for
+// several tasks under Exclusive. It does not allocate when dst has room.
+// O(k² · (terms + trees)).
+func (m *Interference) Speeds(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []Estimate) ([]Estimate, error) {
+	return m.speeds(gpu, mech, set, dst, false)
+}
+
+// Ratios is Speeds without the cap at 1: what a measurement against the tasks'
+// own solo references would show. A task whose solo run was measured too slow
+// shows ratios above 1 beside a light neighbour; plans should use Speeds.
+func (m *Interference) Ratios(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []Estimate) ([]Estimate, error) {
+	return m.speeds(gpu, mech, set, dst, true)
+}
+
+func (m *Interference) speeds(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []Estimate, ratio bool) ([]Estimate, error) {
+	if len(set) > 1 || mech == profile.MIG {
+		if err := checkSharing(mech); err != nil {
+			return dst, err
+		}
+	}
+	s := m.load()
+	if len(set) < 2 {
+		for range set {
+			dst = append(dst, Estimate{Value: 1, Lo: 1, Hi: 1, Confidence: s.options.Confidence, Source: Source{Kind: Measured}})
+		}
+		return dst, nil
+	}
+	r, known := s.regime(gpuName(gpu), mech)
+	w, _ := scratchPool.Get().(*scratch)
+	defer scratchPool.Put(w)
+	w.set = w.set[:0]
+	for _, p := range set {
+		w.set = append(w.set, r.roster.member(p))
+	}
+	settle(w.set)
+	for i := range w.set {
+		e := r.estimate(w, i, ratio)
+		e.Confidence = s.options.Confidence
+		if !known {
+			e.Source = Source{Kind: Prior}
+		}
+		dst = append(dst, e)
+	}
+	return dst, nil
+}
+
+// scratch is the working memory of one prediction.
+type scratch struct {
+	set []member
+	row sparse
+}
+
+//nolint:gochecknoglobals // a pool of working memory, without state
+var scratchPool = sync.Pool{New: func() any { return &scratch{} }}
+
+func gpuName(gpu *profile.GPUModel) string {
+	if gpu == nil {
+		return ""
+	}
+	return gpu.Name
+}
+
+func checkSharing(mech profile.Mechanism) error {
+	if mech != profile.TimeSlice && mech != profile.MPS {
+		return fmt.Errorf("predict: interference: %v: %w; want time-slicing or mps", mech, ErrMechanism)
+	}
+	return nil
+}
+
+// estimate predicts task i of the set in w.
+func (r *regime) estimate(w *scratch, i int, ratio bool) Estimate {
+	loss := r.loss(w.set, i, ratio)
+	w.row.fill(w.set, i)
+	level := familiarity(w.set, i)
+	half := r.spread.halfWidth(r.post.variance(&w.row), level, len(w.set))
+	if len(w.row.at) == 0 {
+		half = 0
+	}
+	e := Estimate{Value: speedOf(loss), Lo: speedOf(loss + half), Hi: speedOf(loss - half)}
+	if !ratio {
+		e.Value, e.Lo, e.Hi = min(1, e.Value), min(1, e.Lo), min(1, e.Hi)
+	}
+	e.Value, e.Lo, e.Hi = max(leastSpeed, e.Value), max(leastSpeed, e.Lo), max(leastSpeed, e.Hi)
+	e.Source = Source{Kind: sourceOf(w.set), Distance: distance(w.set, i)}
+	return e
+}
+
+// loss returns what task i loses beside the others. With ratio it is what would
+// be measured, negative where that is a gain; without, no neighbour helps and
+// the whole is at least 0.
+func (r *regime) loss(set []member, i int, ratio bool) float64 {
+	own := &set[i]
+	var sum terms
+	var sm, dram, present, total float64
+	for j := range set {
+		if j == i {
+			continue
+		}
+		other := &set[j]
+		present = max(present, other.presence())
+		sm, dram = sm+other.sm, dram+other.dram
+		pair := r.pairLoss(own, other, &sum)
+		if !ratio {
+			pair = max(0, pair)
+		}
+		total += pair
+	}
+	if present == 0 {
+		return 0
+	}
+	if len(set) > 2 {
+		excess := jointExcess(&own.load, sm, dram, &sum)
+		total += float64(r.post.coef[termColumns+smOverflow]*excess[smOverflow]) +
+			float64(r.post.coef[termColumns+dramOverflow]*excess[dramOverflow])
+	}
+	total += damp(r.ownLoss(own), present)
+	if !ratio {
+		total = max(0, total)
+	}
+	return total
+}
+
+// pairLoss returns what one neighbour costs a task and adds the pair's terms to
+// sum.
+func (r *regime) pairLoss(own, other *member, sum *terms) float64 {
+	t := pairTerms(&own.load, &other.load)
+	var loss float64
+	for k := range t {
+		sum[k] += t[k]
+		loss += float64(t[k] * r.post.coef[termColumns+k])
+	}
+	present := other.presence()
+	var learned float64
+	for _, e := range [2]int32{other.model, other.typ} {
+		if e != noEffect {
+			learned += r.post.coef[otherColumn(e)]
+		}
+	}
+	loss += damp(learned, present)
+	return loss + damp(r.treeLoss(own, other), present)
+}
+
+// treeLoss is the trees' part of a pair's loss: in full between models that are
+// known, by half where one is not and nothing where its use is not known either. Half was best when whole models are left out
+// of Lucid; see docs/adr.
+func (r *regime) treeLoss(own, other *member) float64 {
+	known := own.model != noEffect && other.model != noEffect
+	if r.trees == nil || (!known && !(own.seen && other.seen)) {
+		return 0
+	}
+	row := treeRow(own, other)
+	loss := r.trees.predict(row[:])
+	if !known {
+		return loss / 2
+	}
+	return loss
+}
+
+// ownLoss is the part of a task's loss that does not depend on its neighbours.
+func (r *regime) ownLoss(own *member) float64 {
+	loss := r.post.coef[interceptColumn]
+	for _, e := range [2]int32{own.model, own.typ} {
+		if e != noEffect {
+			loss += r.post.coef[ownColumn(e)]
+		}
+	}
+	return loss
+}
+
+// damp fades a cost in with the presence of whoever causes it. A gain needs no
+// fading: the sum is held at 0, and fading it would let a loss fall while the
+// neighbour's use rises.
+func damp(loss, presence float64) float64 {
+	if loss > 0 {
+		return loss * presence
+	}
+	return loss
+}
+
+// distance is what Source.Distance documents.
+func distance(set []member, i int) float64 {
+	var others float64
+	for j := range set {
+		if j != i {
+			others += set[j].distance()
+		}
+	}
+	return (set[i].distance() + others/float64(len(set)-1)) / 2
+}
+
+func (m *member) distance() float64 {
+	switch {
+	case m.trained:
+		return 0
+	case m.model != noEffect:
+		return 0.5
+	}
+	return 1
+}
+
+// sourceOf is Fitted where every task is known by its use or by its type.
+func sourceOf(set []member) SourceKind {
+	for i := range set {
+		if !set[i].seen && set[i].typ == noEffect {
+			return Prior
+		}
+	}
+	return Fitted
+}
+
+// familiarity says how well a task and its neighbours are known to the fit; see
+// spread.
+func familiarity(set []member, i int) int {
+	level := 0
+	switch {
+	case set[i].trained:
+	case set[i].model != noEffect:
+		level = 2
+	default:
+		level = 4
+	}
+	for j := range set {
+		if j != i && !set[j].trained {
+			return level + 1
+		}
+	}
+	return level
+}
+
+const familiarities = 6
+
+// spread turns a prediction's variance into the half width of its interval.
+type spread struct {
+	// Noise is the standard deviation of one measured loss.
+	Noise float64 `json:"noise"`
+	// Factor holds, per familiarity, the conformal quantile of
+	// |error| / (Noise √(1 + variance)) over tasks that the fit had not seen:
+	// the task's type trained, only its model, or neither; each with all
+	// neighbours trained or not.
+	Factor [familiarities]float64 `json:"factor"`
+}
+
+func (s *spread) halfWidth(variance float64, level, tasks int) float64 {
+	wider := 1 + 0.5*float64(max(0, tasks-2))
+	return wider * s.Factor[level] * s.Noise * math.Sqrt(1+variance)
+}

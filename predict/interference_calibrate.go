@@ -1,0 +1,135 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+const calibrationFolds = 5
+
+// calibrate sets the spread from predictions of observations left out in three
+// ways: at random, whole task types at once, whole families at once. Each fills
+// the familiarities that it produces.
+func (r *regime) calibrate(obs []*SpeedObservation, o InterferenceOptions) error {
+	random, err := r.leaveOut(obs, o, randomFolds(len(obs), o.Seed))
+	if err != nil {
+		return err
+	}
+	types, err := r.leaveOut(obs, o, groupFolds(obs, calibrationFolds, o.Seed, func(o *SpeedObservation, i int) string {
+		t, _ := typeOf(o.Set[i])
+		return t.String()
+	}))
+	if err != nil {
+		return err
+	}
+	families, err := r.leaveOut(obs, o, groupFolds(obs, math.MaxInt, o.Seed, familyOf))
+	if err != nil {
+		return err
+	}
+	r.spread = spreadOf(slices.Concat(random, types, families), noise(random), 1-o.Confidence)
+	return nil
+}
+
+func familyOf(o *SpeedObservation, i int) string {
+	if o.Groups != nil {
+		return o.Groups[i]
+	}
+	t, _ := typeOf(o.Set[i])
+	return t.model
+}
+
+// leaveOut fits on all observations outside each fold and returns the errors
+// inside.
+func (r *regime) leaveOut(obs []*SpeedObservation, o InterferenceOptions, folds [][]bool) ([]standardError, error) {
+	var all []standardError
+	for _, out := range folds {
+		var in, test []*SpeedObservation
+		for i := range obs {
+			if out[i] {
+				test = append(test, obs[i])
+			} else {
+				in = append(in, obs[i])
+			}
+		}
+		if len(in) == 0 || len(test) == 0 {
+			continue
+		}
+		f, err := fitRegime(r.regimeKey, in, o)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, f.errorsOn(test)...)
+	}
+	return all, nil
+}
+
+// randomFolds deals n observations into folds.
+func randomFolds(n int, seed uint64) [][]bool {
+	rng := rand.New(rand.NewPCG(seed, 0x666f6c6473))
+	folds := make([][]bool, calibrationFolds)
+	for f := range folds {
+		folds[f] = make([]bool, n)
+	}
+	for k, i := range rng.Perm(n) {
+		folds[k%calibrationFolds][i] = true
+	}
+	return folds
+}
+
+// groupFolds deals groups into at most limit folds; an observation is out where
+// any of its tasks belongs to a group of the fold.
+func groupFolds(obs []*SpeedObservation, limit int, seed uint64, group func(*SpeedObservation, int) string) [][]bool {
+	var names []string
+	for _, o := range obs {
+		for i := range o.Set {
+			names = append(names, group(o, i))
+		}
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	rng := rand.New(rand.NewPCG(seed, 0x67726f757073))
+	rng.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	folds := make([][]bool, min(limit, len(names)))
+	for f := range folds {
+		folds[f] = make([]bool, len(obs))
+	}
+	for k, name := range names {
+		fold := folds[k%len(folds)]
+		for j, o := range obs {
+			for i := range o.Set {
+				fold[j] = fold[j] || group(o, i) == name
+			}
+		}
+	}
+	return folds
+}
+
+// spreadOf takes the conformal quantile at the risk for each familiarity. One
+// with too few errors to promise anything takes the widest of the others.
+func spreadOf(errs []standardError, sigma, risk float64) spread {
+	s := spread{Noise: round9(max(sigma, 1e-3))}
+	var widest float64
+	var thin [familiarities]bool
+	for level := range s.Factor {
+		var scores []float64
+		for _, e := range errs {
+			if e.level == level {
+				scores = append(scores, math.Abs(e.error)/(s.Noise*math.Sqrt(1+e.variance)))
+			}
+		}
+		if thin[level] = len(scores) < 40; !thin[level] {
+			s.Factor[level] = round9(newConformal(scores).upper(risk))
+			widest = max(widest, s.Factor[level])
+		}
+	}
+	if widest == 0 {
+		widest = 2 * normalQuantile(1-risk)
+	}
+	for level := range s.Factor {
+		if thin[level] {
+			s.Factor[level] = widest
+		}
+	}
+	return s
+}

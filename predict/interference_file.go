@@ -1,0 +1,231 @@
+package predict
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/colloc/profile"
+)
+
+// The file form of an Interference: one JSON object. The solution is not in it;
+// it follows from the sums.
+type interferenceFile struct {
+	Format     string              `json:"format"`
+	Version    int                 `json:"version"`
+	Vector     int                 `json:"vector_version"`
+	Provenance string              `json:"provenance,omitempty"`
+	Options    InterferenceOptions `json:"options"`
+	Regimes    []regimeFile        `json:"regimes"`
+}
+
+const (
+	interferenceFormat  = "colloc interference"
+	interferenceVersion = 1
+)
+
+type regimeFile struct {
+	GPU       string            `json:"gpu"`
+	Mechanism profile.Mechanism `json:"mechanism"`
+	Effects   []effectFile      `json:"effects"`
+	// Mean is the prior mean of every column; absent means 0.
+	Mean    []float64  `json:"prior_mean,omitempty"`
+	Base    normalFile `json:"fitted"`
+	Learned normalFile `json:"learned"`
+	Trees   *trees     `json:"trees,omitempty"`
+	Spread  spread     `json:"spread"`
+	Drift   drift      `json:"drift"`
+}
+
+type effectFile struct {
+	Model     string            `json:"model"`
+	Dataset   string            `json:"dataset,omitempty"`
+	Batch     int               `json:"batch,omitempty"`
+	Precision profile.Precision `json:"precision,omitempty"`
+	All       bool              `json:"all,omitempty"`
+	Trained   bool              `json:"trained,omitempty"`
+	Traits    [2]float64        `json:"traits,omitzero"`
+}
+
+type normalFile struct {
+	Weight float64   `json:"weight"`
+	Sums   []float64 `json:"sums"`
+	Matrix []float64 `json:"matrix"` // upper triangle, column by column
+}
+
+// Save writes the model as JSON: what it was fitted on and what it learned, as
+// sums, with GPU and mechanism of each. Saving a loaded model gives the same
+// bytes. O(p²) per GPU and mechanism.
+func (m *Interference) Save(w io.Writer) error {
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	s := m.load()
+	f := interferenceFile{
+		Format: interferenceFormat, Version: interferenceVersion, Vector: profile.VectorVersion,
+		Provenance: s.provenance, Options: s.options, Regimes: []regimeFile{},
+	}
+	for _, r := range s.regimes {
+		f.Regimes = append(f.Regimes, r.file())
+	}
+	if err := json.NewEncoder(w).Encode(f); err != nil {
+		return fmt.Errorf("predict: interference: save: %w", err)
+	}
+	return nil
+}
+
+func (r *regime) file() regimeFile {
+	f := regimeFile{
+		GPU: r.gpu, Mechanism: r.mechanism, Effects: []effectFile{}, Trees: r.trees, Spread: r.spread, Drift: r.drift,
+		Base: r.base.file(), Learned: r.learned.file(),
+	}
+	for _, e := range r.roster.effects {
+		f.Effects = append(f.Effects, effectFile{e.model, e.dataset, e.batch, e.precision, e.all, e.trained, e.traits})
+	}
+	for _, v := range r.mu {
+		if v != 0 {
+			f.Mean = r.mu
+			break
+		}
+	}
+	return f
+}
+
+func (a *normal) file() normalFile {
+	if a.n == 0 {
+		return normalFile{Sums: []float64{}, Matrix: []float64{}}
+	}
+	return normalFile{Weight: a.n, Sums: a.g, Matrix: a.h}
+}
+
+// LoadInterference reads what Save wrote. It returns an error for another
+// format or version and for contents that no fit can have produced.
+// O(p³) per GPU and mechanism.
+func LoadInterference(r io.Reader) (*Interference, error) {
+	var f interferenceFile
+	if err := json.NewDecoder(r).Decode(&f); err != nil {
+		return nil, fmt.Errorf("predict: interference: load: %w", err)
+	}
+	switch {
+	case f.Format != interferenceFormat:
+		return nil, fmt.Errorf("predict: interference: load: format is %q, want %q", f.Format, interferenceFormat)
+	case f.Version != interferenceVersion:
+		return nil, fmt.Errorf("predict: interference: load: version %d, want %d: fit again", f.Version, interferenceVersion)
+	case f.Vector != profile.VectorVersion:
+		return nil, fmt.Errorf("predict: interference: load: made for features of version %d, want %d: fit again", f.Vector, profile.VectorVersion)
+	}
+	options, err := f.Options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	var regimes []*regime
+	seen := make(map[regimeKey]bool)
+	for i := range f.Regimes {
+		r, err := f.Regimes[i].regime()
+		if err == nil && seen[r.regimeKey] {
+			err = errors.New("appears twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("predict: interference: load: regime %d (%s): %w", i, f.Regimes[i].GPU, err)
+		}
+		seen[r.regimeKey] = true
+		regimes = append(regimes, r)
+	}
+	m := &Interference{}
+	s := newState(options, regimes)
+	s.provenance = f.Provenance
+	m.state.Store(s)
+	return m, nil
+}
+
+// regime checks what was read and solves it.
+func (f *regimeFile) regime() (*regime, error) {
+	if err := checkSharing(f.Mechanism); err != nil {
+		return nil, err
+	}
+	r := &regime{regimeKey: regimeKey{f.GPU, f.Mechanism}, trees: f.Trees, spread: f.Spread, drift: f.Drift}
+	var err error
+	if r.roster, err = rosterOf(f.Effects); err != nil {
+		return nil, err
+	}
+	p := r.roster.columns()
+	r.lambda, r.mu = r.roster.precisions(), make([]float64, p)
+	if n := len(f.Mean); n != 0 && n != p {
+		return nil, fmt.Errorf("%d prior means, want %d", n, p)
+	}
+	copy(r.mu, f.Mean)
+	if r.base, err = f.Base.normal(p); err != nil {
+		return nil, fmt.Errorf("fitted: %w", err)
+	}
+	if r.learned, err = f.Learned.normal(p); err != nil {
+		return nil, fmt.Errorf("learned: %w", err)
+	}
+	if f.Trees != nil {
+		if err := f.Trees.check(); err != nil {
+			return nil, err
+		}
+		if f.Trees.Columns != treeColumns {
+			return nil, fmt.Errorf("trees of %d columns, want %d", f.Trees.Columns, treeColumns)
+		}
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	r.post, err = solve(r.lambda, r.mu, r.base, r.learned)
+	return r, err
+}
+
+// check verifies the numbers that solve does not.
+func (f *regimeFile) check() error {
+	numbers := append([]float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias}, f.Spread.Factor[:]...)
+	for _, v := range append(numbers, f.Mean...) {
+		if !finite(v) {
+			return errors.New("a number is not finite")
+		}
+	}
+	for _, v := range append(f.Spread.Factor[:], f.Spread.Noise) {
+		if v < 0 {
+			return fmt.Errorf("spread %v, want 0 or more", v)
+		}
+	}
+	return nil
+}
+
+func rosterOf(effects []effectFile) (*roster, error) {
+	r := &roster{index: make(map[taskType]int32, len(effects))}
+	for i, e := range effects {
+		t := taskType{e.Model, e.Dataset, e.Batch, e.Precision, e.All}
+		if e.All && t != t.whole() {
+			return nil, fmt.Errorf("effect %d: a whole model with data set, batch or precision", i)
+		}
+		if !finite(e.Traits[0]) || !finite(e.Traits[1]) {
+			return nil, fmt.Errorf("effect %d: traits are not finite", i)
+		}
+		if r.find(t) != noEffect {
+			return nil, fmt.Errorf("effect %d: %s appears twice", i, t)
+		}
+		r.index[t] = int32(i)
+		r.effects = append(r.effects, effect{t, e.Trained, e.Traits})
+	}
+	return r, nil
+}
+
+// normal returns sums over p columns. Fewer than p are sums from before the
+// last types were added.
+func (f *normalFile) normal(p int) (*normal, error) {
+	k := len(f.Sums)
+	if k > p || len(f.Matrix) != packedLen(k) || f.Weight < 0 {
+		return nil, fmt.Errorf("%d sums, %d entries, weight %v for %d columns", k, len(f.Matrix), f.Weight, p)
+	}
+	for _, v := range f.Sums {
+		if !finite(v) {
+			return nil, errors.New("a sum is not finite")
+		}
+	}
+	for _, v := range f.Matrix {
+		if !finite(v) {
+			return nil, errors.New("a matrix entry is not finite")
+		}
+	}
+	return &normal{h: append(packed(nil), f.Matrix...), g: append([]float64(nil), f.Sums...), n: f.Weight}, nil
+}

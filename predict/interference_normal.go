@@ -1,0 +1,258 @@
+package predict
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// packed is a symmetric matrix: the columns of its upper triangle one after
+// another, so that a matrix grows by appending.
+type packed []float64
+
+func packedLen(p int) int { return p * (p + 1) / 2 }
+
+func (m packed) at(i, j int) float64 {
+	if i > j {
+		i, j = j, i
+	}
+	return m[packedLen(j)+i]
+}
+
+func (m packed) add(i, j int, v float64) {
+	if i > j {
+		i, j = j, i
+	}
+	m[packedLen(j)+i] += v
+}
+
+// normal is a sum of weighted rows: H = Σ w x xᵀ and g = Σ w y x, so that the
+// sum of two is what both saw. It holds sums, never rows.
+type normal struct {
+	h packed
+	g []float64
+	n float64 // weight of all rows
+}
+
+// grow appends zero columns up to p.
+func (a *normal) grow(p int) {
+	if len(a.g) < p {
+		a.h = append(a.h, make(packed, packedLen(p)-len(a.h))...)
+		a.g = append(a.g, make([]float64, p-len(a.g))...)
+	}
+}
+
+// addRow adds one row with target y and weight w.
+func (a *normal) addRow(x *sparse, y, w float64) {
+	for i, ci := range x.at {
+		wx := w * x.value[i]
+		a.g[ci] += float64(wx * y)
+		for j, cj := range x.at[:i+1] {
+			a.h.add(int(ci), int(cj), float64(wx*x.value[j]))
+		}
+	}
+	a.n += w
+}
+
+// scale forgets: it multiplies everything by f.
+func (a *normal) scale(f float64) {
+	for i := range a.h {
+		a.h[i] *= f
+	}
+	for i := range a.g {
+		a.g[i] *= f
+	}
+	a.n *= f
+}
+
+// posterior is the solution of H b = g with the covariance of b in units of the
+// noise variance.
+type posterior struct {
+	cov  packed
+	mean []float64 // H⁻¹ g
+	coef []float64 // the same with no physical term below 0
+}
+
+// solve factorises H = Λ + Σ over parts by Cholesky. lambda and mu are the
+// precision and the mean of the prior, one per column. O(p³).
+func solve(lambda, mu []float64, parts ...*normal) (*posterior, error) {
+	p := len(lambda)
+	h, g := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
+	for j := range p {
+		h.SetSym(j, j, lambda[j])
+		g.SetVec(j, float64(lambda[j]*mu[j]))
+	}
+	for _, a := range parts {
+		for j := range min(p, len(a.g)) {
+			g.SetVec(j, g.AtVec(j)+a.g[j])
+			for i := range j + 1 {
+				h.SetSym(i, j, h.At(i, j)+a.h.at(i, j))
+			}
+		}
+	}
+	r, err := solveNormal(h, g)
+	if err != nil {
+		return nil, err
+	}
+	var inverse mat.SymDense
+	if err := r.chol.InverseTo(&inverse); err != nil {
+		return nil, errSingular
+	}
+	post := &posterior{cov: make(packed, packedLen(p)), mean: r.coef, coef: make([]float64, p)}
+	for j := range p {
+		for i := range j + 1 {
+			post.cov[packedLen(j)+i] = inverse.At(i, j)
+		}
+	}
+	post.project()
+	return post, nil
+}
+
+// clone returns a posterior that may change, with room for p columns; new
+// columns have the prior lambda, mu.
+func (q *posterior) clone(lambda, mu []float64) *posterior {
+	old, p := len(q.mean), len(lambda)
+	c := &posterior{cov: make(packed, packedLen(p)), mean: make([]float64, p), coef: make([]float64, p)}
+	copy(c.cov, q.cov)
+	copy(c.mean, q.mean)
+	for j := old; j < p; j++ {
+		c.cov[packedLen(j)+j] = 1 / lambda[j]
+		c.mean[j] = mu[j]
+	}
+	return c
+}
+
+// update adds one row to the solution by the Sherman-Morrison formula, O(p²):
+//
+//	v = P x,  d = 1/w + xᵀ v,  P ← P − v vᵀ / d,  b ← b + v (y − xᵀ b) / d
+//
+// v is scratch of length p.
+func (q *posterior) update(x *sparse, y, w float64, v []float64) {
+	for r := range v {
+		var sum float64
+		for i, c := range x.at {
+			sum += float64(q.cov.at(r, int(c)) * x.value[i])
+		}
+		v[r] = sum
+	}
+	d := 1/w + x.dot(v)
+	gain := (y - x.dot(q.mean)) / d
+	at := 0
+	for j, vj := range v {
+		q.mean[j] += float64(vj * gain)
+		f := vj / d
+		for _, vi := range v[:j+1] {
+			q.cov[at] -= float64(vi * f)
+			at++
+		}
+	}
+	q.project()
+}
+
+// variance returns xᵀ P x, the variance of the row's prediction in units of
+// the noise variance.
+func (q *posterior) variance(x *sparse) float64 {
+	var sum float64
+	for i, ci := range x.at {
+		row := float64(0.5*x.value[i]) * q.cov[packedLen(int(ci))+int(ci)]
+		for j, cj := range x.at[:i] {
+			row += float64(x.value[j] * q.cov.at(int(ci), int(cj)))
+		}
+		sum += float64(2 * x.value[i] * row)
+	}
+	return max(0, sum)
+}
+
+// project sets coef to the minimum of the same quadratic form over solutions
+// whose physical terms are not negative. With Z the terms held at 0,
+//
+//	b = b̂ − P[:,Z] (P[Z,Z])⁻¹ b̂[Z]
+//
+// and Z is right when b ≥ 0 outside and the multipliers −(P[Z,Z])⁻¹ b̂[Z] are
+// not negative inside: block principal pivoting (Portugal, Júdice and Vicente
+// 1994, DOI 10.1090/S0025-5718-1994-1250776-4) with single pivots when it stalls.
+func (q *posterior) project() {
+	var held [termCount]bool
+	var mult terms
+	for round := range 64 {
+		mult = q.multipliers(&held)
+		changed := false
+		for k := range held {
+			c := termColumns + k
+			value := q.mean[c]
+			for z := range held {
+				if held[z] {
+					value += float64(q.cov.at(c, termColumns+z) * mult[z])
+				}
+			}
+			if wrong := (held[k] && mult[k] < 0) || (!held[k] && value < -1e-12); wrong {
+				held[k] = !held[k]
+				changed = true
+				if round > 16 {
+					break
+				}
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	copy(q.coef, q.mean)
+	for z := range held {
+		if !held[z] {
+			continue
+		}
+		for j := range q.coef {
+			q.coef[j] += float64(q.cov.at(j, termColumns+z) * mult[z])
+		}
+	}
+	for k := range held {
+		c := termColumns + k
+		if held[k] || q.coef[c] < 0 {
+			q.coef[c] = 0
+		}
+	}
+}
+
+// multipliers solves P[Z,Z] μ = −b̂[Z] by Gaussian elimination without
+// pivoting, which is stable for a positive definite matrix.
+func (q *posterior) multipliers(held *[termCount]bool) terms {
+	var a [termCount][termCount + 1]float64
+	var z [termCount]int
+	n := 0
+	for k, h := range held {
+		if h {
+			z[n] = k
+			n++
+		}
+	}
+	for i := range n {
+		for j := range n {
+			a[i][j] = q.cov.at(termColumns+z[i], termColumns+z[j])
+		}
+		a[i][termCount] = -q.mean[termColumns+z[i]]
+	}
+	for i := range n {
+		for r := i + 1; r < n; r++ {
+			f := a[r][i] / a[i][i]
+			for c := i; c < n; c++ {
+				a[r][c] -= float64(f * a[i][c])
+			}
+			a[r][termCount] -= float64(f * a[i][termCount])
+		}
+	}
+	var mult terms
+	for i := n - 1; i >= 0; i-- {
+		v := a[i][termCount]
+		for c := i + 1; c < n; c++ {
+			v -= float64(a[i][c] * mult[z[c]])
+		}
+		mult[z[i]] = v / a[i][i]
+	}
+	for _, m := range mult {
+		if math.IsNaN(m) {
+			return terms{}
+		}
+	}
+	return mult
+}

@@ -1,0 +1,99 @@
+package predict
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Observe learns from one measured co-run: the rows are added to the normal
+// equations of its GPU and mechanism and the solution is updated by rank one
+// each, exactly as if they had been fitted with the rest; new types get their
+// effects. A GPU or mechanism seen for the first time starts from the prior.
+// Readers see the model before or after the observation, never between.
+//
+// It returns an error, and learns nothing, for what [FitInterference] refuses.
+// O(p²) per speed with p columns; it copies the solution.
+func (m *Interference) Observe(o SpeedObservation) error {
+	if err := checkObservation(&o); err != nil {
+		return fmt.Errorf("predict: interference: %w", err)
+	}
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	s := m.load()
+	key := regimeKey{catalogueName(o.GPU), o.Mechanism}
+	old, known := s.regime(key.gpu, key.mechanism)
+	r := old.successor(key, known, &o)
+	if s.options.Forget < 1 {
+		r.learned.scale(s.options.Forget)
+	}
+	w := sparse{}
+	v := make([]float64, len(r.lambda))
+	set := r.members(o.Set)
+	for i, speed := range o.Speeds {
+		y, ok := speed.Get()
+		if !ok || len(set) < 2 {
+			continue
+		}
+		loss := lossOf(y)
+		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w))
+		if len(set) == 2 {
+			loss -= r.treeLoss(&set[i], &set[1-i])
+		}
+		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
+		r.learned.addRow(&w, loss, weight)
+		r.post.update(&w, loss, weight, v)
+	}
+	if s.options.Forget < 1 {
+		post, err := solve(r.lambda, r.mu, r.base, r.learned)
+		if err != nil {
+			return fmt.Errorf("predict: interference: %w", err)
+		}
+		r.post = post
+	}
+	m.state.Store(s.with(r, known))
+	return nil
+}
+
+// expected fills w with the row of task i and returns the half width of its
+// interval.
+func (r *regime) expected(set []member, i int, w *sparse) float64 {
+	w.fill(set, i)
+	return r.spread.halfWidth(r.post.variance(w), familiarity(set, i), len(set))
+}
+
+// successor returns a copy of a regime that may be changed, with columns for
+// every type of the observation.
+func (r *regime) successor(key regimeKey, known bool, o *SpeedObservation) *regime {
+	next := *r
+	next.regimeKey = key
+	if !known {
+		next.learned, next.base = &normal{}, &normal{}
+	}
+	for _, p := range o.Set {
+		if t, ok := typeOf(p); ok {
+			next.roster, _ = next.roster.with(t, false)
+		}
+	}
+	if next.roster != r.roster {
+		next.lambda = next.roster.precisions()
+		next.mu = append(slices.Clone(r.mu), make([]float64, len(next.lambda)-len(r.mu))...)
+	}
+	next.learned.grow(len(next.lambda))
+	next.post = r.post.clone(next.lambda, next.mu)
+	return &next
+}
+
+// with returns a state in which r stands for its GPU and mechanism.
+func (s *interferenceState) with(r *regime, known bool) *interferenceState {
+	next := &interferenceState{options: s.options, provenance: s.provenance, regimes: slices.Clone(s.regimes), priors: s.priors}
+	if !known {
+		next.regimes = append(next.regimes, r)
+		return next
+	}
+	for i, old := range next.regimes {
+		if old.regimeKey == r.regimeKey {
+			next.regimes[i] = r
+		}
+	}
+	return next
+}

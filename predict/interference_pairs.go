@@ -1,0 +1,71 @@
+package predict
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"example.com/colloc/profile"
+)
+
+// PairSpeeds fills dst with the speed of every task beside every other:
+// dst[i*n+j] is that of task i beside task j, and dst[i*n+i] that of task i
+// beside a copy of itself; the values are those of [Interference.Speeds]. dst
+// must have n² entries. One model state answers for all pairs, however long it
+// takes. The work is divided over the CPUs that Go may use.
+//
+// It returns an error for a dst of another length, for a mechanism that shares
+// nothing, and ctx.Err() when cancelled: dst is then partly filled. O(n²).
+func (m *Interference) PairSpeeds(ctx context.Context, gpu *profile.GPUModel, mech profile.Mechanism, tasks []*profile.Profile, dst []float32) error {
+	n := len(tasks)
+	if len(dst) != n*n {
+		return fmt.Errorf("predict: interference: %d entries for %d tasks, want %d", len(dst), n, n*n)
+	}
+	if err := checkSharing(mech); err != nil {
+		return err
+	}
+	r, _ := m.load().regime(gpuName(gpu), mech)
+	members := make([]member, n)
+	for i, p := range tasks {
+		members[i] = r.roster.member(p)
+	}
+	var next atomic.Int64
+	var wait sync.WaitGroup
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wait.Go(func() {
+			var row pairRow
+			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				row.fill(r, members, i, dst[i*n:(i+1)*n])
+			}
+		})
+	}
+	wait.Wait()
+	return ctx.Err()
+}
+
+// pairRow is the working memory for one task beside all others.
+type pairRow struct {
+	pair [2]member
+}
+
+func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
+	base := r.ownLoss(&members[i])
+	var sum terms
+	for j := range members {
+		own, other, alone := &members[i], &members[j], base
+		if own.stranger() || other.stranger() {
+			w.pair = [2]member{*own, *other}
+			settle(w.pair[:])
+			own, other = &w.pair[0], &w.pair[1]
+			alone = r.ownLoss(own)
+		}
+		present := other.presence()
+		loss := max(0, r.pairLoss(own, other, &sum)) + damp(alone, present)
+		if present == 0 {
+			loss = 0
+		}
+		dst[j] = float32(min(1, max(leastSpeed, speedOf(max(0, loss)))))
+	}
+}

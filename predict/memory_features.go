@@ -1,0 +1,127 @@
+package predict
+
+import (
+	"math"
+
+	"example.com/colloc/profile"
+)
+
+// The byte terms of a layered task. Weights and optimiser state count as they
+// are; every other term has a coefficient of at least 0. Activations are freed
+// when the optimiser's step begins, so that the larger of both decides.
+const (
+	termContext = iota // 1: CUDA context and libraries
+	termStep           // gradients and the temporary copies of the optimiser's step
+	termPeak           // that or the kept activations, whichever is more
+	termKept           // activations kept for the backward pass
+	termMasks          // dropout masks and pooling indices
+	termLargest        // largest output: gradients in flight
+	termTransit        // largest input + output of a convolution: its workspace
+	termBiggest        // parameters of the largest layer
+	termInput          // the batch
+	memoryTerms
+)
+
+// The byte terms of a traced task.
+const (
+	tracedContext = iota
+	tracedForward // live after the forward pass
+	tracedGrowth  // what the backward pass adds
+	tracedTerms
+)
+
+// memoryFeatures is the most columns a residual model has.
+const memoryFeatures = 18
+
+// tracedBatch is the column of the batch among those of a traced task.
+const tracedBatch = 3
+
+// monotoneFeatures is the number of leading columns in which the residual must
+// not fall: they grow with batch, parameters or optimiser state. The others
+// describe the shape of the network and depend on none of the three.
+const monotoneFeatures = 6
+
+// memoryTask is a task as the memory model sees it.
+type memoryTask struct {
+	fixed float64 // bytes that count as they are
+	terms [memoryTerms]float64
+	n     int // terms in use
+	x     [memoryFeatures]float64
+	used  int // columns of x in use
+	// outputs is the number of elements that the layers put out for one sample.
+	outputs float64
+}
+
+// describe fills t for a task with layers.
+func (t *memoryTask) describe(spec *profile.Spec) {
+	var f footprint
+	f.measure(spec)
+	t.fixed = f.weights + f.state + 2*f.head // the loss keeps the logits' softmax and its gradient
+	step := f.grads + f.temp
+	t.n, t.outputs = memoryTerms, f.outputs
+	t.terms = [memoryTerms]float64{
+		termContext: 1, termStep: step, termPeak: max(step, f.kept+f.masks), termKept: f.kept, termMasks: f.masks, termLargest: f.largest,
+		termTransit: f.transit, termBiggest: f.biggest, termInput: f.input,
+	}
+	outputs, largest := max(1, f.outputs), max(1, f.largestElements)
+	unit := spec.Training.Precision.ElementBytes() * float64(spec.Training.BatchSize)
+	t.used = memoryFeatures
+	t.x = [memoryFeatures]float64{
+		logMiB(f.weights + f.grads + f.state), logMiB(f.kept), logMiB(f.largest), logMiB(f.biggest), logMiB(f.transit), unit,
+		largest / outputs,
+		f.byKind[profile.Norm] / outputs,
+		f.byKind[profile.Activation] / outputs,
+		f.byKind[profile.Dropout] / outputs,
+		f.byKind[profile.OtherLayer] / outputs,
+		f.byKind[profile.Linear] / outputs,
+		f.transitElements / largest,
+		float64(spec.Dataset.SampleElements.Or(0)) / largest,
+		math.Log1p(f.largestElements),
+		math.Log1p(f.layers),
+		math.Log1p(f.convs),
+		f.keptElements / outputs,
+	}
+}
+
+// describeTraced fills t for a task of which only a shape-only run is known.
+func (t *memoryTask) describeTraced(spec *profile.Spec) {
+	forward := float64(spec.Traced.AfterForward.Or(0))
+	backward := float64(spec.Traced.AfterBackward.Or(0))
+	if spec.Traced.AfterForward.IsZero() {
+		forward = backward
+	}
+	growth := max(0, backward-forward)
+	*t = memoryTask{}
+	t.n = tracedTerms
+	t.terms[tracedContext], t.terms[tracedForward], t.terms[tracedGrowth] = 1, forward, growth
+	t.used = tracedBatch + 1
+	t.x[0], t.x[1], t.x[2] = logMiB(forward), logMiB(growth), growth/max(1, forward)
+	t.x[tracedBatch] = float64(spec.Training.BatchSize)
+}
+
+// monotone returns the sign that the residual's slope must have in each column.
+// Shape-only runs are of one batch: only the batch that is stated besides must
+// not lower the estimate.
+func (t *memoryTask) monotone() []int8 {
+	sign := make([]int8, memoryFeatures)
+	if t.n == tracedTerms {
+		sign[tracedBatch] = 1
+		return sign
+	}
+	for j := range monotoneFeatures {
+		sign[j] = 1
+	}
+	return sign
+}
+
+// bytes returns the analytic estimate with the given coefficients.
+func (t *memoryTask) bytes(coef []float64) float64 {
+	sum := t.fixed
+	for j := range min(t.n, len(coef)) {
+		sum += float64(coef[j] * t.terms[j])
+	}
+	return sum
+}
+
+// logMiB is the logarithm of 1 + an amount in MiB.
+func logMiB(bytes float64) float64 { return math.Log1p(bytes / float64(profile.MiB)) }

@@ -1,0 +1,112 @@
+package predict
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// memoryVersion is the version of the file form. It grows when a feature or a
+// term changes its meaning; files of another version are refused.
+const memoryVersion = 1
+
+// memoryFile is the file form of a Memory.
+type memoryFile struct {
+	Format     string           `json:"format"`
+	Version    int              `json:"version"`
+	Provenance MemoryProvenance `json:"provenance"`
+	Parts      []memoryFilePart `json:"parts"`
+	Hosts      []memoryHost     `json:"hosts,omitempty"`
+	Learned    []learnedModel   `json:"learned,omitempty"`
+}
+
+// memoryFilePart is one part with its name.
+type memoryFilePart struct {
+	Kind string      `json:"kind"`
+	Part *memoryPart `json:"part"`
+}
+
+const memoryFormat = "colloc-memory"
+
+// Save writes the model as JSON. The same model gives the same bytes.
+func (m *Memory) Save(w io.Writer) error {
+	f := memoryFile{Format: memoryFormat, Version: memoryVersion, Provenance: m.from, Hosts: m.hosts, Learned: m.learned}
+	for k := range tracedPart + 1 {
+		if p := m.part(k); p != nil {
+			f.Parts = append(f.Parts, memoryFilePart{Kind: partName(k), Part: p})
+		}
+	}
+	data, err := json.Marshal(f)
+	if err != nil {
+		return fmt.Errorf("predict: save memory: %w", err)
+	}
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("predict: save memory: %w", err)
+	}
+	return nil
+}
+
+// part returns the k-th part, a family's or the traced one; nil is not fitted.
+func (m *Memory) part(k int) *memoryPart {
+	if k == tracedPart {
+		return m.traced
+	}
+	return m.parts[k]
+}
+
+// LoadMemory reads a model that [Memory.Save] wrote. It returns an error for
+// another format or version and for numbers that no fit can give.
+func LoadMemory(r io.Reader) (*Memory, error) {
+	var f memoryFile
+	in := json.NewDecoder(r)
+	in.DisallowUnknownFields()
+	if err := in.Decode(&f); err != nil {
+		return nil, fmt.Errorf("predict: load memory: %w", err)
+	}
+	if f.Format != memoryFormat || f.Version != memoryVersion {
+		return nil, fmt.Errorf("predict: load memory: format %q version %d, want %q version %d: fit the model again",
+			f.Format, f.Version, memoryFormat, memoryVersion)
+	}
+	m := &Memory{from: f.Provenance, hosts: f.Hosts, learned: f.Learned}
+	for i := range f.Parts {
+		if err := m.setPart(&f.Parts[i]); err != nil {
+			return nil, fmt.Errorf("predict: load memory: part %d %q: %w", i, f.Parts[i].Kind, err)
+		}
+	}
+	for i, h := range m.hosts {
+		if !finite(h.Context) || h.Context < 0 || h.Context > float64(maxContext) || h.Rows < 0 {
+			return nil, fmt.Errorf("predict: load memory: host %d %q is out of range", i, h.Name)
+		}
+		if i > 0 && m.hosts[i-1].Name >= h.Name {
+			return nil, fmt.Errorf("predict: load memory: host %d %q is not in order", i, h.Name)
+		}
+	}
+	for i, l := range m.learned {
+		if !finite(l.Offset) || l.Offset < -10 || l.Offset > 10 || l.Rows < 0 || (i > 0 && m.learned[i-1].Key >= l.Key) {
+			return nil, fmt.Errorf("predict: load memory: learned model %d is out of range or not in order", i)
+		}
+	}
+	return m, nil
+}
+
+func (m *Memory) setPart(p *memoryFilePart) error {
+	if p.Part == nil {
+		return errors.New("no coefficients")
+	}
+	for k := range tracedPart + 1 {
+		if partName(k) != p.Kind {
+			continue
+		}
+		if m.part(k) != nil {
+			return errors.New("appears twice")
+		}
+		if k == tracedPart {
+			m.traced = p.Part
+		} else {
+			m.parts[k] = p.Part
+		}
+		return p.Part.check()
+	}
+	return fmt.Errorf("unknown kind; known are the families and %q", partName(tracedPart))
+}

@@ -1,0 +1,146 @@
+package predict
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// MemoryOptions configure FitMemory; nil and the zero value are the defaults.
+type MemoryOptions struct {
+	// Seed chooses folds and the rows that trees see.
+	Seed uint64
+	// Provenance is stored with the model.
+	Provenance MemoryProvenance
+}
+
+// leastRows is the number of observations of a family below which its part is
+// not fitted.
+const leastRows = 20
+
+// FitMemory fits a model to observed tasks. Tasks with layers are fitted by
+// family ([profile.Model.Guess]), each on its own; tasks without layers but with
+// a shape-only run ([profile.Traced]) together. A family with fewer than 20
+// uncensored observations is left to the prior. Hosts that the observations name
+// without a context share one fitted context per family.
+//
+// It returns an error that gives the index of an observation with an invalid
+// Spec or a peak that is not positive, and one if no family has enough.
+// O(observations × trees); the same input gives the same model.
+func FitMemory(obs []MemoryObservation, o *MemoryOptions) (*Memory, error) {
+	if o == nil {
+		o = &MemoryOptions{}
+	}
+	sorted, err := sortByPart(obs)
+	if err != nil {
+		return nil, err
+	}
+	m := &Memory{from: o.Provenance}
+	fitted := 0
+	for k, rows := range sorted.rows {
+		if sorted.seen[k] < leastRows {
+			continue
+		}
+		part, err := fitPart(rows, allowedTerms(k), o.Seed)
+		if err != nil {
+			return nil, fmt.Errorf("predict: fit memory: %s: %w", partName(k), err)
+		}
+		if k == tracedPart {
+			m.traced = part
+		} else {
+			m.parts[k] = part
+		}
+		fitted++
+	}
+	if fitted == 0 {
+		return nil, fmt.Errorf("predict: fit memory: %d observations, want at least %d of one family", len(obs), leastRows)
+	}
+	for _, name := range sorted.hosts {
+		m.hosts = append(m.hosts, memoryHost{Name: name})
+	}
+	return m, nil
+}
+
+// tracedPart is the index of the part for shape-only runs after the families.
+const tracedPart = profile.Families
+
+// partName names a part in messages and files.
+func partName(k int) string {
+	if k == tracedPart {
+		return "traced"
+	}
+	return profile.Family(k).String()
+}
+
+// allowedTerms marks the terms that a part may use. The one convolution of a
+// vision transformer says nothing about workspaces.
+func allowedTerms(k int) []bool {
+	allowed := slices.Repeat([]bool{true}, memoryTerms)
+	if k == int(profile.Transformer) {
+		allowed[termTransit], allowed[termBiggest] = false, false
+	}
+	return allowed
+}
+
+// sortedRows are observations by part.
+type sortedRows struct {
+	rows  [tracedPart + 1][]memoryRow
+	seen  [tracedPart + 1]int // not censored
+	hosts []string            // named, without a measured context
+}
+
+func sortByPart(obs []MemoryObservation) (*sortedRows, error) {
+	var s sortedRows
+	groups := make(map[string]int)
+	for i := range obs {
+		o := &obs[i]
+		if err := o.check(); err != nil {
+			return nil, fmt.Errorf("predict: fit memory: observation %d: %w", i, err)
+		}
+		id, ok := groups[o.Group]
+		if !ok {
+			id = len(groups)
+			groups[o.Group] = id
+		}
+		r := memoryRow{peak: float64(o.Peak), context: math.NaN(), censored: o.Censored, group: id}
+		if c, ok := o.Host.Context.Get(); ok {
+			r.context = float64(c)
+		} else if o.Host.Name != "" && !slices.Contains(s.hosts, o.Host.Name) {
+			s.hosts = append(s.hosts, o.Host.Name)
+		}
+		k := int(o.Spec.Model.Guess())
+		switch {
+		case o.Spec.Model.Activations() > 0:
+			r.task.describe(&o.Spec)
+		case !o.Spec.Traced.AfterForward.IsZero() || !o.Spec.Traced.AfterBackward.IsZero():
+			k = tracedPart
+			r.task.describeTraced(&o.Spec)
+		default:
+			continue // parameters alone teach nothing
+		}
+		s.rows[k] = append(s.rows[k], r)
+		if !o.Censored {
+			s.seen[k]++
+		}
+	}
+	slices.SortFunc(s.hosts, cmp.Compare[string])
+	return &s, nil
+}
+
+// check verifies one observation.
+func (o *MemoryObservation) check() error {
+	if err := o.Spec.Validate(); err != nil {
+		return err
+	}
+	if o.Peak <= 0 || o.Peak > profile.MaxCount {
+		return fmt.Errorf("peak is %d bytes, want 1 to 1e15", int64(o.Peak))
+	}
+	if c, ok := o.Host.Context.Get(); ok && (c < 0 || c > maxContext) {
+		return errors.New("host context is out of range")
+	}
+	return nil
+}

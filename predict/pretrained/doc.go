@@ -1,0 +1,10 @@
+// Package pretrained holds models that were fitted beforehand, so that colloc
+// answers without data and without a GPU.
+//
+// The files are coefficients of the models of package predict, written by the
+// program in the folder generate and embedded in the binary. They hold no
+// training rows. Each carries its provenance: which measurements, under which
+// licence, on which GPU, how many. What the models are good for and what they
+// must not be used for is in docs/model-card.md. Every call reads the embedded
+// file again and returns a model of its own, free to learn.
+package pretrained

@@ -1,0 +1,25 @@
+package pretrained
+
+import (
+	"bytes"
+	_ "embed" // the coefficient files
+	"fmt"
+
+	"example.com/colloc/predict"
+)
+
+//go:generate go run ./generate
+
+//go:embed memory.json
+var memoryJSON []byte
+
+// Memory returns a model of peak device memory, fitted to dense and
+// convolutional networks trained in PyTorch with Adam in fp32, and to shape-only
+// runs of timm models, on an A100 40 GB. The error is for a damaged build.
+func Memory() (*predict.Memory, error) {
+	m, err := predict.LoadMemory(bytes.NewReader(memoryJSON))
+	if err != nil {
+		return nil, fmt.Errorf("pretrained: %w", err)
+	}
+	return m, nil
+}

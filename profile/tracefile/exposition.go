@@ -1,0 +1,199 @@
+package tracefile
+
+import (
+	"bufio"
+	"bytes"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// readExposition reads Prometheus text: one answer of an exporter, or many one
+// after the other. A metric that comes again for the same source begins the next
+// sample, and so does another timestamp.
+func readExposition(r *bufio.Reader, c *collector) error {
+	e := exposition{collector: c, series: map[string]int{}}
+	if err := c.each(r, e.line); err != nil {
+		return err
+	}
+	for i := range e.pending {
+		if err := e.flush(i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type exposition struct {
+	*collector
+	series  map[string]int // label text to source
+	pending []pendingRow   // one for each source
+	held    int            // bytes of label text in series
+	ids     map[string]int // metric name to bit
+}
+
+// pendingRow is the sample that a source is being told.
+type pendingRow struct {
+	row
+	seen  uint64 // bits of metrics
+	stamp int64  // milliseconds; 0 is none
+}
+
+const maxHeld = 32 << 20 // bytes of label texts that are remembered
+
+// isMetricLine recognises "NAME{...} 1" with a name that is read.
+func isMetricLine(line []byte) bool {
+	name, _, ok := bytes.Cut(line, []byte("{"))
+	_, known := metrics[string(name)]
+	return ok && known
+}
+
+func (e *exposition) line(line []byte) error {
+	open := bytes.IndexByte(line, '{')
+	if open <= 0 || line[0] == '#' {
+		return nil // a comment, or a metric without labels: none of ours
+	}
+	m, ok := metrics[string(line[:open])]
+	if !ok {
+		return nil
+	}
+	end := bytes.LastIndexByte(line, '}')
+	if end < open {
+		e.warn("labels without an end: %q", clip(line))
+		return nil
+	}
+	value, stamp := word(line[end+1:])
+	v, state := number(value)
+	if state == missing {
+		return nil
+	}
+	if state == garbled {
+		e.warn("%q is no value: %q", clip(value), clip(line))
+		return nil
+	}
+	i, err := e.find(line[open+1 : end])
+	if err != nil || i < 0 {
+		return err
+	}
+	return e.put(i, line[:open], m, v, trim(stamp))
+}
+
+// find returns the source of a label text; -1 is none.
+func (e *exposition) find(text []byte) (int, error) {
+	if i, ok := e.series[string(text)]; ok {
+		return i, nil
+	}
+	labels := newLabelSet()
+	if !labels.parse(string(text)) {
+		e.warn("labels are damaged: %q", clip(text))
+		return -1, nil
+	}
+	key := labels.key()
+	if _, err := e.source(key, func() map[string]string { return labels.labels }); err != nil {
+		return -1, err
+	}
+	i := e.index[string(key)]
+	for len(e.pending) < len(e.sources) {
+		e.pending = append(e.pending, pendingRow{})
+	}
+	if e.held += len(text); e.held < maxHeld {
+		e.series[string(text)] = i
+	}
+	return i, nil
+}
+
+func (e *exposition) put(i int, name []byte, m measure, v float64, stamp []byte) error {
+	p := &e.pending[i]
+	millis := int64(0)
+	if len(stamp) > 0 {
+		var ok bool
+		if millis, ok = wholeNumber(stamp); !ok {
+			e.warn("timestamp %q is no number of milliseconds", clip(stamp))
+			return nil
+		}
+	}
+	id, ok := e.ids[string(name)]
+	if !ok {
+		if e.ids == nil {
+			e.ids = map[string]int{}
+		}
+		id = len(e.ids)
+		e.ids[string(name)] = id
+	}
+	if bit := uint64(1) << id; p.seen&bit != 0 || p.seen != 0 && p.stamp != millis {
+		if err := e.flush(i); err != nil {
+			return err
+		}
+	}
+	if !p.put(m, v) {
+		e.warn("a value that cannot be: %s %v", clip(name), v)
+		return nil
+	}
+	p.seen |= 1 << id
+	p.stamp = millis
+	return nil
+}
+
+func wholeNumber(text []byte) (int64, bool) {
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	return n, err == nil
+}
+
+// flush appends the sample of a source if it has any value.
+func (e *exposition) flush(i int) error {
+	p := &e.pending[i]
+	if p.seen == 0 {
+		return nil
+	}
+	if p.stamp != 0 {
+		p.At = time.UnixMilli(p.stamp).UTC()
+	}
+	s := &e.sources[i]
+	if s.mig && p.seen&^e.busyBits() == 0 {
+		*p = pendingRow{}
+		return nil // nothing but the utilisation that is dropped
+	}
+	err := e.push(s, &p.row)
+	*p = pendingRow{}
+	return err
+}
+
+// busyBits are those of the metrics that are dropped for MIG instances.
+func (e *exposition) busyBits() uint64 {
+	var bits uint64
+	for name, id := range e.ids {
+		if metrics[name].quantity == gpuBusy {
+			bits |= 1 << id
+		}
+	}
+	return bits
+}
+
+// parse reads `gpu="0",UUID="GPU-1"`, with \\, \" and \n inside values.
+func (l *labelSet) parse(text string) bool {
+	for {
+		text = strings.TrimLeft(text, " \t,")
+		if text == "" {
+			return true
+		}
+		name, rest, ok := strings.Cut(text, `="`)
+		if !ok {
+			return false
+		}
+		end := 0
+		for end < len(rest) && rest[end] != '"' {
+			if rest[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if end >= len(rest) {
+			return false
+		}
+		l.add(strings.TrimSpace(name), unescape.Replace(rest[:end]))
+		text = rest[end+1:]
+	}
+}
+
+//nolint:gochecknoglobals // safe for concurrent use
+var unescape = strings.NewReplacer(`\\`, `\`, `\"`, `"`, `\n`, "\n")
