@@ -2,6 +2,7 @@ package colloc
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"example.com/colloc/packer"
@@ -72,7 +73,7 @@ func (r *round) try(t int, gpu *GPU, s *scratch) (Alternative, error) {
 	}
 	a := Alternative{Code: v.Code}
 	if v.Fits {
-		a.Throughput = v.Throughput
+		a.Throughput = math.Round(v.Throughput*1e6) / 1e6
 	}
 	for i := range gpu.Residents {
 		a.Tasks = append(a.Tasks, gpu.Residents[i].ID)

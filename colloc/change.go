@@ -109,8 +109,9 @@ func lift(r *packer.Reason, code packer.ReasonCode) []Change {
 			return nil
 		}
 		return []Change{{Kind: AcceptLess, Task: r.ID, Factor: r.Shared / r.Apart}}
+	default: // nothing to change: a partner is missing, or there are GPUs enough
+		return nil
 	}
-	return nil
 }
 
 // Changes returns what would make the task fit, for a Verdict that says it does
@@ -131,6 +132,7 @@ func (v Verdict) Changes(task, slow string) []Change {
 		return []Change{{Kind: AllowSharing, Task: task}}
 	case packer.SetFull:
 		return []Change{{Kind: LargerSets, Task: task}}
+	default: // the other codes are those of plans
 	}
 	return nil
 }

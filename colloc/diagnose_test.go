@@ -64,6 +64,7 @@ func diagnosed(tb testing.TB, m profile.Model, t profile.Training, c counters, g
 }
 
 func TestDiagnose(t *testing.T) {
+	planner := priorPlanner(t)
 	small := blocks(4, 1e6, 1e5)
 	loaders := profile.Training{BatchSize: 32, Workers: 4}
 	for _, tt := range []struct {
@@ -164,7 +165,7 @@ func TestDiagnose(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := diagnosed(t, small, tt.training, tt.seen, "RTX 3090")
-			d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: priorPlanner(t)})
+			d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: planner})
 			var problems []colloc.Problem
 			for _, f := range d.Findings {
 				problems = append(problems, f.Problem)
@@ -196,6 +197,7 @@ func TestDiagnose(t *testing.T) {
 }
 
 func TestDiagnoseCopies(t *testing.T) {
+	planner := priorPlanner(t)
 	for _, tt := range []struct {
 		name string
 		seen counters
@@ -210,7 +212,7 @@ func TestDiagnoseCopies(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1, Workers: 1}, tt.seen, "RTX 3090")
-			d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: priorPlanner(t), MaxCopies: tt.most})
+			d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: planner, MaxCopies: tt.most})
 			got := 0
 			for _, r := range d.Remedies {
 				if r.Action == colloc.Collocate {
@@ -228,6 +230,7 @@ func TestDiagnoseCopies(t *testing.T) {
 }
 
 func TestDiagnoseTooLargeToFit(t *testing.T) {
+	planner := priorPlanner(t)
 	ladder := []colloc.Action{colloc.Recompute, colloc.MixPrecision, colloc.RecomputeMixed, colloc.ShardData, colloc.SplitModel}
 	for _, tt := range []struct {
 		name  string
@@ -244,7 +247,7 @@ func TestDiagnoseTooLargeToFit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := diagnosed(t, tt.model, profile.Training{BatchSize: tt.batch, Optimizer: profile.Adam}, counters{-1, -1, -1, -1, 0}, "A100-40GB")
-			d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: priorPlanner(t)})
+			d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: planner})
 			if d.Bottleneck != colloc.TooLargeToFit {
 				t.Fatalf("bottleneck is %v", d.Bottleneck)
 			}
@@ -272,12 +275,13 @@ func TestDiagnoseTooLargeToFit(t *testing.T) {
 }
 
 func TestDiagnoseAddWorkers(t *testing.T) {
+	planner := priorPlanner(t)
 	p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1}, counters{0.2, -1, 0.1, 0.2, 20 * profile.GiB}, "RTX 3090")
 	for _, tt := range []struct {
 		cpus, workers int
 		gain          float64
 	}{{0, 4, 5}, {2, 2, 2.5}} {
-		d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: priorPlanner(t), CPUs: tt.cpus})
+		d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: planner, CPUs: tt.cpus})
 		r := d.Remedies[0]
 		training, _ := r.Training.Get()
 		if r.Action != colloc.AddWorkers || r.Count != tt.workers || training.Workers != tt.workers || r.Throughput.Value != tt.gain {

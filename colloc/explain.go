@@ -25,17 +25,18 @@ func (p *Plan) Explain(w io.Writer) error {
 	return err
 }
 
-// columns writes lines whose cells are separated by tabs as a table; all cells
-// but the first of a line are right-aligned.
-func columns(out *bytes.Buffer, lines func(w io.Writer)) {
+// columns writes lines whose cells are separated by tabs as a table.
+func columns(out *bytes.Buffer, lines func(w *bytes.Buffer)) {
+	var cells bytes.Buffer
+	lines(&cells)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	lines(t)
-	_ = t.Flush() // a buffer takes everything
+	_, _ = cells.WriteTo(t) // a buffer takes everything
+	_ = t.Flush()
 }
 
 func (p *Plan) explainMemory(out *bytes.Buffer) {
 	fmt.Fprintf(out, "Peak memory of %d tasks, in GiB\n\n", len(p.Tasks))
-	columns(out, func(w io.Writer) {
+	columns(out, func(w *bytes.Buffer) {
 		fmt.Fprintln(w, "  task\tpeak\tinterval\treserved\tmemory is\tGPU use is")
 		for _, d := range p.Tasks {
 			fmt.Fprintf(w, "  %s\t%5.2f\t%5.2f - %5.2f\t%5.2f\t%s\t%s\n", d.Task,
@@ -56,7 +57,7 @@ func sourceText(s predict.Source) string {
 
 func (p *Plan) explainPlacements(out *bytes.Buffer) {
 	fmt.Fprint(out, "\nPlan\n\n")
-	columns(out, func(w io.Writer) {
+	columns(out, func(w *bytes.Buffer) {
 		fmt.Fprintln(w, "  GPU\ttask\tspeed\tinterval\tspeed is\treserved\tset")
 		for i := range p.Placements {
 			p.Placements[i].explain(w)
@@ -64,7 +65,7 @@ func (p *Plan) explainPlacements(out *bytes.Buffer) {
 	})
 }
 
-func (p *Placement) explain(w io.Writer) {
+func (p *Placement) explain(w *bytes.Buffer) {
 	for i, m := range p.Members {
 		gpu, set := "", ""
 		switch i {
@@ -126,6 +127,7 @@ func limitText(code packer.ReasonCode) string {
 		return "a member must be alone"
 	case packer.SetFull:
 		return "too many tasks"
+	default:
+		return code.String()
 	}
-	return code.String()
 }

@@ -142,8 +142,8 @@ func TestFitAllocatesNothing(t *testing.T) {
 }
 
 // describe is a task that never ran: a small network as layers.
-func describe(t testing.TB) *profile.Profile {
-	t.Helper()
+func describe(tb testing.TB) *profile.Profile {
+	tb.Helper()
 	spec := profile.Spec{
 		Model: profile.Model{Name: "small", Layers: []profile.Layer{
 			{Kind: profile.Linear, Neurons: 4096, Params: 784*4096 + 4096, Activations: 4096},
@@ -154,7 +154,7 @@ func describe(t testing.TB) *profile.Profile {
 	}
 	p, err := profile.New(spec, profile.Trace{}, profile.GPUModel{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &p
 }

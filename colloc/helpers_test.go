@@ -9,8 +9,8 @@ import (
 
 // seen makes a task of which a solo run was observed: how busy it kept the GPU
 // and its memory, and how large its peak was.
-func seen(t testing.TB, id string, busy, memBusy float64, peak profile.Bytes) colloc.Task {
-	t.Helper()
+func seen(tb testing.TB, id string, busy, memBusy float64, peak profile.Bytes) colloc.Task {
+	tb.Helper()
 	spec := profile.Spec{
 		Model:    profile.Model{Name: id},
 		Training: profile.Training{BatchSize: 32},
@@ -18,33 +18,33 @@ func seen(t testing.TB, id string, busy, memBusy float64, peak profile.Bytes) co
 	sample := profile.Sample{
 		GPUBusy: profile.Some(busy), MemBusy: profile.Some(memBusy), MemUsed: profile.Some(peak),
 	}
-	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{sample}}, gpuModel(t, "RTX 3090"))
+	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{sample}}, gpuModel(tb, "RTX 3090"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return colloc.Task{ID: id, Profile: &p}
 }
 
-func gpuModel(t testing.TB, name string) profile.GPUModel {
-	t.Helper()
+func gpuModel(tb testing.TB, name string) profile.GPUModel {
+	tb.Helper()
 	m, ok := profile.LookupGPU(name)
 	if !ok {
-		t.Fatalf("GPU %q is not in the catalogue", name)
+		tb.Fatalf("GPU %q is not in the catalogue", name)
 	}
 	return m
 }
 
 // card is an RTX 3090 (24 GiB, of which 21.6 GiB are usable) with residents.
-func card(t testing.TB, id string, residents ...colloc.Task) colloc.GPU {
-	t.Helper()
-	return colloc.GPU{ID: id, Model: gpuModel(t, "RTX 3090"), Residents: residents}
+func card(tb testing.TB, id string, residents ...colloc.Task) colloc.GPU {
+	tb.Helper()
+	return colloc.GPU{ID: id, Model: gpuModel(tb, "RTX 3090"), Residents: residents}
 }
 
-func newPlanner(t testing.TB, c colloc.Config) *colloc.Planner {
-	t.Helper()
+func newPlanner(tb testing.TB, c colloc.Config) *colloc.Planner {
+	tb.Helper()
 	p, err := colloc.New(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return p
 }

@@ -64,5 +64,15 @@ func (p *Planner) Observe(o Observation) error {
 			return fmt.Errorf("colloc: observation: %w", err)
 		}
 	}
+	for _, m := range o.Members {
+		peak, ok := m.Peak.Get()
+		if !ok {
+			continue
+		}
+		seen := predict.MemoryObservation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: peak, Censored: m.OutOfMemory}
+		if err := p.config.Memory.Observe(seen); err != nil {
+			return fmt.Errorf("colloc: observation: %w", err)
+		}
+	}
 	return nil
 }

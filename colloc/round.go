@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
@@ -80,7 +81,7 @@ func (p *Planner) prepare(t *Task) (packer.Task, Demand, error) {
 	if err != nil {
 		return packer.Task{}, Demand{}, err
 	}
-	d := Demand{Task: t.ID, Memory: estimate, Reserved: reserved}
+	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved}
 	return p.packed(t, reserved), d, nil
 }
 
@@ -153,7 +154,8 @@ func (r *round) placement(s *packer.Set) (Placement, error) {
 		if !observed(m.Profile) {
 			speeds[i].Source.Kind = predict.Prior
 		}
-		p.Members = append(p.Members, Member{Task: m.ID, Resident: i < len(gpu.Residents), Speed: speeds[i], Reserved: m.Memory})
+		speed := rounded(speeds[i], 1e6)
+		p.Members = append(p.Members, Member{Task: m.ID, Resident: i < len(gpu.Residents), Speed: speed, Reserved: m.Memory})
 		p.Reserved += m.Memory
 	}
 	return p, nil
@@ -168,4 +170,14 @@ func (r *round) exclusive(ctx context.Context) (float64, error) {
 		return 0, err
 	}
 	return s.Throughput, nil
+}
+
+// rounded keeps so many steps per unit of an estimate. What a plan prints must
+// not depend on the last bit, which differs between processors.
+func rounded(e predict.Estimate, steps float64) predict.Estimate {
+	for _, x := range [...]*float64{&e.Value, &e.Lo, &e.Hi} {
+		*x = math.Round(*x*steps) / steps
+	}
+	e.Source.Distance = math.Round(e.Source.Distance*1e3) / 1e3
+	return e
 }

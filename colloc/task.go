@@ -51,21 +51,16 @@ func (t *Task) validate() error {
 		return nil
 	}
 	var errs []error
-	if t.ID == "" {
-		errs = append(errs, errors.New("ID is empty"))
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
+		}
 	}
-	if t.Profile == nil {
-		errs = append(errs, errors.New("Profile is nil; make one with profile.New"))
-	}
-	if t.Reserved < 0 {
-		errs = append(errs, fmt.Errorf("Reserved is %d bytes, want 0 or more", int64(t.Reserved)))
-	}
-	if !finite(t.Weight, 0) {
-		errs = append(errs, fmt.Errorf("Weight is %v, want 0 or more", t.Weight))
-	}
-	if t.MaxSlowdown != 0 && !finite(t.MaxSlowdown, 1) {
-		errs = append(errs, fmt.Errorf("MaxSlowdown is %v, want 0 for the default or at least 1", t.MaxSlowdown))
-	}
+	check(t.ID != "", "ID", "empty", "a name")
+	check(t.Profile != nil, "Profile", "nil", "what profile.New returns")
+	check(t.Reserved >= 0, "Reserved", int64(t.Reserved), "0 bytes or more")
+	check(finite(t.Weight, 0), "Weight", t.Weight, "0 or more")
+	check(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
 	return fmt.Errorf("colloc: task %q: %w", t.ID, errors.Join(errs...))
 }
 

@@ -48,6 +48,7 @@ func (v Verdict) String() string {
 		return "must be alone: the task or a resident forbids sharing"
 	case packer.SetFull:
 		return "set size: the GPU already holds as many tasks as may share it"
+	default:
+		return v.Code.String()
 	}
-	return v.Code.String()
 }

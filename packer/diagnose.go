@@ -5,15 +5,22 @@ import (
 	"slices"
 )
 
-// maxPartners bounds how many partners a diagnosis tries for each task.
-const maxPartners = 64
+// A diagnosis tries up to maxPartners partners for each task; where there are
+// so many tasks that this exceeds maxTries pairs, fewer, but minPartners.
+const (
+	maxPartners = 64
+	minPartners = 4
+	maxTries    = 1 << 18
+)
 
 // diagnosis finds the reasons for a plan.
 type diagnosis struct {
 	*evaluator
 	pl       *plan
-	partners []int32 // tasks that might share, least memory first
-	waiting  bool    // some task that fits a GPU is not placed
+	pair     [2]*Task
+	partners []int32   // tasks that might share, least memory first
+	single   [][]int64 // value of each partner alone on each free class, once asked
+	waiting  bool      // some task that fits a GPU is not placed
 }
 
 // reasons explains every task that pl leaves out or alone. O(tasks · classes ·
@@ -28,9 +35,9 @@ func (e *evaluator) reasons(pl *plan, stopped bool) ([]Reason, error) {
 		d.waiting = d.waiting || pl.gpu[i] == none && in.fitsSomewhere(t)
 	}
 	slices.SortStableFunc(d.partners, func(a, b int32) int { return cmp.Compare(in.tasks[a].Memory, in.tasks[b].Memory) })
-	if len(d.partners) > maxPartners+1 {
-		d.partners = d.partners[:maxPartners+1]
-	}
+	limit := max(minPartners, min(maxPartners, maxTries/max(1, len(in.tasks))))
+	d.partners = d.partners[:min(len(d.partners), limit+1)]
+	d.single = make([][]int64, in.free)
 	company := pl.company(in)
 	var out []Reason
 	for i := range in.tasks {
@@ -169,22 +176,38 @@ func (d *diagnosis) nearest(i, from, to int) (sharingChance, error) {
 		if err != nil {
 			return best, err
 		}
-		for _, j := range d.partners {
+		others, err := d.singlesOf(k)
+		if err != nil {
+			return best, err
+		}
+		for n, j := range d.partners {
 			if int(j) == i {
 				continue
 			}
-			other, err := d.alone(c, in.tasks[j])
+			d.pair[0], d.pair[1] = t, in.tasks[j]
+			v, err := d.together(c, d.pair[:], max(single.units, others[n]))
 			if err != nil {
 				return best, err
 			}
-			v, err := d.together(c, []*Task{t, in.tasks[j]}, max(single.units, other.units))
-			if err != nil {
-				return best, err
-			}
-			best.offer(sharingChance{v, in.tasks[j], single.units + other.units})
+			best.offer(sharingChance{v, in.tasks[j], single.units + others[n]})
 		}
 	}
 	return best, nil
+}
+
+// singlesOf returns what each partner is worth alone on free class k.
+func (d *diagnosis) singlesOf(k int) ([]int64, error) {
+	if d.single[k] == nil {
+		d.single[k] = make([]int64, len(d.partners))
+		for n, j := range d.partners {
+			v, err := d.alone(&d.in.classes[k], d.in.tasks[j])
+			if err != nil {
+				return nil, err
+			}
+			d.single[k][n] = v.units
+		}
+	}
+	return d.single[k], nil
 }
 
 // offer keeps the better of two chances; the earlier on ties.

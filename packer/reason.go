@@ -82,7 +82,8 @@ type Reason struct {
 	Sharing ReasonCode `json:"sharing,omitempty"`
 	// Partner is the ID of the best partner: the task or resident with which
 	// sharing comes nearest to being allowed and, where it is allowed, gains
-	// most. At most the 64 tasks that need least memory are considered.
+	// most. The 64 tasks that need least memory are considered, fewer where
+	// there are more than 4096 tasks.
 	Partner string `json:"partner,omitempty"`
 	// Memory is the task's reservation, Largest what the largest GPU offers
 	// after headroom and residents, Short how many bytes are missing for the

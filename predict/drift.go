@@ -1,5 +1,37 @@
 package predict
 
+import "example.com/colloc/profile"
+
+// Drift says how well a model's intervals hold for what was observed since it
+// was fitted, over a window of about 32 observations.
+type Drift struct {
+	// Observations counts the speeds observed.
+	Observations int
+	// Misses is the share of them outside their interval, in [0, 1].
+	Misses float64
+	// Bias is the mean of (seen loss − predicted loss) over the half width of the
+	// interval: above 0, tasks are slower than predicted.
+	Bias float64
+	// Alarm is set when, over at least 16 observations, more than twice as many
+	// miss as the confidence allows, or the bias exceeds ½: the machine, the
+	// software or the tasks are no longer those of the fit.
+	Alarm bool
+}
+
+// Drift reports on one GPU and mechanism; the zero Drift where nothing was
+// observed. O(1).
+func (m *Interference) Drift(gpu string, mech profile.Mechanism) Drift {
+	s := m.load()
+	for _, r := range s.regimes {
+		if r.gpu == catalogueName(gpu) && r.mechanism == mech {
+			d := r.drift
+			off := d.Misses > 2*(1-s.options.Confidence) || d.Bias > 0.5 || d.Bias < -0.5
+			return Drift{d.Seen, d.Misses, d.Bias, off && d.Seen >= driftWindow/2}
+		}
+	}
+	return Drift{}
+}
+
 // drift watches whether observations stay within their intervals: an
 // exponentially weighted share of misses, and of signed errors in units of the
 // half width. It is a value: a copy is independent.

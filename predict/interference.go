@@ -36,10 +36,9 @@ type Interference struct {
 
 // interferenceState is what one prediction reads; it never changes once stored.
 type interferenceState struct {
-	options    InterferenceOptions
-	provenance string
-	regimes    []*regime
-	priors     [profile.Mechanisms]*regime // for GPUs that no regime fits
+	options InterferenceOptions
+	regimes []*regime
+	priors  [profile.Mechanisms]*regime // for GPUs that no regime fits
 }
 
 // regimeKey names a set of parameters.

@@ -107,11 +107,12 @@ func groupFolds(obs []*SpeedObservation, limit int, seed uint64, group func(*Spe
 
 // spreadOf takes the conformal quantile at the risk for each familiarity. One
 // with too few errors to promise anything takes the widest of the others.
-func spreadOf(errs []standardError, sigma, risk float64) spread {
+func spreadOf(errs []standardError, sigma, promised float64) spread {
 	s := spread{Noise: round9(max(sigma, 1e-3))}
 	var widest float64
 	var thin [familiarities]bool
 	for level := range s.Factor {
+		risk := promised
 		var scores []float64
 		for _, e := range errs {
 			if e.level == level {
@@ -119,12 +120,17 @@ func spreadOf(errs []standardError, sigma, risk float64) spread {
 			}
 		}
 		if thin[level] = len(scores) < 40; !thin[level] {
+			if level > 0 {
+				// Whole types and families were left out: they are far fewer
+				// than their pairs, so that the promise needs a margin.
+				risk *= 0.85
+			}
 			s.Factor[level] = round9(newConformal(scores).upper(risk))
 			widest = max(widest, s.Factor[level])
 		}
 	}
 	if widest == 0 {
-		widest = 2 * normalQuantile(1-risk)
+		widest = 2 * normalQuantile(1-promised)
 	}
 	for level := range s.Factor {
 		if thin[level] {

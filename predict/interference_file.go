@@ -12,12 +12,11 @@ import (
 // The file form of an Interference: one JSON object. The solution is not in it;
 // it follows from the sums.
 type interferenceFile struct {
-	Format     string              `json:"format"`
-	Version    int                 `json:"version"`
-	Vector     int                 `json:"vector_version"`
-	Provenance string              `json:"provenance,omitempty"`
-	Options    InterferenceOptions `json:"options"`
-	Regimes    []regimeFile        `json:"regimes"`
+	Format  string              `json:"format"`
+	Version int                 `json:"version"`
+	Vector  int                 `json:"vector_version"`
+	Options InterferenceOptions `json:"options"`
+	Regimes []regimeFile        `json:"regimes"`
 }
 
 const (
@@ -63,7 +62,7 @@ func (m *Interference) Save(w io.Writer) error {
 	s := m.load()
 	f := interferenceFile{
 		Format: interferenceFormat, Version: interferenceVersion, Vector: profile.VectorVersion,
-		Provenance: s.provenance, Options: s.options, Regimes: []regimeFile{},
+		Options: s.options, Regimes: []regimeFile{},
 	}
 	for _, r := range s.regimes {
 		f.Regimes = append(f.Regimes, r.file())
@@ -132,9 +131,7 @@ func LoadInterference(r io.Reader) (*Interference, error) {
 		regimes = append(regimes, r)
 	}
 	m := &Interference{}
-	s := newState(options, regimes)
-	s.provenance = f.Provenance
-	m.state.Store(s)
+	m.state.Store(newState(options, regimes))
 	return m, nil
 }
 

@@ -34,7 +34,7 @@ func (m *Interference) Merge(other *Interference) error {
 	if err := sameFit(s.regimes, copies); err != nil {
 		return fmt.Errorf("predict: interference: merge: %w", err)
 	}
-	next := &interferenceState{options: s.options, provenance: s.provenance, priors: s.priors, regimes: slices.Clone(s.regimes)}
+	next := &interferenceState{options: s.options, priors: s.priors, regimes: slices.Clone(s.regimes)}
 	for _, theirs := range copies {
 		at := slices.IndexFunc(next.regimes, func(r *regime) bool { return r.regimeKey == theirs.regimeKey })
 		if at < 0 {

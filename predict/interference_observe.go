@@ -85,7 +85,7 @@ func (r *regime) successor(key regimeKey, known bool, o *SpeedObservation) *regi
 
 // with returns a state in which r stands for its GPU and mechanism.
 func (s *interferenceState) with(r *regime, known bool) *interferenceState {
-	next := &interferenceState{options: s.options, provenance: s.provenance, regimes: slices.Clone(s.regimes), priors: s.priors}
+	next := &interferenceState{options: s.options, regimes: slices.Clone(s.regimes), priors: s.priors}
 	if !known {
 		next.regimes = append(next.regimes, r)
 		return next

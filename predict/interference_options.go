@@ -21,6 +21,8 @@ type InterferenceOptions struct {
 	Forget float64 `json:"forget,omitempty"`
 	// Seed chooses the folds of the calibration and the rows of the trees.
 	Seed uint64 `json:"seed,omitempty"`
+	// Provenance says where the observations come from; it is saved.
+	Provenance string `json:"provenance,omitempty"`
 }
 
 func (o *InterferenceOptions) withDefaults() (InterferenceOptions, error) {

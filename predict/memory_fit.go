@@ -1,9 +1,9 @@
 package predict
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -59,8 +59,8 @@ func FitMemory(obs []MemoryObservation, o *MemoryOptions) (*Memory, error) {
 	if fitted == 0 {
 		return nil, fmt.Errorf("predict: fit memory: %d observations, want at least %d of one family", len(obs), leastRows)
 	}
-	for _, name := range sorted.hosts {
-		m.hosts = append(m.hosts, memoryHost{Name: name})
+	for _, name := range slices.Sorted(maps.Keys(sorted.hosts)) {
+		m.hosts = append(m.hosts, memoryHost{Name: name, Rows: sorted.hosts[name]})
 	}
 	return m, nil
 }
@@ -90,11 +90,11 @@ func allowedTerms(k int) []bool {
 type sortedRows struct {
 	rows  [tracedPart + 1][]memoryRow
 	seen  [tracedPart + 1]int // not censored
-	hosts []string            // named, without a measured context
+	hosts map[string]int      // rows of hosts that are named, without a measured context
 }
 
 func sortByPart(obs []MemoryObservation) (*sortedRows, error) {
-	var s sortedRows
+	s := sortedRows{hosts: make(map[string]int)}
 	groups := make(map[string]int)
 	for i := range obs {
 		o := &obs[i]
@@ -109,8 +109,8 @@ func sortByPart(obs []MemoryObservation) (*sortedRows, error) {
 		r := memoryRow{peak: float64(o.Peak), context: math.NaN(), censored: o.Censored, group: id}
 		if c, ok := o.Host.Context.Get(); ok {
 			r.context = float64(c)
-		} else if o.Host.Name != "" && !slices.Contains(s.hosts, o.Host.Name) {
-			s.hosts = append(s.hosts, o.Host.Name)
+		} else if o.Host.Name != "" {
+			s.hosts[o.Host.Name]++
 		}
 		k := int(o.Spec.Model.Guess())
 		switch {
@@ -127,7 +127,6 @@ func sortByPart(obs []MemoryObservation) (*sortedRows, error) {
 			s.seen[k]++
 		}
 	}
-	slices.SortFunc(s.hosts, cmp.Compare[string])
 	return &s, nil
 }
 

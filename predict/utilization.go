@@ -60,8 +60,8 @@ const (
 //nolint:gochecknoglobals // read-only name table
 var useNames = [useTargets]string{"sm_active", "sm_occupancy", "dram_active", "gpu_busy"}
 
-// usePart predicts one quantity for one family on a scale without bounds:
-// the logit, or the logarithm for GPU busy.
+// usePart predicts one quantity for one family: the square root of a fraction,
+// or log(1 + per cent) for GPU busy.
 type usePart struct {
 	Mean   *trees    `json:"mean"`
 	Spread *trees    `json:"spread,omitempty"`
@@ -157,13 +157,13 @@ func roofline(x *[useFeatures]float64, target int) Estimate {
 	return Estimate{Value: value, Lo: value / 4, Hi: min(1, 2*value+0.25), Confidence: confidence, Source: Source{Kind: Prior}}
 }
 
-// toScale maps a fraction to a scale without bounds, fromScale maps it back.
+// toScale maps a fraction to the scale that is fitted, where errors of small and
+// large values are alike; fromScale maps it back.
 // GPU busy is judged by its logarithm in per cent, as in the field.
 func toScale(v float64, target int) float64 {
 	if target == gpuBusy {
 		return math.Log1p(100 * v)
 	}
-	v = min(0.999, max(0.001, v))
 	return math.Sqrt(v)
 }
 

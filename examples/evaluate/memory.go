@@ -13,6 +13,10 @@ import (
 // reserveRisk is the risk at which coverage_pct and waste_pct are asked.
 const reserveRisk = 0.01
 
+// wholeGPU is the memory of the GPU that all sets were measured on: a reservation
+// beyond it is the whole GPU.
+const wholeGPU = 40 * profile.GiB
+
 // memorySet is a set of measured peak memory.
 type memorySet struct {
 	title string
@@ -75,6 +79,7 @@ func (t *memoryTable) family(i int) string { return t.rows[i].Observation.Group 
 type memoryScores struct {
 	model                 string
 	seen, predicted, kept []float64 // bytes; kept is the reservation
+	cnn                   []int     // places of convolutional networks with known layers
 }
 
 func (s *memoryScores) add(seen, predicted, kept float64) {
@@ -146,7 +151,10 @@ func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) 
 		if err != nil {
 			return fmt.Errorf("line %d: %w", t.rows[i].Line, err)
 		}
-		ours.add(float64(o.Peak), e.Value, float64(kept))
+		if o.Spec.Model.Guess() == profile.CNN && o.Spec.Model.Activations() > 0 {
+			ours.cnn = append(ours.cnn, len(ours.seen))
+		}
+		ours.add(float64(o.Peak), e.Value, float64(min(kept, wholeGPU)))
 	}
 	return nil
 }
@@ -184,7 +192,7 @@ func (s *memoryScores) result() result {
 		reserved += s.kept[i]
 		used += y
 	}
-	return result{s.model, r.N, []metric{
+	metrics := []metric{
 		{"mape_pct", 100 * r.MAPE},
 		{"mae_gib", r.MAE / float64(profile.GiB)},
 		{"under_pct", 100 * r.UnderRate},
@@ -193,5 +201,16 @@ func (s *memoryScores) result() result {
 		{"waste_pct", 100 * r.Waste},
 		{"not_covered", math.Round(float64(r.N) * (1 - r.Coverage))},
 		{"reserved_over_used", reserved / used},
-	}}
+	}
+	if n := float64(len(s.cnn)); n > 0 && len(s.cnn) < r.N {
+		var off, under float64
+		for _, i := range s.cnn {
+			off += math.Abs(s.predicted[i]-s.seen[i]) / s.seen[i]
+			if s.predicted[i] < 0.9*s.seen[i] {
+				under++
+			}
+		}
+		metrics = append(metrics, metric{"mape_cnn_pct", 100 * off / n}, metric{"under10_cnn_pct", 100 * under / n})
+	}
+	return result{s.model, r.N, metrics}
 }

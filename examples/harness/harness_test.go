@@ -10,7 +10,7 @@ import (
 )
 
 // pickFirstFit is the scheduler under test: it looks at memory alone, as most do.
-func pickFirstFit(task colloc.Task, need profile.Bytes, gpus []colloc.GPU) string {
+func pickFirstFit(need profile.Bytes, gpus []colloc.GPU) string {
 	for _, g := range gpus {
 		free := g.Memory
 		for _, r := range g.Residents {
@@ -54,7 +54,7 @@ func TestFirstFitIsNotGoodEnough(t *testing.T) {
 	}
 	next := calm
 	next.ID = "next" // another seed of the calm task
-	chosen, best, bestScore := pickFirstFit(next, 4*profile.GiB, gpus), "", -1.0
+	chosen, best, bestScore := pickFirstFit(4*profile.GiB, gpus), "", -1.0
 	for _, g := range gpus {
 		v, err := planner.Fit(next, g)
 		if err != nil {

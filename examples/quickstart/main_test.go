@@ -102,7 +102,7 @@ func TestOwnFiles(t *testing.T) {
 
 func TestBadInput(t *testing.T) {
 	const good = `{"id": "a", "model": {"name": "m", "layers": [{"kind": "linear", "params": 10, "activations": 10}]}, "training": {"batch_size": 1}}`
-	edit := func(old, new string) string { return `{"tasks": [` + "\n" + strings.Replace(good, old, new, 1) + "]}" }
+	edit := func(old, by string) string { return `{"tasks": [` + "\n" + strings.Replace(good, old, by, 1) + "]}" }
 	gpus := `{"gpus": [{"id": "g", "model": "T4"}]}`
 	for _, tt := range []struct {
 		name        string

@@ -69,7 +69,7 @@ func (m *MemoryRow) others(r *row, name, column string) {
 // nothing else is said.
 func readCARMA(r *row, m *MemoryRow) {
 	o := &m.Observation
-	params, _ := r.opt("total_params_dedup").Get()
+	params := r.opt("total_params_dedup").Or(r.opt("total_params").Or(0))
 	if params < 0 {
 		r.fault("total_params_dedup", "%v is not a count", params)
 		return
@@ -86,7 +86,7 @@ func readCARMA(r *row, m *MemoryRow) {
 		o.Spec.Dataset.SampleElements = profile.Some(n)
 	}
 	o.Spec.Training = profile.Training{
-		BatchSize: int(r.count("batch_size")), Optimizer: profile.Adam, GPUs: int(r.countOr("n_gpus", 1)),
+		BatchSize: int(r.countOr("batch_size", 1)), Optimizer: profile.Adam, GPUs: int(r.countOr("n_gpus", 1)),
 	}
 	if o.Spec.Training.GPUs > 1 {
 		o.Spec.Training.Parallelism = profile.DataParallel
@@ -97,10 +97,16 @@ func readCARMA(r *row, m *MemoryRow) {
 	m.others(r, "horus", "est_horus_mib")
 	m.others(r, "faketensor", "est_faketensor_mib")
 	m.others(r, "gpumemnet", "est_gpumemnet_upper_mib")
+	if quoted, ok := m.Others["faketensor"]; ok && quoted < noEstimate && o.Spec.Model.Activations() == 0 {
+		o.Spec.Traced.AfterBackward = profile.Some(quoted) // all that is known beside the parameters
+	}
 	if r.flag("mislabelled_duplicate") {
 		m.Excluded = "mislabelled duplicate of another model"
 	}
 }
+
+// noEstimate is how CARMA writes that an estimator had no answer.
+const noEstimate = 40000 * profile.MiB
 
 // carmaCNN are the aggregates of a convolutional network's dump. torchvision
 // builds its non-linearities in place, which the dump does not show.

@@ -11,9 +11,11 @@ import (
 //go:embed interference.json
 var interferenceJSON []byte
 
-// Interference returns a model of mutual slowdown under time-slicing, fitted to
-// pairs of training tasks on an RTX 3090 (Lucid), and on K80, P100 and V100
-// (Gavel). The error is for a damaged build.
+// Interference returns a model of speeds side by side, fitted to pairs under
+// time-slicing on RTX 3090, K80 and V100. For other GPUs, for MPS and for more
+// than two tasks it answers by the prior or beyond the data, with wide
+// intervals; docs/model-card-speed.md says what to expect. Each call returns a
+// model of its own, which learns apart. The error is for a damaged build.
 func Interference() (*predict.Interference, error) {
 	m, err := predict.LoadInterference(bytes.NewReader(interferenceJSON))
 	if err != nil {

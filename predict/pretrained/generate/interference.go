@@ -7,7 +7,7 @@ import (
 	"example.com/colloc/predict/dataset"
 )
 
-// fitInterference fits the interference model to pairs on four GPU products.
+// fitInterference fits the pairs of Lucid and Gavel.
 func fitInterference(data string, w io.Writer) error {
 	var obs []predict.SpeedObservation
 	for _, name := range []string{"interference_lucid.csv", "interference_gavel.csv"} {
@@ -16,12 +16,15 @@ func fitInterference(data string, w io.Writer) error {
 			return err
 		}
 		for _, r := range rows {
-			if r.Excluded == "" {
+			if r.Excluded == "" && !r.Suspect {
 				obs = append(obs, r.Observation)
 			}
 		}
 	}
-	m, err := predict.FitInterference(obs, nil)
+	m, err := predict.FitInterference(obs, &predict.InterferenceOptions{
+		Provenance: "time-slicing; RTX 3090: Lucid (ASPLOS 2023) at 63685a3, S-Lab License 1.0 (non-commercial); K80, V100: Gavel " +
+			"(OSDI 2020) at c4fa400, MIT, without the recommendation task; part of the rows held back; sums and coefficients only",
+	})
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,7 @@ func jobs() []job {
 		{"memory.json", fitMemory},
 		{"utilization.json", fitUtilization},
 		{"interference.json", fitInterference},
+		{"mig.json", fitMIG},
 	}
 }
 

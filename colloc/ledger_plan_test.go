@@ -1,0 +1,84 @@
+package colloc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+func TestPlanClaims(t *testing.T) {
+	plan := colloc.Plan{Placements: []colloc.Placement{
+		{GPU: "b", Members: []colloc.Member{{Task: "r", Resident: true, Reserved: 1}, {Task: "y", Reserved: 20}}},
+		{GPU: "a", Members: []colloc.Member{{Task: "x", Reserved: 10}}},
+	}}
+	x, y := sized("x", 0), hermit("y", 5)
+	got, err := plan.Claims([]colloc.Task{x, y, sized("waits", 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.Reserved, y.Reserved = 10, 20
+	want := []colloc.Claim{{Task: y, GPU: "b"}, {Task: x, GPU: "a"}}
+	if diff := cmp.Diff(want, got, cmp.Comparer(sameProfile)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, err := plan.Claims([]colloc.Task{x}); !errors.Is(err, colloc.ErrUnknown) {
+		t.Errorf("got %v, want ErrUnknown", err)
+	}
+}
+
+// What the Planner plans on a snapshot the Ledger grants, to the last byte, with
+// foreign memory and overuse in the books; and a second round builds on it.
+func TestPlanOnSnapshot(t *testing.T) {
+	l, _ := newLedger(t, colloc.LedgerConfig{GPUs: []colloc.GPU{card(t, "a"), card(t, "b"), card(t, "c")}})
+	old := seen(t, "old", 0.2, 0.1, 4*profile.GiB)
+	old.Reserved = 4 * profile.GiB
+	mustCommit(t, l, colloc.Claim{Task: old, GPU: "a"})
+	l.Reconcile([]colloc.Usage{
+		{GPU: "a", Processes: []colloc.Process{process(1, "old", 6)}},
+		{GPU: "b", Processes: []colloc.Process{process(2, "", 15)}},
+	})
+	planner := priorPlanner(t)
+	for round := range 2 {
+		var tasks []colloc.Task
+		for i := range 4 {
+			tasks = append(tasks, seen(t, fmt.Sprintf("task-%d-%d", round, i), 0.2, 0.1, profile.Bytes(2+3*i)*profile.GiB))
+		}
+		s := l.Snapshot()
+		plan, err := planner.Plan(context.Background(), tasks, s.GPUs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		claims, err := plan.Claims(tasks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round == 0 && len(claims) == 0 {
+			t.Fatal("nothing was placed")
+		}
+		if len(claims) == 0 {
+			continue
+		}
+		lease, err := l.Reserve(s.Version, claims...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Commit(lease); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, g := range l.Snapshot().GPUs {
+		free := g.Memory - profile.BytesOf(float64(g.Memory)*0.1)
+		for _, r := range g.Residents {
+			free -= r.Reserved
+		}
+		if free < 0 || len(g.Residents) > colloc.DefaultMaxSet {
+			t.Errorf("GPU %s: %d tasks, %v over", g.ID, len(g.Residents), -free)
+		}
+	}
+}

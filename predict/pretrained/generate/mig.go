@@ -1,0 +1,29 @@
+package main
+
+import (
+	"io"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/dataset"
+)
+
+// fitMIG fits MISO's single tasks on slices.
+func fitMIG(data string, w io.Writer) error {
+	rows, err := read(data, "mig_miso.csv", dataset.ReadMIG)
+	if err != nil {
+		return err
+	}
+	var obs []predict.MIGObservation
+	for _, r := range rows {
+		if r.Excluded == "" {
+			obs = append(obs, r.Observation)
+		}
+	}
+	m, err := predict.FitMIGSpeed(obs, &predict.MIGOptions{
+		Provenance: "MISO (SoCC 2022) at 39b1ee6, MIT: A100 40 GB, without deepspeech2; part of the rows held back; coefficients only",
+	})
+	if err != nil {
+		return err
+	}
+	return m.Save(w)
+}
