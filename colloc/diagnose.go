@@ -11,7 +11,8 @@ import (
 // documented default.
 type DiagnoseOptions struct {
 	// Planner predicts memory and speeds, with its headroom, risk and limits;
-	// nil is New(Config{}), which costs milliseconds: pass one if you have it.
+	// nil is New(Config{}), which reads the pretrained models anew, a tenth of
+	// a second: pass one if you have it.
 	Planner *Planner
 	// GPU is the product the task is to run on; the zero GPUModel is the one of
 	// the profile.

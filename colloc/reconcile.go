@@ -7,7 +7,12 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Usage is what was seen on one GPU at one moment, for example by NVML.
+// Usage is what was seen on one GPU at one moment. From package nvmlx:
+//
+//	u := colloc.Usage{GPU: id, Used: sample.MemUsed}
+//	for _, p := range processes {
+//		u.Processes = append(u.Processes, colloc.Process{PID: p.PID, Task: owner(p.PID), Memory: p.MemUsed})
+//	}
 type Usage struct {
 	// GPU is the card's ID.
 	GPU string

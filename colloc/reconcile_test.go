@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"encoding/json"
 	"math"
 	"strings"
 	"testing"
@@ -240,4 +241,25 @@ func FuzzReconcile(f *testing.F) {
 			t.Errorf("the books are broken: %d bytes, resident %d", g.Memory, g.Residents[0].Reserved)
 		}
 	})
+}
+
+func TestDiscrepancyJSON(t *testing.T) {
+	for kind := colloc.Foreign; kind <= colloc.BadReading; kind++ {
+		want := colloc.Discrepancy{Kind: kind, GPU: "a", Task: "t", PID: 1, Used: 2, Text: "text"}
+		data, err := json.Marshal(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got colloc.Discrepancy
+		if err := json.Unmarshal(data, &got); err != nil || got != want {
+			t.Errorf("%s gives %+v, %v; want %+v", data, got, err, want)
+		}
+	}
+	var kind colloc.DiscrepancyKind
+	if err := kind.UnmarshalText([]byte("strange")); err == nil {
+		t.Error("an unknown kind was accepted")
+	}
+	if got := colloc.DiscrepancyKind(-1).String(); got != "discrepancy(-1)" {
+		t.Errorf("got %q", got)
+	}
 }

@@ -102,3 +102,16 @@ func TestChangeBatch(t *testing.T) {
 		t.Errorf("got %v, want a smaller batch that leaves room", shrunk)
 	}
 }
+
+// What makes a task fit comes before what makes it faster.
+func TestFittingComesFirst(t *testing.T) {
+	p := diagnosed(t, blocks(64, 1e6, 2e7), profile.Training{BatchSize: 8}, counters{0.4, -1, 0.1, 0.4, 39 * profile.GiB}, "A100-40GB")
+	d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: priorPlanner(t)})
+	workers := find(d, colloc.AddWorkers)
+	if d.Bottleneck != colloc.TooLargeToFit || len(d.Findings) != 2 || workers == nil {
+		t.Fatalf("got\n%v\nwant too large to fit, and few workers", d)
+	}
+	if d.Remedies[0].Action != colloc.Recompute || d.Remedies[len(d.Remedies)-1].Action != colloc.AddWorkers {
+		t.Errorf("got\n%v\nwant recomputation first and workers last", d)
+	}
+}
