@@ -88,7 +88,12 @@ func (p *Plan) explainTotals(out *bytes.Buffer) {
 	if p.Exclusive > 0 {
 		fmt.Fprintf(out, " (%+.0f %%)", 100*(p.Throughput/p.Exclusive-1))
 	}
-	fmt.Fprintf(out, ".\nProven under these predictions: no plan exceeds %.2f (gap %.2f %%; %s).\n", p.Bound, 100*p.Gap, p.Method)
+	bound, proven := p.Bound.Get()
+	if !proven {
+		fmt.Fprintf(out, ".\nHow far from the best is not proven (%s).\n", p.Method)
+		return
+	}
+	fmt.Fprintf(out, ".\nProven under these predictions: no plan exceeds %.2f (gap %.2f %%; %s).\n", bound, 100*p.Gap, p.Method)
 }
 
 func (p *Plan) explainNotes(out *bytes.Buffer) {

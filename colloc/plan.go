@@ -28,10 +28,12 @@ type Plan struct {
 	// Exclusive is what the best plan without sharing would reach: residents
 	// undisturbed and on each empty GPU one task alone.
 	Exclusive float64 `json:"exclusive"`
-	// Bound is what no plan can exceed, given the predictions: it was proved
-	// by a certificate that [packer.Certificate.Verify] has checked.
-	Bound float64 `json:"bound"`
-	// Gap is (Bound - Throughput) / Bound: 0 is proven optimal.
+	// Bound is what no plan can exceed, given the predictions: dual prices
+	// prove it, see [packer.Certificate]. Missing where the method proves
+	// nothing or was stopped before it could.
+	Bound profile.Opt[float64] `json:"bound"`
+	// Gap is (Bound - Throughput) / Bound: 0 is proven optimal, 1 says that
+	// nothing is known.
 	Gap float64 `json:"gap"`
 	// Method says how the plan was made.
 	Method string `json:"method"`

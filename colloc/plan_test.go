@@ -27,7 +27,7 @@ func TestPlanShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.Exclusive != 2 || plan.Throughput <= 3 || plan.Bound < plan.Throughput {
+	if plan.Exclusive != 2 || plan.Throughput <= 3 || plan.Bound.Or(0) < plan.Throughput {
 		t.Errorf("throughput %v, exclusive %v, bound %v; want more than 3, 2, and a bound above", plan.Throughput, plan.Exclusive, plan.Bound)
 	}
 	if len(plan.Placements) != 2 || len(plan.Notes) != 2 {
@@ -183,7 +183,7 @@ func TestPlanKeepsLimits(t *testing.T) {
 		if len(placed) != len(tasks) {
 			rt.Errorf("%d of %d tasks are placed or explained", len(placed), len(tasks))
 		}
-		if plan.Throughput < plan.Exclusive-1e-6 || plan.Bound < plan.Throughput {
+		if plan.Throughput < plan.Exclusive-1e-6 || plan.Bound.Or(0) < plan.Throughput {
 			rt.Errorf("exclusive %v, throughput %v, bound %v", plan.Exclusive, plan.Throughput, plan.Bound)
 		}
 	})
@@ -209,5 +209,72 @@ func checkPlacement(rt *rapid.T, p *colloc.Planner, pl colloc.Placement, byID ma
 		if err != nil || !v.Fits {
 			rt.Errorf("Fit refuses what Plan did: %v, %v", v, err)
 		}
+	}
+}
+
+// TestPlanWithoutProof uses a method that proves nothing: the plan says so, in
+// words and as data.
+func TestPlanWithoutProof(t *testing.T) {
+	p := newPlanner(t, colloc.Config{Method: packer.Greedy{}, MaxSet: 3})
+	tasks := []colloc.Task{
+		seen(t, "a", 0.1, 0.05, profile.GiB), seen(t, "b", 0.1, 0.05, profile.GiB), seen(t, "c", 0.1, 0.05, profile.GiB),
+	}
+	plan, err := p.Plan(t.Context(), tasks, []colloc.GPU{card(t, "g")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Placements) != 1 || len(plan.Placements[0].Members) != 3 {
+		t.Fatalf("placements %+v; want three light tasks on one GPU", plan.Placements)
+	}
+	var text strings.Builder
+	if err := plan.Explain(&text); err != nil || !strings.Contains(text.String(), "not proven") {
+		t.Errorf("Explain = %v; want it to say that nothing is proven:\n%s", err, &text)
+	}
+	data, err := json.Marshal(plan)
+	if err != nil || !strings.Contains(string(data), `"bound":null`) {
+		t.Errorf("JSON = %s, %v; want a bound of null", data, err)
+	}
+}
+
+// TestNotesSayWhatToChange checks that each refusal comes with a change that a
+// program can act on.
+func TestNotesSayWhatToChange(t *testing.T) {
+	huge := seen(t, "huge", 0.2, 0.1, 30*profile.GiB)
+	hermit := seen(t, "hermit", 0.2, 0.1, profile.GiB)
+	hermit.Alone = true
+	slow := seen(t, "slow", 1, 1, profile.GiB)
+	slow.MaxSlowdown = 1.01
+	other := slow
+	other.ID = "other"
+	for _, tt := range []struct {
+		name  string
+		tasks []colloc.Task
+		gpus  int
+		kind  colloc.ChangeKind
+		of    string
+	}{
+		{"too large", []colloc.Task{huge}, 1, colloc.LargerGPU, "huge"},
+		{"no GPU", []colloc.Task{hermit}, 0, colloc.MoreGPUs, "hermit"},
+		{"alone", []colloc.Task{hermit, slow}, 1, colloc.AllowSharing, "hermit"},
+		{"slowdown", []colloc.Task{slow, other}, 1, colloc.AllowSlowdown, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var gpus []colloc.GPU
+			for i := range tt.gpus {
+				gpus = append(gpus, card(t, fmt.Sprintf("g%d", i)))
+			}
+			plan, err := newPlanner(t, colloc.Config{}).Plan(t.Context(), tt.tasks, gpus)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range plan.Notes {
+				for _, c := range n.Changes {
+					if c.Kind == tt.kind && (tt.of == "" || c.Task == tt.of) {
+						return
+					}
+				}
+			}
+			t.Errorf("notes %+v; want a change of kind %v for %q", plan.Notes, tt.kind, tt.of)
+		})
 	}
 }

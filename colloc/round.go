@@ -108,7 +108,10 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 	}
 	plan := &Plan{
 		Placements: []Placement{}, GPUs: len(r.gpus), Tasks: r.demands, Notes: []Note{},
-		Throughput: s.Throughput, Exclusive: exclusive, Bound: s.Bound, Gap: s.Gap(), Method: s.Method,
+		Throughput: s.Throughput, Exclusive: exclusive, Gap: s.Gap(), Method: s.Method,
+	}
+	if !math.IsInf(s.Bound, 0) {
+		plan.Bound = profile.Some(s.Bound)
 	}
 	var waiting []int
 	for i := range s.Reasons {
