@@ -3,6 +3,7 @@ package colloc
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -37,7 +38,11 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	if err != nil || !v.Fits {
 		return 0, err
 	}
-	return max(0, min(1, (v.Throughput-v.Before)/weight(&task))), nil
+	before, err := p.before(&gpu, s)
+	if err != nil {
+		return 0, err
+	}
+	return max(0, min(1, (v.Throughput-before)/weight(&task))), nil
 }
 
 func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
@@ -63,7 +68,7 @@ func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
 	case alone:
 		v.Code = packer.MustBeAlone
 		return v, nil
-	case len(gpu.Residents)+1 > p.config.MaxSet:
+	case len(gpu.Residents)+1 > p.config.MaxSet, len(gpu.Residents) > 0 && !shareable(gpu):
 		v.Code = packer.SetFull
 		return v, nil
 	}
@@ -102,12 +107,15 @@ func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, v *Verdict) error 
 		return p.try(task, gpu, profile.Exclusive, s, v)
 	}
 	for _, m := range sharing(gpu) {
+		if m == profile.Exclusive {
+			continue
+		}
 		if err := p.try(task, gpu, m, s, v); err != nil {
 			return err
 		}
 	}
 	v.Speed.Source.Kind = min(v.Speed.Source.Kind, weakest)
-	return p.before(gpu, s, v)
+	return nil
 }
 
 // try predicts one mechanism and stores it in v if it is better than what is
@@ -153,23 +161,26 @@ func better(a, b *Verdict) bool {
 	return a.Throughput > b.Throughput
 }
 
-// before predicts the residents among themselves.
-func (p *Planner) before(gpu *GPU, s *scratch, v *Verdict) error {
-	residents := s.set[:len(gpu.Residents)]
-	v.Before = -1
+// before predicts the weighted throughput of the residents among themselves,
+// under the best mechanism; s holds them since fit.
+func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
+	best := 0.0
 	for _, m := range sharing(gpu) {
-		speeds, err := p.config.Interference.Speeds(&s.gpu, m, residents, s.speeds[:0])
+		if m == profile.Exclusive && len(gpu.Residents) > 1 {
+			continue
+		}
+		speeds, err := p.config.Interference.Speeds(&s.gpu, m, s.set[:len(gpu.Residents)], s.speeds[:0])
 		s.speeds = speeds
 		if err != nil {
-			return fmt.Errorf("colloc: residents of GPU %q: %w", gpu.ID, err)
+			return 0, fmt.Errorf("colloc: residents of GPU %q: %w", gpu.ID, err)
 		}
 		total := 0.0
 		for i := range speeds {
 			total += float64(weight(&gpu.Residents[i]) * speeds[i].Value)
 		}
-		v.Before = max(v.Before, total)
+		best = max(best, total)
 	}
-	return nil
+	return best, nil
 }
 
 // usable is what a GPU offers to reservations: its total without the headroom.
@@ -187,10 +198,15 @@ func weight(t *Task) float64 {
 //nolint:gochecknoglobals // read-only default
 var timeSlicing = []profile.Mechanism{profile.TimeSlice}
 
-// sharing lists the mechanisms under which several tasks may run on the GPU.
+// sharing lists the mechanisms of a GPU; Exclusive may be among them.
 func sharing(g *GPU) []profile.Mechanism {
 	if len(g.Mechanisms) == 0 {
 		return timeSlicing
 	}
 	return g.Mechanisms
+}
+
+// shareable reports whether several tasks may run on the GPU at all.
+func shareable(g *GPU) bool {
+	return slices.ContainsFunc(sharing(g), func(m profile.Mechanism) bool { return m != profile.Exclusive })
 }

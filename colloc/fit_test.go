@@ -37,6 +37,8 @@ func TestFit(t *testing.T) {
 		{"must be alone", hermit, card(t, "g", other), packer.MustBeAlone, "forbids sharing"},
 		{"resident must be alone", light, card(t, "g", hermit), packer.MustBeAlone, "forbids sharing"},
 		{"set is full", light, card(t, "g", other, heavy), packer.SetFull, "as many tasks"},
+		{"sharing forbidden", light, with(card(t, "g", other), profile.Exclusive), packer.SetFull, "as many tasks"},
+		{"the better of two mechanisms", light, with(card(t, "g", other), profile.Exclusive, profile.TimeSlice, profile.MPS), 0, "fits"},
 		{"alone on an empty GPU", hermit, card(t, "g"), 0, "fits"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -49,6 +51,12 @@ func TestFit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// with sets the ways in which a GPU may be shared.
+func with(g colloc.GPU, mechanisms ...profile.Mechanism) colloc.GPU {
+	g.Mechanisms = mechanisms
+	return g
 }
 
 func TestFitFaults(t *testing.T) {
@@ -69,6 +77,7 @@ func TestFitFaults(t *testing.T) {
 		{"GPU without ID", nil, func(g *colloc.GPU) { g.ID = "" }, "without an ID"},
 		{"GPU without memory", nil, func(g *colloc.GPU) { g.Model = profile.GPUModel{} }, "no memory known"},
 		{"negative memory", nil, func(g *colloc.GPU) { g.Memory = -1 }, "Memory is -1"},
+		{"MIG as a mechanism", nil, func(g *colloc.GPU) { g.Mechanisms = []profile.Mechanism{profile.MIG} }, "a GPU of its own"},
 		{"own neighbour", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{light} }, "already runs"},
 		{"faulty resident", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{{}} }, "resident 0"},
 	} {

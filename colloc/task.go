@@ -36,8 +36,10 @@ type GPU struct {
 	Model profile.GPUModel
 	// Memory is the card's total as NVML reports it; 0 means Model.Memory.
 	Memory profile.Bytes
-	// Mechanisms are the allowed ways to share; nil means time-slicing, which
-	// needs no set-up.
+	// Mechanisms are the allowed ways to share: time-slicing and MPS. nil means
+	// time-slicing, which needs no set-up; a list that holds only Exclusive
+	// forbids sharing. A MIG instance is a GPU of its own: describe each with
+	// its own ID and Memory.
 	Mechanisms []profile.Mechanism
 	// Residents are the tasks that run there and stay.
 	Residents []Task
@@ -74,6 +76,11 @@ func (g *GPU) validate() error {
 	}
 	if g.memory() == 0 {
 		return fmt.Errorf("colloc: GPU %q: no memory known; set Memory, or Model from profile.LookupGPU", g.ID)
+	}
+	for _, m := range g.Mechanisms {
+		if m != profile.Exclusive && m != profile.TimeSlice && m != profile.MPS {
+			return fmt.Errorf("colloc: GPU %q: Mechanisms lists %v, want time-slicing or mps; a MIG instance is a GPU of its own", g.ID, m)
+		}
 	}
 	for i := range g.Residents {
 		if err := g.Residents[i].validate(); err != nil {

@@ -24,9 +24,8 @@ type Verdict struct {
 	// Speed is the predicted speed of the task there. It is known, with
 	// Confidence above 0, once memory and set size are not what binds.
 	Speed predict.Estimate `json:"speed"`
-	// Throughput is the weighted set throughput with the task, Before without.
+	// Throughput is the weighted set throughput with the task.
 	Throughput float64 `json:"throughput"`
-	Before     float64 `json:"before"`
 	// Slowest is the member whose speed is the smallest fraction of its limit:
 	// an index into the residents, or their number for the task itself.
 	Slowest int `json:"slowest"`
