@@ -37,6 +37,7 @@ type terms struct {
 	// enough says whether a matching is good enough whose value is gap below
 	// what the vertex duals, worth dual together, prove. nil: only the best is.
 	enough func(gap, dual int64) bool
+	tol    float64 // about which relative gap is enough
 }
 
 // solve returns a solved blossom, one that is good enough with duals of
@@ -50,7 +51,7 @@ func (d *dense) solve(floor []int64, t terms) *blossom {
 		return b
 	}
 	if d.y == nil {
-		d.y = d.prices(stop)
+		d.y = d.prices(t)
 		d.mate = make([]int32, d.n)
 		for v := range d.mate {
 			d.mate[v] = none
@@ -118,13 +119,17 @@ func (d *dense) restart() {
 }
 
 // prices runs the auction.
-func (d *dense) prices(stop func() bool) []int64 {
+func (d *dense) prices(t terms) []int64 {
 	for v, f := range d.floor {
 		d.w[v*d.n+v] = int32(2 * f)
 	}
 	a := newAuction(d.n, d.w)
 	d.top = a.top
-	a.run(max(1, a.top>>auctionLast), stop)
+	last := a.top >> auctionLast
+	if t.tol > 0 {
+		last = max(last, int32(min(1, t.tol/2)*float64(a.top)))
+	}
+	a.run(max(1, last), t.stop)
 	d.owner = a.owner
 	return a.duals()
 }

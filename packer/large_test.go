@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -98,7 +99,7 @@ func TestKindsCertifySmallGap(t *testing.T) {
 func TestVeryManyTasks(t *testing.T) {
 	p := &Problem{Model: even{1, 0.8}, GPUs: []GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB}}}
 	for i := range 100_000 {
-		p.Tasks = append(p.Tasks, Task{ID: fmt.Sprint(i)})
+		p.Tasks = append(p.Tasks, Task{ID: strconv.Itoa(i)})
 	}
 	s, err := Auto{}.Pack(context.Background(), p)
 	if err != nil {

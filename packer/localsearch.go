@@ -70,8 +70,8 @@ type search struct {
 	waiting []int32
 	known   map[setKey]int64
 
-	picked []int // groups taken apart in this step
-	spots  []int // places in waiting of the tasks tried in this step
+	picked []int   // groups taken apart in this step
+	spots  []int   // places in waiting of the tasks tried in this step
 	loose  []int32 // tasks to put back
 	joint  []int32
 	trial  []group // of picked

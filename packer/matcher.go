@@ -155,6 +155,7 @@ func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 	t := terms{stop: func() bool { return ctx.Err() != nil }}
 	if m.tol > 0 {
 		rest := m.constant(prices) - int64(m.n)*task - int64(len(m.seats))*seat
+		t.tol = m.tol
 		t.enough = func(gap, dual int64) bool { return float64(gap) <= m.tol*float64(dual+rest) }
 	}
 	b := m.d.solve(floor, t)

@@ -11,7 +11,12 @@ import (
 // With several kinds it prices each kind, matches at those prices and repairs,
 // and the certificate bounds the gap.
 //
-// Limits.MaxSet above 2 is an error.
+// It asks the model for all pairs, n²/2 for each kind of GPU, keeps their values
+// in 4·n² bytes a kind, and solves in about O(n²) time on measured speeds:
+// auction prices, the ten best edges of each task, Edmonds' algorithm on those,
+// and pricing of all pairs until none is worth more.
+//
+// Limits.MaxSet above 2 is an error, and so are more than some 16 000 tasks.
 type Matching struct {
 	// Tol is the relative gap at which to stop, in [0, 1); 0 is exact.
 	Tol float64

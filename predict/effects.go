@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"maps"
 
 	"example.com/colloc/profile"
 )
@@ -58,23 +59,20 @@ func (r *roster) find(t taskType) int32 {
 
 const noEffect int32 = -1
 
-// with returns a roster that knows t and its model, and whether it grew; r
-// itself does not change.
-func (r *roster) with(t taskType, trained bool) (*roster, bool) {
+// with returns a roster that knows t and its model; r itself does not change.
+func (r *roster) with(t taskType, trained bool) *roster {
 	if r.find(t) != noEffect && r.find(t.whole()) != noEffect {
-		return r, false
+		return r
 	}
 	grown := &roster{effects: append([]effect(nil), r.effects...), index: make(map[taskType]int32, len(r.index)+2)}
-	for k, v := range r.index {
-		grown.index[k] = v
-	}
+	maps.Copy(grown.index, r.index)
 	for _, k := range [2]taskType{t.whole(), t} {
 		if grown.find(k) == noEffect {
 			grown.index[k] = int32(len(grown.effects))
 			grown.effects = append(grown.effects, effect{taskType: k, trained: trained})
 		}
 	}
-	return grown, true
+	return grown
 }
 
 // The columns of the linear model: an intercept, the physical terms, then for

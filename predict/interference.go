@@ -214,7 +214,7 @@ func (r *regime) loss(set []member, i int, ratio bool) float64 {
 		other := &set[j]
 		present = max(present, other.presence())
 		sm, dram = sm+other.sm, dram+other.dram
-		pair := r.pairLoss(own, other, &sum)
+		pair := r.pairLoss(own, other, r.trees, &sum)
 		if !ratio {
 			pair = max(0, pair)
 		}
@@ -237,12 +237,12 @@ func (r *regime) loss(set []member, i int, ratio bool) float64 {
 
 // pairLoss returns what one neighbour costs a task and adds the pair's terms to
 // sum.
-func (r *regime) pairLoss(own, other *member, sum *terms) float64 {
-	t := pairTerms(&own.load, &other.load)
+func (r *regime) pairLoss(own, other *member, t *trees, sum *terms) float64 {
+	values := pairTerms(&own.load, &other.load)
 	var loss float64
-	for k := range t {
-		sum[k] += t[k]
-		loss += float64(t[k] * r.post.coef[termColumns+k])
+	for k, v := range values {
+		sum[k] += v
+		loss += float64(v * r.post.coef[termColumns+k])
 	}
 	present := other.presence()
 	var learned float64
@@ -252,19 +252,19 @@ func (r *regime) pairLoss(own, other *member, sum *terms) float64 {
 		}
 	}
 	loss += damp(learned, present)
-	return loss + damp(r.treeLoss(own, other), present)
+	return loss + damp(treeLoss(t, own, other), present)
 }
 
 // treeLoss is the trees' part of a pair's loss: in full between models that are
 // known, by half where one is not and nothing where its use is not known either. Half was best when whole models are left out
 // of Lucid; see docs/adr.
-func (r *regime) treeLoss(own, other *member) float64 {
+func treeLoss(t *trees, own, other *member) float64 {
 	known := own.model != noEffect && other.model != noEffect
-	if r.trees == nil || (!known && !(own.seen && other.seen)) {
+	if t == nil || (!known && (!own.seen || !other.seen)) {
 		return 0
 	}
 	row := treeRow(own, other)
-	loss := r.trees.predict(row[:])
+	loss := t.predict(row[:])
 	if !known {
 		return loss / 2
 	}

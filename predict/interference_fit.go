@@ -149,7 +149,7 @@ func fitRegime(key regimeKey, obs []*SpeedObservation, o InterferenceOptions) (*
 	for _, ob := range obs {
 		for _, p := range ob.Set {
 			if t, ok := typeOf(p); ok {
-				r.roster, _ = r.roster.with(t, true)
+				r.roster = r.roster.with(t, true)
 			}
 		}
 	}
@@ -209,7 +209,7 @@ func (r *regime) boost(rows []fitRow, seed uint64) {
 		return
 	}
 	r.trees = fitTrees(x, y, w, treeOptions{
-		Rounds: 80, Depth: 5, Rate: 0.1, MinLeaf: 5, Penalty: 1, RowShare: 0.8, ColumnShare: 0.8,
+		Rounds: 50, Depth: 5, Rate: 0.15, MinLeaf: 5, Penalty: 1, RowShare: 0.8, ColumnShare: 0.8,
 		Monotone: treeMonotone(), Seed: seed,
 	})
 }

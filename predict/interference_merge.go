@@ -75,7 +75,7 @@ func (r *regime) plus(o *regime) (*regime, error) {
 	next := *r
 	for _, e := range o.roster.effects {
 		if !e.all {
-			next.roster, _ = next.roster.with(e.taskType, e.trained)
+			next.roster = next.roster.with(e.taskType, e.trained)
 		}
 	}
 	next.lambda = next.roster.precisions()

@@ -1,6 +1,8 @@
 package predict
 
 import (
+	"errors"
+	"fmt"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -90,15 +92,17 @@ func solve(lambda, mu []float64, parts ...*normal) (*posterior, error) {
 			}
 		}
 	}
-	r, err := solveNormal(h, g)
-	if err != nil {
-		return nil, err
-	}
-	var inverse mat.SymDense
-	if err := r.chol.InverseTo(&inverse); err != nil {
+	var chol mat.Cholesky
+	if !chol.Factorize(h) || chol.Cond() > 1/epsilon {
 		return nil, errSingular
 	}
-	post := &posterior{cov: make(packed, packedLen(p)), mean: r.coef, coef: make([]float64, p)}
+	var b mat.VecDense
+	var inverse mat.SymDense
+	if err := errors.Join(chol.SolveVecTo(&b, g), chol.InverseTo(&inverse)); err != nil {
+		return nil, fmt.Errorf("%w (%w)", errSingular, err)
+	}
+	post := &posterior{cov: make(packed, packedLen(p)), mean: make([]float64, p), coef: make([]float64, p)}
+	copy(post.mean, b.RawVector().Data)
 	for j := range p {
 		for i := range j + 1 {
 			post.cov[packedLen(j)+i] = inverse.At(i, j)
@@ -115,9 +119,10 @@ func (q *posterior) clone(lambda, mu []float64) *posterior {
 	c := &posterior{cov: make(packed, packedLen(p)), mean: make([]float64, p), coef: make([]float64, p)}
 	copy(c.cov, q.cov)
 	copy(c.mean, q.mean)
+	copy(c.coef, q.coef)
 	for j := old; j < p; j++ {
 		c.cov[packedLen(j)+j] = 1 / lambda[j]
-		c.mean[j] = mu[j]
+		c.mean[j], c.coef[j] = mu[j], mu[j]
 	}
 	return c
 }
@@ -178,13 +183,7 @@ func (q *posterior) project() {
 		mult = q.multipliers(&held)
 		changed := false
 		for k := range held {
-			c := termColumns + k
-			value := q.mean[c]
-			for z := range held {
-				if held[z] {
-					value += float64(q.cov.at(c, termColumns+z) * mult[z])
-				}
-			}
+			value := q.shifted(termColumns+k, &held, &mult)
 			if wrong := (held[k] && mult[k] < 0) || (!held[k] && value < -1e-12); wrong {
 				held[k] = !held[k]
 				changed = true
@@ -197,14 +196,8 @@ func (q *posterior) project() {
 			break
 		}
 	}
-	copy(q.coef, q.mean)
-	for z := range held {
-		if !held[z] {
-			continue
-		}
-		for j := range q.coef {
-			q.coef[j] += float64(q.cov.at(j, termColumns+z) * mult[z])
-		}
+	for j := range q.coef {
+		q.coef[j] = q.shifted(j, &held, &mult)
 	}
 	for k := range held {
 		c := termColumns + k
@@ -212,6 +205,17 @@ func (q *posterior) project() {
 			q.coef[c] = 0
 		}
 	}
+}
+
+// shifted returns one entry of b̂ + P[:,Z] μ.
+func (q *posterior) shifted(column int, held *[termCount]bool, mult *terms) float64 {
+	value := q.mean[column]
+	for z, h := range held {
+		if h {
+			value += float64(q.cov.at(column, termColumns+z) * mult[z])
+		}
+	}
+	return value
 }
 
 // multipliers solves P[Z,Z] μ = −b̂[Z] by Gaussian elimination without

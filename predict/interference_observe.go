@@ -37,7 +37,7 @@ func (m *Interference) Observe(o SpeedObservation) error {
 		loss := lossOf(y)
 		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w))
 		if len(set) == 2 {
-			loss -= r.treeLoss(&set[i], &set[1-i])
+			loss -= treeLoss(r.trees, &set[i], &set[1-i])
 		}
 		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
 		r.learned.addRow(&w, loss, weight)
@@ -71,7 +71,7 @@ func (r *regime) successor(key regimeKey, known bool, o *SpeedObservation) *regi
 	}
 	for _, p := range o.Set {
 		if t, ok := typeOf(p); ok {
-			next.roster, _ = next.roster.with(t, false)
+			next.roster = next.roster.with(t, false)
 		}
 	}
 	if next.roster != r.roster {

@@ -115,7 +115,7 @@ func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
 			known = append(known, f)
 			for _, e := range f.roster.effects {
 				if !e.all {
-					r.roster, _ = r.roster.with(e.taskType, false)
+					r.roster = r.roster.with(e.taskType, false)
 				}
 			}
 		}

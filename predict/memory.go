@@ -125,7 +125,7 @@ func (m *Memory) predict(spec *profile.Spec, host Host) (prediction, error) {
 	}
 	context, known := host.Context.Get()
 	if context < 0 || context > maxContext {
-		return prediction{}, fmt.Errorf("predict: memory: host %q: context is %v, want 0 to %v", host.Name, context, profile.Bytes(maxContext))
+		return prediction{}, fmt.Errorf("predict: memory: host %q: context is %v, want 0 to %v", host.Name, context, maxContext)
 	}
 	part, at, kind := m.choose(spec)
 	p := prediction{memoryPoint: at, scores: &part.Scores}

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"errors"
 	"fmt"
 
 	"example.com/colloc/profile"
@@ -29,7 +30,7 @@ type TogetherMemory struct {
 // the index of an observation whose amounts are not positive, and one for none.
 func FitTogether(obs []TogetherObservation) (*TogetherMemory, error) {
 	if len(obs) == 0 {
-		return nil, fmt.Errorf("predict: fit together: no observations")
+		return nil, errors.New("predict: fit together: no observations")
 	}
 	over := make([]float64, len(obs))
 	for i, o := range obs {

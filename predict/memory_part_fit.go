@@ -133,9 +133,9 @@ func (p *memoryPart) fitTerms(rows []memoryRow, allowed []bool) (float64, error)
 		off = reweight(rows, x, y, coef, w)
 	}
 	for j := range p.Coef {
-		p.Coef[j] = round9(p.Coef[j])
+		p.Coef[j] = roundTo(p.Coef[j], 6) // few enough that no machine rounds another way
 	}
-	return off, nil
+	return roundTo(off, 3), nil
 }
 
 // reweight sets each row's weight from its relative error and returns the

@@ -45,11 +45,11 @@ func madeUp(n int, family profile.Family, seed uint64) []MemoryObservation {
 	return obs
 }
 
-func fitMadeUp(t testing.TB) *Memory {
-	t.Helper()
+func fitMadeUp(tb testing.TB) *Memory {
+	tb.Helper()
 	m, err := FitMemory(append(madeUp(300, profile.MLP, 1), madeUp(300, profile.CNN, 2)...), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return m
 }

@@ -183,23 +183,31 @@ func migErrors(variant int, rows []migObservation) (fresh, probed []float64, err
 		if err != nil {
 			return nil, nil, err
 		}
+		f := MIGSpeed{}
+		f.models[variant] = migModel{Coef: coef, Rows: len(in)}
 		for _, r := range out {
-			f := MIGSpeed{}
-			f.models[variant] = migModel{Coef: coef, Rows: len(in)}
 			row := migRow(r.Profile, r.share, variant)
 			v := 1 / (1 + max(0, dot(coef[:], row[:])))
 			fresh = append(fresh, math.Abs(v-r.Speed)/migScale(v))
-			for _, p := range out {
-				if p.Profile != r.Profile || p.share == r.share || variant != r.variant {
-					continue
-				}
-				e, err := f.SpeedFromProbe(r.Profile, &r.GPU, r.Slice, p.Slice, p.Speed)
-				if err != nil {
-					return nil, nil, err
-				}
-				probed = append(probed, math.Abs(e.Value-r.Speed)/migScale(e.Value))
+			if variant == r.variant {
+				probed = append(probed, f.probeErrors(r, out)...)
 			}
 		}
 	}
 	return fresh, probed, nil
+}
+
+// probeErrors predicts one observation from each other slice of its task and
+// returns the scaled errors.
+func (m *MIGSpeed) probeErrors(r migObservation, all []migObservation) []float64 {
+	var out []float64
+	for _, p := range all {
+		if p.Profile != r.Profile || p.share == r.share {
+			continue
+		}
+		if e, err := m.SpeedFromProbe(r.Profile, &r.GPU, r.Slice, p.Slice, p.Speed); err == nil {
+			out = append(out, math.Abs(e.Value-r.Speed)/migScale(e.Value))
+		}
+	}
+	return out
 }

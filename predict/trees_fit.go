@@ -293,8 +293,11 @@ func (b *booster) scan(hist []histBin, column int, all histBin, lo, hi float64, 
 
 // round9 keeps nine significant digits, so that files are short and the last
 // bits of a sum cannot show.
-func round9(x float64) float64 {
-	v, err := strconv.ParseFloat(shortFloat(x), 64)
+func round9(x float64) float64 { return roundTo(x, 9) }
+
+// roundTo keeps that many significant digits.
+func roundTo(x float64, digits int) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
 		return 0
 	}

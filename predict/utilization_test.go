@@ -11,19 +11,19 @@ import (
 	"example.com/colloc/profile"
 )
 
-func a100(t testing.TB) profile.GPUModel {
-	t.Helper()
+func a100(tb testing.TB) profile.GPUModel {
+	tb.Helper()
 	gpu, ok := profile.LookupGPU("A100-40GB")
 	if !ok {
-		t.Fatal("no A100 in the catalogue")
+		tb.Fatal("no A100 in the catalogue")
 	}
 	return gpu
 }
 
 // madeUpUse gives made-up networks a use that grows with the work of a step.
-func madeUpUse(t testing.TB, n int, seed uint64) []UtilizationObservation {
-	t.Helper()
-	gpu := a100(t)
+func madeUpUse(tb testing.TB, n int, seed uint64) []UtilizationObservation {
+	tb.Helper()
+	gpu := a100(tb)
 	rng := rand.New(rand.NewPCG(seed, 0x757365))
 	obs := make([]UtilizationObservation, n)
 	for i, o := range madeUp(n, profile.CNN, seed) {
@@ -36,11 +36,11 @@ func madeUpUse(t testing.TB, n int, seed uint64) []UtilizationObservation {
 	return obs
 }
 
-func fitMadeUpUse(t testing.TB) *Utilization {
-	t.Helper()
-	u, err := FitUtilization(madeUpUse(t, 400, 1), nil)
+func fitMadeUpUse(tb testing.TB) *Utilization {
+	tb.Helper()
+	u, err := FitUtilization(madeUpUse(tb, 400, 1), nil)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return u
 }

@@ -25,7 +25,7 @@ func writeFC(t *testing.T, dir, name string, n int) {
 	}
 }
 
-// lines decodes what run printed.
+// decode reads what run printed.
 func decode(t *testing.T, out []byte) []map[string]any {
 	t.Helper()
 	var all []map[string]any
@@ -37,6 +37,16 @@ func decode(t *testing.T, out []byte) []map[string]any {
 		all = append(all, l)
 	}
 	return all
+}
+
+// number returns a metric of a line.
+func number(t *testing.T, l map[string]any, key string) float64 {
+	t.Helper()
+	v, ok := l[key].(float64)
+	if !ok {
+		t.Fatalf("%v has no number %q", l, key)
+	}
+	return v
 }
 
 func TestCrossValidation(t *testing.T) {
@@ -59,8 +69,8 @@ func TestCrossValidation(t *testing.T) {
 				t.Errorf("%v has no %q", l, key)
 			}
 		}
-		models[l["model"].(string)] = true
-		if l["model"] == "colloc" && l["mape_pct"].(float64) > 1 {
+		models[fmt.Sprint(l["model"])] = true
+		if l["model"] == "colloc" && number(t, l, "mape_pct") > 1 {
 			t.Errorf("a made-up law is predicted badly: %v", l)
 		}
 	}
@@ -85,7 +95,7 @@ func TestTestFiles(t *testing.T) {
 	n := make(map[string]float64)
 	for _, l := range decode(t, out.Bytes()) {
 		if l["model"] == "colloc" {
-			n[l["split"].(string)] = l["n"].(float64)
+			n[fmt.Sprint(l["split"])] = number(t, l, "n")
 		}
 	}
 	if n["test"] != 30 || n["wide"] != 20 || len(n) != 2 {
@@ -140,10 +150,10 @@ func TestMilestone(t *testing.T) {
 		if l["model"] != "colloc" {
 			continue
 		}
-		if got := l["mape_pct"].(float64); got > limit[key] {
+		if got := number(t, l, "mape_pct"); got > limit[key] {
 			t.Errorf("%s: MAPE %.2f %%, want at most %v", key, got, limit[key])
 		}
-		if cover := l["coverage_pct"].(float64); l["split"] == "random" && cover < 98 {
+		if cover := number(t, l, "coverage_pct"); l["split"] == "random" && cover < 98 {
 			t.Errorf("%s: coverage %.2f %%", key, cover)
 		}
 	}

@@ -38,8 +38,7 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "evaluate:", err)
-	var failed *failure
-	if errors.As(err, &failed) {
+	if _, failed := errors.AsType[*failure](err); failed {
 		os.Exit(1)
 	}
 	os.Exit(2)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -13,9 +14,11 @@ import (
 // reserveRisk is the risk at which coverage_pct and waste_pct are asked.
 const reserveRisk = 0.01
 
-// wholeGPU is the memory of the GPU that all sets were measured on: a reservation
-// beyond it is the whole GPU.
-const wholeGPU = 40 * profile.GiB
+// calibrationRisks are the risks of running out of memory at which asked and
+// seen are compared.
+//
+//nolint:gochecknoglobals // read-only table
+var calibrationRisks = [...]float64{0.2, 0.1, 0.05, 0.02}
 
 // memorySet is a set of measured peak memory.
 type memorySet struct {
@@ -80,6 +83,7 @@ type memoryScores struct {
 	model                 string
 	seen, predicted, kept []float64 // bytes; kept is the reservation
 	cnn                   []int     // places of convolutional networks with known layers
+	exceeded              [len(calibrationRisks)]float64
 }
 
 func (s *memoryScores) add(seen, predicted, kept float64) {
@@ -91,7 +95,7 @@ func (s *memoryScores) add(seen, predicted, kept float64) {
 func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 	train, ok := from.(*memoryTable)
 	if !ok {
-		return nil, fmt.Errorf("training rows are of another set")
+		return nil, errors.New("training rows are of another set")
 	}
 	ours := &memoryScores{model: "colloc"}
 	formula := &memoryScores{model: "horus"}
@@ -154,7 +158,16 @@ func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) 
 		if o.Spec.Model.Guess() == profile.CNN && o.Spec.Model.Activations() > 0 {
 			ours.cnn = append(ours.cnn, len(ours.seen))
 		}
-		ours.add(float64(o.Peak), e.Value, float64(min(kept, wholeGPU)))
+		ours.add(float64(o.Peak), e.Value, float64(kept))
+		for k, risk := range calibrationRisks {
+			kept, err := model.Reserve(&o.Spec, on, risk)
+			if err != nil {
+				return fmt.Errorf("line %d: %w", t.rows[i].Line, err)
+			}
+			if o.Peak > kept {
+				ours.exceeded[k]++
+			}
+		}
 	}
 	return nil
 }
@@ -201,6 +214,12 @@ func (s *memoryScores) result() result {
 		{"waste_pct", 100 * r.Waste},
 		{"not_covered", math.Round(float64(r.N) * (1 - r.Coverage))},
 		{"reserved_over_used", reserved / used},
+	}
+	if s.model == "colloc" {
+		for k, risk := range calibrationRisks {
+			name := fmt.Sprintf("oom_pct_at_%g", 100*risk)
+			metrics = append(metrics, metric{name, 100 * s.exceeded[k] / float64(r.N)})
+		}
 	}
 	if n := float64(len(s.cnn)); n > 0 && len(s.cnn) < r.N {
 		var off, under float64

@@ -70,8 +70,11 @@ func (g *guesses) result() (result, error) {
 	}
 	all, err := predict.Score(g.seen, g.predicted, nil)
 	return result{g.model, good.N, []metric{
-		{"mae", good.MAE}, {"rmse", good.RMSE}, {"r2", good.R2},
-		{"coverage_pct", 100 * covered / float64(max(1, good.N))}, {"mae_all", all.MAE},
+		{"mae", good.MAE},
+		{"rmse", good.RMSE},
+		{"r2", good.R2},
+		{"coverage_pct", 100 * covered / float64(max(1, good.N))},
+		{"mae_all", all.MAE},
 	}}, err
 }
 
@@ -164,18 +167,7 @@ func (t *mixTable) score(from table, folds []fold) ([]result, error) {
 	ours := [3]guesses{{model: "colloc"}, {model: "colloc"}, {model: "colloc"}}
 	mean := [3]guesses{{model: "mean"}, {model: "mean"}, {model: "mean"}}
 	for _, f := range folds {
-		var mixes []predict.Mix
-		var middle, n [3]float64
-		for _, i := range f.train {
-			mix := train.rows[i].Mix
-			mixes = append(mixes, mix)
-			for s := range middle {
-				for _, v := range mix.Slices[s] {
-					n[s]++
-					middle[s] += (v - middle[s]) / n[s]
-				}
-			}
-		}
+		mixes, middle := train.training(f.train)
 		model, err := predict.FitMPSProbe(mixes, nil)
 		if err != nil {
 			return nil, err
@@ -200,6 +192,22 @@ func (t *mixTable) score(from table, folds []fold) ([]result, error) {
 	}
 	b, err := averaged(mean)
 	return []result{a, b}, err
+}
+
+// training returns the mixes of the rows and the mean speed of each target.
+func (t *mixTable) training(rows []int) (mixes []predict.Mix, middle [3]float64) {
+	var n [3]float64
+	for _, i := range rows {
+		mix := t.rows[i].Mix
+		mixes = append(mixes, mix)
+		for s := range middle {
+			for _, v := range mix.Slices[s] {
+				n[s]++
+				middle[s] += (v - middle[s]) / n[s]
+			}
+		}
+	}
+	return mixes, middle
 }
 
 // averaged is the mean of each metric over the three targets, and the mae of each.

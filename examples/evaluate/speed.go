@@ -208,7 +208,7 @@ func (t *speedTable) probe(train *speedTable, f fold, k int, model speedModel) (
 
 // speedModel guesses both speeds of a pair.
 type speedModel interface {
-	guess(*dataset.SpeedRow, *pairGuess) error
+	guess(r *dataset.SpeedRow, g *pairGuess) error
 }
 
 // fit fits every model to the given rows.

@@ -78,7 +78,7 @@ func slowBest(table *mig.Table, running mig.Layout, speed [][]float64) float64 {
 		return best
 	}
 	for _, l := range reachable {
-		var try func(i int, used int, value float64)
+		var try func(i, used int, value float64)
 		try = func(i, used int, value float64) {
 			if i == len(speed) {
 				best = max(best, value)

@@ -138,7 +138,7 @@ func (m *MemoryRow) synthetic(r *row, net *network) {
 	o.Spec.Training = profile.Training{BatchSize: int(r.count("batch_size")), Optimizer: r.optimizer("optimizer")}
 	o.Host.Name = "GPUMemNet"
 	o.Group = r.text("arch")
-	o.Peak = r.peak("peak_mem_mib")
+	o.Peak = r.peak()
 	m.SoloUse = profile.Sample{
 		GPUBusy:     r.fraction("avg_gpu_util_pct", 100),
 		SMActive:    r.fraction("avg_sm_active_frac", 1),
@@ -159,7 +159,8 @@ func (r *row) optimizer(column string) profile.Optimizer {
 }
 
 // peak reads the measured memory, which no row lacks.
-func (r *row) peak(column string) profile.Bytes {
+func (r *row) peak() profile.Bytes {
+	const column = "peak_mem_mib"
 	v, ok := r.mib(column).Get()
 	if !ok && r.text(column) == "" {
 		r.fault(column, "is empty, want MiB")

@@ -14,7 +14,7 @@ func readTIMM(r *row, m *MemoryRow) {
 	}
 	o.Host.Name = "GPUMemNet"
 	o.Group = r.text("family")
-	o.Peak = r.peak("peak_mem_mib")
+	o.Peak = r.peak()
 	m.others(r, "faketensor", "faketensor_estimate_mib")
 	if !r.flag("valid") {
 		m.Excluded = r.text("drop_reason")
@@ -48,7 +48,7 @@ func readHorus(r *row, m *MemoryRow) {
 	o.Spec.Training = profile.Training{BatchSize: 64, Optimizer: profile.Adam}
 	o.Host.Name = "Horus"
 	o.Group = "fc"
-	o.Peak = r.peak("peak_mem_mib")
+	o.Peak = r.peak()
 	m.others(r, "horus", "horus_estimate_mib")
 }
 
@@ -93,7 +93,7 @@ func readCARMA(r *row, m *MemoryRow) {
 	}
 	o.Host.Name = "CARMA"
 	o.Group = r.text("model")
-	o.Peak = r.peak("peak_mem_mib")
+	o.Peak = r.peak()
 	m.others(r, "horus", "est_horus_mib")
 	m.others(r, "faketensor", "est_faketensor_mib")
 	m.others(r, "gpumemnet", "est_gpumemnet_upper_mib")

@@ -67,6 +67,6 @@ func read[T any](data, name string, reader func(string, io.Reader) (T, error)) (
 		var none T
 		return none, err
 	}
-	defer f.Close()
-	return reader(path, f)
+	model, err := reader(path, f)
+	return model, errors.Join(err, f.Close())
 }
