@@ -47,9 +47,14 @@ func (p *Plan) explainMemory(out *bytes.Buffer) {
 
 func gib(bytes float64) float64 { return bytes / (1 << 30) }
 
+// farOff is the distance from which on a fitted estimate counts as
+// extrapolated: beyond that of a task like the data on a host whose context
+// nobody measured.
+const farOff = 1.5
+
 // sourceText names a source; a fitted estimate far from its data says so.
 func sourceText(s predict.Source) string {
-	if s.Kind == predict.Fitted && s.Distance > 1 {
+	if s.Kind == predict.Fitted && s.Distance > farOff {
 		return "extrapolated"
 	}
 	return s.Kind.String()
