@@ -1,14 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // set is one thing to evaluate: a target in a measurement file.
@@ -74,25 +78,49 @@ type line struct {
 	result
 }
 
-// evaluate runs the sets one after another.
+// evaluate runs the sets on all CPUs at once. Lines and notes come in the order
+// of the sets; of several errors that of the first set counts.
 func evaluate(chosen []set, train, test string, log io.Writer) ([]line, error) {
+	outcomes := make([]struct {
+		lines []line
+		notes bytes.Buffer
+		err   error
+	}, len(chosen))
+	var group errgroup.Group
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, s := range chosen {
+		group.Go(func() error {
+			o := &outcomes[i]
+			o.lines, o.err = evaluateFile(s, train, test, &o.notes)
+			return nil // errors are reported in the order of the sets
+		})
+	}
+	_ = group.Wait()
 	var lines []line
-	for _, s := range chosen {
-		fitted, err := s.open(train, s.file())
-		if errors.Is(err, fs.ErrNotExist) {
-			fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.name(), s.file(), train)
-			continue
+	for i := range outcomes {
+		o := &outcomes[i]
+		if _, err := o.notes.WriteTo(log); err != nil {
+			return nil, &failure{err}
 		}
-		if err != nil {
-			return nil, err
+		if o.err != nil {
+			return nil, o.err
 		}
-		more, err := evaluateSet(s, fitted, test, log)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, more...)
+		lines = append(lines, o.lines...)
 	}
 	return lines, nil
+}
+
+// evaluateFile opens a set's training file, if it is there, and scores the set.
+func evaluateFile(s set, train, test string, log io.Writer) ([]line, error) {
+	fitted, err := s.open(train, s.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.name(), s.file(), train)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return evaluateSet(s, fitted, test, log)
 }
 
 // evaluateSet scores one set by cross-validation, or on its test files.
