@@ -16,8 +16,6 @@ const reserveRisk = 0.01
 
 // calibrationRisks are the risks of running out of memory at which asked and
 // seen are compared.
-//
-//nolint:gochecknoglobals // read-only table
 var calibrationRisks = [...]float64{0.2, 0.1, 0.05, 0.02}
 
 // memorySet is a set of measured peak memory.
