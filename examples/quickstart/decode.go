@@ -14,9 +14,26 @@ import (
 // maxFile bounds what is read of one file.
 const maxFile = 64 << 20
 
-// splitPath turns a path into the file system of its folder and its name, so
-// that files it refers to are found beside it.
-func splitPath(path string) (fs.FS, string, error) {
+// folder opens the files that a document refers to.
+type folder func(name string) (fs.File, error)
+
+// beside opens files by their path relative to that of a document, or by an
+// absolute path.
+func beside(document string) folder {
+	return func(name string) (fs.File, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(document), name)
+		}
+		return os.Open(name)
+	}
+}
+
+// source returns the folder and the name of a document: that at path, or the
+// built-in one.
+func source(path, builtinName string) (folder, string, error) {
+	if path == "" {
+		return builtin.Open, builtinName, nil
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, "", err
@@ -24,11 +41,11 @@ func splitPath(path string) (fs.FS, string, error) {
 	if info.IsDir() {
 		return nil, "", fmt.Errorf("%s is a folder, want a JSON file", path)
 	}
-	return os.DirFS(filepath.Dir(path)), filepath.Base(path), nil
+	return beside(path), filepath.Base(path), nil
 }
 
-func readAll(files fs.FS, name string) ([]byte, error) {
-	f, err := files.Open(name)
+func readAll(files folder, name string) ([]byte, error) {
+	f, err := files(name)
 	if err != nil {
 		return nil, err
 	}
@@ -44,6 +61,21 @@ func readAll(files fs.FS, name string) ([]byte, error) {
 type document struct {
 	name string
 	data []byte
+}
+
+// open reads a whole JSON file into v: that at path, or the built-in one. It
+// returns the document and the folder it is in.
+func open(path, builtinName string, v any) (*document, folder, error) {
+	files, name, err := source(path, builtinName)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := readAll(files, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	d := &document{name: name, data: data}
+	return d, files, d.decode(0, data, v)
 }
 
 // decode reads the part of the document that begins at offset into v. Unknown

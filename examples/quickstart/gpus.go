@@ -32,21 +32,13 @@ type cluster struct {
 
 // loadGPUs reads the GPUs at path, or the built-in ones.
 func loadGPUs(name string) (*cluster, error) {
-	files, base, err := source(name, "gpus.json")
-	if err != nil {
-		return nil, err
-	}
-	data, err := readAll(files, base)
-	if err != nil {
-		return nil, err
-	}
-	doc := &document{name: base, data: data}
 	var file gpuFile
-	if err := doc.decode(0, data, &file); err != nil {
+	doc, _, err := open(name, "gpus.json", &file)
+	if err != nil {
 		return nil, err
 	}
 	if file.GPUs == nil {
-		return nil, doc.errorAt(len(data), errors.New(`no "gpus" list; see -h for an example`))
+		return nil, doc.errorAt(len(doc.data), errors.New(`no "gpus" list; see -h for an example`))
 	}
 	c := &cluster{Host: file.Host}
 	seen := make(map[string]bool)

@@ -23,7 +23,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 
 	"example.com/colloc/colloc"
@@ -97,14 +96,6 @@ func plan(tasks []colloc.Task, cluster *cluster, asJSON bool, stdout, stderr io.
 		return 1
 	}
 	return 0
-}
-
-// source opens files below the user's working directory, or the built-in ones.
-func source(path, fallback string) (fs.FS, string, error) {
-	if path == "" {
-		return builtin, fallback, nil
-	}
-	return splitPath(path)
 }
 
 func usage(flags *flag.FlagSet) {

@@ -78,8 +78,8 @@ func TestPlanHelps(t *testing.T) {
 	}
 }
 
-// TestOwnFiles plans from files of the user's own, with a model file beside
-// the task file.
+// TestOwnFiles plans from files of the user's own, with a model file named by
+// a relative and by an absolute path.
 func TestOwnFiles(t *testing.T) {
 	dir := t.TempDir()
 	model, err := builtin.ReadFile("models/mlp.txt")
@@ -87,9 +87,13 @@ func TestOwnFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, dir, "mlp.txt", string(model))
-	tasks := write(t, dir, "tasks.json", `{"tasks": [
-		{"id": "a", "model_file": "mlp.txt", "training": {"batch_size": 64}, "solo": {"gpu": "RTX 3090", "gpu_busy": 0.2, "mem_busy": 0.1}},
-		{"id": "b", "model_file": "mlp.txt", "training": {"batch_size": 128}, "solo": {"gpu": "RTX 3090", "gpu_busy": 0.3, "mem_busy": 0.1}}
+	deep := filepath.Join(dir, "deep")
+	if err := os.Mkdir(deep, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	tasks := write(t, deep, "tasks.json", `{"tasks": [
+		{"id": "a", "model_file": "../mlp.txt", "training": {"batch_size": 64}, "solo": {"gpu": "RTX 3090", "gpu_busy": 0.2, "mem_busy": 0.1}},
+		{"id": "b", "model_file": "`+filepath.ToSlash(filepath.Join(dir, "mlp.txt"))+`", "training": {"batch_size": 128}, "solo": {"gpu": "RTX 3090", "gpu_busy": 0.3, "mem_busy": 0.1}}
 	]}`)
 	gpus := write(t, dir, "gpus.json", `{"host": {"context_bytes": "500MiB"}, "gpus": [{"id": "card", "model": "RTX 3090"}]}`)
 	out := succeed(t, "-tasks", tasks, "-gpus", gpus)

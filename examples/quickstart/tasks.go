@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"path"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -50,26 +48,18 @@ type soloEntry struct {
 
 // loadTasks reads the tasks at path, or the built-in ones.
 func loadTasks(name string) ([]colloc.Task, error) {
-	files, base, err := source(name, "tasks.json")
-	if err != nil {
-		return nil, err
-	}
-	data, err := readAll(files, base)
-	if err != nil {
-		return nil, err
-	}
-	doc := &document{name: base, data: data}
 	var file taskFile
-	if err := doc.decode(0, data, &file); err != nil {
+	doc, files, err := open(name, "tasks.json", &file)
+	if err != nil {
 		return nil, err
 	}
 	if file.Tasks == nil {
-		return nil, doc.errorAt(len(data), errors.New(`no "tasks" list; see -h for an example`))
+		return nil, doc.errorAt(len(doc.data), errors.New(`no "tasks" list; see -h for an example`))
 	}
 	var tasks []colloc.Task
 	seen := make(map[string]bool)
 	err = each(doc, file.Tasks, func(e *taskEntry, where func(error) error) error {
-		task, err := e.task(files, path.Dir(base))
+		task, err := e.task(files)
 		if err == nil && seen[e.ID] {
 			err = errors.New("this id was used before")
 		}
@@ -83,13 +73,13 @@ func loadTasks(name string) ([]colloc.Task, error) {
 	return tasks, err
 }
 
-func (e *taskEntry) task(files fs.FS, dir string) (colloc.Task, error) {
+func (e *taskEntry) task(files folder) (colloc.Task, error) {
 	if e.ID == "" {
 		return colloc.Task{}, errors.New("id is missing")
 	}
 	spec := profile.Spec{Model: e.Model, Dataset: e.Dataset, Training: e.Training, Traced: e.Traced}
 	if e.ModelFile != "" {
-		if err := e.readModel(&spec, files, path.Join(dir, e.ModelFile)); err != nil {
+		if err := e.readModel(&spec, files, e.ModelFile); err != nil {
 			return colloc.Task{}, err
 		}
 	}
@@ -108,11 +98,11 @@ func (e *taskEntry) task(files fs.FS, dir string) (colloc.Task, error) {
 }
 
 // readModel adds the layers of the model file; what the task states itself wins.
-func (e *taskEntry) readModel(spec *profile.Spec, files fs.FS, name string) error {
+func (e *taskEntry) readModel(spec *profile.Spec, files folder, name string) error {
 	if len(e.Model.Layers) > 0 {
 		return errors.New("model.layers and model_file are both given")
 	}
-	f, err := files.Open(name)
+	f, err := files(name)
 	if err != nil {
 		return err
 	}
