@@ -28,38 +28,64 @@ const maxAlternatives = 2
 // stays linear in the plan.
 const maxWaiting = 16
 
-// alternatives evaluates, for one GPU, every exchange of a placed task for a
-// waiting one and returns the best: what is allowed and worth most, then what
-// a limit forbids.
-func (r *round) alternatives(s *packer.Set, waiting []int) ([]Alternative, error) {
-	var found []Alternative
+// weigh compares a placement with what the tasks that wait could do there: one
+// of them beside the whole set, and one in the place of a member.
+func (r *round) weigh(p *Placement, s *packer.Set, waiting []int) error {
+	waiting = waiting[:min(len(waiting), maxWaiting)]
 	sc := r.planner.acquire()
 	defer r.planner.release(sc)
+	joined, err := r.exchange(s, -1, waiting, sc)
+	if err != nil {
+		return err
+	}
+	if len(joined) > 0 {
+		p.Binding = joined[0].Code
+	}
+	var found []Alternative
 	for out := range s.Tasks {
-		gpu := r.gpus[s.GPU]
-		gpu.Residents = slices.Clone(gpu.Residents)
-		for i, t := range s.Tasks {
-			if i != out {
-				stays := r.tasks[t]
-				stays.Reserved = r.demands[t].Reserved
-				gpu.Residents = append(gpu.Residents, stays)
-			}
+		more, err := r.exchange(s, out, waiting, sc)
+		if err != nil {
+			return err
 		}
-		for _, t := range waiting[:min(len(waiting), maxWaiting)] {
-			a, err := r.try(t, &gpu, sc)
-			if err != nil {
-				return nil, err
-			}
-			found = append(found, a)
+		found = append(found, more...)
+	}
+	rankSets(found)
+	p.Alternatives = found[:min(len(found), maxAlternatives)]
+	return nil
+}
+
+// exchange puts each waiting task in the place of member out of a set, or
+// beside all of them if out is negative, and returns the sets, best first.
+func (r *round) exchange(s *packer.Set, out int, waiting []int, sc *scratch) ([]Alternative, error) {
+	gpu := r.gpus[s.GPU]
+	gpu.Residents = slices.Clone(gpu.Residents)
+	for i, t := range s.Tasks {
+		if i != out {
+			stays := r.tasks[t]
+			stays.Reserved = r.demands[t].Reserved
+			gpu.Residents = append(gpu.Residents, stays)
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Alternative) int {
+	var sets []Alternative
+	for _, t := range waiting {
+		a, err := r.try(t, &gpu, sc)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, a)
+	}
+	rankSets(sets)
+	return sets, nil
+}
+
+// rankSets sorts sets: what is allowed and worth most, then what a limit forbids.
+func rankSets(sets []Alternative) {
+	slices.SortStableFunc(sets, func(a, b Alternative) int {
 		if (a.Code == 0) != (b.Code == 0) {
 			return cmp.Compare(a.Code, b.Code)
 		}
 		return cmp.Compare(b.Throughput, a.Throughput)
 	})
-	return found[:min(len(found), maxAlternatives)], nil
 }
 
 // try evaluates one waiting task beside the members that stay.

@@ -26,6 +26,29 @@ func (p *Planner) Fit(task Task, gpu GPU) (Verdict, error) {
 	return p.fit(&task, &gpu, s)
 }
 
+// Judge explains a Fit at length: the placement of task beside the GPU's
+// residents, with the predicted speed and memory of every member, each with its
+// interval and source, and the limit that forbids it, if one does. It costs
+// more than Fit and allocates; ask it for decisions that people will read.
+// Errors as for [Planner.Fit].
+func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
+	v, err := p.Fit(task, gpu)
+	if err != nil {
+		return Placement{}, err
+	}
+	r, err := p.newRound([]Task{task}, []GPU{gpu})
+	if err != nil {
+		return Placement{}, err
+	}
+	set := packer.Set{Tasks: []int{0}, Mechanism: v.Mechanism, Value: v.Throughput}
+	if v.Code != 0 && v.Code != packer.SpeedLimit && len(gpu.Residents) > 0 {
+		set.Mechanism = profile.TimeSlice // what would be asked if the limit were lifted
+	}
+	placement, err := r.placement(&set)
+	placement.Binding = v.Code
+	return placement, err
+}
+
 // Score returns how much weighted throughput the task would add to the GPU,
 // clamped to [0, 1]: 1 on an empty GPU, 0 where it does not fit or where it
 // costs its neighbours as much as it gains. It is meant for the score step of a
@@ -78,9 +101,12 @@ func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
 
 // fitMemory decides whether the reservation is covered.
 func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
-	reserved, err := p.reservation(task)
-	if err != nil {
-		return Verdict{}, err
+	var v Verdict
+	var err error
+	if v.Reserved = task.Reserved; v.Reserved == 0 {
+		if v.Memory, v.Reserved, err = p.memory(task); err != nil {
+			return Verdict{}, err
+		}
 	}
 	free := p.usable(gpu)
 	for i := range gpu.Residents {
@@ -90,8 +116,8 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 		}
 		free -= r
 	}
-	v := Verdict{Reserved: reserved, Free: max(0, free)}
-	if reserved > free {
+	v.Free = max(0, free)
+	if v.Reserved > free {
 		v.Code = packer.MemoryLimit
 	}
 	return v, nil
@@ -126,7 +152,7 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 	if err != nil {
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
 	}
-	w := Verdict{Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true}
+	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true}
 	tightest := math.Inf(1)
 	for i := range speeds {
 		member := task

@@ -7,6 +7,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
@@ -113,6 +114,43 @@ func TestScore(t *testing.T) {
 	empty, beside, crowded, none := score(light), score(light, other), score(light, heavy), score(huge)
 	if !(empty == 1 && empty > beside && beside > crowded && crowded >= 0 && none == 0) {
 		t.Errorf("scores: empty %v, beside a light task %v, beside a heavy one %v, too large %v; want them to fall from 1 to 0", empty, beside, crowded, none)
+	}
+}
+
+// TestJudge asks at length what Fit answers in short.
+func TestJudge(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	light, other := seen(t, "light", 0.2, 0.1, 4*profile.GiB), seen(t, "other", 0.3, 0.1, 4*profile.GiB)
+	large := seen(t, "large", 0.2, 0.1, 20*profile.GiB)
+	for _, tt := range []struct {
+		name string
+		task colloc.Task
+		code packer.ReasonCode
+	}{{"fits", light, 0}, {"does not fit", large, packer.MemoryLimit}} {
+		t.Run(tt.name, func(t *testing.T) {
+			pl, err := p.Judge(tt.task, card(t, "g", other))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pl.Binding != tt.code || len(pl.Members) != 2 || !pl.Members[0].Resident || pl.Members[1].Task != tt.task.ID {
+				t.Fatalf("placement %+v; want the resident and the task, limit %v", pl, tt.code)
+			}
+			for _, m := range pl.Members {
+				if m.Speed.Confidence == 0 || m.Memory.Confidence == 0 || m.Reserved == 0 {
+					t.Errorf("member %+v; want speed and memory with confidence, and a reservation", m)
+				}
+			}
+		})
+	}
+}
+
+// TestUnknownProduct checks that a GPU nobody listed is answered by the prior,
+// and marked so.
+func TestUnknownProduct(t *testing.T) {
+	gpu := colloc.GPU{ID: "g", Model: profile.GPUModel{Name: "Voodoo 2"}, Memory: 24 * profile.GiB, Residents: []colloc.Task{seen(t, "other", 0.3, 0.1, 4*profile.GiB)}}
+	v, err := newPlanner(t, colloc.Config{}).Fit(seen(t, "light", 0.2, 0.1, 4*profile.GiB), gpu)
+	if err != nil || !v.Fits || v.Speed.Source.Kind != predict.Prior {
+		t.Errorf("Fit = %+v, %v; want it to fit by the prior", v, err)
 	}
 }
 

@@ -53,6 +53,10 @@ type Placement struct {
 	// offers after headroom.
 	Reserved profile.Bytes `json:"reserved_bytes"`
 	Usable   profile.Bytes `json:"usable_bytes"`
+	// Binding is the limit that keeps the waiting task that comes nearest from
+	// joining the set; 0 if none waits or if joining would merely be worth
+	// less than what the plan does.
+	Binding packer.ReasonCode `json:"binding"`
 	// Alternatives are the best sets with a waiting task that the plan
 	// rejected, at most two.
 	Alternatives []Alternative `json:"alternatives,omitempty"`
@@ -66,6 +70,8 @@ type Member struct {
 	Resident bool `json:"resident,omitempty"`
 	// Speed is its predicted speed as a fraction of its solo speed.
 	Speed predict.Estimate `json:"speed"`
+	// Memory is its predicted or measured peak, in bytes.
+	Memory predict.Estimate `json:"memory_bytes"`
 	// Reserved is the memory set aside for it.
 	Reserved profile.Bytes `json:"reserved_bytes"`
 }

@@ -14,23 +14,24 @@ import (
 // round is one call of Plan: the question in the packer's words, and what is
 // needed to put the answer back into the caller's.
 type round struct {
-	planner *Planner
-	speeds  *predict.Interference // as it was when the round began
-	tasks   []Task
-	gpus    []GPU
-	demands []Demand
-	problem packer.Problem
-	uses    uses
+	planner   *Planner
+	estimates map[string]predict.Estimate // peak memory by task ID, residents included
+	speeds    *predict.Interference       // as it was when the round began
+	tasks     []Task
+	gpus      []GPU
+	demands   []Demand
+	problem   packer.Problem
+	uses      uses
 }
 
 // newRound checks the input and predicts what each task needs. All faults are
 // reported together.
 func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
-	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses)}
+	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate)}
 	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
 	var errs []error
 	for i := range tasks {
-		t, d, err := p.prepare(&tasks[i])
+		t, d, err := r.prepare(&tasks[i])
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -38,7 +39,7 @@ func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
 		r.problem.Tasks, r.demands = append(r.problem.Tasks, t), append(r.demands, d)
 	}
 	for i := range gpus {
-		g, err := p.prepareGPU(&gpus[i])
+		g, err := r.prepareGPU(&gpus[i])
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -71,27 +72,27 @@ func (r *round) predictUse() {
 	}
 }
 
-// prepare converts one task: memory is reserved, and use that nobody observed
-// is predicted for the kind of GPU the profile names.
-func (p *Planner) prepare(t *Task) (packer.Task, Demand, error) {
+// prepare converts one task for the packer and notes what it needs.
+func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
 	if err := t.validate(); err != nil {
 		return packer.Task{}, Demand{}, err
 	}
-	estimate, reserved, err := p.memory(t)
+	estimate, reserved, err := r.planner.memory(t)
 	if err != nil {
 		return packer.Task{}, Demand{}, err
 	}
 	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved}
-	return p.packed(t, reserved), d, nil
+	r.estimates[t.ID] = d.Memory
+	return r.planner.packed(t, reserved), d, nil
 }
 
-func (p *Planner) prepareGPU(g *GPU) (packer.GPU, error) {
+func (r *round) prepareGPU(g *GPU) (packer.GPU, error) {
 	if err := g.validate(); err != nil {
 		return packer.GPU{}, err
 	}
 	out := packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.memory(), Mechanisms: g.Mechanisms}
 	for i := range g.Residents {
-		t, _, err := p.prepare(&g.Residents[i])
+		t, _, err := r.prepare(&g.Residents[i])
 		if err != nil {
 			return packer.GPU{}, fmt.Errorf("colloc: GPU %q: %w", g.ID, err)
 		}
@@ -124,7 +125,7 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.Alternatives, err = r.alternatives(&s.Sets[i], waiting); err != nil {
+		if err := r.weigh(&p, &s.Sets[i], waiting); err != nil {
 			return nil, err
 		}
 		plan.Placements = append(plan.Placements, p)
@@ -158,7 +159,9 @@ func (r *round) placement(s *packer.Set) (Placement, error) {
 			speeds[i].Source.Kind = predict.Prior
 		}
 		speed := rounded(speeds[i], 1e6)
-		p.Members = append(p.Members, Member{Task: m.ID, Resident: i < len(gpu.Residents), Speed: speed, Reserved: m.Memory})
+		p.Members = append(p.Members, Member{
+			Task: m.ID, Resident: i < len(gpu.Residents), Speed: speed, Memory: r.estimates[m.ID], Reserved: m.Memory,
+		})
 		p.Reserved += m.Memory
 	}
 	return p, nil

@@ -15,6 +15,9 @@ type Verdict struct {
 	Fits bool `json:"fits"`
 	// Code names the binding limit; 0 if there is none.
 	Code packer.ReasonCode `json:"code"`
+	// Memory is the task's peak in bytes, as far as Fit had to ask: Confidence
+	// is 0 for a task that carries its reservation.
+	Memory predict.Estimate `json:"memory_bytes"`
 	// Reserved is the memory that would be set aside for the task.
 	Reserved profile.Bytes `json:"reserved_bytes"`
 	// Free is what the GPU has left after headroom and residents.

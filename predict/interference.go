@@ -57,6 +57,7 @@ type regime struct {
 	learned *normal    // what Observe saw; only the writer reads it
 	post    *posterior // the solution of all of it
 	trees   *trees     // what the terms leave over, for types like those fitted; nil is none
+	memo    *treeMemo  // what the trees said before; nil asks them each time
 	spread  spread
 	drift   drift
 }
@@ -252,19 +253,25 @@ func (r *regime) pairLoss(own, other *member, t *trees, sum *terms) float64 {
 		}
 	}
 	loss += damp(learned, present)
-	return loss + damp(treeLoss(t, own, other), present)
+	return loss + damp(r.treeLoss(t, own, other), present)
 }
 
 // treeLoss is the trees' part of a pair's loss: in full between models that are
-// known, by half where one is not and nothing where its use is not known either. Half was best when whole models are left out
-// of Lucid; see docs/adr.
-func treeLoss(t *trees, own, other *member) float64 {
+// known, by half where one is not, and nothing where its use is not known
+// either. Half was best when whole models are left out of Lucid; see docs/adr.
+// t is r.trees, or what is left of them for one task.
+func (r *regime) treeLoss(t *trees, own, other *member) float64 {
 	known := own.model != noEffect && other.model != noEffect
 	if t == nil || (!known && (!own.seen || !other.seen)) {
 		return 0
 	}
 	row := treeRow(own, other)
-	loss := t.predict(row[:])
+	var loss float64
+	if t == r.trees && r.memo != nil {
+		loss = r.memo.predict(t, &row)
+	} else {
+		loss = t.predict(row[:])
+	}
 	if !known {
 		return loss / 2
 	}

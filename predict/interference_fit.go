@@ -212,6 +212,7 @@ func (r *regime) boost(rows []fitRow, seed uint64) {
 		Rounds: 50, Depth: 5, Rate: 0.15, MinLeaf: 5, Penalty: 1, RowShare: 0.8, ColumnShare: 0.8,
 		Monotone: treeMonotone(), Seed: seed,
 	})
+	r.memo = &treeMemo{}
 }
 
 // standardError is the error of one left-out speed, in loss, with what the

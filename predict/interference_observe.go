@@ -37,7 +37,7 @@ func (m *Interference) Observe(o SpeedObservation) error {
 		loss := lossOf(y)
 		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w))
 		if len(set) == 2 {
-			loss -= treeLoss(r.trees, &set[i], &set[1-i])
+			loss -= r.treeLoss(r.trees, &set[i], &set[1-i])
 		}
 		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
 		r.learned.addRow(&w, loss, weight)

@@ -1,0 +1,45 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+)
+
+// TestTreeMemoAgrees asks the memo and the trees the same, from several
+// goroutines, with more pairs than there are places and with missing values.
+func TestTreeMemoAgrees(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	rows := make([][treeColumns]float64, 3*memoSlots)
+	x, y := make([][]float64, 300), make([]float64, 300)
+	for i := range rows {
+		for j := range rows[i] {
+			rows[i][j] = rng.Float64()
+			if rng.IntN(10) == 0 {
+				rows[i][j] = math.NaN()
+			}
+		}
+		if i < len(x) {
+			x[i], y[i] = rows[i][:], rng.Float64()
+		}
+	}
+	ensemble := fitTrees(x, y, nil, treeOptions{Rounds: 20})
+	memo := &treeMemo{}
+	var wait sync.WaitGroup
+	for g := range 4 {
+		wait.Go(func() {
+			for i := range 2 * len(rows) {
+				row := &rows[(i*(g+1))%len(rows)]
+				if got, want := memo.predict(ensemble, row), ensemble.predict(row[:]); got != want {
+					t.Errorf("row %d: the memo says %v, the trees %v", i, got, want)
+					return
+				}
+			}
+		})
+	}
+	wait.Wait()
+	if n := testing.AllocsPerRun(100, func() { memo.predict(ensemble, &rows[0]) }); n != 0 {
+		t.Errorf("a remembered pair costs %v allocations, want none", n)
+	}
+}
