@@ -27,16 +27,15 @@ func (p *Planner) complete(dst, t *profile.Profile, gpu *profile.GPUModel) (*pro
 	if observed(t) {
 		return t, predict.Measured
 	}
-	use, err := p.config.Utilization.Solo(&t.Spec, gpu)
+	busy, dram, err := p.config.Utilization.Busy(&t.Spec, gpu)
 	if err != nil {
 		return t, predict.Prior
 	}
 	*dst = *t
-	kind := use.GPUBusy.Source.Kind
 	for _, u := range [...]struct {
 		feature profile.Feature
 		e       predict.Estimate
-	}{{profile.MeanGPUBusy, use.GPUBusy}, {profile.MeanDRAMActive, use.DRAMActive}} {
+	}{{profile.MeanGPUBusy, busy}, {profile.MeanDRAMActive, dram}} {
 		x := u.e.Value
 		if u.e.Source.Kind == predict.Prior {
 			x = u.e.Hi
@@ -45,7 +44,7 @@ func (p *Planner) complete(dst, t *profile.Profile, gpu *profile.GPUModel) (*pro
 			return t, predict.Prior
 		}
 	}
-	return dst, kind
+	return dst, busy.Source.Kind
 }
 
 // useKey names a task whose use was predicted for a kind of GPU.

@@ -85,32 +85,46 @@ const otherGPU = 3
 // It returns an error for an invalid Spec, one without layers, and a GPU whose
 // FP32 rate or bandwidth is unknown. O(layers + trees), no allocation.
 func (u *Utilization) Solo(spec *profile.Spec, gpu *profile.GPUModel) (SoloUse, error) {
+	var all [useTargets]Estimate
+	err := u.predict(spec, gpu, &all, smActive, smOccupancy, dramActive, gpuBusy)
+	return SoloUse{SMActive: all[smActive], SMOccupancy: all[smOccupancy], DRAMActive: all[dramActive], GPUBusy: all[gpuBusy]}, err
+}
+
+// Busy is Solo for the two quantities that interference depends on where nothing
+// was observed, GPU busy and DRAM active, at a third of the cost.
+func (u *Utilization) Busy(spec *profile.Spec, gpu *profile.GPUModel) (gpuIsBusy, dramIsActive Estimate, err error) {
+	var all [useTargets]Estimate
+	err = u.predict(spec, gpu, &all, dramActive, gpuBusy)
+	return all[gpuBusy], all[dramActive], err
+}
+
+// predict fills in the wanted quantities.
+func (u *Utilization) predict(spec *profile.Spec, gpu *profile.GPUModel, all *[useTargets]Estimate, wanted ...int) error {
 	if spec == nil || gpu == nil {
-		return SoloUse{}, errors.New("predict: utilization: the spec or the GPU is nil")
+		return errors.New("predict: utilization: the spec or the GPU is nil")
 	}
 	if !plausible(spec) {
 		if err := spec.Validate(); err != nil {
-			return SoloUse{}, fmt.Errorf("predict: utilization: %w", err)
+			return fmt.Errorf("predict: utilization: %w", err)
 		}
 	}
 	if spec.Model.Activations() == 0 {
-		return SoloUse{}, fmt.Errorf("predict: utilization: %q has no layers with outputs: nothing to predict from", spec.Model.Name)
+		return fmt.Errorf("predict: utilization: %q has no layers with outputs: nothing to predict from", spec.Model.Name)
 	}
 	if !(gpu.FP32 > 0) || !(gpu.BandwidthBytesPerSec > 0) || math.IsInf(gpu.FP32, 1) || math.IsInf(gpu.BandwidthBytesPerSec, 1) {
-		return SoloUse{}, fmt.Errorf("predict: utilization: GPU %q: FP32 rate %v and bandwidth %v must be positive", gpu.Name, gpu.FP32, gpu.BandwidthBytesPerSec)
+		return fmt.Errorf("predict: utilization: GPU %q: FP32 rate %v and bandwidth %v must be positive", gpu.Name, gpu.FP32, gpu.BandwidthBytesPerSec)
 	}
 	var x [useFeatures]float64
 	describeUse(&x, spec, gpu)
 	parts := &u.parts[spec.Model.Guess()]
-	var all [useTargets]Estimate
-	for k := range all {
+	for _, k := range wanted {
 		if p := parts[k]; p != nil {
 			all[k] = p.estimate(&x, k, gpu.Name == u.gpu)
 		} else {
 			all[k] = roofline(&x, k)
 		}
 	}
-	return SoloUse{SMActive: all[smActive], SMOccupancy: all[smOccupancy], DRAMActive: all[dramActive], GPUBusy: all[gpuBusy]}, nil
+	return nil
 }
 
 // estimate predicts one quantity.

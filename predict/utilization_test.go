@@ -224,3 +224,21 @@ func BenchmarkUtilizationSolo(b *testing.B) {
 		}
 	}
 }
+
+// TestBusyIsSolo checks that the short form says the same.
+func TestBusyIsSolo(t *testing.T) {
+	u, gpu := fitMadeUpUse(t), a100(t)
+	for i, o := range madeUpUse(t, 20, 7) {
+		solo, err := u.Solo(&o.Spec, &gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy, dram, err := u.Busy(&o.Spec, &gpu)
+		if err != nil || busy != solo.GPUBusy || dram != solo.DRAMActive {
+			t.Errorf("task %d: Busy = %v, %v, %v; Solo says %v, %v", i, busy, dram, err, solo.GPUBusy, solo.DRAMActive)
+		}
+	}
+	if _, _, err := u.Busy(nil, &gpu); err == nil {
+		t.Error("Busy(nil) gave no error")
+	}
+}
