@@ -107,14 +107,18 @@ func (d *document) decode(offset int, part []byte, v any) error {
 
 // errorAt adds the file and the line of a byte offset.
 func (d *document) errorAt(offset int, err error) error {
+	return fmt.Errorf("%s: %w", d.place(offset), err)
+}
+
+// place names the file and the line of a byte offset.
+func (d *document) place(offset int) string {
 	offset = max(0, min(offset, len(d.data)))
-	line := 1 + bytes.Count(d.data[:offset], []byte("\n"))
-	return fmt.Errorf("%s:%d: %w", d.name, line, err)
+	return fmt.Sprintf("%s:%d", d.name, 1+bytes.Count(d.data[:offset], []byte("\n")))
 }
 
 // each decodes the elements of a JSON list one by one, so that a fault is
-// reported with the line it is on. start finds each element's offset.
-func each[T any](d *document, list []json.RawMessage, use func(v *T, where func(error) error) error) error {
+// reported with the line it is on. use gets the element and its place.
+func each[T any](d *document, list []json.RawMessage, use func(v *T, place string) error) error {
 	offset := 0
 	for _, raw := range list {
 		offset += bytes.Index(d.data[offset:], raw)
@@ -123,8 +127,8 @@ func each[T any](d *document, list []json.RawMessage, use func(v *T, where func(
 		if err := d.decode(at, raw, &v); err != nil {
 			return err
 		}
-		if err := use(&v, func(err error) error { return d.errorAt(at, err) }); err != nil {
-			return err
+		if err := use(&v, d.place(at)); err != nil {
+			return fmt.Errorf("%s: %w", d.place(at), err)
 		}
 		offset += len(raw)
 	}

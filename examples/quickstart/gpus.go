@@ -37,20 +37,20 @@ func loadGPUs(name string) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	if file.GPUs == nil {
-		return nil, doc.errorAt(len(doc.data), errors.New(`no "gpus" list; see -h for an example`))
+	if len(file.GPUs) == 0 {
+		return nil, doc.errorAt(len(doc.data), errors.New(`no GPUs: nowhere to place a task; see -h for an example of a "gpus" list`))
 	}
 	c := &cluster{Host: file.Host}
 	seen := make(map[string]bool)
-	err = each(doc, file.GPUs, func(e *gpuEntry, where func(error) error) error {
+	err = each(doc, file.GPUs, func(e *gpuEntry, _ string) error {
 		model, known := profile.LookupGPU(e.Model)
 		switch {
 		case e.ID == "":
-			return where(errors.New("a GPU has no id"))
+			return errors.New("a GPU has no id")
 		case seen[e.ID]:
-			return where(fmt.Errorf("GPU %q: this id was used before", e.ID))
+			return fmt.Errorf("GPU %q: this id was used before", e.ID)
 		case !known && e.Memory <= 0:
-			return where(fmt.Errorf("GPU %q: model %q is not in the catalogue; give its memory", e.ID, e.Model))
+			return fmt.Errorf("GPU %q: model %q is not in the catalogue; give its memory", e.ID, e.Model)
 		case !known:
 			model = profile.GPUModel{Name: e.Model, Memory: e.Memory}
 		}

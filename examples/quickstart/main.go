@@ -10,8 +10,10 @@
 // running one task per GPU, the proven bound on any plan, and for each task
 // that was not placed or not shared the reason and what would lift it.
 //
-// Exit status: 0 on success, 1 when planning failed, 2 for input that cannot
-// be understood; then nothing is written to standard output.
+// Exit status: 0 on success, 1 when planning failed, 2 for input that is wrong:
+// then a message names file and line, and nothing is written to standard
+// output. A task that is larger than every GPU is wrong, too, but does not keep
+// the others from being planned: the whole plan is printed, then the message.
 package main
 
 import (
@@ -26,6 +28,7 @@ import (
 	"os"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/packer"
 )
 
 // builtin are the files beside this program, so that it runs from anywhere.
@@ -69,13 +72,13 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // plan computes and prints; the output is complete before its first byte is
 // written.
-func plan(tasks []colloc.Task, cluster *cluster, asJSON bool, stdout, stderr io.Writer) int {
+func plan(work *workload, cluster *cluster, asJSON bool, stdout, stderr io.Writer) int {
 	planner, err := colloc.New(colloc.Config{Host: cluster.Host})
 	if err != nil {
 		fmt.Fprintln(stderr, "quickstart:", err)
 		return 1
 	}
-	plan, err := planner.Plan(context.Background(), tasks, cluster.GPUs)
+	plan, err := planner.Plan(context.Background(), work.Tasks, cluster.GPUs)
 	if err != nil {
 		fmt.Fprintln(stderr, "quickstart:", err)
 		return 2
@@ -95,7 +98,19 @@ func plan(tasks []colloc.Task, cluster *cluster, asJSON bool, stdout, stderr io.
 		fmt.Fprintln(stderr, "quickstart:", err)
 		return 1
 	}
-	return 0
+	return tooLarge(work, plan, stderr)
+}
+
+// tooLarge names the tasks that fit no GPU and returns the exit status.
+func tooLarge(work *workload, plan *colloc.Plan, stderr io.Writer) int {
+	status := 0
+	for _, n := range plan.Notes {
+		if n.Code == packer.TooLarge {
+			fmt.Fprintf(stderr, "quickstart: %s: task %q needs %v, the largest GPU offers %v\n", work.place[n.ID], n.ID, n.Memory, n.Largest)
+			status = 2
+		}
+	}
+	return status
 }
 
 func usage(flags *flag.FlagSet) {

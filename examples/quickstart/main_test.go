@@ -126,9 +126,11 @@ func TestBadInput(t *testing.T) {
 		{"duplicate id", `{"tasks": [` + good + ",\n" + good + "]}", gpus, []string{"tasks.json:2", `"a"`, "used before"}},
 		{"cut off", `{"tasks": [` + good, gpus, []string{"tasks.json:1", "ends in the middle"}},
 		{"garbage after the end", edit("", "") + "{}", gpus, []string{"tasks.json:2", "after the end"}},
-		{"no list", `{}`, gpus, []string{"tasks.json", `no "tasks" list`}},
+		{"no list", `{}`, gpus, []string{"tasks.json:1", `"tasks" list`}},
+		{"no tasks", `{"tasks": []}`, gpus, []string{"tasks.json:1", "no tasks"}},
 		{"empty file", ``, gpus, []string{"tasks.json:1"}},
-		{"no GPU list", edit("", ""), `{}`, []string{"gpus.json", `no "gpus" list`}},
+		{"no GPU list", edit("", ""), `{}`, []string{"gpus.json:1", `"gpus" list`}},
+		{"no GPUs", edit("", ""), `{"gpus": []}`, []string{"gpus.json:1", "no GPUs"}},
 		{"duplicate GPU", edit("", ""), `{"gpus": [{"id": "g", "model": "T4"}, {"id": "g", "model": "T4"}]}`, []string{"gpus.json:1", `"g"`, "used before"}},
 		{"unknown GPU", edit("", ""), `{"gpus": [{"id": "g", "model": "Voodoo 2"}]}`, []string{"gpus.json:1", "Voodoo 2", "give its memory"}},
 		{"unknown mechanism", edit("", ""), `{"gpus": [{"id": "g", "model": "T4", "mechanisms": ["magic"]}]}`, []string{"gpus.json:1", "magic"}},
@@ -146,27 +148,26 @@ func TestBadInput(t *testing.T) {
 	fail(t, []string{"-colour"}, "-colour")
 }
 
-// TestEdges runs what is unusual but not wrong.
-func TestEdges(t *testing.T) {
-	dir := t.TempDir()
-	none := write(t, dir, "tasks.json", `{"tasks": []}`)
-	noGPUs := write(t, dir, "gpus.json", `{"gpus": []}`)
-	large := write(t, dir, "large.json", `{"tasks": [{"id": "large", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "39.9GiB"}}]}`)
-	for _, tt := range []struct {
-		name string
-		args []string
-		want string
-	}{
-		{"no tasks", []string{"-tasks", none}, "4 GPUs: 0.00 tasks' worth of work"},
-		{"no GPUs", []string{"-gpus", noGPUs}, "there is no GPU"},
-		{"neither", []string{"-tasks", none, "-gpus", noGPUs}, "0 GPUs"},
-		{"larger than every GPU", []string{"-tasks", large}, "the largest GPU offers 36 GiB"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if out := succeed(t, tt.args...); !strings.Contains(out, tt.want) {
-				t.Errorf("output has no %q:\n%s", tt.want, out)
-			}
-		})
+// TestTooLarge plans a task that fits no GPU beside one that does: the plan is
+// whole, the message names the place, and the exit status tells.
+func TestTooLarge(t *testing.T) {
+	tasks := write(t, t.TempDir(), "tasks.json", `{"tasks": [
+		{"id": "small", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "3GiB"}},
+		{"id": "large", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "39.9GiB"}}
+	]}`)
+	var out, errs bytes.Buffer
+	if status := run([]string{"-tasks", tasks}, &out, &errs); status != 2 {
+		t.Errorf("exit status %d, want 2", status)
+	}
+	for _, want := range []string{"tasks.json:3", `"large"`, "the largest GPU offers 36 GiB"} {
+		if !strings.Contains(errs.String(), want) {
+			t.Errorf("the message is %q; want it to name %q", &errs, want)
+		}
+	}
+	for _, want := range []string{"gpu0  small", "large waits: it needs", "would place it."} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("the plan has no %q:\n%s", want, &out)
+		}
 	}
 }
 

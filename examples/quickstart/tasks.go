@@ -46,31 +46,36 @@ type soloEntry struct {
 	StepTime   profile.Opt[string]        `json:"step_time"`
 }
 
+// workload is the tasks to plan and where each was described, by ID.
+type workload struct {
+	Tasks []colloc.Task
+	place map[string]string
+}
+
 // loadTasks reads the tasks at path, or the built-in ones.
-func loadTasks(name string) ([]colloc.Task, error) {
+func loadTasks(name string) (*workload, error) {
 	var file taskFile
 	doc, files, err := open(name, "tasks.json", &file)
 	if err != nil {
 		return nil, err
 	}
-	if file.Tasks == nil {
-		return nil, doc.errorAt(len(doc.data), errors.New(`no "tasks" list; see -h for an example`))
+	if len(file.Tasks) == 0 {
+		return nil, doc.errorAt(len(doc.data), errors.New(`no tasks: nothing to plan; see -h for an example of a "tasks" list`))
 	}
-	var tasks []colloc.Task
-	seen := make(map[string]bool)
-	err = each(doc, file.Tasks, func(e *taskEntry, where func(error) error) error {
+	w := &workload{place: make(map[string]string)}
+	err = each(doc, file.Tasks, func(e *taskEntry, place string) error {
 		task, err := e.task(files)
-		if err == nil && seen[e.ID] {
-			err = errors.New("this id was used before")
+		if err == nil && w.place[e.ID] != "" {
+			err = fmt.Errorf("this id was used before, at %s", w.place[e.ID])
 		}
 		if err != nil {
-			return where(fmt.Errorf("task %q: %w", e.ID, err))
+			return fmt.Errorf("task %q: %w", e.ID, err)
 		}
-		seen[e.ID] = true
-		tasks = append(tasks, task)
+		w.place[e.ID] = place
+		w.Tasks = append(w.Tasks, task)
 		return nil
 	})
-	return tasks, err
+	return w, err
 }
 
 func (e *taskEntry) task(files folder) (colloc.Task, error) {
