@@ -45,7 +45,7 @@ func BenchmarkFit(b *testing.B) {
 func BenchmarkPlan(b *testing.B) {
 	for _, n := range []int{10, 100} {
 		b.Run(fmt.Sprintf("tasks=%d/gpus=%d", n, n/2), func(b *testing.B) {
-			p := newPlanner(b, colloc.Config{})
+			p := shared(b)
 			tasks := crowd(b, n)
 			gpus := make([]colloc.GPU, n/2)
 			for i := range gpus {

@@ -43,7 +43,7 @@ func TestFit(t *testing.T) {
 		{"alone on an empty GPU", hermit, card(t, "g"), 0, "fits"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			v, err := newPlanner(t, colloc.Config{}).Fit(tt.task, tt.gpu)
+			v, err := shared(t).Fit(tt.task, tt.gpu)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,7 +90,7 @@ func TestFitFaults(t *testing.T) {
 			if tt.gpu != nil {
 				tt.gpu(&gpu)
 			}
-			v, err := newPlanner(t, colloc.Config{}).Fit(task, gpu)
+			v, err := shared(t).Fit(task, gpu)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Fit = %v, %v; want an error with %q", v, err, tt.want)
 			}
@@ -99,7 +99,7 @@ func TestFitFaults(t *testing.T) {
 }
 
 func TestScore(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	light, other := seen(t, "light", 0.2, 0.1, 4*profile.GiB), seen(t, "other", 0.3, 0.1, 4*profile.GiB)
 	heavy := seen(t, "heavy", 1, 0.9, 4*profile.GiB)
 	huge := seen(t, "huge", 0.2, 0.1, 23*profile.GiB)
@@ -119,7 +119,7 @@ func TestScore(t *testing.T) {
 
 // TestJudge asks at length what Fit answers in short.
 func TestJudge(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	light, other := seen(t, "light", 0.2, 0.1, 4*profile.GiB), seen(t, "other", 0.3, 0.1, 4*profile.GiB)
 	large := seen(t, "large", 0.2, 0.1, 20*profile.GiB)
 	for _, tt := range []struct {
@@ -148,7 +148,7 @@ func TestJudge(t *testing.T) {
 // and marked so.
 func TestUnknownProduct(t *testing.T) {
 	gpu := colloc.GPU{ID: "g", Model: profile.GPUModel{Name: "Voodoo 2"}, Memory: 24 * profile.GiB, Residents: []colloc.Task{seen(t, "other", 0.3, 0.1, 4*profile.GiB)}}
-	v, err := newPlanner(t, colloc.Config{}).Fit(seen(t, "light", 0.2, 0.1, 4*profile.GiB), gpu)
+	v, err := shared(t).Fit(seen(t, "light", 0.2, 0.1, 4*profile.GiB), gpu)
 	if err != nil || !v.Fits || v.Speed.Source.Kind != predict.Prior {
 		t.Errorf("Fit = %+v, %v; want it to fit by the prior", v, err)
 	}
@@ -156,7 +156,7 @@ func TestUnknownProduct(t *testing.T) {
 
 // TestReservation checks which of promised, measured and predicted memory counts.
 func TestReservation(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	task := seen(t, "task", 0.2, 0.1, 10*profile.GiB)
 	v, err := p.Fit(task, card(t, "g"))
 	if want := profile.BytesOf(1.02 * float64(10*profile.GiB)); err != nil || v.Reserved != want {
@@ -172,7 +172,7 @@ func TestFitAllocatesNothing(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector makes sync.Pool drop items: run without -race to count allocations")
 	}
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	task := seen(t, "task", 0.2, 0.1, 4*profile.GiB)
 	described := colloc.Task{ID: "described", Profile: describe(t)}
 	gpu := card(t, "g", seen(t, "other", 0.3, 0.1, 4*profile.GiB))

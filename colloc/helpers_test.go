@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"sync"
 	"testing"
 
 	"example.com/colloc/colloc"
@@ -39,6 +40,19 @@ func card(tb testing.TB, id string, residents ...colloc.Task) colloc.GPU {
 	tb.Helper()
 	return colloc.GPU{ID: id, Model: gpuModel(tb, "RTX 3090"), Residents: residents}
 }
+
+// shared returns one Planner with the zero Config for all tests that teach it
+// nothing: reading the pretrained models takes most of a second under -race.
+func shared(tb testing.TB) *colloc.Planner {
+	tb.Helper()
+	p, err := sharedPlanner()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+var sharedPlanner = sync.OnceValues(func() (*colloc.Planner, error) { return colloc.New(colloc.Config{}) })
 
 func newPlanner(tb testing.TB, c colloc.Config) *colloc.Planner {
 	tb.Helper()

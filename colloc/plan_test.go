@@ -18,7 +18,7 @@ import (
 )
 
 func TestPlanShares(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	var tasks []colloc.Task
 	for i := range 6 {
 		tasks = append(tasks, seen(t, fmt.Sprintf("task%d", i), 0.15+0.1*float64(i), 0.05, 4*profile.GiB))
@@ -42,7 +42,7 @@ func TestPlanShares(t *testing.T) {
 
 // TestPlanKeepsResidents checks that residents stay, count and are listed.
 func TestPlanKeepsResidents(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	resident := seen(t, "resident", 0.2, 0.05, 15*profile.GiB)
 	small, large := seen(t, "small", 0.2, 0.05, 4*profile.GiB), seen(t, "large", 0.2, 0.05, 15*profile.GiB)
 	plan, err := p.Plan(t.Context(), []colloc.Task{large, small}, []colloc.GPU{card(t, "g0", resident)})
@@ -62,7 +62,7 @@ func TestPlanKeepsResidents(t *testing.T) {
 }
 
 func TestPlanEmpty(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	task := seen(t, "task", 0.2, 0.1, 4*profile.GiB)
 	for _, tt := range []struct {
 		name  string
@@ -87,7 +87,7 @@ func TestPlanEmpty(t *testing.T) {
 }
 
 func TestPlanFaults(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	task := seen(t, "task", 0.2, 0.1, 4*profile.GiB)
 	bad := task
 	bad.ID, bad.Weight = "bad", math.Inf(1)
@@ -113,7 +113,7 @@ func TestPlanFaults(t *testing.T) {
 }
 
 func TestPlanCancelled(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	plan, err := p.Plan(ctx, []colloc.Task{seen(t, "task", 0.2, 0.1, profile.GiB)}, []colloc.GPU{card(t, "g")})
@@ -149,7 +149,7 @@ func TestPlanSameBytes(t *testing.T) {
 // TestPlanKeepsLimits draws problems and checks every limit on the answer by
 // hand, and that Fit agrees with what Plan did.
 func TestPlanKeepsLimits(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
+	p := shared(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		var tasks []colloc.Task
 		byID := make(map[string]colloc.Task)
@@ -263,7 +263,7 @@ func TestNotesSayWhatToChange(t *testing.T) {
 			for i := range tt.gpus {
 				gpus = append(gpus, card(t, fmt.Sprintf("g%d", i)))
 			}
-			plan, err := newPlanner(t, colloc.Config{}).Plan(t.Context(), tt.tasks, gpus)
+			plan, err := shared(t).Plan(t.Context(), tt.tasks, gpus)
 			if err != nil {
 				t.Fatal(err)
 			}
