@@ -22,9 +22,7 @@ func (m *Interference) Merge(other *Interference) error {
 	theirs := other.load()
 	copies := make([]*regime, len(theirs.regimes))
 	for i, r := range theirs.regimes {
-		c := *r
-		c.learned = &normal{slices.Clone(r.learned.h), slices.Clone(r.learned.g), r.learned.n}
-		copies[i] = &c
+		copies[i] = r.clone()
 	}
 	other.writer.Unlock()
 
@@ -72,7 +70,7 @@ func sameFit(a, b []*regime) error {
 
 // plus returns r with what o learned; r does not change.
 func (r *regime) plus(o *regime) (*regime, error) {
-	next := *r
+	next := r.clone()
 	for _, e := range o.roster.effects {
 		if !e.all {
 			next.roster = next.roster.with(e.taskType, e.trained)
@@ -80,7 +78,6 @@ func (r *regime) plus(o *regime) (*regime, error) {
 	}
 	next.lambda = next.roster.precisions()
 	next.mu = append(slices.Clone(r.mu), make([]float64, len(next.lambda)-len(r.mu))...)
-	next.learned = &normal{slices.Clone(r.learned.h), slices.Clone(r.learned.g), r.learned.n}
 	next.learned.grow(len(next.lambda))
 	column := next.columnsOf(o.roster)
 	for j := range o.learned.g {
@@ -93,7 +90,7 @@ func (r *regime) plus(o *regime) (*regime, error) {
 	next.drift = r.drift.plus(o.drift)
 	var err error
 	next.post, err = solve(next.lambda, next.mu, next.base, next.learned)
-	return &next, err
+	return next, err
 }
 
 // columnsOf maps the columns of another roster to those of r.
