@@ -114,7 +114,7 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 		if err != nil {
 			return Verdict{}, fmt.Errorf("colloc: GPU %q: %w", gpu.ID, err)
 		}
-		free -= r
+		free = max(-1, free-r) // below 0 nothing fits; the sum of absurd promises must not wrap around
 	}
 	v.Free = max(0, free)
 	if v.Reserved > free {

@@ -154,6 +154,21 @@ func TestUnknownProduct(t *testing.T) {
 	}
 }
 
+// TestAbsurdPromises sums reservations that no int64 holds: the GPU is full, not
+// empty.
+func TestAbsurdPromises(t *testing.T) {
+	gpu := card(t, "g")
+	for _, id := range []string{"a", "b"} {
+		r := seen(t, id, 0.2, 0.1, profile.GiB)
+		r.Reserved = math.MaxInt64
+		gpu.Residents = append(gpu.Residents, r)
+	}
+	v, err := shared(t).Fit(seen(t, "light", 0.2, 0.1, profile.GiB), gpu)
+	if err != nil || v.Code != packer.MemoryLimit || v.Free != 0 {
+		t.Errorf("Fit = %+v, %v; want no memory left", v, err)
+	}
+}
+
 // TestReservation checks which of promised, measured and predicted memory counts.
 func TestReservation(t *testing.T) {
 	p := shared(t)
