@@ -11,6 +11,7 @@ const (
 	gonum  = "gonum.org/v1/gonum"
 	driver = "github.com/NVIDIA/go-nvml"
 	xsync  = "golang.org/x/sync"
+	bbolt  = "go.etcd.io/bbolt"
 )
 
 // An arrow says what the non-test files of a folder may import beside the
@@ -36,12 +37,12 @@ func allowed() []arrow {
 		{"nvmlx", []string{internal, profile, "nvmlx"}},
 		{"nvmlx/gonvml", []string{internal, profile, "nvmlx", driver + "/...", "C"}}, // and nobody else needs a C compiler
 		{"colloc", models},
-		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/runner/...", "nvmlx")},
-		{"colloc/slurm", append(slices.Clone(models), "colloc")},
-		{"colloc/sim", append(slices.Clone(models), "colloc")},
+		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
+		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/slurm/...")},
+		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
 		{"examples", []string{
 			internal, profile, "predict/...", "packer/...", "nvmlx/...", "colloc/...", "examples/...",
-			"gonum.org/v1/...", xsync + "/...", "github.com/schollz/progressbar/...", "github.com/prometheus/...",
+			"gonum.org/v1/...", xsync + "/...", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...",
 		}},
 	}
 }
