@@ -130,24 +130,33 @@ func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, v *Verdict) error 
 	weakest := p.load(s, task, gpu)
 	v.Throughput, v.Slowest = -1, -1
 	if len(gpu.Residents) == 0 {
-		return p.try(task, gpu, profile.Exclusive, s, v)
-	}
-	for _, m := range sharing(gpu) {
-		if m == profile.Exclusive {
-			continue
-		}
-		if err := p.try(task, gpu, m, s, v); err != nil {
+		if err := p.try(task, gpu, profile.Exclusive, s, v); err != nil {
 			return err
 		}
+	} else {
+		for _, m := range sharing(gpu) {
+			if m == profile.Exclusive {
+				continue
+			}
+			if err := p.try(task, gpu, m, s, v); err != nil {
+				return err
+			}
+		}
 	}
-	v.Speed.Source.Kind = min(v.Speed.Source.Kind, weakest)
+	var err error
+	if v.Speed, err = p.config.Interference.Speed(&s.gpu, v.Mechanism, s.set, len(s.set)-1); err != nil {
+		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
+	}
+	if len(gpu.Residents) > 0 {
+		v.Speed.Source.Kind = min(v.Speed.Source.Kind, weakest)
+	}
 	return nil
 }
 
 // try predicts one mechanism and stores it in v if it is better than what is
 // there.
 func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *Verdict) error {
-	speeds, err := p.config.Interference.Speeds(&s.gpu, m, s.set, s.speeds[:0])
+	speeds, err := p.config.Interference.Values(&s.gpu, m, s.set, s.speeds[:0])
 	s.speeds = speeds
 	if err != nil {
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
@@ -159,13 +168,12 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 		if i < len(gpu.Residents) {
 			member = &gpu.Residents[i]
 		}
-		w.Throughput += float64(weight(member) * speeds[i].Value)
-		if slack := speeds[i].Value / p.minSpeed(member); slack < tightest {
+		w.Throughput += float64(weight(member) * speeds[i])
+		if slack := speeds[i] / p.minSpeed(member); slack < tightest {
 			tightest = slack
-			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i].Value, p.minSpeed(member)
+			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(member)
 		}
 	}
-	w.Speed = speeds[len(speeds)-1]
 	if tightest < 1 {
 		w.Fits, w.Code = false, packer.SpeedLimit
 	}
@@ -195,14 +203,14 @@ func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 		if m == profile.Exclusive && len(gpu.Residents) > 1 {
 			continue
 		}
-		speeds, err := p.config.Interference.Speeds(&s.gpu, m, s.set[:len(gpu.Residents)], s.speeds[:0])
+		speeds, err := p.config.Interference.Values(&s.gpu, m, s.set[:len(gpu.Residents)], s.speeds[:0])
 		s.speeds = speeds
 		if err != nil {
 			return 0, fmt.Errorf("colloc: residents of GPU %q: %w", gpu.ID, err)
 		}
 		total := 0.0
 		for i := range speeds {
-			total += float64(weight(&gpu.Residents[i]) * speeds[i].Value)
+			total += float64(weight(&gpu.Residents[i]) * speeds[i])
 		}
 		best = max(best, total)
 	}

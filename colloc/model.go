@@ -24,13 +24,8 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	for _, t := range set {
 		s.set = append(s.set, m.uses.of(t.Profile, gpu.Type))
 	}
-	speeds, err := m.interference.Speeds(gpu.Type, mech, s.set, s.speeds[:0])
+	speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
 	s.speeds = speeds
-	if err != nil {
-		return err
-	}
-	for i := range speeds {
-		dst[i] = speeds[i].Value
-	}
-	return nil
+	copy(dst, speeds)
+	return err
 }

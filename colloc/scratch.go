@@ -12,7 +12,7 @@ type scratch struct {
 	gpu    profile.GPUModel
 	set    []*profile.Profile
 	filled []profile.Profile // members of set whose use was predicted
-	speeds []predict.Estimate
+	speeds []float64
 }
 
 func (p *Planner) acquire() *scratch {

@@ -95,6 +95,9 @@ type member struct {
 	typ, model int32 // effects; noEffect where unknown
 	trained    bool
 	traits     [2]float64
+
+	bits memberBits // what the trees are told, since settle
+	hash uint64
 }
 
 // member looks a task up. It does not allocate.
@@ -123,9 +126,10 @@ func (m *member) plain() {
 	m.typ, m.model, m.trained, m.traits = noEffect, noEffect, false, [2]float64{}
 }
 
-// settle makes a set with a stranger in it forget all types: effects learned
-// beside known tasks do not hold beside one of which nothing is known. (With
-// them, pairs of unseen families on Gavel's V100 match worse than at random.)
+// settle makes a set ready to be asked about, and one with a stranger in it
+// forget all types: effects learned beside known tasks do not hold beside one
+// of which nothing is known. (With them, pairs of unseen families on Gavel's
+// V100 match worse than at random.)
 func settle(set []member) {
 	strange := false
 	for i := range set {
@@ -135,6 +139,7 @@ func settle(set []member) {
 		if strange {
 			set[i].plain()
 		}
+		set[i].remember()
 	}
 }
 
@@ -150,10 +155,14 @@ func (r *roster) keepTraits(coef []float64) {
 const treeColumns = 14
 
 func treeRow(own, other *member) [treeColumns]float64 {
-	return [treeColumns]float64{
-		own.sm, own.dram, own.memory, own.step, own.batch, own.traits[0], own.traits[1],
-		other.sm, other.dram, other.memory, other.step, other.batch, other.traits[0], other.traits[1],
-	}
+	var row [treeColumns]float64
+	a, b := own.treeColumns(), other.treeColumns()
+	copy(row[copy(row[:], a[:]):], b[:])
+	return row
+}
+
+func (m *member) treeColumns() [treeColumns / 2]float64 {
+	return [treeColumns / 2]float64{m.sm, m.dram, m.memory, m.step, m.batch, m.traits[0], m.traits[1]}
 }
 
 // treeMonotone says that rising use of the neighbour may only raise the loss.

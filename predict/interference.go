@@ -137,27 +137,42 @@ func (m *Interference) speeds(gpu *profile.GPUModel, mech profile.Mechanism, set
 	s := m.load()
 	if len(set) < 2 {
 		for range set {
-			dst = append(dst, Estimate{Value: 1, Lo: 1, Hi: 1, Confidence: s.options.Confidence, Source: Source{Kind: Measured}})
+			dst = append(dst, s.alone())
 		}
 		return dst, nil
 	}
 	r, known := s.regime(gpuName(gpu), mech)
-	w, _ := scratchPool.Get().(*scratch)
+	w := gather(r, set)
 	defer scratchPool.Put(w)
+	for i := range w.set {
+		dst = append(dst, s.estimate(r, known, w, i, ratio))
+	}
+	return dst, nil
+}
+
+// alone is the speed of a task without neighbours.
+func (s *interferenceState) alone() Estimate {
+	return Estimate{Value: 1, Lo: 1, Hi: 1, Confidence: s.options.Confidence, Source: Source{Kind: Measured}}
+}
+
+func (s *interferenceState) estimate(r *regime, known bool, w *scratch, i int, ratio bool) Estimate {
+	e := r.estimate(w, i, ratio)
+	e.Confidence = s.options.Confidence
+	if !known {
+		e.Source = Source{Kind: Prior}
+	}
+	return e
+}
+
+// gather takes working memory from the pool and fills it with the members of set.
+func gather(r *regime, set []*profile.Profile) *scratch {
+	w, _ := scratchPool.Get().(*scratch)
 	w.set = w.set[:0]
 	for _, p := range set {
 		w.set = append(w.set, r.roster.member(p))
 	}
 	settle(w.set)
-	for i := range w.set {
-		e := r.estimate(w, i, ratio)
-		e.Confidence = s.options.Confidence
-		if !known {
-			e.Source = Source{Kind: Prior}
-		}
-		dst = append(dst, e)
-	}
-	return dst, nil
+	return w
 }
 
 // scratch is the working memory of one prediction.
@@ -265,11 +280,11 @@ func (r *regime) treeLoss(t *trees, own, other *member) float64 {
 	if t == nil || (!known && (!own.seen || !other.seen)) {
 		return 0
 	}
-	row := treeRow(own, other)
 	var loss float64
 	if t == r.trees && r.memo != nil {
-		loss = r.memo.predict(t, &row)
+		loss = r.memo.predict(t, own, other)
 	} else {
+		row := treeRow(own, other)
 		loss = t.predict(row[:])
 	}
 	if !known {

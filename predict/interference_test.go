@@ -449,3 +449,28 @@ func TestInterferenceRejects(t *testing.T) {
 		}
 	}
 }
+
+// TestValuesAndSpeedAgreeWithSpeeds asks the three forms the same.
+func TestValuesAndSpeedAgreeWithSpeeds(t *testing.T) {
+	tasks, obs := fakeWorld(t, 5, 3, 2)
+	m, gpu := mustFit(t, obs, nil), rtx3090(t)
+	for n := range 5 {
+		set := tasks[:n]
+		for _, mech := range []profile.Mechanism{profile.Exclusive, profile.TimeSlice, profile.MPS, profile.MIG} {
+			want, err := m.Speeds(gpu, mech, set, nil)
+			values, valuesErr := m.Values(gpu, mech, set, nil)
+			if (err == nil) != (valuesErr == nil) || len(values) != len(want) {
+				t.Fatalf("%d tasks, %v: Values says %v, %v; Speeds %v, %v", n, mech, values, valuesErr, want, err)
+			}
+			for i := range want {
+				got, err := m.Speed(gpu, mech, set, i)
+				if err != nil || got != want[i] || values[i] != want[i].Value {
+					t.Errorf("%d tasks, %v, task %d: Speed says %v, %v; Values %v; Speeds %v", n, mech, i, got, err, values[i], want[i])
+				}
+			}
+		}
+	}
+	if _, err := m.Speed(gpu, profile.MPS, tasks, len(tasks)); !errors.Is(err, errIndex) {
+		t.Errorf("Speed of a task beyond the set: %v, want %v", err, errIndex)
+	}
+}

@@ -70,6 +70,8 @@ type usePart struct {
 	Lo     []float64 `json:"lo"`
 	Hi     []float64 `json:"hi"`
 	Rows   int       `json:"rows"`
+
+	memo *useMemo // of what the trees said before; nil asks them each time
 }
 
 // otherGPU is how much wider an interval gets on a GPU other than that of the
@@ -129,8 +131,7 @@ func (u *Utilization) predict(spec *profile.Spec, gpu *profile.GPUModel, all *[u
 
 // estimate predicts one quantity.
 func (p *usePart) estimate(x *[useFeatures]float64, target int, home bool) Estimate {
-	at := p.Mean.predict(x[:])
-	size := p.spread(x)
+	at, size := p.ask(x)
 	source := Source{Kind: Fitted, Distance: rangeDistance(x[:], p.Lo, p.Hi)}
 	if !home {
 		size *= otherGPU
@@ -143,6 +144,21 @@ func (p *usePart) estimate(x *[useFeatures]float64, target int, home bool) Estim
 		Value: value, Lo: min(value, fromScale(at+size*p.Scores.lower(tail), target)),
 		Hi: max(value, fromScale(at+size*p.Scores.upper(tail), target)), Confidence: confidence, Source: source,
 	}
+}
+
+// ask returns what the trees say of x: the middle and the spread.
+func (p *usePart) ask(x *[useFeatures]float64) (at, size float64) {
+	if p.memo == nil {
+		return p.Mean.predict(x[:]), p.spread(x)
+	}
+	var key [useFeatures]uint64
+	hash := question(key[:], x[:])
+	answer, ok := p.memo.get(&key, hash)
+	if !ok {
+		answer = [2]float64{p.Mean.predict(x[:]), p.spread(x)}
+		p.memo.put(&key, hash, answer)
+	}
+	return answer[0], answer[1]
 }
 
 func (p *usePart) spread(x *[useFeatures]float64) float64 {

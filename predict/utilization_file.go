@@ -81,6 +81,7 @@ func (u *Utilization) setPart(f *useFilePart) error {
 		if f.Part == nil || u.parts[f.Family][k] != nil {
 			return fmt.Errorf("%v %s is empty or appears twice", f.Family, name)
 		}
+		f.Part.memo = &useMemo{}
 		u.parts[f.Family][k] = f.Part
 		return f.Part.check()
 	}

@@ -125,7 +125,7 @@ func (r *useRows) size(at []int, left []float64, seed uint64) *trees {
 
 // fit fits mean and spread and calibrates on rows left out.
 func (r *useRows) fit(seed uint64) *usePart {
-	p := &usePart{Rows: len(r.y)}
+	p := &usePart{Rows: len(r.y), memo: &useMemo{}}
 	all := make([]int, len(r.y))
 	for i := range all {
 		all[i] = i

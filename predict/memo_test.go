@@ -26,12 +26,21 @@ func TestTreeMemoAgrees(t *testing.T) {
 	}
 	ensemble := fitTrees(x, y, nil, treeOptions{Rounds: 20})
 	memo := &treeMemo{}
+	members := func(row *[treeColumns]float64) (own, other member) {
+		for i, m := range [2]*member{&own, &other} {
+			half := row[i*treeColumns/2:]
+			m.sm, m.dram, m.memory, m.step, m.batch, m.traits = half[0], half[1], half[2], half[3], half[4], [2]float64(half[5:])
+			m.remember()
+		}
+		return own, other
+	}
 	var wait sync.WaitGroup
 	for g := range 4 {
 		wait.Go(func() {
 			for i := range 2 * len(rows) {
 				row := &rows[(i*(g+1))%len(rows)]
-				if got, want := memo.predict(ensemble, row), ensemble.predict(row[:]); got != want {
+				own, other := members(row)
+				if got, want := memo.predict(ensemble, &own, &other), ensemble.predict(row[:]); got != want {
 					t.Errorf("row %d: the memo says %v, the trees %v", i, got, want)
 					return
 				}
@@ -39,7 +48,8 @@ func TestTreeMemoAgrees(t *testing.T) {
 		})
 	}
 	wait.Wait()
-	if n := testing.AllocsPerRun(100, func() { memo.predict(ensemble, &rows[0]) }); n != 0 {
+	own, other := members(&rows[0])
+	if n := testing.AllocsPerRun(100, func() { memo.predict(ensemble, &own, &other) }); n != 0 {
 		t.Errorf("a remembered pair costs %v allocations, want none", n)
 	}
 }
