@@ -1,6 +1,8 @@
 package colloc_test
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -113,4 +115,75 @@ func ExampleLedger_Reconcile() {
 	// overuse: GPU "gpu-0": task "resnet" uses 12 GiB, 2 GiB more than the 10 GiB it reserved
 	// zombie: GPU "gpu-1": 1.5 GiB are in use that no process accounts for
 	// colloc: reserve: task "bert" on GPU "gpu-0": needs 20 GiB, 8 GiB are free
+}
+
+// A scheduler that was restarted opens its books again.
+func ExampleLedger_Save() {
+	before := exampleLedger()
+	lease, err := before.Reserve(0, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
+	if err == nil {
+		err = before.Commit(lease)
+	}
+	var file bytes.Buffer
+	if err == nil {
+		err = before.Save(&file) // after every change that must survive
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	after, err := colloc.LoadLedger(&file, colloc.LedgerConfig{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resident := after.Snapshot().GPUs[0].Residents[0]
+	fmt.Println(resident.ID, resident.Reserved)
+	_, err = after.Reserve(after.Snapshot().Version, colloc.Claim{Task: exampleTask("resnet", profile.GiB), GPU: "gpu-1"})
+	fmt.Println(errors.Is(err, colloc.ErrDuplicate))
+	// Output:
+	// resnet 10 GiB
+	// true
+}
+
+// A plan becomes reservations: all of them, or none.
+func ExamplePlan_Claims() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	ledger, err := colloc.NewLedger(colloc.LedgerConfig{GPUs: []colloc.GPU{{ID: "gpu-0", Model: gpu}}, Now: exampleClock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tasks := []colloc.Task{alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("pointnet", 0.12, 0.1, 4*profile.GiB)}
+
+	seen := ledger.Snapshot()
+	plan, err := planner.Plan(context.Background(), tasks, seen.GPUs)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	claims, err := plan.Claims(tasks)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := ledger.Reserve(seen.Version, claims...); err != nil {
+		fmt.Println(err) // somebody was faster: look and plan again
+		return
+	}
+	for _, t := range ledger.Snapshot().GPUs[0].Residents {
+		fmt.Println(t.ID, t.Reserved)
+	}
+	// Output:
+	// mobilenet 3.06 GiB
+	// pointnet 4.08 GiB
 }

@@ -58,7 +58,8 @@ func Running(pipeDir string) bool {
 // Start runs a control daemon in the foreground, as a child of this process, and
 // returns once it answers. If it ends before, or ctx is done first, nothing is
 // left behind and the error holds what it printed. Later the end of ctx does not
-// matter: the daemon runs until [Daemon.Stop].
+// matter: the daemon runs until [Daemon.Stop], in a process group of its own,
+// so that Ctrl-C at the terminal does not reach it.
 func Start(ctx context.Context, config Config) (*Daemon, error) {
 	if config.Program == "" {
 		config.Program = "nvidia-cuda-mps-control"
@@ -88,6 +89,7 @@ func Start(ctx context.Context, config Config) (*Daemon, error) {
 	d.cmd.Env = d.environment()
 	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
 	d.cmd.WaitDelay = time.Second // its servers may hold the pipe open
+	ownGroup(d.cmd)
 	if err := d.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("mps: start: %w: is the driver's MPS installed?", err)
 	}
@@ -230,9 +232,13 @@ func (d *Daemon) Stop(ctx context.Context) error {
 	}
 }
 
-// kill ends the process and waits for its end.
+// kill ends the daemon with its servers and waits for its end.
 func (d *Daemon) kill() {
-	_ = d.cmd.Process.Kill() // fails if it has ended
+	select {
+	case <-d.done: // its number may be another's by now
+	default:
+		killGroup(d.cmd)
+	}
 	<-d.done
 	_ = os.Remove(filepath.Join(d.config.PipeDir, "control")) // else Running would find it
 }

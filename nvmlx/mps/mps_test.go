@@ -1,3 +1,5 @@
+//go:build unix
+
 package mps_test
 
 import (
@@ -10,7 +12,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,6 +75,8 @@ func serve(mode string) error {
 			answer = "4711\n4712"
 		case command == "devices":
 			answer = os.Getenv("CUDA_VISIBLE_DEVICES")
+		case command == "group":
+			answer = strconv.FormatBool(syscall.Getpgrp() == os.Getpid())
 		case command == "crash":
 			return errors.New("GPU fell off the bus")
 		case command == "quit" && mode != "stubborn":
@@ -155,7 +161,7 @@ func TestDaemonLife(t *testing.T) {
 			if _, err := mps.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "a daemon in") {
 				t.Errorf("a second daemon: %v", err)
 			}
-			for command, want := range map[string]string{"get_server_list": "4711\n4712", "devices": "GPU-1,GPU-2"} {
+			for command, want := range map[string]string{"get_server_list": "4711\n4712", "devices": "GPU-1,GPU-2", "group": "true"} {
 				if got, err := d.Command(t.Context(), command); err != nil || got != want {
 					t.Errorf("%s: %q, %v, want %q", command, got, err, want)
 				}

@@ -1,0 +1,94 @@
+package runner
+
+import (
+	"regexp"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// Defaults of [Config].
+const (
+	DefaultGrace  = 10 * time.Second
+	DefaultWatch  = time.Second
+	DefaultWindow = 10 * time.Second
+	DefaultQueue  = 1024
+)
+
+// Config says where a Runner keeps its state and how it treats tasks. Dir and
+// Source are required, every other zero is a documented default.
+type Config struct {
+	// Dir is the folder of the queue file and of the tasks' output. It is made
+	// with mode 0700 if it is not there. One runner at a time uses it.
+	Dir string
+	// Source sees the GPUs. The runner does not close it.
+	Source nvmlx.Source
+	// GPUs are the devices to use; nil means all. A GPU that is cut into MIG
+	// instances counts as its instances.
+	GPUs []nvmlx.DeviceID
+	// Planner decides where tasks fit; nil is a new one with PerGPU and Headroom
+	// and the defaults of [colloc.Config].
+	Planner *colloc.Planner
+	// PerGPU is the largest number of tasks on one GPU; 0 means
+	// [colloc.DefaultMaxSet]. A Planner's own limit applies too.
+	PerGPU int
+	// Headroom is the fraction of GPU memory that stays free, in [0, 1); missing
+	// means that of package packer. Use that of the Planner.
+	Headroom profile.Opt[float64]
+	// MemoryFloor is the least memory that must be free on a GPU, after headroom
+	// and reservations, for a task to start there.
+	MemoryFloor profile.Bytes
+	// Mechanisms are the allowed ways to share, the preferred one first:
+	// time-slicing and MPS. nil means time-slicing; a list that holds only
+	// Exclusive forbids sharing. The first task on a GPU decides for those that
+	// join it: a running process cannot change.
+	Mechanisms []profile.Mechanism
+	// MPSPipeDir names the folder where an MPS daemon listens for a GPU; nil
+	// means the default daemon for all. The runner starts no daemon.
+	MPSPipeDir func(nvmlx.DeviceID) string
+	// Env is the environment that tasks inherit, KEY=value; nil means this
+	// process's, an empty list none.
+	Env []string
+	// CPUs is the number of CPU cores for all tasks together; 0 means all. Each
+	// task gets an equal share, see [Task].CPUs.
+	CPUs int
+	// Group names the tasks' common group where experiments are tracked
+	// (WANDB_RUN_GROUP); empty sets none.
+	Group string
+	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
+	Grace time.Duration
+	// Watch is the time between two looks at GPUs, outputs and adopted tasks; 0
+	// means 1 s.
+	Watch time.Duration
+	// Window is how long a set of tasks must share a GPU for its speeds to be
+	// measured; 0 means 10 s.
+	Window time.Duration
+	// OutOfMemory are further patterns of output that tell lack of memory, beside
+	// those of PyTorch, TensorFlow, JAX and CUDA.
+	OutOfMemory []*regexp.Regexp
+	// Halt says when failures end the whole queue.
+	Halt Halt
+	// Sync makes every transaction wait for the disk, so that the queue survives
+	// the loss of power and not only of the process. It costs milliseconds.
+	Sync bool
+	// OnEvent is told everything that happens, one event after the other, from
+	// one goroutine. It may call the Runner, but not Run or Close. nil listens to
+	// nothing. See [Event] for what is guaranteed.
+	OnEvent func(Event)
+	// Queue is how many events may wait for OnEvent before no further task is
+	// started; 0 means 1,024.
+	Queue int
+	// Clock is the time to go by; nil is nvmlx.SystemClock.
+	Clock nvmlx.Clock
+}
+
+// Halt says when failures end the queue. The zero value never does.
+type Halt struct {
+	// Failures is the number of failed tasks from which on no further task
+	// starts; 0 means never. Retries that are still to come do not count.
+	Failures int
+	// Kill ends the running tasks as well.
+	Kill bool
+}

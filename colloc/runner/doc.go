@@ -1,0 +1,59 @@
+// Package runner runs training tasks as processes on the GPUs of this host,
+// several on one GPU where colloc predicts that this helps.
+//
+//	func main() {
+//		runner.Supervise() // first of all, see below
+//		r, err := runner.Open(runner.Config{Dir: "sweep", Source: gpus})
+//		...
+//		err = r.Submit(tasks...)
+//		err = r.Run(ctx)
+//	}
+//
+// # Queue
+//
+// [Runner.Submit] writes tasks to a queue file (bbolt) in [Config].Dir; every
+// change of a task is one transaction, done before the change has an effect.
+// The process may die at any moment, by kill -9 too: the next [Open] of the same
+// folder goes on. By default nothing waits for the disk: what a killed process
+// wrote is in the kernel's hands and safe. [Config].Sync makes transactions
+// survive a power cut as well.
+//
+// # Tasks
+//
+// A task is a command, started without a shell, in a session of its own, with
+// its output in a file, so that it outlives the runner. Between the two stands a
+// supervisor: this program again, which [Supervise] turns into one. It claims the
+// run, starts the command, waits, and leaves the exit status in the folder of the
+// run. The runner records a run before it starts a supervisor, and a supervisor
+// starts the command only after it made the claim, a link that can be made once.
+// A new runner that finds a run without claim makes the claim itself and queues
+// the task again. So each run takes place once or not at all:
+//
+//	runner dies                 the task goes on and is adopted
+//	before the claim            the task is queued again; it has not started
+//	supervisor dies             the kernel kills the task; it counts as failed
+//
+// A task is over when its command ends; what is left of its process group is
+// killed then.
+//
+// # Placement
+//
+// [colloc.Planner] says where a task fits and which GPU gains most,
+// [colloc.Ledger] keeps the books; memory that other programs use, as the
+// [nvmlx.Source] sees it, counts. Tasks start in the order of priority, then of
+// submission; one that fits nowhere lets later ones pass, but not forever.
+//
+// A task that runs out of memory, as its output, its exit status or the GPU's
+// memory show, is queued again: with a larger reservation, then under another
+// mechanism, then alone on a GPU. Peaks, failures and measured speeds are
+// learned ([colloc.Planner.Observe]).
+//
+// # Secrets
+//
+// Environments are handed to processes in memory; the runner writes those of
+// [Task].Env to the queue file (mode 0600) and no environment to logs, records,
+// events or errors.
+//
+// Tasks run on Linux only. Elsewhere the package compiles and Open returns
+// [ErrUnsupported].
+package runner

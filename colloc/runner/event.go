@@ -1,0 +1,51 @@
+package runner
+
+import (
+	"time"
+
+	"example.com/colloc/nvmlx"
+)
+
+// EventKind says what happened.
+type EventKind int
+
+const (
+	// EventQueued: a task was submitted, or found in the queue by Open.
+	EventQueued EventKind = iota
+	// EventStarted: a run of a task has begun; Record tells GPU and prediction.
+	EventStarted
+	// EventAdopted: Open found a task running.
+	EventAdopted
+	// EventProgress: a task's step, memory peak or measured speed changed.
+	EventProgress
+	// EventRecovering: memory ran out; the task is queued again, see
+	// [Record].Recovery.
+	EventRecovering
+	// EventRetry: a run failed or was lost; the task is queued again.
+	EventRetry
+	// EventFinished: a task is over; Record.State says how.
+	EventFinished
+	// EventLost: a GPU does not answer any more.
+	EventLost
+	// EventHalted: no further task starts, because of [Config].Halt.
+	EventHalted
+	// EventWarning: something that people should know; Text says what.
+	EventWarning
+)
+
+// Event is something that happened. Kinds other than EventProgress arrive all,
+// once, in the order in which they happened, after their transaction. Of the
+// EventProgress of one task that wait for the listener only the last is kept.
+// A listener that is slow delays the start of further tasks; it never loses
+// events, and what waits for it is bounded by [Config].Queue and the tasks.
+type Event struct {
+	// Kind is what happened, At when.
+	Kind EventKind `json:"kind"`
+	At   time.Time `json:"at"`
+	// Record is the task after it; its zero if the event concerns none.
+	Record Record `json:"record,omitzero"`
+	// GPU is the device it concerns, if any.
+	GPU nvmlx.DeviceID `json:"gpu,omitempty"`
+	// Text says the same for people.
+	Text string `json:"text"`
+}

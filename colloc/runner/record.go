@@ -1,0 +1,117 @@
+package runner
+
+import (
+	"time"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// State is where a task is in its life.
+type State int
+
+const (
+	// Queued: it waits for a GPU, for other tasks, or for another try.
+	Queued State = iota
+	// Starting: a run is recorded, its process may exist.
+	Starting
+	// Running: its process runs.
+	Running
+	// Succeeded: it ended with exit code 0.
+	Succeeded
+	// Failed: it ended otherwise and is not tried again.
+	Failed
+	// Cancelled: it was killed on request, or never ran because a task that it
+	// depends on did not succeed or the queue was halted.
+	Cancelled
+)
+
+// Over reports whether the task will not run again by itself.
+func (s State) Over() bool { return s >= Succeeded }
+
+// Record is everything known of a task in the queue. It is the caller's;
+// slices that it shares with others must not be modified.
+type Record struct {
+	// Task is what was submitted.
+	Task Task `json:"task"`
+	// Number is the place in the order of submission, from 1.
+	Number int `json:"number"`
+	// State is where it is.
+	State State `json:"state"`
+	// Waiting says, while Queued, what the last attempt to place it lacked.
+	Waiting string `json:"waiting,omitempty"`
+	// Runs counts the runs that were recorded, the present one included;
+	// Failures those that failed and count against Retries.
+	Runs     int `json:"runs"`
+	Failures int `json:"failures,omitempty"`
+	// Recovery is what was done so far because memory ran out.
+	Recovery Recovery `json:"recovery,omitempty"`
+	// LostRuns counts the runs that were lost with a GPU or a supervisor.
+	LostRuns int `json:"lost_runs,omitempty"`
+	// Submitted, Started and Ended are times; of the last run, zero before.
+	Submitted time.Time `json:"submitted"`
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	// GPU, Mechanism and Reserved are where the last run was placed and what was
+	// set aside for it.
+	GPU       nvmlx.DeviceID    `json:"gpu,omitempty"`
+	Mechanism profile.Mechanism `json:"mechanism"`
+	Reserved  profile.Bytes     `json:"reserved,omitempty"`
+	// Predicted is the speed predicted when it was placed, as a fraction of its
+	// solo speed; Confidence is 0 if it was not.
+	Predicted predict.Estimate `json:"predicted,omitzero"`
+	// Speed is the last one measured in the same unit.
+	Speed profile.Opt[float64] `json:"speed,omitzero"`
+	// Peak is the most device memory it was seen to use in the last run.
+	Peak profile.Opt[profile.Bytes] `json:"peak,omitzero"`
+	// Step and Total are its progress, StepTime the time of a step.
+	Step     profile.Opt[int64]         `json:"step,omitzero"`
+	Total    profile.Opt[int64]         `json:"total,omitzero"`
+	StepTime profile.Opt[time.Duration] `json:"step_time,omitzero"`
+	// PID is the process of the last run and the name of its session and process
+	// group, PIDStart when it began in the kernel's ticks since boot.
+	PID      int    `json:"pid,omitempty"`
+	PIDStart uint64 `json:"pid_start,omitempty"`
+	// Exit is the exit code of the last run, -1 if it had none; Signal the signal
+	// that ended it, 0 if none did.
+	Exit   int `json:"exit"`
+	Signal int `json:"signal,omitempty"`
+	// Err says for people why the last run failed.
+	Err string `json:"err,omitempty"`
+	// Folder holds the files of the last run, Log is its output.
+	Folder string `json:"folder,omitempty"`
+	Log    string `json:"log,omitempty"`
+}
+
+// Recovery is a step of what is done when memory ran out.
+type Recovery int
+
+const (
+	// NoRecovery: memory has not run out.
+	NoRecovery Recovery = iota
+	// ReservedMore: a larger reservation.
+	ReservedMore
+	// OtherMechanism: another way to share.
+	OtherMechanism
+	// RanAlone: a GPU of its own.
+	RanAlone
+)
+
+// GPUState is one GPU as the runner sees it.
+type GPUState struct {
+	// Device is what the source told.
+	Device nvmlx.DeviceInfo
+	// Lost says that the device does not answer any more.
+	Lost bool
+	// Usable is what it offers to tasks after headroom and what other programs
+	// use, Reserved what is set aside for tasks.
+	Usable   profile.Bytes
+	Reserved profile.Bytes
+	// Used is the device memory in use by everybody, Busy the share of time with
+	// work, both as last seen.
+	Used profile.Opt[profile.Bytes]
+	Busy profile.Opt[float64]
+	// Tasks are the IDs of those that run there, in the order they joined.
+	Tasks []string
+}
