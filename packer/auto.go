@@ -6,19 +6,49 @@ import (
 )
 
 // Auto chooses the method for the problem and says in Solution.Method what it
-// chose and why: Matching for sets of at most two, LocalSearch for larger sets,
-// and Greedy for problems that are too large for either.
+// chose and why:
+//
+//   - Matching for sets of at most two, if all pairs can be valued;
+//   - ColumnGen where all sets can be valued, which is so for thousands of
+//     tasks of a few types too;
+//   - LocalSearch for other problems of up to 8192 tasks;
+//   - Greedy for what is left.
+//
+// The plan is never worse than Greedy's.
 type Auto struct {
 	// Tol is the relative gap at which to stop, in [0, 1); 0 is as good as the
 	// method can.
 	Tol float64
+	// Budget is how many sets may be valued; 0 means 1 << 20: all sets of three
+	// of 182 types of task, of four of 68. Pairs of tasks count a thirty-second,
+	// for a [BatchModel] gives many at once: 8192 tasks by default. It bounds
+	// work, not time, so that the same problem gets the same plan on every
+	// machine; the context bounds the time.
+	Budget int
+	// Seed starts the random choices of a search.
+	Seed uint64
 }
 
 var _ Method = Auto{}
 
+const (
+	defaultBudget = 1 << 20
+	cheapPairs    = 32 // pairs that cost as much as one larger set
+	// maxAutoTasks is where a search over sets stops being worth its time.
+	maxAutoTasks = 8192
+	// manyTasks is where the types of tasks, if few, are quicker than a matching.
+	manyTasks = 1024
+)
+
 // Pack implements Method.
 func (a Auto) Pack(ctx context.Context, p *Problem) (*Solution, error) {
-	method, why := a.choose(p)
+	if a.Budget < 0 {
+		return nil, fmt.Errorf("packer: auto: Budget is %d; want 0 or more", a.Budget)
+	}
+	method, why, err := a.choose(p)
+	if err != nil {
+		return nil, err
+	}
 	s, err := method.Pack(ctx, p)
 	if s != nil {
 		s.Method = fmt.Sprintf("auto: %s (%s)", s.Method, why)
@@ -26,18 +56,27 @@ func (a Auto) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	return s, err
 }
 
-// maxAutoTasks is where a table of all pairs, or a search over sets, stops being
-// worth its memory and time.
-const maxAutoTasks = 8192
-
-func (a Auto) choose(p *Problem) (Method, string) {
-	switch {
-	case p == nil:
-		return Greedy{}, "no problem"
-	case len(p.Tasks) > maxAutoTasks:
-		return Greedy{}, fmt.Sprintf("%d tasks are too many for a search", len(p.Tasks))
-	case p.Limits.maxSet() > 2:
-		return LocalSearch{}, fmt.Sprintf("sets of up to %d", p.Limits.maxSet())
+func (a Auto) choose(p *Problem) (Method, string, error) {
+	in, err := newInstance(p)
+	if err != nil {
+		return nil, "", err
 	}
-	return Matching(a), "sets of at most 2"
+	budget := a.Budget
+	if budget == 0 {
+		budget = defaultBudget
+	}
+	n, types := len(in.tasks), len(newTyping(in, false).members)
+	pairs := max(1, in.free) * n * n / 2
+	typed := n > manyTasks && types <= n/16
+	switch sets := in.countSets(types, budget); {
+	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget:
+		return Matching{Tol: a.Tol}, fmt.Sprintf("sets of at most %d", in.maxSet), nil
+	case sets <= budget:
+		return ColumnGen{Tol: a.Tol, Seed: a.Seed, MaxSets: budget},
+			fmt.Sprintf("sets of up to %d, %d types of task", in.maxSet, types), nil
+	case n <= maxAutoTasks:
+		steps := max(1, min(max(2000, 60*n), budget/8))
+		return LocalSearch{Steps: steps, Seed: a.Seed}, fmt.Sprintf("more than %d sets of up to %d", budget, in.maxSet), nil
+	}
+	return Greedy{}, fmt.Sprintf("%d tasks of %d types are too many for a search", n, types), nil
 }

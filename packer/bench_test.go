@@ -22,14 +22,14 @@ type matrixModel struct {
 	speeds []float64
 }
 
-func job(t *Task) int { return t.Profile.Spec.Training.BatchSize }
+func jobOf(t *Task) int { return t.Profile.Spec.Training.BatchSize }
 
 func (m *matrixModel) Speeds(set []*Task, _ *GPU, _ profile.Mechanism, dst []float64) error {
 	for i, t := range set {
 		slowdown := 1.0
 		for _, o := range set {
 			if o != t {
-				slowdown += 1/m.speeds[job(t)*m.n+job(o)] - 1
+				slowdown += 1/m.speeds[jobOf(t)*m.n+jobOf(o)] - 1
 			}
 		}
 		dst[i] = 1 / slowdown
@@ -38,10 +38,10 @@ func (m *matrixModel) Speeds(set []*Task, _ *GPU, _ profile.Mechanism, dst []flo
 }
 
 func (m *matrixModel) PairSpeeds(task *Task, partners []*Task, _ *GPU, _ profile.Mechanism, own, other []float64) error {
-	i := job(task)
+	i := jobOf(task)
 	row := m.speeds[i*m.n : (i+1)*m.n]
 	for k, o := range partners {
-		j := job(o)
+		j := jobOf(o)
 		own[k], other[k] = row[j], m.speeds[j*m.n+i]
 	}
 	return nil

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"example.com/colloc/profile"
 )
 
 // Certificate is a proof that no plan is worth more than a bound: prices at
@@ -19,7 +17,8 @@ type Certificate struct {
 	U []float64 `json:"u"`
 	// Lambda prices the GPUs, by index into Problem.GPUs: at most that much is
 	// gained by one more such GPU. Verify does not trust it: it finds the
-	// smallest prices that go with U itself.
+	// smallest prices that go with U itself, or, where the Model is a
+	// [MonotoneModel], larger ones among these that do.
 	Lambda []float64 `json:"lambda"`
 	// Odd are prices of odd sets, for problems with sets of at most two.
 	Odd []OddSet `json:"odd,omitempty"`
@@ -41,7 +40,45 @@ type pricing struct {
 	z     []int64
 	sets  [][]int32 // odd sets that hold task i
 	seats [][]int32 // odd sets that hold the GPU of class k
-	bound int64
+	hints []int64   // where to begin the search for the price of class k
+	// typing is that of the tasks; odd sets can tell all of them apart.
+	typing *typing
+	bound  int64
+}
+
+// offers are the largest profits found on the GPUs of a class.
+type offers struct {
+	in     *instance
+	class  int
+	common int64           // on every GPU
+	home   map[int32]int64 // on those that are a member's home, where it is larger
+}
+
+// take notes a set worth value that has to pay cost.
+func (o *offers) take(tasks []int32, value, cost int64) {
+	profit := quarters*value - cost
+	if o.class < o.in.free {
+		profit = share(profit, o.in.tasks[tasks[0]].gpus())
+	}
+	o.common = max(o.common, profit)
+	if !o.in.any {
+		return
+	}
+	for _, i := range tasks {
+		if h := o.in.home[i]; o.in.stayIn(o.class, i) > 0 {
+			o.home[h] = max(o.home[h], profit+quarters*o.in.bonus(int(h), tasks))
+		}
+	}
+}
+
+// prices returns the price of each member.
+func (o *offers) prices() []int64 {
+	members := o.in.classes[o.class].members
+	out := make([]int64, len(members))
+	for n, g := range members {
+		out[n] = max(o.common, o.home[int32(g)])
+	}
+	return out
 }
 
 // quarters is how many parts of a unit prices are counted in.
@@ -53,13 +90,17 @@ const quarters = 4
 //	λ(g) = max over sets S on g of W(g, S) - Σ u(i: i ∈ S) - Σ z(B: S ⊆ B)
 //	bound = Σ u(i) + Σ λ(g) + Σ z(B)·⌊|B|/2⌋
 //
+// where a set of gangs has to earn λ on each of the GPUs that it takes.
+//
 // It knows nothing of how U was found: any U gives a valid bound, a bad one is
 // merely high. All sums are exact.
 //
 // It returns an error if the certificate does not belong to p (lengths,
 // indices, a price that is negative, NaN or infinite) or the Model fails, and
 // ctx.Err() when cancelled. It asks the model for every set within memory:
-// O(classes · n^k) for sets of at most k tasks.
+// O(classes · n^k) for sets of at most k tasks. Of a [MonotoneModel] it asks for
+// the pairs and those larger sets that could make a profit at Lambda. Of tasks of
+// one type, see [ColumnGen], it tries the cheapest k only.
 func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, err error) {
 	in, err := newInstance(p)
 	if err != nil {
@@ -72,11 +113,13 @@ func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, er
 	e := newEvaluator(in)
 	total := pr.bound
 	for k := range in.classes {
-		price, err := e.price(ctx, k, pr)
+		prices, err := e.price(ctx, k, pr)
 		if err != nil {
 			return 0, err
 		}
-		total += price * int64(len(in.classes[k].members))
+		for _, price := range prices {
+			total += price
+		}
 	}
 	return float64(total) * (in.unit / quarters), nil
 }
@@ -95,6 +138,7 @@ func (c *Certificate) pricing(in *instance) (*pricing, error) {
 	pr := &pricing{
 		u: make([]int64, len(in.tasks)), z: make([]int64, len(c.Odd)),
 		sets: make([][]int32, len(in.tasks)), seats: make([][]int32, len(in.classes)),
+		hints: c.hints(in), typing: newTyping(in, len(c.Odd) > 0),
 	}
 	rank := make([]int, len(in.tasks))
 	for i, o := range in.origin {
@@ -163,71 +207,40 @@ func (pr *pricing) joint(a, b []int32) int64 {
 	return sum
 }
 
-// price returns the smallest price of class k at which no set on it makes a
-// profit, in quarters.
-func (e *evaluator) price(ctx context.Context, k int, pr *pricing) (int64, error) {
+// price returns the smallest prices of the GPUs of class k at which no set on
+// them makes a profit, in quarters.
+func (e *evaluator) price(ctx context.Context, k int, pr *pricing) ([]int64, error) {
 	in, c := e.in, &e.in.classes[k]
-	price := quarters * c.base
+	o := &offers{in: in, class: k, common: quarters * c.base, home: map[int32]int64{}}
 	if !c.open(in.maxSet) {
-		return price, ctx.Err()
+		return o.prices(), ctx.Err()
 	}
-	if len(c.residents) > 0 || in.maxSet > 2 {
-		walk := setWalk{evaluator: e, c: c, pr: pr, seat: pr.seats[k], best: price, room: in.maxSet - len(c.residents)}
-		err := walk.from(ctx, 0, nil, 0, c.used)
-		return walk.best, err
+	if len(c.residents) > 0 || in.maxSet > 2 || len(pr.typing.members) < len(in.tasks) {
+		err := e.priceSets(ctx, k, pr, o)
+		return o.prices(), err
 	}
 	single, err := e.singles(c)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
+	var set [2]int32
 	for i, v := range single {
-		price = max(price, quarters*v-pr.u[i])
+		if set[0] = int32(i); v > 0 {
+			o.take(set[:1], v, pr.u[i])
+		}
 	}
 	err = e.pairs(ctx, c, single, func(i int, partners, values []int32) {
 		for n, j := range partners {
 			if values[n] == 0 {
 				continue
 			}
-			profit := quarters*int64(values[n]) - pr.u[i] - pr.u[j]
-			if profit > price {
-				price = max(price, profit-pr.joint(pr.sets[i], pr.sets[j]))
+			// Most sets cannot raise a price: spare them the rest.
+			cost := pr.u[i] + pr.u[j]
+			if in.any || quarters*int64(values[n])-cost > o.common {
+				set = [2]int32{int32(i), j}
+				o.take(set[:], int64(values[n]), cost+pr.joint(pr.sets[i], pr.sets[j]))
 			}
 		}
 	})
-	return price, err
-}
-
-// setWalk visits every set of new tasks on one class.
-type setWalk struct {
-	*evaluator
-	c    *class
-	pr   *pricing
-	seat []int32
-	best int64
-	room int
-}
-
-// from visits the supersets of set that add tasks from index i on.
-func (w *setWalk) from(ctx context.Context, i int, set []*Task, paid int64, used profile.Bytes) error {
-	for ; i < len(w.in.tasks) && len(set) < w.room; i++ {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		t := w.in.tasks[i]
-		if t.Memory > w.c.usable-used {
-			continue
-		}
-		next, cost := append(set, t), paid+w.pr.u[i]
-		v, err := w.verdict(w.c, next)
-		if err != nil {
-			return err
-		}
-		if v.code == 0 {
-			w.best = max(w.best, quarters*v.units-cost-w.pr.joint(w.pr.sets[i], w.seat))
-		}
-		if err := w.from(ctx, i+1, next, cost, used+t.Memory); err != nil {
-			return err
-		}
-	}
-	return nil
+	return o.prices(), err
 }

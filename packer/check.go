@@ -22,7 +22,7 @@ func (p *Problem) Check(s *Solution) error {
 	if s == nil {
 		return errors.New("packer: check: the solution is nil")
 	}
-	c := &checker{p: p, seen: make([]int, len(p.Tasks))}
+	c := &checker{p: p, seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
 	last := -1
 	sum := 0.0
 	for i := range s.Sets {
@@ -53,7 +53,8 @@ func (p *Problem) Check(s *Solution) error {
 
 type checker struct {
 	p      *Problem
-	seen   []int // how often each task is placed
+	seen   []int  // how often each task is placed
+	taken  []bool // GPUs that a gang takes beside the one that stands for it
 	faults []error
 }
 
@@ -71,6 +72,9 @@ func (c *checker) idle(g int) {
 // set checks the set at index i.
 func (c *checker) set(i int, set *Set) {
 	gpu := &c.p.GPUs[set.GPU]
+	if c.taken[set.GPU] {
+		c.fault("Sets[%d]: GPU %q is taken by a gang", i, gpu.ID)
+	}
 	var members []*Task
 	for k := range gpu.Residents {
 		members = append(members, &gpu.Residents[k])
@@ -92,7 +96,37 @@ func (c *checker) set(i int, set *Set) {
 	if len(set.Tasks) > 0 {
 		c.limits(i, set, gpu, members)
 	}
+	c.gang(i, set, gpu, members)
 	c.value(i, set, gpu, members)
+}
+
+// gang checks that the set has as many equal GPUs as each of its members needs.
+func (c *checker) gang(i int, set *Set, gpu *GPU, members []*Task) {
+	want := 1
+	if len(gpu.Residents) == 0 {
+		want = max(1, members[0].GPUs)
+	}
+	if len(set.Gang) != want-1 {
+		c.fault("Sets[%d]: %d GPUs; %q needs %d", i, len(set.Gang)+1, members[0].ID, want)
+	}
+	for _, t := range members[1:] {
+		if a, b := max(1, t.GPUs), max(1, members[0].GPUs); a != b {
+			c.fault("Sets[%d]: %q needs %d GPUs and %q %d; gangs share all or none", i, t.ID, a, members[0].ID, b)
+		}
+	}
+	last := set.GPU
+	for _, g := range set.Gang {
+		if g <= last || g >= len(c.p.GPUs) {
+			c.fault("Sets[%d]: Gang %v; want ascending indices above %d and below %d", i, set.Gang, set.GPU, len(c.p.GPUs))
+			return
+		}
+		last = g
+		o := &c.p.GPUs[g]
+		if c.taken[g] || len(o.Residents) > 0 || !sameClass(gpu, o) {
+			c.fault("Sets[%d]: GPU %q of the gang is taken or unlike GPU %q", i, o.ID, gpu.ID)
+		}
+		c.taken[g] = true
+	}
 }
 
 // limits checks what new tasks on a GPU must respect.
@@ -105,6 +139,9 @@ func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
 		used += float64(t.Memory)
 		if t.Alone && len(members) > 1 {
 			c.fault("Sets[%d]: %q must be alone and has company", i, t.ID)
+		}
+		if k >= len(gpu.Residents) {
+			c.labels(i, gpu, t, members[:k])
 		}
 		if s := set.Speeds[k]; !(s > 0 && s >= t.MinSpeed) {
 			c.fault("Sets[%d]: %q runs at speed %v; its limit is %v, and above 0", i, t.ID, s, t.MinSpeed)
@@ -127,6 +164,33 @@ func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
 	}
 }
 
+// labels checks that gpu carries what t asks for and that t and the members
+// before it accept each other.
+func (c *checker) labels(i int, gpu *GPU, t *Task, others []*Task) {
+	carried := slices.Clone(gpu.Labels)
+	if gpu.Type != nil {
+		carried = append(carried, gpu.Type.Name)
+	}
+	for _, label := range t.On {
+		if !slices.Contains(carried, label) {
+			c.fault("Sets[%d]: %q asks for label %q; GPU %q carries %q", i, t.ID, label, gpu.ID, carried)
+		}
+	}
+	for _, o := range others {
+		for _, way := range [2][2]*Task{{t, o}, {o, t}} {
+			a, b := way[0], way[1]
+			shun, liked := false, len(a.Only) == 0
+			for _, label := range b.Labels {
+				shun = shun || slices.Contains(a.Avoid, label)
+				liked = liked || slices.Contains(a.Only, label)
+			}
+			if shun || !liked {
+				c.fault("Sets[%d]: %q does not accept the labels %q of %q", i, a.ID, b.Labels, b.ID)
+			}
+		}
+	}
+}
+
 // value checks speeds and value against the model.
 func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 	speeds := make([]float64, len(members))
@@ -134,23 +198,27 @@ func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 		c.fault("Sets[%d]: model: %w", i, err)
 		return
 	}
-	value := 0.0
+	value, saved, what := 0.0, 0.0, "weight times speed"
 	for k, t := range members {
 		value += t.weight() * speeds[k]
+		if k >= len(gpu.Residents) && t.Home == gpu.ID {
+			saved += t.weight() * t.MoveCost
+			what = "weight times speed, and MoveCost at home,"
+		}
 		if !(math.Abs(speeds[k]-set.Speeds[k]) <= 1e-9) {
 			c.fault("Sets[%d]: speed of %q is %v; the model says %v", i, t.ID, set.Speeds[k], speeds[k])
 		}
 	}
-	c.gain(i, set, gpu, members)
+	c.gain(i, set, gpu, members, set.Value-saved)
 	unit := unitOf(c.p)
-	if !(math.Abs(value-set.Value) <= unit*float64(len(members))) {
-		c.fault("Sets[%d]: value is %v; weight times speed sum to %v", i, set.Value, value)
+	if !(math.Abs(value+saved-set.Value) <= unit*float64(2*len(members))) {
+		c.fault("Sets[%d]: value is %v; %s sum to %v", i, set.Value, what, value+saved)
 	}
 }
 
 // gain checks that a set that new tasks share does more than its best member,
 // or than its residents, would without company.
-func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task) {
+func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task, value float64) {
 	if len(set.Tasks) == 0 || len(members) == 1 {
 		return
 	}
@@ -168,8 +236,8 @@ func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task) {
 		}
 	}
 	unit := unitOf(c.p)
-	if least := (1 + c.p.Limits.MinGain) * ref; set.Value < least-unit*float64(len(members)) {
-		c.fault("Sets[%d]: value is %v; without company its best member or resident has %v, so MinGain asks for %v", i, set.Value, ref, least)
+	if least := (1 + c.p.Limits.MinGain) * ref; value < least-unit*float64(2*len(members)) {
+		c.fault("Sets[%d]: value is %v; without company its best member or resident has %v, so MinGain asks for %v", i, value, ref, least)
 	}
 }
 

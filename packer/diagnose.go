@@ -55,14 +55,17 @@ func (e *evaluator) reasons(pl *plan, stopped bool) ([]Reason, error) {
 }
 
 func (in *instance) fitsSomewhere(t *Task) bool {
-	return slices.ContainsFunc(in.classes, func(c class) bool { return t.Memory <= c.usable-c.used })
+	return slices.ContainsFunc(in.classes, func(c class) bool { return t.Memory <= c.usable-c.used && c.gpu.hosts(t) })
 }
 
 func (d *diagnosis) explain(i int, stopped bool) (Reason, error) {
 	in, t := d.in, d.in.tasks[i]
 	r := Reason{Task: in.origin[i], ID: t.ID, Memory: t.Memory, Placed: d.pl.gpu[i] != none}
+	hosted := false
 	for k := range in.classes {
-		r.Largest = max(r.Largest, in.classes[k].usable-in.classes[k].used)
+		if c := &in.classes[k]; c.gpu.hosts(t) {
+			r.Largest, hosted = max(r.Largest, c.usable-c.used), true
+		}
 	}
 	if r.Placed {
 		return r, d.whyAlone(i, &r)
@@ -70,6 +73,8 @@ func (d *diagnosis) explain(i int, stopped bool) (Reason, error) {
 	switch {
 	case len(in.classes) == 0:
 		r.Code, r.GPUs = NoGPU, 1
+	case !hosted:
+		r.Code = WrongGPU
 	case !in.fitsSomewhere(t):
 		r.Code, r.Short = TooLarge, t.Memory-r.Largest
 	case stopped:
@@ -84,22 +89,27 @@ func (d *diagnosis) explain(i int, stopped bool) (Reason, error) {
 func (d *diagnosis) whyWaiting(i int, r *Reason) error {
 	t := d.in.tasks[i]
 	var best verdict
-	runs := false
+	runs, short := false, false
 	for k := range d.in.free {
 		v, err := d.alone(&d.in.classes[k], t)
 		if err != nil {
 			return err
 		}
 		runs = runs || v.code == 0
+		short = short || v.code == TooFewGPUs
 		if v.code == SpeedLimit && v.speed >= best.speed {
 			best = v
 		}
+	}
+	if !runs && short {
+		r.Code, r.GPUs = TooFewGPUs, t.gpus()
+		return nil
 	}
 	if !runs && best.code == SpeedLimit {
 		r.Code, r.Speed, r.Limit, r.Slow = SpeedLimit, best.speed, t.MinSpeed, t.ID
 		return nil
 	}
-	r.Code, r.GPUs = GPUsTaken, 1
+	r.Code, r.GPUs = GPUsTaken, t.gpus()
 	s, err := d.nearest(i, 0, len(d.in.classes))
 	if err != nil {
 		return err
@@ -230,5 +240,5 @@ func (s *sharingChance) closer(o *sharingChance) bool {
 
 // rank orders limits by how near a set is to being allowed.
 func rank(code ReasonCode) int {
-	return slices.Index([]ReasonCode{SetFull, MustBeAlone, MemoryLimit, SpeedLimit, NoGain, 0}, code)
+	return slices.Index([]ReasonCode{WrongGPU, TooFewGPUs, GangSize, SetFull, MustBeAlone, Incompatible, MemoryLimit, SpeedLimit, NoGain, 0}, code)
 }

@@ -13,7 +13,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-var methods = []Method{Greedy{}, Matching{}, LocalSearch{Steps: 50}, Auto{}}
+var methods = []Method{Greedy{}, Matching{}, LocalSearch{Steps: 50}, ColumnGen{Steps: 50}, Auto{}}
 
 // small is a valid problem that tests change.
 func small() *Problem {

@@ -74,6 +74,12 @@ func modelError(set []*Task, gpu *GPU, mech profile.Mechanism, err error) error 
 
 // alone returns the verdict on t by itself on an empty GPU of class c.
 func (e *evaluator) alone(c *class, t *Task) (verdict, error) {
+	if !c.gpu.hosts(t) {
+		return verdict{code: WrongGPU, member: t}, nil
+	}
+	if t.gpus() > len(c.members) {
+		return verdict{code: TooFewGPUs, member: t}, nil
+	}
 	if t.Memory > c.usable {
 		return verdict{code: MemoryLimit, short: t.Memory - c.usable}, nil
 	}
@@ -117,11 +123,23 @@ func (c *class) room(set []*Task, maxSet int) verdict {
 		return verdict{code: SetFull}
 	}
 	var used profile.Bytes
-	for _, t := range set {
+	for i, t := range set {
 		if t.Alone && len(set) > 1 {
 			return verdict{code: MustBeAlone, member: t}
 		}
 		used += t.Memory
+		if i < len(c.residents) {
+			continue
+		}
+		if !c.gpu.hosts(t) {
+			return verdict{code: WrongGPU, member: t}
+		}
+		if set[0].gpus() != t.gpus() {
+			return verdict{code: GangSize, member: set[0]}
+		}
+		if o := quarrel(set[:i+1]); o != nil {
+			return verdict{code: Incompatible, member: o}
+		}
 	}
 	if used > c.usable {
 		return verdict{code: MemoryLimit, short: used - c.usable}

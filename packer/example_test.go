@@ -166,3 +166,47 @@ func ExampleLocalSearch() {
 	// gpt2 waits: every GPU that would take it is taken by work that is worth more, and it can join none: the tasks that could share with it do more work elsewhere, mlp for one. 1 more GPU with 19 GiB would run it.
 	// vit-huge waits: it needs 60 GiB and the largest GPU offers 21.6 GiB. A GPU that offers 38.4 GiB more, or a reservation of at most 21.6 GiB, would place it.
 }
+
+// Sets of three: a, b and c slow each of their companions to 95 %, x, y and z to
+// 60 %. The best plan keeps them apart.
+func ExampleColumnGen() {
+	p := &packer.Problem{Model: nuisance{}, Limits: packer.Limits{MaxSet: 3}}
+	for _, id := range []string{"a", "b", "c", "x", "y", "z"} {
+		p.Tasks = append(p.Tasks, packer.Task{ID: id, Memory: 4 * profile.GiB})
+	}
+	for _, id := range []string{"g0", "g1"} {
+		p.GPUs = append(p.GPUs, packer.GPU{ID: id, Memory: 24 * profile.GiB})
+	}
+	s, err := packer.ColumnGen{}.Pack(context.Background(), p)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, set := range s.Sets {
+		fmt.Printf("%s: tasks %v, throughput %.3f\n", p.GPUs[set.GPU].ID, set.Tasks, set.Value)
+	}
+	bound, err := s.Certificate.Verify(context.Background(), p)
+	fmt.Printf("throughput %.3f of at most %.3f, %v\n", s.Throughput, bound, err)
+	// Output:
+	// g0: tasks [0 1 2], throughput 2.708
+	// g1: tasks [3 4], throughput 1.200
+	// throughput 3.908 of at most 3.908, <nil>
+}
+
+type nuisance struct{}
+
+func (nuisance) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	for i := range set {
+		dst[i] = 1
+		for j, o := range set {
+			switch {
+			case i == j:
+			case o.ID >= "x":
+				dst[i] *= 0.6
+			default:
+				dst[i] *= 0.95
+			}
+		}
+	}
+	return nil
+}

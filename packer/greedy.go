@@ -59,8 +59,9 @@ func (e *evaluator) setValue(k int, tasks []int32, ref int64) (int64, error) {
 type seat struct {
 	class int
 	gpu   int
+	more  []int32 // the other GPUs of a gang
 	tasks []int32
-	units int64
+	units int64 // without what members save by staying
 	ref   int64 // value to beat by sharing
 }
 
@@ -69,13 +70,21 @@ type filler struct {
 	in    *instance
 	value valuer
 	seats []*seat
-	next  []int   // members of each free class in use
+	order [][]int // members of each free class, those that are nobody's home first
+	next  []int   // members in order that are surely in use
+	used  []bool  // by GPU
 	alone []int64 // value of the task at hand on each free class
 }
 
 // greedy makes Greedy's plan; when ctx is cancelled, as far as it came.
 func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
-	f := &filler{in: in, value: value, next: make([]int, in.free), alone: make([]int64, in.free)}
+	f := &filler{
+		in: in, value: value, order: make([][]int, in.free), next: make([]int, in.free),
+		used: make([]bool, len(in.p.GPUs)), alone: make([]int64, in.free),
+	}
+	for k := range f.order {
+		f.order[k] = in.homesLast(in.classes[k].members)
+	}
 	for k := in.free; k < len(in.classes); k++ {
 		c := &in.classes[k]
 		if c.open(in.maxSet) {
@@ -97,11 +106,15 @@ func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
 		pl.gpu[i] = int32(best.to.gpu)
 		s := best.to
 		if len(s.tasks) == 0 && s.class < in.free {
-			f.next[s.class]++
+			f.used[s.gpu] = true
+			for _, g := range s.more {
+				f.used[g] = true
+			}
+			pl.more[int32(s.gpu)] = s.more
 			f.seats = append(f.seats, s)
 		}
 		s.tasks = append(s.tasks, int32(i))
-		s.units += best.gain
+		s.units += best.gain - in.stayOn(s.gpu, int32(i))
 		if s.class < in.free {
 			s.ref = max(s.ref, f.alone[s.class])
 		}
@@ -148,7 +161,7 @@ func (f *filler) best(i int) (place, error) {
 		if err != nil {
 			return best, err
 		}
-		if gain := units - s.units; gain > best.gain {
+		if gain := units - s.units + f.in.stayOn(s.gpu, int32(i)); units > 0 && gain > best.gain {
 			best = place{s, gain}
 		}
 	}
@@ -158,23 +171,63 @@ func (f *filler) best(i int) (place, error) {
 // empty returns the best empty GPU for task i.
 func (f *filler) empty(i int) (place, error) {
 	var best place
-	class := none
+	class, gpu := none, none
 	for k := range f.in.free {
 		units, err := f.value.singleValue(k, i)
 		if err != nil {
 			return best, err
 		}
 		f.alone[k] = units
-		c := &f.in.classes[k]
-		if units == 0 || f.next[k] == len(c.members) {
+		g := f.vacant(k, i)
+		if units == 0 || g == none || f.in.tasks[i].GPUs > 1 && f.others(k, i, g) == nil {
 			continue
 		}
-		if units > best.gain || units == best.gain && c.usable < f.in.classes[class].usable {
-			best.gain, class = units, k
+		gain := units + f.in.stayOn(g, int32(i))
+		if gain > best.gain || gain == best.gain && f.in.classes[k].usable < f.in.classes[class].usable {
+			best.gain, class, gpu = gain, k, g
 		}
 	}
 	if class != none {
-		best.to = &seat{class: class, gpu: f.in.classes[class].members[f.next[class]]}
+		best.to = &seat{class: class, gpu: gpu, more: f.others(class, i, gpu)}
+		if more := best.to.more; len(more) > 0 && int(more[0]) < gpu { // the lowest index stands for all
+			best.to.gpu, more[0] = int(more[0]), int32(gpu)
+			slices.Sort(more)
+		}
 	}
 	return best, nil
+}
+
+// others returns the unused GPUs of free class k, gpu aside, that gang i takes,
+// ascending; nil if there are too few.
+func (f *filler) others(k, i, gpu int) []int32 {
+	left := f.in.tasks[i].gpus() - 1
+	if left == 0 {
+		return nil
+	}
+	var out []int32
+	for _, g := range f.order[k][f.next[k]:] {
+		if g != gpu && !f.used[g] && len(out) < left {
+			out = append(out, int32(g))
+		}
+	}
+	if len(out) < left {
+		return nil
+	}
+	slices.Sort(out)
+	return out
+}
+
+// vacant returns an unused GPU of free class k, task i's home if it can be; none
+// if there is none.
+func (f *filler) vacant(k, i int) int {
+	if h := f.in.home[i]; h != none && f.in.byGPU[h] == k && !f.used[h] {
+		return int(h)
+	}
+	for f.next[k] < len(f.order[k]) && f.used[f.order[k][f.next[k]]] {
+		f.next[k]++
+	}
+	if f.next[k] == len(f.order[k]) {
+		return none
+	}
+	return f.order[k][f.next[k]]
 }

@@ -26,6 +26,8 @@ type instance struct {
 	unit    float64 // value of one unit, a power of two
 	maxSet  int
 	byGPU   []int // class of each GPU
+	gangs   bool  // some task takes more than one GPU
+	homes
 }
 
 // class is a group of interchangeable GPUs, or one GPU with residents.
@@ -68,8 +70,10 @@ func newInstance(p *Problem) (*instance, error) {
 	in.tasks = make([]*Task, len(p.Tasks))
 	for i, o := range in.origin {
 		in.tasks[i] = &p.Tasks[o]
+		in.gangs = in.gangs || p.Tasks[o].GPUs > 1
 	}
 	in.group()
+	in.findHomes()
 	e := newEvaluator(in)
 	for i := range in.classes {
 		if err := e.baseline(&in.classes[i]); err != nil {
@@ -166,6 +170,6 @@ func sharing(gpu *GPU) []profile.Mechanism {
 
 // sameClass reports whether no plan can tell two empty GPUs apart.
 func sameClass(a, b *GPU) bool {
-	return a.memory() == b.memory() && slices.Equal(sharing(a), sharing(b)) &&
+	return a.memory() == b.memory() && slices.Equal(sharing(a), sharing(b)) && slices.Equal(a.Labels, b.Labels) &&
 		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
 }

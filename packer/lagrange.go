@@ -20,12 +20,10 @@ const maxRounds = 200
 // far against a moving average of the subgradients (the volume algorithm of
 // Barahona and Anbil).
 func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solution, error) {
-	start, err := greedy(context.WithoutCancel(ctx), m.in, m.table)
+	best, err := m.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	best := newLayout(m.table, start)
-	best.polish(ctx)
 	value, raw := best.value(), int64(0)
 	p := &pricer{m: m, bound: math.MaxInt64, theta: 1}
 	prices := m.commonPrice(ctx)
@@ -144,20 +142,25 @@ func (p *pricer) next(value int64) []int64 {
 // repaired turns a matching that uses some kinds too often into a plan: sets
 // move to another kind along the cheapest chains of moves, or are dropped.
 func (m *matcher) repaired(r *matching) *layout {
-	l := emptyLayout(m.table)
-	type group struct{ a, b int32 }
-	at := make([][]group, m.in.free)
+	l := emptyLayout(m.plain)
+	var seated []placed
+	at := make([][]placed, m.in.free)
 	for i := range int32(m.n) {
 		k, j := r.class[i], r.mate[i]
 		switch {
 		case k == none || j != none && j < i:
 		case int(k) >= m.in.free:
-			l.put(int(k), i, none)
-		case j == none:
-			at[k] = append(at[k], group{i, none})
+			seated = append(seated, placed{int(k), i, none})
 		default:
-			at[k] = append(at[k], group{i, j})
+			at[k] = append(at[k], placed{int(k), i, j})
 		}
+	}
+	if m.in.gangs {
+		for k := range at {
+			seated = append(seated, at[k]...)
+		}
+		l.seat(m.fitWidths(seated))
+		return l
 	}
 	t := transport{n: m.in.free, room: make([]int, m.in.free)}
 	t.cost = func(s, from, to int) (int64, bool) {
@@ -182,8 +185,9 @@ func (m *matcher) repaired(r *matching) *layout {
 	t.run()
 	for k := range at {
 		for _, g := range at[k] {
-			l.put(k, g.a, g.b)
+			seated = append(seated, placed{k, g.a, g.b})
 		}
 	}
+	l.seat(seated)
 	return l
 }

@@ -1,6 +1,10 @@
 package packer
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"slices"
+)
 
 // layout is a plan of sets of at most two, GPU by GPU, that local moves change.
 // Slots above the GPUs hold tasks that wait.
@@ -9,12 +13,13 @@ type layout struct {
 	class []int      // of each slot; none for waiting
 	gpu   []int32    // of each slot; none for waiting
 	tasks [][2]int32 // none where empty
-	next  []int      // members of each free class in use
+	width []int      // GPUs of each slot; 0 for those of a gang's other GPUs
+	more  map[int32][]int32
 }
 
 // emptyLayout has a slot for each GPU that may take a task, all empty.
 func emptyLayout(t *table) *layout {
-	l := &layout{table: t, next: make([]int, len(t.in.classes))}
+	l := &layout{table: t, more: map[int32][]int32{}}
 	for k := range t.in.classes {
 		if k >= t.in.free && t.gain[k] == nil {
 			continue
@@ -23,6 +28,7 @@ func emptyLayout(t *table) *layout {
 			l.class = append(l.class, k)
 			l.gpu = append(l.gpu, int32(g))
 			l.tasks = append(l.tasks, [2]int32{none, none})
+			l.width = append(l.width, 1)
 		}
 	}
 	return l
@@ -31,9 +37,15 @@ func emptyLayout(t *table) *layout {
 // newLayout copies a plan.
 func newLayout(t *table, pl *plan) *layout {
 	l := emptyLayout(t)
-	slot := make([]int, len(t.in.p.GPUs))
-	for s, g := range l.gpu {
-		slot[g] = s
+	slot := l.slotOf()
+	for lead, more := range pl.more {
+		slots := []int{slot[lead]}
+		for _, g := range more {
+			slots = append(slots, slot[g])
+		}
+		if len(more) > 0 {
+			l.widen(slots)
+		}
 	}
 	for i, g := range pl.gpu {
 		if g == none {
@@ -49,19 +61,87 @@ func newLayout(t *table, pl *plan) *layout {
 	return l
 }
 
-// put fills the next slot of class k.
-func (l *layout) put(k int, a, b int32) {
-	s := l.next[k]
-	for l.class[s] != k || l.tasks[s][0] != none {
-		s++
+// placed is a task, or two, on some GPU of a class.
+type placed struct {
+	class int
+	a, b  int32 // b may be none
+}
+
+// seat fills slots with groups: at home where that saves most, then in the next
+// slots of their class, those that are nobody's home first.
+func (l *layout) seat(groups []placed) {
+	groups = l.seatGangs(l.seatAtHome(groups))
+	for _, homes := range [2]bool{false, true} {
+		s := make([]int, len(l.in.classes))
+		kept := groups[:0]
+		for _, g := range groups {
+			at := s[g.class]
+			for at < len(l.class) && (l.class[at] != g.class || l.width[at] != 1 || l.tasks[at][0] != none || l.in.here[l.gpu[at]] != homes) {
+				at++
+			}
+			if s[g.class] = at; at == len(l.class) {
+				kept = append(kept, g)
+				continue
+			}
+			l.tasks[at] = [2]int32{g.a, g.b}
+		}
+		groups = kept
 	}
-	l.tasks[s] = [2]int32{a, b}
-	l.next[k] = s + 1
+}
+
+// seatAtHome seats groups where a member saves by staying, those that save most
+// first, and returns the others.
+func (l *layout) seatAtHome(groups []placed) []placed {
+	if !l.in.any {
+		return groups
+	}
+	type wish struct {
+		group int
+		gpu   int
+		saves int64
+	}
+	var wishes []wish
+	for n, g := range groups {
+		for _, i := range [2]int32{g.a, g.b} {
+			if l.in.stayIn(g.class, i) > 0 {
+				home := int(l.in.home[i])
+				wishes = append(wishes, wish{n, home, l.in.stayOn(home, g.a) + l.in.stayOn(home, g.b)})
+			}
+		}
+	}
+	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(b.saves, a.saves) })
+	slot := l.slotOf()
+	seated := make([]bool, len(groups))
+	for _, w := range wishes {
+		if s := slot[w.gpu]; s != none && l.tasks[s][0] == none && !seated[w.group] {
+			l.tasks[s], seated[w.group] = [2]int32{groups[w.group].a, groups[w.group].b}, true
+		}
+	}
+	var rest []placed
+	for n, g := range groups {
+		if !seated[n] {
+			rest = append(rest, g)
+		}
+	}
+	return rest
+}
+
+// slotOf returns the slot of each GPU, or none.
+func (l *layout) slotOf() []int {
+	slot := make([]int, len(l.in.p.GPUs))
+	for g := range slot {
+		slot[g] = none
+	}
+	for s, g := range l.gpu {
+		slot[g] = s
+	}
+	return slot
 }
 
 // plan converts back; waiting tasks get no GPU.
 func (l *layout) plan() *plan {
 	pl := newPlan(l.in)
+	pl.more = l.more
 	for s, pair := range l.tasks {
 		for _, i := range pair {
 			if i != none {
@@ -79,9 +159,18 @@ func (l *layout) slotValue(s int, a, b int32) int64 {
 	if k == none {
 		return 0
 	}
-	v := l.worth(k, a, b)
-	if v == 0 && (a != none || b != none) {
+	if l.in.gangs && (a != none || b != none) && k < l.in.free && l.width[s] != l.in.widthOf(a, b) {
 		return -1 << 40
+	}
+	v := l.worth(k, a, b)
+	switch {
+	case v == 0 && (a != none || b != none):
+		return -1 << 40
+	case l.in.here[l.gpu[s]]:
+		v += l.in.stayOn(int(l.gpu[s]), a)
+		if a != b {
+			v += l.in.stayOn(int(l.gpu[s]), b)
+		}
 	}
 	return v
 }
@@ -115,7 +204,8 @@ func (l *layout) polish(ctx context.Context) {
 			}
 		}
 	}
-	l.class, l.gpu, l.tasks = l.class[:l.slots()], l.gpu[:l.slots()], l.tasks[:l.slots()]
+	n := l.slots()
+	l.class, l.gpu, l.tasks, l.width = l.class[:n], l.gpu[:n], l.tasks[:n], l.width[:n]
 }
 
 // slots counts the slots that are GPUs.
@@ -140,6 +230,7 @@ func (l *layout) queue() {
 	wait := [2]int32{none, none}
 	add := func() {
 		l.class, l.gpu, l.tasks = append(l.class, none), append(l.gpu, none), append(l.tasks, wait)
+		l.width = append(l.width, 1)
 		wait = [2]int32{none, none}
 	}
 	for i, in := range placed {

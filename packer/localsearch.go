@@ -42,6 +42,9 @@ func (l LocalSearch) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s, err = s.orSimpler(l.Seed); err != nil {
+		return nil, err
+	}
 	steps := l.Steps
 	if steps == 0 {
 		steps = max(2000, 60*len(in.tasks))
@@ -58,6 +61,7 @@ func (l LocalSearch) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 type group struct {
 	class int
 	gpu   int32
+	more  []int32 // the other GPUs of a gang
 	tasks []int32 // ascending
 	value int64   // with the residents
 }
@@ -69,6 +73,8 @@ type search struct {
 	groups  []group // of all GPUs that may take a task
 	waiting []int32
 	known   map[setKey]int64
+	cat     *catalogue // if there is one, nothing need be known
+	types   []int32
 
 	picked []int   // groups taken apart in this step
 	spots  []int   // places in waiting of the tasks tried in this step
@@ -107,6 +113,7 @@ func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
 			s.groups = append(s.groups, group{class: k, gpu: int32(g)})
 		}
 	}
+	s.joinGangs(pl, at)
 	for i, g := range pl.gpu {
 		if g == none {
 			s.waiting = append(s.waiting, int32(i))
@@ -121,15 +128,57 @@ func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
 		if err != nil {
 			return nil, err
 		}
-		g.value = v
+		g.value = v + s.in.bonus(int(g.gpu), g.tasks)
 	}
 	return s, nil
+}
+
+// orSimpler returns s, or the search that starts from tasks that do not share,
+// gangs aside, or from all tasks at home, if that is better.
+func (s *search) orSimpler(seed uint64) (*search, error) {
+	var starts []func(*instance, valuer) (*plan, error)
+	if !s.in.gangs {
+		starts = append(starts, exclusive)
+	}
+	if s.in.any {
+		starts = append(starts, stayHome)
+	}
+	best := s
+	for _, start := range starts {
+		pl, err := start(s.in, s.evaluator)
+		if err != nil {
+			return nil, err
+		}
+		o, err := newSearch(s.evaluator, pl, seed)
+		if err != nil {
+			return nil, err
+		}
+		if o.total() > best.total() {
+			best = o
+		}
+	}
+	return best, nil
+}
+
+func (s *search) total() int64 {
+	sum := int64(0)
+	for n := range s.groups {
+		sum += s.groups[n].value
+	}
+	return sum
 }
 
 // worth returns the value of tasks on class k, 0 if they are not allowed.
 func (s *search) worth(k int, tasks []int32) (int64, error) {
 	if len(tasks) == 0 {
 		return s.in.classes[k].base, nil
+	}
+	if s.cat != nil {
+		s.types = s.cat.typed(s.types, tasks)
+		if g := s.cat.gain(k, s.types); g > 0 {
+			return s.in.classes[k].base + g, nil
+		}
+		return 0, nil
 	}
 	key := setKey{class: int32(k)}
 	keyed := len(tasks) <= maxKeyed
@@ -221,20 +270,23 @@ func (s *search) recreate() (int64, error) {
 	s.trial, s.rest = s.trial[:0], s.rest[:0]
 	for _, g := range s.picked {
 		k := s.groups[g].class
-		s.trial = append(s.trial, group{class: k, value: s.in.classes[k].base})
+		s.trial = append(s.trial, group{class: k, gpu: s.groups[g].gpu, more: s.groups[g].more, value: s.in.classes[k].base})
 	}
 	for _, i := range s.loose {
 		to, value := none, int64(0)
 		gain := int64(0)
 		for n := range s.trial {
 			g := &s.trial[n]
-			if len(g.tasks)+len(s.in.classes[g.class].residents) >= s.in.maxSet {
+			if len(g.tasks)+len(s.in.classes[g.class].residents) >= s.in.maxSet || !s.takes(g, i) {
 				continue
 			}
 			s.joint = with(s.joint, g.tasks, i)
 			v, err := s.worth(g.class, s.joint)
 			if err != nil {
 				return 0, err
+			}
+			if v > 0 {
+				v += s.in.bonus(int(g.gpu), s.joint)
 			}
 			if v-g.value > gain {
 				to, value, gain = n, v, v-g.value
@@ -265,6 +317,9 @@ func (s *search) plan() *plan {
 	for _, g := range s.groups {
 		for _, i := range g.tasks {
 			pl.gpu[i] = g.gpu
+		}
+		if len(g.more) > 0 {
+			pl.more[g.gpu] = g.more
 		}
 	}
 	return pl

@@ -10,14 +10,15 @@ import (
 // more. Values are four times a unit: prices then fall between units, and
 // duals stay whole.
 type matcher struct {
-	*table
-	seats []int // classes of the vertices n, n+1, ...
-	d     *dense
-	tol   float64 // relative gap at which a matching is good enough
+	*table        // values with what members can save by staying
+	plain  *table // values without
+	seats  []int  // classes of the vertices n, n+1, ...
+	d      *dense
+	tol    float64 // relative gap at which a matching is good enough
 }
 
 func newMatcher(t *table) *matcher {
-	m := &matcher{table: t}
+	m := &matcher{table: t.hopeful(), plain: t}
 	for k, gain := range t.gain {
 		if gain != nil {
 			m.seats = append(m.seats, k)
@@ -46,6 +47,7 @@ type oddNode struct {
 func (m *matcher) bestSingle(i int, prices []int64) (int64, int32) {
 	best, class := int64(0), int32(none)
 	for k, p := range prices {
+		p *= int64(m.in.tasks[i].gpus())
 		if v := m.single[k][i]; v > 0 && (4*v-p > best || class == none && 4*v-p == best) {
 			best, class = 4*v-p, int32(k)
 		}
@@ -60,6 +62,7 @@ func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
 		if m.pair[k] == nil {
 			continue
 		}
+		p *= int64(m.in.tasks[i].gpus())
 		if v := int64(m.pair[k][i*m.n+j]); v > 0 && (v-p > best || class == none) {
 			best, class = v-p, int32(k)
 		}
@@ -76,7 +79,7 @@ func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
 // floors alone and the duals of one price are a start for the next.
 func (m *matcher) graph(prices []int64) {
 	nv := m.n + len(m.seats)
-	one := m.in.free == 1
+	one := m.apart()
 	if m.d != nil && one {
 		return
 	}
@@ -119,20 +122,25 @@ func (m *matcher) bestRow(i int, row []int32, prices []int64) {
 		if m.pair[k] == nil {
 			continue
 		}
-		if m.in.free == 1 {
+		p *= int64(m.in.tasks[i].gpus())
+		if m.apart() {
 			p = 0
 		}
 		for j, v := range m.pair[k][i*m.n : (i+1)*m.n] {
-			if x := v - int32(p); x > row[j] {
-				row[j] = x
+			if x := int64(v) - p; x > int64(row[j]) {
+				row[j] = int32(x)
 			}
 		}
 	}
 }
 
+// apart reports whether the price can be kept out of the matrix: with one kind
+// of GPU, of which every set takes one.
+func (m *matcher) apart() bool { return m.in.free == 1 && !m.in.gangs }
+
 // shift returns the potentials of tasks and of seats.
 func (m *matcher) shift(prices []int64) (task, seat int64) {
-	if m.in.free == 1 {
+	if m.apart() {
 		return prices[0] / 2, -prices[0] / 2
 	}
 	return 0, 0
@@ -191,7 +199,7 @@ func (m *matcher) read(b *blossom, prices []int64) *matching {
 			}
 		}
 		if k := r.class[i]; k != none {
-			r.counts[k]++
+			r.counts[k] += m.in.tasks[i].gpus()
 		}
 	}
 	for node := b.n; node < len(b.z); node++ {
@@ -261,24 +269,19 @@ func (m *matcher) proof(r *matching) proof {
 }
 
 // assign turns a matching that uses no more GPUs than there are into a plan.
-func (m *matcher) assign(r *matching) *plan {
-	pl := newPlan(m.in)
-	used := make([]int, m.in.free)
-	for i := range m.n {
-		k := r.class[i]
-		if k == none || pl.gpu[i] != none {
-			continue
-		}
-		members := m.in.classes[k].members
-		g := members[0]
-		if int(k) < m.in.free {
-			g = members[used[k]]
-			used[k]++
-		}
-		pl.gpu[i] = int32(g)
-		if j := r.mate[i]; j != none && int(j) < m.n {
-			pl.gpu[j] = int32(g)
+func (m *matcher) assign(r *matching) *layout {
+	var groups []placed
+	for i := range int32(m.n) {
+		k, j := r.class[i], r.mate[i]
+		switch {
+		case k == none || int(k) < m.in.free && j != none && j < i:
+		case int(k) >= m.in.free:
+			groups = append(groups, placed{int(k), i, none})
+		default:
+			groups = append(groups, placed{int(k), i, j})
 		}
 	}
-	return pl
+	l := emptyLayout(m.plain)
+	l.seat(groups)
+	return l
 }

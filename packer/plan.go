@@ -8,10 +8,14 @@ import (
 
 // plan is an assignment under construction: the GPU of each task, or none.
 // Tasks count in instance order, GPUs as in Problem.GPUs.
-type plan struct{ gpu []int32 }
+// Of the GPUs of a gang one stands for all; more holds the others.
+type plan struct {
+	gpu  []int32
+	more map[int32][]int32
+}
 
 func newPlan(in *instance) *plan {
-	pl := &plan{gpu: make([]int32, len(in.tasks))}
+	pl := &plan{gpu: make([]int32, len(in.tasks)), more: map[int32][]int32{}}
 	for i := range pl.gpu {
 		pl.gpu[i] = none
 	}
@@ -73,6 +77,11 @@ func (e *evaluator) solution(pl *plan, pr proof, method string, stopped bool) (*
 		if err != nil {
 			return nil, err
 		}
+		if len(members[g]) > 0 && g < len(in.p.GPUs) {
+			for _, o := range pl.more[int32(g)] {
+				set.Gang = append(set.Gang, int(o))
+			}
+		}
 		total += units
 		s.Sets = append(s.Sets, set)
 	}
@@ -106,6 +115,7 @@ func (e *evaluator) finish(g int, members []int32) (Set, int64, error) {
 			return set, 0, err
 		}
 	}
+	v.units += in.bonus(g, members)
 	set.Mechanism, set.Value = v.mech, in.value(v.units)
 	set.Speeds = slices.Clone(e.best[:len(c.residents)+len(members)])
 	return set, v.units, nil

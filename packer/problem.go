@@ -22,6 +22,36 @@ type Task struct {
 	MinSpeed float64
 	// Alone is set if the task must not share its GPU.
 	Alone bool
+	// Labels are what other tasks may go by in Avoid and Only: a user, a project,
+	// a class of service.
+	Labels []string
+	// Avoid lists labels of tasks with which it must not share a GPU, and Only,
+	// if not empty, those with which it may: its company must carry one of them
+	// at least. Both bind both sides: a set is allowed if every two members
+	// accept each other. Alone on a GPU a task respects both.
+	Avoid, Only []string
+	// On lists labels that the task's GPU must carry, all of them. The name of
+	// its Type is a label of a GPU.
+	On []string
+	// GPUs is how many GPUs of one type the task takes at once, a gang; 0 means
+	// 1. Memory is reserved on each. A gang shares its GPUs with gangs of the
+	// same size only, all of them with the same. Its weight times speed counts
+	// once: multiply Weight by GPUs to count work by the GPU.
+	GPUs int
+	// Home is the ID of the GPU on which the task runs now, if it may be moved or
+	// stopped: a resident that does not have to stay. Empty for a task that does
+	// not run yet, and for gangs. While it stays at home it must bear any of the GPU's
+	// Mechanisms.
+	Home string
+	// MoveCost is what a plan loses if the task does not stay on Home, as a
+	// multiple of its weight, in [0, 16]: the time that the checkpoint and the
+	// restart take, divided by the time for which the plan is made.
+	MoveCost float64
+	// Kind, if not empty, promises that the task equals every other task of
+	// this Kind in all fields but ID, Weight and Home, and that the Model cannot
+	// tell them apart. Whoever packs many copies of few programs says so here:
+	// [Session] then remembers what it asked for one of them.
+	Kind string
 }
 
 // weight returns the weight in force.
@@ -40,12 +70,16 @@ type GPU struct {
 	Type *profile.GPUModel
 	// Memory is the total of this card before headroom; 0 means Type.Memory.
 	Memory profile.Bytes
+	// Labels are what a task may ask for by On, besides the name of Type.
+	Labels []string
 	// Mechanisms are the ways in which tasks may share this GPU; nil or empty
 	// means time-slicing. One task alone always runs exclusively, so a list
 	// that holds only Exclusive forbids sharing. On a GPU with residents list
 	// what they run under: processes cannot change their mechanism on the way.
 	Mechanisms []profile.Mechanism
-	// Residents are the tasks already there. They stay and keep running.
+	// Residents are the tasks already there. They stay and keep running; one that
+	// may be moved is a Task with a Home instead. A GPU whose residents are gangs
+	// stands for all GPUs that they run on: list one of them.
 	Residents []Task
 }
 
@@ -107,6 +141,7 @@ const (
 	maxWeight = 1e9
 	maxMemory = 1 << 56 // bytes; maxMaxSet of them still fit an int64
 	maxSpeed  = 16
+	maxCost   = 16 // MoveCost
 )
 
 func (l *Limits) headroom() float64 { return l.Headroom.Or(DefaultHeadroom) }
@@ -122,7 +157,8 @@ func (l *Limits) maxSet() int {
 type Objective int
 
 // Throughput is the sum over all running tasks, residents included, of weight
-// times speed. Policies such as fairness or shortest remaining time first set
+// times speed, and over all tasks that stay at home of weight times MoveCost:
+// what moving or stopping them would have lost. Policies such as fairness or shortest remaining time first set
 // the weights anew in each round.
 const Throughput Objective = 0
 

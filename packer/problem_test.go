@@ -59,6 +59,8 @@ func (h batchHash) PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profi
 // drawOptions bound a random problem.
 type drawOptions struct {
 	tasks, gpus, kinds, residents, maxSet int
+	homes                                 bool // some tasks run already and may be moved
+	gangs                                 bool // some tasks need several GPUs
 }
 
 // draw makes a random problem; everything that can differ does.
@@ -73,6 +75,7 @@ func draw(rng *rand.Rand, o drawOptions) *Problem {
 	if rng.IntN(4) == 0 {
 		p.Limits.MinGain = rng.Float64() / 2
 	}
+	labelled, labels := rng.IntN(4) == 0, []string{"red"}
 	task := func(id string) Task {
 		t := Task{ID: id, Memory: profile.Bytes(rng.IntN(12)) * profile.GiB}
 		if rng.IntN(3) == 0 {
@@ -82,6 +85,17 @@ func draw(rng *rand.Rand, o drawOptions) *Problem {
 			t.MinSpeed = rng.Float64()
 		}
 		t.Alone = rng.IntN(10) == 0
+		if labelled {
+			t.Labels = labels[:rng.IntN(2)]
+			t.On = labels[:rng.IntN(4)/3]
+			switch rng.IntN(6) {
+			case 0:
+				t.Only = labels[:1]
+			case 1:
+				t.Avoid = labels[rng.IntN(2):1]
+			default:
+			}
+		}
 		return t
 	}
 	for i := range rng.IntN(o.tasks + 1) {
@@ -94,11 +108,23 @@ func draw(rng *rand.Rand, o drawOptions) *Problem {
 		if kind%2 == 1 {
 			gpu.Mechanisms = []profile.Mechanism{profile.MPS, profile.TimeSlice}
 		}
+		if labelled && kind == 0 {
+			gpu.Labels = labels
+		}
 		for residents < o.residents && rng.IntN(3) == 0 {
 			gpu.Residents = append(gpu.Residents, task(fmt.Sprintf("r%02d", residents)))
 			residents++
 		}
 		p.GPUs = append(p.GPUs, gpu)
+	}
+	for i := range p.Tasks {
+		if o.gangs {
+			p.Tasks[i].GPUs = rng.IntN(4)
+		}
+		if o.homes && len(p.GPUs) > 0 && rng.IntN(2) == 0 {
+			p.Tasks[i].Home = p.GPUs[rng.IntN(len(p.GPUs))].ID
+			p.Tasks[i].MoveCost = float64(rng.IntN(4)) / 4
+		}
 	}
 	return p
 }

@@ -59,7 +59,7 @@ func TestPropertyOrderChangesNothing(t *testing.T) {
 		q := *p
 		q.Tasks = rapid.Permutation(p.Tasks).Draw(t, "order of tasks")
 		q.GPUs = rapid.Permutation(p.GPUs).Draw(t, "order of GPUs")
-		for _, m := range []Method{Matching{}, Greedy{}, LocalSearch{Steps: 50}, Auto{}} {
+		for _, m := range []Method{Matching{}, Greedy{}, LocalSearch{Steps: 50}, ColumnGen{Steps: 50}, Auto{}} {
 			if diff := cmp.Diff(byName(p, pack(t, m, p)), byName(&q, pack(t, m, &q))); diff != "" {
 				t.Fatalf("%T depends on the order of its input (-as given +permuted):\n%s", m, diff)
 			}
@@ -129,7 +129,7 @@ func TestPropertyCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()
 		p.Model = &cancelling{Model: p.Model, left: rapid.IntRange(1, 400).Draw(t, "questions"), cancel: cancel}
-		for _, m := range []Method{Matching{}, Greedy{}, LocalSearch{Steps: 50}, Auto{}} {
+		for _, m := range []Method{Matching{}, Greedy{}, LocalSearch{Steps: 50}, ColumnGen{Steps: 50}, Auto{}} {
 			s, err := m.Pack(ctx, p)
 			if err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatalf("%T: %v", m, err)

@@ -38,12 +38,22 @@ const (
 	NoPartner
 	// OwnGPU: sharing would be allowed, but there are GPUs enough.
 	OwnGPU
+	// WrongGPU: no GPU carries the labels that the task asks for.
+	WrongGPU
+	// Incompatible: the task and its best partner do not accept each other's
+	// labels.
+	Incompatible
+	// GangSize: the task and its best partner need different numbers of GPUs.
+	GangSize
+	// TooFewGPUs: there are not as many GPUs of one type as the task needs.
+	TooFewGPUs
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var reasonNames = []string{
 	"none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
-	"memory", "speed", "no-gain", "no-partner", "own-gpu",
+	"memory", "speed", "no-gain", "no-partner", "own-gpu", "wrong-gpu", "incompatible",
+	"gang-size", "too-few-gpus",
 }
 
 // String returns a short name such as "memory".
@@ -85,8 +95,8 @@ type Reason struct {
 	// most. The 64 tasks that need least memory are considered, fewer where
 	// there are more than 4096 tasks.
 	Partner string `json:"partner,omitempty"`
-	// Memory is the task's reservation, Largest what the largest GPU offers
-	// after headroom and residents, Short how many bytes are missing for the
+	// Memory is the task's reservation, Largest what the largest GPU that
+	// carries its labels offers after headroom and residents, Short how many bytes are missing for the
 	// task alone (TooLarge) or with Partner (MemoryLimit).
 	Memory  profile.Bytes `json:"memory_bytes"`
 	Largest profile.Bytes `json:"largest_bytes,omitempty"`
@@ -100,7 +110,8 @@ type Reason struct {
 	// (NoGain) or that of both alone (OwnGPU).
 	Shared float64 `json:"shared,omitempty"`
 	Apart  float64 `json:"apart,omitempty"`
-	// GPUs is how many more GPUs the task needs to run.
+	// GPUs is how many more GPUs the task needs to run; how many of one type with
+	// TooFewGPUs.
 	GPUs int `json:"gpus,omitempty"`
 }
 
@@ -115,6 +126,10 @@ func (r Reason) String() string {
 	case TooLarge:
 		return fmt.Sprintf("%s waits: it needs %v and the largest GPU offers %v. A GPU that offers %v more, or a reservation of at most %v, would place it.",
 			r.ID, r.Memory, r.Largest, r.Short, r.Largest)
+	case TooFewGPUs:
+		return fmt.Sprintf("%s waits: it needs %d GPUs of one type that it may run on, more than there are.", r.ID, r.GPUs)
+	case WrongGPU:
+		return fmt.Sprintf("%s waits: no GPU carries all the labels that it asks for. A GPU that does, or fewer labels, would place it.", r.ID)
 	case SpeedLimit:
 		return fmt.Sprintf("%s waits: even alone it would run at speed %.3g, below its limit %.3g.", r.ID, r.Speed, r.Limit)
 	case Stopped:
@@ -138,6 +153,10 @@ func (r Reason) limit(code ReasonCode) string {
 			return "it must not share; lift Alone to change that"
 		}
 		return r.Partner + " must not share"
+	case GangSize:
+		return "it and " + r.Partner + " need different numbers of GPUs"
+	case Incompatible:
+		return "it and " + r.Partner + " do not accept each other's labels; Avoid and Only say which"
 	case SetFull:
 		return "sharing is switched off by MaxSet or by the GPU's mechanisms"
 	case MemoryLimit:

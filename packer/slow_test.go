@@ -2,6 +2,7 @@ package packer
 
 import (
 	"math"
+	"slices"
 
 	"example.com/colloc/profile"
 )
@@ -55,6 +56,11 @@ func slowBest(p *Problem) int64 {
 					return
 				}
 				total += v
+				for _, t := range members[g] {
+					if t.Home == p.GPUs[g].ID && t.MoveCost > 0 {
+						total += max(1, int64(math.Round(t.weight()*t.MoveCost/unitOf(p))))
+					}
+				}
 			}
 			best = max(best, total)
 			return
@@ -115,9 +121,12 @@ func slowValue(p *Problem, gpu *GPU, set []*Task) (int64, bool) {
 		return most(set, false)
 	}
 	used := profile.Bytes(0)
-	for _, t := range set {
+	for i, t := range set {
 		used += t.Memory
 		if t.Alone && len(set) > 1 {
+			return 0, false
+		}
+		if i >= len(gpu.Residents) && !slowLabels(gpu, set, i) {
 			return 0, false
 		}
 	}
@@ -139,4 +148,92 @@ func slowValue(p *Problem, gpu *GPU, set []*Task) (int64, bool) {
 		}
 	}
 	return v, v > ref && float64(v) >= (1+p.Limits.MinGain)*float64(ref)
+}
+
+// slowGangs is slowBest for gangs: it tries every way to open sets on GPUs of
+// each kind and to put every task into one.
+func slowGangs(p *Problem) int64 {
+	type open struct {
+		gpu   int
+		width int
+		tasks []*Task
+	}
+	var sets []open
+	kind, free := make([]int, len(p.GPUs)), make([]int, len(p.GPUs))
+	for g := range p.GPUs {
+		if len(p.GPUs[g].Residents) > 0 {
+			s := open{gpu: g, width: max(1, p.GPUs[g].Residents[0].GPUs)}
+			for i := range p.GPUs[g].Residents {
+				s.tasks = append(s.tasks, &p.GPUs[g].Residents[i])
+			}
+			sets = append(sets, s)
+			continue
+		}
+		for kind[g] = 0; len(p.GPUs[kind[g]].Residents) > 0 || !sameClass(&p.GPUs[kind[g]], &p.GPUs[g]); kind[g]++ {
+		}
+		free[kind[g]]++
+	}
+	best := int64(-1)
+	var try func(i int)
+	try = func(i int) {
+		if i == len(p.Tasks) {
+			total := int64(0)
+			for _, s := range sets {
+				v, ok := slowValue(p, &p.GPUs[s.gpu], s.tasks)
+				if !ok {
+					return
+				}
+				total += v
+			}
+			best = max(best, total)
+			return
+		}
+		t := &p.Tasks[i]
+		width := max(1, t.GPUs)
+		try(i + 1)
+		for n := range sets {
+			if sets[n].width == width {
+				old := sets[n].tasks
+				sets[n].tasks = append(slices.Clone(old), t)
+				try(i + 1)
+				sets[n].tasks = old
+			}
+		}
+		for g := range free {
+			if free[g] >= width {
+				free[g] -= width
+				sets = append(sets, open{g, width, []*Task{t}})
+				try(i + 1)
+				sets = sets[:len(sets)-1]
+				free[g] += width
+			}
+		}
+	}
+	try(0)
+	return best
+}
+
+// slowLabels reports whether member i of set goes with the labels of gpu and of
+// those before it.
+func slowLabels(gpu *GPU, set []*Task, i int) bool {
+	for _, label := range set[i].On {
+		if !slices.Contains(gpu.Labels, label) {
+			return false
+		}
+	}
+	for _, o := range set[:i] {
+		for _, way := range [2][2]*Task{{set[i], o}, {o, set[i]}} {
+			liked := len(way[0].Only) == 0
+			for _, label := range way[1].Labels {
+				if slices.Contains(way[0].Avoid, label) {
+					return false
+				}
+				liked = liked || slices.Contains(way[0].Only, label)
+			}
+			if !liked {
+				return false
+			}
+		}
+	}
+	return true
 }

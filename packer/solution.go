@@ -23,6 +23,9 @@ type Set struct {
 	// Tasks are indices into Problem.Tasks, ascending. The GPU's residents
 	// are part of the set and not listed. Empty: only residents run here.
 	Tasks []int `json:"tasks"`
+	// Gang are the other GPUs that the set takes where its tasks need more than
+	// one, ascending and above GPU.
+	Gang []int `json:"gang,omitempty"`
 	// Mechanism is how the members share.
 	Mechanism profile.Mechanism `json:"mechanism"`
 	// Speeds are the members' predicted speeds: residents first, in their

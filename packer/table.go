@@ -32,16 +32,20 @@ func (e *evaluator) pairs(ctx context.Context, c *class, single []int64, row fun
 	if len(c.mechs) == 0 || e.in.maxSet < 2 {
 		return ctx.Err()
 	}
+	able := make([]bool, len(tasks)) // to share this GPU at all
+	for i, t := range tasks {
+		able[i] = !t.Alone && t.Memory <= c.usable && c.gpu.hosts(t)
+	}
 	for i, t := range tasks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if t.Alone || t.Memory > c.usable {
+		if !able[i] {
 			continue
 		}
 		r.ids, r.tasks = r.ids[:0], r.tasks[:0]
 		for j := i + 1; j < len(tasks); j++ {
-			if o := tasks[j]; !o.Alone && o.Memory <= c.usable-t.Memory {
+			if o := tasks[j]; able[j] && o.Memory <= c.usable-t.Memory && compatible(t, o) {
 				r.ids = append(r.ids, int32(j))
 				r.tasks = append(r.tasks, o)
 			}

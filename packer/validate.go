@@ -34,6 +34,12 @@ func (p *Problem) Validate() error {
 		gpus[g.ID] = i
 		v.gpu(i, g)
 	}
+	for i := range p.Tasks {
+		t := &p.Tasks[i]
+		if _, known := gpus[t.Home]; t.Home != "" && !known {
+			v.fault("Tasks[%d] (%q): Home is %q; no GPU has that ID", i, t.ID, t.Home)
+		}
+	}
 	return v.err()
 }
 
@@ -107,6 +113,15 @@ func (v *validator) task(where spot, t *Task) {
 	if !(t.MinSpeed >= 0 && t.MinSpeed <= 1) {
 		v.fault("%s (%q): MinSpeed is %v; want a fraction in [0, 1]", where, t.ID, t.MinSpeed)
 	}
+	if !(t.MoveCost >= 0 && t.MoveCost <= maxCost) {
+		v.fault("%s (%q): MoveCost is %v; want 0 to %d", where, t.ID, t.MoveCost, maxCost)
+	}
+	if t.GPUs < 0 || t.GPUs > widest || t.GPUs > 1 && t.Home != "" {
+		v.fault("%s (%q): GPUs is %d and Home is %q; want 0 to %d GPUs, and no Home for more than one", where, t.ID, t.GPUs, t.Home, widest)
+	}
+	if where.gpu != none && t.Home != "" {
+		v.fault("%s (%q): Home is %q; a resident stays, list one that may be moved in Tasks", where, t.ID, t.Home)
+	}
 }
 
 func (v *validator) gpu(n int, g *GPU) {
@@ -123,6 +138,9 @@ func (v *validator) gpu(n int, g *GPU) {
 		}
 	}
 	for i := range g.Residents {
+		if r := &g.Residents[i]; r.gpus() != g.Residents[0].gpus() {
+			v.fault("%s (%q): GPUs is %d, and %d for the first resident; gangs share all their GPUs or none", spot{n, i}, r.ID, r.GPUs, g.Residents[0].GPUs)
+		}
 		v.task(spot{n, i}, &g.Residents[i])
 	}
 }

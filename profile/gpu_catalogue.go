@@ -40,6 +40,11 @@ const (
 //
 //nolint:gochecknoglobals // read-only table
 var catalogue = []product{
+	{ // one of the two GPUs of a board, as drivers and schedulers count them
+		name: "K80", aliases: []string{"k80", "k8012gb"},
+		memoryMiB: 12288, gbPerSec: 240, sms: 13, fp32: 4.37, watts: 150, capability: 3.7,
+		unverified: []string{"sms", "l2_bytes", "fp32_flops", "power_watts"},
+	},
 	{
 		name: "P100-PCIe-16GB", aliases: []string{"p100", "p10016gb", "p100pcie16gb", "p100pcie"},
 		memoryMiB: 16384, gbPerSec: 732, sms: 56, l2MiB: 4, fp32: 9.3, bf16: 18.7, watts: 250, capability: 6.0,

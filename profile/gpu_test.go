@@ -15,6 +15,7 @@ import (
 // FP32, TF32 and BF16 in TFLOP/s, W, MIG slices. A ° marks a figure without a
 // second source, – is none.
 const dataSheet = `
+K80            | 3.7  | 12   | 240  | 13°  | –°   | 4.37° | –      | –      | 150° | –
 P100-PCIe-16GB | 6.0  | 16  | 732  | 56   | 4°   | 9.3   | –      | 18.7   | 250° | –
 V100-PCIe-16GB | 7.0  | 16  | 900  | 80   | 6    | 14    | –      | 112    | 250  | –
 V100-PCIe-32GB | 7.0  | 32  | 900  | 80   | 6    | 14    | –      | 112    | 250  | –

@@ -22,8 +22,8 @@ const (
 	Succeeded
 	// Failed: it ended otherwise and is not tried again.
 	Failed
-	// Cancelled: it was killed on request, or never ran because a task that it
-	// depends on did not succeed or the queue was halted.
+	// Cancelled: it was killed on request or by [Halt], or never ran because a
+	// task that it depends on did not succeed.
 	Cancelled
 )
 
@@ -79,9 +79,9 @@ type Record struct {
 	Signal int `json:"signal,omitempty"`
 	// Err says for people why the last run failed.
 	Err string `json:"err,omitempty"`
-	// Folder holds the files of the last run, Log is its output.
-	Folder string `json:"folder,omitempty"`
-	Log    string `json:"log,omitempty"`
+	// Log is the file with the output of the last run. It is not there if the
+	// command was not found.
+	Log string `json:"log,omitempty"`
 }
 
 // Recovery is a step of what is done when memory ran out.
@@ -104,6 +104,8 @@ type GPUState struct {
 	Device nvmlx.DeviceInfo
 	// Lost says that the device does not answer any more.
 	Lost bool
+	// Mechanism is how its tasks share it.
+	Mechanism profile.Mechanism
 	// Usable is what it offers to tasks after headroom and what other programs
 	// use, Reserved what is set aside for tasks.
 	Usable   profile.Bytes

@@ -3,106 +3,228 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"sync"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
 )
-
-// The conditions that callers tell apart with errors.Is.
-var (
-	// ErrUnsupported means that this system cannot run tasks.
-	ErrUnsupported = errors.New("unsupported on this system")
-	// ErrUnsupervised means that this process was started to supervise a task but
-	// its main function does not begin with [Supervise].
-	ErrUnsupervised = errors.New("main does not call runner.Supervise first")
-	// ErrInUse means that another process has the queue file open.
-	ErrInUse = errors.New("in use by another runner")
-	// ErrCorrupt means that the queue file cannot be read; see [CorruptError].
-	ErrCorrupt = errors.New("corrupt")
-	// ErrUnknown means that the queue has no task of that ID.
-	ErrUnknown = errors.New("unknown task")
-	// ErrDuplicate means that the queue has a task of that ID already.
-	ErrDuplicate = errors.New("duplicate task")
-	// ErrClosed means that the Runner was closed.
-	ErrClosed = errors.New("closed")
-	// ErrHalted means that failures ended the queue, see [Halt].
-	ErrHalted = errors.New("halted after failures")
-	// ErrDrained means that tasks are left in the queue because of Drain.
-	ErrDrained = errors.New("drained with tasks left")
-)
-
-// CorruptError says that the queue file was damaged and where it is now. It is
-// ErrCorrupt. The next Open starts with an empty queue.
-type CorruptError struct {
-	// Path is the queue file, Aside its new name.
-	Path  string
-	Aside string
-	// Err is what is wrong with it.
-	Err error
-}
-
-// Error names both files and what to do.
-func (e *CorruptError) Error() string {
-	return "runner: queue file " + e.Path + " is corrupt: " + e.Err.Error() +
-		"; it was set aside as " + e.Aside + ", open again to start with an empty queue"
-}
-
-// Is makes errors.Is answer for ErrCorrupt.
-func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
-
-// Unwrap returns what is wrong.
-func (e *CorruptError) Unwrap() error { return e.Err }
 
 // Runner runs the tasks of one queue. It is safe for concurrent use.
-type Runner struct{}
+type Runner struct {
+	config         Config
+	planner        planner
+	ledger         *colloc.Ledger
+	cards          []*card
+	blank          profile.Profile // of tasks of which nothing is known
+	memoryPatterns []*regexp.Regexp
+	lock           *os.File
+	store          *store
+	events         *dispatcher
+	stopWatch      context.CancelFunc
+	work           sync.WaitGroup // goroutines
+	wake           chan struct{}  // something changed that Run waits for
+	closing        chan struct{}
 
-// Open opens the queue in [Config].Dir, or begins one, and takes over the tasks
-// of a runner that died: those that run are adopted, those that ended meanwhile
-// are recorded, runs that had not begun are queued again. No task starts before
-// [Runner.Run].
-//
-// It returns every fault of the Config in one error; [ErrUnsupported],
-// [ErrUnsupervised], [ErrInUse] and [ErrCorrupt] are told apart with errors.Is.
-func Open(_ context.Context, _ Config) (*Runner, error) { return nil, ErrUnsupported }
-
-// Submit adds tasks to the queue, all or none; when it returns they are
-// recorded. It may be called at any time, also while Run runs. It returns their
-// IDs, in order, or one error with every fault.
-func (r *Runner) Submit(_ ...Task) ([]string, error) { return nil, ErrClosed }
+	mu       sync.Mutex // guards what follows, and every entry and card
+	queue    *queue
+	patterns map[string]*stepPattern
+	solo     solo
+	dirty    []*entry        // records that the queue file does not have yet
+	pending  []Event         // that wait for their transaction
+	warned   map[string]bool // what was told once
+	stuck    error           // why the last transaction failed
+	failures int             // tasks that failed since Run began
+	running  bool
+	draining bool
+	halted   bool
+	closed   bool
+	children map[*supervisor]bool
+}
 
 // Run starts tasks as GPUs have room and returns when all are over: nil however
 // they ended, see Records. It returns earlier, once nothing runs, with
 // [ErrDrained] after Drain and with [ErrHalted] after too many failures. When ctx
 // is done it returns ctx.Err() at once and starts nothing more; what runs goes
 // on, for a later Run, or to be adopted after Close. One Run at a time.
-func (r *Runner) Run(_ context.Context) error { return ErrClosed }
+func (r *Runner) Run(ctx context.Context) error {
+	r.mu.Lock()
+	if r.closed || r.running {
+		defer r.mu.Unlock()
+		if r.closed {
+			return fmt.Errorf("runner: %w", ErrClosed)
+		}
+		return errors.New("runner: Run is running already")
+	}
+	r.running, r.draining, r.halted, r.failures = true, false, false, 0
+	r.mu.Unlock()
+	defer func() {
+		r.mu.Lock()
+		r.running = false
+		r.mu.Unlock()
+	}()
+	for {
+		done, err := r.step()
+		if done {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-r.closing:
+			return fmt.Errorf("runner: %w", ErrClosed)
+		case <-r.wake:
+		}
+	}
+}
+
+// step starts what can start, and says whether Run is done.
+func (r *Runner) step() (done bool, err error) {
+	crowded := r.events.backlog() >= r.config.Queue
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return true, fmt.Errorf("runner: %w", ErrClosed)
+	}
+	if r.stuck == nil && !r.draining && !r.halted && !crowded {
+		starts := r.place()
+		if err := r.commit(); err != nil {
+			r.unplace(starts)
+			starts = nil
+		}
+		for _, e := range starts {
+			r.launch(e)
+		}
+	}
+	switch left := r.queue.left(); {
+	case r.queue.active > 0:
+		return false, nil
+	case left == 0 || r.draining || r.halted:
+		if err := r.commit(); err != nil {
+			return true, err
+		}
+		if left > 0 && r.halted {
+			return true, fmt.Errorf("runner: %w: %d tasks are left", ErrHalted, left)
+		}
+		if left > 0 {
+			return true, fmt.Errorf("runner: %w: %d", ErrDrained, left)
+		}
+		return true, nil
+	}
+	return false, nil
+}
+
+// unplace takes back placements that could not be recorded.
+func (r *Runner) unplace(starts []*entry) {
+	for _, e := range starts {
+		r.card(e.GPU).leave(e)
+		_ = r.ledger.Release(e.Task.ID) // it was entered a moment ago
+		r.queue.again(e)
+		r.change(e)
+	}
+}
+
+// launch starts the supervisor of a run that is recorded, in a goroutine that
+// lasts as long as the run.
+func (r *Runner) launch(e *entry) {
+	run := e.Runs
+	l, err := r.prepare(e)
+	e.follower.begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
+	r.work.Go(func() {
+		if err != nil {
+			r.ended(e, run, outcome{exit: -1, final: true, err: err.Error()})
+			return
+		}
+		child, err := l.start()
+		if err != nil {
+			r.ended(e, run, outcome{exit: -1, err: "the run does not start: " + err.Error()})
+			return
+		}
+		if !r.attach(child) {
+			child.detach()
+			return
+		}
+		defer r.release(child)
+		if p, ok := child.task(); ok {
+			r.started(e, run, p)
+		}
+		if o, ok := child.wait(l.stem); ok {
+			r.ended(e, run, o)
+		}
+	})
+}
+
+// prepare says how a run is started.
+func (r *Runner) prepare(e *entry) (*launch, error) {
+	env, err := r.environment(e)
+	if err != nil {
+		return nil, err
+	}
+	l := &launch{stem: e.stem(), dir: e.Task.Dir, argv: e.Task.Command, env: env}
+	if e.Task.Shell {
+		l.argv = append([]string{"/bin/sh", "-c", e.Task.Command[0], "sh"}, e.Task.Command[1:]...)
+	}
+	l.path, err = lookPath(l.argv[0], l.dir, env)
+	return l, err
+}
+
+// attach notes a supervisor that a goroutine waits for; false if the Runner is
+// being closed.
+func (r *Runner) attach(s *supervisor) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return false
+	}
+	r.children[s] = true
+	return true
+}
+
+func (r *Runner) release(s *supervisor) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.children, s)
+}
+
+// poke makes Run look again.
+func (r *Runner) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
 
 // Drain makes Run start no further task and return once those that run are
 // over. The next Run goes on.
-func (r *Runner) Drain() {}
-
-// Kill ends tasks: SIGTERM to the process group of each that runs, SIGKILL
-// after [Config].Grace; one that waits is cancelled. No IDs means all. It does
-// not wait; a task that is over already is no error. ErrUnknown kills nothing.
-func (r *Runner) Kill(_ ...string) error { return ErrClosed }
-
-// Retry queues tasks again that failed or were cancelled, with fresh Retries,
-// and forgets what was done for their memory. ErrUnknown changes nothing; a task
-// that is not over, or succeeded, stays as it is.
-func (r *Runner) Retry(_ ...string) error { return ErrClosed }
-
-// Record returns what is known of one task. O(1).
-func (r *Runner) Record(_ string) (Record, bool) { return Record{}, false }
-
-// Records returns all tasks in the order of submission. O(tasks).
-func (r *Runner) Records() []Record { return nil }
-
-// GPUs returns the devices that the runner uses, in the source's order.
-func (r *Runner) GPUs() []GPUState { return nil }
+func (r *Runner) Drain() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.draining = true
+	r.poke()
+}
 
 // Close stops all goroutines, delivers the events that wait and closes the
 // queue file. Tasks that run go on and are adopted by the next Open: Kill and
 // Run to their end first if that is not wanted. Closing twice is no error.
-func (r *Runner) Close() error { return nil }
-
-// Supervise turns this process into the supervisor of one task if a Runner
-// started it for that, and then does not return. Otherwise it does nothing. Call
-// it first in main, before flags are read, and in TestMain.
-func Supervise() {}
+func (r *Runner) Close() error {
+	r.mu.Lock()
+	if r.closed {
+		r.mu.Unlock()
+		return nil
+	}
+	r.closed = true
+	close(r.closing)
+	for child := range r.children {
+		child.detach()
+	}
+	r.mu.Unlock()
+	r.stopWatch()
+	r.work.Wait()
+	r.mu.Lock()
+	err := r.commit()
+	r.mu.Unlock()
+	r.events.close()
+	return errors.Join(err, r.store.close(), r.lock.Close())
+}

@@ -68,6 +68,19 @@ func (g *GPU) memory() profile.Bytes {
 	return math.MaxInt64
 }
 
+// Compute is the part of its card's compute slices that a MIG instance has; 1 for
+// a card.
+func (g *GPU) Compute() float64 {
+	if g.Slice == nil {
+		return 1
+	}
+	slices := g.Slice.Compute
+	for i := range g.Model.MIG {
+		slices = max(slices, g.Model.MIG[i].Compute)
+	}
+	return float64(g.Slice.Compute) / float64(max(1, slices))
+}
+
 // watts returns the power at a utilisation in [0, 1]:
 //
 //	idle + (busy - idle) · utilisation

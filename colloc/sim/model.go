@@ -15,7 +15,8 @@ type Model interface {
 	// exactly the tasks of set share gpu by mech: 1 alone on the reference GPU,
 	// at least 0 and at most 1e6. A set of one is asked with Exclusive. It must
 	// give the same answer to the same question. The slices belong to the
-	// caller and are used again.
+	// caller and are used again. On a MIG instance (GPU.Slice) the models of this
+	// package that know nothing of instances multiply by its [GPU.Compute].
 	Speeds(gpu *GPU, mech profile.Mechanism, set []*Task, dst []float64) error
 }
 
@@ -28,7 +29,7 @@ type Constant []float64
 var _ Model = Constant(nil)
 
 // Speeds implements [Model].
-func (c Constant) Speeds(_ *GPU, _ profile.Mechanism, set []*Task, dst []float64) error {
+func (c Constant) Speeds(gpu *GPU, _ profile.Mechanism, set []*Task, dst []float64) error {
 	k := len(set)
 	speed := 1 / float64(k)
 	if n := len(c); n >= k {
@@ -37,7 +38,7 @@ func (c Constant) Speeds(_ *GPU, _ profile.Mechanism, set []*Task, dst []float64
 		speed = c[n-1] * float64(n) / float64(k)
 	}
 	for i := range dst {
-		dst[i] = speed
+		dst[i] = speed * gpu.Compute()
 	}
 	return nil
 }
@@ -126,5 +127,11 @@ func lognormal(h uint64, sd float64) float64 {
 	u := (float64(mix(h)>>11) + 0.5) / (1 << 53)
 	v := float64(mix(h+1)>>11) / (1 << 53)
 	z := math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
-	return math.Exp(sd * max(-4, min(4, z)))
+	return round9(math.Exp(sd * max(-4, min(4, z))))
+}
+
+// round9 rounds to nine decimals: the last bits of logarithms and exponentials
+// differ between processors.
+func round9(x float64) float64 {
+	return math.Round(x*1e9) / 1e9
 }

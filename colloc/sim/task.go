@@ -33,8 +33,8 @@ type Task struct {
 	// it needs in all.
 	CPU        float64
 	HostMemory profile.Bytes
-	// Type names the task in measured tables and contention classes.
-	Type string
+	// Type names the task in measured tables, Class is for [Contention].
+	Type, Class string
 	// Profile is what is known of it, for models that predict; may be nil.
 	Profile *profile.Profile
 	// Busy is the part of the SMs that it uses alone, Bandwidth that of memory
@@ -59,8 +59,18 @@ func (t *Task) gpus() int {
 	return t.GPUs
 }
 
+// valid is Validate without the words.
+func (t *Task) valid() bool {
+	return t.ID != "" && t.Arrival >= 0 && t.Work > 0 && t.GPUs >= 0 && t.Memory >= 0 && t.HostMemory >= 0 &&
+		t.Share >= 0 && t.Share <= 1 && t.CPU >= 0 && t.CPU < 1e9 && t.Startup >= 0 &&
+		t.Busy >= 0 && t.Busy <= 1 && t.Bandwidth >= 0 && t.Bandwidth <= 1
+}
+
 // Validate reports every fault of the task.
 func (t *Task) Validate() error {
+	if t.valid() {
+		return nil
+	}
 	var errs []error
 	check := func(ok bool, field string, value any, want string) {
 		if !ok {
@@ -78,9 +88,6 @@ func (t *Task) Validate() error {
 	check(t.Busy >= 0 && t.Busy <= 1, "Busy", t.Busy, "0 to 1")
 	check(t.Bandwidth >= 0 && t.Bandwidth <= 1, "Bandwidth", t.Bandwidth, "0 to 1")
 	check(t.Startup >= 0, "Startup", t.Startup, "0 or more")
-	if len(errs) == 0 {
-		return nil
-	}
 	return fmt.Errorf("sim: task %q: %w", t.ID, errors.Join(errs...))
 }
 

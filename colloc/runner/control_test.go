@@ -1,0 +1,252 @@
+//go:build linux
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// start runs the queue in a goroutine; the channel gets what Run returns.
+func (g *rig) start(t *testing.T) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- g.Run(t.Context()) }()
+	return done
+}
+
+// inState waits until a task is in a state.
+func (g *rig) inState(t *testing.T, id string, s State) {
+	t.Helper()
+	waitFor(t, func() bool { return g.record(t, id).State == s })
+}
+
+func TestKill(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1; c.Grace = 50 * time.Millisecond })
+	family := shell(`sleep 60 & trap "echo told; exit 3" TERM; wait`)
+	family.Retries = 3
+	g.submit(t, family, shell("true"), shell("true"))
+	done := g.start(t)
+	waitFor(t, func() bool { return strings.Contains(children(g.record(t, "1").PID), "sleep") })
+	if err := g.Kill("1", "no such"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("error is %v, want ErrUnknown", err)
+	}
+	if err := g.Kill("2", "1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]State{"1": Cancelled, "2": Cancelled, "3": Succeeded} {
+		if r := g.record(t, id); r.State != want {
+			t.Errorf("task %s is %v, want %v", id, r.State, want)
+		}
+	}
+	r := g.record(t, "1")
+	if got := output(t, r); got != "told\n" || r.Exit != 3 {
+		t.Errorf("output is %q, exit code %d", got, r.Exit)
+	}
+	if p := (process{pid: r.PID, start: r.PIDStart}); p.alive() {
+		t.Error("the task lives")
+	}
+	if err := g.Kill(); err != nil {
+		t.Errorf("to kill what is over: %v", err)
+	}
+	waitFor(t, func() bool { return syscall.Kill(-r.PID, 0) != nil }) // nothing of the group is left
+}
+
+// children names the programs whose parent is a process.
+func children(pid int) string {
+	names, _ := filepath.Glob("/proc/[0-9]*/stat")
+	found := ""
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		program, rest, _ := strings.Cut(string(text), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
+			found += program
+		}
+	}
+	return found
+}
+
+func TestDrain(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU = 1 })
+	g.submit(t, shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go")), shell("true"))
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	g.Drain()
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, ErrDrained) {
+		t.Errorf("error is %v, want ErrDrained", err)
+	}
+	if a, b := g.record(t, "1"), g.record(t, "2"); a.State != Succeeded || b.State != Queued {
+		t.Errorf("tasks are %v and %v", a.State, b.State)
+	}
+	g.finish(t)
+}
+
+func TestHalt(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		dir := t.TempDir()
+		g := newRig(t, dir, gpuFile(1), func(c *Config) { c.Halt = Halt{Failures: 2, Kill: kill} })
+		long := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+		g.submit(t, long, shell("false"), shell("false"), shell("false"))
+		done := g.start(t)
+		g.inState(t, "3", Failed)
+		want := Cancelled
+		if !kill {
+			want = Succeeded
+			if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := <-done; !errors.Is(err, ErrHalted) {
+			t.Errorf("error is %v, want ErrHalted", err)
+		}
+		if a, b := g.record(t, "1"), g.record(t, "4"); a.State != want || b.State != Queued {
+			t.Errorf("kill %v: tasks are %v and %v", kill, a.State, b.State)
+		}
+	}
+}
+
+// TestAdopt closes a runner whose tasks run; the next one adopts them, in the
+// middle of a run and after its end.
+func TestAdopt(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(2), nil)
+	wait := func(file string) Task {
+		return shell(`until [ -e "$1" ]; do sleep 0.01; done; exit 4`, filepath.Join(dir, file))
+	}
+	killed := wait("never")
+	g.submit(t, wait("a"), wait("b"), killed, wait("never"))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	for _, id := range []string{"1", "2", "3", "4"} {
+		g.inState(t, id, Running)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want context.Canceled", err)
+	}
+	lost := g.record(t, "4")
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	touch := func(name string) {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	touch("a") // it ends while nobody looks
+	waitFor(t, func() bool { _, ok := readExit(strings.TrimSuffix(g.record(t, "1").Log, logEnd)); return ok })
+	supervisor, ok, err := claimant(strings.TrimSuffix(lost.Log, logEnd))
+	if err != nil || !ok {
+		t.Fatal("no claim", err)
+	}
+	if err := syscall.Kill(supervisor.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(2), nil)
+	done2 := again.start(t)
+	if err := again.Kill("3"); err != nil {
+		t.Fatal(err)
+	}
+	touch("b")
+	if err := <-done2; err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]State{"1": Failed, "2": Failed, "3": Cancelled, "4": Failed} {
+		r := again.record(t, id)
+		if r.State != want || r.Runs != 1 || want == Failed && id != "4" && r.Exit != 4 {
+			t.Errorf("task %s is %v with exit code %d after %d runs: %s", id, r.State, r.Exit, r.Runs, r.Err)
+		}
+	}
+	if r := again.record(t, "4"); !strings.Contains(r.Err, "the supervisor was killed") {
+		t.Errorf("error is %q", r.Err)
+	}
+	if p := (process{pid: lost.PID, start: lost.PIDStart}); p.alive() {
+		t.Error("a task outlived its supervisor")
+	}
+	noProcess(t, dir)
+}
+
+// TestSupervisorKilled is the same while the runner lives.
+func TestSupervisorKilled(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	task := shell(`test "$COLLOC_RUN" = 2 || sleep 60`)
+	task.Retries = 1
+	g.submit(t, task)
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	r := g.record(t, "1")
+	p, _, err := claimant(strings.TrimSuffix(r.Log, logEnd))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.pid, syscall.SIGTERM); err != nil { // it hands that on
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "1"); r.State != Succeeded || r.Runs != 2 {
+		t.Errorf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
+	}
+	sleeps := shell("sleep 60")
+	sleeps.ID = "killed"
+	g.submit(t, sleeps)
+	done = g.start(t)
+	g.inState(t, "killed", Running)
+	r = g.record(t, "killed")
+	if p, _, err = claimant(strings.TrimSuffix(r.Log, logEnd)); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "killed"); r.State != Failed || !strings.Contains(r.Err, "the supervisor is lost") {
+		t.Errorf("task is %v: %s", r.State, r.Err)
+	}
+	waitFor(t, func() bool { return !process{pid: r.PID, start: r.PIDStart}.alive() })
+}
+
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	c, err := testConfig(g.dir, g.gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openSimply(t.Context(), c, &simplePlanner{}); !errors.Is(err, ErrInUse) {
+		t.Errorf("error is %v, want ErrInUse", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Errorf("the second Close: %v", err)
+	}
+	_, err = g.Submit(shell("true"))
+	for _, err := range []error{err, g.Run(t.Context()), g.Kill(), g.Retry()} {
+		if !errors.Is(err, ErrClosed) {
+			t.Errorf("error is %v, want ErrClosed", err)
+		}
+	}
+}

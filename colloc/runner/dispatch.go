@@ -1,0 +1,86 @@
+package runner
+
+import "sync"
+
+// dispatcher hands events to the listener, one after the other, in a goroutine
+// of its own, so that nobody who holds a lock waits for it.
+type dispatcher struct {
+	listener func(Event)
+	relieved func() // called when no event waits any more
+	done     chan struct{}
+
+	mu      sync.Mutex
+	changed sync.Cond
+	waiting []Event
+	latest  map[string]int // task -> its EventProgress in waiting
+	closed  bool
+}
+
+func newDispatcher(listener func(Event), relieved func()) *dispatcher {
+	d := &dispatcher{listener: listener, relieved: relieved, done: make(chan struct{}), latest: make(map[string]int)}
+	d.changed.L = &d.mu
+	go d.run()
+	return d
+}
+
+// push adds events. Progress replaces progress of the same task that waits,
+// unless another event of the task came in between.
+func (d *dispatcher) push(events []Event) {
+	if d.listener == nil || len(events) == 0 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range events {
+		id := events[i].Record.Task.ID
+		at, waits := d.latest[id]
+		switch {
+		case events[i].Kind != EventProgress:
+			delete(d.latest, id)
+		case waits:
+			d.waiting[at] = events[i]
+			continue
+		default:
+			d.latest[id] = len(d.waiting)
+		}
+		d.waiting = append(d.waiting, events[i])
+	}
+	d.changed.Signal()
+}
+
+// backlog is the number of events that wait.
+func (d *dispatcher) backlog() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.waiting)
+}
+
+func (d *dispatcher) run() {
+	defer close(d.done)
+	for {
+		d.mu.Lock()
+		for len(d.waiting) == 0 && !d.closed {
+			d.changed.Wait()
+		}
+		events := d.waiting
+		d.waiting = nil
+		clear(d.latest)
+		d.mu.Unlock()
+		if len(events) == 0 {
+			return
+		}
+		for i := range events {
+			d.listener(events[i])
+		}
+		d.relieved()
+	}
+}
+
+// close delivers what waits and ends the goroutine.
+func (d *dispatcher) close() {
+	d.mu.Lock()
+	d.closed = true
+	d.changed.Signal()
+	d.mu.Unlock()
+	<-d.done
+}

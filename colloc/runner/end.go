@@ -1,0 +1,131 @@
+package runner
+
+import (
+	"fmt"
+
+	"example.com/colloc/profile"
+)
+
+// maxLost is how often a task is run again because its GPU was lost.
+const maxLost = 3
+
+// started records the process of a run.
+func (r *Runner) started(e *entry, run int, p process) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Runs != run || e.State != Starting {
+		return
+	}
+	e.State = Running
+	e.PID, e.PIDStart = p.pid, p.start
+	kind, verb := EventStarted, "started on"
+	if e.adopted {
+		kind, verb = EventAdopted, "goes on on"
+	}
+	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.GPU))
+	if e.Stop != 0 {
+		r.signal(e)
+	}
+	_ = r.commit() // what fails is kept and tried again
+}
+
+// ended records the end of a run, and what follows from it.
+func (r *Runner) ended(e *entry, run int, o outcome) {
+	line := ""
+	if !o.ok() {
+		line = r.memoryLine(e.follower.output())
+	}
+	read := e.follower.follow(true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Runs != run || e.State != Starting && e.State != Running {
+		return
+	}
+	if c := r.card(e.GPU); c != nil {
+		r.closeWindow(c)
+		c.leave(e)
+	}
+	delete(r.solo.byEntry, e)
+	_ = r.ledger.Release(e.Task.ID) // an unknown task holds nothing
+	r.apply(e, read)
+	r.checkPattern(e, read)
+	e.Exit, e.Signal, e.Ended = o.exit, o.signal, o.at
+	if e.Ended.IsZero() {
+		e.Ended = r.now()
+	}
+	ended := e.Ended
+	r.conclude(e, &o, r.lackedMemory(e, &o, line))
+	e.Ended = ended
+	_ = r.commit() // as above
+	r.poke()
+}
+
+// conclude decides whether a task whose run is over is over too.
+func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
+	stop := e.Stop
+	e.Stop = 0
+	switch {
+	case stop == stopKilled:
+		r.over(r.queue.finish(e, Cancelled), "killed on request")
+	case stop == stopHalted:
+		r.over(r.queue.finish(e, Cancelled), "killed because the queue was halted")
+	case o.ok():
+		r.learn(e, false)
+		r.over(r.queue.finish(e, Succeeded), "")
+	case stop == stopLostGPU && e.LostRuns < maxLost:
+		e.LostRuns++
+		r.again(EventRetry, e, "its GPU was lost")
+	case stop == stopLostGPU:
+		r.over(r.queue.finish(e, Failed), fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
+	case lacked != "":
+		r.learn(e, true)
+		if !r.recoverMemory(e) {
+			r.over(r.queue.finish(e, Failed), "out of memory, alone on a GPU: "+lacked)
+			return
+		}
+		r.again(EventRecovering, e, fmt.Sprintf("out of memory (%s); next: %v", lacked, e.Recovery))
+	default:
+		r.fail(e, o, stop)
+	}
+}
+
+// fail ends or retries a task whose run failed.
+func (r *Runner) fail(e *entry, o *outcome, stop stopReason) {
+	text := o.String()
+	if stop == stopTimeout {
+		text = fmt.Sprintf("timed out after %v (%s)", e.Task.Timeout, text)
+	}
+	if e.Failures++; o.final || e.Failures > e.Task.Retries {
+		r.over(r.queue.finish(e, Failed), text)
+		return
+	}
+	r.again(EventRetry, e, text)
+}
+
+// again queues a task whose run is over.
+func (r *Runner) again(kind EventKind, e *entry, why string) {
+	e.Err = why
+	r.queue.again(e)
+	r.tell(kind, e, "task "+e.Task.ID+" is queued again: "+why)
+}
+
+// apply takes over what is known of a task's progress and reports whether that
+// is new.
+func (r *Runner) apply(e *entry, read reading) bool {
+	total := read.total
+	if total.IsZero() && e.Task.Progress.Total > 0 {
+		total = profile.Some(e.Task.Progress.Total)
+	}
+	if e.Step == read.step && e.Total == total && e.StepTime == read.stepTime {
+		return false
+	}
+	e.Step, e.Total, e.StepTime = read.step, total, read.stepTime
+	return true
+}
+
+// checkPattern warns, once for each pattern, of one that never matched.
+func (r *Runner) checkPattern(e *entry, read reading) {
+	if p := e.Task.Progress.Pattern; p != "" && !read.matched && e.PID != 0 {
+		r.warn("pattern "+p, e, fmt.Sprintf("no line of the output of task %s (%s) matches the pattern %q: its progress and speed are unknown", e.Task.ID, e.Log, p))
+	}
+}

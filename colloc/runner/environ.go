@@ -1,0 +1,114 @@
+package runner
+
+import (
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/colloc/nvmlx/mps"
+	"example.com/colloc/profile"
+)
+
+// The variables that tell a task who it is and what it may use.
+const (
+	envTask     = "COLLOC_TASK"     // its ID
+	envRun      = "COLLOC_RUN"      // the number of the run, from 1
+	envProgress = "COLLOC_PROGRESS" // the file for its steps, see Progress
+	envWorkers  = "COLLOC_WORKERS"  // how many data-loader workers to use
+	envVisible  = "CUDA_VISIBLE_DEVICES"
+)
+
+// threadVariables limit the threads of numeric libraries: OpenMP, MKL, OpenBLAS,
+// NumExpr, Apple's vecLib, BLIS, TensorFlow and Rust's Rayon.
+//
+//nolint:gochecknoglobals // a read-only table
+var threadVariables = []string{
+	"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMEXPR_MAX_THREADS",
+	"VECLIB_MAXIMUM_THREADS", "BLIS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "RAYON_NUM_THREADS",
+	envWorkers,
+}
+
+// groupVariables name the group of runs for programs that track experiments:
+// Weights & Biases, and colloc's own.
+//
+//nolint:gochecknoglobals // a read-only table
+var groupVariables = []string{"WANDB_RUN_GROUP", "COLLOC_GROUP"}
+
+// environment is the environment of a run: what is inherited, then what the
+// runner proposes where nobody decided, then what the task sets, then the GPU.
+func (r *Runner) environment(e *entry) ([]string, error) {
+	base := r.config.Env
+	if base == nil {
+		base = os.Environ()
+	}
+	env := make([]string, 0, len(base)+len(e.Task.Env)+len(threadVariables)+8)
+	env = append(append(env, base...), e.Task.Env...)
+	propose := func(name, value string) {
+		if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
+			env = append(env, name+"="+value)
+		}
+	}
+	threads := strconv.Itoa(r.threads(&e.Task))
+	for _, name := range threadVariables {
+		propose(name, threads)
+	}
+	if r.config.Group != "" {
+		for _, name := range groupVariables {
+			propose(name, r.config.Group)
+		}
+	}
+	env = append(env,
+		envTask+"="+e.Task.ID,
+		envRun+"="+strconv.Itoa(e.Runs),
+		envProgress+"="+e.stem()+stepsEnd)
+	device, err := r.deviceEnv(e)
+	return last(append(env, device...)), err
+}
+
+// threads is a task's share of the cores, at least one.
+func (r *Runner) threads(t *Task) int {
+	if t.CPUs > 0 {
+		return t.CPUs
+	}
+	return max(1, r.config.CPUs/max(1, len(r.cards)*r.config.PerGPU))
+}
+
+// deviceEnv makes the task see its GPU alone, through MPS if that is how it is
+// shared.
+func (r *Runner) deviceEnv(e *entry) ([]string, error) {
+	if e.Mechanism != profile.MPS {
+		return []string{envVisible + "=" + string(e.GPU)}, nil
+	}
+	share := mps.Share{Device: e.GPU, Memory: e.Reserved}
+	if r.config.MPSPipeDir != nil {
+		share.PipeDir = r.config.MPSPipeDir(e.GPU)
+	}
+	return share.Env()
+}
+
+// last keeps the last value of each variable, as programs disagree which one of
+// two counts.
+func last(env []string) []string {
+	seen := make(map[string]bool, len(env))
+	kept := make([]string, 0, len(env))
+	for _, v := range slices.Backward(env) {
+		name, _, ok := strings.Cut(v, "=")
+		if ok && name != "" && !seen[name] {
+			seen[name] = true
+			kept = append(kept, v)
+		}
+	}
+	slices.Reverse(kept)
+	return kept
+}
+
+// mechanism prefers the first that a task does not avoid.
+func preferred(mechanisms []profile.Mechanism, avoid profile.Opt[profile.Mechanism]) profile.Mechanism {
+	for _, m := range mechanisms {
+		if a, ok := avoid.Get(); !ok || a != m {
+			return m
+		}
+	}
+	return profile.Exclusive
+}

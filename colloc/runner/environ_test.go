@@ -1,0 +1,128 @@
+//go:build linux
+
+package runner
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+func TestEnvironment(t *testing.T) {
+	tests := []struct {
+		name   string
+		env    []string // inherited
+		task   Task
+		adjust func(*Config)
+		want   []string
+	}{
+		{
+			name: "a share of the cores",
+			want: []string{"OMP_NUM_THREADS=3", "MKL_NUM_THREADS=3", "COLLOC_WORKERS=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "COLLOC_TASK=1", "COLLOC_RUN=1", "WANDB_RUN_GROUP="},
+		},
+		{
+			name: "the user decides",
+			env:  []string{"OMP_NUM_THREADS=7", "A=1", "B=1", "CUDA_VISIBLE_DEVICES=3", "WANDB_RUN_GROUP=mine"},
+			task: Task{Env: []string{"MKL_NUM_THREADS=5", "B=2", "CUDA_VISIBLE_DEVICES=4", "B=3"}},
+			adjust: func(c *Config) {
+				c.Group = "sweep"
+			},
+			want: []string{"OMP_NUM_THREADS=7", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine", "COLLOC_GROUP=sweep"},
+		},
+		{name: "more cores", task: Task{CPUs: 9}, want: []string{"OMP_NUM_THREADS=9", "COLLOC_WORKERS=9"}},
+		{
+			name: "MPS",
+			adjust: func(c *Config) {
+				c.Mechanisms = []profile.Mechanism{profile.MPS}
+				c.MPSPipeDir = func(id nvmlx.DeviceID) string { return "/run/" + string(id) }
+			},
+			want: []string{"CUDA_VISIBLE_DEVICES=GPU-fake-0", "CUDA_MPS_PIPE_DIRECTORY=/run/GPU-fake-0", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=GPU-fake-0=1024M"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			g := newRig(t, t.TempDir(), gpuFile(2), func(c *Config) {
+				c.CPUs = 12
+				c.Env = append([]string{"PATH=" + os.Getenv("PATH")}, test.env...)
+				if test.adjust != nil {
+					test.adjust(c)
+				}
+			})
+			test.task.Command, test.task.Memory = []string{"env"}, profile.GiB
+			g.submit(t, test.task)
+			got := strings.Split(output(t, g.finish(t)[0]), "\n")
+			for _, want := range test.want {
+				name, value, _ := strings.Cut(want, "=")
+				n := 0
+				for _, line := range got {
+					if strings.HasPrefix(line, name+"=") {
+						n++
+					}
+				}
+				if value == "" && n == 0 || n == 1 && slices.Contains(got, want) {
+					continue
+				}
+				t.Errorf("%s is not in the environment, or not once:\n%s", want, strings.Join(got, "\n"))
+			}
+		})
+	}
+}
+
+// TestSecrets looks for what the runner inherited in everything it writes, and
+// at the modes of that.
+func TestSecrets(t *testing.T) {
+	const secret = "hunter2-of-the-runner"
+	dir := t.TempDir()
+	var told strings.Builder
+	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.Env = append(c.Env, "API_KEY="+secret)
+		c.OnEvent = func(e Event) { fmt.Fprintf(&told, "%+v\n", e) }
+	})
+	held := shell(`tr '\0' ' ' </proc/$PPID/cmdline; test "$API_KEY" = ` + "hunter2-of-the-\"runner\"")
+	g.submit(t, held, Task{Command: []string{"no-such-program"}}, Task{Command: []string{"pwd"}, Dir: "/no/such"})
+	records := g.finish(t)
+	if records[0].State != Succeeded {
+		t.Errorf("the task has no secret: %s", records[0].Err)
+	}
+	if strings.Contains(told.String(), secret) || strings.Contains(fmt.Sprint(records), secret) {
+		t.Error("the secret is in an event or a record")
+	}
+	err := filepath.WalkDir(filepath.Join(dir, "state"), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		want := fs.FileMode(0o600)
+		switch {
+		case entry.IsDir():
+			want = 0o700
+		case info.Mode()&fs.ModeSymlink != 0:
+			return nil // has no mode and no content but its target
+		default:
+			text, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			if strings.Contains(string(text), secret) {
+				t.Errorf("the secret is in %s", path)
+			}
+		}
+		if info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v, want %v", path, info.Mode(), want)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,49 @@
+package runner
+
+import "errors"
+
+// The conditions that callers tell apart with errors.Is.
+var (
+	// ErrUnsupported means that this system cannot run tasks.
+	ErrUnsupported = errors.New("unsupported on this system")
+	// ErrUnsupervised means that this process was started to supervise a task but
+	// its main function does not begin with [Supervise].
+	ErrUnsupervised = errors.New("main does not call runner.Supervise first")
+	// ErrInUse means that another process has the queue open.
+	ErrInUse = errors.New("in use by another runner")
+	// ErrCorrupt means that the queue file cannot be read; see [CorruptError].
+	ErrCorrupt = errors.New("corrupt")
+	// ErrUnknown means that the queue has no task of that ID.
+	ErrUnknown = errors.New("unknown task")
+	// ErrDuplicate means that the queue has a task of that ID already.
+	ErrDuplicate = errors.New("duplicate task")
+	// ErrClosed means that the Runner was closed.
+	ErrClosed = errors.New("closed")
+	// ErrHalted means that failures ended the queue, see [Halt].
+	ErrHalted = errors.New("halted after failures")
+	// ErrDrained means that tasks are left in the queue because of Drain.
+	ErrDrained = errors.New("drained with tasks left")
+)
+
+// CorruptError says that the queue file was damaged and where it is now. It is
+// ErrCorrupt. The next Open starts with an empty queue; tasks of the old one that
+// still run go on, count as foreign programs, and leave their output where it was.
+type CorruptError struct {
+	// Path is the queue file, Aside its new name.
+	Path  string
+	Aside string
+	// Err is what is wrong with it.
+	Err error
+}
+
+// Error names both files and what to do.
+func (e *CorruptError) Error() string {
+	return "runner: queue file " + e.Path + " is corrupt: " + e.Err.Error() +
+		"; it was set aside as " + e.Aside + ", open again to start with an empty queue"
+}
+
+// Is makes errors.Is answer for ErrCorrupt.
+func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
+
+// Unwrap returns what is wrong.
+func (e *CorruptError) Unwrap() error { return e.Err }

@@ -1,0 +1,129 @@
+package fakegpu
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func open(t *testing.T, text string) (*Source, string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "gpus.json")
+	write(t, file, text)
+	s, err := Open(file, filepath.Join(t.TempDir(), "uses"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, file
+}
+
+func TestDevices(t *testing.T) {
+	s, _ := open(t, `{"gpus": [{"name": "NVIDIA A100-SXM4-40GB"}, {"name": "RTX 3090", "memory": "8GiB", "id": "b"}]}`)
+	got, err := s.Devices(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a100, _ := profile.LookupGPU("A100-40GB")
+	want := []nvmlx.DeviceInfo{
+		{ID: "GPU-fake-0", Name: "NVIDIA A100-SXM4-40GB", Memory: profile.Some(a100.Memory)},
+		{ID: "b", Index: 1, Name: "RTX 3090", Memory: profile.Some(8 * profile.GiB)},
+	}
+	if diff := cmp.Diff(want, got, cmp.Comparer(func(a, b nvmlx.DeviceInfo) bool { return a == b })); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFaults(t *testing.T) {
+	tests := []struct{ name, text, want string }{
+		{"no JSON", `{`, "unexpected EOF"},
+		{"unknown field", `{"gpu": []}`, `unknown field "gpu"`},
+		{"unknown product", `{"gpus": [{"name": "Voodoo 2"}]}`, `gpus[0].name: no GPU is called "Voodoo 2"`},
+		{"memory", `{"gpus": [{"name": "A100", "memory": "lots"}]}`, "gpus[0].memory: "},
+		{"negative", `{"gpus": [{"name": "A100", "foreign": "-1GiB"}]}`, "gpus[0].foreign: "},
+		{"twice", `{"gpus": [{"name": "A100", "id": "a"}, {"name": "A100", "id": "a"}]}`, `gpus[1].id: "a" is used twice`},
+		{"folder", `{"gpus": [{"name": "A100", "id": "../a"}]}`, "cannot be the name of a folder"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "gpus.json")
+			write(t, file, test.text)
+			_, err := Open(file, t.TempDir())
+			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), file) {
+				t.Errorf("error is %v, want one with %q that names the file", err, test.want)
+			}
+		})
+	}
+}
+
+func TestAllocate(t *testing.T) {
+	s, file := open(t, `{"gpus": [{"name": "A100", "memory": "10GiB", "foreign": "2GiB", "id": "a"}]}`)
+	for _, v := range append(s.Env(), envVisible+"=a") {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	used := func() profile.Bytes {
+		t.Helper()
+		sample, err := s.Read(context.Background(), "a", nvmlx.FieldMemUsed|nvmlx.FieldPower)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sample.MemUsed.Or(-1)
+	}
+	free, err := Allocate(5 * profile.GiB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := used(), 7*profile.GiB; got != want {
+		t.Errorf("%v in use, want %v", got, want)
+	}
+	if _, err := Allocate(4 * profile.GiB); !errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("error is %v, want ErrOutOfMemory", err)
+	}
+	processes, err := s.Processes(context.Background(), "a")
+	want := []nvmlx.Process{
+		{Name: "foreign", MemUsed: profile.Some(2 * profile.GiB)},
+		{PID: os.Getpid(), MemUsed: profile.Some(5 * profile.GiB)},
+	}
+	if diff := cmp.Diff(want, processes, cmp.Comparer(func(a, b nvmlx.Process) bool { return a == b })); diff != "" || err != nil {
+		t.Error(err, diff)
+	}
+	if err := free(); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := used(), 2*profile.GiB; got != want {
+		t.Errorf("%v in use after all was given back, want %v", got, want)
+	}
+	write(t, filepath.Join(s.uses, "a", "999999.1"), "1073741824\n") // a process that died
+	if got, want := used(), 2*profile.GiB; got != want {
+		t.Errorf("%v in use after a process died, want %v", got, want)
+	}
+	write(t, file, `{"gpus": [{"name": "A100", "id": "a", "lost": true}]}`)
+	if _, err := s.Read(context.Background(), "a", nvmlx.FieldMemUsed); !errors.Is(err, nvmlx.ErrDeviceLost) {
+		t.Errorf("error is %v, want ErrDeviceLost", err)
+	}
+	if _, err := s.Read(context.Background(), "c", nvmlx.FieldMemUsed); !errors.Is(err, nvmlx.ErrNoDevice) {
+		t.Errorf("error is %v, want ErrNoDevice", err)
+	}
+}
+
+func TestAllocateOutside(t *testing.T) {
+	t.Setenv(envFile, "")
+	if _, err := Allocate(1); err == nil || errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("error is %v, want one about the environment", err)
+	}
+}

@@ -1,0 +1,223 @@
+//go:build linux
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// helperVariable makes the test binary something else: see TestMain.
+const helperVariable = "RUNNER_TEST_HELPER"
+
+// TestMain lets the test binary be a supervisor, a task and a runner that is
+// killed, besides the tests.
+func TestMain(m *testing.M) {
+	if os.Getenv(helperVariable) != "forget" {
+		Supervise()
+	}
+	if name := os.Getenv(helperVariable); name != "" {
+		if err := helpers[name](os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// helpers are what the test binary can be.
+var helpers = map[string]func(args []string) error{
+	"append":   helpAppend,
+	"crash":    helpCrash,
+	"forget":   helpForget,
+	"allocate": helpAllocate,
+}
+
+// helpAppend adds a line to a file, with one write: args are the file, the line,
+// and what goes wrong afterwards.
+func helpAppend(args []string) error {
+	file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err := file.WriteString(args[1] + "\n"); err != nil {
+		return err
+	}
+	if err := file.Close(); err != nil || len(args) < 3 {
+		return err
+	}
+	return fmt.Errorf("%s", args[2])
+}
+
+// helper is the command and the environment of a task that is the test binary.
+func helper(t testing.TB, name string, args ...string) Task {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Task{Command: append([]string{self}, args...), Env: []string{helperVariable + "=" + name}, Memory: profile.GiB}
+}
+
+// shell is a task that runs a script.
+func shell(script string, args ...string) Task {
+	return Task{Command: append([]string{script}, args...), Shell: true, Memory: profile.GiB}
+}
+
+// rig is a runner with fake GPUs.
+type rig struct {
+	*Runner
+
+	dir    string // of the runner
+	gpus   string // the file
+	events []Event
+
+	planner simplePlanner
+}
+
+// openSimply opens a runner with a simple planner.
+func openSimply(ctx context.Context, c Config, p *simplePlanner) (*Runner, error) {
+	if err := errors.Join(c.check(), c.fill()); err != nil {
+		return nil, err
+	}
+	return openWith(ctx, c, p)
+}
+
+// gpuFile describes n equal GPUs.
+func gpuFile(n int) string {
+	return `{"gpus": [` + strings.Repeat(`{"name": "A100-40GB"}, `, n-1) + `{"name": "A100-40GB"}]}`
+}
+
+// simplePlanner fits what memory allows; the real one reads its models for most
+// of a second under -race. It keeps what it is taught.
+type simplePlanner struct {
+	mu       sync.Mutex
+	observed []colloc.Observation
+}
+
+func (*simplePlanner) Fit(t colloc.Task, g colloc.GPU) (colloc.Verdict, error) {
+	v := colloc.Verdict{Fits: true, Reserved: t.Reserved, Free: g.Memory - g.Memory/10, Throughput: 1, Mechanism: profile.TimeSlice}
+	if t.Reserved == 0 {
+		v.Reserved = 4 * profile.GiB
+	}
+	for _, r := range g.Residents {
+		v.Free -= r.Reserved
+		if r.Alone || t.Alone {
+			v.Fits, v.Code = false, packer.MustBeAlone
+		}
+	}
+	if v.Reserved > v.Free {
+		v.Fits, v.Code = false, packer.MemoryLimit
+	}
+	return v, nil
+}
+
+func (*simplePlanner) Score(_ colloc.Task, g colloc.GPU) (float64, error) {
+	return 1 / float64(1+len(g.Residents)), nil
+}
+
+func (p *simplePlanner) Observe(o colloc.Observation) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.observed = append(p.observed, o)
+	return nil
+}
+
+// newRig opens a runner in dir with the GPUs of the file; adjust changes the
+// rest of its configuration.
+func newRig(t testing.TB, dir, gpus string, adjust func(*Config)) *rig {
+	t.Helper()
+	g := &rig{dir: filepath.Join(dir, "state"), gpus: filepath.Join(dir, "gpus.json")}
+	if err := os.WriteFile(g.gpus, []byte(gpus), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := testConfig(g.dir, g.gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.OnEvent = func(e Event) { g.events = append(g.events, e) }
+	if adjust != nil {
+		adjust(&c)
+	}
+	if g.Runner, err = openSimply(t.Context(), c, &g.planner); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return g
+}
+
+// testConfig looks often, so that tests are quick.
+func testConfig(dir, gpus string) (Config, error) {
+	source, err := fakegpu.Open(gpus, filepath.Join(filepath.Dir(gpus), "uses"))
+	if err != nil {
+		return Config{}, err
+	}
+	return Config{
+		Dir: dir, Source: source, PerGPU: 2,
+		Env:   append(os.Environ(), source.Env()...),
+		Watch: 20 * time.Millisecond, Grace: 2 * time.Second,
+	}, nil
+}
+
+// submit adds tasks or fails the test.
+func (g *rig) submit(t testing.TB, tasks ...Task) []string {
+	t.Helper()
+	ids, err := g.Submit(tasks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// finish runs the queue to its end and closes the runner, so that all events are
+// there.
+func (g *rig) finish(t testing.TB) []Record {
+	t.Helper()
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	records := g.Records()
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return records
+}
+
+// record returns one task.
+func (g *rig) record(t testing.TB, id string) Record {
+	t.Helper()
+	r, ok := g.Record(id)
+	if !ok {
+		t.Fatalf("no task %q", id)
+	}
+	return r
+}
+
+// output is what a task printed.
+func output(t testing.TB, r Record) string {
+	t.Helper()
+	text, err := os.ReadFile(r.Log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

@@ -1,0 +1,152 @@
+//go:build linux
+
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/profile"
+)
+
+// helpAllocate claims memory of a fake GPU as a training program would: args are
+// the amount and a file that tells it to go on.
+func helpAllocate(args []string) error {
+	size, err := profile.ParseBytes(args[0])
+	if err != nil {
+		return err
+	}
+	free, err := fakegpu.Allocate(size)
+	if err != nil {
+		return err
+	}
+	for len(args) > 1 {
+		if _, err := os.Stat(args[1]); err == nil {
+			break
+		}
+	}
+	return free()
+}
+
+// TestRecovery lets a task run out of memory again and again: each time it is
+// queued with the next step, and other tasks go on meanwhile.
+func TestRecovery(t *testing.T) {
+	p := newProfile(t)
+	g := newRig(t, t.TempDir(), gpuFile(2), func(c *Config) {
+		c.Mechanisms = []profile.Mechanism{profile.MPS, profile.TimeSlice}
+	})
+	lacks := shell("echo RESOURCE_EXHAUSTED: out of memory; exit 1")
+	lacks.Memory, lacks.Profile = 8*profile.GiB, p
+	g.submit(t, lacks)
+	for range 20 {
+		g.submit(t, shell("true"))
+	}
+	records := g.finish(t)
+	r := records[0]
+	if r.State != Failed || r.Runs != 4 || r.Recovery != RanAlone || r.Failures != 0 {
+		t.Errorf("%v after %d runs, recovery %v, %d failures", r.State, r.Runs, r.Recovery, r.Failures)
+	}
+	if want := "out of memory, alone on a GPU: its output says so: RESOURCE_EXHAUSTED: out of memory"; r.Err != want {
+		t.Errorf("error is %q, want %q", r.Err, want)
+	}
+	for _, r := range records[1:] {
+		if r.State != Succeeded || r.Runs != 1 {
+			t.Errorf("task %s is %v after %d runs", r.Task.ID, r.State, r.Runs)
+		}
+	}
+	type try struct {
+		reserved  profile.Bytes
+		mechanism profile.Mechanism
+	}
+	var tries []try
+	for _, e := range g.events {
+		if e.Record.Task.ID == "1" && e.Kind == EventStarted {
+			tries = append(tries, try{e.Record.Reserved, e.Record.Mechanism})
+		}
+	}
+	all := 36 * profile.GiB
+	want := []try{{8 * profile.GiB, profile.MPS}, {12 * profile.GiB, profile.MPS}, {12 * profile.GiB, profile.TimeSlice}, {all, profile.TimeSlice}}
+	if !slices.Equal(tries, want) {
+		t.Errorf("runs were %v, want %v", tries, want)
+	}
+	lacked := 0
+	for _, o := range g.planner.observed {
+		if m := o.Members[0]; m.OutOfMemory && m.Profile == p && m.Peak.Or(0) > 0 {
+			lacked++
+		}
+	}
+	if lacked != 4 {
+		t.Errorf("%d observations of lacking memory, want 4", lacked)
+	}
+}
+
+// TestRecoveryOfMemory lets a task use more than it reserved beside another one,
+// on a fake GPU that has no more: it fails there, and succeeds with what it
+// needs.
+func TestRecoveryOfMemory(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	first, second := helper(t, "allocate", "22GiB", filepath.Join(dir, "go")), helper(t, "allocate", "20GiB")
+	first.Memory, second.Memory = 22*profile.GiB, 14*profile.GiB
+	first.ID, second.ID = "first", "second"
+	g.submit(t, first)
+	done := make(chan error, 1)
+	go func() { done <- g.Run(t.Context()) }()
+	waitFor(t, func() bool { return g.record(t, "first").Peak.Or(0) == 22*profile.GiB })
+	g.submit(t, second)
+	waitFor(t, func() bool { return g.record(t, "second").Recovery == ReservedMore })
+	if r := g.record(t, "second"); r.State != Queued {
+		t.Errorf("second is %v beside the first: %s", r.State, r.Err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "second"); r.State != Succeeded || r.Reserved != 21*profile.GiB || r.Runs != 2 {
+		t.Errorf("second is %v, reserved %v, after %d runs: %s", r.State, r.Reserved, r.Runs, r.Err)
+	}
+}
+
+func TestMemoryLine(t *testing.T) {
+	tests := []struct{ name, output, want string }{
+		{"PyTorch", "step 1\nRuntimeError: CUDA out of memory. Tried\n", "RuntimeError: CUDA out of memory. Tried"},
+		{"PyTorch 2.5", "torch.OutOfMemoryError: no", "torch.OutOfMemoryError: no"},
+		{"older PyTorch", "torch.cuda.OutOfMemoryError: no", "torch.cuda.OutOfMemoryError: no"},
+		{"cuBLAS", "a\rCUBLAS_STATUS_ALLOC_FAILED\rb", "CUBLAS_STATUS_ALLOC_FAILED"},
+		{"CUDA runtime", "cudaErrorMemoryAllocation", "cudaErrorMemoryAllocation"},
+		{"TensorFlow", "x ResourceExhaustedError: OOM when allocating tensor", "x ResourceExhaustedError: OOM when allocating tensor"},
+		{"JAX", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory"},
+		{"the caller's", "our loader: no room left", "our loader: no room left"},
+		{"something else", "ValueError: out of range", ""},
+		{"long ago", "CUDA out of memory\n" + strings.Repeat("x", outputTail), ""},
+	}
+	r := &Runner{memoryPatterns: memoryPatterns([]*regexp.Regexp{regexp.MustCompile("no room left"), nil})}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			if err := os.WriteFile(path, []byte(test.output), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.memoryLine(path); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// newProfile is a profile of a small task.
+func newProfile(t testing.TB) *profile.Profile {
+	t.Helper()
+	p, err := profile.New(profile.Spec{Model: profile.Model{Name: "small"}, Training: profile.Training{BatchSize: 8}}, profile.Trace{}, profile.GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}

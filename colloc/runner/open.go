@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Open opens the queue in [Config].Dir, or begins one, and takes over the tasks
+// of a runner that died: those that run are adopted, those that ended meanwhile
+// are recorded, runs that had not begun are queued again. No task starts before
+// [Runner.Run].
+//
+// It returns every fault of the Config in one error; [ErrUnsupported],
+// [ErrUnsupervised], [ErrInUse] and [ErrCorrupt] are told apart with errors.Is.
+func Open(ctx context.Context, c Config) (*Runner, error) {
+	if err := supported(); err != nil {
+		return nil, fmt.Errorf("runner: %w", err)
+	}
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("runner: %w", err)
+	}
+	if err := c.fill(); err != nil {
+		return nil, fmt.Errorf("runner: %w", err)
+	}
+	if c.Planner == nil {
+		var err error
+		if c.Planner, err = colloc.New(colloc.Config{Headroom: c.Headroom, MaxSet: c.PerGPU}); err != nil {
+			return nil, fmt.Errorf("runner: %w", err)
+		}
+	}
+	return openWith(ctx, c, c.Planner)
+}
+
+// planner is what the runner asks of a [colloc.Planner].
+type planner interface {
+	Fit(colloc.Task, colloc.GPU) (colloc.Verdict, error)
+	Score(colloc.Task, colloc.GPU) (float64, error)
+	Observe(colloc.Observation) error
+}
+
+// openWith opens a queue with a configuration that is checked and complete.
+func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
+	r := &Runner{
+		config: c, planner: p, memoryPatterns: memoryPatterns(c.OutOfMemory),
+		patterns: make(map[string]*stepPattern), warned: make(map[string]bool),
+		solo: solo{byProfile: make(map[*profile.Profile]rate), byEntry: make(map[*entry]rate)},
+		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervisor]bool),
+	}
+	if err := r.open(ctx); err != nil {
+		return nil, err
+	}
+	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r.stopWatch = stop
+	r.work.Go(func() { r.watch(watching) })
+	return r, nil
+}
+
+// open opens what has to be closed, and closes it when something fails.
+func (r *Runner) open(ctx context.Context) (err error) {
+	if r.blank, err = profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{}); err != nil {
+		return fmt.Errorf("runner: %w", err)
+	}
+	if r.cards, err = findCards(ctx, &r.config); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
+		return fmt.Errorf("runner: %w", err)
+	}
+	if err := r.lockDir(ctx); err != nil {
+		return fmt.Errorf("runner: %s: %w", r.config.Dir, err)
+	}
+	var entries []*entry
+	if r.store, entries, err = openStore(r.config.Dir, r.config.Sync); err != nil {
+		return errors.Join(err, r.lock.Close())
+	}
+	r.events = newDispatcher(r.config.OnEvent, r.poke)
+	if err := r.takeOver(entries); err != nil {
+		r.events.close()
+		return errors.Join(err, r.store.close(), r.lock.Close())
+	}
+	return nil
+}
+
+// lockDir keeps other runners out. A runner that was killed while it started a
+// process can hold the lock a moment longer, through the copy of the descriptor
+// in the process that is not yet the other program.
+func (r *Runner) lockDir(ctx context.Context) (err error) {
+	const longest, pause = time.Second, 10 * time.Millisecond
+	waiter := r.config.Clock.NewWaiter()
+	defer waiter.Stop()
+	for began := r.now(); ; {
+		r.lock, err = lockFolder(r.config.Dir)
+		if now := r.now(); !errors.Is(err, ErrInUse) || now.Sub(began) >= longest || waiter.Wait(ctx, now.Add(pause)) != nil {
+			return err
+		}
+	}
+}
+
+// takeOver makes queue and books from the records.
+func (r *Runner) takeOver(entries []*entry) error {
+	for _, e := range entries {
+		pattern, err := compilePattern(e.Task.Progress.Pattern)
+		if err != nil {
+			return fmt.Errorf("runner: task %q: %w", e.Task.ID, err)
+		}
+		r.patterns[e.Task.Progress.Pattern] = pattern
+	}
+	r.queue = newQueue(entries)
+	if err := r.adopt(entries); err != nil {
+		return err
+	}
+	return r.openBooks()
+}
+
+// openBooks makes the Ledger, with the adopted tasks in it.
+func (r *Runner) openBooks() error {
+	books := colloc.LedgerConfig{Headroom: r.config.Headroom, MaxSet: r.config.PerGPU, Now: r.config.Clock.Now}
+	for _, c := range r.cards {
+		g := c.gpu(r.config.Mechanisms)
+		for _, e := range c.entries {
+			t := r.demand(e)
+			t.Reserved = max(1, e.Reserved)
+			g.Residents = append(g.Residents, t)
+		}
+		books.GPUs = append(books.GPUs, g)
+	}
+	var err error
+	if r.ledger, err = colloc.NewLedger(books); err != nil {
+		return fmt.Errorf("runner: %w", err)
+	}
+	return nil
+}
+
+// check reports every fault of the Config.
+func (c *Config) check() error {
+	var errs []error
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("Config.%s is %v, want %s", field, value, want))
+		}
+	}
+	check(c.Dir != "", "Dir", "empty", "a folder")
+	check(c.Source != nil, "Source", "nil", "a source of GPUs")
+	check(c.PerGPU >= 0, "PerGPU", c.PerGPU, "0 for the default or more")
+	headroom := c.Headroom.Or(0)
+	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
+	check(c.MemoryFloor >= 0, "MemoryFloor", int64(c.MemoryFloor), "0 bytes or more")
+	check(c.CPUs >= 0, "CPUs", c.CPUs, "0 for all or more")
+	check(c.Grace >= 0, "Grace", c.Grace, "0 for the default or more")
+	check(c.Watch >= 0, "Watch", c.Watch, "0 for the default or more")
+	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
+	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
+	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
+	for _, m := range c.Mechanisms {
+		check(m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS, "Mechanisms", m, "exclusive, time-slicing or mps")
+	}
+	return errors.Join(errs...)
+}
+
+// fill replaces what is missing by its default.
+func (c *Config) fill() (err error) {
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return err
+	}
+	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
+	c.PerGPU = orDefault(c.PerGPU, colloc.DefaultMaxSet)
+	c.CPUs = orDefault(c.CPUs, runtime.NumCPU())
+	c.Grace = orDefault(c.Grace, DefaultGrace)
+	c.Watch = orDefault(c.Watch, DefaultWatch)
+	c.Window = orDefault(c.Window, DefaultWindow)
+	c.Queue = orDefault(c.Queue, DefaultQueue)
+	if len(c.Mechanisms) == 0 {
+		c.Mechanisms = []profile.Mechanism{profile.TimeSlice}
+	}
+	if c.Clock == nil {
+		c.Clock = nvmlx.SystemClock()
+	}
+	return nil
+}
+
+// orDefault returns x, or what its zero stands for.
+func orDefault[T comparable](x, missing T) T {
+	var zero T
+	if x == zero {
+		return missing
+	}
+	return x
+}

@@ -1,0 +1,194 @@
+//go:build linux
+
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+func TestRun(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, []byte("no program"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name   string
+		task   Task
+		state  State
+		exit   int
+		signal int
+		err    string
+		output string
+	}{
+		{"output", shell("echo out; echo err >&2"), Succeeded, 0, 0, "", "out\nerr\n"},
+		{"no shell", Task{Command: []string{"echo", "$HOME", "a  b", ";"}}, Succeeded, 0, 0, "", "$HOME a  b ;\n"},
+		{"arguments of a script", shell(`echo "$2" "$1"`, "a", "b"), Succeeded, 0, 0, "", "b a\n"},
+		{"folder", Task{Command: []string{"pwd"}, Dir: "/"}, Succeeded, 0, 0, "", "/\n"},
+		{"program beside the task", Task{Command: []string{"./sh"}, Dir: "/bin"}, Succeeded, 0, 0, "", ""},
+		{"no input", Task{Command: []string{"cat"}}, Succeeded, 0, 0, "", ""},
+		{"exit code", shell("exit 3"), Failed, 3, 0, "exit code 3", ""},
+		{"signal", shell("kill -11 $$"), Failed, -1, 11, "ended by signal 11 (segmentation fault)", ""},
+		{"no program", Task{Command: []string{"no-such-program"}}, Failed, -1, 0, `command "no-such-program" is not in the PATH of the task`, ""},
+		{"no file", Task{Command: []string{"/no/such"}}, Failed, -1, 0, `command "/no/such": no such file or directory`, ""},
+		{"not executable", Task{Command: []string{plain}}, Failed, -1, 0, "is not a program that may be executed", ""},
+		{"no folder", Task{Command: []string{"pwd"}, Dir: "/no/such"}, Failed, -1, 0, "no such file or directory", ""},
+		{"session", shell(`test "$$" = "$(cut -d' ' -f6 /proc/$$/stat)"`), Succeeded, 0, 0, "", ""},
+	}
+	g := newRig(t, dir, gpuFile(4), nil)
+	for _, test := range tests {
+		g.submit(t, test.task)
+	}
+	for i, r := range g.finish(t) {
+		test := tests[i]
+		t.Run(test.name, func(t *testing.T) {
+			if r.State != test.state || r.Exit != test.exit || r.Signal != test.signal {
+				t.Errorf("%v with exit code %d, signal %d, want %v, %d, %d", r.State, r.Exit, r.Signal, test.state, test.exit, test.signal)
+			}
+			if !strings.Contains(r.Err, test.err) || (r.Err == "") != (test.err == "") {
+				t.Errorf("error is %q, want %q", r.Err, test.err)
+			}
+			if r.PID != 0 && output(t, r) != test.output {
+				t.Errorf("output is %q, want %q", output(t, r), test.output)
+			}
+			if r.Started.IsZero() || r.Ended.Before(r.Submitted.Add(-time.Second)) {
+				t.Errorf("started %v, ended %v", r.Started, r.Ended)
+			}
+		})
+	}
+}
+
+// TestOrder runs tasks one after the other and looks at the order.
+func TestOrder(t *testing.T) {
+	dir := t.TempDir()
+	effects := filepath.Join(dir, "effects")
+	task := func(id string, priority int, after ...Dependency) Task {
+		s := shell(`echo "$COLLOC_TASK" >>"$1"; test "$COLLOC_TASK" != bad`, effects)
+		s.ID, s.Priority, s.After = id, priority, after
+		return s
+	}
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU = 1 })
+	g.submit(t,
+		task("last", -1),
+		task("second", 0, Dependency{Task: "first"}),
+		task("first", 0),
+		task("bad", 5),
+		task("never", 9, Dependency{Task: "bad"}),
+		task("nor this", 9, Dependency{Task: "never"}),
+		task("anyway", 9, Dependency{Task: "never", Any: true}),
+		task("early", 3),
+	)
+	records := g.finish(t)
+	text, err := os.ReadFile(effects)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Fields(string(text)), []string{"bad", "anyway", "early", "first", "second", "last"}; !slices.Equal(got, want) {
+		t.Errorf("order is %q, want %q", got, want)
+	}
+	for _, id := range []string{"never", "nor this"} {
+		i := slices.IndexFunc(records, func(r Record) bool { return r.Task.ID == id })
+		if r := records[i]; r.State != Cancelled || r.Err != "a task that it depends on did not succeed: bad" {
+			t.Errorf("task %q is %v: %s", id, r.State, r.Err)
+		}
+	}
+}
+
+func TestRetries(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	fails := shell(`exit "$COLLOC_RUN"`)
+	fails.Retries = 2
+	mends := shell(`test "$COLLOC_RUN" = 3`)
+	mends.Retries = 5
+	g.submit(t, fails, mends)
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []struct {
+		state      State
+		runs, exit int
+	}{{Failed, 3, 3}, {Succeeded, 3, 0}} {
+		if r := g.Records()[i]; r.State != want.state || r.Runs != want.runs || r.Exit != want.exit {
+			t.Errorf("%v after %d runs with exit code %d, want %+v", r.State, r.Runs, r.Exit, want)
+		}
+	}
+	if err := g.Retry(); err != nil { // what succeeded stays
+		t.Fatal(err)
+	}
+	for i, r := range g.finish(t) {
+		if want := []int{6, 3}[i]; r.Runs != want {
+			t.Errorf("task %s has %d runs after Retry, want %d", r.Task.ID, r.Runs, want)
+		}
+	}
+}
+
+func TestTimeout(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Grace = 100 * time.Millisecond })
+	gentle, stubborn := shell("exec sleep 60"), shell(`trap "" TERM; sleep 60 & wait; wait; sleep 60`)
+	gentle.Timeout, stubborn.Timeout = 100*time.Millisecond, 100*time.Millisecond
+	g.submit(t, gentle, stubborn)
+	for i, r := range g.finish(t) {
+		want := []string{"timed out after 100ms (ended by signal 15 (terminated))", "timed out after 100ms (ended by signal 9 (killed))"}[i]
+		if r.State != Failed || r.Err != want {
+			t.Errorf("%v: %s, want %s", r.State, r.Err, want)
+		}
+	}
+	noProcess(t, g.dir)
+}
+
+func TestPlacement(t *testing.T) {
+	dir := t.TempDir()
+	// 40 GiB less 10 % headroom are 36 GiB; on the second GPU 20 GiB are not ours.
+	g := newRig(t, dir, `{"gpus": [{"name": "A100-40GB"}, {"name": "A100-40GB", "foreign": "20GiB"}]}`,
+		func(c *Config) { c.PerGPU = 3; c.MemoryFloor = 2 * profile.GiB })
+	held := filepath.Join(dir, "go")
+	wait := func(memory profile.Bytes, alone bool) Task {
+		s := shell(`until [ -e "$1" ]; do sleep 0.02; done`, held)
+		s.Memory, s.Alone = memory, alone
+		return s
+	}
+	g.look(t.Context()) // see the other program
+	g.submit(t, wait(30*profile.GiB, false), wait(10*profile.GiB, false), wait(5*profile.GiB, false), wait(profile.GiB, true), wait(profile.GiB, false), wait(37*profile.GiB, false))
+	done := make(chan error, 1)
+	go func() { done <- g.Run(t.Context()) }()
+	waitFor(t, func() bool { return len(g.GPUs()[0].Tasks)+len(g.GPUs()[1].Tasks) == 4 })
+	state := g.GPUs()
+	if got := [][]string{state[0].Tasks, state[1].Tasks}; !slices.Equal(got[0], []string{"1", "3"}) || !slices.Equal(got[1], []string{"2", "5"}) {
+		t.Errorf("tasks are on %q", got)
+	}
+	if r := g.record(t, "4"); r.State != Queued || !strings.Contains(r.Waiting, "alone") {
+		t.Errorf("task 4 is %v: %s", r.State, r.Waiting)
+	}
+	if r := g.record(t, "6"); r.State != Failed || !strings.Contains(r.Err, "fits no GPU") {
+		t.Errorf("task 6 is %v: %s", r.State, r.Err)
+	}
+	if err := os.WriteFile(held, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "4"); r.State != Succeeded {
+		t.Errorf("task 4 is %v: %s", r.State, r.Err)
+	}
+}
+
+// waitFor waits for what other processes bring about.
+func waitFor(t *testing.T, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(30 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not happen")
+		}
+		<-tick.C
+	}
+}

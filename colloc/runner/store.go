@@ -1,0 +1,260 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"go.etcd.io/bbolt"
+
+	"example.com/colloc/profile"
+)
+
+const (
+	queueFile   = "queue.db"
+	queueFormat = "colloc-queue 1"
+)
+
+// The buckets of the queue file: records by number, profiles by the SHA-256 of
+// their JSON, and what concerns the file as a whole.
+//
+//nolint:gochecknoglobals // constants; Go has no constant slices
+var (
+	bucketTasks    = []byte("tasks")
+	bucketProfiles = []byte("profiles")
+	bucketMeta     = []byte("meta")
+	keyFormat      = []byte("format")
+	keyRuns        = []byte("runs")
+)
+
+// saved is a record as it is kept in the queue file, with what only the runner
+// needs to know.
+type saved struct {
+	Record
+	// Profile is the key of the task's profile; empty if it has none.
+	ProfileKey []byte `json:"profile,omitempty"`
+	// Raised is what to reserve instead of Task.Memory since memory ran out.
+	Raised profile.Bytes `json:"raised,omitempty"`
+	// Avoid is the mechanism under which memory ran out.
+	Avoid profile.Opt[profile.Mechanism] `json:"avoid,omitzero"`
+	// Stop is why the run is being ended; it survives the runner.
+	Stop stopReason `json:"stop,omitempty"`
+}
+
+// store is the queue file.
+type store struct {
+	db *bbolt.DB
+	// runs is the folder, relative to Config.Dir, of the runs of this queue. A
+	// queue that begins anew gets a new one, so that it takes no claim of the old
+	// one for its own.
+	runs string
+}
+
+// openStore opens or makes the queue file in dir and returns the tasks in it.
+// The caller holds the lock of the folder.
+func openStore(dir string, sync bool) (*store, []*entry, error) {
+	path := filepath.Join(dir, queueFile)
+	if err := beginStore(dir, path, sync); err != nil {
+		return nil, nil, fmt.Errorf("runner: queue file %s: %w", path, err)
+	}
+	s, entries, err := readStore(path, sync)
+	var damage *damageError
+	switch {
+	case errors.As(err, &damage):
+		aside, asideErr := setAside(path)
+		if asideErr != nil {
+			return nil, nil, fmt.Errorf("runner: queue file %s is corrupt: %w; it cannot be set aside: %w", path, damage.err, asideErr)
+		}
+		return nil, nil, &CorruptError{Path: path, Aside: aside, Err: damage.err}
+	case err != nil:
+		return nil, nil, fmt.Errorf("runner: queue file %s: %w", path, err)
+	}
+	return s, entries, nil
+}
+
+// readStore opens the file and reads all of it. Damage that bbolt does not
+// notice in time ends in a panic or, where the file is too short, in a fault of
+// the memory it is mapped to; both are a damageError here.
+func readStore(path string, sync bool) (s *store, entries []*entry, err error) {
+	if err := checkPages(path); err != nil {
+		return nil, nil, err
+	}
+	var file *os.File
+	options := &bbolt.Options{
+		NoSync: !sync, NoGrowSync: !sync,
+		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
+			var err error
+			file, err = os.OpenFile(name, flag, mode)
+			return file, err
+		},
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = &damageError{fmt.Errorf("%v", r)}
+		}
+		if err != nil && file != nil {
+			_ = file.Close() // also where bbolt panicked and would keep it open
+			s = nil
+		}
+	}()
+	db, err := bbolt.Open(path, 0o600, options)
+	if err != nil {
+		return nil, nil, err
+	}
+	s = &store{db: db}
+	err = db.View(func(tx *bbolt.Tx) error {
+		entries, err = s.load(tx)
+		return err
+	})
+	if err != nil {
+		return nil, nil, errors.Join(err, db.Close())
+	}
+	return s, entries, nil
+}
+
+// beginStore makes the queue file if there is none, under another name first,
+// so that one that was never finished is not taken for a damaged one.
+func beginStore(dir, path string, sync bool) error {
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	unfinished := path + ".new"
+	if err := os.Remove(unfinished); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	runs, err := makeRuns(dir)
+	if err != nil {
+		return err
+	}
+	db, err := bbolt.Open(unfinished, 0o600, &bbolt.Options{NoSync: !sync, NoGrowSync: !sync})
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bucketTasks, bucketProfiles, bucketMeta} {
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		meta := tx.Bucket(bucketMeta)
+		return errors.Join(meta.Put(keyFormat, []byte(queueFormat)), meta.Put(keyRuns, []byte(runs)))
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		return err
+	}
+	return os.Rename(unfinished, path)
+}
+
+// makeRuns makes a folder for runs that was not there before.
+func makeRuns(dir string) (string, error) {
+	for n := 1; ; n++ {
+		runs := fmt.Sprintf("runs-%d", n)
+		err := os.Mkdir(filepath.Join(dir, runs), 0o700)
+		if !errors.Is(err, os.ErrExist) {
+			return runs, err
+		}
+	}
+}
+
+// load reads all records.
+func (s *store) load(tx *bbolt.Tx) ([]*entry, error) {
+	meta := tx.Bucket(bucketMeta)
+	if meta == nil {
+		return nil, &damageError{errors.New("a bucket is missing")}
+	}
+	if format := string(meta.Get(keyFormat)); format != queueFormat {
+		return nil, fmt.Errorf("format is %q, want %q: it was written by another version", format, queueFormat)
+	}
+	s.runs = string(meta.Get(keyRuns))
+	tasks, stored := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
+	if tasks == nil || stored == nil || s.runs == "" {
+		return nil, &damageError{errors.New("a bucket is missing")}
+	}
+	profiles := make(map[string]*profile.Profile)
+	err := stored.ForEach(func(key, value []byte) error {
+		p := new(profile.Profile)
+		profiles[string(key)] = p
+		return unseal(value, p)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var entries []*entry
+	err = tasks.ForEach(func(_, value []byte) error {
+		e := new(entry)
+		if err := unseal(value, &e.saved); err != nil {
+			return err
+		}
+		e.profile = profiles[string(e.ProfileKey)]
+		if e.Number != len(entries)+1 || e.profile == nil && e.ProfileKey != nil {
+			return &damageError{fmt.Errorf("record %d or its profile is missing", len(entries)+1)}
+		}
+		e.Task.Profile = e.profile
+		entries = append(entries, e)
+		return nil
+	})
+	return entries, err
+}
+
+// put writes the records in one transaction.
+func (s *store) put(entries []*entry) error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		tasks, profiles := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
+		for _, e := range entries {
+			if e.profile != nil && e.ProfileKey == nil {
+				if err := putProfile(profiles, e); err != nil {
+					return err
+				}
+			}
+			value, err := seal(&e.saved)
+			if err != nil {
+				return fmt.Errorf("task %q: %w", e.Task.ID, err)
+			}
+			if err := tasks.Put(binary.BigEndian.AppendUint64(nil, uint64(e.Number)), value); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// putProfile keeps one copy of equal profiles.
+func putProfile(profiles *bbolt.Bucket, e *entry) error {
+	value, err := seal(e.profile)
+	if err != nil {
+		return fmt.Errorf("task %q: profile: %w", e.Task.ID, err)
+	}
+	key := sha256.Sum256(value)
+	e.ProfileKey = key[:]
+	return profiles.Put(key[:], value)
+}
+
+func (s *store) close() error { return s.db.Close() }
+
+// seal encodes v with a checksum of the encoding in front.
+func seal(v any) ([]byte, error) {
+	text, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return append(fmt.Appendf(nil, "%08x", crc32.ChecksumIEEE(text)), text...), nil
+}
+
+// unseal decodes what seal wrote.
+func unseal(value []byte, v any) error {
+	const sum = 8
+	if len(value) < sum || string(value[:sum]) != fmt.Sprintf("%08x", crc32.ChecksumIEEE(value[sum:])) {
+		return &damageError{errors.New("the checksum of a record is wrong")}
+	}
+	if err := json.Unmarshal(value[sum:], v); err != nil {
+		return &damageError{err}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Submit adds tasks to the queue, all or none; when it returns they are
+// recorded. It may be called at any time, also while Run runs. It returns their
+// IDs, in order, or one error with every fault.
+func (r *Runner) Submit(tasks ...Task) ([]string, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, fmt.Errorf("runner: %w", ErrClosed)
+	}
+	if r.stuck != nil {
+		if err := r.commit(); err != nil {
+			return nil, err
+		}
+	}
+	entries, err := r.admit(tasks)
+	if err != nil {
+		return nil, fmt.Errorf("runner: submit: %w", err)
+	}
+	// Recorded first: until then nobody may see them.
+	if err := r.store.put(entries); err != nil {
+		return nil, fmt.Errorf("runner: submit: queue file: %w", err)
+	}
+	hopeless := r.queue.add(entries)
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.Task.ID
+		if e.State == Queued {
+			r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: "task " + e.Task.ID + " is queued"})
+		}
+	}
+	for _, e := range hopeless {
+		r.over([]*entry{e}, "a task that it depends on did not succeed")
+	}
+	err = r.commit()
+	r.poke()
+	return ids, err
+}
+
+// admit checks tasks and makes entries of them.
+func (r *Runner) admit(tasks []Task) ([]*entry, error) {
+	var errs []error
+	taken := make(map[string]bool, len(tasks))
+	for i := range tasks {
+		if id := tasks[i].ID; id != "" {
+			if taken[id] || r.queue.byID[id] != nil {
+				errs = append(errs, fmt.Errorf("%w: %q", ErrDuplicate, id))
+			}
+			taken[id] = true
+		}
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]*entry, len(tasks))
+	for i := range tasks {
+		e := &entry{profile: tasks[i].Profile, saved: saved{Record: Record{Task: tasks[i], Number: len(r.queue.entries) + i + 1, Submitted: r.now()}}}
+		if e.Task.ID == "" {
+			e.Task.ID = r.queue.freeID(e.Number, taken)
+			taken[e.Task.ID] = true
+		}
+		if !filepath.IsAbs(e.Task.Dir) {
+			e.Task.Dir = filepath.Join(here, e.Task.Dir)
+		}
+		entries[i] = e
+	}
+	for _, e := range entries {
+		if err := r.checkTask(&e.Task, taken); err != nil {
+			errs = append(errs, fmt.Errorf("task %q: %w", e.Task.ID, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return entries, cyclic(entries)
+}
+
+// checkTask reports every fault of a task.
+func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
+	var errs []error
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
+		}
+	}
+	check(len(t.Command) > 0 && t.Command[0] != "", "Command", "empty", "a program")
+	check(!slices.ContainsFunc(t.Command, func(s string) bool { return strings.ContainsRune(s, 0) }), "Command", "with a zero byte", "none")
+	for _, v := range t.Env {
+		name, _, ok := strings.Cut(v, "=")
+		check(ok && name != "" && !strings.ContainsRune(v, 0), "Env", fmt.Sprintf("%q...", name), "KEY=value") // the value may be a secret
+	}
+	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
+	check(t.Weight >= 0 && !math.IsInf(t.Weight, 0), "Weight", t.Weight, "0 or more")
+	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1 && !math.IsInf(t.MaxSlowdown, 0), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
+	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")
+	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")
+	check(t.Timeout >= 0, "Timeout", t.Timeout, "0 for none or more")
+	check(t.Progress.Total >= 0, "Progress.Total", t.Progress.Total, "0 or more")
+	pattern, err := compilePattern(t.Progress.Pattern)
+	if err != nil {
+		errs = append(errs, fmt.Errorf("Progress.Pattern: %w", err))
+	}
+	r.patterns[t.Progress.Pattern] = pattern
+	for i, d := range t.After {
+		check(r.queue.byID[d.Task] != nil || taken[d.Task], "After", fmt.Sprintf("%q", d.Task), "a task in the queue or of the same call")
+		twice := slices.ContainsFunc(t.After[:i], func(o Dependency) bool { return o.Task == d.Task })
+		check(!twice, "After", fmt.Sprintf("%q twice", d.Task), "each task once")
+	}
+	return errors.Join(errs...)
+}
+
+// cyclic is an error if tasks that are new wait for each other.
+func cyclic(entries []*entry) error {
+	byID := make(map[string]*entry, len(entries))
+	for _, e := range entries {
+		byID[e.Task.ID] = e
+	}
+	const onPath, checked = 1, 2
+	state := make(map[*entry]int, len(entries))
+	var visit func(e *entry) error
+	visit = func(e *entry) error {
+		state[e] = onPath
+		for _, d := range e.Task.After {
+			other := byID[d.Task]
+			if other == nil || state[other] == checked {
+				continue
+			}
+			if state[other] == onPath {
+				return fmt.Errorf("task %q: After: it waits for itself, by way of %q", e.Task.ID, d.Task)
+			}
+			if err := visit(other); err != nil {
+				return err
+			}
+		}
+		state[e] = checked
+		return nil
+	}
+	for _, e := range entries {
+		if state[e] == 0 {
+			if err := visit(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+//go:build linux
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+func TestSubmitFaults(t *testing.T) {
+	ok := Task{Command: []string{"true"}}
+	with := func(change func(*Task)) Task {
+		task := ok
+		change(&task)
+		return task
+	}
+	tests := []struct {
+		name  string
+		tasks []Task
+		want  string
+	}{
+		{"no command", []Task{{}}, "Command is empty"},
+		{"empty command", []Task{{Command: []string{""}}}, "Command is empty"},
+		{"zero byte", []Task{{Command: []string{"a\x00b"}}}, "zero byte"},
+		{"twice", []Task{with(func(t *Task) { t.ID = "a" }), with(func(t *Task) { t.ID = "a" })}, `duplicate task: "a"`},
+		{"known", []Task{with(func(t *Task) { t.ID = "known" })}, `duplicate task: "known"`},
+		{"variable", []Task{with(func(t *Task) { t.Env = []string{"SECRET"} })}, `Env is "SECRET"..., want KEY=value`},
+		{"memory", []Task{with(func(t *Task) { t.Memory = -1 })}, "Memory is -1"},
+		{"weight", []Task{with(func(t *Task) { t.Weight = math.NaN() })}, "Weight is NaN"},
+		{"slowdown", []Task{with(func(t *Task) { t.MaxSlowdown = 0.5 })}, "MaxSlowdown is 0.5"},
+		{"retries", []Task{with(func(t *Task) { t.Retries = -1 })}, "Retries is -1"},
+		{"timeout", []Task{with(func(t *Task) { t.Timeout = -1 })}, "Timeout is -1ns"},
+		{"pattern", []Task{with(func(t *Task) { t.Progress.Pattern = "(" })}, "Progress.Pattern"},
+		{"no group", []Task{with(func(t *Task) { t.Progress.Pattern = "a" })}, "no group named step"},
+		{"dependency", []Task{with(func(t *Task) { t.After = []Dependency{{Task: "b"}} })}, `After is "b"`},
+		{"dependency twice", []Task{with(func(t *Task) { t.After = []Dependency{{Task: "known"}, {Task: "known"}} })}, `After is "known" twice`},
+		{"itself", []Task{with(func(t *Task) { t.ID, t.After = "a", []Dependency{{Task: "a"}} })}, "it waits for itself"},
+		{
+			"each other",
+			[]Task{
+				with(func(t *Task) { t.ID, t.After = "a", []Dependency{{Task: "b"}} }),
+				with(func(t *Task) { t.ID, t.After = "b", []Dependency{{Task: "a"}} }),
+			},
+			"it waits for itself",
+		},
+	}
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, Task{ID: "known", Command: []string{"true"}})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := g.Submit(test.tasks...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q", err, test.want)
+			}
+			if n := len(g.Records()); n != 1 {
+				t.Errorf("%d tasks are in the queue, want 1", n)
+			}
+		})
+	}
+	ids := g.submit(t, with(func(t *Task) { t.ID = "3" }), ok, ok)
+	if want := []string{"3", "4", "5"}; !slices.Equal(ids, want) {
+		t.Errorf("IDs are %q, want %q", ids, want)
+	}
+}
+
+func TestConfigFaults(t *testing.T) {
+	_, err := Open(t.Context(), Config{
+		PerGPU: -1, Headroom: profile.Some(1.0), MemoryFloor: -1, CPUs: -1, Grace: -1, Watch: -1, Window: -1, Queue: -1,
+		Halt: Halt{Failures: -1}, Mechanisms: []profile.Mechanism{profile.MIG},
+	})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, field := range []string{"Dir", "Source", "PerGPU", "Headroom", "MemoryFloor", "CPUs", "Grace", "Watch", "Window", "Queue", "Halt.Failures", "Mechanisms"} {
+		if !strings.Contains(err.Error(), "Config."+field+" is ") {
+			t.Errorf("error does not name %s: %v", field, err)
+		}
+	}
+	c, err := testConfig(t.TempDir(), writeGPUs(t, gpuFile(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.GPUs = []nvmlx.DeviceID{"no such"}
+	if _, err := openSimply(t.Context(), c, &simplePlanner{}); !errors.Is(err, nvmlx.ErrNoDevice) {
+		t.Errorf("error is %v, want ErrNoDevice", err)
+	}
+}
+
+func writeGPUs(t *testing.T, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "gpus.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestPlanner runs tasks with the real planner: of those of which nothing is
+// known each gets a GPU to itself, the others share.
+func TestPlanner(t *testing.T) {
+	dir := t.TempDir()
+	c, err := testConfig(filepath.Join(dir, "state"), writeGPUs(t, gpuFile(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most, mostUnknown int
+	r, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	// A task notes how many run beside it, by files that exist while they run.
+	count := `touch "$1/$COLLOC_TASK"; sleep 0.05; ls "$1" | wc -l; sleep 0.05; rm "$1/$COLLOC_TASK"`
+	beside := filepath.Join(dir, "beside")
+	if err := os.Mkdir(beside, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	known, unknown := shell(count, beside), shell(count, beside)
+	known.Profile, unknown.Memory = newProfile(t), 0
+	known.Memory = 2 * profile.GiB
+	if _, err := r.Submit(known, known, unknown, unknown); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, rec := range r.Records() {
+		var n int
+		if _, err := fmt.Sscan(output(t, rec), &n); err != nil || rec.State != Succeeded {
+			t.Fatal(rec.State, rec.Err, err)
+		}
+		if rec.Task.Profile == nil {
+			mostUnknown = max(mostUnknown, n)
+		} else {
+			most = max(most, n)
+		}
+	}
+	if most != 2 || mostUnknown != 1 {
+		t.Errorf("%d known and %d unknown tasks ran at once, want 2 and 1", most, mostUnknown)
+	}
+}
+
+// TestUnsupervised starts a program whose main forgets Supervise: the runner
+// in it works until it starts a task, and that program refuses to be one.
+func TestUnsupervised(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), self, filepath.Join(t.TempDir(), "state"), writeGPUs(t, gpuFile(1)))
+	command.Env = append(os.Environ(), helperVariable+"=forget")
+	out, err := command.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "failed: the supervisor (exit status 1) did not take the run; "+ErrUnsupervised.Error()) {
+		t.Errorf("error is %v, output:\n%s", err, out)
+	}
+}
+
+// helpForget is a main that runs a task and does not call Supervise.
+func helpForget(args []string) error {
+	if len(args) < 2 {
+		return errors.New("want a folder and a file")
+	}
+	c, err := testConfig(args[0], args[1])
+	if err != nil {
+		return err
+	}
+	r, err := Open(context.Background(), c) // refuses to work in a supervisor
+	if err != nil {
+		return err
+	}
+	if _, err := r.Submit(shell("echo must not run")); err != nil {
+		return err
+	}
+	if err := r.Run(context.Background()); err != nil {
+		return err
+	}
+	fmt.Println(r.Records()[0].State.String() + ": " + r.Records()[0].Err)
+	return r.Close()
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestThousand runs many tasks that append their names to a file, some of which
+// fail and some of which report lack of memory in their first run.
+func TestThousand(t *testing.T) {
+	tasks := 1000
+	if raced {
+		tasks = 100
+	}
+	tests := []struct {
+		name                string
+		everyFails, everyNo int // one in so many; 0 is none
+	}{
+		{name: "all succeed"},
+		{name: "some fail", everyFails: 10, everyNo: 20},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			effects := filepath.Join(dir, "effects")
+			before := openFiles(t)
+			g := newRig(t, dir, gpuFile(8), nil)
+			all := make([]Task, tasks)
+			want := make(map[string]State, tasks)
+			for i := range all {
+				id := fmt.Sprintf("t%d", i)
+				end := ":"
+				want[id] = Succeeded
+				switch {
+				case test.everyNo > 0 && i%test.everyNo == 3:
+					end = `[ "$COLLOC_RUN" != 1 ] || { echo "CUDA out of memory"; exit 1; }`
+				case test.everyFails > 0 && i%test.everyFails == 5:
+					want[id] = Failed
+				}
+				all[i] = shell(end+`; echo "$COLLOC_TASK" >>"$1"`, effects)
+				if want[id] == Failed {
+					all[i] = shell(`echo "$COLLOC_TASK" >>"$1"; exit 7`, effects)
+				}
+				all[i].ID = id
+			}
+			g.submit(t, all...)
+			records := g.finish(t)
+			if after := openFiles(t); after != before {
+				t.Errorf("%d files are open, %d were before", after, before)
+			}
+			count := lines(t, effects)
+			recovered := 0
+			for _, r := range records {
+				if r.State != want[r.Task.ID] || count[r.Task.ID] != 1 {
+					t.Errorf("task %s %v (%s), took effect %d times", r.Task.ID, r.State, r.Err, count[r.Task.ID])
+				}
+				if r.Recovery == ReservedMore {
+					recovered++
+				}
+			}
+			if wantRecovered := tasks / max(1, test.everyNo); len(records) != tasks || test.everyNo > 0 && recovered != wantRecovered {
+				t.Errorf("%d tasks, %d recovered, want %d and %d", len(records), recovered, tasks, wantRecovered)
+			}
+			checkEvents(t, g.events, tasks)
+			noProcess(t, dir)
+		})
+	}
+}
+
+// checkEvents makes sure that each task was queued first, once, and finished
+// last, once, and started as often as its runs.
+func checkEvents(t *testing.T, events []Event, tasks int) {
+	t.Helper()
+	type counts struct{ queued, started, again, finished int }
+	seen := make(map[string]*counts)
+	for _, e := range events {
+		id := e.Record.Task.ID
+		c := seen[id]
+		if c == nil {
+			c = new(counts)
+			seen[id] = c
+		}
+		switch e.Kind {
+		case EventQueued:
+			c.queued++
+		case EventStarted:
+			c.started++
+		case EventRecovering, EventRetry:
+			c.again++
+		case EventFinished:
+			c.finished++
+		}
+		if c.queued != 1 || c.again > c.started || c.finished > 1 {
+			t.Errorf("event %v of task %q after %+v", e.Kind, id, *c)
+		}
+	}
+	for id, c := range seen {
+		if c.finished != 1 || c.started != c.again+1 {
+			t.Errorf("task %s: %+v", id, *c)
+		}
+	}
+	if len(seen) != tasks {
+		t.Errorf("events of %d tasks, want %d", len(seen), tasks)
+	}
+}
+
+// openFiles counts the descriptors of this process.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
+
+// lines counts how often each line is in a file.
+func lines(t *testing.T, path string) map[string]int {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := make(map[string]int)
+	for line := range strings.Lines(string(text)) {
+		count[strings.TrimSpace(line)]++
+	}
+	return count
+}

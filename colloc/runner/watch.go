@@ -1,0 +1,213 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// watch looks at GPUs, outputs and processes until ctx is done.
+func (r *Runner) watch(ctx context.Context) {
+	waiter := r.config.Clock.NewWaiter()
+	defer waiter.Stop()
+	next := r.now()
+	for {
+		next = next.Add(r.config.Watch)
+		if now := r.now(); next.Before(now) {
+			next = now.Add(r.config.Watch)
+		}
+		if waiter.Wait(ctx, next) != nil {
+			return
+		}
+		r.look(ctx)
+	}
+}
+
+// seen is what one look found out about a card.
+type seen struct {
+	usage colloc.Usage
+	busy  profile.Opt[float64]
+	tasks map[*entry]profile.Opt[float64] // tasks with processes there -> their share of time
+	err   error
+}
+
+// look is one turn of watch: everything that is slow first, without the lock.
+func (r *Runner) look(ctx context.Context) {
+	entries, sessions := r.inProgress()
+	found := make([]seen, len(r.cards))
+	for i, c := range r.cards {
+		found[i] = r.see(ctx, c, sessions)
+	}
+	for _, e := range entries {
+		if e.run.adopted {
+			r.lookAfter(e.entry, e.run)
+		}
+	}
+	reads := make([]reading, len(entries))
+	for i, e := range entries {
+		reads[i] = e.entry.follower.follow(false)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if ctx.Err() != nil {
+		return
+	}
+	now := r.now()
+	for i, e := range entries {
+		if e.entry.Runs == e.run.number && !e.entry.State.Over() && r.apply(e.entry, reads[i]) {
+			r.tell(EventProgress, e.entry, "")
+		}
+	}
+	for i, c := range r.cards {
+		r.note(c, &found[i])
+		if c.window.since.IsZero() {
+			r.openWindow(c, now)
+		} else if now.Sub(c.window.since) >= r.config.Window {
+			r.closeWindow(c)
+			r.openWindow(c, now)
+		}
+		for _, e := range c.entries {
+			r.checkRun(e, now)
+		}
+	}
+	r.reconcile(found)
+	_ = r.commit() // what fails is kept and tried again
+	r.poke()
+}
+
+// run names one run of a task, as it was when nobody held the lock.
+type run struct {
+	number  int
+	stem    string
+	adopted bool
+	known   bool // its process is
+}
+
+type runningEntry struct {
+	entry *entry
+	run   run
+}
+
+// inProgress lists the runs in progress, and by session.
+func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sessions = make(map[int]*entry)
+	for _, c := range r.cards {
+		for _, e := range c.entries {
+			entries = append(entries, runningEntry{e, run{number: e.Runs, stem: e.stem(), adopted: e.adopted, known: e.State == Running}})
+			if e.PID != 0 {
+				sessions[e.PID] = e
+			}
+		}
+	}
+	return entries, sessions
+}
+
+// see reads one card.
+func (r *Runner) see(ctx context.Context, c *card, sessions map[int]*entry) seen {
+	s := seen{usage: colloc.Usage{GPU: string(c.info.ID)}}
+	if c.lost {
+		return s
+	}
+	sample, err := r.config.Source.Read(ctx, c.info.ID, nvmlx.FieldMemUsed|nvmlx.FieldGPUBusy)
+	if err != nil {
+		s.err = err
+		return s
+	}
+	s.usage.Used, s.busy = sample.MemUsed, sample.GPUBusy
+	reader, ok := r.config.Source.(nvmlx.ProcessReader)
+	if !ok {
+		return s
+	}
+	processes, err := reader.Processes(ctx, c.info.ID)
+	if err != nil {
+		return s // memory in use still counts
+	}
+	s.tasks = make(map[*entry]profile.Opt[float64])
+	for i := range processes {
+		p := &processes[i]
+		known := colloc.Process{PID: p.PID, Memory: p.MemUsed}
+		if e := owner(p.InnerPID.Or(p.PID), sessions); e != nil {
+			known.Task = e.Task.ID
+			share := s.tasks[e]
+			if busy, ok := p.SMBusy.Get(); ok {
+				share = profile.Some(share.Or(0) + busy)
+			}
+			s.tasks[e] = share
+		}
+		s.usage.Processes = append(s.usage.Processes, known)
+	}
+	return s
+}
+
+// note takes over what was seen of a card and its tasks.
+func (r *Runner) note(c *card, s *seen) {
+	if s.err != nil {
+		if !c.lost && lostFor(s.err) {
+			r.lose(c, s.err)
+		}
+		return
+	}
+	c.used, c.busy = s.usage.Used, s.busy
+	if c.used.Or(0) > c.highest.Or(0) {
+		c.highest = c.used
+	}
+	held := make(map[string]profile.Bytes)
+	for _, p := range s.usage.Processes {
+		held[p.Task] += p.Memory.Or(0)
+	}
+	for _, e := range c.entries {
+		if share, ok := s.tasks[e]; ok {
+			if busy, ok := share.Get(); ok {
+				c.window.sawBusy(e, busy)
+			}
+		}
+		if used := held[e.Task.ID]; used > e.Peak.Or(0) {
+			e.Peak = profile.Some(used)
+			r.tell(EventProgress, e, "")
+		}
+	}
+}
+
+// lostFor reports whether an error means that the device is gone.
+func lostFor(err error) bool {
+	return errors.Is(err, nvmlx.ErrDeviceLost) || errors.Is(err, nvmlx.ErrNoDevice) || errors.Is(err, io.EOF)
+}
+
+// lose gives a card up: its tasks are ended and queued again.
+func (r *Runner) lose(c *card, err error) {
+	c.lost = true
+	r.pending = append(r.pending, Event{
+		Kind: EventLost, At: r.now(), GPU: c.info.ID,
+		Text: fmt.Sprintf("GPU %s does not answer any more (%v): its %d tasks are ended and queued again", c.info.ID, err, len(c.entries)),
+	})
+	for _, e := range c.entries {
+		r.stop(e, stopLostGPU)
+	}
+}
+
+// reconcile lets what other programs use count, and warns of what should not be.
+func (r *Runner) reconcile(found []seen) {
+	usages := make([]colloc.Usage, 0, len(found))
+	for i := range found {
+		if found[i].err == nil && !r.cards[i].lost {
+			usages = append(usages, found[i].usage)
+		}
+	}
+	for _, d := range r.ledger.Reconcile(usages) {
+		switch d.Kind {
+		case colloc.Overuse:
+			e := r.queue.byID[d.Task]
+			r.warn(fmt.Sprintf("%v %s %d", d.Kind, d.Task, e.Runs), e, d.Text)
+		case colloc.Foreign, colloc.Stray, colloc.Zombie, colloc.Overcommitted, colloc.BadReading:
+			r.warn(fmt.Sprintf("%v %s", d.Kind, d.GPU), nil, d.Text)
+		case colloc.Absent, colloc.UnknownGPU: // a task that uses no GPU is the user's affair
+		}
+	}
+}

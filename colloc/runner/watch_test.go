@@ -1,0 +1,217 @@
+//go:build linux
+
+package runner
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+// TestLostGPU takes a GPU away while a task runs there: the task runs again on
+// the other one, whose task goes on.
+func TestLostGPU(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, `{"gpus": [{"name": "A100-40GB"}, {"name": "A100-40GB"}]}`, nil)
+	wait := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	g.submit(t, wait, wait)
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	g.inState(t, "2", Running)
+	if err := os.WriteFile(g.gpus, []byte(`{"gpus": [{"name": "A100-40GB", "lost": true}, {"name": "A100-40GB"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { r := g.record(t, "1"); return r.Runs == 2 && r.State == Running })
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range g.Records() {
+		if r.State != Succeeded || r.GPU != "GPU-fake-1" || r.Failures != 0 {
+			t.Errorf("task %s is %v on %s: %s", r.Task.ID, r.State, r.GPU, r.Err)
+		}
+	}
+	if !g.GPUs()[0].Lost {
+		t.Error("the GPU is not lost")
+	}
+	if err := os.WriteFile(g.gpus, []byte(`{"gpus": []}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return g.GPUs()[1].Lost })
+	g.submit(t, shell("true"))
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "3"); r.State != Failed || r.Err != "no GPU is left" {
+		t.Errorf("without GPUs the task is %v: %s", r.State, r.Err)
+	}
+}
+
+func TestProgress(t *testing.T) {
+	const pattern = `step (?P<step>\d+)/(?P<total>\d+)`
+	tests := []struct {
+		name        string
+		task        Task
+		progress    Progress
+		step, total int64
+		stepTime    time.Duration
+		warns       bool
+	}{
+		{"lines", shell(`echo step 1/30; echo step 2/30; echo done`), Progress{Pattern: pattern}, 2, 30, 0, false},
+		{"progress bar", shell(`printf 'a\rstep 7/9\rb'`), Progress{Pattern: pattern}, 7, 9, 0, false},
+		{"no end of line", shell(`printf 'step 8/9'`), Progress{Pattern: pattern}, 8, 9, 0, false},
+		{"seconds", shell(`echo 0.25 s/it`), Progress{Pattern: `(?P<seconds>[\d.]+) s/it`, Total: 50}, -1, 50, 250 * time.Millisecond, false},
+		{"rate", shell(`echo 8.0 it/s`), Progress{Pattern: `(?P<rate>[\d.]+) it/s`}, -1, -1, 125 * time.Millisecond, false},
+		{"file", shell(`echo 5 20 >"$COLLOC_PROGRESS"`), Progress{}, 5, 20, 0, false},
+		{"file without a total", shell(`echo 5 >"$COLLOC_PROGRESS"`), Progress{Total: 9}, 5, 9, 0, false},
+		{"file with rubbish", shell(`echo five >"$COLLOC_PROGRESS"`), Progress{}, -1, -1, 0, false},
+		{"never matches", shell(`echo epoch 1`), Progress{Pattern: `nothing (?P<step>\d+)`}, -1, -1, 0, true},
+		{"nor again", shell(`echo epoch 1`), Progress{Pattern: `nothing (?P<step>\d+)`}, -1, -1, 0, false},
+	}
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1 })
+	for _, test := range tests {
+		test.task.Progress = test.progress
+		g.submit(t, test.task)
+	}
+	records := g.finish(t)
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			r := records[i]
+			if r.Step.Or(-1) != test.step || r.Total.Or(-1) != test.total || r.StepTime.Or(0) != test.stepTime {
+				t.Errorf("step %v of %v, %v each", r.Step, r.Total, r.StepTime)
+			}
+			warned := slices.ContainsFunc(g.events, func(e Event) bool {
+				return e.Kind == EventWarning && e.Record.Task.ID == r.Task.ID
+			})
+			if warned != test.warns {
+				t.Errorf("warned is %v, want %v", warned, test.warns)
+			}
+		})
+	}
+}
+
+// TestSpeed lets tasks tell ten steps at each look when alone and five when they
+// share: the speed is learned as one half.
+func TestSpeed(t *testing.T) {
+	dir := t.TempDir()
+	clock := &stepClock{time: time.Unix(1e9, 0)}
+	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.Clock = clock // nobody looks but the test
+		c.Window = time.Millisecond
+	})
+	p := newProfile(t)
+	wait := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	wait.Profile = p
+	first, second := wait, wait
+	g.submit(t, first)
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	look := func(steps ...int) {
+		clock.step(time.Second)
+		for i, n := range steps {
+			path := strings.TrimSuffix(g.Records()[i].Log, logEnd) + stepsEnd
+			if err := os.WriteFile(path, fmt.Append(nil, n, " ", 1000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.look(t.Context())
+	}
+	look(10) // opens a window
+	look(20) // ten steps in a second
+	g.submit(t, second)
+	g.inState(t, "2", Running)
+	look(30, 0)
+	look(35, 5)
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	g.planner.mu.Lock()
+	defer g.planner.mu.Unlock()
+	for _, o := range g.planner.observed {
+		if len(o.Members) != 2 {
+			continue
+		}
+		for i, m := range o.Members {
+			if m.Speed != profile.Some(0.5) || m.Profile != p {
+				t.Errorf("member %d has speed %v", i, m.Speed)
+			}
+		}
+		if r := g.record(t, "2"); r.Speed != profile.Some(0.5) {
+			t.Errorf("the record has speed %v", r.Speed)
+		}
+		return
+	}
+	t.Errorf("no co-run was observed: %+v", g.planner.observed)
+}
+
+// TestNoRoom gives a task no room for its output: it fails, others do not.
+func TestNoRoom(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("ulimit -f 1; head -c 100000 /dev/zero"), shell("echo fine"))
+	records := g.finish(t)
+	if r := records[0]; r.State != Failed || r.Err == "" {
+		t.Errorf("the task without room is %v: %s", r.State, r.Err)
+	}
+	if r := records[1]; r.State != Succeeded {
+		t.Errorf("the other is %v: %s", r.State, r.Err)
+	}
+}
+
+// TestFullDisk fills the disk with the queue on it: nothing starts, the listener
+// is told, and once there is room the queue goes on.
+func TestFullDisk(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("no small file system: %v; run the test as root", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	}()
+	warned := make(chan string, 100)
+	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.OnEvent = func(e Event) {
+			if e.Kind == EventWarning {
+				warned <- e.Text
+			}
+		}
+	})
+	for range 30 {
+		g.submit(t, shell("true"))
+	}
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	done := g.start(t)
+	if text := <-warned; !strings.Contains(text, "no space left on device; no task starts until it can be written") {
+		t.Errorf("warning is %q", text)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range g.Records() {
+		if r.State != Succeeded {
+			t.Errorf("task %s is %v: %s", r.Task.ID, r.State, r.Err)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,100 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/packer/mig"
+	"example.com/colloc/profile"
+)
+
+// TestImpossible: a policy that decides what cannot be is stopped, and its
+// decision printed.
+func TestImpossible(t *testing.T) {
+	gang := task("gang", 0, 10, 1)
+	gang.GPUs, gang.OneNode = 2, true
+	picky := task("picky", 0, 10, 1)
+	picky.Only = []string{"other"}
+	host := task("host", 0, 10, 1)
+	host.CPU = 5
+	share := task("share", 0, 10, 1)
+	share.Share = 0.6
+	big := task("big", 0, 10, 20)
+	tests := []struct {
+		name  string
+		tasks []sim.Task
+		do    func(s *sim.State)
+		want  string
+	}{
+		{"twice", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Start(s.Task(0), 1) }, `task "a" does not wait, it is running; it decided: start task 0 (a) on GPUs [0]; start task 0 (a) on GPUs [1]`},
+		{"over memory", []sim.Task{big}, func(s *sim.State) { s.Start(s.Task(0), 0) }, `GPU 0 would be over its memory: 0 B of 10 GiB reserved, task "big" needs 20 GiB`},
+		{"unknown GPU", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), 7) }, "GPU 7 does not exist"},
+		{"negative GPU", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), -1) }, "GPU -1 does not exist"},
+		{"GPU twice", []sim.Task{gang}, func(s *sim.State) { s.Start(s.Task(0), 1, 1) }, "GPU 1 is named twice"},
+		{"too few GPUs", []sim.Task{gang}, func(s *sim.State) { s.Start(s.Task(0), 1) }, `task "gang" needs 2 GPUs, not 1`},
+		{"two machines", []sim.Task{gang}, func(s *sim.State) { s.Start(s.Task(0), 1, 2) }, `task "gang" must be in one machine`},
+		{"wrong product", []sim.Task{picky}, func(s *sim.State) { s.Start(s.Task(0), 0) }, `task "picky" does not accept GPU 0, a card`},
+		{"CPU", []sim.Task{host}, func(s *sim.State) { s.Start(s.Task(0), 0) }, "machine 0 has 4.000 cores"},
+		{"shares", []sim.Task{share, func() sim.Task { x := share; x.ID = "y"; return x }()}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Start(s.Task(1), 0) }, "GPU 0 would be over its whole: 0.600 is taken"},
+		{"not yet", []sim.Task{task("a", 0, 10, 1), task("b", 9, 10, 1)}, func(s *sim.State) { s.Place(sim.Placement{Task: 1, GPUs: []int{0}}) }, "task 1 does not exist yet"},
+		{"never", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Place(sim.Placement{Task: -3, GPUs: []int{0}}) }, "task -3 does not exist yet"},
+		{"negative reservation", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) {
+			s.Place(sim.Placement{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](-1)})
+		}, "a reservation of -1 bytes"},
+		{"stop what waits", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(s.Task(0)) }, `task "a" does not run, it is waiting`},
+		{"cut what has no MIG", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(0, mig.Layout{{}}) }, "GPU 0: packer/mig"},
+		{"cut what does not exist", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(5, nil) }, "GPU 5 is no card"},
+		{"cut what is in use", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Repartition(0, nil) }, "GPU 0 has tasks"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := cards(2)
+			c.Nodes[0].CPU = 4
+			c.Nodes = append(c.Nodes, cards(2).Nodes...)
+			_, err := sim.Run(context.Background(), c, tt.tasks, script(func(s *sim.State) error { tt.do(s); return nil }), sim.Options{})
+			var d *sim.DecisionError
+			if !errors.As(err, &d) || !errors.Is(err, sim.ErrDecision) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v\nwant a DecisionError with %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestBadInput: what cannot be simulated is an error that names it.
+func TestBadInput(t *testing.T) {
+	good := []sim.Task{task("a", 0, 10, 1)}
+	tests := []struct {
+		name  string
+		c     *sim.Cluster
+		tasks []sim.Task
+		o     sim.Options
+		want  string
+	}{
+		{"no GPU", &sim.Cluster{}, good, sim.Options{}, "0 GPUs"},
+		{"no ID", cards(1), []sim.Task{task("", 0, 10, 1)}, sim.Options{}, "ID is empty"},
+		{"no work", cards(1), []sim.Task{task("a", 0, 0, 1)}, sim.Options{}, "Work is 0s"},
+		{"same ID", cards(1), append(good, good...), sim.Options{}, `have the same ID "a"`},
+		{"loss", func() *sim.Cluster { c := cards(1); c.Losses = []sim.Loss{{GPU: 1}}; return c }(), good, sim.Options{}, "loss 0"},
+		{"options", cards(1), good, sim.Options{LengthError: -1, OOMAfter: -1}, "LengthError is -1"},
+		{"model", cards(1), good, sim.Options{Truth: sim.Contention{}}, `task "a" is of class ""`},
+		{"speeds", cards(1), good, sim.Options{Truth: sim.Constant{-1}}, "no finite number"},
+		{"stages", cards(1), good, sim.Options{Truth: sim.Stages{}}, `task "a" has no stages`},
+		{"fitted", cards(1), good, sim.Options{Truth: sim.Fitted{}}, "no Interference"},
+		{"noisy", cards(1), good, sim.Options{Truth: sim.Noisy{}}, "no Model"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := sim.Run(context.Background(), tt.c, tt.tasks, script(pile), tt.o)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+	_, err := sim.Run(context.Background(), cards(1), good, script(func(*sim.State) error { return errors.New("tired") }), sim.Options{})
+	if err == nil || !strings.Contains(err.Error(), "policy script at 0s: tired") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,58 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// Fitted is colloc's own predictor as a model: speeds in a set by Interference,
+// on a MIG instance by MIGSpeed, both from the tasks' profiles. Speeds alone on a
+// whole card are 1: the predictors say nothing of how cards compare. With [Noisy]
+// around it, it is a truth that no policy knows exactly.
+//
+// A Fitted may be used by many runs at once only if nobody calls
+// Interference.Observe meanwhile.
+type Fitted struct {
+	// Interference is required.
+	Interference *predict.Interference
+	// MIG is for instances; nil is its prior, the part of the compute slices.
+	MIG *predict.MIGSpeed
+}
+
+var _ Model = Fitted{}
+
+// Speeds implements [Model].
+func (f Fitted) Speeds(gpu *GPU, mech profile.Mechanism, set []*Task, dst []float64) error {
+	if f.Interference == nil {
+		return errors.New("Fitted has no Interference")
+	}
+	profiles := make([]*profile.Profile, len(set))
+	for i, t := range set {
+		profiles[i] = t.Profile
+	}
+	estimates, err := f.Interference.Speeds(&gpu.Model, mech, profiles, nil)
+	if err != nil {
+		return fmt.Errorf("Fitted: %w", err)
+	}
+	for i := range estimates {
+		dst[i] = estimates[i].Value
+	}
+	if gpu.Slice == nil {
+		return nil
+	}
+	m := f.MIG
+	if m == nil {
+		m = &predict.MIGSpeed{}
+	}
+	for i, p := range profiles {
+		e, err := m.Speed(p, &gpu.Model, *gpu.Slice)
+		if err != nil {
+			return fmt.Errorf("Fitted: %w", err)
+		}
+		dst[i] *= e.Value
+	}
+	return nil
+}

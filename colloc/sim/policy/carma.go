@@ -1,0 +1,158 @@
+package policy
+
+import (
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/profile"
+)
+
+// CARMA is CARMA's mapper (Yousefzadeh-Asl-Miandoab et al., arXiv:2508.19073 and
+// github.com/itu-rad/CARMA e044017). Only the head of the queue is considered. It
+// takes idle GPUs for itself if there are enough; otherwise it joins GPUs that
+// pass three filters, in the order of Order:
+//
+//   - the memory that monitoring shows free, less 512 MiB, covers the estimate
+//     and 2 GiB; without an estimate, 5 GiB are free;
+//   - not both SM activity >= 0.80 and memory bandwidth >= 0.40;
+//   - 30 s have passed since a task was put there, so that monitoring shows it.
+//
+// Tasks that ran out of memory run again on GPUs of their own, first in the
+// queue; nothing is collocated before they run. SM occupancy, which the authors
+// test too, is not simulated.
+type CARMA struct {
+	Order CARMAOrder
+	// Blind is the variant that relies on recovery only: no estimates.
+	Blind bool
+	// Gap is the least time between two decisions; 0 means 1 minute, as in the
+	// authors' evaluation; negative is none.
+	Gap time.Duration
+}
+
+// CARMAOrder is how CARMA ranks GPUs.
+type CARMAOrder int
+
+// The orders: most available memory, least utilised, first fit, best and worst
+// fit by memory, round robin.
+const (
+	MAGM CARMAOrder = iota
+	LUG
+	FirstFit
+	BestFitMemory
+	RoundRobin
+)
+
+// String returns the authors' abbreviation.
+func (o CARMAOrder) String() string {
+	names := [...]string{"magm", "lug", "ff", "bf", "rr"}
+	if o < 0 || int(o) >= len(names) {
+		return "unknown"
+	}
+	return names[o]
+}
+
+var _ sim.Policy = CARMA{}
+
+// Name implements [sim.Policy].
+func (p CARMA) Name() string {
+	name := "carma-" + p.Order.String()
+	if p.Blind {
+		name += "-blind"
+	}
+	return name
+}
+
+// CARMA's constants, see its documentation.
+const (
+	carmaReserved = 512 * profile.MiB
+	carmaMargin   = 2 * profile.GiB
+	carmaFloor    = 5 * profile.GiB
+	carmaGrace    = 30 * time.Second
+	carmaSM       = 0.80
+	carmaDRAM     = 0.40
+)
+
+// Begin implements [sim.Policy].
+func (p CARMA) Begin(s *sim.State) (sim.Scheduler, error) {
+	c := &carma{CARMA: p, last: make([]time.Duration, len(s.GPUs()))}
+	if c.Gap == 0 {
+		c.Gap = time.Minute
+	}
+	for i := range c.last {
+		c.last[i] = -carmaGrace
+	}
+	c.next = -1 << 62
+	c.sharing = sharing{allow: c.admits, score: c.rank, blind: true}
+	return c, nil
+}
+
+type carma struct {
+	CARMA
+	sharing
+	last []time.Duration // by GPU: when a task was put there
+	next time.Duration   // no decision before
+	turn int             // of round robin
+}
+
+// Decide implements [sim.Scheduler].
+func (c *carma) Decide(s *sim.State) error {
+	if s.Now() < c.next {
+		s.WakeAt(c.next)
+		return nil
+	}
+	t := c.head(s)
+	if t == nil {
+		return nil
+	}
+	if !c.place(s, t) {
+		s.WakeAt(s.Now() + carmaGrace) // monitoring may show something else then
+		return nil
+	}
+	for _, g := range t.On {
+		c.last[g] = s.Now()
+		c.turn = g + 1
+	}
+	if c.Gap > 0 {
+		c.next = s.Now() + c.Gap
+		s.WakeAt(c.next)
+	}
+	return nil
+}
+
+// head is the next task: one that died before all others.
+func (c *carma) head(s *sim.State) *sim.TaskView {
+	for t := range s.Waiting() {
+		if t.Deaths > 0 {
+			return t
+		}
+	}
+	return s.Next()
+}
+
+// admits is the filter.
+func (c *carma) admits(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
+	free := g.Total - g.Used
+	enough := free-carmaReserved >= t.Reserve+carmaMargin
+	if c.Blind {
+		enough = free >= carmaFloor
+	}
+	pressed := g.Busy >= carmaSM && g.Bandwidth >= carmaDRAM
+	return enough && !pressed && s.Now()-c.last[g.Index] >= carmaGrace
+}
+
+// rank is the order of preference.
+func (c *carma) rank(s *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
+	switch free := float64(g.Total - g.Used); c.Order {
+	case MAGM:
+		return free
+	case LUG:
+		return -g.Busy
+	case BestFitMemory:
+		return -free
+	case RoundRobin:
+		n := len(s.GPUs())
+		return -float64((g.Index - c.turn + n) % n)
+	default:
+		return -float64(g.Index)
+	}
+}

@@ -1,0 +1,160 @@
+package policy
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Gavel is a policy in the manner of Gavel's max-sum throughput with space
+// sharing (Narayanan et al., OSDI 2020, arXiv:2008.09213): in rounds of 6 minutes
+// it chooses anew which tasks run, alone or in pairs, on which kind of GPU, such
+// that the sum of predicted speeds is largest, and moves tasks by checkpoint.
+// Where the authors solve a linear program for shares of time and round it, this
+// solves the integer problem of one round by [packer.Matching]; of a long queue
+// it considers the tasks that came first, twice as many as there are seats.
+// Gangs run on GPUs of their own when enough are idle at the end of a round.
+type Gavel struct {
+	// Round is the time between two plans; 0 means 6 minutes.
+	Round time.Duration
+	// MoveCost is what a plan must gain to move a task, as a part of a round; 0
+	// means 0.05.
+	MoveCost float64
+}
+
+var _ sim.Policy = Gavel{}
+
+// Name implements [sim.Policy].
+func (Gavel) Name() string { return "gavel" }
+
+// Begin implements [sim.Policy].
+func (p Gavel) Begin(s *sim.State) (sim.Scheduler, error) {
+	if p.Round <= 0 {
+		p.Round = 6 * time.Minute
+	}
+	if p.MoveCost == 0 {
+		p.MoveCost = 0.05
+	}
+	g := &gavel{Gavel: p, views: map[string]*sim.TaskView{}}
+	g.gpus = make([]packer.GPU, len(s.GPUs()))
+	return g, nil
+}
+
+type gavel struct {
+	Gavel
+	gpus    []packer.GPU
+	tasks   []packer.Task
+	views   map[string]*sim.TaskView
+	gang    gang
+	state   *sim.State
+	set     []*sim.TaskView
+	next    time.Duration
+	changed bool // since the last plan
+}
+
+// Decide implements [sim.Scheduler].
+func (g *gavel) Decide(s *sim.State) error {
+	g.changed = g.changed || s.Freed() || len(s.Arrived()) > 0
+	if s.Now() < g.next {
+		return nil
+	}
+	g.next = s.Now() + g.Round
+	s.WakeAt(g.next)
+	if !g.changed {
+		return nil
+	}
+	g.changed = false
+	g.state = s
+	for t := range s.Waiting() {
+		if t.HostOnly {
+			startHost(s, t)
+		} else if t.GPUs > 1 {
+			if gpus := g.gang.idle(s, t); gpus != nil {
+				s.Start(t, gpus...)
+			}
+		}
+	}
+	return g.plan(s)
+}
+
+// plan packs the single tasks on the GPUs that gangs leave.
+func (g *gavel) plan(s *sim.State) error {
+	g.tasks = g.tasks[:0]
+	free := g.gpus[:0]
+	for _, v := range s.GPUs() {
+		if v.Up && (len(v.Set) == 0 || v.Set[0].GPUs == 1) {
+			free = append(free, packed(v))
+		}
+	}
+	clear(g.views)
+	add := func(t *sim.TaskView) {
+		if t.GPUs != 1 || t.HostOnly || len(g.tasks) >= 4*len(free) {
+			return
+		}
+		p := packer.Task{ID: t.ID, Memory: t.Reserve, Alone: t.Deaths > 0, On: t.Only[:min(1, len(t.Only))]}
+		if t.Running() {
+			p.Home, p.MoveCost = strconv.Itoa(t.On[0]), g.MoveCost
+		}
+		g.tasks, g.views[t.ID] = append(g.tasks, p), t
+	}
+	for t := range s.Running() {
+		add(t)
+	}
+	for t := range s.Waiting() {
+		add(t)
+	}
+	if len(free) == 0 || len(g.tasks) == 0 {
+		return nil
+	}
+	problem := &packer.Problem{
+		Tasks: g.tasks, GPUs: free, Model: g,
+		Limits: packer.Limits{Headroom: profile.Some(0.0)},
+	}
+	solution, err := packer.Matching{Tol: 0.01}.Pack(context.Background(), problem)
+	if err != nil {
+		return err
+	}
+	g.apply(s, free, solution)
+	return nil
+}
+
+// apply stops what moves and starts what is planned.
+func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution) {
+	planned := make(map[*sim.TaskView]string, len(g.tasks))
+	for _, set := range solution.Sets {
+		for _, i := range set.Tasks {
+			planned[g.views[g.tasks[i].ID]] = gpus[set.GPU].ID
+		}
+	}
+	for t := range s.Running() {
+		if t.GPUs == 1 && planned[t] != strconv.Itoa(t.On[0]) {
+			s.Stop(t)
+		}
+	}
+	for _, set := range solution.Sets {
+		at := slices.IndexFunc(s.GPUs(), func(v *sim.GPUView) bool { return strconv.Itoa(v.Index) == gpus[set.GPU].ID })
+		for _, i := range set.Tasks {
+			if t := g.views[g.tasks[i].ID]; !t.Running() {
+				s.Place(sim.Placement{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism})
+			}
+		}
+	}
+}
+
+// Speeds implements [packer.Model].
+func (g *gavel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	g.set = g.set[:0]
+	for _, t := range set {
+		g.set = append(g.set, g.views[t.ID])
+	}
+	index, err := strconv.Atoi(gpu.ID)
+	if err != nil {
+		return err
+	}
+	return g.state.Speeds(g.state.GPUs()[index], mech, g.set, dst)
+}

@@ -1,0 +1,49 @@
+package policy
+
+import "example.com/colloc/colloc/sim"
+
+// Horus is a policy in the manner of Horus (Yeung et al., TPDS 2022,
+// doi:10.1109/TPDS.2021.3079202): in the order of arrival each task goes to the
+// GPU of least cost, that of the predicted utilisation with the task, if memory
+// as predicted suffices and utilisation does not exceed a limit. The exact cost
+// of the paper was not available.
+type Horus struct {
+	// MaxUtilisation is the limit on the sum of the tasks' predicted SM
+	// utilisations; 0 means 1.
+	MaxUtilisation float64
+}
+
+var _ sim.Policy = Horus{}
+
+// Name implements [sim.Policy].
+func (Horus) Name() string { return "horus" }
+
+// Begin implements [sim.Policy].
+func (p Horus) Begin(*sim.State) (sim.Scheduler, error) {
+	if p.MaxUtilisation == 0 {
+		p.MaxUtilisation = 1
+	}
+	return &sharing{
+		allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
+			return len(g.Set) == 0 || utilisation(g)+busy(t) <= p.MaxUtilisation
+		},
+		score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 { return -utilisation(g) },
+	}, nil
+}
+
+// busy is a task's predicted SM utilisation: all of them if nothing is known.
+func busy(t *sim.TaskView) float64 {
+	if t.Busy == 0 {
+		return 1
+	}
+	return t.Busy
+}
+
+// utilisation is the sum of those of a GPU's tasks.
+func utilisation(g *sim.GPUView) float64 {
+	sum := 0.0
+	for _, t := range g.Set {
+		sum += busy(t)
+	}
+	return sum
+}

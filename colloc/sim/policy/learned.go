@@ -1,0 +1,140 @@
+package policy
+
+import (
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/profile"
+)
+
+// learned is a prediction that measurements improve, in two steps. Slowdowns
+// less one are multiplied by how much too small they were predicted so far on
+// that product,
+//
+//	κ = (1 + Σ measured) / (1 + Σ predicted),
+//
+// and the speeds of a pair of types that were measured together n times are
+//
+//	(w · predicted + Σ measured) / (w + n)
+//
+// with the weight w of a prediction against one measurement.
+//
+// What was observed counts from the next call of learn on: a packer.Session
+// wants the same answer to the same question for as long as it lives.
+type learned struct {
+	pairs map[pairKey]*measured
+	scale map[string]*ratio
+	total int
+	next  int // total at which it is worth while to learn
+	solo  [1]float64
+}
+
+type pairKey struct{ gpu, task, partner string }
+
+type measured struct {
+	sum float64
+	n   int
+	// what is known
+	knownSum float64
+	known    int
+}
+
+// ratio compares slowdowns less one.
+type ratio struct{ measured, predicted, known float64 }
+
+// priorWeight is that of a prediction that is some four times as uncertain as a
+// measurement: (5 % / 20 %)² = 1/16.
+const priorWeight = 1.0 / 16
+
+func newLearned() *learned {
+	return &learned{pairs: map[pairKey]*measured{}, scale: map[string]*ratio{}, next: 1}
+}
+
+// observe takes in what was measured of a set.
+func (l *learned) observe(s *sim.State, o *sim.Observation) error {
+	if len(o.Set) < 2 || o.OutOfMemory != nil {
+		return nil
+	}
+	product := o.GPU.Model.Name
+	r := l.scale[product]
+	if r == nil {
+		r = &ratio{known: 1}
+		l.scale[product] = r
+	}
+	predicted := make([]float64, len(o.Set))
+	if err := s.Speeds(o.GPU, o.Mechanism, o.Set, predicted); err != nil {
+		return err
+	}
+	for i, t := range o.Set {
+		alone, err := l.alone(s, o.GPU, t)
+		if err != nil {
+			return err
+		}
+		if o.Speeds[i] > 0 && predicted[i] > 0 {
+			r.measured += max(0, alone/o.Speeds[i]-1)
+			r.predicted += max(0, alone/predicted[i]-1)
+		}
+		if len(o.Set) == 2 && t.Type != "" && o.Set[1-i].Type != "" {
+			key := pairKey{product, t.Type, o.Set[1-i].Type}
+			m := l.pairs[key]
+			if m == nil {
+				m = &measured{}
+				l.pairs[key] = m
+			}
+			m.sum += o.Speeds[i]
+			m.n++
+		}
+	}
+	l.total++
+	return nil
+}
+
+// learn makes what was observed count, when there is twice as much as the last
+// time; it reports whether it did.
+func (l *learned) learn() bool {
+	if l.total < l.next {
+		return false
+	}
+	l.next = 2 * l.total
+	for _, m := range l.pairs {
+		m.knownSum, m.known = m.sum, m.n
+	}
+	for _, r := range l.scale {
+		r.known = (1 + r.measured) / (1 + r.predicted)
+	}
+	return true
+}
+
+// alone predicts a task without company.
+func (l *learned) alone(s *sim.State, g *sim.GPUView, t *sim.TaskView) (float64, error) {
+	one := [1]*sim.TaskView{t}
+	err := s.Speeds(g, profile.Exclusive, one[:], l.solo[:])
+	return l.solo[0], err
+}
+
+// speeds predicts a set with what is known by now.
+func (l *learned) speeds(s *sim.State, g *sim.GPUView, mech profile.Mechanism, set []*sim.TaskView, dst []float64) error {
+	if err := s.Speeds(g, mech, set, dst); err != nil || len(set) < 2 || l.total == 0 {
+		return err
+	}
+	kappa := 1.0
+	if r := l.scale[g.Model.Name]; r != nil {
+		kappa = r.known
+	}
+	for i, t := range set {
+		if dst[i] > 0 {
+			alone, err := l.alone(s, g, t)
+			if err != nil {
+				return err
+			}
+			if slow := alone/dst[i] - 1; slow > 0 {
+				dst[i] = alone / (1 + float64(kappa*slow))
+			}
+		}
+		if len(set) != 2 {
+			continue
+		}
+		if m := l.pairs[pairKey{g.Model.Name, t.Type, set[1-i].Type}]; m != nil && m.known > 0 {
+			dst[i] = (float64(priorWeight*dst[i]) + m.knownSum) / (priorWeight + float64(m.known))
+		}
+	}
+	return nil
+}

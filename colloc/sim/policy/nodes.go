@@ -1,0 +1,218 @@
+package policy
+
+import (
+	"slices"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// nodes is the frame of policies that place by request, as Kubernetes does: each
+// task in the order of arrival goes to the machine that scores highest among
+// those where it fits. Tasks that fit nowhere are overtaken.
+type nodes struct {
+	// score rates a machine for a task that fits it, high is good, and says on
+	// which of its GPUs the task would run. Ties go to the lower machine.
+	score func(n *requests, t *sim.TaskView) (float64, []int)
+	// memory is set if scores depend on the machine and the request only: they
+	// are then kept until the machine changes.
+	memory bool
+
+	all    []requests
+	models []string
+	kept   map[request][]rating
+}
+
+// requests is a machine as far as requests count.
+type requests struct {
+	index   int
+	cpu     float64
+	free    []float64 // of each GPU, 1 is whole
+	sum     float64   // of free
+	model   string
+	memory  float64
+	changed int // grows with every change
+}
+
+// request is what a task asks for.
+type request struct {
+	cpu, memory, share float64
+	gpus               int
+	only               string
+}
+
+// rating is a score that was worked out when the machine had changed so often.
+type rating struct {
+	changed int
+	score   float64
+	fits    bool
+}
+
+func (f *nodes) begin(s *sim.State) {
+	f.kept = map[request][]rating{}
+	gpus := s.GPUs()
+	for i := range s.Nodes() {
+		n := s.Nodes()[i]
+		r := requests{index: i, changed: 1}
+		for g := n.First; g < n.First+n.Count; g++ {
+			r.free = append(r.free, 1)
+			r.model = gpus[g].Model.Name
+		}
+		f.all = append(f.all, r)
+		f.update(s, i)
+	}
+}
+
+// update reads what is left of a machine.
+func (f *nodes) update(s *sim.State, node int) {
+	n, r := s.Nodes()[node], &f.all[node]
+	r.cpu, r.memory, r.sum = n.CPU, float64(n.Memory), 0
+	for i := range r.free {
+		g := s.GPUs()[n.First+i]
+		r.free[i] = 0
+		if g.Up {
+			r.free[i] = left(g)
+		}
+		r.sum += r.free[i]
+	}
+	r.changed++
+}
+
+// left is the part of a GPU that nobody asked for; a task that asked for no part
+// has it all.
+func left(g *sim.GPUView) float64 {
+	for _, t := range g.Set {
+		if t.Share == 0 {
+			return 0
+		}
+	}
+	return max(0, 1-g.Share)
+}
+
+// Decide implements [sim.Scheduler].
+func (f *nodes) Decide(s *sim.State) error {
+	if s.Freed() {
+		for i := range f.all {
+			f.update(s, i)
+		}
+		for t := range s.Waiting() {
+			f.place(s, t)
+		}
+		return nil
+	}
+	for _, t := range s.Arrived() {
+		f.place(s, t)
+	}
+	return nil
+}
+
+// place puts a task on its best machine, if it fits any.
+func (f *nodes) place(s *sim.State, t *sim.TaskView) {
+	best := -1
+	top := 0.0
+	kept := f.ratings(t)
+	for i := range f.all {
+		n := &f.all[i]
+		r := &kept[i]
+		if !f.memory || r.changed != n.changed {
+			*r = rating{changed: n.changed, fits: n.fits(t)}
+			if r.fits {
+				r.score, _ = f.score(n, t)
+			}
+		}
+		if r.fits && (best < 0 || r.score > top) {
+			best, top = i, r.score
+		}
+	}
+	if best < 0 {
+		return
+	}
+	n := &f.all[best]
+	if t.HostOnly {
+		s.Place(sim.Placement{Task: t.Index, Node: best})
+	} else {
+		_, local := f.score(n, t)
+		gpus := make([]int, len(local))
+		for i, g := range local {
+			gpus[i] = s.Nodes()[best].First + g
+		}
+		s.Start(t, gpus...)
+	}
+	f.update(s, best)
+}
+
+// ratings are those kept for a request.
+func (f *nodes) ratings(t *sim.TaskView) []rating {
+	key := request{t.CPU, float64(t.HostMemory), share(t), t.GPUs, ""}
+	if len(t.Only) > 0 {
+		key.only = t.Only[0]
+		for _, m := range t.Only[1:] {
+			key.only += "|" + m
+		}
+	}
+	kept := f.kept[key]
+	if kept == nil {
+		kept = make([]rating, len(f.all))
+		f.kept[key] = kept
+	}
+	return kept
+}
+
+// share is the part of each GPU that a task takes.
+func share(t *sim.TaskView) float64 {
+	if t.Share == 0 {
+		return 1
+	}
+	return t.Share
+}
+
+// slack forgives rounding in sums of shares.
+const slack = 1e-9
+
+// fits reports whether a machine has room for a task.
+func (n *requests) fits(t *sim.TaskView) bool {
+	if t.CPU > n.cpu+slack || float64(t.HostMemory) > n.memory ||
+		len(t.Only) > 0 && !slices.Contains(t.Only, n.model) {
+		return false
+	}
+	return t.HostOnly || n.enough(share(t), t.GPUs)
+}
+
+// enough reports whether so many GPUs have so much left each.
+func (n *requests) enough(part float64, gpus int) bool {
+	for _, x := range n.free {
+		if x >= part-slack {
+			gpus--
+		}
+	}
+	return gpus <= 0
+}
+
+// tightest are the GPUs that have least left among those with room.
+func (n *requests) tightest(t *sim.TaskView) []int {
+	part := share(t)
+	if t.GPUs == 1 {
+		best := -1
+		for i, x := range n.free {
+			if x >= part-slack && (best < 0 || x < n.free[best]) {
+				best = i
+			}
+		}
+		return []int{best}
+	}
+	var fit []int
+	for i, x := range n.free {
+		if x >= part-slack {
+			fit = append(fit, i)
+		}
+	}
+	slices.SortStableFunc(fit, func(a, b int) int {
+		switch {
+		case n.free[a] < n.free[b]:
+			return -1
+		case n.free[a] > n.free[b]:
+			return 1
+		}
+		return 0
+	})
+	return fit[:t.GPUs]
+}

@@ -1,0 +1,91 @@
+package policy
+
+import (
+	"slices"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// gang finds idle GPUs for a task as YARN and Muri do: the first machine that
+// has enough, and for a task larger than any machine, whole machines and the
+// rest on one more. It returns nil if there are none. The result is valid until
+// the next call.
+type gang struct {
+	gpus []int
+}
+
+func (f *gang) idle(s *sim.State, t *sim.TaskView) []int {
+	f.gpus = f.gpus[:0]
+	if t.GPUs == 1 {
+		for g := range s.Idle() {
+			if s.Fits(t, g) {
+				f.gpus = append(f.gpus, g.Index)
+				return f.gpus
+			}
+		}
+		return nil
+	}
+	nodes := s.Nodes()
+	for i := range nodes {
+		if f.take(s, t, &nodes[i], t.GPUs) {
+			return f.gpus
+		}
+	}
+	if t.OneNode {
+		return nil
+	}
+	return f.spread(s, t)
+}
+
+// spread takes whole machines in order, and what is left from the first other
+// machine that has it.
+func (f *gang) spread(s *sim.State, t *sim.TaskView) []int {
+	nodes := s.Nodes()
+	left, rest := t.GPUs, 0
+	for i := range nodes {
+		if n := nodes[i].Count; n <= left && f.take(s, t, &nodes[i], n) {
+			left -= n
+		}
+		rest = max(rest, nodes[i].Count)
+	}
+	if left == 0 {
+		return f.gpus
+	}
+	if left >= rest { // a whole machine is missing
+		return nil
+	}
+	for i := range nodes {
+		if f.take(s, t, &nodes[i], left) {
+			return f.gpus
+		}
+	}
+	return nil
+}
+
+// take adds n idle GPUs of one machine, all or none.
+func (f *gang) take(s *sim.State, t *sim.TaskView, node *sim.NodeView, n int) bool {
+	had := len(f.gpus)
+	gpus := s.GPUs()
+	for i := node.First; i < node.First+node.Count && len(f.gpus) < had+n; i++ {
+		if g := gpus[i]; g.Up && len(g.Set) == 0 && s.Fits(t, g) && !slices.Contains(f.gpus, i) {
+			f.gpus = append(f.gpus, i)
+		}
+	}
+	if len(f.gpus) < had+n {
+		f.gpus = f.gpus[:had]
+		return false
+	}
+	return true
+}
+
+// startHost places a task that needs no GPU on the first machine with room.
+func startHost(s *sim.State, t *sim.TaskView) bool {
+	nodes := s.Nodes()
+	for i := range nodes {
+		if s.FitsHost(t, &nodes[i]) {
+			s.Place(sim.Placement{Task: t.Index, Node: i})
+			return true
+		}
+	}
+	return false
+}

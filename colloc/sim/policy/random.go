@@ -1,0 +1,36 @@
+package policy
+
+import (
+	"math/rand/v2"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// Random gives each task in the order of arrival an idle GPU, or if there is
+// none a random one that has the memory: sharing without any judgement.
+type Random struct {
+	// MaxSet is the largest set; 0 means 2.
+	MaxSet int
+}
+
+var _ sim.Policy = Random{}
+
+// Name implements [sim.Policy].
+func (Random) Name() string { return "random" }
+
+// Begin implements [sim.Policy].
+func (p Random) Begin(s *sim.State) (sim.Scheduler, error) {
+	draw := rand.New(rand.NewPCG(s.Seed(), 0x72616e646f6d))
+	return &sharing{
+		score: func(*sim.State, *sim.TaskView, *sim.GPUView) float64 { return draw.Float64() },
+		most:  maxSet(p.MaxSet),
+	}, nil
+}
+
+// maxSet is the largest set that is measured publicly, unless told otherwise.
+func maxSet(n int) int {
+	if n <= 0 {
+		return 2
+	}
+	return n
+}

@@ -1,0 +1,283 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/packer/mig"
+	"example.com/colloc/profile"
+)
+
+// TestRun compares whole runs with what they must come to by hand.
+func TestRun(t *testing.T) {
+	startup := task("a", 0, 100, 1)
+	startup.Startup = seconds(20)
+	gang := task("gang", 0, 60, 1)
+	gang.GPUs = 2
+	tests := []struct {
+		name  string
+		gpus  int
+		tasks []sim.Task
+		o     sim.Options
+		ends  []int // when tasks end, in seconds, in their order
+		want  sim.Result
+	}{
+		{name: "nothing", gpus: 1},
+		{name: "one", gpus: 1, tasks: []sim.Task{task("a", 5, 100, 1)}, ends: []int{105}},
+		{
+			name: "exact time-slicing", gpus: 1,
+			// both run at ½ from 0 to 40, then b at 1
+			tasks: []sim.Task{task("a", 0, 20, 1), task("b", 0, 50, 1)}, ends: []int{40, 70},
+		},
+		{
+			name: "no interference", gpus: 1, o: sim.Options{Truth: sim.Constant{1, 1}},
+			tasks: []sim.Task{task("a", 0, 20, 1), task("b", 0, 50, 1)}, ends: []int{20, 50},
+		},
+		{
+			name: "memory makes the third wait", gpus: 1, o: sim.Options{Truth: sim.Constant{1, 1, 1}},
+			tasks: []sim.Task{task("a", 0, 20, 5), task("b", 0, 50, 5), task("c", 0, 10, 5)}, ends: []int{20, 50, 30},
+		},
+		{
+			name: "start-up", gpus: 1, tasks: []sim.Task{startup}, ends: []int{120},
+		},
+		{
+			name: "a gang runs at the speed of its slowest GPU", gpus: 2,
+			// a shares GPU 0: the gang runs at ½ until a is done at 40
+			tasks: []sim.Task{task("a", 0, 20, 1), gang}, ends: []int{40, 80},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, cards(tt.gpus), tt.tasks, script(pile), tt.o)
+			ends := map[string]time.Duration{}
+			for _, e := range r.Ends {
+				ends[e.ID] = e.End
+			}
+			want := map[string]time.Duration{}
+			for i, e := range tt.ends {
+				want[tt.tasks[i].ID] = seconds(e)
+			}
+			if diff := cmp.Diff(want, ends); diff != "" {
+				t.Errorf("ends (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMetrics checks every number of a Result on a run that can be worked out:
+// a (0 to 100 s) alone on GPU 0, b from 10 on GPU 1, c waits until 50 s.
+func TestMetrics(t *testing.T) {
+	a, b, c := task("a", 0, 100, 8), task("b", 10, 40, 8), task("c", 20, 50, 8)
+	a.Busy = 0.5
+	r := run(t, cards(2), []sim.Task{a, b, c}, script(pile), sim.Options{})
+	if got, want := r.Makespan, seconds(100); got != want {
+		t.Errorf("makespan %v, want %v", got, want)
+	}
+	near := func(name string, got, want float64) {
+		t.Helper()
+		if math.Abs(got-want) > 1e-9*math.Max(1, math.Abs(want)) {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	near("mean JCT", r.MeanJCT.Seconds(), (100+40+80)/3.)
+	near("P50", r.P50JCT.Seconds(), 80)
+	near("P99", r.P99JCT.Seconds(), 100)
+	near("mean wait", r.MeanWait.Seconds(), 30/3.)
+	// GPU 0: 100 s at 200 W; GPU 1: 10 s at 100 W, 90 s at 300 W
+	near("energy", r.Energy, 100*200+10*100+90*300)
+	near("busy", r.Busy, (0.5*100+90)/200)
+	near("occupied", r.Occupied, 190./200)
+	near("allocated", r.Allocated, 190./200)
+	// c was there 20 to 100 beside 1 or 2 others: (30·3 + 50·2)/80 tasks on average,
+	// so that its own share of two GPUs is 2 / that.
+	peers := (30*3 + 50*2.) / 80
+	for _, e := range r.Ends {
+		if e.ID == "c" {
+			near("ratio of c", e.Ratio, 80/(50*peers/2))
+		}
+	}
+	if r.Tasks != 3 || r.Finished != 3 || r.Events != 9 || r.OutOfMemory+r.Recoveries+r.Preemptions+r.Failed+r.Unfinished != 0 {
+		t.Errorf("counts: %+v", r)
+	}
+	last := r.Series[len(r.Series)-1]
+	if r.Series[0].At != 0 || last.At >= seconds(100) || last.Running != 2 || last.Watts != 500 {
+		t.Errorf("series from %+v to %+v", r.Series[0], last)
+	}
+}
+
+// TestOutOfMemory: b's true memory does not fit beside a; it dies after 30 s with
+// its work and runs again when a is done.
+func TestOutOfMemory(t *testing.T) {
+	tasks := []sim.Task{task("a", 0, 100, 7), task("b", 0, 100, 7)}
+	died := false
+	p := script(func(s *sim.State) error {
+		for t := range s.Waiting() {
+			if t.Deaths > 0 {
+				died = true
+				if g := s.GPUs()[0]; len(g.Set) > 0 {
+					continue
+				}
+			}
+			s.Start(t, 0)
+		}
+		return nil
+	})
+	var kinds []sim.EventKind
+	r := run(t, cards(1), tasks, p, sim.Options{
+		Reserve: func(*sim.Task) profile.Bytes { return profile.GiB },
+		OnEvent: func(e *sim.Event) {
+			kinds = append(kinds, e.Kind)
+			if e.Kind == sim.OutOfMemory && (e.Memory != 14*profile.GiB || e.Total != 10*profile.GiB || e.At != seconds(30)) {
+				t.Errorf("death: %+v", e)
+			}
+		},
+	})
+	want := []sim.EventKind{
+		sim.Arrival, sim.Arrival, sim.Start, sim.Start, sim.SpeedChange, sim.SpeedChange, sim.OutOfMemory,
+		sim.SpeedChange, sim.Finish, sim.Recovery, sim.Finish,
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	// both at ½ for 30 s, then a alone: done at 115; b again 100 s
+	if !died || r.OutOfMemory != 1 || r.Recoveries != 1 || r.Makespan != seconds(215) || r.Wasted != seconds(15) {
+		t.Errorf("died %v, %+v", died, r)
+	}
+}
+
+// TestGivenUp: a task larger than every GPU is given up after MaxFailures.
+func TestGivenUp(t *testing.T) {
+	r := run(t, cards(1), []sim.Task{task("a", 0, 100, 11)}, script(func(s *sim.State) error {
+		for t := range s.Waiting() {
+			s.Place(sim.Placement{Task: t.Index, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
+		}
+		return nil
+	}), sim.Options{MaxFailures: 3})
+	if r.OutOfMemory != 3 || r.Failed != 1 || r.Finished != 0 || r.Ends[0].End != seconds(90) {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestPreemption: a stops at 30 s for b and loses nothing but its start-up.
+func TestPreemption(t *testing.T) {
+	a, b := task("a", 0, 100, 1), task("b", 30, 20, 1)
+	a.Startup = seconds(10)
+	r := run(t, cards(1), []sim.Task{a, b}, script(func(s *sim.State) error {
+		for t := range s.Running() {
+			if len(s.Arrived()) > 0 && t.ID == "a" {
+				if got := s.Attained(t); got != seconds(30) {
+					return errors.New("attained " + got.String())
+				}
+				if got := s.Progress(t); got != 0.2 {
+					return errors.New("progress of a at 30 s is not 0.2")
+				}
+				s.Stop(t)
+			}
+		}
+		var last *sim.TaskView
+		for t := range s.Waiting() {
+			if last == nil || t.ID == "b" {
+				last = t
+			}
+		}
+		if g := s.FirstIdle(); g != nil && last != nil {
+			s.Start(last, g.Index)
+		}
+		return nil
+	}), sim.Options{})
+	// a: 10 start-up + 20 work, b until 50, 10 start-up + 80 work
+	if r.Makespan != seconds(140) || r.Preemptions != 1 || r.Wasted != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestLoss: GPU 0 fails at 100 s for 50 s; checkpoints come every 30 s of which
+// each costs 5 s.
+func TestLoss(t *testing.T) {
+	c := cards(1)
+	c.Losses = []sim.Loss{{GPU: 0, At: seconds(100), For: seconds(50)}}
+	r := run(t, c, []sim.Task{task("a", 0, 200, 1)}, script(pile), sim.Options{Checkpoint: seconds(30), CheckpointCost: seconds(5)})
+	// checkpoints at 30, 60, 90 save 30, 55, 80 s; 5 s of work are lost at 100.
+	// From 150: 120 s are left; 30 + 25·3 are done by 270, after the checkpoint 15 more.
+	if r.Makespan != seconds(290) || r.Wasted != seconds(5) || r.Recoveries != 1 {
+		t.Errorf("makespan %v, wasted %v, recoveries %d", r.Makespan, r.Wasted, r.Recoveries)
+	}
+}
+
+// TestUntil: the simulation ends while a task runs.
+func TestUntil(t *testing.T) {
+	r := run(t, cards(2), []sim.Task{task("a", 0, 200, 1)}, script(pile), sim.Options{Until: seconds(50)})
+	if r.Unfinished != 1 || r.Last.At != seconds(50) || r.Last.Occupied != 0.5 || r.Energy != 50*(300+100) {
+		t.Errorf("%+v, last %+v", r, r.Last)
+	}
+}
+
+// TestCancel: a cancelled run ends with ctx.Err().
+func TestCancel(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := sim.Run(ctx, cards(1), []sim.Task{task("a", 0, 1, 1)}, script(pile), sim.Options{})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestVain: a policy that only wakes up does not keep the simulation going.
+func TestVain(t *testing.T) {
+	r := run(t, cards(1), []sim.Task{task("a", 0, 1, 1)}, script(func(s *sim.State) error {
+		s.WakeAt(s.Now() + time.Second)
+		return nil
+	}), sim.Options{})
+	if r.Unfinished != 1 || r.Decisions > 2000 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRepartition cuts a card, uses the instances, and makes it whole again.
+func TestRepartition(t *testing.T) {
+	model, ok := profile.LookupGPU("A100-40GB")
+	if !ok {
+		t.Fatal("no A100-40GB in the catalogue")
+	}
+	table, err := mig.New(&model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var layout mig.Layout
+	for _, l := range table.Maximal() {
+		if len(l) == 2 && model.MIG[l[0].Profile].Compute+model.MIG[l[1].Profile].Compute == 7 {
+			layout = l
+		}
+	}
+	c := &sim.Cluster{Nodes: []sim.Node{{GPUs: []sim.GPU{{Model: model}}}}}
+	cut := false
+	p := script(func(s *sim.State) error {
+		switch _, running := s.Len(); {
+		case !cut:
+			cut = true
+			s.Repartition(0, layout)
+		case running == 0 && len(s.Ended()) > 0:
+			s.Repartition(0, nil)
+		default:
+			return pile(s)
+		}
+		return nil
+	})
+	tasks := []sim.Task{task("a", 0, 100, 1), task("b", 0, 100, 1)}
+	var kinds []sim.EventKind
+	r := run(t, c, tasks, p, sim.Options{OnEvent: func(e *sim.Event) { kinds = append(kinds, e.Kind) }, Truth: sim.Constant{1}})
+	// both share the first instance that pile finds: 4/7 or 3/7 of the card, ½ each
+	part := float64(model.MIG[layout[0].Profile].Compute) / 7
+	if want := 10 + 200/part; math.Abs(r.Makespan.Seconds()-want) > 1e-6 {
+		t.Errorf("makespan %v, want %v s; events %v", r.Makespan, want, kinds)
+	}
+	if kinds[len(kinds)-1] != sim.GPUReturn || kinds[2] != sim.Repartition {
+		t.Errorf("events %v", kinds)
+	}
+}

@@ -1,0 +1,103 @@
+package sim
+
+import "time"
+
+// never is later than anything that happens.
+const never = time.Duration(1<<63 - 1)
+
+// timers is a heap with one entry for each task that has something to come. Ties
+// go to the lower task.
+type timers struct {
+	heap []int32
+	at   []time.Duration // by task
+	pos  []int32         // by task; -1 is not in the heap
+}
+
+func newTimers(tasks int) timers {
+	t := timers{at: make([]time.Duration, tasks), pos: make([]int32, tasks)}
+	for i := range t.pos {
+		t.pos[i] = -1
+	}
+	return t
+}
+
+// next returns the earliest time; never if there is none.
+func (t *timers) next() time.Duration {
+	if len(t.heap) == 0 {
+		return never
+	}
+	return t.at[t.heap[0]]
+}
+
+// set changes a task's time; never takes it out.
+func (t *timers) set(task int, at time.Duration) {
+	i := t.pos[task]
+	t.at[task] = at
+	switch {
+	case at == never && i < 0:
+		return
+	case at == never:
+		last := len(t.heap) - 1
+		moved := t.heap[last]
+		t.heap = t.heap[:last]
+		t.pos[task] = -1
+		if int(i) < last {
+			t.heap[i], t.pos[moved] = moved, i
+			t.fix(int(i))
+		}
+	case i < 0:
+		t.heap = append(t.heap, int32(task))
+		t.pos[task] = int32(len(t.heap) - 1)
+		t.up(len(t.heap) - 1)
+	default:
+		t.fix(int(i))
+	}
+}
+
+func (t *timers) less(a, b int32) bool {
+	return t.at[a] < t.at[b] || t.at[a] == t.at[b] && a < b
+}
+
+func (t *timers) fix(i int) {
+	if !t.down(i) {
+		t.up(i)
+	}
+}
+
+func (t *timers) up(i int) {
+	task := t.heap[i]
+	for i > 0 {
+		parent := (i - 1) / 4
+		if !t.less(task, t.heap[parent]) {
+			break
+		}
+		t.heap[i] = t.heap[parent]
+		t.pos[t.heap[i]] = int32(i)
+		i = parent
+	}
+	t.heap[i], t.pos[task] = task, int32(i)
+}
+
+func (t *timers) down(i int) bool {
+	task, start := t.heap[i], i
+	for {
+		first := 4*i + 1
+		if first >= len(t.heap) {
+			break
+		}
+		least := first
+		for c := first + 1; c < min(first+4, len(t.heap)); c++ {
+			if t.less(t.heap[c], t.heap[least]) {
+				least = c
+			}
+		}
+		if !t.less(t.heap[least], task) {
+			break
+		}
+		t.heap[i] = t.heap[least]
+		t.pos[t.heap[i]] = int32(i)
+		i = least
+	}
+	t.heap[i], t.pos[task] = task, int32(i)
+	return i > start
+}

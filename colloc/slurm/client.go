@@ -1,0 +1,150 @@
+package slurm
+
+import (
+	"context"
+	"strconv"
+	"time"
+)
+
+// Config says how a [Client] reaches the cluster. The zero Config runs Slurm's
+// commands from PATH.
+type Config struct {
+	// Runner runs the commands; nil is [Exec]. Tests put their own here.
+	Runner Runner
+	// Timeout is how long one command, or one request to slurmrestd, may take;
+	// 0 means 30 s. Slurm's commands themselves try for about 10 s to reach a
+	// controller that is down.
+	Timeout time.Duration
+	// REST, if set, is asked instead of the commands squeue, sinfo, sbatch and
+	// scancel. What slurmrestd does not offer still runs as a command.
+	REST *REST
+}
+
+// DefaultTimeout is that of [Config].
+const DefaultTimeout = 30 * time.Second
+
+// Client reads the state of a Slurm cluster and submits jobs to it, with the
+// rights of the user who runs it. A failure is an [Error] that tells what kind it is.
+// It is safe for concurrent use.
+type Client struct {
+	config Config
+}
+
+// NewClient returns a Client. It does not contact the cluster.
+func NewClient(c Config) *Client {
+	if c.Runner == nil {
+		c.Runner = Exec{}
+	}
+	if c.Timeout <= 0 {
+		c.Timeout = DefaultTimeout
+	}
+	return &Client{config: c}
+}
+
+// run runs a command and turns a status other than 0 into an Error.
+func (c *Client) run(ctx context.Context, cmd Command) (Output, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	out, err := c.config.Runner.Run(ctx, cmd)
+	switch {
+	case err != nil:
+		return out, unreachable(cmd, err)
+	case out.Code != 0:
+		return out, failed(cmd, out)
+	default:
+		return out, nil
+	}
+}
+
+// read runs a command and parses what it prints.
+func read[T any](ctx context.Context, c *Client, parse func([]byte) (T, error), args ...string) (T, error) {
+	cmd := Command{Args: args}
+	out, err := c.run(ctx, cmd)
+	var parsed T
+	if err == nil {
+		parsed, err = parse(out.Stdout)
+		err = during(cmd.String(), err)
+	}
+	return parsed, err
+}
+
+// during names the command in an Error of a parser.
+func during(command string, err error) error {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // the parsers return it bare
+		e.Command = command
+	}
+	return err
+}
+
+// Jobs returns all jobs that the controller knows, those that ended in the last
+// minutes included (MinJobAge, five by default), in Slurm's order: squeue --json.
+func (c *Client) Jobs(ctx context.Context) ([]JobInfo, error) {
+	if c.config.REST != nil {
+		return restRead(ctx, c, "jobs", ParseJobs)
+	}
+	// 22.05 lists jobs in every state and ignores filters with --json; later
+	// versions leave out those that ended unless asked.
+	return read(ctx, c, ParseJobs, "squeue", "--json", "--states=all")
+}
+
+// Job returns one job, with the GPUs that it holds on each node: scontrol show
+// job -d. One that the controller does not know is [ErrNoJob].
+func (c *Client) Job(ctx context.Context, id JobID) (JobInfo, error) {
+	cmd := Command{Args: []string{"scontrol", "show", "job", "-d", strconv.FormatInt(int64(id), 10)}}
+	out, err := c.run(ctx, cmd)
+	if err != nil {
+		return JobInfo{}, err
+	}
+	jobs, err := ParseShowJobs(string(out.Stdout))
+	if err != nil {
+		return JobInfo{}, during(cmd.String(), err)
+	}
+	for _, j := range jobs {
+		if j.ID == id {
+			return j, nil
+		}
+	}
+	if len(jobs) > 0 {
+		return jobs[0], nil // an array, by the number of all of it
+	}
+	return JobInfo{}, &Error{Kind: ErrNoJob, Command: cmd.String(), Code: out.Code}
+}
+
+// Nodes returns the machines in Slurm's order: sinfo --json.
+func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+	if c.config.REST != nil {
+		return restRead(ctx, c, "nodes", ParseNodes)
+	}
+	return read(ctx, c, ParseNodes, "sinfo", "--json", "--Node")
+}
+
+// Partitions returns the queues in the site's order: scontrol show partition.
+func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
+	parse := func(printed []byte) ([]Partition, error) { return ParsePartitions(string(printed)), nil }
+	return read(ctx, c, parse, "scontrol", "show", "partition")
+}
+
+// State returns jobs, nodes and partitions. Slurm answers three requests, so
+// that a job may have started in between; the jobs are asked for last: what
+// they hold is what decides.
+func (c *Client) State(ctx context.Context) (*State, error) {
+	var s State
+	var err error
+	if s.Partitions, err = c.Partitions(ctx); err != nil {
+		return nil, err
+	}
+	if s.Nodes, err = c.Nodes(ctx); err != nil {
+		return nil, err
+	}
+	if s.Jobs, err = c.Jobs(ctx); err != nil {
+		return nil, err
+	}
+	return &s, nil
+}
+
+// Accounting returns the jobs of the user that were in the system since, from
+// the accounts that the site keeps: sacct --json. A site that keeps none is
+// [ErrNoAccounting].
+func (c *Client) Accounting(ctx context.Context, since time.Time) ([]JobInfo, error) {
+	return read(ctx, c, ParseAccounting, "sacct", "--json", "--starttime="+since.UTC().Format("2006-01-02T15:04:05"))
+}

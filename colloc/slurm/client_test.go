@@ -1,0 +1,152 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestClientReads(t *testing.T) {
+	f := &fake{answers: map[string][]Output{
+		"squeue":                    {prints(string(recorded(t, "22.05/squeue.json")))},
+		"sinfo":                     {prints(string(recorded(t, "22.05/sinfo.json")))},
+		"sacct":                     {prints(string(recorded(t, "22.05/sacct.json")))},
+		"scontrol show job -d":      {prints(string(recorded(t, "22.05/jobs.txt")))},
+		"scontrol show partition":   {prints(string(recorded(t, "22.05/partitions.txt")))},
+		"scontrol show job -d 4711": {{Stderr: []byte("slurm_load_jobs error: Invalid job id specified\n"), Code: 1}},
+	}}
+	c := NewClient(Config{Runner: f})
+	s, err := c.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Jobs) != 11 || len(s.Nodes) != 2 || len(s.Partitions) != 1 {
+		t.Errorf("%d jobs, %d nodes, %d partitions; want 11, 2, 1", len(s.Jobs), len(s.Nodes), len(s.Partitions))
+	}
+	if j, err := c.Job(t.Context(), 3); err != nil || j.Name != "two" {
+		t.Errorf("job 3: %q, %v; want two", j.Name, err)
+	}
+	if _, err := c.Job(t.Context(), 4711); !errors.Is(err, ErrNoJob) {
+		t.Errorf("job 4711: %v, want ErrNoJob", err)
+	}
+	if jobs, err := c.Accounting(t.Context(), time.Unix(0, 0)); err != nil || len(jobs) != 9 {
+		t.Errorf("%d records, %v; want 9", len(jobs), err)
+	}
+	want := []string{
+		"scontrol show partition", "sinfo --json --Node", "squeue --json --states=all",
+		"scontrol show job -d 3", "scontrol show job -d 4711", "sacct --json --starttime=1970-01-01T00:00:00",
+	}
+	if diff := cmp.Diff(want, f.commands()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+func TestSubmit(t *testing.T) {
+	job := &Job{
+		Request: Request{Name: "x", NodeList: "g1", Gres: []Gres{{"shard", "a100i1", 4}}},
+		Body:    "echo \"$(date)\"\n",
+	}
+	f := &fake{answers: map[string][]Output{"sbatch": {prints("12;cluster\n"), prints("13\n"), prints("Submitted batch job 14\n")}}}
+	c := NewClient(Config{Runner: f})
+	if id, err := c.Submit(t.Context(), job, &SubmitOptions{After: []JobID{3, 4}, Hold: true, Dir: "/data set"}); err != nil || id != 12 {
+		t.Errorf("got job %d, %v; want 12", id, err)
+	}
+	if id, err := c.Submit(t.Context(), job, nil); err != nil || id != 13 {
+		t.Errorf("got job %d, %v; want 13", id, err)
+	}
+	if _, err := c.Submit(t.Context(), job, nil); !errors.Is(err, ErrOutput) {
+		t.Errorf("not --parsable: got %v, want ErrOutput", err)
+	}
+	if _, err := c.Submit(t.Context(), &Job{Request: Request{Name: "a b"}}, nil); err == nil || len(f.ran) != 3 {
+		t.Errorf("a bad name: got %v after %d commands, want an error before any command", err, len(f.ran))
+	}
+	want := []string{`sbatch --parsable --dependency=afterany:3:4 --hold "--chdir=/data set"`, "sbatch --parsable", "sbatch --parsable"}
+	if diff := cmp.Diff(want, f.commands()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+	if script := f.ran[0].Input; !strings.HasPrefix(script, "#!/bin/bash\n#SBATCH --job-name=x\n") || !strings.HasSuffix(script, "\necho \"$(date)\"\n") {
+		t.Errorf("the script is\n%s", script)
+	}
+}
+
+func TestTest(t *testing.T) {
+	f := &fake{answers: map[string][]Output{"sbatch --test-only": {
+		{Stderr: []byte("sbatch: Job 15 to start at 2026-11-21T07:19:13 using 3 processors on nodes g[2-3] in partition main\n")},
+		{Stderr: []byte("allocation failure: Requested node configuration is not available\n"), Code: 1},
+		{},
+	}}}
+	c := NewClient(Config{Runner: f})
+	got, err := c.Test(t.Context(), &Job{}, nil)
+	want := Forecast{Start: time.Date(2026, 11, 21, 7, 19, 13, 0, time.UTC), CPUs: 3, Nodes: []string{"g2", "g3"}, Partition: "main"}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := c.Test(t.Context(), &Job{}, nil); !errors.Is(err, ErrImpossible) {
+		t.Errorf("got %v, want ErrImpossible", err)
+	}
+	if _, err := c.Test(t.Context(), &Job{}, nil); !errors.Is(err, ErrOutput) {
+		t.Errorf("got %v, want ErrOutput", err)
+	}
+}
+
+func TestCancel(t *testing.T) {
+	f := &fake{answers: map[string][]Output{"scancel": {{}}, "scontrol release": {{}}}}
+	c := NewClient(Config{Runner: f})
+	if err := errors.Join(c.Cancel(t.Context()), c.Cancel(t.Context(), 3, 4), c.Release(t.Context(), 5)); err != nil {
+		t.Error(err)
+	}
+	if err := c.Cancel(t.Context(), -1); err == nil {
+		t.Error("job -1 was cancelled: scancel would read it as an option")
+	}
+	if diff := cmp.Diff([]string{"scancel 3 4", "scontrol release 5"}, f.commands()); diff != "" {
+		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+// program writes a shell script that stands for one of Slurm's programs.
+func program(t *testing.T, name, code string) (bin string) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("the stand-ins are shell scripts")
+	}
+	bin = t.TempDir()
+	if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\n"+code), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+func TestExec(t *testing.T) {
+	t.Setenv("SQUEUE_FORMAT", "%i")
+	t.Setenv("SLURM_TIME_FORMAT", "relative")
+	t.Setenv("SBATCH_ACCOUNT", "ml")
+	e := Exec{Bin: program(t, "sbatch", "cat; printf '%s|' \"$@\" \"$SLURM_CONF\" \"$TZ\" \"$SBATCH_ACCOUNT\" \"$SQUEUE_FORMAT\" \"$SLURM_TIME_FORMAT\"; echo oops >&2; exit 3"), Conf: "/etc/x.conf"}
+	got, err := e.Run(t.Context(), Command{Args: []string{"sbatch", "$(id)", "a b"}, Input: "script;"})
+	want := Output{Stdout: []byte("script;$(id)|a b|/etc/x.conf|UTC|ml|||"), Stderr: []byte("oops\n"), Code: 3}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := e.Run(t.Context(), Command{}); err == nil {
+		t.Error("no program was run, and that is no error")
+	}
+}
+
+func TestExecStops(t *testing.T) {
+	bin := program(t, "squeue", "exec sleep 60")
+	c := NewClient(Config{Runner: Exec{Bin: bin}, Timeout: 20 * time.Millisecond})
+	if _, err := c.Jobs(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoCluster) {
+		t.Errorf("got %v, want ErrNoCluster because of the deadline", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Jobs(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}

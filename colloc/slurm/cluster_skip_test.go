@@ -1,0 +1,9 @@
+//go:build !slurm
+
+package slurm_test
+
+import "testing"
+
+func TestCluster(t *testing.T) {
+	t.Skip("no real cluster is started: internal/slurmtest says what to install; then go test -tags slurm ./colloc/slurm/... ./examples/slurm/...")
+}

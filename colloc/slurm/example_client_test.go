@@ -1,0 +1,121 @@
+package slurm_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/profile"
+)
+
+// site stands for a cluster: it answers every command with what was recorded of
+// one, 22.05.8.
+type site struct{}
+
+func (site) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
+	files := map[string]string{"squeue": "squeue.json", "sinfo": "sinfo.json", "sacct": "sacct.json", "scontrol": "partitions.txt"}
+	if file, ok := files[c.Args[0]]; ok {
+		text, err := os.ReadFile("testdata/22.05/" + file)
+		return slurm.Output{Stdout: text}, err
+	}
+	return slurm.Output{Stderr: []byte(c.Args[0] + ": error: Batch job submission failed: Invalid partition name specified\n"), Code: 1}, nil
+}
+
+func ExampleNewClient() {
+	client := slurm.NewClient(slurm.Config{Runner: site{}}) // Config{} runs the commands
+	state, err := client.State(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range state.Devices()[:3] {
+		fmt.Printf("%s: %d of %d shards are free, jobs %v\n", d.ID(), d.Free(), d.Shares, d.Jobs)
+	}
+	// Output:
+	// g1/0: 8 of 8 shards are free, jobs []
+	// g1/1: 3 of 8 shards are free, jobs [1 4]
+	// g1/2: 8 of 8 shards are free, jobs []
+}
+
+func ExampleClient_Submit() {
+	client := slurm.NewClient(slurm.Config{Runner: site{}})
+	job := &slurm.Job{
+		Request: slurm.Request{Partition: "gpus", NodeList: "g1", Gres: []slurm.Gres{{Name: "shard", Type: "a100i1", Count: 4}}, Time: time.Hour},
+		Body:    "exec python train.py\n",
+	}
+	_, err := client.Submit(context.Background(), job, nil)
+	fmt.Println(errors.Is(err, slurm.ErrPartition))
+	fmt.Println(err)
+	// Output:
+	// true
+	// slurm: sbatch --parsable: unknown partition: Batch job submission failed: Invalid partition name specified
+}
+
+func ExampleClient_Watch() {
+	client := slurm.NewClient(slurm.Config{Runner: site{}})
+	for event, err := range client.Watch(context.Background(), &slurm.WatchOptions{Jobs: []slurm.JobID{2, 7}}) {
+		if err != nil {
+			fmt.Println(err) // a controller that restarts: the loop goes on
+			continue
+		}
+		fmt.Println(event.Job.Name, event.Job.State, event.Job.Exit)
+	}
+	// Output:
+	// beta CANCELLED 0
+	// fails FAILED 3
+}
+
+func ExampleClient_Accounting() {
+	client := slurm.NewClient(slurm.Config{Runner: site{}})
+	jobs, err := client.Accounting(context.Background(), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	task, _ := slurm.TaskOf(&jobs[0])
+	fmt.Println(task, jobs[0].Ran(), jobs[0].Asked)
+	// Output:
+	// alpha 12s [shard:4]
+}
+
+func ExamplePlace() {
+	plan := &colloc.Plan{Placements: []colloc.Placement{{
+		GPU: "g1/2", Mechanism: profile.TimeSlice,
+		Members: []colloc.Member{{Task: "bert", Reserved: 20 * profile.GiB}, {Task: "resnet", Reserved: 10 * profile.GiB}},
+	}}}
+	client := slurm.NewClient(slurm.Config{Runner: site{}})
+	state, err := client.State(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	placed, err := slurm.Place(plan, state.Devices())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, p := range placed {
+		fmt.Println(p.Task, "on", p.Request.NodeList, p.Request.Gres)
+	}
+	// Output:
+	// bert on g1 [shard:a100i2:5]
+	// resnet on g1 [shard:a100i2:3]
+}
+
+func ExampleExpandNodes() {
+	names, err := slurm.ExpandNodes("g[1-3,08],login")
+	fmt.Println(names, err)
+	// Output:
+	// [g1 g2 g3 g08 login] <nil>
+}
+
+func ExampleParseGres() {
+	held, err := slurm.ParseGres("shard:a100:5(4/8,1/8)")
+	fmt.Println(held[0].Gres, held[0].On(0), held[0].On(1), err)
+	// Output:
+	// shard:a100:5 4 1 <nil>
+}

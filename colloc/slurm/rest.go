@@ -1,0 +1,190 @@
+package slurm
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// Token is a secret that slurmrestd knows a user by. It prints as "[token]" with
+// every verb of package fmt and in JSON, so that it does not end up in a log.
+type Token string
+
+const hiddenToken = "[token]"
+
+// Format hides the token.
+func (t Token) Format(s fmt.State, _ rune) { io.WriteString(s, hiddenToken) } //nolint:errcheck // fmt.State keeps the error
+
+// MarshalText hides the token.
+func (t Token) MarshalText() ([]byte, error) { return []byte(hiddenToken), nil }
+
+// REST says how to reach slurmrestd.
+type REST struct {
+	// Address is "unix:/path/to/socket", where the user of the process is who
+	// asks, or the URL "https://host:6820", where User and Token say who it is.
+	Address string
+	// Version is that of the interface, "v0.0.38" to "v0.0.43"; empty means
+	// v0.0.38, that of Slurm 22.05.
+	Version string
+	// User and Token are sent in a header with every request, and only to
+	// Address: redirections are not followed. Empty ones are not sent.
+	User  string
+	Token Token
+	// Transport makes the connections; nil is one of its own for Address.
+	Transport http.RoundTripper
+}
+
+const (
+	restVersion = "v0.0.38"
+	maxAnswer   = 1 << 30 // bytes; 100,000 jobs are about 400 MiB
+)
+
+// get and delete are the methods, paths and answers of slurmrestd.
+func (r *REST) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+	base, err := url.Parse(r.Address)
+	if err != nil {
+		return nil, errors.New("slurm: REST: Address is no URL") // the text of err could repeat a password in it
+	}
+	if base.Scheme == "unix" {
+		base = &url.URL{Scheme: "http", Host: "localhost"}
+	}
+	if base.Scheme != "http" && base.Scheme != "https" || base.Host == "" {
+		return nil, errors.New(`slurm: REST: Address must be "unix:/path" or a URL of http or https`)
+	}
+	base = base.JoinPath("slurm", cmp.Or(r.Version, restVersion), path)
+	var content io.Reader
+	if body != nil {
+		text, err := json.Marshal(body)
+		if err != nil {
+			return nil, fmt.Errorf("slurm: REST: %w", err)
+		}
+		content = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, base.String(), content)
+	if err != nil {
+		return nil, errors.New("slurm: REST: Address or Version cannot be part of a URL")
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.User != "" {
+		req.Header.Set("X-SLURM-USER-NAME", r.User)
+	}
+	if r.Token != "" {
+		req.Header.Set("X-SLURM-USER-TOKEN", string(r.Token))
+	}
+	return req, nil
+}
+
+// transport returns how to connect to Address.
+func (r *REST) transport() http.RoundTripper {
+	if r.Transport != nil {
+		return r.Transport
+	}
+	t := &http.Transport{Proxy: nil, DisableKeepAlives: true}
+	if socket, ok := strings.CutPrefix(r.Address, "unix:"); ok {
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", strings.TrimPrefix(socket, "//"))
+		}
+	}
+	return t
+}
+
+// ask sends one request and returns the body of the answer.
+func (c *Client) ask(ctx context.Context, method, path string, body any) ([]byte, error) {
+	r := c.config.REST
+	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+	defer cancel()
+	req, err := r.request(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	name := "slurmrestd " + method + " " + path
+	client := http.Client{
+		Transport:     r.transport(),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	answer, err := client.Do(req)
+	if err != nil {
+		e := unreachable(Command{}, err)
+		e.Command, e.Said = name, r.hide(e.Said)
+		return nil, e
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was only read
+	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
+	if err != nil {
+		e := unreachable(Command{}, err)
+		e.Command, e.Said = name, r.hide(e.Said)
+		return nil, e
+	}
+	if answer.StatusCode == http.StatusOK {
+		return text, nil
+	}
+	return nil, r.failure(name, answer.StatusCode, text)
+}
+
+// failure makes the Error of an answer that is no success.
+func (r *REST) failure(name string, status int, text []byte) *Error {
+	var e envelope
+	said := ""
+	if json.Unmarshal(text, &e) == nil {
+		said = e.said()
+	}
+	if said == "" {
+		said = clip(strings.TrimSpace(string(text)))
+	}
+	kind := kindOf(said)
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		kind = ErrPermission
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		kind = ErrNoCluster
+	}
+	return &Error{Kind: kind, Command: name, Said: r.hide(said), Code: status}
+}
+
+// hide takes the token out of a message, should a server repeat it.
+func (r *REST) hide(s string) string {
+	if r.Token == "" {
+		return s
+	}
+	return strings.ReplaceAll(s, string(r.Token), hiddenToken)
+}
+
+func restRead[T any](ctx context.Context, c *Client, path string, parse func([]byte) (T, error)) (T, error) {
+	text, err := c.ask(ctx, http.MethodGet, path, nil)
+	var parsed T
+	if err == nil {
+		parsed, err = parse(text)
+		err = c.duringREST(http.MethodGet, path, err)
+	}
+	return parsed, err
+}
+
+// duringREST names the request in an Error of a parser.
+func (c *Client) duringREST(method, path string, err error) error {
+	if e, ok := err.(*Error); ok { //nolint:errorlint // the parsers return it bare
+		e.Command, e.Said = "slurmrestd "+method+" "+path, c.config.REST.hide(e.Said)
+	}
+	return err
+}
+
+func (c *Client) restCancel(ctx context.Context, ids []JobID) error {
+	for _, id := range ids {
+		_, err := c.ask(ctx, http.MethodDelete, "job/"+strconv.FormatInt(int64(id), 10), nil)
+		if err != nil && !errors.Is(err, ErrNoJob) {
+			return err
+		}
+	}
+	return nil
+}

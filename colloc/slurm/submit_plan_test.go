@@ -1,0 +1,154 @@
+package slurm
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// site is a cluster of one node: a pinned GPU, two of one type, one that nobody
+// shares; job 7 is the task "old" on the first, job 8 a stranger on the last.
+func site() *State {
+	return &State{
+		Nodes: []Node{{Name: "n", State: []string{"MIXED"}, Partitions: []string{"main"}, Gres: []Held{
+			{Gres: Gres{"gpu", "a100i0", 1}},
+			{Gres: Gres{"gpu", "v100", 2}},
+			{Gres: Gres{"gpu", "oddity", 1}},
+			{Gres: Gres{"shard", "a100i0", 8}},
+			{Gres: Gres{"shard", "v100", 8}},
+		}}},
+		Jobs: []JobInfo{
+			{ID: 7, State: Running, Comment: "colloc:old", Nodes: []string{"n"}, Held: [][]Held{{{Gres: shard("a100i0", 3), Index: []int{0}}}}},
+			{ID: 8, State: Running, Nodes: []string{"n"}, Held: [][]Held{{{Gres: shard("v100", 4), Index: []int{2}}}}},
+		},
+	}
+}
+
+func TestStateGPUs(t *testing.T) {
+	s := site()
+	residents := func(j *JobInfo) (colloc.Task, bool) {
+		id, ok := TaskOf(j)
+		return colloc.Task{ID: id, Reserved: profile.GiB}, ok
+	}
+	gpus, skipped := s.GPUs(&GPUOptions{Residents: residents, Models: map[string]string{"a100": "A100-40GB"}, Partition: "main"})
+	var got []string
+	for _, g := range gpus {
+		line := g.ID + " " + g.Model.Name
+		for _, r := range g.Residents {
+			line += " " + r.ID
+		}
+		got = append(got, line)
+	}
+	a100, _ := profile.LookupGPU("A100-40GB")
+	v100, _ := profile.LookupGPU("v100")
+	if diff := cmp.Diff([]string{"n/0 " + a100.Name + " old", "n/1 " + v100.Name}, got); diff != "" {
+		t.Errorf("GPUs (-want +got):\n%s", diff)
+	}
+	want := []Skipped{
+		{"n/2", "job 8 runs there, and which task that is is not known"},
+		{"n/3", `no product is known as "oddity": name it in GPUOptions.Models`},
+	}
+	if diff := cmp.Diff(want, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	s.Nodes[0].State = []string{"DOWN"}
+	if gpus, skipped := s.GPUs(nil); len(gpus) != 0 || len(skipped) != 4 || skipped[0].Why != "the node takes no jobs: DOWN" {
+		t.Errorf("a node that is down offers %d GPUs; %v", len(gpus), skipped)
+	}
+	if gpus, skipped := s.GPUs(&GPUOptions{Partition: "other"}); len(gpus)+len(skipped) != 0 {
+		t.Errorf("another partition has %v, %v", gpus, skipped)
+	}
+}
+
+func members(reserved ...profile.Bytes) []colloc.Member {
+	var list []colloc.Member
+	for i, r := range reserved {
+		list = append(list, colloc.Member{Task: string(rune('a' + i)), Reserved: r})
+	}
+	return list
+}
+
+func TestPlace(t *testing.T) {
+	const g = profile.GiB
+	with := func(m []colloc.Member, i int) []colloc.Member { m[i].Resident = true; return m }
+	tests := []struct {
+		name string
+		p    colloc.Placement
+		want string
+		err  string
+	}{
+		{name: "in proportion, all that is free", p: colloc.Placement{GPU: "n/1", Mechanism: profile.TimeSlice, Members: members(9*g, 3*g)}, want: "a shard:v100:3, b shard:v100:1"},
+		{name: "beside a resident", p: colloc.Placement{GPU: "n/0", Mechanism: profile.TimeSlice, Members: with(members(g, g), 0)}, want: "b shard:a100i0:5 pinned"},
+		{name: "alone", p: colloc.Placement{GPU: "n/1", Members: members(g)}, want: "a gpu:v100:1"},
+		{name: "alone for now", p: colloc.Placement{GPU: "n/1", Mechanism: profile.TimeSlice, Members: members(g)}, want: "a shard:v100:4"},
+		{name: "more than there are", p: colloc.Placement{GPU: "n/1", Mechanism: profile.TimeSlice, Members: members(g, g, g, g, g)}, err: "GPU n/1 has 4 free shares of 4 for 5 tasks"},
+		{name: "not shared", p: colloc.Placement{GPU: "n/3", Mechanism: profile.TimeSlice, Members: members(g, g)}, err: "neither shard nor mps"},
+		{name: "gone", p: colloc.Placement{GPU: "x/3", Members: members(g)}, err: `GPU "x/3", which the cluster does not have`},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{tt.p}}, site().Devices())
+			if tt.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tt.err) {
+					t.Errorf("got %v, want an error that says %q", err, tt.err)
+				}
+				return
+			}
+			var got []string
+			for _, p := range placed {
+				line := p.Task + " " + p.Request.Gres[0].String()
+				if p.Pinned {
+					line += " pinned"
+				}
+				if p.GPU != tt.p.GPU || p.Request.NodeList != "n" {
+					t.Errorf("%s goes to %s on %s", p.Task, p.GPU, p.Request.NodeList)
+				}
+				got = append(got, line)
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(got, ", ")); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
+	}
+}
+
+// Whatever the tasks are called and reserve: shares add up to what is free, and
+// the name comes back from the job's comment.
+func TestPlaceProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := Device{Node: "n", Share: "shard", Shares: rapid.IntRange(1, 1000).Draw(t, "shares"), Up: true}
+		d.Used = rapid.IntRange(0, d.Shares-1).Draw(t, "used")
+		p := colloc.Placement{GPU: "n/0", Mechanism: profile.TimeSlice}
+		for range rapid.IntRange(1, min(8, d.Shares-d.Used)).Draw(t, "members") {
+			p.Members = append(p.Members, colloc.Member{
+				Task:     rapid.StringN(1, 20, -1).Draw(t, "task"),
+				Reserved: profile.Bytes(rapid.Int64().Draw(t, "reserved")),
+			})
+		}
+		placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []Device{d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for i, m := range placed {
+			n := m.Request.Gres[0].Count
+			if sum += n; n < 1 {
+				t.Fatalf("%d shares", n)
+			}
+			if _, err := m.Request.Header(); err != nil {
+				t.Fatal(err)
+			}
+			if task, ok := TaskOf(&JobInfo{Comment: m.Request.Comment}); !ok || task != p.Members[i].Task {
+				t.Fatalf("task %q comes back as %q", p.Members[i].Task, task)
+			}
+		}
+		if sum != d.Shares-d.Used {
+			t.Fatalf("%d shares of %d are given to %d members", sum, d.Shares-d.Used, len(placed))
+		}
+	})
+}

@@ -1,0 +1,251 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+)
+
+// Event is a change of one job.
+type Event struct {
+	// Job is the job as it is now. Was is the state that it was in before;
+	// empty when it is seen for the first time.
+	Job JobInfo  `json:"job"`
+	Was JobState `json:"was,omitempty"`
+}
+
+// WatchOptions says how to watch. The zero value, or nil, is the documented
+// default.
+type WatchOptions struct {
+	// Jobs are those to watch: Watch ends when all of them are over. None
+	// watches every job, until the context ends.
+	Jobs []JobID
+	// Every is the time between two polls when something happens, 0 means 1 s;
+	// Slowest the longest when nothing does, 0 means 30 s.
+	Every, Slowest time.Duration
+	// Wait waits; nil is the machine's clock. It returns ctx.Err() if that
+	// comes first.
+	Wait func(ctx context.Context, d time.Duration) error
+}
+
+// The defaults of [WatchOptions].
+const (
+	DefaultEvery   = time.Second
+	DefaultSlowest = 30 * time.Second
+)
+
+// Watch polls the jobs and yields every change of state, restart or node, the
+// jobs in Slurm's order; first each job as it is. The time between polls starts
+// with Every and grows by half while nothing changes and while Slurm does not
+// answer.
+//
+// A failed poll is yielded as an error with an empty Event; the loop decides:
+// break, or go on, and the next poll comes later. A controller that restarts is
+// [ErrNoCluster] for a moment and loses nothing. Watch ends with ctx.Err() as
+// its last error when ctx ends.
+//
+// A job that Slurm no longer lists is looked for in the accounts; if there are
+// none, or they do not know it, its state is [Forgotten]. That is the case for
+// jobs that ended more than MinJobAge before the first poll.
+func (c *Client) Watch(ctx context.Context, o *WatchOptions) iter.Seq2[Event, error] {
+	w := watcher{client: c}
+	if o != nil {
+		w.WatchOptions = *o
+	}
+	if w.Every <= 0 {
+		w.Every = DefaultEvery
+	}
+	w.Slowest = max(w.Slowest, w.Every)
+	if o == nil || o.Slowest <= 0 {
+		w.Slowest = max(DefaultSlowest, w.Every)
+	}
+	if w.Wait == nil {
+		w.Wait = wait
+	}
+	return w.watch(ctx)
+}
+
+// wait is Wait of the machine's clock.
+func wait(ctx context.Context, d time.Duration) error {
+	pause, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-pause.Done()
+	return ctx.Err()
+}
+
+type watcher struct {
+	WatchOptions
+	client *Client
+}
+
+func (w *watcher) watch(ctx context.Context) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		var known []JobInfo
+		pause := w.Every
+		for ctx.Err() == nil {
+			events, now, err := w.poll(ctx, known)
+			if ctx.Err() != nil {
+				break
+			}
+			if err != nil && !yield(Event{}, err) {
+				return
+			}
+			for _, e := range events {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if err == nil {
+				known = now
+				if w.done(known) {
+					return
+				}
+			}
+			if len(events) > 0 {
+				pause = w.Every
+			}
+			if w.Wait(ctx, pause) != nil {
+				break
+			}
+			pause = min(w.Slowest, pause+pause/2)
+		}
+		yield(Event{}, ctx.Err())
+	}
+}
+
+// done reports whether all jobs that were asked for are over.
+func (w *watcher) done(known []JobInfo) bool {
+	if len(w.Jobs) == 0 {
+		return false
+	}
+	for i := range known {
+		if !known[i].State.Over() {
+			return false
+		}
+	}
+	return true
+}
+
+// poll asks once and compares with what was known.
+func (w *watcher) poll(ctx context.Context, known []JobInfo) ([]Event, []JobInfo, error) {
+	now, err := w.client.Jobs(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(w.Jobs) > 0 {
+		now = slices.DeleteFunc(now, func(j JobInfo) bool {
+			return !slices.Contains(w.Jobs, j.ID) && !slices.Contains(w.Jobs, j.Array)
+		})
+	}
+	now = append(now, w.lost(ctx, known, now)...)
+	var events []Event
+	for i := range now {
+		j := &now[i]
+		was := find(known, j.ID)
+		switch {
+		case was == nil:
+			events = append(events, Event{Job: *j})
+		case was.State != j.State || was.Restarts != j.Restarts || !slices.Equal(was.Nodes, j.Nodes):
+			events = append(events, Event{Job: *j, Was: was.State})
+		}
+	}
+	return events, now, nil
+}
+
+func find(jobs []JobInfo, id JobID) *JobInfo {
+	for i := range jobs {
+		if jobs[i].ID == id {
+			return &jobs[i]
+		}
+	}
+	return nil
+}
+
+// lost finds what became of jobs that Slurm does not list any more.
+func (w *watcher) lost(ctx context.Context, known, now []JobInfo) []JobInfo {
+	var lost []JobInfo
+	for _, id := range w.Jobs {
+		if find(now, id) == nil && find(known, id) == nil && !slices.ContainsFunc(now, func(j JobInfo) bool { return j.Array == id }) {
+			lost = append(lost, JobInfo{ID: id, State: Forgotten})
+		}
+	}
+	for i := range known {
+		if find(now, known[i].ID) != nil {
+			continue
+		}
+		j := known[i]
+		switch {
+		case j.State.Over():
+			if len(w.Jobs) == 0 {
+				continue // it was reported; nobody waits for it
+			}
+		default:
+			j.State = Forgotten
+		}
+		lost = append(lost, j)
+	}
+	w.askAccounts(ctx, lost)
+	return lost
+}
+
+// askAccounts replaces what is forgotten by what the accounts have, if they can
+// be asked.
+func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
+	var since time.Time
+	forgotten := false
+	for i := range lost {
+		if lost[i].State == Forgotten {
+			forgotten = true
+			if s := lost[i].Submitted; !s.IsZero() && (since.IsZero() || s.Before(since)) {
+				since = s
+			}
+		}
+	}
+	if !forgotten || since.IsZero() {
+		return
+	}
+	records, err := w.client.Accounting(ctx, since)
+	if err != nil {
+		return
+	}
+	for i := range lost {
+		if r := find(records, lost[i].ID); r != nil && lost[i].State == Forgotten && r.State.Over() {
+			lost[i].State, lost[i].Reason, lost[i].Ended, lost[i].Exit, lost[i].Signal = r.State, r.Reason, r.Ended, r.Exit, r.Signal
+		}
+	}
+}
+
+// Wait watches jobs until all of them are over and returns them in the order of
+// ids. It goes on while the controller does not answer. When ctx ends, those
+// that were seen come with ctx.Err().
+func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]JobInfo, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	var options WatchOptions
+	if o != nil {
+		options = *o
+	}
+	options.Jobs = ids
+	seen := make(map[JobID]JobInfo, len(ids))
+	var failed error
+	for e, err := range c.Watch(ctx, &options) {
+		switch {
+		case err == nil:
+			seen[e.Job.ID] = e.Job
+		case ctx.Err() != nil:
+			failed = ctx.Err()
+		case !errors.Is(err, ErrNoCluster):
+			return nil, err
+		}
+	}
+	jobs := make([]JobInfo, 0, len(ids))
+	for _, id := range ids {
+		if j, ok := seen[id]; ok {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs, failed
+}

@@ -1,0 +1,125 @@
+package packer
+
+import (
+	"context"
+	"fmt"
+)
+
+// ColumnGen packs sets of any size and proves how good the plan is. It solves
+// the linear relaxation of the program in the package comment, in which each
+// set is a column: a few columns at first, then again and again those that earn
+// most at the prices of the last solution, until none earns anything. The prices
+// are the certificate. A search over the columns that cost little against them
+// makes the plan.
+//
+// Tasks are of one type if all fields of [Task] but ID and Home are equal,
+// Profile being the same pointer, and Kind or Profile is set; the Model must not
+// tell them apart. A task that costs something to move is of a type of its own.
+// Thousands of tasks of a few dozen types are as quick to pack as dozens.
+//
+// Every multiset of types that memory allows is valued, once: O(classes ·
+// types^k) questions to the model for sets of k, and 4 bytes for each. Where that
+// is more than MaxSets, or a task is a gang, ColumnGen answers like LocalSearch
+// and proves nothing.
+// Each round costs one pass over all values and O(rows²) for each pivot, where
+// rows are types and kinds of GPU; 10 to 40 rounds are usual.
+type ColumnGen struct {
+	// Tol is the relative gap at which to stop, in [0, 1); 0 is as good as Steps
+	// allow.
+	Tol float64
+	// Seed starts the random choices of the search.
+	Seed uint64
+	// Steps is how often the search tries to improve the plan; 0 means 25 for
+	// each type of task, 1000 at least.
+	Steps int
+	// MaxSets is the largest number of sets to value; 0 means 1 << 25, which
+	// are all sets of three of 584 types and all of four of 165.
+	MaxSets int
+}
+
+var _ Method = ColumnGen{}
+
+const (
+	defaultMaxSets = 1 << 25
+	maxPricings    = 300 // rounds of column generation
+)
+
+// Pack implements Method.
+func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
+	in, err := newInstance(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := cg.check(); err != nil {
+		return nil, err
+	}
+	e := newEvaluator(in)
+	ty := newTyping(in, false)
+	sets := in.countSets(len(ty.members), cg.maxSets())
+	switch {
+	case in.gangs:
+		return cg.unproved(ctx, p, "gangs")
+	case sets > cg.maxSets():
+		return cg.unproved(ctx, p, fmt.Sprintf("more than %d sets", cg.maxSets()))
+	}
+	cat, err := e.newCatalogue(ctx, ty)
+	if err != nil && ctx.Err() == nil {
+		return nil, err
+	}
+	if err != nil {
+		return e.answer(ctx, newPlan(in), unproved(), "column generation, cancelled before its first plan")
+	}
+	start, err := typedGreedy(ctx, cat)
+	if err != nil {
+		return nil, err
+	}
+	g, err := cg.generation(e, cat, start)
+	if err != nil {
+		return nil, err
+	}
+	g.bounds(ctx)
+	g.round()
+	steps, err := g.improve(ctx, cg.steps(len(ty.members)))
+	if err != nil {
+		return nil, err
+	}
+	text := fmt.Sprintf("column generation: %d types of task, %d of %d sets, %d rounds, %d steps",
+		len(ty.members), len(g.lp.cols), sets, g.rounds, steps)
+	return e.answer(ctx, g.plan(), g.proof(), text)
+}
+
+// check reports what is wrong with the options.
+func (cg ColumnGen) check() error {
+	switch {
+	case !(cg.Tol >= 0 && cg.Tol < 1):
+		return fmt.Errorf("packer: column generation: Tol is %v; want a fraction in [0, 1)", cg.Tol)
+	case cg.Steps < 0:
+		return fmt.Errorf("packer: column generation: Steps is %d; want 0 or more", cg.Steps)
+	case cg.MaxSets < 0:
+		return fmt.Errorf("packer: column generation: MaxSets is %d; want 0 or more", cg.MaxSets)
+	}
+	return nil
+}
+
+func (cg ColumnGen) maxSets() int {
+	if cg.MaxSets == 0 {
+		return defaultMaxSets
+	}
+	return cg.MaxSets
+}
+
+func (cg ColumnGen) steps(types int) int {
+	if cg.Steps == 0 {
+		return max(1000, 25*types)
+	}
+	return cg.Steps
+}
+
+// unproved answers where there can be no bound, and says why.
+func (cg ColumnGen) unproved(ctx context.Context, p *Problem, why string) (*Solution, error) {
+	s, err := LocalSearch{Steps: cg.Steps, Seed: cg.Seed}.Pack(ctx, p)
+	if s != nil {
+		s.Method += "; no bound: " + why
+	}
+	return s, err
+}

@@ -1,0 +1,54 @@
+package packer
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+// pool holds the sets that a plan better than the best one known may use: those
+// that lose less against the prices than that plan does as a whole.
+type pool struct {
+	u    []int64 // prices of types, quarters
+	most []int64 // profit at which a set in each site loses nothing
+	sets []losing
+	by   [][]int32 // sets that hold each type, least loss first
+}
+
+// losing is a set with its loss.
+type losing struct {
+	site  int
+	types []int32 // ascending
+	loss  int64
+}
+
+// maxPool bounds the memory of a pool: some 30 MiB.
+const maxPool = 1 << 18
+
+// newPool collects the sets with a loss below limit, or less if they are too many.
+func (g *generation) newPool(ctx context.Context, limit int64) *pool {
+	p := &pool{u: g.u, most: g.most, by: make([][]int32, len(g.u))}
+	for full := true; full && ctx.Err() == nil; limit /= 2 {
+		p.sets, full = p.sets[:0], false
+		for k := range g.sites {
+			walk := g.pass(k, g.u, g.most[k]-limit)
+			walk.every = true
+			walk.visit = func(types []int32, profit int64) bool {
+				p.sets = append(p.sets, losing{k, slices.Clone(types), g.most[k] - profit})
+				full = full || len(p.sets) > maxPool
+				return !full
+			}
+			walk.run()
+		}
+	}
+	slices.SortStableFunc(p.sets, func(a, b losing) int { return cmp.Compare(a.loss, b.loss) })
+	for c := range p.sets {
+		types := p.sets[c].types
+		for n, i := range types {
+			if n == 0 || i != types[n-1] {
+				p.by[i] = append(p.by[i], int32(c))
+			}
+		}
+	}
+	return p
+}

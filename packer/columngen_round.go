@@ -1,0 +1,104 @@
+package packer
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// rounding turns the solution of the linear program into a plan: the whole part
+// of each column, then the sets that lose least.
+type rounding struct {
+	*generation
+	left  []int // tasks of each type
+	seats []int // GPUs in each site
+	made  []priced
+	worth int64
+}
+
+// round replaces the plan by the rounded solution of the linear program if that
+// is better.
+func (g *generation) round() {
+	if g.bound == math.MaxInt64 || g.done() {
+		return
+	}
+	r := &rounding{generation: g}
+	for _, m := range g.cat.members {
+		r.left = append(r.left, len(m))
+	}
+	for _, s := range g.sites {
+		r.seats = append(r.seats, s.gpus)
+	}
+	const slack = 1e-3 // more than the noise in the limits
+	for j, set := range g.sets {
+		if at := g.lp.at[j]; at != none {
+			r.place(set, int(g.lp.x[at]+slack))
+		}
+	}
+	order := make([]int, len(g.sets))
+	loss := make([]int64, len(order))
+	for j, set := range g.sets {
+		order[j] = j
+		loss[j] = g.most[set.site] - quarters*g.gain(set.site, set.types)
+		for _, t := range set.types {
+			loss[j] += g.u[t]
+		}
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(loss[a], loss[b]) })
+	for _, j := range order {
+		r.place(g.sets[j], math.MaxInt)
+	}
+	if quarters*r.worth > g.value {
+		r.settle()
+	}
+}
+
+// place puts up to copies of a set where there is room for them.
+func (r *rounding) place(set priced, copies int) {
+	for ; copies > 0 && r.seats[set.site] > 0; copies-- {
+		for n, t := range set.types {
+			if r.left[t]--; r.left[t] < 0 {
+				for _, u := range set.types[:n+1] {
+					r.left[u]++
+				}
+				return
+			}
+		}
+		r.seats[set.site]--
+		r.made = append(r.made, set)
+		r.worth += r.gain(set.site, set.types)
+	}
+}
+
+// settle makes the plan of the sets.
+func (r *rounding) settle() {
+	next := make([]int, len(r.cat.members))
+	take := func(t int32) int32 {
+		next[t]++
+		return r.cat.members[t][next[t]-1]
+	}
+	bySite := make([][]priced, len(r.sites))
+	for _, set := range r.made {
+		bySite[set.site] = append(bySite[set.site], set)
+	}
+	for s := range r.groups {
+		to := &r.groups[s]
+		at := r.at[to.gpu]
+		to.tasks, to.value = to.tasks[:0], r.in.classes[to.class].base
+		if len(bySite[at]) == 0 {
+			continue
+		}
+		set := bySite[at][0]
+		bySite[at] = bySite[at][1:]
+		for _, t := range set.types {
+			to.tasks = append(to.tasks, take(t))
+		}
+		slices.Sort(to.tasks)
+		to.value += r.gain(at, set.types)
+	}
+	r.waiting = r.waiting[:0]
+	for t, m := range r.cat.members {
+		r.waiting = append(r.waiting, m[next[t]:]...)
+	}
+	r.tally()
+}

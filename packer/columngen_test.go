@@ -1,0 +1,99 @@
+package packer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestColumnGenAgainstBruteForce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	exact, proved := 0, 0
+	const rounds = 400
+	for range rounds {
+		p := draw(rng, drawOptions{tasks: 7, gpus: 3, kinds: 2, residents: 3, maxSet: 1 + rng.IntN(5), homes: rng.IntN(3) == 0})
+		s := solve(t, ColumnGen{}, p)
+		got, best := units(p, s.Throughput), slowBest(p)
+		if got > best {
+			t.Fatalf("got %d, the best plan has %d", got, best)
+		}
+		if units(p, s.Bound) < best {
+			t.Fatalf("bound %v, the best plan has %v", s.Bound, float64(best)*unitOf(p))
+		}
+		if s.Certificate == nil {
+			t.Fatal("no certificate")
+		}
+		if got == best {
+			exact++
+		}
+		if s.Gap() < 1e-5 {
+			proved++
+		}
+		if g := solve(t, Greedy{}, p); g.Throughput > s.Throughput {
+			t.Fatalf("greedy %v beats column generation %v", g.Throughput, s.Throughput)
+		}
+	}
+	t.Logf("optimal in %d of %d, proved in %d", exact, rounds, proved)
+	if exact < rounds*99/100 || proved < rounds*8/10 {
+		t.Errorf("optimal in %d of %d, proved in %d", exact, rounds, proved)
+	}
+}
+
+// TestColumnGenBound compares with Matching, whose bound is the optimum.
+func TestColumnGenBound(t *testing.T) {
+	for seed := range 5 {
+		p := benchProblem(benchModel(t, "random", 60), 20+5*seed)
+		s, exact := solve(t, ColumnGen{}, p), solve(t, Matching{}, p)
+		if s.Bound < exact.Throughput || s.Gap() > 0.002 {
+			t.Errorf("%d GPUs: bound %v and gap %v, best %v", len(p.GPUs), s.Bound, s.Gap(), exact.Throughput)
+		}
+	}
+}
+
+func TestColumnGenTooLarge(t *testing.T) {
+	p := benchProblem(benchModel(t, "random", 30), 10)
+	p.Limits.MaxSet = 3
+	s := solve(t, ColumnGen{MaxSets: 1000}, p)
+	if s.Certificate != nil || s.Gap() != 1 {
+		t.Errorf("gap %v without all sets", s.Gap())
+	}
+	for _, m := range []ColumnGen{{Tol: -1}, {Tol: 1}, {Steps: -1}, {MaxSets: -1}} {
+		if _, err := m.Pack(context.Background(), p); err == nil {
+			t.Errorf("%+v is accepted", m)
+		}
+	}
+}
+
+func TestColumnGenStopsAtTolerance(t *testing.T) {
+	p := benchProblem(benchModel(t, "random", 60), 20)
+	p.Limits.MaxSet = 3
+	for _, tol := range []float64{0.1, 0.01} {
+		if s := solve(t, ColumnGen{Tol: tol}, p); s.Gap() > tol {
+			t.Errorf("tolerance %v: gap %v", tol, s.Gap())
+		}
+	}
+}
+
+func TestColumnGenRepeats(t *testing.T) {
+	p := benchProblem(benchModel(t, "random", 45), 12)
+	p.Limits.MaxSet = 4
+	a, b := solve(t, ColumnGen{Seed: 3}, p), solve(t, ColumnGen{Seed: 3}, p)
+	if diff := cmp.Diff(a, b); diff != "" {
+		t.Errorf("the same seed gives two answers:\n%s", diff)
+	}
+}
+
+func BenchmarkColumnGen(b *testing.B) {
+	for _, w := range weights {
+		for _, k := range []int{3, 4} {
+			b.Run(fmt.Sprintf("weights=%s/k=%d/n=100", w, k), func(b *testing.B) {
+				p := benchProblem(benchModel(b, w, 100), (100+k-1)/k)
+				p.Limits.MaxSet = k
+				benchPack(b, ColumnGen{}, p)
+			})
+		}
+	}
+}

@@ -1,0 +1,54 @@
+package packer
+
+// exclusive makes the best plan in which new tasks have GPUs to themselves, as
+// far as nothing but the class of a GPU matters: each task goes to the class on
+// which it is worth most, and classes that are too full are relieved along the
+// cheapest chains of moves. Greedy can miss it where GPUs differ.
+//
+// O(tasks · (tasks · classes + classes³)).
+func exclusive(in *instance, value valuer) (*plan, error) {
+	single := make([][]int64, in.free)
+	at := make([][]int, in.free)
+	t := transport{n: in.free, room: make([]int, in.free)}
+	for k := range single {
+		single[k] = make([]int64, len(in.tasks))
+		t.room[k] = len(in.classes[k].members)
+	}
+	for i := range in.tasks {
+		best := none
+		for k := range single {
+			v, err := value.singleValue(k, i)
+			if err != nil {
+				return nil, err
+			}
+			if single[k][i] = v; v > 0 && (best == none || v > single[best][i]) {
+				best = k
+			}
+		}
+		if best != none {
+			at[best] = append(at[best], i)
+		}
+	}
+	t.size = func(k int) int { return len(at[k]) }
+	t.cost = func(s, from, to int) (int64, bool) {
+		i := at[from][s]
+		return single[from][i] - single[to][i], single[to][i] > 0
+	}
+	t.drop = func(s, from int) int64 { return single[from][at[from][s]] }
+	t.move = func(s, from, to int) {
+		i, last := at[from][s], len(at[from])-1
+		at[from][s] = at[from][last]
+		at[from] = at[from][:last]
+		if to != none {
+			at[to] = append(at[to], i)
+		}
+	}
+	t.run()
+	pl := newPlan(in)
+	for k := range at {
+		for n, i := range at[k] {
+			pl.gpu[i] = int32(in.classes[k].members[n])
+		}
+	}
+	return pl, nil
+}

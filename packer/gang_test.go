@@ -1,0 +1,66 @@
+package packer
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestGangsAgainstBruteForce: no method may beat the best plan, no bound may be
+// below it, and Matching must mostly find it.
+func TestGangsAgainstBruteForce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 42))
+	const rounds = 400
+	exact, worst, gap := 0, 0.0, 0.0
+	for range rounds {
+		p := draw(rng, drawOptions{tasks: 6, gpus: 7, kinds: 1 + rng.IntN(2), residents: 1, maxSet: 2, gangs: true})
+		best := slowGangs(p)
+		s := solve(t, Matching{}, p)
+		got := units(p, s.Throughput)
+		if got > best || units(p, s.Bound) < best {
+			t.Fatalf("%d of %d units, bound %d", got, best, units(p, s.Bound))
+		}
+		if got == best {
+			exact++
+		} else {
+			worst = max(worst, 1-float64(got)/float64(best))
+		}
+		gap += s.Gap() / rounds
+		for _, m := range []Method{Greedy{}, LocalSearch{Steps: 100}, Auto{}} {
+			if o := solve(t, m, p); units(p, o.Throughput) > best || m == (Greedy{}) && o.Throughput > s.Throughput {
+				t.Fatalf("%T has %v, matching %v, the best plan %v", m, o.Throughput, s.Throughput, float64(best)*unitOf(p))
+			}
+		}
+		p.Limits.MaxSet = 3
+		best = slowGangs(p)
+		for _, m := range []Method{LocalSearch{Steps: 100}, Auto{}} {
+			if s := solve(t, m, p); units(p, s.Throughput) > best {
+				t.Fatalf("%T has %v", m, s.Throughput)
+			}
+		}
+		bound, err := (&Certificate{U: make([]float64, len(p.Tasks))}).Verify(context.Background(), p)
+		if err != nil || units(p, bound) < best {
+			t.Fatalf("zero prices prove %v, %v; the best plan has %d", bound, err, best)
+		}
+	}
+	t.Logf("optimal in %d of %d, worst loss %.3f, mean gap %.4f", exact, rounds, worst, gap)
+	if exact < rounds*90/100 {
+		t.Errorf("optimal in %d of %d only", exact, rounds)
+	}
+}
+
+func TestGangTakesEqualGPUs(t *testing.T) {
+	p := small()
+	p.GPUs = []GPU{{ID: "a", Memory: 1 << 30}, {ID: "b", Memory: 2 << 30}, {ID: "c", Memory: 1 << 30}}
+	p.Tasks = []Task{{ID: "wide", GPUs: 2}, {ID: "too wide", GPUs: 3}}
+	for _, m := range []Method{Greedy{}, Matching{}, LocalSearch{}, Auto{}} {
+		s := solve(t, m, p)
+		if len(s.Sets) != 1 || s.Sets[0].GPU != 0 || !slices.Equal(s.Sets[0].Gang, []int{2}) {
+			t.Errorf("%T: sets %+v", m, s.Sets)
+		}
+		if r := s.Reasons[len(s.Reasons)-1]; r.ID != "too wide" || r.Code != TooFewGPUs || r.GPUs != 3 {
+			t.Errorf("%T: reason %+v", m, r)
+		}
+	}
+}

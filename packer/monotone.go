@@ -1,0 +1,227 @@
+package packer
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// MonotoneModel is a Model in which company only hurts. It spares methods and
+// [Certificate.Verify] most questions about large sets: where a task is slow
+// beside one companion, it is no faster beside that one and others.
+type MonotoneModel interface {
+	Model
+	// Monotone promises that on gpu by mech no task is faster in a set than in
+	// any smaller set that holds it, or alone by Exclusive:
+	//
+	//	speed(i, S) <= speed(i, R)  for i ∈ R ⊆ S
+	//
+	// A bound that rests on a broken promise is none.
+	Monotone(gpu *GPU, mech profile.Mechanism) bool
+}
+
+// monotone reports whether all speeds on class c fall with company.
+func monotone(m Model, c *class) bool {
+	mm, ok := m.(MonotoneModel)
+	return ok && !slices.ContainsFunc(c.mechs, func(mech profile.Mechanism) bool { return !mm.Monotone(c.gpu, mech) })
+}
+
+// rival is a task that may join the set at hand.
+type rival struct {
+	task int32 // place in setWalk.tasks
+	most int64 // units at most that it has there
+	gain int64 // of that beyond its price, quarters
+}
+
+// maxCaps bounds the memory of a table of caps: 256 MiB.
+const maxCaps = 1 << 26
+
+// bounded visits the sets that may raise the price, on a monotone class: a
+// set with tasks T added is worth no more than its members are now, and the
+// tasks of T beside any one of them. Rivals come in the order of what they can
+// earn, so that the first that is not worth trying ends the search.
+func (w *setWalk) bounded(ctx context.Context) error {
+	w.pool = make([][]rival, w.room+1)
+	if len(w.c.residents) == 0 && len(w.tasks) <= maxCaps/max(1, len(w.tasks)) && w.room > 1 {
+		if err := w.cap(ctx); err != nil {
+			return err
+		}
+	}
+	for n, i := range w.tasks {
+		r := rival{task: int32(n)}
+		if w.single != nil {
+			r.most = w.single[n]
+		} else {
+			parts, _, err := w.weigh([]*Task{w.in.tasks[i]}, w.c.base)
+			if err != nil {
+				return err
+			}
+			r.most = parts[len(parts)-1]
+		}
+		if r.gain = quarters*r.most - w.pr.u[i]; r.most > 0 {
+			w.pool[0] = append(w.pool[0], r)
+		}
+	}
+	return w.extend(ctx, nil, 0, w.c.base, w.c.used, w.c.base)
+}
+
+// extend visits the supersets of set by the rivals in pool[len(set)]: paid is its
+// price, worth what its members and the residents are worth at most.
+func (w *setWalk) extend(ctx context.Context, set []int32, paid, worth int64, used profile.Bytes, ref int64) error {
+	rivals := w.pool[len(set)]
+	slices.SortFunc(rivals, func(a, b rival) int {
+		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.task, b.task))
+	})
+	for n, r := range rivals {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		hope := quarters*worth - paid + r.gain
+		for _, o := range rivals[n+1 : min(len(rivals), n+w.room-len(set))] {
+			hope += max(0, o.gain)
+		}
+		if hope <= w.offers.common {
+			return nil
+		}
+		if err := w.try(ctx, set, n, paid, used, ref); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// try visits set with its n-th rival and the supersets by later rivals.
+func (w *setWalk) try(ctx context.Context, set []int32, n int, paid int64, used profile.Bytes, ref int64) error {
+	r := w.pool[len(set)][n]
+	i := w.tasks[r.task]
+	t := w.in.tasks[i]
+	paid, used = paid+w.pr.u[i], used+t.Memory
+	set = with(nil, set, r.task)
+	w.ids = w.ids[:0]
+	for _, m := range set {
+		w.ids = append(w.ids, w.tasks[m])
+	}
+	worth := r.most
+	if w.single != nil {
+		ref = max(ref, w.single[r.task])
+	}
+	if len(set) > 1 || w.single == nil {
+		tasks := make([]*Task, len(set))
+		for k, m := range w.ids {
+			tasks[k] = w.in.tasks[m]
+		}
+		parts, units, err := w.weigh(tasks, ref)
+		if err != nil {
+			return err
+		}
+		worth = 0
+		for _, p := range parts {
+			if p == 0 {
+				return nil // too slow, whoever else joins
+			}
+			worth += p
+		}
+		w.take(w.ids, i, units, paid)
+	} else {
+		w.take(w.ids, i, worth, paid)
+	}
+	if len(set) == w.room || t.Alone {
+		return nil
+	}
+	next := w.pool[len(set)][:0]
+	for _, o := range w.pool[len(set)-1][n+1:] {
+		u := w.in.tasks[w.tasks[o.task]]
+		if u.Alone || u.Memory > w.c.usable-used {
+			continue
+		}
+		if w.caps != nil {
+			o.most = min(o.most, int64(w.caps[int(o.task)*len(w.tasks)+int(r.task)]))
+			o.gain = quarters*o.most - w.pr.u[w.tasks[o.task]]
+		}
+		if o.most > 0 {
+			next = append(next, o)
+		}
+	}
+	w.pool[len(set)] = next
+	return w.extend(ctx, set, paid, worth, used, ref)
+}
+
+// cap fills caps: caps[i*n+j] is what the i-th task is worth at most beside the j-th, 0 if
+// they cannot share.
+func (w *setWalk) cap(ctx context.Context) error {
+	n := len(w.tasks)
+	w.caps = make([]int32, n*n)
+	pair := make([]*Task, 2)
+	for i, at := range w.tasks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if w.single[i] == 0 {
+			continue
+		}
+		for j := i + 1; j < n; j++ {
+			if w.single[j] == 0 {
+				continue
+			}
+			pair[0], pair[1] = w.in.tasks[at], w.in.tasks[w.tasks[j]]
+			parts, _, err := w.weigh(pair, 0)
+			if err != nil {
+				return err
+			}
+			w.caps[i*n+j], w.caps[j*n+i] = int32(parts[0]), int32(parts[1])
+		}
+	}
+	return nil
+}
+
+// weigh returns what each member of the residents with tasks is worth at most
+// over the mechanisms by which all reach their speeds, and the value of the set,
+// 0 if it is not allowed. The slice is used again.
+func (w *setWalk) weigh(tasks []*Task, ref int64) (parts []int64, units int64, err error) {
+	w.set = append(append(w.set[:0], w.c.residents...), tasks...)
+	parts = w.parts[:0]
+	for range w.set {
+		parts = append(parts, 0)
+	}
+	w.parts = parts
+	if w.c.room(w.set, w.in.maxSet).code != 0 {
+		return parts, 0, nil
+	}
+	for _, mech := range w.c.mechs {
+		dst := w.speeds[:len(w.set)]
+		if err := w.ask(w.set, w.c.gpu, mech, dst); err != nil {
+			return nil, 0, err
+		}
+		v := w.in.judge(w.set, dst, mech, ref)
+		if v.code == SpeedLimit {
+			continue
+		}
+		units = max(units, v.units)
+		for k, t := range w.set {
+			parts[k] = max(parts[k], w.in.units(t.weight(), dst[k]))
+		}
+	}
+	return parts, units, nil
+}
+
+// hints returns the prices of the certificate's Lambda by class, 0 where there is
+// none that makes sense: where to begin a bounded search.
+func (c *Certificate) hints(in *instance) []int64 {
+	hints := make([]int64, len(in.classes))
+	if len(c.Lambda) != len(in.p.GPUs) {
+		return hints
+	}
+	for k := range hints {
+		least := math.Inf(1)
+		for _, g := range in.classes[k].members {
+			least = min(least, c.Lambda[g])
+		}
+		if q, err := in.quarters("", least); err == nil {
+			hints[k] = q
+		}
+	}
+	return hints
+}

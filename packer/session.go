@@ -1,0 +1,214 @@
+package packer
+
+import (
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// Session packs online: tasks arrive, finish and are put on GPUs one at a time,
+// without knowledge of what comes, and what runs stays where it is until
+// [Session.Rebalance] moves it.
+//
+//   - A task goes where it adds most to the throughput, an empty GPU or one that
+//     runs others, if it adds at least SessionOptions.Threshold of its own
+//     weight there. On ties it goes to an empty GPU, to the one with less
+//     memory, to the lower index.
+//   - Otherwise it waits. The queue is in policy order: the heavier Weight
+//     first, then the earlier arrival. When a GPU loses a task or comes into
+//     service, the first in the queue that may start there starts, whether or
+//     not others before it still wait for another GPU.
+//
+// Limits hold for every set that a task joins; when a member leaves, the others
+// run on.
+//
+// Arrive costs O(GPUs) look-ups and a question to the model, O(MaxSet²) work,
+// for each GPU that changed since the last task of its Kind; for a task without
+// Kind, for every GPU that could take it, one call of [BatchModel] where GPUs
+// run single tasks. Finish asks about each Kind that waits. Memory is bounded by
+// the tasks that run or wait and 64 MiB.
+//
+// The same calls in the same order give the same answers. A Session is not safe
+// for concurrent use. It keeps the Profile pointers of the tasks it holds and
+// nothing else it was given.
+type Session struct {
+	p         Problem // GPUs, Model and Limits; no tasks
+	batch     BatchModel
+	threshold int64
+	stays     func(*Task) bool
+	classes   []class // residents aside
+	cards     []card
+	open      []uint64   // version of each card that might take one more task; 0 for others
+	empty     [][]uint64 // bit sets of the empty cards of each class
+	jobs      map[string]*job
+	kinds     map[kindKey]*kind
+	waiting   []*kind // kinds with waiting tasks, in the order of their first ones
+	arrivals  uint64
+	version   uint64 // counts changes of all cards
+	sweeps    uint64
+	queued    int
+	sessionBuffers
+}
+
+// SessionOptions are the choices of a Session; nil is the zero value.
+type SessionOptions struct {
+	// Threshold is the least that a task must add to a GPU that runs others, as
+	// a fraction of its own Weight, in [0, 1]: waiting for a better partner
+	// can be worth more than sharing at a small gain. Missing means 0.3.
+	Threshold profile.Opt[float64]
+	// Stays reports whether Rebalance must leave a running task where it is. nil:
+	// every task may move.
+	Stays func(task *Task) bool
+}
+
+// DefaultThreshold is the least marginal gain for which a Session shares.
+const DefaultThreshold = 0.3
+
+// Decision says where a task went.
+type Decision struct {
+	// Task is the ID.
+	Task string `json:"task"`
+	// Placed is false if the task waits; the other fields are then zero.
+	Placed bool `json:"placed"`
+	// GPU is an index, as given to NewSession.
+	GPU int `json:"gpu"`
+	// Mechanism is how the members of the set share from now on.
+	Mechanism profile.Mechanism `json:"mechanism"`
+	// Speed is the task's predicted speed in its set.
+	Speed float64 `json:"speed"`
+	// Gain is what the task adds to the weighted throughput: its own weight times
+	// speed, less what the others lose.
+	Gain float64 `json:"gain"`
+}
+
+// card is one GPU with what runs on it.
+type card struct {
+	class int32
+	down  bool
+	blind bool // the model failed for the set: it runs, and nothing joins
+	mech  profile.Mechanism
+	set   []*job
+	used  profile.Bytes
+	value float64 // Σ weight · speed
+}
+
+// job is a task that runs or waits.
+type job struct {
+	task       Task
+	kind       *kind
+	arrival    uint64
+	gpu        int32 // none while it waits
+	speed      float64
+	prev, next *job // in the queue of its kind
+}
+
+// NewSession starts a session on gpus, whose residents run already: they may
+// finish and count like tasks that arrived first. The errors are those of
+// [Problem.Validate] and of the Model.
+func NewSession(gpus []GPU, model Model, limits Limits, o *SessionOptions) (*Session, error) {
+	if o == nil {
+		o = &SessionOptions{}
+	}
+	threshold := o.Threshold.Or(DefaultThreshold)
+	if !(threshold >= 0 && threshold <= 1) {
+		return nil, fmt.Errorf("packer: session: Threshold is %v; want a fraction in [0, 1]", threshold)
+	}
+	s := &Session{
+		p:         Problem{Model: model, Limits: limits},
+		threshold: int64(math.Ceil(threshold * resolution)),
+		stays:     o.Stays,
+		jobs:      map[string]*job{},
+		kinds:     map[kindKey]*kind{},
+	}
+	if err := (&Problem{GPUs: gpus, Model: model, Limits: limits}).Validate(); err != nil {
+		return nil, err
+	}
+	s.batch, _ = model.(BatchModel)
+	for g := range gpus {
+		if err := s.addCard(&gpus[g]); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// addCard appends a valid GPU with its residents.
+func (s *Session) addCard(gpu *GPU) error {
+	bare := *gpu
+	bare.Residents, bare.Mechanisms = nil, slices.Clone(gpu.Mechanisms)
+	g := len(s.cards)
+	s.p.GPUs = append(s.p.GPUs, bare)
+	k := slices.IndexFunc(s.classes, func(c class) bool { return sameClass(c.gpu, &bare) })
+	if k < 0 {
+		k = len(s.classes)
+		in := instance{p: &Problem{GPUs: []GPU{bare}, Limits: s.p.Limits}}
+		s.classes = append(s.classes, in.newClass(0))
+		s.classes[k].members = nil
+		s.empty = append(s.empty, nil)
+	}
+	s.classes[k].members = append(s.classes[k].members, g)
+	for i := range s.empty {
+		s.empty[i] = append(s.empty[i], make([]uint64, g/64+1-len(s.empty[i]))...)
+	}
+	s.cards = append(s.cards, card{class: int32(k)})
+	s.open = append(s.open, 0)
+	c := &s.cards[g]
+	for i := range gpu.Residents {
+		j := s.newJob(&gpu.Residents[i])
+		j.gpu = int32(g)
+		c.set = append(c.set, j)
+		c.used += j.task.Memory
+	}
+	return s.refresh(g)
+}
+
+// Running yields the tasks on a GPU, in the order in which they came, and their
+// predicted speeds. The tasks are the session's own: read only, until the next
+// call. A GPU that does not exist runs nothing.
+func (s *Session) Running(gpu int) iter.Seq2[*Task, float64] {
+	return func(yield func(*Task, float64) bool) {
+		if gpu < 0 || gpu >= len(s.cards) {
+			return
+		}
+		for _, j := range s.cards[gpu].set {
+			if !yield(&j.task, j.speed) {
+				return
+			}
+		}
+	}
+}
+
+// Where returns the GPU that runs a task, and its predicted speed; ok is false
+// if the task waits or is unknown.
+func (s *Session) Where(id string) (gpu int, speed float64, ok bool) {
+	j := s.jobs[id]
+	if j == nil || j.gpu == none {
+		return 0, 0, false
+	}
+	return int(j.gpu), j.speed, true
+}
+
+// Mechanism returns how the tasks on a GPU share it; Exclusive for fewer than
+// two.
+func (s *Session) Mechanism(gpu int) profile.Mechanism {
+	if gpu < 0 || gpu >= len(s.cards) {
+		return profile.Exclusive
+	}
+	return s.cards[gpu].mech
+}
+
+// Tasks returns how many tasks run and how many wait.
+func (s *Session) Tasks() (running, waiting int) { return len(s.jobs) - s.queued, s.queued }
+
+// Throughput returns the sum over all running tasks of weight times predicted
+// speed. O(GPUs).
+func (s *Session) Throughput() float64 {
+	sum := 0.0
+	for g := range s.cards {
+		sum += s.cards[g].value
+	}
+	return sum
+}

@@ -1,0 +1,81 @@
+package packer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+// steadySession fills gpus cards to load tasks each with tasks of some kinds and
+// returns the session and a function that has one task finish and another
+// arrive.
+func steadySession(tb testing.TB, weights string, gpus, k, kinds int, named bool) (*Session, func() error) {
+	tb.Helper()
+	m := benchModel(tb, weights, kinds)
+	kind := benchProblem(m).Tasks
+	for i := range kind {
+		kind[i].Memory = profile.Bytes(1+i%4) * profile.GiB
+		if named {
+			kind[i].Kind = kind[i].ID
+		}
+	}
+	cards := make([]GPU, gpus)
+	for i := range cards {
+		cards[i] = GPU{ID: fmt.Sprintf("g%04d", i), Memory: 16 * profile.GiB}
+	}
+	s, err := NewSession(cards, m, Limits{MaxSet: k}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(gpus)))
+	ids := make([]string, gpus*k*7/8)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("task%05d", i)
+		t := kind[rng.IntN(kinds)]
+		t.ID = ids[i]
+		if _, err := s.Arrive(t); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return s, func() error {
+		id := ids[rng.IntN(len(ids))]
+		if _, err := s.Finish(id); err != nil {
+			return err
+		}
+		t := kind[rng.IntN(kinds)]
+		t.ID = id
+		_, err := s.Arrive(t)
+		return err
+	}
+}
+
+// BenchmarkSessionArrive measures one arrival and one departure on GPUs that are
+// seven eighths full. Tasks are of 64 kinds; "distinct" does not tell the
+// session so.
+func BenchmarkSessionArrive(b *testing.B) {
+	for _, c := range []struct {
+		name  string
+		k     int
+		named bool
+	}{{"k=2", 2, true}, {"k=3", 3, true}, {"k=4", 4, true}, {"k=2/distinct", 2, false}, {"k=4/distinct", 4, false}} {
+		b.Run("gpus=1000/"+c.name, func(b *testing.B) {
+			s, turn := steadySession(b, "random", 1000, c.k, 64, c.named)
+			for range 20000 {
+				if err := turn(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := turn(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			running, waiting := s.Tasks()
+			b.ReportMetric(float64(running)/1000, "tasks/gpu")
+			b.ReportMetric(float64(waiting), "waiting")
+		})
+	}
+}
