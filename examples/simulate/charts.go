@@ -7,6 +7,7 @@ import (
 	"image/color"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,18 +21,41 @@ import (
 )
 
 // palette tells policies apart, also for most people who see few colours: that
-// of Okabe and Ito (2008), then the same darker.
-func palette(i int) color.Color {
+// of Okabe and Ito (2008), then lighter, then darker.
+func palette(i int) color.RGBA {
 	colors := [...]color.RGBA{
-		{0, 114, 178, 255}, {230, 159, 0, 255}, {0, 158, 115, 255}, {213, 94, 0, 255},
-		{204, 121, 167, 255}, {86, 180, 233, 255}, {0, 0, 0, 255},
+		{0, 114, 178, 255},
+		{230, 159, 0, 255},
+		{0, 158, 115, 255},
+		{213, 94, 0, 255},
+		{204, 121, 167, 255},
+		{86, 180, 233, 255},
+		{90, 90, 90, 255},
 	}
 	c := colors[i%len(colors)]
-	for range i / len(colors) {
-		c.R, c.G, c.B = c.R/2, c.G/2, c.B/2
+	mix := func(part uint8) uint8 {
+		switch i / len(colors) % 4 {
+		case 1:
+			return 255 - (255-part)/2
+		case 2:
+			return part / 2
+		case 3:
+			return 255 - (255-part)/4
+		}
+		return part
 	}
+	c.R, c.G, c.B = mix(c.R), mix(c.G), mix(c.B)
 	return c
 }
+
+// dashes of the lines that share a colour's family.
+func dashes(i int) []vg.Length {
+	patterns := [...][]vg.Length{nil, {5, 2}, {2, 2}, {7, 2, 2, 2}}
+	return patterns[i/7%len(patterns)]
+}
+
+// wide is the width of a chart of which two stand side by side, in points.
+const wide = 475
 
 // newPlot returns an empty chart in the house style.
 func newPlot(title, x, y string) *plot.Plot {
@@ -41,8 +65,6 @@ func newPlot(title, x, y string) *plot.Plot {
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = color.Gray{225}, color.Gray{225}
 	p.Add(grid)
-	p.Legend.Top = true
-	p.Legend.Padding = vg.Points(2)
 	return p
 }
 
@@ -67,8 +89,8 @@ func bars(c column, k int, all []summary) (template.HTML, error) {
 	p := newPlot(strings.TrimSpace(c.Name+better(c)), "", c.Unit)
 	names := make([]string, len(all))
 	for i := range all {
-		names[i] = all[i].Policy
-		bar, err := plotter.NewBarChart(plotter.Values{all[i].Figures[k].Mean}, vg.Points(14))
+		names[i] = all[i].Policy + "      " // room for the reader's font, which may be wider
+		bar, err := plotter.NewBarChart(plotter.Values{all[i].Figures[k].Mean}, vg.Points(11))
 		if err != nil {
 			return "", err
 		}
@@ -83,10 +105,10 @@ func bars(c column, k int, all []summary) (template.HTML, error) {
 	}
 	p.Add(whiskers)
 	p.NominalX(names...)
-	p.X.Tick.Label.Rotation = math.Pi / 3
-	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YCenter
+	p.X.Tick.Label.Rotation = -math.Pi / 2 // downwards from the axis, wherever a wider font ends
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XLeft, draw.YCenter
 	p.X.Min, p.X.Max, p.Y.Min = -0.7, float64(len(all))-0.3, 0
-	return svg(p, vg.Points(math.Max(260, 24*float64(len(all))+70)), 240)
+	return svg(p, vg.Points(min(wide, max(190, 17*float64(len(all))+60))), 210)
 }
 
 func better(c column) string {
@@ -128,10 +150,9 @@ func completion(all []summary) (template.HTML, error) {
 			return "", err
 		}
 	}
-	p.Legend.Left = true
 	p.X.Scale, p.X.Tick.Marker = plot.LogScale{}, plot.LogTicks{Prec: -1}
 	p.Y.Min, p.Y.Max = 0, 1
-	return svg(p, 640, 320)
+	return svg(p, wide, 260)
 }
 
 // quantiles thins sorted values to the points of a curve.
@@ -163,7 +184,7 @@ func overTime(title string, all []summary, value func(*sim.Point) float64) (temp
 		}
 	}
 	p.Y.Min = 0
-	return svg(p, 640, 280)
+	return svg(p, wide, 220)
 }
 
 func addLine(p *plot.Plot, name string, i int, xys plotter.XYs) error {
@@ -174,12 +195,8 @@ func addLine(p *plot.Plot, name string, i int, xys plotter.XYs) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	line.Color, line.Width = palette(i), vg.Points(1.3)
-	if i >= 7 {
-		line.Dashes = []vg.Length{vg.Points(4), vg.Points(2)}
-	}
+	line.Color, line.Width, line.Dashes = palette(i), vg.Points(1.2), dashes(i)
 	p.Add(line)
-	p.Legend.Add(name, line)
 	return nil
 }
 
@@ -189,7 +206,12 @@ func gantt(policy string, t *timeline, end time.Duration) (template.HTML, error)
 	p.Add(rows{t})
 	p.X.Min, p.X.Max = 0, math.Max(1e-6, end.Hours())
 	p.Y.Min, p.Y.Max = -0.5, float64(len(t.spans))-0.5
-	return svg(p, 640, vg.Points(float64(min(420, 70+12*len(t.spans)))))
+	var ticks plot.ConstantTicks
+	for g := 0; g < len(t.spans); g += max(1, len(t.spans)/8) {
+		ticks = append(ticks, plot.Tick{Value: float64(g), Label: strconv.Itoa(g)})
+	}
+	p.Y.Tick.Marker = ticks
+	return svg(p, wide, vg.Points(float64(min(420, 70+12*len(t.spans)))))
 }
 
 // rows is the plotter of a timeline.

@@ -91,8 +91,13 @@ func (o *options) check() error {
 		value  float64
 		lo, hi float64
 	}{
-		{"seeds", float64(o.seeds), 1, 1000}, {"tasks", float64(o.tasks), 1, 1e7}, {"load", o.load, 0.01, 100}, {"inflate", o.inflate, 0, 100},
-		{"contention", o.contention, 0, 100}, {"speed-error", o.speedError, 0, 4}, {"length-error", o.lengthError, 0, 4},
+		{"seeds", float64(o.seeds), 1, 1000},
+		{"tasks", float64(o.tasks), 1, 1e7},
+		{"load", o.load, 0.01, 100},
+		{"inflate", o.inflate, 0, 100},
+		{"contention", o.contention, 0, 100},
+		{"speed-error", o.speedError, 0, 4},
+		{"length-error", o.lengthError, 0, 4},
 	} {
 		if !(n.value >= n.lo && n.value <= n.hi) {
 			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)

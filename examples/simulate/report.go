@@ -33,6 +33,7 @@ type report struct {
 
 type reportRow struct {
 	Name       string
+	Color      string // of its bars and lines
 	Unfinished int
 	Cells      []reportCell
 }
@@ -59,7 +60,8 @@ func writeReport(w io.Writer, title, world, command string, seeds int, all []sum
 // rows fills the table and marks the best figure of each column.
 func (r *report) rows(all []summary) {
 	for i := range all {
-		row := reportRow{Name: all[i].Policy, Unfinished: all[i].Unfinished}
+		c := palette(i)
+		row := reportRow{Name: all[i].Policy, Color: fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B), Unfinished: all[i].Unfinished}
 		r.Unfinished = r.Unfinished || row.Unfinished > 0
 		for k, c := range r.Columns {
 			best := true
