@@ -28,11 +28,17 @@ const (
 	// AcceptLess: MinGain must be lower; sharing would be worth Factor times
 	// running apart.
 	AcceptLess
+	// OtherLabels: the labels of the task or its partner, or what they avoid or
+	// insist on, must let the two share.
+	OtherLabels
+	// LabelGPU: a GPU must carry the labels that the task asks for.
+	LabelGPU
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var changeNames = []string{
 	"reserve-less", "larger-gpu", "more-gpus", "allow-slowdown", "allow-sharing", "larger-sets", "accept-less",
+	"other-labels", "label-gpu",
 }
 
 // String returns a short name such as "reserve-less".
@@ -82,7 +88,7 @@ func changes(r *packer.Reason) []Change {
 
 func lift(r *packer.Reason, code packer.ReasonCode) []Change {
 	switch code {
-	case packer.NoGPU, packer.GPUsTaken:
+	case packer.NoGPU, packer.GPUsTaken, packer.TooFewGPUs:
 		return []Change{{Kind: MoreGPUs, Task: r.ID, Count: max(1, r.GPUs), Bytes: r.Memory}}
 	case packer.TooLarge:
 		return []Change{
@@ -104,6 +110,10 @@ func lift(r *packer.Reason, code packer.ReasonCode) []Change {
 		return []Change{{Kind: AllowSharing, Task: who}}
 	case packer.SetFull:
 		return []Change{{Kind: LargerSets, Task: r.ID}}
+	case packer.Incompatible:
+		return []Change{{Kind: OtherLabels, Task: r.ID}}
+	case packer.WrongGPU:
+		return []Change{{Kind: LabelGPU, Task: r.ID}}
 	case packer.NoGain:
 		if r.Apart <= 0 {
 			return nil

@@ -137,6 +137,12 @@ func limitText(code packer.ReasonCode) string {
 		return "a member must be alone"
 	case packer.SetFull:
 		return "too many tasks"
+	case packer.Incompatible:
+		return "labels that do not go together"
+	case packer.GangSize:
+		return "different numbers of GPUs"
+	case packer.WrongGPU:
+		return "not the labels asked for"
 	default:
 		return code.String()
 	}

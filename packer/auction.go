@@ -22,9 +22,13 @@ type auction struct {
 
 // newAuction starts with prices at half of the best value of each object: where
 // they would be if everybody had its favourite partner.
-func newAuction(n int, w []int32) *auction {
+// stop is asked now and then; if it says so, the prices are of no use.
+func newAuction(n int, w []int32, stop func() bool) *auction {
 	a := &auction{n: n, w: w, price: make([]int32, n), owner: make([]int32, n), top: 1}
 	for i := range a.price {
+		if i%rowsPerPoll == 0 && stop() {
+			break
+		}
 		most := int32(0)
 		for _, v := range a.row(i) {
 			most = max(most, v)
@@ -114,9 +118,12 @@ func (o *offer) scan(row, price []int32, from int32) {
 
 // duals returns (profit + price) / 2 for each vertex, rounded up: feasible for
 // all pairs, and for the diagonal.
-func (a *auction) duals() []int64 {
+func (a *auction) duals(stop func() bool) []int64 {
 	y := make([]int64, a.n)
 	for i := range y {
+		if i%rowsPerPoll == 0 && stop() {
+			break
+		}
 		var b offer
 		b.first, b.second = math.MinInt32, math.MinInt32
 		b.scan(a.row(i), a.price, 0)

@@ -65,18 +65,19 @@ func (a Auto) choose(p *Problem) (Method, string, error) {
 	if budget == 0 {
 		budget = defaultBudget
 	}
-	n, types := len(in.tasks), len(newTyping(in, false).members)
+	ty := newTyping(in, false)
+	n, types := len(in.tasks), len(ty.members)
+	columns := ColumnGen{Tol: a.Tol, Seed: a.Seed, MaxSets: budget}
 	pairs := max(1, in.free) * n * n / 2
 	typed := n > manyTasks && types <= n/16
-	switch sets := in.countSets(types, budget); {
+	switch why := columns.refuses(in, ty); {
 	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget:
 		return Matching{Tol: a.Tol}, fmt.Sprintf("sets of at most %d", in.maxSet), nil
-	case sets <= budget:
-		return ColumnGen{Tol: a.Tol, Seed: a.Seed, MaxSets: budget},
-			fmt.Sprintf("sets of up to %d, %d types of task", in.maxSet, types), nil
+	case why == "":
+		return columns, fmt.Sprintf("sets of up to %d, %d types of task", in.maxSet, types), nil
 	case n <= maxAutoTasks:
 		steps := max(1, min(max(2000, 60*n), budget/8))
-		return LocalSearch{Steps: steps, Seed: a.Seed}, fmt.Sprintf("more than %d sets of up to %d", budget, in.maxSet), nil
+		return LocalSearch{Steps: steps, Seed: a.Seed}, fmt.Sprintf("sets of up to %d; %s", in.maxSet, why), nil
 	}
 	return Greedy{}, fmt.Sprintf("%d tasks of %d types are too many for a search", n, types), nil
 }

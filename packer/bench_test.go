@@ -172,7 +172,7 @@ func benchPack(b *testing.B, method Method, p *Problem) {
 		}
 	}
 	b.ReportMetric(100*s.Gap(), "gap_pct")
-	b.ReportMetric(s.Throughput/float64(len(p.GPUs)), "per_gpu")
+	b.ReportMetric(s.Throughput, "objective")
 }
 
 func BenchmarkMatching(b *testing.B) {
@@ -206,11 +206,61 @@ func BenchmarkMatchingLoad(b *testing.B) {
 
 func BenchmarkTypes(b *testing.B) {
 	for _, w := range weights {
-		b.Run(fmt.Sprintf("weights=%s/n=600", w), func(b *testing.B) {
+		b.Run("n=600/weights="+w, func(b *testing.B) {
 			m := kindModel{benchModel(b, w, 600), 3}
 			p := benchProblem(m.matrixModel, 100, 100, 100)
 			p.Model = m
 			benchPack(b, Matching{}, p)
+		})
+	}
+}
+
+// setsProblem has n tasks on just enough GPUs for sets of k.
+func setsProblem(tb testing.TB, weights string, n, k int) *Problem {
+	tb.Helper()
+	p := benchProblem(benchModel(tb, weights, n), (n+k-1)/k)
+	p.Limits.MaxSet = k
+	return p
+}
+
+func BenchmarkColumnGen(b *testing.B) {
+	for _, k := range []int{3, 4} {
+		for _, w := range weights {
+			b.Run(fmt.Sprintf("k=%d/n=100/weights=%s", k, w), func(b *testing.B) {
+				benchPack(b, ColumnGen{}, setsProblem(b, w, 100, k))
+			})
+		}
+	}
+}
+
+// BenchmarkLocalSearch reports the gap to the bound of ColumnGen.
+func BenchmarkLocalSearch(b *testing.B) {
+	for _, k := range []int{3, 4} {
+		for _, w := range weights {
+			b.Run(fmt.Sprintf("k=%d/n=100/weights=%s", k, w), func(b *testing.B) {
+				p := setsProblem(b, w, 100, k)
+				proved, err := ColumnGen{Tol: 0.01}.Pack(b.Context(), p)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				var s *Solution
+				for b.Loop() {
+					if s, err = (LocalSearch{}).Pack(b.Context(), p); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(100*(proved.Bound-s.Throughput)/proved.Bound, "gap_pct")
+				b.ReportMetric(s.Throughput, "objective")
+			})
+		}
+	}
+}
+
+func BenchmarkTyped(b *testing.B) {
+	for _, w := range weights {
+		b.Run("tasks=10000/weights="+w, func(b *testing.B) {
+			benchPack(b, ColumnGen{}, typedProblem(b, w, 10_000, 2_000, 4))
 		})
 	}
 }

@@ -92,7 +92,7 @@ func (cat *catalogue) fill(ctx context.Context, e *evaluator, k int) error {
 		var err error
 		switch {
 		case size == 1 && k < cat.in.free:
-			err = b.alone()
+			err = b.alone(ctx)
 		case size == 2 && k < cat.in.free:
 			err = b.pairs(ctx)
 		default:
@@ -118,9 +118,12 @@ type cataloguer struct {
 }
 
 // alone fills the sets of one.
-func (b *cataloguer) alone() error {
+func (b *cataloguer) alone(ctx context.Context) error {
 	b.single = make([]int64, len(b.cat.members))
 	for i, m := range b.cat.members {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		v, err := b.evaluator.alone(b.c, b.in.tasks[m[0]])
 		if err != nil {
 			return err
@@ -247,23 +250,24 @@ type pricePass struct {
 	// their first type only, the best.
 	every bool
 	set   []int32
-	stop  bool
+	stop  bool // visit, or ctx, said so
 }
 
-// run visits the sets.
-func (p *pricePass) run() {
+// run visits the sets. A cancelled ctx stops it.
+func (p *pricePass) run(ctx context.Context) {
 	for size := 1; size <= len(p.cat.gains[p.class]); size++ {
 		p.set = make([]int32, size)
-		p.walk(size, len(p.u), 0, 0)
+		p.walk(ctx, size, len(p.u), 0, 0)
 	}
 }
 
 // walk visits the sets whose members after the r-th are chosen.
-func (p *pricePass) walk(r, below, rank int, paid int64) {
+func (p *pricePass) walk(ctx context.Context, r, below, rank int, paid int64) {
 	if r > 1 {
+		p.stop = p.stop || ctx.Err() != nil
 		for i := 0; i < below && !p.stop; i++ {
 			p.set[r-1] = int32(i)
-			p.walk(r-1, i+1, rank+p.cat.choose[r][i+r-1], paid+p.u[i])
+			p.walk(ctx, r-1, i+1, rank+p.cat.choose[r][i+r-1], paid+p.u[i])
 		}
 		return
 	}

@@ -157,7 +157,7 @@ func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
 		allowed = []profile.Mechanism{profile.TimeSlice}
 	}
 	switch {
-	case len(members) == 1 && set.Mechanism != profile.Exclusive:
+	case len(members) == 1 && len(gpu.Instances) == 0 && set.Mechanism != profile.Exclusive:
 		c.fault("Sets[%d]: one task by %v; want exclusive", i, set.Mechanism)
 	case len(members) > 1 && (set.Mechanism == profile.Exclusive || !slices.Contains(allowed, set.Mechanism)):
 		c.fault("Sets[%d]: GPU %q does not allow sharing by %v", i, gpu.ID, set.Mechanism)
@@ -194,7 +194,7 @@ func (c *checker) labels(i int, gpu *GPU, t *Task, others []*Task) {
 // value checks speeds and value against the model.
 func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 	speeds := make([]float64, len(members))
-	if err := c.p.Model.Speeds(members, gpu, set.Mechanism, speeds); err != nil {
+	if err := c.speeds(set, gpu, members, speeds); err != nil {
 		c.fault("Sets[%d]: model: %w", i, err)
 		return
 	}
@@ -229,7 +229,7 @@ func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task, value float64
 			ref = max(ref, t.weight()*one[0])
 		}
 	}
-	if n := len(gpu.Residents); n == 1 {
+	if n := len(gpu.Residents); n == 1 && len(gpu.Instances) == 0 {
 		one := make([]float64, 1)
 		if c.p.Model.Speeds(members[:1], gpu, profile.Exclusive, one) == nil {
 			ref = members[0].weight() * one[0]

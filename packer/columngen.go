@@ -19,8 +19,8 @@ import (
 //
 // Every multiset of types that memory allows is valued, once: O(classes ·
 // types^k) questions to the model for sets of k, and 4 bytes for each. Where that
-// is more than MaxSets, or a task is a gang, ColumnGen answers like LocalSearch
-// and proves nothing.
+// is more than MaxSets, where there are more than 4096 types, or a gang,
+// ColumnGen answers like LocalSearch and proves nothing.
 // Each round costs one pass over all values and O(rows²) for each pivot, where
 // rows are types and kinds of GPU; 10 to 40 rounds are usual.
 type ColumnGen struct {
@@ -42,6 +42,8 @@ var _ Method = ColumnGen{}
 const (
 	defaultMaxSets = 1 << 25
 	maxPricings    = 300 // rounds of column generation
+	// maxRows bounds the memory of the inverse: 128 MiB.
+	maxRows = 4096
 )
 
 // Pack implements Method.
@@ -55,12 +57,8 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	}
 	e := newEvaluator(in)
 	ty := newTyping(in, false)
-	sets := in.countSets(len(ty.members), cg.maxSets())
-	switch {
-	case in.gangs:
-		return cg.unproved(ctx, p, "gangs")
-	case sets > cg.maxSets():
-		return cg.unproved(ctx, p, fmt.Sprintf("more than %d sets", cg.maxSets()))
+	if why := cg.refuses(in, ty); why != "" {
+		return cg.unproved(ctx, p, why)
 	}
 	cat, err := e.newCatalogue(ctx, ty)
 	if err != nil && ctx.Err() == nil {
@@ -73,7 +71,7 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, err := cg.generation(e, cat, start)
+	g, err := cg.generation(ctx, e, cat, start)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +82,7 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 		return nil, err
 	}
 	text := fmt.Sprintf("column generation: %d types of task, %d of %d sets, %d rounds, %d steps",
-		len(ty.members), len(g.lp.cols), sets, g.rounds, steps)
+		len(ty.members), len(g.lp.cols), in.countSets(len(ty.members), cg.maxSets()), g.rounds, steps)
 	return e.answer(ctx, g.plan(), g.proof(), text)
 }
 
@@ -113,6 +111,19 @@ func (cg ColumnGen) steps(types int) int {
 		return max(1000, 25*types)
 	}
 	return cg.Steps
+}
+
+// refuses says why there can be no bound, or "".
+func (cg ColumnGen) refuses(in *instance, ty *typing) string {
+	switch {
+	case in.gangs:
+		return "gangs"
+	case len(ty.members)+len(in.classes) > maxRows:
+		return fmt.Sprintf("more than %d types of task and kinds of GPU", maxRows)
+	case in.countSets(len(ty.members), cg.maxSets()) > cg.maxSets():
+		return fmt.Sprintf("more than %d sets", cg.maxSets())
+	}
+	return ""
 }
 
 // unproved answers where there can be no bound, and says why.

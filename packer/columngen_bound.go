@@ -43,13 +43,13 @@ type generation struct {
 }
 
 // generation prepares the linear program with the sets of a first plan.
-func (cg ColumnGen) generation(e *evaluator, cat *catalogue, start *plan) (*generation, error) {
+func (cg ColumnGen) generation(ctx context.Context, e *evaluator, cat *catalogue, start *plan) (*generation, error) {
 	in := e.in
 	s, err := newSearch(e, start, cg.Seed)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = s.orSimpler(cg.Seed); err != nil {
+	if s, err = s.orSimpler(ctx, cg.Seed); err != nil {
 		return nil, err
 	}
 	s.cat = cat
@@ -173,7 +173,7 @@ func (g *generation) bounds(ctx context.Context) {
 	u := make([]int64, n)
 	most := make([]int64, len(g.most))
 	for ; g.rounds < maxPricings && ctx.Err() == nil && !g.done(); g.rounds++ {
-		g.lp.solve(50 * len(g.lp.limit))
+		g.lp.solve(ctx, 50*len(g.lp.limit))
 		bound := int64(0)
 		for i := range u {
 			u[i] = max(0, int64(math.Ceil(g.lp.price[i]*(resolution*quarters))))
@@ -182,8 +182,11 @@ func (g *generation) bounds(ctx context.Context) {
 		}
 		for k := range most {
 			floor := int64(math.Ceil(max(0, g.lp.price[n+k])*(resolution*quarters))) + quarters
-			most[k] = g.sweep(k, u, floor)
+			most[k] = g.sweep(ctx, k, u, floor)
 			bound += most[k] * int64(g.sites[k].gpus)
+		}
+		if ctx.Err() != nil {
+			return // sets are missing from the pass
 		}
 		if bound < g.bound {
 			g.bound = bound
@@ -198,7 +201,7 @@ func (g *generation) bounds(ctx context.Context) {
 
 // sweep prices all sets in a site, offers each type the most profitable one that
 // holds it, and returns the largest profit.
-func (g *generation) sweep(at int, u []int64, floor int64) int64 {
+func (g *generation) sweep(ctx context.Context, at int, u []int64, floor int64) int64 {
 	pass := g.pass(at, u, floor)
 	pass.visit = func(types []int32, profit int64) bool {
 		for _, i := range types {
@@ -209,7 +212,7 @@ func (g *generation) sweep(at int, u []int64, floor int64) int64 {
 		}
 		return true
 	}
-	pass.run()
+	pass.run(ctx)
 	return pass.top
 }
 

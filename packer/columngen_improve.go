@@ -25,16 +25,14 @@ func (g *generation) improve(ctx context.Context, steps int) (int, error) {
 	n := &neighbours{generation: g, pool: p, group: make([]int, len(g.in.tasks))}
 	n.locate()
 	r := newRepair(g, p)
-	for step := range steps {
-		if g.done() || ctx.Err() != nil {
-			return step, nil
-		}
+	made := 0
+	for ; made < steps && !g.done() && ctx.Err() == nil; made++ {
 		n.choose()
 		if r.run(n) {
 			n.replace(r)
 		}
 	}
-	return steps, nil
+	return made, nil
 }
 
 // neighbours chooses the GPUs and waiting tasks to rearrange: a GPU with a

@@ -38,7 +38,7 @@ func (g *generation) newPool(ctx context.Context, limit int64) *pool {
 				full = full || len(p.sets) > maxPool
 				return !full
 			}
-			walk.run()
+			walk.run(ctx)
 		}
 	}
 	slices.SortStableFunc(p.sets, func(a, b losing) int { return cmp.Compare(a.loss, b.loss) })

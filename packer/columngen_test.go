@@ -2,7 +2,6 @@ package packer
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -83,17 +82,5 @@ func TestColumnGenRepeats(t *testing.T) {
 	a, b := solve(t, ColumnGen{Seed: 3}, p), solve(t, ColumnGen{Seed: 3}, p)
 	if diff := cmp.Diff(a, b); diff != "" {
 		t.Errorf("the same seed gives two answers:\n%s", diff)
-	}
-}
-
-func BenchmarkColumnGen(b *testing.B) {
-	for _, w := range weights {
-		for _, k := range []int{3, 4} {
-			b.Run(fmt.Sprintf("weights=%s/k=%d/n=100", w, k), func(b *testing.B) {
-				p := benchProblem(benchModel(b, w, 100), (100+k-1)/k)
-				p.Limits.MaxSet = k
-				benchPack(b, ColumnGen{}, p)
-			})
-		}
 	}
 }

@@ -24,6 +24,10 @@ type dense struct {
 	known []uint64 // bit set of the pairs in edges
 }
 
+// rowsPerPoll is how many rows of a matrix are read between two looks at the
+// context: a few milliseconds' worth of the largest.
+const rowsPerPoll = 64
+
 // candidates is how many edges of each vertex blossom gets to begin with.
 const candidates = 10
 
@@ -60,7 +64,7 @@ func (d *dense) solve(floor []int64, t terms) *blossom {
 	for v, f := range floor {
 		d.y[v] = max(d.y[v], f)
 	}
-	d.choose()
+	d.choose(stop)
 	limit := max(1, int64(d.top>>searchBits))
 	for {
 		if stop() {
@@ -72,7 +76,10 @@ func (d *dense) solve(floor []int64, t terms) *blossom {
 		if !b.solve(stop) {
 			return nil
 		}
-		ok := d.price(b)
+		ok := d.price(b, stop)
+		if stop() {
+			return nil
+		}
 		if ok {
 			limit *= 8
 		}
@@ -109,8 +116,11 @@ func (d *dense) gap(b *blossom) (gap, dual int64) {
 const searchBits = 11
 
 // restart makes the duals feasible after the matrix has changed.
-func (d *dense) restart() {
+func (d *dense) restart(stop func() bool) {
 	for i := range d.n {
+		if i%rowsPerPoll == 0 && stop() {
+			return
+		}
 		row := d.w[i*d.n : (i+1)*d.n]
 		for j, w := range row[:i] {
 			d.y[i] = max(d.y[i], int64(w)-d.y[j])
@@ -123,7 +133,7 @@ func (d *dense) prices(t terms) []int64 {
 	for v, f := range d.floor {
 		d.w[v*d.n+v] = int32(2 * f)
 	}
-	a := newAuction(d.n, d.w)
+	a := newAuction(d.n, d.w, t.stop)
 	d.top = a.top
 	last := a.top >> auctionLast
 	if t.tol > 0 {
@@ -131,14 +141,14 @@ func (d *dense) prices(t terms) []int64 {
 	}
 	a.run(max(1, last), t.stop)
 	d.owner = a.owner
-	return a.duals()
+	return a.duals(t.stop)
 }
 
 // choose lowers each dual as far as the others allow and picks the candidate
 // edges: for each vertex the ones with the least slack. Rows are read from the
 // diagonal on: where many pairs are tied, everybody would otherwise get the
 // same few partners.
-func (d *dense) choose() {
+func (d *dense) choose(stop func() bool) {
 	d.edges = d.edges[:0]
 	if d.known == nil {
 		d.known = make([]uint64, (d.n*d.n+63)/64)
@@ -151,6 +161,9 @@ func (d *dense) choose() {
 		}
 	}
 	for i := range d.n {
+		if i%rowsPerPoll == 0 && stop() {
+			return
+		}
 		row := d.w[i*d.n : (i+1)*d.n]
 		need := d.floor[i]
 		near.clear()
@@ -227,11 +240,14 @@ func (d *dense) keep(b *blossom) {
 // price looks for pairs that are worth more than b's duals. If there are none
 // it returns true. Otherwise it adds them to the edges and leaves in d.y duals
 // that are feasible for all pairs and near to b's.
-func (d *dense) price(b *blossom) bool {
+func (d *dense) price(b *blossom, stop func() bool) bool {
 	copy(d.mate, b.mate)
 	fine := true
 	var worst shortlist
 	for i := range d.n {
+		if i%rowsPerPoll == 0 && stop() {
+			return false
+		}
 		row := d.w[i*d.n : (i+1)*d.n]
 		worst.clear()
 		worst.least = -b.y[i]
@@ -254,30 +270,37 @@ func (d *dense) price(b *blossom) bool {
 		}
 	}
 	before := slices.Clone(d.y)
+	d.adopt(b)
+	if !fine {
+		d.raise(before, stop)
+	}
+	return fine
+}
+
+// adopt takes over b's duals, those of odd sets shared out among their vertices.
+func (d *dense) adopt(b *blossom) {
 	copy(d.y, b.y)
 	for node := b.n; node < len(b.z); node++ {
 		if b.z[node] > 0 {
 			b.eachVertex(int32(node), func(v int32) { d.y[v] += b.z[node] / 2 })
 		}
 	}
-	if fine {
-		return true
-	}
-	d.raise(before)
-	return false
 }
 
 // raise makes d.y feasible for all pairs. The vertices whose duals fell most
 // since before, when they were feasible, go first: they are the ones that
 // lacked a candidate, and must not push all others up.
-func (d *dense) raise(before []int64) {
+func (d *dense) raise(before []int64, stop func() bool) {
 	order := make([]int, d.n)
 	for i := range order {
 		order[i] = i
 		before[i] -= d.y[i]
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(before[b], before[a]) })
-	for _, i := range order {
+	for n, i := range order {
+		if n%rowsPerPoll == 0 && stop() {
+			return
+		}
 		row := d.w[i*d.n : (i+1)*d.n]
 		y := d.y[:len(row)]
 		need := d.y[i]

@@ -23,7 +23,8 @@ type diagnosis struct {
 	waiting  bool      // some task that fits a GPU is not placed
 }
 
-// reasons explains every task that pl leaves out or alone. O(tasks · classes ·
+// reasons explains every task that pl leaves out or alone; if stopped, with no
+// questions about partners. O(tasks · classes ·
 // maxPartners) questions to the model at most.
 func (e *evaluator) reasons(pl *plan, stopped bool) ([]Reason, error) {
 	d := &diagnosis{evaluator: e, pl: pl}
@@ -41,7 +42,7 @@ func (e *evaluator) reasons(pl *plan, stopped bool) ([]Reason, error) {
 	company := pl.company(in)
 	var out []Reason
 	for i := range in.tasks {
-		if g := pl.gpu[i]; g != none && company[g] > 1 {
+		if g := pl.gpu[i]; g != none && (company[g] > 1 || stopped) {
 			continue
 		}
 		r, err := d.explain(i, stopped)
@@ -101,8 +102,8 @@ func (d *diagnosis) whyWaiting(i int, r *Reason) error {
 			best = v
 		}
 	}
-	if !runs && short {
-		r.Code, r.GPUs = TooFewGPUs, t.gpus()
+	if missing := t.gpus() - d.in.mostAlike(t); !runs && short && missing > 0 {
+		r.Code, r.GPUs = TooFewGPUs, missing
 		return nil
 	}
 	if !runs && best.code == SpeedLimit {

@@ -52,6 +52,9 @@ func (in *instance) units(weight, speed float64) int64 {
 
 // ask calls the model for set and checks what it says.
 func (e *evaluator) ask(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
+	if x := e.in.cuts[gpu]; x != nil && mech == profile.MIG {
+		return x.ask(set, gpu, dst)
+	}
 	if err := e.in.p.Model.Speeds(set, gpu, mech, dst); err != nil {
 		return modelError(set, gpu, mech, err)
 	}
@@ -196,7 +199,7 @@ func (e *evaluator) baseline(c *class) error {
 		return nil
 	}
 	mechs := c.mechs
-	if len(c.residents) == 1 {
+	if len(c.residents) == 1 && len(c.gpu.Instances) == 0 {
 		mechs = []profile.Mechanism{profile.Exclusive}
 	} else if len(mechs) == 0 {
 		mechs = []profile.Mechanism{profile.TimeSlice}

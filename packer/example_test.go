@@ -161,9 +161,9 @@ func ExampleLocalSearch() {
 	}
 	show(p, s)
 	// Output:
-	// gpu0: mlp 1.00 resnet 1.00 lstm 1.00 (time-slicing, 3.00)
-	// bert waits: every GPU that would take it is taken by work that is worth more, and it can join none: the tasks that could share with it do more work elsewhere, mlp for one. 1 more GPU with 12 GiB would run it.
+	// gpu0: bert 1.00 mlp 1.00 lstm 1.00 (time-slicing, 3.00)
 	// gpt2 waits: every GPU that would take it is taken by work that is worth more, and it can join none: the tasks that could share with it do more work elsewhere, mlp for one. 1 more GPU with 19 GiB would run it.
+	// resnet waits: every GPU that would take it is taken by work that is worth more, and it can join none: the tasks that could share with it do more work elsewhere, mlp for one. 1 more GPU with 7 GiB would run it.
 	// vit-huge waits: it needs 60 GiB and the largest GPU offers 21.6 GiB. A GPU that offers 38.4 GiB more, or a reservation of at most 21.6 GiB, would place it.
 }
 

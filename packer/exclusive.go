@@ -1,12 +1,20 @@
 package packer
 
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
 // exclusive makes the best plan in which new tasks have GPUs to themselves, as
 // far as nothing but the class of a GPU matters: each task goes to the class on
 // which it is worth most, and classes that are too full are relieved along the
 // cheapest chains of moves. Greedy can miss it where GPUs differ.
 //
 // O(tasks · (tasks · classes + classes³)).
-func exclusive(in *instance, value valuer) (*plan, error) {
+//
+// Cancelled, it makes an empty plan.
+func exclusive(ctx context.Context, in *instance, value valuer) (*plan, error) {
 	single := make([][]int64, in.free)
 	at := make([][]int, in.free)
 	t := transport{n: in.free, room: make([]int, in.free)}
@@ -43,8 +51,15 @@ func exclusive(in *instance, value valuer) (*plan, error) {
 			at[to] = append(at[to], i)
 		}
 	}
-	t.run()
+	if in.free == 1 { // nowhere to move to
+		slices.SortStableFunc(at[0], func(a, b int) int { return cmp.Compare(single[0][b], single[0][a]) })
+		at[0] = at[0][:min(len(at[0]), t.room[0])]
+	}
+	t.stop = func() bool { return ctx.Err() != nil }
 	pl := newPlan(in)
+	if t.run(); t.stop() {
+		return pl, nil
+	}
 	for k := range at {
 		for n, i := range at[k] {
 			pl.gpu[i] = int32(in.classes[k].members[n])

@@ -153,3 +153,19 @@ func (s *search) joinGangs(pl *plan, at []int) {
 func (s *search) takes(g *group, i int32) bool {
 	return !s.in.gangs || g.class >= s.in.free || len(g.more)+1 == s.in.tasks[i].gpus()
 }
+
+// mostAlike returns how many GPUs there are of one type that hosts t, whatever
+// runs there.
+func (in *instance) mostAlike(t *Task) int {
+	most := 0
+	for k := range in.classes {
+		gpu, n := in.classes[k].gpu, 0
+		for o := range in.classes {
+			if other := in.classes[o].gpu; other.Type == gpu.Type && other.memory() == gpu.memory() && other.hosts(t) {
+				n += len(in.classes[o].members)
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}

@@ -59,7 +59,7 @@ func TestGangTakesEqualGPUs(t *testing.T) {
 		if len(s.Sets) != 1 || s.Sets[0].GPU != 0 || !slices.Equal(s.Sets[0].Gang, []int{2}) {
 			t.Errorf("%T: sets %+v", m, s.Sets)
 		}
-		if r := s.Reasons[len(s.Reasons)-1]; r.ID != "too wide" || r.Code != TooFewGPUs || r.GPUs != 3 {
+		if r := s.Reasons[len(s.Reasons)-1]; r.ID != "too wide" || r.Code != TooFewGPUs || r.GPUs != 1 {
 			t.Errorf("%T: reason %+v", m, r)
 		}
 	}

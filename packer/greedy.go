@@ -65,10 +65,19 @@ type seat struct {
 	ref   int64 // value to beat by sharing
 }
 
+const (
+	// seatsPerPoll is how many GPUs are looked at between two looks at the
+	// context.
+	seatsPerPoll = 256
+	// lateSeats is how many GPUs in use are looked at after it was cancelled.
+	lateSeats = 16
+)
+
 // filler is the state of a greedy run.
 type filler struct {
 	in    *instance
 	value valuer
+	ctx   context.Context //nolint:containedctx // of one run
 	seats []*seat
 	order [][]int // members of each free class, those that are nobody's home first
 	next  []int   // members in order that are surely in use
@@ -76,10 +85,11 @@ type filler struct {
 	alone []int64 // value of the task at hand on each free class
 }
 
-// greedy makes Greedy's plan; when ctx is cancelled, as far as it came.
+// greedy makes Greedy's plan. When ctx is cancelled it ends: at once if it has to
+// ask the model, and with a table by looking at few GPUs for the tasks left.
 func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
 	f := &filler{
-		in: in, value: value, order: make([][]int, in.free), next: make([]int, in.free),
+		in: in, value: value, ctx: ctx, order: make([][]int, in.free), next: make([]int, in.free),
 		used: make([]bool, len(in.p.GPUs)), alone: make([]int64, in.free),
 	}
 	for k := range f.order {
@@ -94,7 +104,10 @@ func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
 	pl := newPlan(in)
 	for _, i := range in.greedyOrder() {
 		if ctx.Err() != nil {
-			return pl, nil //nolint:nilerr // a cancelled run has a plan; the caller asks ctx
+			if _, quick := value.(*table); !quick {
+				return pl, nil
+			}
+			f.seats = f.seats[max(0, len(f.seats)-lateSeats):]
 		}
 		best, err := f.best(i)
 		if err != nil {
@@ -148,7 +161,10 @@ func (f *filler) best(i int) (place, error) {
 	if err != nil || f.in.tasks[i].Alone {
 		return best, err
 	}
-	for _, s := range f.seats {
+	for n, s := range f.seats {
+		if n%seatsPerPoll == seatsPerPoll-1 && f.ctx.Err() != nil {
+			return best, nil //nolint:nilerr // see greedy
+		}
 		c := &f.in.classes[s.class]
 		if len(c.residents)+len(s.tasks) >= f.in.maxSet {
 			continue

@@ -28,6 +28,7 @@ type instance struct {
 	byGPU   []int // class of each GPU
 	gangs   bool  // some task takes more than one GPU
 	homes
+	cuts map[*GPU]*cut // of classes that can be cut up, by class.gpu
 }
 
 // class is a group of interchangeable GPUs, or one GPU with residents.
@@ -74,6 +75,9 @@ func newInstance(p *Problem) (*instance, error) {
 	}
 	in.group()
 	in.findHomes()
+	if err := in.cutUp(); err != nil {
+		return nil, err
+	}
 	e := newEvaluator(in)
 	for i := range in.classes {
 		if err := e.baseline(&in.classes[i]); err != nil {
@@ -144,13 +148,17 @@ func (in *instance) newClass(g int) class {
 	gpu := &in.p.GPUs[g]
 	c := class{gpu: gpu, members: []int{g}, mechs: sharing(gpu)}
 	total := gpu.memory()
-	keep := profile.Bytes(math.Ceil(float64(total) * in.p.Limits.headroom()))
-	c.usable = total - keep
+	c.usable = in.usable(total)
 	for i := range gpu.Residents {
 		c.residents = append(c.residents, &gpu.Residents[i])
 		c.used += gpu.Residents[i].Memory
 	}
 	return c
+}
+
+// usable returns what headroom leaves of memory.
+func (in *instance) usable(total profile.Bytes) profile.Bytes {
+	return total - profile.Bytes(math.Ceil(float64(total)*in.p.Limits.headroom()))
 }
 
 // sharing returns the mechanisms under which gpu may be shared, without

@@ -8,15 +8,17 @@ import (
 	"slices"
 )
 
-// LocalSearch packs sets of any size. It starts from Greedy's plan and takes a
-// few GPUs and waiting tasks apart again and again (large neighbourhood
-// search): the tasks are put back one by one where they add most, in several
-// orders, and the result is kept if the plan is worth no less. It proves
-// nothing, is never worse than Greedy, and does the same for the same Seed.
+// LocalSearch packs sets of any size. It starts from the best of Greedy's plan,
+// tasks that do not share and tasks at home, exchanges tasks between two GPUs,
+// and takes a few GPUs and waiting tasks apart again and again (large
+// neighbourhood search): the tasks are put back one by one where they add most,
+// in several orders, and the result is kept if the plan is worth no less. It
+// proves nothing, is never worse than Greedy, and does the same for the same
+// Seed.
 //
-// Each step asks the model for O(MaxSet² · 3) sets at most; sets are asked once.
+// Each step asks the model for O(MaxSet² · 3) sets at most; most are remembered.
 type LocalSearch struct {
-	// Steps is how often to try; 0 means 60 for each task, 2000 at least.
+	// Steps is how often to try; 0 means 10 for each task, 1000 at least.
 	Steps int
 	// Seed starts the random choices.
 	Seed uint64
@@ -42,12 +44,19 @@ func (l LocalSearch) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, err = s.orSimpler(l.Seed); err != nil {
-		return nil, err
+	if ctx.Err() == nil {
+		if s, err = s.orSimpler(ctx, l.Seed); err != nil {
+			return nil, err
+		}
 	}
 	steps := l.Steps
 	if steps == 0 {
-		steps = max(2000, 60*len(in.tasks))
+		steps = max(1000, 10*len(in.tasks))
+	}
+	if n := len(in.tasks); !in.gangs && n*n <= 16*steps {
+		if err := s.descend(ctx); err != nil {
+			return nil, err
+		}
 	}
 	for i := 0; i < steps && len(s.groups) > 0 && ctx.Err() == nil; i++ {
 		if err := s.step(); err != nil {
@@ -72,7 +81,8 @@ type search struct {
 	rng     *rand.Rand
 	groups  []group // of all GPUs that may take a task
 	waiting []int32
-	known   map[setKey]int64
+	known   []knownSet // by hash; a set may displace another
+	single  [][]int64  // value of each task alone on each free class, once asked
 	cat     *catalogue // if there is one, nothing need be known
 	types   []int32
 
@@ -80,6 +90,8 @@ type search struct {
 	spots  []int   // places in waiting of the tasks tried in this step
 	loose  []int32 // tasks to put back
 	joint  []int32
+	mine   []int32 // sets tried in an exchange
+	other  []int32
 	trial  []group // of picked
 	best   []group
 	rest   []int32 // tasks that stay waiting, of trial and of best
@@ -89,19 +101,35 @@ type search struct {
 // setKey names a set of up to maxKeyed tasks on a class; others are not kept.
 type setKey struct {
 	class int32
-	tasks [maxKeyed]int32
+	tasks [maxKeyed]int32 // and one more; 0 is none
+}
+
+// knownSet is a set with its value.
+type knownSet struct {
+	key   setKey
+	value int64
+}
+
+// hash spreads keys over known.
+func (k *setKey) hash() int {
+	h := uint64(k.class)
+	for _, i := range k.tasks {
+		h = (h ^ uint64(i)) * 0x9e3779b97f4a7c15
+		h ^= h >> 29
+	}
+	return int(h % maxKnown)
 }
 
 const (
 	maxKeyed  = 7
-	maxKnown  = 1 << 20 // sets remembered
+	maxKnown  = 1 << 16 // sets remembered: 2.5 MiB
 	ruined    = 3       // groups taken apart in one step
 	retries   = 3       // orders in which tasks are put back
 	maxQueued = 3       // waiting tasks that join in
 )
 
 func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
-	s := &search{evaluator: e, rng: rand.New(rand.NewPCG(seed, 0x636f6c6c6f63)), known: map[setKey]int64{}}
+	s := &search{evaluator: e, rng: rand.New(rand.NewPCG(seed, 0x636f6c6c6f63)), known: make([]knownSet, maxKnown)}
 	at := make([]int, len(e.in.p.GPUs))
 	for k := range e.in.classes {
 		c := &e.in.classes[k]
@@ -135,10 +163,10 @@ func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
 
 // orSimpler returns s, or the search that starts from tasks that do not share,
 // gangs aside, or from all tasks at home, if that is better.
-func (s *search) orSimpler(seed uint64) (*search, error) {
+func (s *search) orSimpler(ctx context.Context, seed uint64) (*search, error) {
 	var starts []func(*instance, valuer) (*plan, error)
 	if !s.in.gangs {
-		starts = append(starts, exclusive)
+		starts = append(starts, func(in *instance, value valuer) (*plan, error) { return exclusive(ctx, in, value) })
 	}
 	if s.in.any {
 		starts = append(starts, stayHome)
@@ -180,25 +208,59 @@ func (s *search) worth(k int, tasks []int32) (int64, error) {
 		}
 		return 0, nil
 	}
-	key := setKey{class: int32(k)}
 	keyed := len(tasks) <= maxKeyed
+	key := setKey{class: int32(k)}
+	var at *knownSet
 	if keyed {
 		for n, i := range tasks {
 			key.tasks[n] = i + 1
 		}
-		if v, ok := s.known[key]; ok {
-			return v, nil
+		if at = &s.known[key.hash()]; at.key == key {
+			return at.value, nil
 		}
 	}
+	v, err := s.value(k, tasks)
+	if err == nil && keyed {
+		*at = knownSet{key, v}
+	}
+	return v, err
+}
+
+// value asks the model what tasks are worth on class k.
+func (s *search) value(k int, tasks []int32) (int64, error) {
 	s.joined = s.joined[:0]
+	ref := s.in.classes[k].base
 	for _, i := range tasks {
 		s.joined = append(s.joined, s.in.tasks[i])
+		if k >= s.in.free {
+			continue
+		}
+		v, err := s.alone(k, i)
+		if err != nil || len(tasks) == 1 {
+			return v, err
+		}
+		ref = max(ref, v)
 	}
-	v, err := s.verdict(&s.in.classes[k], s.joined)
-	if err == nil && keyed && len(s.known) < maxKnown {
-		s.known[key] = v.units
-	}
+	v, err := s.together(&s.in.classes[k], s.joined, ref)
 	return v.units, err
+}
+
+// alone returns the value of task i on free class k.
+func (s *search) alone(k int, i int32) (int64, error) {
+	if len(s.single) == 0 {
+		s.single = make([][]int64, s.in.free)
+	}
+	if s.single[k] == nil {
+		s.single[k] = slices.Repeat([]int64{unknown}, len(s.in.tasks))
+	}
+	if s.single[k][i] == unknown {
+		v, err := s.evaluator.alone(&s.in.classes[k], s.in.tasks[i])
+		if err != nil {
+			return 0, err
+		}
+		s.single[k][i] = v.units
+	}
+	return s.single[k][i], nil
 }
 
 // step takes a few groups apart and keeps the best way found to fill them.

@@ -3,7 +3,6 @@ package packer
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 )
@@ -58,17 +57,5 @@ func TestLocalSearchRepeats(t *testing.T) {
 	}
 	if _, err := (LocalSearch{Steps: -1}).Pack(context.Background(), p); err == nil {
 		t.Error("negative steps are accepted")
-	}
-}
-
-func BenchmarkLocalSearch(b *testing.B) {
-	for _, w := range weights {
-		for _, k := range []int{3, 4} {
-			b.Run(fmt.Sprintf("weights=%s/k=%d/n=100", w, k), func(b *testing.B) {
-				p := benchProblem(benchModel(b, w, 100), (100+k-1)/k)
-				p.Limits.MaxSet = k
-				benchPack(b, LocalSearch{}, p)
-			})
-		}
 	}
 }

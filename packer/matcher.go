@@ -77,7 +77,7 @@ func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
 //
 // With one free class w does not depend on λ, so a change of price changes
 // floors alone and the duals of one price are a start for the next.
-func (m *matcher) graph(prices []int64) {
+func (m *matcher) graph(prices []int64, stop func() bool) {
 	nv := m.n + len(m.seats)
 	one := m.apart()
 	if m.d != nil && one {
@@ -96,6 +96,9 @@ func (m *matcher) graph(prices []int64) {
 	}
 	w := m.d.w
 	for i := range m.n {
+		if i%rowsPerPoll == 0 && stop() {
+			return
+		}
 		row := w[i*nv : (i+1)*nv]
 		m.bestRow(i, row, prices)
 		for s, k := range m.seats {
@@ -110,7 +113,7 @@ func (m *matcher) graph(prices []int64) {
 		}
 	}
 	if m.d.y != nil {
-		m.d.restart()
+		m.d.restart(stop)
 	}
 }
 
@@ -149,7 +152,11 @@ func (m *matcher) shift(prices []int64) (task, seat int64) {
 // at solves the problem with prices instead of a number of GPUs. It returns nil
 // when cancelled.
 func (m *matcher) at(ctx context.Context, prices []int64) *matching {
-	m.graph(prices)
+	stop := func() bool { return ctx.Err() != nil }
+	m.graph(prices, stop)
+	if stop() {
+		return nil
+	}
 	task, seat := m.shift(prices)
 	floor := make([]int64, m.n+len(m.seats))
 	for i := range floor {
@@ -160,7 +167,7 @@ func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 			floor[i] = seat
 		}
 	}
-	t := terms{stop: func() bool { return ctx.Err() != nil }}
+	t := terms{stop: stop}
 	if m.tol > 0 {
 		rest := m.constant(prices) - int64(m.n)*task - int64(len(m.seats))*seat
 		t.tol = m.tol

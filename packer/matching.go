@@ -33,6 +33,11 @@ var _ Method = Matching{}
 
 // Pack implements Method.
 func (mm Matching) Pack(ctx context.Context, p *Problem) (*Solution, error) {
+	if p != nil && p.Limits.maxSet() > 1 && slices.ContainsFunc(p.GPUs, func(g GPU) bool { return len(g.Residents) == 0 }) {
+		if err := tooMany(len(p.Tasks), 1); err != nil {
+			return nil, err // before looking at millions
+		}
+	}
 	in, err := newInstance(p)
 	if err != nil {
 		return nil, err
@@ -99,7 +104,7 @@ func (m *matcher) one(ctx context.Context, e *evaluator, tol float64) (s *Soluti
 			return e.answer(ctx, l.plan(), pr, text)
 		}
 	}
-	pl, err := greedy(context.WithoutCancel(ctx), m.in, m.plain)
+	pl, err := greedy(ctx, m.in, m.plain)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +114,7 @@ func (m *matcher) one(ctx context.Context, e *evaluator, tol float64) (s *Soluti
 // orGreedy returns l, or Greedy's plan if that is better, which it can be by the
 // tolerance.
 func (m *matcher) orGreedy(ctx context.Context, l *layout) (*layout, error) {
-	pl, err := greedy(context.WithoutCancel(ctx), m.in, m.plain)
+	pl, err := greedy(ctx, m.in, m.plain)
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +127,7 @@ func (m *matcher) orGreedy(ctx context.Context, l *layout) (*layout, error) {
 // start returns the better of Greedy's plan and, where tasks have homes, the one
 // that leaves all there, improved by exchanges.
 func (m *matcher) start(ctx context.Context) (*layout, error) {
-	pl, err := greedy(context.WithoutCancel(ctx), m.in, m.plain)
+	pl, err := greedy(ctx, m.in, m.plain)
 	if err != nil {
 		return nil, err
 	}

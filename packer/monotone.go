@@ -23,10 +23,11 @@ type MonotoneModel interface {
 	Monotone(gpu *GPU, mech profile.Mechanism) bool
 }
 
-// monotone reports whether all speeds on class c fall with company.
-func monotone(m Model, c *class) bool {
-	mm, ok := m.(MonotoneModel)
-	return ok && !slices.ContainsFunc(c.mechs, func(mech profile.Mechanism) bool { return !mm.Monotone(c.gpu, mech) })
+// monotone reports whether all speeds on class c fall with company. Those on MIG
+// instances may rise, with another layout.
+func (in *instance) monotone(c *class) bool {
+	mm, ok := in.p.Model.(MonotoneModel)
+	return ok && in.cuts[c.gpu] == nil && !slices.ContainsFunc(c.mechs, func(mech profile.Mechanism) bool { return !mm.Monotone(c.gpu, mech) })
 }
 
 // rival is a task that may join the set at hand.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"example.com/colloc/profile"
 )
 
 // plan is an assignment under construction: the GPU of each task, or none.
@@ -101,12 +103,13 @@ func (e *evaluator) finish(g int, members []int32) (Set, int64, error) {
 	}
 	slices.Sort(set.Tasks)
 	var v verdict
+	var tasks []*Task
 	switch {
 	case len(members) == 0:
 		v = verdict{units: c.base, mech: c.baseMech}
 		copy(e.best, c.baseSpeed)
 	default:
-		tasks := make([]*Task, len(members))
+		tasks = make([]*Task, len(members))
 		for k, o := range set.Tasks {
 			tasks[k] = &in.p.Tasks[o]
 		}
@@ -118,6 +121,12 @@ func (e *evaluator) finish(g int, members []int32) (Set, int64, error) {
 	v.units += in.bonus(g, members)
 	set.Mechanism, set.Value = v.mech, in.value(v.units)
 	set.Speeds = slices.Clone(e.best[:len(c.residents)+len(members)])
+	if v.mech == profile.MIG {
+		var err error
+		if set.Instances, err = e.instances(c, tasks); err != nil {
+			return set, 0, err
+		}
+	}
 	return set, v.units, nil
 }
 

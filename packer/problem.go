@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -77,6 +78,10 @@ type GPU struct {
 	// that holds only Exclusive forbids sharing. On a GPU with residents list
 	// what they run under: processes cannot change their mechanism on the way.
 	Mechanisms []profile.Mechanism
+	// Instances are the MIG instances that exist, one for each of Residents, in
+	// their order; they stay as they are. Empty where no MIG instance is in use.
+	// Mechanisms must then be MIG alone.
+	Instances []mig.Placement
 	// Residents are the tasks already there. They stay and keep running; one that
 	// may be moved is a Task with a Home instead. A GPU whose residents are gangs
 	// stands for all GPUs that they run on: list one of them.

@@ -41,13 +41,17 @@ func pack(t *rapid.T, m Method, p *Problem) *Solution {
 func byName(p *Problem, s *Solution) []string {
 	out := []string{fmt.Sprintf("throughput %v bound %v", s.Throughput, s.Bound)}
 	for _, set := range s.Sets {
-		line := p.GPUs[set.GPU].ID + ":"
+		gpus := []string{p.GPUs[set.GPU].ID}
+		for _, g := range set.Gang {
+			gpus = append(gpus, p.GPUs[g].ID)
+		}
+		slices.Sort(gpus)
 		names := make([]string, len(set.Tasks))
 		for k, i := range set.Tasks {
 			names[k] = p.Tasks[i].ID
 		}
 		slices.Sort(names)
-		out = append(out, fmt.Sprint(line, names, set.Mechanism, set.Value))
+		out = append(out, fmt.Sprint(gpus, names, set.Mechanism, set.Value))
 	}
 	slices.Sort(out)
 	return out

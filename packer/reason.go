@@ -110,8 +110,7 @@ type Reason struct {
 	// (NoGain) or that of both alone (OwnGPU).
 	Shared float64 `json:"shared,omitempty"`
 	Apart  float64 `json:"apart,omitempty"`
-	// GPUs is how many more GPUs the task needs to run; how many of one type with
-	// TooFewGPUs.
+	// GPUs is how many more GPUs the task needs to run.
 	GPUs int `json:"gpus,omitempty"`
 }
 
@@ -127,9 +126,9 @@ func (r Reason) String() string {
 		return fmt.Sprintf("%s waits: it needs %v and the largest GPU offers %v. A GPU that offers %v more, or a reservation of at most %v, would place it.",
 			r.ID, r.Memory, r.Largest, r.Short, r.Largest)
 	case TooFewGPUs:
-		return fmt.Sprintf("%s waits: it needs %d GPUs of one type that it may run on, more than there are.", r.ID, r.GPUs)
+		return fmt.Sprintf("%s waits: there are too few GPUs of one type on which it may run. %d more would run it.", r.ID, r.GPUs)
 	case WrongGPU:
-		return fmt.Sprintf("%s waits: no GPU carries all the labels that it asks for. A GPU that does, or fewer labels, would place it.", r.ID)
+		return r.ID + " waits: no GPU carries all the labels that it asks for. A GPU that does, or fewer labels, would place it."
 	case SpeedLimit:
 		return fmt.Sprintf("%s waits: even alone it would run at speed %.3g, below its limit %.3g.", r.ID, r.Speed, r.Limit)
 	case Stopped:

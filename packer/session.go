@@ -22,6 +22,10 @@ import (
 //     service, the first in the queue that may start there starts, whether or
 //     not others before it still wait for another GPU.
 //
+// A gang starts when as many GPUs of one type are empty as it needs, or joins
+// gangs of its size; it never holds some while it waits for others. Rebalance
+// does not move gangs.
+//
 // Limits hold for every set that a task joins; when a member leaves, the others
 // run on.
 //
@@ -43,6 +47,7 @@ type Session struct {
 	cards     []card
 	open      []uint64   // version of each card that might take one more task; 0 for others
 	empty     [][]uint64 // bit sets of the empty cards of each class
+	vacant    []int      // how many they are
 	jobs      map[string]*job
 	kinds     map[kindKey]*kind
 	waiting   []*kind // kinds with waiting tasks, in the order of their first ones
@@ -73,8 +78,10 @@ type Decision struct {
 	Task string `json:"task"`
 	// Placed is false if the task waits; the other fields are then zero.
 	Placed bool `json:"placed"`
-	// GPU is an index, as given to NewSession.
-	GPU int `json:"gpu"`
+	// GPU is an index, as given to NewSession. For a gang it stands for all GPUs
+	// that it takes; Gang are the others, valid until the next call.
+	GPU  int   `json:"gpu"`
+	Gang []int `json:"gang,omitempty"`
 	// Mechanism is how the members of the set share from now on.
 	Mechanism profile.Mechanism `json:"mechanism"`
 	// Speed is the task's predicted speed in its set.
@@ -87,6 +94,8 @@ type Decision struct {
 // card is one GPU with what runs on it.
 type card struct {
 	class int32
+	lead  int32 // the card that stands for the gang on this one, or none
+	more  []int // the other cards of the gang for which this one stands
 	down  bool
 	blind bool // the model failed for the set: it runs, and nothing joins
 	mech  profile.Mechanism
@@ -107,7 +116,8 @@ type job struct {
 
 // NewSession starts a session on gpus, whose residents run already: they may
 // finish and count like tasks that arrived first. The errors are those of
-// [Problem.Validate] and of the Model.
+// [Problem.Validate] and of the Model. Tasks share by time-slicing or MPS; a MIG
+// instance is a GPU of its own.
 func NewSession(gpus []GPU, model Model, limits Limits, o *SessionOptions) (*Session, error) {
 	if o == nil {
 		o = &SessionOptions{}
@@ -123,7 +133,7 @@ func NewSession(gpus []GPU, model Model, limits Limits, o *SessionOptions) (*Ses
 		jobs:      map[string]*job{},
 		kinds:     map[kindKey]*kind{},
 	}
-	if err := (&Problem{GPUs: gpus, Model: model, Limits: limits}).Validate(); err != nil {
+	if err := s.check(gpus); err != nil {
 		return nil, err
 	}
 	s.batch, _ = model.(BatchModel)
@@ -133,6 +143,19 @@ func NewSession(gpus []GPU, model Model, limits Limits, o *SessionOptions) (*Ses
 		}
 	}
 	return s, nil
+}
+
+// check reports what is wrong with new GPUs.
+func (s *Session) check(gpus []GPU) error {
+	if err := (&Problem{GPUs: gpus, Model: s.p.Model, Limits: s.p.Limits}).Validate(); err != nil {
+		return err
+	}
+	for i := range gpus {
+		if slices.Contains(gpus[i].Mechanisms, profile.MIG) {
+			return fmt.Errorf("packer: session: GPU %q: a session does not make MIG instances; list those that there are as GPUs of their own", gpus[i].ID)
+		}
+	}
+	return nil
 }
 
 // addCard appends a valid GPU with its residents.
@@ -147,13 +170,13 @@ func (s *Session) addCard(gpu *GPU) error {
 		in := instance{p: &Problem{GPUs: []GPU{bare}, Limits: s.p.Limits}}
 		s.classes = append(s.classes, in.newClass(0))
 		s.classes[k].members = nil
-		s.empty = append(s.empty, nil)
+		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
 	}
 	s.classes[k].members = append(s.classes[k].members, g)
 	for i := range s.empty {
 		s.empty[i] = append(s.empty[i], make([]uint64, g/64+1-len(s.empty[i]))...)
 	}
-	s.cards = append(s.cards, card{class: int32(k)})
+	s.cards = append(s.cards, card{class: int32(k), lead: none})
 	s.open = append(s.open, 0)
 	c := &s.cards[g]
 	for i := range gpu.Residents {
@@ -165,7 +188,8 @@ func (s *Session) addCard(gpu *GPU) error {
 	return s.refresh(g)
 }
 
-// Running yields the tasks on a GPU, in the order in which they came, and their
+// Running yields the tasks on a GPU, gangs on the one that stands for all of
+// theirs, in the order in which they came, and their
 // predicted speeds. The tasks are the session's own: read only, until the next
 // call. A GPU that does not exist runs nothing.
 func (s *Session) Running(gpu int) iter.Seq2[*Task, float64] {

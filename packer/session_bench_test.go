@@ -73,6 +73,7 @@ func BenchmarkSessionArrive(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/1e3/float64(b.N), "us/arrival")
 			running, waiting := s.Tasks()
 			b.ReportMetric(float64(running)/1000, "tasks/gpu")
 			b.ReportMetric(float64(waiting), "waiting")

@@ -50,7 +50,8 @@ func (s *Session) Finish(id string) ([]Decision, error) {
 	if err := s.refresh(int(g)); err != nil {
 		return s.out, err
 	}
-	return s.out, s.drain(g)
+	s.noteFreed(g)
+	return s.out, s.drainFreed()
 }
 
 // Fail takes a GPU out of service: its tasks return to the queue, in front of
@@ -66,13 +67,21 @@ func (s *Session) Fail(gpu int) ([]Decision, error) {
 	if c.down {
 		return s.out, nil
 	}
-	s.victims = append(s.victims[:0], c.set...)
-	clear(c.set)
-	c.set, c.used, c.down = c.set[:0], 0, true
+	lead := int32(gpu)
+	if c.lead != none {
+		lead = c.lead
+	}
+	c.down = true
+	g := &s.cards[lead]
+	s.victims = append(s.victims[:0], g.set...)
+	clear(g.set)
+	g.set, g.used = g.set[:0], 0
 	for _, j := range s.victims {
 		s.enqueue(j)
 	}
-	errs := s.refresh(gpu)
+	errs := s.refresh(int(lead))
+	s.noteFreed(lead)
+	s.touch(gpu)
 	for _, j := range s.victims {
 		d, err := s.settle(j)
 		if err != nil {
@@ -82,7 +91,7 @@ func (s *Session) Fail(gpu int) ([]Decision, error) {
 		s.out = append(s.out, d)
 	}
 	clear(s.victims)
-	return s.out, errs
+	return s.out, errors.Join(errs, s.drainFreed())
 }
 
 // Restore brings a GPU back into service, empty, and returns the tasks of the
@@ -108,7 +117,7 @@ func (s *Session) admissible(t *Task) error {
 	if s.jobs[t.ID] != nil {
 		return fmt.Errorf("packer: session: task %q runs or waits already", t.ID)
 	}
-	if t.ID != "" && t.Memory >= 0 && t.Memory <= maxMemory && t.Weight >= 0 && t.Weight <= maxWeight && t.MinSpeed >= 0 && t.MinSpeed <= 1 && t.MoveCost >= 0 && t.MoveCost <= maxCost {
+	if t.ID != "" && t.Memory >= 0 && t.Memory <= maxMemory && t.Weight >= 0 && t.Weight <= maxWeight && t.MinSpeed >= 0 && t.MinSpeed <= 1 && t.MoveCost >= 0 && t.MoveCost <= maxCost && t.GPUs >= 0 && t.GPUs <= widest {
 		return nil
 	}
 	v := &validator{seen: map[string]spot{}}
@@ -163,6 +172,7 @@ func (s *Session) start(j *job, gpu int32) (Decision, error) {
 		}
 		c.mech, c.value = profile.Exclusive, float64(j.task.weight()*a.speed)
 		j.speed = a.speed
+		s.gather(gpu, j.task.gpus())
 	} else {
 		v, err := s.join(gpu, &j.task, s.threshold)
 		if err != nil {
@@ -184,7 +194,11 @@ func (s *Session) start(j *job, gpu int32) (Decision, error) {
 	c.set = append(c.set, j)
 	c.used += j.task.Memory
 	s.touch(int(gpu))
-	return Decision{Task: j.task.ID, Placed: true, GPU: int(gpu), Mechanism: c.mech, Speed: j.speed, Gain: c.value - before}, nil
+	d := Decision{Task: j.task.ID, Placed: true, GPU: int(gpu), Mechanism: c.mech, Speed: j.speed, Gain: c.value - before}
+	if len(c.more) > 0 {
+		d.Gang = c.more
+	}
+	return d, nil
 }
 
 // queuedIn reports whether the job is in the queue.
@@ -213,6 +227,7 @@ func (s *Session) refresh(gpu int) error {
 	defer s.touch(gpu)
 	if len(c.set) == 0 {
 		c.mech = profile.Exclusive
+		s.scatter(c)
 		return nil
 	}
 	s.set = s.set[:0]
@@ -261,11 +276,15 @@ func (s *Session) touch(gpu int) {
 	s.version++
 	s.open[gpu] = 0
 	word, bit := &s.empty[c.class][gpu/64], uint64(1)<<(gpu%64)
-	*word &^= bit
+	if *word&bit != 0 {
+		*word &^= bit
+		s.vacant[c.class]--
+	}
 	switch {
-	case c.down || c.blind:
+	case c.down || c.blind || c.lead != none:
 	case len(c.set) == 0:
 		*word |= bit
+		s.vacant[c.class]++
 	case len(c.set) < s.p.Limits.maxSet() && len(s.classes[c.class].mechs) > 0 && !c.guarded():
 		s.open[gpu] = s.version
 	}
@@ -304,7 +323,7 @@ func (s *Session) drain(gpu int32) error {
 // taker returns the first waiting task that may start on a GPU.
 func (s *Session) taker(gpu int32) (*job, error) {
 	c := &s.cards[gpu]
-	if c.down || c.blind || len(c.set) > 0 && s.open[gpu] == 0 {
+	if c.down || c.blind || c.lead != none || len(c.set) > 0 && s.open[gpu] == 0 {
 		return nil, nil
 	}
 	for _, k := range s.waiting {
@@ -321,6 +340,8 @@ func (s *Session) taker(gpu int32) (*job, error) {
 func (s *Session) joinable(gpu int32, j *job) (int64, error) {
 	c := &s.cards[gpu]
 	switch {
+	case len(c.set) == 0 && j.task.gpus() > s.vacant[c.class]:
+		return 0, nil
 	case len(c.set) == 0:
 		a, err := s.alone(j.kind, int(c.class), &j.task)
 		return a.gain, err

@@ -53,7 +53,7 @@ func (s *Session) newRebalancing(maxMoves int) *rebalancing {
 		gpu.Residents = nil
 		for _, j := range c.set {
 			t := j.task
-			if s.stays != nil && s.stays(&j.task) {
+			if t.GPUs > 1 || s.stays != nil && s.stays(&j.task) {
 				gpu.Residents = append(gpu.Residents, t)
 				continue
 			}
@@ -148,6 +148,7 @@ func (r *rebalancing) changes(sol *Solution) []change {
 		}
 	}
 	at := make([]int, len(r.p.GPUs)) // change of each root, plus one
+	place := make([]int, len(r.p.GPUs))
 	var out []change
 	of := func(n int) *change {
 		root := group.root(n)
@@ -160,6 +161,7 @@ func (r *rebalancing) changes(sol *Solution) []change {
 	for n, g := range r.at {
 		c := of(n)
 		c.gain += value[n] - r.s.cards[g].value
+		place[n] = len(c.targets)
 		c.targets = append(c.targets, target{gpu: g, mech: mech[n]})
 	}
 	for i, j := range r.jobs {
@@ -174,8 +176,8 @@ func (r *rebalancing) changes(sol *Solution) []change {
 			c.moves++
 			c.gain -= j.task.weight() * r.costs[i]
 		}
-		t := slices.IndexFunc(c.targets, func(t target) bool { return t.gpu == r.at[goal[i]] })
-		c.targets[t].jobs = append(c.targets[t].jobs, j)
+		t := &c.targets[place[goal[i]]]
+		t.jobs = append(t.jobs, j)
 	}
 	return out
 }

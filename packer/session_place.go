@@ -21,6 +21,8 @@ type sessionBuffers struct {
 	scratch    []cell
 	out        []Decision
 	victims    []*job
+	freed      []int32 // cards that the last gang to end gave back
+	turn       []int32
 	spareJobs  []*job
 	spareKinds []*kind
 }
@@ -66,10 +68,10 @@ func (s *Session) best(j *job) (spotFor, error) {
 func (s *Session) bestEmpty(j *job) (spotFor, error) {
 	best := spotFor{gpu: none}
 	for k := range s.classes {
-		g := s.firstEmpty(k)
-		if g == none {
+		if s.vacant[k] < j.task.gpus() {
 			continue
 		}
+		g := s.firstEmpty(k)
 		a, err := s.alone(j.kind, k, &j.task)
 		if err != nil {
 			return best, err

@@ -67,6 +67,7 @@ func newTwins(t *rapid.T) *twins {
 		limits.MinGain = rng.Float64() / 2
 	}
 	w := &twins{}
+	gangs := rng.IntN(2) == 0
 	for i := range 1 + rng.IntN(6) {
 		k := Task{Kind: fmt.Sprintf("k%d", i), Memory: profile.Bytes(rng.IntN(9)) * profile.GiB, Alone: rng.IntN(8) == 0}
 		if rng.IntN(3) == 0 {
@@ -74,6 +75,9 @@ func newTwins(t *rapid.T) *twins {
 		}
 		if rng.IntN(4) == 0 {
 			k.MinSpeed = rng.Float64()
+		}
+		if gangs {
+			k.GPUs = rng.IntN(4)
 		}
 		if rng.IntN(2) == 0 {
 			k.MoveCost = rng.Float64() / 4
@@ -104,7 +108,11 @@ func (w *twins) gpu(t *rapid.T, rng *rand.Rand, g int) GPU {
 		gpu.Mechanisms = []profile.Mechanism{profile.MPS, profile.TimeSlice}
 	}
 	for range rng.IntN(3) {
-		gpu.Residents = append(gpu.Residents, w.task(t))
+		if r := w.task(t); len(gpu.Residents) == 0 || r.gpus() == gpu.Residents[0].gpus() {
+			gpu.Residents = append(gpu.Residents, r)
+		} else {
+			w.live = w.live[:len(w.live)-1]
+		}
 	}
 	return gpu
 }

@@ -59,7 +59,7 @@ func (s *Session) Reweigh(weight func(*Task) float64) ([]Decision, error) {
 // GPUs before. The slice is valid until the next call.
 func (s *Session) AddGPU(gpu GPU) ([]Decision, error) {
 	s.out = s.out[:0]
-	if err := (&Problem{GPUs: []GPU{gpu}, Model: s.p.Model, Limits: s.p.Limits}).Validate(); err != nil {
+	if err := s.check([]GPU{gpu}); err != nil {
 		return s.out, err
 	}
 	for g := range s.p.GPUs {

@@ -20,6 +20,7 @@ type slowSession struct {
 
 type slowCard struct {
 	down  bool
+	lead  int // the card that stands for the gang here, or none
 	mech  profile.Mechanism
 	tasks []slowTask
 }
@@ -38,7 +39,7 @@ func newSlowSession(gpus []GPU, model Model, limits Limits, threshold float64) *
 }
 
 func (s *slowSession) add(g GPU) []Decision {
-	c := slowCard{}
+	c := slowCard{lead: none}
 	for _, t := range g.Residents {
 		c.tasks = append(c.tasks, s.next(t))
 	}
@@ -99,15 +100,18 @@ func (s *slowSession) settleMechanism(g int) {
 // go there, and by which mechanism.
 func (s *slowSession) gain(g int, t Task) (int64, profile.Mechanism) {
 	c, gpu := &s.cards[g], &s.p.GPUs[g]
+	if len(c.tasks) == 0 && len(s.emptyLike(g)) < t.gpus() {
+		return 0, 0
+	}
 	with := append(slices.Clone(c.tasks), slowTask{Task: t})
 	used := 0.0
 	for _, m := range with {
 		used += float64(m.Memory)
-		if m.Alone && len(with) > 1 {
+		if m.Alone && len(with) > 1 || m.gpus() != t.gpus() {
 			return 0, 0
 		}
 	}
-	if c.down || used > math.Floor(float64(gpu.memory())*(1-s.p.Limits.headroom())) || len(with) > 1 && len(with) > s.p.Limits.maxSet() {
+	if c.down || c.lead != none || used > math.Floor(float64(gpu.memory())*(1-s.p.Limits.headroom())) || len(with) > 1 && len(with) > s.p.Limits.maxSet() {
 		return 0, 0
 	}
 	mechs := sharing(gpu)
@@ -145,8 +149,8 @@ func (s *slowSession) gain(g int, t Task) (int64, profile.Mechanism) {
 }
 
 // best returns the GPU on which t adds most, or none.
-func (s *slowSession) best(t Task) (gpu int, steps int64) {
-	gpu = none
+func (s *slowSession) best(t Task) int {
+	gpu, steps := none, int64(0)
 	for g := range s.cards {
 		n, _ := s.gain(g, t)
 		if n == 0 {
@@ -161,16 +165,43 @@ func (s *slowSession) best(t Task) (gpu int, steps int64) {
 			gpu, steps = g, n
 		}
 	}
-	return gpu, steps
+	return gpu
 }
 
 func (s *slowSession) start(t slowTask, g int) Decision {
 	c := &s.cards[g]
 	_, before := s.speeds(g, c.mech, c.tasks)
+	if len(c.tasks) == 0 {
+		for _, o := range s.emptyLike(g)[1:t.gpus()] {
+			s.cards[o].lead = g
+		}
+	}
 	_, c.mech = s.gain(g, t.Task)
 	c.tasks = append(c.tasks, t)
 	speeds, after := s.speeds(g, c.mech, c.tasks)
-	return Decision{Task: t.ID, Placed: true, GPU: g, Mechanism: c.mech, Speed: speeds[len(speeds)-1], Gain: after - before}
+	return Decision{Task: t.ID, Placed: true, GPU: g, Gang: s.gang(g), Mechanism: c.mech, Speed: speeds[len(speeds)-1], Gain: after - before}
+}
+
+// emptyLike returns the empty cards of the class of g, itself first.
+func (s *slowSession) emptyLike(g int) []int {
+	out := []int{g}
+	for o := range s.cards {
+		c := &s.cards[o]
+		if o != g && !c.down && c.lead == none && len(c.tasks) == 0 && sameClass(&s.p.GPUs[g], &s.p.GPUs[o]) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// gang returns the other cards of the gang on g.
+func (s *slowSession) gang(g int) (out []int) {
+	for o := range s.cards {
+		if s.cards[o].lead == g {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 func (s *slowSession) wait(t slowTask) {
@@ -182,7 +213,7 @@ func (s *slowSession) wait(t slowTask) {
 
 func (s *slowSession) arrive(t Task) Decision {
 	j := s.next(t)
-	if g, _ := s.best(t); g != none {
+	if g := s.best(t); g != none {
 		return s.start(j, g)
 	}
 	s.wait(j)
@@ -213,23 +244,48 @@ func (s *slowSession) finish(id string) []Decision {
 		if at := slices.IndexFunc(c.tasks, func(t slowTask) bool { return t.ID == id }); at >= 0 {
 			c.tasks = slices.Delete(c.tasks, at, at+1)
 			s.settleMechanism(g)
-			return s.drain(g)
+			freed := []int{g}
+			if len(c.tasks) == 0 {
+				freed = append(freed, s.release(g)...)
+			}
+			return s.drainAll(freed)
 		}
 	}
 	return nil
 }
 
 func (s *slowSession) fail(g int) (out []Decision) {
+	s.cards[g].down = true
+	if l := s.cards[g].lead; l != none {
+		g = l
+	}
 	c := &s.cards[g]
 	victims := c.tasks
-	c.tasks, c.down, c.mech = nil, true, profile.Exclusive
+	c.tasks, c.mech = nil, profile.Exclusive
+	freed := append([]int{g}, s.release(g)...)
 	for _, t := range victims {
-		if to, _ := s.best(t.Task); to != none {
+		if to := s.best(t.Task); to != none {
 			out = append(out, s.start(t, to))
 		} else {
 			s.wait(t)
 			out = append(out, Decision{Task: t.ID})
 		}
+	}
+	return append(out, s.drainAll(freed)...)
+}
+
+// release gives back the cards for which g stood.
+func (s *slowSession) release(g int) []int {
+	out := s.gang(g)
+	for _, o := range out {
+		s.cards[o].lead = none
+	}
+	return out
+}
+
+func (s *slowSession) drainAll(cards []int) (out []Decision) {
+	for _, g := range cards {
+		out = append(out, s.drain(g)...)
 	}
 	return out
 }
@@ -256,7 +312,7 @@ func (s *slowSession) reweigh(weight func(*Task) float64) (out []Decision) {
 	}
 	for i := 0; i < len(s.queue); {
 		t := s.queue[i]
-		g, _ := s.best(t.Task)
+		g := s.best(t.Task)
 		if g == none {
 			i++
 			continue
@@ -272,7 +328,7 @@ func (s *slowSession) reweigh(weight func(*Task) float64) (out []Decision) {
 func (s *slowSession) adopt(fast *Session) {
 	s.queue, s.arrivals = nil, int(fast.arrivals)
 	for g := range s.cards {
-		s.cards[g].tasks, s.cards[g].mech = nil, fast.Mechanism(g)
+		s.cards[g].tasks, s.cards[g].mech, s.cards[g].lead = nil, fast.Mechanism(g), int(fast.cards[g].lead)
 		for _, j := range fast.cards[g].set {
 			s.cards[g].tasks = append(s.cards[g].tasks, slowTask{j.task, int(j.arrival)})
 		}

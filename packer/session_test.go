@@ -63,9 +63,13 @@ func TestSessionRefusesWhatIsNone(t *testing.T) {
 		"negative GPU":  func() error { _, err := s.Restore(-1); return err },
 		"same GPU":      func() error { _, err := s.AddGPU(GPU{ID: "g0", Memory: 1}); return err },
 		"no GPU memory": func() error { _, err := s.AddGPU(GPU{ID: "x"}); return err },
-		"moves":         func() error { _, err := s.Rebalance(context.Background(), -1); return err },
-		"weight":        func() error { _, err := s.Reweigh(func(*Task) float64 { return nan }); return err },
-		"burst":         func() error { _, err := s.ArriveAll(context.Background(), []Task{{ID: "a"}, {ID: "a"}}); return err },
+		"MIG": func() error {
+			_, err := s.AddGPU(GPU{ID: "x", Memory: 1, Mechanisms: []profile.Mechanism{profile.MIG}})
+			return err
+		},
+		"moves":  func() error { _, err := s.Rebalance(context.Background(), -1); return err },
+		"weight": func() error { _, err := s.Reweigh(func(*Task) float64 { return nan }); return err },
+		"burst":  func() error { _, err := s.ArriveAll(context.Background(), []Task{{ID: "a"}, {ID: "a"}}); return err },
 	} {
 		if _, err := s.Arrive(Task{ID: "t"}); err != nil {
 			t.Fatal(err)

@@ -55,7 +55,7 @@ func (s *Session) problem(blind bool) (p *Problem, at []int) {
 	p = &Problem{Model: s.p.Model, Limits: s.p.Limits}
 	for g := range s.cards {
 		c := &s.cards[g]
-		if c.down || c.blind && !blind {
+		if c.down || c.lead != none || c.blind && !blind {
 			continue
 		}
 		gpu := s.p.GPUs[g]

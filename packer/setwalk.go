@@ -22,7 +22,7 @@ func (e *evaluator) priceSets(ctx context.Context, k int, pr *pricing, o *offers
 			w.single[n] = v.units
 		}
 	}
-	if !e.in.any && !e.in.gangs && monotone(e.in.p.Model, c) {
+	if !e.in.any && !e.in.gangs && e.in.monotone(c) {
 		o.common = max(o.common, pr.hints[k])
 		return w.bounded(ctx)
 	}

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -11,7 +12,6 @@ type column struct {
 	rows  []int32   // ascending
 	times []float64 // how often each row is used; nil is once
 	value float64
-	tag   int // what the column stands for
 }
 
 // packing is a linear program
@@ -78,11 +78,12 @@ func (p *packing) reduced(c *column) float64 {
 	return d
 }
 
-// solve pivots until no column is worth more than its rows, or for limit pivots.
-func (p *packing) solve(limit int) {
+// solve pivots until no column is worth more than its rows, for limit pivots, or
+// until ctx is cancelled.
+func (p *packing) solve(ctx context.Context, limit int) {
 	for range limit {
 		j := p.entering()
-		if j == math.MaxInt32 || !p.pivot(j) {
+		if j == math.MaxInt32 || ctx.Err() != nil || !p.pivot(j) {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 
+	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -28,6 +29,9 @@ type Set struct {
 	Gang []int `json:"gang,omitempty"`
 	// Mechanism is how the members share.
 	Mechanism profile.Mechanism `json:"mechanism"`
+	// Instances are, with MIG and a [SliceModel], the instances on which the
+	// members run, in the order of Speeds; together they are the GPU's layout.
+	Instances []mig.Placement `json:"instances,omitempty"`
 	// Speeds are the members' predicted speeds: residents first, in their
 	// order, then Tasks. All are above 0: a task that would wait is not in a
 	// set, it has a Reason.

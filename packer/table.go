@@ -115,7 +115,8 @@ func (r *pairRow) fill(i int) error {
 
 // speeds asks the model for a row.
 func (r *pairRow) speeds(t *Task, mech profile.Mechanism, own, other []float64) error {
-	if r.batch != nil {
+	cut := mech == profile.MIG && r.in.cuts[r.c.gpu] != nil
+	if r.batch != nil && !cut {
 		err := r.batch.PairSpeeds(t, r.tasks, r.c.gpu, mech, own, other)
 		if err != nil {
 			return r.locate(t, mech, err)
@@ -125,7 +126,11 @@ func (r *pairRow) speeds(t *Task, mech profile.Mechanism, own, other []float64) 
 	for n, o := range r.tasks {
 		r.set = append(r.set[:0], t, o)
 		dst := r.evaluator.speeds[:2]
-		if err := r.in.p.Model.Speeds(r.set, r.c.gpu, mech, dst); err != nil {
+		if cut {
+			if err := r.ask(r.set, r.c.gpu, mech, dst); err != nil {
+				return err
+			}
+		} else if err := r.in.p.Model.Speeds(r.set, r.c.gpu, mech, dst); err != nil {
 			return modelError(r.set, r.c.gpu, mech, err)
 		}
 		own[n], other[n] = dst[0], dst[1]
@@ -164,11 +169,21 @@ type table struct {
 	gain   [][]int64 // [class][task], over the residents alone; nil for other classes
 }
 
+// tooMany refuses a table that is too large.
+func tooMany(tasks, kinds int) error {
+	if kinds > 0 && tasks > 0 && tasks > maxCells/tasks/kinds {
+		return fmt.Errorf("packer: matching: %d tasks on %d kinds of GPU or more need a table of more than %d pairs; use Greedy, or pack in parts", tasks, kinds, maxCells)
+	}
+	return nil
+}
+
 // newTable evaluates everything. O(classes · n²) time and memory.
 func (e *evaluator) newTable(ctx context.Context) (*table, error) {
 	in, n := e.in, len(e.in.tasks)
-	if in.maxSet > 1 && in.free > 0 && n > 0 && n > maxCells/n/in.free {
-		return nil, fmt.Errorf("packer: matching: %d tasks on %d kinds of GPU need a table of more than %d pairs; use Greedy, or pack in parts", n, in.free, maxCells)
+	if in.maxSet > 1 {
+		if err := tooMany(n, in.free); err != nil {
+			return nil, err
+		}
 	}
 	t := &table{in: in, n: n, gain: make([][]int64, len(in.classes))}
 	for k := range in.classes {
@@ -195,7 +210,7 @@ func (e *evaluator) newTable(ctx context.Context) (*table, error) {
 		if err != nil {
 			return nil, err
 		}
-		mirror(pair, n)
+		mirror(ctx, pair, n)
 		t.single = append(t.single, single)
 		t.pair = append(t.pair, pair)
 	}
@@ -204,12 +219,12 @@ func (e *evaluator) newTable(ctx context.Context) (*table, error) {
 
 // mirror copies the upper triangle of a square matrix to the lower, in blocks
 // that stay in the cache.
-func mirror(m []int32, n int) {
+func mirror(ctx context.Context, m []int32, n int) {
 	const block = 32
 	if len(m) == 0 {
 		return
 	}
-	for i0 := 0; i0 < n; i0 += block {
+	for i0 := 0; i0 < n && ctx.Err() == nil; i0 += block {
 		for j0 := i0; j0 < n; j0 += block {
 			for i := i0; i < min(i0+block, n); i++ {
 				for j := max(j0, i+1); j < min(j0+block, n); j++ {

@@ -15,6 +15,7 @@ type transport struct {
 	cost func(s, from, to int) (int64, bool)
 	drop func(s, from int) int64
 	move func(s, from, to int) // to is none for dropping
+	stop func() bool           // nil is never
 }
 
 // hop is the cheapest move from one kind to another.
@@ -25,7 +26,7 @@ type hop struct {
 
 func (t *transport) run() {
 	for k := range t.n {
-		for t.size(k) > t.room[k] {
+		for t.size(k) > t.room[k] && (t.stop == nil || !t.stop()) {
 			t.relieve(k)
 		}
 	}

@@ -150,14 +150,6 @@ func typedProblem(tb testing.TB, weights string, n, gpus, maxSet int) *Problem {
 	return p
 }
 
-func BenchmarkTyped(b *testing.B) {
-	for _, w := range weights {
-		b.Run(fmt.Sprintf("weights=%s/tasks=10000", w), func(b *testing.B) {
-			benchPack(b, ColumnGen{}, typedProblem(b, w, 10_000, 2_000, 4))
-		})
-	}
-}
-
 // TestTypedProvesTheSame hides the types from Verify: the bound must not change.
 func TestTypedProvesTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(65, 66))

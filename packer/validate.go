@@ -137,6 +137,9 @@ func (v *validator) gpu(n int, g *GPU) {
 			v.fault("GPUs[%d] (%q): Mechanisms[%d] is %d; no such mechanism", n, g.ID, i, int(m))
 		}
 	}
+	if err := g.checkInstances(); err != nil {
+		v.fault("GPUs[%d] (%q): Instances: %w", n, g.ID, err)
+	}
 	for i := range g.Residents {
 		if r := &g.Residents[i]; r.gpus() != g.Residents[0].gpus() {
 			v.fault("%s (%q): GPUs is %d, and %d for the first resident; gangs share all their GPUs or none", spot{n, i}, r.ID, r.GPUs, g.Residents[0].GPUs)

@@ -122,7 +122,7 @@ var errIndex = errors.New("no such task in the set")
 func (r *regime) pairParts(own, other *member) [4]float64 {
 	var parts [4]float64
 	var sum terms
-	all := r.pairLoss(own, other, r.trees, &sum)
+	all := r.pairLoss(own, other, r.treeLoss(own, other), &sum)
 	for k, v := range sum {
 		v *= r.post.coef[termColumns+k]
 		switch k {

@@ -50,6 +50,18 @@ func (c conformal) upper(risk float64) float64 {
 	return last + spread*math.Log(1/(float64(n+1)*risk))
 }
 
+// beyond returns scores that promise what c does down to the given risk, and
+// below it what the wider of c and o does.
+func (c conformal) beyond(risk float64, o conformal) conformal {
+	scores := slices.Clone(c.Scores)
+	for i := range scores {
+		if left := 1 - float64(i+1)/float64(len(scores)+1); left < risk-1e-9 {
+			scores[i] = max(scores[i], o.upper(left))
+		}
+	}
+	return conformal{Scores: scores}
+}
+
 // lower is the mirror image: a new score is below it with probability at most risk.
 func (c conformal) lower(risk float64) float64 {
 	n := len(c.Scores)

@@ -66,3 +66,19 @@ func TestConformalMonotoneInRisk(t *testing.T) {
 		}
 	})
 }
+
+func TestConformalBeyond(t *testing.T) {
+	narrow, wide := newConformal(normalScores(99)), newConformal([]float64{-1, 0, 5, 6, 7, 8, 9})
+	got := narrow.beyond(0.1, wide)
+	if err := got.check(); err != nil || len(got.Scores) != 99 {
+		t.Fatal(err, len(got.Scores))
+	}
+	for _, risk := range []float64{0.5, 0.2, 0.1} {
+		if got.upper(risk) != narrow.upper(risk) {
+			t.Errorf("risk %v: %v, want as before %v", risk, got.upper(risk), narrow.upper(risk))
+		}
+	}
+	if got.upper(0.05) < wide.upper(0.05)-1e-9 {
+		t.Errorf("risk 0.05: %v, want at least %v", got.upper(0.05), wide.upper(0.05))
+	}
+}

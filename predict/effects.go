@@ -152,7 +152,10 @@ func (r *roster) keepTraits(coef []float64) {
 
 // treeColumns are the features of the residual trees: seven of the task and the
 // same seven of the neighbour.
-const treeColumns = 14
+const (
+	ownTreeColumns = 7
+	treeColumns    = 2 * ownTreeColumns
+)
 
 func treeRow(own, other *member) [treeColumns]float64 {
 	var row [treeColumns]float64
@@ -161,8 +164,8 @@ func treeRow(own, other *member) [treeColumns]float64 {
 	return row
 }
 
-func (m *member) treeColumns() [treeColumns / 2]float64 {
-	return [treeColumns / 2]float64{m.sm, m.dram, m.memory, m.step, m.batch, m.traits[0], m.traits[1]}
+func (m *member) treeColumns() [ownTreeColumns]float64 {
+	return [ownTreeColumns]float64{m.sm, m.dram, m.memory, m.step, m.batch, m.traits[0], m.traits[1]}
 }
 
 // treeMonotone says that rising use of the neighbour may only raise the loss.

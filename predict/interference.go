@@ -230,7 +230,7 @@ func (r *regime) loss(set []member, i int, ratio bool) float64 {
 		other := &set[j]
 		present = max(present, other.presence())
 		sm, dram = sm+other.sm, dram+other.dram
-		pair := r.pairLoss(own, other, r.trees, &sum)
+		pair := r.pairLoss(own, other, r.treeLoss(own, other), &sum)
 		if !ratio {
 			pair = max(0, pair)
 		}
@@ -251,9 +251,9 @@ func (r *regime) loss(set []member, i int, ratio bool) float64 {
 	return total
 }
 
-// pairLoss returns what one neighbour costs a task and adds the pair's terms to
-// sum.
-func (r *regime) pairLoss(own, other *member, t *trees, sum *terms) float64 {
+// pairLoss returns what one neighbour costs a task, of which tree is what the
+// trees say, and adds the pair's terms to sum.
+func (r *regime) pairLoss(own, other *member, tree float64, sum *terms) float64 {
 	values := pairTerms(&own.load, &other.load)
 	var loss float64
 	for k, v := range values {
@@ -268,29 +268,38 @@ func (r *regime) pairLoss(own, other *member, t *trees, sum *terms) float64 {
 		}
 	}
 	loss += damp(learned, present)
-	return loss + damp(r.treeLoss(t, own, other), present)
+	return loss + damp(tree, present)
 }
 
-// treeLoss is the trees' part of a pair's loss: in full between models that are
-// known, by half where one is not, and nothing where its use is not known
-// either. Half was best when whole models are left out of Lucid; see docs/adr.
-// t is r.trees, or what is left of them for one task.
-func (r *regime) treeLoss(t *trees, own, other *member) float64 {
+// strangerShare is how far the trees are believed where a model is unknown: from
+// ½ to ¾ the error is least when whole models are left out of Lucid; see docs/adr.
+const strangerShare = 0.7
+
+// treeShare is how far the trees are believed about a pair: in full between
+// models that are known, by strangerShare where one is not, and not at all where
+// its use is not known either.
+func (r *regime) treeShare(own, other *member) float64 {
 	known := own.model != noEffect && other.model != noEffect
-	if t == nil || (!known && (!own.seen || !other.seen)) {
+	switch {
+	case r.trees == nil || (!known && (!own.seen || !other.seen)):
+		return 0
+	case known:
+		return 1
+	}
+	return strangerShare
+}
+
+// treeLoss is the trees' part of a pair's loss.
+func (r *regime) treeLoss(own, other *member) float64 {
+	share := r.treeShare(own, other)
+	if share == 0 {
 		return 0
 	}
-	var loss float64
-	if t == r.trees && r.memo != nil {
-		loss = r.memo.predict(t, own, other)
-	} else {
-		row := treeRow(own, other)
-		loss = t.predict(row[:])
+	if r.memo != nil {
+		return share * r.memo.predict(r.trees, own, other)
 	}
-	if !known {
-		return loss / 2
-	}
-	return loss
+	row := treeRow(own, other)
+	return share * r.trees.predict(row[:])
 }
 
 // ownLoss is the part of a task's loss that does not depend on its neighbours.
@@ -345,35 +354,40 @@ func sourceOf(set []member) SourceKind {
 	return Fitted
 }
 
-// familiarity says how well a task and its neighbours are known to the fit; see
-// spread.
+// familiarity says how well a task and its neighbours are known, 0 best: for the
+// task, its type was among the data of the fit, was observed since, only its
+// model is known, or nothing; for its neighbours, all among the data, all at
+// least observed, or not.
 func familiarity(set []member, i int) int {
-	level := 0
-	switch {
-	case set[i].trained:
-	case set[i].model != noEffect:
-		level = 2
-	default:
-		level = 4
-	}
+	neighbours := 0
 	for j := range set {
-		if j != i && !set[j].trained {
-			return level + 1
+		if j != i {
+			neighbours = max(neighbours, min(set[j].acquaintance(), 2))
 		}
 	}
-	return level
+	return 3*set[i].acquaintance() + neighbours
 }
 
-const familiarities = 6
+func (m *member) acquaintance() int {
+	switch {
+	case m.trained:
+		return 0
+	case m.typ != noEffect:
+		return 1
+	case m.model != noEffect:
+		return 2
+	}
+	return 3
+}
+
+const familiarities = 12
 
 // spread turns a prediction's variance into the half width of its interval.
 type spread struct {
 	// Noise is the standard deviation of one measured loss.
 	Noise float64 `json:"noise"`
 	// Factor holds, per familiarity, the conformal quantile of
-	// |error| / (Noise √(1 + variance)) over tasks that the fit had not seen:
-	// the task's type trained, only its model, or neither; each with all
-	// neighbours trained or not.
+	// |error| / (Noise √(1 + variance)) over tasks that the fit had not seen.
 	Factor [familiarities]float64 `json:"factor"`
 }
 

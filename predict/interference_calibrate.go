@@ -6,11 +6,16 @@ import (
 	"slices"
 )
 
-const calibrationFolds = 5
+const (
+	calibrationFolds = 5
+	// calibrationProbes is how many co-runs of each new type are observed.
+	calibrationProbes = 3
+)
 
-// calibrate sets the spread from predictions of observations left out in three
-// ways: at random, whole task types at once, whole families at once. Each fills
-// the familiarities that it produces.
+// calibrate sets the spread from predictions of observations left out in four
+// ways: at random, whole task types at once, whole families at once, and these
+// after three co-runs of each of their types were observed. Each fills the
+// familiarities that it produces.
 func (r *regime) calibrate(obs []*SpeedObservation, o InterferenceOptions) error {
 	random, err := r.leaveOut(obs, o, randomFolds(len(obs), o.Seed))
 	if err != nil {
@@ -60,8 +65,37 @@ func (r *regime) leaveOut(obs []*SpeedObservation, o InterferenceOptions, folds 
 			return nil, err
 		}
 		all = append(all, f.errorsOn(test)...)
+		all = append(all, f.probe(test)...)
 	}
 	return all, nil
+}
+
+// probe observes a few of the co-runs, so many that each type that the regime
+// does not know is in calibrationProbes of them, and returns the errors on those
+// of the others whose tasks are then all known. It is nil where every type is.
+func (r *regime) probe(obs []*SpeedObservation) []standardError {
+	seen := make(map[taskType]int)
+	var left []*SpeedObservation
+	for _, o := range obs {
+		wanted := false
+		for _, p := range o.Set {
+			t, named := typeOf(p)
+			if e := r.roster.find(t); named && (e == noEffect || !r.roster.effects[e].trained) {
+				wanted = wanted || seen[t] < calibrationProbes
+				seen[t]++
+			}
+		}
+		if wanted {
+			r = r.successor(r.regimeKey, true, o)
+			r.learn(o)
+		} else {
+			left = append(left, o)
+		}
+	}
+	if len(seen) == 0 {
+		return nil
+	}
+	return r.errorsOn(left)
 }
 
 // randomFolds deals n observations into folds.

@@ -21,7 +21,7 @@ type interferenceFile struct {
 
 const (
 	interferenceFormat  = "colloc interference"
-	interferenceVersion = 1
+	interferenceVersion = 2
 )
 
 type regimeFile struct {

@@ -194,6 +194,10 @@ func (r *regime) accumulate(rows []fitRow) {
 	r.base.n = round9(r.base.n)
 }
 
+// pairBags is the number of tree ensembles that are averaged: what one draw of
+// rows and columns makes up, the others do not.
+const pairBags = 3
+
 // boost fits the trees to what the linear part leaves over.
 func (r *regime) boost(rows []fitRow, seed uint64) {
 	var x [][]float64
@@ -208,10 +212,14 @@ func (r *regime) boost(rows []fitRow, seed uint64) {
 	if len(x) == 0 {
 		return
 	}
-	r.trees = fitTrees(x, y, w, treeOptions{
-		Rounds: 50, Depth: 5, Rate: 0.15, MinLeaf: 5, Penalty: 1, RowShare: 0.8, ColumnShare: 0.8,
-		Monotone: treeMonotone(), Seed: seed,
-	})
+	bags := make([]*trees, pairBags)
+	for b := range bags {
+		bags[b] = fitTrees(x, y, w, treeOptions{
+			Rounds: 50, Depth: 6, Rate: 0.2, MinLeaf: 10, Penalty: 1, RowShare: 0.8, ColumnShare: 0.8,
+			Monotone: treeMonotone(), Seed: seed + uint64(b),
+		})
+	}
+	r.trees = meanOf(bags)
 	r.memo = &treeMemo{}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/mat"
 )
@@ -116,10 +117,12 @@ func solve(lambda, mu []float64, parts ...*normal) (*posterior, error) {
 // columns have the prior lambda, mu.
 func (q *posterior) clone(lambda, mu []float64) *posterior {
 	old, p := len(q.mean), len(lambda)
-	c := &posterior{cov: make(packed, packedLen(p)), mean: make([]float64, p), coef: make([]float64, p)}
-	copy(c.cov, q.cov)
-	copy(c.mean, q.mean)
-	copy(c.coef, q.coef)
+	c := &posterior{cov: slices.Clone(q.cov), mean: slices.Clone(q.mean), coef: slices.Clone(q.coef)}
+	if p == old {
+		return c
+	}
+	c.cov = append(c.cov, make(packed, packedLen(p)-packedLen(old))...)
+	c.mean, c.coef = append(c.mean, make([]float64, p-old)...), append(c.coef, make([]float64, p-old)...)
 	for j := old; j < p; j++ {
 		c.cov[packedLen(j)+j] = 1 / lambda[j]
 		c.mean[j], c.coef[j] = mu[j], mu[j]
@@ -133,12 +136,15 @@ func (q *posterior) clone(lambda, mu []float64) *posterior {
 //
 // v is scratch of length p.
 func (q *posterior) update(x *sparse, y, w float64, v []float64) {
-	for r := range v {
-		var sum float64
-		for i, c := range x.at {
-			sum += float64(q.cov.at(r, int(c)) * x.value[i])
+	clear(v)
+	for i, c := range x.at {
+		value, start := x.value[i], packedLen(int(c))
+		for r, p := range q.cov[start : start+int(c)+1] {
+			v[r] += float64(p * value)
 		}
-		v[r] = sum
+		for r := int(c) + 1; r < len(v); r++ {
+			v[r] += float64(q.cov[packedLen(r)+int(c)] * value)
+		}
 	}
 	d := 1/w + x.dot(v)
 	gain := (y - x.dot(q.mean)) / d
@@ -146,10 +152,11 @@ func (q *posterior) update(x *sparse, y, w float64, v []float64) {
 	for j, vj := range v {
 		q.mean[j] += float64(vj * gain)
 		f := vj / d
-		for _, vi := range v[:j+1] {
-			q.cov[at] -= float64(vi * f)
-			at++
+		column := q.cov[at : at+j+1]
+		for i := range column {
+			column[i] -= float64(v[i] * f)
 		}
+		at += len(column)
 	}
 	q.project()
 }

@@ -26,6 +26,21 @@ func (m *Interference) Observe(o SpeedObservation) error {
 	if s.options.Forget < 1 {
 		r.learned.scale(s.options.Forget)
 	}
+	r.learn(&o)
+	if s.options.Forget < 1 {
+		post, err := solve(r.lambda, r.mu, r.base, r.learned)
+		if err != nil {
+			return fmt.Errorf("predict: interference: %w", err)
+		}
+		r.post = post
+	}
+	m.state.Store(s.with(r, known))
+	return nil
+}
+
+// learn adds the speeds of one co-run to what was learned and to the solution,
+// both of which must be the regime's own.
+func (r *regime) learn(o *SpeedObservation) {
 	w := sparse{}
 	v := make([]float64, len(r.lambda))
 	set := r.members(o.Set)
@@ -37,21 +52,12 @@ func (m *Interference) Observe(o SpeedObservation) error {
 		loss := lossOf(y)
 		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w))
 		if len(set) == 2 {
-			loss -= r.treeLoss(r.trees, &set[i], &set[1-i])
+			loss -= r.treeLoss(&set[i], &set[1-i])
 		}
 		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
 		r.learned.addRow(&w, loss, weight)
 		r.post.update(&w, loss, weight, v)
 	}
-	if s.options.Forget < 1 {
-		post, err := solve(r.lambda, r.mu, r.base, r.learned)
-		if err != nil {
-			return fmt.Errorf("predict: interference: %w", err)
-		}
-		r.post = post
-	}
-	m.state.Store(s.with(r, known))
-	return nil
 }
 
 // expected fills w with the row of task i and returns the half width of its

@@ -30,14 +30,16 @@ func (m *Interference) PairSpeeds(ctx context.Context, gpu *profile.GPUModel, me
 	members := make([]member, n)
 	for i, p := range tasks {
 		members[i] = r.roster.member(p)
+		members[i].remember()
 	}
+	asked, at := distinct(members)
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	for range min(n, runtime.GOMAXPROCS(0)) {
 		wait.Go(func() {
-			var row pairRow
+			w := pairRow{asked: asked, at: at, learned: make([]float64, len(asked))}
 			for i := int(next.Add(1)) - 1; i < n && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
-				row.fill(r, members, i, dst[i*n:(i+1)*n])
+				w.fill(r, members, i, dst[i*n:(i+1)*n])
 			}
 		})
 	}
@@ -47,17 +49,18 @@ func (m *Interference) PairSpeeds(ctx context.Context, gpu *profile.GPUModel, me
 
 // pairRow is the working memory for one task beside all others.
 type pairRow struct {
-	pair   [2]member
-	pruned trees
+	pair    [2]member
+	asked   []neighbour // all that differ, and
+	at      []int       // which of them each task is
+	learned []float64   // what the trees say of each
+	trees   pairTrees
 }
 
 func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 	base := r.ownLoss(&members[i])
-	t := r.trees
-	if t != nil {
-		row := treeRow(&members[i], &members[i])
-		w.prune(t, row[:])
-		t = &w.pruned
+	if r.trees != nil && !members[i].stranger() {
+		w.trees.prune(r.trees, members[i].treeColumns())
+		w.trees.predict(w.asked, w.learned)
 	}
 	var sum terms
 	for j := range members {
@@ -69,47 +72,14 @@ func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 			alone = r.ownLoss(own)
 		}
 		present := other.presence()
-		loss := max(0, r.pairLoss(own, other, t, &sum)) + damp(alone, present)
+		learned := 0.0
+		if share := r.treeShare(own, other); share > 0 {
+			learned = float64(share * w.learned[w.at[j]])
+		}
+		loss := max(0, r.pairLoss(own, other, learned, &sum)) + damp(alone, present)
 		if present == 0 {
 			loss = 0
 		}
 		dst[j] = float32(min(1, max(leastSpeed, speedOf(max(0, loss)))))
 	}
-}
-
-// prune decides once for the row what depends on the task alone: of each tree
-// only the decisions about the neighbour stay. O(nodes).
-func (w *pairRow) prune(t *trees, row []float64) {
-	w.pruned = trees{Columns: t.Columns, Base: t.Base, Roots: w.pruned.Roots[:0], Nodes: w.pruned.Nodes[:0]}
-	for _, root := range t.Roots {
-		at := int32(len(w.pruned.Nodes))
-		w.keep(t, root, row)
-		if w.pruned.Nodes[at].Feature < 0 { // nothing left to decide
-			w.pruned.Base += w.pruned.Nodes[at].Threshold
-			w.pruned.Nodes = w.pruned.Nodes[:at]
-			continue
-		}
-		w.pruned.Roots = append(w.pruned.Roots, at)
-	}
-}
-
-// keep appends the subtree at a node without decisions about the task.
-func (w *pairRow) keep(t *trees, at int32, row []float64) {
-	n := t.Nodes[at]
-	for n.Feature >= 0 && n.Feature < treeColumns/2 {
-		if row[n.Feature] > n.Threshold {
-			at = n.Right
-		} else {
-			at++
-		}
-		n = t.Nodes[at]
-	}
-	here := len(w.pruned.Nodes)
-	w.pruned.Nodes = append(w.pruned.Nodes, n)
-	if n.Feature < 0 {
-		return
-	}
-	w.keep(t, at+1, row)
-	w.pruned.Nodes[here].Right = int32(len(w.pruned.Nodes))
-	w.keep(t, n.Right, row)
 }

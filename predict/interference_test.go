@@ -301,7 +301,7 @@ func TestInterferenceSaveLoad(t *testing.T) {
 		t.Errorf("the loaded model says %v, the saved one %v", y[0].Value, x[0].Value)
 	}
 	text := first.String()
-	for _, bad := range []string{"", "{}", strings.Replace(text, `"version":1`, `"version":9`, 1), strings.Replace(text, `"sums":[`, `"sums":[1,`, 1)} {
+	for _, bad := range []string{"", "{}", strings.Replace(text, `"version":2`, `"version":9`, 1), strings.Replace(text, `"sums":[`, `"sums":[1,`, 1)} {
 		if _, err := LoadInterference(strings.NewReader(bad)); err == nil {
 			t.Errorf("loaded %.60q", bad)
 		}
@@ -315,7 +315,7 @@ func FuzzLoadInterference(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())
-	f.Add([]byte(`{"format":"colloc interference","version":1}`))
+	f.Add([]byte(`{"format":"colloc interference","version":2}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		m, err := LoadInterference(bytes.NewReader(data))
 		if err != nil {

@@ -60,7 +60,7 @@ type treeMemo struct {
 }
 
 // memberBits are the bits of what the trees are told of one task of a pair.
-type memberBits [treeColumns / 2]uint64
+type memberBits [ownTreeColumns]uint64
 
 // remember notes the bits of a member and their hash, so that each pair it is
 // part of costs one multiplication.

@@ -20,6 +20,8 @@ type Memory struct {
 	hosts   []memoryHost                  // sorted by name
 	learned []learnedModel                // sorted by key
 	from    MemoryProvenance
+
+	together *TogetherMemory
 }
 
 // memoryHost is what was learned of one host or software stack.
@@ -44,6 +46,15 @@ type MemoryProvenance struct {
 
 // Provenance returns what the model was fitted to.
 func (m *Memory) Provenance() MemoryProvenance { return m.from }
+
+// Together returns what tasks that share a GPU need beyond the sum of their
+// peaks. It is shared with m and never changes.
+func (m *Memory) Together() *TogetherMemory {
+	if m.together == nil {
+		return &TogetherMemory{}
+	}
+	return m.together
+}
 
 // confidence is what the intervals of Peak cover.
 const confidence = 0.9

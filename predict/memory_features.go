@@ -47,7 +47,7 @@ type memoryTask struct {
 	terms [memoryTerms]float64
 	n     int // terms in use
 	x     [memoryFeatures]float64
-	used  int // columns of x in use
+	used  int // columns of x that the residual reads; the spread may read more
 	// outputs is the number of elements that the layers put out for one sample.
 	outputs float64
 }
@@ -96,7 +96,13 @@ func (t *memoryTask) describeTraced(spec *profile.Spec) {
 	t.terms[tracedContext], t.terms[tracedForward], t.terms[tracedGrowth] = 1, forward, growth
 	t.used = tracedBatch + 1
 	t.x[0], t.x[1], t.x[2] = logMiB(forward), logMiB(growth), growth/max(1, forward)
-	t.x[tracedBatch] = float64(spec.Training.BatchSize)
+	batch := max(1, float64(spec.Training.BatchSize))
+	t.x[tracedBatch] = batch
+	// For the spread alone: activations of one sample, how they compare with the
+	// parameters, and the logarithm of the batch.
+	t.x[tracedBatch+1] = math.Log(max(1, forward-2*growth) / batch)
+	t.x[tracedBatch+2] = math.Log((forward + 1) / (growth + 1))
+	t.x[tracedBatch+3] = math.Log(batch)
 }
 
 // monotone returns the sign that the residual's slope must have in each column.

@@ -19,6 +19,13 @@ type memoryFile struct {
 	Parts      []memoryFilePart `json:"parts"`
 	Hosts      []memoryHost     `json:"hosts,omitempty"`
 	Learned    []learnedModel   `json:"learned,omitempty"`
+	Together   *togetherFile    `json:"together,omitempty"`
+}
+
+// togetherFile is the margin of tasks that share a GPU.
+type togetherFile struct {
+	Provenance MemoryProvenance `json:"provenance"`
+	Over       conformal        `json:"over_bytes"`
 }
 
 // memoryFilePart is one part with its name.
@@ -36,6 +43,9 @@ func (m *Memory) Save(w io.Writer) error {
 		if p := m.part(k); p != nil {
 			f.Parts = append(f.Parts, memoryFilePart{Kind: partName(k), Part: p})
 		}
+	}
+	if m.together != nil {
+		f.Together = &togetherFile{m.together.from, m.together.over}
 	}
 	data, err := json.Marshal(f)
 	if err != nil {
@@ -69,6 +79,12 @@ func LoadMemory(r io.Reader) (*Memory, error) {
 			f.Format, f.Version, memoryFormat, memoryVersion)
 	}
 	m := &Memory{from: f.Provenance, hosts: f.Hosts, learned: f.Learned}
+	if f.Together != nil {
+		if err := f.Together.Over.check(); err != nil {
+			return nil, fmt.Errorf("predict: load memory: together: %w", err)
+		}
+		m.together = &TogetherMemory{over: f.Together.Over, from: f.Together.Provenance}
+	}
 	for i := range f.Parts {
 		if err := m.setPart(&f.Parts[i]); err != nil {
 			return nil, fmt.Errorf("predict: load memory: part %d %q: %w", i, f.Parts[i].Kind, err)

@@ -16,6 +16,8 @@ type MemoryOptions struct {
 	Seed uint64
 	// Provenance is stored with the model.
 	Provenance MemoryProvenance
+	// Together is stored with the model; nil is the published summary.
+	Together *TogetherMemory
 }
 
 // leastRows is the number of observations of a family below which its part is
@@ -39,7 +41,7 @@ func FitMemory(obs []MemoryObservation, o *MemoryOptions) (*Memory, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{from: o.Provenance}
+	m := &Memory{from: o.Provenance, together: o.Together}
 	fitted := 0
 	for k, rows := range sorted.rows {
 		if sorted.seen[k] < leastRows {

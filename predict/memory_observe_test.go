@@ -199,7 +199,7 @@ func TestTogether(t *testing.T) {
 	for i := range 199 { // beyond the sum by 0 to 198 MiB
 		obs = append(obs, TogetherObservation{Solo: 4 * profile.GiB, Together: 4*profile.GiB + profile.Bytes(i)*profile.MiB})
 	}
-	m, err := FitTogether(obs)
+	m, err := FitTogether(obs, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,11 +221,35 @@ func TestTogether(t *testing.T) {
 		t.Errorf("without data: %v at 20 %%, %v at 1 %%, %v", tight, safe, err)
 	}
 	for _, bad := range [][]TogetherObservation{nil, {{Solo: 0, Together: 1}}, {{Solo: 1, Together: -1}}} {
-		if _, err := FitTogether(bad); err == nil {
+		if _, err := FitTogether(bad, nil); err == nil {
 			t.Errorf("%v: no error", bad)
 		}
 	}
 	if _, err := m.Margin(2, math.NaN()); err == nil {
 		t.Error("risk NaN: no error")
+	}
+}
+
+// TestTogetherIsStored saves a memory model with its margin and loads it.
+func TestTogetherIsStored(t *testing.T) {
+	margin, err := FitTogether([]TogetherObservation{{Solo: 100, Together: 130}, {Solo: 100, Together: 110}},
+		&TogetherOptions{Provenance: MemoryProvenance{Data: "two pairs"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := (&Memory{together: margin}).Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := LoadMemory(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := loaded.Together().Margin(2, 0.4)
+	if want, _ := margin.Margin(2, 0.4); err != nil || got != want || loaded.Together().Provenance().Data != "two pairs" {
+		t.Errorf("margin %v of %+v, %v; want %v", got, loaded.Together().Provenance(), err, want)
+	}
+	if got, err := new(Memory).Together().Margin(2, 0.2); err != nil || got != 500*profile.MiB {
+		t.Errorf("without data: %v, %v", got, err)
 	}
 }

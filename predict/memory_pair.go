@@ -24,11 +24,28 @@ type TogetherObservation struct {
 // The zero value answers with those figures. It is safe for concurrent use.
 type TogetherMemory struct {
 	over conformal // bytes beyond the sum
+	from MemoryProvenance
 }
 
-// FitTogether fits the margin to observed sets. It returns an error that gives
-// the index of an observation whose amounts are not positive, and one for none.
-func FitTogether(obs []TogetherObservation) (*TogetherMemory, error) {
+// TogetherOptions configure FitTogether; nil and the zero value are the defaults.
+type TogetherOptions struct {
+	// Provenance is stored with the margin.
+	Provenance MemoryProvenance
+}
+
+// Provenance returns what the margin was fitted to; empty for the zero value.
+func (t *TogetherMemory) Provenance() MemoryProvenance {
+	if t == nil {
+		return MemoryProvenance{}
+	}
+	return t.from
+}
+
+// FitTogether fits the margin to observed sets: the quantiles of what they need
+// beyond the sum, by split conformal prediction. Give it to [FitMemory] to store
+// it with a model. It returns an error that gives the index of an observation
+// whose amounts are not positive, and one for none.
+func FitTogether(obs []TogetherObservation, o *TogetherOptions) (*TogetherMemory, error) {
 	if len(obs) == 0 {
 		return nil, errors.New("predict: fit together: no observations")
 	}
@@ -39,7 +56,11 @@ func FitTogether(obs []TogetherObservation) (*TogetherMemory, error) {
 		}
 		over[i] = float64(o.Together - o.Solo)
 	}
-	return &TogetherMemory{over: newConformal(over)}, nil
+	t := &TogetherMemory{over: newConformal(over)}
+	if o != nil {
+		t.from = o.Provenance
+	}
+	return t, nil
 }
 
 // Margin returns what to set aside beyond the sum of the solo peaks of n tasks

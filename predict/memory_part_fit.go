@@ -20,6 +20,7 @@ type memoryRow struct {
 const (
 	residualBags   = 2
 	residualRounds = 150
+	spreadBags     = 2
 	crossFolds     = 5
 	// manyGroups is the number of groups from which calibration leaves out
 	// whole groups instead of rows: then new tasks will be of new groups.
@@ -39,21 +40,19 @@ func fitPart(rows []memoryRow, allowed []bool, seed uint64) (*memoryPart, error)
 	p.bounds(rows)
 	fold, groups := foldsOf(rows, seed)
 	p.Groups = groups
-	left := make([]float64, len(rows)) // log(seen/predicted) by a fit without the row
-	for k := range crossFolds {
-		train, test := splitRows(rows, fold, k)
-		if len(train) == 0 || len(test) == 0 {
-			continue
-		}
-		q, err := fitMean(pick(rows, train), allowed, seed)
-		if err != nil {
-			return nil, err
-		}
-		for _, i := range test {
-			left[i] = math.Log(rows[i].peak / q.total(&rows[i]))
-		}
+	left, err := leftOut(rows, fold, allowed, seed)
+	if err != nil {
+		return nil, err
 	}
 	p.calibrate(rows, left, fold, seed)
+	if groups < 3 || groups >= manyGroups || len(rows) < leastForTrees {
+		return p, nil
+	}
+	left, err = leftOut(rows, dealGroups(groupsOf(rows), crossFolds), allowed, seed)
+	if err != nil {
+		return nil, err
+	}
+	p.widen(rows, left)
 	return p, nil
 }
 
@@ -80,7 +79,9 @@ func fitMean(rows []memoryRow, allowed []bool, seed uint64) (*memoryPart, error)
 	var y []float64
 	for i := range rows {
 		if !rows[i].censored {
-			x = append(x, rows[i].task.x[:])
+			mean := rows[i].task.x
+			clear(mean[rows[i].task.used:]) // the others are for the spread
+			x = append(x, mean[:])
 			y = append(y, math.Log(rows[i].peak/p.total(&rows[i])))
 		}
 	}
@@ -179,83 +180,6 @@ func (p *memoryPart) bounds(rows []memoryRow) {
 	}
 }
 
-// calibrate fits the spread to the errors of rows left out and stores the
-// scores, each under a spread that was fitted without the row.
-func (p *memoryPart) calibrate(rows []memoryRow, left []float64, fold []int, seed uint64) {
-	var size []float64
-	var seen []int
-	for i := range rows {
-		if !rows[i].censored {
-			seen = append(seen, i)
-			size = append(size, math.Abs(left[i]))
-		}
-	}
-	sorted := slices.Clone(size)
-	slices.Sort(sorted)
-	p.Flat = round9(max(1e-4, sorted[len(sorted)/2]))
-	if len(seen) < leastForTrees {
-		scores := make([]float64, 0, len(seen))
-		for _, i := range seen {
-			scores = append(scores, round9(left[i]/p.Flat))
-		}
-		p.Scores = newConformal(scores)
-		return
-	}
-	p.chooseSpread(rows, left, seen, fold, seed)
-}
-
-// chooseSpread fits the size of the errors in two ways and keeps the one, or
-// none, whose reservations at 1 % risk waste least on rows that were left out.
-// Where errors are a matter of chance, as for operators with erratic
-// workspaces, a modelled spread only adds noise.
-func (p *memoryPart) chooseSpread(rows []memoryRow, left []float64, seen, fold []int, seed uint64) {
-	least := math.Inf(1)
-	for _, form := range []spreadForm{flatSpread, rootSpread, logSpread} {
-		q := memoryPart{Flat: p.Flat, Form: form}
-		size := make([]float64, len(rows))
-		for k := range crossFolds {
-			q.fitSpread(rows, left, pickIf(seen, func(i int) bool { return fold[i] != k }), seed)
-			for _, i := range seen {
-				if fold[i] == k {
-					size[i] = q.spread(&rows[i].task)
-				}
-			}
-		}
-		scores := make([]float64, len(seen))
-		for k, i := range seen {
-			scores[k] = round9(left[i] / size[i])
-		}
-		q.Scores = newConformal(scores)
-		upper, waste := q.Scores.upper(0.01), 0.0
-		for _, i := range seen {
-			waste += math.Exp(min(10, upper*size[i]) - left[i])
-		}
-		if waste < least*(1-1e-9) {
-			least = waste
-			q.fitSpread(rows, left, seen, seed)
-			p.Form, p.Spread, p.Scores = q.Form, q.Spread, q.Scores
-		}
-	}
-}
-
-// fitSpread fits the size of the errors of the rows at the given places.
-func (p *memoryPart) fitSpread(rows []memoryRow, left []float64, at []int, seed uint64) {
-	if p.Form == flatSpread {
-		return
-	}
-	x := make([][]float64, len(at))
-	y := make([]float64, len(at))
-	for k, i := range at {
-		x[k] = rows[i].task.x[:]
-		if y[k] = math.Sqrt(math.Abs(left[i])); p.Form == logSpread {
-			y[k] = math.Log(math.Abs(left[i]) + 0.3*p.Flat)
-		}
-	}
-	p.Spread = fitTrees(x, y, nil, treeOptions{
-		Rounds: 60, Depth: 3, Rate: 0.08, MinLeaf: 20, Penalty: 10, RowShare: 0.7, ColumnShare: 0.5, Seed: seed + 100,
-	})
-}
-
 func pickIf(at []int, keep func(int) bool) []int {
 	var out []int
 	for _, i := range at {
@@ -291,10 +215,7 @@ func meanOf(bags []*trees) *trees {
 
 // foldsOf deals rows to folds: by row, or by whole groups where there are many.
 func foldsOf(rows []memoryRow, seed uint64) (fold []int, groups int) {
-	names := make([]int, len(rows))
-	for i := range rows {
-		names[i] = rows[i].group
-	}
+	names := groupsOf(rows)
 	distinct := slices.Clone(names)
 	slices.Sort(distinct)
 	groups = len(slices.Compact(distinct))
@@ -302,6 +223,14 @@ func foldsOf(rows []memoryRow, seed uint64) (fold []int, groups int) {
 		return dealGroups(names, crossFolds), groups
 	}
 	return dealRows(len(rows), crossFolds, seed), groups
+}
+
+func groupsOf(rows []memoryRow) []int {
+	names := make([]int, len(rows))
+	for i := range rows {
+		names[i] = rows[i].group
+	}
+	return names
 }
 
 // dealGroups deals whole groups to k folds, the largest first, each to the fold

@@ -13,7 +13,8 @@ import (
 //
 // by the active-set method of Lawson and Hanson (Solving Least Squares
 // Problems, 1974, chapter 23) on the normal equations, with columns scaled to
-// unit length first. A column that is zero in all rows gets coefficient 0.
+// unit length first. A column that is zero in all rows, or so small that its
+// square has lost its digits, gets coefficient 0.
 // Equal gains go to the column with the lower index. O(n p²) plus, per active
 // set, O(p³).
 func fitNNLS(x [][]float64, y, w []float64) ([]float64, error) {
@@ -28,7 +29,7 @@ func fitNNLS(x [][]float64, y, w []float64) ([]float64, error) {
 	}
 	scale := make([]float64, p)
 	for j := range scale {
-		if d := h.At(j, j); d > 0 {
+		if d := h.At(j, j); d > leastSquare {
 			scale[j] = 1 / math.Sqrt(d)
 		}
 	}
@@ -47,6 +48,9 @@ func fitNNLS(x [][]float64, y, w []float64) ([]float64, error) {
 	}
 	return a.b, nil
 }
+
+// leastSquare is well above the numbers that float64 holds with fewer digits.
+const leastSquare = 1e-290
 
 // activeSet is the state of Lawson and Hanson's method.
 type activeSet struct {

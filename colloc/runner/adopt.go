@@ -48,11 +48,16 @@ func (r *Runner) adoptRun(e *entry) error {
 		if c := r.card(e.GPU); c != nil {
 			c.leave(e)
 		}
+		if stop := e.Stop; stop == stopKilled || stop == stopHalted {
+			r.withdraw(e, Cancelled, "killed on request before it started")
+			return nil
+		}
+		e.Stop = 0
 		r.again(EventRetry, e, "the runner ended before the task started")
 		return nil
 	}
 	if e.State == Running { // or Starting, and started tells
-		r.tell(EventAdopted, e, fmt.Sprintf("task %s goes on on %s", e.Task.ID, e.GPU))
+		r.tell(EventAdopted, e, fmt.Sprintf("task %s still runs on %s", e.Task.ID, e.GPU))
 	}
 	return nil
 }

@@ -3,10 +3,10 @@
 package runner
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"syscall"
 	"testing"
@@ -84,7 +84,7 @@ func cpuTime(b *testing.B) (used time.Duration) {
 func BenchmarkSupervisor(b *testing.B) {
 	dir := b.TempDir()
 	for n := 0; b.Loop(); n++ {
-		l := launch{stem: filepath.Join(dir, fmt.Sprint(n)), dir: dir, path: "/bin/true", argv: []string{"true"}, env: os.Environ()}
+		l := launch{stem: filepath.Join(dir, strconv.Itoa(n)), dir: dir, path: "/bin/true", argv: []string{"true"}, env: os.Environ()}
 		s, err := l.start()
 		if err != nil {
 			b.Fatal(err)

@@ -46,7 +46,8 @@ type Config struct {
 	// join it: a running process cannot change.
 	Mechanisms []profile.Mechanism
 	// MPSPipeDir names the folder where an MPS daemon listens for a GPU; nil
-	// means the default daemon for all. The runner starts no daemon.
+	// means the default daemon for all. The runner starts no daemon; it warns if
+	// none listens.
 	MPSPipeDir func(nvmlx.DeviceID) string
 	// Env is the environment that tasks inherit, KEY=value; nil means this
 	// process's, an empty list none.

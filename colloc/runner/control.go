@@ -14,7 +14,7 @@ func (r *Runner) Kill(ids ...string) error {
 	}
 	for _, e := range entries {
 		if e.State == Queued {
-			r.over(r.queue.finish(e, Cancelled), "killed on request")
+			r.withdraw(e, Cancelled, "killed on request")
 		}
 		r.stop(e, stopKilled)
 	}
@@ -46,9 +46,7 @@ func (r *Runner) Retry(ids ...string) error {
 			r.tell(EventQueued, e, "task "+e.Task.ID+" is queued again")
 		}
 	}
-	for _, e := range hopeless {
-		r.over([]*entry{e}, "a task that it depends on did not succeed")
-	}
+	r.hopeless(hopeless)
 	defer r.poke()
 	return r.commit()
 }

@@ -65,7 +65,7 @@ func TestKill(t *testing.T) {
 // children names the programs whose parent is a process.
 func children(pid int) string {
 	names, _ := filepath.Glob("/proc/[0-9]*/stat")
-	found := ""
+	var found strings.Builder
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -73,10 +73,10 @@ func children(pid int) string {
 		}
 		program, rest, _ := strings.Cut(string(text), ") ")
 		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
-			found += program
+			found.WriteString(program)
 		}
 	}
-	return found
+	return found.String()
 }
 
 func TestDrain(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 
 const (
 	crashes      = 100
-	crashesRaced = 15
+	crashesRaced = 40
 	tasksPerLife = 6
 )
 

@@ -50,9 +50,9 @@
 //
 // # Secrets
 //
-// Environments are handed to processes in memory; the runner writes those of
-// [Task].Env to the queue file (mode 0600) and no environment to logs, records,
-// events or errors.
+// Environments are handed to processes in memory. The runner writes [Task].Env to
+// the queue file, which only its user may read, and no environment to logs,
+// records, events or errors.
 //
 // Tasks run on Linux only. Elsewhere the package compiles and Open returns
 // [ErrUnsupported].

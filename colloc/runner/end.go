@@ -20,7 +20,7 @@ func (r *Runner) started(e *entry, run int, p process) {
 	e.PID, e.PIDStart = p.pid, p.start
 	kind, verb := EventStarted, "started on"
 	if e.adopted {
-		kind, verb = EventAdopted, "goes on on"
+		kind, verb = EventAdopted, "still runs on"
 	}
 	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.GPU))
 	if e.Stop != 0 {
@@ -31,9 +31,9 @@ func (r *Runner) started(e *entry, run int, p process) {
 
 // ended records the end of a run, and what follows from it.
 func (r *Runner) ended(e *entry, run int, o outcome) {
-	line := ""
+	line, vague := "", false
 	if !o.ok() {
-		line = r.memoryLine(e.follower.output())
+		line, vague = r.memoryLine(e.follower.output())
 	}
 	read := e.follower.follow(true)
 	r.mu.Lock()
@@ -53,9 +53,7 @@ func (r *Runner) ended(e *entry, run int, o outcome) {
 	if e.Ended.IsZero() {
 		e.Ended = r.now()
 	}
-	ended := e.Ended
-	r.conclude(e, &o, r.lackedMemory(e, &o, line))
-	e.Ended = ended
+	r.conclude(e, &o, r.lackedMemory(e, &o, line, vague))
 	_ = r.commit() // as above
 	r.poke()
 }
@@ -66,21 +64,21 @@ func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 	e.Stop = 0
 	switch {
 	case stop == stopKilled:
-		r.over(r.queue.finish(e, Cancelled), "killed on request")
+		r.finish(e, Cancelled, "killed on request")
 	case stop == stopHalted:
-		r.over(r.queue.finish(e, Cancelled), "killed because the queue was halted")
+		r.finish(e, Cancelled, "killed because the queue was halted")
 	case o.ok():
 		r.learn(e, false)
-		r.over(r.queue.finish(e, Succeeded), "")
+		r.finish(e, Succeeded, "")
 	case stop == stopLostGPU && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, "its GPU was lost")
 	case stop == stopLostGPU:
-		r.over(r.queue.finish(e, Failed), fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
+		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
 	case lacked != "":
 		r.learn(e, true)
 		if !r.recoverMemory(e) {
-			r.over(r.queue.finish(e, Failed), "out of memory, alone on a GPU: "+lacked)
+			r.finish(e, Failed, "out of memory, alone on a GPU: "+lacked)
 			return
 		}
 		r.again(EventRecovering, e, fmt.Sprintf("out of memory (%s); next: %v", lacked, e.Recovery))
@@ -96,7 +94,7 @@ func (r *Runner) fail(e *entry, o *outcome, stop stopReason) {
 		text = fmt.Sprintf("timed out after %v (%s)", e.Task.Timeout, text)
 	}
 	if e.Failures++; o.final || e.Failures > e.Task.Retries {
-		r.over(r.queue.finish(e, Failed), text)
+		r.finish(e, Failed, text)
 		return
 	}
 	r.again(EventRetry, e, text)

@@ -42,8 +42,8 @@ func (r *Runner) environment(e *entry) ([]string, error) {
 	if base == nil {
 		base = os.Environ()
 	}
-	env := make([]string, 0, len(base)+len(e.Task.Env)+len(threadVariables)+8)
-	env = append(append(env, base...), e.Task.Env...)
+	env := make([]string, 0, len(base)+len(e.Env)+len(threadVariables)+8)
+	env = append(append(env, base...), e.Env...)
 	propose := func(name, value string) {
 		if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
 			env = append(env, name+"="+value)
@@ -80,11 +80,7 @@ func (r *Runner) deviceEnv(e *entry) ([]string, error) {
 	if e.Mechanism != profile.MPS {
 		return []string{envVisible + "=" + string(e.GPU)}, nil
 	}
-	share := mps.Share{Device: e.GPU, Memory: e.Reserved}
-	if r.config.MPSPipeDir != nil {
-		share.PipeDir = r.config.MPSPipeDir(e.GPU)
-	}
-	return share.Env()
+	return mps.Share{Device: e.GPU, Memory: e.Reserved, PipeDir: r.pipeDir(e.GPU)}.Env()
 }
 
 // last keeps the last value of each variable, as programs disagree which one of
@@ -101,14 +97,4 @@ func last(env []string) []string {
 	}
 	slices.Reverse(kept)
 	return kept
-}
-
-// mechanism prefers the first that a task does not avoid.
-func preferred(mechanisms []profile.Mechanism, avoid profile.Opt[profile.Mechanism]) profile.Mechanism {
-	for _, m := range mechanisms {
-		if a, ok := avoid.Get(); !ok || a != m {
-			return m
-		}
-	}
-	return profile.Exclusive
 }

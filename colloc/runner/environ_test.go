@@ -29,12 +29,12 @@ func TestEnvironment(t *testing.T) {
 		},
 		{
 			name: "the user decides",
-			env:  []string{"OMP_NUM_THREADS=7", "A=1", "B=1", "CUDA_VISIBLE_DEVICES=3", "WANDB_RUN_GROUP=mine"},
+			env:  []string{"OMP_NUM_THREADS=7", "GOMAXPROCS=6", "A=1", "B=1", "CUDA_VISIBLE_DEVICES=3", "WANDB_RUN_GROUP=mine"},
 			task: Task{Env: []string{"MKL_NUM_THREADS=5", "B=2", "CUDA_VISIBLE_DEVICES=4", "B=3"}},
 			adjust: func(c *Config) {
 				c.Group = "sweep"
 			},
-			want: []string{"OMP_NUM_THREADS=7", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine", "COLLOC_GROUP=sweep"},
+			want: []string{"OMP_NUM_THREADS=7", "GOMAXPROCS=6", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine", "COLLOC_GROUP=sweep"},
 		},
 		{name: "more cores", task: Task{CPUs: 9}, want: []string{"OMP_NUM_THREADS=9", "COLLOC_WORKERS=9"}},
 		{
@@ -71,6 +71,9 @@ func TestEnvironment(t *testing.T) {
 				}
 				t.Errorf("%s is not in the environment, or not once:\n%s", want, strings.Join(got, "\n"))
 			}
+			if slices.Contains(got, threadsVariable+"1") {
+				t.Error("the task has the supervisor's setting")
+			}
 		})
 	}
 }
@@ -87,6 +90,9 @@ func TestSecrets(t *testing.T) {
 	})
 	held := shell(`tr '\0' ' ' </proc/$PPID/cmdline; test "$API_KEY" = ` + "hunter2-of-the-\"runner\"")
 	g.submit(t, held, Task{Command: []string{"no-such-program"}}, Task{Command: []string{"pwd"}, Dir: "/no/such"})
+	own := shell("true")
+	own.Env = []string{"TOKEN=" + secret}
+	g.submit(t, own)
 	records := g.finish(t)
 	if records[0].State != Succeeded {
 		t.Errorf("the task has no secret: %s", records[0].Err)
@@ -113,7 +119,7 @@ func TestSecrets(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if strings.Contains(string(text), secret) {
+			if strings.Contains(string(text), secret) && entry.Name() != queueFile { // it keeps Task.Env
 				t.Errorf("the secret is in %s", path)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 // EventKind says what happened.
 type EventKind int
 
+// The kinds of events.
 const (
 	// EventQueued: a task was submitted, or found in the queue by Open.
 	EventQueued EventKind = iota

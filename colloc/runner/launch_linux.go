@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -69,10 +70,18 @@ func (l *launch) start() (*supervisor, error) {
 		return nil, err
 	}
 	defer func() { _ = told.Close() }()
+	own := "" // of the variable that means the supervisor here
+	env := slices.DeleteFunc(slices.Clone(l.env), func(v string) bool {
+		found := strings.HasPrefix(v, threadsVariable)
+		if found {
+			own = v
+		}
+		return found
+	})
 	child, err := os.StartProcess("/proc/self/exe",
-		append([]string{supervisorName, l.stem, l.path}, l.argv...),
+		append([]string{supervisorName, l.stem, own, l.path}, l.argv...),
 		&os.ProcAttr{
-			Dir: l.dir, Env: l.env,
+			Dir: l.dir, Env: append(env, threadsVariable+"1"),
 			Files: []*os.File{null, log, log, told},
 			Sys:   &syscall.SysProcAttr{Setsid: true},
 		})

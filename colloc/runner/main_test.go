@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,45 +32,29 @@ func TestMain(m *testing.M) {
 		Supervise()
 	}
 	if name := os.Getenv(helperVariable); name != "" {
+		code := 0
 		if err := helpers[name](os.Args[1:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
+			code = 1
 		}
-		return
+		syscall.Exit(code) // as Supervise
 	}
 	goleak.VerifyTestMain(m)
 }
 
 // helpers are what the test binary can be.
 var helpers = map[string]func(args []string) error{
-	"append":   helpAppend,
 	"crash":    helpCrash,
 	"forget":   helpForget,
 	"allocate": helpAllocate,
 }
 
-// helpAppend adds a line to a file, with one write: args are the file, the line,
-// and what goes wrong afterwards.
-func helpAppend(args []string) error {
-	file, err := os.OpenFile(args[0], os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	if _, err := file.WriteString(args[1] + "\n"); err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil || len(args) < 3 {
-		return err
-	}
-	return fmt.Errorf("%s", args[2])
-}
-
 // helper is the command and the environment of a task that is the test binary.
-func helper(t testing.TB, name string, args ...string) Task {
-	t.Helper()
+func helper(tb testing.TB, name string, args ...string) Task {
+	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return Task{Command: append([]string{self}, args...), Env: []string{helperVariable + "=" + name}, Memory: profile.GiB}
 }
@@ -140,26 +125,26 @@ func (p *simplePlanner) Observe(o colloc.Observation) error {
 
 // newRig opens a runner in dir with the GPUs of the file; adjust changes the
 // rest of its configuration.
-func newRig(t testing.TB, dir, gpus string, adjust func(*Config)) *rig {
-	t.Helper()
+func newRig(tb testing.TB, dir, gpus string, adjust func(*Config)) *rig {
+	tb.Helper()
 	g := &rig{dir: filepath.Join(dir, "state"), gpus: filepath.Join(dir, "gpus.json")}
 	if err := os.WriteFile(g.gpus, []byte(gpus), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c, err := testConfig(g.dir, g.gpus)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	c.OnEvent = func(e Event) { g.events = append(g.events, e) }
 	if adjust != nil {
 		adjust(&c)
 	}
-	if g.Runner, err = openSimply(t.Context(), c, &g.planner); err != nil {
-		t.Fatal(err)
+	if g.Runner, err = openSimply(tb.Context(), c, &g.planner); err != nil {
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := g.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return g
@@ -179,45 +164,45 @@ func testConfig(dir, gpus string) (Config, error) {
 }
 
 // submit adds tasks or fails the test.
-func (g *rig) submit(t testing.TB, tasks ...Task) []string {
-	t.Helper()
+func (g *rig) submit(tb testing.TB, tasks ...Task) []string {
+	tb.Helper()
 	ids, err := g.Submit(tasks...)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return ids
 }
 
 // finish runs the queue to its end and closes the runner, so that all events are
 // there.
-func (g *rig) finish(t testing.TB) []Record {
-	t.Helper()
-	if err := g.Run(t.Context()); err != nil {
-		t.Fatal(err)
+func (g *rig) finish(tb testing.TB) []Record {
+	tb.Helper()
+	if err := g.Run(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	records := g.Records()
 	if err := g.Close(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return records
 }
 
 // record returns one task.
-func (g *rig) record(t testing.TB, id string) Record {
-	t.Helper()
+func (g *rig) record(tb testing.TB, id string) Record {
+	tb.Helper()
 	r, ok := g.Record(id)
 	if !ok {
-		t.Fatalf("no task %q", id)
+		tb.Fatalf("no task %q", id)
 	}
 	return r
 }
 
 // output is what a task printed.
-func output(t testing.TB, r Record) string {
-	t.Helper()
+func output(tb testing.TB, r Record) string {
+	tb.Helper()
 	text, err := os.ReadFile(r.Log)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return string(text)
 }

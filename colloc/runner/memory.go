@@ -2,6 +2,8 @@ package runner
 
 import (
 	"bytes"
+	"cmp"
+	"fmt"
 	"io"
 	"os"
 	"regexp"
@@ -19,41 +21,50 @@ const memoryPattern = `(?:CUDA|HIP) out of memory|torch(?:\.cuda)?\.OutOfMemoryE
 	`RESOURCE_EXHAUSTED|ResourceExhaustedError|OOM when allocating|cupy\.cuda\.memory\.OutOfMemoryError|` +
 	`std::bad_alloc: out_of_memory`
 
+// vaguePattern is what programs print for any failure of CUDA, lack of memory
+// among them. It counts if the GPU's memory was full.
+const vaguePattern = `CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_|CUDA(?:_ERROR_| error)|cudaError|NCCL.* error`
+
 // outputTail is how much of the end of the output is searched.
 const outputTail = 64 << 10
 
-// nearlyFull is the share of a GPU's memory from which a failure is taken for
-// lack of memory, although the output does not say so.
+// nearlyFull is the share of a GPU's memory from which a death by signal, or a
+// failure of CUDA, is taken for lack of memory.
 const nearlyFull = 0.98
 
 // lackedMemory says why a failed run is thought to have run out of memory;
-// empty if it is not. line is what its output says of it.
-func (r *Runner) lackedMemory(e *entry, o *outcome, line string) string {
-	c := r.card(e.GPU)
+// empty if it is not. line is what its output says of it, vague that it may mean
+// something else.
+func (r *Runner) lackedMemory(e *entry, o *outcome, line string, vague bool) string {
 	switch {
-	case o.ok() || o.lost || e.Stop != 0:
+	case o.ok() || o.lost || o.final || e.Stop != 0:
 		return ""
-	case line != "":
+	case line != "" && !vague:
 		return "its output says so: " + line
 	case o.signal == int(syscall.SIGKILL) || o.exit == 128+int(syscall.SIGKILL):
 		return "it was killed by signal 9, as the kernel does when the host's memory runs out"
-	case c == nil || o.final:
+	case line == "" && o.signal == 0:
 		return ""
 	}
-	total, _ := c.info.Memory.Get()
-	if used, ok := c.highest.Get(); ok && total > 0 && float64(used) >= float64(nearlyFull*float64(total)) {
-		return "the GPU's memory was full: " + used.String() + " of " + total.String()
+	c := r.card(e.GPU)
+	if c == nil {
+		return ""
 	}
-	return ""
+	used, total := c.highest.Or(0), c.info.Memory.Or(0)
+	if total <= 0 || float64(used) < float64(nearlyFull*float64(total)) {
+		return ""
+	}
+	return fmt.Sprintf("the GPU's memory was full, %v of %v: %s", used, total, cmp.Or(line, o.String()))
 }
 
-// memoryLine returns the line of the end of the output that tells lack of memory.
-func (r *Runner) memoryLine(path string) string {
+// memoryLine returns the line of the end of the output that tells lack of
+// memory; vague says that it may mean something else.
+func (r *Runner) memoryLine(path string) (line string, vague bool) {
 	tail, err := readTail(path)
 	if err != nil {
-		return ""
+		return "", false
 	}
-	for _, pattern := range r.memoryPatterns {
+	for i, pattern := range r.memoryPatterns {
 		at := pattern.FindIndex(tail)
 		if at == nil {
 			continue
@@ -64,9 +75,9 @@ func (r *Runner) memoryLine(path string) string {
 			line = line[:end]
 		}
 		const longest = 200
-		return string(bytes.ToValidUTF8(line[:min(len(line), longest)], nil))
+		return string(bytes.ToValidUTF8(line[:min(len(line), longest)], nil)), i == len(r.memoryPatterns)-1
 	}
-	return ""
+	return "", false
 }
 
 // readTail reads the end of a file.
@@ -84,7 +95,7 @@ func readTail(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, outputTail))
 }
 
-// memoryPatterns puts the caller's patterns behind the built-in one.
+// memoryPatterns puts the caller's patterns between the built-in ones.
 func memoryPatterns(more []*regexp.Regexp) []*regexp.Regexp {
 	patterns := []*regexp.Regexp{regexp.MustCompile(memoryPattern)}
 	for _, p := range more {
@@ -92,14 +103,11 @@ func memoryPatterns(more []*regexp.Regexp) []*regexp.Regexp {
 			patterns = append(patterns, p)
 		}
 	}
-	return patterns
+	return append(patterns, regexp.MustCompile(vaguePattern))
 }
 
-const (
-	// raise is the factor by which a reservation grows that was too small, and
-	// above what the task was seen to use.
-	raise = 1.5
-)
+// raise is the factor by which a reservation grows that was too small.
+const raise = 1.5
 
 // recoverMemory decides what to do for a task that ran out of memory: reserve
 // more, share in another way, run alone. It returns false when nothing is left.

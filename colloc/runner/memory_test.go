@@ -59,6 +59,9 @@ func TestRecovery(t *testing.T) {
 			t.Errorf("task %s is %v after %d runs", r.Task.ID, r.State, r.Runs)
 		}
 	}
+	if e := g.events[0]; e.Kind != EventWarning || !strings.Contains(e.Text, "no MPS daemon listens in /tmp/nvidia-mps") {
+		t.Errorf("the first event is %v: %s", e.Kind, e.Text)
+	}
 	type try struct {
 		reserved  profile.Bytes
 		mechanism profile.Mechanism
@@ -115,17 +118,21 @@ func TestRecoveryOfMemory(t *testing.T) {
 }
 
 func TestMemoryLine(t *testing.T) {
-	tests := []struct{ name, output, want string }{
-		{"PyTorch", "step 1\nRuntimeError: CUDA out of memory. Tried\n", "RuntimeError: CUDA out of memory. Tried"},
-		{"PyTorch 2.5", "torch.OutOfMemoryError: no", "torch.OutOfMemoryError: no"},
-		{"older PyTorch", "torch.cuda.OutOfMemoryError: no", "torch.cuda.OutOfMemoryError: no"},
-		{"cuBLAS", "a\rCUBLAS_STATUS_ALLOC_FAILED\rb", "CUBLAS_STATUS_ALLOC_FAILED"},
-		{"CUDA runtime", "cudaErrorMemoryAllocation", "cudaErrorMemoryAllocation"},
-		{"TensorFlow", "x ResourceExhaustedError: OOM when allocating tensor", "x ResourceExhaustedError: OOM when allocating tensor"},
-		{"JAX", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory"},
-		{"the caller's", "our loader: no room left", "our loader: no room left"},
-		{"something else", "ValueError: out of range", ""},
-		{"long ago", "CUDA out of memory\n" + strings.Repeat("x", outputTail), ""},
+	tests := []struct {
+		name, output, want string
+		vague              bool
+	}{
+		{"PyTorch", "step 1\nRuntimeError: CUDA out of memory. Tried\n", "RuntimeError: CUDA out of memory. Tried", false},
+		{"PyTorch 2.5", "torch.OutOfMemoryError: no", "torch.OutOfMemoryError: no", false},
+		{"older PyTorch", "torch.cuda.OutOfMemoryError: no", "torch.cuda.OutOfMemoryError: no", false},
+		{"cuBLAS", "a\rCUBLAS_STATUS_ALLOC_FAILED\rb", "CUBLAS_STATUS_ALLOC_FAILED", false},
+		{"CUDA runtime", "cudaErrorMemoryAllocation", "cudaErrorMemoryAllocation", false},
+		{"TensorFlow", "x ResourceExhaustedError: OOM when allocating tensor", "x ResourceExhaustedError: OOM when allocating tensor", false},
+		{"JAX", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", false},
+		{"the caller's", "our loader: no room left", "our loader: no room left", false},
+		{"any failure of CUDA", "RuntimeError: CUDA error: unspecified launch failure", "RuntimeError: CUDA error: unspecified launch failure", true},
+		{"something else", "ValueError: out of range", "", false},
+		{"long ago", "CUDA out of memory\n" + strings.Repeat("x", outputTail), "", false},
 	}
 	r := &Runner{memoryPatterns: memoryPatterns([]*regexp.Regexp{regexp.MustCompile("no room left"), nil})}
 	for _, test := range tests {
@@ -134,19 +141,19 @@ func TestMemoryLine(t *testing.T) {
 			if err := os.WriteFile(path, []byte(test.output), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if got := r.memoryLine(path); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			if got, vague := r.memoryLine(path); got != test.want || vague != test.vague {
+				t.Errorf("got %q, %v, want %q, %v", got, vague, test.want, test.vague)
 			}
 		})
 	}
 }
 
 // newProfile is a profile of a small task.
-func newProfile(t testing.TB) *profile.Profile {
-	t.Helper()
+func newProfile(tb testing.TB) *profile.Profile {
+	tb.Helper()
 	p, err := profile.New(profile.Spec{Model: profile.Model{Name: "small"}, Training: profile.Training{BatchSize: 8}}, profile.Trace{}, profile.GPUModel{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return &p
 }

@@ -1,16 +1,19 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -27,7 +30,7 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 		return nil, fmt.Errorf("runner: %w", err)
 	}
 	if err := c.check(); err != nil {
-		return nil, fmt.Errorf("runner: %w", err)
+		return nil, fmt.Errorf("runner: config: %w", err)
 	}
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("runner: %w", err)
@@ -43,9 +46,9 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 
 // planner is what the runner asks of a [colloc.Planner].
 type planner interface {
-	Fit(colloc.Task, colloc.GPU) (colloc.Verdict, error)
-	Score(colloc.Task, colloc.GPU) (float64, error)
-	Observe(colloc.Observation) error
+	Fit(task colloc.Task, gpu colloc.GPU) (colloc.Verdict, error)
+	Score(task colloc.Task, gpu colloc.GPU) (float64, error)
+	Observe(o colloc.Observation) error
 }
 
 // openWith opens a queue with a configuration that is checked and complete.
@@ -83,6 +86,9 @@ func (r *Runner) open(ctx context.Context) (err error) {
 	if r.store, entries, err = openStore(r.config.Dir, r.config.Sync); err != nil {
 		return errors.Join(err, r.lock.Close())
 	}
+	if err := os.MkdirAll(filepath.Join(r.config.Dir, r.store.runs), 0o700); err != nil { // somebody may have tidied up
+		return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
+	}
 	r.events = newDispatcher(r.config.OnEvent, r.poke)
 	if err := r.takeOver(entries); err != nil {
 		r.events.close()
@@ -116,10 +122,32 @@ func (r *Runner) takeOver(entries []*entry) error {
 		r.patterns[e.Task.Progress.Pattern] = pattern
 	}
 	r.queue = newQueue(entries)
+	r.checkMPS()
 	if err := r.adopt(entries); err != nil {
 		return err
 	}
 	return r.openBooks()
+}
+
+// checkMPS warns of GPUs that are to be shared by MPS and have no daemon.
+func (r *Runner) checkMPS() {
+	if !slices.Contains(r.config.Mechanisms, profile.MPS) {
+		return
+	}
+	for _, c := range r.cards {
+		dir := r.pipeDir(c.info.ID)
+		if !mps.Running(dir) {
+			r.warn("mps "+string(c.info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its tasks will share by time-slicing", cmp.Or(dir, mps.DefaultPipeDir), c.info.ID))
+		}
+	}
+}
+
+// pipeDir is where the MPS daemon of a GPU listens; empty is the default.
+func (r *Runner) pipeDir(id nvmlx.DeviceID) string {
+	if r.config.MPSPipeDir == nil {
+		return ""
+	}
+	return r.config.MPSPipeDir(id)
 }
 
 // openBooks makes the Ledger, with the adopted tasks in it.
@@ -146,7 +174,7 @@ func (c *Config) check() error {
 	var errs []error
 	check := func(ok bool, field string, value any, want string) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("Config.%s is %v, want %s", field, value, want))
+			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
 		}
 	}
 	check(c.Dir != "", "Dir", "empty", "a folder")

@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -73,12 +74,12 @@ func (r *Runner) place() (starts []*entry) {
 	refused := make(map[class]string)
 	kept := -1 // the card that is kept free for a task that waited too long
 	var waits []*entry
-	for _, e := range append([]*entry(nil), r.queue.ready...) {
+	for _, e := range slices.Clone(r.queue.ready) {
 		if !alive {
-			r.over(r.queue.finish(e, Failed), "no GPU is left")
+			r.withdraw(e, Failed, "no GPU is left")
 			continue
 		}
-		if seats == 0 {
+		if seats == 0 || r.halted {
 			break
 		}
 		if why, ok := refused[e.class()]; ok {
@@ -89,7 +90,7 @@ func (r *Runner) place() (starts []*entry) {
 		p, why, err := r.fit(e, kept)
 		switch {
 		case err != nil:
-			r.over(r.queue.finish(e, Failed), err.Error())
+			r.withdraw(e, Failed, err.Error())
 			continue
 		case why == "":
 			if why = r.reserve(e, p); why == "" {
@@ -163,7 +164,7 @@ func (r *Runner) fit(e *entry, kept int) (best placed, why string, err error) {
 	if why == "" {
 		why = "no GPU has a place left"
 	}
-	return best, why, r.hopeless(e)
+	return best, why, r.tooLarge(e)
 }
 
 // fitOn asks the Planner about one card.
@@ -199,8 +200,8 @@ func (r *Runner) fitOn(e *entry, c *card, g colloc.GPU, p *placed) (reason strin
 	return reason, err
 }
 
-// hopeless is an error if a task would fit no card even if it were empty.
-func (r *Runner) hopeless(e *entry) error {
+// tooLarge is an error if a task would fit no card even if it were empty.
+func (r *Runner) tooLarge(e *entry) error {
 	var last string
 	for _, c := range r.cards {
 		if c.lost {
@@ -221,11 +222,7 @@ func (r *Runner) reserve(e *entry, p placed) (why string) {
 	c := r.cards[p.card]
 	t := r.demand(e)
 	t.Reserved = p.verdict.Reserved
-	lease, err := r.ledger.Reserve(r.ledger.Snapshot().Version, colloc.Claim{Task: t, GPU: string(c.info.ID)})
-	if err == nil {
-		err = r.ledger.Commit(lease)
-	}
-	if err != nil {
+	if err := r.book(t, c); err != nil {
 		return err.Error()
 	}
 	r.queue.start(e)
@@ -242,4 +239,23 @@ func (r *Runner) reserve(e *entry, p placed) (why string) {
 	e.termAt = time.Time{}
 	r.change(e)
 	return ""
+}
+
+// book reserves for a task and commits at once.
+func (r *Runner) book(t colloc.Task, c *card) error {
+	lease, err := r.ledger.Reserve(r.ledger.Snapshot().Version, colloc.Claim{Task: t, GPU: string(c.info.ID)})
+	if err != nil {
+		return err
+	}
+	return r.ledger.Commit(lease)
+}
+
+// preferred is the first mechanism that a task does not avoid.
+func preferred(mechanisms []profile.Mechanism, avoid profile.Opt[profile.Mechanism]) profile.Mechanism {
+	for _, m := range mechanisms {
+		if a, ok := avoid.Get(); !ok || a != m {
+			return m
+		}
+	}
+	return profile.Exclusive
 }

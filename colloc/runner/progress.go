@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"regexp"
 	"slices"
@@ -183,8 +182,8 @@ func (r *reading) count(to *profile.Opt[int64], text string) bool {
 
 // seconds stores the time of a step, if it can be one.
 func (r *reading) seconds(s float64) {
-	const longest = 1e6
-	if s > 0 && s < longest && !math.IsNaN(s) {
+	const shortest, longest = 1e-9, 1e6
+	if s >= shortest && s < longest {
 		r.stepTime = profile.Some(time.Duration(s * float64(time.Second)))
 		r.matched = true
 	}

@@ -22,7 +22,6 @@ type entry struct {
 	adopted  bool
 	termAt   time.Time // when it was asked to end; zero if it was not
 	killed   bool      // it got SIGKILL
-	warned   bool      // that it uses more than it reserved
 	dirty    bool      // the queue file is behind
 	follower follower
 }
@@ -33,7 +32,7 @@ type queue struct {
 	entries []*entry // by number
 	byID    map[string]*entry
 	ready   []*entry // may start, the first first
-	active  int      // Starting or Running
+	active  []*entry // Starting or Running, in the order they started
 	over    int
 }
 
@@ -56,7 +55,7 @@ func newQueue(entries []*entry) *queue {
 			q.link(e) // its dependencies were good enough when the queue was left
 			q.wait(e)
 		default:
-			q.active++
+			q.active = append(q.active, e)
 		}
 	}
 	return q
@@ -132,7 +131,7 @@ func (q *queue) start(e *entry) {
 	q.leave(e)
 	e.State = Starting
 	e.Runs++
-	q.active++
+	q.active = append(q.active, e)
 }
 
 // leave takes e out of those that may start.
@@ -144,10 +143,15 @@ func (q *queue) leave(e *entry) {
 
 // again queues a task whose run is over.
 func (q *queue) again(e *entry) {
-	q.active--
+	q.stopped(e)
 	e.State = Queued
 	q.link(e) // what it waited for may be queued again; what had to succeed did
 	q.wait(e)
+}
+
+// stopped takes e out of those that run.
+func (q *queue) stopped(e *entry) {
+	q.active = slices.DeleteFunc(q.active, func(other *entry) bool { return other == e })
 }
 
 // finish ends a task, however it stood, and returns all that are over now: e,
@@ -155,7 +159,7 @@ func (q *queue) again(e *entry) {
 func (q *queue) finish(e *entry, state State) (over []*entry) {
 	switch e.State {
 	case Starting, Running:
-		q.active--
+		q.stopped(e)
 	default:
 		q.leave(e)
 	}

@@ -11,6 +11,7 @@ import (
 // State is where a task is in its life.
 type State int
 
+// The states, in the order of a life.
 const (
 	// Queued: it waits for a GPU, for other tasks, or for another try.
 	Queued State = iota
@@ -33,7 +34,7 @@ func (s State) Over() bool { return s >= Succeeded }
 // Record is everything known of a task in the queue. It is the caller's;
 // slices that it shares with others must not be modified.
 type Record struct {
-	// Task is what was submitted.
+	// Task is what was submitted, without Env, which may hold secrets.
 	Task Task `json:"task"`
 	// Number is the place in the order of submission, from 1.
 	Number int `json:"number"`
@@ -87,6 +88,7 @@ type Record struct {
 // Recovery is a step of what is done when memory ran out.
 type Recovery int
 
+// The steps, in the order in which they are taken.
 const (
 	// NoRecovery: memory has not run out.
 	NoRecovery Recovery = iota

@@ -35,6 +35,7 @@ type Runner struct {
 	dirty    []*entry        // records that the queue file does not have yet
 	pending  []Event         // that wait for their transaction
 	warned   map[string]bool // what was told once
+	suspects map[string]bool // what the last look did not understand
 	stuck    error           // why the last transaction failed
 	failures int             // tasks that failed since Run began
 	running  bool
@@ -58,14 +59,17 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		return errors.New("runner: Run is running already")
 	}
-	r.running, r.draining, r.halted, r.failures = true, false, false, 0
+	r.running, r.halted, r.failures = true, false, 0
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()
-		r.running = false
+		r.running, r.draining = false, false
 		r.mu.Unlock()
 	}()
 	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		done, err := r.step()
 		if done {
 			return err
@@ -99,7 +103,7 @@ func (r *Runner) step() (done bool, err error) {
 		}
 	}
 	switch left := r.queue.left(); {
-	case r.queue.active > 0:
+	case len(r.queue.active) > 0:
 		return false, nil
 	case left == 0 || r.draining || r.halted:
 		if err := r.commit(); err != nil {
@@ -197,7 +201,7 @@ func (r *Runner) poke() {
 }
 
 // Drain makes Run start no further task and return once those that run are
-// over. The next Run goes on.
+// over; without a Run, the next one. The one after that goes on.
 func (r *Runner) Drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

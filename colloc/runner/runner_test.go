@@ -93,9 +93,9 @@ func TestOrder(t *testing.T) {
 	if got, want := strings.Fields(string(text)), []string{"bad", "anyway", "early", "first", "second", "last"}; !slices.Equal(got, want) {
 		t.Errorf("order is %q, want %q", got, want)
 	}
-	for _, id := range []string{"never", "nor this"} {
+	for id, want := range map[string]string{"never": "bad, which is failed", "nor this": "never, which is cancelled"} {
 		i := slices.IndexFunc(records, func(r Record) bool { return r.Task.ID == id })
-		if r := records[i]; r.State != Cancelled || r.Err != "a task that it depends on did not succeed: bad" {
+		if r := records[i]; r.State != Cancelled || r.Err != "it waited for the success of task "+want {
 			t.Errorf("task %q is %v: %s", id, r.State, r.Err)
 		}
 	}

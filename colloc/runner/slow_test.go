@@ -2,11 +2,10 @@ package runner
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 // slowQueue is the queue without any index: it looks at all tasks for every
@@ -55,20 +54,27 @@ func (q *slowQueue) ready() (ids []string) {
 	return ids
 }
 
-// twins are a queue and its slow twin, treated alike.
+// twins are a queue and its slow twin, treated alike, at random. A random walk
+// is enough, and package rapid is not used here: its initialisation would double
+// the cost of each of the thousands of supervisors that this test binary becomes.
 type twins struct {
+	*rand.Rand
+
 	fast *queue
 	slow slowQueue
 }
 
-func (w *twins) add(t *rapid.T) {
+// chance is true one time in n.
+func (w *twins) chance(n int) bool { return w.IntN(n) == 0 }
+
+func (w *twins) add(*testing.T) {
 	var entries []*entry
-	for range rapid.IntRange(1, 4).Draw(t, "tasks") {
+	for range 1 + w.IntN(4) {
 		number := len(w.slow.tasks) + 1
-		task := Task{ID: strconv.Itoa(number), Priority: rapid.IntRange(-1, 1).Draw(t, "priority")}
+		task := Task{ID: strconv.Itoa(number), Priority: w.IntN(3) - 1}
 		for i := range number - 1 {
-			if rapid.IntRange(0, 4).Draw(t, "dependent") == 0 {
-				task.After = append(task.After, Dependency{Task: strconv.Itoa(i + 1), Any: rapid.Bool().Draw(t, "any")})
+			if w.chance(5) {
+				task.After = append(task.After, Dependency{Task: strconv.Itoa(i + 1), Any: w.chance(2)})
 			}
 		}
 		w.slow.tasks = append(w.slow.tasks, &slowTask{task: task})
@@ -77,8 +83,8 @@ func (w *twins) add(t *rapid.T) {
 	w.fast.add(entries)
 }
 
-// pick chooses a task in one of the states.
-func (w *twins) pick(t *rapid.T, states ...State) (*entry, *slowTask) {
+// pick chooses a task in one of the states; nil if there is none.
+func (w *twins) pick(states ...State) (*entry, *slowTask) {
 	var found []int
 	for i, s := range w.slow.tasks {
 		if slices.Contains(states, s.state) {
@@ -86,29 +92,32 @@ func (w *twins) pick(t *rapid.T, states ...State) (*entry, *slowTask) {
 		}
 	}
 	if len(found) == 0 {
-		t.Skip("no such task")
+		return nil, nil
 	}
-	i := rapid.SampledFrom(found).Draw(t, "task")
+	i := found[w.IntN(len(found))]
 	return w.fast.entries[i], w.slow.tasks[i]
 }
 
-func (w *twins) start(t *rapid.T) {
-	if len(w.fast.ready) == 0 {
-		t.Skip("nothing may start")
+func (w *twins) start(*testing.T) {
+	if len(w.fast.ready) > 0 {
+		e := w.fast.ready[w.IntN(len(w.fast.ready))]
+		w.fast.start(e)
+		w.slow.find(e.Task.ID).state = Starting
 	}
-	e := w.fast.ready[rapid.IntRange(0, len(w.fast.ready)-1).Draw(t, "place")]
-	w.fast.start(e)
-	w.slow.find(e.Task.ID).state = Starting
 }
 
-func (w *twins) finish(t *rapid.T) {
-	e, s := w.pick(t, Starting)
-	s.state = rapid.SampledFrom([]State{Succeeded, Failed, Cancelled}).Draw(t, "end")
+func (w *twins) finish(t *testing.T) {
+	t.Helper()
+	e, s := w.pick(Starting)
+	if e == nil {
+		return
+	}
+	s.state = []State{Succeeded, Failed, Cancelled}[w.IntN(3)]
 	over := w.fast.finish(e, s.state)
 	before := w.over() - 1
 	w.slow.settle()
 	if got, want := len(over), w.over()-before; got != want {
-		t.Fatalf("%d tasks are over, want %d", got, want)
+		t.Errorf("%d tasks are over, want %d", got, want)
 	}
 }
 
@@ -121,22 +130,24 @@ func (w *twins) over() (n int) {
 	return n
 }
 
-func (w *twins) cancel(t *rapid.T) {
-	e, s := w.pick(t, Queued)
-	s.state = Cancelled
-	w.fast.finish(e, Cancelled)
+func (w *twins) cancel(*testing.T) {
+	if e, s := w.pick(Queued); e != nil {
+		s.state = Cancelled
+		w.fast.finish(e, Cancelled)
+	}
 }
 
-func (w *twins) again(t *rapid.T) {
-	e, s := w.pick(t, Starting)
-	s.state = Queued
-	w.fast.again(e)
+func (w *twins) again(*testing.T) {
+	if e, s := w.pick(Starting); e != nil {
+		s.state = Queued
+		w.fast.again(e)
+	}
 }
 
-func (w *twins) retry(t *rapid.T) {
+func (w *twins) retry(*testing.T) {
 	var again []*entry
 	for i, s := range w.slow.tasks {
-		if (s.state == Failed || s.state == Cancelled) && rapid.Bool().Draw(t, "again") {
+		if (s.state == Failed || s.state == Cancelled) && w.chance(2) {
 			s.state = Queued
 			again = append(again, w.fast.entries[i])
 		}
@@ -145,7 +156,7 @@ func (w *twins) retry(t *rapid.T) {
 }
 
 // reopen leaves the queue and takes it up again from its records.
-func (w *twins) reopen(*rapid.T) {
+func (w *twins) reopen(*testing.T) {
 	var entries []*entry
 	for _, e := range w.fast.entries {
 		entries = append(entries, &entry{saved: e.saved})
@@ -154,11 +165,12 @@ func (w *twins) reopen(*rapid.T) {
 }
 
 // check compares the two.
-func (w *twins) check(t *rapid.T) {
+func (w *twins) check(t *testing.T) {
+	t.Helper()
 	w.slow.settle()
 	for i, s := range w.slow.tasks {
 		if got := w.fast.entries[i].State; got != s.state {
-			t.Fatalf("task %s is %v, want %v", s.task.ID, got, s.state)
+			t.Errorf("task %s is %v, want %v", s.task.ID, got, s.state)
 		}
 	}
 	var got []string
@@ -166,7 +178,7 @@ func (w *twins) check(t *rapid.T) {
 		got = append(got, e.Task.ID)
 	}
 	if want := w.slow.ready(); !slices.Equal(got, want) {
-		t.Fatalf("ready is %v, want %v", got, want)
+		t.Errorf("ready is %v, want %v", got, want)
 	}
 	active := 0
 	for _, s := range w.slow.tasks {
@@ -174,17 +186,25 @@ func (w *twins) check(t *rapid.T) {
 			active++
 		}
 	}
-	if w.fast.active != active || w.fast.left() != len(w.slow.tasks)-w.over() {
-		t.Fatalf("%d active, %d left, want %d and %d", w.fast.active, w.fast.left(), active, len(w.slow.tasks)-w.over())
+	if len(w.fast.active) != active || w.fast.left() != len(w.slow.tasks)-w.over() {
+		t.Errorf("%d active, %d left, want %d and %d", len(w.fast.active), w.fast.left(), active, len(w.slow.tasks)-w.over())
 	}
 }
 
 func TestQueue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		w := &twins{fast: newQueue(nil)}
-		t.Repeat(map[string]func(*rapid.T){
-			"add": w.add, "start": w.start, "finish": w.finish, "cancel": w.cancel,
-			"again": w.again, "retry": w.retry, "reopen": w.reopen, "": w.check,
-		})
-	})
+	const walks, steps = 400, 60
+	for seed := range uint64(walks) {
+		w := &twins{Rand: rand.New(rand.NewPCG(seed, 7)), fast: newQueue(nil)}
+		moves := []func(*testing.T){w.add, w.start, w.start, w.start, w.finish, w.finish, w.cancel, w.again, w.retry, w.reopen}
+		for range steps {
+			i := w.IntN(len(moves))
+			if moves[i](t); len(w.slow.tasks) > 40 {
+				break // it grows no further
+			}
+			w.check(t)
+			if t.Failed() {
+				t.Fatalf("walk with seed %d", seed)
+			}
+		}
+	}
 }

@@ -13,6 +13,7 @@ const fewestSteps = 5
 // window is a stretch of time in which the same tasks share a card.
 type window struct {
 	since time.Time
+	seen  time.Time // when the card was last looked at
 	marks map[*entry]mark
 }
 
@@ -39,7 +40,7 @@ type solo struct {
 
 // openWindow begins to measure a card's tasks.
 func (r *Runner) openWindow(c *card, now time.Time) {
-	c.window = window{since: now, marks: make(map[*entry]mark, len(c.entries))}
+	c.window = window{since: now, seen: now, marks: make(map[*entry]mark, len(c.entries))}
 	for _, e := range c.entries {
 		c.window.marks[e] = mark{step: e.Step}
 	}
@@ -59,13 +60,13 @@ func (w *window) sawBusy(e *entry, share float64) {
 func (r *Runner) closeWindow(c *card) {
 	w := c.window
 	c.window = window{}
-	now := r.now()
-	if w.since.IsZero() || now.Sub(w.since) < r.config.Window || len(w.marks) != len(c.entries) {
+	lasted := w.seen.Sub(w.since)
+	if w.since.IsZero() || lasted < r.config.Window || len(w.marks) != len(c.entries) {
 		return
 	}
 	rates := make([]profile.Opt[rate], len(c.entries))
 	for i, e := range c.entries {
-		rates[i] = w.marks[e].rate(e, now.Sub(w.since))
+		rates[i] = w.marks[e].rate(e, lasted)
 	}
 	if len(c.entries) == 1 {
 		if v, ok := rates[0].Get(); ok {

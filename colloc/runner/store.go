@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"go.etcd.io/bbolt"
 
@@ -39,6 +40,8 @@ type saved struct {
 	Record
 	// Profile is the key of the task's profile; empty if it has none.
 	ProfileKey []byte `json:"profile,omitempty"`
+	// Env is the task's, kept out of records that others see.
+	Env []string `json:"env,omitempty"`
 	// Raised is what to reserve instead of Task.Memory since memory ran out.
 	Raised profile.Bytes `json:"raised,omitempty"`
 	// Avoid is the mechanism under which memory ran out.
@@ -87,7 +90,7 @@ func readStore(path string, sync bool) (s *store, entries []*entry, err error) {
 	}
 	var file *os.File
 	options := &bbolt.Options{
-		NoSync: !sync, NoGrowSync: !sync,
+		NoSync: !sync, NoGrowSync: !sync, Timeout: time.Second,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			var err error
 			file, err = os.OpenFile(name, flag, mode)
@@ -106,7 +109,7 @@ func readStore(path string, sync bool) (s *store, entries []*entry, err error) {
 	}()
 	db, err := bbolt.Open(path, 0o600, options)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, fmt.Errorf("open: %w; another program may have it open", err)
 	}
 	s = &store{db: db}
 	err = db.View(func(tx *bbolt.Tx) error {

@@ -32,17 +32,12 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 	if err := r.store.put(entries); err != nil {
 		return nil, fmt.Errorf("runner: submit: queue file: %w", err)
 	}
-	hopeless := r.queue.add(entries)
 	ids := make([]string, len(entries))
 	for i, e := range entries {
 		ids[i] = e.Task.ID
-		if e.State == Queued {
-			r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: "task " + e.Task.ID + " is queued"})
-		}
+		r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: "task " + e.Task.ID + " is queued"})
 	}
-	for _, e := range hopeless {
-		r.over([]*entry{e}, "a task that it depends on did not succeed")
-	}
+	r.hopeless(r.queue.add(entries))
 	err = r.commit()
 	r.poke()
 	return ids, err
@@ -67,6 +62,7 @@ func (r *Runner) admit(tasks []Task) ([]*entry, error) {
 	entries := make([]*entry, len(tasks))
 	for i := range tasks {
 		e := &entry{profile: tasks[i].Profile, saved: saved{Record: Record{Task: tasks[i], Number: len(r.queue.entries) + i + 1, Submitted: r.now()}}}
+		e.Env, e.Task.Env = e.Task.Env, nil
 		if e.Task.ID == "" {
 			e.Task.ID = r.queue.freeID(e.Number, taken)
 			taken[e.Task.ID] = true
@@ -76,8 +72,8 @@ func (r *Runner) admit(tasks []Task) ([]*entry, error) {
 		}
 		entries[i] = e
 	}
-	for _, e := range entries {
-		if err := r.checkTask(&e.Task, taken); err != nil {
+	for i, e := range entries {
+		if err := r.checkTask(&tasks[i], taken); err != nil {
 			errs = append(errs, fmt.Errorf("task %q: %w", e.Task.ID, err))
 		}
 	}

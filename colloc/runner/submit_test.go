@@ -82,7 +82,7 @@ func TestConfigFaults(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, field := range []string{"Dir", "Source", "PerGPU", "Headroom", "MemoryFloor", "CPUs", "Grace", "Watch", "Window", "Queue", "Halt.Failures", "Mechanisms"} {
-		if !strings.Contains(err.Error(), "Config."+field+" is ") {
+		if !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("error does not name %s: %v", field, err)
 		}
 	}

@@ -6,14 +6,20 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
 	"syscall"
 )
 
 // supervisorName is what a supervisor calls itself. Its arguments are the stem of
-// the run's files, the path of the program, and the arguments of that, the name
-// included. Environment, working folder, standard input and output are the
-// task's; descriptor 3 takes the process that was started.
+// the run's files, the task's own setting of threadsVariable if it has one, the
+// path of the program, and the arguments of that, the name included. Otherwise
+// environment, working folder, standard input and output are the task's;
+// descriptor 3 takes the process that was started.
 const supervisorName = "colloc-supervisor"
+
+// threadsVariable keeps Go's runtime small: a supervisor does one thing at a time.
+const threadsVariable = "GOMAXPROCS="
 
 const (
 	reportFD = 3
@@ -29,15 +35,17 @@ func isSupervisor() bool { return os.Args[0] == supervisorName }
 // started it for that, and then does not return. Otherwise it does nothing. Call
 // it first in main, before flags are read, and in TestMain.
 func Supervise() {
-	const fewest = 4
+	const fewest = 5
 	if isSupervisor() && len(os.Args) >= fewest {
-		os.Exit(supervise(os.Args[1], os.Args[2], os.Args[3:])) //nolint:forbidigo // this process is not the caller's program
+		// Without the end that Go makes: nothing is left to do, and a race detector
+		// would wait a second.
+		syscall.Exit(supervise(os.Args[1], environmentOf(os.Args[2]), os.Args[3], os.Args[4:]))
 	}
 }
 
 // supervise runs one command and returns the exit code of this process: that of
 // the command, for a runner that cannot read the record.
-func supervise(stem, path string, argv []string) int {
+func supervise(stem string, env []string, path string, argv []string) int {
 	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends
 	syscall.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
@@ -56,9 +64,10 @@ func supervise(stem, path string, argv []string) int {
 	// not ignored: a command inherits what is ignored.
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	child, err := os.StartProcess(path, argv, &os.ProcAttr{
-		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
-		Env:   os.Environ(),
+	// Package os would start another process to find out how to wait for this one.
+	child, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+		Files: []uintptr{0, 1, 2},
+		Env:   env,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
@@ -66,21 +75,40 @@ func supervise(stem, path string, argv []string) int {
 		_ = writeExit(stem, outcome{err: "the command does not start: " + err.Error()}) // if not, the exit code tells
 		return exitNotStarted
 	}
-	tell(report, child.Pid)
+	tell(report, child)
 	go func() {
 		for s := range signals {
 			if s, ok := s.(syscall.Signal); ok {
-				_ = syscall.Kill(-child.Pid, s) // it may have ended
+				_ = syscall.Kill(-child, s) // it may have ended
 			}
 		}
 	}()
-	state, err := child.Wait()
-	_ = syscall.Kill(-child.Pid, syscall.SIGKILL) // what it left behind; usually nothing
+	status, err := wait(child)
+	_ = syscall.Kill(-child, syscall.SIGKILL) // what it left behind; usually nothing
 	if err != nil {
 		_ = writeExit(stem, outcome{err: err.Error()}) // as above
 		return exitNotStarted
 	}
-	return record(stem, state)
+	return record(stem, status)
+}
+
+// environmentOf is the task's environment: this process's, with the task's own
+// setting of threadsVariable.
+func environmentOf(own string) []string {
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, threadsVariable) })
+	if own != "" {
+		env = append(env, own)
+	}
+	return env
+}
+
+// wait waits for the command to end.
+func wait(pid int) (status syscall.WaitStatus, err error) {
+	for {
+		if _, err = syscall.Wait4(pid, &status, 0, nil); !errors.Is(err, syscall.EINTR) {
+			return status, err
+		}
+	}
 }
 
 // tell reports the command's process to the runner, which may be gone. The pipe
@@ -94,10 +122,10 @@ func tell(report *os.File, pid int) {
 }
 
 // record leaves the exit record and returns the exit code.
-func record(stem string, state *os.ProcessState) int {
+func record(stem string, status syscall.WaitStatus) int {
 	const signalled = 128
-	o, code := outcome{exit: state.ExitCode()}, state.ExitCode()
-	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+	o, code := outcome{exit: status.ExitStatus()}, status.ExitStatus() // -1 after a signal
+	if status.Signaled() {
 		o.signal = int(status.Signal())
 		code = signalled + o.signal
 	}

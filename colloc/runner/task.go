@@ -22,7 +22,7 @@ type Task struct {
 	Dir string `json:"dir,omitempty"`
 	// Env is added to what it inherits from [Config].Env, KEY=value; it wins over
 	// everything but the choice of the GPU. It is kept in the queue file.
-	Env []string `json:"env,omitempty"`
+	Env []string `json:"-"`
 	// Profile is what is known of the task; nil is nothing.
 	Profile *profile.Profile `json:"-"`
 	// Memory is what to reserve for it; 0 lets the Planner predict it from the

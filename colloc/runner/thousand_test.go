@@ -15,7 +15,7 @@ import (
 func TestThousand(t *testing.T) {
 	tasks := 1000
 	if raced {
-		tasks = 100
+		tasks = 200
 	}
 	tests := []struct {
 		name                string
@@ -94,6 +94,7 @@ func checkEvents(t *testing.T, events []Event, tasks int) {
 			c.again++
 		case EventFinished:
 			c.finished++
+		default:
 		}
 		if c.queued != 1 || c.again > c.started || c.finished > 1 {
 			t.Errorf("event %v of task %q after %+v", e.Kind, id, *c)

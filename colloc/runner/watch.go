@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/nvmlx"
@@ -65,15 +65,16 @@ func (r *Runner) look(ctx context.Context) {
 	}
 	for i, c := range r.cards {
 		r.note(c, &found[i])
+		c.window.seen = now
+		if !c.window.since.IsZero() && now.Sub(c.window.since) >= r.config.Window {
+			r.closeWindow(c)
+		}
 		if c.window.since.IsZero() {
 			r.openWindow(c, now)
-		} else if now.Sub(c.window.since) >= r.config.Window {
-			r.closeWindow(c)
-			r.openWindow(c, now)
 		}
-		for _, e := range c.entries {
-			r.checkRun(e, now)
-		}
+	}
+	for _, e := range r.queue.active {
+		r.checkRun(e, now)
 	}
 	r.reconcile(found)
 	_ = r.commit() // what fails is kept and tried again
@@ -98,12 +99,10 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	sessions = make(map[int]*entry)
-	for _, c := range r.cards {
-		for _, e := range c.entries {
-			entries = append(entries, runningEntry{e, run{number: e.Runs, stem: e.stem(), adopted: e.adopted, known: e.State == Running}})
-			if e.PID != 0 {
-				sessions[e.PID] = e
-			}
+	for _, e := range r.queue.active {
+		entries = append(entries, runningEntry{e, run{number: e.Runs, stem: e.stem(), adopted: e.adopted, known: e.State == Running}})
+		if e.PID != 0 {
+			sessions[e.PID] = e
 		}
 	}
 	return entries, sessions
@@ -177,7 +176,7 @@ func (r *Runner) note(c *card, s *seen) {
 
 // lostFor reports whether an error means that the device is gone.
 func lostFor(err error) bool {
-	return errors.Is(err, nvmlx.ErrDeviceLost) || errors.Is(err, nvmlx.ErrNoDevice) || errors.Is(err, io.EOF)
+	return errors.Is(err, nvmlx.ErrDeviceLost) || errors.Is(err, nvmlx.ErrNoDevice)
 }
 
 // lose gives a card up: its tasks are ended and queued again.
@@ -200,14 +199,28 @@ func (r *Runner) reconcile(found []seen) {
 			usages = append(usages, found[i].usage)
 		}
 	}
+	before := r.suspects
+	r.suspects = make(map[string]bool)
 	for _, d := range r.ledger.Reconcile(usages) {
+		key := fmt.Sprintf("%v %s", d.Kind, d.GPU)
 		switch d.Kind {
 		case colloc.Overuse:
 			e := r.queue.byID[d.Task]
 			r.warn(fmt.Sprintf("%v %s %d", d.Kind, d.Task, e.Runs), e, d.Text)
 		case colloc.Foreign, colloc.Stray, colloc.Zombie, colloc.Overcommitted, colloc.BadReading:
-			r.warn(fmt.Sprintf("%v %s", d.Kind, d.GPU), nil, d.Text)
+			// A task that starts or ends between two readings looks like that, once.
+			r.suspects[key] = true
+			if before[key] && !r.starting(d.GPU) {
+				r.warn(key, nil, d.Text)
+			}
 		case colloc.Absent, colloc.UnknownGPU: // a task that uses no GPU is the user's affair
 		}
 	}
+}
+
+// starting reports whether a process on the card may be a task's that is not
+// recorded yet.
+func (r *Runner) starting(id string) bool {
+	c := r.card(nvmlx.DeviceID(id))
+	return c != nil && slices.ContainsFunc(c.entries, func(e *entry) bool { return e.State == Starting })
 }

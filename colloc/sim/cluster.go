@@ -139,6 +139,9 @@ func ParseCluster(s string) (*Cluster, error) {
 
 // GPUs is the number of cards.
 func (c *Cluster) GPUs() int {
+	if c == nil {
+		return 0
+	}
 	n := 0
 	for i := range c.Nodes {
 		n += len(c.Nodes[i].GPUs)
@@ -151,7 +154,7 @@ func (c *Cluster) Validate() error {
 	var errs []error
 	n := c.GPUs()
 	if n == 0 || n > maxGPUs {
-		errs = append(errs, fmt.Errorf("%d GPUs, want 1 to %d", n, maxGPUs))
+		return fmt.Errorf("sim: cluster: %d GPUs, want 1 to %d", n, maxGPUs)
 	}
 	number := 0
 	for i := range c.Nodes {
@@ -179,7 +182,7 @@ func (c *Cluster) Validate() error {
 
 func (g *GPU) validate() error {
 	if g.Memory < 0 || g.Model.Memory < 0 {
-		return fmt.Errorf("Memory is %d bytes, want 0 or more", int64(min(g.Memory, g.Model.Memory)))
+		return fmt.Errorf("memory is %d bytes, want 0 or more", int64(min(g.Memory, g.Model.Memory)))
 	}
 	for _, w := range []float64{g.IdleWatts, g.BusyWatts, g.Model.PowerWatts} {
 		if !(w >= 0 && w < 1e9) {

@@ -73,6 +73,7 @@ func TestBadInput(t *testing.T) {
 		o     sim.Options
 		want  string
 	}{
+		{"no cluster", nil, good, sim.Options{}, "0 GPUs"},
 		{"no GPU", &sim.Cluster{}, good, sim.Options{}, "0 GPUs"},
 		{"no ID", cards(1), []sim.Task{task("", 0, 10, 1)}, sim.Options{}, "ID is empty"},
 		{"no work", cards(1), []sim.Task{task("a", 0, 0, 1)}, sim.Options{}, "Work is 0s"},
@@ -92,6 +93,9 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got %v, want an error with %q", err, tt.want)
 			}
 		})
+	}
+	if _, err := sim.Run(context.Background(), cards(1), good, nil, sim.Options{}); err == nil {
+		t.Error("no error without a policy")
 	}
 	_, err := sim.Run(context.Background(), cards(1), good, script(func(*sim.State) error { return errors.New("tired") }), sim.Options{})
 	if err == nil || !strings.Contains(err.Error(), "policy script at 0s: tired") {

@@ -44,7 +44,7 @@ func cards(n int) *sim.Cluster {
 }
 
 // task makes a task of one GPU; times are in seconds, memory in GiB.
-func task(id string, arrival, work int, memory int) sim.Task {
+func task(id string, arrival, work, memory int) sim.Task {
 	return sim.Task{
 		ID: id, Arrival: seconds(arrival), Work: seconds(work), Memory: profile.Bytes(memory) * profile.GiB, GPUs: 1,
 	}

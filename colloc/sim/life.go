@@ -18,10 +18,11 @@ type runGPU struct {
 	parent   int     // of an instance; -1 for a card
 	children []int   // instances
 	dirty    bool
-	down     int // reasons for not being up
-	// what the meter charges since
+	down     int // losses that are not over
+	// what the meter charges, and since when
 	since              time.Duration
 	watts, busy, taken float64
+	occupied           bool
 	setSince, observed time.Duration // the set is that since then; last told to a learner
 	cut, cutting       bool          // into instances; the layout is changing
 	layout             mig.Layout
@@ -57,9 +58,6 @@ func (s *simulation) start(v *TaskView, p *Placement) {
 	v.reserved = reserve
 	s.takeHost(v, p.Node, -1)
 	r.node = p.Node
-	if v.HostOnly {
-		r.speed = 1
-	}
 	kind := Start
 	if r.lost {
 		kind, r.lost = Recovery, false
@@ -78,7 +76,10 @@ func (s *simulation) start(v *TaskView, p *Placement) {
 	if !s.o.RestartAll {
 		s.pause(v.Index)
 	}
-	s.rearm(v.Index)
+	if v.HostOnly {
+		r.speed = 1
+	}
+	s.forecast(v.Index)
 	s.tell(Event{Kind: kind, Index: v.Index})
 }
 
@@ -123,10 +124,8 @@ func (s *simulation) pause(i int) {
 			startup += s.tasks[t.Index].task.Startup
 		}
 	}
-	if startup > 0 {
-		r.ready = s.now + startup
-		s.forecast(i)
-	}
+	r.ready = s.now + startup
+	s.forecast(i)
 }
 
 // doneAt is the work done at a moment.
@@ -160,6 +159,7 @@ func (s *simulation) forecast(i int) {
 	s.rearm(i)
 }
 
+// rearm sets a task's timer to what comes first.
 func (s *simulation) rearm(i int) {
 	r := &s.tasks[i]
 	s.timers.set(i, min(r.finish, r.oom, r.checkpoint))

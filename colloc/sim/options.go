@@ -77,11 +77,18 @@ func (o Options) withDefaults() (Options, error) {
 			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
 		}
 	}
-	for name, d := range map[string]time.Duration{
-		"OOMAfter": o.OOMAfter, "Checkpoint": o.Checkpoint, "CheckpointCost": o.CheckpointCost,
-		"Repartition": o.Repartition, "ObserveAfter": o.ObserveAfter, "Until": o.Until,
+	for _, d := range []struct {
+		name string
+		time.Duration
+	}{
+		{"OOMAfter", o.OOMAfter},
+		{"Checkpoint", o.Checkpoint},
+		{"CheckpointCost", o.CheckpointCost},
+		{"Repartition", o.Repartition},
+		{"ObserveAfter", o.ObserveAfter},
+		{"Until", o.Until},
 	} {
-		check(d >= 0, name, d, "0 or more")
+		check(d.Duration >= 0, d.name, d.Duration, "0 or more")
 	}
 	check(o.Checkpoint == 0 || o.Checkpoint > o.CheckpointCost, "Checkpoint", o.Checkpoint, "more than CheckpointCost")
 	check(o.LengthError >= 0 && o.LengthError <= 4, "LengthError", o.LengthError, "0 to 4")

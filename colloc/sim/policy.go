@@ -29,8 +29,9 @@ type Scheduler interface {
 // Learner is a Scheduler that wants to know what was measured.
 type Learner interface {
 	Scheduler
-	// Observe is called when a set that ran long enough changes, before the
-	// Decide that follows, and when a task dies for lack of memory.
+	// Observe is called just before a set that ran long enough changes, also by
+	// the scheduler's own actions, and when a task dies for lack of memory. It
+	// must not act.
 	Observe(o *Observation) error
 }
 

@@ -1,12 +1,14 @@
 package sim
 
 import (
+	"fmt"
 	"math"
 	"time"
 
 	"example.com/colloc/profile"
 )
 
+// markDirty notes that the set of a GPU changes.
 func (s *simulation) markDirty(g int) {
 	if !s.gpus[g].dirty {
 		s.gpus[g].dirty = true
@@ -123,6 +125,7 @@ func (s *simulation) remeter(g int) {
 	gpu.busy = min(1, busy)
 	gpu.watts = gpu.view.watts(gpu.busy)
 	gpu.view.Busy, gpu.view.Bandwidth = gpu.busy, min(1, band)
+	gpu.occupied = len(gpu.view.Set) > 0
 	gpu.taken = min(1, gpu.view.Share)
 	if whole {
 		gpu.taken = 1
@@ -142,7 +145,7 @@ func (s *simulation) charge(g int) {
 	w := float64(gpu.weight * dt)
 	m.busy += float64(gpu.busy * w)
 	m.taken += float64(gpu.taken * w)
-	if len(gpu.view.Set) > 0 {
+	if gpu.occupied {
 		m.occupied += w
 	}
 }
@@ -168,6 +171,6 @@ func (s *simulation) observe(g int, died *TaskView) {
 		GPU: gpu.view, Mechanism: gpu.view.Mechanism, Set: gpu.view.Set, Speeds: s.dst, For: ran, OutOfMemory: died,
 	}
 	if err := s.learner.Observe(&s.obs); err != nil && s.fault == nil {
-		s.fault = err
+		s.fault = fmt.Errorf("sim: policy %s at %v: %w", s.policy.Name(), s.now, err)
 	}
 }

@@ -218,6 +218,29 @@ func TestUntil(t *testing.T) {
 	}
 }
 
+// TestHostOnly: tasks without GPUs take CPU, run at full speed, and give it back.
+func TestHostOnly(t *testing.T) {
+	c := cards(1)
+	c.Nodes[0].CPU = 4
+	var tasks []sim.Task
+	for _, id := range []string{"a", "b", "c"} {
+		x := task(id, 0, 100, 0)
+		x.HostOnly, x.GPUs, x.CPU = true, 0, 2
+		tasks = append(tasks, x)
+	}
+	r := run(t, c, tasks, script(func(s *sim.State) error {
+		for t := range s.Waiting() {
+			if n := &s.Nodes()[0]; s.FitsHost(t, n) {
+				s.Place(sim.Placement{Task: t.Index})
+			}
+		}
+		return nil
+	}), sim.Options{})
+	if r.Finished != 3 || r.Makespan != seconds(200) || r.Occupied != 0 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestCancel: a cancelled run ends with ctx.Err().
 func TestCancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())

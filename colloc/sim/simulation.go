@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -45,7 +46,6 @@ type simulation struct {
 	dirty    []int // GPUs whose set changed
 	affected []int // tasks on them
 	set      []*Task
-	views    []*TaskView
 	dst      []float64
 	event    Event
 	obs      Observation
@@ -101,6 +101,9 @@ func Run(ctx context.Context, c *Cluster, tasks []Task, p Policy, o Options) (*R
 	}
 	if err := validateTasks(tasks); err != nil {
 		return nil, err
+	}
+	if p == nil {
+		return nil, errors.New("sim: no policy")
 	}
 	s := newSimulation(c, tasks, p, o)
 	if s.sched, err = p.Begin(&s.state); err != nil {
@@ -206,8 +209,8 @@ const maxVain = 1000
 // simulation going.
 func (s *simulation) over() bool {
 	st := &s.state
-	real := func(w worldEvent) bool { return w.kind != 0 }
-	if s.nextArrival < len(s.tasks) || len(s.timers.heap) > 0 || slices.ContainsFunc(s.world, real) {
+	matters := func(w worldEvent) bool { return w.kind != 0 }
+	if s.nextArrival < len(s.tasks) || len(s.timers.heap) > 0 || slices.ContainsFunc(s.world, matters) {
 		s.vain = 0
 		return false
 	}

@@ -71,11 +71,12 @@ func (m Stages) Cycle(times []StageTimes) float64 {
 	if k == 0 || k > 4 {
 		return 0
 	}
-	if m.Overhead == [4]float64{} {
-		m.Overhead = [4]float64{muriAlone, muriTwo, muriThree, muriFour}
+	overhead := m.Overhead
+	if overhead == [4]float64{} {
+		overhead = [4]float64{muriAlone, muriTwo, muriThree, muriFour}
 	}
 	if k == 1 {
-		return float64(times[0].Iteration) * m.Overhead[0]
+		return float64(times[0].Iteration) * overhead[0]
 	}
 	var st [4][3]float64
 	for i, t := range times {
@@ -87,7 +88,7 @@ func (m Stages) Cycle(times []StageTimes) float64 {
 		a, b := st[0], st[1]
 		best = min(best, max(a[0], b[1]+b[2])+max(b[0], a[1]+a[2]))
 	}
-	return best * m.Overhead[k-1]
+	return best * overhead[k-1]
 }
 
 // permute calls visit for every order of x; x ends as it began.
@@ -105,7 +106,8 @@ func permute[T any](x []T, from int, visit func()) {
 
 // period is the length of a round of four steps once the pipeline is full. At
 // step i the task in place i+1 exchanges, that in place i+2 computes, and that in
-// place i+3 loads, modulo four; loading may begin one step earlier.
+// place i+3 loads, modulo four. Loading, from storage and then by the CPUs, has two
+// steps, so that two tasks may load at a time.
 func period(st [][3]float64) float64 {
 	const steps = 8
 	var done [steps + 1]float64

@@ -33,7 +33,8 @@ type Task struct {
 	// it needs in all.
 	CPU        float64
 	HostMemory profile.Bytes
-	// Type names the task in measured tables, Class is for [Contention].
+	// Type names the task in measured tables. Models and policies may take tasks
+	// of one Type, with one Profile, to be alike. Class is for [Contention].
 	Type, Class string
 	// Profile is what is known of it, for models that predict; may be nil.
 	Profile *profile.Profile

@@ -20,6 +20,7 @@ func (s *simulation) turn(w worldEvent) {
 		s.up(w.gpu)
 	case Repartition:
 		s.cut(w.gpu)
+	default: // a wake-up
 	}
 }
 

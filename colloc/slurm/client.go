@@ -15,8 +15,9 @@ type Config struct {
 	// 0 means 30 s. Slurm's commands themselves try for about 10 s to reach a
 	// controller that is down.
 	Timeout time.Duration
-	// REST, if set, is asked instead of the commands squeue, sinfo, sbatch and
-	// scancel. What slurmrestd does not offer still runs as a command.
+	// REST, if set, is asked instead of the commands for jobs, nodes, partitions,
+	// to submit and to cancel. What slurmrestd does not offer, or package slurm
+	// does not ask of it, still runs as a command: Job, Test, Release, Accounting.
 	REST *REST
 }
 
@@ -119,7 +120,11 @@ func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
 }
 
 // Partitions returns the queues in the site's order: scontrol show partition.
+// slurmrestd after 22.05 does not say which is the default one.
 func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
+	if c.config.REST != nil {
+		return restRead(ctx, c, "partitions", partitionsOf)
+	}
 	parse := func(printed []byte) ([]Partition, error) { return ParsePartitions(string(printed)), nil }
 	return read(ctx, c, parse, "scontrol", "show", "partition")
 }

@@ -233,9 +233,8 @@ type nobody struct{ c *slurmtest.Cluster }
 func (n nobody) Run(ctx context.Context, cmd slurm.Command) (slurm.Output, error) {
 	run := n.c.Command(ctx, cmd.Args...)
 	run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	var status *exec.ExitError
 	text, err := run.CombinedOutput()
-	if errors.As(err, &status) {
+	if status, ok := errors.AsType[*exec.ExitError](err); ok {
 		return slurm.Output{Stderr: text, Code: status.ExitCode()}, nil
 	}
 	return slurm.Output{Stdout: text}, err
@@ -262,6 +261,9 @@ func TestClusterREST(t *testing.T) {
 	got, err := rest.State(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want.Partitions, got.Partitions); diff != "" {
+		t.Errorf("partitions (-commands +slurmrestd):\n%s", diff)
 	}
 	if diff := cmp.Diff(want.Devices(), got.Devices()); diff != "" {
 		t.Errorf("devices (-commands +slurmrestd):\n%s", diff)
@@ -335,4 +337,46 @@ func fields(t *testing.T, text []byte, list string) map[string]string {
 		kinds[name] = fmt.Sprintf("%T", v)
 	}
 	return kinds
+}
+
+// TestClusterRestart: what runs is known after slurmctld has restarted, to the
+// client as before. Slurm 22.05 itself forgets: it gives a GPU's shares away a
+// second time, which is why a plan's jobs wait for one another by After.
+func TestClusterRestart(t *testing.T) {
+	t.Parallel()
+	c := slurmtest.Start(t, slurmtest.Options{Nodes: 1, Share: "shard", Pinned: true})
+	full := sleeper(slurm.Gres{Name: "shard", Type: "a100i2", Count: 8}, "/dev/null")
+	first := submit(t, c, full, nil)
+	before := started(t, c, first).Devices()
+	c.StopController()
+	c.StartController()
+	var after []slurm.Device
+	slurmtest.Await(t, "the node has registered again", func() bool { // until then it offers no shares at all
+		s, err := clientOf(c).State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		after = s.Devices()
+		if after[2].Free() != 0 {
+			t.Fatalf("after the restart %+v is free", after[2])
+		}
+		return after[0].Shares > 0
+	})
+	if diff := cmp.Diff(before, after); diff != "" || before[2].Used != 8 {
+		t.Errorf("devices (-before +after the restart):\n%s", diff)
+	}
+	second := submit(t, c, full, nil)
+	third := submit(t, c, full, &slurm.SubmitOptions{After: []slurm.JobID{first}})
+	slurmtest.Await(t, "Slurm has looked at the jobs", func() bool {
+		j, err := clientOf(c).Job(t.Context(), second)
+		return err == nil && (j.State == slurm.Running || j.Reason == "Resources" || j.Reason == "Priority")
+	})
+	j, err := clientOf(c).Job(t.Context(), second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("a second job with all 8 shares of the same GPU is %s %s", j.State, j.Reason)
+	if j, err := clientOf(c).Job(t.Context(), third); err != nil || j.State != slurm.Pending || j.Reason != "Dependency" {
+		t.Errorf("the job that comes after the first is %+v, %v", j, err)
+	}
 }

@@ -30,6 +30,11 @@ type Device struct {
 	Up bool `json:"up"`
 	// Jobs are those that have some of it, ascending.
 	Jobs []JobID `json:"jobs,omitempty"`
+	// Waiting are the jobs that have not started and that want this GPU: those
+	// that name it by its type, and those that name the node, each counted on
+	// the first GPUs that it could have. Jobs that name no node could go
+	// anywhere and are not counted.
+	Waiting []JobID `json:"waiting,omitempty"`
 }
 
 // ID returns node/index, "g1/3": the ID of the GPU in plans.
@@ -66,24 +71,32 @@ func (s *State) Devices() []Device {
 		first[n.Name] = len(all)
 		all = append(all, n.devices()...)
 	}
+	of := func(node string) []Device {
+		at, known := first[node]
+		if !known {
+			return nil
+		}
+		end := at
+		for end < len(all) && all[end].Node == node {
+			end++
+		}
+		return all[at:end]
+	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		if !j.State.Holds() {
+		for k := range min(len(j.Held), len(j.Nodes)) {
+			if j.State.Holds() {
+				take(of(j.Nodes[k]), j.ID, j.Held[k])
+			}
+		}
+	}
+	for i := range s.Jobs {
+		j := &s.Jobs[i]
+		if j.State.Holds() || j.State.Over() {
 			continue
 		}
-		for k, held := range j.Held {
-			if k >= len(j.Nodes) {
-				break
-			}
-			at, known := first[j.Nodes[k]]
-			if !known {
-				continue
-			}
-			end := at
-			for end < len(all) && all[end].Node == j.Nodes[k] {
-				end++
-			}
-			take(all[at:end], j.ID, held)
+		for _, node := range j.Required {
+			want(of(node), j.ID, j.Asked)
 		}
 	}
 	return all
@@ -103,7 +116,7 @@ func (n *Node) devices() []Device {
 	}
 	for i := range list {
 		if list[i].Pinned {
-			list[i].Pinned = 1 == countFunc(list, func(d *Device) bool { return d.Type == list[i].Type })
+			list[i].Pinned = countFunc(list, func(d *Device) bool { return d.Type == list[i].Type }) == 1
 		}
 	}
 	for _, g := range n.Gres {
@@ -157,6 +170,29 @@ func take(gpus []Device, id JobID, held []Held) {
 			}
 			if k, known := slices.BinarySearch(d.Jobs, id); !known {
 				d.Jobs = slices.Insert(d.Jobs, k, id)
+			}
+		}
+	}
+}
+
+// want books what a job waits for on the GPUs of one node.
+func want(gpus []Device, id JobID, asked []Gres) {
+	for _, g := range asked {
+		shared := g.Name == "shard" || g.Name == "mps"
+		left := 1 // GPUs
+		switch {
+		case g.Name == "gpu":
+			left = g.Count
+		case !shared:
+			continue
+		}
+		for i := range gpus {
+			d := &gpus[i]
+			named := d.Pinned && d.Type == g.Type
+			fits := d.Empty() || shared && d.Free() >= g.Count
+			if left > 0 && (named || fits && len(d.Waiting) == 0 && (g.Type == "" || g.Type == d.Type)) {
+				d.Waiting = append(d.Waiting, id)
+				left--
 			}
 		}
 	}

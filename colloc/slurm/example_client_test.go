@@ -76,10 +76,9 @@ func ExampleClient_Accounting() {
 		fmt.Println(err)
 		return
 	}
-	task, _ := slurm.TaskOf(&jobs[0])
-	fmt.Println(task, jobs[0].Ran(), jobs[0].Asked)
+	fmt.Println(slurm.TasksOf(&jobs[0]), jobs[0].Ran(), jobs[0].Asked)
 	// Output:
-	// alpha 12s [shard:4]
+	// [alpha] 12s [shard:4]
 }
 
 func ExamplePlace() {

@@ -52,11 +52,11 @@ func (f *fake) commands() []string {
 
 func prints(s string) Output { return Output{Stdout: []byte(s)} }
 
-func recorded(t testing.TB, name string) []byte {
-	t.Helper()
+func recorded(tb testing.TB, name string) []byte {
+	tb.Helper()
 	data, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return data
 }

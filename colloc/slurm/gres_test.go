@@ -120,6 +120,32 @@ func TestDevices(t *testing.T) {
 			t.Errorf("devices (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("jobs that wait", func(t *testing.T) {
+		s := State{
+			Nodes: []Node{{Name: "n", State: []string{"IDLE"}, Gres: []Held{
+				{Gres: Gres{"gpu", "p0", 1}},
+				{Gres: Gres{"gpu", "a", 3}},
+				{Gres: Gres{"shard", "a", 6}},
+			}}},
+			Jobs: []JobInfo{
+				{ID: 1, State: Running, Nodes: []string{"n"}, Held: [][]Held{{{Gres: Gres{"gpu", "a", 1}, Index: []int{1}}}}},
+				{ID: 2, State: Pending, Required: []string{"n"}, Asked: []Gres{{"gpu", "p0", 1}}},
+				{ID: 3, State: Pending, Required: []string{"n"}, Asked: []Gres{{"gpu", "p0", 1}}},
+				{ID: 4, State: Pending, Required: []string{"n"}, Asked: []Gres{{"shard", "a", 2}}},
+				{ID: 5, State: Pending, Required: []string{"n"}, Asked: []Gres{{"gpu", "", 1}}},
+				{ID: 6, State: Pending, Required: []string{"n"}, Asked: []Gres{{"gpu", "a", 2}}},
+				{ID: 7, State: Pending, Asked: []Gres{{"gpu", "a", 1}}},
+				{ID: 8, State: Cancelled, Required: []string{"n"}, Asked: []Gres{{"gpu", "a", 1}}},
+			},
+		}
+		var got [][]JobID
+		for _, d := range s.Devices() {
+			got = append(got, d.Waiting)
+		}
+		if diff := cmp.Diff([][]JobID{{2, 3}, nil, {4}, {5}}, got); diff != "" {
+			t.Errorf("waiting (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("a job whose GPUs are not told", func(t *testing.T) {
 		s := State{
 			Nodes: []Node{{Name: "n", State: []string{"IDLE"}, Gres: []Held{{Gres: Gres{"gpu", "", 2}}, {Gres: Gres{"mps", "", 200}}}}},

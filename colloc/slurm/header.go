@@ -212,7 +212,7 @@ func plain(s string) error {
 // word reports whether s is a name in Slurm's sense.
 func word(s string) bool {
 	for _, c := range s {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_.-", c) {
+		if !alphanumeric(c) && !strings.ContainsRune("_.-", c) {
 			return false
 		}
 	}

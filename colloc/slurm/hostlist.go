@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ func ExpandNodes(list string) ([]string, error) {
 			list = ""
 		}
 		if item == "" {
-			return nil, fmt.Errorf("slurm: node list: an empty name in it")
+			return nil, errors.New("slurm: node list: an empty name in it")
 		}
 		expanded, err := expandItem(item)
 		if err != nil {

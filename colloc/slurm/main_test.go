@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"testing"
 )
@@ -20,7 +21,7 @@ type dump struct {
 func TestMain(m *testing.M) {
 	if file := os.Getenv(dumpFile); file != "" {
 		if err := writeDump(file); err != nil {
-			os.Stderr.WriteString(err.Error())
+			fmt.Fprintln(os.Stderr, err)
 			os.Exit(99)
 		}
 		os.Exit(0)

@@ -51,8 +51,10 @@ func quoteAll(words []string) string {
 
 // unsafe reports whether bash, anywhere in a command line, could take c for
 // something else than itself.
-func unsafe(c rune) bool {
-	return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("_-./:@%+,", c))
+func unsafe(c rune) bool { return !alphanumeric(c) && !strings.ContainsRune("_-./:@%+,", c) }
+
+func alphanumeric(c rune) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
 // unprintable counts what reorders or hides text among the control characters.
@@ -127,7 +129,7 @@ func checkVariable(pair string) error {
 
 func identifier(s string) bool {
 	for i, c := range s {
-		if !(c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || i > 0 && c >= '0' && c <= '9') {
+		if c != '_' && !alphanumeric(c) || i == 0 && c >= '0' && c <= '9' {
 			return false
 		}
 	}

@@ -34,22 +34,22 @@ func hostileText() *rapid.Generator[string] {
 	)
 }
 
-func checkQuoted(t testing.TB, words []string) {
-	t.Helper()
+func checkQuoted(tb testing.TB, words []string) {
+	tb.Helper()
 	code := "printf '%s\\0' " + quoteAll(words)
 	if strings.Contains(code, "\n") {
-		t.Fatalf("%q takes more than one line: %s", words, code)
+		tb.Fatalf("%q takes more than one line: %s", words, code)
 	}
 	for _, locale := range []string{"C", "C.UTF-8"} {
 		cmd := exec.Command("bash", "-c", code)
 		cmd.Env = append(os.Environ(), "LC_ALL="+locale)
 		out, err := cmd.Output()
 		if err != nil {
-			t.Fatalf("bash -c %q: %v", code, err)
+			tb.Fatalf("bash -c %q: %v", code, err)
 		}
 		got := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
 		if diff := cmp.Diff(words, got); diff != "" {
-			t.Fatalf("LC_ALL=%s: bash read something else (-want +got):\n%s", locale, diff)
+			tb.Fatalf("LC_ALL=%s: bash read something else (-want +got):\n%s", locale, diff)
 		}
 	}
 }

@@ -48,7 +48,7 @@ const (
 	maxAnswer   = 1 << 30 // bytes; 100,000 jobs are about 400 MiB
 )
 
-// get and delete are the methods, paths and answers of slurmrestd.
+// request writes a request to slurmrestd; path is relative to the version.
 func (r *REST) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
 	base, err := url.Parse(r.Address)
 	if err != nil {

@@ -99,9 +99,7 @@ func (r *REST) fields(q *Request, o *SubmitOptions) (jobFields, error) {
 	set(f, "tasks_per_node", q.TasksPerNode)
 	set(f, "cpus_per_task", q.CPUsPerTask)
 	set(f, "hold", o.Hold)
-	if after := (&SubmitOptions{After: o.After}).args(); len(after) > 0 {
-		f["dependency"] = strings.TrimPrefix(after[0], "--dependency=")
-	}
+	set(f, "dependency", o.dependency())
 	f["current_working_directory"] = cmp.Or(o.Dir, "/")
 	minutes := int64((q.Time + time.Minute - 1) / time.Minute)
 	mebibytes := int64((q.Memory + profile.MiB - 1) / profile.MiB)

@@ -47,6 +47,7 @@ func TestREST(t *testing.T) {
 	d := &restd{answers: map[string]string{
 		"GET /slurm/v0.0.38/jobs":        string(recorded(t, "22.05/squeue.json")),
 		"GET /slurm/v0.0.38/nodes":       string(recorded(t, "22.05/sinfo.json")),
+		"GET /slurm/v0.0.38/partitions":  `{"partitions": [{"name": "main", "flags": ["default"], "state": "UP", "max_time_limit": 2880, "maximum_nodes_per_job": 4}, {"name": "old", "state": "DOWN", "max_time_limit": null}]}`,
 		"POST /slurm/v0.0.38/job/submit": `{"errors": [{"error_code": 2042, "error": "Job held"}], "job_id": 12}`,
 		"DELETE /slurm/v0.0.38/job/3":    `{"errors": []}`,
 	}}
@@ -66,6 +67,10 @@ func TestREST(t *testing.T) {
 	if nodes, err := c.Nodes(t.Context()); err != nil || len(nodes) != 2 {
 		t.Errorf("%d nodes, %v; want 2", len(nodes), err)
 	}
+	partitions, err := c.Partitions(t.Context())
+	if diff := cmp.Diff([]Partition{{Name: "main", Default: true, MaxTime: 48 * time.Hour, MaxNodes: 4}, {Name: "old", Down: true}}, partitions); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
 	job := &Job{Request: Request{Name: "x", NodeList: "g1", Gres: []Gres{{"shard", "a100i1", 4}}, Time: 90 * time.Second, Memory: profile.GiB}, Body: "true\n"}
 	if id, err := c.Submit(t.Context(), job, &SubmitOptions{Hold: true}); err != nil || id != 12 {
 		t.Errorf("job %d, %v; want 12", id, err)
@@ -77,7 +82,7 @@ func TestREST(t *testing.T) {
 		Script string
 		Job    map[string]any
 	}
-	if err := json.Unmarshal([]byte(d.bodies[2]), &sent); err != nil {
+	if err := json.Unmarshal([]byte(d.bodies[3]), &sent); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -107,6 +112,21 @@ func TestRESTLater(t *testing.T) {
 	}
 	if _, err := r.fields(&Request{Warn: time.Minute}, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a signal: got %v, want ErrUnsupported", err)
+	}
+}
+
+func TestRESTLaterPartitions(t *testing.T) {
+	got, err := partitionsOf([]byte(`{"partitions": [
+		{"name": "main", "maximums": {"nodes": {"set": true, "infinite": false, "number": 4}, "time": {"set": false, "infinite": true, "number": 0}}, "partition": {"state": ["UP"]}},
+		{"name": "old", "maximums": {"time": {"set": true, "infinite": false, "number": 60}}, "partition": {"state": ["DRAIN"]}}]}`))
+	want := []Partition{{Name: "main", MaxNodes: 4}, {Name: "old", Down: true, MaxTime: time.Hour}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	for _, bad := range []string{"", "{}", `{"partitions": [{}]}`} {
+		if _, err := partitionsOf([]byte(bad)); !errors.Is(err, ErrOutput) {
+			t.Errorf("%q: got %v, want ErrOutput", bad, err)
+		}
 	}
 }
 

@@ -20,18 +20,26 @@ type body struct {
 func (b *body) printf(format string, args ...any) { fmt.Fprintf(&b.text, format, args...) }
 
 // head opens the script. What is in about goes into a comment.
-func (b *body) head(about string, mps bool) {
+func (b *body) head(about string, steps, mps bool) {
 	b.printf("# %s\n# Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.\n", about)
 	b.printf("# shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions\n")
 	if b.options.Setup != "" {
 		b.printf("\n%s\n", strings.TrimRight(b.options.Setup, "\n"))
 	}
-	if mps {
-		b.printf(frameHead, "quit")
-		b.printf("%s", frameMPS)
-		return
+	pass, quit := passGroups, ""
+	if steps {
+		pass = passSteps
 	}
-	b.printf(frameHead, ":")
+	if mps {
+		quit = "  quit\n"
+	}
+	b.printf(frameHead, pass, quit)
+	if mps {
+		b.printf("%s", frameMPS)
+	}
+	if steps {
+		b.printf("%s", frameStep)
+	}
 }
 
 // logs sets where the logs of tasks go that name none.
@@ -63,9 +71,8 @@ type role struct {
 	command string // instead of the task's own
 }
 
-// function writes the shell function that becomes the task, and returns its
-// name.
-func (b *body) function(t *Task, r role) string {
+// function writes the shell function that becomes the task.
+func (b *body) function(t *Task, r role) {
 	name := "task_" + strconv.Itoa(b.tasks)
 	b.tasks++
 	b.printf("\n%s() { # %s\n", name, label(t.Name))
@@ -91,7 +98,6 @@ func (b *body) function(t *Task, r role) string {
 		command = quoteAll(t.Command)
 	}
 	b.printf("  exec -- %s\n}\n", command)
-	return name
 }
 
 // limits tells a task, and under MPS the driver, how much of the GPU is its own.

@@ -26,10 +26,7 @@ start() {
 pass() {
   signals=$((signals + 1)) last=$1 told=${#pids[@]}
   [ "$2" -eq 0 ] || stopped=$2
-  for pid in "${pids[@]}"; do
-    kill -s "$1" -- "-$pid" 2>/dev/null
-  done
-}
+%s}
 
 # gone PID: waits until its process group is empty, 30 s at most as Slurm does.
 gone() {
@@ -45,14 +42,24 @@ clean() {
   for pid in "${pids[@]}"; do
     kill -s KILL -- "-$pid" 2>/dev/null
   done
-  %s
-}
+%s}
 
 trap 'pass USR1 0' USR1
 trap 'pass INT 130' INT
 trap 'pass TERM 143' TERM
 trap clean EXIT
 `
+
+// What pass does: signal the process groups, or the job steps, with their
+// number in Slurm. Not their srun: it takes TERM for an order to kill.
+const (
+	passGroups = `  for pid in "${pids[@]}"; do
+    kill -s "$1" -- "-$pid" 2>/dev/null
+  done
+`
+	passSteps = `  scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null # the steps alone; fails if Slurm told them already
+`
+)
 
 // frameFail ends all tasks when one fails.
 const frameFail = `

@@ -55,8 +55,7 @@ func Distributed(g Gang, o *Options) (Job, error) {
 		return Job{}, err
 	}
 	b := &body{options: &opt}
-	b.head(fmt.Sprintf("One task on %d x %d GPUs.", g.Nodes, g.GPUs), false)
-	b.printf("%s", frameStep)
+	b.head(fmt.Sprintf("One task on %d x %d GPUs.", g.Nodes, g.GPUs), true, false)
 	r := role{threads: max(1, g.Task.cpus()/g.GPUs)}
 	b.printf("%s", g.meet())
 	if g.Launcher == Ranks {

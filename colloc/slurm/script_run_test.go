@@ -22,8 +22,14 @@ import (
 // Slurm does, and becomes the command.
 const stubSrun = `#!/bin/bash
 echo "$*" >>"$STUBS/srun.log"
+echo $$ >>"$STUBS/steps"
 while [[ $1 == --* ]]; do shift; done
 CUDA_VISIBLE_DEVICES=by-srun exec -- "$@"
+`
+
+// stubScancel signals all steps.
+const stubScancel = `#!/bin/bash
+while read -r pid; do kill -s "${1#--signal=}" -- "-$pid"; done <"$STUBS/steps" 2>/dev/null
 `
 
 // stubMPS listens in a FIFO in place of a socket, and writes what it was told.
@@ -59,7 +65,7 @@ func newBench(t *testing.T, job Job, env ...string) *bench {
 		t.Fatal(err)
 	}
 	b := &bench{t: t, dir: t.TempDir()}
-	for name, stub := range map[string]string{"srun": stubSrun, "nvidia-cuda-mps-control": stubMPS, "job.sh": text} {
+	for name, stub := range map[string]string{"srun": stubSrun, "scancel": stubScancel, "nvidia-cuda-mps-control": stubMPS, "job.sh": text} {
 		if err := os.WriteFile(filepath.Join(b.dir, name), []byte(stub), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +78,7 @@ func newBench(t *testing.T, job Job, env ...string) *bench {
 		t.Fatal(err)
 	}
 	b.alive = r
-	t.Cleanup(func() { r.Close() })
+	t.Cleanup(func() { _ = r.Close() })
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // a script that hangs fails by its exit code
 	t.Cleanup(cancel)
 	b.cmd = exec.CommandContext(ctx, "bash", "job.sh")
@@ -86,7 +92,9 @@ func newBench(t *testing.T, job Job, env ...string) *bench {
 	if err := b.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	w.Close()
+	if err := w.Close(); err != nil {
+		t.Error(err)
+	}
 	return b
 }
 
@@ -138,7 +146,7 @@ func (b *bench) ready(n int) []string {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	defer up.Close()
+	defer func() { _ = up.Close() }()
 	lines := make([]string, n)
 	scan := bufio.NewReader(up)
 	for i := range lines {

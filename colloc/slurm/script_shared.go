@@ -99,10 +99,7 @@ func (b *body) sets(sets []Set, about string, gpus int) {
 	for _, s := range sets {
 		mps = mps || s.Mechanism == profile.MPS
 	}
-	b.head(about, mps)
-	if b.options.Steps {
-		b.printf("%s", frameStep)
-	}
+	b.head(about, b.options.Steps, mps)
 	for _, s := range sets {
 		for i := range s.Tasks {
 			t := &s.Tasks[i]

@@ -44,8 +44,7 @@ func Steps(tasks []Task, o *Options) (Job, error) {
 		return Job{}, err
 	}
 	b := &body{options: &opt}
-	b.head(fmt.Sprintf("%d tasks, each with %s of its own.", len(tasks), "CPUs, memory and GPUs"), false)
-	b.printf("%s", frameStep)
+	b.head(fmt.Sprintf("Job steps with CPUs, memory and GPUs of their own: %d.", len(tasks)), true, false)
 	for i := range tasks {
 		b.function(&tasks[i], role{threads: tasks[i].cpus()})
 	}

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -201,8 +202,8 @@ func slurmDuration(s string) time.Duration {
 			unit = 3600
 		}
 	}
-	for i := len(parts) - 1; i >= 0; i-- {
-		n, err := strconv.ParseUint(parts[i], 10, 24)
+	for _, part := range slices.Backward(parts) {
+		n, err := strconv.ParseUint(part, 10, 24)
 		if err != nil {
 			return 0
 		}

@@ -27,11 +27,7 @@ func (o *SubmitOptions) args() []string {
 	}
 	var args []string
 	if len(o.After) > 0 {
-		after := "afterany"
-		for _, id := range o.After {
-			after += ":" + strconv.FormatInt(int64(id), 10)
-		}
-		args = append(args, "--dependency="+after)
+		args = append(args, "--dependency="+o.dependency())
 	}
 	if o.Hold {
 		args = append(args, "--hold")
@@ -40,6 +36,19 @@ func (o *SubmitOptions) args() []string {
 		args = append(args, "--chdir="+o.Dir)
 	}
 	return args
+}
+
+// dependency is After in Slurm's syntax; empty if there are none.
+func (o *SubmitOptions) dependency() string {
+	if len(o.After) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("afterany")
+	for _, id := range o.After {
+		b.WriteString(":" + strconv.FormatInt(int64(id), 10))
+	}
+	return b.String()
 }
 
 // Submit gives the job to Slurm: sbatch, which reads the script from its
@@ -117,12 +126,12 @@ func parseForecast(printed string) (Forecast, error) {
 		w := strings.Fields(rest)
 		for i := 1; i < len(w); i++ {
 			var err error
-			switch {
-			case w[i-1] == "using":
+			switch w[i-1] {
+			case "using":
 				f.CPUs = int(min(digits(w[i]), maxCount))
-			case w[i-1] == "nodes":
+			case "nodes":
 				f.Nodes, err = ExpandNodes(w[i])
-			case w[i-1] == "partition":
+			case "partition":
 				f.Partition = w[i]
 			}
 			if err != nil {

@@ -29,8 +29,9 @@ type GPUOptions struct {
 }
 
 // GPUs returns those that a plan may use, ready for Planner.Plan: of nodes that
-// take jobs, not taken as a whole by one job, and of a known product; the ID is
-// that of [Device.ID]. The second result tells for each of the others why not.
+// take jobs, of a known product, with something left that no job has or waits
+// for; the ID is that of [Device.ID]. The second result tells for each of the
+// others why not.
 func (s *State) GPUs(o *GPUOptions) ([]colloc.GPU, []Skipped) {
 	if o == nil {
 		o = &GPUOptions{}
@@ -86,8 +87,13 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 		}
 		gpu.Residents = append(gpu.Residents, task)
 	}
-	if d.Whole {
+	switch {
+	case d.Whole:
 		return colloc.GPU{}, fmt.Sprintf("job %d has all of it", d.Jobs[0])
+	case d.Share != "" && d.Free() == 0:
+		return colloc.GPU{}, fmt.Sprintf("jobs %d have all of its shares", d.Jobs)
+	case len(d.Waiting) > 0:
+		return colloc.GPU{}, fmt.Sprintf("job %d waits for it", d.Waiting[0])
 	}
 	return gpu, ""
 }
@@ -127,17 +133,34 @@ func (o *GPUOptions) mechanisms(d *Device) []profile.Mechanism {
 	}
 }
 
-// commentPrefix marks the jobs of colloc; what follows is the task, escaped.
+// commentPrefix marks the jobs of colloc; what follows is the tasks, escaped.
 const commentPrefix = "colloc:"
 
-// TaskOf returns the task that a job of [Place] runs.
-func TaskOf(j *JobInfo) (task string, ok bool) {
-	escaped, ok := strings.CutPrefix(j.Comment, commentPrefix)
-	if !ok {
-		return "", false
+// Comment returns the comment of a job that runs these tasks, for [TasksOf].
+func Comment(tasks ...string) string {
+	escaped := make([]string, len(tasks))
+	for i, t := range tasks {
+		escaped[i] = url.QueryEscape(t)
 	}
-	task, err := url.QueryUnescape(escaped)
-	return task, err == nil && task != ""
+	return commentPrefix + strings.Join(escaped, ",")
+}
+
+// TasksOf returns the tasks that a job runs, as its [Comment] says; nil if it
+// says nothing of the kind.
+func TasksOf(j *JobInfo) []string {
+	list, ok := strings.CutPrefix(j.Comment, commentPrefix)
+	if !ok {
+		return nil
+	}
+	var tasks []string
+	for escaped := range strings.SplitSeq(list, ",") {
+		task, err := url.QueryUnescape(escaped)
+		if err != nil || task == "" {
+			return nil
+		}
+		tasks = append(tasks, task)
+	}
+	return tasks
 }
 
 // Placed is one task of a plan and what its job has to ask for.
@@ -156,10 +179,15 @@ type Placed struct {
 // Place turns a plan into one request per task that it places: the node, the
 // GPU by its type where the site pins types, and a number of shares in
 // proportion to the memory that the plan reserves, at least 1. The shares of a
-// set are all that the GPU has, so that nobody else joins it; a task that is to
-// be alone gets the whole GPU. Residents get none: they run already.
+// set are all that the GPU has left, so that nobody else joins it; a task that is
+// to be alone gets the whole GPU. Residents get none: they run already.
 //
-// Every job carries a comment that [TaskOf] reads. It returns an error for a
+// Slurm itself keeps to the shares, with one exception: when slurmctld 22.05
+// restarts it forgets those of the jobs that run, and gives them away again. Jobs
+// that are submitted for a GPU whose jobs still run should wait for those by
+// [SubmitOptions].After.
+//
+// Every job carries a comment that [TasksOf] reads. It returns an error for a
 // plan with a GPU that is not among the devices, or that has fewer shares than
 // the set has members, and for a set on a GPU that the site does not share.
 // O(members + devices).
@@ -186,13 +214,12 @@ func Place(plan *colloc.Plan, devices []Device) ([]Placed, error) {
 			if m.Resident {
 				continue
 			}
-			escaped := url.QueryEscape(m.Task)
 			gres := Gres{Name: d.Share, Type: d.Type, Count: shares[k]}
 			if shares[k] == 0 {
 				gres = Gres{Name: "gpu", Type: d.Type, Count: 1}
 			}
 			placed = append(placed, Placed{Task: m.Task, GPU: p.GPU, Pinned: d.Pinned, Request: Request{
-				Name: escaped, Comment: commentPrefix + escaped,
+				Name: url.QueryEscape(m.Task), Comment: Comment(m.Task),
 				NodeList: d.Node, Nodes: 1, TasksPerNode: 1, Gres: []Gres{gres},
 			}})
 		}

@@ -11,9 +11,9 @@ import (
 	"example.com/colloc/profile"
 )
 
-// site is a cluster of one node: a pinned GPU, two of one type, one that nobody
+// aNode is a cluster of one node: a pinned GPU, two of one type, one that nobody
 // shares; job 7 is the task "old" on the first, job 8 a stranger on the last.
-func site() *State {
+func aNode() *State {
 	return &State{
 		Nodes: []Node{{Name: "n", State: []string{"MIXED"}, Partitions: []string{"main"}, Gres: []Held{
 			{Gres: Gres{"gpu", "a100i0", 1}},
@@ -30,19 +30,22 @@ func site() *State {
 }
 
 func TestStateGPUs(t *testing.T) {
-	s := site()
+	s := aNode()
 	residents := func(j *JobInfo) (colloc.Task, bool) {
-		id, ok := TaskOf(j)
-		return colloc.Task{ID: id, Reserved: profile.GiB}, ok
+		tasks := TasksOf(j)
+		if len(tasks) != 1 {
+			return colloc.Task{}, false
+		}
+		return colloc.Task{ID: tasks[0], Reserved: profile.GiB}, true
 	}
 	gpus, skipped := s.GPUs(&GPUOptions{Residents: residents, Models: map[string]string{"a100": "A100-40GB"}, Partition: "main"})
 	var got []string
 	for _, g := range gpus {
-		line := g.ID + " " + g.Model.Name
+		line := []string{g.ID, g.Model.Name}
 		for _, r := range g.Residents {
-			line += " " + r.ID
+			line = append(line, r.ID)
 		}
-		got = append(got, line)
+		got = append(got, strings.Join(line, " "))
 	}
 	a100, _ := profile.LookupGPU("A100-40GB")
 	v100, _ := profile.LookupGPU("v100")
@@ -55,6 +58,12 @@ func TestStateGPUs(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	s.Jobs[0].Held[0][0].Count = 8
+	s.Jobs[1] = JobInfo{ID: 9, State: Pending, Required: []string{"n"}, Asked: []Gres{shard("v100", 2)}}
+	if gpus, skipped := s.GPUs(&GPUOptions{Residents: residents}); len(gpus) != 1 || gpus[0].ID != "n/2" ||
+		skipped[0].Why != "jobs [7] have all of its shares" || skipped[1].Why != "job 9 waits for it" {
+		t.Errorf("got %v, skipped %v; want n/2 alone", gpus, skipped)
 	}
 	s.Nodes[0].State = []string{"DOWN"}
 	if gpus, skipped := s.GPUs(nil); len(gpus) != 0 || len(skipped) != 4 || skipped[0].Why != "the node takes no jobs: DOWN" {
@@ -92,7 +101,7 @@ func TestPlace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{tt.p}}, site().Devices())
+			placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{tt.p}}, aNode().Devices())
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want an error that says %q", err, tt.err)
@@ -143,12 +152,32 @@ func TestPlaceProperty(t *testing.T) {
 			if _, err := m.Request.Header(); err != nil {
 				t.Fatal(err)
 			}
-			if task, ok := TaskOf(&JobInfo{Comment: m.Request.Comment}); !ok || task != p.Members[i].Task {
-				t.Fatalf("task %q comes back as %q", p.Members[i].Task, task)
+			if tasks := TasksOf(&JobInfo{Comment: m.Request.Comment}); len(tasks) != 1 || tasks[0] != p.Members[i].Task {
+				t.Fatalf("task %q comes back as %q", p.Members[i].Task, tasks)
 			}
 		}
 		if sum != d.Shares-d.Used {
 			t.Fatalf("%d shares of %d are given to %d members", sum, d.Shares-d.Used, len(placed))
 		}
 	})
+}
+
+func TestTasksOf(t *testing.T) {
+	tests := []struct {
+		name string
+		want []string
+	}{
+		{Comment("a b", "c,d"), []string{"a b", "c,d"}},
+		{"colloc:", nil},
+		{"colloc:a,,b", nil},
+		{"colloc:%zz", nil},
+		{"mine", nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, TasksOf(&JobInfo{Comment: tt.name})); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
 }

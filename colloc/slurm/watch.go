@@ -84,24 +84,19 @@ func (w *watcher) watch(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		var known []JobInfo
 		pause := w.Every
-		for ctx.Err() == nil {
+		for {
 			events, now, err := w.poll(ctx, known)
 			if ctx.Err() != nil {
 				break
 			}
-			if err != nil && !yield(Event{}, err) {
+			if !report(yield, events, err) {
 				return
-			}
-			for _, e := range events {
-				if !yield(e, nil) {
-					return
-				}
 			}
 			if err == nil {
 				known = now
-				if w.done(known) {
-					return
-				}
+			}
+			if err == nil && w.done(known) {
+				return
 			}
 			if len(events) > 0 {
 				pause = w.Every
@@ -113,6 +108,20 @@ func (w *watcher) watch(ctx context.Context) iter.Seq2[Event, error] {
 		}
 		yield(Event{}, ctx.Err())
 	}
+}
+
+// report yields the events of one poll, or its error, and reports whether the
+// loop goes on.
+func report(yield func(Event, error) bool, events []Event, err error) bool {
+	if err != nil {
+		return yield(Event{}, err)
+	}
+	for _, e := range events {
+		if !yield(e, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 // done reports whether all jobs that were asked for are over.

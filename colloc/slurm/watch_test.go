@@ -93,7 +93,10 @@ func TestWatchEnds(t *testing.T) {
 	if events != 2 || !errors.Is(last, context.Canceled) {
 		t.Errorf("%d events, the last with %v; want the job and context.Canceled", events, last)
 	}
-	for range NewClient(Config{Runner: f}).Watch(t.Context(), nil) {
+	for _, err := range NewClient(Config{Runner: f}).Watch(t.Context(), nil) {
+		if err != nil {
+			t.Error(err)
+		}
 		break // the first event is enough
 	}
 	if jobs, err := NewClient(Config{Runner: f}).Wait(ctx, nil, 1); !errors.Is(err, context.Canceled) || len(jobs) != 0 {

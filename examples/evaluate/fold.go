@@ -1,9 +1,6 @@
 package main
 
-import (
-	"math/rand/v2"
-	"slices"
-)
+import "example.com/colloc/predict"
 
 // Sizes of the cross-validation.
 const (
@@ -11,6 +8,9 @@ const (
 	familyLimit = 8
 	foldSeed    = 20240229
 )
+
+// fold is one fit: row numbers in the training table and in the scored one.
+type fold = predict.Fold
 
 // count returns 0, 1, ..., n−1.
 func count(n int) []int {
@@ -22,52 +22,14 @@ func count(n int) []int {
 }
 
 // randomFolds deals n rows to five folds; the same n gives the same folds.
-func randomFolds(n int) []fold {
-	to := make([]int, n)
-	for i, at := range rand.New(rand.NewPCG(foldSeed, 1)).Perm(n) {
-		to[at] = i % rowFolds
-	}
-	return foldsOf(to, min(n, rowFolds))
-}
+func randomFolds(n int) []fold { return predict.RowFolds(n, rowFolds, foldSeed) }
 
 // familyFolds leaves one family out at a time, or, where there are more than
 // familyLimit, whole families in familyLimit folds of nearly equal size.
 func familyFolds(t table) []fold {
-	size := make(map[string]int)
-	for i := range t.size() {
-		size[t.family(i)]++
+	families := make([][]string, t.size())
+	for i := range families {
+		families[i] = []string{t.family(i)}
 	}
-	names := make([]string, 0, len(size))
-	for name := range size {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	slices.SortStableFunc(names, func(a, b string) int { return size[b] - size[a] })
-	load := make([]int, min(len(names), familyLimit))
-	at := make(map[string]int, len(names))
-	for _, name := range names {
-		k := slices.Index(load, slices.Min(load))
-		at[name] = k
-		load[k] += size[name]
-	}
-	to := make([]int, t.size())
-	for i := range to {
-		to[i] = at[t.family(i)]
-	}
-	return foldsOf(to, len(load))
-}
-
-// foldsOf turns a fold number for each row into folds.
-func foldsOf(to []int, k int) []fold {
-	folds := make([]fold, k)
-	for i, at := range to {
-		for f := range folds {
-			if f == at {
-				folds[f].test = append(folds[f].test, i)
-			} else {
-				folds[f].train = append(folds[f].train, i)
-			}
-		}
-	}
-	return folds
+	return predict.GroupFolds(families, familyLimit)
 }

@@ -1,6 +1,6 @@
 // Command evaluate measures how good colloc's predictions are.
 //
-//	go run ./examples/evaluate -train DIR [-test DIR] [-set NAME,...] [-probes K] [-list]
+//	go run ./examples/evaluate -train DIR [-test DIR] [-set NAME,...] [-probes K] [-plots DIR] [-list]
 //
 // It fits on the measurement files in the folder of -train and scores either by
 // cross-validation or, with -test, on files that the fit has not seen. A test
@@ -14,7 +14,15 @@
 //
 // On standard output it prints one JSON object a line for each set, split and
 // model, on standard error a table of the same. The model "colloc" is this
-// library; the others are baselines, fitted or computed in the same run. A set
+// library; the others are baselines, fitted or computed in the same run.
+//
+// With -plots it also writes, as SVG and PNG, predicted against measured for each
+// set and split, the asked risk of running out of memory against the seen one
+// (calibration-oom) and how many measurements the 90 % intervals hold
+// (calibration-intervals); and it prints the second as objects with "kind":
+// "oom_calibration". The same files give the same bytes.
+//
+// A set
 // whose file is not there is skipped with a note. The exit status is 2 for bad
 // input, 1 for a failure.
 package main
@@ -52,7 +60,7 @@ func (f *failure) Unwrap() error { return f.err }
 
 // sets are all that can be evaluated, in the order of the output.
 func sets(probes int) []set {
-	return slices.Concat(memorySets(), utilizationSets(), speedSets(probes), migSets())
+	return slices.Concat(memorySets(), []set{togetherSet{}}, utilizationSets(), speedSets(probes), migSets())
 }
 
 func run(args []string, out, log io.Writer) error {
@@ -62,6 +70,7 @@ func run(args []string, out, log io.Writer) error {
 	test := flags.String("test", "", "folder with test files NAME.csv or NAME__SPLIT.csv; without it, cross-validate")
 	names := flags.String("set", "", "comma-separated sets to evaluate (default all)")
 	probes := flags.Int("probes", 0, "interference sets: co-runs of each new task that are observed before scoring")
+	plots := flags.String("plots", "", "folder to write plots to (SVG and PNG), made if it is not there; also prints asked against seen risk")
 	list := flags.Bool("list", false, "list the sets and stop")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -94,7 +103,12 @@ func run(args []string, out, log io.Writer) error {
 	if len(lines) == 0 {
 		return fmt.Errorf("nothing to evaluate: no file of the chosen sets in %s", strings.TrimSpace(*train+" "+*test))
 	}
-	if err := writeJSON(out, lines); err != nil {
+	if *plots != "" {
+		if err := writePlots(*plots, lines); err != nil {
+			return &failure{err}
+		}
+	}
+	if err := writeJSON(out, lines, *plots != ""); err != nil {
 		return &failure{err}
 	}
 	return writeTable(log, lines)

@@ -103,7 +103,7 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 		if err := t.scoreFold(train, f, ours); err != nil {
 			return nil, err
 		}
-		for _, i := range f.test {
+		for _, i := range f.Test {
 			r := &t.rows[i]
 			if r.Observation.Censored {
 				continue
@@ -132,11 +132,11 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 
 // scoreFold fits one model and predicts the rows left out.
 func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) error {
-	model, host, err := train.fit(f.train)
+	model, host, err := train.fit(f.Train)
 	if err != nil {
 		return err
 	}
-	for _, i := range f.test {
+	for _, i := range f.Test {
 		o := &t.rows[i].Observation
 		if o.Censored {
 			continue
@@ -229,5 +229,20 @@ func (s *memoryScores) result() result {
 		}
 		metrics = append(metrics, metric{"mape_cnn_pct", 100 * off / n}, metric{"under10_cnn_pct", 100 * under / n})
 	}
-	return result{s.model, r.N, metrics}
+	return result{model: s.model, n: r.N, metrics: metrics, picture: s.picture()}
+}
+
+// picture is what is drawn of the library's own predictions.
+func (s *memoryScores) picture() picture {
+	if s.model != "colloc" {
+		return picture{}
+	}
+	p := picture{unit: "GiB"}
+	for i, y := range s.seen {
+		p.points = append(p.points, guessed{seen: y / float64(profile.GiB), predicted: s.predicted[i] / float64(profile.GiB)})
+	}
+	for k, asked := range calibrationRisks {
+		p.risks = append(p.risks, risk{asked, s.exceeded[k] / float64(len(s.seen))})
+	}
+	return p
 }

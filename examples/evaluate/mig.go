@@ -44,6 +44,22 @@ type guesses struct {
 	erratic         []bool
 }
 
+// picture is what is drawn of a model with intervals.
+func (g *guesses) picture() picture {
+	p := picture{unit: "speed on the slice", interval: true}
+	for i, erratic := range g.erratic {
+		if len(g.lo) > 0 && !erratic {
+			p.points = append(p.points, guessed{g.seen[i], g.predicted[i], g.covers(i)})
+		}
+	}
+	return p
+}
+
+// covers reports whether the interval of a row held.
+func (g *guesses) covers(i int) bool {
+	return len(g.lo) > 0 && g.seen[i] >= g.lo[i]-1e-9 && g.seen[i] <= g.hi[i]+1e-9
+}
+
 func (g *guesses) add(seen float64, e predict.Estimate, interval, erratic bool) {
 	g.seen, g.predicted, g.erratic = append(g.seen, seen), append(g.predicted, e.Value), append(g.erratic, erratic)
 	if interval {
@@ -60,7 +76,7 @@ func (g *guesses) result() (result, error) {
 			continue
 		}
 		seen, predicted = append(seen, g.seen[i]), append(predicted, g.predicted[i])
-		if len(g.lo) > 0 && g.seen[i] >= g.lo[i]-1e-9 && g.seen[i] <= g.hi[i]+1e-9 {
+		if g.covers(i) {
 			covered++
 		}
 	}
@@ -69,13 +85,17 @@ func (g *guesses) result() (result, error) {
 		return result{}, err
 	}
 	all, err := predict.Score(g.seen, g.predicted, nil)
-	return result{g.model, good.N, []metric{
+	r := result{model: g.model, n: good.N, metrics: []metric{
 		{"mae", good.MAE},
 		{"rmse", good.RMSE},
 		{"r2", good.R2},
 		{"coverage_pct", 100 * covered / float64(max(1, good.N))},
 		{"mae_all", all.MAE},
-	}}, err
+	}}
+	if g.model == "colloc" {
+		r.picture = g.picture()
+	}
+	return r, err
 }
 
 func (t *migTable) score(from table, folds []fold) ([]result, error) {
@@ -88,7 +108,7 @@ func (t *migTable) score(from table, folds []fold) ([]result, error) {
 		var obs []predict.MIGObservation
 		mean := map[int]float64{}
 		n := map[int]float64{}
-		for _, i := range f.train {
+		for _, i := range f.Train {
 			if r := &train.rows[i]; r.Excluded == "" {
 				obs = append(obs, r.Observation)
 				c := r.Observation.Slice.Compute
@@ -100,7 +120,7 @@ func (t *migTable) score(from table, folds []fold) ([]result, error) {
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range f.test {
+		for _, i := range f.Test {
 			r := &t.rows[i]
 			o := &r.Observation
 			e, err := model.Speed(o.Profile, &o.GPU, o.Slice)
@@ -167,12 +187,12 @@ func (t *mixTable) score(from table, folds []fold) ([]result, error) {
 	ours := [3]guesses{{model: "colloc"}, {model: "colloc"}, {model: "colloc"}}
 	mean := [3]guesses{{model: "mean"}, {model: "mean"}, {model: "mean"}}
 	for _, f := range folds {
-		mixes, middle := train.training(f.train)
+		mixes, middle := train.training(f.Train)
 		model, err := predict.FitMPSProbe(mixes, nil)
 		if err != nil {
 			return nil, err
 		}
-		for _, i := range f.test {
+		for _, i := range f.Test {
 			mix := t.rows[i].Mix
 			got, err := model.Speeds(mix.Probes)
 			if err != nil {
@@ -221,12 +241,13 @@ func averaged(targets [3]guesses) (result, error) {
 		}
 		r.metrics = r.metrics[:4]
 		if s == 0 {
-			out = result{r.model, r.n, make([]metric, len(r.metrics))}
+			out = result{model: r.model, n: r.n, metrics: make([]metric, len(r.metrics)), picture: picture{unit: r.unit, interval: r.interval}}
 		}
 		for k, m := range r.metrics {
 			out.metrics[k].name = m.name
 			out.metrics[k].value += m.value / float64(len(targets))
 		}
+		out.points = append(out.points, r.points...)
 		each = append(each, metric{fmt.Sprintf("mae_row%d", s), r.metrics[0].value})
 	}
 	out.metrics = append(out.metrics, each...)

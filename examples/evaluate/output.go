@@ -10,8 +10,9 @@ import (
 	"text/tabwriter"
 )
 
-// writeJSON prints one object a line: set, split, model, n and the metrics.
-func writeJSON(w io.Writer, lines []line) error {
+// writeJSON prints one object a line: set, split, model, n and the metrics; with
+// calibration also the asked and the seen risk of running out of memory.
+func writeJSON(w io.Writer, lines []line, calibration bool) error {
 	var out bytes.Buffer
 	for _, l := range lines {
 		out.WriteByte('{')
@@ -30,6 +31,12 @@ func writeJSON(w io.Writer, lines []line) error {
 			fmt.Fprintf(&out, ",%q:%s", m.name, rounded(m.value))
 		}
 		out.WriteString("}\n")
+		for _, r := range l.risks {
+			if calibration {
+				fmt.Fprintf(&out, "{\"kind\":\"oom_calibration\",\"set\":%q,\"split\":%q,\"n\":%d,\"asked_pct\":%s,\"seen_pct\":%s}\n",
+					l.set, l.split, l.n, rounded(100*r.asked), rounded(100*r.seen))
+			}
+		}
 	}
 	_, err := w.Write(out.Bytes())
 	return err

@@ -56,15 +56,24 @@ func splitsOf(t table) []split {
 	return []split{{"random", randomFolds(t.size())}, {"family", familyFolds(t)}}
 }
 
-// fold is one fit: row numbers in the training table and in the scored one.
-type fold struct{ train, test []int }
-
 // result is how good one model is.
 type result struct {
 	model   string
 	n       int
 	metrics []metric
+	picture
 }
+
+// picture is what can be drawn of colloc's own result; empty for the others.
+type picture struct {
+	unit     string
+	points   []guessed
+	interval bool   // the points tell whether their interval held
+	risks    []risk // of running out of memory
+}
+
+// risk is the asked probability of running out of memory and the share that did.
+type risk struct{ asked, seen float64 }
 
 // metric is one named number.
 type metric struct {
@@ -145,7 +154,7 @@ func evaluateSet(s set, train table, test string, log io.Writer) ([]line, error)
 		if _, after, ok := strings.Cut(base, "__"); ok {
 			split = after
 		}
-		results, err := unseen.score(train, []fold{{count(train.size()), count(unseen.size())}})
+		results, err := unseen.score(train, []fold{{Train: count(train.size()), Test: count(unseen.size())}})
 		if err != nil {
 			return nil, &failure{fmt.Errorf("%s: %s: %w", s.name(), split, err)}
 		}

@@ -66,33 +66,20 @@ func (t *speedTable) splits() []split {
 }
 
 func (t *speedTable) touching() []fold {
-	var names []string
-	for i := range t.rows {
-		names = append(names, t.rows[i].Observation.Groups...)
+	families := make([][]string, t.size())
+	for i := range families {
+		families[i] = t.rows[i].Observation.Groups
 	}
-	slices.Sort(names)
-	var folds []fold
-	for _, name := range slices.Compact(names) {
-		var f fold
-		for i := range t.rows {
-			if slices.Contains(t.rows[i].Observation.Groups, name) {
-				f.test = append(f.test, i)
-			} else {
-				f.train = append(f.train, i)
-			}
-		}
-		folds = append(folds, f)
-	}
-	return folds
+	return predict.GroupFolds(families, 0)
 }
 
 // profiled trains on a share of the pairs and scores the rest.
 func (t *speedTable) profiled(share float64) []fold {
 	order := rand.New(rand.NewPCG(foldSeed, 2)).Perm(t.size())
 	k := int(share * float64(len(order)))
-	f := fold{train: slices.Clone(order[:k]), test: slices.Clone(order[k:])}
-	slices.Sort(f.train)
-	slices.Sort(f.test)
+	f := fold{Train: slices.Clone(order[:k]), Test: slices.Clone(order[k:])}
+	slices.Sort(f.Train)
+	slices.Sort(f.Test)
 	return []fold{f}
 }
 
@@ -124,7 +111,7 @@ func (t *speedTable) score(from table, folds []fold) ([]result, error) {
 		all[i] = speedGuesses{model: name, interval: name == "colloc"}
 	}
 	for k, f := range folds {
-		models, err := train.fit(f.train, names)
+		models, err := train.fit(f.Train, names)
 		if err != nil {
 			return nil, err
 		}
@@ -170,18 +157,18 @@ func (t *speedTable) labelled() bool {
 func (t *speedTable) probe(train *speedTable, f fold, k int, model speedModel) ([]int, error) {
 	ours, ok := model.(*collocModel)
 	if !ok || t.set.probes < 1 {
-		return f.test, nil
+		return f.Test, nil
 	}
 	known := make(map[string]int)
-	for _, i := range f.train {
+	for _, i := range f.Train {
 		for _, p := range train.rows[i].Observation.Set {
 			known[p.GPU.Name+p.Spec.Type()] = t.set.probes
 		}
 	}
 	used := make(map[int]bool)
 	rng := rand.New(rand.NewPCG(foldSeed, 3+uint64(k)))
-	for _, at := range rng.Perm(len(f.test)) {
-		o := &t.rows[f.test[at]].Observation
+	for _, at := range rng.Perm(len(f.Test)) {
+		o := &t.rows[f.Test[at]].Observation
 		wanted := false
 		for _, p := range o.Set {
 			wanted = wanted || known[p.GPU.Name+p.Spec.Type()] < t.set.probes
@@ -192,13 +179,13 @@ func (t *speedTable) probe(train *speedTable, f fold, k int, model speedModel) (
 		for _, p := range o.Set {
 			known[p.GPU.Name+p.Spec.Type()]++
 		}
-		used[f.test[at]] = true
+		used[f.Test[at]] = true
 		if err := ours.model.Observe(*o); err != nil {
 			return nil, err
 		}
 	}
 	var left []int
-	for _, i := range f.test {
+	for _, i := range f.Test {
 		if !used[i] {
 			left = append(left, i)
 		}

@@ -32,17 +32,34 @@ func (t *speedTable) result(g *speedGuesses, draws []draw) (result, error) {
 		}
 	}
 	metrics = append(metrics, metric{"matching_fraction", sum[""] / max(1, count[""])})
+	out := result{model: g.model, n: n, metrics: metrics, picture: t.picture(g)}
 	if len(t.gpus) < 2 {
-		return result{g.model, n, metrics}, nil
+		return out, nil
 	}
 	for _, gpu := range t.gpus {
 		one, _, err := t.errors(g, gpu)
 		if err != nil {
 			return result{}, err
 		}
-		metrics = append(metrics, metric{"mae_" + gpu, one[0].value}, metric{"matching_fraction_" + gpu, sum[gpu] / max(1, count[gpu])})
+		out.metrics = append(out.metrics, metric{"mae_" + gpu, one[0].value}, metric{"matching_fraction_" + gpu, sum[gpu] / max(1, count[gpu])})
 	}
-	return result{g.model, n, metrics}, nil
+	return out, nil
+}
+
+// picture is what is drawn of the model with intervals.
+func (t *speedTable) picture(g *speedGuesses) picture {
+	if !g.interval {
+		return picture{}
+	}
+	p := picture{unit: "speed beside the other", interval: true}
+	for _, guess := range g.pairs {
+		for i, s := range t.rows[guess.row].Observation.Speeds {
+			if v, ok := s.Get(); ok {
+				p.points = append(p.points, guessed{v, guess.speed[i], v >= guess.lo[i] && v <= guess.hi[i]})
+			}
+		}
+	}
+	return p
 }
 
 // errors are the metrics of single speeds and of decisions about pairs, on one

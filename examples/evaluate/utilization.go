@@ -40,14 +40,19 @@ type useScores struct {
 	model             string
 	sm, smSaid        []float64
 	covered           int
+	points            []guessed
 	busyOff, busyRows float64 // squared differences of log(1 + per cent)
 }
 
 func (s *useScores) add(o *predict.UtilizationObservation, sm, busy predict.Estimate) {
 	seen := o.Use.SMActive.Or(0)
 	s.sm, s.smSaid = append(s.sm, seen), append(s.smSaid, sm.Value)
-	if seen >= sm.Lo && seen <= sm.Hi {
+	held := seen >= sm.Lo && seen <= sm.Hi
+	if held {
 		s.covered++
+	}
+	if s.model == "colloc" {
+		s.points = append(s.points, guessed{seen, sm.Value, held})
 	}
 	if v, ok := o.Use.GPUBusy.Get(); ok {
 		d := math.Log1p(100*v) - math.Log1p(100*busy.Value)
@@ -64,8 +69,8 @@ func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
 	ours, rule, mean := useScores{model: "colloc"}, useScores{model: "roofline"}, useScores{model: "mean"}
 	var byRule predict.Utilization
 	for _, f := range folds {
-		own := make([]predict.UtilizationObservation, len(f.train))
-		for k, i := range f.train {
+		own := make([]predict.UtilizationObservation, len(f.Train))
+		for k, i := range f.Train {
 			own[k] = train[i]
 		}
 		model, err := predict.FitUtilization(own, nil)
@@ -73,7 +78,7 @@ func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
 			return nil, err
 		}
 		sm, busy := meanUse(own)
-		for _, i := range f.test {
+		for _, i := range f.Test {
 			o := &t[i]
 			said, err := model.Solo(&o.Spec, &o.GPU)
 			if err != nil {
@@ -113,7 +118,7 @@ func (s *useScores) result() (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	return result{s.model, r.N, []metric{
+	return result{model: s.model, n: r.N, picture: picture{unit: "share of SM time", points: s.points, interval: true}, metrics: []metric{
 		{"r2_sm_active", r.R2},
 		{"mae_sm_active", r.MAE},
 		{"rmsle_gpu_util", math.Sqrt(s.busyOff / max(1, s.busyRows))},

@@ -40,23 +40,23 @@ type Cluster struct {
 
 // Start starts a cluster and returns when all of its nodes are idle. It stops
 // when the test ends.
-func Start(t testing.TB, o Options) *Cluster {
-	t.Helper()
+func Start(tb testing.TB, o Options) *Cluster {
+	tb.Helper()
 	for _, program := range []string{"munged", "slurmctld", "slurmd", "sinfo"} {
 		if _, err := exec.LookPath(find(program)); err != nil {
-			t.Fatalf("%v: the package comment of internal/slurmtest says what to install", err)
+			tb.Fatalf("%v: the package comment of internal/slurmtest says what to install", err)
 		}
 	}
 	o.fill()
-	c := &Cluster{Dir: t.TempDir(), t: t, root: os.Geteuid() == 0, daemons: make(map[string]*exec.Cmd)}
+	c := &Cluster{Dir: tb.TempDir(), t: tb, root: os.Geteuid() == 0, daemons: make(map[string]*exec.Cmd)}
 	if len(c.Dir) > 80 || c.root { // the path of a socket is short, and jobs of other users have to get in
 		var err error
 		if c.Dir, err = os.MkdirTemp("", "slurm"); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
-		t.Cleanup(func() { c.remove() })
+		tb.Cleanup(func() { c.remove() })
 		if err := os.Chmod(c.Dir, 0o755); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	c.Conf = filepath.Join(c.Dir, "slurm.conf")
@@ -65,17 +65,17 @@ func Start(t testing.TB, o Options) *Cluster {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	host, _, _ = strings.Cut(host, ".")
 	me, err := user.Current()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	if err := o.write(c.Dir, host, me.Username, freePorts(t, o.Nodes+1)); err != nil {
-		t.Fatal(err)
+	if err := o.write(c.Dir, host, me.Username, freePorts(tb, o.Nodes+1)); err != nil {
+		tb.Fatal(err)
 	}
-	t.Cleanup(c.stop)
+	tb.Cleanup(c.stop)
 	c.startMunge()
 	c.StartController()
 	for _, n := range c.Nodes {
@@ -100,16 +100,22 @@ func (c *Cluster) remove() {
 }
 
 // freePorts returns ports that nobody uses right now.
-func freePorts(t testing.TB, n int) []int {
-	t.Helper()
+func freePorts(tb testing.TB, n int) []int {
+	tb.Helper()
 	ports := make([]int, n)
 	for i := range ports {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
-		defer l.Close() // only now: no port twice
-		ports[i] = l.Addr().(*net.TCPAddr).Port
+		defer l.Close() //nolint:errcheck // only now, so that no port comes twice
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if ports[i], err = strconv.Atoi(port); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	return ports
 }
@@ -149,10 +155,10 @@ func (c *Cluster) try(args ...string) (string, error) {
 }
 
 // Await polls until a condition holds, and fails the test if it does not.
-func Await(t testing.TB, what string, holds func() bool) {
-	t.Helper()
+func Await(tb testing.TB, what string, holds func() bool) {
+	tb.Helper()
 	if !patiently(patience, holds) {
-		t.Fatalf("slurmtest: waited %v: %s", patience, what)
+		tb.Fatalf("slurmtest: waited %v: %s", patience, what)
 	}
 }
 
@@ -208,7 +214,7 @@ func (c *Cluster) startAs(as *syscall.SysProcAttr, name string, env []string, ar
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	defer log.Close()
+	defer log.Close() //nolint:errcheck // the daemon has its own
 	cmd := c.Command(context.Background(), args...)
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -294,8 +300,9 @@ func (c *Cluster) end(name string, s syscall.Signal) {
 	}
 	delete(c.daemons, name)
 	_ = cmd.Process.Signal(s)
-	timer := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })()
 	var status *exec.ExitError
 	if err := cmd.Wait(); err != nil && !errors.As(err, &status) {
 		c.t.Errorf("slurmtest: %s: %v", name, err)

@@ -3,7 +3,6 @@ package mig
 import (
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 )
 
@@ -28,76 +27,135 @@ const maxTasks = 8
 //
 // It returns an error if running is no layout, if there are more than 8 tasks,
 // or a speed is negative, NaN or infinite. O(maximal layouts · instances ·
-// 2^tasks · tasks).
+// 2^tasks · tasks). Whoever asks again for the same running instances takes a
+// [Choice].
 func (t *Table) Best(running Layout, speed [][]float64) (best Assignment, ok bool, err error) {
-	if err := t.Check(running); err != nil {
+	c, err := t.Choose(running)
+	if err != nil {
 		return best, false, err
 	}
-	if len(speed) > maxTasks {
-		return best, false, fmt.Errorf("packer/mig: best: %d tasks; at most %d fit a GPU", len(speed), maxTasks)
+	return c.Best(speed)
+}
+
+// Choice finds best layouts for one set of running instances. It keeps buffers
+// and is for one goroutine at a time.
+type Choice struct {
+	table   *Table
+	running Layout
+	options [][]Placement // instances that may be created together
+	value   []float64
+	took    []int8
+}
+
+// Choose prepares to find layouts that keep the running instances. It returns an
+// error if running is no layout.
+func (t *Table) Choose(running Layout) (*Choice, error) {
+	if err := t.Check(running); err != nil {
+		return nil, err
 	}
+	c := &Choice{table: t, running: slices.Clone(running)}
+	var seen [][]int // how many of each profile every option has
+	for _, l := range containing(t.maximal, running) {
+		free := slices.DeleteFunc(slices.Clone(l), func(p Placement) bool { return slices.Contains(running, p) })
+		count := make([]int, len(t.profiles))
+		for _, p := range free {
+			count[p.Profile]++
+		}
+		// What an earlier option has at least as many of adds nothing.
+		if slices.ContainsFunc(seen, func(earlier []int) bool { return covers(earlier, count) }) {
+			continue
+		}
+		seen = append(seen, count)
+		c.options = append(c.options, free)
+	}
+	return c, nil
+}
+
+func covers(a, b []int) bool {
+	for i := range a {
+		if a[i] < b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// Best is [Table.Best] for the running instances of c.
+func (c *Choice) Best(speed [][]float64) (best Assignment, ok bool, err error) {
+	if err := c.check(speed); err != nil {
+		return best, false, err
+	}
+	most, at := -1.0, -1
+	for n, free := range c.options {
+		if v := c.fill(free, speed); v > most {
+			most, at = v, n
+		}
+	}
+	if at < 0 {
+		return best, false, nil
+	}
+	return c.assignment(c.options[at], speed), true, nil
+}
+
+func (c *Choice) check(speed [][]float64) error {
+	if len(speed) > maxTasks {
+		return fmt.Errorf("packer/mig: best: %d tasks; at most %d fit a GPU", len(speed), maxTasks)
+	}
+	profiles := c.table.profiles
 	for i, row := range speed {
-		if len(row) != len(t.profiles) {
-			return best, false, fmt.Errorf("packer/mig: best: task %d has %d speeds; there are %d profiles", i, len(row), len(t.profiles))
+		if len(row) != len(profiles) {
+			return fmt.Errorf("packer/mig: best: task %d has %d speeds; there are %d profiles", i, len(row), len(profiles))
 		}
 		for p, s := range row {
 			if !(s >= 0) || math.IsInf(s, 0) {
-				return best, false, fmt.Errorf("packer/mig: best: speed of task %d on %s is %v; want a finite number from 0", i, t.profiles[p].Name, s)
+				return fmt.Errorf("packer/mig: best: speed of task %d on %s is %v; want a finite number from 0", i, profiles[p].Name, s)
 			}
 		}
 	}
-	best.Value = -1
-	for _, l := range containing(t.maximal, running) {
-		a, fits := assign(l, running, speed)
-		if fits && a.Value > best.Value {
-			best, ok = a, true
-		}
-	}
-	if !ok {
-		return Assignment{}, false, nil
-	}
-	return best, true, nil
+	return nil
 }
 
-// assign gives the tasks the best of l's instances that are not running, by
-// dynamic programming over sets of tasks.
-func assign(l, running Layout, speed [][]float64) (Assignment, bool) {
-	free := slices.DeleteFunc(slices.Clone(l), func(p Placement) bool { return slices.Contains(running, p) })
-	full := 1<<len(speed) - 1
-	const no = -1
-	// value[n][set] is the best for the tasks of set on the first n instances,
-	// took[n][set] the task on instance n-1, or no.
-	value := make([][]float64, len(free)+1)
-	took := make([][]int, len(free)+1)
-	for n := range value {
-		value[n] = make([]float64, full+1)
-		took[n] = make([]int, full+1)
-		for set := range value[n] {
-			value[n][set], took[n][set] = no, no
-			if n == 0 {
-				continue
-			}
-			value[n][set] = value[n-1][set]
+const no = -1 // no way, or no task
+
+// fill returns the best sum of speeds of all tasks on the free instances, or no,
+// by dynamic programming: value[n<<tasks|set] is the best for the tasks of set on
+// the first n instances, took[…] the task on instance n-1, or no.
+func (c *Choice) fill(free []Placement, speed [][]float64) float64 {
+	if len(speed) > len(free) {
+		return no
+	}
+	sets := 1 << len(speed)
+	c.value = append(c.value[:0], make([]float64, sets*(len(free)+1))...)
+	c.took = append(c.took[:0], make([]int8, sets*(len(free)+1))...)
+	for set := 1; set < sets; set++ {
+		c.value[set] = no
+	}
+	for n, p := range free {
+		before, now, took := c.value[n*sets:], c.value[(n+1)*sets:], c.took[(n+1)*sets:]
+		for set := range sets {
+			now[set], took[set] = before[set], no
 			for i := range speed {
-				s := speed[i][free[n-1].Profile]
-				if set>>i&1 == 0 || s == 0 || value[n-1][set&^(1<<i)] == no {
+				s, rest := speed[i][p.Profile], set&^(1<<i)
+				if set>>i&1 == 0 || s == 0 || before[rest] == no {
 					continue
 				}
-				if v := value[n-1][set&^(1<<i)] + s; v > value[n][set] {
-					value[n][set], took[n][set] = v, i
+				if v := before[rest] + s; v > now[set] {
+					now[set], took[set] = v, int8(i)
 				}
 			}
 		}
-		value[n][0] = 0
 	}
-	if value[len(free)][full] == no {
-		return Assignment{}, false
-	}
-	out := Assignment{Layout: slices.Clone(running), Instance: make([]int, len(speed)), Value: value[len(free)][full]}
+	return c.value[len(free)*sets+sets-1]
+}
+
+// assignment reads the best way to fill the free instances back.
+func (c *Choice) assignment(free []Placement, speed [][]float64) Assignment {
+	sets := 1 << len(speed)
+	out := Assignment{Layout: slices.Clone(c.running), Instance: make([]int, len(speed)), Value: c.fill(free, speed)}
 	where := make([]Placement, len(speed))
-	set := full
-	for n := len(free); n > 0 && bits.OnesCount(uint(set)) > 0; n-- {
-		if i := took[n][set]; i != no {
+	set := sets - 1
+	for n := len(free); n > 0; n-- {
+		if i := c.took[n*sets+set]; i != no {
 			where[i] = free[n-1]
 			out.Layout = append(out.Layout, free[n-1])
 			set &^= 1 << i
@@ -107,5 +165,5 @@ func assign(l, running Layout, speed [][]float64) (Assignment, bool) {
 	for i, p := range where {
 		out.Instance[i] = slices.Index(out.Layout, p)
 	}
-	return out, true
+	return out
 }

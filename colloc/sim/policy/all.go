@@ -1,9 +1,6 @@
 package policy
 
-import (
-	"example.com/colloc/colloc/sim"
-	"example.com/colloc/profile"
-)
+import "example.com/colloc/colloc/sim"
 
 // All lists the policies of this package that need no data of their own, in the
 // order in which reports show them. FGD without typical tasks is not among them.
@@ -45,15 +42,4 @@ func ByName(name string) (sim.Policy, bool) {
 		}
 	}
 	return nil, false
-}
-
-// Estimate is an [sim.Options] Reserve: what a published estimator says of a
-// task's memory, see Task.Estimates; its true peak where it says nothing.
-func Estimate(name string) func(*sim.Task) profile.Bytes {
-	return func(t *sim.Task) profile.Bytes {
-		if b, ok := t.Estimates[name]; ok {
-			return b
-		}
-		return t.Memory
-	}
 }

@@ -14,7 +14,7 @@ type gangs struct {
 	queue   []*sim.TaskView  // those that take no seats yet
 	of      map[string]*crew // by task: those that do, or run
 	parts   map[string]*crew // by part
-	seating []*crew          // by machine: who takes seats there
+	seating []*crew          // by machine: who takes seats there; last, who takes them anywhere
 }
 
 // crew is a gang that takes seats: parts that packer places one by one.
@@ -22,12 +22,12 @@ type crew struct {
 	task  *sim.TaskView
 	parts []string
 	seats []int // GPUs
-	node  int
+	node  int // the machine, or their number for one that takes seats anywhere
 }
 
 func (g *gangs) init(nodes int) {
 	g.of, g.parts = map[string]*crew{}, map[string]*crew{}
-	g.seating = make([]*crew, nodes)
+	g.seating = make([]*crew, nodes+1)
 }
 
 // seat notes that a part has its GPU; the last one starts the gang.
@@ -79,7 +79,9 @@ func (r *session) seatGangs(s *sim.State) error {
 // than the others.
 func (r *session) part(c *crew, i int) packer.Task {
 	p := r.describe(c.task, c.parts[i])
-	p.On = append(p.On, nodeLabel(c.node))
+	if c.node < len(r.gangs.seating)-1 {
+		p.On = append(p.On, nodeLabel(c.node))
+	}
 	p.Labels, p.Avoid = []string{c.task.ID}, []string{c.task.ID}
 	return p
 }
@@ -133,10 +135,21 @@ func (g *gangs) residents(r *session, gpu *sim.GPUView) []packer.Task {
 }
 
 // machine is the one with the most idle GPUs among those that are large enough
-// and where no gang takes seats; -1 if there is none.
+// and where no gang takes seats; their number if the gang is larger than all and
+// may take seats anywhere; -1 if it must wait.
 func (r *session) machine(s *sim.State, t *sim.TaskView) int {
 	best, most := -1, -1
 	nodes := s.Nodes()
+	anywhere := len(nodes)
+	if r.gangs.seating[anywhere] != nil {
+		return -1
+	}
+	if !t.OneNode && !slices.ContainsFunc(nodes, func(n sim.NodeView) bool { return n.Count >= t.GPUs }) {
+		if slices.ContainsFunc(r.gangs.seating, func(c *crew) bool { return c != nil }) {
+			return -1
+		}
+		return anywhere
+	}
 	for i := range nodes {
 		if nodes[i].Count < t.GPUs || r.gangs.seating[i] != nil {
 			continue

@@ -21,7 +21,7 @@ func (Greedy) Name() string { return "greedy" }
 func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
 	gain := &gains{least: p.MinGain}
 	if gain.least == 0 {
-		gain.least = 0.05
+		gain.least = minGain
 	}
 	return &sharing{
 		allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool { return gain.of(s, t, g) >= gain.least },
@@ -37,7 +37,6 @@ type gains struct {
 	least  float64
 	set    []*sim.TaskView
 	speeds []float64
-	one    [1]float64
 }
 
 func (x *gains) of(s *sim.State, t *sim.TaskView, g *sim.GPUView) float64 {

@@ -17,9 +17,8 @@ type nodes struct {
 	// are then kept until the machine changes.
 	memory bool
 
-	all    []requests
-	models []string
-	kept   map[request][]rating
+	all  []requests
+	kept map[request][]rating
 }
 
 // requests is a machine as far as requests count.

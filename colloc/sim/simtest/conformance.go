@@ -43,19 +43,23 @@ func Conformance(t *testing.T, p sim.Policy) {
 // returns every rule of [Conformance] that it broke; nil if none. All tasks of the
 // scenario must fit its cluster.
 func Faults(p sim.Policy, s Scenario) []string {
-	first, faults := replay(p, s, 1)
-	second, _ := replay(p, s, 8)
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	first, faults := Replay(p, s)
+	runtime.GOMAXPROCS(8)
+	second, _ := Replay(p, s)
 	if len(faults) == 0 && !bytes.Equal(first, second) {
 		faults = append(faults, "the same seed gave other events on 8 processors")
 	}
 	return faults
 }
 
-// replay runs a scenario with a checker and returns all events and the result.
-func replay(p sim.Policy, s Scenario, procs int) ([]byte, []string) {
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
-	var log bytes.Buffer
-	c := newChecker(s, &log)
+// Replay runs a policy through a scenario once. It returns every event and the
+// whole result as JSON, and the rules that were broken. Of two versions of a
+// policy, on whatever processors, that decide alike the JSON is the same, byte for
+// byte.
+func Replay(p sim.Policy, s Scenario) (log []byte, faults []string) {
+	var out bytes.Buffer
+	c := newChecker(s, &out)
 	o := s.Options
 	o.OnEvent = c.event
 	r, err := sim.Run(context.Background(), s.Cluster, s.Tasks, p, o)
@@ -63,14 +67,14 @@ func replay(p sim.Policy, s Scenario, procs int) ([]byte, []string) {
 		return nil, append(c.faults, err.Error())
 	}
 	c.end(r)
-	if err := json.NewEncoder(&log).Encode(struct {
+	if err := json.NewEncoder(&out).Encode(struct {
 		*sim.Result
 		Ends   []sim.End
 		Series []sim.Point
 	}{r, r.Ends, r.Series}); err != nil {
 		c.fault("result: %v", err)
 	}
-	return log.Bytes(), c.faults
+	return out.Bytes(), c.faults
 }
 
 // checker follows a run by its events alone.

@@ -3,6 +3,7 @@ package simtest
 import (
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"example.com/colloc/colloc/sim"
@@ -85,8 +86,8 @@ func tasks(seed uint64, n int, change func(*sim.Task, *rand.Rand)) []sim.Task {
 		class := classes[r.IntN(3)]
 		t := sim.Task{
 			ID: fmt.Sprint("task", i), Arrival: at, Work: time.Duration(1 + r.Int64N(int64(20*time.Minute))), GPUs: 1,
-			Memory: profile.Bytes(1+r.IntN(12)) * profile.GiB, Type: class + fmt.Sprint(r.IntN(3)), Class: class,
-			Busy: 0.1 + 0.8*r.Float64(), Bandwidth: 0.5 * r.Float64(), Stages: models[r.IntN(2)],
+			Memory: profile.Bytes(1+r.IntN(12)) * profile.GiB, Type: class + strconv.Itoa(r.IntN(3)), Class: class,
+			Busy: 0.1 + float64(0.8*r.Float64()), Bandwidth: 0.5 * r.Float64(), Stages: models[r.IntN(2)],
 		}
 		if change != nil {
 			change(&t, r)

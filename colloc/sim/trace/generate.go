@@ -46,10 +46,10 @@ type GangSize struct {
 func (w *Workload) validate() error {
 	var errs []error
 	if w.Tasks < 0 || w.Tasks > 1<<26 {
-		errs = append(errs, fmt.Errorf("Tasks is %d, want 0 to %d", w.Tasks, 1<<26))
+		errs = append(errs, fmt.Errorf("%d Tasks, want 0 to %d", w.Tasks, 1<<26))
 	}
 	if !(w.Diurnal >= 0 && w.Diurnal <= 1) {
-		errs = append(errs, fmt.Errorf("Diurnal is %v, want 0 to 1", w.Diurnal))
+		errs = append(errs, fmt.Errorf("a Diurnal of %v, want 0 to 1", w.Diurnal))
 	}
 	if math.IsNaN(w.LengthSpread) || w.LengthSpread > 4 {
 		errs = append(errs, fmt.Errorf("LengthSpread is %v, want at most 4", w.LengthSpread))

@@ -1,7 +1,7 @@
 package trace
 
 import (
-	"fmt"
+	"strconv"
 	"time"
 
 	"example.com/colloc/colloc/sim"
@@ -14,7 +14,7 @@ import (
 func muriRow(r *row, tr *Trace) {
 	id := r.text("job_id")
 	if id == "" {
-		id = fmt.Sprintf("%d", len(tr.Tasks))
+		id = strconv.Itoa(len(tr.Tasks))
 	}
 	t := sim.Task{
 		ID:      id,

@@ -32,9 +32,7 @@ start() {
 pass() {
   signals=$((signals + 1)) last=$1 told=${#pids[@]}
   [ "$2" -eq 0 ] || stopped=$2
-  for pid in "${pids[@]}"; do
-    kill -s "$1" -- "-$pid" 2>/dev/null
-  done
+  scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null # the steps alone; fails if Slurm told them already
 }
 
 # gone PID: waits until its process group is empty, 30 s at most as Slurm does.
@@ -51,7 +49,6 @@ clean() {
   for pid in "${pids[@]}"; do
     kill -s KILL -- "-$pid" 2>/dev/null
   done
-  :
 }
 
 trap 'pass USR1 0' USR1

@@ -3,7 +3,7 @@
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=12
 #SBATCH --mem=73728M
-# 3 tasks, each with CPUs, memory and GPUs of its own.
+# Job steps with CPUs, memory and GPUs of their own: 3.
 # Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
 # shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
 
@@ -25,9 +25,7 @@ start() {
 pass() {
   signals=$((signals + 1)) last=$1 told=${#pids[@]}
   [ "$2" -eq 0 ] || stopped=$2
-  for pid in "${pids[@]}"; do
-    kill -s "$1" -- "-$pid" 2>/dev/null
-  done
+  scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null # the steps alone; fails if Slurm told them already
 }
 
 # gone PID: waits until its process group is empty, 30 s at most as Slurm does.
@@ -44,7 +42,6 @@ clean() {
   for pid in "${pids[@]}"; do
     kill -s KILL -- "-$pid" 2>/dev/null
   done
-  :
 }
 
 trap 'pass USR1 0' USR1

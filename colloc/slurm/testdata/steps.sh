@@ -9,7 +9,7 @@
 #SBATCH --gres=gpu:3
 #SBATCH --time=01:30:00
 #SBATCH --signal=B:USR1@60
-# 3 tasks, each with CPUs, memory and GPUs of its own.
+# Job steps with CPUs, memory and GPUs of their own: 3.
 # Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
 # shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
 
@@ -31,9 +31,7 @@ start() {
 pass() {
   signals=$((signals + 1)) last=$1 told=${#pids[@]}
   [ "$2" -eq 0 ] || stopped=$2
-  for pid in "${pids[@]}"; do
-    kill -s "$1" -- "-$pid" 2>/dev/null
-  done
+  scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null # the steps alone; fails if Slurm told them already
 }
 
 # gone PID: waits until its process group is empty, 30 s at most as Slurm does.
@@ -50,7 +48,6 @@ clean() {
   for pid in "${pids[@]}"; do
     kill -s KILL -- "-$pid" 2>/dev/null
   done
-  :
 }
 
 trap 'pass USR1 0' USR1

@@ -21,7 +21,11 @@ func fitMemory(data string, w io.Writer) error {
 			}
 		}
 	}
-	m, err := predict.FitMemory(obs, &predict.MemoryOptions{Provenance: predict.MemoryProvenance{
+	together, err := fitTogether(data)
+	if err != nil {
+		return err
+	}
+	m, err := predict.FitMemory(obs, &predict.MemoryOptions{Together: together, Provenance: predict.MemoryProvenance{
 		Data: "GPUMemNet (part of CARMA, arXiv 2508.19073), repository at f01eb05: generated dense networks, generated " +
 			"convolutional networks, FakeTensor sheet of timm models; part of the rows held back",
 		License: "the data have no licence file; only fitted coefficients are stored here",
@@ -32,4 +36,22 @@ func fitMemory(data string, w io.Writer) error {
 		return err
 	}
 	return m.Save(w)
+}
+
+// fitTogether fits what pairs of Lucid need beyond the sum of their solo peaks.
+func fitTogether(data string) (*predict.TogetherMemory, error) {
+	rows, err := read(data, "interference_lucid.csv", dataset.ReadTogether)
+	if err != nil {
+		return nil, err
+	}
+	obs := make([]predict.TogetherObservation, len(rows))
+	for i := range rows {
+		obs[i] = rows[i].Observation
+	}
+	return predict.FitTogether(obs, &predict.TogetherOptions{Provenance: predict.MemoryProvenance{
+		Data:    "Lucid (ASPLOS 2023) at 63685a3: pairs under time-slicing; part of the rows held back",
+		License: "S-Lab License 1.0 (non-commercial); only sorted differences are stored here",
+		GPU:     "RTX3090",
+		Rows:    len(obs),
+	}})
 }

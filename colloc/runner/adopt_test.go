@@ -1,0 +1,130 @@
+//go:build linux
+
+package runner
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// leave puts a record into the queue file as a runner would have left it that
+// died.
+func leave(t *testing.T, dir string, change func(*saved)) {
+	t.Helper()
+	s, entries, err := openStore(filepath.Join(dir, "state"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change(&entries[0].saved)
+	if err := s.put(entries); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAdoptStarting leaves a run that was recorded and not begun.
+func TestAdoptStarting(t *testing.T) {
+	tests := []struct {
+		name  string
+		claim string // "" makes none
+		stop  stopReason
+		state State
+		runs  int
+		err   string
+	}{
+		{"no claim", "", 0, Succeeded, 2, ""},
+		{"revoked by a runner that died then", revoked, 0, Succeeded, 2, ""},
+		{"killed before", "", stopKilled, Cancelled, 1, "killed on request before it started"},
+		{"its supervisor died", "999999999 1", 0, Failed, 1, "the supervisor was killed, and with it the task"},
+		{"not a claim", "rubbish", 0, Failed, 1, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			g := newRig(t, dir, gpuFile(1), nil)
+			g.submit(t, shell("true"))
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			stem := filepath.Join(g.dir, "runs-1", "000001.1")
+			leave(t, dir, func(s *saved) {
+				s.State, s.Runs, s.Stop, s.GPU, s.Log = Starting, 1, test.stop, "GPU-fake-0", stem+logEnd
+			})
+			if test.claim != "" {
+				if err := claim(stem, test.claim); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if test.claim == "rubbish" {
+				c, err := testConfig(g.dir, g.gpus)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if r, err := openSimply(t.Context(), c, &simplePlanner{}); err == nil {
+					t.Error("a claim that cannot be read is no error", r.Close())
+				}
+				return
+			}
+			r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]
+			if r.State != test.state || r.Runs != test.runs || r.Err != test.err {
+				t.Errorf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
+			}
+		})
+	}
+}
+
+// TestAdoptWithoutGPU opens a queue again on a host that has lost a GPU on which
+// a task runs: it is adopted all the same.
+func TestAdoptWithoutGPU(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, `{"gpus": [{"name": "A100-40GB", "id": "a"}]}`, nil)
+	g.submit(t, shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go")))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	g.inState(t, "1", Running)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want context.Canceled", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, `{"gpus": [{"name": "A100-40GB", "id": "b"}]}`, nil)
+	again.submit(t, shell("true"))
+	over := again.start(t)
+	again.inState(t, "2", Succeeded)
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-over; err != nil {
+		t.Fatal(err)
+	}
+	if r := again.record(t, "1"); r.State != Succeeded || r.GPU != "a" || r.Runs != 1 {
+		t.Errorf("task is %v on %s after %d runs: %s", r.State, r.GPU, r.Runs, r.Err)
+	}
+}
+
+// TestOtherQueue begins a queue anew where the runs of an old one lie: they do not
+// get in its way.
+func TestOtherQueue(t *testing.T) {
+	dir := t.TempDir()
+	first := newRig(t, dir, gpuFile(1), nil)
+	first.submit(t, shell("echo old"))
+	old := first.finish(t)[0]
+	if err := os.Rename(filepath.Join(first.dir, queueFile), filepath.Join(first.dir, "aside")); err != nil {
+		t.Fatal(err)
+	}
+	second := newRig(t, dir, gpuFile(1), nil)
+	second.submit(t, shell("echo new"))
+	r := second.finish(t)[0]
+	if got := output(t, old) + output(t, r); got != "old\nnew\n" || !strings.Contains(r.Log, "runs-2") {
+		t.Errorf("outputs are %q, the new one in %s", got, r.Log)
+	}
+}

@@ -1,0 +1,67 @@
+//go:build linux
+
+package runner
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+// TestDescribe describes a task of which nothing was known while it runs: a
+// second one joins it on its GPU, and what was learned survives the runner.
+func TestDescribe(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	wait := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	wait.Memory = 0
+	g.submit(t, wait, wait, wait)
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	if r := g.record(t, "1"); r.Reserved != 36*profile.GiB {
+		t.Errorf("%v are reserved for a task of which nothing is known, want all", r.Reserved)
+	}
+	if err := g.Describe("no such", nil, 0); !errors.Is(err, ErrUnknown) {
+		t.Errorf("error is %v, want ErrUnknown", err)
+	}
+	p := newProfile(t)
+	for id, memory := range map[string]profile.Bytes{"1": 3 * profile.GiB, "2": 0} { // the planner says 4 GiB
+		if err := g.Describe(id, p, memory); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g.inState(t, "2", Running)
+	for id, want := range map[string]profile.Bytes{"1": 3 * profile.GiB, "2": 4 * profile.GiB} {
+		if r := g.record(t, id); r.Reserved != want || r.State != Running || r.Runs != 1 {
+			t.Errorf("task %s is %v in run %d with %v reserved, want %v", id, r.State, r.Runs, r.Reserved, want)
+		}
+	}
+	if got, want := g.GPUs()[0].Reserved, 7*profile.GiB; got != want {
+		t.Errorf("%v are reserved, want %v", got, want)
+	}
+	if r := g.record(t, "3"); r.State != Queued {
+		t.Errorf("task 3 is %v beside others, and nothing is known of it", r.State)
+	}
+	g.Drain()
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; !errors.Is(err, ErrDrained) {
+		t.Fatal(err)
+	}
+	if err := g.Describe("1", p, profile.GiB); err != nil {
+		t.Errorf("to describe what is over: %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), nil)
+	a, b := again.record(t, "1").Task, again.record(t, "2").Task
+	if a.Profile == nil || a.Profile != b.Profile || a.Profile.Spec.Model.Name != "small" || a.Memory != 3*profile.GiB {
+		t.Errorf("the profiles are %p and %p, the memory is %v", a.Profile, b.Profile, a.Memory)
+	}
+	again.finish(t)
+}

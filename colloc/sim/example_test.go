@@ -1,0 +1,203 @@
+package sim_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/packer/mig"
+	"example.com/colloc/profile"
+)
+
+// emptiest is a policy of one's own: every task goes to the GPU with the most
+// free memory, if it fits there.
+type emptiest struct{}
+
+func (emptiest) Name() string { return "emptiest" }
+
+func (e emptiest) Begin(*sim.State) (sim.Scheduler, error) { return e, nil }
+
+func (emptiest) Decide(s *sim.State) error {
+	for t := range s.Waiting() {
+		var best *sim.GPUView
+		for _, g := range s.GPUs() {
+			if s.Fits(t, g) && (best == nil || g.Free() > best.Free()) {
+				best = g
+			}
+		}
+		if best != nil {
+			s.Start(t, best.Index)
+		}
+	}
+	return nil
+}
+
+// A policy is a type with three methods; it decides, the simulation says what
+// comes of it.
+func ExampleRun() {
+	cluster, err := sim.ParseCluster("1xA100-40GB")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tasks := []sim.Task{
+		{ID: "train", Work: time.Hour, Memory: 12 * profile.GiB, Class: "medium"},
+		{ID: "tune", Work: time.Hour, Memory: 12 * profile.GiB, Class: "medium"},
+		{ID: "large", Arrival: 10 * time.Minute, Work: time.Hour, Memory: 30 * profile.GiB, Class: "heavy"},
+	}
+	r, err := sim.Run(context.Background(), cluster, tasks, emptiest{}, sim.Options{Truth: sim.Contention{}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("makespan %v, mean completion %v, busy %.0f %%\n", r.Makespan, r.MeanJCT.Round(time.Second), 100*r.Busy)
+	for _, e := range r.Ends {
+		fmt.Printf("%-5s waited %v, took %v\n", e.ID, e.Wait, e.JCT())
+	}
+	// Output:
+	// makespan 2h21m0s, mean completion 1h37m40s, busy 100 %
+	// train waited 0s, took 1h21m0s
+	// tune  waited 0s, took 1h21m0s
+	// large waited 1h11m0s, took 2h11m0s
+}
+
+// Nonsense stops the run, with the decision.
+func ExampleDecisionError() {
+	cluster, _ := sim.ParseCluster("1xT4")
+	tasks := []sim.Task{{ID: "a", Work: time.Hour}}
+	twice := script(func(s *sim.State) error {
+		s.Start(s.Next(), 0)
+		s.Start(s.Task(0), 0)
+		return nil
+	})
+	_, err := sim.Run(context.Background(), cluster, tasks, twice, sim.Options{})
+	fmt.Println(err)
+	// Output:
+	// sim: policy script at 0s: task "a" does not wait, it is running; it decided: start task 0 (a) on GPUs [0]; start task 0 (a) on GPUs [0]
+}
+
+func ExampleParseCluster() {
+	c, err := sim.ParseCluster("2x8xV100,1x4xT4")
+	fmt.Println(len(c.Nodes), c.GPUs(), c.Nodes[2].GPUs[0].Model.Name, err)
+	// Output: 3 20 T4 <nil>
+}
+
+// What happens can be followed event by event.
+func ExampleOptions_onEvent() {
+	cluster, _ := sim.ParseCluster("1xT4")
+	tasks := []sim.Task{{ID: "a", Work: 10 * time.Second}, {ID: "b", Arrival: 4 * time.Second, Work: 10 * time.Second}}
+	_, err := sim.Run(context.Background(), cluster, tasks, emptiest{}, sim.Options{OnEvent: func(e *sim.Event) {
+		fmt.Println(e.At, e.Kind, e.Task, e.GPUs)
+	}})
+	fmt.Println(err)
+	// Output:
+	// 0s arrival a []
+	// 0s start a [0]
+	// 4s arrival b []
+	// 4s start b [0]
+	// 4s speed-change a [0]
+	// 4s speed-change b [0]
+	// 16s finish a [0]
+	// 16s speed-change b [0]
+	// 20s finish b [0]
+	// <nil>
+}
+
+// Two predictions of one truth: exact, and wrong by some 20 %.
+func ExampleNoisy() {
+	truth := sim.Constant{1, 0.8}
+	a, b := &sim.Task{ID: "a", Type: "resnet"}, &sim.Task{ID: "b", Type: "bert"}
+	dst := make([]float64, 2)
+	for _, m := range []sim.Model{truth, sim.Noisy{Model: truth, SD: 0.2, Seed: 1}} {
+		err := m.Speeds(&sim.GPU{}, profile.TimeSlice, []*sim.Task{a, b}, dst)
+		fmt.Printf("%.3f %v\n", dst, err)
+	}
+	// Output:
+	// [0.800 0.800] <nil>
+	// [0.827 0.712] <nil>
+}
+
+// Measured pairs as the truth: a pair, and what follows for three.
+func ExampleNewPairs() {
+	pairs, err := sim.NewPairs([]sim.PairSpeed{
+		{GPU: "V100", A: "resnet", B: "bert", SpeedA: 0.9, SpeedB: 0.6},
+		{GPU: "V100", A: "bert", B: "bert", SpeedA: 0.5, SpeedB: 0.5},
+	}, "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, b := &sim.Task{Type: "resnet"}, &sim.Task{Type: "bert"}
+	gpu := &sim.GPU{Model: profile.GPUModel{Name: "V100"}}
+	for _, set := range [][]*sim.Task{{r}, {r, b}, {r, b, b}} {
+		dst := make([]float64, len(set))
+		err := pairs.Speeds(gpu, profile.TimeSlice, set, dst)
+		fmt.Printf("%.3f %v\n", dst, err)
+	}
+	// Output:
+	// [1.000] <nil>
+	// [0.900 0.600] <nil>
+	// [0.818 0.375 0.375] <nil>
+}
+
+// Two tasks of which one loads while the other computes hardly slow each other
+// down.
+func ExampleStages() {
+	ms := time.Millisecond
+	loader := &sim.Task{ID: "loader", Stages: sim.StageTimes{Load: 90 * ms, Compute: 10 * ms, Iteration: 100 * ms}}
+	worker := &sim.Task{ID: "worker", Stages: sim.StageTimes{Load: 10 * ms, Compute: 90 * ms, Iteration: 100 * ms}}
+	for _, set := range [][]*sim.Task{{loader, worker}, {worker, worker}} {
+		dst := make([]float64, 2)
+		err := sim.Stages{}.Speeds(&sim.GPU{}, profile.TimeSlice, set, dst)
+		fmt.Printf("%.2f %v\n", dst, err)
+	}
+	// Output:
+	// [0.76 0.76] <nil>
+	// [0.42 0.42] <nil>
+}
+
+// A card is cut in two while the tasks wait.
+func ExampleState_Repartition() {
+	cluster, _ := sim.ParseCluster("1xA100-40GB")
+	table, err := mig.New(&cluster.Nodes[0].GPUs[0].Model)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	var halves mig.Layout
+	for _, l := range table.Maximal() {
+		if len(l) == 2 {
+			halves = l
+			break
+		}
+	}
+	tasks := []sim.Task{{ID: "a", Work: time.Minute}, {ID: "b", Work: time.Minute}}
+	cut := script(func(s *sim.State) error {
+		if s.Now() == 0 {
+			s.Repartition(0, halves)
+		}
+		for t := range s.Waiting() {
+			if g := s.FirstIdle(); g != nil {
+				s.Start(t, g.Index)
+			}
+		}
+		return nil
+	})
+	_, err = sim.Run(context.Background(), cluster, tasks, cut, sim.Options{OnEvent: func(e *sim.Event) {
+		if e.Kind != sim.Arrival {
+			fmt.Println(e.At.Round(time.Second), e.Kind, e.Task, e.GPUs)
+		}
+	}})
+	fmt.Println(err)
+	// Output:
+	// 0s repartition  [0]
+	// 10s gpu-return  [0]
+	// 10s start a [1]
+	// 10s start b [2]
+	// 10s speed-change a [1]
+	// 10s speed-change b [2]
+	// 2m30s finish a [1]
+	// 2m30s finish b [2]
+	// <nil>
+}

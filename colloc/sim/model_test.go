@@ -1,0 +1,174 @@
+package sim_test
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// speedsOf asks a model about a set on a card.
+func speedsOf(t *testing.T, m sim.Model, gpu string, set ...*sim.Task) []float64 {
+	t.Helper()
+	dst := make([]float64, len(set))
+	g := &sim.GPU{Model: profile.GPUModel{Name: gpu}}
+	if err := m.Speeds(g, profile.TimeSlice, set, dst); err != nil {
+		t.Fatal(err)
+	}
+	return dst
+}
+
+func near(t *testing.T, name string, got, want []float64, tol float64) {
+	t.Helper()
+	for i := range want {
+		if len(got) != len(want) || math.Abs(got[i]-want[i]) > tol {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+			return
+		}
+	}
+}
+
+func TestConstant(t *testing.T) {
+	a := &sim.Task{}
+	near(t, "zero", speedsOf(t, sim.Constant(nil), "x", a, a, a), []float64{1. / 3, 1. / 3, 1. / 3}, 1e-15)
+	near(t, "pair", speedsOf(t, sim.Constant{1, 0.8}, "x", a, a), []float64{0.8, 0.8}, 0)
+	near(t, "beyond", speedsOf(t, sim.Constant{1, 0.8}, "x", a, a, a, a), []float64{0.4, 0.4, 0.4, 0.4}, 1e-15)
+}
+
+func TestContention(t *testing.T) {
+	l, m := &sim.Task{Class: "light"}, &sim.Task{Class: "medium"}
+	near(t, "alone", speedsOf(t, sim.Contention{}, "x", m), []float64{1}, 0)
+	near(t, "medium pair", speedsOf(t, sim.Contention{}, "x", m, m), []float64{1 / 1.35, 1 / 1.35}, 1e-12)
+	near(t, "pessimistic", speedsOf(t, sim.Contention{Scale: 2}, "x", l, m), []float64{1 / (1 + 2*math.Sqrt(.035)), 1 / (1 + 2*math.Sqrt(.035))}, 1e-12)
+}
+
+func TestPairs(t *testing.T) {
+	p, err := sim.NewPairs([]sim.PairSpeed{
+		{GPU: "v100", A: "a", B: "b", SpeedA: 0.8, SpeedB: 0.5, SoloA: 10, SoloB: 20},
+		{GPU: "v100", A: "a", B: "a", SpeedA: 0.6, SpeedB: 0.6, SoloA: 10, SoloB: 10},
+		{GPU: "k80", A: "a", B: "b", SoloA: 5, SoloB: 2},
+	}, "v100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := &sim.Task{Type: "a"}, &sim.Task{Type: "b"}
+	near(t, "measured", speedsOf(t, p, "V100-PCIe-16GB", a, b), []float64{0.8, 0.5}, 0)
+	near(t, "other order", speedsOf(t, p, "V100", b, a), []float64{0.5, 0.8}, 0)
+	// b beside b: mean of (b beside any) = 0.5 and of (any beside b) = 0.8
+	near(t, "not measured", speedsOf(t, p, "v100", b, b), []float64{0.65, 0.65}, 1e-12)
+	near(t, "three", speedsOf(t, p, "v100", a, a, b), []float64{1 / (1 + .25 + 2./3), 1 / (1 + .25 + 2./3), 1 / 3.}, 1e-12)
+	near(t, "alone on the slower card", speedsOf(t, p, "k80", a), []float64{0.5}, 0)
+	near(t, "did not fit", speedsOf(t, p, "k80", a, b), []float64{0.5 * sim.Floor, 0.1 * sim.Floor}, 1e-12)
+	if err := p.Speeds(&sim.GPU{}, profile.TimeSlice, []*sim.Task{a}, make([]float64, 1)); err == nil {
+		t.Error("no error for an unknown GPU")
+	}
+	if _, err := sim.NewPairs([]sim.PairSpeed{{SpeedA: math.NaN()}}, ""); err == nil {
+		t.Error("no error for NaN")
+	}
+}
+
+// TestStages: two tasks that need different resources interleave fully.
+func TestStages(t *testing.T) {
+	ms := time.Millisecond
+	load := &sim.Task{ID: "l", Stages: sim.StageTimes{Load: 90 * ms, Compute: 10 * ms, Iteration: 100 * ms}}
+	comp := &sim.Task{ID: "c", Stages: sim.StageTimes{Load: 10 * ms, Compute: 90 * ms, Iteration: 100 * ms}}
+	near(t, "alone", speedsOf(t, sim.Stages{}, "x", load), []float64{1 / 1.015}, 1e-12)
+	// swapping as wholes: max(90, 90) + max(10, 10) = 100 ms a cycle for both
+	near(t, "pair", speedsOf(t, sim.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, comp), []float64{1, 1}, 1e-12)
+	// all four load for 90 ms, two at a time: loading takes two steps of four
+	near(t, "four alike", speedsOf(t, sim.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, load, load, load), []float64{100. / 180, 100. / 180, 100. / 180, 100. / 180}, 1e-3)
+	if got := (sim.Stages{}).Cycle(nil); got != 0 {
+		t.Errorf("cycle of nothing is %v", got)
+	}
+	dst := make([]float64, 5)
+	if err := (sim.Stages{}).Speeds(&sim.GPU{}, profile.TimeSlice, []*sim.Task{load, load, load, load, load}, dst); err == nil {
+		t.Error("no error for five tasks")
+	}
+}
+
+// TestNoisy: the error is that asked for, belongs to the question, and not to a
+// task alone.
+func TestNoisy(t *testing.T) {
+	n := sim.Noisy{Model: sim.Constant{1, 1}, SD: 0.1, Seed: 1}
+	sum, sum2, count := 0.0, 0.0, 0.0
+	for i := range 50 {
+		for j := range 50 {
+			a, b := &sim.Task{Type: string(rune('a' + i))}, &sim.Task{Type: string(rune('A' + j))}
+			first, second := speedsOf(t, n, "x", a, b), speedsOf(t, n, "x", b, a)
+			if first[0] != second[1] || first[1] != second[0] {
+				t.Fatalf("%v and, the other way round, %v", first, second)
+			}
+			if alone := speedsOf(t, n, "x", a); alone[0] != 1 {
+				t.Fatalf("alone %v", alone)
+			}
+			x := math.Log(first[0])
+			sum, sum2, count = sum+x, sum2+x*x, count+1
+		}
+	}
+	mean, sd := sum/count, math.Sqrt(sum2/count)
+	if math.Abs(mean) > 0.01 || math.Abs(sd-0.1) > 0.01 {
+		t.Errorf("mean %v and standard deviation %v of the logarithm, want 0 and 0.1", mean, sd)
+	}
+}
+
+// TestFitted asks the predictors through the model.
+func TestFitted(t *testing.T) {
+	model, ok := profile.LookupGPU("A100-40GB")
+	if !ok {
+		t.Fatal("no A100-40GB in the catalogue")
+	}
+	f := sim.Fitted{Interference: &predict.Interference{}}
+	set := []*sim.Task{{}, {}}
+	dst := make([]float64, 2)
+	gpu := &sim.GPU{Model: model}
+	if err := f.Speeds(gpu, profile.TimeSlice, set, dst); err != nil {
+		t.Fatal(err)
+	}
+	if dst[0] <= 0 || dst[0] > 1 || dst[0] != dst[1] {
+		t.Errorf("speeds %v of two unknown tasks", dst)
+	}
+	gpu.Slice = &model.MIG[0]
+	if err := f.Speeds(gpu, profile.Exclusive, set[:1], dst[:1]); err != nil {
+		t.Fatal(err)
+	}
+	if dst[0] <= 0 || dst[0] > gpu.Compute()+1e-9 {
+		t.Errorf("speed %v on %s, which has %v of the compute slices", dst[0], gpu.Slice.Name, gpu.Compute())
+	}
+	if err := f.Speeds(gpu, profile.MIG, set, dst); !errors.Is(err, predict.ErrMechanism) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestParseCluster(t *testing.T) {
+	tests := []struct {
+		in          string
+		nodes, gpus int
+		ok          bool
+	}{
+		{"4xA100-40GB", 1, 4, true},
+		{"8x8xV100", 8, 64, true},
+		{" 2x4xT4 , 3xRTX3090", 3, 11, true},
+		{"A100-40GB", 0, 0, false},
+		{"", 0, 0, false},
+		{"4x", 0, 0, false},
+		{"0xT4", 0, 0, false},
+		{"-1xT4", 0, 0, false},
+		{"4xNOSUCH", 0, 0, false},
+		{"1048576x1048576xT4", 0, 0, false},
+		{"99999999999999999999xT4", 0, 0, false},
+	}
+	for _, tt := range tests {
+		c, err := sim.ParseCluster(tt.in)
+		if (err == nil) != tt.ok {
+			t.Errorf("ParseCluster(%q): error %v", tt.in, err)
+			continue
+		}
+		if tt.ok && (len(c.Nodes) != tt.nodes || c.GPUs() != tt.gpus) {
+			t.Errorf("ParseCluster(%q): %d machines and %d GPUs, want %d and %d", tt.in, len(c.Nodes), c.GPUs(), tt.nodes, tt.gpus)
+		}
+	}
+}

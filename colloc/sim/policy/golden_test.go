@@ -1,0 +1,74 @@
+package policy_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"hash/fnv"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/simtest"
+)
+
+var update = flag.Bool("update", false, "write testdata/golden.txt anew")
+
+// TestGolden compares the policies in every scenario of the kit with what they did
+// when the file was written: the last column is a hash of all events. Those that
+// plan by package packer are left out: they may plan better tomorrow. The file is
+// the same on amd64 and arm64, where one machine can test the other's:
+//
+//	GOARCH=arm64 go test -c -o /tmp/policy.arm64 ./colloc/sim/policy
+//	cd colloc/sim/policy && qemu-aarch64 /tmp/policy.arm64 -test.run Golden
+func TestGolden(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the conformance test runs the same with the race detector")
+	}
+	var got bytes.Buffer
+	for _, p := range append(policy.All(), policy.FGD{Typical: []sim.Task{{Share: 0.5}}}) {
+		switch p.(type) {
+		case policy.Session, policy.Gavel, policy.Muri:
+			continue
+		}
+		for _, s := range simtest.Scenarios() {
+			log, faults := simtest.Replay(p, s)
+			if faults != nil {
+				t.Errorf("%s, %s: %q", p.Name(), s.Name, faults)
+				continue
+			}
+			var r struct {
+				Makespan time.Duration `json:"makespan_ns"`
+				MeanJCT  time.Duration `json:"mean_jct_ns"`
+				Deaths   int           `json:"oom"`
+			}
+			if err := json.Unmarshal(log[bytes.LastIndexByte(log[:len(log)-1], '\n')+1:], &r); err != nil {
+				t.Fatal(err)
+			}
+			h := fnv.New64a()
+			if _, err := h.Write(log); err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&got, "%-17s %-17s makespan %10.3f s  mean completion %9.3f s  %2d deaths  %016x\n",
+				p.Name(), s.Name, r.Makespan.Seconds(), r.MeanJCT.Seconds(), r.Deaths, h.Sum64())
+		}
+	}
+	const file = "testdata/golden.txt"
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got.String()); diff != "" {
+		t.Errorf("policies behave differently; if that is meant, run the test with -update (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,64 @@
+package policy_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/simtest"
+	"example.com/colloc/profile"
+)
+
+// TestSessionGangs: gangs larger than a machine run, among others that are not,
+// and GPUs fail meanwhile.
+func TestSessionGangs(t *testing.T) {
+	card := sim.GPU{Model: profile.GPUModel{Name: "card", Memory: 16 * profile.GiB}}
+	c := &sim.Cluster{Losses: []sim.Loss{{GPU: 1, At: time.Hour, For: time.Hour}, {GPU: 6, At: 2 * time.Hour, For: time.Minute}}}
+	for range 2 {
+		c.Nodes = append(c.Nodes, sim.Node{GPUs: []sim.GPU{card, card, card, card}})
+	}
+	var tasks []sim.Task
+	for i := range 40 {
+		tasks = append(tasks, sim.Task{
+			ID: fmt.Sprint("t", i), Arrival: time.Duration(i) * 10 * time.Minute, Work: 20 * time.Minute,
+			GPUs: []int{1, 6, 2, 8}[i%4], Memory: profile.Bytes(1+i%7) * profile.GiB, Class: []string{"light", "heavy"}[i%2],
+		})
+	}
+	for _, p := range []sim.Policy{policy.Session{}, policy.Session{MaxSet: 4}} {
+		for _, fault := range simtest.Faults(p, simtest.Scenario{Name: "wide gangs", Cluster: c, Tasks: tasks, Options: sim.Options{Truth: sim.Contention{}}}) {
+			t.Errorf("%s: %s", p.Name(), fault)
+		}
+	}
+}
+
+// TestSessionHosts: tasks without GPUs wait for CPU.
+func TestSessionHosts(t *testing.T) {
+	c := &sim.Cluster{Nodes: []sim.Node{{CPU: 2, GPUs: make([]sim.GPU, 1)}}}
+	var tasks []sim.Task
+	for i := range 5 {
+		tasks = append(tasks, sim.Task{ID: fmt.Sprint("t", i), Work: time.Minute, HostOnly: true, CPU: 1})
+	}
+	if r := simulate(t, c, tasks, policy.Session{}, sim.Options{}); r.Finished != 5 || r.Makespan != 3*time.Minute {
+		t.Errorf("%d finished after %v, want 5 after 3 m", r.Finished, r.Makespan)
+	}
+}
+
+// TestMaxSlowdown: a limit on slowdown is kept by the prediction.
+func TestMaxSlowdown(t *testing.T) {
+	var tasks []sim.Task
+	for i := range 6 {
+		tasks = append(tasks, sim.Task{ID: fmt.Sprint("t", i), Work: time.Hour, Class: "heavy"})
+	}
+	c := cluster(t, "3xT4")
+	for _, tt := range []struct {
+		limit float64
+		want  time.Duration
+	}{{0, 96 * time.Minute}, {1.6, 96 * time.Minute}, {1.5, 2 * time.Hour}} {
+		r := simulate(t, c, tasks, policy.Session{MaxSlowdown: tt.limit}, sim.Options{Truth: sim.Contention{}})
+		if got := r.Makespan.Round(time.Second); got != tt.want {
+			t.Errorf("with at most %v times as long, 6 heavy tasks of 1 h on 3 GPUs take %v, want %v", tt.limit, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package trace_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/trace"
+)
+
+// Any known layout is recognised by its header.
+func ExampleRead() {
+	file := strings.NewReader(`job_id,user,vc,gpu_num,cpu_num,state,submit_time,duration
+1,u1,vc1,8,32,COMPLETED,2020-04-01 00:00:08,3600
+2,u2,vc1,1,4,FAILED,2020-04-01 00:00:38,90
+`)
+	tr, err := trace.Read(file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(tr.Layout)
+	for _, t := range tr.Tasks {
+		fmt.Println(t.ID, t.Arrival, t.Work, t.GPUs)
+	}
+	// Output:
+	// helios
+	// 1 0s 1h0m0s 8
+	// 2 30s 1m30s 1
+}
+
+// Faults have a place.
+func ExampleSyntaxError() {
+	_, err := trace.Read(strings.NewReader("sn,cpu_milli,memory_mib,gpu,model\nnode-1,64000,lots,8,T4\n"))
+	fmt.Println(err)
+	// Output: trace: openb: line 2, column 14: memory_mib is "lots", want a number from 0 to 1.099511627776e+12
+}
+
+func ExampleGenerate() {
+	tasks, err := trace.Generate(trace.Workload{Tasks: 3, Seed: 1, Between: -1, LengthSpread: -1, MeanLength: time.Hour, Types: []trace.Type{{Name: "resnet"}}})
+	for _, t := range tasks {
+		fmt.Println(t.ID, t.Arrival, t.Work, t.Type)
+	}
+	fmt.Println(err)
+	// Output:
+	// t0 0s 1h0m0s resnet
+	// t1 0s 1h0m0s resnet
+	// t2 0s 1h0m0s resnet
+	// <nil>
+}
+
+func ExampleWriteJSONLines() {
+	err := trace.WriteJSONLines(os.Stdout, []sim.Task{{ID: "a", Arrival: time.Minute, Work: time.Hour, GPUs: 2, Memory: 1 << 30}})
+	fmt.Println(err)
+	// Output:
+	// {"id":"a","arrival_s":60,"work_s":3600,"gpus":2,"memory_bytes":1073741824}
+	// <nil>
+}
+
+func ExamplePairs() {
+	pairs, err := trace.Pairs(strings.NewReader("gpu,job_a,job_b,norm_speed_a,norm_speed_b\nV100,resnet,bert,0.9,0.6\n"), "")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(pairs.Types("V100"))
+	// Output: [bert resnet]
+}
+
+// FGD's experiment: pods that never leave, until more was asked for than there
+// is.
+func ExampleInflate() {
+	tasks := trace.Inflate([]sim.Task{{ID: "a", GPUs: 1}, {ID: "b", GPUs: 2}}, 5, 1)
+	fmt.Println(len(tasks), tasks[len(tasks)-1].Arrival)
+	// Output: 4 3s
+}

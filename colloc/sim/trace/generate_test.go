@@ -1,0 +1,98 @@
+package trace_test
+
+import (
+	"math"
+	"reflect"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/trace"
+)
+
+// TestGenerate checks rates, lengths and sizes against what was asked for.
+func TestGenerate(t *testing.T) {
+	w := trace.Workload{
+		Tasks: 20000, Seed: 3, Between: 2 * time.Minute, MeanLength: 30 * time.Minute, Diurnal: 0.5,
+		GPUs: []trace.GangSize{{GPUs: 1, Frequency: 3}, {GPUs: 8, Frequency: 1}},
+	}
+	tasks, err := trace.Generate(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length, large, day := 0.0, 0.0, 0.0
+	for i, task := range tasks {
+		length += task.Work.Minutes()
+		if task.GPUs == 8 {
+			large++
+		}
+		if task.Arrival%(24*time.Hour) < 12*time.Hour {
+			day++
+		}
+		if i > 0 && task.Arrival < tasks[i-1].Arrival {
+			t.Fatalf("task %d arrives before the one before", i)
+		}
+	}
+	n := float64(len(tasks))
+	near := func(name string, got, want, tol float64) {
+		t.Helper()
+		if math.Abs(got-want) > tol {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	near("mean length", length/n, 30, 1)
+	near("mean distance", tasks[len(tasks)-1].Arrival.Minutes()/n, 2, 0.1)
+	near("large", large/n, 0.25, 0.02)
+	// half a sine: 1/2 + 0.5/π in the first half of the day
+	near("by day", day/n, 0.5+0.5/math.Pi, 0.02)
+	again, err := trace.Generate(w)
+	if err != nil || !reflect.DeepEqual(tasks, again) {
+		t.Errorf("the same workload gave other tasks (error %v)", err)
+	}
+	w.Seed++
+	if other, _ := trace.Generate(w); reflect.DeepEqual(tasks, other) {
+		t.Error("another seed gave the same tasks")
+	}
+}
+
+func TestGenerateFaults(t *testing.T) {
+	for _, w := range []trace.Workload{
+		{Tasks: -1},
+		{Tasks: 1, Diurnal: 2},
+		{Tasks: 1, LengthSpread: math.NaN()},
+		{Tasks: 1, MeanLength: -1},
+		{Tasks: 1, GPUs: []trace.GangSize{{GPUs: 0, Frequency: 1}}},
+		{Tasks: 1, GPUs: []trace.GangSize{{GPUs: 1, Frequency: math.Inf(1)}}},
+	} {
+		if tasks, err := trace.Generate(w); err == nil {
+			t.Errorf("Generate(%+v) = %v, want an error", w, tasks)
+		}
+	}
+	tasks, err := trace.Generate(trace.Workload{Tasks: 3, Between: -1, LengthSpread: -1})
+	if err != nil || tasks[2].Arrival != 0 || tasks[2].Work != time.Hour {
+		t.Errorf("a burst of equal tasks is %+v, %v", tasks, err)
+	}
+}
+
+func TestInflate(t *testing.T) {
+	got := trace.Inflate([]sim.Task{{ID: "a", Share: 0.5, GPUs: 1}, {ID: "b", GPUs: 2}, {ID: "c", HostOnly: true}}, 10, 1)
+	sum := 0.0
+	for i, task := range got {
+		if task.Arrival != time.Duration(i)*time.Second {
+			t.Errorf("task %d arrives at %v", i, task.Arrival)
+		}
+		switch {
+		case task.HostOnly:
+		case task.Share > 0:
+			sum += task.Share
+		default:
+			sum += float64(task.GPUs)
+		}
+	}
+	if sum < 10 || sum > 12 {
+		t.Errorf("%v GPUs are asked for, want just 10", sum)
+	}
+	if got := trace.Inflate([]sim.Task{{ID: "c", HostOnly: true}}, 10, 1); len(got) != 1 {
+		t.Errorf("%d tasks without GPUs", len(got))
+	}
+}

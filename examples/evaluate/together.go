@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/dataset"
+)
+
+// togetherSet is the memory of pairs beside that of their tasks alone.
+type togetherSet struct{}
+
+func (togetherSet) name() string { return "memory_pairs_lucid" }
+func (togetherSet) file() string { return "interference_lucid" }
+
+func (togetherSet) open(folder, base string) (table, error) {
+	rows, err := openFile(folder, base, dataset.ReadTogether)
+	return togetherTable(rows), err
+}
+
+type togetherTable []dataset.TogetherRow
+
+func (t togetherTable) size() int           { return len(t) }
+func (t togetherTable) family(i int) string { return t[i].Groups[0] }
+
+// splits deals pairs at random and leaves out all pairs that touch a family.
+func (t togetherTable) splits() []split {
+	groups := make([][]string, len(t))
+	for i := range t {
+		groups[i] = t[i].Groups
+	}
+	return []split{{"random", randomFolds(len(t))}, {"family", predict.GroupFolds(groups, 0)}}
+}
+
+// score reserves the sum and the fitted margin; the baseline reserves the sum.
+func (t togetherTable) score(from table, folds []fold) ([]result, error) {
+	train, ok := from.(togetherTable)
+	if !ok {
+		return nil, errors.New("training rows are of another set")
+	}
+	ours, sum := &memoryScores{model: "colloc"}, &memoryScores{model: "sum"}
+	for _, f := range folds {
+		var obs []predict.TogetherObservation
+		for _, i := range f.Train {
+			obs = append(obs, train[i].Observation)
+		}
+		model, err := predict.FitTogether(obs, nil)
+		if err != nil {
+			return nil, err
+		}
+		margin, err := model.Margin(2, reserveRisk)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range f.Test {
+			o := t[i].Observation
+			sum.add(float64(o.Together), float64(o.Solo), float64(o.Solo))
+			ours.add(float64(o.Together), float64(o.Solo), float64(o.Solo+margin))
+			for k, risk := range calibrationRisks {
+				margin, err := model.Margin(2, risk)
+				if err != nil {
+					return nil, err
+				}
+				if o.Together > o.Solo+margin {
+					ours.exceeded[k]++
+				}
+			}
+		}
+	}
+	return []result{ours.result(), sum.result()}, nil
+}

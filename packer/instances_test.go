@@ -1,0 +1,215 @@
+package packer
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/packer/mig"
+	"example.com/colloc/profile"
+)
+
+// sliceModel makes up speeds on instances: a task needs so much of a GPU.
+type sliceModel struct{ hashModel }
+
+func (m sliceModel) SliceSpeeds(t *Task, gpu *GPU, dst []float64) error {
+	need := 0.1 + 0.9*m.hash(t.ID, "need")
+	for p, profile := range gpu.Type.MIG {
+		dst[p] = min(1, float64(profile.Compute)/7/need)
+	}
+	return nil
+}
+
+// a100 is a GPU that can be cut up.
+func a100(tb testing.TB, id string) GPU {
+	tb.Helper()
+	model, ok := profile.LookupGPU("A100-40GB")
+	if !ok {
+		tb.Fatal("no A100")
+	}
+	return GPU{ID: id, Type: &model, Mechanisms: []profile.Mechanism{profile.MIG}}
+}
+
+// slowCut tries every layout and every way to hand out its instances.
+func slowCut(t *testing.T, p *Problem, gpu *GPU, tasks []*Task) float64 {
+	t.Helper()
+	table, err := mig.New(gpu.Type)
+	if err != nil {
+		t.Fatal(err)
+	}
+	layouts, err := table.Reachable(gpu.running())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := sliced(p, gpu)
+	best := 0.0
+	for _, l := range layouts {
+		var try func(i, used int, value float64)
+		try = func(i, used int, value float64) {
+			if i == len(tasks) {
+				best = max(best, value)
+				return
+			}
+			speed := make([]float64, len(gpu.Type.MIG))
+			if err := m.SliceSpeeds(tasks[i], gpu, speed); err != nil {
+				t.Fatal(err)
+			}
+			for n, at := range l {
+				room := 0.9 * float64(gpu.Type.MIG[at.Profile].Memory)
+				if used>>n&1 == 0 && !slices.Contains(gpu.Instances, at) && float64(tasks[i].Memory) <= room && speed[at.Profile] >= tasks[i].MinSpeed {
+					try(i+1, used|1<<n, value+tasks[i].weight()*speed[at.Profile])
+				}
+			}
+		}
+		try(0, 0, 0)
+	}
+	return best
+}
+
+func TestLayoutsAgainstBruteForce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(81, 82))
+	for range 60 {
+		p := &Problem{Model: sliceModel{hashModel{seed: rng.Uint64(), steps: 100, low: 0.3}}, Limits: Limits{MaxSet: 7}}
+		gpu := a100(t, "g")
+		if rng.IntN(2) == 0 {
+			gpu.Residents = []Task{{ID: "r", Memory: 4 * profile.GiB}}
+			gpu.Instances = []mig.Placement{{Profile: 0, Start: rng.IntN(7)}}
+		}
+		p.GPUs = []GPU{gpu}
+		for i := range 1 + rng.IntN(3) {
+			p.Tasks = append(p.Tasks, Task{
+				ID: fmt.Sprint("t", i), Memory: profile.Bytes(rng.IntN(12)) * profile.GiB,
+				Weight: float64(1 + rng.IntN(3)), MinSpeed: rng.Float64() / 3,
+			})
+		}
+		in, err := newInstance(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &in.classes[0]
+		set := append(slices.Clone(c.residents), in.tasks...)
+		dst := make([]float64, len(set))
+		if err := newEvaluator(in).ask(set, c.gpu, profile.MIG, dst); err != nil {
+			t.Fatal(err)
+		}
+		got := 0.0
+		for i, task := range in.tasks {
+			got += task.weight() * dst[len(c.residents)+i]
+		}
+		if want := slowCut(t, p, &gpu, in.tasks); math.Abs(got-want) > 1e-9 {
+			t.Fatalf("speeds %v are worth %v, want %v", dst, got, want)
+		}
+	}
+}
+
+// TestMethodsCutUp lets every method pack GPUs that can be cut up; Check looks at
+// the layouts.
+func TestMethodsCutUp(t *testing.T) {
+	rng := rand.New(rand.NewPCG(83, 84))
+	for range 10 {
+		p := &Problem{Model: sliceModel{hashModel{seed: rng.Uint64(), steps: 100, low: 0.3}}, Limits: Limits{MaxSet: 2}}
+		occupied := a100(t, "h")
+		occupied.Residents = []Task{{ID: "r", Memory: 4 * profile.GiB}, {ID: "s", Memory: 15 * profile.GiB}}
+		occupied.Instances = []mig.Placement{{Profile: 0, Start: 6}, {Profile: 3, Start: 0}}
+		p.GPUs = []GPU{a100(t, "g"), occupied, {ID: "old", Memory: 16 * profile.GiB}}
+		p.GPUs[0].Mechanisms = []profile.Mechanism{profile.MPS, profile.MIG}
+		for i := range 6 {
+			p.Tasks = append(p.Tasks, Task{ID: fmt.Sprint("t", i), Memory: profile.Bytes(1+rng.IntN(8)) * profile.GiB})
+		}
+		for _, m := range methods {
+			solve(t, m, p)
+		}
+		p.Limits.MaxSet = 5
+		cut := false
+		for _, m := range []Method{Greedy{}, LocalSearch{Steps: 50}, ColumnGen{}} {
+			for _, set := range solve(t, m, p).Sets {
+				cut = cut || len(set.Instances) > 2
+			}
+		}
+		if !cut {
+			t.Error("nobody runs beside the residents")
+		}
+	}
+}
+
+func TestCheckLooksAtLayouts(t *testing.T) {
+	p := &Problem{
+		Model: sliceModel{hashModel{seed: 1, steps: 100, low: 0.3}}, GPUs: []GPU{a100(t, "g")},
+		Tasks: []Task{{ID: "a", Memory: 4 * profile.GiB}, {ID: "b", Memory: 15 * profile.GiB}},
+	}
+	p.GPUs[0].Residents = []Task{{ID: "r", Memory: 4 * profile.GiB}}
+	p.GPUs[0].Instances = []mig.Placement{{Profile: 0, Start: 6}}
+	p.Limits.MaxSet = 3
+	s := solve(t, ColumnGen{}, p)
+	good := slices.Clone(s.Sets[0].Instances)
+	if len(good) != 3 {
+		t.Fatalf("instances %v", good)
+	}
+	for _, test := range []struct {
+		name string
+		set  []mig.Placement
+		want string
+	}{
+		{"none", nil, "0 Instances for 3 members"},
+		{"resident moved", []mig.Placement{{Profile: 0, Start: 5}, good[1], good[2]}, ""},
+		{"overlap", []mig.Placement{good[0], good[0], good[2]}, "packer/mig"},
+		{"too small", []mig.Placement{good[0], {Profile: 0, Start: 4}, {Profile: 0, Start: 5}}, `"b" needs 15 GiB`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.Sets[0].Instances = test.set
+			if err := p.Check(s); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+	s.Sets[0].Instances = good
+	if err := p.Check(s); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInstancesAreValidated(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		spoil func(g *GPU)
+		want  string
+	}{
+		{"good", func(*GPU) {}, ""},
+		{"too many", func(g *GPU) { g.Instances = append(g.Instances, mig.Placement{Start: 1}) }, "2 Instances for 1 Residents"},
+		{"no profile", func(g *GPU) { g.Instances[0].Profile = 99 }, "no profile 99"},
+		{"no start", func(g *GPU) { g.Instances[0].Start = -1 }, "cannot start at slice -1"},
+		{"other mechanism", func(g *GPU) { g.Mechanisms = append(g.Mechanisms, profile.MPS) }, "Mechanisms is not MIG alone"},
+		{"no type", func(g *GPU) { g.Type, g.Memory = nil, profile.GiB }, "no MIG profiles"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := &Problem{Model: sliceModel{}, GPUs: []GPU{a100(t, "g")}}
+			p.GPUs[0].Residents = []Task{{ID: "r"}}
+			p.GPUs[0].Instances = []mig.Placement{{}}
+			test.spoil(&p.GPUs[0])
+			if err := p.Validate(); test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("got %v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestSolutionJSONTellsInstances(t *testing.T) {
+	p := &Problem{Model: sliceModel{hashModel{seed: 1, steps: 100, low: 0.3}}, GPUs: []GPU{a100(t, "g")}, Tasks: []Task{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
+	s := solve(t, ColumnGen{}, p)
+	data, err := s.MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got Solution
+	if err := got.UnmarshalJSON(data); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(*s, got); diff != "" {
+		t.Errorf("(-written +read):\n%s", diff)
+	}
+}

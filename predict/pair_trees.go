@@ -1,0 +1,105 @@
+package predict
+
+import "math"
+
+// neighbour holds the columns of a task that trees ask about it as a neighbour;
+// the eighth is never asked.
+type neighbour [8]float64
+
+// distinct lists the neighbours that trees can tell apart, in order of first
+// appearance, and for each member which of them it is. Clusters run the same few
+// types again and again.
+func distinct(members []member) (all []neighbour, at []int) {
+	at = make([]int, len(members))
+	known := make(map[memberBits]int)
+	for i := range members {
+		k, ok := known[members[i].bits]
+		if !ok {
+			k = len(all)
+			known[members[i].bits] = k
+			var n neighbour
+			columns := members[i].treeColumns()
+			copy(n[:], columns[:])
+			all = append(all, n)
+		}
+		at[i] = k
+	}
+	return all, at
+}
+
+// pairTrees are trees of which everything is decided but the neighbour.
+type pairTrees struct {
+	base  float64
+	first []int32 // node of each tree
+	depth []int   // steps from there to any leaf, at most
+	nodes []pairNode
+}
+
+// pairNode is a decision, or a leaf that leads to itself.
+type pairNode struct {
+	threshold   float64
+	value       float64 // of a leaf
+	column      int32
+	left, right int32
+}
+
+// prune decides once what depends on the task alone. O(nodes).
+func (p *pairTrees) prune(t *trees, own [ownTreeColumns]float64) {
+	p.base, p.first, p.depth, p.nodes = t.Base, p.first[:0], p.depth[:0], p.nodes[:0]
+	for _, root := range t.Roots {
+		at := int32(len(p.nodes))
+		if depth := p.keep(t, root, &own); depth > 0 {
+			p.first, p.depth = append(p.first, at), append(p.depth, depth)
+			continue
+		}
+		p.base += p.nodes[at].value // nothing left to decide
+		p.nodes = p.nodes[:at]
+	}
+}
+
+// keep appends the subtree at a node without decisions about the task and
+// returns its depth.
+func (p *pairTrees) keep(t *trees, at int32, own *[ownTreeColumns]float64) int {
+	n := t.Nodes[at]
+	for n.Feature >= 0 && n.Feature < ownTreeColumns {
+		if own[n.Feature] > n.Threshold {
+			at = n.Right
+		} else {
+			at++
+		}
+		n = t.Nodes[at]
+	}
+	here := int32(len(p.nodes))
+	if n.Feature < 0 {
+		p.nodes = append(p.nodes, pairNode{threshold: math.Inf(1), value: n.Threshold, left: here, right: here})
+		return 0
+	}
+	p.nodes = append(p.nodes, pairNode{threshold: n.Threshold, column: n.Feature - ownTreeColumns, left: here + 1})
+	left := p.keep(t, at+1, own)
+	p.nodes[here].right = int32(len(p.nodes))
+	return 1 + max(left, p.keep(t, n.Right, own))
+}
+
+// predict sums the trees for every neighbour: dst[j] for asked[j]. Tree by tree,
+// so that one stays in the cache, and every walk of the same length, so that no
+// branch is guessed wrong. O(neighbours × trees × depth).
+func (p *pairTrees) predict(asked []neighbour, dst []float64) {
+	for j := range dst {
+		dst[j] = p.base
+	}
+	for k, first := range p.first {
+		nodes, depth := p.nodes, p.depth[k]
+		for j := range asked {
+			x := &asked[j]
+			n := &nodes[first]
+			for range depth {
+				next, right := n.left, n.right
+				if x[n.column&7] > n.threshold {
+					next = right
+				}
+				n = &nodes[next]
+			}
+			dst[j] += n.value
+		}
+	}
+}
