@@ -81,6 +81,7 @@ func (r *Runner) lookAfter(e *entry, at run) {
 	}
 	reap(p)
 	if o, ended = readExit(at.stem); !ended { // it may have ended in between
+		at.task.killGroup()
 		o = outcome{exit: -1, lost: true, err: "the supervisor was killed, and with it the task"}
 		if err != nil {
 			o.err = "the claim of the run cannot be read: " + err.Error()

@@ -130,8 +130,8 @@ func TestAdopt(t *testing.T) {
 	wait := func(file string) Task {
 		return shell(`until [ -e "$1" ]; do sleep 0.01; done; exit 4`, filepath.Join(dir, file))
 	}
-	killed := wait("never")
-	g.submit(t, wait("a"), wait("b"), killed, wait("never"))
+	family := shell("sleep 60 & wait")
+	g.submit(t, wait("a"), wait("b"), wait("never"), family)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx) }()
@@ -143,6 +143,7 @@ func TestAdopt(t *testing.T) {
 		t.Errorf("error is %v, want context.Canceled", err)
 	}
 	lost := g.record(t, "4")
+	waitFor(t, func() bool { return strings.Contains(children(lost.PID), "sleep") })
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +179,7 @@ func TestAdopt(t *testing.T) {
 	if r := again.record(t, "4"); !strings.Contains(r.Err, "the supervisor was killed") {
 		t.Errorf("error is %q", r.Err)
 	}
-	if p := (process{pid: lost.PID, start: lost.PIDStart}); p.alive() {
-		t.Error("a task outlived its supervisor")
-	}
+	waitFor(t, func() bool { return syscall.Kill(-lost.PID, 0) != nil }) // nothing of the group is left
 	noProcess(t, dir)
 }
 
@@ -206,11 +205,11 @@ func TestSupervisorKilled(t *testing.T) {
 	if r := g.record(t, "1"); r.State != Succeeded || r.Runs != 2 {
 		t.Errorf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
 	}
-	sleeps := shell("sleep 60")
+	sleeps := shell("sleep 60 & wait")
 	sleeps.ID = "killed"
 	g.submit(t, sleeps)
 	done = g.start(t)
-	g.inState(t, "killed", Running)
+	waitFor(t, func() bool { return strings.Contains(children(g.record(t, "killed").PID), "sleep") })
 	r = g.record(t, "killed")
 	if p, _, err = claimant(strings.TrimSuffix(r.Log, logEnd)); err != nil {
 		t.Fatal(err)
@@ -224,7 +223,7 @@ func TestSupervisorKilled(t *testing.T) {
 	if r := g.record(t, "killed"); r.State != Failed || !strings.Contains(r.Err, "the supervisor is lost") {
 		t.Errorf("task is %v: %s", r.State, r.Err)
 	}
-	waitFor(t, func() bool { return !process{pid: r.PID, start: r.PIDStart}.alive() })
+	waitFor(t, func() bool { return syscall.Kill(-r.PID, 0) != nil }) // nothing of the group is left
 }
 
 func TestInUse(t *testing.T) {

@@ -32,7 +32,9 @@
 //	runner dies                 the task goes on and is adopted
 //	before the claim            the task is queued again; it has not started
 //	supervisor dies             the kernel kills the task; it counts as failed
+//	host restarts               what ran counts as failed
 //
+// What counts as failed is run again if [Task].Retries allows it.
 // A task is over when its command ends; what is left of its process group is
 // killed then.
 //

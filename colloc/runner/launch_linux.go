@@ -127,8 +127,8 @@ func (s *supervisor) wait(stem string) (outcome, bool) {
 	}
 	// A supervisor that was killed left to the kernel to kill the command, but not
 	// what that had started.
-	if o.lost && s.child.pid > 1 {
-		_ = syscall.Kill(-s.child.pid, syscall.SIGKILL) // usually nothing is left
+	if o.lost {
+		s.child.killGroup()
 	}
 	return o, true
 }

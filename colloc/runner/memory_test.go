@@ -148,12 +148,38 @@ func TestMemoryLine(t *testing.T) {
 	}
 }
 
-// newProfile is a profile of a small task.
-func newProfile(tb testing.TB) *profile.Profile {
-	tb.Helper()
-	p, err := profile.New(profile.Spec{Model: profile.Model{Name: "small"}, Training: profile.Training{BatchSize: 8}}, profile.Trace{}, profile.GPUModel{})
-	if err != nil {
-		tb.Fatal(err)
+func TestLackedMemory(t *testing.T) {
+	const full = 40 * profile.GiB
+	tests := []struct {
+		name    string
+		o       outcome
+		line    string
+		vague   bool
+		highest profile.Bytes
+		stop    stopReason
+		want    string
+	}{
+		{"success", outcome{}, "CUDA out of memory", false, full, 0, ""},
+		{"output", outcome{exit: 1}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
+		{"killed by the kernel", outcome{exit: -1, signal: 9}, "", false, 0, 0, "it was killed by signal 9, as the kernel does when the host's memory runs out"},
+		{"that of a child", outcome{exit: 137}, "", false, 0, 0, "it was killed by signal 9, as the kernel does when the host's memory runs out"},
+		{"killed on request", outcome{exit: -1, signal: 9}, "", false, full, stopKilled, ""},
+		{"any failure", outcome{exit: 1}, "", false, full, 0, ""},
+		{"CUDA, full GPU", outcome{exit: 1}, "CUDA error: x", true, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: CUDA error: x"},
+		{"CUDA, room", outcome{exit: 1}, "CUDA error: x", true, 30 * profile.GiB, 0, ""},
+		{"crash, full GPU", outcome{exit: -1, signal: 6}, "", false, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: ended by signal 6 (aborted)"},
+		{"not started", outcome{exit: -1, err: "no such file", final: true}, "", false, full, 0, ""},
+		{"lost", outcome{exit: -1, lost: true}, "CUDA out of memory", false, full, 0, ""},
 	}
-	return &p
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			c := &card{highest: profile.Some(test.highest)}
+			c.info.ID, c.info.Memory = "a", profile.Some(full)
+			e := &entry{saved: saved{Record: Record{GPU: "a"}, Stop: test.stop}}
+			r := &Runner{cards: []*card{c}}
+			if got := r.lackedMemory(e, &test.o, test.line, test.vague); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
 }

@@ -221,7 +221,7 @@ func (r *Runner) tooLarge(e *entry) error {
 func (r *Runner) reserve(e *entry, p placed) (why string) {
 	c := r.cards[p.card]
 	t := r.demand(e)
-	t.Reserved = p.verdict.Reserved
+	t.Reserved = max(1, p.verdict.Reserved) // the books refuse a task that needs nothing, as one seen to use no memory
 	if err := r.book(t, c); err != nil {
 		return err.Error()
 	}

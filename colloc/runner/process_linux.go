@@ -67,6 +67,15 @@ func (p process) signalGroup(s syscall.Signal) (bool, error) {
 	return err == nil, err
 }
 
+// killGroup kills what is left of the process group that p led, after the end of
+// p too: its number is not given to another process as long as the group exists.
+func (p process) killGroup() {
+	if now, err := processOf(p.pid); p.pid <= 1 || err == nil && now != p {
+		return
+	}
+	_ = syscall.Kill(-p.pid, syscall.SIGKILL) // usually nothing is left
+}
+
 // childOf returns a process that parent started: the first in /proc.
 func childOf(parent int) (process, bool) {
 	names, err := os.ReadDir("/proc")

@@ -61,7 +61,10 @@ func claimant(stem string) (process, bool, error) {
 		return process{}, false, err
 	}
 	p, err := parseProcess(text)
-	return p, err == nil, err
+	if err != nil {
+		return process{}, false, fmt.Errorf("%s%s points to %q, want a process or %q", stem, claimEnd, text, revoked)
+	}
+	return p, true, nil
 }
 
 // outcome is how a run ended.

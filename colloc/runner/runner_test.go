@@ -180,6 +180,72 @@ func TestPlacement(t *testing.T) {
 	}
 }
 
+// TestPatience lets small tasks pass a large one that finds no room, but not for
+// ever.
+func TestPatience(t *testing.T) {
+	const small = 40
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU = 4 })
+	first := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	large := shell("true")
+	first.Memory, large.Memory, large.ID = 10*profile.GiB, 30*profile.GiB, "large"
+	g.submit(t, first, large)
+	for range small {
+		g.submit(t, shell("true"))
+	}
+	done := g.start(t)
+	passed := func() (n int, idle bool) {
+		for _, r := range g.Records()[2:] {
+			if r.State == Succeeded {
+				n++
+			}
+		}
+		return n, slices.Equal(g.GPUs()[0].Tasks, []string{"1"})
+	}
+	waitFor(t, func() bool { n, idle := passed(); return n >= patience && idle })
+	g.look(t.Context())
+	if n, idle := passed(); n > patience+g.config.PerGPU || !idle {
+		t.Errorf("%d small tasks passed the large one, want about %d", n, patience)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	records := g.Records()
+	if r := records[1]; r.State != Succeeded || !r.Started.Before(records[len(records)-1].Started) {
+		t.Errorf("the large task is %v and started at %v, the last small one at %v", r.State, r.Started, records[len(records)-1].Started)
+	}
+}
+
+// TestListener lets the listener call the runner, and hold it up.
+func TestListener(t *testing.T) {
+	dir := t.TempDir()
+	var g *rig
+	g = newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.Queue, c.Sync = 1, true
+		c.OnEvent = func(e Event) {
+			g.events = append(g.events, e)
+			if e.Kind == EventStarted && e.Record.Task.ID == "1" {
+				g.submit(t, shell(`touch "$1"`, filepath.Join(dir, "go")))
+				if len(g.Records()) < 2 || len(g.GPUs()) != 1 {
+					t.Error("the listener sees no tasks")
+				}
+			}
+		}
+	})
+	g.submit(t, shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go")))
+	g.finish(t)
+	var kinds []string
+	for _, e := range g.events {
+		kinds = append(kinds, e.Kind.String()+" "+e.Record.Task.ID)
+	}
+	if want := []string{"queued 1", "started 1", "queued 2", "started 2", "finished 2", "finished 1"}; !slices.Equal(kinds, want) {
+		t.Errorf("events are %q, want %q", kinds, want)
+	}
+}
+
 // waitFor waits for what other processes bring about.
 func waitFor(t *testing.T, ok func() bool) {
 	t.Helper()

@@ -109,8 +109,10 @@ func (r *Runner) soloRate(e *entry) (rate, bool) {
 	if v, ok := r.solo.byProfile[e.profile]; ok {
 		return v, true
 	}
-	seconds, ok := e.profile.Vector.Get(profile.MedianStepTime)
-	return rate{value: 1 / seconds, steps: true}, ok && seconds > 0
+	if seconds, ok := e.profile.Vector.Get(profile.MedianStepTime); ok && seconds > 0 {
+		return rate{value: 1 / seconds, steps: true}, true
+	}
+	return rate{}, false
 }
 
 // learnSet tells the Planner the speeds of tasks that shared a card.

@@ -33,7 +33,9 @@ func isSupervisor() bool { return os.Args[0] == supervisorName }
 
 // Supervise turns this process into the supervisor of one task if a Runner
 // started it for that, and then does not return. Otherwise it does nothing. Call
-// it first in main, before flags are read, and in TestMain.
+// it first in main, before flags are read, and in TestMain. The packages that the
+// program imports are initialised before, for each run anew: two milliseconds of
+// a CPU for a lean program, more for one that links much.
 func Supervise() {
 	const fewest = 5
 	if isSupervisor() && len(os.Args) >= fewest {

@@ -87,6 +87,7 @@ type run struct {
 	stem    string
 	adopted bool
 	known   bool // its process is
+	task    process
 }
 
 type runningEntry struct {
@@ -100,7 +101,10 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 	defer r.mu.Unlock()
 	sessions = make(map[int]*entry)
 	for _, e := range r.queue.active {
-		entries = append(entries, runningEntry{e, run{number: e.Runs, stem: e.stem(), adopted: e.adopted, known: e.State == Running}})
+		entries = append(entries, runningEntry{e, run{
+			number: e.Runs, stem: e.stem(), adopted: e.adopted,
+			known: e.State == Running, task: process{pid: e.PID, start: e.PIDStart},
+		}})
 		if e.PID != 0 {
 			sessions[e.PID] = e
 		}

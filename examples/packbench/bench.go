@@ -38,6 +38,17 @@ func bench(ctx context.Context, o options, stdout io.Writer) error {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
+	for i := range from {
+		name := fmt.Sprintf("session, arrival/%s/gpus=1000", from[i].name)
+		if !strings.Contains(name, o.pattern) {
+			continue
+		}
+		took, err := arrivals(&from[i], 1000, 20_000)
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		w.printf("%-40s %10s\n", name, took)
+	}
 	return w.err
 }
 

@@ -17,7 +17,9 @@ import (
 const help = `packbench packs made-up tasks on made-up GPUs and prints, for each case, the
 median time of some repeats, the throughput of the plan (tasks at full speed;
 one alone on its GPU is 1) and the gap: how much more the best plan can do at
-most, in per cent, as the certificate proves. It needs no GPU.
+most, in per cent, as the certificate proves. The last rows are the time in which
+an online session sees one task off and finds a place for another. It needs no
+GPU.
 
 Speeds come from three tables:
 

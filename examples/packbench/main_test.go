@@ -28,6 +28,9 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+	if took, err := arrivals(&from[1], 4, 10); err != nil || took <= 0 {
+		t.Errorf("an arrival takes %v, %v", took, err)
+	}
 	if rows := strings.Count(out.String(), "\n"); rows != len(all) {
 		t.Errorf("%d rows for %d cases:\n%s", rows, len(all), out.String())
 	}

@@ -45,6 +45,7 @@ func TestRun(t *testing.T) {
 		{"every policy", []string{"-trace", trace, "-seeds", "2"}, "colloc"},
 		{"another cluster, errors", []string{"-trace", trace, "-gpus", "2x2xV100", "-policies", "fifo,colloc", "-speed-error", "0.2", "-length-error", "0.2"}, "4 GPUs"},
 		{"an estimator that is wrong", []string{"-trace", trace, "-estimator", "horus", "-policies", "carma-magm"}, "predicted by horus"},
+		{"our own estimator", []string{"-trace", trace, "-estimator", "colloc", "-policies", "carma-magm"}, "predicted by colloc"},
 		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
 		{"filled up", []string{"-trace", trace, "-inflate", "2", "-policies", "fgd,best-fit"}, "tasks on 4 GPUs"},
 	}

@@ -61,7 +61,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.Float64Var(&o.load, "load", 1, "with job types: work that arrives over what the GPUs could do exclusively")
 	f.Float64Var(&o.inflate, "inflate", 0, "repeat the tasks in random order, never leaving, until this many times the GPUs were asked for; 0 is as recorded")
 	f.Float64Var(&o.contention, "contention", 1, "scales assumed slowdowns: 0.5 is optimistic, 2 pessimistic")
-	f.StringVar(&o.estimator, "estimator", "oracle", "who predicts memory: oracle, or one whose estimates the trace holds (horus, faketensor, gpumemnet)")
+	f.StringVar(&o.estimator, "estimator", "oracle", "who predicts memory: oracle, colloc, or one whose estimates the trace holds (horus, faketensor, gpumemnet)")
 	f.Float64Var(&o.speedError, "speed-error", 0, "standard deviation of the relative error in predicted speeds")
 	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
 	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")

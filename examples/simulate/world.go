@@ -7,9 +7,12 @@ import (
 	"slices"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/pretrained"
 )
 
 // study reads the files and decides what is simulated.
@@ -155,7 +158,15 @@ func (w *world) measured(gpu string) error {
 
 // reserve chooses who predicts memory.
 func (w *world) reserve() error {
-	if w.estimator == "oracle" {
+	switch w.estimator {
+	case "oracle":
+		return nil
+	case "colloc":
+		memory, err := pretrained.Memory()
+		if err != nil {
+			return err
+		}
+		w.base.Reserve = policy.Predicted(memory, predict.Host{}, colloc.DefaultRisk)
 		return nil
 	}
 	var known []string
@@ -168,7 +179,7 @@ func (w *world) reserve() error {
 		}
 		if _, ok := t.Estimates[w.estimator]; !ok {
 			slices.Sort(known)
-			return usage("-estimator: task %q of the trace has no estimate of %q; there are oracle %q", t.ID, w.estimator, known)
+			return usage("-estimator: task %q of the trace has no estimate of %q; there are oracle, colloc and %q", t.ID, w.estimator, known)
 		}
 	}
 	w.base.Reserve = policy.Estimate(w.estimator)

@@ -34,7 +34,7 @@ func TestClusterSweep(t *testing.T) {
 	submitted, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
 	contains(t, submitted, "job 1: ", "job 2: ", "job 3: ")
 	again, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
-	if strings.Contains(again, "job ") {
+	if strings.Contains(again, "\njob ") {
 		t.Errorf("a task was submitted twice:\n%s", again)
 	}
 	watched, _ := call(t, r, 0, "watch", "-sweep", "sweep.json")

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// arrivals measures how long it takes a session with so many GPUs, seven eighths
+// full of pairs, to see one task off and find a place for another.
+func arrivals(s *source, gpus, turns int) (time.Duration, error) {
+	const kinds = 64
+	p := packProblem(drawn(s, kinds), 2, gpus)
+	for i := range p.Tasks {
+		p.Tasks[i].Kind = p.Tasks[i].ID
+		p.Tasks[i].Memory = profile.Bytes(1+i%4) * smallGPU / 16
+	}
+	session, err := packer.NewSession(p.GPUs, p.Model, p.Limits, nil)
+	if err != nil {
+		return 0, err
+	}
+	rng := rand.New(rand.NewPCG(1, uint64(gpus)))
+	arrive := func(id string) error {
+		t := p.Tasks[rng.IntN(kinds)]
+		t.ID = id
+		_, err := session.Arrive(t)
+		return err
+	}
+	ids := make([]string, gpus*7/4)
+	for i := range ids {
+		ids[i] = fmt.Sprintf("task%05d", i)
+		if err := arrive(ids[i]); err != nil {
+			return 0, err
+		}
+	}
+	var start time.Time
+	for i := range 2 * turns { // the first half warms it up
+		if i == turns {
+			start = time.Now()
+		}
+		id := ids[rng.IntN(len(ids))]
+		if _, err := session.Finish(id); err != nil {
+			return 0, err
+		}
+		if err := arrive(id); err != nil {
+			return 0, err
+		}
+	}
+	return time.Since(start) / time.Duration(turns), nil
+}
