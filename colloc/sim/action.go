@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -91,7 +92,11 @@ func (s *State) refuse(format string, args ...any) {
 // Start places a task on GPUs with its predicted memory and time-slicing; see
 // [State.Place].
 func (s *State) Start(t *TaskView, gpus ...int) {
-	s.Place(Placement{Task: t.Index, GPUs: gpus})
+	index := -1
+	if t != nil {
+		index = t.Index
+	}
+	s.Place(Placement{Task: index, GPUs: gpus})
 }
 
 // Place starts a waiting task. What is not possible ends the run with a
@@ -122,6 +127,12 @@ func (s *State) Place(p Placement) {
 
 // Stop preempts a running task: its progress is saved and it waits again.
 func (s *State) Stop(t *TaskView) {
+	if t == nil || s.Task(t.Index) != t {
+		if s.did("stop", -1, nil) {
+			s.refuse("a task that is not of this run")
+		}
+		return
+	}
 	if !s.did("stop", t.Index, nil) {
 		return
 	}
@@ -138,7 +149,7 @@ func (s *State) cannot(t *TaskView, p *Placement) string {
 		if p.Node < 0 || p.Node >= len(s.nodes) {
 			return fmt.Sprintf("machine %d does not exist", p.Node)
 		}
-		return s.cannotHost(t, &s.nodes[p.Node], 1)
+		return s.cannotHost(t, &s.nodes[p.Node], 0)
 	}
 	if len(p.GPUs) != t.GPUs {
 		return fmt.Sprintf("task %q needs %d GPUs, not %d", t.ID, t.GPUs, len(p.GPUs))
@@ -181,42 +192,30 @@ func (s *State) cannotGPU(t *TaskView, g *GPUView, reserve profile.Bytes) string
 // shareSlack forgives the rounding of sums of shares.
 const shareSlack = 1e-9
 
-// cannotHosts checks CPU and host memory of the machines of a gang, which are
-// split evenly over its GPUs.
+// cannotHosts checks CPU and host memory of the machines of a gang.
 func (s *State) cannotHosts(t *TaskView, gpus []int) string {
 	if t.CPU == 0 && t.HostMemory == 0 {
 		return ""
 	}
-	for i, g := range gpus {
+	for _, g := range gpus {
 		node, n := s.gpus[g].Node, 0
-		for j, h := range gpus {
+		for _, h := range gpus {
 			if s.gpus[h].Node == node {
-				if n++; j < i {
-					n = -len(gpus) // checked before
-				}
+				n++
 			}
 		}
-		if n <= 0 {
-			continue
-		}
-		if why := s.cannotHost(t, &s.nodes[node], float64(n)/float64(len(gpus))); why != "" {
+		if why := s.cannotHost(t, &s.nodes[node], n); why != "" {
 			return why
 		}
 	}
 	return ""
 }
 
-func (s *State) cannotHost(t *TaskView, n *NodeView, part float64) string {
-	if s.fitsHost(t, n, part) {
+func (s *State) cannotHost(t *TaskView, n *NodeView, gpus int) string {
+	if s.FitsHost(t, n, gpus) {
 		return ""
 	}
 	return fmt.Sprintf("machine %d has %.3f cores and %v left, task %q needs %.3f and %v in all", n.Index, n.CPU, n.Memory, t.ID, t.CPU, t.HostMemory)
-}
-
-// fitsHost reports whether a machine has the CPU and memory for a part of a
-// task.
-func (s *State) fitsHost(t *TaskView, n *NodeView, part float64) bool {
-	return float64(t.CPU*part) <= n.CPU+1e-9 && float64(t.HostMemory)*part <= float64(n.Memory)
 }
 
 // Fits reports whether the task could start on GPU g now, as far as g and its
@@ -225,9 +224,23 @@ func (s *State) Fits(t *TaskView, g *GPUView) bool {
 	return g.Up && t.Reserve <= g.Free() &&
 		(t.Share == 0 || g.Share+t.Share <= 1+shareSlack) &&
 		(len(t.Only) == 0 || slices.Contains(t.Only, g.Model.Name)) &&
-		(t.CPU == 0 && t.HostMemory == 0 || s.fitsHost(t, &s.nodes[g.Node], 1/float64(max(1, t.GPUs))))
+		s.FitsHost(t, &s.nodes[g.Node], 1)
 }
 
-// FitsHost reports whether a machine has the CPU and host memory that a task
-// needs in all.
-func (s *State) FitsHost(t *TaskView, n *NodeView) bool { return s.fitsHost(t, n, 1) }
+// FitsHost reports whether a machine has the CPU and host memory for so many of a
+// task's GPUs, over which what it needs is split evenly; for a task without GPUs,
+// whether it has all.
+func (s *State) FitsHost(t *TaskView, n *NodeView, gpus int) bool {
+	if t.CPU == 0 && t.HostMemory == 0 {
+		return true
+	}
+	part := 1.0
+	if t.GPUs > 0 {
+		part = float64(gpus) / float64(t.GPUs)
+	}
+	return float64(t.CPU*part) <= n.CPU+1e-9 && math.Ceil(float64(t.HostMemory)*part) <= float64(n.Memory)
+}
+
+// FitsHosts reports whether the machines of some GPUs have the CPU and host memory
+// for a task that runs on exactly these.
+func (s *State) FitsHosts(t *TaskView, gpus []int) bool { return s.cannotHosts(t, gpus) == "" }

@@ -44,6 +44,9 @@ func TestImpossible(t *testing.T) {
 		{"negative reservation", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) {
 			s.Place(sim.Placement{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](-1)})
 		}, "a reservation of -1 bytes"},
+		{"start nothing", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(nil, 0) }, "task -1 does not exist yet"},
+		{"stop nothing", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(nil) }, "a task that is not of this run"},
+		{"stop another's", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(&sim.TaskView{Index: 7}) }, "a task that is not of this run"},
 		{"stop what waits", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(s.Task(0)) }, `task "a" does not run, it is waiting`},
 		{"cut what has no MIG", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(0, mig.Layout{{}}) }, "GPU 0: packer/mig"},
 		{"cut what does not exist", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(5, nil) }, "GPU 5 is no card"},

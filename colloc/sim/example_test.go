@@ -7,6 +7,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/packer/mig"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
@@ -81,6 +82,31 @@ func ExampleParseCluster() {
 	c, err := sim.ParseCluster("2x8xV100,1x4xT4")
 	fmt.Println(len(c.Nodes), c.GPUs(), c.Nodes[2].GPUs[0].Model.Name, err)
 	// Output: 3 20 T4 <nil>
+}
+
+// An assumption about tasks that nobody measured: a medium pair under its central
+// and its pessimistic form.
+func ExampleContention() {
+	set := []*sim.Task{{ID: "a", Class: "medium"}, {ID: "b", Class: "medium"}}
+	dst := make([]float64, 2)
+	for _, c := range []sim.Contention{{}, {Scale: 2}} {
+		err := c.Speeds(&sim.GPU{}, profile.TimeSlice, set, dst)
+		fmt.Printf("%.3f %v\n", dst, err)
+	}
+	// Output:
+	// [0.741 0.741] <nil>
+	// [0.588 0.588] <nil>
+}
+
+// colloc's predictor as the truth of a simulation, here one that knows nothing of
+// the tasks yet.
+func ExampleFitted() {
+	truth := sim.Fitted{Interference: &predict.Interference{}}
+	gpu := &sim.GPU{Model: profile.GPUModel{Name: "A100-40GB"}}
+	dst := make([]float64, 1)
+	err := truth.Speeds(gpu, profile.Exclusive, []*sim.Task{{ID: "a"}}, dst)
+	fmt.Println(dst, err)
+	// Output: [1] <nil>
 }
 
 // What happens can be followed event by event.

@@ -56,8 +56,8 @@ func (s *simulation) start(v *TaskView, p *Placement) {
 		st.setIdle(view)
 	}
 	v.reserved = reserve
-	s.takeHost(v, p.Node, -1)
-	r.node = p.Node
+	v.Node = p.Node
+	s.takeHost(v, -1)
 	kind := Start
 	if r.lost {
 		kind, r.lost = Recovery, false
@@ -92,7 +92,7 @@ func addBytes(a, b profile.Bytes) profile.Bytes {
 }
 
 // takeHost gives (sign 1) or takes (-1) CPU and host memory.
-func (s *simulation) takeHost(v *TaskView, node int, sign float64) {
+func (s *simulation) takeHost(v *TaskView, sign float64) {
 	if v.CPU == 0 && v.HostMemory == 0 {
 		return
 	}
@@ -105,7 +105,7 @@ func (s *simulation) takeHost(v *TaskView, node int, sign float64) {
 		}
 	}
 	if v.HostOnly {
-		take(&s.state.nodes[node], 1)
+		take(&s.state.nodes[v.Node], 1)
 		return
 	}
 	for _, g := range v.On {
@@ -196,7 +196,7 @@ func (s *simulation) leave(i int) {
 		}
 		s.state.setIdle(view)
 	}
-	s.takeHost(v, r.node, 1)
+	s.takeHost(v, 1)
 	s.state.freed = true
 	r.speed, r.finish, r.oom, r.checkpoint = 0, never, never, never
 	s.timers.set(i, never)

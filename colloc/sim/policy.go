@@ -75,8 +75,10 @@ type TaskView struct {
 	Length time.Duration
 	// Reserve is the predicted peak memory on each GPU.
 	Reserve profile.Bytes
-	// On are the GPUs where it runs; empty while it waits.
-	On []int
+	// On are the GPUs where it runs; empty while it waits. Node is the machine
+	// of a HostOnly task that runs.
+	On   []int
+	Node int
 	// Since is when it began to wait or to run.
 	Since time.Duration
 	// Deaths counts how often it ran out of memory.
@@ -129,7 +131,7 @@ type NodeView struct {
 	Index int
 	// First and Count are its GPUs, MIG instances not among them.
 	First, Count int
-	// CPU and Memory are what is left of the host's.
-	CPU    float64
-	Memory profile.Bytes
+	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory.
+	CPU, TotalCPU       float64
+	Memory, TotalMemory profile.Bytes
 }

@@ -230,7 +230,7 @@ func TestHostOnly(t *testing.T) {
 	}
 	r := run(t, c, tasks, script(func(s *sim.State) error {
 		for t := range s.Waiting() {
-			if n := &s.Nodes()[0]; s.FitsHost(t, n) {
+			if n := &s.Nodes()[0]; s.FitsHost(t, n, 0) {
 				s.Place(sim.Placement{Task: t.Index})
 			}
 		}

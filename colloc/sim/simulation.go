@@ -71,7 +71,6 @@ type runTask struct {
 	waited                  time.Duration
 	lost                    bool    // died or was lost and did not start again
 	seen                    bool    // among the affected
-	node                    int     // of a task without GPUs
 	integral                float64 // of the number of tasks in the system, at its arrival
 }
 
@@ -136,6 +135,7 @@ func newSimulation(c *Cluster, tasks []Task, p Policy, o Options) *simulation {
 		if node.Memory == 0 {
 			view.Memory = math.MaxInt64
 		}
+		view.TotalCPU, view.TotalMemory = view.CPU, view.Memory
 		st.nodes = append(st.nodes, view)
 		for g := range node.GPUs {
 			s.addGPU(&node.GPUs[g], n, 1)

@@ -15,6 +15,8 @@ const (
 	timeSlack = 1.5
 	// timeStep is what limits are rounded up to.
 	timeStep = 15 * time.Minute
+	// timeMost is the most that is asked for where the site has no limit: a year.
+	timeMost = 365 * 24 * time.Hour
 	// warning is how long before the limit a job that cannot finish is told.
 	warning = 5 * time.Minute
 	// poorScaling is the efficiency below which communication limits, even if
@@ -133,13 +135,13 @@ func (a *advisor) time(r *Advice) {
 		return
 	}
 	r.Expected = lasts(a.need.Work, a.choice.Throughput)
-	longest := a.best.partition.MaxTime
-	limit := min(float64(r.Expected)*timeSlack, float64(100*365*24*time.Hour))
-	r.Request.Time = (time.Duration(limit) + timeStep - 1) / timeStep * timeStep
-	if longest > 0 && r.Request.Time > longest {
-		r.Request.Time = longest
+	longest := timeMost
+	if most := a.best.partition.MaxTime; most > 0 {
+		longest = min(longest, most)
 	}
-	if longest == 0 || r.Expected < longest {
+	limit := time.Duration(min(float64(r.Expected)*timeSlack, float64(longest)))
+	r.Request.Time = min((limit+timeStep-1)/timeStep*timeStep, longest)
+	if r.Expected < longest {
 		r.because("time", "expected %v, half as much again in reserve", r.Expected.Round(time.Second))
 		return
 	}
@@ -147,7 +149,7 @@ func (a *advisor) time(r *Advice) {
 	if longest > 2*warning {
 		r.Request.Warn = warning
 	}
-	r.because("time", "expected %v, but the partition allows %v: the task must write checkpoints and go on from them", r.Expected.Round(time.Second), longest)
+	r.because("time", "expected %v, but %v is the limit: the task must write checkpoints and go on from them", r.Expected.Round(time.Second), longest)
 }
 
 // limits says what bounds the speed.

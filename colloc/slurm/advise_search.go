@@ -196,8 +196,8 @@ func (a *advisor) onto(p *Partition, node *NodeType, n int) (place, error) {
 		return w, fmt.Errorf("takes %d nodes, partition %s allows %d", nodes, p.Name, p.MaxNodes)
 	case w.gpus*max(1, a.need.CPUs) > node.CPUs:
 		return w, fmt.Errorf("takes %d CPUs on a node that has %d", w.gpus*max(1, a.need.CPUs), node.CPUs)
-	case profile.Bytes(w.gpus)*a.need.Memory > node.Memory:
-		return w, fmt.Errorf("takes %v on a node that has %v", profile.Bytes(w.gpus)*a.need.Memory, node.Memory)
+	case a.need.Memory > node.Memory/profile.Bytes(w.gpus): // a product could overflow
+		return w, fmt.Errorf("takes %v for each of %d GPUs on a node that has %v", a.need.Memory, w.gpus, node.Memory)
 	}
 	return w, nil
 }

@@ -172,7 +172,7 @@ func TestAdviseErrors(t *testing.T) {
 		{"down", Need{Scaling: scales("h100", 100)}, ErrImpossible, "no partition that is up has such GPUs"},
 		{"too much device memory", Need{Scaling: one, GPUMemory: 79 * profile.GiB}, ErrImpossible, "the task needs 79 GiB, of 80 GiB on a GPU 72 GiB are usable"},
 		{"too many CPUs", Need{Scaling: one, CPUs: 65}, ErrImpossible, "takes 65 CPUs on a node that has 64"},
-		{"too much memory", Need{Scaling: one, Memory: 1001 * profile.GiB}, ErrImpossible, "takes 1001 GiB on a node that has 1000 GiB"},
+		{"too much memory", Need{Scaling: one, Memory: 1001 * profile.GiB}, ErrImpossible, "takes 1001 GiB for each of 1 GPUs on a node that has 1000 GiB"},
 		{"too many nodes", Need{Scaling: []colloc.ScalingPoint{{GPU: "a100", GPUs: 17, Throughput: 1}}}, ErrImpossible, "17 x a100: takes"},
 		{"too many nodes for a partition", Need{Scaling: []colloc.ScalingPoint{{GPU: "a100", GPUs: 8, Throughput: 1}}, Partition: "short"}, ErrImpossible, "takes 2 nodes, partition short allows 1"},
 		{"nothing known", Need{}, nil, "neither Scaling nor Profile"},

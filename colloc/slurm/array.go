@@ -29,7 +29,7 @@ func Array(sets []Set, o *Options) (Job, error) {
 		return Job{}, err
 	}
 	b := &body{options: &opt}
-	b.sets(sets, fmt.Sprintf("%d sets, one for each array element; %d tasks.", len(sets), len(tasks)), 1)
+	b.sets(sets, fmt.Sprintf("Sets, each an element of the array: %d, tasks: %d.", len(sets), len(tasks)), 1)
 	b.printf("\ncase ${SLURM_ARRAY_TASK_ID-} in\n")
 	ordinal := 0
 	for i := range sets {

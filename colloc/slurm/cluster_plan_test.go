@@ -291,6 +291,7 @@ func (s *sweep) check() (died int) {
 // TestClusterPlan: 400 tasks in 200 sets on 20 nodes, undisturbed, while a node
 // fails, and while the controller restarts.
 func TestClusterPlan(t *testing.T) {
+	t.Parallel()
 	begin := time.Now()
 	c := slurmtest.Start(t, slurmtest.Options{Nodes: 20, Share: "shard", Pinned: true})
 	t.Logf("cluster of 20 nodes started in %v", time.Since(begin).Round(time.Millisecond))

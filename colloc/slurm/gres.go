@@ -3,6 +3,7 @@ package slurm
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,7 +80,7 @@ func parseHeld(item string) (Held, error) {
 	}
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "gres:"), "gres/")
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ':' || r == '=' })
-	fields = deleteWord(fields, "no_consume")
+	fields = slices.DeleteFunc(fields, func(f string) bool { return f == "no_consume" })
 	if len(fields) == 0 || len(fields) > 3 {
 		return bad()
 	}
@@ -100,16 +101,6 @@ func parseHeld(item string) (Held, error) {
 		return bad()
 	}
 	return h, h.place(where)
-}
-
-func deleteWord(fields []string, drop string) []string {
-	kept := fields[:0]
-	for _, f := range fields {
-		if f != drop {
-			kept = append(kept, f)
-		}
-	}
-	return kept
 }
 
 // parseCount reads 4, 4K and 1M, as Slurm counts in powers of 1024.

@@ -48,7 +48,9 @@ type jsonRecord struct {
 
 // ParseAccounting reads what sacct --json prints, of Slurm 22.05 to 25.05. It
 // knows how many GPUs or shares a job had, but not which. Asked is for all nodes
-// together here. Errors are those of [ParseJobs].
+// together here. sacct of 22.05 prints exit code 0 for every job that was not
+// killed by a signal: State tells whether it failed. Errors are those of
+// [ParseJobs].
 func ParseAccounting(data []byte) ([]JobInfo, error) {
 	var answer struct {
 		envelope

@@ -119,8 +119,8 @@ func (b *body) limits(t *Task, r role) {
 	}
 }
 
-// start writes the line that runs a task's function in the background: launch
-// stands before the function's name, args behind it.
+// start writes the line that runs a command in the background: a task's
+// function, or the job step that runs it.
 func (b *body) start(indent string, t *Task, ordinal int, command string) {
 	log := path(t.Log)
 	if t.Log == "" {

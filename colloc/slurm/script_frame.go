@@ -105,8 +105,8 @@ exit "$failed"
 // frameGPUs reads which GPUs Slurm gave the job; %d is how many it needs.
 const frameGPUs = `
 IFS=, read -r -a gpus <<<"${CUDA_VISIBLE_DEVICES-}"
-if [ "${#gpus[@]}" -lt %d ]; then
-  echo "colloc: needs %[1]d GPUs, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
+if [ "${#gpus[@]}" -lt %d ] || [ "${gpus[0]}" = NoDevFiles ]; then
+  echo "colloc: GPUs needed: %[1]d, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does
@@ -137,7 +137,6 @@ mps() {
     nvidia-cuda-mps-control -f >"$dir/log/output" 2>&1 </dev/null &
   set +m
   daemons[$1]=$!
-  disown "$!"
   for ((i = 0; i < 300 && stopped == 0; i++)); do
     if [ -e "$dir/pipe/control" ]; then
       export CUDA_MPS_PIPE_DIRECTORY=$dir/pipe

@@ -197,11 +197,12 @@ func TestScriptRuns(t *testing.T) {
 		{name: "no such program", sets: []Set{{Tasks: []Task{{Name: "a", Command: []string{"no-such-program"}}}}}, want: 127},
 		{name: "no such folder", sets: []Set{{Tasks: []Task{{Name: "a", Command: []string{"true"}, Dir: "nowhere"}}}}, want: 1},
 		{name: "log cannot be written", sets: []Set{{Tasks: []Task{{Name: "a", Command: []string{"true"}, Log: "nowhere/x"}}}}, want: 1},
-		{name: "children left running", sets: together(sh("a", "sleep 1000 & exit 3")), want: 3},
+		{name: "children left running", sets: together(sh("a", `(exec 2>/dev/null; trap 'echo told; exit' TERM; echo ready >up; while :; do sleep 0.1; done) & read -r line <up; exit 3`)), want: 3, logs: map[string]string{"a": "told\n"}},
 		{name: "the others run on", sets: together(sh("a", "exit 4"), sh("b", "echo done")), want: 4, logs: map[string]string{"b": "done\n"}},
 		{name: "the others are stopped", sets: together(sh("a", saves("TERM", 9)), sh("b", "read -r line <>up; exit 4")), o: Options{StopOnFailure: true}, want: 4, logs: map[string]string{"a": ""}},
 		{name: "stopped as steps", sets: together(sh("a", forEver), sh("b", "read -r line <>up; exit 4")), o: Options{StopOnFailure: true, Steps: true}, want: 4},
 		{name: "no failure to stop for", sets: together(sh("a", ":"), sh("b", ":")), o: Options{StopOnFailure: true}},
+		{name: "no GPUs", sets: apart(sh("a", ":")), o: Options{Setup: "CUDA_VISIBLE_DEVICES=NoDevFiles"}, want: 1},
 		{name: "too few GPUs", sets: apart(sh("a", ":"), sh("b", ":"), sh("c", ":")), want: 1},
 	}
 	for _, tt := range tests {

@@ -38,7 +38,7 @@ func Shared(sets []Set, o *Options) (Job, error) {
 		return Job{}, err
 	}
 	b := &body{options: &opt}
-	b.sets(sets, fmt.Sprintf("%d tasks on %d GPUs of one node.", len(tasks), len(sets)), len(sets))
+	b.sets(sets, fmt.Sprintf("GPUs of one node: %d, tasks: %d.", len(sets), len(tasks)), len(sets))
 	ordinal := 0
 	for i := range sets {
 		b.startSet("", &sets[i], i, ordinal, &request)

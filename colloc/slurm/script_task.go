@@ -58,7 +58,7 @@ type Options struct {
 	// set it must suffice.
 	Request Request
 	// Setup is bash code to run before the tasks, such as "module load cuda". It
-	// is used as it is.
+	// is used as it is and must not set traps or -e.
 	Setup string
 	// LogDir is the folder for the logs of tasks that name none, made if it is
 	// not there; empty is where the job runs.

@@ -153,15 +153,15 @@ func (c *Client) Cancel(ctx context.Context, ids ...JobID) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	if c.config.REST != nil {
-		return c.restCancel(ctx, ids)
-	}
 	args := []string{"scancel"}
 	for _, id := range ids {
 		if id <= 0 {
 			return fmt.Errorf("slurm: cancel: %d is no job", id)
 		}
 		args = append(args, strconv.FormatInt(int64(id), 10))
+	}
+	if c.config.REST != nil {
+		return c.restCancel(ctx, ids)
 	}
 	_, err := c.run(ctx, Command{Args: args})
 	return err

@@ -100,8 +100,8 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 
 // model finds the product of a type.
 func (o *GPUOptions) model(kind string, n *Node) (profile.GPUModel, bool) {
-	base := strings.TrimRight(kind, "0123456789")
-	if base = strings.TrimSuffix(base, "i"); base == "" || len(base) == len(kind) {
+	base, pinned := strings.CutSuffix(strings.TrimRight(kind, "0123456789"), "i")
+	if !pinned {
 		base = kind
 	}
 	for _, k := range []string{kind, base} {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -174,54 +176,51 @@ func find(jobs []JobInfo, id JobID) *JobInfo {
 
 // lost finds what became of jobs that Slurm does not list any more.
 func (w *watcher) lost(ctx context.Context, known, now []JobInfo) []JobInfo {
-	var lost []JobInfo
+	var reported, lost []JobInfo
 	for _, id := range w.Jobs {
-		if find(now, id) == nil && find(known, id) == nil && !slices.ContainsFunc(now, func(j JobInfo) bool { return j.Array == id }) {
+		listed := slices.ContainsFunc(now, func(j JobInfo) bool { return j.ID == id || j.Array == id })
+		if !listed && find(known, id) == nil {
 			lost = append(lost, JobInfo{ID: id, State: Forgotten})
 		}
 	}
 	for i := range known {
-		if find(now, known[i].ID) != nil {
-			continue
-		}
 		j := known[i]
 		switch {
-		case j.State.Over():
-			if len(w.Jobs) == 0 {
-				continue // it was reported; nobody waits for it
-			}
-		default:
+		case find(now, j.ID) != nil:
+		case !j.State.Over():
 			j.State = Forgotten
+			lost = append(lost, j)
+		case len(w.Jobs) > 0: // else nobody waits for it
+			reported = append(reported, j)
 		}
-		lost = append(lost, j)
 	}
 	w.askAccounts(ctx, lost)
-	return lost
+	return append(reported, lost...)
 }
 
 // askAccounts replaces what is forgotten by what the accounts have, if they can
 // be asked.
 func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
-	var since time.Time
-	forgotten := false
-	for i := range lost {
-		if lost[i].State == Forgotten {
-			forgotten = true
-			if s := lost[i].Submitted; !s.IsZero() && (since.IsZero() || s.Before(since)) {
-				since = s
-			}
-		}
-	}
-	if !forgotten || since.IsZero() {
+	if len(lost) == 0 {
 		return
 	}
-	records, err := w.client.Accounting(ctx, since)
+	ids := make([]string, len(lost))
+	for i := range lost {
+		ids[i] = strconv.FormatInt(int64(lost[i].ID), 10)
+	}
+	records, err := read(ctx, w.client, ParseAccounting, "sacct", "--json", "--jobs="+strings.Join(ids, ","))
 	if err != nil {
-		return
+		return // Forgotten is the answer then
 	}
 	for i := range lost {
-		if r := find(records, lost[i].ID); r != nil && lost[i].State == Forgotten && r.State.Over() {
-			lost[i].State, lost[i].Reason, lost[i].Ended, lost[i].Exit, lost[i].Signal = r.State, r.Reason, r.Ended, r.Exit, r.Signal
+		j := &lost[i]
+		r := find(records, j.ID)
+		switch {
+		case r == nil || !r.State.Over():
+		case j.Submitted.IsZero():
+			*j = *r // it was never seen
+		default:
+			j.State, j.Reason, j.Ended, j.Exit, j.Signal = r.State, r.Reason, r.Ended, r.Exit, r.Signal
 		}
 	}
 }

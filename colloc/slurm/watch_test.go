@@ -52,11 +52,11 @@ func TestWatch(t *testing.T) {
 		got = append(got, fmt.Sprintf("%d %s>%s %v", e.Job.ID, e.Was, e.Job.State, e.Job.Nodes))
 	}
 	want := []string{
-		"1 >PENDING []", "2 >PENDING []", "5 >FORGOTTEN []", // 5 ended long ago
+		"1 >PENDING []", "2 >PENDING []", "5 >FORGOTTEN []", // the accounts know nothing of 5
 		"1 PENDING>RUNNING [g1]",
 		"down: true", "down: true",
 		"1 RUNNING>PENDING []", "2 PENDING>RUNNING [g2]", // requeued
-		"2 RUNNING>COMPLETED [g2]", "1 PENDING>FORGOTTEN []", // the accounts know nothing of 1
+		"2 RUNNING>COMPLETED [g2]", "1 PENDING>FAILED []", // the accounts say so
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)

@@ -5,7 +5,8 @@
 // It fits on the measurement files in the folder of -train and scores either by
 // cross-validation or, with -test, on files that the fit has not seen. A test
 // file NAME.csv or NAME__SPLIT.csv has the columns of the training file
-// NAME.csv; SPLIT becomes the name of the split, "test" where there is none.
+// NAME.csv; SPLIT becomes the name of the split, "test" where there is none. The
+// table that examples/measure writes is the set interference_measured.
 //
 // Without -test there are two splits. "random" deals the rows to 5 folds.
 // "family" leaves whole families out: one fold a family, or 8 folds of whole

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,18 +18,23 @@ type speedSet struct {
 	title string
 	// probes is how many co-runs of each new task are observed before scoring.
 	probes int
+	read   func(file string, r io.Reader) ([]dataset.SpeedRow, error)
 }
 
-// speedSets are the two sets of pairs.
+// speedSets are the sets of pairs.
 func speedSets(probes int) []set {
-	return []set{speedSet{"interference_lucid", probes}, speedSet{"interference_gavel", probes}}
+	return []set{
+		speedSet{"interference_lucid", probes, dataset.ReadSpeed},
+		speedSet{"interference_gavel", probes, dataset.ReadSpeed},
+		speedSet{"interference_measured", probes, dataset.ReadMeasured}, // a table of examples/measure
+	}
 }
 
 func (s speedSet) name() string { return s.title }
 func (s speedSet) file() string { return s.title }
 
 func (s speedSet) open(folder, base string) (table, error) {
-	rows, err := openFile(folder, base, dataset.ReadSpeed)
+	rows, err := openFile(folder, base, s.read)
 	if err != nil {
 		return nil, err
 	}

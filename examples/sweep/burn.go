@@ -18,16 +18,15 @@ import (
 // CPU, then the fake GPU, which it shares with the other burners there as
 // time-slicing would: one at a time.
 type burner struct {
-	steps     int
-	cpu, wait time.Duration // of one step
-	gpu       time.Duration
-	mem, more profile.Bytes // held from the start; held from half time on
-	sm        float64       // share of the SMs that its kernels fill
-	failAt    int           // the step at which to end with exit
-	exit      int
-	once      string // a file that, once it is there, keeps the burner from failing
-	oomAt     int    // the step at which to report out of memory
-	quiet     bool   // print no steps
+	steps          int
+	cpu, wait, gpu time.Duration // of one step
+	mem, more      profile.Bytes // held from the start; held from half time on
+	sm             float64       // share of the SMs that its kernels fill
+	failAt         int           // the step at which to end with exit
+	exit           int
+	once           string // a file that, once it is there, keeps the burner from failing
+	oomAt          int    // the step at which to report out of memory
+	quiet          bool   // print no steps
 }
 
 // burn runs the subcommand and returns its exit status.

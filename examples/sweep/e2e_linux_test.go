@@ -183,6 +183,7 @@ func TestJobLog(t *testing.T) {
 	}
 	masked := regexp.MustCompile(`(?m)(fake-\d),(time-slicing),[^,]*,[^,]*,(\d*),[^,]*,[^,]*,[^,]*,[^,]*,\d*,`).
 		ReplaceAllString(string(text), "GPU,$2,STARTED,SECONDS,$3,STEP,PREDICTED,SPEED,PEAK,RESERVED,")
+	masked = regexp.MustCompile(`(cancelled,0,0,0,,,,,,,,,,0,)("[^"]*"|[^,]*),`).ReplaceAllString(masked, "${1}ERROR,")
 	rows := strings.Split(strings.TrimSpace(masked), "\n")
 	order := []string{rows[0], "", "", "", ""} // the rest by number: the end of sleep is no matter of ours
 	for _, row := range rows[1:] {
@@ -343,16 +344,38 @@ func TestOutOfMemory(t *testing.T) {
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	stdout := check(t, dir, 0, "-n", "2", "-per-gpu", "1", "-gpus", "0", "--", "burn", "-mem", "2GiB", "-grow", "20GiB", "-steps", "150", "-seed", "{}")
+	known, err := filepath.Abs("testdata/profile.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout := check(t, dir, 0, "-known", known, "-n", "2", "-per-gpu", "1", "-gpus", "0", "--", "burn", "-mem", "6GiB", "-grow", "20GiB", "-steps", "60", "-seed", "{}")
 	if !strings.Contains(stdout, "run-0 uses 20 GiB, more than was measured") || !strings.Contains(stdout, "run-1 started on fake-0, 20.4 GiB reserved") {
 		t.Errorf("output:\n%s", stdout)
+	}
+}
+
+// Where other programs leave no room, the sweep says so and can be interrupted.
+func TestNoRoom(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	full := filepath.Join(dir, "full.json")
+	if err := os.WriteFile(full, []byte(`{"gpus": [{"name": "A100-40GB", "foreign": "40GiB"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := launch(t, dir, "-fake-gpus", full, "-retries", "1", "--", "burn", "-steps", "120", "-fail-at", "120", "-once", filepath.Join(dir, "once"))
+	p.until("nothing runs; task waits: ")
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if status, stdout := p.end(); status != exitInterrupted || !strings.Contains(stdout, "0 of 1 tasks succeeded, 1 left for -resume") {
+		t.Errorf("status %d:\n%s", status, stdout)
 	}
 }
 
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	p := launch(t, dir, "-metrics", ":0", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "300", "-seed", "{}")
+	p := launch(t, dir, "-metrics", ":0", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "5000", "-seed", "{}")
 	url := strings.TrimSpace(strings.TrimPrefix(p.until("metrics on "), "metrics on "))
 	if !strings.HasPrefix(url, "http://127.0.0.1:") && !strings.HasPrefix(url, "http://[::1]:") {
 		t.Errorf("%s is no loopback address", url)
@@ -375,7 +398,13 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	if status, stdout := p.end(); status != 0 {
+	for _, answer := range []string{"interrupted: ", "ending 3 tasks"} {
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		p.until(answer)
+	}
+	if status, stdout := p.end(); status != exitInterrupted {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
 }

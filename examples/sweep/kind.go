@@ -108,12 +108,9 @@ func (k *kind) conclude(now time.Time, gpu profile.GPUModel) error {
 	if len(trace.Samples) == 0 {
 		trace.Samples = []profile.Sample{{At: now}}
 	}
-	_, own := w.peak.Get()
 	for i := range trace.Samples {
-		s := &trace.Samples[i]
-		if s.StepTime = k.Solo.Step; own {
-			s.MemUsed = w.peak // else that of the GPU, which is more
-		}
+		trace.Samples[i].MemUsed = w.peak // the task's own, not the GPU's
+		trace.Samples[i].StepTime = k.Solo.Step
 	}
 	spec := profile.Spec{Model: profile.Model{Name: k.Name}, Training: profile.Training{BatchSize: 1}}
 	p, err := profile.New(spec, trace, gpu)

@@ -187,6 +187,7 @@ func (o *options) check() error {
 		{o.profiling <= 0, fmt.Sprintf("-profile %v: want more than 0", o.profiling)},
 		{o.steps < 0, fmt.Sprintf("-steps %d: want 0 or more", o.steps)},
 		{resume && o.logs == "", "-resume needs -logs DIR, the folder of the sweep"},
+		{o.asJSON && o.dryRun, "-json and -dry-run: the plan is no JSON"},
 		{o.asJSON && o.follow, "-json and -follow: what tasks print is no JSON"},
 	} {
 		if c.wrong {

@@ -61,6 +61,7 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (interrupted
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	follow := &follower{show: s.show, at: make(map[string]*followed)}
+	told := ""
 	for {
 		select {
 		case err = <-done:
@@ -73,6 +74,7 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (interrupted
 			return interrupted, err
 		case <-ticker.C:
 			s.refresh(follow)
+			told = s.idle(told)
 		case <-signals:
 			s.interrupt(interrupted)
 			interrupted = true
@@ -105,6 +107,26 @@ func (s *sweep) refresh(follow *follower) {
 		follow.look(v.Records)
 	}
 	s.show.tick(v)
+}
+
+// idle says why nothing runs, unless that was told before.
+func (s *sweep) idle(told string) string {
+	s.mu.Lock()
+	running := len(s.running)
+	s.mu.Unlock()
+	if running > 0 {
+		return ""
+	}
+	for _, r := range s.runner.Records() {
+		if r.State != runner.Queued || r.Waiting == "" {
+			continue
+		}
+		if r.Waiting != told {
+			s.show.note(fmt.Sprintf("nothing runs; %s waits: %s", r.Task.ID, r.Waiting))
+		}
+		return r.Waiting
+	}
+	return ""
 }
 
 // interrupt is what Ctrl-C does: the first time what runs may end, the second

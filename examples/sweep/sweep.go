@@ -290,11 +290,16 @@ func (s *sweep) fail(err error) {
 
 // link makes the output of a task's last run appear as TASK.log.
 func (s *sweep) link(r *runner.Record) {
-	name := filepath.Join(s.o.logs, r.Task.ID+".log")
-	target, err := filepath.Rel(s.o.logs, r.Log)
+	dir, err := filepath.Abs(s.o.logs)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	target, err := filepath.Rel(dir, r.Log)
 	if err != nil {
 		target = r.Log
 	}
+	name := filepath.Join(dir, r.Task.ID+".log")
 	_ = os.Remove(name) // of the run before
 	s.fail(os.Symlink(target, name))
 }

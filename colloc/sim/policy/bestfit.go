@@ -12,7 +12,8 @@ import (
 //
 // compared in steps of a hundredth, and on the GPUs of it that have least left:
 // the baseline of FGD's evaluation (Weng et al., ATC 2023), by requests of CPU
-// and shares of GPUs.
+// and shares of GPUs. As there, a task runs in one machine: larger ones wait for
+// ever.
 type BestFit struct{}
 
 var _ sim.Policy = BestFit{}

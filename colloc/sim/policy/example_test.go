@@ -8,6 +8,8 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/profile"
 )
 
@@ -59,4 +61,17 @@ func ExampleEstimate() {
 	t := &sim.Task{ID: "unet", Memory: 9910 * profile.MiB, Estimates: map[string]profile.Bytes{"horus": 2231 * profile.MiB}}
 	fmt.Println(reserve(t))
 	// Output: 2.18 GiB
+}
+
+// colloc's own estimator, from a shape-only run of the task on a CPU.
+func ExamplePredicted() {
+	m, err := pretrained.Memory()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	reserve := policy.Predicted(m, predict.Host{}, 0.01)
+	t := &sim.Task{ID: "unet", Estimates: map[string]profile.Bytes{"faketensor": 3404 * profile.MiB}}
+	fmt.Println(reserve(t) > 3404*profile.MiB, reserve(&sim.Task{ID: "unknown"}))
+	// Output: true 39.06 GiB
 }

@@ -15,6 +15,7 @@ type gangs struct {
 	of      map[string]*crew // by task: those that do, or run
 	parts   map[string]*crew // by part
 	seating []*crew          // by machine: who takes seats there; last, who takes them anywhere
+	seated  []*crew          // those that wait for CPU or host memory only
 }
 
 // crew is a gang that takes seats: parts that packer places one by one.
@@ -22,6 +23,7 @@ type crew struct {
 	task  *sim.TaskView
 	parts []string
 	seats []int // GPUs
+	mech  profile.Mechanism
 	node  int // the machine, or their number for one that takes seats anywhere
 }
 
@@ -32,15 +34,23 @@ func (g *gangs) init(nodes int) {
 
 // seat notes that a part has its GPU; the last one starts the gang.
 func (g *gangs) seat(s *sim.State, c *crew, d packer.Decision) {
-	c.seats = append(c.seats, d.GPU)
-	if len(c.seats) < c.task.GPUs {
-		return
+	c.seats, c.mech = append(c.seats, d.GPU), d.Mechanism
+	if len(c.seats) == c.task.GPUs && !g.start(s, c) {
+		g.seated = append(g.seated, c)
+	}
+}
+
+// start starts a gang that has its seats, if CPU and host memory suffice.
+func (g *gangs) start(s *sim.State, c *crew) bool {
+	if !s.FitsHosts(c.task, c.seats) {
+		return false
 	}
 	g.seating[c.node] = nil
 	s.Place(sim.Placement{
-		Task: c.task.Index, GPUs: c.seats, Mechanism: d.Mechanism,
+		Task: c.task.Index, GPUs: c.seats, Mechanism: c.mech,
 		Reserve: profile.Some[profile.Bytes](0), // packer keeps the books
 	})
+	return true
 }
 
 // lose forgets the seats on a GPU that failed; packer finds others.
@@ -50,10 +60,12 @@ func (g *gangs) lose(gpu int) {
 			c.seats = slices.DeleteFunc(c.seats, func(seat int) bool { return seat == gpu })
 		}
 	}
+	g.seated = slices.DeleteFunc(g.seated, func(c *crew) bool { return len(c.seats) < c.task.GPUs })
 }
 
 // seatGangs lets the next gangs take seats on machines where none does.
 func (r *session) seatGangs(s *sim.State) error {
+	r.gangs.seated = slices.DeleteFunc(r.gangs.seated, func(c *crew) bool { return r.gangs.start(s, c) })
 	rest := r.gangs.queue[:0]
 	for _, t := range r.gangs.queue {
 		node := r.machine(s, t)

@@ -139,7 +139,7 @@ func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution
 	for _, set := range solution.Sets {
 		at := slices.IndexFunc(s.GPUs(), func(v *sim.GPUView) bool { return strconv.Itoa(v.Index) == gpus[set.GPU].ID })
 		for _, i := range set.Tasks {
-			if t := g.views[g.tasks[i].ID]; !t.Running() {
+			if t := g.views[g.tasks[i].ID]; !t.Running() && s.FitsHost(t, &s.Nodes()[s.GPUs()[at].Node], 1) {
 				s.Place(sim.Placement{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism})
 			}
 		}

@@ -39,35 +39,40 @@ func (p Lucid) Begin(*sim.State) (sim.Scheduler, error) {
 	if p.Medium == 0 {
 		p.Medium = 0.8
 	}
-	return &lucid{Lucid: p}, nil
+	l := &lucid{Lucid: p}
+	l.sharing = sharing{
+		overtake: true,
+		most:     2,
+		order:    shorter,
+		alone:    func(*sim.State, *sim.TaskView) bool { return l.roomy },
+		allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
+			return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore
+		},
+		score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
+			return float64(min(1, len(g.Set))) // the first feasible partner, then an idle GPU
+		},
+	}
+	return l, nil
+}
+
+// shorter compares tasks by predicted length × GPUs.
+func shorter(_ *sim.State, a, b *sim.TaskView) int {
+	return cmp.Compare(float64(a.Length)*float64(max(1, a.GPUs)), float64(b.Length)*float64(max(1, b.GPUs)))
 }
 
 type lucid struct {
 	Lucid
 	sharing
+	roomy bool // as many GPUs are idle as tasks wait
 }
 
 // Decide implements [sim.Scheduler].
 func (l *lucid) Decide(s *sim.State) error {
-	l.overtake, l.most = true, 2
-	l.order = func(_ *sim.State, a, b *sim.TaskView) int {
-		return cmp.Compare(float64(a.Length)*float64(max(1, a.GPUs)), float64(b.Length)*float64(max(1, b.GPUs)))
-	}
 	waiting, _ := s.Len()
-	idle := 0
 	for range s.Idle() {
-		idle++
+		waiting--
 	}
-	l.alone = func(*sim.State, *sim.TaskView) bool { return idle >= waiting }
-	l.allow = func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-		return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore
-	}
-	l.score = func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
-		if len(g.Set) > 0 {
-			return 1 // the first feasible partner
-		}
-		return 0
-	}
+	l.roomy = waiting <= 0
 	return l.sharing.Decide(s)
 }
 

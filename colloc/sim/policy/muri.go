@@ -95,6 +95,7 @@ type group struct {
 
 // Decide implements [sim.Scheduler].
 func (m *muri) Decide(s *sim.State) error {
+	startHosts(s)
 	m.rank(s)
 	if len(m.order) == 0 {
 		return nil
@@ -112,7 +113,7 @@ func (m *muri) Decide(s *sim.State) error {
 func (m *muri) rank(s *sim.State) {
 	m.order = slices.DeleteFunc(m.order, func(t *muriTask) bool { return t.Ended() })
 	for _, t := range s.Arrived() {
-		if !slices.ContainsFunc(m.order, func(o *muriTask) bool { return o.TaskView == t }) {
+		if !t.HostOnly && !slices.ContainsFunc(m.order, func(o *muriTask) bool { return o.TaskView == t }) {
 			m.order = append(m.order, &muriTask{TaskView: t, kind: m.cycles.kind(t.Stages)})
 		}
 	}
@@ -258,13 +259,13 @@ func (m *muri) place(s *sim.State, groups []*group) {
 		}
 	}
 	for t := range s.Running() {
-		if !stay[t] {
+		if !t.HostOnly && !stay[t] {
 			s.Stop(t)
 		}
 	}
 	for _, g := range groups {
 		for _, t := range g.tasks {
-			if len(g.gpus) > 0 && !t.Running() {
+			if len(g.gpus) > 0 && !t.Running() && s.FitsHosts(t.TaskView, g.gpus) {
 				s.Start(t.TaskView, g.gpus...)
 			}
 		}

@@ -71,18 +71,30 @@ func (f *gang) take(s *sim.State, t *sim.TaskView, node *sim.NodeView, n int) bo
 			f.gpus = append(f.gpus, i)
 		}
 	}
-	if len(f.gpus) < had+n {
+	if len(f.gpus) < had+n || !s.FitsHost(t, node, n) {
 		f.gpus = f.gpus[:had]
 		return false
 	}
 	return true
 }
 
+// startHosts places the waiting tasks that need no GPU.
+func startHosts(s *sim.State) {
+	if !s.Freed() && len(s.Arrived()) == 0 {
+		return
+	}
+	for t := range s.Waiting() {
+		if t.HostOnly {
+			startHost(s, t)
+		}
+	}
+}
+
 // startHost places a task that needs no GPU on the first machine with room.
 func startHost(s *sim.State, t *sim.TaskView) bool {
 	nodes := s.Nodes()
 	for i := range nodes {
-		if s.FitsHost(t, &nodes[i]) {
+		if s.FitsHost(t, &nodes[i], 0) {
 			s.Place(sim.Placement{Task: t.Index, Node: i})
 			return true
 		}

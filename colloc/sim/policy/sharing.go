@@ -139,6 +139,9 @@ func (f *sharing) top(s *sim.State, t *sim.TaskView, gpus []*sim.GPUView) []int 
 	for _, c := range f.best[:t.GPUs] {
 		f.gang.gpus = append(f.gang.gpus, c.gpu.Index)
 	}
+	if !s.FitsHosts(t, f.gang.gpus) {
+		return nil
+	}
 	return f.gang.gpus
 }
 
@@ -146,7 +149,7 @@ func (f *sharing) may(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 	if f.most > 0 && len(g.Set) >= f.most || !f.blind && !s.Fits(t, g) {
 		return false
 	}
-	if f.blind && (!g.Up || len(t.Only) > 0 && !slices.Contains(t.Only, g.Model.Name)) {
+	if f.blind && (!g.Up || !s.FitsHost(t, &s.Nodes()[g.Node], 1) || len(t.Only) > 0 && !slices.Contains(t.Only, g.Model.Name)) {
 		return false
 	}
 	return f.allow == nil || f.allow(s, t, g)

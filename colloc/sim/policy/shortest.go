@@ -2,10 +2,12 @@ package policy
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/profile"
 )
 
 // Shortest runs the tasks with the least remaining time (SRTF), or the least
@@ -59,6 +61,7 @@ type ranked struct {
 
 // Decide implements [sim.Scheduler].
 func (p *preemptive) Decide(s *sim.State) error {
+	startHosts(s)
 	p.rank(s)
 	p.room.empty(s)
 	n := 0
@@ -80,6 +83,9 @@ func (p *preemptive) Decide(s *sim.State) error {
 func (p *preemptive) rank(s *sim.State) {
 	p.order = p.order[:0]
 	add := func(t *sim.TaskView) {
+		if t.HostOnly {
+			return
+		}
 		p.order = append(p.order, ranked{task: t, key: p.key(s, t)})
 	}
 	for t := range s.Running() {
@@ -101,7 +107,7 @@ func (p *preemptive) apply(s *sim.State, chosen []ranked) {
 		p.chosen = append(p.chosen, chosen[i].task)
 	}
 	for t := range s.Running() {
-		if !slices.Contains(p.chosen, t) {
+		if !t.HostOnly && !slices.Contains(p.chosen, t) {
 			s.Stop(t)
 		}
 	}
@@ -123,16 +129,20 @@ func (p *preemptive) apply(s *sim.State, chosen []ranked) {
 // move puts all chosen tasks where they were planned.
 func move(s *sim.State, chosen []ranked) {
 	for t := range s.Running() {
-		s.Stop(t)
+		if !t.HostOnly {
+			s.Stop(t)
+		}
 	}
 	for i := range chosen {
 		s.Start(chosen[i].task, chosen[i].gpus...)
 	}
 }
 
-// room plans exclusive places on a cluster that is imagined empty.
+// room plans exclusive places on a cluster that is imagined empty, but for tasks
+// without GPUs.
 type room struct {
-	free [][]int // by machine: GPUs left
+	free [][]int        // by machine: GPUs left
+	host []sim.NodeView // what is left of CPU and host memory
 	left int
 }
 
@@ -142,6 +152,15 @@ func (r *room) empty(s *sim.State) {
 		r.free = make([][]int, len(nodes))
 	}
 	r.left = 0
+	r.host = append(r.host[:0], nodes...)
+	for i := range r.host {
+		r.host[i].CPU, r.host[i].Memory = r.host[i].TotalCPU, r.host[i].TotalMemory
+	}
+	for t := range s.Running() {
+		if t.HostOnly {
+			r.use(t, t.Node, 1)
+		}
+	}
 	for i := range nodes {
 		r.free[i] = r.free[i][:0]
 		for g := nodes[i].First; g < nodes[i].First+nodes[i].Count; g++ {
@@ -159,8 +178,8 @@ func (r *room) empty(s *sim.State) {
 func (r *room) take(s *sim.State, t *sim.TaskView, dst []int) []int {
 	nodes := s.Nodes()
 	for i := range r.free {
-		if len(r.free[i]) >= t.GPUs && t.GPUs > 0 && r.accepts(s, t, i) {
-			return r.pop(i, t.GPUs, dst)
+		if len(r.free[i]) >= t.GPUs && t.GPUs > 0 && r.accepts(s, t, i, t.GPUs) {
+			return r.pop(t, i, t.GPUs, dst)
 		}
 	}
 	if t.OneNode || t.GPUs == 0 {
@@ -169,7 +188,7 @@ func (r *room) take(s *sim.State, t *sim.TaskView, dst []int) []int {
 	left, largest := t.GPUs, 0
 	var whole []int
 	for i := range r.free {
-		if n := nodes[i].Count; n == len(r.free[i]) && n <= left && n > 0 && r.accepts(s, t, i) {
+		if n := nodes[i].Count; n == len(r.free[i]) && n <= left && n > 0 && r.accepts(s, t, i, n) {
 			whole, left = append(whole, i), left-n
 		}
 		largest = max(largest, nodes[i].Count)
@@ -179,7 +198,7 @@ func (r *room) take(s *sim.State, t *sim.TaskView, dst []int) []int {
 	}
 	last := -1
 	for i := range r.free {
-		if left > 0 && len(r.free[i]) >= left && !slices.Contains(whole, i) && r.accepts(s, t, i) {
+		if left > 0 && len(r.free[i]) >= left && !slices.Contains(whole, i) && r.accepts(s, t, i, left) {
 			last = i
 			break
 		}
@@ -188,21 +207,30 @@ func (r *room) take(s *sim.State, t *sim.TaskView, dst []int) []int {
 		return nil
 	}
 	for _, i := range whole {
-		dst = r.pop(i, len(r.free[i]), dst)
+		dst = r.pop(t, i, len(r.free[i]), dst)
 	}
 	if left > 0 {
-		dst = r.pop(last, left, dst)
+		dst = r.pop(t, last, left, dst)
 	}
 	return dst
 }
 
-// accepts reports whether a task may run on a machine's kind of GPU at all.
-func (r *room) accepts(s *sim.State, t *sim.TaskView, node int) bool {
+// accepts reports whether a task may run on so many GPUs of a machine.
+func (r *room) accepts(s *sim.State, t *sim.TaskView, node, gpus int) bool {
 	g := s.GPUs()[r.free[node][0]]
-	return t.Reserve <= g.Total && (len(t.Only) == 0 || slices.Contains(t.Only, g.Model.Name))
+	return s.FitsHost(t, &r.host[node], gpus) && t.Reserve <= g.Total && (len(t.Only) == 0 || slices.Contains(t.Only, g.Model.Name))
 }
 
-func (r *room) pop(node, n int, dst []int) []int {
+// use takes CPU and host memory for a part of a task.
+func (r *room) use(t *sim.TaskView, node int, part float64) {
+	h := &r.host[node]
+	h.CPU -= float64(t.CPU * part)
+	h.Memory -= profile.Bytes(math.Ceil(float64(t.HostMemory) * part))
+}
+
+// pop takes GPUs of a machine.
+func (r *room) pop(t *sim.TaskView, node, n int, dst []int) []int {
+	r.use(t, node, float64(n)/float64(t.GPUs))
 	dst = append(dst, r.free[node][:n]...)
 	r.free[node] = r.free[node][n:]
 	r.left -= n

@@ -96,8 +96,15 @@ func BenchmarkGavel(b *testing.B) {
 		for _, load := range []float64{0.7, 0.9, 1.1, 1.3} {
 			for _, wrong := range []float64{0, 0.05, 0.1, 0.2} {
 				for _, p := range []sim.Policy{
-					policy.FIFO{}, policy.Random{}, policy.Greedy{}, policy.Lucid{}, policy.Gavel{},
-					policy.Session{}, policy.Session{NoLearning: true}, policy.Session{ByLength: true}, policy.Session{MaxSet: 3},
+					policy.FIFO{},
+					policy.Random{},
+					policy.Greedy{},
+					policy.Lucid{},
+					policy.Gavel{},
+					policy.Session{},
+					policy.Session{NoLearning: true},
+					policy.Session{ByLength: true},
+					policy.Session{MaxSet: 3},
 				} {
 					b.Run(fmt.Sprintf("gpu=%s/load=%.1f/error=%v/policy=%s", gpu.table, load, wrong, p.Name()), func(b *testing.B) {
 						for b.Loop() {

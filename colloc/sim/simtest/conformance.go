@@ -93,6 +93,7 @@ type life struct {
 	arrived bool
 	ended   bool
 	on      []int
+	host    bool          // it runs without GPUs
 	since   time.Duration // of the last change
 	paused  time.Duration // start-up that is still to pass
 	speed   float64
@@ -186,7 +187,7 @@ func (c *checker) event(e *sim.Event) {
 func (c *checker) work(l *life, now time.Duration) {
 	dt := now - l.since
 	l.since = now
-	if len(l.on) == 0 {
+	if len(l.on) == 0 && !l.host {
 		return
 	}
 	used := min(dt, l.paused)
@@ -199,9 +200,13 @@ func (c *checker) work(l *life, now time.Duration) {
 
 func (c *checker) start(l *life, e *sim.Event) {
 	want := max(1, l.task.GPUs)
+	if l.task.HostOnly {
+		want = 0
+	}
 	if len(e.GPUs) != want || len(l.on) > 0 {
 		c.fault("%q starts on GPUs %v while on %v; it asks for %d", e.Task, e.GPUs, l.on, want)
 	}
+	l.host = l.task.HostOnly
 	l.on, l.speed, l.started, l.paused = append([]int(nil), e.GPUs...), 1, e.At, l.task.Startup
 	for _, g := range l.on {
 		if c.gpus[g].away {
@@ -220,7 +225,7 @@ func (c *checker) leave(l *life) {
 			}
 		}
 	}
-	l.on = l.on[:0]
+	l.on, l.host = l.on[:0], false
 }
 
 // memory checks that a GPU is over its memory for a short time only: until the

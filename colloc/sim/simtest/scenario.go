@@ -43,6 +43,11 @@ func Scenarios() []Scenario {
 			Truth: contention, Predicted: wrong, LengthError: 0.5, ObserveError: 0.05, Seed: 7,
 			Reserve: func(t *sim.Task) profile.Bytes { return t.Memory * 3 / 4 },
 		}},
+		{Name: "hosts", Cluster: hosts(), Tasks: tasks(9, 40, func(t *sim.Task, r *rand.Rand) {
+			t.CPU, t.HostMemory = float64(1+r.IntN(12)), profile.Bytes(r.IntN(40))*profile.GiB
+			t.GPUs, t.OneNode = r.IntN(3), true
+			t.HostOnly = t.GPUs == 0
+		}), Options: sim.Options{Truth: contention}},
 		{Name: "losses", Cluster: lossy(), Tasks: tasks(8, 40, nil), Options: sim.Options{
 			Truth: contention, Checkpoint: 5 * time.Minute, CheckpointCost: 10 * time.Second,
 		}},
@@ -57,6 +62,15 @@ func machines(nodes, gpus int) *sim.Cluster {
 			n.GPUs[g].Model = profile.GPUModel{Name: "card", Memory: cardMemory, PowerWatts: 300}
 		}
 		c.Nodes = append(c.Nodes, n)
+	}
+	return c
+}
+
+// hosts are machines on which CPU and host memory are scarce.
+func hosts() *sim.Cluster {
+	c := machines(2, 4)
+	for i := range c.Nodes {
+		c.Nodes[i].CPU, c.Nodes[i].Memory = 16, 64*profile.GiB
 	}
 	return c
 }

@@ -72,7 +72,6 @@ mps() {
     nvidia-cuda-mps-control -f >"$dir/log/output" 2>&1 </dev/null &
   set +m
   daemons[$1]=$!
-  disown "$!"
   for ((i = 0; i < 300 && stopped == 0; i++)); do
     if [ -e "$dir/pipe/control" ]; then
       export CUDA_MPS_PIPE_DIRECTORY=$dir/pipe
