@@ -20,7 +20,9 @@ import (
 // A gang takes one seat after the other, each on another GPU of one machine, and
 // starts when it has all; one gang at a time does so on each machine. One that is
 // larger than every machine takes seats anywhere, while no other gang does. A task
-// that ran out of memory runs alone from then on.
+// that ran out of memory runs alone from then on, and so does one that reserves
+// more than a GPU has after headroom. It starts when a GPU is empty: no GPU is
+// drained for it, so that under constant load it may wait long.
 type Session struct {
 	// MaxSet is the largest set; 0 means 2.
 	MaxSet int
