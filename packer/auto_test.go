@@ -37,7 +37,7 @@ func TestAutoChooses(t *testing.T) {
 // at all where it costs nothing to move.
 func TestAutoNeverWorse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 72))
-	for range 100 {
+	for range 40 {
 		homes := rng.IntN(3) == 0
 		p := draw(rng, drawOptions{tasks: 12, gpus: 5, kinds: 3, residents: 3, maxSet: 1 + rng.IntN(4), homes: homes})
 		for _, auto := range []Auto{{}, {Tol: 0.1}, {Budget: 1}} {

@@ -15,14 +15,14 @@ import (
 // Tasks are of one type if all fields of [Task] but ID and Home are equal,
 // Profile being the same pointer, and Kind or Profile is set; the Model must not
 // tell them apart. A task that costs something to move is of a type of its own.
-// Thousands of tasks of a few dozen types are as quick to pack as dozens.
+// The number of types counts, not that of tasks.
 //
 // Every multiset of types that memory allows is valued, once: O(classes ·
 // types^k) questions to the model for sets of k, and 4 bytes for each. Where that
 // is more than MaxSets, where there are more than 4096 types, or a gang,
-// ColumnGen answers like LocalSearch and proves nothing.
-// Each round costs one pass over all values and O(rows²) for each pivot, where
-// rows are types and kinds of GPU; 10 to 40 rounds are usual.
+// ColumnGen answers like LocalSearch and proves nothing. Each round costs one
+// pass over all values and O(rows²) for each pivot, where rows are types and
+// kinds of GPU; 10 to 40 rounds are usual.
 type ColumnGen struct {
 	// Tol is the relative gap at which to stop, in [0, 1); 0 is as good as Steps
 	// allow.

@@ -9,8 +9,9 @@ import (
 // nearest is how many of a task's best sets guide the choice of neighbours.
 const nearest = 30
 
-// improve searches for better plans, for steps repairs at most, and returns how
-// many it made. The steps of a local search, which cost much less, come first.
+// improve searches for better plans: as many steps of a local search as steps
+// says, which cost little, then as many repairs at most. It returns how many of
+// these it made.
 func (g *generation) improve(ctx context.Context, steps int) (int, error) {
 	if g.bound == math.MaxInt64 || len(g.groups) == 0 || g.done() {
 		return 0, nil

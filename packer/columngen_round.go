@@ -29,7 +29,7 @@ func (g *generation) round() {
 	for _, s := range g.sites {
 		r.seats = append(r.seats, s.gpus)
 	}
-	const slack = 1e-3 // more than the noise in the limits
+	const slack = 1e-3 // about as much as the noise in the limits
 	for j, set := range g.sets {
 		if at := g.lp.at[j]; at != none {
 			r.place(set, int(g.lp.x[at]+slack))

@@ -11,7 +11,7 @@ import (
 func TestColumnGenAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	exact, proved := 0, 0
-	const rounds = 400
+	const rounds = 150
 	for range rounds {
 		p := draw(rng, drawOptions{tasks: 7, gpus: 3, kinds: 2, residents: 3, maxSet: 1 + rng.IntN(5), homes: rng.IntN(3) == 0})
 		s := solve(t, ColumnGen{}, p)
@@ -77,7 +77,7 @@ func TestColumnGenStopsAtTolerance(t *testing.T) {
 }
 
 func TestColumnGenRepeats(t *testing.T) {
-	p := benchProblem(benchModel(t, "random", 45), 12)
+	p := benchProblem(benchModel(t, "random", 20), 6)
 	p.Limits.MaxSet = 4
 	a, b := solve(t, ColumnGen{Seed: 3}, p), solve(t, ColumnGen{Seed: 3}, p)
 	if diff := cmp.Diff(a, b); diff != "" {

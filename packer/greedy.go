@@ -8,7 +8,8 @@ import (
 
 // Greedy gives each task in turn the place where it adds most: heaviest weight
 // first, then largest memory. An empty GPU nearly always adds most; when none
-// is left, the task joins the set that gains most by it. It respects every
+// is left, the task joins the set that gains most by it; a task that is at home
+// somewhere stays if that adds more. It respects every
 // limit, takes sets of any size and proves nothing.
 //
 // O(tasks · occupied GPUs) questions to the model.
@@ -77,7 +78,7 @@ const (
 type filler struct {
 	in    *instance
 	value valuer
-	ctx   context.Context //nolint:containedctx // of one run
+	stop  func() bool
 	seats []*seat
 	order [][]int // members of each free class, those that are nobody's home first
 	next  []int   // members in order that are surely in use
@@ -89,7 +90,7 @@ type filler struct {
 // ask the model, and with a table by looking at few GPUs for the tasks left.
 func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
 	f := &filler{
-		in: in, value: value, ctx: ctx, order: make([][]int, in.free), next: make([]int, in.free),
+		in: in, value: value, stop: func() bool { return ctx.Err() != nil }, order: make([][]int, in.free), next: make([]int, in.free),
 		used: make([]bool, len(in.p.GPUs)), alone: make([]int64, in.free),
 	}
 	for k := range f.order {
@@ -103,7 +104,7 @@ func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
 	}
 	pl := newPlan(in)
 	for _, i := range in.greedyOrder() {
-		if ctx.Err() != nil {
+		if f.stop() {
 			if _, quick := value.(*table); !quick {
 				return pl, nil
 			}
@@ -162,8 +163,8 @@ func (f *filler) best(i int) (place, error) {
 		return best, err
 	}
 	for n, s := range f.seats {
-		if n%seatsPerPoll == seatsPerPoll-1 && f.ctx.Err() != nil {
-			return best, nil //nolint:nilerr // see greedy
+		if n%seatsPerPoll == seatsPerPoll-1 && f.stop() {
+			return best, nil
 		}
 		c := &f.in.classes[s.class]
 		if len(c.residents)+len(s.tasks) >= f.in.maxSet {

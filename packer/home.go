@@ -1,6 +1,9 @@
 package packer
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // homes are the GPUs on which tasks run that may be moved. A set is worth more by
 // the cost saved for each member that stays: on its home GPU alone, so GPUs of
@@ -91,7 +94,7 @@ func (in *instance) homesLast(gpus []int) []int {
 
 // hopeful returns the table in which the sets on free classes are worth what
 // they would be on the best of their members' homes: no less than on any GPU.
-func (t *table) hopeful() *table {
+func (t *table) hopeful(ctx context.Context) *table {
 	if !t.in.any {
 		return t
 	}
@@ -110,6 +113,9 @@ func (t *table) hopeful() *table {
 		h.single[k] = slices.Clone(t.single[k])
 		h.pair[k] = slices.Clone(t.pair[k])
 		for i := range int32(t.n) {
+			if ctx.Err() != nil {
+				break // nobody will look at it
+			}
 			if h.single[k][i] > 0 {
 				h.single[k][i] += t.in.stayIn(k, i)
 			}

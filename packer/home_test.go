@@ -13,7 +13,7 @@ import (
 // plan, no bound may be below it, and Matching must mostly find it.
 func TestHomesAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	const rounds = 500
+	const rounds = 150
 	exact, worst := 0, 0.0
 	for range rounds {
 		p := draw(rng, drawOptions{tasks: 6, gpus: 4, kinds: 1 + rng.IntN(2), residents: 2, maxSet: 2, homes: true})

@@ -111,7 +111,7 @@ func TestLayoutsAgainstBruteForce(t *testing.T) {
 // the layouts.
 func TestMethodsCutUp(t *testing.T) {
 	rng := rand.New(rand.NewPCG(83, 84))
-	for range 10 {
+	for range 4 {
 		p := &Problem{Model: sliceModel{hashModel{seed: rng.Uint64(), steps: 100, low: 0.3}}, Limits: Limits{MaxSet: 2}}
 		occupied := a100(t, "h")
 		occupied.Residents = []Task{{ID: "r", Memory: 4 * profile.GiB}, {ID: "s", Memory: 15 * profile.GiB}}

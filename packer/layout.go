@@ -197,6 +197,9 @@ func (l *layout) polish(ctx context.Context) {
 	for better := true; better && ctx.Err() == nil; {
 		better = false
 		for s := range l.tasks {
+			if ctx.Err() != nil {
+				break
+			}
 			for t := range s {
 				if l.exchange(t, s) {
 					better = true

@@ -16,6 +16,8 @@ import (
 // proves nothing, is never worse than Greedy, and does the same for the same
 // Seed.
 //
+// It leaves every gang as many GPUs as Greedy gives it.
+//
 // Each step asks the model for O(MaxSet² · 3) sets at most; most are remembered.
 type LocalSearch struct {
 	// Steps is how often to try; 0 means 10 for each task, 1000 at least.

@@ -17,8 +17,8 @@ type matcher struct {
 	tol    float64 // relative gap at which a matching is good enough
 }
 
-func newMatcher(t *table) *matcher {
-	m := &matcher{table: t.hopeful(), plain: t}
+func newMatcher(ctx context.Context, t *table) *matcher {
+	m := &matcher{table: t.hopeful(ctx), plain: t}
 	for k, gain := range t.gain {
 		if gain != nil {
 			m.seats = append(m.seats, k)

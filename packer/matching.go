@@ -53,7 +53,7 @@ func (mm Matching) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := newMatcher(t)
+	m := newMatcher(ctx, t)
 	if in.free > 1 || in.gangs {
 		return m.several(ctx, e, mm.Tol)
 	}

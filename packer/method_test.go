@@ -36,7 +36,7 @@ func solve(t *testing.T, m Method, p *Problem) *Solution {
 
 func TestMatchingAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 1500 {
+	for range 700 {
 		p := draw(rng, drawOptions{tasks: 7, gpus: 4, kinds: 1, residents: 3, maxSet: 2})
 		s := solve(t, Matching{}, p)
 		if got, want := units(p, s.Throughput), slowBest(p); got != want {

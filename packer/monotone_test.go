@@ -29,7 +29,7 @@ func (c *counting) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []f
 func TestMonotoneProvesTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	ctx := context.Background()
-	for range 300 {
+	for range 100 {
 		p := draw(rng, drawOptions{tasks: 9, gpus: 4, kinds: 2, residents: 3, maxSet: 1 + rng.IntN(5), homes: rng.IntN(3) == 0})
 		cert := &Certificate{U: make([]float64, len(p.Tasks))}
 		for i := range cert.U {
@@ -55,7 +55,7 @@ func TestMonotoneProvesTheSame(t *testing.T) {
 }
 
 func TestMonotoneAsksLess(t *testing.T) {
-	p := benchProblem(benchModel(t, "random", 40), 12)
+	p := benchProblem(benchModel(t, "random", 24), 7)
 	p.Limits.MaxSet = 4
 	cert := solve(t, ColumnGen{}, p).Certificate
 	asked := func(wrap func(Model) Model) int {

@@ -19,8 +19,8 @@ type Account struct {
 	Age time.Duration
 	// Attained is the work done so far.
 	Attained time.Duration
-	// Remaining is the predicted work left. Missing counts as the work done so
-	// far, what is left on average of times without a scale.
+	// Remaining is the predicted work left. Missing counts as Attained, the best
+	// guess where all lengths are equally likely.
 	Remaining profile.Opt[time.Duration]
 	// Price is what an hour of the GPUs that it takes costs, in any currency. 0
 	// means 1.
@@ -215,8 +215,7 @@ type CostPerHour struct{}
 func (CostPerHour) Weigh(a *Account) float64 { return a.weight() / orOne(a.Price) }
 
 // CostPerJoule weighs the work of a task by the energy that it takes: most work
-// for a joule first. Work that takes no longer than alone takes the task's power
-// for that time.
+// for a joule first.
 //
 //	weight / power
 type CostPerJoule struct{}

@@ -36,8 +36,8 @@ import (
 // the tasks that run or wait and 64 MiB.
 //
 // The same calls in the same order give the same answers. A Session is not safe
-// for concurrent use. It keeps the Profile pointers of the tasks it holds and
-// nothing else it was given.
+// for concurrent use. Of what it is given it keeps the Profile pointers and label
+// slices of the tasks that it holds.
 type Session struct {
 	p         Problem // GPUs, Model and Limits; no tasks
 	batch     BatchModel
@@ -161,7 +161,7 @@ func (s *Session) check(gpus []GPU) error {
 // addCard appends a valid GPU with its residents.
 func (s *Session) addCard(gpu *GPU) error {
 	bare := *gpu
-	bare.Residents, bare.Mechanisms = nil, slices.Clone(gpu.Mechanisms)
+	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
 	g := len(s.cards)
 	s.p.GPUs = append(s.p.GPUs, bare)
 	k := slices.IndexFunc(s.classes, func(c class) bool { return sameClass(c.gpu, &bare) })

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -77,6 +78,39 @@ func BenchmarkSessionArrive(b *testing.B) {
 			running, waiting := s.Tasks()
 			b.ReportMetric(float64(running)/1000, "tasks/gpu")
 			b.ReportMetric(float64(waiting), "waiting")
+		})
+	}
+}
+
+// BenchmarkSessionRebalance moves at most a tenth of the tasks of a cluster that
+// filled up one task at a time.
+func BenchmarkSessionRebalance(b *testing.B) {
+	for _, w := range weights {
+		b.Run("weights="+w+"/gpus=250", func(b *testing.B) {
+			m := benchModel(b, w, 500)
+			gain, moves := 0.0, 0
+			for b.Loop() {
+				b.StopTimer()
+				s, err := NewSession(benchProblem(m, 250).GPUs, m, Limits{}, nil)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for _, t := range benchProblem(m).Tasks {
+					t.MoveCost = 0.01
+					if _, err := s.Arrive(t); err != nil {
+						b.Fatal(err)
+					}
+				}
+				before := s.Throughput()
+				b.StartTimer()
+				steps, err := s.Rebalance(context.Background(), 50)
+				if err != nil {
+					b.Fatal(err)
+				}
+				gain, moves = s.Throughput()/before-1, len(steps)
+			}
+			b.ReportMetric(100*gain, "gain_pct")
+			b.ReportMetric(float64(moves), "steps")
 		})
 	}
 }

@@ -56,8 +56,9 @@ func (s *Session) Finish(id string) ([]Decision, error) {
 
 // Fail takes a GPU out of service: its tasks return to the queue, in front of
 // those that arrived later, and start elsewhere where they can. The decisions
-// are theirs; the slice is valid until the next call. A GPU that is out of
-// service already stays so.
+// are theirs, and where a gang has lost a GPU, of those that start on its others;
+// the slice is valid until the next call. A GPU that is out of service already
+// stays so.
 func (s *Session) Fail(gpu int) ([]Decision, error) {
 	s.out = s.out[:0]
 	if gpu < 0 || gpu >= len(s.cards) {
@@ -174,7 +175,8 @@ func (s *Session) start(j *job, gpu int32) (Decision, error) {
 		j.speed = a.speed
 		s.gather(gpu, j.task.gpus())
 	} else {
-		v, err := s.join(gpu, &j.task, s.threshold)
+		// No threshold: the last bits of a BatchModel's answer may differ.
+		v, err := s.join(gpu, &j.task, 0)
 		if err != nil {
 			return Decision{}, err
 		}

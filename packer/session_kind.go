@@ -51,7 +51,7 @@ func (s *Session) kindOf(t *Task) *kind {
 		return s.newKind(key) // a broken promise costs time and nothing else
 	}
 	if k == nil {
-		if len(s.kinds) >= maxIdleKinds {
+		if len(s.kinds) >= maxIdleKinds || (len(s.kinds)+1)*len(s.cards) > maxRowCells {
 			s.forget()
 		}
 		k = s.newKind(key)

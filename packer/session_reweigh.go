@@ -35,28 +35,31 @@ func (s *Session) Reweigh(weight func(*Task) float64) ([]Decision, error) {
 			j.task.Weight = weights[i]
 			j.kind = s.kindOf(&j.task)
 			s.release(old)
+			if j.gpu != none {
+				s.revalue(int(j.gpu))
+			}
 		}
 	}
 	for _, j := range queue {
 		s.enqueue(j)
 	}
-	for g := range s.cards {
-		c := &s.cards[g]
-		value := 0.0
-		for _, j := range c.set {
-			value += float64(j.task.weight() * j.speed)
-		}
-		if value != c.value && !c.blind {
-			c.value = value
-		}
-		s.touch(g)
-	}
 	return s.out, s.sweep()
+}
+
+// revalue takes new weights into account on a card.
+func (s *Session) revalue(gpu int) {
+	c := &s.cards[gpu]
+	c.value = 0
+	for _, j := range c.set {
+		c.value += float64(j.task.weight() * j.speed)
+	}
+	s.touch(gpu)
 }
 
 // AddGPU takes a new GPU into service, with residents that run already, and
 // returns the tasks of the queue that start on it. Its index is the number of
-// GPUs before. The slice is valid until the next call.
+// GPUs before. The slice is valid until the next call. Where the Model fails for
+// the residents the GPU is there and takes no tasks, see [Session.Finish].
 func (s *Session) AddGPU(gpu GPU) ([]Decision, error) {
 	s.out = s.out[:0]
 	if err := s.check([]GPU{gpu}); err != nil {

@@ -52,7 +52,7 @@ func (m copyModel) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []f
 func TestTypedAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	exact := 0
-	const rounds = 200
+	const rounds = 100
 	for range rounds {
 		p := draw(rng, drawOptions{tasks: 3, gpus: 3, kinds: 2, residents: 2, maxSet: 1 + rng.IntN(4)})
 		p = repeated(rng, p, 3)
@@ -76,7 +76,7 @@ func TestTypedAgainstBruteForce(t *testing.T) {
 // TestTypedGreedyIsGreedy compares the plans, not only their values.
 func TestTypedGreedyIsGreedy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(63, 64))
-	for range 200 {
+	for range 80 {
 		p := draw(rng, drawOptions{tasks: 5, gpus: 8, kinds: 3, residents: 3, maxSet: 1 + rng.IntN(4)})
 		p = repeated(rng, p, 8)
 		in, err := newInstance(p)
@@ -153,7 +153,7 @@ func typedProblem(tb testing.TB, weights string, n, gpus, maxSet int) *Problem {
 // TestTypedProvesTheSame hides the types from Verify: the bound must not change.
 func TestTypedProvesTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(65, 66))
-	for range 200 {
+	for range 80 {
 		p := draw(rng, drawOptions{tasks: 4, gpus: 4, kinds: 2, residents: 2, maxSet: 1 + rng.IntN(4)})
 		p = repeated(rng, p, 3)
 		cert := &Certificate{U: make([]float64, len(p.Tasks))}

@@ -308,27 +308,6 @@ func TestInterferenceSaveLoad(t *testing.T) {
 	}
 }
 
-func FuzzLoadInterference(f *testing.F) {
-	_, obs := fakeWorld(f, 7, 2, 2)
-	var b bytes.Buffer
-	if err := mustFit(f, obs, &InterferenceOptions{NoTrees: true}).Save(&b); err != nil {
-		f.Fatal(err)
-	}
-	f.Add(b.Bytes())
-	f.Add([]byte(`{"format":"colloc interference","version":2}`))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		m, err := LoadInterference(bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		for _, e := range mustSpeeds(t, m, nil, nil, nil) {
-			if !(e.Value > 0 && e.Value <= 1) {
-				t.Fatalf("speed %v", e.Value)
-			}
-		}
-	})
-}
-
 func TestPairSpeedsAreSpeeds(t *testing.T) {
 	tasks, obs := fakeWorld(t, 8, 5, 3)
 	m, gpu := mustFit(t, obs, nil), rtx3090(t)

@@ -199,21 +199,6 @@ func TestObservedWins(t *testing.T) {
 	}
 }
 
-func FuzzLoadUtilization(f *testing.F) {
-	f.Add([]byte(`{"format":"colloc-utilization","version":1,"gpu":"g","parts":[{"family":"cnn","quantity":"sm_active","part":{"mean":{"columns":22,"base":0.5},"flat":0.1}}]}`))
-	spec := madeUp(1, profile.CNN, 1)[0].Spec
-	gpu := profile.GPUModel{Name: "g", FP32: 1e13, BandwidthBytesPerSec: 1e12}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		u, err := LoadUtilization(bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		if s, err := u.Solo(&spec, &gpu); err == nil && !(s.SMActive.Value >= 0 && s.SMActive.Value <= 1) {
-			t.Errorf("a loaded model predicts %v", s.SMActive.Value)
-		}
-	})
-}
-
 func BenchmarkUtilizationSolo(b *testing.B) {
 	u := fitMadeUpUse(b)
 	o := madeUpUse(b, 1, 6)[0]

@@ -241,7 +241,8 @@ func TestListener(t *testing.T) {
 	for _, e := range g.events {
 		kinds = append(kinds, e.Kind.String()+" "+e.Record.Task.ID)
 	}
-	if want := []string{"queued 1", "started 1", "queued 2", "started 2", "finished 2", "finished 1"}; !slices.Equal(kinds, want) {
+	slices.Sort(kinds[min(4, len(kinds)):]) // the first may see the file before the second ends
+	if want := []string{"queued 1", "started 1", "queued 2", "started 2", "finished 1", "finished 2"}; !slices.Equal(kinds, want) {
 		t.Errorf("events are %q, want %q", kinds, want)
 	}
 }

@@ -40,7 +40,7 @@ func (a *advisor) advice() *Advice {
 	a.constrain(r)
 	nodes := "one node: no network between the GPUs"
 	if w.nodes > 1 {
-		nodes = fmt.Sprintf("%d nodes: one has %d GPUs", w.nodes, w.node.GPUs)
+		nodes = fmt.Sprintf("%d nodes: one has %d GPUs, %d CPUs and %v", w.nodes, w.node.GPUs, w.node.CPUs, w.node.Memory)
 	}
 	r.because("nodes", "%s", nodes)
 	a.cpus(r)

@@ -185,21 +185,37 @@ func (a *advisor) onto(p *Partition, node *NodeType, n int) (place, error) {
 	if f := a.fit(node); f.lacks != "" {
 		return place{}, errors.New(f.lacks)
 	}
-	nodes := (n + node.GPUs - 1) / node.GPUs
+	most, err := a.most(node)
+	if err != nil {
+		return place{}, err
+	}
+	nodes := (n + most - 1) / most
 	for ; n%nodes != 0 && nodes <= node.Count; nodes++ {
 	}
-	w := place{partition: p, node: node, nodes: nodes, gpus: n / nodes}
 	switch {
 	case nodes > node.Count:
-		return w, fmt.Errorf("takes %d nodes of %d in partition %s", nodes, node.Count, p.Name)
+		return place{}, fmt.Errorf("takes %d nodes of %d in partition %s", nodes, node.Count, p.Name)
 	case p.MaxNodes > 0 && nodes > p.MaxNodes:
-		return w, fmt.Errorf("takes %d nodes, partition %s allows %d", nodes, p.Name, p.MaxNodes)
-	case w.gpus*max(1, a.need.CPUs) > node.CPUs:
-		return w, fmt.Errorf("takes %d CPUs on a node that has %d", w.gpus*max(1, a.need.CPUs), node.CPUs)
-	case a.need.Memory > node.Memory/profile.Bytes(w.gpus): // a product could overflow
-		return w, fmt.Errorf("takes %v for each of %d GPUs on a node that has %v", a.need.Memory, w.gpus, node.Memory)
+		return place{}, fmt.Errorf("takes %d nodes, partition %s allows %d", nodes, p.Name, p.MaxNodes)
 	}
-	return w, nil
+	return place{partition: p, node: node, nodes: nodes, gpus: n / nodes}, nil
+}
+
+// most is the number of GPUs of a node that can be had with the CPUs and the
+// memory that each needs.
+func (a *advisor) most(node *NodeType) (int, error) {
+	cpus := max(1, a.need.CPUs)
+	if cpus > node.CPUs {
+		return 0, fmt.Errorf("a GPU takes %d CPUs, the node has %d", cpus, node.CPUs)
+	}
+	most := min(node.GPUs, node.CPUs/cpus)
+	if a.need.Memory > node.Memory {
+		return 0, fmt.Errorf("a GPU takes %v, the node has %v", a.need.Memory, node.Memory)
+	}
+	if a.need.Memory > 0 {
+		most = int(min(profile.Bytes(most), node.Memory/a.need.Memory))
+	}
+	return most, nil
 }
 
 // fit asks whether the task's device memory fits a kind of GPU.

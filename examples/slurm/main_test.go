@@ -156,6 +156,8 @@ func TestWatch(t *testing.T) {
 	}
 	first, _ := call(t, s, 0, "watch", "-sweep", "sweep.json")
 	contains(t, first, "job 1 ", "COMPLETED", "resnet lr=0.1 on n/", ", seen 0.80, peak 9.5 GiB\n", "bert on n/", "seen 0.80, peak 13 GiB, out of memory", "big on n/", "learned from 1 of 2 sets")
+	again, _ := call(t, s, 0, "watch", "-sweep", "sweep.json")
+	contains(t, again, "learned from 0 of 2 sets")
 	// What was learned moves the next prediction towards what was seen.
 	before := predicted(t, s, "none")
 	after := predicted(t, s, "models")
@@ -304,5 +306,20 @@ func TestPrograms(t *testing.T) {
 	}
 	if diff := cmp.Diff(3, strings.Count(string(rec), `"job": 7`)); diff != "" {
 		t.Error("the record has not the jobs' numbers:", diff)
+	}
+}
+
+func TestWatchFailedJob(t *testing.T) {
+	folder(t)
+	s := &site{gres: pinned}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED", "nodes": "n"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
+	_, stderr := call(t, s, 1, "watch", "-sweep", "sweep.json")
+	contains(t, stderr, "jobs [1 3] did not complete")
+	// The tasks that failed are submitted again.
+	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	if n := len(s.scripts); n != 5 {
+		t.Errorf("%d jobs in all, want 3 and the 2 that failed", n)
 	}
 }

@@ -27,6 +27,8 @@ type set struct {
 	Product   string            `json:"product"`
 	Mechanism profile.Mechanism `json:"mechanism"`
 	Members   []member          `json:"members"`
+	// Learned says that watch has learned from it: nothing counts twice.
+	Learned bool `json:"learned,omitempty"`
 }
 
 // member is one task of a set; Job is 0 for a resident that another submission

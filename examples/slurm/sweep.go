@@ -156,19 +156,17 @@ func (s *sweep) request(r slurm.Request, tasks ...slurm.Task) slurm.Request {
 // A job that was submitted and that Slurm has forgotten counts as done.
 func (s *sweep) pending(jobs []slurm.JobInfo, submitted *record) []colloc.Task {
 	taken := make(map[string]bool)
-	listed := make(map[slurm.JobID]bool)
+	failed := make(map[slurm.JobID]bool)
 	for i := range jobs {
-		listed[jobs[i].ID] = true
-		if jobs[i].State.Over() && jobs[i].State != slurm.Completed {
-			continue
-		}
-		for _, id := range slurm.TasksOf(&jobs[i]) {
-			taken[id] = true
+		j := &jobs[i]
+		failed[j.ID] = j.State.Over() && j.State != slurm.Completed
+		for _, id := range slurm.TasksOf(j) {
+			taken[id] = taken[id] || !failed[j.ID]
 		}
 	}
 	for _, set := range submitted.Sets {
 		for _, m := range set.Members {
-			if m.Job != 0 && !listed[m.Job] {
+			if m.Job != 0 && !failed[m.Job] {
 				taken[m.Task] = true
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
@@ -26,7 +27,8 @@ A task's speed is its step time alone over that in its log, from lines such as
 (the median counts), or else its run time alone over that of its job. Its peak
 memory is the largest of lines such as "peak_memory=9.5GiB"; "out of memory" in
 the log says that it needed more. A speed counts only if the task's neighbours
-were there for four fifths of its time.`
+were there for four fifths of its time. Every set counts once, however often
+watch is called.`
 
 func readRecord(r io.Reader) (*record, error) {
 	var rec record
@@ -63,10 +65,31 @@ func (p *program) follow(ctx context.Context, args []string) error {
 		return err
 	}
 	fmt.Fprintf(p.stdout, "learned from %d of %d sets\n", n, len(rec.Sets))
-	if n == 0 {
+	if n > 0 {
+		if err := m.save(); err != nil {
+			return err
+		}
+	}
+	if err := writeJSON(*in.record, rec); err != nil {
+		return err
+	}
+	return failures(jobs)
+}
+
+// failures is the error that names the jobs that did not complete; nil if all
+// did.
+func failures(jobs map[slurm.JobID]slurm.JobInfo) error {
+	var failed []slurm.JobID
+	for id, j := range jobs {
+		if j.State != slurm.Completed {
+			failed = append(failed, id)
+		}
+	}
+	if len(failed) == 0 {
 		return nil
 	}
-	return m.save()
+	slices.Sort(failed)
+	return fmt.Errorf("jobs %d did not complete", failed)
 }
 
 // await follows the jobs until they are over; a controller that restarts only
@@ -75,7 +98,7 @@ func (p *program) await(ctx context.Context, rec *record) (map[slurm.JobID]slurm
 	o := p.watch
 	for _, s := range rec.Sets {
 		for _, m := range s.Members {
-			if m.Job != 0 {
+			if m.Job != 0 && !s.Learned {
 				o.Jobs = append(o.Jobs, m.Job)
 			}
 		}
@@ -106,7 +129,11 @@ func (p *program) learn(rec *record, s *sweep, jobs map[slurm.JobID]slurm.JobInf
 		return 0, err
 	}
 	taught := 0
-	for _, set := range rec.Sets {
+	for i := range rec.Sets {
+		set := &rec.Sets[i]
+		if set.Learned {
+			continue
+		}
 		gpu, ok := profile.LookupGPU(set.Product)
 		if !ok {
 			return taught, wrong("product %q is not in the catalogue", set.Product)
@@ -127,11 +154,13 @@ func (p *program) learn(rec *record, s *sweep, jobs map[slurm.JobID]slurm.JobInf
 			o.Members = append(o.Members, out)
 			p.compare(set.GPU, member, out)
 		}
+		set.Learned = true
 		if !useful {
 			continue
 		}
 		if err := planner.Observe(o); err != nil {
-			return taught, err
+			fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
+			continue
 		}
 		taught++
 	}

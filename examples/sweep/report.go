@@ -18,13 +18,13 @@ type report struct {
 	Failed    int           `json:"failed"`
 	Cancelled int           `json:"cancelled"`
 	Waiting   int           `json:"waiting"`
-	Earlier   int           `json:"ended_earlier"` // by the job log, before this run of the sweep
+	Earlier   int           `json:"earlier"` // of OK: begun before this run of the sweep
 	GPUs      int           `json:"gpus"`
 	Elapsed   time.Duration `json:"elapsed_ns"`
-	// Alone is how long the tasks that succeeded now would have taken one after
-	// another, one on each GPU at a time. Measured and Rate count those for which
-	// that was measured, on themselves or as a rate on one like them; Estimated
-	// those for which it rests on predicted speeds.
+	// Alone is how long the tasks that began and succeeded in that time would have
+	// taken one after another, one on each GPU at a time. Measured and Rate count
+	// those for which that was measured, on themselves or as a rate on one like
+	// them; Estimated those for which it rests on predicted speeds.
 	Alone     time.Duration `json:"alone_ns"`
 	Measured  int           `json:"measured"`
 	Rate      int           `json:"measured_rate"`
@@ -64,9 +64,8 @@ func (s *sweep) report(now time.Time) *report {
 		if r.State != runner.Succeeded {
 			continue
 		}
-		if r.Ended.Before(s.started) {
-			rep.Earlier++
-			continue
+		if r.Started.Before(s.started) {
+			continue // part of it, or all, is not in Elapsed
 		}
 		d, from := s.alone(r)
 		switch from {
@@ -79,9 +78,12 @@ func (s *sweep) report(now time.Time) *report {
 		}
 		free[slices.Index(free, slices.Min(free))] += d
 	}
-	rep.Alone = slices.Max(free)
+	rep.Alone, rep.Earlier = slices.Max(free), rep.OK-rep.compared()
 	return rep
 }
+
+// compared is how many tasks began and succeeded since the sweep was started.
+func (r *report) compared() int { return r.Measured + r.Rate + r.Estimated }
 
 // output is the file with the output of a task's last run, as people find it.
 func (s *sweep) output(r *runner.Record) string {
@@ -109,7 +111,7 @@ func (r *report) write(w io.Writer) {
 		fmt.Fprintf(w, "; %s from lack of memory, %s", plural(r.Recoveries, "recovery"), plural(r.Retries, "retry"))
 	}
 	fmt.Fprintln(w)
-	if n := r.OK - r.Earlier; n > 0 && r.Alone > 0 {
+	if n := r.compared(); n > 0 && r.Alone > 0 {
 		fmt.Fprintf(w, "one after another on %s the %s would have taken %v: %.2f times as long\n",
 			plural(r.GPUs, "GPU"), plural(n, "task"), rounded(r.Alone), r.Alone.Seconds()/r.Elapsed.Seconds())
 		fmt.Fprintf(w, "  (%s)\n", r.basis())

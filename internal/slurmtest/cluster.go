@@ -219,6 +219,7 @@ func (c *Cluster) startAs(as *syscall.SysProcAttr, name string, env []string, ar
 	cmd.Env = append(cmd.Env, env...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = as
+	as.Pdeathsig = syscall.SIGKILL // should the test be killed, nobody else would stop it
 	if err := cmd.Start(); err != nil {
 		c.t.Fatal(err)
 	}

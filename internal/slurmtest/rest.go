@@ -22,9 +22,9 @@ func (c *Cluster) StartREST() (socket string) {
 		c.t.Fatal(err)
 	}
 	socket = filepath.Join(dir, "socket")
-	var as *syscall.SysProcAttr
+	as := &syscall.SysProcAttr{Setpgid: true}
 	if c.root {
-		as = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobodyID, Gid: nobodyID}}
+		as.Credential = &syscall.Credential{Uid: nobodyID, Gid: nobodyID}
 		if err := os.Chown(dir, nobodyID, nobodyID); err != nil {
 			c.t.Fatal(err)
 		}

@@ -10,7 +10,7 @@
 #SBATCH --time=01:30:00
 #SBATCH --signal=B:USR1@60
 #SBATCH --array=0-1%4
-# 2 sets, one for each array element; 3 tasks.
+# Sets, each an element of the array: 2, tasks: 3.
 # Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
 # shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
 
@@ -124,8 +124,8 @@ task_2() { # "gpt2 \"small\""
 }
 
 IFS=, read -r -a gpus <<<"${CUDA_VISIBLE_DEVICES-}"
-if [ "${#gpus[@]}" -lt 1 ]; then
-  echo "colloc: needs 1 GPUs, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
+if [ "${#gpus[@]}" -lt 1 ] || [ "${gpus[0]}" = NoDevFiles ]; then
+  echo "colloc: GPUs needed: 1, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does

@@ -9,7 +9,7 @@
 #SBATCH --gres=gpu:2
 #SBATCH --time=01:30:00
 #SBATCH --signal=B:USR1@60
-# 3 tasks on 2 GPUs of one node.
+# GPUs of one node: 2, tasks: 3.
 # Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
 # shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
 
@@ -125,8 +125,8 @@ task_2() { # "gpt2 \"small\""
 }
 
 IFS=, read -r -a gpus <<<"${CUDA_VISIBLE_DEVICES-}"
-if [ "${#gpus[@]}" -lt 2 ]; then
-  echo "colloc: needs 2 GPUs, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
+if [ "${#gpus[@]}" -lt 2 ] || [ "${gpus[0]}" = NoDevFiles ]; then
+  echo "colloc: GPUs needed: 2, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does
