@@ -221,7 +221,7 @@ type FleetOptions struct {
 // score returns the value of a change of unusable share, higher is better.
 func (o *FleetOptions) score(before, after float64) float64 {
 	if o.Steps < 0 {
-		return before - after
+		return math.Round((before-after)*resolution) / resolution // sums in another order are ties
 	}
 	steps := o.Steps
 	if steps == 0 {
