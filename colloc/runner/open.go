@@ -62,6 +62,7 @@ func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
 	if err := r.open(ctx); err != nil {
 		return nil, err
 	}
+	r.look(ctx) // what other programs hold counts from the first placement on
 	watching, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r.stopWatch = stop
 	r.work.Go(func() { r.watch(watching) })

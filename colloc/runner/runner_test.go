@@ -154,7 +154,6 @@ func TestPlacement(t *testing.T) {
 		s.Memory, s.Alone = memory, alone
 		return s
 	}
-	g.look(t.Context()) // see the other program
 	g.submit(t, wait(30*profile.GiB, false), wait(10*profile.GiB, false), wait(5*profile.GiB, false), wait(profile.GiB, true), wait(profile.GiB, false), wait(37*profile.GiB, false))
 	done := make(chan error, 1)
 	go func() { done <- g.Run(t.Context()) }()
