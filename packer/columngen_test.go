@@ -67,7 +67,7 @@ func TestColumnGenTooLarge(t *testing.T) {
 }
 
 func TestColumnGenStopsAtTolerance(t *testing.T) {
-	p := benchProblem(benchModel(t, "random", 60), 20)
+	p := benchProblem(benchModel(t, "random", 30), 10)
 	p.Limits.MaxSet = 3
 	for _, tol := range []float64{0.1, 0.01} {
 		if s := solve(t, ColumnGen{Tol: tol}, p); s.Gap() > tol {

@@ -220,14 +220,15 @@ type FleetOptions struct {
 
 // score returns the value of a change of unusable share, higher is better.
 func (o *FleetOptions) score(before, after float64) float64 {
+	gain := math.Round((before-after)*resolution) / resolution // the last bits must not break ties
 	if o.Steps < 0 {
-		return math.Round((before-after)*resolution) / resolution // sums in another order are ties
+		return gain
 	}
 	steps := o.Steps
 	if steps == 0 {
 		steps = 100
 	}
-	return math.Floor(float64(steps) / (1 + math.Exp((after-before)/Whole)))
+	return math.Floor(float64(steps) / (1 + math.Exp(-gain/Whole)))
 }
 
 var errFleetOptions = errors.New("packer: fragmentation: unknown Rule or Tie")

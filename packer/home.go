@@ -119,18 +119,23 @@ func (t *table) hopeful(ctx context.Context) *table {
 			if h.single[k][i] > 0 {
 				h.single[k][i] += t.in.stayIn(k, i)
 			}
-			if t.in.stayIn(k, i) == 0 || h.pair[k] == nil {
-				continue
-			}
-			for j := range int32(t.n) {
-				if at := int(i)*t.n + int(j); t.pair[k][at] > 0 {
-					h.pair[k][at] = t.pair[k][at] + int32(quarters*t.in.hope(k, i, j))
-					h.pair[k][int(j)*t.n+int(i)] = h.pair[k][at]
-				}
-			}
+			t.hopeFor(h.pair[k], k, i)
 		}
 	}
 	return &h
+}
+
+// hopeFor writes to pair the hopeful values of task i's pairs on free class k.
+func (t *table) hopeFor(pair []int32, k int, i int32) {
+	if t.in.stayIn(k, i) == 0 || t.pair[k] == nil {
+		return
+	}
+	for j := range int32(t.n) {
+		if at := int(i)*t.n + int(j); t.pair[k][at] > 0 {
+			pair[at] = t.pair[k][at] + int32(quarters*t.in.hope(k, i, j))
+			pair[int(j)*t.n+int(i)] = pair[at]
+		}
+	}
 }
 
 // stayHome returns the plan that leaves every task at home that may be there with

@@ -10,7 +10,8 @@ type Task struct {
 	// ID names the task: unique in its Problem, not empty.
 	ID string
 	// Profile is handed through to the Model; packer never looks inside. It
-	// may be nil if the Model does not mind.
+	// may be nil if the Model does not mind. Tasks that share one, by pointer,
+	// and agree in all other fields must be alike to the Model: see [ColumnGen].
 	Profile *profile.Profile
 	// Memory is the reservation: what the plan sets aside for the task on its
 	// GPU. 0 needs none.
