@@ -19,6 +19,9 @@
 //   - [Greedy] is the fastest answer for sets of any size and proves nothing.
 //   - [Auto] chooses, and says what and why.
 //   - [Session] packs online, as tasks come and go.
+//   - [Weights] turns a [Policy] such as max-min fairness into weights.
+//   - [Fleet] places fixed reservations on nodes of many GPUs by how much of
+//     them it leaves usable.
 //
 // # Formulation
 //
@@ -83,6 +86,18 @@
 // others wait inside the set. The methods search over such plans too (the
 // values are closed under taking subsets) but never write them down: a task
 // that would wait is in no set and has a Reason. Residents never wait.
+//
+// # Labels, homes and gangs
+//
+// Labels (Task.Avoid, Only, On) remove sets. A Home adds to the value of the sets
+// with which the task stays there,
+//
+//	W(g, S) + Σ weight(i)·MoveCost(i)  for i ∈ S with home(i) = g
+//
+// so that a plan moves a running task if that gains more than MoveCost. Sets of
+// gangs of size w take w GPUs of one type; their constraint in the dual is
+// Σ u(i: i ∈ S) + w·λ >= W(S), and the sum of w·x(S) over a type is at most its
+// number of GPUs.
 //
 // # Resolution
 //
