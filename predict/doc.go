@@ -5,8 +5,8 @@
 // keeps its GPU, [Interference] the speed of tasks that share a GPU, [MIGSpeed]
 // the speed on a slice of one. Each is fitted to observations, predicts an
 // [Estimate] with an interval, learns online, and is saved and loaded as
-// versioned JSON. Package pretrained holds fitted models; [Score]
-// tells how good a model is.
+// versioned JSON. Package pretrained holds fitted models; [CrossValidate] and [Score]
+// tell how good a model is.
 //
 // # Peak memory
 //

@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -45,13 +46,34 @@ func madeUp(n int, family profile.Family, seed uint64) []MemoryObservation {
 	return obs
 }
 
+// fitMadeUp is a model of its own, fitted once for all tests and read again for
+// each.
 func fitMadeUp(tb testing.TB) *Memory {
 	tb.Helper()
-	m, err := FitMemory(append(madeUp(300, profile.MLP, 1), madeUp(300, profile.CNN, 2)...), nil)
+	file, err := madeUpFile()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	m, err := LoadMemory(bytes.NewReader(file))
 	if err != nil {
 		tb.Fatal(err)
 	}
 	return m
+}
+
+// madeUpFile is what every test would compute again.
+var madeUpFile = sync.OnceValues(func() ([]byte, error) {
+	m, err := fitFresh()
+	if err != nil {
+		return nil, err
+	}
+	var file bytes.Buffer
+	err = m.Save(&file)
+	return file.Bytes(), err
+})
+
+func fitFresh() (*Memory, error) {
+	return FitMemory(append(madeUp(300, profile.MLP, 1), madeUp(300, profile.CNN, 2)...), nil)
 }
 
 func TestMemoryRecoversALaw(t *testing.T) {
@@ -87,7 +109,11 @@ func TestMemoryRecoversALaw(t *testing.T) {
 
 func TestMemorySameInputSameBytes(t *testing.T) {
 	var a, b bytes.Buffer
-	if err := fitMadeUp(t).Save(&a); err != nil {
+	fresh, err := fitFresh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := fresh.Save(&a); err != nil {
 		t.Fatal(err)
 	}
 	if err := fitMadeUp(t).Save(&b); err != nil {

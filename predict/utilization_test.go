@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -36,14 +37,22 @@ func madeUpUse(tb testing.TB, n int, seed uint64) []UtilizationObservation {
 	return obs
 }
 
+// fitMadeUpUse is a model that never changes, fitted once for all tests.
 func fitMadeUpUse(tb testing.TB) *Utilization {
 	tb.Helper()
-	u, err := FitUtilization(madeUpUse(tb, 400, 1), nil)
-	if err != nil {
-		tb.Fatal(err)
+	madeUpUseOnce.Do(func() { madeUpUseModel, errMadeUpUse = FitUtilization(madeUpUse(tb, 400, 1), nil) })
+	if errMadeUpUse != nil {
+		tb.Fatal(errMadeUpUse)
 	}
-	return u
+	return madeUpUseModel
 }
+
+// What every test would compute again.
+var (
+	madeUpUseOnce  sync.Once
+	madeUpUseModel *Utilization
+	errMadeUpUse   error
+)
 
 func TestUtilizationLearns(t *testing.T) {
 	u := fitMadeUpUse(t)
