@@ -6,11 +6,12 @@ import (
 	"slices"
 )
 
-// Assignment gives each task an instance of its own.
+// Assignment gives each task an instance.
 type Assignment struct {
-	// Layout holds the running instances and one for each task.
+	// Layout holds the running instances and those of the tasks.
 	Layout Layout
-	// Instance[i] is an index into Layout: where task i runs.
+	// Instance[i] is an index into Layout: where task i runs. Only BestShared
+	// gives several tasks the same.
 	Instance []int
 	// Value is the sum of the tasks' speeds.
 	Value float64
