@@ -12,7 +12,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-const showMPS = `env | grep -E '^(CUDA_|COLLOC_)' | sed "s#$TMPDIR/colloc\.[^/]*#WORK#" | sort`
+const showMPS = `env | grep -E '^(CUDA_|COLLOC_GPU_)' | sed "s#$TMPDIR/colloc\.[^/]*#WORK#" | sort`
 
 func TestScriptMPS(t *testing.T) {
 	a, b := sh("a", showMPS), sh("b", showMPS)
