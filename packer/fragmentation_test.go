@@ -117,6 +117,9 @@ func replay(tb testing.TB, nodes []Node, pods []Demand, o *FleetOptions, seed ui
 // TestFragmentationOnOpenb reproduces what the authors' artefact allocates, and a
 // re-run of it in another program.
 func TestFragmentationOnOpenb(t *testing.T) {
+	if raceEnabled {
+		t.Skip("a replay of a whole cluster in one goroutine: run it without -race")
+	}
 	nodes, pods := openb(t)
 	allocated := map[string]float64{}
 	for _, test := range []struct {
