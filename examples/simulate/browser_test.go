@@ -28,8 +28,14 @@ func browser(t *testing.T) context.Context {
 	if program == "" {
 		t.Skip("no browser: install the package chromium to test the report in one")
 	}
+	// Not t.TempDir, which fails the test when a browser that ends writes on.
+	home, err := os.MkdirTemp("", "report-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	options := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.ExecPath(program), chromedp.UserDataDir(home), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.NoFirstRun, chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.WSURLReadTimeout(2 * time.Minute), // a busy machine starts it slowly
@@ -37,7 +43,10 @@ func browser(t *testing.T) context.Context {
 	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(stopAllocator)
 	tab, stopTab := chromedp.NewContext(allocator)
-	t.Cleanup(stopTab)
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(tab) // waits until the browser has ended
+		stopTab()
+	})
 	return tab
 }
 
