@@ -7,6 +7,7 @@
 //	go run ./examples/gpuinfo -n 60 -record gpu.jsonl
 //	go run ./examples/gpuinfo -replay gpu.jsonl      # needs no GPU
 //	go run ./examples/gpuinfo -replay gpu.jsonl -json
+//	go run ./examples/gpuinfo -context               # what a bare CUDA context costs here
 //
 // On Linux the driver's binding is compiled with cgo, whose warnings
 // CGO_CFLAGS="-O2 -g -Wno-deprecated-declarations" silences; with CGO_ENABLED=0

@@ -20,6 +20,8 @@ import (
 type options struct {
 	replay, record string
 	json           bool
+	context        bool
+	python         string
 	n              int
 	interval       time.Duration
 }
@@ -38,6 +40,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.replay, "replay", "", "show a recording `FILE` instead of this host")
 	flags.StringVar(&o.record, "record", "", "write what is seen to a new `FILE`")
 	flags.BoolVar(&o.json, "json", false, "print JSON Lines: {info}, {device}, {sample}, {event}, {diagnosis}")
+	flags.BoolVar(&o.context, "context", false, "measure what a CUDA context of PyTorch costs on the first GPU, which must be idle, and print the Host for predict")
+	flags.StringVar(&o.python, "python", "python3", "the interpreter that has PyTorch, for -context")
 	flags.IntVar(&o.n, "n", 0, "stop after so many lines for each GPU; 0 is until interrupted")
 	flags.DurationVar(&o.interval, "interval", time.Second, "time between two lines")
 	switch err := flags.Parse(args); {
@@ -55,7 +59,12 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	out := bufio.NewWriter(stdout)
-	err = errors.Join(watch(ctx, src, clock, o, out), src.Close(), done(), out.Flush())
+	if o.context {
+		err = printContext(ctx, src, o.python, out)
+	} else {
+		err = watch(ctx, src, clock, o, out)
+	}
+	err = errors.Join(err, src.Close(), done(), out.Flush())
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "gpuinfo:", err)
 		return 1
