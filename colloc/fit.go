@@ -130,38 +130,29 @@ func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, v *Verdict) error 
 	weakest := p.load(s, task, gpu)
 	v.Throughput, v.Slowest = -1, -1
 	if len(gpu.Residents) == 0 {
-		if err := p.try(task, gpu, profile.Exclusive, s, v); err != nil {
+		return p.try(task, gpu, profile.Exclusive, s, v)
+	}
+	for _, m := range sharing(gpu) {
+		if m == profile.Exclusive {
+			continue
+		}
+		if err := p.try(task, gpu, m, s, v); err != nil {
 			return err
 		}
-	} else {
-		for _, m := range sharing(gpu) {
-			if m == profile.Exclusive {
-				continue
-			}
-			if err := p.try(task, gpu, m, s, v); err != nil {
-				return err
-			}
-		}
 	}
-	var err error
-	if v.Speed, err = p.config.Interference.Speed(&s.gpu, v.Mechanism, s.set, len(s.set)-1); err != nil {
-		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
-	}
-	if len(gpu.Residents) > 0 {
-		v.Speed.Source.Kind = min(v.Speed.Source.Kind, weakest)
-	}
+	v.Speed.Source.Kind = min(v.Speed.Source.Kind, weakest)
 	return nil
 }
 
 // try predicts one mechanism and stores it in v if it is better than what is
 // there.
 func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *Verdict) error {
-	speeds, err := p.config.Interference.Values(&s.gpu, m, s.set, s.speeds[:0])
+	speeds, own, err := p.config.Interference.ValuesAndSpeed(&s.gpu, m, s.set, len(s.set)-1, s.speeds[:0])
 	s.speeds = speeds
 	if err != nil {
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
 	}
-	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true}
+	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own}
 	tightest := math.Inf(1)
 	for i := range speeds {
 		member := task

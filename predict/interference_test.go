@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -442,14 +443,14 @@ func TestValuesAndSpeedAgreeWithSpeeds(t *testing.T) {
 				t.Fatalf("%d tasks, %v: Values says %v, %v; Speeds %v, %v", n, mech, values, valuesErr, want, err)
 			}
 			for i := range want {
-				got, err := m.Speed(gpu, mech, set, i)
-				if err != nil || got != want[i] || values[i] != want[i].Value {
-					t.Errorf("%d tasks, %v, task %d: Speed says %v, %v; Values %v; Speeds %v", n, mech, i, got, err, values[i], want[i])
+				both, got, err := m.ValuesAndSpeed(gpu, mech, set, i, nil)
+				if err != nil || got != want[i] || values[i] != want[i].Value || !slices.Equal(both, values) {
+					t.Errorf("%d tasks, %v, task %d: ValuesAndSpeed says %v, %v, %v; Values %v; Speeds %v", n, mech, i, both, got, err, values, want[i])
 				}
 			}
 		}
 	}
-	if _, err := m.Speed(gpu, profile.MPS, tasks, len(tasks)); !errors.Is(err, errIndex) {
-		t.Errorf("Speed of a task beyond the set: %v, want %v", err, errIndex)
+	if _, _, err := m.ValuesAndSpeed(gpu, profile.MPS, tasks, len(tasks), nil); !errors.Is(err, errIndex) {
+		t.Errorf("speed of a task beyond the set: %v, want %v", err, errIndex)
 	}
 }

@@ -29,23 +29,33 @@ func (m *Interference) Values(gpu *profile.GPUModel, mech profile.Mechanism, set
 	return dst, nil
 }
 
-// Speed is [Interference.Speeds] for task i of the set alone. It returns an
-// error also where the set has no such task. O(k · (terms + trees)).
-func (m *Interference) Speed(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, i int) (Estimate, error) {
+// ValuesAndSpeed is [Interference.Values] with the estimate, as by
+// [Interference.Speeds], of task i alone. It returns an error also where the set
+// has no such task.
+func (m *Interference) ValuesAndSpeed(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, i int, dst []float64) ([]float64, Estimate, error) {
 	if i < 0 || i >= len(set) {
-		return Estimate{}, fmt.Errorf("predict: interference: task %d of %d: %w", i, len(set), errIndex)
+		return dst, Estimate{}, fmt.Errorf("predict: interference: task %d of %d: %w", i, len(set), errIndex)
 	}
 	if len(set) > 1 || mech == profile.MIG {
 		if err := checkSharing(mech); err != nil {
-			return Estimate{}, err
+			return dst, Estimate{}, err
 		}
 	}
 	s := m.load()
 	if len(set) < 2 {
-		return s.alone(), nil
+		return append(dst, 1), s.alone(), nil
 	}
 	r, known := s.regime(gpuName(gpu), mech)
 	w := gather(r, set)
 	defer scratchPool.Put(w)
-	return s.estimate(r, known, w, i, false), nil
+	var own Estimate
+	for j := range w.set {
+		if j == i {
+			own = s.estimate(r, known, w, i, false)
+			dst = append(dst, own.Value)
+			continue
+		}
+		dst = append(dst, min(1, max(leastSpeed, speedOf(r.loss(w.set, j, false)))))
+	}
+	return dst, own, nil
 }

@@ -16,8 +16,8 @@ type memo[K comparable, V any] struct {
 	slots [memoSlots]atomic.Pointer[memoEntry[K, V]]
 }
 
-// memoSlots is a power of two: room for all pairs of some sixty tasks.
-const memoSlots = 1 << 12
+// memoSlots is a power of two: room for all pairs of some 120 tasks.
+const memoSlots = 1 << 14
 
 // memoEntry is one answer. It never changes once stored.
 type memoEntry[K comparable, V any] struct {
