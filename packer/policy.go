@@ -129,13 +129,19 @@ type AlphaFair struct {
 
 // Weigh implements Policy.
 func (f AlphaFair) Weigh(a *Account) float64 {
-	alpha := f.Alpha
-	if !(alpha > 0) {
-		alpha = DefaultAlpha
-	}
-	rate := (a.attained() + ramp) / (a.age() + ramp)
-	return a.weight() * math.Pow(rate, -alpha)
+	return a.weight() * math.Pow(a.rate(), -sharpness(f.Alpha))
 }
+
+// sharpness returns the exponent in force.
+func sharpness(alpha float64) float64 {
+	if alpha > 0 {
+		return alpha
+	}
+	return DefaultAlpha
+}
+
+// rate is what the account got per unit of time so far, evened out at its start.
+func (a *Account) rate() float64 { return (a.attained() + ramp) / (a.age() + ramp) }
 
 // FinishTimeFair weighs a task by how much later it will finish than it would have
 // alone on its share of the cluster, to the power Alpha:
@@ -154,13 +160,8 @@ type FinishTimeFair struct {
 
 // Weigh implements Policy.
 func (f FinishTimeFair) Weigh(a *Account) float64 {
-	alpha := f.Alpha
-	if !(alpha > 0) {
-		alpha = DefaultAlpha
-	}
-	rate := (a.attained() + ramp) / (a.age() + ramp)
-	rho := (a.age() + a.remaining()/rate + ramp) / (a.attained() + a.remaining() + ramp)
-	return a.weight() * math.Pow(rho, alpha)
+	rho := (a.age() + a.remaining()/a.rate() + ramp) / (a.attained() + a.remaining() + ramp)
+	return a.weight() * math.Pow(rho, sharpness(f.Alpha))
 }
 
 // ShortestFirst weighs a task by the inverse of what is left of it: shortest

@@ -9,24 +9,8 @@ import (
 // Values is [Interference.Speeds] without intervals and sources: it appends the
 // same values to dst. It is for decisions that compare many sets.
 func (m *Interference) Values(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []float64) ([]float64, error) {
-	if len(set) > 1 || mech == profile.MIG {
-		if err := checkSharing(mech); err != nil {
-			return dst, err
-		}
-	}
-	if len(set) < 2 {
-		for range set {
-			dst = append(dst, 1)
-		}
-		return dst, nil
-	}
-	r, _ := m.load().regime(gpuName(gpu), mech)
-	w := gather(r, set)
-	defer scratchPool.Put(w)
-	for i := range w.set {
-		dst = append(dst, min(1, max(leastSpeed, speedOf(r.loss(w.set, i, false)))))
-	}
-	return dst, nil
+	dst, _, err := m.values(gpu, mech, set, noTask, dst)
+	return dst, err
 }
 
 // ValuesAndSpeed is [Interference.Values] with the estimate, as by
@@ -36,6 +20,14 @@ func (m *Interference) ValuesAndSpeed(gpu *profile.GPUModel, mech profile.Mechan
 	if i < 0 || i >= len(set) {
 		return dst, Estimate{}, fmt.Errorf("predict: interference: task %d of %d: %w", i, len(set), errIndex)
 	}
+	return m.values(gpu, mech, set, i, dst)
+}
+
+const noTask = -1
+
+// values appends the values of the whole set; own is the task whose estimate is
+// wanted, or noTask.
+func (m *Interference) values(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, own int, dst []float64) ([]float64, Estimate, error) {
 	if len(set) > 1 || mech == profile.MIG {
 		if err := checkSharing(mech); err != nil {
 			return dst, Estimate{}, err
@@ -43,19 +35,22 @@ func (m *Interference) ValuesAndSpeed(gpu *profile.GPUModel, mech profile.Mechan
 	}
 	s := m.load()
 	if len(set) < 2 {
-		return append(dst, 1), s.alone(), nil
+		for range set {
+			dst = append(dst, 1)
+		}
+		return dst, s.alone(), nil
 	}
 	r, known := s.regime(gpuName(gpu), mech)
 	w := gather(r, set)
 	defer scratchPool.Put(w)
-	var own Estimate
-	for j := range w.set {
-		if j == i {
-			own = s.estimate(r, known, w, i, false)
-			dst = append(dst, own.Value)
+	var e Estimate
+	for i := range w.set {
+		if i == own {
+			e = s.estimate(r, known, w, i, false)
+			dst = append(dst, e.Value)
 			continue
 		}
-		dst = append(dst, min(1, max(leastSpeed, speedOf(r.loss(w.set, j, false)))))
+		dst = append(dst, min(1, max(leastSpeed, speedOf(r.loss(w.set, i, false)))))
 	}
-	return dst, own, nil
+	return dst, e, nil
 }

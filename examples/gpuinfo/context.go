@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/internal/tail"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -89,7 +90,7 @@ func withProbe(ctx context.Context, id nvmlx.DeviceID, command []string, look fu
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES="+string(id))
 	cmd.WaitDelay = time.Second
-	var complaints strings.Builder
+	var complaints tail.Buffer
 	cmd.Stderr = &complaints
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -109,7 +110,7 @@ func withProbe(ctx context.Context, id nvmlx.DeviceID, command []string, look fu
 	}
 	err = errors.Join(err, input.Close(), cmd.Wait())
 	if !ready {
-		err = errors.Join(fmt.Errorf("the probe did not get ready: %s", strings.TrimSpace(complaints.String())), err)
+		err = errors.Join(fmt.Errorf("the probe did not get ready%s", complaints.Quoted()), err)
 	}
 	return version, err
 }

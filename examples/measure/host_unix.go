@@ -6,18 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"syscall"
 )
-
-// ownGroup puts a process and its children into a process group of their own:
-// Ctrl-C reaches this program alone, and killGroup reaches all of them.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
-// killGroup ends a process that was started with ownGroup, and its children.
-func killGroup(cmd *exec.Cmd) {
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) // fails if it has ended
-}
 
 // lock takes an exclusive lock that ends with the process at the latest.
 func lock(f *os.File) error {

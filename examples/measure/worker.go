@@ -2,16 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os/exec"
-	"sync"
 	"time"
 
+	"example.com/colloc/internal/procgroup"
+	"example.com/colloc/internal/tail"
 	"example.com/colloc/profile"
 )
 
@@ -27,7 +27,7 @@ type worker struct {
 	stdout io.ReadCloser
 	lines  chan line // closed when the process has ended and err is set
 	err    error
-	tail   tail // of standard error
+	stderr tail.Buffer
 
 	// context is the process's device memory before the first tensor.
 	context profile.Opt[profile.Bytes]
@@ -43,8 +43,9 @@ type line struct {
 // startWorker starts a workload in a process group of its own.
 func startWorker(cmd *exec.Cmd, s slot) (*worker, error) {
 	w := &worker{slot: s, cmd: cmd, lines: make(chan line, 1)}
-	ownGroup(cmd)
-	cmd.Stderr = &w.tail
+	procgroup.Own(cmd)
+	w.stderr.Size = 1 << 10 // it goes into one line of the raw file
+	cmd.Stderr = &w.stderr
 	cmd.WaitDelay = 2 * time.Second // a child may hold the pipes open
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
@@ -111,7 +112,7 @@ func (w *worker) await(ctx context.Context, want string, patience time.Duration)
 	case l, ok := <-w.lines:
 		switch {
 		case !ok:
-			return event{}, &failure{status: statusCrash, message: fmt.Sprintf("ended before %q: %v%s", want, orZero(w.err), w.tail.quoted())}
+			return event{}, &failure{status: statusCrash, message: fmt.Sprintf("ended before %q: %v%s", want, orZero(w.err), w.stderr.Quoted())}
 		case l.err != nil:
 			return event{}, &failure{status: statusGarbage, message: l.err.Error()}
 		case l.event.Event == want:
@@ -146,7 +147,7 @@ func (f *failure) Error() string { return string(f.status) + ": " + f.message }
 
 // kill ends the process and its children and waits for that.
 func (w *worker) kill() {
-	killGroup(w.cmd)
+	procgroup.Kill(w.cmd)
 	_ = w.stdin.Close()
 	timer := time.AfterFunc(5*time.Second, func() { _ = w.stdout.Close() }) // a child that left the group may hold it
 	defer timer.Stop()
@@ -179,30 +180,4 @@ func orZero(err error) error {
 		return errors.New("exit status 0")
 	}
 	return err
-}
-
-// tail keeps the end of what is written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailSize = 1 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	t.text = t.text[max(0, len(t.text)-tailSize):]
-	return len(p), nil
-}
-
-// quoted returns ": text", or nothing if nothing was written.
-func (t *tail) quoted() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text := bytes.TrimSpace(t.text); len(text) > 0 {
-		return ": " + string(bytes.ToValidUTF8(text, nil))
-	}
-	return ""
 }

@@ -90,7 +90,7 @@ func TestTorch(t *testing.T) {
 			}
 			w.quit(time.Minute)
 			if w.err != nil {
-				t.Errorf("ended with %v: %s", w.err, w.tail.quoted())
+				t.Errorf("ended with %v: %s", w.err, w.stderr.Quoted())
 			}
 		})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 
@@ -39,8 +38,6 @@ type outcome struct {
 // seed, whatever finished first.
 func (s *study) run(ctx context.Context) ([]outcome, error) {
 	out := make([]outcome, len(s.policies)*s.seeds)
-	var first sync.Mutex // one error is enough
-	var failed error
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range out {
@@ -48,12 +45,7 @@ func (s *study) run(ctx context.Context) ([]outcome, error) {
 			p, seed := s.policies[i/s.seeds], uint64(i%s.seeds)
 			o, err := s.one(ctx, p, seed)
 			if err != nil {
-				first.Lock()
-				defer first.Unlock()
-				if failed == nil {
-					failed = fmt.Errorf("%s, seed %d: %w", p.Name(), seed, err)
-				}
-				return failed
+				return fmt.Errorf("%s, seed %d: %w", p.Name(), seed, err)
 			}
 			out[i] = o
 			if s.done != nil {

@@ -1,7 +1,6 @@
 package mps
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,9 +8,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
+	"example.com/colloc/internal/procgroup"
+	"example.com/colloc/internal/tail"
 	"example.com/colloc/nvmlx"
 )
 
@@ -39,7 +39,7 @@ type Config struct {
 type Daemon struct {
 	config Config
 	cmd    *exec.Cmd
-	output tail
+	output tail.Buffer
 	done   chan struct{}
 	err    error // of the process; set before done is closed
 }
@@ -89,7 +89,7 @@ func Start(ctx context.Context, config Config) (*Daemon, error) {
 	d.cmd.Env = d.environment()
 	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
 	d.cmd.WaitDelay = time.Second // its servers may hold the pipe open
-	ownGroup(d.cmd)
+	procgroup.Own(d.cmd)
 	if err := d.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("mps: start: %w: is the driver's MPS installed?", err)
 	}
@@ -99,7 +99,7 @@ func Start(ctx context.Context, config Config) (*Daemon, error) {
 	}()
 	if err := d.ready(ctx); err != nil {
 		d.kill()
-		return nil, fmt.Errorf("mps: start: %w%s", err, d.output.quoted())
+		return nil, fmt.Errorf("mps: start: %w%s", err, d.output.Quoted())
 	}
 	return d, nil
 }
@@ -167,14 +167,14 @@ func (d *Daemon) Command(ctx context.Context, command string) (string, error) {
 	cmd.Env = d.environment()
 	cmd.Stdin = strings.NewReader(command + "\n")
 	cmd.WaitDelay = time.Second
-	var stderr tail
+	var stderr tail.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
 	if err != nil {
 		if ctx.Err() != nil {
 			err = ctx.Err()
 		}
-		return "", fmt.Errorf("mps: command %q: %w%s", command, err, stderr.quoted())
+		return "", fmt.Errorf("mps: command %q: %w%s", command, err, stderr.Quoted())
 	}
 	return strings.TrimRight(string(out), "\n"), nil
 }
@@ -196,7 +196,7 @@ func (d *Daemon) Err() error {
 	select {
 	case <-d.done:
 		if d.err != nil {
-			return fmt.Errorf("mps: daemon: %w%s", d.err, d.output.quoted())
+			return fmt.Errorf("mps: daemon: %w%s", d.err, d.output.Quoted())
 		}
 	default:
 	}
@@ -237,34 +237,8 @@ func (d *Daemon) kill() {
 	select {
 	case <-d.done: // its number may be another's by now
 	default:
-		killGroup(d.cmd)
+		procgroup.Kill(d.cmd)
 	}
 	<-d.done
 	_ = os.Remove(filepath.Join(d.config.PipeDir, "control")) // else Running would find it
-}
-
-// tail keeps the last few KiB that are written to it.
-type tail struct {
-	mu   sync.Mutex
-	text []byte
-}
-
-const tailSize = 4 << 10
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.text = append(t.text, p...)
-	t.text = t.text[max(0, len(t.text)-tailSize):]
-	return len(p), nil
-}
-
-// quoted returns ": text", or nothing if nothing was written.
-func (t *tail) quoted() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if text := bytes.TrimSpace(t.text); len(text) > 0 {
-		return ": " + string(text)
-	}
-	return ""
 }
