@@ -10,7 +10,7 @@ import (
 //
 //   - Matching for sets of at most two, if all pairs can be valued;
 //   - ColumnGen where all sets can be valued, which is so for thousands of
-//     tasks of a few types too;
+//     tasks of a few types too, or for up to 256 types and a [MonotoneModel];
 //   - LocalSearch for other problems of up to 8192 tasks;
 //   - Greedy for what is left.
 //
@@ -38,6 +38,9 @@ const (
 	maxAutoTasks = 8192
 	// manyTasks is where the types of tasks, if few, are quicker than a matching.
 	manyTasks = 1024
+	// manyTypes is where proving what a plan is worth, not all sets being valued,
+	// stops being worth its time.
+	manyTypes = 256
 )
 
 // Pack implements Method.
@@ -70,7 +73,11 @@ func (a Auto) choose(p *Problem) (Method, string, error) {
 	columns := ColumnGen{Tol: a.Tol, Seed: a.Seed, MaxSets: budget}
 	pairs := max(1, in.free) * n * n / 2
 	typed := n > manyTasks && types <= n/16
-	switch why := columns.refuses(in, ty); {
+	l, why := columns.listing(in, ty)
+	if why == "" && !l.whole && types > manyTypes {
+		why = fmt.Sprintf("more than %d sets", budget)
+	}
+	switch {
 	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget:
 		return Matching{Tol: a.Tol}, fmt.Sprintf("sets of at most %d", in.maxSet), nil
 	case why == "":

@@ -2,7 +2,6 @@ package packer
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"example.com/colloc/profile"
@@ -19,8 +18,13 @@ import (
 type catalogue struct {
 	*typing
 	in     *instance
-	choose [][]int     // choose[r][i] = C(i, r)
-	gains  [][][]int32 // [class][size-1][rank], units over the residents; 0 is not allowed
+	choose [][]int // choose[r][i] = C(i, r)
+	// gains are units over the residents: [class][size-1][rank]. 0 is a set that no
+	// set may contain; a negative one gains nothing by sharing, but was its
+	// members' speeds in units, negated (on empty GPUs with unlisted sets only).
+	gains [][][]int32
+	// unlisted values the sets that are larger, by class; nil where all are listed.
+	unlisted []*unlisted
 }
 
 // seats returns how many new tasks class k may take.
@@ -36,13 +40,13 @@ func (in *instance) seats(k int) int {
 	return min(room, len(in.tasks))
 }
 
-// countSets returns how many multisets of types there are for all classes;
-// limit+1 if more than limit.
-func (in *instance) countSets(types, limit int) int {
+// countSets returns how many multisets of up to depth types there are for all
+// classes; limit+1 if more than limit.
+func (in *instance) countSets(types int, depth func(k int) int, limit int) int {
 	total := 0
 	for k := range in.classes {
 		sets := 1
-		for r := 1; r <= in.seats(k); r++ {
+		for r := 1; r <= depth(k); r++ {
 			// C(n+r-1, r) from the one before; the factors are small while below limit.
 			sets = sets * (types + r - 1) / r
 			if total += sets; total > limit || sets > limit {
@@ -53,18 +57,55 @@ func (in *instance) countSets(types, limit int) int {
 	return total
 }
 
-// newCatalogue asks the model for all sets; the caller has counted them. When
-// ctx is cancelled it returns ctx.Err().
-func (e *evaluator) newCatalogue(ctx context.Context, ty *typing) (*catalogue, error) {
-	in, n := e.in, len(ty.members)
-	cat := &catalogue{typing: ty, in: in, gains: make([][][]int32, len(in.classes))}
-	most := 0
+// listing is up to which size sets are listed in a catalogue: on empty GPUs and on
+// those with residents. whole is set if there are no larger ones.
+type listing struct {
+	free, taken int
+	whole       bool
+}
+
+func (in *instance) depth(k int, l listing) int {
+	if k < in.free {
+		return min(l.free, in.seats(k))
+	}
+	return min(l.taken, in.seats(k))
+}
+
+// listing returns the deepest catalogue of at most limit sets; false if that has not
+// even the pairs.
+func (in *instance) listing(types, limit int) (listing, bool) {
+	most := 1
 	for k := range in.classes {
 		most = max(most, in.seats(k))
 	}
-	cat.choose = make([][]int, most+1)
+	try := []listing{{free: 2, taken: 1}}
+	for d := min(2, most); d <= most; d++ {
+		try = append(try, listing{free: d, taken: d})
+	}
+	for _, l := range slices.Backward(try) {
+		if in.countSets(types, func(k int) int { return in.depth(k, l) }, limit) <= limit {
+			l.whole = true
+			for k := range in.classes {
+				l.whole = l.whole && in.lists(k, l)
+			}
+			return l, true
+		}
+	}
+	return listing{}, false
+}
+
+// lists reports whether l has all sets on class k.
+func (in *instance) lists(k int, l listing) bool { return in.depth(k, l) == in.seats(k) }
+
+// newCatalogue asks the model for the sets in l, whose number the caller knows,
+// and prepares to ask for the others. When ctx is cancelled it returns ctx.Err().
+func (e *evaluator) newCatalogue(ctx context.Context, ty *typing, l listing, q *questions) (*catalogue, error) {
+	in, n := e.in, len(ty.members)
+	cat := &catalogue{typing: ty, in: in, gains: make([][][]int32, len(in.classes)), unlisted: make([]*unlisted, len(in.classes))}
+	deepest := max(l.free, l.taken)
+	cat.choose = make([][]int, deepest+1)
 	for r := range cat.choose {
-		cat.choose[r] = make([]int, n+most+1)
+		cat.choose[r] = make([]int, n+deepest+1)
 		for i := range cat.choose[r] {
 			switch {
 			case r == 0:
@@ -75,18 +116,32 @@ func (e *evaluator) newCatalogue(ctx context.Context, ty *typing) (*catalogue, e
 		}
 	}
 	for k := range in.classes {
-		if err := cat.fill(ctx, e, k); err != nil {
+		if err := cat.fill(ctx, e, k, l); err != nil {
+			return nil, err
+		}
+	}
+	for k := range in.classes {
+		if in.lists(k, l) {
+			continue
+		}
+		var err error
+		if cat.unlisted[k], err = cat.newUnlisted(ctx, e, k, q); err != nil {
 			return nil, err
 		}
 	}
 	return cat, nil
 }
 
-// fill evaluates all sets on class k.
-func (cat *catalogue) fill(ctx context.Context, e *evaluator, k int) error {
+// whole reports whether all sets are listed.
+func (cat *catalogue) whole() bool {
+	return !slices.ContainsFunc(cat.unlisted, func(x *unlisted) bool { return x != nil })
+}
+
+// fill evaluates the sets on class k that l lists.
+func (cat *catalogue) fill(ctx context.Context, e *evaluator, k int, l listing) error {
 	c, n := &cat.in.classes[k], len(cat.members)
-	b := &cataloguer{evaluator: e, cat: cat, c: c}
-	for size := 1; size <= cat.in.seats(k); size++ {
+	b := &cataloguer{evaluator: e, cat: cat, c: c, some: k < cat.in.free && !cat.in.lists(k, l)}
+	for size := 1; size <= cat.in.depth(k, l); size++ {
 		b.gains = make([]int32, cat.choose[size][n+size-1])
 		b.set, b.types = make([]*Task, size), make([]int, size)
 		var err error
@@ -111,6 +166,7 @@ type cataloguer struct {
 	*evaluator
 	cat    *catalogue
 	c      *class
+	some   bool    // there are larger sets than those listed
 	single []int64 // by type, of free classes
 	gains  []int32
 	set    []*Task // being chosen, from the last to the first
@@ -147,21 +203,7 @@ func (b *cataloguer) pairs(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		t := b.in.tasks[m[0]]
-		r.ids, r.tasks = r.ids[:0], r.tasks[:0]
-		for j := i; j < len(b.cat.members); j++ {
-			other := b.cat.members[j]
-			if j == i && len(m) == 1 {
-				continue
-			}
-			o := other[0]
-			if j == i {
-				o = m[1]
-			}
-			if u := b.in.tasks[o]; b.c.room([]*Task{t, u}, b.in.maxSet).code == 0 {
-				r.ids, r.tasks = append(r.ids, o), append(r.tasks, u)
-			}
-		}
+		b.cat.partners(r, i)
 		if err := r.fill(int(m[0])); err != nil {
 			return err
 		}
@@ -170,6 +212,24 @@ func (b *cataloguer) pairs(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// partners collects in r the tasks beside which memory and labels let a task of
+// type i run: the first of each type from i on, and of its own the second.
+func (cat *catalogue) partners(r *pairRow, i int) {
+	r.ids, r.tasks = r.ids[:0], r.tasks[:0]
+	set := [2]*Task{cat.in.tasks[cat.members[i][0]]}
+	for j, m := range cat.members[i:] {
+		if j == 0 {
+			m = m[1:]
+		}
+		if len(m) == 0 {
+			continue
+		}
+		if set[1] = cat.in.tasks[m[0]]; r.c.room(set[:], cat.in.maxSet).code == 0 {
+			r.ids, r.tasks = append(r.ids, m[0]), append(r.tasks, set[1])
+		}
+	}
 }
 
 // larger picks the r-th member of the set among the types before below, and then
@@ -207,8 +267,11 @@ func (b *cataloguer) larger(ctx context.Context, r, below, rank int, ref int64, 
 		if err != nil {
 			return err
 		}
-		if v.code == 0 {
+		switch {
+		case v.code == 0:
 			b.gains[at] = int32(v.units - b.c.base)
+		case v.code == NoGain && b.some:
+			b.gains[at] = -int32(v.total)
 		}
 	}
 	return nil
@@ -216,14 +279,17 @@ func (b *cataloguer) larger(ctx context.Context, r, below, rank int, ref int64, 
 
 // gain returns what the ascending types add to class k; 0 if they may not.
 func (cat *catalogue) gain(k int, types []int32) int64 {
-	if len(types) == 0 || len(types) > len(cat.gains[k]) {
+	if len(types) == 0 || len(types) > cat.in.seats(k) {
 		return 0
+	}
+	if len(types) > len(cat.gains[k]) {
+		return cat.unlisted[k].gain(types)
 	}
 	rank := 0
 	for r, i := range types {
 		rank += cat.choose[r+1][int(i)+r]
 	}
-	return int64(cat.gains[k][len(types)-1][rank])
+	return max(0, int64(cat.gains[k][len(types)-1][rank]))
 }
 
 // typed writes the types of tasks to dst, ascending, and returns it.
@@ -234,63 +300,4 @@ func (cat *catalogue) typed(dst, tasks []int32) []int32 {
 	}
 	slices.Sort(dst)
 	return dst
-}
-
-// pricePass walks over all sets on one class at given prices.
-type pricePass struct {
-	cat   *catalogue
-	class int
-	u     []int64 // of types, quarters
-	floor int64   // profits up to this are of no interest
-	top   int64   // the largest profit, 0 at least
-	// visit is called for sets with a profit above floor. types is used again.
-	// It returns false to stop.
-	visit func(types []int32, profit int64) bool
-	// every is set to visit all such sets; otherwise one of those that differ in
-	// their first type only, the best.
-	every bool
-	set   []int32
-	stop  bool // visit, or ctx, said so
-}
-
-// run visits the sets. A cancelled ctx stops it.
-func (p *pricePass) run(ctx context.Context) {
-	for size := 1; size <= len(p.cat.gains[p.class]); size++ {
-		p.set = make([]int32, size)
-		p.walk(ctx, size, len(p.u), 0, 0)
-	}
-}
-
-// walk visits the sets whose members after the r-th are chosen.
-func (p *pricePass) walk(ctx context.Context, r, below, rank int, paid int64) {
-	if r > 1 {
-		p.stop = p.stop || ctx.Err() != nil
-		for i := 0; i < below && !p.stop; i++ {
-			p.set[r-1] = int32(i)
-			p.walk(ctx, r-1, i+1, rank+p.cat.choose[r][i+r-1], paid+p.u[i])
-		}
-		return
-	}
-	row := p.cat.gains[p.class][len(p.set)-1][rank : rank+below]
-	u := p.u[:len(row)]
-	most, first := int64(math.MinInt64), none
-	for i, g := range row {
-		if v := quarters*int64(g) - u[i]; v > most && g > 0 {
-			most, first = v, i
-		}
-	}
-	if first == none {
-		return
-	}
-	p.top = max(p.top, most-paid)
-	if most-paid <= p.floor {
-		return
-	}
-	for i, g := range row {
-		v := quarters*int64(g) - u[i] - paid
-		if i == first || p.every && g > 0 && v > p.floor {
-			p.set[0] = int32(i)
-			p.stop = p.stop || !p.visit(p.set, v)
-		}
-	}
 }

@@ -26,8 +26,13 @@ type losing struct {
 const maxPool = 1 << 18
 
 // newPool collects the sets with a loss below limit, or less if they are too many.
+// Of those not listed it takes what can be had for a few questions.
 func (g *generation) newPool(ctx context.Context, limit int64) *pool {
 	p := &pool{u: g.u, most: g.most, by: make([][]int32, len(g.u))}
+	if g.quick {
+		limit = min(limit, 16*limit/int64(len(g.groups))+1)
+		g.asked.most += g.asked.most / 4
+	}
 	for full := true; full && ctx.Err() == nil; limit /= 2 {
 		p.sets, full = p.sets[:0], false
 		for k := range g.sites {

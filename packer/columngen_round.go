@@ -31,9 +31,7 @@ func (g *generation) round() {
 	}
 	const slack = 1e-3 // about as much as the noise in the limits
 	for j, set := range g.sets {
-		if at := g.lp.at[j]; at != none {
-			r.place(set, int(g.lp.x[at]+slack))
-		}
+		r.place(set, int(g.lp.level(j)+slack))
 	}
 	order := make([]int, len(g.sets))
 	loss := make([]int64, len(order))

@@ -13,7 +13,7 @@
 //     hundreds of tasks, under a second for 2000.
 //   - [ColumnGen] proves its gap for sets of any size where all sets can be
 //     valued: hundreds of tasks in threes, a hundred in fours, and ten thousand
-//     tasks of a few dozen types.
+//     tasks of a few dozen types. With a [MonotoneModel] a thousand tasks.
 //   - [LocalSearch] is the fast answer for sets of three and more, and proves
 //     nothing.
 //   - [Greedy] is the fastest answer for sets of any size and proves nothing.
@@ -66,7 +66,8 @@
 //	             pairs. Several kinds: 20 to 60 matchings at prices of kinds.
 //	ColumnGen    all O(G·T^k) multisets, then 10 to 40 rounds of one pass over
 //	             them and a few dozen pivots of O((T+G)²). The plan: whole parts
-//	             of the solution, then exact repairs of a few GPUs.
+//	             of the solution, then exact repairs of a few GPUs. With too many
+//	             multisets: beams of O(T²) first, then those that bounds allow.
 //	LocalSearch  O(k²) sets for each step, 10·n steps.
 //	Greedy       O(n·M) sets.
 //	Session      O(M·k²) for each arrival.
@@ -133,6 +134,8 @@
 //   - Held, Wolfe, Crowder, Validation of subgradient optimization, 1974,
 //     doi:10.1007/BF01580223: prices for GPU kinds.
 //   - Barahona, Anbil, The volume algorithm, 2000, doi:10.1007/s101070050002.
+//   - Cuturi, Sinkhorn distances, 2013, arXiv:1306.0895: prices of a linear
+//     program at a temperature.
 //   - Shaw, Using constraint programming and local search methods to solve
 //     vehicle routing problems, 1998, doi:10.1007/3-540-49481-2_30: large
 //     neighbourhood search.

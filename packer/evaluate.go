@@ -29,6 +29,7 @@ type evaluator struct {
 	speeds []float64
 	best   []float64 // speeds of the last allowed set
 	joined []*Task
+	parts  []int64
 	one    [1]*Task
 	out    [1]float64
 }

@@ -178,6 +178,11 @@ func sharing(gpu *GPU) []profile.Mechanism {
 
 // sameClass reports whether no plan can tell two empty GPUs apart.
 func sameClass(a, b *GPU) bool {
-	return a.memory() == b.memory() && slices.Equal(sharing(a), sharing(b)) && slices.Equal(a.Labels, b.Labels) &&
+	return slices.Equal(sharing(a), sharing(b)) && sameModel(a, b)
+}
+
+// sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
+func sameModel(a, b *GPU) bool {
+	return a.memory() == b.memory() && slices.Equal(a.Labels, b.Labels) &&
 		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
 }

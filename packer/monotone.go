@@ -56,7 +56,7 @@ func (w *setWalk) bounded(ctx context.Context) error {
 		if w.single != nil {
 			r.most = w.single[n]
 		} else {
-			parts, _, err := w.weigh([]*Task{w.in.tasks[i]}, w.c.base)
+			parts, _, err := w.weigh(w.c, []*Task{w.in.tasks[i]}, w.c.base)
 			if err != nil {
 				return err
 			}
@@ -114,7 +114,7 @@ func (w *setWalk) try(ctx context.Context, set []int32, n int, paid int64, used 
 		for k, m := range w.ids {
 			tasks[k] = w.in.tasks[m]
 		}
-		parts, units, err := w.weigh(tasks, ref)
+		parts, units, err := w.weigh(w.c, tasks, ref)
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (w *setWalk) cap(ctx context.Context) error {
 				continue
 			}
 			pair[0], pair[1] = w.in.tasks[at], w.in.tasks[w.tasks[j]]
-			parts, _, err := w.weigh(pair, 0)
+			parts, _, err := w.weigh(w.c, pair, 0)
 			if err != nil {
 				return err
 			}
@@ -181,28 +181,28 @@ func (w *setWalk) cap(ctx context.Context) error {
 // weigh returns what each member of the residents with tasks is worth at most
 // over the mechanisms by which all reach their speeds, and the value of the set,
 // 0 if it is not allowed. The slice is used again.
-func (w *setWalk) weigh(tasks []*Task, ref int64) (parts []int64, units int64, err error) {
-	w.set = append(append(w.set[:0], w.c.residents...), tasks...)
-	parts = w.parts[:0]
-	for range w.set {
+func (e *evaluator) weigh(c *class, tasks []*Task, ref int64) (parts []int64, units int64, err error) {
+	e.set = append(append(e.set[:0], c.residents...), tasks...)
+	parts = e.parts[:0]
+	for range e.set {
 		parts = append(parts, 0)
 	}
-	w.parts = parts
-	if w.c.room(w.set, w.in.maxSet).code != 0 {
+	e.parts = parts
+	if c.room(e.set, e.in.maxSet).code != 0 {
 		return parts, 0, nil
 	}
-	for _, mech := range w.c.mechs {
-		dst := w.speeds[:len(w.set)]
-		if err := w.ask(w.set, w.c.gpu, mech, dst); err != nil {
+	for _, mech := range c.mechs {
+		dst := e.speeds[:len(e.set)]
+		if err := e.ask(e.set, c.gpu, mech, dst); err != nil {
 			return nil, 0, err
 		}
-		v := w.in.judge(w.set, dst, mech, ref)
+		v := e.in.judge(e.set, dst, mech, ref)
 		if v.code == SpeedLimit {
 			continue
 		}
 		units = max(units, v.units)
-		for k, t := range w.set {
-			parts[k] = max(parts[k], w.in.units(t.weight(), dst[k]))
+		for k, t := range e.set {
+			parts[k] = max(parts[k], e.in.units(t.weight(), dst[k]))
 		}
 	}
 	return parts, units, nil

@@ -41,10 +41,9 @@ type setWalk struct {
 	before []int32 // the task without which one need not be tried, or none
 	single []int64 // value of each alone, nil beside residents
 
-	caps  []int32   // see bounded
-	pool  [][]rival // by the size of the set that they may join
-	parts []int64
-	ids   []int32
+	caps []int32   // see bounded
+	pool [][]rival // by the size of the set that they may join
+	ids  []int32
 }
 
 // take offers a set whose last task is i and whose tasks cost paid.

@@ -59,29 +59,34 @@ func newPacking(limit []float64) *packing {
 	return p
 }
 
-// add appends a column.
+// add implements master.
 func (p *packing) add(c column) {
 	p.cols = append(p.cols, c)
 	p.at = append(p.at, int32(none))
+}
+
+func (p *packing) prices() []float64 { return p.price }
+
+func (p *packing) level(j int) float64 {
+	if at := p.at[j]; at != int32(none) {
+		return p.x[at]
+	}
+	return 0
 }
 
 // reduced returns what column c is worth beyond the prices of its rows.
 func (p *packing) reduced(c *column) float64 {
 	d := c.value
 	for n, r := range c.rows {
-		if c.times == nil {
-			d -= p.price[r]
-		} else {
-			d -= float64(c.times[n] * p.price[r])
-		}
+		d -= float64(c.count(n) * p.price[r])
 	}
 	return d
 }
 
-// solve pivots until no column is worth more than its rows, for limit pivots, or
-// until ctx is cancelled.
-func (p *packing) solve(ctx context.Context, limit int) {
-	for range limit {
+// solve implements master: it pivots until no column is worth more than its
+// rows, for 50 pivots a row, or until ctx is cancelled.
+func (p *packing) solve(ctx context.Context) {
+	for range 50 * len(p.limit) {
 		j := p.entering()
 		if j == math.MaxInt32 || ctx.Err() != nil || !p.pivot(j) {
 			return
@@ -154,10 +159,7 @@ func (p *packing) express(j int32) float64 {
 	c := &p.cols[j]
 	clear(p.enter)
 	for n, r := range c.rows {
-		times := 1.0
-		if c.times != nil {
-			times = c.times[n]
-		}
+		times := c.count(n)
 		for i, v := range p.inv[int(r)*m : (int(r)+1)*m] {
 			p.enter[i] += float64(times * v)
 		}

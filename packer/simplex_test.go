@@ -67,7 +67,7 @@ func TestSimplex(t *testing.T) {
 				}
 				p.add(c)
 			}
-			p.solve(t.Context(), 10_000)
+			p.solve(t.Context())
 			checkOptimal(t, p)
 			p.refresh()
 			checkOptimal(t, p)

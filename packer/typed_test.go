@@ -88,7 +88,7 @@ func TestTypedGreedyIsGreedy(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cat, err := e.newCatalogue(t.Context(), newTyping(in, false))
+		cat, err := e.newCatalogue(t.Context(), newTyping(in, false), listing{free: in.maxSet, taken: in.maxSet}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,0 +1,181 @@
+package packer
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+)
+
+const (
+	// maxExact is the number of rows up to which prices are those of the linear
+	// program, not nearly so.
+	maxExact = 512
+	// blurred is how exact nearly is.
+	blurred = 0.0005
+)
+
+// site is where sets go that are worth the same there: the GPUs of a class, or
+// one of them that is somebody's home.
+type site struct {
+	class int
+	gpus  int
+	home  int32 // the GPU if it is somebody's home, or none
+}
+
+// priced is a multiset of types in a site and what it earns beyond their prices.
+type priced struct {
+	site   int
+	types  []int32 // ascending
+	profit int64   // quarters
+}
+
+// generation is the state of a column generation: the linear program over the
+// sets found so far, the best prices and the best plan.
+type generation struct {
+	*search
+	cat    *catalogue
+	asked  *questions
+	sites  []site
+	at     []int // site of each GPU
+	lp     master
+	sets   []priced // of each column of lp
+	tol    float64
+	blur   float64 // profits below this part of a set's value are not worth a column
+	quick  bool    // some sets are not listed
+	rounds int
+
+	base  int64    // what residents do anyway, quarters
+	value int64    // of the best plan beyond base, quarters
+	bound int64    // of every plan beyond base, quarters
+	u     []int64  // prices of types that prove bound, quarters
+	most  []int64  // profit of the best set in each site at u, quarters
+	best  []priced // most profitable new set of each type
+}
+
+// generation prepares the linear program with the sets of a first plan.
+func (cg ColumnGen) generation(ctx context.Context, e *evaluator, cat *catalogue, start *plan, q *questions) (*generation, error) {
+	in := e.in
+	s, err := newSearch(e, start, cg.Seed)
+	if err != nil {
+		return nil, err
+	}
+	if s, err = s.orSimpler(ctx, cg.Seed); err != nil {
+		return nil, err
+	}
+	s.cat = cat
+	n := len(cat.members)
+	g := &generation{
+		search: s, cat: cat, asked: q, quick: !cat.whole(), tol: cg.Tol, at: make([]int, len(in.p.GPUs)),
+		bound: math.MaxInt64, u: make([]int64, n), best: make([]priced, n),
+	}
+	for k := range in.classes {
+		g.settle(k)
+	}
+	g.most = make([]int64, len(g.sites))
+	var limit []float64
+	for _, m := range cat.members {
+		limit = append(limit, float64(len(m)))
+	}
+	for _, pl := range g.sites {
+		limit = append(limit, float64(pl.gpus))
+	}
+	if len(limit) <= maxExact {
+		g.lp = newPacking(limit)
+	} else {
+		g.lp, g.blur = newSmoothed(limit), blurred
+	}
+	if g.quick {
+		g.blur = blurred
+	}
+	for k := range in.classes {
+		g.base += quarters * in.classes[k].base * int64(len(in.classes[k].members))
+	}
+	g.start()
+	g.tally()
+	return g, nil
+}
+
+// start adds the sets of the plan to the linear program, each once.
+func (g *generation) start() {
+	var sets []priced
+	for i := range g.groups {
+		if to := &g.groups[i]; len(to.tasks) > 0 {
+			sets = append(sets, priced{site: g.at[to.gpu], types: g.cat.typed(nil, to.tasks)})
+		}
+	}
+	slices.SortFunc(sets, func(a, b priced) int { return cmp.Or(cmp.Compare(a.site, b.site), slices.Compare(a.types, b.types)) })
+	for i, set := range sets {
+		if i == 0 || set.site != sets[i-1].site || !slices.Equal(set.types, sets[i-1].types) {
+			g.column(set)
+		}
+	}
+}
+
+// settle adds the sites of class k.
+func (g *generation) settle(k int) {
+	common := none
+	for _, gpu := range g.in.classes[k].members {
+		if g.in.here[gpu] {
+			g.at[gpu] = len(g.sites)
+			g.sites = append(g.sites, site{k, 1, int32(gpu)})
+			continue
+		}
+		if common == none {
+			common = len(g.sites)
+			g.sites = append(g.sites, site{k, 0, none})
+		}
+		g.at[gpu] = common
+		g.sites[common].gpus++
+	}
+}
+
+// gain returns what types add in a site, 0 if they may not.
+func (g *generation) gain(at int, types []int32) int64 {
+	pl := &g.sites[at]
+	gain := g.cat.gain(pl.class, types)
+	if gain > 0 && pl.home != none {
+		for _, t := range types {
+			gain += g.in.stayOn(int(pl.home), g.cat.members[t][0])
+		}
+	}
+	return gain
+}
+
+// pass prepares a walk over the sets in a site at prices u.
+func (g *generation) pass(at int, u []int64, floor int64) *pricePass {
+	pl := &g.sites[at]
+	if pl.home != none {
+		u = slices.Clone(u)
+		for i := range u {
+			u[i] -= quarters * g.in.stayOn(int(pl.home), g.cat.members[i][0])
+		}
+	}
+	return &pricePass{cat: g.cat, class: pl.class, u: u, floor: floor}
+}
+
+// tally sums the plan's sets up.
+func (g *generation) tally() {
+	g.value = 0
+	for i := range g.groups {
+		to := &g.groups[i]
+		g.value += quarters * (to.value - g.in.classes[to.class].base)
+	}
+}
+
+// column adds a set to the linear program.
+func (g *generation) column(set priced) {
+	set.types = slices.Clone(set.types)
+	c := column{value: float64(g.gain(set.site, set.types)) / resolution}
+	c.rows = append(slices.Compact(slices.Clone(set.types)), int32(len(g.u)+set.site))
+	if len(c.rows) <= len(set.types) { // some types repeat
+		c.times = make([]float64, len(c.rows))
+		for _, t := range set.types {
+			at, _ := slices.BinarySearch(c.rows, t)
+			c.times[at]++
+		}
+		c.times[len(c.times)-1] = 1
+	}
+	g.lp.add(c)
+	g.sets = append(g.sets, set)
+}
