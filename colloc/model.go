@@ -15,7 +15,7 @@ type model struct {
 	uses         uses
 }
 
-var _ packer.Model = model{}
+var _ packer.MonotoneModel = model{}
 
 // Speeds implements [packer.Model]. It is safe for concurrent use.
 func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
@@ -28,4 +28,11 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	s.speeds = speeds
 	copy(dst, speeds)
 	return err
+}
+
+// Monotone implements [packer.MonotoneModel]: company only hurts, see
+// [predict.Interference], and what a task is predicted with does not depend on
+// its company.
+func (model) Monotone(_ *packer.GPU, mech profile.Mechanism) bool {
+	return mech == profile.TimeSlice || mech == profile.MPS
 }

@@ -83,7 +83,7 @@ func (m *Interference) Explain(gpu *profile.GPUModel, mech profile.Mechanism, se
 			sum += loss
 		}
 	}
-	present := 0.0
+	var c company
 	for j := range members {
 		if j == i {
 			continue
@@ -92,12 +92,12 @@ func (m *Interference) Explain(gpu *profile.GPUModel, mech profile.Mechanism, se
 		for what, loss := range parts {
 			add(j, Resource(what), loss)
 		}
-		present = max(present, members[j].presence())
+		c.add(&members[i], &members[j])
 	}
-	if present == 0 {
+	if max(c.known, c.strange) == 0 {
 		return nil, nil
 	}
-	add(i, Reference, damp(r.ownLoss(&members[i]), present))
+	add(i, Reference, r.ownLoss(&members[i], &c))
 	lost := 1 - speedOf(total)
 	var positive float64
 	for _, a := range out {
@@ -121,9 +121,8 @@ var errIndex = errors.New("no such task in the set")
 // pairParts splits what a neighbour costs by resource.
 func (r *regime) pairParts(own, other *member) [4]float64 {
 	var parts [4]float64
-	var sum terms
-	all := r.pairLoss(own, other, r.treeLoss(own, other), &sum)
-	for k, v := range sum {
+	all := r.pairLoss(own, other, r.treeLoss(own, other))
+	for k, v := range pairTerms(&own.load, &other.load) {
 		v *= r.post.coef[termColumns+k]
 		switch k {
 		case dramSteal, dramOverflow, dramVictim, dramMeeting:

@@ -96,52 +96,36 @@ type member struct {
 	trained    bool
 	traits     [2]float64
 
-	bits memberBits // what the trees are told, since settle
-	hash uint64
+	// What remember notes, so that a pair asks for nothing twice.
+	present float64    // its presence
+	bits    memberBits // what the trees are told
+	hash    uint64
 }
 
 // member looks a task up. It does not allocate.
 func (r *roster) member(p *profile.Profile) member {
 	m := member{load: loadOf(p), typ: noEffect, model: noEffect}
-	t, ok := typeOf(p)
-	if !ok {
-		return m
+	if t, ok := typeOf(p); ok {
+		m.typ, m.model = r.find(t), r.find(t.whole())
+		m.trained = m.typ != noEffect && r.effects[m.typ].trained
 	}
-	m.typ, m.model = r.find(t), r.find(t.whole())
-	m.trained = m.typ != noEffect && r.effects[m.typ].trained
 	for _, e := range [2]int32{m.model, m.typ} {
 		if e != noEffect {
 			m.traits[0] += r.effects[e].traits[0]
 			m.traits[1] += r.effects[e].traits[1]
 		}
 	}
+	m.remember()
 	return m
 }
 
 // stranger reports that neither use nor model of a task are known.
 func (m *member) stranger() bool { return !m.seen && m.model == noEffect }
 
-// plain forgets what is known of types.
-func (m *member) plain() {
-	m.typ, m.model, m.trained, m.traits = noEffect, noEffect, false, [2]float64{}
-}
-
-// settle makes a set ready to be asked about, and one with a stranger in it
-// forget all types: effects learned beside known tasks do not hold beside one
-// of which nothing is known. (With them, pairs of unseen families on Gavel's
-// V100 match worse than at random.)
-func settle(set []member) {
-	strange := false
-	for i := range set {
-		strange = strange || set[i].stranger()
-	}
-	for i := range set {
-		if strange {
-			set[i].plain()
-		}
-		set[i].remember()
-	}
-}
+// plainPair reports that a pair is judged by use alone: effects learned beside
+// known tasks do not hold beside a stranger. (With them, pairs of unseen
+// families on Gavel's V100 match worse than at random.)
+func plainPair(own, other *member) bool { return own.stranger() || other.stranger() }
 
 // keepTraits stores the solved effects as traits.
 func (r *roster) keepTraits(coef []float64) {
@@ -205,39 +189,40 @@ func (s *sparse) fill(set []member, i int) {
 	s.reset()
 	own := &set[i]
 	var sum terms
-	var sm, dram, present float64
+	var c company
 	for j := range set {
 		if j == i {
 			continue
 		}
-		other := &set[j]
-		t := pairTerms(&own.load, &other.load)
+		t := pairTerms(&own.load, &set[j].load)
 		for k := range t {
 			sum[k] += t[k]
 		}
-		sm, dram = sm+other.sm, dram+other.dram
-		present = max(present, other.presence())
+		c.add(own, &set[j])
 	}
+	present := max(c.known, c.strange)
 	if present == 0 {
 		return
 	}
-	excess := jointExcess(&own.load, sm, dram, &sum)
+	sm, dram := c.excess(own)
+	sum[smOverflow] += sm
+	sum[dramOverflow] += dram
 	s.add(interceptColumn, present)
-	for k := range sum {
-		s.add(termColumns+k, sum[k]+excess[k])
+	for k, v := range sum {
+		s.add(termColumns+k, v)
 	}
 	for _, e := range [2]int32{own.model, own.typ} {
 		if e != noEffect {
-			s.add(ownColumn(e), present)
+			s.add(ownColumn(e), c.known)
 		}
 	}
 	for j := range set {
-		if j == i {
+		if j == i || plainPair(own, &set[j]) {
 			continue
 		}
 		for _, e := range [2]int32{set[j].model, set[j].typ} {
 			if e != noEffect {
-				s.add(otherColumn(e), set[j].presence())
+				s.add(otherColumn(e), set[j].present)
 			}
 		}
 	}

@@ -24,8 +24,10 @@ import (
 // GPUs without loss. Measurements of a new pair update it; see [Interference.Observe].
 //
 // Whatever was learned: an empty neighbourhood gives speed 1, a neighbour that
-// uses nothing costs nothing, more use of a neighbour never raises a speed, the
-// order of tasks does not matter, and every speed is in (0, 1].
+// uses nothing costs nothing, neither more use of a neighbour nor one more
+// neighbour ever raises a speed, the order of tasks does not matter, and every
+// speed is in (0, 1]. A pair of which neither use nor model of one side is known
+// is judged by the terms alone.
 //
 // An Interference is safe for concurrent use. The zero value is a model that
 // has seen nothing: it answers by the prior.
@@ -108,8 +110,8 @@ func (s *interferenceState) regime(gpu string, mech profile.Mechanism) (*regime,
 // speed beside the others as a share of its speed alone, in (0, 1]. A nil
 // profile is a task of which nothing is known. [Source.Distance] is 0 where all
 // types are among the data of the fit, ½ where only the model is, 1 where
-// nothing like it is, averaged over the task and its neighbours; it is 0 for a
-// prior.
+// nothing like it is, averaged over the task and its neighbours; it is 1 beside
+// a task of which neither use nor model is known, and 0 for a prior.
 //
 // Beyond two tasks the interval widens by half per further task, because no
 // public measurement of larger sets has a solo reference.
@@ -171,7 +173,6 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 	for _, p := range set {
 		w.set = append(w.set, r.roster.member(p))
 	}
-	settle(w.set)
 	return w
 }
 
@@ -179,6 +180,7 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 type scratch struct {
 	set []member
 	row sparse
+	cov []float64 // of one row's prediction with every coefficient
 }
 
 //nolint:gochecknoglobals // a pool of working memory, without state
@@ -216,122 +218,19 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) Estimate {
 	return e
 }
 
-// loss returns what task i loses beside the others. With ratio it is what would
-// be measured, negative where that is a gain; without, no neighbour helps and
-// the whole is at least 0.
-func (r *regime) loss(set []member, i int, ratio bool) float64 {
-	own := &set[i]
-	var sum terms
-	var sm, dram, present, total float64
-	for j := range set {
-		if j == i {
-			continue
-		}
-		other := &set[j]
-		present = max(present, other.presence())
-		sm, dram = sm+other.sm, dram+other.dram
-		pair := r.pairLoss(own, other, r.treeLoss(own, other), &sum)
-		if !ratio {
-			pair = max(0, pair)
-		}
-		total += pair
-	}
-	if present == 0 {
-		return 0
-	}
-	if len(set) > 2 {
-		excess := jointExcess(&own.load, sm, dram, &sum)
-		total += float64(r.post.coef[termColumns+smOverflow]*excess[smOverflow]) +
-			float64(r.post.coef[termColumns+dramOverflow]*excess[dramOverflow])
-	}
-	total += damp(r.ownLoss(own), present)
-	if !ratio {
-		total = max(0, total)
-	}
-	return total
-}
-
-// pairLoss returns what one neighbour costs a task, of which tree is what the
-// trees say, and adds the pair's terms to sum.
-func (r *regime) pairLoss(own, other *member, tree float64, sum *terms) float64 {
-	values := pairTerms(&own.load, &other.load)
-	var loss float64
-	for k, v := range values {
-		sum[k] += v
-		loss += float64(v * r.post.coef[termColumns+k])
-	}
-	present := other.presence()
-	var learned float64
-	for _, e := range [2]int32{other.model, other.typ} {
-		if e != noEffect {
-			learned += r.post.coef[otherColumn(e)]
-		}
-	}
-	loss += damp(learned, present)
-	return loss + damp(tree, present)
-}
-
-// strangerShare is how far the trees are believed where a model is unknown: from
-// ½ to ¾ the error is least when whole models are left out of Lucid; see docs/adr.
-const strangerShare = 0.7
-
-// treeShare is how far the trees are believed about a pair: in full between
-// models that are known, by strangerShare where one is not, and not at all where
-// its use is not known either.
-func (r *regime) treeShare(own, other *member) float64 {
-	known := own.model != noEffect && other.model != noEffect
-	switch {
-	case r.trees == nil || (!known && (!own.seen || !other.seen)):
-		return 0
-	case known:
-		return 1
-	}
-	return strangerShare
-}
-
-// treeLoss is the trees' part of a pair's loss.
-func (r *regime) treeLoss(own, other *member) float64 {
-	share := r.treeShare(own, other)
-	if share == 0 {
-		return 0
-	}
-	if r.memo != nil {
-		return share * r.memo.predict(r.trees, own, other)
-	}
-	row := treeRow(own, other)
-	return share * r.trees.predict(row[:])
-}
-
-// ownLoss is the part of a task's loss that does not depend on its neighbours.
-func (r *regime) ownLoss(own *member) float64 {
-	loss := r.post.coef[interceptColumn]
-	for _, e := range [2]int32{own.model, own.typ} {
-		if e != noEffect {
-			loss += r.post.coef[ownColumn(e)]
-		}
-	}
-	return loss
-}
-
-// damp fades a cost in with the presence of whoever causes it. A gain needs no
-// fading: the sum is held at 0, and fading it would let a loss fall while the
-// neighbour's use rises.
-func damp(loss, presence float64) float64 {
-	if loss > 0 {
-		return loss * presence
-	}
-	return loss
-}
-
 // distance is what Source.Distance documents.
 func distance(set []member, i int) float64 {
-	var others float64
+	var sum float64
 	for j := range set {
-		if j != i {
-			others += set[j].distance()
+		switch {
+		case j == i:
+		case plainPair(&set[i], &set[j]):
+			sum += 2
+		default:
+			sum += set[i].distance() + set[j].distance()
 		}
 	}
-	return (set[i].distance() + others/float64(len(set)-1)) / 2
+	return sum / float64(2*(len(set)-1))
 }
 
 func (m *member) distance() float64 {
@@ -357,13 +256,17 @@ func sourceOf(set []member) SourceKind {
 // familiarity says how well a task and its neighbours are known, 0 best: for the
 // task, its type was among the data of the fit, was observed since, only its
 // model is known, or nothing; for its neighbours, all among the data, all at
-// least observed, or not.
+// least observed, or not. With a stranger among them nothing is known.
 func familiarity(set []member, i int) int {
 	neighbours := 0
 	for j := range set {
-		if j != i {
-			neighbours = max(neighbours, min(set[j].acquaintance(), 2))
+		if j == i {
+			continue
 		}
+		if plainPair(&set[i], &set[j]) {
+			return familiarities - 1
+		}
+		neighbours = max(neighbours, min(set[j].acquaintance(), 2))
 	}
 	return 3*set[i].acquaintance() + neighbours
 }

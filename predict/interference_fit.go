@@ -108,7 +108,7 @@ type fitRow struct {
 	loss   float64
 	weight float64
 	tree   [treeColumns]float64
-	pair   bool // one neighbour: the trees may learn from it
+	pair   bool // one neighbour, no stranger: the trees may learn from it
 }
 
 // rows turns observations into rows for the roster.
@@ -124,7 +124,7 @@ func (r *regime) rows(obs []*SpeedObservation) []fitRow {
 			row := fitRow{loss: lossOf(v)}
 			row.weight = lossSlope(row.loss) * lossSlope(row.loss)
 			row.x.fill(set, i)
-			if row.pair = len(set) == 2; row.pair {
+			if row.pair = len(set) == 2 && !plainPair(&set[0], &set[1]); row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
 			}
 			out = append(out, row)
@@ -138,7 +138,6 @@ func (r *regime) members(set []*profile.Profile) []member {
 	for i, p := range set {
 		out[i] = r.roster.member(p)
 	}
-	settle(out)
 	return out
 }
 

@@ -22,6 +22,9 @@ func (m packed) at(i, j int) float64 {
 	return m[packedLen(j)+i]
 }
 
+// column returns the entries of column j down to the diagonal.
+func (m packed) column(j int) []float64 { return m[packedLen(j):packedLen(j+1)] }
+
 func (m packed) add(i, j int, v float64) {
 	if i > j {
 		i, j = j, i
@@ -138,25 +141,22 @@ func (q *posterior) clone(lambda, mu []float64) *posterior {
 func (q *posterior) update(x *sparse, y, w float64, v []float64) {
 	clear(v)
 	for i, c := range x.at {
-		value, start := x.value[i], packedLen(int(c))
-		for r, p := range q.cov[start : start+int(c)+1] {
+		value, c := x.value[i], int(c)
+		for r, p := range q.cov.column(c) {
 			v[r] += float64(p * value)
 		}
-		for r := int(c) + 1; r < len(v); r++ {
-			v[r] += float64(q.cov[packedLen(r)+int(c)] * value)
+		for r := c + 1; r < len(v); r++ {
+			v[r] += float64(q.cov[packedLen(r)+c] * value)
 		}
 	}
 	d := 1/w + x.dot(v)
 	gain := (y - x.dot(q.mean)) / d
-	at := 0
 	for j, vj := range v {
 		q.mean[j] += float64(vj * gain)
-		f := vj / d
-		column := q.cov[at : at+j+1]
-		for i := range column {
-			column[i] -= float64(v[i] * f)
+		column, f := q.cov.column(j), vj/d
+		for i, vi := range v[:len(column)] {
+			column[i] -= float64(vi * f)
 		}
-		at += len(column)
 	}
 	q.project()
 }
@@ -203,8 +203,14 @@ func (q *posterior) project() {
 			break
 		}
 	}
-	for j := range q.coef {
-		q.coef[j] = q.shifted(j, &held, &mult)
+	copy(q.coef, q.mean)
+	for z, h := range held {
+		if !h {
+			continue
+		}
+		for j := range q.coef {
+			q.coef[j] += float64(q.cov.at(j, termColumns+z) * mult[z])
+		}
 	}
 	for k := range held {
 		c := termColumns + k

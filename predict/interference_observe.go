@@ -41,22 +41,23 @@ func (m *Interference) Observe(o SpeedObservation) error {
 // learn adds the speeds of one co-run to what was learned and to the solution,
 // both of which must be the regime's own.
 func (r *regime) learn(o *SpeedObservation) {
-	w := sparse{}
-	v := make([]float64, len(r.lambda))
-	set := r.members(o.Set)
+	w := gather(r, o.Set)
+	defer scratchPool.Put(w)
+	w.cov = slices.Grow(w.cov[:0], len(r.lambda))[:len(r.lambda)]
+	set := w.set
 	for i, speed := range o.Speeds {
 		y, ok := speed.Get()
 		if !ok || len(set) < 2 {
 			continue
 		}
 		loss := lossOf(y)
-		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w))
+		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w.row))
 		if len(set) == 2 {
 			loss -= r.treeLoss(&set[i], &set[1-i])
 		}
 		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
-		r.learned.addRow(&w, loss, weight)
-		r.post.update(&w, loss, weight, v)
+		r.learned.addRow(&w.row, loss, weight)
+		r.post.update(&w.row, loss, weight, w.cov)
 	}
 }
 

@@ -30,7 +30,6 @@ func (m *Interference) PairSpeeds(ctx context.Context, gpu *profile.GPUModel, me
 	members := make([]member, n)
 	for i, p := range tasks {
 		members[i] = r.roster.member(p)
-		members[i].remember()
 	}
 	asked, at := distinct(members)
 	var next atomic.Int64
@@ -49,7 +48,6 @@ func (m *Interference) PairSpeeds(ctx context.Context, gpu *profile.GPUModel, me
 
 // pairRow is the working memory for one task beside all others.
 type pairRow struct {
-	pair    [2]member
 	asked   []neighbour // all that differ, and
 	at      []int       // which of them each task is
 	learned []float64   // what the trees say of each
@@ -57,27 +55,21 @@ type pairRow struct {
 }
 
 func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
-	base := r.ownLoss(&members[i])
-	if r.trees != nil && !members[i].stranger() {
-		w.trees.prune(r.trees, members[i].treeColumns())
+	own := &members[i]
+	if r.trees != nil && !own.stranger() {
+		w.trees.prune(r.trees, own.treeColumns())
 		w.trees.predict(w.asked, w.learned)
 	}
-	var sum terms
 	for j := range members {
-		own, other, alone := &members[i], &members[j], base
-		if own.stranger() || other.stranger() {
-			w.pair = [2]member{*own, *other}
-			settle(w.pair[:])
-			own, other = &w.pair[0], &w.pair[1]
-			alone = r.ownLoss(own)
-		}
-		present := other.presence()
+		other := &members[j]
+		var c company
+		c.add(own, other)
 		learned := 0.0
 		if share := r.treeShare(own, other); share > 0 {
 			learned = float64(share * w.learned[w.at[j]])
 		}
-		loss := max(0, r.pairLoss(own, other, learned, &sum)) + damp(alone, present)
-		if present == 0 {
+		loss := max(0, r.pairLoss(own, other, learned)) + r.ownLoss(own, &c)
+		if other.present == 0 {
 			loss = 0
 		}
 		dst[j] = float32(min(1, max(leastSpeed, speedOf(max(0, loss)))))

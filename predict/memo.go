@@ -25,9 +25,13 @@ type memoEntry[K comparable, V any] struct {
 	value V
 }
 
+// at returns what is remembered in the place of a question, whichever that was;
+// nil is nothing.
+func (m *memo[K, V]) at(hash uint64) *memoEntry[K, V] { return m.slots[hash%memoSlots].Load() }
+
 // get returns the answer to key, if it is remembered. It does not allocate.
 func (m *memo[K, V]) get(key *K, hash uint64) (V, bool) {
-	if e := m.slots[hash%memoSlots].Load(); e != nil && e.key == *key {
+	if e := m.at(hash); e != nil && e.key == *key {
 		return e.value, true
 	}
 	var none V
@@ -62,9 +66,10 @@ type treeMemo struct {
 // memberBits are the bits of what the trees are told of one task of a pair.
 type memberBits [ownTreeColumns]uint64
 
-// remember notes the bits of a member and their hash, so that each pair it is
-// part of costs one multiplication.
+// remember notes a member's presence, and its bits and their hash, so that each
+// pair it is part of costs one multiplication.
 func (m *member) remember() {
+	m.present = m.presence()
 	row := m.treeColumns()
 	m.hash = question(m.bits[:], row[:])
 }
@@ -72,15 +77,14 @@ func (m *member) remember() {
 // predict returns what t says of a task beside another; both remember their
 // bits.
 func (m *treeMemo) predict(t *trees, own, other *member) float64 {
-	key := [2]memberBits{own.bits, other.bits}
 	hash := (own.hash ^ bits.RotateLeft64(other.hash, 32)) * spread64
 	hash ^= hash >> 29
-	value, ok := m.get(&key, hash)
-	if !ok {
-		row := treeRow(own, other)
-		value = t.predict(row[:])
-		m.put(&key, hash, value)
+	if e := m.at(hash); e != nil && e.key[0] == own.bits && e.key[1] == other.bits {
+		return e.value
 	}
+	row := treeRow(own, other)
+	value := t.predict(row[:])
+	m.put(&[2]memberBits{own.bits, other.bits}, hash, value)
 	return value
 }
 

@@ -113,17 +113,6 @@ func pairTerms(own, other *load) terms {
 	}
 }
 
-// jointExcess returns what the two overflow terms of a whole neighbourhood
-// exceed the sum of their pairs by: three tasks that fit pairwise may not fit
-// together. sm and dram are the neighbours' sums, pairs the sum of the pairs'
-// terms. No entry is negative, and none falls when a neighbour is added.
-func jointExcess(own *load, sm, dram float64, pairs *terms) terms {
-	var t terms
-	t[smOverflow] = max(0, own.sm+sm-1-pairs[smOverflow])
-	t[dramOverflow] = max(0, own.dram+dram-1-pairs[dramOverflow])
-	return t
-}
-
 // presence is 0 for a neighbour that uses nothing and 1 from 5 % use on: what
 // was learned of a type holds for it while it runs, and an idle one costs nothing.
 func (l *load) presence() float64 { return min(1, max(l.sm, l.dram)/0.05) }

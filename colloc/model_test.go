@@ -1,0 +1,104 @@
+package colloc_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// recorder keeps the first problem that a Planner packs, and its solution.
+type recorder struct {
+	problem  packer.Problem
+	solution *packer.Solution
+}
+
+func (r *recorder) Pack(ctx context.Context, p *packer.Problem) (*packer.Solution, error) {
+	s, err := packer.ColumnGen{}.Pack(ctx, p)
+	if r.solution == nil {
+		r.problem, r.solution = *p, s
+	}
+	return s, err
+}
+
+// questions counts what a model is asked and hides what it promises.
+type questions struct {
+	packer.Model
+	asked int
+}
+
+func (q *questions) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	q.asked++
+	return q.Model.Speeds(set, gpu, mech, dst)
+}
+
+// promising is a questions that makes the promises of its model.
+type promising struct{ *questions }
+
+func (p promising) Monotone(gpu *packer.GPU, mech profile.Mechanism) bool {
+	m, ok := p.Model.(packer.MonotoneModel)
+	return ok && m.Monotone(gpu, mech)
+}
+
+// TestPlanCertificateWithoutPromise verifies the certificates of plans by the
+// promise that company only hurts and without it: the bound must be the same.
+func TestPlanCertificateWithoutPromise(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 62))
+	var with, without int
+	r := &recorder{}
+	p := newPlanner(t, colloc.Config{Method: r, MaxSet: 4, MaxSlowdown: 4})
+	for round := range 8 {
+		*r = recorder{}
+		tasks, gpus := drawCluster(t, rng)
+		if _, err := p.Plan(t.Context(), tasks, gpus); err != nil {
+			t.Fatal(err)
+		}
+		verify := func(wrap func(*questions) packer.Model) (float64, int) {
+			q := &questions{Model: r.problem.Model}
+			problem := r.problem
+			problem.Model = wrap(q)
+			bound, err := r.solution.Certificate.Verify(t.Context(), &problem)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return bound, q.asked
+		}
+		want, all := verify(func(q *questions) packer.Model { return q })
+		got, few := verify(func(q *questions) packer.Model { return promising{q} })
+		if got != want {
+			t.Errorf("round %d: the bound is %v by the promise, %v without", round, got, want)
+		}
+		with, without = with+few, without+all
+	}
+	t.Logf("%d questions by the promise, %d without", with, without)
+	if with >= without {
+		t.Errorf("%d questions by the promise, %d without: want fewer", with, without)
+	}
+}
+
+// drawCluster draws tasks with and without observed use, half of them of types
+// that share names, and GPUs of two products.
+func drawCluster(t *testing.T, rng *rand.Rand) ([]colloc.Task, []colloc.GPU) {
+	t.Helper()
+	var tasks []colloc.Task
+	for i := range 10 {
+		task := seen(t, fmt.Sprintf("task%d", i), rng.Float64(), rng.Float64()/2, profile.Bytes(1+rng.IntN(6))*profile.GiB)
+		switch rng.IntN(4) {
+		case 0:
+			task.Profile.Vector.Clear(profile.MeanGPUBusy)
+			task.Profile.Vector.Clear(profile.MeanMemBusy)
+		case 1:
+			task.Profile.Spec.Model.Name = []string{"ResNet50", "BERT", ""}[rng.IntN(3)]
+		}
+		tasks = append(tasks, task)
+	}
+	gpus := []colloc.GPU{card(t, "g0", tasks[9]), card(t, "g1"), {ID: "g2", Model: gpuModel(t, "V100-PCIe-16GB")}}
+	for i := range gpus {
+		gpus[i].Mechanisms = []profile.Mechanism{profile.Exclusive, profile.TimeSlice, profile.MPS}[:2+rng.IntN(2)]
+	}
+	return tasks[:9], gpus
+}

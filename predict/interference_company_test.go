@@ -1,0 +1,164 @@
+package predict
+
+import (
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/colloc/profile"
+)
+
+// pretrainedFile returns the embedded model, which this package cannot import.
+func pretrainedFile(tb testing.TB) *Interference {
+	tb.Helper()
+	f, err := os.Open("pretrained/interference.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	m, err := LoadInterference(f)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// typesOf returns a task of every type that a model knows anywhere, without use.
+func typesOf(m *Interference) []profile.Spec {
+	var out []profile.Spec
+	for _, r := range m.load().regimes {
+		for _, e := range r.roster.effects {
+			if !e.all {
+				out = append(out, profile.Spec{
+					Model: profile.Model{Name: e.model}, Dataset: profile.Dataset{Name: e.dataset},
+					Training: profile.Training{BatchSize: e.batch, Precision: e.precision},
+				})
+			}
+		}
+	}
+	return out
+}
+
+// drawTask draws a task: of a known type, of a known model, of a name never
+// seen, without a name or nil; any feature may be missing.
+func drawTask(r *rapid.T, types []profile.Spec) *profile.Profile {
+	p := &profile.Profile{}
+	switch rapid.SampledFrom([]string{"type", "type", "model", "new", "nameless", "nil"}).Draw(r, "task") {
+	case "type":
+		p.Spec = rapid.SampledFrom(types).Draw(r, "type")
+	case "model":
+		p.Spec = rapid.SampledFrom(types).Draw(r, "model")
+		p.Spec.Training.BatchSize = rapid.IntRange(1, 4096).Draw(r, "batch")
+	case "new":
+		p.Spec.Model.Name = rapid.SampledFrom([]string{"new", "other"}).Draw(r, "name")
+	case "nil":
+		return nil
+	}
+	p.GPU.Memory = 24 * profile.GiB
+	use := rapid.OneOf(rapid.Float64Range(0, 1), rapid.SampledFrom([]float64{0, 0.01, 0.5, 1}))
+	for _, f := range []profile.Feature{profile.MeanGPUBusy, profile.MeanMemBusy, profile.MeanSMActive, profile.MeanDRAMActive, profile.MedianStepTime, profile.BatchSize, profile.PeakMemory} {
+		if !rapid.Bool().Draw(r, "has") {
+			continue
+		}
+		x := use.Draw(r, "use")
+		switch f {
+		case profile.BatchSize:
+			x = 1 + math.Round(1000*x)
+		case profile.PeakMemory:
+			x *= float64(p.GPU.Memory)
+		}
+		if err := p.Vector.Set(f, x); err != nil {
+			r.Fatal(err)
+		}
+	}
+	return p
+}
+
+// upset lets a model observe co-runs that make no sense, with gains up to four
+// times the speed alone, so that effects of either sign are learned.
+func upset(tb testing.TB, m *Interference, gpus []string, seed uint64) {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(seed, 7))
+	types := typesOf(m)
+	for range 60 {
+		o := SpeedObservation{GPU: gpus[rng.IntN(len(gpus))], Mechanism: []profile.Mechanism{profile.TimeSlice, profile.MPS}[rng.IntN(2)]}
+		for range 2 + rng.IntN(3) {
+			p := &profile.Profile{}
+			if rng.IntN(8) > 0 {
+				p.Spec = types[rng.IntN(len(types))]
+			}
+			if rng.IntN(2) == 0 {
+				if err := p.Vector.Set(profile.MeanGPUBusy, rng.Float64()); err != nil {
+					tb.Fatal(err)
+				}
+			}
+			o.Set, o.Speeds = append(o.Set, p), append(o.Speeds, profile.Some(0.01+math.Pow(rng.Float64(), 2)*3.9))
+		}
+		if err := m.Observe(o); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// TestCompanyOnlyHurts: no task is faster in a set than in any smaller set that
+// holds it, whatever was fitted or learned and whoever is a stranger. It asks
+// about every subset and takes away one task at a time.
+func TestCompanyOnlyHurts(t *testing.T) {
+	_, obs := fakeWorld(t, 1, 5, 3)
+	fitted := mustFit(t, obs, nil)
+	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
+	gpus := []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
+	upset(t, learned, gpus[:1], 1)
+	upset(t, drifted, gpus, 2)
+	for name, m := range map[string]*Interference{"prior": {}, "fitted": fitted, "learned": learned, "pretrained": pretrained, "drifted": drifted} {
+		t.Run(name, rapid.MakeCheck(func(r *rapid.T) {
+			types := typesOf(m)
+			if len(types) == 0 {
+				types = typesOf(fitted)
+			}
+			gpu, _ := profile.LookupGPU(rapid.SampledFrom(gpus).Draw(r, "gpu"))
+			mech := rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(r, "mechanism")
+			set := make([]*profile.Profile, rapid.IntRange(2, 8).Draw(r, "tasks"))
+			for i := range set {
+				set[i] = drawTask(r, types)
+			}
+			checkSubsets(r, m, &gpu, mech, set)
+		}))
+	}
+}
+
+// checkSubsets asks m about every subset of set. In one order of tasks the
+// promise holds to the last bit.
+func checkSubsets(r *rapid.T, m *Interference, gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile) {
+	speeds := make([][]float64, 1<<len(set)) // by the bits of a subset, one entry per task of set
+	var chosen []*profile.Profile
+	for s := 1; s < len(speeds); s++ {
+		chosen = chosen[:0]
+		for i, p := range set {
+			if s>>i&1 == 1 {
+				chosen = append(chosen, p)
+			}
+		}
+		values, err := m.Values(gpu, mech, chosen, nil)
+		if err != nil {
+			r.Fatal(err)
+		}
+		speeds[s] = make([]float64, len(set))
+		for i := range set {
+			if s>>i&1 == 1 {
+				speeds[s][i], values = values[0], values[1:]
+			}
+		}
+		for gone := range set {
+			smaller := speeds[s&^(1<<gone)]
+			for i := range set {
+				if s>>gone&1 == 1 && s>>i&1 == 1 && i != gone && speeds[s][i] > smaller[i] {
+					r.Fatalf("tasks %b: task %d runs at %v, without task %d at %v", s, i, speeds[s][i], gone, smaller[i])
+				}
+			}
+		}
+	}
+}
