@@ -207,6 +207,7 @@ const (
 
 // FleetOptions choose how a Fleet places; nil is the zero value.
 type FleetOptions struct {
+	// Rule says which node is best, Tie which of those that are equally good.
 	Rule Rule
 	Tie  Tie
 	// Steps is how many steps the score of LeastFragmentation has, 0 means 100 as

@@ -15,10 +15,13 @@ type Node struct {
 	// ID names the node in errors.
 	ID string
 	// CPU is in thousandths of a core.
-	CPU    int
+	CPU int
+	// Memory is of the host.
 	Memory profile.Bytes
-	GPUs   int
-	Type   string
+	// GPUs is their number, at most 1024, and Type the name by which a Demand asks
+	// for them.
+	GPUs int
+	Type string
 }
 
 // Slot is where a demand was placed.

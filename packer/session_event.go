@@ -350,16 +350,15 @@ func (s *Session) joinable(gpu int32, j *job) (int64, error) {
 	case j.task.Alone || s.open[gpu] == 0:
 		return 0, nil
 	case j.kind.row == nil:
-		v, err := s.join(gpu, &j.task, s.threshold)
-		return v.gain, err
+		return s.gain(gpu, j)
 	}
 	cell := &s.rowOf(j.kind)[gpu]
 	if cell.version != s.open[gpu] {
-		v, err := s.join(gpu, &j.task, s.threshold)
+		gain, err := s.gain(gpu, j)
 		if err != nil {
 			return 0, err
 		}
-		cell.version, cell.gain = s.open[gpu], v.gain
+		cell.version, cell.gain = s.open[gpu], gain
 	}
 	return cell.gain, nil
 }

@@ -65,3 +65,58 @@ func ExampleSession_Rebalance() {
 	// mlp -1 -> 0
 	// throughput 4.00 <nil>
 }
+
+// An A100 that is cut into three instances, which are cut anew when two of them are
+// empty.
+func ExampleSession_instances() {
+	a100, _ := profile.LookupGPU("A100-40GB")
+	instance := func(name string) packer.GPU {
+		for _, p := range a100.MIG {
+			if p.Name == name {
+				return packer.GPU{ID: "gpu0/" + name, Memory: p.Memory, Labels: []string{name}, Mechanisms: []profile.Mechanism{profile.MPS}}
+			}
+		}
+		return packer.GPU{}
+	}
+	model := onInstances{"4g.20gb": 0.8, "3g.20gb": 0.7, "2g.10gb": 0.5, "1g.5gb": 0.3}
+	s, err := packer.NewSession([]packer.GPU{instance("4g.20gb"), instance("2g.10gb"), instance("1g.5gb")}, model, packer.Limits{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range []packer.Task{
+		{ID: "large", Memory: 16 * profile.GiB}, {ID: "small", Memory: 4 * profile.GiB}, {ID: "medium", Memory: 12 * profile.GiB},
+	} {
+		d, err := s.Arrive(t)
+		fmt.Printf("%s: placed %v, speed %.1f %v\n", d.Task, d.Placed, d.Speed, err)
+	}
+	if _, err := s.Finish("small"); err != nil {
+		fmt.Println(err)
+	}
+	for _, empty := range []int{1, 2} {
+		if _, err := s.Fail(empty); err != nil {
+			fmt.Println(err)
+		}
+	}
+	started, err := s.AddGPU(instance("3g.20gb"))
+	fmt.Printf("%s: speed %.1f %v\n", started[0].Task, started[0].Speed, err)
+	// Output:
+	// large: placed true, speed 0.8 <nil>
+	// small: placed true, speed 0.5 <nil>
+	// medium: placed false, speed 0.0 <nil>
+	// medium: speed 0.7 <nil>
+}
+
+// onInstances are the speeds of any task alone on each kind of instance. In company
+// it does 0.7 of that.
+type onInstances map[string]float64
+
+func (m onInstances) Speeds(set []*packer.Task, gpu *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	for i := range set {
+		dst[i] = m[gpu.Labels[0]]
+		if len(set) > 1 {
+			dst[i] *= 0.7
+		}
+	}
+	return nil
+}

@@ -53,7 +53,7 @@ func (s *Session) best(j *job) (spotFor, error) {
 		}
 	}
 	shared := best.gpu != none && s.open[best.gpu] != 0
-	if err := s.fill(&j.task, row); err != nil {
+	if err := s.fill(j, row); err != nil {
 		return best, err
 	}
 	for _, g := range s.stale {
@@ -206,11 +206,29 @@ func (s *Session) mechanisms(c *card) []profile.Mechanism {
 	return nil
 }
 
+// least returns what a task must add at least to a GPU of class k that runs
+// others, in steps of its weight.
+func (s *Session) least(j *job, k int32) (int64, error) {
+	a, err := s.alone(j.kind, int(k), &j.task)
+	return int64(math.Round(s.threshold * a.speed * resolution)), err
+}
+
+// gain returns what a job adds to card g, which runs others, in steps of its
+// weight; 0 if it must not go there.
+func (s *Session) gain(g int32, j *job) (int64, error) {
+	least, err := s.least(j, s.cards[g].class)
+	if err != nil {
+		return 0, err
+	}
+	v, err := s.join(g, &j.task, least)
+	return v.gain, err
+}
+
 // fill brings the cells of the stale cards up to date.
-func (s *Session) fill(t *Task, row []cell) error {
+func (s *Session) fill(j *job, row []cell) error {
 	if s.batch != nil {
 		for k := range s.classes {
-			if err := s.fillPairs(k, t, row); err != nil {
+			if err := s.fillPairs(int32(k), j, row); err != nil {
 				return err
 			}
 		}
@@ -219,20 +237,21 @@ func (s *Session) fill(t *Task, row []cell) error {
 		if row[g].version == s.open[g] {
 			continue
 		}
-		v, err := s.join(g, t, s.threshold)
+		gain, err := s.gain(g, j)
 		if err != nil {
 			return err
 		}
-		row[g] = cell{s.open[g], v.gain}
+		row[g] = cell{s.open[g], gain}
 	}
 	return nil
 }
 
 // fillPairs does so for the cards of class k that run one task.
-func (s *Session) fillPairs(k int, t *Task, row []cell) error {
+func (s *Session) fillPairs(k int32, j *job, row []cell) error {
+	t := &j.task
 	s.at, s.partners = s.at[:0], s.partners[:0]
 	for _, g := range s.stale {
-		if c := &s.cards[g]; int(c.class) == k && len(c.set) == 1 {
+		if c := &s.cards[g]; c.class == k && len(c.set) == 1 {
 			if !s.fits(c, t) {
 				row[g] = cell{version: s.open[g]}
 				continue
@@ -246,6 +265,10 @@ func (s *Session) fillPairs(k int, t *Task, row []cell) error {
 	}
 	for len(s.own) < n {
 		s.own, s.other, s.totals = append(s.own, 0), append(s.other, 0), append(s.totals, 0)
+	}
+	least, err := s.least(j, k)
+	if err != nil {
+		return err
 	}
 	own, other, totals := s.own[:n], s.other[:n], s.totals[:n]
 	clear(totals)
@@ -265,16 +288,16 @@ func (s *Session) fillPairs(k int, t *Task, row []cell) error {
 		}
 	}
 	for i, g := range s.at {
-		row[g] = cell{s.open[g], s.grade(s.cards[g].value, totals[i], weight, s.threshold)}
+		row[g] = cell{s.open[g], s.grade(s.cards[g].value, totals[i], weight, least)}
 	}
 	return nil
 }
 
 // locate names the pair for which a whole row failed.
-func (s *Session) locate(k int, t *Task, mech profile.Mechanism, err error) error {
+func (s *Session) locate(k int32, t *Task, mech profile.Mechanism, err error) error {
 	for _, p := range s.partners {
 		s.set = append(s.set[:0], t, p)
-		if one := s.ask(k, mech); one != nil {
+		if one := s.ask(int(k), mech); one != nil {
 			return one
 		}
 	}

@@ -25,9 +25,9 @@ const Nowhere = -1
 // leave and join do more work: all running tasks are planned anew, by [Matching]
 // or, where Limits.MaxSet is above 2, by [LocalSearch], with MoveCost as the
 // price of a move, and with a higher price as long as the plan asks for more
-// moves. No running task is stopped for good, none moves that SessionOptions.Stays
-// keeps, and what is gained exceeds what the moves cost. Then those of the queue
-// start that can.
+// moves. No running task is stopped for good, neither gangs move nor those that
+// SessionOptions.Stays keeps, and what is gained exceeds what the moves cost. Then
+// those of the queue start that can.
 //
 // The steps are in the order in which they can be made: no GPU holds more than
 // its memory, MaxSet and labels allow after any of them. A task of the queue

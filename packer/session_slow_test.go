@@ -124,6 +124,7 @@ func (s *slowSession) gain(g int, t Task) (int64, profile.Mechanism) {
 		mechs = []profile.Mechanism{c.mech}
 	}
 	_, before := s.speeds(g, c.mech, c.tasks)
+	solo, _ := s.speeds(g, profile.Exclusive, with[len(c.tasks):])
 	best, steps, how := 0.0, int64(0), profile.Exclusive
 	for _, m := range mechs {
 		speeds, total := s.speeds(g, m, with)
@@ -138,7 +139,7 @@ func (s *slowSession) gain(g int, t Task) (int64, profile.Mechanism) {
 		switch {
 		case len(with) == 1:
 			n = max(1, int64(math.Round(speeds[0]*(1<<20))))
-		case total <= before || total < (1+s.p.Limits.MinGain)*before || float64(n) < s.threshold*(1<<20):
+		case total <= before || total < (1+s.p.Limits.MinGain)*before || n < int64(math.Round(s.threshold*solo[0]*(1<<20))):
 			continue
 		default:
 			n = max(1, n)

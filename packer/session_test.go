@@ -190,7 +190,7 @@ func TestSessionBurstMeetsPartners(t *testing.T) {
 }
 
 func TestSessionReasonNamesTheThreshold(t *testing.T) {
-	s := newTestSession(t, 1, even{1, 0.6}, Limits{})
+	s := newTestSession(t, 1, even{1, 0.53}, Limits{})
 	for _, id := range []string{"a", "b"} {
 		if _, err := s.Arrive(Task{ID: id}); err != nil {
 			t.Fatal(err)
@@ -200,7 +200,7 @@ func TestSessionReasonNamesTheThreshold(t *testing.T) {
 	if err != nil || len(sol.Reasons) != 1 {
 		t.Fatal(sol, err)
 	}
-	if r := sol.Reasons[0]; r.ID != "b" || r.Sharing != NoGain || r.Shared != 1.2 || math.Abs(r.Apart-1.3) > 1e-6 {
+	if r := sol.Reasons[0]; r.ID != "b" || r.Sharing != NoGain || r.Shared != 1.06 || math.Abs(r.Apart-1.1) > 1e-6 {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -236,5 +236,72 @@ func TestSessionRebalanceLeavesWhatStays(t *testing.T) {
 	}
 	if steps, err := s.Rebalance(context.Background(), 9); err != nil || len(steps) > 0 {
 		t.Errorf("moves %v, %v", steps, err)
+	}
+}
+
+// TestSessionRebalanceLeavesGangs: two gangs would do well together, and give two
+// GPUs to the task that waits; they stay, while single tasks move.
+func TestSessionRebalanceLeavesGangs(t *testing.T) {
+	m := duo{"xy": 0.95, "ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95}
+	s := newTestSession(t, 6, m, Limits{})
+	for _, task := range []Task{{ID: "x", GPUs: 2}, {ID: "y", GPUs: 2}, {ID: "a"}, {ID: "c"}, {ID: "b"}, {ID: "d"}, {ID: "waits"}} {
+		if _, err := s.Arrive(task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	steps, err := s.Rebalance(context.Background(), 9)
+	if err != nil || len(steps) == 0 {
+		t.Errorf("steps %v, %v", steps, err)
+	}
+	for _, want := range []struct {
+		gang string
+		gpu  int
+	}{{"x", 0}, {"y", 2}} {
+		if g, _, ok := s.Where(want.gang); !ok || g != want.gpu {
+			t.Errorf("gang %s is on %d, %v; want %d", want.gang, g, ok, want.gpu)
+		}
+	}
+	if _, waiting := s.Tasks(); waiting != 1 || s.Throughput() != 5.8 {
+		t.Errorf("%d wait, throughput %v", waiting, s.Throughput())
+	}
+}
+
+// TestSessionDrainsNoGPU: a task that must be alone lets others go first on GPUs
+// that are not empty, and starts on the first that is.
+func TestSessionDrainsNoGPU(t *testing.T) {
+	s := newTestSession(t, 1, even{1, 0.9}, Limits{})
+	for _, task := range []Task{{ID: "a"}, {ID: "b"}, {ID: "alone", Alone: true}, {ID: "c"}} {
+		if _, err := s.Arrive(task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct{ ends, starts string }{{"a", "c"}, {"b", ""}, {"c", "alone"}} {
+		got, err := s.Finish(test.ends)
+		if err != nil || len(got) > 1 || len(got) == 1 && got[0].Task != test.starts || len(got) == 0 && test.starts != "" {
+			t.Errorf("%s ends: %+v, %v; want %q to start", test.ends, got, err, test.starts)
+		}
+	}
+}
+
+// TestSessionThresholdIsRelative: on a GPU on which a task does a quarter, it
+// shares for a quarter of what it must add elsewhere.
+func TestSessionThresholdIsRelative(t *testing.T) {
+	for _, test := range []struct {
+		name      string
+		threshold float64
+		shares    bool
+	}{{"below", 0.19, true}, {"equal", 0.2, true}, {"above", 0.21, false}} {
+		for _, slow := range []float64{1, 0.25} {
+			s, err := NewSession([]GPU{{ID: "g", Memory: 1}}, even{slow, 0.6 * slow}, Limits{}, &SessionOptions{Threshold: profile.Some(test.threshold)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Arrive(Task{ID: "a"}); err != nil {
+				t.Fatal(err)
+			}
+			if d, err := s.Arrive(Task{ID: "b"}); err != nil || d.Placed != test.shares {
+				t.Errorf("%s, alone %v: %+v, %v", test.name, slow, d, err)
+			}
+		}
 	}
 }

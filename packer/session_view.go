@@ -41,10 +41,14 @@ func (s *Session) below(r *Reason) error {
 		return nil
 	}
 	c := &s.cards[partner.gpu]
+	least, err := s.least(j, c.class)
+	if err != nil {
+		return err
+	}
 	v, err := s.join(partner.gpu, &j.task, 0)
 	if v.gain > 0 {
 		r.Sharing, r.Shared = NoGain, v.total
-		r.Apart = c.value + j.task.weight()*float64(s.threshold)/resolution
+		r.Apart = c.value + float64(j.task.weight()*float64(least)/resolution)
 	}
 	return err
 }

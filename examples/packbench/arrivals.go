@@ -3,15 +3,17 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"time"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
-// arrivals measures how long it takes a session with so many GPUs, seven eighths
-// full of pairs, to see one task off and find a place for another.
-func arrivals(s *source, gpus, turns int) (time.Duration, error) {
+// arrivals prints how long it takes a session with so many GPUs, seven eighths
+// full of pairs, to see one task off and find a place for another, and how often
+// that allocates.
+func arrivals(name string, s *source, gpus, turns int, r *report) error {
 	const kinds = 64
 	p := packProblem(drawn(s, kinds), 2, gpus)
 	for i := range p.Tasks {
@@ -20,7 +22,7 @@ func arrivals(s *source, gpus, turns int) (time.Duration, error) {
 	}
 	session, err := packer.NewSession(p.GPUs, p.Model, p.Limits, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	rng := rand.New(rand.NewPCG(1, uint64(gpus)))
 	arrive := func(id string) error {
@@ -33,21 +35,27 @@ func arrivals(s *source, gpus, turns int) (time.Duration, error) {
 	for i := range ids {
 		ids[i] = fmt.Sprintf("task%05d", i)
 		if err := arrive(ids[i]); err != nil {
-			return 0, err
+			return err
 		}
 	}
 	var start time.Time
+	var before, after runtime.MemStats
 	for i := range 2 * turns { // the first half warms it up
 		if i == turns {
+			runtime.ReadMemStats(&before)
 			start = time.Now()
 		}
 		id := ids[rng.IntN(len(ids))]
 		if _, err := session.Finish(id); err != nil {
-			return 0, err
+			return err
 		}
 		if err := arrive(id); err != nil {
-			return 0, err
+			return err
 		}
 	}
-	return time.Since(start) / time.Duration(turns), nil
+	took := time.Since(start) / time.Duration(turns)
+	runtime.ReadMemStats(&after)
+	mallocs := (after.Mallocs - before.Mallocs) / uint64(turns)
+	r.row(name, took, 20*time.Microsecond, []figure{{fmt.Sprintf("%d allocations", mallocs), "0", mallocs > 0}}, "", "")
+	return nil
 }

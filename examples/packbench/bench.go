@@ -2,19 +2,24 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/profile"
 )
 
-// enough is the time after which a case is not repeated.
-const enough = 3 * time.Second
+const (
+	// enough is the time after which a case is not repeated.
+	enough = 3 * time.Second
+	// longest is the time after which a method is stopped.
+	longest = 20 * time.Second
+)
 
 // bench measures the cases that o asks for.
 func bench(ctx context.Context, o options, stdout io.Writer) error {
@@ -24,17 +29,18 @@ func bench(ctx context.Context, o options, stdout io.Writer) error {
 	}
 	rival, why := newLEMON(ctx, o.lemon)
 	defer rival.close()
-	w := &writer{Writer: stdout}
-	w.printf("%s, %s/%s, %d cores\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	r := &report{Writer: stdout}
+	r.printf("%s, %s/%s, %d cores\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	if why != "" {
-		w.printf("without LEMON: %s\n", why)
+		r.printf("without LEMON: %s\n", why)
 	}
-	w.printf("\n%-40s %10s %12s %9s %10s %8s\n", "case", "time", "throughput", "gap %", "LEMON", "ratio")
+	r.printf("\n")
+	r.head()
 	for _, c := range cases(from, 1) {
 		if o.quick && c.large || !strings.Contains(c.name, o.pattern) {
 			continue
 		}
-		if err := c.measure(ctx, o.repeats, rival, w); err != nil {
+		if err := c.measure(ctx, o.repeats, rival, r); err != nil {
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
 	}
@@ -43,81 +49,116 @@ func bench(ctx context.Context, o options, stdout io.Writer) error {
 		if !strings.Contains(name, o.pattern) {
 			continue
 		}
-		took, err := arrivals(&from[i], 1000, 20_000)
-		if err != nil {
+		if err := arrivals(name, &from[i], 1000, 20_000, r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		w.printf("%-40s %10s\n", name, took)
 	}
-	return w.err
+	if err := fragmentation(ctx, o, r); err != nil {
+		return err
+	}
+	if r.rows > 0 {
+		r.printf("\n%d of %d met\n", r.rows-r.missed, r.rows)
+	}
+	return r.err
 }
 
-// writer keeps the first error.
-type writer struct {
-	io.Writer
-	err error
-}
-
-func (w *writer) printf(format string, args ...any) {
-	if w.err == nil {
-		_, w.err = fmt.Fprintf(w, format, args...)
+// repeated returns the shortest time of some runs: what else the machine does only
+// adds to it.
+func repeated(repeats int, run func() error) (time.Duration, error) {
+	best, total := time.Duration(math.MaxInt64), time.Duration(0)
+	for n := 0; n < repeats && total < enough; n++ {
+		start := time.Now()
+		if err := run(); err != nil {
+			return 0, err
+		}
+		took := time.Since(start)
+		best, total = min(best, took), total+took
 	}
+	return best, nil
 }
 
 // measure prints the row of a case.
-func (c *benchCase) measure(ctx context.Context, repeats int, rival *lemon, w *writer) error {
+func (c *benchCase) measure(ctx context.Context, repeats int, rival *lemon, r *report) error {
 	p := c.problem()
-	var took []time.Duration
 	var s *packer.Solution
-	for total := time.Duration(0); len(took) < repeats && total < enough; {
-		start := time.Now()
-		var err error
-		if s, err = c.method.Pack(ctx, p); err != nil {
-			return err
+	var late bool
+	allocated, runs := heapAllocated(), 0
+	best, err := repeated(repeats, func() (err error) {
+		limited, cancel := context.WithTimeout(ctx, longest)
+		defer cancel()
+		runs++
+		s, err = c.method.Pack(limited, p)
+		if late = s != nil && errors.Is(err, context.DeadlineExceeded); late {
+			return nil // s is the best so far
 		}
-		took = append(took, time.Since(start))
-		total += took[len(took)-1]
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	if err := p.Check(s); err != nil {
 		return err
 	}
-	slices.Sort(took)
-	median := took[len(took)/2]
+	also, err := c.figures(ctx, p, s)
+	if err != nil {
+		return err
+	}
+	if c.must.memory > 0 {
+		used := (heapAllocated() - allocated) / profile.Bytes(runs)
+		also = append(also, figure{used.String(), "<" + c.must.memory.String(), used >= c.must.memory})
+	}
+	if late {
+		also = append(also, figure{text: "stopped"})
+		rival = nil // the plan need not be the best
+	}
+	time, ratio, err := c.race(ctx, rival, p, s, best)
+	r.row(c.name, best, c.must.time, also, time, ratio)
+	return err
+}
+
+// heapAllocated returns what the program has allocated so far, in all: more than
+// it ever held at a time.
+func heapAllocated() profile.Bytes {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return profile.Bytes(m.TotalAlloc)
+}
+
+// figures returns the gap.
+func (c *benchCase) figures(ctx context.Context, p *packer.Problem, s *packer.Solution) ([]figure, error) {
 	bound := s.Bound
 	if c.bound != nil {
 		proved, err := c.bound.Pack(ctx, p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		bound = proved.Bound
 	}
-	w.printf("%-40s %10s %12.4f %9.4f", c.name, short(median), s.Throughput, 100*max(0, bound-s.Throughput)/bound)
-	if c.pairs && rival != nil {
-		r, err := rival.solve(ctx, p)
-		switch {
-		case err != nil:
-			return err
-		case r.late:
-			w.printf(" %10s %8s", ">"+short(rival.limit), fmt.Sprintf(">%.0f", rival.limit.Seconds()/median.Seconds()))
-		case math.Abs(r.value-s.Throughput) > 1e-4*s.Throughput:
-			return fmt.Errorf("LEMON finds a matching worth %v, packer one worth %v", r.value, s.Throughput)
-		default:
-			w.printf(" %10s %8.1f", short(r.took), r.took.Seconds()/median.Seconds())
-		}
+	f := figure{text: "no bound", missed: true}
+	if !math.IsInf(bound, 0) {
+		gap := 100 * max(0, bound-s.Throughput) / bound
+		f = figure{text: fmt.Sprintf("gap %.4f %%", gap), missed: math.Round(1e4*gap) > 1e4*c.must.gap}
 	}
-	w.printf("\n")
-	return nil
+	if c.must.time > 0 {
+		f.must = fmt.Sprintf("<=%g %%", c.must.gap)
+	}
+	return []figure{f}, nil
 }
 
-// short prints a time with three digits or so.
-func short(d time.Duration) string {
-	switch {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(100 * time.Microsecond).String()
+// race has LEMON solve the same pairs; it returns its time and how many times
+// longer that is, nothing where it cannot.
+func (c *benchCase) race(ctx context.Context, rival *lemon, p *packer.Problem, s *packer.Solution, best time.Duration) (took, ratio string, err error) {
+	if !c.pairs || rival == nil {
+		return "", "", nil
 	}
-	return d.Round(time.Microsecond).String()
+	l, err := rival.solve(ctx, p)
+	switch {
+	case err != nil:
+		return "", "", err
+	case l.late:
+		return ">" + short(rival.limit), fmt.Sprintf(">%.0f", rival.limit.Seconds()/best.Seconds()), nil
+	case math.Abs(l.value-s.Throughput) > 1e-4*s.Throughput:
+		return "", "", fmt.Errorf("LEMON finds a matching worth %v, packer one worth %v", l.value, s.Throughput)
+	}
+	return short(l.took), fmt.Sprintf("%.1f", l.took.Seconds()/best.Seconds()), nil
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -17,6 +18,14 @@ type benchCase struct {
 	pairs   bool // LEMON can solve it
 	// bound proves a gap where the method does not.
 	bound packer.Method
+	must  limits
+}
+
+// limits are the most that a case may need. Without a time there are none.
+type limits struct {
+	time   time.Duration
+	gap    float64       // per cent
+	memory profile.Bytes // allocated in all; 0: any
 }
 
 const smallGPU = profile.GiB
@@ -26,35 +35,55 @@ const smallGPU = profile.GiB
 func cases(from []source, scale int) []benchCase {
 	var out []benchCase
 	for i := range from {
-		s := &from[i]
-		for _, n := range []int{100, 1000, 2000} {
-			out = append(out, benchCase{
-				name: fmt.Sprintf("exact pairs/%s/n=%d", s.name, n), method: packer.Matching{}, large: n > 1000, pairs: true,
-				problem: func() *packer.Problem { return packProblem(drawn(s, n/scale), 2, n/scale/2) },
-			})
-		}
-		out = append(out, benchCase{
-			name: fmt.Sprintf("pairs within 0.15%%/%s/n=5000", s.name), method: packer.Matching{Tol: 0.0015}, large: true,
-			problem: func() *packer.Problem { return packProblem(drawn(s, 5000/scale), 2, 2500/scale) },
-		}, benchCase{
-			name: fmt.Sprintf("pairs, 3 kinds of GPU/%s/n=600", s.name), method: packer.Matching{},
-			problem: func() *packer.Problem { return packProblem(drawn(s, 600/scale), 2, 100/scale, 100/scale, 100/scale) },
-		})
-		for k := 3; k <= 4; k++ {
-			problem := func() *packer.Problem { return packProblem(drawn(s, 100/scale), k, (100/scale+k-1)/k) }
-			out = append(out, benchCase{
-				name: fmt.Sprintf("sets of %d, search/%s/n=100", k, s.name), method: packer.LocalSearch{},
-				problem: problem, bound: packer.ColumnGen{Tol: 0.01},
-			}, benchCase{
-				name: fmt.Sprintf("sets of %d, proved/%s/n=100", k, s.name), method: packer.ColumnGen{}, problem: problem,
-			})
-		}
-		out = append(out, benchCase{
-			name: fmt.Sprintf("sets of 4, 56 types/%s/n=10000", s.name), method: packer.ColumnGen{},
-			problem: func() *packer.Problem { return typedProblem(s, 10_000/scale, 2_000/scale) },
-		})
+		out = append(append(out, pairCases(&from[i], scale)...), setCases(&from[i], scale)...)
 	}
 	return out
+}
+
+// pairCases have at most two tasks on a GPU.
+func pairCases(s *source, scale int) []benchCase {
+	var out []benchCase
+	for _, exact := range []struct {
+		n    int
+		most time.Duration
+	}{{100, 1500 * time.Microsecond}, {1000, 60 * time.Millisecond}, {2000, 400 * time.Millisecond}} {
+		n := exact.n / scale
+		out = append(out, benchCase{
+			name: fmt.Sprintf("exact pairs/%s/n=%d", s.name, exact.n), method: packer.Matching{}, must: limits{time: exact.most},
+			problem: func() *packer.Problem { return packProblem(drawn(s, n), 2, n/2) }, large: exact.n > 1000, pairs: true,
+		})
+	}
+	return append(out, benchCase{
+		name: fmt.Sprintf("pairs within 0.15%%/%s/n=5000", s.name), method: packer.Matching{Tol: 0.0015}, large: true,
+		problem: func() *packer.Problem { return packProblem(drawn(s, 5000/scale), 2, 2500/scale) },
+		must:    limits{time: 1500 * time.Millisecond, gap: 0.15},
+	}, benchCase{
+		name: fmt.Sprintf("pairs, 3 kinds of GPU/%s/n=600", s.name), method: packer.Matching{},
+		problem: func() *packer.Problem { return packProblem(drawn(s, 600/scale), 2, 100/scale, 100/scale, 100/scale) },
+		must:    limits{time: time.Second, gap: 0.05},
+	})
+}
+
+// setCases have more.
+func setCases(s *source, scale int) []benchCase {
+	var out []benchCase
+	for k := 3; k <= 4; k++ {
+		problem := func() *packer.Problem { return packProblem(drawn(s, 100/scale), k, (100/scale+k-1)/k) }
+		search := benchCase{
+			name: fmt.Sprintf("sets of %d, search/%s/n=100", k, s.name), method: packer.LocalSearch{},
+			problem: problem, bound: packer.ColumnGen{Tol: 0.01}, must: limits{time: 20 * time.Millisecond, gap: 1},
+		}
+		proved := benchCase{name: fmt.Sprintf("sets of %d, proved/%s/n=100", k, s.name), method: packer.ColumnGen{}, problem: problem}
+		if k == 3 {
+			proved.must = limits{time: 2 * time.Second, gap: 1}
+		}
+		out = append(out, search, proved)
+	}
+	return append(out, benchCase{
+		name: fmt.Sprintf("sets of 4, 56 types/%s/n=10000", s.name), method: packer.ColumnGen{},
+		problem: func() *packer.Problem { return typedProblem(s, 10_000/scale, 2_000/scale) },
+		must:    limits{time: 3 * time.Second, gap: 0.1, memory: profile.GiB},
+	})
 }
 
 // packProblem has the jobs of m as tasks on so many GPUs of each kind.

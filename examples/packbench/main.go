@@ -1,6 +1,7 @@
-// Packbench measures how fast package packer packs on this machine, and how far
-// its plans are from the best at most. Where the LEMON library is installed
-// (liblemon-dev) it times LEMON's matching on the same pairs.
+// Packbench measures how fast package packer packs on this machine and how far
+// its plans are from the best at most, beside what the package promises for two
+// cores. Where the LEMON library is installed (liblemon-dev) it times LEMON's
+// matching on the same pairs.
 package main
 
 import (
@@ -14,21 +15,32 @@ import (
 	"time"
 )
 
-const help = `packbench packs made-up tasks on made-up GPUs and prints, for each case, the
-median time of some repeats, the throughput of the plan (tasks at full speed;
-one alone on its GPU is 1) and the gap: how much more the best plan can do at
-most, in per cent, as the certificate proves. The last rows are the time in which
-an online session sees one task off and finds a place for another. It needs no
-GPU.
+const help = `packbench packs tasks on GPUs that are not there and prints, for each case, the
+shortest time of some repeats, other figures, and what they must be on two cores
+that do nothing else. A plan that takes more than 20 s is stopped.
 
-Speeds come from three tables:
+  exact pairs, pairs   at most two tasks on a GPU, n tasks on n/2 GPUs. The gap is
+                       how much more the best plan can do at most, in per cent,
+                       as the certificate proves.
+  sets of 3, 4         larger sets: by local search, whose gap is to a bound that
+                       column generation proves, and by column generation; and
+                       10,000 tasks of 56 types, with all that was allocated.
+  session              an online session with 1,000 GPUs sees one task off and
+                       finds a place for another.
+  fleet                pods that ask for parts of GPUs are placed one by one, by
+                       three rules, until 1.3 times the GPUs were asked for.
+
+Speeds come from tables, without -data the first two:
 
   random   every pair has speeds of its own, from 0.5 to 1
   tied     a few kinds of job in slightly different copies: many pairs are
            nearly equal, as in measurements, which is what makes packing slow
   lucid    with -data: pairs measured for Lucid, in interference_lucid.csv
   gavel    with -data: pairs measured on V100 for Gavel, interference_gavel.csv
-           (columns job_a, job_b, norm_speed_a, norm_speed_b; gavel also gpu)
+           (both with columns gpu, job_a, job_b, norm_speed_a, norm_speed_b)
+
+The fleet is made up, or Alibaba's openb trace of 2023 with -data, from
+traces/openb_node_list_gpu_node.csv and traces/openb_pod_list_default.csv.
 
 Where g++ and LEMON's headers are found (Debian: liblemon-dev), a small program
 is compiled and the exact pairs are given to LEMON's MaxWeightedMatching too; the
@@ -64,7 +76,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	flags.BoolVar(&o.quick, "quick", false, "leave the large cases out")
 	flags.StringVar(&o.pattern, "case", "", "measure the cases whose name contains `TEXT` only")
-	flags.StringVar(&o.data, "data", "", "read measured pairs from `DIR`")
+	flags.StringVar(&o.data, "data", "", "read measured pairs and the openb trace from `DIR`")
 	flags.IntVar(&o.repeats, "repeats", 5, "measure each case that often, slow ones less")
 	flags.DurationVar(&o.lemon, "lemon", 10*time.Second, "stop LEMON after this time for a case; 0 does not run it")
 	switch err := flags.Parse(args); {

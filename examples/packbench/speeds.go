@@ -1,15 +1,14 @@
 package main
 
 import (
-	"encoding/csv"
 	"fmt"
+	"io"
 	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
-	"strconv"
 
+	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -123,43 +122,40 @@ func tied() [][]float64 {
 	return out
 }
 
-// measured reads pair speeds. Pairs that were not measured get the product of
-// both jobs' mean speeds over the mean of all.
+// measured reads pair speeds, of one GPU if gpu is not empty. Pairs that were not
+// measured or did not fit get the product of both jobs' mean speeds over the mean
+// of all.
 func measured(file, gpu string) ([][]float64, error) {
-	f, err := os.Open(file)
+	pairs, err := read(file, trace.ReadPairs)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	var col [5]int
-	for n, name := range []string{"job_a", "job_b", "norm_speed_a", "norm_speed_b", "gpu"} {
-		if len(rows) > 0 {
-			col[n] = slices.Index(rows[0], name)
-		}
-		if len(rows) == 0 || col[n] < 0 && (n < 4 || gpu != "") {
-			return nil, fmt.Errorf("%s: no column %q", file, name)
-		}
-	}
 	g := &grid{index: map[string]int{}, known: map[[2]int]float64{}}
-	for _, row := range rows[1:] {
-		if gpu != "" && row[col[4]] != gpu {
-			continue
-		}
-		a, errA := strconv.ParseFloat(row[col[2]], 64)
-		b, errB := strconv.ParseFloat(row[col[3]], 64)
-		if errA == nil && errB == nil && a > 0 && b > 0 {
-			i, j := g.job(row[col[0]]), g.job(row[col[1]])
-			g.known[[2]int{i, j}], g.known[[2]int{j, i}] = a, b
+	for _, p := range pairs {
+		if (gpu == "" || gpu == p.GPU) && p.SpeedA > 0 && p.SpeedB > 0 {
+			i, j := g.job(p.A), g.job(p.B)
+			g.known[[2]int{i, j}], g.known[[2]int{j, i}] = p.SpeedA, p.SpeedB
 		}
 	}
 	if len(g.known) == 0 {
 		return nil, fmt.Errorf("%s: no row with two speeds", file)
 	}
 	return g.filled(), nil
+}
+
+// read parses a file.
+func read[T any](file string, parse func(io.Reader) (T, error)) (T, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	out, err := parse(f)
+	if err != nil {
+		return out, fmt.Errorf("%s: %w", file, err)
+	}
+	return out, nil
 }
 
 // grid collects speeds by job.
