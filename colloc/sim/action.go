@@ -220,9 +220,12 @@ func (s *State) cannotHost(t *TaskView, n *NodeView, gpus int) string {
 
 // Fits reports whether the task could start on GPU g now, as far as g and its
 // machine are concerned, reserving its predicted memory.
-func (s *State) Fits(t *TaskView, g *GPUView) bool {
-	return g.Up && t.Reserve <= g.Free() &&
-		(t.Share == 0 || g.Share+t.Share <= 1+shareSlack) &&
+func (s *State) Fits(t *TaskView, g *GPUView) bool { return t.Reserve <= g.Free() && s.Accepts(t, g) }
+
+// Accepts is Fits without the memory: g is up, of a product that the task accepts,
+// with the share left that it asks for, in a machine with the CPU and host memory.
+func (s *State) Accepts(t *TaskView, g *GPUView) bool {
+	return g.Up && (t.Share == 0 || g.Share+t.Share <= 1+shareSlack) &&
 		(len(t.Only) == 0 || slices.Contains(t.Only, g.Model.Name)) &&
 		s.FitsHost(t, &s.nodes[g.Node], 1)
 }

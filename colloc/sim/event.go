@@ -63,7 +63,8 @@ type Event struct {
 	Index int    `json:"-"`
 	// GPUs are those concerned.
 	GPUs []int `json:"gpus,omitempty"`
-	// Speed is the task's from now on (Start, Recovery, SpeedChange).
+	// Speed is the task's from now on, for SpeedChange; a task that starts runs at
+	// 1 unless a SpeedChange follows at the same time.
 	Speed float64 `json:"speed,omitempty"`
 	// Memory is, for OutOfMemory, what would have been needed and Total what
 	// there is.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"example.com/colloc/packer/mig"
@@ -67,11 +68,11 @@ func (s *simulation) start(v *TaskView, p *Placement) {
 	}
 	r.oom = never
 	if over {
-		r.oom = s.now + s.o.OOMAfter
+		r.oom = later(s.now, s.o.OOMAfter)
 	}
 	r.checkpoint = never
 	if s.o.Checkpoint > 0 {
-		r.checkpoint = s.now + s.o.Checkpoint
+		r.checkpoint = later(s.now, s.o.Checkpoint)
 	}
 	if !s.o.RestartAll {
 		s.pause(v.Index)
@@ -121,10 +122,10 @@ func (s *simulation) pause(i int) {
 	if s.o.RestartAll && len(v.On) > 0 {
 		startup = 0
 		for _, t := range s.state.gpus[v.On[0]].Set {
-			startup += s.tasks[t.Index].task.Startup
+			startup = later(startup, s.tasks[t.Index].task.Startup)
 		}
 	}
-	r.ready = s.now + startup
+	r.ready = later(s.now, startup)
 	s.forecast(i)
 }
 
@@ -207,8 +208,9 @@ func (s *simulation) end(i int, as status, kind EventKind) {
 	v := &s.state.tasks[i]
 	if v.status == running {
 		s.leave(i)
-	} else {
+	} else { // it was about to wait again
 		s.state.waiting.remove(i)
+		s.state.arrived = slices.DeleteFunc(s.state.arrived, func(t *TaskView) bool { return t == v })
 	}
 	s.tell(Event{Kind: kind, Index: i})
 	v.status = as
@@ -240,8 +242,8 @@ func (s *simulation) checkpoint(i int) {
 	r := &s.tasks[i]
 	s.settle(r)
 	r.saved = r.done
-	r.ready = max(r.ready, s.now+s.o.CheckpointCost)
-	r.checkpoint = s.now + s.o.Checkpoint
+	r.ready = max(r.ready, later(s.now, s.o.CheckpointCost))
+	r.checkpoint = later(s.now, s.o.Checkpoint)
 	s.tell(Event{Kind: Checkpoint, Index: i})
 	s.forecast(i)
 }

@@ -83,12 +83,12 @@ func (s *simulation) sample(before time.Duration) {
 			}
 			m.series = half
 			m.every *= 2
-			m.next = m.series[len(m.series)-1].At + m.every
+			m.next = later(m.series[len(m.series)-1].At, m.every)
 			continue
 		}
 		p.At = m.next
 		m.series = append(m.series, p)
-		m.next += m.every
+		m.next = later(m.next, m.every)
 	}
 }
 

@@ -37,8 +37,8 @@ type Result struct {
 	Occupied  float64 `json:"occupied"`
 	Allocated float64 `json:"allocated"`
 	Busy      float64 `json:"busy"`
-	// OutOfMemory counts deaths, Recoveries starts after a death or loss,
-	// Preemptions stops by the policy, Losses tasks that a GPU took with it.
+	// OutOfMemory counts deaths, Recoveries starts after a death or the loss of a
+	// GPU, Preemptions stops by the policy.
 	OutOfMemory int `json:"oom"`
 	Recoveries  int `json:"recoveries"`
 	Preemptions int `json:"preemptions"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -215,6 +216,69 @@ func TestUntil(t *testing.T) {
 	r := run(t, cards(2), []sim.Task{task("a", 0, 200, 1)}, script(pile), sim.Options{Until: seconds(50)})
 	if r.Unfinished != 1 || r.Last.At != seconds(50) || r.Last.Occupied != 0.5 || r.Energy != 50*(300+100) {
 		t.Errorf("%+v, last %+v", r, r.Last)
+	}
+}
+
+// TestTie: a task whose memory does not fit lives if room is made at the very
+// moment at which it would die.
+func TestTie(t *testing.T) {
+	tasks := []sim.Task{task("starved", 0, 100, 6), task("ends", 1, 30, 6)}
+	var kinds []string
+	r := run(t, cards(1), tasks, script(func(s *sim.State) error {
+		if waiting, _ := s.Len(); waiting == 2 { // the one that came last is placed first
+			s.Start(s.Task(1), 0)
+			s.Place(sim.Placement{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
+		}
+		return nil
+	}), sim.Options{Truth: sim.Constant{1, 1}, OnEvent: func(e *sim.Event) { kinds = append(kinds, e.Kind.String()) }})
+	if r.OutOfMemory != 0 || r.Makespan != seconds(101) {
+		t.Errorf("%d deaths, makespan %v; want none and 101 s; events %v", r.OutOfMemory, r.Makespan, kinds)
+	}
+}
+
+// TestEnd: what would happen after the last task ended, a GPU that fails or a
+// wake-up of the policy, does not count as time that the tasks took.
+func TestEnd(t *testing.T) {
+	c := cards(1)
+	c.Losses = []sim.Loss{{GPU: 0, At: time.Hour, For: time.Hour}}
+	r := run(t, c, []sim.Task{task("a", 0, 100, 1)}, script(func(s *sim.State) error {
+		s.WakeAt(seconds(3000))
+		return pile(s)
+	}), sim.Options{})
+	if r.Last.At != seconds(100) || r.Energy != 100*300 || r.Busy != 1 {
+		t.Errorf("ends at %v with %v J, busy %v; want 100 s, 30 kJ, 1", r.Last.At, r.Energy, r.Busy)
+	}
+}
+
+// TestFarTimes: times that would be beyond the range of Duration are never.
+func TestFarTimes(t *testing.T) {
+	const most = time.Duration(math.MaxInt64)
+	alone := []sim.Task{task("a", 10, 100, 1)}
+	both := append(slices.Clone(alone), task("b", 10, 100, 10)) // more than a card has
+	slow, late := alone[0], alone[0]
+	slow.Startup, late.Arrival = most, most-1
+	lost := cards(1)
+	lost.Losses = []sim.Loss{{GPU: 0, At: seconds(20), For: most}}
+	for _, tt := range []struct {
+		name     string
+		c        *sim.Cluster
+		tasks    []sim.Task
+		o        sim.Options
+		finished int
+	}{
+		{"death", cards(1), both, sim.Options{OOMAfter: most, Reserve: func(*sim.Task) profile.Bytes { return 0 }}, 2},
+		{"checkpoint", cards(1), alone, sim.Options{Checkpoint: most}, 1},
+		{"loss", lost, alone, sim.Options{}, 0},
+		{"start-up", cards(1), []sim.Task{slow}, sim.Options{}, 0},
+		{"arrival", cards(1), []sim.Task{late}, sim.Options{}, 0},
+		{"end", cards(1), alone, sim.Options{Until: most}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := run(t, tt.c, tt.tasks, script(pile), tt.o)
+			if r.Finished != tt.finished || r.Last.At < 0 || r.Energy < 0 {
+				t.Errorf("%d finished, %v J, ended at %v; want %d", r.Finished, r.Energy, r.Last.At, tt.finished)
+			}
+		})
 	}
 }
 

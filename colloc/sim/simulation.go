@@ -52,6 +52,7 @@ type simulation struct {
 	fault    error // of a learner
 	cards    int   // GPUs that are not instances
 	vain     int   // decisions that did nothing
+	due      []int // tasks with a timer that is over, other than those that finish
 	ends     []End
 	// needed and total are for the event of a death
 	needed, total profile.Bytes
@@ -145,7 +146,7 @@ func newSimulation(c *Cluster, tasks []Task, p Policy, o Options) *simulation {
 	for _, l := range c.Losses {
 		s.world = append(s.world, worldEvent{at: l.At, gpu: l.GPU, kind: GPULoss})
 		if l.For > 0 {
-			s.world = append(s.world, worldEvent{at: l.At + l.For, gpu: l.GPU, kind: GPUReturn})
+			s.world = append(s.world, worldEvent{at: later(l.At, l.For), gpu: l.GPU, kind: GPUReturn})
 		}
 	}
 	slices.SortStableFunc(s.world, func(a, b worldEvent) int { return cmp.Compare(a.at, b.at) })
@@ -192,7 +193,7 @@ func (s *simulation) run(ctx context.Context) error {
 		}
 	}
 	if s.o.Until > 0 {
-		s.sample(s.o.Until + 1)
+		s.sample(later(s.o.Until, 1))
 		s.now = s.o.Until
 	}
 	for g := range s.gpus {
@@ -205,30 +206,36 @@ func (s *simulation) run(ctx context.Context) error {
 // nothing runs and to which nothing comes; then the tasks that wait wait for ever.
 const maxVain = 1000
 
-// over reports whether nothing can change any more: wake-ups alone do not keep a
-// simulation going.
+// over reports whether the tasks that wait will wait for ever: wake-ups alone do
+// not keep a simulation going.
 func (s *simulation) over() bool {
-	st := &s.state
 	matters := func(w worldEvent) bool { return w.kind != 0 }
-	if s.nextArrival < len(s.tasks) || len(s.timers.heap) > 0 || slices.ContainsFunc(s.world, matters) {
-		s.vain = 0
-		return false
-	}
-	if len(st.decided) > 0 {
+	busy := s.nextArrival < len(s.tasks) || len(s.timers.heap) > 0 || len(s.state.decided) > 0
+	if busy || !s.done() && slices.ContainsFunc(s.world, matters) {
 		s.vain = 0
 	}
 	s.vain++
-	return st.waiting.live+st.running.live == 0 && len(st.ended) == 0 || s.vain > maxVain
+	return s.vain > maxVain
 }
 
-// nextMoment is when something happens next.
+// done reports whether every task ended.
+func (s *simulation) done() bool {
+	return s.nextArrival == len(s.tasks) && s.state.waiting.live+s.state.running.live == 0
+}
+
+// nextMoment is when something happens next; never if nothing does. When every
+// task ended only a layout that changes is waited for: GPUs that fail later, and
+// wake-ups, must not count as time that the tasks took.
 func (s *simulation) nextMoment() time.Duration {
 	at := s.timers.next()
 	if s.nextArrival < len(s.tasks) {
 		at = min(at, s.tasks[s.nextArrival].task.Arrival)
 	}
-	if len(s.world) > 0 {
-		at = min(at, s.world[0].at)
+	done := s.done()
+	for _, w := range s.world {
+		if !done || w.kind == Repartition {
+			return min(at, w.at)
+		}
 	}
 	return at
 }
@@ -240,7 +247,7 @@ func (s *simulation) happen() error {
 	st.running.compact()
 	st.arrived, st.ended, st.turned, st.freed = st.arrived[:0], st.ended[:0], st.turned[:0], false
 	for s.timers.next() <= s.now {
-		s.expire(int(s.timers.heap[0]))
+		s.expire()
 	}
 	for len(s.world) > 0 && s.world[0].at <= s.now {
 		w := s.world[0]
@@ -253,18 +260,28 @@ func (s *simulation) happen() error {
 	return s.refresh()
 }
 
-// expire handles the earliest timer of a task.
-func (s *simulation) expire(i int) {
-	r := &s.tasks[i]
-	switch s.now {
-	case r.finish:
+// expire handles the timers of tasks that are over, those that finish first, so
+// that nobody dies for want of memory that is free by now.
+func (s *simulation) expire() {
+	s.due = s.due[:0]
+	for s.timers.next() <= s.now {
+		i := int(s.timers.heap[0])
+		r := &s.tasks[i]
+		if r.finish > s.now {
+			s.due = append(s.due, i)
+			s.timers.set(i, never)
+			continue
+		}
 		s.settle(r)
 		r.done = float64(r.task.Work)
 		s.end(i, finished, Finish)
-	case r.oom:
-		s.outOfMemory(i)
-	default:
-		s.checkpoint(i)
+	}
+	for _, i := range s.due {
+		if s.tasks[i].oom <= s.now {
+			s.outOfMemory(i)
+		} else {
+			s.checkpoint(i)
+		}
 	}
 }
 

@@ -5,6 +5,14 @@ import "time"
 // never is later than anything that happens.
 const never = time.Duration(1<<63 - 1)
 
+// later is d after at; never if that is more than time can be.
+func later(at, d time.Duration) time.Duration {
+	if d > never-at {
+		return never
+	}
+	return at + d
+}
+
 // timers is a heap with one entry for each task that has something to come. Ties
 // go to the lower task.
 type timers struct {

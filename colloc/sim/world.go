@@ -92,7 +92,7 @@ func (s *simulation) beginCut(g int, layout mig.Layout) {
 	s.up(g)
 	card.children = nil
 	s.tell(Event{Kind: Repartition, Index: -1, GPUs: []int{g}})
-	s.schedule(worldEvent{at: s.now + s.o.Repartition, gpu: g, kind: Repartition})
+	s.schedule(worldEvent{at: later(s.now, s.o.Repartition), gpu: g, kind: Repartition})
 }
 
 // cut is the end of a repartition.

@@ -107,10 +107,13 @@ func TestRunRefuses(t *testing.T) {
 		{"policy twice", "twice", []string{"-trace", trace, "-policies", "fifo,fifo"}},
 		{"unknown GPU", "-gpus", []string{"-trace", trace, "-gpus", "3xAbacus"}},
 		{"no estimate", `no estimate of "oracles"`, []string{"-trace", trace, "-estimator", "oracles"}},
-		{"no machines", "holds no machines", []string{"-trace", trace, "-nodes", trace}},
+		{"no machines", "holds no machines with GPUs", []string{"-trace", trace, "-nodes", trace}},
 		{"seeds", "-seeds is 0", []string{"-trace", trace, "-seeds", "0"}},
+		{"until", "-until is -5s", []string{"-trace", trace, "-until", "-5s"}},
 		{"argument", "no argument", []string{trace}},
 		{"flag", "not defined", []string{"-frobnicate"}},
+		{"no tasks", "holds no tasks", []string{"-trace", write(t, "e.csv", strings.SplitAfter(inventedTrace, "\n")[0]), "-inflate", "2"}},
+		{"no GPUs", "holds no machines with GPUs", []string{"-pairs", write(t, "p.csv", inventedPairs), "-nodes", write(t, "n.csv", "sn,cpu_milli,memory_mib,gpu,model\nn,1000,1024,0,\n")}},
 		{"no pairs there", "has no pairs", []string{"-pairs", write(t, "p.csv", inventedPairs), "-gpus", "2xK80"}},
 	}
 	for _, tt := range tests {

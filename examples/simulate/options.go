@@ -103,6 +103,9 @@ func (o *options) check() error {
 			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)
 		}
 	}
+	if o.until < 0 {
+		return usage("-until is %v, want 0 or more", o.until)
+	}
 	return nil
 }
 

@@ -98,6 +98,25 @@ func TestTimeline(t *testing.T) {
 	}
 }
 
+// TestTimelineLoss: a GPU that fails takes a gang off its other GPUs, too, and
+// leaves those alone that share them.
+func TestTimelineLoss(t *testing.T) {
+	line := newTimeline(2)
+	for _, e := range []sim.Event{
+		{At: 0, Kind: sim.Start, Task: "gang", GPUs: []int{0, 1}},
+		{At: 1, Kind: sim.Start, Task: "alone", GPUs: []int{1}},
+		{At: 3, Kind: sim.GPULoss, Index: -1, GPUs: []int{0}},
+		{At: 3, Kind: sim.GPULoss, Task: "gang", GPUs: []int{0, 1}},
+		{At: 5, Kind: sim.Finish, Task: "alone", GPUs: []int{1}},
+	} {
+		line.note(&e)
+	}
+	line.finish(9)
+	if diff := cmp.Diff([][]span{{{0, 3, 1}}, {{0, 1, 1}, {1, 3, 2}, {3, 5, 1}}}, line.spans); diff != "" {
+		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+}
+
 func TestWriteJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := writeJSON(&b, "made-up", small(t, 1)); err != nil {

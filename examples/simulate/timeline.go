@@ -40,15 +40,11 @@ func (t *timeline) note(e *sim.Event) {
 		for _, g := range e.GPUs {
 			t.change(g, e.At, func(tasks []string) []string { return append(tasks, e.Task) })
 		}
-	case sim.Finish, sim.Preemption, sim.OutOfMemory, sim.Failure:
+	case sim.Finish, sim.Preemption, sim.OutOfMemory, sim.Failure, sim.GPULoss: // the loss itself names no task
 		for _, g := range t.on[e.Task] {
 			t.leave(g, e.At, e.Task)
 		}
 		delete(t.on, e.Task)
-	case sim.GPULoss:
-		for _, g := range e.GPUs {
-			t.change(g, e.At, func([]string) []string { return nil })
-		}
 	default:
 	}
 }

@@ -77,10 +77,11 @@ func (o *options) cluster(layout string) (*sim.Cluster, error) {
 		if err != nil {
 			return nil, err
 		}
-		if len(tr.Nodes) == 0 {
-			return nil, usage("-nodes: %s holds no machines", o.nodes)
+		c := &sim.Cluster{Nodes: tr.Nodes}
+		if c.GPUs() == 0 {
+			return nil, usage("-nodes: %s holds no machines with GPUs", o.nodes)
 		}
-		return &sim.Cluster{Nodes: tr.Nodes}, nil
+		return c, nil
 	}
 	spec := o.gpus
 	if spec == "" {
@@ -115,7 +116,7 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	w.base = sim.Options{Until: w.until, LengthError: w.lengthError, RestartAll: w.trace.Layout == "muri"}
 	switch {
 	case w.pairs != "":
-		return "pairs measured in " + filepath.Base(w.pairs), w.measured(c.Nodes[0].GPUs[0].Model.Name)
+		return "pairs measured in " + filepath.Base(w.pairs), w.measured(first(c).Model.Name)
 	case w.trace.Layout == "muri":
 		w.base.Truth = sim.Stages{}
 		return "Muri's stages", nil
@@ -130,6 +131,12 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	}
 	w.base.Truth = sim.Constant(nil)
 	return "tasks divide a GPU evenly", nil
+}
+
+// first is the first GPU of a cluster that has one.
+func first(c *sim.Cluster) *sim.GPU {
+	n := slices.IndexFunc(c.Nodes, func(n sim.Node) bool { return len(n.GPUs) > 0 })
+	return &c.Nodes[n].GPUs[0]
 }
 
 // measured reads pairs; their types are what is drawn if there is no trace.
@@ -196,6 +203,8 @@ func (w *world) draw(seed uint64) ([]sim.Task, sim.Options, error) {
 	case len(w.trace.Types) > 0:
 		tasks, err := trace.Generate(w.workload(seed))
 		return tasks, options, err
+	case len(w.trace.Tasks) == 0:
+		return nil, options, fmt.Errorf("%s holds no tasks", w.options.trace)
 	case w.inflate > 0:
 		tasks := trace.Inflate(w.trace.Tasks, w.inflate*float64(w.gpus), seed)
 		options.Until = tasks[len(tasks)-1].Arrival

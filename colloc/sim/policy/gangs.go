@@ -15,7 +15,7 @@ type gangs struct {
 	of      map[string]*crew // by task: those that do, or run
 	parts   map[string]*crew // by part
 	seating []*crew          // by machine: who takes seats there; last, who takes them anywhere
-	seated  []*crew          // those that wait for CPU or host memory only
+	seated  []*crew          // those that wait for CPU, host memory or shares only
 }
 
 // crew is a gang that takes seats: parts that packer places one by one.
@@ -40,9 +40,10 @@ func (g *gangs) seat(s *sim.State, c *crew, d packer.Decision) {
 	}
 }
 
-// start starts a gang that has its seats, if CPU and host memory suffice.
+// start starts a gang that has its seats, if CPU, host memory and shares suffice.
 func (g *gangs) start(s *sim.State, c *crew) bool {
-	if !s.FitsHosts(c.task, c.seats) {
+	full := func(gpu int) bool { return !s.Accepts(c.task, s.GPUs()[gpu]) }
+	if slices.ContainsFunc(c.seats, full) || !s.FitsHosts(c.task, c.seats) {
 		return false
 	}
 	g.seating[c.node] = nil

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"time"
 
@@ -119,12 +118,11 @@ func (g *gavel) plan(s *sim.State) error {
 	if err != nil {
 		return err
 	}
-	g.apply(s, free, solution)
-	return nil
+	return g.apply(s, free, solution)
 }
 
 // apply stops what moves and starts what is planned.
-func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution) {
+func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution) error {
 	planned := make(map[*sim.TaskView]string, len(g.tasks))
 	for _, set := range solution.Sets {
 		for _, i := range set.Tasks {
@@ -137,13 +135,17 @@ func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution
 		}
 	}
 	for _, set := range solution.Sets {
-		at := slices.IndexFunc(s.GPUs(), func(v *sim.GPUView) bool { return strconv.Itoa(v.Index) == gpus[set.GPU].ID })
+		at, err := strconv.Atoi(gpus[set.GPU].ID)
+		if err != nil {
+			return err
+		}
 		for _, i := range set.Tasks {
-			if t := g.views[g.tasks[i].ID]; !t.Running() && s.FitsHost(t, &s.Nodes()[s.GPUs()[at].Node], 1) {
+			if t := g.views[g.tasks[i].ID]; !t.Running() && s.Accepts(t, s.GPUs()[at]) {
 				s.Place(sim.Placement{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism})
 			}
 		}
 	}
+	return nil
 }
 
 // Speeds implements [packer.Model].

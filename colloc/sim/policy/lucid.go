@@ -16,7 +16,9 @@ import (
 //
 // Two stand-ins: the score comes from thresholds on the SM utilisation alone
 // instead of the authors' decision tree, and "fewer idle than waiting" stands for
-// their prediction of the cluster's load.
+// their prediction of the cluster's load. A task whose utilisation is not known
+// (TaskView.Busy is 0) counts as jumbo: on a trace without utilisations
+// nothing is packed, and the policy is shortest first.
 type Lucid struct {
 	// Tiny and Medium are the SM utilisations below which a task counts as such;
 	// 0 means 0.4 and 0.8.

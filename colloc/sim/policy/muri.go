@@ -33,8 +33,9 @@ import (
 //     taken apart. Groups are placed in the order of their best member, then all
 //     that found room by size.
 //
-// Groups also keep the memory of the smallest GPU, and tasks that ran out of it
-// run alone; the authors' traces say nothing of memory.
+// Groups also keep the memory of the smallest GPU; tasks that ran out of it run
+// alone, and so do those that ask for a share of a GPU or accept only some
+// products. The authors' traces say nothing of these.
 //
 // Details that the paper leaves open are those of the authors' simulator
 // (github.com/Rivendile/Muri 7264b1a, simulator/run_sim.py and matching.py).
@@ -206,8 +207,8 @@ func (m *muri) worth(a, b *group) float64 {
 	var need profile.Bytes
 	for _, g := range [2]*group{a, b} {
 		for _, t := range g.tasks {
-			need += min(t.Reserve, m.memory)
-			if t.Deaths > 0 {
+			need += min(t.Reserve, m.memory+1)
+			if t.Deaths > 0 || t.Share > 0 || len(t.Only) > 0 || t.OneNode != a.tasks[0].OneNode {
 				return 0
 			}
 		}

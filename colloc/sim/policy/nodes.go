@@ -4,11 +4,13 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/profile"
 )
 
 // nodes is the frame of policies that place by request, as Kubernetes does: each
 // task in the order of arrival goes to the machine that scores highest among
-// those where it fits. Tasks that fit nowhere are overtaken.
+// those where it fits. Tasks that fit nowhere are overtaken. Device memory is no
+// request: nobody looks at it.
 type nodes struct {
 	// score rates a machine for a task that fits it, high is good, and says on
 	// which of its GPUs the task would run. Ties go to the lower machine.
@@ -23,7 +25,6 @@ type nodes struct {
 
 // requests is a machine as far as requests count.
 type requests struct {
-	index   int
 	cpu     float64
 	free    []float64 // of each GPU, 1 is whole
 	sum     float64   // of free
@@ -48,17 +49,26 @@ type rating struct {
 
 func (f *nodes) begin(s *sim.State) {
 	f.kept = map[request][]rating{}
-	gpus := s.GPUs()
-	for i := range s.Nodes() {
-		n := s.Nodes()[i]
-		r := requests{index: i, changed: 1}
-		for g := n.First; g < n.First+n.Count; g++ {
-			r.free = append(r.free, 1)
-			r.model = gpus[g].Model.Name
-		}
-		f.all = append(f.all, r)
+	for i, n := range s.Nodes() {
+		cards := s.GPUs()[n.First : n.First+n.Count]
+		f.all = append(f.all, requests{changed: 1, free: make([]float64, n.Count), model: product(cards)})
 		f.update(s, i)
 	}
+}
+
+// mixed is the product of a machine that has several: a task that accepts only
+// some does not run there.
+const mixed = "several products"
+
+func product(cards []*sim.GPUView) string {
+	name := ""
+	for i, g := range cards {
+		if i > 0 && g.Model.Name != name {
+			return mixed
+		}
+		name = g.Model.Name
+	}
+	return name
 }
 
 // update reads what is left of a machine.
@@ -89,7 +99,7 @@ func left(g *sim.GPUView) float64 {
 
 // Decide implements [sim.Scheduler].
 func (f *nodes) Decide(s *sim.State) error {
-	if s.Freed() {
+	if s.Freed() || len(s.Turned()) > 0 {
 		for i := range f.all {
 			f.update(s, i)
 		}
@@ -134,7 +144,7 @@ func (f *nodes) place(s *sim.State, t *sim.TaskView) {
 		for i, g := range local {
 			gpus[i] = s.Nodes()[best].First + g
 		}
-		s.Start(t, gpus...)
+		s.Place(sim.Placement{Task: t.Index, GPUs: gpus, Reserve: profile.Some[profile.Bytes](0)})
 	}
 	f.update(s, best)
 }

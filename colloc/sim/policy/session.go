@@ -150,7 +150,7 @@ type session struct {
 	gangs   gangs
 	singles []packer.Task
 	hosts   []*sim.TaskView // without GPUs, that wait for CPU and host memory
-	blocked []*sim.TaskView // with a GPU, that wait for them; packer does not hold them
+	blocked []*sim.TaskView // with a GPU, that wait for them or a share; packer does not hold them
 }
 
 // kindOf is what makes tasks equal to packer.
@@ -267,8 +267,10 @@ func weigh(t *sim.TaskView) float64 {
 	return 1 + 0.1/(1+t.Length.Hours())
 }
 
-// start places what packer decided; parts of gangs take a seat.
+// start places what packer decided; parts of gangs take a seat. What cannot start is
+// forgotten at the end: packer uses ds again when it is asked.
 func (r *session) start(s *sim.State, ds []packer.Decision) error {
+	first := len(r.blocked)
 	for _, d := range ds {
 		if !d.Placed {
 			continue
@@ -281,17 +283,19 @@ func (r *session) start(s *sim.State, ds []packer.Decision) error {
 		if t == nil {
 			return fmt.Errorf("packer placed %q, which is unknown", d.Task)
 		}
-		if !s.FitsHosts(t, []int{d.GPU}) { // packer knows nothing of CPU
+		if !s.Accepts(t, s.GPUs()[d.GPU]) { // packer knows nothing of CPU and shares
 			r.blocked = append(r.blocked, t)
-			if err := r.forget(s, t, false); err != nil {
-				return err
-			}
 			continue
 		}
 		s.Place(sim.Placement{
 			Task: t.Index, GPUs: []int{d.GPU}, Mechanism: d.Mechanism,
 			Reserve: profile.Some(min(t.Reserve, r.largest)),
 		})
+	}
+	for _, t := range r.blocked[first:] {
+		if err := r.forget(s, t, false); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -146,11 +146,9 @@ func (f *sharing) top(s *sim.State, t *sim.TaskView, gpus []*sim.GPUView) []int 
 }
 
 func (f *sharing) may(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-	if f.most > 0 && len(g.Set) >= f.most || !f.blind && !s.Fits(t, g) {
-		return false
+	fits := s.Fits
+	if f.blind {
+		fits = s.Accepts
 	}
-	if f.blind && (!g.Up || !s.FitsHost(t, &s.Nodes()[g.Node], 1) || len(t.Only) > 0 && !slices.Contains(t.Only, g.Model.Name)) {
-		return false
-	}
-	return f.allow == nil || f.allow(s, t, g)
+	return (f.most == 0 || len(g.Set) < f.most) && fits(t, g) && (f.allow == nil || f.allow(s, t, g))
 }

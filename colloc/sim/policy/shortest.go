@@ -215,10 +215,15 @@ func (r *room) take(s *sim.State, t *sim.TaskView, dst []int) []int {
 	return dst
 }
 
-// accepts reports whether a task may run on so many GPUs of a machine.
+// accepts reports whether a task may run on so many of the GPUs that are left of
+// a machine, the first ones.
 func (r *room) accepts(s *sim.State, t *sim.TaskView, node, gpus int) bool {
-	g := s.GPUs()[r.free[node][0]]
-	return s.FitsHost(t, &r.host[node], gpus) && t.Reserve <= g.Total && (len(t.Only) == 0 || slices.Contains(t.Only, g.Model.Name))
+	for _, i := range r.free[node][:gpus] {
+		if g := s.GPUs()[i]; t.Reserve > g.Total || len(t.Only) > 0 && !slices.Contains(t.Only, g.Model.Name) {
+			return false
+		}
+	}
+	return s.FitsHost(t, &r.host[node], gpus)
 }
 
 // use takes CPU and host memory for a part of a task.

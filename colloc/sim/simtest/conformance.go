@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"testing"
 	"time"
@@ -117,12 +118,24 @@ func newChecker(s Scenario, log io.Writer) *checker {
 	for i := range s.Tasks {
 		c.tasks[s.Tasks[i].ID] = &life{task: &s.Tasks[i]}
 	}
+	if s.Cluster == nil {
+		return c // Run says what is wrong
+	}
 	for _, n := range s.Cluster.Nodes {
 		for _, g := range n.GPUs {
 			c.gpus = append(c.gpus, gpu{total: g.Model.Memory})
 		}
 	}
 	return c
+}
+
+// gpu is a GPU by its number. What the policy cuts a card into comes after the
+// cards, with as much memory as anybody wants.
+func (c *checker) gpu(i int) *gpu {
+	for len(c.gpus) <= i {
+		c.gpus = append(c.gpus, gpu{total: math.MaxInt64})
+	}
+	return &c.gpus[i]
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -142,7 +155,7 @@ func (c *checker) event(e *sim.Event) {
 	}
 	if e.Index < 0 {
 		for _, g := range e.GPUs {
-			c.gpus[g].away = e.Kind == sim.GPULoss
+			c.gpu(g).away = e.Kind == sim.GPULoss
 		}
 		return
 	}
@@ -209,10 +222,11 @@ func (c *checker) start(l *life, e *sim.Event) {
 	l.host = l.task.HostOnly
 	l.on, l.speed, l.started, l.paused = append([]int(nil), e.GPUs...), 1, e.At, l.task.Startup
 	for _, g := range l.on {
-		if c.gpus[g].away {
+		on := c.gpu(g)
+		if on.away {
 			c.fault("%q starts on GPU %d, which is away", e.Task, g)
 		}
-		c.gpus[g].tasks = append(c.gpus[g].tasks, l)
+		on.tasks = append(on.tasks, l)
 	}
 }
 

@@ -25,7 +25,7 @@ func carmaRow(r *row, tr *Trace) {
 		Class:   r.text("class"),
 		OneNode: true,
 	}
-	for column := range r.table.columns {
+	for _, column := range r.table.header {
 		name, ok := strings.CutPrefix(column, "est_")
 		if !ok || r.text(column) == "" {
 			continue

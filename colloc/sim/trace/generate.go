@@ -109,7 +109,7 @@ func (w *Workload) arrival(draw *rand.Rand, at time.Duration) time.Duration {
 	highest := 1 + w.Diurnal
 	for {
 		step := round9(draw.ExpFloat64() / highest)
-		at += time.Duration(float64(step * float64(w.Between)))
+		at = min(at+time.Duration(min(float64(step*float64(w.Between)), float64(century))), century)
 		day := float64(at%(24*time.Hour)) / float64(24*time.Hour)
 		if float64(draw.Float64()*highest) <= round9(1+float64(w.Diurnal*math.Sin(2*math.Pi*day))) {
 			return at
@@ -124,7 +124,7 @@ func (w *Workload) length(draw *rand.Rand) time.Duration {
 	}
 	z := max(-6, min(6, draw.NormFloat64()))
 	factor := round9(math.Exp(float64(w.LengthSpread*z) - float64(0.5*w.LengthSpread*w.LengthSpread)))
-	return max(time.Millisecond, time.Duration(min(float64(factor*float64(w.MeanLength)), maxSeconds*float64(time.Second))))
+	return max(time.Millisecond, time.Duration(min(float64(factor*float64(w.MeanLength)), float64(century))))
 }
 
 func (w *Workload) size(draw *rand.Rand) int {
@@ -158,7 +158,7 @@ func Inflate(tasks []sim.Task, gpus float64, seed uint64) []sim.Task {
 	add := func(t sim.Task) {
 		t.ID += "#" + strconv.Itoa(len(out))
 		t.Arrival = time.Duration(len(out)) * time.Second
-		t.Work = maxSeconds * time.Second
+		t.Work = century
 		out = append(out, t)
 		switch {
 		case t.HostOnly:

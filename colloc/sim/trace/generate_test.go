@@ -74,6 +74,19 @@ func TestGenerateFaults(t *testing.T) {
 	}
 }
 
+// TestGenerateFar: arrivals beyond a century stay there.
+func TestGenerateFar(t *testing.T) {
+	tasks, err := trace.Generate(trace.Workload{Tasks: 100, Between: math.MaxInt64, Diurnal: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		if err := task.Validate(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestInflate(t *testing.T) {
 	got := trace.Inflate([]sim.Task{{ID: "a", Share: 0.5, GPUs: 1}, {ID: "b", GPUs: 2}, {ID: "c", HostOnly: true}}, 10, 1)
 	sum := 0.0

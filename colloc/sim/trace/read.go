@@ -16,7 +16,8 @@ import (
 type Trace struct {
 	// Layout is the name of the layout, as in the package comment.
 	Layout string
-	// Tasks are in the order of the file; arrivals count from the first.
+	// Tasks are in the order of the file; arrivals count from the first, in
+	// colloc's own layout from 0.
 	Tasks []sim.Task
 	// Nodes are machines.
 	Nodes []sim.Node

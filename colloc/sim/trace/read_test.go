@@ -128,6 +128,22 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// TestEstimates: of two columns with one estimator's answers the later counts,
+// and of two faults the first is named, however often the file is read.
+func TestEstimates(t *testing.T) {
+	const header = "task,arrival_s,job,gpus,exclusive_duration_s,peak_mem_mib,class,est_a_mib,est_a_upper_mib\n"
+	for range 20 {
+		tr, err := trace.Read(strings.NewReader(header + "0,0,net,1,60,100,light,200,300\n"))
+		if err != nil || tr.Tasks[0].Estimates["a"] != 300*profile.MiB {
+			t.Fatalf("got %+v, %v; want an estimate of 300 MiB", tr, err)
+		}
+		_, err = trace.Read(strings.NewReader(header + "0,0,net,1,60,100,light,x,y\n"))
+		if err == nil || !strings.Contains(err.Error(), "est_a_mib is") {
+			t.Fatalf("got %v, want the fault in est_a_mib", err)
+		}
+	}
+}
+
 // TestReadPairs reads made-up pairs.
 func TestReadPairs(t *testing.T) {
 	got, err := trace.ReadPairs(strings.NewReader(pairHeader + "v100,a,b,0.5,0.75,1\nv100,a,a,0.5,0.5,0\n"))

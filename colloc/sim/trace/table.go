@@ -17,7 +17,8 @@ import (
 type table struct {
 	csv     *csv.Reader
 	layout  layout
-	columns map[string]int
+	header  []string
+	columns map[string]int // by name
 }
 
 // newTableOf reads the header and finds out which of some layouts it is.
@@ -30,13 +31,13 @@ func newTableOf(r io.Reader, layouts []layout) (*table, error) {
 	}
 	for i, name := range header {
 		name = strings.TrimSpace(name)
-		header[i] = name
+		t.header = append(t.header, name)
 		if _, ok := t.columns[name]; ok {
 			return nil, &SyntaxError{"header", 1, i + 1, fmt.Sprintf("column %q stands there twice", name)}
 		}
 		t.columns[name] = i
 	}
-	t.layout, err = recognise(header, layouts)
+	t.layout, err = recognise(t.header, layouts)
 	return t, err
 }
 
@@ -153,11 +154,14 @@ func (r *row) count(column string, limit int) int {
 }
 
 // maxSeconds is the longest time that a trace may hold: a century.
-const maxSeconds = 100 * 366 * 86400
+const (
+	maxSeconds = 100 * 366 * 86400
+	century    = maxSeconds * time.Second
+)
 
 // duration is a field in units of unit.
 func (r *row) duration(column string, unit time.Duration) time.Duration {
-	x := r.number(column, maxSeconds*float64(time.Second)/float64(unit))
+	x := r.number(column, float64(century)/float64(unit))
 	return time.Duration(math.Round(float64(x * float64(unit))))
 }
 
