@@ -24,7 +24,7 @@ func Array(sets []Set, o *Options) (Job, error) {
 		need.Memory = max(need.Memory, one.Memory)
 	}
 	tasks := allTasks(sets)
-	request, err := prepare(sets, tasks, &opt, need)
+	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks))
 	if err != nil {
 		return Job{}, err
 	}

@@ -127,14 +127,45 @@ func TestExec(t *testing.T) {
 	t.Setenv("SQUEUE_FORMAT", "%i")
 	t.Setenv("SLURM_TIME_FORMAT", "relative")
 	t.Setenv("SBATCH_ACCOUNT", "ml")
-	e := Exec{Bin: program(t, "sbatch", "cat; printf '%s|' \"$@\" \"$SLURM_CONF\" \"$TZ\" \"$SBATCH_ACCOUNT\" \"$SQUEUE_FORMAT\" \"$SLURM_TIME_FORMAT\"; echo oops >&2; exit 3"), Conf: "/etc/x.conf"}
-	got, err := e.Run(t.Context(), Command{Args: []string{"sbatch", "$(id)", "a b"}, Input: "script;"})
-	want := Output{Stdout: []byte("script;$(id)|a b|/etc/x.conf|UTC|ml|||"), Stderr: []byte("oops\n"), Code: 3}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("%v (-want +got):\n%s", err, diff)
+	t.Setenv("TZ", "Asia/Tokyo")
+	t.Setenv("LC_ALL", "ja_JP.UTF-8")
+	const variables = `printf '%s|' "$SLURM_CONF" "$TZ" "$LC_ALL" "$SBATCH_ACCOUNT" "$SQUEUE_FORMAT" "$SLURM_TIME_FORMAT"`
+	for _, tt := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"one that prints", []string{"squeue", "$(id)", "a b"}, "$(id)|a b|/etc/x.conf|UTC|C|ml|||"},
+		{"one whose environment the job gets", []string{"sbatch", "--parsable"}, "--parsable|/etc/x.conf|Asia/Tokyo|ja_JP.UTF-8|ml|%i|relative|"},
+		{"sbatch that prints a time", []string{"sbatch", "--test-only"}, "--test-only|/etc/x.conf|UTC|C|ml|||"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := Exec{Bin: program(t, tt.args[0], `cat; printf '%s|' "$@"; `+variables+"; echo oops >&2; exit 3"), Conf: "/etc/x.conf"}
+			got, err := e.Run(t.Context(), Command{Args: tt.args, Input: "script;"})
+			want := Output{Stdout: []byte("script;" + tt.want), Stderr: []byte("oops\n"), Code: 3}
+			if diff := cmp.Diff(want, got); err != nil || diff != "" {
+				t.Errorf("%v (-want +got):\n%s", err, diff)
+			}
+		})
 	}
-	if _, err := e.Run(t.Context(), Command{}); err == nil {
+	if _, err := (Exec{}).Run(t.Context(), Command{}); err == nil {
 		t.Error("no program was run, and that is no error")
+	}
+}
+
+// late is a context that ends while a program does.
+type late struct{ context.Context }
+
+func (late) Done() <-chan struct{} { return nil }
+func (late) Err() error            { return context.DeadlineExceeded }
+
+// TestExecKeepsSuccess checks that the number of a job is not lost because the
+// time was over a moment after sbatch had submitted it.
+func TestExecKeepsSuccess(t *testing.T) {
+	e := Exec{Bin: program(t, "sbatch", "echo 12")}
+	got, err := e.Run(late{t.Context()}, Command{Args: []string{"sbatch"}})
+	if err != nil || got.Code != 0 || string(got.Stdout) != "12\n" {
+		t.Errorf("got %d, %q, %v; want what the program printed", got.Code, got.Stdout, err)
 	}
 }
 

@@ -38,9 +38,9 @@ func (h Held) On(index int) int {
 
 // ParseGres reads a list of generic resources in all the forms that Slurm
 // prints: "gpu:a100:8(S:0-1),shard:64" of a node, "shard:a100:4(IDX:1)" of a
-// job, "shard:a100:5(4/8,1/8)" of newer versions, "gres:gpu:2" or
-// "gres/gpu:a100=2" of a request. "(null)", "N/A" and nothing are an empty list.
-// It returns an error that names what it cannot read.
+// job, "shard:a100:5(4/8,1/8)" of newer versions, "license(CNT:2)" of what has
+// no devices, "gres:gpu:2" or "gres/gpu:a100=2" of a request. "(null)", "N/A" and
+// nothing are an empty list. It returns an error that names what it cannot read.
 func ParseGres(list string) ([]Held, error) {
 	list = strings.TrimSpace(list)
 	if list == "(null)" || list == "N/A" {
@@ -103,25 +103,21 @@ func parseHeld(item string) (Held, error) {
 	return h, h.place(where)
 }
 
-// parseCount reads 4, 4K and 1M, as Slurm counts in powers of 1024.
+// parseCount reads 4, 4K and 1G, as Slurm counts in powers of 1024; what is more
+// than anybody counts is the largest number.
 func parseCount(s string) (int, bool) {
-	unit := 1
+	power := 0
 	if s != "" {
-		switch s[len(s)-1] {
-		case 'K', 'k':
-			unit = 1 << 10
-		case 'M', 'm':
-			unit = 1 << 20
-		}
+		power = 1 + strings.IndexByte("KMGTP", s[len(s)-1]&^('a'-'A'))
 	}
-	if unit > 1 {
+	if power > 0 {
 		s = s[:len(s)-1]
 	}
 	n, err := strconv.ParseUint(s, 10, 31)
-	if err != nil || int(n) > math.MaxInt32/unit {
-		return 0, false
+	for range power {
+		n = min(n<<10, math.MaxInt32)
 	}
-	return int(n) * unit, true
+	return int(n), err == nil
 }
 
 // place reads what stands in parentheses: which devices.
@@ -129,6 +125,13 @@ func (h *Held) place(where string) error {
 	bad := fmt.Errorf("slurm: generic resource %v: cannot read its place %q", h.Gres, clip(where))
 	switch {
 	case where == "" || strings.HasPrefix(where, "S:") || where == "IDX:N/A" || where == "IDX:" || where == "N/A":
+		return nil
+	case strings.HasPrefix(where, "CNT:"):
+		n, ok := parseCount(where[len("CNT:"):])
+		if !ok {
+			return bad
+		}
+		h.Count = n
 		return nil
 	case strings.HasPrefix(where, "IDX:"):
 		for r := range strings.SplitSeq(where[len("IDX:"):], ",") {

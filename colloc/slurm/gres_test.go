@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,11 @@ func TestParseGres(t *testing.T) {
 		{name: "shard:a100:5(4/8,0/8,1/8)", want: []Held{{Gres: Gres{"shard", "a100", 5}, Index: []int{0, 2}, Each: []int{4, 1}}}},
 		{name: "gres:shard:a100i1:4", want: []Held{{Gres: Gres{"shard", "a100i1", 4}}}},
 		{name: "gres/gpu:a100=2,gres/shard=4", want: []Held{{Gres: Gres{"gpu", "a100", 2}}, {Gres: Gres{"shard", "", 4}}}},
-		{name: "bandwidth:lustre:no_consume:4G", bad: true},
+		{name: "bandwidth:lustre:no_consume:4G", want: []Held{{Gres: Gres{"bandwidth", "lustre", math.MaxInt32}}}},
+		{name: "gpu:a100:2M", want: []Held{{Gres: Gres{"gpu", "a100", 2 << 20}}}},
+		{name: "gpu:a100:9999999999", bad: true},
+		{name: "license(CNT:3),gpu:a100(CNT:2)", want: []Held{{Gres: Gres{"license", "", 3}}, {Gres: Gres{"gpu", "a100", 2}}}},
+		{name: "gpu:1(CNT:x)", bad: true},
 		{name: "craynetwork:no_consume:4K", want: []Held{{Gres: Gres{"craynetwork", "", 4096}}}},
 		{name: "gpu:a:b:c:1", bad: true},
 		{name: "gpu:a100:1(IDX:9-1)", bad: true},

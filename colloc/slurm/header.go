@@ -226,12 +226,20 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// megabytes rounds up, so that nothing asks for less than it needs.
+// megabytes is how Slurm's options state memory.
 func megabytes(b profile.Bytes) string {
 	if b <= 0 {
 		return ""
 	}
-	return strconv.FormatInt(int64((b-1)/profile.MiB)+1, 10) + "M"
+	return strconv.FormatInt(mebibytes(b), 10) + "M"
+}
+
+// mebibytes rounds up, so that nothing asks for less than it needs.
+func mebibytes(b profile.Bytes) int64 {
+	if b <= 0 {
+		return 0
+	}
+	return int64((b-1)/profile.MiB) + 1
 }
 
 func seconds(d time.Duration) int64 {

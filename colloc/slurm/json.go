@@ -69,9 +69,13 @@ func (n number) time() time.Time {
 	return time.Unix(n.int64(), 0).UTC()
 }
 
-// minutes returns a time limit; 0 is none.
+// minutes returns a time limit; 0 is none, and so are Slurm's own numbers for
+// none and for no end, the largest two of 32 bits.
 func (n number) minutes() time.Duration {
 	const most = math.MaxInt64 / int64(time.Minute)
+	if n.int64() >= math.MaxUint32-1 {
+		return 0
+	}
 	return time.Duration(max(0, min(n.int64(), most))) * time.Minute
 }
 
@@ -140,6 +144,18 @@ func (t *text) UnmarshalJSON(raw []byte) error {
 		*t = text(s)
 	}
 	return nil
+}
+
+// texts is a list in which places count; what is none has no elements.
+type texts []text
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *texts) UnmarshalJSON(raw []byte) error {
+	*t = nil
+	if len(raw) == 0 || raw[0] != '[' {
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]text)(t))
 }
 
 // exitStatus is how a job ended: up to 23.02 the status that wait returns, from

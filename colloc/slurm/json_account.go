@@ -1,7 +1,6 @@
 package slurm
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -52,25 +51,7 @@ type jsonRecord struct {
 // killed by a signal: State tells whether it failed. Errors are those of
 // [ParseJobs].
 func ParseAccounting(data []byte) ([]JobInfo, error) {
-	var answer struct {
-		envelope
-		Jobs *[]jsonRecord `json:"jobs"`
-	}
-	if err := open("accounting", data, &answer, &answer.envelope); err != nil {
-		return nil, err
-	}
-	if answer.Jobs == nil {
-		return nil, unreadable("accounting", errMissing("jobs"))
-	}
-	jobs := make([]JobInfo, 0, len(*answer.Jobs))
-	for i := range *answer.Jobs {
-		j, err := (*answer.Jobs)[i].info()
-		if err != nil {
-			return nil, unreadable("accounting", fmt.Errorf("jobs[%d]: %w", i, err))
-		}
-		jobs = append(jobs, j)
-	}
-	return jobs, nil
+	return parseJobs("accounting", data, (*jsonRecord).info)
 }
 
 func (r *jsonRecord) info() (JobInfo, error) {

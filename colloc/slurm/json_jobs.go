@@ -3,6 +3,7 @@ package slurm
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -24,8 +25,11 @@ type jsonJob struct {
 	Reason    text       `json:"state_reason"`
 	Nodes     text       `json:"nodes"`
 	Required  words      `json:"required_nodes"`
-	Held      words      `json:"gres_detail"`
+	Held      texts      `json:"gres_detail"`
 	PerNode   text       `json:"tres_per_node"`
+	PerJob    text       `json:"tres_per_job"`
+	PerSocket text       `json:"tres_per_socket"`
+	PerTask   text       `json:"tres_per_task"`
 	Allocated text       `json:"tres_alloc_str"`
 	Requested text       `json:"tres_req_str"`
 	CPUs      number     `json:"cpus"`
@@ -45,21 +49,26 @@ type jsonJob struct {
 // are left zero. It returns an [ErrOutput] for what is no such answer, and what
 // Slurm says if the answer reports an error.
 func ParseJobs(data []byte) ([]JobInfo, error) {
+	return parseJobs("jobs", data, (*jsonJob).info)
+}
+
+// parseJobs reads a list of jobs, each of which info understands.
+func parseJobs[J any](what string, data []byte, info func(*J) (JobInfo, error)) ([]JobInfo, error) {
 	var answer struct {
 		envelope
-		Jobs *[]jsonJob `json:"jobs"`
+		Jobs *[]J `json:"jobs"`
 	}
-	if err := open("jobs", data, &answer, &answer.envelope); err != nil {
+	if err := open(what, data, &answer, &answer.envelope); err != nil {
 		return nil, err
 	}
 	if answer.Jobs == nil {
-		return nil, unreadable("jobs", errMissing("jobs"))
+		return nil, unreadable(what, errMissing("jobs"))
 	}
 	jobs := make([]JobInfo, 0, len(*answer.Jobs))
 	for i := range *answer.Jobs {
-		j, err := (*answer.Jobs)[i].info()
+		j, err := info(&(*answer.Jobs)[i])
 		if err != nil {
-			return nil, unreadable("jobs", fmt.Errorf("jobs[%d]: %w", i, err))
+			return nil, unreadable(what, fmt.Errorf("jobs[%d]: %w", i, err))
 		}
 		jobs = append(jobs, j)
 	}
@@ -108,25 +117,52 @@ func (j *jsonJob) info() (JobInfo, error) {
 	if info.Required, err = ExpandNodes(strings.Join(j.Required, ",")); err != nil {
 		return info, err
 	}
-	asked, err := ParseGres(string(j.PerNode))
-	if err != nil {
-		return info, err
+	if asked, err := ParseGres(string(j.PerNode)); err == nil {
+		info.Asked = gresOf(asked)
 	}
-	info.Asked = gresOf(asked)
-	if !info.State.Holds() {
-		return info, nil
-	}
-	for i, detail := range j.Held {
-		if i >= len(info.Nodes) {
-			break
-		}
-		held, err := ParseGres(detail)
-		if err != nil {
-			return info, err
-		}
-		info.Held = append(info.Held, held)
+	if info.State.Holds() {
+		info.Held = j.held(len(info.Nodes))
 	}
 	return info, nil
+}
+
+// held is what the job has on each of its nodes; nil if it has nothing. Where
+// Slurm does not say on which GPUs, in words that can be read, it says so, too:
+// they must not be taken for free.
+func (j *jsonJob) held(nodes int) [][]Held {
+	var all [][]Held
+	for i := range min(nodes, len(j.Held)) {
+		held, err := ParseGres(string(j.Held[i]))
+		if err != nil {
+			held = []Held{{Gres: Gres{Name: "gpu", Count: 1}}}
+		}
+		all = append(all, held)
+	}
+	if slices.ContainsFunc(all, func(held []Held) bool { return len(held) > 0 }) {
+		return all
+	}
+	if somewhere := j.somewhere(); len(somewhere) > 0 {
+		return slices.Repeat([][]Held{somewhere}, nodes)
+	}
+	return nil
+}
+
+// somewhere are the GPUs and shares that the job asked for or was given, without
+// their places.
+func (j *jsonJob) somewhere() []Held {
+	for _, list := range []text{j.PerNode, j.PerJob, j.PerSocket, j.PerTask, j.Allocated} {
+		var held []Held
+		for _, item := range splitList(string(list)) {
+			h, err := ParseGres(item)
+			if err == nil && len(h) == 1 && slices.Contains([]string{"gpu", "shard", "mps"}, h[0].Name) {
+				held = append(held, Held{Gres: h[0].Gres})
+			}
+		}
+		if len(held) > 0 {
+			return held
+		}
+	}
+	return nil
 }
 
 // reason drops the words that stand for no reason.

@@ -8,9 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
-
-	"example.com/colloc/profile"
 )
 
 // heldJob is what slurmrestd of 22.05 reports beside the number of a job that
@@ -101,8 +98,7 @@ func (r *REST) fields(q *Request, o *SubmitOptions) (jobFields, error) {
 	set(f, "hold", o.Hold)
 	set(f, "dependency", o.dependency())
 	f["current_working_directory"] = cmp.Or(o.Dir, "/")
-	minutes := int64((q.Time + time.Minute - 1) / time.Minute)
-	mebibytes := int64((q.Memory + profile.MiB - 1) / profile.MiB)
+	minutes, mebibytes := (seconds(q.Time)+59)/60, mebibytes(q.Memory)
 	gres, err := gresList(q.Gres)
 	if err != nil {
 		return nil, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -109,6 +110,14 @@ func TestRESTLater(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	got, err = r.fields(&Request{Time: math.MaxInt64, Memory: math.MaxInt64}, nil)
+	want = jobFields{
+		"time_limit": wrapped(153722868), "memory_per_node": wrapped(1 << 43),
+		"current_working_directory": "/", "environment": []string{"PATH=" + searchPath},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("as much as there is: %v (-want +got):\n%s", err, diff)
 	}
 	if _, err := r.fields(&Request{Warn: time.Minute}, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a signal: got %v, want ErrUnsupported", err)

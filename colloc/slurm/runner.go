@@ -64,7 +64,8 @@ const stopTime = 2 * time.Second
 
 // Run starts the program and waits for it; when ctx ends, the program is
 // killed. The environment is the caller's, with times in UTC, messages in
-// English, and without the variables that change what the programs print.
+// English, and without the variables that change what the programs print; that
+// of sbatch, which hands it on to the job, is left as it is.
 func (e Exec) Run(ctx context.Context, c Command) (Output, error) {
 	if len(c.Args) == 0 {
 		return Output{Code: -1}, errors.New("slurm: command without a program")
@@ -75,7 +76,7 @@ func (e Exec) Run(ctx context.Context, c Command) (Output, error) {
 	}
 	cmd := exec.CommandContext(ctx, name, c.Args[1:]...)
 	cmd.Dir = c.Dir
-	cmd.Env = e.environ(os.Environ())
+	cmd.Env = e.environ(os.Environ(), c)
 	cmd.WaitDelay = stopTime
 	cmd.Stdin = strings.NewReader(c.Input)
 	var stdout, stderr bytes.Buffer
@@ -84,10 +85,10 @@ func (e Exec) Run(ctx context.Context, c Command) (Output, error) {
 	out := Output{Stdout: stdout.Bytes(), Stderr: stderr.Bytes(), Code: -1}
 	var status *exec.ExitError
 	switch {
+	case err == nil: // also when ctx ended meanwhile: a job may have been submitted
+		out.Code = 0
 	case ctx.Err() != nil:
 		return out, ctx.Err()
-	case err == nil:
-		out.Code = 0
 	case errors.As(err, &status) && status.ExitCode() >= 0:
 		out.Code = status.ExitCode()
 	default:
@@ -96,16 +97,18 @@ func (e Exec) Run(ctx context.Context, c Command) (Output, error) {
 	return out, nil
 }
 
-func (e Exec) environ(env []string) []string {
-	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
-		for _, p := range []string{"SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SLURM_TIME_FORMAT=", "SLURM_JSON="} {
-			if strings.HasPrefix(v, p) {
-				return true
+func (e Exec) environ(env []string, c Command) []string {
+	if c.Args[0] != "sbatch" || slices.Contains(c.Args, "--test-only") {
+		env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+			for _, p := range []string{"SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SLURM_TIME_FORMAT=", "SLURM_JSON="} {
+				if strings.HasPrefix(v, p) {
+					return true
+				}
 			}
-		}
-		return false
-	})
-	env = append(env, "LC_ALL=C", "TZ=UTC")
+			return false
+		})
+		env = append(env, "LC_ALL=C", "TZ=UTC")
+	}
 	if e.Conf != "" {
 		env = append(env, "SLURM_CONF="+e.Conf)
 	}

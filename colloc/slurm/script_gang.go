@@ -42,7 +42,6 @@ type Gang struct {
 func Distributed(g Gang, o *Options) (Job, error) {
 	opt := o.defaults()
 	g.Nodes = max(g.Nodes, 1)
-	errs := []error{opt.check(), checkTasks([]Task{g.Task}), g.check()}
 	need := Request{
 		Nodes: g.Nodes, TasksPerNode: 1, CPUsPerTask: g.Task.cpus(), Memory: g.Task.Memory,
 		Gres: []Gres{{Name: "gpu", Count: g.GPUs}},
@@ -50,7 +49,7 @@ func Distributed(g Gang, o *Options) (Job, error) {
 	if g.Launcher == Ranks {
 		need.TasksPerNode, need.CPUsPerTask = g.GPUs, max(1, g.Task.cpus()/max(1, g.GPUs))
 	}
-	request, err := finish(&opt, need, errs)
+	request, err := finish(&opt, need, checkTasks([]Task{g.Task}), g.check())
 	if err != nil {
 		return Job{}, err
 	}

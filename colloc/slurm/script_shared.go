@@ -33,7 +33,7 @@ func Shared(sets []Set, o *Options) (Job, error) {
 	tasks := allTasks(sets)
 	need := sum(tasks)
 	need.Gres = []Gres{{Name: "gpu", Count: len(sets)}}
-	request, err := prepare(sets, tasks, &opt, need)
+	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks))
 	if err != nil {
 		return Job{}, err
 	}
@@ -46,20 +46,6 @@ func Shared(sets []Set, o *Options) (Job, error) {
 	}
 	b.tail()
 	return Job{Request: request, Body: b.text.String()}, nil
-}
-
-// prepare checks all that a script of sets is made of.
-func prepare(sets []Set, tasks []Task, o *Options, need Request) (Request, error) {
-	errs := []error{o.check(), checkSets(sets), checkTasks(tasks)}
-	if err := errors.Join(errs...); err != nil {
-		return Request{}, err
-	}
-	request, err := complete(o.Request, need)
-	if err != nil {
-		return Request{}, err
-	}
-	_, err = request.Header()
-	return request, err
 }
 
 func allTasks(sets []Set) []Task {

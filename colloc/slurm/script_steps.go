@@ -21,7 +21,7 @@ import (
 func Steps(tasks []Task, o *Options) (Job, error) {
 	opt := o.defaults()
 	need := sum(tasks)
-	errs := []error{opt.check(), checkTasks(tasks)}
+	errs := []error{checkTasks(tasks)}
 	gpus := 0
 	for i := range tasks {
 		t := &tasks[i]
@@ -39,7 +39,7 @@ func Steps(tasks []Task, o *Options) (Job, error) {
 	if gpus > 0 {
 		need.Gres = []Gres{{Name: "gpu", Count: gpus}}
 	}
-	request, err := finish(&opt, need, errs)
+	request, err := finish(&opt, need, errs...)
 	if err != nil {
 		return Job{}, err
 	}
@@ -57,9 +57,10 @@ func Steps(tasks []Task, o *Options) (Job, error) {
 	return Job{Request: request, Body: b.text.String()}, nil
 }
 
-// finish completes a request unless something is wrong already.
-func finish(o *Options, need Request, errs []error) (Request, error) {
-	if err := errors.Join(errs...); err != nil {
+// finish checks the options and completes the request, unless something is wrong
+// already.
+func finish(o *Options, need Request, errs ...error) (Request, error) {
+	if err := errors.Join(append([]error{o.check()}, errs...)...); err != nil {
 		return Request{}, err
 	}
 	request, err := complete(o.Request, need)

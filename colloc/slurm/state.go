@@ -75,7 +75,7 @@ type JobInfo struct {
 	Nodes    []string `json:"nodes,omitempty"`
 	Required []string `json:"required,omitempty"`
 	// Asked is what it wants on each node, Held what it has: one list per
-	// entry of Nodes.
+	// entry of Nodes, nil if it has nothing.
 	Asked []Gres   `json:"asked,omitempty"`
 	Held  [][]Held `json:"held,omitempty"`
 	// CPUs and Memory are those of all nodes together.
@@ -120,7 +120,8 @@ type Node struct {
 func (n *Node) Up() bool {
 	return len(n.State) > 0 && !slices.ContainsFunc(n.State, func(s string) bool {
 		switch s {
-		case "IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "CLOUD", "POWERING_UP", "POWERED_UP":
+		case "IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED",
+			"CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "POWERED_DOWN", "POWER_UP", "POWERING_UP", "POWERED_UP": // Slurm wakes it for a job
 			return false
 		default:
 			return true // DOWN, DRAIN, FAIL, NOT_RESPONDING, MAINTENANCE, RESERVED, and what is to come

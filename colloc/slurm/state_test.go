@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -167,6 +168,9 @@ func TestNodeUp(t *testing.T) {
 		{"mixed", true},
 		{"ALLOCATED", true},
 		{"MIXED+COMPLETING", true},
+		{"idle~", true},
+		{"IDLE+CLOUD+POWERED_DOWN", true},
+		{"IDLE+POWERING_DOWN", false},
 		{"down", false},
 		{"idle*", false},
 		{"IDLE+DRAIN", false},
@@ -223,6 +227,58 @@ func TestParsePartitions(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, ParsePartitions(printed)); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+}
+
+// TestHeld reads what running jobs hold where Slurm says it in part, in words to
+// come, or not at all.
+func TestHeld(t *testing.T) {
+	a100 := func(n int) Gres { return Gres{"gpu", "a100", n} }
+	tests := []struct {
+		name, fields string
+		want         [][]Held
+	}{
+		{"nothing", `"gres_detail": []`, nil},
+		{"on the second node alone", `"gres_detail": ["", "gpu:a100:1(IDX:2)"]`, [][]Held{nil, {{Gres: a100(1), Index: []int{2}}}}},
+		{"no GPUs on the first", `"gres_detail": [null, "gpu:a100:1(IDX:0)"]`, [][]Held{nil, {{Gres: a100(1), Index: []int{0}}}}},
+		{"a count of what has no devices", `"gres_detail": ["lic(CNT:2)", "lic(CNT:2)"]`, [][]Held{{{Gres: Gres{"lic", "", 2}}}, {{Gres: Gres{"lic", "", 2}}}}},
+		{"words to come", `"gres_detail": ["gpu:a100:1{0}", "gpu:a100:1(IDX:1)"]`, [][]Held{{{Gres: Gres{"gpu", "", 1}}}, {{Gres: a100(1), Index: []int{1}}}}},
+		{"no detail", `"tres_per_node": "gres/gpu:a100:2"`, [][]Held{{{Gres: a100(2)}}, {{Gres: a100(2)}}}},
+		{"no list", `"gres_detail": "gpu", "tres_per_job": "gres:shard:4"`, [][]Held{{{Gres: shard("", 4)}}, {{Gres: shard("", 4)}}}},
+		{"accounts alone", `"tres_alloc_str": "cpu=4,mem=8G,gres/gpu:a100=2"`, [][]Held{{{Gres: a100(2)}}, {{Gres: a100(2)}}}},
+		{"a request that cannot be read", `"gres_detail": [], "tres_per_node": "gres/x y"`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			jobs, err := ParseJobs([]byte(`{"jobs": [{"job_id": 1, "job_state": "RUNNING", "nodes": "g[1-2]", ` + tt.fields + `}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, jobs[0].Held); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want time.Duration
+	}{
+		{"90", 90 * time.Minute},
+		{"null", 0},
+		{"4294967294", 0}, // NO_VAL
+		{"4294967295", 0}, // INFINITE
+		{"4294967293", math.MaxInt64 / time.Minute * time.Minute},
+		{`{"set": true, "infinite": true, "number": 0}`, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			jobs, err := ParseJobs([]byte(`{"jobs": [{"job_id": 1, "time_limit": ` + tt.name + `}]}`))
+			if err != nil || jobs[0].Limit != tt.want {
+				t.Errorf("got %v, %v; want %v", jobs, err, tt.want)
+			}
+		})
 	}
 }
 

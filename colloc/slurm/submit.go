@@ -17,7 +17,8 @@ type SubmitOptions struct {
 	After []JobID
 	// Hold keeps the job from starting until [Client.Release].
 	Hold bool
-	// Dir is the working directory; empty is the caller's.
+	// Dir is the working directory; empty is the caller's, or "/" through
+	// slurmrestd, which does not know the caller's.
 	Dir string
 }
 
@@ -54,7 +55,8 @@ func (o *SubmitOptions) dependency() string {
 // Submit gives the job to Slurm: sbatch, which reads the script from its
 // standard input. Nothing is written to disk. A request that no node can hold is
 // [ErrImpossible]; Slurm refuses only the plainest of those, others wait for
-// ever: see [Client.Test].
+// ever: see [Client.Test]. After [ErrNoCluster] the job may have been submitted
+// all the same: look for it, by its [Comment], before submitting it again.
 func (c *Client) Submit(ctx context.Context, j *Job, o *SubmitOptions) (JobID, error) {
 	script, err := textOf(j)
 	if err != nil {

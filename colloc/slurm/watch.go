@@ -1,9 +1,11 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,10 +153,11 @@ func (w *watcher) poll(ctx context.Context, known []JobInfo) ([]Event, []JobInfo
 		})
 	}
 	now = append(now, w.lost(ctx, known, now)...)
+	before := byID(known)
 	var events []Event
 	for i := range now {
 		j := &now[i]
-		was := find(known, j.ID)
+		was := before[j.ID]
 		switch {
 		case was == nil:
 			events = append(events, Event{Job: *j})
@@ -163,6 +166,15 @@ func (w *watcher) poll(ctx context.Context, known []JobInfo) ([]Event, []JobInfo
 		}
 	}
 	return events, now, nil
+}
+
+// byID returns where each job is.
+func byID(jobs []JobInfo) map[JobID]*JobInfo {
+	at := make(map[JobID]*JobInfo, len(jobs))
+	for i := range jobs {
+		at[jobs[i].ID] = &jobs[i]
+	}
+	return at
 }
 
 func find(jobs []JobInfo, id JobID) *JobInfo {
@@ -177,16 +189,19 @@ func find(jobs []JobInfo, id JobID) *JobInfo {
 // lost finds what became of jobs that Slurm does not list any more.
 func (w *watcher) lost(ctx context.Context, known, now []JobInfo) []JobInfo {
 	var reported, lost []JobInfo
+	before, listed := byID(known), byID(now)
+	arrays := make(map[JobID]bool)
+	for i := range now {
+		arrays[now[i].Array] = true
+	}
 	for _, id := range w.Jobs {
-		listed := slices.ContainsFunc(now, func(j JobInfo) bool { return j.ID == id || j.Array == id })
-		if !listed && find(known, id) == nil {
+		if listed[id] == nil && !arrays[id] && before[id] == nil {
 			lost = append(lost, JobInfo{ID: id, State: Forgotten})
 		}
 	}
-	for i := range known {
-		j := known[i]
+	for _, j := range known {
 		switch {
-		case find(now, j.ID) != nil:
+		case listed[j.ID] != nil:
 		case !j.State.Over():
 			j.State = Forgotten
 			lost = append(lost, j)
@@ -212,9 +227,10 @@ func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
 	if err != nil {
 		return // Forgotten is the answer then
 	}
+	recorded := byID(records)
 	for i := range lost {
 		j := &lost[i]
-		r := find(records, j.ID)
+		r := recorded[j.ID]
 		switch {
 		case r == nil || !r.State.Over():
 		case j.Submitted.IsZero():
@@ -226,8 +242,9 @@ func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
 }
 
 // Wait watches jobs until all of them are over and returns them in the order of
-// ids. It goes on while the controller does not answer. When ctx ends, those
-// that were seen come with ctx.Err().
+// ids, those of a job array in the order of their indices. It goes on while the
+// controller does not answer. When ctx ends, those that were seen come with
+// ctx.Err().
 func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]JobInfo, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -249,11 +266,25 @@ func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]Job
 			return nil, err
 		}
 	}
-	jobs := make([]JobInfo, 0, len(ids))
-	for _, id := range ids {
-		if j, ok := seen[id]; ok {
-			jobs = append(jobs, j)
-		}
+	return inOrder(seen, ids), failed
+}
+
+// inOrder sorts jobs by the first of ids that names them or their array, and
+// then by index.
+func inOrder(seen map[JobID]JobInfo, ids []JobID) []JobInfo {
+	places := make(map[JobID]int, len(ids))
+	for i, id := range slices.Backward(ids) {
+		places[id] = i
 	}
-	return jobs, failed
+	place := func(j *JobInfo) int {
+		own, known := places[j.ID]
+		array, whole := places[j.Array]
+		if !known || whole && array < own {
+			return array
+		}
+		return own
+	}
+	return slices.SortedFunc(maps.Values(seen), func(a, b JobInfo) int {
+		return cmp.Or(cmp.Compare(place(&a), place(&b)), cmp.Compare(a.Index.Or(0), b.Index.Or(0)), cmp.Compare(a.ID, b.ID))
+	})
 }

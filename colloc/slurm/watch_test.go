@@ -79,6 +79,30 @@ func TestWatchAccounts(t *testing.T) {
 	}
 }
 
+// TestWaitArray checks that Wait answers for every element of a job array, of
+// which only the last has the array's own number.
+func TestWaitArray(t *testing.T) {
+	element := func(id, index int, state string) string {
+		return fmt.Sprintf(`{"job_id": %d, "array_job_id": 9, "array_task_id": %d, "job_state": %q}`, id, index, state)
+	}
+	f := &fake{answers: map[string][]Output{"squeue": {
+		prints(`{"jobs": [{"job_id": 9, "array_job_id": 9, "array_task_string": "1-2", "job_state": "PENDING"}, ` + element(10, 0, "RUNNING") + `, {"job_id": 3, "job_state": "COMPLETED"}]}`),
+		prints(`{"jobs": [` + element(9, 2, "COMPLETED") + ", " + element(11, 1, "FAILED") + ", " + element(10, 0, "COMPLETED") + `, {"job_id": 3, "job_state": "COMPLETED"}]}`),
+	}}}
+	o := &WatchOptions{Wait: func(context.Context, time.Duration) error { return nil }}
+	jobs, err := NewClient(Config{Runner: f}).Wait(t.Context(), o, 9, 3, 10)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, j := range jobs {
+		got = append(got, fmt.Sprint(j.ID, j.State))
+	}
+	if diff := cmp.Diff([]string{"10COMPLETED", "11FAILED", "9COMPLETED", "3COMPLETED"}, got); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
+}
+
 func TestWatchEnds(t *testing.T) {
 	f := &fake{answers: map[string][]Output{"squeue": {queue("1 RUNNING g1")}}}
 	ctx, cancel := context.WithCancel(t.Context())
