@@ -124,25 +124,36 @@ func lift(r *packer.Reason, code packer.ReasonCode) []Change {
 	}
 }
 
-// Changes returns what would make the task fit, for a Verdict that says it does
-// not; nil if it fits. slow is the ID of the slowest member, see
-// [Verdict].Slowest; task the ID of the task.
-func (v Verdict) Changes(task, slow string) []Change {
+// Changes returns what would lift the limit that binds, each by itself, for the
+// answer of [Planner.Fit] about task and gpu; nil if the task fits, or if nothing
+// would. Of tasks that must be alone every one has to change.
+func (v Verdict) Changes(task Task, gpu GPU) []Change {
 	switch v.Code {
 	case packer.MemoryLimit:
 		return []Change{
-			{Kind: ReserveLess, Task: task, Bytes: v.Free},
-			{Kind: LargerGPU, Task: task, Bytes: v.Reserved},
+			{Kind: ReserveLess, Task: task.ID, Bytes: v.Free},
+			{Kind: LargerGPU, Task: task.ID, Bytes: v.Reserved},
 		}
 	case packer.SpeedLimit:
-		if v.SlowestSpeed > 0 {
-			return []Change{{Kind: AllowSlowdown, Task: slow, Factor: 1 / v.SlowestSpeed}}
+		if v.SlowestSpeed <= 0 {
+			return nil
 		}
+		slow := task.ID
+		if v.Slowest >= 0 && v.Slowest < len(gpu.Residents) {
+			slow = gpu.Residents[v.Slowest].ID
+		}
+		return []Change{{Kind: AllowSlowdown, Task: slow, Factor: 1 / v.SlowestSpeed}}
 	case packer.MustBeAlone:
-		return []Change{{Kind: AllowSharing, Task: task}}
+		var list []Change
+		for _, t := range append([]Task{task}, gpu.Residents...) {
+			if t.Alone {
+				list = append(list, Change{Kind: AllowSharing, Task: t.ID})
+			}
+		}
+		return list
 	case packer.SetFull:
-		return []Change{{Kind: LargerSets, Task: task}}
+		return []Change{{Kind: LargerSets, Task: task.ID}}
 	default: // the other codes are those of plans
+		return nil
 	}
-	return nil
 }

@@ -39,6 +39,10 @@ func (p *Plan) explainMemory(out *bytes.Buffer) {
 	columns(out, func(w *bytes.Buffer) {
 		fmt.Fprintln(w, "  task\tpeak\tinterval\treserved\tmemory is\tGPU use is")
 		for _, d := range p.Tasks {
+			if d.Memory.Confidence == 0 { // promised, and nothing is known of the peak
+				fmt.Fprintf(w, "  %s\t-\t-\t%5.2f\tunknown\t%s\n", d.Task, d.Reserved.GiBs(), d.Use)
+				continue
+			}
 			fmt.Fprintf(w, "  %s\t%5.2f\t%5.2f - %5.2f\t%5.2f\t%s\t%s\n", d.Task,
 				gib(d.Memory.Value), gib(d.Memory.Lo), gib(d.Memory.Hi), d.Reserved.GiBs(), sourceText(d.Memory.Source), d.Use)
 		}

@@ -73,6 +73,7 @@ func TestFitFaults(t *testing.T) {
 		{"nothing known", func(t *colloc.Task) { t.Profile = &profile.Profile{} }, nil, "memory"},
 		{"negative reservation", func(t *colloc.Task) { t.Reserved = -1 }, nil, "Reserved is -1"},
 		{"NaN weight", func(t *colloc.Task) { t.Weight = math.NaN() }, nil, "Weight is NaN"},
+		{"weight that Plan refuses", func(t *colloc.Task) { t.Weight = 1e10 }, nil, "Weight is 1e+10, want 0 to 1e+09"},
 		{"infinite weight", func(t *colloc.Task) { t.Weight = math.Inf(1) }, nil, "Weight is +Inf"},
 		{"slowdown below 1", func(t *colloc.Task) { t.MaxSlowdown = 0.5 }, nil, "MaxSlowdown is 0.5"},
 		{"GPU without ID", nil, func(g *colloc.GPU) { g.ID = "" }, "without an ID"},

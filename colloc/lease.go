@@ -142,7 +142,7 @@ func (l *Ledger) tick() time.Time {
 		over := l.open.head
 		lapse := Lapse{Lease: over.number}
 		for _, s := range over.seats {
-			lapse.Claims = append(lapse.Claims, Claim{Task: s.task, GPU: s.account.gpu.ID})
+			lapse.Claims = append(lapse.Claims, s.claim())
 		}
 		if len(l.lapsed) == maxLapses {
 			l.lapsed = append(l.lapsed[:0], l.lapsed[1:]...)

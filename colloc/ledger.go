@@ -45,6 +45,8 @@ import (
 // safe. [Lease] values are fencing tokens: who comes late with an old one gets
 // [ErrLeaseOver] and cannot touch what was reserved since.
 //
+// Cards come and go with [Ledger.AddGPU] and [Ledger.RemoveGPU].
+//
 // All methods are safe for concurrent use. Reserve, Commit, Rollback and Release
 // cost O(claims x tasks per GPU).
 type Ledger struct {
@@ -79,7 +81,7 @@ type seat struct {
 	lease   *lease
 	used    profile.Bytes // as last seen; 0 before
 	joined  uint64        // version
-	since   time.Duration // when it was committed
+	since   time.Duration // when it was committed, or entered
 }
 
 // charge is what the task counts for.

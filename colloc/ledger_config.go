@@ -12,7 +12,7 @@ import (
 // LedgerConfig says what a Ledger keeps books about and what it enforces. GPUs
 // and Now are required, every other zero is a documented default.
 type LedgerConfig struct {
-	// GPUs are the cards. Their Residents run already: they enter the books as
+	// GPUs are the cards; [Ledger.AddGPU] adds more. Their Residents run already: they enter the books as
 	// committed, each with its Reserved. What runs stays, even if it is more
 	// than the limits below allow; nothing is added until it fits again.
 	GPUs []GPU

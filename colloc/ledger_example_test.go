@@ -187,3 +187,37 @@ func ExamplePlan_Claims() {
 	// mobilenet 3.06 GiB
 	// pointnet 4.08 GiB
 }
+
+// A machine fails: its card leaves the books, and what ran there waits again.
+func ExampleLedger_RemoveGPU() {
+	ledger, err := colloc.NewLedger(colloc.LedgerConfig{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := ledger.Reserve(ledger.Snapshot().Version, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := ledger.Commit(lease); err != nil {
+		fmt.Println(err)
+		return
+	}
+	gone, err := ledger.RemoveGPU("gpu-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range gone {
+		fmt.Println("waits again:", c.Task.ID)
+	}
+	err = ledger.AddGPU(colloc.GPU{ID: "gpu-2", Memory: 80 * profile.GiB})
+	fmt.Println(len(ledger.Snapshot().GPUs), "cards", err)
+	// Output:
+	// waits again: resnet
+	// 2 cards <nil>
+}

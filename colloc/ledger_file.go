@@ -103,8 +103,10 @@ func (l *lease) file() *leaseFile {
 //
 // c gives the GPUs, limits and clock. A Resident that c lists and the books know
 // is booked once, as the books have it; it is an error if they disagree about
-// its GPU, and if the books name a GPU that c does not list. What runs is booked
-// even if limits have become tighter. Reconcile before the first Reserve.
+// its GPU, and if the books name a GPU that c does not list: list one that is
+// gone, too, and take it out with [Ledger.RemoveGPU], which tells what was there.
+// What runs is booked even if limits have become tighter. Reconcile before the
+// first Reserve.
 func LoadLedger(r io.Reader, c LedgerConfig) (*Ledger, error) {
 	var f booksFile
 	if err := json.NewDecoder(r).Decode(&f); err != nil {

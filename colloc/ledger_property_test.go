@@ -132,6 +132,23 @@ func (m *ledgerMachine) reconcile(t *rapid.T) {
 	m.slow.observe(gpu, foreign, used)
 }
 
+// replace removes a GPU and adds it again, empty.
+func (m *ledgerMachine) replace(t *rapid.T) {
+	id := drawGPU(t)
+	if _, err := m.fast.RemoveGPU(id); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range m.config.GPUs {
+		if g.ID != id {
+			continue
+		}
+		if err := m.fast.AddGPU(g); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.slow.replace(id)
+}
+
 // reload saves the books and goes on with what was read back.
 func (m *ledgerMachine) reload(t *rapid.T) {
 	var file bytes.Buffer
@@ -143,6 +160,7 @@ func (m *ledgerMachine) reload(t *rapid.T) {
 		t.Fatal(err)
 	}
 	m.fast, m.ahead, m.slow.leases = fast, m.ahead+1<<32, m.slow.leases+1<<32
+	clear(m.slow.added)
 	for v := range m.slow.history { // snapshots from before are out of date
 		if v < len(m.slow.history)-1 {
 			m.slow.history[v] = slowMoment{}
@@ -176,7 +194,7 @@ func TestLedgerMatchesTwin(t *testing.T) {
 		m := newLedgerMachine(t)
 		actions := map[string]func(*rapid.T){
 			"": m.check, "reserve": m.reserve, "reserve more": m.reserve, "commit": m.commit, "rollback": m.rollback,
-			"release": m.release, "wait": m.wait, "reconcile": m.reconcile, "reload": m.reload,
+			"release": m.release, "wait": m.wait, "reconcile": m.reconcile, "reload": m.reload, "replace": m.replace,
 		}
 		for range 5 {
 			t.Repeat(actions)

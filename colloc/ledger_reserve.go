@@ -51,8 +51,8 @@ func (p *Plan) Claims(tasks []Task) ([]Claim, error) {
 // A claim that cannot be met is a [*RefusedError], which is [ErrConflict] or
 // [ErrFull] or both. A task that is in the books already is [ErrDuplicate]: a
 // scheduler that repeats a call whose answer it lost, and a second one that
-// wants the same task, cannot start it twice. Unknown GPUs, and a seen that is
-// newer than the books, are [ErrUnknown].
+// wants the same task, cannot start it twice. Unknown GPUs, such as one that was
+// removed since, and a seen that is newer than the books, are [ErrUnknown].
 func (l *Ledger) Reserve(seen uint64, claims ...Claim) (Lease, error) {
 	if len(claims) == 0 {
 		return Lease{}, errors.New("colloc: reserve: no claims")
@@ -150,7 +150,7 @@ func (a *account) most(maxSet int) int {
 
 // place enters a task in the books.
 func (l *Ledger) place(taken *lease, a *account, t *Task) {
-	s := &seat{task: *t, account: a, lease: taken}
+	s := &seat{task: *t, account: a, lease: taken, since: l.clock.elapsed}
 	taken.seats = append(taken.seats, s)
 	a.seats = append(a.seats, s)
 	a.recount()

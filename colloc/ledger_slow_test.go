@@ -18,6 +18,7 @@ type slowBooks struct {
 	entries   []slowEntry
 	history   []slowMoment             // by version
 	foreign   map[string]profile.Bytes // by GPU
+	added     map[string]uint64        // by GPU: the version at which it was replaced
 	elapsed   time.Duration
 	leases    uint64
 }
@@ -39,7 +40,7 @@ type slowEntry struct {
 func (e *slowEntry) charge() profile.Bytes { return max(e.claim.Task.Reserved, e.used) }
 
 func newSlowBooks(c colloc.LedgerConfig) *slowBooks {
-	s := &slowBooks{gpus: c.GPUs, maxSet: c.MaxSet, leaseTime: c.LeaseTime, foreign: make(map[string]profile.Bytes)}
+	s := &slowBooks{gpus: c.GPUs, maxSet: c.MaxSet, leaseTime: c.LeaseTime, foreign: make(map[string]profile.Bytes), added: make(map[string]uint64)}
 	s.remember()
 	return s
 }
@@ -108,6 +109,9 @@ func (m *slowMoment) load(gpu string) profile.Bytes {
 
 // fuller reports whether the GPU got fuller at some moment after seen.
 func (s *slowBooks) fuller(gpu string, seen uint64) bool {
+	if s.added[gpu] > seen {
+		return true
+	}
 	for v := int(seen) + 1; v < len(s.history); v++ {
 		before, after := &s.history[v-1], &s.history[v]
 		if slowJoined(gpu, before.entries, after.entries) || after.load(gpu) > before.load(gpu) {
@@ -203,6 +207,20 @@ func (s *slowBooks) release(task string) string {
 	s.end(func(e *slowEntry) bool { return e.claim.Task.ID == task })
 	s.remember()
 	return ""
+}
+
+// replace takes a GPU out and puts an empty one in its place: open leases that
+// hold some of it are over as a whole, of committed ones what is there.
+func (s *slowBooks) replace(gpu string) {
+	open := make(map[uint64]bool)
+	for _, e := range slowOn(gpu, s.entries) {
+		open[e.lease] = open[e.lease] || !e.committed
+	}
+	s.end(func(e *slowEntry) bool { return open[e.lease] || e.claim.GPU == gpu })
+	s.foreign[gpu] = 0
+	s.remember()
+	s.remember()
+	s.added[gpu] = s.version()
 }
 
 // observe lets what was seen on one GPU count.

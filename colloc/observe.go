@@ -35,44 +35,53 @@ type Outcome struct {
 
 // Observe teaches the Planner one measured co-run: the speeds of its members
 // improve what is predicted for tasks like them, the peaks what is reserved.
-// Members without a measurement still count as neighbours. An observation with
-// a fault is refused as a whole. Safe for concurrent use with every other call.
+// Members without a measurement still count as neighbours; the speed of a task
+// that ran alone teaches nothing. An observation with a fault is refused as a
+// whole. Safe for concurrent use with every other call.
 func (p *Planner) Observe(o Observation) error {
 	if len(o.Members) == 0 {
 		return errors.New("colloc: observation without members")
 	}
 	speeds := predict.SpeedObservation{GPU: o.GPU.Name, Mechanism: o.Mechanism}
+	var seen []predict.MemoryObservation
 	measured := false
-	for i, m := range o.Members {
-		if m.Profile == nil {
-			return fmt.Errorf("colloc: observation: member %d has no profile", i)
+	for i := range o.Members {
+		m := &o.Members[i]
+		if err := p.checkOutcome(m); err != nil {
+			return fmt.Errorf("colloc: observation: member %d: %w", i, err)
 		}
-		if s, ok := m.Speed.Get(); ok {
-			measured = true
-			if !finite(s, 0) || s == 0 {
-				return fmt.Errorf("colloc: observation: member %d (%s): speed is %v, want more than 0", i, m.Profile.Spec.Type(), s)
-			}
+		measured = measured || !m.Speed.IsZero()
+		speeds.Set, speeds.Speeds = append(speeds.Set, m.Profile), append(speeds.Speeds, m.Speed)
+		if peak, ok := m.Peak.Get(); ok {
+			seen = append(seen, predict.MemoryObservation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: peak, Censored: m.OutOfMemory})
 		}
-		if peak, ok := m.Peak.Get(); ok && peak <= 0 {
-			return fmt.Errorf("colloc: observation: member %d (%s): peak is %d bytes, want more than 0", i, m.Profile.Spec.Type(), int64(peak))
-		}
-		speeds.Set = append(speeds.Set, m.Profile)
-		speeds.Speeds = append(speeds.Speeds, m.Speed)
 	}
 	if measured && len(o.Members) > 1 {
 		if err := p.config.Interference.Observe(speeds); err != nil {
 			return fmt.Errorf("colloc: observation: %w", err)
 		}
 	}
-	for _, m := range o.Members {
-		peak, ok := m.Peak.Get()
-		if !ok {
-			continue
-		}
-		seen := predict.MemoryObservation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: peak, Censored: m.OutOfMemory}
-		if err := p.config.Memory.Observe(seen); err != nil {
-			return fmt.Errorf("colloc: observation: %w", err)
-		}
+	if err := p.config.Memory.observe(seen); err != nil {
+		return fmt.Errorf("colloc: observation: %w", err)
 	}
 	return nil
+}
+
+// checkOutcome reports why nothing can be learned from a member.
+func (p *Planner) checkOutcome(m *Outcome) error {
+	if m.Profile == nil {
+		return errors.New("no profile")
+	}
+	if s, ok := m.Speed.Get(); ok && (!finite(s, 0) || s == 0) {
+		return fmt.Errorf("%s: speed is %v, want more than 0", m.Profile.Spec.Type(), s)
+	}
+	peak, ok := m.Peak.Get()
+	if !ok {
+		return nil
+	}
+	if peak <= 0 || peak > profile.MaxCount {
+		return fmt.Errorf("%s: peak is %d bytes, want 1 to 1e15", m.Profile.Spec.Type(), int64(peak))
+	}
+	_, err := p.config.Memory.Peak(&m.Profile.Spec, p.config.Host)
+	return err
 }

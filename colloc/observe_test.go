@@ -46,15 +46,53 @@ func TestObserveFaults(t *testing.T) {
 		want    string
 	}{
 		{"nobody", nil, "without members"},
-		{"no profile", []colloc.Outcome{{}}, "no profile"},
+		{"no profile", []colloc.Outcome{{}}, "member 0: no profile"},
 		{"NaN", []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(math.NaN())}, {Profile: b.Profile}}, "speed is NaN"},
 		{"zero", []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(0.0)}, {Profile: b.Profile}}, "speed is 0"},
 		{"peak", []colloc.Outcome{{Profile: a.Profile, Peak: profile.Some[profile.Bytes](-1)}}, "peak is -1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := newPlanner(t, colloc.Config{}).Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: tt.members})
+			err := shared(t).Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: tt.members})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Observe = %v; want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestObserveAllOrNothing checks that a fault in what was seen of the memory
+// keeps the speeds from being learned, too.
+func TestObserveAllOrNothing(t *testing.T) {
+	p := shared(t)
+	a, b := seen(t, "a", 0.5, 0.2, 4*profile.GiB), seen(t, "b", 0.5, 0.2, 4*profile.GiB)
+	stranger := *b.Profile
+	stranger.Spec = profile.Spec{} // of which no memory can be predicted
+	speed := func() float64 {
+		t.Helper()
+		v, err := p.Fit(a, card(t, "g", b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Speed.Value
+	}
+	before := speed()
+	for _, tt := range []struct {
+		name    string
+		profile *profile.Profile
+		peak    profile.Bytes
+	}{
+		{"unknown", &stranger, profile.GiB},
+		{"too much", b.Profile, math.MaxInt64},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			err := p.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: []colloc.Outcome{
+				{Profile: a.Profile, Speed: profile.Some(0.2)}, {Profile: tt.profile, Peak: profile.Some(tt.peak)},
+			}})
+			if err == nil || !strings.Contains(err.Error(), "member 1") {
+				t.Errorf("Observe = %v; want an error with the member", err)
+			}
+			if after := speed(); after != before {
+				t.Errorf("predicted %v before and %v after an observation that was refused", before, after)
 			}
 		})
 	}
@@ -64,6 +102,7 @@ func TestObserveFaults(t *testing.T) {
 func TestConcurrentUse(t *testing.T) {
 	p := newPlanner(t, colloc.Config{})
 	a, b := seen(t, "a", 0.5, 0.2, profile.GiB), seen(t, "b", 0.5, 0.2, profile.GiB)
+	unseen := colloc.Task{ID: "unseen", Profile: describe(t)} // its memory is predicted
 	gpu := card(t, "g", b)
 	var wg sync.WaitGroup
 	for i := range 4 {
@@ -73,10 +112,10 @@ func TestConcurrentUse(t *testing.T) {
 				switch i {
 				case 0:
 					err = p.Observe(colloc.Observation{GPU: gpu.Model, Mechanism: profile.TimeSlice, Members: []colloc.Outcome{
-						{Profile: a.Profile, Speed: profile.Some(0.8)}, {Profile: b.Profile, Speed: profile.Some(0.9)},
+						{Profile: a.Profile, Speed: profile.Some(0.8)}, {Profile: unseen.Profile, Peak: profile.Some(profile.GiB)},
 					}})
 				case 1:
-					_, err = p.Fit(a, gpu)
+					_, err = p.Fit(unseen, gpu)
 				case 2:
 					_, err = p.Score(a, gpu)
 				default:

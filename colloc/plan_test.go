@@ -61,6 +61,37 @@ func TestPlanKeepsResidents(t *testing.T) {
 	}
 }
 
+// TestPromiseSuffices checks that Plan and Judge take what Fit takes: a task of
+// which nothing is known but what was reserved for it.
+func TestPromiseSuffices(t *testing.T) {
+	p := shared(t)
+	task := colloc.Task{ID: "task", Profile: &profile.Profile{}, Reserved: 4 * profile.GiB}
+	resident := task
+	resident.ID = "resident"
+	gpu := card(t, "g", resident)
+	if v, err := p.Fit(task, gpu); err != nil || !v.Fits {
+		t.Fatalf("Fit = %v, %v", v, err)
+	}
+	if _, err := p.Judge(task, gpu); err != nil {
+		t.Errorf("Judge: %v", err)
+	}
+	plan, err := p.Plan(t.Context(), []colloc.Task{task}, []colloc.GPU{gpu})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := plan.Tasks[0]; d.Reserved != task.Reserved || d.Memory.Confidence != 0 {
+		t.Errorf("%+v; want what was promised, and no estimate", d)
+	}
+	var text strings.Builder
+	if err := plan.Explain(&text); err != nil || !strings.Contains(text.String(), "unknown") {
+		t.Errorf("%v: no word of an unknown peak in\n%s", err, &text)
+	}
+	task.Reserved = 0
+	if _, err := p.Plan(t.Context(), []colloc.Task{task}, []colloc.GPU{gpu}); err == nil {
+		t.Error("a task of which nothing is known, without a promise, gave no error")
+	}
+}
+
 func TestPlanEmpty(t *testing.T) {
 	p := shared(t)
 	task := seen(t, "task", 0.2, 0.1, 4*profile.GiB)

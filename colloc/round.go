@@ -78,7 +78,11 @@ func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
 		return packer.Task{}, Demand{}, err
 	}
 	estimate, reserved, err := r.planner.memory(t)
-	if err != nil {
+	switch {
+	case err == nil:
+	case t.Reserved > 0:
+		reserved = t.Reserved // as for Fit, a promise needs no prediction
+	default:
 		return packer.Task{}, Demand{}, err
 	}
 	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved}

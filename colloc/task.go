@@ -19,7 +19,8 @@ type Task struct {
 	// Reserved is the memory set aside for the task; 0 lets the Planner
 	// predict it. For residents it is what they were promised when placed.
 	Reserved profile.Bytes
-	// Weight is how much the task's speed counts; 0 means 1.
+	// Weight is how much the task's speed counts, at most 1e9; 0 means 1. Only
+	// ratios matter.
 	Weight float64
 	// MaxSlowdown is solo speed over collocated speed that the task bears, at
 	// least 1; 0 means [Config].MaxSlowdown.
@@ -45,10 +46,12 @@ type GPU struct {
 	Residents []Task
 }
 
+const maxWeight = 1e9 // as packer
+
 // validate reports every fault of t, by field. It does not allocate for a valid
 // task.
 func (t *Task) validate() error {
-	if t.ID != "" && t.Profile != nil && t.Reserved >= 0 && finite(t.Weight, 0) &&
+	if t.ID != "" && t.Profile != nil && t.Reserved >= 0 && t.Weight >= 0 && t.Weight <= maxWeight &&
 		(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1)) {
 		return nil
 	}
@@ -61,7 +64,7 @@ func (t *Task) validate() error {
 	check(t.ID != "", "ID", "empty", "a name")
 	check(t.Profile != nil, "Profile", "nil", "what profile.New returns")
 	check(t.Reserved >= 0, "Reserved", int64(t.Reserved), "0 bytes or more")
-	check(finite(t.Weight, 0), "Weight", t.Weight, "0 or more")
+	check(t.Weight >= 0 && t.Weight <= maxWeight, "Weight", t.Weight, fmt.Sprintf("0 to %g", float64(maxWeight)))
 	check(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
 	return fmt.Errorf("colloc: task %q: %w", t.ID, errors.Join(errs...))
 }

@@ -104,10 +104,13 @@ func TestTestFiles(t *testing.T) {
 }
 
 func TestBadInput(t *testing.T) {
-	dir, empty := t.TempDir(), t.TempDir()
+	dir, more, empty := t.TempDir(), t.TempDir(), t.TempDir()
+	writeFC(t, more, "memory_carma_real", 30)
 	bad := "peak_mem_mib,neurons_per_layer,n_layers,horus_estimate_mib\n1500,100,3,20\n1500,wide,3,20\n"
-	if err := os.WriteFile(filepath.Join(dir, "memory_horus_fc_mnist.csv"), []byte(bad), 0o600); err != nil {
-		t.Fatal(err)
+	for _, file := range []string{filepath.Join(dir, "memory_horus_fc_mnist.csv"), filepath.Join(more, "memory_mlp.csv")} {
+		if err := os.WriteFile(file, []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, tt := range []struct {
 		name string
@@ -120,6 +123,7 @@ func TestBadInput(t *testing.T) {
 		{"unknown flag", []string{"-fast"}, "fast"},
 		{"stray argument", []string{"-train", dir, "more"}, `"more"`},
 		{"bad cell", []string{"-train", dir}, `memory_horus_fc_mnist.csv:3: column "neurons_per_layer"`},
+		{"bad cell of what is fitted on, too", []string{"-train", more, "-set", "memory_carma_real"}, "memory_mlp.csv:3"},
 		{"nothing there", []string{"-train", empty}, "nothing to evaluate"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -23,9 +23,8 @@
 // (calibration-intervals); and it prints the second as objects with "kind":
 // "oom_calibration". The same files give the same bytes.
 //
-// A set
-// whose file is not there is skipped with a note. The exit status is 2 for bad
-// input, 1 for a failure.
+// A set whose file is not there is skipped with a note. The exit status is 2 for
+// bad input, 1 for a failure.
 package main
 
 import (

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"slices"
 
@@ -54,8 +55,11 @@ func (s memorySet) open(folder, base string) (table, error) {
 	}
 	for _, other := range s.fitOn {
 		more, err := openFile(folder, other, dataset.ReadMemory)
-		if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder of -test has no training files
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, r := range more {
 			if r.Excluded == "" {
