@@ -97,14 +97,15 @@ type DeviceInfo struct {
 
 // GPU returns the catalogue's entry for the product, with the memory and the SMs
 // that the driver reported in place of the nominal ones; for a MIG instance
-// these are the instance's, while rates and bandwidth stay the product's. It
-// returns false if the catalogue does not know the product.
+// these are the instance's, while rates and bandwidth stay the product's. If the
+// catalogue does not know the product, it returns false with what the driver
+// reported alone.
 func (d DeviceInfo) GPU() (profile.GPUModel, bool) {
 	model, ok := profile.LookupGPU(d.Name)
 	if !ok {
-		return profile.GPUModel{}, false
+		model = profile.GPUModel{Name: d.Name, ComputeCapability: d.ComputeCapability.Or(0)}
 	}
 	model.Memory = d.Memory.Or(model.Memory)
 	model.SMs = d.SMs.Or(model.SMs)
-	return model, true
+	return model, ok
 }

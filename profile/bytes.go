@@ -57,8 +57,8 @@ func BytesOf(n float64) Bytes {
 }
 
 // ParseBytes reads "24GiB", "24 GiB", "24576 MiB", "24G", "1.5 TB" or
-// "1073741824". A suffix with i (KiB ... TiB), or the bare letter that
-// nvidia-smi, Slurm and Kubernetes users write (K, M, G, T), is binary; KB, MB,
+// "1073741824". A suffix with i (KiB ... TiB, or Kubernetes' Ki ... Ti), or the
+// bare letter of nvidia-smi and Slurm (K, M, G, T), is binary; KB, MB,
 // GB and TB are decimal. Case does not matter. It returns an error for anything
 // else, and for negative, infinite or overflowing amounts.
 func ParseBytes(s string) (Bytes, error) {
@@ -86,13 +86,13 @@ func byteUnit(name string) (float64, bool) {
 	switch strings.ToLower(name) {
 	case "", "b":
 		return 1, true
-	case "k", "kib":
+	case "k", "ki", "kib":
 		return float64(KiB), true
-	case "m", "mib":
+	case "m", "mi", "mib":
 		return float64(MiB), true
-	case "g", "gib":
+	case "g", "gi", "gib":
 		return float64(GiB), true
-	case "t", "tib":
+	case "t", "ti", "tib":
 		return float64(TiB), true
 	case "kb":
 		return 1e3, true

@@ -25,6 +25,7 @@ func TestParseBytes(t *testing.T) {
 		{" 24576 MiB\n", 24 * GiB},
 		{"24G", 24 * GiB},
 		{"24gib", 24 * GiB},
+		{"24Gi", 24 * GiB},
 		{"24gb", 24_000_000_000},
 		{"1.5 TB", 1_500_000_000_000},
 		{"1.5 TiB", TiB + 512*GiB},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/nvmlx"
@@ -21,57 +22,71 @@ type card struct {
 	mechanism profile.Mechanism
 	lost      bool
 	// used and busy are as last seen, highest is the most memory that was in use
-	// since a task joined.
-	used, highest profile.Opt[profile.Bytes]
-	busy          profile.Opt[float64]
-	window        window
+	// since a task joined, idle what was when the card was last seen without tasks.
+	used, highest, idle profile.Opt[profile.Bytes]
+	busy                profile.Opt[float64]
+	window              window
 }
 
 // findCards lists the devices to use: of a GPU that is cut, its instances.
-func findCards(ctx context.Context, c *Config) ([]*card, error) {
+// leftOut says which of those that were not asked for by name cannot be used.
+func findCards(ctx context.Context, c *Config) (cards []*card, leftOut []string, err error) {
 	devices, err := c.Source.Devices(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("runner: list GPUs: %w", err)
+		return nil, nil, fmt.Errorf("runner: list GPUs: %w", err)
 	}
-	cut := make(map[nvmlx.DeviceID]bool)
-	for i := range devices {
-		cut[devices[i].Parent] = true
-	}
-	wanted := func(d *nvmlx.DeviceInfo) bool {
-		return c.GPUs == nil || slices.Contains(c.GPUs, d.ID) || d.Parent != "" && slices.Contains(c.GPUs, d.Parent)
-	}
-	var cards []*card
-	for i := range devices {
-		if d := &devices[i]; !cut[d.ID] && wanted(d) {
-			cards = append(cards, newCard(d))
+	runnable := nvmlx.Runnable(devices)
+	for _, id := range c.GPUs {
+		at := slices.IndexFunc(devices, func(d nvmlx.DeviceInfo) bool { return d.ID == id })
+		switch {
+		case at < 0:
+			err = errors.Join(err, fmt.Errorf("runner: Config.GPUs: %w: %s", nvmlx.ErrNoDevice, id))
+		case !slices.ContainsFunc(runnable, func(d nvmlx.DeviceInfo) bool { return d.ID == id || d.Parent == id }):
+			err = errors.Join(err, fmt.Errorf("runner: Config.GPUs: GPU %s is in MIG mode and has no instance: nvidia-smi mig -cgi makes some", id))
 		}
 	}
-	for _, id := range c.GPUs {
-		if !slices.ContainsFunc(devices, func(d nvmlx.DeviceInfo) bool { return d.ID == id }) {
-			err = errors.Join(err, fmt.Errorf("runner: Config.GPUs: %w: %s", nvmlx.ErrNoDevice, id))
+	for i := range runnable {
+		d := &runnable[i]
+		named := slices.Contains(c.GPUs, d.ID) || d.Parent != "" && slices.Contains(c.GPUs, d.Parent)
+		switch prohibited := d.ComputeMode.Or(nvmlx.ComputeDefault) == nvmlx.ComputeProhibited; {
+		case !named && c.GPUs != nil:
+		case prohibited && named:
+			err = errors.Join(err, fmt.Errorf("runner: Config.GPUs: GPU %s is closed to programs: its %s", d.ID, prohibition))
+		case prohibited:
+			leftOut = append(leftOut, fmt.Sprintf("GPU %s is left out: its %s", d.ID, prohibition))
+		default:
+			model, _ := d.GPU()
+			cards = append(cards, &card{info: *d, model: model})
 		}
 	}
 	if len(cards) == 0 && err == nil {
-		err = fmt.Errorf("runner: %w: the source lists no GPU to use", nvmlx.ErrNoDevice)
+		err = fmt.Errorf("runner: %w: %s", nvmlx.ErrNoDevice, strings.Join(append(leftOut, "the source lists no GPU to use"), "; "))
 	}
-	return cards, err
+	return cards, leftOut, err
 }
 
-func newCard(d *nvmlx.DeviceInfo) *card {
-	model, known := d.GPU()
-	if !known {
-		model = profile.GPUModel{Name: d.Name, Memory: d.Memory.Or(0), SMs: d.SMs.Or(0)}
-	}
-	return &card{info: *d, model: model}
-}
+const prohibition = "compute mode is prohibited; root can change that with nvidia-smi -c DEFAULT"
 
 // gpu is the card as Planner and Ledger know it.
 func (c *card) gpu(mechanisms []profile.Mechanism) colloc.GPU {
-	g := colloc.GPU{ID: string(c.info.ID), Model: c.model, Memory: c.info.Memory.Or(0), Mechanisms: mechanisms}
-	if c.info.ComputeMode.Or(nvmlx.ComputeDefault) == nvmlx.ComputeExclusiveProcess && !slices.Contains(mechanisms, profile.MPS) {
-		g.Mechanisms = []profile.Mechanism{profile.Exclusive} // a second process would be refused
+	return colloc.GPU{ID: string(c.info.ID), Model: c.model, Memory: c.info.Memory.Or(0), Mechanisms: Sharing(c.info, mechanisms)}
+}
+
+// Sharing returns those of the ways to share that the device's compute mode allows:
+// one that takes a single process is shared by MPS or not at all.
+func Sharing(d nvmlx.DeviceInfo, mechanisms []profile.Mechanism) []profile.Mechanism {
+	switch {
+	case !exclusive(&d):
+		return mechanisms
+	case slices.Contains(mechanisms, profile.MPS):
+		return []profile.Mechanism{profile.MPS}
 	}
-	return g
+	return []profile.Mechanism{profile.Exclusive}
+}
+
+// exclusive reports whether the driver refuses a second process on the device.
+func exclusive(d *nvmlx.DeviceInfo) bool {
+	return d.ComputeMode.Or(nvmlx.ComputeDefault) == nvmlx.ComputeExclusiveProcess
 }
 
 // join puts a task on the card.

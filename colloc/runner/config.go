@@ -2,6 +2,7 @@ package runner
 
 import (
 	"regexp"
+	"runtime"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -46,8 +47,8 @@ type Config struct {
 	// join it: a running process cannot change.
 	Mechanisms []profile.Mechanism
 	// MPSPipeDir names the folder where an MPS daemon listens for a GPU; nil
-	// means the default daemon for all. The runner starts no daemon; it warns if
-	// none listens.
+	// means where CUDA looks for one in Env. The runner starts no daemon; it warns
+	// if none listens, or one that Mechanisms do not ask for.
 	MPSPipeDir func(nvmlx.DeviceID) string
 	// Env is the environment that tasks inherit, KEY=value; nil means this
 	// process's, an empty list none.
@@ -83,6 +84,15 @@ type Config struct {
 	Queue int
 	// Clock is the time to go by; nil is nvmlx.SystemClock.
 	Clock nvmlx.Clock
+
+	vmstat string // the kernel's counters; tests have their own
+}
+
+// TaskThreads is how many threads a task is told to use on a host with so many
+// GPUs, if it does not say so itself: an equal share of the cores, at least one.
+func (c *Config) TaskThreads(gpus int) int {
+	cores, tasks := orDefault(c.CPUs, runtime.NumCPU()), gpus*orDefault(c.PerGPU, colloc.DefaultMaxSet)
+	return max(1, cores/max(1, tasks))
 }
 
 // Halt says when failures end the queue. The zero value never does.

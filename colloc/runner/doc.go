@@ -45,10 +45,13 @@
 // [nvmlx.Source] sees it, counts. Tasks start in the order of priority, then of
 // submission; one that fits nowhere lets later ones pass, but not forever.
 //
-// A task that runs out of memory, as its output, its exit status or the GPU's
-// memory show, is queued again: with a larger reservation, then under another
-// mechanism, then alone on a GPU. Peaks, failures and measured speeds are
-// learned ([colloc.Planner.Observe]).
+// A task that runs out of GPU memory, as its output or a crash on a full GPU
+// shows, is queued again: with a larger reservation, then under another
+// mechanism, then alone on a GPU. One that the kernel killed for want of the
+// host's memory runs again alone. Peaks, failures and measured speeds are learned
+// ([colloc.Planner.Observe]). Where the driver does not tell whose the memory is,
+// as in a container, a task that is alone on its GPU holds what the memory in use
+// has grown by; of several tasks none is told.
 //
 // # Secrets
 //

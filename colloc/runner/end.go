@@ -82,6 +82,9 @@ func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 			return
 		}
 		r.again(EventRecovering, e, fmt.Sprintf("out of memory (%s); next: %v", lacked, e.Recovery))
+	case e.Recovery < RanAlone && r.hostLacked(e, o):
+		e.Recovery = RanAlone // the fewer neighbours, the more of the host's memory is left
+		r.again(EventRecovering, e, fmt.Sprintf("the kernel killed it because the host's memory ran out; next: %v", e.Recovery))
 	default:
 		r.fail(e, o, stop)
 	}
@@ -90,8 +93,11 @@ func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 // fail ends or retries a task whose run failed.
 func (r *Runner) fail(e *entry, o *outcome, stop stopReason) {
 	text := o.String()
-	if stop == stopTimeout {
+	switch {
+	case stop == stopTimeout:
 		text = fmt.Sprintf("timed out after %v (%s)", e.Task.Timeout, text)
+	case o.killed():
+		text += ": by somebody, or by the kernel because the host's memory ran out, which dmesg tells"
 	}
 	if e.Failures++; o.final || e.Failures > e.Task.Retries {
 		r.finish(e, Failed, text)

@@ -12,10 +12,11 @@ import (
 
 // The variables that tell a task who it is and what it may use.
 const (
-	envTask     = "COLLOC_TASK"     // its ID
-	envRun      = "COLLOC_RUN"      // the number of the run, from 1
-	envProgress = "COLLOC_PROGRESS" // the file for its steps, see Progress
-	envWorkers  = "COLLOC_WORKERS"  // how many data-loader workers to use
+	envTask     = "COLLOC_TASK"      // its ID
+	envRun      = "COLLOC_RUN"       // the number of the run, from 1
+	envProgress = "COLLOC_PROGRESS"  // the file for its steps, see Progress
+	envWorkers  = "COLLOC_WORKERS"   // how many data-loader workers to use
+	envPython   = "PYTHONUNBUFFERED" // else Python keeps its lines, and the steps in them, for long
 	envVisible  = "CUDA_VISIBLE_DEVICES"
 )
 
@@ -38,10 +39,7 @@ var groupVariables = []string{"WANDB_RUN_GROUP", "COLLOC_GROUP"}
 // environment is the environment of a run: what is inherited, then what the
 // runner proposes where nobody decided, then what the task sets, then the GPU.
 func (r *Runner) environment(e *entry) ([]string, error) {
-	base := r.config.Env
-	if base == nil {
-		base = os.Environ()
-	}
+	base := r.inherited()
 	env := make([]string, 0, len(base)+len(e.Env)+len(threadVariables)+8)
 	env = append(append(env, base...), e.Env...)
 	propose := func(name, value string) {
@@ -53,6 +51,7 @@ func (r *Runner) environment(e *entry) ([]string, error) {
 	for _, name := range threadVariables {
 		propose(name, threads)
 	}
+	propose(envPython, "1")
 	if r.config.Group != "" {
 		for _, name := range groupVariables {
 			propose(name, r.config.Group)
@@ -66,12 +65,20 @@ func (r *Runner) environment(e *entry) ([]string, error) {
 	return last(append(env, device...)), err
 }
 
+// inherited is the environment that all tasks start from.
+func (r *Runner) inherited() []string {
+	if r.config.Env != nil {
+		return r.config.Env
+	}
+	return os.Environ()
+}
+
 // threads is a task's share of the cores, at least one.
 func (r *Runner) threads(t *Task) int {
 	if t.CPUs > 0 {
 		return t.CPUs
 	}
-	return max(1, r.config.CPUs/max(1, len(r.cards)*r.config.PerGPU))
+	return r.config.TaskThreads(len(r.cards))
 }
 
 // deviceEnv makes the task see its GPU alone, through MPS if that is how it is

@@ -25,16 +25,16 @@ func TestEnvironment(t *testing.T) {
 	}{
 		{
 			name: "a share of the cores",
-			want: []string{"OMP_NUM_THREADS=3", "MKL_NUM_THREADS=3", "COLLOC_WORKERS=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "COLLOC_TASK=1", "COLLOC_RUN=1", "WANDB_RUN_GROUP="},
+			want: []string{"OMP_NUM_THREADS=3", "PYTHONUNBUFFERED=1", "MKL_NUM_THREADS=3", "COLLOC_WORKERS=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "COLLOC_TASK=1", "COLLOC_RUN=1", "WANDB_RUN_GROUP="},
 		},
 		{
 			name: "the user decides",
-			env:  []string{"OMP_NUM_THREADS=7", "GOMAXPROCS=6", "A=1", "B=1", "CUDA_VISIBLE_DEVICES=3", "WANDB_RUN_GROUP=mine"},
+			env:  []string{"OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=", "GOMAXPROCS=6", "A=1", "B=1", "CUDA_VISIBLE_DEVICES=3", "WANDB_RUN_GROUP=mine"},
 			task: Task{Env: []string{"MKL_NUM_THREADS=5", "B=2", "CUDA_VISIBLE_DEVICES=4", "B=3"}},
 			adjust: func(c *Config) {
 				c.Group = "sweep"
 			},
-			want: []string{"OMP_NUM_THREADS=7", "GOMAXPROCS=6", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine", "COLLOC_GROUP=sweep"},
+			want: []string{"OMP_NUM_THREADS=7", "PYTHONUNBUFFERED=", "GOMAXPROCS=6", "MKL_NUM_THREADS=5", "NUMEXPR_NUM_THREADS=3", "A=1", "B=3", "CUDA_VISIBLE_DEVICES=GPU-fake-0", "WANDB_RUN_GROUP=mine", "COLLOC_GROUP=sweep"},
 		},
 		{name: "more cores", task: Task{CPUs: 9}, want: []string{"OMP_NUM_THREADS=9", "COLLOC_WORKERS=9"}},
 		{
@@ -43,7 +43,15 @@ func TestEnvironment(t *testing.T) {
 				c.Mechanisms = []profile.Mechanism{profile.MPS}
 				c.MPSPipeDir = func(id nvmlx.DeviceID) string { return "/run/" + string(id) }
 			},
-			want: []string{"CUDA_VISIBLE_DEVICES=GPU-fake-0", "CUDA_MPS_PIPE_DIRECTORY=/run/GPU-fake-0", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=GPU-fake-0=1024M"},
+			want: []string{"CUDA_VISIBLE_DEVICES=GPU-fake-0", "CUDA_MPS_PIPE_DIRECTORY=/run/GPU-fake-0", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=1024M"},
+		},
+		{
+			name: "MPS where the environment says",
+			env:  []string{"CUDA_MPS_PIPE_DIRECTORY=/run/mine"},
+			adjust: func(c *Config) {
+				c.Mechanisms = []profile.Mechanism{profile.MPS}
+			},
+			want: []string{"CUDA_MPS_PIPE_DIRECTORY=/run/mine"},
 		},
 	}
 	for _, test := range tests {
@@ -75,6 +83,34 @@ func TestEnvironment(t *testing.T) {
 				t.Error("the task has the supervisor's setting")
 			}
 		})
+	}
+}
+
+// TestUnaskedMPS warns of a daemon that would turn time-slicing into MPS.
+func TestUnaskedMPS(t *testing.T) {
+	pipe := t.TempDir()
+	if err := os.WriteFile(filepath.Join(pipe, "control"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, asked := range []bool{false, true} {
+		g := newRig(t, t.TempDir(), gpuFile(2), func(c *Config) {
+			c.Env = append(c.Env, "CUDA_MPS_PIPE_DIRECTORY="+pipe)
+			if asked {
+				c.Mechanisms = []profile.Mechanism{profile.MPS}
+			}
+		})
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		warnings := 0
+		for _, e := range g.events {
+			if e.Kind == EventWarning && strings.Contains(e.Text, "an MPS daemon listens in "+pipe) {
+				warnings++
+			}
+		}
+		if want := map[bool]int{false: 1}[asked]; warnings != want {
+			t.Errorf("asked for MPS: %v: %d warnings, want %d: %v", asked, warnings, want, g.events)
+		}
 	}
 }
 

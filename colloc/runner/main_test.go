@@ -49,14 +49,14 @@ var helpers = map[string]func(args []string) error{
 	"allocate": helpAllocate,
 }
 
-// helper is the command and the environment of a task that is the test binary.
-func helper(tb testing.TB, name string, args ...string) Task {
+// allocator is a task that is the test binary as helpAllocate.
+func allocator(tb testing.TB, args ...string) Task {
 	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return Task{Command: append([]string{self}, args...), Env: []string{helperVariable + "=" + name}, Memory: profile.GiB}
+	return Task{Command: append([]string{self}, args...), Env: []string{helperVariable + "=allocate"}, Memory: profile.GiB}
 }
 
 // shell is a task that runs a script.

@@ -7,19 +7,22 @@ import (
 	"io"
 	"os"
 	"regexp"
-	"syscall"
+	"strconv"
+	"strings"
 
 	"example.com/colloc/profile"
 )
 
 // memoryPattern is what programs print when device memory runs out: PyTorch
-// (torch.OutOfMemoryError, "CUDA out of memory"), cuBLAS, cuDNN, the CUDA
-// runtime and driver, JAX and XLA (RESOURCE_EXHAUSTED), TensorFlow
-// (ResourceExhaustedError, "OOM when allocating"), CuPy and RMM.
-const memoryPattern = `(?:CUDA|HIP) out of memory|torch(?:\.cuda)?\.OutOfMemoryError|` +
-	`CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED|CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|` +
-	`RESOURCE_EXHAUSTED|ResourceExhaustedError|OOM when allocating|cupy\.cuda\.memory\.OutOfMemoryError|` +
-	`std::bad_alloc: out_of_memory`
+// (torch.OutOfMemoryError, "CUDA out of memory", "CUDA error: out of memory"),
+// cuBLAS, cuDNN, NCCL, the CUDA runtime and driver, JAX and XLA
+// (RESOURCE_EXHAUSTED, which gRPC says too, of other things), TensorFlow
+// (ResourceExhaustedError, "OOM when allocating"), llama.cpp, CuPy and RMM.
+const memoryPattern = `(?:CUDA|HIP)(?: error:)? out of memory|torch(?:\.cuda)?\.OutOfMemoryError|` +
+	`CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_ALLOC_FAILED|CUDNN_STATUS_INTERNAL_ERROR_DEVICE_ALLOCATION_FAILED|` +
+	`CUDA_ERROR_OUT_OF_MEMORY|cudaErrorMemoryAllocation|cudaMalloc failed: out of memory|Cuda failure [^\n]{0,8}'out of memory'|` +
+	`RESOURCE_EXHAUSTED\b[^\n]{0,100}(?i:out of memory|allocat)|ResourceExhaustedError|OOM when allocating|` +
+	`cupy\.cuda\.memory\.OutOfMemoryError|std::bad_alloc: out_of_memory`
 
 // vaguePattern is what programs print for any failure of CUDA, lack of memory
 // among them. It counts if the GPU's memory was full.
@@ -32,18 +35,16 @@ const outputTail = 64 << 10
 // failure of CUDA, is taken for lack of memory.
 const nearlyFull = 0.98
 
-// lackedMemory says why a failed run is thought to have run out of memory;
-// empty if it is not. line is what its output says of it, vague that it may mean
-// something else.
+// lackedMemory says why a failed run is thought to have run out of the GPU's
+// memory; empty if it is not. line is what its output says of it, vague that it
+// may mean something else. For want of that memory nobody is killed.
 func (r *Runner) lackedMemory(e *entry, o *outcome, line string, vague bool) string {
 	switch {
 	case o.ok() || o.lost || o.final || e.Stop != 0:
 		return ""
 	case line != "" && !vague:
 		return "its output says so: " + line
-	case o.signal == int(syscall.SIGKILL) || o.exit == 128+int(syscall.SIGKILL):
-		return "it was killed by signal 9, as the kernel does when the host's memory runs out"
-	case line == "" && o.signal == 0:
+	case o.killed() || line == "" && o.signal == 0:
 		return ""
 	}
 	c := r.card(e.GPU)
@@ -55,6 +56,31 @@ func (r *Runner) lackedMemory(e *entry, o *outcome, line string, vague bool) str
 		return ""
 	}
 	return fmt.Sprintf("the GPU's memory was full, %v of %v: %s", used, total, cmp.Or(line, o.String()))
+}
+
+// hostLacked reports whether a run was killed while the kernel killed for want of
+// the host's memory.
+func (r *Runner) hostLacked(e *entry, o *outcome) bool {
+	before, ok1 := e.victims.Get()
+	now, ok2 := victims(r.config.vmstat).Get()
+	return o.killed() && ok1 && ok2 && now > before
+}
+
+// victims is how many processes the kernel has killed for want of memory since the
+// host started, from /proc/vmstat; missing where that does not tell.
+func victims(vmstat string) profile.Opt[int64] {
+	text, err := os.ReadFile(vmstat)
+	if err != nil {
+		return profile.Opt[int64]{}
+	}
+	for line := range strings.Lines(string(text)) {
+		if count, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			if n, err := strconv.ParseInt(strings.TrimSpace(count), 10, 64); err == nil {
+				return profile.Some(n)
+			}
+		}
+	}
+	return profile.Opt[int64]{}
 }
 
 // memoryLine returns the line of the end of the output that tells lack of

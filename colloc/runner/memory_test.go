@@ -94,7 +94,7 @@ func TestRecovery(t *testing.T) {
 func TestRecoveryOfMemory(t *testing.T) {
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(1), nil)
-	first, second := helper(t, "allocate", "22GiB", filepath.Join(dir, "go")), helper(t, "allocate", "20GiB")
+	first, second := allocator(t, "22GiB", filepath.Join(dir, "go")), allocator(t, "20GiB")
 	first.Memory, second.Memory = 22*profile.GiB, 14*profile.GiB
 	first.ID, second.ID = "first", "second"
 	g.submit(t, first)
@@ -117,6 +117,41 @@ func TestRecoveryOfMemory(t *testing.T) {
 	}
 }
 
+// TestKilled ends tasks by SIGKILL: that is no lack of the GPU's memory, and one of
+// the host's if the kernel counts victims.
+func TestKilled(t *testing.T) {
+	vmstat := filepath.Join(t.TempDir(), "vmstat")
+	count := func(n string) {
+		if err := os.WriteFile(vmstat, []byte("nr_free_pages 7\noom_kill "+n+"\noom_killer 1\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	count("3")
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.vmstat = vmstat })
+	killed := shell("kill -9 $$")
+	killed.Profile = newProfile(t)
+	g.submit(t, killed)
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := g.record(t, "1")
+	if want := "ended by signal 9 (killed): by somebody, or by the kernel because the host's memory ran out, which dmesg tells"; r.State != Failed || r.Runs != 1 || r.Err != want {
+		t.Errorf("%v after %d runs: %s", r.State, r.Runs, r.Err)
+	}
+	victim := shell(`if [ "$COLLOC_RUN" = 1 ]; then echo "oom_kill 4" >"$1"; exit 137; fi`, vmstat)
+	victim.Profile = newProfile(t)
+	g.submit(t, victim)
+	r = g.finish(t)[1]
+	if r.State != Succeeded || r.Runs != 2 || r.Recovery != RanAlone || r.Failures != 0 {
+		t.Errorf("%v after %d runs, recovery %v, %d failures: %s", r.State, r.Runs, r.Recovery, r.Failures, r.Err)
+	}
+	for _, o := range g.planner.observed {
+		if o.Members[0].OutOfMemory {
+			t.Errorf("learned a lack of the GPU's memory: %+v", o)
+		}
+	}
+}
+
 func TestMemoryLine(t *testing.T) {
 	tests := []struct {
 		name, output, want string
@@ -128,6 +163,12 @@ func TestMemoryLine(t *testing.T) {
 		{"cuBLAS", "a\rCUBLAS_STATUS_ALLOC_FAILED\rb", "CUBLAS_STATUS_ALLOC_FAILED", false},
 		{"CUDA runtime", "cudaErrorMemoryAllocation", "cudaErrorMemoryAllocation", false},
 		{"TensorFlow", "x ResourceExhaustedError: OOM when allocating tensor", "x ResourceExhaustedError: OOM when allocating tensor", false},
+		{"PyTorch without a context", "RuntimeError: CUDA error: out of memory", "RuntimeError: CUDA error: out of memory", false},
+		{"NCCL", "NCCL WARN Cuda failure 2 'out of memory'", "NCCL WARN Cuda failure 2 'out of memory'", false},
+		{"llama.cpp", "ggml_backend_cuda: cudaMalloc failed: out of memory", "ggml_backend_cuda: cudaMalloc failed: out of memory", false},
+		{"gRPC", "StatusCode.RESOURCE_EXHAUSTED: quota exceeded", "", false},
+		{"the host's memory", "DefaultCPUAllocator: can't allocate memory", "", false},
+		{"XLA", "RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB", "RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB", false},
 		{"JAX", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", false},
 		{"the caller's", "our loader: no room left", "our loader: no room left", false},
 		{"any failure of CUDA", "RuntimeError: CUDA error: unspecified launch failure", "RuntimeError: CUDA error: unspecified launch failure", true},
@@ -161,8 +202,10 @@ func TestLackedMemory(t *testing.T) {
 	}{
 		{"success", outcome{}, "CUDA out of memory", false, full, 0, ""},
 		{"output", outcome{exit: 1}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
-		{"killed by the kernel", outcome{exit: -1, signal: 9}, "", false, 0, 0, "it was killed by signal 9, as the kernel does when the host's memory runs out"},
-		{"that of a child", outcome{exit: 137}, "", false, 0, 0, "it was killed by signal 9, as the kernel does when the host's memory runs out"},
+		{"killed", outcome{exit: -1, signal: 9}, "", false, full, 0, ""},
+		{"killed child", outcome{exit: 137}, "", false, full, 0, ""},
+		{"killed after it said so", outcome{exit: 137}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
+		{"killed after any failure of CUDA", outcome{exit: -1, signal: 9}, "CUDA error: x", true, full, 0, ""},
 		{"killed on request", outcome{exit: -1, signal: 9}, "", false, full, stopKilled, ""},
 		{"any failure", outcome{exit: 1}, "", false, full, 0, ""},
 		{"CUDA, full GPU", outcome{exit: 1}, "CUDA error: x", true, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: CUDA error: x"},

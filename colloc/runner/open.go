@@ -74,7 +74,8 @@ func (r *Runner) open(ctx context.Context) (err error) {
 	if r.blank, err = profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{}); err != nil {
 		return fmt.Errorf("runner: %w", err)
 	}
-	if r.cards, err = findCards(ctx, &r.config); err != nil {
+	var leftOut []string
+	if r.cards, leftOut, err = findCards(ctx, &r.config); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
@@ -91,6 +92,9 @@ func (r *Runner) open(ctx context.Context) (err error) {
 		return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
 	}
 	r.events = newDispatcher(r.config.OnEvent, r.poke)
+	for _, text := range leftOut {
+		r.warn(text, nil, text)
+	}
 	if err := r.takeOver(entries); err != nil {
 		r.events.close()
 		return errors.Join(err, r.store.close(), r.lock.Close())
@@ -123,32 +127,38 @@ func (r *Runner) takeOver(entries []*entry) error {
 		r.patterns[e.Task.Progress.Pattern] = pattern
 	}
 	r.queue = newQueue(entries)
-	r.checkMPS()
+	r.checkSharing()
 	if err := r.adopt(entries); err != nil {
 		return err
 	}
 	return r.openBooks()
 }
 
-// checkMPS warns of GPUs that are to be shared by MPS and have no daemon.
-func (r *Runner) checkMPS() {
-	if !slices.Contains(r.config.Mechanisms, profile.MPS) {
-		return
-	}
+// checkSharing warns of GPUs that will be shared in another way than was asked
+// for: by MPS without a daemon, by time-slicing where CUDA finds one, or not at
+// all.
+func (r *Runner) checkSharing() {
+	asked := slices.Contains(r.config.Mechanisms, profile.MPS)
 	for _, c := range r.cards {
+		if exclusive(&c.info) && !asked && r.config.Mechanisms[0] != profile.Exclusive {
+			r.warn("mode "+string(c.info.ID), nil, fmt.Sprintf("GPU %s takes one process at a time: its tasks share it by MPS only, or after nvidia-smi -c DEFAULT, which is root's", c.info.ID))
+		}
 		dir := r.pipeDir(c.info.ID)
-		if !mps.Running(dir) {
-			r.warn("mps "+string(c.info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its tasks will share by time-slicing", cmp.Or(dir, mps.DefaultPipeDir), c.info.ID))
+		switch {
+		case asked && !mps.Running(dir):
+			r.warn("mps "+string(c.info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its tasks will share by time-slicing", dir, c.info.ID))
+		case !asked && mps.Running(dir):
+			r.warn("mps "+dir, nil, fmt.Sprintf("an MPS daemon listens in %s: tasks will go through it; allow MPS, so that this counts, or stop the daemon", dir))
 		}
 	}
 }
 
-// pipeDir is where the MPS daemon of a GPU listens; empty is the default.
+// pipeDir is where the MPS daemon of a GPU listens.
 func (r *Runner) pipeDir(id nvmlx.DeviceID) string {
-	if r.config.MPSPipeDir == nil {
-		return ""
+	if r.config.MPSPipeDir != nil {
+		return cmp.Or(r.config.MPSPipeDir(id), mps.DefaultPipeDir)
 	}
-	return r.config.MPSPipeDir(id)
+	return mps.PipeDir(r.inherited())
 }
 
 // openBooks makes the Ledger, with the adopted tasks in it.
@@ -214,6 +224,7 @@ func (c *Config) fill() (err error) {
 	if c.Clock == nil {
 		c.Clock = nvmlx.SystemClock()
 	}
+	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
 	return nil
 }
 

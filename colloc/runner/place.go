@@ -171,7 +171,7 @@ func (r *Runner) fit(e *entry, kept int) (best placed, why string, err error) {
 func (r *Runner) fitOn(e *entry, c *card, g colloc.GPU, p *placed) (reason string, err error) {
 	p.mechanism = c.mechanism
 	if len(c.entries) == 0 {
-		p.mechanism = preferred(r.config.Mechanisms, e.Avoid)
+		p.mechanism = preferred(Sharing(c.info, r.config.Mechanisms), e.Avoid)
 	}
 	if avoid, ok := e.Avoid.Get(); ok && avoid == p.mechanism {
 		return "its tasks share by " + avoid.String() + ", under which memory ran out", nil

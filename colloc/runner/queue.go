@@ -20,9 +20,10 @@ type entry struct {
 	overtaken  int  // how many later tasks started since it was the first to wait
 	// adopted says that a former runner started its present run.
 	adopted  bool
-	termAt   time.Time // when it was asked to end; zero if it was not
-	killed   bool      // it got SIGKILL
-	dirty    bool      // the queue file is behind
+	victims  profile.Opt[int64] // of lack of host memory, when its present run began
+	termAt   time.Time          // when it was asked to end; zero if it was not
+	killed   bool               // it got SIGKILL
+	dirty    bool               // the queue file is behind
 	follower follower
 }
 

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 	"time"
 )
 
@@ -78,6 +79,12 @@ type outcome struct {
 }
 
 func (o *outcome) ok() bool { return o.exit == 0 && o.signal == 0 && o.err == "" }
+
+// killed reports whether SIGKILL ended the run, or the last process of its shell.
+func (o *outcome) killed() bool {
+	const shell = 128
+	return o.signal == int(syscall.SIGKILL) || o.exit == shell+int(syscall.SIGKILL)
+}
 
 // String says how the run ended, for people.
 func (o *outcome) String() string {

@@ -32,12 +32,13 @@ type Runner struct {
 	queue    *queue
 	patterns map[string]*stepPattern
 	solo     solo
-	dirty    []*entry        // records that the queue file does not have yet
-	pending  []Event         // that wait for their transaction
-	warned   map[string]bool // what was told once
-	suspects map[string]bool // what the last look did not understand
-	stuck    error           // why the last transaction failed
-	failures int             // tasks that failed since Run began
+	dirty    []*entry           // records that the queue file does not have yet
+	pending  []Event            // that wait for their transaction
+	warned   map[string]bool    // what was told once
+	suspects map[string]bool    // what the last look did not understand
+	victims  profile.Opt[int64] // of lack of the host's memory, at the last look
+	stuck    error              // why the last transaction failed
+	failures int                // tasks that failed since Run began
 	running  bool
 	draining bool
 	halted   bool
@@ -134,6 +135,7 @@ func (r *Runner) unplace(starts []*entry) {
 // lasts as long as the run.
 func (r *Runner) launch(e *entry) {
 	run := e.Runs
+	e.victims = r.victims
 	l, err := r.prepare(e)
 	e.follower.begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
 	r.work.Go(func() {

@@ -21,6 +21,7 @@ func supported() error                                  { return ErrUnsupported 
 func lockFolder(string) (*os.File, error)               { return nil, ErrUnsupported }
 func lookPath(string, string, []string) (string, error) { return "", ErrUnsupported }
 func owner(int, map[int]*entry) *entry                  { return nil }
+func processOf(int) (process, error)                    { return process{}, ErrUnsupported }
 func childOf(int) (process, bool)                       { return process{}, false }
 func reap(process)                                      {}
 func signalName(number int) string                      { return strconv.Itoa(number) }

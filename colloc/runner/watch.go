@@ -33,6 +33,8 @@ type seen struct {
 	usage colloc.Usage
 	busy  profile.Opt[float64]
 	tasks map[*entry]profile.Opt[float64] // tasks with processes there -> their share of time
+	there []*entry                        // had been started there before it was read
+	blind bool                            // nothing tells which processes are the tasks'
 	err   error
 }
 
@@ -41,7 +43,7 @@ func (r *Runner) look(ctx context.Context) {
 	entries, sessions := r.inProgress()
 	found := make([]seen, len(r.cards))
 	for i, c := range r.cards {
-		found[i] = r.see(ctx, c, sessions)
+		found[i] = r.see(ctx, c, entries, sessions)
 	}
 	for _, e := range entries {
 		if e.run.adopted {
@@ -52,11 +54,13 @@ func (r *Runner) look(ctx context.Context) {
 	for i, e := range entries {
 		reads[i] = e.entry.follower.follow(false)
 	}
+	killed := victims(r.config.vmstat)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() != nil {
 		return
 	}
+	r.victims = killed
 	now := r.now()
 	for i, e := range entries {
 		if e.entry.Runs == e.run.number && !e.entry.State.Over() && r.apply(e.entry, reads[i]) {
@@ -84,6 +88,7 @@ func (r *Runner) look(ctx context.Context) {
 // run names one run of a task, as it was when nobody held the lock.
 type run struct {
 	number  int
+	gpu     nvmlx.DeviceID
 	stem    string
 	adopted bool
 	known   bool // its process is
@@ -102,7 +107,7 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 	sessions = make(map[int]*entry)
 	for _, e := range r.queue.active {
 		entries = append(entries, runningEntry{e, run{
-			number: e.Runs, stem: e.stem(), adopted: e.adopted,
+			number: e.Runs, gpu: e.GPU, stem: e.stem(), adopted: e.adopted,
 			known: e.State == Running, task: process{pid: e.PID, start: e.PIDStart},
 		}})
 		if e.PID != 0 {
@@ -113,10 +118,15 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 }
 
 // see reads one card.
-func (r *Runner) see(ctx context.Context, c *card, sessions map[int]*entry) seen {
+func (r *Runner) see(ctx context.Context, c *card, running []runningEntry, sessions map[int]*entry) seen {
 	s := seen{usage: colloc.Usage{GPU: string(c.info.ID)}}
 	if c.lost {
 		return s
+	}
+	for _, e := range running {
+		if e.run.gpu == c.info.ID {
+			s.there = append(s.there, e.entry)
+		}
 	}
 	sample, err := r.config.Source.Read(ctx, c.info.ID, nvmlx.FieldMemUsed|nvmlx.FieldGPUBusy)
 	if err != nil {
@@ -124,28 +134,11 @@ func (r *Runner) see(ctx context.Context, c *card, sessions map[int]*entry) seen
 		return s
 	}
 	s.usage.Used, s.busy = sample.MemUsed, sample.GPUBusy
-	reader, ok := r.config.Source.(nvmlx.ProcessReader)
-	if !ok {
-		return s
+	var processes []nvmlx.Process
+	if reader, ok := r.config.Source.(nvmlx.ProcessReader); ok {
+		processes, _ = reader.Processes(ctx, c.info.ID) // without them, the memory in use still counts
 	}
-	processes, err := reader.Processes(ctx, c.info.ID)
-	if err != nil {
-		return s // memory in use still counts
-	}
-	s.tasks = make(map[*entry]profile.Opt[float64])
-	for i := range processes {
-		p := &processes[i]
-		known := colloc.Process{PID: p.PID, Memory: p.MemUsed}
-		if e := owner(p.InnerPID.Or(p.PID), sessions); e != nil {
-			known.Task = e.Task.ID
-			share := s.tasks[e]
-			if busy, ok := p.SMBusy.Get(); ok {
-				share = profile.Some(share.Or(0) + busy)
-			}
-			s.tasks[e] = share
-		}
-		s.usage.Processes = append(s.usage.Processes, known)
-	}
+	s.attribute(processes, sessions)
 	return s
 }
 
@@ -157,6 +150,7 @@ func (r *Runner) note(c *card, s *seen) {
 		}
 		return
 	}
+	c.ascribe(s)
 	c.used, c.busy = s.usage.Used, s.busy
 	if c.used.Or(0) > c.highest.Or(0) {
 		c.highest = c.used

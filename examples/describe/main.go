@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
@@ -100,6 +101,14 @@ type description struct {
 	gpu  *profile.GPUModel
 }
 
+// catalogue is the names of the GPUs that are known.
+func catalogue() (names []string) {
+	for _, g := range profile.GPUs() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
 func (s *settings) describe(w *bytes.Buffer, path string) error {
 	f, err := modelfile.ReadFile(path, &modelfile.Options{SequenceLength: s.sequence})
 	if err != nil {
@@ -126,7 +135,7 @@ func (s *settings) describe(w *bytes.Buffer, path string) error {
 	if s.gpu != "" {
 		g, ok := profile.LookupGPU(s.gpu)
 		if !ok {
-			return fmt.Errorf("-gpu %q is not in the catalogue", s.gpu)
+			return fmt.Errorf("-gpu %q is not in the catalogue, which has %s", s.gpu, strings.Join(catalogue(), ", "))
 		}
 		d.gpu = &g
 	}

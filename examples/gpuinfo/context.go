@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,22 +38,12 @@ func printContext(ctx context.Context, src nvmlx.Source, python string, out io.W
 	return json.NewEncoder(out).Encode(host)
 }
 
-// measureContext finds what a bare context of the training framework costs on
-// the first GPU, which must be idle: the memory in use with one process that has
-// one, less that without.
+// measureContext finds what a bare context of the training framework costs on an
+// idle GPU: the memory in use with one process that has one, less that without.
 func measureContext(ctx context.Context, src nvmlx.Source, command []string) (predict.Host, error) {
-	devices, err := src.Devices(ctx)
+	gpu, err := idleGPU(ctx, src)
 	if err != nil {
 		return predict.Host{}, err
-	}
-	if len(devices) == 0 {
-		return predict.Host{}, errors.New("there is a driver, but no GPU")
-	}
-	gpu := &devices[0]
-	if reader, ok := src.(nvmlx.ProcessReader); ok {
-		if others, err := reader.Processes(ctx, gpu.ID); err == nil && len(others) > 0 {
-			return predict.Host{}, fmt.Errorf("%s runs %d other processes: the probe needs an idle GPU", gpu.ID, len(others))
-		}
 	}
 	before, err := memoryInUse(ctx, src, gpu.ID)
 	if err != nil {
@@ -67,6 +58,37 @@ func measureContext(ctx context.Context, src nvmlx.Source, command []string) (pr
 		return predict.Host{}, err
 	}
 	return predict.HostFromProbe(gpu.Name, version, before, after)
+}
+
+// idleGPU returns the first device, of those in CUDA_VISIBLE_DEVICES where that is
+// set, on which nobody computes, as far as the source tells.
+func idleGPU(ctx context.Context, src nvmlx.Source) (nvmlx.DeviceInfo, error) {
+	devices, err := src.Devices(ctx)
+	if err != nil {
+		return nvmlx.DeviceInfo{}, err
+	}
+	if len(devices) == 0 {
+		return nvmlx.DeviceInfo{}, errors.New("there is a driver, but no GPU")
+	}
+	if list, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+		if devices = nvmlx.Visible(devices, list); len(devices) == 0 {
+			return nvmlx.DeviceInfo{}, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s names no GPU here", list)
+		}
+	}
+	reader, _ := src.(nvmlx.ProcessReader)
+	busy := 0
+	for _, d := range nvmlx.Runnable(devices) {
+		if reader == nil {
+			return d, nil
+		}
+		others, _ := reader.Processes(ctx, d.ID) // where that is not told, the user has to know
+		others = slices.DeleteFunc(others, func(p nvmlx.Process) bool { return p.Kind == nvmlx.GraphicsProcess })
+		if len(others) == 0 {
+			return d, nil
+		}
+		busy += len(others)
+	}
+	return nvmlx.DeviceInfo{}, fmt.Errorf("no idle GPU among %d: %d processes compute there", len(devices), busy)
 }
 
 func memoryInUse(ctx context.Context, src nvmlx.Source, id nvmlx.DeviceID) (profile.Bytes, error) {
@@ -110,7 +132,7 @@ func withProbe(ctx context.Context, id nvmlx.DeviceID, command []string, look fu
 	}
 	err = errors.Join(err, input.Close(), cmd.Wait())
 	if !ready {
-		err = errors.Join(fmt.Errorf("the probe did not get ready%s", complaints.Quoted()), err)
+		err = errors.Join(fmt.Errorf("the probe did not get ready%s", complaints.Quoted()), ctx.Err(), err)
 	}
 	return version, err
 }

@@ -17,13 +17,17 @@ import (
 // what that holds.
 type oneGPU struct {
 	holds  func() profile.Bytes
-	others []nvmlx.Process
+	others []nvmlx.Process // on the first of two GPUs; without any there is one
 }
 
 func (oneGPU) Info(context.Context) (nvmlx.SystemInfo, error) { return nvmlx.SystemInfo{}, nil }
 
-func (oneGPU) Devices(context.Context) ([]nvmlx.DeviceInfo, error) {
-	return []nvmlx.DeviceInfo{{ID: "GPU-1", Name: "Made-up GPU"}}, nil
+func (g oneGPU) Devices(context.Context) ([]nvmlx.DeviceInfo, error) {
+	devices := []nvmlx.DeviceInfo{{ID: "GPU-1", Name: "Made-up GPU"}}
+	if g.others != nil {
+		devices = []nvmlx.DeviceInfo{{ID: "GPU-0", Name: "Another"}, {ID: "GPU-1", Index: 1, Name: "Made-up GPU"}}
+	}
+	return devices, nil
 }
 
 func (g oneGPU) Read(context.Context, nvmlx.DeviceID, nvmlx.Fields) (nvmlx.Sample, error) {
@@ -32,11 +36,14 @@ func (g oneGPU) Read(context.Context, nvmlx.DeviceID, nvmlx.Fields) (nvmlx.Sampl
 	return s, nil
 }
 
-func (g oneGPU) Processes(context.Context, nvmlx.DeviceID) ([]nvmlx.Process, error) {
-	if g.others == nil {
+func (g oneGPU) Processes(_ context.Context, id nvmlx.DeviceID) ([]nvmlx.Process, error) {
+	switch {
+	case g.others == nil:
 		return nil, nvmlx.ErrNotSupported // as in a container
+	case id == "GPU-0":
+		return g.others, nil
 	}
-	return g.others, nil
+	return []nvmlx.Process{{PID: 7, Kind: nvmlx.GraphicsProcess}}, nil
 }
 
 func (oneGPU) Close() error { return nil }
@@ -56,13 +63,15 @@ func pretend(t *testing.T, script string) (command []string, holds func() profil
 
 func TestMeasureContext(t *testing.T) {
 	command, holds := pretend(t, `test "$CUDA_VISIBLE_DEVICES" = GPU-1 && touch "$1" && echo "ready 2.4.1+cu121" && cat && rm "$1"`)
-	got, err := measureContext(t.Context(), oneGPU{holds: holds}, command)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := predict.Host{Name: "Made-up GPU 2.4.1+cu121", Context: profile.Some(600 * profile.MiB)}
-	if got != want {
-		t.Errorf("host %+v, want %+v", got, want)
+	for _, others := range [][]nvmlx.Process{nil, {{PID: 1}}} { // then GPU-1 is the first that is idle
+		got, err := measureContext(t.Context(), oneGPU{holds, others}, command)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := predict.Host{Name: "Made-up GPU 2.4.1+cu121", Context: profile.Some(600 * profile.MiB)}
+		if got != want {
+			t.Errorf("host %+v, want %+v", got, want)
+		}
 	}
 	if holds() != 0 {
 		t.Error("the probe still runs")
@@ -72,16 +81,21 @@ func TestMeasureContext(t *testing.T) {
 func TestMeasureContextRefuses(t *testing.T) {
 	tests := []struct {
 		name, script, want string
+		visible            string
 		others             []nvmlx.Process
 	}{
 		{name: "no framework", script: "echo no module named torch >&2; exit 1", want: "no module named torch"},
 		{name: "nothing held", script: "echo ready 2.4; cat", want: "500 MiB after"},
 		{name: "no version", script: `touch "$1"; echo "ready "; cat`, want: "did not get ready"},
-		{name: "not idle", script: "exit 1", want: "idle", others: []nvmlx.Process{{PID: 1}}},
+		{name: "not idle", script: "exit 1", want: "no idle GPU among 1: 1 processes compute there", visible: "0", others: []nvmlx.Process{{PID: 1}}},
+		{name: "hidden", script: "exit 1", want: "CUDA_VISIBLE_DEVICES=7 names no GPU", visible: "7"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			command, holds := pretend(t, tt.script)
+			if tt.visible != "" {
+				t.Setenv("CUDA_VISIBLE_DEVICES", tt.visible)
+			}
 			_, err := measureContext(t.Context(), oneGPU{holds, tt.others}, command)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)

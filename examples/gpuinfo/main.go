@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"syscall"
 	"time"
 
 	"example.com/colloc/nvmlx"
@@ -27,8 +28,8 @@ type options struct {
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
@@ -40,7 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.replay, "replay", "", "show a recording `FILE` instead of this host")
 	flags.StringVar(&o.record, "record", "", "write what is seen to a new `FILE`")
 	flags.BoolVar(&o.json, "json", false, "print JSON Lines: {info}, {device}, {sample}, {event}, {diagnosis}")
-	flags.BoolVar(&o.context, "context", false, "measure what a CUDA context of PyTorch costs on the first GPU, which must be idle, and print the Host for predict")
+	flags.BoolVar(&o.context, "context", false, "measure what a CUDA context of PyTorch costs on the first idle GPU, and print the Host for predict")
 	flags.StringVar(&o.python, "python", "python3", "the interpreter that has PyTorch, for -context")
 	flags.IntVar(&o.n, "n", 0, "stop after so many lines for each GPU; 0 is until interrupted")
 	flags.DurationVar(&o.interval, "interval", time.Second, "time between two lines")

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 var errLocked = errors.New("another instance of this program holds the lock")
 
 // lockDevice makes sure that no second instance measures on the same GPU. The
-// file stays behind; the lock does not.
+// file stays behind, for every user to lock; the lock does not.
 func lockDevice(dir, device string) (*os.File, error) {
 	name := "colloc-measure-" + strings.Map(func(r rune) rune {
 		if r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -20,7 +21,15 @@ func lockDevice(dir, device string) (*os.File, error) {
 		}
 		return '_'
 	}, device) + ".lock"
-	f, err := os.OpenFile(filepath.Join(dir, name), os.O_CREATE|os.O_RDWR, 0o600)
+	path := filepath.Join(dir, name)
+	// To lock needs no right to write; and in /tmp not even root may open another
+	// user's file as one that could be created (fs.protected_regular).
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if f, err = os.OpenFile(path, os.O_CREATE|os.O_RDONLY, 0o644); err == nil {
+			_ = f.Chmod(0o644) // whatever the umask; another one may have created it by now
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("lock of the GPU: %w", err)
 	}

@@ -1,21 +1,30 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
+// mainEnv makes the test binary the program.
+const mainEnv = "COLLOC_MEASURE_MAIN"
+
 // The test binary plays the workloads, as the program itself does, nvidia-smi,
 // and under their own names the programs of a machine with a GPU.
 func TestMain(m *testing.M) {
 	switch name := os.Getenv(fakeEnv); {
+	case os.Getenv(mainEnv) != "" && name == "":
+		main()
 	case os.Getenv(machineEnv) != "":
 		os.Exit(playMachine(os.Args))
 	case name != "":
@@ -78,6 +87,49 @@ func TestStopped(t *testing.T) {
 	code := execute(ctx, []string{"-fake", "-out", filepath.Join(t.TempDir(), "raw.jsonl")}, &out, &errs)
 	if code != 130 || !strings.Contains(errs.String(), "the same command goes on") {
 		t.Errorf("exit status %d:\n%s", code, errs.String())
+	}
+}
+
+// TestHangUp stops in good order when the terminal goes away, as with ssh, and not
+// under nohup.
+func TestHangUp(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name    string
+		command []string
+		signals []os.Signal
+	}{
+		{"terminal", []string{self}, []os.Signal{syscall.SIGHUP}},
+		{"nohup", []string{"sh", "-c", `trap '' HUP; exec "$0" "$@"`, self}, []os.Signal{syscall.SIGHUP, syscall.SIGTERM}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.CommandContext(t.Context(), tt.command[0], append(tt.command[1:], "-fake", "-keep", "4", "-out", filepath.Join(t.TempDir(), "raw.jsonl"))...)
+			cmd.Env = append(os.Environ(), mainEnv+"=1", "GORACE=atexit_sleep_ms=0")
+			stderr, err := cmd.StderrPipe()
+			if err == nil {
+				err = cmd.Start()
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(stderr)
+			for _, s := range tt.signals {
+				if _, err := lines.ReadString('\n'); err != nil { // of a cell: it is at work
+					t.Fatal(err)
+				}
+				if err := cmd.Process.Signal(s); err != nil {
+					t.Fatal(err)
+				}
+			}
+			rest, _ := io.ReadAll(lines) // up to its end
+			err = cmd.Wait()
+			if code := cmd.ProcessState.ExitCode(); code != 130 || !bytes.Contains(rest, []byte("measure: stopped")) {
+				t.Errorf("exit status %d (%v):\n%s", code, err, rest)
+			}
+		})
 	}
 }
 

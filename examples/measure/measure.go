@@ -71,27 +71,28 @@ func newSession(o *options, r *rig, log io.Writer) *session {
 			patience: patience{start: o.start, run: o.grace, quit: quit},
 			pool:     pool{room: o.keep, patience: quit},
 		},
-		budget: o.budget, log: log, unchecked: r.source == nil,
+		budget: o.budget, log: log, unchecked: o.unchecked, blind: r.source == nil,
 	}
 }
 
 // header asks a workload for the versions, which also shows that it can run.
 func (s *session) header(ctx context.Context, o *options) (*header, error) {
+	const hint = "-python names the Python that has PyTorch for this GPU"
 	w, err := s.start(ctx, slot{task: o.tasks[0].name})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("no workload can run here: %w; %s", err, hint)
 	}
 	hello, err := w.await(ctx, eventHello, s.patience.start)
 	if err != nil {
 		w.kill()
-		return nil, fmt.Errorf("no workload can run here: %w", err)
+		return nil, fmt.Errorf("no workload can run here: %w; %s", err, hint)
 	}
 	w.quit(s.patience.quit)
 	h := &header{
 		Format: rawFormat, Version: rawVersion, Simulated: s.rig.sim != nil || hello.Device == "cpu",
 		Machine: machine{Label: o.machine, OS: runtime.GOOS + "/" + runtime.GOARCH, CPU: processor(), Cores: runtime.NumCPU()},
 		GPU:     s.rig.device, System: s.rig.system, Framework: hello.framework,
-		Settings: s.settings, Samples: s.rig.via, Unchecked: s.unchecked,
+		Settings: s.settings, Samples: s.rig.via, Unchecked: s.blind,
 	}
 	if h.GPU.Name == "" {
 		h.GPU.Name, h.GPU.Memory = hello.Device, hello.Total

@@ -53,7 +53,7 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.IntVar(&o.keep, "keep", 0, "keep `N` processes between cells: much faster; their contexts stay on the GPU")
 	f.DurationVar(&o.start, "start", 3*time.Minute, "longest time for a workload to get ready")
 	f.DurationVar(&o.grace, "grace", time.Minute, "longest time for it to end")
-	f.StringVar(&o.gpu, "gpu", "", "`INDEX` or ID of the GPU; the first if not given")
+	f.StringVar(&o.gpu, "gpu", "", "`INDEX` or ID of the GPU; without it the first, or that of CUDA_VISIBLE_DEVICES")
 	f.StringVar(&o.python, "python", "python3", "`PROGRAM` that has PyTorch")
 	f.StringVar(&o.machine, "machine", "", "label of this host in the results")
 	f.BoolVar(&o.retry, "retry", false, "measure cells again that crashed or hung")

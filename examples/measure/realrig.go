@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -54,8 +55,11 @@ func openRig(ctx context.Context, o rigOptions) (_ *rig, err error) {
 		return nil, err
 	}
 	r.closers = append(r.closers, lockFile.Close)
-	if mps.Running("") {
-		return nil, fmt.Errorf("%w: an MPS daemon that is not ours listens in %s: time-slicing could not be told from MPS", errForeign, mps.DefaultPipeDir)
+	for _, pipe := range []string{mps.DefaultPipeDir, mps.PipeDir(os.Environ())} {
+		if mps.Running(pipe) {
+			return nil, fmt.Errorf("%w: an MPS daemon that is not ours listens in %s, so that time-slicing could not be told from MPS: stop it with "+
+				"echo quit | CUDA_MPS_PIPE_DIRECTORY=%[2]s nvidia-cuda-mps-control, or remove that folder if none runs any more", errForeign, pipe)
+		}
 	}
 	l := &launcher{rig: r, dir: dir, python: o.python}
 	r.launch = l.command
@@ -65,24 +69,24 @@ func openRig(ctx context.Context, o rigOptions) (_ *rig, err error) {
 
 // open finds a source and the device.
 func (r *rig) open(ctx context.Context, o rigOptions) error {
-	source, err := gonvml.Open(nil)
+	source, noLibrary := gonvml.Open(nil)
 	r.source, r.via = source, "nvml"
-	if err != nil {
+	if noLibrary != nil {
 		if r.source, r.via = openSMI(), "nvidia-smi"; r.source == nil {
 			r.via = "none"
 			if !o.unchecked {
-				return fmt.Errorf("nothing tells who uses the GPU (%w, and there is no nvidia-smi): -unchecked measures all the same, without samples", err)
+				return fmt.Errorf("nothing tells who uses the GPU (%w, and there is no nvidia-smi): -unchecked measures all the same, without samples; -fake needs no GPU", noLibrary)
 			}
-			r.source, r.device.ID = nil, nvmlx.DeviceID(o.gpu)
-			if o.gpu == "" {
-				r.device.ID = "0"
-			}
+			list, _ := wanted(o.gpu)
+			first, _, _ := strings.Cut(list, ",")
+			r.source, r.device.ID = nil, nvmlx.DeviceID(first)
 			return nil
 		}
 	}
 	r.closers = append(r.closers, r.source.Close)
+	var err error
 	if r.system, err = r.source.Info(ctx); err != nil {
-		return err
+		return errors.Join(noLibrary, err)
 	}
 	devices, err := r.source.Devices(ctx)
 	if err != nil {
@@ -93,26 +97,47 @@ func (r *rig) open(ctx context.Context, o rigOptions) error {
 	return err
 }
 
-// chooseDevice finds a device by index or ID and refuses one that cannot be
-// shared as it is set up.
-func chooseDevice(devices []nvmlx.DeviceInfo, want string) (nvmlx.DeviceInfo, error) {
+// wanted returns the devices to choose from, in the form of CUDA_VISIBLE_DEVICES,
+// and who says so: -gpu, else that variable, as a batch system sets it.
+func wanted(gpu string) (list, by string) {
+	if gpu != "" {
+		return gpu, "-gpu " + gpu
+	}
+	if list, set := os.LookupEnv("CUDA_VISIBLE_DEVICES"); set {
+		return list, "CUDA_VISIBLE_DEVICES=" + list
+	}
+	return "0", "the first"
+}
+
+// chooseDevice finds the first device that is wanted and refuses one that cannot
+// be shared as it is set up.
+func chooseDevice(devices []nvmlx.DeviceInfo, gpu string) (nvmlx.DeviceInfo, error) {
+	list, by := wanted(gpu)
+	visible := nvmlx.Visible(devices, list)
+	if len(visible) == 0 {
+		return nvmlx.DeviceInfo{}, fmt.Errorf("no such GPU here: %s; there are: %s", by, deviceList(devices))
+	}
+	d := visible[0]
+	if d.MIGEnabled.Or(false) && d.Parent == "" {
+		return d, fmt.Errorf("GPU %s is in MIG mode: choose one of its instances by its ID with -gpu; there are: %s", d.ID, deviceList(devices))
+	}
+	if mode := d.ComputeMode.Or(nvmlx.ComputeDefault); mode != nvmlx.ComputeDefault {
+		return d, fmt.Errorf("GPU %s has compute mode %q, so that tasks cannot share it without MPS; root can change that: nvidia-smi -i %[1]s -c DEFAULT", d.ID, mode)
+	}
+	return d, nil
+}
+
+// deviceList names what there is, for messages.
+func deviceList(devices []nvmlx.DeviceInfo) string {
+	var names []string
 	for _, d := range devices {
-		byIndex := d.Parent == "" && strconv.Itoa(d.Index) == want
-		if want != "" && !byIndex && string(d.ID) != want {
-			continue
+		name := string(d.ID)
+		if d.Parent == "" {
+			name = strconv.Itoa(d.Index) + " (" + name + ")"
 		}
-		if d.MIGEnabled.Or(false) && d.Parent == "" {
-			return d, fmt.Errorf("GPU %s is in MIG mode: choose one of its instances by its ID with -gpu", d.ID)
-		}
-		if mode := d.ComputeMode.Or(nvmlx.ComputeDefault); mode != nvmlx.ComputeDefault {
-			return d, fmt.Errorf("GPU %s has compute mode %q, so that tasks cannot share it without MPS; an administrator can set it to default", d.ID, mode)
-		}
-		return d, nil
+		names = append(names, name)
 	}
-	if want == "" {
-		return nvmlx.DeviceInfo{}, errors.New("no GPU here")
-	}
-	return nvmlx.DeviceInfo{}, fmt.Errorf("no GPU %q here", want)
+	return cmp.Or(strings.Join(names, ", "), "none")
 }
 
 // launcher starts workloads on a real GPU, and the MPS daemon for those that

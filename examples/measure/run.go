@@ -125,7 +125,8 @@ func (r *runner) prepare(ctx context.Context, res *result, w *worker, i int) err
 // where the driver lists it, else the growth of the device's use, if nobody
 // else is there who may have grown.
 func (r *runner) contextOf(ctx context.Context, res *result, w *worker, hello event) profile.Opt[profile.Bytes] {
-	for _, p := range r.rig.processes(ctx) {
+	list, _ := r.rig.processes(ctx) // else the growth has to tell
+	for _, p := range list {
 		if p.PID == w.pid() {
 			return p.MemUsed
 		}

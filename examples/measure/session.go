@@ -23,7 +23,8 @@ type session struct {
 	budget time.Duration // 0 is none
 	log    io.Writer
 
-	unchecked bool // nothing tells who else uses the GPU
+	unchecked bool // the user bears that nothing may tell who else uses the GPU
+	blind     bool // nothing does
 }
 
 // errForeign means that others use the GPU.
@@ -152,23 +153,36 @@ func complaints(res *result) string {
 // alone makes sure that nobody else computes on the GPU. Processes that have
 // just ended may be listed for a moment more.
 func (s *session) alone(ctx context.Context) error {
-	if s.unchecked {
+	if s.blind {
 		return ctx.Err()
 	}
 	waiter := s.rig.clock.NewWaiter()
 	defer waiter.Stop()
 	var strangers []nvmlx.Process
+	var err error
 	for range 5 {
 		own := make(map[int]bool)
 		for _, w := range s.pool.idle {
 			own[w.pid()] = true
 		}
-		if strangers = foreign(s.rig.processes(ctx), own, s.rig.servers()); len(strangers) == 0 {
+		var list []nvmlx.Process
+		list, err = s.rig.processes(ctx)
+		if strangers = foreign(list, own, s.rig.servers()); err == nil && len(strangers) == 0 {
 			return ctx.Err()
+		}
+		if errors.Is(err, nvmlx.ErrNotSupported) || errors.Is(err, nvmlx.ErrPermission) {
+			break // nor will it later
 		}
 		if err := waiter.Wait(ctx, s.rig.clock.Now().Add(time.Second)); err != nil {
 			return err
 		}
+	}
+	if err != nil && s.unchecked {
+		s.blind = true
+		return ctx.Err()
+	}
+	if err != nil {
+		return fmt.Errorf("nothing tells who uses the GPU (%w): -unchecked measures all the same", err)
 	}
 	var names []string
 	for _, p := range strangers {

@@ -297,6 +297,29 @@ func TestForeign(t *testing.T) {
 	}
 }
 
+// TestUntold refuses to measure where nothing tells who uses the GPU, unless that
+// is wanted.
+func TestUntold(t *testing.T) {
+	b := newBench(t, "-tasks", "lstm", "-mechanisms", "time-slicing", "-repeats", "1")
+	b.rig.source = secretive{b.rig.source}
+	if c, err := b.run(t.Context()); !errors.Is(err, nvmlx.ErrNotSupported) || !strings.Contains(err.Error(), "-unchecked") || c != nil {
+		t.Errorf("checked: %v", err)
+	}
+	b.o.unchecked = true
+	c, err := b.run(t.Context())
+	if err != nil || !c.header.Unchecked || len(c.results) == 0 {
+		t.Errorf("unchecked: %v", err)
+	}
+}
+
+// secretive is a source that lists no processes, as with a driver whose lists are
+// garbled.
+type secretive struct{ nvmlx.Source }
+
+func (secretive) Processes(context.Context, nvmlx.DeviceID) ([]nvmlx.Process, error) {
+	return nil, nvmlx.ErrNotSupported
+}
+
 func TestForeignProcesses(t *testing.T) {
 	own := map[int]bool{10: true, 11: true}
 	list := func(pids ...int) (l []nvmlx.Process) {
@@ -371,7 +394,7 @@ func TestTrouble(t *testing.T) {
 	t.Run("no program", func(t *testing.T) {
 		b := newBench(t)
 		b.rig.launch = missing
-		if c, err := b.run(t.Context()); err == nil || c != nil {
+		if c, err := b.run(t.Context()); err == nil || !strings.Contains(err.Error(), "-python names the Python") || c != nil {
 			t.Errorf("got %v, %v", c, err)
 		}
 	})
@@ -442,6 +465,9 @@ func TestLockDevice(t *testing.T) {
 		t.Errorf("locked twice: %v", err)
 	}
 	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(f.Name(), 0o444); err != nil { // as another user's
 		t.Fatal(err)
 	}
 	again, err := lockDevice(dir, "GPU-7/../x")

@@ -5,10 +5,12 @@ import (
 	"context"
 	"encoding/csv"
 	"fmt"
+	"io"
 	"os/exec"
 	"strconv"
 	"strings"
 
+	"example.com/colloc/internal/tail"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -38,11 +40,14 @@ func (s smi) query(ctx context.Context, what, columns string, id nvmlx.DeviceID)
 	if id != "" {
 		args = append(args, "--id="+string(id))
 	}
-	out, err := exec.CommandContext(ctx, s.program, args...).Output()
-	if err != nil {
-		return nil, fmt.Errorf("nvidia-smi %s: %w: %w", strings.Join(args, " "), nvmlx.ErrTransient, err)
+	cmd := exec.CommandContext(ctx, s.program, args...)
+	var out bytes.Buffer
+	var complaints tail.Buffer // on either
+	cmd.Stdout, cmd.Stderr = io.MultiWriter(&out, &complaints), &complaints
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("nvidia-smi %s: %w: %w%s", strings.Join(args, " "), nvmlx.ErrTransient, err, complaints.Quoted())
 	}
-	in := csv.NewReader(bytes.NewReader(out))
+	in := csv.NewReader(&out)
 	in.TrimLeadingSpace = true
 	in.FieldsPerRecord = strings.Count(columns, ",") + 1
 	rows, err := in.ReadAll()

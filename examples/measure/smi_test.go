@@ -21,6 +21,7 @@ func playSMI(args []string) int {
 	query := strings.Join(args, " ")
 	switch {
 	case os.Getenv(smiEnv) == "broken":
+		fmt.Println("NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.")
 		return 9
 	case strings.Contains(query, "compute-apps="):
 		fmt.Println("4711, python3, 1500\n4712, [Not Found], [N/A]")
@@ -64,11 +65,6 @@ func TestSMI(t *testing.T) {
 	if !devices[2].MIGEnabled.IsZero() {
 		t.Error("[N/A] became a value")
 	}
-	for want, text := range map[string]string{"": "", "GPU-1": "", "1": "MIG mode", "GPU-3": "exclusive process", "7": `no GPU "7"`} {
-		if _, err := chooseDevice(devices, want); (err == nil) != (text == "") || err != nil && !strings.Contains(err.Error(), text) {
-			t.Errorf("choosing %q: %v", want, err)
-		}
-	}
 	sample, err := s.Read(ctx, "GPU-1", nvmlx.FieldsAll)
 	if err != nil {
 		t.Fatal(err)
@@ -94,9 +90,42 @@ func TestSMI(t *testing.T) {
 	}
 }
 
+func TestChooseDevice(t *testing.T) {
+	devices, err := fakeSMI(t, "well").Devices(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ flag, visible, want, err string }{
+		{"GPU-1", "-", "GPU-1", ""},
+		{"0", "2", "GPU-1", ""},
+		{"1", "-", "", "MIG mode: choose one of its instances"},
+		{"GPU-3", "-", "", `compute mode "exclusive process"`},
+		{"GPU-3", "-", "", "nvidia-smi -i GPU-3 -c DEFAULT"},
+		{"7", "-", "", "no such GPU here: -gpu 7; there are: 0 (GPU-1), 1 (GPU-2), 2 (GPU-3)"},
+		{"", "-", "GPU-1", ""},
+		{"", "GPU-1,2", "GPU-1", ""},
+		{"", "1", "", "GPU GPU-2 is in MIG mode"},
+		{"", "", "", "no such GPU here: CUDA_VISIBLE_DEVICES=; there are: 0"},
+	} {
+		t.Setenv("CUDA_VISIBLE_DEVICES", tt.visible)
+		if tt.visible == "-" {
+			if err := os.Unsetenv("CUDA_VISIBLE_DEVICES"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d, err := chooseDevice(devices, tt.flag)
+		if tt.err == "" && (err != nil || string(d.ID) != tt.want) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("-gpu %q, visible %q: %s, %v", tt.flag, tt.visible, d.ID, err)
+		}
+	}
+	if _, err := chooseDevice(nil, "0"); err == nil || !strings.Contains(err.Error(), "there are: none") {
+		t.Errorf("without GPUs: %v", err)
+	}
+}
+
 func TestSMIFails(t *testing.T) {
 	s := fakeSMI(t, "broken")
-	if _, err := s.Read(t.Context(), "GPU-1", nvmlx.FieldsAll); !errors.Is(err, nvmlx.ErrTransient) {
+	if _, err := s.Read(t.Context(), "GPU-1", nvmlx.FieldsAll); !errors.Is(err, nvmlx.ErrTransient) || !strings.Contains(err.Error(), "communicate with the NVIDIA driver") {
 		t.Errorf("Read: %v", err)
 	}
 	if _, err := s.Devices(t.Context()); err == nil {

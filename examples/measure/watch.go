@@ -32,7 +32,8 @@ func watch(ctx context.Context, r *rig, until time.Time, period time.Duration) w
 	})
 	err := sampler.Run(ctx, func(s nvmlx.Sample) {
 		seen.samples = append(seen.samples, s)
-		for _, p := range r.processes(ctx) {
+		list, _ := r.processes(ctx) // best effort
+		for _, p := range list {
 			if used, ok := p.MemUsed.Get(); ok {
 				seen.peaks[p.PID] = max(seen.peaks[p.PID], used)
 			}
@@ -44,17 +45,13 @@ func watch(ctx context.Context, r *rig, until time.Time, period time.Duration) w
 	return seen
 }
 
-// processes lists who uses the device; none where that cannot be told.
-func (r *rig) processes(ctx context.Context) []nvmlx.Process {
+// processes lists who uses the device.
+func (r *rig) processes(ctx context.Context) ([]nvmlx.Process, error) {
 	reader, ok := r.source.(nvmlx.ProcessReader)
 	if !ok {
-		return nil
+		return nil, nvmlx.ErrNotSupported
 	}
-	list, err := reader.Processes(ctx, r.device.ID)
-	if err != nil {
-		return nil
-	}
-	return list
+	return reader.Processes(ctx, r.device.ID)
 }
 
 // errDeadline ends a sampler on a deadlineClock.

@@ -42,6 +42,12 @@
 // for their tasks of the same combination. -after NAME lets tasks that differ in
 // the parameter NAME only run in its order: -p stage=prep,train -after stage.
 //
+// # GPUs
+//
+// Without -gpus those of CUDA_VISIBLE_DEVICES are used, as a batch system sets it,
+// or all. A GPU in MIG mode counts as its instances. With -share mps tasks look for
+// the MPS daemon where CUDA_MPS_PIPE_DIRECTORY says.
+//
 // # Files
 //
 // -logs DIR holds the output of each task as TASK.log, the queue, what was
@@ -64,8 +70,8 @@
 // take that of the sweep in the folder, with its flags; flags given again win.
 //
 // Ctrl-C lets the running tasks end and starts no more; a second one ends them
-// (SIGTERM, after ten seconds SIGKILL). If the sweep itself is killed, its tasks
-// go on, and -resume takes them over.
+// (SIGTERM, after ten seconds SIGKILL). A third one ends the sweep at once. If
+// that happens, or it is killed, its tasks go on, and -resume takes them over.
 //
 // # Exit status
 //

@@ -293,6 +293,33 @@ func TestInterruptTwice(t *testing.T) {
 	}
 }
 
+// A third interrupt ends the sweep, whatever it waits for, but no task.
+func TestInterruptThrice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	p := launch(t, dir, "-follow", "-n", "1", "-shell", "--", "trap '' TERM; echo ready; until [ -e go ]; do sleep 0.02; done; touch went-$COLLOC_RUN")
+	p.until(" | ready")
+	for _, answer := range []string{"interrupted: 1 task still", "ending 1 task", ""} {
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		if answer != "" {
+			p.until(answer)
+		}
+	}
+	if status, stdout := p.end(); status != exitInterrupted {
+		t.Errorf("status %d:\n%s", status, stdout)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	launch(t, dir, "-resume").end() // waits for the task, which was to be ended
+	alone(t, dir)
+	if !exists(filepath.Join(dir, "went-1")) {
+		t.Error("the third interrupt ended the task")
+	}
+}
+
 // A sweep that is killed leaves its tasks alone; the next one takes them over.
 func TestKilled(t *testing.T) {
 	t.Parallel()

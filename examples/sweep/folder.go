@@ -82,7 +82,15 @@ func (o *options) remember(args []string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(o.logs, argsName), append(text, '\n'), 0o600)
+	return replaceFile(filepath.Join(o.logs, argsName), append(text, '\n'))
+}
+
+// replaceFile writes a file of which others see all, or what was there before.
+func replaceFile(path string, text []byte) error {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
 }
 
 // matches reports tasks in the job log that are others than those of the sweep.

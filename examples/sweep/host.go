@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"example.com/colloc/nvmlx"
@@ -42,8 +41,9 @@ func openHost(ctx context.Context, o *options, dir string) (_ *host, err error) 
 		h.source, h.env = fake, append(h.env, fake.Env()...)
 	} else if h.source, err = gonvml.Open(nil); err != nil {
 		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus FILE runs without one, for example -fake-gpus examples/sweep/testdata/gpus.json", err)
-	} else if slices.Contains(o.mechanisms, profile.MPS) && !mps.Running("") {
-		return nil, errors.Join(fmt.Errorf("-share mps: no MPS daemon listens in %s: start one with nvidia-cuda-mps-control -d", mps.DefaultPipeDir), h.source.Close())
+	} else if pipe := mps.PipeDir(h.env); slices.Contains(o.mechanisms, profile.MPS) && !mps.Running(pipe) {
+		return nil, errors.Join(fmt.Errorf("-share mps: no MPS daemon listens in %s: start one with nvidia-cuda-mps-control -d, "+
+			"or name the folder of yours in CUDA_MPS_PIPE_DIRECTORY", pipe), h.source.Close())
 	}
 	h.devices, err = h.source.Devices(ctx)
 	if err == nil {
@@ -72,7 +72,8 @@ func linkSelf(dir string) (string, error) {
 	return link, os.Symlink(self, link)
 }
 
-// choose checks -gpus against what there is.
+// choose turns -gpus into IDs; without it, CUDA_VISIBLE_DEVICES chooses, as a batch
+// system sets it.
 func (h *host) choose(o *options) error {
 	if len(h.devices) == 0 {
 		return errors.New("the driver lists no GPU; -fake-gpus FILE runs without one")
@@ -82,24 +83,33 @@ func (h *host) choose(o *options) error {
 		h.models[d.ID], _ = d.GPU()
 		all = append(all, fmt.Sprintf("%d (%s)", d.Index, d.ID))
 	}
+	there := "there are " + strings.Join(all, ", ")
 	for i, name := range o.gpus {
-		k := slices.IndexFunc(h.devices, func(d nvmlx.DeviceInfo) bool {
-			return d.ID == name || d.Parent == "" && strconv.Itoa(d.Index) == string(name)
-		})
-		if k < 0 {
-			return fmt.Errorf("-gpus: there is no GPU %q; there are %s", name, strings.Join(all, ", "))
+		found := nvmlx.Visible(h.devices, string(name))
+		if len(found) != 1 {
+			return fmt.Errorf("-gpus: there is no GPU %q; %s", name, there)
 		}
-		o.gpus[i] = h.devices[k].ID
+		o.gpus[i] = found[0].ID
+	}
+	list, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	if !set || len(o.gpus) > 0 || o.fakeGPUs != "" {
+		return nil
+	}
+	for _, d := range nvmlx.Visible(h.devices, list) {
+		o.gpus = append(o.gpus, d.ID)
+	}
+	if len(o.gpus) == 0 {
+		return fmt.Errorf("CUDA_VISIBLE_DEVICES=%s leaves no GPU: unset it, or choose with -gpus; %s", list, there)
 	}
 	return nil
 }
 
-// used returns the devices that the sweep uses: all, or those of -gpus.
+// used returns the devices that the sweep uses: all that programs run on, or those
+// of -gpus.
 func (h *host) used(o *options) []nvmlx.DeviceInfo {
-	if len(o.gpus) == 0 {
-		return h.devices
-	}
-	return slices.DeleteFunc(slices.Clone(h.devices), func(d nvmlx.DeviceInfo) bool { return !slices.Contains(o.gpus, d.ID) })
+	return slices.DeleteFunc(nvmlx.Runnable(h.devices), func(d nvmlx.DeviceInfo) bool {
+		return len(o.gpus) > 0 && !slices.Contains(o.gpus, d.ID) && !slices.Contains(o.gpus, d.Parent)
+	})
 }
 
 // command is what to run for the command of a task.

@@ -186,7 +186,7 @@ func saveKinds(path string, kinds map[string]*kind) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(path, append(text, '\n'), 0o600)
+	return replaceFile(path, append(text, '\n'))
 }
 
 // loadKinds reads what saveKinds wrote.

@@ -31,9 +31,21 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "burn" {
 		os.Exit(burn(os.Args[2:], os.Stdout, os.Stderr))
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, signals))
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, interrupts()))
+}
+
+// interrupts passes two signals on. The third ends the program, whatever it waits
+// for, such as a driver that hangs.
+func interrupts() <-chan os.Signal {
+	caught, signals := make(chan os.Signal, 3), make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		signals <- <-caught
+		signals <- <-caught
+		<-caught
+		os.Exit(exitInterrupted)
+	}()
+	return signals
 }
 
 // run is the program but for the process around it.

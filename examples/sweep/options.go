@@ -48,8 +48,10 @@ type options struct {
 }
 
 // defaultStep finds what most training programs print: "step 12/100", "Epoch 3
-// iter: 45", "[batch 7 of 90]".
-const defaultStep = `(?i)\b(?:step|iter(?:ation)?|batch)s?[ :=#\[]*(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<total>\d+))?`
+// iter: 45", "[batch 7 of 90]", and the bars of tqdm, " 45%|####5     | 45/100 [",
+// but not their rounded counts, "1.2k/5k".
+const defaultStep = `(?i)(?:\b(?:step|iter(?:ation)?|batch)s?[ :=#\[]*|\d%\|[^|]*\| *)` +
+	`(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<total>\d+))?(?:[^\w.]|\.\D|\.?$)`
 
 // flagSet returns the flags, which fill o.
 func (o *options) flagSet() *flag.FlagSet {
@@ -97,7 +99,7 @@ func (o *options) runFlags(f *flag.FlagSet) {
 
 // gpuFlags say where to run it and who may share.
 func (o *options) gpuFlags(f *flag.FlagSet) {
-	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs", func(s string) error {
+	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs; without it those of CUDA_VISIBLE_DEVICES, or all", func(s string) error {
 		for id := range strings.SplitSeq(s, ",") {
 			o.gpus = append(o.gpus, nvmlx.DeviceID(strings.TrimSpace(id)))
 		}

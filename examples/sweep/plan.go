@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/profile"
@@ -44,7 +45,7 @@ func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 	}
 	gpus := make([]colloc.GPU, len(used))
 	for i, d := range used {
-		gpus[i] = colloc.GPU{ID: string(d.ID), Model: s.host.models[d.ID], Memory: d.Memory.Or(0), Mechanisms: s.o.mechanisms}
+		gpus[i] = colloc.GPU{ID: string(d.ID), Model: s.host.models[d.ID], Memory: d.Memory.Or(0), Mechanisms: runner.Sharing(d, s.o.mechanisms)}
 	}
 	planner, err := s.o.newPlanner()
 	if err != nil {
@@ -87,15 +88,16 @@ func (s *sweep) planTasks(out io.Writer) {
 
 // planEnvironment lists the variables that tell each task what it may use.
 func (s *sweep) planEnvironment(out io.Writer, p *colloc.Plan) error {
-	fmt.Fprint(out, "\nEnvironment, beside what is inherited, COLLOC_TASK, COLLOC_RUN, COLLOC_PROGRESS,\n"+
-		"and OMP_NUM_THREADS and the like where nobody set them:\n\n")
+	config := s.config(nil)
+	fmt.Fprintf(out, "\nEnvironment, beside what is inherited, COLLOC_TASK, COLLOC_RUN, COLLOC_PROGRESS,\n"+
+		"and PYTHONUNBUFFERED, OMP_NUM_THREADS=%d and the like where nobody set them:\n\n", config.TaskThreads(len(s.host.used(s.o))))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, place := range p.Placements {
 		for _, m := range place.Members {
 			env := []string{"CUDA_VISIBLE_DEVICES=" + place.GPU}
 			if place.Mechanism == profile.MPS {
 				var err error
-				if env, err = (mps.Share{Device: nvmlx.DeviceID(place.GPU), Memory: m.Reserved}).Env(); err != nil {
+				if env, err = (mps.Share{Device: nvmlx.DeviceID(place.GPU), Memory: m.Reserved, PipeDir: mps.PipeDir(s.host.env)}).Env(); err != nil {
 					return err
 				}
 			}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -210,6 +211,41 @@ func TestJobLogOnDisk(t *testing.T) {
 		}
 		if _, err := openJobLog(path); !failsWith(err, want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestSaveKinds reads what is measured while it is written: it is always whole.
+func TestSaveKinds(t *testing.T) {
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	p, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]*kind{"train": {Name: "train", Profile: &p}}
+	path := filepath.Join(t.TempDir(), profileName)
+	if err := saveKinds(path, kinds); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for range 100 {
+			err = errors.Join(err, saveKinds(path, kinds))
+		}
+		written <- err
+	}()
+	for {
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+			if _, err := loadKinds(path); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }

@@ -160,6 +160,7 @@ func TestProcesses(t *testing.T) {
 		{"driver with garbled lists", []string{"FAKE_DRIVER=535.54.03"}, "0 gonvml: processes of GPU-1: driver 535.54.03 lists processes " +
 			"in a layout that it does not declare; update it to 535.98 or later: not supported"},
 		{"driver that was mended", []string{"FAKE_DRIVER=535.104.05"}, "2 <nil>"},
+		{"nothing there", []string{"FAKE_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=6,nvmlDeviceGetMPSComputeRunningProcesses_v3=21"}, "0 <nil>"},
 		{"refused", []string{"FAKE_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=4"}, "0 gonvml: processes of GPU-1: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

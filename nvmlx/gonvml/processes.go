@@ -125,8 +125,11 @@ func readRows[T any](function, device unsafe.Pointer) ([]T, nvml.Return) {
 		rows := make([]T, room)
 		count := C.uint(room)
 		code := nvml.Return(C.call_list(function, device, &count, unsafe.Pointer(&rows[0])))
+		if code == nvml.SUCCESS {
+			return rows[:min(int(count), room)], nvml.SUCCESS
+		}
 		if code != nvml.ERROR_INSUFFICIENT_SIZE {
-			return rows[:min(int(count), room)], code
+			return nil, code // count says nothing
 		}
 	}
 	return nil, nvml.ERROR_INSUFFICIENT_SIZE

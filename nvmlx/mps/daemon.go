@@ -21,7 +21,8 @@ type Config struct {
 	// found in PATH.
 	Program string
 	// PipeDir is where tasks meet the daemon. It is required, is made if it is
-	// not there, and must be on a file system with sockets. Give each GPU its own.
+	// not there, and must be on a file system with sockets, whose paths are short:
+	// at most 88 bytes. Give each GPU its own.
 	PipeDir string
 	// LogDir is where the daemon writes control.log and server.log; empty means
 	// PipeDir.
@@ -43,6 +44,10 @@ type Daemon struct {
 	done   chan struct{}
 	err    error // of the process; set before done is closed
 }
+
+// maxPipeDir leaves room for the longest name that the daemon gives a socket,
+// /control_privileged, in the 107 bytes of a socket's path.
+const maxPipeDir = 107 - len("/control_privileged")
 
 // Running reports whether a daemon seems to listen in pipeDir; empty means
 // DefaultPipeDir. A daemon that was killed leaves its socket behind, so true is
@@ -73,10 +78,13 @@ func Start(ctx context.Context, config Config) (*Daemon, error) {
 	if config.Clock == nil {
 		config.Clock = nvmlx.SystemClock()
 	}
-	if config.PipeDir == "" {
+	switch {
+	case config.PipeDir == "":
 		return nil, errors.New("mps: start: no pipe directory: name one of your own for each daemon")
-	}
-	if Running(config.PipeDir) {
+	case len(config.PipeDir) > maxPipeDir:
+		return nil, fmt.Errorf("mps: start: the path of the pipe directory %s has %d bytes, and sockets allow %d: choose a shorter one, such as one in /tmp",
+			config.PipeDir, len(config.PipeDir), maxPipeDir)
+	case Running(config.PipeDir):
 		return nil, fmt.Errorf("mps: start: there is a daemon in %s already, or the remains of one: use or remove it", config.PipeDir)
 	}
 	for _, dir := range []string{config.PipeDir, config.LogDir} {

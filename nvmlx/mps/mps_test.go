@@ -235,11 +235,37 @@ func TestDaemonFails(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
+	t.Run("too long a path", func(t *testing.T) {
+		c := config(t, "well")
+		c.PipeDir += strings.Repeat("x", 88-len(c.PipeDir))
+		if err := start(t, c).Stop(t.Context()); err != nil {
+			t.Errorf("88 bytes: %v", err)
+		}
+		c.PipeDir += "x"
+		if _, err := mps.Start(t.Context(), c); err == nil || !strings.Contains(err.Error(), "89 bytes, and sockets allow 88: choose a shorter one") {
+			t.Errorf("89 bytes: %v", err)
+		}
+	})
 	t.Run("no directory", func(t *testing.T) {
 		if _, err := mps.Start(t.Context(), mps.Config{}); err == nil || !strings.Contains(err.Error(), "no pipe directory") {
 			t.Errorf("got %v", err)
 		}
 	})
+}
+
+func TestPipeDir(t *testing.T) {
+	for _, tt := range []struct {
+		env  []string
+		want string
+	}{
+		{nil, "/tmp/nvidia-mps"},
+		{[]string{"CUDA_MPS_PIPE_DIRECTORY="}, "/tmp/nvidia-mps"},
+		{[]string{"CUDA_MPS_PIPE_DIRECTORY=/a", "HOME=/", "CUDA_MPS_PIPE_DIRECTORY=/b=c"}, "/b=c"},
+	} {
+		if got := mps.PipeDir(tt.env); got != tt.want {
+			t.Errorf("%q: %q, want %q", tt.env, got, tt.want)
+		}
+	}
 }
 
 func TestShareEnv(t *testing.T) {
@@ -256,7 +282,7 @@ func TestShareEnv(t *testing.T) {
 		{
 			"all",
 			mps.Share{Device: "GPU-7", Threads: 1, Memory: 10*profile.GiB + 1, LowPriority: true, PipeDir: "/p"},
-			"MPS_PIPE_DIRECTORY=/p VISIBLE_DEVICES=GPU-7 MPS_ACTIVE_THREAD_PERCENTAGE=100 MPS_PINNED_DEVICE_MEM_LIMIT=GPU-7=10240M MPS_CLIENT_PRIORITY=1",
+			"MPS_PIPE_DIRECTORY=/p VISIBLE_DEVICES=GPU-7 MPS_ACTIVE_THREAD_PERCENTAGE=100 MPS_PINNED_DEVICE_MEM_LIMIT=0=10240M MPS_CLIENT_PRIORITY=1",
 		},
 		{"per cent", mps.Share{Threads: 50}, "threads are 50, want a share in (0, 1]"},
 		{"NaN", mps.Share{Threads: math.NaN()}, "threads are NaN"},

@@ -14,6 +14,18 @@ import (
 // DefaultPipeDir is where daemon and tasks meet if nothing else is said.
 const DefaultPipeDir = "/tmp/nvidia-mps"
 
+// PipeDir returns where a program with this environment, KEY=value, looks for a
+// daemon.
+func PipeDir(env []string) string {
+	dir := DefaultPipeDir
+	for _, v := range env {
+		if name, value, _ := strings.Cut(v, "="); name == "CUDA_MPS_PIPE_DIRECTORY" && value != "" {
+			dir = value // the last one counts
+		}
+	}
+	return dir
+}
+
 // Share is what one task may use of a GPU. The zero value is the whole GPU
 // through the default daemon.
 type Share struct {
@@ -53,7 +65,9 @@ func (s Share) Env() ([]string, error) {
 		env = append(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="+strconv.Itoa(percent))
 	}
 	if s.Memory > 0 {
-		env = append(env, fmt.Sprintf("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=%s=%dM", s.Device, s.Memory/profile.MiB))
+		// The only device the task sees is its device 0. By ID the limit has no effect
+		// on many drivers (NVIDIA/k8s-device-plugin #572).
+		env = append(env, fmt.Sprintf("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0=%dM", s.Memory/profile.MiB))
 	}
 	if s.LowPriority {
 		env = append(env, "CUDA_MPS_CLIENT_PRIORITY=1")

@@ -11,7 +11,7 @@ import (
 // describe appends the leaves of the configured model.
 func (c *config) describe(b *builder, o Options) {
 	switch c.modelType {
-	case "llama", "mistral", "qwen2", "qwen3", "gemma", "mixtral", "phi3":
+	case "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma", "mixtral", "phi3":
 		c.llama(b, o)
 	case "phi":
 		c.phi(b, o)
@@ -115,20 +115,27 @@ func (c *config) llama(b *builder, o Options) {
 		rms: true, norms: 2, gated: true, qkvBias: bias, outBias: bias, mlpBias: c.flag("mlp_bias", false),
 		dropMix: c.positive(false, "attention_dropout"),
 	}
-	tied := c.flag("tie_word_embeddings", c.modelType == "gemma")
+	tied := true // unless the file says otherwise: the library leaves its defaults out
+	switch c.modelType {
+	case "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3":
+		tied = false
+	}
+	tied = c.flag("tie_word_embeddings", tied)
 	switch c.modelType {
 	case "mistral", "mixtral":
 		k.kvHeads = c.count(min(heads, 8), "num_key_value_heads")
 	case "qwen2":
 		k.qkvBias = true
-	case "qwen3":
+	case "qwen3", "qwen3_moe":
 		k.qkNorm = k.headSize
 	case "phi3":
 		k.fused = true
 	}
-	if c.has("num_local_experts") || c.modelType == "mixtral" {
-		k.experts = c.count(8, "num_local_experts")
+	experts := []string{"num_local_experts", "num_experts", "n_routed_experts"}
+	if c.has(experts...) || c.modelType == "mixtral" {
+		k.experts = c.count(8, experts...)
 		k.active = min(k.experts, c.count(2, "num_experts_per_tok"))
+		k.inner = c.count(k.inner, "moe_intermediate_size")
 	}
 	b.embedding("embed_tokens", vocab, width, length)
 	b.stack("decoder", c.depth("num_hidden_layers"), k, 0)

@@ -15,7 +15,7 @@ import (
 // the model types
 //
 //	bart, bert, distilbert, gemma, gpt2, gpt_neox, llama, marian, mistral,
-//	mixtral, opt, phi, phi3, qwen2, qwen3, roberta, t5, vit
+//	mixtral, opt, phi, phi3, qwen2, qwen3, qwen3_moe, roberta, t5, vit
 //
 // Any other type is described as its nearest relative, which a warning says.
 // Tied weights are counted once, where they are first used. Activations are for

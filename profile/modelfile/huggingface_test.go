@@ -124,6 +124,12 @@ var configs = []struct {
 		"intermediate_size":3072,"num_attention_heads":12,"num_channels":3,"num_hidden_layers":12,"patch_size":16}`,
 		86_389_248,
 	},
+	{
+		"Qwen3-30B-A3B", `{"model_type":"qwen3_moe","hidden_size":2048,"intermediate_size":6144,"max_position_embeddings":40960,
+		"moe_intermediate_size":768,"head_dim":128,"num_attention_heads":32,"num_hidden_layers":48,"num_key_value_heads":4,
+		"num_experts":128,"num_experts_per_tok":8,"decoder_sparse_step":1,"mlp_only_layers":[],"tie_word_embeddings":false,
+		"vocab_size":151936}`, 30_532_122_624,
+	},
 }
 
 func TestHuggingFaceParams(t *testing.T) {
@@ -225,6 +231,34 @@ func TestHuggingFaceUnknownTypes(t *testing.T) {
 		if len(f.Warnings) == 0 || !strings.HasSuffix(f.Warnings[0].Text, "described as "+relative) {
 			t.Errorf("%s: warnings %v", relative, f.Warnings)
 		}
+	}
+}
+
+// TestHuggingFaceExperts counts the experts of a type that is not known: OLMoE has
+// 6,919,161,856 parameters, of which 65,536 are in norms that Llama has not.
+func TestHuggingFaceExperts(t *testing.T) {
+	f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"olmoe","hidden_size":2048,"intermediate_size":1024,"max_position_embeddings":4096,
+		"num_attention_heads":16,"num_hidden_layers":16,"num_key_value_heads":16,"num_experts":64,"num_experts_per_tok":8,
+		"tie_word_embeddings":false,"vocab_size":50304}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.Model.Params(), int64(6_919_161_856-65_536); got != want {
+		t.Errorf("%d parameters, want %d", got, want)
+	}
+}
+
+// TestHuggingFaceTied reads a config of a later Gemma, which leaves out what is the
+// library's default: the head is tied. Gemma-2-2b has 2,614,341,888 parameters, of
+// which 119,808 are in norms that Llama has not.
+func TestHuggingFaceTied(t *testing.T) {
+	f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"gemma2","hidden_size":2304,"intermediate_size":9216,"max_position_embeddings":8192,
+		"head_dim":256,"num_attention_heads":8,"num_hidden_layers":26,"num_key_value_heads":4,"rms_norm_eps":1e-06,"vocab_size":256000}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := f.Model.Params(), int64(2_614_341_888-119_808); got != want {
+		t.Errorf("%d parameters, want %d", got, want)
 	}
 }
 

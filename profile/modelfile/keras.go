@@ -104,8 +104,8 @@ type kerasLayer struct {
 	Config kerasConfig `json:"config"`
 }
 
-// kerasConfig holds the settings that matter. Keras writes numbers, lists or
-// null in the same place: those stay raw.
+// kerasConfig holds the settings that matter. What has another type from class to
+// class stays raw.
 type kerasConfig struct {
 	Name       string            `json:"name"`
 	Layers     []json.RawMessage `json:"layers"` // decoded one at a time, to bound memory
@@ -130,10 +130,10 @@ type kerasConfig struct {
 	Target     json.RawMessage   `json:"target_shape"`
 	Axis       json.RawMessage   `json:"axis"`
 	Activation json.RawMessage   `json:"activation"`
-	UseBias    *bool             `json:"use_bias"`
-	Center     *bool             `json:"center"`
-	Scale      *bool             `json:"scale"`
-	ResetAfter *bool             `json:"reset_after"`
+	UseBias    json.RawMessage   `json:"use_bias"`
+	Center     json.RawMessage   `json:"center"`
+	Scale      json.RawMessage   `json:"scale"` // a switch, or the factor of Rescaling
+	ResetAfter json.RawMessage   `json:"reset_after"`
 	Sequences  bool              `json:"return_sequences"`
 	KeepDims   bool              `json:"keepdims"`
 }

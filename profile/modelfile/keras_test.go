@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,6 +139,44 @@ func archive(tb testing.TB, name string, content io.Reader) []byte {
 	return buf.Bytes()
 }
 
+// TestKerasSettings reads settings that mean something else in another class.
+func TestKerasSettings(t *testing.T) {
+	f, err := Read(strings.NewReader(`{"class_name": "Sequential", "config": {"layers": [
+ {"class_name": "InputLayer", "config": {"batch_shape": [null, 8, 8, 3]}},
+ {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 0.00392156862745098, "offset": 0.0}},
+ {"class_name": "GroupNormalization", "config": {"name": "instance_norm", "groups": -1, "scale": false}},
+ {"class_name": "Reshape", "config": {"name": "reshape", "target_shape": [-1, 6]}},
+ {"class_name": "Dense", "config": {"name": "dense", "units": 10, "use_bias": false}}
+]}}`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := f.Model.Layers[len(f.Model.Layers)-1]
+	if want := int64(3 + 6*10); f.Model.Params() != want || last.Activations != 32*10 {
+		t.Errorf("%d parameters, want %d: %+v", f.Model.Params(), want, f.Model.Layers)
+	}
+}
+
+func TestKerasReshape(t *testing.T) {
+	for _, tt := range []struct {
+		target []int64
+		want   string
+	}{
+		{[]int64{4, 3}, "[4 3]"},
+		{[]int64{-1}, "[12]"},
+		{[]int64{2, -1, 3}, "[2 2 3]"},
+		{[]int64{5, -1}, "[]"},
+		{[]int64{-1, -1}, "[]"},
+		{[]int64{0, 12}, "[]"},
+		{[]int64{3, 3}, "[]"},
+		{nil, "[]"},
+	} {
+		if got := fmt.Sprint(kerasReshape(slices.Clone(tt.target), 12)); got != tt.want {
+			t.Errorf("%v: %s, want %s", tt.target, got, tt.want)
+		}
+	}
+}
+
 func TestKerasArchive(t *testing.T) {
 	data := archive(t, "config.json", strings.NewReader(kerasMNIST))
 	for name, r := range map[string]io.Reader{"seeking": bytes.NewReader(data), "stream": io.MultiReader(bytes.NewReader(data))} {
@@ -162,7 +201,7 @@ func TestKerasErrors(t *testing.T) {
 	model := func(layers string) string {
 		return `{"class_name": "Sequential", "config": {"layers": [` + layers + `]}}`
 	}
-	bomb := archive(t, "config.json", io.LimitReader(zeros{}, 64<<20))
+	bomb := archive(t, "config.json", io.LimitReader(zeros{}, MaxJSON+1))
 	nested := strings.Repeat(`{"class_name":"Sequential","config":{"layers":[`, 200) + strings.Repeat(`]}}`, 200)
 	for _, c := range []struct{ name, text, want string }{
 		{"zip bomb", string(bomb), "config.json: the document is longer than"},

@@ -71,10 +71,7 @@ func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
 	case class == "Flatten":
 		return []int64{mul(in...)}, nil
 	case class == "Reshape":
-		if shape := listOf(c.Target, len(targetOf(c.Target)), 1); mul(shape...) == mul(in...) && len(shape) > 0 {
-			return shape, nil
-		}
-		return nil, nil
+		return kerasReshape(targetOf(c.Target), mul(in...)), nil
 	case strings.HasPrefix(class, "Global") && strings.Contains(class, "Pool"):
 		return []int64{channels}, nil
 	case class == "LSTM" || class == "GRU" || class == "SimpleRNN":
@@ -97,6 +94,30 @@ func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
 		return kerasWindow(l, in)
 	}
 	return in, nil
+}
+
+// kerasReshape fits a target shape, in which one dimension may be -1, to a number
+// of elements; nil does not.
+func kerasReshape(target []int64, elements int64) []int64 {
+	rest, open := int64(1), -1
+	for i, d := range target {
+		switch {
+		case d == -1 && open < 0:
+			open = i
+		case d < 1:
+			return nil
+		default:
+			rest = mul(rest, d)
+		}
+	}
+	if open >= 0 && elements%rest == 0 {
+		target[open] = elements / rest
+		return target
+	}
+	if len(target) == 0 || open >= 0 || rest != elements {
+		return nil
+	}
+	return target
 }
 
 func targetOf(raw json.RawMessage) []int64 {
@@ -177,18 +198,18 @@ func kerasWindow(l *kerasLayer, in []int64) ([]int64, error) {
 }
 
 // on is the value of a switch that is on unless the file says otherwise.
-func on(flag *bool) int64 {
-	if flag == nil || *flag {
-		return 1
+func on(flag json.RawMessage) int64 {
+	if string(flag) == "false" {
+		return 0
 	}
-	return 0
+	return 1
 }
 
 // kerasParams returns the trained parameters of a layer; those that depend on
 // an unknown input are an error.
 func kerasParams(l *kerasLayer, kind profile.LayerKind, in []int64) (int64, error) {
 	c := &l.Config
-	if slices.Min([]int64{c.Filters, c.Units, c.InputDim, c.OutputDim, c.Multiplier, c.Groups, c.Heads, c.KeyDim, c.ValueDim}) < 0 {
+	if slices.Min([]int64{c.Filters, c.Units, c.InputDim, c.OutputDim, c.Multiplier, c.Heads, c.KeyDim, c.ValueDim}) < 0 {
 		return 0, fmt.Errorf("%s has a negative size", clip(l.Class))
 	}
 	if kind == profile.Embedding {

@@ -81,6 +81,24 @@ func newLines(r io.Reader) *lines {
 	return &lines{r: bufio.NewReaderSize(r, MaxLine)}
 }
 
+// each calls visit for each line, without its end, until *done or the end; errors
+// name the line.
+func (l *lines) each(done *bool, visit func(number int, line []byte) error) error {
+	for !*done {
+		line, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := visit(l.number, line); err != nil {
+			return fmt.Errorf("line %d: %w", l.number, err)
+		}
+	}
+	return nil
+}
+
 // next returns the next line without its end; the bytes hold until the next
 // call. At the end it returns io.EOF.
 func (l *lines) next() ([]byte, error) {

@@ -31,18 +31,8 @@ func ReadTorchInfo(r io.Reader, o *Options) (*File, error) {
 
 func readTorchInfo(in *input, _ *Options) (*File, error) {
 	t := infoTree{file: &File{}}
-	text := newLines(in)
-	for !t.done {
-		line, err := text.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = t.read(text.number, line)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := newLines(in).each(&t.done, t.read); err != nil {
+		return nil, err
 	}
 	if err := t.flush(0); err != nil {
 		return nil, err
@@ -72,10 +62,9 @@ type infoTree struct {
 }
 
 type infoRow struct {
-	number int
-	depth  int
-	known  bool // the class
-	layer  profile.Layer
+	depth int
+	known bool // the class
+	layer profile.Layer
 }
 
 func (t *infoTree) read(number int, line []byte) error {
@@ -93,22 +82,21 @@ func (t *infoTree) read(number int, line []byte) error {
 		t.done = true
 		n, err := parseCount(total)
 		if err != nil {
-			return fmt.Errorf("line %d: total: %w", number, err)
+			return fmt.Errorf("total: %w", err)
 		}
 		t.file.TotalParams = profile.Some(n)
 		return nil
 	}
 	row, err := t.parse(text)
 	if err != nil {
-		return fmt.Errorf("line %d: %w", number, err)
+		return err
 	}
 	if row.depth < 0 {
 		t.file.warn(number, "not a row of the tree: %q", clip(text))
 		return nil
 	}
-	row.number = number
 	if err := t.flush(row.depth); err != nil {
-		return err
+		return fmt.Errorf("the row before: %w", err)
 	}
 	t.row, t.pending = row, true
 	return nil
@@ -226,10 +214,7 @@ func (t *infoTree) flush(next int) error {
 	case !t.row.known:
 		t.cut++
 	}
-	if err := t.file.add(l); err != nil {
-		return fmt.Errorf("line %d: %w", t.row.number, err)
-	}
-	return nil
+	return t.file.add(l)
 }
 
 func (t *infoTree) finish() {

@@ -31,18 +31,9 @@ func ReadTorchPrint(r io.Reader, o *Options) (*File, error) {
 
 func readTorchPrint(in *input, _ *Options) (*File, error) {
 	t := printTree{file: &File{}}
-	text := newLines(in)
-	for !t.done {
-		line, err := text.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = t.read(text.number, strings.TrimSpace(string(line)))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", text.number, err)
-		}
+	err := newLines(in).each(&t.done, func(number int, line []byte) error { return t.read(number, strings.TrimSpace(string(line))) })
+	if err != nil {
+		return nil, err
 	}
 	if len(t.file.Model.Layers) == 0 {
 		return nil, errors.New("no layer found; want what print(model) prints")

@@ -32,18 +32,8 @@ func ReadTorchSummary(r io.Reader, o *Options) (*File, error) {
 func readTorchSummary(r *input, _ *Options) (*File, error) {
 	f := &File{}
 	t := summaryTable{file: f}
-	in := newLines(r)
-	for !t.done {
-		line, err := in.next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = t.read(in.number, line)
-		}
-		if err != nil {
-			return nil, err
-		}
+	if err := newLines(r).each(&t.done, t.read); err != nil {
+		return nil, err
 	}
 	if len(f.Model.Layers) == 0 {
 		return nil, errors.New("no layer found; want a table headed \"Layer (type) Output Shape Param #\"")
@@ -75,7 +65,7 @@ func (t *summaryTable) read(number int, line []byte) error {
 		t.done = true
 		n, err := parseCount(total)
 		if err != nil {
-			return fmt.Errorf("line %d: total: %w", number, err)
+			return fmt.Errorf("total: %w", err)
 		}
 		t.file.TotalParams = profile.Some(n)
 		return nil
@@ -83,10 +73,7 @@ func (t *summaryTable) read(number int, line []byte) error {
 	if text == "" {
 		return nil
 	}
-	if err := t.row(number, text); err != nil {
-		return fmt.Errorf("line %d: %w", number, err)
-	}
-	return nil
+	return t.row(number, text)
 }
 
 // row reads "Conv2d-1  [-1, 64, 112, 112]  9,408".

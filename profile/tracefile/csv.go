@@ -114,7 +114,7 @@ func csvField(name string) (csvRole, measure, string) {
 		return csvValue, measure{memBusy, percent}, unit
 	case "memory.used", "used_memory", "used_gpu_memory":
 		return csvValue, measure{memUsed, mebi}, unit
-	case "power.draw", "power.draw.average":
+	case "power.draw", "power.draw.average", "power.draw.instant":
 		return csvValue, measure{power, one}, unit
 	case "clocks.sm", "clocks.current.sm":
 		return csvValue, measure{smClock, one}, unit

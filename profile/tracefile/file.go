@@ -166,6 +166,12 @@ func read(r io.Reader, o *Options) (*File, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) {
+		head = head[len(mark):]
+		if _, err := in.Discard(len(mark)); err != nil {
+			return nil, err
+		}
+	}
 	format := sniff(head)
 	if format == UnknownFormat && len(o.Fields) > 0 {
 		format = CSV
@@ -182,7 +188,7 @@ func read(r io.Reader, o *Options) (*File, error) {
 
 // sniff recognises a format from the beginning of a log.
 func sniff(head []byte) Format {
-	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
+	text := bytes.TrimLeft(head, " \t\r\n")
 	if len(text) > 0 && text[0] == '{' {
 		if line, _, _ := bytes.Cut(text, []byte("\n")); bytes.Contains(line, []byte(`"`+recordingFormat+`"`)) {
 			return Recording

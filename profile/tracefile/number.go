@@ -50,9 +50,11 @@ func number(cell []byte) (float64, reading) {
 
 func slowNumber(cell []byte, plain int) (float64, reading) {
 	if plain == 0 && (len(cell) == 0 || len(cell) == 1 && cell[0] == '-' || cell[0] == '[' || cell[0] == 'N' || cell[0] == 'E') {
+		if len(cell) > 0 && cell[0] == '[' && cell[len(cell)-1] == ']' {
+			return 0, missing // [N/A], [GPU is lost] and whatever else nvidia-smi has to say
+		}
 		switch string(cell) {
-		case "", "-", "N/A", "NaN", "ERR!", "[N/A]", "[Not Supported]", "[Unknown Error]", "[Insufficient Permissions]",
-			"[GPU requires reset]", "[No data]", "Not Supported":
+		case "", "-", "N/A", "NaN", "ERR!", "Not Supported":
 			return 0, missing
 		}
 	}

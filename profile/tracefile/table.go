@@ -3,6 +3,7 @@ package tracefile
 import (
 	"bufio"
 	"bytes"
+	"iter"
 	"strings"
 	"time"
 )
@@ -52,8 +53,8 @@ func isTableHeader(line []byte) bool {
 	if len(line) == 0 || line[0] != '#' {
 		return false
 	}
-	for word := range bytes.FieldsSeq(line[1:]) {
-		if roleOf(string(word)) == gpuRole || roleOf(string(word)) == entityRole {
+	for name := range names(line[1:]) {
+		if role := roleOf(string(name)); role == gpuRole || role == entityRole {
 			return true
 		}
 	}
@@ -66,10 +67,14 @@ func (t *table) header(line []byte) {
 		return
 	}
 	t.columns = t.columns[:0]
-	for word := range bytes.FieldsSeq(line[1:]) {
-		name := string(word)
-		t.columns = append(t.columns, column{roleOf(name), columnMeasure(name)})
+	for name := range names(line[1:]) {
+		t.columns = append(t.columns, column{roleOf(string(name)), columnMeasure(string(name))})
 	}
+}
+
+// names yields the words of a header.
+func names(header []byte) iter.Seq[[]byte] {
+	return bytes.FieldsFuncSeq(header, func(r rune) bool { return r < 256 && isGap(byte(r)) })
 }
 
 func roleOf(name string) role {
@@ -193,14 +198,14 @@ func (w *cells) take(role role, cell, rest []byte) []byte {
 	return rest
 }
 
-// word cuts the first word off.
+// word cuts the first word off. Commas are blanks: dmon writes them on demand.
 func word(line []byte) (first, rest []byte) {
 	start := 0
-	for start < len(line) && line[start] <= ' ' {
+	for start < len(line) && isGap(line[start]) {
 		start++
 	}
 	end := start
-	for end < len(line) && line[end] > ' ' {
+	for end < len(line) && !isGap(line[end]) {
 		end++
 	}
 	if start == end {
@@ -208,6 +213,8 @@ func word(line []byte) (first, rest []byte) {
 	}
 	return line[start:end], line[end:]
 }
+
+func isGap(b byte) bool { return b <= ' ' || b == ',' }
 
 func (t *table) finish(r *row, w *cells) error {
 	switch {

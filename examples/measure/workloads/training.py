@@ -53,7 +53,8 @@ def set_precision(task):
 
 def autocast(task, device):
     if task.precision == "mixed":
-        old = device.type == "cuda" and not torch.cuda.is_bf16_supported()
+        # is_bf16_supported() is true of emulation, too
+        old = device.type == "cuda" and torch.cuda.get_device_capability() < (8, 0)
         return torch.autocast(device.type, dtype=torch.float16 if old else torch.bfloat16)
     return contextlib.nullcontext()
 
