@@ -14,6 +14,7 @@ import (
 //	Σ min over j of cap(i, j)              for i ∈ S: what i is worth beside j
 //	Σ gain(S less i)/(k - 1)               where sets of k - 1 are listed: each
 //	                                       member is in k - 1 of them
+//	Σ what i is worth by the costs of S    where costs add up: see [AdditiveModel]
 //
 // and that of its supersets at most that and what the best types are worth beside
 // its members. Sets are built from their last type to the first, so that bounds
@@ -32,12 +33,14 @@ type boundedPass struct {
 
 // boundedLevel is what is known of the set at hand when it had so many types.
 type boundedLevel struct {
-	caps    []int32 // what each member is worth at most
-	most    []int32 // what each type that may come next is worth at most beside them; 0 if it may not
-	top     int64   // the most that one of these earns beyond its price, 0 at least, quarters
-	sum     int64   // what the members are worth at most together
-	company int64   // what the residents are
-	paid    int64   // price of the members, quarters
+	caps    []int32   // what each member is worth at most
+	loads   []float32 // how long its step takes at least, if costs add up
+	load    []float32 // how long that of each type would take that may come next
+	most    []int32   // what each type that may come next is worth at most beside them; 0 if it may not
+	top     int64     // the most that one of these earns beyond its price, 0 at least, quarters
+	sum     int64     // what the members are worth at most together
+	company int64     // what the residents are
+	paid    int64     // price of the members, quarters
 	room    profile.Bytes
 	rows    [][]int32 // listed gains without each member, by the type that comes next
 }
@@ -147,6 +150,9 @@ func (b *boundedPass) extend(ctx context.Context, i int32) {
 			next.most[j] = min(next.most[j], c)
 		}
 	}
+	if b.costs != nil {
+		b.load(l, next, i, upTo)
+	}
 	next.top = b.best(next.most)
 	if quarters*(next.sum+next.company-b.c.base)-next.paid+int64(b.seats-s)*next.top <= b.pass.floor {
 		return
@@ -178,9 +184,38 @@ func (b *boundedPass) members(l *boundedLevel, i int) int64 {
 	}
 	sum := int64(0)
 	for q, o := range b.set {
-		sum += int64(min(l.caps[q], b.caps.of[int(o)*b.n+i]))
+		c := min(l.caps[q], b.caps.of[int(o)*b.n+i])
+		if b.costs != nil && len(b.set) > 1 {
+			c = min(c, b.costs.cap(o, l.loads[q]+b.costs.of[int(o)*b.n+i]-b.costs.once[o]))
+		}
+		sum += int64(c)
 	}
 	return min(sum, l.sum)
+}
+
+// load extends what is known of the lengths of steps in l by type i.
+func (b *boundedPass) load(l, next *boundedLevel, i int32, upTo int) {
+	k, row, first := b.costs, int(i)*b.n, len(b.set) == 1
+	next.loads, next.load = next.loads[:0], append(next.load[:0], k.beside[row:row+upTo]...)
+	if first {
+		next.loads = append(next.loads, 1)
+		for j := range next.load {
+			next.load[j]++
+		}
+		return
+	}
+	for q, o := range b.set[:len(b.set)-1] {
+		load := l.loads[q] + k.of[int(o)*b.n+int(i)]
+		if len(b.set) > 2 {
+			load -= k.once[o]
+		}
+		next.loads = append(next.loads, load)
+	}
+	next.loads = append(next.loads, l.load[i])
+	for j := range next.load {
+		next.load[j] += l.load[j] - k.once[j]
+		next.most[j] = min(next.most[j], k.cap(int32(j), next.load[j]))
+	}
 }
 
 // averages reports whether the second bound is to be had: pairs bound no better

@@ -93,7 +93,7 @@ func (n *neighbours) choose() {
 		if len(sets) == 0 {
 			continue
 		}
-		for _, t := range n.pool.sets[sets[n.rng.IntN(min(len(sets), nearest))]].types {
+		for _, t := range n.pool.sets[sets[n.rng.IntN(min(len(sets), nearest))].set].types {
 			m := n.cat.members[t]
 			if s := n.group[m[n.rng.IntN(len(m))]]; s != none {
 				n.take(s)

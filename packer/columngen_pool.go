@@ -12,7 +12,14 @@ type pool struct {
 	u    []int64 // prices of types, quarters
 	most []int64 // profit at which a set in each site loses nothing
 	sets []losing
-	by   [][]int32 // sets that hold each type, least loss first
+	by   [][]holder // sets that hold each type, least loss first
+}
+
+// holder is a set that holds a type, with one of the others (the type itself if
+// there is none): most sets are out of the question for that one.
+type holder struct {
+	loss       int64
+	set, other int32
 }
 
 // losing is a set with its loss.
@@ -22,15 +29,19 @@ type losing struct {
 	loss  int64
 }
 
+// manyLosses is how many times the mean loss of a GPU a set may lose to be in the
+// pool, where sets have to be asked for.
+const manyLosses = 6
+
 // maxPool bounds the memory of a pool: some 30 MiB.
 const maxPool = 1 << 18
 
 // newPool collects the sets with a loss below limit, or less if they are too many.
 // Of those not listed it takes what can be had for a few questions.
 func (g *generation) newPool(ctx context.Context, limit int64) *pool {
-	p := &pool{u: g.u, most: g.most, by: make([][]int32, len(g.u))}
+	p := &pool{u: g.u, most: g.most, by: make([][]holder, len(g.u))}
 	if g.quick {
-		limit = min(limit, 16*limit/int64(len(g.groups))+1)
+		limit = min(limit, manyLosses*limit/int64(len(g.groups))+1)
 		g.asked.most += g.asked.most / 4
 	}
 	for full := true; full && ctx.Err() == nil; limit /= 2 {
@@ -51,7 +62,11 @@ func (g *generation) newPool(ctx context.Context, limit int64) *pool {
 		types := p.sets[c].types
 		for n, i := range types {
 			if n == 0 || i != types[n-1] {
-				p.by[i] = append(p.by[i], int32(c))
+				other := types[len(types)-1]
+				if other == i {
+					other = types[0]
+				}
+				p.by[i] = append(p.by[i], holder{p.sets[c].loss, int32(c), other})
 			}
 		}
 	}

@@ -115,11 +115,14 @@ func (r *repair) gather() {
 	for b, t := range r.types {
 		list := r.moves[b][:0]
 		wait := move{site: none, types: []int32{int32(b)}, loss: r.u[t]}
-		for _, c := range r.by[t] {
-			set := &r.sets[c]
-			if set.loss >= r.limit {
+		for _, h := range r.by[t] {
+			if h.loss >= r.limit {
 				break
 			}
+			if int(r.local[h.other]) < b {
+				continue
+			}
+			set := &r.sets[h.set]
 			if r.seats[set.site] == 0 || slices.ContainsFunc(set.types, func(o int32) bool { return int(r.local[o]) < b }) {
 				continue
 			}

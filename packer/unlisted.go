@@ -19,7 +19,8 @@ type unlisted struct {
 	own    []int32 // units that each type is worth at most beside the residents; 0 if it may not join
 	// company is what the residents are worth at most beside each type; nil without residents.
 	company   []int32
-	caps      *caps // nil if not known
+	caps      *caps  // nil if not known
+	costs     *costs // nil if they do not add up
 	questions *questions
 }
 
@@ -50,14 +51,16 @@ func (cat *catalogue) newUnlisted(ctx context.Context, e *evaluator, k int, q *q
 	}
 	for _, o := range cat.unlisted {
 		if o != nil && o.caps != nil && o.caps.hold(c) {
-			x.caps = o.caps
+			x.caps, x.costs = o.caps, o.costs
 		}
 	}
 	if x.caps != nil || k >= cat.in.free {
 		return x, nil
 	}
 	var err error
-	x.caps, err = cat.newCaps(ctx, e, k)
+	if x.caps, err = cat.newCaps(ctx, e, k); err == nil && cat.in.additive(c) {
+		x.costs = cat.newCosts(x.caps)
+	}
 	return x, err
 }
 
@@ -151,7 +154,7 @@ func (p *caps) hold(c *class) bool {
 func (cat *catalogue) newCaps(ctx context.Context, e *evaluator, k int) (*caps, error) {
 	c, n := &cat.in.classes[k], len(cat.members)
 	p := &caps{gpu: c.gpu, mechs: c.mechs, beside: make([]int32, n*n), of: make([]int32, n*n)}
-	r := newPairRow(e, c, nil)
+	r := newPairRow(e, c, make([]int64, len(cat.in.tasks)))
 	for i, m := range cat.members {
 		if err := ctx.Err(); err != nil {
 			return nil, err

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/colloc/profile"
 )
 
@@ -82,13 +84,8 @@ func TestBoundedPass(t *testing.T) {
 		for k := range in.classes {
 			floor := rng.Int64N(resolution)
 			want, got := profits(all, k, u, floor), profits(some, k, u, floor)
-			if len(got) != len(want) {
-				t.Fatalf("class %d: %d sets earn more than %d, want %d", k, len(got), floor, len(want))
-			}
-			for set, profit := range want {
-				if got[set] != profit {
-					t.Fatalf("class %d: set %v earns %d, want %d", k, set, got[set], profit)
-				}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("class %d: profits (-all +bounded):\n%s", k, diff)
 			}
 			visits += len(want)
 		}
@@ -139,14 +136,125 @@ func (m refusing) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []fl
 	return m.Model.Speeds(set, gpu, mech, dst)
 }
 
+// costly is a model in which costs add up: matrixModel's, and what each task pays
+// once for any company.
+type costly struct {
+	*matrixModel
+	once []float64
+}
+
+func (m costly) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
+	err := m.matrixModel.Speeds(set, gpu, mech, dst)
+	if len(set) > 1 {
+		for i, t := range set {
+			dst[i] = max(0.2, 1/(1/dst[i]+m.once[jobOf(t)]))
+		}
+	}
+	return err
+}
+
+// PairSpeeds hides that of matrixModel, which knows no once.
+func (costly) PairSpeeds() {}
+
+func (costly) Monotone(*GPU, profile.Mechanism) bool { return true }
+
+func (m costly) Additive(t *Task, _ *GPU, _ profile.Mechanism) (once, least float64, ok bool) {
+	return m.once[jobOf(t)], 0.2, true
+}
+
+// costlyProblem has n tasks, some of them heavier, slower to accept or larger.
+func costlyProblem(tb testing.TB, rng *rand.Rand, n, maxSet int) *Problem {
+	m := costly{benchModel(tb, "random", n), make([]float64, n)}
+	p := benchProblem(m.matrixModel, (n+maxSet-1)/maxSet)
+	p.Model, p.Limits.MaxSet = m, maxSet
+	for i := range n {
+		m.once[i] = max(0, rng.Float64()/2-0.25)
+		t := &p.Tasks[i]
+		t.Memory, t.Weight, t.MinSpeed = profile.Bytes(rng.IntN(500))*profile.MiB, 1+float64(rng.IntN(3)), rng.Float64()/2
+	}
+	return p
+}
+
+// TestAdditiveBounds compares the sets that bounds by costs let through with all.
+func TestAdditiveBounds(t *testing.T) {
+	rng := rand.New(rand.NewPCG(75, 76))
+	visits := 0
+	for range 60 {
+		p := costlyProblem(t, rng, 6+rng.IntN(8), 3+rng.IntN(4))
+		in, err := newInstance(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, ty, q := newEvaluator(in), newTyping(in, false), &questions{most: math.MaxInt}
+		all, err := e.newCatalogue(t.Context(), ty, listing{free: in.maxSet, taken: in.maxSet}, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, err := e.newCatalogue(t.Context(), ty, listing{free: 2, taken: 1}, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if some.unlisted[0].costs == nil {
+			t.Fatal("the promise is ignored")
+		}
+		u := make([]int64, len(ty.members))
+		for i := range u {
+			u[i] = rng.Int64N(quarters * resolution / 2)
+		}
+		floor := rng.Int64N(resolution)
+		want, got := profits(all, 0, u, floor), profits(some, 0, u, floor)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("profits (-all +bounded):\n%s", diff)
+		}
+		visits += len(want)
+	}
+	if visits < 1000 {
+		t.Errorf("%d sets visited", visits)
+	}
+}
+
+func TestAdditiveAsksLess(t *testing.T) {
+	p := costlyProblem(t, rand.New(rand.NewPCG(77, 78)), 100, 4)
+	asked := func(m Model) int {
+		c := &counting{Model: p.Model}
+		q := *p
+		q.Model = m
+		switch m := m.(type) {
+		case costly:
+			q.Model = countingCostly{m, c}
+		default:
+			q.Model = falling{c}
+		}
+		if s := solve(t, ColumnGen{Steps: 1, MaxSets: 1 << 18}, &q); s.Gap() > 0.2 {
+			t.Errorf("gap %v", s.Gap())
+		}
+		return c.asked
+	}
+	few, many := asked(p.Model), asked(falling{p.Model})
+	t.Logf("%d questions where costs add up, %d of a monotone model", few, many)
+	if few > many/2 {
+		t.Errorf("%d questions of %d", few, many)
+	}
+}
+
+// countingCostly is a costly model whose questions are counted.
+type countingCostly struct {
+	costly
+	count *counting
+}
+
+func (m countingCostly) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
+	return m.count.Speeds(set, gpu, mech, dst)
+}
+
 // BenchmarkUnlisted has too many sets of three, or of four, to list.
 func BenchmarkUnlisted(b *testing.B) {
 	for _, size := range []struct{ n, k int }{{400, 3}, {1000, 3}, {200, 4}} {
 		for _, w := range weights {
 			b.Run(fmt.Sprintf("k=%d/n=%d/weights=%s", size.k, size.n, w), func(b *testing.B) {
 				p := setsProblem(b, w, size.n, size.k)
-				p.Model = falling{p.Model}
-				benchPack(b, ColumnGen{MaxSets: 5_000_000}, p)
+				p.Model = costly{p.Model.(*matrixModel), make([]float64, size.n)}
+				benchPack(b, ColumnGen{}, p)
 			})
 		}
 	}

@@ -1,0 +1,81 @@
+package packer
+
+import (
+	"math"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// AdditiveModel is a MonotoneModel in which what companions cost a task adds up.
+// It spares [ColumnGen] nearly all questions about sets of three and more that
+// earn nothing.
+type AdditiveModel interface {
+	MonotoneModel
+	// Additive promises that on gpu by mech, in every set S of two tasks and more
+	// that holds task,
+	//
+	//	speed(S) <= max(least, 1/(1 + Σ cost(j) - (|S| - 2)·once))
+	//	cost(j)   = 1/speed({task, j}) - 1      for each companion j
+	//
+	// where once >= 0 is the part of a companion's cost that is there whoever it
+	// is, and counts once however many they are, and least the lowest speed that
+	// the model ever says. A bound that rests on a broken promise is none.
+	Additive(task *Task, gpu *GPU, mech profile.Mechanism) (once, least float64, ok bool)
+}
+
+// additive reports whether costs add up on class c.
+func (in *instance) additive(c *class) bool {
+	am, ok := in.p.Model.(AdditiveModel)
+	return ok && in.monotone(c) && !slices.ContainsFunc(c.mechs, func(mech profile.Mechanism) bool {
+		return slices.ContainsFunc(in.tasks, func(t *Task) bool {
+			once, least, ok := am.Additive(t, c.gpu, mech)
+			return !ok || !(once >= 0 && once < math.MaxFloat32) || !(least >= 0 && least <= maxSpeed)
+		})
+	})
+}
+
+// costs holds what types cost each other at least, as parts of a step alone.
+type costs struct {
+	n      int
+	of     []float32 // of[i*n+j]: what j costs i
+	beside []float32 // beside[i*n+j]: what i costs j
+	once   []float32 // by type
+	least  []float64
+	weight []float64 // units at the speed alone
+}
+
+// newCosts derives the costs from caps.
+func (cat *catalogue) newCosts(p *caps) *costs {
+	in, n := cat.in, len(cat.members)
+	am, _ := in.p.Model.(AdditiveModel)
+	k := &costs{n: n, of: make([]float32, n*n), beside: make([]float32, n*n), once: make([]float32, n), least: make([]float64, n), weight: make([]float64, n)}
+	for i, m := range cat.members {
+		t := in.tasks[m[0]]
+		k.weight[i] = t.weight() / in.unit
+		for _, mech := range p.mechs {
+			once, least, _ := am.Additive(t, p.gpu, mech)
+			k.once[i] = max(k.once[i], math.Nextafter32(float32(once), math.MaxFloat32))
+			k.least[i] = max(k.least[i], least)
+		}
+		for j, c := range p.of[i*n : (i+1)*n] {
+			// The cap is rounded to a unit: it may be half of one higher.
+			cost := max(0, k.weight[i]/float64(c+1)-1)
+			k.of[i*n+j] = math.Nextafter32(float32(cost), 0)
+			k.beside[j*n+i] = k.of[i*n+j]
+		}
+	}
+	return k
+}
+
+// cap returns what type i is worth at most, in units, if a step takes load times
+// as long as alone.
+func (k *costs) cap(i int32, load float32) int32 {
+	speed := k.least[i]
+	if load <= 1.0/maxSpeed {
+		speed = maxSpeed
+	} else {
+		speed = max(speed, 1/float64(load))
+	}
+	return int32(k.weight[i]*speed) + 2 // sums of a few float32 and two roundings
+}
