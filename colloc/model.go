@@ -15,7 +15,7 @@ type model struct {
 	uses         uses
 }
 
-var _ packer.MonotoneModel = model{}
+var _ packer.AdditiveModel = model{}
 
 // Speeds implements [packer.Model]. It is safe for concurrent use.
 func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
@@ -35,4 +35,11 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 // its company.
 func (model) Monotone(_ *packer.GPU, mech profile.Mechanism) bool {
 	return mech == profile.TimeSlice || mech == profile.MPS
+}
+
+// Additive implements [packer.AdditiveModel]: see [predict.Interference.OwnCost].
+func (m model) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
+	const rounding = 1e-9
+	once = m.interference.OwnCost(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type))
+	return once + rounding, predict.LeastSpeed, m.Monotone(gpu, mech)
 }

@@ -1,6 +1,7 @@
 package predict
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -14,12 +15,11 @@ import (
 // pretrainedFile returns the embedded model, which this package cannot import.
 func pretrainedFile(tb testing.TB) *Interference {
 	tb.Helper()
-	f, err := os.Open("pretrained/interference.json")
+	data, err := os.ReadFile("pretrained/interference.json")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer f.Close()
-	m, err := LoadInterference(f)
+	m, err := LoadInterference(bytes.NewReader(data))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -64,10 +64,10 @@ func drawTask(r *rapid.T, types []profile.Spec) *profile.Profile {
 			continue
 		}
 		x := use.Draw(r, "use")
-		switch f {
-		case profile.BatchSize:
+		if f == profile.BatchSize {
 			x = 1 + math.Round(1000*x)
-		case profile.PeakMemory:
+		}
+		if f == profile.PeakMemory {
 			x *= float64(p.GPU.Memory)
 		}
 		if err := p.Vector.Set(f, x); err != nil {

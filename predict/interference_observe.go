@@ -6,10 +6,11 @@ import (
 )
 
 // Observe learns from one measured co-run: the rows are added to the normal
-// equations of its GPU and mechanism and the solution is updated by rank one
-// each, exactly as if they had been fitted with the rest; new types get their
-// effects. A GPU or mechanism seen for the first time starts from the prior.
-// Readers see the model before or after the observation, never between.
+// equations of its GPU and mechanism, each less what the trees say of it, and
+// the solution is updated by rank one each, exactly as if it were solved anew
+// with the rest; new types get their effects. A GPU or mechanism seen for the
+// first time starts from the prior. Readers see the model before or after the
+// observation, never between.
 //
 // It returns an error, and learns nothing, for what [FitInterference] refuses.
 // O(p²) per speed with p columns; it copies the solution.
@@ -52,8 +53,10 @@ func (r *regime) learn(o *SpeedObservation) {
 		}
 		loss := lossOf(y)
 		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w.row))
-		if len(set) == 2 {
-			loss -= r.treeLoss(&set[i], &set[1-i])
+		for j := range set {
+			if j != i {
+				loss -= r.treeLoss(&set[i], &set[j])
+			}
 		}
 		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
 		r.learned.addRow(&w.row, loss, weight)

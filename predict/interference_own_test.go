@@ -1,0 +1,53 @@
+package predict
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/colloc/profile"
+)
+
+// TestSlowdownsAddUp: what pairs cost bounds the speed in every larger set.
+func TestSlowdownsAddUp(t *testing.T) {
+	_, obs := fakeWorld(t, 1, 5, 3)
+	fitted := mustFit(t, obs, nil)
+	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
+	gpus := []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
+	upset(t, learned, gpus[:1], 3)
+	upset(t, drifted, gpus, 4)
+	types := typesOf(pretrained)
+	for name, m := range map[string]*Interference{"prior": {}, "fitted": fitted, "learned": learned, "pretrained": pretrained, "drifted": drifted} {
+		t.Run(name, rapid.MakeCheck(func(r *rapid.T) {
+			gpu, _ := profile.LookupGPU(rapid.SampledFrom(gpus).Draw(r, "gpu"))
+			mech := rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(r, "mechanism")
+			set := make([]*profile.Profile, rapid.IntRange(3, 8).Draw(r, "tasks"))
+			for i := range set {
+				set[i] = drawTask(r, types)
+			}
+			values, err := m.Values(&gpu, mech, set, nil)
+			if err != nil {
+				r.Fatal(err)
+			}
+			for i, p := range set {
+				load := 1 - float64(len(set)-2)*m.OwnCost(&gpu, mech, p)
+				for j, o := range set {
+					if j == i {
+						continue
+					}
+					pair, err := m.Values(&gpu, mech, []*profile.Profile{p, o}, nil)
+					if err != nil {
+						r.Fatal(err)
+					}
+					load += 1/pair[0] - 1
+				}
+				if load <= 0 {
+					continue // the own part is nearly all: nothing is promised
+				}
+				if most := max(LeastSpeed, 1/load); values[i] > most*(1+1e-9) {
+					r.Fatalf("task %d runs at %v, its pairs allow %v", i, values[i], most)
+				}
+			}
+		}))
+	}
+}
