@@ -20,7 +20,8 @@ type AdditiveModel interface {
 	//
 	// where once >= 0 is the part of a companion's cost that is there whoever it
 	// is, and counts once however many they are, and least the lowest speed that
-	// the model ever says. A bound that rests on a broken promise is none.
+	// the model ever says. Nothing is promised where the denominator is not
+	// positive. A bound that rests on a broken promise is none.
 	Additive(task *Task, gpu *GPU, mech profile.Mechanism) (once, least float64, ok bool)
 }
 

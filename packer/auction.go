@@ -29,10 +29,7 @@ func newAuction(n int, w []int32, stop func() bool) *auction {
 		if i%rowsPerPoll == 0 && stop() {
 			break
 		}
-		most := int32(0)
-		for _, v := range a.row(i) {
-			most = max(most, v)
-		}
+		most := largest(a.row(i))
 		a.price[i] = most / 2
 		a.top = max(a.top, most)
 	}
@@ -98,22 +95,34 @@ type offer struct {
 	first, second int32
 }
 
-// scan looks through a part of a row that begins with object from.
+// scan looks through a part of a row that begins with object from. Few profits
+// come near the second best, so it looks at four for one decision.
 func (o *offer) scan(row, price []int32, from int32) {
-	price = price[:len(row)]
-	best, first, second := o.best, o.first, o.second
-	for j, w := range row {
-		v := w - price[j]
-		if v <= second {
-			continue
+	const step = 4
+	second := o.second
+	for ; len(row) >= step && len(price) >= step; row, price = row[step:], price[step:] {
+		w, p := (*[step]int32)(row), (*[step]int32)(price)
+		if w[0]-p[0] > second || w[1]-p[1] > second || w[2]-p[2] > second || w[3]-p[3] > second {
+			for k := range w {
+				o.take(from+int32(k), w[k]-p[k])
+			}
+			second = o.second
 		}
-		if v > first {
-			best, first, second = from+int32(j), v, first
-		} else {
-			second = v
-		}
+		from += step
 	}
-	o.best, o.first, o.second = best, first, second
+	for k, w := range row {
+		o.take(from+int32(k), w-price[k])
+	}
+}
+
+// take looks at one object.
+func (o *offer) take(object, profit int32) {
+	switch {
+	case profit > o.first:
+		o.best, o.first, o.second = object, profit, o.first
+	case profit > o.second:
+		o.second = profit
+	}
 }
 
 // duals returns (profit + price) / 2 for each vertex, rounded up: feasible for

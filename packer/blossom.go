@@ -122,6 +122,17 @@ func (b *blossom) setEdges(edges []edge) {
 	}
 }
 
+// slacken makes the edges tight that lack at most near.
+func (b *blossom) slacken(near int64) {
+	for v := range int32(b.n) {
+		for k := b.start[v]; k < b.start[v+1]; k++ {
+			if sum := b.y[v] + b.y[b.to[k]]; sum <= b.wt[k]+near {
+				b.wt[k] = sum
+			}
+		}
+	}
+}
+
 // solve matches. stop is asked once for each search; it returns false if it was
 // told to stop, and the matching is then not maximal.
 func (b *blossom) solve(stop func() bool) bool {
@@ -160,12 +171,9 @@ func (b *blossom) search(root int32) {
 	b.now = 0
 	b.queue = b.queue[:0]
 	b.makeOuter(b.top[root], arc{none, none})
-	for done := false; !done && len(b.queue) > 0; {
+	done := false
+	for !done && len(b.queue) > 0 {
 		e := b.queue.pop()
-		if e.at > b.limit {
-			b.now, b.short = b.limit, true
-			break
-		}
 		b.now = e.at
 		switch e.head {
 		case expandEvent:
@@ -175,6 +183,9 @@ func (b *blossom) search(root int32) {
 		default:
 			done = b.reach(arc{e.tail, e.head}, e.w)
 		}
+	}
+	if !done {
+		b.now, b.short = b.limit, true
 	}
 	for _, node := range b.reached {
 		b.settle(node)
@@ -240,7 +251,7 @@ func (b *blossom) reach(a arc, w int64) bool {
 	}
 	switch {
 	case slack > 0: // the edge lost tightness while its end was inner
-		b.queue.push(event{b.now + slack, w, a.tail, a.head})
+		b.expect(event{b.now + slack, w, a.tail, a.head})
 	case b.state[node] == outer:
 		b.shrink(a)
 	case b.mate[b.base[node]] == none:
@@ -254,6 +265,13 @@ func (b *blossom) reach(a arc, w int64) bool {
 		b.makeOuter(b.top[b.mate[tail]], arc{tail, b.mate[tail]})
 	}
 	return false
+}
+
+// expect queues an event unless this search ends before.
+func (b *blossom) expect(e event) {
+	if e.at <= b.limit {
+		b.queue.push(e)
+	}
 }
 
 // maybeFloor ends the search at v if v may stay single in place of the root.
@@ -303,7 +321,7 @@ func (b *blossom) makeInner(node int32, entry arc) {
 	b.reached = append(b.reached, node)
 	b.eachVertex(node, func(v int32) { b.y[v] -= b.now })
 	if node >= int32(b.n) {
-		b.queue.push(event{b.now + b.z[node]/2, 0, node, expandEvent})
+		b.expect(event{b.now + b.z[node]/2, 0, node, expandEvent})
 		b.z[node] += 2 * b.now
 	}
 }
@@ -311,7 +329,7 @@ func (b *blossom) makeInner(node int32, entry arc) {
 // scan queues what may happen at outer vertex v: its floor and its edges.
 func (b *blossom) scan(v int32) {
 	here, y := b.top[v], b.dual(v)
-	b.queue.push(event{b.now + y - b.floor[v], 0, v, floorEvent})
+	b.expect(event{b.now + y - b.floor[v], 0, v, floorEvent})
 	for k := b.start[v]; k < b.start[v+1]; k++ {
 		u := b.to[k]
 		node := b.top[u]
@@ -322,7 +340,7 @@ func (b *blossom) scan(v int32) {
 		if b.state[node] == outer {
 			slack /= 2
 		}
-		b.queue.push(event{b.now + slack, b.wt[k], v, u})
+		b.expect(event{b.now + slack, b.wt[k], v, u})
 	}
 }
 

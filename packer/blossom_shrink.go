@@ -134,7 +134,7 @@ func (b *blossom) rescan(v int32) {
 	for k := b.start[v]; k < b.start[v+1]; k++ {
 		if u := b.to[k]; b.state[b.top[u]] == outer {
 			slack := b.dual(u) + b.y[v] - b.wt[k]
-			b.queue.push(event{b.now + slack, b.wt[k], u, v})
+			b.expect(event{b.now + slack, b.wt[k], u, v})
 		}
 	}
 }

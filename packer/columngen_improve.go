@@ -9,17 +9,15 @@ import (
 // nearest is how many of a task's best sets guide the choice of neighbours.
 const nearest = 30
 
-// improve searches for better plans: as many steps of a local search as steps
+// repair searches for better plans: as many steps of a local search as steps
 // says, which cost little, then as many repairs at most. It returns how many of
 // these it made.
-func (g *generation) improve(ctx context.Context, steps int) (int, error) {
+func (g *generation) repair(ctx context.Context, steps int) (int, error) {
 	if g.bound == math.MaxInt64 || len(g.groups) == 0 || g.done() {
 		return 0, nil
 	}
-	for i := 0; i < steps && ctx.Err() == nil; i++ {
-		if err := g.step(); err != nil {
-			return 0, err
-		}
+	if err := g.search.improve(ctx, steps); err != nil {
+		return 0, err
 	}
 	g.tally()
 	p := g.newPool(ctx, g.bound-g.value)

@@ -21,6 +21,7 @@ type dense struct {
 	edges []edge
 	owner []int32  // who owns each object at the end of the auction
 	top   int32    // largest weight
+	moved int64    // how far weights are from those that y was found for
 	known []uint64 // bit set of the pairs in edges
 }
 
@@ -44,6 +45,14 @@ type terms struct {
 	tol    float64 // about which relative gap is enough
 }
 
+// How precise a search with a tolerance is, as multiples of it: the ε of the
+// auction, and the slack of the pairs that count as tight. The gap that comes
+// out is far below both.
+const (
+	tolAuction = 4
+	tolTight   = 2.5
+)
+
 // solve returns a solved blossom, one that is good enough with duals of
 // vertices alone, or nil if told to stop.
 func (d *dense) solve(floor []int64, t terms) *blossom {
@@ -65,33 +74,56 @@ func (d *dense) solve(floor []int64, t terms) *blossom {
 		d.y[v] = max(d.y[v], f)
 	}
 	d.choose(stop)
-	limit := max(1, int64(d.top>>searchBits))
-	for {
-		if stop() {
+	near := int64(tolTight * t.tol * float64(d.top))
+	limit := max(1, int64(d.top>>searchBits), near+near/2, d.moved)
+	for ; ; near /= 2 {
+		b := d.match(near, limit, stop)
+		if b == nil {
 			return nil
 		}
-		b := newBlossom(d.n, floor, slices.Clone(d.y))
-		b.limit = limit
-		d.keep(b)
-		if !b.solve(stop) {
-			return nil
+		before := slices.Clone(d.y)
+		d.adopt(b)
+		if t.enough != nil {
+			d.raise(before, stop)
+			if !stop() && t.enough(d.gap(b)) {
+				copy(b.y, d.y)
+				clear(b.z)
+				return b
+			}
 		}
 		ok := d.price(b, stop)
-		if stop() {
+		switch {
+		case stop():
 			return nil
-		}
-		if ok {
+		case !ok && t.enough == nil:
+			d.raise(before, stop)
+		case ok && b.short:
 			limit *= 8
-		}
-		if ok && !b.short {
-			return b
-		}
-		if t.enough != nil && t.enough(d.gap(b)) {
-			copy(b.y, d.y)
-			clear(b.z)
+		case ok && near == 0:
 			return b
 		}
 	}
+}
+
+// match runs blossom on the edges from the duals at hand, with searches up to
+// limit. Pairs that lack at most near count as tight, at the weight that makes
+// them so. It returns nil if told to stop.
+func (d *dense) match(near, limit int64, stop func() bool) *blossom {
+	if near > 0 {
+		for v := range d.y {
+			d.y[v] += d.y[v] & 1 // weights must be even
+		}
+	}
+	b := newBlossom(d.n, d.floor, slices.Clone(d.y))
+	b.limit = limit
+	d.keep(b, near)
+	if near > 0 {
+		b.slacken(near)
+	}
+	if stop() || !b.solve(stop) {
+		return nil
+	}
+	return b
 }
 
 // gap returns how far b's matching is below what the duals in d.y prove, and
@@ -137,7 +169,7 @@ func (d *dense) prices(t terms) []int64 {
 	d.top = a.top
 	last := a.top >> auctionLast
 	if t.tol > 0 {
-		last = max(last, int32(min(1, t.tol/2)*float64(a.top)))
+		last = max(last, int32(min(1, tolAuction*t.tol)*float64(a.top)))
 	}
 	a.run(max(1, last), t.stop)
 	d.owner = a.owner
@@ -226,10 +258,10 @@ func (d *dense) add(i, j int32) {
 }
 
 // keep hands blossom the edges, and the pairs of the last matching that are
-// still tight.
-func (d *dense) keep(b *blossom) {
+// still tight, or nearly.
+func (d *dense) keep(b *blossom, near int64) {
 	for v, u := range d.mate {
-		if int(u) > v && b.y[v]+b.y[u] == int64(d.w[v*d.n+int(u)]) {
+		if int(u) > v && b.y[v]+b.y[u] <= int64(d.w[v*d.n+int(u)])+near {
 			d.add(int32(v), u)
 			b.mate[v], b.mate[u] = u, int32(v)
 		}
@@ -241,44 +273,51 @@ func (d *dense) keep(b *blossom) {
 // it returns true. Otherwise it adds them to the edges and leaves in d.y duals
 // that are feasible for all pairs and near to b's.
 func (d *dense) price(b *blossom, stop func() bool) bool {
-	copy(d.mate, b.mate)
-	fine := true
-	var worst shortlist
-	for i := range d.n {
-		if i%rowsPerPoll == 0 && stop() {
-			return false
+	have := len(d.edges)
+	y := slices.Clone(b.y)
+	for v, node := range b.top {
+		if b.base[node] == int32(v) {
+			d.priceNode(b, node, y, stop)
 		}
-		row := d.w[i*d.n : (i+1)*d.n]
-		worst.clear()
-		worst.least = -b.y[i]
-		for _, part := range [2][2]int{{i + 1, d.n}, {0, i}} {
-			y := b.y[part[0]:part[1]]
-			for k, w := range row[part[0]:part[1]] {
-				if s := y[k] - int64(w); s < worst.least && b.top[part[0]+k] != b.top[i] {
-					worst.add(s, int32(part[0]+k))
-				}
+	}
+	return len(d.edges) == have
+}
+
+// priceNode adds the pairs of each vertex in node that lack most. y holds the
+// duals of all vertices and, on top of that, those of the blossoms that hold
+// them and node.
+func (d *dense) priceNode(b *blossom, node int32, y []int64, stop func() bool) {
+	if node >= int32(b.n) {
+		b.eachVertex(node, func(v int32) { y[v] += b.z[node] })
+		for _, kid := range b.kids[node] {
+			d.priceNode(b, kid, y, stop)
+		}
+		b.eachVertex(node, func(v int32) { y[v] -= b.z[node] })
+		return
+	}
+	i := int(node)
+	if i%rowsPerPoll == 0 && stop() {
+		return
+	}
+	row := d.w[i*d.n : (i+1)*d.n]
+	var worst shortlist
+	worst.least = -b.y[i]
+	for _, part := range [2][2]int{{i + 1, d.n}, {0, i}} {
+		y := y[part[0]:part[1]]
+		for k, w := range row[part[0]:part[1]] {
+			if s := y[k] - int64(w); s < worst.least {
+				worst.add(s, int32(part[0]+k))
 			}
 		}
-		for _, j := range worst.to[:worst.count] {
-			d.add(int32(i), j)
-			fine = false
-		}
 	}
-	for node := int32(b.n); node < int32(len(b.z)); node++ {
-		if b.parent[node] == none && b.z[node] > 0 {
-			fine = d.priceInside(b, node, 0) && fine
-		}
+	for _, j := range worst.to[:worst.count] {
+		d.add(node, j)
 	}
-	before := slices.Clone(d.y)
-	d.adopt(b)
-	if !fine {
-		d.raise(before, stop)
-	}
-	return fine
 }
 
 // adopt takes over b's duals, those of odd sets shared out among their vertices.
 func (d *dense) adopt(b *blossom) {
+	copy(d.mate, b.mate)
 	copy(d.y, b.y)
 	for node := b.n; node < len(b.z); node++ {
 		if b.z[node] > 0 {
@@ -311,30 +350,4 @@ func (d *dense) raise(before []int64, stop func() bool) {
 		}
 		d.y[i] = need
 	}
-}
-
-// priceInside is price for the pairs inside an outermost blossom, which the
-// blossoms around both help to cover: around is the sum of the duals of those
-// above node.
-func (d *dense) priceInside(b *blossom, node int32, around int64) bool {
-	if node < int32(b.n) {
-		return true
-	}
-	fine := true
-	around += b.z[node]
-	var before []int32
-	for _, kid := range b.kids[node] {
-		fine = d.priceInside(b, kid, around) && fine
-		have := len(before)
-		b.eachVertex(kid, func(v int32) {
-			for _, u := range before[:have] {
-				if w := int64(d.w[int(u)*d.n+int(v)]); b.y[u]+b.y[v]+around < w {
-					d.add(u, v)
-					fine = false
-				}
-			}
-			before = append(before, v)
-		})
-	}
-	return fine
 }

@@ -9,16 +9,24 @@ import (
 // maxRounds bounds the price updates of one problem.
 const maxRounds = 200
 
+// How precise the matchings of one problem are, as relative gaps.
+const (
+	commonTol = 1e-3     // to find a common price
+	gapPart   = 1.0 / 16 // later, as a part of the gap so far
+	leastTol  = 1e-6     // below, they are exact
+)
+
 // several solves a problem with several kinds of free GPU. Prices λ relax the
 // numbers of GPUs:
 //
 //	L(λ) = max matching with values max_g(W(g, ij) - λ(g)) + Σ c(g)·λ(g)
 //
 // bounds every plan for any λ >= 0 and is convex; its subgradient is the number
-// of GPUs of each kind left over. Each round matches, repairs the matching
-// where a kind is used too often, and moves the prices from the best ones so
-// far against a moving average of the subgradients (the volume algorithm of
-// Barahona and Anbil).
+// of GPUs of each kind left over. Each round matches, as precisely as the gap
+// asks for, repairs the matching where a kind is used too often, and moves the
+// prices from the best ones so far against a moving average of the subgradients
+// (the volume algorithm of Barahona and Anbil). It ends at a gap of half a unit
+// for each task, which is what rounding the values may have taken.
 func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solution, error) {
 	best, err := m.start(ctx)
 	if err != nil {
@@ -26,6 +34,7 @@ func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solu
 	}
 	value, raw := best.value(), int64(0)
 	p := &pricer{m: m, bound: math.MaxInt64, theta: 1}
+	m.tol = commonTol
 	prices := m.commonPrice(ctx)
 	for range maxRounds {
 		r := m.at(ctx, prices)
@@ -40,10 +49,15 @@ func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solu
 				best, value = l, v
 			}
 		}
-		if float64(p.bound-quarters*value) <= tol*float64(p.bound) || p.theta < 1e-3 {
+		gap := p.bound - quarters*value
+		part := float64(gap) / float64(p.bound)
+		prices = p.next(quarters * value)
+		if gap <= int64(quarters*m.n/2) || part <= tol || p.theta < 1e-3 || slices.Equal(prices, p.dual.prices) {
 			break
 		}
-		prices = p.next(quarters * value)
+		if m.tol = gapPart * part; m.tol < leastTol {
+			m.tol = 0
+		}
 	}
 	pr := unproved()
 	if p.dual != nil {
@@ -60,7 +74,7 @@ func (m *matcher) commonPrice(ctx context.Context) []int64 {
 	for k := range prices {
 		gpus += len(m.in.classes[k].members)
 	}
-	for low, high := int64(0), m.ceiling(); high-low > high/64; {
+	for low, high := int64(0), m.ceiling(ctx); high-low > high/64; {
 		mid := (low + high) / 2
 		for k := range prices {
 			prices[k] = quarters * mid

@@ -87,6 +87,51 @@ func TestMatchingStopsAtTolerance(t *testing.T) {
 	}
 }
 
+func TestToleranceAgainstBruteForce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(15, 16))
+	for range 600 {
+		kinds := 1 + rng.IntN(2)
+		p := draw(rng, drawOptions{tasks: 7, gpus: 4, kinds: kinds, residents: 3 * rng.IntN(2), maxSet: 2})
+		tol := []float64{0.3, 0.03, 0.003}[rng.IntN(3)]
+		s := solve(t, Matching{Tol: tol}, p)
+		if best := slowBest(p); units(p, s.Bound) < best || units(p, s.Throughput) > best {
+			t.Fatalf("throughput %v, bound %v, the best plan has %v", s.Throughput, s.Bound, float64(best)*unitOf(p))
+		}
+		if kinds == 1 && s.Gap() > tol {
+			t.Fatalf("%d tasks, %d GPUs: tolerance %v, gap %v", len(p.Tasks), len(p.GPUs), tol, s.Gap())
+		}
+		if g := solve(t, Greedy{}, p); g.Throughput > s.Throughput {
+			t.Fatalf("greedy %v beats matching %v", g.Throughput, s.Throughput)
+		}
+	}
+}
+
+// TestPolishLeavesNothing: skipping slots that did not change misses no exchange.
+func TestPolishLeavesNothing(t *testing.T) {
+	in, err := newInstance(benchProblem(benchModel(t, "random", 80), 30))
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := newEvaluator(in).newTable(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, err := greedy(t.Context(), in, table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLayout(table, pl)
+	l.polish(t.Context())
+	l.queue()
+	for s := range l.tasks {
+		for u := range s {
+			if l.exchange(u, s) {
+				t.Errorf("slots %d and %d could gain by an exchange", u, s)
+			}
+		}
+	}
+}
+
 func TestKindsCertifySmallGap(t *testing.T) {
 	m := kindModel{benchModel(t, "random", 120), 3}
 	p := benchProblem(m.matrixModel, 20, 20, 20)

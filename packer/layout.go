@@ -194,15 +194,18 @@ func (l *layout) value() int64 {
 // O(slots²) for each pass.
 func (l *layout) polish(ctx context.Context) {
 	l.queue()
-	for better := true; better && ctx.Err() == nil; {
+	last := make([]int, len(l.tasks)) // pass that changed each slot
+	better := true
+	for pass := 1; better && ctx.Err() == nil; pass++ {
 		better = false
 		for s := range l.tasks {
 			if ctx.Err() != nil {
 				break
 			}
 			for t := range s {
-				if l.exchange(t, s) {
-					better = true
+				// Two slots that were tried as they are gain nothing.
+				if max(last[s], last[t]) >= pass-1 && l.exchange(t, s) {
+					last[s], last[t], better = pass, pass, true
 				}
 			}
 		}

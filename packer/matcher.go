@@ -14,7 +14,8 @@ type matcher struct {
 	plain  *table // values without
 	seats  []int  // classes of the vertices n, n+1, ...
 	d      *dense
-	tol    float64 // relative gap at which a matching is good enough
+	last   *matching // that d solved
+	tol    float64   // relative gap at which a matching is good enough
 }
 
 func newMatcher(ctx context.Context, t *table) *matcher {
@@ -113,8 +114,40 @@ func (m *matcher) graph(prices []int64, stop func() bool) {
 		}
 	}
 	if m.d.y != nil {
-		m.d.restart(stop)
+		if m.last != nil && m.follow(prices) {
+			m.d.restart(stop)
+		} else {
+			m.d.y, m.d.moved = nil, 0
+		}
 	}
+}
+
+// movedBits is how far prices may move for the duals at the old ones to be a
+// start, as a power of two below the largest value. Beyond, an auction is faster.
+const movedBits = 8
+
+// follow makes the duals of the last matching a start for new prices: those of
+// the tasks follow the prices of the kinds of GPU that it gave them, so that its
+// pairs stay tight. It reports whether that is of use.
+func (m *matcher) follow(prices []int64) bool {
+	m.d.moved = 0
+	for k, p := range prices {
+		m.d.moved = max(m.d.moved, p-m.last.prices[k], m.last.prices[k]-p)
+	}
+	if m.d.moved > int64(m.d.top>>movedBits) {
+		return false
+	}
+	for i, k := range m.last.class {
+		if k == none || int(k) >= m.in.free {
+			continue
+		}
+		rise := (prices[k] - m.last.prices[k]) * int64(m.in.tasks[i].gpus())
+		if m.last.mate[i] != none {
+			rise /= 2
+		}
+		m.d.y[i] -= rise
+	}
+	return true
 }
 
 // bestRow fills in the value of task i beside all others on the kind of GPU
@@ -186,6 +219,7 @@ func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 		}
 		r.dual += r.y[i]
 	}
+	m.last = r
 	return r
 }
 
@@ -273,22 +307,4 @@ func (m *matcher) proof(r *matching) proof {
 		c.Odd = append(c.Odd, set)
 	}
 	return proof{bound: float64(m.bound(r)) * scale, cert: c}
-}
-
-// assign turns a matching that uses no more GPUs than there are into a plan.
-func (m *matcher) assign(r *matching) *layout {
-	var groups []placed
-	for i := range int32(m.n) {
-		k, j := r.class[i], r.mate[i]
-		switch {
-		case k == none || int(k) < m.in.free && j != none && j < i:
-		case int(k) >= m.in.free:
-			groups = append(groups, placed{int(k), i, none})
-		default:
-			groups = append(groups, placed{int(k), i, j})
-		}
-	}
-	l := emptyLayout(m.plain)
-	l.seat(groups)
-	return l
 }

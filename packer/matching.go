@@ -80,7 +80,7 @@ func (m *matcher) one(ctx context.Context, e *evaluator, tol float64) (s *Soluti
 		if best == nil {
 			break
 		}
-		l := m.assign(best)
+		l := m.repaired(best)
 		if m.in.any {
 			if l, err = m.settled(ctx, l); err != nil {
 				return nil, err

@@ -15,7 +15,8 @@ import "context"
 // mixed.
 
 // onePrice solves a problem with one free class exactly. It returns the plan's
-// matching and one whose duals prove it; nil when cancelled.
+// matching and one whose duals prove it; nil when cancelled. With a tolerance the
+// matching may use too many GPUs, and prove too little.
 func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 	if m.in.free == 0 {
 		r := m.at(ctx, nil)
@@ -23,7 +24,7 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 	}
 	gpus := len(m.in.classes[0].members)
 	var lo, hi *matching // more and fewer GPUs than there are
-	a, b := int64(-1), m.ceiling()
+	a, b := int64(-1), m.ceiling(ctx)
 	for step := 0; ; step++ {
 		t := a + (b-a)/2
 		if lo != nil && hi != nil && step%3 != 0 {
@@ -34,7 +35,7 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 		switch {
 		case r == nil:
 			return nil, nil
-		case r.counts[0] == gpus:
+		case r.counts[0] == gpus || m.tol > 0 && (m.close(r) || b-a <= 2):
 			return r, r
 		case r.counts[0] > gpus:
 			lo, a = r, t
@@ -57,15 +58,25 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 	return m.mix(hi, lo, gpus), dual
 }
 
+// close reports whether r makes a plan that is within the tolerance of what it
+// proves.
+func (m *matcher) close(r *matching) bool {
+	bound := m.bound(r)
+	return float64(bound-quarters*m.repaired(r).value()) <= m.tol*float64(bound)
+}
+
 // ceiling returns a price in units that nobody pays.
-func (m *matcher) ceiling() int64 {
+func (m *matcher) ceiling(ctx context.Context) int64 {
 	top := int64(0)
 	for k := range m.in.free {
 		for _, v := range m.single[k] {
 			top = max(top, v)
 		}
-		for _, v := range m.pair[k] {
-			top = max(top, int64(v)/quarters)
+		for i := 0; i < m.n && m.pair[k] != nil; i++ {
+			if i%rowsPerPoll == 0 && ctx.Err() != nil {
+				break
+			}
+			top = max(top, int64(largest(m.pair[k][i*m.n:(i+1)*m.n]))/quarters)
 		}
 	}
 	return top + 1

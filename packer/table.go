@@ -27,29 +27,35 @@ func (e *evaluator) singles(c *class) ([]int64, error) {
 // allows and the value of each pair, 0 if it is not allowed. The slices are
 // used again. It stops with ctx.Err() when ctx is cancelled.
 func (e *evaluator) pairs(ctx context.Context, c *class, single []int64, row func(i int, partners, values []int32)) error {
-	tasks := e.in.tasks
-	r := newPairRow(e, c, single)
 	if len(c.mechs) == 0 || e.in.maxSet < 2 {
 		return ctx.Err()
 	}
-	able := make([]bool, len(tasks)) // to share this GPU at all
-	for i, t := range tasks {
-		able[i] = !t.Alone && t.Memory <= c.usable && c.gpu.hosts(t)
+	r := newPairRow(e, c, single)
+	var ids []int32 // of the tasks that may share this GPU at all
+	var tasks []*Task
+	most, free := profile.Bytes(0), true // memory of the largest; nobody minds company
+	for i, t := range e.in.tasks {
+		if !t.Alone && t.Memory <= c.usable && c.gpu.hosts(t) {
+			ids, tasks = append(ids, int32(i)), append(tasks, t)
+			most, free = max(most, t.Memory), free && !t.picky() && t.gpus() == tasks[0].gpus()
+		}
 	}
-	for i, t := range tasks {
+	fits := make([]int32, 0, len(ids))
+	fitting := make([]*Task, 0, len(ids))
+	for n, t := range tasks {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if !able[i] {
-			continue
-		}
-		r.ids, r.tasks = r.ids[:0], r.tasks[:0]
-		for j := i + 1; j < len(tasks); j++ {
-			if o := tasks[j]; able[j] && o.Memory <= c.usable-t.Memory && compatible(t, o) {
-				r.ids = append(r.ids, int32(j))
-				r.tasks = append(r.tasks, o)
+		if r.ids, r.tasks = ids[n+1:], tasks[n+1:]; !free || most > c.usable-t.Memory {
+			fits, fitting = fits[:0], fitting[:0]
+			for k, o := range r.tasks {
+				if o.Memory <= c.usable-t.Memory && compatible(t, o) {
+					fits, fitting = append(fits, r.ids[k]), append(fitting, o)
+				}
 			}
+			r.ids, r.tasks = fits, fitting
 		}
+		i := int(ids[n])
 		if err := r.fill(i); err != nil {
 			return err
 		}
@@ -62,25 +68,27 @@ func (e *evaluator) pairs(ctx context.Context, c *class, single []int64, row fun
 type pairRow struct {
 	*evaluator
 	c          *class
-	single     []int64
 	batch      BatchModel
 	ids        []int32
 	tasks      []*Task
 	own, other []float64
 	values     []int32
 	scaled     []float64 // weight of each task in units
-	factor     float64   // 1 + MinGain
+	slowest    []float64 // speed that each task needs
+	least      []int64   // value that a pair with each task must have
 }
 
 func newPairRow(e *evaluator, c *class, single []int64) *pairRow {
 	n := len(e.in.tasks)
 	r := &pairRow{
-		evaluator: e, c: c, single: single, own: make([]float64, n), other: make([]float64, n),
-		values: make([]int32, n), scaled: make([]float64, n), factor: 1 + e.in.p.Limits.MinGain,
+		evaluator: e, c: c, own: make([]float64, n), other: make([]float64, n), values: make([]int32, n),
+		scaled: make([]float64, n), slowest: make([]float64, n), least: make([]int64, n),
 	}
 	r.batch, _ = e.in.p.Model.(BatchModel)
 	for i, t := range e.in.tasks {
 		r.scaled[i] = t.weight() / e.in.unit
+		r.slowest[i] = t.MinSpeed
+		r.least[i] = max(single[i]+1, int64(math.Ceil((1+e.in.p.Limits.MinGain)*float64(single[i]))))
 	}
 	return r
 }
@@ -100,17 +108,22 @@ func (r *pairRow) fill(i int) error {
 			if !(a >= 0 && a <= maxSpeed && b >= 0 && b <= maxSpeed) {
 				return r.broken(t, r.tasks[n], mech, a, b)
 			}
-			if a < t.MinSpeed || b < r.tasks[n].MinSpeed || a == 0 || b == 0 {
+			if a < t.MinSpeed || b < r.slowest[j] || a == 0 || b == 0 {
 				continue
 			}
-			total := max(1, int64(math.Round(r.scaled[i]*a))) + max(1, int64(math.Round(r.scaled[j]*b)))
-			ref := max(r.single[i], r.single[j])
-			if total > ref && float64(total) >= r.factor*float64(ref) && total > int64(values[n]) {
+			total := r.part(i, a) + r.part(int(j), b)
+			if total >= max(r.least[i], r.least[j], int64(values[n])) {
 				values[n] = int32(total)
 			}
 		}
 	}
 	return nil
+}
+
+// part returns the value of task i at a speed above 0, as instance.units does: from
+// 1 on, adding a half and cutting off is rounding.
+func (r *pairRow) part(i int, speed float64) int64 {
+	return max(1, int64(float64(r.scaled[i]*speed)+0.5))
 }
 
 // speeds asks the model for a row.
@@ -203,8 +216,9 @@ func (e *evaluator) newTable(ctx context.Context) (*table, error) {
 			pair = make([]int32, n*n)
 		}
 		err = e.pairs(ctx, c, single, func(i int, partners, values []int32) {
+			to := pair[i*n : (i+1)*n]
 			for m, j := range partners {
-				pair[i*n+int(j)] = quarters * values[m]
+				to[j] = quarters * values[m]
 			}
 		})
 		if err != nil {
@@ -233,6 +247,21 @@ func mirror(ctx context.Context, m []int32, n int) {
 			}
 		}
 	}
+}
+
+// largest returns the largest of some values, 0 if none is larger.
+func largest(values []int32) int32 {
+	const step = 4
+	most := int32(0)
+	for ; len(values) >= step; values = values[step:] {
+		if v := (*[step]int32)(values); v[0] > most || v[1] > most || v[2] > most || v[3] > most {
+			most = max(v[0], v[1], v[2], v[3])
+		}
+	}
+	for _, v := range values {
+		most = max(most, v)
+	}
+	return most
 }
 
 // gains fills in what each task adds beside the residents of class k.
@@ -284,5 +313,6 @@ func (t *table) worth(k int, i, j int32) int64 {
 	case t.pair[k] == nil:
 		return 0
 	}
-	return int64(t.pair[k][int(i)*t.n+int(j)]) / quarters
+	// Callers try many i for one j.
+	return int64(t.pair[k][int(j)*t.n+int(i)]) / quarters
 }

@@ -1,0 +1,143 @@
+package packer
+
+import (
+	"context"
+	"math/rand/v2"
+)
+
+// group is what runs on one GPU, residents aside.
+type group struct {
+	class int
+	gpu   int32
+	more  []int32 // the other GPUs of a gang
+	tasks []int32 // ascending
+	value int64   // with the residents
+}
+
+// search is the state of a local search.
+type search struct {
+	*evaluator
+	rng     *rand.Rand
+	groups  []group // of all GPUs that may take a task
+	waiting []int32
+	known   []knownSet // by hash, once asked; a set may displace another
+	single  [][]int64  // value of each task alone on each free class, once asked
+	cat     *catalogue // if there is one, nothing need be known
+	types   []int32
+
+	picked []int   // groups taken apart in this step
+	spots  []int   // places in waiting of the tasks tried in this step
+	loose  []int32 // tasks to put back
+	joint  []int32
+	trial  []group // of picked
+	best   []group
+	rest   []int32 // tasks that stay waiting, of trial and of best
+	left   []int32
+}
+
+// searchStream tells the random numbers of a search from others of the same seed.
+const searchStream = 0x636f6c6c6f63
+
+// newSearch begins with a plan.
+func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
+	s := &search{evaluator: e, rng: rand.New(rand.NewPCG(seed, searchStream))}
+	return s, s.load(pl)
+}
+
+// load makes the groups of a plan.
+func (s *search) load(pl *plan) error {
+	at := make([]int, len(s.in.p.GPUs))
+	for k := range s.in.classes {
+		c := &s.in.classes[k]
+		if !c.open(s.in.maxSet) {
+			continue
+		}
+		for _, g := range c.members {
+			at[g] = len(s.groups)
+			s.groups = append(s.groups, group{class: k, gpu: int32(g)})
+		}
+	}
+	s.joinGangs(pl, at)
+	for i, g := range pl.gpu {
+		if g == none {
+			s.waiting = append(s.waiting, int32(i))
+			continue
+		}
+		to := &s.groups[at[g]]
+		to.tasks = append(to.tasks, int32(i))
+	}
+	for n := range s.groups {
+		g := &s.groups[n]
+		v, err := s.worth(g.class, g.tasks)
+		if err != nil {
+			return err
+		}
+		g.value = v + s.in.bonus(int(g.gpu), g.tasks)
+	}
+	return nil
+}
+
+// orSimpler returns s, or the search that starts from tasks that do not share,
+// gangs aside, or from all tasks at home, if that is better.
+func (s *search) orSimpler(ctx context.Context, seed uint64) (*search, error) {
+	var starts []func(*instance, valuer) (*plan, error)
+	if !s.in.gangs {
+		starts = append(starts, func(in *instance, value valuer) (*plan, error) { return exclusive(ctx, in, value) })
+	}
+	if s.in.any {
+		starts = append(starts, stayHome)
+	}
+	best := s
+	for _, start := range starts {
+		pl, err := start(s.in, s.evaluator)
+		if err != nil {
+			return nil, err
+		}
+		o := &search{evaluator: s.evaluator, rng: rand.New(rand.NewPCG(seed, searchStream)), known: s.known, single: s.single}
+		if err := o.load(pl); err != nil {
+			return nil, err
+		}
+		if o.total() > best.total() {
+			best = o
+		}
+	}
+	return best, nil
+}
+
+func (s *search) total() int64 {
+	sum := int64(0)
+	for n := range s.groups {
+		sum += s.groups[n].value
+	}
+	return sum
+}
+
+// plan writes the groups out.
+func (s *search) plan() *plan {
+	pl := newPlan(s.in)
+	for _, g := range s.groups {
+		for _, i := range g.tasks {
+			pl.gpu[i] = g.gpu
+		}
+		if len(g.more) > 0 {
+			pl.more[g.gpu] = g.more
+		}
+	}
+	return pl
+}
+
+// with writes tasks with i in its place to dst and returns it.
+func with(dst, tasks []int32, i int32) []int32 {
+	return insert(append(dst[:0], tasks...), i)
+}
+
+// insert puts i in its place among ascending tasks.
+func insert(tasks []int32, i int32) []int32 {
+	tasks = append(tasks, i)
+	n := len(tasks) - 1
+	for ; n > 0 && tasks[n-1] > i; n-- {
+		tasks[n] = tasks[n-1]
+	}
+	tasks[n] = i
+	return tasks
+}
