@@ -80,7 +80,8 @@ type Member struct {
 type Demand struct {
 	// Task is the task's ID.
 	Task string `json:"task"`
-	// Memory is the peak memory, in bytes.
+	// Memory is the peak memory, in bytes; its Confidence is 0 for a task that
+	// carries its reservation and of which nothing else is known.
 	Memory predict.Estimate `json:"memory_bytes"`
 	// Reserved is what a plan sets aside for it.
 	Reserved profile.Bytes `json:"reserved_bytes"`
@@ -106,7 +107,7 @@ type Note struct {
 //
 // No tasks or no GPUs give an empty plan. Input that cannot be understood is an
 // error: a duplicate or empty ID, a number out of range, a task of which
-// nothing is known. When ctx ends early the best plan so far comes with
+// nothing is known and that carries no reservation. When ctx ends early the best plan so far comes with
 // ctx.Err().
 //
 // The cost is that of the packing method plus one prediction per pair of tasks

@@ -22,11 +22,11 @@ type ScalingPoint struct {
 	Price float64
 }
 
-// DefaultMinGain is the share of the first GPU's work that every further GPU
+// DefaultScalingGain is the share of the first GPU's work that every further GPU
 // must add: half. Pollux (Qiao et al., OSDI 2021, section 5.1) takes job sizes
 // with 50 % to 80 % of the ideal speed-up as those that users who tune their
 // jobs would choose.
-const DefaultMinGain = 0.5
+const DefaultScalingGain = 0.5
 
 // ScalingChoice is how many GPUs of one type to take.
 type ScalingChoice struct {
@@ -50,7 +50,7 @@ type ScalingChoice struct {
 
 // ChooseGPUs reads a scaling profile: for each type of GPU it goes from the
 // fewest GPUs on to more as long as each additional one brings at least minGain
-// (0 means [DefaultMinGain]) of what one of the fewest does,
+// (0 means [DefaultScalingGain]) of what one of the fewest does,
 //
 //	gain(n -> m) = (T(m) - T(n)) / (m - n) / (T(first) / first),
 //
@@ -60,7 +60,7 @@ type ScalingChoice struct {
 // same GPUs. O(points log points).
 func ChooseGPUs(points []ScalingPoint, minGain float64) ([]ScalingChoice, error) {
 	if minGain == 0 {
-		minGain = DefaultMinGain
+		minGain = DefaultScalingGain
 	}
 	if !finite(minGain, 0) {
 		return nil, fmt.Errorf("colloc: scaling: minGain is %v, want 0 for the default or more", minGain)

@@ -136,13 +136,16 @@ type Limits struct {
 	MinGain float64
 }
 
-// Defaults of Limits, and bounds that Validate enforces.
+// Defaults of Limits.
 const (
 	// DefaultHeadroom is the fraction of memory left free.
 	DefaultHeadroom = 0.10
 	// DefaultMaxSet is the largest set: pairs.
 	DefaultMaxSet = 2
+)
 
+// Bounds that Validate enforces.
+const (
 	maxMaxSet = 64
 	maxWeight = 1e9
 	maxMemory = 1 << 56 // bytes; maxMaxSet of them still fit an int64

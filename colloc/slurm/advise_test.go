@@ -226,7 +226,7 @@ func TestAdviseMeasured(t *testing.T) {
 		chosen[a.GPUs]++
 		one := points[0].Throughput / float64(points[0].GPUs)
 		for i, p := range points[1:] {
-			pays := (p.Throughput-points[i].Throughput)/float64(p.GPUs-points[i].GPUs)/one >= colloc.DefaultMinGain
+			pays := (p.Throughput-points[i].Throughput)/float64(p.GPUs-points[i].GPUs)/one >= colloc.DefaultScalingGain
 			if p.GPUs <= a.GPUs && !pays || points[i].GPUs == a.GPUs && pays {
 				t.Errorf("%s: took %d GPUs, but from %d to %d pays: %t", name, a.GPUs, points[i].GPUs, p.GPUs, pays)
 			}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -44,8 +45,9 @@ func writeTable(w io.Writer, all []summary) error {
 // format prints a mean, with its interval if there are several seeds.
 func (v interval) format(c column) string {
 	s := strconv.FormatFloat(v.Mean, 'f', c.Digits, 64)
-	if v.Half > 0 {
-		s += "±" + strconv.FormatFloat(v.Half, 'f', c.Digits, 64)
+	half := strconv.FormatFloat(v.Half, 'f', c.Digits, 64)
+	if strings.Trim(half, "0.") != "" {
+		s += "±" + half
 	}
 	return s
 }

@@ -120,7 +120,7 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	case w.trace.Layout == "muri":
 		w.base.Truth = sim.Stages{}
 		return "Muri's stages", nil
-	case w.trace.Layout == "carma":
+	case w.trace.Layout == "carma" || classed(w.trace.Tasks):
 		w.base.Truth = sim.Contention{Scale: w.contention}
 		return fmt.Sprintf("assumed contention of tasks by class, scaled by %v", w.contention), nil
 	case len(w.trace.Types) > 0:
@@ -131,6 +131,11 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	}
 	w.base.Truth = sim.Constant(nil)
 	return "tasks divide a GPU evenly", nil
+}
+
+// classed reports whether every task has a class of contention.
+func classed(tasks []sim.Task) bool {
+	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(t sim.Task) bool { return t.Class == "" })
 }
 
 // first is the first GPU of a cluster that has one.

@@ -145,7 +145,7 @@ func TestSweep(t *testing.T) {
 	alone(t, dir)
 	for _, want := range []string{
 		`measured lr=`, `("burn", `, "memory 4 GiB", "GPU busy", "a step", " started on fake-0", " started on fake-1", "4.08 GiB reserved, predicted speed",
-		"6 of 6 tasks succeeded in", "on 2 GPUs\n", "one after another on 2 GPUs the 6 tasks would have taken", "by the steps taken and the step time measured alone",
+		"6 of 6 tasks succeeded in", "on 2 GPUs\n", "one after another on 2 GPUs the 6 tasks would have taken", "by its steps × the step time measured alone",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("the output has no %q:\n%s", want, stdout)

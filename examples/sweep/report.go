@@ -143,7 +143,7 @@ func (r *report) basis() string {
 		parts = append(parts, fmt.Sprintf("%d measured alone", r.Measured))
 	}
 	if r.Rate > 0 {
-		parts = append(parts, fmt.Sprintf("%d by the steps taken and the step time measured alone", r.Rate))
+		parts = append(parts, fmt.Sprintf("%d by its steps × the step time measured alone", r.Rate))
 	}
 	if r.Estimated > 0 {
 		parts = append(parts, fmt.Sprintf("%d estimated from the time taken and the speed among others", r.Estimated))

@@ -14,6 +14,9 @@ type Greedy struct {
 
 var _ sim.Policy = Greedy{}
 
+// minGain is what a task must add to a set at least.
+const minGain = 0.05
+
 // Name implements [sim.Policy].
 func (Greedy) Name() string { return "greedy" }
 

@@ -27,9 +27,7 @@ type Session struct {
 	// MaxSet is the largest set; 0 means 2.
 	MaxSet int
 	// Threshold is the least that a task must add to a GPU that runs others, see
-	// [packer.SessionOptions]; missing means 0.05. Where sharing gains much, as
-	// on Gavel's V100, more does not change mean completion times by 1 %; where
-	// it gains little, as on the K80, 0.3 forbids nearly all of it.
+	// [packer.SessionOptions]; missing means [packer.DefaultThreshold].
 	Threshold profile.Opt[float64]
 	// Headroom is the fraction of memory left free; missing means 0.10.
 	Headroom profile.Opt[float64]
@@ -68,9 +66,6 @@ func (p Session) Begin(s *sim.State) (sim.Scheduler, error) {
 	r := &session{
 		Session: p, known: newLearned(), tasks: map[string]*sim.TaskView{},
 		held: map[string]*sim.TaskView{}, kinds: map[kindOf]string{},
-	}
-	if p.Threshold.IsZero() {
-		r.Threshold = profile.Some(minGain)
 	}
 	r.model = &sessionModel{session: r, state: s}
 	for _, g := range s.GPUs() {
@@ -123,9 +118,6 @@ func (r *session) begin(s *sim.State) error {
 	}
 	return r.arrive(s)
 }
-
-// minGain is what a task must add to a set at least, here and in Greedy.
-const minGain = 0.05
 
 // memory is a GPU's memory as packer counts it: limited, so that sums do not
 // overflow.
