@@ -16,7 +16,7 @@ func (g *generation) repair(ctx context.Context, steps int) (int, error) {
 	if g.bound == math.MaxInt64 || len(g.groups) == 0 || g.done() {
 		return 0, nil
 	}
-	if err := g.search.improve(ctx, steps); err != nil {
+	if err := g.improve(ctx, steps); err != nil {
 		return 0, err
 	}
 	g.tally()

@@ -68,7 +68,8 @@
 //	             them and a few dozen pivots of O((T+G)²). The plan: whole parts
 //	             of the solution, then exact repairs of a few GPUs. With too many
 //	             multisets: beams of O(T²) first, then those that bounds allow.
-//	LocalSearch  O(k²) sets for each step, 10·n steps.
+//	LocalSearch  all n²/2 pairs, then 10·n steps of 8192 estimated exchanges and
+//	             about 20 sets each; every fourth takes three GPUs apart: O(k²).
 //	Greedy       O(n·M) sets.
 //	Session      O(M·k²) for each arrival.
 //
@@ -139,6 +140,8 @@
 //   - Shaw, Using constraint programming and local search methods to solve
 //     vehicle routing problems, 1998, doi:10.1007/3-540-49481-2_30: large
 //     neighbourhood search.
+//   - Kirkpatrick, Gelatt, Vecchi, Optimization by simulated annealing, 1983,
+//     doi:10.1126/science.220.4598.671.
 //   - Smith, Winkler, The optimizer's curse, 2006, doi:10.1287/mnsc.1050.0451: why
 //     the plan that looks best was over-estimated.
 //   - Li et al., MISO: exploiting multi-instance GPU capability, SoCC 2022,

@@ -164,6 +164,7 @@ func (m costly) Additive(t *Task, _ *GPU, _ profile.Mechanism) (once, least floa
 
 // costlyProblem has n tasks, some of them heavier, slower to accept or larger.
 func costlyProblem(tb testing.TB, rng *rand.Rand, n, maxSet int) *Problem {
+	tb.Helper()
 	m := costly{benchModel(tb, "random", n), make([]float64, n)}
 	p := benchProblem(m.matrixModel, (n+maxSet-1)/maxSet)
 	p.Model, p.Limits.MaxSet = m, maxSet
@@ -253,7 +254,7 @@ func BenchmarkUnlisted(b *testing.B) {
 		for _, w := range weights {
 			b.Run(fmt.Sprintf("k=%d/n=%d/weights=%s", size.k, size.n, w), func(b *testing.B) {
 				p := setsProblem(b, w, size.n, size.k)
-				p.Model = costly{p.Model.(*matrixModel), make([]float64, size.n)}
+				p.Model = costly{benchModel(b, w, size.n), make([]float64, size.n)}
 				benchPack(b, ColumnGen{}, p)
 			})
 		}
