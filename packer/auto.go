@@ -10,7 +10,7 @@ import (
 //
 //   - Matching for sets of at most two, if all pairs can be valued;
 //   - ColumnGen where all sets can be valued, which is so for thousands of
-//     tasks of a few types too, or for up to 256 types and a [MonotoneModel];
+//     tasks of a few types too;
 //   - LocalSearch for other problems of up to 8192 tasks;
 //   - Greedy for what is left.
 //
@@ -38,9 +38,6 @@ const (
 	maxAutoTasks = 8192
 	// manyTasks is where the types of tasks, if few, are quicker than a matching.
 	manyTasks = 1024
-	// manyTypes is where proving what a plan is worth, not all sets being valued,
-	// stops being worth its time.
-	manyTypes = 256
 )
 
 // Pack implements Method.
@@ -74,7 +71,7 @@ func (a Auto) choose(p *Problem) (Method, string, error) {
 	pairs := max(1, in.free) * n * n / 2
 	typed := n > manyTasks && types <= n/16
 	l, why := columns.listing(in, ty)
-	if why == "" && !l.whole && types > manyTypes {
+	if why == "" && !l.whole {
 		why = fmt.Sprintf("more than %d sets", budget)
 	}
 	switch {

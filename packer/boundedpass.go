@@ -280,7 +280,7 @@ func (b *boundedPass) offer(worth, paid int64) {
 	}
 	b.types = append(b.types[:0], b.set...)
 	slices.Reverse(b.types)
-	g := b.ask(b.types)
+	g := b.gain(b.types)
 	profit := quarters*g - paid
 	if g == 0 || profit <= b.pass.floor {
 		return

@@ -71,24 +71,16 @@ func (in *instance) depth(k int, l listing) int {
 	return min(l.taken, in.seats(k))
 }
 
-// quickSets is how many sets are listed at least, even where costs add up and bounds
-// can do without.
-const quickSets = 1 << 17
-
-// listing returns the deepest catalogue of at most limit sets, where costs add up
-// that of pairs; false if not even that is small enough.
+// listing returns the deepest catalogue of at most limit sets; false if that has not
+// even the pairs.
 func (in *instance) listing(types, limit int) (listing, bool) {
-	most, adds := 1, true
+	most := 1
 	for k := range in.classes {
 		most = max(most, in.seats(k))
-		adds = adds && (in.seats(k) < 3 || in.additive(&in.classes[k]))
 	}
 	try := []listing{{free: 2, taken: 1}}
 	for d := min(2, most); d <= most; d++ {
-		l := listing{free: d, taken: d}
-		if d < 3 || !adds || in.countSets(types, func(k int) int { return in.depth(k, l) }, quickSets) <= quickSets {
-			try = append(try, l)
-		}
+		try = append(try, listing{free: d, taken: d})
 	}
 	for _, l := range slices.Backward(try) {
 		if in.countSets(types, func(k int) int { return in.depth(k, l) }, limit) <= limit {

@@ -24,8 +24,9 @@ import (
 // some smaller size are, pairs at least. Of the larger ones the model is asked
 // about those that may earn something by what the smaller ones say, MaxSets at
 // most; what is then left counts with the most that it may earn, so that the
-// bound holds but is loose. In all other cases, with more than 4096 types, and
-// with gangs, ColumnGen answers like LocalSearch and proves nothing.
+// bound holds but is loose, least so for an [AdditiveModel]. In all other cases,
+// with more than 4096 types, and with gangs, ColumnGen answers like LocalSearch
+// and proves nothing.
 //
 // Each round costs one pass over all values and, with up to 512 types and kinds
 // of GPU, O(rows²) for each pivot; 10 to 40 rounds are usual. With more, prices

@@ -20,13 +20,13 @@ type knownSet struct {
 }
 
 // hash spreads keys over known.
-func (k *setKey) hash() int {
+func (k *setKey) hash() uint64 {
 	h := uint64(k.class)
 	for _, i := range k.tasks {
 		h = (h ^ uint64(i)) * 0x9e3779b97f4a7c15
 		h ^= h >> 29
 	}
-	return int(h % maxKnown)
+	return h
 }
 
 // worth returns the value of tasks on class k, 0 if they are not allowed.
@@ -51,7 +51,7 @@ func (s *search) worth(k int, tasks []int32) (int64, error) {
 		if s.known == nil {
 			s.known = make([]knownSet, maxKnown)
 		}
-		if at = &s.known[key.hash()]; at.key == key {
+		if at = &s.known[key.hash()%maxKnown]; at.key == key {
 			return at.value, nil
 		}
 	}

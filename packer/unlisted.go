@@ -24,6 +24,9 @@ type unlisted struct {
 	questions *questions
 }
 
+// maxAnswers bounds the memory of answers: 40 MiB.
+const maxAnswers = 1 << 20
+
 // questions counts what the model is asked about unlisted sets, and remembers some
 // of the answers: a set may displace another.
 type questions struct {
@@ -97,9 +100,9 @@ func (x *unlisted) gain(types []int32) int64 {
 		key.tasks[n] = t + 1
 	}
 	if q.known == nil {
-		q.known = make([]knownSet, maxKnown)
+		q.known = make([]knownSet, min(max(maxKnown, q.most), maxAnswers))
 	}
-	at := &q.known[key.hash()]
+	at := &q.known[key.hash()%uint64(len(q.known))]
 	if at.key != key {
 		*at = knownSet{key, x.ask(types)}
 	}
