@@ -88,7 +88,7 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	}
 	g.bounds(ctx)
 	g.round()
-	steps, err := g.repair(ctx, cg.steps(len(ty.members)))
+	steps, err := g.improvePlan(ctx, cg.steps(len(ty.members)))
 	if err = errors.Join(err, q.err); err != nil {
 		return nil, err
 	}

@@ -9,17 +9,36 @@ import (
 // nearest is how many of a task's best sets guide the choice of neighbours.
 const nearest = 30
 
-// repair searches for better plans: as many steps of a local search as steps
-// says, which cost little, then as many repairs at most. It returns how many of
-// these it made.
-func (g *generation) repair(ctx context.Context, steps int) (int, error) {
+// farOff is the gap from which annealing starts the repairs from another place.
+// Below, it finds other plans, but no better ones.
+const farOff = 0.005
+
+// improvePlan searches for better plans: as many steps of a local search as steps
+// says, which cost little, then as many repairs at most, and the same with
+// annealing if that leaves a large gap. It returns how many repairs it made.
+func (g *generation) improvePlan(ctx context.Context, steps int) (int, error) {
 	if g.bound == math.MaxInt64 || len(g.groups) == 0 || g.done() {
 		return 0, nil
 	}
-	if err := g.improve(ctx, steps); err != nil {
+	if err := g.takeApart(ctx, steps); err != nil {
 		return 0, err
 	}
+	made := g.repair(ctx, steps)
+	if float64(g.bound-g.value) > farOff*float64(g.base+g.bound) && g.estimable(steps) {
+		if err := g.anneal(ctx, steps); err != nil {
+			return 0, err
+		}
+		made += g.repair(ctx, steps)
+	}
+	return made, nil
+}
+
+// repair makes as many repairs as steps says, at most, and returns how many.
+func (g *generation) repair(ctx context.Context, steps int) int {
 	g.tally()
+	if g.done() {
+		return 0
+	}
 	p := g.newPool(ctx, g.bound-g.value)
 	n := &neighbours{generation: g, pool: p, group: make([]int, len(g.in.tasks))}
 	n.locate()
@@ -31,7 +50,7 @@ func (g *generation) repair(ctx context.Context, steps int) (int, error) {
 			n.replace(r)
 		}
 	}
-	return made, nil
+	return made
 }
 
 // neighbours chooses the GPUs and waiting tasks to rearrange: a GPU with a

@@ -77,7 +77,12 @@ func (s *search) improve(ctx context.Context, steps int) error {
 			return err
 		}
 	}
-	for i := 0; i < ruins && len(s.groups) > 0 && ctx.Err() == nil; i++ {
+	return s.takeApart(ctx, ruins)
+}
+
+// takeApart takes the given number of steps of the other kind.
+func (s *search) takeApart(ctx context.Context, steps int) error {
+	for i := 0; i < steps && len(s.groups) > 0 && ctx.Err() == nil; i++ {
 		if err := s.step(); err != nil {
 			return err
 		}
