@@ -16,8 +16,7 @@ import (
 // works: pretrained models, 1 % out-of-memory risk per task, 10 % headroom,
 // pairs, nobody below half its solo speed.
 type Config struct {
-	// Memory predicts peak memory; nil is [pretrained.Memory]. The Planner
-	// teaches it: nobody else may use it while [Planner.Observe] runs.
+	// Memory predicts peak memory; nil is [pretrained.Memory].
 	Memory *predict.Memory
 	// Interference predicts speeds; nil is [pretrained.Interference].
 	Interference *predict.Interference
@@ -58,15 +57,9 @@ const (
 // Planner answers Fit, Score and Plan, and learns through Observe. It is safe
 // for concurrent use.
 type Planner struct {
-	config  settled
+	config  Config
 	limits  packer.Limits
 	scratch sync.Pool // of *scratch
-}
-
-// settled is a Config without gaps, whose Memory may be used and taught at once.
-type settled struct {
-	Config
-	Memory peaks
 }
 
 // New returns a Planner. It reports every fault of the Config in one error.
@@ -78,7 +71,7 @@ func New(c Config) (*Planner, error) {
 		return nil, fmt.Errorf("colloc: pretrained models: %w", err)
 	}
 	p := &Planner{
-		config: settled{Config: c, Memory: peaks{model: c.Memory}},
+		config: c,
 		limits: packer.Limits{Headroom: c.Headroom, MaxSet: c.MaxSet, MinGain: c.MinGain},
 	}
 	p.scratch.New = func() any { return new(scratch) }

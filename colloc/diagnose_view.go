@@ -89,7 +89,7 @@ func (v *view) with(t profile.Training) (predict.Estimate, profile.Bytes, error)
 		return predict.Estimate{}, 0, errors.New("the layers of the model are unknown")
 	}
 	spec.Traced = profile.Traced{} // was counted without the change
-	m, host := &v.planner.config.Memory, v.planner.config.Host
+	m, host := v.planner.config.Memory, v.planner.config.Host
 	estimate, err := m.Peak(&spec, host)
 	if err != nil {
 		return estimate, 0, err

@@ -61,8 +61,10 @@ func (p *Planner) Observe(o Observation) error {
 			return fmt.Errorf("colloc: observation: %w", err)
 		}
 	}
-	if err := p.config.Memory.observe(seen); err != nil {
-		return fmt.Errorf("colloc: observation: %w", err)
+	for _, s := range seen {
+		if err := p.config.Memory.Observe(s); err != nil {
+			return fmt.Errorf("colloc: observation: %w", err)
+		}
 	}
 	return nil
 }

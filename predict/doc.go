@@ -34,6 +34,6 @@
 //
 // # Concurrency
 //
-// Predicting is safe for concurrent use; learning (Observe) is not safe beside
-// anything else unless a type says otherwise.
+// Predicting is safe for concurrent use, and so is learning (Observe) where a
+// type says so: [Memory] and [Interference].
 package predict

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 
 	"example.com/colloc/profile"
 )
@@ -12,9 +13,9 @@ import (
 // [FitMemory], [LoadMemory] or package pretrained; the zero Memory predicts by
 // rules of thumb alone.
 //
-// Peak, Reserve and Save may be called concurrently; Observe and Calibrate may
-// not run while anything else does.
+// A Memory is safe for concurrent use.
 type Memory struct {
+	mu      sync.RWMutex                  // of what Observe changes
 	parts   [profile.Families]*memoryPart // with layers, by family
 	traced  *memoryPart                   // with a shape-only run
 	hosts   []memoryHost                  // sorted by name
@@ -73,6 +74,8 @@ const confidence = 0.9
 // It returns an error for an invalid Spec and a host context that no GPU has.
 // O(layers + trees), no allocation.
 func (m *Memory) Peak(spec *profile.Spec, host Host) (Estimate, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	p, err := m.predict(spec, host)
 	if err != nil {
 		return Estimate{}, err
@@ -95,6 +98,8 @@ func (m *Memory) Reserve(spec *profile.Spec, host Host, risk float64) (profile.B
 	if err := checkRisk(risk); err != nil {
 		return 0, err
 	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	p, err := m.predict(spec, host)
 	if err != nil {
 		return 0, err

@@ -16,6 +16,8 @@ import (
 // It returns an error for an invalid observation and for no uncensored one.
 // O(observations × (layers + trees)).
 func (m *Memory) Calibrate(name string, obs []MemoryObservation) (Host, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	var over []float64
 	for i := range obs {
 		o := &obs[i]

@@ -38,6 +38,20 @@ const memoryFormat = "colloc-memory"
 
 // Save writes the model as JSON. The same model gives the same bytes.
 func (m *Memory) Save(w io.Writer) error {
+	data, err := m.encode()
+	if err != nil {
+		return fmt.Errorf("predict: save memory: %w", err)
+	}
+	if _, err := w.Write(append(data, '\n')); err != nil {
+		return fmt.Errorf("predict: save memory: %w", err)
+	}
+	return nil
+}
+
+// encode returns the model as JSON.
+func (m *Memory) encode() ([]byte, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
 	f := memoryFile{Format: memoryFormat, Version: memoryVersion, Provenance: m.from, Hosts: m.hosts, Learned: m.learned}
 	for k := range tracedPart + 1 {
 		if p := m.part(k); p != nil {
@@ -47,14 +61,7 @@ func (m *Memory) Save(w io.Writer) error {
 	if m.together != nil {
 		f.Together = &togetherFile{m.together.from, m.together.over}
 	}
-	data, err := json.Marshal(f)
-	if err != nil {
-		return fmt.Errorf("predict: save memory: %w", err)
-	}
-	if _, err := w.Write(append(data, '\n')); err != nil {
-		return fmt.Errorf("predict: save memory: %w", err)
-	}
-	return nil
+	return json.Marshal(f)
 }
 
 // part returns the k-th part, a family's or the traced one; nil is not fitted.

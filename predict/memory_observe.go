@@ -42,6 +42,8 @@ func (m *Memory) Observe(o MemoryObservation) error {
 	if err := o.check(); err != nil {
 		return fmt.Errorf("predict: observe memory: %w", err)
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	p, err := m.predict(&o.Spec, o.Host)
 	if err != nil {
 		return err
