@@ -2,7 +2,6 @@ package packer
 
 import (
 	"math"
-	"slices"
 
 	"example.com/colloc/profile"
 )
@@ -25,20 +24,8 @@ type AdditiveModel interface {
 	Additive(task *Task, gpu *GPU, mech profile.Mechanism) (once, least float64, ok bool)
 }
 
-// additive reports whether costs add up on class c.
-func (in *instance) additive(c *class) bool {
-	am, ok := in.p.Model.(AdditiveModel)
-	return ok && in.monotone(c) && !slices.ContainsFunc(c.mechs, func(mech profile.Mechanism) bool {
-		return slices.ContainsFunc(in.tasks, func(t *Task) bool {
-			once, least, ok := am.Additive(t, c.gpu, mech)
-			return !ok || !(once >= 0 && once < math.MaxFloat32) || !(least >= 0 && least <= maxSpeed)
-		})
-	})
-}
-
 // costs holds what types cost each other at least, as parts of a step alone.
 type costs struct {
-	n      int
 	of     []float32 // of[i*n+j]: what j costs i
 	beside []float32 // beside[i*n+j]: what i costs j
 	once   []float32 // by type
@@ -46,16 +33,23 @@ type costs struct {
 	weight []float64 // units at the speed alone
 }
 
-// newCosts derives the costs from caps.
+// newCosts derives the costs from caps; nil if they do not add up on their kind of
+// GPU, or not in numbers that make sense.
 func (cat *catalogue) newCosts(p *caps) *costs {
 	in, n := cat.in, len(cat.members)
-	am, _ := in.p.Model.(AdditiveModel)
-	k := &costs{n: n, of: make([]float32, n*n), beside: make([]float32, n*n), once: make([]float32, n), least: make([]float64, n), weight: make([]float64, n)}
+	am, ok := in.p.Model.(AdditiveModel)
+	if !ok {
+		return nil
+	}
+	k := &costs{of: make([]float32, n*n), beside: make([]float32, n*n), once: make([]float32, n), least: make([]float64, n), weight: make([]float64, n)}
 	for i, m := range cat.members {
 		t := in.tasks[m[0]]
 		k.weight[i] = t.weight() / in.unit
 		for _, mech := range p.mechs {
-			once, least, _ := am.Additive(t, p.gpu, mech)
+			once, least, ok := am.Additive(t, p.gpu, mech)
+			if !ok || !(once >= 0 && once < math.MaxFloat32) || !(least >= 0 && least <= maxSpeed) {
+				return nil
+			}
 			k.once[i] = max(k.once[i], math.Nextafter32(float32(once), math.MaxFloat32))
 			k.least[i] = max(k.least[i], least)
 		}

@@ -32,7 +32,7 @@ const maxAnswers = 1 << 20
 type questions struct {
 	asked, most int
 	err         error // the first that the model returned
-	known       []knownSet
+	known       knownSets
 }
 
 // newUnlisted prepares class k. O(types²).
@@ -61,7 +61,7 @@ func (cat *catalogue) newUnlisted(ctx context.Context, e *evaluator, k int, q *q
 		return x, nil
 	}
 	var err error
-	if x.caps, err = cat.newCaps(ctx, e, k); err == nil && cat.in.additive(c) {
+	if x.caps, err = cat.newCaps(ctx, e, k); err == nil {
 		x.costs = cat.newCosts(x.caps)
 	}
 	return x, err
@@ -92,17 +92,13 @@ func (x *unlisted) beside(ctx context.Context) error {
 // gain returns what the ascending types add; 0 if they may not.
 func (x *unlisted) gain(types []int32) int64 {
 	q := x.questions
-	if len(types) > maxKeyed {
+	if q.known == nil {
+		q.known = make(knownSets, min(max(maxKnown, q.most), maxAnswers))
+	}
+	at, key := q.known.find(x.k, types)
+	if at == nil {
 		return x.ask(types)
 	}
-	key := setKey{class: int32(x.k)}
-	for n, t := range types {
-		key.tasks[n] = t + 1
-	}
-	if q.known == nil {
-		q.known = make([]knownSet, min(max(maxKnown, q.most), maxAnswers))
-	}
-	at := &q.known[key.hash()%uint64(len(q.known))]
 	if at.key != key {
 		*at = knownSet{key, x.ask(types)}
 	}

@@ -20,7 +20,7 @@ type search struct {
 	rng     *rand.Rand
 	groups  []group // of all GPUs that may take a task
 	waiting []int32
-	known   []knownSet // by hash, once asked; a set may displace another
+	known   knownSets  // once asked
 	single  [][]int64  // value of each task alone on each free class, once asked
 	cat     *catalogue // if there is one, nothing need be known
 	types   []int32

@@ -19,7 +19,23 @@ type knownSet struct {
 	value int64
 }
 
-// hash spreads keys over known.
+// knownSets remembers sets by hash; a set may displace another.
+type knownSets []knownSet
+
+// find returns the place of a set, with its key: it is known if the key there is
+// the same. A nil place is that of a set too large to be kept.
+func (s knownSets) find(k int, tasks []int32) (at *knownSet, key setKey) {
+	if len(tasks) > maxKeyed {
+		return nil, key
+	}
+	key.class = int32(k)
+	for n, i := range tasks {
+		key.tasks[n] = i + 1
+	}
+	return &s[key.hash()%uint64(len(s))], key
+}
+
+// hash spreads keys over the places.
 func (k *setKey) hash() uint64 {
 	h := uint64(k.class)
 	for _, i := range k.tasks {
@@ -41,22 +57,15 @@ func (s *search) worth(k int, tasks []int32) (int64, error) {
 		}
 		return 0, nil
 	}
-	keyed := len(tasks) <= maxKeyed
-	key := setKey{class: int32(k)}
-	var at *knownSet
-	if keyed {
-		for n, i := range tasks {
-			key.tasks[n] = i + 1
-		}
-		if s.known == nil {
-			s.known = make([]knownSet, maxKnown)
-		}
-		if at = &s.known[key.hash()%maxKnown]; at.key == key {
-			return at.value, nil
-		}
+	if s.known == nil {
+		s.known = make(knownSets, maxKnown)
+	}
+	at, key := s.known.find(k, tasks)
+	if at != nil && at.key == key {
+		return at.value, nil
 	}
 	v, err := s.value(k, tasks)
-	if err == nil && keyed {
+	if err == nil && at != nil {
 		*at = knownSet{key, v}
 	}
 	return v, err
