@@ -184,7 +184,7 @@ func (t *completionTable) solve(cells []completionCell, at int, own bool, penalt
 // nothing is known but the mean. It does not allocate for a catalogue name.
 func (c *Completion) Speed(gpu *profile.GPUModel, mech profile.Mechanism, task, other *profile.Profile) (float64, bool) {
 	v, ok := c.Ratio(gpu, mech, task, other)
-	return min(1, max(leastSpeed, v)), ok
+	return min(1, max(LeastSpeed, v)), ok
 }
 
 // Ratio is Speed without the cap at 1, as [Interference.Ratios] is.

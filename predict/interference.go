@@ -213,7 +213,7 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) Estimate {
 	if !ratio {
 		e.Value, e.Lo, e.Hi = min(1, e.Value), min(1, e.Lo), min(1, e.Hi)
 	}
-	e.Value, e.Lo, e.Hi = max(leastSpeed, e.Value), max(leastSpeed, e.Lo), max(leastSpeed, e.Hi)
+	e.Value, e.Lo, e.Hi = max(LeastSpeed, e.Value), max(LeastSpeed, e.Lo), max(LeastSpeed, e.Hi)
 	e.Source = Source{Kind: sourceOf(w.set), Distance: distance(w.set, i)}
 	return e
 }

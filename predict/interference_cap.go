@@ -61,7 +61,7 @@ func (m *Interference) Capped(gpu *profile.GPUModel, set []*profile.Profile, cap
 		}
 		w.set[i] = capped
 		t := free[i].stretch(caps[i])
-		e.Value, e.Lo = max(leastSpeed, e.Value/t), max(leastSpeed, e.Lo/t)
+		e.Value, e.Lo = max(LeastSpeed, e.Value/t), max(LeastSpeed, e.Lo/t)
 		e.Source = Source{Kind: Prior}
 		dst = append(dst, e)
 	}

@@ -103,23 +103,32 @@ func upset(tb testing.TB, m *Interference, gpus []string, seed uint64) {
 	}
 }
 
+// companyGPUs are three with fitted regimes and one without.
+var companyGPUs = []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
+
+// everyModel returns models that know nothing, were fitted, and learned nonsense.
+func everyModel(t *testing.T, seed uint64) map[string]*Interference {
+	t.Helper()
+	_, obs := fakeWorld(t, 1, 5, 3)
+	fitted := mustFit(t, obs, nil)
+	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
+	upset(t, learned, companyGPUs[:1], seed)
+	upset(t, drifted, companyGPUs, seed+1)
+	return map[string]*Interference{"prior": {}, "fitted": fitted, "learned": learned, "pretrained": pretrained, "drifted": drifted}
+}
+
 // TestCompanyOnlyHurts: no task is faster in a set than in any smaller set that
 // holds it, whatever was fitted or learned and whoever is a stranger. It asks
 // about every subset and takes away one task at a time.
 func TestCompanyOnlyHurts(t *testing.T) {
-	_, obs := fakeWorld(t, 1, 5, 3)
-	fitted := mustFit(t, obs, nil)
-	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
-	gpus := []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
-	upset(t, learned, gpus[:1], 1)
-	upset(t, drifted, gpus, 2)
-	for name, m := range map[string]*Interference{"prior": {}, "fitted": fitted, "learned": learned, "pretrained": pretrained, "drifted": drifted} {
+	models := everyModel(t, 1)
+	for name, m := range models {
 		t.Run(name, rapid.MakeCheck(func(r *rapid.T) {
 			types := typesOf(m)
 			if len(types) == 0 {
-				types = typesOf(fitted)
+				types = typesOf(models["fitted"])
 			}
-			gpu, _ := profile.LookupGPU(rapid.SampledFrom(gpus).Draw(r, "gpu"))
+			gpu, _ := profile.LookupGPU(rapid.SampledFrom(companyGPUs).Draw(r, "gpu"))
 			mech := rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(r, "mechanism")
 			set := make([]*profile.Profile, rapid.IntRange(2, 8).Draw(r, "tasks"))
 			for i := range set {

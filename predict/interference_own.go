@@ -12,7 +12,8 @@ import "example.com/colloc/profile"
 //	cost(i, j)   = 1/speed(i, {i, j}) - 1
 //
 // because the losses of pairs are added, the own part once, and 1/speed - 1 is a
-// convex function of the loss. It is 0 for a mechanism without interference.
+// convex function of the loss; nothing is said where the denominator is not
+// positive. It is 0 for a mechanism without interference.
 func (m *Interference) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, task *profile.Profile) float64 {
 	if checkSharing(mech) != nil {
 		return 0
@@ -22,6 +23,3 @@ func (m *Interference) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, ta
 	loss := r.ownLoss(&own, &company{known: 1, strange: 1})
 	return 1/speedOf(max(0, loss)) - 1
 }
-
-// LeastSpeed is the lowest speed that is ever predicted.
-const LeastSpeed = leastSpeed

@@ -10,16 +10,11 @@ import (
 
 // TestSlowdownsAddUp: what pairs cost bounds the speed in every larger set.
 func TestSlowdownsAddUp(t *testing.T) {
-	_, obs := fakeWorld(t, 1, 5, 3)
-	fitted := mustFit(t, obs, nil)
-	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
-	gpus := []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
-	upset(t, learned, gpus[:1], 3)
-	upset(t, drifted, gpus, 4)
-	types := typesOf(pretrained)
-	for name, m := range map[string]*Interference{"prior": {}, "fitted": fitted, "learned": learned, "pretrained": pretrained, "drifted": drifted} {
+	models := everyModel(t, 3)
+	types := typesOf(models["pretrained"])
+	for name, m := range models {
 		t.Run(name, rapid.MakeCheck(func(r *rapid.T) {
-			gpu, _ := profile.LookupGPU(rapid.SampledFrom(gpus).Draw(r, "gpu"))
+			gpu, _ := profile.LookupGPU(rapid.SampledFrom(companyGPUs).Draw(r, "gpu"))
 			mech := rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(r, "mechanism")
 			set := make([]*profile.Profile, rapid.IntRange(3, 8).Draw(r, "tasks"))
 			for i := range set {

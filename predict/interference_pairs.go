@@ -72,6 +72,6 @@ func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 		if other.present == 0 {
 			loss = 0
 		}
-		dst[j] = float32(min(1, max(leastSpeed, speedOf(max(0, loss)))))
+		dst[j] = float32(min(1, max(LeastSpeed, speedOf(max(0, loss)))))
 	}
 }

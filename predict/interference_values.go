@@ -50,7 +50,7 @@ func (m *Interference) values(gpu *profile.GPUModel, mech profile.Mechanism, set
 			dst = append(dst, e.Value)
 			continue
 		}
-		dst = append(dst, min(1, max(leastSpeed, speedOf(r.loss(w.set, i, false)))))
+		dst = append(dst, min(1, max(LeastSpeed, speedOf(r.loss(w.set, i, false)))))
 	}
 	return dst, e, nil
 }

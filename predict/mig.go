@@ -107,7 +107,7 @@ func (m *MIGSpeed) level() float64 {
 // estimate turns a delay (time per step over that alone, less 1) into a speed
 // with its interval.
 func (m *MIGSpeed) estimate(p *profile.Profile, s share, delay float64, probed bool) Estimate {
-	speed := max(leastSpeed, 1/(1+delay))
+	speed := max(LeastSpeed, 1/(1+delay))
 	e := Estimate{Value: speed, Lo: speed, Hi: speed, Confidence: m.level()}
 	model := &m.models[migVariant(p)]
 	factor := model.Factor
@@ -121,7 +121,7 @@ func (m *MIGSpeed) estimate(p *profile.Profile, s share, delay float64, probed b
 	}
 	if s.compute < 1 || s.memory < 1 {
 		half := factor * migScale(speed)
-		e.Lo, e.Hi = max(leastSpeed, speed-half), min(1, speed+half)
+		e.Lo, e.Hi = max(LeastSpeed, speed-half), min(1, speed+half)
 	}
 	return e
 }

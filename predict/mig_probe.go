@@ -137,9 +137,9 @@ func (m *MPSProbe) Speeds(probes [][]float64) ([][]Estimate, error) {
 	for i := range probes[0] {
 		row := probeFeatures(probes, i)
 		for s, t := range m.targets {
-			v := min(1, max(leastSpeed, t.Trees.predict(row)))
+			v := min(1, max(LeastSpeed, t.Trees.predict(row)))
 			out[s] = append(out[s], Estimate{
-				Value: v, Lo: max(leastSpeed, v-t.Half), Hi: min(1, v+t.Half), Confidence: m.confidence,
+				Value: v, Lo: max(LeastSpeed, v-t.Half), Hi: min(1, v+t.Half), Confidence: m.confidence,
 				Source: Source{Kind: Measured},
 			})
 		}

@@ -134,7 +134,7 @@ func lossOf(speed float64) float64 {
 	if speed >= 0.5 {
 		return 1 - speed
 	}
-	return 0.25 / max(speed, leastSpeed)
+	return 0.25 / max(speed, LeastSpeed)
 }
 
 // lossSlope is |d speed / d loss|: what an error of the loss costs in speed.
@@ -145,5 +145,5 @@ func lossSlope(loss float64) float64 {
 	return 0.25 / (loss * loss)
 }
 
-// leastSpeed bounds speeds from below, so that none is 0.
-const leastSpeed = 0.01
+// LeastSpeed bounds speeds from below, so that none is 0.
+const LeastSpeed = 0.01
