@@ -67,7 +67,8 @@ func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solu
 }
 
 // commonPrice returns equal prices for all kinds at which about as many GPUs are
-// used as there are: where the search for different ones begins.
+// used as there are: where the search for different ones begins. Each round
+// makes high - low smaller: by half, and by one at least.
 func (m *matcher) commonPrice(ctx context.Context) []int64 {
 	prices := make([]int64, m.in.free)
 	gpus := 0
@@ -91,7 +92,7 @@ func (m *matcher) commonPrice(ctx context.Context) []int64 {
 		case used == gpus:
 			return prices
 		case used > gpus:
-			low = mid
+			low = max(mid, low+1)
 		default:
 			high = mid
 		}
