@@ -4,5 +4,5 @@
 // test beside this file is the harness of an imaginary scheduler; copy it.
 //
 // The recording in testdata was written by hand: two RTX 3090, each with one
-// task alone. examples/gpuinfo -record FILE makes real ones.
+// task alone. colloc gpuinfo -record FILE makes real ones.
 package harness

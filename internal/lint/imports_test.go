@@ -28,6 +28,7 @@ type arrow struct {
 func allowed() []arrow {
 	internal, profile := "internal/...", "profile/..."
 	models := []string{internal, profile, "predict/...", "packer/...", xsync + "/..."}
+	programs := []string{internal, profile, "predict/...", "packer/...", "nvmlx/...", "colloc/...", "gonum.org/v1/...", xsync + "/..."}
 	return []arrow{
 		{".", nil},
 		{"internal", []string{internal}},
@@ -40,10 +41,8 @@ func allowed() []arrow {
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
-		{"examples", []string{
-			internal, profile, "predict/...", "packer/...", "nvmlx/...", "colloc/...", "examples/...",
-			"gonum.org/v1/...", xsync + "/...", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...",
-		}},
+		{"colloc/cmd", append(slices.Clone(programs), "github.com/spf13/cobra", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...")},
+		{"examples", append(slices.Clone(programs), "examples/...")},
 	}
 }
 

@@ -159,7 +159,7 @@ func examples(tr *tree) []string {
 	var findings []string
 	for key, files := range tr.packages() {
 		dir, name := key[0], key[1]
-		if name == "main" || dir == "." || below(dir, "internal") || below(dir, "examples") {
+		if name == "main" || dir == "." || below(dir, "examples") || slices.Contains(strings.Split(dir, "/"), "internal") {
 			continue
 		}
 		var tests []*ast.File

@@ -9,5 +9,5 @@
 // The package holds nothing without the build tag slurm. On Debian:
 //
 //	apt-get install -y --no-install-recommends slurm-wlm slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins slurmrestd
-//	go test -tags slurm -parallel 8 -run "^TestCluster|^TestRecorded" ./colloc/slurm ./examples/slurm
+//	go test -tags slurm -parallel 8 -run "^TestCluster|^TestRecorded" ./colloc/slurm ./colloc/cmd/internal/slurm
 package slurmtest

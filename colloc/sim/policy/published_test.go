@@ -181,7 +181,7 @@ func TestOpenb(t *testing.T) {
 
 // TestCARMA checks the exclusive makespan of CARMA's trace t1, and that colloc
 // beats every other policy under the optimistic and the central assumption on
-// contention; the pessimistic one is in examples/simulate.
+// contention; the pessimistic one is in colloc/cmd/internal/simulate.
 func TestCARMA(t *testing.T) {
 	tasks := readTrace(t, "carma_trace_t1.csv").Tasks
 	c := cluster(t, "4xA100-40GB")

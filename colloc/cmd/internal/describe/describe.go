@@ -1,0 +1,127 @@
+package describe
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile"
+)
+
+// settings are the flags.
+type settings struct {
+	batch, sequence int
+	gpu             string
+	json            bool
+}
+
+// Run is the command; it returns the exit status.
+func Run(args []string, stdout, stderr io.Writer) int {
+	var s settings
+	flags := flag.NewFlagSet("describe", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&s.batch, "batch", 1, "batch size `N` for memory and work")
+	flags.IntVar(&s.sequence, "seq", 0, "tokens in a sample of a config.json; 0 is the model's maximum, at most 512")
+	flags.StringVar(&s.gpu, "gpu", "", "also compare with this `GPU`, such as A100 or \"RTX 3090\"")
+	flags.BoolVar(&s.json, "json", false, "print one JSON object a line")
+	flags.Usage = func() {
+		say(stderr, "usage: describe [flags] FILE...")
+		flags.PrintDefaults()
+	}
+	if err := flags.Parse(args); err != nil {
+		if errors.Is(err, flag.ErrHelp) {
+			return 0
+		}
+		return 2
+	}
+	if flags.NArg() == 0 {
+		flags.Usage()
+		return 2
+	}
+	var out bytes.Buffer
+	failed := false
+	for _, path := range flags.Args() {
+		if err := s.describe(&out, path); err != nil {
+			say(stderr, "describe:", err)
+			failed = true
+		}
+	}
+	if failed {
+		return 2
+	}
+	if _, err := stdout.Write(out.Bytes()); err != nil {
+		say(stderr, "describe:", err)
+		return 1
+	}
+	return 0
+}
+
+// say writes a line for people; there is nobody to tell if that fails.
+func say(w io.Writer, words ...any) { _, _ = fmt.Fprintln(w, words...) }
+
+// description is what is printed of one file.
+type description struct {
+	File        string   `json:"file"`
+	Format      string   `json:"format"`
+	Name        string   `json:"name"`
+	Family      string   `json:"family"`
+	Params      int64    `json:"params"`
+	TotalParams *int64   `json:"total_params_stated,omitempty"`
+	Layers      int      `json:"layers"`
+	Activations int64    `json:"activations_per_sample"`
+	MACs        *int64   `json:"macs_per_sample,omitempty"`
+	Batch       int      `json:"batch"`
+	Warnings    []string `json:"warnings"`
+
+	spec profile.Spec
+	gpu  *profile.GPUModel
+}
+
+// catalogue is the names of the GPUs that are known.
+func catalogue() (names []string) {
+	for _, g := range profile.GPUs() {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+func (s *settings) describe(w *bytes.Buffer, path string) error {
+	f, err := modelfile.ReadFile(path, &modelfile.Options{SequenceLength: s.sequence})
+	if err != nil {
+		return err
+	}
+	spec := f.Spec(s.batch)
+	if err := spec.Validate(); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	m := f.Model
+	d := description{
+		File: path, Format: f.Format.String(), Name: m.Name, Family: m.Guess().String(), Params: m.Params(), Layers: len(m.Layers),
+		Activations: m.Activations(), Batch: s.batch, Warnings: []string{}, spec: spec,
+	}
+	if total, ok := f.TotalParams.Get(); ok {
+		d.TotalParams = &total
+	}
+	if macs, ok := m.MACs(); ok {
+		d.MACs = &macs
+	}
+	for _, warning := range f.Warnings {
+		d.Warnings = append(d.Warnings, warning.String())
+	}
+	if s.gpu != "" {
+		g, ok := profile.LookupGPU(s.gpu)
+		if !ok {
+			return fmt.Errorf("-gpu %q is not in the catalogue, which has %s", s.gpu, strings.Join(catalogue(), ", "))
+		}
+		d.gpu = &g
+	}
+	if s.json {
+		return json.NewEncoder(w).Encode(d)
+	}
+	return d.print(w)
+}

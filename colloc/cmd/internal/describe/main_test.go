@@ -1,0 +1,114 @@
+package describe
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden output again")
+
+const testdata = "../../../../profile/modelfile/testdata"
+
+// gpt2 writes a config.json and returns its path.
+func gpt2(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "gpt2")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "config.json")
+	config := `{"model_type": "gpt2", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 1024, "vocab_size": 50257}`
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestText(t *testing.T) {
+	var out, errs bytes.Buffer
+	path := gpt2(t)
+	if code := Run([]string{"-batch", "32", "-gpu", "a100", testdata + "/resnet50.txt", path}, &out, &errs); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	got := strings.ReplaceAll(out.String(), path, "gpt2/config.json")
+	const golden = "testdata/describe.txt"
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got), -update writes it:\n%s", diff)
+	}
+}
+
+func TestJSON(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := Run([]string{"-json", "-seq", "256", testdata + "/vgg19_32.txt", gpt2(t)}, &out, &errs); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	type line struct {
+		Format      string   `json:"format"`
+		Name        string   `json:"name"`
+		Params      int64    `json:"params"`
+		Layers      int      `json:"layers"`
+		Activations int64    `json:"activations_per_sample"`
+		Warnings    []string `json:"warnings"`
+	}
+	want := []line{
+		{"torchsummary", "vgg19_32", 143_667_240, 45, 31_285_224, []string{}},
+		{"huggingface", "gpt2", 124_439_808, 137, 72_634_624, []string{}},
+	}
+	var got []line
+	for dec := json.NewDecoder(&out); dec.More(); {
+		var l line
+		if err := dec.Decode(&l); err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, l)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "prose.txt")
+	if err := os.WriteFile(bad, []byte("no model"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	good := testdata + "/resnet50.txt"
+	for _, c := range []struct {
+		name string
+		args []string
+		code int
+		want string
+	}{
+		{"nothing", nil, 2, "usage: describe"},
+		{"help", []string{"-h"}, 0, "usage: describe"},
+		{"unknown flag", []string{"-x"}, 2, "not defined"},
+		{"no such file", []string{good, "none.onnx"}, 2, "none.onnx: no such file"},
+		{"no model", []string{bad, good}, 2, "format not recognised"},
+		{"negative batch", []string{"-batch", "-3", good}, 2, "batch_size is -3"},
+		{"negative length", []string{"-seq", "-3", gpt2(t)}, 2, "SequenceLength"},
+		{"unknown GPU", []string{"-gpu", "abacus", good}, 2, `-gpu "abacus" is not in the catalogue, which has K80, `},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var out, errs bytes.Buffer
+			if code := Run(c.args, &out, &errs); code != c.code || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+				t.Errorf("got %d, %q on standard error, %q on standard output", code, errs.String(), out.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,77 @@
+package describe
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"text/tabwriter"
+
+	"example.com/colloc/profile"
+)
+
+// print writes the description for people.
+func (d *description) print(w *bytes.Buffer) error {
+	t := new(bytes.Buffer)
+	fmt.Fprintf(w, "%s: %s, %s, %s\n", d.File, d.Name, d.Format, d.Family)
+	fmt.Fprintln(t, "  kind\tlayers\tneurons\tparameters\tactivations/sample\t")
+	type sums struct{ layers, neurons, params, activations int64 }
+	var kinds [profile.LayerKinds]sums
+	for i := range d.spec.Model.Layers {
+		l := &d.spec.Model.Layers[i]
+		k := &kinds[l.Kind]
+		k.layers, k.neurons, k.params, k.activations = k.layers+1, k.neurons+l.Neurons, k.params+l.Params, k.activations+l.Activations
+	}
+	for kind, k := range kinds {
+		if k.layers > 0 {
+			fmt.Fprintf(t, "  %s\t%d\t%s\t%s\t%s\t\n", profile.LayerKind(kind), k.layers, group(k.neurons), group(k.params), group(k.activations))
+		}
+	}
+	fmt.Fprintf(t, "  total\t%d\t%s\t%s\t%s\t\n", d.Layers, group(d.spec.Model.Neurons()), group(d.Params), group(d.Activations))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	_, err := table.Write(t.Bytes())
+	if err := errors.Join(err, table.Flush()); err != nil {
+		return err
+	}
+	if d.TotalParams != nil && *d.TotalParams != d.Params {
+		fmt.Fprintf(w, "  the file states %s parameters\n", group(*d.TotalParams))
+	}
+	terms := d.spec.Terms()
+	fmt.Fprintf(w, "  training at batch %d in fp32 with Adam: weights %v, gradients %v, optimiser %v, activations %v, together %v\n",
+		d.Batch, terms.Weights, terms.Gradients, terms.States, terms.Activations, terms.Total())
+	d.printWork(w, terms)
+	for _, text := range d.Warnings {
+		fmt.Fprintln(w, "  note:", text)
+	}
+	w.WriteByte('\n')
+	return nil
+}
+
+// printWork writes the operations of a step and what the GPU makes of them.
+func (d *description) printWork(w *bytes.Buffer, terms profile.Terms) {
+	flops, ok := terms.FLOPs.Get()
+	if !ok {
+		fmt.Fprintln(w, "  work of a step: not known, as some layers do not state their multiply-adds")
+		return
+	}
+	fmt.Fprintf(w, "  work of a step: %.4g GFLOP", flops/1e9)
+	if d.gpu != nil {
+		p, err := profile.New(d.spec, profile.Trace{}, *d.gpu)
+		if err == nil {
+			fmt.Fprintf(w, "; on %s at least %.3g ms of arithmetic and %.3g ms of memory traffic",
+				d.gpu.Name, 1000*p.Vector.Or(profile.ComputeTime, 0), 1000*p.Vector.Or(profile.BandwidthTime, 0))
+		}
+		share := float64(terms.Total()) / float64(d.gpu.Memory)
+		fmt.Fprintf(w, "; %.0f %% of its memory", 100*share)
+	}
+	fmt.Fprintln(w)
+}
+
+// group writes a number with commas between thousands.
+func group(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for i := len(text) - 3; i > 0; i -= 3 {
+		text = text[:i] + "," + text[i:]
+	}
+	return text
+}

@@ -1,0 +1,140 @@
+package simulate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// inventedTrace has CARMA's layout and numbers of nobody.
+const inventedTrace = `task,arrival_s,job,gpus,exclusive_duration_s,peak_mem_mib,class,est_horus_mib
+a,0,one,1,600,10000,light,9000
+b,60,two,1,1200,20000,medium,30000
+c,120,three,2,1800,30000,heavy,20000
+d,180,one,1,600,10000,light,9000
+`
+
+// inventedPairs has the layout of measured pairs.
+const inventedPairs = `gpu,job_a,job_b,norm_speed_a,norm_speed_b
+v100,x,x,0.6,0.6
+v100,x,y,0.9,0.8
+v100,y,y,0.7,0.7
+`
+
+func write(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestRun(t *testing.T) {
+	trace, pairs := write(t, "t.csv", inventedTrace), write(t, "p.csv", inventedPairs)
+	tests := []struct {
+		name string
+		args []string
+		want string // in the table
+	}{
+		{"every policy", []string{"-trace", trace, "-seeds", "2"}, "colloc"},
+		{"another cluster, errors", []string{"-trace", trace, "-gpus", "2x2xV100", "-policies", "fifo,colloc", "-speed-error", "0.2", "-length-error", "0.2"}, "4 GPUs"},
+		{"an estimator that is wrong", []string{"-trace", trace, "-estimator", "horus", "-policies", "carma-magm"}, "predicted by horus"},
+		{"our own estimator", []string{"-trace", trace, "-estimator", "colloc", "-policies", "carma-magm"}, "predicted by colloc"},
+		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
+		{"filled up", []string{"-trace", trace, "-inflate", "2", "-policies", "fgd,best-fit"}, "tasks on 4 GPUs"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var first, again, stderr bytes.Buffer
+			for _, out := range []*bytes.Buffer{&first, &again} {
+				if err := run(t.Context(), tt.args, out, &stderr); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !strings.Contains(first.String(), tt.want) || stderr.Len() > 0 {
+				t.Errorf("no %q in\n%s%s", tt.want, &first, &stderr)
+			}
+			if first.String() != again.String() {
+				t.Errorf("two runs differ:\n%s\n%s", &first, &again)
+			}
+		})
+	}
+}
+
+func TestRunJSONAndReport(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "r.html")
+	var out bytes.Buffer
+	args := []string{"-trace", write(t, "t.csv", inventedTrace), "-policies", "fifo,colloc", "-seeds", "2", "-json", "-html", page}
+	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for d := json.NewDecoder(&out); d.More(); lines++ {
+		var r record
+		if err := d.Decode(&r); err != nil {
+			t.Fatal(err)
+		}
+		if r.Trace != "t.csv" || r.Finished != 4 || r.Makespan <= 0 {
+			t.Errorf("line %d is %+v", lines, r)
+		}
+	}
+	if lines != 4 {
+		t.Errorf("%d lines, want one for each of 2 policies and 2 seeds", lines)
+	}
+	text, err := os.ReadFile(page)
+	if err != nil || !bytes.Contains(text, []byte("Policies on t.csv")) {
+		t.Errorf("report %v: %.100s", err, text)
+	}
+}
+
+func TestRunRefuses(t *testing.T) {
+	trace := write(t, "t.csv", inventedTrace)
+	tests := []struct {
+		name, want string
+		args       []string
+	}{
+		{"nothing", "no trace", nil},
+		{"no such file", "no such file", []string{"-trace", filepath.Join(t.TempDir(), "none")}},
+		{"unknown layout", "unknown layout", []string{"-trace", write(t, "u.csv", "a,b\n1,2\n")}},
+		{"bad line", "line 3, column", []string{"-trace", write(t, "b.csv", strings.Replace(inventedTrace, "1200", "-1", 1))}},
+		{"unknown policy", `no "psychic"`, []string{"-trace", trace, "-policies", "psychic"}},
+		{"policy twice", "twice", []string{"-trace", trace, "-policies", "fifo,fifo"}},
+		{"unknown GPU", "-gpus", []string{"-trace", trace, "-gpus", "3xAbacus"}},
+		{"no estimate", `no estimate of "oracles"`, []string{"-trace", trace, "-estimator", "oracles"}},
+		{"no machines", "holds no machines with GPUs", []string{"-trace", trace, "-nodes", trace}},
+		{"seeds", "-seeds is 0", []string{"-trace", trace, "-seeds", "0"}},
+		{"until", "-until is -5s", []string{"-trace", trace, "-until", "-5s"}},
+		{"argument", "no argument", []string{trace}},
+		{"flag", "not defined", []string{"-frobnicate"}},
+		{"no tasks", "holds no tasks", []string{"-trace", write(t, "e.csv", strings.SplitAfter(inventedTrace, "\n")[0]), "-inflate", "2"}},
+		{"no GPUs", "holds no machines with GPUs", []string{"-pairs", write(t, "p.csv", inventedPairs), "-nodes", write(t, "n.csv", "sn,cpu_milli,memory_mib,gpu,model\nn,1000,1024,0,\n")}},
+		{"no pairs there", "has no pairs", []string{"-pairs", write(t, "p.csv", inventedPairs), "-gpus", "2xK80"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			err := run(t.Context(), tt.args, &bytes.Buffer{}, &bytes.Buffer{})
+			if !errors.Is(err, errUsage) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error %v, want wrong input with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestRunHelpAndCancel(t *testing.T) {
+	var help bytes.Buffer
+	if err := run(t.Context(), []string{"-h"}, &bytes.Buffer{}, &help); err != nil || !strings.Contains(help.String(), "colloc") {
+		t.Errorf("-h: %v, %s", err, &help)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	args := []string{"-trace", write(t, "t.csv", inventedTrace)}
+	if err := run(ctx, args, &bytes.Buffer{}, &bytes.Buffer{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}

@@ -1,0 +1,145 @@
+package simulate
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/trace"
+)
+
+// options are what the command line asks for.
+type options struct {
+	trace, nodes, pairs string
+	gpus                string
+	policies            string
+	seeds               int
+	tasks               int
+	load, inflate       float64
+	contention          float64
+	estimator           string
+	speedError          float64
+	lengthError         float64
+	until               time.Duration
+	html                string
+	json                bool
+}
+
+const help = `simulate replays a trace on a cluster under scheduling policies.
+
+  simulate -trace FILE [-gpus 4xA100-40GB] [-policies all] [-seeds 10] [-html report.html]
+
+Traces, told apart by their header: CARMA's and Muri's (true run times and memory),
+Alibaba openb's (-nodes names its file of machines, -inflate 1.3 fills them up),
+Gavel's job types (a workload is drawn from them), Philly's and Helios' logs, and
+colloc's own JSON lines. With -pairs alone the workload is drawn from the types
+that were measured. The truth about sharing is what fits the trace: measured pairs
+if -pairs names some, Muri's stages, assumed contention for CARMA's classes, none
+between openb's shares, and else tasks divide a GPU evenly.
+
+Policies: `
+
+// parseOptions reads the command line; nil without an error means that help was
+// asked for and printed.
+func parseOptions(args []string, stderr io.Writer) (*options, error) {
+	o := &options{}
+	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.StringVar(&o.trace, "trace", "", "the trace `FILE`")
+	f.StringVar(&o.nodes, "nodes", "", "`FILE` of machines in openb's layout, instead of -gpus")
+	f.StringVar(&o.pairs, "pairs", "", "`FILE` of measured pairs: the truth about sharing")
+	f.StringVar(&o.gpus, "gpus", "", "the cluster, COUNTxGPU or MACHINESxCOUNTxGPU, comma-separated (default: what the trace was published with)")
+	f.StringVar(&o.policies, "policies", "all", "comma-separated `NAMES`, or all")
+	f.IntVar(&o.seeds, "seeds", 1, "how often to run each policy; seeds draw workloads, prediction errors and lots")
+	f.IntVar(&o.tasks, "tasks", 1000, "with job types: how many tasks to draw")
+	f.Float64Var(&o.load, "load", 1, "with job types: work that arrives over what the GPUs could do exclusively")
+	f.Float64Var(&o.inflate, "inflate", 0, "repeat the tasks in random order, never leaving, until this many times the GPUs were asked for; 0 is as recorded")
+	f.Float64Var(&o.contention, "contention", 1, "scales assumed slowdowns: 0.5 is optimistic, 2 pessimistic")
+	f.StringVar(&o.estimator, "estimator", "oracle", "who predicts memory: oracle, colloc, or one whose estimates the trace holds (horus, faketensor, gpumemnet)")
+	f.Float64Var(&o.speedError, "speed-error", 0, "standard deviation of the relative error in predicted speeds")
+	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
+	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")
+	f.StringVar(&o.html, "html", "", "write a report to `FILE`, one page with charts that needs no network")
+	f.BoolVar(&o.json, "json", false, "print one JSON object per run instead of the table")
+	f.Usage = func() {
+		fmt.Fprintln(stderr, help+strings.Join(policyNames(), ", ")+".\n")
+		f.PrintDefaults()
+	}
+	switch err := f.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return nil, nil //nolint:nilnil // documented
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	case f.NArg() > 0:
+		return nil, usage("%q: no argument is expected; see -h", f.Arg(0))
+	case o.trace == "" && o.pairs == "":
+		return nil, usage("no trace: name one with -trace, or measured pairs to draw tasks from with -pairs; see -h")
+	}
+	return o, o.check()
+}
+
+// check refuses numbers that make no sense.
+func (o *options) check() error {
+	for _, n := range []struct {
+		flag   string
+		value  float64
+		lo, hi float64
+	}{
+		{"seeds", float64(o.seeds), 1, 1000},
+		{"tasks", float64(o.tasks), 1, 1e7},
+		{"load", o.load, 0.01, 100},
+		{"inflate", o.inflate, 0, 100},
+		{"contention", o.contention, 0, 100},
+		{"speed-error", o.speedError, 0, 4},
+		{"length-error", o.lengthError, 0, 4},
+	} {
+		if !(n.value >= n.lo && n.value <= n.hi) {
+			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)
+		}
+	}
+	if o.until < 0 {
+		return usage("-until is %v, want 0 or more", o.until)
+	}
+	return nil
+}
+
+// choose finds the policies. FGD goes by the tasks of the trace; where tasks ask
+// for parts of GPUs all means it and those it was compared with.
+func (o *options) choose(tr *trace.Trace) ([]sim.Policy, error) {
+	fgd := policy.FGD{Typical: tr.Tasks}
+	if o.policies == "all" {
+		if tr.Layout == "openb" {
+			return []sim.Policy{policy.RandomNode{}, policy.BestFit{}, fgd}, nil
+		}
+		return policy.All(), nil
+	}
+	var out []sim.Policy
+	for name := range strings.SplitSeq(o.policies, ",") {
+		p, ok := policy.ByName(strings.TrimSpace(name))
+		if strings.TrimSpace(name) == fgd.Name() {
+			p, ok = fgd, len(tr.Tasks) > 0
+		}
+		if !ok {
+			return nil, usage("-policies: there is no %q for this trace; there are %s", name, strings.Join(policyNames(), ", "))
+		}
+		if slices.ContainsFunc(out, func(q sim.Policy) bool { return q.Name() == p.Name() }) {
+			return nil, usage("-policies: %q is named twice", name)
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+func policyNames() []string {
+	var names []string
+	for _, p := range policy.All() {
+		names = append(names, p.Name())
+	}
+	return append(names, policy.FGD{}.Name())
+}

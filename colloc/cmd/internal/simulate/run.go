@@ -1,0 +1,79 @@
+package simulate
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// study is what is simulated: every policy under every seed.
+type study struct {
+	trace    string // its name, for people
+	world    string // a sentence on what is simulated
+	cluster  *sim.Cluster
+	policies []sim.Policy
+	seeds    int
+	// draw returns tasks and options for a seed; runs with the same seed see
+	// the same.
+	draw func(seed uint64) ([]sim.Task, sim.Options, error)
+	// timeline says that the first seed's run of each policy is drawn.
+	timeline bool
+	// done is called after each run, from several goroutines.
+	done func()
+}
+
+// outcome is one run.
+type outcome struct {
+	Policy string
+	Seed   uint64
+	*sim.Result
+	Timeline *timeline // of the first seed, if asked for
+}
+
+// run simulates everything on all CPUs. The outcomes are ordered by policy, then
+// seed, whatever finished first.
+func (s *study) run(ctx context.Context) ([]outcome, error) {
+	out := make([]outcome, len(s.policies)*s.seeds)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range out {
+		group.Go(func() error {
+			p, seed := s.policies[i/s.seeds], uint64(i%s.seeds)
+			o, err := s.one(ctx, p, seed)
+			if err != nil {
+				return fmt.Errorf("%s, seed %d: %w", p.Name(), seed, err)
+			}
+			out[i] = o
+			if s.done != nil {
+				s.done()
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, error) {
+	tasks, options, err := s.draw(seed)
+	if err != nil {
+		return outcome{}, err
+	}
+	options.Seed = seed
+	o := outcome{Policy: p.Name(), Seed: seed}
+	if s.timeline && seed == 0 {
+		o.Timeline = newTimeline(s.cluster.GPUs())
+		options.OnEvent = o.Timeline.note
+	}
+	o.Result, err = sim.Run(ctx, s.cluster, tasks, p, options)
+	if o.Timeline != nil && err == nil {
+		o.Timeline.finish(o.Last.At)
+	}
+	return o, err
+}

@@ -1,0 +1,99 @@
+package simulate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+	"golang.org/x/term"
+)
+
+// Run is the command; it returns the exit status.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := run(ctx, args, stdout, stderr)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(stderr, "simulate:", err)
+		return 2
+	default:
+		fmt.Fprintln(stderr, "simulate:", err)
+		return 1
+	}
+}
+
+// errUsage says that the input is wrong, not the program or the machine.
+var errUsage = errors.New("wrong input")
+
+func usage(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
+}
+
+// run is the command but for what it says of errors.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parseOptions(args, stderr)
+	if err != nil || o == nil {
+		return err
+	}
+	s, err := o.study()
+	if err != nil {
+		return err
+	}
+	s.done = progress(stderr, len(s.policies)*s.seeds)
+	outcomes, err := s.run(ctx)
+	if err != nil {
+		return err
+	}
+	if o.json {
+		err = writeJSON(stdout, s.trace, outcomes)
+	} else {
+		fmt.Fprintln(stdout, s.world)
+		err = writeTable(stdout, summarise(outcomes))
+	}
+	if err != nil || o.html == "" {
+		return err
+	}
+	return saveReport(o, s, args, outcomes)
+}
+
+// saveReport writes the page beside its final name first, so that a full disk
+// leaves no half of one.
+func saveReport(o *options, s *study, args []string, outcomes []outcome) error {
+	f, err := os.CreateTemp(filepath.Dir(o.html), ".report-*")
+	if err != nil {
+		return fmt.Errorf("-html: %w", err)
+	}
+	defer os.Remove(f.Name()) //nolint:errcheck // gone after Rename
+	command := "simulate " + strings.Join(args, " ")
+	err = writeReport(f, "Policies on "+s.trace, s.world, command, s.seeds, summarise(outcomes))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("-html: %w", err)
+	}
+	if err := os.Chmod(f.Name(), 0o644); err != nil { //nolint:gosec // a report is for others to read
+		return fmt.Errorf("-html: %w", err)
+	}
+	return os.Rename(f.Name(), o.html)
+}
+
+// progress shows a bar on a terminal once a study takes longer than a moment.
+func progress(w io.Writer, runs int) func() {
+	f, ok := w.(*os.File)
+	if !ok || !term.IsTerminal(int(f.Fd())) {
+		return nil
+	}
+	start := time.Now()
+	bar := progressbar.NewOptions(runs, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription("simulating"),
+		progressbar.OptionShowCount(), progressbar.OptionSetPredictTime(true), progressbar.OptionClearOnFinish())
+	return func() {
+		if err := bar.Add(1); err == nil && time.Since(start) < time.Second {
+			_ = bar.Clear()
+		}
+	}
+}

@@ -1,0 +1,106 @@
+package simulate
+
+import (
+	"math"
+	"time"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// column is one figure of a run.
+type column struct {
+	Name, Unit string
+	// Less says that less is better.
+	Less bool
+	// Digits after the point.
+	Digits int
+	value  func(*sim.Result) float64
+}
+
+// columns are the figures that table and report show.
+func columns() []column {
+	hours := func(d func(*sim.Result) time.Duration) func(*sim.Result) float64 {
+		return func(r *sim.Result) float64 { return d(r).Hours() }
+	}
+	return []column{
+		{"makespan", "h", true, 2, hours(func(r *sim.Result) time.Duration { return r.Makespan })},
+		{"mean JCT", "h", true, 3, hours(func(r *sim.Result) time.Duration { return r.MeanJCT })},
+		{"p99 JCT", "h", true, 2, hours(func(r *sim.Result) time.Duration { return r.P99JCT })},
+		{"mean wait", "h", true, 3, hours(func(r *sim.Result) time.Duration { return r.MeanWait })},
+		{"unfairness", "x", true, 2, func(r *sim.Result) float64 { return r.Fairness.Mean }},
+		{"energy", "kWh", true, 1, func(r *sim.Result) float64 { return r.Energy / 3.6e6 }},
+		{"busy", "%", false, 1, func(r *sim.Result) float64 { return 100 * r.Busy }},
+		{"allocated", "%", false, 1, func(r *sim.Result) float64 { return 100 * allocated(r) }},
+		{"OOM", "", true, 1, func(r *sim.Result) float64 { return float64(r.OutOfMemory) }},
+		{"recoveries", "", true, 1, func(r *sim.Result) float64 { return float64(r.Recoveries) }},
+	}
+}
+
+// allocated is the part of the GPUs that was promised to tasks: at the end where
+// tasks still run then, as when a cluster is filled up, else the mean over time.
+func allocated(r *sim.Result) float64 {
+	if r.Last.Running > 0 {
+		return r.Last.Allocated
+	}
+	return r.Allocated
+}
+
+// interval is a mean over seeds with the half-width of its 95 % interval.
+type interval struct {
+	Mean, Half float64
+}
+
+// summary holds a policy's figures, by columns.
+type summary struct {
+	Policy  string
+	Figures []interval
+	// Unfinished tasks over all seeds: their times are in no mean.
+	Unfinished int
+	Runs       []outcome
+}
+
+// summarise groups outcomes, which are ordered by policy.
+func summarise(outcomes []outcome) []summary {
+	var out []summary
+	for i := 0; i < len(outcomes); {
+		j := i
+		for j < len(outcomes) && outcomes[j].Policy == outcomes[i].Policy {
+			j++
+		}
+		s := summary{Policy: outcomes[i].Policy, Runs: outcomes[i:j]}
+		for _, c := range columns() {
+			s.Figures = append(s.Figures, meanOf(s.Runs, c.value))
+		}
+		for _, r := range s.Runs {
+			s.Unfinished += r.Unfinished + r.Failed
+		}
+		out = append(out, s)
+		i = j
+	}
+	return out
+}
+
+// meanOf returns the mean over runs with Student's 95 % interval.
+func meanOf(runs []outcome, value func(*sim.Result) float64) interval {
+	n := float64(len(runs))
+	var sum, squares float64
+	for i := range runs {
+		sum += value(runs[i].Result)
+	}
+	mean := sum / n
+	for i := range runs {
+		d := value(runs[i].Result) - mean
+		squares += d * d
+	}
+	if n < 2 {
+		return interval{Mean: mean}
+	}
+	return interval{mean, student(len(runs)-1) * math.Sqrt(squares/(n-1)/n)}
+}
+
+// student returns the 0.975 quantile of Student's t distribution.
+func student(freedom int) float64 {
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(freedom)}.Quantile(0.975)
+}

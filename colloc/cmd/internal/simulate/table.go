@@ -1,0 +1,93 @@
+package simulate
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// writeTable prints the figures of every policy for people.
+func writeTable(w io.Writer, all []summary) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprint(t, "policy\t")
+	for _, c := range columns() {
+		name := c.Name
+		if c.Unit != "" {
+			name += ", " + c.Unit
+		}
+		fmt.Fprint(t, name+"\t")
+	}
+	fmt.Fprintln(t)
+	unfinished := false
+	for i := range all {
+		name := all[i].Policy
+		if all[i].Unfinished > 0 {
+			name, unfinished = name+" *", true
+		}
+		fmt.Fprint(t, name+"\t")
+		for k, c := range columns() {
+			fmt.Fprint(t, all[i].Figures[k].format(c)+"\t")
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	if unfinished {
+		fmt.Fprintln(w, "* has tasks that did not finish, and whose times are in no mean")
+	}
+	return nil
+}
+
+// format prints a mean, with its interval if there are several seeds.
+func (v interval) format(c column) string {
+	s := strconv.FormatFloat(v.Mean, 'f', c.Digits, 64)
+	half := strconv.FormatFloat(v.Half, 'f', c.Digits, 64)
+	if strings.Trim(half, "0.") != "" {
+		s += "±" + half
+	}
+	return s
+}
+
+// record is one run as a line of JSON.
+type record struct {
+	Trace      string  `json:"trace"`
+	Policy     string  `json:"policy"`
+	Seed       uint64  `json:"seed"`
+	Tasks      int     `json:"tasks"`
+	Finished   int     `json:"finished"`
+	Makespan   float64 `json:"makespan_s"`
+	MeanJCT    float64 `json:"mean_jct_s"`
+	P50JCT     float64 `json:"p50_jct_s"`
+	P99JCT     float64 `json:"p99_jct_s"`
+	MeanWait   float64 `json:"mean_wait_s"`
+	Energy     float64 `json:"energy_j"`
+	OOM        int     `json:"oom"`
+	Recoveries int     `json:"recoveries"`
+	Allocated  float64 `json:"allocated_pct"`
+	Busy       float64 `json:"busy_pct"`
+	Unfairness float64 `json:"finish_time_ratio"`
+	Decisions  int     `json:"decisions"`
+}
+
+// writeJSON prints one object for each run.
+func writeJSON(w io.Writer, trace string, outcomes []outcome) error {
+	e := json.NewEncoder(w)
+	for i := range outcomes {
+		o := &outcomes[i]
+		err := e.Encode(record{
+			Trace: trace, Policy: o.Policy, Seed: o.Seed, Tasks: o.Tasks, Finished: o.Finished,
+			Makespan: o.Makespan.Seconds(), MeanJCT: o.MeanJCT.Seconds(), P50JCT: o.P50JCT.Seconds(),
+			P99JCT: o.P99JCT.Seconds(), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
+			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
+			Unfairness: o.Fairness.Mean, Decisions: o.Decisions,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package simulate
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/pretrained"
+)
+
+// study reads the files and decides what is simulated.
+func (o *options) study() (*study, error) {
+	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, timeline: o.html != ""}
+	tr, err := o.read()
+	if err != nil {
+		return nil, err
+	}
+	if o.trace == "" {
+		s.trace = filepath.Base(o.pairs)
+	}
+	if s.policies, err = o.choose(tr); err != nil {
+		return nil, err
+	}
+	if s.cluster, err = o.cluster(tr.Layout); err != nil {
+		return nil, err
+	}
+	w := world{options: o, trace: tr, gpus: s.cluster.GPUs()}
+	what, err := w.truth(s.cluster)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.reserve(); err != nil {
+		return nil, err
+	}
+	tasks, _, err := w.draw(0)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	s.draw = w.draw
+	s.world = fmt.Sprintf("%d tasks on %d GPUs; truth: %s; memory predicted by %s; errors of predicted speeds %.0f %%, lengths %.0f %%.",
+		len(tasks), w.gpus, what, o.estimator, 100*o.speedError, 100*o.lengthError)
+	return s, nil
+}
+
+// read reads the trace; without one the types of the measured pairs stand in.
+func (o *options) read() (*trace.Trace, error) {
+	if o.trace == "" {
+		return &trace.Trace{Layout: "pairs"}, nil
+	}
+	return readTrace(o.trace)
+}
+
+func readTrace(name string) (*trace.Trace, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	defer f.Close()
+	tr, err := trace.Read(f)
+	if err != nil {
+		return nil, usage("%s: %w", name, err)
+	}
+	return tr, nil
+}
+
+// cluster is the one asked for, else the one that the trace was published with.
+func (o *options) cluster(layout string) (*sim.Cluster, error) {
+	if o.nodes != "" {
+		tr, err := readTrace(o.nodes)
+		if err != nil {
+			return nil, err
+		}
+		c := &sim.Cluster{Nodes: tr.Nodes}
+		if c.GPUs() == 0 {
+			return nil, usage("-nodes: %s holds no machines with GPUs", o.nodes)
+		}
+		return c, nil
+	}
+	spec := o.gpus
+	if spec == "" {
+		switch layout {
+		case "carma":
+			spec = "4xA100-40GB"
+		case "muri":
+			spec = "8x8xV100"
+		case "gavel", "pairs":
+			spec = "32xV100"
+		default:
+			return nil, usage("no cluster: name one with -gpus or -nodes")
+		}
+	}
+	c, err := sim.ParseCluster(spec)
+	if err != nil {
+		return nil, usage("-gpus: %w", err)
+	}
+	return c, nil
+}
+
+// world is what does not depend on the seed.
+type world struct {
+	*options
+	trace *trace.Trace
+	gpus  int
+	base  sim.Options
+}
+
+// truth chooses how tasks slow each other down, and says it in words.
+func (w *world) truth(c *sim.Cluster) (string, error) {
+	w.base = sim.Options{Until: w.until, LengthError: w.lengthError, RestartAll: w.trace.Layout == "muri"}
+	switch {
+	case w.pairs != "":
+		return "pairs measured in " + filepath.Base(w.pairs), w.measured(first(c).Model.Name)
+	case w.trace.Layout == "muri":
+		w.base.Truth = sim.Stages{}
+		return "Muri's stages", nil
+	case w.trace.Layout == "carma" || classed(w.trace.Tasks):
+		w.base.Truth = sim.Contention{Scale: w.contention}
+		return fmt.Sprintf("assumed contention of tasks by class, scaled by %v", w.contention), nil
+	case len(w.trace.Types) > 0:
+		return "", usage("job types say nothing about sharing: name measured pairs with -pairs")
+	case w.trace.Layout == "openb":
+		w.base.Truth = sim.Constant{1}
+		return "shares of a GPU do not disturb each other", nil
+	}
+	w.base.Truth = sim.Constant(nil)
+	return "tasks divide a GPU evenly", nil
+}
+
+// classed reports whether every task has a class of contention.
+func classed(tasks []sim.Task) bool {
+	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(t sim.Task) bool { return t.Class == "" })
+}
+
+// first is the first GPU of a cluster that has one.
+func first(c *sim.Cluster) *sim.GPU {
+	n := slices.IndexFunc(c.Nodes, func(n sim.Node) bool { return len(n.GPUs) > 0 })
+	return &c.Nodes[n].GPUs[0]
+}
+
+// measured reads pairs; their types are what is drawn if there is no trace.
+func (w *world) measured(gpu string) error {
+	f, err := os.Open(w.pairs)
+	if err != nil {
+		return usage("-pairs: %w", err)
+	}
+	defer f.Close()
+	pairs, err := trace.Pairs(f, "")
+	if err != nil {
+		return usage("-pairs: %s: %w", w.pairs, err)
+	}
+	w.base.Truth = pairs
+	if w.options.trace != "" {
+		return nil
+	}
+	for _, name := range pairs.Types(gpu) {
+		w.trace.Types = append(w.trace.Types, trace.Type{Name: name})
+	}
+	if len(w.trace.Types) == 0 {
+		return usage("-pairs: %s has no pairs on the %s", w.pairs, gpu)
+	}
+	return nil
+}
+
+// reserve chooses who predicts memory.
+func (w *world) reserve() error {
+	switch w.estimator {
+	case "oracle":
+		return nil
+	case "colloc":
+		memory, err := pretrained.Memory()
+		if err != nil {
+			return err
+		}
+		w.base.Reserve = policy.Predicted(memory, predict.Host{}, colloc.DefaultRisk)
+		return nil
+	}
+	var known []string
+	for i := range w.trace.Tasks {
+		t := &w.trace.Tasks[i]
+		for name := range t.Estimates {
+			if !slices.Contains(known, name) {
+				known = append(known, name)
+			}
+		}
+		if _, ok := t.Estimates[w.estimator]; !ok {
+			slices.Sort(known)
+			return usage("-estimator: task %q of the trace has no estimate of %q; there are oracle, colloc and %q", t.ID, w.estimator, known)
+		}
+	}
+	w.base.Reserve = policy.Estimate(w.estimator)
+	return nil
+}
+
+// draw returns the tasks and options of one seed.
+func (w *world) draw(seed uint64) ([]sim.Task, sim.Options, error) {
+	options := w.base
+	if w.speedError > 0 {
+		options.Predicted = sim.Noisy{Model: options.Truth, SD: w.speedError, Seed: seed}
+	}
+	switch {
+	case len(w.trace.Types) > 0:
+		tasks, err := trace.Generate(w.workload(seed))
+		return tasks, options, err
+	case len(w.trace.Tasks) == 0:
+		return nil, options, fmt.Errorf("%s holds no tasks", w.options.trace)
+	case w.inflate > 0:
+		tasks := trace.Inflate(w.trace.Tasks, w.inflate*float64(w.gpus), seed)
+		options.Until = tasks[len(tasks)-1].Arrival
+		return tasks, options, nil
+	}
+	return w.trace.Tasks, options, nil
+}
+
+// workload is what is drawn from job types: log-normal lengths of an hour on
+// average, arriving at random so often that the GPUs, each running one task at a
+// time, would be busy for load of the time.
+func (w *world) workload(seed uint64) trace.Workload {
+	const length = time.Hour
+	return trace.Workload{
+		Tasks: w.tasks, Seed: seed, Types: w.trace.Types, MeanLength: length,
+		Between: time.Duration(float64(length) / w.load / float64(w.gpus)),
+	}
+}

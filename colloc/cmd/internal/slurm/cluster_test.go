@@ -1,0 +1,135 @@
+//go:build slurm
+
+package slurm
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/internal/slurmtest"
+)
+
+// TestClusterSweep: a sweep is planned, submitted and watched on a real cluster.
+func TestClusterSweep(t *testing.T) {
+	folder(t)
+	c := slurmtest.Start(t, slurmtest.Options{Nodes: 1, GPUs: 2, Share: "shard", Pinned: true})
+	r := slurm.Exec{Conf: c.Conf}
+	text, err := os.ReadFile("sweep.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	where := strings.ReplaceAll(string(text), "sleep 2", "echo $SLURMD_NODENAME/$CUDA_VISIBLE_DEVICES; sleep 2")
+	if err := os.WriteFile("sweep.json", []byte(where), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	planned, _ := call(t, r, 0, "plan", "-sweep", "sweep.json")
+	contains(t, planned, "g1/0", "resnet lr=0.1", "bert")
+	submitted, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
+	contains(t, submitted, "job 1: ", "job 2: ", "job 3: ")
+	again, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
+	if strings.Contains(again, "\njob ") {
+		t.Errorf("a task was submitted twice:\n%s", again)
+	}
+	watched, _ := call(t, r, 0, "watch", "-sweep", "sweep.json")
+	contains(t, watched, "COMPLETED", "resnet lr=0.1 on g1/", ", seen 0.80", "learned from ")
+	rec, err := load("submitted.json", readRecord, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, set := range rec.Sets {
+		for _, m := range set.Members {
+			if m.Task == "big" { // prints nothing
+				continue
+			}
+			log, err := os.ReadFile(filepath.Join("logs", strings.NewReplacer(" ", "+", "=", "%3D").Replace(m.Task)+".log"))
+			if err != nil || !strings.Contains(string(log), set.GPU+"\n") {
+				t.Errorf("%s: the log is %q, %v; want GPU %s", m.Task, log, err, set.GPU)
+			}
+		}
+	}
+	if _, err := os.Stat(filepath.Join("models", "interference.json")); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestClusterPlugin: job_submit.lua asks decide, and lets jobs through untouched
+// when the decider is slow, broken or gone.
+func TestClusterPlugin(t *testing.T) {
+	dir := t.TempDir()
+	program := filepath.Join(dir, "colloc")
+	if out, err := exec.Command("go", "build", "-o", program, "../../colloc").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	decisions := filepath.Join(dir, "decisions.json")
+	text, err := json.Marshal(map[string]decision{"bert": {Node: "g2", Gres: "shard:a100i3:5"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(decisions, text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	lua, err := os.ReadFile("../../../slurm/job_submit.lua")
+	if err != nil {
+		t.Fatal(err)
+	}
+	decider := filepath.Join(dir, "decider")
+	const installed = "/usr/local/bin/colloc slurm decide -decisions /var/lib/colloc/decisions.json"
+	plugin := strings.Replace(string(lua), installed, decider, 1)
+	if plugin == string(lua) {
+		t.Fatalf("job_submit.lua does not call %s", installed)
+	}
+	if n := strings.Count(string(lua), "\n"); n > 40 {
+		t.Errorf("job_submit.lua has %d lines", n)
+	}
+	c := slurmtest.Start(t, slurmtest.Options{Share: "shard", Pinned: true, Lua: plugin})
+	client := slurm.NewClient(slurm.Config{Runner: slurm.Exec{Conf: c.Conf}})
+	for _, tt := range []struct {
+		name, decider, comment, gres string
+		want                         string
+	}{
+		{"decided", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "colloc:bert", "", "[g2] [shard:a100i3:5]"},
+		{"no wish", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "colloc:other", "", "[] []"},
+		{"not ours", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "mine", "", "[] []"},
+		{"the user has decided", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "colloc:bert", "gpu:1", "[] [gpu:1]"},
+		{"hostile name", "echo node=g2 gres=shard:a100i3:5", "colloc:$(touch${IFS}x)';x", "", "[] []"},
+		{"slow", "sleep 20; echo node=g2 gres=shard:a100i3:5", "colloc:bert", "", "[] []"},
+		{"broken", "kill -SEGV $$", "colloc:bert", "", "[] []"},
+		{"babbling", "echo node=g2 gres=$(id); yes", "colloc:bert", "", "[] []"},
+		{"gone", "", "colloc:bert", "", "[] []"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.Remove(decider); err != nil && !os.IsNotExist(err) {
+				t.Fatal(err)
+			}
+			if tt.decider != "" {
+				if err := os.WriteFile(decider, []byte("#!/bin/sh\n"+tt.decider+"\n"), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin := time.Now()
+			args := []string{"sbatch", "--parsable", "--hold", "--comment=" + tt.comment, "--wrap=true"}
+			if tt.gres != "" {
+				args = append(args, "--gres="+tt.gres)
+			}
+			var id slurm.JobID
+			if _, err := fmt.Sscan(c.Run(args...), &id); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("submitted in %v", time.Since(begin).Round(time.Millisecond))
+			j, err := client.Job(t.Context(), id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := fmt.Sprint(j.Required, j.Asked); got != tt.want {
+				t.Errorf("the job wants %s, should want %s", got, tt.want)
+			}
+		})
+	}
+}

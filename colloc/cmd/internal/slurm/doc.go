@@ -1,0 +1,22 @@
+// Package slurm is the command colloc slurm: it brings a sweep of training tasks to a Slurm cluster so that tasks which
+// get along share a GPU, and learns from how they ran.
+//
+//	go run ./colloc/cmd/colloc slurm plan   -sweep sweep.json
+//	go run ./colloc/cmd/colloc slurm submit -sweep sweep.json -dry-run
+//	go run ./colloc/cmd/colloc slurm submit -sweep sweep.json
+//	go run ./colloc/cmd/colloc slurm watch  -sweep sweep.json
+//	go run ./colloc/cmd/colloc slurm decide -decisions decisions.json TASK
+//
+// plan reads the tasks and the state of the cluster and prints who should share
+// which GPU, with predicted speeds and the reason for each task that waits or
+// runs alone. submit does the same and submits. watch follows the jobs, compares
+// the predicted speeds with those seen, and saves what it learned for the next
+// plan. decide answers the plugin job_submit.lua, which puts jobs that users
+// submit themselves where the plan wants them.
+//
+// It needs Slurm's commands on PATH and whatever rights the user has. Every
+// subcommand explains itself with -h.
+//
+// Exit status: 0 on success, 1 when Slurm or a task failed, 2 for input that is
+// wrong.
+package slurm

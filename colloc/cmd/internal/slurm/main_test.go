@@ -1,0 +1,325 @@
+package slurm
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/profile"
+)
+
+// site is a cluster that only prints: one node with two GPUs, shared or not.
+type site struct {
+	gres    string
+	jobs    []string // of squeue
+	scripts []string // of sbatch
+	down    bool
+}
+
+func (s *site) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
+	out := ""
+	switch c.Args[0] {
+	case "squeue":
+		out = `{"jobs": [` + strings.Join(s.jobs, ",") + `]}`
+	case "sinfo":
+		out = `{"nodes": [{"name": "n", "state": "idle", "partitions": ["main"], "gres": "` + s.gres + `", "cpus": 8, "real_memory": 64000}]}`
+	case "scontrol":
+		out = "PartitionName=main Default=YES State=UP\n"
+	case "sbatch":
+		s.scripts = append(s.scripts, c.Input)
+		out = fmt.Sprintln(len(s.scripts))
+	}
+	if s.down {
+		return slurm.Output{Stderr: []byte(c.Args[0] + ": error: Unable to contact slurm controller (connect failure)\n"), Code: 1}, nil
+	}
+	return slurm.Output{Stdout: []byte(out)}, nil
+}
+
+const (
+	pinned = "gpu:a100i0:1,gpu:a100i1:1,shard:a100i0:8,shard:a100i1:8"
+	whole  = "gpu:a100:2"
+)
+
+// call runs one subcommand in a folder that holds the sweep of testdata.
+func call(t *testing.T, r slurm.Runner, want int, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	p := &program{
+		client: slurm.NewClient(slurm.Config{Runner: r}), stdout: &out, stderr: &errs,
+		watch: slurm.WatchOptions{Every: 50 * time.Millisecond, Slowest: 100 * time.Millisecond},
+	}
+	if got := p.run(t.Context(), args); got != want {
+		t.Fatalf("slurm %s: exit status %d, want %d\n%s%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+func folder(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "sweep.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("sweep.json", text, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func contains(t *testing.T, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("no %q in:\n%s", w, text)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	folder(t)
+	s := &site{gres: pinned}
+	out, _ := call(t, s, 0, "plan", "-sweep", "sweep.json", "-scripts", "-decisions", "decisions.json")
+	contains(t, out, "resnet lr=0.1", "n/1", `--- ["bert"] on n/`, "--gres=shard:a100i", "--nodelist=n", "--partition=main", "--time=00:10:00")
+	if len(s.scripts) != 0 {
+		t.Error("plan submitted something")
+	}
+	answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "bert")
+	if !strings.HasPrefix(answer, "node=n gres=shard:a100i") {
+		t.Errorf("decide says %q", answer)
+	}
+	if answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "stranger"); answer != "" {
+		t.Errorf("decide says %q of a task that it does not know", answer)
+	}
+}
+
+func TestSubmit(t *testing.T) {
+	for _, tt := range []struct {
+		name, gres string
+		jobs       int
+		script     string
+	}{
+		{"one job for each task", pinned, 3, "#SBATCH --gres=shard:a100i"},
+		{"one job for each set", whole, 2, "#SBATCH --gres=gpu:a100:1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			s := &site{gres: tt.gres}
+			call(t, s, 0, "submit", "-sweep", "sweep.json", "-dry-run")
+			if len(s.scripts) != 0 {
+				t.Fatal("the dry run submitted something")
+			}
+			out, _ := call(t, s, 0, "submit", "-sweep", "sweep.json")
+			contains(t, out, fmt.Sprintf("job %d: ", tt.jobs))
+			contains(t, strings.Join(s.scripts, ""), tt.script, "sleep 2", "logs/resnet+lr%3D0.1.log")
+			rec, err := load("submitted.json", readRecord, nil)
+			if err != nil || len(s.scripts) != tt.jobs || len(rec.Sets) != 2 {
+				t.Fatalf("%d jobs, %+v, %v; want %d jobs of 2 sets", len(s.scripts), rec, err, tt.jobs)
+			}
+			// All are over and forgotten: nothing is submitted twice.
+			call(t, s, 0, "submit", "-sweep", "sweep.json")
+			if len(s.scripts) != tt.jobs {
+				t.Errorf("%d jobs after the second submit, want %d", len(s.scripts), tt.jobs)
+			}
+		})
+	}
+}
+
+func TestWatch(t *testing.T) {
+	dir := folder(t)
+	s := &site{gres: pinned}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	logs := filepath.Join(dir, "logs")
+	if err := os.MkdirAll(logs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"resnet+lr%3D0.1.log": "epoch 1 step_time=0.130s\nepoch 2 step_time=0.125s\nepoch 3 step_time=0.120s\npeak_memory=9.5GiB\n",
+		"bert.log":            "step time: 250 ms\nRuntimeError: CUDA out of memory\npeak_memory=13GiB",
+	} {
+		if err := os.WriteFile(filepath.Join(logs, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range s.scripts {
+		s.jobs = append(s.jobs, fmt.Sprintf(`{"job_id": %d, "job_state": "COMPLETED", "nodes": "n", "start_time": 1000, "end_time": %d}`, i+1, 1100+i))
+	}
+	first, _ := call(t, s, 0, "watch", "-sweep", "sweep.json")
+	contains(t, first, "job 1 ", "COMPLETED", "resnet lr=0.1 on n/", ", seen 0.80, peak 9.5 GiB\n", "bert on n/", "seen 0.80, peak 13 GiB, out of memory", "big on n/", "learned from 1 of 2 sets")
+	again, _ := call(t, s, 0, "watch", "-sweep", "sweep.json")
+	contains(t, again, "learned from 0 of 2 sets")
+	// What was learned moves the next prediction towards what was seen.
+	before := predicted(t, s, "none")
+	after := predicted(t, s, "models")
+	for task, p := range before {
+		if q := after[task]; task != "big" && !(q < p) {
+			t.Errorf("%s: predicted %.3f before, %.3f after a speed of 0.80 was seen", task, p, q)
+		}
+	}
+}
+
+// predicted submits anew with what is in a folder of models and returns the
+// speeds that are predicted.
+func predicted(t *testing.T, s *site, models string) map[string]float64 {
+	t.Helper()
+	empty := &site{gres: s.gres}
+	call(t, empty, 0, "submit", "-sweep", "sweep.json", "-models", models, "-record", models+".json")
+	rec, err := load(models+".json", readRecord, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	speeds := map[string]float64{}
+	for _, set := range rec.Sets {
+		for _, m := range set.Members {
+			speeds[m.Task] = m.Speed.Value
+		}
+	}
+	return speeds
+}
+
+func TestSeen(t *testing.T) {
+	job := func(begin, end int64) slurm.JobInfo {
+		return slurm.JobInfo{State: slurm.Completed, Started: time.Unix(begin, 0), Ended: time.Unix(end, 0)}
+	}
+	members := []member{{Task: "a", Job: 1}, {Task: "b", Job: 2}}
+	e := &entry{Solo: &solo{RunTime: duration(80 * time.Second)}}
+	for _, tt := range []struct {
+		name  string
+		other slurm.JobInfo
+		want  profile.Opt[float64]
+	}{
+		{"beside all the time", job(0, 200), profile.Some(0.8)},
+		{"beside for the most part", job(0, 80), profile.Some(0.8)},
+		{"beside for a while", job(0, 50), profile.Opt[float64]{}},
+		{"never", slurm.JobInfo{}, profile.Opt[float64]{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			out := (&sight{}).outcome(e, members, 0, map[slurm.JobID]slurm.JobInfo{1: job(0, 100), 2: tt.other})
+			if out.Speed != tt.want {
+				t.Errorf("speed %v, want %v", out.Speed, tt.want)
+			}
+		})
+	}
+}
+
+func TestFailures(t *testing.T) {
+	folder(t)
+	for name, text := range map[string]string{
+		"garbage.json": "{\n\"tasks\": [\n{]}", "empty.json": "{}", "field.json": `{"tusks": []}`,
+		"twice.json": `{"tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}, {"id": "a", "command": ["x"]}]}`,
+		"gpu.json":   `{"tasks": [{"id": "a", "command": ["x"], "solo": {"gpu": "Voodoo 2"}}]}`,
+		"time.json":  `{"time": "-1h"}`,
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name string
+		args []string
+		code int
+		says string
+	}{
+		{"no subcommand", nil, 2, "want plan, submit, watch or decide"},
+		{"unknown flag", []string{"plan", "-x"}, 2, "-x"},
+		{"operand", []string{"plan", "x"}, 2, "1 operands, want 0"},
+		{"no sweep", []string{"plan"}, 2, "-sweep names no file"},
+		{"no such file", []string{"plan", "-sweep", "gone.json"}, 2, "gone.json"},
+		{"garbage", []string{"plan", "-sweep", "garbage.json"}, 2, "garbage.json:3"},
+		{"no tasks", []string{"plan", "-sweep", "empty.json"}, 2, "no tasks"},
+		{"unknown field", []string{"plan", "-sweep", "field.json"}, 2, "tusks"},
+		{"twice", []string{"plan", "-sweep", "twice.json"}, 2, `id "a" was used before`},
+		{"unknown GPU", []string{"plan", "-sweep", "gpu.json"}, 2, "Voodoo 2"},
+		{"no time", []string{"plan", "-sweep", "time.json"}, 2, "not more than 0"},
+		{"nothing submitted", []string{"watch", "-sweep", "sweep.json"}, 2, "submit first"},
+		{"no decisions", []string{"decide", "-decisions", "gone.json", "x"}, 2, "gone.json"},
+		{"no cluster", []string{"submit", "-sweep", "sweep.json"}, 1, "no cluster: "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, stderr := call(t, &site{down: true}, tt.code, tt.args...)
+			contains(t, stderr, tt.says)
+		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	out, _ := call(t, &site{}, 0, "-h")
+	contains(t, out, "plan|submit|watch|decide", `"solo"`)
+	for _, c := range []string{"plan", "submit", "watch", "decide"} {
+		out, _ := call(t, &site{}, 0, c, "-h")
+		contains(t, out, "usage: slurm "+c, "\nflags:\n")
+	}
+}
+
+// The sweep that the help shows can be read.
+func TestHelpsExample(t *testing.T) {
+	_, text, _ := strings.Cut(help, "for example:\n")
+	text, _, _ = strings.Cut(text, "\nmodels says")
+	path := filepath.Join(t.TempDir(), "sweep.json")
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, err := readSweep(path)
+	if err != nil || len(s.Tasks) != 1 {
+		t.Fatalf("%+v, %v", s, err)
+	}
+}
+
+// Stand-ins for the programs on PATH: what main uses.
+func TestPrograms(t *testing.T) {
+	bin := t.TempDir()
+	s := &site{gres: pinned}
+	for _, name := range []string{"squeue", "sinfo", "scontrol"} {
+		out, err := s.Run(t.Context(), slurm.Command{Args: []string{name}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\ncat <<'END'\n"+string(out.Stdout)+"\nEND\n"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(bin, "sbatch"), []byte("#!/bin/sh\ncat >>"+bin+"/scripts\necho 7\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	folder(t)
+	call(t, slurm.Exec{Bin: bin}, 0, "submit", "-sweep", "sweep.json")
+	scripts, err := os.ReadFile(filepath.Join(bin, "scripts"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(scripts), "#SBATCH --nodelist=n\n"); n != 3 {
+		t.Errorf("%d scripts were submitted, want 3", n)
+	}
+	rec, err := os.ReadFile("submitted.json")
+	if err != nil || !json.Valid(rec) {
+		t.Errorf("the record is %s, %v", rec, err)
+	}
+	if diff := cmp.Diff(3, strings.Count(string(rec), `"job": 7`)); diff != "" {
+		t.Error("the record has not the jobs' numbers:", diff)
+	}
+}
+
+func TestWatchFailedJob(t *testing.T) {
+	folder(t)
+	s := &site{gres: pinned}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED", "nodes": "n"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
+	_, stderr := call(t, s, 1, "watch", "-sweep", "sweep.json")
+	contains(t, stderr, "jobs [1 3] did not complete")
+	// The tasks that failed are submitted again.
+	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	if n := len(s.scripts); n != 5 {
+		t.Errorf("%d jobs in all, want 3 and the 2 that failed", n)
+	}
+}

@@ -1,0 +1,82 @@
+package slurm
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/pretrained"
+)
+
+// models are the predictors, which watch teaches and plan uses.
+type models struct {
+	dir          string
+	interference *predict.Interference
+	memory       *predict.Memory
+}
+
+// loadModels reads what was learned before, or else the pretrained models. An
+// empty dir learns nothing.
+func loadModels(dir string) (*models, error) {
+	m := &models{dir: dir}
+	var err error
+	if m.interference, err = load(m.file("interference.json"), predict.LoadInterference, pretrained.Interference); err != nil {
+		return nil, err
+	}
+	m.memory, err = load(m.file("memory.json"), predict.LoadMemory, pretrained.Memory)
+	return m, err
+}
+
+func (m *models) file(name string) string {
+	if m.dir == "" {
+		return ""
+	}
+	return filepath.Join(m.dir, name)
+}
+
+// load reads a file with read, or takes what there is otherwise.
+func load[T any](path string, read func(io.Reader) (T, error), otherwise func() (T, error)) (T, error) {
+	if path == "" {
+		return otherwise()
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return otherwise()
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	v, err := read(f)
+	if err != nil {
+		err = wrong("%s: %w", path, err)
+	}
+	return v, err
+}
+
+func (m *models) planner() (*colloc.Planner, error) {
+	return colloc.New(colloc.Config{Interference: m.interference, Memory: m.memory})
+}
+
+// save writes what was learned.
+func (m *models) save() error {
+	if err := os.MkdirAll(m.dir, 0o755); err != nil {
+		return err
+	}
+	for name, write := range map[string]func(io.Writer) error{"interference.json": m.interference.Save, "memory.json": m.memory.Save} {
+		var text bytes.Buffer
+		if err := write(&text); err != nil {
+			return err
+		}
+		if err := replace(m.file(name), text.Bytes()); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package slurm
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/url"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/profile"
+)
+
+const aboutPlan = `Plan prints which tasks of the sweep that have no job yet should share which
+GPU of the cluster, and why; nothing is submitted.`
+
+// job is one job of a plan.
+type job struct {
+	slurm.Job
+	tasks []string
+	gpu   string
+}
+
+// outline is a plan for the cluster as it is.
+type outline struct {
+	submitted *record // before
+	logs      string
+	plan      *colloc.Plan
+	jobs      []job
+	gpus      map[string]profile.GPUModel
+	skipped   []slurm.Skipped
+}
+
+func (p *program) plan(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("plan", flag.ContinueOnError)
+	in := inputFlags(f)
+	scripts := f.Bool("scripts", false, "print the batch scripts, too")
+	decisions := f.String("decisions", "", "write for decide where each task should go to `FILE`")
+	if err := p.parse(f, args, aboutPlan, 0); err != nil {
+		return err
+	}
+	out, err := p.outline(ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := p.explain(out, *scripts); err != nil {
+		return err
+	}
+	if *decisions == "" {
+		return nil
+	}
+	return writeJSON(*decisions, out.decisions())
+}
+
+// input is the files that a plan is made from.
+type input struct{ sweep, record, models *string }
+
+func inputFlags(f *flag.FlagSet) input {
+	return input{
+		sweep:  f.String("sweep", "", "`FILE` with the tasks"),
+		record: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
+		models: f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
+	}
+}
+
+// outline reads the cluster and plans what is pending.
+func (p *program) outline(ctx context.Context, in input) (*outline, error) {
+	s, err := readSweep(*in.sweep)
+	if err != nil {
+		return nil, err
+	}
+	submitted, err := load(*in.record, readRecord, func() (*record, error) { return &record{}, nil })
+	if err != nil {
+		return nil, err
+	}
+	m, err := loadModels(*in.models)
+	if err != nil {
+		return nil, err
+	}
+	planner, err := m.planner()
+	if err != nil {
+		return nil, err
+	}
+	state, err := p.client.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := &outline{submitted: submitted, logs: s.LogDir, gpus: make(map[string]profile.GPUModel)}
+	gpus, skipped := state.GPUs(&slurm.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
+	out.skipped = skipped
+	devices := make(map[string]slurm.Device)
+	for _, d := range state.Devices() {
+		devices[d.ID()] = d
+	}
+	for i := range gpus {
+		out.gpus[gpus[i].ID] = gpus[i].Model
+		if devices[gpus[i].ID].Share == "" {
+			gpus[i].Mechanisms = nil // in one job the tasks share what they like
+		}
+	}
+	if out.plan, err = planner.Plan(ctx, s.pending(state.Jobs, submitted), gpus); err != nil {
+		return nil, err
+	}
+	out.jobs, err = s.jobs(out.plan, devices)
+	return out, err
+}
+
+// jobs writes one job per task where the site shares GPUs, else one per set.
+func (s *sweep) jobs(plan *colloc.Plan, devices map[string]slurm.Device) ([]job, error) {
+	var jobs []job
+	for _, placement := range plan.Placements {
+		d := devices[placement.GPU]
+		one := &colloc.Plan{Placements: []colloc.Placement{placement}}
+		var here []job
+		var err error
+		if d.Share == "" {
+			here, err = s.together(one, &d)
+		} else {
+			here, err = s.apart(one, &d)
+		}
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, here...)
+	}
+	return jobs, nil
+}
+
+// together writes one job with the whole GPU for all tasks of its set.
+func (s *sweep) together(one *colloc.Plan, d *slurm.Device) ([]job, error) {
+	sets, err := slurm.Sets(one, s.runs())
+	if err != nil {
+		return nil, err
+	}
+	j, err := s.write(sets[0], d.ID(), slurm.Request{
+		Name: "set-" + url.QueryEscape(d.ID()), NodeList: d.Node, Gres: []slurm.Gres{{Name: "gpu", Type: d.Type, Count: 1}},
+	})
+	return []job{j}, err
+}
+
+// apart writes one job for each task, with its shares of the GPU.
+func (s *sweep) apart(one *colloc.Plan, d *slurm.Device) ([]job, error) {
+	placed, err := slurm.Place(one, []slurm.Device{*d})
+	if err != nil {
+		return nil, err
+	}
+	var jobs []job
+	for _, m := range placed {
+		alone := slurm.Set{Mechanism: profile.TimeSlice, Tasks: []slurm.Task{s.run(s.byID[m.Task])}}
+		j, err := s.write(alone, m.GPU, m.Request)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, j)
+	}
+	return jobs, nil
+}
+
+// write writes one job.
+func (s *sweep) write(set slurm.Set, gpu string, r slurm.Request) (job, error) {
+	j := job{gpu: gpu}
+	for _, t := range set.Tasks {
+		j.tasks = append(j.tasks, t.Name)
+	}
+	r.Comment = slurm.Comment(j.tasks...)
+	var err error
+	j.Job, err = slurm.Shared([]slurm.Set{set}, &slurm.Options{Request: s.request(r, set.Tasks...), Setup: s.Setup})
+	return j, err
+}
+
+func (s *sweep) runs() []slurm.Task {
+	list := make([]slurm.Task, len(s.Tasks))
+	for i, e := range s.Tasks {
+		list[i] = s.run(e)
+	}
+	return list
+}
+
+// explain prints the plan and, if asked for, the scripts.
+func (p *program) explain(out *outline, scripts bool) error {
+	for _, s := range out.skipped {
+		fmt.Fprintf(p.stdout, "not used: %s: %s\n", s.GPU, s.Why)
+	}
+	if err := out.plan.Explain(p.stdout); err != nil {
+		return err
+	}
+	for _, j := range out.jobs {
+		if !scripts {
+			break
+		}
+		text, err := j.Text()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(p.stdout, "\n--- %q on %s\n%s", j.tasks, j.gpu, text)
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package slurm
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/profile"
+)
+
+// sight is what a task's log tells.
+type sight struct {
+	step        time.Duration
+	peak        profile.Bytes
+	outOfMemory bool
+}
+
+var (
+	stepLine = regexp.MustCompile(`(?i)step[ _]time[=: ]+([0-9.]+) ?(s|ms)\b`)
+	peakLine = regexp.MustCompile(`(?i)peak[ _]memory[=: ]+([0-9.]+ ?[KMGT]?i?B)\b`)
+)
+
+// look reads a log.
+func look(log string) *sight {
+	s := &sight{outOfMemory: strings.Contains(strings.ToLower(log), "out of memory")}
+	var steps []float64
+	for _, m := range stepLine.FindAllStringSubmatch(log, -1) {
+		v, err := strconv.ParseFloat(m[1], 64)
+		if m[2] == "ms" {
+			v /= 1000
+		}
+		if err == nil && v > 0 && v < 1e6 {
+			steps = append(steps, v)
+		}
+	}
+	if len(steps) > 0 {
+		slices.Sort(steps)
+		s.step = time.Duration(steps[len(steps)/2] * float64(time.Second))
+	}
+	for _, m := range peakLine.FindAllStringSubmatch(log, -1) {
+		if b, err := profile.ParseBytes(m[1]); err == nil {
+			s.peak = max(s.peak, b)
+		}
+	}
+	return s
+}
+
+// together is the share of a task's time that its neighbours must have been
+// there for its speed to be one beside them.
+const together = 0.8
+
+// outcome is what was seen of member i of a set.
+func (s *sight) outcome(e *entry, members []member, i int, jobs map[slurm.JobID]slurm.JobInfo) colloc.Outcome {
+	out := colloc.Outcome{Profile: e.task.Profile}
+	me, ok := jobs[members[i].Job]
+	if !ok {
+		return out
+	}
+	if s.peak > 0 {
+		out.Peak = profile.Some(s.peak)
+		out.OutOfMemory = s.outOfMemory
+	}
+	for k, other := range members {
+		if k != i && other.Job != me.ID && overlap(me, jobs[other.Job]) < together {
+			return out
+		}
+	}
+	if speed := s.speed(e, &me); speed > 0 {
+		out.Speed = profile.Some(speed)
+	}
+	return out
+}
+
+// speed is solo time over time in the set; 0 if it was not measured.
+func (s *sight) speed(e *entry, j *slurm.JobInfo) float64 {
+	if e.Solo == nil {
+		return 0
+	}
+	alone, beside := time.Duration(e.Solo.StepTime), s.step
+	if alone == 0 || beside == 0 {
+		alone, beside = time.Duration(e.Solo.RunTime), j.Ran()
+		if j.State != slurm.Completed {
+			return 0
+		}
+	}
+	speed := alone.Seconds() / beside.Seconds()
+	if math.IsNaN(speed) || math.IsInf(speed, 0) {
+		return 0
+	}
+	return speed
+}
+
+// overlap is the share of a's run during which b ran.
+func overlap(a, b slurm.JobInfo) float64 {
+	begin, end := a.Started, a.Ended
+	if b.Started.After(begin) {
+		begin = b.Started
+	}
+	if b.Ended.Before(end) {
+		end = b.Ended
+	}
+	if a.Ran() <= 0 || b.Ran() <= 0 || !end.After(begin) {
+		return 0
+	}
+	return float64(end.Sub(begin)) / float64(a.Ran())
+}

@@ -1,0 +1,223 @@
+package slurm
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/profile"
+)
+
+// sweep is the file of tasks.
+type sweep struct {
+	Models    map[string]string `json:"models"`
+	Partition string            `json:"partition"`
+	Account   string            `json:"account"`
+	Time      duration          `json:"time"`
+	LogDir    string            `json:"log_dir"`
+	Setup     string            `json:"setup"`
+	Tasks     []*entry          `json:"tasks"`
+
+	byID map[string]*entry
+}
+
+// entry is one task: what it runs, what it asks of the host, what is known of it.
+type entry struct {
+	ID          string           `json:"id"`
+	Command     []string         `json:"command"`
+	Env         []string         `json:"env"`
+	Dir         string           `json:"dir"`
+	CPUs        int              `json:"cpus"`
+	Memory      profile.Bytes    `json:"memory"`
+	Time        duration         `json:"time"`
+	Model       profile.Model    `json:"model"`
+	Dataset     profile.Dataset  `json:"dataset"`
+	Training    profile.Training `json:"training"`
+	Solo        *solo            `json:"solo"`
+	Weight      float64          `json:"weight"`
+	MaxSlowdown float64          `json:"max_slowdown"`
+	Alone       bool             `json:"alone"`
+
+	task colloc.Task
+}
+
+// solo is what was seen of a task alone on a GPU.
+type solo struct {
+	GPU      string                     `json:"gpu"`
+	GPUBusy  profile.Opt[float64]       `json:"gpu_busy"`
+	MemBusy  profile.Opt[float64]       `json:"mem_busy"`
+	MemUsed  profile.Opt[profile.Bytes] `json:"mem_used"`
+	StepTime duration                   `json:"step_time"`
+	RunTime  duration                   `json:"run_time"`
+}
+
+// duration is written as Go writes it, "1h30m"; 0 is not given.
+type duration time.Duration
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *duration) UnmarshalText(text []byte) error {
+	v, err := time.ParseDuration(string(text))
+	if err == nil && v <= 0 {
+		err = fmt.Errorf("%q is not more than 0", text)
+	}
+	*d = duration(v)
+	return err
+}
+
+// readSweep reads and checks the file.
+func readSweep(path string) (*sweep, error) {
+	if path == "" {
+		return nil, wrong("-sweep names no file; see -h")
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	s := &sweep{byID: make(map[string]*entry)}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(s); err != nil {
+		at := decoder.InputOffset()
+		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
+			at = syntax.Offset
+		}
+		return nil, wrong("%s:%d: %w", path, 1+bytes.Count(data[:min(len(data), int(at))], []byte("\n")), err)
+	}
+	if len(s.Tasks) == 0 {
+		return nil, wrong("%s: no tasks", path)
+	}
+	for i, e := range s.Tasks {
+		switch {
+		case e == nil || e.ID == "":
+			return nil, wrong("%s: tasks[%d]: id is missing", path, i)
+		case s.byID[e.ID] != nil:
+			return nil, wrong("%s: tasks[%d]: id %q was used before", path, i, e.ID)
+		case len(e.Command) == 0:
+			return nil, wrong("%s: task %q: command is missing", path, e.ID)
+		}
+		if err := e.describe(); err != nil {
+			return nil, wrong("%s: task %q: %w", path, e.ID, err)
+		}
+		s.byID[e.ID] = e
+	}
+	return s, nil
+}
+
+// describe makes the task that the planner sees.
+func (e *entry) describe() error {
+	var trace profile.Trace
+	var gpu profile.GPUModel
+	if o := e.Solo; o != nil {
+		var ok bool
+		if gpu, ok = profile.LookupGPU(o.GPU); !ok {
+			return fmt.Errorf("solo: gpu %q is not in the catalogue", o.GPU)
+		}
+		sample := profile.Sample{GPUBusy: o.GPUBusy, MemBusy: o.MemBusy, MemUsed: o.MemUsed}
+		if o.StepTime > 0 {
+			sample.StepTime = profile.Some(time.Duration(o.StepTime))
+		}
+		trace.Samples = []profile.Sample{sample}
+	}
+	p, err := profile.New(profile.Spec{Model: e.Model, Dataset: e.Dataset, Training: e.Training}, trace, gpu)
+	if err != nil {
+		return err
+	}
+	e.task = colloc.Task{ID: e.ID, Profile: &p, Weight: e.Weight, MaxSlowdown: e.MaxSlowdown, Alone: e.Alone}
+	return nil
+}
+
+// run is the task as a script runs it.
+func (s *sweep) run(e *entry) slurm.Task {
+	return slurm.Task{
+		Name: e.ID, Command: e.Command, Env: e.Env, Dir: e.Dir, CPUs: e.CPUs, Memory: e.Memory,
+		Log: filepath.Join(s.LogDir, url.QueryEscape(e.ID)+".log"),
+	}
+}
+
+// request adds what the sweep asks of every job that runs these tasks.
+func (s *sweep) request(r slurm.Request, tasks ...slurm.Task) slurm.Request {
+	r.Partition, r.Account = s.Partition, s.Account
+	r.Output = "/dev/null" // the tasks have logs of their own
+	for _, t := range tasks {
+		r.Time = max(r.Time, time.Duration(cmp.Or(s.byID[t.Name].Time, s.Time)))
+	}
+	return r
+}
+
+// pending are the tasks that have no job yet: none that waits, runs or is done.
+// A job that was submitted and that Slurm has forgotten counts as done.
+func (s *sweep) pending(jobs []slurm.JobInfo, submitted *record) []colloc.Task {
+	taken := make(map[string]bool)
+	failed := make(map[slurm.JobID]bool)
+	for i := range jobs {
+		j := &jobs[i]
+		failed[j.ID] = j.State.Over() && j.State != slurm.Completed
+		for _, id := range slurm.TasksOf(j) {
+			taken[id] = taken[id] || !failed[j.ID]
+		}
+	}
+	for _, set := range submitted.Sets {
+		for _, m := range set.Members {
+			if m.Job != 0 && !failed[m.Job] {
+				taken[m.Task] = true
+			}
+		}
+	}
+	var tasks []colloc.Task
+	for _, e := range s.Tasks {
+		if !taken[e.ID] {
+			tasks = append(tasks, e.task)
+		}
+	}
+	return tasks
+}
+
+// resident tells which task of the sweep a running job is.
+func (s *sweep) resident(j *slurm.JobInfo) (colloc.Task, bool) {
+	tasks := slurm.TasksOf(j)
+	if len(tasks) != 1 || s.byID[tasks[0]] == nil {
+		return colloc.Task{}, false
+	}
+	return s.byID[tasks[0]].task, true
+}
+
+// under is a path that jobs see from the folder of the sweep, where they run.
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// writeJSON replaces a file, or leaves it as it was.
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(path, append(text, '\n'))
+}
+
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name()) //nolint:errcheck // the first error counts
+	}
+	return err
+}

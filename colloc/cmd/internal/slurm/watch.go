@@ -1,0 +1,196 @@
+package slurm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/profile"
+)
+
+const aboutWatch = `Watch follows the jobs that submit recorded until all of them are over. Then it
+compares each task's speed with what was predicted, teaches the models the
+difference, and saves them.
+
+A task's speed is its step time alone over that in its log, from lines such as
+
+  step_time=0.131s        step_time: 131ms        step time 131 ms
+
+(the median counts), or else its run time alone over that of its job. Its peak
+memory is the largest of lines such as "peak_memory=9.5GiB"; "out of memory" in
+the log says that it needed more. A speed counts only if the task's neighbours
+were there for four fifths of its time. Every set counts once, however often
+watch is called.`
+
+func readRecord(r io.Reader) (*record, error) {
+	var rec record
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&rec)
+	return &rec, err
+}
+
+func (p *program) follow(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("watch", flag.ContinueOnError)
+	in := inputFlags(f)
+	if err := p.parse(f, args, aboutWatch, 0); err != nil {
+		return err
+	}
+	s, err := readSweep(*in.sweep)
+	if err != nil {
+		return err
+	}
+	rec, err := load(*in.record, readRecord, func() (*record, error) { return nil, wrong("%s is not there: submit first", *in.record) })
+	if err != nil {
+		return err
+	}
+	m, err := loadModels(*in.models)
+	if err != nil {
+		return err
+	}
+	jobs, err := p.await(ctx, rec)
+	if err != nil {
+		return err
+	}
+	n, err := p.learn(rec, s, jobs, filepath.Dir(*in.sweep), m)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "learned from %d of %d sets\n", n, len(rec.Sets))
+	if n > 0 {
+		if err := m.save(); err != nil {
+			return err
+		}
+	}
+	if err := writeJSON(*in.record, rec); err != nil {
+		return err
+	}
+	return failures(jobs)
+}
+
+// failures is the error that names the jobs that did not complete; nil if all
+// did.
+func failures(jobs map[slurm.JobID]slurm.JobInfo) error {
+	var failed []slurm.JobID
+	for id, j := range jobs {
+		if j.State != slurm.Completed {
+			failed = append(failed, id)
+		}
+	}
+	if len(failed) == 0 {
+		return nil
+	}
+	slices.Sort(failed)
+	return fmt.Errorf("jobs %d did not complete", failed)
+}
+
+// await follows the jobs until they are over; a controller that restarts only
+// delays it.
+func (p *program) await(ctx context.Context, rec *record) (map[slurm.JobID]slurm.JobInfo, error) {
+	o := p.watch
+	for _, s := range rec.Sets {
+		for _, m := range s.Members {
+			if m.Job != 0 && !s.Learned {
+				o.Jobs = append(o.Jobs, m.Job)
+			}
+		}
+	}
+	jobs := make(map[slurm.JobID]slurm.JobInfo)
+	if len(o.Jobs) == 0 {
+		return jobs, nil
+	}
+	for e, err := range p.client.Watch(ctx, &o) {
+		switch {
+		case err == nil:
+			jobs[e.Job.ID] = e.Job
+			fmt.Fprintf(p.stdout, "job %d %s: %s %v %s\n", e.Job.ID, e.Job.Name, e.Job.State, e.Job.Nodes, e.Job.Reason)
+		case ctx.Err() == nil && errors.Is(err, slurm.ErrNoCluster):
+			fmt.Fprintf(p.stderr, "slurm watch: %v: trying again\n", err)
+		default:
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+// learn compares every set with its prediction and teaches the models. It
+// returns how many sets taught something.
+func (p *program) learn(rec *record, s *sweep, jobs map[slurm.JobID]slurm.JobInfo, dir string, m *models) (int, error) {
+	planner, err := m.planner()
+	if err != nil {
+		return 0, err
+	}
+	taught := 0
+	for i := range rec.Sets {
+		set := &rec.Sets[i]
+		if set.Learned {
+			continue
+		}
+		gpu, ok := profile.LookupGPU(set.Product)
+		if !ok {
+			return taught, wrong("product %q is not in the catalogue", set.Product)
+		}
+		o := colloc.Observation{GPU: gpu, Mechanism: set.Mechanism}
+		useful := false
+		for i, member := range set.Members {
+			e := s.byID[member.Task]
+			if e == nil {
+				return taught, wrong("task %q is not in the sweep: watch with the sweep that was submitted", member.Task)
+			}
+			seen, err := see(under(dir, s.run(e).Log))
+			if err != nil {
+				return taught, err
+			}
+			out := seen.outcome(e, set.Members, i, jobs)
+			useful = useful || !out.Speed.IsZero() && len(set.Members) > 1 || !out.Peak.IsZero()
+			o.Members = append(o.Members, out)
+			p.compare(set.GPU, member, out)
+		}
+		set.Learned = true
+		if !useful {
+			continue
+		}
+		if err := planner.Observe(o); err != nil {
+			fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
+			continue
+		}
+		taught++
+	}
+	return taught, nil
+}
+
+func (p *program) compare(gpu string, m member, out colloc.Outcome) {
+	fmt.Fprintf(p.stdout, "%s on %s: predicted %.2f [%.2f, %.2f]", m.Task, gpu, m.Speed.Value, m.Speed.Lo, m.Speed.Hi)
+	if v, ok := out.Speed.Get(); ok {
+		fmt.Fprintf(p.stdout, ", seen %.2f", v)
+	} else {
+		fmt.Fprint(p.stdout, ", not seen")
+	}
+	if v, ok := out.Peak.Get(); ok {
+		fmt.Fprintf(p.stdout, ", peak %v", v)
+	}
+	if out.OutOfMemory {
+		fmt.Fprint(p.stdout, ", out of memory")
+	}
+	fmt.Fprintln(p.stdout)
+}
+
+// see reads a log; one that is not there says nothing.
+func see(path string) (*sight, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return &sight{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return look(string(text)), nil
+}

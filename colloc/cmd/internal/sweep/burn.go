@@ -1,0 +1,128 @@
+package sweep
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/profile"
+)
+
+// burner is what the hidden subcommand burn does: it plays a training program on
+// a fake GPU, so that all of the sweep but the GPU is real. Each step uses the
+// CPU, then the fake GPU, which it shares with the other burners there as
+// time-slicing would: one at a time.
+type burner struct {
+	steps          int
+	cpu, wait, gpu time.Duration // of one step
+	mem, more      profile.Bytes // held from the start; held from half time on
+	sm             float64       // share of the SMs that its kernels fill
+	failAt         int           // the step at which to end with exit
+	exit           int
+	once           string // a file that, once it is there, keeps the burner from failing
+	oomAt          int    // the step at which to report out of memory
+	quiet          bool   // print no steps
+}
+
+// burn runs the subcommand and returns its exit status.
+func burn(args []string, stdout, stderr io.Writer) int {
+	b := burner{}
+	flags := flag.NewFlagSet("sweep burn", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	flags.IntVar(&b.steps, "steps", 50, "train for `N` steps")
+	flags.DurationVar(&b.cpu, "cpu", 200*time.Microsecond, "use the CPU for `TIME` a step")
+	flags.DurationVar(&b.wait, "wait", 5*time.Millisecond, "wait for data for `TIME` a step")
+	flags.DurationVar(&b.gpu, "gpu", 2*time.Millisecond, "use the fake GPU for `TIME` a step")
+	memory(flags, &b.mem, "mem", "hold `BYTES` of GPU memory")
+	memory(flags, &b.more, "grow", "hold `BYTES` of GPU memory in the second half of the steps")
+	flags.Float64Var(&b.sm, "sm", 0.5, "fill this `SHARE` of the SMs while on the GPU")
+	flags.IntVar(&b.failAt, "fail-at", 0, "fail at step `N`")
+	flags.IntVar(&b.exit, "exit", 1, "the exit `STATUS` of -fail-at")
+	flags.StringVar(&b.once, "once", "", "fail only if `FILE` is not there, and make it")
+	flags.IntVar(&b.oomAt, "oom-at", 0, "run out of memory at step `N`")
+	flags.BoolVar(&b.quiet, "quiet", false, "print no steps")
+	flags.String("seed", "", "is there to be different")
+	flags.String("lr", "", "is there to be different")
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+		return 2
+	}
+	if b.once != "" && exists(b.once) {
+		b.failAt, b.oomAt = 0, 0
+	}
+	gpu, err := attach(os.Getenv(fakeDirEnv), os.Getenv("CUDA_VISIBLE_DEVICES"))
+	if err == nil {
+		err = errors.Join(b.train(gpu, stdout), gpu.close())
+	}
+	var failure exitError
+	switch {
+	case errors.As(err, &failure):
+		fmt.Fprintln(stderr, "RuntimeError: failed as told")
+		return int(failure)
+	case err != nil:
+		fmt.Fprintln(stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// exitError is the status that a burner was told to end with.
+type exitError int
+
+func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
+
+// train plays the training.
+func (b *burner) train(gpu *fakeCard, stdout io.Writer) error {
+	if err := gpu.hold(b.mem); err != nil {
+		return err
+	}
+	for step := 1; step <= b.steps; step++ {
+		if b.more > 0 && step == b.steps/2+1 {
+			if err := gpu.hold(b.more); err != nil {
+				return err
+			}
+		}
+		spin(b.cpu)
+		time.Sleep(b.wait)
+		if err := gpu.compute(b.gpu, b.sm); err != nil {
+			return err
+		}
+		if !b.quiet {
+			fmt.Fprintf(stdout, "step %d/%d loss=%.4f\n", step, b.steps, 1/float64(step))
+		}
+		if step != b.failAt && step != b.oomAt {
+			continue
+		}
+		if b.once != "" {
+			if err := os.WriteFile(b.once, nil, 0o600); err != nil {
+				return err
+			}
+		}
+		if step == b.oomAt {
+			return fmt.Errorf("torch.OutOfMemoryError: %w (as told)", fakegpu.ErrOutOfMemory)
+		}
+		return exitError(b.exit)
+	}
+	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// memory defines a flag that is an amount of memory.
+func memory(flags *flag.FlagSet, to *profile.Bytes, name, usage string) {
+	flags.Func(name, usage, func(s string) error {
+		n, err := profile.ParseBytes(s)
+		if err == nil && (n < 0 || strings.HasPrefix(s, "-")) {
+			err = errors.New("want 0 or more")
+		}
+		*to = n
+		return err
+	})
+}

@@ -1,0 +1,44 @@
+//go:build linux || darwin
+
+package sweep
+
+import (
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// spin uses the CPU until this process has had d more of it: with others on the
+// same cores it takes longer.
+func spin(d time.Duration) {
+	x := uint64(d)
+	for end := cpuTime() + d; cpuTime() < end; {
+		for range 10_000 { // far longer than a look at the clock
+			x = x*6364136223846793005 + 1442695040888963407
+		}
+	}
+	burned.Store(x)
+}
+
+// burned keeps the compiler from finding that nobody wants what spin computes.
+var burned atomic.Uint64
+
+// cpuTime is how long this process has computed.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// lockFile waits for the exclusive use of a file, which ends with the process at
+// the latest.
+func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }
+
+// unlockFile ends the exclusive use of a file.
+func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
+// alive reports whether a process runs.
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }

@@ -1,0 +1,171 @@
+package sweep
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+
+	"golang.org/x/term"
+)
+
+// The exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// Run is the command; it returns the exit status. The program's main function has
+// called runner.Supervise before.
+func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "burn" {
+		return burn(args[1:], stdout, stderr)
+	}
+	return run(args, stdin, stdout, stderr, interrupts())
+}
+
+// interrupts passes two signals on. The third ends the program, whatever it waits
+// for, such as a driver that hangs.
+func interrupts() <-chan os.Signal {
+	caught, signals := make(chan os.Signal, 3), make(chan os.Signal, 2)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		signals <- <-caught
+		signals <- <-caught
+		<-caught
+		os.Exit(exitInterrupted)
+	}()
+	return signals
+}
+
+// run is the program but for the process around it.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer, signals <-chan os.Signal) int {
+	o := &options{}
+	err := o.parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		usage(stdout)
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "sweep: %v; -h explains\n", err)
+		return exitUsage
+	}
+	status, err := o.run(args, stdin, stdout, signals)
+	if err != nil {
+		fmt.Fprintln(stderr, "sweep:", err)
+	}
+	return status
+}
+
+// run prepares the sweep; up to its start all errors are wrong usage.
+func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals <-chan os.Signal) (status int, err error) {
+	jobs, err := o.jobs(stdin)
+	if err != nil {
+		return exitUsage, err
+	}
+	known := make(map[string]*kind)
+	if o.known != "" {
+		if known, err = loadKinds(o.known); err != nil {
+			return exitUsage, fmt.Errorf("-known: %w", err)
+		}
+	}
+	if o.dryRun {
+		return o.planOnly(jobs, known, stdout)
+	}
+	made, err := o.claimFolder()
+	if err != nil {
+		return exitUsage, err
+	}
+	defer func() {
+		if made && status == exitUsage {
+			err = errors.Join(err, os.RemoveAll(o.logs)) // nothing came of it
+		}
+	}()
+	if earlier, err := loadKinds(filepath.Join(o.logs, profileName)); err == nil && o.known == "" {
+		known = earlier
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	s, err := o.prepare(ctx, jobs, known, filepath.Join(o.logs, fakeName))
+	if err != nil {
+		return exitUsage, err
+	}
+	defer func() { err = errors.Join(err, s.host.source.Close()) }()
+	if s.log, err = openJobLog(filepath.Join(o.logs, jobLogName)); err != nil {
+		return exitUsage, err
+	}
+	defer func() { err = errors.Join(err, s.log.Close()) }()
+	if err := s.log.matches(jobs); err != nil {
+		return exitUsage, err
+	}
+	if !exists(filepath.Join(o.logs, argsName)) {
+		if err := o.remember(args); err != nil {
+			return exitUsage, err
+		}
+	}
+	s.show = o.display(stdout)
+	return s.run(ctx, signals)
+}
+
+// prepare finds the GPUs and the programs.
+func (o *options) prepare(ctx context.Context, jobs []job, known map[string]*kind, fakes string) (*sweep, error) {
+	h, err := openHost(ctx, o, fakes)
+	if err != nil {
+		return nil, err
+	}
+	if err := h.find(jobs, o.grid.shell); err != nil {
+		return nil, errors.Join(err, h.source.Close())
+	}
+	s := &sweep{
+		o: o, jobs: jobs, byID: make(map[string]*job, len(jobs)), host: h, kinds: newKinds(jobs, known),
+		steps: make(map[string]int64), restarted: make(map[string]bool), running: make(map[string]bool),
+	}
+	for i := range jobs {
+		s.byID[jobs[i].ID] = &jobs[i]
+	}
+	return s, nil
+}
+
+// planOnly is -dry-run.
+func (o *options) planOnly(jobs []job, known map[string]*kind, stdout io.Writer) (int, error) {
+	fakes, err := os.MkdirTemp("", "sweep")
+	if err != nil {
+		return exitFailed, err
+	}
+	defer func() { _ = os.RemoveAll(fakes) }() // a temporary folder
+	ctx := context.Background()
+	s, err := o.prepare(ctx, jobs, known, fakes)
+	if err != nil {
+		return exitUsage, err
+	}
+	var out bytes.Buffer
+	err = errors.Join(s.plan(ctx, &out), s.host.source.Close())
+	if err == nil {
+		_, err = out.WriteTo(stdout)
+	}
+	if err != nil {
+		return exitFailed, err
+	}
+	return exitOK, nil
+}
+
+// display is how the sweep is shown on stdout.
+func (o *options) display(stdout io.Writer) display {
+	file, isFile := stdout.(*os.File)
+	switch {
+	case o.asJSON:
+		return &jsonLines{out: json.NewEncoder(stdout)}
+	case isFile && term.IsTerminal(int(file.Fd())):
+		return newTable(file)
+	}
+	return &plain{out: stdout}
+}

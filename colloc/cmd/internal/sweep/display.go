@@ -1,0 +1,118 @@
+package sweep
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"example.com/colloc/colloc/runner"
+)
+
+// display shows the sweep while it runs. Its methods may be called at any time.
+type display interface {
+	event(e *runner.Event)
+	note(text string)
+	line(task, text string) // that a task printed
+	tick(v *view)
+	end(r *report)
+}
+
+// plain writes a line for all that happens: for log files and pipes.
+type plain struct {
+	mu  sync.Mutex
+	out io.Writer
+}
+
+func (p *plain) printf(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.out, format, args...)
+}
+
+func (p *plain) event(e *runner.Event) {
+	if text := eventText(e); text != "" {
+		p.printf("%s %s\n", e.At.Local().Format(time.TimeOnly), text)
+	}
+}
+
+func (p *plain) note(text string)       { p.printf("%s\n", text) }
+func (p *plain) line(task, text string) { p.printf("%s | %s\n", task, text) }
+func (p *plain) tick(*view)             {}
+
+func (p *plain) end(r *report) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.write(p.out)
+}
+
+// eventText says what happened, or nothing if it is not worth a line.
+func eventText(e *runner.Event) string {
+	r := &e.Record
+	switch e.Kind {
+	case runner.EventQueued, runner.EventProgress:
+		return ""
+	case runner.EventStarted:
+		text := fmt.Sprintf("%s started on %s, %v reserved", r.Task.ID, r.GPU, r.Reserved)
+		if r.Predicted.Confidence > 0 {
+			text += fmt.Sprintf(", predicted speed %.2f", r.Predicted.Value)
+		}
+		return text
+	case runner.EventFinished:
+		text := r.Task.ID + " " + statusOf(r)
+		if !r.Started.IsZero() {
+			text += fmt.Sprintf(" after %v", rounded(r.Ended.Sub(r.Started)))
+		}
+		if r.Err != "" && r.State != runner.Succeeded {
+			text += ": " + r.Err
+		}
+		return text
+	default:
+		return e.Text
+	}
+}
+
+// jsonLines writes JSON Lines: {"event": ...} for all that happens, and in the
+// end {"report": ...}.
+type jsonLines struct {
+	mu  sync.Mutex
+	out *json.Encoder
+}
+
+func (j *jsonLines) encode(v any) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_ = j.out.Encode(v) // a closed pipe ends the program anyway
+}
+
+// jsonEvent is one line.
+type jsonEvent struct {
+	Event  string         `json:"event"`
+	At     time.Time      `json:"at"`
+	Task   string         `json:"task,omitempty"`
+	GPU    string         `json:"gpu,omitempty"`
+	Text   string         `json:"text,omitempty"`
+	Record *runner.Record `json:"record,omitempty"`
+}
+
+func (j *jsonLines) event(e *runner.Event) {
+	line := jsonEvent{Event: e.Kind.String(), At: e.At, Task: e.Record.Task.ID, GPU: string(e.GPU), Text: e.Text}
+	if line.Task != "" {
+		line.Record, line.GPU = &e.Record, string(e.Record.GPU)
+	}
+	j.encode(line)
+}
+
+func (j *jsonLines) note(text string) {
+	j.encode(jsonEvent{Event: "note", At: time.Now(), Text: text})
+}
+
+func (j *jsonLines) line(string, string) {}
+func (j *jsonLines) tick(*view)          {}
+
+func (j *jsonLines) end(r *report) {
+	j.encode(struct {
+		Report *report `json:"report"`
+	}{r})
+}

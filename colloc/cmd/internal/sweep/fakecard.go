@@ -1,0 +1,134 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/profile"
+)
+
+// fakeDirEnv names the folder with the computing time of fake GPUs to burners.
+const fakeDirEnv = "COLLOC_SWEEP_FAKE_COMPUTE"
+
+// account is how long one burner had the GPU, and that time weighted with the
+// share of the SMs and of the memory bandwidth that it filled. It is a file in
+// the folder, GPU.PID; whoever has the file GPU locked has the GPU.
+type account struct {
+	Busy, SM, DRAM time.Duration
+}
+
+// read reads an account; one that is not there or half written is empty.
+func (a *account) read(path string) bool {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return false
+	}
+	_, err = fmt.Sscan(string(text), (*int64)(&a.Busy), (*int64)(&a.SM), (*int64)(&a.DRAM))
+	return err == nil
+}
+
+// text has the same length whatever the numbers, so that writing it over an
+// older one leaves no rest.
+func (a *account) text() []byte {
+	return fmt.Appendf(nil, "%20d %20d %20d\n", int64(a.Busy), int64(a.SM), int64(a.DRAM))
+}
+
+func (a *account) add(b account) {
+	a.Busy += b.Busy
+	a.SM += b.SM
+	a.DRAM += b.DRAM
+}
+
+// fakeCard is a fake GPU as a burner has it. nil is one that takes any time and
+// memory: a burner runs without the sweep, too.
+type fakeCard struct {
+	gpu, book *os.File
+	own       account
+	free      func() error // gives the memory back
+}
+
+// attach opens the fake GPU id; without a folder there is none.
+func attach(dir, id string) (*fakeCard, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // see fakeCard
+	}
+	gpu, err := os.OpenFile(filepath.Join(dir, id), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s is no fake GPU: %w", id, err)
+	}
+	book, err := os.OpenFile(gpu.Name()+"."+strconv.Itoa(os.Getpid()), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return nil, errors.Join(err, gpu.Close())
+	}
+	return &fakeCard{gpu: gpu, book: book}, nil
+}
+
+// close gives everything back.
+func (c *fakeCard) close() error {
+	if c == nil {
+		return nil
+	}
+	return errors.Join(c.hold(0), c.book.Close(), c.gpu.Close())
+}
+
+// hold sets the memory that the burner holds, if the GPU has as much.
+func (c *fakeCard) hold(memory profile.Bytes) error {
+	if c == nil {
+		return nil
+	}
+	if c.free != nil {
+		if err := c.free(); err != nil {
+			return err
+		}
+		c.free = nil
+	}
+	if memory == 0 {
+		return nil
+	}
+	free, err := fakegpu.Allocate(memory)
+	c.free = free
+	return err
+}
+
+// compute has the GPU for d, while nobody else has it.
+func (c *fakeCard) compute(d time.Duration, sm float64) error {
+	if c == nil {
+		time.Sleep(d)
+		return nil
+	}
+	if err := lockFile(c.gpu); err != nil {
+		return err
+	}
+	start := time.Now()
+	time.Sleep(d)
+	took := time.Since(start)
+	c.own.add(account{Busy: took, SM: part(took, sm), DRAM: part(took, sm/2)})
+	_, err := c.book.WriteAt(c.own.text(), 0)
+	if err := errors.Join(err, unlockFile(c.gpu)); err != nil {
+		return err
+	}
+	time.Sleep(time.Microsecond) // who waits for the lock is next
+	return nil
+}
+
+func part(d time.Duration, share float64) time.Duration { return time.Duration(float64(d) * share) }
+
+// readAccounts reads the accounts of one fake GPU, by process.
+func readAccounts(dir, id string) map[int]account {
+	entries, _ := os.ReadDir(dir) // no folder is nobody
+	all := make(map[int]account)
+	for _, e := range entries {
+		owner, _ := strings.CutPrefix(e.Name(), id+".")
+		var a account
+		if pid, err := strconv.Atoi(owner); err == nil && a.read(filepath.Join(dir, e.Name())) {
+			all[pid] = a
+		}
+	}
+	return all
+}

@@ -1,0 +1,109 @@
+package sweep
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// invocation is how a sweep was started, for -resume.
+type invocation struct {
+	Dir  string   `json:"dir"`
+	Args []string `json:"args"`
+}
+
+// recall fills o from the sweep in the folder that -resume names, then again
+// from args, which win.
+func (o *options) recall(args []string) error {
+	text, err := os.ReadFile(filepath.Join(o.logs, argsName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("-resume: %s is not the folder of a sweep", o.logs)
+	}
+	if err != nil {
+		return fmt.Errorf("-resume: %w", err)
+	}
+	var saved invocation
+	if err := json.Unmarshal(text, &saved); err != nil {
+		return fmt.Errorf("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
+	}
+	if dir, err := os.Getwd(); err == nil && dir != saved.Dir {
+		return fmt.Errorf("-resume: the sweep was started in %s: go there", saved.Dir)
+	}
+	if len(o.command) > 0 || o.file != "" {
+		return nil // it is all said again
+	}
+	*o = options{}
+	f := o.flagSet()
+	if err := f.Parse(saved.Args); err != nil {
+		return fmt.Errorf("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
+	}
+	o.command = f.Args()
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	return o.check()
+}
+
+// claimFolder makes the folder of the sweep, or checks that it is the one of the
+// sweep to resume.
+func (o *options) claimFolder() (made bool, err error) {
+	if o.logs == "" {
+		for n := 1; ; n++ {
+			o.logs = fmt.Sprintf("sweep-%d", n)
+			if err := os.Mkdir(o.logs, 0o700); !errors.Is(err, fs.ErrExist) {
+				return true, err
+			}
+		}
+	}
+	_, err = os.Stat(filepath.Join(o.logs, jobLogName))
+	switch resume := o.resume || o.resumeFailed; {
+	case err == nil && !resume:
+		return false, fmt.Errorf("-logs %s: there is a sweep already: -resume goes on with it, or choose another folder", o.logs)
+	case errors.Is(err, fs.ErrNotExist) && resume:
+		return false, fmt.Errorf("-resume: %s has no %s: it is not the folder of a sweep", o.logs, jobLogName)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case err == nil:
+		return false, nil
+	}
+	return !exists(o.logs), os.MkdirAll(o.logs, 0o700)
+}
+
+// remember writes how the sweep was started.
+func (o *options) remember(args []string) error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(invocation{Dir: dir, Args: args}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replaceFile(filepath.Join(o.logs, argsName), append(text, '\n'))
+}
+
+// replaceFile writes a file of which others see all, or what was there before.
+func replaceFile(path string, text []byte) error {
+	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// matches reports tasks in the job log that are others than those of the sweep.
+func (l *jobLog) matches(jobs []job) error {
+	byID := make(map[string]*job, len(jobs))
+	for i := range jobs {
+		byID[jobs[i].ID] = &jobs[i]
+	}
+	for _, e := range l.entries {
+		j := byID[e.Task]
+		if j == nil || j.Number != e.Number || quoteWords(j.Command) != e.Command {
+			return fmt.Errorf("-resume: the job log has task %s: %s; that is not in this sweep: give the same command, or none", e.Task, e.Command)
+		}
+	}
+	return nil
+}

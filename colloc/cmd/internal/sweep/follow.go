@@ -1,0 +1,86 @@
+package sweep
+
+import (
+	"bytes"
+	"os"
+
+	"example.com/colloc/colloc/runner"
+)
+
+// follower passes on what the tasks print, in whole lines.
+type follower struct {
+	show display
+	at   map[string]*followed // by file
+}
+
+// followed is one file and how far it was read.
+type followed struct {
+	offset int64
+	rest   []byte // of a line that is not whole yet
+	ended  bool
+}
+
+// maxRest is how much of a line is kept; a longer one is passed on in parts.
+const maxRest = 64 << 10
+
+// look reads what was added to the outputs since the last look.
+func (f *follower) look(records []runner.Record) {
+	for i := range records {
+		r := &records[i]
+		if r.Log == "" {
+			continue
+		}
+		p := f.at[r.Log]
+		if p == nil {
+			p = &followed{}
+			f.at[r.Log] = p
+		}
+		if !p.ended {
+			f.read(r, p)
+		}
+	}
+}
+
+// read reads one file on.
+func (f *follower) read(r *runner.Record, p *followed) {
+	over := r.State.Over() // before reading, so that nothing is missed
+	file, err := os.Open(r.Log)
+	if err != nil {
+		p.ended = over
+		return
+	}
+	defer file.Close()
+	buffer := make([]byte, maxRest)
+	for {
+		n, err := file.ReadAt(buffer, p.offset)
+		p.offset += int64(n)
+		p.rest = append(p.rest, buffer[:n]...)
+		f.lines(r.Task.ID, p)
+		if err != nil { // io.EOF, or what comes again at the next look
+			break
+		}
+	}
+	if over {
+		if len(p.rest) > 0 {
+			f.show.line(r.Task.ID, string(p.rest))
+		}
+		p.rest, p.ended = nil, true
+	}
+}
+
+// lines passes on the whole lines.
+func (f *follower) lines(task string, p *followed) {
+	for {
+		n := bytes.IndexAny(p.rest, "\r\n")
+		if n < 0 && len(p.rest) < maxRest {
+			return
+		}
+		if n < 0 {
+			n = len(p.rest) - 1
+			f.show.line(task, string(p.rest))
+		} else if n > 0 {
+			f.show.line(task, string(p.rest[:n]))
+		}
+		p.rest = p.rest[n+1:]
+	}
+}

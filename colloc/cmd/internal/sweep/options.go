@@ -1,0 +1,220 @@
+package sweep
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// options are the command line.
+type options struct {
+	grid    grid
+	command []string
+	file    string // -f
+
+	logs         string
+	resume       bool
+	resumeFailed bool
+	dryRun       bool
+	asJSON       bool
+	follow       bool
+	metrics      string
+
+	retries int
+	halt    halt
+	timeout time.Duration
+	group   string
+
+	gpus       []nvmlx.DeviceID
+	fakeGPUs   string
+	perGPU     int
+	floor      profile.Bytes
+	mechanisms []profile.Mechanism
+
+	profiling time.Duration
+	known     string
+	memory    profile.Bytes
+	step      string
+	ownStep   bool // -step was given
+	steps     int64
+}
+
+// defaultStep finds what most training programs print: "step 12/100", "Epoch 3
+// iter: 45", "[batch 7 of 90]", and the bars of tqdm, " 45%|####5     | 45/100 [",
+// but not their rounded counts, "1.2k/5k".
+const defaultStep = `(?i)(?:\b(?:step|iter(?:ation)?|batch)s?[ :=#\[]*|\d%\|[^|]*\| *)` +
+	`(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<total>\d+))?(?:[^\w.]|\.\D|\.?$)`
+
+// flagSet returns the flags, which fill o.
+func (o *options) flagSet() *flag.FlagSet {
+	f := flag.NewFlagSet("sweep", flag.ContinueOnError)
+	f.SetOutput(io.Discard) // run says what is wrong, and usage the rest
+	o.taskFlags(f)
+	o.runFlags(f)
+	o.gpuFlags(f)
+	o.profileFlags(f)
+	return f
+}
+
+// taskFlags say what to run.
+func (o *options) taskFlags(f *flag.FlagSet) {
+	f.IntVar(&o.grid.repeats, "n", 0, "run each task `N` times; {} is 0 to N-1")
+	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
+		p, err := parseParam(s)
+		o.grid.params = append(o.grid.params, p)
+		return err
+	})
+	f.StringVar(&o.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
+	f.BoolVar(&o.grid.shell, "shell", false, "let a shell read the command")
+	f.StringVar(&o.grid.along, "after", "", "tasks that differ in parameter `NAME` only run one after the other")
+	f.IntVar(&o.grid.priority, "priority", 0, "add `N` to the tasks' priorities; the highest starts first")
+}
+
+// runFlags say how to run it.
+func (o *options) runFlags(f *flag.FlagSet) {
+	f.StringVar(&o.logs, "logs", "", "keep queue, output and job log in `DIR`; default is the next free sweep-N")
+	f.BoolVar(&o.resume, "resume", false, "go on with the sweep in -logs: all tasks that neither succeeded nor failed")
+	f.BoolVar(&o.resumeFailed, "resume-failed", false, "as -resume, and run again what failed")
+	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and run nothing")
+	f.BoolVar(&o.asJSON, "json", false, "print events and the report as JSON Lines")
+	f.BoolVar(&o.follow, "follow", false, "print what the tasks print, line by line")
+	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics on `ADDR`, for example :9400; the host is this one unless it is given")
+
+	f.IntVar(&o.retries, "retries", 0, "run a failed task up to `N` times more")
+	f.Func("halt", "`WHEN` to give up: never, or now or soon, with fail=N or fail=N% (soon,fail=10%)", func(s string) (err error) {
+		o.halt, err = parseHalt(s)
+		return err
+	})
+	f.DurationVar(&o.timeout, "timeout", 0, "end a run that takes longer than `TIME`")
+	f.StringVar(&o.group, "group", "", "the tasks' WANDB_RUN_GROUP is `NAME`")
+}
+
+// gpuFlags say where to run it and who may share.
+func (o *options) gpuFlags(f *flag.FlagSet) {
+	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs; without it those of CUDA_VISIBLE_DEVICES, or all", func(s string) error {
+		for id := range strings.SplitSeq(s, ",") {
+			o.gpus = append(o.gpus, nvmlx.DeviceID(strings.TrimSpace(id)))
+		}
+		return nil
+	})
+	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
+	f.IntVar(&o.perGPU, "per-gpu", 4, "at most `N` tasks on a GPU")
+	memory(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
+	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
+		for name := range strings.SplitSeq(s, ",") {
+			m, err := profile.ParseMechanism(name)
+			if err != nil {
+				return err
+			}
+			o.mechanisms = append(o.mechanisms, m)
+		}
+		return nil
+	})
+}
+
+// profileFlags say how to find out what a task needs.
+func (o *options) profileFlags(f *flag.FlagSet) {
+	f.DurationVar(&o.profiling, "profile", 30*time.Second, "watch the first task alone on its GPU for `TIME`, from its first step on")
+	f.StringVar(&o.known, "known", "", "do not profile: `FILE` is the profile.json of an earlier sweep")
+	f.Func("by", "tasks with different values of the parameters `LIST` are not alike: profile each kind", func(s string) error {
+		o.grid.by = append(o.grid.by, strings.Split(s, ",")...)
+		return nil
+	})
+	memory(f, &o.memory, "mem", "reserve `BYTES` for a task instead of what is measured")
+	o.step = defaultStep
+	f.Func("step", "`REGEXP` with the group (?P<step>...) finds the number of a step in a task's output, (?P<total>...) that of all; without it the usual ways to write them", func(s string) error {
+		o.step, o.ownStep = s, true
+		_, err := regexp.Compile(s)
+		return err
+	})
+	f.Int64Var(&o.steps, "steps", 0, "a task takes `N` steps, if it does not say so itself")
+}
+
+// parse reads the arguments; what it does not like is wrong usage.
+func (o *options) parse(args []string) error {
+	f := o.flagSet()
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	o.command = f.Args()
+	if err := o.check(); err != nil || !o.resume && !o.resumeFailed {
+		return err
+	}
+	return o.recall(args)
+}
+
+// usage explains the flags.
+func usage(w io.Writer) {
+	f := (&options{}).flagSet()
+	f.SetOutput(w)
+	fmt.Fprint(w, `Sweep runs a training program many times on the GPUs of this host and lets as
+many tasks share a GPU as finish sooner that way.
+
+usage: sweep [-n N] [-p NAME=LIST]... [flags] -- COMMAND {} {NAME}...
+       sweep -f FILE [flags]
+       sweep -logs DIR -resume
+
+  sweep -n 8 -- python train.py --seed {}
+  sweep -p lr=1e-4..1e-1:x10 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
+
+`)
+	f.PrintDefaults()
+	fmt.Fprint(w, `
+exit status: 0 all tasks succeeded, 1 some did not, 2 wrong usage or no GPU, 130 interrupted
+"go doc example.com/colloc/colloc/cmd/internal/sweep" has the grammar of lists and files and the columns of the job log.
+`)
+}
+
+// check finds flags that make no sense, or not together.
+func (o *options) check() error {
+	resume := o.resume || o.resumeFailed
+	for _, c := range []struct {
+		wrong bool
+		text  string
+	}{
+		{len(o.command) == 0 && o.file == "" && !resume, "no command: write it after --, or give a file of commands with -f"},
+		{len(o.command) > 0 && o.file != "", "a command and -f FILE: want one of them"},
+		{o.grid.repeats < 0 || o.grid.repeats > maxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.repeats, maxTasks)},
+		{o.perGPU < 1, fmt.Sprintf("-per-gpu %d: want 1 or more", o.perGPU)},
+		{o.retries < 0, fmt.Sprintf("-retries %d: want 0 or more", o.retries)},
+		{o.timeout < 0, fmt.Sprintf("-timeout %v: want 0 or more", o.timeout)},
+		{o.profiling <= 0, fmt.Sprintf("-profile %v: want more than 0", o.profiling)},
+		{o.steps < 0, fmt.Sprintf("-steps %d: want 0 or more", o.steps)},
+		{resume && o.logs == "", "-resume needs -logs DIR, the folder of the sweep"},
+		{o.asJSON && o.dryRun, "-json and -dry-run: the plan is no JSON"},
+		{o.asJSON && o.follow, "-json and -follow: what tasks print is no JSON"},
+	} {
+		if c.wrong {
+			return errors.New(c.text)
+		}
+	}
+	if o.ownStep && o.step != "" {
+		groups := regexp.MustCompile(o.step).SubexpNames()
+		if !slices.ContainsFunc([]string{"step", "seconds", "rate"}, func(name string) bool { return slices.Contains(groups, name) }) {
+			return fmt.Errorf("-step %q: want a group named step, seconds or rate: (?P<step>[0-9]+)", o.step)
+		}
+	}
+	return nil
+}
+
+// jobs returns the tasks that the options ask for.
+func (o *options) jobs(stdin io.Reader) ([]job, error) {
+	o.grid.templates = []template{{words: o.command}}
+	if o.file != "" {
+		var err error
+		if o.grid.templates, err = readTemplates(o.file, stdin, o.grid.shell); err != nil {
+			return nil, err
+		}
+	} else if o.grid.shell {
+		o.grid.templates[0].words = []string{strings.Join(o.command, " ")}
+	}
+	return o.grid.jobs()
+}

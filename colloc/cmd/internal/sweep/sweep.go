@@ -1,0 +1,305 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// sweep is one run of the program over its tasks.
+type sweep struct {
+	o       *options
+	jobs    []job
+	byID    map[string]*job
+	host    *host
+	runner  *runner.Runner
+	log     *jobLog
+	show    display
+	started time.Time
+
+	mu    sync.Mutex
+	err   error // what keeps the sweep from its books
+	kinds map[string]*kind
+	// stopSampling is called when every kind is known.
+	stopSampling func()
+	// steps is the last step of each task's run. Where the count began anew within
+	// a run, as with every epoch, it does not tell what was done: restarted.
+	steps     map[string]int64
+	restarted map[string]bool
+	running   map[string]bool
+	// together is how many tasks ran at once at most.
+	together, recoveries, retries int
+}
+
+// The files in the folder of a sweep.
+const (
+	jobLogName  = "joblog.csv"
+	profileName = "profile.json"
+	queueName   = "queue"
+	argsName    = "arguments.json"
+	fakeName    = "fake"
+)
+
+// newPlanner returns what decides who shares.
+func (o *options) newPlanner() (*colloc.Planner, error) {
+	return colloc.New(colloc.Config{MaxSet: o.perGPU})
+}
+
+// newKinds returns the kinds of the jobs, with what an earlier sweep measured.
+func newKinds(jobs []job, known map[string]*kind) map[string]*kind {
+	kinds := make(map[string]*kind)
+	for _, j := range jobs {
+		if kinds[j.Kind] == nil {
+			kinds[j.Kind] = &kind{Name: j.Kind}
+			if k := known[j.Kind]; k != nil {
+				kinds[j.Kind] = k
+			}
+		}
+	}
+	return kinds
+}
+
+// config is what the runner needs to know.
+func (s *sweep) config(p *colloc.Planner) runner.Config {
+	o := s.o
+	return runner.Config{
+		Dir: filepath.Join(o.logs, queueName), Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
+		MemoryFloor: o.floor, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
+		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
+		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now}, OnEvent: s.event,
+	}
+}
+
+// open opens the queue. One that cannot be read was set aside: the job log tells
+// what is left to do.
+func (s *sweep) open(ctx context.Context, p *colloc.Planner) (err error) {
+	s.runner, err = runner.Open(ctx, s.config(p))
+	if corrupt, ok := errors.AsType[*runner.CorruptError](err); ok {
+		s.show.note(fmt.Sprintf("the queue %s is corrupt and was set aside as %s; the job log tells what is left to do", corrupt.Path, corrupt.Aside))
+		s.runner, err = runner.Open(ctx, s.config(p))
+	}
+	return err
+}
+
+// task is a job as the runner sees it.
+func (s *sweep) task(j *job) runner.Task {
+	o := s.o
+	t := runner.Task{
+		ID: j.ID, Command: s.host.command(j.Command, o.grid.shell), Shell: o.grid.shell, Priority: j.Priority,
+		Retries: o.retries, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
+	}
+	if k := s.kinds[j.Kind]; k.Profile != nil {
+		t.Profile, t.Memory = k.Profile, o.memory
+	}
+	for _, id := range j.After {
+		if s.log.entries[id].Status != statusOK { // what succeeded may have left the queue
+			t.After = append(t.After, runner.Dependency{Task: id})
+		}
+	}
+	return t
+}
+
+// submit queues what is left to do and returns how many tasks that are.
+func (s *sweep) submit() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	queued := make(map[string]runner.State)
+	for _, r := range s.runner.Records() {
+		queued[r.Task.ID] = r.State
+		j := s.byID[r.Task.ID]
+		if j == nil || !slices.Equal(r.Task.Command, s.host.command(j.Command, s.o.grid.shell)) {
+			return 0, fmt.Errorf("%s holds another sweep, in which task %s is %s: give the same command, or none", s.o.logs, r.Task.ID, quoteWords(r.Task.Command))
+		}
+		if r.State.Over() { // in case it ended while nobody wrote
+			if err := s.log.add(j, &r); err != nil {
+				return 0, err
+			}
+		}
+	}
+	var tasks []runner.Task
+	var again []string
+	left := 0
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		state, inQueue := queued[j.ID]
+		status := s.log.entries[j.ID].Status
+		switch {
+		case status == statusOK || status == statusFailed && !s.o.resumeFailed:
+			continue
+		case !inQueue:
+			tasks = append(tasks, s.task(j))
+		case state == runner.Failed || state == runner.Cancelled:
+			again = append(again, j.ID)
+		case state == runner.Queued && s.kinds[j.Kind].Profile != nil:
+			if err := s.runner.Describe(j.ID, s.kinds[j.Kind].Profile, s.o.memory); err != nil {
+				return 0, err
+			}
+		}
+		left++
+	}
+	if len(tasks) > 0 {
+		if _, err := s.runner.Submit(tasks...); err != nil {
+			return 0, err
+		}
+	}
+	if len(again) > 0 {
+		return left, s.runner.Retry(again...)
+	}
+	return left, nil
+}
+
+// event is told everything that happens.
+func (s *sweep) event(e runner.Event) {
+	s.mu.Lock()
+	if j := s.byID[e.Record.Task.ID]; j != nil {
+		s.follow(&e, j)
+	}
+	s.mu.Unlock()
+	if e.Kind == runner.EventWarning && !s.o.ownStep && strings.Contains(e.Text, strconv.Quote(s.o.step)) {
+		e.Text = "no steps were found in the output of " + e.Record.Task.ID + ", so that speeds are not measured: -step tells how to find them"
+	}
+	s.show.event(&e)
+}
+
+// follow keeps the books of a task.
+func (s *sweep) follow(e *runner.Event, j *job) {
+	k, r := s.kinds[j.Kind], &e.Record
+	switch e.Kind {
+	case runner.EventStarted:
+		k.begin(e.At, r)
+		s.link(r)
+		delete(s.steps, j.ID)
+		s.running[j.ID] = true
+		s.together = max(s.together, len(s.running))
+	case runner.EventAdopted:
+		s.running[j.ID] = true
+		s.together = max(s.together, len(s.running))
+	case runner.EventProgress:
+		step := r.Step.Or(0)
+		s.restarted[j.ID] = s.restarted[j.ID] || step < s.steps[j.ID]
+		s.steps[j.ID] = step
+		s.grow(k, r)
+		if k.watches(j.ID) {
+			k.watched.progress(e.At, r)
+			s.learn(k, e.At)
+		}
+	case runner.EventRecovering, runner.EventRetry:
+		delete(s.running, j.ID)
+		if e.Kind == runner.EventRetry {
+			s.retries++
+		} else {
+			s.recoveries++
+		}
+		if k.watches(j.ID) {
+			k.watched = nil // the next one is watched instead
+		}
+	case runner.EventFinished:
+		delete(s.running, j.ID)
+		if k.watches(j.ID) && r.State == runner.Succeeded {
+			k.watched.progress(e.At, r)
+			run := r.Ended.Sub(r.Started)
+			s.conclude(k, e.At)
+			k.Solo.Run = profile.Some(run)
+		} else if k.watches(j.ID) {
+			k.watched = nil
+		}
+		s.fail(s.log.add(j, r))
+	default:
+	}
+}
+
+// sample is told what the GPUs do as long as a kind is unknown.
+func (s *sweep) sample(sample nvmlx.Sample) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, k := range s.kinds {
+		if k.watched != nil && k.watched.gpu == sample.Device {
+			k.watched.samples = append(k.watched.samples, sample.Sample)
+			s.learn(k, sample.At)
+		}
+	}
+}
+
+// curious reports whether there are kinds that nothing is known of.
+func (s *sweep) curious() bool {
+	return slices.ContainsFunc(s.jobs, func(j job) bool { return s.kinds[j.Kind].Profile == nil })
+}
+
+// learn describes the tasks of a kind once enough was seen of one.
+func (s *sweep) learn(k *kind, now time.Time) {
+	if k.watched.done(now, s.o.profiling) {
+		s.conclude(k, now)
+	}
+}
+
+// conclude ends the watch: from now on tasks of the kind can share.
+func (s *sweep) conclude(k *kind, now time.Time) {
+	if err := k.conclude(now, s.host.models[k.watched.gpu]); err != nil {
+		s.fail(err)
+		return
+	}
+	s.show.note(k.String())
+	s.spread(k)
+	if !s.curious() {
+		s.stopSampling()
+	}
+}
+
+// grow lets the tasks that wait reserve what one of their kind was seen to need,
+// if that is more than the first one did while it was watched.
+func (s *sweep) grow(k *kind, r *runner.Record) {
+	peak, ok := r.Peak.Get()
+	if s.o.memory > 0 || !ok || !k.grow(peak) {
+		return
+	}
+	s.show.note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, peak))
+	s.spread(k)
+}
+
+// spread tells the runner what is known of the tasks of a kind, and keeps it.
+func (s *sweep) spread(k *kind) {
+	for _, r := range s.runner.Records() {
+		if j := s.byID[r.Task.ID]; j != nil && j.Kind == k.Name && !r.State.Over() {
+			s.fail(s.runner.Describe(j.ID, k.Profile, s.o.memory))
+		}
+	}
+	s.fail(saveKinds(filepath.Join(s.o.logs, profileName), s.kinds))
+}
+
+// fail notes the first thing that keeps the sweep from its books. It then starts
+// nothing more: what runs may be worth days.
+func (s *sweep) fail(err error) {
+	if err == nil || s.err != nil {
+		return
+	}
+	s.err = err
+	s.runner.Drain()
+}
+
+// link makes the output of a task's last run appear as TASK.log.
+func (s *sweep) link(r *runner.Record) {
+	dir, err := filepath.Abs(s.o.logs)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	target, err := filepath.Rel(dir, r.Log)
+	if err != nil {
+		target = r.Log
+	}
+	name := filepath.Join(dir, r.Task.ID+".log")
+	_ = os.Remove(name) // of the run before
+	s.fail(os.Symlink(target, name))
+}

@@ -1,0 +1,174 @@
+package sweep
+
+import (
+	"time"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/profile"
+)
+
+// view is the sweep at one moment.
+type view struct {
+	Now     time.Time
+	Elapsed time.Duration
+	Left    profile.Opt[time.Duration] // missing as long as nothing tells
+	Records []runner.Record
+	GPUs    []runner.GPUState
+	Count   counts
+	// Throughput is the sum of the speeds of the tasks that run: how many tasks'
+	// worth of work is done at a time.
+	Throughput float64
+	// Recoveries is how often memory ran out, Retries how often a task was run
+	// again after a failure.
+	Recoveries, Retries int
+}
+
+// counts are how many tasks are in which state.
+type counts struct {
+	OK, Failed, Cancelled, Running, Waiting int
+}
+
+func (c *counts) add(s runner.State) {
+	switch s {
+	case runner.Succeeded:
+		c.OK++
+	case runner.Failed:
+		c.Failed++
+	case runner.Cancelled:
+		c.Cancelled++
+	case runner.Starting, runner.Running:
+		c.Running++
+	default:
+		c.Waiting++
+	}
+}
+
+func (c *counts) over() int { return c.OK + c.Failed + c.Cancelled }
+
+func (c *counts) total() int { return c.over() + c.Running + c.Waiting }
+
+// look takes stock.
+func (s *sweep) look(now time.Time) *view {
+	v := &view{Now: now, Elapsed: now.Sub(s.started), Records: s.runner.Records(), GPUs: s.runner.GPUs()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	states := make(map[string]runner.State, len(v.Records))
+	for i := range v.Records {
+		r := &v.Records[i]
+		states[r.Task.ID] = r.State
+		if r.State == runner.Running {
+			v.Throughput += speedOf(r)
+		}
+	}
+	for i := range s.jobs {
+		state, ok := states[s.jobs[i].ID]
+		if !ok {
+			state = s.log.entries[s.jobs[i].ID].state() // the queue was lost, or never had it
+		}
+		v.Count.add(state)
+	}
+	v.Left, v.Recoveries, v.Retries = s.left(v), s.recoveries, s.retries
+	return v
+}
+
+// speedOf returns the speed of a task as a fraction of its speed alone: as
+// measured, else as predicted, else 1.
+func speedOf(r *runner.Record) float64 {
+	if x, ok := r.Speed.Get(); ok && x > 0 {
+		return x
+	}
+	if r.Predicted.Confidence > 0 && r.Predicted.Value > 0 {
+		return r.Predicted.Value
+	}
+	return 1
+}
+
+// left estimates how long the rest takes: all work that is left at the present
+// throughput, but not less than the slowest running task needs. Work is counted
+// in seconds that it would take alone.
+func (s *sweep) left(v *view) profile.Opt[time.Duration] {
+	whole := s.whole(v.Records)
+	var sum, slowest float64
+	for i := range v.Records {
+		r := &v.Records[i]
+		if r.State.Over() {
+			continue
+		}
+		work, known := whole[s.kindOf(r)]
+		if !known || v.Throughput == 0 {
+			return profile.Opt[time.Duration]{}
+		}
+		if r.State == runner.Running {
+			if total := r.Total.Or(0); total > 0 {
+				work *= max(0, 1-float64(r.Step.Or(0))/float64(total))
+			} else {
+				work = max(0, work-v.Now.Sub(r.Started).Seconds()*speedOf(r))
+			}
+			slowest = max(slowest, work/speedOf(r))
+		}
+		sum += work
+	}
+	return profile.Some(time.Duration(max(sum/v.Throughput, slowest) * float64(time.Second)))
+}
+
+// whole is how many seconds a task of each kind takes alone: by its steps if they
+// are known, else as those that succeeded on average.
+func (s *sweep) whole(records []runner.Record) map[*kind]float64 {
+	whole, ended, sum := make(map[*kind]float64), make(map[*kind]int), make(map[*kind]float64)
+	for i := range records {
+		r := &records[i]
+		k := s.kindOf(r)
+		if step, ok := k.Solo.Step.Get(); ok && r.Total.Or(0) > 0 {
+			whole[k] = k.Solo.Startup.Or(0).Seconds() + float64(r.Total.Or(0))*step.Seconds()
+		} else if r.State == runner.Succeeded {
+			d, _ := s.alone(r)
+			sum[k] += d.Seconds()
+			ended[k]++
+		}
+	}
+	for k, n := range ended {
+		if _, ok := whole[k]; !ok {
+			whole[k] = sum[k] / float64(n)
+		}
+	}
+	return whole
+}
+
+// kindOf returns the kind of a task; one that is in the queue but not in the sweep
+// has an empty one.
+func (s *sweep) kindOf(r *runner.Record) *kind {
+	if j := s.byID[r.Task.ID]; j != nil {
+		return s.kinds[j.Kind]
+	}
+	return &kind{}
+}
+
+// basis says what a time alone rests on.
+type basis int
+
+const (
+	// measuredAlone: the task ran alone.
+	measuredAlone basis = iota
+	// measuredRate: the steps that it took, at the rate that a task of its kind
+	// had alone.
+	measuredRate
+	// estimated: the time that it took with others and its speed among them, of
+	// which at least part is a prediction.
+	estimated
+)
+
+// alone returns how long the last run of a task would have taken with a GPU to
+// itself.
+func (s *sweep) alone(r *runner.Record) (time.Duration, basis) {
+	took := r.Ended.Sub(r.Started)
+	k := s.kindOf(r)
+	if run, ok := k.Solo.Run.Get(); ok && k.Solo.Task == r.Task.ID {
+		return run, measuredAlone
+	}
+	step, okStep := k.Solo.Step.Get()
+	steps, okSteps := r.Step.Get()
+	if okStep && okSteps && !s.restarted[r.Task.ID] {
+		return k.Solo.Startup.Or(0) + time.Duration(steps)*step, measuredRate
+	}
+	return time.Duration(took.Seconds() * speedOf(r) * float64(time.Second)), estimated
+}
