@@ -229,16 +229,47 @@ func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task, value float64
 			ref = max(ref, t.weight()*one[0])
 		}
 	}
-	if n := len(gpu.Residents); n == 1 && len(gpu.Instances) == 0 {
-		one := make([]float64, 1)
-		if c.p.Model.Speeds(members[:1], gpu, profile.Exclusive, one) == nil {
-			ref = members[0].weight() * one[0]
-		}
+	if len(gpu.Residents) > 0 {
+		ref = c.undisturbed(gpu)
 	}
 	unit := unitOf(c.p)
-	if least := (1 + c.p.Limits.MinGain) * ref; value < least-unit*float64(2*len(members)) {
+	if least := (1 + c.p.Limits.MinGain) * ref; value < least-unit*float64(len(members))*(2+c.p.Limits.MinGain) {
 		c.fault("Sets[%d]: value is %v; without company its best member or resident has %v, so MinGain asks for %v", i, value, ref, least)
 	}
+}
+
+// undisturbed returns what the residents of gpu are worth without company, by the
+// best mechanism that gpu allows. Of MIG with a [SliceModel] it knows the layout
+// in Instances alone: without one they may be worth more.
+func (c *checker) undisturbed(gpu *GPU) float64 {
+	n := len(gpu.Residents)
+	mechs := gpu.Mechanisms
+	switch {
+	case n == 1 && len(gpu.Instances) == 0:
+		mechs = []profile.Mechanism{profile.Exclusive}
+	case len(mechs) == 0:
+		mechs = []profile.Mechanism{profile.TimeSlice}
+	}
+	members, speeds := make([]*Task, n), make([]float64, n)
+	for k := range members {
+		members[k] = &gpu.Residents[k]
+	}
+	best := 0.0
+	for _, mech := range mechs {
+		set := Set{Mechanism: mech}
+		if mech == profile.MIG {
+			set.Instances = gpu.Instances
+		}
+		if mech == profile.Exclusive && len(mechs) > 1 || c.speeds(&set, gpu, members, speeds) != nil {
+			continue
+		}
+		value := 0.0
+		for k, t := range members {
+			value += t.weight() * speeds[k]
+		}
+		best = max(best, value)
+	}
+	return best
 }
 
 // reasons checks that every task that is in no set has a reason.
