@@ -53,29 +53,12 @@ type Policy interface {
 	Weigh(a *Account) float64
 }
 
-// leastWeight is what the lightest task of a round weighs, as a fraction of the
-// heaviest, so that rounding tells it from nothing.
-const leastWeight = 1.0 / (1 << 16)
-
-// Weights returns the weights of the next round, for Task.Weight or
-// [Session.Reweigh]: those of p divided by the largest, in [2^-16, 1]. A weight
-// that is none counts as the smallest. O(tasks).
-func Weights(p Policy, accounts []Account) []float64 {
-	out := make([]float64, len(accounts))
-	largest := 0.0
-	for i := range accounts {
-		if w := p.Weigh(&accounts[i]); w > 0 && !math.IsInf(w, 1) {
-			out[i] = w
-			largest = max(largest, w)
-		}
-	}
-	for i, w := range out {
-		if largest > 0 {
-			w /= largest
-		}
-		out[i] = max(leastWeight, w)
-	}
-	return out
+// LogPolicy is a Policy whose weights may lie further apart than a float64 can
+// say.
+type LogPolicy interface {
+	Policy
+	// LogWeigh returns the natural logarithm of the weight of a task, finite.
+	LogWeigh(a *Account) float64
 }
 
 const (
@@ -115,7 +98,7 @@ func (f FIFOFair) Weigh(a *Account) float64 {
 // Rounds that maximise the sum climb Σ weight·rate^(1-Alpha)/(1-Alpha): Alpha 1
 // is proportional fairness, and the larger Alpha is the closer the rates come
 // to max-min fairness, in which nobody's can grow but at the cost of one who has
-// less. The rate counts by the GPU that a task takes alone, which is Gavel's
+// less; of weights very far apart [Weights] keeps the order. The rate counts by the GPU that a task takes alone, which is Gavel's
 // max-min policy without its linear program.
 //
 // Mo, Walrand, Fair end-to-end window-based congestion control, 2000,
@@ -127,15 +110,21 @@ type AlphaFair struct {
 	Alpha float64
 }
 
-// Weigh implements Policy.
+// Weigh implements Policy. Where the weight is out of the range of a float64 it
+// returns the largest, or the smallest above 0.
 func (f AlphaFair) Weigh(a *Account) float64 {
-	return a.weight() * math.Pow(a.rate(), -sharpness(f.Alpha))
+	return inRange(a.weight() * math.Pow(a.rate(), -sharpness(f.Alpha)))
+}
+
+// LogWeigh implements LogPolicy.
+func (f AlphaFair) LogWeigh(a *Account) float64 {
+	return math.Log(a.weight()) - sharpness(f.Alpha)*math.Log(a.rate())
 }
 
 // sharpness returns the exponent in force.
 func sharpness(alpha float64) float64 {
 	if alpha > 0 {
-		return alpha
+		return min(alpha, 1e9) // beyond, a weight is no finite number even as a logarithm
 	}
 	return DefaultAlpha
 }
@@ -158,10 +147,20 @@ type FinishTimeFair struct {
 	Alpha float64
 }
 
-// Weigh implements Policy.
+// Weigh implements Policy. Where the weight is out of the range of a float64 it
+// returns the largest, or the smallest above 0.
 func (f FinishTimeFair) Weigh(a *Account) float64 {
-	rho := (a.age() + a.remaining()/a.rate() + ramp) / (a.attained() + a.remaining() + ramp)
-	return a.weight() * math.Pow(rho, sharpness(f.Alpha))
+	return inRange(a.weight() * math.Pow(a.rho(), sharpness(f.Alpha)))
+}
+
+// LogWeigh implements LogPolicy.
+func (f FinishTimeFair) LogWeigh(a *Account) float64 {
+	return math.Log(a.weight()) + sharpness(f.Alpha)*math.Log(a.rho())
+}
+
+// rho is how much later the account will finish than alone.
+func (a *Account) rho() float64 {
+	return (a.age() + a.remaining()/a.rate() + ramp) / (a.attained() + a.remaining() + ramp)
 }
 
 // ShortestFirst weighs a task by the inverse of what is left of it: shortest
@@ -225,11 +224,11 @@ type CostPerJoule struct{}
 func (CostPerJoule) Weigh(a *Account) float64 { return a.weight() / orOne(a.Power) }
 
 var (
-	_ Policy = FIFOFair{}
-	_ Policy = AlphaFair{}
-	_ Policy = FinishTimeFair{}
-	_ Policy = ShortestFirst{}
-	_ Policy = Makespan{}
-	_ Policy = CostPerHour{}
-	_ Policy = CostPerJoule{}
+	_ Policy    = FIFOFair{}
+	_ LogPolicy = AlphaFair{}
+	_ LogPolicy = FinishTimeFair{}
+	_ Policy    = ShortestFirst{}
+	_ Policy    = Makespan{}
+	_ Policy    = CostPerHour{}
+	_ Policy    = CostPerJoule{}
 )
