@@ -4,13 +4,25 @@
 // what it needs and how it disturbs its neighbours, pack tasks so that shared
 // GPUs do the most work, act on the plan, and learn from what happened.
 //
-//   - [example.com/colloc/profile]: what a task is and what was seen of it
-//   - [example.com/colloc/predict]: peak memory and mutual slowdown, each as an
-//     interval, from regressions that learn from every co-run
-//   - [example.com/colloc/packer]: the sets and mechanisms with the highest
-//     throughput, with a proven bound
+//   - [example.com/colloc/profile]: what a task is and what was seen of it; the GPU catalogue
+//   - [example.com/colloc/profile/modelfile]: networks from the files that frameworks write
+//   - [example.com/colloc/profile/tracefile]: logs of GPU use that people already have
+//   - [example.com/colloc/predict]: peak memory and mutual slowdown, each as an interval
+//   - [example.com/colloc/predict/dataset]: readers of published measurements
+//   - [example.com/colloc/predict/pretrained]: fitted models, for those who have no measurements
+//   - [example.com/colloc/packer]: the sets with the highest throughput, with a proven bound
+//   - [example.com/colloc/packer/mig]: layouts of MIG instances
 //   - [example.com/colloc/nvmlx]: GPUs as a stream of samples, live or replayed
+//   - [example.com/colloc/nvmlx/gonvml]: the GPUs of this host, through NVIDIA's library
+//   - [example.com/colloc/nvmlx/mps]: environment and daemon of MPS
 //   - [example.com/colloc/colloc]: the facade that a scheduler embeds
+//   - [example.com/colloc/colloc/runner]: tasks as processes on this host
+//   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests
+//   - [example.com/colloc/colloc/slurm]: batch scripts, an adviser and a client for Slurm
+//   - [example.com/colloc/colloc/sim]: a simulator of clusters
+//   - [example.com/colloc/colloc/sim/policy]: published and own policies for it
+//   - [example.com/colloc/colloc/sim/simtest]: what every policy must keep, as a test
+//   - [example.com/colloc/colloc/sim/trace]: traces that schedulers are compared on
 //
 // Start with the program in examples/quickstart.
 package colloc

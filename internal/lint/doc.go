@@ -4,9 +4,16 @@
 // Layout:
 //   - imports follow the arrows (profile <- predict, packer <- colloc, and so on)
 //   - the top level holds the known folders only; the root package exports nothing
+//     and names every public package
 //   - every package has a doc.go with its comment and an Example with checked
 //     output; a program has a package comment instead
 //   - the API of nvmlx mentions no type of the driver's binding
+//
+// Rooms, a table that go test ./internal/lint -run Rooms -v prints:
+//   - no folder of packer, predict and colloc has more than 15 source files, three of
+//     one prefix, or a circle of imports; of the references between its files fewer
+//     than one in ten run against the best order of the files
+//   - folders that were never opened stand on a list that only ever gets shorter
 //
 // Files:
 //   - at most 400 lines, tests 600, generated files as long as they like

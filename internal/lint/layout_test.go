@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"bytes"
 	"go/ast"
 	"go/doc"
 	"go/parser"
@@ -58,6 +59,53 @@ func rootExports(tr *tree) []string {
 		}
 	}
 	return findings
+}
+
+// overview finds public packages that the root's doc.go does not name: the
+// overview is where a reader starts.
+func overview(tr *tree) []string {
+	var findings []string
+	for key, files := range tr.packages() {
+		dir := key[0]
+		hidden := key[1] == "main" || dir == "." || slices.Contains(strings.Split(dir, "/"), "internal") || below(dir, "examples") ||
+			!slices.ContainsFunc(files, func(s *source) bool { return !s.test })
+		if !hidden && !bytes.Contains(tr.text["doc.go"], []byte("["+module+"/"+dir+"]")) {
+			findings = append(findings, dir+": doc.go of the root has no line for ["+module+"/"+dir+"]")
+		}
+	}
+	slices.Sort(findings)
+	return findings
+}
+
+func TestOverview(t *testing.T) {
+	testRule(t, overview, []ruleTest{
+		{
+			name: "named",
+			files: map[string]string{
+				"doc.go":                    "// Package colloc.\n//\n//   - [" + module + "/packer]: packs\npackage colloc\n",
+				"packer/a.go":               "package packer\n",
+				"packer/internal/a/a.go":    "package a\n",
+				"predict/a_test.go":         "package predict\n",
+				"examples/a/main.go":        "package main\n",
+				"examples/a/helper/help.go": "package helper\n",
+			},
+		},
+		{
+			name: "not named",
+			files: map[string]string{
+				"doc.go":           "// Package colloc has [" + module + "/packer].\npackage colloc\n",
+				"packer/a.go":      "package packer\n",
+				"packer/mig/a.go":  "package mig\n",
+				"profile/pack.go":  "package profile\n",
+				"profile/main.go":  "package main\n",
+				"internal/a/ab.go": "package a\n",
+			},
+			want: []string{
+				"packer/mig: doc.go of the root has no line for [" + module + "/packer/mig]",
+				"profile: doc.go of the root has no line for [" + module + "/profile]",
+			},
+		},
+	})
 }
 
 // declared returns the names that a top-level declaration introduces.

@@ -135,6 +135,7 @@ func TestTree(t *testing.T) {
 		{"arrows", arrows},
 		{"top level", topLevel},
 		{"root exports nothing", rootExports},
+		{"overview", overview},
 		{"package comments", packageComments},
 		{"examples", examples},
 		{"driver types", driverTypes},
