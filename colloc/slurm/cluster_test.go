@@ -234,7 +234,8 @@ func (n nobody) Run(ctx context.Context, cmd slurm.Command) (slurm.Output, error
 	run := n.c.Command(ctx, cmd.Args...)
 	run.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	text, err := run.CombinedOutput()
-	if status, ok := errors.AsType[*exec.ExitError](err); ok {
+	var status *exec.ExitError
+	if errors.As(err, &status) {
 		return slurm.Output{Stderr: text, Code: status.ExitCode()}, nil
 	}
 	return slurm.Output{Stdout: text}, err

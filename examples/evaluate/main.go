@@ -46,7 +46,8 @@ func main() {
 		return
 	}
 	fmt.Fprintln(os.Stderr, "evaluate:", err)
-	if _, failed := errors.AsType[*failure](err); failed {
+	var fault *failure
+	if errors.As(err, &fault) {
 		os.Exit(1)
 	}
 	os.Exit(2)

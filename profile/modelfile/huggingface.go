@@ -58,7 +58,8 @@ func decodeConfig(r *input) (*config, error) {
 	}
 	c := &config{}
 	if err := json.Unmarshal(data, &c.fields); err != nil {
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
 			line := 1 + bytes.Count(data[:min(syntax.Offset, int64(len(data)))], []byte("\n"))
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}

@@ -41,7 +41,8 @@ func readKeras(in *input, _ *Options) (*File, error) {
 	}
 	var top kerasLayer
 	if err := json.Unmarshal(text, &top); err != nil {
-		if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
 			return nil, fmt.Errorf("offset %d: %w", syntax.Offset, err)
 		}
 		return nil, err

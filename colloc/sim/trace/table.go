@@ -43,7 +43,8 @@ func newTableOf(r io.Reader, layouts []layout) (*table, error) {
 
 // csvError turns an error of encoding/csv into ours.
 func csvError(layout string, err error) error {
-	if parse, ok := errors.AsType[*csv.ParseError](err); ok {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
 		return &SyntaxError{layout, parse.Line, parse.Column, parse.Err.Error()}
 	}
 	return fmt.Errorf("trace: %s: %w", layout, err)

@@ -86,7 +86,8 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 // what is left to do.
 func (s *sweep) open(ctx context.Context, p *colloc.Planner) (err error) {
 	s.runner, err = runner.Open(ctx, s.config(p))
-	if corrupt, ok := errors.AsType[*runner.CorruptError](err); ok {
+	var corrupt *runner.CorruptError
+	if errors.As(err, &corrupt) {
 		s.show.note(fmt.Sprintf("the queue %s is corrupt and was set aside as %s; the job log tells what is left to do", corrupt.Path, corrupt.Aside))
 		s.runner, err = runner.Open(ctx, s.config(p))
 	}

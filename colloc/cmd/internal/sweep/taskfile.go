@@ -90,7 +90,8 @@ func parseTemplate(line string, shell bool) (template, error) {
 		}
 	} else {
 		words, err := splitWords(rest)
-		if fault, ok := errors.AsType[*syntaxError](err); ok {
+		var fault *syntaxError
+		if errors.As(err, &fault) {
 			fault.Column += len(line) - len(rest)
 		}
 		if err != nil {
