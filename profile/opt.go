@@ -3,6 +3,7 @@ package profile
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 )
 
 // Opt is a value of type T or the fact that it was not measured. The zero Opt
@@ -31,6 +32,10 @@ func (o Opt[T]) Or(missing T) T {
 // IsZero reports whether the value is missing. encoding/json asks it for
 // fields tagged omitzero.
 func (o Opt[T]) IsZero() bool { return !o.ok }
+
+// Equal reports whether both are missing or both hold the same value. go-cmp asks
+// it. NaN equals nothing, as with ==.
+func (o Opt[T]) Equal(other Opt[T]) bool { return reflect.DeepEqual(o, other) }
 
 // String returns the value as fmt prints it, or "missing".
 func (o Opt[T]) String() string {

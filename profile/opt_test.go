@@ -26,6 +26,13 @@ func TestOptZeroIsNotMissing(t *testing.T) {
 	}
 }
 
+func TestOptEqual(t *testing.T) {
+	none := Opt[[]int]{} // ==, which cannot compare slices, would panic
+	if !none.Equal(none) || none.Equal(Some([]int(nil))) || !Some([]int{1}).Equal(Some([]int{1})) || Some([]int{1}).Equal(Some([]int{2})) {
+		t.Error("Equal does not tell values and missing apart")
+	}
+}
+
 func TestOptJSON(t *testing.T) {
 	type record struct {
 		Plain  Opt[float64]       `json:"plain"`

@@ -29,6 +29,10 @@ func (v *Vector) Or(f Feature, missing float64) float64 {
 	return missing
 }
 
+// Equal reports whether v and other know the same features with the same values,
+// as == does. go-cmp asks it.
+func (v Vector) Equal(other Vector) bool { return v == other }
+
 // Set stores a value. It returns an error, and stores nothing, for a feature
 // that does not exist and for a value that is not finite or out of the
 // feature's range.
