@@ -62,9 +62,9 @@ func unopened() map[string]ceiling {
 		"profile":                      {20, 0, 4},
 		"profile/modelfile":            {23, 0, 14},
 		"examples/measure":             {31, 0, 6},
-		"colloc/cmd/internal/describe": {2, 0, 1},
-		"colloc/cmd/internal/simulate": {9, 0, 2},
-		"colloc/cmd/internal/slurm":    {8, 0, 8},
+		"colloc/cmd/internal/describe": {3, 0, 1},
+		"colloc/cmd/internal/simulate": {10, 0, 2},
+		"colloc/cmd/internal/slurm":    {9, 0, 8},
 		"colloc/cmd/internal/sweep":    {27, 1, 4},
 	}
 }
