@@ -61,7 +61,7 @@ func TestLeaseStates(t *testing.T) {
 func TestLeaseUnknown(t *testing.T) {
 	l, _ := newLedger(t, colloc.LedgerConfig{GPUs: []colloc.GPU{bare("a", profile.GiB)}})
 	for _, number := range []uint64{0, 1, 1 << 63} {
-		lease := colloc.Lease{Number: number}
+		lease := colloc.Lease{Epoch: l.Snapshot().Version.Epoch, Number: number}
 		if err := l.Commit(lease); !errors.Is(err, colloc.ErrUnknown) {
 			t.Errorf("commit %d: got %v, want ErrUnknown", number, err)
 		}
@@ -126,8 +126,8 @@ func TestExpire(t *testing.T) {
 	mustReserve(t, l, claim("a", "t", 1)) // the task may be reserved anew before anyone asks
 	clock.Step(time.Second / 2)
 	want := []colloc.Lapse{
-		{Lease: first.Number, Claims: []colloc.Claim{claim("a", "t", 1), claim("a", "u", 2)}},
-		{Lease: second.Number, Claims: []colloc.Claim{claim("a", "v", 1)}},
+		{Epoch: first.Epoch, Lease: first.Number, Claims: []colloc.Claim{claim("a", "t", 1), claim("a", "u", 2)}},
+		{Epoch: second.Epoch, Lease: second.Number, Claims: []colloc.Claim{claim("a", "v", 1)}},
 	}
 	if diff := cmp.Diff(want, l.Expire(), cmp.Comparer(func(a, b *profile.Profile) bool { return a.Vector == b.Vector })); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

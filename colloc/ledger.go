@@ -43,7 +43,8 @@ import (
 // forward steps of the clock: a clock that is set back neither extends a lease
 // nor brings one back, a clock that leaps forward ends leases early, which is
 // safe. [Lease] values are fencing tokens: who comes late with an old one gets
-// [ErrLeaseOver] and cannot touch what was reserved since.
+// [ErrLeaseOver] and cannot touch what was reserved since. That holds across
+// restarts, also when several in a row load the same file: see [Epoch].
 //
 // Cards come and go with [Ledger.AddGPU] and [Ledger.RemoveGPU].
 //
@@ -53,14 +54,16 @@ type Ledger struct {
 	config LedgerConfig
 
 	mu       sync.Mutex
-	accounts []*account          // in the configured order
-	byID     map[string]*account // by GPU
-	seats    map[string]*seat    // by task
-	leases   map[uint64]*lease   // open, or committed with tasks in the books
-	open     leaseQueue          // by deadline
-	lapsed   []Lapse             // not yet reported
-	issued   uint64              // number of the newest lease
-	version  uint64              // grows with every change
+	accounts []*account           // in the configured order
+	byID     map[string]*account  // by GPU
+	seats    map[string]*seat     // by task
+	leases   map[leaseName]*lease // open, or committed with tasks in the books
+	open     leaseQueue           // by deadline
+	lapsed   []Lapse              // not yet reported
+	epoch    Epoch                // of the leases and versions given from now on
+	issued   uint64               // number of the newest lease of the epoch
+	version  uint64               // of the epoch; grows with every change
+	entered  uint64               // counts the leases in the order they joined
 	clock    stopwatch
 }
 
@@ -110,7 +113,7 @@ func plus(a, b profile.Bytes) profile.Bytes {
 // NewLedger opens the books. It reports every fault of the LedgerConfig in one
 // error.
 func NewLedger(c LedgerConfig) (*Ledger, error) {
-	l, err := emptyLedger(c)
+	l, err := emptyLedger(c, nil)
 	if err == nil {
 		err = l.settleAll(c.GPUs)
 	}
@@ -120,13 +123,13 @@ func NewLedger(c LedgerConfig) (*Ledger, error) {
 	return l, nil
 }
 
-// emptyLedger opens books without any task.
-func emptyLedger(c LedgerConfig) (*Ledger, error) {
+// emptyLedger opens books without any task, in an epoch that is not among past.
+func emptyLedger(c LedgerConfig, past map[Epoch]bool) (*Ledger, error) {
 	l := &Ledger{
 		config: c,
 		byID:   make(map[string]*account, len(c.GPUs)),
 		seats:  make(map[string]*seat),
-		leases: make(map[uint64]*lease),
+		leases: make(map[leaseName]*lease),
 	}
 	l.config.fill()
 	errs := []error{c.validate()}
@@ -136,7 +139,12 @@ func emptyLedger(c LedgerConfig) (*Ledger, error) {
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	l.config.GPUs = nil
+	epoch, err := drawEpoch(c.Rand, past)
+	if err != nil {
+		return nil, err
+	}
+	l.epoch = epoch
+	l.config.GPUs, l.config.Rand = nil, nil
 	l.clock.limit = max(l.config.LeaseTime, l.config.StartTime)
 	l.clock.read(c.Now)
 	return l, nil
@@ -165,12 +173,19 @@ func (l *Ledger) settleAll(gpus []GPU) error {
 	for i := range gpus {
 		for j := range gpus[i].Residents {
 			l.issued++
-			own := &lease{number: l.issued, committed: true}
-			l.leases[own.number] = own
+			own := &lease{name: leaseName{l.epoch, l.issued}, committed: true}
+			l.enter(own)
 			errs = append(errs, l.settle(own, gpus[i].ID, &gpus[i].Residents[j]))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// enter adds a lease after those that are there.
+func (l *Ledger) enter(own *lease) {
+	l.entered++
+	own.order = l.entered
+	l.leases[own.name] = own
 }
 
 // settle books a task that runs already, whatever the limits.

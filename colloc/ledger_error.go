@@ -42,7 +42,8 @@ type RefusedError struct {
 	GPU  string
 	// Code is the limit that binds: memory, set size, or a task that must be
 	// alone. 0 means that the claim would fit, but a task joined the GPU after
-	// the snapshot, so that speeds were predicted without it.
+	// the snapshot, so that speeds were predicted without it, or that the
+	// snapshot is of another [Epoch].
 	Code packer.ReasonCode
 	// Needed is what the claim reserves, Free what the GPU has left; known
 	// where Code is [packer.MemoryLimit].
@@ -51,7 +52,8 @@ type RefusedError struct {
 	// Other is the task that joined the GPU after the snapshot, or else the one
 	// that must be alone; empty if neither applies.
 	Other string
-	// Stale says that the GPU got fuller after the snapshot.
+	// Stale says that the GPU got fuller after the snapshot, or may have: the
+	// snapshot is of another Epoch.
 	Stale bool
 }
 
@@ -65,6 +67,9 @@ func (e *RefusedError) Error() string {
 	text := fmt.Sprintf("colloc: reserve: task %q on GPU %q: ", e.Task, e.GPU)
 	switch e.Code {
 	case 0:
+		if e.Other == "" {
+			return text + "the snapshot is from before a restart or of another ledger; take a new one and decide again"
+		}
 		return text + fmt.Sprintf("task %q joined after the snapshot; take a new one and decide again", e.Other)
 	case packer.MemoryLimit:
 		text += fmt.Sprintf("needs %v, %v are free", e.Needed, e.Free)
@@ -76,7 +81,7 @@ func (e *RefusedError) Error() string {
 		text += e.Code.String()
 	}
 	if e.Stale {
-		text += "; it got fuller after the snapshot, take a new one and decide again"
+		text += "; the snapshot is out of date, take a new one and decide again"
 	}
 	return text
 }

@@ -91,7 +91,7 @@ func ExampleLedger_Reserve_gang() {
 // What runs on the cards, registered or not, counts from now on.
 func ExampleLedger_Reconcile() {
 	ledger := exampleLedger()
-	lease, err := ledger.Reserve(0, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
+	lease, err := ledger.Reserve(ledger.Snapshot().Version, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
 	if err == nil {
 		err = ledger.Commit(lease)
 	}
@@ -120,7 +120,7 @@ func ExampleLedger_Reconcile() {
 // A scheduler that was restarted opens its books again.
 func ExampleLedger_Save() {
 	before := exampleLedger()
-	lease, err := before.Reserve(0, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
+	lease, err := before.Reserve(before.Snapshot().Version, colloc.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
 	if err == nil {
 		err = before.Commit(lease)
 	}

@@ -14,15 +14,18 @@ import (
 )
 
 // ledgerFormat is the version of the file format.
-const ledgerFormat = 1
+//
+//	1  leases by number, counted on over restarts: numbers came again after two
+//	2  leases by epoch and number, in the order they joined; no version
+const ledgerFormat = 2
 
 // booksFile is the file form of a Ledger: what the configuration does not say.
 type booksFile struct {
-	Format  int          `json:"format"`
-	Version uint64       `json:"version"`
-	Issued  uint64       `json:"issued"`
-	GPUs    []gpuFile    `json:"gpus"`
-	Leases  []*leaseFile `json:"leases"` // by number, which is the order of joining
+	Format int          `json:"format"`
+	Epoch  Epoch        `json:"epoch"` // 0 in format 1
+	Issued uint64       `json:"issued"`
+	GPUs   []gpuFile    `json:"gpus"`
+	Leases []*leaseFile `json:"leases"` // in the order they joined
 }
 
 type gpuFile struct {
@@ -31,6 +34,7 @@ type gpuFile struct {
 }
 
 type leaseFile struct {
+	Epoch  Epoch  `json:"epoch"`
 	Number uint64 `json:"number"`
 	// Remaining is missing for a committed lease.
 	Remaining *time.Duration `json:"remaining_ns,omitempty"`
@@ -67,12 +71,11 @@ func (l *Ledger) books() *booksFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tick()
-	f := &booksFile{Format: ledgerFormat, Version: l.version, Issued: l.issued, GPUs: []gpuFile{}, Leases: []*leaseFile{}}
+	f := &booksFile{Format: ledgerFormat, Epoch: l.epoch, Issued: l.issued, GPUs: []gpuFile{}, Leases: []*leaseFile{}}
 	for _, a := range l.accounts {
 		f.GPUs = append(f.GPUs, gpuFile{ID: a.gpu.ID, Foreign: a.foreign})
 	}
-	for _, number := range slices.Sorted(maps.Keys(l.leases)) {
-		one := l.leases[number]
+	for _, one := range slices.SortedFunc(maps.Values(l.leases), byJoining) {
 		saved := one.file()
 		if !one.committed {
 			remaining := one.deadline - l.clock.elapsed
@@ -84,7 +87,7 @@ func (l *Ledger) books() *booksFile {
 }
 
 func (l *lease) file() *leaseFile {
-	f := &leaseFile{Number: l.number}
+	f := &leaseFile{Epoch: l.name.epoch, Number: l.name.number}
 	for _, s := range l.seats {
 		t := &s.task
 		f.Tasks = append(f.Tasks, taskFile{
@@ -99,7 +102,10 @@ func (l *lease) file() *leaseFile {
 // they had left, but not more than LeaseTime: the time in between does not
 // count. What happened after Save is lost, so that Save belongs behind every
 // change that must survive: a lease made since is over, a task committed since
-// shows up as [Foreign]. Snapshots from before count as out of date.
+// shows up as [Foreign]. Snapshots from before count as out of date. The books
+// get a new [Epoch], so that this holds however often one file is loaded, in a
+// row or by two ledgers at once; leases of the file keep their names. Files of
+// format 1 are read, too.
 //
 // c gives the GPUs, limits and clock. A Resident that c lists and the books know
 // is booked once, as the books have it; it is an error if they disagree about
@@ -112,14 +118,14 @@ func LoadLedger(r io.Reader, c LedgerConfig) (*Ledger, error) {
 	if err := json.NewDecoder(r).Decode(&f); err != nil {
 		return nil, fmt.Errorf("colloc: load ledger: %w", err)
 	}
-	if f.Format != ledgerFormat {
-		return nil, fmt.Errorf("colloc: load ledger: format is %d, want %d", f.Format, ledgerFormat)
+	if f.Format < 1 || f.Format > ledgerFormat {
+		return nil, fmt.Errorf("colloc: load ledger: format is %d, want 1 to %d", f.Format, ledgerFormat)
 	}
 	residents, err := f.newResidents(c.GPUs)
 	if err != nil {
 		return nil, fmt.Errorf("colloc: load ledger: %w", err)
 	}
-	l, err := emptyLedger(c)
+	l, err := emptyLedger(c, f.epochs())
 	if err == nil {
 		err = errors.Join(l.restore(&f), l.settleAll(residents))
 	}
@@ -159,29 +165,28 @@ func (f *booksFile) newResidents(configured []GPU) ([]GPU, error) {
 	return gpus, nil
 }
 
-const (
-	// lostNumbers is more than the leases and versions that were handed out
-	// between Save and a crash: none of them must be handed out again.
-	lostNumbers = 1 << 32
-	// maxNumber bounds versions and lease numbers in files, far from overflow.
-	maxNumber = 1 << 62
-)
-
-// restore enters what the file has. When a task joined is not saved: it counts
-// as the newest change.
-func (l *Ledger) restore(f *booksFile) error {
-	if f.Issued > maxNumber || f.Version > maxNumber {
-		return fmt.Errorf("issued is %d and version is %d, want at most 2^62", f.Issued, f.Version)
+// epochs are those that the file knows.
+func (f *booksFile) epochs() map[Epoch]bool {
+	known := map[Epoch]bool{f.Epoch: true}
+	for _, saved := range f.Leases {
+		known[saved.Epoch] = true
 	}
-	l.version, l.issued = f.Version+lostNumbers, f.Issued+lostNumbers
+	return known
+}
+
+// restore enters what the file has. When a task joined is not saved: snapshots
+// from before are of another epoch.
+func (l *Ledger) restore(f *booksFile) error {
 	for _, g := range f.GPUs {
 		if a := l.byID[g.ID]; a != nil && g.Foreign > 0 {
-			a.foreign, a.tightened = g.Foreign, l.version
+			a.foreign = g.Foreign
 		}
 	}
-	slices.SortStableFunc(f.Leases, func(a, b *leaseFile) int { return cmp.Compare(a.Number, b.Number) })
+	if f.Format == 1 {
+		slices.SortStableFunc(f.Leases, func(a, b *leaseFile) int { return cmp.Compare(a.Number, b.Number) })
+	}
 	for _, saved := range f.Leases {
-		if saved.Number == 0 || saved.Number > f.Issued {
+		if saved.Number == 0 || saved.Epoch == f.Epoch && saved.Number > f.Issued {
 			return fmt.Errorf("lease %d: want a number from 1 to %d, the last one issued", saved.Number, f.Issued)
 		}
 		if err := l.restoreLease(saved); err != nil {
@@ -196,14 +201,15 @@ func (l *Ledger) restore(f *booksFile) error {
 }
 
 func (l *Ledger) restoreLease(saved *leaseFile) error {
-	if l.leases[saved.Number] != nil {
+	name := leaseName{saved.Epoch, saved.Number}
+	if l.leases[name] != nil {
 		return fmt.Errorf("%w number", ErrDuplicate)
 	}
 	if len(saved.Tasks) == 0 {
 		return errors.New("it has no tasks")
 	}
-	own := &lease{number: saved.Number, committed: saved.Remaining == nil}
-	l.leases[own.number] = own
+	own := &lease{name: name, committed: saved.Remaining == nil}
+	l.enter(own)
 	if !own.committed {
 		own.deadline = l.clock.elapsed + max(0, min(*saved.Remaining, l.config.LeaseTime))
 		l.open.push(own)

@@ -81,16 +81,17 @@ func TestLoadLedger(t *testing.T) {
 func TestLoadLedgerFaults(t *testing.T) {
 	const task = `{"id":"t","gpu":"a","reserved_bytes":1,"profile":{}}`
 	books := func(leases string) string {
-		return fmt.Sprintf(`{"format":1,"version":3,"issued":2,"gpus":[],"leases":[%s]}`, leases)
+		return fmt.Sprintf(`{"format":2,"epoch":"00000000000000aa","issued":2,"gpus":[],"leases":[%s]}`, leases)
 	}
 	for _, tt := range []struct {
 		name, file, want string
 	}{
 		{"nothing", ``, "EOF"},
-		{"format", `{"format":2}`, "format is 2, want 1"},
+		{"format", `{"format":3}`, "format is 3, want 1 to 2"},
+		{"no format", `{}`, "format is 0, want 1 to 2"},
 		{"null lease", books(`null`), "lease 0 of the file is null"},
-		{"number 0", books(`{"number":0,"tasks":[` + task + `]}`), "want a number from 1"},
-		{"number not issued", books(`{"number":1152921504606846976,"tasks":[` + task + `]}`), "want a number from 1 to 2"},
+		{"number 0", books(`{"epoch":"aa","number":0,"tasks":[` + task + `]}`), "want a number from 1"},
+		{"number not issued", books(`{"epoch":"aa","number":1152921504606846976,"tasks":[` + task + `]}`), "want a number from 1 to 2"},
 		{"number twice", books(`{"number":1,"tasks":[` + task + `]},{"number":1,"tasks":[{}]}`), "duplicate number"},
 		{"task twice", books(`{"number":1,"tasks":[` + task + `,` + task + `]}`), `duplicate task "t"`},
 		{"no tasks", books(`{"number":1}`), "no tasks"},
@@ -99,7 +100,8 @@ func TestLoadLedgerFaults(t *testing.T) {
 		{"negative use", books(`{"number":1,"tasks":[` + strings.Replace(task, `{`, `{"used_bytes":-1,`, 1) + `]}`), "bytes: -1"},
 		{"absurd use", books(`{"number":1,"tasks":[` + strings.Replace(task, `{`, `{"used_bytes":"7000000 TiB",`, 1) + `]}`), "are in use, want at most"},
 		{"elsewhere", books(`{"number":1,"tasks":[{"id":"r","gpu":"a","reserved_bytes":1,"profile":{}}]}`), `runs on GPU "b", the books have it on GPU "a"`},
-		{"huge version", `{"format":1,"version":18446744073709551615}`, "at most 2^62"},
+		{"not issued in format 1", `{"format":1,"issued":2,"leases":[{"number":3,"tasks":[` + task + `]}]}`, "want a number from 1 to 2"},
+		{"epoch", `{"format":2,"epoch":"moon"}`, "epoch \"moon\": want 16 hexadecimal digits"},
 		{"negative foreign", `{"format":1,"gpus":[{"id":"a","foreign_bytes":-5}]}`, "bytes: -5"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -132,6 +134,7 @@ func FuzzLoadLedger(f *testing.F) {
 	mustCommit(f, l, claim("a", "t", 3))
 	l.Reconcile([]colloc.Usage{{GPU: "a", Processes: []colloc.Process{{Memory: profile.Some(profile.Bytes(9))}}}})
 	f.Add([]byte(savedBooks(f, l)))
+	f.Add([]byte(booksFormat1))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		c := colloc.LedgerConfig{GPUs: []colloc.GPU{bare("a", 100)}, MaxSet: 8, Now: newFakeClock().Now}
 		l, err := colloc.LoadLedger(bytes.NewReader(file), c)

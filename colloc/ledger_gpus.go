@@ -22,7 +22,7 @@ func (l *Ledger) AddGPU(g GPU) error {
 	if err := l.settleAll([]GPU{g}); err != nil {
 		l.strike(l.byID[g.ID])
 		for ; l.issued > first; l.issued-- {
-			delete(l.leases, l.issued)
+			delete(l.leases, leaseName{l.epoch, l.issued})
 		}
 		l.version--
 		return err

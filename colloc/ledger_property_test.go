@@ -21,8 +21,35 @@ type ledgerMachine struct {
 	fast   *colloc.Ledger
 	slow   *slowBooks
 	clock  *fakeClock
-	leases []colloc.Lease
-	ahead  uint64 // versions that loading has skipped
+	leases []twinLease
+	lives  []ledgerLife
+}
+
+// twinLease is a lease under its names in the Ledger and in the twin.
+type twinLease struct {
+	colloc.Lease
+	slow uint64
+}
+
+// ledgerLife is an epoch and the twin's version with which it began.
+type ledgerLife struct {
+	epoch colloc.Epoch
+	from  uint64
+}
+
+// begin notes that the Ledger was opened.
+func (m *ledgerMachine) begin() {
+	m.slow.from = m.slow.version()
+	m.lives = append(m.lives, ledgerLife{m.fast.Snapshot().Version.Epoch, m.slow.from})
+}
+
+// version is the Ledger's for a version of the twin.
+func (m *ledgerMachine) version(slow uint64) colloc.Version {
+	i := len(m.lives) - 1
+	for m.lives[i].from > slow {
+		i--
+	}
+	return colloc.Version{Epoch: m.lives[i].epoch, Number: slow - m.lives[i].from}
 }
 
 func newLedgerMachine(t *rapid.T) *ledgerMachine {
@@ -35,6 +62,7 @@ func newLedgerMachine(t *rapid.T) *ledgerMachine {
 		t.Fatal(err)
 	}
 	m.fast, m.slow = fast, newSlowBooks(m.config)
+	m.begin()
 	return m
 }
 
@@ -81,14 +109,14 @@ func (m *ledgerMachine) reserve(t *rapid.T) {
 	}
 	age := rapid.IntRange(0, 3).Draw(t, "age")
 	seen := m.slow.version() - min(m.slow.version(), uint64(age))
-	lease, err := m.fast.Reserve(seen+m.ahead, claims...)
+	lease, err := m.fast.Reserve(m.version(seen), claims...)
 	m.compare(t, "reserve", err, m.slow.reserve(seen, claims))
 	if err == nil {
-		m.leases = append(m.leases, lease)
+		m.leases = append(m.leases, twinLease{lease, m.slow.leases})
 	}
 }
 
-func (m *ledgerMachine) lease(t *rapid.T) colloc.Lease {
+func (m *ledgerMachine) lease(t *rapid.T) twinLease {
 	if len(m.leases) == 0 {
 		t.Skip("no lease yet")
 	}
@@ -98,12 +126,12 @@ func (m *ledgerMachine) lease(t *rapid.T) colloc.Lease {
 
 func (m *ledgerMachine) commit(t *rapid.T) {
 	lease := m.lease(t)
-	m.compare(t, "commit", m.fast.Commit(lease), m.slow.commit(lease.Number))
+	m.compare(t, "commit", m.fast.Commit(lease.Lease), m.slow.commit(lease.slow))
 }
 
 func (m *ledgerMachine) rollback(t *rapid.T) {
 	lease := m.lease(t)
-	m.compare(t, "rollback", m.fast.Rollback(lease), m.slow.rollback(lease.Number))
+	m.compare(t, "rollback", m.fast.Rollback(lease.Lease), m.slow.rollback(lease.slow))
 }
 
 func (m *ledgerMachine) release(t *rapid.T) {
@@ -159,20 +187,15 @@ func (m *ledgerMachine) reload(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.fast, m.ahead, m.slow.leases = fast, m.ahead+1<<32, m.slow.leases+1<<32
-	clear(m.slow.added)
-	for v := range m.slow.history { // snapshots from before are out of date
-		if v < len(m.slow.history)-1 {
-			m.slow.history[v] = slowMoment{}
-		}
-	}
+	m.fast = fast
+	m.begin()
 }
 
 // check compares everything that can be seen.
 func (m *ledgerMachine) check(t *rapid.T) {
 	s := m.fast.Snapshot()
-	if s.Version != m.slow.version()+m.ahead {
-		t.Fatalf("version is %d, want %d", s.Version, m.slow.version()+m.ahead)
+	if want := m.version(m.slow.version()); s.Version != want {
+		t.Fatalf("version is %v, want %v", s.Version, want)
 	}
 	for _, g := range s.GPUs {
 		var got, want []string

@@ -46,14 +46,15 @@ func (p *Plan) Claims(tasks []Task) ([]Claim, error) {
 
 // Reserve takes all claims or none of them, and holds them until the lease is
 // committed, rolled back, or expires. seen is the Version of the [Snapshot] that
-// the decision rests on.
+// the decision rests on. One of another [Epoch], from before a restart or of
+// another Ledger, is out of date on every GPU, also on one without tasks.
 //
 // A claim that cannot be met is a [*RefusedError], which is [ErrConflict] or
 // [ErrFull] or both. A task that is in the books already is [ErrDuplicate]: a
 // scheduler that repeats a call whose answer it lost, and a second one that
 // wants the same task, cannot start it twice. Unknown GPUs, such as one that was
 // removed since, and a seen that is newer than the books, are [ErrUnknown].
-func (l *Ledger) Reserve(seen uint64, claims ...Claim) (Lease, error) {
+func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
 	if len(claims) == 0 {
 		return Lease{}, errors.New("colloc: reserve: no claims")
 	}
@@ -65,10 +66,10 @@ func (l *Ledger) Reserve(seen uint64, claims ...Claim) (Lease, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.tick()
-	if seen > l.version {
-		return Lease{}, fmt.Errorf("colloc: reserve: %w: version %d, the books are at %d; snapshots of another ledger do not count", ErrUnknown, seen, l.version)
+	if seen.Epoch == l.epoch && seen.Number > l.version {
+		return Lease{}, fmt.Errorf("colloc: reserve: %w: version %v, the books are at %d; use the Version of a Snapshot", ErrUnknown, seen, l.version)
 	}
-	taken := &lease{number: l.issued + 1}
+	taken := &lease{name: leaseName{l.epoch, l.issued + 1}}
 	for i := range claims {
 		if err := l.take(taken, &claims[i], seen); err != nil {
 			l.drop(taken)
@@ -80,14 +81,14 @@ func (l *Ledger) Reserve(seen uint64, claims ...Claim) (Lease, error) {
 	for _, s := range taken.seats {
 		s.joined, s.account.tightened = l.version, l.version
 	}
-	l.leases[taken.number] = taken
+	l.enter(taken)
 	taken.deadline = l.clock.elapsed + l.config.LeaseTime
 	l.open.push(taken)
-	return Lease{Number: taken.number, Expires: now.Add(l.config.LeaseTime)}, nil
+	return Lease{Epoch: l.epoch, Number: l.issued, Expires: now.Add(l.config.LeaseTime)}, nil
 }
 
 // take adds one claim to a lease that is not in the books yet.
-func (l *Ledger) take(taken *lease, c *Claim, seen uint64) error {
+func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 	a := l.byID[c.GPU]
 	if a == nil {
 		return fmt.Errorf("colloc: reserve: task %q: %w: GPU %q", c.Task.ID, ErrUnknown, c.GPU)
@@ -95,8 +96,12 @@ func (l *Ledger) take(taken *lease, c *Claim, seen uint64) error {
 	if old := l.seats[c.Task.ID]; old != nil {
 		return fmt.Errorf("colloc: reserve: %w: task %q is on GPU %q already", ErrDuplicate, c.Task.ID, old.account.gpu.ID)
 	}
-	e := RefusedError{Task: c.Task.ID, GPU: c.GPU, Stale: a.tightened > seen}
-	newcomer := a.newcomer(taken, seen)
+	past := seen.Epoch != l.epoch
+	e := RefusedError{Task: c.Task.ID, GPU: c.GPU, Stale: past || a.tightened > seen.Number}
+	newcomer := ""
+	if !past {
+		newcomer = a.newcomer(taken, seen.Number)
+	}
 	switch guard := a.guard(&c.Task); {
 	case c.Task.Reserved > a.free():
 		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.free())
@@ -104,7 +109,7 @@ func (l *Ledger) take(taken *lease, c *Claim, seen uint64) error {
 		e.Code, e.Other = packer.MustBeAlone, guard
 	case len(a.seats) >= a.most(l.config.MaxSet):
 		e.Code = packer.SetFull
-	case newcomer == "":
+	case newcomer == "" && !past:
 		l.place(taken, a, &c.Task)
 		return nil
 	}
@@ -171,5 +176,5 @@ func (l *Ledger) drop(over *lease) {
 		l.remove(s)
 	}
 	over.seats = nil
-	delete(l.leases, over.number)
+	delete(l.leases, over.name)
 }

@@ -21,6 +21,7 @@ type slowBooks struct {
 	added     map[string]uint64        // by GPU: the version at which it was replaced
 	elapsed   time.Duration
 	leases    uint64
+	from      uint64 // the version at which the books were opened last
 }
 
 // slowMoment is everything as it was at one version.
@@ -109,7 +110,7 @@ func (m *slowMoment) load(gpu string) profile.Bytes {
 
 // fuller reports whether the GPU got fuller at some moment after seen.
 func (s *slowBooks) fuller(gpu string, seen uint64) bool {
-	if s.added[gpu] > seen {
+	if s.added[gpu] > seen || seen < s.from {
 		return true
 	}
 	for v := int(seen) + 1; v < len(s.history); v++ {
@@ -136,7 +137,7 @@ func (s *slowBooks) reserve(seen uint64, claims []colloc.Claim) string {
 			return "full, conflict"
 		case full:
 			return "full"
-		case slowJoined(c.GPU, s.history[seen].entries, s.entries):
+		case seen < s.from || slowJoined(c.GPU, s.history[seen].entries, s.entries):
 			return "conflict"
 		}
 	}

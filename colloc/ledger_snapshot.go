@@ -6,7 +6,7 @@ import "example.com/colloc/profile"
 // changes it afterwards.
 type Snapshot struct {
 	// Version names the moment; [Ledger.Reserve] takes it.
-	Version uint64
+	Version Version
 	// GPUs are the cards in the configured order, ready for [Planner.Fit],
 	// [Planner.Score] and [Planner.Plan] of a Planner with the same headroom.
 	//
@@ -23,7 +23,7 @@ func (l *Ledger) Snapshot() Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tick()
-	s := Snapshot{Version: l.version, GPUs: make([]GPU, len(l.accounts))}
+	s := Snapshot{Version: Version{l.epoch, l.version}, GPUs: make([]GPU, len(l.accounts))}
 	residents := make([]Task, 0, len(l.seats))
 	for i, a := range l.accounts {
 		first := len(residents)

@@ -222,7 +222,7 @@ func TestReserveFromOldSnapshot(t *testing.T) {
 
 func TestReserveFromAnotherLedger(t *testing.T) {
 	l, _ := newLedger(t, colloc.LedgerConfig{GPUs: []colloc.GPU{bare("a", profile.GiB)}})
-	if _, err := l.Reserve(7, claim("a", "t", 1)); !errors.Is(err, colloc.ErrUnknown) {
+	if _, err := l.Reserve(colloc.Version{Epoch: l.Snapshot().Version.Epoch, Number: 7}, claim("a", "t", 1)); !errors.Is(err, colloc.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
 }
