@@ -69,16 +69,7 @@ func benchModel(tb testing.TB, weights string, n int) *matrixModel {
 		}
 		return m
 	}
-	dir := os.Getenv("COLLOC_DATA")
-	if dir == "" {
-		tb.Skip("set COLLOC_DATA to the directory with interference_lucid.csv and interference_gavel.csv to run on measured weights")
-	}
-	var data *measured
-	if weights == "lucid" {
-		data = readPairs(tb, filepath.Join(dir, "interference_lucid.csv"), "", "norm_speed_a", "norm_speed_b")
-	} else {
-		data = readPairs(tb, filepath.Join(dir, "interference_gavel.csv"), "v100", "norm_speed_a", "norm_speed_b")
-	}
+	data := pairsOf(tb, weights)
 	kind := make([]string, n)
 	jitter := make([]float64, n)
 	for i := range kind {
@@ -91,6 +82,26 @@ func benchModel(tb testing.TB, weights string, n int) *matrixModel {
 		}
 	}
 	return m
+}
+
+// pairsOf returns the pairs from which weights are drawn.
+func pairsOf(tb testing.TB, weights string) *measured {
+	tb.Helper()
+	if weights == "tied" {
+		return tiedPairs()
+	}
+	dir := os.Getenv("COLLOC_DATA")
+	if dir == "" {
+		tb.Skip("set COLLOC_DATA to the directory with interference_lucid.csv and interference_gavel.csv to run on measured weights")
+	}
+	if weights == "lucid" {
+		return readPairs(tb, filepath.Join(dir, "interference_lucid.csv"), "", "norm_speed_a", "norm_speed_b")
+	}
+	gpu := "v100"
+	if weights == "k80" {
+		gpu = weights
+	}
+	return readPairs(tb, filepath.Join(dir, "interference_gavel.csv"), gpu, "norm_speed_a", "norm_speed_b")
 }
 
 // readPairs reads measured pair speeds; pairs that were not measured get the

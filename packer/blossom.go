@@ -136,13 +136,9 @@ func (b *blossom) slacken(near int64) {
 // solve matches. stop is asked once for each search; it returns false if it was
 // told to stop, and the matching is then not maximal.
 func (b *blossom) solve(stop func() bool) bool {
+	b.pairUp()
 	for v := range int32(b.n) {
-		if b.mate[v] == none && b.y[v] > b.floor[v] {
-			b.matchTight(v)
-		}
-	}
-	for v := range int32(b.n) {
-		if b.mate[v] != none || b.y[v] == b.floor[v] {
+		if !b.isOpen(v) {
 			continue
 		}
 		if stop() {
@@ -151,6 +147,29 @@ func (b *blossom) solve(stop func() bool) bool {
 		b.search(v)
 	}
 	return true
+}
+
+// isOpen reports whether v has no mate and has not reached its floor.
+func (b *blossom) isOpen(v int32) bool { return b.mate[v] == none && b.y[v] > b.floor[v] }
+
+// open counts the vertices that solve would have to search from.
+func (b *blossom) open() int {
+	open := 0
+	for v := range int32(b.n) {
+		if b.isOpen(v) {
+			open++
+		}
+	}
+	return open
+}
+
+// pairUp matches open vertices along tight edges as they come.
+func (b *blossom) pairUp() {
+	for v := range int32(b.n) {
+		if b.isOpen(v) {
+			b.matchTight(v)
+		}
+	}
 }
 
 // matchTight matches v along a tight edge to another single vertex, if any.

@@ -43,6 +43,7 @@ type terms struct {
 	// what the vertex duals, worth dual together, prove. nil: only the best is.
 	enough func(gap, dual int64) bool
 	tol    float64 // about which relative gap is enough
+	anew   bool    // an auction may take the place of a poor start
 }
 
 // How precise a search with a tolerance is, as multiples of it: the ε of the
@@ -53,6 +54,9 @@ const (
 	tolTight   = 2.5
 )
 
+// Each round of solve adds pairs, of which there are n²/2, or raises the limit,
+// which no search reaches once it is above all values, or halves near.
+//
 // solve returns a solved blossom, one that is good enough with duals of
 // vertices alone, or nil if told to stop.
 func (d *dense) solve(floor []int64, t terms) *blossom {
@@ -63,22 +67,9 @@ func (d *dense) solve(floor []int64, t terms) *blossom {
 		b.setEdges(nil)
 		return b
 	}
-	if d.y == nil {
-		d.y = d.prices(t)
-		d.mate = make([]int32, d.n)
-		for v := range d.mate {
-			d.mate[v] = none
-		}
-	}
-	for v, f := range floor {
-		d.y[v] = max(d.y[v], f)
-	}
-	d.choose(stop)
-	near := int64(tolTight * t.tol * float64(d.top))
-	limit := max(1, int64(d.top>>searchBits), near+near/2, d.moved)
-	for ; ; near /= 2 {
-		b := d.match(near, limit, stop)
-		if b == nil {
+	b, near, limit := d.begin(t)
+	for {
+		if stop() || !b.solve(stop) {
 			return nil
 		}
 		before := slices.Clone(d.y)
@@ -102,13 +93,38 @@ func (d *dense) solve(floor []int64, t terms) *blossom {
 		case ok && near == 0:
 			return b
 		}
+		near /= 2
+		b = d.ready(near, limit)
 	}
 }
 
-// match runs blossom on the edges from the duals at hand, with searches up to
-// limit. Pairs that lack at most near count as tight, at the weight that makes
-// them so. It returns nil if told to stop.
-func (d *dense) match(near, limit int64, stop func() bool) *blossom {
+// poorStart is the part of the vertices that may be left to search where duals
+// come from other floors or weights. Where there are more, an auction is faster.
+const poorStart = 12
+
+// begin finds duals for the floors: from those of the last call, unless they are
+// a poor start, or by an auction. It tries two starts at most. near and limit are the first for ready.
+func (d *dense) begin(t terms) (b *blossom, near, limit int64) {
+	for warm := d.y != nil; ; warm = false {
+		if !warm {
+			d.y = d.prices(t)
+			d.mate = slices.Repeat([]int32{none}, d.n)
+		}
+		for v, f := range d.floor {
+			d.y[v] = max(d.y[v], f)
+		}
+		d.choose(t.stop)
+		near = int64(tolTight * t.tol * float64(d.top))
+		limit = max(1, int64(d.top>>searchBits), near+near/2, d.moved)
+		if b = d.ready(near, limit); !warm || !t.anew || b.open() <= d.n/poorStart {
+			return b, near, limit
+		}
+	}
+}
+
+// ready hands blossom the edges and the duals at hand, for searches up to limit.
+// Pairs that lack at most near count as tight, at the weight that makes them so.
+func (d *dense) ready(near, limit int64) *blossom {
 	if near > 0 {
 		for v := range d.y {
 			d.y[v] += d.y[v] & 1 // weights must be even
@@ -120,9 +136,7 @@ func (d *dense) match(near, limit int64, stop func() bool) *blossom {
 	if near > 0 {
 		b.slacken(near)
 	}
-	if stop() || !b.solve(stop) {
-		return nil
-	}
+	b.pairUp()
 	return b
 }
 

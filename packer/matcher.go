@@ -200,7 +200,7 @@ func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 			floor[i] = seat
 		}
 	}
-	t := terms{stop: stop}
+	t := terms{stop: stop, anew: m.apart()}
 	if m.tol > 0 {
 		rest := m.constant(prices) - int64(m.n)*task - int64(len(m.seats))*seat
 		t.tol = m.tol

@@ -1,6 +1,9 @@
 package packer
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // The best value f(c) of a plan with c GPUs of one class is concave in c (the
 // matching polytope stays integral under a bound on its size), so a price λ
@@ -12,7 +15,9 @@ import "context"
 // between them, at half units, the number of GPUs used is unique. The search
 // narrows a bracket of half units until the number is M or the ends are
 // neighbours; then both ends are optimal at the whole unit between them and are
-// mixed.
+// mixed. Each round narrows the bracket, at least one in three by half. It begins
+// where GPUs are worth as much as the task alone that comes next: where pairs gain
+// little over that, the price is there, and its neighbour is looked at next.
 
 // onePrice solves a problem with one free class exactly. It returns the plan's
 // matching and one whose duals prove it; nil when cancelled. With a tolerance the
@@ -25,10 +30,18 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 	gpus := len(m.in.classes[0].members)
 	var lo, hi *matching // more and fewer GPUs than there are
 	a, b := int64(-1), m.ceiling(ctx)
+	t := m.going(gpus)
 	for step := 0; ; step++ {
-		t := a + (b-a)/2
-		if lo != nil && hi != nil && step%3 != 0 {
+		switch {
+		case step == 0:
+		case step == 1 && hi != nil:
+			t--
+		case step == 1:
+			t++
+		case lo != nil && hi != nil && step%3 != 0:
 			t = crossing(lo, hi)
+		default:
+			t = a + (b-a)/2
 		}
 		t = min(max(t, a+1), b-1)
 		r := m.at(ctx, []int64{4*t + 2})
@@ -56,6 +69,16 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 		return hi, dual
 	}
 	return m.mix(hi, lo, gpus), dual
+}
+
+// going returns the price in units from which a GPU is better idle than given to
+// the task that would come next if nobody shared.
+func (m *matcher) going(gpus int) int64 {
+	if m.n <= gpus {
+		return 0
+	}
+	single := slices.Sorted(slices.Values(m.single[0]))
+	return single[m.n-gpus]
 }
 
 // close reports whether r makes a plan that is within the tolerance of what it
