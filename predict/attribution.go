@@ -57,8 +57,10 @@ type Attribution struct {
 // Explain splits what task i of set loses beside the others into neighbours and
 // resources, by neighbour and then by resource, zero entries left out. The
 // losses sum to 1 − speed with the speed of [Interference.Ratios], rounding
-// apart: where the curve from loss to speed is bent, and where three tasks
-// together exceed the GPU, parts are scaled in proportion.
+// apart. Where three and more tasks exceed the GPU by more than their pairs do, the
+// excess counts as SM time and memory traffic of the neighbours, by how much they
+// want of what the task leaves free; where the curve from loss to speed is bent,
+// costs are scaled in proportion.
 //
 // It returns an error for an index outside set and for what Speeds refuses.
 // O(k · terms).
@@ -85,28 +87,34 @@ func (m *Interference) Explain(gpu *profile.GPUModel, mech profile.Mechanism, se
 	}
 	var c company
 	for j := range members {
-		if j == i {
-			continue
+		if j != i {
+			c.add(&members[i], &members[j])
 		}
-		parts := r.pairParts(&members[i], &members[j])
-		for what, loss := range parts {
-			add(j, Resource(what), loss)
-		}
-		c.add(&members[i], &members[j])
 	}
 	if max(c.known, c.strange) == 0 {
 		return nil, nil
 	}
+	for j := range members {
+		if j == i {
+			continue
+		}
+		parts := r.pairParts(&members[i], &members[j])
+		if len(members) > 2 {
+			r.addExcess(&parts, &members[i], &members[j], &c)
+		}
+		for what, loss := range parts {
+			add(j, Resource(what), loss)
+		}
+	}
 	add(i, Reference, r.ownLoss(&members[i], &c))
-	lost := 1 - speedOf(total)
+	lost := 1 - max(LeastSpeed, speedOf(total))
 	var positive float64
 	for _, a := range out {
 		positive += max(0, a.Loss)
 	}
-	if positive == 0 {
+	if positive == 0 { // nothing but gains, of which the curve is straight
 		return out, nil
 	}
-	// What is missing or too much goes to the costs in proportion.
 	scale := 1 + (lost-sum)/positive
 	for k := range out {
 		if out[k].Loss > 0 {
@@ -117,6 +125,20 @@ func (m *Interference) Explain(gpu *profile.GPUModel, mech profile.Mechanism, se
 }
 
 var errIndex = errors.New("no such task in the set")
+
+// addExcess adds to what a neighbour costs its share in the excess of the whole
+// company over its pairs.
+func (r *regime) addExcess(parts *[4]float64, own, other *member, c *company) {
+	var one company
+	one.add(own, other)
+	sm, dram := c.excess(own)
+	if sm > 0 {
+		parts[SMTime] += r.post.coef[termColumns+smOverflow] * sm * one.sm / c.sm
+	}
+	if dram > 0 {
+		parts[MemoryTraffic] += r.post.coef[termColumns+dramOverflow] * dram * one.dram / c.dram
+	}
+}
 
 // pairParts splits what a neighbour costs by resource.
 func (r *regime) pairParts(own, other *member) [4]float64 {

@@ -1,8 +1,10 @@
 package predict
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 
 	"example.com/colloc/profile"
 )
@@ -117,6 +119,18 @@ func (r *roster) member(p *profile.Profile) member {
 	}
 	m.remember()
 	return m
+}
+
+// compare orders members by all that a neighbour or a sum over them can tell.
+func (m *member) compare(o *member) int {
+	known := func(yes bool) int {
+		if yes {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(slices.Compare(m.bits[:], o.bits[:]), cmp.Compare(m.typ, o.typ), cmp.Compare(m.model, o.model),
+		cmp.Compare(m.load.model, o.load.model), cmp.Compare(known(m.seen), known(o.seen)))
 }
 
 // stranger reports that neither use nor model of a task are known.

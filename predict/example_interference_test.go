@@ -61,9 +61,9 @@ func ExampleInterference_Explain() {
 		fmt.Printf("%s, %v: %.3f\n", set[p.Neighbour].Spec.Model.Name, p.Resource, p.Loss)
 	}
 	// Output:
-	// tagger, sm time: 0.175
-	// tagger, memory traffic: 0.033
-	// logger, sm time: 0.008
+	// tagger, sm time: 0.173
+	// tagger, memory traffic: 0.028
+	// logger, sm time: 0.016
 }
 
 func ExampleMIGSpeed_Speed() {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -25,8 +26,8 @@ import (
 //
 // Whatever was learned: an empty neighbourhood gives speed 1, a neighbour that
 // uses nothing costs nothing, neither more use of a neighbour nor one more
-// neighbour ever raises a speed, the order of tasks does not matter, and every
-// speed is in (0, 1]. A pair of which neither use nor model of one side is known
+// neighbour ever raises a speed, and every speed is in (0, 1]. The order of tasks
+// does not change one bit of a speed or its interval. A pair of which neither use nor model of one side is known
 // is judged by the terms alone.
 //
 // An Interference is safe for concurrent use. The zero value is a model that
@@ -146,8 +147,11 @@ func (m *Interference) speeds(gpu *profile.GPUModel, mech profile.Mechanism, set
 	r, known := s.regime(gpuName(gpu), mech)
 	w := gather(r, set)
 	defer scratchPool.Put(w)
-	for i := range w.set {
-		dst = append(dst, s.estimate(r, known, w, i, ratio))
+	w.arrange()
+	first := len(dst)
+	dst = slices.Grow(dst, len(set))[:first+len(set)]
+	for i, place := range w.place {
+		dst[first+place] = s.estimate(r, known, w, i, ratio)
 	}
 	return dst, nil
 }
@@ -176,11 +180,32 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 	return w
 }
 
+// arrange puts the members into an order that depends on nothing but them, and
+// notes their places in the set: rounding then gives every task the same sums
+// over its neighbours, whatever the order of the set. Members between which
+// compare sees no difference are the same to every neighbour. O(k²) at most.
+func (w *scratch) arrange() {
+	w.place = w.place[:0]
+	for i := range w.set {
+		w.place = append(w.place, i)
+	}
+	if len(w.set) < 3 { // one neighbour has one order
+		return
+	}
+	for i := 1; i < len(w.set); i++ {
+		for j := i; j > 0 && w.set[j].compare(&w.set[j-1]) < 0; j-- {
+			w.set[j], w.set[j-1] = w.set[j-1], w.set[j]
+			w.place[j], w.place[j-1] = w.place[j-1], w.place[j]
+		}
+	}
+}
+
 // scratch is the working memory of one prediction.
 type scratch struct {
-	set []member
-	row sparse
-	cov []float64 // of one row's prediction with every coefficient
+	set   []member
+	place []int // of each member in the caller's set, by arrange
+	row   sparse
+	cov   []float64 // of one row's prediction with every coefficient
 }
 
 //nolint:gochecknoglobals // a pool of working memory, without state

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/colloc/profile"
 )
@@ -46,24 +47,27 @@ func (m *Interference) Capped(gpu *profile.GPUModel, set []*profile.Profile, cap
 	r, known := s.regime(gpuName(gpu), profile.MPS)
 	w := gather(r, set)
 	defer scratchPool.Put(w)
-	free := append([]member(nil), w.set...)
+	free := append([]member(nil), w.set...) // in the order of the set
 	for i := range w.set {
 		t := free[i].stretch(caps[i])
 		w.set[i].sm, w.set[i].dram = free[i].sm/t, free[i].dram/t
 		w.set[i].remember()
 	}
-	for i := range w.set {
+	w.arrange()
+	first := len(dst)
+	dst = slices.Grow(dst, len(set))[:first+len(set)]
+	for i, place := range w.place {
 		capped := w.set[i]
-		w.set[i] = free[i]
+		w.set[i] = free[place]
 		e := s.alone()
 		if len(set) > 1 {
 			e = s.estimate(r, known, w, i, false)
 		}
 		w.set[i] = capped
-		t := free[i].stretch(caps[i])
+		t := free[place].stretch(caps[place])
 		e.Value, e.Lo = max(LeastSpeed, e.Value/t), max(LeastSpeed, e.Lo/t)
 		e.Source = Source{Kind: Prior}
-		dst = append(dst, e)
+		dst[first+place] = e
 	}
 	return dst, nil
 }

@@ -2,6 +2,7 @@ package predict
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/colloc/profile"
 )
@@ -43,14 +44,17 @@ func (m *Interference) values(gpu *profile.GPUModel, mech profile.Mechanism, set
 	r, known := s.regime(gpuName(gpu), mech)
 	w := gather(r, set)
 	defer scratchPool.Put(w)
+	w.arrange()
 	var e Estimate
-	for i := range w.set {
-		if i == own {
+	first := len(dst)
+	dst = slices.Grow(dst, len(set))[:first+len(set)]
+	for i, place := range w.place {
+		if place == own {
 			e = s.estimate(r, known, w, i, false)
-			dst = append(dst, e.Value)
+			dst[first+place] = e.Value
 			continue
 		}
-		dst = append(dst, min(1, max(LeastSpeed, speedOf(r.loss(w.set, i, false)))))
+		dst[first+place] = min(1, max(LeastSpeed, speedOf(r.loss(w.set, i, false))))
 	}
 	return dst, e, nil
 }

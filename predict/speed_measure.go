@@ -23,8 +23,8 @@ func SpeedFromThroughput(alone, beside float64) (float64, error) {
 }
 
 // SpeedFromSMShares is the share of SM time that NVML reports for the task's
-// process beside the others over that alone, both in (0, 1] (nvmlDeviceGetProcess-
-// Utilization gives per cent). It holds as far as a step takes the same SM time
+// process beside the others over that alone, both in (0, 1]
+// (nvmlDeviceGetProcessUtilization gives per cent). It holds as far as a step takes the same SM time
 // however it is shared; it is the roughest of the three and needs nothing of the
 // task.
 func SpeedFromSMShares(alone, beside float64) (float64, error) {

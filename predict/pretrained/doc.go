@@ -5,6 +5,7 @@
 // program in the folder generate and embedded in the binary. They hold no
 // training rows. Each carries its provenance: which measurements, under which
 // licence, on which GPU, how many. What the models are good for and what they
-// must not be used for is in docs/model-card.md. Every call reads the embedded
-// file again and returns a model of its own, free to learn.
+// must not be used for is in docs/model-card-memory.md and
+// docs/model-card-speed.md. Every call reads the embedded file again and returns a
+// model of its own, free to learn.
 package pretrained
