@@ -42,7 +42,7 @@ func (p *Planner) Observe(o Observation) error {
 	if len(o.Members) == 0 {
 		return errors.New("colloc: observation without members")
 	}
-	speeds := predict.SpeedObservation{GPU: o.GPU.Name, Mechanism: o.Mechanism}
+	speeds := predict.SpeedObservation{GPU: o.GPU.Canonical(), Mechanism: o.Mechanism}
 	var seen []predict.MemoryObservation
 	measured := false
 	for i := range o.Members {

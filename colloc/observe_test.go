@@ -38,6 +38,36 @@ func TestObserveLearns(t *testing.T) {
 	}
 }
 
+// TestObserveByAnyName teaches a Planner under NVML's own name, without a data
+// sheet, and asks under each: all answers are the same.
+func TestObserveByAnyName(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	a, b := seen(t, "a", 0.5, 0.2, 4*profile.GiB), seen(t, "b", 0.5, 0.2, 4*profile.GiB)
+	const truth = 0.4
+	for range 20 {
+		err := p.Observe(colloc.Observation{
+			GPU: profile.GPUModel{Name: "NVIDIA GeForce RTX 3090", Memory: 24 * profile.GiB}, Mechanism: profile.TimeSlice,
+			Members: []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(truth)}, {Profile: b.Profile, Speed: profile.Some(truth)}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, model := range []profile.GPUModel{
+		gpuModel(t, "RTX 3090"),
+		{Name: "NVIDIA GeForce RTX 3090", Memory: 24 * profile.GiB},
+		{Name: "rtx_3090", Memory: 24 * profile.GiB},
+	} {
+		v, err := p.Fit(a, colloc.GPU{ID: "g", Model: model, Residents: []colloc.Task{b}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if math.Abs(v.Speed.Value-truth) > 0.05 {
+			t.Errorf("%s: predicted %v after seeing %v twenty times", model.Name, v.Speed.Value, truth)
+		}
+	}
+}
+
 func TestObserveFaults(t *testing.T) {
 	a, b := seen(t, "a", 0.5, 0.2, profile.GiB), seen(t, "b", 0.5, 0.2, profile.GiB)
 	for _, tt := range []struct {

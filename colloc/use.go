@@ -59,7 +59,7 @@ type uses map[useKey]*profile.Profile
 
 // add completes t for gpu unless that was done before.
 func (u uses) add(p *Planner, t *profile.Profile, gpu *profile.GPUModel) {
-	key := useKey{t, gpu.Name}
+	key := useKey{t, gpu.Canonical()}
 	if _, done := u[key]; done || observed(t) {
 		return
 	}
@@ -68,7 +68,7 @@ func (u uses) add(p *Planner, t *profile.Profile, gpu *profile.GPUModel) {
 
 // of returns the profile to predict with.
 func (u uses) of(t *profile.Profile, gpu *profile.GPUModel) *profile.Profile {
-	if filled, ok := u[useKey{t, gpu.Name}]; ok {
+	if filled, ok := u[useKey{t, gpu.Canonical()}]; ok {
 		return filled
 	}
 	return t

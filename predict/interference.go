@@ -211,12 +211,8 @@ type scratch struct {
 //nolint:gochecknoglobals // a pool of working memory, without state
 var scratchPool = sync.Pool{New: func() any { return &scratch{} }}
 
-func gpuName(gpu *profile.GPUModel) string {
-	if gpu == nil {
-		return ""
-	}
-	return gpu.Name
-}
+// gpuName is the name under which a product is kept, here and in [Completion].
+func gpuName(gpu *profile.GPUModel) string { return gpu.Canonical() }
 
 func checkSharing(mech profile.Mechanism) error {
 	if mech != profile.TimeSlice && mech != profile.MPS {

@@ -60,6 +60,9 @@ func checkObservation(o *SpeedObservation) error {
 	if o.Mechanism != profile.TimeSlice && o.Mechanism != profile.MPS {
 		return fmt.Errorf("%v: %w", o.Mechanism, ErrMechanism)
 	}
+	if o.GPU == "" {
+		return errors.New("the GPU has no name; set it to the product as NVML prints it")
+	}
 	if len(o.Set) > 1<<10 {
 		return fmt.Errorf("%d tasks on one GPU, want at most 1024", len(o.Set))
 	}
@@ -94,13 +97,8 @@ func groupByRegime(obs []SpeedObservation) []regimeObservations {
 	return out
 }
 
-// catalogueName resolves any name in use to the catalogue's; other names stay.
-func catalogueName(name string) string {
-	if g, ok := profile.LookupGPU(name); ok {
-		return g.Name
-	}
-	return name
-}
+// catalogueName is the canonical name of a product of which no more is known.
+func catalogueName(name string) string { return (&profile.GPUModel{Name: name}).Canonical() }
 
 // fitRow is one measured speed on its way into the normal equations.
 type fitRow struct {

@@ -143,18 +143,10 @@ func (m *MIGSpeed) delay(p *profile.Profile, s share) float64 {
 // share is the part of a GPU that a slice has, both in (0, 1].
 type share struct{ compute, memory float64 }
 
-// shareOf divides the slice's by the GPU's compute and memory slices: those of
-// its largest profile, 7 and 8 where the GPU lists none.
+// shareOf divides the slice's by the GPU's compute and memory slices: see
+// [profile.GPUModel.MIGSlices].
 func shareOf(gpu *profile.GPUModel, slice profile.MIGProfile) (share, error) {
-	compute, size := 0, 0
-	if gpu != nil {
-		for i := range gpu.MIG {
-			compute, size = max(compute, gpu.MIG[i].Compute), max(size, gpu.MIG[i].Size)
-		}
-	}
-	if compute == 0 || size == 0 {
-		compute, size = 7, 8
-	}
+	compute, size := gpu.MIGSlices()
 	if slice.Compute < 1 || slice.Size < 1 || slice.Compute > compute || slice.Size > size {
 		return share{}, fmt.Errorf("predict: mig: slice %q of %d compute and %d memory slices: %w", slice.Name, slice.Compute, slice.Size, ErrSlice)
 	}

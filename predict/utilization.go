@@ -113,15 +113,18 @@ func (u *Utilization) predict(spec *profile.Spec, gpu *profile.GPUModel, all *[u
 	if spec.Model.Activations() == 0 {
 		return fmt.Errorf("predict: utilization: %q has no layers with outputs: nothing to predict from", spec.Model.Name)
 	}
+	full := gpu.Figures()
+	gpu = &full
 	if !(gpu.FP32 > 0) || !(gpu.BandwidthBytesPerSec > 0) || math.IsInf(gpu.FP32, 1) || math.IsInf(gpu.BandwidthBytesPerSec, 1) {
 		return fmt.Errorf("predict: utilization: GPU %q: FP32 rate %v and bandwidth %v must be positive", gpu.Name, gpu.FP32, gpu.BandwidthBytesPerSec)
 	}
 	var x [useFeatures]float64
 	describeUse(&x, spec, gpu)
+	home := gpu.Canonical() == u.gpu
 	parts := &u.parts[spec.Model.Guess()]
 	for _, k := range wanted {
 		if p := parts[k]; p != nil {
-			all[k] = p.estimate(&x, k, gpu.Name == u.gpu)
+			all[k] = p.estimate(&x, k, home)
 		} else {
 			all[k] = roofline(&x, k)
 		}

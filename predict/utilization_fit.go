@@ -34,13 +34,14 @@ func FitUtilization(obs []UtilizationObservation, o *UtilizationOptions) (*Utili
 			return nil, fmt.Errorf("predict: fit utilization: observation %d: %w", i, err)
 		}
 		if u.gpu == "" {
-			u.gpu = obs[i].GPU.Name
+			u.gpu = obs[i].GPU.Canonical()
 		}
-		if obs[i].GPU.Name != u.gpu {
+		if obs[i].GPU.Canonical() != u.gpu {
 			return nil, fmt.Errorf("predict: fit utilization: observation %d is of GPU %q, the first of %q: fit one model each", i, obs[i].GPU.Name, u.gpu)
 		}
 		var x [useFeatures]float64
-		describeUse(&x, &obs[i].Spec, &obs[i].GPU)
+		full := obs[i].GPU.Figures()
+		describeUse(&x, &obs[i].Spec, &full)
 		family := obs[i].Spec.Model.Guess()
 		for k, v := range obs[i].targets() {
 			if y, ok := v.Get(); ok {
@@ -82,7 +83,7 @@ func (o *UtilizationObservation) check() error {
 	if err := o.Spec.Validate(); err != nil {
 		return err
 	}
-	if !(o.GPU.FP32 > 0) || !(o.GPU.BandwidthBytesPerSec > 0) {
+	if g := o.GPU.Figures(); !(g.FP32 > 0) || !(g.BandwidthBytesPerSec > 0) {
 		return fmt.Errorf("GPU %q has no FP32 rate or bandwidth", o.GPU.Name)
 	}
 	for k, v := range o.targets() {

@@ -6,7 +6,7 @@ import "errors"
 // the GPU. What one of their parts is missing for is missing.
 func (p *Profile) derive() error {
 	errs := []error{p.deriveWork()}
-	v, g := &p.Vector, &p.GPU
+	v, g := &p.Vector, p.GPU.Figures()
 	if watts, ok := v.Get(MeanPowerWatts); ok && g.PowerWatts > 0 {
 		errs = append(errs, v.Set(BusyPower, min(2, watts/g.PowerWatts)))
 	}
@@ -28,7 +28,7 @@ func (p *Profile) derive() error {
 //	FLOPs  = 2 * MACs * batch * passes
 //	bytes  = passes * (parameters * element size + activation bytes)
 func (p *Profile) deriveWork() error {
-	v, g := &p.Vector, &p.GPU
+	v, g := &p.Vector, p.GPU.Figures()
 	macs, ok := v.Get(ForwardMACs)
 	acts, okToo := v.Get(ActivationBytes)
 	if !ok || !okToo {

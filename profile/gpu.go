@@ -1,8 +1,10 @@
 package profile
 
 import (
-	"slices"
+	"bytes"
+	"cmp"
 	"strings"
+	"sync"
 )
 
 // GPUModel is one product: what its data sheet promises for dense arithmetic.
@@ -31,7 +33,8 @@ type GPUModel struct {
 	ComputeCapability float64 `json:"compute_capability"`
 	// MIG lists the instance profiles; empty where the product has no MIG.
 	MIG []MIGProfile `json:"mig,omitempty"`
-	// Unverified names the fields above for which no second source was found.
+	// Unverified names the fields above for which no second source was found;
+	// "mig" is the list of instances.
 	Unverified []string `json:"unverified,omitempty"`
 }
 
@@ -62,18 +65,101 @@ type MIGProfile struct {
 // 3090"). Case, blanks, dashes and the vendor's name do not matter. A name that
 // fits several products gives the one with the least memory; of boards that
 // differ in form alone, "A100" is the SXM4 and "V100" and "H100" are the PCIe
-// one. It returns false for a name it does not know. O(catalogue); allocates.
+// one; [GPUModel.Canonical] also heeds the memory. It returns false for a name
+// it does not know. O(length of the name); allocates.
 func LookupGPU(name string) (GPUModel, bool) {
-	key := gpuKey(name)
-	for i := range catalogue {
-		if slices.Contains(catalogue[i].aliases, key) {
-			return catalogue[i].model(), true
-		}
+	var buf [keySize]byte
+	i, ok := products()[string(appendKey(buf[:0], name))]
+	if !ok {
+		return GPUModel{}, false
 	}
-	return GPUModel{}, false
+	return catalogue[i].model(), true
 }
 
-// GPUs returns the whole catalogue in order of age. The caller owns the result.
+// Canonical returns the one name under which everything that is learned about a
+// product is kept, whatever a scheduler calls it: the catalogue's, where
+// [LookupGPU] knows the name. Of products that share the name the memory
+// decides: "A100" with 80 GiB is "A100-80GB". A product that the catalogue does
+// not have goes by its letters and digits without the vendor, so that "RTX 9090"
+// and "NVIDIA GeForce RTX9090" are one. It returns "" for nil and for a model
+// without a name. It allocates for a product out of the catalogue alone, and not
+// if the name is canonical. O(length of the name).
+func (g *GPUModel) Canonical() string {
+	if g == nil {
+		return ""
+	}
+	var buf [keySize]byte
+	key := appendKey(buf[:0], g.Name)
+	i, ok := products()[string(key)]
+	switch {
+	case ok:
+		return catalogue[withMemory(i, key, g.Memory)].name
+	case len(key) == 0: // no Latin letter and no digit
+		return strings.ToLower(strings.TrimSpace(g.Name))
+	case string(key) == g.Name:
+		return g.Name
+	}
+	return string(key)
+}
+
+// Figures returns the model with the figures that it lacks taken from the
+// catalogue's product of its [GPUModel.Canonical] name: a scheduler that knows
+// name and memory alone need not look up the rest. MIG and Unverified stay as
+// they are. It does not allocate for a product of the catalogue; for nil it
+// returns the zero GPUModel.
+func (g *GPUModel) Figures() GPUModel {
+	if g == nil {
+		return GPUModel{}
+	}
+	var buf [keySize]byte
+	key := appendKey(buf[:0], g.Name)
+	i, ok := products()[string(key)]
+	if !ok {
+		return *g
+	}
+	p := &catalogue[withMemory(i, key, g.Memory)]
+	sheet, full := p.figures(), *g
+	full.Memory, full.L2 = cmp.Or(g.Memory, sheet.Memory), cmp.Or(g.L2, sheet.L2)
+	full.SMs = cmp.Or(g.SMs, sheet.SMs)
+	for _, f := range [...]struct {
+		to    *float64
+		sheet float64
+	}{
+		{&full.BandwidthBytesPerSec, sheet.BandwidthBytesPerSec},
+		{&full.FP32, sheet.FP32},
+		{&full.TF32, sheet.TF32},
+		{&full.BF16, sheet.BF16},
+		{&full.PowerWatts, sheet.PowerWatts},
+		{&full.ComputeCapability, sheet.ComputeCapability},
+	} {
+		*f.to = cmp.Or(*f.to, f.sheet)
+	}
+	return full
+}
+
+// MIGSlices returns how many compute and memory slices the whole GPU has: those
+// of its largest instance, or of the catalogue's product of its name where it
+// lists none; 7 and 8 for a product that has no MIG or is unknown. It does not
+// allocate for a product of the catalogue.
+func (g *GPUModel) MIGSlices() (compute, memory int) {
+	if g == nil {
+		return 7, 8
+	}
+	for i := range g.MIG {
+		compute, memory = max(compute, g.MIG[i].Compute), max(memory, g.MIG[i].Size)
+	}
+	if compute > 0 && memory > 0 {
+		return compute, memory
+	}
+	var buf [keySize]byte
+	if i, ok := products()[string(appendKey(buf[:0], g.Name))]; ok && catalogue[i].migFamily == fourSlices {
+		return 4, 4
+	}
+	return 7, 8
+}
+
+// GPUs returns the whole catalogue, older architectures first. The caller owns
+// the result.
 func GPUs() []GPUModel {
 	all := make([]GPUModel, len(catalogue))
 	for i := range catalogue {
@@ -82,22 +168,77 @@ func GPUs() []GPUModel {
 	return all
 }
 
-// gpuKey reduces a product name to its letters and digits without the vendor
-// and without how the GPU is shared.
-func gpuKey(name string) string {
-	if kind, rest, ok := strings.Cut(name, ":"); ok && strings.HasSuffix(strings.ToLower(kind), "gpu") {
+// products maps the key of every name in use to its row of the catalogue.
+//
+//nolint:gochecknoglobals // a read-only index of a read-only table
+var products = sync.OnceValue(func() map[string]int {
+	index := make(map[string]int)
+	for i := range catalogue {
+		for _, alias := range catalogue[i].aliases {
+			index[alias] = i
+		}
+	}
+	return index
+})
+
+// withMemory returns the product that goes by key followed by its memory in GB
+// and has the given one, or i where that has it or none does.
+func withMemory(i int, key []byte, memory Bytes) int {
+	if memory <= 0 || catalogue[i].holds(memory) {
+		return i
+	}
+	for j := range catalogue {
+		if !catalogue[j].holds(memory) {
+			continue
+		}
+		for _, alias := range catalogue[j].aliases {
+			size, ok := strings.CutPrefix(alias, string(key))
+			size, gb := strings.CutSuffix(size, "gb")
+			if ok && gb && size != "" && size[0] != '0' && strings.Trim(size, "0123456789") == "" {
+				return j
+			}
+		}
+	}
+	return i
+}
+
+// holds reports whether a total that a driver may print is the product's: within
+// an eighth, because some of it is kept back.
+func (p *product) holds(memory Bytes) bool {
+	nominal := Bytes(p.memoryMiB) * MiB
+	return memory >= nominal-nominal/8 && memory <= nominal+nominal/8
+}
+
+// keySize is longer than the key of any product: appendKey grows beyond it.
+const keySize = 64
+
+// appendKey appends a product name's letters and digits, in lower case, without
+// the vendor and without how the GPU is shared.
+func appendKey(dst []byte, name string) []byte {
+	if kind, rest, ok := strings.Cut(name, ":"); ok && len(kind) >= 3 && strings.EqualFold(kind[len(kind)-3:], "gpu") {
 		name, _, _ = strings.Cut(rest, ":") // gpu:TYPE:COUNT
 	}
-	key := strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
-			return r
+	for i := range len(name) {
+		c := name[i]
+		if c >= 'A' && c <= 'Z' {
+			c += 'a' - 'A'
 		}
-		return -1
-	}, strings.ToLower(name))
-	for _, word := range []string{"nvidia", "tesla", "geforce"} {
-		key = strings.TrimPrefix(key, word)
+		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
+			dst = append(dst, c)
+		}
 	}
-	key, _, _ = strings.Cut(key, "mig")
-	return strings.TrimSuffix(key, "shared")
+	for _, word := range [...]string{"nvidia", "tesla", "geforce"} {
+		if len(dst) >= len(word) && string(dst[:len(word)]) == word {
+			dst = dst[len(word):]
+		}
+	}
+	if i := bytes.Index(dst, []byte("mig")); i >= 0 {
+		dst = dst[:i]
+	}
+	for _, word := range [...]string{"shared", "generation"} {
+		if n := len(dst) - len(word); n >= 0 && string(dst[n:]) == word {
+			dst = dst[:n]
+		}
+	}
+	return dst
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"example.com/colloc/profile"
 )
@@ -86,13 +85,8 @@ func (p *Pairs) table(gpu string) *pairTable {
 	return t
 }
 
-// productName is the catalogue's name where it knows the product.
-func productName(gpu string) string {
-	if m, ok := profile.LookupGPU(gpu); ok {
-		return m.Name
-	}
-	return strings.ToUpper(gpu)
-}
+// productName is the canonical name of a product.
+func productName(gpu string) string { return (&profile.GPUModel{Name: gpu}).Canonical() }
 
 // add makes a type known.
 func (t *pairTable) add(name string) int {

@@ -273,9 +273,8 @@ func (n *NodeType) is(gpu string) bool {
 	if gpu == "" || same(n.GPU) || slices.ContainsFunc(n.Features, same) {
 		return true
 	}
-	want, known := profile.LookupGPU(gpu)
-	have, _ := profile.LookupGPU(n.product())
-	return known && want.Name == have.Name
+	want, have := profile.GPUModel{Name: gpu}, profile.GPUModel{Name: n.product()}
+	return want.Canonical() == have.Canonical()
 }
 
 func anyIfEmpty(gpu string) string {

@@ -102,7 +102,7 @@ func TestErrors(t *testing.T) {
 		{"no model", []string{bad, good}, 2, "format not recognised"},
 		{"negative batch", []string{"-batch", "-3", good}, 2, "batch_size is -3"},
 		{"negative length", []string{"-seq", "-3", gpt2(t)}, 2, "SequenceLength"},
-		{"unknown GPU", []string{"-gpu", "abacus", good}, 2, `-gpu "abacus" is not in the catalogue, which has K80, `},
+		{"unknown GPU", []string{"-gpu", "abacus", good}, 2, `-gpu "abacus" is not in the catalogue, which has K40, `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
