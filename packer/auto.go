@@ -11,6 +11,8 @@ import (
 //   - Matching for sets of at most two, if all pairs can be valued;
 //   - ColumnGen where all sets can be valued, which is so for thousands of
 //     tasks of a few types too;
+//   - both of them for gangs in sets of at most two, the better plan with the
+//     lower bound;
 //   - LocalSearch for other problems of up to 8192 tasks;
 //   - Greedy for what is left.
 //
@@ -50,10 +52,29 @@ func (a Auto) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 		return nil, err
 	}
 	s, err := method.Pack(ctx, p)
+	if _, ok := method.(ColumnGen); ok && err == nil && p.Limits.maxSet() <= 2 && p.gangs() && len(p.Tasks) <= manyTasks {
+		s, err = a.orMatching(ctx, p, s)
+	}
 	if s != nil {
 		s.Method = fmt.Sprintf("auto: %s (%s)", s.Method, why)
 	}
 	return s, err
+}
+
+// orMatching returns the better of s and Matching's plan, with the lower bound.
+// Cancelled, it returns s and ctx.Err().
+func (a Auto) orMatching(ctx context.Context, p *Problem, s *Solution) (*Solution, error) {
+	o, err := Matching{Tol: a.Tol}.Pack(ctx, p)
+	if err != nil {
+		return s, err
+	}
+	if o.Throughput > s.Throughput {
+		s, o = o, s
+	}
+	if o.Bound < s.Bound {
+		s.Bound, s.Certificate = o.Bound, o.Certificate
+	}
+	return s, nil
 }
 
 func (a Auto) choose(p *Problem) (Method, string, error) {
@@ -75,7 +96,7 @@ func (a Auto) choose(p *Problem) (Method, string, error) {
 		why = fmt.Sprintf("more than %d sets", budget)
 	}
 	switch {
-	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget:
+	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget && !(in.gangs && why == ""):
 		return Matching{Tol: a.Tol}, fmt.Sprintf("sets of at most %d", in.maxSet), nil
 	case why == "":
 		return columns, fmt.Sprintf("sets of up to %d, %d types of task", in.maxSet, types), nil

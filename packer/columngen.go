@@ -25,8 +25,10 @@ import (
 // about those that may earn something by what the smaller ones say, MaxSets at
 // most; what is then left counts with the most that it may earn, so that the
 // bound holds but is loose, least so for an [AdditiveModel]. In all other cases,
-// with more than 4096 types, and with gangs, ColumnGen answers like LocalSearch
-// and proves nothing.
+// with more than 4096 types, and with gangs beside homes or sets that are not all
+// listed, ColumnGen answers like LocalSearch and proves nothing.
+//
+// A set of gangs is a column that takes as many GPUs of its kind as each of them.
 //
 // Each round costs one pass over all values and, with up to 512 types and kinds
 // of GPU, O(rows²) for each pivot; 10 to 40 rounds are usual. With more, prices
@@ -131,8 +133,10 @@ func (cg ColumnGen) listing(in *instance, ty *typing) (listing, string) {
 	n := len(ty.members)
 	l, ok := in.listing(n, cg.maxSets())
 	switch {
-	case in.gangs:
-		return l, "gangs"
+	case in.gangs && in.any:
+		return l, "gangs and homes"
+	case in.gangs && !l.whole:
+		return l, fmt.Sprintf("gangs and more than %d sets", cg.maxSets())
 	case n+len(in.classes) > maxRows:
 		return l, fmt.Sprintf("more than %d types of task and kinds of GPU", maxRows)
 	case !ok:

@@ -57,7 +57,7 @@ func (g *generation) sweep(ctx context.Context, u, most []int64, quick bool) (du
 	blur := quarters + int64(g.blur*float64(g.base+g.value)/float64(max(1, len(g.groups))))
 	for k := range most {
 		least := int64(math.Ceil(max(0, price[len(u)+k]) * (resolution * quarters)))
-		pass := g.pass(k, u, least+blur)
+		pass := g.pass(k, u, least+blur, least+blur)
 		pass.quick, pass.every = quick, g.rounds == maxPricings-1
 		pass.visit = func(types []int32, profit int64) bool {
 			for _, i := range types {

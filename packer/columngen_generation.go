@@ -142,8 +142,9 @@ func (g *generation) gain(at int, types []int32) int64 {
 	return gain
 }
 
-// pass prepares a walk over the sets in a site at prices u.
-func (g *generation) pass(at int, u []int64, floor int64) *pricePass {
+// pass prepares a walk over the sets in a site at prices u. A set of gangs pays
+// other for each of its GPUs but one.
+func (g *generation) pass(at int, u []int64, floor, other int64) *pricePass {
 	pl := &g.sites[at]
 	if pl.home != none {
 		u = slices.Clone(u)
@@ -151,7 +152,7 @@ func (g *generation) pass(at int, u []int64, floor int64) *pricePass {
 			u[i] -= quarters * g.in.stayOn(int(pl.home), g.cat.members[i][0])
 		}
 	}
-	return &pricePass{cat: g.cat, class: pl.class, u: u, floor: floor}
+	return &pricePass{cat: g.cat, class: pl.class, u: u, floor: floor, other: other, wide: g.in.gangs && pl.class < g.in.free}
 }
 
 // tally sums the plan's sets up.
@@ -168,13 +169,14 @@ func (g *generation) column(set priced) {
 	set.types = slices.Clone(set.types)
 	c := column{value: float64(g.gain(set.site, set.types)) / resolution}
 	c.rows = append(slices.Compact(slices.Clone(set.types)), int32(len(g.u)+set.site))
-	if len(c.rows) <= len(set.types) { // some types repeat
+	width := g.width(set.site, set.types)
+	if len(c.rows) <= len(set.types) || width > 1 { // some types repeat, or it takes several GPUs
 		c.times = make([]float64, len(c.rows))
 		for _, t := range set.types {
 			at, _ := slices.BinarySearch(c.rows, t)
 			c.times[at]++
 		}
-		c.times[len(c.times)-1] = 1
+		c.times[len(c.times)-1] = float64(width)
 	}
 	g.lp.add(c)
 	g.sets = append(g.sets, set)

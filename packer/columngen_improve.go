@@ -60,6 +60,7 @@ type neighbours struct {
 	pool  *pool
 	group []int // group of each task, none if it waits
 	room  int   // loose tasks at most
+	whole bool  // everything was taken apart once: see chooseWide
 	// losers are the groups that lose anything against the prices.
 	losers []int
 }
@@ -83,7 +84,10 @@ func (n *neighbours) locate() {
 // loss returns what group s loses against the prices.
 func (n *neighbours) loss(s int) int64 {
 	to := &n.groups[s]
-	loss := n.most[n.at[to.gpu]] - quarters*(to.value-n.in.classes[to.class].base)
+	if to.part {
+		return 0 // counted with the GPU that stands for the gang
+	}
+	loss := n.most[n.at[to.gpu]]*int64(1+len(to.more)) - quarters*(to.value-n.in.classes[to.class].base)
 	for _, i := range to.tasks {
 		loss += n.u[n.cat.of[i]]
 	}
@@ -94,6 +98,10 @@ func (n *neighbours) loss(s int) int64 {
 func (n *neighbours) choose() {
 	n.picked, n.spots, n.loose = n.picked[:0], n.spots[:0], n.loose[:0]
 	n.room = maxLoose/3 + n.rng.IntN(maxLoose*2/3+1)
+	if n.in.gangs {
+		n.chooseWide()
+		return
+	}
 	n.take(n.seed())
 	for range min(maxQueued, len(n.waiting)) {
 		if w := n.rng.IntN(len(n.waiting)); !slices.Contains(n.spots, w) && len(n.loose) < n.room {
@@ -137,11 +145,10 @@ func (n *neighbours) seed() int {
 
 // take picks group s if its tasks still fit.
 func (n *neighbours) take(s int) {
-	if slices.Contains(n.picked, s) || len(n.loose)+len(n.groups[s].tasks) > n.room {
+	if n.groups[s].part || slices.Contains(n.picked, s) || len(n.loose)+len(n.groups[s].tasks) > n.room {
 		return
 	}
-	n.picked = append(n.picked, s)
-	n.loose = append(n.loose, n.groups[s].tasks...)
+	n.pick(s)
 }
 
 // replace arranges what was picked as the repair found.
@@ -150,7 +157,7 @@ func (n *neighbours) replace(r *repair) {
 		to := &n.groups[s]
 		base := n.in.classes[to.class].base
 		n.value -= quarters * (to.value - base)
-		to.tasks, to.value = to.tasks[:0], base
+		to.tasks, to.value, to.more, to.part = to.tasks[:0], base, nil, false
 	}
 	for _, at := range slices.Backward(n.spots) {
 		n.waiting = slices.Delete(n.waiting, at, at+1)
@@ -158,11 +165,11 @@ func (n *neighbours) replace(r *repair) {
 	for _, m := range r.best {
 		at := slices.IndexFunc(n.picked, func(s int) bool {
 			to := &n.groups[s]
-			return n.at[to.gpu] == m.site && len(to.tasks) == 0
+			return n.at[to.gpu] == m.site && vacant(to)
 		})
-		s := n.picked[at]
-		to := &n.groups[s]
-		to.tasks = r.members(m.types)
+		tasks := r.members(m.types)
+		to := &n.groups[n.in.widen(n.groups, n.picked[at], tasks[0])]
+		to.tasks = tasks
 		add := n.gain(m.site, n.cat.typed(nil, to.tasks))
 		to.value += add
 		n.value += quarters * add

@@ -21,6 +21,10 @@ type pricePass struct {
 	// differ in their first type only, the best, and maxFound of those not listed
 	// that end in the same type.
 	every bool
+	// wide is set if sets may take several GPUs. Their profit is what is left after
+	// paying other for each GPU but one; top is the largest for each GPU, rounded up.
+	wide  bool
+	other int64
 	quick bool // of the unlisted sets, visit only what a beam search finds
 	set   []int32
 	stop  bool // visit, or ctx, said so, or sets were left out
@@ -52,6 +56,10 @@ func (p *pricePass) walk(ctx context.Context, r, below, rank int, paid int64) {
 		return
 	}
 	row := p.cat.gains[p.class][len(p.set)-1][rank : rank+below]
+	if p.wide {
+		p.walkWide(row, paid)
+		return
+	}
 	u := p.u[:len(row)]
 	most, first := int64(math.MinInt64), none
 	for i, g := range row {

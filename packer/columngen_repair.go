@@ -37,6 +37,7 @@ type repair struct {
 // move puts loose tasks in a site; none lets one task wait.
 type move struct {
 	site  int
+	width int     // GPUs that the set takes
 	types []int32 // places in repair.types
 	loss  int64
 }
@@ -123,7 +124,7 @@ func (r *repair) gather() {
 				continue
 			}
 			set := &r.sets[h.set]
-			if r.seats[set.site] == 0 || slices.ContainsFunc(set.types, func(o int32) bool { return int(r.local[o]) < b }) {
+			if r.seats[set.site] < set.width || slices.ContainsFunc(set.types, func(o int32) bool { return int(r.local[o]) < b }) {
 				continue
 			}
 			if wait.types != nil && wait.loss <= set.loss {
@@ -133,7 +134,7 @@ func (r *repair) gather() {
 			for _, o := range set.types {
 				r.arena = append(r.arena, r.local[o])
 			}
-			list = append(list, move{site: set.site, types: r.arena[from:], loss: set.loss})
+			list = append(list, move{site: set.site, width: set.width, types: r.arena[from:], loss: set.loss})
 		}
 		if wait.types != nil && wait.loss < r.limit {
 			list = append(list, wait)
@@ -168,13 +169,13 @@ func (r *repair) branch(b, n int, loss, idle int64) {
 			r.left[b]--
 			r.branch(b, n, loss+m.loss, idle)
 			r.left[b]++
-		case r.seats[m.site] > 0 && r.take(m.types):
+		case r.seats[m.site] >= m.width && r.take(m.types):
 			r.made = append(r.made, m)
-			r.seats[m.site]--
-			r.open--
-			r.branch(b, n, loss+m.loss, idle-r.most[m.site])
-			r.open++
-			r.seats[m.site]++
+			r.seats[m.site] -= m.width
+			r.open -= m.width
+			r.branch(b, n, loss+m.loss, idle-r.most[m.site]*int64(m.width))
+			r.open += m.width
+			r.seats[m.site] += m.width
 			r.made = r.made[:len(r.made)-1]
 			r.giveBack(m.types)
 		}

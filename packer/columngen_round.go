@@ -37,7 +37,7 @@ func (g *generation) round() {
 	loss := make([]int64, len(order))
 	for j, set := range g.sets {
 		order[j] = j
-		loss[j] = g.most[set.site] - quarters*g.gain(set.site, set.types)
+		loss[j] = g.most[set.site]*int64(g.width(set.site, set.types)) - quarters*g.gain(set.site, set.types)
 		for _, t := range set.types {
 			loss[j] += g.u[t]
 		}
@@ -53,7 +53,8 @@ func (g *generation) round() {
 
 // place puts up to copies of a set where there is room for them.
 func (r *rounding) place(set priced, copies int) {
-	for ; copies > 0 && r.seats[set.site] > 0; copies-- {
+	width := r.width(set.site, set.types)
+	for ; copies > 0 && r.seats[set.site] >= width; copies-- {
 		for n, t := range set.types {
 			if r.left[t]--; r.left[t] < 0 {
 				for _, u := range set.types[:n+1] {
@@ -62,7 +63,7 @@ func (r *rounding) place(set priced, copies int) {
 				return
 			}
 		}
-		r.seats[set.site]--
+		r.seats[set.site] -= width
 		r.made = append(r.made, set)
 		r.worth += r.gain(set.site, set.types)
 	}
@@ -81,13 +82,16 @@ func (r *rounding) settle() {
 	}
 	for s := range r.groups {
 		to := &r.groups[s]
-		at := r.at[to.gpu]
-		to.tasks, to.value = to.tasks[:0], r.in.classes[to.class].base
-		if len(bySite[at]) == 0 {
+		to.tasks, to.value, to.more, to.part = to.tasks[:0], r.in.classes[to.class].base, nil, false
+	}
+	for s := range r.groups {
+		at := r.at[r.groups[s].gpu]
+		if len(bySite[at]) == 0 || !vacant(&r.groups[s]) {
 			continue
 		}
 		set := bySite[at][0]
 		bySite[at] = bySite[at][1:]
+		to := &r.groups[r.in.widen(r.groups, s, r.cat.members[set.types[0]][0])]
 		for _, t := range set.types {
 			to.tasks = append(to.tasks, take(t))
 		}

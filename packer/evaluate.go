@@ -138,6 +138,9 @@ func (c *class) room(set []*Task, maxSet int) verdict {
 		if !c.gpu.hosts(t) {
 			return verdict{code: WrongGPU, member: t}
 		}
+		if len(c.residents) == 0 && t.gpus() > len(c.members) {
+			return verdict{code: TooFewGPUs, member: t}
+		}
 		if set[0].gpus() != t.gpus() {
 			return verdict{code: GangSize, member: set[0]}
 		}

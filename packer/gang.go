@@ -8,6 +8,11 @@ import (
 // gpus returns how many GPUs t takes.
 func (t *Task) gpus() int { return max(1, t.GPUs) }
 
+// gangs reports whether some task takes more than one GPU.
+func (p *Problem) gangs() bool {
+	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.GPUs > 1 })
+}
+
 // widest bounds Task.GPUs.
 const widest = 1 << 16
 
@@ -124,34 +129,6 @@ func (l *layout) widen(slots []int) {
 	for n, s := range slots[1:] {
 		l.gpu[s] = gpus[n+1]
 	}
-}
-
-// joinGangs joins the groups of GPUs that the gangs of pl take. They stay joined.
-func (s *search) joinGangs(pl *plan, at []int) {
-	if !s.in.gangs {
-		return
-	}
-	gone := make([]bool, len(s.groups))
-	for n := range s.groups {
-		g := &s.groups[n]
-		g.more = pl.more[g.gpu]
-		for _, o := range g.more {
-			gone[at[o]] = true
-		}
-	}
-	kept := s.groups[:0]
-	for n, g := range s.groups {
-		if !gone[n] {
-			at[g.gpu] = len(kept)
-			kept = append(kept, g)
-		}
-	}
-	s.groups = kept
-}
-
-// takes reports whether a group has as many GPUs as task i needs.
-func (s *search) takes(g *group, i int32) bool {
-	return !s.in.gangs || g.class >= s.in.free || len(g.more)+1 == s.in.tasks[i].gpus()
 }
 
 // mostAlike returns how many GPUs there are of one type that hosts t, whatever

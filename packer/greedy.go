@@ -89,6 +89,11 @@ type filler struct {
 // greedy makes Greedy's plan. When ctx is cancelled it ends: at once if it has to
 // ask the model, and with a table by looking at few GPUs for the tasks left.
 func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
+	return fill(ctx, in, value, in.greedyOrder())
+}
+
+// fill gives the tasks their places in the given order.
+func fill(ctx context.Context, in *instance, value valuer, order []int) (*plan, error) {
 	f := &filler{
 		in: in, value: value, stop: func() bool { return ctx.Err() != nil }, order: make([][]int, in.free), next: make([]int, in.free),
 		used: make([]bool, len(in.p.GPUs)), alone: make([]int64, in.free),
@@ -103,7 +108,7 @@ func greedy(ctx context.Context, in *instance, value valuer) (*plan, error) {
 		}
 	}
 	pl := newPlan(in)
-	for _, i := range in.greedyOrder() {
+	for _, i := range order {
 		if f.stop() {
 			if _, quick := value.(*table); !quick {
 				return pl, nil

@@ -14,7 +14,8 @@ import (
 // plan is worth no less. It proves nothing, is never worse than Greedy, and does
 // the same for the same Seed.
 //
-// It leaves every gang as many GPUs as Greedy gives it.
+// With gangs it starts from Greedy by weight for each GPU if that is better, and takes
+// apart as many GPUs as the widest of the waiting tasks that join in needs.
 //
 // The annealing asks the model for all n²/2 pairs of n tasks and for n tasks on
 // each kind of GPU, and then about 20 exchanges in a step at most, fewer where the

@@ -33,6 +33,7 @@ func (s *search) step() error {
 	for n, g := range s.picked {
 		s.groups[g].tasks = append(s.groups[g].tasks[:0], s.best[n].tasks...)
 		s.groups[g].value = s.best[n].value
+		s.groups[g].more, s.groups[g].part = s.best[n].more, s.best[n].part
 	}
 	// Tasks left over take the places of those that were tried.
 	for _, at := range slices.Backward(s.spots) {
@@ -45,6 +46,9 @@ func (s *search) step() error {
 // ruin picks groups and waiting tasks and returns the value of the groups.
 func (s *search) ruin() int64 {
 	s.picked, s.spots, s.loose = s.picked[:0], s.spots[:0], s.loose[:0]
+	if s.in.gangs {
+		return s.ruinWide()
+	}
 	value := int64(0)
 	for len(s.picked) < min(ruined, len(s.groups)) {
 		if g := s.rng.IntN(len(s.groups)); !slices.Contains(s.picked, g) {
@@ -53,6 +57,12 @@ func (s *search) ruin() int64 {
 			value += s.groups[g].value
 		}
 	}
+	s.callUp()
+	return value
+}
+
+// callUp makes a few waiting tasks loose.
+func (s *search) callUp() {
 	for len(s.spots) < min(maxQueued, len(s.waiting)) {
 		if at := s.rng.IntN(len(s.waiting)); !slices.Contains(s.spots, at) {
 			s.spots = append(s.spots, at)
@@ -60,7 +70,6 @@ func (s *search) ruin() int64 {
 		}
 	}
 	slices.Sort(s.spots)
-	return value
 }
 
 // order arranges the loose tasks: heaviest first, then at random.
@@ -78,19 +87,20 @@ func (s *search) order(try int) {
 // where it adds most, and returns their value.
 func (s *search) recreate() (int64, error) {
 	s.rest = s.rest[:0]
-	for len(s.trial) < len(s.picked) {
+	for s.trial = s.trial[:cap(s.trial)]; len(s.trial) < len(s.picked); {
 		s.trial = append(s.trial, group{})
 	}
+	s.trial = s.trial[:len(s.picked)]
 	for n, g := range s.picked {
 		to := &s.groups[g]
-		s.trial[n] = group{class: to.class, gpu: to.gpu, more: to.more, tasks: s.trial[n].tasks[:0], value: s.in.classes[to.class].base}
+		s.trial[n] = group{class: to.class, gpu: to.gpu, tasks: s.trial[n].tasks[:0], value: s.in.classes[to.class].base}
 	}
 	for _, i := range s.loose {
 		to, value := none, int64(0)
 		gain := int64(0)
 		for n := range s.trial {
 			g := &s.trial[n]
-			if len(g.tasks)+len(s.in.classes[g.class].residents) >= s.in.maxSet || !s.takes(g, i) {
+			if len(g.tasks)+len(s.in.classes[g.class].residents) >= s.in.maxSet || !s.in.takes(s.trial, n, i) {
 				continue
 			}
 			s.joint = with(s.joint, g.tasks, i)
@@ -109,6 +119,7 @@ func (s *search) recreate() (int64, error) {
 			s.rest = append(s.rest, i)
 			continue
 		}
+		to = s.in.widen(s.trial, to, i)
 		s.trial[to].tasks, s.trial[to].value = insert(s.trial[to].tasks, i), value
 	}
 	total := int64(0)

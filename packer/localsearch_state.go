@@ -3,6 +3,7 @@ package packer
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 )
 
 // group is what runs on one GPU, residents aside.
@@ -10,6 +11,7 @@ type group struct {
 	class int
 	gpu   int32
 	more  []int32 // the other GPUs of a gang
+	part  bool    // the GPU is one of those
 	tasks []int32 // ascending
 	value int64   // with the residents
 }
@@ -19,6 +21,7 @@ type search struct {
 	*evaluator
 	rng     *rand.Rand
 	groups  []group // of all GPUs that may take a task
+	of      []int   // group of each GPU that may
 	waiting []int32
 	known   knownSets  // once asked
 	single  [][]int64  // value of each task alone on each free class, once asked
@@ -46,24 +49,28 @@ func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
 
 // load makes the groups of a plan.
 func (s *search) load(pl *plan) error {
-	at := make([]int, len(s.in.p.GPUs))
+	s.of = make([]int, len(s.in.p.GPUs))
 	for k := range s.in.classes {
 		c := &s.in.classes[k]
 		if !c.open(s.in.maxSet) {
 			continue
 		}
 		for _, g := range c.members {
-			at[g] = len(s.groups)
+			s.of[g] = len(s.groups)
 			s.groups = append(s.groups, group{class: k, gpu: int32(g)})
 		}
 	}
-	s.joinGangs(pl, at)
+	first := s.joinGangs(pl)
 	for i, g := range pl.gpu {
 		if g == none {
 			s.waiting = append(s.waiting, int32(i))
 			continue
 		}
-		to := &s.groups[at[g]]
+		at := s.of[g]
+		if lead, ok := first[g]; ok {
+			at = lead
+		}
+		to := &s.groups[at]
 		to.tasks = append(to.tasks, int32(i))
 	}
 	for n := range s.groups {
@@ -77,12 +84,16 @@ func (s *search) load(pl *plan) error {
 	return nil
 }
 
-// orSimpler returns s, or the search that starts from tasks that do not share,
-// gangs aside, or from all tasks at home, if that is better.
+// orSimpler returns s, or the search that starts from tasks that do not share, with
+// gangs from Greedy by weight for each GPU, or from all tasks at home, if that is
+// better.
 func (s *search) orSimpler(ctx context.Context, seed uint64) (*search, error) {
-	var starts []func(*instance, valuer) (*plan, error)
-	if !s.in.gangs {
-		starts = append(starts, func(in *instance, value valuer) (*plan, error) { return exclusive(ctx, in, value) })
+	start := exclusive
+	if s.in.gangs {
+		start = greedyPerGPU
+	}
+	starts := []func(*instance, valuer) (*plan, error){
+		func(in *instance, value valuer) (*plan, error) { return start(ctx, in, value) },
 	}
 	if s.in.any {
 		starts = append(starts, stayHome)
@@ -116,11 +127,15 @@ func (s *search) total() int64 {
 func (s *search) plan() *plan {
 	pl := newPlan(s.in)
 	for _, g := range s.groups {
-		for _, i := range g.tasks {
-			pl.gpu[i] = g.gpu
-		}
+		lead := g.gpu
 		if len(g.more) > 0 {
-			pl.more[g.gpu] = g.more
+			all := append(slices.Clone(g.more), g.gpu)
+			slices.Sort(all) // the lowest index stands for all
+			lead = all[0]
+			pl.more[lead] = all[1:]
+		}
+		for _, i := range g.tasks {
+			pl.gpu[i] = lead
 		}
 	}
 	return pl

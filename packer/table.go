@@ -35,7 +35,7 @@ func (e *evaluator) pairs(ctx context.Context, c *class, single []int64, row fun
 	var tasks []*Task
 	most, free := profile.Bytes(0), true // memory of the largest; nobody minds company
 	for i, t := range e.in.tasks {
-		if !t.Alone && t.Memory <= c.usable && c.gpu.hosts(t) {
+		if !t.Alone && t.Memory <= c.usable && c.gpu.hosts(t) && t.gpus() <= len(c.members) {
 			ids, tasks = append(ids, int32(i)), append(tasks, t)
 			most, free = max(most, t.Memory), free && !t.picky() && t.gpus() == tasks[0].gpus()
 		}

@@ -32,7 +32,7 @@ const unknown = -1 << 62
 // O(tasks · different sets in use).
 func typedGreedy(ctx context.Context, cat *catalogue) (*plan, error) {
 	in := cat.in
-	if in.any {
+	if in.any || in.gangs {
 		return greedy(ctx, in, cat) // GPUs of one class differ
 	}
 	s := &states{cat: cat, next: make([]int, in.free)}
