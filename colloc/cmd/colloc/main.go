@@ -1,26 +1,30 @@
 // Command colloc decides which GPU training tasks share a GPU, and runs them. Its
 // subcommands are thin over the packages of colloc:
 //
-//	colloc describe FILE...        what colloc understands of model files
-//	colloc sweep -- COMMAND {}     a training program many times on the GPUs of this host
-//	colloc slurm plan|submit|...   a sweep on a Slurm cluster
-//	colloc simulate -trace FILE    a trace under scheduling policies
-//	colloc gpuinfo                 the GPUs of this host and what holds them back
-//	colloc version                 what was built
+//	colloc describe FILE...         what is understood of model files
+//	colloc sweep -- COMMAND {}      a training program many times on the GPUs of this host
+//	colloc slurm plan|submit|...    a sweep on a Slurm cluster
+//	colloc simulate -trace FILE     a trace under scheduling policies
+//	colloc gpuinfo                  the GPUs of this host and what holds them back
+//	colloc version                  what was built
+//	colloc completion bash|zsh|...  completes subcommands, flags and files
 //
-// Each explains itself with -h; colloc completion completes in the shell.
+// Each explains itself with -h. Install it from a checkout, where go run would
+// turn every exit status into 1:
 //
 //	go install ./colloc/cmd/colloc
+//
+// Exit status: that of the subcommand; 2 for a subcommand that there is not.
 package main
 
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"example.com/colloc/colloc/cmd/internal/burn"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/describe"
 	"example.com/colloc/colloc/cmd/internal/gpuinfo"
 	"example.com/colloc/colloc/cmd/internal/simulate"
@@ -31,41 +35,43 @@ import (
 
 func main() {
 	runner.Supervise()
+	os.Exit(run(context.Background(), os.Args[1:], cli.OS()))
+}
+
+// programs are the subcommands, as the help lists them.
+func programs() []cli.Program {
+	return []cli.Program{describe.Program(), sweep.Program(), slurm.Program(), simulate.Program(), gpuinfo.Program(), version(), burn.Program()}
+}
+
+// run is the program but for the process around it; it returns the exit status.
+func run(ctx context.Context, args []string, s cli.Streams) int {
+	cobra.EnableCommandSorting = false
 	status := 0
+	root := command(s, &status)
+	root.SetArgs(args)
+	root.SetIn(s.In)
+	root.SetOut(s.Out)
+	root.SetErr(s.Err)
+	if err := root.ExecuteContext(ctx); err != nil {
+		root.PrintErrf("colloc: %v\n", err)
+		return 2
+	}
+	return status
+}
+
+// command is the tree of all commands; running one sets *status.
+func command(s cli.Streams, status *int) *cobra.Command {
 	root := &cobra.Command{
-		Use: "colloc", Short: "Decides which GPU training tasks share a GPU, and runs them",
-		SilenceErrors: true, SilenceUsage: true,
+		Use: "colloc", Short: "Decides which GPU training tasks share a GPU, and runs them.",
+		Long: `Colloc decides which GPU training tasks share a GPU, and runs them.
+
+Each command explains itself: colloc sweep -h. Completion in this shell:
+  source <(colloc completion bash)`,
+		Version: built(), SilenceErrors: true, SilenceUsage: true,
 	}
-	add := func(use, short string, run func(args []string) int) {
-		root.AddCommand(&cobra.Command{
-			Use: use, Short: short, DisableFlagParsing: true,
-			Run: func(_ *cobra.Command, args []string) { status = run(args) },
-		})
+	root.SetVersionTemplate("{{.Version}}\n")
+	for _, p := range programs() {
+		root.AddCommand(p.Command(s, status))
 	}
-	add("describe", "Say what is understood of model files", func(args []string) int {
-		return describe.Run(args, os.Stdout, os.Stderr)
-	})
-	add("sweep", "Run a training program many times on the GPUs of this host", func(args []string) int {
-		return sweep.Run(args, os.Stdin, os.Stdout, os.Stderr)
-	})
-	add("slurm", "Bring a sweep to a Slurm cluster", func(args []string) int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		defer stop()
-		return slurm.Run(ctx, args, os.Stdout, os.Stderr)
-	})
-	add("simulate", "Replay a trace under scheduling policies", func(args []string) int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		defer stop()
-		return simulate.Run(ctx, args, os.Stdout, os.Stderr)
-	})
-	add("gpuinfo", "Show the GPUs of this host and what holds them back", func(args []string) int {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		context.AfterFunc(ctx, stop) // a second signal ends the program at once
-		return gpuinfo.Run(ctx, args, os.Stdout, os.Stderr)
-	})
-	if err := root.Execute(); err != nil {
-		root.PrintErrln("colloc:", err)
-		status = 2
-	}
-	os.Exit(status)
+	return root
 }

@@ -2,6 +2,7 @@ package describe
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -9,6 +10,7 @@ import (
 	"io"
 	"strings"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
 )
@@ -20,34 +22,55 @@ type settings struct {
 	json            bool
 }
 
-// Run is the command; it returns the exit status.
-func Run(args []string, stdout, stderr io.Writer) int {
-	var s settings
+// Program is colloc describe.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "describe", Short: "Say what is understood of model files",
+		Run:   func(_ context.Context, args []string, s cli.Streams) int { return run(args, s.Out, s.Err) },
+		Flags: new(settings).flags, Words: map[string]func() []string{"gpu": catalogue}, Files: true,
+	}
+}
+
+// flags returns the flags, which fill s.
+func (s *settings) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("describe", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	flags.IntVar(&s.batch, "batch", 1, "batch size `N` for memory and work")
 	flags.IntVar(&s.sequence, "seq", 0, "tokens in a sample of a config.json; 0 is the model's maximum, at most 512")
 	flags.StringVar(&s.gpu, "gpu", "", "also compare with this `GPU`, such as A100 or \"RTX 3090\"")
 	flags.BoolVar(&s.json, "json", false, "print one JSON object a line")
-	flags.Usage = func() {
-		say(stderr, "usage: describe [flags] FILE...")
-		flags.PrintDefaults()
-	}
-	if err := flags.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return 0
-		}
-		return 2
-	}
-	if flags.NArg() == 0 {
-		flags.Usage()
+	return flags
+}
+
+const help = `Describe says what is understood of model files: ONNX, safetensors, GGUF, Hugging
+Face config.json, Keras, and the text of torchsummary, torchinfo or print(model).
+
+usage: colloc describe [flags] FILE...
+
+  colloc describe config.json model.onnx
+  colloc describe -batch 32 -gpu A100 summary.txt
+
+`
+
+// run is the command; it returns the exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	var s settings
+	flags := s.flags()
+	switch err := cli.Parse(flags, args); {
+	case errors.Is(err, flag.ErrHelp):
+		cli.Explain(stdout, help, flags, "\nexit status: 0, 2 for wrong usage and files that cannot be understood, 1 for what else fails\n")
+		return 0
+	case err == nil && flags.NArg() == 0:
+		err = errors.New("no file")
+		fallthrough
+	case err != nil:
+		say(stderr, "colloc describe:", err.Error()+"; -h explains")
 		return 2
 	}
 	var out bytes.Buffer
 	failed := false
 	for _, path := range flags.Args() {
 		if err := s.describe(&out, path); err != nil {
-			say(stderr, "describe:", err)
+			say(stderr, "colloc describe:", err)
 			failed = true
 		}
 	}
@@ -55,7 +78,7 @@ func Run(args []string, stdout, stderr io.Writer) int {
 		return 2
 	}
 	if _, err := stdout.Write(out.Bytes()); err != nil {
-		say(stderr, "describe:", err)
+		say(stderr, "colloc describe:", err)
 		return 1
 	}
 	return 0

@@ -2,9 +2,9 @@
 // GGUF, Hugging Face config.json, Keras, and the text of torchsummary, torchinfo
 // or print(model).
 //
-//	go run ./colloc/cmd/colloc describe config.json model.onnx
-//	go run ./colloc/cmd/colloc describe -batch 32 -gpu A100 profile/modelfile/testdata/resnet50.txt
-//	go run ./colloc/cmd/colloc describe -json *.txt
+//	colloc describe config.json model.onnx
+//	colloc describe -batch 32 -gpu A100 profile/modelfile/testdata/resnet50.txt
+//	colloc describe -json *.txt
 //
 // For each file it prints the layers by kind, the parameters, the activations at
 // a batch with the other parts of a training step's memory, and what the reader

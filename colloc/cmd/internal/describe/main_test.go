@@ -34,7 +34,7 @@ func gpt2(t *testing.T) string {
 func TestText(t *testing.T) {
 	var out, errs bytes.Buffer
 	path := gpt2(t)
-	if code := Run([]string{"-batch", "32", "-gpu", "a100", testdata + "/resnet50.txt", path}, &out, &errs); code != 0 {
+	if code := run([]string{"-batch", "32", "-gpu", "a100", testdata + "/resnet50.txt", path}, &out, &errs); code != 0 {
 		t.Fatal(code, errs.String())
 	}
 	got := strings.ReplaceAll(out.String(), path, "gpt2/config.json")
@@ -55,7 +55,7 @@ func TestText(t *testing.T) {
 
 func TestJSON(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := Run([]string{"-json", "-seq", "256", testdata + "/vgg19_32.txt", gpt2(t)}, &out, &errs); code != 0 {
+	if code := run([]string{"-json", "-seq", "256", testdata + "/vgg19_32.txt", gpt2(t)}, &out, &errs); code != 0 {
 		t.Fatal(code, errs.String())
 	}
 	type line struct {
@@ -95,8 +95,7 @@ func TestErrors(t *testing.T) {
 		code int
 		want string
 	}{
-		{"nothing", nil, 2, "usage: describe"},
-		{"help", []string{"-h"}, 0, "usage: describe"},
+		{"nothing", nil, 2, "no file; -h explains"},
 		{"unknown flag", []string{"-x"}, 2, "not defined"},
 		{"no such file", []string{good, "none.onnx"}, 2, "none.onnx: no such file"},
 		{"no model", []string{bad, good}, 2, "format not recognised"},
@@ -106,9 +105,16 @@ func TestErrors(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out, errs bytes.Buffer
-			if code := Run(c.args, &out, &errs); code != c.code || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+			if code := run(c.args, &out, &errs); code != c.code || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
 				t.Errorf("got %d, %q on standard error, %q on standard output", code, errs.String(), out.String())
 			}
 		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"-h"}, &out, &errs); code != 0 || errs.Len() > 0 || !strings.Contains(out.String(), "usage: colloc describe") || !strings.Contains(out.String(), "-batch N") {
+		t.Errorf("got %d, %q on standard error, %q on standard output", code, errs.String(), out.String())
 	}
 }

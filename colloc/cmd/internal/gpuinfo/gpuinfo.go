@@ -9,8 +9,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/gonvml"
 )
@@ -25,11 +28,22 @@ type options struct {
 	interval       time.Duration
 }
 
-// Run is the command; it returns the exit status.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	var o options
+// Program is colloc gpuinfo.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gpuinfo", Short: "Show the GPUs of this host and what holds them back",
+		Run: func(ctx context.Context, args []string, s cli.Streams) int {
+			ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+			context.AfterFunc(ctx, stop) // a second signal ends the program at once
+			return run(ctx, args, s.Out, s.Err)
+		},
+		Flags: new(options).flags,
+	}
+}
+
+// flags returns the flags, which fill o.
+func (o *options) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("gpuinfo", flag.ContinueOnError)
-	flags.SetOutput(stderr)
 	flags.StringVar(&o.replay, "replay", "", "show a recording `FILE` instead of this host")
 	flags.StringVar(&o.record, "record", "", "write what is seen to a new `FILE`")
 	flags.BoolVar(&o.json, "json", false, "print JSON Lines: {info}, {device}, {sample}, {event}, {diagnosis}")
@@ -37,18 +51,39 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags.StringVar(&o.python, "python", "python3", "the interpreter that has PyTorch, for -context")
 	flags.IntVar(&o.n, "n", 0, "stop after so many lines for each GPU; 0 is until interrupted")
 	flags.DurationVar(&o.interval, "interval", time.Second, "time between two lines")
-	switch err := flags.Parse(args); {
+	return flags
+}
+
+const help = `Gpuinfo shows the GPUs of this host, or of a recording: what they are, who uses
+them, what they do second by second, and in the end what holds each of them back.
+
+usage: colloc gpuinfo [flags]
+
+  colloc gpuinfo -n 60 -record gpu.jsonl
+  colloc gpuinfo -replay gpu.jsonl           needs no GPU
+  colloc gpuinfo -context                    what a bare CUDA context costs here
+
+`
+
+// run is the command; it returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	var o options
+	flags := o.flags()
+	err := cli.Parse(flags, args)
+	switch {
 	case errors.Is(err, flag.ErrHelp):
+		cli.Explain(stdout, help, flags, "\nexit status: 0, 1 if reading failed or every GPU was lost, 2 for wrong usage, a wrong file or no driver\n")
 		return 0
+	case err == nil && (flags.NArg() > 0 || o.n < 0 || o.interval <= 0):
+		err = errors.New("want no arguments but flags, -n 0 or more and -interval above 0")
+		fallthrough
 	case err != nil:
-		return 2
-	case flags.NArg() > 0 || o.n < 0 || o.interval <= 0:
-		_, _ = fmt.Fprintln(stderr, "gpuinfo: want no arguments but flags, -n 0 or more and -interval above 0; see -h")
+		fmt.Fprintf(stderr, "colloc gpuinfo: %v; -h explains\n", err)
 		return 2
 	}
 	src, clock, done, err := open(o)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "gpuinfo:", err)
+		_, _ = fmt.Fprintln(stderr, "colloc gpuinfo:", err)
 		return 2
 	}
 	out := bufio.NewWriter(stdout)
@@ -59,7 +94,7 @@ func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	err = errors.Join(err, src.Close(), done(), out.Flush())
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, "gpuinfo:", err)
+		_, _ = fmt.Fprintln(stderr, "colloc gpuinfo:", err)
 		return 1
 	}
 	return 0

@@ -23,7 +23,7 @@ const recording = "testdata/example.jsonl"
 // play runs the program and returns its exit status and what it printed.
 func play(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	status = Run(context.Background(), args, &out, &errs)
+	status = run(context.Background(), args, &out, &errs)
 	return status, out.String(), errs.String()
 }
 
@@ -74,7 +74,6 @@ func TestStatus(t *testing.T) {
 		status int
 		stderr string
 	}{
-		{"help", []string{"-h"}, 0, "-replay FILE"},
 		{"unknown flag", []string{"-x"}, 2, "-x"},
 		{"argument", []string{"x"}, 2, "want no arguments"},
 		{"negative", []string{"-n", "-1"}, 2, "-n 0 or more"},
@@ -137,5 +136,11 @@ func TestCPUTicks(t *testing.T) {
 	}
 	if busy, total := cpuTicks(""); busy != 0 || total != 0 {
 		t.Errorf("of nothing: %d of %d", busy, total)
+	}
+}
+
+func TestHelp(t *testing.T) {
+	if status, stdout, stderr := play("-h"); status != 0 || stderr != "" || !strings.Contains(stdout, "usage: colloc gpuinfo") || !strings.Contains(stdout, "-replay FILE") {
+		t.Errorf("status %d, %q, %q", status, stdout, stderr)
 	}
 }

@@ -3,12 +3,12 @@ package simulate
 import (
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/trace"
@@ -31,9 +31,9 @@ type options struct {
 	json                bool
 }
 
-const help = `simulate replays a trace on a cluster under scheduling policies.
+const help = `Simulate replays a trace on a cluster under scheduling policies.
 
-  simulate -trace FILE [-gpus 4xA100-40GB] [-policies all] [-seeds 10] [-html report.html]
+usage: colloc simulate -trace FILE [-gpus 4xA100-40GB] [-policies all] [-seeds 10] [-html report.html]
 
 Traces, told apart by their header: CARMA's and Muri's (true run times and memory),
 Alibaba openb's (-nodes names its file of machines, -inflate 1.3 fills them up),
@@ -45,12 +45,9 @@ between openb's shares, and else tasks divide a GPU evenly.
 
 Policies: `
 
-// parseOptions reads the command line; nil without an error means that help was
-// asked for and printed.
-func parseOptions(args []string, stderr io.Writer) (*options, error) {
-	o := &options{}
+// flags returns the flags, which fill o.
+func (o *options) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("simulate", flag.ContinueOnError)
-	f.SetOutput(stderr)
 	f.StringVar(&o.trace, "trace", "", "the trace `FILE`")
 	f.StringVar(&o.nodes, "nodes", "", "`FILE` of machines in openb's layout, instead of -gpus")
 	f.StringVar(&o.pairs, "pairs", "", "`FILE` of measured pairs: the truth about sharing")
@@ -67,15 +64,20 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")
 	f.StringVar(&o.html, "html", "", "write a report to `FILE`, one page with charts that needs no network")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per run instead of the table")
-	f.Usage = func() {
-		fmt.Fprintln(stderr, help+strings.Join(policyNames(), ", ")+".\n")
-		f.PrintDefaults()
-	}
-	switch err := f.Parse(args); {
+	return f
+}
+
+// parseOptions reads the command line; nil without an error means that help was
+// asked for and printed.
+func parseOptions(args []string, stdout io.Writer) (*options, error) {
+	o := &options{}
+	f := o.flags()
+	switch err := cli.Parse(f, args); {
 	case errors.Is(err, flag.ErrHelp):
+		cli.Explain(stdout, help+strings.Join(policyNames(), ", ")+".\n\n", f, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
 		return nil, nil //nolint:nilnil // documented
 	case err != nil:
-		return nil, fmt.Errorf("%w: %w", errUsage, err)
+		return nil, usage("%w; see -h", err)
 	case f.NArg() > 0:
 		return nil, usage("%q: no argument is expected; see -h", f.Arg(0))
 	case o.trace == "" && o.pairs == "":

@@ -6,26 +6,38 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
 )
 
-// Run is the command; it returns the exit status.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	err := run(ctx, args, stdout, stderr)
-	switch {
-	case err == nil:
-		return 0
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(stderr, "simulate:", err)
-		return 2
-	default:
-		fmt.Fprintln(stderr, "simulate:", err)
-		return 1
+// Program is colloc simulate.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "simulate", Short: "Replay a trace under scheduling policies",
+		Run: func(ctx context.Context, args []string, s cli.Streams) int {
+			ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+			defer stop()
+			err := run(ctx, args, s.Out, s.Err)
+			if err == nil {
+				return 0
+			}
+			fmt.Fprintln(s.Err, "colloc simulate:", err)
+			if errors.Is(err, errUsage) {
+				return 2
+			}
+			return 1
+		},
+		Flags: new(options).flags, Words: map[string]func() []string{
+			"policies":  func() []string { return append([]string{"all"}, policyNames()...) },
+			"estimator": func() []string { return []string{"oracle", "colloc", "horus", "faketensor", "gpumemnet"} },
+		},
 	}
 }
 
@@ -38,7 +50,7 @@ func usage(format string, args ...any) error {
 
 // run is the command but for what it says of errors.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	o, err := parseOptions(args, stderr)
+	o, err := parseOptions(args, stdout)
 	if err != nil || o == nil {
 		return err
 	}
@@ -71,7 +83,7 @@ func saveReport(o *options, s *study, args []string, outcomes []outcome) error {
 		return fmt.Errorf("-html: %w", err)
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // gone after Rename
-	command := "simulate " + strings.Join(args, " ")
+	command := "colloc simulate " + strings.Join(args, " ")
 	err = writeReport(f, "Policies on "+s.trace, s.world, command, s.seeds, summarise(outcomes))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("-html: %w", err)

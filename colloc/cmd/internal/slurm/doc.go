@@ -1,11 +1,11 @@
-// Package slurm is the command colloc slurm: it brings a sweep of training tasks to a Slurm cluster so that tasks which
-// get along share a GPU, and learns from how they ran.
+// Package slurm is the command colloc slurm. It brings a sweep of training tasks to
+// a Slurm cluster so that tasks which get along share a GPU, and learns from how they ran.
 //
-//	go run ./colloc/cmd/colloc slurm plan   -sweep sweep.json
-//	go run ./colloc/cmd/colloc slurm submit -sweep sweep.json -dry-run
-//	go run ./colloc/cmd/colloc slurm submit -sweep sweep.json
-//	go run ./colloc/cmd/colloc slurm watch  -sweep sweep.json
-//	go run ./colloc/cmd/colloc slurm decide -decisions decisions.json TASK
+//	colloc slurm plan   -sweep sweep.json
+//	colloc slurm submit -sweep sweep.json -dry-run
+//	colloc slurm submit -sweep sweep.json
+//	colloc slurm watch  -sweep sweep.json
+//	colloc slurm decide -decisions decisions.json TASK
 //
 // plan reads the tasks and the state of the cluster and prints who should share
 // which GPU, with predicted speeds and the reason for each task that waits or

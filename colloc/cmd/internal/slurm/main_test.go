@@ -257,7 +257,7 @@ func TestHelp(t *testing.T) {
 	contains(t, out, "plan|submit|watch|decide", `"solo"`)
 	for _, c := range []string{"plan", "submit", "watch", "decide"} {
 		out, _ := call(t, &site{}, 0, c, "-h")
-		contains(t, out, "usage: slurm "+c, "\nflags:\n")
+		contains(t, out, "usage: colloc slurm "+c, "\nflags:\n")
 	}
 }
 

@@ -6,15 +6,41 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/slurm"
 )
 
-// Run is the command; it returns the exit status.
-func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	p := &program{client: slurm.NewClient(slurm.Config{}), stdout: stdout, stderr: stderr}
-	return p.run(ctx, args)
+// Program is colloc slurm.
+func Program() cli.Program {
+	program := cli.Program{
+		Name: "slurm", Short: "Bring a sweep to a Slurm cluster",
+		Run: func(ctx context.Context, args []string, s cli.Streams) int {
+			ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+			defer stop()
+			p := &program{client: slurm.NewClient(slurm.Config{}), stdout: s.Out, stderr: s.Err}
+			return p.run(ctx, args)
+		},
+	}
+	for _, part := range []struct{ name, short string }{
+		{"plan", "Print who should share which GPU, and why"},
+		{"submit", "Plan, and submit the jobs"},
+		{"watch", "Follow the jobs and learn from them"},
+		{"decide", "Answer job_submit.lua"},
+	} {
+		program.Parts = append(program.Parts, cli.Program{Name: part.name, Short: part.short, Flags: func() *flag.FlagSet { return flagsOf(part.name) }})
+	}
+	return program
+}
+
+// flagsOf returns the flags of a subcommand.
+func flagsOf(name string) (flags *flag.FlagSet) {
+	p := &program{flags: func(f *flag.FlagSet) { flags = f }}
+	_ = p.commands()[name](context.Background(), nil) // says ErrHelp
+	return flags
 }
 
 // program is the surroundings of a run, which tests replace.
@@ -22,6 +48,13 @@ type program struct {
 	client         *slurm.Client
 	stdout, stderr io.Writer
 	watch          slurm.WatchOptions
+	flags          func(*flag.FlagSet) // if set gets the flags of the subcommand, which then does nothing
+}
+
+func (p *program) commands() map[string]func(context.Context, []string) error {
+	return map[string]func(context.Context, []string) error{
+		"plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
+	}
 }
 
 // usageError is input that is wrong, as opposed to something that failed.
@@ -32,9 +65,6 @@ func (e usageError) Unwrap() error { return e.error }
 func wrong(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 func (p *program) run(ctx context.Context, args []string) int {
-	commands := map[string]func(context.Context, []string) error{
-		"plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
-	}
 	name := ""
 	if len(args) > 0 {
 		name = strings.TrimLeft(args[0], "-")
@@ -43,9 +73,9 @@ func (p *program) run(ctx context.Context, args []string) int {
 		fmt.Fprint(p.stdout, help)
 		return 0
 	}
-	command, ok := commands[name]
+	command, ok := p.commands()[name]
 	if !ok {
-		fmt.Fprintf(p.stderr, "slurm: want plan, submit, watch or decide, not %q; see -h\n", name)
+		fmt.Fprintf(p.stderr, "colloc slurm: want plan, submit, watch or decide, not %q; see -h\n", name)
 		return 2
 	}
 	err := command(ctx, args[1:])
@@ -54,29 +84,27 @@ func (p *program) run(ctx context.Context, args []string) int {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.As(err, &usage):
-		fmt.Fprintf(p.stderr, "slurm %s: %v\n", name, err)
+		fmt.Fprintf(p.stderr, "colloc slurm %s: %v\n", name, err)
 		return 2
 	default:
-		fmt.Fprintf(p.stderr, "slurm %s: %v\n", name, err)
+		fmt.Fprintf(p.stderr, "colloc slurm %s: %v\n", name, err)
 		return 1
 	}
 }
 
 // parse reads the flags of one subcommand, whose help begins with about.
 func (p *program) parse(f *flag.FlagSet, args []string, about string, operands int) error {
-	f.SetOutput(p.stderr)
-	f.Usage = func() {
-		fmt.Fprintf(p.stdout, "usage: slurm %s [flags]%s\n\n%s\n\nflags:\n", f.Name(), strings.Repeat(" TASK", operands), about)
-		f.SetOutput(p.stdout)
-		f.PrintDefaults()
+	if p.flags != nil {
+		p.flags(f)
+		return flag.ErrHelp
 	}
-	if err := f.Parse(args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			return err
-		}
-		return wrong("see -h")
-	}
-	if f.NArg() != operands {
+	switch err := cli.Parse(f, args); {
+	case errors.Is(err, flag.ErrHelp):
+		cli.Explain(p.stdout, fmt.Sprintf("usage: colloc slurm %s [flags]%s\n\n%s\n\nflags:\n", f.Name(), strings.Repeat(" TASK", operands), about), f, "")
+		return err
+	case err != nil:
+		return wrong("%w; see -h", err)
+	case f.NArg() != operands:
 		return wrong("%d operands, want %d; see -h", f.NArg(), operands)
 	}
 	return nil
@@ -85,7 +113,7 @@ func (p *program) parse(f *flag.FlagSet, args []string, about string, operands i
 const help = `Slurm brings a sweep of training tasks to a Slurm cluster so that tasks which
 get along share a GPU, and learns from how they ran.
 
-usage: slurm plan|submit|watch|decide [flags]      each explains itself with -h
+usage: colloc slurm plan|submit|watch|decide [flags]     each explains itself with -h
 
 A sweep is a JSON file, for example:
 

@@ -3,7 +3,6 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,6 +13,11 @@ import (
 	"syscall"
 
 	"golang.org/x/term"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/joblog"
+	"example.com/colloc/colloc/cmd/internal/screen"
 )
 
 // The exit statuses.
@@ -24,13 +28,19 @@ const (
 	exitInterrupted = 130
 )
 
-// Run is the command; it returns the exit status. The program's main function has
-// called runner.Supervise before.
-func Run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) > 0 && args[0] == "burn" {
-		return burn(args[1:], stdout, stderr)
+// Program is colloc sweep. Main has called runner.Supervise before it runs.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "sweep", Short: "Run a training program many times on the GPUs of this host",
+		Run: func(_ context.Context, args []string, s cli.Streams) int {
+			return run(args, s.In, s.Out, s.Err, interrupts())
+		},
+		Flags: new(options).flagSet, Words: map[string]func() []string{
+			"share": func() []string { return []string{"time-slicing", "mps", "exclusive"} },
+			"halt":  func() []string { return []string{"never", "soon", "now"} },
+		},
+		Files: true,
 	}
-	return run(args, stdin, stdout, stderr, interrupts())
 }
 
 // interrupts passes two signals on. The third ends the program, whatever it waits
@@ -56,12 +66,12 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer, signals <-cha
 		return exitOK
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "sweep: %v; -h explains\n", err)
+		fmt.Fprintf(stderr, "colloc sweep: %v; -h explains\n", err)
 		return exitUsage
 	}
 	status, err := o.run(args, stdin, stdout, signals)
 	if err != nil {
-		fmt.Fprintln(stderr, "sweep:", err)
+		fmt.Fprintln(stderr, "colloc sweep:", err)
 	}
 	return status
 }
@@ -100,11 +110,11 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 		return exitUsage, err
 	}
 	defer func() { err = errors.Join(err, s.host.source.Close()) }()
-	if s.log, err = openJobLog(filepath.Join(o.logs, jobLogName)); err != nil {
+	if s.log, err = joblog.Open(filepath.Join(o.logs, jobLogName)); err != nil {
 		return exitUsage, err
 	}
 	defer func() { err = errors.Join(err, s.log.Close()) }()
-	if err := s.log.matches(jobs); err != nil {
+	if err := s.log.Matches(jobs); err != nil {
 		return exitUsage, err
 	}
 	if !exists(filepath.Join(o.logs, argsName)) {
@@ -117,16 +127,16 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 }
 
 // prepare finds the GPUs and the programs.
-func (o *options) prepare(ctx context.Context, jobs []job, known map[string]*kind, fakes string) (*sweep, error) {
+func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[string]*kind, fakes string) (*sweep, error) {
 	h, err := openHost(ctx, o, fakes)
 	if err != nil {
 		return nil, err
 	}
-	if err := h.find(jobs, o.grid.shell); err != nil {
+	if err := h.find(jobs, o.grid.Shell); err != nil {
 		return nil, errors.Join(err, h.source.Close())
 	}
 	s := &sweep{
-		o: o, jobs: jobs, byID: make(map[string]*job, len(jobs)), host: h, kinds: newKinds(jobs, known),
+		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: newKinds(jobs, known),
 		steps: make(map[string]int64), restarted: make(map[string]bool), running: make(map[string]bool),
 	}
 	for i := range jobs {
@@ -136,7 +146,7 @@ func (o *options) prepare(ctx context.Context, jobs []job, known map[string]*kin
 }
 
 // planOnly is -dry-run.
-func (o *options) planOnly(jobs []job, known map[string]*kind, stdout io.Writer) (int, error) {
+func (o *options) planOnly(jobs []grammar.Job, known map[string]*kind, stdout io.Writer) (int, error) {
 	fakes, err := os.MkdirTemp("", "sweep")
 	if err != nil {
 		return exitFailed, err
@@ -159,13 +169,13 @@ func (o *options) planOnly(jobs []job, known map[string]*kind, stdout io.Writer)
 }
 
 // display is how the sweep is shown on stdout.
-func (o *options) display(stdout io.Writer) display {
+func (o *options) display(stdout io.Writer) screen.Display {
 	file, isFile := stdout.(*os.File)
 	switch {
 	case o.asJSON:
-		return &jsonLines{out: json.NewEncoder(stdout)}
+		return screen.NewJSONLines(stdout)
 	case isFile && term.IsTerminal(int(file.Fd())):
-		return newTable(file)
+		return screen.NewTable(file)
 	}
-	return &plain{out: stdout}
+	return screen.NewPlain(stdout)
 }

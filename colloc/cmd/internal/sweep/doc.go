@@ -1,16 +1,18 @@
-// Package sweep is the command colloc sweep: it runs a training program many times on the GPUs of this host: the
-// loop that people write in a shell, done right. It watches the first task alone
-// on its GPU for a while, then lets as many share a GPU as finish sooner that
-// way, and in the end says what that was worth against one after another.
+// Package sweep is the command colloc sweep. It runs a training program many times
+// on the GPUs of this host: the loop that people write in a shell, done right. It
+// watches the first task alone on its GPU for a while, then lets as many share a
+// GPU as finish sooner that way, and in the end says what that was worth against
+// one after another.
 //
-//	go run ./colloc/cmd/colloc sweep -n 8 -- python train.py --seed {}
-//	go run ./colloc/cmd/colloc sweep -p lr=0.1,0.01 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
-//	go run ./colloc/cmd/colloc sweep -f commands.txt -retries 2 -halt soon,fail=10%
-//	go run ./colloc/cmd/colloc sweep -logs sweep-1 -resume
-//	go run ./colloc/cmd/colloc sweep -fake-gpus colloc/cmd/internal/sweep/testdata/gpus.json -n 8 -- burn -mem 6GiB -seed {}
+//	colloc sweep -n 8 -- python train.py --seed {}
+//	colloc sweep -p lr=0.1,0.01 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
+//	colloc sweep -f commands.txt -retries 2 -halt soon,fail=10%
+//	colloc sweep -logs sweep-1 -resume
+//	colloc sweep -fake-gpus gpus.json -n 8 -- burn -mem 6GiB -seed {}
 //
-// The last line needs no GPU: with -fake-gpus the command burn is a small program
-// in here that plays a training.
+// The last line needs no GPU: gpus.json describes some that are not there, as
+// {"gpus": [{"name": "A100-40GB"}, {"name": "A100-40GB"}]}, and the command burn is
+// colloc burn, which plays a training.
 //
 // # Tasks
 //

@@ -18,6 +18,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/cmd/internal/joblog"
+	"example.com/colloc/colloc/cmd/internal/screen"
 )
 
 // process is the program as a process in a folder of its own.
@@ -207,7 +210,7 @@ func TestResumeFailed(t *testing.T) {
 	if !strings.Contains(stdout, "2 of 2 tasks succeeded in") {
 		t.Errorf("output:\n%s", stdout)
 	}
-	want := map[string]string{"run-0": statusOK, "run-1": statusOK}
+	want := map[string]string{"run-0": joblog.StatusOK, "run-1": joblog.StatusOK}
 	if diff := cmp.Diff(want, statuses(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -234,7 +237,7 @@ func TestHaltNow(t *testing.T) {
 	}
 	stdout := check(t, dir, 1, "-f", "commands", "-halt", "now,fail=1")
 	alone(t, dir)
-	if !strings.Contains(stdout, "0 of 3 tasks succeeded, 1 failed") || statuses(t, dir)["line-1"] != statusCancelled {
+	if !strings.Contains(stdout, "0 of 3 tasks succeeded, 1 failed") || statuses(t, dir)["line-1"] != joblog.StatusCancelled {
 		t.Errorf("statuses %v, output:\n%s", statuses(t, dir), stdout)
 	}
 }
@@ -249,12 +252,12 @@ func TestInterrupt(t *testing.T) {
 	}
 	p.until("interrupted: ")
 	status, stdout := p.end()
-	if status != exitInterrupted || !strings.Contains(stdout, "left for -resume") || !strings.Contains(stdout, "go on with: sweep -logs logs -resume") {
+	if status != exitInterrupted || !strings.Contains(stdout, "left for -resume") || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d, want %d:\n%s", status, exitInterrupted, stdout)
 	}
 	alone(t, dir)
 	for task, s := range statuses(t, dir) {
-		if s != statusOK {
+		if s != joblog.StatusOK {
 			t.Errorf("%s %s: the first interrupt lets it end", task, s)
 		}
 	}
@@ -287,7 +290,7 @@ func TestInterruptTwice(t *testing.T) {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
 	alone(t, dir)
-	want := map[string]string{"run-0": statusCancelled, "run-1": statusCancelled}
+	want := map[string]string{"run-0": joblog.StatusCancelled, "run-1": joblog.StatusCancelled}
 	if diff := cmp.Diff(want, statuses(t, dir)); diff != "" {
 		t.Error(diff)
 	}
@@ -334,7 +337,7 @@ func TestKilled(t *testing.T) {
 		t.Errorf("resumed:\n%s", stdout)
 	}
 	for task, row := range jobLogOf(t, dir) {
-		if row["runs"] != "1" || row["status"] != statusOK {
+		if row["runs"] != "1" || row["status"] != joblog.StatusOK {
 			t.Errorf("%s: %s after %s runs", task, row["status"], row["runs"])
 		}
 	}
@@ -442,8 +445,8 @@ func TestJSON(t *testing.T) {
 	stdout := check(t, dir, 0, "-json", "-n", "2", "--", "burn", "-steps", "10", "-seed", "{}")
 	events := make(map[string]int)
 	var last struct {
-		Event  string  `json:"event"`
-		Report *report `json:"report"`
+		Event  string         `json:"event"`
+		Report *screen.Report `json:"report"`
 	}
 	for line := range strings.Lines(stdout) {
 		last.Event, last.Report = "", nil

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
 )
 
 // invocation is how a sweep was started, for -resume.
@@ -37,11 +39,11 @@ func (o *options) recall(args []string) error {
 	}
 	*o = options{}
 	f := o.flagSet()
-	if err := f.Parse(saved.Args); err != nil {
+	if err := cli.Parse(f, saved.Args); err != nil {
 		return fmt.Errorf("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
 	}
 	o.command = f.Args()
-	if err := f.Parse(args); err != nil {
+	if err := cli.Parse(f, args); err != nil {
 		return err
 	}
 	return o.check()
@@ -93,17 +95,7 @@ func replaceFile(path string, text []byte) error {
 	return os.Rename(path+".new", path)
 }
 
-// matches reports tasks in the job log that are others than those of the sweep.
-func (l *jobLog) matches(jobs []job) error {
-	byID := make(map[string]*job, len(jobs))
-	for i := range jobs {
-		byID[jobs[i].ID] = &jobs[i]
-	}
-	for _, e := range l.entries {
-		j := byID[e.Task]
-		if j == nil || j.Number != e.Number || quoteWords(j.Command) != e.Command {
-			return fmt.Errorf("-resume: the job log has task %s: %s; that is not in this sweep: give the same command, or none", e.Task, e.Command)
-		}
-	}
-	return nil
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

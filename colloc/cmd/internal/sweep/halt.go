@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"example.com/colloc/colloc/cmd/internal/grammar"
 )
 
 // halt says when to give up: after so many failures or, in per cent of all
@@ -24,7 +26,7 @@ func parseHalt(text string) (halt, error) {
 		return halt{}, nil
 	}
 	if when != "now" && when != "soon" {
-		return halt{}, &syntaxError{1, fmt.Sprintf("%q: want never, now or soon, the latter two with ,fail=N or ,fail=N%%", when)}
+		return halt{}, &grammar.SyntaxError{Column: 1, What: fmt.Sprintf("%q: want never, now or soon, the latter two with ,fail=N or ,fail=N%%", when)}
 	}
 	if !counted {
 		return h, nil
@@ -32,19 +34,19 @@ func parseHalt(text string) (halt, error) {
 	column := len(when) + 2
 	number, ok := strings.CutPrefix(count, "fail=")
 	if !ok {
-		return halt{}, &syntaxError{column, fmt.Sprintf("%q: want fail=N or fail=N%%", count)}
+		return halt{}, &grammar.SyntaxError{Column: column, What: fmt.Sprintf("%q: want fail=N or fail=N%%", count)}
 	}
 	column += len("fail=")
 	if percent, ok := strings.CutSuffix(number, "%"); ok {
 		p, err := strconv.ParseFloat(percent, 64)
 		if err != nil || !(p > 0 && p <= 100) {
-			return halt{}, &syntaxError{column, fmt.Sprintf("%q: want more than 0%%, at most 100%%", number)}
+			return halt{}, &grammar.SyntaxError{Column: column, What: fmt.Sprintf("%q: want more than 0%%, at most 100%%", number)}
 		}
 		return halt{now: h.now, share: p / 100}, nil
 	}
 	n, err := strconv.Atoi(number)
 	if err != nil || n < 1 {
-		return halt{}, &syntaxError{column, fmt.Sprintf("%q: want a whole number from 1, or one with %%", number)}
+		return halt{}, &grammar.SyntaxError{Column: column, What: fmt.Sprintf("%q: want a whole number from 1, or one with %%", number)}
 	}
 	h.fail = n
 	return h, nil

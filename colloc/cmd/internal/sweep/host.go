@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/colloc/cmd/internal/burn"
+	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/gonvml"
 	"example.com/colloc/nvmlx/mps"
@@ -31,7 +33,7 @@ type host struct {
 func openHost(ctx context.Context, o *options, dir string) (_ *host, err error) {
 	h := &host{env: os.Environ(), models: make(map[nvmlx.DeviceID]profile.GPUModel)}
 	if o.fakeGPUs != "" {
-		fake, err := openFakeGPUs(o.fakeGPUs, dir)
+		fake, err := burn.OpenGPUs(o.fakeGPUs, dir)
 		if err != nil {
 			return nil, fmt.Errorf("-fake-gpus: %w", err)
 		}
@@ -40,7 +42,7 @@ func openHost(ctx context.Context, o *options, dir string) (_ *host, err error) 
 		}
 		h.source, h.env = fake, append(h.env, fake.Env()...)
 	} else if h.source, err = gonvml.Open(nil); err != nil {
-		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus FILE runs without one, for example -fake-gpus colloc/cmd/internal/sweep/testdata/gpus.json", err)
+		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus FILE runs without one; such a file:\n  echo '{\"gpus\": [{\"name\": \"A100-40GB\"}, {\"name\": \"A100-40GB\"}]}' >gpus.json", err)
 	} else if pipe := mps.PipeDir(h.env); slices.Contains(o.mechanisms, profile.MPS) && !mps.Running(pipe) {
 		return nil, errors.Join(fmt.Errorf("-share mps: no MPS daemon listens in %s: start one with nvidia-cuda-mps-control -d, "+
 			"or name the folder of yours in CUDA_MPS_PIPE_DIRECTORY", pipe), h.source.Close())
@@ -117,11 +119,11 @@ func (h *host) command(words []string, shell bool) []string {
 	if h.self == "" || shell || words[0] != "burn" {
 		return words
 	}
-	return append([]string{h.self, "sweep"}, words...)
+	return append([]string{h.self}, words...)
 }
 
 // find reports a program that is not there, before hundreds of tasks do.
-func (h *host) find(jobs []job, shell bool) error {
+func (h *host) find(jobs []grammar.Job, shell bool) error {
 	if shell {
 		return nil
 	}

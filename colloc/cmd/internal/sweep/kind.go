@@ -6,11 +6,11 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -144,34 +144,19 @@ func (k *kind) String() string {
 		format  func(float64) string
 	}{
 		{profile.PeakMemory, func(x float64) string { return "memory " + profile.BytesOf(x).String() }},
-		{profile.MeanSMActive, func(x float64) string { return "SMs " + percent(x) }},
-		{profile.MeanGPUBusy, func(x float64) string { return "GPU busy " + percent(x) }},
+		{profile.MeanSMActive, func(x float64) string { return "SMs " + screen.Percent(x) }},
+		{profile.MeanGPUBusy, func(x float64) string { return "GPU busy " + screen.Percent(x) }},
 	} {
 		if x, ok := k.Profile.Vector.Get(f.feature); ok {
 			fmt.Fprintf(&b, " %s,", f.format(x))
 		}
 	}
 	if step, ok := k.Solo.Step.Get(); ok {
-		fmt.Fprintf(&b, " %v a step", rounded(step))
+		fmt.Fprintf(&b, " %v a step", screen.Rounded(step))
 	} else {
 		b.WriteString(" no steps seen")
 	}
 	return b.String()
-}
-
-func percent(x float64) string { return strconv.FormatFloat(100*x, 'f', 0, 64) + " %" }
-
-// rounded leaves of a duration what people want to read.
-func rounded(d time.Duration) time.Duration {
-	switch {
-	case d >= time.Minute:
-		return d.Round(time.Second)
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond)
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond)
-	}
-	return d
 }
 
 // saveKinds writes what was measured, for -known.

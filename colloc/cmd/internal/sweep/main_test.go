@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"bytes"
+	"context"
 	"flag"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/colloc/cmd/internal/burn"
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/runner"
 )
 
@@ -22,7 +25,11 @@ const mainEnv = "COLLOC_SWEEP_MAIN"
 func TestMain(m *testing.M) {
 	runner.Supervise()
 	if os.Getenv(mainEnv) != "" {
-		os.Exit(Run(os.Args[2:], os.Stdin, os.Stdout, os.Stderr)) // the first argument is sweep
+		program := Program()
+		if os.Args[1] == "burn" {
+			program = burn.Program()
+		}
+		os.Exit(program.Run(context.Background(), os.Args[2:], cli.OS()))
 	}
 	os.Exit(m.Run())
 }

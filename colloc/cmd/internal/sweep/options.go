@@ -10,13 +10,15 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
 // options are the command line.
 type options struct {
-	grid    grid
+	grid    grammar.Grid
 	command []string
 	file    string // -f
 
@@ -56,7 +58,6 @@ const defaultStep = `(?i)(?:\b(?:step|iter(?:ation)?|batch)s?[ :=#\[]*|\d%\|[^|]
 // flagSet returns the flags, which fill o.
 func (o *options) flagSet() *flag.FlagSet {
 	f := flag.NewFlagSet("sweep", flag.ContinueOnError)
-	f.SetOutput(io.Discard) // run says what is wrong, and usage the rest
 	o.taskFlags(f)
 	o.runFlags(f)
 	o.gpuFlags(f)
@@ -66,16 +67,16 @@ func (o *options) flagSet() *flag.FlagSet {
 
 // taskFlags say what to run.
 func (o *options) taskFlags(f *flag.FlagSet) {
-	f.IntVar(&o.grid.repeats, "n", 0, "run each task `N` times; {} is 0 to N-1")
+	f.IntVar(&o.grid.Repeats, "n", 0, "run each task `N` times; {} is 0 to N-1")
 	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
-		p, err := parseParam(s)
-		o.grid.params = append(o.grid.params, p)
+		p, err := grammar.ParseParam(s)
+		o.grid.Params = append(o.grid.Params, p)
 		return err
 	})
 	f.StringVar(&o.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
-	f.BoolVar(&o.grid.shell, "shell", false, "let a shell read the command")
-	f.StringVar(&o.grid.along, "after", "", "tasks that differ in parameter `NAME` only run one after the other")
-	f.IntVar(&o.grid.priority, "priority", 0, "add `N` to the tasks' priorities; the highest starts first")
+	f.BoolVar(&o.grid.Shell, "shell", false, "let a shell read the command")
+	f.StringVar(&o.grid.Along, "after", "", "tasks that differ in parameter `NAME` only run one after the other")
+	f.IntVar(&o.grid.Priority, "priority", 0, "add `N` to the tasks' priorities; the highest starts first")
 }
 
 // runFlags say how to run it.
@@ -107,7 +108,7 @@ func (o *options) gpuFlags(f *flag.FlagSet) {
 	})
 	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
 	f.IntVar(&o.perGPU, "per-gpu", 4, "at most `N` tasks on a GPU")
-	memory(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
+	cli.Bytes(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
 	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
 			m, err := profile.ParseMechanism(name)
@@ -125,10 +126,10 @@ func (o *options) profileFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.profiling, "profile", 30*time.Second, "watch the first task alone on its GPU for `TIME`, from its first step on")
 	f.StringVar(&o.known, "known", "", "do not profile: `FILE` is the profile.json of an earlier sweep")
 	f.Func("by", "tasks with different values of the parameters `LIST` are not alike: profile each kind", func(s string) error {
-		o.grid.by = append(o.grid.by, strings.Split(s, ",")...)
+		o.grid.By = append(o.grid.By, strings.Split(s, ",")...)
 		return nil
 	})
-	memory(f, &o.memory, "mem", "reserve `BYTES` for a task instead of what is measured")
+	cli.Bytes(f, &o.memory, "mem", "reserve `BYTES` for a task instead of what is measured")
 	o.step = defaultStep
 	f.Func("step", "`REGEXP` with the group (?P<step>...) finds the number of a step in a task's output, (?P<total>...) that of all; without it the usual ways to write them", func(s string) error {
 		o.step, o.ownStep = s, true
@@ -141,7 +142,7 @@ func (o *options) profileFlags(f *flag.FlagSet) {
 // parse reads the arguments; what it does not like is wrong usage.
 func (o *options) parse(args []string) error {
 	f := o.flagSet()
-	if err := f.Parse(args); err != nil {
+	if err := cli.Parse(f, args); err != nil {
 		return err
 	}
 	o.command = f.Args()
@@ -153,21 +154,17 @@ func (o *options) parse(args []string) error {
 
 // usage explains the flags.
 func usage(w io.Writer) {
-	f := (&options{}).flagSet()
-	f.SetOutput(w)
-	fmt.Fprint(w, `Sweep runs a training program many times on the GPUs of this host and lets as
+	cli.Explain(w, `Sweep runs a training program many times on the GPUs of this host and lets as
 many tasks share a GPU as finish sooner that way.
 
-usage: sweep [-n N] [-p NAME=LIST]... [flags] -- COMMAND {} {NAME}...
-       sweep -f FILE [flags]
-       sweep -logs DIR -resume
+usage: colloc sweep [-n N] [-p NAME=LIST]... [flags] -- COMMAND {} {NAME}...
+       colloc sweep -f FILE [flags]
+       colloc sweep -logs DIR -resume
 
-  sweep -n 8 -- python train.py --seed {}
-  sweep -p lr=1e-4..1e-1:x10 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
+  colloc sweep -n 8 -- python train.py --seed {}
+  colloc sweep -p lr=1e-4..1e-1:x10 -p seed=0..4 -- python train.py --lr {lr} --seed {seed}
 
-`)
-	f.PrintDefaults()
-	fmt.Fprint(w, `
+`, new(options).flagSet(), `
 exit status: 0 all tasks succeeded, 1 some did not, 2 wrong usage or no GPU, 130 interrupted
 "go doc example.com/colloc/colloc/cmd/internal/sweep" has the grammar of lists and files and the columns of the job log.
 `)
@@ -182,7 +179,7 @@ func (o *options) check() error {
 	}{
 		{len(o.command) == 0 && o.file == "" && !resume, "no command: write it after --, or give a file of commands with -f"},
 		{len(o.command) > 0 && o.file != "", "a command and -f FILE: want one of them"},
-		{o.grid.repeats < 0 || o.grid.repeats > maxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.repeats, maxTasks)},
+		{o.grid.Repeats < 0 || o.grid.Repeats > grammar.MaxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.Repeats, grammar.MaxTasks)},
 		{o.perGPU < 1, fmt.Sprintf("-per-gpu %d: want 1 or more", o.perGPU)},
 		{o.retries < 0, fmt.Sprintf("-retries %d: want 0 or more", o.retries)},
 		{o.timeout < 0, fmt.Sprintf("-timeout %v: want 0 or more", o.timeout)},
@@ -206,15 +203,15 @@ func (o *options) check() error {
 }
 
 // jobs returns the tasks that the options ask for.
-func (o *options) jobs(stdin io.Reader) ([]job, error) {
-	o.grid.templates = []template{{words: o.command}}
+func (o *options) jobs(stdin io.Reader) ([]grammar.Job, error) {
+	o.grid.Templates = []grammar.Template{{Words: o.command}}
 	if o.file != "" {
 		var err error
-		if o.grid.templates, err = readTemplates(o.file, stdin, o.grid.shell); err != nil {
+		if o.grid.Templates, err = grammar.ReadTemplates(o.file, stdin, o.grid.Shell); err != nil {
 			return nil, err
 		}
-	} else if o.grid.shell {
-		o.grid.templates[0].words = []string{strings.Join(o.command, " ")}
+	} else if o.grid.Shell {
+		o.grid.Templates[0].Words = []string{strings.Join(o.command, " ")}
 	}
-	return o.grid.jobs()
+	return o.grid.Jobs()
 }

@@ -8,6 +8,8 @@ import (
 	"text/tabwriter"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
@@ -17,7 +19,7 @@ import (
 // plan prints what the sweep would do first, and with what it would reckon.
 func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 	used := s.host.used(s.o)
-	fmt.Fprintf(w, "%s on %s; nothing is run\n\n", plural(len(s.jobs), "task"), plural(len(used), "GPU"))
+	fmt.Fprintf(w, "%s on %s; nothing is run\n\n", screen.Plural(len(s.jobs), "task"), screen.Plural(len(used), "GPU"))
 	s.planTasks(w)
 	var ready []colloc.Task
 	unknown := make(map[string]int)
@@ -36,7 +38,7 @@ func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 		if n := unknown[j.Kind]; n > 0 {
 			fmt.Fprintf(w, "\nNothing is known of %s %q yet: the first to start has a GPU to itself for %v after\n"+
 				"its first step; from then on others join it as far as memory and speeds allow.\n"+
-				"-known FILE takes what an earlier sweep measured.\n", plural(n, "task"), j.Kind, s.o.profiling)
+				"-known FILE takes what an earlier sweep measured.\n", screen.Plural(n, "task"), j.Kind, s.o.profiling)
 			delete(unknown, j.Kind)
 		}
 	}
@@ -55,7 +57,7 @@ func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nThe first %s to start, if the GPUs are free:\n\n", plural(len(ready), "task"))
+	fmt.Fprintf(w, "\nThe first %s to start, if the GPUs are free:\n\n", screen.Plural(len(ready), "task"))
 	if err := p.Explain(w); err != nil {
 		return err
 	}
@@ -73,8 +75,8 @@ func (s *sweep) planTasks(out io.Writer) {
 			break
 		}
 		j := &s.jobs[i]
-		command := quoteWords(j.Command)
-		if s.o.grid.shell {
+		command := grammar.QuoteWords(j.Command)
+		if s.o.grid.Shell {
 			command = j.Command[0]
 		}
 		after := strings.Join(j.After, " ")
@@ -104,7 +106,7 @@ func (s *sweep) planEnvironment(out io.Writer, p *colloc.Plan) error {
 			if s.o.group != "" {
 				env = append(env, "WANDB_RUN_GROUP="+s.o.group)
 			}
-			fmt.Fprintf(w, "  %s\t%s\n", m.Task, quoteWords(env))
+			fmt.Fprintf(w, "  %s\t%s\n", m.Task, grammar.QuoteWords(env))
 		}
 	}
 	return w.Flush()

@@ -8,6 +8,8 @@ import (
 	"os"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 )
@@ -18,7 +20,7 @@ func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) 
 	var metrics net.Listener
 	if s.o.metrics != "" {
 		var err error
-		if metrics, err = listen(s.o.metrics); err != nil {
+		if metrics, err = screen.ListenMetrics(s.o.metrics); err != nil {
 			return exitUsage, err
 		}
 		defer metrics.Close()
@@ -30,15 +32,15 @@ func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) 
 	if err := s.open(ctx, planner); err != nil {
 		return exitUsage, err
 	}
-	s.show.note("output and job log are in " + s.o.logs)
+	s.show.Note("output and job log are in " + s.o.logs)
 	left, err := s.submit()
 	if err != nil {
 		return exitUsage, errors.Join(err, s.runner.Close())
 	}
 	stop := func() error { return nil }
 	if metrics != nil {
-		s.show.note("metrics on http://" + metrics.Addr().String() + "/metrics")
-		stop = serve(metrics, func() *view { return s.look(time.Now()) })
+		s.show.Note("metrics on http://" + metrics.Addr().String() + "/metrics")
+		stop = screen.ServeMetrics(metrics, func() *screen.View { return s.look(time.Now()) })
 	}
 	interrupted := false
 	if left > 0 {
@@ -60,7 +62,7 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (interrupted
 	go func() { done <- s.runner.Run(ctx) }()
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
-	follow := &follower{show: s.show, at: make(map[string]*followed)}
+	follow := screen.NewFollower(s.show)
 	told := ""
 	for {
 		select {
@@ -93,20 +95,20 @@ func (s *sweep) observe(ctx context.Context) {
 	every := min(time.Second, max(100*time.Millisecond, s.o.profiling/20))
 	err := nvmlx.NewSampler(s.host.source, &nvmlx.SamplerConfig{Slow: every, Devices: s.o.gpus}).Run(ctx, s.sample)
 	if err != nil && ctx.Err() == nil {
-		s.show.note("the GPUs are not measured any more: " + err.Error())
+		s.show.Note("the GPUs are not measured any more: " + err.Error())
 	}
 }
 
 // refresh shows how it stands.
-func (s *sweep) refresh(follow *follower) {
-	if _, live := s.show.(*table); !live && !s.o.follow {
+func (s *sweep) refresh(follow *screen.Follower) {
+	if !screen.Live(s.show) && !s.o.follow {
 		return
 	}
 	v := s.look(time.Now())
 	if s.o.follow {
-		follow.look(v.Records)
+		follow.Look(v.Records)
 	}
-	s.show.tick(v)
+	s.show.Tick(v)
 }
 
 // idle says why nothing runs, unless that was told before.
@@ -122,7 +124,7 @@ func (s *sweep) idle(told string) string {
 			continue
 		}
 		if r.Waiting != told {
-			s.show.note(fmt.Sprintf("nothing runs; %s waits: %s", r.Task.ID, r.Waiting))
+			s.show.Note(fmt.Sprintf("nothing runs; %s waits: %s", r.Task.ID, r.Waiting))
 		}
 		return r.Waiting
 	}
@@ -140,15 +142,15 @@ func (s *sweep) interrupt(again bool) {
 		}
 	}
 	if !again {
-		s.show.note(fmt.Sprintf("interrupted: %s still running; interrupt again to end them", plural(len(running), "task")))
+		s.show.Note(fmt.Sprintf("interrupted: %s still running; interrupt again to end them", screen.Plural(len(running), "task")))
 		return
 	}
 	if len(running) == 0 {
 		return
 	}
-	s.show.note("ending " + plural(len(running), "task"))
+	s.show.Note("ending " + screen.Plural(len(running), "task"))
 	if err := s.runner.Kill(running...); err != nil {
-		s.show.note(err.Error())
+		s.show.Note(err.Error())
 	}
 }
 
@@ -159,9 +161,9 @@ func (s *sweep) finish(interrupted bool, err error) (int, error) {
 	s.mu.Unlock()
 	rep := s.report(time.Now())
 	if rep.Waiting > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("go on with: sweep -logs %s -resume", quoteWord(s.o.logs)))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("go on with: colloc sweep -logs %s -resume", grammar.QuoteWord(s.o.logs)))
 	}
-	s.show.end(rep)
+	s.show.End(rep)
 	switch {
 	case interrupted:
 		return exitInterrupted, err

@@ -13,6 +13,9 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/joblog"
+	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -21,12 +24,12 @@ import (
 // sweep is one run of the program over its tasks.
 type sweep struct {
 	o       *options
-	jobs    []job
-	byID    map[string]*job
+	jobs    []grammar.Job
+	byID    map[string]*grammar.Job
 	host    *host
 	runner  *runner.Runner
-	log     *jobLog
-	show    display
+	log     *joblog.Log
+	show    screen.Display
 	started time.Time
 
 	mu    sync.Mutex
@@ -58,7 +61,7 @@ func (o *options) newPlanner() (*colloc.Planner, error) {
 }
 
 // newKinds returns the kinds of the jobs, with what an earlier sweep measured.
-func newKinds(jobs []job, known map[string]*kind) map[string]*kind {
+func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
 	kinds := make(map[string]*kind)
 	for _, j := range jobs {
 		if kinds[j.Kind] == nil {
@@ -88,24 +91,24 @@ func (s *sweep) open(ctx context.Context, p *colloc.Planner) (err error) {
 	s.runner, err = runner.Open(ctx, s.config(p))
 	var corrupt *runner.CorruptError
 	if errors.As(err, &corrupt) {
-		s.show.note(fmt.Sprintf("the queue %s is corrupt and was set aside as %s; the job log tells what is left to do", corrupt.Path, corrupt.Aside))
+		s.show.Note(fmt.Sprintf("the queue %s is corrupt and was set aside as %s; the job log tells what is left to do", corrupt.Path, corrupt.Aside))
 		s.runner, err = runner.Open(ctx, s.config(p))
 	}
 	return err
 }
 
 // task is a job as the runner sees it.
-func (s *sweep) task(j *job) runner.Task {
+func (s *sweep) task(j *grammar.Job) runner.Task {
 	o := s.o
 	t := runner.Task{
-		ID: j.ID, Command: s.host.command(j.Command, o.grid.shell), Shell: o.grid.shell, Priority: j.Priority,
+		ID: j.ID, Command: s.host.command(j.Command, o.grid.Shell), Shell: o.grid.Shell, Priority: j.Priority,
 		Retries: o.retries, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
 	}
 	if k := s.kinds[j.Kind]; k.Profile != nil {
 		t.Profile, t.Memory = k.Profile, o.memory
 	}
 	for _, id := range j.After {
-		if s.log.entries[id].Status != statusOK { // what succeeded may have left the queue
+		if s.log.Entries[id].Status != joblog.StatusOK { // what succeeded may have left the queue
 			t.After = append(t.After, runner.Dependency{Task: id})
 		}
 	}
@@ -120,11 +123,11 @@ func (s *sweep) submit() (int, error) {
 	for _, r := range s.runner.Records() {
 		queued[r.Task.ID] = r.State
 		j := s.byID[r.Task.ID]
-		if j == nil || !slices.Equal(r.Task.Command, s.host.command(j.Command, s.o.grid.shell)) {
-			return 0, fmt.Errorf("%s holds another sweep, in which task %s is %s: give the same command, or none", s.o.logs, r.Task.ID, quoteWords(r.Task.Command))
+		if j == nil || !slices.Equal(r.Task.Command, s.host.command(j.Command, s.o.grid.Shell)) {
+			return 0, fmt.Errorf("%s holds another sweep, in which task %s is %s: give the same command, or none", s.o.logs, r.Task.ID, grammar.QuoteWords(r.Task.Command))
 		}
 		if r.State.Over() { // in case it ended while nobody wrote
-			if err := s.log.add(j, &r); err != nil {
+			if err := s.log.Add(j, &r); err != nil {
 				return 0, err
 			}
 		}
@@ -135,9 +138,9 @@ func (s *sweep) submit() (int, error) {
 	for i := range s.jobs {
 		j := &s.jobs[i]
 		state, inQueue := queued[j.ID]
-		status := s.log.entries[j.ID].Status
+		status := s.log.Entries[j.ID].Status
 		switch {
-		case status == statusOK || status == statusFailed && !s.o.resumeFailed:
+		case status == joblog.StatusOK || status == joblog.StatusFailed && !s.o.resumeFailed:
 			continue
 		case !inQueue:
 			tasks = append(tasks, s.task(j))
@@ -171,11 +174,11 @@ func (s *sweep) event(e runner.Event) {
 	if e.Kind == runner.EventWarning && !s.o.ownStep && strings.Contains(e.Text, strconv.Quote(s.o.step)) {
 		e.Text = "no steps were found in the output of " + e.Record.Task.ID + ", so that speeds are not measured: -step tells how to find them"
 	}
-	s.show.event(&e)
+	s.show.Event(&e)
 }
 
 // follow keeps the books of a task.
-func (s *sweep) follow(e *runner.Event, j *job) {
+func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 	k, r := s.kinds[j.Kind], &e.Record
 	switch e.Kind {
 	case runner.EventStarted:
@@ -216,7 +219,7 @@ func (s *sweep) follow(e *runner.Event, j *job) {
 		} else if k.watches(j.ID) {
 			k.watched = nil
 		}
-		s.fail(s.log.add(j, r))
+		s.fail(s.log.Add(j, r))
 	default:
 	}
 }
@@ -235,7 +238,7 @@ func (s *sweep) sample(sample nvmlx.Sample) {
 
 // curious reports whether there are kinds that nothing is known of.
 func (s *sweep) curious() bool {
-	return slices.ContainsFunc(s.jobs, func(j job) bool { return s.kinds[j.Kind].Profile == nil })
+	return slices.ContainsFunc(s.jobs, func(j grammar.Job) bool { return s.kinds[j.Kind].Profile == nil })
 }
 
 // learn describes the tasks of a kind once enough was seen of one.
@@ -251,7 +254,7 @@ func (s *sweep) conclude(k *kind, now time.Time) {
 		s.fail(err)
 		return
 	}
-	s.show.note(k.String())
+	s.show.Note(k.String())
 	s.spread(k)
 	if !s.curious() {
 		s.stopSampling()
@@ -265,7 +268,7 @@ func (s *sweep) grow(k *kind, r *runner.Record) {
 	if s.o.memory > 0 || !ok || !k.grow(peak) {
 		return
 	}
-	s.show.note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, peak))
+	s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, peak))
 	s.spread(k)
 }
 

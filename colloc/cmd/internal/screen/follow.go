@@ -1,4 +1,4 @@
-package sweep
+package screen
 
 import (
 	"bytes"
@@ -7,10 +7,15 @@ import (
 	"example.com/colloc/colloc/runner"
 )
 
-// follower passes on what the tasks print, in whole lines.
-type follower struct {
-	show display
+// Follower passes on what the tasks print, in whole lines.
+type Follower struct {
+	show Display
 	at   map[string]*followed // by file
+}
+
+// NewFollower returns one that passes lines on to show.
+func NewFollower(show Display) *Follower {
+	return &Follower{show: show, at: make(map[string]*followed)}
 }
 
 // followed is one file and how far it was read.
@@ -23,8 +28,8 @@ type followed struct {
 // maxRest is how much of a line is kept; a longer one is passed on in parts.
 const maxRest = 64 << 10
 
-// look reads what was added to the outputs since the last look.
-func (f *follower) look(records []runner.Record) {
+// Look reads what was added to the outputs since the last look.
+func (f *Follower) Look(records []runner.Record) {
 	for i := range records {
 		r := &records[i]
 		if r.Log == "" {
@@ -42,7 +47,7 @@ func (f *follower) look(records []runner.Record) {
 }
 
 // read reads one file on.
-func (f *follower) read(r *runner.Record, p *followed) {
+func (f *Follower) read(r *runner.Record, p *followed) {
 	over := r.State.Over() // before reading, so that nothing is missed
 	file, err := os.Open(r.Log)
 	if err != nil {
@@ -62,14 +67,14 @@ func (f *follower) read(r *runner.Record, p *followed) {
 	}
 	if over {
 		if len(p.rest) > 0 {
-			f.show.line(r.Task.ID, string(p.rest))
+			f.show.Line(r.Task.ID, string(p.rest))
 		}
 		p.rest, p.ended = nil, true
 	}
 }
 
 // lines passes on the whole lines.
-func (f *follower) lines(task string, p *followed) {
+func (f *Follower) lines(task string, p *followed) {
 	for {
 		n := bytes.IndexAny(p.rest, "\r\n")
 		if n < 0 && len(p.rest) < maxRest {
@@ -77,9 +82,9 @@ func (f *follower) lines(task string, p *followed) {
 		}
 		if n < 0 {
 			n = len(p.rest) - 1
-			f.show.line(task, string(p.rest))
+			f.show.Line(task, string(p.rest))
 		} else if n > 0 {
-			f.show.line(task, string(p.rest[:n]))
+			f.show.Line(task, string(p.rest[:n]))
 		}
 		p.rest = p.rest[n+1:]
 	}

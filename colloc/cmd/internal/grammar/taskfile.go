@@ -1,4 +1,4 @@
-package sweep
+package grammar
 
 import (
 	"bufio"
@@ -14,8 +14,8 @@ import (
 // maxLine is the longest line of a file of commands, in bytes.
 const maxLine = 1 << 20
 
-// readTemplates reads a file of commands, - being standard input.
-func readTemplates(path string, stdin io.Reader, shell bool) ([]template, error) {
+// ReadTemplates reads a file of commands, - being standard input.
+func ReadTemplates(path string, stdin io.Reader, shell bool) ([]Template, error) {
 	if path == "-" {
 		return parseTemplates(stdin, "standard input", shell)
 	}
@@ -28,10 +28,10 @@ func readTemplates(path string, stdin io.Reader, shell bool) ([]template, error)
 }
 
 // parseTemplates reads one command per line; the form is in the package comment.
-func parseTemplates(r io.Reader, name string, shell bool) ([]template, error) {
+func parseTemplates(r io.Reader, name string, shell bool) ([]Template, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
-	var all []template
+	var all []Template
 	seen := make(map[string]int)
 	for n := 1; lines.Scan(); n++ {
 		t, err := parseTemplate(lines.Text(), shell)
@@ -39,7 +39,7 @@ func parseTemplates(r io.Reader, name string, shell bool) ([]template, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", t.place, err)
 		}
-		if len(t.words) == 0 {
+		if len(t.Words) == 0 {
 			continue
 		}
 		if t.id == "" {
@@ -49,8 +49,8 @@ func parseTemplates(r io.Reader, name string, shell bool) ([]template, error) {
 			return nil, fmt.Errorf("%sthe id %q was used before, in line %d", t.place, t.id, seen[t.id])
 		}
 		seen[t.id] = n
-		if all = append(all, t); len(all) > maxTasks {
-			return nil, fmt.Errorf("%s: more than %d commands", name, maxTasks)
+		if all = append(all, t); len(all) > MaxTasks {
+			return nil, fmt.Errorf("%s: more than %d commands", name, MaxTasks)
 		}
 	}
 	err := lines.Err()
@@ -69,8 +69,8 @@ var attribute = regexp.MustCompile(`^[ \t]*@([a-z]+)=(\S*)`)
 
 // parseTemplate reads one line: attributes such as @id=prep, then the command.
 // An empty line and a comment have no words.
-func parseTemplate(line string, shell bool) (template, error) {
-	var t template
+func parseTemplate(line string, shell bool) (Template, error) {
+	var t Template
 	rest := line
 	for {
 		m := attribute.FindStringSubmatch(rest)
@@ -79,34 +79,34 @@ func parseTemplate(line string, shell bool) (template, error) {
 		}
 		if err := t.set(m[1], m[2]); err != nil {
 			column := len(line) - len(rest) + strings.IndexByte(rest, '@') + 1
-			return t, &syntaxError{column, err.Error()}
+			return t, &SyntaxError{column, err.Error()}
 		}
 		rest = rest[len(m[0]):]
 	}
 	text := strings.TrimSpace(rest)
 	if shell {
 		if text != "" && text[0] != '#' {
-			t.words = []string{text}
+			t.Words = []string{text}
 		}
 	} else {
 		words, err := splitWords(rest)
-		var fault *syntaxError
+		var fault *SyntaxError
 		if errors.As(err, &fault) {
 			fault.Column += len(line) - len(rest)
 		}
 		if err != nil {
 			return t, err
 		}
-		t.words = words
+		t.Words = words
 	}
-	if len(t.words) == 0 && rest != line {
-		return t, &syntaxError{len(line) + 1, "attributes without a command"}
+	if len(t.Words) == 0 && rest != line {
+		return t, &SyntaxError{len(line) + 1, "attributes without a command"}
 	}
 	return t, nil
 }
 
 // set takes one attribute.
-func (t *template) set(key, value string) error {
+func (t *Template) set(key, value string) error {
 	if value == "" {
 		return fmt.Errorf("@%s= has no value", key)
 	}

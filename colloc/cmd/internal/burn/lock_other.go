@@ -1,6 +1,6 @@
 //go:build !linux && !darwin
 
-package sweep
+package burn
 
 import (
 	"errors"

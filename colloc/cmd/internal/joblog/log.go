@@ -1,4 +1,4 @@
-package sweep
+package joblog
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/profile"
 )
@@ -22,8 +23,8 @@ var columns = []string{
 	"steps", "step_seconds", "predicted_speed", "speed", "peak_bytes", "reserved_bytes", "error", "command",
 }
 
-// entry is what a resumed sweep needs of a row of the job log.
-type entry struct {
+// Entry is what a resumed sweep needs of a row of the job log.
+type Entry struct {
 	Number  int
 	Task    string
 	Status  string
@@ -31,22 +32,22 @@ type entry struct {
 	Command string
 }
 
-// jobLog is the file of the tasks that are over. Its rows are appended one by one;
+// Log is the file of the tasks that are over. Its rows are appended one by one;
 // the last one of a task counts.
-type jobLog struct {
+type Log struct {
 	file    *os.File
-	entries map[string]entry // by task
+	Entries map[string]Entry // by task
 }
 
-// openJobLog opens the job log at path, or begins it. What a crash left of a last
+// Open opens the job log at path, or begins it. What a crash left of a last
 // row is cut off.
-func openJobLog(path string) (*jobLog, error) {
+func Open(path string) (*Log, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	text = text[:bytes.LastIndexByte(text, '\n')+1]
-	l := &jobLog{entries: make(map[string]entry)}
+	l := &Log{Entries: make(map[string]Entry)}
 	if err := l.read(bytes.NewReader(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -64,7 +65,7 @@ func openJobLog(path string) (*jobLog, error) {
 }
 
 // read reads the rows; an empty file is fine.
-func (l *jobLog) read(r io.Reader) error {
+func (l *Log) read(r io.Reader) error {
 	rows := csv.NewReader(r)
 	head, err := rows.Read()
 	if errors.Is(err, io.EOF) {
@@ -84,17 +85,17 @@ func (l *jobLog) read(r io.Reader) error {
 		if err != nil {
 			return err
 		}
-		e := entry{Task: row[1], Status: row[2], Started: row[8], Command: row[len(row)-1]}
+		e := Entry{Task: row[1], Status: row[2], Started: row[8], Command: row[len(row)-1]}
 		if e.Number, err = strconv.Atoi(row[0]); err != nil {
 			line, column := rows.FieldPos(0)
 			return fmt.Errorf("line %d, column %d: %q is no number of a task", line, column, row[0])
 		}
-		l.entries[e.Task] = e
+		l.Entries[e.Task] = e
 	}
 }
 
 // write appends a row at once, so that a crash leaves whole rows or part of one.
-func (l *jobLog) write(row []string) error {
+func (l *Log) write(row []string) error {
 	var b bytes.Buffer
 	w := csv.NewWriter(&b)
 	if err := w.Write(row); err != nil {
@@ -105,76 +106,78 @@ func (l *jobLog) write(row []string) error {
 	return err
 }
 
-// add appends the row of a task that is over, unless it is there.
-func (l *jobLog) add(j *job, r *runner.Record) error {
+// Add appends the row of a task that is over, unless it is there.
+func (l *Log) Add(j *grammar.Job, r *runner.Record) error {
 	started := ""
 	if !r.Started.IsZero() {
 		started = r.Started.UTC().Format(time.RFC3339Nano)
 	}
-	e := entry{Number: j.Number, Task: j.ID, Status: statusOf(r), Started: started, Command: quoteWords(j.Command)}
-	if l.entries[j.ID] == e {
+	e := Entry{Number: j.Number, Task: j.ID, Status: StatusOf(r), Started: started, Command: grammar.QuoteWords(j.Command)}
+	if l.Entries[j.ID] == e {
 		return nil
 	}
 	seconds := ""
 	if !r.Started.IsZero() {
-		seconds = decimals(r.Ended.Sub(r.Started).Seconds(), 3)
+		seconds = Decimals(r.Ended.Sub(r.Started).Seconds(), 3)
 	}
 	predicted := ""
 	if r.Predicted.Confidence > 0 {
-		predicted = decimals(r.Predicted.Value, 3)
+		predicted = Decimals(r.Predicted.Value, 3)
 	}
 	err := l.write([]string{
 		strconv.Itoa(j.Number), j.ID, e.Status, strconv.Itoa(r.Exit), strconv.Itoa(r.Signal), strconv.Itoa(r.Runs),
 		string(r.GPU), mechanismOf(r), started, seconds,
-		text(r.Step, func(n int64) string { return strconv.FormatInt(n, 10) }),
-		text(r.StepTime, func(d time.Duration) string { return decimals(d.Seconds(), 6) }),
+		Text(r.Step, func(n int64) string { return strconv.FormatInt(n, 10) }),
+		Text(r.StepTime, func(d time.Duration) string { return Decimals(d.Seconds(), 6) }),
 		predicted,
-		text(r.Speed, func(x float64) string { return decimals(x, 3) }),
-		text(r.Peak, func(b profile.Bytes) string { return strconv.FormatInt(int64(b), 10) }),
+		Text(r.Speed, func(x float64) string { return Decimals(x, 3) }),
+		Text(r.Peak, func(b profile.Bytes) string { return strconv.FormatInt(int64(b), 10) }),
 		strconv.FormatInt(int64(r.Reserved), 10), r.Err, e.Command,
 	})
 	if err != nil {
 		return fmt.Errorf("job log: %w", err)
 	}
-	l.entries[j.ID] = e
+	l.Entries[j.ID] = e
 	return nil
 }
 
 // Close closes the file.
-func (l *jobLog) Close() error { return l.file.Close() }
+func (l *Log) Close() error { return l.file.Close() }
 
 // The words of the column status.
 const (
-	statusOK        = "ok"
-	statusFailed    = "failed"
-	statusCancelled = "cancelled"
-	statusRunning   = "running" // in tables only
+	StatusOK        = "ok"
+	StatusFailed    = "failed"
+	StatusCancelled = "cancelled"
+	StatusRunning   = "running" // in tables only
 	statusWaiting   = "waiting"
 )
 
-func statusOf(r *runner.Record) string {
+// StatusOf says in which state a task is, in a word of the column status, or of the
+// tables.
+func StatusOf(r *runner.Record) string {
 	switch r.State {
 	case runner.Succeeded:
-		return statusOK
+		return StatusOK
 	case runner.Failed:
-		return statusFailed
+		return StatusFailed
 	case runner.Cancelled:
-		return statusCancelled
+		return StatusCancelled
 	case runner.Running, runner.Starting:
-		return statusRunning
+		return StatusRunning
 	default:
 		return statusWaiting
 	}
 }
 
-// state is the inverse of statusOf; without a row a task waits.
-func (e entry) state() runner.State {
+// State is the inverse of statusOf; without a row a task waits.
+func (e Entry) State() runner.State {
 	switch e.Status {
-	case statusOK:
+	case StatusOK:
 		return runner.Succeeded
-	case statusFailed:
+	case StatusFailed:
 		return runner.Failed
-	case statusCancelled:
+	case StatusCancelled:
 		return runner.Cancelled
 	}
 	return runner.Queued
@@ -187,13 +190,29 @@ func mechanismOf(r *runner.Record) string {
 	return r.Mechanism.String()
 }
 
-func decimals(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
+// Decimals writes a number with so many digits behind the point.
+func Decimals(x float64, digits int) string { return strconv.FormatFloat(x, 'f', digits, 64) }
 
-// text writes what is known; what is missing is empty.
-func text[T any](o profile.Opt[T], write func(T) string) string {
+// Text writes what is known; what is missing is empty.
+func Text[T any](o profile.Opt[T], write func(T) string) string {
 	v, ok := o.Get()
 	if !ok {
 		return ""
 	}
 	return write(v)
+}
+
+// Matches reports tasks in the job log that are others than those of the sweep.
+func (l *Log) Matches(jobs []grammar.Job) error {
+	byID := make(map[string]*grammar.Job, len(jobs))
+	for i := range jobs {
+		byID[jobs[i].ID] = &jobs[i]
+	}
+	for _, e := range l.Entries {
+		j := byID[e.Task]
+		if j == nil || j.Number != e.Number || grammar.QuoteWords(j.Command) != e.Command {
+			return fmt.Errorf("-resume: the job log has task %s: %s; that is not in this sweep: give the same command, or none", e.Task, e.Command)
+		}
+	}
+	return nil
 }

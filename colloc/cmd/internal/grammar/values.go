@@ -1,4 +1,4 @@
-package sweep
+package grammar
 
 import (
 	"errors"
@@ -9,42 +9,42 @@ import (
 	"strings"
 )
 
-// maxTasks bounds a sweep, and with it the values of one parameter: more is a
+// MaxTasks bounds a sweep, and with it the values of one parameter: more is a
 // slip of the keyboard.
-const maxTasks = 100_000
+const MaxTasks = 100_000
 
-// param is one -p: a name and its values in the order in which they were given.
-type param struct {
+// Param is one -p: a name and its values in the order in which they were given.
+type Param struct {
 	Name   string
 	Values []string
 }
 
 var nameForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.-]*`)
 
-// parseParam reads NAME=LIST; the grammar is in the package comment.
-func parseParam(text string) (param, error) {
+// ParseParam reads NAME=LIST; the grammar is in the package comment.
+func ParseParam(text string) (Param, error) {
 	name := nameForm.FindString(text)
 	if name == "" || !strings.HasPrefix(text[len(name):], "=") {
-		return param{}, &syntaxError{len(name) + 1, "want NAME=VALUE,VALUE,...: a name is a letter or _ and then letters, digits, _ . -"}
+		return Param{}, &SyntaxError{len(name) + 1, "want NAME=VALUE,VALUE,...: a name is a letter or _ and then letters, digits, _ . -"}
 	}
 	r := valueReader{text: text, at: len(name) + 1}
-	p := param{Name: name}
+	p := Param{Name: name}
 	seen := make(map[string]bool)
 	for {
 		start := r.at
 		values, err := r.next()
 		if err != nil {
-			return param{}, err
+			return Param{}, err
 		}
 		for _, v := range values {
 			if seen[v] {
-				return param{}, &syntaxError{start + 1, fmt.Sprintf("the value %q is there twice; -n N repeats a task", v)}
+				return Param{}, &SyntaxError{start + 1, fmt.Sprintf("the value %q is there twice; -n N repeats a task", v)}
 			}
 			seen[v] = true
 		}
 		p.Values = append(p.Values, values...)
-		if len(p.Values) > maxTasks {
-			return param{}, &syntaxError{start + 1, fmt.Sprintf("more than %d values", maxTasks)}
+		if len(p.Values) > MaxTasks {
+			return Param{}, &SyntaxError{start + 1, fmt.Sprintf("more than %d values", MaxTasks)}
 		}
 		if r.at == len(text) {
 			return p, nil
@@ -75,7 +75,7 @@ func (r *valueReader) next() ([]string, error) {
 		case '\\':
 			plain = false
 			if r.at+1 == len(r.text) {
-				return nil, &syntaxError{r.at + 1, `a \ that protects nothing`}
+				return nil, &SyntaxError{r.at + 1, `a \ that protects nothing`}
 			}
 			b.WriteByte(r.text[r.at+1])
 			r.at += 2
@@ -85,12 +85,12 @@ func (r *valueReader) next() ([]string, error) {
 		}
 	}
 	if r.at == start {
-		return nil, &syntaxError{start + 1, `a value is missing; "" is the empty one`}
+		return nil, &SyntaxError{start + 1, `a value is missing; "" is the empty one`}
 	}
 	if plain {
 		if values, ok, err := expandRange(b.String()); ok || err != nil {
 			if err != nil {
-				err = &syntaxError{start + 1, err.Error()}
+				err = &SyntaxError{start + 1, err.Error()}
 			}
 			return values, err
 		}
@@ -113,7 +113,7 @@ func (r *valueReader) quoted(b *strings.Builder, quote byte) error {
 		}
 		b.WriteByte(c)
 	}
-	return &syntaxError{start + 1, fmt.Sprintf("this %c is never closed", quote)}
+	return &SyntaxError{start + 1, fmt.Sprintf("this %c is never closed", quote)}
 }
 
 const numberForm = `[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?`
@@ -158,8 +158,8 @@ func addUp(from, to *big.Rat, by string) ([]string, error) {
 	}
 	steps.Quo(steps, step)
 	n := new(big.Int).Quo(steps.Num(), steps.Denom())
-	if !n.IsInt64() || n.Int64() >= maxTasks {
-		return nil, fmt.Errorf("more than %d values", maxTasks)
+	if !n.IsInt64() || n.Int64() >= MaxTasks {
+		return nil, fmt.Errorf("more than %d values", MaxTasks)
 	}
 	values := make([]string, n.Int64()+1)
 	for i := range values {

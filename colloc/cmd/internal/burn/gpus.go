@@ -1,4 +1,4 @@
-package sweep
+package burn
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"example.com/colloc/profile"
 )
 
-// fakeGPUs adds to fake GPUs, which have memory, how busy they are: what the
+// GPUs adds to fake GPUs, which have memory, how busy they are: what the
 // burners wrote into their accounts.
-type fakeGPUs struct {
+type GPUs struct {
 	*fakegpu.Source
 	dir string
 
@@ -38,9 +38,9 @@ type fakePoint struct {
 // fakeWindow is how long the averages cover, as those of nvidia-smi do.
 const fakeWindow = time.Second
 
-// openFakeGPUs reads a description of GPUs; see package fakegpu. What their users
+// OpenGPUs reads a description of GPUs; see package fakegpu. What their users
 // use is kept in dir, so that they can go on while a sweep is interrupted.
-func openFakeGPUs(file, dir string) (*fakeGPUs, error) {
+func OpenGPUs(file, dir string) (*GPUs, error) {
 	compute := filepath.Join(dir, "compute")
 	if err := os.MkdirAll(compute, 0o700); err != nil {
 		return nil, err
@@ -49,14 +49,14 @@ func openFakeGPUs(file, dir string) (*fakeGPUs, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fakeGPUs{Source: source, dir: compute, history: make(map[nvmlx.DeviceID]*fakeHistory)}, nil
+	return &GPUs{Source: source, dir: compute, history: make(map[nvmlx.DeviceID]*fakeHistory)}, nil
 }
 
 // Env returns what lets burners find the GPUs.
-func (f *fakeGPUs) Env() []string { return append(f.Source.Env(), fakeDirEnv+"="+f.dir) }
+func (f *GPUs) Env() []string { return append(f.Source.Env(), fakeDirEnv+"="+f.dir) }
 
 // Read implements nvmlx.Source.
-func (f *fakeGPUs) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
+func (f *GPUs) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
 	s, err := f.Source.Read(ctx, id, what)
 	if err != nil {
 		return s, err
@@ -77,7 +77,7 @@ func (f *fakeGPUs) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Field
 }
 
 // look adds up what one GPU did until now and until fakeWindow ago.
-func (f *fakeGPUs) look(id nvmlx.DeviceID) (now, past fakePoint) {
+func (f *GPUs) look(id nvmlx.DeviceID) (now, past fakePoint) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	h := f.history[id]

@@ -3,53 +3,14 @@ package sweep
 import (
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/profile"
 )
 
-// view is the sweep at one moment.
-type view struct {
-	Now     time.Time
-	Elapsed time.Duration
-	Left    profile.Opt[time.Duration] // missing as long as nothing tells
-	Records []runner.Record
-	GPUs    []runner.GPUState
-	Count   counts
-	// Throughput is the sum of the speeds of the tasks that run: how many tasks'
-	// worth of work is done at a time.
-	Throughput float64
-	// Recoveries is how often memory ran out, Retries how often a task was run
-	// again after a failure.
-	Recoveries, Retries int
-}
-
-// counts are how many tasks are in which state.
-type counts struct {
-	OK, Failed, Cancelled, Running, Waiting int
-}
-
-func (c *counts) add(s runner.State) {
-	switch s {
-	case runner.Succeeded:
-		c.OK++
-	case runner.Failed:
-		c.Failed++
-	case runner.Cancelled:
-		c.Cancelled++
-	case runner.Starting, runner.Running:
-		c.Running++
-	default:
-		c.Waiting++
-	}
-}
-
-func (c *counts) over() int { return c.OK + c.Failed + c.Cancelled }
-
-func (c *counts) total() int { return c.over() + c.Running + c.Waiting }
-
 // look takes stock.
-func (s *sweep) look(now time.Time) *view {
-	v := &view{Now: now, Elapsed: now.Sub(s.started), Records: s.runner.Records(), GPUs: s.runner.GPUs()}
+func (s *sweep) look(now time.Time) *screen.View {
+	v := &screen.View{Now: now, Elapsed: now.Sub(s.started), Records: s.runner.Records(), GPUs: s.runner.GPUs()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	states := make(map[string]runner.State, len(v.Records))
@@ -63,9 +24,9 @@ func (s *sweep) look(now time.Time) *view {
 	for i := range s.jobs {
 		state, ok := states[s.jobs[i].ID]
 		if !ok {
-			state = s.log.entries[s.jobs[i].ID].state() // the queue was lost, or never had it
+			state = s.log.Entries[s.jobs[i].ID].State() // the queue was lost, or never had it
 		}
-		v.Count.add(state)
+		v.Count.Add(state)
 	}
 	v.Left, v.Recoveries, v.Retries = s.left(v), s.recoveries, s.retries
 	return v
@@ -86,7 +47,7 @@ func speedOf(r *runner.Record) float64 {
 // left estimates how long the rest takes: all work that is left at the present
 // throughput, but not less than the slowest running task needs. Work is counted
 // in seconds that it would take alone.
-func (s *sweep) left(v *view) profile.Opt[time.Duration] {
+func (s *sweep) left(v *screen.View) profile.Opt[time.Duration] {
 	whole := s.whole(v.Records)
 	var sum, slowest float64
 	for i := range v.Records {

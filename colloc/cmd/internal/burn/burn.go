@@ -1,19 +1,20 @@
-package sweep
+package burn
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/profile"
 )
 
-// burner is what the hidden subcommand burn does: it plays a training program on
+// burner is what the hidden command burn does: it plays a training program on
 // a fake GPU, so that all of the sweep but the GPU is real. Each step uses the
 // CPU, then the fake GPU, which it shares with the other burners there as
 // time-slicing would: one at a time.
@@ -29,17 +30,24 @@ type burner struct {
 	quiet          bool   // print no steps
 }
 
-// burn runs the subcommand and returns its exit status.
-func burn(args []string, stdout, stderr io.Writer) int {
-	b := burner{}
-	flags := flag.NewFlagSet("sweep burn", flag.ContinueOnError)
-	flags.SetOutput(stderr)
+// Program is colloc burn, which stands for the command burn where GPUs are fake.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "burn", Short: "Play a training program on a fake GPU", Hidden: true,
+		Run:   func(_ context.Context, args []string, s cli.Streams) int { return run(args, s.Out, s.Err) },
+		Flags: new(burner).flags,
+	}
+}
+
+// flags returns the flags, which fill b.
+func (b *burner) flags() *flag.FlagSet {
+	flags := flag.NewFlagSet("burn", flag.ContinueOnError)
 	flags.IntVar(&b.steps, "steps", 50, "train for `N` steps")
 	flags.DurationVar(&b.cpu, "cpu", 200*time.Microsecond, "use the CPU for `TIME` a step")
 	flags.DurationVar(&b.wait, "wait", 5*time.Millisecond, "wait for data for `TIME` a step")
 	flags.DurationVar(&b.gpu, "gpu", 2*time.Millisecond, "use the fake GPU for `TIME` a step")
-	memory(flags, &b.mem, "mem", "hold `BYTES` of GPU memory")
-	memory(flags, &b.more, "grow", "hold `BYTES` of GPU memory in the second half of the steps")
+	cli.Bytes(flags, &b.mem, "mem", "hold `BYTES` of GPU memory")
+	cli.Bytes(flags, &b.more, "grow", "hold `BYTES` of GPU memory in the second half of the steps")
 	flags.Float64Var(&b.sm, "sm", 0.5, "fill this `SHARE` of the SMs while on the GPU")
 	flags.IntVar(&b.failAt, "fail-at", 0, "fail at step `N`")
 	flags.IntVar(&b.exit, "exit", 1, "the exit `STATUS` of -fail-at")
@@ -48,10 +56,25 @@ func burn(args []string, stdout, stderr io.Writer) int {
 	flags.BoolVar(&b.quiet, "quiet", false, "print no steps")
 	flags.String("seed", "", "is there to be different")
 	flags.String("lr", "", "is there to be different")
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+	return flags
+}
+
+// run runs the command and returns its exit status.
+func run(args []string, stdout, stderr io.Writer) int {
+	b := burner{}
+	flags := b.flags()
+	switch err := cli.Parse(flags, args); {
+	case errors.Is(err, flag.ErrHelp):
+		cli.Explain(stdout, "Burn plays a training program on a fake GPU of colloc sweep -fake-gpus FILE.\n\nusage: colloc burn [flags]\n\n", flags, "")
+		return 0
+	case err == nil && flags.NArg() > 0:
+		err = fmt.Errorf("%q: no argument is expected", flags.Arg(0))
+		fallthrough
+	case err != nil:
+		fmt.Fprintf(stderr, "colloc burn: %v; -h explains\n", err)
 		return 2
 	}
-	if b.once != "" && exists(b.once) {
+	if _, err := os.Stat(b.once); b.once != "" && err == nil {
 		b.failAt, b.oomAt = 0, 0
 	}
 	gpu, err := attach(os.Getenv(fakeDirEnv), os.Getenv("CUDA_VISIBLE_DEVICES"))
@@ -108,21 +131,4 @@ func (b *burner) train(gpu *fakeCard, stdout io.Writer) error {
 		return exitError(b.exit)
 	}
 	return nil
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// memory defines a flag that is an amount of memory.
-func memory(flags *flag.FlagSet, to *profile.Bytes, name, usage string) {
-	flags.Func(name, usage, func(s string) error {
-		n, err := profile.ParseBytes(s)
-		if err == nil && (n < 0 || strings.HasPrefix(s, "-")) {
-			err = errors.New("want 0 or more")
-		}
-		*to = n
-		return err
-	})
 }

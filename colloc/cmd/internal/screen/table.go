@@ -1,4 +1,4 @@
-package sweep
+package screen
 
 import (
 	"bytes"
@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/term"
 
+	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/profile"
 )
@@ -28,8 +29,8 @@ type table struct {
 	last  []byte // its text
 }
 
-// newTable returns the display for a terminal.
-func newTable(f *os.File) *table {
+// NewTable returns the display for a terminal.
+func NewTable(f *os.File) Display {
 	return &table{out: f, size: func() (int, int) {
 		w, h, err := term.GetSize(int(f.Fd()))
 		if err != nil || w <= 0 || h <= 0 {
@@ -59,7 +60,7 @@ func (t *table) draw(text string, body []byte) {
 	t.drawn, t.last = bytes.Count(body, []byte("\n")), body
 }
 
-func (t *table) event(e *runner.Event) {
+func (t *table) Event(e *runner.Event) {
 	switch e.Kind {
 	case runner.EventStarted, runner.EventAdopted:
 		return // the table shows it
@@ -74,10 +75,10 @@ func (t *table) event(e *runner.Event) {
 	}
 }
 
-func (t *table) note(text string)       { t.above(text + "\n") }
-func (t *table) line(task, text string) { t.above(task + " | " + text + "\n") }
+func (t *table) Note(text string)       { t.above(text + "\n") }
+func (t *table) Line(task, text string) { t.above(task + " | " + text + "\n") }
 
-func (t *table) tick(v *view) {
+func (t *table) Tick(v *View) {
 	width, height := t.size()
 	body := v.table(width, height-1)
 	t.mu.Lock()
@@ -85,7 +86,7 @@ func (t *table) tick(v *view) {
 	t.draw("", body)
 }
 
-func (t *table) end(r *report) {
+func (t *table) End(r *Report) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.draw("", nil)
@@ -93,7 +94,7 @@ func (t *table) end(r *report) {
 }
 
 // table writes the view in at most so many lines of so many columns.
-func (v *view) table(width, height int) []byte {
+func (v *View) table(width, height int) []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, v.headline())
 	fmt.Fprintln(&b, bar(v.Count.over(), v.Count.total(), min(width, 60)))
@@ -101,18 +102,18 @@ func (v *view) table(width, height int) []byte {
 	fmt.Fprintln(w, "GPU\tMEMORY\tRESERVED\tBUSY\tTASKS")
 	for i := range v.GPUs {
 		g := &v.GPUs[i]
-		state := text(g.Busy, percent)
+		state := joblog.Text(g.Busy, Percent)
 		if g.Lost {
 			state = "lost"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%v of %v\t%s\t%d\n", g.Device.ID, text(g.Used, profile.Bytes.String), g.Reserved, g.Usable, state, len(g.Tasks))
+		fmt.Fprintf(w, "%s\t%s\t%v of %v\t%s\t%d\n", g.Device.ID, joblog.Text(g.Used, profile.Bytes.String), g.Reserved, g.Usable, state, len(g.Tasks))
 	}
 	_ = w.Flush()
 	fmt.Fprintln(w, "TASK\tSTATE\tGPU\tSTEP\tSPEED\tMEMORY\tTIME")
 	for i := range v.Records {
 		r := &v.Records[i]
 		if r.State == runner.Running || r.State == runner.Starting {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%v\n", r.Task.ID, statusOf(r), r.GPU, stepText(r), speedText(r), memoryText(r), rounded(v.Now.Sub(r.Started)).Round(time.Second))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%v\n", r.Task.ID, joblog.StatusOf(r), r.GPU, stepText(r), speedText(r), memoryText(r), Rounded(v.Now.Sub(r.Started)).Round(time.Second))
 		}
 	}
 	_ = w.Flush() // a buffer takes everything
@@ -120,7 +121,7 @@ func (v *view) table(width, height int) []byte {
 }
 
 // headline sums the view up.
-func (v *view) headline() string {
+func (v *View) headline() string {
 	c := &v.Count
 	text := fmt.Sprintf("%d of %d done, %d running, %d waiting", c.over(), c.total(), c.Running, c.Waiting)
 	if c.Failed > 0 {
@@ -159,7 +160,7 @@ func stepText(r *runner.Record) string {
 
 // speedText writes the measured speed and, in brackets, the predicted one.
 func speedText(r *runner.Record) string {
-	seen := text(r.Speed, func(x float64) string { return decimals(x, 2) })
+	seen := joblog.Text(r.Speed, func(x float64) string { return joblog.Decimals(x, 2) })
 	if r.Predicted.Confidence > 0 {
 		return strings.TrimSpace(fmt.Sprintf("%s (%.2f)", seen, r.Predicted.Value))
 	}

@@ -1,4 +1,4 @@
-package sweep
+package screen
 
 import (
 	"encoding/json"
@@ -7,16 +7,26 @@ import (
 	"sync"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/runner"
 )
 
-// display shows the sweep while it runs. Its methods may be called at any time.
-type display interface {
-	event(e *runner.Event)
-	note(text string)
-	line(task, text string) // that a task printed
-	tick(v *view)
-	end(r *report)
+// Display shows the sweep while it runs. Its methods may be called at any time.
+type Display interface {
+	// Event tells what happened to a task or a GPU, Note anything else.
+	Event(e *runner.Event)
+	Note(text string)
+	// Line passes on a line that a task printed.
+	Line(task, text string)
+	// Tick shows how it stands, End what it came to.
+	Tick(v *View)
+	End(r *Report)
+}
+
+// Live reports whether a display shows what Tick gets.
+func Live(d Display) bool {
+	_, live := d.(*table)
+	return live
 }
 
 // plain writes a line for all that happens: for log files and pipes.
@@ -25,23 +35,26 @@ type plain struct {
 	out io.Writer
 }
 
+// NewPlain returns the display for a file or a pipe.
+func NewPlain(w io.Writer) Display { return &plain{out: w} }
+
 func (p *plain) printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(p.out, format, args...)
 }
 
-func (p *plain) event(e *runner.Event) {
+func (p *plain) Event(e *runner.Event) {
 	if text := eventText(e); text != "" {
 		p.printf("%s %s\n", e.At.Local().Format(time.TimeOnly), text)
 	}
 }
 
-func (p *plain) note(text string)       { p.printf("%s\n", text) }
-func (p *plain) line(task, text string) { p.printf("%s | %s\n", task, text) }
-func (p *plain) tick(*view)             {}
+func (p *plain) Note(text string)       { p.printf("%s\n", text) }
+func (p *plain) Line(task, text string) { p.printf("%s | %s\n", task, text) }
+func (p *plain) Tick(*View)             {}
 
-func (p *plain) end(r *report) {
+func (p *plain) End(r *Report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r.write(p.out)
@@ -60,9 +73,9 @@ func eventText(e *runner.Event) string {
 		}
 		return text
 	case runner.EventFinished:
-		text := r.Task.ID + " " + statusOf(r)
+		text := r.Task.ID + " " + joblog.StatusOf(r)
 		if !r.Started.IsZero() {
-			text += fmt.Sprintf(" after %v", rounded(r.Ended.Sub(r.Started)))
+			text += fmt.Sprintf(" after %v", Rounded(r.Ended.Sub(r.Started)))
 		}
 		if r.Err != "" && r.State != runner.Succeeded {
 			text += ": " + r.Err
@@ -80,6 +93,9 @@ type jsonLines struct {
 	out *json.Encoder
 }
 
+// NewJSONLines returns the display for programs.
+func NewJSONLines(w io.Writer) Display { return &jsonLines{out: json.NewEncoder(w)} }
+
 func (j *jsonLines) encode(v any) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -96,7 +112,7 @@ type jsonEvent struct {
 	Record *runner.Record `json:"record,omitempty"`
 }
 
-func (j *jsonLines) event(e *runner.Event) {
+func (j *jsonLines) Event(e *runner.Event) {
 	line := jsonEvent{Event: e.Kind.String(), At: e.At, Task: e.Record.Task.ID, GPU: string(e.GPU), Text: e.Text}
 	if line.Task != "" {
 		line.Record, line.GPU = &e.Record, string(e.Record.GPU)
@@ -104,15 +120,15 @@ func (j *jsonLines) event(e *runner.Event) {
 	j.encode(line)
 }
 
-func (j *jsonLines) note(text string) {
+func (j *jsonLines) Note(text string) {
 	j.encode(jsonEvent{Event: "note", At: time.Now(), Text: text})
 }
 
-func (j *jsonLines) line(string, string) {}
-func (j *jsonLines) tick(*view)          {}
+func (j *jsonLines) Line(string, string) {}
+func (j *jsonLines) Tick(*View)          {}
 
-func (j *jsonLines) end(r *report) {
+func (j *jsonLines) End(r *Report) {
 	j.encode(struct {
-		Report *report `json:"report"`
+		Report *Report `json:"report"`
 	}{r})
 }

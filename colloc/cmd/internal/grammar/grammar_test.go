@@ -1,4 +1,4 @@
-package sweep
+package grammar
 
 import (
 	"errors"
@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestSplitWords(t *testing.T) {
@@ -54,7 +52,7 @@ func FuzzSplitWords(f *testing.F) {
 	f.Add("a |")
 	f.Fuzz(func(t *testing.T, line string) {
 		words, err := splitWords(line)
-		var fault *syntaxError
+		var fault *SyntaxError
 		switch {
 		case errors.As(err, &fault):
 			if fault.Column < 1 || fault.Column > len(line) {
@@ -64,9 +62,9 @@ func FuzzSplitWords(f *testing.F) {
 		case err != nil:
 			t.Fatalf("%q: %v has no column", line, err)
 		}
-		again, err := splitWords(quoteWords(words))
+		again, err := splitWords(QuoteWords(words))
 		if err != nil || !slices.Equal(again, words) {
-			t.Errorf("%q: %q is quoted as %q and read as %q, %v", line, words, quoteWords(words), again, err)
+			t.Errorf("%q: %q is quoted as %q and read as %q, %v", line, words, QuoteWords(words), again, err)
 		}
 	})
 }
@@ -108,7 +106,7 @@ func TestParseParam(t *testing.T) {
 		{text: "x=9..1:x3", err: "the factor 3 leads away from 1"},
 		{text: "x=1..2:x1.0001", err: "more than 200 values"},
 	} {
-		got, err := parseParam(tt.text)
+		got, err := ParseParam(tt.text)
 		if !failsWith(err, tt.err) {
 			t.Errorf("%q: error %v, want %q", tt.text, err, tt.err)
 		}
@@ -123,8 +121,8 @@ func FuzzParseParam(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		p, err := parseParam(text)
-		var fault *syntaxError
+		p, err := ParseParam(text)
+		var fault *SyntaxError
 		switch {
 		case errors.As(err, &fault):
 			if fault.Column < 1 || fault.Column > len(text)+1 {
@@ -134,7 +132,7 @@ func FuzzParseParam(f *testing.F) {
 		case err != nil:
 			t.Fatalf("%q: %v has no column", text, err)
 		}
-		if len(p.Values) == 0 || len(p.Values) > maxTasks || !strings.HasPrefix(text, p.Name+"=") {
+		if len(p.Values) == 0 || len(p.Values) > MaxTasks || !strings.HasPrefix(text, p.Name+"=") {
 			t.Fatalf("%q: %q with %d values", text, p.Name, len(p.Values))
 		}
 		if len(p.Values) > 100 || !utf8.ValidString(text) {
@@ -144,137 +142,11 @@ func FuzzParseParam(f *testing.F) {
 		for i, v := range p.Values {
 			quoted[i] = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(v) + `"`
 		}
-		again, err := parseParam(p.Name + "=" + strings.Join(quoted, ","))
+		again, err := ParseParam(p.Name + "=" + strings.Join(quoted, ","))
 		if err != nil || !slices.Equal(again.Values, p.Values) {
 			t.Errorf("%q: %q, again %q, %v", text, p.Values, again.Values, err)
 		}
 	})
-}
-
-func TestParseHalt(t *testing.T) {
-	for _, tt := range []struct {
-		text     string
-		now      bool
-		failures int // of 30 tasks
-		err      string
-	}{
-		{text: "never"},
-		{text: "now", now: true, failures: 1},
-		{text: "soon", failures: 1},
-		{text: "soon,fail=3", failures: 3},
-		{text: "now,fail=10%", now: true, failures: 3},
-		{text: "soon,fail=11%", failures: 4},
-		{text: "soon,fail=0.1%", failures: 1},
-		{text: "later", err: "column 1"},
-		{text: "now,done=1", err: "column 5: \"done=1\""},
-		{text: "soon,fail=0", err: "column 11"},
-		{text: "soon,fail=101%", err: "column 11"},
-		{text: "soon,fail=NaN%", err: "column 11"},
-	} {
-		h, err := parseHalt(tt.text)
-		if !failsWith(err, tt.err) || h.now != tt.now || h.failures(30) != tt.failures {
-			t.Errorf("%q: %+v, %d of 30, %v", tt.text, h, h.failures(30), err)
-		}
-	}
-}
-
-// commands lists the tasks that a command line means, one a line.
-func commands(args ...string) ([]string, error) {
-	o := &options{}
-	if err := o.parse(args); err != nil {
-		return nil, err
-	}
-	jobs, err := o.jobs(strings.NewReader(fileOfCommands))
-	var lines []string
-	for _, j := range jobs {
-		line := j.ID + ": " + quoteWords(j.Command)
-		if len(j.After) > 0 {
-			line += " after " + strings.Join(j.After, " ")
-		}
-		lines = append(lines, line)
-	}
-	return lines, err
-}
-
-const fileOfCommands = `# prepares, then trains
-@id=prep @priority=5 python prep.py 'a b'
-
-@after=prep python train.py --seed {seed}
-`
-
-func TestTasks(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		args []string
-		want []string
-		err  string
-	}{
-		{
-			name: "repeats",
-			args: []string{"-n", "2", "--", "train", "--seed={}", "{#}", "{{}}", `{"a":{}}`},
-			want: []string{`run-0: train --seed=0 1 '{}' '{"a":0}'`, `run-1: train --seed=1 2 '{}' '{"a":1}'`},
-		},
-		{
-			name: "grid",
-			args: []string{"-p", "lr=0.1,1", "-p", "seed=0..1", "--", "train", "{lr}", "{seed}"},
-			want: []string{
-				"lr=0.1,seed=0: train 0.1 0", "lr=0.1,seed=1: train 0.1 1", "lr=1,seed=0: train 1 0", "lr=1,seed=1: train 1 1",
-			},
-		},
-		{
-			name: "names that files can have",
-			args: []string{"-p", "path=a/b,a_b", "-p", "x=" + strings.Repeat("y", 80), "--", "train", "{path}", "{x}"},
-			want: []string{
-				"path=a_b,x=" + strings.Repeat("y", 53) + "-1: train a/b " + strings.Repeat("y", 80),
-				"path=a_b,x=" + strings.Repeat("y", 53) + "-2: train a_b " + strings.Repeat("y", 80),
-			},
-		},
-		{
-			name: "names that look like others",
-			args: []string{"-p", "x=a_-3,a/,a_", "--", "train", "{x}"},
-			want: []string{"x=a_-3: train a_-3", "x=a_: train a/", "x=a_-3+: train a_"},
-		},
-		{name: "one", args: []string{"--", "train", "{}{}"}, err: `"{}{}": {} is the number of a repeat: it needs -n N`},
-		{name: "unknown", args: []string{"--", "train", "{lr}"}, err: "{lr} has no values: add -p lr=..."},
-		{name: "unused", args: []string{"-p", "lr=1", "--", "train"}, err: "-p lr is used nowhere"},
-		{name: "twice", args: []string{"-p", "lr=1", "-p", "lr=2", "--", "train", "{lr}"}, err: "-p lr is there twice"},
-		{name: "JSON", args: []string{"--", "train", `{"lr": 1}`, "{{lr}}"}, want: []string{`task: train '{"lr": 1}' '{lr}'`}},
-		{
-			name: "along a parameter",
-			args: []string{"-p", "stage=prep,train", "-n", "2", "-after", "stage", "--", "{stage}", "{}"},
-			want: []string{
-				"stage=prep,run-0: prep 0", "stage=prep,run-1: prep 1",
-				"stage=train,run-0: train 0 after stage=prep,run-0", "stage=train,run-1: train 1 after stage=prep,run-1",
-			},
-		},
-		{name: "along nothing", args: []string{"-after", "x", "--", "train"}, err: "-after x: there is no -p x"},
-		{name: "by nothing", args: []string{"-by", "x", "--", "train"}, err: "-by x: there is no -p x"},
-		{
-			name: "file",
-			args: []string{"-f", "-", "-p", "seed=1..2"},
-			want: []string{
-				"prep,seed=1: python prep.py 'a b'", "prep,seed=2: python prep.py 'a b'",
-				"line-4,seed=1: python train.py --seed 1 after prep,seed=1", "line-4,seed=2: python train.py --seed 2 after prep,seed=2",
-			},
-		},
-		{
-			name: "shell",
-			args: []string{"-shell", "-p", "x=a,'$(b)'", "--", "echo {x} |", "cat"},
-			want: []string{"x=a: 'echo a | cat'", `x=__b_: 'echo '\''$(b)'\'' | cat'`},
-		},
-		{name: "zero byte", args: []string{"-p", "x=\x00", "--", "train", "{x}"}, err: "zero byte"},
-		{name: "too many", args: []string{"-n", "1000", "-p", "x=1..1000", "--", "train", "{x}"}, err: "more than 100000 tasks"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			got, err := commands(tt.args...)
-			if !failsWith(err, tt.err) {
-				t.Errorf("error %v, want %q", err, tt.err)
-			}
-			if diff := cmp.Diff(tt.want, got); err == nil && diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
 }
 
 func TestParseTemplates(t *testing.T) {
@@ -297,8 +169,8 @@ func TestParseTemplates(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			templates, err := parseTemplates(strings.NewReader(tt.text), "f", false)
 			if err == nil {
-				g := grid{templates: templates}
-				_, err = g.jobs()
+				g := Grid{Templates: templates}
+				_, err = g.Jobs()
 			}
 			if !failsWith(err, tt.err) {
 				t.Errorf("error %v, want %q", err, tt.err)

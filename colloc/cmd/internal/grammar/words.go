@@ -1,17 +1,17 @@
-package sweep
+package grammar
 
 import (
 	"fmt"
 	"strings"
 )
 
-// syntaxError is a fault in something that a user wrote on one line.
-type syntaxError struct {
+// SyntaxError is a fault in something that a user wrote on one line.
+type SyntaxError struct {
 	Column int // of the first byte at fault, from 1
 	What   string
 }
 
-func (e *syntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.What) }
+func (e *SyntaxError) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.What) }
 
 // operators are what a shell would act upon. Without a shell they would reach
 // the program as text, which nobody means who leaves them unquoted.
@@ -44,7 +44,7 @@ type wordReader struct {
 }
 
 func (r *wordReader) fault(at int, format string, args ...any) error {
-	return &syntaxError{Column: at + 1, What: fmt.Sprintf(format, args...)}
+	return &SyntaxError{Column: at + 1, What: fmt.Sprintf(format, args...)}
 }
 
 // next returns the next word, or false at the end of the line.
@@ -113,9 +113,9 @@ func (r *wordReader) double(b *strings.Builder) error {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// quoteWord is the inverse of splitWords for one word: what a shell, too, reads
+// QuoteWord is the inverse of splitWords for one word: what a shell, too, reads
 // as that word.
-func quoteWord(word string) string {
+func QuoteWord(word string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("_-+=./:,@%^", r)
 	}
@@ -125,11 +125,11 @@ func quoteWord(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// quoteWords writes a command for people and for shells.
-func quoteWords(words []string) string {
+// QuoteWords writes a command for people and for shells.
+func QuoteWords(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
-		quoted[i] = quoteWord(w)
+		quoted[i] = QuoteWord(w)
 	}
 	return strings.Join(quoted, " ")
 }

@@ -1,4 +1,4 @@
-package sweep
+package grammar
 
 import (
 	"fmt"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// job is one task of the sweep as the command line describes it.
-type job struct {
+// Job is one task of the sweep as the command line describes it.
+type Job struct {
 	Number   int      // from 1, in the order of the grid
 	ID       string   // for people, files and the job log; unique
 	Command  []string // the program and its arguments, or one line for a shell
@@ -18,46 +18,46 @@ type job struct {
 	Kind     string   // tasks of one kind are taken to be alike
 }
 
-// template is one command with placeholders.
-type template struct {
-	words    []string // one word if it is for a shell
+// Template is one command with placeholders.
+type Template struct {
+	Words    []string // one word if it is for a shell
 	id       string   // "" for the command of the command line
 	after    []string
 	priority int
 	place    string // where it was written, for errors
 }
 
-// grid is what the tasks are made of.
-type grid struct {
-	templates []template
-	params    []param
-	repeats   int      // -n; 0 if it was not given
-	shell     bool     // -shell
-	along     string   // -after NAME
-	priority  int      // -priority
-	by        []string // -by
+// Grid is what the tasks are made of.
+type Grid struct {
+	Templates []Template
+	Params    []Param
+	Repeats   int      // -n; 0 if it was not given
+	Shell     bool     // -shell
+	Along     string   // -after NAME
+	Priority  int      // -priority
+	By        []string // -by
 
 	before [][]int // by template: those that its tasks wait for
 }
 
-// jobs returns every task: for each template, for each combination of values,
+// Jobs returns every task: for each template, for each combination of values,
 // of which those of the first parameter change most slowly, each repeat.
-func (g *grid) jobs() ([]job, error) {
+func (g *Grid) Jobs() ([]Job, error) {
 	if err := g.check(); err != nil {
 		return nil, err
 	}
-	total := len(g.templates) * max(1, g.repeats)
-	for _, p := range g.params {
+	total := len(g.Templates) * max(1, g.Repeats)
+	for _, p := range g.Params {
 		total *= len(p.Values)
-		if total > maxTasks {
+		if total > MaxTasks {
 			break // before it overflows
 		}
 	}
-	if total > maxTasks {
-		return nil, fmt.Errorf("more than %d tasks", maxTasks)
+	if total > MaxTasks {
+		return nil, fmt.Errorf("more than %d tasks", MaxTasks)
 	}
-	var jobs []job
-	for _, t := range g.templates {
+	var jobs []Job
+	for _, t := range g.Templates {
 		for combination := range g.combinations() {
 			j, err := g.job(&t, combination, len(jobs)+1)
 			if err != nil {
@@ -71,15 +71,15 @@ func (g *grid) jobs() ([]job, error) {
 }
 
 // check finds what is wrong with the whole.
-func (g *grid) check() error {
+func (g *Grid) check() error {
 	names := make(map[string]bool)
-	for _, t := range g.templates {
-		for _, w := range t.words {
+	for _, t := range g.Templates {
+		for _, w := range t.Words {
 			used(w, names)
 		}
 	}
 	seen := make(map[string]bool)
-	for _, p := range g.params {
+	for _, p := range g.Params {
 		switch {
 		case seen[p.Name]:
 			return fmt.Errorf("-p %s is there twice: give all its values in one list", p.Name)
@@ -88,22 +88,22 @@ func (g *grid) check() error {
 		}
 		seen[p.Name] = true
 	}
-	for _, name := range g.by {
+	for _, name := range g.By {
 		if !seen[name] {
 			return fmt.Errorf("-by %s: there is no -p %s", name, name)
 		}
 	}
-	if g.along != "" && !seen[g.along] {
-		return fmt.Errorf("-after %s: there is no -p %s", g.along, g.along)
+	if g.Along != "" && !seen[g.Along] {
+		return fmt.Errorf("-after %s: there is no -p %s", g.Along, g.Along)
 	}
 	return g.resolve()
 }
 
 // combinations yields every combination of values with every repeat.
-func (g *grid) combinations() iter.Seq[values] {
+func (g *Grid) combinations() iter.Seq[values] {
 	return func(yield func(values) bool) {
-		var walk func(v values, rest []param) bool
-		walk = func(v values, rest []param) bool {
+		var walk func(v values, rest []Param) bool
+		walk = func(v values, rest []Param) bool {
 			if len(rest) > 0 {
 				for _, value := range rest[0].Values {
 					v[rest[0].Name] = value
@@ -113,8 +113,8 @@ func (g *grid) combinations() iter.Seq[values] {
 				}
 				return true
 			}
-			for i := range max(1, g.repeats) {
-				if g.repeats > 0 {
+			for i := range max(1, g.Repeats) {
+				if g.Repeats > 0 {
 					v[""] = strconv.Itoa(i)
 				}
 				if !yield(v) {
@@ -123,25 +123,25 @@ func (g *grid) combinations() iter.Seq[values] {
 			}
 			return true
 		}
-		walk(make(values), g.params)
+		walk(make(values), g.Params)
 	}
 }
 
-// job fills a template in.
-func (g *grid) job(t *template, v values, number int) (job, error) {
+// Job fills a template in.
+func (g *Grid) job(t *Template, v values, number int) (Job, error) {
 	v["#"] = strconv.Itoa(number)
-	j := job{Number: number, ID: g.name(t, v), Priority: g.priority + t.priority, Kind: g.kind(t, v)}
+	j := Job{Number: number, ID: g.name(t, v), Priority: g.Priority + t.priority, Kind: g.kind(t, v)}
 	quote := func(s string) string { return s }
-	if g.shell {
-		quote = quoteWord
+	if g.Shell {
+		quote = QuoteWord
 	}
-	for _, word := range t.words {
+	for _, word := range t.Words {
 		text, err := v.substitute(word, quote)
 		if err != nil {
-			return job{}, fmt.Errorf("%s%w", t.place, err)
+			return Job{}, fmt.Errorf("%s%w", t.place, err)
 		}
 		if strings.ContainsRune(text, 0) {
-			return job{}, fmt.Errorf("%stask %s: %q has a zero byte, which no argument can hold", t.place, j.ID, text)
+			return Job{}, fmt.Errorf("%stask %s: %q has a zero byte, which no argument can hold", t.place, j.ID, text)
 		}
 		j.Command = append(j.Command, text)
 	}
@@ -149,15 +149,15 @@ func (g *grid) job(t *template, v values, number int) (job, error) {
 }
 
 // name builds an ID such as lr=0.1,seed=3 that can also be a file's name.
-func (g *grid) name(t *template, v values) string {
+func (g *Grid) name(t *Template, v values) string {
 	var parts []string
 	if t.id != "" {
 		parts = append(parts, t.id)
 	}
-	for _, p := range g.params {
+	for _, p := range g.Params {
 		parts = append(parts, p.Name+"="+clean(v[p.Name]))
 	}
-	if g.repeats > 0 {
+	if g.Repeats > 0 {
 		parts = append(parts, "run-"+v[""])
 	}
 	if len(parts) == 0 {
@@ -169,15 +169,15 @@ func (g *grid) name(t *template, v values) string {
 // kind names the tasks that are taken to be alike: those of the same program and
 // script, python train.py or python -m train, with the same values of the
 // parameters of -by.
-func (g *grid) kind(t *template, v values) string {
-	parts := t.words[:1:1]
+func (g *Grid) kind(t *Template, v values) string {
+	parts := t.Words[:1:1]
 	switch {
-	case len(t.words) > 2 && t.words[1] == "-m":
-		parts = t.words[:3:3]
-	case len(t.words) > 1 && !strings.HasPrefix(t.words[1], "-"):
-		parts = t.words[:2:2]
+	case len(t.Words) > 2 && t.Words[1] == "-m":
+		parts = t.Words[:3:3]
+	case len(t.Words) > 1 && !strings.HasPrefix(t.Words[1], "-"):
+		parts = t.Words[:2:2]
 	}
-	for _, name := range g.by {
+	for _, name := range g.By {
 		parts = append(parts, name+"="+v[name])
 	}
 	return strings.Join(parts, " ")
@@ -198,7 +198,7 @@ const maxID = 64
 
 // link makes the IDs unique and ties each task to those it waits for. The tasks
 // of one template are a block, in which those of a combination stand alike.
-func (g *grid) link(jobs []job) {
+func (g *Grid) link(jobs []Job) {
 	taken := make(map[string]bool, len(jobs))
 	for i := range jobs {
 		j := &jobs[i]
@@ -210,7 +210,7 @@ func (g *grid) link(jobs []job) {
 		}
 		taken[j.ID] = true
 	}
-	block := len(jobs) / len(g.templates)
+	block := len(jobs) / len(g.Templates)
 	stride, count := g.stride()
 	for i := range jobs {
 		for _, before := range g.before[i/block] {
@@ -224,10 +224,10 @@ func (g *grid) link(jobs []job) {
 
 // stride returns how far apart tasks are that differ in -after's parameter only,
 // and how many values it has; 1 and 1 without.
-func (g *grid) stride() (stride, count int) {
-	stride = max(1, g.repeats)
-	for _, p := range slices.Backward(g.params) {
-		if p.Name == g.along {
+func (g *Grid) stride() (stride, count int) {
+	stride = max(1, g.Repeats)
+	for _, p := range slices.Backward(g.Params) {
+		if p.Name == g.Along {
 			return stride, len(p.Values)
 		}
 		stride *= len(p.Values)
@@ -236,13 +236,13 @@ func (g *grid) stride() (stride, count int) {
 }
 
 // resolve finds the templates that others wait for, and circles among them.
-func (g *grid) resolve() error {
-	index := make(map[string]int, len(g.templates))
-	for i, t := range g.templates {
+func (g *Grid) resolve() error {
+	index := make(map[string]int, len(g.Templates))
+	for i, t := range g.Templates {
 		index[t.id] = i
 	}
-	g.before = make([][]int, len(g.templates))
-	for i, t := range g.templates {
+	g.before = make([][]int, len(g.Templates))
+	for i, t := range g.Templates {
 		for _, id := range t.after {
 			k, ok := index[id]
 			if !ok {
@@ -252,13 +252,13 @@ func (g *grid) resolve() error {
 		}
 	}
 	const open, done = 1, 2
-	state := make([]int, len(g.templates))
+	state := make([]int, len(g.Templates))
 	var visit func(i int) error
 	visit = func(i int) error {
 		state[i] = open
 		for _, k := range g.before[i] {
 			if state[k] == open {
-				return fmt.Errorf("%s@after=%s: %s waits for this command, too", g.templates[i].place, g.templates[k].id, g.templates[k].id)
+				return fmt.Errorf("%s@after=%s: %s waits for this command, too", g.Templates[i].place, g.Templates[k].id, g.Templates[k].id)
 			}
 			if state[k] == done {
 				continue
@@ -270,7 +270,7 @@ func (g *grid) resolve() error {
 		state[i] = done
 		return nil
 	}
-	for i := range g.templates {
+	for i := range g.Templates {
 		if state[i] == done {
 			continue
 		}

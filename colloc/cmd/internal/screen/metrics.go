@@ -1,4 +1,4 @@
-package sweep
+package screen
 
 import (
 	"context"
@@ -11,11 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/profile"
 )
 
 // collector shows the sweep to Prometheus as it is when it is asked.
-type collector struct{ look func() *view }
+type collector struct{ look func() *View }
 
 // The metrics. A task that has no value has no series.
 var (
@@ -51,9 +52,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}{
 		{"waiting", v.Count.Waiting},
 		{"running", v.Count.Running},
-		{statusOK, v.Count.OK},
-		{statusFailed, v.Count.Failed},
-		{statusCancelled, v.Count.Cancelled},
+		{joblog.StatusOK, v.Count.OK},
+		{joblog.StatusFailed, v.Count.Failed},
+		{joblog.StatusCancelled, v.Count.Cancelled},
 	} {
 		gauge(descTasks, float64(s.n), s.state)
 	}
@@ -72,7 +73,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	for i := range v.Records {
 		r := &v.Records[i]
-		if statusOf(r) != statusRunning {
+		if joblog.StatusOf(r) != joblog.StatusRunning {
 			continue
 		}
 		labels := []string{r.Task.ID, string(r.GPU)}
@@ -97,9 +98,9 @@ func optional[T float64 | int64 | profile.Bytes](gauge func(*prometheus.Desc, fl
 	}
 }
 
-// listen opens the address of the metrics; without a host it is this machine
+// ListenMetrics opens the address of the metrics; without a host it is this machine
 // alone that can ask.
-func listen(addr string) (net.Listener, error) {
+func ListenMetrics(addr string) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return nil, fmt.Errorf("-metrics %s: want HOST:PORT or :PORT: %w", addr, err)
@@ -114,8 +115,8 @@ func listen(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve answers at /metrics until stop is called.
-func serve(l net.Listener, look func() *view) (stop func() error) {
+// ServeMetrics answers at /metrics until stop is called.
+func ServeMetrics(l net.Listener, look func() *View) (stop func() error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collector{look})
 	mux := http.NewServeMux()

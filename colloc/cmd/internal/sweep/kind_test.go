@@ -1,0 +1,145 @@
+package sweep
+
+import (
+	"errors"
+	"math"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/profile"
+)
+
+func TestTimeAlone(t *testing.T) {
+	s := &sweep{
+		jobs:      []grammar.Job{{ID: "a", Kind: "k"}, {ID: "b", Kind: "k"}, {ID: "c", Kind: "k"}, {ID: "d", Kind: "other"}},
+		byID:      make(map[string]*grammar.Job),
+		restarted: map[string]bool{"c": true},
+		kinds: map[string]*kind{
+			"other": {},
+			"k": {Solo: solo{
+				Task: "a", Startup: profile.Some(time.Second), Step: profile.Some(100 * time.Millisecond), Run: profile.Some(12 * time.Second),
+			}},
+		},
+	}
+	for i := range s.jobs {
+		s.byID[s.jobs[i].ID] = &s.jobs[i]
+	}
+	for _, tt := range []struct {
+		task string
+		want time.Duration
+		from basis
+	}{
+		{"a", 12 * time.Second, measuredAlone},
+		{"b", 11 * time.Second, measuredRate},
+		{"c", 10 * time.Second, estimated}, // its count of steps began anew
+		{"d", 10 * time.Second, estimated},
+	} {
+		r := record(tt.task, runner.Succeeded, func(r *runner.Record) {
+			r.Ended = noon.Add(20 * time.Second)
+			r.Step, r.Speed = profile.Some(int64(100)), profile.Some(0.5)
+		})
+		if got, from := s.alone(&r); got != tt.want || from != tt.from {
+			t.Errorf("%s: %v on basis %d, want %v on %d", tt.task, got, from, tt.want, tt.from)
+		}
+	}
+}
+
+// TestSaveKinds reads what is measured while it is written: it is always whole.
+func TestSaveKinds(t *testing.T) {
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	p, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := map[string]*kind{"train": {Name: "train", Profile: &p}}
+	path := filepath.Join(t.TempDir(), profileName)
+	if err := saveKinds(path, kinds); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for range 100 {
+			err = errors.Join(err, saveKinds(path, kinds))
+		}
+		written <- err
+	}()
+	for {
+		select {
+		case err := <-written:
+			if err != nil {
+				t.Error(err)
+			}
+			return
+		default:
+			if _, err := loadKinds(path); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func TestConclude(t *testing.T) {
+	at := func(seconds float64) time.Time { return noon.Add(time.Duration(seconds * float64(time.Second))) }
+	sample := func(seconds, busy float64) profile.Sample {
+		return profile.Sample{At: at(seconds), GPUBusy: profile.Some(busy), MemUsed: profile.Some(9 * profile.GiB)}
+	}
+	steps := func(n int64) *runner.Record {
+		return &runner.Record{Step: profile.Some(n), Peak: profile.Some(profile.Bytes(n) * profile.GiB)}
+	}
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	k := &kind{Name: "train"}
+	first := record("a", runner.Running, nil)
+	other := record("b", runner.Running, nil)
+	k.begin(noon, &first)
+	k.begin(noon, &other) // is not watched: somebody is
+	w := k.watched
+	if !k.watches("a") || w.done(at(19), 10*time.Second) || !w.done(at(20), 10*time.Second) {
+		t.Error("without a step a task is watched for twice as long")
+	}
+	w.samples = append(w.samples, sample(1, 0)) // it loads its data
+	w.progress(at(5), steps(2))
+	w.samples = append(w.samples, sample(6, 0.5), sample(7, 0.7))
+	w.progress(at(7), steps(6))
+	w.progress(at(8), steps(6))
+	if w.done(at(14), 10*time.Second) || !w.done(at(15), 10*time.Second) {
+		t.Error("with steps a task is watched from the first on")
+	}
+	if err := k.conclude(at(15), gpu); err != nil {
+		t.Fatal(err)
+	}
+	want := solo{Task: "a", Watched: 15 * time.Second, Startup: profile.Some(4 * time.Second), Step: profile.Some(500 * time.Millisecond)}
+	if k.Solo != want || k.watched != nil {
+		t.Errorf("%+v, want %+v", k.Solo, want)
+	}
+	busy, peak := k.Profile.Vector.Or(profile.MeanGPUBusy, -1), k.Profile.Vector.Or(profile.PeakMemory, -1)
+	if math.Abs(busy-0.6) > 1e-9 || peak != float64(6*profile.GiB) {
+		t.Errorf("busy %v, peak %v: want 0.6, without start-up, and 6 GiB, of the task alone", busy, peak)
+	}
+	old := k.Profile
+	if k.grow(6*profile.GiB+profile.MiB) || !k.grow(7*profile.GiB) || old.Vector.Or(profile.PeakMemory, 0) != peak {
+		t.Error("a peak within the margin counts, a larger one does not, or changes a profile that is in use")
+	}
+	path := filepath.Join(t.TempDir(), profileName)
+	if err := saveKinds(path, map[string]*kind{"train": k, "unknown": {Name: "unknown"}}); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := loadKinds(path)
+	if err != nil || len(loaded) != 1 || loaded["train"].Solo != k.Solo || loaded["train"].Profile.Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
+		t.Errorf("loaded %+v, %v", loaded["train"], err)
+	}
+}
+
+// noon is when the tests play.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func record(id string, state runner.State, change func(r *runner.Record)) runner.Record {
+	r := runner.Record{Task: runner.Task{ID: id}, State: state, GPU: "gpu0", Started: noon, Reserved: 4 * profile.GiB}
+	if change != nil {
+		change(&r)
+	}
+	return r
+}

@@ -1,0 +1,55 @@
+package sweep
+
+import (
+	"path/filepath"
+	"slices"
+	"time"
+
+	"example.com/colloc/colloc/cmd/internal/joblog"
+	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/runner"
+)
+
+// report sums the sweep up.
+func (s *sweep) report(now time.Time) *screen.Report {
+	v := s.look(now)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	rep := &screen.Report{
+		Tasks: len(s.jobs), OK: v.Count.OK, Failed: v.Count.Failed, Cancelled: v.Count.Cancelled, Waiting: v.Count.Running + v.Count.Waiting,
+		GPUs: len(v.GPUs), Elapsed: v.Elapsed, Together: s.together, Recoveries: s.recoveries, Retries: s.retries,
+	}
+	free := make([]time.Duration, max(1, len(v.GPUs))) // when each GPU would be
+	for i := range v.Records {
+		r := &v.Records[i]
+		if r.State == runner.Failed || r.State == runner.Cancelled {
+			rep.Failures = append(rep.Failures, screen.Failure{Task: r.Task.ID, Status: joblog.StatusOf(r), Err: r.Err, Log: s.output(r)})
+		}
+		if r.State != runner.Succeeded {
+			continue
+		}
+		if r.Started.Before(s.started) {
+			continue // part of it, or all, is not in Elapsed
+		}
+		d, from := s.alone(r)
+		switch from {
+		case measuredAlone:
+			rep.Measured++
+		case measuredRate:
+			rep.Rate++
+		case estimated:
+			rep.Estimated++
+		}
+		free[slices.Index(free, slices.Min(free))] += d
+	}
+	rep.Alone, rep.Earlier = slices.Max(free), rep.OK-rep.Compared()
+	return rep
+}
+
+// output is the file with the output of a task's last run, as people find it.
+func (s *sweep) output(r *runner.Record) string {
+	if r.Log == "" {
+		return ""
+	}
+	return filepath.Join(s.o.logs, r.Task.ID+".log")
+}
