@@ -65,7 +65,6 @@ func unopened() map[string]ceiling {
 		"colloc/cmd/internal/describe": {3, 0, 1},
 		"colloc/cmd/internal/simulate": {10, 0, 2},
 		"colloc/cmd/internal/slurm":    {9, 0, 8},
-		"colloc/cmd/internal/sweep":    {27, 1, 4},
 	}
 }
 
