@@ -44,7 +44,7 @@ func (cat *catalogue) newCosts(p *caps) *costs {
 	k := &costs{of: make([]float32, n*n), beside: make([]float32, n*n), once: make([]float32, n), least: make([]float64, n), weight: make([]float64, n)}
 	for i, m := range cat.members {
 		t := in.tasks[m[0]]
-		k.weight[i] = t.weight() / in.unit
+		k.weight[i] = in.scaled(t.weight())
 		for _, mech := range p.mechs {
 			once, least, ok := am.Additive(t, p.gpu, mech)
 			if !ok || !(once >= 0 && once < math.MaxFloat32) || !(least >= 0 && least <= maxSpeed) {

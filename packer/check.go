@@ -22,7 +22,7 @@ func (p *Problem) Check(s *Solution) error {
 	if s == nil {
 		return errors.New("packer: check: the solution is nil")
 	}
-	c := &checker{p: p, seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
+	c := &checker{p: p, unit: unitOf(p), seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
 	last := -1
 	sum := 0.0
 	for i := range s.Sets {
@@ -53,7 +53,8 @@ func (p *Problem) Check(s *Solution) error {
 
 type checker struct {
 	p      *Problem
-	seen   []int  // how often each task is placed
+	seen   []int // how often each task is placed
+	unit   float64
 	taken  []bool // GPUs that a gang takes beside the one that stands for it
 	faults []error
 }
@@ -210,7 +211,7 @@ func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 		}
 	}
 	c.gain(i, set, gpu, members, set.Value-saved)
-	unit := unitOf(c.p)
+	unit := c.unit
 	if !(math.Abs(value+saved-set.Value) <= unit*float64(2*len(members))) {
 		c.fault("Sets[%d]: value is %v; %s sum to %v", i, set.Value, what, value+saved)
 	}
@@ -232,7 +233,7 @@ func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task, value float64
 	if len(gpu.Residents) > 0 {
 		ref = c.undisturbed(gpu)
 	}
-	unit := unitOf(c.p)
+	unit := c.unit
 	if least := (1 + c.p.Limits.MinGain) * ref; value < least-unit*float64(len(members))*(2+c.p.Limits.MinGain) {
 		c.fault("Sets[%d]: value is %v; without company its best member or resident has %v, so MinGain asks for %v", i, value, ref, least)
 	}

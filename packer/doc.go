@@ -107,8 +107,11 @@
 // Values are rounded, task by task, to 2^-20 of the largest weight rounded up to a
 // power of two. All sums of values are then exact, so that neither the order of
 // the input nor the compiler's choice of instructions changes a result, and the
-// matching works on integers. A task whose weight is below 2^-20 of the largest
-// counts as that much.
+// matching works on integers. Residents count for the largest weight, and those
+// tasks that some GPU has the labels, the memory and the seat for, and enough of
+// its kind; a task that fits nowhere changes nobody's values. A task that runs is
+// worth one unit at least: one whose weight times speed is below 2^-20 of the
+// largest weight counts as that much, and two such tasks count the same.
 //
 // # Order
 //

@@ -48,8 +48,12 @@ func (in *instance) units(weight, speed float64) int64 {
 	if speed <= 0 {
 		return 0
 	}
-	return max(1, int64(math.Round(weight*speed/in.unit)))
+	return max(1, int64(math.Round(in.scaled(weight)*speed)))
 }
+
+// scaled returns a weight in units. That of a task which no GPU can take is cut
+// to the largest that counts, so that its values stay numbers that fit.
+func (in *instance) scaled(weight float64) float64 { return min(weight/in.unit, resolution) }
 
 // ask calls the model for set and checks what it says.
 func (e *evaluator) ask(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {

@@ -2,16 +2,10 @@ package packer
 
 import (
 	"cmp"
-	"math"
-	"reflect"
 	"slices"
 
 	"example.com/colloc/profile"
 )
-
-// resolution is the number of units that the largest weight, rounded up to a
-// power of two, is worth at solo speed.
-const resolution = 1 << 20
 
 // instance is a validated Problem in the form in which methods work: tasks and
 // GPUs in the order of their IDs, so that the caller's order changes nothing;
@@ -87,28 +81,6 @@ func newInstance(p *Problem) (*instance, error) {
 	return in, nil
 }
 
-// unitOf returns the resolution of values: 2^-20 of the largest weight rounded
-// up to a power of two.
-func unitOf(p *Problem) float64 {
-	largest := 0.0
-	for i := range p.Tasks {
-		largest = max(largest, p.Tasks[i].weight())
-	}
-	for g := range p.GPUs {
-		for i := range p.GPUs[g].Residents {
-			largest = max(largest, p.GPUs[g].Residents[i].weight())
-		}
-	}
-	if largest == 0 {
-		largest = 1
-	}
-	frac, exp := math.Frexp(largest)
-	if frac == 0.5 {
-		exp--
-	}
-	return math.Ldexp(1.0/resolution, exp)
-}
-
 // value converts units to what callers see; exact below 2^53 units.
 func (in *instance) value(units int64) float64 { return float64(units) * in.unit }
 
@@ -148,41 +120,10 @@ func (in *instance) newClass(g int) class {
 	gpu := &in.p.GPUs[g]
 	c := class{gpu: gpu, members: []int{g}, mechs: sharing(gpu)}
 	total := gpu.memory()
-	c.usable = in.usable(total)
+	c.usable = in.p.Limits.usable(total)
 	for i := range gpu.Residents {
 		c.residents = append(c.residents, &gpu.Residents[i])
 		c.used += gpu.Residents[i].Memory
 	}
 	return c
-}
-
-// usable returns what headroom leaves of memory.
-func (in *instance) usable(total profile.Bytes) profile.Bytes {
-	return total - profile.Bytes(math.Ceil(float64(total)*in.p.Limits.headroom()))
-}
-
-// sharing returns the mechanisms under which gpu may be shared, without
-// repeats, in a fixed order.
-func sharing(gpu *GPU) []profile.Mechanism {
-	if len(gpu.Mechanisms) == 0 {
-		return []profile.Mechanism{profile.TimeSlice}
-	}
-	mechs := slices.Clone(gpu.Mechanisms)
-	slices.Sort(mechs)
-	mechs = slices.Compact(mechs)
-	if mechs[0] == profile.Exclusive {
-		mechs = mechs[1:]
-	}
-	return mechs
-}
-
-// sameClass reports whether no plan can tell two empty GPUs apart.
-func sameClass(a, b *GPU) bool {
-	return slices.Equal(sharing(a), sharing(b)) && sameModel(a, b)
-}
-
-// sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
-func sameModel(a, b *GPU) bool {
-	return a.memory() == b.memory() && slices.Equal(a.Labels, b.Labels) &&
-		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
 }

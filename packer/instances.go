@@ -72,7 +72,7 @@ func (in *instance) cutUp() error {
 		}
 		x := &cut{model: m, choice: choice, known: map[*Task][]float64{}}
 		for p := range c.gpu.Type.MIG {
-			x.room = append(x.room, in.usable(c.gpu.Type.MIG[p].Memory))
+			x.room = append(x.room, in.p.Limits.usable(c.gpu.Type.MIG[p].Memory))
 		}
 		if in.cuts == nil {
 			in.cuts = map[*GPU]*cut{}

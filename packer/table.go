@@ -86,7 +86,7 @@ func newPairRow(e *evaluator, c *class, single []int64) *pairRow {
 	}
 	r.batch, _ = e.in.p.Model.(BatchModel)
 	for i, t := range e.in.tasks {
-		r.scaled[i] = t.weight() / e.in.unit
+		r.scaled[i] = e.in.scaled(t.weight())
 		r.slowest[i] = t.MinSpeed
 		r.least[i] = max(single[i]+1, int64(math.Ceil((1+e.in.p.Limits.MinGain)*float64(single[i]))))
 	}

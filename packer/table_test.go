@@ -23,7 +23,7 @@ func TestPairRowRoundsAsInstance(t *testing.T) {
 		if speed == 0 {
 			continue
 		}
-		r := &pairRow{scaled: []float64{weight / in.unit}}
+		r := &pairRow{scaled: []float64{in.scaled(weight)}}
 		if got, want := r.part(0, speed), in.units(weight, speed); got != want {
 			t.Fatalf("weight %v, speed %v, unit %v: got %d, want %d", weight, speed, in.unit, got, want)
 		}

@@ -1,0 +1,111 @@
+package packer
+
+import (
+	"math"
+	"reflect"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// resolution is the number of units that the largest weight, rounded up to a
+// power of two, is worth at solo speed.
+const resolution = 1 << 20
+
+// unitOf returns the resolution of values: 2^-20 of the largest weight rounded
+// up to a power of two, of the residents and the tasks that some GPU can take.
+func unitOf(p *Problem) float64 {
+	largest := 0.0
+	for g := range p.GPUs {
+		for i := range p.GPUs[g].Residents {
+			largest = max(largest, p.GPUs[g].Residents[i].weight())
+		}
+	}
+	for i := range p.Tasks {
+		if w := p.Tasks[i].weight(); w > largest && p.takes(&p.Tasks[i]) {
+			largest = w
+		}
+	}
+	if largest == 0 {
+		largest = 1
+	}
+	frac, exp := math.Frexp(largest)
+	if frac == 0.5 {
+		exp--
+	}
+	return math.Ldexp(1.0/resolution, exp)
+}
+
+// takes reports whether some GPU has the labels, the memory and the seat that t
+// needs, and enough others like it. It asks no model: t may still be too slow.
+func (p *Problem) takes(t *Task) bool {
+	var tried []*GPU // empty, with too few of the kind
+	for g := range p.GPUs {
+		gpu := &p.GPUs[g]
+		if !p.seats(gpu, t) {
+			continue
+		}
+		if len(gpu.Residents) > 0 || t.GPUs <= 1 {
+			return true
+		}
+		alike := func(o *GPU) bool { return sameClass(o, gpu) }
+		if slices.ContainsFunc(tried, alike) {
+			continue
+		}
+		count := 0
+		for o := range p.GPUs {
+			if len(p.GPUs[o].Residents) == 0 && alike(&p.GPUs[o]) {
+				count++
+			}
+		}
+		if count >= t.GPUs {
+			return true
+		}
+		tried = append(tried, gpu)
+	}
+	return false
+}
+
+// seats reports whether gpu alone could take t, beside its residents if it has
+// some.
+func (p *Problem) seats(gpu *GPU, t *Task) bool {
+	room := p.Limits.usable(gpu.memory())
+	for i := range gpu.Residents {
+		r := &gpu.Residents[i]
+		if room -= r.Memory; r.Alone || t.Alone || max(1, r.GPUs) != max(1, t.GPUs) || len(gpu.Residents) >= p.Limits.maxSet() {
+			return false
+		}
+	}
+	return t.Memory <= room && gpu.hosts(t)
+}
+
+// usable returns what headroom leaves of memory.
+func (l *Limits) usable(total profile.Bytes) profile.Bytes {
+	return total - profile.Bytes(math.Ceil(float64(total)*l.headroom()))
+}
+
+// sharing returns the mechanisms under which gpu may be shared, without
+// repeats, in a fixed order.
+func sharing(gpu *GPU) []profile.Mechanism {
+	if len(gpu.Mechanisms) == 0 {
+		return []profile.Mechanism{profile.TimeSlice}
+	}
+	mechs := slices.Clone(gpu.Mechanisms)
+	slices.Sort(mechs)
+	mechs = slices.Compact(mechs)
+	if mechs[0] == profile.Exclusive {
+		mechs = mechs[1:]
+	}
+	return mechs
+}
+
+// sameClass reports whether no plan can tell two empty GPUs apart.
+func sameClass(a, b *GPU) bool {
+	return slices.Equal(sharing(a), sharing(b)) && sameModel(a, b)
+}
+
+// sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
+func sameModel(a, b *GPU) bool {
+	return a.memory() == b.memory() && slices.Equal(a.Labels, b.Labels) &&
+		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
+}
