@@ -50,8 +50,8 @@ const (
 	DefaultRisk        = 0.01
 	DefaultMaxSet      = 2
 	DefaultMaxSlowdown = 2
-
-	maxMaxSet = 64 // as packer
+	// LargestSet is the most that MaxSet can be.
+	LargestSet = 64
 )
 
 // Planner answers Fit, Score and Plan, and learns through Observe. It is safe
@@ -78,6 +78,10 @@ func New(c Config) (*Planner, error) {
 	return p, nil
 }
 
+// Config returns what the Planner was made with, each default filled in. The
+// models are those that [Planner.Observe] teaches: Save keeps what they learned.
+func (p *Planner) Config() Config { return p.config }
+
 func (c *Config) validate() error {
 	var errs []error
 	check := func(name string, x, lo, hi float64, why string) {
@@ -88,7 +92,7 @@ func (c *Config) validate() error {
 	check("Risk", c.Risk, 0, 0.5, "0 for the default or more than 0 up to 0.5")
 	headroom := c.Headroom.Or(packer.DefaultHeadroom)
 	check("Headroom", headroom, 0, math.Nextafter(1, 0), "0 up to, not including, 1")
-	check("MaxSet", float64(c.MaxSet), 0, maxMaxSet, fmt.Sprintf("0 for the default or 1 to %d", maxMaxSet))
+	check("MaxSet", float64(c.MaxSet), 0, LargestSet, fmt.Sprintf("0 for the default or 1 to %d", LargestSet))
 	check("MinGain", c.MinGain, 0, math.MaxFloat64, "0 or more")
 	if c.MaxSlowdown != 0 {
 		check("MaxSlowdown", c.MaxSlowdown, 1, math.MaxFloat64, "0 for the default or at least 1")
@@ -113,6 +117,7 @@ func (c *Config) fill() (err error) {
 			return err
 		}
 	}
+	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
 	if c.Risk == 0 {
 		c.Risk = DefaultRisk
 	}

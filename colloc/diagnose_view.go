@@ -11,7 +11,7 @@ import (
 // view is a profile as the rules see it: options filled in, memory predicted.
 type view struct {
 	o        DiagnoseOptions
-	planner  *Planner
+	config   Config // of the Planner
 	p        *profile.Profile
 	gpu      profile.GPUModel
 	total    profile.Bytes // of the GPU; 0 if unknown
@@ -25,7 +25,7 @@ type view struct {
 // newView fills in what is missing. Only a Planner that cannot be made is an
 // error.
 func newView(p *profile.Profile, o *DiagnoseOptions) (*view, error) {
-	v := &view{o: *o, p: p, planner: o.Planner, gpu: o.GPU, scale: 1}
+	v := &view{o: *o, p: p, gpu: o.GPU, scale: 1}
 	v.o.Thresholds.fill()
 	for _, f := range []struct {
 		field *int
@@ -35,22 +35,23 @@ func newView(p *profile.Profile, o *DiagnoseOptions) (*view, error) {
 			*f.field = f.value
 		}
 	}
-	v.o.MaxCopies, v.o.MaxGPUs = min(v.o.MaxCopies, maxMaxSet), min(v.o.MaxGPUs, 1<<16)
+	v.o.MaxCopies, v.o.MaxGPUs = min(v.o.MaxCopies, LargestSet), min(v.o.MaxGPUs, 1<<16)
 	if v.o.Mechanism <= profile.Exclusive || int(v.o.Mechanism) >= profile.Mechanisms {
 		v.o.Mechanism = profile.TimeSlice
 	}
 	if v.gpu.Name == "" && v.gpu.Memory == 0 {
 		v.gpu = p.GPU
 	}
-	if v.planner == nil {
+	if v.o.Planner == nil {
 		planner, err := New(Config{})
 		if err != nil {
 			return nil, err
 		}
-		v.planner = planner
+		v.o.Planner = planner
 	}
+	v.config = v.o.Planner.Config()
 	v.total = max(0, v.gpu.Memory)
-	v.usable = v.planner.usable(&GPU{Memory: v.total})
+	v.usable = Usable(v.total, v.config.Headroom.Or(0))
 	v.predictMemory()
 	return v, nil
 }
@@ -64,8 +65,7 @@ func (v *view) predictMemory() {
 	if v.total == 0 {
 		v.warn("memory is not judged: the profile names no GPU; set DiagnoseOptions.GPU")
 	}
-	task := Task{ID: "diagnosed", Profile: v.p}
-	estimate, reserved, err := v.planner.memory(&task)
+	estimate, reserved, err := v.o.Planner.Memory(Task{ID: "diagnosed", Profile: v.p})
 	if err != nil {
 		v.warn("memory is not judged: %v", err)
 		return
@@ -75,7 +75,7 @@ func (v *view) predictMemory() {
 	if !measured {
 		return
 	}
-	predicted, err := v.planner.config.Memory.Peak(&v.p.Spec, v.planner.config.Host)
+	predicted, err := v.config.Memory.Peak(&v.p.Spec, v.config.Host)
 	if err == nil && predicted.Value > 0 {
 		v.scale = max(0.1, min(10, peak/predicted.Value))
 	}
@@ -89,12 +89,12 @@ func (v *view) with(t profile.Training) (predict.Estimate, profile.Bytes, error)
 		return predict.Estimate{}, 0, errors.New("the layers of the model are unknown")
 	}
 	spec.Traced = profile.Traced{} // was counted without the change
-	m, host := v.planner.config.Memory, v.planner.config.Host
+	m, host := v.config.Memory, v.config.Host
 	estimate, err := m.Peak(&spec, host)
 	if err != nil {
 		return estimate, 0, err
 	}
-	reserved, err := m.Reserve(&spec, host, v.planner.config.Risk)
+	reserved, err := m.Reserve(&spec, host, v.config.Risk)
 	if err != nil {
 		return estimate, 0, err
 	}

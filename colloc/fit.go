@@ -69,10 +69,10 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 }
 
 func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
-	if err := task.validate(); err != nil {
+	if err := task.Validate(); err != nil {
 		return Verdict{}, err
 	}
-	if err := gpu.validate(); err != nil {
+	if err := gpu.Validate(); err != nil {
 		return Verdict{}, err
 	}
 	v, err := p.fitMemory(task, gpu)
@@ -210,7 +210,7 @@ func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 
 // usable is what a GPU offers to reservations: its total without the headroom.
 func (p *Planner) usable(g *GPU) profile.Bytes {
-	return afterHeadroom(g.memory(), p.config.Headroom.Or(packer.DefaultHeadroom))
+	return Usable(g.Total(), p.config.Headroom.Or(0))
 }
 
 func weight(t *Task) float64 {

@@ -16,7 +16,7 @@ import (
 //
 //	s := ledger.Snapshot()
 //	plan, err := planner.Plan(ctx, tasks, s.GPUs)   // or Fit and Score
-//	claims, err := plan.Claims(tasks)
+//	claims, err := Claims(plan, tasks)
 //	lease, err := ledger.Reserve(s.Version, claims...)
 //	... start the tasks ...
 //	err = ledger.Commit(lease)                      // or Rollback(lease)
@@ -152,17 +152,17 @@ func emptyLedger(c LedgerConfig, past map[Epoch]bool) (*Ledger, error) {
 
 // add opens the page of one GPU.
 func (l *Ledger) add(g *GPU) error {
-	if err := g.validate(); err != nil {
+	if err := g.Validate(); err != nil {
 		return err
 	}
-	if g.memory() > maxMemory {
-		return fmt.Errorf("colloc: GPU %q: Memory is %v, want at most %v", g.ID, g.memory(), maxMemory)
+	if g.Total() > maxMemory {
+		return fmt.Errorf("colloc: GPU %q: Memory is %v, want at most %v", g.ID, g.Total(), maxMemory)
 	}
 	if l.byID[g.ID] != nil {
 		return fmt.Errorf("colloc: GPU %q: %w ID", g.ID, ErrDuplicate)
 	}
-	a := &account{gpu: *g, usable: afterHeadroom(g.memory(), l.config.Headroom.Or(0))}
-	a.gpu.Memory, a.gpu.Residents = g.memory(), nil
+	a := &account{gpu: *g, usable: Usable(g.Total(), l.config.Headroom.Or(0))}
+	a.gpu.Memory, a.gpu.Residents = g.Total(), nil
 	l.accounts, l.byID[g.ID] = append(l.accounts, a), a
 	return nil
 }
@@ -207,16 +207,11 @@ func (l *Ledger) settle(own *lease, gpu string, t *Task) error {
 
 // checkBooked reports why a task cannot be in the books.
 func checkBooked(t *Task) error {
-	if err := t.validate(); err != nil {
+	if err := t.Validate(); err != nil {
 		return err
 	}
 	if t.Reserved == 0 || t.Reserved > maxMemory {
 		return fmt.Errorf("colloc: task %q: Reserved is %v, want more than 0, up to %v; a Verdict and a Plan say how much", t.ID, t.Reserved, maxMemory)
 	}
 	return nil
-}
-
-// afterHeadroom is what a GPU offers to reservations.
-func afterHeadroom(total profile.Bytes, headroom float64) profile.Bytes {
-	return max(0, total-profile.BytesOf(float64(total)*headroom))
 }

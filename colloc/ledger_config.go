@@ -67,7 +67,7 @@ func (c *LedgerConfig) validate() error {
 	span := fmt.Sprintf("0 for the default or up to %v", MaxLeaseTime)
 	check(c.Now != nil, "Now", nil, "a clock such as time.Now")
 	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
-	check(c.MaxSet >= 0 && c.MaxSet <= maxMaxSet, "MaxSet", c.MaxSet, fmt.Sprintf("0 for the default or 1 to %d", maxMaxSet))
+	check(c.MaxSet >= 0 && c.MaxSet <= LargestSet, "MaxSet", c.MaxSet, fmt.Sprintf("0 for the default or 1 to %d", LargestSet))
 	check(c.LeaseTime >= 0 && c.LeaseTime <= MaxLeaseTime, "LeaseTime", c.LeaseTime, span)
 	check(c.StartTime >= 0 && c.StartTime <= MaxLeaseTime, "StartTime", c.StartTime, span)
 	check(overhead >= 0 && overhead <= maxMemory, "Overhead", overhead, fmt.Sprintf("0 to %v", maxMemory))

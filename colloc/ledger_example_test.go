@@ -151,7 +151,7 @@ func ExampleLedger_Save() {
 }
 
 // A plan becomes reservations: all of them, or none.
-func ExamplePlan_Claims() {
+func ExampleClaims() {
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
 		fmt.Println(err)
@@ -171,7 +171,7 @@ func ExamplePlan_Claims() {
 		fmt.Println(err)
 		return
 	}
-	claims, err := plan.Claims(tasks)
+	claims, err := colloc.Claims(plan, tasks)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,12 +13,12 @@ import (
 )
 
 func TestPlanClaims(t *testing.T) {
-	plan := colloc.Plan{Placements: []colloc.Placement{
+	plan := &colloc.Plan{Placements: []colloc.Placement{
 		{GPU: "b", Members: []colloc.Member{{Task: "r", Resident: true, Reserved: 1}, {Task: "y", Reserved: 20}}},
 		{GPU: "a", Members: []colloc.Member{{Task: "x", Reserved: 10}}},
 	}}
 	x, y := sized("x", 0), hermit("y", 5)
-	got, err := plan.Claims([]colloc.Task{x, y, sized("waits", 1)})
+	got, err := colloc.Claims(plan, []colloc.Task{x, y, sized("waits", 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestPlanClaims(t *testing.T) {
 	if diff := cmp.Diff(want, got, cmp.Comparer(sameProfile)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if _, err := plan.Claims([]colloc.Task{x}); !errors.Is(err, colloc.ErrUnknown) {
+	if _, err := colloc.Claims(plan, []colloc.Task{x}); !errors.Is(err, colloc.ErrUnknown) {
 		t.Errorf("got %v, want ErrUnknown", err)
 	}
 }
@@ -54,7 +54,7 @@ func TestPlanOnSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		claims, err := plan.Claims(tasks)
+		claims, err := colloc.Claims(plan, tasks)
 		if err != nil {
 			t.Fatal(err)
 		}

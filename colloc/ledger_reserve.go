@@ -17,11 +17,11 @@ type Claim struct {
 	GPU string
 }
 
-// Claims returns what a Plan asks of a [Ledger]: one Claim per task that it
+// Claims returns what a plan asks of a [Ledger]: one Claim per task that it
 // places, in the order of its placements, with the planned reservation. tasks
 // are those given to [Planner.Plan]. A task of the plan that is not among them
 // is an error.
-func (p *Plan) Claims(tasks []Task) ([]Claim, error) {
+func Claims(p *Plan, tasks []Task) ([]Claim, error) {
 	byID := make(map[string]*Task, len(tasks))
 	for i := range tasks {
 		byID[tasks[i].ID] = &tasks[i]

@@ -49,7 +49,7 @@ func (a *account) remaining(headroom float64) profile.Bytes {
 	fits, tooMuch := profile.Bytes(1), a.gpu.Memory // 0 would mean the product's memory
 	for tooMuch-fits > 1 {
 		middle := fits + (tooMuch-fits)/2
-		if afterHeadroom(middle, headroom) <= offer {
+		if Usable(middle, headroom) <= offer {
 			fits = middle
 		} else {
 			tooMuch = middle

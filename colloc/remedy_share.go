@@ -20,7 +20,7 @@ func (v *view) collocate() *Remedy {
 			v.warn("sharing is not judged: %v", err)
 			return best
 		}
-		limit := 1 / v.planner.config.MaxSlowdown
+		limit := 1 / v.config.MaxSlowdown
 		if slowest < limit || e.Value <= 1 || best != nil && e.Value <= best.Throughput.Value {
 			continue
 		}
@@ -55,7 +55,7 @@ func (v *view) together(k int) (Effect, float64, error) {
 	for i := range set {
 		set[i] = v.p
 	}
-	speeds, err := v.planner.config.Interference.Speeds(&v.gpu, v.o.Mechanism, set, nil)
+	speeds, err := v.config.Interference.Speeds(&v.gpu, v.o.Mechanism, set, nil)
 	if err != nil {
 		return Effect{}, 0, err
 	}

@@ -12,6 +12,24 @@ import (
 // configurations on an A100, peaks read from nvidia-smi).
 const MeasuredMargin = 0.02
 
+// Usable is what a GPU offers to reservations: its total without the headroom, a
+// fraction in [0, 1).
+func Usable(total profile.Bytes, headroom float64) profile.Bytes {
+	return max(0, total-profile.BytesOf(float64(total)*headroom))
+}
+
+// Memory returns the peak memory of a task, in bytes, and what a plan reserves
+// for it at the configured risk: what was promised, if the task carries a
+// reservation, else the measured peak with [MeasuredMargin], else a prediction.
+// It returns an error for a task that is described wrongly, and where memory
+// cannot be predicted because nothing is known of the model.
+func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Bytes, err error) {
+	if err := task.Validate(); err != nil {
+		return predict.Estimate{}, 0, err
+	}
+	return p.memory(&task)
+}
+
 // memory returns the peak memory of a task and what to reserve for it. What was
 // promised wins over what was measured, which wins over what is predicted.
 func (p *Planner) memory(t *Task) (predict.Estimate, profile.Bytes, error) {

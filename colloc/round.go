@@ -74,7 +74,7 @@ func (r *round) predictUse() {
 
 // prepare converts one task for the packer and notes what it needs.
 func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
-	if err := t.validate(); err != nil {
+	if err := t.Validate(); err != nil {
 		return packer.Task{}, Demand{}, err
 	}
 	estimate, reserved, err := r.planner.memory(t)
@@ -91,10 +91,10 @@ func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
 }
 
 func (r *round) prepareGPU(g *GPU) (packer.GPU, error) {
-	if err := g.validate(); err != nil {
+	if err := g.Validate(); err != nil {
 		return packer.GPU{}, err
 	}
-	out := packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.memory(), Mechanisms: g.Mechanisms}
+	out := packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.Total(), Mechanisms: g.Mechanisms}
 	for i := range g.Residents {
 		t, _, err := r.prepare(&g.Residents[i])
 		if err != nil {

@@ -48,9 +48,9 @@ type GPU struct {
 
 const maxWeight = 1e9 // as packer
 
-// validate reports every fault of t, by field. It does not allocate for a valid
-// task.
-func (t *Task) validate() error {
+// Validate reports every fault of the task, by field. It does not allocate for a
+// valid one.
+func (t *Task) Validate() error {
 	if t.ID != "" && t.Profile != nil && t.Reserved >= 0 && t.Weight >= 0 && t.Weight <= maxWeight &&
 		(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1)) {
 		return nil
@@ -69,15 +69,15 @@ func (t *Task) validate() error {
 	return fmt.Errorf("colloc: task %q: %w", t.ID, errors.Join(errs...))
 }
 
-// validate reports the first fault of g and of its residents.
-func (g *GPU) validate() error {
+// Validate reports the first fault of the GPU and of its residents.
+func (g *GPU) Validate() error {
 	if g.ID == "" {
 		return errors.New("colloc: GPU without an ID")
 	}
 	if g.Memory < 0 {
 		return fmt.Errorf("colloc: GPU %q: Memory is %d bytes, want 0 or more", g.ID, int64(g.Memory))
 	}
-	if g.memory() == 0 {
+	if g.Total() == 0 {
 		return fmt.Errorf("colloc: GPU %q: no memory known; set Memory, or Model from profile.LookupGPU", g.ID)
 	}
 	for _, m := range g.Mechanisms {
@@ -86,14 +86,15 @@ func (g *GPU) validate() error {
 		}
 	}
 	for i := range g.Residents {
-		if err := g.Residents[i].validate(); err != nil {
+		if err := g.Residents[i].Validate(); err != nil {
 			return fmt.Errorf("colloc: GPU %q: resident %d: %w", g.ID, i, err)
 		}
 	}
 	return nil
 }
 
-func (g *GPU) memory() profile.Bytes {
+// Total is the GPU's memory: Memory, or else that of the Model.
+func (g *GPU) Total() profile.Bytes {
 	if g.Memory > 0 {
 		return g.Memory
 	}
