@@ -1,7 +1,7 @@
 package runner
 
 import (
-	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -14,7 +14,7 @@ func (s *seen) attribute(processes []nvmlx.Process, sessions map[int]*entry) {
 	unseen := len(processes) == 0
 	for i := range processes {
 		p := &processes[i]
-		known := colloc.Process{PID: p.PID, Memory: p.MemUsed}
+		known := ledger.Process{PID: p.PID, Memory: p.MemUsed}
 		pid := p.InnerPID.Or(p.PID)
 		if e := owner(pid, sessions); e != nil {
 			known.Task = e.Task.ID
@@ -44,7 +44,7 @@ func (c *card) ascribe(s *seen) {
 	s.usage.Processes = nil
 	for _, e := range c.entries {
 		if e.PID != 0 {
-			s.usage.Processes = append(s.usage.Processes, colloc.Process{PID: e.PID, Task: e.Task.ID})
+			s.usage.Processes = append(s.usage.Processes, ledger.Process{PID: e.PID, Task: e.Task.ID})
 		}
 	}
 	used, ok1 := s.usage.Used.Get()

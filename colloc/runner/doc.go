@@ -41,7 +41,7 @@
 // # Placement
 //
 // [colloc.Planner] says where a task fits and which GPU gains most,
-// [colloc.Ledger] keeps the books; memory that other programs use, as the
+// [ledger.Ledger] keeps the books; memory that other programs use, as the
 // [nvmlx.Source] sees it, counts. Tasks start in the order of priority, then of
 // submission; one that fits nowhere lets later ones pass, but not forever.
 //

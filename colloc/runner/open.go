@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/packer"
@@ -163,7 +164,7 @@ func (r *Runner) pipeDir(id nvmlx.DeviceID) string {
 
 // openBooks makes the Ledger, with the adopted tasks in it.
 func (r *Runner) openBooks() error {
-	books := colloc.LedgerConfig{Headroom: r.config.Headroom, MaxSet: r.config.PerGPU, Now: r.config.Clock.Now}
+	books := ledger.Config{Headroom: r.config.Headroom, MaxSet: r.config.PerGPU, Now: r.config.Clock.Now}
 	for _, c := range r.cards {
 		g := c.gpu(r.config.Mechanisms)
 		for _, e := range c.entries {
@@ -174,7 +175,7 @@ func (r *Runner) openBooks() error {
 		books.GPUs = append(books.GPUs, g)
 	}
 	var err error
-	if r.ledger, err = colloc.NewLedger(books); err != nil {
+	if r.ledger, err = ledger.New(books); err != nil {
 		return fmt.Errorf("runner: %w", err)
 	}
 	return nil

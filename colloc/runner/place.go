@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/profile"
 )
 
@@ -243,7 +244,7 @@ func (r *Runner) reserve(e *entry, p placed) (why string) {
 
 // book reserves for a task and commits at once.
 func (r *Runner) book(t colloc.Task, c *card) error {
-	lease, err := r.ledger.Reserve(r.ledger.Snapshot().Version, colloc.Claim{Task: t, GPU: string(c.info.ID)})
+	lease, err := r.ledger.Reserve(r.ledger.Snapshot().Version, ledger.Claim{Task: t, GPU: string(c.info.ID)})
 	if err != nil {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"sync"
 
-	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/profile"
 )
 
@@ -16,7 +16,7 @@ import (
 type Runner struct {
 	config         Config
 	planner        planner
-	ledger         *colloc.Ledger
+	ledger         *ledger.Ledger
 	cards          []*card
 	blank          profile.Profile // of tasks of which nothing is known
 	memoryPatterns []*regexp.Regexp

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -30,7 +30,7 @@ func (r *Runner) watch(ctx context.Context) {
 
 // seen is what one look found out about a card.
 type seen struct {
-	usage colloc.Usage
+	usage ledger.Usage
 	busy  profile.Opt[float64]
 	tasks map[*entry]profile.Opt[float64] // tasks with processes there -> their share of time
 	there []*entry                        // had been started there before it was read
@@ -119,7 +119,7 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 
 // see reads one card.
 func (r *Runner) see(ctx context.Context, c *card, running []runningEntry, sessions map[int]*entry) seen {
-	s := seen{usage: colloc.Usage{GPU: string(c.info.ID)}}
+	s := seen{usage: ledger.Usage{GPU: string(c.info.ID)}}
 	if c.lost {
 		return s
 	}
@@ -191,7 +191,7 @@ func (r *Runner) lose(c *card, err error) {
 
 // reconcile lets what other programs use count, and warns of what should not be.
 func (r *Runner) reconcile(found []seen) {
-	usages := make([]colloc.Usage, 0, len(found))
+	usages := make([]ledger.Usage, 0, len(found))
 	for i := range found {
 		if found[i].err == nil && !r.cards[i].lost {
 			usages = append(usages, found[i].usage)
@@ -202,16 +202,16 @@ func (r *Runner) reconcile(found []seen) {
 	for _, d := range r.ledger.Reconcile(usages) {
 		key := fmt.Sprintf("%v %s", d.Kind, d.GPU)
 		switch d.Kind {
-		case colloc.Overuse:
+		case ledger.Overuse:
 			e := r.queue.byID[d.Task]
 			r.warn(fmt.Sprintf("%v %s %d", d.Kind, d.Task, e.Runs), e, d.Text)
-		case colloc.Foreign, colloc.Stray, colloc.Zombie, colloc.Overcommitted, colloc.BadReading:
+		case ledger.Foreign, ledger.Stray, ledger.Zombie, ledger.Overcommitted, ledger.BadReading:
 			// A task that starts or ends between two readings looks like that, once.
 			r.suspects[key] = true
 			if before[key] && !r.starting(d.GPU) {
 				r.warn(key, nil, d.Text)
 			}
-		case colloc.Absent, colloc.UnknownGPU: // a task that uses no GPU is the user's affair
+		case ledger.Absent, ledger.UnknownGPU: // a task that uses no GPU is the user's affair
 		}
 	}
 }

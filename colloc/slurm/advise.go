@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 	"example.com/colloc/profile"
 )
 
@@ -16,11 +17,11 @@ import (
 // required.
 type Need struct {
 	// Scaling is how fast the task ran on one or more GPUs, see
-	// [colloc.ChooseGPUs], which also explains MinGain. A type may be named as
+	// [advise.ChooseGPUs], which also explains MinGain. A type may be named as
 	// the site does or in any way that [profile.LookupGPU] knows; without a name
 	// it stands for any. No points: the task gets the GPUs that its Profile asks
 	// for, one if there is none.
-	Scaling []colloc.ScalingPoint
+	Scaling []advise.ScalingPoint
 	MinGain float64
 	// Profile is what was observed of the task alone on a GPU. It tells what
 	// limits the task, how much device memory it needs, and how many processes
@@ -112,11 +113,11 @@ type Advice struct {
 // Advise says what to ask a cluster for: which GPUs and how many, on how many
 // nodes, with which CPUs, memory, time limit, constraint and partition.
 //
-// Among what some partition can hold, it takes GPUs as [colloc.ChooseGPUs] does:
+// Among what some partition can hold, it takes GPUs as [advise.ChooseGPUs] does:
 // more of them until one more adds less than MinGain of what the first does, and
 // of several types the cheapest per work, or the fastest if prices are missing.
 // It prefers few nodes, then the default partition, then the site's order. What
-// limits the task follows from [colloc.Diagnose] and from how it scales: input
+// limits the task follows from [advise.Diagnose] and from how it scales: input
 // that cannot keep up before anything else, then GPUs that bring less and less.
 //
 // An unknown Partition is [ErrPartition]. What no node can hold, however empty,
@@ -147,7 +148,7 @@ func (n *Need) check(c *Cluster) error {
 	if len(n.Scaling) == 0 && n.Profile == nil {
 		errs = append(errs, errors.New("slurm: advise: neither Scaling nor Profile: nothing is known of the task"))
 	}
-	if _, err := colloc.ChooseGPUs(n.Scaling, n.MinGain); err != nil {
+	if _, err := advise.ChooseGPUs(n.Scaling, n.MinGain); err != nil {
 		errs = append(errs, fmt.Errorf("slurm: advise: %w", err))
 	}
 	for i, t := range c.Nodes {

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 	"example.com/colloc/profile"
 )
 
@@ -34,14 +34,14 @@ func drawCluster(t *rapid.T) Cluster {
 }
 
 func drawNeed(t *rapid.T) Need {
-	point := rapid.Custom(func(t *rapid.T) colloc.ScalingPoint {
-		return colloc.ScalingPoint{
+	point := rapid.Custom(func(t *rapid.T) advise.ScalingPoint {
+		return advise.ScalingPoint{
 			GPU:        rapid.SampledFrom([]string{"", "a100", "A100-80GB", "v100", "x", "y"}).Draw(t, "gpu"),
 			GPUs:       rapid.SampledFrom([]int{1, 2, 3, 4, 8, 16, 1 << 30}).Draw(t, "gpus"),
 			Throughput: rapid.Float64Range(1e-3, 1e6).Draw(t, "throughput"),
 		}
 	})
-	id := func(p colloc.ScalingPoint) string { return p.GPU + string(rune(p.GPUs)) }
+	id := func(p advise.ScalingPoint) string { return p.GPU + string(rune(p.GPUs)) }
 	return Need{
 		Scaling: rapid.SliceOfNDistinct(point, 1, 6, id).Draw(t, "points"),
 		Work:    rapid.SampledFrom([]float64{0, 1, 1e6, 1e99}).Draw(t, "work"),

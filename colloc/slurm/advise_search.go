@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -22,9 +23,9 @@ type advisor struct {
 	workers int    // data-loader processes; -1 is unknown
 	fits    map[string]fit
 
-	points []colloc.ScalingPoint // that some partition can hold
+	points []advise.ScalingPoint // that some partition can hold
 	places []place               // of points
-	choice colloc.ScalingChoice
+	choice advise.ScalingChoice
 	best   place
 }
 
@@ -58,12 +59,12 @@ func (a *advisor) observe() error {
 		}
 		a.planner = planner
 	}
-	d := colloc.Diagnose(p, &colloc.DiagnoseOptions{Planner: a.planner})
+	d := advise.Diagnose(p, &advise.Options{Planner: a.planner})
 	for _, f := range d.Findings {
-		if a.bound = boundOf(f.Problem); a.bound != UnknownBound {
+		if a.bound = boundOf(f.Bottleneck); a.bound != UnknownBound {
 			var why []string
-			if f.Problem.String() != a.bound.String() {
-				why = append(why, f.Problem.String())
+			if f.Bottleneck.String() != a.bound.String() {
+				why = append(why, f.Bottleneck.String())
 			}
 			for _, e := range f.Evidence {
 				why = append(why, e.String())
@@ -73,22 +74,22 @@ func (a *advisor) observe() error {
 		}
 	}
 	for _, r := range d.Remedies {
-		if r.Action == colloc.AddWorkers {
+		if r.Action == advise.AddWorkers {
 			a.workers = max(a.workers, r.Count)
 		}
 	}
 	return nil
 }
 
-func boundOf(p colloc.Problem) Bound {
+func boundOf(p advise.Bottleneck) Bound {
 	switch p {
-	case colloc.StarvedByInput, colloc.FewWorkers:
+	case advise.StarvedByInput, advise.FewWorkers:
 		return InputBound
-	case colloc.ComputeBound:
+	case advise.ComputeBound:
 		return ComputeBound
-	case colloc.BandwidthBound:
+	case advise.BandwidthBound:
 		return MemoryBound
-	case colloc.Underused:
+	case advise.Underused:
 		return LatencyBound
 	default: // too large: says nothing about speed
 		return UnknownBound
@@ -107,7 +108,7 @@ func (a *advisor) search() error {
 		}
 		a.points, a.places = append(a.points, p), append(a.places, where)
 	}
-	choices, err := colloc.ChooseGPUs(a.points, a.need.MinGain)
+	choices, err := advise.ChooseGPUs(a.points, a.need.MinGain)
 	if err != nil {
 		return fmt.Errorf("slurm: advise: %w", err)
 	}
@@ -118,14 +119,14 @@ func (a *advisor) search() error {
 		return fmt.Errorf("slurm: advise: %w: %s", ErrImpossible, strings.Join(lacks, "; "))
 	}
 	a.choice = choices[0]
-	i := slices.IndexFunc(a.points, func(p colloc.ScalingPoint) bool { return p.GPU == a.choice.GPU && p.GPUs == a.choice.GPUs })
+	i := slices.IndexFunc(a.points, func(p advise.ScalingPoint) bool { return p.GPU == a.choice.GPU && p.GPUs == a.choice.GPUs })
 	a.best = a.places[i]
 	return nil
 }
 
 // candidates are the measured points, or without any each kind of GPU, the one
 // with the least memory first.
-func (a *advisor) candidates() []colloc.ScalingPoint {
+func (a *advisor) candidates() []advise.ScalingPoint {
 	if len(a.need.Scaling) > 0 {
 		return a.need.Scaling
 	}
@@ -137,9 +138,9 @@ func (a *advisor) candidates() []colloc.ScalingPoint {
 		}
 	}
 	slices.SortStableFunc(nodes, func(x, y *NodeType) int { return int(min(max(x.gpuMemory()-y.gpuMemory(), -1), 1)) })
-	points := make([]colloc.ScalingPoint, len(nodes))
+	points := make([]advise.ScalingPoint, len(nodes))
 	for i, n := range nodes {
-		points[i] = colloc.ScalingPoint{GPU: n.product(), GPUs: gpus, Throughput: 1}
+		points[i] = advise.ScalingPoint{GPU: n.product(), GPUs: gpus, Throughput: 1}
 	}
 	return points
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 	"example.com/colloc/profile"
 )
 
@@ -39,10 +40,10 @@ func campus() Cluster {
 }
 
 // scales are throughputs on 1, 2, 4, ... GPUs of a type.
-func scales(gpu string, throughputs ...float64) []colloc.ScalingPoint {
-	points := make([]colloc.ScalingPoint, len(throughputs))
+func scales(gpu string, throughputs ...float64) []advise.ScalingPoint {
+	points := make([]advise.ScalingPoint, len(throughputs))
 	for i, t := range throughputs {
-		points[i] = colloc.ScalingPoint{GPU: gpu, GPUs: 1 << i, Throughput: t}
+		points[i] = advise.ScalingPoint{GPU: gpu, GPUs: 1 << i, Throughput: t}
 	}
 	return points
 }
@@ -173,8 +174,8 @@ func TestAdviseErrors(t *testing.T) {
 		{"too much device memory", Need{Scaling: one, GPUMemory: 79 * profile.GiB}, ErrImpossible, "the task needs 79 GiB, of 80 GiB on a GPU 72 GiB are usable"},
 		{"too many CPUs", Need{Scaling: one, CPUs: 65}, ErrImpossible, "a GPU takes 65 CPUs, the node has 64"},
 		{"too much memory", Need{Scaling: one, Memory: 1001 * profile.GiB}, ErrImpossible, "a GPU takes 1001 GiB, the node has 1000 GiB"},
-		{"too many nodes", Need{Scaling: []colloc.ScalingPoint{{GPU: "a100", GPUs: 17, Throughput: 1}}}, ErrImpossible, "17 x a100: takes"},
-		{"too many nodes for a partition", Need{Scaling: []colloc.ScalingPoint{{GPU: "a100", GPUs: 8, Throughput: 1}}, Partition: "short"}, ErrImpossible, "takes 2 nodes, partition short allows 1"},
+		{"too many nodes", Need{Scaling: []advise.ScalingPoint{{GPU: "a100", GPUs: 17, Throughput: 1}}}, ErrImpossible, "17 x a100: takes"},
+		{"too many nodes for a partition", Need{Scaling: []advise.ScalingPoint{{GPU: "a100", GPUs: 8, Throughput: 1}}, Partition: "short"}, ErrImpossible, "takes 2 nodes, partition short allows 1"},
 		{"nothing known", Need{}, nil, "neither Scaling nor Profile"},
 		{"work", Need{Scaling: one, Work: math.NaN()}, nil, "Work is NaN"},
 		{"numbers", Need{Scaling: one, CPUs: -1}, nil, "CPUs is -1"},
@@ -226,7 +227,7 @@ func TestAdviseMeasured(t *testing.T) {
 		chosen[a.GPUs]++
 		one := points[0].Throughput / float64(points[0].GPUs)
 		for i, p := range points[1:] {
-			pays := (p.Throughput-points[i].Throughput)/float64(p.GPUs-points[i].GPUs)/one >= colloc.DefaultScalingGain
+			pays := (p.Throughput-points[i].Throughput)/float64(p.GPUs-points[i].GPUs)/one >= advise.DefaultScalingGain
 			if p.GPUs <= a.GPUs && !pays || points[i].GPUs == a.GPUs && pays {
 				t.Errorf("%s: took %d GPUs, but from %d to %d pays: %t", name, a.GPUs, points[i].GPUs, p.GPUs, pays)
 			}
@@ -236,7 +237,7 @@ func TestAdviseMeasured(t *testing.T) {
 }
 
 // measuredCurves reads samples per second on 2, 4 and 8 GPUs of one node group.
-func measuredCurves(t *testing.T, file string) map[string][]colloc.ScalingPoint {
+func measuredCurves(t *testing.T, file string) map[string][]advise.ScalingPoint {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -247,7 +248,7 @@ func measuredCurves(t *testing.T, file string) map[string][]colloc.ScalingPoint 
 	if err != nil {
 		t.Fatal(err)
 	}
-	curves := map[string][]colloc.ScalingPoint{}
+	curves := map[string][]advise.ScalingPoint{}
 	for _, row := range rows[1:] {
 		batch, err1 := strconv.ParseFloat(row[3], 64)
 		gpus, err2 := strconv.Atoi(row[4])
@@ -257,7 +258,7 @@ func measuredCurves(t *testing.T, file string) map[string][]colloc.ScalingPoint 
 		}
 		if steps > 0 {
 			name := strings.Join(row[:4], " ")
-			curves[name] = append(curves[name], colloc.ScalingPoint{GPU: row[0], GPUs: gpus, Throughput: steps * batch * float64(gpus)})
+			curves[name] = append(curves[name], advise.ScalingPoint{GPU: row[0], GPUs: gpus, Throughput: steps * batch * float64(gpus)})
 		}
 	}
 	return curves

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/profile"
 )
@@ -137,7 +138,7 @@ func ExampleAdvise() {
 		},
 	}
 	advice, err := slurm.Advise(slurm.Need{
-		Scaling: []colloc.ScalingPoint{
+		Scaling: []advise.ScalingPoint{
 			{GPU: "a100", GPUs: 1, Throughput: 100},
 			{GPU: "a100", GPUs: 2, Throughput: 190},
 			{GPU: "a100", GPUs: 4, Throughput: 350},

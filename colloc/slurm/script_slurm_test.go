@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/internal/slurmtest"
 	"example.com/colloc/profile"
@@ -346,7 +346,7 @@ func TestClusterAdvise(t *testing.T) {
 	}
 	for _, gpus := range []int{1, 4, 8} {
 		a, err := slurm.Advise(slurm.Need{
-			Scaling: []colloc.ScalingPoint{{GPU: "A100-40GB", GPUs: gpus, Throughput: 1}}, Work: 60, GPUMemory: 20 * profile.GiB,
+			Scaling: []advise.ScalingPoint{{GPU: "A100-40GB", GPUs: gpus, Throughput: 1}}, Work: 60, GPUMemory: 20 * profile.GiB,
 		}, state.Cluster())
 		if err != nil {
 			t.Fatal(err)
@@ -356,7 +356,7 @@ func TestClusterAdvise(t *testing.T) {
 			t.Errorf("%d GPUs: got nodes %v, %v for\n%s", gpus, f.Nodes, err, a)
 		}
 	}
-	_, err = slurm.Advise(slurm.Need{Scaling: []colloc.ScalingPoint{{GPUs: 16, Throughput: 1}}}, state.Cluster())
+	_, err = slurm.Advise(slurm.Need{Scaling: []advise.ScalingPoint{{GPUs: 16, Throughput: 1}}}, state.Cluster())
 	if !errors.Is(err, slurm.ErrImpossible) {
 		t.Errorf("16 of 8 GPUs: got %v, want ErrImpossible", err)
 	}

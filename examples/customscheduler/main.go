@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/profile"
 )
 
@@ -51,7 +52,7 @@ func run(w io.Writer) error {
 type scheduler struct {
 	out     io.Writer
 	planner *colloc.Planner
-	ledger  *colloc.Ledger
+	ledger  *ledger.Ledger
 	cluster *cluster
 	queue   []job
 }
@@ -62,11 +63,11 @@ func newScheduler(w io.Writer, gpus []colloc.GPU) (*scheduler, error) {
 	if err != nil {
 		return nil, err
 	}
-	ledger, err := colloc.NewLedger(colloc.LedgerConfig{GPUs: gpus, Now: func() time.Time { return c.now }})
+	books, err := ledger.New(ledger.Config{GPUs: gpus, Now: func() time.Time { return c.now }})
 	if err != nil {
 		return nil, err
 	}
-	return &scheduler{out: w, planner: planner, ledger: ledger, cluster: c}, nil
+	return &scheduler{out: w, planner: planner, ledger: books, cluster: c}, nil
 }
 
 // schedule starts every queued task for which there is a place.
@@ -111,8 +112,8 @@ func (s *scheduler) place(j job) (bool, error) {
 			return false, nil
 		}
 		j.task.Reserved = reserved
-		lease, err := s.ledger.Reserve(now.Version, colloc.Claim{Task: j.task, GPU: now.GPUs[best].ID})
-		if errors.Is(err, colloc.ErrConflict) {
+		lease, err := s.ledger.Reserve(now.Version, ledger.Claim{Task: j.task, GPU: now.GPUs[best].ID})
+		if errors.Is(err, ledger.ErrConflict) {
 			continue
 		}
 		if err != nil {

@@ -1,0 +1,67 @@
+package advise
+
+import (
+	"example.com/colloc/profile"
+)
+
+// Sources of the rules.
+const (
+	sourceDCGM    = "NVIDIA DCGM user guide, profiling metrics: SM activity below 0.5 is ineffective, 0.8 is effective use; DRAM activity reaches 0.8 at most"
+	sourceStalls  = "Mohan et al. 2021, Analyzing and mitigating data stalls in DNN training, doi:10.14778/3446095.3446100"
+	sourceLoader  = "PyTorch performance tuning guide: with num_workers = 0 loading and training take turns"
+	sourceReserve = "advise: reservation at the Planner's risk against what the GPU has after headroom"
+	sourceShare   = "advise: beyond this share, less than a tenth of the memory is left after 10 % headroom"
+)
+
+// findings applies the rules in the order of the bottlenecks.
+func (v *view) findings() []Finding {
+	var found []Finding
+	add := func(p Bottleneck, source string, evidence ...Evidence) {
+		found = append(found, Finding{Bottleneck: p, Evidence: evidence, Source: source})
+	}
+	t := &v.o.Thresholds
+	share, shareKnown := v.share()
+	memory := Evidence{"memory_share", share, t.HighMemory, true}
+	offered := 0.0
+	if v.total > 0 {
+		offered = float64(v.usable) / float64(v.total)
+	}
+	fits := !shareKnown || v.reserved <= v.usable
+	if !fits {
+		add(TooLargeToFit, sourceReserve, Evidence{"memory_share", share, offered, true})
+	}
+	low, lowKnown := v.lowSM()
+	switch cpu, cpuKnown := v.p.Vector.Get(profile.MeanCPUBusy); {
+	case !lowKnown:
+		v.warn("use of the GPU is not judged: neither SM activity nor GPU utilisation was measured")
+	case low.Above:
+	case !cpuKnown:
+		v.warn("the GPU idles, and CPU use was not measured: it may wait for data")
+		add(Underused, sourceDCGM, low)
+	case cpu >= t.HighCPU && shareKnown && share >= t.HighMemory:
+		add(StarvedByInput, sourceStalls, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, true}, memory)
+	case cpu >= t.HighCPU:
+		add(StarvedByInput, sourceStalls, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, true})
+	case v.p.Spec.Training.Workers == 0:
+		add(FewWorkers, sourceLoader, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, false}, Evidence{profile.WorkerCount.String(), 0, 1, false})
+	default:
+		add(Underused, sourceDCGM, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, false})
+	}
+	if sm, ok := v.p.Vector.Get(profile.MeanSMActive); ok && sm >= t.HighSM {
+		add(ComputeBound, sourceDCGM, Evidence{profile.MeanSMActive.String(), sm, t.HighSM, true})
+	}
+	if dram, ok := v.p.Vector.Get(profile.MeanDRAMActive); ok && dram >= t.HighDRAM {
+		add(BandwidthBound, sourceDCGM, Evidence{profile.MeanDRAMActive.String(), dram, t.HighDRAM, true})
+	}
+	if fits && shareKnown && share > t.LargeMemory {
+		add(TooLargeToShare, sourceShare, Evidence{"memory_share", share, t.LargeMemory, true})
+	}
+	return found
+}
+
+// lowSM compares the use of the SMs with LowSM.
+func (v *view) lowSM() (Evidence, bool) {
+	feature, sm, known := v.sm()
+	low := v.o.Thresholds.LowSM
+	return Evidence{feature.String(), sm, low, sm >= low}, known
+}

@@ -1,0 +1,134 @@
+package advise
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Spot is a task that could run on machines that are cheaper because they are
+// taken away at times.
+type Spot struct {
+	// Work is how long the task runs without any interruption, more than 0.
+	Work time.Duration
+	// Checkpoint is how long it takes to write one, more than 0.
+	Checkpoint time.Duration
+	// Restart is how long it takes from an interruption until the task works
+	// again: a new machine, the image, reading the checkpoint.
+	Restart time.Duration
+	// Between is the mean time between interruptions, more than 0. They are
+	// taken to come at random, without memory (a Poisson process).
+	Between time.Duration
+	// SpotPrice and OnDemandPrice are per hour, in any currency.
+	SpotPrice     float64
+	OnDemandPrice float64
+}
+
+// SpotPlan is how often to write checkpoints and what is to be expected then.
+type SpotPlan struct {
+	// Interval is the work between two checkpoints, at most Work: the whole
+	// task then goes without any.
+	Interval time.Duration `json:"interval_ns"`
+	// Young is the same by Young's simpler formula, for comparison.
+	Young time.Duration `json:"young_ns"`
+	// Expected is the mean wall-clock time until the task is done, at most 292
+	// years; Overhead is Expected over Work, less 1.
+	Expected time.Duration `json:"expected_ns"`
+	Overhead float64       `json:"overhead"`
+	// Cost is the mean cost on spot machines, OnDemand that of Work on
+	// machines that stay.
+	Cost     float64 `json:"cost"`
+	OnDemand float64 `json:"on_demand"`
+	// Worth says that Cost is less than OnDemand.
+	Worth bool `json:"worth"`
+}
+
+// PlanSpot finds the checkpoint interval for which a task on spot machines is
+// done soonest, and what it costs. With a mean time between interruptions M and
+// a checkpoint that takes C, the interval of work is
+//
+//	sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C   if C < 2M, else M
+//
+// (Daly 2006, doi:10.1016/j.future.2004.11.016, equation 37); Young 1974,
+// doi:10.1145/361147.361115, has sqrt(2 C M). A stretch of work and checkpoint
+// of length D, restarts of length R, interruptions at any time, restarts
+// included, takes on average (Daly, equation 20)
+//
+//	M exp(R / M) (exp(D / M) - 1).
+//
+// The task is cut into equal stretches, of which the last needs no checkpoint.
+// It returns an error that names every field that is out of range.
+func PlanSpot(s Spot) (SpotPlan, error) {
+	if err := s.validate(); err != nil {
+		return SpotPlan{}, fmt.Errorf("advise: spot: %w", err)
+	}
+	work, dump, between := s.Work.Seconds(), s.Checkpoint.Seconds(), s.Between.Seconds()
+	interval := min(work, daly(dump, between))
+	stretches := math.Max(1, math.Round(work/interval))
+	interval = work / stretches
+	expected := stretch(interval, s.Restart.Seconds(), between)
+	if stretches > 1 {
+		expected += (stretches - 1) * stretch(interval+dump, s.Restart.Seconds(), between)
+	}
+	expected = min(expected, math.MaxInt64/float64(time.Second))
+	p := SpotPlan{
+		Interval: duration(interval),
+		Young:    duration(math.Sqrt(2 * dump * between)),
+		Expected: duration(expected),
+		Overhead: max(0, expected/work-1),
+		Cost:     min(math.MaxFloat64, expected/3600*s.SpotPrice),
+		OnDemand: min(math.MaxFloat64, work/3600*s.OnDemandPrice),
+	}
+	p.Worth = p.Cost < p.OnDemand
+	return p, nil
+}
+
+func (s *Spot) validate() error {
+	var errs []error
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
+		}
+	}
+	check(s.Work > 0, "Work", s.Work, "more than 0")
+	check(s.Checkpoint > 0, "Checkpoint", s.Checkpoint, "more than 0")
+	check(s.Restart >= 0, "Restart", s.Restart, "0 or more")
+	check(s.Between > 0, "Between", s.Between, "more than 0")
+	check(finite(s.SpotPrice, 0), "SpotPrice", s.SpotPrice, "0 or more")
+	check(finite(s.OnDemandPrice, 0), "OnDemandPrice", s.OnDemandPrice, "0 or more")
+	return errors.Join(errs...)
+}
+
+// daly is the best stretch of work between checkpoints.
+func daly(dump, between float64) float64 {
+	if dump >= 2*between {
+		return between
+	}
+	x := dump / (2 * between)
+	return math.Sqrt(2*dump*between)*(1+math.Sqrt(x)/3+x/9) - dump
+}
+
+// stretch is the mean time that a stretch of some length takes.
+func stretch(length, restart, between float64) float64 {
+	return between * math.Exp(min(700, restart/between)) * math.Expm1(min(700, length/between))
+}
+
+// duration converts seconds; what is too long is the longest duration.
+func duration(seconds float64) time.Duration {
+	ns := seconds * float64(time.Second)
+	if ns >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(math.Round(ns))
+}
+
+// String says what to do in a sentence.
+func (p SpotPlan) String() string {
+	text := fmt.Sprintf("spot: a checkpoint every %v, done after %v on average (%+.0f %%), cost %.4g instead of %.4g",
+		p.Interval.Round(time.Second), p.Expected.Round(time.Second), 100*p.Overhead, p.Cost, p.OnDemand)
+	if !p.Worth {
+		text += ": not worth it"
+	}
+	return text
+}

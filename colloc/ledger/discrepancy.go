@@ -1,0 +1,111 @@
+package ledger
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// DiscrepancyKind says how the books and reality differ.
+type DiscrepancyKind int
+
+// The kinds of discrepancy.
+const (
+	// Foreign: a process that belongs to no task in the books holds memory. It
+	// counts against what is free. Task is set if it claims to be of a task:
+	// one that was released, expired, or never reserved.
+	Foreign DiscrepancyKind = iota + 1
+	// Stray: a process of a task in the books is on a GPU that is not the
+	// task's. It counts against what is free there.
+	Stray
+	// Overuse: a task uses more than it reserved. From now on it counts with
+	// what it uses.
+	Overuse
+	// Absent: a task was committed StartTime ago or earlier and has no process
+	// on its GPU. Its reservation stands until it is released.
+	Absent
+	// Zombie: memory is in use that no process accounts for, beyond Overhead:
+	// what a dead process left behind, or one that the reader cannot see. It
+	// counts against what is free.
+	Zombie
+	// Overcommitted: what runs and what is reserved is more than the GPU has
+	// after headroom. Nothing more is granted there; out-of-memory is near.
+	Overcommitted
+	// UnknownGPU: the books have no such GPU.
+	UnknownGPU
+	// BadReading: the reading cannot be true and was ignored.
+	BadReading
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var discrepancyNames = []string{
+	"none", "foreign", "stray", "overuse", "absent", "zombie", "overcommitted", "unknown-gpu", "bad-reading",
+}
+
+// String returns a short name such as "overuse".
+func (k DiscrepancyKind) String() string {
+	if k < 0 || int(k) >= len(discrepancyNames) {
+		return fmt.Sprintf("discrepancy(%d)", int(k))
+	}
+	return discrepancyNames[k]
+}
+
+// MarshalText writes what String returns.
+func (k DiscrepancyKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// UnmarshalText reads what MarshalText writes.
+func (k *DiscrepancyKind) UnmarshalText(text []byte) error {
+	i := slices.Index(discrepancyNames, string(text))
+	if i < 0 {
+		return fmt.Errorf("ledger: unknown kind of discrepancy %q", text)
+	}
+	*k = DiscrepancyKind(i)
+	return nil
+}
+
+// Discrepancy is one difference between the books and what was seen. Fields
+// that do not apply are zero.
+type Discrepancy struct {
+	// Kind says what it is.
+	Kind DiscrepancyKind `json:"kind"`
+	// GPU is the card's ID.
+	GPU string `json:"gpu"`
+	// Task is the task's ID, PID the process.
+	Task string `json:"task,omitempty"`
+	PID  int    `json:"pid,omitempty"`
+	// Reserved is what the books have for the task (for the whole GPU with
+	// Overcommitted), Used what was seen of it (what foreigners use with
+	// Overcommitted), Short what the GPU lacks.
+	Reserved profile.Bytes `json:"reserved_bytes,omitempty"`
+	Used     profile.Bytes `json:"used_bytes,omitempty"`
+	Short    profile.Bytes `json:"short_bytes,omitempty"`
+	// Text says the same for people.
+	Text string `json:"text"`
+}
+
+// text explains d; BadReading carries its explanation.
+func (d *Discrepancy) text() string {
+	switch d.Kind {
+	case Foreign:
+		who := "nobody registered"
+		if d.Task != "" {
+			who = fmt.Sprintf("claims to be task %q, which has no reservation", d.Task)
+		}
+		return fmt.Sprintf("GPU %q: process %d, which %s, uses %v", d.GPU, d.PID, who, d.Used)
+	case Stray:
+		return fmt.Sprintf("GPU %q: process %d of task %q uses %v; the task is booked on another GPU", d.GPU, d.PID, d.Task, d.Used)
+	case Overuse:
+		return fmt.Sprintf("GPU %q: task %q uses %v, %v more than the %v it reserved", d.GPU, d.Task, d.Used, d.Used-d.Reserved, d.Reserved)
+	case Absent:
+		return fmt.Sprintf("GPU %q: task %q reserved %v and has no process there", d.GPU, d.Task, d.Reserved)
+	case Zombie:
+		return fmt.Sprintf("GPU %q: %v are in use that no process accounts for", d.GPU, d.Used)
+	case Overcommitted:
+		return fmt.Sprintf("GPU %q: tasks need %v and others use %v, %v more than there is after headroom", d.GPU, d.Reserved, d.Used, d.Short)
+	case UnknownGPU:
+		return fmt.Sprintf("GPU %q is not in the books; %v are in use there", d.GPU, d.Used)
+	default:
+		return fmt.Sprintf("GPU %q: reading ignored: %s", d.GPU, d.Text)
+	}
+}

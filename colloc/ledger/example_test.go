@@ -1,0 +1,239 @@
+package ledger_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/profile"
+)
+
+// exampleClock stands still so that the examples print the same every time; a
+// program passes time.Now.
+func exampleClock() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
+
+func exampleTask(id string, reserved profile.Bytes) colloc.Task {
+	return colloc.Task{ID: id, Profile: &profile.Profile{}, Reserved: reserved}
+}
+
+// alone is a task that was observed on a GPU of its own.
+func alone(name string, gpuBusy, memBusy float64, peak profile.Bytes) colloc.Task {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	p, err := profile.New(
+		profile.Spec{Model: profile.Model{Name: name}, Training: profile.Training{BatchSize: 64}},
+		profile.Trace{Samples: []profile.Sample{{
+			GPUBusy: profile.Some(gpuBusy), MemBusy: profile.Some(memBusy), MemUsed: profile.Some(peak),
+		}}},
+		gpu)
+	if err != nil {
+		panic(err)
+	}
+	return colloc.Task{ID: name, Profile: &p}
+}
+
+func exampleLedger() *ledger.Ledger {
+	books, err := ledger.New(ledger.Config{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return books
+}
+
+// Look, decide, reserve, start, commit; later release.
+func ExampleLedger() {
+	books := exampleLedger()
+
+	seen := books.Snapshot()
+	gpu := seen.GPUs[0].ID // here a scheduler asks Fit, Score or Plan
+	lease, err := books.Reserve(seen.Version, ledger.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: gpu})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	// Start the task here; if that fails, books.Rollback(lease).
+	if err := books.Commit(lease); err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, t := range books.Snapshot().GPUs[0].Residents {
+		fmt.Printf("%s holds %v until it is released; the lease would have run to %s\n", t.ID, t.Reserved, lease.Expires.Format(time.TimeOnly))
+	}
+	fmt.Println(books.Release("resnet"), len(books.Snapshot().GPUs[0].Residents))
+	// Output:
+	// resnet holds 10 GiB until it is released; the lease would have run to 12:01:00
+	// <nil> 0
+}
+
+// Two schedulers decide on the same snapshot. The slower one is refused and
+// looks again; it may write elsewhere on the old snapshot.
+func ExampleLedger_Reserve_conflict() {
+	books := exampleLedger()
+	seen := books.Snapshot().Version
+
+	_, err := books.Reserve(seen, ledger.Claim{Task: exampleTask("fast", 10*profile.GiB), GPU: "gpu-0"})
+	fmt.Println(err)
+	_, err = books.Reserve(seen, ledger.Claim{Task: exampleTask("slow", 10*profile.GiB), GPU: "gpu-0"})
+	fmt.Println(errors.Is(err, ledger.ErrConflict), err)
+	_, err = books.Reserve(seen, ledger.Claim{Task: exampleTask("slow", 10*profile.GiB), GPU: "gpu-1"})
+	fmt.Println(err)
+	// Output:
+	// <nil>
+	// true ledger: reserve: task "slow" on GPU "gpu-0": task "fast" joined after the snapshot; take a new one and decide again
+	// <nil>
+}
+
+// A gang gets all its GPUs or none.
+func ExampleLedger_Reserve_gang() {
+	books := exampleLedger()
+	gang := []ledger.Claim{
+		{Task: exampleTask("llm/0", 30*profile.GiB), GPU: "gpu-0"},
+		{Task: exampleTask("llm/1", 37*profile.GiB), GPU: "gpu-1"},
+	}
+	_, err := books.Reserve(books.Snapshot().Version, gang...)
+	fmt.Println(err)
+	fmt.Println(len(books.Snapshot().GPUs[0].Residents), "tasks on gpu-0")
+	// Output:
+	// ledger: reserve: task "llm/1" on GPU "gpu-1": needs 37 GiB, 36 GiB are free
+	// 0 tasks on gpu-0
+}
+
+// What runs on the cards, registered or not, counts from now on.
+func ExampleLedger_Reconcile() {
+	books := exampleLedger()
+	lease, err := books.Reserve(books.Snapshot().Version, ledger.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
+	if err == nil {
+		err = books.Commit(lease)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, d := range books.Reconcile([]ledger.Usage{
+		{GPU: "gpu-0", Processes: []ledger.Process{
+			{PID: 4711, Task: "resnet", Memory: profile.Some(12 * profile.GiB)},
+			{PID: 4712, Memory: profile.Some(16 * profile.GiB)},
+		}},
+		{GPU: "gpu-1", Used: profile.Some(2 * profile.GiB)},
+	}) {
+		fmt.Printf("%v: %s\n", d.Kind, d.Text)
+	}
+	_, err = books.Reserve(books.Snapshot().Version, ledger.Claim{Task: exampleTask("bert", 20*profile.GiB), GPU: "gpu-0"})
+	fmt.Println(err)
+	// Output:
+	// foreign: GPU "gpu-0": process 4712, which nobody registered, uses 16 GiB
+	// overuse: GPU "gpu-0": task "resnet" uses 12 GiB, 2 GiB more than the 10 GiB it reserved
+	// zombie: GPU "gpu-1": 1.5 GiB are in use that no process accounts for
+	// ledger: reserve: task "bert" on GPU "gpu-0": needs 20 GiB, 8 GiB are free
+}
+
+// A scheduler that was restarted opens its books again.
+func ExampleLedger_Save() {
+	before := exampleLedger()
+	lease, err := before.Reserve(before.Snapshot().Version, ledger.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-0"})
+	if err == nil {
+		err = before.Commit(lease)
+	}
+	var file bytes.Buffer
+	if err == nil {
+		err = before.Save(&file) // after every change that must survive
+	}
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+
+	after, err := ledger.Load(&file, ledger.Config{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	resident := after.Snapshot().GPUs[0].Residents[0]
+	fmt.Println(resident.ID, resident.Reserved)
+	_, err = after.Reserve(after.Snapshot().Version, ledger.Claim{Task: exampleTask("resnet", profile.GiB), GPU: "gpu-1"})
+	fmt.Println(errors.Is(err, ledger.ErrDuplicate))
+	// Output:
+	// resnet 10 GiB
+	// true
+}
+
+// A plan becomes reservations: all of them, or none.
+func ExampleClaims() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	books, err := ledger.New(ledger.Config{GPUs: []colloc.GPU{{ID: "gpu-0", Model: gpu}}, Now: exampleClock})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	tasks := []colloc.Task{alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("pointnet", 0.12, 0.1, 4*profile.GiB)}
+
+	seen := books.Snapshot()
+	plan, err := planner.Plan(context.Background(), tasks, seen.GPUs)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	claims, err := ledger.Claims(plan, tasks)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if _, err := books.Reserve(seen.Version, claims...); err != nil {
+		fmt.Println(err) // somebody was faster: look and plan again
+		return
+	}
+	for _, t := range books.Snapshot().GPUs[0].Residents {
+		fmt.Println(t.ID, t.Reserved)
+	}
+	// Output:
+	// mobilenet 3.06 GiB
+	// pointnet 4.08 GiB
+}
+
+// A machine fails: its card leaves the books, and what ran there waits again.
+func ExampleLedger_RemoveGPU() {
+	books, err := ledger.New(ledger.Config{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Memory: 40 * profile.GiB}, {ID: "gpu-1", Memory: 40 * profile.GiB}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	lease, err := books.Reserve(books.Snapshot().Version, ledger.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: "gpu-1"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := books.Commit(lease); err != nil {
+		fmt.Println(err)
+		return
+	}
+	gone, err := books.RemoveGPU("gpu-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, c := range gone {
+		fmt.Println("waits again:", c.Task.ID)
+	}
+	err = books.AddGPU(colloc.GPU{ID: "gpu-2", Memory: 80 * profile.GiB})
+	fmt.Println(len(books.Snapshot().GPUs), "cards", err)
+	// Output:
+	// waits again: resnet
+	// 2 cards <nil>
+}

@@ -1,0 +1,181 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Claim asks for memory of a GPU and a place in the set that shares it.
+type Claim struct {
+	// Task is who asks; its Reserved says for how much and must be set.
+	Task colloc.Task
+	// GPU is the card's ID.
+	GPU string
+}
+
+// Claims returns what a plan asks of a [Ledger]: one Claim per task that it
+// places, in the order of its placements, with the planned reservation. tasks
+// are those given to [colloc.Planner.Plan]. A task of the plan that is not among them
+// is an error.
+func Claims(p *colloc.Plan, tasks []colloc.Task) ([]Claim, error) {
+	byID := make(map[string]*colloc.Task, len(tasks))
+	for i := range tasks {
+		byID[tasks[i].ID] = &tasks[i]
+	}
+	var claims []Claim
+	for i := range p.Placements {
+		for _, m := range p.Placements[i].Members {
+			if m.Resident {
+				continue
+			}
+			t := byID[m.Task]
+			if t == nil {
+				return nil, fmt.Errorf("ledger: claims: %w: the plan places task %q, which is not among the tasks given", ErrUnknown, m.Task)
+			}
+			c := Claim{Task: *t, GPU: p.Placements[i].GPU}
+			c.Task.Reserved = m.Reserved
+			claims = append(claims, c)
+		}
+	}
+	return claims, nil
+}
+
+// Reserve takes all claims or none of them, and holds them until the lease is
+// committed, rolled back, or expires. seen is the Version of the [Snapshot] that
+// the decision rests on. One of another [Epoch], from before a restart or of
+// another Ledger, is out of date on every GPU, also on one without tasks.
+//
+// A claim that cannot be met is a [*RefusedError], which is [ErrConflict] or
+// [ErrFull] or both. A task that is in the books already is [ErrDuplicate]: a
+// scheduler that repeats a call whose answer it lost, and a second one that
+// wants the same task, cannot start it twice. Unknown GPUs, such as one that was
+// removed since, and a seen that is newer than the books, are [ErrUnknown].
+func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
+	if len(claims) == 0 {
+		return Lease{}, errors.New("ledger: reserve: no claims")
+	}
+	for i := range claims {
+		if err := checkBooked(&claims[i].Task); err != nil {
+			return Lease{}, fmt.Errorf("ledger: reserve: %w", err)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.tick()
+	if seen.Epoch == l.epoch && seen.Number > l.version {
+		return Lease{}, fmt.Errorf("ledger: reserve: %w: version %v, the books are at %d; use the Version of a Snapshot", ErrUnknown, seen, l.version)
+	}
+	taken := &lease{name: leaseName{l.epoch, l.issued + 1}}
+	for i := range claims {
+		if err := l.take(taken, &claims[i], seen); err != nil {
+			l.drop(taken)
+			return Lease{}, err
+		}
+	}
+	l.issued++
+	l.version++
+	for _, s := range taken.seats {
+		s.joined, s.account.tightened = l.version, l.version
+	}
+	l.enter(taken)
+	taken.deadline = l.clock.elapsed + l.config.LeaseTime
+	l.open.push(taken)
+	return Lease{Epoch: l.epoch, Number: l.issued, Expires: now.Add(l.config.LeaseTime)}, nil
+}
+
+// take adds one claim to a lease that is not in the books yet.
+func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
+	a := l.byID[c.GPU]
+	if a == nil {
+		return fmt.Errorf("ledger: reserve: task %q: %w: GPU %q", c.Task.ID, ErrUnknown, c.GPU)
+	}
+	if old := l.seats[c.Task.ID]; old != nil {
+		return fmt.Errorf("ledger: reserve: %w: task %q is on GPU %q already", ErrDuplicate, c.Task.ID, old.account.gpu.ID)
+	}
+	past := seen.Epoch != l.epoch
+	e := RefusedError{Task: c.Task.ID, GPU: c.GPU, Stale: past || a.tightened > seen.Number}
+	newcomer := ""
+	if !past {
+		newcomer = a.newcomer(taken, seen.Number)
+	}
+	switch guard := a.guard(&c.Task); {
+	case c.Task.Reserved > a.free():
+		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.free())
+	case guard != "":
+		e.Code, e.Other = packer.MustBeAlone, guard
+	case len(a.seats) >= a.most(l.config.MaxSet):
+		e.Code = packer.SetFull
+	case newcomer == "" && !past:
+		l.place(taken, a, &c.Task)
+		return nil
+	}
+	if newcomer != "" {
+		e.Other = newcomer
+	}
+	return &e
+}
+
+// newcomer returns a task that joined after the snapshot, other than those of
+// the same reservation.
+func (a *account) newcomer(taken *lease, seen uint64) string {
+	for _, s := range a.seats {
+		if s.lease != taken && s.joined > seen {
+			return s.task.ID
+		}
+	}
+	return ""
+}
+
+// guard returns the task that forbids t to join: t itself if it must be alone
+// and would not be.
+func (a *account) guard(t *colloc.Task) string {
+	for _, s := range a.seats {
+		switch {
+		case s.task.Alone:
+			return s.task.ID
+		case t.Alone:
+			return t.ID
+		}
+	}
+	return ""
+}
+
+// most returns how many tasks may share the GPU.
+func (a *account) most(maxSet int) int {
+	shares := func(m profile.Mechanism) bool { return m != profile.Exclusive }
+	if len(a.gpu.Mechanisms) > 0 && !slices.ContainsFunc(a.gpu.Mechanisms, shares) {
+		return 1
+	}
+	return maxSet
+}
+
+// place enters a task in the books.
+func (l *Ledger) place(taken *lease, a *account, t *colloc.Task) {
+	s := &seat{task: *t, account: a, lease: taken, since: l.clock.elapsed}
+	taken.seats = append(taken.seats, s)
+	a.seats = append(a.seats, s)
+	a.recount()
+	l.seats[t.ID] = s
+}
+
+// remove takes a task out of the books, but not out of its lease.
+func (l *Ledger) remove(s *seat) {
+	a := s.account
+	a.seats = slices.DeleteFunc(a.seats, func(o *seat) bool { return o == s })
+	a.recount()
+	delete(l.seats, s.task.ID)
+}
+
+// drop takes all tasks of a lease out of the books.
+func (l *Ledger) drop(over *lease) {
+	for _, s := range over.seats {
+		l.remove(s)
+	}
+	over.seats = nil
+	delete(l.leases, over.name)
+}

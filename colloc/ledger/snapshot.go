@@ -1,0 +1,62 @@
+package ledger
+
+import (
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// Snapshot is the state of a [Ledger] at one moment. It is the caller's: nothing
+// changes it afterwards.
+type Snapshot struct {
+	// Version names the moment; [Ledger.Reserve] takes it.
+	Version Version
+	// GPUs are the cards in the configured order, ready for [colloc.Planner.Fit],
+	// [colloc.Planner.Score] and [colloc.Planner.Plan] of a Planner with the same headroom.
+	//
+	// Residents are the tasks in the books, reserved or committed, in the order
+	// they joined. Their Reserved is what they count for: more than they were
+	// promised if [Ledger.Reconcile] saw them use more. Memory is the card's
+	// total less what processes use that are not in the books, so that what is
+	// left after headroom and residents is what Reserve would grant.
+	GPUs []colloc.GPU
+}
+
+// Snapshot copies the books. O(GPUs + tasks).
+func (l *Ledger) Snapshot() Snapshot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	s := Snapshot{Version: Version{l.epoch, l.version}, GPUs: make([]colloc.GPU, len(l.accounts))}
+	residents := make([]colloc.Task, 0, len(l.seats))
+	for i, a := range l.accounts {
+		first := len(residents)
+		for _, seat := range a.seats {
+			t := seat.task
+			t.Reserved = seat.charge()
+			residents = append(residents, t)
+		}
+		s.GPUs[i] = a.gpu
+		s.GPUs[i].Memory = a.remaining(l.config.Headroom.Or(0))
+		s.GPUs[i].Residents = residents[first:len(residents):len(residents)]
+	}
+	return s
+}
+
+// remaining is the card's memory without what foreign processes use of it: the
+// largest total of which the headroom leaves no more than is there for tasks.
+func (a *account) remaining(headroom float64) profile.Bytes {
+	if a.foreign == 0 {
+		return a.gpu.Memory
+	}
+	offer := max(0, a.usable-a.foreign)
+	fits, tooMuch := profile.Bytes(1), a.gpu.Memory // 0 would mean the product's memory
+	for tooMuch-fits > 1 {
+		middle := fits + (tooMuch-fits)/2
+		if colloc.Usable(middle, headroom) <= offer {
+			fits = middle
+		} else {
+			tooMuch = middle
+		}
+	}
+	return fits
+}
