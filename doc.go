@@ -16,6 +16,8 @@
 //   - [example.com/colloc/nvmlx/gonvml]: the GPUs of this host, through NVIDIA's library
 //   - [example.com/colloc/nvmlx/mps]: environment and daemon of MPS
 //   - [example.com/colloc/colloc]: the facade that a scheduler embeds
+//   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
+//   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host
 //   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests
 //   - [example.com/colloc/colloc/slurm]: batch scripts, an adviser and a client for Slurm

@@ -8,19 +8,6 @@ import (
 	"example.com/colloc/packer"
 )
 
-// Alternative is a set that a GPU could have run instead, with a task that
-// waits in the place of one that was chosen.
-type Alternative struct {
-	// Tasks are the members, residents first.
-	Tasks []string `json:"tasks"`
-	// Throughput is the weighted sum of their predicted speeds; 0 where a limit
-	// forbids the set.
-	Throughput float64 `json:"throughput"`
-	// Code names the limit that forbids it; 0 if it was merely worth less to
-	// the plan as a whole.
-	Code packer.ReasonCode `json:"code"`
-}
-
 // maxAlternatives is how many a placement lists.
 const maxAlternatives = 2
 

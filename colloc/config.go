@@ -70,12 +70,10 @@ func New(c Config) (*Planner, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("colloc: pretrained models: %w", err)
 	}
-	p := &Planner{
+	return &Planner{
 		config: c,
 		limits: packer.Limits{Headroom: c.Headroom, MaxSet: c.MaxSet, MinGain: c.MinGain},
-	}
-	p.scratch.New = func() any { return new(scratch) }
-	return p, nil
+	}, nil
 }
 
 // Config returns what the Planner was made with, each default filled in. The

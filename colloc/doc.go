@@ -24,14 +24,8 @@
 // [packer.Reason] names the binding limit. Errors are for input that cannot be
 // understood. No call panics on data.
 //
-// A [Ledger] keeps the books for schedulers that run at the same time: what they
-// reserve is never more than a GPU has, two of them cannot commit over one
-// another, and what NVML sees is reconciled with what was promised.
+// Beside it stand package ledger, which keeps the books for schedulers that run
+// at the same time, and package advise, which says what holds a task back.
 //
-// [Diagnose] names what holds a task back and ranks remedies with their
-// predicted effect: share the GPU, feed it faster, change precision or batch,
-// recompute activations, use more GPUs or a cheaper kind.
-//
-// Planner and Ledger are safe for concurrent use. Fit and Score allocate nothing
-// once warm.
+// A Planner is safe for concurrent use. Fit and Score allocate nothing once warm.
 package colloc

@@ -3,7 +3,6 @@ package colloc
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -206,32 +205,4 @@ func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 		best = max(best, total)
 	}
 	return best, nil
-}
-
-// usable is what a GPU offers to reservations: its total without the headroom.
-func (p *Planner) usable(g *GPU) profile.Bytes {
-	return Usable(g.Total(), p.config.Headroom.Or(0))
-}
-
-func weight(t *Task) float64 {
-	if t.Weight == 0 {
-		return 1
-	}
-	return t.Weight
-}
-
-//nolint:gochecknoglobals // read-only default
-var timeSlicing = []profile.Mechanism{profile.TimeSlice}
-
-// sharing lists the mechanisms of a GPU; Exclusive may be among them.
-func sharing(g *GPU) []profile.Mechanism {
-	if len(g.Mechanisms) == 0 {
-		return timeSlicing
-	}
-	return g.Mechanisms
-}
-
-// shareable reports whether several tasks may run on the GPU at all.
-func shareable(g *GPU) bool {
-	return slices.ContainsFunc(sharing(g), func(m profile.Mechanism) bool { return m != profile.Exclusive })
 }

@@ -1,10 +1,6 @@
 package colloc
 
 import (
-	"context"
-	"errors"
-	"fmt"
-
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -101,35 +97,15 @@ type Note struct {
 	Text string `json:"text"`
 }
 
-// Plan decides which tasks share which GPU so that the weighted sum of speeds
-// is as large as possible within memory, slowdown and sharing limits, and
-// proves how far from the best the answer can be.
-//
-// No tasks or no GPUs give an empty plan. Input that cannot be understood is an
-// error: a duplicate or empty ID, a number out of range, a task of which
-// nothing is known and that carries no reservation. When ctx ends early the best plan so far comes with
-// ctx.Err().
-//
-// The cost is that of the packing method plus one prediction per pair of tasks
-// and kind of GPU.
-func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, error) {
-	r, err := p.newRound(tasks, gpus)
-	if err != nil {
-		return nil, err
-	}
-	solution, err := p.config.Method.Pack(ctx, &r.problem)
-	if solution == nil {
-		return nil, fmt.Errorf("colloc: plan: %w", err)
-	}
-	if cancelled := err; cancelled != nil && !errors.Is(cancelled, ctx.Err()) {
-		return nil, fmt.Errorf("colloc: plan: %w", cancelled)
-	}
-	if fault := r.problem.Check(solution); fault != nil {
-		return nil, fmt.Errorf("colloc: plan: the packing method broke a limit: %w", fault)
-	}
-	plan, fault := r.plan(ctx, solution)
-	if fault != nil {
-		return nil, fault
-	}
-	return plan, err
+// Alternative is a set that a GPU could have run instead, with a task that
+// waits in the place of one that was chosen.
+type Alternative struct {
+	// Tasks are the members, residents first.
+	Tasks []string `json:"tasks"`
+	// Throughput is the weighted sum of their predicted speeds; 0 where a limit
+	// forbids the set.
+	Throughput float64 `json:"throughput"`
+	// Code names the limit that forbids it; 0 if it was merely worth less to
+	// the plan as a whole.
+	Code packer.ReasonCode `json:"code"`
 }

@@ -68,3 +68,8 @@ func (p *Planner) reservation(t *Task) (profile.Bytes, error) {
 	_, reserved, err := p.memory(t)
 	return reserved, err
 }
+
+// usable is what a GPU offers to reservations: its total without the headroom.
+func (p *Planner) usable(g *GPU) profile.Bytes {
+	return Usable(g.Total(), p.config.Headroom.Or(0))
+}

@@ -191,3 +191,36 @@ func rounded(e predict.Estimate, steps float64) predict.Estimate {
 	e.Source.Distance = math.Round(e.Source.Distance*1e3) / 1e3
 	return e
 }
+
+// Plan decides which tasks share which GPU so that the weighted sum of speeds
+// is as large as possible within memory, slowdown and sharing limits, and
+// proves how far from the best the answer can be.
+//
+// No tasks or no GPUs give an empty plan. Input that cannot be understood is an
+// error: a duplicate or empty ID, a number out of range, a task of which
+// nothing is known and that carries no reservation. When ctx ends early the best plan so far comes with
+// ctx.Err().
+//
+// The cost is that of the packing method plus one prediction per pair of tasks
+// and kind of GPU.
+func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, error) {
+	r, err := p.newRound(tasks, gpus)
+	if err != nil {
+		return nil, err
+	}
+	solution, err := p.config.Method.Pack(ctx, &r.problem)
+	if solution == nil {
+		return nil, fmt.Errorf("colloc: plan: %w", err)
+	}
+	if cancelled := err; cancelled != nil && !errors.Is(cancelled, ctx.Err()) {
+		return nil, fmt.Errorf("colloc: plan: %w", cancelled)
+	}
+	if fault := r.problem.Check(solution); fault != nil {
+		return nil, fmt.Errorf("colloc: plan: the packing method broke a limit: %w", fault)
+	}
+	plan, fault := r.plan(ctx, solution)
+	if fault != nil {
+		return nil, fault
+	}
+	return plan, err
+}

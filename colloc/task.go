@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -120,4 +121,27 @@ func (p *Planner) packed(t *Task, reserved profile.Bytes) packer.Task {
 		ID: t.ID, Profile: t.Profile, Memory: reserved,
 		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone,
 	}
+}
+
+func weight(t *Task) float64 {
+	if t.Weight == 0 {
+		return 1
+	}
+	return t.Weight
+}
+
+//nolint:gochecknoglobals // read-only default
+var timeSlicing = []profile.Mechanism{profile.TimeSlice}
+
+// sharing lists the mechanisms of a GPU; Exclusive may be among them.
+func sharing(g *GPU) []profile.Mechanism {
+	if len(g.Mechanisms) == 0 {
+		return timeSlicing
+	}
+	return g.Mechanisms
+}
+
+// shareable reports whether several tasks may run on the GPU at all.
+func shareable(g *GPU) bool {
+	return slices.ContainsFunc(sharing(g), func(m profile.Mechanism) bool { return m != profile.Exclusive })
 }

@@ -4,82 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/profile"
 )
-
-// Options says what to diagnose against. The zero value, or nil, is the
-// documented default.
-type Options struct {
-	// Planner predicts memory and speeds, with its headroom, risk and limits;
-	// nil is New(Config{}), which reads the pretrained models anew, a tenth of
-	// a second: pass one if you have it.
-	Planner *colloc.Planner
-	// GPU is the product the task is to run on; the zero GPUModel is the one of
-	// the profile.
-	GPU profile.GPUModel
-	// Mechanism is how tasks would share; the zero value is time-slicing.
-	Mechanism profile.Mechanism
-	// Thresholds decide what is low and high.
-	Thresholds Thresholds
-	// CPUs is the number of CPU cores the task may use; 0 is unknown and counts
-	// as 8 where data-loader workers are advised.
-	CPUs int
-	// MaxCopies is the largest number of tasks like this one that may share a
-	// GPU; 0 means 8.
-	MaxCopies int
-	// MaxGPUs is the largest number of GPUs for one task that does not fit on
-	// one; 0 means 8.
-	MaxGPUs int
-	// Scaling are measurements of the task on several GPUs, see [ChooseGPUs];
-	// none leaves that question open. MinGain is its threshold.
-	Scaling []ScalingPoint
-	MinGain float64
-	// Spot is the offer of machines that are taken away at times, see
-	// [PlanSpot]; nil leaves that question open.
-	Spot *Spot
-}
-
-// Thresholds are the fractions from which a feature counts as low or high. 0
-// means the default.
-type Thresholds struct {
-	// LowSM is the share of SMs below which a GPU is used ineffectively:
-	// default 0.5. HighSM is the one from which it is used well: default 0.8.
-	// Both are those of NVIDIA's DCGM manual, "SM activity".
-	LowSM  float64
-	HighSM float64
-	// HighDRAM is the share of memory-interface cycles from which bandwidth
-	// limits: default 0.6, three quarters of the 0.8 that the DCGM manual gives
-	// as the most that can be reached.
-	HighDRAM float64
-	// HighCPU is the share of the CPU allotment from which it limits: default
-	// 0.8.
-	HighCPU float64
-	// HighMemory is the share of GPU memory from which a task is large enough
-	// that an idle GPU is waste: default 0.5.
-	HighMemory float64
-	// LargeMemory is the share of GPU memory beyond which sharing makes no
-	// sense: default 0.8. With 10 % headroom less than a tenth is left.
-	LargeMemory float64
-}
-
-func (t *Thresholds) fill() {
-	for _, f := range []struct {
-		field *float64
-		value float64
-	}{
-		{&t.LowSM, 0.5},
-		{&t.HighSM, 0.8},
-		{&t.HighDRAM, 0.6},
-		{&t.HighCPU, 0.8},
-		{&t.HighMemory, 0.5},
-		{&t.LargeMemory, 0.8},
-	} {
-		if !(*f.field > 0 && *f.field <= 1) { // also NaN
-			*f.field = f.value
-		}
-	}
-}
 
 // Diagnosis is what keeps a task from doing more work per GPU, and what to do.
 type Diagnosis struct {
@@ -195,4 +121,37 @@ func stepOrder(a, b int) int {
 		return -1
 	}
 	return a - b
+}
+
+// remedies lists what helps against one bottleneck.
+func (v *view) remedies(p Bottleneck) []Remedy {
+	switch p {
+	case TooLargeToFit:
+		return v.ladder()
+	case StarvedByInput:
+		return collect(v.lightenInput(), v.collocate())
+	case FewWorkers:
+		return collect(v.addWorkers(), v.collocate())
+	case ComputeBound:
+		return collect(v.mixPrecision())
+	case BandwidthBound:
+		return collect(v.mixPrecision(), v.collocate())
+	case Underused:
+		return collect(v.collocate(), v.enlargeBatch())
+	case TooLargeToShare:
+		return collect(v.mixPrecision(), v.recompute(), v.shrinkBatch(v.shareable()))
+	default:
+		return nil
+	}
+}
+
+// collect drops what does not apply.
+func collect(all ...*Remedy) []Remedy {
+	var list []Remedy
+	for _, r := range all {
+		if r != nil {
+			list = append(list, *r)
+		}
+	}
+	return list
 }

@@ -119,36 +119,3 @@ func (r Remedy) String() string {
 	}
 	return text
 }
-
-// remedies lists what helps against one bottleneck.
-func (v *view) remedies(p Bottleneck) []Remedy {
-	switch p {
-	case TooLargeToFit:
-		return v.ladder()
-	case StarvedByInput:
-		return collect(v.lightenInput(), v.collocate())
-	case FewWorkers:
-		return collect(v.addWorkers(), v.collocate())
-	case ComputeBound:
-		return collect(v.mixPrecision())
-	case BandwidthBound:
-		return collect(v.mixPrecision(), v.collocate())
-	case Underused:
-		return collect(v.collocate(), v.enlargeBatch())
-	case TooLargeToShare:
-		return collect(v.mixPrecision(), v.recompute(), v.shrinkBatch(v.shareable()))
-	default:
-		return nil
-	}
-}
-
-// collect drops what does not apply.
-func collect(all ...*Remedy) []Remedy {
-	var list []Remedy
-	for _, r := range all {
-		if r != nil {
-			list = append(list, *r)
-		}
-	}
-	return list
-}

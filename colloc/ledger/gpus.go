@@ -73,6 +73,3 @@ func (l *Ledger) strike(a *account) []Claim {
 	l.accounts = slices.DeleteFunc(l.accounts, func(o *account) bool { return o == a })
 	return gone
 }
-
-// claim is what put the task there.
-func (s *seat) claim() Claim { return Claim{Task: s.task, GPU: s.account.gpu.ID} }

@@ -3,12 +3,11 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/profile"
 )
 
 // Ledger keeps the books of a set of GPUs: which task holds how much memory of
@@ -30,49 +29,6 @@ type Ledger struct {
 	version  uint64               // of the epoch; grows with every change
 	entered  uint64               // counts the leases in the order they joined
 	clock    stopwatch
-}
-
-// account is the page of one GPU.
-type account struct {
-	gpu       colloc.GPU    // as configured, without residents
-	usable    profile.Bytes // after headroom
-	foreign   profile.Bytes // in use by processes that are not in the books
-	booked    profile.Bytes // sum of the seats' charges, kept by recount
-	seats     []*seat       // in the order they joined
-	tightened uint64        // version when a task joined or usage grew
-}
-
-// seat is one task on one GPU.
-type seat struct {
-	task    colloc.Task
-	account *account
-	lease   *lease
-	used    profile.Bytes // as last seen; 0 before
-	joined  uint64        // version
-	since   time.Duration // when it was committed, or entered
-}
-
-// charge is what the task counts for.
-func (s *seat) charge() profile.Bytes { return max(s.task.Reserved, s.used) }
-
-// free is what is left for more tasks; it is negative where what runs needs
-// more than the GPU should give.
-func (a *account) free() profile.Bytes { return a.usable - plus(a.foreign, a.booked) }
-
-// recount adds up the charges.
-func (a *account) recount() {
-	a.booked = 0
-	for _, s := range a.seats {
-		a.booked = plus(a.booked, s.charge())
-	}
-}
-
-// plus adds amounts that are not negative; what is too large stays the largest.
-func plus(a, b profile.Bytes) profile.Bytes {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
 }
 
 // New opens the books. It reports every fault of the Config in one
@@ -180,3 +136,67 @@ func checkBooked(t *colloc.Task) error {
 	}
 	return nil
 }
+
+// place enters a task in the books.
+func (l *Ledger) place(taken *lease, a *account, t *colloc.Task) {
+	s := &seat{task: *t, account: a, lease: taken, since: l.clock.elapsed}
+	taken.seats = append(taken.seats, s)
+	a.seats = append(a.seats, s)
+	a.recount()
+	l.seats[t.ID] = s
+}
+
+// remove takes a task out of the books, but not out of its lease.
+func (l *Ledger) remove(s *seat) {
+	a := s.account
+	a.seats = slices.DeleteFunc(a.seats, func(o *seat) bool { return o == s })
+	a.recount()
+	delete(l.seats, s.task.ID)
+}
+
+// drop takes all tasks of a lease out of the books.
+func (l *Ledger) drop(over *lease) {
+	for _, s := range over.seats {
+		l.remove(s)
+	}
+	over.seats = nil
+	delete(l.leases, over.name)
+}
+
+// leave takes a seat out of its lease, which is over with the last one.
+func (l *Ledger) leave(s *seat) {
+	s.lease.seats = slices.DeleteFunc(s.lease.seats, func(o *seat) bool { return o == s })
+	if len(s.lease.seats) == 0 {
+		delete(l.leases, s.lease.name)
+	}
+}
+
+// neverGave reports that a lease is not one of this Ledger, as far as that can be
+// told: which numbers other epochs gave is not known.
+func (l *Ledger) neverGave(given Lease) bool {
+	return given.Number == 0 || given.Epoch == l.epoch && given.Number > l.issued
+}
+
+// tick reads the clock and ends the leases whose time is over.
+func (l *Ledger) tick() time.Time {
+	now := l.clock.read(l.config.Now)
+	for l.open.head != nil && l.open.head.deadline-l.clock.elapsed <= 0 {
+		over := l.open.head
+		lapse := Lapse{Epoch: over.name.epoch, Lease: over.name.number}
+		for _, s := range over.seats {
+			lapse.Claims = append(lapse.Claims, s.claim())
+		}
+		if len(l.lapsed) == maxLapses {
+			l.lapsed = append(l.lapsed[:0], l.lapsed[1:]...)
+		}
+		l.lapsed = append(l.lapsed, lapse)
+		l.open.remove(over)
+		l.drop(over)
+		l.version++
+	}
+	return now
+}
+
+// maxLapses is how many lapses are kept for [Ledger.Expire]; older ones are
+// forgotten.
+const maxLapses = 1024

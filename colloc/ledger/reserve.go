@@ -3,20 +3,10 @@ package ledger
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
-	"example.com/colloc/profile"
 )
-
-// Claim asks for memory of a GPU and a place in the set that shares it.
-type Claim struct {
-	// Task is who asks; its Reserved says for how much and must be set.
-	Task colloc.Task
-	// GPU is the card's ID.
-	GPU string
-}
 
 // Claims returns what a plan asks of a [Ledger]: one Claim per task that it
 // places, in the order of its placements, with the planned reservation. tasks
@@ -118,64 +108,4 @@ func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 		e.Other = newcomer
 	}
 	return &e
-}
-
-// newcomer returns a task that joined after the snapshot, other than those of
-// the same reservation.
-func (a *account) newcomer(taken *lease, seen uint64) string {
-	for _, s := range a.seats {
-		if s.lease != taken && s.joined > seen {
-			return s.task.ID
-		}
-	}
-	return ""
-}
-
-// guard returns the task that forbids t to join: t itself if it must be alone
-// and would not be.
-func (a *account) guard(t *colloc.Task) string {
-	for _, s := range a.seats {
-		switch {
-		case s.task.Alone:
-			return s.task.ID
-		case t.Alone:
-			return t.ID
-		}
-	}
-	return ""
-}
-
-// most returns how many tasks may share the GPU.
-func (a *account) most(maxSet int) int {
-	shares := func(m profile.Mechanism) bool { return m != profile.Exclusive }
-	if len(a.gpu.Mechanisms) > 0 && !slices.ContainsFunc(a.gpu.Mechanisms, shares) {
-		return 1
-	}
-	return maxSet
-}
-
-// place enters a task in the books.
-func (l *Ledger) place(taken *lease, a *account, t *colloc.Task) {
-	s := &seat{task: *t, account: a, lease: taken, since: l.clock.elapsed}
-	taken.seats = append(taken.seats, s)
-	a.seats = append(a.seats, s)
-	a.recount()
-	l.seats[t.ID] = s
-}
-
-// remove takes a task out of the books, but not out of its lease.
-func (l *Ledger) remove(s *seat) {
-	a := s.account
-	a.seats = slices.DeleteFunc(a.seats, func(o *seat) bool { return o == s })
-	a.recount()
-	delete(l.seats, s.task.ID)
-}
-
-// drop takes all tasks of a lease out of the books.
-func (l *Ledger) drop(over *lease) {
-	for _, s := range over.seats {
-		l.remove(s)
-	}
-	over.seats = nil
-	delete(l.leases, over.name)
 }

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"example.com/colloc/colloc"
-	"example.com/colloc/profile"
 )
 
 // Snapshot is the state of a [Ledger] at one moment. It is the caller's: nothing
@@ -40,23 +39,4 @@ func (l *Ledger) Snapshot() Snapshot {
 		s.GPUs[i].Residents = residents[first:len(residents):len(residents)]
 	}
 	return s
-}
-
-// remaining is the card's memory without what foreign processes use of it: the
-// largest total of which the headroom leaves no more than is there for tasks.
-func (a *account) remaining(headroom float64) profile.Bytes {
-	if a.foreign == 0 {
-		return a.gpu.Memory
-	}
-	offer := max(0, a.usable-a.foreign)
-	fits, tooMuch := profile.Bytes(1), a.gpu.Memory // 0 would mean the product's memory
-	for tooMuch-fits > 1 {
-		middle := fits + (tooMuch-fits)/2
-		if colloc.Usable(middle, headroom) <= offer {
-			fits = middle
-		} else {
-			tooMuch = middle
-		}
-	}
-	return fits
 }

@@ -53,7 +53,6 @@ func unopened() map[string]ceiling {
 		"packer":                       {75, 4, 48},
 		"predict":                      {56, 4, 13},
 		"predict/pretrained/generate":  {5, 0, 4},
-		"colloc":                       {37, 3, 15},
 		"colloc/runner":                {33, 0, 19},
 		"colloc/slurm":                 {35, 3, 5},
 		"colloc/sim":                   {21, 0, 14},

@@ -1,0 +1,93 @@
+package ledger
+
+import "fmt"
+
+// Commit makes a reservation permanent: its tasks stay in the books until
+// [Ledger.Release]. To commit again what is committed is no error. [ErrLeaseOver]
+// means that the lease expired, was rolled back, or that its tasks were
+// released, or that the books were loaded from a file that does not have it: do
+// not start them, or stop them. A number that this epoch never gave is
+// [ErrUnknown].
+func (l *Ledger) Commit(given Lease) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	found := l.leases[given.name()]
+	switch {
+	case l.neverGave(given):
+		return fmt.Errorf("ledger: commit: %w: lease %v", ErrUnknown, given.name())
+	case found == nil:
+		return fmt.Errorf("ledger: commit: lease %v: %w", given.name(), ErrLeaseOver)
+	case found.committed:
+		return nil
+	}
+	l.open.remove(found)
+	found.committed = true
+	for _, s := range found.seats {
+		s.since = l.clock.elapsed
+	}
+	l.version++
+	return nil
+}
+
+// Rollback gives a reservation back that was not committed. It is no error if
+// the lease is over already, whatever ended it. [ErrCommitted] means that its
+// tasks have to be released instead. A number that this epoch never gave is
+// [ErrUnknown].
+func (l *Ledger) Rollback(given Lease) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	found := l.leases[given.name()]
+	switch {
+	case l.neverGave(given):
+		return fmt.Errorf("ledger: rollback: %w: lease %v", ErrUnknown, given.name())
+	case found == nil:
+		return nil
+	case found.committed:
+		return fmt.Errorf("ledger: rollback: lease %v: %w", given.name(), ErrCommitted)
+	}
+	l.open.remove(found)
+	l.drop(found)
+	l.version++
+	return nil
+}
+
+// Release takes committed tasks out of the books: they ended. All of them are
+// released or none: [ErrUnknown] names the first that is not in the books, which
+// a scheduler that repeats a release may ignore, and [ErrNotCommitted] the first
+// whose lease is open.
+func (l *Ledger) Release(tasks ...string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	for _, id := range tasks {
+		switch s := l.seats[id]; {
+		case s == nil:
+			return fmt.Errorf("ledger: release: %w: task %q", ErrUnknown, id)
+		case !s.lease.committed:
+			return fmt.Errorf("ledger: release: task %q: lease %v is %w", id, s.lease.name, ErrNotCommitted)
+		}
+	}
+	for _, id := range tasks {
+		if s := l.seats[id]; s != nil { // an ID that is given twice
+			l.remove(s)
+			l.leave(s)
+		}
+	}
+	l.version++
+	return nil
+}
+
+// Expire returns the leases that fell back since the last call, in the order in
+// which they expired. They fall back by themselves, with the first call of any
+// method after their time; Expire reports them. Of those that nobody asks for
+// the newest 1,024 are kept.
+func (l *Ledger) Expire() []Lapse {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	lapsed := l.lapsed
+	l.lapsed = nil
+	return lapsed
+}
