@@ -62,7 +62,7 @@ func ChooseGPUs(points []ScalingPoint, minGain float64) ([]ScalingChoice, error)
 	if minGain == 0 {
 		minGain = DefaultScalingGain
 	}
-	if !finite(minGain, 0) {
+	if !finite(minGain) {
 		return nil, fmt.Errorf("advise: scaling: minGain is %v, want 0 for the default or more", minGain)
 	}
 	var types []string
@@ -150,5 +150,5 @@ func (c ScalingChoice) String() string {
 	return text
 }
 
-// finite reports whether x is a finite number of at least lo.
-func finite(x, lo float64) bool { return x >= lo && !math.IsInf(x, 1) }
+// finite reports whether x is a finite number and not negative.
+func finite(x float64) bool { return x >= 0 && !math.IsInf(x, 1) }

@@ -73,7 +73,7 @@ func (v *view) mixPrecision() *Remedy {
 		return nil
 	}
 	gain := 1.0
-	if finite(v.gpu.BF16, 0) && finite(rate, 0) && rate > 0 {
+	if finite(v.gpu.BF16) && finite(rate) && rate > 0 {
 		gain = max(1, min(maxMixedGain, v.gpu.BF16/rate))
 	}
 	if dram, ok := v.p.Vector.Get(profile.MeanDRAMActive); ok && dram >= v.o.Thresholds.HighDRAM {

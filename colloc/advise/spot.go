@@ -95,8 +95,8 @@ func (s *Spot) validate() error {
 	check(s.Checkpoint > 0, "Checkpoint", s.Checkpoint, "more than 0")
 	check(s.Restart >= 0, "Restart", s.Restart, "0 or more")
 	check(s.Between > 0, "Between", s.Between, "more than 0")
-	check(finite(s.SpotPrice, 0), "SpotPrice", s.SpotPrice, "0 or more")
-	check(finite(s.OnDemandPrice, 0), "OnDemandPrice", s.OnDemandPrice, "0 or more")
+	check(finite(s.SpotPrice), "SpotPrice", s.SpotPrice, "0 or more")
+	check(finite(s.OnDemandPrice), "OnDemandPrice", s.OnDemandPrice, "0 or more")
 	return errors.Join(errs...)
 }
 

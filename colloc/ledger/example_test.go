@@ -21,12 +21,12 @@ func exampleTask(id string, reserved profile.Bytes) colloc.Task {
 }
 
 // alone is a task that was observed on a GPU of its own.
-func alone(name string, gpuBusy, memBusy float64, peak profile.Bytes) colloc.Task {
+func alone(name string, gpuBusy float64, peak profile.Bytes) colloc.Task {
 	gpu, _ := profile.LookupGPU("RTX 3090")
 	p, err := profile.New(
 		profile.Spec{Model: profile.Model{Name: name}, Training: profile.Training{BatchSize: 64}},
 		profile.Trace{Samples: []profile.Sample{{
-			GPUBusy: profile.Some(gpuBusy), MemBusy: profile.Some(memBusy), MemUsed: profile.Some(peak),
+			GPUBusy: profile.Some(gpuBusy), MemBusy: profile.Some(0.1), MemUsed: profile.Some(peak),
 		}}},
 		gpu)
 	if err != nil {
@@ -179,7 +179,7 @@ func ExampleClaims() {
 		fmt.Println(err)
 		return
 	}
-	tasks := []colloc.Task{alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("pointnet", 0.12, 0.1, 4*profile.GiB)}
+	tasks := []colloc.Task{alone("mobilenet", 0.35, 3*profile.GiB), alone("pointnet", 0.12, 4*profile.GiB)}
 
 	seen := books.Snapshot()
 	plan, err := planner.Plan(context.Background(), tasks, seen.GPUs)

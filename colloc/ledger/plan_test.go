@@ -38,7 +38,7 @@ func TestPlanClaims(t *testing.T) {
 // foreign memory and overuse in the books; and a second round builds on it.
 func TestPlanOnSnapshot(t *testing.T) {
 	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{card("a"), card("b"), card("c")}})
-	old := alone("old", 0.2, 0.1, 4*profile.GiB)
+	old := alone("old", 0.2, 4*profile.GiB)
 	old.Reserved = 4 * profile.GiB
 	mustCommit(t, l, ledger.Claim{Task: old, GPU: "a"})
 	l.Reconcile([]ledger.Usage{
@@ -49,7 +49,7 @@ func TestPlanOnSnapshot(t *testing.T) {
 	for round := range 2 {
 		var tasks []colloc.Task
 		for i := range 4 {
-			tasks = append(tasks, alone(fmt.Sprintf("task-%d-%d", round, i), 0.2, 0.1, profile.Bytes(2+3*i)*profile.GiB))
+			tasks = append(tasks, alone(fmt.Sprintf("task-%d-%d", round, i), 0.2, profile.Bytes(2+3*i)*profile.GiB))
 		}
 		s := l.Snapshot()
 		plan, err := planner.Plan(context.Background(), tasks, s.GPUs)
