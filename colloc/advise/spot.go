@@ -45,35 +45,27 @@ type SpotPlan struct {
 }
 
 // PlanSpot finds the checkpoint interval for which a task on spot machines is
-// done soonest, and what it costs. With a mean time between interruptions M and
-// a checkpoint that takes C, the interval of work is
+// done soonest, and what it costs. With a mean time between interruptions M, a
+// stretch of work and checkpoint of length D, restarts of length R, interruptions
+// at any time, restarts included, takes on average
 //
-//	sqrt(2 C M) (1 + sqrt(C / 2M) / 3 + (C / 2M) / 9) - C   if C < 2M, else M
+//	M exp(R / M) (exp(D / M) - 1)
 //
-// (Daly 2006, doi:10.1016/j.future.2004.11.016, equation 37); Young 1974,
-// doi:10.1145/361147.361115, has sqrt(2 C M). A stretch of work and checkpoint
-// of length D, restarts of length R, interruptions at any time, restarts
-// included, takes on average (Daly, equation 20)
-//
-//	M exp(R / M) (exp(D / M) - 1).
-//
-// The task is cut into equal stretches, of which the last needs no checkpoint.
-// It returns an error that names every field that is out of range.
+// (Daly 2006, doi:10.1016/j.future.2004.11.016, equation 20). The task is cut into
+// equal stretches, of which the last needs no checkpoint. Of all numbers of
+// stretches the one with the least sum is taken, not the one that is nearest to
+// Daly's interval for endless work (equation 37), nor to that of Young 1974,
+// doi:10.1145/361147.361115, sqrt(2 C M) with checkpoints that take C: a task about
+// as long as M may do best without any checkpoint. It returns an error that names every field that is out of range.
 func PlanSpot(s Spot) (SpotPlan, error) {
 	if err := s.validate(); err != nil {
 		return SpotPlan{}, fmt.Errorf("advise: spot: %w", err)
 	}
 	work, dump, between := s.Work.Seconds(), s.Checkpoint.Seconds(), s.Between.Seconds()
-	interval := min(work, daly(dump, between))
-	stretches := math.Max(1, math.Round(work/interval))
-	interval = work / stretches
-	expected := stretch(interval, s.Restart.Seconds(), between)
-	if stretches > 1 {
-		expected += (stretches - 1) * stretch(interval+dump, s.Restart.Seconds(), between)
-	}
+	stretches, expected := bestStretches(&s)
 	expected = min(expected, math.MaxInt64/float64(time.Second))
 	p := SpotPlan{
-		Interval: duration(interval),
+		Interval: min(s.Work, duration(work/stretches)),
 		Young:    duration(math.Sqrt(2 * dump * between)),
 		Expected: duration(expected),
 		Overhead: max(0, expected/work-1),
@@ -100,13 +92,51 @@ func (s *Spot) validate() error {
 	return errors.Join(errs...)
 }
 
-// daly is the best stretch of work between checkpoints.
-func daly(dump, between float64) float64 {
-	if dump >= 2*between {
-		return between
+// bestStretches returns the number of stretches with the least expected time, and
+// that time in seconds. With y = work/M, q = checkpoint/M and n stretches of u = y/n
+// the time is, up to a factor and a summand,
+//
+//	exp(u) (n exp(q) - exp(q) + 1) - n
+//
+// and its slope in n has the sign of
+//
+//	k(u) = 1 - exp(-(u+q)) - u + (1 - exp(-q)) u^2/y
+//
+// which is positive at u = 0 (endless n) and, times exp(u), falls until
+// u = y/(1 - exp(-q)) - 2 and rises beyond: the time has one minimum where k falls
+// through 0, and may have another at n = 1.
+func bestStretches(s *Spot) (stretches, expected float64) {
+	y, q := s.Work.Seconds()/s.Between.Seconds(), s.Checkpoint.Seconds()/s.Between.Seconds()
+	b := -math.Expm1(-q)
+	k := func(u float64) float64 { return -math.Expm1(-(u + q)) - u + b*u*(u/y) }
+	stretches, expected = 1, s.expected(1)
+	low, high := 0.0, min(y, y/b-2)
+	if !(high > 0 && k(high) < 0) {
+		return stretches, expected
 	}
-	x := dump / (2 * between)
-	return math.Sqrt(2*dump*between)*(1+math.Sqrt(x)/3+x/9) - dump
+	for range 200 { // each halves what is left: 2^-200 of it is below any checkpoint
+		if middle := low + (high-low)/2; k(middle) < 0 {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	for _, n := range [2]float64{math.Floor(y / high), math.Ceil(y / high)} {
+		if e := s.expected(n); n > 1 && e < expected {
+			stretches, expected = n, e
+		}
+	}
+	return stretches, expected
+}
+
+// expected is the mean time in seconds that so many equal stretches take.
+func (s *Spot) expected(stretches float64) float64 {
+	interval, restart, between := s.Work.Seconds()/stretches, s.Restart.Seconds(), s.Between.Seconds()
+	last := stretch(interval, restart, between)
+	if stretches == 1 {
+		return last
+	}
+	return last + (stretches-1)*stretch(interval+s.Checkpoint.Seconds(), restart, between)
 }
 
 // stretch is the mean time that a stretch of some length takes.
