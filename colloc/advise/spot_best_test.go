@@ -1,4 +1,4 @@
-package colloc_test
+package advise_test
 
 import (
 	"math"
@@ -7,11 +7,11 @@ import (
 
 	"pgregory.net/rapid"
 
-	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
 )
 
 // slowSpot is the expected time in seconds with n equal stretches.
-func slowSpot(s colloc.Spot, n int) float64 {
+func slowSpot(s advise.Spot, n int) float64 {
 	work, dump, restart, between := s.Work.Seconds(), s.Checkpoint.Seconds(), s.Restart.Seconds(), s.Between.Seconds()
 	one := func(length float64) float64 { return between * math.Exp(restart/between) * math.Expm1(length/between) }
 	sum := one(work / float64(n))
@@ -29,11 +29,11 @@ func TestPlanSpotBest(t *testing.T) {
 			x := math.Exp(rapid.Float64Range(math.Log(least), math.Log(most)).Draw(t, name))
 			return time.Duration(x * between * 1e9)
 		}
-		s := colloc.Spot{
+		s := advise.Spot{
 			Work: part("work", 0.01, 50), Checkpoint: part("checkpoint", 0.005, 8), Restart: part("restart", 0.001, 2),
 			Between: time.Duration(between * 1e9),
 		}
-		p, err := colloc.PlanSpot(s)
+		p, err := advise.PlanSpot(s)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestPlanSpotBest(t *testing.T) {
 
 // A task shorter than its checkpoint allows goes without one.
 func TestPlanSpotShort(t *testing.T) {
-	p, err := colloc.PlanSpot(colloc.Spot{
+	p, err := advise.PlanSpot(advise.Spot{
 		Work: 12*time.Minute + 14*time.Second, Checkpoint: 8*time.Minute + 37*time.Second, Between: 9*time.Minute + time.Second,
 	})
 	if err != nil {
