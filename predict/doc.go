@@ -25,6 +25,10 @@
 // of the host ([Host]): the same job differs by more than 1 GiB between software
 // stacks. Units are bytes throughout.
 //
+// That is a promise about the residual, not about the whole: in rare cases Peak
+// falls by some per cent when one layer gets more parameters, and Reserve falls
+// with a larger batch after peaks that contradict one another were observed.
+//
 // An upper bound comes from split conformal prediction: with s_i =
 // log(seen_i/predicted_i)/spread(x_i) of n tasks that were left out of the fit,
 //
