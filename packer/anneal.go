@@ -68,7 +68,7 @@ func (s *search) anneal(ctx context.Context, steps int) error {
 	return err
 }
 
-// cool tries the tasks in turn at falling temperatures.
+// cool tries the tasks in turn at falling temperatures. Each try is tryWork at least.
 func (a *annealing) cool(ctx context.Context, steps int) error {
 	lost, running := int64(0), int64(1)
 	for g := range a.groups {

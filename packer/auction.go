@@ -47,7 +47,9 @@ const (
 	auctionStep  = 5
 )
 
-// run bids until everybody owns an object, for each ε. stop is asked once in a
+// run bids until everybody owns an object, for each ε. A bid raises a price by ε,
+// one at least, and none goes beyond n·(top + ε): objects that nobody owns are free.
+// ε falls until it is last. stop is asked once in a
 // while; run returns early if it says so, and the prices are valid all the same.
 func (a *auction) run(last int32, stop func() bool) {
 	for eps := max(a.top>>auctionFirst, last); ; eps = max(eps/auctionStep, last) {

@@ -185,7 +185,10 @@ func (b *blossom) matchTight(v int32) {
 
 // search grows a tree from the unmatched vertex root until the matching can be
 // improved along a path: to another unmatched vertex, or to a vertex that may
-// be left at its floor instead of root.
+// be left at its floor instead of root. Each event joins nodes to the
+// tree, makes one of several, opens one, drops out, or comes again at a later time.
+// Outer vertices stay outer, and only blossoms from before the search are opened:
+// O(n) of the first three. Times are whole and end where the root is at its floor.
 func (b *blossom) search(root int32) {
 	b.now = 0
 	b.queue = b.queue[:0]
@@ -303,7 +306,8 @@ func (b *blossom) maybeFloor(v int32) bool {
 }
 
 // augment exchanges matched and unmatched edges from outer vertex v to the
-// root; v gets the mate given, which already points at v.
+// root; v gets the mate given, which already points at v. Each step is two nodes
+// nearer to the root.
 func (b *blossom) augment(v, mate int32) {
 	for {
 		node := b.top[v]

@@ -60,7 +60,8 @@ func (b *blossom) adopt(node int32) {
 	b.stack = b.stack[:0]
 }
 
-// meet returns the lowest common ancestor of two outer nodes of the tree.
+// meet returns the lowest common ancestor of two outer nodes of the tree. There is
+// one: the ways from both go to the one root.
 func (b *blossom) meet(u, v int32) int32 {
 	b.step++
 	for {

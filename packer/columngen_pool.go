@@ -57,6 +57,7 @@ func (g *generation) newPool(ctx context.Context, limit int64) *pool {
 			}
 			walk.run(ctx)
 		}
+		full = full && limit > 0 // then nothing loses less: those there are will do
 	}
 	slices.SortStableFunc(p.sets, func(a, b losing) int { return cmp.Compare(a.loss, b.loss) })
 	for c := range p.sets {

@@ -63,7 +63,9 @@ func (s *smoothed) prices() []float64 { return s.price }
 
 func (s *smoothed) level(j int) float64 { return power2(max(faint, s.slack[j]/s.tau)) }
 
-// solve implements master. It starts from the prices of the last time.
+// solve implements master. It starts from the prices of the last time. At each
+// temperature, which falls until it is the coldest, it makes maxSweeps at most: any
+// prices prove a bound, later ones a lower.
 func (s *smoothed) solve(ctx context.Context) {
 	for {
 		for range maxSweeps {

@@ -43,7 +43,8 @@ func (s *search) step() error {
 	return nil
 }
 
-// ruin picks groups and waiting tasks and returns the value of the groups.
+// ruin picks groups and waiting tasks and returns the value of the groups. Drawing
+// again what is picked already does not last: three of them are picked at most.
 func (s *search) ruin() int64 {
 	s.picked, s.spots, s.loose = s.picked[:0], s.spots[:0], s.loose[:0]
 	if s.in.gangs {

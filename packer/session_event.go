@@ -307,7 +307,8 @@ func (s *Session) firstEmpty(k int) int32 {
 	return none
 }
 
-// drain starts the waiting tasks that a GPU takes now, in policy order.
+// drain starts the waiting tasks that a GPU takes now, in policy order. Each round
+// leaves one less waiting.
 func (s *Session) drain(gpu int32) error {
 	for {
 		j, err := s.taker(gpu)

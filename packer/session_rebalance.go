@@ -51,7 +51,8 @@ func (s *Session) Rebalance(ctx context.Context, maxMoves int) ([]Move, error) {
 }
 
 // carryOut makes the changes and returns the steps in an order that respects the
-// limits of every GPU on the way.
+// limits of every GPU on the way. Each round brings a task to its GPU, where it
+// stays, or stops one, which stays stopped until then.
 func (s *Session) carryOut(changes []change) ([]Move, error) {
 	var steps []Move
 	to := map[*job]int32{}

@@ -84,7 +84,9 @@ func (p *packing) reduced(c *column) float64 {
 }
 
 // solve implements master: it pivots until no column is worth more than its
-// rows, for 50 pivots a row, or until ctx is cancelled.
+// rows, for 50 pivots a row, or until ctx is cancelled. Rounding, or pivots that
+// change nothing, could go on for ever; prices that are not the best yet prove a
+// bound all the same, which is priced in whole numbers and merely higher.
 func (p *packing) solve(ctx context.Context) {
 	for range 50 * len(p.limit) {
 		j := p.entering()

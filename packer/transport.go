@@ -6,6 +6,11 @@ import "math"
 // has room for, at the least cost: successive shortest paths in a graph with a
 // node for each kind and one for dropping a group altogether.
 //
+// Each chain makes a kind that holds too much one group smaller and fills no other
+// beyond its room. Where each group begins in the kind that is best for it at some
+// prices, no round trip of moves gains anything, and the cheapest chain is a path;
+// where that is not so, and the chain runs in circles, a group is dropped instead.
+//
 // O(groups moved · (kinds · groups + kinds³)).
 type transport struct {
 	n    int
@@ -56,14 +61,19 @@ func (t *transport) relieve(k int) {
 			end = v
 		}
 	}
-	for v, guard := end, 0; v != k && guard <= t.n; guard++ {
-		u := from[v]
+	var chain []int // from its end back to k
+	for v := end; v != k && len(chain) <= t.n; v = from[v] {
+		chain = append(chain, v)
+	}
+	if len(chain) > t.n {
+		chain, from[t.n] = []int{t.n}, k
+	}
+	for _, v := range chain {
 		to := v
 		if v == t.n {
 			to = none
 		}
-		t.move(hops[u][v].group, u, to)
-		v = u
+		t.move(hops[from[v]][v].group, from[v], to)
 	}
 }
 
