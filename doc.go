@@ -26,5 +26,6 @@
 //   - [example.com/colloc/colloc/sim/simtest]: what every policy must keep, as a test
 //   - [example.com/colloc/colloc/sim/trace]: traces that schedulers are compared on
 //
-// Start with the program in examples/quickstart.
+// Start with the program in examples/quickstart. Those who want to use colloc and
+// not to embed it install the one in colloc/cmd/colloc.
 package colloc

@@ -9,7 +9,8 @@
 //   - A [Client] submits each task as a job of its own that asks for shards of a
 //     GPU (gres/shard). Where the administrator gave each GPU of a node a type of
 //     its own, the job names the GPU; otherwise Slurm chooses.
-//   - A job_submit plugin asks a program which decides: see colloc/cmd/internal/slurm.
+//   - A job_submit plugin asks a program which decides: see job_submit.lua
+//     beside this file, and colloc slurm decide, which it calls.
 //
 // [Steps] and [Distributed] write scripts for tasks that share nothing, and
 // [Advise] says what to ask for.
