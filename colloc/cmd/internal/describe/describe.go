@@ -87,24 +87,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 // say writes a line for people; there is nobody to tell if that fails.
 func say(w io.Writer, words ...any) { _, _ = fmt.Fprintln(w, words...) }
 
-// description is what is printed of one file.
-type description struct {
-	File        string   `json:"file"`
-	Format      string   `json:"format"`
-	Name        string   `json:"name"`
-	Family      string   `json:"family"`
-	Params      int64    `json:"params"`
-	TotalParams *int64   `json:"total_params_stated,omitempty"`
-	Layers      int      `json:"layers"`
-	Activations int64    `json:"activations_per_sample"`
-	MACs        *int64   `json:"macs_per_sample,omitempty"`
-	Batch       int      `json:"batch"`
-	Warnings    []string `json:"warnings"`
-
-	spec profile.Spec
-	gpu  *profile.GPUModel
-}
-
 // catalogue is the names of the GPUs that are known.
 func catalogue() (names []string) {
 	for _, g := range profile.GPUs() {

@@ -75,3 +75,21 @@ func group(n int64) string {
 	}
 	return text
 }
+
+// description is what is printed of one file.
+type description struct {
+	File        string   `json:"file"`
+	Format      string   `json:"format"`
+	Name        string   `json:"name"`
+	Family      string   `json:"family"`
+	Params      int64    `json:"params"`
+	TotalParams *int64   `json:"total_params_stated,omitempty"`
+	Layers      int      `json:"layers"`
+	Activations int64    `json:"activations_per_sample"`
+	MACs        *int64   `json:"macs_per_sample,omitempty"`
+	Batch       int      `json:"batch"`
+	Warnings    []string `json:"warnings"`
+
+	spec profile.Spec
+	gpu  *profile.GPUModel
+}

@@ -3,6 +3,7 @@ package simulate
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -144,4 +145,11 @@ func policyNames() []string {
 		names = append(names, p.Name())
 	}
 	return append(names, policy.FGD{}.Name())
+}
+
+// errUsage says that the input is wrong, not the program or the machine.
+var errUsage = errors.New("wrong input")
+
+func usage(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
 }

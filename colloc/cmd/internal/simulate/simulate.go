@@ -41,13 +41,6 @@ func Program() cli.Program {
 	}
 }
 
-// errUsage says that the input is wrong, not the program or the machine.
-var errUsage = errors.New("wrong input")
-
-func usage(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", errUsage, fmt.Errorf(format, args...))
-}
-
 // run is the command but for what it says of errors.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parseOptions(args, stdout)

@@ -2,9 +2,7 @@ package slurm
 
 import (
 	"bytes"
-	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -37,27 +35,6 @@ func (m *models) file(name string) string {
 		return ""
 	}
 	return filepath.Join(m.dir, name)
-}
-
-// load reads a file with read, or takes what there is otherwise.
-func load[T any](path string, read func(io.Reader) (T, error), otherwise func() (T, error)) (T, error) {
-	if path == "" {
-		return otherwise()
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return otherwise()
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	defer f.Close()
-	v, err := read(f)
-	if err != nil {
-		err = wrong("%s: %w", path, err)
-	}
-	return v, err
 }
 
 func (m *models) planner() (*colloc.Planner, error) {

@@ -188,36 +188,3 @@ func (s *sweep) resident(j *slurm.JobInfo) (colloc.Task, bool) {
 	}
 	return s.byID[tasks[0]].task, true
 }
-
-// under is a path that jobs see from the folder of the sweep, where they run.
-func under(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
-}
-
-// writeJSON replaces a file, or leaves it as it was.
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace(path, append(text, '\n'))
-}
-
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name()) //nolint:errcheck // the first error counts
-	}
-	return err
-}

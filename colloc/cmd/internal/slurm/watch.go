@@ -2,11 +2,9 @@ package slurm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,14 +27,6 @@ memory is the largest of lines such as "peak_memory=9.5GiB"; "out of memory" in
 the log says that it needed more. A speed counts only if the task's neighbours
 were there for four fifths of its time. Every set counts once, however often
 watch is called.`
-
-func readRecord(r io.Reader) (*record, error) {
-	var rec record
-	decoder := json.NewDecoder(r)
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode(&rec)
-	return &rec, err
-}
 
 func (p *program) follow(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("watch", flag.ContinueOnError)

@@ -1,0 +1,57 @@
+package slurm
+
+import (
+	"encoding/json"
+	"io"
+
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// record is what was submitted and predicted.
+type record struct {
+	Sets []set `json:"sets"`
+}
+
+// set is the tasks that share one GPU.
+type set struct {
+	GPU       string            `json:"gpu"`
+	Product   string            `json:"product"`
+	Mechanism profile.Mechanism `json:"mechanism"`
+	Members   []member          `json:"members"`
+	// Learned says that watch has learned from it: nothing counts twice.
+	Learned bool `json:"learned,omitempty"`
+}
+
+// member is one task of a set; Job is 0 for a resident that another submission
+// brought there.
+type member struct {
+	Task  string           `json:"task"`
+	Job   slurm.JobID      `json:"job,omitempty"`
+	Speed predict.Estimate `json:"speed"`
+}
+
+// add appends the sets that were submitted.
+func (r *record) add(out *outline, ids map[string]slurm.JobID) {
+	for _, pl := range out.plan.Placements {
+		n := set{GPU: pl.GPU, Product: out.gpus[pl.GPU].Name, Mechanism: pl.Mechanism}
+		submitted := false
+		for _, m := range pl.Members {
+			id := ids[m.Task]
+			submitted = submitted || id != 0
+			n.Members = append(n.Members, member{Task: m.Task, Job: id, Speed: m.Speed})
+		}
+		if submitted {
+			r.Sets = append(r.Sets, n)
+		}
+	}
+}
+
+func readRecord(r io.Reader) (*record, error) {
+	var rec record
+	decoder := json.NewDecoder(r)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(&rec)
+	return &rec, err
+}
