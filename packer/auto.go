@@ -96,7 +96,7 @@ func (a Auto) choose(p *Problem) (Method, string, error) {
 		why = fmt.Sprintf("more than %d sets", budget)
 	}
 	switch {
-	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget && !(in.gangs && why == ""):
+	case in.maxSet <= 2 && !typed && pairs/cheapPairs <= budget && (!in.gangs || why != ""):
 		return Matching{Tol: a.Tol}, fmt.Sprintf("sets of at most %d", in.maxSet), nil
 	case why == "":
 		return columns, fmt.Sprintf("sets of up to %d, %d types of task", in.maxSet, types), nil

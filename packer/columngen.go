@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ColumnGen packs sets of any size and proves how good the plan is. It solves
@@ -25,10 +26,12 @@ import (
 // about those that may earn something by what the smaller ones say, MaxSets at
 // most; what is then left counts with the most that it may earn, so that the
 // bound holds but is loose, least so for an [AdditiveModel]. In all other cases,
-// with more than 4096 types, and with gangs beside homes or sets that are not all
-// listed, ColumnGen answers like LocalSearch and proves nothing.
+// with more than 4096 types, and with gangs where sets are not all listed, ColumnGen
+// answers like LocalSearch and proves nothing.
 //
-// A set of gangs is a column that takes as many GPUs of its kind as each of them.
+// A set of gangs is a column that takes as many GPUs of its kind as each of them. With
+// gangs beside homes the plan is that of LocalSearch, and the bound is proved by the
+// prices of tasks without homes, which is looser.
 //
 // Each round costs one pass over all values and, with up to 512 types and kinds
 // of GPU, O(rows²) for each pivot; 10 to 40 rounds are usual. With more, prices
@@ -69,8 +72,11 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	e := newEvaluator(in)
 	ty := newTyping(in, false)
 	l, why := cg.listing(in, ty)
-	if why != "" {
+	switch {
+	case why != "":
 		return cg.unproved(ctx, p, why)
+	case in.gangs && in.any:
+		return cg.withoutHomes(ctx, p)
 	}
 	q := &questions{most: cg.maxSets()}
 	cat, err := e.newCatalogue(ctx, ty, l, q)
@@ -133,8 +139,6 @@ func (cg ColumnGen) listing(in *instance, ty *typing) (listing, string) {
 	n := len(ty.members)
 	l, ok := in.listing(n, cg.maxSets())
 	switch {
-	case in.gangs && in.any:
-		return l, "gangs and homes"
 	case in.gangs && !l.whole:
 		return l, fmt.Sprintf("gangs and more than %d sets", cg.maxSets())
 	case n+len(in.classes) > maxRows:
@@ -157,4 +161,30 @@ func (cg ColumnGen) unproved(ctx context.Context, p *Problem, why string) (*Solu
 		s.Method += "; no bound: " + why
 	}
 	return s, err
+}
+
+// withoutHomes answers p, which has gangs and homes, by a local search. Prices of
+// tasks for the problem without homes prove a bound for p, too: the GPUs that are
+// homes cost more by what staying there saves.
+func (cg ColumnGen) withoutHomes(ctx context.Context, p *Problem) (*Solution, error) {
+	s, err := LocalSearch{Steps: cg.Steps, Seed: cg.Seed}.Pack(ctx, p)
+	if err != nil {
+		return s, err
+	}
+	q := *p
+	q.Tasks = slices.Clone(p.Tasks)
+	for i := range q.Tasks {
+		q.Tasks[i].Home = ""
+	}
+	o, err := cg.Pack(ctx, &q)
+	if o == nil || err != nil || o.Certificate == nil {
+		return s, err
+	}
+	bound, err := o.Certificate.Verify(ctx, p)
+	if err != nil {
+		return s, err
+	}
+	s.Bound, s.Certificate = max(bound, s.Throughput), o.Certificate
+	s.Method = fmt.Sprintf("%s; bound by %s, without homes", s.Method, o.Method)
+	return s, nil
 }

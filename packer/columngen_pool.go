@@ -25,7 +25,6 @@ type holder struct {
 // losing is a set with its loss.
 type losing struct {
 	site  int
-	width int     // GPUs that it takes
 	types []int32 // ascending
 	loss  int64
 }
@@ -51,7 +50,7 @@ func (g *generation) newPool(ctx context.Context, limit int64) *pool {
 			walk := g.pass(k, g.u, g.most[k]-limit, g.most[k])
 			walk.every = true
 			walk.visit = func(types []int32, profit int64) bool {
-				p.sets = append(p.sets, losing{k, g.width(k, types), slices.Clone(types), g.most[k] - profit})
+				p.sets = append(p.sets, losing{k, slices.Clone(types), g.most[k] - profit})
 				full = full || len(p.sets) > maxPool
 				return !full
 			}

@@ -19,6 +19,7 @@ import (
 // branching on what becomes of the first type left.
 type repair struct {
 	*pool
+	of    *generation
 	types []int32   // of the loose tasks, dearest first
 	local []int32   // place of each type in types, or none
 	tasks [][]int32 // the loose tasks of each of types
@@ -48,7 +49,7 @@ const (
 )
 
 func newRepair(g *generation, p *pool) *repair {
-	r := &repair{pool: p, seats: make([]int, len(g.sites)), local: make([]int32, len(g.u))}
+	r := &repair{pool: p, of: g, seats: make([]int, len(g.sites)), local: make([]int32, len(g.u))}
 	for i := range r.local {
 		r.local[i] = none
 	}
@@ -124,7 +125,8 @@ func (r *repair) gather() {
 				continue
 			}
 			set := &r.sets[h.set]
-			if r.seats[set.site] < set.width || slices.ContainsFunc(set.types, func(o int32) bool { return int(r.local[o]) < b }) {
+			width := r.of.width(set.site, set.types)
+			if r.seats[set.site] < width || slices.ContainsFunc(set.types, func(o int32) bool { return int(r.local[o]) < b }) {
 				continue
 			}
 			if wait.types != nil && wait.loss <= set.loss {
@@ -134,7 +136,7 @@ func (r *repair) gather() {
 			for _, o := range set.types {
 				r.arena = append(r.arena, r.local[o])
 			}
-			list = append(list, move{site: set.site, width: set.width, types: r.arena[from:], loss: set.loss})
+			list = append(list, move{site: set.site, width: width, types: r.arena[from:], loss: set.loss})
 		}
 		if wait.types != nil && wait.loss < r.limit {
 			list = append(list, wait)

@@ -99,8 +99,7 @@
 // so that a plan moves a running task if that gains more than MoveCost. Sets of
 // gangs of size w take w GPUs of one type; their constraint in the dual is
 // Σ u(i: i ∈ S) + w·λ >= W(S), and the sum of w·x(S) over a type is at most its
-// number of GPUs. [Matching] and [ColumnGen] prove such bounds; where there are
-// gangs beside homes, ColumnGen does not.
+// number of GPUs. [Matching] and [ColumnGen] prove such bounds.
 //
 // # Resolution
 //

@@ -34,6 +34,9 @@ func (in *instance) widthOn(k int, i int32) int {
 
 // width returns how many GPUs a set of types takes in a site.
 func (g *generation) width(at int, types []int32) int {
+	if !g.in.gangs {
+		return 1
+	}
 	return g.in.widthOn(g.sites[at].class, g.cat.members[types[0]][0])
 }
 
