@@ -15,10 +15,10 @@
 // [Planner.Observe] feeds a measured co-run back, so that the next answer for
 // tasks like these is better.
 //
-// Memory is reserved as an upper bound at a chosen risk, see [Config].Risk; of
-// what a GPU has, a headroom is left free. Speeds are relative to running alone
-// on the same kind of GPU. Every number that was predicted is a
-// [predict.Estimate] and says how far it can be trusted.
+// Memory is reserved as an upper bound at a chosen risk, see [Config].Risk, and a
+// part of each GPU, the headroom, stays free. A speed is a fraction of the speed
+// that the task has alone on the same kind of GPU. Every number that was
+// predicted is a [predict.Estimate] and says how far it can be trusted.
 //
 // That a task does not fit is an answer, not an error: a [Verdict] or a
 // [packer.Reason] names the binding limit. Errors are for input that cannot be

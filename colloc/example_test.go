@@ -120,7 +120,7 @@ func ExamplePlanner_Observe() {
 	for range 5 {
 		err = planner.Observe(colloc.Observation{
 			GPU: gpu, Mechanism: profile.TimeSlice,
-			Members: []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(0.6)}, {Profile: b.Profile, Speed: profile.Some(0.95)}},
+			Members: []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(0.6)}, {Profile: b.Profile, Speed: profile.Some(0.95)}},
 		})
 		if err != nil {
 			log.Fatal(err)

@@ -12,14 +12,14 @@ import (
 type Observation struct {
 	// GPU is the product it ran on.
 	GPU profile.GPUModel
-	// Mechanism is how the set shared it.
+	// Mechanism is how the set shared it. Required for two and more members.
 	Mechanism profile.Mechanism
 	// Members are the tasks of the set and what was seen of each.
-	Members []Outcome
+	Members []Measurement
 }
 
-// Outcome is what was measured of one member of a set.
-type Outcome struct {
+// Measurement is what was measured of one member of a set.
+type Measurement struct {
 	// Profile is the task's, as it was planned with.
 	Profile *profile.Profile
 	// Speed is throughput in the set over solo throughput; missing if it was
@@ -47,7 +47,7 @@ func (p *Planner) Observe(o Observation) error {
 	measured := false
 	for i := range o.Members {
 		m := &o.Members[i]
-		if err := p.checkOutcome(m); err != nil {
+		if err := p.checkMember(m); err != nil {
 			return fmt.Errorf("colloc: observation: member %d: %w", i, err)
 		}
 		measured = measured || !m.Speed.IsZero()
@@ -69,8 +69,8 @@ func (p *Planner) Observe(o Observation) error {
 	return nil
 }
 
-// checkOutcome reports why nothing can be learned from a member.
-func (p *Planner) checkOutcome(m *Outcome) error {
+// checkMember reports why nothing can be learned from a member.
+func (p *Planner) checkMember(m *Measurement) error {
 	if m.Profile == nil {
 		return errors.New("no profile")
 	}

@@ -23,7 +23,7 @@ func TestObserveLearns(t *testing.T) {
 	for range 10 {
 		err := p.Observe(colloc.Observation{
 			GPU: gpu.Model, Mechanism: profile.TimeSlice,
-			Members: []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(truth)}, {Profile: b.Profile}},
+			Members: []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(truth)}, {Profile: b.Profile}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -47,7 +47,7 @@ func TestObserveByAnyName(t *testing.T) {
 	for range 20 {
 		err := p.Observe(colloc.Observation{
 			GPU: profile.GPUModel{Name: "NVIDIA GeForce RTX 3090", Memory: 24 * profile.GiB}, Mechanism: profile.TimeSlice,
-			Members: []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(truth)}, {Profile: b.Profile, Speed: profile.Some(truth)}},
+			Members: []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(truth)}, {Profile: b.Profile, Speed: profile.Some(truth)}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -72,14 +72,14 @@ func TestObserveFaults(t *testing.T) {
 	a, b := seen(t, "a", 0.5, 0.2, profile.GiB), seen(t, "b", 0.5, 0.2, profile.GiB)
 	for _, tt := range []struct {
 		name    string
-		members []colloc.Outcome
+		members []colloc.Measurement
 		want    string
 	}{
 		{"nobody", nil, "without members"},
-		{"no profile", []colloc.Outcome{{}}, "member 0: no profile"},
-		{"NaN", []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(math.NaN())}, {Profile: b.Profile}}, "speed is NaN"},
-		{"zero", []colloc.Outcome{{Profile: a.Profile, Speed: profile.Some(0.0)}, {Profile: b.Profile}}, "speed is 0"},
-		{"peak", []colloc.Outcome{{Profile: a.Profile, Peak: profile.Some[profile.Bytes](-1)}}, "peak is -1"},
+		{"no profile", []colloc.Measurement{{}}, "member 0: no profile"},
+		{"NaN", []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(math.NaN())}, {Profile: b.Profile}}, "speed is NaN"},
+		{"zero", []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(0.0)}, {Profile: b.Profile}}, "speed is 0"},
+		{"peak", []colloc.Measurement{{Profile: a.Profile, Peak: profile.Some[profile.Bytes](-1)}}, "peak is -1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := shared(t).Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: tt.members})
@@ -115,7 +115,7 @@ func TestObserveAllOrNothing(t *testing.T) {
 		{"too much", b.Profile, math.MaxInt64},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := p.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: []colloc.Outcome{
+			err := p.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: []colloc.Measurement{
 				{Profile: a.Profile, Speed: profile.Some(0.2)}, {Profile: tt.profile, Peak: profile.Some(tt.peak)},
 			}})
 			if err == nil || !strings.Contains(err.Error(), "member 1") {
@@ -141,7 +141,7 @@ func TestConcurrentUse(t *testing.T) {
 				var err error
 				switch i {
 				case 0:
-					err = p.Observe(colloc.Observation{GPU: gpu.Model, Mechanism: profile.TimeSlice, Members: []colloc.Outcome{
+					err = p.Observe(colloc.Observation{GPU: gpu.Model, Mechanism: profile.TimeSlice, Members: []colloc.Measurement{
 						{Profile: a.Profile, Speed: profile.Some(0.8)}, {Profile: unseen.Profile, Peak: profile.Some(profile.GiB)},
 					}})
 				case 1:

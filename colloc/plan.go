@@ -91,8 +91,8 @@ type Demand struct {
 // what would lift it.
 type Note struct {
 	packer.Reason
-	// Changes are what would lift the limit, each by itself.
-	Changes []Change `json:"changes"`
+	// Reliefs are what would lift the limit, each by itself.
+	Reliefs []Relief `json:"changes"`
 	// Text says the same for people.
 	Text string `json:"text"`
 }

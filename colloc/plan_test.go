@@ -281,7 +281,7 @@ func TestNotesSayWhatToChange(t *testing.T) {
 		name  string
 		tasks []colloc.Task
 		gpus  int
-		kind  colloc.ChangeKind
+		kind  colloc.ReliefKind
 		of    string
 	}{
 		{"too large", []colloc.Task{huge}, 1, colloc.LargerGPU, "huge"},
@@ -299,7 +299,7 @@ func TestNotesSayWhatToChange(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, n := range plan.Notes {
-				for _, c := range n.Changes {
+				for _, c := range n.Reliefs {
 					if c.Kind == tt.kind && (tt.of == "" || c.Task == tt.of) {
 						return
 					}

@@ -135,7 +135,7 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 		plan.Placements = append(plan.Placements, p)
 	}
 	for _, reason := range s.Reasons {
-		plan.Notes = append(plan.Notes, Note{Reason: reason, Changes: changes(&reason), Text: reason.String()})
+		plan.Notes = append(plan.Notes, Note{Reason: reason, Reliefs: reliefs(&reason), Text: reason.String()})
 	}
 	return plan, nil
 }

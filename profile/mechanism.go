@@ -1,6 +1,9 @@
 package profile
 
-// Mechanism is how the tasks of a set share one GPU.
+// Mechanism is how the tasks of a set share one GPU. The zero value is Exclusive.
+// Where colloc asks how several tasks are to share, Exclusive makes no sense and
+// the zero value stands for TimeSlice, which needs no set-up. In a measurement of
+// several tasks nothing stands for anything: there Exclusive is an error.
 type Mechanism int
 
 // The sharing mechanisms of NVIDIA GPUs.

@@ -32,9 +32,9 @@
 // A lease that is not committed in time falls back. Time is the sum of the
 // forward steps of the clock: a clock that is set back neither extends a lease
 // nor brings one back, a clock that leaps forward ends leases early, which is
-// safe. [Lease] values are fencing tokens: who comes late with an old one gets
-// [ErrLeaseOver] and cannot touch what was reserved since. That holds across
-// restarts, also when several in a row load the same file: see [Epoch].
+// safe. [Lease] values are fencing tokens: a scheduler that comes late with an old
+// one gets [ErrLeaseOver] and cannot touch what was reserved since. That holds
+// across restarts, also when several in a row load the same file: see [Epoch].
 //
 // Cards come and go with [Ledger.AddGPU] and [Ledger.RemoveGPU].
 package ledger

@@ -120,7 +120,7 @@ func (r *Runner) learnSet(c *card, rates []profile.Opt[rate]) {
 	o := colloc.Observation{GPU: c.model, Mechanism: c.mechanism}
 	measured, described := false, true
 	for i, e := range c.entries {
-		member := colloc.Outcome{Profile: e.profile}
+		member := colloc.Measurement{Profile: e.profile}
 		v, seen := rates[i].Get()
 		if alone, ok := r.soloRate(e); ok && seen && alone.steps == v.steps && alone.value > 0 {
 			e.Speed = profile.Some(v.value / alone.value)
@@ -151,7 +151,7 @@ func (r *Runner) learn(e *entry, lacked bool) {
 	}
 	err := r.planner.Observe(colloc.Observation{
 		GPU: c.model, Mechanism: e.Mechanism,
-		Members: []colloc.Outcome{{Profile: e.profile, Peak: profile.Some(peak), OutOfMemory: lacked}},
+		Members: []colloc.Measurement{{Profile: e.profile, Peak: profile.Some(peak), OutOfMemory: lacked}},
 	})
 	if err != nil {
 		r.warn("observe", nil, "a measurement was not learned: "+err.Error())

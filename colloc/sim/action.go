@@ -11,8 +11,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Placement is where a task starts.
-type Placement struct {
+// Launch is where a task starts.
+type Launch struct {
 	// Task is the task's index.
 	Task int
 	// GPUs are as many different GPUs as the task needs.
@@ -96,7 +96,7 @@ func (s *State) Start(t *TaskView, gpus ...int) {
 	if t != nil {
 		index = t.Index
 	}
-	s.Place(Placement{Task: index, GPUs: gpus})
+	s.Place(Launch{Task: index, GPUs: gpus})
 }
 
 // Place starts a waiting task. What is not possible ends the run with a
@@ -105,7 +105,7 @@ func (s *State) Start(t *TaskView, gpus ...int) {
 // a product that the task does not accept, machines where one is asked for, more
 // reserved memory than there is, shares beyond the whole, too little CPU or host
 // memory.
-func (s *State) Place(p Placement) {
+func (s *State) Place(p Launch) {
 	if !s.did("start", p.Task, p.GPUs) {
 		return
 	}
@@ -144,7 +144,7 @@ func (s *State) Stop(t *TaskView) {
 }
 
 // cannot says why a placement is impossible.
-func (s *State) cannot(t *TaskView, p *Placement) string {
+func (s *State) cannot(t *TaskView, p *Launch) string {
 	if t.HostOnly {
 		if p.Node < 0 || p.Node >= len(s.nodes) {
 			return fmt.Sprintf("machine %d does not exist", p.Node)

@@ -39,10 +39,10 @@ func TestImpossible(t *testing.T) {
 		{"wrong product", []sim.Task{picky}, func(s *sim.State) { s.Start(s.Task(0), 0) }, `task "picky" does not accept GPU 0, a card`},
 		{"CPU", []sim.Task{host}, func(s *sim.State) { s.Start(s.Task(0), 0) }, "machine 0 has 4.000 cores"},
 		{"shares", []sim.Task{share, func() sim.Task { x := share; x.ID = "y"; return x }()}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Start(s.Task(1), 0) }, "GPU 0 would be over its whole: 0.600 is taken"},
-		{"not yet", []sim.Task{task("a", 0, 10, 1), task("b", 9, 10, 1)}, func(s *sim.State) { s.Place(sim.Placement{Task: 1, GPUs: []int{0}}) }, "task 1 does not exist yet"},
-		{"never", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Place(sim.Placement{Task: -3, GPUs: []int{0}}) }, "task -3 does not exist yet"},
+		{"not yet", []sim.Task{task("a", 0, 10, 1), task("b", 9, 10, 1)}, func(s *sim.State) { s.Place(sim.Launch{Task: 1, GPUs: []int{0}}) }, "task 1 does not exist yet"},
+		{"never", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Place(sim.Launch{Task: -3, GPUs: []int{0}}) }, "task -3 does not exist yet"},
 		{"negative reservation", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) {
-			s.Place(sim.Placement{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](-1)})
+			s.Place(sim.Launch{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](-1)})
 		}, "a reservation of -1 bytes"},
 		{"start nothing", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(nil, 0) }, "task -1 does not exist yet"},
 		{"stop nothing", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(nil) }, "a task that is not of this run"},

@@ -30,7 +30,7 @@ type runGPU struct {
 }
 
 // start places a task; the placement is possible.
-func (s *simulation) start(v *TaskView, p *Placement) {
+func (s *simulation) start(v *TaskView, p *Launch) {
 	st, r := &s.state, &s.tasks[v.Index]
 	st.waiting.remove(v.Index)
 	st.running.push(v.Index)

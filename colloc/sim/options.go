@@ -35,11 +35,12 @@ type Options struct {
 	// costs CheckpointCost. Preempted tasks lose nothing but their Startup.
 	Checkpoint, CheckpointCost time.Duration
 	// RestartAll says that every decision stops and restarts every running task,
-	// as in systems that apply each plan from checkpoints. At the next decision
-	// all find that they lost the Startup of all members of their set; a task
-	// that finishes before then lost nothing. That is how Muri's simulator
-	// counts, see [Stages]: with it SRTF and SRSF come out to the last published
-	// digit, while paying first moves means by up to 1.6 %.
+	// as in systems that apply each plan from checkpoints. The loss is counted at
+	// the next decision: each task then loses the Startup of all members of its
+	// set, and a task that finishes earlier loses nothing. Muri's simulator counts
+	// in this way, see [Stages], and with it the means of SRTF and SRSF equal the
+	// published ones to the last digit. Counted before the work, the loss changes
+	// them by up to 1.6 %.
 	RestartAll bool
 	// Repartition is how long a GPU is away while its MIG layout changes; 0
 	// means 10 s.

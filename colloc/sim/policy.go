@@ -32,11 +32,11 @@ type Learner interface {
 	// Observe is called just before a set that ran long enough changes, also by
 	// the scheduler's own actions, and when a task dies for lack of memory. It
 	// must not act.
-	Observe(o *Observation) error
+	Observe(o *CoRun) error
 }
 
-// Observation is what was measured of a set. It is valid during the call only.
-type Observation struct {
+// CoRun is what was measured of a set. It is valid during the call only.
+type CoRun struct {
 	// GPU is where, Mechanism how they shared.
 	GPU       *GPUView
 	Mechanism profile.Mechanism

@@ -167,7 +167,7 @@ func (s *simulation) observe(g int, died *TaskView) {
 		}
 		s.dst = append(s.dst, x)
 	}
-	s.obs = Observation{
+	s.obs = CoRun{
 		GPU: gpu.view, Mechanism: gpu.view.Mechanism, Set: gpu.view.Set, Speeds: s.dst, For: ran, OutOfMemory: died,
 	}
 	if err := s.learner.Observe(&s.obs); err != nil && s.fault == nil {

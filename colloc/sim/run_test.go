@@ -156,7 +156,7 @@ func TestOutOfMemory(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	r := run(t, cards(1), []sim.Task{task("a", 0, 100, 11)}, script(func(s *sim.State) error {
 		for t := range s.Waiting() {
-			s.Place(sim.Placement{Task: t.Index, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
+			s.Place(sim.Launch{Task: t.Index, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
 		}
 		return nil
 	}), sim.Options{MaxFailures: 3})
@@ -227,7 +227,7 @@ func TestTie(t *testing.T) {
 	r := run(t, cards(1), tasks, script(func(s *sim.State) error {
 		if waiting, _ := s.Len(); waiting == 2 { // the one that came last is placed first
 			s.Start(s.Task(1), 0)
-			s.Place(sim.Placement{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
+			s.Place(sim.Launch{Task: 0, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
 		}
 		return nil
 	}), sim.Options{Truth: sim.Constant{1, 1}, OnEvent: func(e *sim.Event) { kinds = append(kinds, e.Kind.String()) }})
@@ -295,7 +295,7 @@ func TestHostOnly(t *testing.T) {
 	r := run(t, c, tasks, script(func(s *sim.State) error {
 		for t := range s.Waiting() {
 			if n := &s.Nodes()[0]; s.FitsHost(t, n, 0) {
-				s.Place(sim.Placement{Task: t.Index})
+				s.Place(sim.Launch{Task: t.Index})
 			}
 		}
 		return nil

@@ -48,7 +48,7 @@ type simulation struct {
 	set      []*Task
 	dst      []float64
 	event    Event
-	obs      Observation
+	obs      CoRun
 	fault    error // of a learner
 	cards    int   // GPUs that are not instances
 	vain     int   // decisions that did nothing

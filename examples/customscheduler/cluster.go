@@ -75,7 +75,7 @@ func (c *cluster) speed(p *process) float64 {
 
 // advance runs until the next task ends and returns it with what was measured
 // of its set.
-func (c *cluster) advance() (job, []colloc.Outcome, profile.GPUModel) {
+func (c *cluster) advance() (job, []colloc.Measurement, profile.GPUModel) {
 	next := 0
 	for i, p := range c.running {
 		if p.left/c.speed(p) < c.running[next].left/c.speed(c.running[next]) {
@@ -84,12 +84,12 @@ func (c *cluster) advance() (job, []colloc.Outcome, profile.GPUModel) {
 	}
 	done := c.running[next]
 	minutes := done.left / c.speed(done)
-	var set []colloc.Outcome
+	var set []colloc.Measurement
 	speeds := make([]float64, len(c.running))
 	for i, p := range c.running {
 		speeds[i] = c.speed(p)
 		if p.gpu == done.gpu {
-			set = append(set, colloc.Outcome{Profile: p.job.task.Profile, Speed: profile.Some(speeds[i])})
+			set = append(set, colloc.Measurement{Profile: p.job.task.Profile, Speed: profile.Some(speeds[i])})
 		}
 	}
 	for i, p := range c.running {

@@ -127,7 +127,7 @@ func (s *scheduler) place(j job) (bool, error) {
 }
 
 // finish learns from the set that ended and gives its place back.
-func (s *scheduler) finish(done job, set []colloc.Outcome, model profile.GPUModel) error {
+func (s *scheduler) finish(done job, set []colloc.Measurement, model profile.GPUModel) error {
 	fmt.Fprintf(s.out, "%s: %s ends\n", s.cluster.clock(), done.task.ID)
 	if len(set) > 1 {
 		o := colloc.Observation{GPU: model, Mechanism: profile.TimeSlice, Members: set}

@@ -299,18 +299,18 @@ func moveFiles(to [][]int) int {
 func TestRooms(t *testing.T) {
 	tr := realTree(t)
 	all := survey(tr)
-	rows := "files\treferences\tback\tfamilies\t  folder\n"
+	rows := []string{"files\treferences\tback\tfamilies\t  folder\n"}
 	for i := range all {
 		r := &all[i]
 		note := ""
 		if _, listed := unopened()[r.dir]; listed {
 			note = " (not opened)"
 		}
-		rows += fmt.Sprintf("%d\t%d\t%d\t%s\t  %s%s\n", r.files, r.refs, r.back, strings.Join(r.families, ","), r.dir, note)
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%s\t  %s%s\n", r.files, r.refs, r.back, strings.Join(r.families, ","), r.dir, note))
 	}
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	if _, err := w.Write([]byte(rows)); err != nil {
+	if _, err := w.Write([]byte(strings.Join(rows, ""))); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Flush(); err != nil {

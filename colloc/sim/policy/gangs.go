@@ -47,7 +47,7 @@ func (g *gangs) start(s *sim.State, c *crew) bool {
 		return false
 	}
 	g.seating[c.node] = nil
-	s.Place(sim.Placement{
+	s.Place(sim.Launch{
 		Task: c.task.Index, GPUs: c.seats, Mechanism: c.mech,
 		Reserve: profile.Some[profile.Bytes](0), // packer keeps the books
 	})

@@ -141,7 +141,7 @@ func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution
 		}
 		for _, i := range set.Tasks {
 			if t := g.views[g.tasks[i].ID]; !t.Running() && s.Accepts(t, s.GPUs()[at]) {
-				s.Place(sim.Placement{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism})
+				s.Place(sim.Launch{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism})
 			}
 		}
 	}

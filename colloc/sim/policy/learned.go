@@ -49,7 +49,7 @@ func newLearned() *learned {
 }
 
 // observe takes in what was measured of a set.
-func (l *learned) observe(s *sim.State, o *sim.Observation) error {
+func (l *learned) observe(s *sim.State, o *sim.CoRun) error {
 	if len(o.Set) < 2 || o.OutOfMemory != nil {
 		return nil
 	}

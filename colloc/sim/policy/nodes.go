@@ -137,14 +137,14 @@ func (f *nodes) place(s *sim.State, t *sim.TaskView) {
 	}
 	n := &f.all[best]
 	if t.HostOnly {
-		s.Place(sim.Placement{Task: t.Index, Node: best})
+		s.Place(sim.Launch{Task: t.Index, Node: best})
 	} else {
 		_, local := f.score(n, t)
 		gpus := make([]int, len(local))
 		for i, g := range local {
 			gpus[i] = s.Nodes()[best].First + g
 		}
-		s.Place(sim.Placement{Task: t.Index, GPUs: gpus, Reserve: profile.Some[profile.Bytes](0)})
+		s.Place(sim.Launch{Task: t.Index, GPUs: gpus, Reserve: profile.Some[profile.Bytes](0)})
 	}
 	f.update(s, best)
 }

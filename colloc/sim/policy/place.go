@@ -95,7 +95,7 @@ func startHost(s *sim.State, t *sim.TaskView) bool {
 	nodes := s.Nodes()
 	for i := range nodes {
 		if s.FitsHost(t, &nodes[i], 0) {
-			s.Place(sim.Placement{Task: t.Index, Node: i})
+			s.Place(sim.Launch{Task: t.Index, Node: i})
 			return true
 		}
 	}

@@ -153,7 +153,7 @@ type kindOf struct {
 }
 
 // Observe implements [sim.Learner].
-func (r *session) Observe(o *sim.Observation) error {
+func (r *session) Observe(o *sim.CoRun) error {
 	if r.NoLearning {
 		return nil
 	}
@@ -279,7 +279,7 @@ func (r *session) start(s *sim.State, ds []packer.Decision) error {
 			r.blocked = append(r.blocked, t)
 			continue
 		}
-		s.Place(sim.Placement{
+		s.Place(sim.Launch{
 			Task: t.Index, GPUs: []int{d.GPU}, Mechanism: d.Mechanism,
 			Reserve: profile.Some(min(t.Reserve, r.largest)),
 		})

@@ -85,7 +85,7 @@ func (f *sharing) place(s *sim.State, t *sim.TaskView) bool {
 }
 
 func (f *sharing) start(s *sim.State, t *sim.TaskView, gpus []int) {
-	p := sim.Placement{Task: t.Index, GPUs: gpus, Mechanism: profile.TimeSlice}
+	p := sim.Launch{Task: t.Index, GPUs: gpus, Mechanism: profile.TimeSlice}
 	if f.blind {
 		p.Reserve = profile.Some[profile.Bytes](0)
 	}

@@ -55,8 +55,8 @@ func look(log string) *sight {
 const together = 0.8
 
 // outcome is what was seen of member i of a set.
-func (s *sight) outcome(e *entry, members []member, i int, jobs map[slurm.JobID]slurm.JobInfo) colloc.Outcome {
-	out := colloc.Outcome{Profile: e.task.Profile}
+func (s *sight) outcome(e *entry, members []member, i int, jobs map[slurm.JobID]slurm.JobInfo) colloc.Measurement {
+	out := colloc.Measurement{Profile: e.task.Profile}
 	me, ok := jobs[members[i].Job]
 	if !ok {
 		return out

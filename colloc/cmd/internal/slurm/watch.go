@@ -157,7 +157,7 @@ func (p *program) learn(rec *record, s *sweep, jobs map[slurm.JobID]slurm.JobInf
 	return taught, nil
 }
 
-func (p *program) compare(gpu string, m member, out colloc.Outcome) {
+func (p *program) compare(gpu string, m member, out colloc.Measurement) {
 	fmt.Fprintf(p.stdout, "%s on %s: predicted %.2f [%.2f, %.2f]", m.Task, gpu, m.Speed.Value, m.Speed.Lo, m.Speed.Hi)
 	if v, ok := out.Speed.Get(); ok {
 		fmt.Fprintf(p.stdout, ", seen %.2f", v)

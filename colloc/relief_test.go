@@ -20,43 +20,43 @@ func TestVerdictChanges(t *testing.T) {
 		name string
 		task colloc.Task
 		gpu  colloc.GPU
-		want []colloc.Change // but for amounts
-		lift func(task *colloc.Task, gpu *colloc.GPU, c []colloc.Change)
+		want []colloc.Relief // but for amounts
+		lift func(task *colloc.Task, gpu *colloc.GPU, c []colloc.Relief)
 	}{
 		{"nothing", small, card(t, "g"), nil, nil},
 		{
 			"memory", large, card(t, "g", busy),
-			[]colloc.Change{{Kind: colloc.ReserveLess, Task: "large"}, {Kind: colloc.LargerGPU, Task: "large"}},
-			func(task *colloc.Task, _ *colloc.GPU, c []colloc.Change) { task.Reserved = c[0].Bytes },
+			[]colloc.Relief{{Kind: colloc.ReserveLess, Task: "large"}, {Kind: colloc.LargerGPU, Task: "large"}},
+			func(task *colloc.Task, _ *colloc.GPU, c []colloc.Relief) { task.Reserved = c[0].Bytes },
 		},
 		{
 			"a resident that is slowed down", busy, card(t, "g", strict),
-			[]colloc.Change{{Kind: colloc.AllowSlowdown, Task: "strict"}},
-			func(task *colloc.Task, gpu *colloc.GPU, c []colloc.Change) {
+			[]colloc.Relief{{Kind: colloc.AllowSlowdown, Task: "strict"}},
+			func(task *colloc.Task, gpu *colloc.GPU, c []colloc.Relief) {
 				gpu.Residents[0].MaxSlowdown, task.MaxSlowdown = c[0].Factor*1.001, 100
 			},
 		},
 		{
 			"the task alone", hermit, card(t, "g", small),
-			[]colloc.Change{{Kind: colloc.AllowSharing, Task: "hermit"}},
-			func(task *colloc.Task, _ *colloc.GPU, _ []colloc.Change) { task.Alone = false },
+			[]colloc.Relief{{Kind: colloc.AllowSharing, Task: "hermit"}},
+			func(task *colloc.Task, _ *colloc.GPU, _ []colloc.Relief) { task.Alone = false },
 		},
 		{
 			"a resident alone", small, card(t, "g", hermit),
-			[]colloc.Change{{Kind: colloc.AllowSharing, Task: "hermit"}},
-			func(_ *colloc.Task, gpu *colloc.GPU, _ []colloc.Change) { gpu.Residents[0].Alone = false },
+			[]colloc.Relief{{Kind: colloc.AllowSharing, Task: "hermit"}},
+			func(_ *colloc.Task, gpu *colloc.GPU, _ []colloc.Relief) { gpu.Residents[0].Alone = false },
 		},
-		{"too many", small, card(t, "g", busy, strict), []colloc.Change{{Kind: colloc.LargerSets, Task: "small"}}, nil},
+		{"too many", small, card(t, "g", busy, strict), []colloc.Relief{{Kind: colloc.LargerSets, Task: "small"}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := p.Fit(tt.task, tt.gpu)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := v.Changes(tt.task, tt.gpu)
-			var kinds []colloc.Change
+			got := v.Reliefs(tt.task, tt.gpu)
+			var kinds []colloc.Relief
 			for _, c := range got {
-				kinds = append(kinds, colloc.Change{Kind: c.Kind, Task: c.Task})
+				kinds = append(kinds, colloc.Relief{Kind: c.Kind, Task: c.Task})
 			}
 			if diff := cmp.Diff(tt.want, kinds); diff != "" {
 				t.Fatalf("%v (-want +got):\n%s", v, diff)

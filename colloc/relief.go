@@ -8,13 +8,13 @@ import (
 	"example.com/colloc/profile"
 )
 
-// ChangeKind says what would have to change for a task to be placed or shared.
-type ChangeKind int
+// ReliefKind says what would have to change for a task to be placed or shared.
+type ReliefKind int
 
-// The kinds of change.
+// The kinds of relief.
 const (
 	// ReserveLess: the task's reservation must be at most Bytes.
-	ReserveLess ChangeKind = iota
+	ReserveLess ReliefKind = iota
 	// LargerGPU: a GPU must offer at least Bytes after headroom and residents.
 	LargerGPU
 	// MoreGPUs: Count more GPUs, each offering at least Bytes.
@@ -36,37 +36,37 @@ const (
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
-var changeNames = []string{
+var reliefNames = []string{
 	"reserve-less", "larger-gpu", "more-gpus", "allow-slowdown", "allow-sharing", "larger-sets", "accept-less",
 	"other-labels", "label-gpu",
 }
 
 // String returns a short name such as "reserve-less".
-func (k ChangeKind) String() string {
-	if k < 0 || int(k) >= len(changeNames) {
-		return fmt.Sprintf("change(%d)", int(k))
+func (k ReliefKind) String() string {
+	if k < 0 || int(k) >= len(reliefNames) {
+		return fmt.Sprintf("relief(%d)", int(k))
 	}
-	return changeNames[k]
+	return reliefNames[k]
 }
 
 // MarshalText writes what String returns.
-func (k ChangeKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+func (k ReliefKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
 // UnmarshalText reads what MarshalText writes.
-func (k *ChangeKind) UnmarshalText(text []byte) error {
-	i := slices.Index(changeNames, string(text))
+func (k *ReliefKind) UnmarshalText(text []byte) error {
+	i := slices.Index(reliefNames, string(text))
 	if i < 0 {
-		return fmt.Errorf("colloc: unknown change %q", text)
+		return fmt.Errorf("colloc: unknown relief %q", text)
 	}
-	*k = ChangeKind(i)
+	*k = ReliefKind(i)
 	return nil
 }
 
-// Change is one thing that would lift the limit that binds, for programs to
+// Relief is one thing that would lift the limit that binds, for programs to
 // act on. Fields that do not apply are zero.
-type Change struct {
+type Relief struct {
 	// Kind says what to change.
-	Kind ChangeKind `json:"kind"`
+	Kind ReliefKind `json:"kind"`
 	// Task is the ID of the task it concerns.
 	Task string `json:"task,omitempty"`
 	// Bytes is the amount of memory that would do.
@@ -78,7 +78,7 @@ type Change struct {
 }
 
 // changes derives from a packer's reason what would lift it.
-func changes(r *packer.Reason) []Change {
+func reliefs(r *packer.Reason) []Relief {
 	list := lift(r, r.Code)
 	if r.Code == packer.GPUsTaken {
 		list = append(list, lift(r, r.Sharing)...)
@@ -86,51 +86,51 @@ func changes(r *packer.Reason) []Change {
 	return list
 }
 
-func lift(r *packer.Reason, code packer.ReasonCode) []Change {
+func lift(r *packer.Reason, code packer.ReasonCode) []Relief {
 	switch code {
 	case packer.NoGPU, packer.GPUsTaken, packer.TooFewGPUs:
-		return []Change{{Kind: MoreGPUs, Task: r.ID, Count: max(1, r.GPUs), Bytes: r.Memory}}
+		return []Relief{{Kind: MoreGPUs, Task: r.ID, Count: max(1, r.GPUs), Bytes: r.Memory}}
 	case packer.TooLarge:
-		return []Change{
+		return []Relief{
 			{Kind: ReserveLess, Task: r.ID, Bytes: r.Largest},
 			{Kind: LargerGPU, Task: r.ID, Bytes: r.Memory},
 		}
 	case packer.MemoryLimit:
-		return []Change{{Kind: ReserveLess, Task: r.ID, Bytes: max(0, r.Memory-r.Short)}}
+		return []Relief{{Kind: ReserveLess, Task: r.ID, Bytes: max(0, r.Memory-r.Short)}}
 	case packer.SpeedLimit:
 		if r.Speed <= 0 {
 			return nil
 		}
-		return []Change{{Kind: AllowSlowdown, Task: r.Slow, Factor: 1 / r.Speed}}
+		return []Relief{{Kind: AllowSlowdown, Task: r.Slow, Factor: 1 / r.Speed}}
 	case packer.MustBeAlone:
 		who := r.ID
 		if r.Partner != "" {
 			who = r.Partner
 		}
-		return []Change{{Kind: AllowSharing, Task: who}}
+		return []Relief{{Kind: AllowSharing, Task: who}}
 	case packer.SetFull:
-		return []Change{{Kind: LargerSets, Task: r.ID}}
+		return []Relief{{Kind: LargerSets, Task: r.ID}}
 	case packer.Incompatible:
-		return []Change{{Kind: OtherLabels, Task: r.ID}}
+		return []Relief{{Kind: OtherLabels, Task: r.ID}}
 	case packer.WrongGPU:
-		return []Change{{Kind: LabelGPU, Task: r.ID}}
+		return []Relief{{Kind: LabelGPU, Task: r.ID}}
 	case packer.NoGain:
 		if r.Apart <= 0 {
 			return nil
 		}
-		return []Change{{Kind: AcceptLess, Task: r.ID, Factor: r.Shared / r.Apart}}
+		return []Relief{{Kind: AcceptLess, Task: r.ID, Factor: r.Shared / r.Apart}}
 	default: // nothing to change: a partner is missing, or there are GPUs enough
 		return nil
 	}
 }
 
-// Changes returns what would lift the limit that binds, each by itself, for the
+// Reliefs returns what would lift the limit that binds, each by itself, for the
 // answer of [Planner.Fit] about task and gpu; nil if the task fits, or if nothing
 // would. Of tasks that must be alone every one has to change.
-func (v Verdict) Changes(task Task, gpu GPU) []Change {
+func (v Verdict) Reliefs(task Task, gpu GPU) []Relief {
 	switch v.Code {
 	case packer.MemoryLimit:
-		return []Change{
+		return []Relief{
 			{Kind: ReserveLess, Task: task.ID, Bytes: v.Free},
 			{Kind: LargerGPU, Task: task.ID, Bytes: v.Reserved},
 		}
@@ -142,17 +142,17 @@ func (v Verdict) Changes(task Task, gpu GPU) []Change {
 		if v.Slowest >= 0 && v.Slowest < len(gpu.Residents) {
 			slow = gpu.Residents[v.Slowest].ID
 		}
-		return []Change{{Kind: AllowSlowdown, Task: slow, Factor: 1 / v.SlowestSpeed}}
+		return []Relief{{Kind: AllowSlowdown, Task: slow, Factor: 1 / v.SlowestSpeed}}
 	case packer.MustBeAlone:
-		var list []Change
+		var list []Relief
 		for _, t := range append([]Task{task}, gpu.Residents...) {
 			if t.Alone {
-				list = append(list, Change{Kind: AllowSharing, Task: t.ID})
+				list = append(list, Relief{Kind: AllowSharing, Task: t.ID})
 			}
 		}
 		return list
 	case packer.SetFull:
-		return []Change{{Kind: LargerSets, Task: task.ID}}
+		return []Relief{{Kind: LargerSets, Task: task.ID}}
 	default: // the other codes are those of plans
 		return nil
 	}
