@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"testing"
 )
 
@@ -14,7 +15,7 @@ func tiedPairs() *measured {
 	load := make([]float64, 40)
 	for i := range load {
 		load[i] = rng.Float64()
-		m.jobs = append(m.jobs, fmt.Sprint(i))
+		m.jobs = append(m.jobs, strconv.Itoa(i))
 	}
 	for i, a := range m.jobs {
 		for j, b := range m.jobs {
