@@ -62,16 +62,3 @@ func (d *drift) add(err, half float64) {
 	d.Misses += rate * (miss - d.Misses)
 	d.Bias += rate * (err/half - d.Bias)
 }
-
-// plus is the average of two histories, weighted by what each remembers.
-func (d drift) plus(o drift) drift {
-	a, b := float64(min(d.Seen, driftWindow)), float64(min(o.Seen, driftWindow))
-	if a+b == 0 {
-		return drift{}
-	}
-	return drift{
-		Misses: (float64(a*d.Misses) + float64(b*o.Misses)) / (a + b),
-		Bias:   (float64(a*d.Bias) + float64(b*o.Bias)) / (a + b),
-		Seen:   d.Seen + o.Seen,
-	}
-}

@@ -85,6 +85,9 @@ const (
 	effectColumns   = termColumns + termCount
 )
 
+// slopes are the columns that are not negative: a use costs, or it does not.
+func slopes() span { return span{termColumns, termCount} }
+
 func (r *roster) columns() int { return effectColumns + 2*len(r.effects) }
 
 func ownColumn(e int32) int { return effectColumns + 2*int(e) }
@@ -198,8 +201,8 @@ func (s *sparse) dot(b []float64) float64 {
 	return sum
 }
 
-// fill makes s the row of task i of set.
-func (s *sparse) fill(set []member, i int) {
+// fillRow makes s the row of task i of set.
+func fillRow(s *sparse, set []member, i int) {
 	s.reset()
 	own := &set[i]
 	var sum terms

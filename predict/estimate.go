@@ -70,3 +70,15 @@ type Estimate struct {
 	// Source is what the estimate rests on.
 	Source Source `json:"source"`
 }
+
+// Provenance says what a model was fitted to. It is stored with the model.
+type Provenance struct {
+	// Data names the measurements.
+	Data string `json:"data,omitempty"`
+	// License is the licence of the data, not of the coefficients.
+	License string `json:"license,omitempty"`
+	// GPU is where they were measured.
+	GPU string `json:"gpu,omitempty"`
+	// Rows is their number.
+	Rows int `json:"rows,omitempty"`
+}

@@ -83,23 +83,3 @@ func ExampleMIGSpeed_Speed() {
 	// 3g.20gb: 0.43 (prior)
 	// 7g.40gb: 1.00 (prior)
 }
-
-func ExampleFitCompletion() {
-	a, b, c := solo("a", 0.5, 0.1), solo("b", 0.5, 0.1), solo("c", 0.5, 0.1)
-	pair := func(x, y *profile.Profile, sx, sy float64) predict.SpeedObservation {
-		return predict.SpeedObservation{
-			GPU: "T4", Mechanism: profile.TimeSlice, Set: []*profile.Profile{x, y},
-			Speeds: []profile.Opt[float64]{profile.Some(sx), profile.Some(sy)},
-		}
-	}
-	table, err := predict.FitCompletion([]predict.SpeedObservation{pair(a, b, 0.9, 0.9), pair(a, a, 0.9, 0.9), pair(b, b, 0.9, 0.9), pair(c, c, 0.9, 0.9)}, nil)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	gpu, _ := profile.LookupGPU("T4")
-	v, known := table.Speed(&gpu, profile.TimeSlice, a, c)
-	fmt.Printf("%.2f %v\n", v, known)
-	// Output:
-	// 0.90 true
-}

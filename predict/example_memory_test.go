@@ -91,7 +91,7 @@ func ExampleMemory_Calibrate() {
 }
 
 func ExampleLoadMemory() {
-	m, err := predict.FitMemory(observed(), &predict.MemoryOptions{Provenance: predict.MemoryProvenance{Data: "made up", Rows: 40}})
+	m, err := predict.FitMemory(observed(), &predict.MemoryOptions{Provenance: predict.Provenance{Data: "made up", Rows: 40}})
 	if err != nil {
 		fmt.Println(err)
 		return

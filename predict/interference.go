@@ -224,7 +224,7 @@ func checkSharing(mech profile.Mechanism) error {
 // estimate predicts task i of the set in w.
 func (r *regime) estimate(w *scratch, i int, ratio bool) Estimate {
 	loss := r.loss(w.set, i, ratio)
-	w.row.fill(w.set, i)
+	fillRow(&w.row, w.set, i)
 	level := familiarity(w.set, i)
 	half := r.spread.halfWidth(r.post.variance(&w.row), level, len(w.set))
 	if len(w.row.at) == 0 {

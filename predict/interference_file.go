@@ -12,11 +12,21 @@ import (
 // The file form of an Interference: one JSON object. The solution is not in it;
 // it follows from the sums.
 type interferenceFile struct {
-	Format  string              `json:"format"`
-	Version int                 `json:"version"`
-	Vector  int                 `json:"vector_version"`
-	Options InterferenceOptions `json:"options"`
-	Regimes []regimeFile        `json:"regimes"`
+	Format  string       `json:"format"`
+	Version int          `json:"version"`
+	Vector  int          `json:"vector_version"`
+	Options optionsFile  `json:"options"`
+	Regimes []regimeFile `json:"regimes"`
+}
+
+// optionsFile are the options as they are saved.
+type optionsFile struct {
+	Confidence float64 `json:"confidence"`
+	NoTrees    bool    `json:"no_trees,omitempty"`
+	// Forget is always 1: what a file of before learned does not fade.
+	Forget     float64 `json:"forget,omitempty"`
+	Seed       uint64  `json:"seed,omitempty"`
+	Provenance string  `json:"provenance,omitempty"`
 }
 
 const (
@@ -62,7 +72,7 @@ func (m *Interference) Save(w io.Writer) error {
 	s := m.load()
 	f := interferenceFile{
 		Format: interferenceFormat, Version: interferenceVersion, Vector: profile.VectorVersion,
-		Options: s.options, Regimes: []regimeFile{},
+		Options: optionsFile{s.options.Confidence, s.options.NoTrees, 1, s.options.Seed, s.options.Provenance}, Regimes: []regimeFile{},
 	}
 	for _, r := range s.regimes {
 		f.Regimes = append(f.Regimes, r.file())
@@ -113,7 +123,10 @@ func LoadInterference(r io.Reader) (*Interference, error) {
 	case f.Vector != profile.VectorVersion:
 		return nil, fmt.Errorf("predict: interference: load: made for features of version %d, want %d: fit again", f.Vector, profile.VectorVersion)
 	}
-	options, err := f.Options.withDefaults()
+	if f.Options.Forget != 0 && f.Options.Forget != 1 {
+		return nil, fmt.Errorf("predict: interference: load: forget is %v, want 1: fit again", f.Options.Forget)
+	}
+	options, err := (&InterferenceOptions{f.Options.Confidence, f.Options.NoTrees, f.Options.Seed, f.Options.Provenance}).withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +181,7 @@ func (f *regimeFile) regime() (*regime, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
-	r.post, err = solve(r.lambda, r.mu, r.base, r.learned)
+	r.post, err = solve(r.lambda, r.mu, slopes(), r.base, r.learned)
 	return r, err
 }
 

@@ -8,10 +8,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// maxRatio is the largest speed that counts as a measurement: a task that runs
-// four times as fast beside others as alone was not measured alone.
-const maxRatio = 4
-
 // FitInterference fits one set of parameters per (GPU, mechanism) that occurs in
 // obs, and the prior for all others. A nil o means the defaults. It returns an
 // error that names the observation for sets and speeds of unequal length, for
@@ -68,8 +64,8 @@ func checkObservation(o *SpeedObservation) error {
 	}
 	for i, s := range o.Speeds {
 		v, ok := s.Get()
-		if ok && !(v > 0 && v <= maxRatio) {
-			return fmt.Errorf("task %d: speed is %v, want more than 0 and at most %v", i, v, maxRatio)
+		if ok && !(v > 0 && v <= MostSpeed) {
+			return fmt.Errorf("task %d: speed is %v, want more than 0 and at most %v", i, v, MostSpeed)
 		}
 	}
 	return nil
@@ -121,7 +117,7 @@ func (r *regime) rows(obs []*SpeedObservation) []fitRow {
 			}
 			row := fitRow{loss: lossOf(v)}
 			row.weight = lossSlope(row.loss) * lossSlope(row.loss)
-			row.x.fill(set, i)
+			fillRow(&row.x, set, i)
 			if row.pair = len(set) == 2 && !plainPair(&set[0], &set[1]); row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
 			}
@@ -155,7 +151,7 @@ func fitRegime(key regimeKey, obs []*SpeedObservation, o InterferenceOptions) (*
 	rows := r.rows(obs)
 	r.accumulate(rows)
 	var err error
-	if r.post, err = solve(r.lambda, r.mu, r.base); err != nil {
+	if r.post, err = solve(r.lambda, r.mu, slopes(), r.base); err != nil {
 		return nil, err
 	}
 	if o.NoTrees || len(rows) < 100 {
@@ -165,7 +161,7 @@ func fitRegime(key regimeKey, obs []*SpeedObservation, o InterferenceOptions) (*
 	rows = r.rows(obs)
 	r.boost(rows, o.Seed)
 	r.accumulate(rows)
-	r.post, err = solve(r.lambda, r.mu, r.base)
+	r.post, err = solve(r.lambda, r.mu, slopes(), r.base)
 	return r, err
 }
 
@@ -239,7 +235,7 @@ func (r *regime) errorsOn(obs []*SpeedObservation) []standardError {
 			if !ok || len(set) < 2 {
 				continue
 			}
-			x.fill(set, i)
+			fillRow(&x, set, i)
 			out = append(out, standardError{familiarity(set, i), lossOf(v) - r.loss(set, i, true), r.post.variance(&x)})
 		}
 	}

@@ -60,28 +60,33 @@ func (a *normal) addRow(x *sparse, y, w float64) {
 	a.n += w
 }
 
-// scale forgets: it multiplies everything by f.
-func (a *normal) scale(f float64) {
-	for i := range a.h {
-		a.h[i] *= f
-	}
-	for i := range a.g {
-		a.g[i] *= f
-	}
-	a.n *= f
-}
-
 // posterior is the solution of H b = g with the covariance of b in units of the
 // noise variance.
 type posterior struct {
-	cov  packed
-	mean []float64 // H⁻¹ g
-	coef []float64 // the same with no physical term below 0
+	cov    packed
+	mean   []float64 // H⁻¹ g
+	coef   []float64 // the same with no held column below 0
+	atZero span
 }
 
+// span is a run of columns whose coefficients must not fall below 0: count of
+// them, at most mostHeld, from first on.
+type span struct{ first, count int }
+
+// mostHeld bounds a span, so that solving needs no memory of its own.
+const mostHeld = 12
+
+// held marks the columns of a span that are held at 0; multipliers are what
+// holds them there.
+type (
+	held        [mostHeld]bool
+	multipliers [mostHeld]float64
+)
+
 // solve factorises H = Λ + Σ over parts by Cholesky. lambda and mu are the
-// precision and the mean of the prior, one per column. O(p³).
-func solve(lambda, mu []float64, parts ...*normal) (*posterior, error) {
+// precision and the mean of the prior, one per column; coefficients in atZero
+// are not negative. O(p³).
+func solve(lambda, mu []float64, atZero span, parts ...*normal) (*posterior, error) {
 	p := len(lambda)
 	h, g := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
 	for j := range p {
@@ -105,7 +110,7 @@ func solve(lambda, mu []float64, parts ...*normal) (*posterior, error) {
 	if err := errors.Join(chol.SolveVecTo(&b, g), chol.InverseTo(&inverse)); err != nil {
 		return nil, fmt.Errorf("%w (%w)", errSingular, err)
 	}
-	post := &posterior{cov: make(packed, packedLen(p)), mean: make([]float64, p), coef: make([]float64, p)}
+	post := &posterior{cov: make(packed, packedLen(p)), mean: make([]float64, p), coef: make([]float64, p), atZero: atZero}
 	copy(post.mean, b.RawVector().Data)
 	for j := range p {
 		for i := range j + 1 {
@@ -116,11 +121,18 @@ func solve(lambda, mu []float64, parts ...*normal) (*posterior, error) {
 	return post, nil
 }
 
+// priorOnly is the solution before any row: the prior itself.
+func priorOnly(lambda, mu []float64, atZero span) *posterior {
+	q := (&posterior{atZero: atZero}).clone(lambda, mu)
+	q.project()
+	return q
+}
+
 // clone returns a posterior that may change, with room for p columns; new
 // columns have the prior lambda, mu.
 func (q *posterior) clone(lambda, mu []float64) *posterior {
 	old, p := len(q.mean), len(lambda)
-	c := &posterior{cov: slices.Clone(q.cov), mean: slices.Clone(q.mean), coef: slices.Clone(q.coef)}
+	c := &posterior{cov: slices.Clone(q.cov), mean: slices.Clone(q.mean), coef: slices.Clone(q.coef), atZero: q.atZero}
 	if p == old {
 		return c
 	}
@@ -176,7 +188,7 @@ func (q *posterior) variance(x *sparse) float64 {
 }
 
 // project sets coef to the minimum of the same quadratic form over solutions
-// whose physical terms are not negative. With Z the terms held at 0,
+// that are not negative in the span. With Z its columns held at 0,
 //
 //	b = b̂ − P[:,Z] (P[Z,Z])⁻¹ b̂[Z]
 //
@@ -184,15 +196,15 @@ func (q *posterior) variance(x *sparse) float64 {
 // not negative inside: block principal pivoting (Portugal, Júdice and Vicente
 // 1994, DOI 10.1090/S0025-5718-1994-1250776-4) with single pivots when it stalls.
 func (q *posterior) project() {
-	var held [termCount]bool
-	var mult terms
+	var fixed held
+	var mult multipliers
 	for round := range 64 {
-		mult = q.multipliers(&held)
+		mult = q.multipliers(&fixed)
 		changed := false
-		for k := range held {
-			value := q.shifted(termColumns+k, &held, &mult)
-			if wrong := (held[k] && mult[k] < 0) || (!held[k] && value < -1e-12); wrong {
-				held[k] = !held[k]
+		for k := range q.atZero.count {
+			value := q.shifted(q.atZero.first+k, &fixed, &mult)
+			if wrong := (fixed[k] && mult[k] < 0) || (!fixed[k] && value < -1e-12); wrong {
+				fixed[k] = !fixed[k]
 				changed = true
 				if round > 16 {
 					break
@@ -204,28 +216,28 @@ func (q *posterior) project() {
 		}
 	}
 	copy(q.coef, q.mean)
-	for z, h := range held {
+	for z, h := range fixed {
 		if !h {
 			continue
 		}
 		for j := range q.coef {
-			q.coef[j] += float64(q.cov.at(j, termColumns+z) * mult[z])
+			q.coef[j] += float64(q.cov.at(j, q.atZero.first+z) * mult[z])
 		}
 	}
-	for k := range held {
-		c := termColumns + k
-		if held[k] || q.coef[c] < 0 {
+	for k := range q.atZero.count {
+		c := q.atZero.first + k
+		if fixed[k] || q.coef[c] < 0 {
 			q.coef[c] = 0
 		}
 	}
 }
 
 // shifted returns one entry of b̂ + P[:,Z] μ.
-func (q *posterior) shifted(column int, held *[termCount]bool, mult *terms) float64 {
+func (q *posterior) shifted(column int, fixed *held, mult *multipliers) float64 {
 	value := q.mean[column]
-	for z, h := range held {
+	for z, h := range fixed {
 		if h {
-			value += float64(q.cov.at(column, termColumns+z) * mult[z])
+			value += float64(q.cov.at(column, q.atZero.first+z) * mult[z])
 		}
 	}
 	return value
@@ -233,11 +245,11 @@ func (q *posterior) shifted(column int, held *[termCount]bool, mult *terms) floa
 
 // multipliers solves P[Z,Z] μ = −b̂[Z] by Gaussian elimination without
 // pivoting, which is stable for a positive definite matrix.
-func (q *posterior) multipliers(held *[termCount]bool) terms {
-	var a [termCount][termCount + 1]float64
-	var z [termCount]int
+func (q *posterior) multipliers(fixed *held) multipliers {
+	var a [mostHeld][mostHeld + 1]float64
+	var z [mostHeld]int
 	n := 0
-	for k, h := range held {
+	for k, h := range fixed {
 		if h {
 			z[n] = k
 			n++
@@ -245,9 +257,9 @@ func (q *posterior) multipliers(held *[termCount]bool) terms {
 	}
 	for i := range n {
 		for j := range n {
-			a[i][j] = q.cov.at(termColumns+z[i], termColumns+z[j])
+			a[i][j] = q.cov.at(q.atZero.first+z[i], q.atZero.first+z[j])
 		}
-		a[i][termCount] = -q.mean[termColumns+z[i]]
+		a[i][mostHeld] = -q.mean[q.atZero.first+z[i]]
 	}
 	for i := range n {
 		for r := i + 1; r < n; r++ {
@@ -255,12 +267,12 @@ func (q *posterior) multipliers(held *[termCount]bool) terms {
 			for c := i; c < n; c++ {
 				a[r][c] -= float64(f * a[i][c])
 			}
-			a[r][termCount] -= float64(f * a[i][termCount])
+			a[r][mostHeld] -= float64(f * a[i][mostHeld])
 		}
 	}
-	var mult terms
+	var mult multipliers
 	for i := n - 1; i >= 0; i-- {
-		v := a[i][termCount]
+		v := a[i][mostHeld]
 		for c := i + 1; c < n; c++ {
 			v -= float64(a[i][c] * mult[z[c]])
 		}
@@ -268,7 +280,7 @@ func (q *posterior) multipliers(held *[termCount]bool) terms {
 	}
 	for _, m := range mult {
 		if math.IsNaN(m) {
-			return terms{}
+			return multipliers{}
 		}
 	}
 	return mult

@@ -24,17 +24,7 @@ func (m *Interference) Observe(o SpeedObservation) error {
 	key := regimeKey{catalogueName(o.GPU), o.Mechanism}
 	old, known := s.regime(key.gpu, key.mechanism)
 	r := old.successor(key, known, &o)
-	if s.options.Forget < 1 {
-		r.learned.scale(s.options.Forget)
-	}
 	r.learn(&o)
-	if s.options.Forget < 1 {
-		post, err := solve(r.lambda, r.mu, r.base, r.learned)
-		if err != nil {
-			return fmt.Errorf("predict: interference: %w", err)
-		}
-		r.post = post
-	}
 	m.state.Store(s.with(r, known))
 	return nil
 }
@@ -67,7 +57,7 @@ func (r *regime) learn(o *SpeedObservation) {
 // expected fills w with the row of task i and returns the half width of its
 // interval.
 func (r *regime) expected(set []member, i int, w *sparse) float64 {
-	w.fill(set, i)
+	fillRow(w, set, i)
 	return r.spread.halfWidth(r.post.variance(w), familiarity(set, i), len(set))
 }
 

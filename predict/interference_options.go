@@ -15,10 +15,6 @@ type InterferenceOptions struct {
 	// NoTrees leaves out the boosted trees, so that the model is linear in its
 	// terms and effects.
 	NoTrees bool `json:"no_trees,omitempty"`
-	// Forget multiplies what was observed before by this factor at every
-	// observation, so that old co-runs fade; 0 means 1: nothing fades. Below 1
-	// an observation costs O(p³) instead of O(p²).
-	Forget float64 `json:"forget,omitempty"`
 	// Seed chooses the folds of the calibration and the rows of the trees.
 	Seed uint64 `json:"seed,omitempty"`
 	// Provenance says where the observations come from; it is saved.
@@ -35,12 +31,6 @@ func (o *InterferenceOptions) withDefaults() (InterferenceOptions, error) {
 	}
 	if !(d.Confidence > 0 && d.Confidence < 1) {
 		return d, fmt.Errorf("predict: interference: confidence is %v, want more than 0 and less than 1", d.Confidence)
-	}
-	if d.Forget == 0 {
-		d.Forget = 1
-	}
-	if !(d.Forget > 0 && d.Forget <= 1) {
-		return d, fmt.Errorf("predict: interference: forget is %v, want more than 0 and at most 1", d.Forget)
 	}
 	return d, nil
 }
@@ -121,9 +111,7 @@ func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
 		}
 	}
 	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
-	slopes := defaultSlopes(mech)
-	for k := range slopes {
-		mean := slopes[k]
+	for k, mean := range defaultSlopes(mech) {
 		for _, f := range known {
 			mean += f.post.coef[termColumns+k]
 		}
@@ -151,23 +139,14 @@ func meanEffect(known []*regime, t taskType) (own, other float64) {
 	return own / n, other / n
 }
 
-// priorPosterior is the solution before any row: the prior itself.
-func (r *regime) priorPosterior() *posterior {
-	q := &posterior{}
-	q = q.clone(r.lambda, r.mu)
-	q.project()
-	return q
-}
-
 func newState(o InterferenceOptions, regimes []*regime) *interferenceState {
 	if o.Confidence == 0 {
 		o.Confidence = 0.9
-		o.Forget = 1
 	}
 	s := &interferenceState{options: o, regimes: regimes}
 	for mech := range profile.Mechanisms {
 		p := newPrior(profile.Mechanism(mech), regimes)
-		p.post = p.priorPosterior()
+		p.post = priorOnly(p.lambda, p.mu, slopes())
 		for k, v := range p.spread.Factor {
 			p.spread.Factor[k] = v * normalQuantile(o.Confidence) / normalQuantile(0.9)
 		}

@@ -57,7 +57,8 @@ type pairRow struct {
 func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 	own := &members[i]
 	if r.trees != nil && !own.stranger() {
-		w.trees.prune(r.trees, own.treeColumns())
+		columns := own.treeColumns()
+		w.trees.prune(r.trees, columns[:])
 		w.trees.predict(w.asked, w.learned)
 	}
 	for j := range members {

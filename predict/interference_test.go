@@ -155,7 +155,7 @@ func TestObserveIsFit(t *testing.T) {
 		}
 	}
 	r := m.load().regimes[0]
-	slow, err := solve(r.lambda, r.mu, r.base, r.learned)
+	slow, err := solve(r.lambda, r.mu, slopes(), r.base, r.learned)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,46 +232,6 @@ func TestObserveNothing(t *testing.T) {
 	}
 	if after := mustSpeeds(t, m, gpu, tasks[0], tasks[1]); after[0] != before[0] || after[1] != before[1] {
 		t.Errorf("speeds were %v, are %v", before, after)
-	}
-}
-
-func TestMergeIsLearningTogether(t *testing.T) {
-	tasks, obs := fakeWorld(t, 5, 5, 3)
-	base := obs[:len(obs)/2]
-	rest := obs[len(obs)/2:]
-	for _, o := range rest[:5] { // a GPU that nothing was fitted for
-		o.GPU = "A100-40GB"
-		rest = append(rest, o)
-	}
-	a, b, both := mustFit(t, base, nil), mustFit(t, base, nil), mustFit(t, base, nil)
-	for i, o := range rest {
-		host := a
-		if i%2 == 1 {
-			host = b
-		}
-		for _, m := range []*Interference{host, both} {
-			if err := m.Observe(o); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if err := a.Merge(b); err != nil {
-		t.Fatal(err)
-	}
-	gpus := profile.GPUs()
-	for i := range gpus {
-		for _, own := range tasks {
-			x, y := mustSpeeds(t, a, &gpus[i], own, tasks[0], tasks[3]), mustSpeeds(t, both, &gpus[i], own, tasks[0], tasks[3])
-			if math.Abs(x[0].Value-y[0].Value) > 1e-9 {
-				t.Fatalf("%s: merged %v, together %v", gpus[i].Name, x[0].Value, y[0].Value)
-			}
-		}
-	}
-	if err := a.Merge(mustFit(t, obs, nil)); err == nil {
-		t.Error("models of different fits merged")
-	}
-	if err := a.Merge(a); err == nil {
-		t.Error("a model merged with itself")
 	}
 }
 

@@ -20,7 +20,7 @@ type Memory struct {
 	traced  *memoryPart                   // with a shape-only run
 	hosts   []memoryHost                  // sorted by name
 	learned []learnedModel                // sorted by key
-	from    MemoryProvenance
+	from    Provenance
 
 	together *TogetherMemory
 }
@@ -33,20 +33,8 @@ type memoryHost struct {
 	Rows int `json:"rows"`
 }
 
-// MemoryProvenance says what a model was fitted to. It is stored with the model.
-type MemoryProvenance struct {
-	// Data names the measurements.
-	Data string `json:"data,omitempty"`
-	// License is the licence of the data, not of the coefficients.
-	License string `json:"license,omitempty"`
-	// GPU is where they were measured.
-	GPU string `json:"gpu,omitempty"`
-	// Rows is their number.
-	Rows int `json:"rows,omitempty"`
-}
-
 // Provenance returns what the model was fitted to.
-func (m *Memory) Provenance() MemoryProvenance { return m.from }
+func (m *Memory) Provenance() Provenance { return m.from }
 
 // Together returns what tasks that share a GPU need beyond the sum of their
 // peaks. It is shared with m and never changes.

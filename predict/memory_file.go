@@ -15,7 +15,7 @@ const memoryVersion = 1
 type memoryFile struct {
 	Format     string           `json:"format"`
 	Version    int              `json:"version"`
-	Provenance MemoryProvenance `json:"provenance"`
+	Provenance Provenance       `json:"provenance"`
 	Parts      []memoryFilePart `json:"parts"`
 	Hosts      []memoryHost     `json:"hosts,omitempty"`
 	Learned    []learnedModel   `json:"learned,omitempty"`
@@ -24,8 +24,8 @@ type memoryFile struct {
 
 // togetherFile is the margin of tasks that share a GPU.
 type togetherFile struct {
-	Provenance MemoryProvenance `json:"provenance"`
-	Over       conformal        `json:"over_bytes"`
+	Provenance Provenance `json:"provenance"`
+	Over       conformal  `json:"over_bytes"`
 }
 
 // memoryFilePart is one part with its name.

@@ -15,7 +15,7 @@ type MemoryOptions struct {
 	// Seed chooses folds and the rows that trees see.
 	Seed uint64
 	// Provenance is stored with the model.
-	Provenance MemoryProvenance
+	Provenance Provenance
 	// Together is stored with the model; nil is the published summary.
 	Together *TogetherMemory
 }

@@ -233,7 +233,7 @@ func TestTogether(t *testing.T) {
 // TestTogetherIsStored saves a memory model with its margin and loads it.
 func TestTogetherIsStored(t *testing.T) {
 	margin, err := FitTogether([]TogetherObservation{{Solo: 100, Together: 130}, {Solo: 100, Together: 110}},
-		&TogetherOptions{Provenance: MemoryProvenance{Data: "two pairs"}})
+		&TogetherOptions{Provenance: Provenance{Data: "two pairs"}})
 	if err != nil {
 		t.Fatal(err)
 	}

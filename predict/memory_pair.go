@@ -24,19 +24,19 @@ type TogetherObservation struct {
 // The zero value answers with those figures. It is safe for concurrent use.
 type TogetherMemory struct {
 	over conformal // bytes beyond the sum
-	from MemoryProvenance
+	from Provenance
 }
 
 // TogetherOptions configure FitTogether; nil and the zero value are the defaults.
 type TogetherOptions struct {
 	// Provenance is stored with the margin.
-	Provenance MemoryProvenance
+	Provenance Provenance
 }
 
 // Provenance returns what the margin was fitted to; empty for the zero value.
-func (t *TogetherMemory) Provenance() MemoryProvenance {
+func (t *TogetherMemory) Provenance() Provenance {
 	if t == nil {
-		return MemoryProvenance{}
+		return Provenance{}
 	}
 	return t.from
 }

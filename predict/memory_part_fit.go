@@ -21,13 +21,15 @@ const (
 	residualBags   = 2
 	residualRounds = 150
 	spreadBags     = 2
-	crossFolds     = 5
 	// manyGroups is the number of groups from which calibration leaves out
 	// whole groups instead of rows: then new tasks will be of new groups.
 	manyGroups = 12
 	// leastForTrees is the number of rows below which no residual is fitted.
 	leastForTrees = 200
 )
+
+// crossFolds is the number of folds that a calibration leaves out in turn.
+const crossFolds = 5
 
 // fitPart fits one kind of task. used marks the terms that may get a
 // coefficient. O(rows × trees).

@@ -159,13 +159,13 @@ func migVariant(p *profile.Profile) int {
 		return 0
 	}
 	variant := 0
-	if _, ok := firstOf(&p.Vector, profile.MeanDRAMActive, profile.MeanMemBusy); ok {
+	if _, ok := p.Vector.Either(profile.MeanDRAMActive, profile.MeanMemBusy); ok {
 		variant |= 1 << migTraffic
 	}
 	if _, ok := p.Vector.Get(profile.BusyPower); ok {
 		return variant | 1<<migPower
 	}
-	if _, ok := firstOf(&p.Vector, profile.MeanSMActive, profile.MeanGPUBusy); ok {
+	if _, ok := p.Vector.Either(profile.MeanSMActive, profile.MeanGPUBusy); ok {
 		variant |= 1 << migBusy
 	}
 	return variant
@@ -176,14 +176,14 @@ func migVariant(p *profile.Profile) int {
 func migRow(p *profile.Profile, s share, variant int) [migFeatures * migBases]float64 {
 	var x [migFeatures]float64
 	if variant&(1<<migTraffic) != 0 {
-		v, _ := firstOf(&p.Vector, profile.MeanDRAMActive, profile.MeanMemBusy)
+		v, _ := p.Vector.Either(profile.MeanDRAMActive, profile.MeanMemBusy)
 		x[migTraffic] = math.Pow(v, 0.7)
 	}
 	if variant&(1<<migPower) != 0 {
 		x[migPower] = max(0, p.Vector.Or(profile.BusyPower, 0)-idlePower)
 	}
 	if variant&(1<<migBusy) != 0 {
-		x[migBusy], _ = firstOf(&p.Vector, profile.MeanSMActive, profile.MeanGPUBusy)
+		x[migBusy], _ = p.Vector.Either(profile.MeanSMActive, profile.MeanGPUBusy)
 	}
 	basis := [migBases]float64{1/s.compute - 1, max(0, 1/s.compute-3), 1/s.memory - 1}
 	var row [migFeatures * migBases]float64

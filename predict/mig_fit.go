@@ -72,8 +72,8 @@ func migRows(obs []MIGObservation) ([]migObservation, error) {
 	for i := range obs {
 		o := &obs[i]
 		s, err := shareOf(&o.GPU, o.Slice)
-		if err == nil && (!(o.Speed > 0) || o.Speed > maxRatio) {
-			err = fmt.Errorf("speed is %v, want more than 0 and at most %v", o.Speed, maxRatio)
+		if err == nil && (!(o.Speed > 0) || o.Speed > MostSpeed) {
+			err = fmt.Errorf("speed is %v, want more than 0 and at most %v", o.Speed, MostSpeed)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("predict: mig: observation %d: %w", i, err))
@@ -116,9 +116,9 @@ func knows(p *profile.Profile, variant int) bool {
 	if p == nil {
 		return false
 	}
-	_, traffic := firstOf(&p.Vector, profile.MeanDRAMActive, profile.MeanMemBusy)
+	_, traffic := p.Vector.Either(profile.MeanDRAMActive, profile.MeanMemBusy)
 	_, power := p.Vector.Get(profile.BusyPower)
-	_, busy := firstOf(&p.Vector, profile.MeanSMActive, profile.MeanGPUBusy)
+	_, busy := p.Vector.Either(profile.MeanSMActive, profile.MeanGPUBusy)
 	for f, ok := range [migFeatures]bool{traffic, power, busy} {
 		if variant&(1<<f) != 0 && !ok {
 			return false

@@ -35,10 +35,10 @@ func loadOf(p *profile.Profile) load {
 	}
 	v := &p.Vector
 	l.model = p.Spec.Model.Name
-	if x, ok := firstOf(v, profile.MeanSMActive, profile.MeanGPUBusy); ok {
+	if x, ok := v.Either(profile.MeanSMActive, profile.MeanGPUBusy); ok {
 		l.sm, l.dram, l.seen = x, unseenDRAMPerSM*x, true
 	}
-	if x, ok := firstOf(v, profile.MeanDRAMActive, profile.MeanMemBusy); ok {
+	if x, ok := v.Either(profile.MeanDRAMActive, profile.MeanMemBusy); ok {
 		l.dram = x
 	}
 	if x, ok := v.Get(profile.MedianStepTime); ok && x > 0 {
@@ -51,13 +51,6 @@ func loadOf(p *profile.Profile) load {
 		l.memory = x / float64(p.GPU.Memory)
 	}
 	return l
-}
-
-func firstOf(v *profile.Vector, a, b profile.Feature) (float64, bool) {
-	if x, ok := v.Get(a); ok {
-		return x, true
-	}
-	return v.Get(b)
 }
 
 // A term is one physical way in which a neighbour costs speed.
@@ -147,3 +140,7 @@ func lossSlope(loss float64) float64 {
 
 // LeastSpeed bounds speeds from below, so that none is 0.
 const LeastSpeed = 0.01
+
+// MostSpeed is the largest speed that counts as a measurement: a task that runs
+// four times as fast beside others as alone was not measured alone.
+const MostSpeed = 4

@@ -43,12 +43,12 @@ type pairNode struct {
 	left, right int32
 }
 
-// prune decides once what depends on the task alone. O(nodes).
-func (p *pairTrees) prune(t *trees, own [ownTreeColumns]float64) {
+// prune decides once what depends on the leading columns alone. O(nodes).
+func (p *pairTrees) prune(t *trees, own []float64) {
 	p.base, p.first, p.depth, p.nodes = t.Base, p.first[:0], p.depth[:0], p.nodes[:0]
 	for _, root := range t.Roots {
 		at := int32(len(p.nodes))
-		if depth := p.keep(t, root, &own); depth > 0 {
+		if depth := p.keep(t, root, own); depth > 0 {
 			p.first, p.depth = append(p.first, at), append(p.depth, depth)
 			continue
 		}
@@ -57,11 +57,11 @@ func (p *pairTrees) prune(t *trees, own [ownTreeColumns]float64) {
 	}
 }
 
-// keep appends the subtree at a node without decisions about the task and
-// returns its depth.
-func (p *pairTrees) keep(t *trees, at int32, own *[ownTreeColumns]float64) int {
+// keep appends the subtree at a node without decisions about the leading columns
+// and returns its depth.
+func (p *pairTrees) keep(t *trees, at int32, own []float64) int {
 	n := t.Nodes[at]
-	for n.Feature >= 0 && n.Feature < ownTreeColumns {
+	for n.Feature >= 0 && int(n.Feature) < len(own) {
 		if own[n.Feature] > n.Threshold {
 			at = n.Right
 		} else {
@@ -74,7 +74,7 @@ func (p *pairTrees) keep(t *trees, at int32, own *[ownTreeColumns]float64) int {
 		p.nodes = append(p.nodes, pairNode{threshold: math.Inf(1), value: n.Threshold, left: here, right: here})
 		return 0
 	}
-	p.nodes = append(p.nodes, pairNode{threshold: n.Threshold, column: n.Feature - ownTreeColumns, left: here + 1})
+	p.nodes = append(p.nodes, pairNode{threshold: n.Threshold, column: n.Feature - int32(len(own)), left: here + 1})
 	left := p.keep(t, at+1, own)
 	p.nodes[here].right = int32(len(p.nodes))
 	return 1 + max(left, p.keep(t, n.Right, own))

@@ -40,8 +40,8 @@ func measuredSpeed(what string, a, b, speed float64) (float64, error) {
 			return 0, fmt.Errorf("predict: speed from %s: %v is not a positive amount", what, v)
 		}
 	}
-	if !(speed > 0 && speed <= maxRatio) {
-		return 0, fmt.Errorf("predict: speed from %s: %v, want more than 0 and at most %v: was the same task measured?", what, speed, maxRatio)
+	if !(speed > 0 && speed <= MostSpeed) {
+		return 0, fmt.Errorf("predict: speed from %s: %v, want more than 0 and at most %v: was the same task measured?", what, speed, MostSpeed)
 	}
 	return speed, nil
 }

@@ -37,14 +37,11 @@ type SoloUse struct {
 type Utilization struct {
 	parts [profile.Families][useTargets]*usePart
 	gpu   string // where the data were measured
-	from  UtilizationProvenance
+	from  Provenance
 }
 
-// UtilizationProvenance says what a model was fitted to.
-type UtilizationProvenance = MemoryProvenance
-
 // Provenance returns what the model was fitted to.
-func (u *Utilization) Provenance() UtilizationProvenance { return u.from }
+func (u *Utilization) Provenance() Provenance { return u.from }
 
 // The quantities that are predicted, in the order of [SoloUse].
 const (

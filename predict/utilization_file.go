@@ -17,11 +17,11 @@ const (
 
 // useFile is the file form of a Utilization.
 type useFile struct {
-	Format     string                `json:"format"`
-	Version    int                   `json:"version"`
-	Provenance UtilizationProvenance `json:"provenance"`
-	GPU        string                `json:"gpu"`
-	Parts      []useFilePart         `json:"parts"`
+	Format     string        `json:"format"`
+	Version    int           `json:"version"`
+	Provenance Provenance    `json:"provenance"`
+	GPU        string        `json:"gpu"`
+	Parts      []useFilePart `json:"parts"`
 }
 
 // useFilePart is one part with what it predicts.

@@ -14,7 +14,7 @@ type UtilizationOptions struct {
 	// Seed chooses folds and the rows that trees see.
 	Seed uint64
 	// Provenance is stored with the model.
-	Provenance UtilizationProvenance
+	Provenance Provenance
 }
 
 // FitUtilization fits a model to observed tasks, one for each family and

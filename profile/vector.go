@@ -21,6 +21,16 @@ func (v *Vector) Get(f Feature) (float64, bool) {
 	return v.values[f], true
 }
 
+// Either returns the value of a, or, where that is not known, that of b: a
+// profiler's counter and its coarser kin, as SM active and GPU busy. It returns
+// false where neither is known.
+func (v *Vector) Either(a, b Feature) (float64, bool) {
+	if x, ok := v.Get(a); ok {
+		return x, true
+	}
+	return v.Get(b)
+}
+
 // Or returns the value of f, or missing if it is not known.
 func (v *Vector) Or(f Feature, missing float64) float64 {
 	if x, ok := v.Get(f); ok {

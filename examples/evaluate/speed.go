@@ -214,7 +214,7 @@ func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	completion, err := predict.FitCompletion(obs, nil)
+	profiled, err := fitCompletion(obs)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +231,7 @@ func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
 		case "random":
 			out = append(out, &randomPairing{mean, rand.New(rand.NewPCG(foldSeed, 4))})
 		case "matrix_completion":
-			out = append(out, completionModel{completion})
+			out = append(out, profiled)
 		default:
 			out = append(out, t.scoreTable(rows))
 		}
@@ -305,17 +305,6 @@ func (m *randomPairing) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	err := m.meanSpeed.guess(r, g)
 	g.speed[0] += 0.001 * m.rng.Float64()
 	return err
-}
-
-// completionModel is low-rank completion of the table of profiled pairs.
-type completionModel struct{ c *predict.Completion }
-
-func (m completionModel) guess(r *dataset.SpeedRow, g *pairGuess) error {
-	o := &r.Observation
-	for i := range o.Set {
-		g.speed[i], _ = m.c.Ratio(&o.Set[0].GPU, o.Mechanism, o.Set[i], o.Set[1-i])
-	}
-	return nil
 }
 
 // scoreTable is the mean speed by Lucid's labels of the task and its partner.

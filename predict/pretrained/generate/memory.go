@@ -25,7 +25,7 @@ func fitMemory(data string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := predict.FitMemory(obs, &predict.MemoryOptions{Together: together, Provenance: predict.MemoryProvenance{
+	m, err := predict.FitMemory(obs, &predict.MemoryOptions{Together: together, Provenance: predict.Provenance{
 		Data: "GPUMemNet (part of CARMA, arXiv 2508.19073), repository at f01eb05: generated dense networks, generated " +
 			"convolutional networks, FakeTensor sheet of timm models; part of the rows held back",
 		License: "the data have no licence file; only fitted coefficients are stored here",
@@ -48,7 +48,7 @@ func fitTogether(data string) (*predict.TogetherMemory, error) {
 	for i := range rows {
 		obs[i] = rows[i].Observation
 	}
-	return predict.FitTogether(obs, &predict.TogetherOptions{Provenance: predict.MemoryProvenance{
+	return predict.FitTogether(obs, &predict.TogetherOptions{Provenance: predict.Provenance{
 		Data:    "Lucid (ASPLOS 2023) at 63685a3: pairs under time-slicing; part of the rows held back",
 		License: "S-Lab License 1.0 (non-commercial); only sorted differences are stored here",
 		GPU:     "RTX3090",

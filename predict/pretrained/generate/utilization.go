@@ -17,7 +17,7 @@ func fitUtilization(data string, w io.Writer) error {
 		}
 		obs = append(obs, more...)
 	}
-	u, err := predict.FitUtilization(obs, &predict.UtilizationOptions{Provenance: predict.UtilizationProvenance{
+	u, err := predict.FitUtilization(obs, &predict.UtilizationOptions{Provenance: predict.Provenance{
 		Data: "GPUMemNet (part of CARMA, arXiv 2508.19073), repository at f01eb05: generated dense and generated " +
 			"convolutional networks; part of the rows held back",
 		License: "the data have no licence file; only fitted coefficients are stored here",
