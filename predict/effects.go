@@ -86,7 +86,7 @@ const (
 )
 
 // slopes are the columns that are not negative: a use costs, or it does not.
-func slopes() span { return span{termColumns, termCount} }
+func slopes() span { return span{first: termColumns, count: termCount} }
 
 func (r *roster) columns() int { return effectColumns + 2*len(r.effects) }
 

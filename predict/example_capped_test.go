@@ -38,14 +38,9 @@ func ExampleSpeedFromStepTimes() {
 		fmt.Println(err)
 		return
 	}
-	o := predict.SpeedObservation{
-		GPU: "A100-40GB", Mechanism: profile.MPS, Set: []*profile.Profile{solo("detector", 0.7, 0.3), solo("tagger", 0.6, 0.2)},
-		Speeds: []profile.Opt[float64]{profile.Some(a), profile.Some(b)},
-	}
-	var m predict.Interference
-	fmt.Printf("%.2f %.2f %v\n", a, b, m.Observe(o))
+	fmt.Printf("%.2f %.2f\n", a, b)
 	// Output:
-	// 0.75 0.90 <nil>
+	// 0.75 0.90
 }
 
 // Throughput says the same in any unit.

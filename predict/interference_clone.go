@@ -23,6 +23,6 @@ func (m *Interference) Clone() *Interference {
 // modified in place.
 func (r *regime) clone() *regime {
 	c := *r
-	c.learned = &normal{slices.Clone(r.learned.h), slices.Clone(r.learned.g), r.learned.n}
+	c.learned = r.learned.clone()
 	return &c
 }

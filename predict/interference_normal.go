@@ -40,6 +40,9 @@ type normal struct {
 	n float64 // weight of all rows
 }
 
+// clone returns sums that may change.
+func (a *normal) clone() *normal { return &normal{slices.Clone(a.h), slices.Clone(a.g), a.n} }
+
 // grow appends zero columns up to p.
 func (a *normal) grow(p int) {
 	if len(a.g) < p {

@@ -21,12 +21,13 @@ const (
 	residualBags   = 2
 	residualRounds = 150
 	spreadBags     = 2
-	// manyGroups is the number of groups from which calibration leaves out
-	// whole groups instead of rows: then new tasks will be of new groups.
-	manyGroups = 12
 	// leastForTrees is the number of rows below which no residual is fitted.
 	leastForTrees = 200
 )
+
+// manyGroups is the number of groups from which calibration leaves out whole
+// groups instead of rows: then new tasks will be of new groups.
+const manyGroups = 12
 
 // crossFolds is the number of folds that a calibration leaves out in turn.
 const crossFolds = 5

@@ -18,24 +18,9 @@ import (
 func madeUp(n int, family profile.Family, seed uint64) []MemoryObservation {
 	rng := rand.New(rand.NewPCG(seed, 0x6d61646575))
 	obs := make([]MemoryObservation, n)
-	kind := profile.Linear
-	if family == profile.CNN {
-		kind = profile.Conv
-	}
 	for i := range obs {
-		var layers []profile.Layer
-		out := int64(100 + rng.IntN(40_000))
-		for range 1 + rng.IntN(12) {
-			layers = append(layers,
-				profile.Layer{Name: "l", Kind: kind, Params: int64(1 + rng.IntN(3_000_000)), Activations: out, Neurons: 64},
-				profile.Layer{Name: "ReLU", Kind: profile.Activation, Activations: out})
-			out = max(1, out*int64(3+rng.IntN(7))/10)
-		}
 		o := &obs[i]
-		o.Spec = profile.Spec{
-			Model:    profile.Model{Name: "made up", Family: family, Layers: layers},
-			Training: profile.Training{BatchSize: 1 + rng.IntN(256), Optimizer: profile.Adam},
-		}
+		o.Spec = madeUpSpec(rng, family)
 		o.Host.Name = "lab"
 		o.Group = string(rune('a' + i%5))
 		var f footprint
@@ -44,6 +29,26 @@ func madeUp(n int, family profile.Family, seed uint64) []MemoryObservation {
 		o.Peak = profile.BytesOf(peak * math.Exp(0.03*rng.NormFloat64()))
 	}
 	return obs
+}
+
+// madeUpSpec draws a network whose layers shrink.
+func madeUpSpec(rng *rand.Rand, family profile.Family) profile.Spec {
+	kind := profile.Linear
+	if family == profile.CNN {
+		kind = profile.Conv
+	}
+	var layers []profile.Layer
+	out := int64(100 + rng.IntN(40_000))
+	for range 1 + rng.IntN(12) {
+		layers = append(layers,
+			profile.Layer{Name: "l", Kind: kind, Params: int64(1 + rng.IntN(3_000_000)), Activations: out, Neurons: 64},
+			profile.Layer{Name: "ReLU", Kind: profile.Activation, Activations: out})
+		out = max(1, out*int64(3+rng.IntN(7))/10)
+	}
+	return profile.Spec{
+		Model:    profile.Model{Name: "made up", Family: family, Layers: layers},
+		Training: profile.Training{BatchSize: 1 + rng.IntN(256), Optimizer: profile.Adam},
+	}
 }
 
 // fitMadeUp is a model of its own, fitted once for all tests and read again for

@@ -28,14 +28,14 @@ func (s SoloUse) Observed(seen *profile.Sample, window float64) SoloUse {
 		seen profile.Opt[float64]
 	}{{&s.SMActive, seen.SMActive}, {&s.SMOccupancy, seen.SMOccupancy}, {&s.DRAMActive, seen.DRAMActive}, {&s.GPUBusy, seen.GPUBusy}} {
 		if v, ok := q.seen.Get(); ok && v >= 0 && v <= 1 {
-			*q.e = q.e.observed(v, window)
+			*q.e = observed(q.e, v, window)
 		}
 	}
 	return s
 }
 
 // observed merges a measurement into a prediction.
-func (e Estimate) observed(v, window float64) Estimate {
+func observed(e *Estimate, v, window float64) Estimate {
 	const z = 1.645 // half of a 90 % interval in standard deviations
 	noise := probeNoise * math.Sqrt(probeMinute/min(window, probeMinute))
 	weight := 1.0

@@ -27,10 +27,11 @@ func madeUpUse(tb testing.TB, n int, seed uint64) []UtilizationObservation {
 	gpu := a100(tb)
 	rng := rand.New(rand.NewPCG(seed, 0x757365))
 	obs := make([]UtilizationObservation, n)
-	for i, o := range madeUp(n, profile.CNN, seed) {
-		work := math.Log1p(float64(o.Spec.Model.Activations()) * float64(o.Spec.Training.BatchSize))
+	for i := range obs {
+		spec := madeUpSpec(rng, profile.CNN)
+		work := math.Log1p(float64(spec.Model.Activations()) * float64(spec.Training.BatchSize))
 		busy := 1 / (1 + math.Exp(14-work+0.2*rng.NormFloat64()))
-		obs[i] = UtilizationObservation{Spec: o.Spec, GPU: gpu, Group: o.Group, Use: profile.Sample{
+		obs[i] = UtilizationObservation{Spec: spec, GPU: gpu, Use: profile.Sample{
 			SMActive: profile.Some(0.9 * busy), SMOccupancy: profile.Some(0.4 * busy), GPUBusy: profile.Some(busy),
 		}}
 	}
