@@ -86,7 +86,7 @@ func (m *Interference) Save(w io.Writer) error {
 func (r *regime) file() regimeFile {
 	f := regimeFile{
 		GPU: r.gpu, Mechanism: r.mechanism, Effects: []effectFile{}, Trees: r.trees, Spread: r.spread, Drift: r.drift,
-		Base: r.base.file(), Learned: r.learned.file(),
+		Base: sumsFile(r.base), Learned: sumsFile(r.learned),
 	}
 	for _, e := range r.roster.effects {
 		f.Effects = append(f.Effects, effectFile{e.model, e.dataset, e.batch, e.precision, e.all, e.trained, e.traits})
@@ -100,7 +100,7 @@ func (r *regime) file() regimeFile {
 	return f
 }
 
-func (a *normal) file() normalFile {
+func sumsFile(a *normal) normalFile {
 	if a.n == 0 {
 		return normalFile{Sums: []float64{}, Matrix: []float64{}}
 	}

@@ -14,14 +14,14 @@ func slowNNLS(x [][]float64, y, w []float64) []float64 {
 	b := make([]float64, p)
 	for range 20_000 {
 		for j := range p {
-			var num, den float64
+			var up, down float64
 			for i := range x {
 				r := y[i] - dot(b, x[i]) + b[j]*x[i][j]
-				num += weightOf(w, i) * x[i][j] * r
-				den += weightOf(w, i) * x[i][j] * x[i][j]
+				up += weightOf(w, i) * x[i][j] * r
+				down += weightOf(w, i) * x[i][j] * x[i][j]
 			}
-			if den > 0 {
-				b[j] = max(0, num/den)
+			if down > 0 {
+				b[j] = max(0, up/down)
 			}
 		}
 	}

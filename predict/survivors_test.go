@@ -1,7 +1,6 @@
 package predict
 
 import (
-	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -63,19 +62,6 @@ func TestTreesNeedUseOrModel(t *testing.T) {
 		if got := r.treeShare(tt.own, tt.other); got != tt.want {
 			t.Errorf("%s: trees count for %v, want %v", tt.name, got, tt.want)
 		}
-	}
-}
-
-// TestDriftsAddUp: the drift of two histories is the mean of both, weighted by
-// how many observations each remembers.
-func TestDriftsAddUp(t *testing.T) {
-	got := drift{Misses: 0.5, Bias: 0.2, Seen: 4}.plus(drift{Misses: 0.25, Bias: -0.1, Seen: 12})
-	want := drift{Misses: (4*0.5 + 12*0.25) / 16, Bias: (4*0.2 - 12*0.1) / 16, Seen: 16}
-	if math.Abs(got.Misses-want.Misses) > 1e-12 || math.Abs(got.Bias-want.Bias) > 1e-12 || got.Seen != want.Seen {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	if got := (drift{}).plus(drift{}); got != (drift{}) {
-		t.Errorf("nothing and nothing is %+v", got)
 	}
 }
 

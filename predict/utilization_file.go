@@ -64,7 +64,7 @@ func LoadUtilization(r io.Reader) (*Utilization, error) {
 		return nil, fmt.Errorf("predict: load utilization: format %q version %d, want %q version %d: fit the model again",
 			f.Format, f.Version, useFormat, useVersion)
 	}
-	u := &Utilization{from: f.Provenance, gpu: catalogueName(f.GPU)}
+	u := &Utilization{from: f.Provenance, gpu: (&profile.GPUModel{Name: f.GPU}).Canonical()}
 	for i := range f.Parts {
 		if err := u.setPart(&f.Parts[i]); err != nil {
 			return nil, fmt.Errorf("predict: load utilization: part %d: %w", i, err)

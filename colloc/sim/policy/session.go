@@ -69,7 +69,7 @@ func (p Session) Begin(s *sim.State) (sim.Scheduler, error) {
 	}
 	r.model = &sessionModel{session: r, state: s}
 	for _, g := range s.GPUs() {
-		r.largest = max(r.largest, memory(g))
+		r.largest = max(r.largest, capacity(g))
 	}
 	r.largest = profile.BytesOf(float64(r.largest) * (1 - p.Headroom.Or(packer.DefaultHeadroom)))
 	r.gangs.init(len(s.Nodes()))
@@ -121,11 +121,11 @@ func (r *session) begin(s *sim.State) error {
 
 // memory is a GPU's memory as packer counts it: limited, so that sums do not
 // overflow.
-func memory(g *sim.GPUView) profile.Bytes { return min(g.Total, 1<<50) }
+func capacity(g *sim.GPUView) profile.Bytes { return min(g.Total, 1<<50) }
 
 // packed describes a GPU to packer. Its labels name its machine.
 func packed(g *sim.GPUView) packer.GPU {
-	return packer.GPU{ID: strconv.Itoa(g.Index), Type: &g.Model, Memory: memory(g), Labels: []string{nodeLabel(g.Node)}}
+	return packer.GPU{ID: strconv.Itoa(g.Index), Type: &g.Model, Memory: capacity(g), Labels: []string{nodeLabel(g.Node)}}
 }
 
 func nodeLabel(node int) string { return "node" + strconv.Itoa(node) }
