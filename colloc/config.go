@@ -8,7 +8,10 @@ import (
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/predict/pretrained"
+	"example.com/colloc/predict/utilization"
 	"example.com/colloc/profile"
 )
 
@@ -17,12 +20,12 @@ import (
 // pairs, nobody below half its solo speed.
 type Config struct {
 	// Memory predicts peak memory; nil is [pretrained.Memory].
-	Memory *predict.Memory
+	Memory *memory.Predictor
 	// Interference predicts speeds; nil is [pretrained.Interference].
-	Interference *predict.Interference
+	Interference *interference.Predictor
 	// Utilization predicts how busy a task that nobody observed keeps a GPU;
 	// nil is [pretrained.Utilization].
-	Utilization *predict.Utilization
+	Utilization *utilization.Predictor
 	// Host is what was measured of the machine: the cost of a CUDA context.
 	Host predict.Host
 	// Risk is the probability, per task, that its peak memory exceeds what is

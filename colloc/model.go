@@ -3,6 +3,7 @@ package colloc
 import (
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -11,7 +12,7 @@ import (
 // round on.
 type model struct {
 	planner      *Planner
-	interference *predict.Interference
+	interference *interference.Predictor
 	uses         uses
 }
 

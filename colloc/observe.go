@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -42,8 +43,8 @@ func (p *Planner) Observe(o Observation) error {
 	if len(o.Members) == 0 {
 		return errors.New("colloc: observation without members")
 	}
-	speeds := predict.SpeedObservation{GPU: o.GPU.Canonical(), Mechanism: o.Mechanism}
-	var seen []predict.MemoryObservation
+	speeds := interference.Observation{GPU: o.GPU.Canonical(), Mechanism: o.Mechanism}
+	var seen []memory.Observation
 	measured := false
 	for i := range o.Members {
 		m := &o.Members[i]
@@ -53,7 +54,7 @@ func (p *Planner) Observe(o Observation) error {
 		measured = measured || !m.Speed.IsZero()
 		speeds.Set, speeds.Speeds = append(speeds.Set, m.Profile), append(speeds.Speeds, m.Speed)
 		if peak, ok := m.Peak.Get(); ok {
-			seen = append(seen, predict.MemoryObservation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: peak, Censored: m.OutOfMemory})
+			seen = append(seen, memory.Observation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: peak, Censored: m.OutOfMemory})
 		}
 	}
 	if measured && len(o.Members) > 1 {

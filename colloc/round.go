@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -16,7 +17,7 @@ import (
 type round struct {
 	planner   *Planner
 	estimates map[string]predict.Estimate // peak memory by task ID, residents included
-	speeds    *predict.Interference       // as it was when the round began
+	speeds    *interference.Predictor     // as it was when the round began
 	tasks     []Task
 	gpus      []GPU
 	demands   []Demand

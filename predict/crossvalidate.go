@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+
+	"example.com/colloc/predict/internal/num"
 )
 
 // A Fold is one fit of a cross-validation: the rows to fit on and those to score,
@@ -114,7 +116,7 @@ func CrossValidate(folds []Fold, fit func(train []int) (func(row int, dst []Outc
 	bounded := true
 	for i, o := range all {
 		seen[i], predicted[i], upper[i] = o.Seen, o.Predicted, o.Upper
-		bounded = bounded && finite(o.Upper)
+		bounded = bounded && num.Finite(o.Upper)
 	}
 	if !bounded {
 		upper = nil

@@ -1,6 +1,8 @@
 package predict
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // SourceKind says what an estimate rests on.
 type SourceKind int

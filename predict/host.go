@@ -8,6 +8,9 @@ import (
 	"example.com/colloc/profile"
 )
 
+// MaxContext bounds a host's context: beyond it the number is a mistake.
+const MaxContext = 64 * profile.GiB
+
 // Host is the machine a task runs on, as far as memory depends on it.
 type Host struct {
 	// Name is what people call the host or its software stack; may be empty.
@@ -36,8 +39,8 @@ func HostFromProbe(name, stack string, before, after profile.Bytes) (Host, error
 	if stack == "" {
 		return Host{}, errors.New("predict: host from probe: the framework's version is empty: contexts differ by more than 1 GiB between versions")
 	}
-	if before < 0 || after <= before || after-before > maxContext {
-		return Host{}, fmt.Errorf("predict: host from probe: %v in use before and %v after: want a rise of at most %v on an otherwise idle GPU", before, after, maxContext)
+	if before < 0 || after <= before || after-before > MaxContext {
+		return Host{}, fmt.Errorf("predict: host from probe: %v in use before and %v after: want a rise of at most %v on an otherwise idle GPU", before, after, MaxContext)
 	}
 	return Host{Name: strings.TrimSpace(name + " " + stack), Context: profile.Some(after - before)}, nil
 }

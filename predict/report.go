@@ -3,6 +3,8 @@ package predict
 import (
 	"fmt"
 	"math"
+
+	"example.com/colloc/predict/internal/num"
 )
 
 // Report scores predictions against what was seen.
@@ -41,7 +43,7 @@ func Score(seen, predicted, upper []float64) (Report, error) {
 	positive := 0
 	for i, y := range seen {
 		p := predicted[i]
-		if !finite(y) || !finite(p) || (upper != nil && !finite(upper[i])) {
+		if !num.Finite(y) || !num.Finite(p) || (upper != nil && !num.Finite(upper[i])) {
 			r.Warnings = append(r.Warnings, fmt.Errorf("predict: score: pair %d is not finite and left out", i))
 			continue
 		}

@@ -11,7 +11,8 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/advise"
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -19,7 +20,7 @@ import (
 // what the pretrained models were fitted to.
 func priorPlanner(tb testing.TB) *colloc.Planner {
 	tb.Helper()
-	return newPlanner(tb, colloc.Config{Memory: &predict.Memory{}, Interference: &predict.Interference{}})
+	return newPlanner(tb, colloc.Config{Memory: &memory.Predictor{}, Interference: &interference.Predictor{}})
 }
 
 func newPlanner(tb testing.TB, c colloc.Config) *colloc.Planner {

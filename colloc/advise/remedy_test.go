@@ -7,6 +7,8 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/advise"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -56,7 +58,7 @@ func TestRemedyMemoryFollowsMeasurement(t *testing.T) {
 		if mixed {
 			changed.Precision = profile.Mixed
 		}
-		e, err := (&predict.Memory{}).Peak(&profile.Spec{Model: m, Training: changed}, predict.Host{})
+		e, err := (&memory.Predictor{}).Peak(&profile.Spec{Model: m, Training: changed}, predict.Host{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +78,7 @@ func TestRemedyMemoryFollowsMeasurement(t *testing.T) {
 
 // Nobody is slowed down beyond the Planner's limit.
 func TestCollocateKeepsLimits(t *testing.T) {
-	strict := newPlanner(t, colloc.Config{Memory: &predict.Memory{}, Interference: &predict.Interference{}, MaxSlowdown: 1.000001})
+	strict := newPlanner(t, colloc.Config{Memory: &memory.Predictor{}, Interference: &interference.Predictor{}, MaxSlowdown: 1.000001})
 	p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1, Workers: 1}, counters{0.3, 0.2, 0.1, 0.3, profile.GiB}, "RTX 3090")
 	if r := find(advise.Diagnose(p, &advise.Options{Planner: strict}), advise.Collocate); r != nil {
 		t.Errorf("got %v, want nothing that slows a task down", r)

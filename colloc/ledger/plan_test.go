@@ -10,7 +10,8 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -88,7 +89,7 @@ func TestPlanOnSnapshot(t *testing.T) {
 // priorPlanner predicts by rules of thumb alone.
 func priorPlanner(tb testing.TB) *colloc.Planner {
 	tb.Helper()
-	p, err := colloc.New(colloc.Config{Memory: &predict.Memory{}, Interference: &predict.Interference{}})
+	p, err := colloc.New(colloc.Config{Memory: &memory.Predictor{}, Interference: &interference.Predictor{}})
 	if err != nil {
 		tb.Fatal(err)
 	}

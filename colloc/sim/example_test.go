@@ -7,7 +7,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/packer/mig"
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -101,7 +101,7 @@ func ExampleContention() {
 // colloc's predictor as the truth of a simulation, here one that knows nothing of
 // the tasks yet.
 func ExampleFitted() {
-	truth := sim.Fitted{Interference: &predict.Interference{}}
+	truth := sim.Fitted{Interference: &interference.Predictor{}}
 	gpu := &sim.GPU{Model: profile.GPUModel{Name: "A100-40GB"}}
 	dst := make([]float64, 1)
 	err := truth.Speeds(gpu, profile.Exclusive, []*sim.Task{{ID: "a"}}, dst)

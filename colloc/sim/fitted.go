@@ -4,7 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -17,9 +18,9 @@ import (
 // Interference.Observe meanwhile.
 type Fitted struct {
 	// Interference is required.
-	Interference *predict.Interference
+	Interference *interference.Predictor
 	// MIG is for instances; nil is its prior, the part of the compute slices.
-	MIG *predict.MIGSpeed
+	MIG *pace.MIGSpeed
 }
 
 var _ Model = Fitted{}
@@ -45,7 +46,7 @@ func (f Fitted) Speeds(gpu *GPU, mech profile.Mechanism, set []*Task, dst []floa
 	}
 	m := f.MIG
 	if m == nil {
-		m = &predict.MIGSpeed{}
+		m = &pace.MIGSpeed{}
 	}
 	for i, p := range profiles {
 		e, err := m.Speed(p, &gpu.Model, *gpu.Slice)

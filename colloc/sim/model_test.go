@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -119,7 +119,7 @@ func TestFitted(t *testing.T) {
 	if !ok {
 		t.Fatal("no A100-40GB in the catalogue")
 	}
-	f := sim.Fitted{Interference: &predict.Interference{}}
+	f := sim.Fitted{Interference: &interference.Predictor{}}
 	set := []*sim.Task{{}, {}}
 	dst := make([]float64, 2)
 	gpu := &sim.GPU{Model: model}
@@ -136,7 +136,7 @@ func TestFitted(t *testing.T) {
 	if dst[0] <= 0 || dst[0] > gpu.Compute()+1e-9 {
 		t.Errorf("speed %v on %s, which has %v of the compute slices", dst[0], gpu.Slice.Name, gpu.Compute())
 	}
-	if err := f.Speeds(gpu, profile.MIG, set, dst); !errors.Is(err, predict.ErrMechanism) {
+	if err := f.Speeds(gpu, profile.MIG, set, dst); !errors.Is(err, interference.ErrMechanism) {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -45,7 +46,7 @@ type completionCell struct {
 }
 
 // fitCompletion factorises the measured pairs. O(sweeps × pairs × rank²).
-func fitCompletion(obs []predict.SpeedObservation) (completion, error) {
+func fitCompletion(obs []interference.Observation) (completion, error) {
 	c := completion{}
 	for i := range obs {
 		key := tableOf(&obs[i])
@@ -62,10 +63,12 @@ func fitCompletion(obs []predict.SpeedObservation) (completion, error) {
 	return c, nil
 }
 
-func tableOf(o *predict.SpeedObservation) string { return o.Set[0].GPU.Name + "|" + o.Mechanism.String() }
+func tableOf(o *interference.Observation) string {
+	return o.Set[0].GPU.Name + "|" + o.Mechanism.String()
+}
 
 // add numbers the types of a pair and lists its measured entries.
-func (t *lowRank) add(o *predict.SpeedObservation) {
+func (t *lowRank) add(o *interference.Observation) {
 	if len(o.Set) != 2 || o.Set[0].Spec.Model.Name == "" || o.Set[1].Spec.Model.Name == "" {
 		return
 	}

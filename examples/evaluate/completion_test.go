@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -17,11 +17,11 @@ func TestCompletionFillsGaps(t *testing.T) {
 		tasks[i] = &profile.Profile{GPU: profile.GPUModel{Name: "T4"}, Spec: profile.Spec{Model: profile.Model{Name: string(rune('a' + i))}, Training: profile.Training{BatchSize: 8}}}
 	}
 	loss := func(i, j int) float64 { return 0.03*float64(i) + 0.02*float64(j) }
-	var seen []predict.SpeedObservation
+	var seen []interference.Observation
 	var gaps []dataset.SpeedRow
 	for i := range tasks {
 		for j := range i + 1 {
-			o := predict.SpeedObservation{
+			o := interference.Observation{
 				GPU: "T4", Mechanism: profile.TimeSlice, Set: []*profile.Profile{tasks[i], tasks[j]},
 				Speeds: []profile.Opt[float64]{profile.Some(1 - loss(i, j)), profile.Some(1 - loss(j, i))},
 			}
@@ -47,7 +47,7 @@ func TestCompletionFillsGaps(t *testing.T) {
 			}
 		}
 	}
-	stranger := dataset.SpeedRow{Observation: predict.SpeedObservation{Mechanism: profile.MPS, Set: []*profile.Profile{tasks[0], tasks[1]}}}
+	stranger := dataset.SpeedRow{Observation: interference.Observation{Mechanism: profile.MPS, Set: []*profile.Profile{tasks[0], tasks[1]}}}
 	var g pairGuess
 	if err := c.guess(&stranger, &g); err != nil || g.speed != [2]float64{1, 1} {
 		t.Errorf("a mechanism that was never profiled: %v, %v", g.speed, err)

@@ -1,6 +1,8 @@
 package main
 
-import "example.com/colloc/predict"
+import (
+	"example.com/colloc/predict"
+)
 
 // Sizes of the cross-validation.
 const (

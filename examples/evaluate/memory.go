@@ -9,6 +9,7 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -74,7 +75,7 @@ func (s memorySet) open(folder, base string) (table, error) {
 type memoryTable struct {
 	set   memorySet
 	rows  []dataset.MemoryRow
-	fitOn []predict.MemoryObservation
+	fitOn []memory.Observation
 }
 
 func (t *memoryTable) size() int           { return len(t.rows) }
@@ -176,16 +177,16 @@ func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) 
 
 // fit fits on the rows given. A set with further training files fits on those
 // and only calibrates the host's context on its own rows.
-func (t *memoryTable) fit(rows []int) (*predict.Memory, *predict.Host, error) {
-	own := make([]predict.MemoryObservation, len(rows))
+func (t *memoryTable) fit(rows []int) (*memory.Predictor, *predict.Host, error) {
+	own := make([]memory.Observation, len(rows))
 	for k, i := range rows {
 		own[k] = t.rows[i].Observation
 	}
 	if len(t.set.fitOn) == 0 {
-		m, err := predict.FitMemory(own, nil)
+		m, err := memory.Fit(own, nil)
 		return m, nil, err
 	}
-	m, err := predict.FitMemory(t.fitOn, nil)
+	m, err := memory.Fit(t.fitOn, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/pace"
 )
 
 // migSets are single tasks on slices, and mixes under MPS and on slices.
@@ -105,7 +106,7 @@ func (t *migTable) score(from table, folds []fold) ([]result, error) {
 	}
 	all := []guesses{{model: "colloc"}, {model: "colloc_one_probe"}, {model: "proportional"}, {model: "mean"}}
 	for _, f := range folds {
-		var obs []predict.MIGObservation
+		var obs []pace.MIGObservation
 		mean := map[int]float64{}
 		n := map[int]float64{}
 		for _, i := range f.Train {
@@ -116,7 +117,7 @@ func (t *migTable) score(from table, folds []fold) ([]result, error) {
 				mean[c] += (r.Observation.Speed - mean[c]) / n[c]
 			}
 		}
-		model, err := predict.FitMIGSpeed(obs, nil)
+		model, err := pace.FitMIGSpeed(obs, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -151,14 +152,14 @@ func (t *migTable) score(from table, folds []fold) ([]result, error) {
 }
 
 // probeOf finds the same task on the slice with three compute slices.
-func (t *migTable) probeOf(i int) (predict.MIGObservation, bool) {
+func (t *migTable) probeOf(i int) (pace.MIGObservation, bool) {
 	for k := range t.rows {
 		o := t.rows[k].Observation
 		if k != i && o.Profile == t.rows[i].Observation.Profile && o.Slice.Compute == 3 {
 			return o, true
 		}
 	}
-	return predict.MIGObservation{}, false
+	return pace.MIGObservation{}, false
 }
 
 type mixSet struct{}
@@ -188,7 +189,7 @@ func (t *mixTable) score(from table, folds []fold) ([]result, error) {
 	mean := [3]guesses{{model: "mean"}, {model: "mean"}, {model: "mean"}}
 	for _, f := range folds {
 		mixes, middle := train.training(f.Train)
-		model, err := predict.FitMPSProbe(mixes, nil)
+		model, err := pace.FitMPSProbe(mixes, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -215,7 +216,7 @@ func (t *mixTable) score(from table, folds []fold) ([]result, error) {
 }
 
 // training returns the mixes of the rows and the mean speed of each target.
-func (t *mixTable) training(rows []int) (mixes []predict.Mix, middle [3]float64) {
+func (t *mixTable) training(rows []int) (mixes []pace.Mix, middle [3]float64) {
 	var n [3]float64
 	for _, i := range rows {
 		mix := t.rows[i].Mix

@@ -10,6 +10,7 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -206,11 +207,11 @@ type speedModel interface {
 
 // fit fits every model to the given rows.
 func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
-	var obs []predict.SpeedObservation
+	var obs []interference.Observation
 	for _, i := range rows {
 		obs = append(obs, t.rows[i].Observation)
 	}
-	ours, err := predict.FitInterference(obs, nil)
+	ours, err := interference.Fit(obs, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -241,7 +242,7 @@ func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
 
 // collocModel is this library.
 type collocModel struct {
-	model *predict.Interference
+	model *interference.Predictor
 	buf   []predict.Estimate
 }
 

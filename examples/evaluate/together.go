@@ -5,6 +5,7 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/memory"
 )
 
 // togetherSet is the memory of pairs beside that of their tasks alone.
@@ -40,11 +41,11 @@ func (t togetherTable) score(from table, folds []fold) ([]result, error) {
 	}
 	ours, sum := &memoryScores{model: "colloc"}, &memoryScores{model: "sum"}
 	for _, f := range folds {
-		var obs []predict.TogetherObservation
+		var obs []memory.TogetherObservation
 		for _, i := range f.Train {
 			obs = append(obs, train[i].Observation)
 		}
-		model, err := predict.FitTogether(obs, nil)
+		model, err := memory.FitTogether(obs, nil)
 		if err != nil {
 			return nil, err
 		}

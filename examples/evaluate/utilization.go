@@ -6,6 +6,7 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/utilization"
 )
 
 // utilizationSet is a set of how busy tasks alone kept their GPU; it reads the
@@ -30,7 +31,7 @@ func (s utilizationSet) open(folder, base string) (table, error) {
 	return utilizationTable(rows), nil
 }
 
-type utilizationTable []predict.UtilizationObservation
+type utilizationTable []utilization.Observation
 
 func (t utilizationTable) size() int           { return len(t) }
 func (t utilizationTable) family(i int) string { return t[i].Group }
@@ -44,7 +45,7 @@ type useScores struct {
 	busyOff, busyRows float64 // squared differences of log(1 + per cent)
 }
 
-func (s *useScores) add(o *predict.UtilizationObservation, sm, busy predict.Estimate) {
+func (s *useScores) add(o *utilization.Observation, sm, busy predict.Estimate) {
 	seen := o.Use.SMActive.Or(0)
 	s.sm, s.smSaid = append(s.sm, seen), append(s.smSaid, sm.Value)
 	held := seen >= sm.Lo && seen <= sm.Hi
@@ -67,13 +68,13 @@ func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
 		return nil, errors.New("training rows are of another set")
 	}
 	ours, rule, mean := useScores{model: "colloc"}, useScores{model: "roofline"}, useScores{model: "mean"}
-	var byRule predict.Utilization
+	var byRule utilization.Predictor
 	for _, f := range folds {
-		own := make([]predict.UtilizationObservation, len(f.Train))
+		own := make([]utilization.Observation, len(f.Train))
 		for k, i := range f.Train {
 			own[k] = train[i]
 		}
-		model, err := predict.FitUtilization(own, nil)
+		model, err := utilization.Fit(own, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -104,7 +105,7 @@ func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
 }
 
 // meanUse is the baseline that ignores the task.
-func meanUse(rows []predict.UtilizationObservation) (sm, busy float64) {
+func meanUse(rows []utilization.Observation) (sm, busy float64) {
 	for i := range rows {
 		sm += rows[i].Use.SMActive.Or(0)
 		busy += rows[i].Use.GPUBusy.Or(0)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -15,13 +17,13 @@ import (
 // A run with two or more tasks gives a SpeedObservation; one whose tasks had
 // thread caps is left out, because predictions do not know caps yet. A run
 // alone gives a MemoryObservation.
-func observations(rows []row, specs map[string]*profile.Spec) ([]predict.SpeedObservation, []predict.MemoryObservation, error) {
+func observations(rows []row, specs map[string]*profile.Spec) ([]interference.Observation, []memory.Observation, error) {
 	profiles, err := soloProfiles(rows, specs)
 	if err != nil {
 		return nil, nil, err
 	}
-	var speeds []predict.SpeedObservation
-	var memory []predict.MemoryObservation
+	var speeds []interference.Observation
+	var memory []memory.Observation
 	for start := 0; start < len(rows); {
 		end := start + 1
 		for end < len(rows) && rows[end].Cell == rows[start].Cell && rows[end].Member.Or(0) > 0 {
@@ -145,8 +147,8 @@ func (r *row) need() profile.Opt[profile.Bytes] {
 }
 
 // memoryOf is the observation of a task alone, if its memory is known.
-func memoryOf(r *row, profiles map[string]*profile.Profile) (predict.MemoryObservation, bool) {
-	o := predict.MemoryObservation{Spec: profiles[r.Task].Spec, Host: predict.Host{Name: r.Machine}, Group: r.Model}
+func memoryOf(r *row, profiles map[string]*profile.Profile) (memory.Observation, bool) {
+	o := memory.Observation{Spec: profiles[r.Task].Spec, Host: predict.Host{Name: r.Machine}, Group: r.Model}
 	if context, ok := r.Context.Get(); ok {
 		o.Host.Context = profile.Some(profile.Bytes(context))
 	}
@@ -168,12 +170,12 @@ func memoryOf(r *row, profiles map[string]*profile.Profile) (predict.MemoryObser
 }
 
 // speedsOf is the observation of a set that ran well, without thread caps.
-func speedsOf(set []row, profiles map[string]*profile.Profile) (predict.SpeedObservation, bool, error) {
+func speedsOf(set []row, profiles map[string]*profile.Profile) (interference.Observation, bool, error) {
 	mechanism, err := profile.ParseMechanism(set[0].Mechanism)
 	if err != nil {
-		return predict.SpeedObservation{}, false, fmt.Errorf("cell %q: %w", set[0].Cell, err)
+		return interference.Observation{}, false, fmt.Errorf("cell %q: %w", set[0].Cell, err)
 	}
-	o := predict.SpeedObservation{GPU: set[0].gpuModel().Name, Mechanism: mechanism}
+	o := interference.Observation{GPU: set[0].gpuModel().Name, Mechanism: mechanism}
 	for i := range set {
 		r := &set[i]
 		if r.SetStatus != string(statusOK) || !r.Threads.IsZero() {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -58,17 +58,17 @@ func TestObservations(t *testing.T) {
 			t.Errorf("%s: peak %v, want %v; %d layers", o.Spec.Model.Name, o.Peak, want, len(o.Spec.Model.Layers))
 		}
 	}
-	fitted, err := predict.FitInterference(speeds, nil)
+	fitted, err := interference.Fit(speeds, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if learned, prior := score(t, fitted, speeds), score(t, &predict.Interference{}, speeds); learned >= prior {
+	if learned, prior := score(t, fitted, speeds), score(t, &interference.Predictor{}, speeds); learned >= prior {
 		t.Errorf("mean error %.3f after fitting, %.3f before", learned, prior)
 	}
 }
 
 // score is the mean absolute error of predicted speeds.
-func score(t *testing.T, m *predict.Interference, speeds []predict.SpeedObservation) float64 {
+func score(t *testing.T, m *interference.Predictor, speeds []interference.Observation) float64 {
 	t.Helper()
 	sum, n := 0.0, 0
 	for _, o := range speeds {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"time"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -73,7 +73,7 @@ func (t *table) alone() (map[string][]profile.Sample, error) {
 
 // pairOf is one run of two tasks; false where it is no measurement.
 func pairOf(pair [2]*row, alone map[string][]profile.Sample, profiles map[string]*profile.Profile) (SpeedRow, bool) {
-	out := SpeedRow{Observation: predict.SpeedObservation{GPU: pair[0].gpu()}}
+	out := SpeedRow{Observation: interference.Observation{GPU: pair[0].gpu()}}
 	o := &out.Observation
 	mechanism, err := profile.ParseMechanism(pair[0].text("mechanism"))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -14,7 +14,7 @@ type MemoryRow struct {
 	// Line is the row's line in the file.
 	Line int
 	// Observation is what the task is and how much memory it took.
-	Observation predict.MemoryObservation
+	Observation memory.Observation
 	// Excluded says why the row must not be used, as the file's columns tell;
 	// empty for a good row. Censored rows are good rows.
 	Excluded string

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -15,7 +15,7 @@ type MIGRow struct {
 	// Line is the row's line in the file.
 	Line int
 	// Observation is the task, the slice and its speed there.
-	Observation predict.MIGObservation
+	Observation pace.MIGObservation
 	// Excluded says why the row must not be used; empty for a good row.
 	Excluded string
 }
@@ -94,7 +94,7 @@ type MixRow struct {
 	// Name identifies the mix.
 	Name string
 	// Mix holds the speeds.
-	Mix predict.Mix
+	Mix pace.Mix
 }
 
 // ReadMixes reads MISO's mixes of seven tasks: columns mpsP_jobJ for each

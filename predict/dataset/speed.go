@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -15,7 +15,7 @@ type SpeedRow struct {
 	Line int
 	// Observation is the pair with its speeds. A speed that was filled in
 	// instead of measured is missing.
-	Observation predict.SpeedObservation
+	Observation interference.Observation
 	// Excluded says why the pair has no usable speed; empty for a good row.
 	Excluded string
 	// Suspect says that a solo reference is known to be off (Gavel's

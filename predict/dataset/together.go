@@ -3,7 +3,7 @@ package dataset
 import (
 	"io"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 )
 
 // TogetherRow is the memory of one measured pair.
@@ -11,7 +11,7 @@ type TogetherRow struct {
 	// Line is the row's line in the file.
 	Line int
 	// Observation is the sum of the solo peaks and the peak of both together.
-	Observation predict.TogetherObservation
+	Observation memory.TogetherObservation
 	// Groups are the models of the two tasks.
 	Groups []string
 }
@@ -39,7 +39,7 @@ func ReadTogether(file string, r io.Reader) ([]TogetherRow, error) {
 		}
 		out = append(out, TogetherRow{
 			Line: t.lines[i], Groups: []string{line.text("model_a"), line.text("model_b")},
-			Observation: predict.TogetherObservation{Solo: a.Or(0) + b.Or(0), Together: both.Or(0)},
+			Observation: memory.TogetherObservation{Solo: a.Or(0) + b.Or(0), Together: both.Or(0)},
 		})
 	}
 	return out, nil

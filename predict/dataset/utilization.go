@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/utilization"
 	"example.com/colloc/profile"
 )
 
@@ -12,7 +12,7 @@ import (
 // set that tells (the avg_* columns of GPUMemNet's MLP and CNN sets, A100).
 // Rows without SM activity or GPU busy, and rows that ran out of memory, are
 // left out. Errors as of [ReadMemory], and one if no row tells.
-func ReadUtilization(file string, r io.Reader) ([]predict.UtilizationObservation, error) {
+func ReadUtilization(file string, r io.Reader) ([]utilization.Observation, error) {
 	rows, err := ReadMemory(file, r)
 	if err != nil {
 		return nil, err
@@ -21,13 +21,13 @@ func ReadUtilization(file string, r io.Reader) ([]predict.UtilizationObservation
 	if !ok {
 		return nil, fmt.Errorf("dataset: %s: the GPU catalogue lacks A100-40GB", file)
 	}
-	var out []predict.UtilizationObservation
+	var out []utilization.Observation
 	for i := range rows {
 		o := &rows[i].Observation
 		if o.Censored || rows[i].SoloUse.SMActive.IsZero() || rows[i].SoloUse.GPUBusy.IsZero() {
 			continue
 		}
-		out = append(out, predict.UtilizationObservation{Spec: o.Spec, GPU: gpu, Use: rows[i].SoloUse, Group: o.Group})
+		out = append(out, utilization.Observation{Spec: o.Spec, GPU: gpu, Use: rows[i].SoloUse, Group: o.Group})
 	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("dataset: %s: no row tells how busy the GPU was", file)

@@ -5,7 +5,7 @@ import (
 	_ "embed" // the coefficient file
 	"fmt"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 )
 
 //go:embed interference.json
@@ -16,8 +16,8 @@ var interferenceJSON []byte
 // than two tasks it answers by the prior or beyond the data, with wide
 // intervals; docs/model-card-speed.md says what to expect. Each call returns a
 // model of its own, which learns apart. The error is for a damaged build.
-func Interference() (*predict.Interference, error) {
-	m, err := predict.LoadInterference(bytes.NewReader(interferenceJSON))
+func Interference() (*interference.Predictor, error) {
+	m, err := interference.Load(bytes.NewReader(interferenceJSON))
 	if err != nil {
 		return nil, fmt.Errorf("pretrained: %w", err)
 	}

@@ -8,7 +8,10 @@ import (
 	"os"
 	"testing"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
+	"example.com/colloc/predict/pace"
+	"example.com/colloc/predict/utilization"
 )
 
 // TestLoadersRefuseEachOther: a file of one kind is none of another, and a file
@@ -16,11 +19,11 @@ import (
 func TestLoadersRefuseEachOther(t *testing.T) {
 	names := []string{"memory.json", "interference.json", "utilization.json", "mig.json"}
 	loaders := []func(io.Reader) error{
-		func(r io.Reader) error { _, err := predict.LoadMemory(r); return err },
-		func(r io.Reader) error { _, err := predict.LoadInterference(r); return err },
-		func(r io.Reader) error { _, err := predict.LoadUtilization(r); return err },
-		func(r io.Reader) error { _, err := predict.LoadMIGSpeed(r); return err },
-		func(r io.Reader) error { _, err := predict.LoadMPSProbe(r); return err },
+		func(r io.Reader) error { _, err := memory.Load(r); return err },
+		func(r io.Reader) error { _, err := interference.Load(r); return err },
+		func(r io.Reader) error { _, err := utilization.Load(r); return err },
+		func(r io.Reader) error { _, err := pace.LoadMIGSpeed(r); return err },
+		func(r io.Reader) error { _, err := pace.LoadMPSProbe(r); return err },
 	}
 	for i, name := range names {
 		file, err := os.ReadFile(name)

@@ -5,7 +5,7 @@ import (
 	_ "embed" // the coefficient file
 	"fmt"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/pace"
 )
 
 //go:embed mig.json
@@ -13,8 +13,8 @@ var migJSON []byte
 
 // MIGSpeed returns a model of the speed on MIG slices, fitted to single tasks on
 // the slices of an A100 40 GB. The error is for a damaged build.
-func MIGSpeed() (*predict.MIGSpeed, error) {
-	m, err := predict.LoadMIGSpeed(bytes.NewReader(migJSON))
+func MIGSpeed() (*pace.MIGSpeed, error) {
+	m, err := pace.LoadMIGSpeed(bytes.NewReader(migJSON))
 	if err != nil {
 		return nil, fmt.Errorf("pretrained: %w", err)
 	}

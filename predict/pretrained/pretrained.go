@@ -5,7 +5,7 @@ import (
 	_ "embed" // the coefficient files
 	"fmt"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 )
 
 //go:generate go run ./generate
@@ -16,8 +16,8 @@ var memoryJSON []byte
 // Memory returns a model of peak device memory, fitted to dense and
 // convolutional networks trained in PyTorch with Adam in fp32, and to shape-only
 // runs of timm models, on an A100 40 GB. The error is for a damaged build.
-func Memory() (*predict.Memory, error) {
-	m, err := predict.LoadMemory(bytes.NewReader(memoryJSON))
+func Memory() (*memory.Predictor, error) {
+	m, err := memory.Load(bytes.NewReader(memoryJSON))
 	if err != nil {
 		return nil, fmt.Errorf("pretrained: %w", err)
 	}

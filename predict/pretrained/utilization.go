@@ -5,7 +5,7 @@ import (
 	_ "embed" // the coefficient file
 	"fmt"
 
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/utilization"
 )
 
 //go:embed utilization.json
@@ -14,8 +14,8 @@ var utilizationJSON []byte
 // Utilization returns a model of how busy a task alone keeps its GPU, fitted to
 // dense and convolutional networks trained in PyTorch in fp32 on an A100 40 GB.
 // The error is for a damaged build.
-func Utilization() (*predict.Utilization, error) {
-	u, err := predict.LoadUtilization(bytes.NewReader(utilizationJSON))
+func Utilization() (*utilization.Predictor, error) {
+	u, err := utilization.Load(bytes.NewReader(utilizationJSON))
 	if err != nil {
 		return nil, fmt.Errorf("pretrained: %w", err)
 	}

@@ -3,6 +3,7 @@ package policy
 import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -29,7 +30,7 @@ const (
 // or, where it has none, from what a shape-only run said of it (Estimates
 // "faketensor"). Without either the task asks for a whole GPU of 40,000 MiB, as
 // the other estimators of CARMA's evaluation do.
-func Predicted(m *predict.Memory, host predict.Host, risk float64) func(*sim.Task) profile.Bytes {
+func Predicted(m *memory.Predictor, host predict.Host, risk float64) func(*sim.Task) profile.Bytes {
 	return func(t *sim.Task) profile.Bytes {
 		var spec profile.Spec
 		seen, ok := t.Estimates[shapeOnly]

@@ -3,13 +3,13 @@ package main
 import (
 	"io"
 
-	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/interference"
 )
 
 // fitInterference fits the pairs of Lucid and Gavel.
 func fitInterference(data string, w io.Writer) error {
-	var obs []predict.SpeedObservation
+	var obs []interference.Observation
 	for _, name := range []string{"interference_lucid.csv", "interference_gavel.csv"} {
 		rows, err := read(data, name, dataset.ReadSpeed)
 		if err != nil {
@@ -21,7 +21,7 @@ func fitInterference(data string, w io.Writer) error {
 			}
 		}
 	}
-	m, err := predict.FitInterference(obs, &predict.InterferenceOptions{
+	m, err := interference.Fit(obs, &interference.Options{
 		Provenance: "time-slicing; RTX 3090: Lucid (ASPLOS 2023) at 63685a3, S-Lab License 1.0 (non-commercial); K80, V100: Gavel " +
 			"(OSDI 2020) at c4fa400, MIT, without the recommendation task; part of the rows held back; sums and coefficients only",
 	})

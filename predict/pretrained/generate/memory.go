@@ -5,11 +5,12 @@ import (
 
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/memory"
 )
 
 // fitMemory fits the memory model to the synthetic networks and to timm.
 func fitMemory(data string, w io.Writer) error {
-	var obs []predict.MemoryObservation
+	var obs []memory.Observation
 	for _, name := range []string{"memory_mlp.csv", "memory_cnn.csv", "memory_timm.csv"} {
 		rows, err := read(data, name, dataset.ReadMemory)
 		if err != nil {
@@ -25,7 +26,7 @@ func fitMemory(data string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	m, err := predict.FitMemory(obs, &predict.MemoryOptions{Together: together, Provenance: predict.Provenance{
+	m, err := memory.Fit(obs, &memory.Options{Together: together, Provenance: predict.Provenance{
 		Data: "GPUMemNet (part of CARMA, arXiv 2508.19073), repository at f01eb05: generated dense networks, generated " +
 			"convolutional networks, FakeTensor sheet of timm models; part of the rows held back",
 		License: "the data have no licence file; only fitted coefficients are stored here",
@@ -39,16 +40,16 @@ func fitMemory(data string, w io.Writer) error {
 }
 
 // fitTogether fits what pairs of Lucid need beyond the sum of their solo peaks.
-func fitTogether(data string) (*predict.TogetherMemory, error) {
+func fitTogether(data string) (*memory.Together, error) {
 	rows, err := read(data, "interference_lucid.csv", dataset.ReadTogether)
 	if err != nil {
 		return nil, err
 	}
-	obs := make([]predict.TogetherObservation, len(rows))
+	obs := make([]memory.TogetherObservation, len(rows))
 	for i := range rows {
 		obs[i] = rows[i].Observation
 	}
-	return predict.FitTogether(obs, &predict.TogetherOptions{Provenance: predict.Provenance{
+	return memory.FitTogether(obs, &memory.TogetherOptions{Provenance: predict.Provenance{
 		Data:    "Lucid (ASPLOS 2023) at 63685a3: pairs under time-slicing; part of the rows held back",
 		License: "S-Lab License 1.0 (non-commercial); only sorted differences are stored here",
 		GPU:     "RTX3090",

@@ -3,8 +3,8 @@ package main
 import (
 	"io"
 
-	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/pace"
 )
 
 // fitMIG fits MISO's single tasks on slices.
@@ -13,13 +13,13 @@ func fitMIG(data string, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var obs []predict.MIGObservation
+	var obs []pace.MIGObservation
 	for _, r := range rows {
 		if r.Excluded == "" {
 			obs = append(obs, r.Observation)
 		}
 	}
-	m, err := predict.FitMIGSpeed(obs, &predict.MIGOptions{
+	m, err := pace.FitMIGSpeed(obs, &pace.MIGOptions{
 		Provenance: "MISO (SoCC 2022) at 39b1ee6, MIT: A100 40 GB, without deepspeech2; part of the rows held back; coefficients only",
 	})
 	if err != nil {

@@ -7,15 +7,16 @@ import (
 	"path/filepath"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/predict/pretrained"
 )
 
 // models are the predictors, which watch teaches and plan uses.
 type models struct {
 	dir          string
-	interference *predict.Interference
-	memory       *predict.Memory
+	interference *interference.Predictor
+	memory       *memory.Predictor
 }
 
 // loadModels reads what was learned before, or else the pretrained models. An
@@ -23,10 +24,10 @@ type models struct {
 func loadModels(dir string) (*models, error) {
 	m := &models{dir: dir}
 	var err error
-	if m.interference, err = load(m.file("interference.json"), predict.LoadInterference, pretrained.Interference); err != nil {
+	if m.interference, err = load(m.file("interference.json"), interference.Load, pretrained.Interference); err != nil {
 		return nil, err
 	}
-	m.memory, err = load(m.file("memory.json"), predict.LoadMemory, pretrained.Memory)
+	m.memory, err = load(m.file("memory.json"), memory.Load, pretrained.Memory)
 	return m, err
 }
 

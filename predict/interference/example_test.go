@@ -1,0 +1,85 @@
+package interference_test
+
+import (
+	"fmt"
+
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/profile"
+)
+
+// solo describes a task by what nvidia-smi showed while it ran alone.
+func solo(model string, gpuBusy, memBusy float64) *profile.Profile {
+	p, err := profile.New(
+		profile.Spec{Model: profile.Model{Name: model}, Training: profile.Training{BatchSize: 32}},
+		profile.Trace{Samples: []profile.Sample{{GPUBusy: profile.Some(gpuBusy), MemBusy: profile.Some(memBusy)}}},
+		profile.GPUModel{})
+	if err != nil {
+		fmt.Println(err)
+	}
+	return &p
+}
+
+// A model that has seen nothing answers by the prior; every co-run improves it.
+func ExamplePredictor_Observe() {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	set := []*profile.Profile{solo("detector", 0.7, 0.3), solo("tagger", 0.6, 0.2)}
+	var m interference.Predictor
+	show := func(when string) {
+		e, err := m.Speeds(&gpu, profile.TimeSlice, set, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s: %.2f beside the tagger (%v)\n", when, e[0].Value, e[0].Source.Kind)
+	}
+	show("before")
+	for range 5 {
+		err := m.Observe(interference.Observation{
+			GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: set,
+			Speeds: []profile.Opt[float64]{profile.Some(0.93), {}}, // the tagger was not measured
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	show("after five co-runs")
+	// Output:
+	// before: 0.83 beside the tagger (prior)
+	// after five co-runs: 0.92 beside the tagger (fitted)
+}
+
+// Explain says which neighbour costs what.
+func ExamplePredictor_Explain() {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	set := []*profile.Profile{solo("detector", 0.7, 0.3), solo("tagger", 0.6, 0.2), solo("logger", 0.1, 0)}
+	var m interference.Predictor
+	parts, err := m.Explain(&gpu, profile.TimeSlice, set, 0)
+	if err != nil {
+		fmt.Println(err)
+	}
+	for _, p := range parts {
+		fmt.Printf("%s, %v: %.3f\n", set[p.Neighbour].Spec.Model.Name, p.Resource, p.Loss)
+	}
+	// Output:
+	// tagger, sm time: 0.173
+	// tagger, memory traffic: 0.028
+	// logger, sm time: 0.016
+}
+
+// Under MPS a cap on the neighbour's threads leaves more for the own task.
+func ExamplePredictor_Capped() {
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	set := []*profile.Profile{solo("detector", 0.7, 0.3), solo("tagger", 0.9, 0.2)}
+	var m interference.Predictor
+	for _, caps := range [][]float64{nil, {1, 0.5}} {
+		e, err := m.Capped(&gpu, set, caps, nil)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("caps %v: %.2f and %.2f\n", caps, e[0].Value, e[1].Value)
+	}
+	// Output:
+	// caps []: 0.73 and 0.71
+	// caps [1 0.5]: 0.91 and 0.37
+}

@@ -1,0 +1,244 @@
+package interference
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"example.com/colloc/predict/internal/lsq"
+	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/predict/internal/trees"
+	"example.com/colloc/profile"
+)
+
+// The file form of an Interference: one JSON object. The solution is not in it;
+// it follows from the sums.
+type file struct {
+	Format  string       `json:"format"`
+	Version int          `json:"version"`
+	Vector  int          `json:"vector_version"`
+	Options optionsFile  `json:"options"`
+	Regimes []regimeFile `json:"regimes"`
+}
+
+// optionsFile are the options as they are saved.
+type optionsFile struct {
+	Confidence float64 `json:"confidence"`
+	NoTrees    bool    `json:"no_trees,omitempty"`
+	// Forget is always 1: what a file of before learned does not fade.
+	Forget     float64 `json:"forget,omitempty"`
+	Seed       uint64  `json:"seed,omitempty"`
+	Provenance string  `json:"provenance,omitempty"`
+}
+
+const (
+	format  = "colloc interference"
+	version = 2
+)
+
+type regimeFile struct {
+	GPU       string            `json:"gpu"`
+	Mechanism profile.Mechanism `json:"mechanism"`
+	Effects   []effectFile      `json:"effects"`
+	// Mean is the prior mean of every column; absent means 0.
+	Mean    []float64       `json:"prior_mean,omitempty"`
+	Base    normalFile      `json:"fitted"`
+	Learned normalFile      `json:"learned"`
+	Trees   *trees.Ensemble `json:"trees,omitempty"`
+	Spread  spread          `json:"spread"`
+	Drift   drift           `json:"drift"`
+}
+
+type effectFile struct {
+	Model     string            `json:"model"`
+	Dataset   string            `json:"dataset,omitempty"`
+	Batch     int               `json:"batch,omitempty"`
+	Precision profile.Precision `json:"precision,omitempty"`
+	All       bool              `json:"all,omitempty"`
+	Trained   bool              `json:"trained,omitempty"`
+	Traits    [2]float64        `json:"traits,omitzero"`
+}
+
+type normalFile struct {
+	Weight float64   `json:"weight"`
+	Sums   []float64 `json:"sums"`
+	Matrix []float64 `json:"matrix"` // upper triangle, column by column
+}
+
+// Save writes the model as JSON: what it was fitted on and what it learned, as
+// sums, with GPU and mechanism of each. Saving a loaded model gives the same
+// bytes. O(p²) per GPU and mechanism.
+func (m *Predictor) Save(w io.Writer) error {
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	s := m.load()
+	f := file{
+		Format: format, Version: version, Vector: profile.VectorVersion,
+		Options: optionsFile{s.options.Confidence, s.options.NoTrees, 1, s.options.Seed, s.options.Provenance}, Regimes: []regimeFile{},
+	}
+	for _, r := range s.regimes {
+		f.Regimes = append(f.Regimes, r.file())
+	}
+	if err := json.NewEncoder(w).Encode(f); err != nil {
+		return fmt.Errorf("predict: interference: save: %w", err)
+	}
+	return nil
+}
+
+func (r *regime) file() regimeFile {
+	f := regimeFile{
+		GPU: r.gpu, Mechanism: r.mechanism, Effects: []effectFile{}, Trees: r.trees, Spread: r.spread, Drift: r.drift,
+		Base: sumsFile(r.base), Learned: sumsFile(r.learned),
+	}
+	for _, e := range r.roster.effects {
+		f.Effects = append(f.Effects, effectFile{e.model, e.dataset, e.batch, e.precision, e.all, e.trained, e.traits})
+	}
+	for _, v := range r.mu {
+		if v != 0 {
+			f.Mean = r.mu
+			break
+		}
+	}
+	return f
+}
+
+func sumsFile(a *lsq.Sums) normalFile {
+	if a.N == 0 {
+		return normalFile{Sums: []float64{}, Matrix: []float64{}}
+	}
+	return normalFile{Weight: a.N, Sums: a.G, Matrix: a.H}
+}
+
+// Load reads what Save wrote. It returns an error for another
+// format or version and for contents that no fit can have produced.
+// O(p³) per GPU and mechanism.
+func Load(r io.Reader) (*Predictor, error) {
+	var f file
+	if err := json.NewDecoder(r).Decode(&f); err != nil {
+		return nil, fmt.Errorf("predict: interference: load: %w", err)
+	}
+	switch {
+	case f.Format != format:
+		return nil, fmt.Errorf("predict: interference: load: format is %q, want %q", f.Format, format)
+	case f.Version != version:
+		return nil, fmt.Errorf("predict: interference: load: version %d, want %d: fit again", f.Version, version)
+	case f.Vector != profile.VectorVersion:
+		return nil, fmt.Errorf("predict: interference: load: made for features of version %d, want %d: fit again", f.Vector, profile.VectorVersion)
+	}
+	if f.Options.Forget != 0 && f.Options.Forget != 1 {
+		return nil, fmt.Errorf("predict: interference: load: forget is %v, want 1: fit again", f.Options.Forget)
+	}
+	options, err := (&Options{f.Options.Confidence, f.Options.NoTrees, f.Options.Seed, f.Options.Provenance}).withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	var regimes []*regime
+	seen := make(map[regimeKey]bool)
+	for i := range f.Regimes {
+		r, err := f.Regimes[i].regime()
+		if err == nil && seen[r.regimeKey] {
+			err = errors.New("appears twice")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("predict: interference: load: regime %d (%s): %w", i, f.Regimes[i].GPU, err)
+		}
+		seen[r.regimeKey] = true
+		regimes = append(regimes, r)
+	}
+	m := &Predictor{}
+	m.state.Store(newState(options, regimes))
+	return m, nil
+}
+
+// regime checks what was read and solves it.
+func (f *regimeFile) regime() (*regime, error) {
+	if err := checkSharing(f.Mechanism); err != nil {
+		return nil, err
+	}
+	r := &regime{regimeKey: regimeKey{catalogueName(f.GPU), f.Mechanism}, trees: f.Trees, memo: &treeMemo{}, spread: f.Spread, drift: f.Drift}
+	var err error
+	if r.roster, err = rosterOf(f.Effects); err != nil {
+		return nil, err
+	}
+	p := r.roster.columns()
+	r.lambda, r.mu = r.roster.precisions(), make([]float64, p)
+	if n := len(f.Mean); n != 0 && n != p {
+		return nil, fmt.Errorf("%d prior means, want %d", n, p)
+	}
+	copy(r.mu, f.Mean)
+	if r.base, err = f.Base.normal(p); err != nil {
+		return nil, fmt.Errorf("fitted: %w", err)
+	}
+	if r.learned, err = f.Learned.normal(p); err != nil {
+		return nil, fmt.Errorf("learned: %w", err)
+	}
+	if f.Trees != nil {
+		if err := f.Trees.Check(); err != nil {
+			return nil, err
+		}
+		if f.Trees.Columns != treeColumns {
+			return nil, fmt.Errorf("trees of %d columns, want %d", f.Trees.Columns, treeColumns)
+		}
+	}
+	if err := f.check(); err != nil {
+		return nil, err
+	}
+	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base, r.learned)
+	return r, err
+}
+
+// check verifies the numbers that solve does not.
+func (f *regimeFile) check() error {
+	numbers := append([]float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias}, f.Spread.Factor[:]...)
+	for _, v := range append(numbers, f.Mean...) {
+		if !num.Finite(v) {
+			return errors.New("a number is not finite")
+		}
+	}
+	for _, v := range append(f.Spread.Factor[:], f.Spread.Noise) {
+		if v < 0 {
+			return fmt.Errorf("spread %v, want 0 or more", v)
+		}
+	}
+	return nil
+}
+
+func rosterOf(effects []effectFile) (*roster, error) {
+	r := &roster{index: make(map[taskType]int32, len(effects))}
+	for i, e := range effects {
+		t := taskType{e.Model, e.Dataset, e.Batch, e.Precision, e.All}
+		if e.All && t != t.whole() {
+			return nil, fmt.Errorf("effect %d: a whole model with data set, batch or precision", i)
+		}
+		if !num.Finite(e.Traits[0]) || !num.Finite(e.Traits[1]) {
+			return nil, fmt.Errorf("effect %d: traits are not finite", i)
+		}
+		if r.find(t) != noEffect {
+			return nil, fmt.Errorf("effect %d: %s appears twice", i, t)
+		}
+		r.index[t] = int32(i)
+		r.effects = append(r.effects, effect{t, e.Trained, e.Traits})
+	}
+	return r, nil
+}
+
+// normal returns sums over p columns. Fewer than p are sums from before the
+// last types were added.
+func (f *normalFile) normal(p int) (*lsq.Sums, error) {
+	k := len(f.Sums)
+	if k > p || len(f.Matrix) != lsq.PackedLen(k) || f.Weight < 0 {
+		return nil, fmt.Errorf("%d sums, %d entries, weight %v for %d columns", k, len(f.Matrix), f.Weight, p)
+	}
+	for _, v := range f.Sums {
+		if !num.Finite(v) {
+			return nil, errors.New("a sum is not finite")
+		}
+	}
+	for _, v := range f.Matrix {
+		if !num.Finite(v) {
+			return nil, errors.New("a matrix entry is not finite")
+		}
+	}
+	return &lsq.Sums{H: append(lsq.Packed(nil), f.Matrix...), G: append([]float64(nil), f.Sums...), N: f.Weight}, nil
+}

@@ -1,0 +1,118 @@
+package interference
+
+// loss returns what task i loses beside the others. With ratio it is what would
+// be measured, negative where that is a gain; without, no neighbour helps and
+// the whole is at least 0, so that it never falls when one joins: each adds its
+// pair, and raises the excess and the task's own part or leaves them.
+func (r *regime) loss(set []member, i int, ratio bool) float64 {
+	own := &set[i]
+	var c company
+	var total float64
+	for j := range set {
+		if j == i {
+			continue
+		}
+		other := &set[j]
+		c.add(own, other)
+		pair := r.pairLoss(own, other, r.treeLoss(own, other))
+		if !ratio {
+			pair = max(0, pair)
+		}
+		total += pair
+	}
+	if c.known == 0 && c.strange == 0 {
+		return 0
+	}
+	if len(set) > 2 {
+		sm, dram := c.excess(own)
+		total += float64(r.post.Coef[termColumns+smOverflow]*sm) + float64(r.post.Coef[termColumns+dramOverflow]*dram)
+	}
+	total += r.ownLoss(own, &c)
+	if !ratio {
+		total = max(0, total)
+	}
+	return total
+}
+
+// pairLoss returns what one neighbour costs a task, of which tree is what the
+// trees say.
+func (r *regime) pairLoss(own, other *member, tree float64) float64 {
+	values, slopes := pairTerms(&own.load, &other.load), (*terms)(r.post.Coef[termColumns:])
+	var loss float64
+	for k, v := range &values {
+		loss += float64(v * slopes[k])
+	}
+	if plainPair(own, other) {
+		return loss
+	}
+	var learned float64
+	for _, e := range [2]int32{other.model, other.typ} {
+		if e != noEffect {
+			learned += r.post.Coef[otherColumn(e)]
+		}
+	}
+	loss += damp(learned, other.present)
+	return loss + damp(tree, other.present)
+}
+
+// strangerShare is how far the trees are believed where a model is unknown: from
+// ½ to ¾ the error is least when whole models are left out of Lucid; see docs/adr.
+const strangerShare = 0.7
+
+// treeShare is how far the trees are believed about a pair: in full between
+// models that are known, by strangerShare where one is not, and not at all where
+// its use is not known either.
+func (r *regime) treeShare(own, other *member) float64 {
+	known := own.model != noEffect && other.model != noEffect
+	switch {
+	case r.trees == nil || (!known && (!own.seen || !other.seen)):
+		return 0
+	case known:
+		return 1
+	}
+	return strangerShare
+}
+
+// treeLoss is the trees' part of a pair's loss.
+func (r *regime) treeLoss(own, other *member) float64 {
+	share := r.treeShare(own, other)
+	if share == 0 {
+		return 0
+	}
+	if r.memo != nil {
+		return share * r.memo.predict(r.trees, own, other)
+	}
+	row := treeRow(own, other)
+	return share * r.trees.Predict(row[:])
+}
+
+// ownLoss is the part of a task's loss that does not depend on who its
+// neighbours are: what was learned of its types where known ones are present,
+// the intercept alone where strangers are, and the larger where both.
+func (r *regime) ownLoss(own *member, c *company) float64 {
+	plain := r.post.Coef[interceptColumn]
+	if c.known == 0 {
+		return damp(plain, c.strange)
+	}
+	loss := plain
+	for _, e := range [2]int32{own.model, own.typ} {
+		if e != noEffect {
+			loss += r.post.Coef[ownColumn(e)]
+		}
+	}
+	loss = damp(loss, c.known)
+	if c.strange > 0 {
+		loss = max(loss, damp(plain, c.strange))
+	}
+	return loss
+}
+
+// damp fades a cost in with the presence of whoever causes it. A gain needs no
+// fading: the sum is held at 0, and fading it would let a loss fall while the
+// neighbour's use rises.
+func damp(loss, presence float64) float64 {
+	if loss > 0 {
+		return loss * presence
+	}
+	return loss
+}

@@ -1,0 +1,189 @@
+package interference
+
+import (
+	"cmp"
+	"slices"
+
+	"example.com/colloc/predict/internal/lsq"
+	"example.com/colloc/predict/internal/memo"
+	"example.com/colloc/profile"
+)
+
+// member is one task of a set with what the regime knows of its type.
+type member struct {
+	load
+	typ, model int32 // effects; noEffect where unknown
+	trained    bool
+	traits     [2]float64
+
+	// What remember notes, so that a pair asks for nothing twice.
+	present float64    // its presence
+	bits    memberBits // what the trees are told
+	hash    uint64
+}
+
+// member looks a task up. It does not allocate.
+func (r *roster) member(p *profile.Profile) member {
+	m := member{load: loadOf(p), typ: noEffect, model: noEffect}
+	if t, ok := typeOf(p); ok {
+		m.typ, m.model = r.find(t), r.find(t.whole())
+		m.trained = m.typ != noEffect && r.effects[m.typ].trained
+	}
+	for _, e := range [2]int32{m.model, m.typ} {
+		if e != noEffect {
+			m.traits[0] += r.effects[e].traits[0]
+			m.traits[1] += r.effects[e].traits[1]
+		}
+	}
+	m.remember()
+	return m
+}
+
+// stranger reports that neither use nor model of a task are known.
+func (m *member) stranger() bool { return !m.seen && m.model == noEffect }
+
+// compare orders members by all that a neighbour or a sum over them can tell.
+func (m *member) compare(o *member) int {
+	known := func(yes bool) int {
+		if yes {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(slices.Compare(m.bits[:], o.bits[:]), cmp.Compare(m.typ, o.typ), cmp.Compare(m.model, o.model),
+		cmp.Compare(m.load.model, o.load.model), cmp.Compare(known(m.seen), known(o.seen)))
+}
+
+// plainPair reports that a pair is judged by use alone: effects learned beside
+// known tasks do not hold beside a stranger. (With them, pairs of unseen
+// families on Gavel's V100 match worse than at random.)
+func plainPair(own, other *member) bool { return own.stranger() || other.stranger() }
+
+// treeColumns are the features of the residual trees: seven of the task and the
+// same seven of the neighbour.
+const (
+	ownTreeColumns = 7
+	treeColumns    = 2 * ownTreeColumns
+)
+
+func treeRow(own, other *member) [treeColumns]float64 {
+	var row [treeColumns]float64
+	a, b := own.treeColumns(), other.treeColumns()
+	copy(row[copy(row[:], a[:]):], b[:])
+	return row
+}
+
+func (m *member) treeColumns() [ownTreeColumns]float64 {
+	return [ownTreeColumns]float64{m.sm, m.dram, m.memory, m.step, m.batch, m.traits[0], m.traits[1]}
+}
+
+// treeMonotone says that rising use of the neighbour may only raise the loss.
+func treeMonotone() []int8 { return []int8{7: 1, 8: 1, 13: 0} }
+
+// memberBits are the bits of what the trees are told of one task of a pair.
+type memberBits [ownTreeColumns]uint64
+
+// remember notes a member's presence, and its bits and their hash, so that each
+// pair it is part of costs one multiplication.
+func (m *member) remember() {
+	m.present = m.presence()
+	row := m.treeColumns()
+	m.hash = memo.Question(m.bits[:], row[:])
+}
+
+func (m *member) distance() float64 {
+	switch {
+	case m.trained:
+		return 0
+	case m.model != noEffect:
+		return 0.5
+	}
+	return 1
+}
+
+func (m *member) acquaintance() int {
+	switch {
+	case m.trained:
+		return 0
+	case m.typ != noEffect:
+		return 1
+	case m.model != noEffect:
+		return 2
+	}
+	return 3
+}
+
+// company is what the neighbours of one task are to it together.
+type company struct {
+	// sm and dram are what they want of what the task leaves free, each of them
+	// no more than all of it.
+	sm, dram float64
+	// known and strange are the largest presence among those that the task's
+	// types count beside, and among those they do not.
+	known, strange float64
+}
+
+// add counts one more neighbour.
+func (c *company) add(own, other *member) {
+	c.sm += min(other.sm, 1-own.sm)
+	c.dram += min(other.dram, 1-own.dram)
+	if plainPair(own, other) {
+		c.strange = max(c.strange, other.present)
+	} else {
+		c.known = max(c.known, other.present)
+	}
+}
+
+// excess returns what the two overflow terms of the whole neighbourhood exceed
+// the sum of their pairs by: three tasks that fit pairwise may not fit together.
+//
+//	max(0, s + Σs' − 1 − Σ max(0, s + s' − 1)) = max(0, Σ min(s', 1−s) − (1−s))
+//
+// and alike for memory traffic: 0 for one neighbour, and never less for another.
+func (c *company) excess(own *member) (sm, dram float64) {
+	return max(0, c.sm-(1-own.sm)), max(0, c.dram-(1-own.dram))
+}
+
+// fillRow makes s the row of task i of set.
+func fillRow(s *lsq.Row, set []member, i int) {
+	s.Reset()
+	own := &set[i]
+	var sum terms
+	var c company
+	for j := range set {
+		if j == i {
+			continue
+		}
+		t := pairTerms(&own.load, &set[j].load)
+		for k := range t {
+			sum[k] += t[k]
+		}
+		c.add(own, &set[j])
+	}
+	present := max(c.known, c.strange)
+	if present == 0 {
+		return
+	}
+	sm, dram := c.excess(own)
+	sum[smOverflow] += sm
+	sum[dramOverflow] += dram
+	s.Add(interceptColumn, present)
+	for k, v := range sum {
+		s.Add(termColumns+k, v)
+	}
+	for _, e := range [2]int32{own.model, own.typ} {
+		if e != noEffect {
+			s.Add(ownColumn(e), c.known)
+		}
+	}
+	for j := range set {
+		if j == i || plainPair(own, &set[j]) {
+			continue
+		}
+		for _, e := range [2]int32{set[j].model, set[j].typ} {
+			if e != noEffect {
+				s.Add(otherColumn(e), set[j].present)
+			}
+		}
+	}
+}

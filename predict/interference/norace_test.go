@@ -1,0 +1,5 @@
+//go:build !race
+
+package interference
+
+const raceEnabled = false

@@ -1,0 +1,209 @@
+package interference
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"example.com/colloc/predict/internal/lsq"
+	"example.com/colloc/profile"
+)
+
+// Predictor predicts how fast tasks run side by side on one GPU, as a share
+// of their speed alone. For task i of a set it adds up a loss over the others,
+//
+//	L_i = e_i + Σ_{j≠i} max(0, Σ_k β_k φ_k(i,j) + c_j + T(i,j)) + excess
+//	speed_i = 1 − L_i, or ¼/L_i where L_i > ½
+//
+// with physical overlap terms φ and slopes β ≥ 0 (see pairTerms), random effects
+// e and c of the task's type and model (how far its solo measurement is off, how
+// hard it is on others), boosted trees T of what the terms leave over, and the
+// excess of three or more tasks over their pairs. β, e and c are one ridge
+// regression per GPU product and mechanism, because nothing transfers between
+// GPUs without loss. Measurements of a new pair update it; see [Predictor.Observe].
+//
+// Whatever was learned: an empty neighbourhood gives speed 1, a neighbour that
+// uses nothing costs nothing, neither more use of a neighbour nor one more
+// neighbour ever raises a speed, and every speed is in (0, 1]. The order of tasks
+// does not change one bit of a speed or its interval. A pair of which neither use nor model of one side is known
+// is judged by the terms alone.
+//
+// An Interference is safe for concurrent use. The zero value is a model that
+// has seen nothing: it answers by the prior.
+type Predictor struct {
+	writer sync.Mutex // held by whoever changes the model
+	state  atomic.Pointer[state]
+}
+
+// state is what one prediction reads; it never changes once stored.
+type state struct {
+	options Options
+	regimes []*regime
+	priors  [profile.Mechanisms]*regime // for GPUs that no regime fits
+}
+
+func newState(o Options, regimes []*regime) *state {
+	if o.Confidence == 0 {
+		o.Confidence = 0.9
+	}
+	s := &state{options: o, regimes: regimes}
+	for mech := range profile.Mechanisms {
+		p := newPrior(profile.Mechanism(mech), regimes)
+		p.post = lsq.Prior(p.lambda, p.mu, slopes())
+		for k, v := range p.spread.Factor {
+			p.spread.Factor[k] = v * normalQuantile(o.Confidence) / normalQuantile(0.9)
+		}
+		s.priors[mech] = p
+	}
+	return s
+}
+
+// state returns the current parameters; a zero Interference has only priors.
+func (m *Predictor) load() *state {
+	if s := m.state.Load(); s != nil {
+		return s
+	}
+	s := newState(Options{}, nil)
+	m.state.CompareAndSwap(nil, s)
+	return m.state.Load()
+}
+
+// regime returns the parameters for a GPU and mechanism, and whether they were
+// fitted or learned rather than being the prior.
+func (s *state) regime(gpu string, mech profile.Mechanism) (*regime, bool) {
+	for _, r := range s.regimes {
+		if r.mechanism == mech && r.gpu == gpu {
+			return r, true
+		}
+	}
+	return s.priors[mech], false
+}
+
+// with returns a state in which r stands for its GPU and mechanism.
+func (s *state) with(r *regime, known bool) *state {
+	next := &state{options: s.options, regimes: slices.Clone(s.regimes), priors: s.priors}
+	if !known {
+		next.regimes = append(next.regimes, r)
+		return next
+	}
+	for i, old := range next.regimes {
+		if old.regimeKey == r.regimeKey {
+			next.regimes[i] = r
+		}
+	}
+	return next
+}
+
+// Fit fits one set of parameters per (GPU, mechanism) that occurs in
+// obs, and the prior for all others. A nil o means the defaults. It returns an
+// error that names the observation for sets and speeds of unequal length, for
+// a mechanism that shares nothing, and for a speed that is not a number in
+// (0, 4]. Without any observation the result answers by the prior.
+//
+// Slopes of physical terms are held at 0 or more; interval widths come from
+// predictions of tasks that were left out, separately for known types, new types
+// of known models, and new models. The same obs give the same model.
+// O(n p² + p³) with n speeds and p = 9 + 2 types columns, times the 15 refits of
+// the calibration: about a second for a thousand pairs.
+func Fit(obs []Observation, o *Options) (*Predictor, error) {
+	options, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	var errs []error
+	for i := range obs {
+		if err := checkObservation(&obs[i]); err != nil {
+			errs = append(errs, fmt.Errorf("predict: interference: observation %d: %w", i, err))
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	var regimes []*regime
+	for _, g := range groupByRegime(obs) {
+		r, err := fitRegime(g.regimeKey, g.obs, options)
+		if err != nil {
+			return nil, fmt.Errorf("predict: interference: %s under %v: %w", g.gpu, g.mechanism, err)
+		}
+		if err := r.calibrate(g.obs, options); err != nil {
+			return nil, fmt.Errorf("predict: interference: %s under %v: calibration: %w", g.gpu, g.mechanism, err)
+		}
+		regimes = append(regimes, r)
+	}
+	m := &Predictor{}
+	m.state.Store(newState(options, regimes))
+	return m, nil
+}
+
+// Observe learns from one measured co-run: the rows are added to the normal
+// equations of its GPU and mechanism, each less what the trees say of it, and
+// the solution is updated by rank one each, exactly as if it were solved anew
+// with the rest; new types get their effects. A GPU or mechanism seen for the
+// first time starts from the prior. Readers see the model before or after the
+// observation, never between.
+//
+// It returns an error, and learns nothing, for what [Fit] refuses.
+// O(p²) per speed with p columns; it copies the solution.
+func (m *Predictor) Observe(o Observation) error {
+	if err := checkObservation(&o); err != nil {
+		return fmt.Errorf("predict: interference: %w", err)
+	}
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	s := m.load()
+	key := regimeKey{catalogueName(o.GPU), o.Mechanism}
+	old, known := s.regime(key.gpu, key.mechanism)
+	r := old.successor(key, known, &o)
+	r.learn(&o)
+	m.state.Store(s.with(r, known))
+	return nil
+}
+
+// Clone returns an independent copy: what either learns from now on, the other
+// does not. A plan that asks the same question twice must get the same answer
+// twice; it clones the model when it starts. Safe for concurrent use. O(p²) per
+// GPU and mechanism, without solving anything.
+func (m *Predictor) Clone() *Predictor {
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	s := *m.load()
+	s.regimes = slices.Clone(s.regimes)
+	for i, r := range s.regimes {
+		s.regimes[i] = r.clone()
+	}
+	c := &Predictor{}
+	c.state.Store(&s)
+	return c
+}
+
+// Drift says how well a model's intervals hold for what was observed since it
+// was fitted, over a window of about 32 observations.
+type Drift struct {
+	// Observations counts the speeds observed.
+	Observations int
+	// Misses is the share of them outside their interval, in [0, 1].
+	Misses float64
+	// Bias is the mean of (seen loss − predicted loss) over the half width of the
+	// interval: above 0, tasks are slower than predicted.
+	Bias float64
+	// Alarm is set when, over at least 16 observations, more than twice as many
+	// miss as the confidence allows, or the bias exceeds ½: the machine, the
+	// software or the tasks are no longer those of the fit.
+	Alarm bool
+}
+
+// Drift reports on one GPU and mechanism; the zero Drift where nothing was
+// observed. O(1).
+func (m *Predictor) Drift(gpu string, mech profile.Mechanism) Drift {
+	s := m.load()
+	for _, r := range s.regimes {
+		if r.gpu == catalogueName(gpu) && r.mechanism == mech {
+			d := r.drift
+			off := d.Misses > 2*(1-s.options.Confidence) || d.Bias > 0.5 || d.Bias < -0.5
+			return Drift{d.Seen, d.Misses, d.Bias, off && d.Seen >= driftWindow/2}
+		}
+	}
+	return Drift{}
+}

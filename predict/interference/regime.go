@@ -1,0 +1,208 @@
+package interference
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+
+	"example.com/colloc/predict/internal/lsq"
+	"example.com/colloc/predict/internal/memo"
+	"example.com/colloc/predict/internal/trees"
+	"example.com/colloc/profile"
+)
+
+// regime holds the parameters of one (GPU, mechanism).
+type regime struct {
+	regimeKey
+	roster  *roster
+	lambda  []float64       // precision of the prior of each column
+	mu      []float64       // mean of the prior of each column
+	base    *lsq.Sums       // what the fit saw
+	learned *lsq.Sums       // what Observe saw; only the writer reads it
+	post    *lsq.Posterior  // the solution of all of it
+	trees   *trees.Ensemble // what the terms leave over, for types like those fitted; nil is none
+	memo    *treeMemo       // what the trees said before; nil asks them each time
+	spread  spread
+	drift   drift
+}
+
+// spread turns a prediction's variance into the half width of its interval.
+type spread struct {
+	// Noise is the standard deviation of one measured loss.
+	Noise float64 `json:"noise"`
+	// Factor holds, per familiarity, the conformal quantile of
+	// |error| / (Noise √(1 + variance)) over tasks that the fit had not seen.
+	Factor [familiarities]float64 `json:"factor"`
+}
+
+const familiarities = 12
+
+func (s *spread) halfWidth(variance float64, level, tasks int) float64 {
+	wider := 1 + 0.5*float64(max(0, tasks-2))
+	return wider * s.Factor[level] * s.Noise * math.Sqrt(1+variance)
+}
+
+// drift watches whether observations stay within their intervals: an
+// exponentially weighted share of misses, and of signed errors in units of the
+// half width. It is a value: a copy is independent.
+type drift struct {
+	// Misses is the weighted share of observations outside their interval.
+	Misses float64 `json:"misses"`
+	// Bias is the weighted mean of error over half width; above 0, tasks lose
+	// more than predicted.
+	Bias float64 `json:"bias"`
+	// Seen counts the observations.
+	Seen int `json:"seen"`
+}
+
+// driftWindow is how many observations the averages remember.
+const driftWindow = 32
+
+// add records one error (seen loss minus predicted) and its half width.
+func (d *drift) add(err, half float64) {
+	if !(half > 0) {
+		return
+	}
+	d.Seen++
+	rate := 1 / float64(min(d.Seen, driftWindow))
+	miss := 0.0
+	if err > half || err < -half {
+		miss = 1
+	}
+	d.Misses += rate * (miss - d.Misses)
+	d.Bias += rate * (err/half - d.Bias)
+}
+
+// treeMemo remembers what the trees of one regime said of pairs.
+type treeMemo struct {
+	memo.Table[[2]memberBits, float64]
+}
+
+// predict returns what t says of a task beside another; both remember their
+// bits.
+func (m *treeMemo) predict(t *trees.Ensemble, own, other *member) float64 {
+	hash := (own.hash ^ bits.RotateLeft64(other.hash, 32)) * memo.Spread
+	hash ^= hash >> 29
+	if e := m.At(hash); e != nil && e.Key[0] == own.bits && e.Key[1] == other.bits {
+		return e.Value
+	}
+	row := treeRow(own, other)
+	value := t.Predict(row[:])
+	m.Put(&[2]memberBits{own.bits, other.bits}, hash, value)
+	return value
+}
+
+func (r *regime) members(set []*profile.Profile) []member {
+	out := make([]member, len(set))
+	for i, p := range set {
+		out[i] = r.roster.member(p)
+	}
+	return out
+}
+
+// clone copies a regime with the sums that Observe adds to; all else is never
+// modified in place.
+func (r *regime) clone() *regime {
+	c := *r
+	c.learned = r.learned.Clone()
+	return &c
+}
+
+// successor returns a copy of a regime that may be changed, with columns for
+// every type of the observation.
+func (r *regime) successor(key regimeKey, known bool, o *Observation) *regime {
+	next := *r
+	next.regimeKey = key
+	if !known {
+		next.learned, next.base = &lsq.Sums{}, &lsq.Sums{}
+	}
+	for _, p := range o.Set {
+		if t, ok := typeOf(p); ok {
+			next.roster = next.roster.with(t, false)
+		}
+	}
+	if next.roster != r.roster {
+		next.lambda = next.roster.precisions()
+		next.mu = append(slices.Clone(r.mu), make([]float64, len(next.lambda)-len(r.mu))...)
+	}
+	next.learned.Grow(len(next.lambda))
+	next.post = r.post.Clone(next.lambda, next.mu)
+	return &next
+}
+
+// sameModelSlope is the prior mean of its term; those of the others are 0.
+const sameModelSlope = 0.05
+
+// The prior of a GPU and mechanism that nothing was fitted for, as slopes of the
+// terms. Time-slicing: two tasks that fill the SMs run at half speed, and a
+// neighbour's memory traffic costs what non-negative least squares finds on
+// Lucid's RTX 3090. MPS runs kernels side by side where SMs are free, so that
+// only demand beyond the GPU and shared bandwidth cost; no public measurement of
+// it has a solo reference.
+func defaultSlopes(mech profile.Mechanism) terms {
+	if mech == profile.MPS {
+		return terms{smOverflow: 0.4, dramSteal: 0.15, dramOverflow: 0.4, dramMeeting: 0.2, sameModel: 0.05}
+	}
+	return terms{smOverflow: 0.35, dramSteal: 0.2, dramOverflow: 0.1, smMeeting: 0.1, sameModel: 0.1}
+}
+
+// priorSpread is the interval of the prior: half of what one neighbour at full
+// use can cost.
+func priorSpread() spread {
+	s := spread{Noise: 0.1}
+	for i := range s.Factor {
+		s.Factor[i] = 1.65
+	}
+	return s
+}
+
+// newPrior builds the parameters for a mechanism without any of its own: the
+// mean of the default slopes and of what the fitted regimes of the mechanism
+// say, effects of known types included. Its precision is that of one pair of
+// regimes: where they disagree, one measurement moves it as far as their
+// variance allows.
+func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
+	r := &regime{regimeKey: regimeKey{mechanism: mech}, roster: &roster{}, spread: priorSpread(), base: &lsq.Sums{}, learned: &lsq.Sums{}}
+	var known []*regime
+	for _, f := range fitted {
+		if f.mechanism == mech && f.base.N > 0 {
+			known = append(known, f)
+			for _, e := range f.roster.effects {
+				if !e.all {
+					r.roster = r.roster.with(e.taskType, false)
+				}
+			}
+		}
+	}
+	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
+	for k, mean := range defaultSlopes(mech) {
+		for _, f := range known {
+			mean += f.post.Coef[termColumns+k]
+		}
+		r.mu[termColumns+k] = mean / float64(len(known)+1)
+	}
+	for e := range r.roster.effects {
+		r.mu[ownColumn(int32(e))], r.mu[otherColumn(int32(e))] = meanEffect(known, r.roster.effects[e].taskType)
+	}
+	for _, f := range known {
+		r.mu[interceptColumn] += f.post.Coef[interceptColumn] / float64(len(known)+1)
+	}
+	return r
+}
+
+// meanEffect averages the effects of a type over the regimes, absent ones
+// counting as 0.
+func meanEffect(known []*regime, t taskType) (own, other float64) {
+	for _, f := range known {
+		if e := f.roster.find(t); e != noEffect {
+			own += f.post.Coef[ownColumn(e)]
+			other += f.post.Coef[otherColumn(e)]
+		}
+	}
+	n := float64(len(known))
+	return own / n, other / n
+}
+
+// normalQuantile is the half width, in standard deviations, of the central
+// interval of a normal distribution with the given probability.
+func normalQuantile(confidence float64) float64 { return math.Sqrt2 * math.Erfinv(confidence) }

@@ -1,0 +1,211 @@
+package interference
+
+import (
+	"fmt"
+	"slices"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// Speeds appends to dst one estimate per task of set, in the order of set: its
+// speed beside the others as a share of its speed alone, in (0, 1]. A nil
+// profile is a task of which nothing is known. [predict.Source.Distance] is 0 where all
+// types are among the data of the fit, ½ where only the model is, 1 where
+// nothing like it is, averaged over the task and its neighbours; it is 1 beside
+// a task of which neither use nor model is known, and 0 for a prior.
+//
+// Beyond two tasks the interval widens by half per further task, because no
+// public measurement of larger sets has a solo reference.
+//
+// It returns an error that wraps [ErrMechanism] for MIG (see [pace.MIGSpeed]) and for
+// several tasks under Exclusive. It does not allocate when dst has room.
+// O(k² · (terms + trees)).
+func (m *Predictor) Speeds(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []predict.Estimate) ([]predict.Estimate, error) {
+	return m.speeds(gpu, mech, set, dst, false)
+}
+
+// Ratios is Speeds without the cap at 1: what a measurement against the tasks'
+// own solo references would show. A task whose solo run was measured too slow
+// shows ratios above 1 beside a light neighbour; plans should use Speeds.
+func (m *Predictor) Ratios(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []predict.Estimate) ([]predict.Estimate, error) {
+	return m.speeds(gpu, mech, set, dst, true)
+}
+
+func (m *Predictor) speeds(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []predict.Estimate, ratio bool) ([]predict.Estimate, error) {
+	if len(set) > 1 || mech == profile.MIG {
+		if err := checkSharing(mech); err != nil {
+			return dst, err
+		}
+	}
+	s := m.load()
+	if len(set) < 2 {
+		for range set {
+			dst = append(dst, s.alone())
+		}
+		return dst, nil
+	}
+	r, known := s.regime(gpuName(gpu), mech)
+	w := gather(r, set)
+	defer scratchPool.Put(w)
+	w.arrange()
+	first := len(dst)
+	dst = slices.Grow(dst, len(set))[:first+len(set)]
+	for i, place := range w.place {
+		dst[first+place] = s.estimate(r, known, w, i, ratio)
+	}
+	return dst, nil
+}
+
+// alone is the speed of a task without neighbours.
+func (s *state) alone() predict.Estimate {
+	return predict.Estimate{Value: 1, Lo: 1, Hi: 1, Confidence: s.options.Confidence, Source: predict.Source{Kind: predict.Measured}}
+}
+
+func (s *state) estimate(r *regime, known bool, w *scratch, i int, ratio bool) predict.Estimate {
+	e := r.estimate(w, i, ratio)
+	e.Confidence = s.options.Confidence
+	if !known {
+		e.Source = predict.Source{Kind: predict.Prior}
+	}
+	return e
+}
+
+// Values is [Predictor.Speeds] without intervals and sources: it appends the
+// same values to dst. It is for decisions that compare many sets.
+func (m *Predictor) Values(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, dst []float64) ([]float64, error) {
+	dst, _, err := m.values(gpu, mech, set, noTask, dst)
+	return dst, err
+}
+
+// ValuesAndSpeed is [Predictor.Values] with the estimate, as by
+// [Predictor.Speeds], of task i alone. It returns an error also where the set
+// has no such task.
+func (m *Predictor) ValuesAndSpeed(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, i int, dst []float64) ([]float64, predict.Estimate, error) {
+	if i < 0 || i >= len(set) {
+		return dst, predict.Estimate{}, fmt.Errorf("predict: interference: task %d of %d: %w", i, len(set), errIndex)
+	}
+	return m.values(gpu, mech, set, i, dst)
+}
+
+const noTask = -1
+
+// values appends the values of the whole set; own is the task whose estimate is
+// wanted, or noTask.
+func (m *Predictor) values(gpu *profile.GPUModel, mech profile.Mechanism, set []*profile.Profile, own int, dst []float64) ([]float64, predict.Estimate, error) {
+	if len(set) > 1 || mech == profile.MIG {
+		if err := checkSharing(mech); err != nil {
+			return dst, predict.Estimate{}, err
+		}
+	}
+	s := m.load()
+	if len(set) < 2 {
+		for range set {
+			dst = append(dst, 1)
+		}
+		return dst, s.alone(), nil
+	}
+	r, known := s.regime(gpuName(gpu), mech)
+	w := gather(r, set)
+	defer scratchPool.Put(w)
+	w.arrange()
+	var e predict.Estimate
+	first := len(dst)
+	dst = slices.Grow(dst, len(set))[:first+len(set)]
+	for i, place := range w.place {
+		if place == own {
+			e = s.estimate(r, known, w, i, false)
+			dst[first+place] = e.Value
+			continue
+		}
+		dst[first+place] = min(1, max(predict.LeastSpeed, speedOf(r.loss(w.set, i, false))))
+	}
+	return dst, e, nil
+}
+
+// OwnCost returns the part of a task's slowdown beside any company that does not
+// depend on who that is: at most so much is added to the time of a step, as a part
+// of a step alone, however many neighbours there are. Slowdowns add up otherwise:
+// for every set S of two and more that holds task i, the values of
+// [Predictor.Speeds] satisfy, to rounding,
+//
+//	speed(i, S) <= max(LeastSpeed, 1/(1 + Σ cost(i, j) - (|S| - 2)·OwnCost(i)))   for j ∈ S \ i
+//	cost(i, j)   = 1/speed(i, {i, j}) - 1
+//
+// because the losses of pairs are added, the own part once, and 1/speed - 1 is a
+// convex function of the loss; nothing is said where the denominator is not
+// positive. It is 0 for a mechanism without interference.
+func (m *Predictor) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, task *profile.Profile) float64 {
+	if checkSharing(mech) != nil {
+		return 0
+	}
+	r, _ := m.load().regime(gpuName(gpu), mech)
+	own := r.roster.member(task)
+	loss := r.ownLoss(&own, &company{known: 1, strange: 1})
+	return 1/speedOf(max(0, loss)) - 1
+}
+
+// Capped is [Predictor.Speeds] under MPS with active-thread percentages: caps
+// holds, per task, the share of the SMs that it may use, in (0, 1]; nil caps
+// nobody. A cap is no reservation: what one task may not use is there for the
+// others, but not theirs alone.
+//
+// No public measurement has capped tasks with a solo reference, so that a cap
+// enters by a physical prior, and the source of a set with one is Prior. With s
+// the share of time in which a task alone keeps the SMs busy and c its cap,
+//
+//	t = (1 − s) + s/c        time per step, alone: kernels that would fill the GPU take 1/c as long
+//	s/t, d/t                 what it asks of SMs and memory then, as a neighbour
+//	speed = speed beside the capped neighbours / t
+//
+// A kernel that needs no more than c loses nothing, so that Hi is the speed
+// without the task's own cap. A cap of 1 changes nothing; a lower cap never raises
+// the speed of its task nor lowers that of another.
+//
+// It returns an error for caps of another length than set and for a cap outside
+// (0, 1]. O(k² · (terms + trees)).
+func (m *Predictor) Capped(gpu *profile.GPUModel, set []*profile.Profile, caps []float64, dst []predict.Estimate) ([]predict.Estimate, error) {
+	if caps == nil {
+		return m.Speeds(gpu, profile.MPS, set, dst)
+	}
+	if len(caps) != len(set) {
+		return dst, fmt.Errorf("predict: interference: %d caps for %d tasks, want as many", len(caps), len(set))
+	}
+	anyCap := false
+	for i, c := range caps {
+		if !(c > 0 && c <= 1) {
+			return dst, fmt.Errorf("predict: interference: cap of task %d is %v, want more than 0 and at most 1", i, c)
+		}
+		anyCap = anyCap || c < 1
+	}
+	if !anyCap {
+		return m.Speeds(gpu, profile.MPS, set, dst)
+	}
+	s := m.load()
+	r, known := s.regime(gpuName(gpu), profile.MPS)
+	w := gather(r, set)
+	defer scratchPool.Put(w)
+	free := append([]member(nil), w.set...) // in the order of the set
+	for i := range w.set {
+		t := free[i].stretch(caps[i])
+		w.set[i].sm, w.set[i].dram = free[i].sm/t, free[i].dram/t
+		w.set[i].remember()
+	}
+	w.arrange()
+	first := len(dst)
+	dst = slices.Grow(dst, len(set))[:first+len(set)]
+	for i, place := range w.place {
+		capped := w.set[i]
+		w.set[i] = free[place]
+		e := s.alone()
+		if len(set) > 1 {
+			e = s.estimate(r, known, w, i, false)
+		}
+		w.set[i] = capped
+		t := free[place].stretch(caps[place])
+		e.Value, e.Lo = max(predict.LeastSpeed, e.Value/t), max(predict.LeastSpeed, e.Lo/t)
+		e.Source = predict.Source{Kind: predict.Prior}
+		dst[first+place] = e
+	}
+	return dst, nil
+}

@@ -1,0 +1,182 @@
+package interference
+
+import (
+	"math"
+	"slices"
+
+	"example.com/colloc/predict/internal/lsq"
+	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/predict/internal/trees"
+)
+
+// fitRow is one measured speed on its way into the normal equations.
+type fitRow struct {
+	x      lsq.Row
+	loss   float64
+	weight float64
+	tree   [treeColumns]float64
+	pair   bool // one neighbour, no stranger: the trees may learn from it
+}
+
+// rows turns observations into rows for the roster.
+func (r *regime) rows(obs []*Observation) []fitRow {
+	var out []fitRow
+	for _, o := range obs {
+		set := r.members(o.Set)
+		for i, s := range o.Speeds {
+			v, ok := s.Get()
+			if !ok || len(set) < 2 {
+				continue
+			}
+			row := fitRow{loss: lossOf(v)}
+			row.weight = lossSlope(row.loss) * lossSlope(row.loss)
+			fillRow(&row.x, set, i)
+			if row.pair = len(set) == 2 && !plainPair(&set[0], &set[1]); row.pair {
+				row.tree = treeRow(&set[i], &set[1-i])
+			}
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// fitRegime solves the ridge, boosts trees on what it leaves over and solves
+// again for the losses less the trees.
+func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
+	r := &regime{regimeKey: key, roster: &roster{}, learned: &lsq.Sums{}, spread: priorSpread()}
+	for _, ob := range obs {
+		for _, p := range ob.Set {
+			if t, ok := typeOf(p); ok {
+				r.roster = r.roster.with(t, true)
+			}
+		}
+	}
+	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
+	r.mu[termColumns+sameModel] = sameModelSlope
+	rows := r.rows(obs)
+	r.accumulate(rows)
+	var err error
+	if r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base); err != nil {
+		return nil, err
+	}
+	if o.NoTrees || len(rows) < 100 {
+		return r, nil
+	}
+	r.roster.keepTraits(r.post.Coef)
+	rows = r.rows(obs)
+	r.boost(rows, o.Seed)
+	r.accumulate(rows)
+	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
+	return r, err
+}
+
+// accumulate sums the rows, the trees' part taken out of each loss.
+func (r *regime) accumulate(rows []fitRow) {
+	r.base = &lsq.Sums{}
+	r.base.Grow(r.roster.columns())
+	for i := range rows {
+		row := &rows[i]
+		y := row.loss
+		if r.trees != nil && row.pair {
+			y -= r.trees.Predict(row.tree[:])
+		}
+		r.base.AddRow(&row.x, y, row.weight)
+	}
+	// Nine digits: files are short, and a file gives the same model.
+	for k, v := range r.base.H {
+		r.base.H[k] = num.Round9(v)
+	}
+	for k, v := range r.base.G {
+		r.base.G[k] = num.Round9(v)
+	}
+	r.base.N = num.Round9(r.base.N)
+}
+
+// pairBags is the number of tree ensembles that are averaged: what one draw of
+// rows and columns makes up, the others do not.
+const pairBags = 3
+
+// boost fits the trees to what the linear part leaves over.
+func (r *regime) boost(rows []fitRow, seed uint64) {
+	var x [][]float64
+	var y, w []float64
+	for i := range rows {
+		if row := &rows[i]; row.pair {
+			x = append(x, row.tree[:])
+			y = append(y, row.loss-row.x.Dot(r.post.Coef))
+			w = append(w, row.weight)
+		}
+	}
+	if len(x) == 0 {
+		return
+	}
+	bags := make([]*trees.Ensemble, pairBags)
+	for b := range bags {
+		bags[b] = trees.Fit(x, y, w, trees.Options{
+			Rounds: 50, Depth: 6, Rate: 0.2, MinLeaf: 10, Penalty: 1, RowShare: 0.8, ColumnShare: 0.8,
+			Monotone: treeMonotone(), Seed: seed + uint64(b),
+		})
+	}
+	r.trees = trees.Mean(bags)
+	r.memo = &treeMemo{}
+}
+
+// learn adds the speeds of one co-run to what was learned and to the solution,
+// both of which must be the regime's own.
+func (r *regime) learn(o *Observation) {
+	w := gather(r, o.Set)
+	defer scratchPool.Put(w)
+	w.cov = slices.Grow(w.cov[:0], len(r.lambda))[:len(r.lambda)]
+	set := w.set
+	for i, speed := range o.Speeds {
+		y, ok := speed.Get()
+		if !ok || len(set) < 2 {
+			continue
+		}
+		loss := lossOf(y)
+		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w.row))
+		for j := range set {
+			if j != i {
+				loss -= r.treeLoss(&set[i], &set[j])
+			}
+		}
+		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
+		r.learned.AddRow(&w.row, loss, weight)
+		r.post.Update(&w.row, loss, weight, w.cov)
+	}
+}
+
+// standardError is the error of one left-out speed, in loss, with what the
+// model knew about it.
+type standardError struct {
+	level    int
+	error    float64 // seen − predicted
+	variance float64
+}
+
+// errorsOn predicts observations that the regime was not fitted on.
+func (r *regime) errorsOn(obs []*Observation) []standardError {
+	var out []standardError
+	var x lsq.Row
+	for _, o := range obs {
+		set := r.members(o.Set)
+		for i, s := range o.Speeds {
+			v, ok := s.Get()
+			if !ok || len(set) < 2 {
+				continue
+			}
+			fillRow(&x, set, i)
+			out = append(out, standardError{familiarity(set, i), lossOf(v) - r.loss(set, i, true), r.post.Variance(&x)})
+		}
+	}
+	return out
+}
+
+// noise returns the root mean square of errors, each less its model variance.
+func noise(errs []standardError) float64 {
+	var sum float64
+	for _, e := range errs {
+		sum += e.error * e.error / (1 + e.variance)
+	}
+	return math.Sqrt(sum / float64(max(1, len(errs))))
+}

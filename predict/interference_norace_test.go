@@ -1,5 +1,0 @@
-//go:build !race
-
-package predict
-
-const raceEnabled = false

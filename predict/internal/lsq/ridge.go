@@ -1,0 +1,290 @@
+package lsq
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"gonum.org/v1/gonum/mat"
+)
+
+// Packed is a symmetric matrix: the columns of its upper triangle one after
+// another, so that a matrix grows by appending.
+type Packed []float64
+
+func PackedLen(p int) int { return p * (p + 1) / 2 }
+
+func (m Packed) at(i, j int) float64 {
+	if i > j {
+		i, j = j, i
+	}
+	return m[PackedLen(j)+i]
+}
+
+// column returns the entries of column j down to the diagonal.
+func (m Packed) column(j int) []float64 { return m[PackedLen(j):PackedLen(j+1)] }
+
+func (m Packed) add(i, j int, v float64) {
+	if i > j {
+		i, j = j, i
+	}
+	m[PackedLen(j)+i] += v
+}
+
+// Sums is a sum of weighted rows: H = Σ w x xᵀ and g = Σ w y x, so that the
+// sum of two is what both saw. It holds sums, never rows.
+type Sums struct {
+	H Packed
+	G []float64
+	N float64 // weight of all rows
+}
+
+// Clone returns sums that may change.
+func (a *Sums) Clone() *Sums { return &Sums{slices.Clone(a.H), slices.Clone(a.G), a.N} }
+
+// Grow appends zero columns up to p.
+func (a *Sums) Grow(p int) {
+	if len(a.G) < p {
+		a.H = append(a.H, make(Packed, PackedLen(p)-len(a.H))...)
+		a.G = append(a.G, make([]float64, p-len(a.G))...)
+	}
+}
+
+// AddRow adds one row with target y and weight w.
+func (a *Sums) AddRow(x *Row, y, w float64) {
+	for i, ci := range x.At {
+		wx := w * x.value[i]
+		a.G[ci] += float64(wx * y)
+		for j, cj := range x.At[:i+1] {
+			a.H.add(int(ci), int(cj), float64(wx*x.value[j]))
+		}
+	}
+	a.N += w
+}
+
+// Posterior is the solution of H b = g with the covariance of b in units of the
+// noise variance.
+type Posterior struct {
+	cov    Packed
+	mean   []float64 // H⁻¹ g
+	Coef   []float64 // the same with no held column below 0
+	atZero Span
+}
+
+// Span is a run of columns whose coefficients must not fall below 0: count of
+// them, at most mostHeld, from first on.
+type Span struct{ First, Count int }
+
+// mostHeld bounds a span, so that solving needs no memory of its own.
+const mostHeld = 12
+
+// held marks the columns of a span that are held at 0; multipliers are what
+// holds them there.
+type (
+	held        [mostHeld]bool
+	multipliers [mostHeld]float64
+)
+
+// Solve factorises H = Λ + Σ over parts by Cholesky. lambda and mu are the
+// precision and the mean of the prior, one per column; coefficients in atZero
+// are not negative. O(p³).
+func Solve(lambda, mu []float64, atZero Span, parts ...*Sums) (*Posterior, error) {
+	p := len(lambda)
+	h, g := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
+	for j := range p {
+		h.SetSym(j, j, lambda[j])
+		g.SetVec(j, float64(lambda[j]*mu[j]))
+	}
+	for _, a := range parts {
+		for j := range min(p, len(a.G)) {
+			g.SetVec(j, g.AtVec(j)+a.G[j])
+			for i := range j + 1 {
+				h.SetSym(i, j, h.At(i, j)+a.H.at(i, j))
+			}
+		}
+	}
+	var chol mat.Cholesky
+	if !chol.Factorize(h) || chol.Cond() > 1/epsilon {
+		return nil, errSingular
+	}
+	var b mat.VecDense
+	var inverse mat.SymDense
+	if err := errors.Join(chol.SolveVecTo(&b, g), chol.InverseTo(&inverse)); err != nil {
+		return nil, fmt.Errorf("%w (%w)", errSingular, err)
+	}
+	post := &Posterior{cov: make(Packed, PackedLen(p)), mean: make([]float64, p), Coef: make([]float64, p), atZero: atZero}
+	copy(post.mean, b.RawVector().Data)
+	for j := range p {
+		for i := range j + 1 {
+			post.cov[PackedLen(j)+i] = inverse.At(i, j)
+		}
+	}
+	post.project()
+	return post, nil
+}
+
+// Prior is the solution before any row: the prior itself.
+func Prior(lambda, mu []float64, atZero Span) *Posterior {
+	q := (&Posterior{atZero: atZero}).Clone(lambda, mu)
+	q.project()
+	return q
+}
+
+// Clone returns a posterior that may change, with room for p columns; new
+// columns have the prior lambda, mu.
+func (q *Posterior) Clone(lambda, mu []float64) *Posterior {
+	old, p := len(q.mean), len(lambda)
+	c := &Posterior{cov: slices.Clone(q.cov), mean: slices.Clone(q.mean), Coef: slices.Clone(q.Coef), atZero: q.atZero}
+	if p == old {
+		return c
+	}
+	c.cov = append(c.cov, make(Packed, PackedLen(p)-PackedLen(old))...)
+	c.mean, c.Coef = append(c.mean, make([]float64, p-old)...), append(c.Coef, make([]float64, p-old)...)
+	for j := old; j < p; j++ {
+		c.cov[PackedLen(j)+j] = 1 / lambda[j]
+		c.mean[j], c.Coef[j] = mu[j], mu[j]
+	}
+	return c
+}
+
+// Update adds one row to the solution by the Sherman-Morrison formula, O(p²):
+//
+//	v = P x,  d = 1/w + xᵀ v,  P ← P − v vᵀ / d,  b ← b + v (y − xᵀ b) / d
+//
+// v is scratch of length p.
+func (q *Posterior) Update(x *Row, y, w float64, v []float64) {
+	clear(v)
+	for i, c := range x.At {
+		value, c := x.value[i], int(c)
+		for r, p := range q.cov.column(c) {
+			v[r] += float64(p * value)
+		}
+		for r := c + 1; r < len(v); r++ {
+			v[r] += float64(q.cov[PackedLen(r)+c] * value)
+		}
+	}
+	d := 1/w + x.Dot(v)
+	gain := (y - x.Dot(q.mean)) / d
+	for j, vj := range v {
+		q.mean[j] += float64(vj * gain)
+		column, f := q.cov.column(j), vj/d
+		for i, vi := range v[:len(column)] {
+			column[i] -= float64(vi * f)
+		}
+	}
+	q.project()
+}
+
+// Variance returns xᵀ P x, the variance of the row's prediction in units of
+// the noise variance.
+func (q *Posterior) Variance(x *Row) float64 {
+	var sum float64
+	for i, ci := range x.At {
+		row := float64(0.5*x.value[i]) * q.cov[PackedLen(int(ci))+int(ci)]
+		for j, cj := range x.At[:i] {
+			row += float64(x.value[j] * q.cov.at(int(ci), int(cj)))
+		}
+		sum += float64(2 * x.value[i] * row)
+	}
+	return max(0, sum)
+}
+
+// project sets coef to the minimum of the same quadratic form over solutions
+// that are not negative in the span. With Z its columns held at 0,
+//
+//	b = b̂ − P[:,Z] (P[Z,Z])⁻¹ b̂[Z]
+//
+// and Z is right when b ≥ 0 outside and the multipliers −(P[Z,Z])⁻¹ b̂[Z] are
+// not negative inside: block principal pivoting (Portugal, Júdice and Vicente
+// 1994, DOI 10.1090/S0025-5718-1994-1250776-4) with single pivots when it stalls.
+func (q *Posterior) project() {
+	var fixed held
+	var mult multipliers
+	for round := range 64 {
+		mult = q.multipliers(&fixed)
+		changed := false
+		for k := range q.atZero.Count {
+			value := q.shifted(q.atZero.First+k, &fixed, &mult)
+			if wrong := (fixed[k] && mult[k] < 0) || (!fixed[k] && value < -1e-12); wrong {
+				fixed[k] = !fixed[k]
+				changed = true
+				if round > 16 {
+					break
+				}
+			}
+		}
+		if !changed {
+			break
+		}
+	}
+	copy(q.Coef, q.mean)
+	for z, h := range fixed {
+		if !h {
+			continue
+		}
+		for j := range q.Coef {
+			q.Coef[j] += float64(q.cov.at(j, q.atZero.First+z) * mult[z])
+		}
+	}
+	for k := range q.atZero.Count {
+		c := q.atZero.First + k
+		if fixed[k] || q.Coef[c] < 0 {
+			q.Coef[c] = 0
+		}
+	}
+}
+
+// shifted returns one entry of b̂ + P[:,Z] μ.
+func (q *Posterior) shifted(column int, fixed *held, mult *multipliers) float64 {
+	value := q.mean[column]
+	for z, h := range fixed {
+		if h {
+			value += float64(q.cov.at(column, q.atZero.First+z) * mult[z])
+		}
+	}
+	return value
+}
+
+// multipliers solves P[Z,Z] μ = −b̂[Z] by Gaussian elimination without
+// pivoting, which is stable for a positive definite matrix.
+func (q *Posterior) multipliers(fixed *held) multipliers {
+	var a [mostHeld][mostHeld + 1]float64
+	var z [mostHeld]int
+	n := 0
+	for k, h := range fixed {
+		if h {
+			z[n] = k
+			n++
+		}
+	}
+	for i := range n {
+		for j := range n {
+			a[i][j] = q.cov.at(q.atZero.First+z[i], q.atZero.First+z[j])
+		}
+		a[i][mostHeld] = -q.mean[q.atZero.First+z[i]]
+	}
+	for i := range n {
+		for r := i + 1; r < n; r++ {
+			f := a[r][i] / a[i][i]
+			for c := i; c < n; c++ {
+				a[r][c] -= float64(f * a[i][c])
+			}
+			a[r][mostHeld] -= float64(f * a[i][mostHeld])
+		}
+	}
+	var mult multipliers
+	for i := n - 1; i >= 0; i-- {
+		v := a[i][mostHeld]
+		for c := i + 1; c < n; c++ {
+			v -= float64(a[i][c] * mult[z[c]])
+		}
+		mult[z[i]] = v / a[i][i]
+	}
+	for _, m := range mult {
+		if math.IsNaN(m) {
+			return multipliers{}
+		}
+	}
+	return mult
+}

@@ -1,0 +1,38 @@
+package num
+
+import (
+	"math"
+	"strconv"
+)
+
+func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
+
+// Dot is the inner product in index order, without fused multiply-add, so that
+// every machine gives the same bits.
+func Dot(a, b []float64) float64 {
+	var sum float64
+	for i := range a {
+		sum += float64(a[i] * b[i])
+	}
+	return sum
+}
+
+// Round9 keeps nine significant digits, so that files are short and the last
+// bits of a sum cannot show.
+func Round9(x float64) float64 { return Round(x, 9) }
+
+// Round keeps that many significant digits.
+func Round(x float64, digits int) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+func Weight(w []float64, i int) float64 {
+	if w == nil {
+		return 1
+	}
+	return w[i]
+}

@@ -1,0 +1,40 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// Observation is one task whose peak device memory was seen.
+type Observation struct {
+	// Spec is what ran.
+	Spec profile.Spec
+	// Host is where it ran.
+	Host predict.Host
+	// Peak is the largest device memory the task's process had in use, as
+	// nvidia-smi counts it: the CUDA context and the framework's cache included.
+	Peak profile.Bytes
+	// Censored says that the task ran out of memory: its need is at least Peak,
+	// the memory that was free for it.
+	Censored bool
+	// Group names what the task is related to, for example its architecture:
+	// validation keeps a group together.
+	Group string
+}
+
+// check verifies one observation.
+func (o *Observation) check() error {
+	if err := o.Spec.Validate(); err != nil {
+		return err
+	}
+	if o.Peak <= 0 || o.Peak > profile.MaxCount {
+		return fmt.Errorf("peak is %d bytes, want 1 to 1e15", int64(o.Peak))
+	}
+	if c, ok := o.Host.Context.Get(); ok && (c < 0 || c > predict.MaxContext) {
+		return errors.New("host context is out of range")
+	}
+	return nil
+}

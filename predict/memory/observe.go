@@ -1,0 +1,130 @@
+package memory
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/profile"
+)
+
+// Observe learns from a task that ran, in three ways: the context of its host
+// where that is named and not measured; an offset for tasks of the same model
+// name, data set, precision and optimiser, at any batch; and the scores that
+// intervals come from. A censored observation, a task that ran out of memory
+// with Peak bytes free to it, only ever raises predictions that were below.
+//
+// The order of observations matters a little: context and offset are running
+// means. It returns an error, and learns nothing, for an invalid observation.
+// O(log(models) + scores).
+func (m *Predictor) Observe(o Observation) error {
+	if err := o.check(); err != nil {
+		return fmt.Errorf("predict: observe memory: %w", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p, err := m.predict(&o.Spec, o.Host)
+	if err != nil {
+		return err
+	}
+	seen := float64(o.Peak)
+	if o.Censored && p.peak() >= seen {
+		return nil
+	}
+	m.learnScore(&o, &p)
+	if !o.Censored {
+		p.context = m.learnHost(&o.Host, p.context, seen-p.peak())
+	}
+	m.learnModel(&o.Spec, seen-p.context, p.rest)
+	return nil
+}
+
+// learnScore adds the error of the prediction to those that intervals use.
+func (m *Predictor) learnScore(o *Observation, p *prediction) {
+	if p.part == nil || p.spread <= 0 {
+		return
+	}
+	s := num.Round9(math.Log(float64(o.Peak)/p.peak()) / p.spread)
+	scores := p.part.Scores.Scores
+	if len(scores) >= mostScores || !num.Finite(s) {
+		return
+	}
+	at, _ := slices.BinarySearch(scores, s)
+	p.part.Scores.Scores = slices.Insert(scores, at, s)
+}
+
+// learnHost moves the context of a named host towards what was seen and returns
+// it. A host never seen starts from this one observation.
+func (m *Predictor) learnHost(h *predict.Host, context, off float64) float64 {
+	if _, measured := h.Context.Get(); measured || h.Name == "" {
+		return context
+	}
+	off = min(biggestStep, max(-biggestStep, off))
+	at, known := slices.BinarySearchFunc(m.hosts, h.Name, func(a host, name string) int { return cmp.Compare(a.Name, name) })
+	if !known {
+		m.hosts = slices.Insert(m.hosts, at, host{Name: h.Name})
+		m.hosts[at].Context = num.Round9(max(1, context+off))
+		m.hosts[at].Rows = 1
+		return m.hosts[at].Context
+	}
+	host := &m.hosts[at]
+	host.Rows++
+	host.Context = num.Round9(max(1, context+off/float64(host.Rows+hostShrink)))
+	return host.Context
+}
+
+// learnModel moves the offset of a named model towards seen/predicted.
+func (m *Predictor) learnModel(spec *profile.Spec, seen, predicted float64) {
+	if spec.Model.Name == "" || predicted <= 0 {
+		return
+	}
+	ratio := min(2, max(-2, math.Log(max(seen, predicted/8)/predicted)))
+	key := modelKey(spec)
+	at, known := slices.BinarySearchFunc(m.learned, key, func(a learnedModel, k uint64) int { return cmp.Compare(a.Key, k) })
+	if !known {
+		m.learned = slices.Insert(m.learned, at, learnedModel{Key: key})
+	}
+	l := &m.learned[at]
+	// ratio is against a prediction that already has the shrunk offset.
+	full := l.Offset*l.weight() + ratio
+	l.Rows++
+	l.Offset = num.Round9(l.Offset + (full-l.Offset)/float64(l.Rows))
+}
+
+// Calibrate measures the context of a host or software stack from tasks that
+// ran there: the median of what they used beyond what the model says they need
+// themselves. Small tasks tell most. One task is enough, three are better. The
+// model is not changed; pass the result to Peak and Reserve.
+//
+// It returns an error for an invalid observation and for no uncensored one.
+// O(observations × (layers + trees)).
+func (m *Predictor) Calibrate(name string, obs []Observation) (predict.Host, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	var over []float64
+	for i := range obs {
+		o := &obs[i]
+		if err := o.check(); err != nil {
+			return predict.Host{}, fmt.Errorf("predict: calibrate memory: observation %d: %w", i, err)
+		}
+		if o.Censored {
+			continue
+		}
+		p, err := m.predict(&o.Spec, predict.Host{})
+		if err != nil {
+			return predict.Host{}, err
+		}
+		over = append(over, float64(o.Peak)-p.rest)
+	}
+	if len(over) == 0 {
+		return predict.Host{}, errors.New("predict: calibrate memory: no task that ran to its end")
+	}
+	slices.Sort(over)
+	mid := (over[(len(over)-1)/2] + over[len(over)/2]) / 2
+	context := profile.BytesOf(min(max(mid, 0), float64(predict.MaxContext)))
+	return predict.Host{Name: name, Context: profile.Some(context)}, nil
+}

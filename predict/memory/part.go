@@ -1,0 +1,142 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+
+	"example.com/colloc/predict/internal/conformal"
+	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/predict/internal/trees"
+)
+
+// manyGroups is the number of groups from which calibration leaves out whole
+// groups instead of rows: then new tasks will be of new groups.
+const manyGroups = 12
+
+// part predicts one kind of task: an analytic sum of byte terms, times a
+// residual, with a calibrated spread.
+//
+//	peak = (held + Σ_j c_j term_j) × exp(residual(x))
+//	P(peak > predicted × exp(q(risk) × spread(x))) ≤ risk
+type part struct {
+	// Coef are the coefficients of the byte terms, at least 0; the first is the
+	// context in bytes.
+	Coef []float64 `json:"coef"`
+	// Residual is the logarithm of seen/analytic.
+	Residual *trees.Ensemble `json:"residual,omitempty"`
+	// Spread gives the typical size of |log(seen/predicted)|, as Form says.
+	Spread *trees.Ensemble `json:"spread,omitempty"`
+	Form   spreadForm      `json:"form,omitempty"`
+	// Flat is the median size.
+	Flat float64 `json:"flat,omitempty"`
+	// Scores are log(seen/predicted)/spread of rows that were left out.
+	Scores conformal.Bounds `json:"scores"`
+	// Lo and Hi are the ranges of the features in the data.
+	Lo []float64 `json:"lo,omitempty"`
+	Hi []float64 `json:"hi,omitempty"`
+	// Rows and Groups count the data.
+	Rows   int `json:"rows"`
+	Groups int `json:"groups"`
+}
+
+// spreadForm says what the trees of a spread predict.
+type spreadForm int
+
+const (
+	flatSpread spreadForm = iota // nothing: the median everywhere
+	rootSpread                   // its square root
+	logSpread                    // its logarithm
+)
+
+// spread is the typical size of the error for t.
+func (p *part) spread(t *task) float64 {
+	if p.Spread == nil {
+		return p.Flat
+	}
+	v := p.Spread.Predict(t.x[:])
+	if p.Form == logSpread {
+		return math.Exp(min(v, 1))
+	}
+	return max(0.3*p.Flat, v*math.Abs(v))
+}
+
+// point is a prediction before the host's context is exchanged.
+type point struct {
+	context  float64 // fitted for the stack of the training data
+	rest     float64 // bytes beyond the context
+	spread   float64 // of the logarithm of the whole
+	distance float64
+}
+
+// maxSpread bounds the spread, so that no interval overflows.
+const maxSpread = 2
+
+// at predicts one task. It allocates nothing.
+func (p *part) at(t *task) point {
+	analytic := t.bytes(p.Coef)
+	out := point{context: p.Coef[0], spread: p.spread(t)}
+	total := analytic
+	if p.Residual != nil {
+		total *= math.Exp(p.Residual.Predict(t.x[:]))
+	}
+	out.distance = p.distance(t)
+	out.spread *= min(conformal.MaxWiden, max(1, out.distance/p.reach()))
+	out.spread = min(out.spread, maxSpread)
+	// The residual must not eat what the task itself needs.
+	out.rest = max(total-out.context, (analytic-out.context)/2)
+	return out
+}
+
+// reach is the distance up to which the calibration holds as it is: 1, and 2
+// where whole groups were left out, so that strangers were part of it.
+func (p *part) reach() float64 {
+	if p.Groups >= manyGroups {
+		return 2
+	}
+	return 1
+}
+
+// distance is how far t is from the data: the largest of the features'
+// distances from the middle of their range, in half ranges.
+func (p *part) distance(t *task) float64 {
+	used := min(t.used, len(p.Lo))
+	return num.Distance(t.x[:used], p.Lo[:used], p.Hi[:used])
+}
+
+// check verifies a part that was read from a file.
+func (p *part) check() error {
+	if len(p.Coef) == 0 || len(p.Coef) > termCount {
+		return fmt.Errorf("%d coefficients, want 1 to %d", len(p.Coef), termCount)
+	}
+	for j, c := range p.Coef {
+		if !num.Finite(c) || c < 0 {
+			return fmt.Errorf("coefficient %d is %v, want 0 or more", j, c)
+		}
+	}
+	for _, t := range []*trees.Ensemble{p.Residual, p.Spread} {
+		if t == nil {
+			continue
+		}
+		if t.Columns != featureCount {
+			return fmt.Errorf("trees over %d features, want %d", t.Columns, featureCount)
+		}
+		if err := t.Check(); err != nil {
+			return err
+		}
+	}
+	if len(p.Lo) != len(p.Hi) || len(p.Lo) > featureCount {
+		return fmt.Errorf("%d lower and %d upper feature bounds", len(p.Lo), len(p.Hi))
+	}
+	for j := range p.Lo {
+		if !num.Finite(p.Lo[j]) || !num.Finite(p.Hi[j]) || p.Lo[j] > p.Hi[j] {
+			return fmt.Errorf("feature %d has range %v to %v", j, p.Lo[j], p.Hi[j])
+		}
+	}
+	if p.Form < flatSpread || p.Form > logSpread {
+		return fmt.Errorf("unknown spread form %d", p.Form)
+	}
+	if !num.Finite(p.Flat) || p.Flat < 0 || p.Rows < 0 || p.Groups < 0 {
+		return fmt.Errorf("spread %v, %d rows, %d groups: want 0 or more", p.Flat, p.Rows, p.Groups)
+	}
+	return p.Scores.Check()
+}

@@ -1,0 +1,267 @@
+package memory
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/internal/conformal"
+	"example.com/colloc/predict/internal/footprint"
+	"example.com/colloc/profile"
+)
+
+// Predictor predicts the peak device memory of a training task. Make one with
+// [Fit], [Load] or package pretrained; the zero Memory predicts by
+// rules of thumb alone.
+//
+// A Memory is safe for concurrent use.
+type Predictor struct {
+	mu      sync.RWMutex            // of what Observe changes
+	parts   [profile.Families]*part // with layers, by family
+	traced  *part                   // with a shape-only run
+	hosts   []host                  // sorted by name
+	learned []learnedModel          // sorted by key
+	from    predict.Provenance
+
+	together *Together
+}
+
+// host is what was learned of one host or software stack.
+type host struct {
+	Name    string  `json:"name"`
+	Context float64 `json:"context_bytes"`
+	// Rows is how many tasks it was learned from.
+	Rows int `json:"rows"`
+}
+
+// Provenance returns what the model was fitted to.
+func (m *Predictor) Provenance() predict.Provenance { return m.from }
+
+// Together returns what tasks that share a GPU need beyond the sum of their
+// peaks. It is shared with m and never changes.
+func (m *Predictor) Together() *Together {
+	if m.together == nil {
+		return &Together{}
+	}
+	return m.together
+}
+
+// Peak predicts the peak device memory of spec in bytes, as nvidia-smi counts
+// it: context, libraries and the framework's cache included. The interval
+// covers 90 %.
+//
+// The source is Fitted where tasks of the model's family, or shape-only runs
+// ([profile.Traced]), were measured, and Prior otherwise, Measured after [Predictor.Observe]
+// of the model: under a prior the terms have
+// the coefficients that PyTorch's allocator suggests, and the interval is wide.
+// Distance is the largest of the features' distances from the middle of their
+// range in the data, in half ranges; the interval widens in proportion beyond 1.
+//
+// It returns an error for an invalid Spec and a host context that no GPU has.
+// O(layers + trees), no allocation.
+func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimate, error) {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	p, err := m.predict(spec, host)
+	if err != nil {
+		return predict.Estimate{}, err
+	}
+	const tail = (1 - conformal.Confidence) / 2
+	lo, value, hi := p.quantile(p.scores.Lower(tail)), p.peak(), p.quantile(p.scores.Upper(tail))
+	return predict.Estimate{
+		Value: value, Lo: min(max(0, lo-p.doubtLo), value), Hi: max(hi+p.doubtHi, value), Confidence: conformal.Confidence, Source: p.source,
+	}, nil
+}
+
+// Reserve returns the memory to set aside for spec so that
+//
+//	P(peak > reservation) ≤ risk
+//
+// for a task exchangeable with the data, by split conformal prediction. risk is
+// in (0, 1); 0.01 is common. A source of Prior has no such guarantee. Errors and
+// cost as for [Predictor.Peak].
+func (m *Predictor) Reserve(spec *profile.Spec, host predict.Host, risk float64) (profile.Bytes, error) {
+	if err := conformal.CheckRisk(risk); err != nil {
+		return 0, err
+	}
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	p, err := m.predict(spec, host)
+	if err != nil {
+		return 0, err
+	}
+	return profile.BytesOf(p.quantile(p.scores.Upper(risk)) + p.doubtHi), nil
+}
+
+// prediction is a task's memory on one host.
+type prediction struct {
+	point
+	scores  *conformal.Bounds
+	part    *part   // nil for a prior, whose scores nothing may change
+	base    float64 // context that the spread refers to
+	doubtLo float64 // what an unknown host may need less, bytes
+	doubtHi float64 // and more
+	source  predict.Source
+}
+
+// peak is the best single number.
+func (p *prediction) peak() float64 { return p.context + p.rest }
+
+// quantile moves the prediction by a score. The spread is one of the whole on
+// the fitted stack; what it adds in bytes is carried over to the host.
+func (p *prediction) quantile(score float64) float64 {
+	whole := p.base + p.rest
+	moved := whole * math.Exp(max(-10, min(10, score*p.spread)))
+	return max(p.context/2, p.context+moved-p.base)
+}
+
+// predict chooses the part that knows such tasks best.
+func (m *Predictor) predict(spec *profile.Spec, host predict.Host) (prediction, error) {
+	if spec == nil {
+		return prediction{}, errors.New("predict: memory: the spec is nil")
+	}
+	if !footprint.Plausible(spec) {
+		if err := spec.Validate(); err != nil {
+			return prediction{}, fmt.Errorf("predict: memory: %w", err)
+		}
+	}
+	context, known := host.Context.Get()
+	if context < 0 || context > predict.MaxContext {
+		return prediction{}, fmt.Errorf("predict: memory: host %q: context is %v, want 0 to %v", host.Name, context, predict.MaxContext)
+	}
+	part, at, kind := m.choose(spec)
+	p := prediction{point: at, scores: &part.Scores}
+	p.source = predict.Source{Kind: kind, Distance: p.distance}
+	if kind == predict.Prior {
+		p.source.Distance = 0
+	}
+	p.base = p.context
+	if kind != predict.Prior {
+		p.part = part
+	}
+	p.settle(m, host.Name, context, known)
+	m.apply(spec, &p)
+	return p, nil
+}
+
+// Doubt about a stack whose context nobody measured: the fitted one is among
+// the largest known (1.4 GiB more than a lazily loading CUDA 12 needs).
+const (
+	unknownLess = 1200 * profile.MiB
+	unknownMore = 400 * profile.MiB
+)
+
+// settle exchanges the fitted context for the host's.
+func (p *prediction) settle(m *Predictor, name string, context profile.Bytes, known bool) {
+	if known {
+		p.context = float64(context)
+		return
+	}
+	if h := m.host(name); h != nil {
+		if h.Context > 0 {
+			p.context = h.Context
+		}
+		return
+	}
+	p.doubtLo, p.doubtHi = float64(unknownLess), float64(unknownMore)
+	if p.source.Kind != predict.Prior {
+		p.source.Distance = max(p.source.Distance, 1.5)
+	}
+}
+
+// host returns what is known of a host, or nil.
+func (m *Predictor) host(name string) *host {
+	for i := range m.hosts {
+		if m.hosts[i].Name == name {
+			return &m.hosts[i]
+		}
+	}
+	return nil
+}
+
+// choose predicts a task by the part that knows such tasks best: the family's,
+// or the one for shape-only runs where there is one; of both, the surer.
+func (m *Predictor) choose(spec *profile.Spec) (*part, point, predict.SourceKind) {
+	var t task
+	t.describe(spec)
+	layered := t.outputs > 0
+	part, kind := &blindPrior, predict.Prior
+	if layered {
+		part = &layeredPrior
+		if p := m.parts[spec.Model.Guess()]; p != nil {
+			part, kind = p, predict.Fitted
+		}
+	}
+	traced := !spec.Traced.AfterForward.IsZero() || !spec.Traced.AfterBackward.IsZero()
+	if !traced || m.traced == nil {
+		return part, part.at(&t), kind
+	}
+	at := part.at(&t)
+	t.describeTraced(spec)
+	other := m.traced.at(&t)
+	if kind == predict.Fitted && at.spread*part.Scores.Upper(0.01) <= other.spread*m.traced.Scores.Upper(0.01) {
+		return part, at, kind
+	}
+	return m.traced, other, predict.Fitted
+}
+
+// learnedModel is what was learned online of one model by name.
+type learnedModel struct {
+	// Key is a hash of the model's name, data set, precision and optimiser.
+	Key uint64 `json:"key,string"`
+	// Offset is the mean of log(seen/predicted) of what the task itself needs.
+	Offset float64 `json:"offset"`
+	Rows   int     `json:"rows"`
+}
+
+const (
+	// modelShrink is how many observations of a model its offset is shrunk by.
+	modelShrink = 0.5
+	// hostShrink is how many observations a fitted context counts for.
+	hostShrink = 2
+	// biggestStep bounds what one observation may say of a context.
+	biggestStep = 2 * float64(profile.GiB)
+	// mostScores bounds the scores that are kept.
+	mostScores = 10_000
+)
+
+// weight is how far an offset is trusted.
+func (l *learnedModel) weight() float64 { return float64(l.Rows) / (float64(l.Rows) + modelShrink) }
+
+// apply moves a prediction by what was learned of its model.
+func (m *Predictor) apply(spec *profile.Spec, p *prediction) {
+	if len(m.learned) == 0 || spec.Model.Name == "" {
+		return
+	}
+	at, known := slices.BinarySearchFunc(m.learned, modelKey(spec), func(a learnedModel, k uint64) int { return cmp.Compare(a.Key, k) })
+	if !known {
+		return
+	}
+	l := &m.learned[at]
+	p.rest *= math.Exp(l.Offset * l.weight())
+	p.source.Kind = predict.Measured
+	p.spread = max(p.spread/math.Sqrt(1+float64(l.Rows)), min(p.spread, leastSpread))
+}
+
+// leastSpread is what repeated runs of one task still differ by.
+const leastSpread = 0.005
+
+// modelKey hashes what a model is remembered by (FNV-1a, 64 bit).
+func modelKey(spec *profile.Spec) uint64 {
+	const offset, prime = 14695981039346656037, 1099511628211
+	h := uint64(offset)
+	for _, text := range [...]string{spec.Model.Name, spec.Dataset.Name} {
+		for i := range len(text) {
+			h = (h ^ uint64(text[i])) * prime
+		}
+		h = (h ^ 0xff) * prime
+	}
+	for _, n := range [...]int{int(spec.Training.Precision), int(spec.Training.Optimizer), int(spec.Training.Parallelism), spec.Training.GPUs} {
+		h = (h ^ uint64(n)) * prime
+	}
+	return h
+}

@@ -1,0 +1,165 @@
+package memory
+
+import (
+	"maps"
+	"math"
+	"slices"
+
+	"example.com/colloc/predict/internal/conformal"
+	"example.com/colloc/predict/internal/folds"
+	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/predict/internal/trees"
+)
+
+// calibrate fits the spread to the errors of rows left out and stores the
+// scores, each under a spread that was fitted without the row.
+func (p *part) calibrate(rows []row, left []float64, fold []int, seed uint64) {
+	var size []float64
+	var seen []int
+	for i := range rows {
+		if !rows[i].censored {
+			seen = append(seen, i)
+			size = append(size, math.Abs(left[i]))
+		}
+	}
+	sorted := slices.Clone(size)
+	slices.Sort(sorted)
+	p.Flat = num.Round9(max(1e-4, sorted[len(sorted)/2]))
+	if len(seen) < leastForTrees {
+		scores := make([]float64, 0, len(seen))
+		for _, i := range seen {
+			scores = append(scores, num.Round9(left[i]/p.Flat))
+		}
+		p.Scores = conformal.New(scores)
+		return
+	}
+	p.chooseSpread(rows, left, seen, fold, seed)
+}
+
+// chooseSpread fits the size of the errors in two ways and keeps the one, or
+// none, whose reservations at 1 % risk waste least on rows that were left out.
+// Where errors are a matter of chance, as for operators with erratic
+// workspaces, a modelled spread only adds noise.
+func (p *part) chooseSpread(rows []row, left []float64, seen, fold []int, seed uint64) {
+	least := math.Inf(1)
+	for _, form := range []spreadForm{flatSpread, rootSpread, logSpread} {
+		q := part{Flat: p.Flat, Form: form, Groups: p.Groups}
+		size := make([]float64, len(rows))
+		for k := range folds.Count {
+			q.fitSpread(rows, left, folds.Where(seen, func(i int) bool { return fold[i] != k }), seed)
+			for _, i := range seen {
+				if fold[i] == k {
+					size[i] = q.spread(&rows[i].task)
+				}
+			}
+		}
+		scores := make([]float64, len(seen))
+		for k, i := range seen {
+			scores[k] = num.Round9(left[i] / size[i])
+		}
+		q.Scores = conformal.New(scores)
+		upper, waste := q.Scores.Upper(0.01), 0.0
+		for _, i := range seen {
+			waste += math.Exp(min(10, upper*size[i]) - left[i])
+		}
+		if waste < least*(1-1e-9) {
+			least = waste
+			q.fitSpread(rows, left, seen, seed)
+			p.Form, p.Spread, p.Scores = q.Form, q.Spread, q.Scores
+		}
+	}
+}
+
+// fitSpread fits the size of the errors of the rows at the given places.
+func (p *part) fitSpread(rows []row, left []float64, at []int, seed uint64) {
+	if p.Form == flatSpread {
+		return
+	}
+	x := make([][]float64, len(at))
+	y := make([]float64, len(at))
+	for k, i := range at {
+		x[k] = rows[i].task.x[:]
+		if y[k] = math.Sqrt(math.Abs(left[i])); p.Form == logSpread {
+			y[k] = math.Log(math.Abs(left[i]) + 0.3*p.Flat)
+		}
+	}
+	o := trees.Options{
+		Rounds: 60, Depth: 3, Rate: 0.08, MinLeaf: 20, Penalty: 10, RowShare: 0.7, ColumnShare: 0.5, Seed: seed + 100,
+	}
+	if p.Groups >= manyGroups { // what is learned of a group must hold for others
+		o.MinLeaf, o.Penalty = 50, 300
+	}
+	bags := make([]*trees.Ensemble, spreadBags)
+	for b := range bags {
+		bags[b] = trees.Fit(x, y, nil, o)
+		o.Seed++
+	}
+	p.Spread = trees.Mean(bags)
+}
+
+// leftOut returns log(seen/predicted) of every row by a fit without its fold.
+func leftOut(rows []row, fold []int, allowed []bool, seed uint64) ([]float64, error) {
+	left := make([]float64, len(rows))
+	for k := range folds.Count {
+		train, test := splitRows(rows, fold, k)
+		if len(train) == 0 || len(test) == 0 {
+			continue
+		}
+		q, err := fitMean(folds.Pick(rows, train), allowed, seed)
+		if err != nil {
+			return nil, err
+		}
+		for _, i := range test {
+			left[i] = math.Log(rows[i].peak / q.total(&rows[i]))
+		}
+	}
+	return left, nil
+}
+
+// cheapCaution is what a reservation at 1 % risk may grow by, on average and as
+// a share of the peak, so that it also holds for groups that were left out.
+const cheapCaution = 0.02
+
+// widen takes for risks below 5 % instead of the scores of rows those of the
+// group that was predicted worst when it was left out, where that costs little:
+// tasks of a new group are then covered too. It is for few groups, which are a
+// poor sample.
+func (p *part) widen(rows []row, left []float64) {
+	byGroup := make(map[int][]float64)
+	for i := range rows {
+		if g := rows[i].group; !rows[i].censored {
+			byGroup[g] = append(byGroup[g], num.Round9(left[i]/p.spread(&rows[i].task)))
+		}
+	}
+	const risk = 0.01
+	wide := p.Scores
+	for _, g := range slices.Sorted(maps.Keys(byGroup)) {
+		if c := conformal.New(byGroup[g]); c.Upper(risk) > wide.Upper(risk) {
+			wide = c
+		}
+	}
+	wide = p.Scores.Beyond(0.05, wide)
+	from, to := p.Scores.Upper(risk), wide.Upper(risk)
+	var cost, n float64
+	for i := range rows {
+		if !rows[i].censored {
+			size := p.spread(&rows[i].task)
+			cost += math.Exp(min(10, to*size)) - math.Exp(min(10, from*size))
+			n++
+		}
+	}
+	if cost <= cheapCaution*n {
+		p.Scores = wide
+	}
+}
+
+func splitRows(rows []row, fold []int, k int) (train, test []int) {
+	for i := range rows {
+		if fold[i] == k {
+			test = append(test, i)
+		} else {
+			train = append(train, i)
+		}
+	}
+	return train, test
+}

@@ -1,0 +1,175 @@
+package pace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// fakeSlices measures made-up tasks on the slices of an A100: time per step
+// grows with the power they draw.
+func fakeSlices(tb testing.TB) []MIGObservation {
+	tb.Helper()
+	gpu, ok := profile.LookupGPU("A100-40GB")
+	if !ok {
+		tb.Fatal("A100-40GB is not in the catalogue")
+	}
+	var obs []MIGObservation
+	for m := range 5 {
+		for b := range 3 {
+			power := 0.15 + 0.1*float64(m) + 0.03*float64(b)
+			p := fakeTask(tb, fmt.Sprintf("m%d", m), 8<<b, min(1, power+0.2), power/2, math.NaN())
+			if err := p.Vector.Set(profile.BusyPower, power); err != nil {
+				tb.Fatal(err)
+			}
+			for _, s := range gpu.MIG {
+				c := float64(s.Compute) / 7
+				obs = append(obs, MIGObservation{Profile: p, GPU: gpu, Slice: s, Speed: 1 / (1 + 0.9*(power-0.1)*(1/c-1)), Group: p.Spec.Model.Name})
+			}
+		}
+	}
+	return obs
+}
+
+func TestMIGSpeedProperties(t *testing.T) {
+	obs := fakeSlices(t)
+	fitted, err := FitMIGSpeed(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range obs {
+		e, err := fitted.Speed(o.Profile, &o.GPU, o.Slice)
+		if err != nil || math.Abs(e.Value-o.Speed) > 0.05 {
+			t.Errorf("%s on %s: %+v, %v, want %v", o.Group, o.Slice.Name, e, err, o.Speed)
+		}
+	}
+	gpu := obs[0].GPU
+	for name, m := range map[string]*MIGSpeed{"fitted": fitted, "prior": {}} {
+		t.Run(name, rapid.MakeCheck(func(r *rapid.T) {
+			p := &profile.Profile{}
+			for _, f := range []profile.Feature{profile.BusyPower, profile.MeanGPUBusy, profile.MeanMemBusy} {
+				if rapid.Bool().Draw(r, f.String()+" known") {
+					if err := p.Vector.Set(f, rapid.Float64Range(0, 1).Draw(r, f.String())); err != nil {
+						r.Fatal(err)
+					}
+				}
+			}
+			last := 0.0
+			for _, name := range []string{"1g.5gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"} {
+				for _, s := range gpu.MIG {
+					if s.Name != name {
+						continue
+					}
+					e, err := m.Speed(p, &gpu, s)
+					if err != nil || !(e.Value > 0 && e.Value <= 1 && e.Lo <= e.Value && e.Value <= e.Hi) {
+						r.Fatalf("%s: %+v, %v", name, e, err)
+					}
+					if e.Value < last {
+						r.Fatalf("%s is slower than a smaller slice: %v after %v", name, e.Value, last)
+					}
+					last = e.Value
+				}
+			}
+			if last != 1 {
+				r.Fatalf("the whole GPU has speed %v", last)
+			}
+		}))
+	}
+}
+
+func TestMIGSpeedRejectsAndSaves(t *testing.T) {
+	obs := fakeSlices(t)
+	m, err := FitMIGSpeed(obs, &MIGOptions{Provenance: "made up"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Speed(nil, nil, profile.MIGProfile{Compute: 9, Size: 1}); !errors.Is(err, ErrSlice) {
+		t.Errorf("a slice larger than the GPU: %v", err)
+	}
+	probe := obs[0]
+	for _, v := range []float64{0, -1, math.NaN(), math.Inf(1)} {
+		if _, err := m.SpeedFromProbe(probe.Profile, &probe.GPU, probe.Slice, probe.Slice, v); err == nil {
+			t.Errorf("a probe of %v was accepted", v)
+		}
+		bad := append([]MIGObservation(nil), obs...)
+		bad[3].Speed = v
+		if _, err := FitMIGSpeed(bad, nil); err == nil {
+			t.Errorf("a speed of %v was fitted", v)
+		}
+	}
+	e, err := m.SpeedFromProbe(probe.Profile, &probe.GPU, obs[2].Slice, probe.Slice, 0.9*probe.Speed)
+	plain, _ := m.Speed(probe.Profile, &probe.GPU, obs[2].Slice)
+	if err != nil || e.Value > plain.Value {
+		t.Errorf("a slow probe raised %v to %v, %v", plain.Value, e.Value, err)
+	}
+	var first, second bytes.Buffer
+	if err := m.Save(&first); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := LoadMIGSpeed(bytes.NewReader(first.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := loaded.Save(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+		t.Errorf("saving a loaded model gives other bytes: %v", err)
+	}
+	if _, err := LoadMIGSpeed(bytes.NewReader([]byte("{}"))); err == nil {
+		t.Error("loaded {}")
+	}
+}
+
+// fakeTask is a task with the given use; NaN leaves a feature missing.
+func fakeTask(tb testing.TB, model string, batch int, sm, dram, step float64) *profile.Profile {
+	tb.Helper()
+	p := &profile.Profile{Spec: profile.Spec{Model: profile.Model{Name: model}, Training: profile.Training{BatchSize: batch}}}
+	for f, v := range map[profile.Feature]float64{profile.MeanGPUBusy: sm, profile.MeanMemBusy: dram, profile.MedianStepTime: step, profile.BatchSize: float64(batch)} {
+		if math.IsNaN(v) {
+			continue
+		}
+		if err := p.Vector.Set(f, v); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return p
+}
+
+// FuzzLoadMIGSpeed reads anything as a model and asks what was accepted.
+func FuzzLoadMIGSpeed(f *testing.F) {
+	m, err := FitMIGSpeed(fakeSlices(f), nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(saved(f, m))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if m, err := LoadMIGSpeed(bytes.NewReader(data)); err == nil {
+			if e, err := m.Speed(nil, nil, profile.MIGProfile{Compute: 1, Size: 1}); err == nil {
+				checkLoaded(t, e)
+			}
+		}
+	})
+}
+
+func checkLoaded(t *testing.T, e predict.Estimate) {
+	t.Helper()
+	if !(e.Value >= 0 && e.Value <= 1 && e.Lo <= e.Value && e.Value <= e.Hi) {
+		t.Errorf("a loaded model predicts %+v", e)
+	}
+}
+
+// saved is a small model as it saves itself.
+func saved(tb testing.TB, m interface{ Save(w io.Writer) error }) []byte {
+	tb.Helper()
+	var b bytes.Buffer
+	if err := m.Save(&b); err != nil {
+		tb.Fatal(err)
+	}
+	return b.Bytes()
+}

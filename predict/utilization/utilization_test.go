@@ -1,0 +1,306 @@
+package utilization
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+func a100(tb testing.TB) profile.GPUModel {
+	tb.Helper()
+	gpu, ok := profile.LookupGPU("A100-40GB")
+	if !ok {
+		tb.Fatal("no A100 in the catalogue")
+	}
+	return gpu
+}
+
+// madeUpUse gives made-up networks a use that grows with the work of a step.
+func madeUpUse(tb testing.TB, n int, seed uint64) []Observation {
+	tb.Helper()
+	gpu := a100(tb)
+	rng := rand.New(rand.NewPCG(seed, 0x757365))
+	obs := make([]Observation, n)
+	for i := range obs {
+		spec := madeUpSpec(rng, profile.CNN)
+		work := math.Log1p(float64(spec.Model.Activations()) * float64(spec.Training.BatchSize))
+		busy := 1 / (1 + math.Exp(14-work+0.2*rng.NormFloat64()))
+		obs[i] = Observation{Spec: spec, GPU: gpu, Use: profile.Sample{
+			SMActive: profile.Some(0.9 * busy), SMOccupancy: profile.Some(0.4 * busy), GPUBusy: profile.Some(busy),
+		}}
+	}
+	return obs
+}
+
+// fitMadeUpUse is a model that never changes, fitted once for all tests.
+func fitMadeUpUse(tb testing.TB) *Predictor {
+	tb.Helper()
+	madeUpUseOnce.Do(func() { madeUpUseModel, errMadeUpUse = Fit(madeUpUse(tb, 400, 1), nil) })
+	if errMadeUpUse != nil {
+		tb.Fatal(errMadeUpUse)
+	}
+	return madeUpUseModel
+}
+
+// What every test would compute again.
+var (
+	madeUpUseOnce  sync.Once
+	madeUpUseModel *Predictor
+	errMadeUpUse   error
+)
+
+func TestLearns(t *testing.T) {
+	u := fitMadeUpUse(t)
+	gpu := a100(t)
+	var seen, said []float64
+	inside := 0
+	fresh := madeUpUse(t, 1000, 2)
+	for _, o := range fresh {
+		s, err := u.Solo(&o.Spec, &gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v := o.Use.SMActive.Or(0)
+		seen, said = append(seen, v), append(said, s.SMActive.Value)
+		if v >= s.SMActive.Lo && v <= s.SMActive.Hi {
+			inside++
+		}
+		if s.SMActive.Source.Kind != predict.Fitted || s.DRAMActive.Source.Kind != predict.Prior {
+			t.Fatalf("sources: SM %v, DRAM %v", s.SMActive.Source, s.DRAMActive.Source)
+		}
+	}
+	r, err := predict.Score(seen, said, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.R2 < 0.97 {
+		t.Errorf("R2 on new tasks %.3f, want 0.97", r.R2)
+	}
+	if share := float64(inside) / float64(len(fresh)); share < 0.86 || share > 0.95 {
+		t.Errorf("90 %% intervals hold %.2f", share)
+	}
+}
+
+func TestOtherGPU(t *testing.T) {
+	u := fitMadeUpUse(t)
+	here := a100(t)
+	there, ok := profile.LookupGPU("T4")
+	if !ok {
+		t.Fatal("no T4 in the catalogue")
+	}
+	o := madeUpUse(t, 1, 3)[0]
+	a, err := u.Solo(&o.Spec, &here)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := u.Solo(&o.Spec, &there)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.SMActive.Source.Distance < 2 || b.GPUBusy.Hi-b.GPUBusy.Lo < a.GPUBusy.Hi-a.GPUBusy.Lo {
+		t.Errorf("another GPU must be further from the data and less sure: %+v, %+v", a.GPUBusy, b.GPUBusy)
+	}
+}
+
+func TestNeverAbsurd(t *testing.T) {
+	models := []*Predictor{fitMadeUpUse(t), {}}
+	gpu := a100(t)
+	rapid.Check(t, func(t *rapid.T) {
+		spec := drawSpec(t)
+		for _, u := range models {
+			s, err := u.Solo(&spec, &gpu)
+			if spec.Model.Activations() == 0 {
+				if err == nil {
+					t.Fatal("no layers: no error")
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, e := range []predict.Estimate{s.SMActive, s.SMOccupancy, s.DRAMActive, s.GPUBusy} {
+				if !(0 <= e.Lo && e.Lo <= e.Value && e.Value <= e.Hi && e.Hi <= 1) {
+					t.Fatalf("estimate %+v", e)
+				}
+			}
+		}
+	})
+}
+
+func TestSaveLoadAllocs(t *testing.T) {
+	u := fitMadeUpUse(t)
+	var a, b bytes.Buffer
+	if err := u.Save(&a); err != nil {
+		t.Fatal(err)
+	}
+	back, err := Load(bytes.NewReader(a.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := back.Save(&b); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(a.Bytes(), b.Bytes()) {
+		t.Error("reading and writing changes the file")
+	}
+	o := madeUpUse(t, 1, 4)[0]
+	if n := testing.AllocsPerRun(100, func() {
+		if _, err := back.Solo(&o.Spec, &o.GPU); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("Solo allocates %v times", n)
+	}
+}
+
+func TestBadInput(t *testing.T) {
+	good := madeUpUse(t, 60, 5)
+	for _, tt := range []struct {
+		name   string
+		change func([]Observation)
+	}{
+		{"beyond 1", func(o []Observation) { o[3].Use.SMActive = profile.Some(1.5) }},
+		{"NaN", func(o []Observation) { o[3].Use.GPUBusy = profile.Some(math.NaN()) }},
+		{"no batch", func(o []Observation) { o[3].Spec.Training.BatchSize = 0 }},
+		{"no GPU", func(o []Observation) { o[3].GPU = profile.GPUModel{} }},
+		{"two GPUs", func(o []Observation) { o[3].GPU.Name = "other" }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			obs := append([]Observation(nil), good...)
+			tt.change(obs)
+			if _, err := Fit(obs, nil); err == nil {
+				t.Error("no error")
+			}
+		})
+	}
+	if _, err := Fit(good[:10], nil); err == nil {
+		t.Error("ten observations: no error")
+	}
+	if _, err := (&Predictor{}).Solo(nil, nil); err == nil {
+		t.Error("nil: no error")
+	}
+}
+
+func TestObservedWins(t *testing.T) {
+	s := SoloUse{SMActive: predict.Estimate{Value: 0.5, Lo: 0.2, Hi: 0.8, Confidence: 0.9}, GPUBusy: predict.Estimate{Value: 0.5, Lo: 0.2, Hi: 0.8, Confidence: 0.9}}
+	seen := profile.Sample{SMActive: profile.Some(0.9)}
+	long, short := s.Observed(&seen, 60), s.Observed(&seen, 0.5)
+	if long.SMActive.Value != 0.9 || long.SMActive.Source.Kind != predict.Measured || long.GPUBusy != s.GPUBusy {
+		t.Errorf("a minute: %+v", long)
+	}
+	if v := short.SMActive.Value; v <= 0.5 || v >= 0.9 {
+		t.Errorf("half a second gives %v, want between prediction and measurement", v)
+	}
+	var v profile.Vector
+	if err := v.Set(profile.MeanSMActive, 0.1); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Fill(&v); err != nil {
+		t.Fatal(err)
+	}
+	if v.Or(profile.MeanSMActive, 0) != 0.1 || v.Or(profile.MeanGPUBusy, 0) != 0.5 {
+		t.Error("Fill must keep what was measured and add what was not")
+	}
+}
+
+func BenchmarkSolo(b *testing.B) {
+	u := fitMadeUpUse(b)
+	o := madeUpUse(b, 1, 6)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := u.Solo(&o.Spec, &o.GPU); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// TestBusyIsSolo checks that the short form says the same.
+func TestBusyIsSolo(t *testing.T) {
+	u, gpu := fitMadeUpUse(t), a100(t)
+	for i, o := range madeUpUse(t, 20, 7) {
+		solo, err := u.Solo(&o.Spec, &gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		busy, dram, err := u.Busy(&o.Spec, &gpu)
+		if err != nil || busy != solo.GPUBusy || dram != solo.DRAMActive {
+			t.Errorf("task %d: Busy = %v, %v, %v; Solo says %v, %v", i, busy, dram, err, solo.GPUBusy, solo.DRAMActive)
+		}
+	}
+	if _, _, err := u.Busy(nil, &gpu); err == nil {
+		t.Error("Busy(nil) gave no error")
+	}
+}
+
+// madeUpSpec draws a network whose layers shrink.
+func madeUpSpec(rng *rand.Rand, family profile.Family) profile.Spec {
+	kind := profile.Linear
+	if family == profile.CNN {
+		kind = profile.Conv
+	}
+	var layers []profile.Layer
+	out := int64(100 + rng.IntN(40_000))
+	for range 1 + rng.IntN(12) {
+		layers = append(layers,
+			profile.Layer{Name: "l", Kind: kind, Params: int64(1 + rng.IntN(3_000_000)), Activations: out, Neurons: 64},
+			profile.Layer{Name: "ReLU", Kind: profile.Activation, Activations: out})
+		out = max(1, out*int64(3+rng.IntN(7))/10)
+	}
+	return profile.Spec{
+		Model:    profile.Model{Name: "made up", Family: family, Layers: layers},
+		Training: profile.Training{BatchSize: 1 + rng.IntN(256), Optimizer: profile.Adam},
+	}
+}
+
+func drawSpec(t *rapid.T) profile.Spec {
+	kinds := []profile.LayerKind{profile.Conv, profile.Linear, profile.Norm, profile.Activation, profile.Dropout, profile.Pool, profile.Attention, profile.OtherLayer}
+	var layers []profile.Layer
+	for range rapid.IntRange(0, 8).Draw(t, "layers") {
+		layers = append(layers, profile.Layer{
+			Kind: rapid.SampledFrom(kinds).Draw(t, "kind"), Params: rapid.Int64Range(0, 1e9).Draw(t, "params"),
+			Activations: rapid.Int64Range(0, 1e7).Draw(t, "activations"), InPlace: rapid.Bool().Draw(t, "in place"),
+		})
+	}
+	spec := profile.Spec{
+		Model: profile.Model{Layers: layers, Family: profile.Family(rapid.IntRange(0, profile.Families-1).Draw(t, "family"))},
+		Training: profile.Training{
+			BatchSize: rapid.IntRange(1, 4096).Draw(t, "batch"), Optimizer: profile.Adam,
+			Precision:     profile.Precision(rapid.IntRange(0, profile.Precisions-1).Draw(t, "precision")),
+			Checkpointing: rapid.Bool().Draw(t, "checkpointing"),
+			GPUs:          rapid.IntRange(0, 8).Draw(t, "gpus"),
+			Parallelism:   profile.Parallelism(rapid.IntRange(0, profile.Parallelisms-1).Draw(t, "parallelism")),
+		},
+	}
+	if rapid.Bool().Draw(t, "traced") {
+		spec.Traced.AfterForward = profile.Some(profile.Bytes(rapid.Int64Range(0, 1e12).Draw(t, "forward")))
+	}
+	return spec
+}
+
+// FuzzLoadUtilization reads anything as a model and asks what was accepted.
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(`{"format":"colloc-utilization","version":1,"gpu":"g","parts":[{"family":"cnn","quantity":"sm_active","part":{"mean":{"columns":22,"base":0.5},"flat":0.1}}]}`))
+	spec := madeUpSpec(rand.New(rand.NewPCG(1, 1)), profile.CNN)
+	gpu := profile.GPUModel{Name: "g", FP32: 1e13, BandwidthBytesPerSec: 1e12}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if m, err := Load(bytes.NewReader(data)); err == nil {
+			if use, err := m.Solo(&spec, &gpu); err == nil {
+				checkLoaded(t, use.SMActive)
+			}
+		}
+	})
+}
+
+func checkLoaded(t *testing.T, e predict.Estimate) {
+	t.Helper()
+	if !(e.Value >= 0 && e.Value <= 1 && e.Lo <= e.Value && e.Value <= e.Hi) {
+		t.Errorf("a loaded model predicts %+v", e)
+	}
+}
