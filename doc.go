@@ -7,7 +7,11 @@
 //   - [example.com/colloc/profile]: what a task is and what was seen of it; the GPU catalogue
 //   - [example.com/colloc/profile/modelfile]: networks from the files that frameworks write
 //   - [example.com/colloc/profile/tracefile]: logs of GPU use that people already have
-//   - [example.com/colloc/predict]: peak memory and mutual slowdown, each as an interval
+//   - [example.com/colloc/predict]: what an answer is: an estimate with its interval and its source
+//   - [example.com/colloc/predict/memory]: how much device memory a task needs, and what to reserve
+//   - [example.com/colloc/predict/utilization]: how busy a task keeps a GPU, from its description
+//   - [example.com/colloc/predict/interference]: how fast tasks run side by side, learned from every co-run
+//   - [example.com/colloc/predict/pace]: how fast a task runs on a slice of a GPU
 //   - [example.com/colloc/predict/dataset]: readers of published measurements
 //   - [example.com/colloc/predict/pretrained]: fitted models, for those who have no measurements
 //   - [example.com/colloc/packer]: the sets with the highest throughput, with a proven bound

@@ -32,13 +32,13 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 }
 
 // Monotone implements [packer.MonotoneModel]: company only hurts, see
-// [predict.Interference], and what a task is predicted with does not depend on
+// [interference.Predictor], and what a task is predicted with does not depend on
 // its company.
 func (model) Monotone(_ *packer.GPU, mech profile.Mechanism) bool {
 	return mech == profile.TimeSlice || mech == profile.MPS
 }
 
-// Additive implements [packer.AdditiveModel]: see [predict.Interference.OwnCost].
+// Additive implements [packer.AdditiveModel]: see [interference.Predictor.OwnCost].
 func (m model) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
 	const rounding = 1e-9
 	once = m.interference.OwnCost(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type))

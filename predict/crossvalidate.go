@@ -27,10 +27,11 @@ func RowFolds(n, k int, seed uint64) []Fold {
 }
 
 // GroupFolds leaves whole groups out: families of models, GPUs. groups holds, per
-// row, what the row belongs to; a pair of tasks belongs to two families. A row is
-// scored by each fold that leaves one of its groups out, and fitted on where none
-// is. There is one fold a group, in order of name; with a limit above 0, at most
-// so many, to which the groups are dealt by size, the largest first.
+// row, what the row belongs to; a pair of tasks belongs to two families. A fold
+// scores every row that belongs to a group it leaves out, and fits on the rows
+// that belong to none of them. There is one fold for each group, in order of
+// name; with a limit above 0 there are at most so many folds, and groups are dealt
+// to them by size, the largest first.
 //
 // It answers how good a model is for families, or GPUs, that it has never seen.
 // O(rows × folds).

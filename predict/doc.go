@@ -1,43 +1,28 @@
-// Package predict answers, before a task runs, how much device memory it needs,
-// how busy it keeps a GPU, and how fast it runs beside others.
+// Package predict says what an answer is. A task is described before it runs;
+// what it will need, and what it will cost its neighbours, is predicted by the
+// packages below:
 //
-// [Memory] predicts peak device memory, [Utilization] how busy a task alone
-// keeps its GPU, [Interference] the speed of tasks that share a GPU, [MIGSpeed]
-// the speed on a slice of one. Each is fitted to observations, predicts an
-// [Estimate] with an interval, learns online, and is saved and loaded as
-// versioned JSON. Package pretrained holds fitted models; [CrossValidate] and [Score]
-// tell how good a model is.
+//   - [example.com/colloc/predict/memory]: how much device memory it needs
+//   - [example.com/colloc/predict/utilization]: how busy it keeps a GPU alone
+//   - [example.com/colloc/predict/interference]: how fast it runs beside others
+//   - [example.com/colloc/predict/pace]: how fast it runs on a slice of a GPU
 //
-// # Peak memory
+// Each is fitted to observations (Fit) and predicts an [Estimate]: a value, an
+// interval around it, and a [Source] that says what it rests on. Most learn from
+// what happens later (Observe), and all are saved and loaded as versioned JSON.
+// Package pretrained holds fitted ones:
 //
-// A task's peak is a sum of byte terms times a residual:
+//	m, err := pretrained.Memory()
+//	if err != nil {
+//		return err
+//	}
+//	host, err := predict.HostFromProbe("node7", "2.4.1+cu121", before, after)
+//	if err != nil {
+//		return err
+//	}
+//	peak, err := m.Peak(&spec, host)
+//	fmt.Printf("%.1f to %.1f GiB (%v)\n", peak.Lo/(1<<30), peak.Hi/(1<<30), peak.Source.Kind)
 //
-//	peak     = (context + held + Σ_j c_j term_j) × exp(residual(x))
-//	held     = weights + gradients + optimiser state
-//	term_j   = optimiser's temporary copy, activations kept for the backward
-//	           pass, dropout masks and pooling indices, largest output, largest
-//	           input + output of a convolution, largest layer, batch, logits
-//
-// The coefficients c_j ≥ 0 come from non-negative least squares on relative
-// errors, one set for each model family; the residual is an ensemble of boosted
-// trees that may not fall in batch, parameters or optimiser state. What counts
-// as kept follows PyTorch's autograd layer by layer. The context is a property
-// of the host ([Host]): the same job differs by more than 1 GiB between software
-// stacks. Units are bytes throughout.
-//
-// That is a promise about the residual, not about the whole: in rare cases Peak
-// falls by some per cent when one layer gets more parameters, and Reserve falls
-// with a larger batch after peaks that contradict one another were observed.
-//
-// An upper bound comes from split conformal prediction: with s_i =
-// log(seen_i/predicted_i)/spread(x_i) of n tasks that were left out of the fit,
-//
-//	reservation = predicted × exp(spread(x) × s_(⌈(1−risk)(n+1)⌉))
-//
-// is exceeded by an exchangeable task with probability at most risk.
-//
-// # Concurrency
-//
-// Predicting is safe for concurrent use, and so is learning (Observe) where a
-// type says so: [Memory] and [Interference].
+// How good a predictor is on rows that it has not seen, [CrossValidate] and
+// [Score] tell in a [Report].
 package predict

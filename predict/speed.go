@@ -13,9 +13,8 @@ const LeastSpeed = 0.01
 // four times as fast beside others as alone was not measured alone.
 const MostSpeed = 4
 
-// A co-run can be measured in three ways. Each function returns the speed for a
-// [interference.Observation], and an error for amounts that are not positive and for a
-// speed above 4, which is no measurement of the same task.
+// A speed can be measured in three ways. Each function below returns it, and an
+// error for amounts that are not positive and for a speed above MostSpeed.
 
 // SpeedFromStepTimes is the time per step alone over that beside the others. Use
 // the median of some hundred steps of each, without the first.
@@ -30,10 +29,10 @@ func SpeedFromThroughput(alone, beside float64) (float64, error) {
 }
 
 // SpeedFromSMShares is the share of SM time that NVML reports for the task's
-// process beside the others over that alone, both in (0, 1]
-// (nvmlDeviceGetProcessUtilization gives per cent). It holds as far as a step takes the same SM time
-// however it is shared; it is the roughest of the three and needs nothing of the
-// task.
+// process beside the others over that alone, both in (0, 1]; NVML itself gives
+// per cent (nvmlDeviceGetProcessUtilization). It holds as far as a step takes the
+// same SM time however it is shared; it is the roughest of the three and needs
+// nothing of the task.
 func SpeedFromSMShares(alone, beside float64) (float64, error) {
 	if alone > 1 || beside > 1 {
 		return 0, fmt.Errorf("predict: speed from SM shares: %v alone, %v beside: want fractions, at most 1", alone, beside)

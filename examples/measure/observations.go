@@ -14,7 +14,7 @@ import (
 // are the tasks' descriptions, which raw files have; without them models have
 // no layers, only what the table tells.
 //
-// A run with two or more tasks gives a SpeedObservation; one whose tasks had
+// A run with two or more tasks gives an interference.Observation; one whose tasks had
 // thread caps is left out, because predictions do not know caps yet. A run
 // alone gives a MemoryObservation.
 func observations(rows []row, specs map[string]*profile.Spec) ([]interference.Observation, []memory.Observation, error) {

@@ -27,6 +27,7 @@ type arrow struct {
 // mistake in one of the two globs then shows in the other.
 func allowed() []arrow {
 	internal, profile := "internal/...", "profile/..."
+	predictor := []string{profile, "predict", "predict/internal/..."} // and no other predictor
 	models := []string{internal, profile, "predict/...", "packer/...", xsync + "/..."}
 	programs := []string{internal, profile, "predict/...", "packer/...", "nvmlx/...", "colloc/...", "gonum.org/v1/...", xsync + "/..."}
 	return []arrow{
@@ -34,7 +35,15 @@ func allowed() []arrow {
 		{"internal", []string{internal}},
 		{"profile", []string{internal, profile}},
 		{"packer", []string{internal, profile, "packer/...", xsync + "/..."}},
-		{"predict", []string{internal, profile, "predict/...", gonum + "/...", xsync + "/..."}},
+		{"predict", []string{profile, "predict/internal/num"}},
+		{"predict/memory", predictor},
+		{"predict/interference", predictor},
+		{"predict/utilization", predictor},
+		{"predict/pace", predictor},
+		{"predict/internal", []string{"predict/internal/num", gonum + "/..."}}, // mathematics knows no task
+		{"predict/internal/footprint", []string{profile}},
+		{"predict/dataset", []string{profile, "predict/..."}},
+		{"predict/pretrained", []string{profile, "predict/..."}},
 		{"nvmlx", []string{internal, profile, "nvmlx"}},
 		{"nvmlx/gonvml", []string{internal, profile, "nvmlx", driver + "/...", "C"}}, // and nobody else needs a C compiler
 		{"colloc", models},
@@ -105,15 +114,17 @@ func TestArrows(t *testing.T) {
 		{
 			name: "every arrow",
 			files: map[string]string{
-				"doc.go":                   "package colloc\n",
-				"profile/modelfile/a.go":   file("modelfile", "io", module+"/profile", module+"/internal/approx"),
-				"packer/mig/a.go":          file("mig", module+"/packer", module+"/profile", xsync+"/errgroup"),
-				"predict/a.go":             file("predict", gonum+"/mat", module+"/profile"),
-				"nvmlx/gonvml/a.go":        file("gonvml", driver+"/pkg/nvml", module+"/nvmlx", "C"),
-				"colloc/a.go":              file("colloc", module+"/predict/pretrained", module+"/packer"),
-				"colloc/runner/a.go":       file("runner", module+"/colloc", module+"/nvmlx"),
-				"examples/quickstart/a.go": file("main", module+"/colloc", "gonum.org/v1/plot"),
-				"profile/a_test.go":        file("profile_test", module+"/predict"),
+				"doc.go":                    "package colloc\n",
+				"profile/modelfile/a.go":    file("modelfile", "io", module+"/profile", module+"/internal/approx"),
+				"packer/mig/a.go":           file("mig", module+"/packer", module+"/profile", xsync+"/errgroup"),
+				"predict/a.go":              file("predict", module+"/predict/internal/num", module+"/profile"),
+				"predict/pace/a.go":         file("pace", module+"/predict", module+"/predict/internal/lsq"),
+				"predict/internal/lsq/a.go": file("lsq", gonum+"/mat", module+"/predict/internal/num"),
+				"nvmlx/gonvml/a.go":         file("gonvml", driver+"/pkg/nvml", module+"/nvmlx", "C"),
+				"colloc/a.go":               file("colloc", module+"/predict/pretrained", module+"/packer"),
+				"colloc/runner/a.go":        file("runner", module+"/colloc", module+"/nvmlx"),
+				"examples/quickstart/a.go":  file("main", module+"/colloc", "gonum.org/v1/plot"),
+				"profile/a_test.go":         file("profile_test", module+"/predict"),
 			},
 		},
 		{
@@ -124,16 +135,18 @@ func TestArrows(t *testing.T) {
 		{
 			name: "against the arrows",
 			files: map[string]string{
-				"internal/a/a.go":       file("a", module+"/profile"),
-				"profile/a.go":          file("profile", xsync+"/errgroup", module+"/packer"),
-				"packer/a.go":           file("packer", gonum+"/mat"),
-				"predict/a.go":          file("predict", module+"/packer"),
-				"nvmlx/a.go":            file("nvmlx", driver+"/pkg/nvml", module+"/nvmlx/gonvml"),
-				"nvmlx/gonvml/a.go":     file("gonvml", module+"/colloc"),
-				"colloc/advise/a.go":    file("advise", module+"/colloc/ledger"),
-				"colloc/a.go":           file("colloc", module+"/nvmlx", module+"/colloc/runner", "C"),
-				"colloc/slurm/a.go":     file("slurm", module+"/colloc/sim"),
-				"examples/measure/a.go": file("main", driver+"/pkg/nvml"),
+				"internal/a/a.go":             file("a", module+"/profile"),
+				"profile/a.go":                file("profile", xsync+"/errgroup", module+"/packer"),
+				"packer/a.go":                 file("packer", gonum+"/mat"),
+				"predict/a.go":                file("predict", module+"/packer", module+"/predict/memory"),
+				"predict/memory/a.go":         file("memory", module+"/predict/interference"),
+				"predict/internal/trees/a.go": file("trees", module+"/profile"),
+				"nvmlx/a.go":                  file("nvmlx", driver+"/pkg/nvml", module+"/nvmlx/gonvml"),
+				"nvmlx/gonvml/a.go":           file("gonvml", module+"/colloc"),
+				"colloc/a.go":                 file("colloc", module+"/nvmlx", module+"/colloc/runner", "C"),
+				"colloc/slurm/a.go":           file("slurm", module+"/colloc/sim"),
+				"examples/measure/a.go":       file("main", driver+"/pkg/nvml"),
+				"colloc/advise/a.go":          file("advise", module+"/colloc/ledger"),
 			},
 			want: []string{
 				"colloc/a.go:4: colloc must not import " + module + "/nvmlx",
@@ -148,6 +161,9 @@ func TestArrows(t *testing.T) {
 				"nvmlx/gonvml/a.go:4: nvmlx/gonvml must not import " + module + "/colloc",
 				"packer/a.go:4: packer must not import " + gonum + "/mat",
 				"predict/a.go:4: predict must not import " + module + "/packer",
+				"predict/a.go:5: predict must not import " + module + "/predict/memory",
+				"predict/internal/trees/a.go:4: predict/internal/trees must not import " + module + "/profile",
+				"predict/memory/a.go:4: predict/memory must not import " + module + "/predict/interference",
 				"profile/a.go:4: profile must not import " + xsync + "/errgroup",
 				"profile/a.go:5: profile must not import " + module + "/packer",
 			},

@@ -51,7 +51,6 @@ type ceiling struct{ files, families, back int }
 func unopened() map[string]ceiling {
 	return map[string]ceiling{
 		"packer":                      {75, 4, 48},
-		"predict":                     {56, 4, 13},
 		"predict/pretrained/generate": {5, 0, 4},
 		"colloc/runner":               {33, 0, 19},
 		"colloc/slurm":                {35, 3, 5},

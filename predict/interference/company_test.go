@@ -17,7 +17,7 @@ import (
 // pretrainedFile returns the embedded model, which this package cannot import.
 func pretrainedFile(tb testing.TB) *Predictor {
 	tb.Helper()
-	data, err := os.ReadFile("pretrained/interference.json")
+	data, err := os.ReadFile("../pretrained/interference.json")
 	if err != nil {
 		tb.Fatal(err)
 	}

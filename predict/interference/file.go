@@ -12,7 +12,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// The file form of an Interference: one JSON object. The solution is not in it;
+// The file form of a Predictor: one JSON object. The solution is not in it;
 // it follows from the sums.
 type file struct {
 	Format  string       `json:"format"`
@@ -26,7 +26,7 @@ type file struct {
 type optionsFile struct {
 	Confidence float64 `json:"confidence"`
 	NoTrees    bool    `json:"no_trees,omitempty"`
-	// Forget is always 1: what a file of before learned does not fade.
+	// Forget is always 1. Files have it because observations could once fade.
 	Forget     float64 `json:"forget,omitempty"`
 	Seed       uint64  `json:"seed,omitempty"`
 	Provenance string  `json:"provenance,omitempty"`

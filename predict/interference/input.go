@@ -8,7 +8,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// A SpeedObservation is one measured co-run of a set of tasks.
+// An Observation is one measured co-run of a set of tasks.
 type Observation struct {
 	// GPU is the product's name in the catalogue, for example "RTX3090"; any
 	// other name stands for itself.
@@ -25,18 +25,17 @@ type Observation struct {
 	Groups []string
 }
 
-// Options configure [Fit]; nil and the zero value are
-// the documented defaults.
+// Options configure [Fit]; nil and the zero value are the documented defaults.
 type Options struct {
 	// Confidence is the probability that an interval covers; 0 means 0.9.
-	Confidence float64 `json:"confidence"`
+	Confidence float64
 	// NoTrees leaves out the boosted trees, so that the model is linear in its
 	// terms and effects.
-	NoTrees bool `json:"no_trees,omitempty"`
+	NoTrees bool
 	// Seed chooses the folds of the calibration and the rows of the trees.
-	Seed uint64 `json:"seed,omitempty"`
+	Seed uint64
 	// Provenance says where the observations come from; it is saved.
-	Provenance string `json:"provenance,omitempty"`
+	Provenance string
 }
 
 func (o *Options) withDefaults() (Options, error) {

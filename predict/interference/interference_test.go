@@ -92,7 +92,7 @@ func mustSpeeds(t interface{ Fatal(args ...any) }, m *Predictor, g *profile.GPUM
 	return e
 }
 
-// TestInterferenceProperties holds a fitted model to what its comment promises.
+// TestProperties holds a fitted model to what its comment promises.
 func TestProperties(t *testing.T) {
 	tasks, obs := fakeWorld(t, 1, 5, 3)
 	fitted := mustFit(t, obs, nil)
@@ -376,7 +376,7 @@ func TestRejects(t *testing.T) {
 		o := good()
 		c.edit(&o)
 		if _, err := Fit([]Observation{o}, nil); err == nil {
-			t.Errorf("%s: FitInterference accepted it", c.name)
+			t.Errorf("%s: Fit accepted it", c.name)
 		}
 		if err := new(Predictor).Observe(o); err == nil {
 			t.Errorf("%s: Observe accepted it", c.name)

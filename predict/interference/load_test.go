@@ -8,7 +8,7 @@ import (
 	"example.com/colloc/predict"
 )
 
-// FuzzLoadInterference reads anything as a model and asks what was accepted: no
+// FuzzLoad reads anything as a model and asks what was accepted: no
 // file may crash a scheduler or make a prediction that is none.
 func FuzzLoad(f *testing.F) {
 	_, obs := fakeWorld(f, 7, 2, 2)

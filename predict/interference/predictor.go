@@ -11,27 +11,19 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Predictor predicts how fast tasks run side by side on one GPU, as a share
-// of their speed alone. For task i of a set it adds up a loss over the others,
-//
-//	L_i = e_i + Σ_{j≠i} max(0, Σ_k β_k φ_k(i,j) + c_j + T(i,j)) + excess
-//	speed_i = 1 − L_i, or ¼/L_i where L_i > ½
-//
-// with physical overlap terms φ and slopes β ≥ 0 (see pairTerms), random effects
-// e and c of the task's type and model (how far its solo measurement is off, how
-// hard it is on others), boosted trees T of what the terms leave over, and the
-// excess of three or more tasks over their pairs. β, e and c are one ridge
-// regression per GPU product and mechanism, because nothing transfers between
-// GPUs without loss. Measurements of a new pair update it; see [Predictor.Observe].
+// Predictor predicts how fast tasks run side by side on one GPU, as a share of
+// their speed alone; the package comment says how it is computed. Make one with
+// [Fit], [Load] or package pretrained.
 //
 // Whatever was learned: an empty neighbourhood gives speed 1, a neighbour that
 // uses nothing costs nothing, neither more use of a neighbour nor one more
 // neighbour ever raises a speed, and every speed is in (0, 1]. The order of tasks
-// does not change one bit of a speed or its interval. A pair of which neither use nor model of one side is known
-// is judged by the terms alone.
+// does not change one bit of a speed or its interval. Where nothing is known of
+// one task of a pair, neither its use nor its model, physical terms alone judge
+// the pair.
 //
-// An Interference is safe for concurrent use. The zero value is a model that
-// has seen nothing: it answers by the prior.
+// A Predictor is safe for concurrent use. The zero value has seen nothing: it
+// answers by the prior.
 type Predictor struct {
 	writer sync.Mutex // held by whoever changes the model
 	state  atomic.Pointer[state]
@@ -60,7 +52,7 @@ func newState(o Options, regimes []*regime) *state {
 	return s
 }
 
-// state returns the current parameters; a zero Interference has only priors.
+// load returns the current parameters; a zero Predictor has only priors.
 func (m *Predictor) load() *state {
 	if s := m.state.Load(); s != nil {
 		return s
@@ -96,11 +88,10 @@ func (s *state) with(r *regime, known bool) *state {
 	return next
 }
 
-// Fit fits one set of parameters per (GPU, mechanism) that occurs in
-// obs, and the prior for all others. A nil o means the defaults. It returns an
-// error that names the observation for sets and speeds of unequal length, for
-// a mechanism that shares nothing, and for a speed that is not a number in
-// (0, 4]. Without any observation the result answers by the prior.
+// Fit fits one set of parameters per (GPU, mechanism) that occurs in obs, and the
+// prior for all others. A nil o means the defaults. It returns an error that names
+// the observation for sets and speeds of unequal length, for a mechanism that
+// shares nothing, and for a speed that is not a number in (0, 4]. Without any observation the result answers by the prior.
 //
 // Slopes of physical terms are held at 0 or more; interval widths come from
 // predictions of tasks that were left out, separately for known types, new types

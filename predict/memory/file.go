@@ -15,7 +15,7 @@ import (
 // term changes its meaning; files of another version are refused.
 const version = 1
 
-// file is the file form of a Memory.
+// file is the file form of a Predictor.
 type file struct {
 	Format     string             `json:"format"`
 	Version    int                `json:"version"`

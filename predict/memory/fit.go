@@ -11,7 +11,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Options configure FitMemory; nil and the zero value are the defaults.
+// Options configure [Fit]; nil and the zero value are the defaults.
 type Options struct {
 	// Seed chooses folds and the rows that trees see.
 	Seed uint64

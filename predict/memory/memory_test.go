@@ -183,7 +183,7 @@ func TestAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestMemoryMonotone: more batch, parameters or optimiser state never lowers
+// TestMonotone: more batch, parameters or optimiser state never lowers
 // the estimate, whatever the network.
 func TestMonotone(t *testing.T) {
 	m := fitMadeUp(t)
@@ -219,7 +219,7 @@ func TestMonotone(t *testing.T) {
 	})
 }
 
-// TestMemoryNeverAbsurd: whatever valid task comes, every number is finite, not
+// TestNeverAbsurd: whatever valid task comes, every number is finite, not
 // negative and in order.
 func TestNeverAbsurd(t *testing.T) {
 	models := []*Predictor{fitMadeUp(t), {}}
@@ -282,7 +282,7 @@ func TestBadInput(t *testing.T) {
 	}
 	for _, obs := range [][]Observation{nil, {{Spec: good, Peak: 0}}, {{Spec: zeroBatch, Peak: 1}}, {{Spec: good, Peak: 1 << 30}}} {
 		if _, err := Fit(obs, nil); err == nil {
-			t.Errorf("FitMemory of %d observations: no error", len(obs))
+			t.Errorf("Fit of %d observations: no error", len(obs))
 		}
 	}
 }

@@ -15,10 +15,10 @@ import (
 )
 
 // Predictor predicts the peak device memory of a training task. Make one with
-// [Fit], [Load] or package pretrained; the zero Memory predicts by
-// rules of thumb alone.
+// [Fit], [Load] or package pretrained; the zero Predictor goes by rules of thumb
+// alone.
 //
-// A Memory is safe for concurrent use.
+// A Predictor is safe for concurrent use.
 type Predictor struct {
 	mu      sync.RWMutex            // of what Observe changes
 	parts   [profile.Families]*part // with layers, by family

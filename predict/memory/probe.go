@@ -20,7 +20,7 @@ import (
 // +1.6 % of the line through 32 and 64; the tails are heavier where the
 // convolution library changes its algorithm with the batch.
 //
-// A MemoryProbe is safe for concurrent use.
+// A Probe is safe for concurrent use.
 type Probe struct {
 	fixed, slope float64
 	lo, hi       int // batches that were run

@@ -18,7 +18,7 @@ const (
 	format  = "colloc-utilization"
 )
 
-// file is the file form of a Utilization.
+// file is the file form of a Predictor.
 type file struct {
 	Format     string             `json:"format"`
 	Version    int                `json:"version"`

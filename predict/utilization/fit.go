@@ -26,8 +26,7 @@ type Observation struct {
 	Group string
 }
 
-// Options configure FitUtilization; nil and the zero value are the
-// defaults.
+// Options configure [Fit]; nil and the zero value are the defaults.
 type Options struct {
 	// Seed chooses folds and the rows that trees see.
 	Seed uint64

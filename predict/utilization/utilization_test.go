@@ -284,7 +284,7 @@ func drawSpec(t *rapid.T) profile.Spec {
 	return spec
 }
 
-// FuzzLoadUtilization reads anything as a model and asks what was accepted.
+// FuzzLoad reads anything as a model and asks what was accepted.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"format":"colloc-utilization","version":1,"gpu":"g","parts":[{"family":"cnn","quantity":"sm_active","part":{"mean":{"columns":22,"base":0.5},"flat":0.1}}]}`))
 	spec := madeUpSpec(rand.New(rand.NewPCG(1, 1)), profile.CNN)

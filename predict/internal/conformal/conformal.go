@@ -28,6 +28,7 @@ type Bounds struct {
 	Scores []float64 `json:"scores"`
 }
 
+// New sorts scores and leaves out what is not finite.
 func New(scores []float64) Bounds {
 	s := make([]float64, 0, len(scores))
 	for _, v := range scores {

@@ -9,8 +9,8 @@ import (
 // Count is the number of folds that a calibration leaves out in turn.
 const Count = 5
 
-// Deal deals n rows to k folds of nearly equal size in an order that
-// depends on seed alone.
+// Deal deals n rows to k folds of nearly equal size in an order that depends on
+// seed alone.
 func Deal(n, k int, seed uint64) []int {
 	fold := make([]int, n)
 	for i, at := range rand.New(rand.NewPCG(seed, 0x666f6c64)).Perm(n) {
@@ -47,6 +47,7 @@ func DealGroups(group []int, k int) []int {
 	return fold
 }
 
+// Pick returns the entries at the given places.
 func Pick[T any](from []T, at []int) []T {
 	out := make([]T, len(at))
 	for i, j := range at {
@@ -55,6 +56,7 @@ func Pick[T any](from []T, at []int) []T {
 	return out
 }
 
+// Where returns the places that are kept.
 func Where(at []int, keep func(int) bool) []int {
 	var out []int
 	for _, i := range at {

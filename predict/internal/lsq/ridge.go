@@ -13,6 +13,7 @@ import (
 // another, so that a matrix grows by appending.
 type Packed []float64
 
+// PackedLen is how many entries a matrix of p columns has.
 func PackedLen(p int) int { return p * (p + 1) / 2 }
 
 func (m Packed) at(i, j int) float64 {
@@ -72,8 +73,8 @@ type Posterior struct {
 	atZero Span
 }
 
-// Span is a run of columns whose coefficients must not fall below 0: count of
-// them, at most mostHeld, from first on.
+// Span is a run of columns whose coefficients must not fall below 0: Count of
+// them, at most 12, from First on.
 type Span struct{ First, Count int }
 
 // mostHeld bounds a span, so that solving needs no memory of its own.

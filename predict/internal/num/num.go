@@ -5,6 +5,7 @@ import (
 	"strconv"
 )
 
+// Finite reports whether x is a number, and not an infinite one.
 func Finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }
 
 // Dot is the inner product in index order, without fused multiply-add, so that
@@ -30,6 +31,7 @@ func Round(x float64, digits int) float64 {
 	return v
 }
 
+// Weight is the weight of a row; nil weighs every row 1.
 func Weight(w []float64, i int) float64 {
 	if w == nil {
 		return 1

@@ -9,7 +9,7 @@ import (
 	"example.com/colloc/predict/internal/num"
 )
 
-// Options configure fitTrees; the zero value is the documented default.
+// Options configure [Fit]; the zero value is the documented default.
 type Options struct {
 	// Rounds is the number of trees; 0 means 200.
 	Rounds int
@@ -60,8 +60,8 @@ func (o Options) withDefaults() Options {
 
 // Fit boosts trees on rows x (NaN is a missing value), targets y and
 // weights w (nil is 1 for all). Rows of unequal length, no rows and targets
-// that are not finite give trees that predict 0: check with checkRows where
-// that matters. The same input gives the same trees on every machine.
+// that are not finite give trees that predict 0: check first where that
+// matters. The same input gives the same trees on every machine.
 // O(rounds × depth × rows × columns).
 func Fit(x [][]float64, y, w []float64, o Options) *Ensemble {
 	if len(x) == 0 || len(x) != len(y) || (w != nil && len(w) != len(x)) {

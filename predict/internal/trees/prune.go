@@ -1,14 +1,12 @@
 package trees
 
-import (
-	"math"
-)
+import "math"
 
-// Rest holds the columns of a task that trees ask about it as a neighbour;
-// the eighth is never asked.
+// Rest holds the columns that pruned trees still ask about, at most eight.
 type Rest [8]float64
 
-// Pruned are trees of which everything is decided but the neighbour.
+// Pruned are trees in which everything is decided that depends on the leading
+// columns of a row. They answer for many rows that share those.
 type Pruned struct {
 	base  float64
 	first []int32 // node of each tree

@@ -29,7 +29,7 @@ var contextProbe string
 // probeCommand runs the probe by the interpreter that has PyTorch.
 func probeCommand(python string) []string { return []string{python, "-c", contextProbe} }
 
-// printContext prints the Host as JSON, as [predict.Memory] takes it.
+// printContext prints the Host as JSON, as [memory.Predictor] takes it.
 func printContext(ctx context.Context, src nvmlx.Source, python string, out io.Writer) error {
 	host, err := measureContext(ctx, src, probeCommand(python))
 	if err != nil {

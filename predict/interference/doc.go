@@ -1,0 +1,37 @@
+// Package interference predicts how fast tasks run side by side on one GPU, as a
+// share of their speed alone, and learns from every co-run that is measured.
+//
+//	m, err := pretrained.Interference() // or interference.Fit(observations, nil)
+//	if err != nil {
+//		return err
+//	}
+//	speeds, err := m.Speeds(&gpu, profile.TimeSlice, set, nil) // one estimate a task
+//	why, err := m.Explain(&gpu, profile.TimeSlice, set, 0)     // which neighbour costs what
+//	// ... they ran, and each made so many steps a second:
+//	err = m.Observe(interference.Observation{GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: set, Speeds: seen})
+//	drift := m.Drift(gpu.Name, profile.TimeSlice) // do the intervals still hold?
+//
+// [Predictor.PairSpeeds] answers for all pairs of many tasks at once,
+// [Predictor.Values] without intervals, [Predictor.Capped] under MPS with shares
+// of threads.
+//
+// # How it is computed
+//
+// For task i of a set, losses are added up over its neighbours j,
+//
+//	L_i = e_i + Σ_{j≠i} max(0, Σ_k β_k φ_k(i,j) + c_j + T(i,j)) + excess
+//	speed_i = 1 − L_i, or ¼/L_i where L_i > ½
+//
+// with physical overlap terms φ (SM time, memory traffic, turns) and slopes
+// β ≥ 0, effects e and c of the task's type and model (how far its solo
+// measurement is off, how hard it is on others), boosted trees T of what the terms
+// leave over, and the excess of three or more tasks over their pairs. β, e and c
+// are one ridge regression for each GPU product and mechanism, because nothing
+// transfers between GPUs without loss. A measured co-run updates its solution
+// exactly; nothing is fitted again.
+//
+// # Concurrency
+//
+// A [Predictor] is safe for concurrent use, learning included: readers see it
+// before or after an observation, never between.
+package interference
