@@ -98,6 +98,7 @@ func (n *neighbours) loss(s int) int64 {
 func (n *neighbours) choose() {
 	n.picked, n.spots, n.loose = n.picked[:0], n.spots[:0], n.loose[:0]
 	n.room = maxLoose/3 + n.rng.IntN(maxLoose*2/3+1)
+	n.takeVacant()
 	if n.in.gangs {
 		n.chooseWide()
 		return
@@ -141,6 +142,18 @@ func (n *neighbours) seed() int {
 		}
 	}
 	return best
+}
+
+// maxVacant is how many vacant GPUs a repair may use; for gangs it may all.
+const maxVacant = 4 * maxLoose
+
+// takeVacant picks vacant GPUs, before any others.
+func (n *neighbours) takeVacant() {
+	for s := range n.groups {
+		if vacant(&n.groups[s]) && (n.in.gangs || len(n.picked) < maxVacant) {
+			n.picked = append(n.picked, s)
+		}
+	}
 }
 
 // take picks group s if its tasks still fit.

@@ -119,8 +119,8 @@ func (s *search) ruinWide() int64 {
 }
 
 // chooseWide is choose where there are gangs: everything the first time, if that is
-// little, and then a GPU with a large loss, waiting tasks and others as they come,
-// with all vacant GPUs.
+// little, and then a GPU with a large loss, waiting tasks and others as they come.
+// All vacant GPUs are picked.
 func (n *neighbours) chooseWide() {
 	if !n.whole && len(n.in.tasks) <= maxLoose {
 		n.whole, n.room = true, maxLoose
@@ -141,11 +141,6 @@ func (n *neighbours) chooseWide() {
 	}
 	for range 2 * n.room {
 		n.take(n.rng.IntN(len(n.groups)))
-	}
-	for g := range n.groups {
-		if vacant(&n.groups[g]) {
-			n.take(g)
-		}
 	}
 	slices.Sort(n.loose)
 	slices.Sort(n.spots)

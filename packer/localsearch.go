@@ -14,6 +14,9 @@ import (
 // plan is worth no less. It proves nothing, is never worse than Greedy, and does
 // the same for the same Seed.
 //
+// It builds sets a task at a time, each where it adds most at once: where company
+// makes tasks faster it can miss sets that are worth more than all their parts.
+//
 // With gangs it starts from Greedy by weight for each GPU if that is better, and takes
 // apart as many GPUs as the widest of the waiting tasks that join in needs.
 //
