@@ -12,6 +12,7 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/utilization"
 	"example.com/colloc/profile"
 )
 
@@ -39,6 +40,12 @@ func TestCmp(t *testing.T) {
 		diffs(t, func() colloc.Config {
 			return colloc.Config{Host: predict.Host{Context: profile.Some(300 * profile.MiB)}, Headroom: profile.Some(0.2), Method: packer.Auto{}}
 		}, func(c *colloc.Config) { c.Headroom = profile.Some(0.0) }, "Headroom")
+	})
+	t.Run("Config with models", func(t *testing.T) {
+		other := newPlanner(t, colloc.Config{}).Config()
+		diffs(t, shared(t).Config, func(c *colloc.Config) { c.Memory = other.Memory }, "Memory")
+		diffs(t, shared(t).Config, func(c *colloc.Config) { c.Interference = other.Interference }, "Interference")
+		diffs(t, shared(t).Config, func(c *colloc.Config) { c.Utilization = &utilization.Predictor{} }, "Utilization")
 	})
 	t.Run("Spec", func(t *testing.T) {
 		diffs(t, func() profile.Spec { return profile.Spec{Dataset: profile.Dataset{Samples: profile.Some[int64](0)}} },

@@ -29,6 +29,10 @@ type Predictor struct {
 	state  atomic.Pointer[state]
 }
 
+// Equal reports whether both are the same Predictor, as == does; what two of them
+// learned is not compared. go-cmp asks it.
+func (m *Predictor) Equal(other *Predictor) bool { return m == other }
+
 // state is what one prediction reads; it never changes once stored.
 type state struct {
 	options Options

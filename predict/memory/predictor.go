@@ -38,6 +38,10 @@ type host struct {
 	Rows int `json:"rows"`
 }
 
+// Equal reports whether both are the same Predictor, as == does; what two of them
+// learned is not compared. go-cmp asks it.
+func (m *Predictor) Equal(other *Predictor) bool { return m == other }
+
 // Provenance returns what the model was fitted to.
 func (m *Predictor) Provenance() predict.Provenance { return m.from }
 

@@ -20,6 +20,10 @@ type Predictor struct {
 	from  predict.Provenance
 }
 
+// Equal reports whether both are the same Predictor, as == does; what two of them
+// learned is not compared. go-cmp asks it.
+func (u *Predictor) Equal(other *Predictor) bool { return u == other }
+
 // Provenance returns what the model was fitted to.
 func (u *Predictor) Provenance() predict.Provenance { return u.from }
 
