@@ -3,6 +3,7 @@ package packer
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"example.com/colloc/profile"
@@ -13,12 +14,12 @@ import (
 type sociable struct{ hashModel }
 
 func (s sociable) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
-	ids := ""
+	var ids strings.Builder
 	for _, t := range set {
-		ids += t.ID
+		ids.WriteString(t.ID)
 	}
 	for i, t := range set {
-		dst[i] = 0.05 + 1.5*s.hash(ids, "|", t.ID, fmt.Sprint(gpu.memory()), mech.String())
+		dst[i] = 0.05 + 1.5*s.hash(ids.String(), "|", t.ID, fmt.Sprint(gpu.memory()), mech.String())
 	}
 	return nil
 }
