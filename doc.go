@@ -11,7 +11,7 @@
 //   - [example.com/colloc/predict/memory]: how much device memory a task needs, and what to reserve
 //   - [example.com/colloc/predict/utilization]: how busy a task keeps a GPU, from its description
 //   - [example.com/colloc/predict/interference]: how fast tasks run side by side, learned from every co-run
-//   - [example.com/colloc/predict/pace]: how fast a task runs on a slice of a GPU
+//   - [example.com/colloc/predict/pace]: how fast a kind of GPU, or a slice of one, is for a task
 //   - [example.com/colloc/predict/dataset]: readers of published measurements
 //   - [example.com/colloc/predict/pretrained]: fitted models, for those who have no measurements
 //   - [example.com/colloc/packer]: the sets with the highest throughput, with a proven bound

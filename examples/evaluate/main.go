@@ -61,7 +61,7 @@ func (f *failure) Unwrap() error { return f.err }
 
 // sets are all that can be evaluated, in the order of the output.
 func sets(probes int) []set {
-	return slices.Concat(memorySets(), []set{togetherSet{}}, utilizationSets(), speedSets(probes), migSets())
+	return slices.Concat(memorySets(), []set{togetherSet{}}, utilizationSets(), speedSets(probes), migSets(), []set{paceSet{}})
 }
 
 func run(args []string, out, log io.Writer) error {

@@ -12,6 +12,8 @@ const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape
 {"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":9}
 {"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.075}
 {"set":"interference_lucid","split":"random","model":"proportional","n":10,"mae":0.0751}
+{"set":"pace","split":"model","model":"colloc","n":10,"median_error_pct":20,"p90_error_pct":75,"order_accuracy":0.97,"coverage_pct":87}
+{"set":"pace","split":"card","model":"colloc","n":10,"median_error_pct":22,"p90_error_pct":99,"order_accuracy":0.9,"coverage_pct":95}
 `
 
 func TestCheck(t *testing.T) {
@@ -30,7 +32,9 @@ func TestCheck(t *testing.T) {
 		{"metric missing", `"mape_pct":1`, `"mape":1`, "mape_pct is <nil>"},
 		{"metric null", `"mape_pct":1`, `"mape_pct":null`, "mape_pct is <nil>"},
 		{"metric negative", `"mape_pct":1`, `"mape_pct":-1`, "mape_pct is -1"},
-		{"cut off", "0.0751}\n", "", "object 6 of standard input: unexpected EOF"},
+		{"below the least", `0.97`, `0.9699`, "order_accuracy 0.9699: must be at least 0.97"},
+		{"too wide", `"coverage_pct":95`, `"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
+		{"cut off", "\"coverage_pct\":95}\n", "", "object 8 of standard input: unexpected EOF"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder

@@ -1,5 +1,15 @@
 // Package pace predicts how fast a GPU is for a task that has it alone, compared
-// with another GPU: today, how fast a slice is compared with the whole.
+// with another GPU, and how fast a slice is compared with the whole.
+//
+//	m, err := pretrained.Pace() // or pace.Fit(observations, nil)
+//	if err != nil {
+//		return err
+//	}
+//	fast := m.Pace(&p, &gpu) // relative to m.Reference(), the fastest of the catalogue
+//
+// [Predictor.Observe] takes in what a task reached on a card, [Predictor.Ratio]
+// compares two cards and [Predictor.Slice] a MIG slice with the reference, by the
+// slice's speed:
 //
 //	m, err := pretrained.MIGSpeed() // or pace.FitMIGSpeed(observations, nil)
 //	if err != nil {
@@ -19,7 +29,8 @@
 //
 // # How it is computed
 //
-// Time for a step grows with what the slice takes away,
+// The pace of a kind of GPU is a product of powers of its data-sheet rates; see
+// [Predictor]. Time for a step grows with what a slice takes away,
 //
 //	1/speed = 1 + Σ_f x_f (a_f (1/c − 1) + b_f max(0, 1/c − 3) + d_f (1/m − 1))
 //

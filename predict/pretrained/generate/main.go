@@ -27,6 +27,7 @@ func jobs() []job {
 		{"utilization.json", fitUtilization},
 		{"interference.json", fitInterference},
 		{"mig.json", fitMIG},
+		{"pace.json", fitPace},
 	}
 }
 

@@ -27,3 +27,26 @@ func fitMIG(data string, w io.Writer) error {
 	}
 	return m.Save(w)
 }
+
+// fitPace fits published throughputs of single GPUs. Gavel's table is among them.
+func fitPace(data string, w io.Writer) error {
+	rows, err := read(data, "pace.csv", dataset.ReadPace)
+	if err != nil {
+		return err
+	}
+	var obs []pace.Observation
+	for _, r := range rows {
+		if r.Excluded == "" {
+			obs = append(obs, r.Observation)
+		}
+	}
+	m, err := pace.Fit(obs, &pace.Options{
+		Provenance: "published training throughputs of one GPU on 41 cards: lambdal/deeplearning-benchmark, NVIDIA/DeepLearningExamples, " +
+			"siasosp23/artifacts, ryujaehun/pytorch-gpu-benchmark, stanford-futuredata/gavel, u39kun/deep-learning-benchmark; " +
+			"facts only; part of the models held back; coefficients only",
+	})
+	if err != nil {
+		return err
+	}
+	return m.Save(w)
+}

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"math"
+	"slices"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/pace"
+	"example.com/colloc/profile"
+)
+
+// paceSet compares cards: the ratio of the throughputs of one task on two of them.
+type paceSet struct{}
+
+func (paceSet) name() string { return "pace" }
+func (paceSet) file() string { return "pace" }
+
+func (paceSet) open(folder, base string) (table, error) {
+	rows, err := openFile(folder, base, dataset.ReadPace)
+	if err != nil {
+		return nil, err
+	}
+	t := &paceTable{}
+	for _, r := range rows {
+		if r.Excluded == "" {
+			t.rows = append(t.rows, r)
+		}
+	}
+	return t, nil
+}
+
+type paceTable struct{ rows []dataset.PaceRow }
+
+func (t *paceTable) size() int           { return len(t.rows) }
+func (t *paceTable) family(i int) string { return t.rows[i].Observation.Group }
+
+// splits leave out one model of a repository, one card, an eighth of the models
+// and of the cards at once, and one source.
+func (t *paceTable) splits() []split {
+	card := func(i int) string { return t.rows[i].Observation.GPU.Canonical() }
+	source := func(i int) string { return t.rows[i].Source }
+	models := predict.GroupFolds(t.names(t.family), familyLimit)
+	cards := predict.GroupFolds(t.names(card), familyLimit)
+	var both []fold
+	for _, m := range models {
+		for _, c := range cards {
+			both = append(both, fold{Train: common(m.Train, c.Train), Test: common(m.Test, c.Test)})
+		}
+	}
+	return []split{
+		{"model", t.leaveOut(t.family)},
+		{"card", t.leaveOut(card)},
+		{"model and card", both},
+		{"source", t.leaveOut(source)},
+	}
+}
+
+// common returns the rows in both lists, which rise.
+func common(a, b []int) []int {
+	var out []int
+	for _, i := range a {
+		if _, in := slices.BinarySearch(b, i); in {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// leaveOut makes one fold of each value that of takes.
+func (t *paceTable) leaveOut(of func(i int) string) []fold {
+	return predict.GroupFolds(t.names(of), t.size())
+}
+
+// names are the groups of all rows.
+func (t *paceTable) names(of func(i int) string) [][]string {
+	values := make([][]string, t.size())
+	for i := range values {
+		values[i] = []string{of(i)}
+	}
+	return values
+}
+
+// guessedRatio is one pair of cards.
+type guessedRatio struct {
+	source, family string
+	seen           float64            // log ratio
+	log            map[string]float64 // predicted by each model
+	covered        bool
+}
+
+func (t *paceTable) score(from table, folds []fold) ([]result, error) {
+	train, ok := from.(*paceTable)
+	if !ok {
+		return nil, errors.New("training rows are of another set")
+	}
+	var pairs []guessedRatio
+	for _, f := range folds {
+		var obs []pace.Observation
+		for _, i := range f.Train {
+			obs = append(obs, train.rows[i].Observation)
+		}
+		m, err := pace.Fit(obs, nil)
+		if err != nil {
+			return nil, err
+		}
+		out := make(map[int]bool)
+		for _, i := range f.Test {
+			out[i] = true
+		}
+		for _, g := range t.tasks() {
+			pairs = t.guess(m, g, out, pairs)
+		}
+	}
+	return paceResults(pairs)
+}
+
+// trialRow is the rows of one card in one task, as one.
+type trialRow struct {
+	at  int // the first of them
+	log float64
+	n   int
+}
+
+// tasks groups the rows by task, and within it by card, in order of appearance.
+func (t *paceTable) tasks() [][]trialRow {
+	var tasks [][]trialRow
+	at := make(map[string]int)
+	for i := range t.rows {
+		o := &t.rows[i].Observation
+		k, ok := at[o.Task]
+		if !ok {
+			k = len(tasks)
+			at[o.Task], tasks = k, append(tasks, nil)
+		}
+		card := o.GPU.Canonical()
+		j := slices.IndexFunc(tasks[k], func(x trialRow) bool { return t.rows[x.at].Observation.GPU.Canonical() == card })
+		if j < 0 {
+			j, tasks[k] = len(tasks[k]), append(tasks[k], trialRow{at: i})
+		}
+		x := &tasks[k][j]
+		x.n++
+		x.log += (math.Log(o.Throughput) - x.log) / float64(x.n)
+	}
+	return tasks
+}
+
+// guess predicts the pairs of cards of one task of which at least one was left out.
+func (t *paceTable) guess(m *pace.Predictor, task []trialRow, out map[int]bool, pairs []guessedRatio) []guessedRatio {
+	for i, x := range task {
+		for _, y := range task[:i] {
+			if !out[x.at] && !out[y.at] {
+				continue
+			}
+			r, a, b := &t.rows[x.at], &t.rows[x.at].Observation, &t.rows[y.at].Observation
+			e := m.Ratio(a.Profile, &a.GPU, &b.GPU)
+			p := guessedRatio{source: r.Source, family: r.Family, seen: x.log - y.log}
+			p.covered = p.seen >= math.Log(e.Lo)-1e-9 && p.seen <= math.Log(e.Hi)+1e-9
+			flops := math.Log(peak(a) / peak(b))
+			bandwidth := math.Log(a.GPU.BandwidthBytesPerSec / b.GPU.BandwidthBytesPerSec)
+			p.log = map[string]float64{"colloc": math.Log(e.Value), "one": 0, "flops": flops, "bandwidth": bandwidth, "geometric_mean": (flops + bandwidth) / 2}
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+// peak is the card's data-sheet rate for the task: an FP32 script runs in TF32 on
+// cards that have it.
+func peak(o *pace.Observation) float64 {
+	p := o.Profile.Spec.Training.Precision
+	if p == profile.FP32 {
+		p = profile.TF32
+	}
+	return o.GPU.Rate(p)
+}
+
+// paceModels are colloc and its rivals, in the order of the output.
+func paceModels() []string { return []string{"colloc", "one", "flops", "bandwidth", "geometric_mean"} }
+
+func paceResults(pairs []guessedRatio) ([]result, error) {
+	if len(pairs) == 0 {
+		return nil, errors.New("no task was measured on two cards")
+	}
+	var results []result
+	for _, model := range paceModels() {
+		results = append(results, paceResult(model, model, pairs))
+	}
+	for _, part := range []struct {
+		name string
+		of   func(*guessedRatio) string
+	}{
+		{"source", func(p *guessedRatio) string { return p.source }},
+		{"family", func(p *guessedRatio) string { return p.family }},
+	} {
+		results = append(results, worstPart(part.name, part.of, pairs))
+	}
+	return results, nil
+}
+
+// worstPart is colloc's result on the source or family with the largest median
+// error of those with at least twenty pairs, or of all where none has so many.
+func worstPart(name string, of func(*guessedRatio) string, pairs []guessedRatio) result {
+	const enough = 20
+	parts := make(map[string][]guessedRatio)
+	for i := range pairs {
+		parts[of(&pairs[i])] = append(parts[of(&pairs[i])], pairs[i])
+	}
+	var worst result
+	for pass := range 2 {
+		for _, key := range slices.Sorted(maps.Keys(parts)) {
+			r := paceResult("colloc, worst "+name+": "+key, "colloc", parts[key])
+			if (pass > 0 || r.n >= enough) && (worst.n == 0 || r.metrics[0].value > worst.metrics[0].value) {
+				worst = r
+			}
+		}
+		if worst.n > 0 {
+			break
+		}
+	}
+	return worst
+}
+
+// paceResult scores one model. An error is the factor between predicted and
+// measured ratio, less 1, whichever is larger.
+func paceResult(name, model string, pairs []guessedRatio) result {
+	var errs []float64
+	var apart, right, covered float64
+	for i := range pairs {
+		p := &pairs[i]
+		guess := p.log[model]
+		errs = append(errs, 100*math.Expm1(math.Abs(guess-p.seen)))
+		if math.Abs(p.seen) > math.Log(1.2) {
+			apart++
+			if guess*p.seen > 0 {
+				right++
+			}
+		}
+		if p.covered {
+			covered++
+		}
+	}
+	slices.SortFunc(errs, cmp.Compare)
+	at := func(q float64) float64 { return errs[int(math.Ceil(q*float64(len(errs))))-1] }
+	r := result{model: name, n: len(pairs), metrics: []metric{
+		{"median_error_pct", at(0.5)},
+		{"p90_error_pct", at(0.9)},
+		{"order_accuracy", right / max(1, apart)},
+	}}
+	if model == "colloc" {
+		r.metrics = append(r.metrics, metric{"coverage_pct", 100 * covered / float64(len(pairs))})
+	}
+	return r
+}

@@ -1,0 +1,94 @@
+package pace
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"example.com/colloc/profile"
+)
+
+// Observation is the measured solo throughput of one task on one kind of GPU.
+type Observation struct {
+	// Profile is the task's. Required.
+	Profile *profile.Profile
+	// GPU is where it ran; the zero value is the profile's own.
+	GPU profile.GPUModel
+	// Throughput is work in a second, more than 0, in any unit that is the same
+	// for all observations that are compared; 0 is the batch over the profile's
+	// median step time.
+	Throughput float64
+	// Task names what throughputs compare within, for [Fit]: the same network,
+	// batch, precision and software. Not used by Observe.
+	Task string
+	// Group is what validation leaves out at once, for example the model. Not
+	// used by Observe.
+	Group string
+}
+
+// ErrUnnamed says that a task has neither a name nor a number of parameters and
+// could not be recognised again.
+var ErrUnnamed = errors.New("the model has neither a name nor layers to be recognised by")
+
+// maxThroughput bounds what is believed, either way.
+const maxThroughput = 1e18
+
+// throughput is what the observation says, checked.
+func (o *Observation) throughput() (*profile.GPUModel, float64, error) {
+	if o.Profile == nil {
+		return nil, 0, errors.New("no profile; set Profile to the task's")
+	}
+	gpu := &o.GPU
+	if gpu.Name == "" {
+		gpu = &o.Profile.GPU
+	}
+	if gpu.Name == "" {
+		return nil, 0, errors.New("the GPU has no name; set GPU to the product as NVML prints it")
+	}
+	t := o.Throughput
+	if step, ok := o.Profile.Vector.Get(profile.MedianStepTime); t == 0 && ok && step > 0 {
+		t = float64(o.Profile.Spec.Training.BatchSize) / step
+	}
+	if !(t >= 1/maxThroughput && t <= maxThroughput) {
+		return nil, 0, fmt.Errorf("throughput is %v, want a number from 1e-18 to 1e18", t)
+	}
+	return gpu, t, nil
+}
+
+// Observe learns the solo throughput of a task, recognised by model name, data
+// set, batch and precision, on one kind of GPU. Several of one kind are averaged.
+// Ratios of measured kinds are then the measured ones. It returns an error, and
+// learns nothing, for an observation without profile, GPU or a positive
+// throughput and for a task that cannot be recognised ([ErrUnnamed]).
+// O(tasks known).
+func (m *Predictor) Observe(o Observation) error {
+	gpu, t, err := o.throughput()
+	if err != nil {
+		return fmt.Errorf("predict/pace: observation: %w", err)
+	}
+	key, ok := keyOf(o.Profile)
+	if !ok {
+		return fmt.Errorf("predict/pace: observation: %w", ErrUnnamed)
+	}
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	next := *m.load()
+	next.tasks = maps.Clone(next.tasks)
+	if next.tasks == nil {
+		next.tasks = make(map[taskKey][]seen)
+	}
+	list := slices.Clone(next.tasks[key])
+	card := kindOf(gpu)
+	i := slices.IndexFunc(list, func(x seen) bool { return x.name == card.name })
+	if i < 0 {
+		i, list = len(list), append(list, seen{kind: card})
+	}
+	x := &list[i]
+	x.n++
+	x.log += (math.Log(t) - x.log) / float64(x.n)
+	next.tasks[key] = list
+	m.state.Store(&next)
+	return nil
+}
