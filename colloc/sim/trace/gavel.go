@@ -1,18 +1,5 @@
 package trace
 
-import "example.com/colloc/profile"
-
-// Type is a kind of task that a Workload draws from.
-type Type struct {
-	// Name is Task.Type: the key of measured tables.
-	Name string
-	// Memory is the peak of such a task; Busy and Bandwidth are as in Task.
-	Memory          profile.Bytes
-	Busy, Bandwidth float64
-	// Profile may be nil.
-	Profile *profile.Profile
-}
-
 // gavelRow reads a job type of Gavel's measurements (Narayanan et al., OSDI 2020,
 // github.com/stanford-futuredata/gavel c4fa400, simulation_throughputs.json). A
 // type occurs once for each GPU; speeds are for [sim.ReadPairs].

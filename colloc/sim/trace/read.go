@@ -6,49 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 
 	"example.com/colloc/colloc/sim"
 )
-
-// Trace is what a file holds: tasks, or machines, or types of tasks.
-type Trace struct {
-	// Layout is the name of the layout, as in the package comment.
-	Layout string
-	// Tasks are in the order of the file; arrivals count from the first, in
-	// colloc's own layout from 0.
-	Tasks []sim.Task
-	// Nodes are machines.
-	Nodes []sim.Node
-	// Types are types of tasks, for Workload.
-	Types []Type
-}
-
-// ErrLayout says that the first line of a file is that of no known layout.
-var ErrLayout = errors.New("unknown layout")
-
-// SyntaxError is a fault at one place of a file.
-type SyntaxError struct {
-	// Layout is the recognised layout.
-	Layout string
-	// Line and Column count from 1; Column counts bytes.
-	Line, Column int
-	// Why is the fault.
-	Why string
-}
-
-// Error names the place and the fault.
-func (e *SyntaxError) Error() string {
-	return fmt.Sprintf("trace: %s: line %d, column %d: %s", e.Layout, e.Line, e.Column, e.Why)
-}
-
-// layout is one kind of file.
-type layout struct {
-	name string
-	need []string // columns that it must have
-	row  func(*row, *Trace)
-}
 
 // layouts in the order in which they are tried: no header has all columns of two.
 func layouts() []layout {
@@ -101,21 +61,6 @@ func firstByte(r *bufio.Reader) (byte, error) {
 		return 0, err
 	}
 	return b[0], nil
-}
-
-// recognise finds the layout of a header.
-func recognise(header []string, layouts []layout) (layout, error) {
-	for _, l := range layouts {
-		missing := slices.ContainsFunc(l.need, func(c string) bool { return !slices.Contains(header, c) })
-		if !missing {
-			return l, nil
-		}
-	}
-	shown := strings.Join(header, ",")
-	if len(shown) > 200 {
-		shown = shown[:200] + "..."
-	}
-	return layout{}, fmt.Errorf("trace: header %q: %w; see the package comment for those that are read", shown, ErrLayout)
 }
 
 // rebase lets arrivals count from the first.
