@@ -1,0 +1,119 @@
+package pace_test
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/pace"
+	"example.com/colloc/profile"
+)
+
+// fakeRuns are tasks whose throughput is F^0.5 B^0.3 C^0.1 with some noise, on
+// some cards of the catalogue each.
+func fakeRuns(tb testing.TB, groups int, noise float64) []pace.Observation {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(1, 2))
+	cards := profile.GPUs()
+	var obs []pace.Observation
+	for g := range groups {
+		p := task(tb, profile.CNN, profile.Mixed, 256)
+		for range 12 {
+			c := cards[rng.IntN(len(cards))]
+			t := math.Pow(max(c.BF16, c.FP32), 0.5) * math.Pow(c.BandwidthBytesPerSec, 0.3) * math.Pow(c.FP32, 0.1) / 1e9
+			t *= float64(g+1) * math.Exp(noise*rng.NormFloat64())
+			obs = append(obs, pace.Observation{Profile: p, GPU: c, Throughput: t, Task: fmt.Sprint("task ", g), Group: fmt.Sprint("model ", g)})
+		}
+	}
+	return obs
+}
+
+// TestFitRecovers checks that enough runs overcome the prior, that what a task
+// reaches in absolute terms does not matter, and that intervals know the noise.
+func TestFitRecovers(t *testing.T) {
+	p, a, b := task(t, profile.CNN, profile.Mixed, 256), gpu(t, "H100-SXM5-80GB"), gpu(t, "T4")
+	want := math.Pow(989.0/65, 0.5) * math.Pow(3350.0/320, 0.3) * math.Pow(67/8.1, 0.1)
+	var width [2]float64
+	for i, noise := range []float64{0.02, 0.3} {
+		m, err := pace.Fit(fakeRuns(t, 40, noise), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := m.Ratio(p, a, b)
+		if tol := 0.05 + noise/2; math.Abs(math.Log(e.Value/want)) > tol || e.Source.Kind != predict.Fitted || e.Confidence != 0.9 {
+			t.Errorf("noise %v: H100 over T4 is %+v, want %v", noise, e, want)
+		}
+		width[i] = e.Hi / e.Lo
+	}
+	if !(width[0] < 1.5 && width[1] > 2*width[0]) {
+		t.Errorf("intervals span factors of %v at little and %v at much noise", width[0], width[1])
+	}
+}
+
+// TestFitFewGroups: fewer groups than the promise needs widen the interval.
+func TestFitFewGroups(t *testing.T) {
+	p, a, b := task(t, profile.CNN, profile.Mixed, 256), gpu(t, "H100-SXM5-80GB"), gpu(t, "T4")
+	var width [2]float64
+	for i, groups := range []int{3, 40} {
+		m, err := pace.Fit(fakeRuns(t, groups, 0.2), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := m.Ratio(p, a, b)
+		width[i] = e.Hi / e.Lo
+	}
+	if !(width[0] > width[1]) {
+		t.Errorf("three groups span a factor of %v, forty of %v", width[0], width[1])
+	}
+}
+
+func TestFitIsDeterministic(t *testing.T) {
+	obs := fakeRuns(t, 10, 0.1)
+	var files [2]bytes.Buffer
+	for i := range files {
+		m, err := pace.Fit(obs, &pace.Options{Reference: *gpu(t, "A100-80GB"), Provenance: "made up"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Reference() != "A100-80GB" || m.Pace(obs[0].Profile, gpu(t, "H100 SXM")).Value < 1.2 {
+			t.Errorf("reference %s, H100 %+v", m.Reference(), m.Pace(obs[0].Profile, gpu(t, "H100 SXM")))
+		}
+		if err := m.Save(&files[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
+		t.Error("two fits differ")
+	}
+}
+
+func TestFitFaults(t *testing.T) {
+	good := fakeRuns(t, 3, 0.1)
+	with := func(change func(*pace.Observation)) []pace.Observation {
+		obs := append([]pace.Observation(nil), good...)
+		change(&obs[5])
+		return obs
+	}
+	for _, c := range []struct {
+		name string
+		obs  []pace.Observation
+		o    *pace.Options
+		want string
+	}{
+		{"nothing", nil, nil, "fewer than two groups"},
+		{"one group", good[:12], nil, "fewer than two groups"},
+		{"no profile", with(func(o *pace.Observation) { o.Profile = nil }), nil, "observation 5: no profile"},
+		{"no throughput", with(func(o *pace.Observation) { o.Throughput = math.NaN() }), nil, "observation 5: throughput is NaN"},
+		{"unknown card", with(func(o *pace.Observation) { o.GPU = profile.GPUModel{Name: "own"} }), nil, `observation 5: GPU "own"`},
+		{"confidence", good, &pace.Options{Confidence: 1}, "confidence is 1"},
+		{"reference", good, &pace.Options{Reference: profile.GPUModel{Name: "own"}}, `reference "own"`},
+	} {
+		if _, err := pace.Fit(c.obs, c.o); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+}
