@@ -25,8 +25,8 @@ func (r *Runner) adopt(entries []*entry) error {
 
 // adoptRun finds out what became of a run that had been recorded.
 func (r *Runner) adoptRun(e *entry) error {
-	e.adopted = true
-	e.follower.begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
+	e.adopted, e.told = true, e.Stop != 0
+	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
 	if c := r.card(e.GPU); c != nil {
 		c.join(e, e.Mechanism)
 	}

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"fmt"
+	"time"
 
+	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/profile"
 )
 
@@ -33,9 +35,9 @@ func (r *Runner) started(e *entry, run int, p process) {
 func (r *Runner) ended(e *entry, run int, o outcome) {
 	line, vague := "", false
 	if !o.ok() {
-		line, vague = r.memoryLine(e.follower.output())
+		line, vague = r.memoryLine(e.follower.Output())
 	}
-	read := e.follower.follow(true)
+	read := e.follower.Follow(true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Runs != run || e.State != Starting && e.State != Running {
@@ -61,20 +63,25 @@ func (r *Runner) ended(e *entry, run int, o outcome) {
 // conclude decides whether a task whose run is over is over too.
 func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 	stop := e.Stop
+	if !e.told && (stop == stopTimeout || stop == stopLostGPU) {
+		stop = 0 // it ended by itself before the signal came
+	}
 	e.Stop = 0
-	switch {
+	switch { // what was cut short comes first: many programs save their state on SIGTERM and exit with 0
 	case stop == stopKilled:
 		r.finish(e, Cancelled, "killed on request")
 	case stop == stopHalted:
 		r.finish(e, Cancelled, "killed because the queue was halted")
-	case o.ok():
-		r.learn(e, false)
-		r.finish(e, Succeeded, "")
+	case stop == stopTimeout:
+		r.fail(e, o, stop)
 	case stop == stopLostGPU && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, "its GPU was lost")
 	case stop == stopLostGPU:
 		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
+	case o.ok():
+		r.learn(e, false)
+		r.finish(e, Succeeded, "")
 	case lacked != "":
 		r.learn(e, true)
 		if !r.recoverMemory(e) {
@@ -115,21 +122,29 @@ func (r *Runner) again(kind EventKind, e *entry, why string) {
 
 // apply takes over what is known of a task's progress and reports whether that
 // is new.
-func (r *Runner) apply(e *entry, read reading) bool {
-	total := read.total
+func (r *Runner) apply(e *entry, read progress.Reading) bool {
+	total := read.Total
 	if total.IsZero() && e.Task.Progress.Total > 0 {
 		total = profile.Some(e.Task.Progress.Total)
 	}
-	if e.Step == read.step && e.Total == total && e.StepTime == read.stepTime {
+	if e.Step == read.Step && e.Total == total && e.StepTime == read.StepTime {
 		return false
 	}
-	e.Step, e.Total, e.StepTime = read.step, total, read.stepTime
+	if n := read.Restarts - e.Restarts; n > 0 {
+		now := r.now()
+		e.cycle = 0
+		if !e.restarted.IsZero() {
+			e.cycle = now.Sub(e.restarted) / time.Duration(n)
+		}
+		e.restarted = now
+	}
+	e.Step, e.Total, e.StepTime, e.Restarts = read.Step, total, read.StepTime, read.Restarts
 	return true
 }
 
 // checkPattern warns, once for each pattern, of one that never matched.
-func (r *Runner) checkPattern(e *entry, read reading) {
-	if p := e.Task.Progress.Pattern; p != "" && !read.matched && e.PID != 0 {
+func (r *Runner) checkPattern(e *entry, read progress.Reading) {
+	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && e.PID != 0 {
 		r.warn("pattern "+p, e, fmt.Sprintf("no line of the output of task %s (%s) matches the pattern %q: its progress and speed are unknown", e.Task.ID, e.Log, p))
 	}
 }

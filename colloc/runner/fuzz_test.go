@@ -1,9 +1,6 @@
 package runner
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -31,31 +28,6 @@ func FuzzRecord(f *testing.F) {
 		copy(page, value)
 		if length, _, ok := readMeta(page); ok && length < 0 {
 			t.Errorf("a file of %d bytes", length)
-		}
-	})
-}
-
-// FuzzProgress follows outputs with any pattern.
-func FuzzProgress(f *testing.F) {
-	f.Add(`step (?P<step>\d+)/(?P<total>\d+)`, []byte("step 1/2\nstep 2/2\r"))
-	f.Add(`(?P<seconds>\S+) s|(?P<rate>\S+) Hz`, []byte("1e999 s\n-1 Hz\nNaN Hz\n0.1 s"))
-	f.Fuzz(func(t *testing.T, pattern string, text []byte) {
-		p, err := compilePattern(pattern)
-		if err != nil || p == nil {
-			return
-		}
-		path := filepath.Join(t.TempDir(), "log")
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		var f follower
-		f.begin(p, path, path)
-		r := f.follow(true)
-		if r.step.Or(0) < 0 || r.total.Or(0) < 0 || !r.stepTime.IsZero() && r.stepTime.Or(0) < 0 {
-			t.Errorf("read %+v", r)
-		}
-		if r.matched && !bytes.ContainsFunc(text, func(c rune) bool { return c >= '0' && c <= '9' }) && r.stepTime.IsZero() {
-			t.Errorf("progress without a digit: %+v", r)
 		}
 	})
 }

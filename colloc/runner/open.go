@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/packer"
@@ -56,8 +57,8 @@ type planner interface {
 func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
 	r := &Runner{
 		config: c, planner: p, memoryPatterns: memoryPatterns(c.OutOfMemory),
-		patterns: make(map[string]*stepPattern), warned: make(map[string]bool),
-		solo: solo{byProfile: make(map[*profile.Profile]rate), byEntry: make(map[*entry]rate)},
+		patterns: make(map[string]*progress.Pattern), warned: make(map[string]bool),
+		solo: solo{byProfile: make(map[*profile.Profile]rates), byEntry: make(map[*entry]rates)},
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervisor]bool),
 	}
 	if err := r.open(ctx); err != nil {
@@ -121,7 +122,7 @@ func (r *Runner) lockDir(ctx context.Context) (err error) {
 // takeOver makes queue and books from the records.
 func (r *Runner) takeOver(entries []*entry) error {
 	for _, e := range entries {
-		pattern, err := compilePattern(e.Task.Progress.Pattern)
+		pattern, err := progress.Compile(e.Task.Progress.Pattern)
 		if err != nil {
 			return fmt.Errorf("runner: task %q: %w", e.Task.ID, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/profile"
 )
 
@@ -24,7 +25,12 @@ type entry struct {
 	termAt   time.Time          // when it was asked to end; zero if it was not
 	killed   bool               // it got SIGKILL
 	dirty    bool               // the queue file is behind
-	follower follower
+	told     bool               // or it was there to get SIGTERM, as far as is known
+	follower progress.Follower
+	// restarted is when its count of steps was seen to begin anew, cycle the time
+	// between the last two of those; zero if they are not known.
+	restarted time.Time
+	cycle     time.Duration
 }
 
 // queue is the tasks and which of them may start. It neither reads nor writes

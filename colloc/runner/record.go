@@ -70,6 +70,10 @@ type Record struct {
 	Step     profile.Opt[int64]         `json:"step,omitzero"`
 	Total    profile.Opt[int64]         `json:"total,omitzero"`
 	StepTime profile.Opt[time.Duration] `json:"step_time,omitzero"`
+	// Restarts is how often its count of steps began anew, as with every epoch, or
+	// gave way to another one. Step goes on; what is between two steps with a restart
+	// between them need not be training.
+	Restarts int `json:"restarts,omitempty"`
 	// PID is the process of the last run and the name of its session and process
 	// group, PIDStart when it began in the kernel's ticks since boot.
 	PID      int    `json:"pid,omitempty"`

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/profile"
 )
 
@@ -30,7 +31,7 @@ type Runner struct {
 
 	mu       sync.Mutex // guards what follows, and every entry and card
 	queue    *queue
-	patterns map[string]*stepPattern
+	patterns map[string]*progress.Pattern
 	solo     solo
 	dirty    []*entry           // records that the queue file does not have yet
 	pending  []Event            // that wait for their transaction
@@ -137,7 +138,7 @@ func (r *Runner) launch(e *entry) {
 	run := e.Runs
 	e.victims = r.victims
 	l, err := r.prepare(e)
-	e.follower.begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
+	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
 	r.work.Go(func() {
 		if err != nil {
 			r.ended(e, run, outcome{exit: -1, final: true, err: err.Error()})

@@ -10,22 +10,27 @@ import (
 func TestRate(t *testing.T) {
 	some := profile.Some[int64]
 	tests := []struct {
-		name string
-		mark mark
-		step profile.Opt[int64]
-		want profile.Opt[rate]
+		name     string
+		mark     mark
+		step     profile.Opt[int64]
+		restarts int
+		want     profile.Opt[rate]
 	}{
-		{"steps", mark{step: some(10)}, some(30), profile.Some(rate{value: 2, steps: true})},
-		{"few steps", mark{step: some(10)}, some(14), profile.Opt[rate]{}},
-		{"no first step", mark{}, some(30), profile.Opt[rate]{}},
-		{"share of the GPU", mark{busy: 4, looks: 5}, profile.Opt[int64]{}, profile.Some(rate{value: 0.8})},
-		{"few looks", mark{busy: 4, looks: 4}, profile.Opt[int64]{}, profile.Opt[rate]{}},
-		{"steps win", mark{step: some(0), busy: 4, looks: 5}, some(1), profile.Opt[rate]{}},
-		{"idle", mark{looks: 9}, profile.Opt[int64]{}, profile.Opt[rate]{}},
+		{"steps", mark{step: some(10)}, some(30), 0, profile.Some(rate{value: 2})},
+		{"few steps", mark{step: some(10)}, some(14), 0, profile.Opt[rate]{}},
+		{"no first step", mark{}, some(30), 0, profile.Opt[rate]{}},
+		{"share of the GPU", mark{busy: 4, looks: 5}, profile.Opt[int64]{}, 0, profile.Some(rate{value: 0.8, unit: busy})},
+		{"few looks", mark{busy: 4, looks: 4}, profile.Opt[int64]{}, 0, profile.Opt[rate]{}},
+		{"steps win", mark{step: some(0), busy: 4, looks: 5}, some(1), 0, profile.Opt[rate]{}},
+		{"idle", mark{looks: 9}, profile.Opt[int64]{}, 0, profile.Opt[rate]{}},
+		{"an epoch ended before", mark{step: some(10), restarts: 7}, some(30), 7, profile.Some(rate{value: 2})},
+		{"an epoch ended", mark{step: some(10)}, some(30), 1, profile.Opt[rate]{}},
+		{"some epochs", mark{step: some(10)}, some(30), fewestEpochs - 1, profile.Opt[rate]{}},
+		{"many epochs", mark{step: some(10), restarts: 3}, some(30), 3 + fewestEpochs, profile.Some(rate{value: 2, unit: epochs})},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := &entry{saved: saved{Record: Record{Step: test.step}}}
+			e := &entry{saved: saved{Record: Record{Step: test.step, Restarts: test.restarts}}}
 			if got := test.mark.rate(e, 10*time.Second); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
@@ -41,25 +46,28 @@ func TestSoloRate(t *testing.T) {
 	}
 	own, unknown := &entry{profile: p}, &entry{}
 	r := &Runner{solo: solo{
-		byEntry:   map[*entry]rate{own: {value: 3, steps: true}},
-		byProfile: map[*profile.Profile]rate{p: {value: 2, steps: true}},
+		byEntry:   map[*entry]rates{own: {steps: 3}},
+		byProfile: map[*profile.Profile]rates{p: {steps: 2, epochs: 1.5}},
 	}}
 	tests := []struct {
 		name  string
 		entry *entry
+		of    unit
 		want  float64
 	}{
-		{"its own", own, 3},
-		{"that of its profile", &entry{profile: p}, 2},
-		{"what the profile tells", &entry{profile: told}, 4},
-		{"not measured", &entry{profile: other}, 0},
-		{"nothing known", unknown, 0},
+		{"its own", own, steps, 3},
+		{"that of its profile", &entry{profile: p}, steps, 2},
+		{"that of its profile, as its own is not known", own, epochs, 1.5},
+		{"what the profile tells", &entry{profile: told}, steps, 4},
+		{"the profile tells of steps only", &entry{profile: told}, epochs, 0},
+		{"not measured", &entry{profile: other}, steps, 0},
+		{"nothing known", unknown, steps, 0},
+		{"another unit", own, busy, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, ok := r.soloRate(test.entry)
-			if ok != (test.want > 0) || ok && got != (rate{value: test.want, steps: true}) {
-				t.Errorf("got %v, %v, want %v", got, ok, test.want)
+			if got := r.soloRate(test.entry, test.of); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
@@ -73,4 +81,35 @@ func newProfile(tb testing.TB) *profile.Profile {
 		tb.Fatal(err)
 	}
 	return &p
+}
+
+// TestEpochs lets windows end in short epochs, in long ones, and where no epoch
+// was seen: only those of short epochs wait until enough of them are over.
+func TestEpochs(t *testing.T) {
+	const long = 10 * time.Second
+	began := time.Unix(1e9, 0)
+	tests := []struct {
+		name     string
+		restarts int
+		cycle    time.Duration
+		lasted   time.Duration
+		want     bool
+	}{
+		{"none ended", 0, time.Second, long, false},
+		{"the first one ended", 1, 0, long, false},
+		{"long ones", 1, long + 1, long, false},
+		{"short ones", 2, long / 2, long, true},
+		{"enough of them", fewestEpochs, long, long, false},
+		{"they became longer", 2, long / 2, 2 * fewestEpochs * long, false},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			e := &entry{cycle: test.cycle, saved: saved{Record: Record{Restarts: 3 + test.restarts}}}
+			c := &card{entries: []*entry{e}, window: window{since: began, marks: map[*entry]mark{e: {restarts: 3}}}}
+			r := &Runner{config: Config{Window: long}}
+			if got := r.ripens(c, began.Add(test.lasted)); got != test.want {
+				t.Errorf("it waits: %v, want %v", got, test.want)
+			}
+		})
+	}
 }

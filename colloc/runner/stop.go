@@ -23,7 +23,8 @@ func (r *Runner) signal(e *entry) {
 	switch now := r.now(); {
 	case e.termAt.IsZero():
 		e.termAt = now
-		_, _ = p.signalGroup(syscall.SIGTERM) // what cannot be signalled is killed later
+		took, err := p.signalGroup(syscall.SIGTERM) // what cannot be signalled is killed later
+		e.told = e.told || took || err != nil
 	case !e.killed && now.Sub(e.termAt) >= r.config.Grace:
 		var err error
 		if _, err = p.signalGroup(syscall.SIGKILL); err != nil {

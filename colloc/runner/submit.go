@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"example.com/colloc/colloc/runner/internal/progress"
 )
 
 // Submit adds tasks to the queue, all or none; when it returns they are
@@ -104,7 +106,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")
 	check(t.Timeout >= 0, "Timeout", t.Timeout, "0 for none or more")
 	check(t.Progress.Total >= 0, "Progress.Total", t.Progress.Total, "0 or more")
-	pattern, err := compilePattern(t.Progress.Pattern)
+	pattern, err := progress.Compile(t.Progress.Pattern)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("Progress.Pattern: %w", err))
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -50,9 +51,9 @@ func (r *Runner) look(ctx context.Context) {
 			r.lookAfter(e.entry, e.run)
 		}
 	}
-	reads := make([]reading, len(entries))
+	reads := make([]progress.Reading, len(entries))
 	for i, e := range entries {
-		reads[i] = e.entry.follower.follow(false)
+		reads[i] = e.entry.follower.Follow(false)
 	}
 	killed := victims(r.config.vmstat)
 	r.mu.Lock()
@@ -70,7 +71,7 @@ func (r *Runner) look(ctx context.Context) {
 	for i, c := range r.cards {
 		r.note(c, &found[i])
 		c.window.seen = now
-		if !c.window.since.IsZero() && now.Sub(c.window.since) >= r.config.Window {
+		if !c.window.since.IsZero() && now.Sub(c.window.since) >= r.config.Window && !r.ripens(c, now) {
 			r.closeWindow(c)
 		}
 		if c.window.since.IsZero() {

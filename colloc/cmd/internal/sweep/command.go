@@ -137,7 +137,7 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 	}
 	s := &sweep{
 		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: newKinds(jobs, known),
-		steps: make(map[string]int64), restarted: make(map[string]bool), running: make(map[string]bool),
+		running: make(map[string]bool),
 	}
 	for i := range jobs {
 		s.byID[jobs[i].ID] = &jobs[i]

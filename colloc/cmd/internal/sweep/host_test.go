@@ -70,6 +70,8 @@ func TestDefaultStep(t *testing.T) {
 		{"Epoch 0: 100%|##########| 1563/1563 [00:12<00:00, 8.01it/s]", "1563", "1563"},
 		{" 24%|##4       | 1.2k/5k [00:01<00:01]", "", ""},
 		{"Epoch 3/10", "", ""},
+		{"Epoch 3/10:  45%|####5     | 45/100 [00:01<00:01]", "45", "100"},
+		{"Epoch 3 of 10, step 45/100", "45", "100"},
 		{"batch size 128", "", ""},
 		{"step 1.5 seconds", "", ""},
 		{"2026/11/21 12:00:00 started", "", ""},
@@ -77,6 +79,9 @@ func TestDefaultStep(t *testing.T) {
 		step, total := "", ""
 		if m := find.FindStringSubmatch(tt.line); m != nil {
 			step, total = m[find.SubexpIndex("step")], m[find.SubexpIndex("total")]
+			if epochs := m[find.SubexpIndex("epochs")]; (epochs == "10") != strings.HasPrefix(tt.line, "Epoch 3 of 10") && (epochs == "10") != strings.HasPrefix(tt.line, "Epoch 3/10:") {
+				t.Errorf("%q: %q epochs", tt.line, epochs)
+			}
 		}
 		if step != tt.step || total != tt.total {
 			t.Errorf("%q: step %q of %q, want %q of %q", tt.line, step, total, tt.step, tt.total)

@@ -37,6 +37,8 @@ type solo struct {
 	// it tells no steps.
 	Startup profile.Opt[time.Duration] `json:"startup_ns,omitzero"`
 	Step    profile.Opt[time.Duration] `json:"step_ns,omitzero"`
+	// Restarts is how many epochs ended meanwhile; Step holds what is between them.
+	Restarts int `json:"restarts,omitempty"`
 	// Run is how long it took, if it ended before it was joined by others.
 	Run profile.Opt[time.Duration] `json:"run_ns,omitzero"`
 }
@@ -47,14 +49,19 @@ type watch struct {
 	gpu         nvmlx.DeviceID
 	start       time.Time
 	first, last tick
-	peak        profile.Opt[profile.Bytes]
-	samples     []profile.Sample
+	// within are the steps of pairs of ticks with no new epoch between them, took
+	// the time that those took.
+	within  int64
+	took    time.Duration
+	peak    profile.Opt[profile.Bytes]
+	samples []profile.Sample
 }
 
 // tick is a step that a task told of, and when.
 type tick struct {
-	at   time.Time
-	step int64
+	at       time.Time
+	step     int64
+	restarts int
 }
 
 // begin starts to watch a run, if its kind is unknown and nobody is watched.
@@ -74,9 +81,14 @@ func (w *watch) progress(at time.Time, r *runner.Record) {
 	if !ok || step <= w.last.step {
 		return
 	}
-	w.last = tick{at, step}
-	if w.first.at.IsZero() {
+	before := w.last
+	w.last = tick{at, step, r.Restarts}
+	switch {
+	case w.first.at.IsZero():
 		w.first = w.last
+	case before.restarts == r.Restarts:
+		w.within += step - before.step
+		w.took += at.Sub(before.at)
 	}
 }
 
@@ -99,7 +111,7 @@ func (k *kind) conclude(now time.Time, gpu profile.GPUModel) error {
 			trace.Samples = append(trace.Samples, s)
 		}
 	}
-	k.Solo = solo{Task: w.task, Watched: now.Sub(w.start)}
+	k.Solo = solo{Task: w.task, Watched: now.Sub(w.start), Restarts: w.last.restarts - w.first.restarts}
 	if n := w.last.step - w.first.step; n > 0 {
 		step := w.last.at.Sub(w.first.at) / time.Duration(n)
 		k.Solo.Step = profile.Some(step)
@@ -110,7 +122,9 @@ func (k *kind) conclude(now time.Time, gpu profile.GPUModel) error {
 	}
 	for i := range trace.Samples {
 		trace.Samples[i].MemUsed = w.peak // the task's own, not the GPU's
-		trace.Samples[i].StepTime = k.Solo.Step
+		if w.within > 0 {                 // the speeds that the runner measures know no pause between epochs
+			trace.Samples[i].StepTime = profile.Some(w.took / time.Duration(w.within))
+		}
 	}
 	spec := profile.Spec{Model: profile.Model{Name: k.Name}, Training: profile.Training{BatchSize: 1}}
 	p, err := profile.New(spec, trace, gpu)

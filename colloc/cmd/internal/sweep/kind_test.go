@@ -14,9 +14,8 @@ import (
 
 func TestTimeAlone(t *testing.T) {
 	s := &sweep{
-		jobs:      []grammar.Job{{ID: "a", Kind: "k"}, {ID: "b", Kind: "k"}, {ID: "c", Kind: "k"}, {ID: "d", Kind: "other"}},
-		byID:      make(map[string]*grammar.Job),
-		restarted: map[string]bool{"c": true},
+		jobs: []grammar.Job{{ID: "a", Kind: "k"}, {ID: "b", Kind: "k"}, {ID: "c", Kind: "k"}, {ID: "d", Kind: "other"}},
+		byID: make(map[string]*grammar.Job),
 		kinds: map[string]*kind{
 			"other": {},
 			"k": {Solo: solo{
@@ -34,12 +33,15 @@ func TestTimeAlone(t *testing.T) {
 	}{
 		{"a", 12 * time.Second, measuredAlone},
 		{"b", 11 * time.Second, measuredRate},
-		{"c", 10 * time.Second, estimated}, // its count of steps began anew
+		{"c", 10 * time.Second, estimated}, // nobody knows the time between its epochs
 		{"d", 10 * time.Second, estimated},
 	} {
 		r := record(tt.task, runner.Succeeded, func(r *runner.Record) {
 			r.Ended = noon.Add(20 * time.Second)
 			r.Step, r.Speed = profile.Some(int64(100)), profile.Some(0.5)
+			if tt.task == "c" {
+				r.Restarts = 1
+			}
 		})
 		if got, from := s.alone(&r); got != tt.want || from != tt.from {
 			t.Errorf("%s: %v on basis %d, want %v on %d", tt.task, got, from, tt.want, tt.from)
@@ -130,6 +132,26 @@ func TestConclude(t *testing.T) {
 	loaded, err := loadKinds(path)
 	if err != nil || len(loaded) != 1 || loaded["train"].Solo != k.Solo || loaded["train"].Profile.Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
 		t.Errorf("loaded %+v, %v", loaded["train"], err)
+	}
+}
+
+// TestConcludeEpochs watches a task that validates for 2 s between its epochs: its
+// steps are told without that, and its time with it.
+func TestConcludeEpochs(t *testing.T) {
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	k := &kind{Name: "train"}
+	first := record("a", runner.Running, nil)
+	k.begin(noon, &first)
+	for _, tick := range []tick{{step: 0, restarts: 0}, {step: 10, restarts: 0}, {step: 11, restarts: 1}, {step: 20, restarts: 1}} {
+		seconds := float64(tick.step)/10 + 2*float64(tick.restarts)
+		r := record("a", runner.Running, func(r *runner.Record) { r.Step, r.Restarts = profile.Some(tick.step+1), tick.restarts })
+		k.watched.progress(noon.Add(time.Duration(seconds*float64(time.Second))), &r)
+	}
+	if err := k.conclude(noon.Add(4*time.Second), gpu); err != nil {
+		t.Fatal(err)
+	}
+	if within := k.Profile.Vector.Or(profile.MedianStepTime, 0); math.Abs(within-0.1) > 1e-9 || k.Solo.Step.Or(0) != 200*time.Millisecond {
+		t.Errorf("a step takes %v s, and %v with what is between epochs; want 0.1 s and 200 ms", within, k.Solo.Step)
 	}
 }
 

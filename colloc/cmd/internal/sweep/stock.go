@@ -128,7 +128,7 @@ func (s *sweep) alone(r *runner.Record) (time.Duration, basis) {
 	}
 	step, okStep := k.Solo.Step.Get()
 	steps, okSteps := r.Step.Get()
-	if okStep && okSteps && !s.restarted[r.Task.ID] {
+	if okStep && okSteps && (r.Restarts == 0 || k.Solo.Restarts > 0) {
 		return k.Solo.Startup.Or(0) + time.Duration(steps)*step, measuredRate
 	}
 	return time.Duration(took.Seconds() * speedOf(r) * float64(time.Second)), estimated

@@ -37,11 +37,7 @@ type sweep struct {
 	kinds map[string]*kind
 	// stopSampling is called when every kind is known.
 	stopSampling func()
-	// steps is the last step of each task's run. Where the count began anew within
-	// a run, as with every epoch, it does not tell what was done: restarted.
-	steps     map[string]int64
-	restarted map[string]bool
-	running   map[string]bool
+	running      map[string]bool
 	// together is how many tasks ran at once at most.
 	together, recoveries, retries int
 }
@@ -184,16 +180,12 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 	case runner.EventStarted:
 		k.begin(e.At, r)
 		s.link(r)
-		delete(s.steps, j.ID)
 		s.running[j.ID] = true
 		s.together = max(s.together, len(s.running))
 	case runner.EventAdopted:
 		s.running[j.ID] = true
 		s.together = max(s.together, len(s.running))
 	case runner.EventProgress:
-		step := r.Step.Or(0)
-		s.restarted[j.ID] = s.restarted[j.ID] || step < s.steps[j.ID]
-		s.steps[j.ID] = step
 		s.grow(k, r)
 		if k.watches(j.ID) {
 			k.watched.progress(e.At, r)

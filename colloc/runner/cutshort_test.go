@@ -1,0 +1,107 @@
+//go:build linux
+
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// saver is a task that saves its state on SIGTERM and exits with 0, as many
+// training programs do. It writes the file ready first and ends when there is one
+// called go.
+func saver(dir, ready string) Task {
+	return shell(`trap "echo saved; exit 0" TERM; touch "$2"; until [ -e "$1/go" ]; do sleep 0.01; done; echo all`, dir, filepath.Join(dir, ready))
+}
+
+// TestCutShort ends such tasks for every reason: none of them has succeeded, no
+// task that waits for their success starts, and nothing is learned.
+func TestCutShort(t *testing.T) {
+	tests := []struct {
+		name  string
+		halt  Halt
+		cut   func(t *testing.T, g *rig)
+		state State
+		err   string
+	}{
+		{
+			name: "time limit", state: Failed, err: "timed out after 1h0m0s (exit code 0)",
+			cut: func(t *testing.T, g *rig) {
+				t.Helper()
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				g.queue.byID["cut"].Started = g.now().Add(-2 * time.Hour)
+			},
+		},
+		{
+			name: "lost GPU", state: Failed, err: "no GPU is left",
+			cut: func(t *testing.T, g *rig) {
+				t.Helper()
+				g.rewrite(t, `{"gpus": [{"name": "A100-40GB", "lost": true}]}`)
+			},
+		},
+		{
+			name: "killed", state: Cancelled, err: "killed on request",
+			cut: func(t *testing.T, g *rig) {
+				t.Helper()
+				if err := g.Kill("cut"); err != nil {
+					t.Fatal(err)
+				}
+			},
+		},
+		{
+			name: "halted", halt: Halt{Failures: 1, Kill: true}, state: Cancelled, err: "killed because the queue was halted",
+			cut: func(t *testing.T, g *rig) { t.Helper(); g.submit(t, shell("false")) },
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			g := newRig(t, dir, gpuFile(1), func(c *Config) { c.Halt = test.halt })
+			cut := saver(dir, "ready")
+			cut.ID, cut.Profile, cut.Timeout = "cut", newProfile(t), time.Hour
+			after := shell("true")
+			after.After = []Dependency{{Task: "cut"}}
+			g.submit(t, cut, after)
+			done := g.start(t)
+			waitFor(t, func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
+			test.cut(t, g)
+			<-done // the error is that of a halt, in one case
+			r, waits := g.record(t, "cut"), g.record(t, "2")
+			if r.State != test.state || r.Err != test.err || waits.State != Cancelled {
+				t.Errorf("%v (%s), want %v (%s); the one that waits is %v", r.State, r.Err, test.state, test.err, waits.State)
+			}
+			g.planner.mu.Lock()
+			defer g.planner.mu.Unlock()
+			if len(g.planner.observed) > 0 {
+				t.Errorf("learned %+v", g.planner.observed)
+			}
+		})
+	}
+}
+
+// rewrite changes the file of the GPUs at once.
+func (g *rig) rewrite(t *testing.T, gpus string) {
+	t.Helper()
+	if err := os.WriteFile(g.gpus+".new", []byte(gpus), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(g.gpus+".new", g.gpus); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestEndedBefore lets a task end by itself before the signal that would have cut
+// it short: it has succeeded.
+func TestEndedBefore(t *testing.T) {
+	for _, stop := range []stopReason{stopTimeout, stopLostGPU} {
+		e := &entry{saved: saved{Record: Record{Task: Task{ID: "a"}, State: Running}, Stop: stop}}
+		r := &Runner{config: Config{Clock: &stepClock{}}, queue: newQueue([]*entry{e})}
+		r.conclude(e, &outcome{}, "")
+		if e.State != Succeeded {
+			t.Errorf("stopped for reason %d: %v", stop, e.State)
+		}
+	}
+}

@@ -1,0 +1,192 @@
+package progress
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+// Reading is what is known of a run's progress.
+type Reading struct {
+	// Step is the number of steps done, Total that of all.
+	Step, Total profile.Opt[int64]
+	// StepTime is the time of a step, where the task tells it.
+	StepTime profile.Opt[time.Duration]
+	// Restarts is how often the count of steps began anew or was replaced by
+	// another one. Steps with a restart between them say nothing of a speed.
+	Restarts int
+	// Matched says that the pattern matched, or that the file told something.
+	Matched bool
+}
+
+const (
+	chunk = 1 << 20  // what is read of an output at a time
+	most  = 32 << 20 // and between two looks: of more, only the end is read
+)
+
+// Follower reads the progress of one run. It is safe for concurrent use.
+type Follower struct {
+	mu       sync.Mutex
+	pattern  *Pattern
+	log      string
+	steps    string
+	offset   int64
+	rest     []byte // an unfinished line
+	counters counters
+	read     Reading
+}
+
+// Begin follows a run from its start: the output in the file log by the pattern or,
+// without one, the file steps.
+func (f *Follower) Begin(pattern *Pattern, log, steps string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.pattern, f.log, f.steps, f.offset, f.rest, f.counters, f.read = pattern, log, steps, 0, nil, counters{}, Reading{}
+}
+
+// Output is the file with the task's output.
+func (f *Follower) Output() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.log
+}
+
+// Pattern is what Begin was given.
+func (f *Follower) Pattern() *Pattern {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.pattern
+}
+
+// Follow reads what is new and returns what is known; at the end of the run an
+// unfinished line counts. What cannot be read is no progress.
+func (f *Follower) Follow(end bool) Reading {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.steps == "" {
+		return f.read
+	}
+	if f.pattern == nil {
+		f.followFile()
+	} else {
+		f.followOutput()
+		if end {
+			f.match(f.rest)
+			f.rest = nil
+		}
+	}
+	return f.read
+}
+
+// followFile reads the file that the task writes. Where it begins anew the steps
+// up to its total were done, though nobody saw the last of them.
+func (f *Follower) followFile() {
+	text, err := os.ReadFile(f.steps)
+	if err != nil {
+		return
+	}
+	var told found
+	for i, field := range strings.Fields(string(text[:min(len(text), 64)])) {
+		if i <= groupTotal {
+			told[i] = field
+		}
+	}
+	if step, ok := told.count(groupStep); ok {
+		total, _ := told.count(groupTotal)
+		if len(f.counters.all) > 0 {
+			if c := &f.counters.all[f.counters.main]; step <= c.last/2 && c.total == total {
+				c.last = max(c.last, total)
+			}
+		}
+		f.count(step, total)
+	}
+}
+
+// followOutput looks for the pattern in the lines that are new, all of them, so
+// that steps and time belong together. A carriage return ends a line too: progress
+// bars write nothing else.
+func (f *Follower) followOutput() {
+	file, err := os.Open(f.log)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
+	if err != nil {
+		return
+	}
+	end := info.Size() // what is written meanwhile is read the next time
+	if end-f.offset > most {
+		f.offset, f.rest = end-chunk, nil
+		f.counters.restarts++ // who knows what was in between
+	}
+	for f.offset < end {
+		text, err := io.ReadAll(io.NewSectionReader(file, f.offset, min(chunk, end-f.offset)))
+		if err != nil || len(text) == 0 {
+			return
+		}
+		f.offset += int64(len(text))
+		f.lines(append(f.rest, text...))
+	}
+}
+
+// lines takes whole lines and keeps the rest.
+func (f *Follower) lines(text []byte) {
+	for {
+		end := bytes.IndexAny(text, "\r\n")
+		if end < 0 {
+			break
+		}
+		f.match(text[:end])
+		text = text[end+1:]
+	}
+	if len(text) > chunk {
+		text = nil // no line of a program for people
+	}
+	f.rest = slices.Clone(text)
+}
+
+// match takes one line.
+func (f *Follower) match(line []byte) {
+	told, ok := f.pattern.find(line)
+	if !ok {
+		return
+	}
+	if epochs, ok := told.count(groupEpochs); ok {
+		f.counters.epochs = epochs
+	}
+	if step, ok := told.count(groupStep); ok {
+		total, _ := told.count(groupTotal)
+		f.count(step, total)
+	}
+	if s, err := strconv.ParseFloat(told[groupSeconds], 64); err == nil {
+		f.read.seconds(s)
+	}
+	if rate, err := strconv.ParseFloat(told[groupRate], 64); err == nil && rate > 0 {
+		f.read.seconds(1 / rate)
+	}
+}
+
+// count takes a step of the count with a total.
+func (f *Follower) count(step, total int64) {
+	f.counters.take(step, total)
+	main := &f.counters.all[f.counters.main]
+	f.read.Step, f.read.Total = profile.Some(main.done()), f.counters.total()
+	f.read.Restarts, f.read.Matched = f.counters.restarts, true
+}
+
+// seconds stores the time of a step, if it can be one.
+func (r *Reading) seconds(s float64) {
+	const shortest, longest = 1e-9, 1e6
+	if s >= shortest && s < longest {
+		r.StepTime = profile.Some(time.Duration(s * float64(time.Second)))
+		r.Matched = true
+	}
+}

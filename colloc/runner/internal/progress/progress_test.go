@@ -1,0 +1,112 @@
+package progress
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+const pattern = `(?:epoch \d+/(?P<epochs>\d+) )?step (?P<step>\d+)(?:/(?P<total>\d+))?`
+
+// bar is what a bar prints that goes from 1 to n.
+func bar(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "step %d/%d\r", i+1, n)
+	}
+	return b.String()
+}
+
+func TestCounts(t *testing.T) {
+	tests := []struct {
+		name, output string
+		step, total  int64 // -1 is missing
+		restarts     int
+	}{
+		{"one bar", bar(90), 90, 90, 0},
+		{"a bar for each epoch", bar(10) + bar(10) + bar(7)[:len("step 1/7\rstep 2/7\r")], 20, -1, 1},
+		{"no total", "step 8\nstep 9\nstep 0\nstep 3\n", 12, -1, 1},
+		{"epochs told", "epoch 1/8 step 5/9\nepoch 1/8 step 9/9\nepoch 2/8 step 1/9\n", 10, 72, 1},
+		{"a bar around it", "step 0/4\n" + bar(10) + "step 1/4\n" + bar(10) + "step 2/4\nstep 3/10\n", 23, 40, 3},
+		{"a bar around it, later", bar(10) + "step 1/4\n" + bar(10) + "step 2/4\n", 20, 40, 1},
+		{"a bar beside it", bar(10) + bar(4) + bar(10) + bar(4), 20, -1, 1},
+		{"a bar of one", bar(1) + bar(1) + bar(1), 1, 1, 0},
+		{"several processes", "step 8\nstep 7\nstep 9\nstep 8\nstep 10\n", 10, -1, 0},
+		{"from a checkpoint", "step 5000/9000\nstep 5001/9000\n", 5001, 9000, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got := follow(t, []byte(test.output))
+			if got.Step.Or(-1) != test.step || got.Total.Or(-1) != test.total || got.Restarts != test.restarts || !got.Matched {
+				t.Errorf("step %v of %v after %d restarts, want %d of %d after %d", got.Step, got.Total, got.Restarts, test.step, test.total, test.restarts)
+			}
+		})
+	}
+}
+
+// follow reads an output.
+func follow(t *testing.T, text []byte) Reading {
+	t.Helper()
+	p, err := Compile(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var f Follower
+	f.Begin(p, path, path)
+	return f.Follow(true)
+}
+
+// TestMuch reads a program that prints more between two looks than is read at once.
+func TestMuch(t *testing.T) {
+	noise := bytes.Repeat([]byte("debug: nothing to see\n"), 3<<20/22)
+	if got := follow(t, append(noise, "step 70/100\n"...)); got.Step != profile.Some[int64](70) || got.Restarts != 0 {
+		t.Errorf("step %v, %d restarts behind 3 MiB", got.Step, got.Restarts)
+	}
+	noise = bytes.Repeat([]byte("step 1/100\nstep 99/100\n"), (most+chunk)/23)
+	if got := follow(t, append(noise, "step 100/100\n"...)); got.Restarts == 0 {
+		t.Errorf("step %v, %d restarts: most was not read, and that is not told", got.Step, got.Restarts)
+	}
+}
+
+// TestFile follows a file that begins anew with each epoch, of which the last step
+// is rarely seen.
+func TestFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "steps")
+	var f Follower
+	f.Begin(nil, "", path)
+	var got Reading
+	for _, text := range []string{"1 20", "18 20", "2 20", "19 20", "3 20"} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got = f.Follow(false)
+	}
+	if got.Step.Or(0) != 43 || got.Restarts != 2 || !got.Total.IsZero() {
+		t.Errorf("step %v of %v after %d restarts, want 43 after 2", got.Step, got.Total, got.Restarts)
+	}
+}
+
+func TestStep(t *testing.T) {
+	p, err := Compile(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var none *Pattern
+	for line, want := range map[string]int64{"step 7/9": 7, "nothing": -1} {
+		if got, ok := p.Step([]byte(line)); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: step %d, %v", line, got, ok)
+		}
+		if _, ok := none.Step([]byte(line)); ok {
+			t.Errorf("%q: a step without a pattern", line)
+		}
+	}
+}
