@@ -30,6 +30,9 @@ var (
 	// ErrTransient means that an attempt failed for a reason that may pass, such
 	// as a time-out in the driver.
 	ErrTransient = errors.New("failed for the moment")
+	// ErrDamaged means that a recording cannot be read from some line on. Nothing
+	// more comes from it, for any device.
+	ErrDamaged = errors.New("damaged recording")
 )
 
 // cause is why one counter is missing: 0 where nothing is known, else one plus

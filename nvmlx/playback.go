@@ -117,14 +117,11 @@ func (p *Replayer) peek() error {
 	if p.ahead || p.err != nil {
 		return p.err
 	}
-	err := p.lines.row(&p.pending)
+	err := p.row()
 	if errors.Is(err, io.EOF) && p.options.Loop && p.lap.readings > 0 {
 		if err = p.rewind(); err == nil {
-			err = p.lines.row(&p.pending)
+			err = p.row()
 		}
-	}
-	if err == nil && p.devices[p.pending.Device] == nil {
-		err = p.lines.fail(fmt.Errorf("device %q is not in the header", p.pending.Device))
 	}
 	if err != nil {
 		p.err = err
@@ -133,6 +130,20 @@ func (p *Replayer) peek() error {
 	p.ahead = true
 	p.lap.see(&p.pending)
 	return nil
+}
+
+// row reads the next row, without those that OnDamage leaves out.
+func (p *Replayer) row() error {
+	for {
+		err := p.lines.row(&p.pending)
+		if err == nil && p.devices[p.pending.Device] == nil {
+			err = p.lines.fail(fmt.Errorf("device %q is not in the header", p.pending.Device))
+		}
+		if p.options.OnDamage == nil || !errors.Is(err, ErrDamaged) || p.lines.scanner.Err() != nil {
+			return err
+		}
+		p.options.OnDamage(err)
+	}
 }
 
 // see notes a reading and its time. Times that go backwards, as after a

@@ -26,6 +26,10 @@ type ReplayOptions struct {
 	// MaxLine is the length in bytes of the longest line that is accepted; 0
 	// means 1 MiB.
 	MaxLine int
+	// OnDamage, if not nil, is told of each row that cannot be read, which is then
+	// left out. A header that cannot be read and a line longer than MaxLine end the
+	// recording all the same.
+	OnDamage func(error)
 }
 
 // Fault is an error put into a replay.
@@ -107,9 +111,9 @@ var (
 // up to the moment, or ErrNotSupported if that is nothing; they never move it.
 //
 // When a device has no more rows, Read returns io.EOF. A line that cannot be
-// read is an error that names its number; every Read that needs it, and all
-// after, return it. Errors are found when rows are reached, not by Replay. The
-// Replayer does not close r.
+// read is an ErrDamaged that names its number; every Read that needs it, and all
+// after, return it, unless OnDamage leaves it out. Errors are found when rows are
+// reached, not by Replay. The Replayer does not close r.
 func Replay(r io.Reader, o *ReplayOptions) (*Replayer, error) {
 	p := &Replayer{in: r, devices: map[DeviceID]*replayed{}}
 	if o != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 )
@@ -102,7 +103,7 @@ type item struct {
 // privilege once a minute. Their samples go on saying why they are missing. When
 // a read fails, EventTrouble tells how often in a row, and the device is left
 // alone for 1, 2, 4, ... 64 ticks. A device that is lost, or unknown, leaves with
-// EventLost.
+// EventLost; ErrDamaged, which never passes, ends all.
 //
 // What was read before the end of ctx still reaches the sink. Run returns
 // ctx.Err() if that ended it, else what ended the devices: nil if
@@ -145,8 +146,12 @@ func (s *Sampler) Run(ctx context.Context, sink func(Sample)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return errors.Join(ends...)
+	return errors.Join(slices.CompactFunc(ends, sameText)...)
 }
+
+// sameText reports whether two devices ended for one reason, as by a damaged
+// recording.
+func sameText(a, b error) bool { return a != nil && b != nil && a.Error() == b.Error() }
 
 func (s *Sampler) devices(ctx context.Context) ([]DeviceID, error) {
 	ids := s.config.Devices
@@ -259,7 +264,7 @@ func (r *deviceRun) read(ctx context.Context, what Fields) error {
 	switch {
 	case err == nil:
 		r.failures = 0
-	case ctx.Err() != nil, errors.Is(err, io.EOF):
+	case ctx.Err() != nil, errors.Is(err, io.EOF), errors.Is(err, ErrDamaged):
 		return err
 	case errors.Is(err, ErrDeviceLost), errors.Is(err, ErrNoDevice), errors.Is(err, ErrUnavailable):
 		r.tell(ctx, Event{Kind: EventLost, Err: err})

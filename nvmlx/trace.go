@@ -158,5 +158,5 @@ func (l *lineReader) fail(err error) error {
 	if line == 0 || errors.Is(l.scanner.Err(), bufio.ErrTooLong) {
 		line++
 	}
-	return fmt.Errorf("nvmlx: replay: line %d: %w", line, err)
+	return fmt.Errorf("nvmlx: replay: %w: line %d: %w", ErrDamaged, line, err)
 }

@@ -22,6 +22,7 @@ import (
 type options struct {
 	replay, record string
 	json           bool
+	skip           bool
 	context        bool
 	python         string
 	n              int
@@ -45,6 +46,7 @@ func Program() cli.Program {
 func (o *options) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("gpuinfo", flag.ContinueOnError)
 	flags.StringVar(&o.replay, "replay", "", "show a recording `FILE` instead of this host")
+	flags.BoolVar(&o.skip, "skip-damaged", false, "leave out rows of a recording that cannot be read, and say so")
 	flags.StringVar(&o.record, "record", "", "write what is seen to a new `FILE`")
 	flags.BoolVar(&o.json, "json", false, "print JSON Lines: {info}, {device}, {sample}, {event}, {diagnosis}")
 	flags.BoolVar(&o.context, "context", false, "measure what a CUDA context of PyTorch costs on the first idle GPU, and print the Host for predict")
@@ -72,7 +74,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := cli.Parse(flags, args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(stdout, help, flags, "\nexit status: 0, 1 if reading failed or every GPU was lost, 2 for wrong usage, a wrong file or no driver\n")
+		cli.Explain(stdout, help, flags, "\nexit status: 0, 1 if reading failed, a recording is damaged or a GPU of this host was lost, 2 for wrong usage, a wrong file or no driver\n")
 		return 0
 	case err == nil && (flags.NArg() > 0 || o.n < 0 || o.interval <= 0):
 		err = errors.New("want no arguments but flags, -n 0 or more and -interval above 0")
@@ -81,7 +83,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "colloc gpuinfo: %v; -h explains\n", err)
 		return 2
 	}
-	src, clock, done, err := open(o)
+	src, clock, done, err := open(o, stderr)
 	if err != nil {
 		_, _ = fmt.Fprintln(stderr, "colloc gpuinfo:", err)
 		return 2
@@ -102,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 // open returns the source that the flags ask for, the clock to read it by, and
 // what closes the files.
-func open(o options) (src nvmlx.Source, clock nvmlx.Clock, done func() error, err error) {
+func open(o options, stderr io.Writer) (src nvmlx.Source, clock nvmlx.Clock, done func() error, err error) {
 	var files []*os.File
 	done = func() error {
 		var errs []error
@@ -118,7 +120,11 @@ func open(o options) (src nvmlx.Source, clock nvmlx.Clock, done func() error, er
 		}
 		files = append(files, file)
 		clock = nvmlx.NewVirtualClock(time.Time{}) // as fast as can be
-		if src, err = nvmlx.Replay(file, nil); err != nil {
+		play := &nvmlx.ReplayOptions{}
+		if o.skip {
+			play.OnDamage = func(err error) { _, _ = fmt.Fprintln(stderr, "colloc gpuinfo: left out:", err) }
+		}
+		if src, err = nvmlx.Replay(file, play); err != nil {
 			return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", o.replay, err), done())
 		}
 	} else {
@@ -162,6 +168,9 @@ func watch(ctx context.Context, src nvmlx.Source, clock nvmlx.Clock, o options, 
 	err = sampler.Run(ctx, board.see)
 	if errors.Is(err, context.Canceled) {
 		err = nil // interrupted, or n lines were printed
+	}
+	if o.replay != "" && errors.Is(err, nvmlx.ErrDeviceLost) && !errors.Is(err, nvmlx.ErrDamaged) {
+		err = nil // all was shown: a loss is part of the recording
 	}
 	board.end()
 	return err

@@ -126,7 +126,18 @@ func (l *lines) tick(samples []nvmlx.Sample) {
 	}
 }
 
-func (l *lines) event(e nvmlx.Event)   { l.put("event", e) }
+func (l *lines) event(e nvmlx.Event) {
+	row := struct {
+		nvmlx.Event
+
+		Error string `json:"error,omitempty"`
+	}{Event: e}
+	if e.Err != nil {
+		row.Error = e.Err.Error()
+	}
+	l.put("event", row)
+}
+
 func (l *lines) diagnosis(d diagnosis) { l.put("diagnosis", d) }
 
 // label is a GPU's number, with that of the instance behind a colon.

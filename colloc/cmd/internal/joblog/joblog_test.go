@@ -49,20 +49,66 @@ func TestJobLogOnDisk(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := os.ReadFile(path); err != nil || !bytes.Equal(text, whole) {
-		t.Errorf("the rest of a row stays: %v, %s", err, text)
+	if l.Unreadable != 1 {
+		t.Errorf("%d rows were left out, want the rest of one", l.Unreadable)
 	}
-	for text, want := range map[string]string{
-		"a,b\n":               "line 1: these are not the columns",
-		string(whole) + "x\n": "wrong number of fields",
-		strings.Replace(string(whole), "\n1,", "\nx,", 1): `line 2, column 1: "x" is no number of a task`,
-	} {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+	if text, err := os.ReadFile(path); err != nil || string(text) != string(whole)+"2,b,o\n" {
+		t.Errorf("the file is not only appended to: %v, %s", err, text)
+	}
+	if err := os.WriteFile(path, []byte("a,b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(path); err == nil || !strings.Contains(err.Error(), "line 1: these are not the columns") {
+		t.Errorf("another file is taken: %v", err)
+	}
+}
+
+// TestDamage opens job logs with rows that are none: the others count.
+func TestDamage(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "joblog.csv")
+	l, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range []string{"a", "b", "c"} {
+		r := record(id, runner.Succeeded, func(r *runner.Record) { r.Ended = noon.Add(time.Second) })
+		if err := l.Add(&grammar.Job{Number: i + 1, ID: id, Command: []string{"echo", "x, \"y\"\nz"}}, &r); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Open(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
-		}
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		old, damaged string
+		want         int // rows that are left
+	}{
+		"whole":               {"", "", 3},
+		"zeros":               {"\n2,", "\n" + strings.Repeat("\x00", 120) + "2,", 2},
+		"no number":           {"\n1,", "\nx,", 2},
+		"too few columns":     {"\n2,b,", "\n2,", 2},
+		"an open quote":       {"\n2,", "\n7,d,ok,\"python train\n2,", 3},
+		"cut in its last row": {"z'\"\n3,", "z'\"\n", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := os.WriteFile(path, bytes.Replace(whole, []byte(tt.old), []byte(tt.damaged), 1), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			l, err := Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(l.Entries) != tt.want || (l.Unreadable == 0) != (name == "whole") {
+				t.Errorf("%d rows are left, %d were left out; want %d left", len(l.Entries), l.Unreadable, tt.want)
+			}
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+		})
 	}
 }
 

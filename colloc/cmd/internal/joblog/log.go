@@ -37,26 +37,30 @@ type Entry struct {
 type Log struct {
 	file    *os.File
 	Entries map[string]Entry // by task
+	// Unreadable is how many rows were left out because they are none: what is
+	// left of one after a crash, or damage.
+	Unreadable int
 }
 
-// Open opens the job log at path, or begins it. What a crash left of a last
-// row is cut off.
+// Open opens the job log at path, or begins it. It only ever appends: what a crash
+// left of a last row gets a line of its own.
 func Open(path string) (*Log, error) {
 	text, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	text = text[:bytes.LastIndexByte(text, '\n')+1]
 	l := &Log{Entries: make(map[string]Entry)}
-	if err := l.read(bytes.NewReader(text)); err != nil {
+	if err := l.read(text); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if l.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600); err != nil {
+	if l.file, err = os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600); err != nil {
 		return nil, err
 	}
-	_, err = l.file.Seek(int64(len(text)), io.SeekStart)
-	if err = errors.Join(err, l.file.Truncate(int64(len(text)))); err == nil && len(text) == 0 {
+	switch {
+	case len(text) == 0:
 		err = l.write(columns)
+	case text[len(text)-1] != '\n':
+		_, err = l.file.WriteString("\n")
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.file.Close())
@@ -64,34 +68,50 @@ func Open(path string) (*Log, error) {
 	return l, nil
 }
 
-// read reads the rows; an empty file is fine.
-func (l *Log) read(r io.Reader) error {
-	rows := csv.NewReader(r)
-	head, err := rows.Read()
-	if errors.Is(err, io.EOF) {
+// read reads the rows; an empty file is fine. Where a row makes no sense the next
+// line may begin one.
+func (l *Log) read(text []byte) error {
+	if len(text) == 0 {
 		return nil
 	}
+	rows := csv.NewReader(bytes.NewReader(text))
+	head, err := rows.Read()
 	if err == nil && !slices.Equal(head, columns) {
 		err = fmt.Errorf("line 1: these are not the columns of a job log: want %q", columns)
 	}
 	if err != nil {
 		return err
 	}
-	for {
+	var begin int64 // where rows began to read
+	for at := rows.InputOffset(); ; {
 		row, err := rows.Read()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil {
-			return err
+		if err == nil && l.take(row) {
+			at = begin + rows.InputOffset()
+			continue
 		}
-		e := Entry{Task: row[1], Status: row[2], Started: row[8], Command: row[len(row)-1]}
-		if e.Number, err = strconv.Atoi(row[0]); err != nil {
-			line, column := rows.FieldPos(0)
-			return fmt.Errorf("line %d, column %d: %q is no number of a task", line, column, row[0])
+		l.Unreadable++
+		end := bytes.IndexByte(text[at:], '\n')
+		if end < 0 {
+			return nil
 		}
-		l.Entries[e.Task] = e
+		begin = at + int64(end) + 1
+		at = begin
+		rows = csv.NewReader(bytes.NewReader(text[begin:]))
+		rows.FieldsPerRecord = len(columns)
 	}
+}
+
+// take notes a row; false if it is none.
+func (l *Log) take(row []string) bool {
+	number, err := strconv.Atoi(row[0])
+	if err != nil {
+		return false
+	}
+	l.Entries[row[1]] = Entry{Number: number, Task: row[1], Status: row[2], Started: row[8], Command: row[len(row)-1]}
+	return true
 }
 
 // write appends a row at once, so that a crash leaves whole rows or part of one.

@@ -95,6 +95,13 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 	if err != nil {
 		return exitUsage, err
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	locked, err := o.lockFolder(ctx)
+	if err != nil {
+		return exitUsage, err
+	}
+	defer func() { err = errors.Join(err, locked.Close()) }()
 	defer func() {
 		if made && status == exitUsage {
 			err = errors.Join(err, os.RemoveAll(o.logs)) // nothing came of it
@@ -103,8 +110,6 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 	if earlier, err := loadKinds(filepath.Join(o.logs, profileName)); err == nil && o.known == "" {
 		known = earlier
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	s, err := o.prepare(ctx, jobs, known, filepath.Join(o.logs, fakeName))
 	if err != nil {
 		return exitUsage, err
@@ -123,6 +128,9 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 		}
 	}
 	s.show = o.display(stdout)
+	if n := s.log.Unreadable; n > 0 {
+		s.show.Note(fmt.Sprintf("%s in %s cannot be read and %s left out; the queue knows the tasks", screen.Plural(n, "row"), jobLogName, map[bool]string{true: "is", false: "are"}[n == 1]))
+	}
 	return s.run(ctx, signals)
 }
 

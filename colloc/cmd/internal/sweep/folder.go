@@ -1,14 +1,22 @@
 package sweep
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/nvmlx"
 )
 
 // invocation is how a sweep was started, for -resume.
@@ -39,14 +47,51 @@ func (o *options) recall(args []string) error {
 	}
 	*o = options{}
 	f := o.flagSet()
+	o.given = make(map[string]bool)
 	if err := cli.Parse(f, saved.Args); err != nil {
 		return fmt.Errorf("-resume: %s: %w", filepath.Join(o.logs, argsName), err)
 	}
 	o.command = f.Args()
+	o.given = make(map[string]bool) // lists that are given again are other lists
 	if err := cli.Parse(f, args); err != nil {
 		return err
 	}
 	return o.check()
+}
+
+// errInUse means that another sweep has the folder.
+var errInUse = errors.New("in use by another sweep")
+
+// lockFolder keeps other sweeps out of the folder of this one, before anything in
+// it is read or written. One that was killed may hold it a moment longer, in a
+// process that it was about to start. The file names who has it.
+func (o *options) lockFolder(ctx context.Context) (_ *os.File, err error) {
+	const tries, pause = 100, 10 * time.Millisecond
+	file, err := os.OpenFile(filepath.Join(o.logs, lockName), os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	waiter := nvmlx.SystemClock().NewWaiter()
+	defer waiter.Stop()
+	err = lock(file)
+	for n := 0; errors.Is(err, errInUse) && n < tries; n++ {
+		if waiter.Wait(ctx, time.Now().Add(pause)) != nil {
+			break
+		}
+		err = lock(file)
+	}
+	if err != nil {
+		text, _ := io.ReadAll(io.LimitReader(file, 64)) // empty if it is not known
+		return nil, errors.Join(fmt.Errorf("-logs %s: %w (process %s): colloc sweep -logs %[1]s -resume goes on with it once that has ended",
+			grammar.QuoteWord(o.logs), err, cmp.Or(strings.TrimSpace(string(text)), "not known")), file.Close())
+	}
+	if err := file.Truncate(0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if _, err := file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // claimFolder makes the folder of the sweep, or checks that it is the one of the

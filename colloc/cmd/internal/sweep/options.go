@@ -47,6 +47,8 @@ type options struct {
 	step      string
 	ownStep   bool // -step was given
 	steps     int64
+
+	given map[string]bool // the lists that began in the present Parse; nil is all of them
 }
 
 // defaultStep finds what most training programs print: "step 12/100", "Epoch 3
@@ -66,11 +68,20 @@ func (o *options) flagSet() *flag.FlagSet {
 	return f
 }
 
+// begin empties a list at its first flag of a Parse.
+func begin[T any](o *options, flag string, list *[]T) {
+	if !o.given[flag] && o.given != nil {
+		*list = nil
+		o.given[flag] = true
+	}
+}
+
 // taskFlags say what to run.
 func (o *options) taskFlags(f *flag.FlagSet) {
 	f.IntVar(&o.grid.Repeats, "n", 0, "run each task `N` times; {} is 0 to N-1")
 	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
 		p, err := grammar.ParseParam(s)
+		begin(o, "p", &o.grid.Params)
 		o.grid.Params = append(o.grid.Params, p)
 		return err
 	})
@@ -102,6 +113,7 @@ func (o *options) runFlags(f *flag.FlagSet) {
 // gpuFlags say where to run it and who may share.
 func (o *options) gpuFlags(f *flag.FlagSet) {
 	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs; without it those of CUDA_VISIBLE_DEVICES, or all", func(s string) error {
+		begin(o, "gpus", &o.gpus)
 		for id := range strings.SplitSeq(s, ",") {
 			o.gpus = append(o.gpus, nvmlx.DeviceID(strings.TrimSpace(id)))
 		}
@@ -111,6 +123,7 @@ func (o *options) gpuFlags(f *flag.FlagSet) {
 	f.IntVar(&o.perGPU, "per-gpu", 4, "at most `N` tasks on a GPU")
 	cli.Bytes(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
 	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
+		begin(o, "share", &o.mechanisms)
 		for name := range strings.SplitSeq(s, ",") {
 			m, err := profile.ParseMechanism(name)
 			if err != nil {
@@ -127,6 +140,7 @@ func (o *options) profileFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.profiling, "profile", 30*time.Second, "watch the first task alone on its GPU for `TIME`, from its first step on")
 	f.StringVar(&o.known, "known", "", "do not profile: `FILE` is the profile.json of an earlier sweep")
 	f.Func("by", "tasks with different values of the parameters `LIST` are not alike: profile each kind", func(s string) error {
+		begin(o, "by", &o.grid.By)
 		o.grid.By = append(o.grid.By, strings.Split(s, ",")...)
 		return nil
 	})

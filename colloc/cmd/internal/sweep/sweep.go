@@ -49,6 +49,7 @@ const (
 	queueName   = "queue"
 	argsName    = "arguments.json"
 	fakeName    = "fake"
+	lockName    = "lock"
 )
 
 // newPlanner returns what decides who shares.
