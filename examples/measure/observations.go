@@ -16,7 +16,7 @@ import (
 //
 // A run with two or more tasks gives an interference.Observation; one whose tasks had
 // thread caps is left out, because predictions do not know caps yet. A run
-// alone gives a MemoryObservation.
+// alone gives a memory.Observation.
 func observations(rows []row, specs map[string]*profile.Spec) ([]interference.Observation, []memory.Observation, error) {
 	profiles, err := soloProfiles(rows, specs)
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package dataset reads measured tasks from CSV files into the observations
-// that package predict fits and validates its models on.
+// that the packages of predict fit and validate on.
 //
 // The columns are those of the public measurement sets that colloc is evaluated
 // on (GPUMemNet, CARMA, Horus, Lucid, Gavel, MISO); a file of your own with the

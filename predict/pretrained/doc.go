@@ -1,7 +1,7 @@
 // Package pretrained holds models that were fitted beforehand, so that colloc
 // answers without data and without a GPU.
 //
-// The files are coefficients of the models of package predict, written by the
+// The files are coefficients of the predictors, written by the
 // program in the folder generate and embedded in the binary. They hold no
 // training rows. Each carries its provenance: which measurements, under which
 // licence, on which GPU, how many. What the models are good for and what they
