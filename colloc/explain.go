@@ -9,6 +9,7 @@ import (
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 )
 
 // Explain writes the plan for people: what each task needs, who shares which
@@ -40,13 +41,27 @@ func (p *Plan) explainMemory(out *bytes.Buffer) {
 		fmt.Fprintln(w, "  task\tpeak\tinterval\treserved\tmemory is\tGPU use is")
 		for _, d := range p.Tasks {
 			if d.Memory.Confidence == 0 { // promised, and nothing is known of the peak
-				fmt.Fprintf(w, "  %s\t-\t-\t%5.2f\tunknown\t%s\n", d.Task, d.Reserved.GiBs(), d.Use)
+				fmt.Fprintf(w, "  %s\t-\t-\t%s\tunknown\t%s\n", d.Task, gibOrWhole(float64(d.Reserved), "whole GPU"), d.Use)
 				continue
 			}
-			fmt.Fprintf(w, "  %s\t%5.2f\t%5.2f - %5.2f\t%5.2f\t%s\t%s\n", d.Task,
-				gib(d.Memory.Value), gib(d.Memory.Lo), gib(d.Memory.Hi), d.Reserved.GiBs(), sourceText(d.Memory.Source), d.Use)
+			fmt.Fprintf(w, "  %s\t%5.2f\t%5.2f - %s\t%s\t%s\t%s\n", d.Task,
+				gib(d.Memory.Value), gib(d.Memory.Lo), gibOrWhole(d.Memory.Hi, "unknown"),
+				gibOrWhole(float64(d.Reserved), "whole GPU"), sourceText(d.Memory.Source), d.Use)
 		}
 	})
+	for _, d := range p.Tasks {
+		for _, warning := range d.Warnings {
+			fmt.Fprintf(out, "  %s: %s\n", d.Task, warning)
+		}
+	}
+}
+
+// gibOrWhole is an amount in GiB, or a word for no known bound.
+func gibOrWhole(bytes float64, word string) string {
+	if bytes >= float64(memory.Whole) {
+		return word
+	}
+	return fmt.Sprintf("%5.2f", gib(bytes))
 }
 
 func gib(bytes float64) float64 { return bytes / (1 << 30) }

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -108,6 +109,9 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 		}
 	}
 	free := p.usable(gpu)
+	if v.Reserved == memory.Whole {
+		v.Reserved = max(free, least(task), 1) // all of it: no resident leaves room
+	}
 	for i := range gpu.Residents {
 		r, err := p.reservation(&gpu.Residents[i])
 		if err != nil {

@@ -79,12 +79,15 @@ type Demand struct {
 	// Memory is the peak memory, in bytes; its Confidence is 0 for a task that
 	// carries its reservation and of which nothing else is known.
 	Memory predict.Estimate `json:"memory_bytes"`
-	// Reserved is what a plan sets aside for it.
+	// Reserved is what a plan sets aside for it; [memory.Whole] is a whole GPU.
 	Reserved profile.Bytes `json:"reserved_bytes"`
 	// Use says what is known of how busy the task keeps a GPU: measured in a
 	// solo run, fitted (predicted from measurements of such tasks on the first
 	// GPU's product) or a prior.
 	Use predict.SourceKind `json:"use"`
+	// Warnings are those of the task's [profile.Spec], and why it reserves a
+	// whole GPU if it does.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Note is a [packer.Reason] with its text: for one task, which limit bound and

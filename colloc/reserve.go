@@ -2,8 +2,10 @@ package colloc
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -21,8 +23,9 @@ func Usable(total profile.Bytes, headroom float64) profile.Bytes {
 // Memory returns the peak memory of a task, in bytes, and what a plan reserves
 // for it at the configured risk: what was promised, if the task carries a
 // reservation, else the measured peak with [MeasuredMargin], else a prediction.
-// It returns an error for a task that is described wrongly, and where memory
-// cannot be predicted because nothing is known of the model.
+// A task whose description does not tell what it keeps in memory reserves
+// [memory.Whole], a whole GPU.
+// It returns an error for a task that is described wrongly.
 func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Bytes, err error) {
 	if err := task.Validate(); err != nil {
 		return predict.Estimate{}, 0, err
@@ -57,6 +60,24 @@ func promised(t *Task, reserved profile.Bytes) profile.Bytes {
 		return t.Reserved
 	}
 	return reserved
+}
+
+// least is what a task needs at any rate: what its description tells. It decides
+// which GPUs can be the whole GPU that the task reserves.
+func least(t *Task) profile.Bytes {
+	known, _ := t.Profile.Spec.Terms().Total()
+	return known
+}
+
+// doubts says what plans with a task should know: what whoever described it
+// warned of, and why it reserves a whole GPU.
+func doubts(t *Task, reserved profile.Bytes) []string {
+	list := slices.Clone(t.Profile.Spec.Warnings)
+	if reserved == memory.Whole && t.Reserved == 0 {
+		list = append(list, "its description does not tell what it keeps in memory for the backward pass: it reserves a whole GPU; "+
+			"describe it with output shapes (config.json, torchinfo, ONNX), or give its measured peak")
+	}
+	return list
 }
 
 // reservation is memory for callers that need the reservation alone: it costs

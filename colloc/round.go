@@ -9,6 +9,7 @@ import (
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -23,12 +24,13 @@ type round struct {
 	demands   []Demand
 	problem   packer.Problem
 	uses      uses
+	whole     map[string]bool // tasks that reserve a whole GPU
 }
 
 // newRound checks the input and predicts what each task needs. All faults are
 // reported together.
 func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
-	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate)}
+	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
 	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
 	var errs []error
 	for i := range tasks {
@@ -86,7 +88,8 @@ func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
 	default:
 		return packer.Task{}, Demand{}, err
 	}
-	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved}
+	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved, Warnings: doubts(t, reserved)}
+	r.whole[t.ID] = reserved == memory.Whole
 	r.estimates[t.ID] = d.Memory
 	return r.planner.packed(t, reserved), d, nil
 }
@@ -100,6 +103,9 @@ func (r *round) prepareGPU(g *GPU) (packer.GPU, error) {
 		t, _, err := r.prepare(&g.Residents[i])
 		if err != nil {
 			return packer.GPU{}, fmt.Errorf("colloc: GPU %q: %w", g.ID, err)
+		}
+		if r.whole[t.ID] {
+			t.Memory, t.Alone = r.planner.usable(g), g.Residents[i].Alone
 		}
 		out.Residents = append(out.Residents, t)
 	}
@@ -164,10 +170,14 @@ func (r *round) placement(s *packer.Set) (Placement, error) {
 			speeds[i].Source.Kind = predict.Prior
 		}
 		speed := rounded(speeds[i], 1e6)
+		reserved := m.Memory
+		if r.whole[m.ID] {
+			reserved = max(reserved, p.Usable)
+		}
 		p.Members = append(p.Members, Member{
-			Task: m.ID, Resident: i < len(gpu.Residents), Speed: speed, Memory: r.estimates[m.ID], Reserved: m.Memory,
+			Task: m.ID, Resident: i < len(gpu.Residents), Speed: speed, Memory: r.estimates[m.ID], Reserved: reserved,
 		})
-		p.Reserved += m.Memory
+		p.Reserved += reserved
 	}
 	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -19,6 +20,7 @@ type Task struct {
 	Profile *profile.Profile
 	// Reserved is the memory set aside for the task; 0 lets the Planner
 	// predict it. For residents it is what they were promised when placed.
+	// [memory.Whole] asks for a whole GPU, whatever it holds.
 	Reserved profile.Bytes
 	// Weight is how much the task's speed counts, at most 1e9; 0 means 1. Only
 	// ratios matter.
@@ -117,9 +119,13 @@ func finite(x, lo float64) bool {
 
 // packed converts a task for the packer; its reservation is decided before.
 func (p *Planner) packed(t *Task, reserved profile.Bytes) packer.Task {
+	whole := reserved == memory.Whole
+	if whole {
+		reserved = least(t)
+	}
 	return packer.Task{
 		ID: t.ID, Profile: t.Profile, Memory: reserved,
-		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone,
+		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone || whole,
 	}
 }
 

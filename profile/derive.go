@@ -31,13 +31,14 @@ func (p *Profile) deriveWork() error {
 	v, g := &p.Vector, p.GPU.Figures()
 	macs, ok := v.Get(ForwardMACs)
 	acts, okToo := v.Get(ActivationBytes)
-	if !ok || !okToo {
+	params, okParams := v.Get(ParamCount)
+	if !ok || !okToo || !okParams {
 		return nil
 	}
 	t := &p.Spec.Training
 	passes := t.passes()
 	flops := 2 * macs * float64(t.BatchSize) * passes
-	bytes := passes * (v.Or(ParamCount, 0)*t.Precision.ElementBytes() + acts)
+	bytes := passes * (params*t.Precision.ElementBytes() + acts)
 	errs := []error{v.Set(StepFLOPs, flops)}
 	if bytes > 0 {
 		errs = append(errs, v.Set(ArithmeticIntensity, flops/bytes))

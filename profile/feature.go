@@ -5,8 +5,9 @@ package profile
 // another version are refused.
 //
 // Version 2 appended the features from MeanMemory on; those of version 1 kept
-// their indices and names.
-const VectorVersion = 2
+// their indices and names. Version 3 appended TrainableParamCount, and leaves
+// missing what a layer does not tell.
+const VectorVersion = 3
 
 // Feature is the index of one entry of a [Vector].
 type Feature uint8
@@ -87,6 +88,7 @@ const (
 	MemoryShare
 	DRAMTraffic
 	FLOPShare
+	TrainableParamCount
 
 	// FeatureCount is the number of features.
 	FeatureCount int = iota

@@ -5,7 +5,7 @@ var featureTable = [FeatureCount]FeatureInfo{
 	LayerCount:               {"layers", "count", 0, 0, "leaves of the model"},
 	DepthCount:               {"depth", "count", 0, 0, "leaves that hold parameters"},
 	NeuronCount:              {"neurons", "count", 0, 0, "output units of all layers"},
-	ParamCount:               {"params", "count", 0, 0, "trained parameters"},
+	ParamCount:               {"params", "count", 0, 0, "parameters, frozen ones included"},
 	ActivationCount:          {"activations", "count", 0, 0, "output elements of all layers for one sample"},
 	LinearActivationCount:    {"linear_activations", "count", 0, 0, "those of dense layers"},
 	ConvActivationCount:      {"conv_activations", "count", 0, 0, "those of convolutions"},
@@ -76,4 +76,5 @@ var featureTable = [FeatureCount]FeatureInfo{
 	MemoryShare:              {"memory_share", "1", 0, 2, "peak memory over the GPU's memory"},
 	DRAMTraffic:              {"dram_traffic", "B/s", 0, 0, "mean DRAM active times the GPU's memory bandwidth"},
 	FLOPShare:                {"flop_share", "1", 0, 2, "step_flops over median step time and peak rate"},
+	TrainableParamCount:      {"trainable_params", "count", 0, 0, "parameters that the optimiser changes"},
 }

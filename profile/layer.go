@@ -3,6 +3,7 @@ package profile
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // LayerKind says what a layer computes, as far as memory and time depend on it.
@@ -65,9 +66,12 @@ type Layer struct {
 	// Neurons is the number of output units: features of a dense layer,
 	// channels of a convolution, hidden units of a recurrent layer.
 	Neurons int64 `json:"neurons,omitempty"`
-	// Params is the number of trained parameters that live in this layer;
-	// a layer that reuses another's weights has 0.
+	// Params is the number of parameters that live in this layer, frozen ones
+	// included; a layer that reuses another's weights has 0.
 	Params int64 `json:"params,omitempty"`
+	// Frozen is how many of Params the optimiser leaves as they are: they have
+	// no gradient and no optimiser state.
+	Frozen int64 `json:"frozen_params,omitempty"`
 	// Activations is the number of output elements for one sample.
 	Activations int64 `json:"activations,omitempty"`
 	// MACs is the number of multiply-adds of the forward pass for one sample.
@@ -75,6 +79,9 @@ type Layer struct {
 	// InPlace says that the output overwrites the input, as ReLU(inplace=True)
 	// does: no new activation is kept.
 	InPlace bool `json:"in_place,omitempty"`
+	// Unknown marks the counts that nobody told. They are 0 here and mean
+	// nothing; zero is never "unknown".
+	Unknown Counts `json:"unknown,omitempty"`
 }
 
 // MaxCount is the largest count of parameters, activations or neurons that
@@ -89,12 +96,83 @@ func (l Layer) Validate() error {
 	}
 	macs := l.MACs.Or(0)
 	for _, f := range []struct {
-		name string
-		n    int64
-	}{{"neurons", l.Neurons}, {"params", l.Params}, {"activations", l.Activations}, {"macs", macs}} {
+		name    string
+		n       int64
+		unknown Counts
+	}{
+		{"neurons", l.Neurons, NeuronCounts}, {"params", l.Params, ParamCounts}, {"activations", l.Activations, ActivationCounts}, {"macs", macs, 0},
+	} {
 		if f.n < 0 || f.n > MaxCount {
 			errs = append(errs, fmt.Errorf("%s is %d, want 0 to 1e15", f.name, f.n))
 		}
+		if f.n != 0 && l.Unknown&f.unknown != 0 {
+			errs = append(errs, fmt.Errorf("%s is %d and marked unknown, want one of both", f.name, f.n))
+		}
+	}
+	if l.Frozen < 0 || l.Frozen > l.Params {
+		errs = append(errs, fmt.Errorf("frozen_params is %d, want 0 to its params, %d", l.Frozen, l.Params))
+	}
+	if l.Unknown&^allCounts != 0 {
+		errs = append(errs, fmt.Errorf("unknown is %d, want a set of activations, neurons and params", uint8(l.Unknown)))
 	}
 	return errors.Join(errs...)
+}
+
+// Counts is a set of the counts of a layer, for [Layer.Unknown].
+type Counts uint8
+
+// The counts that a description may leave open. Multiply-adds are an [Opt].
+const (
+	// ActivationCounts is Layer.Activations.
+	ActivationCounts Counts = 1 << iota
+	// NeuronCounts is Layer.Neurons.
+	NeuronCounts
+	// ParamCounts is Layer.Params.
+	ParamCounts
+
+	allCounts = ActivationCounts | NeuronCounts | ParamCounts
+)
+
+//nolint:gochecknoglobals // read-only name table of the set
+var countNames = []string{"activations", "neurons", "params"}
+
+// String returns the names of the counts, with " and " between them, or "nothing".
+func (c Counts) String() string {
+	names := c.names()
+	if len(names) == 0 {
+		return "nothing"
+	}
+	return strings.Join(names, " and ")
+}
+
+func (c Counts) names() (names []string) {
+	for i, name := range countNames {
+		if c&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// MarshalText writes the names with a space between them; a set with other
+// members is an error.
+func (c Counts) MarshalText() ([]byte, error) {
+	if c&^allCounts != 0 {
+		return nil, fmt.Errorf("profile: counts %d have no names", uint8(c))
+	}
+	return []byte(strings.Join(c.names(), " ")), nil
+}
+
+// UnmarshalText reads what MarshalText writes, in any order and ignoring case.
+func (c *Counts) UnmarshalText(text []byte) error {
+	var out Counts
+	for name := range strings.FieldsSeq(string(text)) {
+		i, err := parseEnum("count", countNames, name)
+		if err != nil {
+			return err
+		}
+		out |= 1 << i
+	}
+	*c = out
+	return nil
 }

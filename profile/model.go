@@ -44,20 +44,50 @@ type Model struct {
 	Name string `json:"name,omitempty"`
 	// Family is the kind of network. UnknownFamily lets [Model.Guess] answer.
 	Family Family `json:"family,omitempty"`
+	// Architecture is the kind of network that the description names: the
+	// model_type of a config.json or the class of the root module, such as
+	// "llama" or "ResNet". Two models of one architecture differ in sizes alone.
+	// Empty is unknown.
+	Architecture string `json:"architecture,omitempty"`
 	// Layers are the leaves; containers are not listed. It may be empty when
 	// nothing is known but what was observed.
 	Layers []Layer `json:"layers,omitempty"`
 }
 
-// Params returns the number of trained parameters. O(layers).
+// Params returns the number of parameters, frozen ones included; the least that
+// there can be where [Model.Unknown] has ParamCounts. O(layers).
 func (m Model) Params() int64 { return m.sum(func(l *Layer) int64 { return l.Params }) }
 
-// Neurons returns the number of output units of all layers. O(layers).
-func (m Model) Neurons() int64 { return m.sum(func(l *Layer) int64 { return l.Neurons }) }
+// Trainable returns the number of parameters that the optimiser changes. O(layers).
+func (m Model) Trainable() int64 { return m.sum(func(l *Layer) int64 { return l.Params - l.Frozen }) }
+
+// Neurons returns the number of output units of all layers, and whether every
+// layer tells its own. O(layers).
+func (m Model) Neurons() (n int64, known bool) {
+	return m.sum(func(l *Layer) int64 { return l.Neurons }), m.Unknown()&NeuronCounts == 0
+}
 
 // Activations returns the number of output elements of all layers for one
-// sample, in-place layers included. O(layers).
-func (m Model) Activations() int64 { return m.sum(func(l *Layer) int64 { return l.Activations }) }
+// sample, in-place layers included, and whether they are known: every layer
+// tells its own, and they are not all 0, as no network puts nothing out.
+// O(layers).
+func (m Model) Activations() (n int64, known bool) {
+	n = m.sum(func(l *Layer) int64 { return l.Activations })
+	return n, n > 0 && m.Unknown()&ActivationCounts == 0
+}
+
+// Unknown returns the counts that some layer does not tell; without layers, all.
+// O(layers).
+func (m Model) Unknown() Counts {
+	if len(m.Layers) == 0 {
+		return allCounts
+	}
+	var c Counts
+	for i := range m.Layers {
+		c |= m.Layers[i].Unknown
+	}
+	return c
+}
 
 // Depth returns the number of layers that hold parameters. O(layers).
 func (m Model) Depth() int {
@@ -76,7 +106,7 @@ func (m Model) MACs() (int64, bool) {
 	known := len(m.Layers) > 0
 	total := m.sum(func(l *Layer) int64 {
 		n, ok := l.MACs.Get()
-		known = known && (ok || l.Params == 0)
+		known = known && (ok || l.Params == 0 && l.Unknown&ParamCounts == 0)
 		return n
 	})
 	return total, known

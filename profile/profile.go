@@ -63,14 +63,21 @@ func (p *Profile) describe() error {
 	return errors.Join(errs...)
 }
 
-// describeModel fills the counts of the layers.
+// describeModel fills the counts of the layers; what one of them does not tell
+// is missing.
 func (p *Profile) describeModel() error {
 	m := &p.Spec.Model
 	var layers, acts, params [LayerKinds]int64
 	var neurons [LayerKinds]float64 // their sum alone is not bounded by Validate
 	var largest, kept int64
+	var unknown [LayerKinds]Counts
+	all := m.Unknown()
+	if _, known := m.Activations(); !known {
+		all |= ActivationCounts
+	}
 	for i := range m.Layers {
 		l := &m.Layers[i]
+		unknown[l.Kind] |= l.Unknown | all&ActivationCounts
 		layers[l.Kind]++
 		acts[l.Kind] += l.Activations
 		params[l.Kind] += l.Params
@@ -81,34 +88,43 @@ func (p *Profile) describeModel() error {
 		}
 	}
 	var errs []error
+	totalNeurons, _ := m.Neurons()
+	totalActs, _ := m.Activations()
+	t := &p.Spec.Training
 	for _, c := range []struct {
 		feature Feature
-		count   int64
+		count   float64
+		needs   Counts
 	}{
-		{LayerCount, int64(len(m.Layers))},
-		{DepthCount, int64(m.Depth())},
-		{NeuronCount, m.Neurons()},
-		{ParamCount, m.Params()},
-		{ActivationCount, m.Activations()},
-		{LargestLayerCount, largest},
+		{LayerCount, float64(len(m.Layers)), 0},
+		{DepthCount, float64(m.Depth()), ParamCounts},
+		{NeuronCount, float64(totalNeurons), NeuronCounts},
+		{ParamCount, float64(m.Params()), ParamCounts},
+		{TrainableParamCount, float64(m.Trainable()), ParamCounts},
+		{ActivationCount, float64(totalActs), ActivationCounts},
+		{LargestLayerCount, float64(largest), ActivationCounts},
+		{ActivationBytes, float64(kept) * float64(t.BatchSize) * t.Precision.ElementBytes(), ActivationCounts},
 	} {
-		errs = append(errs, p.Vector.Set(c.feature, float64(c.count)))
+		if all&c.needs == 0 {
+			errs = append(errs, p.Vector.Set(c.feature, c.count))
+		}
 	}
 	for _, k := range byKind {
 		for _, c := range []struct {
 			feature Feature
 			count   float64
+			needs   Counts
 		}{
-			{k.layers, float64(layers[k.kind])},
-			{k.activations, float64(acts[k.kind])},
-			{k.params, float64(params[k.kind])},
-			{k.neurons, neurons[k.kind]},
+			{k.layers, float64(layers[k.kind]), 0},
+			{k.activations, float64(acts[k.kind]), ActivationCounts},
+			{k.params, float64(params[k.kind]), ParamCounts},
+			{k.neurons, neurons[k.kind], NeuronCounts},
 		} {
-			errs = append(errs, p.setIf(c.feature, c.count))
+			if unknown[k.kind]&c.needs == 0 {
+				errs = append(errs, p.setIf(c.feature, c.count))
+			}
 		}
 	}
-	t := &p.Spec.Training
-	errs = append(errs, p.Vector.Set(ActivationBytes, float64(kept)*float64(t.BatchSize)*t.Precision.ElementBytes()))
 	if macs, ok := m.MACs(); ok {
 		errs = append(errs, p.Vector.Set(ForwardMACs, float64(macs)))
 	}

@@ -32,7 +32,7 @@ func TestNewDescribes(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantFeatures(t, p.Vector, map[Feature]float64{
-		LayerCount: 3, DepthCount: 2, NeuronCount: 18, ParamCount: 8090, ActivationCount: 1610, LinearActivationCount: 10,
+		LayerCount: 3, DepthCount: 2, NeuronCount: 18, ParamCount: 8090, TrainableParamCount: 8090, ActivationCount: 1610, LinearActivationCount: 10,
 		ConvActivationCount: 800, NormActivationCount: 0, NonlinearActivationCount: 800, DropoutActivationCount: 0,
 		AttentionActivationCount: 0, LargestLayerCount: 800, ForwardMACs: 16010, SampleElementCount: 784,
 		SampleCount: 60_000, BatchSize: 64, ElementSize: 2, WorkerCount: 4,

@@ -12,6 +12,9 @@ type Spec struct {
 	Dataset  Dataset  `json:"dataset,omitzero"`
 	Training Training `json:"training"`
 	Traced   Traced   `json:"traced,omitzero"`
+	// Warnings are what whoever described the task left out or had to assume, for
+	// whoever plans with it.
+	Warnings []string `json:"warnings,omitempty"`
 }
 
 // Dataset is what the task reads.
@@ -79,7 +82,7 @@ func (s Spec) Validate() error {
 	if p := s.Model.Params(); p > MaxCount {
 		errs = append(errs, fmt.Errorf("model has %d parameters, want at most 1e15", p))
 	}
-	if a := s.Model.Activations(); a > MaxCount {
+	if a, _ := s.Model.Activations(); a > MaxCount {
 		errs = append(errs, fmt.Errorf("model has %d activations per sample, want at most 1e15", a))
 	}
 	t := s.Training

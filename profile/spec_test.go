@@ -131,8 +131,10 @@ func TestSpecType(t *testing.T) {
 func TestModelSums(t *testing.T) {
 	m := fullSpec().Model
 	macs, ok := m.MACs()
-	if m.Params() != 8090 || m.Neurons() != 18 || m.Activations() != 1610 || m.Depth() != 2 || macs != 16010 || !ok {
-		t.Errorf("got %d params, %d neurons, %d activations, depth %d, %d macs, %t", m.Params(), m.Neurons(), m.Activations(), m.Depth(), macs, ok)
+	neurons, okNeurons := m.Neurons()
+	acts, okActs := m.Activations()
+	if m.Params() != 8090 || neurons != 18 || acts != 1610 || m.Depth() != 2 || macs != 16010 || !ok || !okNeurons || !okActs || m.Trainable() != 8090 {
+		t.Errorf("got %d params, %d neurons %t, %d activations %t, depth %d, %d macs %t", m.Params(), neurons, okNeurons, acts, okActs, m.Depth(), macs, ok)
 	}
 	m.Layers[2].MACs = Opt[int64]{}
 	if macs, ok := m.MACs(); ok || macs != 8000 {
@@ -189,6 +191,8 @@ func ExampleModel() {
 		},
 	}
 	macs, ok := m.MACs()
-	fmt.Println(m.Guess(), m.Params(), m.Neurons(), m.Activations(), m.Depth(), macs, ok)
+	neurons, _ := m.Neurons()
+	activations, _ := m.Activations()
+	fmt.Println(m.Guess(), m.Params(), neurons, activations, m.Depth(), macs, ok)
 	// Output: mlp 101770 138 266 2 101770 true
 }

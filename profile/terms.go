@@ -14,27 +14,33 @@ type Terms struct {
 	// Buckets are the buffers in which data parallelism sends gradients.
 	Buckets Bytes
 	// Activations are the layer outputs that the backward pass needs; of
-	// inference the largest output.
-	Activations Bytes
+	// inference the largest output. They are missing where a layer does not tell
+	// its own.
+	Activations Opt[Bytes]
+	// AtLeast says that some layer does not tell its parameters: what belongs to
+	// them is the least that it can be.
+	AtLeast bool
 	// FLOPs are the operations of one optimiser step on one GPU; missing where
 	// a layer does not state its multiply-adds.
 	FLOPs Opt[float64]
 }
 
-// Total returns the sum of all memory terms.
-func (t Terms) Total() Bytes {
-	return BytesOf(float64(t.Weights) + float64(t.Gradients) + float64(t.States) + float64(t.Casts) + float64(t.Buckets) +
-		float64(t.Activations))
+// Total returns the sum of all memory terms, and whether it is all of them: it
+// is the least that there can be where parameters or activations are unknown.
+func (t Terms) Total() (total Bytes, known bool) {
+	sum := float64(t.Weights) + float64(t.Gradients) + float64(t.States) + float64(t.Casts) + float64(t.Buckets)
+	return BytesOf(sum + float64(t.Activations.Or(0))), !t.AtLeast && !t.Activations.IsZero()
 }
 
-// Terms computes the terms of the task, for P parameters, A layer outputs a
-// sample (in-place ones left out), L layers, batch b, G GPUs:
+// Terms computes the terms of the task, for P parameters of which T are
+// trainable, A layer outputs a sample (in-place ones left out), L layers, batch
+// b, G GPUs:
 //
 //	               fp32, tf32   mixed   bf16, fp16
 //	weights        4 P          4 P     2 P
 //	casts          0            2 P     0           autocast's copies
-//	gradients      4 P          4 P     2 P
-//	states         4 S P        4 S P   2 S P       S: 0 SGD, 1 momentum, 2 Adam
+//	gradients      4 T          4 T     2 T
+//	states         4 S T        4 S T   2 S T       S: 0 SGD, 1 momentum, 2 Adam
 //	activations    4 A b        2 A b   2 A b
 //	buckets        gradients, with plain data parallelism on several GPUs
 //
@@ -57,7 +63,7 @@ func (t Terms) Total() Bytes {
 // the range of Bytes are the largest Bytes. O(layers).
 func (s Spec) Terms() Terms {
 	t := &s.Training
-	params := float64(s.Model.Params())
+	params, trainable := float64(s.Model.Params()), float64(s.Model.Trainable())
 	wide := 4.0 // of what belongs to the parameters
 	if t.Precision == BF16 || t.Precision == FP16 {
 		wide = 2
@@ -67,8 +73,11 @@ func (s Spec) Terms() Terms {
 		shard[stage] = float64(t.replicas())
 	}
 	out := Terms{
-		Weights:     BytesOf(wide * params / shard[3]),
-		Activations: BytesOf(s.activationBytes()),
+		Weights: BytesOf(wide * params / shard[3]),
+		AtLeast: s.Model.Unknown()&ParamCounts != 0,
+	}
+	if _, known := s.Model.Activations(); known {
+		out.Activations = Some(BytesOf(s.activationBytes()))
 	}
 	if t.Precision == Mixed {
 		out.Casts = BytesOf(2 * params / shard[3])
@@ -79,8 +88,8 @@ func (s Spec) Terms() Terms {
 	if t.Optimizer == NoOptimizer {
 		return out
 	}
-	out.Gradients = BytesOf(wide * params / shard[2])
-	out.States = BytesOf(float64(t.Optimizer.StateElements()) * wide * params / shard[1])
+	out.Gradients = BytesOf(wide * trainable / shard[2])
+	out.States = BytesOf(float64(t.Optimizer.StateElements()) * wide * trainable / shard[1])
 	if t.Parallelism == DataParallel && t.replicas() > 1 {
 		out.Buckets = out.Gradients
 	}

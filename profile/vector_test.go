@@ -129,7 +129,7 @@ func TestVectorJSONErrors(t *testing.T) {
 		`{"version":1,"features":{"speed":1}}`:              `unknown feature "speed"`,
 		`{"version":1,"features":{"mean_gpu_busy":1.5}}`:    "mean_gpu_busy is 1.5",
 		`{"version":1,"features":{"mean_gpu_busy":"lots"}}`: "profile: vector",
-		`{"version":3,"features":{}}`:                       "version 3, want 1 to 2",
+		`{"version":4,"features":{}}`:                       "version 4, want 1 to 3",
 		`{"version":1,"features":{"mean_gpu_busy":1e999}}`:  "profile: vector",
 		`[]`: "profile: vector",
 	} {
@@ -189,7 +189,7 @@ func TestVectorVersion1(t *testing.T) {
 	}
 	wantFeatures(t, v, map[Feature]float64{BusyPower: 0.5, LayerCount: 3, MeanGPUBusy: 0.25})
 	data, err := json.Marshal(v)
-	if want := `{"version":2,"features":{"busy_power":0.5,"layers":3,"mean_gpu_busy":0.25}}`; err != nil || string(data) != want {
+	if want := `{"version":3,"features":{"busy_power":0.5,"layers":3,"mean_gpu_busy":0.25}}`; err != nil || string(data) != want {
 		t.Errorf("got %s, %v", data, err)
 	}
 }

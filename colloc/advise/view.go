@@ -6,6 +6,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
 
@@ -71,6 +72,10 @@ func (v *view) predictMemory() {
 		v.warn("memory is not judged: %v", err)
 		return
 	}
+	if reserved == memory.Whole {
+		v.warn("memory is not judged: the description does not tell what the task keeps in memory; give output shapes or the measured peak")
+		return
+	}
 	v.memory, v.reserved = estimate, reserved
 	peak, measured := v.p.Vector.Get(profile.PeakMemory)
 	if !measured {
@@ -98,6 +103,9 @@ func (v *view) with(t profile.Training) (predict.Estimate, profile.Bytes, error)
 	reserved, err := m.Reserve(&spec, host, v.config.Risk)
 	if err != nil {
 		return estimate, 0, err
+	}
+	if reserved == memory.Whole {
+		return estimate, 0, errors.New("the outputs of the model's layers are unknown")
 	}
 	for _, x := range []*float64{&estimate.Value, &estimate.Lo, &estimate.Hi} {
 		*x *= v.scale

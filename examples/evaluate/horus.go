@@ -10,6 +10,7 @@ import "example.com/colloc/profile"
 //
 // It returns false for a task without layers.
 func horus(s *profile.Spec) (float64, bool) {
-	elements := float64(s.Model.Params()) + float64(s.Model.Activations())
-	return 4 * float64(s.Training.BatchSize) * elements, s.Model.Activations() > 0
+	activations, known := s.Model.Activations()
+	elements := float64(s.Model.Params()) + float64(activations)
+	return 4 * float64(s.Training.BatchSize) * elements, known
 }

@@ -97,7 +97,8 @@ func readCARMA(r *row, m *MemoryRow) {
 	m.others(r, "horus", "est_horus_mib")
 	m.others(r, "faketensor", "est_faketensor_mib")
 	m.others(r, "gpumemnet", "est_gpumemnet_upper_mib")
-	if quoted, ok := m.Others["faketensor"]; ok && quoted < noEstimate && o.Spec.Model.Activations() == 0 {
+	_, layered := o.Spec.Model.Activations()
+	if quoted, ok := m.Others["faketensor"]; ok && quoted < noEstimate && !layered {
 		o.Spec.Traced.AfterBackward = profile.Some(quoted) // all that is known beside the parameters
 	}
 	if r.flag("mislabelled_duplicate") {

@@ -116,8 +116,9 @@ func sortByPart(obs []Observation) (*sortedRows, error) {
 			s.hosts[o.Host.Name]++
 		}
 		k := int(o.Spec.Model.Guess())
+		_, layered := o.Spec.Model.Activations()
 		switch {
-		case o.Spec.Model.Activations() > 0:
+		case layered:
 			r.task.describe(&o.Spec)
 		case !o.Spec.Traced.AfterForward.IsZero() || !o.Spec.Traced.AfterBackward.IsZero():
 			k = tracedPart

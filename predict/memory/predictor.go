@@ -65,6 +65,9 @@ func (m *Predictor) Together() *Together {
 // Distance is the largest of the features' distances from the middle of their
 // range in the data, in half ranges; the interval widens in proportion beyond 1.
 //
+// A task of which neither all activations nor a shape-only run is known, and that
+// was not observed, may need any amount: Hi is then [Whole].
+//
 // It returns an error for an invalid Spec and a host context that no GPU has.
 // O(layers + trees), no allocation.
 func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimate, error) {
@@ -76,9 +79,13 @@ func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimat
 	}
 	const tail = (1 - conformal.Confidence) / 2
 	lo, value, hi := p.quantile(p.scores.Lower(tail)), p.peak(), p.quantile(p.scores.Upper(tail))
-	return predict.Estimate{
+	e := predict.Estimate{
 		Value: value, Lo: min(max(0, lo-p.doubtLo), value), Hi: max(hi+p.doubtHi, value), Confidence: conformal.Confidence, Source: p.source,
-	}, nil
+	}
+	if p.blind {
+		e.Hi = float64(Whole)
+	}
+	return e, nil
 }
 
 // Reserve returns the memory to set aside for spec so that
@@ -86,8 +93,9 @@ func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimat
 //	P(peak > reservation) ≤ risk
 //
 // for a task exchangeable with the data, by split conformal prediction. risk is
-// in (0, 1); 0.01 is common. A source of Prior has no such guarantee. Errors and
-// cost as for [Predictor.Peak].
+// in (0, 1); 0.01 is common. A source of Prior has no such guarantee. Where the
+// activations are unknown, see [Predictor.Peak], it is [Whole]. Errors and cost
+// as for [Predictor.Peak].
 func (m *Predictor) Reserve(spec *profile.Spec, host predict.Host, risk float64) (profile.Bytes, error) {
 	if err := conformal.CheckRisk(risk); err != nil {
 		return 0, err
@@ -98,8 +106,15 @@ func (m *Predictor) Reserve(spec *profile.Spec, host predict.Host, risk float64)
 	if err != nil {
 		return 0, err
 	}
+	if p.blind {
+		return Whole, nil
+	}
 	return profile.BytesOf(p.quantile(p.scores.Upper(risk)) + p.doubtHi), nil
 }
+
+// Whole is the reservation for a task that may need any amount, as its
+// description does not tell what it keeps: a whole GPU, whatever it holds.
+const Whole = profile.Bytes(math.MaxInt64)
 
 // prediction is a task's memory on one host.
 type prediction struct {
@@ -110,6 +125,7 @@ type prediction struct {
 	doubtLo float64 // what an unknown host may need less, bytes
 	doubtHi float64 // and more
 	source  predict.Source
+	blind   bool // what the task keeps is unknown
 }
 
 // peak is the best single number.
@@ -149,6 +165,7 @@ func (m *Predictor) predict(spec *profile.Spec, host predict.Host) (prediction, 
 	}
 	p.settle(m, host.Name, context, known)
 	m.apply(spec, &p)
+	p.blind = part == &blindPrior && p.source.Kind == predict.Prior
 	return p, nil
 }
 
@@ -192,7 +209,7 @@ func (m *Predictor) host(name string) *host {
 func (m *Predictor) choose(spec *profile.Spec) (*part, point, predict.SourceKind) {
 	var t task
 	t.describe(spec)
-	layered := t.outputs > 0
+	_, layered := spec.Model.Activations()
 	part, kind := &blindPrior, predict.Prior
 	if layered {
 		part = &layeredPrior

@@ -59,8 +59,8 @@ func (u *Predictor) predict(spec *profile.Spec, gpu *profile.GPUModel, all *[qua
 			return fmt.Errorf("predict: utilization: %w", err)
 		}
 	}
-	if spec.Model.Activations() == 0 {
-		return fmt.Errorf("predict: utilization: %q has no layers with outputs: nothing to predict from", spec.Model.Name)
+	if _, known := spec.Model.Activations(); !known {
+		return fmt.Errorf("predict: utilization: %q has no layers, or some whose outputs are unknown: nothing to predict from", spec.Model.Name)
 	}
 	full := gpu.Figures()
 	gpu = &full

@@ -27,9 +27,15 @@ type File struct {
 }
 
 // Spec returns a specification of a task that trains the model with a batch
-// size: the model and its sample size from the file, all else at the zero value.
+// size: the model, its sample size and the warnings from the file, all else at
+// the zero value.
 func (f *File) Spec(batchSize int) profile.Spec {
+	var warnings []string
+	for _, w := range f.Warnings {
+		warnings = append(warnings, w.String())
+	}
 	return profile.Spec{
+		Warnings: warnings,
 		Model:    f.Model,
 		Dataset:  profile.Dataset{SampleElements: f.SampleElements},
 		Training: profile.Training{BatchSize: batchSize},

@@ -215,13 +215,19 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 	}
 	if !known && !kerasView(l.Class) && !k.unknown[l.Class] && len(k.unknown) < maxWarnings {
 		k.unknown[l.Class] = true
-		k.file.warn(0, "layer class %q is not known: kind other, no parameters, shape unchanged", clip(l.Class))
+		k.file.warn(0, "layer class %q is not known: kind other, unknown parameters, shape unchanged", clip(l.Class))
 	}
 	if !known && kerasView(l.Class) {
 		return out, nil
 	}
 	measure(&leaf, out, false)
 	k.count(l, &leaf, in)
+	if !known {
+		leaf.Unknown |= profile.ParamCounts
+	}
+	if len(out) == 0 {
+		leaf.Activations, leaf.Unknown = 0, leaf.Unknown|profile.ActivationCounts
+	}
 	if err := k.file.add(leaf); err != nil {
 		return nil, err
 	}

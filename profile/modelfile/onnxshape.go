@@ -42,6 +42,7 @@ func (g *onnxGraph) describe(f *File) error {
 			measure(&l, shape, true)
 		} else {
 			unknown++
+			l.Unknown |= profile.ActivationCounts
 		}
 		if err := f.add(l); err != nil {
 			return err
@@ -146,7 +147,7 @@ func (g *onnxGraph) totals(f *File, statistics int64, unknown int) {
 		f.warn(0, "%d of %d initializer elements are statistics of batch norms and no parameters", statistics, total)
 	}
 	if unknown > 0 {
-		f.warn(0, "%d layers have no known output shape and no activations: run ONNX shape inference first", unknown)
+		f.warn(0, "%d layers have no known output shape and unknown activations: run ONNX shape inference first", unknown)
 	}
 	if g.branches > 0 {
 		f.warn(0, "%d branches of If, Loop or Scan are left out", g.branches)

@@ -35,7 +35,7 @@ func (t *tensors) add(name string, shape []int64, float bool) error {
 	i, seen := t.index[module]
 	if !seen {
 		i = len(t.file.Model.Layers)
-		if err := t.file.add(profile.Layer{Name: module}); err != nil {
+		if err := t.file.add(profile.Layer{Name: module, Unknown: profile.ActivationCounts}); err != nil {
 			return err
 		}
 		t.index[module] = i
@@ -73,7 +73,7 @@ func (t *tensors) neurons(i int, shape []int64) {
 func (t *tensors) finish() {
 	f := t.file
 	f.TotalParams = profile.Some(t.total)
-	f.warn(0, "a file of weights tells no activations: they count as 0; a config.json tells them")
+	f.warn(0, "a file of weights tells no activations: they are unknown; a config.json tells them")
 	if t.buffers > 0 {
 		f.warn(0, "%d tensors that are not trained (statistics, masks, indices) are left out", t.buffers)
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/profile"
 )
 
 var update = flag.Bool("update", false, "write the made files again")
@@ -37,4 +39,12 @@ func TestMade(t *testing.T) {
 			t.Errorf("%s is not what the test prints (-made +file):\n%s", m.path, diff)
 		}
 	}
+}
+
+// activationsOf is what a model is known to put out, or -1.
+func activationsOf(m profile.Model) int64 {
+	if n, known := m.Activations(); known {
+		return n
+	}
+	return -1
 }

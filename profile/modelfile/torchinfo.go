@@ -162,6 +162,7 @@ func (t *infoTree) params(l *profile.Layer, cells []string) (err error) {
 func (t *infoTree) shape(l *profile.Layer, cells []string) error {
 	text := t.cell(cells, "Output Shape")
 	if !strings.HasPrefix(text, "[") {
+		l.Unknown |= profile.ActivationCounts
 		return nil
 	}
 	if strings.Trim(text, "[] ") == "" {
@@ -213,6 +214,8 @@ func (t *infoTree) flush(next int) error {
 		l = profile.Layer{Name: l.Name, Kind: l.Kind, Params: l.Params}
 	case !t.row.known:
 		t.cut++
+		l.Activations, l.MACs = 0, profile.Opt[int64]{} // those of what it holds are not told
+		l.Unknown |= profile.ActivationCounts | profile.NeuronCounts
 	}
 	return t.file.add(l)
 }
@@ -228,7 +231,7 @@ func (t *infoTree) finish() {
 	}{
 		{t.recursive, "%d rows run a module again; its parameters are counted once"},
 		{t.frozen, "%d rows hold frozen parameters; they are counted"},
-		{t.cut, "%d rows are containers or unknown classes and stand as layers of kind other: print with a greater depth"},
+		{t.cut, "%d rows are containers or unknown classes and stand as layers of kind other of unknown activations: print with depth=99"},
 		{t.uncollatable, "%d output shapes do not divide by the batch; their activations are those of the whole batch"},
 	} {
 		if w.n > 0 {

@@ -168,7 +168,9 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 		}
 		l.Params, known = n, true
 	}
+	l.Unknown = profile.ActivationCounts
 	if !known {
+		l.Unknown |= profile.ParamCounts
 		t.guessed++
 	}
 	t.tie(&l, name, a)
@@ -247,7 +249,10 @@ func (t *printTree) attention(c *printed, count int64, counted bool) error {
 	if counted {
 		params = max(0, count-out.Params)
 	}
-	return t.file.add(profile.Layer{Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: mul(3, out.Neurons), Params: params})
+	return t.file.add(profile.Layer{
+		Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: mul(3, out.Neurons), Params: params,
+		Unknown: profile.ActivationCounts,
+	})
 }
 
 // repeat writes the leaves from first on out a number of times.
@@ -268,7 +273,7 @@ func (t *printTree) repeat(first, times int) error {
 
 func (t *printTree) finish() {
 	f := t.file
-	f.warn(0, "print(model) tells no activations: they count as 0")
+	f.warn(0, "print(model) tells no activations: they are unknown")
 	if len(t.tied) > 0 {
 		f.warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
 	}
@@ -276,7 +281,7 @@ func (t *printTree) finish() {
 		f.warn(0, "the shared embedding is printed %d more times; its weights are counted once", t.again)
 	}
 	if t.guessed > 0 {
-		f.warn(0, "%d modules tell no parameters and count as 0", t.guessed)
+		f.warn(0, "%d modules tell no parameters: theirs are unknown", t.guessed)
 	}
 	if len(t.open) > 0 {
 		f.warn(0, "the text ends inside %d modules: it may be cut off", len(t.open))

@@ -105,6 +105,9 @@ func (t *summaryTable) row(number int, text string) error {
 		t.batch = batch
 	}
 	l := profile.Layer{Name: name, Kind: kind, Params: params, InPlace: isView(class)}
+	if params == 0 && (kind == profile.Recurrent || kind == profile.Attention) {
+		l.Unknown |= profile.ParamCounts
+	}
 	measure(&l, shape, true)
 	l.Activations = elements
 	return t.file.add(l)

@@ -103,7 +103,10 @@ func TestSafetensorsKinds(t *testing.T) {
 	got := map[string]profile.Layer{}
 	for _, l := range f.Model.Layers {
 		name := l.Name
-		l.Name = ""
+		if l.Unknown != profile.ActivationCounts {
+			t.Errorf("%s: unknown are %v, want the activations", name, l.Unknown)
+		}
+		l.Name, l.Unknown = "", 0
 		got[name] = l
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(profile.Opt[int64]{})); diff != "" {

@@ -44,7 +44,7 @@ func Predicted(m *memory.Predictor, host predict.Host, risk float64) func(*sim.T
 			return noAnswer
 		}
 		b, err := m.Reserve(&spec, host, risk)
-		if err != nil { // nothing can be said of it
+		if err != nil || b == memory.Whole { // nothing can be said of it
 			return noAnswer
 		}
 		return b

@@ -48,13 +48,13 @@ func (f *Footprint) Measure(spec *profile.Spec) {
 	element := t.Precision.ElementBytes()
 	batch := float64(t.BatchSize)
 	unit := element * batch
-	params := f.walk(spec.Model.Layers, batch)
+	params, trainable := f.walk(spec.Model.Layers, batch)
 	f.Kept = f.KeptElements * unit
 	f.Largest = f.LargestElements * unit
 	f.Transit = f.TransitElements * unit
 	f.Head *= 4 * batch // losses are computed in 32 bits
 	f.Input = float64(spec.Dataset.SampleElements.Or(0)) * 4 * batch
-	f.holdParams(params, t)
+	f.holdParams(params, trainable, t)
 	if t.Optimizer == profile.NoOptimizer {
 		f.Kept, f.Masks = 0, 0
 	}
@@ -64,13 +64,14 @@ func (f *Footprint) Measure(spec *profile.Spec) {
 }
 
 // walk sums up the layers in elements of one sample, masks in bytes of the
-// batch, and returns the number of parameters.
-func (f *Footprint) walk(layers []profile.Layer, batch float64) float64 {
-	var params, before float64
+// batch, and returns the number of parameters and of those that are trained.
+func (f *Footprint) walk(layers []profile.Layer, batch float64) (params, trainable float64) {
+	var before float64
 	for i := range layers {
 		l := &layers[i]
 		out := float64(l.Activations)
 		params += float64(l.Params)
+		trainable += float64(l.Params - l.Frozen)
 		f.Biggest = max(f.Biggest, float64(l.Params))
 		f.LargestElements = max(f.LargestElements, out)
 		f.ByKind[l.Kind] += out
@@ -98,7 +99,7 @@ func (f *Footprint) walk(layers []profile.Layer, batch float64) float64 {
 			before = out
 		}
 	}
-	return params
+	return params, trainable
 }
 
 // mixed returns the elements of an attention's mixed values, which the output
@@ -156,14 +157,15 @@ func savesOutput(name string) bool {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// holdParams sets what the parameters cost: weights, gradients and optimiser
-// state by precision and update rule, divided or doubled by parallelism.
-func (f *Footprint) holdParams(params float64, t *profile.Training) {
+// holdParams sets what the parameters cost: weights, and of the trained ones
+// gradients and optimiser state, by precision and update rule, divided or doubled
+// by parallelism.
+func (f *Footprint) holdParams(params, trainable float64, t *profile.Training) {
 	w := 4.0
 	if t.Precision == profile.BF16 || t.Precision == profile.FP16 {
 		w = 2
 	}
-	f.Weights, f.Grads = w*params, w*params
+	f.Weights, f.Grads = w*params, w*trainable
 	f.Biggest *= w
 	if t.Precision == profile.Mixed {
 		f.Weights += 2 * params // autocast keeps 16-bit copies for the step
@@ -173,11 +175,11 @@ func (f *Footprint) holdParams(params float64, t *profile.Training) {
 		f.Grads = 0
 	case profile.SGD:
 	case profile.Momentum:
-		f.State = w * params
+		f.State = w * trainable
 	case profile.Adafactor:
-		f.State, f.Temp = 0.05*w*params, w*params
+		f.State, f.Temp = 0.05*w*trainable, w*trainable
 	default: // Adam, and unknown counts as Adam
-		f.State, f.Temp = 2*w*params, w*params
+		f.State, f.Temp = 2*w*trainable, w*trainable
 	}
 	gpus := max(1, float64(t.GPUs))
 	switch t.Parallelism {

@@ -14,7 +14,8 @@ func Plausible(spec *profile.Spec) bool {
 		l := &layers[i]
 		macs := l.MACs.Or(0)
 		ok = ok && l.Kind >= 0 && int(l.Kind) < profile.LayerKinds && l.Neurons >= 0 && l.Neurons <= most &&
-			l.Params >= 0 && l.Params <= most && l.Activations >= 0 && l.Activations <= most && macs >= 0 && macs <= most
+			l.Params >= 0 && l.Params <= most && l.Activations >= 0 && l.Activations <= most && macs >= 0 && macs <= most &&
+			l.Frozen >= 0 && l.Frozen <= l.Params && l.Unknown == 0
 	}
 	t := &spec.Training
 	ok = ok && spec.Model.Family >= 0 && int(spec.Model.Family) < profile.Families &&

@@ -107,10 +107,13 @@ func (s *settings) describe(w *bytes.Buffer, path string) error {
 	m := f.Model
 	d := description{
 		File: path, Format: f.Format.String(), Name: m.Name, Family: m.Guess().String(), Params: m.Params(), Layers: len(m.Layers),
-		Activations: m.Activations(), Batch: s.batch, Warnings: []string{}, spec: spec,
+		Batch: s.batch, Warnings: []string{}, spec: spec,
 	}
 	if total, ok := f.TotalParams.Get(); ok {
 		d.TotalParams = &total
+	}
+	if activations, ok := m.Activations(); ok {
+		d.Activations = &activations
 	}
 	if macs, ok := m.MACs(); ok {
 		d.MACs = &macs

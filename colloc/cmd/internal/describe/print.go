@@ -15,19 +15,28 @@ func (d *description) print(w *bytes.Buffer) error {
 	t := new(bytes.Buffer)
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", d.File, d.Name, d.Format, d.Family)
 	fmt.Fprintln(t, "  kind\tlayers\tneurons\tparameters\tactivations/sample\t")
-	type sums struct{ layers, neurons, params, activations int64 }
+	type sums struct {
+		layers, neurons, params, activations int64
+		unknown                              profile.Counts
+	}
 	var kinds [profile.LayerKinds]sums
 	for i := range d.spec.Model.Layers {
 		l := &d.spec.Model.Layers[i]
 		k := &kinds[l.Kind]
 		k.layers, k.neurons, k.params, k.activations = k.layers+1, k.neurons+l.Neurons, k.params+l.Params, k.activations+l.Activations
+		k.unknown |= l.Unknown
 	}
 	for kind, k := range kinds {
 		if k.layers > 0 {
-			fmt.Fprintf(t, "  %s\t%d\t%s\t%s\t%s\t\n", profile.LayerKind(kind), k.layers, group(k.neurons), group(k.params), group(k.activations))
+			fmt.Fprintf(t, "  %s\t%d\t%s\t%s\t%s\t\n", profile.LayerKind(kind), k.layers,
+				groupIf(k.neurons, k.unknown&profile.NeuronCounts == 0), groupIf(k.params, k.unknown&profile.ParamCounts == 0),
+				groupIf(k.activations, k.unknown&profile.ActivationCounts == 0))
 		}
 	}
-	fmt.Fprintf(t, "  total\t%d\t%s\t%s\t%s\t\n", d.Layers, group(d.spec.Model.Neurons()), group(d.Params), group(d.Activations))
+	neurons, knowsNeurons := d.spec.Model.Neurons()
+	activations, knowsActivations := d.spec.Model.Activations()
+	fmt.Fprintf(t, "  total\t%d\t%s\t%s\t%s\t\n", d.Layers, groupIf(neurons, knowsNeurons),
+		groupIf(d.Params, d.spec.Model.Unknown()&profile.ParamCounts == 0), groupIf(activations, knowsActivations))
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	_, err := table.Write(t.Bytes())
 	if err := errors.Join(err, table.Flush()); err != nil {
@@ -37,8 +46,17 @@ func (d *description) print(w *bytes.Buffer) error {
 		fmt.Fprintf(w, "  the file states %s parameters\n", group(*d.TotalParams))
 	}
 	terms := d.spec.Terms()
-	fmt.Fprintf(w, "  training at batch %d in fp32 with Adam: weights %v, gradients %v, optimiser %v, activations %v, together %v\n",
-		d.Batch, terms.Weights, terms.Gradients, terms.States, terms.Activations, terms.Total())
+	total, known := terms.Total()
+	together := "together"
+	if !known {
+		together = "together at least"
+	}
+	activationBytes := "unknown"
+	if a, ok := terms.Activations.Get(); ok {
+		activationBytes = a.String()
+	}
+	fmt.Fprintf(w, "  training at batch %d in fp32 with Adam: weights %v, gradients %v, optimiser %v, activations %s, %s %v\n",
+		d.Batch, terms.Weights, terms.Gradients, terms.States, activationBytes, together, total)
 	d.printWork(w, terms)
 	for _, text := range d.Warnings {
 		fmt.Fprintln(w, "  note:", text)
@@ -61,8 +79,9 @@ func (d *description) printWork(w *bytes.Buffer, terms profile.Terms) {
 			fmt.Fprintf(w, "; on %s at least %.3g ms of arithmetic and %.3g ms of memory traffic",
 				d.gpu.Name, 1000*p.Vector.Or(profile.ComputeTime, 0), 1000*p.Vector.Or(profile.BandwidthTime, 0))
 		}
-		share := float64(terms.Total()) / float64(d.gpu.Memory)
-		fmt.Fprintf(w, "; %.0f %% of its memory", 100*share)
+		if total, known := terms.Total(); known {
+			fmt.Fprintf(w, "; %.0f %% of its memory", 100*float64(total)/float64(d.gpu.Memory))
+		}
 	}
 	fmt.Fprintln(w)
 }
@@ -76,6 +95,19 @@ func group(n int64) string {
 	return text
 }
 
+// groupIf is group for a sum of known counts; the least it can be, or "unknown",
+// where one of them is not told.
+func groupIf(n int64, known bool) string {
+	switch {
+	case known:
+		return group(n)
+	case n > 0:
+		return "at least " + group(n)
+	default:
+		return "unknown"
+	}
+}
+
 // description is what is printed of one file.
 type description struct {
 	File        string   `json:"file"`
@@ -85,7 +117,7 @@ type description struct {
 	Params      int64    `json:"params"`
 	TotalParams *int64   `json:"total_params_stated,omitempty"`
 	Layers      int      `json:"layers"`
-	Activations int64    `json:"activations_per_sample"`
+	Activations *int64   `json:"activations_per_sample,omitempty"`
 	MACs        *int64   `json:"macs_per_sample,omitempty"`
 	Batch       int      `json:"batch"`
 	Warnings    []string `json:"warnings"`
