@@ -96,6 +96,9 @@ const (
 // slopes are the columns that are not negative: a use costs, or it does not.
 func slopes() lsq.Span { return lsq.Span{First: termColumns, Count: termCount} }
 
+// As many fit into a span: one term more does not compile.
+const _ = uint(lsq.MostHeld - termCount)
+
 func (r *roster) columns() int { return effectColumns + 2*len(r.effects) }
 
 func ownColumn(e int32) int { return effectColumns + 2*int(e) }

@@ -74,17 +74,17 @@ type Posterior struct {
 }
 
 // Span is a run of columns whose coefficients must not fall below 0: Count of
-// them, at most 12, from First on.
+// them, at most MostHeld, from First on.
 type Span struct{ First, Count int }
 
-// mostHeld bounds a span, so that solving needs no memory of its own.
-const mostHeld = 12
+// MostHeld bounds a span, so that solving needs no memory of its own.
+const MostHeld = 9
 
 // held marks the columns of a span that are held at 0; multipliers are what
 // holds them there.
 type (
-	held        [mostHeld]bool
-	multipliers [mostHeld]float64
+	held        [MostHeld]bool
+	multipliers [MostHeld]float64
 )
 
 // Solve factorises H = Λ + Σ over parts by Cholesky. lambda and mu are the
@@ -250,8 +250,8 @@ func (q *Posterior) shifted(column int, fixed *held, mult *multipliers) float64 
 // multipliers solves P[Z,Z] μ = −b̂[Z] by Gaussian elimination without
 // pivoting, which is stable for a positive definite matrix.
 func (q *Posterior) multipliers(fixed *held) multipliers {
-	var a [mostHeld][mostHeld + 1]float64
-	var z [mostHeld]int
+	var a [MostHeld][MostHeld + 1]float64
+	var z [MostHeld]int
 	n := 0
 	for k, h := range fixed {
 		if h {
@@ -263,7 +263,7 @@ func (q *Posterior) multipliers(fixed *held) multipliers {
 		for j := range n {
 			a[i][j] = q.cov.at(q.atZero.First+z[i], q.atZero.First+z[j])
 		}
-		a[i][mostHeld] = -q.mean[q.atZero.First+z[i]]
+		a[i][MostHeld] = -q.mean[q.atZero.First+z[i]]
 	}
 	for i := range n {
 		for r := i + 1; r < n; r++ {
@@ -271,12 +271,12 @@ func (q *Posterior) multipliers(fixed *held) multipliers {
 			for c := i; c < n; c++ {
 				a[r][c] -= float64(f * a[i][c])
 			}
-			a[r][mostHeld] -= float64(f * a[i][mostHeld])
+			a[r][MostHeld] -= float64(f * a[i][MostHeld])
 		}
 	}
 	var mult multipliers
 	for i := n - 1; i >= 0; i-- {
-		v := a[i][mostHeld]
+		v := a[i][MostHeld]
 		for c := i + 1; c < n; c++ {
 			v -= float64(a[i][c] * mult[z[c]])
 		}
