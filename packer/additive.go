@@ -2,27 +2,7 @@ package packer
 
 import (
 	"math"
-
-	"example.com/colloc/profile"
 )
-
-// AdditiveModel is a MonotoneModel in which what companions cost a task adds up.
-// It spares [ColumnGen] nearly all questions about sets of three and more that
-// earn nothing.
-type AdditiveModel interface {
-	MonotoneModel
-	// Additive promises that on gpu by mech, in every set S of two tasks and more
-	// that holds task,
-	//
-	//	speed(S) <= max(least, 1/(1 + Σ cost(j) - (|S| - 2)·once))
-	//	cost(j)   = 1/speed({task, j}) - 1      for each companion j
-	//
-	// where once >= 0 is the part of a companion's cost that is there whoever it
-	// is, and counts once however many they are, and least the lowest speed that
-	// the model ever says. Nothing is promised where the denominator is not
-	// positive. A bound that rests on a broken promise is none.
-	Additive(task *Task, gpu *GPU, mech profile.Mechanism) (once, least float64, ok bool)
-}
 
 // costs holds what types cost each other at least, as parts of a step alone.
 type costs struct {
@@ -37,16 +17,11 @@ type costs struct {
 // GPU, or not in numbers that make sense.
 func (cat *catalogue) newCosts(p *caps) *costs {
 	in, n := cat.in, len(cat.members)
-	am, ok := in.p.Model.(AdditiveModel)
-	if !ok {
-		return nil
-	}
 	k := &costs{of: make([]float32, n*n), beside: make([]float32, n*n), once: make([]float32, n), least: make([]float64, n), weight: make([]float64, n)}
 	for i, m := range cat.members {
-		t := in.tasks[m[0]]
-		k.weight[i] = in.scaled(t.weight())
+		k.weight[i] = in.scaled(in.tasks[m[0]].weight)
 		for _, mech := range p.mechs {
-			once, least, ok := am.Additive(t, p.gpu, mech)
+			once, least, ok := in.oracle.additive(p.class, m[0], mech)
 			if !ok || !(once >= 0 && once < math.MaxFloat32) || !(least >= 0 && least <= maxSpeed) {
 				return nil
 			}

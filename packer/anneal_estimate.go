@@ -158,26 +158,21 @@ func (e *estimates) losses(ctx context.Context) error {
 // they have if they may not share. Their limits on speed do not count here, for
 // how far a pair is from them tells something about larger sets.
 func (e *estimates) row(r *pairRow, single []int64, i int) error {
-	t := r.in.tasks[i]
-	r.ids, r.tasks = r.ids[:0], r.tasks[:0]
+	r.ids = r.ids[:0]
 	for j := i + 1; j < e.n; j++ {
 		e.lose(i, j, single[i]+single[j])
-		r.set = append(r.set[:0], t, r.in.tasks[j])
-		if r.c.room(r.set, r.in.maxSet).code == 0 {
-			r.ids, r.tasks = append(r.ids, int32(j)), append(r.tasks, r.in.tasks[j])
+		r.set = append(r.set[:0], int32(i), int32(j))
+		if r.in.room(r.c, r.set).code == 0 {
+			r.ids = append(r.ids, int32(j))
 		}
 	}
 	own, other := r.own[:len(r.ids)], r.other[:len(r.ids)]
 	for _, mech := range r.c.mechs {
-		if err := r.speeds(t, mech, own, other); err != nil {
+		if err := r.speeds(int32(i), mech, own, other); err != nil {
 			return err
 		}
 		for n, j := range r.ids {
-			a, b := own[n], other[n]
-			if checkSpeed(a) != "" || checkSpeed(b) != "" {
-				return r.broken(t, r.tasks[n], mech, a, b)
-			}
-			lost := single[i] + single[j] - r.in.units(t.weight(), a) - r.in.units(r.tasks[n].weight(), b)
+			lost := single[i] + single[j] - r.in.units(r.in.tasks[i].weight, own[n]) - r.in.units(r.in.tasks[j].weight, other[n])
 			e.lose(i, int(j), min(lost, int64(e.loss[i*e.n+int(j)])))
 		}
 	}

@@ -53,10 +53,10 @@ func (a *annealing) fits(g int, out, in int32) bool {
 	if out == none && len(tasks)+len(c.residents) >= a.in.maxSet {
 		return false
 	}
-	room := c.usable - c.used - a.in.tasks[in].Memory
+	room := c.usable - c.used - a.in.tasks[in].memory
 	for _, i := range tasks {
 		if i != out {
-			room -= a.in.tasks[i].Memory
+			room -= a.in.tasks[i].memory
 		}
 	}
 	return room >= 0

@@ -14,10 +14,7 @@ import (
 func newAnnealing(t *testing.T, rng *rand.Rand) *annealing {
 	t.Helper()
 	p := draw(rng, drawOptions{tasks: 12, gpus: 6, kinds: 2, residents: 3, maxSet: 1 + rng.IntN(4), homes: rng.IntN(2) == 0})
-	in, err := newInstance(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := newInstance(t, p)
 	e := newEvaluator(in)
 	start, err := greedy(context.Background(), in, e)
 	if err != nil {

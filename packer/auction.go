@@ -142,3 +142,18 @@ func (a *auction) duals(stop func() bool) []int64 {
 	}
 	return y
 }
+
+// largest returns the largest of some values, 0 if none is larger.
+func largest(values []int32) int32 {
+	const step = 4
+	most := int32(0)
+	for ; len(values) >= step; values = values[step:] {
+		if v := (*[step]int32)(values); v[0] > most || v[1] > most || v[2] > most || v[3] > most {
+			most = max(v[0], v[1], v[2], v[3])
+		}
+	}
+	for _, v := range values {
+		most = max(most, v)
+	}
+	return most
+}

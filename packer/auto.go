@@ -78,7 +78,7 @@ func (a Auto) orMatching(ctx context.Context, p *Problem, s *Solution) (*Solutio
 }
 
 func (a Auto) choose(p *Problem) (Method, string, error) {
-	in, err := newInstance(p)
+	d, err := compile(p)
 	if err != nil {
 		return nil, "", err
 	}
@@ -86,6 +86,7 @@ func (a Auto) choose(p *Problem) (Method, string, error) {
 	if budget == 0 {
 		budget = defaultBudget
 	}
+	in := d.instance
 	ty := newTyping(in, false)
 	n, types := len(in.tasks), len(ty.members)
 	columns := ColumnGen{Tol: a.Tol, Seed: a.Seed, MaxSets: budget}

@@ -218,7 +218,7 @@ func BenchmarkMatchingLoad(b *testing.B) {
 func BenchmarkTypes(b *testing.B) {
 	for _, w := range weights {
 		b.Run("n=600/weights="+w, func(b *testing.B) {
-			m := kindModel{benchModel(b, w, 600), 3}
+			m := kindModel{matrixModel: benchModel(b, w, 600), kinds: 3}
 			p := benchProblem(m.matrixModel, 100, 100, 100)
 			p.Model = m
 			benchPack(b, Matching{}, p)

@@ -27,26 +27,13 @@ type catalogue struct {
 	unlisted []*unlisted
 }
 
-// seats returns how many new tasks class k may take.
-func (in *instance) seats(k int) int {
-	c := &in.classes[k]
-	if !c.open(in.maxSet) {
-		return 0
-	}
-	room := in.maxSet - len(c.residents)
-	if len(c.mechs) == 0 {
-		room = min(room, 1)
-	}
-	return min(room, len(in.tasks))
-}
-
 // countSets returns how many multisets of up to depth types there are for all
 // classes; limit+1 if more than limit.
-func (in *instance) countSets(types int, depth func(k int) int, limit int) int {
+func countSets(in *instance, types int, l listing, limit int) int {
 	total := 0
 	for k := range in.classes {
 		sets := 1
-		for r := 1; r <= depth(k); r++ {
+		for r := 1; r <= l.depth(in, k); r++ {
 			// C(n+r-1, r) from the one before; the factors are small while below limit.
 			sets = sets * (types + r - 1) / r
 			if total += sets; total > limit || sets > limit {
@@ -64,16 +51,16 @@ type listing struct {
 	whole       bool
 }
 
-func (in *instance) depth(k int, l listing) int {
+func (l listing) depth(in *instance, k int) int {
 	if k < in.free {
 		return min(l.free, in.seats(k))
 	}
 	return min(l.taken, in.seats(k))
 }
 
-// listing returns the deepest catalogue of at most limit sets; false if that has not
+// deepest returns the deepest catalogue of at most limit sets; false if that has not
 // even the pairs.
-func (in *instance) listing(types, limit int) (listing, bool) {
+func deepest(in *instance, types, limit int) (listing, bool) {
 	most := 1
 	for k := range in.classes {
 		most = max(most, in.seats(k))
@@ -83,10 +70,10 @@ func (in *instance) listing(types, limit int) (listing, bool) {
 		try = append(try, listing{free: d, taken: d})
 	}
 	for _, l := range slices.Backward(try) {
-		if in.countSets(types, func(k int) int { return in.depth(k, l) }, limit) <= limit {
+		if countSets(in, types, l, limit) <= limit {
 			l.whole = true
 			for k := range in.classes {
-				l.whole = l.whole && in.lists(k, l)
+				l.whole = l.whole && l.lists(in, k)
 			}
 			return l, true
 		}
@@ -95,11 +82,11 @@ func (in *instance) listing(types, limit int) (listing, bool) {
 }
 
 // lists reports whether l has all sets on class k.
-func (in *instance) lists(k int, l listing) bool { return in.depth(k, l) == in.seats(k) }
+func (l listing) lists(in *instance, k int) bool { return l.depth(in, k) == in.seats(k) }
 
 // newCatalogue asks the model for the sets in l, whose number the caller knows,
 // and prepares to ask for the others. When ctx is cancelled it returns ctx.Err().
-func (e *evaluator) newCatalogue(ctx context.Context, ty *typing, l listing, q *questions) (*catalogue, error) {
+func newCatalogue(ctx context.Context, e *evaluator, ty *typing, l listing, q *questions) (*catalogue, error) {
 	in, n := e.in, len(ty.members)
 	cat := &catalogue{typing: ty, in: in, gains: make([][][]int32, len(in.classes)), unlisted: make([]*unlisted, len(in.classes))}
 	deepest := max(l.free, l.taken)
@@ -121,7 +108,7 @@ func (e *evaluator) newCatalogue(ctx context.Context, ty *typing, l listing, q *
 		}
 	}
 	for k := range in.classes {
-		if in.lists(k, l) {
+		if l.lists(in, k) {
 			continue
 		}
 		var err error
@@ -140,10 +127,10 @@ func (cat *catalogue) whole() bool {
 // fill evaluates the sets on class k that l lists.
 func (cat *catalogue) fill(ctx context.Context, e *evaluator, k int, l listing) error {
 	c, n := &cat.in.classes[k], len(cat.members)
-	b := &cataloguer{evaluator: e, cat: cat, c: c, some: k < cat.in.free && !cat.in.lists(k, l)}
-	for size := 1; size <= cat.in.depth(k, l); size++ {
+	b := &cataloguer{evaluator: e, cat: cat, c: c, some: k < cat.in.free && !l.lists(cat.in, k)}
+	for size := 1; size <= l.depth(cat.in, k); size++ {
 		b.gains = make([]int32, cat.choose[size][n+size-1])
-		b.set, b.types = make([]*Task, size), make([]int, size)
+		b.set, b.types = make([]int32, size), make([]int, size)
 		var err error
 		switch {
 		case size == 1 && k < cat.in.free:
@@ -169,7 +156,7 @@ type cataloguer struct {
 	some   bool    // there are larger sets than those listed
 	single []int64 // by type, of free classes
 	gains  []int32
-	set    []*Task // being chosen, from the last to the first
+	set    []int32 // being chosen, from the last to the first
 	types  []int
 }
 
@@ -180,7 +167,7 @@ func (b *cataloguer) alone(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		v, err := b.evaluator.alone(b.c, b.in.tasks[m[0]])
+		v, err := b.evaluator.alone(b.c, m[0])
 		if err != nil {
 			return err
 		}
@@ -204,7 +191,7 @@ func (b *cataloguer) pairs(ctx context.Context) error {
 			return err
 		}
 		b.cat.partners(r, i)
-		if err := r.fill(int(m[0])); err != nil {
+		if err := r.fill(m[0]); err != nil {
 			return err
 		}
 		for n, o := range r.ids {
@@ -217,8 +204,8 @@ func (b *cataloguer) pairs(ctx context.Context) error {
 // partners collects in r the tasks beside which memory and labels let a task of
 // type i run: the first of each type from i on, and of its own the second.
 func (cat *catalogue) partners(r *pairRow, i int) {
-	r.ids, r.tasks = r.ids[:0], r.tasks[:0]
-	set := [2]*Task{cat.in.tasks[cat.members[i][0]]}
+	r.ids = r.ids[:0]
+	set := [2]int32{cat.members[i][0]}
 	for j, m := range cat.members[i:] {
 		if j == 0 {
 			m = m[1:]
@@ -226,8 +213,8 @@ func (cat *catalogue) partners(r *pairRow, i int) {
 		if len(m) == 0 {
 			continue
 		}
-		if set[1] = cat.in.tasks[m[0]]; r.c.room(set[:], cat.in.maxSet).code == 0 {
-			r.ids, r.tasks = append(r.ids, m[0]), append(r.tasks, set[1])
+		if set[1] = m[0]; cat.in.room(r.c, set[:]).code == 0 {
+			r.ids = append(r.ids, m[0])
 		}
 	}
 }
@@ -248,17 +235,17 @@ func (b *cataloguer) larger(ctx context.Context, r, below, rank int, ref int64, 
 		if copies == len(m) {
 			continue
 		}
-		t := b.in.tasks[m[copies]]
-		if t.Memory > room || t.Alone && len(b.set) > 1 {
+		t := &b.in.tasks[m[copies]]
+		if t.memory > room || t.alone && len(b.set) > 1 {
 			continue
 		}
-		b.set[r-1], b.types[r-1] = t, i
+		b.set[r-1], b.types[r-1] = m[copies], i
 		best, at := ref, rank+b.cat.choose[r][i+r-1]
 		if b.single != nil {
 			best = max(best, b.single[i])
 		}
 		if r > 1 {
-			if err := b.larger(ctx, r-1, i+1, at, best, room-t.Memory); err != nil {
+			if err := b.larger(ctx, r-1, i+1, at, best, room-t.memory); err != nil {
 				return err
 			}
 			continue
@@ -270,7 +257,7 @@ func (b *cataloguer) larger(ctx context.Context, r, below, rank int, ref int64, 
 		switch {
 		case v.code == 0:
 			b.gains[at] = int32(v.units - b.c.base)
-		case v.code == NoGain && b.some:
+		case v.code == noGain && b.some:
 			b.gains[at] = -int32(v.total)
 		}
 	}

@@ -58,7 +58,7 @@ type offers struct {
 func (o *offers) take(tasks []int32, value, cost int64) {
 	profit := quarters*value - cost
 	if o.class < o.in.free {
-		profit = share(profit, o.in.tasks[tasks[0]].gpus())
+		profit = share(profit, o.in.tasks[tasks[0]].gpus)
 	}
 	o.common = max(o.common, profit)
 	if !o.in.any {
@@ -81,9 +81,6 @@ func (o *offers) prices() []int64 {
 	return out
 }
 
-// quarters is how many parts of a unit prices are counted in.
-const quarters = 4
-
 // Verify proves a bound on the throughput of every plan for p, residents
 // included, and returns it. It prices every set that any GPU could run:
 //
@@ -102,7 +99,7 @@ const quarters = 4
 // the pairs and those larger sets that could make a profit at Lambda. Of tasks of
 // one type, see [ColumnGen], it tries the cheapest k only.
 func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, err error) {
-	in, err := newInstance(p)
+	in, err := compile(p)
 	if err != nil {
 		return 0, err
 	}
@@ -110,10 +107,10 @@ func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, er
 	if err != nil {
 		return 0, err
 	}
-	e := newEvaluator(in)
+	e := newEvaluator(in.instance)
 	total := pr.bound
 	for k := range in.classes {
-		prices, err := e.price(ctx, k, pr)
+		prices, err := pr.price(ctx, e, k)
 		if err != nil {
 			return 0, err
 		}
@@ -125,7 +122,7 @@ func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, er
 }
 
 // pricing checks the certificate against in and converts it, rounding up.
-func (c *Certificate) pricing(in *instance) (*pricing, error) {
+func (c *Certificate) pricing(in *compiled) (*pricing, error) {
 	if c == nil {
 		return nil, errors.New("packer: certificate: it is nil")
 	}
@@ -138,12 +135,12 @@ func (c *Certificate) pricing(in *instance) (*pricing, error) {
 	pr := &pricing{
 		u: make([]int64, len(in.tasks)), z: make([]int64, len(c.Odd)),
 		sets: make([][]int32, len(in.tasks)), seats: make([][]int32, len(in.classes)),
-		hints: c.hints(in), typing: newTyping(in, len(c.Odd) > 0),
+		hints: c.hints(in.instance), typing: newTyping(in.instance, len(c.Odd) > 0),
 	}
 	rank := make([]int, len(in.tasks))
 	for i, o := range in.origin {
 		rank[o] = i
-		u, err := in.quarters(fmt.Sprintf("U[%d]", o), c.U[o])
+		u, err := quartersOf(in.instance, fmt.Sprintf("U[%d]", o), c.U[o])
 		if err != nil {
 			return nil, err
 		}
@@ -158,9 +155,9 @@ func (c *Certificate) pricing(in *instance) (*pricing, error) {
 	return pr, nil
 }
 
-func (pr *pricing) addOdd(in *instance, rank []int, k int, odd *OddSet) error {
+func (pr *pricing) addOdd(in *compiled, rank []int, k int, odd *OddSet) error {
 	where := fmt.Sprintf("Odd[%d]", k)
-	z, err := in.quarters(where+".Z", odd.Z)
+	z, err := quartersOf(in.instance, where+".Z", odd.Z)
 	if err != nil {
 		return err
 	}
@@ -173,7 +170,7 @@ func (pr *pricing) addOdd(in *instance, rank []int, k int, odd *OddSet) error {
 		pr.sets[rank[t]] = append(pr.sets[rank[t]], int32(k))
 	}
 	for _, g := range odd.GPUs {
-		c := in.classOf(g)
+		c := in.byGPU[g]
 		if len(in.classes[c].residents) != 1 {
 			return fmt.Errorf("packer: certificate: %s: GPU %q has %d residents; want 1", where, in.p.GPUs[g].ID, len(in.classes[c].residents))
 		}
@@ -188,7 +185,7 @@ func ascending(x []int, limit int) bool {
 }
 
 // quarters converts a price, rounding up.
-func (in *instance) quarters(where string, price float64) (int64, error) {
+func quartersOf(in *instance, where string, price float64) (int64, error) {
 	q := math.Ceil(price / in.unit * quarters)
 	if !(price >= 0 && q < 1<<40) {
 		return 0, fmt.Errorf("packer: certificate: %s is %v; want a price from 0 to %g", where, price, in.unit/quarters*(1<<40))
@@ -209,14 +206,14 @@ func (pr *pricing) joint(a, b []int32) int64 {
 
 // price returns the smallest prices of the GPUs of class k at which no set on
 // them makes a profit, in quarters.
-func (e *evaluator) price(ctx context.Context, k int, pr *pricing) ([]int64, error) {
+func (pr *pricing) price(ctx context.Context, e *evaluator, k int) ([]int64, error) {
 	in, c := e.in, &e.in.classes[k]
 	o := &offers{in: in, class: k, common: quarters * c.base, home: map[int32]int64{}}
-	if !c.open(in.maxSet) {
+	if !in.open(c) {
 		return o.prices(), ctx.Err()
 	}
 	if len(c.residents) > 0 || in.maxSet > 2 || len(pr.typing.members) < len(in.tasks) {
-		err := e.priceSets(ctx, k, pr, o)
+		err := pr.priceSets(ctx, e, k, o)
 		return o.prices(), err
 	}
 	single, err := e.singles(c)

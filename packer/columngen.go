@@ -55,20 +55,20 @@ var _ Method = ColumnGen{}
 
 const (
 	defaultMaxSets = 1 << 25
-	maxPricings    = 300 // rounds of column generation
 	// maxRows bounds the memory of the inverse: 128 MiB.
 	maxRows = 4096
 )
 
 // Pack implements Method.
 func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
-	in, err := newInstance(p)
+	d, err := compile(p)
 	if err != nil {
 		return nil, err
 	}
 	if err := cg.check(); err != nil {
 		return nil, err
 	}
+	in := d.instance
 	e := newEvaluator(in)
 	ty := newTyping(in, false)
 	l, why := cg.listing(in, ty)
@@ -79,18 +79,18 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 		return cg.withoutHomes(ctx, p)
 	}
 	q := &questions{most: cg.maxSets()}
-	cat, err := e.newCatalogue(ctx, ty, l, q)
+	cat, err := newCatalogue(ctx, e, ty, l, q)
 	if err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	if err != nil {
-		return e.answer(ctx, newPlan(in), unproved(), "column generation, cancelled before its first plan")
+		return d.answer(ctx, newPlan(in), nil, "column generation, cancelled before its first plan")
 	}
 	start, err := typedGreedy(ctx, cat)
 	if err != nil {
 		return nil, err
 	}
-	g, err := cg.generation(ctx, e, cat, start, q)
+	g, err := newGeneration(ctx, e, cat, start, q, cg.Tol, cg.Seed)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (cg ColumnGen) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	if g.quick {
 		text += fmt.Sprintf("; sets of more than %d valued as needed, %d of them", max(l.free, l.taken), q.asked)
 	}
-	return e.answer(ctx, g.plan(), g.proof(), text)
+	return d.answer(ctx, g.plan(), g.proof(), text)
 }
 
 // check reports what is wrong with the options.
@@ -137,7 +137,7 @@ func (cg ColumnGen) steps(types int) int {
 // listing returns which sets to list, or says why there can be no bound.
 func (cg ColumnGen) listing(in *instance, ty *typing) (listing, string) {
 	n := len(ty.members)
-	l, ok := in.listing(n, cg.maxSets())
+	l, ok := deepest(in, n, cg.maxSets())
 	switch {
 	case in.gangs && !l.whole:
 		return l, fmt.Sprintf("gangs and more than %d sets", cg.maxSets())
@@ -147,7 +147,7 @@ func (cg ColumnGen) listing(in *instance, ty *typing) (listing, string) {
 		return l, fmt.Sprintf("more than %d sets", cg.maxSets())
 	}
 	for k := range in.classes {
-		if !in.lists(k, l) && !in.monotone(&in.classes[k]) {
+		if !l.lists(in, k) && !in.monotone(&in.classes[k]) {
 			return l, fmt.Sprintf("more than %d sets, and the model is no MonotoneModel", cg.maxSets())
 		}
 	}

@@ -66,7 +66,7 @@ func (x *unlisted) search(ctx context.Context, pass *pricePass) {
 func (b *beam) with(p *promise, i int, profit int64) promise {
 	q := promise{
 		types: insert(slices.Clone(p.types), int32(i)), company: p.company, paid: p.paid + b.pass.u[i],
-		room: p.room - b.in.tasks[b.cat.members[i][0]].Memory, profit: profit,
+		room: p.room - b.in.tasks[b.cat.members[i][0]].memory, profit: profit,
 	}
 	if b.company != nil {
 		q.company = min(q.company, int64(b.company[i]))
@@ -100,7 +100,7 @@ func (b *beam) grow(p *promise) {
 			sum += int64(c)
 		}
 		profit := quarters*(sum+int64(m)+p.company-b.c.base) - p.paid - b.pass.u[j]
-		if m == 0 || profit <= beat || b.in.tasks[b.cat.members[j][0]].Memory > p.room {
+		if m == 0 || profit <= beat || b.in.tasks[b.cat.members[j][0]].memory > p.room {
 			continue
 		}
 		if b.keep(b.with(p, j, profit)); len(b.to) == beamTries {

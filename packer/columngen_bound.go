@@ -6,6 +6,8 @@ import (
 	"slices"
 )
 
+const maxPricings = 300 // rounds of column generation
+
 // done reports whether the plan is as good as asked.
 func (g *generation) done() bool {
 	return float64(g.bound-g.value) <= g.tol*float64(g.base+g.bound)
@@ -92,19 +94,18 @@ func (g *generation) extend() bool {
 	return found
 }
 
-// proof turns the best prices into a certificate.
-func (g *generation) proof() proof {
+// proof returns the best prices.
+func (g *generation) proof() *proof {
 	in := g.in
 	if g.bound == math.MaxInt64 {
-		return unproved()
+		return nil
 	}
-	scale := in.unit / quarters
-	cert := &Certificate{U: make([]float64, len(in.tasks)), Lambda: make([]float64, len(in.p.GPUs))}
-	for i, o := range in.origin {
-		cert.U[o] = float64(g.u[g.cat.of[i]]) * scale
+	pr := &proof{tasks: make([]int64, len(in.tasks)), gpus: make([]int64, len(in.byGPU)), bound: g.base + g.bound}
+	for i, t := range g.cat.of {
+		pr.tasks[i] = g.u[t]
 	}
-	for gpu := range cert.Lambda {
-		cert.Lambda[gpu] = float64(g.most[g.at[gpu]]+quarters*in.classes[in.classOf(gpu)].base) * scale
+	for gpu, k := range in.byGPU {
+		pr.gpus[gpu] = g.most[g.at[gpu]] + quarters*in.classes[k].base
 	}
-	return proof{bound: float64(g.base+g.bound) * scale, cert: cert}
+	return pr
 }

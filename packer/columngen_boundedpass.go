@@ -104,8 +104,8 @@ func (b *boundedPass) consider(ctx context.Context, i int) {
 	if sum == 0 || quarters*(sum+rest)-paid+extra <= b.pass.floor {
 		return
 	}
-	t := b.in.tasks[b.cat.members[i][0]]
-	if t.Memory > l.room {
+	t := &b.in.tasks[b.cat.members[i][0]]
+	if t.memory > l.room {
 		return
 	}
 	b.set = append(b.set, int32(i))
@@ -119,7 +119,7 @@ func (b *boundedPass) consider(ctx context.Context, i int) {
 		return
 	}
 	next := &b.levels[s+1]
-	next.sum, next.company, next.paid, next.room = sum, rest+b.c.base, paid, l.room-t.Memory
+	next.sum, next.company, next.paid, next.room = sum, rest+b.c.base, paid, l.room-t.memory
 	if b.averages() && s+1 > 2 && s+1 <= b.listed {
 		if next.sum = min(sum, b.value()); next.sum == 0 {
 			return

@@ -53,20 +53,20 @@ type generation struct {
 	best  []priced // most profitable new set of each type
 }
 
-// generation prepares the linear program with the sets of a first plan.
-func (cg ColumnGen) generation(ctx context.Context, e *evaluator, cat *catalogue, start *plan, q *questions) (*generation, error) {
+// newGeneration prepares the linear program with the sets of a first plan.
+func newGeneration(ctx context.Context, e *evaluator, cat *catalogue, start *plan, q *questions, tol float64, seed uint64) (*generation, error) {
 	in := e.in
-	s, err := newSearch(e, start, cg.Seed)
+	s, err := newSearch(e, start, seed)
 	if err != nil {
 		return nil, err
 	}
-	if s, err = s.orSimpler(ctx, cg.Seed); err != nil {
+	if s, err = s.orSimpler(ctx, seed); err != nil {
 		return nil, err
 	}
-	s.cat = cat
+	s.values = cat
 	n := len(cat.members)
 	g := &generation{
-		search: s, cat: cat, asked: q, quick: !cat.whole(), tol: cg.Tol, at: make([]int, len(in.p.GPUs)),
+		search: s, cat: cat, asked: q, quick: !cat.whole(), tol: tol, at: make([]int, len(in.byGPU)),
 		bound: math.MaxInt64, u: make([]int64, n), best: make([]priced, n),
 	}
 	for k := range in.classes {

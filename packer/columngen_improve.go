@@ -181,7 +181,7 @@ func (n *neighbours) replace(r *repair) {
 			return n.at[to.gpu] == m.site && vacant(to)
 		})
 		tasks := r.members(m.types)
-		to := &n.groups[n.in.widen(n.groups, n.picked[at], tasks[0])]
+		to := &n.groups[widen(n.in, n.groups, n.picked[at], tasks[0])]
 		to.tasks = tasks
 		add := n.gain(m.site, n.cat.typed(nil, to.tasks))
 		to.value += add

@@ -82,3 +82,19 @@ func (p *pricePass) walk(ctx context.Context, r, below, rank int, paid int64) {
 		}
 	}
 }
+
+// walkWide is the last step of walk where sets may take several GPUs.
+func (p *pricePass) walkWide(row []int32, paid int64) {
+	for i, g := range row {
+		if g <= 0 || p.stop {
+			continue
+		}
+		profit := quarters*int64(g) - p.u[i] - paid
+		width := p.cat.in.tasks[p.cat.members[i][0]].gpus
+		p.top = max(p.top, share(profit, width))
+		if profit -= int64(width-1) * p.other; profit > p.floor {
+			p.set[0] = int32(i)
+			p.stop = p.stop || !p.visit(p.set, profit)
+		}
+	}
+}

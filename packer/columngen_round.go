@@ -91,7 +91,7 @@ func (r *rounding) settle() {
 		}
 		set := bySite[at][0]
 		bySite[at] = bySite[at][1:]
-		to := &r.groups[r.in.widen(r.groups, s, r.cat.members[set.types[0]][0])]
+		to := &r.groups[widen(r.in, r.groups, s, r.cat.members[set.types[0]][0])]
 		for _, t := range set.types {
 			to.tasks = append(to.tasks, take(t))
 		}

@@ -22,6 +22,7 @@ type unlisted struct {
 	caps      *caps  // nil if not known
 	costs     *costs // nil if they do not add up
 	questions *questions
+	tasks     []int32 // of the set that is asked for
 }
 
 // maxAnswers bounds the memory of answers: 40 MiB.
@@ -48,12 +49,12 @@ func (cat *catalogue) newUnlisted(ctx context.Context, e *evaluator, k int, q *q
 		return nil, err
 	}
 	for i, m := range cat.members {
-		if cat.in.tasks[m[0]].Alone {
+		if cat.in.tasks[m[0]].alone {
 			x.own[i] = 0 // it is in no larger set
 		}
 	}
 	for _, o := range cat.unlisted {
-		if o != nil && o.caps != nil && o.caps.hold(c) {
+		if o != nil && o.caps != nil && o.caps.hold(cat.in, c) {
 			x.caps, x.costs = o.caps, o.costs
 		}
 	}
@@ -74,7 +75,7 @@ func (x *unlisted) beside(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		parts, _, err := x.weigh(x.c, []*Task{x.in.tasks[m[0]]}, x.c.base)
+		parts, _, err := x.weigh(x.c, m[:1], x.c.base)
 		if err != nil {
 			return err
 		}
@@ -100,7 +101,7 @@ func (x *unlisted) gain(types []int32) int64 {
 		return x.ask(types)
 	}
 	if at.key != key {
-		*at = knownSet{key, x.ask(types)}
+		*at = knownSet{key: key, value: x.ask(types)}
 	}
 	return at.value
 }
@@ -111,7 +112,7 @@ func (x *unlisted) ask(types []int32) int64 {
 		return 0
 	}
 	ref := x.c.base
-	x.joined = x.joined[:0]
+	x.tasks = x.tasks[:0]
 	for n, t := range types {
 		copies := 0
 		for copies < n && types[n-copies-1] == t {
@@ -121,13 +122,13 @@ func (x *unlisted) ask(types []int32) int64 {
 		if copies == len(m) {
 			return 0
 		}
-		x.joined = append(x.joined, x.in.tasks[m[copies]])
+		x.tasks = append(x.tasks, m[copies])
 		if x.k < x.in.free {
 			ref = max(ref, int64(x.own[t]))
 		}
 	}
 	x.questions.asked++
-	v, err := x.together(x.c, x.joined, ref)
+	v, err := x.together(x.c, x.tasks, ref)
 	if err != nil {
 		x.questions.err = err
 		return 0
@@ -138,21 +139,21 @@ func (x *unlisted) ask(types []int32) int64 {
 // caps holds what each type is worth at most beside each other on empty GPUs of a
 // kind, in units; 0 if they may not share.
 type caps struct {
-	gpu    *GPU
+	class  int
 	mechs  []profile.Mechanism
 	beside []int32 // beside[i*n+j]: j beside i
 	of     []int32 // of[i*n+j]: i beside j
 }
 
 // hold reports whether the caps bound what tasks are worth on class c too.
-func (p *caps) hold(c *class) bool {
-	return sameModel(p.gpu, c.gpu) && !slices.ContainsFunc(c.mechs, func(m profile.Mechanism) bool { return !slices.Contains(p.mechs, m) })
+func (p *caps) hold(in *instance, c *class) bool {
+	return in.oracle.sameModel(p.class, c.number) && !slices.ContainsFunc(c.mechs, func(m profile.Mechanism) bool { return !slices.Contains(p.mechs, m) })
 }
 
 // newCaps asks for all pairs on free class k.
 func (cat *catalogue) newCaps(ctx context.Context, e *evaluator, k int) (*caps, error) {
 	c, n := &cat.in.classes[k], len(cat.members)
-	p := &caps{gpu: c.gpu, mechs: c.mechs, beside: make([]int32, n*n), of: make([]int32, n*n)}
+	p := &caps{class: k, mechs: c.mechs, beside: make([]int32, n*n), of: make([]int32, n*n)}
 	r := newPairRow(e, c, make([]int64, len(cat.in.tasks)))
 	for i, m := range cat.members {
 		if err := ctx.Err(); err != nil {
@@ -160,15 +161,16 @@ func (cat *catalogue) newCaps(ctx context.Context, e *evaluator, k int) (*caps, 
 		}
 		cat.partners(r, i)
 		own, other := r.own[:len(r.ids)], r.other[:len(r.ids)]
-		t := cat.in.tasks[m[0]]
+		t := &cat.in.tasks[m[0]]
 		for _, mech := range c.mechs {
-			if err := r.speeds(t, mech, own, other); err != nil {
+			if err := r.speeds(m[0], mech, own, other); err != nil {
 				return nil, err
 			}
-			for at, u := range r.tasks {
-				a, b := int32(cat.in.units(t.weight(), own[at])), int32(cat.in.units(u.weight(), other[at]))
-				if a > 0 && b > 0 && own[at] >= t.MinSpeed && other[at] >= u.MinSpeed {
-					j := int(cat.of[r.ids[at]])
+			for at, o := range r.ids {
+				u := &cat.in.tasks[o]
+				a, b := int32(cat.in.units(t.weight, own[at])), int32(cat.in.units(u.weight, other[at]))
+				if a > 0 && b > 0 && own[at] >= t.minSpeed && other[at] >= u.minSpeed {
+					j := int(cat.of[o])
 					p.raise(i*n+j, j*n+i, a)
 					p.raise(j*n+i, i*n+j, b)
 				}

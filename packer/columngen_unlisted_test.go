@@ -26,7 +26,7 @@ func TestUnlistedAgainstBruteForce(t *testing.T) {
 			p = repeated(rng, p, 2)
 			p.Tasks = p.Tasks[:min(len(p.Tasks), 8)]
 		}
-		p.Model = falling{p.Model}
+		p.Model = falling{Model: p.Model}
 		s := solve(t, ColumnGen{MaxSets: 40 + rng.IntN(120)}, p)
 		if !strings.Contains(s.Method, "as needed") {
 			continue
@@ -61,19 +61,16 @@ func TestBoundedPass(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			p = repeated(rng, p, 3)
 		}
-		p.Model = falling{p.Model}
-		in, err := newInstance(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		p.Model = falling{Model: p.Model}
+		in := newInstance(t, p)
 		e, ty := newEvaluator(in), newTyping(in, false)
 		q := &questions{most: math.MaxInt}
-		all, err := e.newCatalogue(t.Context(), ty, listing{free: in.maxSet, taken: in.maxSet}, q)
+		all, err := newCatalogue(t.Context(), e, ty, listing{free: in.maxSet, taken: in.maxSet}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
 		taken := 1 + rng.IntN(2)
-		some, err := e.newCatalogue(t.Context(), ty, listing{free: taken + 1, taken: taken}, q)
+		some, err := newCatalogue(t.Context(), e, ty, listing{free: taken + 1, taken: taken}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +113,7 @@ func TestUnlistedModelFails(t *testing.T) {
 	p := benchProblem(benchModel(t, "random", 40), 10)
 	p.Limits.MaxSet = 4
 	want := errors.New("no answer")
-	p.Model = falling{refusing{p.Model, want}}
+	p.Model = falling{Model: refusing{p.Model, want}}
 	_, err := ColumnGen{MaxSets: 2000}.Pack(t.Context(), p)
 	if !errors.Is(err, want) || !strings.Contains(err.Error(), `"t00`) {
 		t.Errorf("error is %v", err)
@@ -165,7 +162,7 @@ func (m costly) Additive(t *Task, _ *GPU, _ profile.Mechanism) (once, least floa
 // costlyProblem has n tasks, some of them heavier, slower to accept or larger.
 func costlyProblem(tb testing.TB, rng *rand.Rand, n, maxSet int) *Problem {
 	tb.Helper()
-	m := costly{benchModel(tb, "random", n), make([]float64, n)}
+	m := costly{matrixModel: benchModel(tb, "random", n), once: make([]float64, n)}
 	p := benchProblem(m.matrixModel, (n+maxSet-1)/maxSet)
 	p.Model, p.Limits.MaxSet = m, maxSet
 	for i := range n {
@@ -182,16 +179,13 @@ func TestAdditiveBounds(t *testing.T) {
 	visits := 0
 	for range 60 {
 		p := costlyProblem(t, rng, 6+rng.IntN(8), 3+rng.IntN(4))
-		in, err := newInstance(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := newInstance(t, p)
 		e, ty, q := newEvaluator(in), newTyping(in, false), &questions{most: math.MaxInt}
-		all, err := e.newCatalogue(t.Context(), ty, listing{free: in.maxSet, taken: in.maxSet}, q)
+		all, err := newCatalogue(t.Context(), e, ty, listing{free: in.maxSet, taken: in.maxSet}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		some, err := e.newCatalogue(t.Context(), ty, listing{free: 2, taken: 1}, q)
+		some, err := newCatalogue(t.Context(), e, ty, listing{free: 2, taken: 1}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +218,7 @@ func TestAdditiveProvesMore(t *testing.T) {
 		q.Model = model
 		return solve(t, ColumnGen{Steps: 1, MaxSets: 10_000}, &q).Bound
 	}
-	adds, falls := bound(m), bound(falling{m})
+	adds, falls := bound(m), bound(falling{Model: m})
 	t.Logf("bound %v where costs add up, %v of a monotone model", adds, falls)
 	if adds > 0.99*falls {
 		t.Errorf("bound %v where costs add up, %v of a monotone model", adds, falls)
@@ -237,7 +231,7 @@ func BenchmarkUnlisted(b *testing.B) {
 		for _, w := range weights {
 			b.Run(fmt.Sprintf("k=%d/n=%d/weights=%s", size.k, size.n, w), func(b *testing.B) {
 				p := setsProblem(b, w, size.n, size.k)
-				p.Model = costly{benchModel(b, w, size.n), make([]float64, size.n)}
+				p.Model = costly{matrixModel: benchModel(b, w, size.n), once: make([]float64, size.n)}
 				benchPack(b, ColumnGen{}, p)
 			})
 		}

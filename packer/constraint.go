@@ -31,15 +31,3 @@ func (g *GPU) hosts(t *Task) bool {
 	}
 	return true
 }
-
-// quarrel returns the first task of set that does not go with the last one, or
-// nil.
-func quarrel(set []*Task) *Task {
-	last := set[len(set)-1]
-	for _, t := range set[:len(set)-1] {
-		if !compatible(t, last) {
-			return t
-		}
-	}
-	return nil
-}

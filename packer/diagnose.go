@@ -16,8 +16,9 @@ const (
 // diagnosis finds the reasons for a plan.
 type diagnosis struct {
 	*evaluator
+	d        *compiled
 	pl       *plan
-	pair     [2]*Task
+	pair     [2]int32
 	partners []int32   // tasks that might share, least memory first
 	single   [][]int64 // value of each partner alone on each free class, once asked
 	waiting  bool      // some task that fits a GPU is not placed
@@ -26,26 +27,26 @@ type diagnosis struct {
 // reasons explains every task that pl leaves out or alone; if stopped, with no
 // questions about partners. O(tasks · classes ·
 // maxPartners) questions to the model at most.
-func (e *evaluator) reasons(pl *plan, stopped bool) ([]Reason, error) {
-	d := &diagnosis{evaluator: e, pl: pl}
-	in := e.in
-	for i, t := range in.tasks {
-		if !t.Alone {
-			d.partners = append(d.partners, int32(i))
+func (d *compiled) reasons(e *evaluator, pl *plan, stopped bool) ([]Reason, error) {
+	x := &diagnosis{evaluator: e, d: d, pl: pl}
+	in := d.instance
+	for i := range in.tasks {
+		if !in.tasks[i].alone {
+			x.partners = append(x.partners, int32(i))
 		}
-		d.waiting = d.waiting || pl.gpu[i] == none && in.fitsSomewhere(t)
+		x.waiting = x.waiting || pl.gpu[i] == none && fitsSomewhere(in, int32(i))
 	}
-	slices.SortStableFunc(d.partners, func(a, b int32) int { return cmp.Compare(in.tasks[a].Memory, in.tasks[b].Memory) })
+	slices.SortStableFunc(x.partners, func(a, b int32) int { return cmp.Compare(in.tasks[a].memory, in.tasks[b].memory) })
 	limit := max(minPartners, min(maxPartners, maxTries/max(1, len(in.tasks))))
-	d.partners = d.partners[:min(len(d.partners), limit+1)]
-	d.single = make([][]int64, in.free)
-	company := pl.company(in)
+	x.partners = x.partners[:min(len(x.partners), limit+1)]
+	x.single = make([][]int64, in.free)
+	company := d.company(pl)
 	var out []Reason
 	for i := range in.tasks {
 		if g := pl.gpu[i]; g != none && (company[g] > 1 || stopped) {
 			continue
 		}
-		r, err := d.explain(i, stopped)
+		r, err := x.explain(int32(i), stopped)
 		if err != nil {
 			return nil, err
 		}
@@ -55,68 +56,68 @@ func (e *evaluator) reasons(pl *plan, stopped bool) ([]Reason, error) {
 	return out, nil
 }
 
-func (in *instance) fitsSomewhere(t *Task) bool {
-	return slices.ContainsFunc(in.classes, func(c class) bool { return t.Memory <= c.usable-c.used && c.gpu.hosts(t) })
+func fitsSomewhere(in *instance, i int32) bool {
+	return slices.ContainsFunc(in.classes, func(c class) bool { return in.tasks[i].memory <= c.usable-c.used && in.hosts(&c, i) })
 }
 
-func (d *diagnosis) explain(i int, stopped bool) (Reason, error) {
-	in, t := d.in, d.in.tasks[i]
-	r := Reason{Task: in.origin[i], ID: t.ID, Memory: t.Memory, Placed: d.pl.gpu[i] != none}
+func (x *diagnosis) explain(i int32, stopped bool) (Reason, error) {
+	in, t := x.in, x.d.who[i]
+	r := Reason{Task: in.origin[i], ID: t.ID, Memory: t.Memory, Placed: x.pl.gpu[i] != none}
 	hosted := false
 	for k := range in.classes {
-		if c := &in.classes[k]; c.gpu.hosts(t) {
+		if c := &in.classes[k]; in.hosts(c, i) {
 			r.Largest, hosted = max(r.Largest, c.usable-c.used), true
 		}
 	}
 	if r.Placed {
-		return r, d.whyAlone(i, &r)
+		return r, x.whyAlone(i, &r)
 	}
 	switch {
 	case len(in.classes) == 0:
 		r.Code, r.GPUs = NoGPU, 1
 	case !hosted:
 		r.Code = WrongGPU
-	case !in.fitsSomewhere(t):
+	case !fitsSomewhere(in, i):
 		r.Code, r.Short = TooLarge, t.Memory-r.Largest
 	case stopped:
 		r.Code = Stopped
 	default:
-		return r, d.whyWaiting(i, &r)
+		return r, x.whyWaiting(i, &r)
 	}
 	return r, nil
 }
 
 // whyWaiting explains a task that would fit a GPU and has none.
-func (d *diagnosis) whyWaiting(i int, r *Reason) error {
-	t := d.in.tasks[i]
+func (x *diagnosis) whyWaiting(i int32, r *Reason) error {
+	t := x.d.who[i]
 	var best verdict
 	runs, short := false, false
-	for k := range d.in.free {
-		v, err := d.alone(&d.in.classes[k], t)
+	for k := range x.in.free {
+		v, err := x.alone(&x.in.classes[k], i)
 		if err != nil {
 			return err
 		}
 		runs = runs || v.code == 0
-		short = short || v.code == TooFewGPUs
-		if v.code == SpeedLimit && v.speed >= best.speed {
+		short = short || v.code == tooFewGPUs
+		if v.code == tooSlow && v.speed >= best.speed {
 			best = v
 		}
 	}
-	if missing := t.gpus() - d.in.mostAlike(t); !runs && short && missing > 0 {
+	if missing := t.gpus() - x.d.mostAlike(t); !runs && short && missing > 0 {
 		r.Code, r.GPUs = TooFewGPUs, missing
 		return nil
 	}
-	if !runs && best.code == SpeedLimit {
+	if !runs && best.code == tooSlow {
 		r.Code, r.Speed, r.Limit, r.Slow = SpeedLimit, best.speed, t.MinSpeed, t.ID
 		return nil
 	}
 	r.Code, r.GPUs = GPUsTaken, t.gpus()
-	s, err := d.nearest(i, 0, len(d.in.classes))
+	s, err := x.nearest(i, 0, len(x.in.classes))
 	if err != nil {
 		return err
 	}
-	r.Sharing = s.code
-	s.fill(d.in, r)
+	r.Sharing = s.reason()
+	s.fill(x.d, r)
 	if s.code == 0 {
 		r.Sharing = NoPartner
 	}
@@ -124,21 +125,21 @@ func (d *diagnosis) whyWaiting(i int, r *Reason) error {
 }
 
 // whyAlone explains a task that has a GPU to itself.
-func (d *diagnosis) whyAlone(i int, r *Reason) error {
-	k := d.in.classOf(int(d.pl.gpu[i]))
-	s, err := d.nearest(i, k, k+1)
+func (x *diagnosis) whyAlone(i int32, r *Reason) error {
+	k := x.in.byGPU[x.pl.gpu[i]]
+	s, err := x.nearest(i, k, k+1)
 	if err != nil {
 		return err
 	}
-	r.Code = s.code
-	s.fill(d.in, r)
+	r.Code = s.reason()
+	s.fill(x.d, r)
 	switch {
-	case s.code != 0:
-	case d.waiting:
+	case s.partner == none || s.code != 0:
+	case x.waiting:
 		r.Code = NoPartner
 	default:
 		r.Code = OwnGPU
-		r.Shared, r.Apart = d.in.value(s.total), d.in.value(s.apart)
+		r.Shared, r.Apart = x.in.value(s.total), x.in.value(s.apart)
 	}
 	return nil
 }
@@ -146,20 +147,28 @@ func (d *diagnosis) whyAlone(i int, r *Reason) error {
 // sharingChance is the best way found for a task to share.
 type sharingChance struct {
 	verdict
-	partner *Task
+	partner int32 // none: the task has none
 	apart   int64 // value of both alone
 }
 
-func (s *sharingChance) fill(in *instance, r *Reason) {
-	if s.partner != nil {
-		r.Partner = s.partner.ID
+// reason returns the limit that binds as those who read a Reason know it; 0 is none.
+func (s *sharingChance) reason() ReasonCode {
+	if s.partner == none && s.code == 0 {
+		return NoPartner
+	}
+	return [...]ReasonCode{0, WrongGPU, TooFewGPUs, GangSize, SetFull, MustBeAlone, Incompatible, MemoryLimit, SpeedLimit, NoGain}[s.code]
+}
+
+func (s *sharingChance) fill(d *compiled, r *Reason) {
+	if s.partner != none {
+		r.Partner = d.who[s.partner].ID
 	}
 	r.Short = s.short
 	switch s.code {
-	case SpeedLimit:
-		r.Slow, r.Speed, r.Limit = s.member.ID, s.speed, s.member.MinSpeed
-	case NoGain:
-		r.Shared, r.Apart = in.value(s.total), in.value(s.ref)
+	case tooSlow:
+		r.Slow, r.Speed, r.Limit = d.who[s.member].ID, s.speed, s.limit
+	case noGain:
+		r.Shared, r.Apart = d.value(s.total), d.value(s.ref)
 	default:
 	}
 }
@@ -167,79 +176,98 @@ func (s *sharingChance) fill(in *instance, r *Reason) {
 // nearest returns the pair of task i with another task on a free class of
 // [from, to), or with the residents of an occupied one, that comes nearest to
 // being allowed.
-func (d *diagnosis) nearest(i, from, to int) (sharingChance, error) {
-	in, t := d.in, d.in.tasks[i]
-	best := sharingChance{verdict: verdict{code: NoPartner}}
-	if t.Alone {
-		return sharingChance{verdict: verdict{code: MustBeAlone}}, nil
+func (x *diagnosis) nearest(i int32, from, to int) (sharingChance, error) {
+	in, best := x.in, sharingChance{partner: none}
+	if in.tasks[i].alone {
+		best.code = mustBeAlone
+		return best, nil
 	}
 	for k := from; k < to; k++ {
 		c := &in.classes[k]
 		if k >= in.free {
-			v, err := d.together(c, []*Task{t}, c.base)
+			v, err := x.together(c, []int32{i}, c.base)
 			if err != nil {
 				return best, err
 			}
 			best.offer(sharingChance{v, c.residents[0], 0})
 			continue
 		}
-		single, err := d.alone(c, t)
+		single, err := x.alone(c, i)
 		if err != nil {
 			return best, err
 		}
-		others, err := d.singlesOf(k)
+		others, err := x.singlesOf(k)
 		if err != nil {
 			return best, err
 		}
-		for n, j := range d.partners {
-			if int(j) == i {
+		for n, j := range x.partners {
+			if j == i {
 				continue
 			}
-			d.pair[0], d.pair[1] = t, in.tasks[j]
-			v, err := d.together(c, d.pair[:], max(single.units, others[n]))
+			x.pair[0], x.pair[1] = i, j
+			v, err := x.together(c, x.pair[:], max(single.units, others[n]))
 			if err != nil {
 				return best, err
 			}
-			best.offer(sharingChance{v, in.tasks[j], single.units + others[n]})
+			best.offer(sharingChance{v, j, single.units + others[n]})
 		}
 	}
 	return best, nil
 }
 
 // singlesOf returns what each partner is worth alone on free class k.
-func (d *diagnosis) singlesOf(k int) ([]int64, error) {
-	if d.single[k] == nil {
-		d.single[k] = make([]int64, len(d.partners))
-		for n, j := range d.partners {
-			v, err := d.alone(&d.in.classes[k], d.in.tasks[j])
+func (x *diagnosis) singlesOf(k int) ([]int64, error) {
+	if x.single[k] == nil {
+		x.single[k] = make([]int64, len(x.partners))
+		for n, j := range x.partners {
+			v, err := x.alone(&x.in.classes[k], j)
 			if err != nil {
 				return nil, err
 			}
-			d.single[k][n] = v.units
+			x.single[k][n] = v.units
 		}
 	}
-	return d.single[k], nil
+	return x.single[k], nil
 }
 
 // offer keeps the better of two chances; the earlier on ties.
 func (s *sharingChance) offer(o sharingChance) {
-	if s.partner == nil || rank(o.code) > rank(s.code) || rank(o.code) == rank(s.code) && o.closer(s) {
+	if s.partner == none || o.near() > s.near() || o.near() == s.near() && o.closer(s) {
 		*s = o
 	}
 }
 
+// near says how near the set is to being allowed.
+func (s *sharingChance) near() refusal {
+	if s.code == 0 {
+		return noGain + 1
+	}
+	return s.code
+}
+
 func (s *sharingChance) closer(o *sharingChance) bool {
 	switch s.code {
-	case MemoryLimit:
+	case noMemory:
 		return s.short < o.short
-	case SpeedLimit:
-		return s.speed-s.member.MinSpeed > o.speed-o.member.MinSpeed
+	case tooSlow:
+		return s.speed-s.limit > o.speed-o.limit
 	default:
 		return s.total-s.ref > o.total-o.ref
 	}
 }
 
-// rank orders limits by how near a set is to being allowed.
-func rank(code ReasonCode) int {
-	return slices.Index([]ReasonCode{WrongGPU, TooFewGPUs, GangSize, SetFull, MustBeAlone, Incompatible, MemoryLimit, SpeedLimit, NoGain, 0}, code)
+// mostAlike returns how many GPUs there are of one type that hosts t, whatever
+// runs there.
+func (d *compiled) mostAlike(t *Task) int {
+	most := 0
+	for _, gpu := range d.cards {
+		n := 0
+		for o, other := range d.cards {
+			if other.Type == gpu.Type && other.memory() == gpu.memory() && other.hosts(t) {
+				n += len(d.classes[o].members)
+			}
+		}
+		most = max(most, n)
+	}
+	return most
 }

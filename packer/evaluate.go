@@ -1,10 +1,7 @@
 package packer
 
 import (
-	"fmt"
 	"math"
-	"strconv"
-	"strings"
 
 	"example.com/colloc/profile"
 )
@@ -14,23 +11,39 @@ import (
 type verdict struct {
 	units  int64 // value; 0 if the set is not allowed
 	mech   profile.Mechanism
-	code   ReasonCode    // 0 if allowed
-	short  profile.Bytes // MemoryLimit: bytes missing
-	member *Task         // SpeedLimit: who is too slow
-	speed  float64       // SpeedLimit: the member's speed by the best mechanism
-	total  int64         // value of the set, ref the value to beat; both set for NoGain
+	code   refusal       // 0 if allowed
+	short  profile.Bytes // noMemory: bytes missing
+	member int32         // tooSlow: who is
+	speed  float64       // tooSlow: the member's speed by the best mechanism
+	limit  float64       // tooSlow: the speed that it accepts
+	total  int64         // value of the set, ref the value to beat; both set for noGain
 	ref    int64
 }
+
+// refusal says which limit forbids a set, in the order of how near the set is to
+// being allowed. 0 is none.
+type refusal int8
+
+const (
+	wrongGPU refusal = iota + 1
+	tooFewGPUs
+	gangSize
+	setFull
+	mustBeAlone
+	incompatible
+	noMemory
+	tooSlow
+	noGain
+)
 
 // evaluator computes verdicts. It holds the buffers of one goroutine.
 type evaluator struct {
 	in     *instance
-	set    []*Task
+	set    []int32
 	speeds []float64
 	best   []float64 // speeds of the last allowed set
-	joined []*Task
 	parts  []int64
-	one    [1]*Task
+	one    [1]int32
 	out    [1]float64
 }
 
@@ -39,7 +52,7 @@ func newEvaluator(in *instance) *evaluator {
 	for i := range in.classes {
 		k = max(k, len(in.classes[i].residents)+1)
 	}
-	return &evaluator{in: in, set: make([]*Task, 0, k), speeds: make([]float64, k), best: make([]float64, k)}
+	return &evaluator{in: in, set: make([]int32, 0, k), speeds: make([]float64, k), best: make([]float64, k)}
 }
 
 // units converts weight times speed to whole units: at least one for a task
@@ -55,65 +68,49 @@ func (in *instance) units(weight, speed float64) int64 {
 // to the largest that counts, so that its values stay numbers that fit.
 func (in *instance) scaled(weight float64) float64 { return min(weight/in.unit, resolution) }
 
-// ask calls the model for set and checks what it says.
-func (e *evaluator) ask(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
-	if x := e.in.cuts[gpu]; x != nil && mech == profile.MIG {
-		return x.ask(set, gpu, dst)
+// ask asks for the speeds of set.
+func (e *evaluator) ask(c *class, set []int32, mech profile.Mechanism, dst []float64) error {
+	if c.cut != nil && mech == profile.MIG {
+		return c.cut.ask(e.in, c, set, dst)
 	}
-	if err := e.in.p.Model.Speeds(set, gpu, mech, dst); err != nil {
-		return modelError(set, gpu, mech, err)
-	}
-	for i, s := range dst {
-		if what := checkSpeed(s); what != "" {
-			return modelError(set, gpu, mech, fmt.Errorf("the speed of %q is %s; want a finite number in [0, %d]", set[i].ID, what, maxSpeed))
-		}
-	}
-	return nil
-}
-
-// modelError names the set for which the model failed.
-func modelError(set []*Task, gpu *GPU, mech profile.Mechanism, err error) error {
-	names := make([]string, len(set))
-	for i, t := range set {
-		names[i] = strconv.Quote(t.ID)
-	}
-	return fmt.Errorf("packer: model: %s on GPU %q (%v): %w", strings.Join(names, " with "), gpu.ID, mech, err)
+	return e.in.oracle.speeds(c.number, set, mech, dst)
 }
 
 // alone returns the verdict on t by itself on an empty GPU of class c.
-func (e *evaluator) alone(c *class, t *Task) (verdict, error) {
-	if !c.gpu.hosts(t) {
-		return verdict{code: WrongGPU, member: t}, nil
+func (e *evaluator) alone(c *class, i int32) (verdict, error) {
+	t := &e.in.all[i]
+	if !e.in.hosts(c, i) {
+		return verdict{code: wrongGPU}, nil
 	}
-	if t.gpus() > len(c.members) {
-		return verdict{code: TooFewGPUs, member: t}, nil
+	if t.gpus > len(c.members) {
+		return verdict{code: tooFewGPUs}, nil
 	}
-	if t.Memory > c.usable {
-		return verdict{code: MemoryLimit, short: t.Memory - c.usable}, nil
+	if t.memory > c.usable {
+		return verdict{code: noMemory, short: t.memory - c.usable}, nil
 	}
-	e.one[0] = t
-	if err := e.ask(e.one[:], c.gpu, profile.Exclusive, e.out[:]); err != nil {
+	e.one[0] = i
+	if err := e.ask(c, e.one[:], profile.Exclusive, e.out[:]); err != nil {
 		return verdict{}, err
 	}
 	e.best[0] = e.out[0]
-	if s := e.out[0]; s < t.MinSpeed || s == 0 {
-		return verdict{code: SpeedLimit, member: t, speed: s}, nil
+	if s := e.out[0]; s < t.minSpeed || s == 0 {
+		return verdict{code: tooSlow, member: i, speed: s, limit: t.minSpeed}, nil
 	}
-	return verdict{units: e.in.units(t.weight(), e.out[0]), mech: profile.Exclusive}, nil
+	return verdict{units: e.in.units(t.weight, e.out[0]), mech: profile.Exclusive}, nil
 }
 
 // together returns the verdict on the residents of c with tasks, none of which
 // waits. ref is the value to beat: the best member alone, or the residents
 // alone. The speeds of an allowed set are left in e.best.
-func (e *evaluator) together(c *class, tasks []*Task, ref int64) (verdict, error) {
+func (e *evaluator) together(c *class, tasks []int32, ref int64) (verdict, error) {
 	e.set = append(append(e.set[:0], c.residents...), tasks...)
-	if v := c.room(e.set, e.in.maxSet); v.code != 0 {
+	if v := e.in.room(c, e.set); v.code != 0 {
 		return v, nil
 	}
 	var best verdict
 	for _, mech := range c.mechs {
 		dst := e.speeds[:len(e.set)]
-		if err := e.ask(e.set, c.gpu, mech, dst); err != nil {
+		if err := e.ask(c, e.set, mech, dst); err != nil {
 			return verdict{}, err
 		}
 		v := e.in.judge(e.set, dst, mech, ref)
@@ -126,52 +123,55 @@ func (e *evaluator) together(c *class, tasks []*Task, ref int64) (verdict, error
 }
 
 // room checks what needs no model: who may share, how many, and memory.
-func (c *class) room(set []*Task, maxSet int) verdict {
-	if len(set) > 1 && (len(set) > maxSet || len(c.mechs) == 0) {
-		return verdict{code: SetFull}
+func (in *instance) room(c *class, set []int32) verdict {
+	if len(set) > 1 && (len(set) > in.maxSet || len(c.mechs) == 0) {
+		return verdict{code: setFull}
 	}
 	var used profile.Bytes
-	for i, t := range set {
-		if t.Alone && len(set) > 1 {
-			return verdict{code: MustBeAlone, member: t}
+	for n, i := range set {
+		t := &in.all[i]
+		if t.alone && len(set) > 1 {
+			return verdict{code: mustBeAlone}
 		}
-		used += t.Memory
-		if i < len(c.residents) {
+		used += t.memory
+		if n < len(c.residents) {
 			continue
 		}
-		if !c.gpu.hosts(t) {
-			return verdict{code: WrongGPU, member: t}
+		if !in.hosts(c, i) {
+			return verdict{code: wrongGPU}
 		}
-		if len(c.residents) == 0 && t.gpus() > len(c.members) {
-			return verdict{code: TooFewGPUs, member: t}
+		if len(c.residents) == 0 && t.gpus > len(c.members) {
+			return verdict{code: tooFewGPUs}
 		}
-		if set[0].gpus() != t.gpus() {
-			return verdict{code: GangSize, member: set[0]}
+		if in.all[set[0]].gpus != t.gpus {
+			return verdict{code: gangSize}
 		}
-		if o := quarrel(set[:i+1]); o != nil {
-			return verdict{code: Incompatible, member: o}
+		for _, o := range set[:n] {
+			if !in.compatible(o, i) {
+				return verdict{code: incompatible}
+			}
 		}
 	}
 	if used > c.usable {
-		return verdict{code: MemoryLimit, short: used - c.usable}
+		return verdict{code: noMemory, short: used - c.usable}
 	}
 	return verdict{}
 }
 
 // judge turns the speeds of a set under one mechanism into a verdict.
-func (in *instance) judge(set []*Task, speeds []float64, mech profile.Mechanism, ref int64) verdict {
+func (in *instance) judge(set []int32, speeds []float64, mech profile.Mechanism, ref int64) verdict {
 	v := verdict{mech: mech, ref: ref}
-	for i, t := range set {
-		s := speeds[i]
-		v.total += in.units(t.weight(), s)
-		if (s < t.MinSpeed || s == 0) && (v.member == nil || s-t.MinSpeed < v.speed-v.member.MinSpeed) {
-			v.code, v.member, v.speed = SpeedLimit, t, s
+	for n, i := range set {
+		t, s := &in.all[i], speeds[n]
+		v.total += in.units(t.weight, s)
+		if (s < t.minSpeed || s == 0) && (v.code == 0 || s-t.minSpeed < v.speed-v.limit) {
+			v.code, v.member, v.speed, v.limit = tooSlow, i, s, t.minSpeed
 		}
 	}
 	switch {
 	case v.code != 0:
 	case !in.gains(v.total, ref):
-		v.code = NoGain
+		v.code = noGain
 	default:
 		v.units = v.total
 	}
@@ -181,7 +181,7 @@ func (in *instance) judge(set []*Task, speeds []float64, mech profile.Mechanism,
 // gains reports whether a shared set worth total is better than ref by what
 // Limits.MinGain asks, and by one unit at least.
 func (in *instance) gains(total, ref int64) bool {
-	return total > ref && float64(total) >= (1+in.p.Limits.MinGain)*float64(ref)
+	return total > ref && float64(total) >= (1+in.minGain)*float64(ref)
 }
 
 // better orders verdicts of one set under different mechanisms: the higher
@@ -193,11 +193,11 @@ func better(a, b verdict) bool {
 	case a.code == 0 || b.code == 0:
 		return a.units > b.units
 	case a.code != b.code:
-		return a.code == NoGain
-	case a.code == NoGain:
+		return a.code == noGain
+	case a.code == noGain:
 		return a.total > b.total
 	}
-	return a.speed-a.member.MinSpeed > b.speed-b.member.MinSpeed
+	return a.speed-a.limit > b.speed-b.limit
 }
 
 // baseline fills in what the residents of c are worth without company. Limits
@@ -207,7 +207,7 @@ func (e *evaluator) baseline(c *class) error {
 		return nil
 	}
 	mechs := c.mechs
-	if len(c.residents) == 1 && len(c.gpu.Instances) == 0 {
+	if len(c.residents) == 1 && !c.sliced {
 		mechs = []profile.Mechanism{profile.Exclusive}
 	} else if len(mechs) == 0 {
 		mechs = []profile.Mechanism{profile.TimeSlice}
@@ -215,12 +215,12 @@ func (e *evaluator) baseline(c *class) error {
 	c.base = -1
 	dst := make([]float64, len(c.residents))
 	for _, mech := range mechs {
-		if err := e.ask(c.residents, c.gpu, mech, dst); err != nil {
+		if err := e.ask(c, c.residents, mech, dst); err != nil {
 			return err
 		}
 		total := int64(0)
-		for i, t := range c.residents {
-			total += e.in.units(t.weight(), dst[i])
+		for n, i := range c.residents {
+			total += e.in.units(e.in.all[i].weight, dst[n])
 		}
 		if total > c.base {
 			c.base, c.baseMech = total, mech
@@ -229,3 +229,94 @@ func (e *evaluator) baseline(c *class) error {
 	}
 	return nil
 }
+
+// weigh returns what each member of the residents with tasks is worth at most
+// over the mechanisms by which all reach their speeds, and the value of the set,
+// 0 if it is not allowed. The slice is used again.
+func (e *evaluator) weigh(c *class, tasks []int32, ref int64) (parts []int64, units int64, err error) {
+	e.set = append(append(e.set[:0], c.residents...), tasks...)
+	parts = e.parts[:0]
+	for range e.set {
+		parts = append(parts, 0)
+	}
+	e.parts = parts
+	if e.in.room(c, e.set).code != 0 {
+		return parts, 0, nil
+	}
+	for _, mech := range c.mechs {
+		dst := e.speeds[:len(e.set)]
+		if err := e.ask(c, e.set, mech, dst); err != nil {
+			return nil, 0, err
+		}
+		v := e.in.judge(e.set, dst, mech, ref)
+		if v.code == tooSlow {
+			continue
+		}
+		units = max(units, v.units)
+		for n, i := range e.set {
+			parts[n] = max(parts[n], e.in.units(e.in.all[i].weight, dst[n]))
+		}
+	}
+	return parts, units, nil
+}
+
+// verdict returns the verdict on tasks joining the residents of c, whatever their
+// number. It asks for the members' values alone; methods keep those.
+func (e *evaluator) verdict(c *class, tasks []int32) (verdict, error) {
+	if len(c.residents) == 0 && len(tasks) == 1 {
+		return e.alone(c, tasks[0])
+	}
+	ref := c.base
+	if len(c.residents) == 0 {
+		for _, i := range tasks {
+			v, err := e.alone(c, i)
+			if err != nil {
+				return verdict{}, err
+			}
+			ref = max(ref, v.units)
+		}
+	}
+	return e.together(c, tasks, ref)
+}
+
+// singles returns the value of each task alone on an empty GPU of class c; 0 if
+// it may not run there.
+func (e *evaluator) singles(c *class) ([]int64, error) {
+	out := make([]int64, len(e.in.tasks))
+	for i := range out {
+		v, err := e.alone(c, int32(i))
+		if err != nil {
+			return nil, err
+		}
+		out[i] = v.units
+	}
+	return out, nil
+}
+
+// valuer knows what sets are worth: the evaluator by asking the model, a table
+// by looking up.
+type valuer interface {
+	// singleValue returns the value of task i alone on free class k; 0 if it
+	// may not run there.
+	singleValue(k, i int) (int64, error)
+	// setValue returns the value of tasks with the residents of class k; 0 if
+	// they may not share. ref is the value to beat.
+	setValue(k int, tasks []int32, ref int64) (int64, error)
+	// quick reports whether it never asks the model.
+	quick() bool
+}
+
+// singleValue implements valuer.
+func (e *evaluator) singleValue(k, i int) (int64, error) {
+	v, err := e.alone(&e.in.classes[k], int32(i))
+	return v.units, err
+}
+
+// setValue implements valuer.
+func (e *evaluator) setValue(k int, tasks []int32, ref int64) (int64, error) {
+	v, err := e.together(&e.in.classes[k], tasks, ref)
+	return v.units, err
+}
+
+// quick implements valuer.
+func (e *evaluator) quick() bool { return false }

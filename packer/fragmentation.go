@@ -221,7 +221,7 @@ type FleetOptions struct {
 
 // score returns the value of a change of unusable share, higher is better.
 func (o *FleetOptions) score(before, after float64) float64 {
-	gain := math.Round((before-after)*resolution) / resolution // the last bits must not break ties
+	gain := math.Round((before-after)*(1<<20)) / (1 << 20) // the last bits must not break ties
 	if o.Steps < 0 {
 		return gain
 	}

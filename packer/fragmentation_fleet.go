@@ -73,8 +73,11 @@ type fleetCell struct {
 	score   float64
 }
 
-// maxNodeGPUs bounds the GPUs of a node.
-const maxNodeGPUs = 1 << 10
+const (
+	maxNodeGPUs = 1 << 10 // of a node
+	// maxScores bounds the memory of remembered scores: 64 MiB.
+	maxScores = 1 << 22
+)
 
 // NewFleet returns empty nodes. mix is what LeastFragmentation expects, see
 // [Mix]; the other rules need none.
@@ -215,7 +218,7 @@ func (f *Fleet) kindOf(d Demand) *fleetKind {
 	key := fmt.Sprint(d.CPU, int64(d.Memory), d.GPUs, d.share(), strings.Join(d.Types, "|"))
 	k := f.kinds[key]
 	if k == nil {
-		if (len(f.kinds)+1)*len(f.nodes) > maxRowCells {
+		if (len(f.kinds)+1)*len(f.nodes) > maxScores {
 			clear(f.kinds)
 		}
 		k = &fleetKind{demand: d, cells: make([]fleetCell, len(f.nodes))}

@@ -2,41 +2,9 @@ package packer
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
-
-// gpus returns how many GPUs t takes.
-func (t *Task) gpus() int { return max(1, t.GPUs) }
-
-// gangs reports whether some task takes more than one GPU.
-func (p *Problem) gangs() bool {
-	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.GPUs > 1 })
-}
-
-// widest bounds Task.GPUs.
-const widest = 1 << 16
-
-// share returns what a GPU must earn at least if a set that takes width of them
-// is to make a profit: rounded up, so that the sum over GPUs is a bound.
-func share(profit int64, width int) int64 {
-	if profit <= 0 || width == 1 {
-		return profit
-	}
-	w := int64(width)
-	return (profit + w - 1) / w
-}
-
-// widthOf returns how many GPUs the set of tasks i and j takes, of which both,
-// or one, may be none.
-func (in *instance) widthOf(i, j int32) int {
-	if i == none {
-		i = j
-	}
-	if i == none {
-		return 1
-	}
-	return in.tasks[i].gpus()
-}
 
 // fitWidths drops the sets that are worth least for each GPU from classes that
 // hold more than they have GPUs, and puts those that were dropped, and the tasks
@@ -46,7 +14,7 @@ func (m *matcher) fitWidths(groups []placed) []placed {
 	for k := range room {
 		room[k] = len(m.in.classes[k].members)
 		if k >= m.in.free {
-			room[k] = widest * widest
+			room[k] = math.MaxInt32
 		}
 	}
 	perGPU := func(k int, g placed) float64 {
@@ -129,20 +97,4 @@ func (l *layout) widen(slots []int) {
 	for n, s := range slots[1:] {
 		l.gpu[s] = gpus[n+1]
 	}
-}
-
-// mostAlike returns how many GPUs there are of one type that hosts t, whatever
-// runs there.
-func (in *instance) mostAlike(t *Task) int {
-	most := 0
-	for k := range in.classes {
-		gpu, n := in.classes[k].gpu, 0
-		for o := range in.classes {
-			if other := in.classes[o].gpu; other.Type == gpu.Type && other.memory() == gpu.memory() && other.hosts(t) {
-				n += len(in.classes[o].members)
-			}
-		}
-		most = max(most, n)
-	}
-	return most
 }

@@ -87,21 +87,21 @@ func TestLayoutsAgainstBruteForce(t *testing.T) {
 				Weight: float64(1 + rng.IntN(3)), MinSpeed: rng.Float64() / 3,
 			})
 		}
-		in, err := newInstance(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := newInstance(t, p)
 		c := &in.classes[0]
-		set := append(slices.Clone(c.residents), in.tasks...)
+		set, tasks := slices.Clone(c.residents), []*Task(nil)
+		for i, o := range in.origin {
+			set, tasks = append(set, int32(i)), append(tasks, &p.Tasks[o])
+		}
 		dst := make([]float64, len(set))
-		if err := newEvaluator(in).ask(set, c.gpu, profile.MIG, dst); err != nil {
+		if err := newEvaluator(in).ask(c, set, profile.MIG, dst); err != nil {
 			t.Fatal(err)
 		}
 		got := 0.0
-		for i, task := range in.tasks {
+		for i, task := range tasks {
 			got += task.weight() * dst[len(c.residents)+i]
 		}
-		if want := slowCut(t, p, &gpu, in.tasks); math.Abs(got-want) > 1e-9 {
+		if want := slowCut(t, p, &gpu, tasks); math.Abs(got-want) > 1e-9 {
 			t.Fatalf("speeds %v are worth %v, want %v", dst, got, want)
 		}
 	}

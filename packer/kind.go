@@ -8,10 +8,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// resolution is the number of units that the largest weight, rounded up to a
-// power of two, is worth at solo speed.
-const resolution = 1 << 20
-
 // unitOf returns the resolution of values: 2^-20 of the largest weight rounded
 // up to a power of two, of the residents and the tasks that some GPU can take.
 func unitOf(p *Problem) float64 {

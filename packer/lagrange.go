@@ -27,10 +27,10 @@ const (
 // prices from the best ones so far against a moving average of the subgradients
 // (the volume algorithm of Barahona and Anbil). It ends at a gap of half a unit
 // for each task, which is what rounding the values may have taken.
-func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solution, error) {
+func (m *matcher) several(ctx context.Context, tol float64) (pl *plan, pr *proof, text string, err error) {
 	best, err := m.start(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, "", err
 	}
 	value, raw := best.value(), int64(0)
 	p := &pricer{m: m, bound: math.MaxInt64, theta: 1}
@@ -59,11 +59,10 @@ func (m *matcher) several(ctx context.Context, e *evaluator, tol float64) (*Solu
 			m.tol = 0
 		}
 	}
-	pr := unproved()
 	if p.dual != nil {
 		pr = m.proof(p.dual)
 	}
-	return e.answer(ctx, best.plan(), pr, "matching, priced GPU kinds")
+	return best.plan(), pr, "matching, priced GPU kinds", nil
 }
 
 // commonPrice returns equal prices for all kinds at which about as many GPUs are
@@ -75,7 +74,7 @@ func (m *matcher) commonPrice(ctx context.Context) []int64 {
 	for k := range prices {
 		gpus += len(m.in.classes[k].members)
 	}
-	for low, high := int64(0), m.ceiling(ctx); high-low > high/64; {
+	for low, high := int64(0), m.ceiling(); high-low > high/64; {
 		mid := (low + high) / 2
 		for k := range prices {
 			prices[k] = quarters * mid
@@ -161,7 +160,7 @@ func (m *matcher) repaired(r *matching) *layout {
 	var seated []placed
 	at := make([][]placed, m.in.free)
 	for i := range int32(m.n) {
-		k, j := r.class[i], r.mate[i]
+		k, j := r.class[i], r.Mate[i]
 		switch {
 		case k == none || j != none && j < i:
 		case int(k) >= m.in.free:

@@ -108,11 +108,8 @@ func TestToleranceAgainstBruteForce(t *testing.T) {
 
 // TestPolishLeavesNothing: skipping slots that did not change misses no exchange.
 func TestPolishLeavesNothing(t *testing.T) {
-	in, err := newInstance(benchProblem(benchModel(t, "random", 80), 30))
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := newEvaluator(in).newTable(t.Context())
+	in := newInstance(t, benchProblem(benchModel(t, "random", 80), 30))
+	table, err := newTable(t.Context(), newEvaluator(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +130,7 @@ func TestPolishLeavesNothing(t *testing.T) {
 }
 
 func TestKindsCertifySmallGap(t *testing.T) {
-	m := kindModel{benchModel(t, "random", 120), 3}
+	m := kindModel{matrixModel: benchModel(t, "random", 120), kinds: 3}
 	p := benchProblem(m.matrixModel, 20, 20, 20)
 	p.Model = m
 	if s := solve(t, Matching{}, p); s.Gap() > 0.0005 {

@@ -128,7 +128,7 @@ func (l *layout) seatAtHome(groups []placed) []placed {
 
 // slotOf returns the slot of each GPU, or none.
 func (l *layout) slotOf() []int {
-	slot := make([]int, len(l.in.p.GPUs))
+	slot := make([]int, len(l.in.byGPU))
 	for g := range slot {
 		slot[g] = none
 	}

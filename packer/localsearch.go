@@ -41,15 +41,15 @@ var _ Method = LocalSearch{}
 
 // Pack implements Method.
 func (l LocalSearch) Pack(ctx context.Context, p *Problem) (*Solution, error) {
-	in, err := newInstance(p)
+	d, err := compile(p)
 	if err != nil {
 		return nil, err
 	}
 	if l.Steps < 0 {
 		return nil, fmt.Errorf("packer: local search: Steps is %d; want 0 or more", l.Steps)
 	}
-	e := newEvaluator(in)
-	start, err := greedy(ctx, in, e)
+	e := newEvaluator(d.instance)
+	start, err := greedy(ctx, d.instance, e)
 	if err != nil {
 		return nil, err
 	}
@@ -64,32 +64,10 @@ func (l LocalSearch) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 	}
 	steps := l.Steps
 	if steps == 0 {
-		steps = max(1000, 10*len(in.tasks))
+		steps = max(1000, 10*len(d.tasks))
 	}
 	if err := s.improve(ctx, steps); err != nil {
 		return nil, err
 	}
-	return e.answer(ctx, s.plan(), unproved(), fmt.Sprintf("local search, %d steps", steps))
-}
-
-// improve takes the given number of steps.
-func (s *search) improve(ctx context.Context, steps int) error {
-	ruins := steps
-	if s.estimable(steps) {
-		ruins = steps / 4
-		if err := s.anneal(ctx, steps); err != nil {
-			return err
-		}
-	}
-	return s.takeApart(ctx, ruins)
-}
-
-// takeApart takes the given number of steps of the other kind.
-func (s *search) takeApart(ctx context.Context, steps int) error {
-	for i := 0; i < steps && len(s.groups) > 0 && ctx.Err() == nil; i++ {
-		if err := s.step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return d.answer(ctx, s.plan(), nil, fmt.Sprintf("local search, %d steps", steps))
 }

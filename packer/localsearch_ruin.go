@@ -78,8 +78,8 @@ func (s *search) order(try int) {
 	s.rng.Shuffle(len(s.loose), func(i, j int) { s.loose[i], s.loose[j] = s.loose[j], s.loose[i] })
 	if try == 0 {
 		slices.SortStableFunc(s.loose, func(a, b int32) int {
-			t, u := s.in.tasks[a], s.in.tasks[b]
-			return cmp.Or(cmp.Compare(u.weight(), t.weight()), cmp.Compare(u.Memory, t.Memory))
+			t, u := &s.in.tasks[a], &s.in.tasks[b]
+			return cmp.Or(cmp.Compare(u.weight, t.weight), cmp.Compare(u.memory, t.memory))
 		})
 	}
 }
@@ -101,7 +101,7 @@ func (s *search) recreate() (int64, error) {
 		gain := int64(0)
 		for n := range s.trial {
 			g := &s.trial[n]
-			if len(g.tasks)+len(s.in.classes[g.class].residents) >= s.in.maxSet || !s.in.takes(s.trial, n, i) {
+			if len(g.tasks)+len(s.in.classes[g.class].residents) >= s.in.maxSet || !takes(s.in, s.trial, n, i) {
 				continue
 			}
 			s.joint = with(s.joint, g.tasks, i)
@@ -120,7 +120,7 @@ func (s *search) recreate() (int64, error) {
 			s.rest = append(s.rest, i)
 			continue
 		}
-		to = s.in.widen(s.trial, to, i)
+		to = widen(s.in, s.trial, to, i)
 		s.trial[to].tasks, s.trial[to].value = insert(s.trial[to].tasks, i), value
 	}
 	total := int64(0)

@@ -23,10 +23,9 @@ type search struct {
 	groups  []group // of all GPUs that may take a task
 	of      []int   // group of each GPU that may
 	waiting []int32
-	known   knownSets  // once asked
-	single  [][]int64  // value of each task alone on each free class, once asked
-	cat     *catalogue // if there is one, nothing need be known
-	types   []int32
+	known   knownSets // once asked
+	single  [][]int64 // value of each task alone on each free class, once asked
+	values  valuer    // if there is one, nothing need be known
 
 	picked []int   // groups taken apart in this step
 	spots  []int   // places in waiting of the tasks tried in this step
@@ -49,10 +48,10 @@ func newSearch(e *evaluator, pl *plan, seed uint64) (*search, error) {
 
 // load makes the groups of a plan.
 func (s *search) load(pl *plan) error {
-	s.of = make([]int, len(s.in.p.GPUs))
+	s.of = make([]int, len(s.in.byGPU))
 	for k := range s.in.classes {
 		c := &s.in.classes[k]
-		if !c.open(s.in.maxSet) {
+		if !s.in.open(c) {
 			continue
 		}
 		for _, g := range c.members {
@@ -88,19 +87,19 @@ func (s *search) load(pl *plan) error {
 // gangs from Greedy by weight for each GPU, or from all tasks at home, if that is
 // better.
 func (s *search) orSimpler(ctx context.Context, seed uint64) (*search, error) {
-	start := exclusive
+	simple := exclusive
 	if s.in.gangs {
-		start = greedyPerGPU
+		simple = greedyPerGPU
 	}
 	starts := []func(*instance, valuer) (*plan, error){
-		func(in *instance, value valuer) (*plan, error) { return start(ctx, in, value) },
+		func(in *instance, value valuer) (*plan, error) { return simple(ctx, in, value) },
 	}
 	if s.in.any {
 		starts = append(starts, stayHome)
 	}
 	best := s
-	for _, start := range starts {
-		pl, err := start(s.in, s.evaluator)
+	for _, first := range starts {
+		pl, err := first(s.in, s.evaluator)
 		if err != nil {
 			return nil, err
 		}
@@ -139,20 +138,4 @@ func (s *search) plan() *plan {
 		}
 	}
 	return pl
-}
-
-// with writes tasks with i in its place to dst and returns it.
-func with(dst, tasks []int32, i int32) []int32 {
-	return insert(append(dst[:0], tasks...), i)
-}
-
-// insert puts i in its place among ascending tasks.
-func insert(tasks []int32, i int32) []int32 {
-	tasks = append(tasks, i)
-	n := len(tasks) - 1
-	for ; n > 0 && tasks[n-1] > i; n-- {
-		tasks[n] = tasks[n-1]
-	}
-	tasks[n] = i
-	return tasks
 }

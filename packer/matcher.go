@@ -13,9 +13,10 @@ type matcher struct {
 	*table        // values with what members can save by staying
 	plain  *table // values without
 	seats  []int  // classes of the vertices n, n+1, ...
-	d      *dense
+	d      *solver
 	last   *matching // that d solved
 	tol    float64   // relative gap at which a matching is good enough
+	err    error     // why at returned nil, if not because it was cancelled
 }
 
 func newMatcher(ctx context.Context, t *table) *matcher {
@@ -30,25 +31,18 @@ func newMatcher(ctx context.Context, t *table) *matcher {
 
 // matching is the best use of the GPUs at some prices.
 type matching struct {
-	prices []int64   // of the free classes
-	mate   []int32   // of vertices
-	class  []int32   // of tasks: where they run, or none; of a seat's mate the seat's class
-	counts []int     // GPUs used in each free class
-	y      []int64   // duals of vertices
-	odd    []oddNode // duals of odd sets
-	dual   int64     // what the duals prove, without the price of the GPUs
-}
-
-type oddNode struct {
-	vertices []int32
-	z        int64
+	*mated         // of vertices
+	prices []int64 // of the free classes
+	class  []int32 // of tasks: where they run, or none; of a seat's mate the seat's class
+	counts []int   // GPUs used in each free class
+	dual   int64   // what the duals prove, without the price of the GPUs
 }
 
 // single returns the best class for task i alone at the given prices.
 func (m *matcher) bestSingle(i int, prices []int64) (int64, int32) {
 	best, class := int64(0), int32(none)
 	for k, p := range prices {
-		p *= int64(m.in.tasks[i].gpus())
+		p *= int64(m.in.tasks[i].gpus)
 		if v := m.single[k][i]; v > 0 && (4*v-p > best || class == none && 4*v-p == best) {
 			best, class = 4*v-p, int32(k)
 		}
@@ -63,7 +57,7 @@ func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
 		if m.pair[k] == nil {
 			continue
 		}
-		p *= int64(m.in.tasks[i].gpus())
+		p *= int64(m.in.tasks[i].gpus)
 		if v := int64(m.pair[k][i*m.n+j]); v > 0 && (v-p > best || class == none) {
 			best, class = v-p, int32(k)
 		}
@@ -78,24 +72,30 @@ func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
 //
 // With one free class w does not depend on λ, so a change of price changes
 // floors alone and the duals of one price are a start for the next.
-func (m *matcher) graph(prices []int64, stop func() bool) {
+func (m *matcher) graph(prices []int64, stop func() bool) (err error) {
 	nv := m.n + len(m.seats)
 	one := m.apart()
-	if m.d != nil && one {
-		return
-	}
-	if one && len(m.seats) == 0 && m.pair[0] != nil {
-		m.d = newDense(nv, m.pair[0])
-		return
-	}
 	switch {
+	case m.d != nil && one:
+		return nil
 	case m.in.maxSet < 2:
-		m.d = newDense(nv, nil)
-		return
+		m.d, err = newSolver(nv, nil)
+		return err
+	case one && len(m.seats) == 0 && m.pair[0] != nil:
+		m.d, err = newSolver(nv, m.pair[0])
+		return err
 	case m.d == nil:
-		m.d = newDense(nv, make([]int32, nv*nv))
+		if m.d, err = newSolver(nv, make([]int32, nv*nv)); err != nil {
+			return err
+		}
 	}
-	w := m.d.w
+	moved, shift := m.follow(prices)
+	return m.d.reweigh(func(w []int32) { m.weigh(w, prices, stop) }, moved, shift, stop)
+}
+
+// weigh fills in the matrix.
+func (m *matcher) weigh(w []int32, prices []int64, stop func() bool) {
+	nv := m.n + len(m.seats)
 	for i := range m.n {
 		if i%rowsPerPoll == 0 && stop() {
 			return
@@ -110,44 +110,33 @@ func (m *matcher) graph(prices []int64, stop func() bool) {
 	for s := range m.seats {
 		row := w[(m.n+s)*nv+m.n : (m.n+s+1)*nv]
 		for j := range row {
-			row[j] = -1 << 30
-		}
-	}
-	if m.d.y != nil {
-		if m.last != nil && m.follow(prices) {
-			m.d.restart(stop)
-		} else {
-			m.d.y, m.d.moved = nil, 0
+			row[j] = minEdge
 		}
 	}
 }
 
-// movedBits is how far prices may move for the duals at the old ones to be a
-// start, as a power of two below the largest value. Beyond, an auction is faster.
-const movedBits = 8
-
-// follow makes the duals of the last matching a start for new prices: those of
-// the tasks follow the prices of the kinds of GPU that it gave them, so that its
-// pairs stay tight. It reports whether that is of use.
-func (m *matcher) follow(prices []int64) bool {
-	m.d.moved = 0
+// follow returns how far prices have moved since the last matching, and how the
+// duals of the tasks follow the prices of the kinds of GPU that it gave them, so
+// that its pairs stay tight; nil without a last one.
+func (m *matcher) follow(prices []int64) (moved int64, shift []int64) {
+	if m.last == nil {
+		return 0, nil
+	}
 	for k, p := range prices {
-		m.d.moved = max(m.d.moved, p-m.last.prices[k], m.last.prices[k]-p)
+		moved = max(moved, p-m.last.prices[k], m.last.prices[k]-p)
 	}
-	if m.d.moved > int64(m.d.top>>movedBits) {
-		return false
-	}
+	shift = make([]int64, m.n+len(m.seats))
 	for i, k := range m.last.class {
 		if k == none || int(k) >= m.in.free {
 			continue
 		}
-		rise := (prices[k] - m.last.prices[k]) * int64(m.in.tasks[i].gpus())
-		if m.last.mate[i] != none {
+		rise := (prices[k] - m.last.prices[k]) * int64(m.in.tasks[i].gpus)
+		if m.last.Mate[i] != none {
 			rise /= 2
 		}
-		m.d.y[i] -= rise
+		shift[i] = -rise
 	}
-	return true
+	return moved, shift
 }
 
 // bestRow fills in the value of task i beside all others on the kind of GPU
@@ -158,7 +147,7 @@ func (m *matcher) bestRow(i int, row []int32, prices []int64) {
 		if m.pair[k] == nil {
 			continue
 		}
-		p *= int64(m.in.tasks[i].gpus())
+		p *= int64(m.in.tasks[i].gpus)
 		if m.apart() {
 			p = 0
 		}
@@ -183,11 +172,10 @@ func (m *matcher) shift(prices []int64) (task, seat int64) {
 }
 
 // at solves the problem with prices instead of a number of GPUs. It returns nil
-// when cancelled.
+// when cancelled, and if values are out of range, which err then says.
 func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 	stop := func() bool { return ctx.Err() != nil }
-	m.graph(prices, stop)
-	if stop() {
+	if m.err = m.graph(prices, stop); m.err != nil || stop() {
 		return nil
 	}
 	task, seat := m.shift(prices)
@@ -200,34 +188,32 @@ func (m *matcher) at(ctx context.Context, prices []int64) *matching {
 			floor[i] = seat
 		}
 	}
-	t := terms{stop: stop, anew: m.apart()}
+	o := options{Stop: stop}
 	if m.tol > 0 {
 		rest := m.constant(prices) - int64(m.n)*task - int64(len(m.seats))*seat
-		t.tol = m.tol
-		t.enough = func(gap, dual int64) bool { return float64(gap) <= m.tol*float64(dual+rest) }
+		o.Tol = m.tol
+		o.Enough = func(gap, dual int64) bool { return float64(gap) <= m.tol*float64(dual+rest) }
 	}
-	b := m.d.solve(floor, t)
-	if b == nil {
+	var b *mated
+	if b, m.err = m.d.solve(floor, &o); b == nil {
 		return nil
 	}
-	r := m.read(b, prices)
-	for i := range r.y {
+	for i := range b.Duals {
 		if i < m.n {
-			r.y[i] -= task
+			b.Duals[i] -= task
 		} else {
-			r.y[i] -= seat
+			b.Duals[i] -= seat
 		}
-		r.dual += r.y[i]
 	}
-	m.last = r
-	return r
+	m.last = m.read(b, prices)
+	return m.last
 }
 
-// read turns the state of a solved blossom into a matching.
-func (m *matcher) read(b *blossom, prices []int64) *matching {
-	r := &matching{prices: slices.Clone(prices), mate: b.mate, y: b.y, counts: make([]int, m.in.free), class: make([]int32, m.n)}
+// read tells where a matching runs its tasks.
+func (m *matcher) read(b *mated, prices []int64) *matching {
+	r := &matching{mated: b, prices: slices.Clone(prices), counts: make([]int, m.in.free), class: make([]int32, m.n)}
 	for i := range m.n {
-		switch mate := int(b.mate[i]); {
+		switch mate := int(b.Mate[i]); {
 		case mate == none:
 			_, r.class[i] = m.bestSingle(i, prices)
 		case mate >= m.n:
@@ -240,19 +226,10 @@ func (m *matcher) read(b *blossom, prices []int64) *matching {
 			}
 		}
 		if k := r.class[i]; k != none {
-			r.counts[k] += m.in.tasks[i].gpus()
+			r.counts[k] += m.in.tasks[i].gpus
 		}
 	}
-	for node := b.n; node < len(b.z); node++ {
-		if b.z[node] == 0 {
-			continue
-		}
-		odd := oddNode{z: b.z[node]}
-		b.eachVertex(int32(node), func(v int32) { odd.vertices = append(odd.vertices, v) })
-		slices.Sort(odd.vertices)
-		r.odd = append(r.odd, odd)
-		r.dual += odd.z * int64(len(odd.vertices)/2)
-	}
+	r.dual = b.bound()
 	return r
 }
 
@@ -274,37 +251,31 @@ func (m *matcher) constant(prices []int64) int64 {
 	return total
 }
 
-// proof writes r as a certificate.
-func (m *matcher) proof(r *matching) proof {
+// proof returns what r proves.
+func (m *matcher) proof(r *matching) *proof {
 	in := m.in
-	scale := in.unit / quarters
-	c := &Certificate{U: make([]float64, m.n), Lambda: make([]float64, len(in.p.GPUs))}
-	for i, o := range in.origin {
-		c.U[o] = float64(r.y[i]) * scale
-	}
+	pr := &proof{tasks: r.Duals[:m.n], gpus: make([]int64, len(in.byGPU)), bound: m.bound(r)}
 	for k := range in.classes {
 		price := quarters * in.classes[k].base
 		if k < in.free {
 			price = r.prices[k]
 		} else if s := slices.Index(m.seats, k); s >= 0 {
-			price += r.y[m.n+s]
+			price += r.Duals[m.n+s]
 		}
 		for _, g := range in.classes[k].members {
-			c.Lambda[g] = float64(price) * scale
+			pr.gpus[g] = price
 		}
 	}
-	for _, odd := range r.odd {
-		set := OddSet{Z: float64(odd.z) * scale}
-		for _, v := range odd.vertices {
+	for _, odd := range r.Odd {
+		set := oddSet{price: odd.Price}
+		for _, v := range odd.Vertices {
 			if int(v) < m.n {
-				set.Tasks = append(set.Tasks, in.origin[v])
+				set.tasks = append(set.tasks, v)
 			} else {
-				set.GPUs = append(set.GPUs, in.classes[m.seats[int(v)-m.n]].members[0])
+				set.gpus = append(set.gpus, in.classes[m.seats[int(v)-m.n]].members[0])
 			}
 		}
-		slices.Sort(set.Tasks)
-		slices.Sort(set.GPUs)
-		c.Odd = append(c.Odd, set)
+		pr.odd = append(pr.odd, set)
 	}
-	return proof{bound: float64(m.bound(r)) * scale, cert: c}
+	return pr
 }

@@ -39,26 +39,18 @@ func (mm Matching) Pack(ctx context.Context, p *Problem) (*Solution, error) {
 			return nil, err // before looking at millions
 		}
 	}
-	in, err := newInstance(p)
+	d, err := compile(p)
 	if err != nil {
 		return nil, err
 	}
-	if err := mm.check(in); err != nil {
+	if err := mm.check(d.instance); err != nil {
 		return nil, err
 	}
-	e := newEvaluator(in)
-	t, err := e.newTable(ctx)
-	if ctx.Err() != nil {
-		return e.answer(ctx, newPlan(in), unproved(), "matching, cancelled before its first plan")
-	}
+	pl, pr, text, err := packPairs(ctx, d.instance, mm.Tol)
 	if err != nil {
 		return nil, err
 	}
-	m := newMatcher(ctx, t)
-	if in.free > 1 || in.gangs {
-		return m.several(ctx, e, mm.Tol)
-	}
-	return m.one(ctx, e, mm.Tol)
+	return d.answer(ctx, pl, pr, text)
 }
 
 // check reports what Matching cannot solve.
@@ -70,92 +62,4 @@ func (mm Matching) check(in *instance) error {
 		return fmt.Errorf("packer: matching: Tol is %v; want a fraction in [0, 1)", mm.Tol)
 	}
 	return nil
-}
-
-// one solves a problem with at most one kind of free GPU: within tol, and if
-// the number of GPUs does not come out right that way, exactly.
-func (m *matcher) one(ctx context.Context, e *evaluator, tol float64) (s *Solution, err error) {
-	for _, tol := range slices.Compact([]float64{tol, 0}) {
-		m.tol = tol
-		best, dual := m.onePrice(ctx)
-		if best == nil {
-			break
-		}
-		l := m.repaired(best)
-		if m.in.any {
-			if l, err = m.settled(ctx, l); err != nil {
-				return nil, err
-			}
-		}
-		if tol > 0 {
-			if l, err = m.orGreedy(ctx, l); err != nil {
-				return nil, err
-			}
-		}
-		pr := m.proof(dual)
-		value := float64(l.value()) * m.in.unit
-		if tol == 0 || pr.bound-value <= tol*pr.bound {
-			text := "matching, exact"
-			switch {
-			case pr.bound > value && tol == 0:
-				text = "matching, with homes"
-			case pr.bound > value:
-				text = "matching, within tolerance"
-			}
-			return e.answer(ctx, l.plan(), pr, text)
-		}
-	}
-	pl, err := greedy(ctx, m.in, m.plain)
-	if err != nil {
-		return nil, err
-	}
-	return e.answer(ctx, pl, unproved(), "matching, cancelled: greedy plan")
-}
-
-// orGreedy returns l, or Greedy's plan if that is better, which it can be by the
-// tolerance.
-func (m *matcher) orGreedy(ctx context.Context, l *layout) (*layout, error) {
-	pl, err := greedy(ctx, m.in, m.plain)
-	if err != nil {
-		return nil, err
-	}
-	if g := newLayout(m.plain, pl); g.value() > l.value() {
-		return g, nil
-	}
-	return l, nil
-}
-
-// start returns the better of Greedy's plan and, where tasks have homes, the one
-// that leaves all there, improved by exchanges.
-func (m *matcher) start(ctx context.Context) (*layout, error) {
-	pl, err := greedy(ctx, m.in, m.plain)
-	if err != nil {
-		return nil, err
-	}
-	best := newLayout(m.plain, pl)
-	best.polish(ctx)
-	if m.in.any {
-		pl, err := stayHome(m.in, m.plain)
-		if err != nil {
-			return nil, err
-		}
-		stay := newLayout(m.plain, pl)
-		stay.polish(ctx)
-		if stay.value() > best.value() {
-			best = stay
-		}
-	}
-	return best, nil
-}
-
-// settled improves l by exchanges and returns it, or the start if that is better.
-func (m *matcher) settled(ctx context.Context, l *layout) (*layout, error) {
-	best, err := m.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if l.polish(ctx); l.value() >= best.value() {
-		best = l
-	}
-	return best, nil
 }

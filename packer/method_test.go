@@ -6,6 +6,16 @@ import (
 	"testing"
 )
 
+// newInstance compiles a problem that has no faults.
+func newInstance(tb testing.TB, p *Problem) *instance {
+	tb.Helper()
+	d, err := compile(p)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return d.instance
+}
+
 // units converts a value back to whole units.
 func units(p *Problem, value float64) int64 { return int64(value / unitOf(p)) }
 

@@ -9,27 +9,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// MonotoneModel is a Model in which company only hurts. It spares methods and
-// [Certificate.Verify] most questions about large sets: where a task is slow
-// beside one companion, it is no faster beside that one and others.
-type MonotoneModel interface {
-	Model
-	// Monotone promises that on gpu by mech no task is faster in a set than in
-	// any smaller set that holds it, or alone by Exclusive:
-	//
-	//	speed(i, S) <= speed(i, R)  for i ∈ R ⊆ S
-	//
-	// A bound that rests on a broken promise is none.
-	Monotone(gpu *GPU, mech profile.Mechanism) bool
-}
-
-// monotone reports whether all speeds on class c fall with company. Those on MIG
-// instances may rise, with another layout.
-func (in *instance) monotone(c *class) bool {
-	mm, ok := in.p.Model.(MonotoneModel)
-	return ok && in.cuts[c.gpu] == nil && !slices.ContainsFunc(c.mechs, func(mech profile.Mechanism) bool { return !mm.Monotone(c.gpu, mech) })
-}
-
 // rival is a task that may join the set at hand.
 type rival struct {
 	task int32 // place in setWalk.tasks
@@ -56,7 +35,7 @@ func (w *setWalk) bounded(ctx context.Context) error {
 		if w.single != nil {
 			r.most = w.single[n]
 		} else {
-			parts, _, err := w.weigh(w.c, []*Task{w.in.tasks[i]}, w.c.base)
+			parts, _, err := w.weigh(w.c, []int32{i}, w.c.base)
 			if err != nil {
 				return err
 			}
@@ -98,8 +77,8 @@ func (w *setWalk) extend(ctx context.Context, set []int32, paid, worth int64, us
 func (w *setWalk) try(ctx context.Context, set []int32, n int, paid int64, used profile.Bytes, ref int64) error {
 	r := w.pool[len(set)][n]
 	i := w.tasks[r.task]
-	t := w.in.tasks[i]
-	paid, used = paid+w.pr.u[i], used+t.Memory
+	t := &w.in.tasks[i]
+	paid, used = paid+w.pr.u[i], used+t.memory
 	set = with(nil, set, r.task)
 	w.ids = w.ids[:0]
 	for _, m := range set {
@@ -110,11 +89,7 @@ func (w *setWalk) try(ctx context.Context, set []int32, n int, paid int64, used 
 		ref = max(ref, w.single[r.task])
 	}
 	if len(set) > 1 || w.single == nil {
-		tasks := make([]*Task, len(set))
-		for k, m := range w.ids {
-			tasks[k] = w.in.tasks[m]
-		}
-		parts, units, err := w.weigh(w.c, tasks, ref)
+		parts, units, err := w.weigh(w.c, w.ids, ref)
 		if err != nil {
 			return err
 		}
@@ -129,13 +104,13 @@ func (w *setWalk) try(ctx context.Context, set []int32, n int, paid int64, used 
 	} else {
 		w.take(w.ids, i, worth, paid)
 	}
-	if len(set) == w.room || t.Alone {
+	if len(set) == w.room || t.alone {
 		return nil
 	}
 	next := w.pool[len(set)][:0]
 	for _, o := range w.pool[len(set)-1][n+1:] {
-		u := w.in.tasks[w.tasks[o.task]]
-		if u.Alone || u.Memory > w.c.usable-used {
+		u := &w.in.tasks[w.tasks[o.task]]
+		if u.alone || u.memory > w.c.usable-used {
 			continue
 		}
 		if w.caps != nil {
@@ -155,7 +130,7 @@ func (w *setWalk) try(ctx context.Context, set []int32, n int, paid int64, used 
 func (w *setWalk) cap(ctx context.Context) error {
 	n := len(w.tasks)
 	w.caps = make([]int32, n*n)
-	pair := make([]*Task, 2)
+	pair := make([]int32, 2)
 	for i, at := range w.tasks {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -167,7 +142,7 @@ func (w *setWalk) cap(ctx context.Context) error {
 			if w.single[j] == 0 {
 				continue
 			}
-			pair[0], pair[1] = w.in.tasks[at], w.in.tasks[w.tasks[j]]
+			pair[0], pair[1] = at, w.tasks[j]
 			parts, _, err := w.weigh(w.c, pair, 0)
 			if err != nil {
 				return err
@@ -178,41 +153,11 @@ func (w *setWalk) cap(ctx context.Context) error {
 	return nil
 }
 
-// weigh returns what each member of the residents with tasks is worth at most
-// over the mechanisms by which all reach their speeds, and the value of the set,
-// 0 if it is not allowed. The slice is used again.
-func (e *evaluator) weigh(c *class, tasks []*Task, ref int64) (parts []int64, units int64, err error) {
-	e.set = append(append(e.set[:0], c.residents...), tasks...)
-	parts = e.parts[:0]
-	for range e.set {
-		parts = append(parts, 0)
-	}
-	e.parts = parts
-	if c.room(e.set, e.in.maxSet).code != 0 {
-		return parts, 0, nil
-	}
-	for _, mech := range c.mechs {
-		dst := e.speeds[:len(e.set)]
-		if err := e.ask(e.set, c.gpu, mech, dst); err != nil {
-			return nil, 0, err
-		}
-		v := e.in.judge(e.set, dst, mech, ref)
-		if v.code == SpeedLimit {
-			continue
-		}
-		units = max(units, v.units)
-		for k, t := range e.set {
-			parts[k] = max(parts[k], e.in.units(t.weight(), dst[k]))
-		}
-	}
-	return parts, units, nil
-}
-
 // hints returns the prices of the certificate's Lambda by class, 0 where there is
 // none that makes sense: where to begin a bounded search.
 func (c *Certificate) hints(in *instance) []int64 {
 	hints := make([]int64, len(in.classes))
-	if len(c.Lambda) != len(in.p.GPUs) {
+	if len(c.Lambda) != len(in.byGPU) {
 		return hints
 	}
 	for k := range hints {
@@ -220,7 +165,7 @@ func (c *Certificate) hints(in *instance) []int64 {
 		for _, g := range in.classes[k].members {
 			least = min(least, c.Lambda[g])
 		}
-		if q, err := in.quarters("", least); err == nil {
+		if q, err := quartersOf(in, "", least); err == nil {
 			hints[k] = q
 		}
 	}

@@ -39,7 +39,7 @@ func TestMonotoneProvesTheSame(t *testing.T) {
 			cert = solve(t, ColumnGen{}, p).Certificate
 		}
 		q := *p
-		q.Model = falling{p.Model}
+		q.Model = falling{Model: p.Model}
 		want, err := cert.Verify(ctx, p)
 		if err != nil {
 			t.Fatal(err)
@@ -68,7 +68,7 @@ func TestMonotoneAsksLess(t *testing.T) {
 		return c.asked
 	}
 	all := asked(func(m Model) Model { return m })
-	few := asked(func(m Model) Model { return falling{m} })
+	few := asked(func(m Model) Model { return falling{Model: m} })
 	t.Logf("%d questions, %d of a monotone model", all, few)
 	if few > all/2 {
 		t.Errorf("%d questions of %d", few, all)

@@ -29,7 +29,7 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *matching) {
 	}
 	gpus := len(m.in.classes[0].members)
 	var lo, hi *matching // more and fewer GPUs than there are
-	a, b := int64(-1), m.ceiling(ctx)
+	a, b := int64(-1), m.ceiling()
 	t := m.going(gpus)
 	for step := 0; ; step++ {
 		switch {
@@ -89,21 +89,7 @@ func (m *matcher) close(r *matching) bool {
 }
 
 // ceiling returns a price in units that nobody pays.
-func (m *matcher) ceiling(ctx context.Context) int64 {
-	top := int64(0)
-	for k := range m.in.free {
-		for _, v := range m.single[k] {
-			top = max(top, v)
-		}
-		for i := 0; i < m.n && m.pair[k] != nil; i++ {
-			if i%rowsPerPoll == 0 && ctx.Err() != nil {
-				break
-			}
-			top = max(top, int64(largest(m.pair[k][i*m.n:(i+1)*m.n]))/quarters)
-		}
-	}
-	return top + 1
-}
+func (m *matcher) ceiling() int64 { return m.top/quarters + 1 }
 
 // crossing returns the half unit t + 1/2 next to where the lines through two
 // points of L meet: the price at which both numbers of GPUs are worth the same.
@@ -119,11 +105,11 @@ func crossing(lo, hi *matching) int64 {
 // value at that price not at all.
 func (m *matcher) mix(few, many *matching, gpus int) *matching {
 	r := *few
-	r.mate = append([]int32(nil), few.mate...)
-	r.class = append([]int32(nil), few.class...)
-	r.counts = append([]int(nil), few.counts...)
-	seen := make([]bool, len(r.mate))
-	for v := range int32(len(r.mate)) {
+	r.mated = &mated{Mate: slices.Clone(few.Mate)}
+	r.class = slices.Clone(few.class)
+	r.counts = slices.Clone(few.counts)
+	seen := make([]bool, len(r.Mate))
+	for v := range int32(len(r.Mate)) {
 		if r.counts[0] == gpus {
 			break
 		}
@@ -133,7 +119,7 @@ func (m *matcher) mix(few, many *matching, gpus int) *matching {
 			continue
 		}
 		for _, u := range part {
-			r.mate[u] = many.mate[u]
+			r.Mate[u] = many.Mate[u]
 			if int(u) < m.n {
 				r.class[u] = many.class[u]
 			}
@@ -152,7 +138,7 @@ func component(a, b *matching, v int32, seen []bool) []int32 {
 	seen[v] = true
 	part := []int32{v}
 	for i := 0; i < len(part); i++ {
-		for _, u := range [2]int32{a.mate[part[i]], b.mate[part[i]]} {
+		for _, u := range [2]int32{a.Mate[part[i]], b.Mate[part[i]]} {
 			if u != none && !seen[u] {
 				seen[u] = true
 				part = append(part, u)
@@ -169,7 +155,7 @@ func (m *matcher) countIn(r *matching, part []int32) int {
 		if int(v) >= m.n || r.class[v] != 0 {
 			continue
 		}
-		if mate := r.mate[v]; mate == none || mate < v {
+		if mate := r.Mate[v]; mate == none || mate < v {
 			n++
 		}
 	}

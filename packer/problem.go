@@ -1,6 +1,8 @@
 package packer
 
 import (
+	"slices"
+
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
@@ -64,6 +66,9 @@ func (t *Task) weight() float64 {
 	return t.Weight
 }
 
+// gpus returns how many GPUs t takes.
+func (t *Task) gpus() int { return max(1, t.GPUs) }
+
 // GPU is one card, or one MIG instance seen as a card.
 type GPU struct {
 	// ID names the GPU: unique in its Problem, not empty.
@@ -97,30 +102,6 @@ func (g *GPU) memory() profile.Bytes {
 	return g.Memory
 }
 
-// Model predicts speeds. It must give the same answer to the same question,
-// whatever the order of the calls.
-type Model interface {
-	// Speeds fills dst[i] with the speed of set[i] when exactly the tasks of
-	// set run together on gpu by mech: throughput divided by solo throughput,
-	// finite, at least 0 and at most 16; 1 for a single task (less where the
-	// GPU is smaller than the one that solo refers to, a MIG instance). A set
-	// of one task is asked with Exclusive. len(dst) == len(set). The slices
-	// belong to the caller and are used again.
-	Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error
-}
-
-// BatchModel is a Model that answers for many pairs in one call. n tasks have
-// n²/2 pairs, so the calls are what packing costs; this form lets a model
-// keep what it knows of one task while it walks over the partners, and costs no
-// allocation per pair.
-type BatchModel interface {
-	Model
-	// PairSpeeds fills own[j] with the speed of task beside partners[j], and
-	// other[j] with the speed of partners[j] beside task, each the same number
-	// as Speeds gives for that pair.
-	PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error
-}
-
 // Limits bound what a plan may do. The zero value is the documented default.
 type Limits struct {
 	// Headroom is the fraction of each GPU's memory that stays free, in
@@ -149,8 +130,8 @@ const (
 	maxMaxSet = 64
 	maxWeight = 1e9
 	maxMemory = 1 << 56 // bytes; maxMaxSet of them still fit an int64
-	maxSpeed  = 16
-	maxCost   = 16 // MoveCost
+	maxCost   = 16      // MoveCost
+	widest    = 1 << 16 // Task.GPUs
 )
 
 func (l *Limits) headroom() float64 { return l.Headroom.Or(DefaultHeadroom) }
@@ -186,4 +167,9 @@ type Problem struct {
 	Model     Model
 	Limits    Limits
 	Objective Objective
+}
+
+// gangs reports whether some task takes more than one GPU.
+func (p *Problem) gangs() bool {
+	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.GPUs > 1 })
 }

@@ -136,7 +136,7 @@ func TestRobust(t *testing.T) {
 		{Robust{}, "Model is nil"},
 		{Robust{m, -1}, "Caution is -1"},
 		{Robust{m, math.NaN()}, "Caution is NaN"},
-		{Robust{&noisy{m.matrixModel, slices.Repeat([]float64{math.NaN()}, 100)}, 1}, "half-width of the speed is NaN"},
+		{Robust{Model: &noisy{m.matrixModel, slices.Repeat([]float64{math.NaN()}, 100)}, Caution: 1}, "half-width of the speed is NaN"},
 	} {
 		p.Model = test.model
 		if _, err := (Greedy{}).Pack(t.Context(), p); err == nil || !strings.Contains(err.Error(), test.want) {

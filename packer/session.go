@@ -44,7 +44,7 @@ type Session struct {
 	batch     BatchModel
 	threshold float64
 	stays     func(*Task) bool
-	classes   []class // residents aside
+	classes   []gpuClass
 	cards     []card
 	open      []uint64   // version of each card that might take one more task; 0 for others
 	empty     [][]uint64 // bit sets of the empty cards of each class
@@ -103,6 +103,14 @@ type Decision struct {
 	// Gain is what the task adds to the weighted throughput: its own weight times
 	// speed, less what the others lose.
 	Gain float64 `json:"gain"`
+}
+
+// gpuClass is a group of GPUs that cannot be told apart when they are empty.
+type gpuClass struct {
+	gpu     *GPU // the first
+	members []int
+	usable  profile.Bytes
+	mechs   []profile.Mechanism
 }
 
 // card is one GPU with what runs on it.
@@ -182,12 +190,10 @@ func (s *Session) addCard(gpu *GPU) error {
 	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
 	g := len(s.cards)
 	s.p.GPUs = append(s.p.GPUs, bare)
-	k := slices.IndexFunc(s.classes, func(c class) bool { return sameClass(c.gpu, &bare) })
+	k := slices.IndexFunc(s.classes, func(c gpuClass) bool { return sameClass(c.gpu, &bare) })
 	if k < 0 {
 		k = len(s.classes)
-		in := instance{p: &Problem{GPUs: []GPU{bare}, Limits: s.p.Limits}}
-		s.classes = append(s.classes, in.newClass(0))
-		s.classes[k].members = nil
+		s.classes = append(s.classes, gpuClass{gpu: &bare, usable: s.p.Limits.usable(bare.memory()), mechs: sharing(&bare)})
 		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
 	}
 	s.classes[k].members = append(s.classes[k].members, g)

@@ -118,12 +118,7 @@ func (s *Session) admissible(t *Task) error {
 	if s.jobs[t.ID] != nil {
 		return fmt.Errorf("packer: session: task %q runs or waits already", t.ID)
 	}
-	if t.ID != "" && t.Memory >= 0 && t.Memory <= maxMemory && t.Weight >= 0 && t.Weight <= maxWeight && t.MinSpeed >= 0 && t.MinSpeed <= 1 && t.MoveCost >= 0 && t.MoveCost <= maxCost && t.GPUs >= 0 && t.GPUs <= widest {
-		return nil
-	}
-	v := &validator{seen: map[string]spot{}}
-	v.task(spot{none, 0}, t)
-	return v.err()
+	return t.Validate()
 }
 
 // newJob returns a job of the next arrival.

@@ -10,7 +10,7 @@ import (
 
 func ExampleSession() {
 	gpus := []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}, {ID: "gpu1", Memory: 24 * profile.GiB}}
-	model := appetite{"bert": 0.6, "gpt2": 0.95, "resnet": 0.5, "vit": 0.9}
+	model := hunger{"bert": 0.6, "gpt2": 0.95, "resnet": 0.5, "vit": 0.9}
 	s, err := packer.NewSession(gpus, model, packer.Limits{}, nil)
 	if err != nil {
 		fmt.Println(err)
@@ -46,7 +46,7 @@ func ExampleSession_Rebalance() {
 		{ID: "gpu0", Memory: 24 * profile.GiB, Residents: []packer.Task{task("bert"), task("gpt2")}},
 		{ID: "gpu1", Memory: 24 * profile.GiB, Residents: []packer.Task{task("lstm"), task("mlp")}},
 	}
-	model := appetite{"bert": 0.8, "gpt2": 0.8, "lstm": 0.2, "mlp": 0.2}
+	model := hunger{"bert": 0.8, "gpt2": 0.8, "lstm": 0.2, "mlp": 0.2}
 	s, err := packer.NewSession(gpus, model, packer.Limits{}, nil)
 	if err != nil {
 		fmt.Println(err)
@@ -117,6 +117,21 @@ func (m onInstances) Speeds(set []*packer.Task, gpu *packer.GPU, _ profile.Mecha
 		if len(set) > 1 {
 			dst[i] *= 0.7
 		}
+	}
+	return nil
+}
+
+// hunger is the part of a GPU that a task uses; a set that wants more than one GPU
+// has its members slowed down alike.
+type hunger map[string]float64
+
+func (h hunger) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	sum := 0.0
+	for _, t := range set {
+		sum += h[t.ID]
+	}
+	for i := range dst {
+		dst[i] = 1 / max(1, sum)
 	}
 	return nil
 }

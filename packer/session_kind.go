@@ -66,12 +66,6 @@ func (s *Session) kindOf(t *Task) *kind {
 	return k
 }
 
-// alike reports whether two tasks are equal in all that a session looks at.
-func alike(a, b *Task) bool {
-	return a.Profile == b.Profile && a.Memory == b.Memory && a.MinSpeed == b.MinSpeed && a.Alone == b.Alone && a.GPUs == b.GPUs && a.MoveCost == b.MoveCost &&
-		slices.Equal(a.Labels, b.Labels) && slices.Equal(a.Avoid, b.Avoid) && slices.Equal(a.Only, b.Only) && slices.Equal(a.On, b.On)
-}
-
 // newKind returns a kind with one live job.
 func (s *Session) newKind(key kindKey) *kind {
 	var k *kind

@@ -37,6 +37,8 @@ type target struct {
 }
 
 const (
+	// maxMatched is how many tasks a matching plans anew; for more there is a search.
+	maxMatched = 8192
 	// maxPrices bounds the search for the price of a move.
 	maxPrices = 10
 	// stepsPerMove is how long a search for sets of more than two lasts, for each
@@ -105,7 +107,7 @@ func (r *rebalancing) planAt(ctx context.Context, price float64) (int, error) {
 		t.MoveCost = min(maxCost, r.costs[i]+price/t.weight())
 	}
 	var method Method = Matching{}
-	if r.p.Limits.maxSet() > 2 || len(r.p.Tasks) > maxAutoTasks {
+	if r.p.Limits.maxSet() > 2 || len(r.p.Tasks) > maxMatched {
 		method = LocalSearch{Steps: stepsPerMove * len(r.jobs)}
 	}
 	sol, err := method.Pack(ctx, r.p)

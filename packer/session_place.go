@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"fmt"
 	"math"
 	"slices"
 
@@ -113,16 +112,7 @@ func (s *Session) ask(k int, mech profile.Mechanism) error {
 	for len(s.speeds) < len(s.set) {
 		s.speeds, s.allowed = append(s.speeds, 0), append(s.allowed, 0)
 	}
-	gpu, dst := s.classes[k].gpu, s.speeds[:len(s.set)]
-	if err := s.p.Model.Speeds(s.set, gpu, mech, dst); err != nil {
-		return modelError(s.set, gpu, mech, err)
-	}
-	for i, speed := range dst {
-		if what := checkSpeed(speed); what != "" {
-			return modelError(s.set, gpu, mech, fmt.Errorf("the speed of %q is %s; want a finite number in [0, %d]", s.set[i].ID, what, maxSpeed))
-		}
-	}
-	return nil
+	return askModel(s.p.Model, s.set, s.classes[k].gpu, mech, s.speeds[:len(s.set)])
 }
 
 // grade returns what a task adds to a set worth value that is worth total with it,
@@ -274,14 +264,11 @@ func (s *Session) fillPairs(k int32, j *job, row []cell) error {
 	clear(totals)
 	weight := t.weight()
 	for _, mech := range s.classes[k].mechs {
-		if err := s.batch.PairSpeeds(t, s.partners, s.classes[k].gpu, mech, own, other); err != nil {
-			return s.locate(k, t, mech, err)
+		if err := askPairs(s.p.Model, s.batch, t, s.partners, s.classes[k].gpu, mech, own, other); err != nil {
+			return err
 		}
 		for i, p := range s.partners {
 			a, b := own[i], other[i]
-			if !(a >= 0 && a <= maxSpeed && b >= 0 && b <= maxSpeed) {
-				return s.locate(k, t, mech, fmt.Errorf("speeds %v and %v; want finite numbers in [0, %d]", a, b, maxSpeed))
-			}
 			if a > 0 && b > 0 && a >= t.MinSpeed && b >= p.MinSpeed {
 				totals[i] = max(totals[i], float64(p.weight()*b)+float64(weight*a))
 			}
@@ -291,15 +278,4 @@ func (s *Session) fillPairs(k int32, j *job, row []cell) error {
 		row[g] = cell{s.open[g], s.grade(s.cards[g].value, totals[i], weight, least)}
 	}
 	return nil
-}
-
-// locate names the pair for which a whole row failed.
-func (s *Session) locate(k int32, t *Task, mech profile.Mechanism, err error) error {
-	for _, p := range s.partners {
-		s.set = append(s.set[:0], t, p)
-		if one := s.ask(int(k), mech); one != nil {
-			return one
-		}
-	}
-	return fmt.Errorf("packer: model: %q beside %d partners on GPU %q (%v): %w", t.ID, len(s.partners), s.classes[k].gpu.ID, mech, err)
 }

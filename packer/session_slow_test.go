@@ -111,7 +111,7 @@ func (s *slowSession) gain(g int, t Task) (int64, profile.Mechanism) {
 			return 0, 0
 		}
 	}
-	if c.down || c.lead != none || used > math.Floor(float64(gpu.memory())*(1-s.p.Limits.headroom())) || len(with) > 1 && len(with) > s.p.Limits.maxSet() {
+	if c.down || c.lead != none || used > math.Floor(float64(gpu.memory())*(1-s.p.Limits.Headroom.Or(DefaultHeadroom))) || len(with) > 1 && len(with) > s.p.Limits.maxSet() {
 		return 0, 0
 	}
 	mechs := sharing(gpu)

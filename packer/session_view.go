@@ -17,11 +17,11 @@ func (s *Session) Snapshot() (*Problem, *Solution, error) {
 	for _, j := range s.queue() {
 		p.Tasks = append(p.Tasks, j.task)
 	}
-	in, err := newInstance(p)
+	d, err := compile(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	sol, err := newEvaluator(in).answer(context.Background(), newPlan(in), unproved(), "session")
+	sol, err := d.answer(context.Background(), newPlan(d.instance), nil, "session")
 	if err != nil {
 		return nil, nil, err
 	}

@@ -8,14 +8,14 @@ import (
 
 // priceSets offers o the sets of any size on class k. Of tasks of one type it
 // tries the cheapest only.
-func (e *evaluator) priceSets(ctx context.Context, k int, pr *pricing, o *offers) error {
+func (pr *pricing) priceSets(ctx context.Context, e *evaluator, k int, o *offers) error {
 	c := &e.in.classes[k]
 	w := &setWalk{evaluator: e, offers: o, c: c, pr: pr, seat: pr.seats[k], room: e.in.maxSet - len(c.residents)}
 	w.tasks, w.before = pr.typing.copies(w.room, pr.u)
 	if len(c.residents) == 0 {
 		w.single = make([]int64, len(w.tasks))
 		for n, i := range w.tasks {
-			v, err := e.alone(c, e.in.tasks[i])
+			v, err := e.alone(c, i)
 			if err != nil {
 				return err
 			}
@@ -26,7 +26,7 @@ func (e *evaluator) priceSets(ctx context.Context, k int, pr *pricing, o *offers
 		o.common = max(o.common, pr.hints[k])
 		return w.bounded(ctx)
 	}
-	return w.all(ctx, 0, nil, nil, 0, c.used, c.base)
+	return w.all(ctx, 0, nil, 0, c.used, c.base)
 }
 
 // setWalk visits the sets of new tasks on one class.
@@ -53,23 +53,23 @@ func (w *setWalk) take(ids []int32, i int32, units, paid int64) {
 	}
 }
 
-// all visits every superset of set, the tasks ids, that adds tasks from the n-th
-// on. paid is the price of set, used its memory with the residents, ref the
+// all visits every superset of the set ids that adds tasks from the n-th on. paid
+// is the price of the set, used its memory with the residents, ref the
 // value it must beat.
-func (w *setWalk) all(ctx context.Context, n int, set []*Task, ids []int32, paid int64, used profile.Bytes, ref int64) error {
-	for ; n < len(w.tasks) && len(set) < w.room; n++ {
+func (w *setWalk) all(ctx context.Context, n int, ids []int32, paid int64, used profile.Bytes, ref int64) error {
+	for ; n < len(w.tasks) && len(ids) < w.room; n++ {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		i := w.tasks[n]
-		t := w.in.tasks[i]
-		if t.Memory > w.c.usable-used || t.Alone && len(set) > 0 {
+		t := &w.in.tasks[i]
+		if t.memory > w.c.usable-used || t.alone && len(ids) > 0 {
 			continue
 		}
 		if b := w.before[n]; b != none && (len(ids) == 0 || ids[len(ids)-1] != b) {
 			continue
 		}
-		next, nextIDs, cost := append(set, t), append(ids, i), paid+w.pr.u[i]
+		next, cost := append(ids, i), paid+w.pr.u[i]
 		beat, units := ref, int64(0)
 		if w.single != nil {
 			beat, units = max(ref, w.single[n]), w.single[n]
@@ -81,11 +81,11 @@ func (w *setWalk) all(ctx context.Context, n int, set []*Task, ids []int32, paid
 			}
 			units = v.units
 		}
-		w.take(nextIDs, i, units, cost)
-		if t.Alone {
+		w.take(next, i, units, cost)
+		if t.alone {
 			continue
 		}
-		if err := w.all(ctx, n+1, next, nextIDs, cost, used+t.Memory, beat); err != nil {
+		if err := w.all(ctx, n+1, next, cost, used+t.memory, beat); err != nil {
 			return err
 		}
 	}

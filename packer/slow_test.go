@@ -130,7 +130,7 @@ func slowValue(p *Problem, gpu *GPU, set []*Task) (int64, bool) {
 			return 0, false
 		}
 	}
-	if float64(used) > float64(gpu.memory())*(1-p.Limits.headroom()) || len(set) > p.Limits.maxSet() && len(set) > 1 {
+	if float64(used) > float64(gpu.memory())*(1-p.Limits.Headroom.Or(DefaultHeadroom)) || len(set) > p.Limits.maxSet() && len(set) > 1 {
 		return 0, false
 	}
 	v, ok := most(set, true)

@@ -10,11 +10,8 @@ import (
 // matcherOf prepares p as Matching does.
 func matcherOf(t *testing.T, p *Problem) *matcher {
 	t.Helper()
-	in, err := newInstance(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := newEvaluator(in).newTable(context.Background())
+	in := newInstance(t, p)
+	table, err := newTable(context.Background(), newEvaluator(in))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +69,7 @@ func TestHopeCountsOneHome(t *testing.T) {
 		if test.a == 0 {
 			p.Tasks[0].Home = ""
 		}
-		in, err := newInstance(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := newInstance(t, p)
 		if got := in.hope(0, 0, 1); got != test.want {
 			t.Errorf("%s: %d units, want %d", test.name, got, test.want)
 		}
@@ -96,10 +90,7 @@ func TestStayHomeSharesOnlyForGain(t *testing.T) {
 	} {
 		p := &Problem{Model: duo{"ab": test.speed}, GPUs: []GPU{{ID: "g", Memory: profile.GiB}}}
 		p.Tasks = []Task{{ID: "a", Home: "g"}, {ID: "b", Home: "g"}}
-		in, err := newInstance(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := newInstance(t, p)
 		pl, err := stayHome(in, newEvaluator(in))
 		if err != nil {
 			t.Fatal(err)

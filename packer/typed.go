@@ -3,55 +3,41 @@ package packer
 import (
 	"cmp"
 	"slices"
-
-	"example.com/colloc/profile"
 )
 
 // typing sorts the tasks into types that neither the Model nor a limit can tell
 // apart, so that sets of tasks become multisets of types: as many as there are
 // types, however many the tasks. A task like no other is a type of its own.
 //
-// Two tasks are of one type if Weight and all fields of [Task] but ID and Home
-// are equal, Profile is the same pointer, and Kind or Profile is set. A task
-// that costs something to move, from its home, is like no other.
+// A task that costs something to move, from its home, is like no other.
 type typing struct {
 	of      []int32   // type of each task
 	members [][]int32 // tasks of each type, ascending
-}
-
-// typeKey holds what is quick to compare of a type.
-type typeKey struct {
-	kind        string
-	profile     *profile.Profile
-	memory      profile.Bytes
-	weight, min float64
 }
 
 // newTyping sorts the tasks of in. The types come in the order of their first
 // members. If apart, every task is taken to be like no other. O(tasks).
 func newTyping(in *instance, apart bool) *typing {
 	ty := &typing{of: make([]int32, len(in.tasks))}
-	known := map[typeKey][]int32{} // types that agree in the key
-	for i, t := range in.tasks {
-		key := typeKey{t.Kind, t.Profile, t.Memory, t.weight(), t.MinSpeed}
-		lone := apart || t.Kind == "" && t.Profile == nil || in.stay[i] > 0
-		at := none
+	var like []int32
+	if !apart {
+		like = in.oracle.alike()
+	}
+	known := map[int32]int32{} // types of the tasks that are alike
+	for i := range in.tasks {
+		lone := apart || like[i] == none || in.stay[i] > 0
+		at, seen := int32(0), false
 		if !lone {
-			for _, c := range known[key] {
-				if alike(in.tasks[ty.members[c][0]], t) {
-					at = int(c)
-					break
-				}
-			}
+			at, seen = known[like[i]]
 		}
-		if at == none {
-			at = len(ty.members)
+		if !seen {
+			at = int32(len(ty.members))
 			ty.members = append(ty.members, nil)
 			if !lone {
-				known[key] = append(known[key], int32(at))
+				known[like[i]] = at
 			}
 		}
-		ty.of[i] = int32(at)
+		ty.of[i] = at
 		ty.members[at] = append(ty.members[at], int32(i))
 	}
 	return ty

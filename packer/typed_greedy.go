@@ -37,12 +37,12 @@ func typedGreedy(ctx context.Context, cat *catalogue) (*plan, error) {
 	}
 	s := &states{cat: cat, next: make([]int, in.free)}
 	for k := in.free; k < len(in.classes); k++ {
-		if c := &in.classes[k]; c.open(in.maxSet) {
+		if c := &in.classes[k]; in.open(c) {
 			s.put(s.open(c.members[0]), k, nil)
 		}
 	}
 	pl := newPlan(in)
-	for _, i := range in.greedyOrder() {
+	for _, i := range greedyOrder(in) {
 		if ctx.Err() != nil {
 			return pl, nil //nolint:nilerr // a cancelled run has a plan; the caller asks ctx
 		}
@@ -149,3 +149,6 @@ func (cat *catalogue) setValue(k int, tasks []int32, _ int64) (int64, error) {
 	}
 	return cat.in.classes[k].base + g, nil
 }
+
+// quick implements valuer: sets that are not listed are asked for.
+func (cat *catalogue) quick() bool { return false }

@@ -27,7 +27,7 @@ func repeated(rng *rand.Rand, p *Problem, most int) *Problem {
 		}
 	}
 	rng.Shuffle(len(q.Tasks), func(i, j int) { q.Tasks[i], q.Tasks[j] = q.Tasks[j], q.Tasks[i] })
-	q.Model = copyModel{p.Model, like}
+	q.Model = copyModel{Model: p.Model, like: like}
 	return &q
 }
 
@@ -79,16 +79,13 @@ func TestTypedGreedyIsGreedy(t *testing.T) {
 	for range 80 {
 		p := draw(rng, drawOptions{tasks: 5, gpus: 8, kinds: 3, residents: 3, maxSet: 1 + rng.IntN(4)})
 		p = repeated(rng, p, 8)
-		in, err := newInstance(p)
-		if err != nil {
-			t.Fatal(err)
-		}
+		in := newInstance(t, p)
 		e := newEvaluator(in)
 		want, err := greedy(t.Context(), in, e)
 		if err != nil {
 			t.Fatal(err)
 		}
-		cat, err := e.newCatalogue(t.Context(), newTyping(in, false), listing{free: in.maxSet, taken: in.maxSet}, nil)
+		cat, err := newCatalogue(t.Context(), e, newTyping(in, false), listing{free: in.maxSet, taken: in.maxSet}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,10 +113,7 @@ func TestTyping(t *testing.T) {
 		{ID: "8", Kind: "x", Memory: 1}, // not what its Kind promises
 		{ID: "9", Kind: "x", Home: "g", MoveCost: 1},
 	}}
-	in, err := newInstance(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	in := newInstance(t, p)
 	if got, want := newTyping(in, false).of, []int32{0, 1, 2, 3, 2, 4, 5, 5, 6, 7}; !slices.Equal(got, want) {
 		t.Errorf("types %v, want %v", got, want)
 	}
@@ -169,7 +163,7 @@ func TestTypedProvesTheSame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, model := range []Model{p.Model, falling{p.Model}} {
+		for _, model := range []Model{p.Model, falling{Model: p.Model}} {
 			p.Model = model
 			if got, err := cert.Verify(t.Context(), p); err != nil || got != want {
 				t.Fatalf("%d tasks: got %v, %v, want %v", len(p.Tasks), got, err, want)

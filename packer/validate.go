@@ -43,6 +43,17 @@ func (p *Problem) Validate() error {
 	return v.err()
 }
 
+// Validate reports the faults of one task, as [Problem.Validate] does. It does not
+// allocate for a task without faults.
+func (t *Task) Validate() error {
+	if t.ID != "" && t.Memory >= 0 && t.Memory <= maxMemory && t.Weight >= 0 && t.Weight <= maxWeight && t.MinSpeed >= 0 && t.MinSpeed <= 1 && t.MoveCost >= 0 && t.MoveCost <= maxCost && t.GPUs >= 0 && t.GPUs <= widest {
+		return nil
+	}
+	v := &validator{seen: map[string]spot{}}
+	v.task(spot{none, 0}, t)
+	return v.err()
+}
+
 // spot is where a task stands in a Problem.
 type spot struct {
 	gpu   int // none for Problem.Tasks

@@ -17,8 +17,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// fleet is a cluster and what is asked of it, in parts of GPUs.
-type fleet struct {
+// cluster is a cluster and what is asked of it, in parts of GPUs.
+type cluster struct {
 	nodes []packer.Node
 	pods  []packer.Demand // to place, in order
 	mix   []packer.MixPart
@@ -29,7 +29,7 @@ type fleet struct {
 // fragmentation prints how much of a cluster each rule allocates until 1.3 times
 // its GPUs were asked for: the experiment of Weng et al., ATC 2023.
 func fragmentation(ctx context.Context, o options, r *report) error {
-	var f *fleet
+	var f *cluster
 	for _, rule := range []packer.Rule{packer.RandomFit, packer.BestFit, packer.LeastFragmentation} {
 		name := fmt.Sprintf("fleet, 6212 GPUs/%s/%v", fleetSource(o.data), rule)
 		if !strings.Contains(name, o.pattern) {
@@ -54,7 +54,7 @@ func fragmentation(ctx context.Context, o options, r *report) error {
 }
 
 // measure prints the row of a rule.
-func (f *fleet) measure(ctx context.Context, name string, rule packer.Rule, repeats int, r *report) error {
+func (f *cluster) measure(ctx context.Context, name string, rule packer.Rule, repeats int, r *report) error {
 	used, total := 0.0, 0.0
 	took, err := repeated(repeats, func() error {
 		fleet, err := packer.NewFleet(f.nodes, f.mix, &packer.FleetOptions{Rule: rule, Seed: 1})
@@ -93,9 +93,9 @@ func fleetSource(data string) string {
 }
 
 // newFleet reads Alibaba's openb trace, or makes one up.
-func newFleet(data string) (*fleet, error) {
+func newFleet(data string) (*cluster, error) {
 	nodes, tasks := madeUp(1213, 8152)
-	f := &fleet{}
+	f := &cluster{}
 	if data != "" {
 		f.published = 95.3
 		machines, err := read(filepath.Join(data, "traces", "openb_node_list_gpu_node.csv"), trace.Read)
