@@ -10,7 +10,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/sim"
-	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/utilization"
 	"example.com/colloc/profile"
@@ -38,7 +38,7 @@ func TestCmp(t *testing.T) {
 	})
 	t.Run("Config", func(t *testing.T) {
 		diffs(t, func() colloc.Config {
-			return colloc.Config{Host: predict.Host{Context: profile.Some(300 * profile.MiB)}, Headroom: profile.Some(0.2), Method: packer.Auto{}}
+			return colloc.Config{Host: predict.Host{Context: profile.Some(300 * profile.MiB)}, Headroom: profile.Some(0.2), Method: solve.Auto{}}
 		}, func(c *colloc.Config) { c.Headroom = profile.Some(0.0) }, "Headroom")
 	})
 	t.Run("Config with models", func(t *testing.T) {

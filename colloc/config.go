@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/memory"
@@ -44,7 +45,7 @@ type Config struct {
 	// MinGain is the set throughput by which sharing must beat running one
 	// task alone, at least 0; 0 accepts any gain.
 	MinGain float64
-	// Method packs; nil is [packer.Auto].
+	// Method packs; nil is [solve.Auto].
 	Method packer.Method
 }
 
@@ -129,7 +130,7 @@ func (c *Config) fill() (err error) {
 		c.MaxSlowdown = DefaultMaxSlowdown
 	}
 	if c.Method == nil {
-		c.Method = packer.Auto{}
+		c.Method = solve.Auto{}
 	}
 	return nil
 }

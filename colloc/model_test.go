@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
@@ -18,7 +19,7 @@ type recorder struct {
 }
 
 func (r *recorder) Pack(ctx context.Context, p *packer.Problem) (*packer.Solution, error) {
-	s, err := packer.ColumnGen{}.Pack(ctx, p)
+	s, err := solve.ColumnGen{}.Pack(ctx, p)
 	if r.solution == nil {
 		r.problem, r.solution = *p, s
 	}

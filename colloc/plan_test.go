@@ -14,6 +14,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
@@ -246,7 +247,7 @@ func checkPlacement(rt *rapid.T, p *colloc.Planner, pl colloc.Placement, byID ma
 // TestPlanWithoutProof uses a method that proves nothing: the plan says so, in
 // words and as data.
 func TestPlanWithoutProof(t *testing.T) {
-	p := newPlanner(t, colloc.Config{Method: packer.Greedy{}, MaxSet: 3})
+	p := newPlanner(t, colloc.Config{Method: solve.Greedy{}, MaxSet: 3})
 	tasks := []colloc.Task{
 		seen(t, "a", 0.1, 0.05, profile.GiB), seen(t, "b", 0.1, 0.05, profile.GiB), seen(t, "c", 0.1, 0.05, profile.GiB),
 	}

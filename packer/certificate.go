@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"example.com/colloc/packer/internal/instance"
 )
 
 // Certificate is a proof that no plan is worth more than a bound: prices at
@@ -42,13 +44,13 @@ type pricing struct {
 	seats [][]int32 // odd sets that hold the GPU of class k
 	hints []int64   // where to begin the search for the price of class k
 	// typing is that of the tasks; odd sets can tell all of them apart.
-	typing *typing
+	typing *instance.Types
 	bound  int64
 }
 
 // offers are the largest profits found on the GPUs of a class.
 type offers struct {
-	in     *instance
+	in     *instance.Instance
 	class  int
 	common int64           // on every GPU
 	home   map[int32]int64 // on those that are a member's home, where it is larger
@@ -56,24 +58,24 @@ type offers struct {
 
 // take notes a set worth value that has to pay cost.
 func (o *offers) take(tasks []int32, value, cost int64) {
-	profit := quarters*value - cost
-	if o.class < o.in.free {
-		profit = share(profit, o.in.tasks[tasks[0]].gpus)
+	profit := instance.Quarters*value - cost
+	if o.class < o.in.Free {
+		profit = instance.Share(profit, o.in.Tasks[tasks[0]].Gpus)
 	}
 	o.common = max(o.common, profit)
-	if !o.in.any {
+	if !o.in.Any {
 		return
 	}
 	for _, i := range tasks {
-		if h := o.in.home[i]; o.in.stayIn(o.class, i) > 0 {
-			o.home[h] = max(o.home[h], profit+quarters*o.in.bonus(int(h), tasks))
+		if h := o.in.Home[i]; o.in.StayIn(o.class, i) > 0 {
+			o.home[h] = max(o.home[h], profit+instance.Quarters*o.in.Bonus(int(h), tasks))
 		}
 	}
 }
 
 // prices returns the price of each member.
 func (o *offers) prices() []int64 {
-	members := o.in.classes[o.class].members
+	members := o.in.Classes[o.class].Members
 	out := make([]int64, len(members))
 	for n, g := range members {
 		out[n] = max(o.common, o.home[int32(g)])
@@ -97,9 +99,9 @@ func (o *offers) prices() []int64 {
 // ctx.Err() when cancelled. It asks the model for every set within memory:
 // O(classes · n^k) for sets of at most k tasks. Of a [MonotoneModel] it asks for
 // the pairs and those larger sets that could make a profit at Lambda. Of tasks of
-// one type, see [ColumnGen], it tries the cheapest k only.
+// one type, see [example.com/colloc/packer/solve.ColumnGen], it tries the cheapest k only.
 func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, err error) {
-	in, err := compile(p)
+	in, err := Compile(p)
 	if err != nil {
 		return 0, err
 	}
@@ -107,9 +109,9 @@ func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, er
 	if err != nil {
 		return 0, err
 	}
-	e := newEvaluator(in.instance)
+	e := instance.NewEvaluator(in.Instance)
 	total := pr.bound
-	for k := range in.classes {
+	for k := range in.Classes {
 		prices, err := pr.price(ctx, e, k)
 		if err != nil {
 			return 0, err
@@ -118,29 +120,29 @@ func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, er
 			total += price
 		}
 	}
-	return float64(total) * (in.unit / quarters), nil
+	return float64(total) * (in.Unit / instance.Quarters), nil
 }
 
 // pricing checks the certificate against in and converts it, rounding up.
-func (c *Certificate) pricing(in *compiled) (*pricing, error) {
+func (c *Certificate) pricing(in *Compiled) (*pricing, error) {
 	if c == nil {
 		return nil, errors.New("packer: certificate: it is nil")
 	}
-	if len(c.U) != len(in.tasks) {
-		return nil, fmt.Errorf("packer: certificate: U has %d prices for %d tasks", len(c.U), len(in.tasks))
+	if len(c.U) != len(in.Tasks) {
+		return nil, fmt.Errorf("packer: certificate: U has %d prices for %d tasks", len(c.U), len(in.Tasks))
 	}
-	if len(c.Odd) > 0 && in.maxSet > 2 {
-		return nil, fmt.Errorf("packer: certificate: odd sets prove nothing where MaxSet is %d; want 2", in.maxSet)
+	if len(c.Odd) > 0 && in.MaxSet > 2 {
+		return nil, fmt.Errorf("packer: certificate: odd sets prove nothing where MaxSet is %d; want 2", in.MaxSet)
 	}
 	pr := &pricing{
-		u: make([]int64, len(in.tasks)), z: make([]int64, len(c.Odd)),
-		sets: make([][]int32, len(in.tasks)), seats: make([][]int32, len(in.classes)),
-		hints: c.hints(in.instance), typing: newTyping(in.instance, len(c.Odd) > 0),
+		u: make([]int64, len(in.Tasks)), z: make([]int64, len(c.Odd)),
+		sets: make([][]int32, len(in.Tasks)), seats: make([][]int32, len(in.Classes)),
+		hints: c.hints(in.Instance), typing: instance.NewTypes(in.Instance, len(c.Odd) > 0),
 	}
-	rank := make([]int, len(in.tasks))
-	for i, o := range in.origin {
+	rank := make([]int, len(in.Tasks))
+	for i, o := range in.Origin {
 		rank[o] = i
-		u, err := quartersOf(in.instance, fmt.Sprintf("U[%d]", o), c.U[o])
+		u, err := quartersOf(in.Instance, fmt.Sprintf("U[%d]", o), c.U[o])
 		if err != nil {
 			return nil, err
 		}
@@ -155,13 +157,13 @@ func (c *Certificate) pricing(in *compiled) (*pricing, error) {
 	return pr, nil
 }
 
-func (pr *pricing) addOdd(in *compiled, rank []int, k int, odd *OddSet) error {
+func (pr *pricing) addOdd(in *Compiled, rank []int, k int, odd *OddSet) error {
 	where := fmt.Sprintf("Odd[%d]", k)
-	z, err := quartersOf(in.instance, where+".Z", odd.Z)
+	z, err := quartersOf(in.Instance, where+".Z", odd.Z)
 	if err != nil {
 		return err
 	}
-	if !ascending(odd.Tasks, len(in.tasks)) || !ascending(odd.GPUs, len(in.p.GPUs)) {
+	if !ascending(odd.Tasks, len(in.Tasks)) || !ascending(odd.GPUs, len(in.p.GPUs)) {
 		return fmt.Errorf("packer: certificate: %s: Tasks %v, GPUs %v; want ascending indices of tasks and GPUs", where, odd.Tasks, odd.GPUs)
 	}
 	pr.z[k] = z
@@ -170,9 +172,9 @@ func (pr *pricing) addOdd(in *compiled, rank []int, k int, odd *OddSet) error {
 		pr.sets[rank[t]] = append(pr.sets[rank[t]], int32(k))
 	}
 	for _, g := range odd.GPUs {
-		c := in.byGPU[g]
-		if len(in.classes[c].residents) != 1 {
-			return fmt.Errorf("packer: certificate: %s: GPU %q has %d residents; want 1", where, in.p.GPUs[g].ID, len(in.classes[c].residents))
+		c := in.ByGPU[g]
+		if len(in.Classes[c].Residents) != 1 {
+			return fmt.Errorf("packer: certificate: %s: GPU %q has %d residents; want 1", where, in.p.GPUs[g].ID, len(in.Classes[c].Residents))
 		}
 		pr.seats[c] = append(pr.seats[c], int32(k))
 	}
@@ -185,10 +187,10 @@ func ascending(x []int, limit int) bool {
 }
 
 // quarters converts a price, rounding up.
-func quartersOf(in *instance, where string, price float64) (int64, error) {
-	q := math.Ceil(price / in.unit * quarters)
+func quartersOf(in *instance.Instance, where string, price float64) (int64, error) {
+	q := math.Ceil(price / in.Unit * instance.Quarters)
 	if !(price >= 0 && q < 1<<40) {
-		return 0, fmt.Errorf("packer: certificate: %s is %v; want a price from 0 to %g", where, price, in.unit/quarters*(1<<40))
+		return 0, fmt.Errorf("packer: certificate: %s is %v; want a price from 0 to %g", where, price, in.Unit/instance.Quarters*(1<<40))
 	}
 	return int64(q), nil
 }
@@ -206,17 +208,17 @@ func (pr *pricing) joint(a, b []int32) int64 {
 
 // price returns the smallest prices of the GPUs of class k at which no set on
 // them makes a profit, in quarters.
-func (pr *pricing) price(ctx context.Context, e *evaluator, k int) ([]int64, error) {
-	in, c := e.in, &e.in.classes[k]
-	o := &offers{in: in, class: k, common: quarters * c.base, home: map[int32]int64{}}
-	if !in.open(c) {
+func (pr *pricing) price(ctx context.Context, e *instance.Evaluator, k int) ([]int64, error) {
+	in, c := e.In, &e.In.Classes[k]
+	o := &offers{in: in, class: k, common: instance.Quarters * c.Base, home: map[int32]int64{}}
+	if !in.Open(c) {
 		return o.prices(), ctx.Err()
 	}
-	if len(c.residents) > 0 || in.maxSet > 2 || len(pr.typing.members) < len(in.tasks) {
+	if len(c.Residents) > 0 || in.MaxSet > 2 || len(pr.typing.Members) < len(in.Tasks) {
 		err := pr.priceSets(ctx, e, k, o)
 		return o.prices(), err
 	}
-	single, err := e.singles(c)
+	single, err := e.Singles(c)
 	if err != nil {
 		return nil, err
 	}
@@ -226,14 +228,14 @@ func (pr *pricing) price(ctx context.Context, e *evaluator, k int) ([]int64, err
 			o.take(set[:1], v, pr.u[i])
 		}
 	}
-	err = e.pairs(ctx, c, single, func(i int, partners, values []int32) {
+	err = e.Pairs(ctx, c, single, func(i int, partners, values []int32) {
 		for n, j := range partners {
 			if values[n] == 0 {
 				continue
 			}
 			// Most sets cannot raise a price: spare them the rest.
 			cost := pr.u[i] + pr.u[j]
-			if in.any || quarters*int64(values[n])-cost > o.common {
+			if in.Any || instance.Quarters*int64(values[n])-cost > o.common {
 				set = [2]int32{int32(i), j}
 				o.take(set[:], int64(values[n]), cost+pr.joint(pr.sets[i], pr.sets[j]))
 			}

@@ -22,7 +22,7 @@ func (p *Problem) Check(s *Solution) error {
 	if s == nil {
 		return errors.New("packer: check: the solution is nil")
 	}
-	c := &checker{p: p, unit: unitOf(p), seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
+	c := &checker{p: p, unit: UnitOf(p), seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
 	last := -1
 	sum := 0.0
 	for i := range s.Sets {
@@ -123,7 +123,7 @@ func (c *checker) gang(i int, set *Set, gpu *GPU, members []*Task) {
 		}
 		last = g
 		o := &c.p.GPUs[g]
-		if c.taken[g] || len(o.Residents) > 0 || !sameClass(gpu, o) {
+		if c.taken[g] || len(o.Residents) > 0 || !SameClass(gpu, o) {
 			c.fault("Sets[%d]: GPU %q of the gang is taken or unlike GPU %q", i, o.ID, gpu.ID)
 		}
 		c.taken[g] = true
@@ -132,8 +132,8 @@ func (c *checker) gang(i int, set *Set, gpu *GPU, members []*Task) {
 
 // limits checks what new tasks on a GPU must respect.
 func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
-	if len(members) > 1 && len(members) > c.p.Limits.maxSet() {
-		c.fault("Sets[%d]: %d members; MaxSet is %d", i, len(members), c.p.Limits.maxSet())
+	if len(members) > 1 && len(members) > c.p.Limits.LargestSet() {
+		c.fault("Sets[%d]: %d members; MaxSet is %d", i, len(members), c.p.Limits.LargestSet())
 	}
 	used := 0.0
 	for k, t := range members {
@@ -148,10 +148,10 @@ func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
 			c.fault("Sets[%d]: %q runs at speed %v; its limit is %v, and above 0", i, t.ID, s, t.MinSpeed)
 		}
 	}
-	room := float64(gpu.memory()) * (1 - c.p.Limits.headroom())
+	room := float64(gpu.TotalMemory()) * (1 - c.p.Limits.headroom())
 	if used > room*(1+1e-12) {
 		c.fault("Sets[%d]: GPU %q would use %v of %v; headroom leaves %v", i, gpu.ID,
-			profile.BytesOf(used), gpu.memory(), profile.BytesOf(room))
+			profile.BytesOf(used), gpu.TotalMemory(), profile.BytesOf(room))
 	}
 	allowed := gpu.Mechanisms
 	if len(allowed) == 0 {
@@ -201,9 +201,9 @@ func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 	}
 	value, saved, what := 0.0, 0.0, "weight times speed"
 	for k, t := range members {
-		value += t.weight() * speeds[k]
+		value += t.EffectiveWeight() * speeds[k]
 		if k >= len(gpu.Residents) && t.Home == gpu.ID {
-			saved += t.weight() * t.MoveCost
+			saved += t.EffectiveWeight() * t.MoveCost
 			what = "weight times speed, and MoveCost at home,"
 		}
 		if !(math.Abs(speeds[k]-set.Speeds[k]) <= 1e-9) {
@@ -227,7 +227,7 @@ func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task, value float64
 	for k, t := range members {
 		if one := make([]float64, 1); k >= len(gpu.Residents) && len(gpu.Residents) == 0 &&
 			c.p.Model.Speeds(members[k:k+1], gpu, profile.Exclusive, one) == nil && one[0] >= t.MinSpeed {
-			ref = max(ref, t.weight()*one[0])
+			ref = max(ref, t.EffectiveWeight()*one[0])
 		}
 	}
 	if len(gpu.Residents) > 0 {
@@ -266,7 +266,7 @@ func (c *checker) undisturbed(gpu *GPU) float64 {
 		}
 		value := 0.0
 		for k, t := range members {
-			value += t.weight() * speeds[k]
+			value += t.EffectiveWeight() * speeds[k]
 		}
 		best = max(best, value)
 	}

@@ -7,15 +7,16 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
-// compiled is a Problem with the instance that the methods work on. It is the
+// Compiled is a Problem with the instance that the methods work on. It is the
 // door between the two: on this side tasks have names, profiles and labels, on the
 // other they are numbers.
-type compiled struct {
-	*instance
+type Compiled struct {
+	*instance.Instance
 	p      *Problem
 	who    []*Task // as instance.all
 	cards  []*GPU  // of each class the first member, which stands for all
@@ -26,49 +27,49 @@ type compiled struct {
 	add    AdditiveModel
 }
 
-// compile validates p and prepares it. O(n log n + classes · GPUs).
-func compile(p *Problem) (*compiled, error) {
+// Compile validates p and prepares it. O(n log n + classes · GPUs).
+func Compile(p *Problem) (*Compiled, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
 	}
-	d := &compiled{p: p}
+	d := &Compiled{p: p}
 	d.batch, _ = p.Model.(BatchModel)
 	d.slices, _ = p.Model.(SliceModel)
 	d.mono, _ = p.Model.(MonotoneModel)
 	d.add, _ = p.Model.(AdditiveModel)
-	in := &instance{oracle: d, maxSet: p.Limits.maxSet(), minGain: p.Limits.MinGain, unit: unitOf(p)}
-	d.instance = in
-	in.origin = make([]int, len(p.Tasks))
-	for i := range in.origin {
-		in.origin[i] = i
+	in := &instance.Instance{Oracle: d, MaxSet: p.Limits.LargestSet(), MinGain: p.Limits.MinGain, Unit: UnitOf(p)}
+	d.Instance = in
+	in.Origin = make([]int, len(p.Tasks))
+	for i := range in.Origin {
+		in.Origin[i] = i
 	}
-	slices.SortFunc(in.origin, func(a, b int) int { return cmp.Compare(p.Tasks[a].ID, p.Tasks[b].ID) })
-	for _, o := range in.origin {
+	slices.SortFunc(in.Origin, func(a, b int) int { return cmp.Compare(p.Tasks[a].ID, p.Tasks[b].ID) })
+	for _, o := range in.Origin {
 		d.number(&p.Tasks[o])
-		in.gangs = in.gangs || p.Tasks[o].GPUs > 1
+		in.Gangs = in.Gangs || p.Tasks[o].GPUs > 1
 	}
 	d.group()
-	in.tasks = in.all[:len(p.Tasks)]
+	in.Tasks = in.All[:len(p.Tasks)]
 	d.findHomes()
 	if err := d.cutUp(); err != nil {
 		return nil, err
 	}
-	return d, in.finish()
+	return d, in.Finish()
 }
 
 // number adds a task to the instance.
-func (d *compiled) number(t *Task) int32 {
+func (d *Compiled) number(t *Task) int32 {
 	d.who = append(d.who, t)
-	d.all = append(d.all, item{
-		memory: t.Memory, weight: t.weight(), minSpeed: t.MinSpeed, gpus: t.gpus(),
-		alone: t.Alone, picky: t.picky(), asks: len(t.On) > 0,
+	d.All = append(d.All, instance.Task{
+		Memory: t.Memory, Weight: t.EffectiveWeight(), MinSpeed: t.MinSpeed, Gpus: t.Width(),
+		Alone: t.Alone, Picky: t.picky(), Asks: len(t.On) > 0,
 	})
 	return int32(len(d.who) - 1)
 }
 
 // group fills classes.
-func (d *compiled) group() {
-	p, in := d.p, d.instance
+func (d *Compiled) group() {
+	p, in := d.p, d.Instance
 	order := make([]int, len(p.GPUs))
 	for i := range order {
 		order[i] = i
@@ -81,44 +82,44 @@ func (d *compiled) group() {
 			occupied = append(occupied, g)
 			continue
 		}
-		k := slices.IndexFunc(d.cards, func(o *GPU) bool { return sameClass(o, gpu) })
+		k := slices.IndexFunc(d.cards, func(o *GPU) bool { return SameClass(o, gpu) })
 		if k < 0 {
 			d.addClass(g)
 			continue
 		}
-		in.classes[k].members = append(in.classes[k].members, g)
+		in.Classes[k].Members = append(in.Classes[k].Members, g)
 	}
-	in.free = len(in.classes)
+	in.Free = len(in.Classes)
 	for _, g := range occupied {
 		d.addClass(g)
 	}
-	in.byGPU = make([]int, len(p.GPUs))
-	for k := range in.classes {
-		for _, g := range in.classes[k].members {
-			in.byGPU[g] = k
+	in.ByGPU = make([]int, len(p.GPUs))
+	for k := range in.Classes {
+		for _, g := range in.Classes[k].Members {
+			in.ByGPU[g] = k
 		}
 	}
 }
 
-func (d *compiled) addClass(g int) {
+func (d *Compiled) addClass(g int) {
 	gpu := &d.p.GPUs[g]
-	c := class{number: len(d.classes), members: []int{g}, mechs: sharing(gpu), usable: d.p.Limits.usable(gpu.memory()), sliced: len(gpu.Instances) > 0}
+	c := instance.Class{Number: len(d.Classes), Members: []int{g}, Mechs: Sharing(gpu), Usable: d.p.Limits.Usable(gpu.TotalMemory()), Sliced: len(gpu.Instances) > 0}
 	for i := range gpu.Residents {
-		c.residents = append(c.residents, d.number(&gpu.Residents[i]))
-		c.used += gpu.Residents[i].Memory
+		c.Residents = append(c.Residents, d.number(&gpu.Residents[i]))
+		c.Used += gpu.Residents[i].Memory
 	}
 	d.cards = append(d.cards, gpu)
-	d.classes = append(d.classes, c)
+	d.Classes = append(d.Classes, c)
 }
 
-func (d *compiled) findHomes() {
-	in := d.instance
-	in.home = make([]int32, len(in.tasks))
-	in.stay = make([]int64, len(in.tasks))
-	in.here = make([]bool, len(d.p.GPUs))
+func (d *Compiled) findHomes() {
+	in := d.Instance
+	in.Home = make([]int32, len(in.Tasks))
+	in.Stay = make([]int64, len(in.Tasks))
+	in.Here = make([]bool, len(d.p.GPUs))
 	index := map[string]int{}
-	for i, t := range d.who[:len(in.tasks)] {
-		in.home[i] = none
+	for i, t := range d.who[:len(in.Tasks)] {
+		in.Home[i] = none
 		if t.Home == "" {
 			continue
 		}
@@ -128,47 +129,47 @@ func (d *compiled) findHomes() {
 			}
 		}
 		g := index[t.Home]
-		in.home[i], in.here[g], in.any = int32(g), true, true
-		in.stay[i] = in.units(t.weight(), t.MoveCost)
+		in.Home[i], in.Here[g], in.Any = int32(g), true, true
+		in.Stay[i] = in.Units(t.EffectiveWeight(), t.MoveCost)
 	}
 }
 
 // cutUp prepares the classes that can be cut up. The geometry is checked by
 // Validate.
-func (d *compiled) cutUp() error {
+func (d *Compiled) cutUp() error {
 	for k, gpu := range d.cards {
-		if sliced(d.p, gpu) == nil {
+		if Sliced(d.p, gpu) == nil {
 			continue
 		}
 		table, err := mig.New(gpu.Type)
 		if err != nil {
 			return err
 		}
-		choice, err := table.Choose(gpu.running())
+		choice, err := table.Choose(gpu.Running())
 		if err != nil {
 			return err
 		}
-		x := &cut{choice: choice, taken: gpu.Instances}
+		x := &instance.Cut{Choice: choice, Taken: gpu.Instances}
 		for p := range gpu.Type.MIG {
-			x.room = append(x.room, d.p.Limits.usable(gpu.Type.MIG[p].Memory))
+			x.Room = append(x.Room, d.p.Limits.Usable(gpu.Type.MIG[p].Memory))
 		}
-		d.classes[k].cut = x
+		d.Classes[k].Cut = x
 	}
 	return nil
 }
 
-// speeds implements oracle.
-func (d *compiled) speeds(class int, set []int32, mech profile.Mechanism, dst []float64) error {
-	return askModel(d.p.Model, d.named(set), d.cards[class], mech, dst)
+// Speeds implements oracle.
+func (d *Compiled) Speeds(class int, set []int32, mech profile.Mechanism, dst []float64) error {
+	return Ask(d.p.Model, d.named(set), d.cards[class], mech, dst)
 }
 
-// askModel asks a model and checks what it says.
-func askModel(m Model, set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
+// Ask asks a model and checks what it says.
+func Ask(m Model, set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
 	if err := m.Speeds(set, gpu, mech, dst); err != nil {
 		return modelError(set, gpu, mech, err)
 	}
 	for i, s := range dst {
-		if !(s >= 0 && s <= maxSpeed) {
+		if !(s >= 0 && s <= instance.MaxSpeed) {
 			return modelError(set, gpu, mech, noSpeed(set[i], "", s))
 		}
 	}
@@ -177,7 +178,7 @@ func askModel(m Model, set []*Task, gpu *GPU, mech profile.Mechanism, dst []floa
 
 // noSpeed is the error for a number that is no speed of a task.
 func noSpeed(t *Task, where string, s float64) error {
-	return fmt.Errorf("the speed of %q%s is %s; want a finite number in [0, %d]", t.ID, where, checkSpeed(s), maxSpeed)
+	return fmt.Errorf("the speed of %q%s is %s; want a finite number in [0, %d]", t.ID, where, checkSpeed(s), instance.MaxSpeed)
 }
 
 // modelError names the set for which the model failed.
@@ -189,13 +190,13 @@ func modelError(set []*Task, gpu *GPU, mech profile.Mechanism, err error) error 
 	return fmt.Errorf("packer: model: %s on GPU %q (%v): %w", strings.Join(names, " with "), gpu.ID, mech, err)
 }
 
-// pairSpeeds implements oracle.
-func (d *compiled) pairSpeeds(class int, task int32, partners []int32, mech profile.Mechanism, own, other []float64) error {
-	return askPairs(d.p.Model, d.batch, d.who[task], d.named(partners), d.cards[class], mech, own, other)
+// PairSpeeds implements oracle.
+func (d *Compiled) PairSpeeds(class int, task int32, partners []int32, mech profile.Mechanism, own, other []float64) error {
+	return AskPairs(d.p.Model, d.batch, d.who[task], d.named(partners), d.cards[class], mech, own, other)
 }
 
 // named returns the tasks with the numbers given, which often follow each other.
-func (d *compiled) named(tasks []int32) []*Task {
+func (d *Compiled) named(tasks []int32) []*Task {
 	n := 0
 	for n < len(tasks) && tasks[n] == tasks[0]+int32(n) {
 		n++
@@ -210,9 +211,9 @@ func (d *compiled) named(tasks []int32) []*Task {
 	return d.set
 }
 
-// askPairs asks a model about a task beside each of some partners and checks what
+// AskPairs asks a model about a task beside each of some partners and checks what
 // it says. batch is the model if it is a BatchModel.
-func askPairs(m Model, batch BatchModel, t *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error {
+func AskPairs(m Model, batch BatchModel, t *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error {
 	if batch != nil {
 		if err := batch.PairSpeeds(t, partners, gpu, mech, own, other); err != nil {
 			return locate(m, t, partners, gpu, mech, err)
@@ -228,7 +229,7 @@ func askPairs(m Model, batch BatchModel, t *Task, partners []*Task, gpu *GPU, me
 		}
 	}
 	for n, a := range own {
-		if b := other[n]; !(a >= 0 && a <= maxSpeed && b >= 0 && b <= maxSpeed) {
+		if b := other[n]; !(a >= 0 && a <= instance.MaxSpeed && b >= 0 && b <= instance.MaxSpeed) {
 			who, s := t, a
 			if checkSpeed(a) == "" {
 				who, s = partners[n], b
@@ -243,45 +244,45 @@ func askPairs(m Model, batch BatchModel, t *Task, partners []*Task, gpu *GPU, me
 func locate(m Model, t *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, err error) error {
 	var dst [2]float64
 	for _, o := range partners {
-		if one := askModel(m, []*Task{t, o}, gpu, mech, dst[:]); one != nil {
+		if one := Ask(m, []*Task{t, o}, gpu, mech, dst[:]); one != nil {
 			return one
 		}
 	}
 	return fmt.Errorf("packer: model: %q beside %d partners on GPU %q (%v): %w", t.ID, len(partners), gpu.ID, mech, err)
 }
 
-// sliceSpeeds implements oracle.
-func (d *compiled) sliceSpeeds(class int, task int32, dst []float64) error {
+// SliceSpeeds implements oracle.
+func (d *Compiled) SliceSpeeds(class int, task int32, dst []float64) error {
 	t, gpu := d.who[task], d.cards[class]
 	if err := d.slices.SliceSpeeds(t, gpu, dst); err != nil {
 		return modelError([]*Task{t}, gpu, profile.MIG, err)
 	}
 	for p, s := range dst {
-		if !(s >= 0 && s <= maxSpeed) {
+		if !(s >= 0 && s <= instance.MaxSpeed) {
 			return modelError([]*Task{t}, gpu, profile.MIG, noSpeed(t, " on "+gpu.Type.MIG[p].Name, s))
 		}
 	}
 	return nil
 }
 
-// hosts implements oracle.
-func (d *compiled) hosts(class int, task int32) bool { return d.cards[class].hosts(d.who[task]) }
+// Hosts implements oracle.
+func (d *Compiled) Hosts(class int, task int32) bool { return d.cards[class].Hosts(d.who[task]) }
 
-// accepts implements oracle.
-func (d *compiled) accepts(a, b int32) bool { return compatible(d.who[a], d.who[b]) }
+// Accepts implements oracle.
+func (d *Compiled) Accepts(a, b int32) bool { return Compatible(d.who[a], d.who[b]) }
 
-// sameModel implements oracle.
-func (d *compiled) sameModel(a, b int) bool { return sameModel(d.cards[a], d.cards[b]) }
+// SameModel implements oracle.
+func (d *Compiled) SameModel(a, b int) bool { return sameModel(d.cards[a], d.cards[b]) }
 
-// monotone implements oracle.
-func (d *compiled) monotone(class int) bool {
-	return d.mono != nil && !slices.ContainsFunc(d.classes[class].mechs, func(mech profile.Mechanism) bool {
+// Monotone implements oracle.
+func (d *Compiled) Monotone(class int) bool {
+	return d.mono != nil && !slices.ContainsFunc(d.Classes[class].Mechs, func(mech profile.Mechanism) bool {
 		return !d.mono.Monotone(d.cards[class], mech)
 	})
 }
 
-// additive implements oracle.
-func (d *compiled) additive(class int, task int32, mech profile.Mechanism) (once, least float64, ok bool) {
+// Additive implements oracle.
+func (d *Compiled) Additive(class int, task int32, mech profile.Mechanism) (once, least float64, ok bool) {
 	if d.add == nil {
 		return 0, 0, false
 	}
@@ -296,17 +297,17 @@ type typeKey struct {
 	weight, min float64
 }
 
-// alike implements oracle: two tasks are alike if Weight and all fields of [Task]
+// Alike implements oracle: two tasks are alike if Weight and all fields of [Task]
 // but ID and Home are equal, Profile is the same pointer, and Kind or Profile is set.
-func (d *compiled) alike() []int32 {
+func (d *Compiled) Alike() []int32 {
 	first := map[typeKey][]int32{} // of the groups that agree in the key
-	out := make([]int32, len(d.tasks))
+	out := make([]int32, len(d.Tasks))
 	for i, t := range d.who[:len(out)] {
 		if out[i] = none; t.Kind == "" && t.Profile == nil {
 			continue
 		}
-		key := typeKey{t.Kind, t.Profile, t.Memory, t.weight(), t.MinSpeed}
-		at := slices.IndexFunc(first[key], func(o int32) bool { return alike(d.who[o], t) })
+		key := typeKey{t.Kind, t.Profile, t.Memory, t.EffectiveWeight(), t.MinSpeed}
+		at := slices.IndexFunc(first[key], func(o int32) bool { return Alike(d.who[o], t) })
 		if at < 0 {
 			at = len(first[key])
 			first[key] = append(first[key], int32(i))
@@ -316,8 +317,8 @@ func (d *compiled) alike() []int32 {
 	return out
 }
 
-// alike reports whether two tasks are equal in all but ID, Kind, Weight and Home.
-func alike(a, b *Task) bool {
+// Alike reports whether two tasks are equal in all but ID, Kind, Weight and Home.
+func Alike(a, b *Task) bool {
 	return a.Profile == b.Profile && a.Memory == b.Memory && a.MinSpeed == b.MinSpeed && a.Alone == b.Alone && a.GPUs == b.GPUs && a.MoveCost == b.MoveCost &&
 		slices.Equal(a.Labels, b.Labels) && slices.Equal(a.Avoid, b.Avoid) && slices.Equal(a.Only, b.Only) && slices.Equal(a.On, b.On)
 }

@@ -3,6 +3,8 @@ package packer
 import (
 	"cmp"
 	"slices"
+
+	"example.com/colloc/packer/internal/instance"
 )
 
 // A diagnosis tries up to maxPartners partners for each task; where there are
@@ -15,9 +17,9 @@ const (
 
 // diagnosis finds the reasons for a plan.
 type diagnosis struct {
-	*evaluator
-	d        *compiled
-	pl       *plan
+	*instance.Evaluator
+	d        *Compiled
+	pl       *instance.Plan
 	pair     [2]int32
 	partners []int32   // tasks that might share, least memory first
 	single   [][]int64 // value of each partner alone on each free class, once asked
@@ -27,23 +29,23 @@ type diagnosis struct {
 // reasons explains every task that pl leaves out or alone; if stopped, with no
 // questions about partners. O(tasks · classes ·
 // maxPartners) questions to the model at most.
-func (d *compiled) reasons(e *evaluator, pl *plan, stopped bool) ([]Reason, error) {
-	x := &diagnosis{evaluator: e, d: d, pl: pl}
-	in := d.instance
-	for i := range in.tasks {
-		if !in.tasks[i].alone {
+func (d *Compiled) reasons(e *instance.Evaluator, pl *instance.Plan, stopped bool) ([]Reason, error) {
+	x := &diagnosis{Evaluator: e, d: d, pl: pl}
+	in := d.Instance
+	for i := range in.Tasks {
+		if !in.Tasks[i].Alone {
 			x.partners = append(x.partners, int32(i))
 		}
-		x.waiting = x.waiting || pl.gpu[i] == none && fitsSomewhere(in, int32(i))
+		x.waiting = x.waiting || pl.Gpu[i] == none && fitsSomewhere(in, int32(i))
 	}
-	slices.SortStableFunc(x.partners, func(a, b int32) int { return cmp.Compare(in.tasks[a].memory, in.tasks[b].memory) })
-	limit := max(minPartners, min(maxPartners, maxTries/max(1, len(in.tasks))))
+	slices.SortStableFunc(x.partners, func(a, b int32) int { return cmp.Compare(in.Tasks[a].Memory, in.Tasks[b].Memory) })
+	limit := max(minPartners, min(maxPartners, maxTries/max(1, len(in.Tasks))))
 	x.partners = x.partners[:min(len(x.partners), limit+1)]
-	x.single = make([][]int64, in.free)
+	x.single = make([][]int64, in.Free)
 	company := d.company(pl)
 	var out []Reason
-	for i := range in.tasks {
-		if g := pl.gpu[i]; g != none && (company[g] > 1 || stopped) {
+	for i := range in.Tasks {
+		if g := pl.Gpu[i]; g != none && (company[g] > 1 || stopped) {
 			continue
 		}
 		r, err := x.explain(int32(i), stopped)
@@ -56,24 +58,24 @@ func (d *compiled) reasons(e *evaluator, pl *plan, stopped bool) ([]Reason, erro
 	return out, nil
 }
 
-func fitsSomewhere(in *instance, i int32) bool {
-	return slices.ContainsFunc(in.classes, func(c class) bool { return in.tasks[i].memory <= c.usable-c.used && in.hosts(&c, i) })
+func fitsSomewhere(in *instance.Instance, i int32) bool {
+	return slices.ContainsFunc(in.Classes, func(c instance.Class) bool { return in.Tasks[i].Memory <= c.Usable-c.Used && in.Hosts(&c, i) })
 }
 
 func (x *diagnosis) explain(i int32, stopped bool) (Reason, error) {
-	in, t := x.in, x.d.who[i]
-	r := Reason{Task: in.origin[i], ID: t.ID, Memory: t.Memory, Placed: x.pl.gpu[i] != none}
+	in, t := x.In, x.d.who[i]
+	r := Reason{Task: in.Origin[i], ID: t.ID, Memory: t.Memory, Placed: x.pl.Gpu[i] != none}
 	hosted := false
-	for k := range in.classes {
-		if c := &in.classes[k]; in.hosts(c, i) {
-			r.Largest, hosted = max(r.Largest, c.usable-c.used), true
+	for k := range in.Classes {
+		if c := &in.Classes[k]; in.Hosts(c, i) {
+			r.Largest, hosted = max(r.Largest, c.Usable-c.Used), true
 		}
 	}
 	if r.Placed {
 		return r, x.whyAlone(i, &r)
 	}
 	switch {
-	case len(in.classes) == 0:
+	case len(in.Classes) == 0:
 		r.Code, r.GPUs = NoGPU, 1
 	case !hosted:
 		r.Code = WrongGPU
@@ -90,35 +92,35 @@ func (x *diagnosis) explain(i int32, stopped bool) (Reason, error) {
 // whyWaiting explains a task that would fit a GPU and has none.
 func (x *diagnosis) whyWaiting(i int32, r *Reason) error {
 	t := x.d.who[i]
-	var best verdict
+	var best instance.Verdict
 	runs, short := false, false
-	for k := range x.in.free {
-		v, err := x.alone(&x.in.classes[k], i)
+	for k := range x.In.Free {
+		v, err := x.Alone(&x.In.Classes[k], i)
 		if err != nil {
 			return err
 		}
-		runs = runs || v.code == 0
-		short = short || v.code == tooFewGPUs
-		if v.code == tooSlow && v.speed >= best.speed {
+		runs = runs || v.Code == 0
+		short = short || v.Code == instance.TooFewGPUs
+		if v.Code == instance.TooSlow && v.Speed >= best.Speed {
 			best = v
 		}
 	}
-	if missing := t.gpus() - x.d.mostAlike(t); !runs && short && missing > 0 {
+	if missing := t.Width() - x.d.mostAlike(t); !runs && short && missing > 0 {
 		r.Code, r.GPUs = TooFewGPUs, missing
 		return nil
 	}
-	if !runs && best.code == tooSlow {
-		r.Code, r.Speed, r.Limit, r.Slow = SpeedLimit, best.speed, t.MinSpeed, t.ID
+	if !runs && best.Code == instance.TooSlow {
+		r.Code, r.Speed, r.Limit, r.Slow = SpeedLimit, best.Speed, t.MinSpeed, t.ID
 		return nil
 	}
-	r.Code, r.GPUs = GPUsTaken, t.gpus()
-	s, err := x.nearest(i, 0, len(x.in.classes))
+	r.Code, r.GPUs = GPUsTaken, t.Width()
+	s, err := x.nearest(i, 0, len(x.In.Classes))
 	if err != nil {
 		return err
 	}
 	r.Sharing = s.reason()
 	s.fill(x.d, r)
-	if s.code == 0 {
+	if s.Code == 0 {
 		r.Sharing = NoPartner
 	}
 	return nil
@@ -126,7 +128,7 @@ func (x *diagnosis) whyWaiting(i int32, r *Reason) error {
 
 // whyAlone explains a task that has a GPU to itself.
 func (x *diagnosis) whyAlone(i int32, r *Reason) error {
-	k := x.in.byGPU[x.pl.gpu[i]]
+	k := x.In.ByGPU[x.pl.Gpu[i]]
 	s, err := x.nearest(i, k, k+1)
 	if err != nil {
 		return err
@@ -134,41 +136,41 @@ func (x *diagnosis) whyAlone(i int32, r *Reason) error {
 	r.Code = s.reason()
 	s.fill(x.d, r)
 	switch {
-	case s.partner == none || s.code != 0:
+	case s.partner == none || s.Code != 0:
 	case x.waiting:
 		r.Code = NoPartner
 	default:
 		r.Code = OwnGPU
-		r.Shared, r.Apart = x.in.value(s.total), x.in.value(s.apart)
+		r.Shared, r.Apart = x.In.Value(s.Total), x.In.Value(s.apart)
 	}
 	return nil
 }
 
 // sharingChance is the best way found for a task to share.
 type sharingChance struct {
-	verdict
+	instance.Verdict
 	partner int32 // none: the task has none
 	apart   int64 // value of both alone
 }
 
 // reason returns the limit that binds as those who read a Reason know it; 0 is none.
 func (s *sharingChance) reason() ReasonCode {
-	if s.partner == none && s.code == 0 {
+	if s.partner == none && s.Code == 0 {
 		return NoPartner
 	}
-	return [...]ReasonCode{0, WrongGPU, TooFewGPUs, GangSize, SetFull, MustBeAlone, Incompatible, MemoryLimit, SpeedLimit, NoGain}[s.code]
+	return [...]ReasonCode{0, WrongGPU, TooFewGPUs, GangSize, SetFull, MustBeAlone, Incompatible, MemoryLimit, SpeedLimit, NoGain}[s.Code]
 }
 
-func (s *sharingChance) fill(d *compiled, r *Reason) {
+func (s *sharingChance) fill(d *Compiled, r *Reason) {
 	if s.partner != none {
 		r.Partner = d.who[s.partner].ID
 	}
-	r.Short = s.short
-	switch s.code {
-	case tooSlow:
-		r.Slow, r.Speed, r.Limit = d.who[s.member].ID, s.speed, s.limit
-	case noGain:
-		r.Shared, r.Apart = d.value(s.total), d.value(s.ref)
+	r.Short = s.Short
+	switch s.Code {
+	case instance.TooSlow:
+		r.Slow, r.Speed, r.Limit = d.who[s.Member].ID, s.Speed, s.Limit
+	case instance.NoGain:
+		r.Shared, r.Apart = d.Value(s.Total), d.Value(s.Ref)
 	default:
 	}
 }
@@ -177,22 +179,22 @@ func (s *sharingChance) fill(d *compiled, r *Reason) {
 // [from, to), or with the residents of an occupied one, that comes nearest to
 // being allowed.
 func (x *diagnosis) nearest(i int32, from, to int) (sharingChance, error) {
-	in, best := x.in, sharingChance{partner: none}
-	if in.tasks[i].alone {
-		best.code = mustBeAlone
+	in, best := x.In, sharingChance{partner: none}
+	if in.Tasks[i].Alone {
+		best.Code = instance.MustBeAlone
 		return best, nil
 	}
 	for k := from; k < to; k++ {
-		c := &in.classes[k]
-		if k >= in.free {
-			v, err := x.together(c, []int32{i}, c.base)
+		c := &in.Classes[k]
+		if k >= in.Free {
+			v, err := x.Together(c, []int32{i}, c.Base)
 			if err != nil {
 				return best, err
 			}
-			best.offer(sharingChance{v, c.residents[0], 0})
+			best.offer(sharingChance{v, c.Residents[0], 0})
 			continue
 		}
-		single, err := x.alone(c, i)
+		single, err := x.Alone(c, i)
 		if err != nil {
 			return best, err
 		}
@@ -205,11 +207,11 @@ func (x *diagnosis) nearest(i int32, from, to int) (sharingChance, error) {
 				continue
 			}
 			x.pair[0], x.pair[1] = i, j
-			v, err := x.together(c, x.pair[:], max(single.units, others[n]))
+			v, err := x.Together(c, x.pair[:], max(single.Units, others[n]))
 			if err != nil {
 				return best, err
 			}
-			best.offer(sharingChance{v, j, single.units + others[n]})
+			best.offer(sharingChance{v, j, single.Units + others[n]})
 		}
 	}
 	return best, nil
@@ -220,11 +222,11 @@ func (x *diagnosis) singlesOf(k int) ([]int64, error) {
 	if x.single[k] == nil {
 		x.single[k] = make([]int64, len(x.partners))
 		for n, j := range x.partners {
-			v, err := x.alone(&x.in.classes[k], j)
+			v, err := x.Alone(&x.In.Classes[k], j)
 			if err != nil {
 				return nil, err
 			}
-			x.single[k][n] = v.units
+			x.single[k][n] = v.Units
 		}
 	}
 	return x.single[k], nil
@@ -238,33 +240,33 @@ func (s *sharingChance) offer(o sharingChance) {
 }
 
 // near says how near the set is to being allowed.
-func (s *sharingChance) near() refusal {
-	if s.code == 0 {
-		return noGain + 1
+func (s *sharingChance) near() instance.Refusal {
+	if s.Code == 0 {
+		return instance.NoGain + 1
 	}
-	return s.code
+	return s.Code
 }
 
 func (s *sharingChance) closer(o *sharingChance) bool {
-	switch s.code {
-	case noMemory:
-		return s.short < o.short
-	case tooSlow:
-		return s.speed-s.limit > o.speed-o.limit
+	switch s.Code {
+	case instance.NoMemory:
+		return s.Short < o.Short
+	case instance.TooSlow:
+		return s.Speed-s.Limit > o.Speed-o.Limit
 	default:
-		return s.total-s.ref > o.total-o.ref
+		return s.Total-s.Ref > o.Total-o.Ref
 	}
 }
 
 // mostAlike returns how many GPUs there are of one type that hosts t, whatever
 // runs there.
-func (d *compiled) mostAlike(t *Task) int {
+func (d *Compiled) mostAlike(t *Task) int {
 	most := 0
 	for _, gpu := range d.cards {
 		n := 0
 		for o, other := range d.cards {
-			if other.Type == gpu.Type && other.memory() == gpu.memory() && other.hosts(t) {
-				n += len(d.classes[o].members)
+			if other.Type == gpu.Type && other.TotalMemory() == gpu.TotalMemory() && other.Hosts(t) {
+				n += len(d.Classes[o].Members)
 			}
 		}
 		most = max(most, n)

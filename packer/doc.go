@@ -8,19 +8,19 @@
 // [Certificate] that proves a bound on every other plan. [Problem.Check] and
 // [Certificate.Verify] examine an answer without any code of the methods.
 //
-//   - [Matching] is exact for sets of at most two on one kind of GPU, with
+//   - [example.com/colloc/packer/solve.Matching] is exact for sets of at most two on one kind of GPU, with
 //     residents, and certifies its gap on several kinds: milliseconds for
 //     hundreds of tasks, under a second for 2000.
-//   - [ColumnGen] proves its gap for sets of any size where all sets can be
+//   - [example.com/colloc/packer/solve.ColumnGen] proves its gap for sets of any size where all sets can be
 //     valued: hundreds of tasks in threes, a hundred in fours, and ten thousand
 //     tasks of a few dozen types. With a [MonotoneModel] a thousand tasks.
-//   - [LocalSearch] is the fast answer for sets of three and more, and proves
+//   - [example.com/colloc/packer/solve.LocalSearch] is the fast answer for sets of three and more, and proves
 //     nothing.
-//   - [Greedy] is the fastest answer for sets of any size and proves nothing.
-//   - [Auto] chooses, and says what and why.
-//   - [Session] packs online, as tasks come and go.
-//   - [Weights] turns a [Policy] such as max-min fairness into weights.
-//   - [Fleet] places fixed reservations on nodes of many GPUs by how much of
+//   - [example.com/colloc/packer/solve.Greedy] is the fastest answer for sets of any size and proves nothing.
+//   - [example.com/colloc/packer/solve.Auto] chooses, and says what and why.
+//   - [example.com/colloc/packer/online.Session] packs online, as tasks come and go.
+//   - [example.com/colloc/packer/fair.Weights] turns a [example.com/colloc/packer/fair.Policy] such as max-min fairness into weights.
+//   - [example.com/colloc/packer/fleet.Fleet] places fixed reservations on nodes of many GPUs by how much of
 //     them it leaves usable.
 //
 // # Formulation
@@ -50,7 +50,7 @@
 // measured instances is within 0.3 % of the best plan all the same.
 //
 // GPUs that no plan can tell apart share a row, Σ x(g, S) <= their number. So do
-// tasks of one type, see [ColumnGen]: with n(t) tasks of type t and S a multiset
+// tasks of one type, see [example.com/colloc/packer/solve.ColumnGen]: with n(t) tasks of type t and S a multiset
 // that holds t m(t, S) times,
 //
 //	Σ m(t, S)·x(g, S) <= n(t)        for each type t        price u(t)
@@ -99,7 +99,7 @@
 // so that a plan moves a running task if that gains more than MoveCost. Sets of
 // gangs of size w take w GPUs of one type; their constraint in the dual is
 // Σ u(i: i ∈ S) + w·λ >= W(S), and the sum of w·x(S) over a type is at most its
-// number of GPUs. [Matching] and [ColumnGen] prove such bounds.
+// number of GPUs. [example.com/colloc/packer/solve.Matching] and [example.com/colloc/packer/solve.ColumnGen] prove such bounds.
 //
 // # Resolution
 //

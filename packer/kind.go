@@ -5,20 +5,21 @@ import (
 	"reflect"
 	"slices"
 
+	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/profile"
 )
 
-// unitOf returns the resolution of values: 2^-20 of the largest weight rounded
+// UnitOf returns the resolution of values: 2^-20 of the largest weight rounded
 // up to a power of two, of the residents and the tasks that some GPU can take.
-func unitOf(p *Problem) float64 {
+func UnitOf(p *Problem) float64 {
 	largest := 0.0
 	for g := range p.GPUs {
 		for i := range p.GPUs[g].Residents {
-			largest = max(largest, p.GPUs[g].Residents[i].weight())
+			largest = max(largest, p.GPUs[g].Residents[i].EffectiveWeight())
 		}
 	}
 	for i := range p.Tasks {
-		if w := p.Tasks[i].weight(); w > largest && p.takes(&p.Tasks[i]) {
+		if w := p.Tasks[i].EffectiveWeight(); w > largest && p.takes(&p.Tasks[i]) {
 			largest = w
 		}
 	}
@@ -29,7 +30,7 @@ func unitOf(p *Problem) float64 {
 	if frac == 0.5 {
 		exp--
 	}
-	return math.Ldexp(1.0/resolution, exp)
+	return math.Ldexp(1.0/instance.Resolution, exp)
 }
 
 // takes reports whether some GPU has the labels, the memory and the seat that t
@@ -44,7 +45,7 @@ func (p *Problem) takes(t *Task) bool {
 		if len(gpu.Residents) > 0 || t.GPUs <= 1 {
 			return true
 		}
-		alike := func(o *GPU) bool { return sameClass(o, gpu) }
+		alike := func(o *GPU) bool { return SameClass(o, gpu) }
 		if slices.ContainsFunc(tried, alike) {
 			continue
 		}
@@ -65,24 +66,24 @@ func (p *Problem) takes(t *Task) bool {
 // seats reports whether gpu alone could take t, beside its residents if it has
 // some.
 func (p *Problem) seats(gpu *GPU, t *Task) bool {
-	room := p.Limits.usable(gpu.memory())
+	room := p.Limits.Usable(gpu.TotalMemory())
 	for i := range gpu.Residents {
 		r := &gpu.Residents[i]
-		if room -= r.Memory; r.Alone || t.Alone || max(1, r.GPUs) != max(1, t.GPUs) || len(gpu.Residents) >= p.Limits.maxSet() {
+		if room -= r.Memory; r.Alone || t.Alone || max(1, r.GPUs) != max(1, t.GPUs) || len(gpu.Residents) >= p.Limits.LargestSet() {
 			return false
 		}
 	}
-	return t.Memory <= room && gpu.hosts(t)
+	return t.Memory <= room && gpu.Hosts(t)
 }
 
-// usable returns what headroom leaves of memory.
-func (l *Limits) usable(total profile.Bytes) profile.Bytes {
+// Usable returns what headroom leaves of memory.
+func (l *Limits) Usable(total profile.Bytes) profile.Bytes {
 	return total - profile.Bytes(math.Ceil(float64(total)*l.headroom()))
 }
 
-// sharing returns the mechanisms under which gpu may be shared, without
+// Sharing returns the mechanisms under which gpu may be shared, without
 // repeats, in a fixed order.
-func sharing(gpu *GPU) []profile.Mechanism {
+func Sharing(gpu *GPU) []profile.Mechanism {
 	if len(gpu.Mechanisms) == 0 {
 		return []profile.Mechanism{profile.TimeSlice}
 	}
@@ -95,13 +96,13 @@ func sharing(gpu *GPU) []profile.Mechanism {
 	return mechs
 }
 
-// sameClass reports whether no plan can tell two empty GPUs apart.
-func sameClass(a, b *GPU) bool {
-	return slices.Equal(sharing(a), sharing(b)) && sameModel(a, b)
+// SameClass reports whether no plan can tell two empty GPUs apart.
+func SameClass(a, b *GPU) bool {
+	return slices.Equal(Sharing(a), Sharing(b)) && sameModel(a, b)
 }
 
 // sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
 func sameModel(a, b *GPU) bool {
-	return a.memory() == b.memory() && slices.Equal(a.Labels, b.Labels) &&
+	return a.TotalMemory() == b.TotalMemory() && slices.Equal(a.Labels, b.Labels) &&
 		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
 }

@@ -7,13 +7,43 @@ import (
 	"example.com/colloc/profile"
 )
 
+// accepts reports whether t takes o as company.
+func (t *Task) accepts(o *Task) bool {
+	return !overlap(t.Avoid, o.Labels) && (len(t.Only) == 0 || overlap(t.Only, o.Labels))
+}
+
+// overlap reports whether two lists of labels have one in common. They are
+// short.
+func overlap(a, b []string) bool {
+	return len(a) > 0 && slices.ContainsFunc(b, func(label string) bool { return slices.Contains(a, label) })
+}
+
+// picky reports whether t refuses some company.
+func (t *Task) picky() bool { return len(t.Avoid)+len(t.Only) > 0 }
+
+// Compatible reports whether two tasks may share a GPU as far as their labels
+// and numbers of GPUs go.
+func Compatible(a, b *Task) bool {
+	return a.Width() == b.Width() && (!a.picky() || a.accepts(b)) && (!b.picky() || b.accepts(a))
+}
+
+// Hosts reports whether g carries the labels that t asks for.
+func (g *GPU) Hosts(t *Task) bool {
+	for _, label := range t.On {
+		if !slices.Contains(g.Labels, label) && (g.Type == nil || g.Type.Name != label) {
+			return false
+		}
+	}
+	return true
+}
+
 // Task is one program that wants a GPU, or that already runs on one.
 type Task struct {
 	// ID names the task: unique in its Problem, not empty.
 	ID string
 	// Profile is handed through to the Model; packer never looks inside. It
 	// may be nil if the Model does not mind. Tasks that share one, by pointer,
-	// and agree in all other fields must be alike to the Model: see [ColumnGen].
+	// and agree in all other fields must be alike to the Model: see [example.com/colloc/packer/solve.ColumnGen].
 	Profile *profile.Profile
 	// Memory is the reservation: what the plan sets aside for the task on its
 	// GPU. 0 needs none.
@@ -54,20 +84,20 @@ type Task struct {
 	// Kind, if not empty, promises that the task equals every other task of
 	// this Kind in all fields but ID, Weight and Home, and that the Model cannot
 	// tell them apart. Whoever packs many copies of few programs says so here:
-	// [Session] then remembers what it asked for one of them.
+	// [example.com/colloc/packer/online.Session] then remembers what it asked for one of them.
 	Kind string
 }
 
-// weight returns the weight in force.
-func (t *Task) weight() float64 {
+// EffectiveWeight returns the weight in force.
+func (t *Task) EffectiveWeight() float64 {
 	if t.Weight == 0 {
 		return 1
 	}
 	return t.Weight
 }
 
-// gpus returns how many GPUs t takes.
-func (t *Task) gpus() int { return max(1, t.GPUs) }
+// Width returns how many GPUs t takes.
+func (t *Task) Width() int { return max(1, t.GPUs) }
 
 // GPU is one card, or one MIG instance seen as a card.
 type GPU struct {
@@ -94,8 +124,8 @@ type GPU struct {
 	Residents []Task
 }
 
-// memory returns the total in force.
-func (g *GPU) memory() profile.Bytes {
+// TotalMemory returns the total in force.
+func (g *GPU) TotalMemory() profile.Bytes {
 	if g.Memory == 0 && g.Type != nil {
 		return g.Type.Memory
 	}
@@ -127,16 +157,16 @@ const (
 
 // Bounds that Validate enforces.
 const (
-	maxMaxSet = 64
-	maxWeight = 1e9
-	maxMemory = 1 << 56 // bytes; maxMaxSet of them still fit an int64
-	maxCost   = 16      // MoveCost
-	widest    = 1 << 16 // Task.GPUs
+	maxMaxSet   = 64
+	MaxWeight   = 1e9
+	maxMemory   = 1 << 56 // bytes; maxMaxSet of them still fit an int64
+	MaxMoveCost = 16      // MoveCost
+	widest      = 1 << 16 // Task.GPUs
 )
 
 func (l *Limits) headroom() float64 { return l.Headroom.Or(DefaultHeadroom) }
 
-func (l *Limits) maxSet() int {
+func (l *Limits) LargestSet() int {
 	if l.MaxSet == 0 {
 		return DefaultMaxSet
 	}
@@ -169,7 +199,7 @@ type Problem struct {
 	Objective Objective
 }
 
-// gangs reports whether some task takes more than one GPU.
-func (p *Problem) gangs() bool {
+// Gangs reports whether some task takes more than one GPU.
+func (p *Problem) Gangs() bool {
 	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.GPUs > 1 })
 }

@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"math"
 
+	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/profile"
 )
+
+// none is the absence of a number.
+const none = -1
 
 // maxFaults is how many faults one error lists before it only counts.
 const maxFaults = 20
@@ -46,7 +50,7 @@ func (p *Problem) Validate() error {
 // Validate reports the faults of one task, as [Problem.Validate] does. It does not
 // allocate for a task without faults.
 func (t *Task) Validate() error {
-	if t.ID != "" && t.Memory >= 0 && t.Memory <= maxMemory && t.Weight >= 0 && t.Weight <= maxWeight && t.MinSpeed >= 0 && t.MinSpeed <= 1 && t.MoveCost >= 0 && t.MoveCost <= maxCost && t.GPUs >= 0 && t.GPUs <= widest {
+	if t.ID != "" && t.Memory >= 0 && t.Memory <= maxMemory && t.Weight >= 0 && t.Weight <= MaxWeight && t.MinSpeed >= 0 && t.MinSpeed <= 1 && t.MoveCost >= 0 && t.MoveCost <= MaxMoveCost && t.GPUs >= 0 && t.GPUs <= widest {
 		return nil
 	}
 	v := &validator{seen: map[string]spot{}}
@@ -97,8 +101,8 @@ func (v *validator) limits(p *Problem) {
 	if k := p.Limits.MaxSet; k < 0 || k > maxMaxSet {
 		v.fault("Limits.MaxSet is %d; want 1 to %d, or 0 for %d", k, maxMaxSet, DefaultMaxSet)
 	}
-	if g := p.Limits.MinGain; !(g >= 0 && g <= maxSpeed) {
-		v.fault("Limits.MinGain is %v; want 0 to %d", g, maxSpeed)
+	if g := p.Limits.MinGain; !(g >= 0 && g <= instance.MaxSpeed) {
+		v.fault("Limits.MinGain is %v; want 0 to %d", g, instance.MaxSpeed)
 	}
 	if p.Objective != Throughput {
 		v.fault("Objective %d is unknown; use Throughput", int(p.Objective))
@@ -117,15 +121,15 @@ func (v *validator) task(where spot, t *Task) {
 	if t.Memory < 0 || t.Memory > maxMemory {
 		v.fault("%s (%q): Memory is %d bytes; want 0 to %v", where, t.ID, int64(t.Memory), profile.Bytes(maxMemory))
 	}
-	if !(t.Weight >= 0 && t.Weight <= maxWeight) {
+	if !(t.Weight >= 0 && t.Weight <= MaxWeight) {
 		v.fault("%s (%q): Weight is %v; want 0 to %g (only ratios matter: divide all by the same number)",
-			where, t.ID, t.Weight, float64(maxWeight))
+			where, t.ID, t.Weight, float64(MaxWeight))
 	}
 	if !(t.MinSpeed >= 0 && t.MinSpeed <= 1) {
 		v.fault("%s (%q): MinSpeed is %v; want a fraction in [0, 1]", where, t.ID, t.MinSpeed)
 	}
-	if !(t.MoveCost >= 0 && t.MoveCost <= maxCost) {
-		v.fault("%s (%q): MoveCost is %v; want 0 to %d", where, t.ID, t.MoveCost, maxCost)
+	if !(t.MoveCost >= 0 && t.MoveCost <= MaxMoveCost) {
+		v.fault("%s (%q): MoveCost is %v; want 0 to %d", where, t.ID, t.MoveCost, MaxMoveCost)
 	}
 	if t.GPUs < 0 || t.GPUs > widest || t.GPUs > 1 && t.Home != "" {
 		v.fault("%s (%q): GPUs is %d and Home is %q; want 0 to %d GPUs, and no Home for more than one", where, t.ID, t.GPUs, t.Home, widest)
@@ -139,7 +143,7 @@ func (v *validator) gpu(n int, g *GPU) {
 	if g.ID == "" {
 		v.fault("GPUs[%d]: ID is empty", n)
 	}
-	if m := g.memory(); m <= 0 || m > maxMemory {
+	if m := g.TotalMemory(); m <= 0 || m > maxMemory {
 		v.fault("GPUs[%d] (%q): memory is %d bytes; set Memory, or a Type that has one, up to %v",
 			n, g.ID, int64(m), profile.Bytes(maxMemory))
 	}
@@ -152,7 +156,7 @@ func (v *validator) gpu(n int, g *GPU) {
 		v.fault("GPUs[%d] (%q): Instances: %w", n, g.ID, err)
 	}
 	for i := range g.Residents {
-		if r := &g.Residents[i]; r.gpus() != g.Residents[0].gpus() {
+		if r := &g.Residents[i]; r.Width() != g.Residents[0].Width() {
 			v.fault("%s (%q): GPUs is %d, and %d for the first resident; gangs share all their GPUs or none", spot{n, i}, r.ID, r.GPUs, g.Residents[0].GPUs)
 		}
 		v.task(spot{n, i}, &g.Residents[i])
@@ -168,8 +172,8 @@ func checkSpeed(s float64) string {
 		return "infinite"
 	case s < 0:
 		return "negative"
-	case s > maxSpeed:
-		return fmt.Sprintf("above %d times solo", maxSpeed)
+	case s > instance.MaxSpeed:
+		return fmt.Sprintf("above %d times solo", instance.MaxSpeed)
 	}
 	return ""
 }

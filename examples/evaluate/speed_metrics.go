@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -200,7 +201,7 @@ func (d *draw) paid(by pairTable) (float64, error) {
 	for i := range (len(d.tasks) + 1) / 2 {
 		p.GPUs = append(p.GPUs, packer.GPU{ID: strconv.Itoa(i), Memory: profile.GiB})
 	}
-	plan, err := packer.Matching{}.Pack(context.Background(), &p)
+	plan, err := solve.Matching{}.Pack(context.Background(), &p)
 	if err != nil {
 		return 0, err
 	}

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -20,7 +20,7 @@ func arrivals(name string, s *source, gpus, turns int, r *report) error {
 		p.Tasks[i].Kind = p.Tasks[i].ID
 		p.Tasks[i].Memory = profile.Bytes(1+i%4) * smallGPU / 16
 	}
-	session, err := packer.NewSession(p.GPUs, p.Model, p.Limits, nil)
+	session, err := online.NewSession(p.GPUs, p.Model, p.Limits, nil)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
@@ -49,16 +50,16 @@ func pairCases(s *source, scale int) []benchCase {
 	}{{100, 1500 * time.Microsecond}, {1000, 60 * time.Millisecond}, {2000, 400 * time.Millisecond}} {
 		n := exact.n / scale
 		out = append(out, benchCase{
-			name: fmt.Sprintf("exact pairs/%s/n=%d", s.name, exact.n), method: packer.Matching{}, must: limits{time: exact.most},
+			name: fmt.Sprintf("exact pairs/%s/n=%d", s.name, exact.n), method: solve.Matching{}, must: limits{time: exact.most},
 			problem: func() *packer.Problem { return packProblem(drawn(s, n), 2, n/2) }, large: exact.n > 1000, pairs: true,
 		})
 	}
 	return append(out, benchCase{
-		name: fmt.Sprintf("pairs within 0.15%%/%s/n=5000", s.name), method: packer.Matching{Tol: 0.0015}, large: true,
+		name: fmt.Sprintf("pairs within 0.15%%/%s/n=5000", s.name), method: solve.Matching{Tol: 0.0015}, large: true,
 		problem: func() *packer.Problem { return packProblem(drawn(s, 5000/scale), 2, 2500/scale) },
 		must:    limits{time: 1500 * time.Millisecond, gap: 0.15},
 	}, benchCase{
-		name: fmt.Sprintf("pairs, 3 kinds of GPU/%s/n=600", s.name), method: packer.Matching{},
+		name: fmt.Sprintf("pairs, 3 kinds of GPU/%s/n=600", s.name), method: solve.Matching{},
 		problem: func() *packer.Problem { return packProblem(drawn(s, 600/scale), 2, 100/scale, 100/scale, 100/scale) },
 		must:    limits{time: time.Second, gap: 0.05},
 	})
@@ -70,17 +71,17 @@ func setCases(s *source, scale int) []benchCase {
 	for k := 3; k <= 4; k++ {
 		problem := func() *packer.Problem { return packProblem(drawn(s, 100/scale), k, (100/scale+k-1)/k) }
 		search := benchCase{
-			name: fmt.Sprintf("sets of %d, search/%s/n=100", k, s.name), method: packer.LocalSearch{},
-			problem: problem, bound: packer.ColumnGen{Tol: 0.01}, must: limits{time: 20 * time.Millisecond, gap: 1},
+			name: fmt.Sprintf("sets of %d, search/%s/n=100", k, s.name), method: solve.LocalSearch{},
+			problem: problem, bound: solve.ColumnGen{Tol: 0.01}, must: limits{time: 20 * time.Millisecond, gap: 1},
 		}
-		proved := benchCase{name: fmt.Sprintf("sets of %d, proved/%s/n=100", k, s.name), method: packer.ColumnGen{}, problem: problem}
+		proved := benchCase{name: fmt.Sprintf("sets of %d, proved/%s/n=100", k, s.name), method: solve.ColumnGen{}, problem: problem}
 		if k == 3 {
 			proved.must = limits{time: 2 * time.Second, gap: 1}
 		}
 		out = append(out, search, proved)
 	}
 	return append(out, benchCase{
-		name: fmt.Sprintf("sets of 4, 56 types/%s/n=10000", s.name), method: packer.ColumnGen{},
+		name: fmt.Sprintf("sets of 4, 56 types/%s/n=10000", s.name), method: solve.ColumnGen{},
 		problem: func() *packer.Problem { return typedProblem(s, 10_000/scale, 2_000/scale) },
 		must:    limits{time: 3 * time.Second, gap: 0.1, memory: profile.GiB},
 	})

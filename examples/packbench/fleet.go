@@ -13,15 +13,15 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/trace"
-	"example.com/colloc/packer"
+	"example.com/colloc/packer/fleet"
 	"example.com/colloc/profile"
 )
 
 // cluster is a cluster and what is asked of it, in parts of GPUs.
 type cluster struct {
-	nodes []packer.Node
-	pods  []packer.Demand // to place, in order
-	mix   []packer.MixPart
+	nodes []fleet.Node
+	pods  []fleet.Demand // to place, in order
+	mix   []fleet.MixPart
 	// published is what FGD allocates of the GPUs, in per cent; 0: not known.
 	published float64
 }
@@ -30,7 +30,7 @@ type cluster struct {
 // its GPUs were asked for: the experiment of Weng et al., ATC 2023.
 func fragmentation(ctx context.Context, o options, r *report) error {
 	var f *cluster
-	for _, rule := range []packer.Rule{packer.RandomFit, packer.BestFit, packer.LeastFragmentation} {
+	for _, rule := range []fleet.Rule{fleet.RandomFit, fleet.BestFit, fleet.LeastFragmentation} {
 		name := fmt.Sprintf("fleet, 6212 GPUs/%s/%v", fleetSource(o.data), rule)
 		if !strings.Contains(name, o.pattern) {
 			continue
@@ -54,10 +54,10 @@ func fragmentation(ctx context.Context, o options, r *report) error {
 }
 
 // measure prints the row of a rule.
-func (f *cluster) measure(ctx context.Context, name string, rule packer.Rule, repeats int, r *report) error {
+func (f *cluster) measure(ctx context.Context, name string, rule fleet.Rule, repeats int, r *report) error {
 	used, total := 0.0, 0.0
 	took, err := repeated(repeats, func() error {
-		fleet, err := packer.NewFleet(f.nodes, f.mix, &packer.FleetOptions{Rule: rule, Seed: 1})
+		fleet, err := fleet.NewFleet(f.nodes, f.mix, &fleet.FleetOptions{Rule: rule, Seed: 1})
 		if err != nil {
 			return err
 		}
@@ -77,7 +77,7 @@ func (f *cluster) measure(ctx context.Context, name string, rule packer.Rule, re
 	}
 	percent := 100 * used / total
 	allocated := figure{text: fmt.Sprintf("allocated %.2f %%", percent)}
-	if f.published > 0 && rule == packer.LeastFragmentation {
+	if f.published > 0 && rule == fleet.LeastFragmentation {
 		allocated.must = fmt.Sprintf("%.1f +-0.5 %%", f.published)
 		allocated.missed = math.Abs(percent-f.published) > 0.5
 	}
@@ -111,19 +111,19 @@ func newFleet(data string) (*cluster, error) {
 	gpus := 0
 	for i := range nodes {
 		n := &nodes[i]
-		node := packer.Node{ID: n.Name, CPU: thousandths(n.CPU), Memory: n.Memory, GPUs: len(n.GPUs)}
+		node := fleet.Node{ID: n.Name, CPU: thousandths(n.CPU), Memory: n.Memory, GPUs: len(n.GPUs)}
 		if node.GPUs > 0 {
 			node.Type = n.GPUs[0].Model.Name
 		}
 		f.nodes = append(f.nodes, node)
 		gpus += node.GPUs
 	}
-	asked := make([]packer.Demand, len(tasks))
+	asked := make([]fleet.Demand, len(tasks))
 	for i := range tasks {
 		asked[i] = demand(&tasks[i])
 	}
 	var err error
-	if f.mix, err = packer.Mix(asked, 0.95); err != nil {
+	if f.mix, err = fleet.Mix(asked, 0.95); err != nil {
 		return nil, err
 	}
 	inflated := trace.Inflate(tasks, 1.3*float64(gpus), 42)
@@ -135,8 +135,8 @@ func newFleet(data string) (*cluster, error) {
 
 func thousandths(x float64) int { return int(math.Round(1000 * x)) }
 
-func demand(t *sim.Task) packer.Demand {
-	return packer.Demand{CPU: thousandths(t.CPU), Memory: t.HostMemory, GPUs: t.GPUs, Share: thousandths(t.Share), Types: t.Only}
+func demand(t *sim.Task) fleet.Demand {
+	return fleet.Demand{CPU: thousandths(t.CPU), Memory: t.HostMemory, GPUs: t.GPUs, Share: thousandths(t.Share), Types: t.Only}
 }
 
 // madeUp returns machines of two types with 2 to 8 GPUs, 5.12 on average as in

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/fleet"
+	"example.com/colloc/packer/solve"
 )
 
 // TestCases measures every case, a good deal smaller, and asks LEMON if it is
@@ -54,7 +56,7 @@ func (s stopped) Pack(ctx context.Context, p *packer.Problem) (*packer.Solution,
 func TestStopped(t *testing.T) {
 	var out bytes.Buffer
 	c := cases([]source{{name: "random"}}, 50)[0]
-	c.method = stopped{packer.Greedy{}}
+	c.method = stopped{solve.Greedy{}}
 	if err := c.measure(t.Context(), 1, nil, &report{Writer: &out}); err != nil || !strings.Contains(out.String(), "no bound, stopped") || !strings.Contains(out.String(), "missed") {
 		t.Errorf("%v: %s", err, out.String())
 	}
@@ -109,11 +111,11 @@ func TestFleet(t *testing.T) {
 		}
 		if test.data == "" {
 			f.pods = f.pods[:20]
-		} else if p := f.pods[slices.IndexFunc(f.pods, func(d packer.Demand) bool { return d.Share == 500 })]; p.CPU != 1000 || len(p.Types) != 2 || len(f.nodes) != 2 {
+		} else if p := f.pods[slices.IndexFunc(f.pods, func(d fleet.Demand) bool { return d.Share == 500 })]; p.CPU != 1000 || len(p.Types) != 2 || len(f.nodes) != 2 {
 			t.Errorf("read %+v and %+v", f.nodes, p)
 		}
 		var out bytes.Buffer
-		if err := f.measure(t.Context(), "replay", packer.LeastFragmentation, 1, &report{Writer: &out}); err != nil || !strings.Contains(out.String(), test.want) {
+		if err := f.measure(t.Context(), "replay", fleet.LeastFragmentation, 1, &report{Writer: &out}); err != nil || !strings.Contains(out.String(), test.want) {
 			t.Errorf("%v: no %q in %s", err, test.want, out.String())
 		}
 	}

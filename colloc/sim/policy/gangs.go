@@ -6,6 +6,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -33,7 +34,7 @@ func (g *gangs) init(nodes int) {
 }
 
 // seat notes that a part has its GPU; the last one starts the gang.
-func (g *gangs) seat(s *sim.State, c *crew, d packer.Decision) {
+func (g *gangs) seat(s *sim.State, c *crew, d online.Decision) {
 	c.seats, c.mech = append(c.seats, d.GPU), d.Mechanism
 	if len(c.seats) == c.task.GPUs && !g.start(s, c) {
 		g.seated = append(g.seated, c)
@@ -106,7 +107,7 @@ func (r *session) seatParts(s *sim.State, c *crew, from int) error {
 		if err != nil {
 			return err
 		}
-		if err := r.start(s, []packer.Decision{d}); err != nil {
+		if err := r.start(s, []online.Decision{d}); err != nil {
 			return err
 		}
 	}

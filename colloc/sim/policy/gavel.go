@@ -7,6 +7,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
@@ -15,7 +16,7 @@ import (
 // it chooses anew which tasks run, alone or in pairs, on which kind of GPU, such
 // that the sum of predicted speeds is largest, and moves tasks by checkpoint.
 // Where the authors solve a linear program for shares of time and round it, this
-// solves the integer problem of one round by [packer.Matching]; of a long queue
+// solves the integer problem of one round by [solve.Matching]; of a long queue
 // it considers the tasks that came first, twice as many as there are seats.
 // Gangs run on GPUs of their own when enough are idle at the end of a round.
 type Gavel struct {
@@ -114,7 +115,7 @@ func (g *gavel) plan(s *sim.State) error {
 		Tasks: g.tasks, GPUs: free, Model: g,
 		Limits: packer.Limits{Headroom: profile.Some(0.0)},
 	}
-	solution, err := packer.Matching{Tol: 0.01}.Pack(context.Background(), problem)
+	solution, err := solve.Matching{Tol: 0.01}.Pack(context.Background(), problem)
 	if err != nil {
 		return err
 	}

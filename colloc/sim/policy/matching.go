@@ -5,10 +5,11 @@ import (
 	"strconv"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
-// matcher finds maximum-weight matchings by [packer.Matching].
+// matcher finds maximum-weight matchings by [solve.Matching].
 type matcher struct {
 	tasks []packer.Task
 	gpus  []packer.GPU
@@ -29,7 +30,7 @@ func (m *matcher) pairs(n int, weight func(i, j int) float64) ([]int, error) {
 		m.gpus = append(m.gpus, packer.GPU{ID: strconv.Itoa(i), Memory: 4})
 	}
 	p := &packer.Problem{Tasks: m.tasks[:n], GPUs: m.gpus[:n/2], Model: matchModel(weight)}
-	s, err := packer.Matching{}.Pack(context.Background(), p)
+	s, err := solve.Matching{}.Pack(context.Background(), p)
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,11 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
-// Session is colloc's own policy: a [packer.Session] decides online where each
+// Session is colloc's own policy: a [online.Session] decides online where each
 // task adds most to the throughput, within memory after headroom and speed limits;
 // bursts are planned together; and what is measured of sets improves what is
 // predicted, see learned in this package. Whenever twice as much was measured as
@@ -27,7 +28,7 @@ type Session struct {
 	// MaxSet is the largest set; 0 means 2.
 	MaxSet int
 	// Threshold is the least that a task must add to a GPU that runs others, see
-	// [packer.SessionOptions]; missing means [packer.DefaultThreshold].
+	// [online.SessionOptions]; missing means [online.DefaultThreshold].
 	Threshold profile.Opt[float64]
 	// Headroom is the fraction of memory left free; missing means 0.10.
 	Headroom profile.Opt[float64]
@@ -96,7 +97,7 @@ func (r *session) begin(s *sim.State) error {
 	}
 	limits := packer.Limits{Headroom: r.Headroom, MaxSet: maxSet(r.MaxSet)}
 	var err error
-	r.packer, err = packer.NewSession(gpus, r.model, limits, &packer.SessionOptions{Threshold: r.Threshold})
+	r.packer, err = online.NewSession(gpus, r.model, limits, &online.SessionOptions{Threshold: r.Threshold})
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func nodeLabel(node int) string { return "node" + strconv.Itoa(node) }
 
 type session struct {
 	Session
-	packer  *packer.Session
+	packer  *online.Session
 	model   *sessionModel
 	known   *learned
 	tasks   map[string]*sim.TaskView // by Kind, or by ID where there is none
@@ -214,7 +215,7 @@ func (r *session) arrive(s *sim.State) error {
 		if err != nil {
 			return err
 		}
-		return r.start(s, []packer.Decision{d})
+		return r.start(s, []online.Decision{d})
 	}
 	if len(r.singles) == 0 {
 		return nil
@@ -261,7 +262,7 @@ func weigh(t *sim.TaskView) float64 {
 
 // start places what packer decided; parts of gangs take a seat. What cannot start is
 // forgotten at the end: packer uses ds again when it is asked.
-func (r *session) start(s *sim.State, ds []packer.Decision) error {
+func (r *session) start(s *sim.State, ds []online.Decision) error {
 	first := len(r.blocked)
 	for _, d := range ds {
 		if !d.Placed {

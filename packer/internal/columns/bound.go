@@ -1,0 +1,113 @@
+package columns
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"example.com/colloc/packer/internal/instance"
+)
+
+const maxPricings = 300 // rounds of column generation
+
+// done reports whether the plan is as good as asked.
+func (g *generation) done() bool {
+	return float64(g.bound-g.value) <= g.tol*float64(g.base+g.bound)
+}
+
+// Bounds generates columns until none earns anything, or the gap is small
+// enough, and leaves the best bound with its prices. Where sets are unlisted it
+// searches for columns first, as long as that finds any, and then sees what it
+// missed.
+func (g *generation) Bounds(ctx context.Context) {
+	u, most := make([]int64, len(g.u)), make([]int64, len(g.most))
+	for ; g.Rounds < maxPricings && ctx.Err() == nil && !g.done(); g.Rounds++ {
+		g.lp.solve(ctx)
+		if g.Quick {
+			g.sweep(ctx, u, most, true)
+			if ctx.Err() == nil && g.extend() && g.Rounds < maxPricings-1 {
+				continue
+			}
+		}
+		dual, bound, full := g.sweep(ctx, u, most, false)
+		if ctx.Err() != nil {
+			return // sets are missing from the pass
+		}
+		if full && bound < g.bound {
+			g.bound = bound
+			copy(g.u, u)
+			copy(g.most, most)
+		}
+		near := g.blur > 0 && float64(bound) <= (1+2*g.blur)*float64(dual)
+		if full && (near || g.asked.Asked >= g.asked.Most) || !g.extend() {
+			return
+		}
+	}
+}
+
+// sweep prices all sets at the prices of the linear program, which it writes to u,
+// offers each type the most profitable one that holds it, and writes the
+// largest profit in each site to most. It returns the value of the prices for
+// the sets known so far, the bound that they prove for all sets, and false if that
+// is none because sets were left out.
+func (g *generation) sweep(ctx context.Context, u, most []int64, quick bool) (dual, bound int64, full bool) {
+	price := g.lp.prices()
+	for i := range u {
+		u[i] = max(0, int64(math.Ceil(price[i]*(instance.Resolution*instance.Quarters))))
+		dual += u[i] * int64(len(g.cat.Members[i]))
+		g.best[i].profit = 0
+	}
+	bound, full = dual, true
+	blur := instance.Quarters + int64(g.blur*float64(g.base+g.value)/float64(max(1, len(g.Groups))))
+	for k := range most {
+		least := int64(math.Ceil(max(0, price[len(u)+k]) * (instance.Resolution * instance.Quarters)))
+		pass := g.pass(k, u, least+blur, least+blur)
+		pass.Quick, pass.Every = quick, g.Rounds == maxPricings-1
+		pass.Visit = func(types []int32, profit int64) bool {
+			for _, i := range types {
+				if b := &g.best[i]; profit > b.profit {
+					b.site, b.profit = k, profit
+					b.types = append(b.types[:0], types...)
+				}
+			}
+			return true
+		}
+		pass.Run(ctx)
+		most[k], full = pass.Top, full && !pass.Stop
+		dual += least * int64(g.sites[k].gpus)
+		bound += most[k] * int64(g.sites[k].gpus)
+	}
+	return dual, bound, full
+}
+
+// extend adds the sets that earn most for each type; false if there are none.
+func (g *generation) extend() bool {
+	found := false
+	for i := range g.best {
+		b := &g.best[i]
+		if b.profit == 0 || slices.ContainsFunc(g.best[:i], func(o priced) bool {
+			return o.profit == b.profit && o.site == b.site && slices.Equal(o.types, b.types)
+		}) {
+			continue
+		}
+		found = true
+		g.column(*b)
+	}
+	return found
+}
+
+// Proof returns the best prices.
+func (g *generation) Proof() *instance.Proof {
+	in := g.In
+	if g.bound == math.MaxInt64 {
+		return nil
+	}
+	pr := &instance.Proof{Tasks: make([]int64, len(in.Tasks)), Gpus: make([]int64, len(in.ByGPU)), Bound: g.base + g.bound}
+	for i, t := range g.cat.Of {
+		pr.Tasks[i] = g.u[t]
+	}
+	for gpu, k := range in.ByGPU {
+		pr.Gpus[gpu] = g.most[g.at[gpu]] + instance.Quarters*in.Classes[k].Base
+	}
+	return pr
+}

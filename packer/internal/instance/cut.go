@@ -1,0 +1,89 @@
+package instance
+
+import (
+	"slices"
+
+	"example.com/colloc/packer/mig"
+	"example.com/colloc/profile"
+)
+
+// Cut finds the best layouts of the GPUs of one class.
+type Cut struct {
+	Choice *mig.Choice
+	Room   []profile.Bytes // of an instance of each profile, after headroom
+	Taken  []mig.Placement // by the residents
+	known  [][]float64     // speeds of each task by profile, once asked
+	value  [][]float64     // of the tasks at hand by profile
+	where  []mig.Placement // of the members of the last set, residents first
+}
+
+// speeds asks the model about a task once.
+func (x *Cut) speeds(in *Instance, c *Class, i int32) ([]float64, error) {
+	if len(x.known) == 0 {
+		x.known = make([][]float64, len(in.All))
+	}
+	if x.known[i] == nil {
+		s := make([]float64, len(x.Room))
+		if err := in.Oracle.SliceSpeeds(c.Number, i, s); err != nil {
+			return nil, err
+		}
+		x.known[i] = s
+	}
+	return x.known[i], nil
+}
+
+// ask fills dst with the speeds of set, residents first, under the layout that
+// is worth most, and where with its instances. Without one that holds them all
+// the new tasks have speed 0.
+func (x *Cut) ask(in *Instance, c *Class, set []int32, dst []float64) error {
+	clear(dst)
+	x.where = append(x.where[:0], x.Taken...)
+	residents := len(x.Taken)
+	x.value = x.value[:0]
+	for n, i := range set {
+		s, err := x.speeds(in, c, i)
+		if err != nil {
+			return err
+		}
+		if n < residents {
+			dst[n] = s[x.Taken[n].Profile]
+			continue
+		}
+		t, row := &in.All[i], make([]float64, len(s))
+		for p, v := range s {
+			if v >= t.MinSpeed && t.Memory <= x.Room[p] {
+				row[p] = t.Weight * v
+			}
+		}
+		x.value = append(x.value, row)
+	}
+	if len(x.value) > maxInstances {
+		return nil
+	}
+	best, ok, err := x.Choice.Best(x.value)
+	if err != nil || !ok {
+		return err
+	}
+	for n, at := range best.Instance {
+		p := best.Layout[at]
+		x.where = append(x.where, p)
+		dst[residents+n] = x.known[set[residents+n]][p.Profile]
+	}
+	return nil
+}
+
+// maxInstances is more than any GPU can be cut into.
+const maxInstances = 8
+
+// Instances returns who sits where in a set by MIG, residents first; nil where
+// no layout was chosen.
+func (e *Evaluator) Instances(c *Class, tasks []int32) ([]mig.Placement, error) {
+	if c.Cut == nil {
+		return nil, nil
+	}
+	set := append(slices.Clone(c.Residents), tasks...)
+	if err := e.Ask(c, set, profile.MIG, make([]float64, len(set))); err != nil {
+		return nil, err
+	}
+	return slices.Clone(c.Cut.where), nil
+}

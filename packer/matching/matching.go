@@ -1,0 +1,189 @@
+package matching
+
+import (
+	"fmt"
+	"slices"
+)
+
+// MaxWeight and minEdge bound the weights of a solver.
+const (
+	MaxWeight = 1 << 28
+	MinWeight = -1 << 30
+)
+
+// SizeError says that a slice has the wrong length.
+type SizeError struct {
+	What      string // "weights" or "floors"
+	Got, Want int
+}
+
+// Error implements error.
+func (e *SizeError) Error() string {
+	return fmt.Sprintf("matching: %d %s; want %d", e.Got, e.What, e.Want)
+}
+
+// WeightError says that a weight, or a floor, is odd or out of range, or differs
+// from that of the same pair the other way round.
+type WeightError struct {
+	I, J   int // the pair; equal for a floor
+	Weight int64
+}
+
+// Error implements error.
+func (e *WeightError) Error() string {
+	if e.I == e.J {
+		return fmt.Sprintf("matching: the floor of vertex %d is %d; want %d to %d", e.I, e.Weight, -MaxWeight, MaxWeight)
+	}
+	return fmt.Sprintf("matching: the weight of %d and %d is %d; want an even number from %d to %d, the same both ways", e.I, e.J, e.Weight, MinWeight, MaxWeight)
+}
+
+// Matching is a matching with what proves that none has more weight.
+type Matching struct {
+	// Mate is the partner of each vertex, -1 for one that is single.
+	Mate []int32
+	// Duals are the prices of the vertices.
+	Duals []int64
+	// Odd are prices of odd sets of vertices.
+	Odd []OddSet
+}
+
+// OddSet is the price of an odd set of 2k+1 vertices, among which there are at most k
+// pairs.
+type OddSet struct {
+	Vertices []int32 // ascending
+	Price    int64
+}
+
+// Bound returns what the prices prove: Σ duals + Σ price·⌊vertices/2⌋.
+func (m *Matching) Bound() int64 {
+	sum := int64(0)
+	for _, y := range m.Duals {
+		sum += y
+	}
+	for _, odd := range m.Odd {
+		sum += odd.Price * int64(len(odd.Vertices)/2)
+	}
+	return sum
+}
+
+// Solver finds matchings in one graph again and again, with other floors or other
+// weights, and starts each time from the prices of the last.
+type Solver struct {
+	d       *dense
+	changed bool // weights have, since the prices at hand were found
+}
+
+// NewSolver prepares for a graph of n vertices whose pairs have the weights
+// w[i*n+j] = w[j*n+i]: even numbers in [minEdge, maxEdge]. The solver keeps w and
+// uses its diagonal. A nil w is a graph without edges. O(n²).
+func NewSolver(n int, w []int32) (*Solver, error) {
+	if n < 0 || len(w) > 0 && len(w) != n*n || n > 1<<15 {
+		return nil, &SizeError{"weights", len(w), n * n}
+	}
+	s := &Solver{d: newDense(n, w)}
+	return s, s.check()
+}
+
+// check looks at all weights, in blocks that stay in the cache.
+func (s *Solver) check() error {
+	const block = 32
+	n, w := s.d.n, s.d.w
+	if len(w) == 0 {
+		return nil
+	}
+	for i0 := 0; i0 < n; i0 += block {
+		for j0 := i0; j0 < n; j0 += block {
+			for i := i0; i < min(i0+block, n); i++ {
+				from := max(j0, i+1)
+				for j, v := range w[i*n+min(from, n) : i*n+min(j0+block, n)] {
+					if v != w[(from+j)*n+i] || v&1 != 0 || v < MinWeight || v > MaxWeight {
+						return &WeightError{i, from + j, int64(v)}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// movedBits is how far weights may move for the prices at the old ones to be a
+// start, as a power of two below the largest weight. Beyond, an auction is faster.
+const movedBits = 8
+
+// Reweigh lets fill write new weights to the matrix. Those of pairs have moved by
+// at most moved; shift is what to add to the price of each vertex for a good start
+// with them, nil to start afresh. When stop says so the weights are of no use, but
+// for the next reweigh. O(n²).
+func (s *Solver) Reweigh(fill func(w []int32), moved int64, shift []int64, stop func() bool) error {
+	if len(s.d.w) == 0 {
+		return nil
+	}
+	if fill(s.d.w); stop() {
+		s.d.y = nil
+		return nil
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.changed = true; s.d.y == nil || len(shift) != len(s.d.y) || moved > int64(s.d.top>>movedBits) {
+		s.d.y, s.d.moved = nil, 0
+		return nil
+	}
+	s.d.moved = moved
+	for v, d := range shift {
+		s.d.y[v] += d
+	}
+	s.d.restart(stop)
+	return nil
+}
+
+// Options are when a search may end before it is done; nil is the zero value.
+type Options struct {
+	// Stop is asked now and then, every few milliseconds; if it says so the search
+	// gives up. nil: never.
+	Stop func() bool
+	// Enough says whether a matching is good enough whose value is gap below what
+	// the duals of vertices, worth dual together, prove. nil: only the best is.
+	Enough func(gap, dual int64) bool
+	// Tol is about which relative gap is enough.
+	Tol float64
+}
+
+// Solve returns a matching of the largest value
+//
+//	Σ weights of its pairs + Σ floors of the single vertices
+//
+// with the prices that prove it, or one that is good enough with prices that prove
+// how good; nil if it was told to stop.
+func (s *Solver) Solve(floor []int64, o *Options) (*Matching, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	if len(floor) != s.d.n {
+		return nil, &SizeError{"floors", len(floor), s.d.n}
+	}
+	for v, f := range floor {
+		if f < -MaxWeight || f > MaxWeight {
+			return nil, &WeightError{v, v, f}
+		}
+	}
+	t := terms{stop: o.Stop, enough: o.Enough, tol: o.Tol, anew: !s.changed}
+	if t.stop == nil {
+		t.stop = func() bool { return false }
+	}
+	b := s.d.solve(floor, t)
+	if b == nil {
+		return nil, nil
+	}
+	m := &Matching{Mate: b.mate, Duals: b.y}
+	for node := b.n; node < len(b.z); node++ {
+		if b.z[node] == 0 {
+			continue
+		}
+		odd := OddSet{Price: b.z[node]}
+		b.eachVertex(int32(node), func(v int32) { odd.Vertices = append(odd.Vertices, v) })
+		slices.Sort(odd.Vertices)
+		m.Odd = append(m.Odd, odd)
+	}
+	return m, nil
+}

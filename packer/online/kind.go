@@ -1,0 +1,184 @@
+package online
+
+import (
+	"slices"
+
+	"example.com/colloc/packer"
+)
+
+// kindKey names a kind of tasks that can be told apart by their ID alone.
+type kindKey struct {
+	name   string
+	weight float64
+}
+
+// kind is a group of equal tasks, or one task like no other.
+type kind struct {
+	key         kindKey
+	live        int         // jobs that run or wait
+	solo        []solo      // by class
+	row         []cell      // by GPU; nil for a task like no other
+	first, last *job        // that wait, by arrival
+	like        packer.Task // the first of the kind
+	swept       uint64      // the last sweep that found no place
+}
+
+// solo is what a kind does alone on a class of GPUs.
+type solo struct {
+	known bool
+	gain  int64 // steps of the task's weight; 0: not allowed
+	speed float64
+}
+
+// cell is what a kind adds to a GPU that others use.
+type cell struct {
+	version uint64 // of the card for which gain holds
+	gain    int64  // steps of the task's weight; 0: not allowed
+}
+
+const (
+	// maxRowCells bounds the memory of all rows: 64 MiB.
+	maxRowCells = 1 << 22
+	// maxIdleKinds is how many kinds are remembered at least before those without
+	// tasks are forgotten.
+	maxIdleKinds = 1024
+)
+
+// kindOf returns the kind of t, which has one live job more.
+func (s *Session) kindOf(t *packer.Task) *kind {
+	key := kindKey{t.Kind, t.EffectiveWeight()}
+	if t.Kind == "" {
+		return s.newKind(key)
+	}
+	k := s.kinds[key]
+	if k != nil && !packer.Alike(&k.like, t) {
+		return s.newKind(key) // a broken promise costs time and nothing else
+	}
+	if k == nil {
+		if len(s.kinds) >= maxIdleKinds || (len(s.kinds)+1)*len(s.cards) > maxRowCells {
+			s.forget()
+		}
+		k = s.newKind(key)
+		k.like = *t
+		if (len(s.kinds)+1)*len(s.cards) <= maxRowCells {
+			k.row = make([]cell, len(s.cards))
+			s.kinds[key] = k
+		}
+		return k
+	}
+	k.live++
+	return k
+}
+
+// newKind returns a kind with one live job.
+func (s *Session) newKind(key kindKey) *kind {
+	var k *kind
+	if n := len(s.spareKinds); n > 0 {
+		k, s.spareKinds = s.spareKinds[n-1], s.spareKinds[:n-1]
+		*k = kind{solo: k.solo[:0]}
+	} else {
+		k = &kind{}
+	}
+	k.key, k.live = key, 1
+	k.solo = append(k.solo, make([]solo, len(s.classes))...)
+	return k
+}
+
+// release takes a job's leave from its kind.
+func (s *Session) release(k *kind) {
+	if k.live--; k.live == 0 && k.row == nil {
+		s.spareKinds = append(s.spareKinds, k)
+	}
+}
+
+// forget drops the kinds without tasks.
+func (s *Session) forget() {
+	for key, k := range s.kinds {
+		if k.live == 0 {
+			delete(s.kinds, key)
+		}
+	}
+}
+
+// rowOf returns the cells of k, one for each card.
+func (s *Session) rowOf(k *kind) []cell {
+	if k.row == nil {
+		clear(s.scratch)
+		s.scratch = append(s.scratch, make([]cell, len(s.cards)-len(s.scratch))...)
+		return s.scratch
+	}
+	if n := len(s.cards) - len(k.row); n > 0 {
+		k.row = append(k.row, make([]cell, n)...)
+	}
+	return k.row
+}
+
+// enqueue adds a job to those that wait.
+func (s *Session) enqueue(j *job) {
+	k := j.kind
+	s.unlist(k)
+	after := k.last
+	for after != nil && after.arrival > j.arrival {
+		after = after.prev
+	}
+	j.prev, j.gpu, j.speed = after, none, 0
+	if after == nil {
+		j.next, k.first = k.first, j
+	} else {
+		j.next, after.next = after.next, j
+	}
+	if j.next == nil {
+		k.last = j
+	} else {
+		j.next.prev = j
+	}
+	s.queued++
+	s.list(k)
+}
+
+// dequeue removes a job from those that wait.
+func (s *Session) dequeue(j *job) {
+	k := j.kind
+	s.unlist(k)
+	if j.prev == nil {
+		k.first = j.next
+	} else {
+		j.prev.next = j.next
+	}
+	if j.next == nil {
+		k.last = j.prev
+	} else {
+		j.next.prev = j.prev
+	}
+	j.prev, j.next = nil, nil
+	s.queued--
+	s.list(k)
+}
+
+// list puts a kind in its place among those that wait, if it has tasks there.
+func (s *Session) list(k *kind) {
+	if k.first == nil {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.waiting, k, earlier)
+	s.waiting = slices.Insert(s.waiting, at, k)
+}
+
+func (s *Session) unlist(k *kind) {
+	if k.first == nil {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(s.waiting, k, earlier)
+	s.waiting = slices.Delete(s.waiting, at, at+1)
+}
+
+// earlier orders kinds by whose first waiting task is served first.
+func earlier(a, b *kind) int {
+	switch {
+	case a.key.weight > b.key.weight, a.key.weight == b.key.weight && a.first.arrival < b.first.arrival:
+		return -1
+	case a.first == b.first:
+		return 0
+	}
+	return 1
+}

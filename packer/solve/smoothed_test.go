@@ -1,0 +1,16 @@
+package solve
+
+import (
+	"testing"
+
+	"example.com/colloc/packer/internal/packtest"
+)
+
+// TestColumnGenSmoothed has more rows than the simplex method is used for.
+func TestColumnGenSmoothed(t *testing.T) {
+	p := packtest.BenchProblem(packtest.BenchModel(t, "random", 514), 257)
+	s, exact := packtest.Solve(t, ColumnGen{Steps: 500}, p), packtest.Solve(t, Matching{}, p)
+	if s.Bound < exact.Throughput || s.Bound > 1.004*exact.Throughput {
+		t.Errorf("bound %v, best %v", s.Bound, exact.Throughput)
+	}
+}
