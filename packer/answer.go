@@ -9,20 +9,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// company counts the tasks on each GPU, residents included.
-func (d *Compiled) company(pl *instance.Plan) []int {
-	n := make([]int, len(d.p.GPUs))
-	for g := range n {
-		n[g] = len(d.p.GPUs[g].Residents)
-	}
-	for _, g := range pl.Gpu {
-		if g != none {
-			n[g]++
-		}
-	}
-	return n
-}
-
 // Answer evaluates pl as the result of a method that ctx may have cut short. pr
 // is nil if the method proves nothing.
 func (d *Compiled) Answer(ctx context.Context, pl *instance.Plan, pr *instance.Proof, method string) (*Solution, error) {

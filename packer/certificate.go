@@ -1,7 +1,6 @@
 package packer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -9,32 +8,6 @@ import (
 
 	"example.com/colloc/packer/internal/instance"
 )
-
-// Certificate is a proof that no plan is worth more than a bound: prices at
-// which nobody could make a profit. It is a feasible point of the dual linear
-// program in the package comment.
-type Certificate struct {
-	// U prices the tasks, by index into Problem.Tasks: at most that much is
-	// lost if the task does not run.
-	U []float64 `json:"u"`
-	// Lambda prices the GPUs, by index into Problem.GPUs: at most that much is
-	// gained by one more such GPU. Verify does not trust it: it finds the
-	// smallest prices that go with U itself, or, where the Model is a
-	// [MonotoneModel], larger ones among these that do.
-	Lambda []float64 `json:"lambda"`
-	// Odd are prices of odd sets, for problems with sets of at most two.
-	Odd []OddSet `json:"odd,omitempty"`
-}
-
-// OddSet prices a group of tasks and GPUs with a resident, each of which can be
-// in one pair at most: among n of them there are at most n/2 pairs, rounded down.
-type OddSet struct {
-	// Tasks and GPUs are indices, ascending. The GPUs have one resident.
-	Tasks []int `json:"tasks"`
-	GPUs  []int `json:"gpus,omitempty"`
-	// Z is the price.
-	Z float64 `json:"z"`
-}
 
 // pricing is a Certificate in quarters of a unit, tasks in instance order.
 type pricing struct {
@@ -81,46 +54,6 @@ func (o *offers) prices() []int64 {
 		out[n] = max(o.common, o.home[int32(g)])
 	}
 	return out
-}
-
-// Verify proves a bound on the throughput of every plan for p, residents
-// included, and returns it. It prices every set that any GPU could run:
-//
-//	λ(g) = max over sets S on g of W(g, S) - Σ u(i: i ∈ S) - Σ z(B: S ⊆ B)
-//	bound = Σ u(i) + Σ λ(g) + Σ z(B)·⌊|B|/2⌋
-//
-// where a set of gangs has to earn λ on each of the GPUs that it takes.
-//
-// It knows nothing of how U was found: any U gives a valid bound, a bad one is
-// merely high. All sums are exact.
-//
-// It returns an error if the certificate does not belong to p (lengths,
-// indices, a price that is negative, NaN or infinite) or the Model fails, and
-// ctx.Err() when cancelled. It asks the model for every set within memory:
-// O(classes · n^k) for sets of at most k tasks. Of a [MonotoneModel] it asks for
-// the pairs and those larger sets that could make a profit at Lambda. Of tasks of
-// one type, see [example.com/colloc/packer/solve.ColumnGen], it tries the cheapest k only.
-func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, err error) {
-	in, err := Compile(p)
-	if err != nil {
-		return 0, err
-	}
-	pr, err := c.pricing(in)
-	if err != nil {
-		return 0, err
-	}
-	e := instance.NewEvaluator(in.Instance)
-	total := pr.bound
-	for k := range in.Classes {
-		prices, err := pr.price(ctx, e, k)
-		if err != nil {
-			return 0, err
-		}
-		for _, price := range prices {
-			total += price
-		}
-	}
-	return float64(total) * (in.Unit / instance.Quarters), nil
 }
 
 // pricing checks the certificate against in and converts it, rounding up.
@@ -206,40 +139,21 @@ func (pr *pricing) joint(a, b []int32) int64 {
 	return sum
 }
 
-// price returns the smallest prices of the GPUs of class k at which no set on
-// them makes a profit, in quarters.
-func (pr *pricing) price(ctx context.Context, e *instance.Evaluator, k int) ([]int64, error) {
-	in, c := e.In, &e.In.Classes[k]
-	o := &offers{in: in, class: k, common: instance.Quarters * c.Base, home: map[int32]int64{}}
-	if !in.Open(c) {
-		return o.prices(), ctx.Err()
+// hints returns the prices of the certificate's Lambda by class, 0 where there is
+// none that makes sense: where to begin a bounded search.
+func (c *Certificate) hints(in *instance.Instance) []int64 {
+	hints := make([]int64, len(in.Classes))
+	if len(c.Lambda) != len(in.ByGPU) {
+		return hints
 	}
-	if len(c.Residents) > 0 || in.MaxSet > 2 || len(pr.typing.Members) < len(in.Tasks) {
-		err := pr.priceSets(ctx, e, k, o)
-		return o.prices(), err
-	}
-	single, err := e.Singles(c)
-	if err != nil {
-		return nil, err
-	}
-	var set [2]int32
-	for i, v := range single {
-		if set[0] = int32(i); v > 0 {
-			o.take(set[:1], v, pr.u[i])
+	for k := range hints {
+		least := math.Inf(1)
+		for _, g := range in.Classes[k].Members {
+			least = min(least, c.Lambda[g])
+		}
+		if q, err := quartersOf(in, "", least); err == nil {
+			hints[k] = q
 		}
 	}
-	err = e.Pairs(ctx, c, single, func(i int, partners, values []int32) {
-		for n, j := range partners {
-			if values[n] == 0 {
-				continue
-			}
-			// Most sets cannot raise a price: spare them the rest.
-			cost := pr.u[i] + pr.u[j]
-			if in.Any || instance.Quarters*int64(values[n])-cost > o.common {
-				set = [2]int32{int32(i), j}
-				o.take(set[:], int64(values[n]), cost+pr.joint(pr.sets[i], pr.sets[j]))
-			}
-		}
-	})
-	return o.prices(), err
+	return hints
 }

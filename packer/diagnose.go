@@ -273,3 +273,17 @@ func (d *Compiled) mostAlike(t *Task) int {
 	}
 	return most
 }
+
+// company counts the tasks on each GPU, residents included.
+func (d *Compiled) company(pl *instance.Plan) []int {
+	n := make([]int, len(d.p.GPUs))
+	for g := range n {
+		n[g] = len(d.p.GPUs[g].Residents)
+	}
+	for _, g := range pl.Gpu {
+		if g != none {
+			n[g]++
+		}
+	}
+	return n
+}

@@ -8,18 +8,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Model predicts speeds. It must give the same answer to the same question,
-// whatever the order of the calls.
-type Model interface {
-	// Speeds fills dst[i] with the speed of set[i] when exactly the tasks of
-	// set run together on gpu by mech: throughput divided by solo throughput,
-	// finite, at least 0 and at most 16; 1 for a single task (less where the
-	// GPU is smaller than the one that solo refers to, a MIG instance). A set
-	// of one task is asked with Exclusive. len(dst) == len(set). The slices
-	// belong to the caller and are used again.
-	Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error
-}
-
 // BatchModel is a Model that answers for many pairs in one call. n tasks have
 // n²/2 pairs, so the calls are what packing costs; this form lets a model
 // keep what it knows of one task while it walks over the partners, and costs no

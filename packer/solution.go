@@ -100,3 +100,29 @@ func (s *Solution) UnmarshalJSON(data []byte) error {
 	}
 	return nil
 }
+
+// Certificate is a proof that no plan is worth more than a bound: prices at
+// which nobody could make a profit. It is a feasible point of the dual linear
+// program in the package comment.
+type Certificate struct {
+	// U prices the tasks, by index into Problem.Tasks: at most that much is
+	// lost if the task does not run.
+	U []float64 `json:"u"`
+	// Lambda prices the GPUs, by index into Problem.GPUs: at most that much is
+	// gained by one more such GPU. Verify does not trust it: it finds the
+	// smallest prices that go with U itself, or, where the Model is a
+	// [MonotoneModel], larger ones among these that do.
+	Lambda []float64 `json:"lambda"`
+	// Odd are prices of odd sets, for problems with sets of at most two.
+	Odd []OddSet `json:"odd,omitempty"`
+}
+
+// OddSet prices a group of tasks and GPUs with a resident, each of which can be
+// in one pair at most: among n of them there are at most n/2 pairs, rounded down.
+type OddSet struct {
+	// Tasks and GPUs are indices, ascending. The GPUs have one resident.
+	Tasks []int `json:"tasks"`
+	GPUs  []int `json:"gpus,omitempty"`
+	// Z is the price.
+	Z float64 `json:"z"`
+}

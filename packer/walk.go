@@ -7,29 +7,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// priceSets offers o the sets of any size on class k. Of tasks of one type it
-// tries the cheapest only.
-func (pr *pricing) priceSets(ctx context.Context, e *instance.Evaluator, k int, o *offers) error {
-	c := &e.In.Classes[k]
-	w := &setWalk{Evaluator: e, offers: o, c: c, pr: pr, seat: pr.seats[k], room: e.In.MaxSet - len(c.Residents)}
-	w.tasks, w.before = pr.typing.Copies(w.room, pr.u)
-	if len(c.Residents) == 0 {
-		w.single = make([]int64, len(w.tasks))
-		for n, i := range w.tasks {
-			v, err := e.Alone(c, i)
-			if err != nil {
-				return err
-			}
-			w.single[n] = v.Units
-		}
-	}
-	if !e.In.Any && !e.In.Gangs && e.In.Monotone(c) {
-		o.common = max(o.common, pr.hints[k])
-		return w.bounded(ctx)
-	}
-	return w.all(ctx, 0, nil, 0, c.Used, c.Base)
-}
-
 // setWalk visits the sets of new tasks on one class.
 type setWalk struct {
 	*instance.Evaluator
@@ -91,4 +68,11 @@ func (w *setWalk) all(ctx context.Context, n int, ids []int32, paid int64, used 
 		}
 	}
 	return nil
+}
+
+// rival is a task that may join the set at hand.
+type rival struct {
+	task int32 // place in setWalk.tasks
+	most int64 // units at most that it has there
+	gain int64 // of that beyond its price, quarters
 }

@@ -232,3 +232,8 @@ var (
 	_ Policy    = CostPerHour{}
 	_ Policy    = CostPerJoule{}
 )
+
+// inRange returns w as a finite number above 0.
+func inRange(w float64) float64 {
+	return min(max(w, math.SmallestNonzeroFloat64), math.MaxFloat64)
+}

@@ -50,11 +50,6 @@ func Weights(p Policy, accounts []Account) []float64 {
 	return out
 }
 
-// inRange returns w as a finite number above 0.
-func inRange(w float64) float64 {
-	return min(max(w, math.SmallestNonzeroFloat64), math.MaxFloat64)
-}
-
 // shortened makes weights of those that lie too far apart: see [Weights]. logs may
 // be nil.
 func shortened(logs LogPolicy, accounts []Account, weights []float64) []float64 {

@@ -159,3 +159,7 @@ func largest(values []int32) int32 {
 	}
 	return most
 }
+
+// rowsPerPoll is how many rows of a matrix are read between two looks at the
+// context: a few milliseconds' worth of the largest.
+const rowsPerPoll = 64

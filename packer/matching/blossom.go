@@ -1,5 +1,7 @@
 package matching
 
+import "slices"
+
 // none marks the absence of a vertex, node or edge.
 const none = -1
 
@@ -133,88 +135,6 @@ func (b *blossom) slacken(near int64) {
 	}
 }
 
-// solve matches. stop is asked once for each search; it returns false if it was
-// told to stop, and the matching is then not maximal.
-func (b *blossom) solve(stop func() bool) bool {
-	b.pairUp()
-	for v := range int32(b.n) {
-		if !b.isOpen(v) {
-			continue
-		}
-		if stop() {
-			return false
-		}
-		b.search(v)
-	}
-	return true
-}
-
-// isOpen reports whether v has no mate and has not reached its floor.
-func (b *blossom) isOpen(v int32) bool { return b.mate[v] == none && b.y[v] > b.floor[v] }
-
-// open counts the vertices that solve would have to search from.
-func (b *blossom) open() int {
-	open := 0
-	for v := range int32(b.n) {
-		if b.isOpen(v) {
-			open++
-		}
-	}
-	return open
-}
-
-// pairUp matches open vertices along tight edges as they come.
-func (b *blossom) pairUp() {
-	for v := range int32(b.n) {
-		if b.isOpen(v) {
-			b.matchTight(v)
-		}
-	}
-}
-
-// matchTight matches v along a tight edge to another single vertex, if any.
-func (b *blossom) matchTight(v int32) {
-	for k := b.start[v]; k < b.start[v+1]; k++ {
-		u := b.to[k]
-		if b.mate[u] == none && b.y[u]+b.y[v] == b.wt[k] {
-			b.mate[u], b.mate[v] = v, u
-			return
-		}
-	}
-}
-
-// search grows a tree from the unmatched vertex root until the matching can be
-// improved along a path: to another unmatched vertex, or to a vertex that may
-// be left at its floor instead of root. Each event joins nodes to the
-// tree, makes one of several, opens one, drops out, or comes again at a later time.
-// Outer vertices stay outer, and only blossoms from before the search are opened:
-// O(n) of the first three. Times are whole and end where the root is at its floor.
-func (b *blossom) search(root int32) {
-	b.now = 0
-	b.queue = b.queue[:0]
-	b.makeOuter(b.top[root], arc{none, none})
-	done := false
-	for !done && len(b.queue) > 0 {
-		e := b.queue.pop()
-		b.now = e.at
-		switch e.head {
-		case expandEvent:
-			b.maybeExpand(e.tail)
-		case floorEvent:
-			done = b.maybeFloor(e.tail)
-		default:
-			done = b.reach(arc{e.tail, e.head}, e.w)
-		}
-	}
-	if !done {
-		b.now, b.short = b.limit, true
-	}
-	for _, node := range b.reached {
-		b.settle(node)
-	}
-	b.reached = b.reached[:0]
-}
-
 // dual returns y(v) now: duals of outer vertices are kept plus now, those of
 // inner vertices minus now, so that a dual change touches nobody.
 func (b *blossom) dual(v int32) int64 {
@@ -260,113 +180,6 @@ func (b *blossom) dissolve(node int32) {
 	b.spare = append(b.spare, node)
 }
 
-// reach handles an edge that may have become tight: it grows the tree, closes
-// a blossom or ends the search.
-func (b *blossom) reach(a arc, w int64) bool {
-	from, node := b.top[a.tail], b.top[a.head]
-	if from == node || b.state[from] != outer || b.state[node] == inner {
-		return false
-	}
-	slack := b.dual(a.tail) + b.dual(a.head) - w
-	if b.state[node] == outer {
-		slack /= 2
-	}
-	switch {
-	case slack > 0: // the edge lost tightness while its end was inner
-		b.expect(event{b.now + slack, w, a.tail, a.head})
-	case b.state[node] == outer:
-		b.shrink(a)
-	case b.mate[b.base[node]] == none:
-		b.setBase(node, a.head)
-		b.mate[a.head] = a.tail
-		b.augment(a.tail, a.head)
-		return true
-	default:
-		b.makeInner(node, a)
-		tail := b.base[node]
-		b.makeOuter(b.top[b.mate[tail]], arc{tail, b.mate[tail]})
-	}
-	return false
-}
-
-// expect queues an event unless this search ends before.
-func (b *blossom) expect(e event) {
-	if e.at <= b.limit {
-		b.queue.push(e)
-	}
-}
-
-// maybeFloor ends the search at v if v may stay single in place of the root.
-func (b *blossom) maybeFloor(v int32) bool {
-	if b.state[b.top[v]] != outer || b.dual(v) != b.floor[v] {
-		return false
-	}
-	b.augment(v, none)
-	return true
-}
-
-// augment exchanges matched and unmatched edges from outer vertex v to the
-// root; v gets the mate given, which already points at v. Each step is two nodes
-// nearer to the root.
-func (b *blossom) augment(v, mate int32) {
-	for {
-		node := b.top[v]
-		in := b.entry[node]
-		b.setBase(node, v)
-		b.mate[v] = mate
-		if in.tail == none {
-			return
-		}
-		node = b.top[in.tail]
-		up := b.entry[node]
-		b.setBase(node, up.head)
-		b.mate[up.head] = up.tail
-		v, mate = up.tail, up.head
-	}
-}
-
-// makeOuter labels an outermost node and scans its edges.
-func (b *blossom) makeOuter(node int32, entry arc) {
-	b.entry[node] = entry
-	b.state[node] = outer
-	b.reached = append(b.reached, node)
-	if node >= int32(b.n) {
-		b.z[node] -= 2 * b.now
-	}
-	b.eachVertex(node, func(v int32) { b.y[v] += b.now })
-	b.eachVertex(node, b.scan)
-}
-
-// makeInner labels an outermost node.
-func (b *blossom) makeInner(node int32, entry arc) {
-	b.entry[node] = entry
-	b.state[node] = inner
-	b.reached = append(b.reached, node)
-	b.eachVertex(node, func(v int32) { b.y[v] -= b.now })
-	if node >= int32(b.n) {
-		b.expect(event{b.now + b.z[node]/2, 0, node, expandEvent})
-		b.z[node] += 2 * b.now
-	}
-}
-
-// scan queues what may happen at outer vertex v: its floor and its edges.
-func (b *blossom) scan(v int32) {
-	here, y := b.top[v], b.dual(v)
-	b.expect(event{b.now + y - b.floor[v], 0, v, floorEvent})
-	for k := b.start[v]; k < b.start[v+1]; k++ {
-		u := b.to[k]
-		node := b.top[u]
-		if node == here || b.state[node] == inner {
-			continue
-		}
-		slack := y + b.dual(u) - b.wt[k]
-		if b.state[node] == outer {
-			slack /= 2
-		}
-		b.expect(event{b.now + slack, b.wt[k], v, u})
-	}
-}
-
 // eachVertex calls f for the vertices inside node, in a fixed order.
 func (b *blossom) eachVertex(node int32, f func(v int32)) {
 	if node < int32(b.n) {
@@ -376,4 +189,47 @@ func (b *blossom) eachVertex(node int32, f func(v int32)) {
 	for _, kid := range b.kids[node] {
 		b.eachVertex(kid, f)
 	}
+}
+
+// setBase rearranges the matched edges inside node so that v is the vertex
+// that may be matched outwards.
+func (b *blossom) setBase(node, v int32) {
+	if node < int32(b.n) || b.base[node] == v {
+		return
+	}
+	kids, link := b.kids[node], b.link[node]
+	i := slices.Index(kids, b.kidOf(node, v))
+	b.setBase(kids[i], v)
+	step := len(kids) - 1
+	if i%2 == 1 {
+		step = 1
+	}
+	for j := i; j != 0; {
+		j, _ = along(kids, link, j, step)
+		next, a := along(kids, link, j, step)
+		b.setBase(kids[j], a.tail)
+		b.setBase(kids[next], a.head)
+		b.mate[a.tail], b.mate[a.head] = a.head, a.tail
+		j = next
+	}
+	b.kids[node] = append(slices.Clone(kids[i:]), kids[:i]...)
+	b.link[node] = append(slices.Clone(link[i:]), link[:i]...)
+	b.base[node] = v
+}
+
+// kidOf returns the direct kid of node that contains vertex v.
+func (b *blossom) kidOf(node, v int32) int32 {
+	for b.parent[v] != node {
+		v = b.parent[v]
+	}
+	return v
+}
+
+// along goes from kid i of a cycle one step on or back, and returns the edge.
+func along(kids []int32, link []arc, i, step int) (int, arc) {
+	j := (i + step) % len(kids)
+	if step == 1 {
+		return j, link[i]
+	}
+	return j, arc{link[j].head, link[j].tail}
 }

@@ -25,10 +25,6 @@ type dense struct {
 	known []uint64 // bit set of the pairs in edges
 }
 
-// rowsPerPoll is how many rows of a matrix are read between two looks at the
-// context: a few milliseconds' worth of the largest.
-const rowsPerPoll = 64
-
 // candidates is how many edges of each vertex blossom gets to begin with.
 const candidates = 10
 

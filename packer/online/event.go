@@ -3,8 +3,6 @@ package online
 import (
 	"errors"
 	"fmt"
-	"math/bits"
-	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -268,41 +266,6 @@ func (s *Session) runningAs(c *card) []profile.Mechanism {
 	return mechs
 }
 
-// touch makes known that a card has changed.
-func (s *Session) touch(gpu int) {
-	c := &s.cards[gpu]
-	s.version++
-	s.open[gpu] = 0
-	word, bit := &s.empty[c.class][gpu/64], uint64(1)<<(gpu%64)
-	if *word&bit != 0 {
-		*word &^= bit
-		s.vacant[c.class]--
-	}
-	switch {
-	case c.down || c.blind || c.lead != none:
-	case len(c.set) == 0:
-		*word |= bit
-		s.vacant[c.class]++
-	case len(c.set) < s.p.Limits.LargestSet() && len(s.classes[c.class].mechs) > 0 && !c.guarded():
-		s.open[gpu] = s.version
-	}
-}
-
-// guarded reports whether a task on c must be alone.
-func (c *card) guarded() bool {
-	return slices.ContainsFunc(c.set, func(j *job) bool { return j.task.Alone })
-}
-
-// firstEmpty returns the first empty GPU of class k, or none.
-func (s *Session) firstEmpty(k int) int32 {
-	for i, word := range s.empty[k] {
-		if word != 0 {
-			return int32(64*i + bits.TrailingZeros64(word))
-		}
-	}
-	return none
-}
-
 // drain starts the waiting tasks that a GPU takes now, in policy order. Each round
 // leaves one less waiting.
 func (s *Session) drain(gpu int32) error {
@@ -358,4 +321,23 @@ func (s *Session) joinable(gpu int32, j *job) (int64, error) {
 		cell.version, cell.gain = s.open[gpu], gain
 	}
 	return cell.gain, nil
+}
+
+// noteFreed notes a card that was just refreshed, and those that it gave back, for
+// drainFreed.
+func (s *Session) noteFreed(gpu int32) {
+	s.turn = append(s.turn[:0], gpu)
+	if len(s.cards[gpu].set) == 0 {
+		s.turn = append(s.turn, s.freed...)
+	}
+}
+
+// drainFreed starts waiting tasks on the cards noted.
+func (s *Session) drainFreed() error {
+	for _, g := range s.turn {
+		if err := s.drain(g); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -6,36 +6,6 @@ import (
 	"example.com/colloc/packer"
 )
 
-// kindKey names a kind of tasks that can be told apart by their ID alone.
-type kindKey struct {
-	name   string
-	weight float64
-}
-
-// kind is a group of equal tasks, or one task like no other.
-type kind struct {
-	key         kindKey
-	live        int         // jobs that run or wait
-	solo        []solo      // by class
-	row         []cell      // by GPU; nil for a task like no other
-	first, last *job        // that wait, by arrival
-	like        packer.Task // the first of the kind
-	swept       uint64      // the last sweep that found no place
-}
-
-// solo is what a kind does alone on a class of GPUs.
-type solo struct {
-	known bool
-	gain  int64 // steps of the task's weight; 0: not allowed
-	speed float64
-}
-
-// cell is what a kind adds to a GPU that others use.
-type cell struct {
-	version uint64 // of the card for which gain holds
-	gain    int64  // steps of the task's weight; 0: not allowed
-}
-
 const (
 	// maxRowCells bounds the memory of all rows: 64 MiB.
 	maxRowCells = 1 << 22

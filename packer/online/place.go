@@ -9,25 +9,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// sessionBuffers are used again and again, so that no arrival allocates.
-type sessionBuffers struct {
-	set        []*packer.Task
-	speeds     []float64 // of the set just asked about
-	allowed    []float64 // of the best set that was allowed
-	partners   []*packer.Task
-	at         []int32
-	own, other []float64
-	totals     []float64
-	stale      []int32
-	scratch    []cell
-	out        []Decision
-	victims    []*job
-	freed      []int32 // cards that the last gang to end gave back
-	turn       []int32
-	spareJobs  []*job
-	spareKinds []*kind
-}
-
 // spotFor is where a task may go.
 type spotFor struct {
 	gpu  int32 // none: nowhere

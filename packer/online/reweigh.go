@@ -1,7 +1,6 @@
 package online
 
 import (
-	"errors"
 	"fmt"
 
 	"example.com/colloc/packer"
@@ -56,29 +55,6 @@ func (s *Session) revalue(gpu int) {
 		c.value += float64(j.task.EffectiveWeight() * j.speed)
 	}
 	s.touch(gpu)
-}
-
-// AddGPU takes a new GPU into service, with residents that run already, and
-// returns the tasks of the queue that start on it. Its index is the number of
-// GPUs before. The slice is valid until the next call. Where the Model fails for
-// the residents the GPU is there and takes no tasks, see [Session.Finish].
-func (s *Session) AddGPU(gpu packer.GPU) ([]Decision, error) {
-	s.out = s.out[:0]
-	if err := s.check([]packer.GPU{gpu}); err != nil {
-		return s.out, err
-	}
-	for g := range s.p.GPUs {
-		if s.p.GPUs[g].ID == gpu.ID {
-			return s.out, fmt.Errorf("packer: session: GPU %q is there already, with index %d", gpu.ID, g)
-		}
-	}
-	for i := range gpu.Residents {
-		if id := gpu.Residents[i].ID; s.jobs[id] != nil {
-			return s.out, fmt.Errorf("packer: session: GPU %q: resident %q runs or waits already", gpu.ID, id)
-		}
-	}
-	err := s.addCard(&gpu)
-	return s.out, errors.Join(err, s.drain(int32(len(s.cards)-1)))
 }
 
 // sweep starts every waiting task that may start anywhere, in policy order.

@@ -1,9 +1,7 @@
 package online
 
 import (
-	"fmt"
 	"iter"
-	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -140,82 +138,6 @@ type job struct {
 	prev, next *job // in the queue of its kind
 }
 
-// NewSession starts a session on gpus, whose residents run already: they may
-// finish and count like tasks that arrived first. The errors are those of
-// [packer.Problem.Validate] and of the Model.
-//
-// Tasks share by time-slicing or MPS. A session does not cut GPUs: whoever comes
-// first would settle the layout, because instances cannot change size under
-// running tasks. A MIG instance is a GPU of its own; where a GPU is to be cut
-// anew, Fail its empty instances and AddGPU others.
-func NewSession(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *SessionOptions) (*Session, error) {
-	if o == nil {
-		o = &SessionOptions{}
-	}
-	threshold := o.Threshold.Or(DefaultThreshold)
-	if !(threshold >= 0 && threshold <= 1) {
-		return nil, fmt.Errorf("packer: session: Threshold is %v; want a fraction in [0, 1]", threshold)
-	}
-	s := &Session{
-		p:         packer.Problem{Model: model, Limits: limits},
-		threshold: threshold,
-		stays:     o.Stays,
-		jobs:      map[string]*job{},
-		kinds:     map[kindKey]*kind{},
-	}
-	if err := s.check(gpus); err != nil {
-		return nil, err
-	}
-	s.batch, _ = model.(packer.BatchModel)
-	for g := range gpus {
-		if err := s.addCard(&gpus[g]); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
-}
-
-// check reports what is wrong with new GPUs.
-func (s *Session) check(gpus []packer.GPU) error {
-	if err := (&packer.Problem{GPUs: gpus, Model: s.p.Model, Limits: s.p.Limits}).Validate(); err != nil {
-		return err
-	}
-	for i := range gpus {
-		if slices.Contains(gpus[i].Mechanisms, profile.MIG) {
-			return fmt.Errorf("packer: session: GPU %q: a session does not make MIG instances; list those that there are as GPUs of their own", gpus[i].ID)
-		}
-	}
-	return nil
-}
-
-// addCard appends a valid GPU with its residents.
-func (s *Session) addCard(gpu *packer.GPU) error {
-	bare := *gpu
-	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
-	g := len(s.cards)
-	s.p.GPUs = append(s.p.GPUs, bare)
-	k := slices.IndexFunc(s.classes, func(c class) bool { return packer.SameClass(c.gpu, &bare) })
-	if k < 0 {
-		k = len(s.classes)
-		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.TotalMemory()), mechs: packer.Sharing(&bare)})
-		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
-	}
-	s.classes[k].members = append(s.classes[k].members, g)
-	for i := range s.empty {
-		s.empty[i] = append(s.empty[i], make([]uint64, g/64+1-len(s.empty[i]))...)
-	}
-	s.cards = append(s.cards, card{class: int32(k), lead: none})
-	s.open = append(s.open, 0)
-	c := &s.cards[g]
-	for i := range gpu.Residents {
-		j := s.newJob(&gpu.Residents[i])
-		j.gpu = int32(g)
-		c.set = append(c.set, j)
-		c.used += j.task.Memory
-	}
-	return s.refresh(g)
-}
-
 // Running yields the tasks on a GPU, gangs on the one that stands for all of
 // theirs, in the order in which they came, and their
 // predicted speeds. The tasks are the session's own: read only, until the next
@@ -263,4 +185,53 @@ func (s *Session) Throughput() float64 {
 		sum += s.cards[g].value
 	}
 	return sum
+}
+
+// kindKey names a kind of tasks that can be told apart by their ID alone.
+type kindKey struct {
+	name   string
+	weight float64
+}
+
+// kind is a group of equal tasks, or one task like no other.
+type kind struct {
+	key         kindKey
+	live        int         // jobs that run or wait
+	solo        []solo      // by class
+	row         []cell      // by GPU; nil for a task like no other
+	first, last *job        // that wait, by arrival
+	like        packer.Task // the first of the kind
+	swept       uint64      // the last sweep that found no place
+}
+
+// solo is what a kind does alone on a class of GPUs.
+type solo struct {
+	known bool
+	gain  int64 // steps of the task's weight; 0: not allowed
+	speed float64
+}
+
+// cell is what a kind adds to a GPU that others use.
+type cell struct {
+	version uint64 // of the card for which gain holds
+	gain    int64  // steps of the task's weight; 0: not allowed
+}
+
+// sessionBuffers are used again and again, so that no arrival allocates.
+type sessionBuffers struct {
+	set        []*packer.Task
+	speeds     []float64 // of the set just asked about
+	allowed    []float64 // of the best set that was allowed
+	partners   []*packer.Task
+	at         []int32
+	own, other []float64
+	totals     []float64
+	stale      []int32
+	scratch    []cell
+	out        []Decision
+	victims    []*job
+	freed      []int32 // cards that the last gang to end gave back
+	turn       []int32
+	spareJobs  []*job
+	spareKinds []*kind
 }

@@ -290,3 +290,18 @@ func (b *boundedPass) offer(worth, paid int64) {
 	b.found++
 	b.pass.Stop = b.pass.Stop || !b.pass.Visit(b.types, profit)
 }
+
+// Run visits the sets. A cancelled ctx stops it.
+func (p *Pass) Run(ctx context.Context) {
+	for size := 1; size <= len(p.Cat.gains[p.Class]); size++ {
+		p.set = make([]int32, size)
+		p.walk(ctx, size, len(p.U), 0, 0)
+	}
+	switch x := p.Cat.unlisted[p.Class]; {
+	case x == nil || p.Stop:
+	case p.Quick:
+		x.search(ctx, p)
+	default:
+		x.bounded(ctx, p)
+	}
+}

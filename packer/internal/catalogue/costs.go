@@ -1,9 +1,12 @@
 package catalogue
 
 import (
+	"context"
 	"math"
+	"slices"
 
 	"example.com/colloc/packer/internal/instance"
+	"example.com/colloc/profile"
 )
 
 // costs holds what types cost each other at least, as parts of a step alone.
@@ -50,4 +53,54 @@ func (k *costs) cap(i int32, load float32) int32 {
 		speed = max(speed, 1/float64(load))
 	}
 	return int32(k.weight[i]*speed) + 2 // sums of a few float32 and two roundings
+}
+
+// caps holds what each type is worth at most beside each other on empty GPUs of a
+// kind, in units; 0 if they may not share.
+type caps struct {
+	class  int
+	mechs  []profile.Mechanism
+	beside []int32 // beside[i*n+j]: j beside i
+	of     []int32 // of[i*n+j]: i beside j
+}
+
+// hold reports whether the caps bound what tasks are worth on class c too.
+func (p *caps) hold(in *instance.Instance, c *instance.Class) bool {
+	return in.Oracle.SameModel(p.class, c.Number) && !slices.ContainsFunc(c.Mechs, func(m profile.Mechanism) bool { return !slices.Contains(p.mechs, m) })
+}
+
+// newCaps asks for all pairs on free class k.
+func (cat *Catalogue) newCaps(ctx context.Context, e *instance.Evaluator, k int) (*caps, error) {
+	c, n := &cat.in.Classes[k], len(cat.Members)
+	p := &caps{class: k, mechs: c.Mechs, beside: make([]int32, n*n), of: make([]int32, n*n)}
+	r := instance.NewPairRow(e, c, make([]int64, len(cat.in.Tasks)))
+	for i, m := range cat.Members {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		cat.partners(r, i)
+		own, other := r.Own[:len(r.Ids)], r.Other[:len(r.Ids)]
+		t := &cat.in.Tasks[m[0]]
+		for _, mech := range c.Mechs {
+			if err := r.Speeds(m[0], mech, own, other); err != nil {
+				return nil, err
+			}
+			for at, o := range r.Ids {
+				u := &cat.in.Tasks[o]
+				a, b := int32(cat.in.Units(t.Weight, own[at])), int32(cat.in.Units(u.Weight, other[at]))
+				if a > 0 && b > 0 && own[at] >= t.MinSpeed && other[at] >= u.MinSpeed {
+					j := int(cat.Of[o])
+					p.raise(i*n+j, j*n+i, a)
+					p.raise(j*n+i, i*n+j, b)
+				}
+			}
+		}
+	}
+	return p, nil
+}
+
+// raise notes that one type is worth v beside another: of[at] is the first's place.
+func (p *caps) raise(at, mirror int, v int32) {
+	p.of[at] = max(p.of[at], v)
+	p.beside[mirror] = p.of[at]
 }

@@ -32,21 +32,6 @@ type Pass struct {
 	Stop  bool // visit, or ctx, said so, or sets were left out
 }
 
-// Run visits the sets. A cancelled ctx stops it.
-func (p *Pass) Run(ctx context.Context) {
-	for size := 1; size <= len(p.Cat.gains[p.Class]); size++ {
-		p.set = make([]int32, size)
-		p.walk(ctx, size, len(p.U), 0, 0)
-	}
-	switch x := p.Cat.unlisted[p.Class]; {
-	case x == nil || p.Stop:
-	case p.Quick:
-		x.search(ctx, p)
-	default:
-		x.bounded(ctx, p)
-	}
-}
-
 // walk visits the sets whose members after the r-th are chosen.
 func (p *Pass) walk(ctx context.Context, r, below, rank int, paid int64) {
 	if r > 1 {

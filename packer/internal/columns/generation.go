@@ -11,9 +11,6 @@ import (
 	"example.com/colloc/packer/internal/search"
 )
 
-// none is the absence of a number.
-const none = -1
-
 const (
 	// maxExact is the number of rows up to which prices are those of the linear
 	// program, not nearly so.
@@ -187,4 +184,12 @@ func (g *generation) column(set priced) {
 	}
 	g.lp.add(c)
 	g.Sets = append(g.Sets, set)
+}
+
+// width returns how many GPUs a set of types takes in a site.
+func (g *generation) width(at int, types []int32) int {
+	if !g.In.Gangs {
+		return 1
+	}
+	return g.In.WidthOn(g.sites[at].class, g.cat.Members[types[0]][0])
 }

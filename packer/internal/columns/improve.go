@@ -56,18 +56,6 @@ func (g *generation) repair(ctx context.Context, steps int) int {
 	return made
 }
 
-// neighbours chooses the GPUs and waiting tasks to rearrange: a GPU with a
-// large loss, then those that hold the tasks with which its tasks would do well.
-type neighbours struct {
-	*generation
-	pool  *pool
-	group []int // group of each task, none if it waits
-	room  int   // loose tasks at most
-	whole bool  // everything was taken apart once: see chooseWide
-	// losers are the groups that lose anything against the prices.
-	losers []int
-}
-
 // locate notes where tasks are and which groups lose anything.
 func (n *neighbours) locate() {
 	for i := range n.group {
@@ -194,4 +182,32 @@ func (n *neighbours) replace(r *repair) {
 		n.Waiting = append(n.Waiting, r.tasks[b]...)
 	}
 	n.locate()
+}
+
+// chooseWide is choose where there are gangs: everything the first time, if that is
+// little, and then a GPU with a large loss, waiting tasks and others as they come.
+// All vacant GPUs are picked.
+func (n *neighbours) chooseWide() {
+	if !n.whole && len(n.In.Tasks) <= maxLoose {
+		n.whole, n.room = true, maxLoose
+		for w, i := range n.Waiting {
+			n.Spots, n.Loose = append(n.Spots, w), append(n.Loose, i)
+		}
+		for g := range n.Groups {
+			n.take(g)
+		}
+		slices.Sort(n.Loose)
+		return
+	}
+	n.take(n.seed())
+	for range min(n.room/2, len(n.Waiting)) {
+		if w := n.Rng.IntN(len(n.Waiting)); !slices.Contains(n.Spots, w) && len(n.Loose) < n.room {
+			n.Spots, n.Loose = append(n.Spots, w), append(n.Loose, n.Waiting[w])
+		}
+	}
+	for range 2 * n.room {
+		n.take(n.Rng.IntN(len(n.Groups)))
+	}
+	slices.Sort(n.Loose)
+	slices.Sort(n.Spots)
 }

@@ -216,3 +216,15 @@ func (r *repair) members(types []int32) []int32 {
 	slices.Sort(out)
 	return out
 }
+
+// neighbours chooses the GPUs and waiting tasks to rearrange: a GPU with a
+// large loss, then those that hold the tasks with which its tasks would do well.
+type neighbours struct {
+	*generation
+	pool  *pool
+	group []int // group of each task, none if it waits
+	room  int   // loose tasks at most
+	whole bool  // everything was taken apart once: see chooseWide
+	// losers are the groups that lose anything against the prices.
+	losers []int
+}

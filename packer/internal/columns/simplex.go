@@ -267,3 +267,36 @@ func (p *packing) recompute() {
 		}
 	}
 }
+
+// master is a linear program over the sets found so far: tasks and GPUs limit
+// how often each can be used.
+type master interface {
+	add(c column)
+	solve(ctx context.Context)
+	prices() []float64   // of each row
+	level(j int) float64 // how much of column j the solution has
+}
+
+// count returns how often the column uses its n-th row.
+func (c *column) count(n int) float64 {
+	if c.times == nil {
+		return 1
+	}
+	return c.times[n]
+}
+
+// timesOf returns how often the column uses row r, which it does.
+func (c *column) timesOf(r int) float64 {
+	if c.times == nil {
+		return 1
+	}
+	for n, o := range c.rows {
+		if int(o) == r {
+			return c.times[n]
+		}
+	}
+	return 0
+}
+
+// none is the absence of a number.
+const none = -1

@@ -5,15 +5,6 @@ import (
 	"math"
 )
 
-// master is a linear program over the sets found so far: tasks and GPUs limit
-// how often each can be used.
-type master interface {
-	add(c column)
-	solve(ctx context.Context)
-	prices() []float64   // of each row
-	level(j int) float64 // how much of column j the solution has
-}
-
 // smoothed solves a packing program nearly, where it has too many rows for
 // [packing]. It minimises the dual with a temperature τ, one price at a time,
 //
@@ -109,27 +100,6 @@ func (s *smoothed) adjust(r int) float64 {
 		s.slack[j] -= float64(s.cols[j].timesOf(r) * step)
 	}
 	return math.Abs(step)
-}
-
-// count returns how often the column uses its n-th row.
-func (c *column) count(n int) float64 {
-	if c.times == nil {
-		return 1
-	}
-	return c.times[n]
-}
-
-// timesOf returns how often the column uses row r, which it does.
-func (c *column) timesOf(r int) float64 {
-	if c.times == nil {
-		return 1
-	}
-	for n, o := range c.rows {
-		if int(o) == r {
-			return c.times[n]
-		}
-	}
-	return 0
 }
 
 // power2 returns 2^x for x in [faint, 64] to 9 digits, the same on every machine

@@ -1,22 +1,5 @@
 package instance
 
-import (
-	"slices"
-
-	"example.com/colloc/packer/mig"
-	"example.com/colloc/profile"
-)
-
-// Cut finds the best layouts of the GPUs of one class.
-type Cut struct {
-	Choice *mig.Choice
-	Room   []profile.Bytes // of an instance of each profile, after headroom
-	Taken  []mig.Placement // by the residents
-	known  [][]float64     // speeds of each task by profile, once asked
-	value  [][]float64     // of the tasks at hand by profile
-	where  []mig.Placement // of the members of the last set, residents first
-}
-
 // speeds asks the model about a task once.
 func (x *Cut) speeds(in *Instance, c *Class, i int32) ([]float64, error) {
 	if len(x.known) == 0 {
@@ -74,16 +57,3 @@ func (x *Cut) ask(in *Instance, c *Class, set []int32, dst []float64) error {
 
 // maxInstances is more than any GPU can be cut into.
 const maxInstances = 8
-
-// Instances returns who sits where in a set by MIG, residents first; nil where
-// no layout was chosen.
-func (e *Evaluator) Instances(c *Class, tasks []int32) ([]mig.Placement, error) {
-	if c.Cut == nil {
-		return nil, nil
-	}
-	set := append(slices.Clone(c.Residents), tasks...)
-	if err := e.Ask(c, set, profile.MIG, make([]float64, len(set))); err != nil {
-		return nil, err
-	}
-	return slices.Clone(c.Cut.where), nil
-}

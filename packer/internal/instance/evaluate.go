@@ -2,7 +2,9 @@ package instance
 
 import (
 	"math"
+	"slices"
 
+	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -320,3 +322,27 @@ func (e *Evaluator) SetValue(k int, tasks []int32, ref int64) (int64, error) {
 
 // Quick implements valuer.
 func (e *Evaluator) Quick() bool { return false }
+
+// Instances returns who sits where in a set by MIG, residents first; nil where
+// no layout was chosen.
+func (e *Evaluator) Instances(c *Class, tasks []int32) ([]mig.Placement, error) {
+	if c.Cut == nil {
+		return nil, nil
+	}
+	set := append(slices.Clone(c.Residents), tasks...)
+	if err := e.Ask(c, set, profile.MIG, make([]float64, len(set))); err != nil {
+		return nil, err
+	}
+	return slices.Clone(c.Cut.where), nil
+}
+
+// Finish asks for what the residents are worth: the last step of compiling.
+func (in *Instance) Finish() error {
+	e := NewEvaluator(in)
+	for k := range in.Classes {
+		if err := e.baseline(&in.Classes[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}

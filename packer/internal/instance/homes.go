@@ -1,17 +1,5 @@
 package instance
 
-// homes are the GPUs on which tasks run that may be moved. A set is worth more by
-// the cost saved for each member that stays: on its home GPU alone, so GPUs of
-// one class differ by that. The value of a set on GPU g is
-//
-//	W(class of g, S) + Σ stay(i)  for i ∈ S with home(i) = g
-type homes struct {
-	Any  bool
-	Home []int32 // GPU of each task, or none
-	Stay []int64 // units
-	Here []bool  // by GPU: somebody's home
-}
-
 // Bonus returns what those of tasks save that are at home on gpu.
 func (in *Instance) Bonus(gpu int, tasks []int32) int64 {
 	if !in.Here[gpu] {

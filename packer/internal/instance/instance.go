@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
@@ -90,17 +91,6 @@ type oracle interface {
 	Additive(class int, task int32, mech profile.Mechanism) (once, least float64, ok bool)
 }
 
-// Finish asks for what the residents are worth: the last step of compiling.
-func (in *Instance) Finish() error {
-	e := NewEvaluator(in)
-	for k := range in.Classes {
-		if err := e.baseline(&in.Classes[k]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Open reports whether the class may take a new task at all.
 func (in *Instance) Open(c *Class) bool {
 	if len(c.Residents) >= in.MaxSet {
@@ -175,4 +165,26 @@ func Share(profit int64, width int) int64 {
 	}
 	w := int64(width)
 	return (profit + w - 1) / w
+}
+
+// Cut finds the best layouts of the GPUs of one class.
+type Cut struct {
+	Choice *mig.Choice
+	Room   []profile.Bytes // of an instance of each profile, after headroom
+	Taken  []mig.Placement // by the residents
+	known  [][]float64     // speeds of each task by profile, once asked
+	value  [][]float64     // of the tasks at hand by profile
+	where  []mig.Placement // of the members of the last set, residents first
+}
+
+// homes are the GPUs on which tasks run that may be moved. A set is worth more by
+// the cost saved for each member that stays: on its home GPU alone, so GPUs of
+// one class differ by that. The value of a set on GPU g is
+//
+//	W(class of g, S) + Σ stay(i)  for i ∈ S with home(i) = g
+type homes struct {
+	Any  bool
+	Home []int32 // GPU of each task, or none
+	Stay []int64 // units
+	Here []bool  // by GPU: somebody's home
 }

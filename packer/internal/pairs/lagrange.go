@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"example.com/colloc/packer/internal/instance"
-	"example.com/colloc/packer/internal/start"
 )
 
 // maxRounds bounds the price updates of one problem.
@@ -154,57 +153,4 @@ func (p *pricer) next(value int64) []int64 {
 		}
 	}
 	return next
-}
-
-// repaired turns a matching that uses some kinds too often into a plan: sets
-// move to another kind along the cheapest chains of moves, or are dropped.
-func (m *matcher) repaired(r *priced) *layout {
-	l := emptyLayout(m.plain)
-	var seated []placed
-	at := make([][]placed, m.in.Free)
-	for i := range int32(m.n) {
-		k, j := r.class[i], r.Mate[i]
-		switch {
-		case k == none || j != none && j < i:
-		case int(k) >= m.in.Free:
-			seated = append(seated, placed{int(k), i, none})
-		default:
-			at[k] = append(at[k], placed{int(k), i, j})
-		}
-	}
-	if m.in.Gangs {
-		for k := range at {
-			seated = append(seated, at[k]...)
-		}
-		l.seat(m.fitWidths(seated))
-		return l
-	}
-	t := start.Transport{N: m.in.Free, Room: make([]int, m.in.Free)}
-	t.Cost = func(s, from, to int) (int64, bool) {
-		g := at[from][s]
-		v := m.worth(to, g.a, g.b)
-		return m.worth(from, g.a, g.b) - v, v > 0
-	}
-	t.Drop = func(s, from int) int64 { g := at[from][s]; return m.worth(from, g.a, g.b) }
-	t.Size = func(k int) int { return len(at[k]) }
-	t.Move = func(s, from, to int) {
-		g := at[from][s]
-		last := len(at[from]) - 1
-		at[from][s] = at[from][last]
-		at[from] = at[from][:last]
-		if to != none {
-			at[to] = append(at[to], g)
-		}
-	}
-	for k := range t.Room {
-		t.Room[k] = len(m.in.Classes[k].Members)
-	}
-	t.Run()
-	for k := range at {
-		for _, g := range at[k] {
-			seated = append(seated, placed{k, g.a, g.b})
-		}
-	}
-	l.seat(seated)
-	return l
 }

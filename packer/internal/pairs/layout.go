@@ -280,3 +280,46 @@ func (l *layout) exchange(s, t int) bool {
 	}
 	return found
 }
+
+// seatGangs seats the sets that take several GPUs in the first slots of their
+// class that are free, and returns the others.
+func (l *layout) seatGangs(groups []placed) []placed {
+	if !l.in.Gangs {
+		return groups
+	}
+	var rest []placed
+	for _, g := range groups {
+		width := l.in.WidthOf(g.a, g.b)
+		if width == 1 || g.class >= l.in.Free {
+			rest = append(rest, g)
+			continue
+		}
+		var slots []int
+		for s := range l.class {
+			if l.class[s] == g.class && l.width[s] == 1 && l.tasks[s][0] == none && len(slots) < width {
+				slots = append(slots, s)
+			}
+		}
+		if len(slots) == width {
+			l.widen(slots)
+			l.tasks[slots[0]] = [2]int32{g.a, g.b}
+		}
+	}
+	return rest
+}
+
+// widen joins slots to one for gangs. The GPU with the lowest index stands for
+// all.
+func (l *layout) widen(slots []int) {
+	gpus := make([]int32, len(slots))
+	for n, s := range slots {
+		gpus[n] = l.gpu[s]
+		l.width[s] = 0
+	}
+	slices.Sort(gpus)
+	l.gpu[slots[0]], l.width[slots[0]] = gpus[0], len(gpus)
+	l.more[gpus[0]] = gpus[1:]
+	for n, s := range slots[1:] {
+		l.gpu[s] = gpus[n+1]
+	}
+}

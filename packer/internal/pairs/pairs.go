@@ -9,9 +9,6 @@ import (
 	"example.com/colloc/packer/internal/start"
 )
 
-// none is the absence of a number.
-const none = -1
-
 // Pack plans sets of at most two within a relative gap of tol: the plan, what
 // proves how good it is, or nil, and what was done. Cancelled, it returns the best
 // plan so far; the caller asks ctx.
@@ -66,52 +63,4 @@ func (m *matcher) one(ctx context.Context, tol float64) (pl *instance.Plan, pr *
 	}
 	pl, err = start.Greedy(ctx, m.in, m.plain)
 	return pl, nil, "matching, cancelled: greedy plan", err
-}
-
-// orGreedy returns l, or Greedy's plan if that is better, which it can be by the
-// tolerance.
-func (m *matcher) orGreedy(ctx context.Context, l *layout) (*layout, error) {
-	pl, err := start.Greedy(ctx, m.in, m.plain)
-	if err != nil {
-		return nil, err
-	}
-	if g := newLayout(m.plain, pl); g.value() > l.value() {
-		return g, nil
-	}
-	return l, nil
-}
-
-// start returns the better of Greedy's plan and, where tasks have homes, the one
-// that leaves all there, improved by exchanges.
-func (m *matcher) start(ctx context.Context) (*layout, error) {
-	pl, err := start.Greedy(ctx, m.in, m.plain)
-	if err != nil {
-		return nil, err
-	}
-	best := newLayout(m.plain, pl)
-	best.polish(ctx)
-	if m.in.Any {
-		pl, err := start.StayHome(m.in, m.plain)
-		if err != nil {
-			return nil, err
-		}
-		stay := newLayout(m.plain, pl)
-		stay.polish(ctx)
-		if stay.value() > best.value() {
-			best = stay
-		}
-	}
-	return best, nil
-}
-
-// settled improves l by exchanges and returns it, or the start if that is better.
-func (m *matcher) settled(ctx context.Context, l *layout) (*layout, error) {
-	best, err := m.start(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if l.polish(ctx); l.value() >= best.value() {
-		best = l
-	}
-	return best, nil
 }

@@ -196,3 +196,6 @@ func (t *table) hopeFor(plain []int32, k int, i int32) {
 		}
 	}
 }
+
+// none is the absence of a number.
+const none = -1

@@ -131,3 +131,32 @@ func (s *Search) recreate() (int64, error) {
 	}
 	return total, nil
 }
+
+// Pick takes group s apart, with its parts.
+func (s *Search) Pick(g int) {
+	s.Picked = append(s.Picked, g)
+	for _, o := range s.Groups[g].More {
+		s.Picked = append(s.Picked, s.of[o])
+	}
+	s.Loose = append(s.Loose, s.Groups[g].Tasks...)
+}
+
+// ruinWide is ruin where there are gangs: it picks as many GPUs as the widest of the
+// waiting tasks that join in may need, every other time of one class.
+func (s *Search) ruinWide() int64 {
+	s.callUp()
+	need, value := ruined, int64(0)
+	for _, i := range s.Loose {
+		need = max(need, s.In.Tasks[i].Gpus)
+	}
+	class, same := s.Groups[s.Rng.IntN(len(s.Groups))].Class, s.Rng.IntN(2) == 0
+	for range 8 * need {
+		g := s.Rng.IntN(len(s.Groups))
+		to := &s.Groups[g]
+		if len(s.Picked) < need && !to.Part && (!same || to.Class == class) && !slices.Contains(s.Picked, g) {
+			value += to.Value
+			s.Pick(g)
+		}
+	}
+	return value
+}

@@ -1,5 +1,10 @@
 package online
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // gather makes an empty card stand for width cards of its class, the first empty
 // ones.
 func (s *Session) gather(gpu int32, width int) {
@@ -38,21 +43,37 @@ func (s *Session) scatter(c *card) {
 	c.more = c.more[:0]
 }
 
-// noteFreed notes a card that was just refreshed, and those that it gave back, for
-// drainFreed.
-func (s *Session) noteFreed(gpu int32) {
-	s.turn = append(s.turn[:0], gpu)
-	if len(s.cards[gpu].set) == 0 {
-		s.turn = append(s.turn, s.freed...)
+// touch makes known that a card has changed.
+func (s *Session) touch(gpu int) {
+	c := &s.cards[gpu]
+	s.version++
+	s.open[gpu] = 0
+	word, bit := &s.empty[c.class][gpu/64], uint64(1)<<(gpu%64)
+	if *word&bit != 0 {
+		*word &^= bit
+		s.vacant[c.class]--
+	}
+	switch {
+	case c.down || c.blind || c.lead != none:
+	case len(c.set) == 0:
+		*word |= bit
+		s.vacant[c.class]++
+	case len(c.set) < s.p.Limits.LargestSet() && len(s.classes[c.class].mechs) > 0 && !c.guarded():
+		s.open[gpu] = s.version
 	}
 }
 
-// drainFreed starts waiting tasks on the cards noted.
-func (s *Session) drainFreed() error {
-	for _, g := range s.turn {
-		if err := s.drain(g); err != nil {
-			return err
+// guarded reports whether a task on c must be alone.
+func (c *card) guarded() bool {
+	return slices.ContainsFunc(c.set, func(j *job) bool { return j.task.Alone })
+}
+
+// firstEmpty returns the first empty GPU of class k, or none.
+func (s *Session) firstEmpty(k int) int32 {
+	for i, word := range s.empty[k] {
+		if word != 0 {
+			return int32(64*i + bits.TrailingZeros64(word))
 		}
 	}
-	return nil
+	return none
 }

@@ -1,0 +1,109 @@
+package online
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// NewSession starts a session on gpus, whose residents run already: they may
+// finish and count like tasks that arrived first. The errors are those of
+// [packer.Problem.Validate] and of the Model.
+//
+// Tasks share by time-slicing or MPS. A session does not cut GPUs: whoever comes
+// first would settle the layout, because instances cannot change size under
+// running tasks. A MIG instance is a GPU of its own; where a GPU is to be cut
+// anew, Fail its empty instances and AddGPU others.
+func NewSession(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *SessionOptions) (*Session, error) {
+	if o == nil {
+		o = &SessionOptions{}
+	}
+	threshold := o.Threshold.Or(DefaultThreshold)
+	if !(threshold >= 0 && threshold <= 1) {
+		return nil, fmt.Errorf("packer: session: Threshold is %v; want a fraction in [0, 1]", threshold)
+	}
+	s := &Session{
+		p:         packer.Problem{Model: model, Limits: limits},
+		threshold: threshold,
+		stays:     o.Stays,
+		jobs:      map[string]*job{},
+		kinds:     map[kindKey]*kind{},
+	}
+	if err := s.check(gpus); err != nil {
+		return nil, err
+	}
+	s.batch, _ = model.(packer.BatchModel)
+	for g := range gpus {
+		if err := s.addCard(&gpus[g]); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// check reports what is wrong with new GPUs.
+func (s *Session) check(gpus []packer.GPU) error {
+	if err := (&packer.Problem{GPUs: gpus, Model: s.p.Model, Limits: s.p.Limits}).Validate(); err != nil {
+		return err
+	}
+	for i := range gpus {
+		if slices.Contains(gpus[i].Mechanisms, profile.MIG) {
+			return fmt.Errorf("packer: session: GPU %q: a session does not make MIG instances; list those that there are as GPUs of their own", gpus[i].ID)
+		}
+	}
+	return nil
+}
+
+// addCard appends a valid GPU with its residents.
+func (s *Session) addCard(gpu *packer.GPU) error {
+	bare := *gpu
+	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
+	g := len(s.cards)
+	s.p.GPUs = append(s.p.GPUs, bare)
+	k := slices.IndexFunc(s.classes, func(c class) bool { return packer.SameClass(c.gpu, &bare) })
+	if k < 0 {
+		k = len(s.classes)
+		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.TotalMemory()), mechs: packer.Sharing(&bare)})
+		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
+	}
+	s.classes[k].members = append(s.classes[k].members, g)
+	for i := range s.empty {
+		s.empty[i] = append(s.empty[i], make([]uint64, g/64+1-len(s.empty[i]))...)
+	}
+	s.cards = append(s.cards, card{class: int32(k), lead: none})
+	s.open = append(s.open, 0)
+	c := &s.cards[g]
+	for i := range gpu.Residents {
+		j := s.newJob(&gpu.Residents[i])
+		j.gpu = int32(g)
+		c.set = append(c.set, j)
+		c.used += j.task.Memory
+	}
+	return s.refresh(g)
+}
+
+// AddGPU takes a new GPU into service, with residents that run already, and
+// returns the tasks of the queue that start on it. Its index is the number of
+// GPUs before. The slice is valid until the next call. Where the Model fails for
+// the residents the GPU is there and takes no tasks, see [Session.Finish].
+func (s *Session) AddGPU(gpu packer.GPU) ([]Decision, error) {
+	s.out = s.out[:0]
+	if err := s.check([]packer.GPU{gpu}); err != nil {
+		return s.out, err
+	}
+	for g := range s.p.GPUs {
+		if s.p.GPUs[g].ID == gpu.ID {
+			return s.out, fmt.Errorf("packer: session: GPU %q is there already, with index %d", gpu.ID, g)
+		}
+	}
+	for i := range gpu.Residents {
+		if id := gpu.Residents[i].ID; s.jobs[id] != nil {
+			return s.out, fmt.Errorf("packer: session: GPU %q: resident %q runs or waits already", gpu.ID, id)
+		}
+	}
+	err := s.addCard(&gpu)
+	return s.out, errors.Join(err, s.drain(int32(len(s.cards)-1)))
+}
