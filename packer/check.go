@@ -149,10 +149,10 @@ func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
 			c.fault("Sets[%d]: %q runs at speed %v; its limit is %v, and above 0", i, t.ID, s, t.MinSpeed)
 		}
 	}
-	room := float64(gpu.TotalMemory()) * (1 - c.p.Limits.headroom())
+	room := float64(gpu.Total()) * (1 - c.p.Limits.headroom())
 	if used > room*(1+1e-12) {
 		c.fault("Sets[%d]: GPU %q would use %v of %v; headroom leaves %v", i, gpu.ID,
-			profile.BytesOf(used), gpu.TotalMemory(), profile.BytesOf(room))
+			profile.BytesOf(used), gpu.Total(), profile.BytesOf(room))
 	}
 	allowed := gpu.Mechanisms
 	if len(allowed) == 0 {

@@ -103,7 +103,7 @@ func (d *Compiled) group() {
 
 func (d *Compiled) addClass(g int) {
 	gpu := &d.p.GPUs[g]
-	c := instance.Class{Number: len(d.Classes), Members: []int{g}, Mechs: Sharing(gpu), Usable: d.p.Limits.Usable(gpu.TotalMemory()), Sliced: len(gpu.Instances) > 0}
+	c := instance.Class{Number: len(d.Classes), Members: []int{g}, Mechs: Sharing(gpu), Usable: d.p.Limits.Usable(gpu.Total()), Sliced: len(gpu.Instances) > 0}
 	for i := range gpu.Residents {
 		c.Residents = append(c.Residents, d.number(&gpu.Residents[i]))
 		c.Used += gpu.Residents[i].Memory

@@ -265,7 +265,7 @@ func (d *Compiled) mostAlike(t *Task) int {
 	for _, gpu := range d.cards {
 		n := 0
 		for o, other := range d.cards {
-			if other.Type == gpu.Type && other.TotalMemory() == gpu.TotalMemory() && other.Hosts(t) {
+			if other.Type == gpu.Type && other.Total() == gpu.Total() && other.Hosts(t) {
 				n += len(d.Classes[o].Members)
 			}
 		}

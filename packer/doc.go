@@ -8,20 +8,27 @@
 // [Certificate] that proves a bound on every other plan. [Problem.Check] and
 // [Certificate.Verify] examine an answer without any code of the methods.
 //
-//   - [example.com/colloc/packer/solve.Matching] is exact for sets of at most two on one kind of GPU, with
-//     residents, and certifies its gap on several kinds: milliseconds for
-//     hundreds of tasks, under a second for 2000.
-//   - [example.com/colloc/packer/solve.ColumnGen] proves its gap for sets of any size where all sets can be
-//     valued: hundreds of tasks in threes, a hundred in fours, and ten thousand
-//     tasks of a few dozen types. With a [MonotoneModel] a thousand tasks.
-//   - [example.com/colloc/packer/solve.LocalSearch] is the fast answer for sets of three and more, and proves
-//     nothing.
-//   - [example.com/colloc/packer/solve.Greedy] is the fastest answer for sets of any size and proves nothing.
-//   - [example.com/colloc/packer/solve.Auto] chooses, and says what and why.
-//   - [example.com/colloc/packer/online.Session] packs online, as tasks come and go.
-//   - [example.com/colloc/packer/fair.Weights] turns a [example.com/colloc/packer/fair.Policy] such as max-min fairness into weights.
-//   - [example.com/colloc/packer/fleet.Fleet] places fixed reservations on nodes of many GPUs by how much of
-//     them it leaves usable.
+// Package packer is the language of these questions and answers, and the check of
+// the answers; it holds no search. Methods and what is built from them:
+//
+//   - [example.com/colloc/packer/solve]: the methods, exact or with a certified gap, or quick
+//   - [example.com/colloc/packer/online]: sessions, in which tasks come and go
+//   - [example.com/colloc/packer/fleet]: fixed reservations on nodes of many GPUs
+//   - [example.com/colloc/packer/fair]: policies such as max-min fairness, as weights
+//   - [example.com/colloc/packer/matching]: maximum-weight matching of integers, for anyone
+//   - [example.com/colloc/packer/mig]: layouts of MIG instances
+//
+// Ten lines ask a question and check the answer:
+//
+//	p := &packer.Problem{
+//		Tasks: []packer.Task{{ID: "bert", Memory: 9 * profile.GiB}, {ID: "mlp", Memory: profile.GiB}},
+//		GPUs:  []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}},
+//		Model: model, // how fast tasks run beside each other
+//	}
+//	s, err := solve.Auto{}.Pack(ctx, p)
+//	if err == nil {
+//		err = p.Check(s)
+//	}
 //
 // # Formulation
 //
@@ -50,31 +57,12 @@
 // measured instances is within 0.3 % of the best plan all the same.
 //
 // GPUs that no plan can tell apart share a row, Σ x(g, S) <= their number. So do
-// tasks of one type, see [example.com/colloc/packer/solve.ColumnGen]: with n(t) tasks of type t and S a multiset
+// tasks of one type, see ColumnGen of package solve: with n(t) tasks of type t and S a multiset
 // that holds t m(t, S) times,
 //
 //	Σ m(t, S)·x(g, S) <= n(t)        for each type t        price u(t)
 //
 // There are then as many rows as types and kinds of GPU, however many tasks.
-//
-// # Methods
-//
-// For n tasks of T types, G kinds of GPU, M GPUs and sets of up to k:
-//
-//	Matching     all n²/2 pairs, then about O(n²): auction prices, the ten best
-//	             edges of each task, Edmonds' algorithm on these, pricing of all
-//	             pairs. Several kinds: 20 to 60 matchings at prices of kinds.
-//	ColumnGen    all O(G·T^k) multisets, then 10 to 40 rounds of one pass over
-//	             them and a few dozen pivots of O((T+G)²). The plan: whole parts
-//	             of the solution, then exact repairs of a few GPUs. With too many
-//	             multisets: beams of O(T²) first, then those that bounds allow.
-//	LocalSearch  all n²/2 pairs, then 10·n steps of 8192 estimated exchanges and
-//	             about 20 sets each; every fourth takes three GPUs apart: O(k²).
-//	Greedy       O(n·M) sets.
-//	Session      O(M·k²) for each arrival.
-//
-// A [Certificate] costs what the pricing of all sets costs. Verify asks a
-// [MonotoneModel] for those sets only that could make a profit.
 //
 // # Mechanisms
 //
@@ -99,7 +87,7 @@
 // so that a plan moves a running task if that gains more than MoveCost. Sets of
 // gangs of size w take w GPUs of one type; their constraint in the dual is
 // Σ u(i: i ∈ S) + w·λ >= W(S), and the sum of w·x(S) over a type is at most its
-// number of GPUs. [example.com/colloc/packer/solve.Matching] and [example.com/colloc/packer/solve.ColumnGen] prove such bounds.
+// number of GPUs. Matching and ColumnGen of package solve prove such bounds.
 //
 // # Resolution
 //
@@ -126,25 +114,8 @@
 //
 //   - Edmonds, Maximum matching and a polyhedron with 0,1-vertices, 1965,
 //     doi:10.6028/jres.069B.013.
-//   - Galil, Efficient algorithms for finding maximum matching in graphs, 1986,
-//     doi:10.1145/6462.6502: the primal-dual method with heaps.
-//   - Bertsekas, The auction algorithm, 1988, doi:10.1007/BF02186476.
-//   - Gilmore, Gomory, A linear programming approach to the cutting-stock problem,
-//     1961, doi:10.1287/opre.9.6.849: columns generated at prices, multisets.
-//   - Lübbecke, Desrosiers, Selected topics in column generation, 2005,
-//     doi:10.1287/opre.1050.0234.
 //   - Farley, A note on bounding a class of linear programming problems, 1990,
 //     doi:10.1287/opre.38.5.922: a bound from any prices.
-//   - Held, Wolfe, Crowder, Validation of subgradient optimization, 1974,
-//     doi:10.1007/BF01580223: prices for GPU kinds.
-//   - Barahona, Anbil, The volume algorithm, 2000, doi:10.1007/s101070050002.
-//   - Cuturi, Sinkhorn distances, 2013, arXiv:1306.0895: prices of a linear
-//     program at a temperature.
-//   - Shaw, Using constraint programming and local search methods to solve
-//     vehicle routing problems, 1998, doi:10.1007/3-540-49481-2_30: large
-//     neighbourhood search.
-//   - Kirkpatrick, Gelatt, Vecchi, Optimization by simulated annealing, 1983,
-//     doi:10.1126/science.220.4598.671.
 //   - Smith, Winkler, The optimizer's curse, 2006, doi:10.1287/mnsc.1050.0451: why
 //     the plan that looks best was over-estimated.
 //   - Li et al., MISO: exploiting multi-instance GPU capability, SoCC 2022,

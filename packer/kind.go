@@ -66,7 +66,7 @@ func (p *Problem) takes(t *Task) bool {
 // seats reports whether gpu alone could take t, beside its residents if it has
 // some.
 func (p *Problem) seats(gpu *GPU, t *Task) bool {
-	room := p.Limits.Usable(gpu.TotalMemory())
+	room := p.Limits.Usable(gpu.Total())
 	for i := range gpu.Residents {
 		r := &gpu.Residents[i]
 		if room -= r.Memory; r.Alone || t.Alone || max(1, r.GPUs) != max(1, t.GPUs) || len(gpu.Residents) >= p.Limits.LargestSet() {
@@ -103,6 +103,6 @@ func SameClass(a, b *GPU) bool {
 
 // sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
 func sameModel(a, b *GPU) bool {
-	return a.TotalMemory() == b.TotalMemory() && slices.Equal(a.Labels, b.Labels) &&
+	return a.Total() == b.Total() && slices.Equal(a.Labels, b.Labels) &&
 		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
 }

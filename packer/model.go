@@ -35,7 +35,7 @@ type MonotoneModel interface {
 }
 
 // AdditiveModel is a MonotoneModel in which what companions cost a task adds up.
-// It spares [example.com/colloc/packer/solve.ColumnGen] nearly all questions about sets of three and more that
+// It spares ColumnGen of package solve nearly all questions about sets of three and more that
 // earn nothing.
 type AdditiveModel interface {
 	MonotoneModel
@@ -92,7 +92,7 @@ type IntervalModel interface {
 // Lucid. With 3 the loss is as high as without, or higher. With errors of one
 // size there is nothing to gain. Printed by
 //
-//	COLLOC_DATA=dir go test -run xxx -bench Caution -benchtime 1x ./packer
+//	COLLOC_DATA=dir go test -run xxx -bench Caution -benchtime 1x ./packer/solve
 //
 // Speeds and values of a Solution, the limits MinSpeed and MinGain, and the
 // certificate are then about the lower estimates. A task alone keeps its speed.

@@ -43,7 +43,7 @@ type Task struct {
 	ID string
 	// Profile is handed through to the Model; packer never looks inside. It
 	// may be nil if the Model does not mind. Tasks that share one, by pointer,
-	// and agree in all other fields must be alike to the Model: see [example.com/colloc/packer/solve.ColumnGen].
+	// and agree in all other fields must be alike to the Model: see ColumnGen of package solve.
 	Profile *profile.Profile
 	// Memory is the reservation: what the plan sets aside for the task on its
 	// GPU. 0 needs none.
@@ -84,7 +84,7 @@ type Task struct {
 	// Kind, if not empty, promises that the task equals every other task of
 	// this Kind in all fields but ID, Weight and Home, and that the Model cannot
 	// tell them apart. Whoever packs many copies of few programs says so here:
-	// [example.com/colloc/packer/online.Session] then remembers what it asked for one of them.
+	// Package online then remembers what it asked for one of them.
 	Kind string
 }
 
@@ -124,8 +124,8 @@ type GPU struct {
 	Residents []Task
 }
 
-// TotalMemory returns the total in force.
-func (g *GPU) TotalMemory() profile.Bytes {
+// Total returns the total in force.
+func (g *GPU) Total() profile.Bytes {
 	if g.Memory == 0 && g.Type != nil {
 		return g.Type.Memory
 	}

@@ -143,7 +143,7 @@ func (v *validator) gpu(n int, g *GPU) {
 	if g.ID == "" {
 		v.fault("GPUs[%d]: ID is empty", n)
 	}
-	if m := g.TotalMemory(); m <= 0 || m > maxMemory {
+	if m := g.Total(); m <= 0 || m > maxMemory {
 		v.fault("GPUs[%d] (%q): memory is %d bytes; set Memory, or a Type that has one, up to %v",
 			n, g.ID, int64(m), profile.Bytes(maxMemory))
 	}

@@ -25,7 +25,7 @@ import (
 // ctx.Err() when cancelled. It asks the model for every set within memory:
 // O(classes · n^k) for sets of at most k tasks. Of a [MonotoneModel] it asks for
 // the pairs and those larger sets that could make a profit at Lambda. Of tasks of
-// one type, see [example.com/colloc/packer/solve.ColumnGen], it tries the cheapest k only.
+// one type, see ColumnGen of package solve, it tries the cheapest k only.
 func (c *Certificate) Verify(ctx context.Context, p *Problem) (bound float64, err error) {
 	in, err := Compile(p)
 	if err != nil {

@@ -14,7 +14,7 @@ const (
 )
 
 // Weights returns the weights of the next round, for Task.Weight or
-// [example.com/colloc/packer/online.Session.Reweigh]: those of p divided by the largest, in [2^-16, 1]. A weight
+// Session.Reweigh of package online: those of p divided by the largest, in [2^-16, 1]. A weight
 // that is none counts as 2^-16.
 //
 // Where the largest is more than 2^16 times the smallest, the widest steps between

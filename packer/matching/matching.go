@@ -5,15 +5,19 @@ import (
 	"slices"
 )
 
-// MaxWeight and minEdge bound the weights of a solver.
+// MaxWeight and MinWeight bound the weights of a [Solver].
 const (
 	MaxWeight = 1 << 28
 	MinWeight = -1 << 30
 )
 
-// SizeError says that a slice has the wrong length.
+// maxVertices keeps a matrix below 4 GiB.
+const maxVertices = 1 << 15
+
+// SizeError says that there are not as many weights or floors as the vertices need,
+// or too many vertices.
 type SizeError struct {
-	What      string // "weights" or "floors"
+	What      string // "weights", "floors" or "vertices"
 	Got, Want int
 }
 
@@ -22,8 +26,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("matching: %d %s; want %d", e.Got, e.What, e.Want)
 }
 
-// WeightError says that a weight, or a floor, is odd or out of range, or differs
-// from that of the same pair the other way round.
+// WeightError says that a weight, or a floor, is out of range, or odd in a [Solver],
+// or differs from that of the same pair the other way round.
 type WeightError struct {
 	I, J   int // the pair; equal for a floor
 	Weight int64
@@ -34,17 +38,21 @@ func (e *WeightError) Error() string {
 	if e.I == e.J {
 		return fmt.Sprintf("matching: the floor of vertex %d is %d; want %d to %d", e.I, e.Weight, -MaxWeight, MaxWeight)
 	}
-	return fmt.Sprintf("matching: the weight of %d and %d is %d; want an even number from %d to %d, the same both ways", e.I, e.J, e.Weight, MinWeight, MaxWeight)
+	return fmt.Sprintf("matching: the weight of %d and %d is %d; want the same both ways, in a Solver an even number from %d to %d, for Maximum a number from %d to %d",
+		e.I, e.J, e.Weight, MinWeight, MaxWeight, -MaxWeight/2, MaxWeight/2)
 }
 
 // Matching is a matching with what proves that none has more weight.
 type Matching struct {
 	// Mate is the partner of each vertex, -1 for one that is single.
 	Mate []int32
-	// Duals are the prices of the vertices.
+	// Duals are the prices of the vertices, in the unit of the weights; for [Maximum]
+	// in halves of it.
 	Duals []int64
-	// Odd are prices of odd sets of vertices.
+	// Odd are prices of odd sets of vertices, in the same unit.
 	Odd []OddSet
+
+	parts int64 // of a unit of weight in which prices count
 }
 
 // OddSet is the price of an odd set of 2k+1 vertices, among which there are at most k
@@ -54,7 +62,7 @@ type OddSet struct {
 	Price    int64
 }
 
-// Bound returns what the prices prove: Σ duals + Σ price·⌊vertices/2⌋.
+// Bound returns what the prices prove, Σ duals + Σ price·⌊vertices/2⌋, in their unit.
 func (m *Matching) Bound() int64 {
 	sum := int64(0)
 	for _, y := range m.Duals {
@@ -66,6 +74,102 @@ func (m *Matching) Bound() int64 {
 	return sum
 }
 
+// Maximum returns a matching of the largest weight in the graph on n vertices, at most
+// 32768, whose pairs have the weights w[i*n+j] = w[j*n+i], from -MaxWeight/2 to
+// MaxWeight/2. A pair of weight 0 or less is never in it, so such a weight says that
+// there is no edge; the diagonal does not count. Among matchings of the same weight it
+// takes one by a rule that depends on the input alone.
+//
+// The errors are *[SizeError] and *[WeightError]. O(n²) memory; about O(n²) time on
+// dense graphs whose weights are not tied, O(n³ log n) at worst.
+func Maximum(n int, w []int32) (*Matching, error) {
+	if n < 0 || n > maxVertices {
+		return nil, &SizeError{"vertices", n, maxVertices}
+	}
+	if len(w) != n*n {
+		return nil, &SizeError{"weights", len(w), n * n}
+	}
+	twice := make([]int32, len(w))
+	for at, v := range w {
+		if i, j := at/n, at%n; i != j && (v < -MaxWeight/2 || v > MaxWeight/2) {
+			return nil, &WeightError{i, j, int64(v)}
+		} else if i != j {
+			twice[at] = 2 * v
+		}
+	}
+	s, err := NewSolver(n, twice)
+	if err != nil {
+		return nil, err
+	}
+	m, err := s.Solve(make([]int64, n), nil)
+	if err != nil {
+		return nil, err
+	}
+	m.parts = 2
+	return m, nil
+}
+
+// Verify reports why m is not a matching of the largest weight in the graph with the
+// weights w, in which a single vertex v is worth floor[v]; nil floors are zero. It uses
+// the prices alone and shares nothing with what found them. What a [Solver] was told
+// is good enough does not pass. O(n²) and the squares of the odd sets' sizes.
+func (m *Matching) Verify(w []int32, floor []int64) error {
+	n := len(m.Mate)
+	if floor == nil {
+		floor = make([]int64, n)
+	}
+	switch {
+	case len(w) != n*n && len(w) > 0:
+		return &SizeError{"weights", len(w), n * n}
+	case len(floor) != n:
+		return &SizeError{"floors", len(floor), n}
+	case len(m.Duals) != n:
+		return &SizeError{"prices", len(m.Duals), n}
+	}
+	parts, value := max(1, m.parts), int64(0)
+	in := make([][]int32, n) // odd sets of each vertex
+	for k, odd := range m.Odd {
+		for p, v := range odd.Vertices {
+			if v < 0 || int(v) >= n || p > 0 && v <= odd.Vertices[p-1] || odd.Price < 0 {
+				return fmt.Errorf("matching: Odd[%d]: vertices %v, price %d; want ascending vertices below %d and a price from 0", k, odd.Vertices, odd.Price, n)
+			}
+			in[v] = append(in[v], int32(k))
+		}
+	}
+	joint := make([]int64, n)
+	for i, j := range m.Mate {
+		if j < -1 || int(j) >= n || int(j) == i || j >= 0 && int(m.Mate[j]) != i {
+			return fmt.Errorf("matching: the mate of %d is %d; want -1, or a vertex whose mate it is", i, j)
+		}
+		switch {
+		case j == -1:
+			value += parts * floor[i]
+		case int(j) > i && len(w) == 0:
+			return fmt.Errorf("matching: %d and %d are paired in a graph without edges", i, j)
+		case int(j) > i:
+			value += parts * int64(w[i*n+int(j)])
+		}
+		if m.Duals[i] < parts*floor[i] {
+			return fmt.Errorf("matching: the price of %d is %d, below its floor", i, m.Duals[i])
+		}
+		clear(joint)
+		for _, k := range in[i] {
+			for _, v := range m.Odd[k].Vertices {
+				joint[v] += m.Odd[k].Price
+			}
+		}
+		for j := i + 1; j < n && len(w) > 0; j++ {
+			if price := m.Duals[i] + m.Duals[j] + joint[j]; price < parts*int64(w[i*n+j]) {
+				return fmt.Errorf("matching: %d and %d cost %d and are worth %d", i, j, price, parts*int64(w[i*n+j]))
+			}
+		}
+	}
+	if bound := m.Bound(); bound != value {
+		return fmt.Errorf("matching: it is worth %d; the prices prove %d", value, bound)
+	}
+	return nil
+}
+
 // Solver finds matchings in one graph again and again, with other floors or other
 // weights, and starts each time from the prices of the last.
 type Solver struct {
@@ -74,10 +178,14 @@ type Solver struct {
 }
 
 // NewSolver prepares for a graph of n vertices whose pairs have the weights
-// w[i*n+j] = w[j*n+i]: even numbers in [minEdge, maxEdge]. The solver keeps w and
-// uses its diagonal. A nil w is a graph without edges. O(n²).
+// w[i*n+j] = w[j*n+i]: even numbers in [MinWeight, MaxWeight]. The solver keeps w and
+// uses its diagonal. A nil w is a graph without edges. The errors are *[SizeError] and
+// *[WeightError]. O(n²).
 func NewSolver(n int, w []int32) (*Solver, error) {
-	if n < 0 || len(w) > 0 && len(w) != n*n || n > 1<<15 {
+	switch {
+	case n < 0 || n > maxVertices:
+		return nil, &SizeError{"vertices", n, maxVertices}
+	case len(w) > 0 && len(w) != n*n:
 		return nil, &SizeError{"weights", len(w), n * n}
 	}
 	s := &Solver{d: newDense(n, w)}
@@ -154,7 +262,7 @@ type Options struct {
 //	Σ weights of its pairs + Σ floors of the single vertices
 //
 // with the prices that prove it, or one that is good enough with prices that prove
-// how good; nil if it was told to stop.
+// how good; nil if it was told to stop. Floors are from -MaxWeight to MaxWeight.
 func (s *Solver) Solve(floor []int64, o *Options) (*Matching, error) {
 	if o == nil {
 		o = &Options{}

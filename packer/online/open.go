@@ -66,7 +66,7 @@ func (s *Session) addCard(gpu *packer.GPU) error {
 	k := slices.IndexFunc(s.classes, func(c class) bool { return packer.SameClass(c.gpu, &bare) })
 	if k < 0 {
 		k = len(s.classes)
-		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.TotalMemory()), mechs: packer.Sharing(&bare)})
+		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.Total()), mechs: packer.Sharing(&bare)})
 		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
 	}
 	s.classes[k].members = append(s.classes[k].members, g)

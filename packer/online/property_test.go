@@ -24,12 +24,12 @@ func (h kindHash) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mecha
 		dst[i] = 1
 		for j, o := range set {
 			if i != j {
-				f := h.Hash(t.Kind, "|", o.Kind, strconv.Itoa(int(gpu.TotalMemory())), mech.String())
+				f := h.Hash(t.Kind, "|", o.Kind, strconv.Itoa(int(gpu.Total())), mech.String())
 				dst[i] *= h.Low + (1-h.Low)*f
 			}
 		}
 		if len(set) == 1 {
-			dst[0] = 0.25 + 0.75*h.Hash(t.Kind, strconv.Itoa(int(gpu.TotalMemory())))
+			dst[0] = 0.25 + 0.75*h.Hash(t.Kind, strconv.Itoa(int(gpu.Total())))
 		}
 		dst[i] = math.Round(dst[i]*h.Steps) / h.Steps
 	}
@@ -267,7 +267,7 @@ func (w *twins) rebalance(t *rapid.T) {
 				n++
 			}
 		}
-		if float64(used) > 0.9*float64(w.slow.p.GPUs[step.To].TotalMemory()) || n > max(1, w.slow.p.Limits.LargestSet()) {
+		if float64(used) > 0.9*float64(w.slow.p.GPUs[step.To].Total()) || n > max(1, w.slow.p.Limits.LargestSet()) {
 			t.Fatalf("%+v: %d tasks, %v", step, n, used)
 		}
 	}
@@ -343,7 +343,7 @@ func (w *twins) limits(t *rapid.T, g int) {
 		}
 		used += task.Memory
 	}
-	if room := float64(w.slow.p.GPUs[g].TotalMemory()) * 0.9; float64(used) > room {
+	if room := float64(w.slow.p.GPUs[g].Total()) * 0.9; float64(used) > room {
 		t.Fatalf("GPU %d: %v of %v", g, used, room)
 	}
 	if len(c.tasks) > max(1, w.slow.p.Limits.LargestSet()) {

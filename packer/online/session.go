@@ -82,7 +82,7 @@ type SessionOptions struct {
 // K80 together. Beyond that the K80 stays within 3 %, and the V100 has more to wait
 // for: at 1.6 times 0.5 is better by 28 %. Printed by
 //
-//	COLLOC_DATA=dir go test -run xxx -bench SessionThreshold -benchtime 1x ./packer
+//	COLLOC_DATA=dir go test -run xxx -bench SessionThreshold -benchtime 1x ./packer/online
 //
 // There 0.2 does as well; in colloc/sim, where a pair that was not measured is the
 // mean of its tasks' others and not their product, it loses up to 23 % on the K80.

@@ -112,7 +112,7 @@ func (s *slowSession) gain(g int, t packer.Task) (int64, profile.Mechanism) {
 			return 0, 0
 		}
 	}
-	if c.down || c.lead != none || used > math.Floor(float64(gpu.TotalMemory())*(1-s.p.Limits.Headroom.Or(packer.DefaultHeadroom))) || len(with) > 1 && len(with) > s.p.Limits.LargestSet() {
+	if c.down || c.lead != none || used > math.Floor(float64(gpu.Total())*(1-s.p.Limits.Headroom.Or(packer.DefaultHeadroom))) || len(with) > 1 && len(with) > s.p.Limits.LargestSet() {
 		return 0, 0
 	}
 	mechs := packer.Sharing(gpu)
@@ -161,7 +161,7 @@ func (s *slowSession) best(t packer.Task) int {
 		better := gpu == none || n > steps
 		if !better && n == steps {
 			a, b := len(s.cards[g].tasks) == 0, len(s.cards[gpu].tasks) == 0
-			better = a && (!b || s.p.GPUs[g].TotalMemory() < s.p.GPUs[gpu].TotalMemory())
+			better = a && (!b || s.p.GPUs[g].Total() < s.p.GPUs[gpu].Total())
 		}
 		if better {
 			gpu, steps = g, n

@@ -83,7 +83,7 @@ func measuredTables(tb testing.TB, gpus []string) []measuredTable {
 type tablesModel []measuredTable
 
 func (m tablesModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
-	t := m[int(gpu.TotalMemory()/profile.GiB)-1]
+	t := m[int(gpu.Total()/profile.GiB)-1]
 	if err := t.Speeds(set, gpu, mech, dst); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func (s sociable) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mecha
 		ids.WriteString(t.ID)
 	}
 	for i, t := range set {
-		dst[i] = 0.05 + 1.5*s.Hash(ids.String(), "|", t.ID, fmt.Sprint(gpu.TotalMemory()), mech.String())
+		dst[i] = 0.05 + 1.5*s.Hash(ids.String(), "|", t.ID, fmt.Sprint(gpu.Total()), mech.String())
 	}
 	return nil
 }

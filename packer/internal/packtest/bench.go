@@ -180,7 +180,7 @@ type KindModel struct {
 }
 
 func (m KindModel) soften(gpu *packer.GPU, s float64) float64 {
-	return math.Pow(s, 1.2-0.2*gpu.TotalMemory().GiBs())
+	return math.Pow(s, 1.2-0.2*gpu.Total().GiBs())
 }
 
 func (m KindModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {

@@ -34,7 +34,7 @@ func (h HashModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mech
 		dst[i] = 1
 		for j, o := range set {
 			if i != j {
-				kind := fmt.Sprint(gpu.TotalMemory())
+				kind := fmt.Sprint(gpu.Total())
 				dst[i] *= h.Low + (1-h.Low)*h.Hash(t.ID, "|", o.ID, kind, mech.String())
 			}
 		}

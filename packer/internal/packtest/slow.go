@@ -102,7 +102,7 @@ func SlowValue(p *packer.Problem, gpu *packer.GPU, set []*packer.Task) (int64, b
 			return 0, false
 		}
 	}
-	if float64(used) > float64(gpu.TotalMemory())*(1-p.Limits.Headroom.Or(packer.DefaultHeadroom)) || len(set) > p.Limits.LargestSet() && len(set) > 1 {
+	if float64(used) > float64(gpu.Total())*(1-p.Limits.Headroom.Or(packer.DefaultHeadroom)) || len(set) > p.Limits.LargestSet() && len(set) > 1 {
 		return 0, false
 	}
 	v, ok := most(set, true)
