@@ -14,7 +14,12 @@
 //   - [example.com/colloc/predict/pace]: how fast a kind of GPU, or a slice of one, is for a task
 //   - [example.com/colloc/predict/dataset]: readers of published measurements
 //   - [example.com/colloc/predict/pretrained]: fitted models, for those who have no measurements
-//   - [example.com/colloc/packer]: the sets with the highest throughput, with a proven bound
+//   - [example.com/colloc/packer]: which tasks share which GPU: the question, the answer, the check of it
+//   - [example.com/colloc/packer/solve]: the sets with the highest throughput, with a proven bound
+//   - [example.com/colloc/packer/online]: sessions, in which tasks come and go
+//   - [example.com/colloc/packer/fleet]: fixed reservations on nodes of many GPUs, and what they leave unusable
+//   - [example.com/colloc/packer/fair]: policies such as max-min fairness, as weights
+//   - [example.com/colloc/packer/matching]: maximum-weight matching of integers, for anyone
 //   - [example.com/colloc/packer/mig]: layouts of MIG instances
 //   - [example.com/colloc/nvmlx]: GPUs as a stream of samples, live or replayed
 //   - [example.com/colloc/nvmlx/gonvml]: the GPUs of this host, through NVIDIA's library

@@ -34,7 +34,16 @@ func allowed() []arrow {
 		{".", nil},
 		{"internal", []string{internal}},
 		{"profile", []string{internal, profile}},
-		{"packer", []string{internal, profile, "packer/...", xsync + "/..."}},
+		{"packer", []string{profile, "packer/mig", "packer/internal/instance"}}, // the language knows no search
+		{"packer/mig", []string{profile}},
+		{"packer/matching", nil}, // integers
+		{"packer/solve", []string{profile, "packer", "packer/internal/..."}},
+		{"packer/online", []string{profile, "packer", "packer/solve", "packer/internal/instance"}},
+		{"packer/fleet", []string{profile}},
+		{"packer/fair", []string{profile}},
+		{"packer/internal", []string{profile, "packer/matching", "packer/internal/..."}}, // numbers: no task of the language
+		{"packer/internal/instance", []string{profile, "packer/mig"}},
+		{"packer/internal/packtest", []string{profile, "packer/..."}},
 		{"predict", []string{profile, "predict/internal/num"}},
 		{"predict/memory", predictor},
 		{"predict/interference", predictor},

@@ -20,8 +20,8 @@ func ExampleWeights() {
 		fmt.Printf("%-22T %.3f\n", p, fair.Weights(p, accounts))
 	}
 	// Output:
-	// packer.FIFOFair        [1.000 1.000 0.400]
-	// packer.AlphaFair       [0.000 0.001 1.000]
-	// packer.ShortestFirst   [1.000 0.333 0.500]
-	// packer.Makespan        [0.333 1.000 0.667]
+	// fair.FIFOFair          [1.000 1.000 0.400]
+	// fair.AlphaFair         [0.000 0.001 1.000]
+	// fair.ShortestFirst     [1.000 0.333 0.500]
+	// fair.Makespan          [0.333 1.000 0.667]
 }

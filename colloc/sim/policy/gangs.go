@@ -114,7 +114,7 @@ func (r *session) seatParts(s *sim.State, c *crew, from int) error {
 	return nil
 }
 
-// seatRest hands the parts without seats to a new packer.Session.
+// seatRest hands the parts without seats to a new online.Session.
 func (r *session) seatRest(s *sim.State) error {
 	for _, c := range r.gangs.seating {
 		if c != nil {

@@ -16,7 +16,7 @@ import (
 // task adds most to the throughput, within memory after headroom and speed limits;
 // bursts are planned together; and what is measured of sets improves what is
 // predicted, see learned in this package. Whenever twice as much was measured as
-// the last time, or GPUs come or go, a new packer.Session takes over.
+// the last time, or GPUs come or go, a new online.Session takes over.
 //
 // A gang takes one seat after the other, each on another GPU of one machine, and
 // starts when it has all; one gang at a time does so on each machine. One that is
@@ -77,7 +77,7 @@ func (p Session) Begin(s *sim.State) (sim.Scheduler, error) {
 	return r, r.begin(s)
 }
 
-// begin makes a packer.Session of what runs and waits, with what is known by
+// begin makes a online.Session of what runs and waits, with what is known by
 // now.
 func (r *session) begin(s *sim.State) error {
 	r.blocked = r.blocked[:0]
@@ -294,7 +294,7 @@ func (r *session) start(s *sim.State, ds []online.Decision) error {
 }
 
 // forget takes a task out of packer and starts what comes in its place, unless a
-// new packer.Session takes over anyway.
+// new online.Session takes over anyway.
 func (r *session) forget(s *sim.State, t *sim.TaskView, anew bool) error {
 	ids := []string{t.ID}
 	if c := r.gangs.of[t.ID]; c != nil {
