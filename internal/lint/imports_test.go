@@ -125,7 +125,8 @@ func TestArrows(t *testing.T) {
 			files: map[string]string{
 				"doc.go":                    "package colloc\n",
 				"profile/modelfile/a.go":    file("modelfile", "io", module+"/profile", module+"/internal/approx"),
-				"packer/mig/a.go":           file("mig", module+"/packer", module+"/profile", xsync+"/errgroup"),
+				"packer/a.go":               file("packer", module+"/packer/internal/instance", module+"/profile"),
+				"packer/solve/a.go":         file("solve", module+"/packer", module+"/packer/internal/search"),
 				"predict/a.go":              file("predict", module+"/predict/internal/num", module+"/profile"),
 				"predict/pace/a.go":         file("pace", module+"/predict", module+"/predict/internal/lsq"),
 				"predict/internal/lsq/a.go": file("lsq", gonum+"/mat", module+"/predict/internal/num"),

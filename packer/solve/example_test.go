@@ -103,52 +103,6 @@ func ExampleAuto() {
 	// auto: matching, exact (sets of at most 2)
 }
 
-func ExampleProblem_Check() {
-	p := newProblem()
-	s, err := solve.Matching{}.Pack(context.Background(), p)
-	fmt.Println(err, p.Check(s))
-	s.Sets[0].Tasks[1] = 1 // gpt2, which is on gpu1
-	fmt.Println(p.Check(s))
-	// Output:
-	// <nil> <nil>
-	// packer: check: Sets[0]: GPU "gpu0" would use 31 GiB of 24 GiB; headroom leaves 21.6 GiB
-	// packer: check: Sets[0]: speed of "bert" is 0.9090909090909091; the model says 0.6451612903225807
-	// packer: check: Sets[0]: speed of "gpt2" is 0.9090909090909091; the model says 0.6451612903225807
-	// packer: check: Sets[0]: value is 1.8181819915771484; weight times speed sum to 1.2903225806451615
-	// packer: check: Sets[1]: task "gpt2" is already in another set
-	// packer: check: task "resnet" is in no set and has no reason
-}
-
-func ExampleCertificate_Verify() {
-	p := newProblem()
-	s, err := solve.Matching{}.Pack(context.Background(), p)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	bound, err := s.Certificate.Verify(context.Background(), p)
-	fmt.Printf("%.2f %v\n", bound, err)
-	// Any prices prove some bound; these, that two tasks on a GPU do at most twice the work.
-	free := packer.Certificate{U: make([]float64, len(p.Tasks))}
-	bound, err = free.Verify(context.Background(), p)
-	fmt.Printf("%.2f %v\n", bound, err)
-	// Output:
-	// 3.72 <nil>
-	// 4.00 <nil>
-}
-
-func ExampleProblem_Validate() {
-	p := newProblem()
-	p.Tasks[1].ID = "bert"
-	p.Tasks[2].MinSpeed = 2
-	p.GPUs[0].Memory = 0
-	fmt.Println(p.Validate())
-	// Output:
-	// packer: problem: Tasks[1]: ID "bert" is also that of Tasks[0]; tasks need distinct IDs
-	// packer: problem: Tasks[2] ("mlp"): MinSpeed is 2; want a fraction in [0, 1]
-	// packer: problem: GPUs[0] ("gpu0"): memory is 0 bytes; set Memory, or a Type that has one, up to 65536 TiB
-}
-
 func ExampleLocalSearch() {
 	p := newProblem()
 	p.Limits.MaxSet = 3

@@ -57,7 +57,7 @@ func SlowValue(p *packer.Problem, gpu *packer.GPU, set []*packer.Task) (int64, b
 	sum := func(set []*packer.Task, mech profile.Mechanism, limits bool) (int64, bool) {
 		speeds := make([]float64, len(set))
 		if err := p.Model.Speeds(set, gpu, mech, speeds); err != nil {
-			panic(err)
+			return 0, false // a model that fails allows nothing
 		}
 		total := int64(0)
 		for i, t := range set {

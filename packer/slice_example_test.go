@@ -1,4 +1,4 @@
-package solve_test
+package packer_test
 
 import (
 	"context"
