@@ -33,6 +33,7 @@
 //   - [example.com/colloc/colloc/sim]: a simulator of clusters
 //   - [example.com/colloc/colloc/sim/policy]: published and own policies for it
 //   - [example.com/colloc/colloc/sim/simtest]: what every policy must keep, as a test
+//   - [example.com/colloc/colloc/sim/speed]: how fast tasks run together, for simulations
 //   - [example.com/colloc/colloc/sim/trace]: traces that schedulers are compared on
 //
 // Start with the program in examples/quickstart. Those who want to use colloc and

@@ -11,22 +11,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Launch is where a task starts.
-type Launch struct {
-	// Task is the task's index.
-	Task int
-	// GPUs are as many different GPUs as the task needs.
-	GPUs []int
-	// Node is the machine of a task that needs no GPU.
-	Node int
-	// Mechanism is how the sets on those GPUs share from now on; the zero value
-	// means time-slicing.
-	Mechanism profile.Mechanism
-	// Reserve is the memory set aside on each GPU; missing means what was
-	// predicted. Schedulers that ignore memory reserve 0.
-	Reserve profile.Opt[profile.Bytes]
-}
-
 // ErrDecision says that a policy decided something that is not possible.
 var ErrDecision = errors.New("impossible decision")
 

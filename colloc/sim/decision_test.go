@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
@@ -83,11 +84,11 @@ func TestBadInput(t *testing.T) {
 		{"same ID", cards(1), append(good, good...), sim.Options{}, `have the same ID "a"`},
 		{"loss", func() *sim.Cluster { c := cards(1); c.Losses = []sim.Loss{{GPU: 1}}; return c }(), good, sim.Options{}, "loss 0"},
 		{"options", cards(1), good, sim.Options{LengthError: -1, OOMAfter: -1}, "LengthError is -1"},
-		{"model", cards(1), good, sim.Options{Truth: sim.Contention{}}, `task "a" is of class ""`},
+		{"model", cards(1), good, sim.Options{Truth: speed.Contention{}}, `task "a" is of class ""`},
 		{"speeds", cards(1), good, sim.Options{Truth: sim.Constant{-1}}, "no finite number"},
-		{"stages", cards(1), good, sim.Options{Truth: sim.Stages{}}, `task "a" has no stages`},
-		{"fitted", cards(1), good, sim.Options{Truth: sim.Fitted{}}, "no Interference"},
-		{"noisy", cards(1), good, sim.Options{Truth: sim.Noisy{}}, "no Model"},
+		{"stages", cards(1), good, sim.Options{Truth: speed.Stages{}}, `task "a" has no stages`},
+		{"fitted", cards(1), good, sim.Options{Truth: speed.Fitted{}}, "no Interference"},
+		{"noisy", cards(1), good, sim.Options{Truth: speed.Noisy{}}, "no Model"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

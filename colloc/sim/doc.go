@@ -12,9 +12,9 @@
 //
 // # Packages
 //
-// Package trace reads published traces and generates new ones, package policy
-// holds published policies and ours, package simtest checks any policy against
-// the rules that every scheduler must keep.
+// Package speed holds the models, package trace reads published traces and
+// generates new ones, package policy holds published policies and ours, package
+// simtest checks any policy against the rules that every scheduler must keep.
 //
 // # Time and work
 //

@@ -5,35 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"example.com/colloc/packer/mig"
+	"example.com/colloc/colloc/sim/internal/agenda"
 	"example.com/colloc/profile"
 )
-
-// runGPU is the truth about a GPU.
-type runGPU struct {
-	view     *GPUView
-	speeds   []float64 // of view.Set, on this GPU
-	solo     []float64 // of view.Set, alone on this GPU; negative is unknown
-	used     profile.Bytes
-	weight   float64 // 1 for a card, the share of compute for an instance
-	parent   int     // of an instance; -1 for a card
-	children []int   // instances
-	dirty    bool
-	down     int // losses that are not over
-	// what the meter charges, and since when
-	since              time.Duration
-	watts, busy, taken float64
-	occupied           bool
-	setSince, observed time.Duration // the set is that since then; last told to a learner
-	cut, cutting       bool          // into instances; the layout is changing
-	layout             mig.Layout
-}
 
 // start places a task; the placement is possible.
 func (s *simulation) start(v *TaskView, p *Launch) {
 	st, r := &s.state, &s.tasks[v.Index]
-	st.waiting.remove(v.Index)
-	st.running.push(v.Index)
+	st.waiting.Remove(v.Index)
+	st.running.Push(v.Index)
 	r.waited += s.now - v.Since
 	v.status, v.Since = running, s.now
 	v.On = append(v.On[:0], p.GPUs...)
@@ -66,13 +46,13 @@ func (s *simulation) start(v *TaskView, p *Launch) {
 	if r.first < 0 {
 		r.first = s.now
 	}
-	r.oom = never
+	r.oom = agenda.Never
 	if over {
-		r.oom = later(s.now, s.o.OOMAfter)
+		r.oom = agenda.Later(s.now, s.o.OOMAfter)
 	}
-	r.checkpoint = never
+	r.checkpoint = agenda.Never
 	if s.o.Checkpoint > 0 {
-		r.checkpoint = later(s.now, s.o.Checkpoint)
+		r.checkpoint = agenda.Later(s.now, s.o.Checkpoint)
 	}
 	if !s.o.RestartAll {
 		s.pause(v.Index)
@@ -122,55 +102,18 @@ func (s *simulation) pause(i int) {
 	if s.o.RestartAll && len(v.On) > 0 {
 		startup = 0
 		for _, t := range s.state.gpus[v.On[0]].Set {
-			startup = later(startup, s.tasks[t.Index].task.Startup)
+			startup = agenda.Later(startup, s.tasks[t.Index].task.Startup)
 		}
 	}
-	r.ready = later(s.now, startup)
+	r.ready = agenda.Later(s.now, startup)
 	s.forecast(i)
-}
-
-// doneAt is the work done at a moment.
-func (r *runTask) doneAt(now time.Duration) float64 {
-	from := max(r.last, r.ready)
-	if now <= from || r.speed == 0 {
-		return r.done
-	}
-	return min(float64(r.task.Work), r.done+float64(r.speed*float64(now-from)))
-}
-
-// settle brings a task's progress up to now.
-func (s *simulation) settle(r *runTask) {
-	r.done, r.last = r.doneAt(s.now), s.now
-}
-
-// forecast says when a task finishes at its speed.
-func (s *simulation) forecast(i int) {
-	r := &s.tasks[i]
-	r.finish = never
-	if r.speed > 0 {
-		from := max(r.last, r.ready)
-		if s.o.RestartAll { // the start-up is paid at the next decision
-			from = r.last
-		}
-		left := math.Ceil((float64(r.task.Work) - r.done) / r.speed)
-		if left < float64(never-from) {
-			r.finish = max(s.now, from+time.Duration(left))
-		}
-	}
-	s.rearm(i)
-}
-
-// rearm sets a task's timer to what comes first.
-func (s *simulation) rearm(i int) {
-	r := &s.tasks[i]
-	s.timers.set(i, min(r.finish, r.oom, r.checkpoint))
 }
 
 // leave takes a running task off its GPUs.
 func (s *simulation) leave(i int) {
 	v, r := &s.state.tasks[i], &s.tasks[i]
 	s.settle(r)
-	s.state.running.remove(i)
+	s.state.running.Remove(i)
 	v.Attained += (s.now - v.Since) * time.Duration(max(1, len(v.On)))
 	for _, g := range v.On {
 		gpu := &s.gpus[g]
@@ -199,8 +142,8 @@ func (s *simulation) leave(i int) {
 	}
 	s.takeHost(v, 1)
 	s.state.freed = true
-	r.speed, r.finish, r.oom, r.checkpoint = 0, never, never, never
-	s.timers.set(i, never)
+	r.speed, r.finish, r.oom, r.checkpoint = 0, agenda.Never, agenda.Never, agenda.Never
+	s.timers.Set(i, agenda.Never)
 }
 
 // end is the end of a task's life.
@@ -209,14 +152,14 @@ func (s *simulation) end(i int, as status, kind EventKind) {
 	if v.status == running {
 		s.leave(i)
 	} else { // it was about to wait again
-		s.state.waiting.remove(i)
+		s.state.waiting.Remove(i)
 		s.state.arrived = slices.DeleteFunc(s.state.arrived, func(t *TaskView) bool { return t == v })
 	}
 	s.tell(Event{Kind: kind, Index: i})
 	v.status = as
 	v.On = v.On[:0]
 	s.state.ended = append(s.state.ended, v)
-	s.meter.gone(s.now, &s.tasks[i])
+	s.meter.gone(s.now, &s.tasks[i].integral)
 	s.record(i)
 }
 
@@ -242,8 +185,8 @@ func (s *simulation) checkpoint(i int) {
 	r := &s.tasks[i]
 	s.settle(r)
 	r.saved = r.done
-	r.ready = max(r.ready, later(s.now, s.o.CheckpointCost))
-	r.checkpoint = later(s.now, s.o.Checkpoint)
+	r.ready = max(r.ready, agenda.Later(s.now, s.o.CheckpointCost))
+	r.checkpoint = agenda.Later(s.now, s.o.Checkpoint)
 	s.tell(Event{Kind: Checkpoint, Index: i})
 	s.forecast(i)
 }
@@ -251,7 +194,7 @@ func (s *simulation) checkpoint(i int) {
 // outOfMemory lets a task die if its memory still does not fit.
 func (s *simulation) outOfMemory(i int) {
 	v, r := &s.state.tasks[i], &s.tasks[i]
-	r.oom = never
+	r.oom = agenda.Never
 	for _, g := range v.On {
 		gpu := &s.gpus[g]
 		if gpu.used <= gpu.view.Total {

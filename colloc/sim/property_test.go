@@ -10,6 +10,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/simtest"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/profile"
 )
 
@@ -87,7 +88,7 @@ func TestConservation(t *testing.T) {
 		}
 		under := rapid.Bool().Draw(t, "under-estimated")
 		s.Options = sim.Options{
-			Truth: sim.Contention{}, MaxFailures: 1000,
+			Truth: speed.Contention{}, MaxFailures: 1000,
 			Reserve: func(t *sim.Task) profile.Bytes {
 				if under {
 					return t.Memory / 2

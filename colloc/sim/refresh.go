@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"example.com/colloc/colloc/sim/internal/draw"
 	"example.com/colloc/profile"
 )
 
@@ -163,7 +164,7 @@ func (s *simulation) observe(g int, died *TaskView) {
 	for k, x := range gpu.speeds {
 		if s.o.ObserveError > 0 {
 			seed := s.o.Seed + uint64(s.now) + uint64(g)<<40 + uint64(k)<<56
-			x *= lognormal(mix(seed), s.o.ObserveError)
+			x *= draw.Lognormal(draw.Mix(seed), s.o.ObserveError)
 		}
 		s.dst = append(s.dst, x)
 	}

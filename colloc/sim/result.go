@@ -4,6 +4,9 @@ import (
 	"math"
 	"slices"
 	"time"
+
+	"example.com/colloc/colloc/sim/internal/agenda"
+	"example.com/colloc/profile"
 )
 
 // Result is what a run came to. Times are means and quantiles over the tasks
@@ -148,4 +151,59 @@ func (s *simulation) result() *Result {
 // quantile is the nearest rank of sorted values.
 func quantile[T any](sorted []T, q float64) T {
 	return sorted[max(0, int(math.Ceil(float64(q*float64(len(sorted)))))-1)]
+}
+
+// sample records the points of the time series that lie before a moment. There
+// are never more than asked for: when they are full every other one goes, and
+// the grid becomes twice as wide.
+func (s *simulation) sample(before time.Duration) {
+	m := &s.meter
+	if m.next >= before {
+		return
+	}
+	p := s.point()
+	for m.next < before {
+		if len(m.series) == cap(m.series) {
+			half := m.series[:0]
+			for i := 0; i < len(m.series); i += 2 {
+				half = append(half, m.series[i])
+			}
+			m.series = half
+			m.every *= 2
+			m.next = agenda.Later(m.series[len(m.series)-1].At, m.every)
+			continue
+		}
+		p.At = m.next
+		m.series = append(m.series, p)
+		m.next = agenda.Later(m.next, m.every)
+	}
+}
+
+// point measures the cluster as it is now.
+func (s *simulation) point() Point {
+	p := Point{Waiting: s.state.waiting.Len(), Running: s.state.running.Len()}
+	weight, memory := 0.0, 0.0
+	for g := range s.gpus {
+		gpu := &s.gpus[g]
+		if gpu.weight == 0 {
+			continue
+		}
+		weight += gpu.weight
+		if len(gpu.view.Set) > 0 {
+			p.Occupied += gpu.weight
+		}
+		p.Allocated += float64(gpu.weight * gpu.taken)
+		p.Busy += float64(gpu.weight * gpu.busy)
+		p.Watts += gpu.watts
+		memory += float64(gpu.weight * usedPart(gpu.view.Used, gpu.view.Total))
+	}
+	p.Occupied, p.Allocated, p.Busy, p.Memory = p.Occupied/weight, p.Allocated/weight, p.Busy/weight, memory/weight
+	return p
+}
+
+func usedPart(used, total profile.Bytes) float64 {
+	if used == 0 {
+		return 0
+	}
+	return float64(used) / float64(total)
 }

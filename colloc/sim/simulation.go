@@ -1,31 +1,14 @@
 package sim
 
 import (
-	"cmp"
-	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"example.com/colloc/colloc/sim/internal/agenda"
+	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
-
-// status is where a task is in its life.
-type status uint8
-
-const (
-	submitted status = iota // not yet
-	waiting
-	running
-	finished
-	failed
-)
-
-func (s status) String() string {
-	return [...]string{"not submitted", "waiting", "running", "finished", "given up"}[s]
-}
 
 // simulation is one run.
 type simulation struct {
@@ -38,7 +21,7 @@ type simulation struct {
 
 	tasks       []runTask // by arrival
 	nextArrival int
-	timers      timers
+	timers      agenda.Timers
 	gpus        []runGPU
 	world       []worldEvent // by time
 	meter       meter
@@ -82,78 +65,6 @@ type worldEvent struct {
 	kind EventKind // GPULoss, GPUReturn, Repartition for its end; 0 is a wake-up
 }
 
-// Run replays tasks on a cluster under a policy. The tasks may be in any order
-// and are not modified.
-//
-// It returns an error for faulty input and options, for a policy that decides
-// something impossible (a [DecisionError]) or fails, for a model that fails, and
-// ctx.Err() when cancelled. Tasks that the policy never places are counted in
-// the Result, not an error.
-//
-// O(events · (log tasks + tasks per GPU)) without what the policy does.
-func Run(ctx context.Context, c *Cluster, tasks []Task, p Policy, o Options) (*Result, error) {
-	o, err := o.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.Validate(); err != nil {
-		return nil, err
-	}
-	if err := validateTasks(tasks); err != nil {
-		return nil, err
-	}
-	if p == nil {
-		return nil, errors.New("sim: no policy")
-	}
-	s := newSimulation(c, tasks, p, o)
-	if s.sched, err = p.Begin(&s.state); err != nil {
-		return nil, fmt.Errorf("sim: policy %s: %w", p.Name(), err)
-	}
-	s.learner, _ = s.sched.(Learner)
-	if err := s.run(ctx); err != nil {
-		return nil, err
-	}
-	return s.result(), nil
-}
-
-func newSimulation(c *Cluster, tasks []Task, p Policy, o Options) *simulation {
-	s := &simulation{o: o, policy: p}
-	s.tasks = make([]runTask, len(tasks))
-	for i := range tasks {
-		s.tasks[i] = runTask{task: &tasks[i], finish: never, oom: never, checkpoint: never, first: -1}
-	}
-	slices.SortStableFunc(s.tasks, func(a, b runTask) int { return cmp.Compare(a.task.Arrival, b.task.Arrival) })
-	s.timers = newTimers(len(tasks))
-	st := &s.state
-	st.sim, st.waiting, st.running = s, newQueue(len(tasks)), newQueue(len(tasks))
-	st.tasks = make([]TaskView, len(tasks))
-	for n := range c.Nodes {
-		node := &c.Nodes[n]
-		view := NodeView{Index: n, First: len(s.gpus), Count: len(node.GPUs), CPU: node.CPU, Memory: node.Memory}
-		if node.CPU == 0 {
-			view.CPU = math.MaxFloat64
-		}
-		if node.Memory == 0 {
-			view.Memory = math.MaxInt64
-		}
-		view.TotalCPU, view.TotalMemory = view.CPU, view.Memory
-		st.nodes = append(st.nodes, view)
-		for g := range node.GPUs {
-			s.addGPU(&node.GPUs[g], n, 1)
-		}
-	}
-	s.cards = len(s.gpus)
-	for _, l := range c.Losses {
-		s.world = append(s.world, worldEvent{at: l.At, gpu: l.GPU, kind: GPULoss})
-		if l.For > 0 {
-			s.world = append(s.world, worldEvent{at: later(l.At, l.For), gpu: l.GPU, kind: GPUReturn})
-		}
-	}
-	slices.SortStableFunc(s.world, func(a, b worldEvent) int { return cmp.Compare(a.at, b.at) })
-	s.meter.begin(o.Points)
-	return s
-}
-
 // addGPU makes a GPU known, up and empty.
 func (s *simulation) addGPU(g *GPU, node int, weight float64) *GPUView {
 	st := &s.state
@@ -167,176 +78,12 @@ func (s *simulation) addGPU(g *GPU, node int, weight float64) *GPUView {
 	return view
 }
 
-// ctxEvery is how many moments pass between two looks at the context.
-const ctxEvery = 256
-
-// run goes from moment to moment.
-func (s *simulation) run(ctx context.Context) error {
-	for moments := 0; ; moments++ {
-		if moments%ctxEvery == 0 && ctx.Err() != nil {
-			return ctx.Err()
-		}
-		at := s.nextMoment()
-		if at == never || s.o.Until > 0 && at > s.o.Until {
-			break
-		}
-		s.sample(at)
-		s.now = at
-		if err := s.happen(); err != nil {
-			return err
-		}
-		if s.over() {
-			break
-		}
-		if err := s.decide(); err != nil {
-			return err
-		}
-	}
-	if s.o.Until > 0 {
-		s.sample(later(s.o.Until, 1))
-		s.now = s.o.Until
-	}
-	for g := range s.gpus {
-		s.charge(g)
-	}
-	return nil
-}
-
-// maxVain is how many decisions in a row may do nothing on a cluster where
-// nothing runs and to which nothing comes; then the tasks that wait wait for ever.
-const maxVain = 1000
-
-// over reports whether the tasks that wait will wait for ever: wake-ups alone do
-// not keep a simulation going.
-func (s *simulation) over() bool {
-	matters := func(w worldEvent) bool { return w.kind != 0 }
-	busy := s.nextArrival < len(s.tasks) || len(s.timers.heap) > 0 || len(s.state.decided) > 0
-	if busy || !s.done() && slices.ContainsFunc(s.world, matters) {
-		s.vain = 0
-	}
-	s.vain++
-	return s.vain > maxVain
-}
-
-// done reports whether every task ended.
-func (s *simulation) done() bool {
-	return s.nextArrival == len(s.tasks) && s.state.waiting.live+s.state.running.live == 0
-}
-
-// nextMoment is when something happens next; never if nothing does. When every
-// task ended only a layout that changes is waited for: GPUs that fail later, and
-// wake-ups, must not count as time that the tasks took.
-func (s *simulation) nextMoment() time.Duration {
-	at := s.timers.next()
-	if s.nextArrival < len(s.tasks) {
-		at = min(at, s.tasks[s.nextArrival].task.Arrival)
-	}
-	done := s.done()
-	for _, w := range s.world {
-		if !done || w.kind == Repartition {
-			return min(at, w.at)
-		}
-	}
-	return at
-}
-
-// happen lets everything happen that is due now.
-func (s *simulation) happen() error {
-	st := &s.state
-	st.waiting.compact()
-	st.running.compact()
-	st.arrived, st.ended, st.turned, st.freed = st.arrived[:0], st.ended[:0], st.turned[:0], false
-	for s.timers.next() <= s.now {
-		s.expire()
-	}
-	for len(s.world) > 0 && s.world[0].at <= s.now {
-		w := s.world[0]
-		s.world = s.world[1:]
-		s.turn(w)
-	}
-	for s.nextArrival < len(s.tasks) && s.tasks[s.nextArrival].task.Arrival <= s.now {
-		s.arrive(s.nextArrival)
-	}
-	return s.refresh()
-}
-
-// expire handles the timers of tasks that are over, those that finish first, so
-// that nobody dies for want of memory that is free by now.
-func (s *simulation) expire() {
-	s.due = s.due[:0]
-	for s.timers.next() <= s.now {
-		i := int(s.timers.heap[0])
-		r := &s.tasks[i]
-		if r.finish > s.now {
-			s.due = append(s.due, i)
-			s.timers.set(i, never)
-			continue
-		}
-		s.settle(r)
-		r.done = float64(r.task.Work)
-		s.end(i, finished, Finish)
-	}
-	for _, i := range s.due {
-		if s.tasks[i].oom <= s.now {
-			s.outOfMemory(i)
-		} else {
-			s.checkpoint(i)
-		}
-	}
-}
-
-func (s *simulation) arrive(i int) {
-	r := &s.tasks[i]
-	t := r.task
-	s.nextArrival++
-	reserve := t.Memory
-	if s.o.Reserve != nil {
-		reserve = max(0, s.o.Reserve(t))
-	}
-	length := t.Work
-	if s.o.LengthError > 0 {
-		noisy := float64(t.Work) * lognormal(hash(s.o.Seed+2, t.ID), s.o.LengthError)
-		length = time.Duration(min(noisy, float64(never/2)))
-	}
-	s.state.tasks[i] = TaskView{
-		Index: i, ID: t.ID, Type: t.Type, Profile: t.Profile, Arrival: t.Arrival, GPUs: t.gpus(),
-		OneNode: t.OneNode, HostOnly: t.HostOnly, Only: t.Only, Share: t.Share, CPU: t.CPU, HostMemory: t.HostMemory,
-		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Length: max(1, length), Reserve: reserve,
-	}
-	r.integral = s.meter.come(s.now)
-	s.wait(i)
-	s.tell(Event{Kind: Arrival, Index: i})
-}
-
 // wait puts a task into the queue.
 func (s *simulation) wait(i int) {
 	v := &s.state.tasks[i]
 	v.status, v.Since = waiting, s.now
-	s.state.waiting.push(i)
+	s.state.waiting.Push(i)
 	s.state.arrived = append(s.state.arrived, v)
-}
-
-// decide asks the policy.
-func (s *simulation) decide() error {
-	st := &s.state
-	st.decided, st.decidedGPUs, st.wake = st.decided[:0], st.decidedGPUs[:0], never
-	s.meter.decisions++
-	if err := s.sched.Decide(st); err != nil {
-		return fmt.Errorf("sim: policy %s at %v: %w", s.policy.Name(), s.now, err)
-	}
-	if st.err != nil {
-		return st.err
-	}
-	if st.wake < never {
-		s.schedule(worldEvent{at: st.wake})
-	}
-	if s.o.RestartAll {
-		for i := range st.running.all() {
-			s.settle(&s.tasks[i])
-			s.pause(i)
-		}
-	}
-	return s.refresh()
 }
 
 // schedule puts a world event in its place; later ones of the same time come
@@ -370,4 +117,61 @@ func (s *simulation) tell(e Event) {
 	}
 	s.event = e
 	s.o.OnEvent(&s.event)
+}
+
+// runGPU is the truth about a GPU.
+type runGPU struct {
+	view     *GPUView
+	speeds   []float64 // of view.Set, on this GPU
+	solo     []float64 // of view.Set, alone on this GPU; negative is unknown
+	used     profile.Bytes
+	weight   float64 // 1 for a card, the share of compute for an instance
+	parent   int     // of an instance; -1 for a card
+	children []int   // instances
+	dirty    bool
+	down     int // losses that are not over
+	// what the meter charges, and since when
+	since              time.Duration
+	watts, busy, taken float64
+	occupied           bool
+	setSince, observed time.Duration // the set is that since then; last told to a learner
+	cut, cutting       bool          // into instances; the layout is changing
+	layout             mig.Layout
+}
+
+// doneAt is the work done at a moment.
+func (r *runTask) doneAt(now time.Duration) float64 {
+	from := max(r.last, r.ready)
+	if now <= from || r.speed == 0 {
+		return r.done
+	}
+	return min(float64(r.task.Work), r.done+float64(r.speed*float64(now-from)))
+}
+
+// settle brings a task's progress up to now.
+func (s *simulation) settle(r *runTask) {
+	r.done, r.last = r.doneAt(s.now), s.now
+}
+
+// forecast says when a task finishes at its speed.
+func (s *simulation) forecast(i int) {
+	r := &s.tasks[i]
+	r.finish = agenda.Never
+	if r.speed > 0 {
+		from := max(r.last, r.ready)
+		if s.o.RestartAll { // the start-up is paid at the next decision
+			from = r.last
+		}
+		left := math.Ceil((float64(r.task.Work) - r.done) / r.speed)
+		if left < float64(agenda.Never-from) {
+			r.finish = max(s.now, from+time.Duration(left))
+		}
+	}
+	s.rearm(i)
+}
+
+// rearm sets a task's timer to what comes first.
+func (s *simulation) rearm(i int) {
+	r := &s.tasks[i]
+	s.timers.Set(i, min(r.finish, r.oom, r.checkpoint))
 }

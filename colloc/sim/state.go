@@ -6,8 +6,38 @@ import (
 	"math/bits"
 	"time"
 
+	"example.com/colloc/colloc/sim/internal/agenda"
 	"example.com/colloc/profile"
 )
+
+// Policy describes how to schedule: a struct literal whose zero fields are
+// defaults. One value serves any number of runs, also at once.
+type Policy interface {
+	// Name is short and says which variant it is, for example "carma-magm".
+	Name() string
+	// Begin returns the scheduler for one run on the empty cluster that s shows.
+	Begin(s *State) (Scheduler, error)
+}
+
+// Scheduler takes the decisions of one run.
+//
+// Decide is called once at every moment at which something happened: tasks
+// arrived, finished, died or were lost, GPUs failed or returned, a wake-up that
+// the scheduler asked for is due. It acts by [State.Place], [State.Stop],
+// [State.Repartition] and [State.WakeAt], and sees the effect of its actions on
+// the State at once. Whatever it does not place waits. An error ends the run.
+type Scheduler interface {
+	Decide(s *State) error
+}
+
+// Learner is a Scheduler that wants to know what was measured.
+type Learner interface {
+	Scheduler
+	// Observe is called just before a set that ran long enough changes, also by
+	// the scheduler's own actions, and when a task dies for lack of memory. It
+	// must not act.
+	Observe(o *CoRun) error
+}
 
 // State is what a scheduler sees and acts on. It is valid during Begin, Decide
 // and Observe only, and must not be shared between goroutines.
@@ -16,8 +46,8 @@ type State struct {
 	tasks   []TaskView
 	gpus    []*GPUView
 	nodes   []NodeView
-	waiting queue
-	running queue
+	waiting agenda.Queue
+	running agenda.Queue
 	arrived []*TaskView
 	ended   []*TaskView
 	turned  []*GPUView
@@ -45,9 +75,9 @@ func (s *State) Waiting() iter.Seq[*TaskView] { return s.views(&s.waiting) }
 // stopped while it runs.
 func (s *State) Running() iter.Seq[*TaskView] { return s.views(&s.running) }
 
-func (s *State) views(q *queue) iter.Seq[*TaskView] {
+func (s *State) views(q *agenda.Queue) iter.Seq[*TaskView] {
 	return func(yield func(*TaskView) bool) {
-		for t := range q.all() {
+		for t := range q.All() {
 			if !yield(&s.tasks[t]) {
 				return
 			}
@@ -57,14 +87,14 @@ func (s *State) views(q *queue) iter.Seq[*TaskView] {
 
 // Next returns the task that has waited longest, or nil.
 func (s *State) Next() *TaskView {
-	for t := range s.waiting.all() {
+	for t := range s.waiting.All() {
 		return &s.tasks[t]
 	}
 	return nil
 }
 
 // Len returns how many tasks wait and how many run.
-func (s *State) Len() (waiting, running int) { return s.waiting.live, s.running.live }
+func (s *State) Len() (waiting, running int) { return s.waiting.Len(), s.running.Len() }
 
 // Arrived are the tasks that began to wait since the last decision; some may be
 // running by now.

@@ -106,3 +106,12 @@ func validateTasks(tasks []Task) error {
 	}
 	return nil
 }
+
+// StageTimes are what one iteration of a training task needs of each resource,
+// in the order in which it needs them, and how long an iteration takes in all.
+type StageTimes struct {
+	// Load is storage and CPU, Compute the GPU, Exchange the network.
+	Load, Compute, Exchange time.Duration
+	// Iteration is the time of an iteration alone.
+	Iteration time.Duration
+}

@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 
+	"example.com/colloc/colloc/sim/internal/agenda"
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
@@ -92,7 +93,7 @@ func (s *simulation) beginCut(g int, layout mig.Layout) {
 	s.up(g)
 	card.children = nil
 	s.tell(Event{Kind: Repartition, Index: -1, GPUs: []int{g}})
-	s.schedule(worldEvent{at: later(s.now, s.o.Repartition), gpu: g, kind: Repartition})
+	s.schedule(worldEvent{at: agenda.Later(s.now, s.o.Repartition), gpu: g, kind: Repartition})
 }
 
 // cut is the end of a repartition.

@@ -52,8 +52,6 @@ func unopened() map[string]ceiling {
 	return map[string]ceiling{
 		"colloc/runner":     {32, 0, 19},
 		"colloc/slurm":      {35, 3, 5},
-		"colloc/sim":        {21, 0, 14},
-		"colloc/sim/policy": {23, 0, 2},
 		"profile":           {20, 0, 4},
 		"profile/modelfile": {23, 0, 14},
 		"examples/measure":  {31, 0, 6},

@@ -9,6 +9,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/profile"
 )
@@ -77,7 +78,7 @@ func BenchmarkSession100k(b *testing.B) {
 			decisions := 0
 			for b.Loop() {
 				r, err := sim.Run(context.Background(), c, tasks, policy.Session{}, sim.Options{
-					Truth: sim.Contention{}, Predicted: sim.Noisy{Model: sim.Contention{}, SD: 0.1}, ObserveError: 0.05,
+					Truth: speed.Contention{}, Predicted: speed.Noisy{Model: speed.Contention{}, SD: 0.1}, ObserveError: 0.05,
 				})
 				if err != nil {
 					b.Fatal(err)

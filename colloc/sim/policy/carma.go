@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/share"
 	"example.com/colloc/profile"
 )
 
@@ -82,13 +83,13 @@ func (p CARMA) Begin(s *sim.State) (sim.Scheduler, error) {
 		c.last[i] = -carmaGrace
 	}
 	c.next = -1 << 62
-	c.sharing = sharing{allow: c.admits, score: c.rank, blind: true}
+	c.Frame = share.Frame{Allow: c.admits, Score: c.rank, Blind: true}
 	return c, nil
 }
 
 type carma struct {
 	CARMA
-	sharing
+	share.Frame
 	last []time.Duration // by GPU: when a task was put there
 	next time.Duration   // no decision before
 	turn int             // of round robin
@@ -104,7 +105,7 @@ func (c *carma) Decide(s *sim.State) error {
 	if t == nil {
 		return nil
 	}
-	if !c.place(s, t) {
+	if !c.Place(s, t) {
 		s.WakeAt(s.Now() + carmaGrace) // monitoring may show something else then
 		return nil
 	}
@@ -133,7 +134,7 @@ func (c *carma) head(s *sim.State) *sim.TaskView {
 func (c *carma) admits(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 	free := g.Total - g.Used
 	enough := free-carmaReserved >= t.Reserve+carmaMargin
-	if c.Blind {
+	if c.CARMA.Blind {
 		enough = free >= carmaFloor
 	}
 	pressed := g.Busy >= carmaSM && g.Bandwidth >= carmaDRAM
@@ -142,7 +143,7 @@ func (c *carma) admits(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 
 // rank is the order of preference.
 func (c *carma) rank(s *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
-	switch free := float64(g.Total - g.Used); c.Order {
+	switch free := float64(g.Total - g.Used); c.CARMA.Order {
 	case MAGM:
 		return free
 	case LUG:

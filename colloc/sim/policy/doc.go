@@ -21,5 +21,5 @@
 //     95.1 % of the GPUs; published are 87.5, 93.2 and 95.3 (-v -run Openb).
 //   - CARMA's trace t1 under exclusive FIFO: 470.4 minutes; published are 470 (-v
 //     -run CARMA). Nobody measured its tasks together: what its other policies come
-//     to rests on [sim.Contention].
+//     to rests on [speed.Contention].
 package policy

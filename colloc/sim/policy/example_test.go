@@ -7,6 +7,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
@@ -32,7 +33,7 @@ func Example() {
 		tasks[i].Class = map[string]string{"small": "light", "large": "medium"}[tasks[i].Type]
 	}
 	for _, p := range []sim.Policy{policy.FIFO{}, policy.Random{}, policy.Session{}} {
-		r, err := sim.Run(context.Background(), cluster, tasks, p, sim.Options{Truth: sim.Contention{}})
+		r, err := sim.Run(context.Background(), cluster, tasks, p, sim.Options{Truth: speed.Contention{}})
 		if err != nil {
 			fmt.Println(err)
 			return

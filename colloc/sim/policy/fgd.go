@@ -3,9 +3,11 @@ package policy
 import (
 	"cmp"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/request"
 )
 
 // FGD is fragmentation gradient descent (Weng et al., ATC 2023): each task goes
@@ -43,20 +45,26 @@ func (p FGD) Name() string {
 // Begin implements [sim.Policy].
 func (p FGD) Begin(s *sim.State) (sim.Scheduler, error) {
 	f := &fgd{FGD: p, typical: typicalOf(p.Typical)}
-	f.nodes = nodes{memory: true, score: f.rate}
-	f.begin(s)
+	f.Frame = request.Frame{Kept: true, Score: f.rate}
+	f.Frame.Begin(s)
 	return f, nil
 }
 
 type fgd struct {
 	FGD
-	nodes
+	request.Frame
 	typical []typical
+}
+
+// ask is what a task asks for.
+type ask struct {
+	cpu, share float64
+	gpus       int
 }
 
 // typical is a request with its frequency.
 type typical struct {
-	request
+	ask
 	p float64
 }
 
@@ -65,10 +73,10 @@ const typicalShare = 0.95
 
 // typicalOf counts the requests of tasks.
 func typicalOf(tasks []sim.Task) []typical {
-	count := map[request]int{}
+	count := map[ask]int{}
 	for i := range tasks {
 		t := &tasks[i]
-		r := request{cpu: t.CPU, memory: 0, share: t.Share, gpus: max(1, t.GPUs)}
+		r := ask{cpu: t.CPU, share: t.Share, gpus: max(1, t.GPUs)}
 		switch {
 		case t.HostOnly:
 			r.share, r.gpus = 0, 0
@@ -97,31 +105,31 @@ func typicalOf(tasks []sim.Task) []typical {
 }
 
 // rate is the score of a machine and where the task would go on it.
-func (f *fgd) rate(n *requests, t *sim.TaskView) (float64, []int) {
-	before := f.fragmentation(n, n.cpu, n.sum)
-	part := share(t)
+func (f *fgd) rate(n *request.Machine, t *sim.TaskView) (float64, []int) {
+	before := f.fragmentation(n, n.CPU, n.Sum)
+	part := request.Share(t)
 	if t.HostOnly {
-		return f.score(before - f.fragmentation(n, n.cpu-t.CPU, n.sum)), nil
+		return f.score(before - f.fragmentation(n, n.CPU-t.CPU, n.Sum)), nil
 	}
 	if t.GPUs > 1 || part >= 1 {
-		gpus := n.tightest(t)
+		gpus := n.Tightest(t)
 		for _, g := range gpus {
-			n.free[g] -= part
+			n.Free[g] -= part
 		}
-		after := f.fragmentation(n, n.cpu-t.CPU, n.sum-float64(part*float64(t.GPUs)))
+		after := f.fragmentation(n, n.CPU-t.CPU, n.Sum-float64(part*float64(t.GPUs)))
 		for _, g := range gpus {
-			n.free[g] += part
+			n.Free[g] += part
 		}
 		return f.score(before - after), gpus
 	}
 	best, top := -1, 0.0
-	for i, x := range n.free {
-		if x < part-slack {
+	for i, x := range n.Free {
+		if x < part-request.Slack {
 			continue
 		}
-		n.free[i] = x - part
-		score := f.score(before - f.fragmentation(n, n.cpu-t.CPU, n.sum-part))
-		n.free[i] = x
+		n.Free[i] = x - part
+		score := f.score(before - f.fragmentation(n, n.CPU-t.CPU, n.Sum-part))
+		n.Free[i] = x
 		if best < 0 || score > top {
 			best, top = i, score
 		}
@@ -141,15 +149,15 @@ func (f *fgd) score(descent float64) float64 {
 func round9(x float64) float64 { return math.Round(x*1e9) / 1e9 }
 
 // fragmentation is F of a machine with so much CPU and GPU left.
-func (f *fgd) fragmentation(n *requests, cpu, sum float64) float64 {
+func (f *fgd) fragmentation(n *request.Machine, cpu, sum float64) float64 {
 	total := 0.0
 	for i := range f.typical {
 		m := &f.typical[i]
 		lost := sum
-		if m.gpus > 0 && m.cpu <= cpu+slack && n.enough(m.share, m.gpus) {
+		if m.gpus > 0 && m.cpu <= cpu+request.Slack && n.Enough(m.share, m.gpus) {
 			lost = 0
-			for _, x := range n.free {
-				if x < m.share-slack {
+			for _, x := range n.Free {
+				if x < m.share-request.Slack {
 					lost += x
 				}
 			}
@@ -157,4 +165,65 @@ func (f *fgd) fragmentation(n *requests, cpu, sum float64) float64 {
 		total += float64(m.p * lost)
 	}
 	return total
+}
+
+// BestFit puts each task on the machine where least is left over,
+//
+//	(CPU left / most CPU + GPUs left / most GPUs) / 2,
+//
+// compared in steps of a hundredth, and on the GPUs of it that have least left:
+// the baseline of FGD's evaluation (Weng et al., ATC 2023), by requests of CPU
+// and shares of GPUs. As there, a task runs in one machine: larger ones wait for
+// ever.
+type BestFit struct{}
+
+var _ sim.Policy = BestFit{}
+
+// Name implements [sim.Policy].
+func (BestFit) Name() string { return "best-fit" }
+
+// Begin implements [sim.Policy].
+func (BestFit) Begin(s *sim.State) (sim.Scheduler, error) {
+	mostCPU, mostGPU := 1.0, 1.0
+	for i := range s.Nodes() {
+		n := s.Nodes()[i]
+		mostGPU = max(mostGPU, float64(n.Count))
+		if n.CPU < 1e9 {
+			mostCPU = max(mostCPU, n.CPU)
+		}
+	}
+	f := &request.Frame{Kept: true, Score: func(n *request.Machine, t *sim.TaskView) (float64, []int) {
+		cpu := min(n.CPU, mostCPU) - t.CPU
+		gpu := n.Sum - float64(request.Share(t)*float64(t.GPUs))
+		over := float64(0.5*cpu)/mostCPU + float64(0.5*gpu)/mostGPU
+		score := float64(int(float64(100 * (1 - over))))
+		if t.HostOnly {
+			return score, nil
+		}
+		return score, n.Tightest(t)
+	}}
+	f.Begin(s)
+	return f, nil
+}
+
+// RandomNode puts each task on a random machine where its requests fit: the
+// other baseline of FGD's evaluation.
+type RandomNode struct{}
+
+var _ sim.Policy = RandomNode{}
+
+// Name implements [sim.Policy].
+func (RandomNode) Name() string { return "random-node" }
+
+// Begin implements [sim.Policy].
+func (RandomNode) Begin(s *sim.State) (sim.Scheduler, error) {
+	draw := rand.New(rand.NewPCG(s.Seed(), 0x6e6f6465))
+	f := &request.Frame{Score: func(n *request.Machine, t *sim.TaskView) (float64, []int) {
+		if t.HostOnly {
+			return draw.Float64(), nil
+		}
+		return draw.Float64(), n.Tightest(t)
+	}}
+	f.Begin(s)
+	return f, nil
 }

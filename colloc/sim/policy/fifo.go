@@ -1,6 +1,9 @@
 package policy
 
-import "example.com/colloc/colloc/sim"
+import (
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/place"
+)
 
 // FIFO gives tasks whole GPUs in the order of arrival: the head of the queue
 // waits until there are enough, and everybody behind it too. It is the baseline
@@ -28,7 +31,7 @@ func (p FIFO) Begin(*sim.State) (sim.Scheduler, error) {
 
 type fifo struct {
 	FIFO
-	gang gang
+	gang place.Gang
 }
 
 // Decide implements [sim.Scheduler].
@@ -43,9 +46,9 @@ func (f *fifo) Decide(s *sim.State) error {
 
 func (f *fifo) start(s *sim.State, t *sim.TaskView) bool {
 	if t.HostOnly {
-		return startHost(s, t)
+		return place.Host(s, t)
 	}
-	gpus := f.gang.idle(s, t)
+	gpus := f.gang.Idle(s, t)
 	if gpus == nil {
 		return false
 	}

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/place"
+	"example.com/colloc/colloc/sim/policy/internal/session"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
@@ -50,7 +52,7 @@ type gavel struct {
 	gpus    []packer.GPU
 	tasks   []packer.Task
 	views   map[string]*sim.TaskView
-	gang    gang
+	gang    place.Gang
 	state   *sim.State
 	set     []*sim.TaskView
 	next    time.Duration
@@ -72,9 +74,9 @@ func (g *gavel) Decide(s *sim.State) error {
 	g.state = s
 	for t := range s.Waiting() {
 		if t.HostOnly {
-			startHost(s, t)
+			place.Host(s, t)
 		} else if t.GPUs > 1 {
-			if gpus := g.gang.idle(s, t); gpus != nil {
+			if gpus := g.gang.Idle(s, t); gpus != nil {
 				s.Start(t, gpus...)
 			}
 		}
@@ -88,7 +90,7 @@ func (g *gavel) plan(s *sim.State) error {
 	free := g.gpus[:0]
 	for _, v := range s.GPUs() {
 		if v.Up && (len(v.Set) == 0 || v.Set[0].GPUs == 1) {
-			free = append(free, packed(v))
+			free = append(free, session.Card(v))
 		}
 	}
 	clear(g.views)

@@ -6,12 +6,13 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/profile"
 )
 
 // gavelTasks are tasks of the types that were measured in pairs on a GPU.
-func gavelTasks(tb testing.TB, pairs *sim.Pairs, gpu string, tasks, gpus int, load float64, seed uint64) []sim.Task {
+func gavelTasks(tb testing.TB, pairs *speed.Pairs, gpu string, tasks, gpus int, load float64, seed uint64) []sim.Task {
 	tb.Helper()
 	w := trace.Workload{Tasks: tasks, Seed: seed, Between: time.Duration(float64(time.Hour) / float64(gpus) / load)}
 	for _, name := range pairs.Types(gpu) {
@@ -42,7 +43,7 @@ func TestGavel(t *testing.T) {
 		sum := 0.0
 		for seed := range seeds {
 			r := simulate(t, c, gavelTasks(t, pairs, "v100", tasks, c.GPUs(), load, seed), p, sim.Options{
-				Truth: pairs, Predicted: sim.Noisy{Model: pairs, SD: sd, Seed: seed}, LengthError: sd, ObserveError: 0.05, Seed: seed,
+				Truth: pairs, Predicted: speed.Noisy{Model: pairs, SD: sd, Seed: seed}, LengthError: sd, ObserveError: 0.05, Seed: seed,
 			})
 			if r.Finished != tasks {
 				t.Errorf("%s finished %d of %d tasks", r.Policy, r.Finished, tasks)

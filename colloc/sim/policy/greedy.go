@@ -1,6 +1,10 @@
 package policy
 
-import "example.com/colloc/colloc/sim"
+import (
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/place"
+	"example.com/colloc/colloc/sim/policy/internal/share"
+)
 
 // Greedy gives each task in the order of arrival the GPU where it adds most to
 // the predicted throughput, an idle one or one that runs others, if it adds
@@ -26,11 +30,11 @@ func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
 	if gain.least == 0 {
 		gain.least = minGain
 	}
-	return &sharing{
-		allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool { return gain.of(s, t, g) >= gain.least },
-		score: gain.of,
-		alone: func(*sim.State, *sim.TaskView) bool { return false },
-		most:  maxSet(p.MaxSet),
+	return &share.Frame{
+		Allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool { return gain.of(s, t, g) >= gain.least },
+		Score: gain.of,
+		Alone: func(*sim.State, *sim.TaskView) bool { return false },
+		Most:  place.MaxSet(p.MaxSet),
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/profile"
 )
 
@@ -41,7 +42,7 @@ func TestHardTasks(t *testing.T) {
 		for name, reserve := range map[string]func(*sim.Task) profile.Bytes{
 			"known": nil, "unknown": func(*sim.Task) profile.Bytes { return 0 },
 		} {
-			o := sim.Options{Truth: sim.Contention{}, Reserve: reserve, MaxFailures: 2}
+			o := sim.Options{Truth: speed.Contention{}, Reserve: reserve, MaxFailures: 2}
 			r, err := sim.Run(t.Context(), &sim.Cluster{Nodes: []sim.Node{node}}, tasks, p, o)
 			if err != nil {
 				t.Errorf("%s, memory %s: %v", p.Name(), name, err)
@@ -59,7 +60,7 @@ func TestRandomTasks(t *testing.T) {
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		c, tasks := anyCluster(r), anyTasks(r)
-		o := sim.Options{Truth: sim.Contention{}, MaxFailures: 2, Until: 100 * time.Hour, Seed: seed, RestartAll: seed%5 == 0}
+		o := sim.Options{Truth: speed.Contention{}, MaxFailures: 2, Until: 100 * time.Hour, Seed: seed, RestartAll: seed%5 == 0}
 		if seed%2 == 0 {
 			o.Reserve = func(t *sim.Task) profile.Bytes { return t.Memory * 3 / 4 }
 		}

@@ -1,6 +1,9 @@
 package policy
 
-import "example.com/colloc/colloc/sim"
+import (
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/share"
+)
 
 // Horus is a policy in the manner of Horus (Yeung et al., TPDS 2022,
 // doi:10.1109/TPDS.2021.3079202): in the order of arrival each task goes to the
@@ -23,11 +26,11 @@ func (p Horus) Begin(*sim.State) (sim.Scheduler, error) {
 	if p.MaxUtilisation == 0 {
 		p.MaxUtilisation = 1
 	}
-	return &sharing{
-		allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
+	return &share.Frame{
+		Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 			return len(g.Set) == 0 || utilisation(g)+busy(t) <= p.MaxUtilisation
 		},
-		score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 { return -utilisation(g) },
+		Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 { return -utilisation(g) },
 	}, nil
 }
 

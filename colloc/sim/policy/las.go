@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/place"
 )
 
 // LAS is two-dimensional least attained service in the manner of Tiresias (Gu et
@@ -28,14 +29,14 @@ func (p LAS) Begin(*sim.State) (sim.Scheduler, error) {
 	if l.limits == nil {
 		l.limits = []time.Duration{3250 * time.Second, 7200 * time.Second}
 	}
-	l.key = func(s *sim.State, t *sim.TaskView) time.Duration {
+	l.Key = func(s *sim.State, t *sim.TaskView) time.Duration {
 		return time.Duration(l.level(s.Attained(t)))
 	}
 	return l, nil
 }
 
 type las struct {
-	preemptive
+	place.Preemptive
 	limits []time.Duration
 }
 
@@ -50,7 +51,7 @@ func (l *las) level(attained time.Duration) int {
 
 // Decide implements [sim.Scheduler].
 func (l *las) Decide(s *sim.State) error {
-	if err := l.preemptive.Decide(s); err != nil {
+	if err := l.Preemptive.Decide(s); err != nil {
 		return err
 	}
 	for t := range s.Running() {

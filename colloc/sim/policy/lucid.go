@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/share"
 )
 
 // Lucid is a policy in the manner of Lucid (Hu et al., ASPLOS 2023,
@@ -42,15 +43,15 @@ func (p Lucid) Begin(*sim.State) (sim.Scheduler, error) {
 		p.Medium = 0.8
 	}
 	l := &lucid{Lucid: p}
-	l.sharing = sharing{
-		overtake: true,
-		most:     2,
-		order:    shorter,
-		alone:    func(*sim.State, *sim.TaskView) bool { return l.roomy },
-		allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
+	l.Frame = share.Frame{
+		Overtake: true,
+		Most:     2,
+		Order:    shorter,
+		Alone:    func(*sim.State, *sim.TaskView) bool { return l.roomy },
+		Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 			return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore
 		},
-		score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
+		Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
 			return float64(min(1, len(g.Set))) // the first feasible partner, then an idle GPU
 		},
 	}
@@ -64,7 +65,7 @@ func shorter(_ *sim.State, a, b *sim.TaskView) int {
 
 type lucid struct {
 	Lucid
-	sharing
+	share.Frame
 	roomy bool // as many GPUs are idle as tasks wait
 }
 
@@ -75,7 +76,7 @@ func (l *lucid) Decide(s *sim.State) error {
 		waiting--
 	}
 	l.roomy = waiting <= 0
-	return l.sharing.Decide(s)
+	return l.Frame.Decide(s)
 }
 
 // level is the sharing score.

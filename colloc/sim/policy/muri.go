@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/interleave"
+	"example.com/colloc/colloc/sim/policy/internal/place"
 	"example.com/colloc/profile"
 )
 
@@ -42,7 +44,7 @@ import (
 type Muri struct {
 	// Unaware ranks by attained service: Muri-L.
 	Unaware bool
-	// MaxGroup is the largest group; 0 means 4, the most that [sim.Stages] knows.
+	// MaxGroup is the largest group; 0 means 4, the most that [speed.Stages] knows.
 	MaxGroup int
 }
 
@@ -61,7 +63,7 @@ func (p Muri) Begin(s *sim.State) (sim.Scheduler, error) {
 	if p.MaxGroup <= 0 || p.MaxGroup > 4 {
 		p.MaxGroup = 4
 	}
-	m := &muri{Muri: p, cycles: newCycles(), memory: math.MaxInt64 / 8}
+	m := &muri{Muri: p, cycles: interleave.NewCycles(), memory: math.MaxInt64 / 8}
 	for _, g := range s.GPUs() {
 		m.memory = min(m.memory, g.Total)
 	}
@@ -71,9 +73,9 @@ func (p Muri) Begin(s *sim.State) (sim.Scheduler, error) {
 type muri struct {
 	Muri
 	order  []*muriTask // kept from plan to plan
-	cycles *cycles
-	match  matcher
-	room   room
+	cycles *interleave.Cycles
+	match  interleave.Matcher
+	room   place.Room
 	sizes  []int         // of tasks, in the order of their best-ranked
 	need   int           // GPUs that the groups need
 	memory profile.Bytes // of the smallest GPU
@@ -94,9 +96,18 @@ type group struct {
 	gpus  []int
 }
 
+// kinds are those of its tasks.
+func (g *group) kinds() []int32 {
+	kinds := make([]int32, len(g.tasks))
+	for i, t := range g.tasks {
+		kinds[i] = t.kind
+	}
+	return kinds
+}
+
 // Decide implements [sim.Scheduler].
 func (m *muri) Decide(s *sim.State) error {
-	startHosts(s)
+	place.Hosts(s)
 	m.rank(s)
 	if len(m.order) == 0 {
 		return nil
@@ -115,7 +126,7 @@ func (m *muri) rank(s *sim.State) {
 	m.order = slices.DeleteFunc(m.order, func(t *muriTask) bool { return t.Ended() })
 	for _, t := range s.Arrived() {
 		if !t.HostOnly && !slices.ContainsFunc(m.order, func(o *muriTask) bool { return o.TaskView == t }) {
-			m.order = append(m.order, &muriTask{TaskView: t, kind: m.cycles.kind(t.Stages)})
+			m.order = append(m.order, &muriTask{TaskView: t, kind: m.cycles.Kind(t.Stages)})
 		}
 	}
 	for _, t := range m.order {
@@ -140,10 +151,10 @@ func (m *muri) admit(s *sim.State) {
 		buckets[t.GPUs] = append(buckets[t.GPUs], t)
 	}
 	chosen := map[int]int{}
-	m.room.empty(s)
+	m.room.Empty(s)
 	m.groups, m.need = map[int][]*group{}, 0
 	for _, t := range m.order {
-		if t.admitted || m.room.left == 0 || len(m.room.take(s, t.TaskView, nil)) == 0 {
+		if t.admitted || m.room.Left == 0 || len(m.room.Take(s, t.TaskView, nil)) == 0 {
 			continue
 		}
 		bucket := buckets[t.GPUs]
@@ -179,7 +190,7 @@ func (m *muri) round(size, gpus int) error {
 	if len(groups) < 2 || m.need <= gpus {
 		return nil
 	}
-	partner, err := m.match.pairs(len(groups), func(i, j int) float64 {
+	partner, err := m.match.Pairs(len(groups), func(i, j int) float64 {
 		return m.worth(groups[i], groups[j])
 	})
 	if err != nil {
@@ -216,7 +227,7 @@ func (m *muri) worth(a, b *group) float64 {
 	if need > m.memory {
 		return 0
 	}
-	return m.cycles.used(m.MaxGroup, a.tasks, b.tasks)
+	return m.cycles.Used(m.MaxGroup, a.kinds(), b.kinds())
 }
 
 // settle takes apart what does not gain and returns the groups that find room,
@@ -225,7 +236,7 @@ func (m *muri) settle(s *sim.State) []*group {
 	var all []*group
 	for _, size := range m.sizes {
 		for _, g := range m.groups[size] {
-			if len(g.tasks) == 1 || m.cycles.gains(g.tasks) {
+			if len(g.tasks) == 1 || m.cycles.Gains(g.kinds()) {
 				all = append(all, g)
 				continue
 			}
@@ -242,19 +253,19 @@ func (m *muri) settle(s *sim.State) []*group {
 		return key
 	}
 	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(best(a), best(b)) })
-	m.room.empty(s)
+	m.room.Empty(s)
 	return slices.DeleteFunc(all, func(g *group) bool {
-		return len(m.room.take(s, g.tasks[0].TaskView, nil)) == 0
+		return len(m.room.Take(s, g.tasks[0].TaskView, nil)) == 0
 	})
 }
 
 // place runs the groups, large ones first, each on GPUs of its own.
 func (m *muri) place(s *sim.State, groups []*group) {
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(b.tasks[0].GPUs, a.tasks[0].GPUs) })
-	m.room.empty(s)
+	m.room.Empty(s)
 	stay := map[*sim.TaskView]bool{}
 	for _, g := range groups {
-		g.gpus = m.room.take(s, g.tasks[0].TaskView, nil)
+		g.gpus = m.room.Take(s, g.tasks[0].TaskView, nil)
 		for _, t := range g.tasks {
 			stay[t.TaskView] = len(g.gpus) > 0 && slices.Equal(g.gpus, t.On)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 )
 
@@ -86,7 +87,7 @@ const muriCluster = "8x8xV100"
 // them.
 func muriErrors(tb testing.TB, name, published string, want map[[3]string]float64, p sim.Policy) [3]float64 {
 	tb.Helper()
-	r := simulate(tb, cluster(tb, muriCluster), readTrace(tb, "muri_"+name+".csv").Tasks, p, sim.Options{Truth: sim.Stages{}, RestartAll: true})
+	r := simulate(tb, cluster(tb, muriCluster), readTrace(tb, "muri_"+name+".csv").Tasks, p, sim.Options{Truth: speed.Stages{}, RestartAll: true})
 	var errs [3]float64
 	for i, got := range []float64{r.MeanJCT.Seconds(), r.P99JCT.Seconds(), r.Makespan.Seconds()} {
 		metric := []string{"mean_jct_s", "p99_jct_s", "makespan_s"}[i]
@@ -185,13 +186,13 @@ func TestOpenb(t *testing.T) {
 func TestCARMA(t *testing.T) {
 	tasks := readTrace(t, "carma_trace_t1.csv").Tasks
 	c := cluster(t, "4xA100-40GB")
-	exclusive := simulate(t, c, tasks, policy.FIFO{}, sim.Options{Truth: sim.Contention{}})
+	exclusive := simulate(t, c, tasks, policy.FIFO{}, sim.Options{Truth: speed.Contention{}})
 	t.Logf("exclusive FIFO takes %.1f minutes", exclusive.Makespan.Minutes())
 	if got := exclusive.Makespan.Minutes(); math.Abs(got/470-1) > 0.01 {
 		t.Errorf("exclusive FIFO takes %.1f minutes, want 470 within 1 %%", got)
 	}
 	for _, scale := range []float64{0.5, 1} {
-		o := sim.Options{Truth: sim.Contention{Scale: scale}, Predicted: sim.Contention{}}
+		o := sim.Options{Truth: speed.Contention{Scale: scale}, Predicted: speed.Contention{}}
 		for _, ours := range []sim.Policy{policy.Session{MaxSet: 4}, policy.Session{MaxSet: 4, ByLength: true}} {
 			first(t, simulate(t, c, tasks, ours, o), c, tasks, o)
 		}

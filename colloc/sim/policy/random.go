@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/place"
+	"example.com/colloc/colloc/sim/policy/internal/share"
 )
 
 // Random gives each task in the order of arrival an idle GPU, or if there is
@@ -21,16 +23,8 @@ func (Random) Name() string { return "random" }
 // Begin implements [sim.Policy].
 func (p Random) Begin(s *sim.State) (sim.Scheduler, error) {
 	draw := rand.New(rand.NewPCG(s.Seed(), 0x72616e646f6d))
-	return &sharing{
-		score: func(*sim.State, *sim.TaskView, *sim.GPUView) float64 { return draw.Float64() },
-		most:  maxSet(p.MaxSet),
+	return &share.Frame{
+		Score: func(*sim.State, *sim.TaskView, *sim.GPUView) float64 { return draw.Float64() },
+		Most:  place.MaxSet(p.MaxSet),
 	}, nil
-}
-
-// maxSet is the largest set that is measured publicly, unless told otherwise.
-func maxSet(n int) int {
-	if n <= 0 {
-		return 2
-	}
-	return n
 }

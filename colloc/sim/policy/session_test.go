@@ -8,6 +8,7 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/simtest"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/profile"
 )
 
@@ -27,7 +28,7 @@ func TestSessionGangs(t *testing.T) {
 		})
 	}
 	for _, p := range []sim.Policy{policy.Session{}, policy.Session{MaxSet: 4}} {
-		for _, fault := range simtest.Faults(p, simtest.Scenario{Name: "wide gangs", Cluster: c, Tasks: tasks, Options: sim.Options{Truth: sim.Contention{}}}) {
+		for _, fault := range simtest.Faults(p, simtest.Scenario{Name: "wide gangs", Cluster: c, Tasks: tasks, Options: sim.Options{Truth: speed.Contention{}}}) {
 			t.Errorf("%s: %s", p.Name(), fault)
 		}
 	}
@@ -56,7 +57,7 @@ func TestMaxSlowdown(t *testing.T) {
 		limit float64
 		want  time.Duration
 	}{{0, 96 * time.Minute}, {1.6, 96 * time.Minute}, {1.5, 2 * time.Hour}} {
-		r := simulate(t, c, tasks, policy.Session{MaxSlowdown: tt.limit}, sim.Options{Truth: sim.Contention{}})
+		r := simulate(t, c, tasks, policy.Session{MaxSlowdown: tt.limit}, sim.Options{Truth: speed.Contention{}})
 		if got := r.Makespan.Round(time.Second); got != tt.want {
 			t.Errorf("with at most %v times as long, 6 heavy tasks of 1 h on 3 GPUs take %v, want %v", tt.limit, got, tt.want)
 		}

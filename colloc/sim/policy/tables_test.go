@@ -7,6 +7,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
@@ -73,7 +74,7 @@ func BenchmarkCARMA(b *testing.B) {
 				b.Run(fmt.Sprintf("contention=%v/estimator=%s/policy=%s", scale, name, p.Name()), func(b *testing.B) {
 					for b.Loop() {
 						report(b, simulate(b, c, tasks, p, sim.Options{
-							Truth: sim.Contention{Scale: scale}, Predicted: sim.Contention{}, Reserve: reserve,
+							Truth: speed.Contention{Scale: scale}, Predicted: speed.Contention{}, Reserve: reserve,
 						}))
 					}
 				})
@@ -132,13 +133,13 @@ func named(product string, gpus int) *sim.Cluster {
 
 // gavelMeans are means over five seeds: of completion times in hours, and of the
 // work done per GPU and time while tasks arrive.
-func gavelMeans(tb testing.TB, pairs *sim.Pairs, gpu string, c *sim.Cluster, p sim.Policy, load, wrong float64) (jct, throughput float64) {
+func gavelMeans(tb testing.TB, pairs *speed.Pairs, gpu string, c *sim.Cluster, p sim.Policy, load, wrong float64) (jct, throughput float64) {
 	tb.Helper()
 	const seeds, tasks = 5, 1500
 	for seed := range uint64(seeds) {
 		ts := gavelTasks(tb, pairs, gpu, tasks, c.GPUs(), load, seed)
 		o := sim.Options{
-			Truth: pairs, Predicted: sim.Noisy{Model: pairs, SD: wrong, Seed: seed}, LengthError: wrong, ObserveError: 0.05, Seed: seed,
+			Truth: pairs, Predicted: speed.Noisy{Model: pairs, SD: wrong, Seed: seed}, LengthError: wrong, ObserveError: 0.05, Seed: seed,
 		}
 		r := simulate(tb, c, ts, p, o)
 		jct += r.MeanJCT.Hours() / seeds

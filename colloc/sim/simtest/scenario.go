@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/profile"
 )
 
@@ -26,8 +27,8 @@ const cardMemory = 16 * profile.GiB
 
 // Scenarios are those of [Conformance].
 func Scenarios() []Scenario {
-	contention := sim.Contention{}
-	wrong := sim.Noisy{Model: contention, SD: 0.3, Seed: 3}
+	contention := speed.Contention{}
+	wrong := speed.Noisy{Model: contention, SD: 0.3, Seed: 3}
 	return []Scenario{
 		{Name: "no tasks", Cluster: machines(1, 2)},
 		{Name: "one task", Cluster: machines(1, 1), Tasks: tasks(1, 1, nil)},

@@ -12,7 +12,7 @@ import (
 // arXiv:2508.19073): its exclusive run time, measured peak memory, and what
 // estimators say: est_NAME_mib and est_NAME_upper_mib become Task.Estimates[NAME].
 // Where one has no answer the file says 40000, and the task asks for the whole
-// GPU. The class, light, medium or heavy, is for [sim.Contention]; the
+// GPU. The class, light, medium or heavy, is for [speed.Contention]; the
 // utilisations that go with it are assumptions too.
 func carmaRow(r *row, tr *Trace) {
 	t := sim.Task{

@@ -10,7 +10,7 @@ import (
 // muriRow reads a job of Muri's traces (github.com/Rivendile/Muri 4e69a78,
 // simulator/trace-data): times are milliseconds, those of the stages per
 // iteration. Work is iterations × iteration time without the overhead that
-// [sim.Stages] adds.
+// [speed.Stages] adds.
 func muriRow(r *row, tr *Trace) {
 	id := r.text("job_id")
 	if id == "" {

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
 )
 
-// ReadPairs reads measured pairs for [sim.NewPairs] from either of these tables,
+// ReadPairs reads measured pairs for [speed.NewPairs] from either of these tables,
 // told apart by their columns:
 //
 //	gavel  gpu,job_a,job_b,solo_a_steps_per_s,solo_b_steps_per_s,norm_speed_a,norm_speed_b,feasible
@@ -17,14 +17,14 @@ import (
 // Gavel's are from simulation_throughputs.json (Narayanan et al., OSDI 2020),
 // Lucid's from colocate_info.csv (Hu et al., ASPLOS 2023), joined with the speeds
 // alone. A pair with feasible 0 has speeds 0. Errors are as for [Read].
-func ReadPairs(r io.Reader) ([]sim.PairSpeed, error) {
+func ReadPairs(r io.Reader) ([]speed.PairSpeed, error) {
 	t, err := newTableOf(r, []layout{
 		{name: "pairs", need: []string{"gpu", "job_a", "job_b", "norm_speed_a", "norm_speed_b"}},
 	})
 	if err != nil {
 		return nil, err
 	}
-	var pairs []sim.PairSpeed
+	var pairs []speed.PairSpeed
 	for {
 		r, err := t.next()
 		if errors.Is(err, io.EOF) {
@@ -33,7 +33,7 @@ func ReadPairs(r io.Reader) ([]sim.PairSpeed, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := sim.PairSpeed{
+		p := speed.PairSpeed{
 			GPU: r.name("gpu"), A: r.name("job_a"), B: r.name("job_b"),
 			SpeedA: r.number("norm_speed_a", 100), SpeedB: r.number("norm_speed_b", 100),
 			SoloA: r.number("solo_a_steps_per_s", 1e5), SoloB: r.number("solo_b_steps_per_s", 1e5),
@@ -53,13 +53,13 @@ func ReadPairs(r io.Reader) ([]sim.PairSpeed, error) {
 }
 
 // Pairs reads measured pairs and builds the table; see ReadPairs and
-// [sim.NewPairs].
-func Pairs(r io.Reader, reference string) (*sim.Pairs, error) {
+// [speed.NewPairs].
+func Pairs(r io.Reader, reference string) (*speed.Pairs, error) {
 	measured, err := ReadPairs(r)
 	if err != nil {
 		return nil, err
 	}
-	p, err := sim.NewPairs(measured, reference)
+	p, err := speed.NewPairs(measured, reference)
 	if err != nil {
 		return nil, fmt.Errorf("trace: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/profile"
 )
@@ -150,7 +151,7 @@ func TestReadPairs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []sim.PairSpeed{{GPU: "v100", A: "a", B: "b", SpeedA: 0.5, SpeedB: 0.75}, {GPU: "v100", A: "a", B: "a"}}
+	want := []speed.PairSpeed{{GPU: "v100", A: "a", B: "b", SpeedA: 0.5, SpeedB: 0.75}, {GPU: "v100", A: "a", B: "a"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -10,6 +10,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
@@ -118,10 +119,10 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	case w.pairs != "":
 		return "pairs measured in " + filepath.Base(w.pairs), w.measured(first(c).Model.Name)
 	case w.trace.Layout == "muri":
-		w.base.Truth = sim.Stages{}
+		w.base.Truth = speed.Stages{}
 		return "Muri's stages", nil
 	case w.trace.Layout == "carma" || classed(w.trace.Tasks):
-		w.base.Truth = sim.Contention{Scale: w.contention}
+		w.base.Truth = speed.Contention{Scale: w.contention}
 		return fmt.Sprintf("assumed contention of tasks by class, scaled by %v", w.contention), nil
 	case len(w.trace.Types) > 0:
 		return "", usage("job types say nothing about sharing: name measured pairs with -pairs")
@@ -202,7 +203,7 @@ func (w *world) reserve() error {
 func (w *world) draw(seed uint64) ([]sim.Task, sim.Options, error) {
 	options := w.base
 	if w.speedError > 0 {
-		options.Predicted = sim.Noisy{Model: options.Truth, SD: w.speedError, Seed: seed}
+		options.Predicted = speed.Noisy{Model: options.Truth, SD: w.speedError, Seed: seed}
 	}
 	switch {
 	case len(w.trace.Types) > 0:

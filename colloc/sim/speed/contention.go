@@ -1,9 +1,10 @@
-package sim
+package speed
 
 import (
 	"fmt"
 	"math"
 
+	"example.com/colloc/colloc/sim"
 	"example.com/colloc/profile"
 )
 
@@ -20,10 +21,10 @@ type Contention struct {
 	Scale float64
 }
 
-var _ Model = Contention{}
+var _ sim.Model = Contention{}
 
-// Speeds implements [Model].
-func (c Contention) Speeds(gpu *GPU, _ profile.Mechanism, set []*Task, dst []float64) error {
+// Speeds implements [sim.Model].
+func (c Contention) Speeds(gpu *sim.GPU, _ profile.Mechanism, set []*sim.Task, dst []float64) error {
 	scale := c.Scale
 	if scale == 0 {
 		scale = 1
@@ -49,7 +50,7 @@ func (c Contention) Speeds(gpu *GPU, _ profile.Mechanism, set []*Task, dst []flo
 	return nil
 }
 
-func pressure(t *Task) (float64, error) {
+func pressure(t *sim.Task) (float64, error) {
 	switch t.Class {
 	case "light":
 		return 0.10, nil

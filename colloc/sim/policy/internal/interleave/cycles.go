@@ -1,25 +1,27 @@
-package policy
+package interleave
 
 import (
 	"slices"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
 )
 
-// cycles remembers how well tasks of given stages interleave.
-type cycles struct {
-	model  sim.Stages
+// Cycles remembers how well tasks of given stages interleave.
+type Cycles struct {
+	model  speed.Stages
 	kinds  map[sim.StageTimes]int32
 	stages []sim.StageTimes
 	known  map[[4]int32]float64
 }
 
-func newCycles() *cycles {
-	return &cycles{kinds: map[sim.StageTimes]int32{}, known: map[[4]int32]float64{}}
+// NewCycles remembers nothing yet.
+func NewCycles() *Cycles {
+	return &Cycles{kinds: map[sim.StageTimes]int32{}, known: map[[4]int32]float64{}}
 }
 
-// kind numbers stages, from 1.
-func (c *cycles) kind(st sim.StageTimes) int32 {
+// Kind numbers stages, from 1.
+func (c *Cycles) Kind(st sim.StageTimes) int32 {
 	k, ok := c.kinds[st]
 	if !ok {
 		c.stages = append(c.stages, st)
@@ -30,17 +32,10 @@ func (c *cycles) kind(st sim.StageTimes) int32 {
 }
 
 // cycle is the time in which each task does one iteration, in nanoseconds.
-func (c *cycles) cycle(a, b []*muriTask) float64 {
+func (c *Cycles) cycle(a, b []int32) float64 {
 	var key [4]int32
-	n := 0
-	for _, t := range a {
-		key[n] = t.kind
-		n++
-	}
-	for _, t := range b {
-		key[n] = t.kind
-		n++
-	}
+	n := copy(key[:], a)
+	n += copy(key[n:], b)
 	slices.Sort(key[:n])
 	if x, ok := c.known[key]; ok {
 		return x
@@ -58,9 +53,9 @@ func (c *cycles) cycle(a, b []*muriTask) float64 {
 // paper's evaluation.
 const resources = 4
 
-// used is the part of the resources that two groups together would use; 0 if
+// Used is the part of the resources that two groups together would use; 0 if
 // they are too many or have no stages.
-func (c *cycles) used(limit int, a, b []*muriTask) float64 {
+func (c *Cycles) Used(limit int, a, b []int32) float64 {
 	if len(a)+len(b) > limit {
 		return 0
 	}
@@ -69,19 +64,20 @@ func (c *cycles) used(limit int, a, b []*muriTask) float64 {
 		return 0
 	}
 	sum := 0.0
-	for _, set := range [2][]*muriTask{a, b} {
-		for _, t := range set {
-			sum += float64(t.Stages.Load + t.Stages.Compute + t.Stages.Exchange)
+	for _, set := range [2][]int32{a, b} {
+		for _, kind := range set {
+			st := &c.stages[kind-1]
+			sum += float64(st.Load + st.Compute + st.Exchange)
 		}
 	}
 	return sum / (cycle * resources)
 }
 
-// gains reports whether tasks together are no slower than one after the other.
-func (c *cycles) gains(set []*muriTask) bool {
+// Gains reports whether tasks together are no slower than one after the other.
+func (c *Cycles) Gains(set []int32) bool {
 	alone := 0.0
-	for _, t := range set {
-		alone += c.cycle([]*muriTask{t}, nil)
+	for i := range set {
+		alone += c.cycle(set[i:i+1], nil)
 	}
 	return c.cycle(set, nil) <= alone
 }

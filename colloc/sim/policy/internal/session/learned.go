@@ -1,4 +1,4 @@
-package policy
+package session
 
 import (
 	"example.com/colloc/colloc/sim"
@@ -17,7 +17,7 @@ import (
 //
 // with the weight w of a prediction against one measurement.
 //
-// What was observed counts from the next call of learn on: a online.Session
+// What was observed counts from the next call of learn on: an online.Session
 // wants the same answer to the same question for as long as it lives.
 type learned struct {
 	pairs map[pairKey]*measured

@@ -6,35 +6,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Policy describes how to schedule: a struct literal whose zero fields are
-// defaults. One value serves any number of runs, also at once.
-type Policy interface {
-	// Name is short and says which variant it is, for example "carma-magm".
-	Name() string
-	// Begin returns the scheduler for one run on the empty cluster that s shows.
-	Begin(s *State) (Scheduler, error)
-}
-
-// Scheduler takes the decisions of one run.
-//
-// Decide is called once at every moment at which something happened: tasks
-// arrived, finished, died or were lost, GPUs failed or returned, a wake-up that
-// the scheduler asked for is due. It acts by [State.Place], [State.Stop],
-// [State.Repartition] and [State.WakeAt], and sees the effect of its actions on
-// the State at once. Whatever it does not place waits. An error ends the run.
-type Scheduler interface {
-	Decide(s *State) error
-}
-
-// Learner is a Scheduler that wants to know what was measured.
-type Learner interface {
-	Scheduler
-	// Observe is called just before a set that ran long enough changes, also by
-	// the scheduler's own actions, and when a task dies for lack of memory. It
-	// must not act.
-	Observe(o *CoRun) error
-}
-
 // CoRun is what was measured of a set. It is valid during the call only.
 type CoRun struct {
 	// GPU is where, Mechanism how they shared.
@@ -134,4 +105,101 @@ type NodeView struct {
 	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory.
 	CPU, TotalCPU       float64
 	Memory, TotalMemory profile.Bytes
+}
+
+// status is where a task is in its life.
+type status uint8
+
+const (
+	submitted status = iota // not yet
+	waiting
+	running
+	finished
+	failed
+)
+
+func (s status) String() string {
+	return [...]string{"not submitted", "waiting", "running", "finished", "given up"}[s]
+}
+
+// Launch is where a task starts.
+type Launch struct {
+	// Task is the task's index.
+	Task int
+	// GPUs are as many different GPUs as the task needs.
+	GPUs []int
+	// Node is the machine of a task that needs no GPU.
+	Node int
+	// Mechanism is how the sets on those GPUs share from now on; the zero value
+	// means time-slicing.
+	Mechanism profile.Mechanism
+	// Reserve is the memory set aside on each GPU; missing means what was
+	// predicted. Schedulers that ignore memory reserve 0.
+	Reserve profile.Opt[profile.Bytes]
+}
+
+// EventKind is what happened.
+type EventKind int
+
+// The kinds of events.
+const (
+	// Arrival: a task was submitted.
+	Arrival EventKind = iota + 1
+	// Start: a task was placed on GPUs.
+	Start
+	// SpeedChange: a running task's speed is another, because its neighbours
+	// changed.
+	SpeedChange
+	// Checkpoint: a task's progress was saved.
+	Checkpoint
+	// Preemption: the policy stopped a task.
+	Preemption
+	// OutOfMemory: a task died because its memory did not fit.
+	OutOfMemory
+	// Recovery: a task that had died or was lost started again.
+	Recovery
+	// Failure: a task was given up.
+	Failure
+	// Finish: a task's work is done.
+	Finish
+	// GPULoss: a GPU failed; the tasks on it wait again.
+	GPULoss
+	// GPUReturn: a GPU is back.
+	GPUReturn
+	// Repartition: a GPU's MIG layout began to change.
+	Repartition
+)
+
+// String returns a short name such as "out-of-memory".
+func (k EventKind) String() string {
+	names := [...]string{
+		"none", "arrival", "start", "speed-change", "checkpoint", "preemption", "out-of-memory",
+		"recovery", "failure", "finish", "gpu-loss", "gpu-return", "repartition",
+	}
+	if k < 0 || int(k) >= len(names) {
+		return "unknown"
+	}
+	return names[k]
+}
+
+// MarshalText writes what String returns.
+func (k EventKind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+// Event is something that happened.
+type Event struct {
+	At   time.Duration `json:"at_ns"`
+	Kind EventKind     `json:"kind"`
+	// Task is the task's ID, empty for events of GPUs; Index its number, -1 for
+	// those.
+	Task  string `json:"task,omitempty"`
+	Index int    `json:"-"`
+	// GPUs are those concerned.
+	GPUs []int `json:"gpus,omitempty"`
+	// Speed is the task's from now on, for SpeedChange; a task that starts runs at
+	// 1 unless a SpeedChange follows at the same time.
+	Speed float64 `json:"speed,omitempty"`
+	// Memory is, for OutOfMemory, what would have been needed and Total what
+	// there is.
+	Memory profile.Bytes `json:"memory_bytes,omitempty"`
+	Total  profile.Bytes `json:"total_bytes,omitempty"`
 }

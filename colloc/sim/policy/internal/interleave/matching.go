@@ -1,4 +1,4 @@
-package policy
+package interleave
 
 import (
 	"context"
@@ -9,15 +9,15 @@ import (
 	"example.com/colloc/profile"
 )
 
-// matcher finds maximum-weight matchings by [solve.Matching].
-type matcher struct {
+// Matcher finds maximum-weight matchings by [solve.Matching].
+type Matcher struct {
 	tasks []packer.Task
 	gpus  []packer.GPU
 }
 
-// pairs returns the partner of each of n nodes, or -1, such that the sum of
+// Pairs returns the partner of each of n nodes, or -1, such that the sum of
 // weights is largest. Only pairs of positive weight are formed.
-func (m *matcher) pairs(n int, weight func(i, j int) float64) ([]int, error) {
+func (m *Matcher) Pairs(n int, weight func(i, j int) float64) ([]int, error) {
 	partner := make([]int, n)
 	for i := range partner {
 		partner[i] = -1

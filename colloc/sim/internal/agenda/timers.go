@@ -1,50 +1,51 @@
-package sim
+package agenda
 
 import "time"
 
-// never is later than anything that happens.
-const never = time.Duration(1<<63 - 1)
+// Never is later than anything that happens.
+const Never = time.Duration(1<<63 - 1)
 
-// later is d after at; never if that is more than time can be.
-func later(at, d time.Duration) time.Duration {
-	if d > never-at {
-		return never
+// Later is d after at; Never if that is more than time can be.
+func Later(at, d time.Duration) time.Duration {
+	if d > Never-at {
+		return Never
 	}
 	return at + d
 }
 
-// timers is a heap with one entry for each task that has something to come. Ties
+// Timers is a heap with one entry for each task that has something to come. Ties
 // go to the lower task.
-type timers struct {
+type Timers struct {
 	heap []int32
 	at   []time.Duration // by task
 	pos  []int32         // by task; -1 is not in the heap
 }
 
-func newTimers(tasks int) timers {
-	t := timers{at: make([]time.Duration, tasks), pos: make([]int32, tasks)}
+// NewTimers returns a heap without times for so many tasks.
+func NewTimers(tasks int) Timers {
+	t := Timers{at: make([]time.Duration, tasks), pos: make([]int32, tasks)}
 	for i := range t.pos {
 		t.pos[i] = -1
 	}
 	return t
 }
 
-// next returns the earliest time; never if there is none.
-func (t *timers) next() time.Duration {
+// Next returns the earliest time; Never if there is none.
+func (t *Timers) Next() time.Duration {
 	if len(t.heap) == 0 {
-		return never
+		return Never
 	}
 	return t.at[t.heap[0]]
 }
 
-// set changes a task's time; never takes it out.
-func (t *timers) set(task int, at time.Duration) {
+// Set changes a task's time; Never takes it out.
+func (t *Timers) Set(task int, at time.Duration) {
 	i := t.pos[task]
 	t.at[task] = at
 	switch {
-	case at == never && i < 0:
+	case at == Never && i < 0:
 		return
-	case at == never:
+	case at == Never:
 		last := len(t.heap) - 1
 		moved := t.heap[last]
 		t.heap = t.heap[:last]
@@ -62,17 +63,17 @@ func (t *timers) set(task int, at time.Duration) {
 	}
 }
 
-func (t *timers) less(a, b int32) bool {
+func (t *Timers) less(a, b int32) bool {
 	return t.at[a] < t.at[b] || t.at[a] == t.at[b] && a < b
 }
 
-func (t *timers) fix(i int) {
+func (t *Timers) fix(i int) {
 	if !t.down(i) {
 		t.up(i)
 	}
 }
 
-func (t *timers) up(i int) {
+func (t *Timers) up(i int) {
 	task := t.heap[i]
 	for i > 0 {
 		parent := (i - 1) / 4
@@ -86,7 +87,7 @@ func (t *timers) up(i int) {
 	t.heap[i], t.pos[task] = task, int32(i)
 }
 
-func (t *timers) down(i int) bool {
+func (t *Timers) down(i int) bool {
 	task, start := t.heap[i], i
 	for {
 		first := 4*i + 1
@@ -109,3 +110,9 @@ func (t *timers) down(i int) bool {
 	t.heap[i], t.pos[task] = task, int32(i)
 	return i > start
 }
+
+// First is the task of the earliest time; there must be one.
+func (t *Timers) First() int { return int(t.heap[0]) }
+
+// Len is how many tasks have something to come.
+func (t *Timers) Len() int { return len(t.heap) }

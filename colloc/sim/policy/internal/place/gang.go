@@ -1,4 +1,4 @@
-package policy
+package place
 
 import (
 	"slices"
@@ -6,15 +6,16 @@ import (
 	"example.com/colloc/colloc/sim"
 )
 
-// gang finds idle GPUs for a task as YARN and Muri do: the first machine that
+// Gang finds idle GPUs for a task as YARN and Muri do: the first machine that
 // has enough, and for a task larger than any machine, whole machines and the
 // rest on one more. It returns nil if there are none. The result is valid until
 // the next call.
-type gang struct {
+type Gang struct {
 	gpus []int
 }
 
-func (f *gang) idle(s *sim.State, t *sim.TaskView) []int {
+// Idle finds the GPUs.
+func (f *Gang) Idle(s *sim.State, t *sim.TaskView) []int {
 	f.gpus = f.gpus[:0]
 	if t.GPUs == 1 {
 		for g := range s.Idle() {
@@ -39,7 +40,7 @@ func (f *gang) idle(s *sim.State, t *sim.TaskView) []int {
 
 // spread takes whole machines in order, and what is left from the first other
 // machine that has it.
-func (f *gang) spread(s *sim.State, t *sim.TaskView) []int {
+func (f *Gang) spread(s *sim.State, t *sim.TaskView) []int {
 	nodes := s.Nodes()
 	left, rest := t.GPUs, 0
 	for i := range nodes {
@@ -63,7 +64,7 @@ func (f *gang) spread(s *sim.State, t *sim.TaskView) []int {
 }
 
 // take adds n idle GPUs of one machine, all or none.
-func (f *gang) take(s *sim.State, t *sim.TaskView, node *sim.NodeView, n int) bool {
+func (f *Gang) take(s *sim.State, t *sim.TaskView, node *sim.NodeView, n int) bool {
 	had := len(f.gpus)
 	gpus := s.GPUs()
 	for i := node.First; i < node.First+node.Count && len(f.gpus) < had+n; i++ {
@@ -78,20 +79,20 @@ func (f *gang) take(s *sim.State, t *sim.TaskView, node *sim.NodeView, n int) bo
 	return true
 }
 
-// startHosts places the waiting tasks that need no GPU.
-func startHosts(s *sim.State) {
+// Hosts places the waiting tasks that need no GPU.
+func Hosts(s *sim.State) {
 	if !s.Freed() && len(s.Arrived()) == 0 {
 		return
 	}
 	for t := range s.Waiting() {
 		if t.HostOnly {
-			startHost(s, t)
+			Host(s, t)
 		}
 	}
 }
 
-// startHost places a task that needs no GPU on the first machine with room.
-func startHost(s *sim.State, t *sim.TaskView) bool {
+// Host places a task that needs no GPU on the first machine with room.
+func Host(s *sim.State, t *sim.TaskView) bool {
 	nodes := s.Nodes()
 	for i := range nodes {
 		if s.FitsHost(t, &nodes[i], 0) {
@@ -100,4 +101,12 @@ func startHost(s *sim.State, t *sim.TaskView) bool {
 		}
 	}
 	return false
+}
+
+// MaxSet is the largest set that is measured publicly, unless told otherwise.
+func MaxSet(n int) int {
+	if n <= 0 {
+		return 2
+	}
+	return n
 }

@@ -1,4 +1,4 @@
-package sim
+package speed
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"example.com/colloc/colloc/sim"
 	"example.com/colloc/profile"
 )
 
@@ -56,8 +57,8 @@ func NewPairs(measured []PairSpeed, reference string) (*Pairs, error) {
 	p := &Pairs{gpus: map[string]*pairTable{}}
 	for i, m := range measured {
 		for _, x := range []float64{m.SpeedA, m.SpeedB, m.SoloA, m.SoloB} {
-			if !(x >= 0 && x <= maxSpeed) {
-				return nil, fmt.Errorf("sim: pair %d (%s beside %s on %s): %v: %w", i, m.A, m.B, m.GPU, x, errSpeed)
+			if !(x >= 0 && x <= sim.MaxSpeed) {
+				return nil, fmt.Errorf("speed: pair %d (%s beside %s on %s): %v: %w", i, m.A, m.B, m.GPU, x, sim.ErrSpeed)
 			}
 		}
 		t := p.table(m.GPU)
@@ -174,10 +175,10 @@ func (p *Pairs) Types(gpu string) []string {
 // errPair says that a table does not know a GPU or type.
 var errPair = errors.New("not in the table of measured pairs")
 
-var _ Model = (*Pairs)(nil)
+var _ sim.Model = (*Pairs)(nil)
 
-// Speeds implements [Model]. O(k²) look-ups for k tasks.
-func (p *Pairs) Speeds(gpu *GPU, _ profile.Mechanism, set []*Task, dst []float64) error {
+// Speeds implements [sim.Model]. O(k²) look-ups for k tasks.
+func (p *Pairs) Speeds(gpu *sim.GPU, _ profile.Mechanism, set []*sim.Task, dst []float64) error {
 	t := p.gpus[gpu.Model.Name]
 	if t == nil {
 		if t = p.gpus[productName(gpu.Model.Name)]; t == nil {

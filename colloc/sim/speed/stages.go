@@ -1,22 +1,13 @@
-package sim
+package speed
 
 import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
+	"example.com/colloc/colloc/sim"
 	"example.com/colloc/profile"
 )
-
-// StageTimes are what one iteration of a training task needs of each resource,
-// in the order in which it needs them, and how long an iteration takes in all.
-type StageTimes struct {
-	// Load is storage and CPU, Compute the GPU, Exchange the network.
-	Load, Compute, Exchange time.Duration
-	// Iteration is the time of an iteration alone.
-	Iteration time.Duration
-}
 
 // Stages is the model of Muri (Zhao et al., SIGCOMM 2022,
 // doi:10.1145/3544216.3544224): tasks of a set take turns, such that while one
@@ -38,7 +29,7 @@ type Stages struct {
 	Overhead [4]float64
 }
 
-var _ Model = Stages{}
+var _ sim.Model = Stages{}
 
 // The overheads that the authors measured, see Stages.
 const (
@@ -48,11 +39,11 @@ const (
 	muriFour  = 1.37 / 1.015
 )
 
-// Speeds implements [Model].
-func (m Stages) Speeds(gpu *GPU, _ profile.Mechanism, set []*Task, dst []float64) error {
+// Speeds implements [sim.Model].
+func (m Stages) Speeds(gpu *sim.GPU, _ profile.Mechanism, set []*sim.Task, dst []float64) error {
 	cycle := 0.0
 	for four := range slices.Chunk(set, 4) {
-		var times [4]StageTimes
+		var times [4]sim.StageTimes
 		for i, t := range four {
 			if times[i] = t.Stages; t.Stages.Iteration <= 0 {
 				return fmt.Errorf("Stages: task %q has no stages", t.ID)
@@ -71,7 +62,7 @@ func (m Stages) Speeds(gpu *GPU, _ profile.Mechanism, set []*Task, dst []float64
 
 // Cycle is the time in which each of one to four tasks does one iteration, in
 // nanoseconds, overhead included; 0 for any other number. O(tasks!).
-func (m Stages) Cycle(times []StageTimes) float64 {
+func (m Stages) Cycle(times []sim.StageTimes) float64 {
 	k := len(times)
 	if k == 0 || k > 4 {
 		return 0

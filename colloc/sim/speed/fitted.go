@@ -1,9 +1,10 @@
-package sim
+package speed
 
 import (
 	"errors"
 	"fmt"
 
+	"example.com/colloc/colloc/sim"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
@@ -23,10 +24,10 @@ type Fitted struct {
 	MIG *pace.MIGSpeed
 }
 
-var _ Model = Fitted{}
+var _ sim.Model = Fitted{}
 
-// Speeds implements [Model].
-func (f Fitted) Speeds(gpu *GPU, mech profile.Mechanism, set []*Task, dst []float64) error {
+// Speeds implements [sim.Model].
+func (f Fitted) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task, dst []float64) error {
 	if f.Interference == nil {
 		return errors.New("Fitted has no Interference")
 	}

@@ -1,4 +1,4 @@
-package sim_test
+package speed_test
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
@@ -41,13 +42,13 @@ func TestConstant(t *testing.T) {
 
 func TestContention(t *testing.T) {
 	l, m := &sim.Task{Class: "light"}, &sim.Task{Class: "medium"}
-	near(t, "alone", speedsOf(t, sim.Contention{}, "x", m), []float64{1}, 0)
-	near(t, "medium pair", speedsOf(t, sim.Contention{}, "x", m, m), []float64{1 / 1.35, 1 / 1.35}, 1e-12)
-	near(t, "pessimistic", speedsOf(t, sim.Contention{Scale: 2}, "x", l, m), []float64{1 / (1 + 2*math.Sqrt(.035)), 1 / (1 + 2*math.Sqrt(.035))}, 1e-12)
+	near(t, "alone", speedsOf(t, speed.Contention{}, "x", m), []float64{1}, 0)
+	near(t, "medium pair", speedsOf(t, speed.Contention{}, "x", m, m), []float64{1 / 1.35, 1 / 1.35}, 1e-12)
+	near(t, "pessimistic", speedsOf(t, speed.Contention{Scale: 2}, "x", l, m), []float64{1 / (1 + 2*math.Sqrt(.035)), 1 / (1 + 2*math.Sqrt(.035))}, 1e-12)
 }
 
 func TestPairs(t *testing.T) {
-	p, err := sim.NewPairs([]sim.PairSpeed{
+	p, err := speed.NewPairs([]speed.PairSpeed{
 		{GPU: "v100", A: "a", B: "b", SpeedA: 0.8, SpeedB: 0.5, SoloA: 10, SoloB: 20},
 		{GPU: "v100", A: "a", B: "a", SpeedA: 0.6, SpeedB: 0.6, SoloA: 10, SoloB: 10},
 		{GPU: "k80", A: "a", B: "b", SoloA: 5, SoloB: 2},
@@ -62,11 +63,11 @@ func TestPairs(t *testing.T) {
 	near(t, "not measured", speedsOf(t, p, "v100", b, b), []float64{0.65, 0.65}, 1e-12)
 	near(t, "three", speedsOf(t, p, "v100", a, a, b), []float64{1 / (1 + .25 + 2./3), 1 / (1 + .25 + 2./3), 1 / 3.}, 1e-12)
 	near(t, "alone on the slower card", speedsOf(t, p, "k80", a), []float64{0.5}, 0)
-	near(t, "did not fit", speedsOf(t, p, "k80", a, b), []float64{0.5 * sim.Floor, 0.1 * sim.Floor}, 1e-12)
+	near(t, "did not fit", speedsOf(t, p, "k80", a, b), []float64{0.5 * speed.Floor, 0.1 * speed.Floor}, 1e-12)
 	if err := p.Speeds(&sim.GPU{}, profile.TimeSlice, []*sim.Task{a}, make([]float64, 1)); err == nil {
 		t.Error("no error for an unknown GPU")
 	}
-	if _, err := sim.NewPairs([]sim.PairSpeed{{SpeedA: math.NaN()}}, ""); err == nil {
+	if _, err := speed.NewPairs([]speed.PairSpeed{{SpeedA: math.NaN()}}, ""); err == nil {
 		t.Error("no error for NaN")
 	}
 }
@@ -76,22 +77,22 @@ func TestStages(t *testing.T) {
 	ms := time.Millisecond
 	load := &sim.Task{ID: "l", Stages: sim.StageTimes{Load: 90 * ms, Compute: 10 * ms, Iteration: 100 * ms}}
 	comp := &sim.Task{ID: "c", Stages: sim.StageTimes{Load: 10 * ms, Compute: 90 * ms, Iteration: 100 * ms}}
-	near(t, "alone", speedsOf(t, sim.Stages{}, "x", load), []float64{1 / 1.015}, 1e-12)
+	near(t, "alone", speedsOf(t, speed.Stages{}, "x", load), []float64{1 / 1.015}, 1e-12)
 	// swapping as wholes: max(90, 90) + max(10, 10) = 100 ms a cycle for both
-	near(t, "pair", speedsOf(t, sim.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, comp), []float64{1, 1}, 1e-12)
+	near(t, "pair", speedsOf(t, speed.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, comp), []float64{1, 1}, 1e-12)
 	// all four load for 90 ms, two at a time: loading takes two steps of four
-	near(t, "four alike", speedsOf(t, sim.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, load, load, load), []float64{100. / 180, 100. / 180, 100. / 180, 100. / 180}, 1e-3)
-	if got := (sim.Stages{}).Cycle(nil); got != 0 {
+	near(t, "four alike", speedsOf(t, speed.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, load, load, load), []float64{100. / 180, 100. / 180, 100. / 180, 100. / 180}, 1e-3)
+	if got := (speed.Stages{}).Cycle(nil); got != 0 {
 		t.Errorf("cycle of nothing is %v", got)
 	}
 	// four and one in turn: cycles of 180 and 100 ms
-	near(t, "five", speedsOf(t, sim.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, load, load, load, load), []float64{100. / 280, 100. / 280, 100. / 280, 100. / 280, 100. / 280}, 1e-3)
+	near(t, "five", speedsOf(t, speed.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, load, load, load, load), []float64{100. / 280, 100. / 280, 100. / 280, 100. / 280, 100. / 280}, 1e-3)
 }
 
 // TestNoisy: the error is that asked for, belongs to the question, and not to a
 // task alone.
 func TestNoisy(t *testing.T) {
-	n := sim.Noisy{Model: sim.Constant{1, 1}, SD: 0.1, Seed: 1}
+	n := speed.Noisy{Model: sim.Constant{1, 1}, SD: 0.1, Seed: 1}
 	sum, sum2, count := 0.0, 0.0, 0.0
 	for i := range 50 {
 		for j := range 50 {
@@ -119,7 +120,7 @@ func TestFitted(t *testing.T) {
 	if !ok {
 		t.Fatal("no A100-40GB in the catalogue")
 	}
-	f := sim.Fitted{Interference: &interference.Predictor{}}
+	f := speed.Fitted{Interference: &interference.Predictor{}}
 	set := []*sim.Task{{}, {}}
 	dst := make([]float64, 2)
 	gpu := &sim.GPU{Model: model}

@@ -1,4 +1,4 @@
-package policy
+package request
 
 import (
 	"slices"
@@ -7,27 +7,29 @@ import (
 	"example.com/colloc/profile"
 )
 
-// nodes is the frame of policies that place by request, as Kubernetes does: each
+// Frame is the frame of policies that place by request, as Kubernetes does: each
 // task in the order of arrival goes to the machine that scores highest among
 // those where it fits. Tasks that fit nowhere are overtaken. Device memory is no
 // request: nobody looks at it.
-type nodes struct {
-	// score rates a machine for a task that fits it, high is good, and says on
+type Frame struct {
+	// Score rates a machine for a task that fits it, high is good, and says on
 	// which of its GPUs the task would run. Ties go to the lower machine.
-	score func(n *requests, t *sim.TaskView) (float64, []int)
-	// memory is set if scores depend on the machine and the request only: they
+	Score func(n *Machine, t *sim.TaskView) (float64, []int)
+	// Kept is set if scores depend on the machine and the request only: they
 	// are then kept until the machine changes.
-	memory bool
+	Kept bool
 
-	all  []requests
+	all  []Machine
 	kept map[request][]rating
 }
 
-// requests is a machine as far as requests count.
-type requests struct {
-	cpu     float64
-	free    []float64 // of each GPU, 1 is whole
-	sum     float64   // of free
+// Machine is a machine as far as requests count.
+type Machine struct {
+	// CPU is what is left of the cores, Free the part left of each GPU, Sum that of
+	// all.
+	CPU     float64
+	Free    []float64
+	Sum     float64
 	model   string
 	memory  float64
 	changed int // grows with every change
@@ -47,11 +49,12 @@ type rating struct {
 	fits    bool
 }
 
-func (f *nodes) begin(s *sim.State) {
+// Begin reads the machines at the start of a run.
+func (f *Frame) Begin(s *sim.State) {
 	f.kept = map[request][]rating{}
 	for i, n := range s.Nodes() {
 		cards := s.GPUs()[n.First : n.First+n.Count]
-		f.all = append(f.all, requests{changed: 1, free: make([]float64, n.Count), model: product(cards)})
+		f.all = append(f.all, Machine{changed: 1, Free: make([]float64, n.Count), model: product(cards)})
 		f.update(s, i)
 	}
 }
@@ -72,16 +75,16 @@ func product(cards []*sim.GPUView) string {
 }
 
 // update reads what is left of a machine.
-func (f *nodes) update(s *sim.State, node int) {
+func (f *Frame) update(s *sim.State, node int) {
 	n, r := s.Nodes()[node], &f.all[node]
-	r.cpu, r.memory, r.sum = n.CPU, float64(n.Memory), 0
-	for i := range r.free {
+	r.CPU, r.memory, r.Sum = n.CPU, float64(n.Memory), 0
+	for i := range r.Free {
 		g := s.GPUs()[n.First+i]
-		r.free[i] = 0
+		r.Free[i] = 0
 		if g.Up {
-			r.free[i] = left(g)
+			r.Free[i] = left(g)
 		}
-		r.sum += r.free[i]
+		r.Sum += r.Free[i]
 	}
 	r.changed++
 }
@@ -98,7 +101,7 @@ func left(g *sim.GPUView) float64 {
 }
 
 // Decide implements [sim.Scheduler].
-func (f *nodes) Decide(s *sim.State) error {
+func (f *Frame) Decide(s *sim.State) error {
 	if s.Freed() || len(s.Turned()) > 0 {
 		for i := range f.all {
 			f.update(s, i)
@@ -115,17 +118,17 @@ func (f *nodes) Decide(s *sim.State) error {
 }
 
 // place puts a task on its best machine, if it fits any.
-func (f *nodes) place(s *sim.State, t *sim.TaskView) {
+func (f *Frame) place(s *sim.State, t *sim.TaskView) {
 	best := -1
 	top := 0.0
 	kept := f.ratings(t)
 	for i := range f.all {
 		n := &f.all[i]
 		r := &kept[i]
-		if !f.memory || r.changed != n.changed {
+		if !f.Kept || r.changed != n.changed {
 			*r = rating{changed: n.changed, fits: n.fits(t)}
 			if r.fits {
-				r.score, _ = f.score(n, t)
+				r.score, _ = f.Score(n, t)
 			}
 		}
 		if r.fits && (best < 0 || r.score > top) {
@@ -139,7 +142,7 @@ func (f *nodes) place(s *sim.State, t *sim.TaskView) {
 	if t.HostOnly {
 		s.Place(sim.Launch{Task: t.Index, Node: best})
 	} else {
-		_, local := f.score(n, t)
+		_, local := f.Score(n, t)
 		gpus := make([]int, len(local))
 		for i, g := range local {
 			gpus[i] = s.Nodes()[best].First + g
@@ -150,8 +153,8 @@ func (f *nodes) place(s *sim.State, t *sim.TaskView) {
 }
 
 // ratings are those kept for a request.
-func (f *nodes) ratings(t *sim.TaskView) []rating {
-	key := request{t.CPU, float64(t.HostMemory), share(t), t.GPUs, ""}
+func (f *Frame) ratings(t *sim.TaskView) []rating {
+	key := request{t.CPU, float64(t.HostMemory), Share(t), t.GPUs, ""}
 	if len(t.Only) > 0 {
 		key.only = t.Only[0]
 		for _, m := range t.Only[1:] {
@@ -166,59 +169,59 @@ func (f *nodes) ratings(t *sim.TaskView) []rating {
 	return kept
 }
 
-// share is the part of each GPU that a task takes.
-func share(t *sim.TaskView) float64 {
+// Share is the part of each GPU that a task takes.
+func Share(t *sim.TaskView) float64 {
 	if t.Share == 0 {
 		return 1
 	}
 	return t.Share
 }
 
-// slack forgives rounding in sums of shares.
-const slack = 1e-9
+// Slack forgives rounding in sums of shares.
+const Slack = 1e-9
 
 // fits reports whether a machine has room for a task.
-func (n *requests) fits(t *sim.TaskView) bool {
-	if t.CPU > n.cpu+slack || float64(t.HostMemory) > n.memory ||
+func (n *Machine) fits(t *sim.TaskView) bool {
+	if t.CPU > n.CPU+Slack || float64(t.HostMemory) > n.memory ||
 		len(t.Only) > 0 && !slices.Contains(t.Only, n.model) {
 		return false
 	}
-	return t.HostOnly || n.enough(share(t), t.GPUs)
+	return t.HostOnly || n.Enough(Share(t), t.GPUs)
 }
 
-// enough reports whether so many GPUs have so much left each.
-func (n *requests) enough(part float64, gpus int) bool {
-	for _, x := range n.free {
-		if x >= part-slack {
+// Enough reports whether so many GPUs have so much left each.
+func (n *Machine) Enough(part float64, gpus int) bool {
+	for _, x := range n.Free {
+		if x >= part-Slack {
 			gpus--
 		}
 	}
 	return gpus <= 0
 }
 
-// tightest are the GPUs that have least left among those with room.
-func (n *requests) tightest(t *sim.TaskView) []int {
-	part := share(t)
+// Tightest are the GPUs that have least left among those with room.
+func (n *Machine) Tightest(t *sim.TaskView) []int {
+	part := Share(t)
 	if t.GPUs == 1 {
 		best := -1
-		for i, x := range n.free {
-			if x >= part-slack && (best < 0 || x < n.free[best]) {
+		for i, x := range n.Free {
+			if x >= part-Slack && (best < 0 || x < n.Free[best]) {
 				best = i
 			}
 		}
 		return []int{best}
 	}
 	var fit []int
-	for i, x := range n.free {
-		if x >= part-slack {
+	for i, x := range n.Free {
+		if x >= part-Slack {
 			fit = append(fit, i)
 		}
 	}
 	slices.SortStableFunc(fit, func(a, b int) int {
 		switch {
-		case n.free[a] < n.free[b]:
+		case n.Free[a] < n.Free[b]:
 			return -1
-		case n.free[a] > n.free[b]:
+		case n.Free[a] > n.Free[b]:
 			return 1
 		}
 		return 0

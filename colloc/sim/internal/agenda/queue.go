@@ -1,27 +1,30 @@
-package sim
+package agenda
 
 import "iter"
 
-// queue is a list of tasks in the order in which they came, with removal from
+// Queue is a list of tasks in the order in which they came, with removal from
 // anywhere in O(1).
-type queue struct {
+type Queue struct {
 	items []int32 // -1 where a task left
 	at    []int32 // by task: its place in items
 	head  int     // no task is before it
 	live  int
 }
 
-func newQueue(tasks int) queue {
-	return queue{at: make([]int32, tasks)}
+// NewQueue returns an empty queue of tasks below a number.
+func NewQueue(tasks int) Queue {
+	return Queue{at: make([]int32, tasks)}
 }
 
-func (q *queue) push(task int) {
+// Push adds a task that is not there at the end.
+func (q *Queue) Push(task int) {
 	q.at[task] = int32(len(q.items))
 	q.items = append(q.items, int32(task))
 	q.live++
 }
 
-func (q *queue) remove(task int) {
+// Remove takes out a task that is there.
+func (q *Queue) Remove(task int) {
 	q.items[q.at[task]] = -1
 	q.live--
 	for q.head < len(q.items) && q.items[q.head] < 0 {
@@ -29,8 +32,8 @@ func (q *queue) remove(task int) {
 	}
 }
 
-// compact forgets the places of tasks that left. Nobody may be iterating.
-func (q *queue) compact() {
+// Compact forgets the places of tasks that left. Nobody may be iterating.
+func (q *Queue) Compact() {
 	if len(q.items) < 64 || q.live*2 > len(q.items) {
 		return
 	}
@@ -44,9 +47,9 @@ func (q *queue) compact() {
 	q.items, q.head = kept, 0
 }
 
-// all yields the tasks that are there; one that leaves meanwhile is skipped, one
+// All yields the tasks that are there; one that leaves meanwhile is skipped, one
 // that comes meanwhile is not seen.
-func (q *queue) all() iter.Seq[int] {
+func (q *Queue) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for i, n := q.head, len(q.items); i < n; i++ {
 			if t := q.items[i]; t >= 0 && !yield(int(t)) {
@@ -55,3 +58,6 @@ func (q *queue) all() iter.Seq[int] {
 		}
 	}
 }
+
+// Len is how many tasks are there.
+func (q *Queue) Len() int { return q.live }

@@ -1,0 +1,2 @@
+// Package interleave says which tasks take turns well, in the manner of Muri.
+package interleave
