@@ -32,10 +32,16 @@ type Measurement struct {
 	// OutOfMemory says that the task died for lack of memory. Then Peak is the
 	// most it had reached: its true need is larger.
 	OutOfMemory bool
+	// Reserved is, with OutOfMemory and without Peak, what was set aside for the
+	// task; 0 means what the Planner would reserve for it.
+	Reserved profile.Bytes
 }
 
 // Observe teaches the Planner one measured co-run: the speeds of its members
-// improve what is predicted for tasks like them, the peaks what is reserved.
+// improve what is predicted for tasks like them, the peaks what is reserved: for
+// a task of the same type and batch never again less than a peak that was seen or
+// than what it had reached when it ran out of memory. After such a death its
+// reservation is raised until a peak is measured, see [memory.Predictor.Least].
 // Members without a measurement still count as neighbours; the speed of a task
 // that ran alone teaches nothing. An observation with a fault is refused as a
 // whole. Safe for concurrent use with every other call.
@@ -53,8 +59,10 @@ func (p *Planner) Observe(o Observation) error {
 		}
 		measured = measured || !m.Speed.IsZero()
 		speeds.Set, speeds.Speeds = append(speeds.Set, m.Profile), append(speeds.Speeds, m.Speed)
-		if peak, ok := m.Peak.Get(); ok {
-			seen = append(seen, memory.Observation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: peak, Censored: m.OutOfMemory})
+		if o, err := p.peakOf(m); err != nil {
+			return fmt.Errorf("colloc: observation: member %d: %w", i, err)
+		} else if o.Peak > 0 {
+			seen = append(seen, o)
 		}
 	}
 	if measured && len(o.Members) > 1 {
@@ -78,13 +86,31 @@ func (p *Planner) checkMember(m *Measurement) error {
 	if s, ok := m.Speed.Get(); ok && (!finite(s, 0) || s == 0) {
 		return fmt.Errorf("%s: speed is %v, want more than 0", m.Profile.Spec.Type(), s)
 	}
+	if m.Reserved < 0 || m.Reserved > profile.MaxCount {
+		return fmt.Errorf("%s: reserved are %d bytes, want 0 to 1e15", m.Profile.Spec.Type(), int64(m.Reserved))
+	}
 	peak, ok := m.Peak.Get()
-	if !ok {
+	if !ok && !m.OutOfMemory {
 		return nil
 	}
-	if peak <= 0 || peak > profile.MaxCount {
+	if ok && (peak <= 0 || peak > profile.MaxCount) {
 		return fmt.Errorf("%s: peak is %d bytes, want 1 to 1e15", m.Profile.Spec.Type(), int64(peak))
 	}
 	_, err := p.config.Memory.Peak(&m.Profile.Spec, p.config.Host)
 	return err
+}
+
+// peakOf is what a member tells about memory; a Peak of 0 is nothing.
+func (p *Planner) peakOf(m *Measurement) (memory.Observation, error) {
+	o := memory.Observation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: m.Peak.Or(0), Censored: m.OutOfMemory}
+	if o.Peak > 0 || !m.OutOfMemory {
+		return o, nil
+	}
+	o.Assumed = true
+	if o.Peak = m.Reserved; o.Peak > 0 {
+		return o, nil
+	}
+	reserved, err := p.reservation(&Task{ID: "member", Profile: m.Profile})
+	o.Peak = min(reserved, profile.MaxCount)
+	return o, err
 }

@@ -9,10 +9,9 @@ import (
 	"example.com/colloc/profile"
 )
 
-// MeasuredMargin is what is added to a peak that was measured in a solo run:
-// repeats of the same training task differ by up to 1.4 % (three repeated
-// configurations on an A100, peaks read from nvidia-smi).
-const MeasuredMargin = 0.02
+// MeasuredMargin is what is added to a peak that was measured in a solo run, see
+// [memory.RepeatMargin].
+const MeasuredMargin = memory.RepeatMargin
 
 // Usable is what a GPU offers to reservations: its total without the headroom, a
 // fraction in [0, 1).
@@ -22,9 +21,10 @@ func Usable(total profile.Bytes, headroom float64) profile.Bytes {
 
 // Memory returns the peak memory of a task, in bytes, and what a plan reserves
 // for it at the configured risk: what was promised, if the task carries a
-// reservation, else the measured peak with [MeasuredMargin], else a prediction.
-// A task whose description does not tell what it keeps in memory reserves
-// [memory.Whole], a whole GPU.
+// reservation, else the measured peak with [MeasuredMargin], else a prediction;
+// the two latter are never less than [memory.Predictor.Least], what [Planner.Observe]
+// was told of such a task. A task whose description does not tell what it keeps in
+// memory reserves [memory.Whole], a whole GPU.
 // It returns an error for a task that is described wrongly.
 func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Bytes, err error) {
 	if err := task.Validate(); err != nil {
@@ -37,9 +37,10 @@ func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Byte
 // promised wins over what was measured, which wins over what is predicted.
 func (p *Planner) memory(t *Task) (predict.Estimate, profile.Bytes, error) {
 	if peak, ok := t.Profile.Vector.Get(profile.PeakMemory); ok {
-		reserved := profile.BytesOf(peak * (1 + MeasuredMargin))
+		least := p.config.Memory.Least(&t.Profile.Spec)
+		reserved := max(least, profile.BytesOf(peak*(1+MeasuredMargin)))
 		e := predict.Estimate{
-			Value: peak, Lo: peak * (1 - MeasuredMargin), Hi: peak * (1 + MeasuredMargin),
+			Value: peak, Lo: peak * (1 - MeasuredMargin), Hi: max(peak*(1+MeasuredMargin), float64(least)),
 			Confidence: 1 - p.config.Risk, Source: predict.Source{Kind: predict.Measured},
 		}
 		return e, promised(t, reserved), nil

@@ -12,8 +12,11 @@ import (
 )
 
 // version is the version of the file form. It grows when a feature or a
-// term changes its meaning; files of another version are refused.
-const version = 1
+// term changes its meaning, or when something is added:
+//
+//	1  without floors; also written where there are none
+//	2  with floors, the least that may be reserved for tasks that were seen
+const version = 2
 
 // file is the file form of a Predictor.
 type file struct {
@@ -23,6 +26,7 @@ type file struct {
 	Parts      []filePart         `json:"parts"`
 	Hosts      []host             `json:"hosts,omitempty"`
 	Learned    []learnedModel     `json:"learned,omitempty"`
+	Floors     []floor            `json:"floors,omitempty"`
 	Together   *togetherFile      `json:"together,omitempty"`
 }
 
@@ -56,7 +60,10 @@ func (m *Predictor) Save(w io.Writer) error {
 func (m *Predictor) encode() ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	f := file{Format: format, Version: version, Provenance: m.from, Hosts: m.hosts, Learned: m.learned}
+	f := file{Format: format, Version: version, Provenance: m.from, Hosts: m.hosts, Learned: m.learned, Floors: m.floors}
+	if len(m.floors) == 0 {
+		f.Version = 1
+	}
 	for k := range tracedPart + 1 {
 		if p := m.part(k); p != nil {
 			f.Parts = append(f.Parts, filePart{Kind: partName(k), Part: p})
@@ -85,11 +92,11 @@ func Load(r io.Reader) (*Predictor, error) {
 	if err := in.Decode(&f); err != nil {
 		return nil, fmt.Errorf("predict: load memory: %w", err)
 	}
-	if f.Format != format || f.Version != version {
-		return nil, fmt.Errorf("predict: load memory: format %q version %d, want %q version %d: fit the model again",
+	if f.Format != format || f.Version < 1 || f.Version > version {
+		return nil, fmt.Errorf("predict: load memory: format %q version %d, want %q version 1 to %d: fit the model again",
 			f.Format, f.Version, format, version)
 	}
-	m := &Predictor{from: f.Provenance, hosts: f.Hosts, learned: f.Learned}
+	m := &Predictor{from: f.Provenance, hosts: f.Hosts, learned: f.Learned, floors: f.Floors}
 	if f.Together != nil {
 		if err := f.Together.Over.Check(); err != nil {
 			return nil, fmt.Errorf("predict: load memory: together: %w", err)
@@ -100,6 +107,9 @@ func Load(r io.Reader) (*Predictor, error) {
 		if err := m.setPart(&f.Parts[i]); err != nil {
 			return nil, fmt.Errorf("predict: load memory: part %d %q: %w", i, f.Parts[i].Kind, err)
 		}
+	}
+	if err := m.checkFloors(); err != nil {
+		return nil, fmt.Errorf("predict: load memory: %w", err)
 	}
 	for i, h := range m.hosts {
 		if !num.Finite(h.Context) || h.Context < 0 || h.Context > float64(predict.MaxContext) || h.Rows < 0 {

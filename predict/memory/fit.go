@@ -104,6 +104,9 @@ func sortByPart(obs []Observation) (*sortedRows, error) {
 		if err := o.check(); err != nil {
 			return nil, fmt.Errorf("predict: fit memory: observation %d: %w", i, err)
 		}
+		if o.Assumed {
+			continue
+		}
 		id, ok := groups[o.Group]
 		if !ok {
 			id = len(groups)

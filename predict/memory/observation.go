@@ -20,6 +20,9 @@ type Observation struct {
 	// Censored says that the task ran out of memory: its need is at least Peak,
 	// the memory that was free for it.
 	Censored bool
+	// Assumed says, of a task that ran out of memory, that nobody measured Peak:
+	// it is what was set aside for the task. Fits do not use such rows.
+	Assumed bool
 	// Group names what the task is related to, for example its architecture:
 	// validation keeps a group together.
 	Group string
@@ -32,6 +35,9 @@ func (o *Observation) check() error {
 	}
 	if o.Peak <= 0 || o.Peak > profile.MaxCount {
 		return fmt.Errorf("peak is %d bytes, want 1 to 1e15", int64(o.Peak))
+	}
+	if o.Assumed && !o.Censored {
+		return errAssumed
 	}
 	if c, ok := o.Host.Context.Get(); ok && (c < 0 || c > predict.MaxContext) {
 		return errors.New("host context is out of range")

@@ -12,11 +12,13 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Observe learns from a task that ran, in three ways: the context of its host
+// Observe learns from a task that ran, in four ways: the least that may be
+// reserved for this very task, see [Predictor.Least]; the context of its host
 // where that is named and not measured; an offset for tasks of the same model
 // name, data set, precision and optimiser, at any batch; and the scores that
 // intervals come from. A censored observation, a task that ran out of memory
-// with Peak bytes free to it, only ever raises predictions that were below.
+// with Peak bytes free to it, only ever raises predictions that were below; one
+// that is assumed tells of this very task alone.
 //
 // The order of observations matters a little: context and offset are running
 // means. It returns an error, and learns nothing, for an invalid observation.
@@ -31,8 +33,9 @@ func (m *Predictor) Observe(o Observation) error {
 	if err != nil {
 		return err
 	}
+	m.learnFloor(&o)
 	seen := float64(o.Peak)
-	if o.Censored && p.peak() >= seen {
+	if o.Assumed || o.Censored && p.peak() >= seen {
 		return nil
 	}
 	m.learnScore(&o, &p)

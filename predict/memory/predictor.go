@@ -25,6 +25,8 @@ type Predictor struct {
 	traced  *part                   // with a shape-only run
 	hosts   []host                  // sorted by name
 	learned []learnedModel          // sorted by key
+	floors  []floor                 // sorted by key
+	told    uint64                  // order of the newest floor
 	from    predict.Provenance
 
 	together *Together
@@ -82,8 +84,16 @@ func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimat
 	e := predict.Estimate{
 		Value: value, Lo: min(max(0, lo-p.doubtLo), value), Hi: max(hi+p.doubtHi, value), Confidence: conformal.Confidence, Source: p.source,
 	}
-	if p.blind {
+	f := m.floor(spec)
+	if p.blind && (f == nil || f.Peak == 0) {
 		e.Hi = float64(Whole)
+	}
+	if f != nil {
+		e.Value = max(e.Value, float64(f.needs()))
+		e.Hi = max(e.Hi, e.Value, float64(f.least()))
+		if e.Value > value {
+			e.Source = predict.Source{Kind: predict.Measured}
+		}
 	}
 	return e, nil
 }
@@ -92,10 +102,10 @@ func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimat
 //
 //	P(peak > reservation) ≤ risk
 //
-// for a task exchangeable with the data, by split conformal prediction. risk is
-// in (0, 1); 0.01 is common. A source of Prior has no such guarantee. Where the
-// activations are unknown, see [Predictor.Peak], it is [Whole]. Errors and cost
-// as for [Predictor.Peak].
+// for a task exchangeable with the data, by split conformal prediction, and never
+// less than [Predictor.Least]. risk is in (0, 1); 0.01 is common. A source of Prior
+// has no such guarantee. Where the activations are unknown, see [Predictor.Peak],
+// it is [Whole]. Errors and cost as for [Predictor.Peak].
 func (m *Predictor) Reserve(spec *profile.Spec, host predict.Host, risk float64) (profile.Bytes, error) {
 	if err := conformal.CheckRisk(risk); err != nil {
 		return 0, err
@@ -106,10 +116,16 @@ func (m *Predictor) Reserve(spec *profile.Spec, host predict.Host, risk float64)
 	if err != nil {
 		return 0, err
 	}
-	if p.blind {
+	reserved, f := profile.BytesOf(p.quantile(p.scores.Upper(risk))+p.doubtHi), m.floor(spec)
+	switch {
+	case p.blind && f != nil && f.Peak > 0: // nothing but what was measured
+		return f.least(), nil
+	case p.blind:
 		return Whole, nil
+	case f != nil:
+		reserved = max(reserved, f.least())
 	}
-	return profile.BytesOf(p.quantile(p.scores.Upper(risk)) + p.doubtHi), nil
+	return reserved, nil
 }
 
 // Whole is the reservation for a task that may need any amount, as its
@@ -271,18 +287,20 @@ func (m *Predictor) apply(spec *profile.Spec, p *prediction) {
 // leastSpread is what repeated runs of one task still differ by.
 const leastSpread = 0.005
 
+// The constants of FNV-1a, 64 bit.
+const fnvOffset, fnvPrime = 14695981039346656037, 1099511628211
+
 // modelKey hashes what a model is remembered by (FNV-1a, 64 bit).
 func modelKey(spec *profile.Spec) uint64 {
-	const offset, prime = 14695981039346656037, 1099511628211
-	h := uint64(offset)
+	h := uint64(fnvOffset)
 	for _, text := range [...]string{spec.Model.Name, spec.Dataset.Name} {
 		for i := range len(text) {
-			h = (h ^ uint64(text[i])) * prime
+			h = (h ^ uint64(text[i])) * fnvPrime
 		}
-		h = (h ^ 0xff) * prime
+		h = (h ^ 0xff) * fnvPrime
 	}
 	for _, n := range [...]int{int(spec.Training.Precision), int(spec.Training.Optimizer), int(spec.Training.Parallelism), spec.Training.GPUs} {
-		h = (h ^ uint64(n)) * prime
+		h = (h ^ uint64(n)) * fnvPrime
 	}
 	return h
 }

@@ -1,0 +1,90 @@
+package colloc_test
+
+import (
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// TestOutOfMemoryIsRemembered: what a task needed when it died, or was measured
+// to need, is reserved from the first observation on, whether its peak was
+// measured before, its model has layers or not, a name or none.
+func TestOutOfMemoryIsRemembered(t *testing.T) {
+	named, unnamed := describe(t), *describe(t)
+	unnamed.Spec.Model.Name = ""
+	bare := &profile.Profile{Spec: profile.Spec{Training: profile.Training{BatchSize: 8}}}
+	for _, tt := range []struct {
+		name string
+		task colloc.Task
+	}{
+		{"peak measured", seen(t, "task", 0.5, 0.2, 6*profile.GiB)},
+		{"layers and a name", colloc.Task{ID: "task", Profile: named}},
+		{"layers without a name", colloc.Task{ID: "task", Profile: &unnamed}},
+		{"neither", colloc.Task{ID: "task", Profile: bare}},
+	} {
+		for _, level := range []profile.Bytes{12 * profile.GiB, 20 * profile.GiB} {
+			for _, died := range []bool{true, false} {
+				t.Run(tt.name, func(t *testing.T) {
+					p := newPlanner(t, colloc.Config{})
+					observe(t, p, colloc.Measurement{Profile: tt.task.Profile, Peak: profile.Some(level), OutOfMemory: died})
+					for range 3 { // smaller peaks that are seen later take nothing back
+						if got := reserved(t, p, tt.task); got < level {
+							t.Fatalf("reserves %v after %v", got, level)
+						}
+						observe(t, p, colloc.Measurement{Profile: tt.task.Profile, Peak: profile.Some(profile.GiB)})
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestDeathWithoutPeak: the reservation grows until the task is measured.
+func TestDeathWithoutPeak(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	task := seen(t, "task", 0.5, 0.2, 6*profile.GiB)
+	before := reserved(t, p, task)
+	observe(t, p, colloc.Measurement{Profile: task.Profile, OutOfMemory: true})
+	once := reserved(t, p, task)
+	observe(t, p, colloc.Measurement{Profile: task.Profile, OutOfMemory: true})
+	twice := reserved(t, p, task)
+	observe(t, p, colloc.Measurement{Profile: task.Profile, OutOfMemory: true, Reserved: 12 * profile.GiB})
+	given := reserved(t, p, task)
+	if !(before < once && once < twice && twice < given && given == 15*profile.GiB) {
+		t.Errorf("reserves %v, then %v, %v and %v; want it to grow to 15 GiB", before, once, twice, given)
+	}
+	observe(t, p, colloc.Measurement{Profile: task.Profile, Peak: profile.Some(7 * profile.GiB)})
+	if got := reserved(t, p, task); got < 7*profile.GiB || got >= once {
+		t.Errorf("reserves %v after 7 GiB were measured", got)
+	}
+}
+
+func observe(tb testing.TB, p *colloc.Planner, m colloc.Measurement) {
+	tb.Helper()
+	if err := p.Observe(colloc.Observation{GPU: gpuModel(tb, "A100"), Members: []colloc.Measurement{m}}); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// reserved is what Fit, Memory and Plan reserve: they must agree.
+func reserved(tb testing.TB, p *colloc.Planner, task colloc.Task) profile.Bytes {
+	tb.Helper()
+	gpu := colloc.GPU{ID: "g", Model: gpuModel(tb, "A100")}
+	v, err := p.Fit(task, gpu)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, r, err := p.Memory(task)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	plan, err := p.Plan(tb.Context(), []colloc.Task{task}, []colloc.GPU{gpu})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if v.Reserved != r || plan.Tasks[0].Reserved != r {
+		tb.Errorf("Fit reserves %v, Memory %v, Plan %v", v.Reserved, r, plan.Tasks[0].Reserved)
+	}
+	return r
+}

@@ -1,0 +1,152 @@
+package memory
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// TestFloors: whatever was seen in whatever order, a reservation is never below
+// the largest peak and the largest level that did not suffice, at once.
+func TestFloors(t *testing.T) {
+	file, err := madeUpFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		m, err := Load(bytes.NewReader(file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := drawSpec(t)
+		spec.Model.Name = rapid.SampledFrom([]string{"", "net"}).Draw(t, "name")
+		if rapid.Bool().Draw(t, "no layers") {
+			spec.Model.Layers = nil
+		}
+		risk := rapid.SampledFrom([]float64{1e-6, 0.01, 0.5}).Draw(t, "risk")
+		var least profile.Bytes
+		for range rapid.IntRange(1, 6).Draw(t, "observations") {
+			o := Observation{Spec: spec, Peak: profile.Bytes(rapid.Int64Range(1, 1e12).Draw(t, "peak"))}
+			o.Censored = rapid.Bool().Draw(t, "died")
+			o.Assumed = o.Censored && rapid.Bool().Draw(t, "assumed")
+			before, err := m.Reserve(&spec, predict.Host{}, risk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Assumed {
+				o.Peak = before
+			}
+			if err := m.Observe(o); err != nil {
+				t.Fatal(err)
+			}
+			after, err := m.Reserve(&spec, predict.Host{}, risk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if o.Assumed && after <= before {
+				t.Fatalf("a death with %v set aside: %v are reserved next", before, after)
+			}
+			if !o.Assumed {
+				least = max(least, o.Peak)
+			}
+			if after < least || m.Least(&spec) < least {
+				t.Fatalf("reserved %v, least %v, after %v was seen", after, m.Least(&spec), least)
+			}
+			e, err := m.Peak(&spec, predict.Host{})
+			if err != nil || e.Value < float64(least) || e.Hi < e.Value || e.Lo > e.Value {
+				t.Fatalf("estimate %+v, %v, after %v was seen", e, err, least)
+			}
+		}
+	})
+}
+
+// TestFloorRaisedUntilMeasured: a death without a known peak counts until a run
+// ends; a level that did not suffice stays.
+func TestFloorRaisedUntilMeasured(t *testing.T) {
+	var m Predictor
+	spec := profile.Spec{Training: profile.Training{BatchSize: 8}}
+	for _, o := range []struct {
+		peak             profile.Bytes
+		censored, assume bool
+		want             profile.Bytes
+	}{
+		{4 * profile.GiB, true, true, 5 * profile.GiB},
+		{5 * profile.GiB, true, true, profile.BytesOf(6.25 * float64(profile.GiB))},
+		{2 * profile.GiB, false, false, profile.BytesOf(2.04 * float64(profile.GiB))},
+		{3 * profile.GiB, true, false, profile.BytesOf(3.3 * float64(profile.GiB))},
+		{2 * profile.GiB, false, false, 3 * profile.GiB},
+	} {
+		if err := m.Observe(Observation{Spec: spec, Peak: o.peak, Censored: o.censored, Assumed: o.assume}); err != nil {
+			t.Fatal(err)
+		}
+		if got := m.Least(&spec); got != o.want {
+			t.Errorf("after %+v: %v", o, got)
+		}
+	}
+	other := spec
+	other.Training.BatchSize = 16
+	if got := m.Least(&other); got != 0 {
+		t.Errorf("another batch: %v", got)
+	}
+	if err := m.Observe(Observation{Spec: spec, Peak: 1, Assumed: true}); err == nil {
+		t.Error("assumed and not censored: no error")
+	}
+}
+
+// TestFloorsAreStored, in files of version 2; without any the file is of version
+// 1, as before, and is read.
+func TestFloorsAreStored(t *testing.T) {
+	var m Predictor
+	var plain, full, again bytes.Buffer
+	if err := m.Save(&plain); err != nil || !strings.Contains(plain.String(), `"version":1,`) {
+		t.Fatalf("%s, %v", plain.Bytes(), err)
+	}
+	if _, err := Load(&plain); err != nil {
+		t.Fatal(err)
+	}
+	spec := profile.Spec{Model: profile.Model{Name: "net"}, Training: profile.Training{BatchSize: 8}}
+	for _, died := range []bool{true, false, true} {
+		if err := m.Observe(Observation{Spec: spec, Peak: 7 * profile.GiB, Censored: died}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := m.Save(&full); err != nil || !strings.Contains(full.String(), `"version":2,`) {
+		t.Fatalf("%s, %v", full.Bytes(), err)
+	}
+	back, err := Load(bytes.NewReader(full.Bytes()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := back.Least(&spec), m.Least(&spec); got != want || got < 7*profile.GiB {
+		t.Errorf("read back: %v, want %v", got, want)
+	}
+	if err := back.Save(&again); err != nil || !bytes.Equal(again.Bytes(), full.Bytes()) {
+		t.Errorf("reading and writing changes the file: %v", err)
+	}
+	bad := strings.Replace(full.String(), `"peak_bytes":`, `"peak_bytes":-`, 1)
+	if _, err := Load(strings.NewReader(bad)); err == nil {
+		t.Error("a negative floor: no error")
+	}
+}
+
+// TestFloorsAreBounded: the task told of least recently is forgotten.
+func TestFloorsAreBounded(t *testing.T) {
+	var m Predictor
+	spec := func(batch int) *profile.Spec {
+		return &profile.Spec{Training: profile.Training{BatchSize: batch}}
+	}
+	for i := range mostFloors + 1 {
+		m.learnFloor(&Observation{Spec: *spec(1 + i), Peak: profile.GiB})
+		if i == 5 {
+			m.learnFloor(&Observation{Spec: *spec(1), Peak: profile.GiB})
+		}
+	}
+	if len(m.floors) != mostFloors || m.Least(spec(1)) == 0 || m.Least(spec(2)) != 0 || m.Least(spec(mostFloors+1)) == 0 {
+		t.Errorf("%d floors; %v, %v", len(m.floors), m.Least(spec(1)), m.Least(spec(2)))
+	}
+}
