@@ -38,7 +38,8 @@ type Config struct {
 	// MaxSet is the largest number of tasks on one GPU; 0 means 2, the largest
 	// for which public measurements exist.
 	MaxSet int
-	// MaxSlowdown is the limit for tasks that set none, at least 1; 0 means 2:
+	// MaxSlowdown is the limit for tasks that set none, at least 1, +Inf for no
+	// limit; 0 means 2:
 	// two tasks that both run slower than half speed would finish sooner one
 	// after the other.
 	MaxSlowdown float64
@@ -59,7 +60,7 @@ const (
 )
 
 // Planner answers Fit, Score and Plan, and learns through Observe. It is safe
-// for concurrent use.
+// for concurrent use. Make one with [New]: the zero Planner answers with an error.
 type Planner struct {
 	config  Config
 	limits  packer.Limits
@@ -82,7 +83,12 @@ func New(c Config) (*Planner, error) {
 
 // Config returns what the Planner was made with, each default filled in. The
 // models are those that [Planner.Observe] teaches: Save keeps what they learned.
-func (p *Planner) Config() Config { return p.config }
+func (p *Planner) Config() Config {
+	if p == nil {
+		return Config{}
+	}
+	return p.config
+}
 
 func (c *Config) validate() error {
 	var errs []error
@@ -97,7 +103,7 @@ func (c *Config) validate() error {
 	check("MaxSet", float64(c.MaxSet), 0, LargestSet, fmt.Sprintf("0 for the default or 1 to %d", LargestSet))
 	check("MinGain", c.MinGain, 0, math.MaxFloat64, "0 or more")
 	if c.MaxSlowdown != 0 {
-		check("MaxSlowdown", c.MaxSlowdown, 1, math.MaxFloat64, "0 for the default or at least 1")
+		check("MaxSlowdown", c.MaxSlowdown, 1, math.Inf(1), "0 for the default or at least 1")
 	}
 	return errors.Join(errs...)
 }

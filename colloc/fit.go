@@ -1,6 +1,7 @@
 package colloc
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -14,13 +15,22 @@ import (
 // the allowed mechanisms, nobody falls below its speed limit. It is meant for
 // the filter step of a scheduler.
 //
-// Not fitting is a Verdict, not an error. It returns an error for a task, a
+// It asks no more than that. A task that fits may still be left waiting by
+// [Planner.Plan], because the company would cost more than it gains: its
+// [Planner.Score] is then 0 or near it. For a gang it speaks of one GPU, as each
+// of its GPUs must be: empty, because nothing joins what runs on several.
+//
+// Not fitting is a Verdict, not an error. It returns [*FaultError] for a task, a
 // resident or a GPU that is described wrongly, and where memory cannot be
-// predicted because nothing is known of the model.
+// predicted because nothing is known of the model and the task carries no
+// reservation; [Faults] lists them.
 //
 // O(residents^2); allocates nothing once warm. Residents that carry
 // [Task].Reserved save one memory prediction each.
 func (p *Planner) Fit(task Task, gpu GPU) (Verdict, error) {
+	if err := p.ready(); err != nil {
+		return Verdict{}, err
+	}
 	s := p.acquire()
 	defer p.release(s)
 	return p.fit(&task, &gpu, s)
@@ -55,6 +65,9 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 // scheduler; the task goes where the score is highest. Errors, cost and
 // allocation as for [Planner.Fit].
 func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
+	if err := p.ready(); err != nil {
+		return 0, err
+	}
 	s := p.acquire()
 	defer p.release(s)
 	v, err := p.fit(&task, &gpu, s)
@@ -75,19 +88,23 @@ func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
 	if err := gpu.Validate(); err != nil {
 		return Verdict{}, err
 	}
+	if i := gpu.repeated(task); i >= 0 {
+		at := place{gpu, -1, i}
+		return Verdict{}, at.fault(&gpu.Residents[i], "ID", errors.New("already runs there; want IDs that differ"))
+	}
 	v, err := p.fitMemory(task, gpu)
 	if err != nil || v.Code != 0 {
 		return v, err
 	}
-	alone := task.Alone && len(gpu.Residents) > 0
+	alone, gang := task.Alone && len(gpu.Residents) > 0, task.Width() > 1 && len(gpu.Residents) > 0
 	for i := range gpu.Residents {
 		r := &gpu.Residents[i]
-		if r.ID == task.ID {
-			return v, fmt.Errorf("colloc: task %q already runs on GPU %q", task.ID, gpu.ID)
-		}
-		alone = alone || r.Alone
+		alone, gang = alone || r.Alone, gang || r.Width() > 1
 	}
 	switch {
+	case gang:
+		v.Code = packer.GangSize
+		return v, nil
 	case alone:
 		v.Code = packer.MustBeAlone
 		return v, nil
@@ -104,18 +121,18 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 	var v Verdict
 	var err error
 	if v.Reserved = task.Reserved; v.Reserved == 0 {
-		if v.Memory, v.Reserved, err = p.memory(task); err != nil {
+		if v.Memory, v.Reserved, err = p.memory(task, nowhere); err != nil {
 			return Verdict{}, err
 		}
 	}
 	free := p.usable(gpu)
 	if v.Reserved == memory.Whole {
-		v.Reserved = max(free, least(task), 1) // all of it: no resident leaves room
+		v.Reserved = max(free, p.least(task), 1) // all of it: no resident leaves room
 	}
 	for i := range gpu.Residents {
-		r, err := p.reservation(&gpu.Residents[i])
+		r, err := p.reservation(&gpu.Residents[i], place{gpu, -1, i})
 		if err != nil {
-			return Verdict{}, fmt.Errorf("colloc: GPU %q: %w", gpu.ID, err)
+			return Verdict{}, err
 		}
 		free = max(-1, free-r) // below 0 nothing fits; the sum of absurd promises must not wrap around
 	}
@@ -155,7 +172,7 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 	if err != nil {
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
 	}
-	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own}
+	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own, Slowest: -1}
 	tightest := math.Inf(1)
 	for i := range speeds {
 		member := task
@@ -163,7 +180,7 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 			member = &gpu.Residents[i]
 		}
 		w.Throughput += float64(weight(member) * speeds[i])
-		if slack := speeds[i] / p.minSpeed(member); slack < tightest {
+		if slack := speeds[i] / p.minSpeed(member); w.Slowest < 0 || slack < tightest {
 			tightest = slack
 			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(member)
 		}

@@ -20,7 +20,7 @@ func TestFitResidentFault(t *testing.T) {
 	broken.Profile.Spec.Training.BatchSize = -1
 	g := colloc.GPU{ID: "gpu-0", Memory: 40 * profile.GiB, Residents: []colloc.Task{broken}}
 	v, err := p.Fit(newcomer, g)
-	if err == nil || v.Fits || !strings.Contains(err.Error(), `GPU "gpu-0": colloc: task "broken"`) {
+	if err == nil || v.Fits || !strings.Contains(err.Error(), `GPU "gpu-0": resident 0 "broken"`) {
 		t.Errorf("got %+v, %v; want an error that names gpu-0 and broken", v, err)
 	}
 	if score, err := p.Score(newcomer, g); err == nil {

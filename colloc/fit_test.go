@@ -76,8 +76,8 @@ func TestFitFaults(t *testing.T) {
 		{"weight that Plan refuses", func(t *colloc.Task) { t.Weight = 1e10 }, nil, "Weight is 1e+10, want 0 to 1e+09"},
 		{"infinite weight", func(t *colloc.Task) { t.Weight = math.Inf(1) }, nil, "Weight is +Inf"},
 		{"slowdown below 1", func(t *colloc.Task) { t.MaxSlowdown = 0.5 }, nil, "MaxSlowdown is 0.5"},
-		{"GPU without ID", nil, func(g *colloc.GPU) { g.ID = "" }, "without an ID"},
-		{"GPU without memory", nil, func(g *colloc.GPU) { g.Model = profile.GPUModel{} }, "no memory known"},
+		{"GPU without ID", nil, func(g *colloc.GPU) { g.ID = "" }, `GPU "": ID is empty`},
+		{"GPU without memory", nil, func(g *colloc.GPU) { g.Model = profile.GPUModel{} }, "Memory is not known"},
 		{"negative memory", nil, func(g *colloc.GPU) { g.Memory = -1 }, "Memory is -1"},
 		{"MIG as a mechanism", nil, func(g *colloc.GPU) { g.Mechanisms = []profile.Mechanism{profile.MIG} }, "a GPU of its own"},
 		{"own neighbour", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{light} }, "already runs"},
@@ -155,13 +155,13 @@ func TestUnknownProduct(t *testing.T) {
 	}
 }
 
-// TestAbsurdPromises sums reservations that no int64 holds: the GPU is full, not
+// TestAbsurdPromises sums reservations that no card holds: the GPU is full, not
 // empty.
 func TestAbsurdPromises(t *testing.T) {
 	gpu := card(t, "g")
 	for _, id := range []string{"a", "b"} {
 		r := seen(t, id, 0.2, 0.1, profile.GiB)
-		r.Reserved = math.MaxInt64
+		r.Reserved = 1 << 56
 		gpu.Residents = append(gpu.Residents, r)
 	}
 	v, err := shared(t).Fit(seen(t, "light", 0.2, 0.1, profile.GiB), gpu)

@@ -1,8 +1,10 @@
 package colloc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/memory"
@@ -13,7 +15,8 @@ import (
 type Observation struct {
 	// GPU is the product it ran on.
 	GPU profile.GPUModel
-	// Mechanism is how the set shared it. Required for two and more members.
+	// Mechanism is how the set shared it. The zero value means time-slicing, as
+	// everywhere: two and more tasks are never exclusive.
 	Mechanism profile.Mechanism
 	// Members are the tasks of the set and what was seen of each.
 	Members []Measurement
@@ -46,10 +49,13 @@ type Measurement struct {
 // that ran alone teaches nothing. An observation with a fault is refused as a
 // whole. Safe for concurrent use with every other call.
 func (p *Planner) Observe(o Observation) error {
+	if err := p.ready(); err != nil {
+		return err
+	}
 	if len(o.Members) == 0 {
 		return errors.New("colloc: observation without members")
 	}
-	speeds := interference.Observation{GPU: o.GPU.Canonical(), Mechanism: o.Mechanism}
+	speeds := interference.Observation{GPU: o.GPU.Canonical(), Mechanism: cmp.Or(o.Mechanism, profile.TimeSlice)}
 	var seen []memory.Observation
 	measured := false
 	for i := range o.Members {
@@ -59,10 +65,12 @@ func (p *Planner) Observe(o Observation) error {
 		}
 		measured = measured || !m.Speed.IsZero()
 		speeds.Set, speeds.Speeds = append(speeds.Set, m.Profile), append(speeds.Speeds, m.Speed)
-		if o, err := p.peakOf(m); err != nil {
+		peak, err := p.peakOf(m, &o.GPU)
+		if err != nil {
 			return fmt.Errorf("colloc: observation: member %d: %w", i, err)
-		} else if o.Peak > 0 {
-			seen = append(seen, o)
+		}
+		if peak.Peak > 0 {
+			seen = append(seen, peak)
 		}
 	}
 	if measured && len(o.Members) > 1 {
@@ -83,7 +91,7 @@ func (p *Planner) checkMember(m *Measurement) error {
 	if m.Profile == nil {
 		return errors.New("no profile")
 	}
-	if s, ok := m.Speed.Get(); ok && (!finite(s, 0) || s == 0) {
+	if s, ok := m.Speed.Get(); ok && !(s > 0 && s <= math.MaxFloat64) {
 		return fmt.Errorf("%s: speed is %v, want more than 0", m.Profile.Spec.Type(), s)
 	}
 	if m.Reserved < 0 || m.Reserved > profile.MaxCount {
@@ -101,7 +109,7 @@ func (p *Planner) checkMember(m *Measurement) error {
 }
 
 // peakOf is what a member tells about memory; a Peak of 0 is nothing.
-func (p *Planner) peakOf(m *Measurement) (memory.Observation, error) {
+func (p *Planner) peakOf(m *Measurement, gpu *profile.GPUModel) (memory.Observation, error) {
 	o := memory.Observation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: m.Peak.Or(0), Censored: m.OutOfMemory}
 	if o.Peak > 0 || !m.OutOfMemory {
 		return o, nil
@@ -110,7 +118,12 @@ func (p *Planner) peakOf(m *Measurement) (memory.Observation, error) {
 	if o.Peak = m.Reserved; o.Peak > 0 {
 		return o, nil
 	}
-	reserved, err := p.reservation(&Task{ID: "member", Profile: m.Profile})
-	o.Peak = min(reserved, profile.MaxCount)
+	reserved, err := p.reservation(&Task{Profile: m.Profile}, nowhere)
+	if offer := p.usable(&GPU{Model: gpu.Figures()}); offer > 0 {
+		reserved = min(reserved, offer)
+	}
+	if reserved <= profile.MaxCount { // else a whole GPU, and nobody says which
+		o.Peak = reserved
+	}
 	return o, err
 }

@@ -39,11 +39,15 @@ type Plan struct {
 type Placement struct {
 	// GPU is the card's ID.
 	GPU string `json:"gpu"`
+	// Gang are the IDs of all GPUs of the set, this one among them, where its
+	// members are gangs; each has a Placement.
+	Gang []string `json:"gang,omitempty"`
 	// Mechanism is how the members share.
 	Mechanism profile.Mechanism `json:"mechanism"`
 	// Members are the residents, then the tasks placed here.
 	Members []Member `json:"members"`
-	// Throughput is the weighted sum of the members' speeds.
+	// Throughput is the weighted sum of the members' speeds, for gangs divided by
+	// the number of their GPUs.
 	Throughput float64 `json:"throughput"`
 	// Reserved is the memory set aside for the members, Usable what the GPU
 	// offers after headroom.
@@ -76,6 +80,8 @@ type Member struct {
 type Demand struct {
 	// Task is the task's ID.
 	Task string `json:"task"`
+	// GPUs is how many it takes at once; Memory and Reserved are those of each.
+	GPUs int `json:"gpus"`
 	// Memory is the peak memory, in bytes; its Confidence is 0 for a task that
 	// carries its reservation and of which nothing else is known.
 	Memory predict.Estimate `json:"memory_bytes"`

@@ -77,7 +77,7 @@ type Relief struct {
 	Factor float64 `json:"factor,omitempty"`
 }
 
-// changes derives from a packer's reason what would lift it.
+// reliefs derives from a packer's reason what would lift it.
 func reliefs(r *packer.Reason) []Relief {
 	list := lift(r, r.Code)
 	if r.Code == packer.GPUsTaken {
@@ -91,12 +91,9 @@ func lift(r *packer.Reason, code packer.ReasonCode) []Relief {
 	case packer.NoGPU, packer.GPUsTaken, packer.TooFewGPUs:
 		return []Relief{{Kind: MoreGPUs, Task: r.ID, Count: max(1, r.GPUs), Bytes: r.Memory}}
 	case packer.TooLarge:
-		return []Relief{
-			{Kind: ReserveLess, Task: r.ID, Bytes: r.Largest},
-			{Kind: LargerGPU, Task: r.ID, Bytes: r.Memory},
-		}
+		return append(reserveLess(r.ID, r.Largest), Relief{Kind: LargerGPU, Task: r.ID, Bytes: r.Memory})
 	case packer.MemoryLimit:
-		return []Relief{{Kind: ReserveLess, Task: r.ID, Bytes: max(0, r.Memory-r.Short)}}
+		return reserveLess(r.ID, r.Memory-r.Short)
 	case packer.SpeedLimit:
 		if r.Speed <= 0 {
 			return nil
@@ -124,16 +121,21 @@ func lift(r *packer.Reason, code packer.ReasonCode) []Relief {
 	}
 }
 
+// reserveLess is a relief where something is left to reserve.
+func reserveLess(task string, most profile.Bytes) []Relief {
+	if most <= 0 {
+		return nil
+	}
+	return []Relief{{Kind: ReserveLess, Task: task, Bytes: most}}
+}
+
 // Reliefs returns what would lift the limit that binds, each by itself, for the
 // answer of [Planner.Fit] about task and gpu; nil if the task fits, or if nothing
 // would. Of tasks that must be alone every one has to change.
 func (v Verdict) Reliefs(task Task, gpu GPU) []Relief {
 	switch v.Code {
 	case packer.MemoryLimit:
-		return []Relief{
-			{Kind: ReserveLess, Task: task.ID, Bytes: v.Free},
-			{Kind: LargerGPU, Task: task.ID, Bytes: v.Reserved},
-		}
+		return append(reserveLess(task.ID, v.Free), Relief{Kind: LargerGPU, Task: task.ID, Bytes: v.Reserved})
 	case packer.SpeedLimit:
 		if v.SlowestSpeed <= 0 {
 			return nil

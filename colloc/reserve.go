@@ -27,17 +27,20 @@ func Usable(total profile.Bytes, headroom float64) profile.Bytes {
 // memory reserves [memory.Whole], a whole GPU.
 // It returns an error for a task that is described wrongly.
 func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Bytes, err error) {
+	if err := p.ready(); err != nil {
+		return predict.Estimate{}, 0, err
+	}
 	if err := task.Validate(); err != nil {
 		return predict.Estimate{}, 0, err
 	}
-	return p.memory(&task)
+	return p.memory(&task, nowhere)
 }
 
 // memory returns the peak memory of a task and what to reserve for it. What was
 // promised wins over what was measured, which wins over what is predicted.
-func (p *Planner) memory(t *Task) (predict.Estimate, profile.Bytes, error) {
-	if peak, ok := t.Profile.Vector.Get(profile.PeakMemory); ok {
-		least := p.config.Memory.Least(&t.Profile.Spec)
+func (p *Planner) memory(t *Task, at place) (predict.Estimate, profile.Bytes, error) {
+	if peak, ok := t.known().Vector.Get(profile.PeakMemory); ok {
+		least := p.config.Memory.Least(&t.known().Spec)
 		reserved := max(least, profile.BytesOf(peak*(1+MeasuredMargin)))
 		e := predict.Estimate{
 			Value: peak, Lo: peak * (1 - MeasuredMargin), Hi: max(peak*(1+MeasuredMargin), float64(least)),
@@ -45,13 +48,13 @@ func (p *Planner) memory(t *Task) (predict.Estimate, profile.Bytes, error) {
 		}
 		return e, promised(t, reserved), nil
 	}
-	e, err := p.config.Memory.Peak(&t.Profile.Spec, p.config.Host)
+	e, err := p.config.Memory.Peak(&t.known().Spec, p.config.Host)
 	if err != nil {
-		return predict.Estimate{}, 0, fmt.Errorf("colloc: task %q: memory: %w", t.ID, err)
+		return predict.Estimate{}, 0, at.fault(t, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
 	}
-	reserved, err := p.config.Memory.Reserve(&t.Profile.Spec, p.config.Host, p.config.Risk)
+	reserved, err := p.config.Memory.Reserve(&t.known().Spec, p.config.Host, p.config.Risk)
 	if err != nil {
-		return predict.Estimate{}, 0, fmt.Errorf("colloc: task %q: memory: %w", t.ID, err)
+		return predict.Estimate{}, 0, at.fault(t, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
 	}
 	return e, promised(t, reserved), nil
 }
@@ -63,17 +66,18 @@ func promised(t *Task, reserved profile.Bytes) profile.Bytes {
 	return reserved
 }
 
-// least is what a task needs at any rate: what its description tells. It decides
-// which GPUs can be the whole GPU that the task reserves.
-func least(t *Task) profile.Bytes {
-	known, _ := t.Profile.Spec.Terms().Total()
-	return known
+// least is what a task needs at any rate: what its description tells and what was
+// seen of it. It decides which GPUs can be the whole GPU that the task reserves.
+func (p *Planner) least(t *Task) profile.Bytes {
+	spec := &t.known().Spec
+	known, _ := spec.Terms().Total()
+	return max(known, p.config.Memory.Least(spec))
 }
 
 // doubts says what plans with a task should know: what whoever described it
 // warned of, and why it reserves a whole GPU.
 func doubts(t *Task, reserved profile.Bytes) []string {
-	list := slices.Clone(t.Profile.Spec.Warnings)
+	list := slices.Clone(t.known().Spec.Warnings)
 	if reserved == memory.Whole && t.Reserved == 0 {
 		list = append(list, "its description does not tell what it keeps in memory for the backward pass: it reserves a whole GPU; "+
 			"describe it with output shapes (config.json, torchinfo, ONNX), or give its measured peak")
@@ -83,11 +87,11 @@ func doubts(t *Task, reserved profile.Bytes) []string {
 
 // reservation is memory for callers that need the reservation alone: it costs
 // nothing for a task that carries one.
-func (p *Planner) reservation(t *Task) (profile.Bytes, error) {
+func (p *Planner) reservation(t *Task, at place) (profile.Bytes, error) {
 	if t.Reserved > 0 {
 		return t.Reserved, nil
 	}
-	_, reserved, err := p.memory(t)
+	_, reserved, err := p.memory(t, at)
 	return reserved, err
 }
 

@@ -1,10 +1,13 @@
 package colloc
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
@@ -32,9 +35,9 @@ type round struct {
 func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
 	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
 	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
-	var errs []error
+	errs := repeats(tasks, gpus)
 	for i := range tasks {
-		t, d, err := r.prepare(&tasks[i])
+		t, d, err := r.prepare(&tasks[i], place{nil, -1, i})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -42,7 +45,7 @@ func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
 		r.problem.Tasks, r.demands = append(r.problem.Tasks, t), append(r.demands, d)
 	}
 	for i := range gpus {
-		g, err := r.prepareGPU(&gpus[i])
+		g, err := r.prepareGPU(&gpus[i], i)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -54,6 +57,36 @@ func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
 	}
 	r.predictUse()
 	return r, nil
+}
+
+// repeats reports IDs that come twice. A gang that runs comes once for each of
+// its GPUs.
+func repeats(tasks []Task, gpus []GPU) []error {
+	var errs []error
+	cards := make(map[string]bool, len(gpus))
+	count := make(map[string]int, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		if count[t.ID]++; count[t.ID] > 1 && t.ID != "" {
+			errs = append(errs, place{nil, -1, i}.fault(t, "ID", errors.New("is that of another task; want IDs that differ")))
+		}
+	}
+	for g := range gpus {
+		gpu := &gpus[g]
+		if cards[gpu.ID] {
+			errs = append(errs, place{gpu, g, -1}.fault(nil, "ID", errors.New("is that of another GPU; want IDs that differ")))
+		}
+		cards[gpu.ID] = gpu.ID != ""
+		here := make(map[string]bool, len(gpu.Residents))
+		for i := range gpu.Residents {
+			t := &gpu.Residents[i]
+			if count[t.ID]++; t.ID != "" && (here[t.ID] || count[t.ID] > t.Width()) {
+				errs = append(errs, place{gpu, g, i}.fault(t, "ID", errors.New("is that of another task; want IDs that differ, but for a gang on each of its GPUs")))
+			}
+			here[t.ID] = true
+		}
+	}
+	return errs
 }
 
 // predictUse completes the tasks that nobody observed, for each kind of GPU,
@@ -70,17 +103,17 @@ func (r *round) predictUse() {
 	}
 	for i := range r.tasks {
 		if len(r.gpus) > 0 {
-			_, r.demands[i].Use = r.planner.complete(new(profile.Profile), r.tasks[i].Profile, &r.gpus[0].Model)
+			_, r.demands[i].Use = r.planner.complete(new(profile.Profile), r.tasks[i].known(), &r.gpus[0].Model)
 		}
 	}
 }
 
 // prepare converts one task for the packer and notes what it needs.
-func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
-	if err := t.Validate(); err != nil {
+func (r *round) prepare(t *Task, at place) (packer.Task, Demand, error) {
+	if err := t.validate(at); err != nil {
 		return packer.Task{}, Demand{}, err
 	}
-	estimate, reserved, err := r.planner.memory(t)
+	estimate, reserved, err := r.planner.memory(t, at)
 	switch {
 	case err == nil:
 	case t.Reserved > 0:
@@ -88,28 +121,55 @@ func (r *round) prepare(t *Task) (packer.Task, Demand, error) {
 	default:
 		return packer.Task{}, Demand{}, err
 	}
-	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved, Warnings: doubts(t, reserved)}
+	d := Demand{Task: t.ID, GPUs: t.Width(), Memory: rounded(estimate, 1), Reserved: reserved, Warnings: doubts(t, reserved)}
 	r.whole[t.ID] = reserved == memory.Whole
 	r.estimates[t.ID] = d.Memory
 	return r.planner.packed(t, reserved), d, nil
 }
 
-func (r *round) prepareGPU(g *GPU) (packer.GPU, error) {
-	if err := g.Validate(); err != nil {
+func (r *round) prepareGPU(g *GPU, index int) (packer.GPU, error) {
+	if err := g.validate(index); err != nil {
 		return packer.GPU{}, err
 	}
 	out := packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.Total(), Mechanisms: g.Mechanisms}
+	closed := false
 	for i := range g.Residents {
-		t, _, err := r.prepare(&g.Residents[i])
+		t, _, err := r.prepare(&g.Residents[i], place{g, index, i})
 		if err != nil {
-			return packer.GPU{}, fmt.Errorf("colloc: GPU %q: %w", g.ID, err)
+			return packer.GPU{}, err
 		}
 		if r.whole[t.ID] {
 			t.Memory, t.Alone = r.planner.usable(g), g.Residents[i].Alone
 		}
 		out.Residents = append(out.Residents, t)
+		closed = closed || t.GPUs > 1
+	}
+	for i := range out.Residents {
+		if closed {
+			worker(&out.Residents[i], g.ID)
+		}
 	}
 	return out, nil
+}
+
+// workerMark stands between the ID of a gang and that of one of its GPUs: no ID
+// holds it.
+const workerMark = "\x00"
+
+// worker makes of a resident on a GPU that a gang uses a task of its own, which
+// nobody joins: the gang counts once over all its GPUs.
+func worker(t *packer.Task, gpu string) {
+	if t.GPUs > 1 {
+		t.ID += workerMark + gpu
+		t.Weight = cmp.Or(t.Weight, 1) / float64(t.GPUs)
+	}
+	t.GPUs, t.Alone = 1, true
+}
+
+// ownID is the ID of the task that a worker belongs to.
+func ownID(id string) string {
+	id, _, _ = strings.Cut(id, workerMark)
+	return id
 }
 
 // plan puts a solution into the caller's words.
@@ -131,25 +191,50 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 			waiting = append(waiting, s.Reasons[i].Task)
 		}
 	}
+	placements := make([]Placement, len(r.gpus))
 	for i := range s.Sets {
 		p, err := r.placement(&s.Sets[i])
 		if err != nil {
 			return nil, err
 		}
-		if err := r.weigh(&p, &s.Sets[i], waiting); err != nil {
-			return nil, err
+		if len(p.Gang) == 0 {
+			if err := r.weigh(&p, &s.Sets[i], waiting); err != nil {
+				return nil, err
+			}
 		}
-		plan.Placements = append(plan.Placements, p)
+		r.spread(&p, &s.Sets[i], placements)
+	}
+	for i := range placements {
+		if len(placements[i].Members) > 0 {
+			plan.Placements = append(plan.Placements, placements[i])
+		}
 	}
 	for _, reason := range s.Reasons {
+		reason.Partner, reason.Slow = ownID(reason.Partner), ownID(reason.Slow)
 		plan.Notes = append(plan.Notes, Note{Reason: reason, Reliefs: reliefs(&reason), Text: reason.String()})
 	}
 	return plan, nil
 }
 
+// spread notes the placement of every GPU of a set; they share its throughput.
+func (r *round) spread(p *Placement, s *packer.Set, placements []Placement) {
+	p.Throughput /= float64(1 + len(s.Gang))
+	placements[s.GPU] = *p
+	for _, g := range s.Gang {
+		other := *p
+		other.GPU, other.Usable, other.Members = r.gpus[g].ID, r.planner.usable(&r.gpus[g]), slices.Clone(p.Members)
+		placements[g] = other
+	}
+}
+
 func (r *round) placement(s *packer.Set) (Placement, error) {
 	gpu := &r.problem.GPUs[s.GPU]
 	p := Placement{GPU: gpu.ID, Mechanism: s.Mechanism, Throughput: s.Value, Usable: r.planner.usable(&r.gpus[s.GPU])}
+	if len(s.Gang) > 0 {
+		for _, g := range append([]int{s.GPU}, s.Gang...) {
+			p.Gang = append(p.Gang, r.gpus[g].ID)
+		}
+	}
 	members := make([]*packer.Task, 0, len(gpu.Residents)+len(s.Tasks))
 	for i := range gpu.Residents {
 		members = append(members, &gpu.Residents[i])
@@ -169,13 +254,12 @@ func (r *round) placement(s *packer.Set) (Placement, error) {
 		if !observed(m.Profile) {
 			speeds[i].Source.Kind = predict.Prior
 		}
-		speed := rounded(speeds[i], 1e6)
-		reserved := m.Memory
-		if r.whole[m.ID] {
+		speed, id, reserved := rounded(speeds[i], 1e6), ownID(m.ID), m.Memory
+		if r.whole[id] {
 			reserved = max(reserved, p.Usable)
 		}
 		p.Members = append(p.Members, Member{
-			Task: m.ID, Resident: i < len(gpu.Residents), Speed: speed, Memory: r.estimates[m.ID], Reserved: reserved,
+			Task: id, Resident: i < len(gpu.Residents), Speed: speed, Memory: r.estimates[id], Reserved: reserved,
 		})
 		p.Reserved += reserved
 	}
@@ -207,14 +291,20 @@ func rounded(e predict.Estimate, steps float64) predict.Estimate {
 // is as large as possible within memory, slowdown and sharing limits, and
 // proves how far from the best the answer can be.
 //
+// A task of several GPUs gets all of them, of one product, or waits.
+//
 // No tasks or no GPUs give an empty plan. Input that cannot be understood is an
-// error: a duplicate or empty ID, a number out of range, a task of which
-// nothing is known and that carries no reservation. When ctx ends early the best plan so far comes with
-// ctx.Err().
+// error, one [*FaultError] for each fault: a duplicate or empty ID, a number out of
+// range, a task of which nothing is known and that carries no reservation. [Faults]
+// lists them, so that a round can go on without the tasks at fault. When ctx ends
+// early the best plan so far comes with ctx.Err().
 //
 // The cost is that of the packing method plus one prediction per pair of tasks
 // and kind of GPU.
 func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, error) {
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
 	r, err := p.newRound(tasks, gpus)
 	if err != nil {
 		return nil, err

@@ -48,9 +48,9 @@ func (p *Planner) load(s *scratch, task *Task, gpu *GPU) predict.SourceKind {
 	s.filled = s.filled[:n]
 	weakest := predict.Measured
 	for i := range n {
-		t := task.Profile
+		t := task.known()
 		if i < len(gpu.Residents) {
-			t = gpu.Residents[i].Profile
+			t = gpu.Residents[i].known()
 		}
 		member, kind := p.complete(&s.filled[i], t, &s.gpu)
 		s.set = append(s.set, member)

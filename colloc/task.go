@@ -3,7 +3,6 @@ package colloc
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 
 	"example.com/colloc/packer"
@@ -13,10 +12,12 @@ import (
 
 // Task is one program that wants a GPU.
 type Task struct {
-	// ID names the task; unique within one call, not empty.
+	// ID names the task; unique within one call, not empty, without control
+	// characters.
 	ID string
-	// Profile is what is known of it, see [profile.New]. Required. It must not
-	// be modified while the Planner uses it.
+	// Profile is what is known of it, see [profile.New]. It must not be modified
+	// while the Planner uses it. Required unless Reserved is set: nil is a task of
+	// which nothing is known, a stranger's for example.
 	Profile *profile.Profile
 	// Reserved is the memory set aside for the task; 0 lets the Planner
 	// predict it. For residents it is what they were promised when placed.
@@ -26,15 +27,21 @@ type Task struct {
 	// ratios matter.
 	Weight float64
 	// MaxSlowdown is solo speed over collocated speed that the task bears, at
-	// least 1; 0 means [Config].MaxSlowdown.
+	// least 1; 0 means [Config].MaxSlowdown, +Inf that it bears any.
 	MaxSlowdown float64
 	// Alone forbids sharing.
 	Alone bool
+	// GPUs is how many GPUs of one product the task takes at once, a gang, all or
+	// none; 0 means what the Profile's training says, or 1. Reserved is what it
+	// takes of each; its weight counts once. Gangs of one size that are planned
+	// together may share all their GPUs; nothing joins one that runs.
+	GPUs int
 }
 
 // GPU is one card and what runs there.
 type GPU struct {
-	// ID names the card, for example its UUID; unique within one call.
+	// ID names the card, for example its UUID; unique within one call, without
+	// control characters.
 	ID string
 	// Model is the product, see [profile.LookupGPU].
 	Model profile.GPUModel
@@ -45,55 +52,125 @@ type GPU struct {
 	// forbids sharing. A MIG instance is a GPU of its own: describe each with
 	// its own ID and Memory.
 	Mechanisms []profile.Mechanism
-	// Residents are the tasks that run there and stay.
+	// Residents are the tasks that run there and stay. A gang is listed on each of
+	// its GPUs.
 	Residents []Task
 }
 
-const maxWeight = 1e9 // as packer
+// Bounds, as packer has them.
+const (
+	maxWeight                 = 1e9
+	maxGPUs                   = 1 << 16
+	maxReserved profile.Bytes = 1 << 56
+)
 
-// Validate reports every fault of the task, by field. It does not allocate for a
-// valid one.
-func (t *Task) Validate() error {
-	if t.ID != "" && t.Profile != nil && t.Reserved >= 0 && t.Weight >= 0 && t.Weight <= maxWeight &&
-		(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1)) {
+// valid reports whether nothing is wrong with the task.
+func (t *Task) valid() bool {
+	return checkID(t.ID) == "" && (t.Profile != nil || t.Reserved > 0) && t.Reserved >= 0 && (t.Reserved <= maxReserved || t.Reserved == memory.Whole) &&
+		t.Weight >= 0 && t.Weight <= maxWeight && (t.MaxSlowdown == 0 || t.MaxSlowdown >= 1) && t.GPUs >= 0 && t.Width() <= maxGPUs
+}
+
+// Validate reports every fault of the task, each a [*FaultError]. It does not
+// allocate for a valid one.
+func (t *Task) Validate() error { return t.validate(nowhere) }
+
+func (t *Task) validate(at place) error {
+	if t.valid() {
 		return nil
 	}
 	var errs []error
 	check := func(ok bool, field string, value any, want string) {
 		if !ok {
-			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
+			errs = append(errs, at.fault(t, field, fmt.Errorf("is %v, want %s", value, want)))
 		}
 	}
-	check(t.ID != "", "ID", "empty", "a name")
-	check(t.Profile != nil, "Profile", "nil", "what profile.New returns")
-	check(t.Reserved >= 0, "Reserved", int64(t.Reserved), "0 bytes or more")
+	if why := checkID(t.ID); why != "" {
+		errs = append(errs, at.fault(t, "ID", errors.New(why)))
+	}
+	check(t.Profile != nil || t.Reserved > 0, "Profile", "nil", "what profile.New returns, or a task that carries its Reserved")
+	check(t.Reserved >= 0 && (t.Reserved <= maxReserved || t.Reserved == memory.Whole), "Reserved", int64(t.Reserved), fmt.Sprintf("0 bytes to %v, or memory.Whole", maxReserved))
 	check(t.Weight >= 0 && t.Weight <= maxWeight, "Weight", t.Weight, fmt.Sprintf("0 to %g", float64(maxWeight)))
-	check(t.MaxSlowdown == 0 || finite(t.MaxSlowdown, 1), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
-	return fmt.Errorf("colloc: task %q: %w", t.ID, errors.Join(errs...))
+	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
+	check(t.GPUs >= 0 && t.Width() <= maxGPUs, "GPUs", t.Width(), fmt.Sprintf("0 for what the Profile says, or 1 to %d", maxGPUs))
+	return errors.Join(errs...)
 }
 
-// Validate reports the first fault of the GPU and of its residents.
-func (g *GPU) Validate() error {
-	if g.ID == "" {
-		return errors.New("colloc: GPU without an ID")
+// Width is how many GPUs the task takes at once, at least 1: GPUs, or what its
+// Profile says.
+func (t *Task) Width() int {
+	if t.GPUs == 0 && t.Profile != nil {
+		return max(1, t.Profile.Spec.Training.GPUs)
 	}
-	if g.Memory < 0 {
-		return fmt.Errorf("colloc: GPU %q: Memory is %d bytes, want 0 or more", g.ID, int64(g.Memory))
+	return max(t.GPUs, 1)
+}
+
+// unknown is the profile of a task that carries its reservation and of which
+// nothing else is known.
+//
+//nolint:gochecknoglobals // read-only
+var unknown profile.Profile
+
+// known is what is known of the task.
+func (t *Task) known() *profile.Profile {
+	if t.Profile == nil {
+		return &unknown
 	}
-	if g.Total() == 0 {
-		return fmt.Errorf("colloc: GPU %q: no memory known; set Memory, or Model from profile.LookupGPU", g.ID)
+	return t.Profile
+}
+
+// Validate reports every fault of the GPU and of its residents, each a
+// [*FaultError]. It does not allocate for a valid one.
+func (g *GPU) Validate() error { return g.validate(-1) }
+
+func (g *GPU) validate(index int) error {
+	if g.valid() {
+		return nil
+	}
+	at := place{g, index, -1}
+	var errs []error
+	fault := func(field, format string, args ...any) {
+		errs = append(errs, at.fault(nil, field, fmt.Errorf(format, args...)))
+	}
+	if why := checkID(g.ID); why != "" {
+		fault("ID", "%s", why)
+	}
+	switch total := g.Total(); {
+	case g.Memory < 0 || total > maxReserved:
+		fault("Memory", "is %d bytes, want 0 to %v", int64(g.Memory), maxReserved)
+	case total <= 0:
+		fault("Memory", "is not known; set it, or Model from profile.LookupGPU")
 	}
 	for _, m := range g.Mechanisms {
-		if m != profile.Exclusive && m != profile.TimeSlice && m != profile.MPS {
-			return fmt.Errorf("colloc: GPU %q: Mechanisms lists %v, want time-slicing or mps; a MIG instance is a GPU of its own", g.ID, m)
+		if !bySoftware(m) {
+			fault("Mechanisms", "lists %v, want time-slicing or mps; a MIG instance is a GPU of its own", m)
 		}
 	}
 	for i := range g.Residents {
-		if err := g.Residents[i].Validate(); err != nil {
-			return fmt.Errorf("colloc: GPU %q: resident %d: %w", g.ID, i, err)
+		errs = append(errs, g.Residents[i].validate(place{g, index, i}))
+	}
+	return errors.Join(errs...)
+}
+
+// valid reports whether nothing is wrong with the GPU and its residents.
+func (g *GPU) valid() bool {
+	if checkID(g.ID) != "" || g.Memory < 0 || g.Total() <= 0 || g.Total() > maxReserved {
+		return false
+	}
+	for _, m := range g.Mechanisms {
+		if !bySoftware(m) {
+			return false
 		}
 	}
-	return nil
+	for i := range g.Residents {
+		if !g.Residents[i].valid() {
+			return false
+		}
+	}
+	return true
+}
+
+func bySoftware(m profile.Mechanism) bool {
+	return m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS
 }
 
 // Total is the GPU's memory: Memory, or else that of the Model.
@@ -112,20 +189,15 @@ func (p *Planner) minSpeed(t *Task) float64 {
 	return 1 / p.config.MaxSlowdown
 }
 
-// finite reports whether x is a finite number of at least lo.
-func finite(x, lo float64) bool {
-	return x >= lo && !math.IsInf(x, 1)
-}
-
 // packed converts a task for the packer; its reservation is decided before.
 func (p *Planner) packed(t *Task, reserved profile.Bytes) packer.Task {
 	whole := reserved == memory.Whole
 	if whole {
-		reserved = least(t)
+		reserved = p.least(t)
 	}
 	return packer.Task{
-		ID: t.ID, Profile: t.Profile, Memory: reserved,
-		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone || whole,
+		ID: t.ID, Profile: t.known(), Memory: reserved,
+		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone || whole, GPUs: t.Width(),
 	}
 }
 

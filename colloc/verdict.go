@@ -32,15 +32,20 @@ type Verdict struct {
 	// Slowest is the member whose speed is the smallest fraction of its limit:
 	// an index into the residents, or their number for the task itself.
 	Slowest int `json:"slowest"`
-	// SlowestSpeed is that member's predicted speed, SlowestLimit its limit.
+	// SlowestSpeed is that member's predicted speed, SlowestLimit its limit, 0 for
+	// one that bears any slowdown.
 	SlowestSpeed float64 `json:"slowest_speed"`
 	SlowestLimit float64 `json:"slowest_limit"`
 }
 
-// String says in one sentence what decided and what would lift it.
+// String says in one sentence what decided and what would lift it; of the zero
+// Verdict, which comes with an error, that there is none.
 func (v Verdict) String() string {
 	switch v.Code {
 	case 0:
+		if !v.Fits {
+			return "no verdict"
+		}
 		return fmt.Sprintf("fits: speed %.2f, reserves %v of %v free", v.Speed.Value, v.Reserved, v.Free)
 	case packer.MemoryLimit:
 		return fmt.Sprintf("memory: needs %v, %v are free; %v more would lift it", v.Reserved, v.Free, v.Reserved-v.Free)
@@ -48,6 +53,8 @@ func (v Verdict) String() string {
 		return fmt.Sprintf("slowdown: a member would run at %.2f of its solo speed, its limit is %.2f", v.SlowestSpeed, v.SlowestLimit)
 	case packer.MustBeAlone:
 		return "must be alone: the task or a resident forbids sharing"
+	case packer.GangSize:
+		return "gang: a task of several GPUs takes empty ones, and nobody joins it"
 	case packer.SetFull:
 		return "set size: the GPU already holds as many tasks as may share it"
 	default:

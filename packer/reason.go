@@ -123,6 +123,9 @@ func (r Reason) String() string {
 	case NoGPU:
 		return fmt.Sprintf("%s waits: there is no GPU. One with %v would run it.", r.ID, r.Memory)
 	case TooLarge:
+		if r.Largest <= 0 {
+			return fmt.Sprintf("%s waits: it needs %v and no GPU has memory left. A GPU that offers %v would place it.", r.ID, r.Memory, r.Memory)
+		}
 		return fmt.Sprintf("%s waits: it needs %v and the largest GPU offers %v. A GPU that offers %v more, or a reservation of at most %v, would place it.",
 			r.ID, r.Memory, r.Largest, r.Short, r.Largest)
 	case TooFewGPUs:

@@ -53,7 +53,8 @@ func (l *Ledger) Rollback(given Lease) error {
 	return nil
 }
 
-// Release takes committed tasks out of the books: they ended. All of them are
+// Release takes committed tasks out of the books: they ended; a gang leaves all
+// its GPUs. All of them are
 // released or none: [ErrUnknown] names the first that is not in the books, which
 // a scheduler that repeats a release may ignore, and [ErrNotCommitted] the first
 // whose lease is open.
@@ -62,15 +63,16 @@ func (l *Ledger) Release(tasks ...string) error {
 	defer l.mu.Unlock()
 	l.tick()
 	for _, id := range tasks {
-		switch s := l.seats[id]; {
-		case s == nil:
+		switch all := l.seats[id]; {
+		case len(all) == 0:
 			return fmt.Errorf("ledger: release: %w: task %q", ErrUnknown, id)
-		case !s.lease.committed:
-			return fmt.Errorf("ledger: release: task %q: lease %v is %w", id, s.lease.name, ErrNotCommitted)
+		case !all[0].lease.committed:
+			return fmt.Errorf("ledger: release: task %q: lease %v is %w", id, all[0].lease.name, ErrNotCommitted)
 		}
 	}
 	for _, id := range tasks {
-		if s := l.seats[id]; s != nil { // an ID that is given twice
+		for len(l.seats[id]) > 0 { // none for an ID that is given twice
+			s := l.seats[id][0]
 			l.remove(s)
 			l.leave(s)
 		}

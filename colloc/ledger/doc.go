@@ -14,7 +14,8 @@
 //	err = books.Release(taskID)
 //
 // [Ledger.Reserve] takes all its claims or none; a gang is one call with one
-// claim per worker. It never promises more of a GPU than
+// claim per GPU: one task that says how many it takes, or workers with IDs of
+// their own. It never promises more of a GPU than
 //
 //	(1 - headroom) total - foreign,
 //

@@ -40,7 +40,7 @@ type RefusedError struct {
 	// Task and GPU are the claim's.
 	Task string
 	GPU  string
-	// Code is the limit that binds: memory, set size, or a task that must be
+	// Code is the limit that binds: memory, set size, a gang, or a task that must be
 	// alone. 0 means that the claim would fit, but a task joined the GPU after
 	// the snapshot, so that speeds were predicted without it, or that the
 	// snapshot is of another [Epoch].
@@ -75,6 +75,8 @@ func (e *RefusedError) Error() string {
 		text += fmt.Sprintf("needs %v, %v are free", e.Needed, e.Free)
 	case packer.SetFull:
 		text += "as many tasks share it as may"
+	case packer.GangSize:
+		text += fmt.Sprintf("a task of several GPUs shares them with nobody that comes later (%q)", e.Other)
 	case packer.MustBeAlone:
 		text += fmt.Sprintf("must be alone or would join a task that must (%q)", e.Other)
 	default:

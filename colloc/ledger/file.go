@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 //
 //	1  leases by number, counted on over restarts: numbers came again after two
 //	2  leases by epoch and number, in the order they joined; no version
-const fileFormat = 2
+//	3  gangs, tasks without a profile or without a limit
+const fileFormat = 3
 
 // booksFile is the file form of a Ledger: what the configuration does not say.
 type booksFile struct {
@@ -49,7 +51,9 @@ type taskFile struct {
 	Used        profile.Bytes    `json:"used_bytes,omitempty"`
 	Weight      float64          `json:"weight,omitempty"`
 	MaxSlowdown float64          `json:"max_slowdown,omitempty"`
+	Unlimited   bool             `json:"unlimited,omitempty"` // MaxSlowdown is +Inf, which JSON cannot say
 	Alone       bool             `json:"alone,omitempty"`
+	GPUs        int              `json:"gpus,omitempty"`
 	Profile     *profile.Profile `json:"profile"`
 }
 
@@ -91,10 +95,14 @@ func (l *lease) file() *leaseFile {
 	f := &leaseFile{Epoch: l.name.epoch, Number: l.name.number}
 	for _, s := range l.seats {
 		t := &s.task
-		f.Tasks = append(f.Tasks, taskFile{
+		saved := taskFile{
 			ID: t.ID, GPU: s.account.gpu.ID, Reserved: t.Reserved, Used: s.used,
-			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, Profile: t.Profile,
-		})
+			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs, Profile: t.Profile,
+		}
+		if math.IsInf(t.MaxSlowdown, 1) {
+			saved.MaxSlowdown, saved.Unlimited = 0, true
+		}
+		f.Tasks = append(f.Tasks, saved)
 	}
 	return f
 }
@@ -106,7 +114,7 @@ func (l *lease) file() *leaseFile {
 // shows up as [Foreign]. Snapshots from before count as out of date. The books
 // get a new [Epoch], so that this holds however often one file is loaded, in a
 // row or by two ledgers at once; leases of the file keep their names. Files of
-// format 1 are read, too.
+// formats 1 and 2 are read, too.
 //
 // c gives the GPUs, limits and clock. A Resident that c lists and the books know
 // is booked once, as the books have it; it is an error if they disagree about
@@ -139,24 +147,24 @@ func Load(r io.Reader, c Config) (*Ledger, error) {
 // newResidents returns the configured GPUs with those residents that the file
 // does not have.
 func (f *booksFile) newResidents(configured []colloc.GPU) ([]colloc.GPU, error) {
-	where := make(map[string]string)
+	where := make(map[string][]string)
 	for i, saved := range f.Leases {
 		if saved == nil {
 			return nil, fmt.Errorf("lease %d of the file is null", i)
 		}
 		for j := range saved.Tasks {
-			where[saved.Tasks[j].ID] = saved.Tasks[j].GPU
+			where[saved.Tasks[j].ID] = append(where[saved.Tasks[j].ID], saved.Tasks[j].GPU)
 		}
 	}
 	gpus := make([]colloc.GPU, len(configured))
 	for i, g := range configured {
 		var unknown []colloc.Task
 		for _, t := range g.Residents {
-			gpu, known := where[t.ID]
-			if known && gpu != g.ID {
-				return nil, fmt.Errorf("%w task %q: it runs on GPU %q, the books have it on GPU %q", ErrDuplicate, t.ID, g.ID, gpu)
-			}
-			if !known {
+			switch cards := where[t.ID]; {
+			case slices.Contains(cards, g.ID):
+			case len(cards) > 0 && t.Width() == 1:
+				return nil, fmt.Errorf("%w task %q: it runs on GPU %q, the books have it on GPU %q", ErrDuplicate, t.ID, g.ID, cards[0])
+			default:
 				unknown = append(unknown, t)
 			}
 		}
@@ -222,12 +230,15 @@ func (l *Ledger) restoreLease(saved *leaseFile) error {
 		}
 		task := colloc.Task{
 			ID: t.ID, Profile: t.Profile, Reserved: t.Reserved,
-			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone,
+			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs,
+		}
+		if t.Unlimited {
+			task.MaxSlowdown = math.Inf(1)
 		}
 		if err := l.settle(own, t.GPU, &task); err != nil {
 			return err
 		}
-		l.seats[t.ID].used = t.Used
+		own.seats[len(own.seats)-1].used = t.Used
 	}
 	return nil
 }

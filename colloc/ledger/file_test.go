@@ -88,8 +88,8 @@ func TestLoadFaults(t *testing.T) {
 		name, file, want string
 	}{
 		{"nothing", ``, "EOF"},
-		{"format", `{"format":3}`, "format is 3, want 1 to 2"},
-		{"no format", `{}`, "format is 0, want 1 to 2"},
+		{"format", `{"format":3}`, "format is 4, want 1 to 3"},
+		{"no format", `{}`, "format is 0, want 1 to 3"},
 		{"null lease", books(`null`), "lease 0 of the file is null"},
 		{"number 0", books(`{"epoch":"aa","number":0,"tasks":[` + task + `]}`), "want a number from 1"},
 		{"number not issued", books(`{"epoch":"aa","number":1152921504606846976,"tasks":[` + task + `]}`), "want a number from 1 to 2"},
@@ -97,7 +97,7 @@ func TestLoadFaults(t *testing.T) {
 		{"task twice", books(`{"number":1,"tasks":[` + task + `,` + task + `]}`), `duplicate task "t"`},
 		{"no tasks", books(`{"number":1}`), "no tasks"},
 		{"unknown GPU", books(`{"number":1,"tasks":[` + strings.Replace(task, `"a"`, `"z"`, 1) + `]}`), `unknown GPU "z"`},
-		{"no profile", books(`{"number":1,"tasks":[{"id":"t","gpu":"a","reserved_bytes":1}]}`), "Profile is nil"},
+		{"no reservation", books(`{"number":1,"tasks":[{"id":"t","gpu":"a"}]}`), "Profile is nil"},
 		{"negative use", books(`{"number":1,"tasks":[` + strings.Replace(task, `{`, `{"used_bytes":-1,`, 1) + `]}`), "bytes: -1"},
 		{"absurd use", books(`{"number":1,"tasks":[` + strings.Replace(task, `{`, `{"used_bytes":"7000000 TiB",`, 1) + `]}`), "are in use, want at most"},
 		{"elsewhere", books(`{"number":1,"tasks":[{"id":"r","gpu":"a","reserved_bytes":1,"profile":{}}]}`), `runs on GPU "b", the books have it on GPU "a"`},

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,9 @@ import (
 func (l *Ledger) AddGPU(g colloc.GPU) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.config.Now == nil {
+		return errZero
+	}
 	l.tick()
 	if err := l.add(&g); err != nil {
 		return err
@@ -33,24 +37,38 @@ func (l *Ledger) AddGPU(g colloc.GPU) error {
 	return nil
 }
 
-// RemoveGPU takes a card out of the books: it failed, or its machine left. What
-// was on it goes with it and is returned: committed tasks in the order they
+// RemoveGPU takes cards out of the books: they failed, or their machine left. What
+// was on them goes with them and is returned: committed tasks in the order they
 // joined, and of leases that are still open everything they held, elsewhere too,
 // because a gang without one worker cannot start; to commit those is
 // [ErrLeaseOver]. Committed workers of a gang on other cards stay until
 // [Ledger.Release]. [ErrUnknown] means that the books have no such GPU.
-func (l *Ledger) RemoveGPU(id string) ([]Claim, error) {
+//
+// A machine with several cards is one call: nobody can reserve on one of them
+// while another goes. All of them leave or, on an error, none; claims come in the
+// order of the ids. An ID that is given twice counts once.
+func (l *Ledger) RemoveGPU(ids ...string) ([]Claim, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tick()
-	a := l.byID[id]
-	if a == nil {
-		return nil, fmt.Errorf("ledger: remove GPU: %w: GPU %q", ErrUnknown, id)
+	for _, id := range ids {
+		if l.byID[id] == nil {
+			return nil, fmt.Errorf("ledger: remove GPU: %w: GPU %q", ErrUnknown, id)
+		}
 	}
-	gone := l.strike(a)
-	l.version++
+	var gone []Claim
+	for _, id := range ids {
+		if a := l.byID[id]; a != nil {
+			gone = append(gone, l.strike(a)...)
+		}
+	}
+	if len(ids) > 0 {
+		l.version++
+	}
 	return gone, nil
 }
+
+var errZero = errors.New("ledger: the books were never opened; make a Ledger with New or Load")
 
 // strike ends what is on a GPU and takes its page out of the books.
 func (l *Ledger) strike(a *account) []Claim {

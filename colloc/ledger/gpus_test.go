@@ -73,7 +73,7 @@ func TestAddGPU(t *testing.T) {
 		{"known", bare("a", 100), ledger.ErrDuplicate, `GPU "a"`},
 		{"a task that runs elsewhere", bare("b", 100, sized("new", 10), sized("resident", 10)), ledger.ErrDuplicate, `"resident"`},
 		{"a task twice", bare("b", 100, sized("new", 10), sized("new", 10)), ledger.ErrDuplicate, `"new"`},
-		{"no memory", colloc.GPU{ID: "b"}, nil, "no memory known"},
+		{"no memory", colloc.GPU{ID: "b"}, nil, "Memory is not known"},
 		{"no reservation", bare("b", 100, sized("new", 0)), nil, "Reserved is 0 B"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

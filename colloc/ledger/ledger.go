@@ -11,8 +11,8 @@ import (
 )
 
 // Ledger keeps the books of a set of GPUs: which task holds how much memory of
-// which GPU, and who shares it. Make one with [New] or [Load]. All methods are
-// safe for concurrent use. Reserve, Commit, Rollback and Release cost O(claims x
+// which GPU, and who shares it. Make one with [New] or [Load]: the zero Ledger has
+// no GPUs and takes none. All methods are safe for concurrent use. Reserve, Commit, Rollback and Release cost O(claims x
 // tasks per GPU).
 type Ledger struct {
 	config Config
@@ -20,7 +20,7 @@ type Ledger struct {
 	mu       sync.Mutex
 	accounts []*account           // in the configured order
 	byID     map[string]*account  // by GPU
-	seats    map[string]*seat     // by task
+	seats    map[string][]*seat   // by task; a gang has one on each of its GPUs
 	leases   map[leaseName]*lease // open, or committed with tasks in the books
 	open     leaseQueue           // by deadline
 	lapsed   []Lapse              // not yet reported
@@ -49,7 +49,7 @@ func empty(c Config, past map[Epoch]bool) (*Ledger, error) {
 	l := &Ledger{
 		config: c,
 		byID:   make(map[string]*account, len(c.GPUs)),
-		seats:  make(map[string]*seat),
+		seats:  make(map[string][]*seat),
 		leases: make(map[leaseName]*lease),
 	}
 	l.config.fill()
@@ -93,13 +93,24 @@ func (l *Ledger) settleAll(gpus []colloc.GPU) error {
 	var errs []error
 	for i := range gpus {
 		for j := range gpus[i].Residents {
-			l.issued++
-			own := &lease{name: leaseName{l.epoch, l.issued}, committed: true}
-			l.enter(own)
+			own := l.gangLease(&gpus[i].Residents[j])
+			if own == nil {
+				l.issued++
+				own = &lease{name: leaseName{l.epoch, l.issued}, committed: true}
+				l.enter(own)
+			}
 			errs = append(errs, l.settle(own, gpus[i].ID, &gpus[i].Residents[j]))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// gangLease is the lease of a gang that runs and has GPUs in the books, or nil.
+func (l *Ledger) gangLease(t *colloc.Task) *lease {
+	if all := l.seats[t.ID]; t.Width() > 1 && len(all) > 0 && all[0].lease.committed {
+		return all[0].lease
+	}
+	return nil
 }
 
 // enter adds a lease after those that are there.
@@ -118,11 +129,22 @@ func (l *Ledger) settle(own *lease, gpu string, t *colloc.Task) error {
 	if err := checkBooked(t); err != nil {
 		return err
 	}
-	if old := l.seats[t.ID]; old != nil {
+	if old := l.other(own, a, t); old != nil {
 		return fmt.Errorf("ledger: %w task %q, on GPU %q and on GPU %q", ErrDuplicate, t.ID, old.account.gpu.ID, gpu)
 	}
-	l.place(own, a, t)
-	l.seats[t.ID].joined, a.tightened = l.version, l.version
+	l.place(own, a, t).joined, a.tightened = l.version, l.version
+	return nil
+}
+
+// other returns a seat that forbids t one on a, for own: every one of that ID but
+// those of the same gang on other GPUs.
+func (l *Ledger) other(own *lease, a *account, t *colloc.Task) *seat {
+	all := l.seats[t.ID]
+	for _, s := range all {
+		if s.lease != own || s.account == a || len(all) >= t.Width() {
+			return s
+		}
+	}
 	return nil
 }
 
@@ -138,12 +160,13 @@ func checkBooked(t *colloc.Task) error {
 }
 
 // place enters a task in the books.
-func (l *Ledger) place(taken *lease, a *account, t *colloc.Task) {
+func (l *Ledger) place(taken *lease, a *account, t *colloc.Task) *seat {
 	s := &seat{task: *t, account: a, lease: taken, since: l.clock.elapsed}
 	taken.seats = append(taken.seats, s)
 	a.seats = append(a.seats, s)
 	a.recount()
-	l.seats[t.ID] = s
+	l.seats[t.ID] = append(l.seats[t.ID], s)
+	return s
 }
 
 // remove takes a task out of the books, but not out of its lease.
@@ -151,7 +174,10 @@ func (l *Ledger) remove(s *seat) {
 	a := s.account
 	a.seats = slices.DeleteFunc(a.seats, func(o *seat) bool { return o == s })
 	a.recount()
-	delete(l.seats, s.task.ID)
+	all := slices.DeleteFunc(l.seats[s.task.ID], func(o *seat) bool { return o == s })
+	if l.seats[s.task.ID] = all; len(all) == 0 {
+		delete(l.seats, s.task.ID)
+	}
 }
 
 // drop takes all tasks of a lease out of the books.
@@ -179,6 +205,9 @@ func (l *Ledger) neverGave(given Lease) bool {
 
 // tick reads the clock and ends the leases whose time is over.
 func (l *Ledger) tick() time.Time {
+	if l.config.Now == nil {
+		return time.Time{} // books that were never opened
+	}
 	now := l.clock.read(l.config.Now)
 	for l.open.head != nil && l.open.head.deadline-l.clock.elapsed <= 0 {
 		over := l.open.head

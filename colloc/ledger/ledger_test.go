@@ -60,9 +60,9 @@ func TestConfigFaults(t *testing.T) {
 		{"start", full(ledger.Config{StartTime: math.MaxInt64}), "StartTime is"},
 		{"overhead", full(ledger.Config{Overhead: profile.Some(profile.Bytes(-1))}), "Overhead is -1"},
 		{"GPU twice", full(ledger.Config{GPUs: append(one, one...)}), `GPU "a": duplicate`},
-		{"GPU without memory", full(ledger.Config{GPUs: []colloc.GPU{{ID: "a"}}}), "no memory known"},
-		{"GPU without name", full(ledger.Config{GPUs: []colloc.GPU{{}}}), "without an ID"},
-		{"GPU too large", full(ledger.Config{GPUs: []colloc.GPU{bare("a", math.MaxInt64)}}), "want at most"},
+		{"GPU without memory", full(ledger.Config{GPUs: []colloc.GPU{{ID: "a"}}}), "Memory is not known"},
+		{"GPU without name", full(ledger.Config{GPUs: []colloc.GPU{{}}}), "ID is empty"},
+		{"GPU too large", full(ledger.Config{GPUs: []colloc.GPU{bare("a", math.MaxInt64)}}), "want 0 to 65536 TiB"},
 		{"resident without reservation", full(ledger.Config{GPUs: []colloc.GPU{bare("a", 1, sized("r", 0))}}), "Reserved is 0 B"},
 		{"resident twice", full(ledger.Config{GPUs: []colloc.GPU{bare("a", 1, sized("r", 1)), bare("b", 1, sized("r", 1))}}), `GPU "a" and on GPU "b"`},
 	} {
@@ -85,7 +85,7 @@ func TestReserveRefuses(t *testing.T) {
 		{ID: "single", Memory: 10 * profile.GiB, Mechanisms: []profile.Mechanism{profile.Exclusive}, Residents: []colloc.Task{sized("s", 1)}},
 		bare("overfull", profile.GiB, sized("o", 3*profile.GiB)),
 	}
-	noProfile := claim("empty", "t", 1)
+	noProfile := claim("empty", "t", 0)
 	noProfile.Task.Profile = nil
 	for _, tt := range []struct {
 		name   string
@@ -97,9 +97,10 @@ func TestReserveRefuses(t *testing.T) {
 		{"nothing", nil, nil, 0, "no claims"},
 		{"no reservation", []ledger.Claim{claim("empty", "t", 0)}, nil, 0, "Reserved is 0 B"},
 		{"negative", []ledger.Claim{claim("empty", "t", -1)}, nil, 0, "Reserved is -1"},
-		{"huge", []ledger.Claim{claim("empty", "t", math.MaxInt64)}, nil, 0, "up to 65536 TiB"},
+		{"huge", []ledger.Claim{claim("empty", "t", math.MaxInt64)}, nil, 0, "to 65536 TiB"},
 		{"no name", []ledger.Claim{claim("empty", "", 1)}, nil, 0, "ID is empty"},
 		{"no profile", []ledger.Claim{noProfile}, nil, 0, "Profile is nil"},
+		{"control character", []ledger.Claim{claim("empty", "t\n", 1)}, nil, 0, "control character"},
 		{"GPU", []ledger.Claim{claim("empty", "t", 1), claim("nowhere", "u", 1)}, ledger.ErrUnknown, 0, `unknown: GPU "nowhere"`},
 		{"in the books", []ledger.Claim{claim("empty", "t", 1), claim("empty", "r", 1)}, ledger.ErrDuplicate, 0, `"r" is on GPU "a" already`},
 		{"twice in one call", []ledger.Claim{claim("empty", "t", 1), claim("a", "t", 1)}, ledger.ErrDuplicate, 0, `"t" is on GPU "empty" already`},

@@ -172,7 +172,7 @@ func (l *Ledger) attribute(a *account, u *Usage) (there []presence, foreign prof
 		}
 		foreign = plus(foreign, held)
 		kind := Foreign
-		if l.seats[p.Task] != nil {
+		if len(l.seats[p.Task]) > 0 {
 			kind = Stray
 		}
 		found = append(found, Discrepancy{Kind: kind, GPU: u.GPU, Task: p.Task, PID: p.PID, Used: held})

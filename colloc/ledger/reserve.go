@@ -8,8 +8,8 @@ import (
 	"example.com/colloc/packer"
 )
 
-// Claims returns what a plan asks of a [Ledger]: one Claim per task that it
-// places, in the order of its placements, with the planned reservation. tasks
+// Claims returns what a plan asks of a [Ledger]: one Claim per task and GPU that it
+// places, so that a gang has several, in the order of its placements, with the planned reservation. tasks
 // are those given to [colloc.Planner.Plan]. A task of the plan that is not among them
 // is an error.
 func Claims(p *colloc.Plan, tasks []colloc.Task) ([]Claim, error) {
@@ -28,17 +28,28 @@ func Claims(p *colloc.Plan, tasks []colloc.Task) ([]Claim, error) {
 				return nil, fmt.Errorf("ledger: claims: %w: the plan places task %q, which is not among the tasks given", ErrUnknown, m.Task)
 			}
 			c := Claim{Task: *t, GPU: p.Placements[i].GPU}
-			c.Task.Reserved = m.Reserved
+			c.Task.Reserved, c.Task.GPUs = m.Reserved, gangSize(t)
 			claims = append(claims, c)
 		}
 	}
 	return claims, nil
 }
 
+// gangSize is what a claim says of the GPUs that its task takes: nothing for one.
+func gangSize(t *colloc.Task) int {
+	if w := t.Width(); w > 1 {
+		return w
+	}
+	return t.GPUs
+}
+
 // Reserve takes all claims or none of them, and holds them until the lease is
 // committed, rolled back, or expires. seen is the Version of the [Snapshot] that
 // the decision rests on. One of another [Epoch], from before a restart or of
 // another Ledger, is out of date on every GPU, also on one without tasks.
+//
+// A task of several GPUs needs one claim for each of them, in one call; nothing
+// joins them later.
 //
 // A claim that cannot be met is a [*RefusedError], which is [ErrConflict] or
 // [ErrFull] or both. A task that is in the books already is [ErrDuplicate]: a
@@ -49,10 +60,8 @@ func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
 	if len(claims) == 0 {
 		return Lease{}, errors.New("ledger: reserve: no claims")
 	}
-	for i := range claims {
-		if err := checkBooked(&claims[i].Task); err != nil {
-			return Lease{}, fmt.Errorf("ledger: reserve: %w", err)
-		}
+	if err := checkClaims(claims); err != nil {
+		return Lease{}, fmt.Errorf("ledger: reserve: %w", err)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,13 +87,34 @@ func (l *Ledger) Reserve(seen Version, claims ...Claim) (Lease, error) {
 	return Lease{Epoch: l.epoch, Number: l.issued, Expires: now.Add(l.config.LeaseTime)}, nil
 }
 
+// checkClaims reports why claims cannot be in the books; of a gang there must be
+// one for each of its GPUs.
+func checkClaims(claims []Claim) error {
+	workers := make(map[string]int)
+	for i := range claims {
+		t := &claims[i].Task
+		if err := checkBooked(t); err != nil {
+			return err
+		}
+		if t.Width() > 1 {
+			workers[t.ID]++
+		}
+	}
+	for i := range claims {
+		if t := &claims[i].Task; t.Width() > 1 && workers[t.ID] != t.Width() {
+			return fmt.Errorf("task %q: %d claims for %d GPUs; claim all of a gang in one call, or set GPUs to 1 for workers with IDs of their own", t.ID, workers[t.ID], t.Width())
+		}
+	}
+	return nil
+}
+
 // take adds one claim to a lease that is not in the books yet.
 func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 	a := l.byID[c.GPU]
 	if a == nil {
 		return fmt.Errorf("ledger: reserve: task %q: %w: GPU %q", c.Task.ID, ErrUnknown, c.GPU)
 	}
-	if old := l.seats[c.Task.ID]; old != nil {
+	if old := l.other(taken, a, &c.Task); old != nil {
 		return fmt.Errorf("ledger: reserve: %w: task %q is on GPU %q already", ErrDuplicate, c.Task.ID, old.account.gpu.ID)
 	}
 	past := seen.Epoch != l.epoch
@@ -96,6 +126,8 @@ func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 	switch guard := a.guard(&c.Task); {
 	case c.Task.Reserved > a.free():
 		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.free())
+	case a.gang(taken, &c.Task) != "":
+		e.Code, e.Other = packer.GangSize, a.gang(taken, &c.Task)
 	case guard != "":
 		e.Code, e.Other = packer.MustBeAlone, guard
 	case len(a.seats) >= a.most(l.config.MaxSet):

@@ -26,7 +26,11 @@ func (l *Ledger) Snapshot() Snapshot {
 	defer l.mu.Unlock()
 	l.tick()
 	s := Snapshot{Version: Version{l.epoch, l.version}, GPUs: make([]colloc.GPU, len(l.accounts))}
-	residents := make([]colloc.Task, 0, len(l.seats))
+	n := 0
+	for _, a := range l.accounts {
+		n += len(a.seats)
+	}
+	residents := make([]colloc.Task, 0, n)
 	for i, a := range l.accounts {
 		first := len(residents)
 		for _, seat := range a.seats {
