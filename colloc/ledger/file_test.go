@@ -88,7 +88,7 @@ func TestLoadFaults(t *testing.T) {
 		name, file, want string
 	}{
 		{"nothing", ``, "EOF"},
-		{"format", `{"format":3}`, "format is 4, want 1 to 3"},
+		{"format", `{"format":4}`, "format is 4, want 1 to 3"},
 		{"no format", `{}`, "format is 0, want 1 to 3"},
 		{"null lease", books(`null`), "lease 0 of the file is null"},
 		{"number 0", books(`{"epoch":"aa","number":0,"tasks":[` + task + `]}`), "want a number from 1"},
