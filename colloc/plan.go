@@ -80,8 +80,9 @@ type Member struct {
 type Demand struct {
 	// Task is the task's ID.
 	Task string `json:"task"`
-	// GPUs is how many it takes at once; Memory and Reserved are those of each.
-	GPUs int `json:"gpus"`
+	// GPUs is how many a gang takes at once, 0 for any other task; Memory and
+	// Reserved are those of each.
+	GPUs int `json:"gpus,omitempty"`
 	// Memory is the peak memory, in bytes; its Confidence is 0 for a task that
 	// carries its reservation and of which nothing else is known.
 	Memory predict.Estimate `json:"memory_bytes"`

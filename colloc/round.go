@@ -121,7 +121,10 @@ func (r *round) prepare(t *Task, at place) (packer.Task, Demand, error) {
 	default:
 		return packer.Task{}, Demand{}, err
 	}
-	d := Demand{Task: t.ID, GPUs: t.Width(), Memory: rounded(estimate, 1), Reserved: reserved, Warnings: doubts(t, reserved)}
+	d := Demand{Task: t.ID, Memory: rounded(estimate, 1), Reserved: reserved, Warnings: doubts(t, reserved)}
+	if w := t.Width(); w > 1 {
+		d.GPUs = w
+	}
 	r.whole[t.ID] = reserved == memory.Whole
 	r.estimates[t.ID] = d.Memory
 	return r.planner.packed(t, reserved), d, nil
