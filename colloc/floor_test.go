@@ -52,7 +52,7 @@ func TestDeathWithoutPeak(t *testing.T) {
 	twice := reserved(t, p, task)
 	observe(t, p, colloc.Measurement{Profile: task.Profile, OutOfMemory: true, Reserved: 12 * profile.GiB})
 	given := reserved(t, p, task)
-	if !(before < once && once < twice && twice < given && given == 15*profile.GiB) {
+	if before >= once || once >= twice || twice >= given || given != 15*profile.GiB {
 		t.Errorf("reserves %v, then %v, %v and %v; want it to grow to 15 GiB", before, once, twice, given)
 	}
 	observe(t, p, colloc.Measurement{Profile: task.Profile, Peak: profile.Some(7 * profile.GiB)})
