@@ -44,3 +44,72 @@ func (m model) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechani
 	once = m.interference.OwnCost(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type))
 	return once + rounding, predict.LeastSpeed, m.Monotone(gpu, mech)
 }
+
+// observed reports whether it is known how busy the task keeps a GPU.
+func observed(t *profile.Profile) bool {
+	for _, f := range [...]profile.Feature{profile.MeanSMActive, profile.MeanGPUBusy} {
+		if _, ok := t.Vector.Get(f); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// complete returns t if its use of a GPU was observed. Otherwise it fills dst
+// with a copy in which the use is predicted for gpu, and returns that with the
+// kind of the prediction; where nothing can be predicted it returns t, which
+// then counts as busy.
+//
+// A prediction that rests on measurements of such tasks counts as it is, a
+// mere prior at its upper bound: to promise too little costs less than to
+// promise too much.
+func (p *Planner) complete(dst, t *profile.Profile, gpu *profile.GPUModel) (*profile.Profile, predict.SourceKind) {
+	if observed(t) {
+		return t, predict.Measured
+	}
+	busy, dram, err := p.config.Utilization.Busy(&t.Spec, gpu)
+	if err != nil {
+		return t, predict.Prior
+	}
+	*dst = *t
+	for _, u := range [...]struct {
+		feature profile.Feature
+		e       predict.Estimate
+	}{{profile.MeanGPUBusy, busy}, {profile.MeanDRAMActive, dram}} {
+		x := u.e.Value
+		if u.e.Source.Kind == predict.Prior {
+			x = u.e.Hi
+		}
+		if dst.Vector.Set(u.feature, max(0, min(1, x))) != nil {
+			return t, predict.Prior
+		}
+	}
+	return dst, busy.Source.Kind
+}
+
+// useKey names a task whose use was predicted for a kind of GPU.
+type useKey struct {
+	task *profile.Profile
+	gpu  string
+}
+
+// uses holds the completed profiles of the tasks of a round that nobody
+// observed.
+type uses map[useKey]*profile.Profile
+
+// add completes t for gpu unless that was done before.
+func (u uses) add(p *Planner, t *profile.Profile, gpu *profile.GPUModel) {
+	key := useKey{t, gpu.Canonical()}
+	if _, done := u[key]; done || observed(t) {
+		return
+	}
+	u[key], _ = p.complete(new(profile.Profile), t, gpu)
+}
+
+// of returns the profile to predict with.
+func (u uses) of(t *profile.Profile, gpu *profile.GPUModel) *profile.Profile {
+	if filled, ok := u[useKey{t, gpu.Canonical()}]; ok {
+		return filled
+	}
+	return t
+}
