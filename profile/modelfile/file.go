@@ -2,8 +2,41 @@ package modelfile
 
 import (
 	"fmt"
+	"strings"
 
 	"example.com/colloc/profile"
+)
+
+// Format is a model file format.
+type Format int
+
+// The formats that [Read] recognises.
+const (
+	// UnknownFormat is none of those below.
+	UnknownFormat Format = iota
+	// TorchSummary is the table that the Python package torchsummary prints.
+	TorchSummary
+	// HuggingFace is a config.json as the transformers library writes it.
+	HuggingFace
+	// Safetensors is a file of weights.
+	Safetensors
+	// SafetensorsIndex is the list of the shards of a large model's weights.
+	SafetensorsIndex
+	// GGUF is a file of weights for llama.cpp and its relatives.
+	GGUF
+	// ONNX is a graph in the Open Neural Network Exchange format.
+	ONNX
+	// TorchInfo is the tree that the Python package torchinfo prints.
+	TorchInfo
+	// TorchPrint is what PyTorch's print(model) prints, with or without
+	// parameter counts behind each module.
+	TorchPrint
+	// Keras is the JSON of a Keras model, or a .keras archive that holds it.
+	Keras
+	// KerasSummary is the table that Keras's model.summary() prints.
+	KerasSummary
+
+	formats int = iota
 )
 
 // File is what was understood of one model file.
@@ -63,6 +96,45 @@ func (f *File) add(l profile.Layer) error {
 	}
 	f.Model.Layers = append(f.Model.Layers, l)
 	return nil
+}
+
+// missingParams adds a leaf for parameters that a file states without showing
+// where they are.
+func (f *File) missingParams(name string, n int64) {
+	if len(f.Model.Layers) < MaxLayers {
+		f.Model.Layers = append(f.Model.Layers, profile.Layer{Name: name, Params: n, Unknown: profile.ActivationCounts | profile.NeuronCounts})
+	}
+}
+
+// freezeBesideAdapters freezes all but the adapters of a model that has some, and
+// whatever the library for them was told to train besides.
+func (f *File) freezeBesideAdapters() {
+	adapters := int64(0)
+	for i := range f.Model.Layers {
+		if isAdapter(f.Model.Layers[i].Name) {
+			adapters = add(adapters, f.Model.Layers[i].Params)
+		}
+	}
+	if adapters == 0 || adapters == f.Model.Params() {
+		return
+	}
+	for i := range f.Model.Layers {
+		if l := &f.Model.Layers[i]; !isAdapter(l.Name) {
+			l.Frozen = l.Params
+		}
+	}
+	f.warn(0, "adapters found: they alone count as trained, %d of %d parameters", f.Model.Trainable(), f.Model.Params())
+}
+
+// isAdapter recognises the modules that fine-tuning by adapters adds.
+func isAdapter(name string) bool {
+	name = strings.ToLower(name)
+	for _, word := range []string{"lora_", "lora.", "adapter", "prompt_encoder", "prompt_embeddings", "prefix_encoder", "ia3_", "modules_to_save"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
 }
 
 // Warning is something a reader left out or had to assume.

@@ -3,19 +3,8 @@ package modelfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 )
-
-// ReadGGUF reads the head of a GGUF file, versions 2 and 3: metadata and the
-// names and shapes of its tensors, never their data. Layers are made as
-// [ReadSafetensors] makes them; quantised tensors count their elements. A model
-// without an output tensor ties it to the token embedding, which a warning says.
-// The format is described at https://github.com/ggml-org/ggml (docs/gguf.md).
-// O(head).
-func ReadGGUF(r io.Reader, o *Options) (*File, error) {
-	return wrap(GGUF.read(newInput(r), o))
-}
 
 const (
 	maxGGUFKeys   = 1 << 20

@@ -5,27 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"example.com/colloc/profile"
 )
-
-// ReadHuggingFace reads a config.json as the transformers library writes it and
-// builds the leaves that the library would: the parameter count is exact for
-// the model types
-//
-//	bart, bert, distilbert, gemma, gpt2, gpt_neox, llama, marian, mistral,
-//	mixtral, opt, phi, phi3, qwen2, qwen3, qwen3_moe, roberta, t5, vit
-//
-// Any other type is described as its nearest relative, which a warning says.
-// Tied weights are counted once, where they are first used. Activations are for
-// one sample of Options.SequenceLength tokens, or one image. An Attention leaf
-// stands for scores and softmax: heads × queries × keys elements, and
-// 2 × queries × keys × width multiply-adds for scores and mix (no saving for
-// causal masks is assumed). O(layers).
-func ReadHuggingFace(r io.Reader, o *Options) (*File, error) {
-	return wrap(HuggingFace.read(newInput(r), o))
-}
 
 func readHuggingFace(r *input, o *Options) (*File, error) {
 	c, err := decodeConfig(r)

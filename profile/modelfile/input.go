@@ -2,11 +2,13 @@ package modelfile
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 )
 
 // input reads a file forward, knows its offset for messages, and skips without
@@ -113,4 +115,116 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// Bounds that every reader keeps. Real files stay far below; beyond them a
+// reader returns an error that names the line or the offset.
+const (
+	// MaxText is the largest text in bytes, and the most that is held of the
+	// names and shapes of a binary file.
+	MaxText = 64 << 20
+	// MaxJSON is the largest JSON document in bytes, also inside an archive.
+	MaxJSON = 16 << 20
+	// MaxLine is the longest line, and the longest name, in bytes.
+	MaxLine = 64 << 10
+	// MaxLayers is the largest number of leaves.
+	MaxLayers = 1 << 18
+	// MaxDepth is the deepest nesting of containers.
+	MaxDepth = 64
+)
+
+const (
+	maxWarnings = 100
+	maxDim      = 1 << 40 // one dimension of a shape
+	maxRank     = 16
+)
+
+// mul multiplies non-negative counts, saturating at the largest int64, which
+// profile.Layer.Validate refuses.
+func mul(factors ...int64) int64 {
+	product := uint64(1)
+	for _, f := range factors {
+		hi, lo := bits.Mul64(product, uint64(max(f, 0)))
+		if hi != 0 || lo > math.MaxInt64 {
+			return math.MaxInt64
+		}
+		product = lo
+	}
+	return int64(product)
+}
+
+// add adds non-negative counts, saturating at the largest int64.
+func add(terms ...int64) int64 {
+	var sum int64
+	for _, t := range terms {
+		if sum > math.MaxInt64-t {
+			return math.MaxInt64
+		}
+		sum += t
+	}
+	return sum
+}
+
+// readText reads a whole JSON document without a byte order mark.
+func readText(r io.Reader) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxJSON+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(data)) > MaxJSON {
+		return nil, fmt.Errorf("the document is longer than %d bytes", MaxJSON)
+	}
+	return bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), nil
+}
+
+// lines reads text line by line within bounds.
+type lines struct {
+	r      *bufio.Reader
+	number int
+	bytes  int64
+}
+
+func newLines(r io.Reader) *lines {
+	return &lines{r: bufio.NewReaderSize(r, MaxLine)}
+}
+
+// each calls visit for each line, without its end, until *done or the end; errors
+// name the line.
+func (l *lines) each(done *bool, visit func(number int, line []byte) error) error {
+	for !*done {
+		line, err := l.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := visit(l.number, line); err != nil {
+			return fmt.Errorf("line %d: %w", l.number, err)
+		}
+	}
+	return nil
+}
+
+// next returns the next line without its end; the bytes hold until the next
+// call. At the end it returns io.EOF.
+func (l *lines) next() ([]byte, error) {
+	line, err := l.r.ReadSlice('\n')
+	if len(line) == 0 && err != nil {
+		return nil, err
+	}
+	l.number++
+	l.bytes += int64(len(line))
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil, fmt.Errorf("line %d is longer than %d bytes", l.number, MaxLine)
+	case err != nil && !errors.Is(err, io.EOF):
+		return nil, fmt.Errorf("line %d: %w", l.number, err)
+	case l.bytes > MaxText:
+		return nil, fmt.Errorf("line %d: the text is longer than %d bytes", l.number, MaxText)
+	}
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
+		line = line[:len(line)-1]
+	}
+	return line, nil
 }

@@ -12,19 +12,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// ReadKeras reads the architecture of a Keras 2 or 3 model: the JSON that
-// to_json writes, or a .keras archive, of which it opens config.json alone.
-// Sequential and Functional models, also nested ones, are followed layer by
-// layer; parameters follow from layer settings and shapes and are exact for
-// dense, convolution (depthwise and separable too), normalisation, embedding,
-// recurrent and MultiHeadAttention layers. The moving statistics of
-// BatchNormalization are not parameters. A layer of another class is of unknown
-// kind and without parameters, and passes its input's shape on; a warning names
-// the class. O(layers).
-func ReadKeras(r io.Reader, o *Options) (*File, error) {
-	return wrap(Keras.read(newInput(r), o))
-}
-
 func readKeras(in *input, _ *Options) (*File, error) {
 	head, err := in.r.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {

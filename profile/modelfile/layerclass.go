@@ -1,6 +1,7 @@
 package modelfile
 
 import (
+	"iter"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -45,6 +46,10 @@ var classes = []struct {
 	{"groupqueryattention", true, profile.Attention},
 	{"scaleddotproductattention", true, profile.Attention},
 	{"linear", true, profile.Linear},
+	{"linear4bit", true, profile.Linear},
+	{"linear8bitlt", true, profile.Linear},
+	{"columnparallellinear", true, profile.Linear},
+	{"rowparallellinear", true, profile.Linear},
 	{"lazylinear", true, profile.Linear},
 	{"bilinear", true, profile.Linear},
 	{"dense", true, profile.Linear},
@@ -144,4 +149,60 @@ func measure(l *profile.Layer, shape []int64, channelsFirst bool) {
 	case (l.Kind == profile.Linear || l.Kind == profile.Conv) && l.Neurons > 0:
 		l.MACs = profile.Some(mul(l.Params, l.Activations/l.Neurons))
 	}
+}
+
+// familyOfClasses guesses a family from the class of the root module and those of
+// the modules inside; what they do not tell is left to the layers.
+func familyOfClasses(root string, classes iter.Seq[string]) profile.Family {
+	if family := familyOfClass(root); family != profile.UnknownFamily {
+		return family
+	}
+	convs := 0
+	for class := range classes {
+		name := strings.ToLower(class)
+		if kind, _ := kindOfTorchClass(class); kind == profile.Conv {
+			convs++
+		}
+		if strings.Contains(name, "selfattention") || strings.Contains(name, "transformer") || strings.Contains(name, "sdpa") ||
+			strings.Contains(name, "flashattention") || strings.HasSuffix(name, "attention") && convs < 4 {
+			return profile.Transformer
+		}
+	}
+	return profile.UnknownFamily
+}
+
+// familyOfClass guesses a family from a class such as LlamaForCausalLM, a
+// model_type or an architecture.
+func familyOfClass(class string) profile.Family {
+	name := strings.ToLower(class)
+	for _, c := range []struct {
+		family profile.Family
+		words  []string
+	}{
+		{profile.Transformer, []string{
+			"forcausallm", "lmheadmodel", "formaskedlm", "forconditionalgeneration", "forsequenceclassification", "fortokenclassification",
+			"forquestionanswering", "bert", "llama", "gpt", "t5", "mistral", "mixtral", "qwen", "gemma", "falcon", "bloom", "transformer",
+			"deepseek", "whisper", "electra", "deit", "vit", "swin", "clip", "bart", "roberta", "opt", "phi", "peftmodel", "videomae", "dit",
+		}},
+		{profile.CNN, []string{"resnet", "vgg", "densenet", "efficientnet", "mobilenet", "inception", "unet", "yolo", "convnext", "regnet", "squeezenet", "alexnet"}},
+	} {
+		for _, w := range c.words {
+			at := strings.Index(name, w)
+			if at < 0 || len(w) <= 3 && !wordAt(class, at, len(w)) {
+				continue
+			}
+			return c.family
+		}
+	}
+	return profile.UnknownFamily
+}
+
+// wordAt says whether a short word stands for itself in a class name: at its
+// start or before a capital, as ViT in ViTModel, and not within another word.
+func wordAt(class string, at, n int) bool {
+	isUpper := func(i int) bool { return class[i] >= 'A' && class[i] <= 'Z' }
+	isLower := func(i int) bool { return class[i] >= 'a' && class[i] <= 'z' }
+	starts := at == 0 || !isLower(at-1) && !isUpper(at-1) || isUpper(at) && isLower(at-1)
+	ends := at+n == len(class) || !isLower(at+n)
+	return starts && ends
 }

@@ -3,27 +3,10 @@ package modelfile
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"example.com/colloc/profile"
 )
-
-// ReadONNX reads the graph of an ONNX model: its nodes and the shapes of its
-// initializers, whose data it skips. The protobuf messages are those of
-// https://github.com/onnx/onnx (onnx.proto3).
-//
-// A leaf is a node that computes (convolution, product, normalisation,
-// activation, pooling, attention) or holds parameters. The mean and variance of
-// BatchNormalization are statistics, not parameters; TotalParams counts all
-// floating-point initializers, these included, which a warning says.
-// Activations come from the shapes that the file states (value_info), or follow
-// from the input's shape for convolutional networks; a warning counts the layers
-// for which neither tells. Branches inside If and Loop are left out.
-// O(graph); with a reader that can seek, weights cost nothing.
-func ReadONNX(r io.Reader, o *Options) (*File, error) {
-	return wrap(ONNX.read(newInput(r), o))
-}
 
 func readONNX(in *input, _ *Options) (*File, error) {
 	g := &onnxGraph{wire: wire{in: in}, weights: map[string]*onnxTensor{}, shapes: map[string][]int64{}}

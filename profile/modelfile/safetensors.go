@@ -11,16 +11,6 @@ import (
 	"strings"
 )
 
-// ReadSafetensors reads the header of a safetensors file: names, types and
-// shapes of its tensors, never their data. The tensors of one module make one
-// layer, whose kind is guessed from name and rank; integer tensors and known
-// buffers are not parameters. TotalParams counts all elements, buffers too.
-// The format is described at https://github.com/huggingface/safetensors.
-// O(header).
-func ReadSafetensors(r io.Reader, o *Options) (*File, error) {
-	return wrap(Safetensors.read(newInput(r), o))
-}
-
 func readSafetensors(in *input, _ *Options) (*File, error) {
 	f := &File{}
 	t := newTensors(f)

@@ -72,6 +72,13 @@ func (t *tensors) neurons(i int, shape []int64) {
 
 func (t *tensors) finish() {
 	f := t.file
+	for i := range f.Model.Layers {
+		if name := f.Model.Layers[i].Name; strings.Contains(name, "attn") || strings.Contains(name, "attention") || strings.Contains(name, "q_proj") {
+			f.Model.Family = profile.Transformer
+			break
+		}
+	}
+	f.freezeBesideAdapters()
 	f.TotalParams = profile.Some(t.total)
 	f.warn(0, "a file of weights tells no activations: they are unknown; a config.json tells them")
 	if t.buffers > 0 {

@@ -4,103 +4,128 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"math"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"example.com/colloc/profile"
 )
 
-// ReadTorchInfo reads the tree that the Python package torchinfo prints, with
-// any choice of columns as long as they include the output shape and Param #:
-//
-//	Layer (type:depth-idx)          Output Shape              Param #
-//	==================================================================
-//	Net                             [32, 10]                  --
-//	├─Conv2d: 1-1                   [32, 16, 28, 28]          160
-//
-// Leaves are the rows without rows below them; a container that holds
-// parameters of its own gives one more leaf. A module that runs again
-// ("(recursive)") has its parameters counted once, frozen ones (in brackets)
-// count as parameters, and containers cut off by torchinfo's depth limit are
-// leaves of unknown kind; warnings say so. The batch is the first dimension of
-// the first output. O(size).
-func ReadTorchInfo(r io.Reader, o *Options) (*File, error) {
-	return wrap(TorchInfo.read(newInput(r), o))
-}
-
 func readTorchInfo(in *input, _ *Options) (*File, error) {
-	t := infoTree{file: &File{}}
+	t := infoTree{file: &File{}, totals: map[string]float64{}}
 	if err := newLines(in).each(&t.done, t.read); err != nil {
 		return nil, err
 	}
-	if err := t.flush(0); err != nil {
+	if err := t.build(); err != nil {
 		return nil, err
 	}
 	if len(t.file.Model.Layers) == 0 {
+		if t.columns != nil {
+			return nil, errors.New("no layer found: the table has no row that computes or holds parameters")
+		}
 		return nil, errors.New(`no layer found; want a table headed "Layer (type:depth-idx)"`)
 	}
-	t.finish()
 	return t.file, nil
 }
 
+// isTorchInfoHeader recognises the line of column names; without depth and name
+// ("Layer (type)") it is torchsummary's too.
 func isTorchInfoHeader(line []byte) bool {
-	return bytes.Contains(line, []byte("Layer (type")) && bytes.Contains(line, []byte("depth-idx")) &&
-		bytes.Contains(line, []byte("Param #"))
+	return bytes.Contains(line, []byte("Layer (type")) && bytes.Contains(line, []byte("Param #")) &&
+		(bytes.Contains(line, []byte("depth-idx")) || bytes.Contains(line, []byte("var_name")))
 }
 
 // infoTree is the state of reading one tree.
 type infoTree struct {
-	file                   *File
-	columns                []string // nil before the header
-	done                   bool
-	batch                  int64
-	row                    infoRow // the row before, not yet known to be a leaf
-	pending                bool
+	file    *File
+	columns []string // nil before the header
+	done    bool
+	rows    []infoRow
+	totals  map[string]float64 // what stands below the table
+	batch   int64
+	margin  int // before the first row
+	deepest int
+
 	recursive, frozen, cut int
-	uncollatable           int
 }
 
+// infoRow is one module of the tree.
 type infoRow struct {
-	depth int
-	known bool // the class
-	layer profile.Layer
+	depth     int
+	class     string
+	known     bool // the class
+	again     bool // runs again
+	container bool
+	layer     profile.Layer
+	batch     int64   // the first dimension; 0 without a shape
+	shape     []int64 // of the first output, without the first dimension
+	all       int64   // output elements of the whole batch
+	macs      profile.Opt[int64]
 }
 
 func (t *infoTree) read(number int, line []byte) error {
 	if t.columns == nil {
-		if isTorchInfoHeader(line) {
+		if isTorchInfoHeader(line) || isSummaryHeader(line) {
 			t.columns = splitColumns(string(line))
 		}
 		return nil
 	}
-	text := strings.TrimSpace(strings.TrimLeft(string(line), " \t│├└─|+"))
+	bare := strings.TrimLeft(string(line), " \t│├└─|+")
+	margin := utf8.RuneCount(line) - utf8.RuneCountInString(bare)
+	text := strings.TrimSpace(bare)
 	if text == "" || isRule(line) {
 		return nil
 	}
-	if total, ok := strings.CutPrefix(text, "Total params:"); ok {
-		t.done = true
-		n, err := parseCount(total)
-		if err != nil {
-			return fmt.Errorf("total: %w", err)
+	if name, value, ok := strings.Cut(text, ":"); ok && t.total(name, value) {
+		if _, ok := t.totals[unreadable]; ok {
+			return fmt.Errorf("total: %q is not a count from 0 to 1e15", clip(strings.TrimSpace(value)))
 		}
-		t.file.TotalParams = profile.Some(n)
 		return nil
 	}
-	row, err := t.parse(text)
-	if err != nil {
-		return err
-	}
-	if row.depth < 0 {
-		t.file.warn(number, "not a row of the tree: %q", clip(text))
+	if len(t.totals) > 0 { // below the table
+		t.done = bytes.Contains(line, []byte("Layer (type"))
 		return nil
 	}
-	if err := t.flush(row.depth); err != nil {
-		return fmt.Errorf("the row before: %w", err)
+	if len(t.rows) == 0 {
+		t.margin = margin
 	}
-	t.row, t.pending = row, true
-	return nil
+	return t.row(number, text, (max(0, margin-t.margin)+3)/5)
 }
+
+// total reads a line such as "Total mult-adds (M): 218.57"; it reports whether
+// the line is one of those below the table.
+func (t *infoTree) total(name, value string) bool {
+	scale := 1.0
+	name, unit, _ := strings.Cut(strings.TrimSuffix(name, ")"), " (")
+	switch unit {
+	case "k", "kB":
+		scale = 1e3
+	case "M", "MB":
+		scale = 1e6
+	case "G", "GB":
+		scale = 1e9
+	case "T", "TB":
+		scale = 1e12
+	}
+	switch name {
+	case "Total params", "Trainable params", "Non-trainable params", "Total mult-adds", "Input size", "Forward/backward pass size",
+		"Params size", "Estimated Total Size":
+	default:
+		return false
+	}
+	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(value), ",", ""), 64)
+	if err == nil && n >= 0 && n*scale <= profile.MaxCount {
+		t.totals[name] = n * scale
+	} else {
+		t.totals[unreadable] = 1
+	}
+	t.done = name == "Estimated Total Size"
+	return true
+}
+
+// unreadable marks a total that is no number.
+const unreadable = "unreadable"
 
 // splitColumns cuts at runs of two or more blanks.
 func splitColumns(text string) []string {
@@ -113,81 +138,80 @@ func splitColumns(text string) []string {
 	return columns
 }
 
-// parse reads "Conv2d: 1-1   [32, 3, 28, 28]   [32, 16, 28, 28]   160"; a depth
-// of -1 is no row.
-func (t *infoTree) parse(text string) (infoRow, error) {
-	cells := splitColumns(text)
-	if len(cells) != len(t.columns) {
-		return infoRow{depth: -1}, nil
+// row reads "Conv2d: 1-1   [32, 3, 28, 28]   [32, 16, 28, 28]   160".
+func (t *infoTree) row(number int, text string, indent int) error {
+	if len(t.rows) > MaxLayers {
+		return fmt.Errorf("more than %d rows", MaxLayers)
 	}
+	cells := splitColumns(text)
+	if last := cells[len(cells)-1]; strings.HasPrefix(last, "├─") || strings.HasPrefix(last, "└─") || strings.HasPrefix(last, "+ ") {
+		return nil // a single parameter, counted in its module
+	}
+	if len(cells) != len(t.columns) {
+		t.file.warn(number, "not a row of the tree: %q", clip(text))
+		return nil
+	}
+	row := infoRow{layer: profile.Layer{Name: cells[0]}, depth: indent}
 	class, at, _ := strings.Cut(cells[0], ": ")
-	row := infoRow{layer: profile.Layer{Name: cells[0]}}
-	if at != "" {
-		level, _, _ := strings.Cut(at, "-")
+	if level, _, _ := strings.Cut(at, "-"); at != "" {
 		depth, err := strconv.Atoi(level)
 		if err != nil || depth < 0 || depth > 1<<20 {
-			return row, fmt.Errorf("%q has no depth", clip(cells[0]))
+			return fmt.Errorf("%q has no depth", clip(cells[0]))
 		}
 		row.depth = depth
 	}
-	class, _, _ = strings.Cut(class, " (") // the attribute's name, where it is printed
+	row.class, _, _ = strings.Cut(class, " (") // the attribute's name, where it is printed
 	l := &row.layer
-	l.Kind, row.known = kindOfTorchClass(class)
-	l.InPlace = isView(class)
-	if err := t.params(l, cells); err != nil {
-		return row, fmt.Errorf("%s: parameters: %w", clip(l.Name), err)
+	l.Kind, row.known = kindOfTorchClass(row.class)
+	l.InPlace = isView(row.class)
+	if err := t.params(&row, cells); err != nil {
+		return fmt.Errorf("%s: parameters: %w", clip(l.Name), err)
 	}
-	if err := t.shape(l, cells); err != nil {
-		return row, fmt.Errorf("%s: output shape: %w", clip(l.Name), err)
+	if err := t.shape(&row, cells); err != nil {
+		return fmt.Errorf("%s: output shape: %w", clip(l.Name), err)
 	}
-	return row, nil
+	if n, err := parseCount(t.cell(cells, "Mult-Adds")); err == nil {
+		row.macs = profile.Some(n)
+	}
+	if n := len(t.rows); n > 0 {
+		t.rows[n-1].container = row.depth > t.rows[n-1].depth
+	}
+	t.deepest = max(t.deepest, row.depth)
+	t.rows = append(t.rows, row)
+	return nil
 }
 
-func (t *infoTree) params(l *profile.Layer, cells []string) (err error) {
+func (t *infoTree) params(row *infoRow, cells []string) (err error) {
 	text := t.cell(cells, "Param #")
+	frozen := false
 	switch {
 	case text == "--" || text == "":
 		return nil
 	case text == "(recursive)":
+		row.again = true
 		t.recursive++
 		return nil
 	case strings.HasPrefix(text, "("):
-		t.frozen++
+		frozen = true
 		text = strings.Trim(text, "()")
 	}
-	l.Params, err = parseCount(text)
+	row.layer.Params, err = parseCount(text)
+	if frozen && row.layer.Params > 0 {
+		row.layer.Frozen = row.layer.Params
+		t.frozen++
+	}
 	return err
 }
 
-func (t *infoTree) shape(l *profile.Layer, cells []string) error {
+func (t *infoTree) shape(row *infoRow, cells []string) (err error) {
 	text := t.cell(cells, "Output Shape")
-	if !strings.HasPrefix(text, "[") {
-		l.Unknown |= profile.ActivationCounts
-		return nil
+	if !strings.HasPrefix(text, "[") || strings.Trim(text, "[] ") == "" {
+		return nil // none, or a scalar
 	}
-	if strings.Trim(text, "[] ") == "" {
-		return nil // a scalar or nothing
-	}
-	shape, elements, batch, err := parseShapes(text)
-	if err != nil {
-		return err
-	}
-	if t.batch == 0 {
-		t.batch = max(batch, 1)
-	}
-	switch all := mul(max(batch, 1), elements); {
-	case batch == t.batch || batch < 0:
-	case all%t.batch == 0: // rows of several samples in the first dimension
-		elements = all / t.batch
-	default:
-		t.uncollatable++
-	}
-	measure(l, shape, true)
-	l.Activations = elements
-	if neurons := l.Neurons; neurons > 0 && l.Kind != profile.Embedding && l.Kind != profile.Recurrent {
-		l.MACs = profile.Some(mul(l.Params, elements/neurons))
-	}
-	return nil
+	var each int64
+	row.shape, each, row.batch, err = parseShapes(text)
+	row.all = mul(max(row.batch, 1), each)
+	return err
 }
 
 func (t *infoTree) cell(cells []string, column string) string {
@@ -199,48 +223,122 @@ func (t *infoTree) cell(cells []string, column string) string {
 	return ""
 }
 
-// flush appends the row before, now that the depth of the next one is known.
-func (t *infoTree) flush(next int) error {
-	if !t.pending {
-		return nil
+// build makes the leaves, now that all rows and totals are known.
+func (t *infoTree) build() error {
+	t.findBatch()
+	first := map[string]int64{} // parameters of a module that may run again
+	var leaves []profile.Layer
+	var cuts []cutLeaf
+	for i := range t.rows {
+		row := &t.rows[i]
+		if i == 0 && row.container {
+			t.file.Model.Architecture = row.class
+		}
+		if row.container {
+			if row.layer.Params > 0 { // of its own, beside those of its children
+				leaves = append(leaves, profile.Layer{Name: row.layer.Name, Kind: row.layer.Kind, Params: row.layer.Params, Frozen: row.layer.Frozen})
+			}
+			continue
+		}
+		if !row.known && row.layer.Params == 0 && !row.again {
+			continue
+		}
+		works := row.layer.Params // parameters that this row works with
+		loose := row.key()
+		strict := loose + fmt.Sprint(row.shape)
+		switch known := first[strict]; {
+		case row.again && known > 0:
+			works = known
+		case row.again:
+			works = first[loose]
+		case works > 0:
+			first[loose], first[strict] = works, works
+		}
+		if !row.known && row.depth == t.deepest && works > 0 {
+			cuts = append(cuts, cutLeaf{at: len(leaves), params: works, row: row})
+		}
+		t.leaf(row, works)
+		leaves = append(leaves, row.layer)
 	}
-	t.pending = false
-	l := t.row.layer
-	container := next > t.row.depth
-	switch {
-	case container && l.Params == 0, !t.row.known && l.Params == 0:
-		return nil
-	case container: // parameters of its own, beside those of its children
-		l = profile.Layer{Name: l.Name, Kind: l.Kind, Params: l.Params}
-	case !t.row.known:
-		t.cut++
-		l.Activations, l.MACs = 0, profile.Opt[int64]{} // those of what it holds are not told
-		l.Unknown |= profile.ActivationCounts | profile.NeuronCounts
-	}
-	return t.file.add(l)
-}
-
-func (t *infoTree) finish() {
-	f := t.file
-	if t.batch > 0 && t.batch <= profile.MaxBatch {
-		f.BatchSize = profile.Some(int(t.batch))
-	}
-	for _, w := range []struct {
-		n    int
-		text string
-	}{
-		{t.recursive, "%d rows run a module again; its parameters are counted once"},
-		{t.frozen, "%d rows hold frozen parameters; they are counted"},
-		{t.cut, "%d rows are containers or unknown classes and stand as layers of kind other of unknown activations: print with depth=99"},
-		{t.uncollatable, "%d output shapes do not divide by the batch; their activations are those of the whole batch"},
-	} {
-		if w.n > 0 {
-			f.warn(0, w.text, w.n)
+	t.file.Model.Family = familyOfClasses(t.file.Model.Architecture, func(yield func(string) bool) {
+		for i := range t.rows {
+			if !yield(t.rows[i].class) {
+				return
+			}
+		}
+	})
+	leaves = t.fillCut(leaves, cuts)
+	t.freeze(leaves)
+	for _, l := range leaves {
+		if err := t.file.add(l); err != nil {
+			return err
 		}
 	}
-	if total, ok := f.TotalParams.Get(); !ok {
-		f.warn(0, "the tree has no total: it may be cut off")
-	} else if sum := f.Model.Params(); sum != total {
-		f.warn(0, "the leaves add up to %d parameters, the file says %d", sum, total)
+	t.finish()
+	return nil
+}
+
+// key tells modules apart that may run again: their class, attribute and width.
+func (r *infoRow) key() string {
+	_, attribute, _ := strings.Cut(r.layer.Name, " (")
+	attribute, _, _ = strings.Cut(attribute, ")")
+	width := r.shape
+	if r.layer.Kind != profile.Conv && len(width) > 0 {
+		width = width[len(width)-1:]
+	} else if len(width) > 0 {
+		width = width[:1]
 	}
+	return r.class + " " + attribute + fmt.Sprint(width)
+}
+
+// findBatch takes the first dimension that most rows with parameters have.
+func (t *infoTree) findBatch() {
+	votes := map[int64]int{}
+	for i := range t.rows {
+		if r := &t.rows[i]; r.batch > 0 {
+			votes[r.batch]++
+			if !r.container {
+				votes[r.batch]++
+			}
+			if best := votes[t.batch]; votes[r.batch] > best || votes[r.batch] == best && t.batch == 0 {
+				t.batch = r.batch
+			}
+		}
+	}
+	if t.batch > 0 && t.batch <= profile.MaxBatch {
+		t.file.BatchSize = profile.Some(int(t.batch))
+	}
+	t.batch = max(t.batch, 1)
+}
+
+// leaf measures a row that works with a number of parameters.
+func (t *infoTree) leaf(row *infoRow, works int64) {
+	l := &row.layer
+	if row.batch == 0 && len(row.shape) == 0 {
+		if !row.known || l.Kind != profile.OtherLayer {
+			l.Unknown |= profile.ActivationCounts
+		}
+		return
+	}
+	params := l.Params
+	l.Params = works
+	measure(l, row.shape, true)
+	l.Params = params
+	l.Activations = (row.all + t.batch - 1) / t.batch
+	l.MACs = profile.Opt[int64]{}
+	switch {
+	case !row.macs.IsZero() && l.Kind != profile.Embedding:
+		l.MACs = profile.Some(row.macs.Or(0) / t.batch)
+	case l.Kind == profile.Embedding:
+		l.MACs = profile.Some[int64](0)
+	case l.Kind == profile.Norm:
+		l.MACs = profile.Some(l.Activations)
+	case l.Neurons > 0 && works > 0:
+		l.MACs = profile.Some(scaled(works, float64(row.all)/float64(l.Neurons)/float64(t.batch)))
+	}
+}
+
+// scaled multiplies a count, rounding.
+func scaled(n int64, by float64) int64 {
+	return int64(math.Round(min(float64(n)*by, profile.MaxCount)))
 }

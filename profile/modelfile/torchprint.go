@@ -4,30 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
+	"slices"
 	"strconv"
 	"strings"
 
 	"example.com/colloc/profile"
 )
-
-// ReadTorchPrint reads what PyTorch's print(model) prints, also with a parameter
-// count behind each module:
-//
-//	Net(
-//	  (fc): Linear(in_features=784, out_features=10, bias=True), 7,850 params
-//	), 7,850 params
-//
-// Where no count is printed it follows from the printed arguments. Repeated
-// blocks ("(0-11): 12 x Block(") are written out. Parameters are those of the
-// leaves: containers, which some dumps count again and again, are not added. A
-// dense layer called lm_head, decoder or output_projection with the shape of an earlier embedding counts as tied to it, unless the model is of a kind
-// that does not tie (Llama, Mistral, Mixtral, Phi, GPT-NeoX, Falcon, OLMo), and an
-// embed_tokens of the shape of an embedding called shared is that one; warnings
-// say so. The text tells no shapes, hence no activations. O(size).
-func ReadTorchPrint(r io.Reader, o *Options) (*File, error) {
-	return wrap(TorchPrint.read(newInput(r), o))
-}
 
 func readTorchPrint(in *input, _ *Options) (*File, error) {
 	t := printTree{file: &File{}}
@@ -69,6 +51,7 @@ type printTree struct {
 	shared  map[[2]int64]bool // those of tables called shared
 	untied  bool              // a kind of model that does not tie its head
 	tied    []string
+	classes []string
 	guessed int // leaves whose parameters nothing tells
 	again   int // printed uses of a shared table
 }
@@ -127,6 +110,9 @@ func (t *printTree) module(number int, text string) error {
 	if len(t.open) == 0 {
 		t.untied = untiedModel(class)
 		t.file.Model.Name = class
+	}
+	if len(t.classes) < MaxLayers {
+		t.classes = append(t.classes, class)
 	}
 	if args == "" {
 		if len(t.open) >= MaxDepth {
@@ -271,8 +257,18 @@ func (t *printTree) repeat(first, times int) error {
 	return nil
 }
 
+// classify says what kind of network the classes tell, and freezes what adapters
+// leave frozen.
+func (t *printTree) classify() {
+	f := t.file
+	f.Model.Architecture = f.Model.Name
+	f.Model.Family = familyOfClasses(f.Model.Name, slices.Values(t.classes))
+	f.freezeBesideAdapters()
+}
+
 func (t *printTree) finish() {
 	f := t.file
+	t.classify()
 	f.warn(0, "print(model) tells no activations: they are unknown")
 	if len(t.tied) > 0 {
 		f.warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))

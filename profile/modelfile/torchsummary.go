@@ -4,30 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 
 	"example.com/colloc/profile"
 )
-
-// ReadTorchSummary reads the table that the Python package torchsummary prints:
-//
-//	        Layer (type)               Output Shape         Param #
-//	================================================================
-//	            Conv2d-1         [-1, 64, 112, 112]           9,408
-//
-// with an open batch ([-1, ...]) or a stated one ([32, ...]). Text before and
-// after the table is ignored; of several tables the first is read.
-//
-// torchsummary prints every module that runs, containers too. A row of an
-// unknown class without parameters counts as a container and is left out, which
-// a warning says. It counts only what a module calls weight and bias: the
-// parameters of recurrent layers and of MultiheadAttention are not in its table,
-// and a module that runs twice is in it twice. O(size).
-func ReadTorchSummary(r io.Reader, o *Options) (*File, error) {
-	return wrap(TorchSummary.read(newInput(r), o))
-}
 
 func readTorchSummary(r *input, _ *Options) (*File, error) {
 	f := &File{}

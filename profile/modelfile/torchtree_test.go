@@ -90,13 +90,13 @@ Linear (fc1): 1-1 linear 20 5
 Linear (fc1): 1-2 linear 0 5
 Block (block): 1-3 other 99 0
 Linear (a): 2-1 linear 30 5
-Odd: 1-4 other 7 0
-ReLU: 1-5 activation 0 5
+Odd: 1-4 other 7 10
+ReLU: 1-5 activation 0 4
 `
 	if got.String() != want {
 		t.Errorf("got:\n%swant:\n%s", got.String(), want)
 	}
-	if len(f.Warnings) != 4 {
+	if len(f.Warnings) != 2 || f.Model.Layers[4].Frozen != 30 || f.Model.Architecture != "Net (Net)"[:3] {
 		t.Errorf("got %d warnings: %v", len(f.Warnings), f.Warnings)
 	}
 }

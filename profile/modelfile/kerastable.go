@@ -1,0 +1,204 @@
+package modelfile
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+func readKerasSummary(in *input, _ *Options) (*File, error) {
+	t := kerasTable{tree: infoTree{file: &File{}, totals: map[string]float64{}}}
+	if err := newLines(in).each(&t.tree.done, t.read); err != nil {
+		return nil, err
+	}
+	if err := t.flush(); err != nil {
+		return nil, err
+	}
+	f := t.tree.file
+	if len(f.Model.Layers) == 0 {
+		return nil, errors.New("no layer found; want a table headed Layer (type), Output Shape, Param #")
+	}
+	f.Model.Family = familyOfClasses(f.Model.Architecture, func(yield func(string) bool) {
+		for _, class := range t.classes {
+			if !yield(class) {
+				return
+			}
+		}
+	})
+	t.tree.freeze(f.Model.Layers)
+	t.tree.finish()
+	return f, nil
+}
+
+// kerasTable is the state of reading one table.
+type kerasTable struct {
+	tree    infoTree // its totals, file and what follows from them
+	starts  []int    // first columns of name, shape and parameters, where blanks divide
+	inside  bool
+	cells   [3]string // of the row that is not finished
+	pending bool
+	classes []string
+}
+
+func (t *kerasTable) read(number int, line []byte) error {
+	text := strings.TrimRight(string(line), " \t\r\n")
+	if model, ok := strings.CutPrefix(strings.TrimSpace(text), "Model: "); ok && t.tree.file.Model.Name == "" {
+		t.tree.file.Model.Name = strings.Trim(model, `"`)
+	}
+	switch {
+	case !t.inside:
+		if isSummaryHeader(line) {
+			t.inside = true
+			if !strings.Contains(text, "┃") {
+				for _, column := range []string{"Layer (type)", "Output Shape", "Param #"} {
+					t.starts = append(t.starts, strings.Index(text, column))
+				}
+			}
+		}
+		return nil
+	case strings.Trim(text, " \t=_-─━┏┳┓┡╇┩├┼┤└┴┘└│┃") == "":
+		return nil
+	}
+	name, value, ok := strings.Cut(strings.TrimSpace(text), ":")
+	value, _, _ = strings.Cut(value, "(")
+	if ok && t.tree.total(name, value) {
+		if _, ok := t.tree.totals[unreadable]; ok {
+			return fmt.Errorf("total: %q is not a count from 0 to 1e15", clip(strings.TrimSpace(value)))
+		}
+		t.tree.done = name == "Non-trainable params"
+		return nil
+	}
+	if len(t.tree.totals) > 0 {
+		return nil
+	}
+	cells, ok := t.cut(text)
+	if !ok {
+		t.tree.file.warn(number, "not a row of the table: %q", clip(text))
+		return nil
+	}
+	if cells[2] != "" && t.complete() || cells[1] != "" && t.complete() && strings.Count(t.cells[1], "(") == strings.Count(t.cells[1], ")") {
+		if err := t.flush(); err != nil {
+			return fmt.Errorf("the row before: %w", err)
+		}
+	}
+	for i, c := range cells {
+		if i == 2 && c != "" && t.cells[2] != "" {
+			continue
+		}
+		t.cells[i] += c
+		if i == 1 && c != "" {
+			t.cells[i] += " "
+		}
+	}
+	t.pending = true
+	return nil
+}
+
+func (t *kerasTable) complete() bool { return t.pending && t.cells[2] != "" }
+
+// cut divides a line into name, shape and parameters.
+func (t *kerasTable) cut(text string) (cells [3]string, ok bool) {
+	if t.starts == nil {
+		parts := strings.Split(strings.Trim(strings.TrimSpace(text), "│"), "│")
+		if len(parts) < 3 {
+			return cells, false
+		}
+		for i := range cells {
+			cells[i] = strings.TrimSpace(parts[i])
+		}
+		return cells, true
+	}
+	shape, params := t.starts[1], t.starts[2]
+	if at := strings.Index(text, "(None"); at > 0 { // where the cell really begins: a wide one pushes the next
+		shape = at
+		if at > 1 && text[at-1] == '[' {
+			shape--
+		}
+		params = len(text)
+		if end := strings.IndexAny(text[shape:], ")"); end >= 0 && text[shape] == '(' {
+			params = shape + end + 1
+		} else if end := strings.LastIndexByte(text, ']'); end > shape {
+			params = end + 1
+		}
+	} else {
+		params-- // numbers may stand one column to the left
+	}
+	cells[0], cells[1] = strings.TrimSpace(between(text, 0, shape)), strings.TrimSpace(between(text, shape, params))
+	if fields := strings.Fields(between(text, params, len(text))); len(fields) > 0 {
+		cells[2] = fields[0]
+	}
+	return cells, true
+}
+
+// between is text[from:to], as far as there is one.
+func between(text string, from, to int) string {
+	to = max(0, min(to, len(text)))
+	return text[max(0, min(from, to)):to]
+}
+
+// flush appends the row that was put together.
+func (t *kerasTable) flush() error {
+	cells := t.cells
+	t.cells, t.pending = [3]string{}, false
+	if cells[2] == "" {
+		return nil
+	}
+	name, class := cells[0], ""
+	if open := strings.LastIndexByte(name, '('); open >= 0 {
+		name, class = strings.TrimSpace(name[:open]), strings.Trim(name[open:], "() ")
+	}
+	if class == "InputLayer" {
+		return nil
+	}
+	t.classes = append(t.classes, class)
+	l := profile.Layer{Name: name, InPlace: isView(class)}
+	var known bool
+	l.Kind, known = kindOfClass(class)
+	digits := strings.TrimSpace(cells[2])
+	if digits == "?" || strings.HasPrefix(digits, "0 (unbuilt)") {
+		l.Unknown |= profile.ParamCounts
+	} else {
+		var err error
+		if l.Params, err = parseCount(digits); err != nil {
+			return fmt.Errorf("%s: parameters: %w", clip(name), err)
+		}
+	}
+	if !known && l.Params == 0 && l.Unknown == 0 {
+		return nil // a sum, a view, a container without weights
+	}
+	shape, told := kerasShapeOf(cells[1])
+	if told {
+		measure(&l, shape, false)
+	} else {
+		l.Unknown |= profile.ActivationCounts
+	}
+	if !known && l.Params > 0 { // a model inside the model, or a layer of one's own
+		l.MACs = profile.Opt[int64]{}
+	}
+	if strings.HasPrefix(class, "BatchNormalization") {
+		l.Frozen = l.Params / 2
+	}
+	if strings.HasPrefix(class, "Functional") || strings.HasPrefix(class, "Sequential") || class == "Model" {
+		l.Activations, l.Neurons, l.Unknown = 0, 0, l.Unknown|profile.ActivationCounts|profile.NeuronCounts
+		t.tree.file.warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", clip(name))
+	}
+	return t.tree.file.add(l)
+}
+
+// kerasShapeOf reads "(None, 26, 26, 32)" or the first shape of a list, without
+// the batch; false is a shape that leaves another dimension open.
+func kerasShapeOf(text string) ([]int64, bool) {
+	_, text, _ = strings.Cut(text, "(")
+	text, _, _ = strings.Cut(text, ")")
+	_, rest, more := strings.Cut(text, ",")
+	if rest = strings.TrimSpace(rest); !more || rest == "" {
+		return nil, text != ""
+	}
+	shape, err := parseDims(strings.TrimSuffix(rest, ","))
+	if err != nil || len(shape) > 0 && shape[0] < 1 {
+		return nil, false
+	}
+	return shape, true
+}
