@@ -35,3 +35,46 @@ func familyFolds(t table) []fold {
 	}
 	return predict.GroupFolds(families, familyLimit)
 }
+
+// coverage counts, for each fold and GPU, how many of its rows kept a promise:
+// rows of one family err together, so that the worst tells what the mean hides.
+type coverage map[foldOf]*kept
+
+type foldOf struct {
+	fold int
+	gpu  string
+}
+
+type kept struct{ rows, inside float64 }
+
+func (c coverage) add(fold int, gpu string, inside bool) {
+	key := foldOf{fold, gpu}
+	if c[key] == nil {
+		c[key] = &kept{}
+	}
+	c[key].rows++
+	if inside {
+		c[key].inside++
+	}
+}
+
+// worst is the least share of a fold on one GPU, 0 where nothing was counted.
+func (c coverage) worst() float64 {
+	if len(c) == 0 {
+		return 0
+	}
+	least := 1.0
+	for _, k := range c {
+		least = min(least, k.inside/k.rows)
+	}
+	return least
+}
+
+// groups is the number of folds with rows.
+func (c coverage) groups() int {
+	folds := make(map[int]bool)
+	for key := range c {
+		folds[key.fold] = true
+	}
+	return len(folds)
+}

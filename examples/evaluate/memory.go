@@ -87,9 +87,11 @@ type memoryScores struct {
 	seen, predicted, kept []float64 // bytes; kept is the reservation
 	cnn                   []int     // places of convolutional networks with known layers
 	exceeded              [len(calibrationRisks)]float64
+	inFolds               coverage // reservations that held
 }
 
-func (s *memoryScores) add(seen, predicted, kept float64) {
+func (s *memoryScores) add(fold int, seen, predicted, kept float64) {
+	s.inFolds.add(fold, "", kept >= seen)
 	s.seen = append(s.seen, seen)
 	s.predicted = append(s.predicted, predicted)
 	s.kept = append(s.kept, kept)
@@ -100,12 +102,15 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 	if !ok {
 		return nil, errors.New("training rows are of another set")
 	}
-	ours := &memoryScores{model: "colloc"}
-	formula := &memoryScores{model: "horus"}
+	ours := &memoryScores{model: "colloc", inFolds: coverage{}}
+	formula := &memoryScores{model: "horus", inFolds: coverage{}}
 	others := make([]memoryScores, len(t.set.others))
+	for k, name := range t.set.others {
+		others[k] = memoryScores{model: name, inFolds: coverage{}}
+	}
 	quoted := slices.Contains(t.set.others, "horus")
-	for _, f := range folds {
-		if err := t.scoreFold(train, f, ours); err != nil {
+	for at, f := range folds {
+		if err := t.scoreFold(train, f, at, ours); err != nil {
 			return nil, err
 		}
 		for _, i := range f.Test {
@@ -115,12 +120,11 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 			}
 			seen := float64(r.Observation.Peak)
 			if estimate, ok := horus(&r.Observation.Spec); ok && !quoted {
-				formula.add(seen, estimate, estimate)
+				formula.add(at, seen, estimate, estimate)
 			}
 			for k, name := range t.set.others {
-				others[k].model = name
 				if e, ok := r.Others[name]; ok {
-					others[k].add(seen, float64(e), float64(e))
+					others[k].add(at, seen, float64(e), float64(e))
 				}
 			}
 		}
@@ -140,7 +144,7 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 const wholeGPU = 40 * profile.GiB
 
 // scoreFold fits one model and predicts the rows left out.
-func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) error {
+func (t *memoryTable) scoreFold(train *memoryTable, f fold, at int, ours *memoryScores) error {
 	model, host, err := train.fit(f.Train)
 	if err != nil {
 		return err
@@ -166,7 +170,7 @@ func (t *memoryTable) scoreFold(train *memoryTable, f fold, ours *memoryScores) 
 		if _, layered := o.Spec.Model.Activations(); layered && o.Spec.Model.Guess() == profile.CNN {
 			ours.cnn = append(ours.cnn, len(ours.seen))
 		}
-		ours.add(float64(o.Peak), e.Value, float64(kept))
+		ours.add(at, float64(o.Peak), e.Value, float64(kept))
 		for k, risk := range calibrationRisks {
 			kept, err := model.Reserve(&o.Spec, on, risk)
 			if err != nil {
@@ -222,6 +226,8 @@ func (s *memoryScores) result() result {
 		{"waste_pct", 100 * r.Waste},
 		{"not_covered", math.Round(float64(r.N) * (1 - r.Coverage))},
 		{"reserved_over_used", reserved / used},
+		{"worst_coverage_pct", 100 * s.inFolds.worst()},
+		{"groups", float64(s.inFolds.groups())},
 	}
 	if s.model == "colloc" {
 		for k, risk := range calibrationRisks {

@@ -93,6 +93,7 @@ func (t *speedTable) profiled(share float64) []fold {
 // pairGuess is what one model says of one pair of the scored table.
 type pairGuess struct {
 	row    int
+	fold   int
 	speed  [2]float64
 	lo, hi [2]float64
 }
@@ -128,7 +129,7 @@ func (t *speedTable) score(from table, folds []fold) ([]result, error) {
 		}
 		for m := range models {
 			for _, i := range test {
-				g := pairGuess{row: i}
+				g := pairGuess{row: i, fold: k}
 				if err := models[m].guess(&t.rows[i], &g); err != nil {
 					return nil, fmt.Errorf("line %d: %w", t.rows[i].Line, err)
 				}
@@ -136,7 +137,7 @@ func (t *speedTable) score(from table, folds []fold) ([]result, error) {
 			}
 		}
 	}
-	draws := t.draws(all[0].pairs)
+	draws := t.draws(all[0].pairs, len(folds))
 	var results []result
 	for m := range all {
 		r, err := t.result(&all[m], draws)

@@ -39,8 +39,8 @@ func (t togetherTable) score(from table, folds []fold) ([]result, error) {
 	if !ok {
 		return nil, errors.New("training rows are of another set")
 	}
-	ours, sum := &memoryScores{model: "colloc"}, &memoryScores{model: "sum"}
-	for _, f := range folds {
+	ours, sum := &memoryScores{model: "colloc", inFolds: coverage{}}, &memoryScores{model: "sum", inFolds: coverage{}}
+	for at, f := range folds {
 		var obs []memory.TogetherObservation
 		for _, i := range f.Train {
 			obs = append(obs, train[i].Observation)
@@ -55,8 +55,8 @@ func (t togetherTable) score(from table, folds []fold) ([]result, error) {
 		}
 		for _, i := range f.Test {
 			o := t[i].Observation
-			sum.add(float64(o.Together), float64(o.Solo), float64(o.Solo))
-			ours.add(float64(o.Together), float64(o.Solo), float64(o.Solo+margin))
+			sum.add(at, float64(o.Together), float64(o.Solo), float64(o.Solo))
+			ours.add(at, float64(o.Together), float64(o.Solo), float64(o.Solo+margin))
 			for k, risk := range calibrationRisks {
 				margin, err := model.Margin(2, risk)
 				if err != nil {
