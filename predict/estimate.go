@@ -57,6 +57,14 @@ type Source struct {
 	// 1 at their edge, more than 1 outside. Each model documents its measure; 0
 	// for a prior, which has no data.
 	Distance float64 `json:"distance"`
+	// Groups is on how many independent groups of measurements the interval
+	// rests: families of models, each left out of a fit, where the task is of a
+	// family that the data lack; single measurements where it is known; 0 is none.
+	// Of a new family no interval misses with probability a or less, whatever the
+	// errors, on fewer than 1/a - 1 groups: 9 for 90 %, 99 for a reservation at 1 %
+	// risk. On fewer, from 3, the interval rests on an assumption about its tail
+	// (exponential, or Student's t); with less than 3 Kind is Prior.
+	Groups int `json:"groups,omitempty"`
 }
 
 // Estimate is a predicted number with the interval that holds the true one

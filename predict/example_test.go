@@ -68,7 +68,7 @@ func ExampleCrossValidate() {
 		fmt.Printf("%s left out: %d speeds, mean error %.2f\n", by.name, r.N, r.MAE)
 	}
 	// Output:
-	// rows left out: 80 speeds, mean error 0.03
+	// rows left out: 80 speeds, mean error 0.04
 	// GPUs left out: 80 speeds, mean error 0.05
 }
 

@@ -12,6 +12,9 @@ const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape
 {"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":9}
 {"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.075}
 {"set":"interference_lucid","split":"random","model":"proportional","n":10,"mae":0.0751}
+{"set":"interference_lucid","split":"family","model":"colloc","n":10,"mae":0.068,"coverage_pct":86}
+{"set":"interference_gavel","split":"family","model":"colloc","n":10,"mae":0.118,"coverage_pct":95,"worst_coverage_pct":84,"matching_fraction":0.91}
+{"set":"interference_gavel","split":"family","model":"matrix_completion","n":10,"mae":0.1181}
 {"set":"pace","split":"model","model":"colloc","n":10,"median_error_pct":20,"p90_error_pct":75,"order_accuracy":0.97,"coverage_pct":87}
 {"set":"pace","split":"card","model":"colloc","n":10,"median_error_pct":22,"p90_error_pct":99,"order_accuracy":0.9,"coverage_pct":95}
 `
@@ -28,13 +31,14 @@ func TestCheck(t *testing.T) {
 		{"baseline missing", `"proportional"`, `"horus"`, "interference_lucid random proportional: evaluate printed 0 such lines"},
 		{"line missing", `"set":"memory_cnn"`, `"set":"memory_timm"`, "memory_cnn random colloc: evaluate printed 0 such lines"},
 		{"line twice", `"split":"family"`, `"split":"random"`, "memory_mlp random colloc: evaluate printed 2 such lines"},
+		{"a worst family too many", `"worst_coverage_pct":84`, `"worst_coverage_pct":83.9`, "worst_coverage_pct 83.9: must be at least 84"},
 		{"no rows", `"n":10`, `"n":0`, "n is 0"},
 		{"metric missing", `"mape_pct":1`, `"mape":1`, "mape_pct is <nil>"},
 		{"metric null", `"mape_pct":1`, `"mape_pct":null`, "mape_pct is <nil>"},
 		{"metric negative", `"mape_pct":1`, `"mape_pct":-1`, "mape_pct is -1"},
 		{"below the least", `0.97`, `0.9699`, "order_accuracy 0.9699: must be at least 0.97"},
-		{"too wide", `"coverage_pct":95`, `"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
-		{"cut off", "\"coverage_pct\":95}\n", "", "object 8 of standard input: unexpected EOF"},
+		{"too wide", `"order_accuracy":0.9,"coverage_pct":95`, `"order_accuracy":0.9,"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
+		{"cut off", "\"coverage_pct\":95}\n", "", "object 11 of standard input: unexpected EOF"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder

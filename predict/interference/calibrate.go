@@ -1,6 +1,7 @@
 package interference
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,6 +14,8 @@ const (
 	calibrationFolds = 5
 	// calibrationProbes is how many co-runs of each new type are observed.
 	calibrationProbes = 3
+	// leastErrors is how many a familiarity needs for a factor of its own.
+	leastErrors = 40
 )
 
 // calibrate sets the spread from predictions of observations left out in four
@@ -142,32 +145,40 @@ func groupFolds(obs []*Observation, limit int, seed uint64, group func(*Observat
 	return folds
 }
 
-// spreadOf takes the conformal quantile at the risk for each familiarity. One
-// with too few errors to promise anything takes the widest of the others.
-func spreadOf(errs []standardError, sigma, promised float64) spread {
+// spreadOf takes for each familiarity what the errors promise at the risk. Errors
+// of known types are taken one by one. Those of strangers count by family: pairs
+// of one family err together, so that a new family is like one that was left out,
+// not like one of its pairs. The factor of a family holds for 1 - risk of its
+// rows; the conformal bound over families is then one that a new family exceeds
+// with probability at most risk where there are 1/risk - 1 of them. Fewer leave it
+// to a tail, an assumption. A familiarity with too
+// few errors to say anything takes the widest of the others.
+func spreadOf(errs []standardError, sigma, risk float64) spread {
 	s := spread{Noise: num.Round9(max(sigma, 1e-3))}
 	var widest float64
 	var thin [familiarities]bool
 	for level := range s.Factor {
-		risk := promised
-		var scores []float64
+		byGroup := make(map[string][]float64)
+		rows := 0
 		for _, e := range errs {
 			if e.level == level {
-				scores = append(scores, math.Abs(e.error)/(s.Noise*math.Sqrt(1+e.variance)))
+				rows++
+				byGroup[e.group] = append(byGroup[e.group], math.Abs(e.error)/(s.Noise*math.Sqrt(1+e.variance)))
 			}
 		}
-		if thin[level] = len(scores) < 40; !thin[level] {
-			if level > 0 {
-				// Whole types and families were left out: they are far fewer
-				// than their pairs, so that the promise needs a margin.
-				risk *= 0.85
-			}
-			s.Factor[level] = num.Round9(conformal.New(scores).Upper(risk))
-			widest = max(widest, s.Factor[level])
+		if thin[level] = rows < leastErrors; thin[level] {
+			continue
 		}
+		if s.Groups[level] = rows; level == 0 {
+			s.Factor[level] = num.Round9(conformal.New(byGroup[""]).Upper(risk))
+		} else {
+			s.Groups[level] = len(byGroup)
+			s.Factor[level] = num.Round9(conformal.UpperOfGroups(slices.Collect(maps.Values(byGroup)), risk))
+		}
+		widest = max(widest, s.Factor[level])
 	}
 	if widest == 0 {
-		widest = 2 * normalQuantile(1-promised)
+		widest = 2 * normalQuantile(1-risk)
 	}
 	for level := range s.Factor {
 		if thin[level] {

@@ -55,6 +55,13 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	fillRow(&w.row, w.set, i)
 	level := familiarity(w.set, i)
 	half := r.spread.halfWidth(r.post.Variance(&w.row), level, len(w.set))
+	source := predict.Source{Kind: sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
+	if level%3 == 2 || level >= 6 { // a type that was never seen
+		if source.Groups < leastGroups {
+			prior := priorSpread()
+			source.Kind, half = predict.Prior, max(half, prior.halfWidth(0, level, len(w.set)))
+		}
+	}
 	if len(w.row.At) == 0 {
 		half = 0
 	}
@@ -63,19 +70,18 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 		e.Value, e.Lo, e.Hi = min(1, e.Value), min(1, e.Lo), min(1, e.Hi)
 	}
 	e.Value, e.Lo, e.Hi = max(predict.LeastSpeed, e.Value), max(predict.LeastSpeed, e.Lo), max(predict.LeastSpeed, e.Hi)
-	e.Source = predict.Source{Kind: sourceOf(w.set), Distance: distance(w.set, i)}
+	e.Source = source
 	return e
 }
+
+// leastGroups is how many families a promise about another one takes.
+const leastGroups = 3
 
 // distance is what Source.Distance documents.
 func distance(set []member, i int) float64 {
 	var sum float64
 	for j := range set {
-		switch {
-		case j == i:
-		case plainPair(&set[i], &set[j]):
-			sum += 2
-		default:
+		if j != i {
 			sum += set[i].distance() + set[j].distance()
 		}
 	}
@@ -95,15 +101,12 @@ func sourceOf(set []member) predict.SourceKind {
 // familiarity says how well a task and its neighbours are known, 0 best: for the
 // task, its type was among the data of the fit, was observed since, only its
 // model is known, or nothing; for its neighbours, all among the data, all at
-// least observed, or not. With a stranger among them nothing is known.
+// least observed, or not.
 func familiarity(set []member, i int) int {
 	neighbours := 0
 	for j := range set {
 		if j == i {
 			continue
-		}
-		if plainPair(&set[i], &set[j]) {
-			return familiarities - 1
 		}
 		neighbours = max(neighbours, min(set[j].acquaintance(), 2))
 	}

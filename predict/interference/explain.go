@@ -91,7 +91,7 @@ func (m *Predictor) Explain(gpu *profile.GPUModel, mech profile.Mechanism, set [
 			c.add(&members[i], &members[j])
 		}
 	}
-	if max(c.known, c.strange) == 0 {
+	if c.present == 0 {
 		return nil, nil
 	}
 	for j := range members {
@@ -106,7 +106,7 @@ func (m *Predictor) Explain(gpu *profile.GPUModel, mech profile.Mechanism, set [
 			add(j, Resource(what), loss)
 		}
 	}
-	add(i, Reference, r.ownLoss(&members[i], &c))
+	add(i, Reference, r.ownLoss(&members[i], c.present))
 	lost := 1 - max(predict.LeastSpeed, speedOf(total))
 	var positive float64
 	for _, a := range out {
@@ -145,7 +145,7 @@ func (r *regime) pairParts(own, other *member) [4]float64 {
 	for k, v := range pairTerms(&own.load, &other.load) {
 		v *= r.post.Coef[termColumns+k]
 		switch k {
-		case dramSteal, dramOverflow, dramVictim, dramMeeting:
+		case dramSteal, dramOverflow, dramMeeting:
 			parts[MemoryTraffic] += v
 		case turnShare:
 			parts[Turns] += v

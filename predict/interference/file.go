@@ -34,7 +34,7 @@ type optionsFile struct {
 
 const (
 	format  = "colloc interference"
-	version = 2
+	version = 3
 )
 
 type regimeFile struct {

@@ -13,7 +13,7 @@ import (
 func FuzzLoad(f *testing.F) {
 	_, obs := fakeWorld(f, 7, 2, 2)
 	f.Add(saved(f, mustFit(f, obs, &Options{NoTrees: true})))
-	f.Add([]byte(`{"format":"colloc interference","version":2}`))
+	f.Add([]byte(`{"format":"colloc interference","version":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if m, err := Load(bytes.NewReader(data)); err == nil {
 			for _, e := range mustSpeeds(t, m, nil, nil, nil) {

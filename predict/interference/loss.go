@@ -20,14 +20,14 @@ func (r *regime) loss(set []member, i int, ratio bool) float64 {
 		}
 		total += pair
 	}
-	if c.known == 0 && c.strange == 0 {
+	if c.present == 0 {
 		return 0
 	}
 	if len(set) > 2 {
 		sm, dram := c.excess(own)
 		total += float64(r.post.Coef[termColumns+smOverflow]*sm) + float64(r.post.Coef[termColumns+dramOverflow]*dram)
 	}
-	total += r.ownLoss(own, &c)
+	total += r.ownLoss(own, c.present)
 	if !ratio {
 		total = max(0, total)
 	}
@@ -41,9 +41,6 @@ func (r *regime) pairLoss(own, other *member, tree float64) float64 {
 	var loss float64
 	for k, v := range &values {
 		loss += float64(v * slopes[k])
-	}
-	if plainPair(own, other) {
-		return loss
 	}
 	var learned float64
 	for _, e := range [2]int32{other.model, other.typ} {
@@ -87,24 +84,23 @@ func (r *regime) treeLoss(own, other *member) float64 {
 }
 
 // ownLoss is the part of a task's loss that does not depend on who its
-// neighbours are: what was learned of its types where known ones are present,
-// the intercept alone where strangers are, and the larger where both.
-func (r *regime) ownLoss(own *member, c *company) float64 {
-	plain := r.post.Coef[interceptColumn]
-	if c.known == 0 {
-		return damp(plain, c.strange)
+// neighbours are: an intercept and what was learned of its types. Where its use was
+// not observed the intercept is the whole loss beside another such task, so that
+// the terms only say how far its neighbour differs from one.
+func (r *regime) ownLoss(own *member, present float64) float64 {
+	loss := r.post.Coef[interceptColumn]
+	if !own.seen {
+		loss = r.post.Coef[unseenColumn]
+		for k, v := range unseenTerms() {
+			loss -= float64(v * r.post.Coef[termColumns+k])
+		}
 	}
-	loss := plain
 	for _, e := range [2]int32{own.model, own.typ} {
 		if e != noEffect {
 			loss += r.post.Coef[ownColumn(e)]
 		}
 	}
-	loss = damp(loss, c.known)
-	if c.strange > 0 {
-		loss = max(loss, damp(plain, c.strange))
-	}
-	return loss
+	return damp(loss, present)
 }
 
 // damp fades a cost in with the presence of whoever causes it. A gain needs no

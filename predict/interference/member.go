@@ -54,11 +54,6 @@ func (m *member) compare(o *member) int {
 		cmp.Compare(m.load.model, o.load.model), cmp.Compare(known(m.seen), known(o.seen)))
 }
 
-// plainPair reports that a pair is judged by use alone: effects learned beside
-// known tasks do not hold beside a stranger. (With them, pairs of unseen
-// families on Gavel's V100 match worse than at random.)
-func plainPair(own, other *member) bool { return own.stranger() || other.stranger() }
-
 // treeColumns are the features of the residual trees: seven of the task and the
 // same seven of the neighbour.
 const (
@@ -118,20 +113,15 @@ type company struct {
 	// sm and dram are what they want of what the task leaves free, each of them
 	// no more than all of it.
 	sm, dram float64
-	// known and strange are the largest presence among those that the task's
-	// types count beside, and among those they do not.
-	known, strange float64
+	// present is the largest presence among them.
+	present float64
 }
 
 // add counts one more neighbour.
 func (c *company) add(own, other *member) {
 	c.sm += min(other.sm, 1-own.sm)
 	c.dram += min(other.dram, 1-own.dram)
-	if plainPair(own, other) {
-		c.strange = max(c.strange, other.present)
-	} else {
-		c.known = max(c.known, other.present)
-	}
+	c.present = max(c.present, other.present)
 }
 
 // excess returns what the two overflow terms of the whole neighbourhood exceed
@@ -160,24 +150,30 @@ func fillRow(s *lsq.Row, set []member, i int) {
 		}
 		c.add(own, &set[j])
 	}
-	present := max(c.known, c.strange)
-	if present == 0 {
+	if c.present == 0 {
 		return
 	}
 	sm, dram := c.excess(own)
 	sum[smOverflow] += sm
 	sum[dramOverflow] += dram
-	s.Add(interceptColumn, present)
+	if own.seen {
+		s.Add(interceptColumn, c.present)
+	} else {
+		s.Add(unseenColumn, c.present)
+		for k, v := range unseenTerms() {
+			sum[k] -= float64(v * c.present)
+		}
+	}
 	for k, v := range sum {
 		s.Add(termColumns+k, v)
 	}
 	for _, e := range [2]int32{own.model, own.typ} {
 		if e != noEffect {
-			s.Add(ownColumn(e), c.known)
+			s.Add(ownColumn(e), c.present)
 		}
 	}
 	for j := range set {
-		if j == i || plainPair(own, &set[j]) {
+		if j == i {
 			continue
 		}
 		for _, e := range [2]int32{set[j].model, set[j].typ} {

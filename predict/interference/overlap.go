@@ -59,12 +59,10 @@ const (
 	smOverflow   = iota // SM time wanted beyond what there is
 	dramSteal           // own kernels wait for the neighbour's memory traffic
 	dramOverflow        // bandwidth wanted beyond what there is
-	dramVictim          // own memory traffic waits for the neighbour's kernels
-	smShared            // both want the SMs at the same moment, at most
 	smMeeting           // both want the SMs at the same moment, by chance
 	dramMeeting         // both want the memory at the same moment, by chance
-	turnShare           // the task with the longer steps keeps the GPU longer
 	sameModel           // two tasks of one model want the same unit at the same moment
+	turnShare           // the task with the longer steps keeps the GPU longer
 
 	termCount
 )
@@ -74,17 +72,17 @@ type terms [termCount]float64
 
 // pairTerms returns the terms of a task beside one neighbour:
 //
-//	max(0, s+s'−1)  s·d'  max(0, d+d'−1)  d·s'  min(s, s')  s·s'  d·d'  s'·τ
+//	max(0, s+s'−1)  s·d'  max(0, d+d'−1)  s·s'  d·d'  s'·τ
 //	min(s, s') for two tasks of one model, else 0
 //	τ = 1/(1 + √(t/t'))
 //
 // with s, d, t the SM share, the bandwidth share and the step time of the task
 // and s', d', t' those of the neighbour; τ is ½ where a step time is unknown.
 // Every term is 0 for a neighbour that uses nothing, and none falls when the
-// neighbour uses more. The first seven are those of Horus-like co-location
-// models; the next follows Gavel's K80 measurements, where the longer step wins,
-// and the last says that like tasks are short of the same thing: pairs of one
-// model sum to 0.98 there, others to 1.12.
+// neighbour uses more. The first five are those of Horus-like co-location
+// models; the last follows Gavel's K80 measurements, where the longer step wins;
+// that of one model says that like tasks are short of the same thing: such pairs sum
+// to 0.98 there, others to 1.12.
 func pairTerms(own, other *load) terms {
 	turn := 0.5
 	if gap := own.step - other.step; !math.IsNaN(gap) {
@@ -99,12 +97,16 @@ func pairTerms(own, other *load) terms {
 		smOverflow:   max(0, own.sm+other.sm-1),
 		dramSteal:    own.sm * other.dram,
 		dramOverflow: max(0, own.dram+other.dram-1),
-		dramVictim:   own.dram * other.sm,
-		smShared:     min(own.sm, other.sm),
 		smMeeting:    own.sm * other.sm,
 		dramMeeting:  own.dram * other.dram,
 		turnShare:    turn * other.sm,
 	}
+}
+
+// unseenTerms are those of two tasks of different models without observed use.
+func unseenTerms() terms {
+	unseen := loadOf(nil)
+	return pairTerms(&unseen, &unseen)
 }
 
 // presence is 0 for a neighbour that uses nothing and 1 from 5 % use on: what

@@ -65,13 +65,11 @@ func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 	}
 	for j := range members {
 		other := &members[j]
-		var c company
-		c.add(own, other)
 		learned := 0.0
 		if share := r.treeShare(own, other); share > 0 {
 			learned = float64(share * w.learned[w.at[j]])
 		}
-		loss := max(0, r.pairLoss(own, other, learned)) + r.ownLoss(own, &c)
+		loss := max(0, r.pairLoss(own, other, learned)) + r.ownLoss(own, other.present)
 		if other.present == 0 {
 			loss = 0
 		}

@@ -33,6 +33,9 @@ type spread struct {
 	// Factor holds, per familiarity, the conformal quantile of
 	// |error| / (Noise √(1 + variance)) over tasks that the fit had not seen.
 	Factor [familiarities]float64 `json:"factor"`
+	// Groups holds, per familiarity, on how many independent groups the factor
+	// rests; 0 is none of its own.
+	Groups [familiarities]int `json:"groups"`
 }
 
 const familiarities = 12
@@ -130,6 +133,10 @@ func (r *regime) successor(key regimeKey, known bool, o *Observation) *regime {
 	return &next
 }
 
+// unseenLoss is the prior mean of what a task without observed use loses beside
+// another such: both are taken to keep their GPU busy, and share it evenly.
+const unseenLoss = 0.5
+
 // sameModelSlope is the prior mean of its term; those of the others are 0.
 const sameModelSlope = 0.05
 
@@ -175,20 +182,36 @@ func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
 		}
 	}
 	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
-	for k, mean := range defaultSlopes(mech) {
-		for _, f := range known {
-			mean += f.post.Coef[termColumns+k]
+	slopes, n := defaultSlopes(mech), 1.0
+	for _, f := range known {
+		if f.saw(interceptColumn) { // only observed use says what use costs
+			n++
+			r.mu[interceptColumn] += f.post.Coef[interceptColumn]
+			for k := range slopes {
+				slopes[k] += f.post.Coef[termColumns+k]
+			}
 		}
-		r.mu[termColumns+k] = mean / float64(len(known)+1)
 	}
+	r.mu[interceptColumn] /= n
+	for k, sum := range slopes {
+		r.mu[termColumns+k] = sum / n
+	}
+	r.mu[unseenColumn], n = unseenLoss, 1
+	for _, f := range known {
+		if f.saw(unseenColumn) {
+			n++
+			r.mu[unseenColumn] += f.post.Coef[unseenColumn]
+		}
+	}
+	r.mu[unseenColumn] /= n
 	for e := range r.roster.effects {
 		r.mu[ownColumn(int32(e))], r.mu[otherColumn(int32(e))] = meanEffect(known, r.roster.effects[e].taskType)
 	}
-	for _, f := range known {
-		r.mu[interceptColumn] += f.post.Coef[interceptColumn] / float64(len(known)+1)
-	}
 	return r
 }
+
+// saw reports that some row of the fit has a column.
+func (r *regime) saw(column int) bool { return r.base.H[lsq.PackedLen(column)+column] > 0 }
 
 // meanEffect averages the effects of a type over the regimes, absent ones
 // counting as 0.

@@ -89,7 +89,8 @@ func (r *roster) with(t taskType, trained bool) *roster {
 // each effect the loss of the task itself and the loss it causes beside it.
 const (
 	interceptColumn = 0
-	termColumns     = 1
+	unseenColumn    = 1 // the intercept of tasks without observed use
+	termColumns     = 2
 	effectColumns   = termColumns + termCount
 )
 
@@ -119,6 +120,8 @@ func (r *roster) keepTraits(coef []float64) {
 // absolute error by less than 0.001.
 const (
 	interceptPrecision  = 5
+	unseenPrecision     = 0.5
+	samePrecision       = 8
 	termPrecision       = 2
 	ownModelPrecision   = 1
 	ownTypePrecision    = 2
@@ -129,10 +132,11 @@ const (
 // precisions returns the prior precision of every column of a roster.
 func (r *roster) precisions() []float64 {
 	lambda := make([]float64, r.columns())
-	lambda[interceptColumn] = interceptPrecision
+	lambda[interceptColumn], lambda[unseenColumn] = interceptPrecision, unseenPrecision
 	for k := range termCount {
 		lambda[termColumns+k] = termPrecision
 	}
+	lambda[termColumns+sameModel] = samePrecision
 	for e := range r.effects {
 		own, other := float64(ownTypePrecision), float64(otherTypePrecision)
 		if r.effects[e].all {

@@ -141,7 +141,7 @@ func (m *Predictor) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, task 
 	}
 	r, _ := m.load().regime(gpuName(gpu), mech)
 	own := r.roster.member(task)
-	loss := r.ownLoss(&own, &company{known: 1, strange: 1})
+	loss := r.ownLoss(&own, 1)
 	return 1/speedOf(max(0, loss)) - 1
 }
 

@@ -15,7 +15,7 @@ type fitRow struct {
 	loss   float64
 	weight float64
 	tree   [treeColumns]float64
-	pair   bool // one neighbour, no stranger: the trees may learn from it
+	pair   bool // one neighbour: the trees may learn from it
 }
 
 // rows turns observations into rows for the roster.
@@ -31,7 +31,7 @@ func (r *regime) rows(obs []*Observation) []fitRow {
 			row := fitRow{loss: lossOf(v)}
 			row.weight = lossSlope(row.loss) * lossSlope(row.loss)
 			fillRow(&row.x, set, i)
-			if row.pair = len(set) == 2 && !plainPair(&set[0], &set[1]); row.pair {
+			if row.pair = len(set) == 2; row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
 			}
 			out = append(out, row)
@@ -52,7 +52,7 @@ func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
 		}
 	}
 	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
-	r.mu[termColumns+sameModel] = sameModelSlope
+	r.mu[unseenColumn], r.mu[termColumns+sameModel] = unseenLoss, sameModelSlope
 	rows := r.rows(obs)
 	r.accumulate(rows)
 	var err error
@@ -150,6 +150,7 @@ func (r *regime) learn(o *Observation) {
 // model knew about it.
 type standardError struct {
 	level    int
+	group    string  // family of the stranger among the tasks
 	error    float64 // seen − predicted
 	variance float64
 }
@@ -166,10 +167,24 @@ func (r *regime) errorsOn(obs []*Observation) []standardError {
 				continue
 			}
 			fillRow(&x, set, i)
-			out = append(out, standardError{familiarity(set, i), lossOf(v) - r.loss(set, i, true), r.post.Variance(&x)})
+			out = append(out, standardError{familiarity(set, i), strangersFamily(o, set, i), lossOf(v) - r.loss(set, i, true), r.post.Variance(&x)})
 		}
 	}
 	return out
+}
+
+// strangersFamily is that of the task itself unless the fit knew its type, else
+// that of the first neighbour whose type it did not know, "" where it knew all.
+func strangersFamily(o *Observation, set []member, i int) string {
+	if !set[i].trained {
+		return familyOf(o, i)
+	}
+	for j := range set {
+		if !set[j].trained {
+			return familyOf(o, j)
+		}
+	}
+	return ""
 }
 
 // noise returns the root mean square of errors, each less its model variance.
