@@ -22,7 +22,7 @@ func (d *Compiled) Answer(ctx context.Context, pl *instance.Plan, pr *instance.P
 
 // solution evaluates pl and explains it.
 func (d *Compiled) solution(pl *instance.Plan, pr *instance.Proof, method string, stopped bool) (*Solution, error) {
-	members := make([][]int32, len(d.p.GPUs))
+	members := make([][]int32, len(d.door.p.GPUs))
 	for i, g := range pl.Gpu {
 		if g != none {
 			members[g] = append(members[g], int32(i))
@@ -34,7 +34,7 @@ func (d *Compiled) solution(pl *instance.Plan, pr *instance.Proof, method string
 	}
 	e, total := instance.NewEvaluator(d.Instance), int64(0)
 	for g := range members {
-		if len(members[g])+len(d.p.GPUs[g].Residents) == 0 {
+		if len(members[g])+len(d.door.p.GPUs[g].Residents) == 0 {
 			continue
 		}
 		set, units, err := d.finishSet(e, g, members[g])
@@ -58,15 +58,15 @@ func (d *Compiled) solution(pl *instance.Plan, pr *instance.Proof, method string
 // certificate writes prices as their caller sees them.
 func (d *Compiled) certificate(pr *instance.Proof) *Certificate {
 	scale := d.Unit / instance.Quarters
-	c := &Certificate{U: make([]float64, len(pr.Tasks)), Lambda: make([]float64, len(pr.Gpus))}
+	c := &Certificate{U: make([]float64, len(pr.Tasks)), Lambda: make([]float64, len(pr.GPUs))}
 	for i, o := range d.Origin {
 		c.U[o] = float64(pr.Tasks[i]) * scale
 	}
-	for g, price := range pr.Gpus {
+	for g, price := range pr.GPUs {
 		c.Lambda[g] = float64(price) * scale
 	}
 	for _, odd := range pr.Odd {
-		set := OddSet{GPUs: odd.Gpus, Z: float64(odd.Price) * scale}
+		set := OddSet{GPUs: odd.GPUs, Z: float64(odd.Price) * scale}
 		for _, i := range odd.Tasks {
 			set.Tasks = append(set.Tasks, d.Origin[i])
 		}

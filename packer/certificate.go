@@ -33,10 +33,10 @@ type offers struct {
 func (o *offers) take(tasks []int32, value, cost int64) {
 	profit := instance.Quarters*value - cost
 	if o.class < o.in.Free {
-		profit = instance.Share(profit, o.in.Tasks[tasks[0]].Gpus)
+		profit = instance.Share(profit, o.in.Tasks[tasks[0]].GPUs)
 	}
 	o.common = max(o.common, profit)
-	if !o.in.Any {
+	if !o.in.Homes {
 		return
 	}
 	for _, i := range tasks {
@@ -96,7 +96,7 @@ func (pr *pricing) addOdd(in *Compiled, rank []int, k int, odd *OddSet) error {
 	if err != nil {
 		return err
 	}
-	if !ascending(odd.Tasks, len(in.Tasks)) || !ascending(odd.GPUs, len(in.p.GPUs)) {
+	if !ascending(odd.Tasks, len(in.Tasks)) || !ascending(odd.GPUs, len(in.door.p.GPUs)) {
 		return fmt.Errorf("packer: certificate: %s: Tasks %v, GPUs %v; want ascending indices of tasks and GPUs", where, odd.Tasks, odd.GPUs)
 	}
 	pr.z[k] = z
@@ -107,7 +107,7 @@ func (pr *pricing) addOdd(in *Compiled, rank []int, k int, odd *OddSet) error {
 	for _, g := range odd.GPUs {
 		c := in.ByGPU[g]
 		if len(in.Classes[c].Residents) != 1 {
-			return fmt.Errorf("packer: certificate: %s: GPU %q has %d residents; want 1", where, in.p.GPUs[g].ID, len(in.Classes[c].Residents))
+			return fmt.Errorf("packer: certificate: %s: GPU %q has %d residents; want 1", where, in.door.p.GPUs[g].ID, len(in.Classes[c].Residents))
 		}
 		pr.seats[c] = append(pr.seats[c], int32(k))
 	}

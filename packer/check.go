@@ -23,7 +23,7 @@ func (p *Problem) Check(s *Solution) error {
 	if s == nil {
 		return errors.New("packer: check: the solution is nil")
 	}
-	c := &checker{p: p, unit: UnitOf(p), seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
+	c := &checker{p: p, unit: p.Unit(), seen: make([]int, len(p.Tasks)), taken: make([]bool, len(p.GPUs))}
 	last := -1
 	sum := 0.0
 	for i := range s.Sets {
@@ -124,7 +124,7 @@ func (c *checker) gang(i int, set *Set, gpu *GPU, members []*Task) {
 		}
 		last = g
 		o := &c.p.GPUs[g]
-		if c.taken[g] || len(o.Residents) > 0 || !SameClass(gpu, o) {
+		if c.taken[g] || len(o.Residents) > 0 || !gpu.Alike(o) {
 			c.fault("Sets[%d]: GPU %q of the gang is taken or unlike GPU %q", i, o.ID, gpu.ID)
 		}
 		c.taken[g] = true
@@ -298,7 +298,7 @@ func (c *checker) reasons(s *Solution) {
 // speeds asks the model for the speeds of a set: together, or each on its
 // instance.
 func (c *checker) speeds(set *Set, gpu *GPU, members []*Task, dst []float64) error {
-	m := Sliced(c.p, gpu)
+	m := sliced(c.p, gpu)
 	if set.Mechanism != profile.MIG || m == nil {
 		if len(set.Instances) > 0 {
 			return errors.New("there are Instances, and no SliceModel for this GPU")

@@ -63,7 +63,7 @@ func fitsSomewhere(in *instance.Instance, i int32) bool {
 }
 
 func (x *diagnosis) explain(i int32, stopped bool) (Reason, error) {
-	in, t := x.In, x.d.who[i]
+	in, t := x.In, x.d.door.who[i]
 	r := Reason{Task: in.Origin[i], ID: t.ID, Memory: t.Memory, Placed: x.pl.Gpu[i] != none}
 	hosted := false
 	for k := range in.Classes {
@@ -91,7 +91,7 @@ func (x *diagnosis) explain(i int32, stopped bool) (Reason, error) {
 
 // whyWaiting explains a task that would fit a GPU and has none.
 func (x *diagnosis) whyWaiting(i int32, r *Reason) error {
-	t := x.d.who[i]
+	t := x.d.door.who[i]
 	var best instance.Verdict
 	runs, short := false, false
 	for k := range x.In.Free {
@@ -163,12 +163,12 @@ func (s *sharingChance) reason() ReasonCode {
 
 func (s *sharingChance) fill(d *Compiled, r *Reason) {
 	if s.partner != none {
-		r.Partner = d.who[s.partner].ID
+		r.Partner = d.door.who[s.partner].ID
 	}
 	r.Short = s.Short
 	switch s.Code {
 	case instance.TooSlow:
-		r.Slow, r.Speed, r.Limit = d.who[s.Member].ID, s.Speed, s.Limit
+		r.Slow, r.Speed, r.Limit = d.door.who[s.Member].ID, s.Speed, s.Limit
 	case instance.NoGain:
 		r.Shared, r.Apart = d.Value(s.Total), d.Value(s.Ref)
 	default:
@@ -262,9 +262,9 @@ func (s *sharingChance) closer(o *sharingChance) bool {
 // runs there.
 func (d *Compiled) mostAlike(t *Task) int {
 	most := 0
-	for _, gpu := range d.cards {
+	for _, gpu := range d.door.cards {
 		n := 0
-		for o, other := range d.cards {
+		for o, other := range d.door.cards {
 			if other.Type == gpu.Type && other.Total() == gpu.Total() && other.Hosts(t) {
 				n += len(d.Classes[o].Members)
 			}
@@ -276,9 +276,9 @@ func (d *Compiled) mostAlike(t *Task) int {
 
 // company counts the tasks on each GPU, residents included.
 func (d *Compiled) company(pl *instance.Plan) []int {
-	n := make([]int, len(d.p.GPUs))
+	n := make([]int, len(d.door.p.GPUs))
 	for g := range n {
-		n[g] = len(d.p.GPUs[g].Residents)
+		n[g] = len(d.door.p.GPUs[g].Residents)
 	}
 	for _, g := range pl.Gpu {
 		if g != none {

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 
+	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/profile"
 )
 
@@ -156,4 +159,87 @@ func (r Robust) PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.
 		own[i], other[i] = dst[0], dst[1]
 	}
 	return nil
+}
+
+// Ask asks a model for the speeds of a set and checks what it says: the errors name the
+// tasks, the GPU and the mechanism. Methods ask through it.
+func Ask(m Model, set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {
+	if err := m.Speeds(set, gpu, mech, dst); err != nil {
+		return modelError(set, gpu, mech, err)
+	}
+	for i, s := range dst {
+		if !(s >= 0 && s <= instance.MaxSpeed) {
+			return modelError(set, gpu, mech, noSpeed(set[i], "", s))
+		}
+	}
+	return nil
+}
+
+// AskPairs asks a model about a task beside each of some partners and checks what
+// it says.
+func AskPairs(m Model, t *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error {
+	if batch, ok := m.(BatchModel); ok {
+		if err := batch.PairSpeeds(t, partners, gpu, mech, own, other); err != nil {
+			return locate(m, t, partners, gpu, mech, err)
+		}
+	} else {
+		pair, dst := [2]*Task{t}, [2]float64{}
+		for n, o := range partners {
+			pair[1] = o
+			if err := m.Speeds(pair[:], gpu, mech, dst[:]); err != nil {
+				return modelError(pair[:], gpu, mech, err)
+			}
+			own[n], other[n] = dst[0], dst[1]
+		}
+	}
+	for n, a := range own {
+		if b := other[n]; !(a >= 0 && a <= instance.MaxSpeed && b >= 0 && b <= instance.MaxSpeed) {
+			who, s := t, a
+			if checkSpeed(a) == "" {
+				who, s = partners[n], b
+			}
+			return modelError([]*Task{t, partners[n]}, gpu, mech, noSpeed(who, "", s))
+		}
+	}
+	return nil
+}
+
+// noSpeed is the error for a number that is no speed of a task.
+func noSpeed(t *Task, where string, s float64) error {
+	return fmt.Errorf("the speed of %q%s is %s; want a finite number in [0, %d]", t.ID, where, checkSpeed(s), instance.MaxSpeed)
+}
+
+// modelError names the set for which the model failed.
+func modelError(set []*Task, gpu *GPU, mech profile.Mechanism, err error) error {
+	names := make([]string, len(set))
+	for i, t := range set {
+		names[i] = strconv.Quote(t.ID)
+	}
+	return fmt.Errorf("packer: model: %s on GPU %q (%v): %w", strings.Join(names, " with "), gpu.ID, mech, err)
+}
+
+// locate names the pair for which a whole row failed.
+func locate(m Model, t *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, err error) error {
+	var dst [2]float64
+	for _, o := range partners {
+		if one := Ask(m, []*Task{t, o}, gpu, mech, dst[:]); one != nil {
+			return one
+		}
+	}
+	return fmt.Errorf("packer: model: %q beside %d partners on GPU %q (%v): %w", t.ID, len(partners), gpu.ID, mech, err)
+}
+
+// checkSpeed reports why s is not a speed, or "".
+func checkSpeed(s float64) string {
+	switch {
+	case math.IsNaN(s):
+		return "NaN"
+	case math.IsInf(s, 0):
+		return "infinite"
+	case s < 0:
+		return "negative"
+	case s > instance.MaxSpeed:
+		return fmt.Sprintf("above %d times solo", instance.MaxSpeed)
+	}
+	return ""
 }

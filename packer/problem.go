@@ -7,8 +7,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// accepts reports whether t takes o as company.
-func (t *Task) accepts(o *Task) bool {
+// likes reports whether t takes o as company.
+func (t *Task) likes(o *Task) bool {
 	return !overlap(t.Avoid, o.Labels) && (len(t.Only) == 0 || overlap(t.Only, o.Labels))
 }
 
@@ -21,13 +21,13 @@ func overlap(a, b []string) bool {
 // picky reports whether t refuses some company.
 func (t *Task) picky() bool { return len(t.Avoid)+len(t.Only) > 0 }
 
-// Compatible reports whether two tasks may share a GPU as far as their labels
-// and numbers of GPUs go.
-func Compatible(a, b *Task) bool {
-	return a.Width() == b.Width() && (!a.picky() || a.accepts(b)) && (!b.picky() || b.accepts(a))
+// Accepts reports whether t and o may share a GPU as far as their labels and numbers
+// of GPUs go.
+func (t *Task) Accepts(o *Task) bool {
+	return t.Width() == o.Width() && (!t.picky() || t.likes(o)) && (!o.picky() || o.likes(t))
 }
 
-// Hosts reports whether g carries the labels that t asks for.
+// Hosts reports whether g carries the labels that t asks for by On.
 func (g *GPU) Hosts(t *Task) bool {
 	for _, label := range t.On {
 		if !slices.Contains(g.Labels, label) && (g.Type == nil || g.Type.Name != label) {
@@ -88,7 +88,7 @@ type Task struct {
 	Kind string
 }
 
-// EffectiveWeight returns the weight in force.
+// EffectiveWeight returns the weight in force: Weight, or 1.
 func (t *Task) EffectiveWeight() float64 {
 	if t.Weight == 0 {
 		return 1
@@ -96,7 +96,7 @@ func (t *Task) EffectiveWeight() float64 {
 	return t.Weight
 }
 
-// Width returns how many GPUs t takes.
+// Width returns how many GPUs t takes: GPUs, or 1.
 func (t *Task) Width() int { return max(1, t.GPUs) }
 
 // GPU is one card, or one MIG instance seen as a card.
@@ -124,7 +124,7 @@ type GPU struct {
 	Residents []Task
 }
 
-// Total returns the total in force.
+// Total returns the memory in force: Memory, or that of Type.
 func (g *GPU) Total() profile.Bytes {
 	if g.Memory == 0 && g.Type != nil {
 		return g.Type.Memory
@@ -166,6 +166,7 @@ const (
 
 func (l *Limits) headroom() float64 { return l.Headroom.Or(DefaultHeadroom) }
 
+// LargestSet returns the largest number of tasks on a GPU in force: MaxSet, or 2.
 func (l *Limits) LargestSet() int {
 	if l.MaxSet == 0 {
 		return DefaultMaxSet
@@ -199,11 +200,6 @@ type Problem struct {
 	Objective Objective
 }
 
-// Gangs reports whether some task takes more than one GPU.
-func (p *Problem) Gangs() bool {
-	return slices.ContainsFunc(p.Tasks, func(t Task) bool { return t.GPUs > 1 })
-}
-
 // Model predicts speeds. It must give the same answer to the same question,
 // whatever the order of the calls.
 type Model interface {
@@ -214,4 +210,10 @@ type Model interface {
 	// of one task is asked with Exclusive. len(dst) == len(set). The slices
 	// belong to the caller and are used again.
 	Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error
+}
+
+// Alike reports whether t and o are equal in all but ID, Kind, Weight and Home.
+func (t *Task) Alike(o *Task) bool {
+	return t.Profile == o.Profile && t.Memory == o.Memory && t.MinSpeed == o.MinSpeed && t.Alone == o.Alone && t.GPUs == o.GPUs && t.MoveCost == o.MoveCost &&
+		slices.Equal(t.Labels, o.Labels) && slices.Equal(t.Avoid, o.Avoid) && slices.Equal(t.Only, o.Only) && slices.Equal(t.On, o.On)
 }

@@ -3,7 +3,6 @@ package packer
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/profile"
@@ -161,19 +160,4 @@ func (v *validator) gpu(n int, g *GPU) {
 		}
 		v.task(spot{n, i}, &g.Residents[i])
 	}
-}
-
-// checkSpeed reports why s is not a speed, or "".
-func checkSpeed(s float64) string {
-	switch {
-	case math.IsNaN(s):
-		return "NaN"
-	case math.IsInf(s, 0):
-		return "infinite"
-	case s < 0:
-		return "negative"
-	case s > instance.MaxSpeed:
-		return fmt.Sprintf("above %d times solo", instance.MaxSpeed)
-	}
-	return ""
 }

@@ -78,7 +78,7 @@ func (pr *pricing) price(ctx context.Context, e *instance.Evaluator, k int) ([]i
 			}
 			// Most sets cannot raise a price: spare them the rest.
 			cost := pr.u[i] + pr.u[j]
-			if in.Any || instance.Quarters*int64(values[n])-cost > o.common {
+			if in.Homes || instance.Quarters*int64(values[n])-cost > o.common {
 				set = [2]int32{int32(i), j}
 				o.take(set[:], int64(values[n]), cost+pr.joint(pr.sets[i], pr.sets[j]))
 			}
@@ -103,7 +103,7 @@ func (pr *pricing) priceSets(ctx context.Context, e *instance.Evaluator, k int, 
 			w.single[n] = v.Units
 		}
 	}
-	if !e.In.Any && !e.In.Gangs && e.In.Monotone(c) {
+	if !e.In.Homes && !e.In.Gangs && e.In.Monotone(c) {
 		o.common = max(o.common, pr.hints[k])
 		return w.bounded(ctx)
 	}

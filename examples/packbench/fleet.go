@@ -57,7 +57,7 @@ func fragmentation(ctx context.Context, o options, r *report) error {
 func (f *cluster) measure(ctx context.Context, name string, rule fleet.Rule, repeats int, r *report) error {
 	used, total := 0.0, 0.0
 	took, err := repeated(repeats, func() error {
-		fleet, err := fleet.NewFleet(f.nodes, f.mix, &fleet.FleetOptions{Rule: rule, Seed: 1})
+		fleet, err := fleet.New(f.nodes, f.mix, &fleet.Options{Rule: rule, Seed: 1})
 		if err != nil {
 			return err
 		}

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
-	"pgregory.net/rapid"
 )
 
 var policies = []Policy{

@@ -8,7 +8,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	f, err := fleet.NewFleet(nodes, mix, nil)
+//	f, err := fleet.New(nodes, mix, nil)
 //	if err != nil {
 //		return err
 //	}

@@ -15,7 +15,7 @@ func ExampleFleet() {
 		return
 	}
 	nodes := []fleet.Node{{ID: "n0", CPU: 32000, GPUs: 2}, {ID: "n1", CPU: 32000, GPUs: 2}}
-	f, err := fleet.NewFleet(nodes, mix, nil)
+	f, err := fleet.New(nodes, mix, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -29,7 +29,7 @@ type Node struct {
 
 // Slot is where a demand was placed.
 type Slot struct {
-	// Node is an index as given to NewFleet, GPUs are those of the node.
+	// Node is an index as given to New, GPUs are those of the node.
 	Node int
 	GPUs []int
 }
@@ -41,7 +41,7 @@ type Slot struct {
 // for each node that changed since the last one like it. A Fleet is not safe for
 // concurrent use; the same calls give the same places.
 type Fleet struct {
-	options FleetOptions
+	options Options
 	nodes   []fleetNode
 	tables  []mixTable
 	kinds   map[string]*fleetKind
@@ -82,11 +82,11 @@ const (
 	maxScores = 1 << 22
 )
 
-// NewFleet returns empty nodes. mix is what LeastFragmentation expects, see
+// New returns empty nodes. mix is what LeastFragmentation expects, see
 // [Mix]; the other rules need none.
-func NewFleet(nodes []Node, mix []MixPart, o *FleetOptions) (*Fleet, error) {
+func New(nodes []Node, mix []MixPart, o *Options) (*Fleet, error) {
 	if o == nil {
-		o = &FleetOptions{}
+		o = &Options{}
 	}
 	if o.Rule < 0 || o.Rule > RandomFit || o.Tie < 0 || o.Tie > FullestNode {
 		return nil, errFleetOptions

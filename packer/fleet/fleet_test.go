@@ -11,9 +11,10 @@ import (
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
-	"pgregory.net/rapid"
 )
 
 // openb reads the nodes and pods of Alibaba's openb trace.
@@ -80,7 +81,7 @@ func number(tb testing.TB, s string) int {
 
 // replay fills the nodes with the pods in random order, and with more like them
 // until 1.3 times the GPUs were asked for, and returns the fraction allocated.
-func replay(tb testing.TB, nodes []Node, pods []Demand, o *FleetOptions, seed uint64) float64 {
+func replay(tb testing.TB, nodes []Node, pods []Demand, o *Options, seed uint64) float64 {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(seed, 1))
 	order := append([]Demand(nil), pods...)
@@ -101,7 +102,7 @@ func replay(tb testing.TB, nodes []Node, pods []Demand, o *FleetOptions, seed ui
 	if err != nil {
 		tb.Fatal(err)
 	}
-	f, err := NewFleet(nodes, mix, o)
+	f, err := New(nodes, mix, o)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -124,16 +125,16 @@ func TestFragmentationOnOpenb(t *testing.T) {
 	allocated := map[string]float64{}
 	for _, test := range []struct {
 		name string
-		o    FleetOptions
+		o    Options
 		want float64 // per cent; 0: not published
 	}{
-		{"random", FleetOptions{Rule: RandomFit}, 87.5},
-		{"worst-fit", FleetOptions{Rule: WorstFit}, 0},
-		{"best-fit", FleetOptions{Rule: BestFit}, 93.2},
-		{"fgd", FleetOptions{}, 95.3},
-		{"fgd, fullest node", FleetOptions{Tie: FullestNode}, 95.4},
-		{"fgd, exact", FleetOptions{Steps: -1}, 0},
-		{"fgd, exact, fullest node", FleetOptions{Steps: -1, Tie: FullestNode}, 0},
+		{"random", Options{Rule: RandomFit}, 87.5},
+		{"worst-fit", Options{Rule: WorstFit}, 0},
+		{"best-fit", Options{Rule: BestFit}, 93.2},
+		{"fgd", Options{}, 95.3},
+		{"fgd, fullest node", Options{Tie: FullestNode}, 95.4},
+		{"fgd, exact", Options{Steps: -1}, 0},
+		{"fgd, exact, fullest node", Options{Steps: -1, Tie: FullestNode}, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			const seeds = 5
@@ -163,7 +164,7 @@ func BenchmarkFragmentation(b *testing.B) {
 		b.Run("trace=openb/rule="+rule.String(), func(b *testing.B) {
 			var got float64
 			for b.Loop() {
-				got = replay(b, nodes, pods, &FleetOptions{Rule: rule}, 42)
+				got = replay(b, nodes, pods, &Options{Rule: rule}, 42)
 			}
 			b.ReportMetric(100*got, "allocated_pct")
 		})
@@ -217,10 +218,10 @@ func TestPropertyFleet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := FleetOptions{
+		o := Options{
 			Rule: Rule(rapid.IntRange(0, 3).Draw(t, "rule")), Tie: Tie(rapid.IntRange(0, 1).Draw(t, "tie")), Steps: rapid.IntRange(-1, 1).Draw(t, "steps"),
 		}
-		f, err := NewFleet(nodes, mix, &o)
+		f, err := New(nodes, mix, &o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -273,11 +274,11 @@ func TestPropertyFleet(t *testing.T) {
 func TestFleetRefusesWhatIsNone(t *testing.T) {
 	good := []Node{{CPU: 1000, GPUs: 1}}
 	for name, call := range map[string]func() error{
-		"rule":     func() error { _, err := NewFleet(good, nil, &FleetOptions{Rule: 9}); return err },
-		"tie":      func() error { _, err := NewFleet(good, nil, &FleetOptions{Tie: -1}); return err },
-		"node":     func() error { _, err := NewFleet([]Node{{CPU: -1}}, nil, nil); return err },
-		"fraction": func() error { _, err := NewFleet(good, []MixPart{{Fraction: math.NaN()}}, nil); return err },
-		"mix":      func() error { _, err := NewFleet(good, []MixPart{{Demand: Demand{GPUs: -1}}}, nil); return err },
+		"rule":     func() error { _, err := New(good, nil, &Options{Rule: 9}); return err },
+		"tie":      func() error { _, err := New(good, nil, &Options{Tie: -1}); return err },
+		"node":     func() error { _, err := New([]Node{{CPU: -1}}, nil, nil); return err },
+		"fraction": func() error { _, err := New(good, []MixPart{{Fraction: math.NaN()}}, nil); return err },
+		"mix":      func() error { _, err := New(good, []MixPart{{Demand: Demand{GPUs: -1}}}, nil); return err },
 		"cover":    func() error { _, err := Mix(nil, math.NaN()); return err },
 		"share":    func() error { _, err := Mix([]Demand{{GPUs: 2, Share: 500}}, 1); return err },
 	} {
@@ -285,7 +286,7 @@ func TestFleetRefusesWhatIsNone(t *testing.T) {
 			t.Errorf("%s: no error", name)
 		}
 	}
-	f, err := NewFleet(good, nil, nil)
+	f, err := New(good, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -205,8 +205,8 @@ const (
 	FullestNode
 )
 
-// FleetOptions choose how a Fleet places; nil is the zero value.
-type FleetOptions struct {
+// Options choose how a Fleet places; nil is the zero value.
+type Options struct {
 	// Rule says which node is best, Tie which of those that are equally good.
 	Rule Rule
 	Tie  Tie
@@ -220,7 +220,7 @@ type FleetOptions struct {
 }
 
 // score returns the value of a change of unusable share, higher is better.
-func (o *FleetOptions) score(before, after float64) float64 {
+func (o *Options) score(before, after float64) float64 {
 	gain := math.Round((before-after)*(1<<20)) / (1 << 20) // the last bits must not break ties
 	if o.Steps < 0 {
 		return gain

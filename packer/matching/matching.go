@@ -126,29 +126,17 @@ func (m *Matching) Verify(w []int32, floor []int64) error {
 	case len(m.Duals) != n:
 		return &SizeError{"prices", len(m.Duals), n}
 	}
-	parts, value := max(1, m.parts), int64(0)
-	in := make([][]int32, n) // odd sets of each vertex
-	for k, odd := range m.Odd {
-		for p, v := range odd.Vertices {
-			if v < 0 || int(v) >= n || p > 0 && v <= odd.Vertices[p-1] || odd.Price < 0 {
-				return fmt.Errorf("matching: Odd[%d]: vertices %v, price %d; want ascending vertices below %d and a price from 0", k, odd.Vertices, odd.Price, n)
-			}
-			in[v] = append(in[v], int32(k))
-		}
+	in, err := m.oddSets()
+	if err != nil {
+		return err
 	}
-	joint := make([]int64, n)
-	for i, j := range m.Mate {
-		if j < -1 || int(j) >= n || int(j) == i || j >= 0 && int(m.Mate[j]) != i {
-			return fmt.Errorf("matching: the mate of %d is %d; want -1, or a vertex whose mate it is", i, j)
+	parts, value, joint := max(1, m.parts), int64(0), make([]int64, n)
+	for i := range n {
+		worth, err := m.worth(i, w, floor)
+		if err != nil {
+			return err
 		}
-		switch {
-		case j == -1:
-			value += parts * floor[i]
-		case int(j) > i && len(w) == 0:
-			return fmt.Errorf("matching: %d and %d are paired in a graph without edges", i, j)
-		case int(j) > i:
-			value += parts * int64(w[i*n+int(j)])
-		}
+		value += parts * worth
 		if m.Duals[i] < parts*floor[i] {
 			return fmt.Errorf("matching: the price of %d is %d, below its floor", i, m.Duals[i])
 		}
@@ -168,6 +156,34 @@ func (m *Matching) Verify(w []int32, floor []int64) error {
 		return fmt.Errorf("matching: it is worth %d; the prices prove %d", value, bound)
 	}
 	return nil
+}
+
+// oddSets returns the odd sets of each vertex.
+func (m *Matching) oddSets() ([][]int32, error) {
+	in := make([][]int32, len(m.Mate))
+	for k, odd := range m.Odd {
+		for p, v := range odd.Vertices {
+			if v < 0 || int(v) >= len(in) || p > 0 && v <= odd.Vertices[p-1] || odd.Price < 0 {
+				return nil, fmt.Errorf("matching: Odd[%d]: vertices %v, price %d; want ascending vertices below %d and a price from 0", k, odd.Vertices, odd.Price, len(in))
+			}
+			in[v] = append(in[v], int32(k))
+		}
+	}
+	return in, nil
+}
+
+// worth returns the weight of vertex i's pair, if it comes first in that, or its floor.
+func (m *Matching) worth(i int, w []int32, floor []int64) (int64, error) {
+	j := int(m.Mate[i])
+	switch {
+	case j == none:
+		return floor[i], nil
+	case j < 0 || j >= len(m.Mate) || j == i || int(m.Mate[j]) != i || len(w) == 0:
+		return 0, fmt.Errorf("matching: the mate of %d is %d; want -1, or a vertex whose mate it is", i, j)
+	case j > i:
+		return int64(w[i*len(m.Mate)+j]), nil
+	}
+	return 0, nil
 }
 
 // Solver finds matchings in one graph again and again, with other floors or other

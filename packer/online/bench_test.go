@@ -87,7 +87,7 @@ func BenchmarkSessionArrive(b *testing.B) {
 // BenchmarkSessionRebalance moves at most a tenth of the tasks of a cluster that
 // filled up one task at a time.
 func BenchmarkSessionRebalance(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		b.Run("weights="+w+"/gpus=250", func(b *testing.B) {
 			m := packtest.BenchModel(b, w, 500)
 			gain, moves := 0.0, 0

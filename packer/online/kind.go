@@ -21,7 +21,7 @@ func (s *Session) kindOf(t *packer.Task) *kind {
 		return s.newKind(key)
 	}
 	k := s.kinds[key]
-	if k != nil && !packer.Alike(&k.like, t) {
+	if k != nil && !k.like.Alike(t) {
 		return s.newKind(key) // a broken promise costs time and nothing else
 	}
 	if k == nil {

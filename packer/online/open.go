@@ -35,7 +35,7 @@ func NewSession(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *
 	if err := s.check(gpus); err != nil {
 		return nil, err
 	}
-	s.batch, _ = model.(packer.BatchModel)
+	_, s.batch = model.(packer.BatchModel)
 	for g := range gpus {
 		if err := s.addCard(&gpus[g]); err != nil {
 			return nil, err
@@ -63,10 +63,10 @@ func (s *Session) addCard(gpu *packer.GPU) error {
 	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
 	g := len(s.cards)
 	s.p.GPUs = append(s.p.GPUs, bare)
-	k := slices.IndexFunc(s.classes, func(c class) bool { return packer.SameClass(c.gpu, &bare) })
+	k := slices.IndexFunc(s.classes, func(c class) bool { return c.gpu.Alike(&bare) })
 	if k < 0 {
 		k = len(s.classes)
-		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.Total()), mechs: packer.Sharing(&bare)})
+		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.Total()), mechs: bare.Sharing()})
 		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
 	}
 	s.classes[k].members = append(s.classes[k].members, g)

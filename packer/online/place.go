@@ -118,7 +118,7 @@ func (s *Session) fits(c *card, t *packer.Task) bool {
 		return false
 	}
 	for _, j := range c.set {
-		if !packer.Compatible(t, &j.task) {
+		if !t.Accepts(&j.task) {
 			return false
 		}
 	}
@@ -199,7 +199,7 @@ func (s *Session) gain(g int32, j *job) (int64, error) {
 
 // fill brings the cells of the stale cards up to date.
 func (s *Session) fill(j *job, row []cell) error {
-	if s.batch != nil {
+	if s.batch {
 		for k := range s.classes {
 			if err := s.fillPairs(int32(k), j, row); err != nil {
 				return err
@@ -247,7 +247,7 @@ func (s *Session) fillPairs(k int32, j *job, row []cell) error {
 	clear(totals)
 	weight := t.EffectiveWeight()
 	for _, mech := range s.classes[k].mechs {
-		if err := packer.AskPairs(s.p.Model, s.batch, t, s.partners, s.classes[k].gpu, mech, own, other); err != nil {
+		if err := packer.AskPairs(s.p.Model, t, s.partners, s.classes[k].gpu, mech, own, other); err != nil {
 			return err
 		}
 		for i, p := range s.partners {

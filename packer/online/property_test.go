@@ -9,11 +9,12 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // kindHash is hashModel for tasks of which many are of one kind.

@@ -43,7 +43,7 @@ const none = -1
 // slices of the tasks that it holds.
 type Session struct {
 	p         packer.Problem // GPUs, Model and Limits; no tasks
-	batch     packer.BatchModel
+	batch     bool           // the model answers for many pairs in one call
 	threshold float64
 	stays     func(*packer.Task) bool
 	classes   []class

@@ -85,7 +85,7 @@ func (s *slowSession) settleMechanism(g int) {
 	if c.mech != profile.Exclusive {
 		return
 	}
-	mechs := packer.Sharing(&s.p.GPUs[g])
+	mechs := s.p.GPUs[g].Sharing()
 	if len(mechs) == 0 {
 		mechs = []profile.Mechanism{profile.TimeSlice}
 	}
@@ -115,7 +115,7 @@ func (s *slowSession) gain(g int, t packer.Task) (int64, profile.Mechanism) {
 	if c.down || c.lead != none || used > math.Floor(float64(gpu.Total())*(1-s.p.Limits.Headroom.Or(packer.DefaultHeadroom))) || len(with) > 1 && len(with) > s.p.Limits.LargestSet() {
 		return 0, 0
 	}
-	mechs := packer.Sharing(gpu)
+	mechs := gpu.Sharing()
 	switch {
 	case len(with) == 1:
 		mechs = []profile.Mechanism{profile.Exclusive}
@@ -189,7 +189,7 @@ func (s *slowSession) emptyLike(g int) []int {
 	out := []int{g}
 	for o := range s.cards {
 		c := &s.cards[o]
-		if o != g && !c.down && c.lead == none && len(c.tasks) == 0 && packer.SameClass(&s.p.GPUs[g], &s.p.GPUs[o]) {
+		if o != g && !c.down && c.lead == none && len(c.tasks) == 0 && s.p.GPUs[g].Alike(&s.p.GPUs[o]) {
 			out = append(out, o)
 		}
 	}

@@ -3,6 +3,7 @@ package solve
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/instance"
@@ -55,7 +56,7 @@ func (a Auto) Pack(ctx context.Context, p *packer.Problem) (*packer.Solution, er
 		return nil, err
 	}
 	s, err := method.Pack(ctx, p)
-	if _, ok := method.(ColumnGen); ok && err == nil && p.Limits.LargestSet() <= 2 && p.Gangs() && len(p.Tasks) <= manyTasks {
+	if _, ok := method.(ColumnGen); ok && err == nil && p.Limits.LargestSet() <= 2 && slices.ContainsFunc(p.Tasks, func(t packer.Task) bool { return t.GPUs > 1 }) && len(p.Tasks) <= manyTasks {
 		s, err = a.orMatching(ctx, p, s)
 	}
 	if s != nil {

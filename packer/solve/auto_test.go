@@ -42,7 +42,7 @@ func TestAutoNeverWorse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 72))
 	for range 40 {
 		homes := rng.IntN(3) == 0
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 12, Gpus: 5, Kinds: 3, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: homes})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 12, GPUs: 5, Kinds: 3, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: homes})
 		for _, auto := range []Auto{{}, {Tol: 0.1}, {Budget: 1}} {
 			got := packtest.Solve(t, auto, p)
 			if greedy := packtest.Solve(t, Greedy{}, p); got.Throughput < greedy.Throughput {

@@ -24,7 +24,7 @@ func benchPack(b *testing.B, method packer.Method, p *packer.Problem) {
 }
 
 func BenchmarkMatching(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		for _, n := range []int{100, 1000, 2000} {
 			b.Run(fmt.Sprintf("weights=%s/n=%d", w, n), func(b *testing.B) {
 				benchPack(b, Matching{}, packtest.BenchProblem(packtest.BenchModel(b, w, n), n/2))
@@ -34,7 +34,7 @@ func BenchmarkMatching(b *testing.B) {
 }
 
 func BenchmarkMatchingTol(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		b.Run(fmt.Sprintf("weights=%s/n=5000", w), func(b *testing.B) {
 			benchPack(b, Matching{Tol: 0.0015}, packtest.BenchProblem(packtest.BenchModel(b, w, 5000), 2500))
 		})
@@ -43,7 +43,7 @@ func BenchmarkMatchingTol(b *testing.B) {
 
 // BenchmarkMatchingLoad has more tasks than seats, and fewer.
 func BenchmarkMatchingLoad(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		for _, gpus := range []int{300, 800} {
 			b.Run(fmt.Sprintf("weights=%s/n=1000/gpus=%d", w, gpus), func(b *testing.B) {
 				benchPack(b, Matching{}, packtest.BenchProblem(packtest.BenchModel(b, w, 1000), gpus))
@@ -53,7 +53,7 @@ func BenchmarkMatchingLoad(b *testing.B) {
 }
 
 func BenchmarkTypes(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		b.Run("n=600/weights="+w, func(b *testing.B) {
 			m := packtest.KindModel{MatrixModel: packtest.BenchModel(b, w, 600), Kinds: 3}
 			p := packtest.BenchProblem(m.MatrixModel, 100, 100, 100)
@@ -73,7 +73,7 @@ func setsProblem(tb testing.TB, weights string, n, k int) *packer.Problem {
 
 func BenchmarkColumnGen(b *testing.B) {
 	for _, k := range []int{3, 4} {
-		for _, w := range packtest.Weights {
+		for _, w := range packtest.Weights() {
 			b.Run(fmt.Sprintf("k=%d/n=100/weights=%s", k, w), func(b *testing.B) {
 				benchPack(b, ColumnGen{}, setsProblem(b, w, 100, k))
 			})
@@ -84,7 +84,7 @@ func BenchmarkColumnGen(b *testing.B) {
 // BenchmarkLocalSearch reports the gap to the bound of ColumnGen.
 func BenchmarkLocalSearch(b *testing.B) {
 	for _, k := range []int{3, 4} {
-		for _, w := range packtest.Weights {
+		for _, w := range packtest.Weights() {
 			b.Run(fmt.Sprintf("k=%d/n=100/weights=%s", k, w), func(b *testing.B) {
 				p := setsProblem(b, w, 100, k)
 				proved, err := ColumnGen{Tol: 0.01}.Pack(b.Context(), p)
@@ -106,7 +106,7 @@ func BenchmarkLocalSearch(b *testing.B) {
 }
 
 func BenchmarkTyped(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		b.Run("tasks=10000/weights="+w, func(b *testing.B) {
 			benchPack(b, ColumnGen{}, packtest.TypedProblem(b, w, 10_000, 2_000, 4))
 		})

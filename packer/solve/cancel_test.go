@@ -8,11 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // TestMethodsPollTheContext: methods look at the context at least every few
@@ -62,7 +63,7 @@ func TestMethodsPollTheContext(t *testing.T) {
 func TestPropertyOrderChangesNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 5))
-		o := packtest.DrawOptions{Tasks: 14, Gpus: 8, Kinds: 2, Residents: 3, MaxSet: 2}
+		o := packtest.DrawOptions{Tasks: 14, GPUs: 8, Kinds: 2, Residents: 3, MaxSet: 2}
 		o.Homes = rapid.Bool().Draw(t, "homes")
 		o.Gangs = !o.Homes
 		p := packtest.Draw(rng, o)

@@ -80,7 +80,7 @@ func (cg ColumnGen) Pack(ctx context.Context, p *packer.Problem) (*packer.Soluti
 	switch {
 	case why != "":
 		return cg.unproved(ctx, p, why)
-	case in.Gangs && in.Any:
+	case in.Gangs && in.Homes:
 		return cg.withoutHomes(ctx, p)
 	}
 	q := &catalogue.Questions{Most: cg.maxSets()}

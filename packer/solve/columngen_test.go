@@ -5,9 +5,9 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
-	"example.com/colloc/packer"
-	"example.com/colloc/packer/internal/packtest"
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/packer/internal/packtest"
 )
 
 func TestColumnGenAgainstBruteForce(t *testing.T) {
@@ -15,14 +15,14 @@ func TestColumnGenAgainstBruteForce(t *testing.T) {
 	exact, proved := 0, 0
 	const rounds = 150
 	for range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, Gpus: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(5), Homes: rng.IntN(3) == 0})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(5), Homes: rng.IntN(3) == 0})
 		s := packtest.Solve(t, ColumnGen{}, p)
 		got, best := packtest.Units(p, s.Throughput), packtest.SlowBest(p)
 		if got > best {
 			t.Fatalf("got %d, the best plan has %d", got, best)
 		}
 		if packtest.Units(p, s.Bound) < best {
-			t.Fatalf("bound %v, the best plan has %v", s.Bound, float64(best)*packer.UnitOf(p))
+			t.Fatalf("bound %v, the best plan has %v", s.Bound, float64(best)*p.Unit())
 		}
 		if s.Certificate == nil {
 			t.Fatal("no certificate")

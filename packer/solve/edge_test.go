@@ -8,10 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
-	"github.com/google/go-cmp/cmp"
 )
 
 var methods = []packer.Method{Greedy{}, Matching{}, LocalSearch{Steps: 50}, ColumnGen{Steps: 50}, Auto{}}

@@ -28,7 +28,7 @@ func subsetBest(p *packer.Problem) int64 {
 			continue
 		}
 		k := 0
-		for k < len(b.classes) && (b.classes[k].width > 0 || !packer.SameClass(b.classes[k].gpu, gpu)) {
+		for k < len(b.classes) && (b.classes[k].width > 0 || !b.classes[k].gpu.Alike(gpu)) {
 			k++
 		}
 		if k == len(b.classes) {
@@ -122,7 +122,7 @@ func (b *subsets) best(mask int) int64 {
 
 // drawGangs draws a problem of up to seven tasks that take one to four GPUs each.
 func drawGangs(rng *rand.Rand, maxSet int) *packer.Problem {
-	o := packtest.DrawOptions{Tasks: 7, Gpus: 9, Kinds: 1 + rng.IntN(3), Residents: rng.IntN(4), MaxSet: maxSet}
+	o := packtest.DrawOptions{Tasks: 7, GPUs: 9, Kinds: 1 + rng.IntN(3), Residents: rng.IntN(4), MaxSet: maxSet}
 	p := packtest.Draw(rng, o)
 	for len(p.Tasks) < 3 || len(p.GPUs) < 2 {
 		p = packtest.Draw(rng, o)
@@ -164,7 +164,7 @@ func TestGangCorpus(t *testing.T) {
 			best := subsetBest(p)
 			s := packtest.Solve(t, test.method, p)
 			got := packtest.Units(p, s.Throughput)
-			if got > best || s.Bound < float64(best)*packer.UnitOf(p) {
+			if got > best || s.Bound < float64(best)*p.Unit() {
 				t.Fatalf("%T: %d of %d units, bound %v", test.method, got, best, s.Bound)
 			}
 			if got == best {

@@ -30,7 +30,7 @@ func slowGangHomes(p *packer.Problem) int64 {
 			return
 		}
 		for ; g < len(p.GPUs); g++ {
-			if !taken[g] && len(sets[g]) == 0 && packer.SameClass(&p.GPUs[lead], &p.GPUs[g]) {
+			if !taken[g] && len(sets[g]) == 0 && p.GPUs[lead].Alike(&p.GPUs[g]) {
 				taken[g] = true
 				open(i, lead, g+1, left-1)
 				taken[g] = false
@@ -64,7 +64,7 @@ func slowGangHomes(p *packer.Problem) int64 {
 
 // slowTotal returns the value of a plan in units, -1 if it is not allowed.
 func slowTotal(p *packer.Problem, sets [][]*packer.Task) int64 {
-	unit, total := packer.UnitOf(p), int64(0)
+	unit, total := p.Unit(), int64(0)
 	for g, set := range sets {
 		v, ok := packtest.SlowValue(p, &p.GPUs[g], set)
 		if !ok {
@@ -87,7 +87,7 @@ func TestGangsBesideHomes(t *testing.T) {
 	const rounds = 150
 	exact, worst, gap := 0, 0.0, 0.0
 	for round := range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 4, Gpus: 5, Kinds: 2, Residents: 1, MaxSet: 2 + round%2, Homes: true})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 4, GPUs: 5, Kinds: 2, Residents: 1, MaxSet: 2 + round%2, Homes: true})
 		for i := range p.Tasks {
 			if rng.IntN(2) == 0 {
 				p.Tasks[i].GPUs, p.Tasks[i].Home = 2, ""
@@ -96,7 +96,7 @@ func TestGangsBesideHomes(t *testing.T) {
 		best := slowGangHomes(p)
 		s := packtest.Solve(t, Auto{}, p)
 		got := packtest.Units(p, s.Throughput)
-		if got > best || s.Bound < float64(best)*packer.UnitOf(p) || s.Certificate == nil {
+		if got > best || s.Bound < float64(best)*p.Unit() || s.Certificate == nil {
 			t.Fatalf("%d of %d units, bound %v: %s", got, best, s.Bound, s.Method)
 		}
 		if got == best {

@@ -18,7 +18,7 @@ func TestGangsAgainstBruteForce(t *testing.T) {
 	exact, worst, gap := 0, 0.0, 0.0
 	auto := 0
 	for range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 5, Gpus: 7, Kinds: 1 + rng.IntN(2), Residents: 1, MaxSet: 2, Gangs: true})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 5, GPUs: 7, Kinds: 1 + rng.IntN(2), Residents: 1, MaxSet: 2, Gangs: true})
 		best := packtest.SlowGangs(p)
 		s := packtest.Solve(t, Matching{}, p)
 		got := packtest.Units(p, s.Throughput)
@@ -36,7 +36,7 @@ func TestGangsAgainstBruteForce(t *testing.T) {
 		}
 		for _, m := range []packer.Method{Greedy{}, LocalSearch{Steps: 100}, Auto{}} {
 			if o := packtest.Solve(t, m, p); packtest.Units(p, o.Throughput) > best || m == (Greedy{}) && o.Throughput > s.Throughput {
-				t.Fatalf("%T has %v, matching %v, the best plan %v", m, o.Throughput, s.Throughput, float64(best)*packer.UnitOf(p))
+				t.Fatalf("%T has %v, matching %v, the best plan %v", m, o.Throughput, s.Throughput, float64(best)*p.Unit())
 			}
 		}
 		p.Limits.MaxSet = 3

@@ -17,7 +17,7 @@ func TestHomesAgainstBruteForce(t *testing.T) {
 	const rounds = 150
 	exact, worst := 0, 0.0
 	for range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, Gpus: 4, Kinds: 1 + rng.IntN(2), Residents: 2, MaxSet: 2, Homes: true})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 1 + rng.IntN(2), Residents: 2, MaxSet: 2, Homes: true})
 		best := packtest.SlowBest(p)
 		s := packtest.Solve(t, Matching{}, p)
 		got := packtest.Units(p, s.Throughput)
@@ -31,7 +31,7 @@ func TestHomesAgainstBruteForce(t *testing.T) {
 		}
 		for _, m := range []packer.Method{Greedy{}, LocalSearch{Steps: 100}} {
 			if o := packtest.Solve(t, m, p); packtest.Units(p, o.Throughput) > best || m == (Greedy{}) && o.Throughput > s.Throughput {
-				t.Fatalf("%T has %v, matching %v, the best plan %v", m, o.Throughput, s.Throughput, float64(best)*packer.UnitOf(p))
+				t.Fatalf("%T has %v, matching %v, the best plan %v", m, o.Throughput, s.Throughput, float64(best)*p.Unit())
 			}
 		}
 		p.Limits.MaxSet = 3

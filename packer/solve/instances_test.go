@@ -8,12 +8,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
-	"github.com/google/go-cmp/cmp"
 )
 
 // sliceModel makes up speeds on instances: a task needs so much of a GPU.
@@ -44,11 +45,16 @@ func slowCut(t *testing.T, p *packer.Problem, gpu *packer.GPU, tasks []*packer.T
 	if err != nil {
 		t.Fatal(err)
 	}
-	layouts, err := table.Reachable(gpu.Running())
+	running := mig.Layout(slices.Clone(gpu.Instances))
+	slices.SortFunc(running, func(a, b mig.Placement) int { return a.Start - b.Start })
+	layouts, err := table.Reachable(running)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := packer.Sliced(p, gpu)
+	m, ok := p.Model.(packer.SliceModel)
+	if !ok {
+		t.Fatal("no SliceModel")
+	}
 	best := 0.0
 	for _, l := range layouts {
 		var try func(i, used int, value float64)

@@ -93,11 +93,11 @@ func TestToleranceAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
 	for range 600 {
 		kinds := 1 + rng.IntN(2)
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, Gpus: 4, Kinds: kinds, Residents: 3 * rng.IntN(2), MaxSet: 2})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 4, Kinds: kinds, Residents: 3 * rng.IntN(2), MaxSet: 2})
 		tol := []float64{0.3, 0.03, 0.003}[rng.IntN(3)]
 		s := packtest.Solve(t, Matching{Tol: tol}, p)
 		if best := packtest.SlowBest(p); packtest.Units(p, s.Bound) < best || packtest.Units(p, s.Throughput) > best {
-			t.Fatalf("throughput %v, bound %v, the best plan has %v", s.Throughput, s.Bound, float64(best)*packer.UnitOf(p))
+			t.Fatalf("throughput %v, bound %v, the best plan has %v", s.Throughput, s.Bound, float64(best)*p.Unit())
 		}
 		if kinds == 1 && s.Gap() > tol {
 			t.Fatalf("%d tasks, %d GPUs: tolerance %v, gap %v", len(p.Tasks), len(p.GPUs), tol, s.Gap())

@@ -6,9 +6,10 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
-	"pgregory.net/rapid"
 )
 
 func TestLocalSearchAgainstBruteForce(t *testing.T) {
@@ -16,7 +17,7 @@ func TestLocalSearchAgainstBruteForce(t *testing.T) {
 	exact := 0
 	const rounds = 200
 	for round := range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, Gpus: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: round%4 == 0})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: round%4 == 0})
 		s := packtest.Solve(t, LocalSearch{Steps: 300}, p)
 		got, best := packtest.Units(p, s.Throughput), packtest.SlowBest(p)
 		if got > best {

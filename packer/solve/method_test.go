@@ -12,7 +12,7 @@ import (
 func TestMatchingAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for range 700 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, Gpus: 4, Kinds: 1, Residents: 3, MaxSet: 2})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 4, Kinds: 1, Residents: 3, MaxSet: 2})
 		s := packtest.Solve(t, Matching{}, p)
 		if got, want := packtest.Units(p, s.Throughput), packtest.SlowBest(p); got != want {
 			t.Fatalf("%d tasks, %d GPUs: got %d, want %d (%s)", len(p.Tasks), len(p.GPUs), got, want, s.Method)
@@ -28,11 +28,11 @@ func TestKindsAgainstBruteForce(t *testing.T) {
 	exact, worst := 0, 0.0
 	const rounds = 500
 	for range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, Gpus: 4, Kinds: 3, Residents: 2, MaxSet: 2})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 3, Residents: 2, MaxSet: 2})
 		s := packtest.Solve(t, Matching{}, p)
 		best := packtest.SlowBest(p)
 		if packtest.Units(p, s.Bound) < best {
-			t.Fatalf("bound %v is below the best plan %v", s.Bound, float64(best)*packer.UnitOf(p))
+			t.Fatalf("bound %v is below the best plan %v", s.Bound, float64(best)*p.Unit())
 		}
 		if got := packtest.Units(p, s.Throughput); got == best {
 			exact++
@@ -52,7 +52,7 @@ func TestKindsAgainstBruteForce(t *testing.T) {
 func TestGreedyLargerSets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for range 300 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, Gpus: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4)})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4)})
 		s := packtest.Solve(t, Greedy{}, p)
 		if got, best := packtest.Units(p, s.Throughput), packtest.SlowBest(p); got > best {
 			t.Fatalf("got %d, the best plan has %d", got, best)

@@ -15,7 +15,7 @@ func TestMonotoneProvesTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	ctx := context.Background()
 	for range 100 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 9, Gpus: 4, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(5), Homes: rng.IntN(3) == 0})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 9, GPUs: 4, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(5), Homes: rng.IntN(3) == 0})
 		cert := &packer.Certificate{U: make([]float64, len(p.Tasks))}
 		for i := range cert.U {
 			cert.U[i] = float64(rng.IntN(3)) * rng.Float64()

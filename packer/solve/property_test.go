@@ -8,11 +8,12 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
-	"github.com/google/go-cmp/cmp"
-	"pgregory.net/rapid"
 )
 
 // drawProblem draws a problem of a size that rapid can shrink.
@@ -20,7 +21,7 @@ func drawProblem(t *rapid.T) *packer.Problem {
 	rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
 	return packtest.Draw(rng, packtest.DrawOptions{
 		Tasks:     rapid.IntRange(0, 24).Draw(t, "tasks"),
-		Gpus:      rapid.IntRange(0, 14).Draw(t, "gpus"),
+		GPUs:      rapid.IntRange(0, 14).Draw(t, "gpus"),
 		Kinds:     rapid.IntRange(1, 3).Draw(t, "kinds"),
 		Residents: rapid.IntRange(0, 6).Draw(t, "residents"),
 		MaxSet:    2,

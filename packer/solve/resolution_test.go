@@ -44,12 +44,12 @@ func TestHeavyNowhere(t *testing.T) {
 // TestResidentsSetTheUnit: what runs counts, whatever it needs.
 func TestResidentsSetTheUnit(t *testing.T) {
 	p := &packer.Problem{GPUs: []packer.GPU{{ID: "g", Residents: []packer.Task{{ID: "r", Weight: 1 << 20}}}}, Tasks: []packer.Task{{ID: "a"}}}
-	if got := packer.UnitOf(p); got != 1 {
+	if got := p.Unit(); got != 1 {
 		t.Errorf("the unit is %v, want 1", got)
 	}
 	p.GPUs[0].Residents[0].Weight = 1
 	p.Tasks[0].Weight, p.Tasks[0].Alone = 1<<20, true
-	if got := packer.UnitOf(p); got != 1.0/(1<<20) {
+	if got := p.Unit(); got != 1.0/(1<<20) {
 		t.Errorf("the unit is %v, want 2^-20: nobody takes %q", got, "a")
 	}
 }

@@ -88,7 +88,7 @@ func trueLoss(tb testing.TB, weights string, sd float64, mixed bool, caution flo
 
 // BenchmarkCaution reports what is lost to errors of prediction.
 func BenchmarkCaution(b *testing.B) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		for _, mixed := range []bool{false, true} {
 			for _, sd := range []float64{0.05, 0.1, 0.2} {
 				for _, caution := range []float64{0, 0.5, 1, 1.5, 2, 3} {
@@ -106,7 +106,7 @@ func BenchmarkCaution(b *testing.B) {
 }
 
 func TestCautionPays(t *testing.T) {
-	for _, w := range packtest.Weights {
+	for _, w := range packtest.Weights() {
 		t.Run(w, func(t *testing.T) {
 			bold, cautious := trueLoss(t, w, 0.2, true, 0), trueLoss(t, w, 0.2, true, 1)
 			t.Logf("loss %.2f %%, with caution %.2f %%", 100*bold, 100*cautious)

@@ -14,7 +14,7 @@ func TestTypedAgainstBruteForce(t *testing.T) {
 	exact := 0
 	const rounds = 100
 	for range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 3, Gpus: 3, Kinds: 2, Residents: 2, MaxSet: 1 + rng.IntN(4)})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 3, GPUs: 3, Kinds: 2, Residents: 2, MaxSet: 1 + rng.IntN(4)})
 		p = packtest.Repeated(rng, p, 3)
 		if len(p.Tasks) > 7 {
 			p.Tasks = p.Tasks[:7]
@@ -37,7 +37,7 @@ func TestTypedAgainstBruteForce(t *testing.T) {
 func TestTypedProvesTheSame(t *testing.T) {
 	rng := rand.New(rand.NewPCG(65, 66))
 	for range 80 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 4, Gpus: 4, Kinds: 2, Residents: 2, MaxSet: 1 + rng.IntN(4)})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 4, GPUs: 4, Kinds: 2, Residents: 2, MaxSet: 1 + rng.IntN(4)})
 		p = packtest.Repeated(rng, p, 3)
 		cert := &packer.Certificate{U: make([]float64, len(p.Tasks))}
 		for i := range cert.U {

@@ -20,7 +20,7 @@ func TestUnlistedAgainstBruteForce(t *testing.T) {
 	const rounds = 300
 	exact, proved, unlisted := 0, 0, 0
 	for range rounds {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, Gpus: 3, Kinds: 2, Residents: 2, MaxSet: 3 + rng.IntN(3), Homes: rng.IntN(3) == 0})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 3, Kinds: 2, Residents: 2, MaxSet: 3 + rng.IntN(3), Homes: rng.IntN(3) == 0})
 		if rng.IntN(3) == 0 {
 			p = packtest.Repeated(rng, p, 2)
 			p.Tasks = p.Tasks[:min(len(p.Tasks), 8)]
@@ -36,7 +36,7 @@ func TestUnlistedAgainstBruteForce(t *testing.T) {
 			t.Fatalf("got %d, the best plan has %d", got, best)
 		}
 		if packtest.Units(p, s.Bound) < best {
-			t.Fatalf("bound %v, the best plan has %v", s.Bound, float64(best)*packer.UnitOf(p))
+			t.Fatalf("bound %v, the best plan has %v", s.Bound, float64(best)*p.Unit())
 		}
 		if got == best {
 			exact++
@@ -96,7 +96,7 @@ func TestAdditiveProvesMore(t *testing.T) {
 // BenchmarkUnlisted has too many sets of three, or of four, to list, or nearly.
 func BenchmarkUnlisted(b *testing.B) {
 	for _, size := range []struct{ n, k int }{{400, 3}, {1000, 3}, {200, 4}} {
-		for _, w := range packtest.Weights {
+		for _, w := range packtest.Weights() {
 			b.Run(fmt.Sprintf("k=%d/n=%d/weights=%s", size.k, size.n, w), func(b *testing.B) {
 				p := setsProblem(b, w, size.n, size.k)
 				p.Model = packtest.Costly{MatrixModel: packtest.BenchModel(b, w, size.n), Once: make([]float64, size.n)}

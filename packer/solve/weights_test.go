@@ -27,10 +27,10 @@ func TestWeightsFarApart(t *testing.T) {
 	compared, exact := 0, 0
 	for n := range *problems {
 		rng := rand.New(rand.NewPCG(*seed, uint64(n)))
-		o := packtest.DrawOptions{Tasks: 6, Gpus: 5, Kinds: 1 + rng.IntN(4), Residents: 2, MaxSet: 2, Gangs: rng.IntN(2) == 0}
+		o := packtest.DrawOptions{Tasks: 6, GPUs: 5, Kinds: 1 + rng.IntN(4), Residents: 2, MaxSet: 2, Gangs: rng.IntN(2) == 0}
 		small := rng.IntN(2) == 0
 		if !small {
-			o.Tasks, o.Gpus = 14, 9
+			o.Tasks, o.GPUs = 14, 9
 		}
 		p := packtest.Draw(rng, o)
 		scatter(rng, p)

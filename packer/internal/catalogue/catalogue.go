@@ -171,7 +171,7 @@ func (b *cataloguer) alone(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		v, err := b.Evaluator.Alone(b.c, m[0])
+		v, err := b.Alone(b.c, m[0])
 		if err != nil {
 			return err
 		}
@@ -198,7 +198,7 @@ func (b *cataloguer) pairs(ctx context.Context) error {
 		if err := r.Fill(m[0]); err != nil {
 			return err
 		}
-		for n, o := range r.Ids {
+		for n, o := range r.IDs {
 			b.gains[b.cat.choose[2][int(b.cat.Of[o])+1]+i] = r.Values[n]
 		}
 	}
@@ -208,7 +208,7 @@ func (b *cataloguer) pairs(ctx context.Context) error {
 // partners collects in r the tasks beside which memory and labels let a task of
 // type i run: the first of each type from i on, and of its own the second.
 func (cat *Catalogue) partners(r *instance.PairRow, i int) {
-	r.Ids = r.Ids[:0]
+	r.IDs = r.IDs[:0]
 	set := [2]int32{cat.Members[i][0]}
 	for j, m := range cat.Members[i:] {
 		if j == 0 {
@@ -218,7 +218,7 @@ func (cat *Catalogue) partners(r *instance.PairRow, i int) {
 			continue
 		}
 		if set[1] = m[0]; cat.in.Room(r.C, set[:]).Code == 0 {
-			r.Ids = append(r.Ids, m[0])
+			r.IDs = append(r.IDs, m[0])
 		}
 	}
 }

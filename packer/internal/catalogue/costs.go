@@ -79,13 +79,13 @@ func (cat *Catalogue) newCaps(ctx context.Context, e *instance.Evaluator, k int)
 			return nil, err
 		}
 		cat.partners(r, i)
-		own, other := r.Own[:len(r.Ids)], r.Other[:len(r.Ids)]
+		own, other := r.Own[:len(r.IDs)], r.Other[:len(r.IDs)]
 		t := &cat.in.Tasks[m[0]]
 		for _, mech := range c.Mechs {
 			if err := r.Speeds(m[0], mech, own, other); err != nil {
 				return nil, err
 			}
-			for at, o := range r.Ids {
+			for at, o := range r.IDs {
 				u := &cat.in.Tasks[o]
 				a, b := int32(cat.in.Units(t.Weight, own[at])), int32(cat.in.Units(u.Weight, other[at]))
 				if a > 0 && b > 0 && own[at] >= t.MinSpeed && other[at] >= u.MinSpeed {

@@ -35,7 +35,7 @@ const unknown = -1 << 62
 // O(tasks · different sets in use).
 func Greedy(ctx context.Context, cat *Catalogue) (*instance.Plan, error) {
 	in := cat.in
-	if in.Any || in.Gangs {
+	if in.Homes || in.Gangs {
 		return start.Greedy(ctx, in, cat) // GPUs of one class differ
 	}
 	s := &states{cat: cat, next: make([]int, in.Free)}

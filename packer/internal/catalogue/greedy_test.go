@@ -5,19 +5,20 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/internal/start"
 	"example.com/colloc/profile"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestTypedGreedyIsGreedy compares the plans, not only their values.
 func TestTypedGreedyIsGreedy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(63, 64))
 	for range 80 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 5, Gpus: 8, Kinds: 3, Residents: 3, MaxSet: 1 + rng.IntN(4)})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 5, GPUs: 8, Kinds: 3, Residents: 3, MaxSet: 1 + rng.IntN(4)})
 		p = packtest.Repeated(rng, p, 8)
 		in := packtest.NewInstance(t, p)
 		e := instance.NewEvaluator(in)

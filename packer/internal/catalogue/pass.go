@@ -77,7 +77,7 @@ func (p *Pass) walkWide(row []int32, paid int64) {
 			continue
 		}
 		profit := instance.Quarters*int64(g) - p.U[i] - paid
-		width := p.Cat.in.Tasks[p.Cat.Members[i][0]].Gpus
+		width := p.Cat.in.Tasks[p.Cat.Members[i][0]].GPUs
 		p.Top = max(p.Top, instance.Share(profit, width))
 		if profit -= int64(width-1) * p.Other; profit > p.Floor {
 			p.set[0] = int32(i)

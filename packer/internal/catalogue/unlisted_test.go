@@ -6,9 +6,10 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
-	"github.com/google/go-cmp/cmp"
 )
 
 // TestBoundedPass compares with a list of all sets, at prices that mean nothing.
@@ -16,7 +17,7 @@ func TestBoundedPass(t *testing.T) {
 	rng := rand.New(rand.NewPCG(73, 74))
 	visits := 0
 	for range 200 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 8, Gpus: 3, Kinds: 2, Residents: 2, MaxSet: 3 + rng.IntN(3)})
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 8, GPUs: 3, Kinds: 2, Residents: 2, MaxSet: 3 + rng.IntN(3)})
 		if rng.IntN(2) == 0 {
 			p = packtest.Repeated(rng, p, 3)
 		}

@@ -11,7 +11,7 @@ import (
 const maxPricings = 300 // rounds of column generation
 
 // done reports whether the plan is as good as asked.
-func (g *generation) done() bool {
+func (g *Generation) done() bool {
 	return float64(g.bound-g.value) <= g.tol*float64(g.base+g.bound)
 }
 
@@ -19,7 +19,7 @@ func (g *generation) done() bool {
 // enough, and leaves the best bound with its prices. Where sets are unlisted it
 // searches for columns first, as long as that finds any, and then sees what it
 // missed.
-func (g *generation) Bounds(ctx context.Context) {
+func (g *Generation) Bounds(ctx context.Context) {
 	u, most := make([]int64, len(g.u)), make([]int64, len(g.most))
 	for ; g.Rounds < maxPricings && ctx.Err() == nil && !g.done(); g.Rounds++ {
 		g.lp.solve(ctx)
@@ -50,7 +50,7 @@ func (g *generation) Bounds(ctx context.Context) {
 // largest profit in each site to most. It returns the value of the prices for
 // the sets known so far, the bound that they prove for all sets, and false if that
 // is none because sets were left out.
-func (g *generation) sweep(ctx context.Context, u, most []int64, quick bool) (dual, bound int64, full bool) {
+func (g *Generation) sweep(ctx context.Context, u, most []int64, quick bool) (dual, bound int64, full bool) {
 	price := g.lp.prices()
 	for i := range u {
 		u[i] = max(0, int64(math.Ceil(price[i]*(instance.Resolution*instance.Quarters))))
@@ -81,7 +81,7 @@ func (g *generation) sweep(ctx context.Context, u, most []int64, quick bool) (du
 }
 
 // extend adds the sets that earn most for each type; false if there are none.
-func (g *generation) extend() bool {
+func (g *Generation) extend() bool {
 	found := false
 	for i := range g.best {
 		b := &g.best[i]
@@ -97,17 +97,17 @@ func (g *generation) extend() bool {
 }
 
 // Proof returns the best prices.
-func (g *generation) Proof() *instance.Proof {
+func (g *Generation) Proof() *instance.Proof {
 	in := g.In
 	if g.bound == math.MaxInt64 {
 		return nil
 	}
-	pr := &instance.Proof{Tasks: make([]int64, len(in.Tasks)), Gpus: make([]int64, len(in.ByGPU)), Bound: g.base + g.bound}
+	pr := &instance.Proof{Tasks: make([]int64, len(in.Tasks)), GPUs: make([]int64, len(in.ByGPU)), Bound: g.base + g.bound}
 	for i, t := range g.cat.Of {
 		pr.Tasks[i] = g.u[t]
 	}
 	for gpu, k := range in.ByGPU {
-		pr.Gpus[gpu] = g.most[g.at[gpu]] + instance.Quarters*in.Classes[k].Base
+		pr.GPUs[gpu] = g.most[g.at[gpu]] + instance.Quarters*in.Classes[k].Base
 	}
 	return pr
 }

@@ -34,9 +34,9 @@ type priced struct {
 	profit int64   // quarters
 }
 
-// generation is the state of a column generation: the linear program over the
+// Generation is the state of a column generation: the linear program over the
 // sets found so far, the best prices and the best plan.
-type generation struct {
+type Generation struct {
 	*search.Search
 	cat    *catalogue.Catalogue
 	asked  *catalogue.Questions
@@ -58,7 +58,7 @@ type generation struct {
 }
 
 // New prepares the linear program with the sets of a first plan.
-func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, start *instance.Plan, q *catalogue.Questions, tol float64, seed uint64) (*generation, error) {
+func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, start *instance.Plan, q *catalogue.Questions, tol float64, seed uint64) (*Generation, error) {
 	in := e.In
 	s, err := search.New(e, start, seed)
 	if err != nil {
@@ -69,7 +69,7 @@ func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, s
 	}
 	s.Values = cat
 	n := len(cat.Members)
-	g := &generation{
+	g := &Generation{
 		Search: s, cat: cat, asked: q, Quick: !cat.Whole(), tol: tol, at: make([]int, len(in.ByGPU)),
 		bound: math.MaxInt64, u: make([]int64, n), best: make([]priced, n),
 	}
@@ -101,7 +101,7 @@ func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, s
 }
 
 // start adds the sets of the plan to the linear program, each once.
-func (g *generation) start() {
+func (g *Generation) start() {
 	var sets []priced
 	for i := range g.Groups {
 		if to := &g.Groups[i]; len(to.Tasks) > 0 {
@@ -117,7 +117,7 @@ func (g *generation) start() {
 }
 
 // settle adds the sites of class k.
-func (g *generation) settle(k int) {
+func (g *Generation) settle(k int) {
 	common := none
 	for _, gpu := range g.In.Classes[k].Members {
 		if g.In.Here[gpu] {
@@ -135,7 +135,7 @@ func (g *generation) settle(k int) {
 }
 
 // gain returns what types add in a site, 0 if they may not.
-func (g *generation) gain(at int, types []int32) int64 {
+func (g *Generation) gain(at int, types []int32) int64 {
 	pl := &g.sites[at]
 	gain := g.cat.Gain(pl.class, types)
 	if gain > 0 && pl.home != none {
@@ -148,7 +148,7 @@ func (g *generation) gain(at int, types []int32) int64 {
 
 // pass prepares a walk over the sets in a site at prices u. A set of gangs pays
 // other for each of its GPUs but one.
-func (g *generation) pass(at int, u []int64, floor, other int64) *catalogue.Pass {
+func (g *Generation) pass(at int, u []int64, floor, other int64) *catalogue.Pass {
 	pl := &g.sites[at]
 	if pl.home != none {
 		u = slices.Clone(u)
@@ -160,7 +160,7 @@ func (g *generation) pass(at int, u []int64, floor, other int64) *catalogue.Pass
 }
 
 // tally sums the plan's sets up.
-func (g *generation) tally() {
+func (g *Generation) tally() {
 	g.value = 0
 	for i := range g.Groups {
 		to := &g.Groups[i]
@@ -169,7 +169,7 @@ func (g *generation) tally() {
 }
 
 // column adds a set to the linear program.
-func (g *generation) column(set priced) {
+func (g *Generation) column(set priced) {
 	set.types = slices.Clone(set.types)
 	c := column{value: float64(g.gain(set.site, set.types)) / instance.Resolution}
 	c.rows = append(slices.Compact(slices.Clone(set.types)), int32(len(g.u)+set.site))
@@ -187,7 +187,7 @@ func (g *generation) column(set priced) {
 }
 
 // width returns how many GPUs a set of types takes in a site.
-func (g *generation) width(at int, types []int32) int {
+func (g *Generation) width(at int, types []int32) int {
 	if !g.In.Gangs {
 		return 1
 	}

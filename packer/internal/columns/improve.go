@@ -19,7 +19,7 @@ const farOff = 0.005
 // ImprovePlan searches for better plans: as many steps of a local search as steps
 // says, which cost little, then as many repairs at most, and the same with
 // annealing if that leaves a large gap. It returns how many repairs it made.
-func (g *generation) ImprovePlan(ctx context.Context, steps int) (int, error) {
+func (g *Generation) ImprovePlan(ctx context.Context, steps int) (int, error) {
 	if g.bound == math.MaxInt64 || len(g.Groups) == 0 || g.done() {
 		return 0, nil
 	}
@@ -37,13 +37,13 @@ func (g *generation) ImprovePlan(ctx context.Context, steps int) (int, error) {
 }
 
 // repair makes as many repairs as steps says, at most, and returns how many.
-func (g *generation) repair(ctx context.Context, steps int) int {
+func (g *Generation) repair(ctx context.Context, steps int) int {
 	g.tally()
 	if g.done() {
 		return 0
 	}
 	p := g.newPool(ctx, g.bound-g.value)
-	n := &neighbours{generation: g, pool: p, group: make([]int, len(g.In.Tasks))}
+	n := &neighbours{Generation: g, pool: p, group: make([]int, len(g.In.Tasks))}
 	n.locate()
 	r := newRepair(g, p)
 	made := 0

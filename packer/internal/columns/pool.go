@@ -38,7 +38,7 @@ const maxPool = 1 << 18
 
 // newPool collects the sets with a loss below limit, or less if they are too many.
 // Of those not listed it takes what can be had for a few questions.
-func (g *generation) newPool(ctx context.Context, limit int64) *pool {
+func (g *Generation) newPool(ctx context.Context, limit int64) *pool {
 	p := &pool{u: g.u, most: g.most, by: make([][]holder, len(g.u))}
 	if g.Quick {
 		limit = min(limit, manyLosses*limit/int64(len(g.Groups))+1)

@@ -21,7 +21,7 @@ import (
 // branching on what becomes of the first type left.
 type repair struct {
 	*pool
-	of    *generation
+	of    *Generation
 	types []int32   // of the loose tasks, dearest first
 	local []int32   // place of each type in types, or none
 	tasks [][]int32 // the loose tasks of each of types
@@ -50,7 +50,7 @@ const (
 	maxWork  = 20_000 // moves looked at in one repair
 )
 
-func newRepair(g *generation, p *pool) *repair {
+func newRepair(g *Generation, p *pool) *repair {
 	r := &repair{pool: p, of: g, seats: make([]int, len(g.sites)), local: make([]int32, len(g.u))}
 	for i := range r.local {
 		r.local[i] = none
@@ -220,7 +220,7 @@ func (r *repair) members(types []int32) []int32 {
 // neighbours chooses the GPUs and waiting tasks to rearrange: a GPU with a
 // large loss, then those that hold the tasks with which its tasks would do well.
 type neighbours struct {
-	*generation
+	*Generation
 	pool  *pool
 	group []int // group of each task, none if it waits
 	room  int   // loose tasks at most

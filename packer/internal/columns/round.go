@@ -12,7 +12,7 @@ import (
 // rounding turns the solution of the linear program into a plan: the whole part
 // of each column, then the sets that lose least.
 type rounding struct {
-	*generation
+	*Generation
 	left  []int // tasks of each type
 	seats []int // GPUs in each site
 	made  []priced
@@ -21,11 +21,11 @@ type rounding struct {
 
 // Round replaces the plan by the rounded solution of the linear program if that
 // is better.
-func (g *generation) Round() {
+func (g *Generation) Round() {
 	if g.bound == math.MaxInt64 || g.done() {
 		return
 	}
-	r := &rounding{generation: g}
+	r := &rounding{Generation: g}
 	for _, m := range g.cat.Members {
 		r.left = append(r.left, len(m))
 	}

@@ -26,13 +26,14 @@ type Verdict struct {
 // being allowed. 0 is none.
 type Refusal int8
 
+// The refusals.
 const (
-	wrongGPU Refusal = iota + 1
+	WrongGPU Refusal = iota + 1
 	TooFewGPUs
-	gangSize
-	setFull
+	GangSize
+	SetFull
 	MustBeAlone
-	incompatible
+	Incompatible
 	NoMemory
 	TooSlow
 	NoGain
@@ -49,6 +50,7 @@ type Evaluator struct {
 	out    [1]float64
 }
 
+// NewEvaluator makes an evaluator.
 func NewEvaluator(in *Instance) *Evaluator {
 	k := in.MaxSet
 	for i := range in.Classes {
@@ -82,9 +84,9 @@ func (e *Evaluator) Ask(c *Class, set []int32, mech profile.Mechanism, dst []flo
 func (e *Evaluator) Alone(c *Class, i int32) (Verdict, error) {
 	t := &e.In.All[i]
 	if !e.In.Hosts(c, i) {
-		return Verdict{Code: wrongGPU}, nil
+		return Verdict{Code: WrongGPU}, nil
 	}
-	if t.Gpus > len(c.Members) {
+	if t.GPUs > len(c.Members) {
 		return Verdict{Code: TooFewGPUs}, nil
 	}
 	if t.Memory > c.Usable {
@@ -127,7 +129,7 @@ func (e *Evaluator) Together(c *Class, tasks []int32, ref int64) (Verdict, error
 // Room checks what needs no model: who may share, how many, and memory.
 func (in *Instance) Room(c *Class, set []int32) Verdict {
 	if len(set) > 1 && (len(set) > in.MaxSet || len(c.Mechs) == 0) {
-		return Verdict{Code: setFull}
+		return Verdict{Code: SetFull}
 	}
 	var used profile.Bytes
 	for n, i := range set {
@@ -140,17 +142,17 @@ func (in *Instance) Room(c *Class, set []int32) Verdict {
 			continue
 		}
 		if !in.Hosts(c, i) {
-			return Verdict{Code: wrongGPU}
+			return Verdict{Code: WrongGPU}
 		}
-		if len(c.Residents) == 0 && t.Gpus > len(c.Members) {
+		if len(c.Residents) == 0 && t.GPUs > len(c.Members) {
 			return Verdict{Code: TooFewGPUs}
 		}
-		if in.All[set[0]].Gpus != t.Gpus {
-			return Verdict{Code: gangSize}
+		if in.All[set[0]].GPUs != t.GPUs {
+			return Verdict{Code: GangSize}
 		}
 		for _, o := range set[:n] {
 			if !in.compatible(o, i) {
-				return Verdict{Code: incompatible}
+				return Verdict{Code: Incompatible}
 			}
 		}
 	}

@@ -40,7 +40,7 @@ func (in *Instance) StayIn(k int, i int32) int64 {
 
 // HomesLast returns GPUs in their order, those that are somebody's home last.
 func (in *Instance) HomesLast(gpus []int) []int {
-	if !in.Any {
+	if !in.Homes {
 		return gpus
 	}
 	var out, last []int

@@ -23,7 +23,7 @@ const Quarters = 4
 // and known by their numbers alone; GPUs that cannot be told apart joined in
 // classes; values in whole units, so that sums are exact.
 type Instance struct {
-	Oracle  oracle
+	Oracle  Oracle
 	Tasks   []Task  // that are to be placed
 	All     []Task  // tasks, and after them the residents
 	Origin  []int   // index of each task, as the caller counts them
@@ -42,7 +42,7 @@ type Task struct {
 	Memory   profile.Bytes
 	Weight   float64 // in force, above 0
 	MinSpeed float64
-	Gpus     int  // how many it takes, at least 1
+	GPUs     int  // how many it takes, at least 1
 	Alone    bool // must not share
 	Picky    bool // refuses some company
 	Asks     bool // for labels of its GPU
@@ -63,9 +63,9 @@ type Class struct {
 	BaseSpeed []float64
 }
 
-// oracle answers what numbers alone do not tell. Sets are numbers of
+// Oracle answers what numbers alone do not tell. Sets are numbers of
 // instance.all.
-type oracle interface {
+type Oracle interface {
 	// Speeds fills in the speeds of a set on a GPU of a class; they make sense.
 	Speeds(class int, set []int32, mech profile.Mechanism, dst []float64) error
 	// PairSpeeds fills in those of a task beside each of some partners, and of the
@@ -108,7 +108,7 @@ func (in *Instance) Open(c *Class) bool {
 // and numbers of GPUs go.
 func (in *Instance) compatible(a, b int32) bool {
 	t, u := &in.All[a], &in.All[b]
-	return t.Gpus == u.Gpus && (!t.Picky && !u.Picky || in.Oracle.Accepts(a, b))
+	return t.GPUs == u.GPUs && (!t.Picky && !u.Picky || in.Oracle.Accepts(a, b))
 }
 
 // Hosts reports whether the GPUs of c carry the labels that a task asks for.
@@ -145,7 +145,7 @@ func (in *Instance) WidthOf(i, j int32) int {
 	if i == none {
 		return 1
 	}
-	return in.Tasks[i].Gpus
+	return in.Tasks[i].GPUs
 }
 
 // WidthOn returns how many GPUs task i takes on class k: one beside residents,
@@ -154,7 +154,7 @@ func (in *Instance) WidthOn(k int, i int32) int {
 	if !in.Gangs || k >= in.Free {
 		return 1
 	}
-	return in.Tasks[i].Gpus
+	return in.Tasks[i].GPUs
 }
 
 // Share returns what a GPU must earn at least if a set that takes width of them
@@ -183,8 +183,8 @@ type Cut struct {
 //
 //	W(class of g, S) + Σ stay(i)  for i ∈ S with home(i) = g
 type homes struct {
-	Any  bool
-	Home []int32 // GPU of each task, or none
-	Stay []int64 // units
-	Here []bool  // by GPU: somebody's home
+	Homes bool    // some task has one
+	Home  []int32 // GPU of each task, or none
+	Stay  []int64 // units
+	Here  []bool  // by GPU: somebody's home
 }

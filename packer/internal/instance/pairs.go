@@ -20,9 +20,9 @@ func (e *Evaluator) Pairs(ctx context.Context, c *Class, single []int64, row fun
 	var ids []int32                      // of the tasks that may share this GPU at all
 	most, free := profile.Bytes(0), true // memory of the largest; nobody minds company
 	for i := range in.Tasks {
-		if t := &in.Tasks[i]; !t.Alone && t.Memory <= c.Usable && in.Hosts(c, int32(i)) && t.Gpus <= len(c.Members) {
+		if t := &in.Tasks[i]; !t.Alone && t.Memory <= c.Usable && in.Hosts(c, int32(i)) && t.GPUs <= len(c.Members) {
 			ids = append(ids, int32(i))
-			most, free = max(most, t.Memory), free && !t.Picky && t.Gpus == in.Tasks[ids[0]].Gpus
+			most, free = max(most, t.Memory), free && !t.Picky && t.GPUs == in.Tasks[ids[0]].GPUs
 		}
 	}
 	fits := make([]int32, 0, len(ids))
@@ -31,19 +31,19 @@ func (e *Evaluator) Pairs(ctx context.Context, c *Class, single []int64, row fun
 			return err
 		}
 		left := c.Usable - in.Tasks[i].Memory
-		if r.Ids = ids[n+1:]; !free || most > left {
+		if r.IDs = ids[n+1:]; !free || most > left {
 			fits = fits[:0]
-			for _, j := range r.Ids {
+			for _, j := range r.IDs {
 				if in.Tasks[j].Memory <= left && in.compatible(i, j) {
 					fits = append(fits, j)
 				}
 			}
-			r.Ids = fits
+			r.IDs = fits
 		}
 		if err := r.Fill(i); err != nil {
 			return err
 		}
-		row(int(i), r.Ids, r.Values[:len(r.Ids)])
+		row(int(i), r.IDs, r.Values[:len(r.IDs)])
 	}
 	return nil
 }
@@ -52,7 +52,7 @@ func (e *Evaluator) Pairs(ctx context.Context, c *Class, single []int64, row fun
 type PairRow struct {
 	*Evaluator
 	C          *Class
-	Ids        []int32
+	IDs        []int32
 	Own, Other []float64
 	Values     []int32
 	scaled     []float64 // weight of each task in units
@@ -60,6 +60,7 @@ type PairRow struct {
 	least      []int64   // value that a pair with each task must have
 }
 
+// NewPairRow prepares for class c, where single are the values of the tasks alone.
 func NewPairRow(e *Evaluator, c *Class, single []int64) *PairRow {
 	n := len(e.In.Tasks)
 	r := &PairRow{
@@ -76,15 +77,15 @@ func NewPairRow(e *Evaluator, c *Class, single []int64) *PairRow {
 
 // Fill computes the values of task i beside the partners collected.
 func (r *PairRow) Fill(i int32) error {
-	values := r.Values[:len(r.Ids)]
+	values := r.Values[:len(r.IDs)]
 	clear(values)
-	own, other := r.Own[:len(r.Ids)], r.Other[:len(r.Ids)]
+	own, other := r.Own[:len(r.IDs)], r.Other[:len(r.IDs)]
 	slowest := r.slowest[i]
 	for _, mech := range r.C.Mechs {
 		if err := r.Speeds(i, mech, own, other); err != nil {
 			return err
 		}
-		for n, j := range r.Ids {
+		for n, j := range r.IDs {
 			a, b := own[n], other[n]
 			if a < slowest || b < r.slowest[j] || a == 0 || b == 0 {
 				continue
@@ -107,11 +108,11 @@ func (r *PairRow) part(i int32, speed float64) int64 {
 // Speeds asks the model for a row.
 func (r *PairRow) Speeds(i int32, mech profile.Mechanism, own, other []float64) error {
 	if mech != profile.MIG || r.C.Cut == nil {
-		return r.In.Oracle.PairSpeeds(r.C.Number, i, r.Ids, mech, own, other)
+		return r.In.Oracle.PairSpeeds(r.C.Number, i, r.IDs, mech, own, other)
 	}
-	for n, j := range r.Ids {
+	for n, j := range r.IDs {
 		r.Set = append(r.Set[:0], i, j)
-		dst := r.Evaluator.speeds[:2]
+		dst := r.speeds[:2]
 		if err := r.Ask(r.C, r.Set, mech, dst); err != nil {
 			return err
 		}

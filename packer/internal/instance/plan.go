@@ -8,6 +8,7 @@ type Plan struct {
 	More map[int32][]int32
 }
 
+// NewPlan is the plan in which all tasks wait.
 func NewPlan(in *Instance) *Plan {
 	pl := &Plan{Gpu: make([]int32, len(in.Tasks)), More: map[int32][]int32{}}
 	for i := range pl.Gpu {
@@ -20,7 +21,7 @@ func NewPlan(in *Instance) *Plan {
 // quarters of a unit, and what they prove.
 type Proof struct {
 	Tasks []int64
-	Gpus  []int64 // as the caller counts them
+	GPUs  []int64 // as the caller counts them
 	Odd   []OddSet
 	Bound int64
 }
@@ -29,6 +30,6 @@ type Proof struct {
 // price.
 type OddSet struct {
 	Tasks []int32
-	Gpus  []int
+	GPUs  []int
 	Price int64
 }

@@ -18,18 +18,19 @@ func Insert(tasks []int32, i int32) []int32 {
 
 const (
 	maxKeyed = 7
-	MaxKnown = 1 << 16 // sets remembered: 2.5 MiB
+	// MaxKnown is how many sets a search remembers: 2.5 MiB.
+	MaxKnown = 1 << 16
 )
 
-// setKey names a set of up to maxKeyed tasks on a class; others are not kept.
-type setKey struct {
+// SetKey names a set of up to maxKeyed tasks on a class; others are not kept.
+type SetKey struct {
 	class int32
 	tasks [maxKeyed]int32 // and one more; 0 is none
 }
 
 // KnownSet is a set with its value.
 type KnownSet struct {
-	Key   setKey
+	Key   SetKey
 	Value int64
 }
 
@@ -38,7 +39,7 @@ type KnownSets []KnownSet
 
 // Find returns the place of a set, with its key: it is known if the key there is
 // the same. A nil place is that of a set too large to be kept.
-func (s KnownSets) Find(k int, tasks []int32) (at *KnownSet, key setKey) {
+func (s KnownSets) Find(k int, tasks []int32) (at *KnownSet, key SetKey) {
 	if len(tasks) > maxKeyed {
 		return nil, key
 	}
@@ -50,7 +51,7 @@ func (s KnownSets) Find(k int, tasks []int32) (at *KnownSet, key setKey) {
 }
 
 // hash spreads keys over the places.
-func (k *setKey) hash() uint64 {
+func (k *SetKey) hash() uint64 {
 	h := uint64(k.class)
 	for _, i := range k.tasks {
 		h = (h ^ uint64(i)) * 0x9e3779b97f4a7c15

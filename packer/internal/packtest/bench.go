@@ -22,8 +22,10 @@ type MatrixModel struct {
 	Table []float64
 }
 
+// JobOf returns the job of a task.
 func JobOf(t *packer.Task) int { return t.Profile.Spec.Training.BatchSize }
 
+// Speeds implements packer.Model.
 func (m *MatrixModel) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
 	for i, t := range set {
 		slowdown := 1.0
@@ -37,6 +39,7 @@ func (m *MatrixModel) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechan
 	return nil
 }
 
+// PairSpeeds implements packer.BatchModel.
 func (m *MatrixModel) PairSpeeds(task *packer.Task, partners []*packer.Task, _ *packer.GPU, _ profile.Mechanism, own, other []float64) error {
 	i := JobOf(task)
 	row := m.Table[i*m.N : (i+1)*m.N]
@@ -53,10 +56,10 @@ type Measured struct {
 	Speed map[[2]string]float64
 }
 
-// Weights are the instances that the benchmarks run on: two drawn from
+// Weights returns the names of the instances that the benchmarks run on: two drawn from
 // measured co-runs, whose ties and near-ties are what makes matching slow, and
 // a random one.
-var Weights = []string{"random", "lucid", "gavel"}
+func Weights() []string { return []string{"random", "lucid", "gavel"} }
 
 // BenchModel makes speeds for n tasks.
 func BenchModel(tb testing.TB, weights string, n int) *MatrixModel {
@@ -183,6 +186,7 @@ func (m KindModel) soften(gpu *packer.GPU, s float64) float64 {
 	return math.Pow(s, 1.2-0.2*gpu.Total().GiBs())
 }
 
+// Speeds implements packer.Model.
 func (m KindModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	err := m.MatrixModel.Speeds(set, gpu, mech, dst)
 	for i := range dst {
@@ -191,6 +195,7 @@ func (m KindModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mech
 	return err
 }
 
+// PairSpeeds implements packer.BatchModel.
 func (m KindModel) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
 	err := m.MatrixModel.PairSpeeds(task, partners, gpu, mech, own, other)
 	for i := range own {

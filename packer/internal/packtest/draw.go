@@ -18,6 +18,7 @@ type HashModel struct {
 	Low   float64 // the lowest speed
 }
 
+// Hash returns a number in [0, 1) that depends on the words alone.
 func (h HashModel) Hash(words ...string) float64 {
 	x := h.Seed
 	for _, w := range words {
@@ -29,6 +30,7 @@ func (h HashModel) Hash(words ...string) float64 {
 	return float64(rand.New(rand.NewPCG(x, 7)).Float64())
 }
 
+// Speeds implements packer.Model.
 func (h HashModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	for i, t := range set {
 		dst[i] = 1
@@ -46,6 +48,7 @@ func (h HashModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mech
 // batchHash is hashModel as a BatchModel.
 type batchHash struct{ HashModel }
 
+// PairSpeeds implements packer.BatchModel.
 func (h batchHash) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
 	var dst [2]float64
 	for i, o := range partners {
@@ -59,7 +62,7 @@ func (h batchHash) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *p
 
 // DrawOptions bound a random problem.
 type DrawOptions struct {
-	Tasks, Gpus, Kinds, Residents, MaxSet int
+	Tasks, GPUs, Kinds, Residents, MaxSet int
 	Homes                                 bool // some tasks run already and may be moved
 	Gangs                                 bool // some tasks need several GPUs
 }
@@ -103,7 +106,7 @@ func Draw(rng *rand.Rand, o DrawOptions) *packer.Problem {
 		p.Tasks = append(p.Tasks, task(fmt.Sprintf("t%02d", i)))
 	}
 	residents := 0
-	for g := range rng.IntN(o.Gpus + 1) {
+	for g := range rng.IntN(o.GPUs + 1) {
 		kind := rng.IntN(o.Kinds)
 		gpu := packer.GPU{ID: fmt.Sprintf("g%02d", g), Memory: profile.Bytes(10+6*kind) * profile.GiB}
 		if kind%2 == 1 {
@@ -138,8 +141,10 @@ type BrokenModel struct {
 	Fail  bool
 }
 
+// ErrBroken is what a BrokenModel says.
 var ErrBroken = errors.New("no data")
 
+// Speeds implements packer.Model.
 func (m BrokenModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	if err := m.HashModel.Speeds(set, gpu, mech, dst); err != nil {
 		return err
@@ -179,6 +184,7 @@ type copyModel struct {
 	like map[string]string
 }
 
+// Speeds implements packer.Model.
 func (m copyModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	originals := make([]*packer.Task, len(set))
 	for i, t := range set {

@@ -15,6 +15,7 @@ type Costly struct {
 	Once []float64
 }
 
+// Speeds implements packer.Model.
 func (m Costly) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	err := m.MatrixModel.Speeds(set, gpu, mech, dst)
 	if len(set) > 1 {
@@ -28,8 +29,10 @@ func (m Costly) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechani
 // PairSpeeds hides that of matrixModel, which knows no once.
 func (Costly) PairSpeeds() {}
 
+// Monotone implements packer.MonotoneModel.
 func (Costly) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
 
+// Additive implements packer.AdditiveModel.
 func (m Costly) Additive(t *packer.Task, _ *packer.GPU, _ profile.Mechanism) (once, least float64, ok bool) {
 	return m.Once[JobOf(t)], 0.2, true
 }
@@ -51,6 +54,7 @@ func CostlyProblem(tb testing.TB, rng *rand.Rand, n, maxSet int) *packer.Problem
 // Duo slows both tasks of a pair to the speed given for their IDs.
 type Duo map[string]float64
 
+// Speeds implements packer.Model.
 func (d Duo) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
 	dst[0] = 1
 	if len(set) == 2 {
@@ -63,6 +67,7 @@ func (d Duo) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst 
 // Falling makes the promise for a model that keeps it.
 type Falling struct{ packer.Model }
 
+// Monotone implements packer.MonotoneModel.
 func (Falling) Monotone(*packer.GPU, profile.Mechanism) bool { return true }
 
 // Counting counts the questions to a model.
@@ -71,6 +76,7 @@ type Counting struct {
 	Asked int
 }
 
+// Speeds implements packer.Model.
 func (c *Counting) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	c.Asked++
 	return c.Model.Speeds(set, gpu, mech, dst)
@@ -79,6 +85,7 @@ func (c *Counting) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mech
 // Even slows every member of a set to the same speed, set by the set's size.
 type Even []float64
 
+// Speeds implements packer.Model.
 func (e Even) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
 	for i := range dst {
 		dst[i] = e[min(len(set), len(e))-1]

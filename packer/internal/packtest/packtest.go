@@ -19,7 +19,7 @@ func NewInstance(tb testing.TB, p *packer.Problem) *instance.Instance {
 }
 
 // Units converts a value back to whole units.
-func Units(p *packer.Problem, value float64) int64 { return int64(value / packer.UnitOf(p)) }
+func Units(p *packer.Problem, value float64) int64 { return int64(value / p.Unit()) }
 
 // Solve runs a method and checks what must hold for every answer.
 func Solve(t *testing.T, m packer.Method, p *packer.Problem) *packer.Solution {

@@ -18,6 +18,7 @@ type PollContext struct {
 	After     int // questions asked when it was cancelled
 }
 
+// Err implements context.Context.
 func (c *PollContext) Err() error {
 	c.Worst = max(c.Worst, *c.Questions-c.last)
 	c.last = *c.Questions
@@ -36,11 +37,13 @@ type CountingModel struct {
 	Questions int
 }
 
+// Speeds implements packer.Model.
 func (m *CountingModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	m.Questions++
 	return m.BatchModel.Speeds(set, gpu, mech, dst)
 }
 
+// PairSpeeds implements packer.BatchModel.
 func (m *CountingModel) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
 	m.Questions += len(partners)
 	return m.BatchModel.PairSpeeds(task, partners, gpu, mech, own, other)

@@ -30,7 +30,7 @@ func SlowBest(p *packer.Problem) int64 {
 				total += v
 				for _, t := range members[g] {
 					if t.Home == p.GPUs[g].ID && t.MoveCost > 0 {
-						total += max(1, int64(math.Round(t.EffectiveWeight()*t.MoveCost/packer.UnitOf(p))))
+						total += max(1, int64(math.Round(t.EffectiveWeight()*t.MoveCost/p.Unit())))
 					}
 				}
 			}
@@ -53,7 +53,7 @@ func SlowValue(p *packer.Problem, gpu *packer.GPU, set []*packer.Task) (int64, b
 	if len(set) == 0 {
 		return 0, true
 	}
-	unit := packer.UnitOf(p)
+	unit := p.Unit()
 	sum := func(set []*packer.Task, mech profile.Mechanism, limits bool) (int64, bool) {
 		speeds := make([]float64, len(set))
 		if err := p.Model.Speeds(set, gpu, mech, speeds); err != nil {
@@ -141,7 +141,7 @@ func SlowGangs(p *packer.Problem) int64 {
 			sets = append(sets, s)
 			continue
 		}
-		for kind[g] = 0; len(p.GPUs[kind[g]].Residents) > 0 || !packer.SameClass(&p.GPUs[kind[g]], &p.GPUs[g]); kind[g]++ {
+		for kind[g] = 0; len(p.GPUs[kind[g]].Residents) > 0 || !p.GPUs[kind[g]].Alike(&p.GPUs[g]); kind[g]++ {
 		}
 		free[kind[g]]++
 	}

@@ -94,7 +94,7 @@ func (l *layout) seat(groups []placed) {
 // seatAtHome seats groups where a member saves by staying, those that save most
 // first, and returns the others.
 func (l *layout) seatAtHome(groups []placed) []placed {
-	if !l.in.Any {
+	if !l.in.Homes {
 		return groups
 	}
 	type wish struct {

@@ -49,7 +49,7 @@ type priced struct {
 func (m *matcher) bestSingle(i int, prices []int64) (int64, int32) {
 	best, class := int64(0), int32(none)
 	for k, p := range prices {
-		p *= int64(m.in.Tasks[i].Gpus)
+		p *= int64(m.in.Tasks[i].GPUs)
 		if v := m.single[k][i]; v > 0 && (4*v-p > best || class == none && 4*v-p == best) {
 			best, class = 4*v-p, int32(k)
 		}
@@ -64,7 +64,7 @@ func (m *matcher) bestPair(i, j int, prices []int64) (int64, int32) {
 		if m.pair[k] == nil {
 			continue
 		}
-		p *= int64(m.in.Tasks[i].Gpus)
+		p *= int64(m.in.Tasks[i].GPUs)
 		if v := int64(m.pair[k][i*m.n+j]); v > 0 && (v-p > best || class == none) {
 			best, class = v-p, int32(k)
 		}
@@ -137,7 +137,7 @@ func (m *matcher) follow(prices []int64) (moved int64, shift []int64) {
 		if k == none || int(k) >= m.in.Free {
 			continue
 		}
-		rise := (prices[k] - m.last.prices[k]) * int64(m.in.Tasks[i].Gpus)
+		rise := (prices[k] - m.last.prices[k]) * int64(m.in.Tasks[i].GPUs)
 		if m.last.Mate[i] != none {
 			rise /= 2
 		}
@@ -154,7 +154,7 @@ func (m *matcher) bestRow(i int, row []int32, prices []int64) {
 		if m.pair[k] == nil {
 			continue
 		}
-		p *= int64(m.in.Tasks[i].Gpus)
+		p *= int64(m.in.Tasks[i].GPUs)
 		if m.apart() {
 			p = 0
 		}
@@ -233,7 +233,7 @@ func (m *matcher) read(b *matching.Matching, prices []int64) *priced {
 			}
 		}
 		if k := r.class[i]; k != none {
-			r.counts[k] += m.in.Tasks[i].Gpus
+			r.counts[k] += m.in.Tasks[i].GPUs
 		}
 	}
 	r.dual = b.Bound()
@@ -261,7 +261,7 @@ func (m *matcher) constant(prices []int64) int64 {
 // proof returns what r proves.
 func (m *matcher) proof(r *priced) *instance.Proof {
 	in := m.in
-	pr := &instance.Proof{Tasks: r.Duals[:m.n], Gpus: make([]int64, len(in.ByGPU)), Bound: m.bound(r)}
+	pr := &instance.Proof{Tasks: r.Duals[:m.n], GPUs: make([]int64, len(in.ByGPU)), Bound: m.bound(r)}
 	for k := range in.Classes {
 		price := instance.Quarters * in.Classes[k].Base
 		if k < in.Free {
@@ -270,7 +270,7 @@ func (m *matcher) proof(r *priced) *instance.Proof {
 			price += r.Duals[m.n+s]
 		}
 		for _, g := range in.Classes[k].Members {
-			pr.Gpus[g] = price
+			pr.GPUs[g] = price
 		}
 	}
 	for _, odd := range r.Odd {
@@ -279,7 +279,7 @@ func (m *matcher) proof(r *priced) *instance.Proof {
 			if int(v) < m.n {
 				set.Tasks = append(set.Tasks, v)
 			} else {
-				set.Gpus = append(set.Gpus, in.Classes[m.seats[int(v)-m.n]].Members[0])
+				set.GPUs = append(set.GPUs, in.Classes[m.seats[int(v)-m.n]].Members[0])
 			}
 		}
 		pr.Odd = append(pr.Odd, set)

@@ -39,7 +39,7 @@ func (m *matcher) one(ctx context.Context, tol float64) (pl *instance.Plan, pr *
 			break
 		}
 		l := m.repaired(best)
-		if m.in.Any {
+		if m.in.Homes {
 			if l, err = m.settled(ctx, l); err != nil {
 				return nil, nil, "", err
 			}

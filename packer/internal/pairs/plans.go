@@ -134,7 +134,7 @@ func (m *matcher) start(ctx context.Context) (*layout, error) {
 	}
 	best := newLayout(m.plain, pl)
 	best.polish(ctx)
-	if m.in.Any {
+	if m.in.Homes {
 		pl, err := start.StayHome(m.in, m.plain)
 		if err != nil {
 			return nil, err

@@ -151,7 +151,7 @@ func (t *table) worth(k int, i, j int32) int64 {
 // hopeful returns the table in which the sets on free classes are worth what
 // they would be on the best of their members' homes: no less than on any GPU.
 func (t *table) hopeful(ctx context.Context) *table {
-	if !t.in.Any {
+	if !t.in.Homes {
 		return t
 	}
 	h := *t

@@ -6,17 +6,18 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/internal/start"
-	"github.com/google/go-cmp/cmp"
 )
 
 // newAnnealing is an annealing of a drawn problem, or nil if there is nothing to
 // anneal.
 func newAnnealing(t *testing.T, rng *rand.Rand) *annealing {
 	t.Helper()
-	p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 12, Gpus: 6, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: rng.IntN(2) == 0})
+	p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 12, GPUs: 6, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: rng.IntN(2) == 0})
 	in := packtest.NewInstance(t, p)
 	e := instance.NewEvaluator(in)
 	start, err := start.Greedy(context.Background(), in, e)

@@ -160,20 +160,20 @@ func (e *estimates) losses(ctx context.Context) error {
 // they have if they may not share. Their limits on speed do not count here, for
 // how far a pair is from them tells something about larger sets.
 func (e *estimates) row(r *instance.PairRow, single []int64, i int) error {
-	r.Ids = r.Ids[:0]
+	r.IDs = r.IDs[:0]
 	for j := i + 1; j < e.n; j++ {
 		e.lose(i, j, single[i]+single[j])
 		r.Set = append(r.Set[:0], int32(i), int32(j))
 		if r.In.Room(r.C, r.Set).Code == 0 {
-			r.Ids = append(r.Ids, int32(j))
+			r.IDs = append(r.IDs, int32(j))
 		}
 	}
-	own, other := r.Own[:len(r.Ids)], r.Other[:len(r.Ids)]
+	own, other := r.Own[:len(r.IDs)], r.Other[:len(r.IDs)]
 	for _, mech := range r.C.Mechs {
 		if err := r.Speeds(int32(i), mech, own, other); err != nil {
 			return err
 		}
-		for n, j := range r.Ids {
+		for n, j := range r.IDs {
 			lost := single[i] + single[j] - r.In.Units(r.In.Tasks[i].Weight, own[n]) - r.In.Units(r.In.Tasks[j].Weight, other[n])
 			e.lose(i, int(j), min(lost, int64(e.loss[i*e.n+int(j)])))
 		}

@@ -8,9 +8,10 @@ import (
 )
 
 const (
-	ruined    = 3 // groups taken apart in one step
-	retries   = 3 // orders in which tasks are put back
-	MaxQueued = 3 // waiting tasks that join in
+	ruined  = 3 // groups taken apart in one step
+	retries = 3 // orders in which tasks are put back
+	// MaxQueued is how many waiting tasks join in.
+	MaxQueued = 3
 )
 
 // step takes a few groups apart and keeps the best way found to fill them.
@@ -147,7 +148,7 @@ func (s *Search) ruinWide() int64 {
 	s.callUp()
 	need, value := ruined, int64(0)
 	for _, i := range s.Loose {
-		need = max(need, s.In.Tasks[i].Gpus)
+		need = max(need, s.In.Tasks[i].GPUs)
 	}
 	class, same := s.Groups[s.Rng.IntN(len(s.Groups))].Class, s.Rng.IntN(2) == 0
 	for range 8 * need {

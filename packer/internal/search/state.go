@@ -102,7 +102,7 @@ func (s *Search) OrSimpler(ctx context.Context, seed uint64) (*Search, error) {
 			return simple(ctx, in, value)
 		},
 	}
-	if s.In.Any {
+	if s.In.Homes {
 		starts = append(starts, start.StayHome)
 	}
 	best := s
@@ -199,7 +199,7 @@ func (s *Search) alone(k int, i int32) (int64, error) {
 		s.single[k] = slices.Repeat([]int64{unknown}, len(s.In.Tasks))
 	}
 	if s.single[k][i] == unknown {
-		v, err := s.Evaluator.Alone(&s.In.Classes[k], i)
+		v, err := s.Alone(&s.In.Classes[k], i)
 		if err != nil {
 			return 0, err
 		}

@@ -52,7 +52,7 @@ func GreedyPerGPU(ctx context.Context, in *instance.Instance, value instance.Val
 	order := GreedyOrder(in)
 	slices.SortStableFunc(order, func(a, b int) int {
 		s, t := &in.Tasks[a], &in.Tasks[b]
-		return cmp.Compare(t.Weight/float64(t.Gpus), s.Weight/float64(s.Gpus))
+		return cmp.Compare(t.Weight/float64(t.GPUs), s.Weight/float64(s.GPUs))
 	})
 	return fill(ctx, in, value, order)
 }
@@ -166,7 +166,7 @@ func (f *filler) empty(i int) (place, error) {
 		}
 		f.alone[k] = units
 		g := f.vacant(k, i)
-		if units == 0 || g == none || f.in.Tasks[i].Gpus > 1 && f.others(k, i, g) == nil {
+		if units == 0 || g == none || f.in.Tasks[i].GPUs > 1 && f.others(k, i, g) == nil {
 			continue
 		}
 		gain := units + f.in.StayOn(g, int32(i))
@@ -187,7 +187,7 @@ func (f *filler) empty(i int) (place, error) {
 // others returns the unused GPUs of free class k, gpu aside, that gang i takes,
 // ascending; nil if there are too few.
 func (f *filler) others(k, i, gpu int) []int32 {
-	left := f.in.Tasks[i].Gpus - 1
+	left := f.in.Tasks[i].GPUs - 1
 	if left == 0 {
 		return nil
 	}

@@ -31,6 +31,7 @@ type hop struct {
 	group int
 }
 
+// Run moves groups until there is room.
 func (t *Transport) Run() {
 	for k := range t.N {
 		for t.Size(k) > t.Room[k] && (t.stop == nil || !t.stop()) {

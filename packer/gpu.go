@@ -1,17 +1,20 @@
 package packer
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
 
 	"example.com/colloc/packer/internal/instance"
+	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
 
-// UnitOf returns the resolution of values: 2^-20 of the largest weight rounded
+// Unit returns the resolution of values, see the package comment: 2^-20 of the largest weight rounded
 // up to a power of two, of the residents and the tasks that some GPU can take.
-func UnitOf(p *Problem) float64 {
+func (p *Problem) Unit() float64 {
 	largest := 0.0
 	for g := range p.GPUs {
 		for i := range p.GPUs[g].Residents {
@@ -45,7 +48,7 @@ func (p *Problem) takes(t *Task) bool {
 		if len(gpu.Residents) > 0 || t.GPUs <= 1 {
 			return true
 		}
-		alike := func(o *GPU) bool { return SameClass(o, gpu) }
+		alike := func(o *GPU) bool { return o.Alike(gpu) }
 		if slices.ContainsFunc(tried, alike) {
 			continue
 		}
@@ -81,13 +84,13 @@ func (l *Limits) Usable(total profile.Bytes) profile.Bytes {
 	return total - profile.Bytes(math.Ceil(float64(total)*l.headroom()))
 }
 
-// Sharing returns the mechanisms under which gpu may be shared, without
+// Sharing returns the mechanisms under which g may be shared, without
 // repeats, in a fixed order.
-func Sharing(gpu *GPU) []profile.Mechanism {
-	if len(gpu.Mechanisms) == 0 {
+func (g *GPU) Sharing() []profile.Mechanism {
+	if len(g.Mechanisms) == 0 {
 		return []profile.Mechanism{profile.TimeSlice}
 	}
-	mechs := slices.Clone(gpu.Mechanisms)
+	mechs := slices.Clone(g.Mechanisms)
 	slices.Sort(mechs)
 	mechs = slices.Compact(mechs)
 	if mechs[0] == profile.Exclusive {
@@ -96,13 +99,52 @@ func Sharing(gpu *GPU) []profile.Mechanism {
 	return mechs
 }
 
-// SameClass reports whether no plan can tell two empty GPUs apart.
-func SameClass(a, b *GPU) bool {
-	return slices.Equal(Sharing(a), Sharing(b)) && sameModel(a, b)
+// Alike reports whether no plan can tell g and o apart while both are empty.
+func (g *GPU) Alike(o *GPU) bool {
+	return slices.Equal(g.Sharing(), o.Sharing()) && sameModel(g, o)
 }
 
 // sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
 func sameModel(a, b *GPU) bool {
 	return a.Total() == b.Total() && slices.Equal(a.Labels, b.Labels) &&
 		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
+}
+
+// sliced returns the model that knows about instances of gpu, nil if gpu cannot
+// be cut up, or is in ways that nobody told.
+func sliced(p *Problem, gpu *GPU) SliceModel {
+	m, ok := p.Model.(SliceModel)
+	if !ok || gpu.Type == nil || len(gpu.Type.MIG) == 0 || len(gpu.Instances) != len(gpu.Residents) ||
+		!slices.Contains(gpu.Mechanisms, profile.MIG) {
+		return nil
+	}
+	return m
+}
+
+// running returns the instances of the residents in the order that package mig
+// wants.
+func (g *GPU) running() mig.Layout {
+	l := mig.Layout(slices.Clone(g.Instances))
+	slices.SortFunc(l, func(a, b mig.Placement) int { return a.Start - b.Start })
+	return l
+}
+
+// checkInstances reports what is wrong with the instances of g.
+func (g *GPU) checkInstances() error {
+	if len(g.Instances) == 0 && (g.Type == nil || len(g.Type.MIG) == 0 || !slices.Contains(g.Mechanisms, profile.MIG)) {
+		return nil
+	}
+	table, err := mig.New(g.Type)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(g.Instances) == 0:
+		return nil
+	case len(g.Instances) != len(g.Residents):
+		return fmt.Errorf("%d Instances for %d Residents; want one each", len(g.Instances), len(g.Residents))
+	case len(g.Mechanisms) != 1 || g.Mechanisms[0] != profile.MIG:
+		return errors.New("there are Instances, and Mechanisms is not MIG alone")
+	}
+	return table.Check(g.running())
 }
