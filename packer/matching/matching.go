@@ -208,7 +208,8 @@ func NewSolver(n int, w []int32) (*Solver, error) {
 	return s, s.check()
 }
 
-// check looks at all weights, in blocks that stay in the cache.
+// check looks at all weights, in blocks that stay in the cache, and adds up what is
+// wrong without a branch.
 func (s *Solver) check() error {
 	const block = 32
 	n, w := s.d.n, s.d.w
@@ -217,13 +218,30 @@ func (s *Solver) check() error {
 	}
 	for i0 := 0; i0 < n; i0 += block {
 		for j0 := i0; j0 < n; j0 += block {
+			wrong, end := int64(0), min(j0+block, n)
 			for i := i0; i < min(i0+block, n); i++ {
-				from := max(j0, i+1)
-				for j, v := range w[i*n+min(from, n) : i*n+min(j0+block, n)] {
-					if v != w[(from+j)*n+i] || v&1 != 0 || v < MinWeight || v > MaxWeight {
-						return &WeightError{i, from + j, int64(v)}
-					}
+				from := min(max(j0, i+1), end)
+				at := from*n + i
+				for _, v := range w[i*n+from : i*n+end] {
+					wrong |= int64(v^w[at]) | int64(v&1) | (int64(v)-MinWeight|MaxWeight-int64(v))>>63
+					at += n
 				}
+			}
+			if wrong != 0 {
+				return s.wrong(i0, j0, end)
+			}
+		}
+	}
+	return nil
+}
+
+// wrong names the first pair of a block that is.
+func (s *Solver) wrong(i0, j0, end int) error {
+	n, w := s.d.n, s.d.w
+	for i := i0; i < end; i++ {
+		for j := max(j0, i+1); j < end; j++ {
+			if v := w[i*n+j]; v != w[j*n+i] || v&1 != 0 || v < MinWeight || v > MaxWeight {
+				return &WeightError{i, j, int64(v)}
 			}
 		}
 	}
