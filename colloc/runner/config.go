@@ -16,6 +16,11 @@ const (
 	DefaultWatch  = time.Second
 	DefaultWindow = 10 * time.Second
 	DefaultQueue  = 1024
+	DefaultInARow = 5
+	// DefaultDiskFloor is the least free space of a disk for a task to start.
+	DefaultDiskFloor = 64 * profile.MiB
+	// Soon is what [Halt].InARow takes for the start of a task.
+	Soon = 10 * time.Second
 )
 
 // Config says where a Runner keeps its state and how it treats tasks. Dir and
@@ -41,6 +46,10 @@ type Config struct {
 	// MemoryFloor is the least memory that must be free on a GPU, after headroom
 	// and reservations, for a task to start there.
 	MemoryFloor profile.Bytes
+	// DiskFloor is the least space that must be free on the disks of Dir and of a
+	// task's folder for it to start; 0 means [DefaultDiskFloor]. A run that fails
+	// while there is less is lost, not failed, see [Task].Retries.
+	DiskFloor profile.Bytes
 	// Mechanisms are the allowed ways to share, the preferred one first:
 	// time-slicing and MPS. nil means time-slicing; a list that holds only
 	// Exclusive forbids sharing. The first task on a GPU decides for those that
@@ -95,11 +104,16 @@ func (c *Config) TaskThreads(gpus int) int {
 	return max(1, cores/max(1, tasks))
 }
 
-// Halt says when failures end the queue. The zero value never does.
+// Halt says when failures end the queue.
 type Halt struct {
 	// Failures is the number of failed tasks from which on no further task
 	// starts; 0 means never. Retries that are still to come do not count.
 	Failures int
+	// InARow is how many tasks, one after the other and none that succeeds between
+	// them, must fail within [Soon] of their start for no further one to start: what
+	// is wrong is then none of them. They are queued again. 0 means
+	// [DefaultInARow], negative never.
+	InARow int
 	// Kill ends the running tasks as well.
 	Kill bool
 }

@@ -32,6 +32,13 @@ func (r *Runner) Retry(ids ...string) error {
 	if err != nil {
 		return err
 	}
+	r.retry(entries)
+	defer r.poke()
+	return r.commit()
+}
+
+// retry queues those of the tasks again that failed or were cancelled.
+func (r *Runner) retry(entries []*entry) {
 	var again []*entry
 	for _, e := range entries {
 		if e.State != Failed && e.State != Cancelled {
@@ -47,8 +54,6 @@ func (r *Runner) Retry(ids ...string) error {
 		}
 	}
 	r.hopeless(hopeless)
-	defer r.poke()
-	return r.commit()
 }
 
 // find looks up tasks; none means all.

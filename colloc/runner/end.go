@@ -80,6 +80,7 @@ func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 	case stop == stopLostGPU:
 		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
 	case o.ok():
+		r.row = nil
 		r.learn(e, false)
 		r.finish(e, Succeeded, "")
 	case lacked != "":
@@ -106,11 +107,44 @@ func (r *Runner) fail(e *entry, o *outcome, stop stopReason) {
 	case o.killed():
 		text += ": by somebody, or by the kernel because the host's memory ran out, which dmesg tells"
 	}
-	if e.Failures++; o.final || e.Failures > e.Task.Retries {
+	switch full := r.diskFull(e.Task.Dir); {
+	case full != "" && stop == 0 && e.LostRuns < maxLost:
+		e.LostRuns++
+		r.again(EventRetry, e, full+": "+text)
+		return
+	case full != "":
+		text = full + ": " + text
+	}
+	soon := stop == 0 && e.Ended.Sub(e.Started) < Soon
+	e.Failures++
+	switch {
+	case !o.final && e.Failures <= e.Task.Retries:
+		r.again(EventRetry, e, text)
+	case soon && r.broken:
+		e.Failures = 0
+		r.again(EventRetry, e, text)
+	default:
 		r.finish(e, Failed, text)
+		r.inARow(e, soon)
+	}
+}
+
+// inARow counts tasks that fail soon after their start, and ends the queue if
+// nothing else does: they are queued again, for when what is wrong is mended.
+func (r *Runner) inARow(e *entry, soon bool) {
+	if !soon {
+		r.row = nil
 		return
 	}
-	r.again(EventRetry, e, text)
+	r.row = append(r.row, e)
+	if n := r.config.Halt.InARow; n < 0 || len(r.row) < n {
+		return
+	}
+	r.halted, r.broken = true, true
+	r.pending = append(r.pending, Event{Kind: EventHalted, At: r.now(), Text: fmt.Sprintf(
+		"%d tasks in a row failed within %v of their start, task %s with: %s: no further task starts, and they are queued again", len(r.row), Soon, e.Task.ID, e.Err)})
+	r.retry(r.row)
+	r.row = nil
 }
 
 // again queues a task whose run is over.

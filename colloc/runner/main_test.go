@@ -158,8 +158,8 @@ func testConfig(dir, gpus string) (Config, error) {
 	}
 	return Config{
 		Dir: dir, Source: source, PerGPU: 2,
-		Env:   append(os.Environ(), source.Env()...),
-		Watch: 20 * time.Millisecond, Grace: 2 * time.Second,
+		Env:  append(os.Environ(), source.Env()...),
+		Halt: Halt{InARow: -1}, Watch: 20 * time.Millisecond, Grace: 2 * time.Second,
 	}, nil
 }
 

@@ -195,6 +195,7 @@ func (c *Config) check() error {
 	check(c.PerGPU >= 0, "PerGPU", c.PerGPU, "0 for the default or more")
 	headroom := c.Headroom.Or(0)
 	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
+	check(c.DiskFloor >= 0, "DiskFloor", int64(c.DiskFloor), "0 bytes for the default or more")
 	check(c.MemoryFloor >= 0, "MemoryFloor", int64(c.MemoryFloor), "0 bytes or more")
 	check(c.CPUs >= 0, "CPUs", c.CPUs, "0 for all or more")
 	check(c.Grace >= 0, "Grace", c.Grace, "0 for the default or more")
@@ -220,6 +221,8 @@ func (c *Config) fill() (err error) {
 	c.Watch = orDefault(c.Watch, DefaultWatch)
 	c.Window = orDefault(c.Window, DefaultWindow)
 	c.Queue = orDefault(c.Queue, DefaultQueue)
+	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)
+	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)
 	if len(c.Mechanisms) == 0 {
 		c.Mechanisms = []profile.Mechanism{profile.TimeSlice}
 	}

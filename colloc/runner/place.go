@@ -72,6 +72,11 @@ func (r *Runner) place() (starts []*entry) {
 		seats += c.seats(r.config.PerGPU)
 		alive = alive || !c.lost
 	}
+	if full := r.diskFull(r.config.Dir); full != "" {
+		r.warn("disk", nil, full+"; no task starts until there is room")
+		return nil
+	}
+	delete(r.warned, "disk")
 	refused := make(map[class]string)
 	kept := -1 // the card that is kept free for a task that waited too long
 	var waits []*entry
@@ -82,6 +87,11 @@ func (r *Runner) place() (starts []*entry) {
 		}
 		if seats == 0 || r.halted {
 			break
+		}
+		if full := r.diskFull(e.Task.Dir); full != "" {
+			e.Waiting = full
+			waits = append(waits, e)
+			continue
 		}
 		if why, ok := refused[e.class()]; ok {
 			e.Waiting = why

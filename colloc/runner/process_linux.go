@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"example.com/colloc/profile"
 )
 
 // Fields of /proc/PID/stat after the name of the program, see proc(5).
@@ -120,6 +122,16 @@ func owner(pid int, sessions map[int]*entry) *entry {
 		}
 	}
 	return nil
+}
+
+// freeSpace is what a user may still write to the disk of a folder; false if that
+// is not known.
+func freeSpace(dir string) (profile.Bytes, bool) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil || s.Blocks == 0 {
+		return 0, false
+	}
+	return profile.BytesOf(float64(s.Bavail) * float64(s.Bsize)), true
 }
 
 func signalName(number int) string { return syscall.Signal(number).String() }

@@ -40,6 +40,8 @@ type Runner struct {
 	victims  profile.Opt[int64] // of lack of the host's memory, at the last look
 	stuck    error              // why the last transaction failed
 	failures int                // tasks that failed since Run began
+	row      []*entry           // those that failed soon after their start since one did not
+	broken   bool               // there were too many of those: more of them are queued again
 	running  bool
 	draining bool
 	halted   bool
@@ -61,7 +63,7 @@ func (r *Runner) Run(ctx context.Context) error {
 		}
 		return errors.New("runner: Run is running already")
 	}
-	r.running, r.halted, r.failures = true, false, 0
+	r.running, r.halted, r.failures, r.row, r.broken = true, false, 0, nil, false
 	r.mu.Unlock()
 	defer func() {
 		r.mu.Lock()

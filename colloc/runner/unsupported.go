@@ -6,6 +6,8 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"example.com/colloc/profile"
 )
 
 // Supervise turns this process into the supervisor of one task if a Runner
@@ -24,6 +26,7 @@ func owner(int, map[int]*entry) *entry                  { return nil }
 func processOf(int) (process, error)                    { return process{}, ErrUnsupported }
 func childOf(int) (process, bool)                       { return process{}, false }
 func reap(process)                                      {}
+func freeSpace(string) (profile.Bytes, bool)            { return 0, false }
 func signalName(number int) string                      { return strconv.Itoa(number) }
 
 func (process) alive() bool                              { return false }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -154,64 +153,4 @@ func TestSpeed(t *testing.T) {
 		return
 	}
 	t.Errorf("no co-run was observed: %+v", g.planner.observed)
-}
-
-// TestNoRoom gives a task no room for its output: it fails, others do not.
-func TestNoRoom(t *testing.T) {
-	g := newRig(t, t.TempDir(), gpuFile(1), nil)
-	g.submit(t, shell("ulimit -f 1; head -c 100000 /dev/zero"), shell("echo fine"))
-	records := g.finish(t)
-	if r := records[0]; r.State != Failed || r.Err == "" {
-		t.Errorf("the task without room is %v: %s", r.State, r.Err)
-	}
-	if r := records[1]; r.State != Succeeded {
-		t.Errorf("the other is %v: %s", r.State, r.Err)
-	}
-}
-
-// TestFullDisk fills the disk with the queue on it: nothing starts, the listener
-// is told, and once there is room the queue goes on.
-func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=512k"); err != nil {
-		t.Skipf("no small file system: %v; run the test as root", err)
-	}
-	defer func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	}()
-	warned := make(chan string, 100)
-	g := newRig(t, dir, gpuFile(1), func(c *Config) {
-		c.OnEvent = func(e Event) {
-			if e.Kind == EventWarning {
-				warned <- e.Text
-			}
-		}
-	})
-	for range 30 {
-		g.submit(t, shell("true"))
-	}
-	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); err == nil {
-		t.Fatal("the disk is not full")
-	}
-	done := g.start(t)
-	if text := <-warned; !strings.Contains(text, "no space left on device; no task starts until it can be written") {
-		t.Errorf("warning is %q", text)
-	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range g.Records() {
-		if r.State != Succeeded {
-			t.Errorf("task %s is %v: %s", r.Task.ID, r.State, r.Err)
-		}
-	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
-	}
 }

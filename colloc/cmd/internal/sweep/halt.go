@@ -10,8 +10,10 @@ import (
 )
 
 // halt says when to give up: after so many failures or, in per cent of all
-// tasks, so large a share of them. The zero value never does.
+// tasks, so large a share of them. The zero value does when tasks fail at their
+// start, one after the other.
 type halt struct {
+	never bool // not even when one task after the other fails at its start
 	now   bool // end what runs, instead of letting it finish
 	fail  int
 	share float64 // in (0, 1]; 0 if fail is set
@@ -23,7 +25,7 @@ func parseHalt(text string) (halt, error) {
 	when, count, counted := strings.Cut(text, ",")
 	h := halt{now: when == "now", fail: 1}
 	if text == "never" || text == "" {
-		return halt{}, nil
+		return halt{never: text != ""}, nil
 	}
 	if when != "now" && when != "soon" {
 		return halt{}, &grammar.SyntaxError{Column: 1, What: fmt.Sprintf("%q: want never, now or soon, the latter two with ,fail=N or ,fail=N%%", when)}
@@ -50,6 +52,14 @@ func parseHalt(text string) (halt, error) {
 	}
 	h.fail = n
 	return h, nil
+}
+
+// inARow is how many tasks may fail at their start, as the runner takes it.
+func (h halt) inARow() int {
+	if h.never {
+		return -1
+	}
+	return 0
 }
 
 // failures returns how many failed tasks of total are enough to give up; 0 is

@@ -102,7 +102,7 @@ func (o *options) runFlags(f *flag.FlagSet) {
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics on `ADDR`, for example :9400; the host is this one unless it is given")
 
 	f.IntVar(&o.retries, "retries", 0, "run a failed task up to `N` times more")
-	f.Func("halt", "`WHEN` to give up: never, or now or soon, with fail=N or fail=N% (soon,fail=10%)", func(s string) (err error) {
+	f.Func("halt", "`WHEN` to give up: never, or now or soon, with fail=N or fail=N% (soon,fail=10%); without it when 5 tasks in a row fail at their start", func(s string) (err error) {
 		o.halt, err = parseHalt(s)
 		return err
 	})

@@ -78,7 +78,7 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 		Dir: filepath.Join(o.logs, queueName), Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
 		MemoryFloor: o.floor, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
-		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now}, OnEvent: s.event,
+		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,
 	}
 }
 
@@ -137,7 +137,7 @@ func (s *sweep) submit() (int, error) {
 		state, inQueue := queued[j.ID]
 		status := s.log.Entries[j.ID].Status
 		switch {
-		case status == joblog.StatusOK || status == joblog.StatusFailed && !s.o.resumeFailed:
+		case status == joblog.StatusOK || status == joblog.StatusFailed && !s.o.resumeFailed && (!inQueue || state.Over()):
 			continue
 		case !inQueue:
 			tasks = append(tasks, s.task(j))

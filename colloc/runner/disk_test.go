@@ -1,0 +1,168 @@
+//go:build linux
+
+package runner
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+// smallDisk mounts one in a new folder.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skipf("no small file system: %v; run the test as root", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+// TestDiskFloor fills the disk that tasks write to: what fails then is queued again,
+// nothing starts, people are told once, and nobody has failed when there is room.
+func TestDiskFloor(t *testing.T) {
+	disk, dir := smallDisk(t, "4m"), t.TempDir()
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.DiskFloor, c.Halt = profile.MiB, Halt{} })
+	filler := filepath.Join(disk, "filler")
+	fills := shell(`test -e "$1" || { head -c 5000000 /dev/zero >"$1"; exit 1; }`, filler)
+	fills.Dir = disk
+	for range 20 {
+		g.submit(t, fills)
+	}
+	done := g.start(t)
+	waitFor(t, func() bool {
+		return slices.ContainsFunc(g.Records(), func(r Record) bool { return r.LostRuns > 0 && strings.Contains(r.Waiting, "is full: ") })
+	})
+	if err := os.WriteFile(filler, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range g.Records() {
+		if r.State != Succeeded || r.Failures != 0 || r.Runs > 3 {
+			t.Errorf("task %s is %v after %d runs: %s", r.Task.ID, r.State, r.Runs, r.Err)
+		}
+	}
+}
+
+// TestInARow gives a queue a fault that hits every task: it ends with one sentence,
+// and when that is mended all tasks run.
+func TestInARow(t *testing.T) {
+	const tasks = 60
+	dir := t.TempDir()
+	mended := filepath.Join(dir, "mended")
+	g := newRig(t, dir, gpuFile(2), func(c *Config) { c.Halt = Halt{} })
+	for range tasks {
+		g.submit(t, shell(`echo "NameError: lerning_rate" >&2; test -e "$1"`, mended))
+	}
+	err := g.Run(t.Context())
+	if !errors.Is(err, ErrHalted) {
+		t.Errorf("error is %v, want ErrHalted", err)
+	}
+	runs := 0
+	for _, r := range g.Records() {
+		runs += r.Runs
+		if r.State != Queued || r.Failures != 0 {
+			t.Errorf("task %s is %v with %d failures", r.Task.ID, r.State, r.Failures)
+		}
+	}
+	if runs > DefaultInARow+4 { // two on each GPU run when the last one fails
+		t.Errorf("%d runs failed before the queue ended", runs)
+	}
+	if err := os.WriteFile(mended, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	told := 0
+	for _, r := range g.finish(t) {
+		if r.State != Succeeded {
+			t.Errorf("task %s is %v: %s", r.Task.ID, r.State, r.Err)
+		}
+	}
+	for _, e := range g.events {
+		if e.Kind == EventHalted && strings.HasPrefix(e.Text, "5 tasks in a row failed within 10s of their start, task ") && strings.Contains(e.Text, "exit code 1") {
+			told++
+		}
+	}
+	if told != 1 {
+		t.Errorf("it was told %d times, want once", told)
+	}
+}
+
+// TestFailuresApart has as many failures, with successes between them: the queue
+// goes on.
+func TestFailuresApart(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU, c.Halt = 1, Halt{InARow: 2} })
+	for range 4 {
+		g.submit(t, shell("false"), shell("true"))
+	}
+	for i, r := range g.finish(t) {
+		if want := []State{Failed, Succeeded}[i%2]; r.State != want {
+			t.Errorf("task %s is %v, want %v", r.Task.ID, r.State, want)
+		}
+	}
+}
+
+// TestNoRoom gives a task no room for its output: it fails, others do not.
+func TestNoRoom(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("ulimit -f 1; head -c 100000 /dev/zero"), shell("echo fine"))
+	records := g.finish(t)
+	if r := records[0]; r.State != Failed || r.Err == "" {
+		t.Errorf("the task without room is %v: %s", r.State, r.Err)
+	}
+	if r := records[1]; r.State != Succeeded {
+		t.Errorf("the other is %v: %s", r.State, r.Err)
+	}
+}
+
+// TestFullDisk fills the disk with the queue on it: nothing starts, the listener
+// is told, and once there is room the queue goes on.
+func TestFullDisk(t *testing.T) {
+	dir := smallDisk(t, "512k")
+	warned := make(chan string, 100)
+	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.OnEvent = func(e Event) {
+			if e.Kind == EventWarning {
+				warned <- e.Text
+			}
+		}
+	})
+	g.config.DiskFloor = 0 // which else notices first
+	for range 30 {
+		g.submit(t, shell("true"))
+	}
+	filler := filepath.Join(dir, "filler")
+	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); err == nil {
+		t.Fatal("the disk is not full")
+	}
+	done := g.start(t)
+	if text := <-warned; !strings.Contains(text, "no space left on device; no task starts until it can be written") {
+		t.Errorf("warning is %q", text)
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range g.Records() {
+		if r.State != Succeeded {
+			t.Errorf("task %s is %v: %s", r.Task.ID, r.State, r.Err)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
