@@ -3,6 +3,9 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // adopt takes over the tasks of a runner that is gone. The caller holds no lock;
@@ -26,19 +29,19 @@ func (r *Runner) adopt(entries []*entry) error {
 // adoptRun finds out what became of a run that had been recorded.
 func (r *Runner) adoptRun(e *entry) error {
 	e.adopted, e.told = true, e.Stop != 0
-	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
+	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+supervise.StepsEnd)
 	if c := r.card(e.GPU); c != nil {
 		c.join(e, e.Mechanism)
 	}
-	_, claimed, err := claimant(e.stem())
+	who, claimed, err := supervise.ReadClaim(e.stem())
 	if err != nil {
 		return err
 	}
 	if !claimed {
-		err = claim(e.stem(), revoked)
-		claimed = errors.Is(err, errTaken)
+		err = supervise.Revoke(e.stem())
+		claimed = errors.Is(err, supervise.ErrTaken)
 		if claimed { // by a supervisor a moment ago, or revoked by a runner that died then
-			_, claimed, err = claimant(e.stem())
+			who, claimed, err = supervise.ReadClaim(e.stem())
 		}
 		if err != nil {
 			return err
@@ -56,35 +59,60 @@ func (r *Runner) adoptRun(e *entry) error {
 		r.again(EventRetry, e, "the runner ended before the task started")
 		return nil
 	}
-	if e.State == Running { // or Starting, and started tells
-		r.tell(EventAdopted, e, fmt.Sprintf("task %s still runs on %s", e.Task.ID, e.GPU))
+	return r.adoptClaimed(e, &who)
+}
+
+// adoptClaimed takes over a run whose claim was made: here, before the host started
+// again, or on another host, where it may still run.
+func (r *Runner) adoptClaimed(e *entry, who *supervise.Claim) error {
+	e.keeper = who.PID
+	_, ended := supervise.ReadExit(e.stem())
+	switch here := r.config.space; {
+	case ended: // the next look tells
+	case who.Space.ID == "" || who.Space.ID == here.ID:
+		if e.State == Running && who.Alive() { // of one that is Starting, started tells
+			r.tell(EventAdopted, e, fmt.Sprintf("task %s still runs on %s", e.Task.ID, e.GPU))
+		}
+	case sameHost(who.Space.Host, here.Host), slices.ContainsFunc(r.config.Gone, func(host string) bool { return sameHost(who.Space.Host, host) }):
+		e.gone = true
+	default:
+		return fmt.Errorf("%w %s: open the queue there or, if that host is gone for good, say so in Config.Gone", ErrElsewhere, who.Space.Host)
 	}
 	return nil
 }
 
+// sameHost compares a name in a claim, which may be cut, with a host's.
+func sameHost(claimed, host string) bool {
+	return claimed != "" && claimed == supervise.ShortHost(host)
+}
+
 // lookAfter finds out whether an adopted run is over; nobody tells.
 func (r *Runner) lookAfter(e *entry, at run) {
-	o, ended := readExit(at.stem)
+	o, ended := supervise.ReadExit(at.stem)
 	if ended {
 		r.ended(e, at.number, o)
 		return
 	}
-	p, claimed, err := claimant(at.stem)
-	if err == nil && claimed && p.alive() {
+	if at.gone { // with all processes of that time
+		r.ended(e, at.number, supervise.Outcome{Exit: -1, Lost: true, Err: "the host went down, or its container, while it ran"})
+		return
+	}
+	who, claimed, err := supervise.ReadClaim(at.stem)
+	if err == nil && claimed && who.Alive() {
 		if at.known {
 			return
 		}
-		if task, ok := childOf(p.pid); ok {
+		if task, ok := supervise.ChildOf(who.PID); ok {
 			r.started(e, at.number, task)
 		}
 		return
 	}
-	reap(p)
-	if o, ended = readExit(at.stem); !ended { // it may have ended in between
-		at.task.killGroup()
-		o = outcome{exit: -1, lost: true, err: "the supervisor was killed, and with it the task"}
+	supervise.Reap(who.Process)
+	if o, ended = supervise.ReadExit(at.stem); !ended { // it may have ended in between
+		supervise.KillRest(at.stem)
+		o = supervise.Outcome{Exit: -1, Lost: true, Err: "the supervisor was killed, and with it the task"}
 		if err != nil {
-			o.err = "the claim of the run cannot be read: " + err.Error()
+			o.Err = "the claim of the run cannot be read: " + err.Error()
 		}
 	}
 	r.ended(e, at.number, o)

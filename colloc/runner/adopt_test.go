@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // leave puts a record into the queue file as a runner would have left it that
@@ -39,9 +41,10 @@ func TestAdoptStarting(t *testing.T) {
 		err   string
 	}{
 		{"no claim", "", 0, Succeeded, 2, ""},
-		{"revoked by a runner that died then", revoked, 0, Succeeded, 2, ""},
+		{"revoked by a runner that died then", "revoked", 0, Succeeded, 2, ""},
 		{"killed before", "", stopKilled, Cancelled, 1, "killed on request before it started"},
-		{"its supervisor died", "999999999 1", 0, Failed, 1, "the supervisor was killed, and with it the task"},
+		{"its supervisor died", "999999999 1", 0, Succeeded, 2, ""},
+		{"its supervisor died, after it was killed", "999999999 1", stopKilled, Cancelled, 1, "killed on request"},
 		{"not a claim", "rubbish", 0, Failed, 1, ""},
 	}
 	for _, test := range tests {
@@ -54,10 +57,10 @@ func TestAdoptStarting(t *testing.T) {
 			}
 			stem := filepath.Join(g.dir, "runs-1", "000001.1")
 			leave(t, dir, func(s *saved) {
-				s.State, s.Runs, s.Stop, s.GPU, s.Log = Starting, 1, test.stop, "GPU-fake-0", stem+logEnd
+				s.State, s.Runs, s.Stop, s.GPU, s.Log = Starting, 1, test.stop, "GPU-fake-0", stem+supervise.LogEnd
 			})
 			if test.claim != "" {
-				if err := claim(stem, test.claim); err != nil {
+				if err := os.Symlink(test.claim, stem+".claim"); err != nil {
 					t.Fatal(err)
 				}
 			}

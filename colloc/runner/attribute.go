@@ -2,6 +2,7 @@ package runner
 
 import (
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -16,14 +17,14 @@ func (s *seen) attribute(processes []nvmlx.Process, sessions map[int]*entry) {
 		p := &processes[i]
 		known := ledger.Process{PID: p.PID, Memory: p.MemUsed}
 		pid := p.InnerPID.Or(p.PID)
-		if e := owner(pid, sessions); e != nil {
+		if e, ok := supervise.Owner(pid, sessions); ok {
 			known.Task = e.Task.ID
 			share := s.tasks[e]
 			if busy, ok := p.SMBusy.Get(); ok {
 				share = profile.Some(share.Or(0) + busy)
 			}
 			s.tasks[e] = share
-		} else if _, err := processOf(pid); err != nil && pid > 0 {
+		} else if _, err := supervise.Find(pid); err != nil && pid > 0 {
 			unseen = true
 		}
 		s.usage.Processes = append(s.usage.Processes, known)

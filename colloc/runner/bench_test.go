@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // BenchmarkRunner1000 runs 1,000 tasks that do nothing on 8 fake GPUs, two on
@@ -84,13 +86,13 @@ func cpuTime(b *testing.B) (used time.Duration) {
 func BenchmarkSupervisor(b *testing.B) {
 	dir := b.TempDir()
 	for n := 0; b.Loop(); n++ {
-		l := launch{stem: filepath.Join(dir, strconv.Itoa(n)), dir: dir, path: "/bin/true", argv: []string{"true"}, env: os.Environ()}
-		s, err := l.start()
+		l := supervise.Launch{Stem: filepath.Join(dir, strconv.Itoa(n)), Dir: dir, Path: "/bin/true", Argv: []string{"true"}, Env: os.Environ()}
+		s, err := l.Start()
 		if err != nil {
 			b.Fatal(err)
 		}
-		s.task()
-		if o, _ := s.wait(l.stem); !o.ok() {
+		s.Task()
+		if o, _ := s.Wait(); !o.OK() {
 			b.Fatal(o.String())
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // stopReason is why a run is being ended.
@@ -20,11 +22,11 @@ const (
 
 // newLog names the output of a task's present run.
 func (r *Runner) newLog(e *entry) string {
-	return filepath.Join(r.config.Dir, r.store.runs, fmt.Sprintf("%06d.%d%s", e.Number, e.Runs, logEnd))
+	return filepath.Join(r.config.Dir, r.store.runs, fmt.Sprintf("%06d.%d%s", e.Number, e.Runs, supervise.LogEnd))
 }
 
 // stem is what the names of the files of a task's present run begin with.
-func (e *entry) stem() string { return strings.TrimSuffix(e.Log, logEnd) }
+func (e *entry) stem() string { return strings.TrimSuffix(e.Log, supervise.LogEnd) }
 
 func (r *Runner) now() time.Time { return r.config.Clock.Now() }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -59,6 +60,10 @@ type Config struct {
 	// means where CUDA looks for one in Env. The runner starts no daemon; it warns
 	// if none listens, or one that Mechanisms do not ask for.
 	MPSPipeDir func(nvmlx.DeviceID) string
+	// Gone are hosts that had the folder too and are gone for good: what ran there
+	// when the queue was left is lost and runs again here. Without it Open refuses,
+	// as they may still run.
+	Gone []string
 	// Env is the environment that tasks inherit, KEY=value; nil means this
 	// process's, an empty list none.
 	Env []string
@@ -94,7 +99,8 @@ type Config struct {
 	// Clock is the time to go by; nil is nvmlx.SystemClock.
 	Clock nvmlx.Clock
 
-	vmstat string // the kernel's counters; tests have their own
+	space  supervise.Space // where processes are numbered; tests have their own
+	vmstat string          // the kernel's counters; tests have their own
 }
 
 // TaskThreads is how many threads a task is told to use on a host with so many

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // start runs the queue in a goroutine; the channel gets what Run returns.
@@ -53,7 +55,7 @@ func TestKill(t *testing.T) {
 	if got := output(t, r); got != "told\n" || r.Exit != 3 {
 		t.Errorf("output is %q, exit code %d", got, r.Exit)
 	}
-	if p := (process{pid: r.PID, start: r.PIDStart}); p.alive() {
+	if p := (supervise.Process{PID: r.PID, Start: r.PIDStart}); p.Alive() {
 		t.Error("the task lives")
 	}
 	if err := g.Kill(); err != nil {
@@ -130,7 +132,7 @@ func TestAdopt(t *testing.T) {
 	wait := func(file string) Task {
 		return shell(`until [ -e "$1" ]; do sleep 0.01; done; exit 4`, filepath.Join(dir, file))
 	}
-	family := shell("sleep 60 & wait")
+	family := shell(`test "$COLLOC_RUN" = 1 || exit 5; sleep 60 & wait`)
 	g.submit(t, wait("a"), wait("b"), wait("never"), family)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -153,12 +155,15 @@ func TestAdopt(t *testing.T) {
 		}
 	}
 	touch("a") // it ends while nobody looks
-	waitFor(t, func() bool { _, ok := readExit(strings.TrimSuffix(g.record(t, "1").Log, logEnd)); return ok })
-	supervisor, ok, err := claimant(strings.TrimSuffix(lost.Log, logEnd))
+	waitFor(t, func() bool {
+		_, ok := supervise.ReadExit(strings.TrimSuffix(g.record(t, "1").Log, supervise.LogEnd))
+		return ok
+	})
+	supervisor, ok, err := supervise.ReadClaim(strings.TrimSuffix(lost.Log, supervise.LogEnd))
 	if err != nil || !ok {
 		t.Fatal("no claim", err)
 	}
-	if err := syscall.Kill(supervisor.pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(supervisor.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	again := newRig(t, dir, gpuFile(2), nil)
@@ -172,12 +177,16 @@ func TestAdopt(t *testing.T) {
 	}
 	for id, want := range map[string]State{"1": Failed, "2": Failed, "3": Cancelled, "4": Failed} {
 		r := again.record(t, id)
-		if r.State != want || r.Runs != 1 || want == Failed && id != "4" && r.Exit != 4 {
+		runs, exit := 1, 4
+		if id == "4" { // it was lost, and run again
+			runs, exit = 2, 5
+		}
+		if r.State != want || r.Runs != runs || want == Failed && r.Exit != exit {
 			t.Errorf("task %s is %v with exit code %d after %d runs: %s", id, r.State, r.Exit, r.Runs, r.Err)
 		}
 	}
-	if r := again.record(t, "4"); !strings.Contains(r.Err, "the supervisor was killed") {
-		t.Errorf("error is %q", r.Err)
+	if r := again.record(t, "4"); r.LostRuns != 1 || r.Failures != 1 {
+		t.Errorf("%d runs lost, %d failed", r.LostRuns, r.Failures)
 	}
 	waitFor(t, func() bool { return syscall.Kill(-lost.PID, 0) != nil }) // nothing of the group is left
 	noProcess(t, dir)
@@ -192,11 +201,11 @@ func TestSupervisorKilled(t *testing.T) {
 	done := g.start(t)
 	g.inState(t, "1", Running)
 	r := g.record(t, "1")
-	p, _, err := claimant(strings.TrimSuffix(r.Log, logEnd))
+	p, _, err := supervise.ReadClaim(strings.TrimSuffix(r.Log, supervise.LogEnd))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(p.pid, syscall.SIGTERM); err != nil { // it hands that on
+	if err := syscall.Kill(p.PID, syscall.SIGTERM); err != nil { // it hands that on
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
@@ -205,22 +214,22 @@ func TestSupervisorKilled(t *testing.T) {
 	if r := g.record(t, "1"); r.State != Succeeded || r.Runs != 2 {
 		t.Errorf("task is %v after %d runs: %s", r.State, r.Runs, r.Err)
 	}
-	sleeps := shell("sleep 60 & wait")
+	sleeps := shell(`test "$COLLOC_RUN" = 2 || { sleep 60 & wait; }`)
 	sleeps.ID = "killed"
 	g.submit(t, sleeps)
 	done = g.start(t)
 	waitFor(t, func() bool { return strings.Contains(children(g.record(t, "killed").PID), "sleep") })
 	r = g.record(t, "killed")
-	if p, _, err = claimant(strings.TrimSuffix(r.Log, logEnd)); err != nil {
+	if p, _, err = supervise.ReadClaim(strings.TrimSuffix(r.Log, supervise.LogEnd)); err != nil {
 		t.Fatal(err)
 	}
-	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if r := g.record(t, "killed"); r.State != Failed || !strings.Contains(r.Err, "the supervisor is lost") {
+	if r := g.record(t, "killed"); r.State != Succeeded || r.Runs != 2 || r.LostRuns != 1 {
 		t.Errorf("task is %v: %s", r.State, r.Err)
 	}
 	waitFor(t, func() bool { return syscall.Kill(-r.PID, 0) != nil }) // nothing of the group is left

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // saver is a task that saves its state on SIGTERM and exits with 0, as many
@@ -99,7 +101,7 @@ func TestEndedBefore(t *testing.T) {
 	for _, stop := range []stopReason{stopTimeout, stopLostGPU} {
 		e := &entry{saved: saved{Record: Record{Task: Task{ID: "a"}, State: Running}, Stop: stop}}
 		r := &Runner{config: Config{Clock: &stepClock{}}, queue: newQueue([]*entry{e})}
-		r.conclude(e, &outcome{}, "")
+		r.conclude(e, &supervise.Outcome{}, "")
 		if e.State != Succeeded {
 			t.Errorf("stopped for reason %d: %v", stop, e.State)
 		}

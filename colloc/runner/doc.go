@@ -31,12 +31,15 @@
 //
 //	runner dies                 the task goes on and is adopted
 //	before the claim            the task is queued again; it has not started
-//	supervisor dies             the kernel kills the task; it counts as failed
-//	host restarts               what ran counts as failed
+//	supervisor dies             the kernel kills the task; it is queued again
+//	host restarts               what ran is queued again
+//	another host opens it       refused, unless [Config].Gone names the first
+//	queue file is damaged       what is submitted again and still runs is taken over
 //
-// What counts as failed is run again if [Task].Retries allows it.
-// A task is over when its command ends; what is left of its process group is
-// killed then.
+// A run that was lost is run again at most three times, whatever [Task].Retries is.
+// A task is over when its command ends; what descends from it is killed then, in
+// whatever session it is. No signal goes to a process that cannot be shown to be of
+// the run: claims say on which host, since which start of it, their numbers hold.
 //
 // # Placement
 //

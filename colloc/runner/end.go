@@ -5,21 +5,23 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
-// maxLost is how often a task is run again because its GPU was lost.
+// maxLost is how often a task is run again because a run was lost, with its GPU,
+// its supervisor or its host, or for want of room on a disk.
 const maxLost = 3
 
 // started records the process of a run.
-func (r *Runner) started(e *entry, run int, p process) {
+func (r *Runner) started(e *entry, run int, p supervise.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Runs != run || e.State != Starting {
 		return
 	}
 	e.State = Running
-	e.PID, e.PIDStart = p.pid, p.start
+	e.PID, e.PIDStart = p.PID, p.Start
 	kind, verb := EventStarted, "started on"
 	if e.adopted {
 		kind, verb = EventAdopted, "still runs on"
@@ -32,9 +34,9 @@ func (r *Runner) started(e *entry, run int, p process) {
 }
 
 // ended records the end of a run, and what follows from it.
-func (r *Runner) ended(e *entry, run int, o outcome) {
+func (r *Runner) ended(e *entry, run int, o supervise.Outcome) {
 	line, vague := "", false
-	if !o.ok() {
+	if !o.OK() {
 		line, vague = r.memoryLine(e.follower.Output())
 	}
 	read := e.follower.Follow(true)
@@ -51,9 +53,12 @@ func (r *Runner) ended(e *entry, run int, o outcome) {
 	_ = r.ledger.Release(e.Task.ID) // an unknown task holds nothing
 	r.apply(e, read)
 	r.checkPattern(e, read)
-	e.Exit, e.Signal, e.Ended = o.exit, o.signal, o.at
-	if e.Ended.IsZero() {
-		e.Ended = r.now()
+	e.Exit, e.Signal, e.Ended = o.Exit, o.Signal, r.now()
+	if o.Took > 0 { // the clocks of hosts and of file systems are set, and differ
+		e.Ended = e.Started.Add(o.Took)
+	}
+	if e.Ended.Before(e.Started) {
+		e.Ended = e.Started
 	}
 	r.conclude(e, &o, r.lackedMemory(e, &o, line, vague))
 	_ = r.commit() // as above
@@ -61,7 +66,7 @@ func (r *Runner) ended(e *entry, run int, o outcome) {
 }
 
 // conclude decides whether a task whose run is over is over too.
-func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
+func (r *Runner) conclude(e *entry, o *supervise.Outcome, lacked string) {
 	stop := e.Stop
 	if !e.told && (stop == stopTimeout || stop == stopLostGPU) {
 		stop = 0 // it ended by itself before the signal came
@@ -74,12 +79,15 @@ func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 		r.finish(e, Cancelled, "killed because the queue was halted")
 	case stop == stopTimeout:
 		r.fail(e, o, stop)
+	case o.Lost && e.LostRuns < maxLost:
+		e.LostRuns++
+		r.again(EventRetry, e, "lost: "+o.Err)
 	case stop == stopLostGPU && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, "its GPU was lost")
 	case stop == stopLostGPU:
 		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
-	case o.ok():
+	case o.OK():
 		r.row = nil
 		r.learn(e, false)
 		r.finish(e, Succeeded, "")
@@ -99,12 +107,12 @@ func (r *Runner) conclude(e *entry, o *outcome, lacked string) {
 }
 
 // fail ends or retries a task whose run failed.
-func (r *Runner) fail(e *entry, o *outcome, stop stopReason) {
+func (r *Runner) fail(e *entry, o *supervise.Outcome, stop stopReason) {
 	text := o.String()
 	switch {
 	case stop == stopTimeout:
 		text = fmt.Sprintf("timed out after %v (%s)", e.Task.Timeout, text)
-	case o.killed():
+	case o.Killed():
 		text += ": by somebody, or by the kernel because the host's memory ran out, which dmesg tells"
 	}
 	switch full := r.diskFull(e.Task.Dir); {
@@ -118,7 +126,7 @@ func (r *Runner) fail(e *entry, o *outcome, stop stopReason) {
 	soon := stop == 0 && e.Ended.Sub(e.Started) < Soon
 	e.Failures++
 	switch {
-	case !o.final && e.Failures <= e.Task.Retries:
+	case !o.Final && e.Failures <= e.Task.Retries:
 		r.again(EventRetry, e, text)
 	case soon && r.broken:
 		e.Failures = 0

@@ -6,18 +6,18 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/profile"
 )
 
 // The variables that tell a task who it is and what it may use.
 const (
-	envTask     = "COLLOC_TASK"      // its ID
-	envRun      = "COLLOC_RUN"       // the number of the run, from 1
-	envProgress = "COLLOC_PROGRESS"  // the file for its steps, see Progress
-	envWorkers  = "COLLOC_WORKERS"   // how many data-loader workers to use
-	envPython   = "PYTHONUNBUFFERED" // else Python keeps its lines, and the steps in them, for long
-	envVisible  = "CUDA_VISIBLE_DEVICES"
+	envTask    = "COLLOC_TASK"      // its ID
+	envRun     = "COLLOC_RUN"       // the number of the run, from 1
+	envWorkers = "COLLOC_WORKERS"   // how many data-loader workers to use
+	envPython  = "PYTHONUNBUFFERED" // else Python keeps its lines, and the steps in them, for long
+	envVisible = "CUDA_VISIBLE_DEVICES"
 )
 
 // threadVariables limit the threads of numeric libraries: OpenMP, MKL, OpenBLAS,
@@ -60,7 +60,7 @@ func (r *Runner) environment(e *entry) ([]string, error) {
 	env = append(env,
 		envTask+"="+e.Task.ID,
 		envRun+"="+strconv.Itoa(e.Runs),
-		envProgress+"="+e.stem()+stepsEnd)
+		supervise.Mark(e.stem()))
 	device, err := r.deviceEnv(e)
 	return last(append(env, device...)), err
 }

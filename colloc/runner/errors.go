@@ -1,16 +1,23 @@
 package runner
 
-import "errors"
+import (
+	"errors"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
+)
 
 // The conditions that callers tell apart with errors.Is.
 var (
 	// ErrUnsupported means that this system cannot run tasks.
-	ErrUnsupported = errors.New("unsupported on this system")
+	ErrUnsupported = supervise.ErrUnsupported
 	// ErrUnsupervised means that this process was started to supervise a task but
 	// its main function does not begin with [Supervise].
-	ErrUnsupervised = errors.New("main does not call runner.Supervise first")
+	ErrUnsupervised = supervise.ErrUnsupervised
 	// ErrInUse means that another process has the queue open.
-	ErrInUse = errors.New("in use by another runner")
+	ErrInUse = supervise.ErrInUse
+	// ErrElsewhere means that a task of the queue may still run on another host that
+	// has the folder; see [Config].Gone.
+	ErrElsewhere = errors.New("it runs on host")
 	// ErrCorrupt means that the queue file cannot be read; see [CorruptError].
 	ErrCorrupt = errors.New("corrupt")
 	// ErrUnknown means that the queue has no task of that ID.
@@ -26,8 +33,9 @@ var (
 )
 
 // CorruptError says that the queue file was damaged and where it is now. It is
-// ErrCorrupt. The next Open starts with an empty queue; tasks of the old one that
-// still run go on, count as foreign programs, and leave their output where it was.
+// ErrCorrupt. The next Open starts with an empty queue. Tasks of the old one that
+// still run go on, and one that is submitted again, the same command with the same
+// ID, is taken over and not run beside itself; so is one that succeeded meanwhile.
 type CorruptError struct {
 	// Path is the queue file, Aside its new name.
 	Path  string

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -38,13 +39,13 @@ const nearlyFull = 0.98
 // lackedMemory says why a failed run is thought to have run out of the GPU's
 // memory; empty if it is not. line is what its output says of it, vague that it
 // may mean something else. For want of that memory nobody is killed.
-func (r *Runner) lackedMemory(e *entry, o *outcome, line string, vague bool) string {
+func (r *Runner) lackedMemory(e *entry, o *supervise.Outcome, line string, vague bool) string {
 	switch {
-	case o.ok() || o.lost || o.final || e.Stop != 0:
+	case o.OK() || o.Lost || o.Final || e.Stop != 0:
 		return ""
 	case line != "" && !vague:
 		return "its output says so: " + line
-	case o.killed() || line == "" && o.signal == 0:
+	case o.Killed() || line == "" && o.Signal == 0:
 		return ""
 	}
 	c := r.card(e.GPU)
@@ -60,10 +61,10 @@ func (r *Runner) lackedMemory(e *entry, o *outcome, line string, vague bool) str
 
 // hostLacked reports whether a run was killed while the kernel killed for want of
 // the host's memory.
-func (r *Runner) hostLacked(e *entry, o *outcome) bool {
+func (r *Runner) hostLacked(e *entry, o *supervise.Outcome) bool {
 	before, ok1 := e.victims.Get()
 	now, ok2 := victims(r.config.vmstat).Get()
-	return o.killed() && ok1 && ok2 && now > before
+	return o.Killed() && ok1 && ok2 && now > before
 }
 
 // victims is how many processes the kernel has killed for want of memory since the

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -193,26 +194,26 @@ func TestLackedMemory(t *testing.T) {
 	const full = 40 * profile.GiB
 	tests := []struct {
 		name    string
-		o       outcome
+		o       supervise.Outcome
 		line    string
 		vague   bool
 		highest profile.Bytes
 		stop    stopReason
 		want    string
 	}{
-		{"success", outcome{}, "CUDA out of memory", false, full, 0, ""},
-		{"output", outcome{exit: 1}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
-		{"killed", outcome{exit: -1, signal: 9}, "", false, full, 0, ""},
-		{"killed child", outcome{exit: 137}, "", false, full, 0, ""},
-		{"killed after it said so", outcome{exit: 137}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
-		{"killed after any failure of CUDA", outcome{exit: -1, signal: 9}, "CUDA error: x", true, full, 0, ""},
-		{"killed on request", outcome{exit: -1, signal: 9}, "", false, full, stopKilled, ""},
-		{"any failure", outcome{exit: 1}, "", false, full, 0, ""},
-		{"CUDA, full GPU", outcome{exit: 1}, "CUDA error: x", true, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: CUDA error: x"},
-		{"CUDA, room", outcome{exit: 1}, "CUDA error: x", true, 30 * profile.GiB, 0, ""},
-		{"crash, full GPU", outcome{exit: -1, signal: 6}, "", false, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: ended by signal 6 (aborted)"},
-		{"not started", outcome{exit: -1, err: "no such file", final: true}, "", false, full, 0, ""},
-		{"lost", outcome{exit: -1, lost: true}, "CUDA out of memory", false, full, 0, ""},
+		{"success", supervise.Outcome{}, "CUDA out of memory", false, full, 0, ""},
+		{"output", supervise.Outcome{Exit: 1}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
+		{"killed", supervise.Outcome{Exit: -1, Signal: 9}, "", false, full, 0, ""},
+		{"killed child", supervise.Outcome{Exit: 137}, "", false, full, 0, ""},
+		{"killed after it said so", supervise.Outcome{Exit: 137}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
+		{"killed after any failure of CUDA", supervise.Outcome{Exit: -1, Signal: 9}, "CUDA error: x", true, full, 0, ""},
+		{"killed on request", supervise.Outcome{Exit: -1, Signal: 9}, "", false, full, stopKilled, ""},
+		{"any failure", supervise.Outcome{Exit: 1}, "", false, full, 0, ""},
+		{"CUDA, full GPU", supervise.Outcome{Exit: 1}, "CUDA error: x", true, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: CUDA error: x"},
+		{"CUDA, room", supervise.Outcome{Exit: 1}, "CUDA error: x", true, 30 * profile.GiB, 0, ""},
+		{"crash, full GPU", supervise.Outcome{Exit: -1, Signal: 6}, "", false, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: ended by signal 6 (aborted)"},
+		{"not started", supervise.Outcome{Exit: -1, Err: "no such file", Final: true}, "", false, full, 0, ""},
+		{"lost", supervise.Outcome{Exit: -1, Lost: true}, "CUDA out of memory", false, full, 0, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

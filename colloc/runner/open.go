@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/packer"
@@ -28,7 +29,7 @@ import (
 // It returns every fault of the Config in one error; [ErrUnsupported],
 // [ErrUnsupervised], [ErrInUse] and [ErrCorrupt] are told apart with errors.Is.
 func Open(ctx context.Context, c Config) (*Runner, error) {
-	if err := supported(); err != nil {
+	if err := supervise.Supported(); err != nil {
 		return nil, fmt.Errorf("runner: %w", err)
 	}
 	if err := c.check(); err != nil {
@@ -59,7 +60,7 @@ func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
 		config: c, planner: p, memoryPatterns: memoryPatterns(c.OutOfMemory),
 		patterns: make(map[string]*progress.Pattern), warned: make(map[string]bool),
 		solo: solo{byProfile: make(map[*profile.Profile]rates), byEntry: make(map[*entry]rates)},
-		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervisor]bool),
+		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
 	}
 	if err := r.open(ctx); err != nil {
 		return nil, err
@@ -93,6 +94,11 @@ func (r *Runner) open(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Join(r.config.Dir, r.store.runs), 0o700); err != nil { // somebody may have tidied up
 		return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
 	}
+	if len(entries) == 0 {
+		if r.left, err = r.leftRuns(); err != nil {
+			return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
+		}
+	}
 	r.events = newDispatcher(r.config.OnEvent, r.poke)
 	for _, text := range leftOut {
 		r.warn(text, nil, text)
@@ -112,7 +118,7 @@ func (r *Runner) lockDir(ctx context.Context) (err error) {
 	waiter := r.config.Clock.NewWaiter()
 	defer waiter.Stop()
 	for began := r.now(); ; {
-		r.lock, err = lockFolder(r.config.Dir)
+		r.lock, err = supervise.Lock(r.config.Dir)
 		if now := r.now(); !errors.Is(err, ErrInUse) || now.Sub(began) >= longest || waiter.Wait(ctx, now.Add(pause)) != nil {
 			return err
 		}
@@ -230,6 +236,7 @@ func (c *Config) fill() (err error) {
 		c.Clock = nvmlx.SystemClock()
 	}
 	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
+	c.space = orDefault(c.space, supervise.ThisSpace())
 	return nil
 }
 

@@ -245,7 +245,7 @@ func (r *Runner) reserve(e *entry, p placed) (why string) {
 	e.Started, e.Waiting, e.Err = r.now(), "", ""
 	e.Exit, e.Signal, e.Stop = 0, 0, 0
 	e.PID, e.PIDStart = 0, 0
-	e.adopted, e.killed, e.told, e.overtaken = false, false, false, 0
+	e.adopted, e.gone, e.killed, e.told, e.keeper, e.overtaken = false, false, false, false, 0, 0
 	e.Restarts, e.restarted, e.cycle = 0, time.Time{}, 0
 	e.Log = r.newLog(e)
 	e.termAt = time.Time{}

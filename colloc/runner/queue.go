@@ -25,6 +25,8 @@ type entry struct {
 	termAt   time.Time          // when it was asked to end; zero if it was not
 	killed   bool               // it got SIGKILL
 	dirty    bool               // the queue file is behind
+	gone     bool               // all processes of its present run are, with their host
+	keeper   int                // the process and session of its supervisor; 0 if it is not known
 	told     bool               // or it was there to get SIGTERM, as far as is known
 	follower progress.Follower
 	// restarted is when its count of steps was seen to begin anew, cycle the time
@@ -87,7 +89,10 @@ func (q *queue) add(entries []*entry) (hopeless []*entry) {
 		q.byID[e.Task.ID] = e
 	}
 	for _, e := range entries {
-		if !e.State.Over() {
+		switch {
+		case e.State == Starting: // it had been
+			q.active = append(q.active, e)
+		case !e.State.Over():
 			hopeless = append(hopeless, q.enqueue(e)...)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -40,13 +41,14 @@ type Runner struct {
 	victims  profile.Opt[int64] // of lack of the host's memory, at the last look
 	stuck    error              // why the last transaction failed
 	failures int                // tasks that failed since Run began
+	left     map[string]leftRun // of a queue that was lost
 	row      []*entry           // those that failed soon after their start since one did not
 	broken   bool               // there were too many of those: more of them are queued again
 	running  bool
 	draining bool
 	halted   bool
 	closed   bool
-	children map[*supervisor]bool
+	children map[*supervise.Supervisor]bool
 }
 
 // Run starts tasks as GPUs have room and returns when all are over: nil however
@@ -140,58 +142,67 @@ func (r *Runner) launch(e *entry) {
 	run := e.Runs
 	e.victims = r.victims
 	l, err := r.prepare(e)
-	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+stepsEnd)
+	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+supervise.StepsEnd)
 	r.work.Go(func() {
 		if err != nil {
-			r.ended(e, run, outcome{exit: -1, final: true, err: err.Error()})
+			r.ended(e, run, supervise.Outcome{Exit: -1, Final: true, Err: err.Error()})
 			return
 		}
-		child, err := l.start()
+		child, err := l.Start()
 		if err != nil {
-			r.ended(e, run, outcome{exit: -1, err: "the run does not start: " + err.Error()})
+			r.ended(e, run, supervise.Outcome{Exit: -1, Err: "the run does not start: " + err.Error()})
 			return
 		}
-		if !r.attach(child) {
-			child.detach()
+		if !r.attach(e, run, child) {
+			child.Detach()
 			return
 		}
 		defer r.release(child)
-		if p, ok := child.task(); ok {
+		if p, ok := child.Task(); ok {
 			r.started(e, run, p)
 		}
-		if o, ok := child.wait(l.stem); ok {
+		if o, ok := child.Wait(); ok {
 			r.ended(e, run, o)
 		}
 	})
 }
 
 // prepare says how a run is started.
-func (r *Runner) prepare(e *entry) (*launch, error) {
+func (r *Runner) prepare(e *entry) (*supervise.Launch, error) {
 	env, err := r.environment(e)
 	if err != nil {
 		return nil, err
 	}
-	l := &launch{stem: e.stem(), dir: e.Task.Dir, argv: e.Task.Command, env: env}
-	if e.Task.Shell {
-		l.argv = append([]string{"/bin/sh", "-c", e.Task.Command[0], "sh"}, e.Task.Command[1:]...)
-	}
-	l.path, err = lookPath(l.argv[0], l.dir, env)
+	l := &supervise.Launch{Stem: e.stem(), Dir: e.Task.Dir, Argv: e.argv(), Env: env}
+	l.Key = supervise.Key(e.Task.ID, l.Dir, l.Argv)
+	l.Path, err = supervise.LookPath(l.Argv[0], l.Dir, env)
 	return l, err
+}
+
+// argv is what is run: the command, or a shell that reads it.
+func (e *entry) argv() []string {
+	if e.Task.Shell {
+		return append([]string{"/bin/sh", "-c", e.Task.Command[0], "sh"}, e.Task.Command[1:]...)
+	}
+	return e.Task.Command
 }
 
 // attach notes a supervisor that a goroutine waits for; false if the Runner is
 // being closed.
-func (r *Runner) attach(s *supervisor) bool {
+func (r *Runner) attach(e *entry, run int, s *supervise.Supervisor) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return false
 	}
 	r.children[s] = true
+	if e.Runs == run {
+		e.keeper = s.PID()
+	}
 	return true
 }
 
-func (r *Runner) release(s *supervisor) {
+func (r *Runner) release(s *supervise.Supervisor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.children, s)
@@ -226,7 +237,7 @@ func (r *Runner) Close() error {
 	r.closed = true
 	close(r.closing)
 	for child := range r.children {
-		child.detach()
+		child.Detach()
 	}
 	r.mu.Unlock()
 	r.stopWatch()

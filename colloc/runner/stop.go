@@ -3,6 +3,8 @@ package runner
 import (
 	"syscall"
 	"time"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // stop ends a run: SIGTERM now, SIGKILL after the grace.
@@ -19,15 +21,15 @@ func (r *Runner) stop(e *entry, why stopReason) {
 
 // signal sends what is due to a run that is to end.
 func (r *Runner) signal(e *entry) {
-	p := process{pid: e.PID, start: e.PIDStart}
+	p := supervise.Process{PID: e.PID, Start: e.PIDStart}
 	switch now := r.now(); {
 	case e.termAt.IsZero():
 		e.termAt = now
-		took, err := p.signalGroup(syscall.SIGTERM) // what cannot be signalled is killed later
+		took, err := p.SignalGroup(syscall.SIGTERM) // what cannot be signalled is killed later
 		e.told = e.told || took || err != nil
 	case !e.killed && now.Sub(e.termAt) >= r.config.Grace:
 		var err error
-		if _, err = p.signalGroup(syscall.SIGKILL); err != nil {
+		if _, err = p.SignalGroup(syscall.SIGKILL); err != nil {
 			r.warn("kill "+e.Task.ID, e, "task "+e.Task.ID+" cannot be killed: "+err.Error())
 		}
 		e.killed = true

@@ -30,6 +30,7 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("runner: submit: %w", err)
 	}
+	r.takeAllLeft(entries)
 	// Recorded first: until then nobody may see them.
 	if err := r.store.put(entries); err != nil {
 		return nil, fmt.Errorf("runner: submit: queue file: %w", err)

@@ -93,7 +93,7 @@ type run struct {
 	stem    string
 	adopted bool
 	known   bool // its process is
-	task    process
+	gone    bool // all its processes are
 }
 
 type runningEntry struct {
@@ -109,10 +109,12 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 	for _, e := range r.queue.active {
 		entries = append(entries, runningEntry{e, run{
 			number: e.Runs, gpu: e.GPU, stem: e.stem(), adopted: e.adopted,
-			known: e.State == Running, task: process{pid: e.PID, start: e.PIDStart},
+			known: e.State == Running, gone: e.gone,
 		}})
-		if e.PID != 0 {
-			sessions[e.PID] = e
+		for _, session := range []int{e.PID, e.keeper} { // of the command, and of what lost its parent
+			if session != 0 && !e.gone {
+				sessions[session] = e
+			}
 		}
 	}
 	return entries, sessions

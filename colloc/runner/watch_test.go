@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -117,7 +118,7 @@ func TestSpeed(t *testing.T) {
 	look := func(steps ...int) {
 		clock.step(time.Second)
 		for i, n := range steps {
-			path := strings.TrimSuffix(g.Records()[i].Log, logEnd) + stepsEnd
+			path := strings.TrimSuffix(g.Records()[i].Log, supervise.LogEnd) + supervise.StepsEnd
 			if err := os.WriteFile(path, fmt.Append(nil, n, " ", 1000), 0o600); err != nil {
 				t.Fatal(err)
 			}

@@ -26,6 +26,7 @@ type options struct {
 	resume       bool
 	resumeFailed bool
 	dryRun       bool
+	gone         []string
 	asJSON       bool
 	follow       bool
 	metrics      string
@@ -96,6 +97,11 @@ func (o *options) runFlags(f *flag.FlagSet) {
 	f.StringVar(&o.logs, "logs", "", "keep queue, output and job log in `DIR`; default is the next free sweep-N")
 	f.BoolVar(&o.resume, "resume", false, "go on with the sweep in -logs: all tasks that neither succeeded nor failed")
 	f.BoolVar(&o.resumeFailed, "resume-failed", false, "as -resume, and run again what failed")
+	f.Func("gone", "what ran on the host `NAME`, which shared the folder of -logs, is lost: the host is gone for good", func(s string) error {
+		begin(o, "gone", &o.gone)
+		o.gone = append(o.gone, s)
+		return nil
+	})
 	f.BoolVar(&o.dryRun, "dry-run", false, "print the plan and run nothing")
 	f.BoolVar(&o.asJSON, "json", false, "print events and the report as JSON Lines")
 	f.BoolVar(&o.follow, "follow", false, "print what the tasks print, line by line")

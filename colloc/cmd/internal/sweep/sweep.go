@@ -75,7 +75,7 @@ func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
 func (s *sweep) config(p *colloc.Planner) runner.Config {
 	o := s.o
 	return runner.Config{
-		Dir: filepath.Join(o.logs, queueName), Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
+		Dir: filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
 		MemoryFloor: o.floor, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
 		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,
@@ -90,6 +90,9 @@ func (s *sweep) open(ctx context.Context, p *colloc.Planner) (err error) {
 	if errors.As(err, &corrupt) {
 		s.show.Note(fmt.Sprintf("the queue %s is corrupt and was set aside as %s; the job log tells what is left to do", corrupt.Path, corrupt.Aside))
 		s.runner, err = runner.Open(ctx, s.config(p))
+	}
+	if errors.Is(err, runner.ErrElsewhere) {
+		err = fmt.Errorf("%w\nhere: colloc sweep -logs %s -resume -gone HOST", err, grammar.QuoteWord(s.o.logs))
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package runner
+package supervise
 
 import (
 	"errors"
@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // supervisorName is what a supervisor calls itself. Its arguments are the stem of
-// the run's files, the task's own setting of threadsVariable if it has one, the
-// path of the program, and the arguments of that, the name included. Otherwise
+// the run's files, the task's own setting of threadsVariable if it has one, its key,
+// the path of the program, and the arguments of that, the name included. Otherwise
 // environment, working folder, standard input and output are the task's;
 // descriptor 3 takes the process that was started.
 const supervisorName = "colloc-supervisor"
@@ -31,32 +32,32 @@ const (
 // isSupervisor reports whether this process was started to supervise a task.
 func isSupervisor() bool { return os.Args[0] == supervisorName }
 
-// Supervise turns this process into the supervisor of one task if a Runner
+// Main turns this process into the supervisor of one task if [Launch]
 // started it for that, and then does not return. Otherwise it does nothing. Call
 // it first in main, before flags are read, and in TestMain. The packages that the
 // program imports are initialised before, for each run anew: two milliseconds of
 // a CPU for a lean program, more for one that links much.
-func Supervise() {
-	const fewest = 5
+func Main() {
+	const fewest = 6
 	if isSupervisor() && len(os.Args) >= fewest {
 		// Without the end that Go makes: nothing is left to do, and a race detector
 		// would wait a second.
-		syscall.Exit(supervise(os.Args[1], environmentOf(os.Args[2]), os.Args[3], os.Args[4:]))
+		syscall.Exit(supervise(os.Args[1], environmentOf(os.Args[2]), os.Args[3], os.Args[4], os.Args[5:]))
 	}
 }
 
 // supervise runs one command and returns the exit code of this process: that of
 // the command, for a runner that cannot read the record.
-func supervise(stem string, env []string, path string, argv []string) int {
+func supervise(stem string, env []string, key, path string, argv []string) int {
 	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends
 	syscall.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
-	self, err := processOf(os.Getpid())
+	self, err := Find(os.Getpid())
 	if err == nil {
-		err = claim(stem, self.String())
+		err = claim(stem, Claim{Process: self, Space: ThisSpace(), Key: key}.String())
 	}
 	switch {
-	case errors.Is(err, errTaken):
+	case errors.Is(err, ErrTaken):
 		return exitTaken
 	case err != nil:
 		fmt.Fprintln(os.Stderr, "colloc: no claim on this run:", err)
@@ -64,6 +65,7 @@ func supervise(stem string, env []string, path string, argv []string) int {
 	}
 	// Who signals the supervisor means the command. Signals must be caught and
 	// not ignored: a command inherits what is ignored.
+	adopt()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	// Package os would start another process to find out how to wait for this one.
@@ -74,9 +76,10 @@ func supervise(stem string, env []string, path string, argv []string) int {
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
-		_ = writeExit(stem, outcome{err: "the command does not start: " + err.Error()}) // if not, the exit code tells
+		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error()}) // if not, the exit code tells
 		return exitNotStarted
 	}
+	began := time.Now()
 	tell(report, child)
 	go func() {
 		for s := range signals {
@@ -86,12 +89,13 @@ func supervise(stem string, env []string, path string, argv []string) int {
 		}
 	}()
 	status, err := wait(child)
-	_ = syscall.Kill(-child, syscall.SIGKILL) // what it left behind; usually nothing
+	took := time.Since(began)
+	endDescendants()
 	if err != nil {
-		_ = writeExit(stem, outcome{err: err.Error()}) // as above
+		_ = writeExit(stem, Outcome{Err: err.Error()}) // as above
 		return exitNotStarted
 	}
-	return record(stem, status)
+	return record(stem, status, took)
 }
 
 // environmentOf is the task's environment: this process's, with the task's own
@@ -104,10 +108,11 @@ func environmentOf(own string) []string {
 	return env
 }
 
-// wait waits for the command to end.
+// wait waits for the command to end, and for processes that lost their parent.
 func wait(pid int) (status syscall.WaitStatus, err error) {
 	for {
-		if _, err = syscall.Wait4(pid, &status, 0, nil); !errors.Is(err, syscall.EINTR) {
+		ended, err := syscall.Wait4(-1, &status, 0, nil)
+		if ended == pid || err != nil && !errors.Is(err, syscall.EINTR) {
 			return status, err
 		}
 	}
@@ -116,20 +121,20 @@ func wait(pid int) (status syscall.WaitStatus, err error) {
 // tell reports the command's process to the runner, which may be gone. The pipe
 // stays open: that it closes tells the runner of the end of this process.
 func tell(report *os.File, pid int) {
-	p, err := processOf(pid)
+	p, err := Find(pid)
 	if err != nil {
-		p = process{pid: pid}
+		p = Process{PID: pid}
 	}
 	_, _ = report.WriteString(p.String() + "\n")
 }
 
 // record leaves the exit record and returns the exit code.
-func record(stem string, status syscall.WaitStatus) int {
+func record(stem string, status syscall.WaitStatus, took time.Duration) int {
 	const signalled = 128
-	o, code := outcome{exit: status.ExitStatus()}, status.ExitStatus() // -1 after a signal
+	o, code := Outcome{Exit: status.ExitStatus(), Took: took}, status.ExitStatus() // -1 after a signal
 	if status.Signaled() {
-		o.signal = int(status.Signal())
-		code = signalled + o.signal
+		o.Signal = int(status.Signal())
+		code = signalled + o.Signal
 	}
 	if err := writeExit(stem, o); err != nil {
 		fmt.Fprintln(os.Stderr, "colloc: no exit record:", err)

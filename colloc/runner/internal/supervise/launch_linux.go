@@ -1,4 +1,4 @@
-package runner
+package supervise
 
 import (
 	"bufio"
@@ -12,16 +12,16 @@ import (
 	"syscall"
 )
 
-// supported says whether this system can run tasks.
-func supported() error {
+// Supported says whether this system, and this process, can run commands.
+func Supported() error {
 	if isSupervisor() {
 		return ErrUnsupervised
 	}
 	return nil
 }
 
-// lockFolder keeps other runners out of dir until the file is closed.
-func lockFolder(dir string) (*os.File, error) {
+// Lock keeps other runners out of dir until the file is closed.
+func Lock(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -36,26 +36,27 @@ func lockFolder(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// launch is all that a run needs.
-type launch struct {
-	stem string
-	dir  string
-	path string
-	argv []string
-	env  []string
+// Launch is all that a run needs.
+type Launch struct {
+	Stem string // of the run's files
+	Key  string // of the task
+	Dir  string
+	Path string
+	Argv []string
+	Env  []string
 }
 
-// supervisor is the process between this one and a task.
-type supervisor struct {
+// Supervisor is the process between this one and a command.
+type Supervisor struct {
 	process *os.Process
 	pipe    *os.File
 	report  *bufio.Reader // of pipe
-	child   process       // the command's, once it was told
+	stem    string
 }
 
-// start starts the supervisor of a run, with the output in the run's log.
-func (l *launch) start() (*supervisor, error) {
-	log, err := os.OpenFile(l.stem+logEnd, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+// Start starts the supervisor of a run, with the output in the run's log.
+func (l *Launch) Start() (*Supervisor, error) {
+	log, err := os.OpenFile(l.Stem+LogEnd, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +72,7 @@ func (l *launch) start() (*supervisor, error) {
 	}
 	defer func() { _ = told.Close() }()
 	own := "" // of the variable that means the supervisor here
-	env := slices.DeleteFunc(slices.Clone(l.env), func(v string) bool {
+	env := slices.DeleteFunc(slices.Clone(l.Env), func(v string) bool {
 		found := strings.HasPrefix(v, threadsVariable)
 		if found {
 			own = v
@@ -79,82 +80,85 @@ func (l *launch) start() (*supervisor, error) {
 		return found
 	})
 	child, err := os.StartProcess("/proc/self/exe",
-		append([]string{supervisorName, l.stem, own, l.path}, l.argv...),
+		append([]string{supervisorName, l.Stem, own, word(l.Key), l.Path}, l.Argv...),
 		&os.ProcAttr{
-			Dir: l.dir, Env: append(env, threadsVariable+"1"),
+			Dir: l.Dir, Env: append(env, threadsVariable+"1"),
 			Files: []*os.File{null, log, log, told},
 			Sys:   &syscall.SysProcAttr{Setsid: true},
 		})
 	if err != nil {
 		return nil, errors.Join(err, report.Close())
 	}
-	return &supervisor{process: child, pipe: report, report: bufio.NewReaderSize(report, 64)}, nil
+	return &Supervisor{process: child, pipe: report, stem: l.Stem, report: bufio.NewReaderSize(report, 64)}, nil
 }
 
-// task waits for the command's process; false if there will be none.
-func (s *supervisor) task() (process, bool) {
+// Task waits for the command's process; false if there will be none.
+func (s *Supervisor) Task() (Process, bool) {
 	line, err := s.report.ReadString('\n')
 	if err != nil {
-		return process{}, false
+		return Process{}, false
 	}
-	s.child, err = parseProcess(line)
-	return s.child, err == nil
+	child, err := parseProcess(line)
+	return child, err == nil
 }
 
-// detach stops waiting for the supervisor, which goes on.
-func (s *supervisor) detach() {
+// Detach stops waiting for the supervisor, which goes on.
+func (s *Supervisor) Detach() {
 	_ = s.pipe.Close() // ends the wait
 }
 
-// wait waits for the supervisor to end, which closes its end of the pipe, and
-// returns how the run did; false after detach.
-func (s *supervisor) wait(stem string) (outcome, bool) {
+// PID is the supervisor's process and session.
+func (s *Supervisor) PID() int { return s.process.Pid }
+
+// Wait waits for the supervisor to end, which closes its end of the pipe, and
+// returns how the run did; false after Detach.
+func (s *Supervisor) Wait() (Outcome, bool) {
 	_, err := io.Copy(io.Discard, s.report)
 	_ = s.pipe.Close()
 	if errors.Is(err, os.ErrClosed) {
-		return outcome{}, false
+		return Outcome{}, false
 	}
 	state, err := s.process.Wait()
-	o, ok := readExit(stem)
+	o, ok := ReadExit(s.stem)
 	switch {
 	case ok:
 	case err != nil:
-		o = outcome{exit: -1, lost: true, err: "the supervisor is lost: " + err.Error()}
-	case claim(stem, revoked) == nil:
-		o = outcome{exit: -1, final: true, err: fmt.Sprintf("the supervisor (%v) did not take the run; %v, or the log tells more", state, ErrUnsupervised)}
+		o = Outcome{Exit: -1, Lost: true, Err: "the supervisor is lost: " + err.Error()}
+	case Revoke(s.stem) == nil:
+		o = Outcome{Exit: -1, Final: true, Err: fmt.Sprintf("the supervisor (%v) did not take the run; %v, or the log tells more", state, ErrUnsupervised)}
 	default:
 		o = supervisorOutcome(state)
 	}
 	// A supervisor that was killed left to the kernel to kill the command, but not
 	// what that had started.
-	if o.lost {
-		s.child.killGroup()
+	if o.Lost {
+		KillRest(s.stem)
 	}
 	return o, true
 }
 
-// reap ends the zombie of a supervisor that an earlier Runner of this process
+// Reap ends the zombie of a supervisor that an earlier Runner of this process
 // started.
-func reap(p process) { _, _ = syscall.Wait4(p.pid, nil, syscall.WNOHANG, nil) }
+func Reap(p Process) { _, _ = syscall.Wait4(p.PID, nil, syscall.WNOHANG, nil) }
 
 // supervisorOutcome makes do with the supervisor's own exit code, where it could
 // leave no record, as on a full disk.
-func supervisorOutcome(state *os.ProcessState) outcome {
+func supervisorOutcome(state *os.ProcessState) Outcome {
 	const signalled = 128
 	code := state.ExitCode()
 	switch {
 	case code < 0:
-		return outcome{exit: -1, lost: true, err: fmt.Sprintf("the supervisor is lost (%v)", state)}
+		return Outcome{Exit: -1, Lost: true, Err: fmt.Sprintf("the supervisor is lost (%v)", state)}
 	case code > signalled:
-		return outcome{exit: -1, signal: code - signalled}
+		return Outcome{Exit: -1, Signal: code - signalled}
 	default:
-		return outcome{exit: code}
+		return Outcome{Exit: code}
 	}
 }
 
-// lookPath finds the program as a shell would, with the PATH of env, relative to
+// LookPath finds the program as a shell would, with the PATH of env, relative to
 // dir.
-func lookPath(name, dir string, env []string) (string, error) {
+func LookPath(name, dir string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, executable(inFolder(dir, name))
 	}

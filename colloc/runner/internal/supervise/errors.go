@@ -1,0 +1,16 @@
+package supervise
+
+import "errors"
+
+// The conditions that callers tell apart with errors.Is.
+var (
+	// ErrUnsupported means that this system cannot run commands.
+	ErrUnsupported = errors.New("unsupported on this system")
+	// ErrUnsupervised means that this process was started as a supervisor but its
+	// main function does not begin with [Main].
+	ErrUnsupervised = errors.New("main does not call runner.Supervise first")
+	// ErrInUse means that another process has the folder.
+	ErrInUse = errors.New("in use by another runner")
+	// ErrTaken means that the claim was made before.
+	ErrTaken = errors.New("the run is claimed already")
+)

@@ -1,0 +1,214 @@
+package supervise
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"example.com/colloc/profile"
+)
+
+// Fields of /proc/PID/stat after the name of the program, see proc(5).
+const (
+	statState   = 0
+	statParent  = 1
+	statSession = 3
+	statStart   = 19
+	statFields  = 20
+)
+
+// readStat returns the fields of /proc/PID/stat that follow the name.
+func readStat(pid int) ([]string, error) {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return nil, err
+	}
+	end := strings.LastIndexByte(string(text), ')') // the name may hold blanks and parentheses
+	fields := strings.Fields(string(text[end+1:]))
+	if end < 0 || len(fields) < statFields {
+		return nil, fmt.Errorf("/proc/%d/stat is not understood", pid)
+	}
+	return fields, nil
+}
+
+// Find looks up a running process.
+func Find(pid int) (Process, error) {
+	fields, err := readStat(pid)
+	if err != nil {
+		return Process{}, err
+	}
+	start, err := strconv.ParseUint(fields[statStart], 10, 64)
+	return Process{PID: pid, Start: start}, err
+}
+
+// Alive reports whether p runs. A process that has ended and that nobody waited
+// for does not.
+func (p Process) Alive() bool {
+	fields, err := readStat(p.PID)
+	if err != nil {
+		return false
+	}
+	start, err := strconv.ParseUint(fields[statStart], 10, 64)
+	ended := strings.ContainsAny(fields[statState], "ZXx")
+	return err == nil && start == p.Start && !ended
+}
+
+// SignalGroup sends a signal to the process group that p leads. It reports
+// whether p was there to take it.
+func (p Process) SignalGroup(s syscall.Signal) (bool, error) {
+	if p.PID <= 1 {
+		return false, nil
+	}
+	held, err := os.FindProcess(p.PID) // by a pidfd where there is one: it stays this process
+	if err != nil {
+		return false, nil
+	}
+	defer func() { _ = held.Release() }()
+	if !p.Alive() || held.Signal(syscall.Signal(0)) != nil {
+		return false, nil
+	}
+	err = syscall.Kill(-p.PID, s)
+	if errors.Is(err, syscall.ESRCH) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// KillRest kills what is left of a run whose supervisor is gone: the processes that
+// have its mark in their environment, wherever they went, and those that share a
+// session with one. Others may have got the numbers that the run had; what cannot be
+// shown to be its is left alone.
+func KillRest(stem string) {
+	name, value, _ := strings.Cut(Mark(stem), "=")
+	sessions := make(map[string]bool)
+	for _, pid := range processes() {
+		if Variable(pid, name) != value {
+			continue
+		}
+		if fields, err := readStat(pid); err == nil {
+			sessions[fields[statSession]] = true
+		}
+	}
+	if fields, err := readStat(os.Getpid()); err == nil {
+		delete(sessions, fields[statSession]) // whoever called us with that environment is no task
+	}
+	for _, pid := range processes() {
+		held, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] {
+			_ = held.Signal(syscall.SIGKILL) // it may have ended
+		}
+		_ = held.Release()
+	}
+}
+
+// processes lists the numbers in /proc.
+func processes() (pids []int) {
+	names, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil
+	}
+	for _, entry := range names {
+		if pid, err := strconv.Atoi(entry.Name()); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// ChildOf returns the first process that parent started. Later ones that lost their
+// own parent are its children too.
+func ChildOf(parent int) (first Process, found bool) {
+	for _, pid := range processes() {
+		fields, err := readStat(pid)
+		if err != nil || fields[statParent] != strconv.Itoa(parent) {
+			continue
+		}
+		p, err := Find(pid)
+		if err == nil && (!found || p.Start < first.Start || p.Start == first.Start && pid < first.PID) {
+			first, found = p, true
+		}
+	}
+	return first, found
+}
+
+// maxAncestors bounds the way up from a process.
+const maxAncestors = 64
+
+// Owner returns which of the sessions a process belongs to: its own, or that of
+// the nearest ancestor that is in one.
+func Owner[T any](pid int, sessions map[int]T) (owner T, found bool) {
+	for range maxAncestors {
+		fields, err := readStat(pid)
+		if err != nil {
+			return owner, false
+		}
+		session, err := strconv.Atoi(fields[statSession])
+		if err != nil {
+			return owner, false
+		}
+		if owner, found = sessions[session]; found {
+			return owner, true
+		}
+		if pid, err = strconv.Atoi(fields[statParent]); err != nil || pid <= 1 {
+			return owner, false
+		}
+	}
+	return owner, false
+}
+
+// FreeSpace is what a user may still write to the disk of a folder; false if that
+// is not known.
+func FreeSpace(dir string) (profile.Bytes, bool) {
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil || s.Blocks == 0 {
+		return 0, false
+	}
+	return profile.BytesOf(float64(s.Bavail) * float64(s.Bsize)), true
+}
+
+func signalName(number int) string { return syscall.Signal(number).String() }
+
+// Variable is a setting in the environment that a process began with; empty if there
+// is none, or no such process of this user.
+func Variable(pid int, name string) string {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return ""
+	}
+	for v := range strings.SplitSeq(string(env), "\x00") {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// ThisSpace is where this process runs.
+func ThisSpace() Space {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return Space{}
+	}
+	inside, _ := os.Readlink("/proc/self/ns/pid") // without it, a host that has no containers
+	host, _ := os.Hostname()
+	return Space{ID: digest(string(boot), inside), Host: strings.Join(strings.Fields(host), "-")}
+}
+
+// digest is a short name for texts.
+func digest(texts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
+	return fmt.Sprintf("%x", sum[:5])
+}
+
+// Key is a short name for a task, which its claim has: to find again what runs when
+// the queue is lost.
+func Key(id, dir string, argv []string) string {
+	return digest(append([]string{id, dir}, argv...)...)
+}

@@ -1,0 +1,50 @@
+package supervise
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+)
+
+// sleeper starts a process in a session of its own, or in that of a shell.
+func sleeper(t *testing.T, env []string, script string) *exec.Cmd {
+	t.Helper()
+	c := exec.Command("/bin/sh", "-c", script)
+	c.Env = env
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-c.Process.Pid, syscall.SIGKILL)
+		_ = c.Wait()
+	})
+	return c
+}
+
+// TestKillRest leaves processes of a run behind, with their mark and without, and a
+// stranger that has the number of the run's group: only the latter stays.
+func TestKillRest(t *testing.T) {
+	stem := filepath.Join(t.TempDir(), "000001.1")
+	marked := sleeper(t, []string{Mark(stem)}, "env -i sleep 1000 & wait") // one of the session lost the mark
+	stranger := sleeper(t, []string{Mark(stem + "1"), "X=" + Mark(stem)}, "exec sleep 1000")
+	KillRest(stem)
+	if err := marked.Wait(); err == nil {
+		t.Error("what is left of the run lives")
+	}
+	p, err := Find(stranger.Process.Pid)
+	if err != nil || !p.Alive() {
+		t.Errorf("a stranger was killed: %v", err)
+	}
+	if took, err := (Process{PID: p.PID, Start: p.Start + 1}).SignalGroup(syscall.SIGKILL); took || err != nil || !p.Alive() {
+		t.Errorf("a stranger with the number of a process was signalled: %v, %v", took, err)
+	}
+	if took, err := p.SignalGroup(syscall.SIGKILL); !took || err != nil {
+		t.Errorf("the process itself was not: %v", err)
+	}
+	if _, ok := ChildOf(1 << 30); ok || Variable(os.Getpid(), "NO_SUCH_VARIABLE") != "" {
+		t.Error("something was found that is not there")
+	}
+}
