@@ -13,6 +13,7 @@ func All() []sim.Policy {
 		LAS{},
 		Random{},
 		Greedy{},
+		Greedy{MaxSet: 4},
 		Horus{},
 		Lucid{},
 		CARMA{Order: MAGM},
@@ -22,6 +23,9 @@ func All() []sim.Policy {
 		CARMA{Order: RoundRobin},
 		CARMA{Order: MAGM, Blind: true},
 		Gavel{},
+		Gavel{Objective: Makespan},
+		Gavel{Objective: ShortestFirst},
+		Gavel{Objective: LeastAttained},
 		Muri{},
 		Muri{Unaware: true},
 		BestFit{},
@@ -32,6 +36,35 @@ func All() []sim.Policy {
 		Session{MaxSet: 4, ByLength: true},
 		Session{NoLearning: true},
 	}
+}
+
+// Lacks says what a policy needs of tasks and these do not say, in words; it is
+// empty if nothing is missing. Such a policy runs, but does not do what its name
+// says: report it without its figures.
+func Lacks(p sim.Policy, tasks []sim.Task) string {
+	holds := func(has func(*sim.Task) bool) bool {
+		for i := range tasks {
+			if has(&tasks[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	switch p.(type) {
+	case Muri:
+		if !holds(func(t *sim.Task) bool { return t.Stages.Iteration > 0 }) {
+			return "the stages of an iteration"
+		}
+	case Lucid, Horus:
+		if !holds(func(t *sim.Task) bool { return t.Busy > 0 }) {
+			return "the utilisation of each task"
+		}
+	case BestFit, RandomNode, FGD:
+		if !holds(func(t *sim.Task) bool { return t.Share > 0 }) {
+			return "the shares of GPUs that tasks ask for"
+		}
+	}
+	return ""
 }
 
 // ByName finds a policy of All by its Name.

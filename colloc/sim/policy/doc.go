@@ -6,13 +6,18 @@
 //
 // # How they compare with what was published
 //
-// The traces are in the folder that COLLOC_DATA names.
+// The traces are in the folder that COLLOC_DATA names. The command
+//
+//	colloc simulate -published $COLLOC_DATA/traces
+//
+// prints all of these figures beside the published ones.
 //
 //   - Muri's SRTF and SRSF: mean and 99th percentile of completion times and
 //     makespan to the last published digit, on all three traces (go test -v
 //     -run MuriExclusive). Two details decide: every event restarts all tasks, and a
 //     task that ends before the next one has not paid for it
 //     ([sim.Options].RestartAll).
+//   - Tiresias, which is [LAS], on the same traces: within 0.2 % (-v -run Tiresias).
 //   - Muri-S and Muri-L: mean completion times within 8.4 %, makespans within 1.3 %
 //     (-bench Muri). We match exactly and break ties in our own way; the
 //     authors' matching runs on floating-point weights with ties of its own, and

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -19,20 +21,71 @@ import (
 // that the sum of predicted speeds is largest, and moves tasks by checkpoint.
 // Where the authors solve a linear program for shares of time and round it, this
 // solves the integer problem of one round by [solve.Matching]; of a long queue
-// it considers the tasks that came first, twice as many as there are seats.
+// it considers the tasks of most weight, then those that came first, twice as many
+// as there are seats.
 // Gangs run on GPUs of their own when enough are idle at the end of a round.
 type Gavel struct {
+	// Objective is what the sum of speeds is weighed by.
+	Objective Objective
 	// Round is the time between two plans; 0 means 6 minutes.
 	Round time.Duration
 	// MoveCost is what a plan must gain to move a task, as a part of a round; 0
-	// means 0.05.
+	// means 1/6, a start-up of a minute in a round of six.
 	MoveCost float64
+}
+
+// Objective is one of the policies that Gavel expresses. Where the authors' linear
+// program gives each task a share of time, and its rounds run those that are most
+// behind, here the speed of a task counts weight times in the plan of a round.
+type Objective int
+
+const (
+	// MaxSum weighs all tasks alike.
+	MaxSum Objective = iota
+	// Makespan weighs a task by the work that is left of it, as predicted.
+	Makespan
+	// ShortestFirst weighs it by one over that.
+	ShortestFirst
+	// LeastAttained weighs it by one over the rounds that it had and one.
+	LeastAttained
+)
+
+// String returns "sum", "makespan", "sjf" or "las".
+func (o Objective) String() string {
+	names := [...]string{"sum", "makespan", "sjf", "las"}
+	if o < 0 || int(o) >= len(names) {
+		return "unknown"
+	}
+	return names[o]
+}
+
+// leastWeight bounds how little the speed of a task counts, as a part of the most:
+// nothing starves for rounding, and the plan stays exact to a hundredth of it.
+const leastWeight = 1e-3
+
+// weight of a task's speed, up to a factor.
+func (p *Gavel) weight(s *sim.State, t *sim.TaskView) float64 {
+	switch p.Objective {
+	case Makespan:
+		return max(1, s.Remaining(t).Seconds())
+	case ShortestFirst:
+		return 1 / max(1, s.Remaining(t).Seconds())
+	case LeastAttained:
+		return 1 / (1 + s.Attained(t).Seconds()/p.Round.Seconds())
+	default:
+		return 1
+	}
 }
 
 var _ sim.Policy = Gavel{}
 
 // Name implements [sim.Policy].
-func (Gavel) Name() string { return "gavel" }
+func (p Gavel) Name() string {
+	if p.Objective == MaxSum {
+		return "gavel"
+	}
+	return "gavel-" + p.Objective.String()
+}
 
 // Begin implements [sim.Policy].
 func (p Gavel) Begin(s *sim.State) (sim.Scheduler, error) {
@@ -40,7 +93,7 @@ func (p Gavel) Begin(s *sim.State) (sim.Scheduler, error) {
 		p.Round = 6 * time.Minute
 	}
 	if p.MoveCost == 0 {
-		p.MoveCost = 0.05
+		p.MoveCost = 1.0 / 6
 	}
 	g := &gavel{Gavel: p, views: map[string]*sim.TaskView{}}
 	g.gpus = make([]packer.GPU, len(s.GPUs()))
@@ -56,6 +109,7 @@ type gavel struct {
 	state   *sim.State
 	set     []*sim.TaskView
 	next    time.Duration
+	queue   []ranked
 	changed bool // since the last plan
 }
 
@@ -67,7 +121,7 @@ func (g *gavel) Decide(s *sim.State) error {
 	}
 	g.next = s.Now() + g.Round
 	s.WakeAt(g.next)
-	if !g.changed {
+	if waiting, _ := s.Len(); !g.changed && (g.Objective != LeastAttained || waiting == 0) {
 		return nil
 	}
 	g.changed = false
@@ -93,23 +147,7 @@ func (g *gavel) plan(s *sim.State) error {
 			free = append(free, session.Card(v))
 		}
 	}
-	clear(g.views)
-	add := func(t *sim.TaskView) {
-		if t.GPUs != 1 || t.HostOnly || len(g.tasks) >= 4*len(free) {
-			return
-		}
-		p := packer.Task{ID: t.ID, Memory: t.Reserve, Alone: t.Deaths > 0, On: t.Only[:min(1, len(t.Only))]}
-		if t.Running() {
-			p.Home, p.MoveCost = strconv.Itoa(t.On[0]), g.MoveCost
-		}
-		g.tasks, g.views[t.ID] = append(g.tasks, p), t
-	}
-	for t := range s.Running() {
-		add(t)
-	}
-	for t := range s.Waiting() {
-		add(t)
-	}
+	g.choose(s, 4*len(free))
 	if len(free) == 0 || len(g.tasks) == 0 {
 		return nil
 	}
@@ -122,6 +160,44 @@ func (g *gavel) plan(s *sim.State) error {
 		return err
 	}
 	return g.apply(s, free, solution)
+}
+
+// choose takes the tasks that run, and of those that wait the ones of most weight,
+// first come first, as many as there may be.
+func (g *gavel) choose(s *sim.State, most int) {
+	clear(g.views)
+	g.queue = g.queue[:0]
+	top := 0.0
+	for t := range s.Running() {
+		if t.GPUs == 1 && !t.HostOnly {
+			g.queue = append(g.queue, ranked{t, g.weight(s, t)})
+		}
+	}
+	running := len(g.queue)
+	for t := range s.Waiting() {
+		if t.GPUs == 1 && !t.HostOnly {
+			g.queue = append(g.queue, ranked{t, g.weight(s, t)})
+		}
+	}
+	slices.SortStableFunc(g.queue[running:], func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
+	g.queue = g.queue[:min(len(g.queue), most)]
+	for _, r := range g.queue {
+		top = max(top, r.weight)
+	}
+	for _, r := range g.queue {
+		t, weight := r.task, max(leastWeight, r.weight/top)
+		p := packer.Task{ID: t.ID, Memory: t.Reserve, Alone: t.Deaths > 0, On: t.Only[:min(1, len(t.Only))], Weight: weight}
+		if t.Running() {
+			p.Home, p.MoveCost = strconv.Itoa(t.On[0]), g.MoveCost
+		}
+		g.tasks, g.views[t.ID] = append(g.tasks, p), t
+	}
+}
+
+// ranked is a task and what its speed counts.
+type ranked struct {
+	task   *sim.TaskView
+	weight float64
 }
 
 // apply stops what moves and starts what is planned.

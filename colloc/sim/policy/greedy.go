@@ -1,6 +1,8 @@
 package policy
 
 import (
+	"strconv"
+
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy/internal/place"
 	"example.com/colloc/colloc/sim/policy/internal/share"
@@ -22,7 +24,12 @@ var _ sim.Policy = Greedy{}
 const minGain = 0.05
 
 // Name implements [sim.Policy].
-func (Greedy) Name() string { return "greedy" }
+func (p Greedy) Name() string {
+	if p.MaxSet > 2 {
+		return "greedy-" + strconv.Itoa(p.MaxSet)
+	}
+	return "greedy"
+}
 
 // Begin implements [sim.Policy].
 func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {

@@ -12,8 +12,10 @@ import (
 // predicted length × GPUs. Profiling gives each task a sharing score: 0 tiny, 1
 // medium, 2 jumbo. When fewer GPUs are idle than tasks wait, a task is packed
 // with the first running task of the same number of GPUs that has no partner, if
-// memory suffices and the scores add up to at most 2; otherwise it gets GPUs of
-// its own.
+// memory suffices, the scores add up to at most 2, and its own length × GPUs is at
+// most twice the partner's, so that a long task does not hold up a short one for
+// long (simulation/policy/lucid.py of github.com/S-Lab-System-Group/Lucid,
+// 9b9ba89); otherwise it gets GPUs of its own.
 //
 // Two stand-ins: the score comes from thresholds on the SM utilisation alone
 // instead of the authors' decision tree, and "fewer idle than waiting" stands for
@@ -24,6 +26,8 @@ type Lucid struct {
 	// Tiny and Medium are the SM utilisations below which a task counts as such;
 	// 0 means 0.4 and 0.8.
 	Tiny, Medium float64
+	// AnyPartner leaves out the rule on lengths: the authors' ablation.
+	AnyPartner bool
 }
 
 var _ sim.Policy = Lucid{}
@@ -49,7 +53,7 @@ func (p Lucid) Begin(*sim.State) (sim.Scheduler, error) {
 		Order:    shorter,
 		Alone:    func(*sim.State, *sim.TaskView) bool { return l.roomy },
 		Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-			return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore
+			return len(g.Set) == 0 || g.Set[0].GPUs == t.GPUs && l.level(t)+l.level(g.Set[0]) <= maxScore && l.outlasts(g.Set[0], t)
 		},
 		Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 {
 			return float64(min(1, len(g.Set))) // the first feasible partner, then an idle GPU
@@ -77,6 +81,15 @@ func (l *lucid) Decide(s *sim.State) error {
 	}
 	l.roomy = waiting <= 0
 	return l.Frame.Decide(s)
+}
+
+// maxLonger is how many times longer than its partner a task may be.
+const maxLonger = 2
+
+// outlasts reports whether a partner is long enough for t, by their lengths as
+// predicted when they came.
+func (l *lucid) outlasts(partner, t *sim.TaskView) bool {
+	return l.AnyPartner || float64(t.Length) <= maxLonger*float64(partner.Length)
 }
 
 // level is the sharing score.

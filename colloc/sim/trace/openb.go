@@ -1,6 +1,7 @@
 package trace
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -14,9 +15,15 @@ import (
 // GPUs stays in one machine. It runs from creation, not from when it was
 // scheduled, until its deletion.
 func openbPodRow(r *row, tr *Trace) {
-	created, deleted := r.duration("creation_time", time.Second), r.duration("deletion_time", time.Second)
-	if deleted < created {
-		r.fail("deletion_time", "is before creation_time")
+	created, deleted := time.Duration(0), century
+	tr.Untimed = true
+	if slices.Contains(r.table.header, "creation_time") && slices.Contains(r.table.header, "deletion_time") {
+		created, deleted = r.duration("creation_time", time.Second), r.duration("deletion_time", time.Second)
+		if deleted < created {
+			r.fail("deletion_time", "is before creation_time")
+		}
+		deleted = max(deleted, created+time.Second)
+		tr.Untimed = false
 	}
 	gpus, milli := r.count("num_gpu", 1<<16), r.count("gpu_milli", 1000)
 	if gpus > 0 && milli == 0 {
@@ -25,7 +32,7 @@ func openbPodRow(r *row, tr *Trace) {
 	t := sim.Task{
 		ID:         r.name("name"),
 		Arrival:    created,
-		Work:       max(time.Second, deleted-created),
+		Work:       deleted - created,
 		GPUs:       gpus,
 		HostOnly:   gpus == 0,
 		OneNode:    true,

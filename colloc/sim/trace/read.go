@@ -15,7 +15,7 @@ func layouts() []layout {
 	return []layout{
 		{"carma", []string{"task", "arrival_s", "job", "gpus", "exclusive_duration_s", "peak_mem_mib"}, carmaRow},
 		{"muri", []string{"num_gpu", "submit_time", "iterations", "model_name", "iteration_time", "resource_time_0", "resource_time_1", "resource_time_2"}, muriRow},
-		{"openb", []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli", "creation_time", "deletion_time"}, openbPodRow},
+		{"openb", []string{"name", "cpu_milli", "memory_mib", "num_gpu", "gpu_milli"}, openbPodRow},
 		{"openb", []string{"sn", "cpu_milli", "memory_mib", "gpu", "model"}, openbNodeRow},
 		{"gavel", []string{"gpu", "job_id", "model", "solo_sim_steps_per_s"}, gavelRow},
 		{"philly", []string{"jobid", "status", "vc", "submitted_time", "start_time", "end_time", "gpus"}, phillyRow},

@@ -17,6 +17,9 @@ type Trace struct {
 	// Tasks are in the order of the file; arrivals count from the first, in
 	// colloc's own layout from 0.
 	Tasks []sim.Task
+	// Untimed is set where the file says when no task comes or goes, as lists of
+	// pods for Inflate do: all come at 0 and stay for a century.
+	Untimed bool
 	// Nodes are machines.
 	Nodes []sim.Node
 	// Types are types of tasks, for Workload.

@@ -19,6 +19,12 @@ c,120,three,2,1800,30000,heavy,20000
 d,180,one,1,600,10000,light,9000
 `
 
+// inventedPods has openb's layout without times.
+const inventedPods = `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos
+a,1000,1024,1,500,,LS
+b,1000,1024,1,1000,,LS
+`
+
 // inventedPairs has the layout of measured pairs.
 const inventedPairs = `gpu,job_a,job_b,norm_speed_a,norm_speed_b
 v100,x,x,0.6,0.6
@@ -37,6 +43,7 @@ func write(t *testing.T, name, text string) string {
 
 func TestRun(t *testing.T) {
 	trace, pairs := write(t, "t.csv", inventedTrace), write(t, "p.csv", inventedPairs)
+	pods := write(t, "pods.csv", inventedPods)
 	tests := []struct {
 		name string
 		args []string
@@ -47,6 +54,11 @@ func TestRun(t *testing.T) {
 		{"an estimator that is wrong", []string{"-trace", trace, "-estimator", "horus", "-policies", "carma-magm"}, "predicted by horus"},
 		{"our own estimator", []string{"-trace", trace, "-estimator", "colloc", "-policies", "carma-magm"}, "predicted by colloc"},
 		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
+		{"fresh days with losses", []string{"-trace", trace, "-policies", "las,colloc", "-fresh", "-seeds", "2", "-losses", "5h", "-checkpoint", "20m", "-checkpoint-cost", "5s", "-diurnal", "0.5"}, "each GPU fails every 5h0m0s"},
+		{"told another contention", []string{"-trace", trace, "-policies", "greedy", "-told", "2"}, "policies are told 2"},
+		{"without stages", []string{"-trace", trace}, "muri-s is left out: the tasks do not say the stages of an iteration"},
+		{"without stages, by name", []string{"-trace", trace, "-policies", "best-fit"}, "best-fit does not do what its name says"},
+		{"filled up without times", []string{"-trace", pods, "-gpus", "4xV100", "-inflate", "1.2"}, "best-fit"},
 		{"filled up", []string{"-trace", trace, "-inflate", "2", "-policies", "fgd,best-fit"}, "tasks on 4 GPUs"},
 	}
 	for _, tt := range tests {
@@ -110,6 +122,11 @@ func TestRunRefuses(t *testing.T) {
 		{"no machines", "holds no machines with GPUs", []string{"-trace", trace, "-nodes", trace}},
 		{"seeds", "-seeds is 0", []string{"-trace", trace, "-seeds", "0"}},
 		{"until", "-until is -5s", []string{"-trace", trace, "-until", "-5s"}},
+		{"startup", "-startup is -1s", []string{"-trace", trace, "-startup", "-1s"}},
+		{"checkpoints that cost more than they save", "more than -checkpoint-cost", []string{"-trace", trace, "-checkpoint", "10s"}},
+		{"losses all the time", "-losses is 1s", []string{"-trace", trace, "-losses", "1s"}},
+		{"no times", "has no times", []string{"-trace", write(t, "q.csv", inventedPods), "-gpus", "2xV100"}},
+		{"no published figures", "no such file", []string{"-published", t.TempDir()}},
 		{"argument", "no argument", []string{trace}},
 		{"flag", "not defined", []string{"-frobnicate"}},
 		{"no tasks", "holds no tasks", []string{"-trace", write(t, "e.csv", strings.SplitAfter(inventedTrace, "\n")[0]), "-inflate", "2"}},

@@ -23,7 +23,14 @@ type options struct {
 	seeds               int
 	tasks               int
 	load, inflate       float64
-	contention          float64
+	fresh               bool
+	diurnal             float64
+	contention, told    float64
+	startup             time.Duration
+	checkpoint          time.Duration
+	checkpointCost      time.Duration
+	losses, repair      time.Duration
+	published           string
 	estimator           string
 	speedError          float64
 	lengthError         float64
@@ -54,16 +61,25 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.pairs, "pairs", "", "`FILE` of measured pairs: the truth about sharing")
 	f.StringVar(&o.gpus, "gpus", "", "the cluster, COUNTxGPU or MACHINESxCOUNTxGPU, comma-separated (default: what the trace was published with)")
 	f.StringVar(&o.policies, "policies", "all", "comma-separated `NAMES`, or all")
-	f.IntVar(&o.seeds, "seeds", 1, "how often to run each policy; seeds draw workloads, prediction errors and lots")
-	f.IntVar(&o.tasks, "tasks", 1000, "with job types: how many tasks to draw")
-	f.Float64Var(&o.load, "load", 1, "with job types: work that arrives over what the GPUs could do exclusively")
+	f.IntVar(&o.seeds, "seeds", 1, "how often to run each policy; the first is the trace as it is, the others jitter arrivals by 60 s and lengths by 2 %; seeds also draw workloads, errors and lots")
+	f.BoolVar(&o.fresh, "fresh", false, "each seed is a day of its own: tasks of the trace drawn with replacement, arriving at random")
+	f.IntVar(&o.tasks, "tasks", 0, "with job types or -fresh: how many tasks to draw (default 1000, with -fresh as many as the trace has)")
+	f.Float64Var(&o.load, "load", 0, "with job types or -fresh: work that arrives over what the GPUs could do exclusively (default 1, with -fresh the trace's own rate)")
+	f.Float64Var(&o.diurnal, "diurnal", 0, "with job types or -fresh: how much the rate of arrivals swings over 24 hours, 0 to 1")
 	f.Float64Var(&o.inflate, "inflate", 0, "repeat the tasks in random order, never leaving, until this many times the GPUs were asked for; 0 is as recorded")
 	f.Float64Var(&o.contention, "contention", 1, "scales assumed slowdowns: 0.5 is optimistic, 2 pessimistic")
+	f.Float64Var(&o.told, "told", -1, "the scale of assumed slowdowns that policies are told, if it is not -contention's")
+	f.DurationVar(&o.startup, "startup", time.Minute, "what every start costs, also one after a preemption or move, where the trace gives no start-up times")
+	f.DurationVar(&o.checkpoint, "checkpoint", 0, "the time between checkpoints, without which a lost GPU takes all work since the start; 0 is never")
+	f.DurationVar(&o.checkpointCost, "checkpoint-cost", time.Minute, "what each checkpoint costs")
+	f.DurationVar(&o.losses, "losses", 0, "the mean time between failures of each GPU; 0 is never")
+	f.DurationVar(&o.repair, "repair", time.Hour, "how long a failed GPU is away")
 	f.StringVar(&o.estimator, "estimator", "oracle", "who predicts memory: oracle, colloc, or one whose estimates the trace holds (horus, faketensor, gpumemnet)")
 	f.Float64Var(&o.speedError, "speed-error", 0, "standard deviation of the relative error in predicted speeds")
 	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
 	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")
 	f.StringVar(&o.html, "html", "", "write a report to `FILE`, one page with charts that needs no network")
+	f.StringVar(&o.published, "published", "", "no trace: replay published experiments, whose traces are in the folder `DIR`, and print ours beside theirs")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per run instead of the table")
 	return f
 }
@@ -81,7 +97,7 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		return nil, usage("%w; see -h", err)
 	case f.NArg() > 0:
 		return nil, usage("%q: no argument is expected; see -h", f.Arg(0))
-	case o.trace == "" && o.pairs == "":
+	case o.trace == "" && o.pairs == "" && o.published == "":
 		return nil, usage("no trace: name one with -trace, or measured pairs to draw tasks from with -pairs; see -h")
 	}
 	return o, o.check()
@@ -95,8 +111,10 @@ func (o *options) check() error {
 		lo, hi float64
 	}{
 		{"seeds", float64(o.seeds), 1, 1000},
-		{"tasks", float64(o.tasks), 1, 1e7},
-		{"load", o.load, 0.01, 100},
+		{"tasks", float64(o.tasks), 0, 1e7},
+		{"load", o.load, 0, 100},
+		{"diurnal", o.diurnal, 0, 1},
+		{"told", o.told, -1, 100},
 		{"inflate", o.inflate, 0, 100},
 		{"contention", o.contention, 0, 100},
 		{"speed-error", o.speedError, 0, 4},
@@ -106,8 +124,28 @@ func (o *options) check() error {
 			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)
 		}
 	}
-	if o.until < 0 {
-		return usage("-until is %v, want 0 or more", o.until)
+	for _, d := range []struct {
+		flag  string
+		value time.Duration
+	}{
+		{"until", o.until},
+		{"startup", o.startup},
+		{"checkpoint", o.checkpoint},
+		{"checkpoint-cost", o.checkpointCost},
+		{"losses", o.losses},
+		{"repair", o.repair},
+	} {
+		if d.value < 0 {
+			return usage("-%s is %v, want 0 or more", d.flag, d.value)
+		}
+	}
+	switch {
+	case o.checkpoint > 0 && o.checkpoint <= o.checkpointCost:
+		return usage("-checkpoint is %v, want more than -checkpoint-cost, %v", o.checkpoint, o.checkpointCost)
+	case o.losses > 0 && o.losses < time.Hour:
+		return usage("-losses is %v, want an hour or more", o.losses)
+	case o.losses > 0 && o.repair == 0:
+		return usage("-repair is 0, want more: a GPU that fails is away for a while")
 	}
 	return nil
 }

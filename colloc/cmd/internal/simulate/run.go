@@ -17,13 +17,22 @@ type study struct {
 	cluster  *sim.Cluster
 	policies []sim.Policy
 	seeds    int
-	// draw returns tasks and options for a seed; runs with the same seed see
-	// the same.
-	draw func(seed uint64) ([]sim.Task, sim.Options, error)
+	// left names the policies that are left out, and why.
+	left []string
+	// draw returns what happens under a seed; runs with the same seed see the
+	// same.
+	draw func(seed uint64) (day, error)
 	// timeline says that the first seed's run of each policy is drawn.
 	timeline bool
 	// done is called after each run, from several goroutines.
 	done func()
+}
+
+// day is what happens under one seed.
+type day struct {
+	tasks   []sim.Task
+	options sim.Options
+	losses  []sim.Loss
 }
 
 // outcome is one run.
@@ -61,17 +70,20 @@ func (s *study) run(ctx context.Context) ([]outcome, error) {
 }
 
 func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, error) {
-	tasks, options, err := s.draw(seed)
+	d, err := s.draw(seed)
 	if err != nil {
 		return outcome{}, err
 	}
+	options := d.options
 	options.Seed = seed
 	o := outcome{Policy: p.Name(), Seed: seed}
 	if s.timeline && seed == 0 {
 		o.Timeline = newTimeline(s.cluster.GPUs())
 		options.OnEvent = o.Timeline.note
 	}
-	o.Result, err = sim.Run(ctx, s.cluster, tasks, p, options)
+	c := *s.cluster
+	c.Losses = d.losses
+	o.Result, err = sim.Run(ctx, &c, d.tasks, p, options)
 	if o.Timeline != nil && err == nil {
 		o.Timeline.finish(o.Last.At)
 	}

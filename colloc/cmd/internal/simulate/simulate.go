@@ -47,6 +47,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil || o == nil {
 		return err
 	}
+	if o.published != "" {
+		return printPublished(ctx, stdout, o.published)
+	}
 	s, err := o.study()
 	if err != nil {
 		return err
@@ -60,6 +63,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		err = writeJSON(stdout, s.trace, outcomes)
 	} else {
 		fmt.Fprintln(stdout, s.world)
+		for _, line := range s.left {
+			fmt.Fprintln(stdout, line)
+		}
 		err = writeTable(stdout, summarise(outcomes))
 	}
 	if err != nil || o.html == "" {

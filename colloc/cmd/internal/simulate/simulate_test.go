@@ -23,7 +23,7 @@ func small(t *testing.T, seeds int) []outcome {
 	s := study{
 		cluster: cluster, seeds: seeds, timeline: true,
 		policies: []sim.Policy{policy.FIFO{}, policy.Shortest{}},
-		draw: func(seed uint64) ([]sim.Task, sim.Options, error) {
+		draw: func(seed uint64) (day, error) {
 			var tasks []sim.Task
 			for i := range 12 {
 				tasks = append(tasks, sim.Task{
@@ -31,7 +31,7 @@ func small(t *testing.T, seeds int) []outcome {
 					Work: time.Duration((12-i)*5+int(seed)) * time.Minute,
 				})
 			}
-			return tasks, sim.Options{}, nil
+			return day{tasks: tasks}, nil
 		},
 	}
 	out, err := s.run(t.Context())

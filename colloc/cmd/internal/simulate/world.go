@@ -40,14 +40,47 @@ func (o *options) study() (*study, error) {
 	if err := w.reserve(); err != nil {
 		return nil, err
 	}
-	tasks, _, err := w.draw(0)
+	d, err := w.draw(0)
 	if err != nil {
 		return nil, usage("%w", err)
 	}
 	s.draw = w.draw
-	s.world = fmt.Sprintf("%d tasks on %d GPUs; truth: %s; memory predicted by %s; errors of predicted speeds %.0f %%, lengths %.0f %%.",
-		len(tasks), w.gpus, what, o.estimator, 100*o.speedError, 100*o.lengthError)
+	s.world = fmt.Sprintf("%d tasks on %d GPUs; truth: %s; memory predicted by %s; errors of predicted speeds %.0f %%, lengths %.0f %%; %s.",
+		len(d.tasks), w.gpus, what, o.estimator, 100*o.speedError, 100*o.lengthError, w.costs())
+	o.leaveOut(s, d.tasks)
 	return s, nil
+}
+
+// leaveOut drops policies that lack their input, if all were asked for, and names
+// them; one that was asked for by name stays and is named, too.
+func (o *options) leaveOut(s *study, tasks []sim.Task) {
+	s.policies = slices.DeleteFunc(s.policies, func(p sim.Policy) bool {
+		why := policy.Lacks(p, tasks)
+		if why == "" {
+			return false
+		}
+		verb := "is left out"
+		if o.policies != "all" {
+			verb = "does not do what its name says"
+		}
+		s.left = append(s.left, fmt.Sprintf("%s %s: the tasks do not say %s", p.Name(), verb, why))
+		return o.policies == "all"
+	})
+}
+
+// costs says in words what starts, checkpoints and losses cost.
+func (w *world) costs() string {
+	text := "every start costs " + w.startup.String()
+	if w.base.RestartAll {
+		text = "start-up times are the trace's"
+	}
+	if w.checkpoint > 0 {
+		text += fmt.Sprintf(", a checkpoint every %v another %v", w.checkpoint, w.checkpointCost)
+	}
+	if w.losses > 0 {
+		text += fmt.Sprintf(", each GPU fails every %v for %v", w.losses, w.repair)
+	}
+	return text
 }
 
 // read reads the trace; without one the types of the measured pairs stand in.
@@ -114,7 +147,10 @@ type world struct {
 
 // truth chooses how tasks slow each other down, and says it in words.
 func (w *world) truth(c *sim.Cluster) (string, error) {
-	w.base = sim.Options{Until: w.until, LengthError: w.lengthError, RestartAll: w.trace.Layout == "muri"}
+	w.base = sim.Options{
+		Until: w.until, LengthError: w.lengthError, RestartAll: w.trace.Layout == "muri",
+		Checkpoint: w.checkpoint, CheckpointCost: w.checkpointCost,
+	}
 	switch {
 	case w.pairs != "":
 		return "pairs measured in " + filepath.Base(w.pairs), w.measured(first(c).Model.Name)
@@ -123,7 +159,12 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 		return "Muri's stages", nil
 	case w.trace.Layout == "carma" || classed(w.trace.Tasks):
 		w.base.Truth = speed.Contention{Scale: w.contention}
-		return fmt.Sprintf("assumed contention of tasks by class, scaled by %v", w.contention), nil
+		text := fmt.Sprintf("assumed contention of tasks by class, scaled by %v", w.contention)
+		if w.told >= 0 {
+			w.base.Predicted = speed.Contention{Scale: w.told}
+			text += fmt.Sprintf(" (policies are told %v)", w.told)
+		}
+		return text, nil
 	case len(w.trace.Types) > 0:
 		return "", usage("job types say nothing about sharing: name measured pairs with -pairs")
 	case w.trace.Layout == "openb":
@@ -199,24 +240,64 @@ func (w *world) reserve() error {
 	return nil
 }
 
-// draw returns the tasks and options of one seed.
-func (w *world) draw(seed uint64) ([]sim.Task, sim.Options, error) {
-	options := w.base
+// What seeds change of a trace: see -seeds.
+const (
+	jitterArrival = time.Minute
+	jitterLength  = 0.02
+)
+
+// draw returns what happens under one seed.
+func (w *world) draw(seed uint64) (day, error) {
+	d := day{options: w.base}
 	if w.speedError > 0 {
-		options.Predicted = speed.Noisy{Model: options.Truth, SD: w.speedError, Seed: seed}
+		told := d.options.Predicted
+		if told == nil {
+			told = d.options.Truth
+		}
+		d.options.Predicted = speed.Noisy{Model: told, SD: w.speedError, Seed: seed}
 	}
+	var err error
 	switch {
 	case len(w.trace.Types) > 0:
-		tasks, err := trace.Generate(w.workload(seed))
-		return tasks, options, err
+		d.tasks, err = trace.Generate(w.workload(seed))
 	case len(w.trace.Tasks) == 0:
-		return nil, options, fmt.Errorf("%s holds no tasks", w.options.trace)
+		err = fmt.Errorf("%s holds no tasks", w.options.trace)
 	case w.inflate > 0:
-		tasks := trace.Inflate(w.trace.Tasks, w.inflate*float64(w.gpus), seed)
-		options.Until = tasks[len(tasks)-1].Arrival
-		return tasks, options, nil
+		d.tasks = trace.Inflate(w.trace.Tasks, w.inflate*float64(w.gpus), seed)
+		d.options.Until = d.tasks[len(d.tasks)-1].Arrival
+	case w.trace.Untimed:
+		err = fmt.Errorf("%s has no times: fill the GPUs up with -inflate 1.3, which needs none", w.options.trace)
+	case w.fresh:
+		d.tasks, err = trace.Day{Tasks: w.tasks, Load: w.load, GPUs: w.gpus, Diurnal: w.diurnal, Seed: seed}.Fresh(w.trace.Tasks)
+	default:
+		d.tasks = trace.Jitter(w.trace.Tasks, jitterArrival, jitterLength, seed)
 	}
-	return w.trace.Tasks, options, nil
+	if err != nil {
+		return day{}, err
+	}
+	if w.losses > 0 {
+		d.losses = trace.Losses{GPUs: w.gpus, Every: w.losses, For: w.repair, Seed: seed}.Until(horizon(d.tasks))
+	}
+	if !d.options.RestartAll {
+		d.tasks = slices.Clone(d.tasks)
+		for i := range d.tasks {
+			if d.tasks[i].Startup == 0 && !d.tasks[i].HostOnly {
+				d.tasks[i].Startup = w.startup
+			}
+		}
+	}
+	return d, nil
+}
+
+// horizon is when tasks are done at the latest, for all that matters: when the last
+// has come, and then one after the other, a year at most.
+func horizon(tasks []sim.Task) time.Duration {
+	last, work := time.Duration(0), 0.0
+	for i := range tasks {
+		last = max(last, tasks[i].Arrival)
+		work += tasks[i].Work.Hours()
+	}
+	return last + time.Duration(min(work, 24*365)*float64(time.Hour))
 }
 
 // workload is what is drawn from job types: log-normal lengths of an hour on
@@ -224,8 +305,15 @@ func (w *world) draw(seed uint64) ([]sim.Task, sim.Options, error) {
 // time, would be busy for load of the time.
 func (w *world) workload(seed uint64) trace.Workload {
 	const length = time.Hour
+	tasks, load := w.tasks, w.load
+	if tasks == 0 {
+		tasks = 1000
+	}
+	if load == 0 {
+		load = 1
+	}
 	return trace.Workload{
-		Tasks: w.tasks, Seed: seed, Types: w.trace.Types, MeanLength: length,
-		Between: time.Duration(float64(length) / w.load / float64(w.gpus)),
+		Tasks: tasks, Seed: seed, Types: w.trace.Types, MeanLength: length, Diurnal: w.diurnal,
+		Between: time.Duration(float64(length) / load / float64(w.gpus)),
 	}
 }
