@@ -106,7 +106,7 @@ func writeGPUs(t *testing.T, text string) string {
 }
 
 // TestPlanner runs tasks with the real planner: of those of which nothing is
-// known each gets a GPU to itself, the others share.
+// known each gets a GPU to itself, the others, which use little of it, share.
 func TestPlanner(t *testing.T) {
 	dir := t.TempDir()
 	c, err := testConfig(filepath.Join(dir, "state"), writeGPUs(t, gpuFile(1)))
@@ -131,6 +131,9 @@ func TestPlanner(t *testing.T) {
 	}
 	known, unknown := shell(count, beside), shell(count, beside)
 	known.Profile, unknown.Memory = newProfile(t), 0
+	if err := known.Profile.Vector.Set(profile.MeanGPUBusy, 0.3); err != nil {
+		t.Fatal(err)
+	}
 	known.Memory = 2 * profile.GiB
 	if _, err := r.Submit(known, known, unknown, unknown); err != nil {
 		t.Fatal(err)
