@@ -267,11 +267,11 @@ func (s *Solver) Reweigh(fill func(w []int32), moved int64, shift []int64, stop 
 	if err := s.check(); err != nil {
 		return err
 	}
-	if s.changed = true; s.d.y == nil || len(shift) != len(s.d.y) || moved > int64(s.d.top>>movedBits) {
-		s.d.y, s.d.moved = nil, 0
+	if s.d.y == nil || len(shift) != len(s.d.y) || moved > int64(s.d.top>>movedBits) {
+		s.d.y, s.d.moved, s.changed = nil, 0, false
 		return nil
 	}
-	s.d.moved = moved
+	s.d.moved, s.changed = moved, true
 	for v, d := range shift {
 		s.d.y[v] += d
 	}
