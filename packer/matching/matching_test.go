@@ -108,6 +108,48 @@ func TestSolverFollows(t *testing.T) {
 	}
 }
 
+// TestReweighFromScratch: a solver whose weights are new altogether does what a new
+// one does, to the last price.
+func TestReweighFromScratch(t *testing.T) {
+	rng := rand.New(rand.NewPCG(97, 98))
+	never := func() bool { return false }
+	for range 40 {
+		n := 30 + rng.IntN(60)
+		w := make([]int32, n*n)
+		for i := range n {
+			for j := range i {
+				v := 2 * rng.Int32N(60)
+				w[i*n+j], w[j*n+i] = v, v
+			}
+		}
+		fresh, err := NewSolver(n, slices.Clone(w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := NewSolver(n, make([]int32, n*n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := again.Reweigh(func(to []int32) { copy(to, w) }, 0, nil, never); err != nil {
+			t.Fatal(err)
+		}
+		for _, price := range []int64{0, 90, 20} {
+			floor := slices.Repeat([]int64{price}, n)
+			want, err := fresh.Solve(floor, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := again.Solve(floor, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Mate, want.Mate) || !slices.Equal(got.Duals, want.Duals) {
+				t.Fatalf("n=%d, price %d: %v, want %v", n, price, got, want)
+			}
+		}
+	}
+}
+
 func TestVerifyFindsDamage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(95, 96))
 	for range 200 {
