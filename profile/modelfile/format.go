@@ -192,10 +192,17 @@ func ReadGGUF(r io.Reader, o *Options) (*File, error) {
 // builds the leaves that the library would: the parameter count is exact for
 // the model types
 //
-//	bart, bert, distilbert, gemma, gpt2, gpt_neox, llama, marian, mistral,
-//	mixtral, opt, phi, phi3, qwen2, qwen3, qwen3_moe, roberta, t5, vit
+//	albert, baichuan, bart, bert, bloom, camembert, chatglm, clip, codegen, cohere, deberta-v2, deepseek_v2, deepseek_v3,
+//	deepseek_v32, deit, distilbert, dpr, electra, falcon, gemma, gemma2, gemma3_text, glm_moe_dsa, gpt2, gpt_bigcode, gptj,
+//	gpt_neo, gpt_neox, gpt_oss, granite, internlm2, kimi_k2, llama, llama4_text, marian, mbart, mistral, mixtral, mpt, mt5,
+//	olmo2, olmoe, opt, phi, phi3, qwen, qwen2, qwen2_moe, qwen3, qwen3_moe, roberta, smollm3, stablelm, starcoder2, t5, vit,
+//	whisper, xlm-roberta
 //
-// Any other type is described as its nearest relative, which a warning says.
+// and within a hundredth for minimax_m2. Any other type, and a known one with a
+// setting that makes it another network, is refused with the reason. Of a type
+// that holds several models the text model is described and the others are
+// unknown. What stands on top follows architectures: a classifier, a language
+// model's head, an encoder alone. Infinity and NaN, which Python writes, are read.
 // Tied weights are counted once, where they are first used. Activations are for
 // one sample of Options.SequenceLength tokens, or one image. An Attention leaf
 // stands for scores and softmax: heads × queries × keys elements, and

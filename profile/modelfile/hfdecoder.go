@@ -1,82 +1,14 @@
 package modelfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 
 	"example.com/colloc/profile"
 )
-
-// describe appends the leaves of the configured model.
-func (c *config) describe(b *builder, o Options) {
-	switch c.modelType {
-	case "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma", "mixtral", "phi3":
-		c.llama(b, o)
-	case "phi":
-		c.phi(b, o)
-	case "gpt2":
-		c.gpt2(b, o)
-	case "gpt_neox":
-		c.neox(b, o)
-	case "opt":
-		c.opt(b, o)
-	case "bert", "roberta", "distilbert":
-		c.bert(b, o)
-	case "t5":
-		c.t5(b, o)
-	case "bart", "marian":
-		c.bart(b, o)
-	case "vit":
-		c.vit(b, o)
-	default:
-		c.unknown(b, o)
-	}
-}
-
-// unknown describes a type that this package does not know as its relative.
-func (c *config) unknown(b *builder, o Options) {
-	if inner := c.inner(); inner != nil {
-		b.file.warn(0, "model_type %q holds several models: its text model is described alone", clip(c.modelType))
-		inner.describe(b, o)
-		c.faults = append(c.faults, inner.faults...)
-		return
-	}
-	relative, describe := "bert", c.bert
-	switch {
-	case c.has("image_size") && c.has("patch_size"):
-		relative, describe = "vit", c.vit
-	case c.has("encoder_layers") && c.has("d_model"):
-		relative, describe = "bart", c.bart
-	case c.has("d_kv", "d_ff"):
-		relative, describe = "t5", c.t5
-	case c.has("rms_norm_eps") || c.has("num_key_value_heads"):
-		relative, describe = "llama", c.llama
-	case c.has("n_embd"):
-		relative, describe = "gpt2", c.gpt2
-	case !c.has("hidden_size", "dim"):
-		c.faults = append(c.faults, errors.New("no hidden_size: not the configuration of a model that this package knows"))
-		return
-	}
-	b.file.warn(0, "unknown model_type %q, described as %s", clip(c.modelType), relative)
-	describe(b, o)
-}
-
-// inner returns the configuration of the text model inside one of several
-// models, or nil.
-func (c *config) inner() *config {
-	raw, ok := c.find([]string{"text_config"})
-	if !ok || c.has("hidden_size", "d_model", "n_embd") {
-		return nil
-	}
-	inner := &config{}
-	if json.Unmarshal(raw, &inner.fields) != nil {
-		return nil
-	}
-	delete(inner.fields, "text_config") // one level is all there is
-	inner.modelType = inner.text("model_type")
-	return inner
-}
 
 // tokens returns the sequence length and records it as the sample's size.
 func (c *config) tokens(b *builder, o Options, positions int64) int64 {
@@ -92,10 +24,18 @@ func (c *config) tokens(b *builder, o Options, positions int64) int64 {
 	return n
 }
 
-// languageHead appends the projection to the vocabulary of a decoder.
+// languageHead appends what a decoder ends in: the projection to the vocabulary,
+// or the classifier that architectures names.
 func (c *config) languageHead(b *builder, o Options, width, vocab, length int64, tied, bias bool) {
+	classifier := o.Head == DefaultHead
 	switch {
-	case o.Head == NoHead:
+	case o.Head == NoHead, classifier && c.bare():
+	case classifier && (c.mentions("ForSequenceClassification") || c.mentions("RewardModel")):
+		b.linear("score", width, c.classes(), length, false)
+	case classifier && c.mentions("ForTokenClassification"):
+		b.linear("score", width, c.classes(), length, true)
+	case classifier && c.mentions("ForQuestionAnswering"):
+		b.linear("qa_outputs", width, 2, length, true)
 	case tied:
 		b.tied("lm_head", width, vocab, length)
 	default:
@@ -103,44 +43,160 @@ func (c *config) languageHead(b *builder, o Options, width, vocab, length int64,
 	}
 }
 
-// llama describes the decoders with rotary positions, RMS norms and a gated
-// feed-forward part.
+// bare says whether architectures names the stack without a head.
+func (c *config) bare() bool {
+	var names []string
+	if raw := c.find1("architectures"); raw == nil || json.Unmarshal(raw, &names) != nil || len(names) == 0 {
+		return false
+	}
+	return strings.HasSuffix(names[0], "Model") && !strings.HasSuffix(names[0], "HeadModel") && !strings.Contains(names[0], "HeadsModel") &&
+		c.modelType != "chatglm"
+}
+
+// llama describes the decoders with rotary positions and a gated feed-forward
+// part, most of them with RMS norms.
 func (c *config) llama(b *builder, o Options) {
-	width, heads, vocab := c.need("hidden_size"), c.need("num_attention_heads"), c.need("vocab_size")
-	length := c.tokens(b, o, c.count(512, "max_position_embeddings"))
+	width, heads, vocab := c.need("hidden_size"), c.need("num_attention_heads"), c.need("vocab_size", "padded_vocab_size")
+	length := c.tokens(b, o, c.count(512, "max_position_embeddings", "seq_length"))
 	bias := c.flag("attention_bias", false)
 	k := &block{
-		width: width, heads: heads, inner: c.need("intermediate_size"), length: length,
+		width: width, heads: heads, length: length,
 		kvHeads: c.count(heads, "num_key_value_heads"), headSize: c.headSize(width, heads),
 		rms: true, norms: 2, gated: true, qkvBias: bias, outBias: bias, mlpBias: c.flag("mlp_bias", false),
 		dropMix: c.positive(false, "attention_dropout"),
 	}
-	tied := true // unless the file says otherwise: the library leaves its defaults out
-	switch c.modelType {
-	case "llama", "mistral", "mixtral", "qwen2", "qwen3", "qwen3_moe", "phi3":
-		tied = false
-	}
+	c.variant(k)
+	tied := c.modelType == "gemma" || c.modelType == "gemma2" || c.modelType == "gemma3_text" || c.modelType == "starcoder2" ||
+		c.modelType == "cohere" || c.modelType == "smollm3" // the library's default, which files leave out
 	tied = c.flag("tie_word_embeddings", tied)
-	switch c.modelType {
-	case "mistral", "mixtral":
-		k.kvHeads = c.count(min(heads, 8), "num_key_value_heads")
-	case "qwen2":
-		k.qkvBias = true
-	case "qwen3", "qwen3_moe":
-		k.qkNorm = k.headSize
-	case "phi3":
-		k.fused = true
+	c.mixtureOf(k)
+	if k.experts == 0 || c.modelType != "qwen3_moe" && c.modelType != "qwen3_vl_moe_text" && c.modelType != "qwen2_moe" || c.has("intermediate_size") {
+		k.inner = c.need("intermediate_size", "ffn_hidden_size")
 	}
-	experts := []string{"num_local_experts", "num_experts", "n_routed_experts"}
-	if c.has(experts...) || c.modelType == "mixtral" {
-		k.experts = c.count(8, experts...)
-		k.active = min(k.experts, c.count(2, "num_experts_per_tok"))
-		k.inner = c.count(k.inner, "moe_intermediate_size")
+	if c.modelType == "qwen" {
+		k.inner /= 2
+	}
+	plain := *k
+	plain.experts = 0
+	if c.has("intermediate_size_mlp") {
+		plain.inner = c.need("intermediate_size_mlp")
 	}
 	b.embedding("embed_tokens", vocab, width, length)
-	b.stack("decoder", c.depth("num_hidden_layers"), k, 0)
-	b.norm("norm", width, mul(width, length))
+	depth, step := c.depth("num_hidden_layers", "num_layers"), 1
+	if k.experts > 0 {
+		step = int(min(c.count(1, "interleave_moe_layer_step", "decoder_sparse_step"), maxBlocks))
+	}
+	dense := c.list("mlp_only_layers")
+	for i := range depth {
+		kind := k
+		if k.experts > 0 && ((i+1)%step != 0 || slices.Contains(dense, int64(i))) {
+			kind = &plain
+		}
+		b.oneBlock("decoder", i, kind)
+	}
+	b.norm("norm", k.normParams(width), mul(width, length))
 	c.languageHead(b, o, width, vocab, length, tied, false)
+}
+
+// variant sets what tells one relative of Llama from another.
+func (c *config) variant(k *block) {
+	switch c.modelType {
+	case "mistral", "mixtral":
+		k.kvHeads = c.count(min(k.heads, 8), "num_key_value_heads")
+	case "qwen2", "qwen2_moe", "qwen2_vl_text", "qwen2_5_vl_text":
+		k.qkvBias = c.flag("qkv_bias", true)
+	case "qwen":
+		k.qkvBias, k.fused = true, true
+	case "qwen3", "qwen3_moe", "qwen3_vl_text", "qwen3_vl_moe_text":
+		k.qkNorm = k.headSize
+	case "gemma3_text":
+		k.qkNorm, k.norms = k.headSize, 4
+	case "gemma2":
+		k.norms = 4
+	case "olmo2", "olmoe", "minimax_m2":
+		k.qkNorm = mul(k.heads, k.headSize)
+	case "phi3", "baichuan":
+		k.fused = true
+	case "gpt_oss":
+		k.sinks, k.biasMix = true, true
+	case "stablelm":
+		k.rms, k.qkvBias = false, c.flag("use_qkv_bias", false)
+		if c.flag("use_parallel_residual", false) {
+			k.norms = 1
+		}
+		if c.flag("qk_layernorm", false) {
+			c.faults = append(c.faults, errors.New("qk_layernorm is not described for stablelm; "+wayOut))
+		}
+	case "starcoder2":
+		all := c.flag("use_bias", true)
+		k.rms, k.gated, k.qkvBias, k.outBias, k.mlpBias = false, false, all, all, all
+		k.kvHeads = c.count(min(k.heads, 2), "num_key_value_heads")
+	case "cohere":
+		k.norms = 1
+		if c.flag("use_qk_norm", false) {
+			c.faults = append(c.faults, errors.New("use_qk_norm is not described for cohere; "+wayOut))
+		}
+	case "chatglm":
+		k.headSize, k.fused = c.count(k.headSize, "kv_channels"), true
+		if c.flag("multi_query_attention", false) {
+			k.kvHeads = c.need("multi_query_group_num")
+		}
+		k.qkvBias = c.flag("add_qkv_bias", false)
+		k.outBias = c.flag("add_bias_linear", false)
+		k.mlpBias = k.outBias
+	}
+}
+
+// mixtureOf sets the experts of a block.
+func (c *config) mixtureOf(k *block) {
+	experts := []string{"num_local_experts", "num_experts", "n_routed_experts"}
+	if !c.has(experts...) && c.modelType != "mixtral" {
+		return
+	}
+	k.experts = c.count(8, experts...)
+	k.active = min(k.experts, c.count(2, "num_experts_per_tok", "experts_per_token"))
+	k.expertIn = c.count(0, "moe_intermediate_size")
+	k.shared = c.count0("shared_expert_intermediate_size")
+	k.gateOne = k.shared > 0
+	if c.modelType == "llama4_text" {
+		k.shared = c.need("intermediate_size")
+	}
+	if n := c.count0("n_shared_experts"); n > 0 {
+		k.shared = mul(n, k.expertIn)
+	}
+}
+
+// deepseek describes DeepSeek-V2 and V3 and what was built after them: latent
+// attention, the first blocks dense, experts with shared ones in the others.
+func (c *config) deepseek(b *builder, o Options) {
+	width, heads, vocab := c.need("hidden_size"), c.need("num_attention_heads"), c.need("vocab_size")
+	length := c.tokens(b, o, c.count(512, "max_position_embeddings"))
+	bias := c.flag("attention_bias", false)
+	k := &block{
+		width: width, heads: heads, length: length, inner: c.need("intermediate_size"), rms: true, norms: 2, gated: true, qkvBias: bias, outBias: bias,
+		latent: &latent{
+			queryRank: c.count(0, "q_lora_rank"), keyRank: c.need("kv_lora_rank"), plain: c.need("qk_nope_head_dim"),
+			rotary: c.need("qk_rope_head_dim"), valueDim: c.need("v_head_dim"),
+			indexHeads: c.count(0, "index_n_heads"), indexDim: c.count(0, "index_head_dim"),
+		},
+	}
+	c.mixtureOf(k)
+	plain := *k
+	plain.experts = 0
+	first, step := c.count0("first_k_dense_replace"), c.count(1, "moe_layer_freq")
+	b.embedding("embed_tokens", vocab, width, length)
+	for i := range c.depth("num_hidden_layers") {
+		kind := k
+		if int64(i) < first || int64(i)%step != 0 {
+			kind = &plain
+		}
+		b.oneBlock("decoder", i, kind)
+	}
+	b.norm("norm", width, mul(width, length))
+	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), false)
+	if c.count0("num_nextn_predict_layers") > 0 {
+		b.file.warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
+	}
 }
 
 // headSize returns head_dim, or the width divided by the heads.
@@ -175,22 +231,71 @@ func (c *config) phi(b *builder, o Options) {
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), true)
 }
 
+// gpt2 describes GPT-2 and its relatives with a plain feed-forward part.
 func (c *config) gpt2(b *builder, o Options) {
-	width, heads, vocab := c.need("n_embd"), c.need("n_head"), c.need("vocab_size")
-	positions := c.count(1024, "n_positions", "n_ctx")
+	width, heads := c.need("n_embd", "hidden_size", "n_embed", "d_model"), c.need("n_head", "num_attention_heads", "num_heads", "n_heads")
+	vocab := c.need("vocab_size")
+	positions := c.count(1024, "n_positions", "n_ctx", "max_position_embeddings", "max_seq_len", "seq_length")
 	length := c.tokens(b, o, positions)
 	k := &block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.count(mul(4, width), "n_inner"), length: length,
+		inner: c.count(mul(4, width), "n_inner", "ffn_hidden_size", "intermediate_size"), length: length,
 		norms: 2, fused: true, qkvBias: true, outBias: true, mlpBias: true,
-		dropouts: c.positive(true, "resid_pdrop"), dropMix: c.positive(true, "attn_pdrop"),
+		dropouts: c.positive(true, "resid_pdrop", "hidden_dropout", "resid_dropout"), dropMix: c.positive(true, "attn_pdrop", "attention_dropout"),
+	}
+	learned, tied, headBias, embedNorm := true, true, false, false
+	switch c.modelType {
+	case "gptj", "codegen":
+		k.norms, k.qkvBias, k.outBias, k.fused = 1, false, false, c.modelType == "codegen"
+		learned, tied, headBias = false, false, true
+	case "gpt_bigcode":
+		if c.flag("multi_query", true) {
+			k.kvHeads = 1
+		}
+	case "gpt_neo":
+		k.qkvBias, k.fused = false, false
+	case "bloom":
+		learned, embedNorm = false, true
+	case "mpt":
+		learned = !bytes.Contains(c.find1("attn_config"), []byte(`"alibi": true`)) && !bytes.Contains(c.find1("attn_config"), []byte(`"alibi":true`)) &&
+			!c.flag("alibi", false)
+		if c.flag("no_bias", true) {
+			k.rms, k.qkvBias, k.outBias, k.mlpBias = true, false, false, false
+		}
+		k.inner = mul(c.count(4, "expansion_ratio", "mlp_ratio"), width)
+	case "falcon":
+		learned = false
+		c.falcon(k)
 	}
 	b.embedding("wte", vocab, width, length)
-	b.embedding("wpe", positions, width, length)
-	b.dropout(c.positive(true, "embd_pdrop"), "drop", mul(width, length))
-	b.stack("decoder", c.depth("n_layer"), k, 0)
-	b.norm("ln_f", mul(2, width), mul(width, length))
-	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", true), false)
+	if embedNorm {
+		b.norm("embed_norm", mul(2, width), mul(width, length))
+	}
+	if learned {
+		b.embedding("wpe", positions, width, length)
+	}
+	b.dropout(c.positive(c.modelType == "gpt2", "embd_pdrop"), "drop", mul(width, length))
+	b.stack("decoder", c.depth("n_layer", "num_hidden_layers", "num_layers", "n_layers"), k, 0)
+	b.norm("ln_f", k.normParams(width), mul(width, length))
+	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", tied), headBias)
+}
+
+// falcon sets what Falcon has of its own: biases seldom, one norm for attention
+// and feed-forward part side by side, few keys.
+func (c *config) falcon(k *block) {
+	bias := c.flag("bias", false)
+	k.qkvBias, k.outBias, k.mlpBias = bias, bias, bias
+	switch {
+	case c.flag("new_decoder_architecture", false):
+		k.kvHeads, k.norms = c.count(k.heads, "num_kv_heads", "n_head_kv"), int(c.count(2, "num_ln_in_parallel_attn"))
+	case c.flag("multi_query", true):
+		k.kvHeads = 1
+		fallthrough
+	default:
+		if c.flag("parallel_attn", true) {
+			k.norms = 1
+		}
+	}
 }
 
 // neox describes GPT-NeoX and Pythia.

@@ -3,16 +3,19 @@ package modelfile
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"strings"
 
 	"example.com/colloc/profile"
 )
 
-// bert describes BERT, RoBERTa and DistilBERT.
+// bert describes BERT and its relatives.
 func (c *config) bert(b *builder, o Options) {
 	width, heads := c.need("hidden_size", "dim"), c.need("num_attention_heads", "n_heads")
 	vocab, positions := c.need("vocab_size"), c.need("max_position_embeddings")
 	usable := positions
-	if c.modelType == "roberta" {
+	switch c.modelType {
+	case "roberta", "camembert", "xlm-roberta":
 		usable = max(1, positions-2) // positions start behind the padding index
 	}
 	length := c.tokens(b, o, usable)
@@ -23,26 +26,227 @@ func (c *config) bert(b *builder, o Options) {
 		dropouts: c.positive(true, "hidden_dropout_prob", "dropout"),
 		dropMix:  c.positive(true, "attention_probs_dropout_prob", "attention_dropout"),
 	}
-	distil := c.modelType == "distilbert"
-	elements := mul(width, length)
-	b.embedding("embeddings.word", vocab, width, length)
-	b.embedding("embeddings.position", positions, width, length)
-	if !distil {
-		b.embedding("embeddings.token_type", c.count(2, "type_vocab_size"), width, length)
+	narrow := width
+	if c.modelType == "electra" || c.modelType == "deberta-v2" {
+		narrow = c.count(width, "embedding_size")
 	}
-	b.norm("embeddings.norm", mul(2, width), elements)
+	elements := mul(width, length)
+	b.embedding("embeddings.word", vocab, narrow, length)
+	if c.modelType != "deberta-v2" || c.flag("position_biased_input", true) {
+		b.embedding("embeddings.position", positions, narrow, length)
+	}
+	if types := c.tokenTypes(); types > 0 {
+		b.embedding("embeddings.token_type", types, narrow, length)
+	}
+	if narrow != width {
+		b.linear("embeddings.project", narrow, width, length, c.modelType == "electra")
+	}
+	normed := width
+	if c.modelType == "electra" {
+		normed = narrow
+	}
+	b.norm("embeddings.norm", mul(2, normed), elements)
 	b.dropout(k.dropouts, "embeddings.dropout", elements)
+	if c.modelType == "deberta-v2" {
+		c.relative(b, width)
+	}
 	b.stack("encoder", c.depth("num_hidden_layers", "n_layers"), k, 0)
-	switch {
-	case o.Head == LanguageHead:
-		b.maskedHead(width, vocab, length)
-	case o.Head == DefaultHead && !distil:
+	c.encoderHead(b, o, width, vocab, length)
+}
+
+// tokenTypes is the number of segment embeddings; 0 has none.
+func (c *config) tokenTypes() int64 {
+	switch c.modelType {
+	case "distilbert":
+		return 0
+	case "deberta-v2":
+		return c.count0("type_vocab_size")
+	default:
+		return c.count(2, "type_vocab_size")
+	}
+}
+
+// relative appends DeBERTa's relative positions, which all blocks share.
+func (c *config) relative(b *builder, width int64) {
+	if !c.flag("relative_attention", false) {
+		return
+	}
+	if !c.flag("share_att_key", false) || c.has("conv_kernel_size") && c.count0("conv_kernel_size") > 0 {
+		c.faults = append(c.faults, errors.New("relative positions with weights of each block are not described; "+wayOut))
+	}
+	buckets := c.count(c.need("max_position_embeddings"), "position_buckets")
+	b.embedding("encoder.rel_embeddings", mul(2, buckets), width, mul(2, buckets))
+	if strings.Contains(c.text("norm_rel_ebd"), "layer_norm") {
+		b.norm("encoder.norm", mul(2, width), mul(2, buckets, width))
+	}
+}
+
+// encoderHead appends what architectures, or Options.Head, puts on an encoder;
+// the pooler where neither says anything, as published counts have it.
+func (c *config) encoderHead(b *builder, o Options, width, vocab, length int64) {
+	def, roberta := o.Head == DefaultHead, strings.Contains(c.modelType, "roberta") || c.modelType == "camembert"
+	poolerless := c.modelType == "distilbert" || c.modelType == "deberta-v2" || c.modelType == "electra" || c.modelType == "dpr"
+	pooler := func() {
 		b.linear("pooler", width, width, 1, true)
 		b.activation("pooler.activation", width)
-		if c.mentions("MaskedLM") || c.mentions("PreTraining") {
-			b.file.warn(0, "described with the pooler, as published counts are; Options.Head LanguageHead trains it as a language model")
+	}
+	switch {
+	case o.Head == NoHead:
+	case def && c.mentions("ForSequenceClassification"):
+		if !roberta || poolerless {
+			pooler()
+		} else {
+			b.linear("classifier.dense", width, width, 1, true)
+		}
+		b.linear("classifier", width, c.classes(), 1, true)
+	case def && c.mentions("ForTokenClassification"):
+		b.linear("classifier", width, c.classes(), length, true)
+	case def && c.mentions("ForQuestionAnswering"):
+		b.linear("qa_outputs", width, 2, length, true)
+	case def && c.modelType == "electra":
+		if c.mentions("ForPreTraining") {
+			b.linear("discriminator.dense", width, width, length, true)
+			b.linear("discriminator.prediction", width, 1, length, true)
+		}
+	case def && c.mentions("ForPreTraining") && !poolerless:
+		pooler()
+		b.linear("cls.seq_relationship", width, 2, 1, true)
+		b.maskedHead(width, vocab, length)
+	case o.Head == LanguageHead, def && c.mentions("MaskedLM"):
+		b.maskedHead(width, vocab, length)
+	case !poolerless:
+		pooler()
+	}
+}
+
+// albert describes ALBERT, whose blocks share the weights of one for each group.
+func (c *config) albert(b *builder, o Options) {
+	width, heads, narrow := c.need("hidden_size"), c.need("num_attention_heads"), c.need("embedding_size")
+	vocab, positions := c.need("vocab_size"), c.need("max_position_embeddings")
+	length := c.tokens(b, o, positions)
+	drops := c.positive(false, "hidden_dropout_prob")
+	k := &block{
+		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.need("intermediate_size"), length: length,
+		norms: 2, qkvBias: true, outBias: true, mlpBias: true, dropouts: drops, dropMix: c.positive(false, "attention_probs_dropout_prob"),
+	}
+	if c.count(1, "inner_group_num") > 1 {
+		c.faults = append(c.faults, errors.New("inner_group_num above 1 is not described; "+wayOut))
+	}
+	b.embedding("embeddings.word", vocab, narrow, length)
+	b.embedding("embeddings.position", positions, narrow, length)
+	b.embedding("embeddings.token_type", c.count(2, "type_vocab_size"), narrow, length)
+	b.norm("embeddings.norm", mul(2, narrow), mul(narrow, length))
+	b.linear("embeddings.project", narrow, width, length, true)
+	groups := c.count(1, "num_hidden_groups")
+	for i := range c.depth("num_hidden_layers") {
+		first := len(b.file.Model.Layers)
+		b.oneBlock("encoder", i, k)
+		for l := first; int64(i) >= groups && l < len(b.file.Model.Layers); l++ {
+			b.file.Model.Layers[l].Params = 0 // those of a block before
 		}
 	}
+	if o.Head == LanguageHead {
+		b.maskedHead(narrow, vocab, length)
+	} else if o.Head == DefaultHead {
+		b.linear("pooler", width, width, 1, true)
+		b.file.warn(0, "described with the pooler, as published counts are; Options.Head LanguageHead trains it as a language model")
+	}
+}
+
+// whisper describes Whisper: two convolutions over the spectrum, an encoder, and a
+// decoder whose head is tied. Keys have no bias.
+func (c *config) whisper(b *builder, o Options) {
+	width, vocab, bins := c.need("d_model"), c.need("vocab_size"), c.count(80, "num_mel_bins")
+	frames, texts := c.count(1500, "max_source_positions"), c.count(448, "max_target_positions")
+	length := c.tokens(b, o, texts)
+	b.file.SampleElements = profile.Some(mul(bins, 2, frames))
+	side := func(heads, inner string, length, memory int64) *block {
+		n := c.need(heads)
+		return &block{
+			width: width, heads: n, kvHeads: n, headSize: c.headSize(width, n), inner: c.need(inner), length: length, memory: memory,
+			norms: 2, qkvBias: true, keyPlain: true, outBias: true, mlpBias: true,
+			dropouts: c.positive(false, "dropout"), dropMix: c.positive(false, "attention_dropout"),
+		}
+	}
+	for i, in := range []int64{bins, width} {
+		kernel, at := add(mul(3, in, width), width), mul(frames, int64(2-i))
+		b.add(profile.Layer{
+			Name: "encoder.conv", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: mul(width, at), MACs: profile.Some(mul(kernel, at)),
+		})
+		b.activation("encoder.conv.activation", mul(width, at))
+	}
+	b.embedding("encoder.positions", frames, width, frames)
+	b.stack("encoder", c.depth("encoder_layers"), side("encoder_attention_heads", "encoder_ffn_dim", frames, 0), 0)
+	b.norm("encoder.norm", mul(2, width), mul(width, frames))
+	b.embedding("decoder.tokens", vocab, width, length)
+	b.embedding("decoder.positions", texts, width, length)
+	b.stack("decoder", c.depth("decoder_layers"), side("decoder_attention_heads", "decoder_ffn_dim", length, frames), 0)
+	b.norm("decoder.norm", mul(2, width), mul(width, length))
+	c.languageHead(b, o, width, vocab, length, true, false)
+}
+
+// clipText describes the text half of CLIP.
+func (c *config) clipText(b *builder, o Options) {
+	width, heads, positions := c.count(512, "hidden_size"), c.count(8, "num_attention_heads"), c.count(77, "max_position_embeddings")
+	length := c.tokens(b, o, positions)
+	k := &block{
+		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.count(2048, "intermediate_size"), length: length,
+		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
+	}
+	b.embedding("text.tokens", c.count(49408, "vocab_size"), width, length)
+	b.embedding("text.positions", positions, width, length)
+	b.stack("text", c.depthOr(12, "num_hidden_layers"), k, 0)
+	b.norm("text.norm", mul(2, width), mul(width, length))
+	if c.mentions("WithProjection") {
+		b.linear("text.projection", width, c.count(512, "projection_dim"), 1, false)
+	}
+}
+
+// clipVision describes the image half of CLIP.
+func (c *config) clipVision(b *builder) {
+	width, heads := c.count(768, "hidden_size"), c.count(12, "num_attention_heads")
+	image, patch, channels := c.count(224, "image_size"), c.count(32, "patch_size"), c.count(3, "num_channels")
+	side := max(1, image/patch)
+	patches := mul(side, side)
+	length := add(patches, 1)
+	k := &block{
+		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.count(3072, "intermediate_size"), length: length,
+		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
+	}
+	kernel := mul(width, channels, patch, patch)
+	b.add(profile.Layer{
+		Name: "vision.patches", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: mul(width, patches), MACs: profile.Some(mul(kernel, patches)),
+	})
+	b.embedding("vision.class", 1, width, 1)
+	b.embedding("vision.positions", length, width, length)
+	b.norm("vision.pre_norm", mul(2, width), mul(width, length))
+	b.stack("vision", c.depthOr(12, "num_hidden_layers"), k, 0)
+	b.norm("vision.post_norm", mul(2, width), width)
+	if c.mentions("WithProjection") {
+		b.linear("vision.projection", width, c.count(512, "projection_dim"), 1, false)
+	}
+}
+
+// clip describes both halves of CLIP with their projections.
+func (c *config) clip(b *builder, o Options) {
+	half := func(key string) *config {
+		h := &config{}
+		if raw := c.find1(key); raw == nil || json.Unmarshal(raw, &h.fields) != nil {
+			c.faults = append(c.faults, fmt.Errorf("%s is missing", key))
+		}
+		return h
+	}
+	text, vision := half("text_config"), half("vision_config")
+	if len(c.faults) > 0 {
+		return
+	}
+	text.clipText(b, o)
+	vision.clipVision(b)
+	joint := c.count(512, "projection_dim")
+	b.linear("text_projection", text.count(512, "hidden_size"), joint, 1, false)
+	b.linear("visual_projection", vision.count(768, "hidden_size"), joint, 1, false)
+	b.embedding("logit_scale", 1, 1, 1)
+	c.faults = append(append(c.faults, text.faults...), vision.faults...)
 }
 
 // maskedHead is the head of masked language models: its projection to the
@@ -57,7 +261,7 @@ func (b *builder) maskedHead(width, vocab, length int64) {
 	})
 }
 
-// t5 describes T5 and Flan-T5: no biases, RMS norms, relative positions whose
+// t5 describes T5, Flan-T5 and mT5: no biases, RMS norms, relative positions whose
 // table the first block of each stack holds.
 func (c *config) t5(b *builder, o Options) {
 	width, heads, vocab := c.need("d_model"), c.need("num_heads"), c.need("vocab_size")
@@ -65,7 +269,7 @@ func (c *config) t5(b *builder, o Options) {
 	drops := c.positive(true, "dropout_rate")
 	k := block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.need("d_kv"), inner: c.need("d_ff"), length: length,
-		rms: true, norms: 2, gated: c.flag("is_gated_act", false) || isGated(c.text("feed_forward_proj")),
+		rms: true, norms: 2, gated: c.flag("is_gated_act", false) || isGated(c.text("feed_forward_proj")) || c.modelType == "mt5" && !c.has("feed_forward_proj"),
 		dropouts: drops, dropMix: drops,
 	}
 	buckets := c.count(32, "relative_attention_num_buckets")
@@ -73,13 +277,17 @@ func (c *config) t5(b *builder, o Options) {
 	b.embedding("shared", vocab, width, length)
 	b.stack("encoder", depth, &k, buckets)
 	b.norm("encoder.final_norm", width, mul(width, length))
+	if c.mentions("EncoderModel") || strings.Contains(c.path, "text_encoder") { // as pipelines call their folders
+		b.file.warn(0, "described as an encoder alone")
+		return
+	}
 	if c.has("num_decoder_layers") {
 		depth = c.depth("num_decoder_layers")
 	}
 	k.memory = length
 	b.stack("decoder", depth, &k, buckets)
 	b.norm("decoder.final_norm", width, mul(width, length))
-	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", true), false)
+	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", c.modelType == "t5"), false)
 }
 
 func isGated(projection string) bool {
@@ -111,8 +319,14 @@ func (c *config) bart(b *builder, o Options) {
 	b.embedding("shared", vocab, width, length)
 	start("encoder")
 	b.stack("encoder", c.depth("encoder_layers"), side("encoder_attention_heads", "encoder_ffn_dim", 0), 0)
+	if c.modelType == "mbart" {
+		b.norm("encoder.norm", mul(2, width), elements)
+	}
 	start("decoder")
 	b.stack("decoder", c.depth("decoder_layers"), side("decoder_attention_heads", "decoder_ffn_dim", length), 0)
+	if c.modelType == "mbart" {
+		b.norm("decoder.norm", mul(2, width), elements)
+	}
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", true), false)
 }
 
@@ -127,7 +341,11 @@ func (c *config) vit(b *builder, o Options) {
 	}
 	patches := mul(side, side)
 	b.file.SampleElements = profile.Some(min(mul(channels, image, image), profile.MaxCount))
-	length := add(patches, 1)
+	tokens := int64(1)
+	if c.modelType == "deit" {
+		tokens = 2 // and one for distillation
+	}
+	length := add(patches, tokens)
 	k := &block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
 		inner: c.need("intermediate_size"), length: length,
@@ -139,12 +357,15 @@ func (c *config) vit(b *builder, o Options) {
 		Name: "patch_embeddings", Kind: profile.Conv, Neurons: width, Params: kernel,
 		Activations: mul(width, patches), MACs: profile.Some(mul(kernel, patches)),
 	})
-	b.embedding("cls_token", 1, width, 1)
+	b.embedding("cls_token", tokens, width, tokens)
 	b.embedding("position_embeddings", length, width, length)
 	b.stack("encoder", c.depth("num_hidden_layers"), k, 0)
 	b.norm("layernorm", mul(2, width), mul(width, length))
 	if labels := c.labels(); labels > 0 && o.Head != NoHead {
 		b.linear("classifier", width, labels, 1, true)
+		if c.mentions("WithTeacher") {
+			b.linear("distillation_classifier", width, labels, 1, true)
+		}
 	} else if o.Head == DefaultHead {
 		b.linear("pooler", width, width, 1, true)
 		b.activation("pooler.activation", width)
@@ -156,9 +377,5 @@ func (c *config) labels() int64 {
 	if !c.mentions("ForImageClassification") {
 		return 0
 	}
-	var names map[string]json.RawMessage
-	if raw, ok := c.fields["id2label"]; ok && json.Unmarshal(raw, &names) == nil && len(names) > 0 {
-		return int64(len(names))
-	}
-	return c.count(2, "num_labels") // the library's default
+	return c.classes()
 }

@@ -29,6 +29,7 @@ func readHuggingFace(r *input, o *Options) (*File, error) {
 // that a description runs to its end and all faults are told at once.
 type config struct {
 	modelType string
+	path      string // of the file; "" is unknown
 	fields    map[string]json.RawMessage
 	faults    []error
 }
@@ -38,7 +39,8 @@ func decodeConfig(r *input) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{}
+	c := &config{path: r.path}
+	data = withoutInfinities(data)
 	if err := json.Unmarshal(data, &c.fields); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
@@ -49,6 +51,34 @@ func decodeConfig(r *input) (*config, error) {
 	}
 	c.modelType = c.text("model_type")
 	return c, nil
+}
+
+// withoutInfinities replaces what Python writes for numbers that JSON has not.
+func withoutInfinities(data []byte) []byte {
+	if !bytes.Contains(data, []byte("Infinity")) && !bytes.Contains(data, []byte("NaN")) {
+		return data
+	}
+	out := make([]byte, 0, len(data))
+	quoted := false
+	for i := 0; i < len(data); i++ {
+		switch b := data[i]; {
+		case quoted && b == '\\' && i+1 < len(data):
+			out = append(out, b)
+			i++
+		case b == '"':
+			quoted = !quoted
+		case !quoted && bytes.HasPrefix(data[i:], []byte("Infinity")):
+			out = append(out, "1e308"...)
+			i += len("Infinity") - 1
+			continue
+		case !quoted && bytes.HasPrefix(data[i:], []byte("NaN")):
+			out = append(out, "null"...)
+			i += len("NaN") - 1
+			continue
+		}
+		out = append(out, data[i])
+	}
+	return out
 }
 
 // has says whether one of the keys is set to something other than null.
@@ -121,6 +151,31 @@ func (c *config) count(missing int64, keys ...string) int64 {
 	return n
 }
 
+// count0 is count for a field that may also be 0, which is its default.
+func (c *config) count0(key string) int64 {
+	if string(c.find1(key)) == "0" {
+		return 0
+	}
+	return c.count(0, key)
+}
+
+// list returns a list of numbers, or nil.
+func (c *config) list(key string) (numbers []int64) {
+	if raw := c.find1(key); raw != nil && json.Unmarshal(raw, &numbers) != nil {
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a list of whole numbers", key, clip(string(raw))))
+	}
+	return numbers
+}
+
+// classes is the number of labels of a classifier; the library's default is 2.
+func (c *config) classes() int64 {
+	var names map[string]json.RawMessage
+	if raw := c.find1("id2label"); raw != nil && json.Unmarshal(raw, &names) == nil && len(names) > 0 {
+		return int64(len(names))
+	}
+	return c.count(2, "num_labels")
+}
+
 // depth returns a number of blocks.
 func (c *config) depth(keys ...string) int {
 	n := c.need(keys...)
@@ -129,6 +184,14 @@ func (c *config) depth(keys ...string) int {
 		return 1
 	}
 	return int(n)
+}
+
+// depthOr is depth for a field with a default.
+func (c *config) depthOr(missing int, key string) int {
+	if !c.has(key) {
+		return missing
+	}
+	return c.depth(key)
 }
 
 const (

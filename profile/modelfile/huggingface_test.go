@@ -130,6 +130,72 @@ var configs = []struct {
 		"num_experts":128,"num_experts_per_tok":8,"decoder_sparse_step":1,"mlp_only_layers":[],"tie_word_embeddings":false,
 		"vocab_size":151936}`, 30_532_122_624,
 	},
+	{
+		"DeepSeek-V3", `{"model_type":"deepseek_v3","hidden_size":7168,"intermediate_size":18432,"first_k_dense_replace":3,"kv_lora_rank":512,
+		"q_lora_rank":1536,"qk_nope_head_dim":128,"qk_rope_head_dim":64,"v_head_dim":128,"moe_intermediate_size":2048,"n_routed_experts":256,
+		"n_shared_experts":1,"num_attention_heads":128,"num_experts_per_tok":8,"num_hidden_layers":61,"max_position_embeddings":163840,
+		"tie_word_embeddings":false,"vocab_size":129280}`, 671_026_404_352,
+	},
+	{
+		"DeepSeek-V2-Lite", `{"model_type":"deepseek_v2","hidden_size":2048,"intermediate_size":10944,"first_k_dense_replace":1,"kv_lora_rank":512,
+		"q_lora_rank":null,"qk_nope_head_dim":128,"qk_rope_head_dim":64,"v_head_dim":128,"moe_intermediate_size":1408,"n_routed_experts":64,
+		"n_shared_experts":2,"num_attention_heads":16,"num_experts_per_tok":6,"num_hidden_layers":27,"max_position_embeddings":163840,
+		"tie_word_embeddings":false,"vocab_size":102400}`, 15_706_484_224,
+	},
+	{
+		"gpt-oss-20b", `{"model_type":"gpt_oss","hidden_size":2880,"intermediate_size":2880,"head_dim":64,"num_attention_heads":64,
+		"num_key_value_heads":8,"num_hidden_layers":24,"num_local_experts":32,"num_experts_per_tok":4,"attention_bias":true,
+		"tie_word_embeddings":false,"max_position_embeddings":131072,"vocab_size":201088}`, 20_914_757_184,
+	},
+	{
+		"gpt-j-6b", `{"model_type":"gptj","n_embd":4096,"n_head":16,"n_inner":null,"n_layer":28,"n_positions":2048,"tie_word_embeddings":false,
+		"vocab_size":50400}`, 6_050_882_784,
+	},
+	{
+		"stablelm-2-1.6b", `{"model_type":"stablelm","hidden_size":2048,"intermediate_size":5632,"num_attention_heads":32,"num_key_value_heads":32,
+		"num_hidden_layers":24,"use_qkv_bias":true,"tie_word_embeddings":false,"max_position_embeddings":4096,"vocab_size":100352}`, 1_644_515_328,
+	},
+	{
+		"falcon-40b", `{"model_type":"falcon","bias":false,"hidden_size":8192,"new_decoder_architecture":true,"num_attention_heads":128,
+		"num_hidden_layers":60,"num_kv_heads":8,"parallel_attn":true,"vocab_size":65024}`, 41_303_293_952,
+	},
+	{"mpt-7b", `{"model_type":"mpt","d_model":4096,"n_heads":32,"n_layers":32,"expansion_ratio":4,"no_bias":true,"max_seq_len":2048,
+		"attn_config":{"alibi":true},"vocab_size":50432}`, 6_649_286_656},
+	{"bloom-560m", `{"model_type":"bloom","n_embed":1024,"num_attention_heads":16,"n_layer":24,"vocab_size":250880}`, 559_214_592},
+	{
+		"chatglm3-6b", `{"model_type":"chatglm","add_qkv_bias":true,"add_bias_linear":false,"ffn_hidden_size":13696,"hidden_size":4096,
+		"kv_channels":128,"multi_query_attention":true,"multi_query_group_num":2,"num_attention_heads":32,"num_layers":28,
+		"padded_vocab_size":65024,"seq_length":8192,"tie_word_embeddings":false}`, 6_243_584_000,
+	},
+	{
+		"albert-base-v1", `{"model_type":"albert","embedding_size":128,"hidden_size":768,"intermediate_size":3072,"max_position_embeddings":512,
+		"num_attention_heads":12,"num_hidden_groups":1,"num_hidden_layers":12,"type_vocab_size":2,"vocab_size":30000}`, 11_683_584,
+	},
+	{
+		"deberta-v3-base", `{"model_type":"deberta-v2","hidden_size":768,"intermediate_size":3072,"max_position_embeddings":512,"num_attention_heads":12,
+		"num_hidden_layers":12,"relative_attention":true,"position_buckets":256,"norm_rel_ebd":"layer_norm","share_att_key":true,
+		"position_biased_input":false,"type_vocab_size":0,"vocab_size":128100}`, 183_831_552,
+	},
+	{
+		"whisper-small", `{"model_type":"whisper","d_model":768,"encoder_attention_heads":12,"decoder_attention_heads":12,"encoder_ffn_dim":3072,
+		"decoder_ffn_dim":3072,"encoder_layers":12,"decoder_layers":12,"max_source_positions":1500,"max_target_positions":448,
+		"num_mel_bins":80,"vocab_size":51865}`, 241_734_912,
+	},
+	{
+		"clip-vit-large-patch14", `{"model_type":"clip","projection_dim":768,"text_config":{"hidden_size":768,"intermediate_size":3072,
+		"num_attention_heads":12,"num_hidden_layers":12},"vision_config":{"hidden_size":1024,"intermediate_size":4096,"num_attention_heads":16,
+		"num_hidden_layers":24,"patch_size":14}}`, 427_616_513,
+	},
+	{
+		"Llama-4-Scout's text", `{"model_type":"llama4_text","hidden_size":5120,"intermediate_size":8192,"intermediate_size_mlp":16384,"head_dim":128,
+		"interleave_moe_layer_step":1,"num_attention_heads":40,"num_key_value_heads":8,"num_hidden_layers":48,"num_local_experts":16,
+		"num_experts_per_tok":1,"max_position_embeddings":10485760,"vocab_size":202048}`, 107_769_861_120,
+	},
+	{
+		"Qwen1.5-MoE-A2.7B", `{"model_type":"qwen2_moe","hidden_size":2048,"intermediate_size":5632,"moe_intermediate_size":1408,
+		"shared_expert_intermediate_size":5632,"num_attention_heads":16,"num_key_value_heads":16,"num_hidden_layers":24,"num_experts":60,
+		"num_experts_per_tok":4,"tie_word_embeddings":false,"vocab_size":151936}`, 14_315_784_192,
+	},
 }
 
 func TestHuggingFaceParams(t *testing.T) {
@@ -215,27 +281,53 @@ func TestHuggingFaceTiedHeadHasActivations(t *testing.T) {
 }
 
 func TestHuggingFaceUnknownTypes(t *testing.T) {
-	for relative, config := range map[string]string{
-		"llama": strings.Replace(configs[5].json, `"llama"`, `"olmo9"`, 1),
-		"gpt2":  strings.Replace(configs[3].json, `"gpt2"`, `"imagegpt"`, 1),
-		"bert":  strings.Replace(configs[0].json, `"bert"`, `"camembert"`, 1),
-		"t5":    strings.Replace(configs[17].json, `"t5"`, `"mt5"`, 1),
-		"bart":  strings.Replace(configs[19].json, `"bart"`, `"plbart"`, 1),
-		"vit":   strings.Replace(configs[21].json, `"vit"`, `"deit"`, 1),
+	for name, c := range map[string]struct{ config, want string }{
+		"type":   {strings.Replace(configs[5].json, `"llama"`, `"olmo9"`, 1), `model_type "olmo9": a type that this package does not know; known are`},
+		"hybrid": {strings.Replace(configs[5].json, `"llama",`, `"llama","hybrid_override_pattern":"M-M*",`, 1), "hybrid_override_pattern makes it a network"},
+		"latent": {strings.Replace(configs[5].json, `"llama",`, `"llama","kv_lora_rank":512,`, 1), "kv_lora_rank makes it a network"},
+		"UNet":   {`{"_class_name":"UNet2DConditionModel","in_channels":4}`, "UNet2DConditionModel of diffusers is not described"},
+		"hybrid with an infinity": {
+			`{"model_type":"nemotron_h","time_step_limit":[0.0, Infinity],"hidden_size":8}`, `model_type "nemotron_h": a type that this package does not know`,
+		},
 	} {
-		f, err := ReadHuggingFace(strings.NewReader(config), nil)
-		if err != nil {
-			t.Errorf("%s: %v", relative, err)
-			continue
+		if _, err := ReadHuggingFace(strings.NewReader(c.config), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
-		if len(f.Warnings) == 0 || !strings.HasSuffix(f.Warnings[0].Text, "described as "+relative) {
-			t.Errorf("%s: warnings %v", relative, f.Warnings)
+	}
+	if got := string(withoutInfinities([]byte(`{"a \"Infinity":[Infinity,-Infinity,NaN,"NaN"]}`))); got != `{"a \"Infinity":[1e308,-1e308,null,"NaN"]}` {
+		t.Errorf("got %s", got)
+	}
+	old, err := ReadHuggingFace(strings.NewReader(strings.Replace(configs[0].json, `"model_type":"bert",`, "", 1)), nil)
+	if err != nil || old.Model.Params() != configs[0].params || len(old.Warnings) != 1 || old.Model.Architecture != "bert" {
+		t.Errorf("an old file without a type: %v, %v", old, err)
+	}
+}
+
+// TestHuggingFaceArchitectures: what architectures names decides what is on top.
+func TestHuggingFaceArchitectures(t *testing.T) {
+	with := func(config, class string) string {
+		return strings.Replace(config, `{`, `{"architectures":["`+class+`"],"id2label":{"0":"a","1":"b","2":"c"},`, 1)
+	}
+	for _, c := range []struct {
+		class, config string
+		params        int64
+	}{
+		{"T5EncoderModel", configs[17].json, 35_330_816},
+		{"BertForMaskedLM", configs[0].json, 109_514_298},
+		{"BertForSequenceClassification", configs[0].json, 109_482_240 + 3*769},
+		{"BertForTokenClassification", configs[0].json, 109_482_240 - 768*769 + 3*769},
+		{"LlamaForSequenceClassification", configs[5].json, 6_738_415_616 - 4096*32000 + 3*4096},
+		{"LlamaModel", configs[5].json, 6_738_415_616 - 4096*32000},
+		{"GPT2ForSequenceClassification", configs[3].json, 124_439_808 + 3*768},
+	} {
+		f, err := ReadHuggingFace(strings.NewReader(with(c.config, c.class)), nil)
+		if err != nil || f.Model.Params() != c.params {
+			t.Errorf("%s: got %v, %v, want %d", c.class, f, err, c.params)
 		}
 	}
 }
 
-// TestHuggingFaceExperts counts the experts of a type that is not known: OLMoE has
-// 6,919,161,856 parameters, of which 65,536 are in norms that Llama has not.
+// TestHuggingFaceExperts counts the experts of OLMoE.
 func TestHuggingFaceExperts(t *testing.T) {
 	f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"olmoe","hidden_size":2048,"intermediate_size":1024,"max_position_embeddings":4096,
 		"num_attention_heads":16,"num_hidden_layers":16,"num_key_value_heads":16,"num_experts":64,"num_experts_per_tok":8,
@@ -243,21 +335,20 @@ func TestHuggingFaceExperts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := f.Model.Params(), int64(6_919_161_856-65_536); got != want {
+	if got, want := f.Model.Params(), int64(6_919_161_856); got != want {
 		t.Errorf("%d parameters, want %d", got, want)
 	}
 }
 
 // TestHuggingFaceTied reads a config of a later Gemma, which leaves out what is the
-// library's default: the head is tied. Gemma-2-2b has 2,614,341,888 parameters, of
-// which 119,808 are in norms that Llama has not.
+// library's default: the head is tied.
 func TestHuggingFaceTied(t *testing.T) {
 	f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"gemma2","hidden_size":2304,"intermediate_size":9216,"max_position_embeddings":8192,
 		"head_dim":256,"num_attention_heads":8,"num_hidden_layers":26,"num_key_value_heads":4,"rms_norm_eps":1e-06,"vocab_size":256000}`), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := f.Model.Params(), int64(2_614_341_888-119_808); got != want {
+	if got, want := f.Model.Params(), int64(2_614_341_888); got != want {
 		t.Errorf("%d parameters, want %d", got, want)
 	}
 }
@@ -265,7 +356,8 @@ func TestHuggingFaceTied(t *testing.T) {
 func TestHuggingFaceTextModel(t *testing.T) {
 	config := `{"model_type":"llava","vision_config":{"hidden_size":1024},"text_config":` + configs[5].json + `}`
 	f, err := ReadHuggingFace(strings.NewReader(config), nil)
-	if err != nil || f.Model.Params() != 6_738_415_616 || !strings.Contains(f.Warnings[0].Text, "its text model is described alone") {
+	if err != nil || f.Model.Params() != 6_738_415_616 || f.Model.Unknown()&profile.ParamCounts == 0 ||
+		!strings.Contains(f.Warnings[0].Text, "its text model is described alone") {
 		t.Errorf("got %v, %v", f, err)
 	}
 }

@@ -27,8 +27,15 @@ type block struct {
 	gated    bool  // the feed-forward part has a gate
 	experts  int64 // 0 has one plain feed-forward part
 	active   int64 // experts that one position goes through
-	dropouts bool  // dropout after attention and feed-forward part
-	dropMix  bool  // dropout on the attention probabilities
+	expertIn int64 // width of one expert; 0 is inner
+	shared   int64 // width of the expert that all positions go through; 0 has none
+	gateOne  bool  // a gate of one unit before the shared expert
+	biasMix  bool  // router and experts have biases
+	sinks    bool  // a learned sink for each head
+	keyPlain bool  // keys have no bias where queries and values have
+	latent   *latent
+	dropouts bool // dropout after attention and feed-forward part
+	dropMix  bool // dropout on the attention probabilities
 }
 
 // normParams is what one norm over a width holds.
@@ -46,10 +53,17 @@ func (b *builder) stack(prefix string, depth int, k *block, bias int64) {
 		if b.fault != nil {
 			return
 		}
-		b.block(prefix+".layers."+strconv.Itoa(i), k)
+		b.oneBlock(prefix, i, k)
 		if i == 0 && bias > 0 {
 			b.embedding(prefix+".layers.0.attention.position_bias", bias, k.heads, mul(k.length, k.length))
 		}
+	}
+}
+
+// oneBlock appends the i-th block of a stack whose blocks differ.
+func (b *builder) oneBlock(prefix string, i int, k *block) {
+	if b.fault == nil {
+		b.block(prefix+".layers."+strconv.Itoa(i), k)
 	}
 }
 
@@ -73,16 +87,23 @@ func (b *builder) block(name string, k *block) {
 // attention appends one attention from the block's positions to keys positions.
 func (b *builder) attention(name string, k *block, keys int64) {
 	queryWidth, keyWidth := mul(k.heads, k.headSize), mul(k.kvHeads, k.headSize)
+	if k.latent != nil {
+		b.latent(name, k, keys)
+		return
+	}
 	if k.fused {
 		b.linear(name+".qkv", k.width, add(queryWidth, keyWidth, keyWidth), k.length, k.qkvBias)
 	} else {
 		b.linear(name+".query", k.width, queryWidth, k.length, k.qkvBias)
-		b.linear(name+".key", k.width, keyWidth, keys, k.qkvBias)
+		b.linear(name+".key", k.width, keyWidth, keys, k.qkvBias && !k.keyPlain)
 		b.linear(name+".value", k.width, keyWidth, keys, k.qkvBias)
 	}
 	if k.qkNorm > 0 {
-		b.norm(name+".query_norm", k.normParams(k.qkNorm), mul(queryWidth, k.length))
-		b.norm(name+".key_norm", k.normParams(k.qkNorm), mul(keyWidth, keys))
+		b.norm(name+".query_norm", k.normParams(min(k.qkNorm, queryWidth)), mul(queryWidth, k.length))
+		b.norm(name+".key_norm", k.normParams(min(k.qkNorm, keyWidth)), mul(keyWidth, keys))
+	}
+	if k.sinks {
+		b.embedding(name+".sinks", k.heads, 1, 1)
 	}
 	b.scores(name+".scores", k.heads, k.length, keys, queryWidth)
 	b.dropout(k.dropMix, name+".dropout", mul(k.heads, k.length, keys))
@@ -101,14 +122,63 @@ func (b *builder) feedForward(name string, k *block) {
 }
 
 // mixture appends a router and its experts; each position goes through active
-// of them.
+// of them, and through the shared one.
 func (b *builder) mixture(name string, k *block) {
-	each, routed := mul(k.width, k.inner), mul(k.active, k.length)
-	b.linear(name+".router", k.width, k.experts, k.length, false)
-	b.experts(name+".gate", each, k.inner, k.experts, routed)
-	b.experts(name+".up", each, k.inner, k.experts, routed)
-	b.activation(name+".activation", mul(k.inner, routed))
-	b.experts(name+".down", each, k.width, k.experts, routed)
+	inner := k.inner
+	if k.expertIn > 0 {
+		inner = k.expertIn
+	}
+	each, routed := mul(k.width, inner), mul(k.active, k.length)
+	up, down := each, each
+	if k.biasMix {
+		up, down = add(each, inner), add(each, k.width)
+	}
+	b.linear(name+".router", k.width, k.experts, k.length, k.biasMix)
+	b.experts(name+".gate", up, inner, k.experts, routed)
+	b.experts(name+".up", up, inner, k.experts, routed)
+	b.activation(name+".activation", mul(inner, routed))
+	b.experts(name+".down", down, k.width, k.experts, routed)
+	if k.shared > 0 {
+		one := *k
+		one.inner, one.gated = k.shared, true
+		b.feedForward(name+".shared", &one)
+		if k.gateOne {
+			b.linear(name+".shared_gate", k.width, 1, k.length, false)
+		}
+	}
+}
+
+// latent is attention whose queries, keys and values pass through narrow layers
+// (DeepSeek-V2, https://arxiv.org/abs/2405.04434), and the indexer that chooses
+// keys in DeepSeek-V3.2.
+type latent struct {
+	queryRank, keyRank      int64 // queryRank 0 has no narrow layer for queries
+	plain, rotary, valueDim int64 // of one head
+	indexHeads, indexDim    int64 // 0 has no indexer
+}
+
+func (b *builder) latent(name string, k *block, keys int64) {
+	a := k.latent
+	query, values := mul(k.heads, add(a.plain, a.rotary)), mul(k.heads, a.valueDim)
+	if a.queryRank > 0 {
+		b.linear(name+".query_down", k.width, a.queryRank, k.length, k.qkvBias)
+		b.norm(name+".query_norm", a.queryRank, mul(a.queryRank, k.length))
+		b.linear(name+".query_up", a.queryRank, query, k.length, false)
+	} else {
+		b.linear(name+".query", k.width, query, k.length, false)
+	}
+	b.linear(name+".key_down", k.width, add(a.keyRank, a.rotary), keys, k.qkvBias)
+	b.norm(name+".key_norm", a.keyRank, mul(a.keyRank, keys))
+	b.linear(name+".key_value_up", a.keyRank, mul(k.heads, add(a.plain, a.valueDim)), keys, false)
+	if a.indexHeads > 0 {
+		b.linear(name+".index_query", max(1, a.queryRank), mul(a.indexHeads, a.indexDim), k.length, false)
+		b.linear(name+".index_key", k.width, a.indexDim, keys, false)
+		b.norm(name+".index_norm", mul(2, a.indexDim), mul(a.indexDim, keys))
+		b.linear(name+".index_weights", k.width, a.indexHeads, k.length, false)
+	}
+	b.scores(name+".scores", k.heads, k.length, keys, query)
+	b.dropout(k.dropMix, name+".dropout", mul(k.heads, k.length, keys))
+	b.linear(name+".output", values, k.width, k.length, k.outBias)
 }
 
 // builder appends the leaves of a described network. The first fault sticks.

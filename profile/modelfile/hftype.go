@@ -1,0 +1,174 @@
+package modelfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// describe appends the leaves of the configured model.
+func (c *config) describe(b *builder, o Options) {
+	if b.file.Model.Architecture == "" {
+		b.file.Model.Architecture = c.modelType
+	}
+	if c.foreign() {
+		return
+	}
+	switch c.modelType {
+	case "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma", "mixtral", "phi3", "qwen2_moe", "olmoe", "gpt_oss", "minimax_m2",
+		"gemma2", "gemma3_text", "granite", "olmo2", "internlm2", "baichuan", "smollm3", "stablelm", "starcoder2", "cohere", "qwen",
+		"llama4_text", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen2_vl_text", "qwen2_5_vl_text", "chatglm":
+		c.llama(b, o)
+	case "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa":
+		c.deepseek(b, o)
+	case "phi":
+		c.phi(b, o)
+	case "gpt2", "gptj", "codegen", "gpt_bigcode", "gpt_neo", "bloom", "mpt", "falcon":
+		c.gpt2(b, o)
+	case "gpt_neox":
+		c.neox(b, o)
+	case "opt":
+		c.opt(b, o)
+	case "bert", "roberta", "distilbert", "camembert", "xlm-roberta", "dpr", "electra", "deberta-v2":
+		c.bert(b, o)
+	case "albert":
+		c.albert(b, o)
+	case "t5", "mt5":
+		c.t5(b, o)
+	case "bart", "marian", "mbart", "plbart":
+		c.bart(b, o)
+	case "whisper":
+		c.whisper(b, o)
+	case "vit", "deit":
+		c.vit(b, o)
+	case "clip":
+		c.clip(b, o)
+	case "clip_text_model":
+		c.clipText(b, o)
+	case "clip_vision_model":
+		c.clipVision(b)
+	default:
+		c.unknown(b, o)
+	}
+}
+
+// foreign reports, as a fault, a setting that makes another network of a known
+// type: what its name says would be described, and it is not.
+func (c *config) foreign() bool {
+	allowed := map[string]string{
+		"kv_lora_rank": "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 glm_moe_dsa", "interleave_moe_layer_step": "llama4_text",
+		"num_hidden_groups": "albert",
+	}
+	for _, key := range []string{
+		"hybrid_override_pattern", "layers_block_type", "block_configs", "mamba_d_state", "mamba_d_conv", "ssm_cfg", "attn_layer_period",
+		"linear_num_value_heads", "linear_key_head_dim", "kv_lora_rank", "interleave_moe_layer_step", "num_hidden_groups", "audio_processor",
+		"hidden_size_per_layer_input",
+	} {
+		if c.has(key) && !slices.Contains(strings.Fields(allowed[key]), c.modelType) && c.find1("text_config") == nil {
+			c.faults = append(c.faults, fmt.Errorf("%s makes it a network that this package does not know; %s", key, wayOut))
+			return true
+		}
+	}
+	return false
+}
+
+// wayOut is what to do about a network that cannot be described from here.
+const wayOut = "describe it by torchinfo at depth=99, ONNX with shapes, or its safetensors"
+
+// find1 returns one field, or nil.
+func (c *config) find1(key string) json.RawMessage {
+	raw, _ := c.find([]string{key})
+	return raw
+}
+
+// unknown describes the text model of a type that holds several, and tells why
+// another type is none that this package knows.
+func (c *config) unknown(b *builder, o Options) {
+	inner := c.inner()
+	switch class := c.text("_class_name"); {
+	case inner != nil:
+		first := len(b.file.Model.Layers)
+		inner.describe(b, o)
+		c.faults = append(c.faults, inner.faults...)
+		if len(c.faults) == 0 && b.fault == nil && len(b.file.Model.Layers) > first {
+			c.others(b)
+		}
+	case class != "":
+		c.faults = append(c.faults, fmt.Errorf("%s of diffusers is not described here; %s", clip(class), wayOut))
+	case c.modelType == "llava" && c.has("hidden_size"), c.modelType == "llava_llama":
+		c.llama(b, o)
+		c.others(b)
+	case c.modelType != "":
+		c.faults = append(c.faults, fmt.Errorf("a type that this package does not know; known are %s; %s", knownTypes, wayOut))
+	case c.guess():
+		b.file.warn(0, "no model_type: described as %s", c.modelType)
+		c.describe(b, o)
+	default:
+		c.faults = append(c.faults, errors.New("no hidden_size beside a model_type: not the configuration of a transformer"))
+	}
+}
+
+// knownTypes are told where another type is refused.
+const knownTypes = "the Llama, Qwen, DeepSeek, GPT, BERT, T5, BART, ViT, CLIP and Whisper families, among others"
+
+// others adds what a configuration of several models holds beside its text model.
+func (c *config) others(b *builder) {
+	b.file.warn(0, "model_type %q holds several models: its text model is described alone, the others are unknown", clip(c.modelType))
+	b.add(profile.Layer{Name: "other models", Unknown: profile.ParamCounts | profile.ActivationCounts | profile.NeuronCounts})
+}
+
+// guess sets the type of a configuration without one, as old files are: by the
+// class that it names, or where it has every field of BERT.
+func (c *config) guess() bool {
+	for _, t := range [][2]string{
+		{"Roberta", "roberta"},
+		{"DistilBert", "distilbert"},
+		{"Bert", "bert"},
+		{"GPT2", "gpt2"},
+		{"Llama", "llama"},
+		{"Mistral", "mistral"},
+		{"Qwen2For", "qwen2"},
+		{"T5For", "t5"},
+		{"T5Encoder", "t5"},
+		{"ViTFor", "vit"},
+		{"Bart", "bart"},
+		{"OPTFor", "opt"},
+		{"CLIPTextModel", "clip_text_model"},
+	} {
+		if c.mentions(`"` + t[0]) {
+			c.modelType = t[1]
+			return true
+		}
+	}
+	if c.has("type_vocab_size") && c.has("hidden_size") && c.has("intermediate_size") && c.has("num_attention_heads") {
+		c.modelType = "bert"
+		return true
+	}
+	return false
+}
+
+// inner returns the configuration of the text model inside one of several
+// models, or nil.
+func (c *config) inner() *config {
+	raw := c.find1("text_config")
+	if raw == nil {
+		return nil
+	}
+	inner := &config{}
+	if json.Unmarshal(raw, &inner.fields) != nil {
+		return nil
+	}
+	delete(inner.fields, "text_config") // one level is all there is
+	inner.modelType = inner.text("model_type")
+	if tied, ok := c.fields["tie_word_embeddings"]; ok && !inner.has("tie_word_embeddings") {
+		inner.fields["tie_word_embeddings"] = tied
+	}
+	if inner.modelType == "" && c.modelType == "llava" {
+		inner.modelType = "llama" // the library's default
+	}
+	return inner
+}
