@@ -3,6 +3,7 @@ package policy
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -121,7 +122,7 @@ func (g *gavel) Decide(s *sim.State) error {
 	}
 	g.next = s.Now() + g.Round
 	s.WakeAt(g.next)
-	if waiting, _ := s.Len(); !g.changed && (g.Objective != LeastAttained || waiting == 0) {
+	if !g.changed && !(g.Objective == LeastAttained && g.behind(s)) {
 		return nil
 	}
 	g.changed = false
@@ -136,6 +137,23 @@ func (g *gavel) Decide(s *sim.State) error {
 		}
 	}
 	return g.plan(s)
+}
+
+// behind reports whether somebody waits who had less than half of what somebody had
+// who runs: services that are closer are not worth a move.
+func (g *gavel) behind(s *sim.State) bool {
+	most, least := 0.0, math.Inf(1)
+	for t := range s.Waiting() {
+		if t.GPUs == 1 && !t.HostOnly {
+			most = max(most, g.weight(s, t))
+		}
+	}
+	for t := range s.Running() {
+		if t.GPUs == 1 && !t.HostOnly {
+			least = min(least, g.weight(s, t))
+		}
+	}
+	return most > 2*least
 }
 
 // plan packs the single tasks on the GPUs that gangs leave.
