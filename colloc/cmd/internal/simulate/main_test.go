@@ -120,6 +120,8 @@ func TestRunRefuses(t *testing.T) {
 		{"unknown GPU", "-gpus", []string{"-trace", trace, "-gpus", "3xAbacus"}},
 		{"no estimate", `no estimate of "oracles"`, []string{"-trace", trace, "-estimator", "oracles"}},
 		{"no machines", "holds no machines with GPUs", []string{"-trace", trace, "-nodes", trace}},
+		{"contention", "-contention is", []string{"-trace", trace, "-contention", "1,x"}},
+		{"a report of two", "a report is of one", []string{"-trace", trace, "-contention", "1,2", "-html", "x"}},
 		{"seeds", "-seeds is 0", []string{"-trace", trace, "-seeds", "0"}},
 		{"until", "-until is -5s", []string{"-trace", trace, "-until", "-5s"}},
 		{"startup", "-startup is -1s", []string{"-trace", trace, "-startup", "-1s"}},

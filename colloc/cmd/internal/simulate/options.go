@@ -25,7 +25,10 @@ type options struct {
 	load, inflate       float64
 	fresh               bool
 	diurnal             float64
-	contention, told    float64
+	contention          float64
+	contentions         string
+	told                float64
+	baseline            string
 	startup             time.Duration
 	checkpoint          time.Duration
 	checkpointCost      time.Duration
@@ -67,7 +70,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.Float64Var(&o.load, "load", 0, "with job types or -fresh: work that arrives over what the GPUs could do exclusively (default 1, with -fresh the trace's own rate)")
 	f.Float64Var(&o.diurnal, "diurnal", 0, "with job types or -fresh: how much the rate of arrivals swings over 24 hours, 0 to 1")
 	f.Float64Var(&o.inflate, "inflate", 0, "repeat the tasks in random order, never leaving, until this many times the GPUs were asked for; 0 is as recorded")
-	f.Float64Var(&o.contention, "contention", 1, "scales assumed slowdowns: 0.5 is optimistic, 2 pessimistic")
+	f.StringVar(&o.contentions, "contention", "1", "scales assumed slowdowns: 0.5 is optimistic, 2 pessimistic; several, comma-separated, are studies one after the other")
 	f.Float64Var(&o.told, "told", -1, "the scale of assumed slowdowns that policies are told, if it is not -contention's")
 	f.DurationVar(&o.startup, "startup", time.Minute, "what every start costs, also one after a preemption or move, where the trace gives no start-up times")
 	f.DurationVar(&o.checkpoint, "checkpoint", 0, "the time between checkpoints, without which a lost GPU takes all work since the start; 0 is never")
@@ -78,6 +81,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.Float64Var(&o.speedError, "speed-error", 0, "standard deviation of the relative error in predicted speeds")
 	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
 	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")
+	f.StringVar(&o.baseline, "baseline", "fifo", "the policy that the verdict compares with")
 	f.StringVar(&o.html, "html", "", "write a report to `FILE`, one page with charts that needs no network")
 	f.StringVar(&o.published, "published", "", "no trace: replay published experiments, whose traces are in the folder `DIR`, and print ours beside theirs")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per run instead of the table")
@@ -116,7 +120,6 @@ func (o *options) check() error {
 		{"diurnal", o.diurnal, 0, 1},
 		{"told", o.told, -1, 100},
 		{"inflate", o.inflate, 0, 100},
-		{"contention", o.contention, 0, 100},
 		{"speed-error", o.speedError, 0, 4},
 		{"length-error", o.lengthError, 0, 4},
 	} {

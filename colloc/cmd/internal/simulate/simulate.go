@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +51,36 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.published != "" {
 		return printPublished(ctx, stdout, o.published)
 	}
+	scales, err := o.scales()
+	if err != nil {
+		return err
+	}
+	for _, o.contention = range scales {
+		if err := o.simulate(ctx, args, stdout, stderr); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// scales reads -contention.
+func (o *options) scales() ([]float64, error) {
+	var out []float64
+	for part := range strings.SplitSeq(o.contentions, ",") {
+		x, err := strconv.ParseFloat(strings.TrimSpace(part), 64)
+		if err != nil || !(x > 0 && x <= 100) {
+			return nil, usage("-contention is %q, want numbers above 0 up to 100", o.contentions)
+		}
+		out = append(out, x)
+	}
+	if len(out) > 1 && o.html != "" {
+		return nil, usage("-html: a report is of one -contention, there are %d", len(out))
+	}
+	return out, nil
+}
+
+// simulate makes one study and prints it.
+func (o *options) simulate(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	s, err := o.study()
 	if err != nil {
 		return err
@@ -60,13 +91,13 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	if o.json {
-		err = writeJSON(stdout, s.trace, outcomes)
+		err = writeJSON(stdout, s.trace, o.contention, outcomes)
 	} else {
 		fmt.Fprintln(stdout, s.world)
 		for _, line := range s.left {
 			fmt.Fprintln(stdout, line)
 		}
-		err = writeTable(stdout, summarise(outcomes))
+		err = writeTable(stdout, summarise(outcomes), o.baseline)
 	}
 	if err != nil || o.html == "" {
 		return err

@@ -119,7 +119,7 @@ func TestTimelineLoss(t *testing.T) {
 
 func TestWriteJSON(t *testing.T) {
 	var b bytes.Buffer
-	if err := writeJSON(&b, "made-up", small(t, 1)); err != nil {
+	if err := writeJSON(&b, "made-up", 1, small(t, 1)); err != nil {
 		t.Fatal(err)
 	}
 	for _, key := range []string{

@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat/distuv"
@@ -29,13 +30,30 @@ func columns() []column {
 		{"mean JCT", "h", true, 3, hours(func(r *sim.Result) time.Duration { return r.MeanJCT })},
 		{"p99 JCT", "h", true, 2, hours(func(r *sim.Result) time.Duration { return r.P99JCT })},
 		{"mean wait", "h", true, 3, hours(func(r *sim.Result) time.Duration { return r.MeanWait })},
-		{"unfairness", "x", true, 2, func(r *sim.Result) float64 { return r.Fairness.Mean }},
+		{"unfairness", "x", true, 1, spread},
 		{"energy", "kWh", true, 1, func(r *sim.Result) float64 { return r.Energy / 3.6e6 }},
 		{"busy", "%", false, 1, func(r *sim.Result) float64 { return 100 * r.Busy }},
 		{"allocated", "%", false, 1, func(r *sim.Result) float64 { return 100 * allocated(r) }},
 		{"OOM", "", true, 1, func(r *sim.Result) float64 { return float64(r.OutOfMemory) }},
 		{"recoveries", "", true, 1, func(r *sim.Result) float64 { return float64(r.Recoveries) }},
 	}
+}
+
+// spread is how differently tasks fared: the 90th percentile of their finish-time
+// ratios, see [sim.Result], over the 10th; 1 is all alike, 0 nobody finished.
+func spread(r *sim.Result) float64 {
+	var ratios []float64
+	for i := range r.Ends {
+		if r.Ends[i].Finished {
+			ratios = append(ratios, r.Ends[i].Ratio)
+		}
+	}
+	if len(ratios) == 0 {
+		return 0
+	}
+	slices.Sort(ratios)
+	at := func(q float64) float64 { return ratios[max(0, int(math.Ceil(q*float64(len(ratios))))-1)] }
+	return at(0.9) / at(0.1)
 }
 
 // allocated is the part of the GPUs that was promised to tasks: at the end where

@@ -10,7 +10,12 @@ import (
 )
 
 // writeTable prints the figures of every policy for people.
-func writeTable(w io.Writer, all []summary) error {
+func writeTable(w io.Writer, all []summary, baseline string) error {
+	for _, v := range verdicts(all, baseline) {
+		if s := v.String(); s != "" {
+			fmt.Fprintln(w, s)
+		}
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "policy\t")
 	for _, c := range columns() {
@@ -55,6 +60,7 @@ func (v interval) format(c column) string {
 // record is one run as a line of JSON.
 type record struct {
 	Trace      string  `json:"trace"`
+	Contention float64 `json:"contention"`
 	Policy     string  `json:"policy"`
 	Seed       uint64  `json:"seed"`
 	Tasks      int     `json:"tasks"`
@@ -70,20 +76,21 @@ type record struct {
 	Allocated  float64 `json:"allocated_pct"`
 	Busy       float64 `json:"busy_pct"`
 	Unfairness float64 `json:"finish_time_ratio"`
+	Spread     float64 `json:"finish_time_spread"`
 	Decisions  int     `json:"decisions"`
 }
 
 // writeJSON prints one object for each run.
-func writeJSON(w io.Writer, trace string, outcomes []outcome) error {
+func writeJSON(w io.Writer, trace string, contention float64, outcomes []outcome) error {
 	e := json.NewEncoder(w)
 	for i := range outcomes {
 		o := &outcomes[i]
 		err := e.Encode(record{
-			Trace: trace, Policy: o.Policy, Seed: o.Seed, Tasks: o.Tasks, Finished: o.Finished,
+			Trace: trace, Contention: contention, Policy: o.Policy, Seed: o.Seed, Tasks: o.Tasks, Finished: o.Finished,
 			Makespan: o.Makespan.Seconds(), MeanJCT: o.MeanJCT.Seconds(), P50JCT: o.P50JCT.Seconds(),
 			P99JCT: o.P99JCT.Seconds(), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
 			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
-			Unfairness: o.Fairness.Mean, Decisions: o.Decisions,
+			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Decisions: o.Decisions,
 		})
 		if err != nil {
 			return err

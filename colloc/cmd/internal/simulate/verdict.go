@@ -1,0 +1,135 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// verdict is how one of our policies compares in one figure of which less is
+// better: with the baseline, and with the best peer.
+type verdict struct {
+	Policy, Figure string
+	Baseline       comparison
+	Peer           comparison // Other is empty if there is no peer
+}
+
+// comparison is the mean ratio of a figure over that of another policy, seed by
+// seed, with its 95 % interval; without several seeds the interval is empty.
+type comparison struct {
+	Other        string
+	Ratio        float64
+	Lo, Hi       float64
+	hasInterval  bool
+	differsBelow bool // the interval lies below 1
+	differsAbove bool
+}
+
+// isOurs reports whether a policy is colloc's own.
+func isOurs(name string) bool { return name == "colloc" || strings.HasPrefix(name, "colloc-") }
+
+// verdicts compares our policies with a baseline and the best peer, in makespan
+// and mean completion time. The best peer is the one with the least mean over
+// seeds; a policy with tasks that did not finish is no peer.
+func verdicts(all []summary, baseline string) []verdict {
+	var base *summary
+	for i := range all {
+		if all[i].Policy == baseline {
+			base = &all[i]
+		}
+	}
+	var out []verdict
+	for i := range all {
+		if !isOurs(all[i].Policy) || all[i].Unfinished > 0 {
+			continue
+		}
+		for k, c := range columns()[:2] { // makespan and mean JCT
+			v := verdict{Policy: all[i].Policy, Figure: c.Name}
+			if base != nil && base.Unfinished == 0 {
+				v.Baseline = compare(&all[i], base, c.value)
+			}
+			best := -1
+			for j := range all {
+				if isOurs(all[j].Policy) || all[j].Unfinished > 0 {
+					continue
+				}
+				if best < 0 || all[j].Figures[k].Mean < all[best].Figures[k].Mean {
+					best = j
+				}
+			}
+			if best >= 0 {
+				v.Peer = compare(&all[i], &all[best], c.value)
+			}
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// compare pairs the runs of two policies by seed; logarithms make "half as long"
+// and "twice as long" weigh the same.
+func compare(a, b *summary, value func(*sim.Result) float64) comparison {
+	c := comparison{Other: b.Policy}
+	n := min(len(a.Runs), len(b.Runs))
+	logs := make([]float64, 0, n)
+	sum := 0.0
+	for i := range n {
+		x, y := value(a.Runs[i].Result), value(b.Runs[i].Result)
+		if x > 0 && y > 0 {
+			logs = append(logs, math.Log(x/y))
+			sum += logs[len(logs)-1]
+		}
+	}
+	if len(logs) == 0 {
+		return comparison{}
+	}
+	mean := sum / float64(len(logs))
+	c.Ratio = math.Exp(mean)
+	if len(logs) < 2 {
+		return c
+	}
+	squares := 0.0
+	for _, x := range logs {
+		squares += (x - mean) * (x - mean)
+	}
+	m := float64(len(logs))
+	half := student(len(logs)-1) * math.Sqrt(squares/(m-1)/m)
+	c.Lo, c.Hi, c.hasInterval = math.Exp(mean-half), math.Exp(mean+half), true
+	c.differsBelow, c.differsAbove = c.Hi < 1, c.Lo > 1
+	return c
+}
+
+// String says it in words, such as "12.1 % below fifo (10.0 to 14.2)".
+func (c comparison) String() string {
+	percent := func(x float64) float64 { return 100 * math.Abs(x-1) }
+	switch {
+	case c.Other == "":
+		return ""
+	case !c.hasInterval && c.Ratio <= 1:
+		return fmt.Sprintf("%.1f %% below %s", percent(c.Ratio), c.Other)
+	case !c.hasInterval:
+		return fmt.Sprintf("%.1f %% above %s", percent(c.Ratio), c.Other)
+	case c.differsBelow:
+		return fmt.Sprintf("%.1f %% below %s (%.1f to %.1f)", percent(c.Ratio), c.Other, percent(c.Hi), percent(c.Lo))
+	case c.differsAbove:
+		return fmt.Sprintf("%.1f %% above %s (%.1f to %.1f)", percent(c.Ratio), c.Other, percent(c.Lo), percent(c.Hi))
+	}
+	return fmt.Sprintf("not told apart from %s (%+.1f to %+.1f %%)", c.Other, 100*(c.Lo-1), 100*(c.Hi-1))
+}
+
+// String is a sentence.
+func (v verdict) String() string {
+	parts := []string{}
+	if s := v.Baseline.String(); s != "" {
+		parts = append(parts, s)
+	}
+	if s := v.Peer.String(); s != "" && v.Peer.Other != v.Baseline.Other {
+		parts = append(parts, s+", the best peer")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return v.Policy + ": " + v.Figure + " " + strings.Join(parts, "; ")
+}

@@ -1,0 +1,72 @@
+package simulate
+
+import (
+	"math"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// made is a policy whose mean completion times over seeds are given, in hours.
+func made(policy string, hours ...float64) summary {
+	s := summary{Policy: policy}
+	for _, h := range hours {
+		d := time.Duration(h * float64(time.Hour))
+		s.Runs = append(s.Runs, outcome{Policy: policy, Result: &sim.Result{MeanJCT: d, Makespan: d}})
+	}
+	for _, c := range columns() {
+		s.Figures = append(s.Figures, meanOf(s.Runs, c.value))
+	}
+	return s
+}
+
+// TestVerdicts: the order is told only where the interval of the ratios, seed by
+// seed, lies on one side of 1.
+func TestVerdicts(t *testing.T) {
+	all := []summary{
+		made("fifo", 10, 20, 40),
+		made("lucid", 5, 10.1, 19.8),
+		made("stuck", 1, 1, 1),
+		made("colloc", 4.9, 10.2, 19.9),
+	}
+	all[2].Unfinished = 1
+	got := verdicts(all, "fifo")
+	if len(got) != 2 || got[1].Figure != "mean JCT" {
+		t.Fatalf("verdicts %+v, want makespan and mean JCT of colloc", got)
+	}
+	v := got[1]
+	if v.Peer.Other != "lucid" || v.Peer.differsBelow || v.Peer.differsAbove {
+		t.Errorf("%v: the best peer is lucid, and nobody can tell the two apart", v)
+	}
+	if v.Baseline.Other != "fifo" || !v.Baseline.differsBelow {
+		t.Errorf("%v: half as long as fifo on every seed is below", v)
+	}
+	// ratios .49, .51 and .4975: the geometric mean is exp((ln .49 + ln .51 + ln .4975)/3) = 0.49910
+	if math.Abs(v.Baseline.Ratio-0.49910) > 1e-4 || v.Baseline.Lo >= v.Baseline.Ratio || v.Baseline.Hi <= v.Baseline.Ratio {
+		t.Errorf("ratio %v from %v to %v, want 0.49910 in between", v.Baseline.Ratio, v.Baseline.Lo, v.Baseline.Hi)
+	}
+	want := "colloc: mean JCT 50.1 % below fifo (47.5 to 52.5); not told apart from lucid (-4.1 to +3.9 %), the best peer"
+	if v.String() != want {
+		t.Errorf("%q, want %q", v.String(), want)
+	}
+	one := verdicts([]summary{made("fifo", 10), made("colloc", 12)}, "fifo")
+	if s := one[1].String(); s != "colloc: mean JCT 20.0 % above fifo" {
+		t.Errorf("%q without an interval", s)
+	}
+}
+
+// TestSpread: of ratios 1 to 10 the 90th percentile is 9, the 10th 1.
+func TestSpread(t *testing.T) {
+	r := &sim.Result{}
+	for i := range 10 {
+		r.Ends = append(r.Ends, sim.End{Ratio: float64(10 - i), Finished: true})
+	}
+	r.Ends = append(r.Ends, sim.End{Ratio: 100})
+	if got := spread(r); got != 9 {
+		t.Errorf("spread %v, want 9", got)
+	}
+	if got := spread(&sim.Result{}); got != 0 {
+		t.Errorf("spread %v of nothing, want 0", got)
+	}
+}
