@@ -193,6 +193,12 @@ func (c *checker) labels(i int, gpu *GPU, t *Task, others []*Task) {
 	}
 }
 
+// worth returns what t counts for on gpu at speed 1.
+func (c *checker) worth(t *Task, gpu *GPU) (float64, error) {
+	pace, err := AskPace(c.p.Model, t, gpu)
+	return t.EffectiveWeight() * pace, err
+}
+
 // value checks speeds and value against the model.
 func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 	speeds := make([]float64, len(members))
@@ -200,12 +206,21 @@ func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 		c.fault("Sets[%d]: model: %w", i, err)
 		return
 	}
+	homely := ""
 	value, saved, what := 0.0, 0.0, "weight times speed"
+	if _, ok := c.p.Model.(PaceModel); ok {
+		what = "weight times pace times speed"
+	}
 	for k, t := range members {
-		value += t.EffectiveWeight() * speeds[k]
+		worth, err := c.worth(t, gpu)
+		if err != nil {
+			c.fault("Sets[%d]: %w", i, err)
+			return
+		}
+		value += worth * speeds[k]
 		if k >= len(gpu.Residents) && t.Home == gpu.ID {
-			saved += t.EffectiveWeight() * t.MoveCost
-			what = "weight times speed, and MoveCost at home,"
+			saved += worth * t.MoveCost
+			homely = ", and MoveCost at home,"
 		}
 		if !(math.Abs(speeds[k]-set.Speeds[k]) <= 1e-9) {
 			c.fault("Sets[%d]: speed of %q is %v; the model says %v", i, t.ID, set.Speeds[k], speeds[k])
@@ -214,7 +229,7 @@ func (c *checker) value(i int, set *Set, gpu *GPU, members []*Task) {
 	c.gain(i, set, gpu, members, set.Value-saved)
 	unit := c.unit
 	if !(math.Abs(value+saved-set.Value) <= unit*float64(2*len(members))) {
-		c.fault("Sets[%d]: value is %v; %s sum to %v", i, set.Value, what, value+saved)
+		c.fault("Sets[%d]: value is %v; %s sum to %v", i, set.Value, what+homely, value+saved)
 	}
 }
 
@@ -228,7 +243,8 @@ func (c *checker) gain(i int, set *Set, gpu *GPU, members []*Task, value float64
 	for k, t := range members {
 		if one := make([]float64, 1); k >= len(gpu.Residents) && len(gpu.Residents) == 0 &&
 			c.p.Model.Speeds(members[k:k+1], gpu, profile.Exclusive, one) == nil && one[0] >= t.MinSpeed {
-			ref = max(ref, t.EffectiveWeight()*one[0])
+			worth, _ := c.worth(t, gpu) // value has asked
+			ref = max(ref, worth*one[0])
 		}
 	}
 	if len(gpu.Residents) > 0 {
@@ -267,7 +283,8 @@ func (c *checker) undisturbed(gpu *GPU) float64 {
 		}
 		value := 0.0
 		for k, t := range members {
-			value += t.EffectiveWeight() * speeds[k]
+			worth, _ := c.worth(t, gpu) // value has asked
+			value += worth * speeds[k]
 		}
 		best = max(best, value)
 	}

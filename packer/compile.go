@@ -22,7 +22,7 @@ func Compile(p *Problem) (*Compiled, error) {
 		return nil, err
 	}
 	d := newDoor(p)
-	in := &instance.Instance{Oracle: d, MaxSet: p.Limits.LargestSet(), MinGain: p.Limits.MinGain, Unit: p.Unit()}
+	in := &instance.Instance{Oracle: d, MaxSet: p.Limits.LargestSet(), MinGain: p.Limits.MinGain}
 	c := &Compiled{in, d}
 	in.Origin = make([]int, len(p.Tasks))
 	for i := range in.Origin {
@@ -35,6 +35,9 @@ func Compile(p *Problem) (*Compiled, error) {
 	}
 	c.group()
 	in.Tasks = in.All[:len(p.Tasks)]
+	if err := c.findPaces(); err != nil {
+		return nil, err
+	}
 	c.findHomes()
 	if err := c.cutUp(); err != nil {
 		return nil, err
@@ -97,6 +100,57 @@ func (d *Compiled) addClass(g int) {
 	d.Classes = append(d.Classes, c)
 }
 
+// findPaces asks for the pace of every task on every kind of GPU, of tasks that are
+// alike once, and sets the unit.
+func (d *Compiled) findPaces() error {
+	p := d.door.p
+	kinds, of := p.paceKinds()
+	if kinds == nil { // no PaceModel, or no GPU
+		d.Unit = p.Unit()
+		return nil
+	}
+	paces := make([][]float64, len(kinds))
+	for k := range paces {
+		paces[k] = make([]float64, len(d.All))
+	}
+	var err error
+	like, first := d.door.Alike(), map[int32]int{}
+	for i, t := range d.door.who[:len(d.Tasks)] {
+		if like[i] != none {
+			if o, ok := first[like[i]]; ok {
+				for k := range paces {
+					paces[k][i] = paces[k][o]
+				}
+				continue
+			}
+			first[like[i]] = i
+		}
+		for k, gpu := range kinds {
+			if paces[k][i], err = AskPace(p.Model, t, gpu); err != nil {
+				return err
+			}
+		}
+	}
+	for n := range d.Classes {
+		c := &d.Classes[n]
+		k := of[c.Members[0]]
+		c.Pace = paces[k]
+		for _, r := range c.Residents {
+			if c.Pace[r], err = AskPace(p.Model, d.door.who[r], kinds[k]); err != nil {
+				return err
+			}
+		}
+	}
+	place := make([]int, len(d.Tasks))
+	for i, o := range d.Origin {
+		place[o] = i
+	}
+	d.Unit = p.unit(kinds,
+		func(i, k int) float64 { return paces[k][place[i]] },
+		func(g, i int) float64 { c := &d.Classes[d.ByGPU[g]]; return c.Pace[c.Residents[i]] })
+	return nil
+}
+
 func (d *Compiled) findHomes() {
 	in := d.Instance
 	in.Home = make([]int32, len(in.Tasks))
@@ -115,7 +169,7 @@ func (d *Compiled) findHomes() {
 		}
 		g := index[t.Home]
 		in.Home[i], in.Here[g], in.Homes = int32(g), true, true
-		in.Stay[i] = in.Units(t.EffectiveWeight(), t.MoveCost)
+		in.Stay[i] = in.Units(in.Worth(&in.Classes[in.ByGPU[g]], int32(i)), t.MoveCost)
 	}
 }
 

@@ -36,9 +36,10 @@
 // Alone, and every member's MinSpeed under some mechanism that g allows. Its
 // value is the best over mechanisms:
 //
-//	W(g, S) = max over mechanisms of Σ weight(i)·speed(i, S, g)  for i ∈ S
+//	W(g, S) = max over mechanisms of Σ weight(i)·pace(i, g)·speed(i, S, g)  for i ∈ S
 //
-// The mechanism is thus chosen inside the value and never enters the
+// where pace, 1 but for a [PaceModel], is what the task does alone on g, relative to
+// other GPUs. The mechanism is thus chosen inside the value and never enters the
 // optimisation. Residents R(g) are in every set of g, and W(g, R(g)) counts
 // whatever the limits say, for they run anyway. The integer program over
 // columns x(g, S), and the dual of its linear relaxation:
@@ -82,7 +83,7 @@
 // Labels (Task.Avoid, Only, On) remove sets. A Home adds to the value of the sets
 // with which the task stays there,
 //
-//	W(g, S) + Σ weight(i)·MoveCost(i)  for i ∈ S with home(i) = g
+//	W(g, S) + Σ weight(i)·pace(i, g)·MoveCost(i)  for i ∈ S with home(i) = g
 //
 // so that a plan moves a running task if that gains more than MoveCost. Sets of
 // gangs of size w take w GPUs of one type; their constraint in the dual is
@@ -91,14 +92,15 @@
 //
 // # Resolution
 //
-// Values are rounded, task by task, to 2^-20 of the largest weight rounded up to a
-// power of two. All sums of values are then exact, so that neither the order of
+// Values are rounded, task by task, to 2^-20 of the largest weight times pace
+// rounded up to a power of two: what runs at a hundredth of the highest pace is
+// rounded to a hundredth of a per cent of what it does. All sums of values are then exact, so that neither the order of
 // the input nor the compiler's choice of instructions changes a result, and the
 // matching works on integers. Residents count for the largest weight, and those
 // tasks that some GPU has the labels, the memory and the seat for, and enough of
 // its kind; a task that fits nowhere changes nobody's values. A task that runs is
-// worth one unit at least: one whose weight times speed is below 2^-20 of the
-// largest weight counts as that much, and two such tasks count the same.
+// worth one unit at least: one whose weight times pace times speed is below 2^-20 of the
+// largest counts as that much, and two such tasks count the same.
 //
 // # Order
 //

@@ -17,6 +17,7 @@ type door struct {
 	slices SliceModel
 	mono   MonotoneModel
 	add    AdditiveModel
+	like   []int32 // see Alike; nil before it was asked
 }
 
 func newDoor(p *Problem) *door {
@@ -102,6 +103,9 @@ type typeKey struct {
 // Alike implements instance.Oracle: two tasks are alike if Weight and all fields of [Task]
 // but ID and Home are equal, Profile is the same pointer, and Kind or Profile is set.
 func (d *door) Alike() []int32 {
+	if d.like != nil {
+		return d.like
+	}
 	first := map[typeKey][]int32{} // of the groups that agree in the key
 	out := make([]int32, len(d.p.Tasks))
 	for i, t := range d.who[:len(out)] {
@@ -116,5 +120,6 @@ func (d *door) Alike() []int32 {
 		}
 		out[i] = first[key][at]
 	}
+	d.like = out
 	return out
 }

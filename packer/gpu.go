@@ -12,17 +12,45 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Unit returns the resolution of values, see the package comment: 2^-20 of the largest weight rounded
-// up to a power of two, of the residents and the tasks that some GPU can take.
+// Unit returns the resolution of values, see the package comment: 2^-20 of the
+// largest weight rounded up to a power of two, of the residents and the tasks that
+// some GPU can take. With a [PaceModel] it is that of the largest weight times pace,
+// where a pace that makes no sense counts as 1.
 func (p *Problem) Unit() float64 {
+	kinds, of := p.paceKinds()
+	ask := func(t *Task, k int) float64 {
+		pace, _ := AskPace(p.Model, t, kinds[k])
+		return pace
+	}
+	return p.unit(kinds,
+		func(i, k int) float64 { return ask(&p.Tasks[i], k) },
+		func(g, i int) float64 { return ask(&p.GPUs[g].Residents[i], of[g]) })
+}
+
+// unit is Unit with what is known about paces: of task i on each of kinds, and of
+// resident i on GPU g. Without kinds all are 1.
+func (p *Problem) unit(kinds []*GPU, pace, resident func(i, k int) float64) float64 {
 	largest := 0.0
 	for g := range p.GPUs {
 		for i := range p.GPUs[g].Residents {
-			largest = max(largest, p.GPUs[g].Residents[i].EffectiveWeight())
+			w := p.GPUs[g].Residents[i].EffectiveWeight()
+			if kinds != nil {
+				w *= resident(g, i)
+			}
+			largest = max(largest, w)
 		}
 	}
 	for i := range p.Tasks {
-		if w := p.Tasks[i].EffectiveWeight(); w > largest && p.takes(&p.Tasks[i]) {
+		t, top := &p.Tasks[i], 1.0
+		if kinds != nil {
+			top = 0
+		}
+		for k, gpu := range kinds {
+			if t.Memory <= p.Limits.Usable(gpu.Total()) && gpu.Hosts(t) {
+				top = max(top, pace(i, k))
+			}
+		}
+		if w := t.EffectiveWeight() * top; w > largest && p.takes(t) {
 			largest = w
 		}
 	}
@@ -34,6 +62,25 @@ func (p *Problem) Unit() float64 {
 		exp--
 	}
 	return math.Ldexp(1.0/instance.Resolution, exp)
+}
+
+// paceKinds returns GPUs of which each stands for those that must have the same
+// paces, and which that is for each GPU; nothing if there is no [PaceModel].
+func (p *Problem) paceKinds() (kinds []*GPU, of []int) {
+	if _, ok := p.Model.(PaceModel); !ok {
+		return nil, nil
+	}
+	of = make([]int, len(p.GPUs))
+	for g := range p.GPUs {
+		gpu := &p.GPUs[g]
+		k := slices.IndexFunc(kinds, func(o *GPU) bool { return sameModel(o, gpu) })
+		if k < 0 {
+			k = len(kinds)
+			kinds = append(kinds, gpu)
+		}
+		of[g] = k
+	}
+	return kinds, of
 }
 
 // takes reports whether some GPU has the labels, the memory and the seat that t

@@ -70,6 +70,52 @@ type SliceModel interface {
 	SliceSpeeds(task *Task, gpu *GPU, dst []float64) error
 }
 
+// PaceModel is a Model that knows how GPUs compare. The speeds of a Model are
+// relative to the same GPU without company, so that an empty H100 and an empty T4
+// are worth the same to it; pace says what that is on each. The value of a set is
+// then the sum of weight times pace times speed, and a task that can have either of
+// two empty GPUs gets the one with the higher pace. Limits on speed (MinSpeed) bind
+// what company costs on the GPU at hand, whatever the pace.
+type PaceModel interface {
+	Model
+	// Pace returns the throughput of task without company on gpu, relative to a fixed
+	// reference: the same for all tasks and GPUs of a Problem, or of a session. Only
+	// ratios matter, up to the resolution that the package comment defines. It must lie
+	// in [1/4096, 4096], and may depend on gpu's Type, Memory and Labels, but not on its
+	// ID, Residents or Mechanisms. It is asked for every task on every kind of GPU,
+	// also where the task does not fit; of tasks that are alike, see Task.Kind and
+	// Task.Profile, for one.
+	Pace(task *Task, gpu *GPU) float64
+}
+
+// maxPace is the highest pace that makes sense, and one part of it the lowest.
+const maxPace = 4096
+
+// PaceError says that a [PaceModel] gave a number that is no pace.
+type PaceError struct {
+	Task, GPU string // IDs
+	Pace      float64
+}
+
+// Error names the task, the GPU and the number.
+func (e *PaceError) Error() string {
+	return fmt.Sprintf("packer: model: the pace of %q on GPU %q is %v; want a number from 1/%d to %d, relative to a reference that is the same for all GPUs", e.Task, e.GPU, e.Pace, maxPace, maxPace)
+}
+
+// AskPace returns the pace that m gives a task on a GPU, 1 if m is no [PaceModel],
+// and a [PaceError] if it makes no sense.
+func AskPace(m Model, t *Task, gpu *GPU) (float64, error) {
+	x, ok := m.(PaceModel)
+	if !ok {
+		return 1, nil
+	}
+	pace := x.Pace(t, gpu)
+	if !(pace >= 1.0/maxPace && pace <= maxPace) {
+		return 1, &PaceError{Task: t.ID, GPU: gpu.ID, Pace: pace}
+	}
+	return pace, nil
+}
+
 // IntervalModel is a Model that knows how uncertain its speeds are.
 type IntervalModel interface {
 	Model
@@ -107,7 +153,18 @@ type Robust struct {
 	Caution float64
 }
 
-var _ BatchModel = Robust{}
+var (
+	_ BatchModel = Robust{}
+	_ PaceModel  = Robust{}
+)
+
+// Pace implements [PaceModel]: the pace that Model gives, 1 if it gives none.
+func (r Robust) Pace(task *Task, gpu *GPU) float64 {
+	if x, ok := r.Model.(PaceModel); ok {
+		return x.Pace(task, gpu)
+	}
+	return 1
+}
 
 // Speeds implements [Model].
 func (r Robust) Speeds(set []*Task, gpu *GPU, mech profile.Mechanism, dst []float64) error {

@@ -48,11 +48,11 @@ type Task struct {
 	// Memory is the reservation: what the plan sets aside for the task on its
 	// GPU. 0 needs none.
 	Memory profile.Bytes
-	// Weight multiplies the task's speed in the objective, in [0, 1e9]; 0
+	// Weight multiplies the task's pace and speed in the objective, in [0, 1e9]; 0
 	// means 1. Only ratios matter: see the package comment on resolution.
 	Weight float64
 	// MinSpeed is the lowest speed the task accepts, 1/slowdown limit, in
-	// [0, 1]; 0 is no limit.
+	// [0, 1]; 0 is no limit. It binds what company costs, not the pace of the GPU.
 	MinSpeed float64
 	// Alone is set if the task must not share its GPU.
 	Alone bool
@@ -78,8 +78,8 @@ type Task struct {
 	// Mechanisms.
 	Home string
 	// MoveCost is what a plan loses if the task does not stay on Home, as a
-	// multiple of its weight, in [0, 16]: the time that the checkpoint and the
-	// restart take, divided by the time for which the plan is made.
+	// multiple of its weight times its pace there, in [0, 16]: the time that the
+	// checkpoint and the restart take, divided by the time for which the plan is made.
 	MoveCost float64
 	// Kind, if not empty, promises that the task equals every other task of
 	// this Kind in all fields but ID, Weight and Home, and that the Model cannot
@@ -142,7 +142,7 @@ type Limits struct {
 	MaxSet int
 	// MinGain is how much better than exclusive a shared set must be: its
 	// value must reach (1 + MinGain) times the value of its best member alone,
-	// or of its residents without the new tasks. Sharing that gains nothing is
+	// or of its residents without the new tasks, on that GPU. Sharing that gains nothing is
 	// refused even at 0. At least 0.
 	MinGain float64
 }
@@ -178,8 +178,9 @@ func (l *Limits) LargestSet() int {
 type Objective int
 
 // Throughput is the sum over all running tasks, residents included, of weight
-// times speed, and over all tasks that stay at home of weight times MoveCost:
-// what moving or stopping them would have lost. Policies such as fairness or shortest remaining time first set
+// times pace times speed, and over all tasks that stay at home of weight times pace
+// times MoveCost: what moving or stopping them would have lost. Pace is 1 but for a
+// [PaceModel]. Policies such as fairness or shortest remaining time first set
 // the weights anew in each round.
 const Throughput Objective = 0
 

@@ -36,7 +36,7 @@ type Set struct {
 	// order, then Tasks. All are above 0: a task that would wait is not in a
 	// set, it has a Reason.
 	Speeds []float64 `json:"speeds"`
-	// Value is the set throughput: the sum of weight times speed over all
+	// Value is the set throughput: the sum of weight times pace times speed over all
 	// members, rounded to the resolution that the package comment defines.
 	Value float64 `json:"value"`
 }

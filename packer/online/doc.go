@@ -13,7 +13,7 @@
 //	started, err := s.Finish("bert")        // what takes its place
 //	moves, err := s.Rebalance(ctx, 4)       // four moves at most
 //
-// What a set is worth is said in package packer: the sum of weight times speed. A
+// What a set is worth is said in package packer: the sum of weight times pace times speed. A
 // task t joins set S on GPU g if
 //
 //	W(g, S + t) - W(g, S) >= threshold · weight(t) · speed(t alone on g)

@@ -129,8 +129,9 @@ func (s *Session) newJob(t *packer.Task) *job {
 		j = &job{}
 	}
 	s.arrivals++
-	*j = job{task: *t, kind: s.kindOf(t), arrival: s.arrivals, gpu: none}
+	*j = job{task: *t, arrival: s.arrivals, gpu: none}
 	j.task.Home = ""
+	j.kind = s.kindOf(&j.task)
 	s.jobs[t.ID] = j
 	return j
 }
@@ -160,17 +161,21 @@ func (s *Session) settle(j *job) (Decision, error) {
 func (s *Session) start(j *job, gpu int32) (Decision, error) {
 	c := &s.cards[gpu]
 	before := c.value
+	worth, err := s.worthOn(j, c.class)
+	if err != nil {
+		return Decision{}, err
+	}
 	if len(c.set) == 0 {
 		a, err := s.alone(j.kind, int(c.class), &j.task)
 		if err != nil {
 			return Decision{}, err
 		}
-		c.mech, c.value = profile.Exclusive, float64(j.task.EffectiveWeight()*a.speed)
+		c.mech, c.value = profile.Exclusive, float64(worth*a.speed)
 		j.speed = a.speed
 		s.gather(gpu, j.task.Width())
 	} else {
 		// No threshold: the last bits of a BatchModel's answer may differ.
-		v, err := s.join(gpu, &j.task, 0)
+		v, err := s.join(gpu, j, 0)
 		if err != nil {
 			return Decision{}, err
 		}
@@ -186,7 +191,7 @@ func (s *Session) start(j *job, gpu int32) (Decision, error) {
 	if j.queuedIn() {
 		s.dequeue(j)
 	}
-	j.gpu = gpu
+	j.gpu, j.worth = gpu, worth
 	c.set = append(c.set, j)
 	c.used += j.task.Memory
 	s.touch(int(gpu))
@@ -229,6 +234,11 @@ func (s *Session) refresh(gpu int) error {
 	s.set = s.set[:0]
 	for _, j := range c.set {
 		s.set = append(s.set, &j.task)
+		var err error
+		if j.worth, err = s.worthOn(j, c.class); err != nil {
+			c.blind = true
+			return err
+		}
 	}
 	mechs := s.runningAs(c)
 	best := -1.0
@@ -238,8 +248,8 @@ func (s *Session) refresh(gpu int) error {
 			return err
 		}
 		total := 0.0
-		for i, m := range s.set {
-			total += float64(m.EffectiveWeight() * s.speeds[i])
+		for i, j := range c.set {
+			total += float64(j.worth * s.speeds[i])
 		}
 		if total > best {
 			best, c.mech, c.value = total, mech, total
@@ -298,7 +308,7 @@ func (s *Session) taker(gpu int32) (*job, error) {
 }
 
 // joinable returns what a task adds to a GPU in service that may take one more,
-// in steps of its weight; 0 if it must not go there.
+// in steps of its kind; 0 if it must not go there.
 func (s *Session) joinable(gpu int32, j *job) (int64, error) {
 	c := &s.cards[gpu]
 	switch {

@@ -1,6 +1,7 @@
 package online
 
 import (
+	"math"
 	"slices"
 
 	"example.com/colloc/packer"
@@ -18,17 +19,17 @@ const (
 func (s *Session) kindOf(t *packer.Task) *kind {
 	key := kindKey{t.Kind, t.EffectiveWeight()}
 	if t.Kind == "" {
-		return s.newKind(key)
+		return s.newKind(key, t)
 	}
 	k := s.kinds[key]
 	if k != nil && !k.like.Alike(t) {
-		return s.newKind(key) // a broken promise costs time and nothing else
+		return s.newKind(key, t) // a broken promise costs time and nothing else
 	}
 	if k == nil {
 		if len(s.kinds) >= maxIdleKinds || (len(s.kinds)+1)*len(s.cards) > maxRowCells {
 			s.forget()
 		}
-		k = s.newKind(key)
+		k = s.newKind(key, t)
 		k.like = *t
 		if (len(s.kinds)+1)*len(s.cards) <= maxRowCells {
 			k.row = make([]cell, len(s.cards))
@@ -40,8 +41,10 @@ func (s *Session) kindOf(t *packer.Task) *kind {
 	return k
 }
 
-// newKind returns a kind with one live job.
-func (s *Session) newKind(key kindKey) *kind {
+// newKind returns a kind with one live job. What such tasks add to a GPU counts in
+// steps of 2^-20 of their weight, times the highest pace on a GPU that is there now,
+// rounded up to a power of two: as a plan counts.
+func (s *Session) newKind(key kindKey, t *packer.Task) *kind {
 	var k *kind
 	if n := len(s.spareKinds); n > 0 {
 		k, s.spareKinds = s.spareKinds[n-1], s.spareKinds[:n-1]
@@ -49,9 +52,47 @@ func (s *Session) newKind(key kindKey) *kind {
 	} else {
 		k = &kind{}
 	}
-	k.key, k.live = key, 1
+	k.key, k.live, k.scale = key, 1, 1
 	k.solo = append(k.solo, make([]solo, len(s.classes))...)
+	if !s.paced || len(s.classes) == 0 {
+		return k
+	}
+	top := 0.0
+	for c := range s.classes {
+		if pace, err := s.pace(k, c, t); err == nil { // where the pace is needed the error comes again
+			top = max(top, pace)
+		}
+	}
+	if frac, exp := math.Frexp(top); top > 0 && frac == 0.5 {
+		k.scale = top
+	} else if top > 0 {
+		k.scale = math.Ldexp(1, exp)
+	}
 	return k
+}
+
+// pace returns the pace on class c of t, which is of kind k.
+func (s *Session) pace(k *kind, c int, t *packer.Task) (float64, error) {
+	if !s.paced {
+		return 1, nil
+	}
+	for len(k.solo) <= c {
+		k.solo = append(k.solo, solo{})
+	}
+	if p := &k.solo[c].pace; *p == 0 {
+		pace, err := packer.AskPace(s.p.Model, t, s.classes[c].gpu)
+		if err != nil {
+			return 0, err
+		}
+		*p = pace
+	}
+	return k.solo[c].pace, nil
+}
+
+// worthOn returns what a job at speed 1 on class c counts for.
+func (s *Session) worthOn(j *job, c int32) (float64, error) {
+	pace, err := s.pace(j.kind, int(c), &j.task)
+	return j.task.EffectiveWeight() * pace, err
 }
 
 // release takes a job's leave from its kind.

@@ -18,7 +18,7 @@ type rebalancing struct {
 	at      []int  // the session's index of each GPU of p
 	jobs    []*job // of each task of p
 	costs   []float64
-	typical float64 // mean weight
+	typical float64 // mean weight times pace
 	gain    float64 // of best
 	best    []change
 }
@@ -63,7 +63,7 @@ func (s *Session) newRebalancing(maxMoves int) *rebalancing {
 			}
 			t.Home = gpu.ID
 			r.p.Tasks, r.jobs, r.costs = append(r.p.Tasks, t), append(r.jobs, j), append(r.costs, t.MoveCost)
-			r.typical += t.EffectiveWeight()
+			r.typical += j.worth
 		}
 		if len(gpu.Residents) < 2 {
 			gpu.Mechanisms = s.p.GPUs[g].Mechanisms
@@ -106,7 +106,7 @@ func (r *rebalancing) search(ctx context.Context) error {
 func (r *rebalancing) planAt(ctx context.Context, price float64) (int, error) {
 	for i := range r.p.Tasks {
 		t := &r.p.Tasks[i]
-		t.MoveCost = min(packer.MaxMoveCost, r.costs[i]+price/t.EffectiveWeight())
+		t.MoveCost = min(packer.MaxMoveCost, r.costs[i]+price/r.jobs[i].worth)
 	}
 	var method packer.Method = solve.Matching{}
 	if r.p.Limits.LargestSet() > 2 || len(r.p.Tasks) > maxMatched {
@@ -141,12 +141,14 @@ func (r *rebalancing) changes(sol *packer.Solution) []change {
 	mech := make([]profile.Mechanism, len(r.p.GPUs))
 	for _, set := range sol.Sets {
 		mech[set.GPU] = set.Mechanism
-		fixed := len(r.p.GPUs[set.GPU].Residents)
-		for k := range fixed {
-			value[set.GPU] += float64(r.p.GPUs[set.GPU].Residents[k].EffectiveWeight() * set.Speeds[k])
+		residents := r.p.GPUs[set.GPU].Residents
+		for k := range residents {
+			value[set.GPU] += float64(r.s.jobs[residents[k].ID].worth * set.Speeds[k])
 		}
 		for k, i := range set.Tasks {
-			value[set.GPU] += float64(r.p.Tasks[i].EffectiveWeight() * set.Speeds[fixed+k])
+			// The model said what the pace is when the plan was made; if it now fails, nobody moves there.
+			worth, _ := r.s.worthOn(r.jobs[i], r.s.cards[r.at[set.GPU]].class)
+			value[set.GPU] += float64(worth * set.Speeds[len(residents)+k])
 			goal[i] = set.GPU
 			group.join(home[i], set.GPU)
 		}
@@ -178,7 +180,7 @@ func (r *rebalancing) changes(sol *packer.Solution) []change {
 		case home[i]:
 		default:
 			c.moves++
-			c.gain -= j.task.EffectiveWeight() * r.costs[i]
+			c.gain -= j.worth * r.costs[i]
 		}
 		t := &c.targets[place[goal[i]]]
 		t.jobs = append(t.jobs, j)

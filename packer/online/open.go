@@ -36,6 +36,7 @@ func NewSession(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *
 		return nil, err
 	}
 	_, s.batch = model.(packer.BatchModel)
+	_, s.paced = model.(packer.PaceModel)
 	for g := range gpus {
 		if err := s.addCard(&gpus[g]); err != nil {
 			return nil, err

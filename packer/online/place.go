@@ -76,14 +76,18 @@ func (s *Session) alone(of *kind, k int, t *packer.Task) (solo, error) {
 	if of.solo[k].known {
 		return of.solo[k], nil
 	}
-	a := solo{known: true}
+	pace, err := s.pace(of, k, t)
+	if err != nil {
+		return solo{}, err
+	}
+	a := solo{known: true, pace: pace}
 	if t.Memory <= s.classes[k].usable && s.classes[k].gpu.Hosts(t) {
 		s.set = append(s.set[:0], t)
 		if err := s.ask(k, profile.Exclusive); err != nil {
 			return a, err
 		}
 		if a.speed = s.speeds[0]; a.speed > 0 && a.speed >= t.MinSpeed {
-			a.gain = max(1, int64(math.Round(a.speed*instance.Resolution)))
+			a.gain = max(1, int64(math.Round(a.speed*(pace/of.scale)*instance.Resolution)))
 		}
 	}
 	of.solo[k] = a
@@ -99,12 +103,12 @@ func (s *Session) ask(k int, mech profile.Mechanism) error {
 }
 
 // grade returns what a task adds to a set worth value that is worth total with it,
-// in steps of the task's weight; 0 if that is less than least, or no gain.
-func (s *Session) grade(value, total, weight float64, least int64) int64 {
+// in steps of its kind; 0 if that is less than least, or no gain.
+func (s *Session) grade(value, total float64, k *kind, least int64) int64 {
 	if !(total > value && total >= (1+s.p.Limits.MinGain)*value) {
 		return 0
 	}
-	steps := int64(math.Round(min((total-value)/weight, packer.MaxWeight) * instance.Resolution))
+	steps := int64(math.Round(min((total-value)/(k.key.weight*k.scale), packer.MaxWeight) * instance.Resolution))
 	if steps < least {
 		return 0
 	}
@@ -132,10 +136,10 @@ type joined struct {
 	mech  profile.Mechanism
 }
 
-// join asks what t adds to card g. The speeds of an allowed set are left in
-// s.allowed, t last. A gain below least steps of t's weight is none.
-func (s *Session) join(g int32, t *packer.Task, least int64) (joined, error) {
-	c := &s.cards[g]
+// join asks what a job adds to card g. The speeds of an allowed set are left in
+// s.allowed, the job's last. A gain below least steps of its kind is none.
+func (s *Session) join(g int32, j *job, least int64) (joined, error) {
+	c, t := &s.cards[g], &j.task
 	var best joined
 	if !s.fits(c, t) {
 		return best, nil
@@ -145,6 +149,10 @@ func (s *Session) join(g int32, t *packer.Task, least int64) (joined, error) {
 		s.set = append(s.set, &j.task)
 	}
 	s.set = append(s.set, t)
+	worth, err := s.worthOn(j, c.class)
+	if err != nil {
+		return best, err
+	}
 	for _, mech := range s.mechanisms(c) {
 		if err := s.ask(int(c.class), mech); err != nil {
 			return best, err
@@ -153,12 +161,16 @@ func (s *Session) join(g int32, t *packer.Task, least int64) (joined, error) {
 		for i, m := range s.set {
 			speed := s.speeds[i]
 			ok = ok && speed > 0 && speed >= m.MinSpeed
-			total += float64(m.EffectiveWeight() * speed)
+			if i < len(c.set) {
+				total += float64(c.set[i].worth * speed)
+			} else {
+				total += float64(worth * speed)
+			}
 		}
 		if !ok || best.gain > 0 && total <= best.total {
 			continue
 		}
-		if gain := s.grade(c.value, total, t.EffectiveWeight(), least); gain > 0 {
+		if gain := s.grade(c.value, total, j.kind, least); gain > 0 {
 			best = joined{gain, total, mech}
 			copy(s.allowed, s.speeds[:len(s.set)])
 		}
@@ -180,20 +192,23 @@ func (s *Session) mechanisms(c *card) []profile.Mechanism {
 }
 
 // least returns what a task must add at least to a GPU of class k that runs
-// others, in steps of its weight.
+// others, in steps of its kind.
 func (s *Session) least(j *job, k int32) (int64, error) {
 	a, err := s.alone(j.kind, int(k), &j.task)
-	return int64(math.Round(s.threshold * a.speed * instance.Resolution)), err
+	if err != nil {
+		return 0, err
+	}
+	return int64(math.Round(s.threshold * (a.speed * (a.pace / j.kind.scale)) * instance.Resolution)), nil
 }
 
 // gain returns what a job adds to card g, which runs others, in steps of its
-// weight; 0 if it must not go there.
+// kind; 0 if it must not go there.
 func (s *Session) gain(g int32, j *job) (int64, error) {
 	least, err := s.least(j, s.cards[g].class)
 	if err != nil {
 		return 0, err
 	}
-	v, err := s.join(g, &j.task, least)
+	v, err := s.join(g, j, least)
 	return v.gain, err
 }
 
@@ -245,7 +260,10 @@ func (s *Session) fillPairs(k int32, j *job, row []cell) error {
 	}
 	own, other, totals := s.own[:n], s.other[:n], s.totals[:n]
 	clear(totals)
-	weight := t.EffectiveWeight()
+	worth, err := s.worthOn(j, k)
+	if err != nil {
+		return err
+	}
 	for _, mech := range s.classes[k].mechs {
 		if err := packer.AskPairs(s.p.Model, t, s.partners, s.classes[k].gpu, mech, own, other); err != nil {
 			return err
@@ -253,12 +271,12 @@ func (s *Session) fillPairs(k int32, j *job, row []cell) error {
 		for i, p := range s.partners {
 			a, b := own[i], other[i]
 			if a > 0 && b > 0 && a >= t.MinSpeed && b >= p.MinSpeed {
-				totals[i] = max(totals[i], float64(p.EffectiveWeight()*b)+float64(weight*a))
+				totals[i] = max(totals[i], float64(s.cards[s.at[i]].set[0].worth*b)+float64(worth*a))
 			}
 		}
 	}
 	for i, g := range s.at {
-		row[g] = cell{s.open[g], s.grade(s.cards[g].value, totals[i], weight, least)}
+		row[g] = cell{s.open[g], s.grade(s.cards[g].value, totals[i], j.kind, least)}
 	}
 	return nil
 }

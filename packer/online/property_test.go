@@ -93,6 +93,23 @@ func newTwins(t *rapid.T) *twins {
 	if rng.IntN(2) == 0 {
 		model = batchKindHash{h}
 	}
+	switch paces := (packtest.HashPaces{Seed: rng.Uint64(), Steps: 4}); m := model.(type) {
+	case kindHash:
+		if rng.IntN(2) == 0 {
+			model = struct {
+				kindHash
+				packtest.HashPaces
+			}{m, paces}
+		}
+	case batchKindHash:
+		if rng.IntN(2) == 0 {
+			model = struct {
+				batchKindHash
+				packtest.HashPaces
+			}{m, paces}
+		}
+	default:
+	}
 	threshold := []float64{0, 0.3, 1}[rng.IntN(3)]
 	s, err := NewSession(w.gpus, model, limits, &SessionOptions{Threshold: profile.Some(threshold)})
 	if err != nil {
@@ -238,10 +255,11 @@ func (w *twins) rebalance(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	where := map[string]int{}
+	where, worth := map[string]int{}, map[string]float64{}
 	for g := range w.slow.cards {
 		for _, task := range w.slow.cards[g].tasks {
 			where[task.ID] = g
+			worth[task.ID] = task.EffectiveWeight() * w.slow.pace(&task.Task, g)
 		}
 	}
 	moved := map[string]bool{}
@@ -274,7 +292,7 @@ func (w *twins) rebalance(t *rapid.T) {
 	}
 	cost := 0.0
 	for id := range moved {
-		cost += w.fast.jobs[id].task.EffectiveWeight() * w.fast.jobs[id].task.MoveCost
+		cost += worth[id] * w.fast.jobs[id].task.MoveCost
 	}
 	if len(moved) > most {
 		t.Fatalf("%d moves, %d allowed", len(moved), most)

@@ -126,7 +126,7 @@ func (s *Session) shift(j *job, to int32) {
 func cheapest(jobs []*job) *job {
 	var best *job
 	for _, j := range jobs {
-		if j.gpu != none && (best == nil || j.task.EffectiveWeight()*j.task.MoveCost < best.task.EffectiveWeight()*best.task.MoveCost) {
+		if j.gpu != none && (best == nil || j.worth*j.task.MoveCost < best.worth*best.task.MoveCost) {
 			best = j
 		}
 	}

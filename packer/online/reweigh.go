@@ -1,6 +1,7 @@
 package online
 
 import (
+	"errors"
 	"fmt"
 
 	"example.com/colloc/packer"
@@ -31,30 +32,36 @@ func (s *Session) Reweigh(weight func(*packer.Task) float64) ([]Decision, error)
 	for _, j := range queue {
 		s.dequeue(j)
 	}
+	var errs error
 	for i, j := range all {
 		if old := j.kind; j.task.Weight != weights[i] {
 			j.task.Weight = weights[i]
 			j.kind = s.kindOf(&j.task)
 			s.release(old)
 			if j.gpu != none {
-				s.revalue(int(j.gpu))
+				errs = errors.Join(errs, s.revalue(int(j.gpu)))
 			}
 		}
 	}
 	for _, j := range queue {
 		s.enqueue(j)
 	}
-	return s.out, s.sweep()
+	return s.out, errors.Join(errs, s.sweep())
 }
 
 // revalue takes new weights into account on a card.
-func (s *Session) revalue(gpu int) {
+func (s *Session) revalue(gpu int) (err error) {
 	c := &s.cards[gpu]
 	c.value = 0
 	for _, j := range c.set {
-		c.value += float64(j.task.EffectiveWeight() * j.speed)
+		if j.worth, err = s.worthOn(j, c.class); err != nil {
+			c.blind = true
+			break
+		}
+		c.value += float64(j.worth * j.speed)
 	}
 	s.touch(gpu)
+	return err
 }
 
 // sweep starts every waiting task that may start anywhere, in policy order.

@@ -17,7 +17,8 @@ const none = -1
 //   - A task goes where it adds most to the throughput, an empty GPU or one that
 //     runs others, if it adds at least SessionOptions.Threshold of what it would
 //     do there alone. On ties it goes to an empty GPU, to the one with less
-//     memory, to the lower index.
+//     memory, to the lower index. With a [packer.PaceModel] it thus goes to the empty
+//     GPU with the higher pace.
 //   - Otherwise it waits. The queue is in policy order: the heavier Weight
 //     first, then the earlier arrival. When a GPU loses a task or comes into
 //     service, the first in the queue that may start there starts, whether or
@@ -44,6 +45,7 @@ const none = -1
 type Session struct {
 	p         packer.Problem // GPUs, Model and Limits; no tasks
 	batch     bool           // the model answers for many pairs in one call
+	paced     bool           // it is a packer.PaceModel
 	threshold float64
 	stays     func(*packer.Task) bool
 	classes   []class
@@ -103,7 +105,7 @@ type Decision struct {
 	// Speed is the task's predicted speed in its set.
 	Speed float64 `json:"speed"`
 	// Gain is what the task adds to the weighted throughput: its own weight times
-	// speed, less what the others lose.
+	// pace times speed, less what the others lose.
 	Gain float64 `json:"gain"`
 }
 
@@ -125,7 +127,7 @@ type card struct {
 	mech  profile.Mechanism
 	set   []*job
 	used  profile.Bytes
-	value float64 // Σ weight · speed
+	value float64 // Σ weight · pace · speed
 }
 
 // job is a task that runs or waits.
@@ -135,7 +137,8 @@ type job struct {
 	arrival    uint64
 	gpu        int32 // none while it waits
 	speed      float64
-	prev, next *job // in the queue of its kind
+	worth      float64 // weight times pace on gpu
+	prev, next *job    // in the queue of its kind
 }
 
 // Running yields the tasks on a GPU, gangs on the one that stands for all of
@@ -177,8 +180,8 @@ func (s *Session) Mechanism(gpu int) profile.Mechanism {
 // Tasks returns how many tasks run and how many wait.
 func (s *Session) Tasks() (running, waiting int) { return len(s.jobs) - s.queued, s.queued }
 
-// Throughput returns the sum over all running tasks of weight times predicted
-// speed. O(GPUs).
+// Throughput returns the sum over all running tasks of weight times pace times
+// predicted speed. O(GPUs).
 func (s *Session) Throughput() float64 {
 	sum := 0.0
 	for g := range s.cards {
@@ -196,6 +199,7 @@ type kindKey struct {
 // kind is a group of equal tasks, or one task like no other.
 type kind struct {
 	key         kindKey
+	scale       float64     // a power of two, see newKind
 	live        int         // jobs that run or wait
 	solo        []solo      // by class
 	row         []cell      // by GPU; nil for a task like no other
@@ -209,6 +213,7 @@ type solo struct {
 	known bool
 	gain  int64 // steps of the task's weight; 0: not allowed
 	speed float64
+	pace  float64 // 0: not known
 }
 
 // cell is what a kind adds to a GPU that others use.

@@ -70,9 +70,28 @@ func (s *slowSession) speeds(g int, mech profile.Mechanism, tasks []slowTask) ([
 	}
 	sum := 0.0
 	for i, t := range set {
-		sum += float64(t.EffectiveWeight() * dst[i])
+		sum += float64(t.EffectiveWeight() * s.pace(t, g) * dst[i])
 	}
 	return dst, sum
+}
+
+// pace returns the pace of t on GPU g, 1 if nobody knows.
+func (s *slowSession) pace(t *packer.Task, g int) float64 {
+	if m, ok := s.p.Model.(packer.PaceModel); ok {
+		return m.Pace(t, &s.p.GPUs[g])
+	}
+	return 1
+}
+
+// scale returns the highest pace of t, rounded up to a power of two.
+func (s *slowSession) scale(t *packer.Task) float64 {
+	scale := 1.0 / 4096
+	for g := range s.p.GPUs {
+		for s.pace(t, g) > scale {
+			scale *= 2
+		}
+	}
+	return scale
 }
 
 // settleMechanism chooses how the tasks on a GPU share, if they do not yet.
@@ -136,11 +155,12 @@ func (s *slowSession) gain(g int, t packer.Task) (int64, profile.Mechanism) {
 		if !ok || total <= best {
 			continue
 		}
-		n := int64(math.Round(min((total-before)/t.EffectiveWeight(), 1e9) * (1 << 20)))
+		scale := s.scale(&t)
+		n := int64(math.Round(min((total-before)/(t.EffectiveWeight()*scale), 1e9) * (1 << 20)))
 		switch {
 		case len(with) == 1:
-			n = max(1, int64(math.Round(speeds[0]*(1<<20))))
-		case total <= before || total < (1+s.p.Limits.MinGain)*before || n < int64(math.Round(s.threshold*solo[0]*(1<<20))):
+			n = max(1, int64(math.Round(speeds[0]*s.pace(&t, g)/scale*(1<<20))))
+		case total <= before || total < (1+s.p.Limits.MinGain)*before || n < int64(math.Round(s.threshold*solo[0]*s.pace(&t, g)/scale*(1<<20))):
 			continue
 		default:
 			n = max(1, n)

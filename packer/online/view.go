@@ -47,10 +47,10 @@ func (s *Session) below(r *packer.Reason) error {
 	if err != nil {
 		return err
 	}
-	v, err := s.join(partner.gpu, &j.task, 0)
+	v, err := s.join(partner.gpu, j, 0)
 	if v.gain > 0 {
 		r.Sharing, r.Shared = packer.NoGain, v.total
-		r.Apart = c.value + float64(j.task.EffectiveWeight()*float64(least)/instance.Resolution)
+		r.Apart = c.value + float64(j.task.EffectiveWeight()*j.kind.scale*float64(least)/instance.Resolution)
 	}
 	return err
 }

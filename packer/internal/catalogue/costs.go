@@ -24,7 +24,7 @@ func (cat *Catalogue) newCosts(p *caps) *costs {
 	in, n := cat.in, len(cat.Members)
 	k := &costs{of: make([]float32, n*n), beside: make([]float32, n*n), once: make([]float32, n), least: make([]float64, n), weight: make([]float64, n)}
 	for i, m := range cat.Members {
-		k.weight[i] = in.Scaled(in.Tasks[m[0]].Weight)
+		k.weight[i] = in.Scaled(in.Worth(&in.Classes[p.class], m[0]))
 		for _, mech := range p.mechs {
 			once, least, ok := in.Oracle.Additive(p.class, m[0], mech)
 			if !ok || !(once >= 0 && once < math.MaxFloat32) || !(least >= 0 && least <= instance.MaxSpeed) {
@@ -87,7 +87,7 @@ func (cat *Catalogue) newCaps(ctx context.Context, e *instance.Evaluator, k int)
 			}
 			for at, o := range r.IDs {
 				u := &cat.in.Tasks[o]
-				a, b := int32(cat.in.Units(t.Weight, own[at])), int32(cat.in.Units(u.Weight, other[at]))
+				a, b := int32(cat.in.Units(cat.in.Worth(c, m[0]), own[at])), int32(cat.in.Units(cat.in.Worth(c, o), other[at]))
 				if a > 0 && b > 0 && own[at] >= t.MinSpeed && other[at] >= u.MinSpeed {
 					j := int(cat.Of[o])
 					p.raise(i*n+j, j*n+i, a)

@@ -32,10 +32,10 @@ func (x *Cut) ask(in *Instance, c *Class, set []int32, dst []float64) error {
 			dst[n] = s[x.Taken[n].Profile]
 			continue
 		}
-		t, row := &in.All[i], make([]float64, len(s))
+		t, worth, row := &in.All[i], in.Worth(c, i), make([]float64, len(s))
 		for p, v := range s {
 			if v >= t.MinSpeed && t.Memory <= x.Room[p] {
-				row[p] = t.Weight * v
+				row[p] = worth * v
 			}
 		}
 		x.value = append(x.value, row)

@@ -5,6 +5,6 @@
 //
 // The value of a set S on GPUs of class k, and what the plan gains by it at home:
 //
-//	W(k, S) = max over mechanisms of Σ round(weight(i)·speed(i, S, k) / unit)
+//	W(k, S) = max over mechanisms of Σ round(weight(i)·pace(i, k)·speed(i, S, k) / unit)
 //	W(k, S) + Σ stay(i)  for i ∈ S with home(i) = g
 package instance

@@ -59,7 +59,7 @@ func NewEvaluator(in *Instance) *Evaluator {
 	return &Evaluator{In: in, Set: make([]int32, 0, k), speeds: make([]float64, k), Best: make([]float64, k)}
 }
 
-// Units converts weight times speed to whole units: at least one for a task
+// Units converts weight (times pace) times speed to whole units: at least one for a task
 // that moves at all, so that a tiny weight is not mistaken for none.
 func (in *Instance) Units(weight, speed float64) int64 {
 	if speed <= 0 {
@@ -100,7 +100,7 @@ func (e *Evaluator) Alone(c *Class, i int32) (Verdict, error) {
 	if s := e.out[0]; s < t.MinSpeed || s == 0 {
 		return Verdict{Code: TooSlow, Member: i, Speed: s, Limit: t.MinSpeed}, nil
 	}
-	return Verdict{Units: e.In.Units(t.Weight, e.out[0]), Mech: profile.Exclusive}, nil
+	return Verdict{Units: e.In.Units(e.In.Worth(c, i), e.out[0]), Mech: profile.Exclusive}, nil
 }
 
 // Together returns the verdict on the residents of c with tasks, none of which
@@ -117,7 +117,7 @@ func (e *Evaluator) Together(c *Class, tasks []int32, ref int64) (Verdict, error
 		if err := e.Ask(c, e.Set, mech, dst); err != nil {
 			return Verdict{}, err
 		}
-		v := e.In.judge(e.Set, dst, mech, ref)
+		v := e.In.judge(c, e.Set, dst, mech, ref)
 		if better(v, best) {
 			best = v
 			copy(e.Best, dst)
@@ -163,11 +163,11 @@ func (in *Instance) Room(c *Class, set []int32) Verdict {
 }
 
 // judge turns the speeds of a set under one mechanism into a verdict.
-func (in *Instance) judge(set []int32, speeds []float64, mech profile.Mechanism, ref int64) Verdict {
+func (in *Instance) judge(c *Class, set []int32, speeds []float64, mech profile.Mechanism, ref int64) Verdict {
 	v := Verdict{Mech: mech, Ref: ref}
 	for n, i := range set {
 		t, s := &in.All[i], speeds[n]
-		v.Total += in.Units(t.Weight, s)
+		v.Total += in.Units(in.Worth(c, i), s)
 		if (s < t.MinSpeed || s == 0) && (v.Code == 0 || s-t.MinSpeed < v.Speed-v.Limit) {
 			v.Code, v.Member, v.Speed, v.Limit = TooSlow, i, s, t.MinSpeed
 		}
@@ -224,7 +224,7 @@ func (e *Evaluator) baseline(c *Class) error {
 		}
 		total := int64(0)
 		for n, i := range c.Residents {
-			total += e.In.Units(e.In.All[i].Weight, dst[n])
+			total += e.In.Units(e.In.Worth(c, i), dst[n])
 		}
 		if total > c.Base {
 			c.Base, c.BaseMech = total, mech
@@ -252,13 +252,13 @@ func (e *Evaluator) Weigh(c *Class, tasks []int32, ref int64) (parts []int64, un
 		if err := e.Ask(c, e.Set, mech, dst); err != nil {
 			return nil, 0, err
 		}
-		v := e.In.judge(e.Set, dst, mech, ref)
+		v := e.In.judge(c, e.Set, dst, mech, ref)
 		if v.Code == TooSlow {
 			continue
 		}
 		units = max(units, v.Units)
 		for n, i := range e.Set {
-			parts[n] = max(parts[n], e.In.Units(e.In.All[i].Weight, dst[n]))
+			parts[n] = max(parts[n], e.In.Units(e.In.Worth(c, i), dst[n]))
 		}
 	}
 	return parts, units, nil

@@ -9,7 +9,7 @@ import (
 const none = -1
 
 // Resolution is the number of units that the largest weight, rounded up to a
-// power of two, is worth at solo speed.
+// power of two, is worth at solo speed: the largest weight times pace.
 const Resolution = 1 << 20
 
 // MaxSpeed is the highest speed that makes sense.
@@ -54,6 +54,7 @@ type Class struct {
 	Members   []int
 	Usable    profile.Bytes // after headroom
 	Mechs     []profile.Mechanism
+	Pace      []float64 // of each of instance.all here, shared by equal GPUs; nil is 1
 	Residents []int32
 	Used      profile.Bytes // by residents
 	Sliced    bool          // residents run on MIG instances
@@ -114,6 +115,15 @@ func (in *Instance) compatible(a, b int32) bool {
 // Hosts reports whether the GPUs of c carry the labels that a task asks for.
 func (in *Instance) Hosts(c *Class, i int32) bool {
 	return !in.All[i].Asks || in.Oracle.Hosts(c.Number, i)
+}
+
+// Worth returns what task i at speed 1 on class c counts for: its weight times its
+// pace there.
+func (in *Instance) Worth(c *Class, i int32) float64 {
+	if c.Pace == nil {
+		return in.All[i].Weight
+	}
+	return in.All[i].Weight * c.Pace[i]
 }
 
 // Value converts units to what callers see; exact below 2^53 units.

@@ -55,7 +55,7 @@ type PairRow struct {
 	IDs        []int32
 	Own, Other []float64
 	Values     []int32
-	scaled     []float64 // weight of each task in units
+	scaled     []float64 // worth of each task in units
 	slowest    []float64 // speed that each task needs
 	least      []int64   // value that a pair with each task must have
 }
@@ -68,7 +68,7 @@ func NewPairRow(e *Evaluator, c *Class, single []int64) *PairRow {
 		scaled: make([]float64, n), slowest: make([]float64, n), least: make([]int64, n),
 	}
 	for i, t := range e.In.Tasks {
-		r.scaled[i] = e.In.Scaled(t.Weight)
+		r.scaled[i] = e.In.Scaled(e.In.Worth(c, int32(i)))
 		r.slowest[i] = t.MinSpeed
 		r.least[i] = max(single[i]+1, int64(math.Ceil((1+e.In.MinGain)*float64(single[i]))))
 	}

@@ -174,7 +174,7 @@ func (e *estimates) row(r *instance.PairRow, single []int64, i int) error {
 			return err
 		}
 		for n, j := range r.IDs {
-			lost := single[i] + single[j] - r.In.Units(r.In.Tasks[i].Weight, own[n]) - r.In.Units(r.In.Tasks[j].Weight, other[n])
+			lost := single[i] + single[j] - r.In.Units(r.In.Worth(r.C, int32(i)), own[n]) - r.In.Units(r.In.Worth(r.C, j), other[n])
 			e.lose(i, int(j), min(lost, int64(e.loss[i*e.n+int(j)])))
 		}
 	}
