@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -104,5 +105,21 @@ func TestOtherVersion(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Errorf("the file of another version is gone: %v", err)
+	}
+}
+
+// TestCutOff cuts the queue file off while it is in use: that is an error, not the
+// end of the process; tasks that run go on.
+func TestCutOff(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	g.submit(t, shell("true"), shell("true"))
+	if err := os.Truncate(filepath.Join(g.dir, queueFile), 0); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := g.Submit(shell("true")); err == nil || !strings.Contains(err.Error(), "damaged while it was in use") {
+			t.Errorf("error is %v", err)
+		}
 	}
 }

@@ -2,21 +2,32 @@ package runner
 
 import "example.com/colloc/profile"
 
-// Describe tells what was learned of a task that is not over: from now on it
-// counts with this profile and reservation, also while it runs, so that others
-// can join it on its GPU. memory is what to reserve; 0 lets the Planner tell. It
-// is no error if the task is over. The profile must not be modified any more.
-func (r *Runner) Describe(id string, p *profile.Profile, memory profile.Bytes) error {
+// Describe tells what was learned of tasks that are not over: from now on they
+// count with this profile and reservation, also while they run, so that others can
+// join them on their GPU. memory is what to reserve; 0 lets the Planner tell. It is
+// one transaction, however many tasks, and changes nothing if one is unknown; those
+// that are over stay as they are. No IDs is none. The profile must not be modified
+// any more.
+func (r *Runner) Describe(p *profile.Profile, memory profile.Bytes, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	entries, err := r.find([]string{id})
+	entries, err := r.find(ids)
 	if err != nil {
 		return err
 	}
-	e := entries[0]
-	if e.State.Over() {
-		return nil
+	for _, e := range entries {
+		if !e.State.Over() {
+			r.describe(e, p, memory)
+		}
 	}
+	r.poke()
+	return r.commit()
+}
+
+func (r *Runner) describe(e *entry, p *profile.Profile, memory profile.Bytes) {
 	e.profile, e.Task.Profile, e.Task.Memory = p, p, memory
 	e.ProfileKey, e.unknown = nil, false
 	if alone, ok := r.solo.byEntry[e]; ok && p != nil {
@@ -27,8 +38,6 @@ func (r *Runner) Describe(id string, p *profile.Profile, memory profile.Bytes) e
 		r.tell(EventProgress, e, "")
 	}
 	r.change(e)
-	r.poke()
-	return r.commit()
 }
 
 // rebook enters a task that runs by itself in the books anew. One that shares

@@ -24,12 +24,12 @@ func TestDescribe(t *testing.T) {
 	if r := g.record(t, "1"); r.Reserved != 36*profile.GiB {
 		t.Errorf("%v are reserved for a task of which nothing is known, want all", r.Reserved)
 	}
-	if err := g.Describe("no such", nil, 0); !errors.Is(err, ErrUnknown) {
+	if err := g.Describe(nil, 0, "1", "no such"); !errors.Is(err, ErrUnknown) {
 		t.Errorf("error is %v, want ErrUnknown", err)
 	}
 	p := newProfile(t)
 	for id, memory := range map[string]profile.Bytes{"1": 3 * profile.GiB, "2": 0} { // the planner says 4 GiB
-		if err := g.Describe(id, p, memory); err != nil {
+		if err := g.Describe(p, memory, id); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -42,6 +42,9 @@ func TestDescribe(t *testing.T) {
 	if got, want := g.GPUs()[0].Reserved, 7*profile.GiB; got != want {
 		t.Errorf("%v are reserved, want %v", got, want)
 	}
+	if err := g.Describe(p, 0); err != nil {
+		t.Error(err)
+	}
 	if r := g.record(t, "3"); r.State != Queued {
 		t.Errorf("task 3 is %v beside others, and nothing is known of it", r.State)
 	}
@@ -52,7 +55,7 @@ func TestDescribe(t *testing.T) {
 	if err := <-done; !errors.Is(err, ErrDrained) {
 		t.Fatal(err)
 	}
-	if err := g.Describe("1", p, profile.GiB); err != nil {
+	if err := g.Describe(p, profile.GiB, "1"); err != nil {
 		t.Errorf("to describe what is over: %v", err)
 	}
 	if err := g.Close(); err != nil {
@@ -64,4 +67,25 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("the profiles are %p and %p, the memory is %v", a.Profile, b.Profile, a.Memory)
 	}
 	again.finish(t)
+}
+
+// TestDescribeMany describes many tasks at once: it is one transaction, with one copy
+// of the profile.
+func TestDescribeMany(t *testing.T) {
+	const tasks = 2000
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	all := make([]Task, tasks)
+	for i := range all {
+		all[i] = shell("true")
+	}
+	ids := g.submit(t, all...)
+	stats := g.store.db.Stats()
+	before := stats.TxStats.GetWrite()
+	if err := g.Describe(newProfile(t), profile.GiB, ids...); err != nil {
+		t.Fatal(err)
+	}
+	stats = g.store.db.Stats()
+	if wrote := stats.TxStats.GetWrite() - before; wrote > 20+tasks/4 {
+		t.Errorf("%d pages were written for %d records", wrote, tasks)
+	}
 }

@@ -37,7 +37,7 @@ func (r *Runner) started(e *entry, run int, p supervise.Process) {
 func (r *Runner) ended(e *entry, run int, o supervise.Outcome) {
 	line, vague := "", false
 	if !o.OK() {
-		line, vague = r.memoryLine(e.follower.Output())
+		line, vague = r.memoryPatterns.Line(e.follower.Output(), e.follower.Pattern().Step)
 	}
 	read := e.follower.Follow(true)
 	r.mu.Lock()

@@ -5,7 +5,6 @@ package runner
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -150,43 +149,6 @@ func TestKilled(t *testing.T) {
 		if o.Members[0].OutOfMemory {
 			t.Errorf("learned a lack of the GPU's memory: %+v", o)
 		}
-	}
-}
-
-func TestMemoryLine(t *testing.T) {
-	tests := []struct {
-		name, output, want string
-		vague              bool
-	}{
-		{"PyTorch", "step 1\nRuntimeError: CUDA out of memory. Tried\n", "RuntimeError: CUDA out of memory. Tried", false},
-		{"PyTorch 2.5", "torch.OutOfMemoryError: no", "torch.OutOfMemoryError: no", false},
-		{"older PyTorch", "torch.cuda.OutOfMemoryError: no", "torch.cuda.OutOfMemoryError: no", false},
-		{"cuBLAS", "a\rCUBLAS_STATUS_ALLOC_FAILED\rb", "CUBLAS_STATUS_ALLOC_FAILED", false},
-		{"CUDA runtime", "cudaErrorMemoryAllocation", "cudaErrorMemoryAllocation", false},
-		{"TensorFlow", "x ResourceExhaustedError: OOM when allocating tensor", "x ResourceExhaustedError: OOM when allocating tensor", false},
-		{"PyTorch without a context", "RuntimeError: CUDA error: out of memory", "RuntimeError: CUDA error: out of memory", false},
-		{"NCCL", "NCCL WARN Cuda failure 2 'out of memory'", "NCCL WARN Cuda failure 2 'out of memory'", false},
-		{"llama.cpp", "ggml_backend_cuda: cudaMalloc failed: out of memory", "ggml_backend_cuda: cudaMalloc failed: out of memory", false},
-		{"gRPC", "StatusCode.RESOURCE_EXHAUSTED: quota exceeded", "", false},
-		{"the host's memory", "DefaultCPUAllocator: can't allocate memory", "", false},
-		{"XLA", "RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB", "RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB", false},
-		{"JAX", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", false},
-		{"the caller's", "our loader: no room left", "our loader: no room left", false},
-		{"any failure of CUDA", "RuntimeError: CUDA error: unspecified launch failure", "RuntimeError: CUDA error: unspecified launch failure", true},
-		{"something else", "ValueError: out of range", "", false},
-		{"long ago", "CUDA out of memory\n" + strings.Repeat("x", outputTail), "", false},
-	}
-	r := &Runner{memoryPatterns: memoryPatterns([]*regexp.Regexp{regexp.MustCompile("no room left"), nil})}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "log")
-			if err := os.WriteFile(path, []byte(test.output), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if got, vague := r.memoryLine(path); got != test.want || vague != test.vague {
-				t.Errorf("got %q, %v, want %q, %v", got, vague, test.want, test.vague)
-			}
-		})
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
@@ -57,7 +58,7 @@ type planner interface {
 // openWith opens a queue with a configuration that is checked and complete.
 func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
 	r := &Runner{
-		config: c, planner: p, memoryPatterns: memoryPatterns(c.OutOfMemory),
+		config: c, planner: p, memoryPatterns: oom.New(c.OutOfMemory),
 		patterns: make(map[string]*progress.Pattern), warned: make(map[string]bool),
 		solo: solo{byProfile: make(map[*profile.Profile]rates), byEntry: make(map[*entry]rates)},
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),

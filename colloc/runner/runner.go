@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"sync"
 
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
@@ -21,7 +21,7 @@ type Runner struct {
 	ledger         *ledger.Ledger
 	cards          []*card
 	blank          profile.Profile // of tasks of which nothing is known
-	memoryPatterns []*regexp.Regexp
+	memoryPatterns oom.Patterns
 	lock           *os.File
 	store          *store
 	events         *dispatcher

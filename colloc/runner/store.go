@@ -56,7 +56,8 @@ type store struct {
 	// runs is the folder, relative to Config.Dir, of the runs of this queue. A
 	// queue that begins anew gets a new one, so that it takes no claim of the old
 	// one for its own.
-	runs string
+	runs   string
+	broken bool // its file cannot be used any more
 }
 
 // openStore opens or makes the queue file in dir and returns the tasks in it.
@@ -206,15 +207,31 @@ func (s *store) load(tx *bbolt.Tx) ([]*entry, error) {
 	return entries, err
 }
 
-// put writes the records in one transaction.
-func (s *store) put(entries []*entry) error {
+// put writes the records in one transaction. That somebody cut the file off, which
+// is mapped to memory, is an error like others.
+func (s *store) put(entries []*entry) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if fault := recover(); fault != nil {
+			s.broken = true
+			err = fmt.Errorf("it was damaged while it was in use: %v", fault)
+		}
+	}()
+	if s.broken {
+		return errors.New("it was damaged while it was in use")
+	}
 	return s.db.Update(func(tx *bbolt.Tx) error {
 		tasks, profiles := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
+		keys := make(map[*profile.Profile][]byte)
 		for _, e := range entries {
+			if e.profile != nil && e.ProfileKey == nil {
+				e.ProfileKey = keys[e.profile]
+			}
 			if e.profile != nil && e.ProfileKey == nil {
 				if err := putProfile(profiles, e); err != nil {
 					return err
 				}
+				keys[e.profile] = e.ProfileKey
 			}
 			value, err := seal(&e.saved)
 			if err != nil {
@@ -239,7 +256,14 @@ func putProfile(profiles *bbolt.Bucket, e *entry) error {
 	return profiles.Put(key[:], value)
 }
 
-func (s *store) close() error { return s.db.Close() }
+// close closes the file; one that was cut off is left to the end of the process, as
+// bbolt would fault again.
+func (s *store) close() error {
+	if s.broken {
+		return nil
+	}
+	return s.db.Close()
+}
 
 // seal encodes v with a checksum of the encoding in front.
 func seal(v any) ([]byte, error) {

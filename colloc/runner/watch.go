@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -55,7 +56,7 @@ func (r *Runner) look(ctx context.Context) {
 	for i, e := range entries {
 		reads[i] = e.entry.follower.Follow(false)
 	}
-	killed := victims(r.config.vmstat)
+	killed := oom.Victims(r.config.vmstat)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() != nil {

@@ -134,6 +134,7 @@ func (s *sweep) submit() (int, error) {
 	}
 	var tasks []runner.Task
 	var again []string
+	known := make(map[*kind][]string)
 	left := 0
 	for i := range s.jobs {
 		j := &s.jobs[i]
@@ -147,11 +148,14 @@ func (s *sweep) submit() (int, error) {
 		case state == runner.Failed || state == runner.Cancelled:
 			again = append(again, j.ID)
 		case state == runner.Queued && s.kinds[j.Kind].Profile != nil:
-			if err := s.runner.Describe(j.ID, s.kinds[j.Kind].Profile, s.o.memory); err != nil {
-				return 0, err
-			}
+			known[s.kinds[j.Kind]] = append(known[s.kinds[j.Kind]], j.ID)
 		}
 		left++
+	}
+	for k, ids := range known {
+		if err := s.runner.Describe(k.Profile, s.o.memory, ids...); err != nil {
+			return 0, err
+		}
 	}
 	if len(tasks) > 0 {
 		if _, err := s.runner.Submit(tasks...); err != nil {
@@ -270,11 +274,13 @@ func (s *sweep) grow(k *kind, r *runner.Record) {
 
 // spread tells the runner what is known of the tasks of a kind, and keeps it.
 func (s *sweep) spread(k *kind) {
+	var ids []string
 	for _, r := range s.runner.Records() {
 		if j := s.byID[r.Task.ID]; j != nil && j.Kind == k.Name && !r.State.Over() {
-			s.fail(s.runner.Describe(j.ID, k.Profile, s.o.memory))
+			ids = append(ids, j.ID)
 		}
 	}
+	s.fail(s.runner.Describe(k.Profile, s.o.memory, ids...))
 	s.fail(saveKinds(filepath.Join(s.o.logs, profileName), s.kinds))
 }
 

@@ -1,0 +1,115 @@
+package oom
+
+import (
+	"bytes"
+	"io"
+	"os"
+
+	"example.com/colloc/internal/plain"
+)
+
+// outputTail is how much of the end of the output is searched.
+const outputTail = 64 << 10
+
+// Line returns the line of the end of an output that tells that the program ended
+// for lack of memory; vague says that it may mean something else. step reads the
+// step that a line tells.
+func (p Patterns) Line(path string, step func(line []byte) (int64, bool)) (line string, vague bool) {
+	tail, err := readTail(path)
+	if err != nil {
+		return "", false
+	}
+	lines := bytes.FieldsFunc(tail, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i, pattern := range p {
+		for at := len(lines) - 1; at >= 0; at-- {
+			if pattern.Match(lines[at]) && !survived(lines, at, pattern.Match, step) {
+				return clean(lines[at]), i == len(p)-1
+			}
+		}
+	}
+	return "", false
+}
+
+// survived reports whether a program went on after a line: it took further steps,
+// or another exception ended it, which began after the line and not while the one
+// that the line tells of was handled.
+func survived(lines [][]byte, at int, tells func([]byte) bool, step func([]byte) (int64, bool)) bool {
+	if inTraceback(lines[:at]) && bytes.HasPrefix(lines[at], []byte("[rank")) {
+		return false // of several processes one ended so; others may take a step before they are ended
+	}
+	before := int64(0)
+	for _, line := range lines[:at] {
+		if n, ok := step(line); ok {
+			before = n
+		}
+	}
+	for _, line := range lines[at+1:] {
+		if n, ok := step(line); ok && n != before { // a bar that is closed shows its step again
+			return true
+		}
+	}
+	if inTraceback(lines[:at]) {
+		return false // launchers and other processes report their own after it
+	}
+	for i := at + 1; i < len(lines); i++ {
+		if traceback(lines[i]) && !tells(lines[end(lines, i)]) {
+			return true
+		}
+	}
+	return false
+}
+
+// traceback reports whether a line begins the trace of a Python exception.
+func traceback(line []byte) bool {
+	return bytes.HasPrefix(unranked(line), []byte("Traceback (most recent call last):"))
+}
+
+// inTraceback reports whether the line after these ends a trace: all lines since
+// its begin belong to it.
+func inTraceback(lines [][]byte) bool {
+	for i := len(lines) - 1; i >= 0; i-- {
+		switch line := unranked(lines[i]); {
+		case traceback(lines[i]):
+			return true
+		case !bytes.HasPrefix(line, []byte(" ")):
+			return false
+		}
+	}
+	return false
+}
+
+// end is the line with the exception of a trace that begins at i.
+func end(lines [][]byte, i int) int {
+	for i++; i < len(lines)-1 && bytes.HasPrefix(unranked(lines[i]), []byte(" ")); i++ {
+	}
+	return min(i, len(lines)-1)
+}
+
+// unranked takes off what launchers put in front of lines, such as "[rank0]: ".
+func unranked(line []byte) []byte {
+	if at := bytes.Index(line, []byte("]: ")); at > 0 && line[0] == '[' {
+		return line[at+len("]: "):]
+	}
+	return line
+}
+
+// clean makes a line safe to show: printable, and not too long.
+func clean(line []byte) string {
+	const longest = 200
+	return plain.Text(string(line[:min(len(line), longest)]))
+}
+
+// readTail reads the end of a file.
+func readTail(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	if info, err := file.Stat(); err == nil && info.Size() > outputTail {
+		if _, err := file.Seek(-outputTail, io.SeekEnd); err != nil {
+			return nil, err
+		}
+	}
+	return io.ReadAll(io.LimitReader(file, outputTail))
+}

@@ -1,0 +1,71 @@
+package oom
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc/runner/internal/progress"
+)
+
+const (
+	lacked = "Traceback (most recent call last):\n  File \"train.py\", line 3, in <module>\n    loss.backward()\ntorch.OutOfMemoryError: CUDA out of memory.\n"
+	key    = "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n    d['x']\nKeyError: 'x'\n"
+)
+
+// steps reads lines as "step 7".
+func steps(t *testing.T) func([]byte) (int64, bool) {
+	t.Helper()
+	p, err := progress.Compile(`step (?P<step>\d+)`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Step
+}
+
+func TestLine(t *testing.T) {
+	tests := []struct {
+		name, output, want string
+		vague              bool
+	}{
+		{"PyTorch", "step 1\nRuntimeError: CUDA out of memory. Tried\n", "RuntimeError: CUDA out of memory. Tried", false},
+		{"PyTorch 2.5", "torch.OutOfMemoryError: no", "torch.OutOfMemoryError: no", false},
+		{"older PyTorch", "torch.cuda.OutOfMemoryError: no", "torch.cuda.OutOfMemoryError: no", false},
+		{"cuBLAS", "a\rCUBLAS_STATUS_ALLOC_FAILED\rb", "CUBLAS_STATUS_ALLOC_FAILED", false},
+		{"CUDA runtime", "cudaErrorMemoryAllocation", "cudaErrorMemoryAllocation", false},
+		{"TensorFlow", "x ResourceExhaustedError: OOM when allocating tensor", "x ResourceExhaustedError: OOM when allocating tensor", false},
+		{"PyTorch without a context", "RuntimeError: CUDA error: out of memory", "RuntimeError: CUDA error: out of memory", false},
+		{"NCCL", "NCCL WARN Cuda failure 2 'out of memory'", "NCCL WARN Cuda failure 2 'out of memory'", false},
+		{"llama.cpp", "ggml_backend_cuda: cudaMalloc failed: out of memory", "ggml_backend_cuda: cudaMalloc failed: out of memory", false},
+		{"gRPC", "StatusCode.RESOURCE_EXHAUSTED: quota exceeded", "", false},
+		{"the host's memory", "DefaultCPUAllocator: can't allocate memory", "", false},
+		{"XLA", "RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB", "RESOURCE_EXHAUSTED: Failed to allocate request for 2.0GiB", false},
+		{"JAX", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", "XlaRuntimeError: RESOURCE_EXHAUSTED: Out of memory", false},
+		{"the caller's", "our loader: no room left", "our loader: no room left", false},
+		{"any failure of CUDA", "RuntimeError: CUDA error: unspecified launch failure", "RuntimeError: CUDA error: unspecified launch failure", true},
+		{"something else", "ValueError: out of range", "", false},
+		{"red", "RuntimeError: \x1b[31mCUDA out of memory\x1b[2J", "RuntimeError: CUDA out of memory", false},
+		{"survived by a step", "step 1\nWARNING: CUDA out of memory at batch 512, retrying with 256\nstep 2\n" + key, "", false},
+		{"survived before another exception", "WARNING: CUDA out of memory at batch 512, retrying with 256\n" + key, "", false},
+		{"a bar that is closed", " step 7\r" + lacked + " step 7\n", "torch.OutOfMemoryError: CUDA out of memory.", false},
+		{"a launcher's exception", lacked + strings.ReplaceAll(key, "KeyError: 'x'", "ChildFailedError:"), "torch.OutOfMemoryError: CUDA out of memory.", false},
+		{"of one of several processes", "[rank0]: " + strings.ReplaceAll(strings.TrimSpace(lacked), "\n", "\n[rank0]: ") + "\nstep 8\n", "[rank0]: torch.OutOfMemoryError: CUDA out of memory.", false},
+		{"another exception of the same", "WARNING: CUDA out of memory, retrying\n" + lacked, "torch.OutOfMemoryError: CUDA out of memory.", false},
+		{"survived with its trace", lacked + "step 9\nstep 10\n" + key, "", false},
+		{"long ago", "CUDA out of memory\n" + strings.Repeat("x", outputTail), "", false},
+	}
+	patterns := New([]*regexp.Regexp{regexp.MustCompile("no room left"), nil})
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "log")
+			if err := os.WriteFile(path, []byte(test.output), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if got, vague := patterns.Line(path, steps(t)); got != test.want || vague != test.vague {
+				t.Errorf("got %q, %v, want %q, %v", got, vague, test.want, test.vague)
+			}
+		})
+	}
+}
