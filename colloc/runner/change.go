@@ -18,6 +18,7 @@ const (
 	stopHalted
 	stopTimeout
 	stopLostGPU
+	stopSpared // was to be killed, and may go on if it did not end
 )
 
 // newLog names the output of a task's present run.

@@ -1,6 +1,9 @@
 package runner
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // Kill ends tasks: SIGTERM to the process group of each that runs, SIGKILL
 // after [Config].Grace; one that waits is cancelled. No IDs means all. It does
@@ -19,6 +22,25 @@ func (r *Runner) Kill(ids ...string) error {
 		r.stop(e, stopKilled)
 	}
 	defer r.poke()
+	return r.commit()
+}
+
+// Spare takes Kill back: what still runs goes on, and is not killed by the next Open
+// either. A task that ends for the SIGTERM that it got is cancelled. No IDs means
+// all. ErrUnknown spares nothing.
+func (r *Runner) Spare(ids ...string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries, err := r.find(ids)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Stop == stopKilled {
+			e.Stop, e.termAt = stopSpared, time.Time{}
+			r.change(e)
+		}
+	}
 	return r.commit()
 }
 

@@ -27,7 +27,7 @@ func (r *Runner) started(e *entry, run int, p supervise.Process) {
 		kind, verb = EventAdopted, "still runs on"
 	}
 	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.GPU))
-	if e.Stop != 0 {
+	if e.Stop != 0 && e.Stop != stopSpared {
 		r.signal(e)
 	}
 	_ = r.commit() // what fails is kept and tried again
@@ -73,7 +73,7 @@ func (r *Runner) conclude(e *entry, o *supervise.Outcome, lacked string) {
 	}
 	e.Stop = 0
 	switch { // what was cut short comes first: many programs save their state on SIGTERM and exit with 0
-	case stop == stopKilled:
+	case stop == stopKilled, stop == stopSpared && !o.OK():
 		r.finish(e, Cancelled, "killed on request")
 	case stop == stopHalted:
 		r.finish(e, Cancelled, "killed because the queue was halted")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -85,6 +86,9 @@ func (r *Runner) open(ctx context.Context) (err error) {
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("runner: %w", err)
 	}
+	if err := linksWork(r.config.Dir); err != nil {
+		return fmt.Errorf("runner: %w", err)
+	}
 	if err := r.lockDir(ctx); err != nil {
 		return fmt.Errorf("runner: %s: %w", r.config.Dir, err)
 	}
@@ -109,6 +113,15 @@ func (r *Runner) open(ctx context.Context) (err error) {
 		return errors.Join(err, r.store.close(), r.lock.Close())
 	}
 	return nil
+}
+
+// linksWork makes a symbolic link, as every run does.
+func linksWork(dir string) error {
+	probe := filepath.Join(dir, "probe-"+strconv.Itoa(os.Getpid()))
+	if err := os.Symlink("probe", probe); err != nil {
+		return fmt.Errorf("runs need symbolic links, which the file system of %s does not make: choose a folder on another one: %w", dir, err)
+	}
+	return os.Remove(probe)
 }
 
 // lockDir keeps other runners out. A runner that was killed while it started a

@@ -165,7 +165,7 @@ func (r *Runner) fit(e *entry, kept int) (best placed, why string, err error) {
 		switch {
 		case reason != "":
 			why = string(c.info.ID) + ": " + reason
-		case best.card < 0 || p.score > best.score:
+		case best.card < 0 || p.score > best.score || p.score == best.score && len(c.entries) < len(r.cards[best.card].entries):
 			best = p
 		}
 	}
@@ -194,6 +194,8 @@ func (r *Runner) fitOn(e *entry, c *card, g colloc.GPU, p *placed) (reason strin
 	}
 	v := &p.verdict
 	switch {
+	case !v.Fits && t.Reserved == 1:
+		return fmt.Sprintf("it takes all that is free, and others use all of it: %v", v.Free), nil
 	case !v.Fits:
 		return v.String(), nil
 	case v.Free < r.config.MemoryFloor:

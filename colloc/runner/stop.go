@@ -9,7 +9,7 @@ import (
 
 // stop ends a run: SIGTERM now, SIGKILL after the grace.
 func (r *Runner) stop(e *entry, why stopReason) {
-	if e.State != Starting && e.State != Running || e.Stop != 0 {
+	if e.State != Starting && e.State != Running || e.Stop != 0 && e.Stop != stopSpared {
 		return
 	}
 	e.Stop = why
@@ -39,10 +39,10 @@ func (r *Runner) signal(e *entry) {
 // checkRun sends what is due to one run: because it was stopped, or because its
 // time is over.
 func (r *Runner) checkRun(e *entry, now time.Time) {
-	if t := e.Task.Timeout; e.Stop == 0 && t > 0 && now.Sub(e.Started) >= t {
+	if t := e.Task.Timeout; (e.Stop == 0 || e.Stop == stopSpared) && t > 0 && now.Sub(e.Started) >= t {
 		r.stop(e, stopTimeout)
 	}
-	if e.Stop != 0 && e.State == Running {
+	if e.Stop != 0 && e.Stop != stopSpared && e.State == Running {
 		r.signal(e)
 	}
 }

@@ -186,7 +186,7 @@ func (r *Runner) lose(c *card, err error) {
 	c.lost = true
 	r.pending = append(r.pending, Event{
 		Kind: EventLost, At: r.now(), GPU: c.info.ID,
-		Text: fmt.Sprintf("GPU %s does not answer any more (%v): its %d tasks are ended and queued again", c.info.ID, err, len(c.entries)),
+		Text: fmt.Sprintf("GPU %s does not answer any more (%v): %d of its tasks are to end and run again", c.info.ID, err, len(c.entries)),
 	})
 	for _, e := range c.entries {
 		r.stop(e, stopLostGPU)

@@ -51,7 +51,10 @@ func parse(text []byte) ([]gpu, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&d); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("want {\"gpus\": [{\"name\": \"A100-40GB\"}]}: line %d: %w", 1+bytes.Count(text[:decoder.InputOffset()], []byte("\n")), err)
+	}
+	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
+		return nil, fmt.Errorf("want {\"gpus\": [{\"name\": \"A100-40GB\"}]}: line %d: more text after it", 1+bytes.Count(text[:decoder.InputOffset()], []byte("\n")))
 	}
 	var errs []error
 	gpus := make([]gpu, len(d.GPUs))

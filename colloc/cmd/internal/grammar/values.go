@@ -158,6 +158,9 @@ func addUp(from, to *big.Rat, by string) ([]string, error) {
 	}
 	steps.Quo(steps, step)
 	n := new(big.Int).Quo(steps.Num(), steps.Denom())
+	if n.Sign() == 0 && to.Cmp(from) != 0 {
+		return nil, fmt.Errorf("a step of %s passes over %s, and %s is the only value: give a smaller step (:%[2]s) or a factor (:x10)", decimalText(step.Abs(step)), decimalText(to), decimalText(from))
+	}
 	if !n.IsInt64() || n.Int64() >= MaxTasks {
 		return nil, fmt.Errorf("more than %d values", MaxTasks)
 	}

@@ -25,18 +25,22 @@ type Display interface {
 
 // Live reports whether a display shows what Tick gets.
 func Live(d Display) bool {
+	if s, ok := d.(*Switch); ok {
+		d = s.display()
+	}
 	_, live := d.(*table)
 	return live
 }
 
 // plain writes a line for all that happens: for log files and pipes.
 type plain struct {
-	mu  sync.Mutex
-	out io.Writer
+	mu    sync.Mutex
+	out   io.Writer
+	names *Names
 }
 
 // NewPlain returns the display for a file or a pipe.
-func NewPlain(w io.Writer) Display { return &plain{out: w} }
+func NewPlain(w io.Writer, names *Names) Display { return &plain{out: w, names: names} }
 
 func (p *plain) printf(format string, args ...any) {
 	p.mu.Lock()
@@ -45,7 +49,7 @@ func (p *plain) printf(format string, args ...any) {
 }
 
 func (p *plain) Event(e *runner.Event) {
-	if text := eventText(e); text != "" {
+	if text := p.names.in(eventText(e)); text != "" {
 		p.printf("%s %s\n", e.At.Local().Format(time.TimeOnly), text)
 	}
 }

@@ -53,19 +53,19 @@ func TestTable(t *testing.T) {
 GPU   MEMORY  RESERVED         BUSY  TASKS
 gpu0  7 GiB   8 GiB of 36 GiB  82 %  2
 gpu1          0 B of 0 B       lost  0
-TASK  STATE    GPU   STEP    SPEED        MEMORY          TIME
-a     running  gpu0  30/120  0.91 (0.88)  3 GiB of 4 GiB  1m30s
-b     running  gpu0  -       -            4 GiB reserved  1m30s
+TASK  GPU   STEP    SPEED        MEMORY          TIME
+a     gpu0  30/120  0.91 (0.88)  3 GiB of 4 GiB  1m30s
+b     gpu0  -       -            4 GiB reserved  1m30s
 `
-	if diff := cmp.Diff(want, string(v.table(200, 100))); diff != "" {
+	if diff := cmp.Diff(want, string(v.table(200, 100, nil))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for line := range strings.Lines(string(v.table(20, 4))) {
+	for line := range strings.Lines(string(v.table(20, 4, nil))) {
 		if len(line) > 21 {
 			t.Errorf("%q is longer than the terminal is wide", line)
 		}
 	}
-	if text := string(v.table(80, 4)); strings.Count(text, "\n") != 4 || !strings.HasSuffix(text, "and 5 more lines\n") {
+	if text := string(v.table(80, 4, nil)); strings.Count(text, "\n") != 4 || !strings.HasSuffix(text, "and 5 more lines\n") {
 		t.Errorf("more lines than the terminal has:\n%s", text)
 	}
 }

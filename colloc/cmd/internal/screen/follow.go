@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"example.com/colloc/colloc/runner"
+	text "example.com/colloc/internal/plain"
 )
 
 // Follower passes on what the tasks print, in whole lines.
@@ -67,11 +68,14 @@ func (f *Follower) read(r *runner.Record, p *followed) {
 	}
 	if over {
 		if len(p.rest) > 0 {
-			f.show.Line(r.Task.ID, string(p.rest))
+			f.show.Line(r.Task.ID, safe(p.rest))
 		}
 		p.rest, p.ended = nil, true
 	}
 }
+
+// safe makes a line of a task one that a terminal obeys in nothing.
+func safe(line []byte) string { return text.Text(string(line)) }
 
 // lines passes on the whole lines.
 func (f *Follower) lines(task string, p *followed) {
@@ -82,9 +86,9 @@ func (f *Follower) lines(task string, p *followed) {
 		}
 		if n < 0 {
 			n = len(p.rest) - 1
-			f.show.Line(task, string(p.rest))
+			f.show.Line(task, safe(p.rest))
 		} else if n > 0 {
-			f.show.Line(task, string(p.rest[:n]))
+			f.show.Line(task, safe(p.rest[:n]))
 		}
 		p.rest = p.rest[n+1:]
 	}

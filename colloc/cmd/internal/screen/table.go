@@ -25,13 +25,14 @@ type table struct {
 	mu    sync.Mutex
 	out   io.Writer
 	size  func() (width, height int)
+	names *Names
 	drawn int    // lines of the table on the screen
 	last  []byte // its text
 }
 
 // NewTable returns the display for a terminal.
-func NewTable(f *os.File) Display {
-	return &table{out: f, size: func() (int, int) {
+func NewTable(f *os.File, names *Names) Display {
+	return &table{out: f, names: names, size: func() (int, int) {
 		w, h, err := term.GetSize(int(f.Fd()))
 		if err != nil || w <= 0 || h <= 0 {
 			return 80, 24
@@ -70,7 +71,7 @@ func (t *table) Event(e *runner.Event) {
 		}
 	default:
 	}
-	if text := eventText(e); text != "" {
+	if text := t.names.in(eventText(e)); text != "" {
 		t.above(e.At.Local().Format(time.TimeOnly) + " " + text + "\n")
 	}
 }
@@ -80,7 +81,7 @@ func (t *table) Line(task, text string) { t.above(task + " | " + text + "\n") }
 
 func (t *table) Tick(v *View) {
 	width, height := t.size()
-	body := v.table(width, height-1)
+	body := v.table(width, height-1, t.names)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.draw("", body)
@@ -94,10 +95,10 @@ func (t *table) End(r *Report) {
 }
 
 // table writes the view in at most so many lines of so many columns.
-func (v *View) table(width, height int) []byte {
+func (v *View) table(width, height int, names *Names) []byte {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, v.headline())
-	fmt.Fprintln(&b, bar(v.Count.over(), v.Count.total(), min(width, 60)))
+	fmt.Fprintln(&b, bar(v.Count.done(), v.Count.total(), min(width, 60)))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "GPU\tMEMORY\tRESERVED\tBUSY\tTASKS")
 	for i := range v.GPUs {
@@ -106,26 +107,43 @@ func (v *View) table(width, height int) []byte {
 		if g.Lost {
 			state = "lost"
 		}
-		fmt.Fprintf(w, "%s\t%s\t%v of %v\t%s\t%d\n", g.Device.ID, joblog.Text(g.Used, profile.Bytes.String), g.Reserved, g.Usable, state, len(g.Tasks))
+		fmt.Fprintf(w, "%s\t%s\t%v of %v\t%s\t%d\n", names.of(g.Device.ID), joblog.Text(g.Used, profile.Bytes.String), g.Reserved, g.Usable, state, len(g.Tasks))
 	}
 	_ = w.Flush()
-	fmt.Fprintln(w, "TASK\tSTATE\tGPU\tSTEP\tSPEED\tMEMORY\tTIME")
+	fmt.Fprintln(w, "TASK\tGPU\tSTEP\tSPEED\tMEMORY\tTIME")
 	for i := range v.Records {
 		r := &v.Records[i]
 		if r.State == runner.Running || r.State == runner.Starting {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%v\n", r.Task.ID, joblog.StatusOf(r), r.GPU, stepText(r), speedText(r), memoryText(r), Rounded(v.Now.Sub(r.Started)).Round(time.Second))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%v\n", shorten(r.Task.ID, width-others), names.of(r.GPU), stepText(r), speedText(r), memoryText(r), Rounded(v.Now.Sub(r.Started)).Round(time.Second))
 		}
 	}
 	_ = w.Flush() // a buffer takes everything
 	return crop(b.String(), width, height)
 }
 
+const (
+	others   = 66 // columns of a task beside its name
+	shortest = 12 // what is left of a name
+)
+
+// shorten leaves the end of a name, in which tasks of a sweep differ most.
+func shorten(name string, width int) string {
+	letters := []rune(name)
+	if width = max(width, shortest); len(letters) <= width {
+		return name
+	}
+	return "…" + string(letters[len(letters)-width+1:])
+}
+
 // headline sums the view up.
 func (v *View) headline() string {
 	c := &v.Count
-	text := fmt.Sprintf("%d of %d done, %d running, %d waiting", c.over(), c.total(), c.Running, c.Waiting)
+	text := fmt.Sprintf("%d of %d done, %d running, %d waiting", c.done(), c.total(), c.Running, c.Waiting)
 	if c.Failed > 0 {
 		text += fmt.Sprintf(", %d failed", c.Failed)
+	}
+	if c.Cancelled > 0 {
+		text += fmt.Sprintf(", %d cancelled", c.Cancelled)
 	}
 	text += fmt.Sprintf("; %v so far", v.Elapsed.Round(time.Second))
 	if left, ok := v.Left.Get(); ok && c.Running > 0 {

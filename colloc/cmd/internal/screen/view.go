@@ -43,6 +43,9 @@ func (c *counts) Add(s runner.State) {
 	}
 }
 
+// done are those that need no further run.
+func (c *counts) done() int { return c.OK + c.Failed }
+
 func (c *counts) over() int { return c.OK + c.Failed + c.Cancelled }
 
 func (c *counts) total() int { return c.over() + c.Running + c.Waiting }

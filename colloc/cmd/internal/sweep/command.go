@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -43,18 +44,44 @@ func Program() cli.Program {
 	}
 }
 
-// interrupts passes two signals on. The third ends the program, whatever it waits
-// for, such as a driver that hangs.
+// interrupts passes signals on: what asks the sweep to end, and that its terminal is
+// gone, unless it was told to ignore that. Soon after the third of those that ask, or
+// at the fourth, the program ends, whatever it waits for, such as a driver that hangs.
 func interrupts() <-chan os.Signal {
-	caught, signals := make(chan os.Signal, 3), make(chan os.Signal, 2)
+	const most, patience = 3, 3 * time.Second
+	caught, signals := make(chan os.Signal, most+2), make(chan os.Signal, most+2)
 	signal.Notify(caught, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(caught, syscall.SIGHUP)
+	}
 	go func() {
-		signals <- <-caught
-		signals <- <-caught
-		<-caught
-		os.Exit(exitInterrupted)
+		for asked := 0; ; {
+			s := <-caught
+			select {
+			case signals <- s:
+			default: // nobody listens any more
+			}
+			if s == syscall.SIGHUP {
+				continue
+			}
+			switch asked++; {
+			case asked == most:
+				time.AfterFunc(patience, func() { os.Exit(statusOf(s)) })
+			case asked > most:
+				os.Exit(statusOf(s))
+			}
+		}
 	}()
 	return signals
+}
+
+// statusOf is the exit status after a signal: 130 for Ctrl-C, 143 for SIGTERM.
+func statusOf(s os.Signal) int {
+	const signalled = 128
+	if number, ok := s.(syscall.Signal); ok && number > 0 {
+		return signalled + int(number)
+	}
+	return exitInterrupted
 }
 
 // run is the program but for the process around it.
@@ -127,7 +154,7 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 			return exitUsage, err
 		}
 	}
-	s.show = o.display(stdout)
+	s.show = screen.NewSwitch(o.display(stdout, screen.NewNames(s.host.devices)))
 	if n := s.log.Unreadable; n > 0 {
 		s.show.Note(fmt.Sprintf("%s in %s cannot be read and %s left out; the queue knows the tasks", screen.Plural(n, "row"), jobLogName, map[bool]string{true: "is", false: "are"}[n == 1]))
 	}
@@ -140,7 +167,7 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 	if err != nil {
 		return nil, err
 	}
-	if err := h.find(jobs, o.grid.Shell); err != nil {
+	if err := errors.Join(h.fits(o), h.find(jobs, o.grid.Shell)); err != nil {
 		return nil, errors.Join(err, h.source.Close())
 	}
 	s := &sweep{
@@ -177,13 +204,13 @@ func (o *options) planOnly(jobs []grammar.Job, known map[string]*kind, stdout io
 }
 
 // display is how the sweep is shown on stdout.
-func (o *options) display(stdout io.Writer) screen.Display {
+func (o *options) display(stdout io.Writer, names *screen.Names) screen.Display {
 	file, isFile := stdout.(*os.File)
 	switch {
 	case o.asJSON:
 		return screen.NewJSONLines(stdout)
 	case isFile && term.IsTerminal(int(file.Fd())):
-		return screen.NewTable(file)
+		return screen.NewTable(file, names)
 	}
-	return screen.NewPlain(stdout)
+	return screen.NewPlain(stdout, names)
 }

@@ -286,7 +286,7 @@ func TestInterruptTwice(t *testing.T) {
 		}
 		p.until(answer)
 	}
-	if status, stdout := p.end(); status != exitInterrupted {
+	if status, stdout := p.end(); status != 128+int(syscall.SIGTERM) || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
 	alone(t, dir)
@@ -296,27 +296,28 @@ func TestInterruptTwice(t *testing.T) {
 	}
 }
 
-// A third interrupt ends the sweep, whatever it waits for, but no task.
+// A third interrupt ends the sweep, whatever it waits for, but no task, and says so:
+// what the second one was to end goes on, also when the sweep does.
 func TestInterruptThrice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	p := launch(t, dir, "-follow", "-n", "1", "-shell", "--", "trap '' TERM; echo ready; until [ -e go ]; do sleep 0.02; done; touch went-$COLLOC_RUN")
 	p.until(" | ready")
-	for _, answer := range []string{"interrupted: 1 task still", "ending 1 task", ""} {
+	for _, answer := range []string{"interrupted: 1 task still", "ending 1 task", "leaving; the tasks that run go on"} {
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Fatal(err)
 		}
-		if answer != "" {
-			p.until(answer)
-		}
+		p.until(answer)
 	}
-	if status, stdout := p.end(); status != exitInterrupted {
+	if status, stdout := p.end(); status != exitInterrupted || !strings.Contains(stdout, "go on with: colloc sweep -logs logs -resume") {
 		t.Errorf("status %d:\n%s", status, stdout)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	launch(t, dir, "-resume").end() // waits for the task, which was to be ended
+	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "1 of 1 tasks succeeded") {
+		t.Errorf("resumed:\n%s", stdout)
+	}
 	alone(t, dir)
 	if !exists(filepath.Join(dir, "went-1")) {
 		t.Error("the third interrupt ended the task")

@@ -16,6 +16,7 @@ import (
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/gonvml"
 	"example.com/colloc/nvmlx/mps"
+	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -78,6 +79,9 @@ func linkSelf(dir string) (string, error) {
 // system sets it.
 func (h *host) choose(o *options) error {
 	if len(h.devices) == 0 {
+		if o.fakeGPUs != "" {
+			return fmt.Errorf("-fake-gpus: %s lists no GPU: write {\"gpus\": [{\"name\": \"A100-40GB\"}]}", o.fakeGPUs)
+		}
 		return errors.New("the driver lists no GPU; -fake-gpus FILE runs without one")
 	}
 	var all []string
@@ -122,6 +126,18 @@ func (h *host) command(words []string, shell bool) []string {
 	return append([]string{h.self}, words...)
 }
 
+// fits reports memory that no GPU has, before the first task is watched for long.
+func (h *host) fits(o *options) error {
+	var most profile.Bytes
+	for _, d := range h.used(o) {
+		most = max(most, profile.BytesOf((1-packer.DefaultHeadroom)*float64(d.Memory.Or(h.models[d.ID].Memory))))
+	}
+	if o.memory > most && most > 0 {
+		return fmt.Errorf("-mem %v: no GPU has as much: the largest offers %v, with %.0f %% left free", o.memory, most, 100*packer.DefaultHeadroom)
+	}
+	return nil
+}
+
 // find reports a program that is not there, before hundreds of tasks do.
 func (h *host) find(jobs []grammar.Job, shell bool) error {
 	if shell {
@@ -134,6 +150,9 @@ func (h *host) find(jobs []grammar.Job, shell bool) error {
 			continue
 		}
 		if _, err := exec.LookPath(program); err != nil && !errors.Is(err, exec.ErrDot) {
+			if errors.Is(err, fs.ErrPermission) {
+				return fmt.Errorf("task %s: the command %q may not be executed: chmod +x makes it a program, or name its interpreter", j.ID, program)
+			}
 			return fmt.Errorf("task %s: the command %q does not exist: %w; with -shell a shell reads the command", j.ID, program, errors.Unwrap(err))
 		}
 		found[program] = true

@@ -2,11 +2,14 @@ package sweep
 
 import (
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"example.com/colloc/nvmlx"
 )
@@ -61,5 +64,55 @@ func TestAgain(t *testing.T) {
 	}
 	if len(again.grid.Params) != 1 || again.grid.Params[0].Name != "c" || len(again.mechanisms) != 1 || !slices.Equal(again.grid.By, []string{"a"}) {
 		t.Errorf("parameters %v, mechanisms %v, by %q", again.grid.Params, again.mechanisms, again.grid.By)
+	}
+}
+
+// TestHangUp closes the terminal of a sweep: it goes on, and tells in a file.
+func TestHangUp(t *testing.T) {
+	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("who started the test ignores SIGHUP, and so do its processes")
+	}
+	dir := t.TempDir()
+	p := launch(t, dir, "-follow", "-n", "2", "-per-gpu", "1", "-gpus", "0", "-shell", "--", "echo ready; until [ -e go ]; do sleep 0.02; done")
+	p.until(" | ready")
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	told := filepath.Join(dir, "logs", hangUpName)
+	for tick := time.Tick(10 * time.Millisecond); !exists(told); <-tick {
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if status, _ := p.end(); status != exitOK {
+		t.Errorf("status %d: %s", status, &p.stderr)
+	}
+	text, err := os.ReadFile(told)
+	if err != nil || !strings.Contains(string(text), "the sweep goes on, as process "+strconv.Itoa(p.Process.Pid)) || !strings.Contains(string(text), "2 of 2 tasks succeeded") {
+		t.Errorf("%v; it tells\n%s", err, text)
+	}
+	alone(t, dir)
+}
+
+// TestUnusable asks for what no GPU has, and for programs that are none: it is said
+// before anything starts.
+func TestUnusable(t *testing.T) {
+	dir := t.TempDir()
+	script, empty := filepath.Join(dir, "t.py"), filepath.Join(dir, "gpus.json")
+	for path, text := range map[string]string{script: "#!/bin/sh\n", empty: `{"gpus": []}`} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for want, args := range map[string][]string{
+		"-mem 100 GiB: no GPU has as much: the largest offers 36 GiB": {"-fake-gpus", gpus, "-mem", "100GiB", "--", "true"},
+		"may not be executed: chmod +x":                               {"-fake-gpus", gpus, "--", script},
+		"lists no GPU: write":                                         {"-fake-gpus", empty, "--", "true"},
+		"0.1 is the only value":                                       {"-fake-gpus", gpus, "-p", "lr=1e-1..1e-4", "--", "true", "{lr}"},
+	} {
+		if status, _, stderr := call(append([]string{"-dry-run"}, args...)...); status != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%q: status %d, %s", args, status, stderr)
+		}
 	}
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
+	"path/filepath"
+	"syscall"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/grammar"
@@ -42,17 +45,20 @@ func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) 
 		s.show.Note("metrics on http://" + metrics.Addr().String() + "/metrics")
 		stop = screen.ServeMetrics(metrics, func() *screen.View { return s.look(time.Now()) })
 	}
-	interrupted := false
+	var last os.Signal
 	if left > 0 {
-		interrupted, err = s.wait(ctx, signals)
+		last, err = s.wait(ctx, signals)
 	}
 	err = errors.Join(err, stop(), s.runner.Close()) // after which all events are told
-	return s.finish(interrupted, err)
+	return s.finish(last, err)
 }
 
 // wait runs the queue to its end, or to that of what runs when the first signal
-// comes; a second one ends that, too.
-func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (interrupted bool, err error) {
+// comes; a second one ends that, too, and a third one leaves it alone. It returns the
+// last signal.
+func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Signal, err error) {
+	ctx, leave := context.WithCancel(ctx)
+	defer leave()
 	sampling, stop := context.WithCancel(ctx)
 	defer stop()
 	s.stopSampling = stop
@@ -63,23 +69,32 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (interrupted
 	ticker := time.NewTicker(250 * time.Millisecond)
 	defer ticker.Stop()
 	follow := screen.NewFollower(s.show)
-	told := ""
+	told, asked := "", 0
 	for {
 		select {
 		case err = <-done:
 			stop()
 			<-sampled
 			s.refresh(follow)
-			if errors.Is(err, runner.ErrDrained) || errors.Is(err, runner.ErrHalted) {
+			if errors.Is(err, runner.ErrDrained) || errors.Is(err, runner.ErrHalted) || last != nil && errors.Is(err, context.Canceled) {
 				err = nil // the report tells what is left
 			}
-			return interrupted, err
+			return last, err
 		case <-ticker.C:
 			s.refresh(follow)
 			told = s.idle(told)
-		case <-signals:
-			s.interrupt(interrupted)
-			interrupted = true
+		case signal := <-signals:
+			if signal == syscall.SIGHUP {
+				s.hangUp()
+				continue
+			}
+			last = signal
+			if asked++; asked > 2 {
+				s.leave()
+				leave()
+				continue
+			}
+			s.interrupt(asked > 1)
 		}
 	}
 }
@@ -154,19 +169,45 @@ func (s *sweep) interrupt(again bool) {
 	}
 }
 
+// leave is what a third Ctrl-C does: tasks go on, also those that were to be ended
+// and did not end.
+func (s *sweep) leave() {
+	text := "the tasks that run go on"
+	if err := s.runner.Spare(); err != nil {
+		text += ", but those that were to be ended will be when the sweep goes on: " + err.Error()
+	}
+	s.show.Note("leaving; " + text)
+}
+
+// hangUp goes on without the terminal, which is gone: what happens is told in a file.
+func (s *sweep) hangUp() {
+	name := filepath.Join(s.o.logs, hangUpName)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		s.show.Set(screen.NewPlain(io.Discard, nil))
+		return
+	}
+	s.show.Set(screen.NewPlain(file, screen.NewNames(s.host.devices))) // closed with the process
+	s.show.Note(fmt.Sprintf("%s the terminal was closed: the sweep goes on, as process %d, and tells here what happens; kill -INT %[2]d interrupts it",
+		time.Now().Format(time.DateTime), os.Getpid()))
+}
+
 // finish reports and tells the exit status.
-func (s *sweep) finish(interrupted bool, err error) (int, error) {
+func (s *sweep) finish(last os.Signal, err error) (int, error) {
 	s.mu.Lock()
 	err = errors.Join(s.err, err)
 	s.mu.Unlock()
 	rep := s.report(time.Now())
-	if rep.Waiting > 0 {
+	if rep.Waiting+rep.Cancelled > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("go on with: colloc sweep -logs %s -resume", grammar.QuoteWord(s.o.logs)))
+	}
+	if rep.Failed > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("run again what failed: colloc sweep -logs %s -resume-failed", grammar.QuoteWord(s.o.logs)))
 	}
 	s.show.End(rep)
 	switch {
-	case interrupted:
-		return exitInterrupted, err
+	case last != nil:
+		return statusOf(last), err
 	case err != nil || rep.OK < rep.Tasks:
 		return exitFailed, err
 	}

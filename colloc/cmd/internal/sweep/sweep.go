@@ -29,7 +29,7 @@ type sweep struct {
 	host    *host
 	runner  *runner.Runner
 	log     *joblog.Log
-	show    screen.Display
+	show    *screen.Switch
 	started time.Time
 
 	mu    sync.Mutex
@@ -50,6 +50,7 @@ const (
 	argsName    = "arguments.json"
 	fakeName    = "fake"
 	lockName    = "lock"
+	hangUpName  = "terminal-closed.log"
 )
 
 // newPlanner returns what decides who shares.

@@ -1,0 +1,37 @@
+package screen
+
+import (
+	"sync"
+
+	"example.com/colloc/colloc/runner"
+)
+
+// Switch is a display that can be replaced while the sweep runs, as when its terminal
+// is closed.
+type Switch struct {
+	mu sync.Mutex
+	to Display
+}
+
+// NewSwitch returns one that shows what d does.
+func NewSwitch(d Display) *Switch { return &Switch{to: d} }
+
+// Set replaces the display.
+func (s *Switch) Set(d Display) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.to = d
+}
+
+func (s *Switch) display() Display {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to
+}
+
+// Event and the others pass on.
+func (s *Switch) Event(e *runner.Event)  { s.display().Event(e) }
+func (s *Switch) Note(text string)       { s.display().Note(text) }
+func (s *Switch) Line(task, text string) { s.display().Line(task, text) }
+func (s *Switch) Tick(v *View)           { s.display().Tick(v) }
+func (s *Switch) End(r *Report)          { s.display().End(r) }
