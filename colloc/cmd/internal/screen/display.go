@@ -23,15 +23,6 @@ type Display interface {
 	End(r *Report)
 }
 
-// Live reports whether a display shows what Tick gets.
-func Live(d Display) bool {
-	if s, ok := d.(*Switch); ok {
-		d = s.display()
-	}
-	_, live := d.(*table)
-	return live
-}
-
 // plain writes a line for all that happens: for log files and pipes.
 type plain struct {
 	mu    sync.Mutex

@@ -35,3 +35,12 @@ func (s *Switch) Note(text string)       { s.display().Note(text) }
 func (s *Switch) Line(task, text string) { s.display().Line(task, text) }
 func (s *Switch) Tick(v *View)           { s.display().Tick(v) }
 func (s *Switch) End(r *Report)          { s.display().End(r) }
+
+// Live reports whether a display shows what Tick gets.
+func Live(d Display) bool {
+	if s, ok := d.(*Switch); ok {
+		d = s.display()
+	}
+	_, live := d.(*table)
+	return live
+}
