@@ -29,7 +29,10 @@
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host
 //   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests
-//   - [example.com/colloc/colloc/slurm]: batch scripts, an adviser and a client for Slurm
+//   - [example.com/colloc/colloc/slurm]: a client for Slurm
+//   - [example.com/colloc/colloc/slurm/script]: its batch scripts
+//   - [example.com/colloc/colloc/slurm/site]: what a cluster has, and what goes on there
+//   - [example.com/colloc/colloc/slurm/sizing]: what to ask it for
 //   - [example.com/colloc/colloc/sim]: a simulator of clusters
 //   - [example.com/colloc/colloc/sim/policy]: published and own policies for it
 //   - [example.com/colloc/colloc/sim/simtest]: what every policy must keep, as a test

@@ -2,8 +2,10 @@ package slurm
 
 import (
 	"context"
-	"strconv"
+	"fmt"
 	"time"
+
+	"example.com/colloc/colloc/slurm/site"
 )
 
 // Config says how a [Client] reaches the cluster. The zero Config runs Slurm's
@@ -25,7 +27,7 @@ type Config struct {
 const DefaultTimeout = 30 * time.Second
 
 // Client reads the state of a Slurm cluster and submits jobs to it, with the
-// rights of the user who runs it. A failure is an [Error] that tells what kind it is.
+// rights of the user who runs it. A failure is an [site.Error] that tells what kind it is.
 // It is safe for concurrent use.
 type Client struct {
 	config Config
@@ -71,7 +73,7 @@ func read[T any](ctx context.Context, c *Client, parse func([]byte) (T, error), 
 
 // during names the command in an Error of a parser.
 func during(command string, err error) error {
-	if e, ok := err.(*Error); ok { //nolint:errorlint // the parsers return it bare
+	if e, ok := err.(*site.Error); ok { //nolint:errorlint // the parsers return it bare
 		e.Command = command
 	}
 	return err
@@ -79,61 +81,57 @@ func during(command string, err error) error {
 
 // Jobs returns all jobs that the controller knows, those that ended in the last
 // minutes included (MinJobAge, five by default), in Slurm's order: squeue --json.
-func (c *Client) Jobs(ctx context.Context) ([]JobInfo, error) {
+func (c *Client) Jobs(ctx context.Context) ([]site.JobInfo, error) {
 	if c.config.REST != nil {
-		return restRead(ctx, c, "jobs", ParseJobs)
+		return restRead(ctx, c.config.REST, c.config.Timeout, "jobs", site.ParseJobs)
 	}
 	// 22.05 lists jobs in every state and ignores filters with --json; later
 	// versions leave out those that ended unless asked.
-	return read(ctx, c, ParseJobs, "squeue", "--json", "--states=all")
+	return read(ctx, c, site.ParseJobs, "squeue", "--json", "--states=all")
 }
 
-// Job returns one job, with the GPUs that it holds on each node: scontrol show
-// job -d. One that the controller does not know is [ErrNoJob].
-func (c *Client) Job(ctx context.Context, id JobID) (JobInfo, error) {
-	cmd := Command{Args: []string{"scontrol", "show", "job", "-d", strconv.FormatInt(int64(id), 10)}}
-	out, err := c.run(ctx, cmd)
+// Job returns one of [Client.Jobs], with the GPUs that it holds on each node; by
+// the number of all of a job array, its first element there. One that the
+// controller does not know is [site.ErrNoJob].
+func (c *Client) Job(ctx context.Context, id site.JobID) (site.JobInfo, error) {
+	jobs, err := c.Jobs(ctx)
 	if err != nil {
-		return JobInfo{}, err
+		return site.JobInfo{}, err
 	}
-	jobs, err := ParseShowJobs(string(out.Stdout))
-	if err != nil {
-		return JobInfo{}, during(cmd.String(), err)
+	if j := (&site.State{Jobs: jobs}).Job(id); j != nil {
+		return *j, nil
 	}
 	for _, j := range jobs {
-		if j.ID == id {
+		if j.Array == id {
 			return j, nil
 		}
 	}
-	if len(jobs) > 0 {
-		return jobs[0], nil // an array, by the number of all of it
-	}
-	return JobInfo{}, &Error{Kind: ErrNoJob, Command: cmd.String(), Code: out.Code}
+	return site.JobInfo{}, &site.Error{Kind: site.ErrNoJob, Command: "squeue --json", Said: fmt.Sprintf("job %d is not among the %d that the controller knows", id, len(jobs)), Code: 0}
 }
 
 // Nodes returns the machines in Slurm's order: sinfo --json.
-func (c *Client) Nodes(ctx context.Context) ([]Node, error) {
+func (c *Client) Nodes(ctx context.Context) ([]site.Node, error) {
 	if c.config.REST != nil {
-		return restRead(ctx, c, "nodes", ParseNodes)
+		return restRead(ctx, c.config.REST, c.config.Timeout, "nodes", site.ParseNodes)
 	}
-	return read(ctx, c, ParseNodes, "sinfo", "--json", "--Node")
+	return read(ctx, c, site.ParseNodes, "sinfo", "--json", "--Node")
 }
 
 // Partitions returns the queues in the site's order: scontrol show partition.
 // slurmrestd after 22.05 does not say which is the default one.
-func (c *Client) Partitions(ctx context.Context) ([]Partition, error) {
+func (c *Client) Partitions(ctx context.Context) ([]site.Partition, error) {
 	if c.config.REST != nil {
-		return restRead(ctx, c, "partitions", partitionsOf)
+		return restRead(ctx, c.config.REST, c.config.Timeout, "partitions", site.ParsePartitionsJSON)
 	}
-	parse := func(printed []byte) ([]Partition, error) { return ParsePartitions(string(printed)), nil }
+	parse := func(printed []byte) ([]site.Partition, error) { return site.ParsePartitions(string(printed)), nil }
 	return read(ctx, c, parse, "scontrol", "show", "partition")
 }
 
 // State returns jobs, nodes and partitions. Slurm answers three requests, so
 // that a job may have started in between; the jobs are asked for last: what
 // they hold is what decides.
-func (c *Client) State(ctx context.Context) (*State, error) {
-	var s State
+func (c *Client) State(ctx context.Context) (*site.State, error) {
+	var s site.State
 	var err error
 	if s.Partitions, err = c.Partitions(ctx); err != nil {
 		return nil, err
@@ -149,7 +147,7 @@ func (c *Client) State(ctx context.Context) (*State, error) {
 
 // Accounting returns the jobs of the user that were in the system since, from
 // the accounts that the site keeps: sacct --json. A site that keeps none is
-// [ErrNoAccounting].
-func (c *Client) Accounting(ctx context.Context, since time.Time) ([]JobInfo, error) {
-	return read(ctx, c, ParseAccounting, "sacct", "--json", "--starttime="+since.UTC().Format("2006-01-02T15:04:05"))
+// [site.ErrNoAccounting].
+func (c *Client) Accounting(ctx context.Context, since time.Time) ([]site.JobInfo, error) {
+	return read(ctx, c, site.ParseAccounting, "sacct", "--json", "--starttime="+since.UTC().Format("2006-01-02T15:04:05"))
 }

@@ -11,16 +11,17 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
 )
 
 func TestClientReads(t *testing.T) {
 	f := &fake{answers: map[string][]Output{
-		"squeue":                    {prints(string(recorded(t, "22.05/squeue.json")))},
-		"sinfo":                     {prints(string(recorded(t, "22.05/sinfo.json")))},
-		"sacct":                     {prints(string(recorded(t, "22.05/sacct.json")))},
-		"scontrol show job -d":      {prints(string(recorded(t, "22.05/jobs.txt")))},
-		"scontrol show partition":   {prints(string(recorded(t, "22.05/partitions.txt")))},
-		"scontrol show job -d 4711": {{Stderr: []byte("slurm_load_jobs error: Invalid job id specified\n"), Code: 1}},
+		"squeue":                  {prints(string(answer(t, "22.05/squeue.json")))},
+		"sinfo":                   {prints(string(answer(t, "22.05/sinfo.json")))},
+		"sacct":                   {prints(string(answer(t, "22.05/sacct.json")))},
+		"scontrol show partition": {prints(string(answer(t, "22.05/partitions.txt")))},
 	}}
 	c := NewClient(Config{Runner: f})
 	s, err := c.State(t.Context())
@@ -33,7 +34,7 @@ func TestClientReads(t *testing.T) {
 	if j, err := c.Job(t.Context(), 3); err != nil || j.Name != "two" {
 		t.Errorf("job 3: %q, %v; want two", j.Name, err)
 	}
-	if _, err := c.Job(t.Context(), 4711); !errors.Is(err, ErrNoJob) {
+	if _, err := c.Job(t.Context(), 4711); !errors.Is(err, site.ErrNoJob) {
 		t.Errorf("job 4711: %v, want ErrNoJob", err)
 	}
 	if jobs, err := c.Accounting(t.Context(), time.Unix(0, 0)); err != nil || len(jobs) != 9 {
@@ -41,7 +42,7 @@ func TestClientReads(t *testing.T) {
 	}
 	want := []string{
 		"scontrol show partition", "sinfo --json --Node", "squeue --json --states=all",
-		"scontrol show job -d 3", "scontrol show job -d 4711", "sacct --json --starttime=1970-01-01T00:00:00",
+		"squeue --json --states=all", "squeue --json --states=all", "sacct --json --starttime=1970-01-01T00:00:00",
 	}
 	if diff := cmp.Diff(want, f.commands()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
@@ -49,22 +50,22 @@ func TestClientReads(t *testing.T) {
 }
 
 func TestSubmit(t *testing.T) {
-	job := &Job{
-		Request: Request{Name: "x", NodeList: "g1", Gres: []Gres{{"shard", "a100i1", 4}}},
+	job := &script.Job{
+		Request: script.Request{Name: "x", NodeList: "g1", Gres: []site.Gres{{Name: "shard", Type: "a100i1", Count: 4}}},
 		Body:    "echo \"$(date)\"\n",
 	}
 	f := &fake{answers: map[string][]Output{"sbatch": {prints("12;cluster\n"), prints("13\n"), prints("Submitted batch job 14\n")}}}
 	c := NewClient(Config{Runner: f})
-	if id, err := c.Submit(t.Context(), job, &SubmitOptions{After: []JobID{3, 4}, Hold: true, Dir: "/data set"}); err != nil || id != 12 {
+	if id, err := c.Submit(t.Context(), job, &SubmitOptions{After: []site.JobID{3, 4}, Hold: true, Dir: "/data set"}); err != nil || id != 12 {
 		t.Errorf("got job %d, %v; want 12", id, err)
 	}
 	if id, err := c.Submit(t.Context(), job, nil); err != nil || id != 13 {
 		t.Errorf("got job %d, %v; want 13", id, err)
 	}
-	if _, err := c.Submit(t.Context(), job, nil); !errors.Is(err, ErrOutput) {
+	if _, err := c.Submit(t.Context(), job, nil); !errors.Is(err, site.ErrOutput) {
 		t.Errorf("not --parsable: got %v, want ErrOutput", err)
 	}
-	if _, err := c.Submit(t.Context(), &Job{Request: Request{Name: "a b"}}, nil); err == nil || len(f.ran) != 3 {
+	if _, err := c.Submit(t.Context(), &script.Job{Request: script.Request{Name: "a b"}}, nil); err == nil || len(f.ran) != 3 {
 		t.Errorf("a bad name: got %v after %d commands, want an error before any command", err, len(f.ran))
 	}
 	want := []string{`sbatch --parsable --dependency=afterany:3:4 --hold "--chdir=/data set"`, "sbatch --parsable", "sbatch --parsable"}
@@ -83,15 +84,15 @@ func TestTest(t *testing.T) {
 		{},
 	}}}
 	c := NewClient(Config{Runner: f})
-	got, err := c.Test(t.Context(), &Job{}, nil)
-	want := Forecast{Start: time.Date(2026, 11, 21, 7, 19, 13, 0, time.UTC), CPUs: 3, Nodes: []string{"g2", "g3"}, Partition: "main"}
+	got, err := c.Test(t.Context(), &script.Job{}, nil)
+	want := site.Forecast{Start: time.Date(2026, 11, 21, 7, 19, 13, 0, time.UTC), CPUs: 3, Nodes: []string{"g2", "g3"}, Partition: "main"}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if _, err := c.Test(t.Context(), &Job{}, nil); !errors.Is(err, ErrImpossible) {
+	if _, err := c.Test(t.Context(), &script.Job{}, nil); !errors.Is(err, site.ErrImpossible) {
 		t.Errorf("got %v, want ErrImpossible", err)
 	}
-	if _, err := c.Test(t.Context(), &Job{}, nil); !errors.Is(err, ErrOutput) {
+	if _, err := c.Test(t.Context(), &script.Job{}, nil); !errors.Is(err, site.ErrOutput) {
 		t.Errorf("got %v, want ErrOutput", err)
 	}
 }
@@ -172,7 +173,7 @@ func TestExecKeepsSuccess(t *testing.T) {
 func TestExecStops(t *testing.T) {
 	bin := program(t, "squeue", "exec sleep 60")
 	c := NewClient(Config{Runner: Exec{Bin: bin}, Timeout: 20 * time.Millisecond})
-	if _, err := c.Jobs(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrNoCluster) {
+	if _, err := c.Jobs(t.Context()); !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, site.ErrNoCluster) {
 		t.Errorf("got %v, want ErrNoCluster because of the deadline", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/internal/slurmtest"
 )
 
@@ -29,7 +31,7 @@ func clientOf(c *slurmtest.Cluster) *slurm.Client {
 // fast polls as fast as a test wants it.
 var fast = &slurm.WatchOptions{Every: 50 * time.Millisecond, Slowest: 100 * time.Millisecond}
 
-func submit(t *testing.T, c *slurmtest.Cluster, job *slurm.Job, o *slurm.SubmitOptions) slurm.JobID {
+func submit(t *testing.T, c *slurmtest.Cluster, job *script.Job, o *slurm.SubmitOptions) site.JobID {
 	t.Helper()
 	if o == nil {
 		o = &slurm.SubmitOptions{}
@@ -45,11 +47,11 @@ func submit(t *testing.T, c *slurmtest.Cluster, job *slurm.Job, o *slurm.SubmitO
 }
 
 // started waits until the jobs run and returns the state then.
-func started(t *testing.T, c *slurmtest.Cluster, ids ...slurm.JobID) *slurm.State {
+func started(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) *site.State {
 	t.Helper()
 	o := *fast
 	o.Jobs = ids
-	running := map[slurm.JobID]bool{}
+	running := map[site.JobID]bool{}
 	for e, err := range clientOf(c).Watch(t.Context(), &o) {
 		if err != nil {
 			t.Fatal(err)
@@ -57,7 +59,7 @@ func started(t *testing.T, c *slurmtest.Cluster, ids ...slurm.JobID) *slurm.Stat
 		if e.Job.State.Over() {
 			t.Fatalf("job %d ended before the others started: %+v", e.Job.ID, e.Job)
 		}
-		if running[e.Job.ID] = e.Job.State == slurm.Running; len(running) == len(ids) && !slices.Contains(values(running), false) {
+		if running[e.Job.ID] = e.Job.State == site.Running; len(running) == len(ids) && !slices.Contains(values(running), false) {
 			break
 		}
 	}
@@ -68,7 +70,7 @@ func started(t *testing.T, c *slurmtest.Cluster, ids ...slurm.JobID) *slurm.Stat
 	return s
 }
 
-func values(m map[slurm.JobID]bool) []bool {
+func values(m map[site.JobID]bool) []bool {
 	var list []bool
 	for _, v := range m {
 		list = append(list, v)
@@ -76,7 +78,7 @@ func values(m map[slurm.JobID]bool) []bool {
 	return list
 }
 
-func finished(t *testing.T, c *slurmtest.Cluster, ids ...slurm.JobID) []slurm.JobInfo {
+func finished(t *testing.T, c *slurmtest.Cluster, ids ...site.JobID) []site.JobInfo {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -99,9 +101,9 @@ func output(t *testing.T, c *slurmtest.Cluster, name string) string {
 }
 
 // sleeper prints what Slurm tells a task about its GPU, and stays.
-func sleeper(gres slurm.Gres, out string) *slurm.Job {
-	return &slurm.Job{
-		Request: slurm.Request{Nodes: 1, NodeList: "g1", Gres: []slurm.Gres{gres}, Time: time.Minute, Output: out},
+func sleeper(gres site.Gres, out string) *script.Job {
+	return &script.Job{
+		Request: script.Request{Nodes: 1, NodeList: "g1", Gres: []site.Gres{gres}, Time: time.Minute, Output: out},
 		Body:    "echo \"$SLURMD_NODENAME/$CUDA_VISIBLE_DEVICES $CUDA_MPS_ACTIVE_THREAD_PERCENTAGE\"\nexec sleep 30\n",
 	}
 }
@@ -110,12 +112,12 @@ func sleeper(gres slurm.Gres, out string) *slurm.Job {
 func TestClusterShard(t *testing.T) {
 	t.Parallel()
 	c := slurmtest.Start(t, slurmtest.Options{Share: "shard", GPUs: 2})
-	var ids []slurm.JobID
+	var ids []site.JobID
 	for i := range 3 {
-		ids = append(ids, submit(t, c, sleeper(slurm.Gres{Name: "shard", Count: 4}, fmt.Sprint("out", i)), nil))
+		ids = append(ids, submit(t, c, sleeper(site.Gres{Name: "shard", Count: 4}, fmt.Sprint("out", i)), nil))
 	}
 	s := started(t, c, ids...)
-	want := []slurm.Device{
+	want := []site.Device{
 		{Node: "g1", Index: 0, Type: "a100", Share: "shard", Shares: 8, Used: 8, Up: true, Jobs: ids[:2]},
 		{Node: "g1", Index: 1, Type: "a100", Share: "shard", Shares: 8, Used: 4, Up: true, Jobs: ids[2:]},
 		{Node: "g2", Index: 0, Type: "a100", Share: "shard", Shares: 8, Up: true},
@@ -129,16 +131,16 @@ func TestClusterShard(t *testing.T) {
 			t.Errorf("job %d ran on %q, want %s", ids[i], got, want)
 		}
 		one, err := clientOf(c).Job(t.Context(), ids[i])
-		if k := slices.IndexFunc(s.Jobs, func(j slurm.JobInfo) bool { return j.ID == ids[i] }); err != nil || !cmp.Equal(one.Held, s.Jobs[k].Held) {
+		if k := slices.IndexFunc(s.Jobs, func(j site.JobInfo) bool { return j.ID == ids[i] }); err != nil || !cmp.Equal(one.Held, s.Jobs[k].Held) {
 			t.Errorf("scontrol says %+v, %v; squeue %+v", one.Held, err, s.Jobs[k].Held)
 		}
 	}
-	whole := submit(t, c, &slurm.Job{Request: slurm.Request{NodeList: "g1", Nodes: 1, Gres: []slurm.Gres{{Name: "gpu", Count: 2}}, Time: time.Minute}, Body: "true\n"}, nil)
+	whole := submit(t, c, &script.Job{Request: script.Request{NodeList: "g1", Nodes: 1, Gres: []site.Gres{{Name: "gpu", Count: 2}}, Time: time.Minute}, Body: "true\n"}, nil)
 	if err := clientOf(c).Cancel(t.Context(), ids...); err != nil {
 		t.Fatal(err)
 	}
 	for _, j := range finished(t, c, append(ids, whole)...) {
-		if want := slurm.Cancelled; j.ID == whole && j.State != slurm.Completed || j.ID != whole && j.State != want {
+		if want := site.Cancelled; j.ID == whole && j.State != site.Completed || j.ID != whole && j.State != want {
 			t.Errorf("job %d is %s", j.ID, j.State)
 		}
 	}
@@ -147,9 +149,9 @@ func TestClusterShard(t *testing.T) {
 func TestClusterMPS(t *testing.T) {
 	t.Parallel()
 	c := slurmtest.Start(t, slurmtest.Options{Share: "mps", GPUs: 2})
-	ids := []slurm.JobID{
-		submit(t, c, sleeper(slurm.Gres{Name: "mps", Count: 50}, "out0"), nil),
-		submit(t, c, sleeper(slurm.Gres{Name: "mps", Count: 30}, "out1"), nil),
+	ids := []site.JobID{
+		submit(t, c, sleeper(site.Gres{Name: "mps", Count: 50}, "out0"), nil),
+		submit(t, c, sleeper(site.Gres{Name: "mps", Count: 30}, "out1"), nil),
 	}
 	devices := started(t, c, ids...).Devices()
 	if d := devices[0]; d.Share != "mps" || d.Shares != 100 || d.Used != 80 || d.Free() != 20 {
@@ -164,64 +166,64 @@ func TestClusterErrors(t *testing.T) {
 	t.Parallel()
 	c := slurmtest.Start(t, slurmtest.Options{Share: "shard", Pinned: true})
 	client := clientOf(c)
-	jobs := map[string]slurm.Request{
+	jobs := map[string]script.Request{
 		"partition": {Partition: "nope"},
-		"GPU type":  {Gres: []slurm.Gres{{Name: "shard", Type: "h100", Count: 1}}},
-		"shares":    {Gres: []slurm.Gres{{Name: "shard", Type: "a100i1", Count: 9}}},
-		"gres":      {Gres: []slurm.Gres{{Name: "mps", Count: 1}}},
+		"GPU type":  {Gres: []site.Gres{{Name: "shard", Type: "h100", Count: 1}}},
+		"shares":    {Gres: []site.Gres{{Name: "shard", Type: "a100i1", Count: 9}}},
+		"gres":      {Gres: []site.Gres{{Name: "mps", Count: 1}}},
 		"feature":   {Constraint: "h100"},
 		"node":      {NodeList: "g99"},
 		"memory":    {Memory: 1 << 40},
 	}
 	for name, r := range jobs {
-		want := slurm.ErrImpossible
+		want := site.ErrImpossible
 		if name == "partition" {
-			want = slurm.ErrPartition
+			want = site.ErrPartition
 		}
-		var e *slurm.Error
-		_, err := client.Submit(t.Context(), &slurm.Job{Request: r, Body: "true\n"}, nil)
+		var e *site.Error
+		_, err := client.Submit(t.Context(), &script.Job{Request: r, Body: "true\n"}, nil)
 		if !errors.Is(err, want) || !errors.As(err, &e) || e.Command != "sbatch --parsable" || e.Said == "" {
 			t.Errorf("%s: got %v, want %v with sbatch and its words", name, err, want)
 		}
 	}
 	// More nodes than there are: Slurm takes it and lets it wait for ever. Test tells.
-	patient := &slurm.Job{Request: slurm.Request{Nodes: 3, Time: time.Minute}, Body: "true\n"}
-	if _, err := client.Test(t.Context(), patient, nil); !errors.Is(err, slurm.ErrImpossible) {
+	patient := &script.Job{Request: script.Request{Nodes: 3, Time: time.Minute}, Body: "true\n"}
+	if _, err := client.Test(t.Context(), patient, nil); !errors.Is(err, site.ErrImpossible) {
 		t.Errorf("three nodes of two: got %v, want ErrImpossible", err)
 	}
-	possible := &slurm.Job{Request: slurm.Request{NodeList: "g2", Gres: []slurm.Gres{{Name: "shard", Type: "a100i1", Count: 4}}, Time: time.Minute}, Body: "true\n"}
+	possible := &script.Job{Request: script.Request{NodeList: "g2", Gres: []site.Gres{{Name: "shard", Type: "a100i1", Count: 4}}, Time: time.Minute}, Body: "true\n"}
 	if f, err := client.Test(t.Context(), possible, nil); err != nil || !slices.Equal(f.Nodes, []string{"g2"}) || f.Partition != "main" || f.Start.IsZero() {
 		t.Errorf("got %+v, %v; want a start on g2", f, err)
 	}
 	held := submit(t, c, possible, &slurm.SubmitOptions{Hold: true})
-	after := submit(t, c, possible, &slurm.SubmitOptions{After: []slurm.JobID{held}})
-	if j, err := client.Job(t.Context(), held); err != nil || j.State != slurm.Pending || j.Reason != "JobHeldUser" {
+	after := submit(t, c, possible, &slurm.SubmitOptions{After: []site.JobID{held}})
+	if j, err := client.Job(t.Context(), held); err != nil || j.State != site.Pending || j.Reason != "JobHeldUser" {
 		t.Errorf("got %+v, %v; want a job that is held", j, err)
 	}
 	if err := client.Release(t.Context(), held); err != nil {
 		t.Error(err)
 	}
-	if done := finished(t, c, held, after); done[0].State != slurm.Completed || done[1].Started.Before(done[0].Ended) {
+	if done := finished(t, c, held, after); done[0].State != site.Completed || done[1].Started.Before(done[0].Ended) {
 		t.Errorf("got %+v, want the second after the first", done)
 	}
-	if _, err := client.Job(t.Context(), 4711); !errors.Is(err, slurm.ErrNoJob) {
+	if _, err := client.Job(t.Context(), 4711); !errors.Is(err, site.ErrNoJob) {
 		t.Errorf("got %v, want ErrNoJob", err)
 	}
-	if _, err := client.Accounting(t.Context(), time.Now()); !errors.Is(err, slurm.ErrNoAccounting) {
+	if _, err := client.Accounting(t.Context(), time.Now()); !errors.Is(err, site.ErrNoAccounting) {
 		t.Errorf("got %v, want ErrNoAccounting", err)
 	}
-	mine := submit(t, c, sleeper(slurm.Gres{Name: "gpu", Count: 1}, "out"), nil)
+	mine := submit(t, c, sleeper(site.Gres{Name: "gpu", Count: 1}, "out"), nil)
 	t.Run("of another user", func(t *testing.T) {
 		if os.Geteuid() != 0 {
 			t.Skip("only root can be another user")
 		}
 		stranger := slurm.NewClient(slurm.Config{Runner: nobody{c}})
-		if err := stranger.Cancel(t.Context(), mine); !errors.Is(err, slurm.ErrPermission) {
+		if err := stranger.Cancel(t.Context(), mine); !errors.Is(err, site.ErrPermission) {
 			t.Errorf("got %v, want ErrPermission", err)
 		}
 	})
 	c.StopController()
-	if _, err := client.Jobs(t.Context()); !errors.Is(err, slurm.ErrNoCluster) {
+	if _, err := client.Jobs(t.Context()); !errors.Is(err, site.ErrNoCluster) {
 		t.Errorf("the controller is down: got %v, want ErrNoCluster", err)
 	}
 	c.StartController()
@@ -248,13 +250,13 @@ func TestClusterREST(t *testing.T) {
 	rest := slurm.NewClient(slurm.Config{
 		Runner: slurm.Exec{Conf: c.Conf}, REST: &slurm.REST{Address: "unix:" + c.StartREST()},
 	})
-	job := sleeper(slurm.Gres{Name: "shard", Type: "a100i5", Count: 3}, "/dev/null")
+	job := sleeper(site.Gres{Name: "shard", Type: "a100i5", Count: 3}, "/dev/null")
 	job.Request.Name, job.Request.Comment, job.Request.Memory = "x", "colloc:x", 200<<20
 	id, err := rest.Submit(t.Context(), job, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	held, err := rest.Submit(t.Context(), job, &slurm.SubmitOptions{Hold: true, After: []slurm.JobID{id}, Dir: c.Dir})
+	held, err := rest.Submit(t.Context(), job, &slurm.SubmitOptions{Hold: true, After: []site.JobID{id}, Dir: c.Dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +271,7 @@ func TestClusterREST(t *testing.T) {
 	if diff := cmp.Diff(want.Devices(), got.Devices()); diff != "" {
 		t.Errorf("devices (-commands +slurmrestd):\n%s", diff)
 	}
-	if d := got.Devices()[5]; d.Used != 3 || !slices.Equal(d.Jobs, []slurm.JobID{id}) {
+	if d := got.Devices()[5]; d.Used != 3 || !slices.Equal(d.Jobs, []site.JobID{id}) {
 		t.Errorf("g1/5 is %+v, want 3 shares of job %d", d, id)
 	}
 	for _, j := range got.Jobs {
@@ -281,12 +283,12 @@ func TestClusterREST(t *testing.T) {
 		t.Error(err)
 	}
 	for _, j := range finished(t, c, id, held) {
-		if j.State != slurm.Cancelled {
+		if j.State != site.Cancelled {
 			t.Errorf("got %+v, want a job that was cancelled", j)
 		}
 	}
-	nowhere := &slurm.Job{Request: slurm.Request{Partition: "nope"}, Body: "true\n"}
-	if _, err := rest.Submit(t.Context(), nowhere, nil); !errors.Is(err, slurm.ErrPartition) || !strings.Contains(err.Error(), "POST job/submit") {
+	nowhere := &script.Job{Request: script.Request{Partition: "nope"}, Body: "true\n"}
+	if _, err := rest.Submit(t.Context(), nowhere, nil); !errors.Is(err, site.ErrPartition) || !strings.Contains(err.Error(), "POST job/submit") {
 		t.Errorf("got %v, want ErrPartition that names the request", err)
 	}
 	// Nothing of all this can be reached from another machine.
@@ -309,9 +311,9 @@ func TestRecorded(t *testing.T) {
 	if !strings.Contains(c.Run("sinfo", "--version"), "22.05") {
 		t.Skip("the golden files are of 22.05, this is ", c.Run("sinfo", "--version"))
 	}
-	started(t, c, submit(t, c, sleeper(slurm.Gres{Name: "shard", Type: "a100i1", Count: 4}, "/dev/null"), nil))
+	started(t, c, submit(t, c, sleeper(site.Gres{Name: "shard", Type: "a100i1", Count: 4}, "/dev/null"), nil))
 	for _, g := range []struct{ command, file, list string }{{"squeue", "squeue.json", "jobs"}, {"sinfo", "sinfo.json", "nodes"}} {
-		text, err := os.ReadFile(filepath.Join("testdata", "22.05", g.file))
+		text, err := os.ReadFile(filepath.Join("site", "testdata", "22.05", g.file))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,12 +348,12 @@ func fields(t *testing.T, text []byte, list string) map[string]string {
 func TestClusterRestart(t *testing.T) {
 	t.Parallel()
 	c := slurmtest.Start(t, slurmtest.Options{Nodes: 1, Share: "shard", Pinned: true})
-	full := sleeper(slurm.Gres{Name: "shard", Type: "a100i2", Count: 8}, "/dev/null")
+	full := sleeper(site.Gres{Name: "shard", Type: "a100i2", Count: 8}, "/dev/null")
 	first := submit(t, c, full, nil)
 	before := started(t, c, first).Devices()
 	c.StopController()
 	c.StartController()
-	var after []slurm.Device
+	var after []site.Device
 	slurmtest.Await(t, "the node has registered again", func() bool { // until then it offers no shares at all
 		s, err := clientOf(c).State(t.Context())
 		if err != nil {
@@ -367,17 +369,17 @@ func TestClusterRestart(t *testing.T) {
 		t.Errorf("devices (-before +after the restart):\n%s", diff)
 	}
 	second := submit(t, c, full, nil)
-	third := submit(t, c, full, &slurm.SubmitOptions{After: []slurm.JobID{first}})
+	third := submit(t, c, full, &slurm.SubmitOptions{After: []site.JobID{first}})
 	slurmtest.Await(t, "Slurm has looked at the jobs", func() bool {
 		j, err := clientOf(c).Job(t.Context(), second)
-		return err == nil && (j.State == slurm.Running || j.Reason == "Resources" || j.Reason == "Priority")
+		return err == nil && (j.State == site.Running || j.Reason == "Resources" || j.Reason == "Priority")
 	})
 	j, err := clientOf(c).Job(t.Context(), second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("a second job with all 8 shares of the same GPU is %s %s", j.State, j.Reason)
-	if j, err := clientOf(c).Job(t.Context(), third); err != nil || j.State != slurm.Pending || j.Reason != "Dependency" {
+	if j, err := clientOf(c).Job(t.Context(), third); err != nil || j.State != site.Pending || j.Reason != "Dependency" {
 		t.Errorf("the job that comes after the first is %+v, %v", j, err)
 	}
 }

@@ -9,24 +9,26 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
-// site stands for a cluster: it answers every command with what was recorded of
+// place stands for a cluster: it answers every command with what was recorded of
 // one, 22.05.8.
-type site struct{}
+type place struct{}
 
-func (site) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
+func (place) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
 	files := map[string]string{"squeue": "squeue.json", "sinfo": "sinfo.json", "sacct": "sacct.json", "scontrol": "partitions.txt"}
 	if file, ok := files[c.Args[0]]; ok {
-		text, err := os.ReadFile("testdata/22.05/" + file)
+		text, err := os.ReadFile("site/testdata/22.05/" + file)
 		return slurm.Output{Stdout: text}, err
 	}
 	return slurm.Output{Stderr: []byte(c.Args[0] + ": error: Batch job submission failed: Invalid partition name specified\n"), Code: 1}, nil
 }
 
 func ExampleNewClient() {
-	client := slurm.NewClient(slurm.Config{Runner: site{}}) // Config{} runs the commands
+	client := slurm.NewClient(slurm.Config{Runner: place{}}) // Config{} runs the commands
 	state, err := client.State(context.Background())
 	if err != nil {
 		fmt.Println(err)
@@ -42,13 +44,13 @@ func ExampleNewClient() {
 }
 
 func ExampleClient_Submit() {
-	client := slurm.NewClient(slurm.Config{Runner: site{}})
-	job := &slurm.Job{
-		Request: slurm.Request{Partition: "gpus", NodeList: "g1", Gres: []slurm.Gres{{Name: "shard", Type: "a100i1", Count: 4}}, Time: time.Hour},
+	client := slurm.NewClient(slurm.Config{Runner: place{}})
+	job := &script.Job{
+		Request: script.Request{Partition: "gpus", NodeList: "g1", Gres: []site.Gres{{Name: "shard", Type: "a100i1", Count: 4}}, Time: time.Hour},
 		Body:    "exec python train.py\n",
 	}
 	_, err := client.Submit(context.Background(), job, nil)
-	fmt.Println(errors.Is(err, slurm.ErrPartition))
+	fmt.Println(errors.Is(err, site.ErrPartition))
 	fmt.Println(err)
 	// Output:
 	// true
@@ -56,8 +58,8 @@ func ExampleClient_Submit() {
 }
 
 func ExampleClient_Watch() {
-	client := slurm.NewClient(slurm.Config{Runner: site{}})
-	for event, err := range client.Watch(context.Background(), &slurm.WatchOptions{Jobs: []slurm.JobID{2, 7}}) {
+	client := slurm.NewClient(slurm.Config{Runner: place{}})
+	for event, err := range client.Watch(context.Background(), &slurm.WatchOptions{Jobs: []site.JobID{2, 7}}) {
 		if err != nil {
 			fmt.Println(err) // a controller that restarts: the loop goes on
 			continue
@@ -70,7 +72,7 @@ func ExampleClient_Watch() {
 }
 
 func ExampleClient_Accounting() {
-	client := slurm.NewClient(slurm.Config{Runner: site{}})
+	client := slurm.NewClient(slurm.Config{Runner: place{}})
 	jobs, err := client.Accounting(context.Background(), time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		fmt.Println(err)
@@ -86,7 +88,7 @@ func ExamplePlace() {
 		GPU: "g1/2", Mechanism: profile.TimeSlice,
 		Members: []colloc.Member{{Task: "bert", Reserved: 20 * profile.GiB}, {Task: "resnet", Reserved: 10 * profile.GiB}},
 	}}}
-	client := slurm.NewClient(slurm.Config{Runner: site{}})
+	client := slurm.NewClient(slurm.Config{Runner: place{}})
 	state, err := client.State(context.Background())
 	if err != nil {
 		fmt.Println(err)
@@ -103,18 +105,4 @@ func ExamplePlace() {
 	// Output:
 	// bert on g1 [shard:a100i2:5]
 	// resnet on g1 [shard:a100i2:3]
-}
-
-func ExampleExpandNodes() {
-	names, err := slurm.ExpandNodes("g[1-3,08],login")
-	fmt.Println(names, err)
-	// Output:
-	// [g1 g2 g3 g08 login] <nil>
-}
-
-func ExampleParseGres() {
-	held, err := slurm.ParseGres("shard:a100:5(4/8,1/8)")
-	fmt.Println(held[0].Gres, held[0].On(0), held[0].On(1), err)
-	// Output:
-	// shard:a100:5 4 1 <nil>
 }

@@ -52,9 +52,9 @@ func (f *fake) commands() []string {
 
 func prints(s string) Output { return Output{Stdout: []byte(s)} }
 
-func recorded(tb testing.TB, name string) []byte {
+func answer(tb testing.TB, name string) []byte {
 	tb.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
+	data, err := os.ReadFile(filepath.Join("site", "testdata", filepath.FromSlash(name)))
 	if err != nil {
 		tb.Fatal(err)
 	}

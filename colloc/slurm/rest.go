@@ -13,6 +13,9 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
+
+	"example.com/colloc/colloc/slurm/site"
 )
 
 // Token is a secret that slurmrestd knows a user by. It prints as "[token]" with
@@ -101,9 +104,8 @@ func (r *REST) transport() http.RoundTripper {
 }
 
 // ask sends one request and returns the body of the answer.
-func (c *Client) ask(ctx context.Context, method, path string, body any) ([]byte, error) {
-	r := c.config.REST
-	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
+func (r *REST) ask(ctx context.Context, timeout time.Duration, method, path string, body any) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	req, err := r.request(ctx, method, path, body)
 	if err != nil {
@@ -134,23 +136,16 @@ func (c *Client) ask(ctx context.Context, method, path string, body any) ([]byte
 }
 
 // failure makes the Error of an answer that is no success.
-func (r *REST) failure(name string, status int, text []byte) *Error {
-	var e envelope
-	said := ""
-	if json.Unmarshal(text, &e) == nil {
-		said = e.said()
-	}
-	if said == "" {
-		said = clip(strings.TrimSpace(string(text)))
-	}
-	kind := kindOf(said)
+func (r *REST) failure(name string, status int, text []byte) *site.Error {
+	said := site.ParseFailure(text)
+	kind := site.KindOf(said)
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		kind = ErrPermission
+		kind = site.ErrPermission
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		kind = ErrNoCluster
+		kind = site.ErrNoCluster
 	}
-	return &Error{Kind: kind, Command: name, Said: r.hide(said), Code: status}
+	return &site.Error{Kind: kind, Command: name, Said: r.hide(said), Code: status}
 }
 
 // hide takes the token out of a message, should a server repeat it.
@@ -161,28 +156,28 @@ func (r *REST) hide(s string) string {
 	return strings.ReplaceAll(s, string(r.Token), hiddenToken)
 }
 
-func restRead[T any](ctx context.Context, c *Client, path string, parse func([]byte) (T, error)) (T, error) {
-	text, err := c.ask(ctx, http.MethodGet, path, nil)
+func restRead[T any](ctx context.Context, r *REST, timeout time.Duration, path string, parse func([]byte) (T, error)) (T, error) {
+	text, err := r.ask(ctx, timeout, http.MethodGet, path, nil)
 	var parsed T
 	if err == nil {
 		parsed, err = parse(text)
-		err = c.duringREST(http.MethodGet, path, err)
+		err = r.during(http.MethodGet, path, err)
 	}
 	return parsed, err
 }
 
-// duringREST names the request in an Error of a parser.
-func (c *Client) duringREST(method, path string, err error) error {
-	if e, ok := err.(*Error); ok { //nolint:errorlint // the parsers return it bare
-		e.Command, e.Said = "slurmrestd "+method+" "+path, c.config.REST.hide(e.Said)
+// during names the request in an Error of a parser.
+func (r *REST) during(method, path string, err error) error {
+	if e, ok := err.(*site.Error); ok { //nolint:errorlint // the parsers return it bare
+		e.Command, e.Said = "slurmrestd "+method+" "+path, r.hide(e.Said)
 	}
 	return err
 }
 
-func (c *Client) restCancel(ctx context.Context, ids []JobID) error {
+func (r *REST) cancel(ctx context.Context, timeout time.Duration, ids []site.JobID) error {
 	for _, id := range ids {
-		_, err := c.ask(ctx, http.MethodDelete, "job/"+strconv.FormatInt(int64(id), 10), nil)
-		if err != nil && !errors.Is(err, ErrNoJob) {
+		_, err := r.ask(ctx, timeout, http.MethodDelete, "job/"+strconv.FormatInt(int64(id), 10), nil)
+		if err != nil && !errors.Is(err, site.ErrNoJob) {
 			return err
 		}
 	}

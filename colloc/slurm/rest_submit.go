@@ -8,48 +8,26 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
+
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
 )
 
-// heldJob is what slurmrestd of 22.05 reports beside the number of a job that
-// was submitted with a hold: it is no failure.
-const heldJob = 2042
-
-// restSubmit submits through slurmrestd, which does not read #SBATCH lines: the
+// submit submits through slurmrestd, which does not read #SBATCH lines: the
 // request goes into fields of their own.
-func (c *Client) restSubmit(ctx context.Context, j *Job, script string, o *SubmitOptions) (JobID, error) {
-	fields, err := c.config.REST.fields(&j.Request, o)
+func (r *REST) submit(ctx context.Context, timeout time.Duration, j *script.Job, script string, o *SubmitOptions) (site.JobID, error) {
+	fields, err := r.fields(&j.Request, o)
 	if err != nil {
 		return 0, err
 	}
-	text, err := c.ask(ctx, http.MethodPost, "job/submit", map[string]any{"script": script, "job": fields})
+	text, err := r.ask(ctx, timeout, http.MethodPost, "job/submit", map[string]any{"script": script, "job": fields})
 	if err != nil {
 		return 0, err
 	}
-	var answer struct {
-		envelope
-		ID     number `json:"job_id"`
-		Result struct {
-			ID number `json:"job_id"`
-		} `json:"result"`
-	}
-	if err := decode(text, &answer); err != nil {
-		return 0, c.duringREST(http.MethodPost, "job/submit", unreadable("", err))
-	}
-	id := max(answer.ID.int64(), answer.Result.ID.int64())
-	said := answer.said()
-	for _, e := range answer.Errors {
-		if max(e.Number.int64(), e.Old.int64()) == heldJob && id > 0 {
-			said = ""
-		}
-	}
-	switch {
-	case said != "":
-		return 0, c.duringREST(http.MethodPost, "job/submit", &Error{Kind: kindOf(said), Said: said, Code: http.StatusOK})
-	case id <= 0:
-		return 0, c.duringREST(http.MethodPost, "job/submit", unreadable("", errMissing("job_id")))
-	default:
-		return JobID(id), nil
-	}
+	id, err := site.ParseSubmitted(text)
+	return id, r.during(http.MethodPost, "job/submit", err)
 }
 
 // old reports whether the interface is that of 22.05 or older, where the names
@@ -72,7 +50,7 @@ func set[T comparable](f jobFields, key string, value T) {
 
 // fields writes a request for POST job/submit. The keys of 22.05 were tried
 // against the daemon; those of later versions follow the published schema.
-func (r *REST) fields(q *Request, o *SubmitOptions) (jobFields, error) {
+func (r *REST) fields(q *script.Request, o *SubmitOptions) (jobFields, error) {
 	if _, err := q.Args(); err != nil {
 		return nil, err
 	}
@@ -98,11 +76,12 @@ func (r *REST) fields(q *Request, o *SubmitOptions) (jobFields, error) {
 	set(f, "hold", o.Hold)
 	set(f, "dependency", o.dependency())
 	f["current_working_directory"] = cmp.Or(o.Dir, "/")
-	minutes, mebibytes := (seconds(q.Time)+59)/60, mebibytes(q.Memory)
-	gres, err := gresList(q.Gres)
-	if err != nil {
-		return nil, err
+	minutes, mebibytes := up(q.Time, time.Minute), up(q.Memory, profile.MiB)
+	list := make([]string, len(q.Gres))
+	for i, g := range q.Gres {
+		list[i] = g.String()
 	}
+	gres := strings.Join(list, ",")
 	if r.old() {
 		set(f, "time_limit", minutes)
 		set(f, "memory_per_node", mebibytes)
@@ -120,13 +99,21 @@ func (r *REST) fields(q *Request, o *SubmitOptions) (jobFields, error) {
 	return f, f.later(q, minutes, mebibytes, gres)
 }
 
+// up counts units, the last of which may be broken; 0 for nothing.
+func up[T ~int64](total, unit T) int64 {
+	if total <= 0 {
+		return 0
+	}
+	return int64((total-1)/unit) + 1
+}
+
 // searchPath is PATH of a job that slurmrestd submits: it knows no environment
 // of a user.
 const searchPath = "/usr/local/bin:/usr/bin:/bin"
 
 // later sets the fields whose names or kinds changed after 22.05.
-func (f jobFields) later(q *Request, minutes, mebibytes int64, gres string) error {
-	nodes, err := ExpandNodes(q.NodeList)
+func (f jobFields) later(q *script.Request, minutes, mebibytes int64, gres string) error {
+	nodes, err := site.ExpandNodes(q.NodeList)
 	if err != nil {
 		return err
 	}

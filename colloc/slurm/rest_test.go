@@ -16,6 +16,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
@@ -46,8 +48,8 @@ func (d *restd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func TestREST(t *testing.T) {
 	d := &restd{answers: map[string]string{
-		"GET /slurm/v0.0.38/jobs":        string(recorded(t, "22.05/squeue.json")),
-		"GET /slurm/v0.0.38/nodes":       string(recorded(t, "22.05/sinfo.json")),
+		"GET /slurm/v0.0.38/jobs":        string(answer(t, "22.05/squeue.json")),
+		"GET /slurm/v0.0.38/nodes":       string(answer(t, "22.05/sinfo.json")),
 		"GET /slurm/v0.0.38/partitions":  `{"partitions": [{"name": "main", "flags": ["default"], "state": "UP", "max_time_limit": 2880, "maximum_nodes_per_job": 4}, {"name": "old", "state": "DOWN", "max_time_limit": null}]}`,
 		"POST /slurm/v0.0.38/job/submit": `{"errors": [{"error_code": 2042, "error": "Job held"}], "job_id": 12}`,
 		"DELETE /slurm/v0.0.38/job/3":    `{"errors": []}`,
@@ -69,10 +71,10 @@ func TestREST(t *testing.T) {
 		t.Errorf("%d nodes, %v; want 2", len(nodes), err)
 	}
 	partitions, err := c.Partitions(t.Context())
-	if diff := cmp.Diff([]Partition{{Name: "main", Default: true, MaxTime: 48 * time.Hour, MaxNodes: 4}, {Name: "old", Down: true}}, partitions); err != nil || diff != "" {
+	if diff := cmp.Diff([]site.Partition{{Name: "main", Default: true, MaxTime: 48 * time.Hour, MaxNodes: 4}, {Name: "old", Down: true}}, partitions); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	job := &Job{Request: Request{Name: "x", NodeList: "g1", Gres: []Gres{{"shard", "a100i1", 4}}, Time: 90 * time.Second, Memory: profile.GiB}, Body: "true\n"}
+	job := &script.Job{Request: script.Request{Name: "x", NodeList: "g1", Gres: []site.Gres{{Name: "shard", Type: "a100i1", Count: 4}}, Time: 90 * time.Second, Memory: profile.GiB}, Body: "true\n"}
 	if id, err := c.Submit(t.Context(), job, &SubmitOptions{Hold: true}); err != nil || id != 12 {
 		t.Errorf("job %d, %v; want 12", id, err)
 	}
@@ -102,7 +104,7 @@ func TestREST(t *testing.T) {
 
 func TestRESTLater(t *testing.T) {
 	r := &REST{Version: "v0.0.42"}
-	got, err := r.fields(&Request{NodeList: "g[1-2]", Nodes: 2, Gres: []Gres{{"shard", "a100", 4}, {"gpu", "", 1}}, Time: time.Hour, Memory: profile.MiB, Exclusive: true}, &SubmitOptions{After: []JobID{7}})
+	got, err := r.fields(&script.Request{NodeList: "g[1-2]", Nodes: 2, Gres: []site.Gres{{Name: "shard", Type: "a100", Count: 4}, {Name: "gpu", Type: "", Count: 1}}, Time: time.Hour, Memory: profile.MiB, Exclusive: true}, &SubmitOptions{After: []site.JobID{7}})
 	want := jobFields{
 		"required_nodes": []string{"g1", "g2"}, "nodes": "2", "tres_per_node": "gres/shard:a100:4,gres/gpu:1",
 		"time_limit": wrapped(60), "memory_per_node": wrapped(1), "shared": []string{"none"}, "dependency": "afterany:7",
@@ -111,7 +113,7 @@ func TestRESTLater(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	got, err = r.fields(&Request{Time: math.MaxInt64, Memory: math.MaxInt64}, nil)
+	got, err = r.fields(&script.Request{Time: math.MaxInt64, Memory: math.MaxInt64}, nil)
 	want = jobFields{
 		"time_limit": wrapped(153722868), "memory_per_node": wrapped(1 << 43),
 		"current_working_directory": "/", "environment": []string{"PATH=" + searchPath},
@@ -119,21 +121,21 @@ func TestRESTLater(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("as much as there is: %v (-want +got):\n%s", err, diff)
 	}
-	if _, err := r.fields(&Request{Warn: time.Minute}, nil); !errors.Is(err, errors.ErrUnsupported) {
+	if _, err := r.fields(&script.Request{Warn: time.Minute}, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a signal: got %v, want ErrUnsupported", err)
 	}
 }
 
 func TestRESTLaterPartitions(t *testing.T) {
-	got, err := partitionsOf([]byte(`{"partitions": [
+	got, err := site.ParsePartitionsJSON([]byte(`{"partitions": [
 		{"name": "main", "maximums": {"nodes": {"set": true, "infinite": false, "number": 4}, "time": {"set": false, "infinite": true, "number": 0}}, "partition": {"state": ["UP"]}},
 		{"name": "old", "maximums": {"time": {"set": true, "infinite": false, "number": 60}}, "partition": {"state": ["DRAIN"]}}]}`))
-	want := []Partition{{Name: "main", MaxNodes: 4}, {Name: "old", Down: true, MaxTime: time.Hour}}
+	want := []site.Partition{{Name: "main", MaxNodes: 4}, {Name: "old", Down: true, MaxTime: time.Hour}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	for _, bad := range []string{"", "{}", `{"partitions": [{}]}`} {
-		if _, err := partitionsOf([]byte(bad)); !errors.Is(err, ErrOutput) {
+		if _, err := site.ParsePartitionsJSON([]byte(bad)); !errors.Is(err, site.ErrOutput) {
 			t.Errorf("%q: got %v, want ErrOutput", bad, err)
 		}
 	}
@@ -146,12 +148,12 @@ func TestRESTFailures(t *testing.T) {
 		status       int
 		want         error
 	}{
-		{"not allowed", "Authentication failure: " + secret, http.StatusUnauthorized, ErrPermission},
-		{"controller down", `{"errors": [{"error": "Unable to contact slurm controller (connect failure)", "error_code": 1}]}`, http.StatusInternalServerError, ErrNoCluster},
-		{"behind a proxy", "Bad gateway", http.StatusBadGateway, ErrNoCluster},
-		{"a page", "<html>", 0, ErrOutput},
-		{"something else", `{"errors": [{"error_code": 9}]}`, http.StatusInternalServerError, ErrRefused},
-		{"an error that is a success", `{"errors": [{"error": "Invalid user id ` + secret + `"}], "jobs": []}`, 0, ErrPermission},
+		{"not allowed", "Authentication failure: " + secret, http.StatusUnauthorized, site.ErrPermission},
+		{"controller down", `{"errors": [{"error": "Unable to contact slurm controller (connect failure)", "error_code": 1}]}`, http.StatusInternalServerError, site.ErrNoCluster},
+		{"behind a proxy", "Bad gateway", http.StatusBadGateway, site.ErrNoCluster},
+		{"a page", "<html>", 0, site.ErrOutput},
+		{"something else", `{"errors": [{"error_code": 9}]}`, http.StatusInternalServerError, site.ErrRefused},
+		{"an error that is a success", `{"errors": [{"error": "Invalid user id ` + secret + `"}], "jobs": []}`, 0, site.ErrPermission},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"example.com/colloc/colloc/slurm/site"
 )
 
 // Command is one of Slurm's programs to run. No shell is involved.
@@ -33,7 +35,7 @@ func (c Command) String() string {
 			words[i] = fmt.Sprintf("%q", a)
 		}
 	}
-	return clip(strings.Join(words, " "))
+	return site.Clip(strings.Join(words, " "))
 }
 
 // Output is what a Command printed and the status that it ended with.
@@ -113,4 +115,25 @@ func (e Exec) environ(env []string, c Command) []string {
 		env = append(env, "SLURM_CONF="+e.Conf)
 	}
 	return env
+}
+
+// failed makes the Error of a command that ran and failed.
+func failed(c Command, out Output) *site.Error {
+	said := site.Clean(string(out.Stderr))
+	if said == "" {
+		said = site.Clean(string(out.Stdout))
+	}
+	return &site.Error{Kind: site.KindOf(said), Command: c.String(), Said: said, Code: out.Code}
+}
+
+// unreachable makes the Error of a command that could not be run to its end.
+func unreachable(c Command, err error) *site.Error {
+	e := &site.Error{Kind: site.ErrNoCluster, Command: c.String(), Said: err.Error(), Code: -1, Cause: err}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		e.Said = "the program is not installed or not on PATH"
+	case errors.Is(err, context.DeadlineExceeded):
+		e.Said = "no answer in time"
+	}
+	return e
 }

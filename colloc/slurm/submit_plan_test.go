@@ -8,37 +8,38 @@ import (
 	"pgregory.net/rapid"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
 // aNode is a cluster of one node: a pinned GPU, two of one type, one that nobody
 // shares; job 7 is the task "old" on the first, job 8 a stranger on the last.
-func aNode() *State {
-	return &State{
-		Nodes: []Node{{Name: "n", State: []string{"MIXED"}, Partitions: []string{"main"}, Gres: []Held{
-			{Gres: Gres{"gpu", "a100i0", 1}},
-			{Gres: Gres{"gpu", "v100", 2}},
-			{Gres: Gres{"gpu", "oddity", 1}},
-			{Gres: Gres{"shard", "a100i0", 8}},
-			{Gres: Gres{"shard", "v100", 8}},
+func aNode() *site.State {
+	return &site.State{
+		Nodes: []site.Node{{Name: "n", State: []string{"MIXED"}, Partitions: []string{"main"}, Gres: []site.Held{
+			{Gres: site.Gres{Name: "gpu", Type: "a100i0", Count: 1}},
+			{Gres: site.Gres{Name: "gpu", Type: "v100", Count: 2}},
+			{Gres: site.Gres{Name: "gpu", Type: "oddity", Count: 1}},
+			{Gres: site.Gres{Name: "shard", Type: "a100i0", Count: 8}},
+			{Gres: site.Gres{Name: "shard", Type: "v100", Count: 8}},
 		}}},
-		Jobs: []JobInfo{
-			{ID: 7, State: Running, Comment: "colloc:old", Nodes: []string{"n"}, Held: [][]Held{{{Gres: shard("a100i0", 3), Index: []int{0}}}}},
-			{ID: 8, State: Running, Nodes: []string{"n"}, Held: [][]Held{{{Gres: shard("v100", 4), Index: []int{2}}}}},
+		Jobs: []site.JobInfo{
+			{ID: 7, State: site.Running, Comment: "colloc:old", Nodes: []string{"n"}, Held: [][]site.Held{{{Gres: shards("a100i0", 3), Index: []int{0}}}}},
+			{ID: 8, State: site.Running, Nodes: []string{"n"}, Held: [][]site.Held{{{Gres: shards("v100", 4), Index: []int{2}}}}},
 		},
 	}
 }
 
 func TestStateGPUs(t *testing.T) {
 	s := aNode()
-	residents := func(j *JobInfo) (colloc.Task, bool) {
+	residents := func(j *site.JobInfo) (colloc.Task, bool) {
 		tasks := TasksOf(j)
 		if len(tasks) != 1 {
 			return colloc.Task{}, false
 		}
 		return colloc.Task{ID: tasks[0], Reserved: profile.GiB}, true
 	}
-	gpus, skipped := s.GPUs(&GPUOptions{Residents: residents, Models: map[string]string{"a100": "A100-40GB"}, Partition: "main"})
+	gpus, skipped := s.GPUs(&site.GPUOptions{Residents: residents, Models: map[string]string{"a100": "A100-40GB"}, Partition: "main"})
 	var got []string
 	for _, g := range gpus {
 		line := []string{g.ID, g.Model.Name}
@@ -52,16 +53,16 @@ func TestStateGPUs(t *testing.T) {
 	if diff := cmp.Diff([]string{"n/0 " + a100.Name + " old", "n/1 " + v100.Name}, got); diff != "" {
 		t.Errorf("GPUs (-want +got):\n%s", diff)
 	}
-	want := []Skipped{
-		{"n/2", "job 8 runs there, and which task that is is not known"},
-		{"n/3", `no product is known as "oddity": name it in GPUOptions.Models`},
+	want := []site.Skipped{
+		{GPU: "n/2", Why: "job 8 runs there, and which task that is is not known"},
+		{GPU: "n/3", Why: `no product is known as "oddity": name it in GPUOptions.Models`},
 	}
 	if diff := cmp.Diff(want, skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
 	}
 	s.Jobs[0].Held[0][0].Count = 8
-	s.Jobs[1] = JobInfo{ID: 9, State: Pending, Required: []string{"n"}, Asked: []Gres{shard("v100", 2)}}
-	if gpus, skipped := s.GPUs(&GPUOptions{Residents: residents}); len(gpus) != 1 || gpus[0].ID != "n/2" ||
+	s.Jobs[1] = site.JobInfo{ID: 9, State: site.Pending, Required: []string{"n"}, Asked: []site.Gres{shards("v100", 2)}}
+	if gpus, skipped := s.GPUs(&site.GPUOptions{Residents: residents}); len(gpus) != 1 || gpus[0].ID != "n/2" ||
 		skipped[0].Why != "jobs [7] have all of its shares" || skipped[1].Why != "job 9 waits for it" {
 		t.Errorf("got %v, skipped %v; want n/2 alone", gpus, skipped)
 	}
@@ -69,7 +70,7 @@ func TestStateGPUs(t *testing.T) {
 	if gpus, skipped := s.GPUs(nil); len(gpus) != 0 || len(skipped) != 4 || skipped[0].Why != "the node takes no jobs: DOWN" {
 		t.Errorf("a node that is down offers %d GPUs; %v", len(gpus), skipped)
 	}
-	if gpus, skipped := s.GPUs(&GPUOptions{Partition: "other"}); len(gpus)+len(skipped) != 0 {
+	if gpus, skipped := s.GPUs(&site.GPUOptions{Partition: "other"}); len(gpus)+len(skipped) != 0 {
 		t.Errorf("another partition has %v, %v", gpus, skipped)
 	}
 }
@@ -130,7 +131,7 @@ func TestPlace(t *testing.T) {
 // the name comes back from the job's comment.
 func TestPlaceProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := Device{Node: "n", Share: "shard", Shares: rapid.IntRange(1, 1000).Draw(t, "shares"), Up: true}
+		d := site.Device{Node: "n", Share: "shard", Shares: rapid.IntRange(1, 1000).Draw(t, "shares"), Up: true}
 		d.Used = rapid.IntRange(0, d.Shares-1).Draw(t, "used")
 		p := colloc.Placement{GPU: "n/0", Mechanism: profile.TimeSlice}
 		for range rapid.IntRange(1, min(8, d.Shares-d.Used)).Draw(t, "members") {
@@ -139,7 +140,7 @@ func TestPlaceProperty(t *testing.T) {
 				Reserved: profile.Bytes(rapid.Int64().Draw(t, "reserved")),
 			})
 		}
-		placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []Device{d})
+		placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []site.Device{d})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -152,7 +153,7 @@ func TestPlaceProperty(t *testing.T) {
 			if _, err := m.Request.Header(); err != nil {
 				t.Fatal(err)
 			}
-			if tasks := TasksOf(&JobInfo{Comment: m.Request.Comment}); len(tasks) != 1 || tasks[0] != p.Members[i].Task {
+			if tasks := TasksOf(&site.JobInfo{Comment: m.Request.Comment}); len(tasks) != 1 || tasks[0] != p.Members[i].Task {
 				t.Fatalf("task %q comes back as %q", p.Members[i].Task, tasks)
 			}
 		}
@@ -175,9 +176,11 @@ func TestTasksOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, TasksOf(&JobInfo{Comment: tt.name})); diff != "" {
+			if diff := cmp.Diff(tt.want, TasksOf(&site.JobInfo{Comment: tt.name})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
 	}
 }
+
+func shards(kind string, n int) site.Gres { return site.Gres{Name: "shard", Type: kind, Count: n} }

@@ -10,14 +10,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/colloc/colloc/slurm/site"
 )
 
 // Event is a change of one job.
 type Event struct {
 	// Job is the job as it is now. Was is the state that it was in before;
 	// empty when it is seen for the first time.
-	Job JobInfo  `json:"job"`
-	Was JobState `json:"was,omitempty"`
+	Job site.JobInfo  `json:"job"`
+	Was site.JobState `json:"was,omitempty"`
 }
 
 // WatchOptions says how to watch. The zero value, or nil, is the documented
@@ -25,7 +27,7 @@ type Event struct {
 type WatchOptions struct {
 	// Jobs are those to watch: Watch ends when all of them are over. None
 	// watches every job, until the context ends.
-	Jobs []JobID
+	Jobs []site.JobID
 	// Every is the time between two polls when something happens, 0 means 1 s;
 	// Slowest the longest when nothing does, 0 means 30 s.
 	Every, Slowest time.Duration
@@ -47,11 +49,11 @@ const (
 //
 // A failed poll is yielded as an error with an empty Event; the loop decides:
 // break, or go on, and the next poll comes later. A controller that restarts is
-// [ErrNoCluster] for a moment and loses nothing. Watch ends with ctx.Err() as
+// [site.ErrNoCluster] for a moment and loses nothing. Watch ends with ctx.Err() as
 // its last error when ctx ends.
 //
 // A job that Slurm no longer lists is looked for in the accounts; if there are
-// none, or they do not know it, its state is [Forgotten]. That is the case for
+// none, or they do not know it, its state is [site.Forgotten]. That is the case for
 // jobs that ended more than MinJobAge before the first poll.
 func (c *Client) Watch(ctx context.Context, o *WatchOptions) iter.Seq2[Event, error] {
 	w := watcher{client: c}
@@ -86,7 +88,7 @@ type watcher struct {
 
 func (w *watcher) watch(ctx context.Context) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		var known []JobInfo
+		var known []site.JobInfo
 		pause := w.Every
 		for {
 			events, now, err := w.poll(ctx, known)
@@ -129,7 +131,7 @@ func report(yield func(Event, error) bool, events []Event, err error) bool {
 }
 
 // done reports whether all jobs that were asked for are over.
-func (w *watcher) done(known []JobInfo) bool {
+func (w *watcher) done(known []site.JobInfo) bool {
 	if len(w.Jobs) == 0 {
 		return false
 	}
@@ -142,13 +144,13 @@ func (w *watcher) done(known []JobInfo) bool {
 }
 
 // poll asks once and compares with what was known.
-func (w *watcher) poll(ctx context.Context, known []JobInfo) ([]Event, []JobInfo, error) {
+func (w *watcher) poll(ctx context.Context, known []site.JobInfo) ([]Event, []site.JobInfo, error) {
 	now, err := w.client.Jobs(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	if len(w.Jobs) > 0 {
-		now = slices.DeleteFunc(now, func(j JobInfo) bool {
+		now = slices.DeleteFunc(now, func(j site.JobInfo) bool {
 			return !slices.Contains(w.Jobs, j.ID) && !slices.Contains(w.Jobs, j.Array)
 		})
 	}
@@ -169,15 +171,15 @@ func (w *watcher) poll(ctx context.Context, known []JobInfo) ([]Event, []JobInfo
 }
 
 // byID returns where each job is.
-func byID(jobs []JobInfo) map[JobID]*JobInfo {
-	at := make(map[JobID]*JobInfo, len(jobs))
+func byID(jobs []site.JobInfo) map[site.JobID]*site.JobInfo {
+	at := make(map[site.JobID]*site.JobInfo, len(jobs))
 	for i := range jobs {
 		at[jobs[i].ID] = &jobs[i]
 	}
 	return at
 }
 
-func find(jobs []JobInfo, id JobID) *JobInfo {
+func find(jobs []site.JobInfo, id site.JobID) *site.JobInfo {
 	for i := range jobs {
 		if jobs[i].ID == id {
 			return &jobs[i]
@@ -187,23 +189,23 @@ func find(jobs []JobInfo, id JobID) *JobInfo {
 }
 
 // lost finds what became of jobs that Slurm does not list any more.
-func (w *watcher) lost(ctx context.Context, known, now []JobInfo) []JobInfo {
-	var reported, lost []JobInfo
+func (w *watcher) lost(ctx context.Context, known, now []site.JobInfo) []site.JobInfo {
+	var reported, lost []site.JobInfo
 	before, listed := byID(known), byID(now)
-	arrays := make(map[JobID]bool)
+	arrays := make(map[site.JobID]bool)
 	for i := range now {
 		arrays[now[i].Array] = true
 	}
 	for _, id := range w.Jobs {
 		if listed[id] == nil && !arrays[id] && before[id] == nil {
-			lost = append(lost, JobInfo{ID: id, State: Forgotten})
+			lost = append(lost, site.JobInfo{ID: id, State: site.Forgotten})
 		}
 	}
 	for _, j := range known {
 		switch {
 		case listed[j.ID] != nil:
 		case !j.State.Over():
-			j.State = Forgotten
+			j.State = site.Forgotten
 			lost = append(lost, j)
 		case len(w.Jobs) > 0: // else nobody waits for it
 			reported = append(reported, j)
@@ -215,7 +217,7 @@ func (w *watcher) lost(ctx context.Context, known, now []JobInfo) []JobInfo {
 
 // askAccounts replaces what is forgotten by what the accounts have, if they can
 // be asked.
-func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
+func (w *watcher) askAccounts(ctx context.Context, lost []site.JobInfo) {
 	if len(lost) == 0 {
 		return
 	}
@@ -223,7 +225,7 @@ func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
 	for i := range lost {
 		ids[i] = strconv.FormatInt(int64(lost[i].ID), 10)
 	}
-	records, err := read(ctx, w.client, ParseAccounting, "sacct", "--json", "--jobs="+strings.Join(ids, ","))
+	records, err := read(ctx, w.client, site.ParseAccounting, "sacct", "--json", "--jobs="+strings.Join(ids, ","))
 	if err != nil {
 		return // Forgotten is the answer then
 	}
@@ -245,7 +247,7 @@ func (w *watcher) askAccounts(ctx context.Context, lost []JobInfo) {
 // ids, those of a job array in the order of their indices. It goes on while the
 // controller does not answer. When ctx ends, those that were seen come with
 // ctx.Err().
-func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]JobInfo, error) {
+func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...site.JobID) ([]site.JobInfo, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -254,7 +256,7 @@ func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]Job
 		options = *o
 	}
 	options.Jobs = ids
-	seen := make(map[JobID]JobInfo, len(ids))
+	seen := make(map[site.JobID]site.JobInfo, len(ids))
 	var failed error
 	for e, err := range c.Watch(ctx, &options) {
 		switch {
@@ -262,7 +264,7 @@ func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]Job
 			seen[e.Job.ID] = e.Job
 		case ctx.Err() != nil:
 			failed = ctx.Err()
-		case !errors.Is(err, ErrNoCluster):
+		case !errors.Is(err, site.ErrNoCluster):
 			return nil, err
 		}
 	}
@@ -271,12 +273,12 @@ func (c *Client) Wait(ctx context.Context, o *WatchOptions, ids ...JobID) ([]Job
 
 // inOrder sorts jobs by the first of ids that names them or their array, and
 // then by index.
-func inOrder(seen map[JobID]JobInfo, ids []JobID) []JobInfo {
-	places := make(map[JobID]int, len(ids))
+func inOrder(seen map[site.JobID]site.JobInfo, ids []site.JobID) []site.JobInfo {
+	places := make(map[site.JobID]int, len(ids))
 	for i, id := range slices.Backward(ids) {
 		places[id] = i
 	}
-	place := func(j *JobInfo) int {
+	place := func(j *site.JobInfo) int {
 		own, known := places[j.ID]
 		array, whole := places[j.Array]
 		if !known || whole && array < own {
@@ -284,7 +286,7 @@ func inOrder(seen map[JobID]JobInfo, ids []JobID) []JobInfo {
 		}
 		return own
 	}
-	return slices.SortedFunc(maps.Values(seen), func(a, b JobInfo) int {
+	return slices.SortedFunc(maps.Values(seen), func(a, b site.JobInfo) int {
 		return cmp.Or(cmp.Compare(place(&a), place(&b)), cmp.Compare(a.Index.Or(0), b.Index.Or(0)), cmp.Compare(a.ID, b.ID))
 	})
 }

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/slurm/site"
 )
 
 // queue prints jobs as squeue does: "1 RUNNING g1".
@@ -39,14 +41,14 @@ func TestWatch(t *testing.T) {
 		"sacct": {prints(`{"jobs": []}`), prints(`{"jobs": [{"job_id": 1, "state": {"current": "FAILED"}, "exit_code": {"return_code": 4}}]}`)},
 	}}
 	var waits []time.Duration
-	o := &WatchOptions{Jobs: []JobID{1, 2, 5}, Slowest: 3 * time.Second, Wait: func(_ context.Context, d time.Duration) error {
+	o := &WatchOptions{Jobs: []site.JobID{1, 2, 5}, Slowest: 3 * time.Second, Wait: func(_ context.Context, d time.Duration) error {
 		waits = append(waits, d)
 		return nil
 	}}
 	var got []string
 	for e, err := range NewClient(Config{Runner: f}).Watch(t.Context(), o) {
 		if err != nil {
-			got = append(got, fmt.Sprint("down: ", errors.Is(err, ErrNoCluster)))
+			got = append(got, fmt.Sprint("down: ", errors.Is(err, site.ErrNoCluster)))
 			continue
 		}
 		got = append(got, fmt.Sprintf("%d %s>%s %v", e.Job.ID, e.Was, e.Job.State, e.Job.Nodes))
@@ -74,7 +76,7 @@ func TestWatchAccounts(t *testing.T) {
 	}}
 	o := &WatchOptions{Wait: func(context.Context, time.Duration) error { return nil }}
 	jobs, err := NewClient(Config{Runner: f}).Wait(t.Context(), o, 1)
-	if err != nil || len(jobs) != 1 || jobs[0].State != Failed || jobs[0].Exit != 4 {
+	if err != nil || len(jobs) != 1 || jobs[0].State != site.Failed || jobs[0].Exit != 4 {
 		t.Errorf("got %+v, %v; want job 1 that failed with 4, as the accounts say", jobs, err)
 	}
 }
@@ -127,7 +129,7 @@ func TestWatchEnds(t *testing.T) {
 		t.Errorf("got %v, %v; want nothing and context.Canceled", jobs, err)
 	}
 	f.answers["squeue"] = []Output{prints("what?")}
-	if _, err := NewClient(Config{Runner: f}).Wait(t.Context(), nil, 1); !errors.Is(err, ErrOutput) {
+	if _, err := NewClient(Config{Runner: f}).Wait(t.Context(), nil, 1); !errors.Is(err, site.ErrOutput) {
 		t.Errorf("got %v, want ErrOutput", err)
 	}
 }

@@ -51,7 +51,6 @@ type ceiling struct{ files, families, back int }
 func unopened() map[string]ceiling {
 	return map[string]ceiling{
 		"colloc/runner":     {32, 0, 19},
-		"colloc/slurm":      {35, 3, 5},
 		"profile":           {20, 0, 4},
 		"profile/modelfile": {23, 0, 14},
 		"examples/measure":  {31, 0, 6},

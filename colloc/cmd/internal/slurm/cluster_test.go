@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/internal/slurmtest"
 )
 
@@ -118,7 +119,7 @@ func TestClusterPlugin(t *testing.T) {
 			if tt.gres != "" {
 				args = append(args, "--gres="+tt.gres)
 			}
-			var id slurm.JobID
+			var id site.JobID
 			if _, err := fmt.Sscan(c.Run(args...), &id); err != nil {
 				t.Fatal(err)
 			}

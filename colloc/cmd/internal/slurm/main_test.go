@@ -14,18 +14,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
-// site is a cluster that only prints: one node with two GPUs, shared or not.
-type site struct {
+// cluster is one that only prints: one node with two GPUs, shared or not.
+type cluster struct {
 	gres    string
 	jobs    []string // of squeue
 	scripts []string // of sbatch
 	down    bool
 }
 
-func (s *site) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
+func (s *cluster) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
 	out := ""
 	switch c.Args[0] {
 	case "squeue":
@@ -88,7 +89,7 @@ func contains(t *testing.T, text string, want ...string) {
 
 func TestPlan(t *testing.T) {
 	folder(t)
-	s := &site{gres: pinned}
+	s := &cluster{gres: pinned}
 	out, _ := call(t, s, 0, "plan", "-sweep", "sweep.json", "-scripts", "-decisions", "decisions.json")
 	contains(t, out, "resnet lr=0.1", "n/1", `--- ["bert"] on n/`, "--gres=shard:a100i", "--nodelist=n", "--partition=main", "--time=00:10:00")
 	if len(s.scripts) != 0 {
@@ -114,7 +115,7 @@ func TestSubmit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			folder(t)
-			s := &site{gres: tt.gres}
+			s := &cluster{gres: tt.gres}
 			call(t, s, 0, "submit", "-sweep", "sweep.json", "-dry-run")
 			if len(s.scripts) != 0 {
 				t.Fatal("the dry run submitted something")
@@ -137,7 +138,7 @@ func TestSubmit(t *testing.T) {
 
 func TestWatch(t *testing.T) {
 	dir := folder(t)
-	s := &site{gres: pinned}
+	s := &cluster{gres: pinned}
 	call(t, s, 0, "submit", "-sweep", "sweep.json")
 	logs := filepath.Join(dir, "logs")
 	if err := os.MkdirAll(logs, 0o755); err != nil {
@@ -170,9 +171,9 @@ func TestWatch(t *testing.T) {
 
 // predicted submits anew with what is in a folder of models and returns the
 // speeds that are predicted.
-func predicted(t *testing.T, s *site, models string) map[string]float64 {
+func predicted(t *testing.T, s *cluster, models string) map[string]float64 {
 	t.Helper()
-	empty := &site{gres: s.gres}
+	empty := &cluster{gres: s.gres}
 	call(t, empty, 0, "submit", "-sweep", "sweep.json", "-models", models, "-record", models+".json")
 	rec, err := load(models+".json", readRecord, nil)
 	if err != nil {
@@ -188,23 +189,23 @@ func predicted(t *testing.T, s *site, models string) map[string]float64 {
 }
 
 func TestSeen(t *testing.T) {
-	job := func(begin, end int64) slurm.JobInfo {
-		return slurm.JobInfo{State: slurm.Completed, Started: time.Unix(begin, 0), Ended: time.Unix(end, 0)}
+	job := func(begin, end int64) site.JobInfo {
+		return site.JobInfo{State: site.Completed, Started: time.Unix(begin, 0), Ended: time.Unix(end, 0)}
 	}
 	members := []member{{Task: "a", Job: 1}, {Task: "b", Job: 2}}
 	e := &entry{Solo: &solo{RunTime: duration(80 * time.Second)}}
 	for _, tt := range []struct {
 		name  string
-		other slurm.JobInfo
+		other site.JobInfo
 		want  profile.Opt[float64]
 	}{
 		{"beside all the time", job(0, 200), profile.Some(0.8)},
 		{"beside for the most part", job(0, 80), profile.Some(0.8)},
 		{"beside for a while", job(0, 50), profile.Opt[float64]{}},
-		{"never", slurm.JobInfo{}, profile.Opt[float64]{}},
+		{"never", site.JobInfo{}, profile.Opt[float64]{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out := (&sight{}).outcome(e, members, 0, map[slurm.JobID]slurm.JobInfo{1: job(0, 100), 2: tt.other})
+			out := (&sight{}).outcome(e, members, 0, map[site.JobID]site.JobInfo{1: job(0, 100), 2: tt.other})
 			if out.Speed != tt.want {
 				t.Errorf("speed %v, want %v", out.Speed, tt.want)
 			}
@@ -246,17 +247,17 @@ func TestFailures(t *testing.T) {
 		{"no cluster", []string{"submit", "-sweep", "sweep.json"}, 1, "no cluster: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, stderr := call(t, &site{down: true}, tt.code, tt.args...)
+			_, stderr := call(t, &cluster{down: true}, tt.code, tt.args...)
 			contains(t, stderr, tt.says)
 		})
 	}
 }
 
 func TestHelp(t *testing.T) {
-	out, _ := call(t, &site{}, 0, "-h")
+	out, _ := call(t, &cluster{}, 0, "-h")
 	contains(t, out, "plan|submit|watch|decide", `"solo"`)
 	for _, c := range []string{"plan", "submit", "watch", "decide"} {
-		out, _ := call(t, &site{}, 0, c, "-h")
+		out, _ := call(t, &cluster{}, 0, c, "-h")
 		contains(t, out, "usage: colloc slurm "+c, "\nflags:\n")
 	}
 }
@@ -278,7 +279,7 @@ func TestHelpsExample(t *testing.T) {
 // Stand-ins for the programs on PATH: what main uses.
 func TestPrograms(t *testing.T) {
 	bin := t.TempDir()
-	s := &site{gres: pinned}
+	s := &cluster{gres: pinned}
 	for _, name := range []string{"squeue", "sinfo", "scontrol"} {
 		out, err := s.Run(t.Context(), slurm.Command{Args: []string{name}})
 		if err != nil {
@@ -311,7 +312,7 @@ func TestPrograms(t *testing.T) {
 
 func TestWatchFailedJob(t *testing.T) {
 	folder(t)
-	s := &site{gres: pinned}
+	s := &cluster{gres: pinned}
 	call(t, s, 0, "submit", "-sweep", "sweep.json")
 	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED", "nodes": "n"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
 	_, stderr := call(t, s, 1, "watch", "-sweep", "sweep.json")

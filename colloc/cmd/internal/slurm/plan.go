@@ -8,6 +8,8 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
@@ -16,7 +18,7 @@ GPU of the cluster, and why; nothing is submitted.`
 
 // job is one job of a plan.
 type job struct {
-	slurm.Job
+	script.Job
 	tasks []string
 	gpu   string
 }
@@ -28,7 +30,7 @@ type outline struct {
 	plan      *colloc.Plan
 	jobs      []job
 	gpus      map[string]profile.GPUModel
-	skipped   []slurm.Skipped
+	skipped   []site.Skipped
 }
 
 func (p *program) plan(ctx context.Context, args []string) error {
@@ -86,9 +88,9 @@ func (p *program) outline(ctx context.Context, in input) (*outline, error) {
 		return nil, err
 	}
 	out := &outline{submitted: submitted, logs: s.LogDir, gpus: make(map[string]profile.GPUModel)}
-	gpus, skipped := state.GPUs(&slurm.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
+	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
 	out.skipped = skipped
-	devices := make(map[string]slurm.Device)
+	devices := make(map[string]site.Device)
 	for _, d := range state.Devices() {
 		devices[d.ID()] = d
 	}
@@ -106,7 +108,7 @@ func (p *program) outline(ctx context.Context, in input) (*outline, error) {
 }
 
 // jobs writes one job per task where the site shares GPUs, else one per set.
-func (s *sweep) jobs(plan *colloc.Plan, devices map[string]slurm.Device) ([]job, error) {
+func (s *sweep) jobs(plan *colloc.Plan, devices map[string]site.Device) ([]job, error) {
 	var jobs []job
 	for _, placement := range plan.Placements {
 		d := devices[placement.GPU]
@@ -127,26 +129,26 @@ func (s *sweep) jobs(plan *colloc.Plan, devices map[string]slurm.Device) ([]job,
 }
 
 // together writes one job with the whole GPU for all tasks of its set.
-func (s *sweep) together(one *colloc.Plan, d *slurm.Device) ([]job, error) {
-	sets, err := slurm.Sets(one, s.runs())
+func (s *sweep) together(one *colloc.Plan, d *site.Device) ([]job, error) {
+	sets, err := script.Sets(one, s.runs())
 	if err != nil {
 		return nil, err
 	}
-	j, err := s.write(sets[0], d.ID(), slurm.Request{
-		Name: "set-" + url.QueryEscape(d.ID()), NodeList: d.Node, Gres: []slurm.Gres{{Name: "gpu", Type: d.Type, Count: 1}},
+	j, err := s.write(sets[0], d.ID(), script.Request{
+		Name: "set-" + url.QueryEscape(d.ID()), NodeList: d.Node, Gres: []site.Gres{{Name: "gpu", Type: d.Type, Count: 1}},
 	})
 	return []job{j}, err
 }
 
 // apart writes one job for each task, with its shares of the GPU.
-func (s *sweep) apart(one *colloc.Plan, d *slurm.Device) ([]job, error) {
-	placed, err := slurm.Place(one, []slurm.Device{*d})
+func (s *sweep) apart(one *colloc.Plan, d *site.Device) ([]job, error) {
+	placed, err := slurm.Place(one, []site.Device{*d})
 	if err != nil {
 		return nil, err
 	}
 	var jobs []job
 	for _, m := range placed {
-		alone := slurm.Set{Mechanism: profile.TimeSlice, Tasks: []slurm.Task{s.run(s.byID[m.Task])}}
+		alone := script.Set{Mechanism: profile.TimeSlice, Tasks: []script.Task{s.run(s.byID[m.Task])}}
 		j, err := s.write(alone, m.GPU, m.Request)
 		if err != nil {
 			return nil, err
@@ -157,19 +159,19 @@ func (s *sweep) apart(one *colloc.Plan, d *slurm.Device) ([]job, error) {
 }
 
 // write writes one job.
-func (s *sweep) write(set slurm.Set, gpu string, r slurm.Request) (job, error) {
+func (s *sweep) write(set script.Set, gpu string, r script.Request) (job, error) {
 	j := job{gpu: gpu}
 	for _, t := range set.Tasks {
 		j.tasks = append(j.tasks, t.Name)
 	}
 	r.Comment = slurm.Comment(j.tasks...)
 	var err error
-	j.Job, err = slurm.Shared([]slurm.Set{set}, &slurm.Options{Request: s.request(r, set.Tasks...), Setup: s.Setup})
+	j.Job, err = script.Shared([]script.Set{set}, &script.Options{Request: s.request(r, set.Tasks...), Setup: s.Setup})
 	return j, err
 }
 
-func (s *sweep) runs() []slurm.Task {
-	list := make([]slurm.Task, len(s.Tasks))
+func (s *sweep) runs() []script.Task {
+	list := make([]script.Task, len(s.Tasks))
 	for i, e := range s.Tasks {
 		list[i] = s.run(e)
 	}

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"io"
 
-	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -28,12 +28,12 @@ type set struct {
 // brought there.
 type member struct {
 	Task  string           `json:"task"`
-	Job   slurm.JobID      `json:"job,omitempty"`
+	Job   site.JobID       `json:"job,omitempty"`
 	Speed predict.Estimate `json:"speed"`
 }
 
 // add appends the sets that were submitted.
-func (r *record) add(out *outline, ids map[string]slurm.JobID) {
+func (r *record) add(out *outline, ids map[string]site.JobID) {
 	for _, pl := range out.plan.Placements {
 		n := set{GPU: pl.GPU, Product: out.gpus[pl.GPU].Name, Mechanism: pl.Mechanism}
 		submitted := false

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
@@ -55,7 +55,7 @@ func look(log string) *sight {
 const together = 0.8
 
 // outcome is what was seen of member i of a set.
-func (s *sight) outcome(e *entry, members []member, i int, jobs map[slurm.JobID]slurm.JobInfo) colloc.Measurement {
+func (s *sight) outcome(e *entry, members []member, i int, jobs map[site.JobID]site.JobInfo) colloc.Measurement {
 	out := colloc.Measurement{Profile: e.task.Profile}
 	me, ok := jobs[members[i].Job]
 	if !ok {
@@ -77,14 +77,14 @@ func (s *sight) outcome(e *entry, members []member, i int, jobs map[slurm.JobID]
 }
 
 // speed is solo time over time in the set; 0 if it was not measured.
-func (s *sight) speed(e *entry, j *slurm.JobInfo) float64 {
+func (s *sight) speed(e *entry, j *site.JobInfo) float64 {
 	if e.Solo == nil {
 		return 0
 	}
 	alone, beside := time.Duration(e.Solo.StepTime), s.step
 	if alone == 0 || beside == 0 {
 		alone, beside = time.Duration(e.Solo.RunTime), j.Ran()
-		if j.State != slurm.Completed {
+		if j.State != site.Completed {
 			return 0
 		}
 	}
@@ -96,7 +96,7 @@ func (s *sight) speed(e *entry, j *slurm.JobInfo) float64 {
 }
 
 // overlap is the share of a's run during which b ran.
-func overlap(a, b slurm.JobInfo) float64 {
+func overlap(a, b site.JobInfo) float64 {
 	begin, end := a.Started, a.Ended
 	if b.Started.After(begin) {
 		begin = b.Started

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 )
 
 const aboutSubmit = `Submit plans like plan does and submits the jobs. What was submitted, with the
@@ -46,8 +47,8 @@ func (p *program) submit(ctx context.Context, args []string) error {
 }
 
 // submitJobs submits the jobs and returns their numbers by task.
-func (p *program) submitJobs(ctx context.Context, jobs []job, dir string) (map[string]slurm.JobID, error) {
-	ids := make(map[string]slurm.JobID)
+func (p *program) submitJobs(ctx context.Context, jobs []job, dir string) (map[string]site.JobID, error) {
+	ids := make(map[string]site.JobID)
 	for _, j := range jobs {
 		id, err := p.client.Submit(ctx, &j.Job, &slurm.SubmitOptions{Dir: dir})
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
@@ -135,15 +137,15 @@ func (e *entry) describe() error {
 }
 
 // run is the task as a script runs it.
-func (s *sweep) run(e *entry) slurm.Task {
-	return slurm.Task{
+func (s *sweep) run(e *entry) script.Task {
+	return script.Task{
 		Name: e.ID, Command: e.Command, Env: e.Env, Dir: e.Dir, CPUs: e.CPUs, Memory: e.Memory,
 		Log: filepath.Join(s.LogDir, url.QueryEscape(e.ID)+".log"),
 	}
 }
 
 // request adds what the sweep asks of every job that runs these tasks.
-func (s *sweep) request(r slurm.Request, tasks ...slurm.Task) slurm.Request {
+func (s *sweep) request(r script.Request, tasks ...script.Task) script.Request {
 	r.Partition, r.Account = s.Partition, s.Account
 	r.Output = "/dev/null" // the tasks have logs of their own
 	for _, t := range tasks {
@@ -154,12 +156,12 @@ func (s *sweep) request(r slurm.Request, tasks ...slurm.Task) slurm.Request {
 
 // pending are the tasks that have no job yet: none that waits, runs or is done.
 // A job that was submitted and that Slurm has forgotten counts as done.
-func (s *sweep) pending(jobs []slurm.JobInfo, submitted *record) []colloc.Task {
+func (s *sweep) pending(jobs []site.JobInfo, submitted *record) []colloc.Task {
 	taken := make(map[string]bool)
-	failed := make(map[slurm.JobID]bool)
+	failed := make(map[site.JobID]bool)
 	for i := range jobs {
 		j := &jobs[i]
-		failed[j.ID] = j.State.Over() && j.State != slurm.Completed
+		failed[j.ID] = j.State.Over() && j.State != site.Completed
 		for _, id := range slurm.TasksOf(j) {
 			taken[id] = taken[id] || !failed[j.ID]
 		}
@@ -181,7 +183,7 @@ func (s *sweep) pending(jobs []slurm.JobInfo, submitted *record) []colloc.Task {
 }
 
 // resident tells which task of the sweep a running job is.
-func (s *sweep) resident(j *slurm.JobInfo) (colloc.Task, bool) {
+func (s *sweep) resident(j *site.JobInfo) (colloc.Task, bool) {
 	tasks := slurm.TasksOf(j)
 	if len(tasks) != 1 || s.byID[tasks[0]] == nil {
 		return colloc.Task{}, false

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
@@ -68,10 +68,10 @@ func (p *program) follow(ctx context.Context, args []string) error {
 
 // failures is the error that names the jobs that did not complete; nil if all
 // did.
-func failures(jobs map[slurm.JobID]slurm.JobInfo) error {
-	var failed []slurm.JobID
+func failures(jobs map[site.JobID]site.JobInfo) error {
+	var failed []site.JobID
 	for id, j := range jobs {
-		if j.State != slurm.Completed {
+		if j.State != site.Completed {
 			failed = append(failed, id)
 		}
 	}
@@ -84,7 +84,7 @@ func failures(jobs map[slurm.JobID]slurm.JobInfo) error {
 
 // await follows the jobs until they are over; a controller that restarts only
 // delays it.
-func (p *program) await(ctx context.Context, rec *record) (map[slurm.JobID]slurm.JobInfo, error) {
+func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.JobInfo, error) {
 	o := p.watch
 	for _, s := range rec.Sets {
 		for _, m := range s.Members {
@@ -93,7 +93,7 @@ func (p *program) await(ctx context.Context, rec *record) (map[slurm.JobID]slurm
 			}
 		}
 	}
-	jobs := make(map[slurm.JobID]slurm.JobInfo)
+	jobs := make(map[site.JobID]site.JobInfo)
 	if len(o.Jobs) == 0 {
 		return jobs, nil
 	}
@@ -102,7 +102,7 @@ func (p *program) await(ctx context.Context, rec *record) (map[slurm.JobID]slurm
 		case err == nil:
 			jobs[e.Job.ID] = e.Job
 			fmt.Fprintf(p.stdout, "job %d %s: %s %v %s\n", e.Job.ID, e.Job.Name, e.Job.State, e.Job.Nodes, e.Job.Reason)
-		case ctx.Err() == nil && errors.Is(err, slurm.ErrNoCluster):
+		case ctx.Err() == nil && errors.Is(err, site.ErrNoCluster):
 			fmt.Fprintf(p.stderr, "slurm watch: %v: trying again\n", err)
 		default:
 			return nil, err
@@ -113,7 +113,7 @@ func (p *program) await(ctx context.Context, rec *record) (map[slurm.JobID]slurm
 
 // learn compares every set with its prediction and teaches the models. It
 // returns how many sets taught something.
-func (p *program) learn(rec *record, s *sweep, jobs map[slurm.JobID]slurm.JobInfo, dir string, m *models) (int, error) {
+func (p *program) learn(rec *record, s *sweep, jobs map[site.JobID]site.JobInfo, dir string, m *models) (int, error) {
 	planner, err := m.planner()
 	if err != nil {
 		return 0, err

@@ -1,0 +1,168 @@
+package script
+
+// The parts of a script that are the same for all tasks. They run on bash 4.3
+// (2014) and later: the oldest that supported distributions have.
+
+// frameHead keeps account of the tasks and passes signals on to them. A task is
+// a process group of its own, so that its children get them too; job control is
+// on while it is started only, because with it wait would return for a task
+// that is merely stopped.
+const frameHead = `
+pids=() names=() signals=0 last='' told=0 stopped=0 failed=0
+
+# start LOG NAME COMMAND...: runs a task in the background.
+start() {
+  [ "$stopped" -eq 0 ] || return
+  local before=$signals
+  set -m
+  "${@:3}" >"$1" 2>&1 </dev/null &
+  set +m
+  pids+=("$!") names+=("$2")
+  # a signal may have come before the task was on the list
+  [ "$before" -eq "$signals" ] || [ "$told" -eq "${#pids[@]}" ] || kill -s "$last" -- "-$!"
+}
+
+# pass SIGNAL CODE: to every task; CODE is that of the script, 0 if it goes on.
+pass() {
+  signals=$((signals + 1)) last=$1 told=${#pids[@]}
+  [ "$2" -eq 0 ] || stopped=$2
+%s}
+
+# gone PID: waits until its process group is empty, 30 s at most as Slurm does.
+gone() {
+  for ((n = 0; n < 300; n++)); do
+    kill -0 -- "-$1" 2>/dev/null || return
+    sleep 0.1
+  done
+  kill -s KILL -- "-$1" 2>/dev/null
+}
+
+# Whatever ends the script, nothing stays behind.
+clean() {
+  for pid in "${pids[@]}"; do
+    kill -s KILL -- "-$pid" 2>/dev/null
+  done
+%s}
+
+trap 'pass USR1 0' USR1
+trap 'pass INT 130' INT
+trap 'pass TERM 143' TERM
+trap clean EXIT
+`
+
+// What pass does: signal the process groups, or the job steps, with their
+// number in Slurm. Not their srun: it takes TERM for an order to kill.
+const (
+	passGroups = `  for pid in "${pids[@]}"; do
+    kill -s "$1" -- "-$pid" 2>/dev/null
+  done
+`
+	passSteps = `  scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null # the steps alone; fails if Slurm told them already
+`
+)
+
+// frameFail ends all tasks when one fails.
+const frameFail = `
+alive() {
+  for pid in "${pids[@]}"; do
+    kill -0 "$pid" 2>/dev/null && return
+  done
+  return 1
+}
+
+# The first failure ends the others.
+while alive; do
+  before=$signals
+  wait -n
+  code=$?
+  if [ "$code" -ne 0 ] && [ "$failed$stopped" = 00 ] && [ "$before" -eq "$signals" ]; then
+    failed=$code
+    pass TERM 0
+  fi
+done
+`
+
+// frameTail waits for every task. A signal interrupts wait: then it is asked
+// again. What a task leaves running ends with it, but not at once: a wrapper
+// dies of TERM while the program that it wraps still writes a checkpoint.
+const frameTail = `
+for i in "${!pids[@]}"; do
+  before=-1
+  while [ "$before" -ne "$signals" ]; do
+    before=$signals
+    wait "${pids[i]}"
+    code=$?
+  done
+  [ "$stopped" -eq 143 ] || kill -s TERM -- "-${pids[i]}" 2>/dev/null
+  gone "${pids[i]}"
+  printf 'colloc: exit %d: %q\n' "$code" "${names[i]}"
+  [ "$failed" -ne 0 ] || failed=$code
+done
+[ "$stopped" -eq 0 ] || failed=$stopped
+exit "$failed"
+`
+
+// frameGPUs reads which GPUs Slurm gave the job; %d is how many it needs.
+const frameGPUs = `
+IFS=, read -r -a gpus <<<"${CUDA_VISIBLE_DEVICES-}"
+if [ "${#gpus[@]}" -lt %d ] || [ "${gpus[0]}" = NoDevFiles ]; then
+  echo "colloc: GPUs needed: %[1]d, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
+  exit 1
+fi
+export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does
+`
+
+// frameStep starts a task's function as a job step. It travels in the
+// environment, so that srun never sees a hostile argument.
+const frameStep = `
+# step FUNCTION GPU OPTION...: runs the function in a job step.
+step() {
+  export -f "${1?}"
+  exec srun --export=ALL "${@:3}" bash -c '"$@"' bash "$1" "$2"
+}
+`
+
+// frameMPS starts one daemon per GPU: a fatal fault in one set then leaves the
+// others alone. In its own process group it sees no signal but ours.
+const frameMPS = `
+work=$(mktemp -d "${SLURM_TMPDIR:-${TMPDIR:-/tmp}}/colloc.XXXXXX") || exit 1
+daemons=()
+
+# mps INDEX GPU: starts a daemon for one GPU and waits until it listens.
+mps() {
+  local dir=$work/$1
+  mkdir -m 700 -- "$dir" "$dir/pipe" "$dir/log" || exit 1
+  set -m
+  CUDA_VISIBLE_DEVICES=$2 CUDA_MPS_PIPE_DIRECTORY=$dir/pipe CUDA_MPS_LOG_DIRECTORY=$dir/log \
+    nvidia-cuda-mps-control -f >"$dir/log/output" 2>&1 </dev/null &
+  set +m
+  daemons[$1]=$!
+  for ((i = 0; i < 300 && stopped == 0; i++)); do
+    if [ -e "$dir/pipe/control" ]; then
+      export CUDA_MPS_PIPE_DIRECTORY=$dir/pipe
+      client=$2 # the daemon shows its clients one GPU, number 0
+      [[ $client == *[!0-9]* ]] || client=0
+      return
+    fi
+    kill -0 "$!" 2>/dev/null || break
+    sleep 0.1
+  done
+  [ "$stopped" -eq 0 ] || exit "$stopped"
+  echo "colloc: MPS does not start on GPU $2:" >&2
+  cat -- "$dir"/log/* >&2
+  exit 1
+}
+
+quit() {
+  for i in "${!daemons[@]}"; do
+    echo quit | CUDA_MPS_PIPE_DIRECTORY=$work/$i/pipe timeout 10 nvidia-cuda-mps-control >/dev/null 2>&1
+    gone "${daemons[i]}"
+  done
+  rm -rf -- "$work"
+}
+`
+
+// frameArrays are the script's arrays, which bash does not export.
+//
+//nolint:gochecknoglobals // read-only
+var frameArrays = []string{"pids", "names", "daemons", "gpus"}

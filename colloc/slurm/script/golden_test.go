@@ -1,0 +1,126 @@
+package script
+
+import (
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// golden compares got with testdata/name, or writes it with -update.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs from what is made now (-want +got; go test -update writes it anew):\n%s", file, diff)
+	}
+}
+
+// someTasks are three ordinary tasks.
+func someTasks() []Task {
+	return []Task{
+		{
+			Name: "resnet50", Command: []string{"python", "train.py", "--lr", "0.1"}, Env: []string{"DATA=/data/image net"},
+			CPUs: 6, Memory: 24 * profile.GiB, GPUMemory: 18 * profile.GiB, Threads: 0.6,
+		},
+		{
+			Name: "bert", Command: []string{"python", "-m", "bert.train"}, Dir: "bert",
+			CPUs: 2, Memory: 16 * profile.GiB, GPUMemory: 12 * profile.GiB,
+		},
+		{
+			Name: "gpt2 \"small\"", Command: []string{"./run.sh", "it's $HOME"}, Log: "gpt2 small.log",
+			CPUs: 4, Memory: 32 * profile.GiB, GPUMemory: 20 * profile.GiB,
+		},
+	}
+}
+
+// someSets share two GPUs, one of them under MPS.
+func someSets() []Set {
+	t := someTasks()
+	return []Set{{Mechanism: profile.MPS, Tasks: t[:2]}, {Mechanism: profile.Exclusive, Tasks: t[2:]}}
+}
+
+// withGPUs asks for n GPUs for each task by itself.
+func withGPUs(n int) []Task {
+	tasks := someTasks()
+	for i := range tasks {
+		tasks[i].GPUs, tasks[i].Threads = n, 0
+	}
+	return tasks
+}
+
+// someScripts are one of each kind.
+func someScripts() []struct {
+	name string
+	make func() (Job, error)
+} {
+	request := Request{Name: "sweep", Partition: "gpu", Account: "vision", Time: 90 * time.Minute, Warn: time.Minute}
+	typed := request
+	typed.Gres, typed.Constraint = []site.Gres{{Name: "gpu", Type: "a100"}}, "a100_80gb&ib"
+	gang := Gang{Task: Task{Name: "llm", Command: []string{"train.py", "--zero", "3"}, CPUs: 32, Memory: 400 * profile.GiB}, GPUs: 4}
+	gangs := gang
+	gangs.Nodes = 2
+	ranks := gangs
+	ranks.Launcher = Ranks
+	return []struct {
+		name string
+		make func() (Job, error)
+	}{
+		{"shared", func() (Job, error) { return Shared(someSets(), &Options{Request: request, Setup: "module load cuda"}) }},
+		{"overlap", func() (Job, error) {
+			return Shared(someSets(), &Options{Request: typed, Steps: true, StopOnFailure: true, LogDir: "logs"})
+		}},
+		{"array", func() (Job, error) { return Array(someSets(), &Options{Request: request, Limit: 4}) }},
+		{"steps", func() (Job, error) { return Steps(withGPUs(1), &Options{Request: request}) }},
+		{"oldsteps", func() (Job, error) { return Steps(withGPUs(0), &Options{OldSteps: true}) }},
+		{"node", func() (Job, error) { return Distributed(gang, &Options{Request: request}) }},
+		{"gang", func() (Job, error) { return Distributed(gangs, &Options{Request: typed}) }},
+		{"ranks", func() (Job, error) { return Distributed(ranks, &Options{Request: typed}) }},
+	}
+}
+
+func TestGolden(t *testing.T) {
+	shellcheck, missing := exec.LookPath("shellcheck")
+	for _, s := range someScripts() {
+		t.Run(s.name, func(t *testing.T) {
+			job, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := job.Text()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := s.name + ".sh"
+			golden(t, file, text)
+			file = filepath.Join("testdata", file)
+			if out, err := exec.Command("bash", "-n", file).CombinedOutput(); err != nil {
+				t.Errorf("bash -n: %v\n%s", err, out)
+			}
+			if missing != nil {
+				t.Skip("shellcheck is not installed: apt-get install shellcheck")
+			}
+			if out, err := exec.Command(shellcheck, "--severity=style", file).CombinedOutput(); err != nil {
+				t.Errorf("shellcheck: %v\n%s", err, out)
+			}
+		})
+	}
+}

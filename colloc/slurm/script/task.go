@@ -1,0 +1,177 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"example.com/colloc/profile"
+)
+
+// Task is one program of a batch job: what to run and what it needs.
+type Task struct {
+	// Name names the task in messages and file names; unique in one script, not
+	// empty. In scripts from a plan it is the task's ID.
+	Name string
+	// Command is the program and its arguments. No shell interprets them.
+	Command []string
+	// Env are variables, NAME=value, beside those of the job. Names that bash
+	// keeps for itself are refused, and those that the script sets.
+	Env []string
+	// Dir is where the program runs; empty is where the job runs.
+	Dir string
+	// Log is the file for what it prints, made anew, as seen from where the job
+	// runs; empty means a name made of the job's number and the task's name, in
+	// [Options].LogDir.
+	Log string
+	// CPUs is the number of CPU cores; 0 means 1. Numeric libraries are told to
+	// start no more threads.
+	CPUs int
+	// Memory is host memory. In one script either all tasks state it or none
+	// does; 0 leaves it to the site's default.
+	Memory profile.Bytes
+	// GPUs is the number of GPUs for this task alone, for [Steps]. Where tasks
+	// share a GPU it must be 0.
+	GPUs int
+	// GPUMemory is the device memory reserved for the task; 0 is unknown. Under
+	// MPS it is enforced, see [Shared].
+	GPUMemory profile.Bytes
+	// Threads caps, under MPS, the share of the multiprocessors that the task's
+	// kernels fill, in (0, 1]; 0 is no cap.
+	Threads float64
+}
+
+// Set is the tasks that share one GPU.
+type Set struct {
+	// Mechanism is how. [profile.Exclusive] is for one task; a MIG instance is a
+	// GPU of its own.
+	Mechanism profile.Mechanism
+	// Tasks are the members.
+	Tasks []Task
+}
+
+// Options say how scripts are made. The zero value, or nil, is the documented
+// default.
+type Options struct {
+	// Request is what the job asks for. What follows from the tasks (nodes,
+	// tasks, CPUs, memory, GPUs) may be left zero and is filled in; where it is
+	// set it must suffice.
+	Request Request
+	// Setup is bash code to run before the tasks, such as "module load cuda". It
+	// is used as it is and must not set traps or -e.
+	Setup string
+	// LogDir is the folder for the logs of tasks that name none, made if it is
+	// not there; empty is where the job runs.
+	LogDir string
+	// Steps starts the tasks of [Shared] and [Array] as job steps with srun
+	// --overlap, so that Slurm accounts for each by itself and holds it to its
+	// CPUs and memory. Otherwise they are plain processes of the batch script,
+	// which works everywhere.
+	Steps bool
+	// StopOnFailure ends the other tasks when one fails. Otherwise they run on.
+	StopOnFailure bool
+	// Array makes [Script] write a job array with one element per GPU, instead
+	// of one job with all of them.
+	Array bool
+	// Limit is the number of array elements that run at a time; 0 is no limit.
+	Limit int
+	// MaxArraySize is the site's setting of that name: no index may reach it. 0
+	// means 1001, Slurm's default.
+	MaxArraySize int
+	// OldSteps writes srun --exclusive for --exact, which Slurm has since 20.11.
+	OldSteps bool
+}
+
+// defaults returns a copy that can be changed.
+func (o *Options) defaults() Options {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.MaxArraySize == 0 {
+		c.MaxArraySize = 1001
+	}
+	return c
+}
+
+func (o *Options) check() error {
+	var errs []error
+	if o.Limit < 0 || o.MaxArraySize < 1 {
+		errs = append(errs, fmt.Errorf("slurm: options: Limit is %d and MaxArraySize %d, want 0 or more", o.Limit, o.MaxArraySize))
+	}
+	for _, f := range []struct{ field, value string }{{"Setup", o.Setup}, {"LogDir", o.LogDir}} {
+		if strings.ContainsRune(f.value, 0) {
+			errs = append(errs, fmt.Errorf("slurm: options: %s holds a NUL byte", f.field))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkTasks reports every fault of the tasks of one script.
+func checkTasks(tasks []Task) error {
+	var errs []error
+	seen := make(map[string]int, len(tasks))
+	sized := 0
+	for i := range tasks {
+		t := &tasks[i]
+		for _, fault := range t.faults() {
+			errs = append(errs, fmt.Errorf("slurm: task %d (%q): %w", i, t.Name, fault))
+		}
+		if first, twice := seen[t.Name]; twice {
+			errs = append(errs, fmt.Errorf("slurm: task %d (%q): task %d has the same name", i, t.Name, first))
+		}
+		seen[t.Name] = i
+		if t.Memory > 0 {
+			sized++
+		}
+	}
+	if sized > 0 && sized < len(tasks) {
+		errs = append(errs, fmt.Errorf("slurm: %d of %d tasks state their Memory: state it for all, or nothing is left for the others", sized, len(tasks)))
+	}
+	return errors.Join(errs...)
+}
+
+// faults returns what is wrong with a task by itself.
+func (t *Task) faults() []error {
+	var errs []error
+	add := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if t.Name == "" {
+		add("Name is empty")
+	}
+	if len(t.Command) == 0 || t.Command[0] == "" {
+		add("Command is empty")
+	}
+	for i, pair := range t.Env {
+		if err := checkVariable(pair); err != nil {
+			add("Env[%d] is %q: %w", i, pair, err)
+		}
+	}
+	for _, f := range []struct {
+		field  string
+		values []string
+	}{{"Name", []string{t.Name}}, {"Command", t.Command}, {"Env", t.Env}, {"Dir", []string{t.Dir}}, {"Log", []string{t.Log}}} {
+		if strings.ContainsRune(strings.Join(f.values, ""), 0) {
+			add("%s holds a NUL byte, which no program can receive", f.field)
+		}
+	}
+	for _, f := range []struct {
+		field string
+		value int
+	}{{"CPUs", t.CPUs}, {"GPUs", t.GPUs}} {
+		if f.value < 0 || f.value > maxCount {
+			add("%s is %d, want 0 to %d", f.field, f.value, maxCount)
+		}
+	}
+	if t.Memory < 0 || t.Memory > maxMemory || t.GPUMemory < 0 || t.GPUMemory > maxMemory {
+		add("Memory is %d and GPUMemory %d bytes, want 0 to %v", int64(t.Memory), int64(t.GPUMemory), maxMemory)
+	}
+	if !(t.Threads >= 0 && t.Threads <= 1) {
+		add("Threads is %v, want a share in (0, 1], or 0 for no cap", t.Threads)
+	}
+	return errs
+}
+
+// maxMemory bounds amounts so that the sum over maxCount tasks is a Bytes.
+const maxMemory = 256 * profile.GiB * 1024
+
+func (t *Task) cpus() int { return max(1, t.CPUs) }

@@ -1,0 +1,133 @@
+package site
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// GPUOptions says how a Planner is to see the GPUs of a cluster. The zero value,
+// or nil, is the documented default.
+type GPUOptions struct {
+	// Models names the product of a type, as [profile.LookupGPU] knows it:
+	// {"a100": "A100-40GB"}. A type that is not listed is looked up by itself,
+	// without the digits of a pinned one ("a100i3" is "a100"), and by the
+	// node's features.
+	Models map[string]string
+	// Mechanisms are the allowed ways to share; nil is time-slicing for GPUs
+	// with shards, MPS for those with mps, and none for others.
+	Mechanisms []profile.Mechanism
+	// Partition takes only the nodes of one partition; empty takes all.
+	Partition string
+	// Residents tells which task a running job is; nil knows none. A GPU with a
+	// job that is not known is left out: nothing can be predicted for strangers.
+	Residents func(*JobInfo) (colloc.Task, bool)
+}
+
+// GPUs returns those that a plan may use, ready for Planner.Plan: of nodes that
+// take jobs, of a known product, with something left that no job has or waits
+// for; the ID is that of [Device.ID]. The second result tells for each of the
+// others why not.
+func (s *State) GPUs(o *GPUOptions) ([]colloc.GPU, []Skipped) {
+	if o == nil {
+		o = &GPUOptions{}
+	}
+	nodes := make(map[string]*Node, len(s.Nodes))
+	for i := range s.Nodes {
+		nodes[s.Nodes[i].Name] = &s.Nodes[i]
+	}
+	var gpus []colloc.GPU
+	var skipped []Skipped
+	for _, d := range s.Devices() {
+		node := nodes[d.Node]
+		if o.Partition != "" && !slices.Contains(node.Partitions, o.Partition) {
+			continue
+		}
+		gpu, why := s.gpu(&d, node, o)
+		if why != "" {
+			skipped = append(skipped, Skipped{GPU: d.ID(), Why: why})
+			continue
+		}
+		gpus = append(gpus, gpu)
+	}
+	return gpus, skipped
+}
+
+// Skipped is a GPU that no plan can use, and why.
+type Skipped struct {
+	GPU string `json:"gpu"`
+	Why string `json:"why"`
+}
+
+// gpu describes one device, or says why it cannot be used.
+func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
+	model, ok := o.model(d.Type, n)
+	switch {
+	case !d.Up:
+		return colloc.GPU{}, "the node takes no jobs: " + strings.Join(n.State, "+")
+	case !ok:
+		return colloc.GPU{}, fmt.Sprintf("no product is known as %q: name it in GPUOptions.Models", d.Type)
+	case d.Unclear:
+		return colloc.GPU{}, "Slurm does not tell which GPUs the node's jobs have"
+	}
+	gpu := colloc.GPU{ID: d.ID(), Model: model, Mechanisms: o.mechanisms(d)}
+	for _, id := range d.Jobs {
+		job := s.Job(id)
+		var task colloc.Task
+		known := false
+		if o.Residents != nil && job != nil {
+			task, known = o.Residents(job)
+		}
+		if !known {
+			return colloc.GPU{}, fmt.Sprintf("job %d runs there, and which task that is is not known", id)
+		}
+		gpu.Residents = append(gpu.Residents, task)
+	}
+	switch {
+	case d.Whole:
+		return colloc.GPU{}, fmt.Sprintf("job %d has all of it", d.Jobs[0])
+	case d.Share != "" && d.Free() == 0:
+		return colloc.GPU{}, fmt.Sprintf("jobs %d have all of its shares", d.Jobs)
+	case len(d.Waiting) > 0:
+		return colloc.GPU{}, fmt.Sprintf("job %d waits for it", d.Waiting[0])
+	}
+	return gpu, ""
+}
+
+// model finds the product of a type.
+func (o *GPUOptions) model(kind string, n *Node) (profile.GPUModel, bool) {
+	base, pinned := strings.CutSuffix(strings.TrimRight(kind, "0123456789"), "i")
+	if !pinned {
+		base = kind
+	}
+	for _, k := range []string{kind, base} {
+		if name, ok := o.Models[k]; ok {
+			return profile.LookupGPU(name)
+		}
+	}
+	for _, k := range append([]string{kind, base}, n.Features...) {
+		if k == "" {
+			continue
+		}
+		if m, ok := profile.LookupGPU(k); ok {
+			return m, true
+		}
+	}
+	return profile.GPUModel{}, false
+}
+
+func (o *GPUOptions) mechanisms(d *Device) []profile.Mechanism {
+	switch {
+	case o.Mechanisms != nil && d.Share != "":
+		return o.Mechanisms
+	case d.Share == "mps":
+		return []profile.Mechanism{profile.MPS}
+	case d.Share == "shard":
+		return []profile.Mechanism{profile.TimeSlice}
+	default:
+		return []profile.Mechanism{profile.Exclusive}
+	}
+}

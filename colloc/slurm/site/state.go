@@ -1,0 +1,158 @@
+package site
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+// JobID is the number of a job.
+type JobID int64
+
+// JobState is where a job stands, in Slurm's words.
+type JobState string
+
+// The states that decide what to do next. There are more.
+const (
+	Pending     JobState = "PENDING"
+	Running     JobState = "RUNNING"
+	Suspended   JobState = "SUSPENDED"
+	Completing  JobState = "COMPLETING"
+	Completed   JobState = "COMPLETED"
+	Cancelled   JobState = "CANCELLED"
+	Failed      JobState = "FAILED"
+	TimedOut    JobState = "TIMEOUT"
+	NodeFailed  JobState = "NODE_FAIL"
+	Preempted   JobState = "PREEMPTED"
+	OutOfMemory JobState = "OUT_OF_MEMORY"
+	// Forgotten is a job that the controller no longer knows: see
+	// Watch of slurm.Client.
+	Forgotten JobState = "FORGOTTEN"
+)
+
+// Over reports whether a job in this state has ended for good.
+func (s JobState) Over() bool {
+	switch s {
+	case Completed, Cancelled, Failed, TimedOut, NodeFailed, Preempted, OutOfMemory, Forgotten,
+		"BOOT_FAIL", "DEADLINE", "REVOKED", "LAUNCH_FAILED":
+		return true
+	default:
+		return false
+	}
+}
+
+// Holds reports whether a job in this state holds its GPUs: it has started, has
+// not ended, or its end is still being cleaned up.
+func (s JobState) Holds() bool {
+	switch s {
+	case Pending, "", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD":
+		return false
+	default:
+		return !s.Over()
+	}
+}
+
+// JobInfo is a job as Slurm knows it. What was not said is zero.
+type JobInfo struct {
+	ID JobID `json:"id"`
+	// Array is the job array that it belongs to, Index its place there; Indices
+	// are those that have not started, in the record that stands for them.
+	Array   JobID            `json:"array,omitempty"`
+	Index   profile.Opt[int] `json:"index,omitzero"`
+	Indices string           `json:"indices,omitempty"`
+
+	Name      string `json:"name,omitempty"`
+	User      string `json:"user,omitempty"`
+	Account   string `json:"account,omitempty"`
+	Partition string `json:"partition,omitempty"`
+	Comment   string `json:"comment,omitempty"`
+	// State is where it stands, Reason why it waits or why it ended.
+	State  JobState `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+	// Nodes are those that it has or had, Required those that it asked for.
+	Nodes    []string `json:"nodes,omitempty"`
+	Required []string `json:"required,omitempty"`
+	// Asked is what it wants on each node, Held what it has: one list per
+	// entry of Nodes, nil if it has nothing.
+	Asked []Gres   `json:"asked,omitempty"`
+	Held  [][]Held `json:"held,omitempty"`
+	// CPUs and Memory are those of all nodes together.
+	CPUs   int           `json:"cpus,omitempty"`
+	Memory profile.Bytes `json:"memory_bytes,omitempty"`
+	// Limit is the time limit; 0 is none.
+	Limit time.Duration `json:"limit_ns,omitempty"`
+	// Submitted, Started and Ended are in UTC. Of a job that waits Started is
+	// when Slurm expects it to start, of one that runs Ended is when its limit
+	// is reached.
+	Submitted time.Time `json:"submitted,omitzero"`
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	// Restarts is how often it was put back into the queue.
+	Restarts int `json:"restarts,omitempty"`
+	// Exit and Signal are what it ended with.
+	Exit   int `json:"exit,omitempty"`
+	Signal int `json:"signal,omitempty"`
+	// Output is the file of its standard output, Dir its working directory.
+	Output string `json:"output,omitempty"`
+	Dir    string `json:"dir,omitempty"`
+}
+
+// Node is one machine as Slurm knows it.
+type Node struct {
+	Name string `json:"name"`
+	// State are Slurm's words in capitals, the base state first: "MIXED",
+	// "DRAIN".
+	State  []string `json:"state"`
+	Reason string   `json:"reason,omitempty"`
+	// Partitions and Features are those it belongs to and has.
+	Partitions []string `json:"partitions,omitempty"`
+	Features   []string `json:"features,omitempty"`
+	// CPUs and Memory are what Slurm can give away.
+	CPUs   int           `json:"cpus,omitempty"`
+	Memory profile.Bytes `json:"memory_bytes,omitempty"`
+	// Gres is what the node offers: GPUs, and shares of them.
+	Gres []Held `json:"gres,omitempty"`
+}
+
+// Up reports whether the node takes new jobs, now or when it has room.
+func (n *Node) Up() bool {
+	return len(n.State) > 0 && !slices.ContainsFunc(n.State, func(s string) bool {
+		switch s {
+		case "IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED",
+			"CLOUD", "DYNAMIC_NORM", "DYNAMIC_FUTURE", "POWERED_DOWN", "POWER_UP", "POWERING_UP", "POWERED_UP": // Slurm wakes it for a job
+			return false
+		default:
+			return true // DOWN, DRAIN, FAIL, NOT_RESPONDING, MAINTENANCE, RESERVED, and what is to come
+		}
+	})
+}
+
+// State is a cluster at one moment.
+type State struct {
+	Jobs       []JobInfo   `json:"jobs"`
+	Nodes      []Node      `json:"nodes"`
+	Partitions []Partition `json:"partitions"`
+}
+
+// jobState puts Slurm's word, or words, into one: a job that completes still
+// holds what it has.
+func jobState(w words) JobState {
+	for _, s := range w {
+		if s := strings.ToUpper(s); s == "COMPLETING" {
+			return Completing
+		}
+	}
+	state, _, _ := strings.Cut(strings.ToUpper(w.first()), " ") // "CANCELLED by 1000"
+	return JobState(strings.TrimSuffix(state, "+"))
+}
+
+// Job returns one of the jobs; nil if it is not among them.
+func (s *State) Job(id JobID) *JobInfo {
+	i := slices.IndexFunc(s.Jobs, func(j JobInfo) bool { return j.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &s.Jobs[i]
+}

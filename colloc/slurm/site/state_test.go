@@ -1,0 +1,295 @@
+package site
+
+import (
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/profile"
+)
+
+// brief is what the tests compare of a job.
+type brief struct {
+	ID           JobID
+	State        JobState
+	Name, Reason string
+	Nodes        []string
+	Held         [][]Held
+	Asked        []Gres
+	Exit, Signal int
+}
+
+func briefs(jobs []JobInfo) []brief {
+	var list []brief
+	for _, j := range jobs {
+		list = append(list, brief{j.ID, j.State, j.Name, j.Reason, j.Nodes, j.Held, j.Asked, j.Exit, j.Signal})
+	}
+	return list
+}
+
+func shard(kind string, n int) Gres { return Gres{Name: "shard", Type: kind, Count: n} }
+
+func TestParseJobsRecorded(t *testing.T) {
+	jobs, err := ParseJobs(recorded(t, "22.05/squeue.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	two := []Held{
+		{Gres: shard("a100i3", 2), Index: []int{3}},
+		{Gres: shard("a100i4", 3), Index: []int{4}},
+	}
+	want := []brief{
+		{ID: 1, State: Running, Name: "alpha", Nodes: []string{"g1"}, Held: [][]Held{{{Gres: shard("a100i1", 4), Index: []int{1}}}}, Asked: []Gres{shard("a100i1", 4)}},
+		{ID: 2, State: Cancelled, Name: "beta", Nodes: []string{"g1"}, Asked: []Gres{shard("a100i1", 4)}, Signal: 15},
+		{ID: 3, State: Running, Name: "two", Nodes: []string{"g1", "g2"}, Held: [][]Held{two, two}, Asked: []Gres{shard("a100i3", 2), shard("a100i4", 3)}},
+		{ID: 4, State: Running, Name: "waits", Nodes: []string{"g1"}, Held: [][]Held{{{Gres: shard("a100i1", 1), Index: []int{1}}}}, Asked: []Gres{shard("a100i1", 1)}},
+		{ID: 5, State: Running, Name: "whole", Nodes: []string{"g2"}, Held: [][]Held{{{Gres: Gres{Name: "gpu", Type: "a100i0", Count: 1}, Index: []int{0}}}}, Asked: []Gres{{Name: "gpu", Type: "a100i0", Count: 1}}},
+		{ID: 6, State: Pending, Name: "held", Reason: "JobHeldUser"},
+		{ID: 7, State: Failed, Name: "fails", Reason: "NonZeroExitCode", Nodes: []string{"g2"}, Exit: 3},
+		{ID: 8, State: Failed, Name: "killed", Reason: "JobLaunchFailure", Nodes: []string{"g2"}, Signal: 9},
+		{ID: 10, State: Running, Name: "sweep", Nodes: []string{"g2"}},
+		{ID: 11, State: Running, Name: "sweep", Nodes: []string{"g2"}},
+		{ID: 9, State: Pending, Name: "sweep", Reason: "JobArrayTaskLimit"},
+	}
+	if diff := cmp.Diff(want, briefs(jobs)); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
+	alpha := JobInfo{
+		ID: 1, Name: "alpha", User: "root", Account: "root", Partition: "main", Comment: "colloc:alpha", State: Running,
+		Nodes: []string{"g1"}, Required: []string{"g1"}, Asked: want[0].Asked, Held: want[0].Held,
+		CPUs: 1, Memory: 100 * profile.MiB, Limit: 10 * time.Minute,
+		Submitted: time.Date(2026, 11, 21, 12, 49, 33, 0, time.UTC),
+		Started:   time.Date(2026, 11, 21, 12, 49, 34, 0, time.UTC), Ended: time.Date(2026, 11, 21, 12, 59, 34, 0, time.UTC),
+		Output: "/dev/null", Dir: "/",
+	}
+	if diff := cmp.Diff(alpha, jobs[0], cmp.AllowUnexported(profile.Opt[int]{})); diff != "" {
+		t.Errorf("job 1 (-want +got):\n%s", diff)
+	}
+	if i, ok := jobs[9].Index.Get(); !ok || i != 1 || jobs[9].Array != 9 || jobs[10].Indices != "2-3%2" {
+		t.Errorf("job 11 is %d of array %d, job 9 stands for %q; want 1 of 9, 2-3%%2", i, jobs[9].Array, jobs[10].Indices)
+	}
+}
+
+func TestParseJobsLater(t *testing.T) {
+	jobs, err := ParseJobs(recorded(t, "24.11/squeue.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu := Gres{Name: "gpu", Type: "a100", Count: 1}
+	want := []brief{
+		{ID: 1, State: Running, Name: "alpha", Nodes: []string{"g1"}, Held: [][]Held{{{Gres: shard("a100", 4), Index: []int{0}, Each: []int{4}}}}, Asked: []Gres{shard("a100", 4)}},
+		{ID: 10, State: Completing, Name: "sweep", Nodes: []string{"g1", "g2"}, Held: [][]Held{{{Gres: gpu, Index: []int{1}}}, {{Gres: gpu, Index: []int{0}}}}, Asked: []Gres{gpu}},
+		{ID: 9, State: Pending, Name: "sweep", Reason: "JobArrayTaskLimit", Asked: []Gres{shard("", 2)}},
+		{ID: 8, State: Failed, Name: "killed", Reason: "RaisedSignal:9(Killed)", Nodes: []string{"g2"}, Signal: 9},
+	}
+	if diff := cmp.Diff(want, briefs(jobs)); diff != "" {
+		t.Errorf("jobs (-want +got):\n%s", diff)
+	}
+	if jobs[0].Limit != 10*time.Minute || jobs[1].Limit != 0 || jobs[2].Memory != 1536*profile.MiB {
+		t.Errorf("limits %v and %v, memory %v; want 10m, none, 1.5GiB", jobs[0].Limit, jobs[1].Limit, jobs[2].Memory)
+	}
+}
+
+func TestParseNodes(t *testing.T) {
+	pinned := func(name string, per int) []Held {
+		var list []Held
+		for i := range 8 {
+			list = append(list, Held{Gres: Gres{name, "a100i" + string(rune('0'+i)), per}})
+		}
+		return list
+	}
+	gres := slices.Concat(pinned("gpu", 1), pinned("shard", 8))
+	later := []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}}, {Gres: shard("a100", 16)}}
+	both := []string{"main", "long"}
+	features := []string{"a100", "nvlink"}
+	tests := []struct {
+		name string
+		want []Node
+	}{
+		{"22.05/sinfo.json", []Node{
+			{Name: "g1", State: []string{"MIXED"}, Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB, Gres: gres},
+			{Name: "g2", State: []string{"MIXED"}, Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB, Gres: gres},
+		}},
+		{"24.11/sinfo.json", []Node{
+			{Name: "g1", State: []string{"MIXED"}, Partitions: both, Features: features, CPUs: 32, Memory: 512000 * profile.MiB, Gres: later},
+			{Name: "g2", State: []string{"MIXED"}, Partitions: both, Features: features, CPUs: 32, Memory: 512000 * profile.MiB, Gres: later},
+			{Name: "h1", State: []string{"DOWN", "NOT_RESPONDING"}, Reason: "Not responding", Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB},
+		}},
+		{"24.11/nodes.json", []Node{
+			{Name: "g1", State: []string{"IDLE", "DRAIN"}, Partitions: both, Features: features, CPUs: 32, Memory: 512000 * profile.MiB, Gres: later},
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := ParseNodes(recorded(t, tt.name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("nodes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestNodeUp(t *testing.T) {
+	tests := []struct {
+		name string
+		want bool
+	}{
+		{"idle", true},
+		{"mixed", true},
+		{"ALLOCATED", true},
+		{"MIXED+COMPLETING", true},
+		{"idle~", true},
+		{"IDLE+CLOUD+POWERED_DOWN", true},
+		{"IDLE+POWERING_DOWN", false},
+		{"down", false},
+		{"idle*", false},
+		{"IDLE+DRAIN", false},
+		{"mixed+reboot_requested", false},
+		{"", false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			n := Node{State: nodeState([]string{tt.name})}
+			if got := n.Up(); got != tt.want {
+				t.Errorf("Up with %v = %v, want %v", n.State, got, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseAccounting(t *testing.T) {
+	now, err := ParseAccounting(recorded(t, "22.05/sacct.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later, err := ParseAccounting(recorded(t, "24.11/sacct.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range []JobInfo{now[0], later[0]} {
+		if got.ID != 1 || got.Comment != "colloc:alpha" || got.Ran() != 12*time.Second || got.Limit != 10*time.Minute || !slices.Contains(got.Asked, shard("", 4)) {
+			t.Errorf("got %+v, want job 1, alpha, which had 4 shards for 12 s of 10 min", got)
+		}
+	}
+	if later[0].Exit != 3 || later[0].Restarts != 1 || later[0].State != Failed || !slices.Contains(later[0].Asked, Gres{Name: "gpu", Type: "a100", Count: 1}) {
+		t.Errorf("got %+v, want one restart and exit 3 on an A100", later[0])
+	}
+	for _, j := range now { // 22.05 loses exit codes: this one ended with 3
+		if j.Name == "fails" && (j.State != Failed || j.Exit != 0) || j.Name == "killed" && j.Signal != 9 {
+			t.Errorf("got %+v", j)
+		}
+	}
+	states := map[JobState]int{}
+	for _, j := range now {
+		states[j.State]++
+	}
+	if diff := cmp.Diff(map[JobState]int{Completed: 2, Cancelled: 2, Failed: 2, Running: 3}, states); diff != "" {
+		t.Errorf("states (-want +got):\n%s", diff)
+	}
+}
+
+func TestParsePartitions(t *testing.T) {
+	printed := string(recorded(t, "22.05/partitions.txt")) +
+		"\nPartitionName=long\n   Default=NO State=DRAIN MaxTime=2-00:00:00 MaxNodes=4\n"
+	want := []Partition{
+		{Name: "main", Default: true},
+		{Name: "long", Down: true, MaxTime: 48 * time.Hour, MaxNodes: 4},
+	}
+	if diff := cmp.Diff(want, ParsePartitions(printed)); diff != "" {
+		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+}
+
+// TestHeld reads what running jobs hold where Slurm says it in part, in words to
+// come, or not at all.
+func TestHeld(t *testing.T) {
+	a100 := func(n int) Gres { return Gres{Name: "gpu", Type: "a100", Count: n} }
+	tests := []struct {
+		name, fields string
+		want         [][]Held
+	}{
+		{"nothing", `"gres_detail": []`, nil},
+		{"on the second node alone", `"gres_detail": ["", "gpu:a100:1(IDX:2)"]`, [][]Held{nil, {{Gres: a100(1), Index: []int{2}}}}},
+		{"no GPUs on the first", `"gres_detail": [null, "gpu:a100:1(IDX:0)"]`, [][]Held{nil, {{Gres: a100(1), Index: []int{0}}}}},
+		{"a count of what has no devices", `"gres_detail": ["lic(CNT:2)", "lic(CNT:2)"]`, [][]Held{{{Gres: Gres{Name: "lic", Type: "", Count: 2}}}, {{Gres: Gres{Name: "lic", Type: "", Count: 2}}}}},
+		{"words to come", `"gres_detail": ["gpu:a100:1{0}", "gpu:a100:1(IDX:1)"]`, [][]Held{{{Gres: Gres{Name: "gpu", Type: "", Count: 1}}}, {{Gres: a100(1), Index: []int{1}}}}},
+		{"no detail", `"tres_per_node": "gres/gpu:a100:2"`, [][]Held{{{Gres: a100(2)}}, {{Gres: a100(2)}}}},
+		{"no list", `"gres_detail": "gpu", "tres_per_job": "gres:shard:4"`, [][]Held{{{Gres: shard("", 4)}}, {{Gres: shard("", 4)}}}},
+		{"accounts alone", `"tres_alloc_str": "cpu=4,mem=8G,gres/gpu:a100=2"`, [][]Held{{{Gres: a100(2)}}, {{Gres: a100(2)}}}},
+		{"a request that cannot be read", `"gres_detail": [], "tres_per_node": "gres/x y"`, nil},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			jobs, err := ParseJobs([]byte(`{"jobs": [{"job_id": 1, "job_state": "RUNNING", "nodes": "g[1-2]", ` + tt.fields + `}]}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, jobs[0].Held); diff != "" {
+				t.Errorf("held (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTimeLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		want time.Duration
+	}{
+		{"90", 90 * time.Minute},
+		{"null", 0},
+		{"4294967294", 0}, // NO_VAL
+		{"4294967295", 0}, // INFINITE
+		{"4294967293", math.MaxInt64 / time.Minute * time.Minute},
+		{`{"set": true, "infinite": true, "number": 0}`, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			jobs, err := ParseJobs([]byte(`{"jobs": [{"job_id": 1, "time_limit": ` + tt.name + `}]}`))
+			if err != nil || jobs[0].Limit != tt.want {
+				t.Errorf("got %v, %v; want %v", jobs, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestParseFailures(t *testing.T) {
+	tests := []struct {
+		name, data string
+		kind       error
+		says       string
+	}{
+		{"nothing", "", ErrOutput, "nothing was printed"},
+		{"text", "squeue: error", ErrOutput, "JSON"},
+		{"another answer", `{"nodes": []}`, ErrOutput, `no field "jobs"`},
+		{"a job without a number", `{"jobs": [{"name": "x"}]}`, ErrOutput, `jobs[0]: the answer has no field "job_id"`},
+		{"nodes that are no list", `{"jobs": [{"job_id": 1, "nodes": "g[1"}]}`, ErrOutput, "closing bracket"},
+		{"a controller that is down", `{"errors": [{"source": "slurm_load_jobs", "description": "Failed while looking for jobs", "error": "Unspecified error", "error_number": -1}], "jobs": []}`, ErrNoCluster, "slurm_load_jobs"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := ParseJobs([]byte(tt.data))
+			if !errors.Is(err, tt.kind) || !strings.Contains(err.Error(), tt.says) {
+				t.Errorf("got %v, want %v that says %q", err, tt.kind, tt.says)
+			}
+		})
+	}
+}
+
+func recorded(tb testing.TB, name string) []byte {
+	tb.Helper()
+	data, err := os.ReadFile(filepath.Join("testdata", filepath.FromSlash(name)))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return data
+}

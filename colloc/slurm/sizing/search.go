@@ -1,0 +1,287 @@
+package sizing
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/advise"
+	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// advisor is one search for resources.
+type advisor struct {
+	need    *Need
+	cluster *site.Cluster
+	planner *colloc.Planner
+
+	bound   Bound
+	found   string // by the diagnosis, for people
+	workers int    // data-loader processes; -1 is unknown
+	fits    map[string]fit
+
+	points []advise.ScalingPoint // that some partition can hold
+	places []place               // of points
+	choice advise.ScalingChoice
+	best   place
+}
+
+// place is where a number of GPUs can be had.
+type place struct {
+	partition *site.Partition
+	node      *site.NodeType
+	nodes     int // of them
+	gpus      int // on each
+}
+
+// fit is whether a task fits a kind of GPU.
+type fit struct {
+	lacks string
+	needs profile.Bytes
+}
+
+// observe learns what the profile tells.
+func (a *advisor) observe() error {
+	a.workers, a.fits = -1, map[string]fit{}
+	p := a.need.Profile
+	if p == nil {
+		return nil
+	}
+	a.workers = p.Spec.Training.Workers
+	a.planner = a.need.Planner
+	if a.planner == nil {
+		planner, err := colloc.New(colloc.Config{})
+		if err != nil {
+			return fmt.Errorf("slurm: advise: %w", err)
+		}
+		a.planner = planner
+	}
+	d := advise.Diagnose(p, &advise.Options{Planner: a.planner})
+	for _, f := range d.Findings {
+		if a.bound = boundOf(f.Bottleneck); a.bound != UnknownBound {
+			var why []string
+			if f.Bottleneck.String() != a.bound.String() {
+				why = append(why, f.Bottleneck.String())
+			}
+			for _, e := range f.Evidence {
+				why = append(why, e.String())
+			}
+			a.found = strings.Join(why, ", ")
+			break
+		}
+	}
+	for _, r := range d.Remedies {
+		if r.Action == advise.AddWorkers {
+			a.workers = max(a.workers, r.Count)
+		}
+	}
+	return nil
+}
+
+func boundOf(p advise.Bottleneck) Bound {
+	switch p {
+	case advise.StarvedByInput, advise.FewWorkers:
+		return InputBound
+	case advise.ComputeBound:
+		return ComputeBound
+	case advise.BandwidthBound:
+		return MemoryBound
+	case advise.Underused:
+		return LatencyBound
+	default: // too large: says nothing about speed
+		return UnknownBound
+	}
+}
+
+// search finds the best place that the cluster has for a measured number of
+// GPUs.
+func (a *advisor) search() error {
+	var lacks []string
+	for _, p := range a.candidates() {
+		where, why := a.place(p.GPU, p.GPUs)
+		if where.node == nil {
+			lacks = append(lacks, fmt.Sprintf("%d x %s: %s", p.GPUs, anyIfEmpty(p.GPU), why))
+			continue
+		}
+		a.points, a.places = append(a.points, p), append(a.places, where)
+	}
+	choices, err := advise.ChooseGPUs(a.points, a.need.MinGain)
+	if err != nil {
+		return fmt.Errorf("slurm: advise: %w", err)
+	}
+	if len(choices) == 0 {
+		if len(lacks) == 0 {
+			lacks = []string{"the cluster has no GPUs"}
+		}
+		return fmt.Errorf("slurm: advise: %w: %s", site.ErrImpossible, strings.Join(lacks, "; "))
+	}
+	a.choice = choices[0]
+	i := slices.IndexFunc(a.points, func(p advise.ScalingPoint) bool { return p.GPU == a.choice.GPU && p.GPUs == a.choice.GPUs })
+	a.best = a.places[i]
+	return nil
+}
+
+// candidates are the measured points, or without any each kind of GPU, the one
+// with the least memory first.
+func (a *advisor) candidates() []advise.ScalingPoint {
+	if len(a.need.Scaling) > 0 {
+		return a.need.Scaling
+	}
+	gpus := max(1, a.need.Profile.Spec.Training.GPUs)
+	var nodes []*site.NodeType
+	for i := range a.cluster.Nodes {
+		if n := &a.cluster.Nodes[i]; n.GPUs > 0 && !slices.ContainsFunc(nodes, func(o *site.NodeType) bool { return product(o) == product(n) }) {
+			nodes = append(nodes, n)
+		}
+	}
+	slices.SortStableFunc(nodes, func(x, y *site.NodeType) int { return int(min(max(gpuMemory(x)-gpuMemory(y), -1), 1)) })
+	points := make([]advise.ScalingPoint, len(nodes))
+	for i, n := range nodes {
+		points[i] = advise.ScalingPoint{GPU: product(n), GPUs: gpus, Throughput: 1}
+	}
+	return points
+}
+
+// place finds the best nodes for n GPUs of a type, or says what stands against
+// every one.
+func (a *advisor) place(gpu string, n int) (place, string) {
+	var best place
+	why := errNoType
+	for i := range a.cluster.Partitions {
+		p := &a.cluster.Partitions[i]
+		if p.Down || a.need.Partition != "" && p.Name != a.need.Partition {
+			continue
+		}
+		for k := range a.cluster.Nodes {
+			node := &a.cluster.Nodes[k]
+			if node.GPUs == 0 || !goesBy(node, gpu) || !slices.Contains(node.Partitions, p.Name) {
+				continue
+			}
+			where, err := a.onto(p, node, n)
+			switch {
+			case err != nil:
+				why = err
+			case best.node == nil || where.better(&best):
+				best = where
+			}
+		}
+	}
+	return best, why.Error()
+}
+
+var errNoType = errors.New("no partition that is up has such GPUs")
+
+func (w *place) better(o *place) bool {
+	if w.nodes != o.nodes {
+		return w.nodes < o.nodes
+	}
+	return w.partition.Default && !o.partition.Default
+}
+
+// onto puts n GPUs on as few nodes of one kind as possible, as many on each.
+func (a *advisor) onto(p *site.Partition, node *site.NodeType, n int) (place, error) {
+	if f := a.fit(node); f.lacks != "" {
+		return place{}, errors.New(f.lacks)
+	}
+	most, err := a.most(node)
+	if err != nil {
+		return place{}, err
+	}
+	nodes := (n + most - 1) / most
+	for ; n%nodes != 0 && nodes <= node.Count; nodes++ {
+	}
+	switch {
+	case nodes > node.Count:
+		return place{}, fmt.Errorf("takes %d nodes of %d in partition %s", nodes, node.Count, p.Name)
+	case p.MaxNodes > 0 && nodes > p.MaxNodes:
+		return place{}, fmt.Errorf("takes %d nodes, partition %s allows %d", nodes, p.Name, p.MaxNodes)
+	}
+	return place{partition: p, node: node, nodes: nodes, gpus: n / nodes}, nil
+}
+
+// most is the number of GPUs of a node that can be had with the CPUs and the
+// memory that each needs.
+func (a *advisor) most(node *site.NodeType) (int, error) {
+	cpus := max(1, a.need.CPUs)
+	if cpus > node.CPUs {
+		return 0, fmt.Errorf("a GPU takes %d CPUs, the node has %d", cpus, node.CPUs)
+	}
+	most := min(node.GPUs, node.CPUs/cpus)
+	if a.need.Memory > node.Memory {
+		return 0, fmt.Errorf("a GPU takes %v, the node has %v", a.need.Memory, node.Memory)
+	}
+	if a.need.Memory > 0 {
+		most = int(min(profile.Bytes(most), node.Memory/a.need.Memory))
+	}
+	return most, nil
+}
+
+// fit asks whether the task's device memory fits a kind of GPU.
+func (a *advisor) fit(node *site.NodeType) fit {
+	key := fmt.Sprintf("%s/%d", product(node), gpuMemory(node))
+	if f, ok := a.fits[key]; ok {
+		return f
+	}
+	var f fit
+	total := gpuMemory(node)
+	usable := profile.Bytes(float64(total) * (1 - packer.DefaultHeadroom))
+	switch {
+	case total == 0: // unknown
+	case a.need.GPUMemory > 0:
+		if f.needs = a.need.GPUMemory; f.needs > usable {
+			f.lacks = fmt.Sprintf("the task needs %v, of %v on a GPU %v are usable", f.needs, total, usable)
+		}
+	case a.need.Profile != nil:
+		model, _ := profile.LookupGPU(product(node))
+		v, err := a.planner.Fit(colloc.Task{ID: "task", Profile: a.need.Profile}, colloc.GPU{ID: "gpu", Model: model, Memory: total})
+		if err != nil {
+			break // nothing is known of its memory: the reasons say so
+		}
+		if f.needs = v.Reserved; !v.Fits { // on an empty GPU memory alone can bind
+			f.lacks = fmt.Sprintf("the task is predicted to need %v, of %v on a GPU %v are usable", v.Reserved, total, v.Free)
+		}
+	}
+	a.fits[key] = f
+	return f
+}
+
+// product is the best name of a node's GPUs: a feature that names a product
+// with more memory than the type is more precise than the type.
+func product(n *site.NodeType) string {
+	best, memory := n.GPU, profile.Bytes(0)
+	for _, name := range append([]string{n.GPU}, n.Features...) {
+		if m, ok := profile.LookupGPU(name); ok && m.Memory > memory {
+			best, memory = name, m.Memory
+		}
+	}
+	return best
+}
+
+func gpuMemory(n *site.NodeType) profile.Bytes {
+	if n.GPUMemory > 0 {
+		return n.GPUMemory
+	}
+	model, _ := profile.LookupGPU(product(n))
+	return model.Memory
+}
+
+// goesBy reports whether the node's GPUs go by a name; the empty one is any.
+func goesBy(n *site.NodeType, gpu string) bool {
+	same := func(name string) bool { return strings.EqualFold(name, gpu) }
+	if gpu == "" || same(n.GPU) || slices.ContainsFunc(n.Features, same) {
+		return true
+	}
+	want, have := profile.GPUModel{Name: gpu}, profile.GPUModel{Name: product(n)}
+	return want.Canonical() == have.Canonical()
+}
+
+func anyIfEmpty(gpu string) string {
+	if gpu == "" {
+		return "any GPU"
+	}
+	return gpu
+}
