@@ -77,7 +77,47 @@ func read(in *input, o *Options) (*File, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if err := foreignFault(head); err != nil {
+		return nil, err
+	}
 	return sniff(head).read(in, o)
+}
+
+// foreign names the formats that people have and that cannot be read here, by
+// their first bytes, and what to do instead.
+//
+//nolint:gochecknoglobals // read-only table
+var foreign = []struct{ magic, is string }{
+	{"version https://git-lfs", "a Git LFS pointer: the file itself was not fetched; run git lfs pull"},
+	{"\x89HDF\r\n\x1a\n", "HDF5, as Keras's .h5: save the model as .keras, or write model.to_json()"},
+	{"\x80\x02", "a Python pickle, as torch.save of old versions writes: print the model by torchinfo at depth=99, or export safetensors"},
+	{"Kaldi", "a Kaldi model"},
+	{"TFL3", "TensorFlow Lite"},
+	{"<?xml", "XML: describe reads models; a log of nvidia-smi -q -x is read by package tracefile"},
+}
+
+// foreignFault tells what a file is that no reader knows; nil is not known either.
+func foreignFault(head []byte) error {
+	for _, f := range foreign {
+		if bytes.HasPrefix(head, []byte(f.magic)) {
+			return fmt.Errorf("%s: %w", f.is, ErrFormat)
+		}
+	}
+	if len(head) > 8 && string(head[4:8]) == "TFL3" {
+		return fmt.Errorf("TensorFlow Lite: %w", ErrFormat)
+	}
+	if isSavedModel(head) {
+		return fmt.Errorf("a TensorFlow SavedModel: write model.to_json(), or export ONNX: %w", ErrFormat)
+	}
+	return nil
+}
+
+// isSavedModel recognises saved_model.pb: schema version 1, then a meta graph that
+// names TensorFlow's operations.
+func isSavedModel(head []byte) bool {
+	return len(head) > 3 && head[0] == 8 && head[1] == 1 && head[2] == 0x12 && (bytes.Contains(head, []byte("NoOp")) ||
+		bytes.Contains(head, []byte("VarHandleOp")) || bytes.Contains(head, []byte("saved_model")) || bytes.Contains(head, []byte("AssignVariableOp")) ||
+		bytes.Contains(head, []byte("Placeholder")))
 }
 
 // read reads a file of format f; errors do not name the package.
@@ -170,6 +210,8 @@ func sniffTable(text []byte) Format {
 
 func sniffJSON(text []byte) Format {
 	switch {
+	case bytes.Contains(text, []byte(`"modelTopology"`)):
+		return Keras
 	case bytes.Contains(text, []byte(`"weight_map"`)):
 		return SafetensorsIndex
 	case bytes.Contains(text, []byte(`"class_name"`)) && bytes.Contains(text, []byte(`"config"`)):

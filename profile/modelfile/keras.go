@@ -1,12 +1,12 @@
 package modelfile
 
 import (
-	"archive/zip"
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -26,17 +26,16 @@ func readKeras(in *input, _ *Options) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	var top kerasLayer
-	if err := json.Unmarshal(text, &top); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			return nil, fmt.Errorf("offset %d: %w", syntax.Offset, err)
-		}
+	top, err := kerasTop(text)
+	if err != nil {
 		return nil, err
 	}
-	k := &kerasModel{file: &File{}, unknown: map[string]bool{}}
+	k := &kerasModel{
+		file: &File{}, unknown: map[string]bool{},
+		first: bytes.Contains(text, []byte(`"channels_first"`)) || kerasTheano.Match(text),
+	}
 	k.file.Model.Name = top.Config.Name
-	if _, err := k.model(&top, nil, "", 0); err != nil {
+	if _, err := k.model(top, nil, "", 0); err != nil {
 		return nil, err
 	}
 	if len(k.file.Model.Layers) == 0 {
@@ -45,91 +44,23 @@ func readKeras(in *input, _ *Options) (*File, error) {
 	return k.file, nil
 }
 
-// kerasArchive returns config.json of a .keras archive. What it unpacks is
-// limited, whatever the archive says of sizes.
-func kerasArchive(in *input) ([]byte, error) {
-	var at io.ReaderAt
-	size := in.size
-	if under, ok := in.under.(io.ReaderAt); ok && in.seeker != nil {
-		at = io.NewSectionReader(under, in.base, size)
-	} else {
-		data, err := readText(in)
-		if err != nil {
-			return nil, fmt.Errorf("%w; a larger archive needs a reader that can seek, such as a file", err)
-		}
-		at, size = bytes.NewReader(data), int64(len(data))
-	}
-	z, err := zip.NewReader(at, size)
-	if err != nil {
-		return nil, err
-	}
-	for _, entry := range z.File {
-		if entry.Name != "config.json" {
-			continue
-		}
-		r, err := entry.Open()
-		if err != nil {
-			return nil, fmt.Errorf("config.json: %w", err)
-		}
-		defer func() { _ = r.Close() }() // read only: nothing is lost
-		text, err := readText(r)
-		if err != nil {
-			return nil, fmt.Errorf("config.json: %w", err)
-		}
-		return text, nil
-	}
-	return nil, errors.New("the archive holds no config.json")
-}
-
-// kerasLayer is the JSON of a layer; a model is a layer with layers.
-type kerasLayer struct {
-	Class   string          `json:"class_name"`
-	Name    string          `json:"name"`
-	Inbound json.RawMessage `json:"inbound_nodes"`
-	Build   struct {
-		Input json.RawMessage `json:"input_shape"`
-	} `json:"build_config"`
-	Config kerasConfig `json:"config"`
-}
-
-// kerasConfig holds the settings that matter. What has another type from class to
-// class stays raw.
-type kerasConfig struct {
-	Name       string            `json:"name"`
-	Layers     []json.RawMessage `json:"layers"` // decoded one at a time, to bound memory
-	Layer      *kerasLayer       `json:"layer"`  // of a wrapper
-	Batch      json.RawMessage   `json:"batch_shape"`
-	BatchInput json.RawMessage   `json:"batch_input_shape"`
-	Filters    int64             `json:"filters"`
-	Units      int64             `json:"units"`
-	InputDim   int64             `json:"input_dim"`
-	OutputDim  int64             `json:"output_dim"`
-	Multiplier int64             `json:"depth_multiplier"`
-	Groups     int64             `json:"groups"`
-	Heads      int64             `json:"num_heads"`
-	KeyDim     int64             `json:"key_dim"`
-	ValueDim   int64             `json:"value_dim"`
-	Kernel     json.RawMessage   `json:"kernel_size"`
-	Strides    json.RawMessage   `json:"strides"`
-	Dilation   json.RawMessage   `json:"dilation_rate"`
-	Pool       json.RawMessage   `json:"pool_size"`
-	PadBy      json.RawMessage   `json:"padding"` // a word, or the amounts of ZeroPadding
-	Size       json.RawMessage   `json:"size"`
-	Target     json.RawMessage   `json:"target_shape"`
-	Axis       json.RawMessage   `json:"axis"`
-	Activation json.RawMessage   `json:"activation"`
-	UseBias    json.RawMessage   `json:"use_bias"`
-	Center     json.RawMessage   `json:"center"`
-	Scale      json.RawMessage   `json:"scale"` // a switch, or the factor of Rescaling
-	ResetAfter json.RawMessage   `json:"reset_after"`
-	Sequences  bool              `json:"return_sequences"`
-	KeepDims   bool              `json:"keepdims"`
-}
-
 // kerasModel is the state of following a model.
 type kerasModel struct {
 	file    *File
 	unknown map[string]bool
+	first   bool // channels come first in the file's shapes
+	// width is the last dimension of what the layer before puts out, where its
+	// whole shape is not known; 0 is unknown too.
+	width int64
+}
+
+// shapeOf is the stated shape of one sample with its channels last.
+func (k *kerasModel) shapeOf(raw json.RawMessage) []int64 {
+	shape := shapeOf(raw)
+	if k.first && len(shape) > 2 {
+		shape = append(slices.Clone(shape[1:]), shape[0])
+	}
+	return shape
 }
 
 // model follows the layers of a Sequential or Functional model from the shape
@@ -143,7 +74,12 @@ func (k *kerasModel) model(m *kerasLayer, in []int64, prefix string, depth int) 
 	for i := range m.Config.Layers {
 		l := new(kerasLayer)
 		if err := json.Unmarshal(m.Config.Layers[i], l); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", i, err)
+			return nil, fmt.Errorf("layer %d: %w", i, kerasFault(err))
+		}
+		class := l.Class
+		if l.modernise() && !k.unknown[class] && len(k.unknown) < maxWarnings {
+			k.unknown[class] = true
+			k.file.warn(0, "layer class %q counts as %s", clip(class), l.Class)
 		}
 		name := l.Name
 		if name == "" {
@@ -170,14 +106,23 @@ func (k *kerasModel) model(m *kerasLayer, in []int64, prefix string, depth int) 
 // unknown.
 func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth int) ([]int64, error) {
 	in := inputs[0]
-	if stated := shapeOf(l.Build.Input); len(stated) > 0 {
+	if stated := k.shapeOf(l.Build.Input); len(stated) > 0 {
 		in = stated
 	}
 	for _, raw := range []json.RawMessage{l.Config.Batch, l.Config.BatchInput} {
-		if stated := shapeOf(raw); len(stated) > 0 {
+		if stated := k.shapeOf(raw); len(stated) > 0 {
 			in = stated
 			if k.file.SampleElements.IsZero() && mul(stated...) <= profile.MaxCount {
 				k.file.SampleElements = profile.Some(mul(stated...))
+			}
+		}
+	}
+	if in == nil && l.Config.InputDim > 0 { // the first layer of Keras 1 says so
+		in = []int64{l.Config.InputDim}
+		if l.Class == "Embedding" {
+			in = nil
+			if n := listOf(l.Config.Length, 1, 0); n[0] > 0 {
+				in = n
 			}
 		}
 	}
@@ -196,7 +141,11 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 	leaf := profile.Layer{Name: name, InPlace: isView(l.Class)}
 	var known bool
 	leaf.Kind, known = kindOfClass(l.Class)
-	leaf.Params, err = kerasParams(l, leaf.Kind, in)
+	wide := in
+	if wide == nil && k.width > 0 && len(inputs) == 1 && leaf.Kind != profile.Conv {
+		wide = []int64{k.width}
+	}
+	leaf.Params, err = kerasParams(l, leaf.Kind, wide)
 	if err != nil {
 		return nil, err
 	}
@@ -207,6 +156,7 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 	if !known && kerasView(l.Class) {
 		return out, nil
 	}
+	k.widen(l, leaf.Kind)
 	measure(&leaf, out, false)
 	k.count(l, &leaf, in)
 	if !known {
@@ -219,6 +169,21 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 		return nil, err
 	}
 	return out, k.activation(l, &leaf)
+}
+
+// widen notes the width of a layer's output.
+func (k *kerasModel) widen(l *kerasLayer, kind profile.LayerKind) {
+	switch c := &l.Config; {
+	case l.Class == "Embedding":
+		k.width = c.OutputDim
+	case kind == profile.Linear || kind == profile.Recurrent:
+		k.width = c.Units
+	case kind == profile.Conv:
+		k.width = c.Filters
+	case kind == profile.Activation || kind == profile.Dropout || kind == profile.Norm || kind == profile.Pool && !strings.Contains(l.Class, "Flatten"):
+	default:
+		k.width = 0
+	}
 }
 
 // count corrects the multiply-adds of the layers whose weights do not meet each

@@ -71,7 +71,7 @@ func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
 	case class == "Flatten":
 		return []int64{mul(in...)}, nil
 	case class == "Reshape":
-		return kerasReshape(targetOf(c.Target), mul(in...)), nil
+		return kerasReshape(targetOf(c.Target), mul(in...)), nil // channels first or last: the elements decide
 	case strings.HasPrefix(class, "Global") && strings.Contains(class, "Pool"):
 		return []int64{channels}, nil
 	case class == "LSTM" || class == "GRU" || class == "SimpleRNN":

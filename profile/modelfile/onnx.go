@@ -39,7 +39,63 @@ type onnxGraph struct {
 	stored   []*onnxTensor      // the weights, each once
 	shapes   map[string][]int64 // value_info, batch first; -1 is open
 	inputs   []string
-	branches int
+	branches int  // of If that are left out
+	bodies   bool // Loop or Scan were followed once
+	depth    int
+}
+
+// elements is the number of weights that the graph stores.
+func (g *onnxGraph) elements() (n int64) {
+	for _, t := range g.stored {
+		if t.float {
+			n = add(n, mul(t.shape...))
+		}
+	}
+	return n
+}
+
+// branch reads a graph inside a node; of several the one with the most weights is
+// kept.
+func (g *onnxGraph) branch(f field, n *onnxNode) error {
+	if g.depth >= MaxDepth {
+		return fmt.Errorf("offset %d: graphs nest deeper than %d", g.in.offset, MaxDepth)
+	}
+	inside := &onnxGraph{wire: g.wire, weights: map[string]*onnxTensor{}, shapes: map[string][]int64{}, depth: g.depth + 1}
+	err := inside.message(f.end, inside.graph)
+	g.wire = inside.wire
+	switch {
+	case err != nil:
+		return err
+	case n.inside == nil:
+		n.inside = inside
+		return nil
+	case inside.elements() > n.inside.elements() || inside.elements() == n.inside.elements() && len(inside.nodes) > len(n.inside.nodes):
+		n.inside = inside
+	}
+	g.branches++
+	return nil
+}
+
+// adopt takes over what a node's graph holds.
+func (g *onnxGraph) adopt(inside *onnxGraph) error {
+	if len(g.nodes)+len(inside.nodes) > MaxLayers {
+		return fmt.Errorf("offset %d: more than %d nodes", g.in.offset, MaxLayers)
+	}
+	g.nodes = append(g.nodes, inside.nodes...)
+	for _, t := range inside.stored {
+		if _, taken := g.weights[t.name]; !taken && t.name != "" {
+			g.weights[t.name] = t
+		}
+	}
+	g.stored = append(g.stored, inside.stored...)
+	for name, shape := range inside.shapes {
+		if _, taken := g.shapes[name]; !taken {
+			g.shapes[name] = shape
+		}
+	}
+	g.branches += inside.branches
+	g.bodies = g.bodies || inside.bodies
+	return nil
 }
 
 type onnxNode struct {
@@ -47,6 +103,7 @@ type onnxNode struct {
 	inputs, outputs []string
 	ints            map[string][]int64
 	text            map[string]string
+	inside          *onnxGraph // of If, Loop and Scan
 }
 
 type onnxTensor struct {
@@ -116,6 +173,11 @@ func (g *onnxGraph) node(f field) error {
 		}
 		return nil
 	})
+	if n.inside != nil && err == nil {
+		g.bodies = g.bodies || n.op == "Loop" || n.op == "Scan"
+		err = g.adopt(n.inside)
+		n.inside = nil
+	}
 	g.nodes = append(g.nodes, n)
 	return err
 }
@@ -147,12 +209,15 @@ func (g *onnxGraph) attribute(f field, n *onnxNode) error {
 				value = &t
 			}
 		case 6, 11:
-			g.branches++
+			if f.kind == wireBytes {
+				err = g.branch(f, n)
+			}
 		}
 		return err
 	})
-	if value != nil && n.op == "Constant" || value != nil && name == "value" {
+	if value != nil && n.op == "Constant" {
 		for _, out := range n.outputs {
+			value.name = out
 			g.keep(out, value)
 		}
 	}

@@ -267,7 +267,7 @@ func TestONNXTiedHead(t *testing.T) {
 func TestONNXErrors(t *testing.T) {
 	graph := func(g proto) []byte { return proto{}.int(1, 8).bytes(7, g) }
 	length := func(n uint64) []byte { return binary.AppendUvarint(append(proto{}.int(1, 8), 7<<3|wireBytes), n) }
-	var deep []byte // attributes with graphs inside are not followed
+	var deep []byte
 	for range 1000 {
 		deep = proto{}.bytes(1, proto{}.text(4, "If").bytes(5, proto{}.bytes(6, deep)))
 	}
@@ -284,7 +284,7 @@ func TestONNXErrors(t *testing.T) {
 		{"endless varint", bytes.Repeat([]byte{0xff}, 30), "a varint longer than 64 bits"},
 		{"group", []byte{8, 1, 0x3b}, "wire type 3"},
 		{"negative dimension", graph(proto{}.bytes(5, proto{}.int(1, -4).int(2, 1).text(8, "w"))), `tensor "w" at offset`},
-		{"no layers", graph(deep), "holds no graph"},
+		{"graphs in graphs", graph(deep), "graphs nest deeper than 64"},
 		{"cut off", onnxResNet50(0).model()[:5000], "passes the end"},
 		{"attribute no message", graph(proto{}.bytes(1, proto{}.int(5, 1))), "an attribute is no message"},
 		{"text no text", graph(proto{}.bytes(1, proto{}.int(1, 1))), "field 1 is no text"},

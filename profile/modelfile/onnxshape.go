@@ -12,12 +12,16 @@ import (
 func (g *onnxGraph) describe(f *File) error {
 	sample := g.samples(f)
 	unknown, statistics := 0, int64(0)
+	made, madeUp := map[string]bool{}, 0
 	for i := range g.nodes {
 		n := &g.nodes[i]
 		if g.view(n) {
 			continue
 		}
 		params, constants := g.params(n)
+		if makesWeights(n.op) && len(n.outputs) > 0 {
+			made[n.outputs[0]] = true
+		}
 		statistics = add(statistics, constants)
 		shape, ok := g.outShape(n, sample)
 		if ok {
@@ -29,8 +33,12 @@ func (g *onnxGraph) describe(f *File) error {
 		if l.Name == "" && len(n.outputs) > 0 {
 			l.Name = n.outputs[0]
 		}
-		if l.Kind == profile.Linear && !g.weighted(n) {
+		if l.Kind == profile.Linear && !g.weighted(n) && !readsMade(n, l.Kind, made) {
 			l.Kind = profile.Attention // a product of two activations
+		}
+		if readsMade(n, l.Kind, made) {
+			l.Unknown |= profile.ParamCounts
+			l.Params, madeUp = 0, madeUp+1
 		}
 		if n.op == "Gather" && params > 0 {
 			l.Kind = profile.Embedding
@@ -49,7 +57,30 @@ func (g *onnxGraph) describe(f *File) error {
 		}
 	}
 	g.totals(f, statistics, unknown)
+	if madeUp > 0 {
+		f.warn(0, "%d layers have weights that the graph makes when it runs: their parameters are unknown", madeUp)
+	}
 	return nil
+}
+
+// makesWeights says whether an operation puts out constants made at run time, as
+// graphs without their weights do.
+func makesWeights(op string) bool {
+	switch op {
+	case "ConstantOfShape", "RandomNormal", "RandomUniform", "RandomNormalLike", "RandomUniformLike", "EyeLike":
+		return true
+	}
+	return false
+}
+
+// readsMade says whether a layer that has weights takes them from such a constant.
+func readsMade(n *onnxNode, kind profile.LayerKind, made map[string]bool) bool {
+	switch kind {
+	case profile.Linear, profile.Conv, profile.Norm, profile.Recurrent:
+		return len(n.inputs) > 1 && made[n.inputs[1]]
+	default:
+		return false
+	}
 }
 
 // samples returns the shapes of the graph's inputs for one sample.
@@ -150,7 +181,10 @@ func (g *onnxGraph) totals(f *File, statistics int64, unknown int) {
 		f.warn(0, "%d layers have no known output shape and unknown activations: run ONNX shape inference first", unknown)
 	}
 	if g.branches > 0 {
-		f.warn(0, "%d branches of If, Loop or Scan are left out", g.branches)
+		f.warn(0, "%d branches of If are left out; of each the one with the most weights is described", g.branches)
+	}
+	if g.bodies {
+		f.warn(0, "the body of Loop or Scan counts once")
 	}
 }
 
