@@ -98,8 +98,9 @@ func (f FIFOFair) Weigh(a *Account) float64 {
 // Rounds that maximise the sum climb Σ weight·rate^(1-Alpha)/(1-Alpha): Alpha 1
 // is proportional fairness, and the larger Alpha is the closer the rates come
 // to max-min fairness, in which nobody's can grow but at the cost of one who has
-// less; of weights very far apart [Weights] keeps the order. The rate counts by the GPU that a task takes alone, which is Gavel's
-// max-min policy without its linear program.
+// less; of weights very far apart [Weights] keeps the order. The rate counts by the
+// GPU that a task takes alone, which is Gavel's max-min policy without its linear
+// program.
 //
 // Mo, Walrand, Fair end-to-end window-based congestion control, 2000,
 // doi:10.1109/90.879343; Stolyar, On the asymptotic optimality of the gradient

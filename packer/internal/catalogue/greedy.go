@@ -138,12 +138,12 @@ func (s *states) put(seat, k int, types []int32) {
 	st.seats = slices.Insert(st.seats, where, seat)
 }
 
-// SingleValue implements valuer.
+// SingleValue implements instance.Values.
 func (cat *Catalogue) SingleValue(k, i int) (int64, error) {
 	return cat.Gain(k, cat.Of[i:i+1]), nil
 }
 
-// SetValue implements valuer.
+// SetValue implements instance.Values.
 func (cat *Catalogue) SetValue(k int, tasks []int32, _ int64) (int64, error) {
 	var buffer [8]int32
 	g := cat.Gain(k, cat.Typed(buffer[:0], tasks))
@@ -153,5 +153,5 @@ func (cat *Catalogue) SetValue(k int, tasks []int32, _ int64) (int64, error) {
 	return cat.in.Classes[k].Base + g, nil
 }
 
-// Quick implements valuer: sets that are not listed are asked for.
+// Quick implements instance.Values: sets that are not listed are asked for.
 func (cat *Catalogue) Quick() bool { return false }

@@ -50,7 +50,7 @@ type Evaluator struct {
 	out    [1]float64
 }
 
-// NewEvaluator makes an evaluator.
+// NewEvaluator returns an Evaluator with buffers of its own.
 func NewEvaluator(in *Instance) *Evaluator {
 	k := in.MaxSet
 	for i := range in.Classes {
@@ -310,19 +310,19 @@ type Values interface {
 	Quick() bool
 }
 
-// SingleValue implements valuer.
+// SingleValue implements Values.
 func (e *Evaluator) SingleValue(k, i int) (int64, error) {
 	v, err := e.Alone(&e.In.Classes[k], int32(i))
 	return v.Units, err
 }
 
-// SetValue implements valuer.
+// SetValue implements Values.
 func (e *Evaluator) SetValue(k int, tasks []int32, ref int64) (int64, error) {
 	v, err := e.Together(&e.In.Classes[k], tasks, ref)
 	return v.Units, err
 }
 
-// Quick implements valuer.
+// Quick implements Values.
 func (e *Evaluator) Quick() bool { return false }
 
 // Instances returns who sits where in a set by MIG, residents first; nil where

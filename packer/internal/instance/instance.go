@@ -50,7 +50,7 @@ type Task struct {
 
 // Class is a group of interchangeable GPUs, or one GPU with residents.
 type Class struct {
-	Number    int // its place in instance.classes
+	Number    int // its place in Instance.Classes
 	Members   []int
 	Usable    profile.Bytes // after headroom
 	Mechs     []profile.Mechanism
@@ -65,7 +65,7 @@ type Class struct {
 }
 
 // Oracle answers what numbers alone do not tell. Sets are numbers of
-// instance.all.
+// Instance.All.
 type Oracle interface {
 	// Speeds fills in the speeds of a set on a GPU of a class; they make sense.
 	Speeds(class int, set []int32, mech profile.Mechanism, dst []float64) error

@@ -99,7 +99,7 @@ func (r *PairRow) Fill(i int32) error {
 	return nil
 }
 
-// part returns the value of task i at a speed above 0, as instance.units does: from
+// part returns the value of task i at a speed above 0, as Instance.Units does: from
 // 1 on, adding a half and cutting off is rounding.
 func (r *PairRow) part(i int32, speed float64) int64 {
 	return max(1, int64(float64(r.scaled[i]*speed)+0.5))

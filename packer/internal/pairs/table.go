@@ -113,13 +113,13 @@ func (t *table) beside(e *instance.Evaluator, k int) error {
 	return nil
 }
 
-// SingleValue implements valuer.
+// SingleValue implements instance.Values.
 func (t *table) SingleValue(k, i int) (int64, error) { return t.single[k][i], nil }
 
-// Quick implements valuer.
+// Quick implements instance.Values.
 func (t *table) Quick() bool { return true }
 
-// SetValue implements valuer.
+// SetValue implements instance.Values.
 func (t *table) SetValue(k int, tasks []int32, _ int64) (int64, error) {
 	return t.worth(k, tasks[0], tasks[len(tasks)-1]), nil
 }
