@@ -1,8 +1,10 @@
 package online
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -53,35 +55,34 @@ func (s *Session) Finish(id string) ([]Decision, error) {
 	return s.out, s.drainFreed()
 }
 
-// Fail takes a GPU out of service: its tasks return to the queue, in front of
-// those that arrived later, and start elsewhere where they can. The decisions
-// are theirs, and where a gang has lost a GPU, of those that start on its others;
-// the slice is valid until the next call. A GPU that is out of service already
-// stays so.
-func (s *Session) Fail(gpu int) ([]Decision, error) {
-	s.out = s.out[:0]
-	if gpu < 0 || gpu >= len(s.cards) {
-		return s.out, s.noGPU(gpu)
+// Fail takes GPUs out of service, those of a lost node for one, all at once: their
+// tasks return to the queue, in front of those that arrived later, and start
+// elsewhere where they can, but not on a GPU that fails in the same call. The
+// decisions are theirs, in policy order, and where a gang has lost a GPU, of those
+// that start on its others; the slice is valid until the next call. A GPU that is out
+// of service already stays so. An index that does not exist is an error, and nothing
+// changes.
+func (s *Session) Fail(gpus ...int) ([]Decision, error) {
+	s.out, s.victims, s.turn = s.out[:0], s.victims[:0], s.turn[:0]
+	for _, gpu := range gpus {
+		if gpu < 0 || gpu >= len(s.cards) {
+			return s.out, s.noGPU(gpu)
+		}
 	}
-	c := &s.cards[gpu]
-	if c.down {
-		return s.out, nil
+	lost := make([]int, 0, len(gpus))
+	for _, gpu := range gpus {
+		if c := &s.cards[gpu]; !c.down {
+			c.down = true
+			lost = append(lost, gpu)
+		}
 	}
-	lead := int32(gpu)
-	if c.lead != none {
-		lead = c.lead
+	var errs error
+	for _, gpu := range lost {
+		errs = errors.Join(errs, s.lose(gpu))
 	}
-	c.down = true
-	g := &s.cards[lead]
-	s.victims = append(s.victims[:0], g.set...)
-	clear(g.set)
-	g.set, g.used = g.set[:0], 0
-	for _, j := range s.victims {
-		s.enqueue(j)
-	}
-	errs := s.refresh(int(lead))
-	s.noteFreed(lead)
-	s.touch(gpu)
+	slices.SortStableFunc(s.victims, func(a, b *job) int {
+		return cmp.Or(cmp.Compare(b.kind.key.weight, a.kind.key.weight), cmp.Compare(a.arrival, b.arrival))
+	})
 	for _, j := range s.victims {
 		d, err := s.settle(j)
 		if err != nil {
@@ -92,6 +93,26 @@ func (s *Session) Fail(gpu int) ([]Decision, error) {
 	}
 	clear(s.victims)
 	return s.out, errors.Join(errs, s.drainFreed())
+}
+
+// lose puts what runs on a card that is down into the queue, the gang of which it is
+// a part included, and notes the cards that this frees.
+func (s *Session) lose(gpu int) error {
+	lead := int32(gpu)
+	if l := s.cards[gpu].lead; l != none {
+		lead = l
+	}
+	g := &s.cards[lead]
+	s.victims = append(s.victims, g.set...)
+	for _, j := range g.set {
+		s.enqueue(j)
+	}
+	clear(g.set)
+	g.set, g.used = g.set[:0], 0
+	err := s.refresh(int(lead))
+	s.turn = append(append(s.turn, lead), s.freed...)
+	s.touch(gpu)
+	return err
 }
 
 // Restore brings a GPU back into service, empty, and returns the tasks of the

@@ -204,15 +204,9 @@ func (w *twins) actions() map[string]func(*rapid.T) {
 			if len(w.slow.cards) == 0 {
 				return
 			}
-			g := rapid.IntRange(0, len(w.slow.cards)-1).Draw(t, "gpu")
-			down := w.slow.cards[g].down
-			d, err := w.fast.Fail(g)
-			if down && len(d) > 0 {
-				t.Fatalf("GPU %d fails twice: %v", g, d)
-			}
-			if !down {
-				w.same(t, "fail", d, err, w.slow.fail(g))
-			}
+			gpus := rapid.SliceOfN(rapid.IntRange(0, len(w.slow.cards)-1), 1, 3).Draw(t, "gpus")
+			d, err := w.fast.Fail(gpus...)
+			w.same(t, "fail", d, err, w.slow.fail(gpus))
 		},
 		"restore": func(t *rapid.T) {
 			for g := range w.slow.cards {

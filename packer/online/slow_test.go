@@ -276,15 +276,30 @@ func (s *slowSession) finish(id string) []Decision {
 	return nil
 }
 
-func (s *slowSession) fail(g int) (out []Decision) {
-	s.cards[g].down = true
-	if l := s.cards[g].lead; l != none {
-		g = l
+func (s *slowSession) fail(gpus []int) (out []Decision) {
+	var victims []slowTask
+	var freed, leads []int
+	for _, g := range gpus {
+		if s.cards[g].down {
+			continue
+		}
+		s.cards[g].down = true
+		if l := s.cards[g].lead; l != none {
+			g = l
+		}
+		if !slices.Contains(leads, g) {
+			leads = append(leads, g)
+		}
 	}
-	c := &s.cards[g]
-	victims := c.tasks
-	c.tasks, c.mech = nil, profile.Exclusive
-	freed := append([]int{g}, s.release(g)...)
+	for _, g := range leads {
+		c := &s.cards[g]
+		victims = append(victims, c.tasks...)
+		c.tasks, c.mech = nil, profile.Exclusive
+		freed = append(append(freed, g), s.release(g)...)
+	}
+	slices.SortFunc(victims, func(a, b slowTask) int {
+		return cmp.Or(cmp.Compare(b.EffectiveWeight(), a.EffectiveWeight()), cmp.Compare(a.arrival, b.arrival))
+	})
 	for _, t := range victims {
 		if to := s.best(t.Task); to != none {
 			out = append(out, s.start(t, to))
