@@ -56,8 +56,8 @@ func TestRun(t *testing.T) {
 		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
 		{"fresh days with losses", []string{"-trace", trace, "-policies", "las,colloc", "-fresh", "-seeds", "2", "-losses", "5h", "-checkpoint", "20m", "-checkpoint-cost", "5s", "-diurnal", "0.5"}, "each GPU fails every 5h0m0s"},
 		{"told another contention", []string{"-trace", trace, "-policies", "greedy", "-told", "2"}, "policies are told 2"},
-		{"without stages", []string{"-trace", trace}, "muri-s is left out: the tasks do not say the stages of an iteration"},
-		{"without stages, by name", []string{"-trace", trace, "-policies", "best-fit"}, "best-fit does not do what its name says"},
+		{"without stages", []string{"-trace", trace}, "muri-s, muri-l: left out, as the tasks do not say the stages of an iteration"},
+		{"without stages, by name", []string{"-trace", trace, "-policies", "best-fit"}, "best-fit: not what the name says"},
 		{"filled up without times", []string{"-trace", pods, "-gpus", "4xV100", "-inflate", "1.2"}, "best-fit"},
 		{"filled up", []string{"-trace", trace, "-inflate", "2", "-policies", "fgd,best-fit"}, "tasks on 4 GPUs"},
 	}

@@ -17,6 +17,7 @@ type study struct {
 	cluster  *sim.Cluster
 	policies []sim.Policy
 	seeds    int
+	baseline string // what verdicts compare with
 	// left names the policies that are left out, and why.
 	left []string
 	// draw returns what happens under a seed; runs with the same seed see the

@@ -114,7 +114,7 @@ func saveReport(o *options, s *study, args []string, outcomes []outcome) error {
 	}
 	defer os.Remove(f.Name()) //nolint:errcheck // gone after Rename
 	command := "colloc simulate " + strings.Join(args, " ")
-	err = writeReport(f, "Policies on "+s.trace, s.world, command, s.seeds, summarise(outcomes))
+	err = writeReport(f, "Policies on "+s.trace, s, command, summarise(outcomes))
 	if err = errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("-html: %w", err)
 	}

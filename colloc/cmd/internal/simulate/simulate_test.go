@@ -44,7 +44,7 @@ func small(t *testing.T, seeds int) []outcome {
 func TestReportIsTheSameTwice(t *testing.T) {
 	var pages [2]bytes.Buffer
 	for i := range pages {
-		if err := writeReport(&pages[i], "t", "w", "c", 2, summarise(small(t, 2))); err != nil {
+		if err := writeReport(&pages[i], "t", &study{world: "w", seeds: 2, baseline: "fifo"}, "c", summarise(small(t, 2))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestTimeline(t *testing.T) {
 		var busy time.Duration
 		for g, spans := range o.Timeline.spans {
 			for i, s := range spans {
-				if s.Tasks != 1 || s.To <= s.From || i > 0 && s.From < spans[i-1].To {
+				if len(s.Tasks) != 1 || s.To <= s.From || i > 0 && s.From < spans[i-1].To {
 					t.Errorf("%s: GPU %d has span %+v", o.Policy, g, s)
 				}
 				busy += s.To - s.From
@@ -112,8 +112,11 @@ func TestTimelineLoss(t *testing.T) {
 		line.note(&e)
 	}
 	line.finish(9)
-	if diff := cmp.Diff([][]span{{{0, 3, 1}}, {{0, 1, 1}, {1, 3, 2}, {3, 5, 1}}}, line.spans); diff != "" {
+	if diff := cmp.Diff([][]span{{{0, 3, []string{"gang"}}}, {{0, 1, []string{"gang"}}, {1, 3, []string{"gang", "alone"}}, {3, 5, []string{"alone"}}}}, line.spans); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]mark{{At: 3, Kind: "loss"}}, line.marks); diff != "" {
+		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
 

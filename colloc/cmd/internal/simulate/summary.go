@@ -22,14 +22,14 @@ type column struct {
 
 // columns are the figures that table and report show.
 func columns() []column {
-	hours := func(d func(*sim.Result) time.Duration) func(*sim.Result) float64 {
+	inHours := func(d func(*sim.Result) time.Duration) func(*sim.Result) float64 {
 		return func(r *sim.Result) float64 { return d(r).Hours() }
 	}
 	return []column{
-		{"makespan", "h", true, 2, hours(func(r *sim.Result) time.Duration { return r.Makespan })},
-		{"mean JCT", "h", true, 3, hours(func(r *sim.Result) time.Duration { return r.MeanJCT })},
-		{"p99 JCT", "h", true, 2, hours(func(r *sim.Result) time.Duration { return r.P99JCT })},
-		{"mean wait", "h", true, 3, hours(func(r *sim.Result) time.Duration { return r.MeanWait })},
+		{"makespan", "h", true, 2, inHours(func(r *sim.Result) time.Duration { return r.Makespan })},
+		{"mean JCT", "h", true, 3, inHours(func(r *sim.Result) time.Duration { return r.MeanJCT })},
+		{"p99 JCT", "h", true, 2, inHours(func(r *sim.Result) time.Duration { return r.P99JCT })},
+		{"mean wait", "h", true, 3, inHours(func(r *sim.Result) time.Duration { return r.MeanWait })},
 		{"unfairness", "x", true, 1, spread},
 		{"energy", "kWh", true, 1, func(r *sim.Result) float64 { return r.Energy / 3.6e6 }},
 		{"busy", "%", false, 1, func(r *sim.Result) float64 { return 100 * r.Busy }},

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -18,7 +19,7 @@ import (
 
 // study reads the files and decides what is simulated.
 func (o *options) study() (*study, error) {
-	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, timeline: o.html != ""}
+	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, baseline: o.baseline, timeline: o.html != ""}
 	tr, err := o.read()
 	if err != nil {
 		return nil, err
@@ -54,18 +55,26 @@ func (o *options) study() (*study, error) {
 // leaveOut drops policies that lack their input, if all were asked for, and names
 // them; one that was asked for by name stays and is named, too.
 func (o *options) leaveOut(s *study, tasks []sim.Task) {
+	names := map[string][]string{}
+	var reasons []string
 	s.policies = slices.DeleteFunc(s.policies, func(p sim.Policy) bool {
 		why := policy.Lacks(p, tasks)
 		if why == "" {
 			return false
 		}
-		verb := "is left out"
-		if o.policies != "all" {
-			verb = "does not do what its name says"
+		if names[why] == nil {
+			reasons = append(reasons, why)
 		}
-		s.left = append(s.left, fmt.Sprintf("%s %s: the tasks do not say %s", p.Name(), verb, why))
+		names[why] = append(names[why], p.Name())
 		return o.policies == "all"
 	})
+	what := "left out"
+	if o.policies != "all" {
+		what = "not what the name says"
+	}
+	for _, why := range reasons {
+		s.left = append(s.left, fmt.Sprintf("%s: %s, as the tasks do not say %s", strings.Join(names[why], ", "), what, why))
+	}
 }
 
 // costs says in words what starts, checkpoints and losses cost.
