@@ -40,8 +40,8 @@ const none = -1
 // the tasks that run or wait and 64 MiB.
 //
 // The same calls in the same order give the same answers. A Session is not safe
-// for concurrent use. Of what it is given it keeps the Profile pointers and label
-// slices of the tasks that it holds.
+// for concurrent use. It copies each task that it holds, but not what the task
+// points to: leave the Profile and the slices of labels as they are.
 type Session struct {
 	p         packer.Problem // GPUs, Model and Limits; no tasks
 	batch     bool           // the model answers for many pairs in one call
@@ -78,16 +78,17 @@ type SessionOptions struct {
 // DefaultThreshold is the least marginal gain for which a Session shares, as a
 // fraction of what the task would do alone.
 //
-// Up to 1.2 times the load that the GPUs bear exclusively it is within 3 % of the
-// best mean completion time: on Gavel's K80, where sharing gains little and 0.3
-// loses 25 %; on its V100 and Lucid's RTX 3090, where it gains much; and on V100 and
-// K80 together. Beyond that the K80 stays within 3 %, and the V100 has more to wait
-// for: at 1.6 times 0.5 is better by 28 %. Printed by
+// The load below is relative to what the GPUs could do without sharing. Up to a
+// load of 1.2, 0.1 stays within 3 % of the threshold with the best mean completion
+// time, on each of these: Gavel's K80, where sharing gains little and 0.3 is 25 %
+// worse; Gavel's V100 and Lucid's RTX 3090, where sharing gains much; V100 and K80
+// mixed. At higher loads waiting pays more on the V100: at 1.6, 0.5 is 28 % better.
+// The benchmark that prints these figures:
 //
 //	COLLOC_DATA=dir go test -run xxx -bench SessionThreshold -benchtime 1x ./packer/online
 //
-// There 0.2 does as well; in colloc/sim, where a pair that was not measured is the
-// mean of its tasks' others and not their product, it loses up to 23 % on the K80.
+// A threshold of 0.2 does as well there. In colloc/sim it is up to 23 % worse on the
+// K80: the simulator fills in pairs that nobody measured in another way.
 const DefaultThreshold = 0.1
 
 // Decision says where a task went.
