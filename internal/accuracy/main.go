@@ -35,6 +35,11 @@ func bounds() []bound {
 	return []bound{
 		{set: "memory_mlp", metric: "mape_pct", max: 1.0},
 		{set: "memory_cnn", metric: "mape_pct", max: 9},
+		{set: "memory_cnn", split: "family", metric: "mape_pct", max: 6.2},
+		{set: "memory_cnn", split: "family", metric: "coverage_pct", min: 98.5, max: 100},
+		{set: "memory_cnn", split: "family", metric: "waste_pct", max: 60},
+		{set: "memory_mlp", split: "family", metric: "coverage_pct", min: 98.5, max: 100},
+		{set: "memory_mlp", split: "family", metric: "waste_pct", max: 20},
 		{set: "interference_lucid", metric: "mae", max: 0.075},
 		{set: "interference_lucid", metric: "mae", baseline: "proportional"},
 		{set: "interference_lucid", split: "family", metric: "mae", max: 0.068},

@@ -7,7 +7,8 @@ import (
 
 // good is a run in which every bound just holds.
 const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape_pct":1}
-{"set":"memory_mlp","split":"family","model":"colloc","n":10,"mape_pct":30}
+{"set":"memory_mlp","split":"family","model":"colloc","n":10,"mape_pct":30,"coverage_pct":98.5,"waste_pct":20}
+{"set":"memory_cnn","split":"family","model":"colloc","n":10,"mape_pct":6.2,"coverage_pct":98.5,"waste_pct":60}
 {"set":"memory_mlp","split":"random","model":"horus","n":10,"mape_pct":80}
 {"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":9}
 {"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.075}
@@ -29,7 +30,7 @@ func TestCheck(t *testing.T) {
 		{"over", `"n":10,"mape_pct":9`, `"n":10,"mape_pct":9.001`, "memory_cnn mape_pct 9.001: must be at most 9"},
 		{"no better than the baseline", `0.0751`, `0.075`, "must be below proportional's 0.075"},
 		{"baseline missing", `"proportional"`, `"horus"`, "interference_lucid random proportional: evaluate printed 0 such lines"},
-		{"line missing", `"set":"memory_cnn"`, `"set":"memory_timm"`, "memory_cnn random colloc: evaluate printed 0 such lines"},
+		{"line missing", `"set":"memory_cnn","split":"random"`, `"set":"memory_timm","split":"random"`, "memory_cnn random colloc: evaluate printed 0 such lines"},
 		{"line twice", `"split":"family"`, `"split":"random"`, "memory_mlp random colloc: evaluate printed 2 such lines"},
 		{"a worst family too many", `"worst_coverage_pct":84`, `"worst_coverage_pct":83.9`, "worst_coverage_pct 83.9: must be at least 84"},
 		{"no rows", `"n":10`, `"n":0`, "n is 0"},
@@ -38,7 +39,7 @@ func TestCheck(t *testing.T) {
 		{"metric negative", `"mape_pct":1`, `"mape_pct":-1`, "mape_pct is -1"},
 		{"below the least", `0.97`, `0.9699`, "order_accuracy 0.9699: must be at least 0.97"},
 		{"too wide", `"order_accuracy":0.9,"coverage_pct":95`, `"order_accuracy":0.9,"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
-		{"cut off", "\"coverage_pct\":95}\n", "", "object 11 of standard input: unexpected EOF"},
+		{"cut off", "\"coverage_pct\":95}\n", "", "object 12 of standard input: unexpected EOF"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder

@@ -138,6 +138,7 @@ func (m *MemoryRow) synthetic(r *row, net *network) {
 	o.Spec.Training = profile.Training{BatchSize: int(r.count("batch_size")), Optimizer: r.optimizer("optimizer")}
 	o.Host.Name = "GPUMemNet"
 	o.Group = r.text("arch")
+	o.Spec.Model.Architecture = "GPUMemNet " + o.Group
 	o.Peak = r.peak()
 	m.SoloUse = profile.Sample{
 		GPUBusy:     r.fraction("avg_gpu_util_pct", 100),

@@ -14,6 +14,7 @@ func readTIMM(r *row, m *MemoryRow) {
 	}
 	o.Host.Name = "GPUMemNet"
 	o.Group = r.text("family")
+	o.Spec.Model.Architecture = "timm " + o.Group
 	o.Peak = r.peak()
 	m.others(r, "faketensor", "faketensor_estimate_mib")
 	if !r.flag("valid") {

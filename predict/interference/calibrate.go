@@ -173,7 +173,7 @@ func spreadOf(errs []standardError, sigma, risk float64) spread {
 			s.Factor[level] = num.Round9(conformal.New(byGroup[""]).Upper(risk))
 		} else {
 			s.Groups[level] = len(byGroup)
-			s.Factor[level] = num.Round9(conformal.UpperOfGroups(slices.Collect(maps.Values(byGroup)), risk))
+			s.Factor[level] = num.Round9(conformal.UpperOfGroups(slices.Collect(maps.Values(byGroup)), risk, risk))
 		}
 		widest = max(widest, s.Factor[level])
 	}

@@ -20,6 +20,7 @@ const (
 	termTransit        // largest input + output of a convolution: its workspace
 	termBiggest        // parameters of the largest layer
 	termInput          // the batch
+	termMixed          // square root of kept activations × that workspace: fragments
 	termCount
 )
 
@@ -51,6 +52,9 @@ type task struct {
 	used  int // columns of x that the residual reads; the spread may read more
 	// outputs is the number of elements that the layers put out for one sample.
 	outputs float64
+	// halved says that a shape-only run tells one of its two figures: what the
+	// backward pass adds is unknown.
+	halved bool
 }
 
 // describe fills t for a task with layers.
@@ -62,7 +66,7 @@ func (t *task) describe(spec *profile.Spec) {
 	t.n, t.outputs = termCount, f.Outputs
 	t.terms = [termCount]float64{
 		termContext: 1, termStep: step, termPeak: max(step, f.Kept+f.Masks), termKept: f.Kept, termMasks: f.Masks, termLargest: f.Largest,
-		termTransit: f.Transit, termBiggest: f.Biggest, termInput: f.Input,
+		termTransit: f.Transit, termBiggest: f.Biggest, termInput: f.Input, termMixed: math.Sqrt(f.Kept * f.Transit),
 	}
 	outputs, largest := max(1, f.Outputs), max(1, f.LargestElements)
 	unit := spec.Training.Precision.ElementBytes() * float64(spec.Training.BatchSize)
@@ -88,12 +92,14 @@ func (t *task) describe(spec *profile.Spec) {
 func (t *task) describeTraced(spec *profile.Spec) {
 	forward := float64(spec.Traced.AfterForward.Or(0))
 	backward := float64(spec.Traced.AfterBackward.Or(0))
+	halved := spec.Traced.AfterForward.IsZero() || spec.Traced.AfterBackward.IsZero()
 	if spec.Traced.AfterForward.IsZero() {
 		forward = backward
 	}
 	growth := max(0, backward-forward)
 	*t = task{}
 	t.n = tracedTerms
+	t.halved = halved
 	t.terms[tracedContext], t.terms[tracedForward], t.terms[tracedGrowth] = 1, forward, growth
 	t.used = tracedBatch + 1
 	t.x[0], t.x[1], t.x[2] = logMiB(forward), logMiB(growth), growth/max(1, forward)

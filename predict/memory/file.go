@@ -14,9 +14,10 @@ import (
 // version is the version of the file form. It grows when a feature or a
 // term changes its meaning, or when something is added:
 //
-//	1  without floors; also written where there are none
+//	1  without floors
 //	2  with floors, the least that may be reserved for tasks that were seen
-const version = 2
+//	3  with architectures and scores for others; older files know no strangers
+const version = 3
 
 // file is the file form of a Predictor.
 type file struct {
@@ -61,9 +62,6 @@ func (m *Predictor) encode() ([]byte, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
 	f := file{Format: format, Version: version, Provenance: m.from, Hosts: m.hosts, Learned: m.learned, Floors: m.floors}
-	if len(m.floors) == 0 {
-		f.Version = 1
-	}
 	for k := range tracedPart + 1 {
 		if p := m.part(k); p != nil {
 			f.Parts = append(f.Parts, filePart{Kind: partName(k), Part: p})

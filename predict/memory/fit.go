@@ -84,7 +84,7 @@ func partName(k int) string {
 func allowedTerms(k int) []bool {
 	allowed := slices.Repeat([]bool{true}, termCount)
 	if k == int(profile.Transformer) {
-		allowed[termTransit], allowed[termBiggest] = false, false
+		allowed[termTransit], allowed[termBiggest], allowed[termMixed] = false, false, false
 	}
 	return allowed
 }
@@ -112,7 +112,7 @@ func sortByPart(obs []Observation) (*sortedRows, error) {
 			id = len(groups)
 			groups[o.Group] = id
 		}
-		r := row{peak: float64(o.Peak), context: math.NaN(), censored: o.Censored, group: id}
+		r := row{peak: float64(o.Peak), context: math.NaN(), censored: o.Censored, group: id, architecture: o.Spec.Model.Architecture}
 		if c, ok := o.Host.Context.Get(); ok {
 			r.context = float64(c)
 		} else if o.Host.Name != "" {
@@ -148,20 +148,23 @@ func fitPart(rows []row, allowed []bool, seed uint64) (*part, error) {
 	p.bounds(rows)
 	fold, groups := foldsOf(rows, seed)
 	p.Groups = groups
-	left, err := leftOut(rows, fold, allowed, seed)
+	left, err := leftOut(rows, fold, folds.Count, false, allowed, seed)
 	if err != nil {
 		return nil, err
 	}
 	p.calibrate(rows, left, fold, seed)
-	if groups < 3 || groups >= manyGroups || len(rows) < leastForTrees {
+	if groups >= manyGroups {
 		return p, nil
 	}
-	left, err = leftOut(rows, folds.DealGroups(groupsOf(rows), folds.Count), allowed, seed)
-	if err != nil {
-		return nil, err
+	for i := range rows {
+		p.Known = append(p.Known, rows[i].architecture)
 	}
-	p.widen(rows, left)
-	return p, nil
+	slices.Sort(p.Known)
+	p.Known = slices.Compact(p.Known)
+	if groups < leastGroups {
+		return p, nil
+	}
+	return p, p.allowForStrangers(rows, allowed, seed)
 }
 
 // foldsOf deals rows to folds: by row, or by whole groups where there are many.

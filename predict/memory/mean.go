@@ -16,6 +16,8 @@ type row struct {
 	context  float64 // measured on the row's host; NaN is unknown
 	censored bool
 	group    int
+	// architecture is what the task is known by.
+	architecture string
 }
 
 // Sizes of the two tree ensembles. Many shallow trees on half of the columns
@@ -45,7 +47,7 @@ func fitMean(rows []row, allowed []bool, seed uint64) (*part, error) {
 			mean := rows[i].task.x
 			clear(mean[rows[i].task.used:]) // the others are for the spread
 			x = append(x, mean[:])
-			y = append(y, math.Log(rows[i].peak/p.total(&rows[i])))
+			y = append(y, math.Log(rows[i].peak/p.total(&rows[i], false)))
 		}
 	}
 	o := trees.Options{
@@ -62,8 +64,8 @@ func fitMean(rows []row, allowed []bool, seed uint64) (*part, error) {
 }
 
 // total is the predicted peak of a training row on its own host.
-func (p *part) total(r *row) float64 {
-	at := p.at(&r.task)
+func (p *part) total(r *row, stranger bool) float64 {
+	at := p.at(&r.task, stranger)
 	if math.IsNaN(r.context) {
 		return at.context + at.rest
 	}

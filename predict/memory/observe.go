@@ -52,12 +52,12 @@ func (m *Predictor) learnScore(o *Observation, p *prediction) {
 		return
 	}
 	s := num.Round9(math.Log(float64(o.Peak)/p.peak()) / p.spread)
-	scores := p.part.Scores.Scores
+	scores := p.scores.Scores
 	if len(scores) >= mostScores || !num.Finite(s) {
 		return
 	}
 	at, _ := slices.BinarySearch(scores, s)
-	p.part.Scores.Scores = slices.Insert(scores, at, s)
+	p.scores.Scores = slices.Insert(scores, at, s)
 }
 
 // learnHost moves the context of a named host towards what was seen and returns

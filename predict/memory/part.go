@@ -1,8 +1,10 @@
 package memory
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/predict/internal/num"
@@ -31,6 +33,12 @@ type part struct {
 	Flat float64 `json:"flat,omitempty"`
 	// Scores are log(seen/predicted)/spread of rows that were left out.
 	Scores conformal.Bounds `json:"scores"`
+	// Strange are the scores for tasks whose architecture is not in Known, by the
+	// spread of strangers.
+	Strange conformal.Bounds `json:"strange,omitzero"`
+	// Known are the architectures of the data, sorted; none where they were many,
+	// so that strangers were part of the calibration.
+	Known []string `json:"known,omitempty"`
 	// Lo and Hi are the ranges of the features in the data.
 	Lo []float64 `json:"lo,omitempty"`
 	Hi []float64 `json:"hi,omitempty"`
@@ -60,6 +68,35 @@ func (p *part) spread(t *task) float64 {
 	return max(0.3*p.Flat, v*math.Abs(v))
 }
 
+// spreadFor is the spread for t, of a stranger or not. What the trees say of the
+// size of errors holds half as far, in logarithms, for strangers.
+func (p *part) spreadFor(t *task, stranger bool) float64 {
+	s := p.spread(t)
+	if stranger && s > 0 {
+		s = math.Sqrt(s * p.Flat)
+	}
+	return s
+}
+
+// strange reports that a part was fitted to few architectures and this is none of
+// them.
+func (p *part) strange(architecture string) bool {
+	if len(p.Known) == 0 {
+		return false
+	}
+	_, known := slices.BinarySearch(p.Known, architecture)
+	return !known
+}
+
+const (
+	// leastGroups is how many groups a promise about another one takes.
+	leastGroups = 3
+	// priorSpread is the least spread of a task that no promise holds for.
+	priorSpread = 0.2
+	// strangerShare is how far the residual is believed for a stranger.
+	strangerShare = 0.5
+)
+
 // point is a prediction before the host's context is exchanged.
 type point struct {
 	context  float64 // fitted for the stack of the training data
@@ -71,16 +108,24 @@ type point struct {
 // maxSpread bounds the spread, so that no interval overflows.
 const maxSpread = 2
 
-// at predicts one task. It allocates nothing.
-func (p *part) at(t *task) point {
+// at predicts one task, of an architecture that the data have or not. It
+// allocates nothing.
+func (p *part) at(t *task, stranger bool) point {
 	analytic := t.bytes(p.Coef)
-	out := point{context: p.Coef[0], spread: p.spread(t)}
+	out := point{context: p.Coef[0], spread: p.spreadFor(t, stranger)}
 	total := analytic
 	if p.Residual != nil {
-		total *= math.Exp(p.Residual.Predict(t.x[:]))
+		residual := p.Residual.Predict(t.x[:])
+		if stranger {
+			residual *= strangerShare
+		}
+		total *= math.Exp(residual)
 	}
 	out.distance = p.distance(t)
 	out.spread *= min(conformal.MaxWiden, max(1, out.distance/p.reach()))
+	if t.halved {
+		out.spread = max(2*out.spread, priorSpread)
+	}
 	out.spread = min(out.spread, maxSpread)
 	// The residual must not eat what the task itself needs.
 	out.rest = max(total-out.context, (analytic-out.context)/2)
@@ -138,5 +183,8 @@ func (p *part) check() error {
 	if !num.Finite(p.Flat) || p.Flat < 0 || p.Rows < 0 || p.Groups < 0 {
 		return fmt.Errorf("spread %v, %d rows, %d groups: want 0 or more", p.Flat, p.Rows, p.Groups)
 	}
-	return p.Scores.Check()
+	if !slices.IsSorted(p.Known) {
+		return errors.New("architectures are not sorted")
+	}
+	return errors.Join(p.Scores.Check(), p.Strange.Check())
 }

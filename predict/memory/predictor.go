@@ -169,19 +169,17 @@ func (m *Predictor) predict(spec *profile.Spec, host predict.Host) (prediction, 
 	if context < 0 || context > predict.MaxContext {
 		return prediction{}, fmt.Errorf("predict: memory: host %q: context is %v, want 0 to %v", host.Name, context, predict.MaxContext)
 	}
-	part, at, kind := m.choose(spec)
-	p := prediction{point: at, scores: &part.Scores}
-	p.source = predict.Source{Kind: kind, Distance: p.distance}
-	if kind == predict.Prior {
-		p.source.Distance = 0
-	}
-	p.base = p.context
-	if kind != predict.Prior {
-		p.part = part
+	c := m.choose(spec)
+	p := prediction{point: c.point, scores: c.scores, base: c.context}
+	p.source = predict.Source{Kind: c.kind, Distance: c.distance, Groups: c.groups}
+	if c.kind == predict.Prior {
+		p.source.Distance, p.source.Groups = 0, 0
+	} else {
+		p.part = c.part
 	}
 	p.settle(m, host.Name, context, known)
 	m.apply(spec, &p)
-	p.blind = part == &blindPrior && p.source.Kind == predict.Prior
+	p.blind = c.part == &blindPrior && p.source.Kind == predict.Prior
 	return p, nil
 }
 
@@ -220,30 +218,56 @@ func (m *Predictor) host(name string) *host {
 	return nil
 }
 
+// chosen is a prediction by one part and the scores that are about such tasks.
+type chosen struct {
+	point
+	part   *part
+	scores *conformal.Bounds
+	kind   predict.SourceKind
+	groups int
+}
+
+// ask predicts a task by one part of the data. Where the architecture is unknown
+// and the part saw too few to say anything of another, the answer is a prior.
+func (p *part) ask(t *task, architecture string) chosen {
+	stranger := p.strange(architecture)
+	c := chosen{p.at(t, stranger), p, &p.Scores, predict.Fitted, p.Groups}
+	switch {
+	case stranger && len(p.Strange.Scores) == 0:
+		c.spread, c.scores, c.kind = max(c.spread, priorSpread), &layeredPrior.Scores, predict.Prior
+	case stranger:
+		c.scores = &p.Strange
+	case p.Groups < manyGroups:
+		c.groups = p.Rows // rows of known architectures were left out one by one
+	}
+	return c
+}
+
 // choose predicts a task by the part that knows such tasks best: the family's,
 // or the one for shape-only runs where there is one; of both, the surer.
-func (m *Predictor) choose(spec *profile.Spec) (*part, point, predict.SourceKind) {
+func (m *Predictor) choose(spec *profile.Spec) chosen {
 	var t task
 	t.describe(spec)
-	_, layered := spec.Model.Activations()
-	part, kind := &blindPrior, predict.Prior
-	if layered {
-		part = &layeredPrior
+	c := chosen{part: &blindPrior}
+	if _, layered := spec.Model.Activations(); layered {
+		c.part = &layeredPrior
 		if p := m.parts[spec.Model.Guess()]; p != nil {
-			part, kind = p, predict.Fitted
+			c = p.ask(&t, spec.Model.Architecture)
 		}
+	}
+	if c.scores == nil {
+		c.point, c.scores = c.part.at(&t, false), &c.part.Scores
 	}
 	traced := !spec.Traced.AfterForward.IsZero() || !spec.Traced.AfterBackward.IsZero()
 	if !traced || m.traced == nil {
-		return part, part.at(&t), kind
+		return c
 	}
-	at := part.at(&t)
 	t.describeTraced(spec)
-	other := m.traced.at(&t)
-	if kind == predict.Fitted && at.spread*part.Scores.Upper(0.01) <= other.spread*m.traced.Scores.Upper(0.01) {
-		return part, at, kind
+	other := m.traced.ask(&t, spec.Model.Architecture)
+	if c.kind == predict.Fitted && c.spread*c.scores.Upper(0.01) <= other.spread*other.scores.Upper(0.01) {
+		return c
 	}
-	return m.traced, other, predict.Fitted
+	return other
 }
 
 // learnedModel is what was learned online of one model by name.

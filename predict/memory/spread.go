@@ -1,7 +1,6 @@
 package memory
 
 import (
-	"maps"
 	"math"
 	"slices"
 
@@ -97,10 +96,11 @@ func (p *part) fitSpread(rows []row, left []float64, at []int, seed uint64) {
 	p.Spread = trees.Mean(bags)
 }
 
-// leftOut returns log(seen/predicted) of every row by a fit without its fold.
-func leftOut(rows []row, fold []int, allowed []bool, seed uint64) ([]float64, error) {
+// leftOut returns log(seen/predicted) of every row by a fit without its fold, one
+// of count, predicted as a stranger to that fit or not.
+func leftOut(rows []row, fold []int, count int, stranger bool, allowed []bool, seed uint64) ([]float64, error) {
 	left := make([]float64, len(rows))
-	for k := range folds.Count {
+	for k := range count {
 		train, test := splitRows(rows, fold, k)
 		if len(train) == 0 || len(test) == 0 {
 			continue
@@ -110,47 +110,73 @@ func leftOut(rows []row, fold []int, allowed []bool, seed uint64) ([]float64, er
 			return nil, err
 		}
 		for _, i := range test {
-			left[i] = math.Log(rows[i].peak / q.total(&rows[i]))
+			left[i] = math.Log(rows[i].peak / q.total(&rows[i], stranger))
 		}
 	}
 	return left, nil
 }
 
-// cheapCaution is what a reservation at 1 % risk may grow by, on average and as
-// a share of the peak, so that it also holds for groups that were left out.
-const cheapCaution = 0.02
+// rareStrangers are the shares of new architectures whose tasks may need more, more
+// often than the risk, from the safest.
+//
+//nolint:gochecknoglobals // a list of constants
+var rareStrangers = [...]float64{0.01, 0.02, 0.05, 0.1}
 
-// widen takes for risks below 5 % instead of the scores of rows those of the
-// group that was predicted worst when it was left out, where that costs little:
-// tasks of a new group are then covered too. It is for few groups, which are a
-// poor sample.
-func (p *part) widen(rows []row, left []float64) {
-	byGroup := make(map[int][]float64)
+const (
+	// mostCaution is what a reservation at 1 % risk may waste, on average and as a
+	// share of the peak, so that it holds for a rarer stranger.
+	mostCaution = 0.4
+	// strangerScores is how many risks, evenly spaced, scores of strangers are kept
+	// for: that at risk k/100 is the k-th from above.
+	strangerScores = 99
+)
+
+// allowForStrangers sets the scores of tasks whose architecture the data lack: for
+// every risk what the errors on architectures that were left out promise, each of
+// them counting once. They are few, so that the promise rests on the shape of a
+// tail; see [conformal.UpperOfGroups]. It holds in all but 1 % of new architectures
+// where that wastes little, and in all but 10 % at any price.
+func (p *part) allowForStrangers(rows []row, allowed []bool, seed uint64) error {
+	groups := groupsOf(rows)
+	count := slices.Max(groups) + 1
+	left, err := leftOut(rows, groups, count, true, allowed, seed)
+	if err != nil {
+		return err
+	}
+	above, below, size := make([][]float64, count), make([][]float64, count), make([]float64, len(rows))
 	for i := range rows {
 		if g := rows[i].group; !rows[i].censored {
-			byGroup[g] = append(byGroup[g], num.Round9(left[i]/p.spread(&rows[i].task)))
+			size[i] = p.spreadFor(&rows[i].task, true)
+			above[g], below[g] = append(above[g], left[i]/size[i]), append(below[g], -left[i]/size[i])
 		}
 	}
-	const risk = 0.01
-	wide := p.Scores
-	for _, g := range slices.Sorted(maps.Keys(byGroup)) {
-		if c := conformal.New(byGroup[g]); c.Upper(risk) > wide.Upper(risk) {
-			wide = c
+	for _, rare := range rareStrangers {
+		upper := conformal.UpperOfGroups(above, 0.01, rare)
+		var wasted, n float64
+		for i := range rows {
+			if !rows[i].censored {
+				wasted += math.Exp(min(10, upper*size[i])-left[i]) - 1
+				n++
+			}
+		}
+		if wasted <= mostCaution*n || rare == rareStrangers[len(rareStrangers)-1] {
+			p.Strange = strangersScores(above, below, rare)
+			break
 		}
 	}
-	wide = p.Scores.Beyond(0.05, wide)
-	from, to := p.Scores.Upper(risk), wide.Upper(risk)
-	var cost, n float64
-	for i := range rows {
-		if !rows[i].censored {
-			size := p.spread(&rows[i].task)
-			cost += math.Exp(min(10, to*size)) - math.Exp(min(10, from*size))
-			n++
-		}
+	return nil
+}
+
+func strangersScores(above, below [][]float64, rare float64) conformal.Bounds {
+	scores := make([]float64, strangerScores)
+	lower, upper := math.Inf(-1), math.Inf(1)
+	for i := range strangerScores/2 + 1 { // what holds at a smaller risk holds at a larger one
+		risk := float64(i+1) / (strangerScores + 1)
+		lower = max(lower, -conformal.UpperOfGroups(below, risk, rare))
+		upper = min(upper, conformal.UpperOfGroups(above, risk, rare))
+		scores[i], scores[strangerScores-1-i] = num.Round(min(lower, upper), 4), num.Round(upper, 4)
 	}
-	if cost <= cheapCaution*n {
-		p.Scores = wide
-	}
+	return conformal.New(scores)
 }
 
 func splitRows(rows []row, fold []int, k int) (train, test []int) {

@@ -39,7 +39,8 @@ type Footprint struct {
 // stores them (Dao et al. 2022, arXiv 2205.14135). A tensor counts as kept when the backward pass reads it, as PyTorch's autograd
 // does: dense layers, convolutions, normalisations and recurrent layers read
 // their input; element-wise non-linearities read their input, except ReLU, tanh
-// and sigmoid, and whatever works in place, which read their output; dropout
+// and sigmoid, and whatever works in place, which read their output (or, SiLU, GELU
+// and Mish, a clone of their input that is kept besides); dropout
 // reads a mask of one byte an element, max pooling an index of eight. The input
 // of a layer is the output of the one before it in the list.
 func (f *Footprint) Measure(spec *profile.Spec) {
@@ -79,6 +80,9 @@ func (f *Footprint) walk(layers []profile.Layer, batch float64) (params, trainab
 		f.Layers++
 		fused := l.Kind == profile.Attention && l.InPlace
 		if !fused && (readsOutput(l) || i+1 < len(layers) && readsInput(&layers[i+1])) {
+			f.KeptElements += out
+		}
+		if l.Kind == profile.Activation && l.InPlace && clones(l.Name) {
 			f.KeptElements += out
 		}
 		switch l.Kind {
@@ -148,6 +152,21 @@ func savesOutput(name string) bool {
 			}
 			end := at + len(word)
 			if (at == 0 || !isLetter(name[at-1])) && (end == len(name) || name[end] != '6') {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clones recognises, by the name of a layer, the non-linearities whose derivative
+// PyTorch computes from their input even where they overwrite it: autograd then
+// keeps a clone of it. (ELU, LeakyReLU, Hardtanh and ReLU6 have one from their
+// output in place.)
+func clones(name string) bool {
+	for _, word := range [...]string{"silu", "swish", "gelu", "mish"} {
+		for at := 0; at+len(word) <= len(name); at++ {
+			if strings.EqualFold(name[at:at+len(word)], word) {
 				return true
 			}
 		}

@@ -28,3 +28,24 @@ func TestTransitBeforeConvolution(t *testing.T) {
 		}
 	}
 }
+
+// TestClones: autograd keeps a clone of what SiLU overwrites, and none for ReLU or
+// ReLU6.
+func TestClones(t *testing.T) {
+	kept := func(name string) float64 {
+		var f Footprint
+		f.Measure(&profile.Spec{
+			Model: profile.Model{Layers: []profile.Layer{
+				{Name: "fc", Kind: profile.Linear, Params: 100, Activations: 10},
+				{Name: name, Kind: profile.Activation, Activations: 10, InPlace: true},
+			}},
+			Training: profile.Training{BatchSize: 1},
+		})
+		return f.KeptElements
+	}
+	for name, want := range map[string]float64{"ReLU-2": 10, "ReLU6-2": 10, "SiLU-2": 20, "Mish": 20, "swish": 20, "GELU": 20} {
+		if got := kept(name); got != want {
+			t.Errorf("%s in place: %v elements kept, want %v", name, got, want)
+		}
+	}
+}

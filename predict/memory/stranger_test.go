@@ -1,0 +1,91 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// families returns made-up dense networks of so many architectures, each of which
+// needs its own share more than the terms say.
+func families(count int) []Observation {
+	rng := rand.New(rand.NewPCG(7, 1))
+	var obs []Observation
+	for g := range count {
+		more := 1 + 0.05*float64(g)
+		for range 80 {
+			width := 256 + rng.Int64N(2048)
+			spec := profile.Spec{
+				Model: profile.Model{Name: "net", Family: profile.MLP, Architecture: fmt.Sprint("kind", g), Layers: []profile.Layer{
+					{Name: "in", Kind: profile.Linear, Params: 512 * width, Activations: width},
+					{Name: "relu", Kind: profile.Activation, Activations: width},
+					{Name: "out", Kind: profile.Linear, Params: width * width, Activations: width},
+				}},
+				Training: profile.Training{BatchSize: 64 << rng.IntN(6), Optimizer: profile.Adam},
+			}
+			need := 1.3*float64(profile.GiB) + more*(16*float64(spec.Model.Params())+12*float64(width)*float64(spec.Training.BatchSize))
+			obs = append(obs, Observation{Spec: spec, Host: predict.Host{Name: "made up"}, Group: spec.Model.Architecture, Peak: profile.BytesOf(need * math.Exp(0.002*rng.NormFloat64()))})
+		}
+	}
+	return obs
+}
+
+// TestStranger: an unknown architecture is reserved more than a known one of the
+// same layers, on as many groups as there were; on two the answer is a prior.
+func TestStranger(t *testing.T) {
+	for _, tt := range []struct {
+		kinds int
+		want  predict.SourceKind
+	}{{2, predict.Prior}, {5, predict.Fitted}} {
+		obs := families(tt.kinds)
+		m, err := Fit(obs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known, other := obs[100].Spec, obs[100].Spec
+		other.Model.Architecture = "another"
+		var reserved [2]profile.Bytes
+		var source [2]predict.Source
+		for i, spec := range []*profile.Spec{&known, &other} {
+			if reserved[i], err = m.Reserve(spec, predict.Host{Name: "made up"}, 0.01); err != nil {
+				t.Fatal(err)
+			}
+			e, err := m.Peak(spec, predict.Host{Name: "made up"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			source[i] = e.Source
+		}
+		if reserved[1] <= reserved[0] || reserved[0] < obs[100].Peak {
+			t.Errorf("%d kinds: reserved %v known, %v unknown, needed %v", tt.kinds, reserved[0], reserved[1], obs[100].Peak)
+		}
+		if source[0].Kind != predict.Fitted || source[0].Groups != len(obs) {
+			t.Errorf("%d kinds: a known one rests on %+v, want fitted on all rows", tt.kinds, source[0])
+		}
+		if source[1].Kind != tt.want || (tt.want == predict.Fitted && source[1].Groups != tt.kinds) {
+			t.Errorf("%d kinds: a stranger rests on %+v, want %v", tt.kinds, source[1], tt.want)
+		}
+	}
+}
+
+// TestHalfTraced: a shape-only run that tells one figure of two is not trusted as
+// one that tells both.
+func TestHalfTraced(t *testing.T) {
+	spec := profile.Spec{Model: profile.Model{Name: "net"}, Training: profile.Training{BatchSize: 8}}
+	spec.Traced.AfterForward, spec.Traced.AfterBackward = profile.Some(4*profile.GiB), profile.Some(4*profile.GiB)
+	p := part{Coef: []float64{1 << 30, 1, 1}, Flat: 0.01}
+	spread := func() float64 {
+		var d task
+		d.describeTraced(&spec)
+		return p.at(&d, false).spread
+	}
+	both := spread()
+	spec.Traced.AfterForward = profile.Opt[profile.Bytes]{}
+	if half := spread(); both != 0.01 || half < priorSpread {
+		t.Errorf("spread %v with both figures, %v with one; want 0.01 and %v or more", both, half, priorSpread)
+	}
+}
