@@ -32,6 +32,7 @@ type collector struct {
 	index    map[string]int
 	samples  int
 	warnings []error
+	unknown  string // a metric that is not read
 }
 
 // source is one GPU, MIG instance, process or pod. Its samples lie in blocks,
@@ -145,7 +146,7 @@ func (c *collector) file(format Format) *File {
 		c.warnAt(0, "the times of %d sources go backwards; their samples were sorted", unsorted)
 	}
 	if len(f.Traces) == 0 {
-		c.warnAt(0, "the log holds no sample")
+		c.warnAt(0, "%v", ErrEmpty)
 	}
 	f.Warnings = c.warnings
 	for i := range f.Traces {

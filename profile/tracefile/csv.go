@@ -78,6 +78,27 @@ func (t *csvTable) header(line []byte) {
 	for name := range bytes.SplitSeq(line, []byte(",")) {
 		t.column(string(name))
 	}
+	t.onePower(line)
+}
+
+// onePower keeps, of several columns of power, the one that nvidia-smi itself
+// shows: the average over a second where the board has it.
+func (t *csvTable) onePower(line []byte) {
+	best, rank := -1, 0
+	for i, name := range strings.Split(string(line), ",") {
+		name, _, _ = strings.Cut(strings.TrimSpace(name), " [")
+		r := map[string]int{"power.draw": 3, "power.draw.average": 2, "power.draw.instant": 1}[name]
+		if r == 0 {
+			continue
+		}
+		drop := i
+		if r > rank {
+			drop, best, rank = best, i, r
+		}
+		if drop >= 0 {
+			t.columns[drop].measure = measure{}
+		}
+	}
 }
 
 func (t *csvTable) column(name string) {
@@ -108,11 +129,11 @@ func csvField(name string) (csvRole, measure, string) {
 		return csvPID, measure{}, ""
 	case "process_name":
 		return csvProcess, measure{}, ""
-	case "utilization.gpu":
+	case "utilization.gpu", "gpu_utilization":
 		return csvValue, measure{gpuBusy, percent}, unit
-	case "utilization.memory":
+	case "utilization.memory", "mem_utilization":
 		return csvValue, measure{memBusy, percent}, unit
-	case "memory.used", "used_memory", "used_gpu_memory":
+	case "memory.used", "used_memory", "used_gpu_memory", "max_memory_usage":
 		return csvValue, measure{memUsed, mebi}, unit
 	case "power.draw", "power.draw.average", "power.draw.instant":
 		return csvValue, measure{power, one}, unit

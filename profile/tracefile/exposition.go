@@ -55,6 +55,9 @@ func (e *exposition) line(line []byte) error {
 	}
 	m, ok := metrics[string(line[:open])]
 	if !ok {
+		if e.unknown == "" {
+			e.unknown = clip(string(line[:open]))
+		}
 		return nil
 	}
 	end := bytes.LastIndexByte(line, '}')

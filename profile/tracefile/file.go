@@ -72,6 +72,8 @@ const (
 	Matrix
 	// Recording is colloc's own format, JSON Lines.
 	Recording
+	// XML is what nvidia-smi -q -x prints, once or again and again.
+	XML
 
 	formats int = iota
 )
@@ -87,6 +89,7 @@ var formatTable = [formats]struct {
 	Exposition:    {"exposition", readExposition},
 	Matrix:        {"matrix", readMatrix},
 	Recording:     {"recording", readRecording},
+	XML:           {"xml", readXML},
 }
 
 // String returns the format's name.
@@ -99,7 +102,7 @@ func (f Format) String() string {
 
 // ErrFormat says that a log is in no format that this package reads.
 var ErrFormat = errors.New("format not recognised; want nvidia-smi CSV (with Options.Fields if it has no header), " +
-	"dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
+	"-q -x XML, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
 
 // Options set what a log does not say. The zero value, or nil, is ready to use.
 type Options struct {
@@ -130,7 +133,7 @@ const (
 )
 
 // Read recognises the format of a log from its beginning and reads it. It wraps
-// [ErrFormat] where it recognises none. A damaged row costs a warning, not the
+// [ErrFormat] where it recognises none, and [ErrEmpty] where it finds no sample. A damaged row costs a warning, not the
 // log; errors name the line. O(size); memory is proportional to the samples.
 func Read(r io.Reader, o *Options) (*File, error) {
 	f, err := read(r, o)
@@ -166,6 +169,12 @@ func read(r io.Reader, o *Options) (*File, error) {
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) { // PowerShell's redirection
+		in = bufio.NewReaderSize(&wide{r: in}, MaxLine)
+		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
 	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) {
 		head = head[len(mark):]
 		if _, err := in.Discard(len(mark)); err != nil {
@@ -183,7 +192,29 @@ func read(r io.Reader, o *Options) (*File, error) {
 		}
 		return nil, err
 	}
-	return c.file(format), nil
+	f := c.file(format)
+	if len(f.Traces) == 0 {
+		return nil, fmt.Errorf("%v: %w: %s", format, ErrEmpty, c.saw())
+	}
+	return f, nil
+}
+
+// ErrEmpty says that a log holds no sample that this package reads.
+var ErrEmpty = errors.New("the log holds no sample")
+
+// saw says what a log without a sample held instead.
+func (c *collector) saw() string {
+	text := fmt.Sprintf("%d lines", c.line)
+	if c.unknown != "" {
+		text += fmt.Sprintf(", with metrics that are not read, such as %s", c.unknown)
+	}
+	for _, w := range c.warnings {
+		var line *LineError
+		if errors.As(w, &line) && line.Line > 0 {
+			return text + "; " + line.Error()
+		}
+	}
+	return text
 }
 
 // sniff recognises a format from the beginning of a log.
@@ -194,6 +225,9 @@ func sniff(head []byte) Format {
 			return Recording
 		}
 		return Matrix
+	}
+	if bytes.HasPrefix(text, []byte("<?xml")) || bytes.HasPrefix(text, []byte("<nvidia_smi_log")) {
+		return XML
 	}
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)

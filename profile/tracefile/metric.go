@@ -6,7 +6,7 @@ import (
 )
 
 // metrics are the Prometheus metrics that are read: dcgm-exporter's names of
-// DCGM fields, old and new, and HAMi's. DCGM's utilisations stay per cent under
+// DCGM fields, old and new, nvidia_gpu_exporter's and HAMi's. DCGM's utilisations stay per cent under
 // the new names that end in RATIO, and HAMi's ratios run to 100; DCGM's
 // profiling fields are ratios.
 //
@@ -36,6 +36,13 @@ var metrics = map[string]measure{
 	"DCGM_FI_PROF_FP32_UTIL_RATIO":         {fp32Active, one},
 	"DCGM_FI_PROF_PCIE_TX_BYTES":           {pcieSent, one},
 	"DCGM_FI_PROF_PCIE_RX_BYTES":           {pcieReceived, one},
+
+	"nvidia_smi_utilization_gpu_ratio":      {gpuBusy, one},
+	"nvidia_smi_utilization_memory_ratio":   {memBusy, one},
+	"nvidia_smi_memory_used_bytes":          {memUsed, one},
+	"nvidia_smi_power_draw_watts":           {power, one},
+	"nvidia_smi_clocks_current_sm_clock_hz": {smClock, micro},
+	"nvidia_smi_temperature_gpu":            {temperature, one},
 
 	"hami_vgpu_memory_used_bytes":                       {memUsed, one},
 	"hami_container_device_utilization_ratio":           {gpuBusy, percent},

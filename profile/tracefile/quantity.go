@@ -38,6 +38,7 @@ const (
 	one unit = iota
 	percent
 	milli
+	micro
 	mega
 	kibi
 	mebi
@@ -52,6 +53,8 @@ func (u unit) of(v float64) float64 {
 		return v / 100
 	case milli:
 		return v / 1000
+	case micro:
+		return v / 1e6
 	case mega:
 		return v * 1e6
 	case kibi:

@@ -2,9 +2,16 @@ package tracefile
 
 import "time"
 
-// stamp reads "2006/01/02 15:04:05", also with dashes and with up to nine
-// digits of a second, and reports whether it could.
+// stamp reads "2006/01/02 15:04:05", also with dashes, with up to nine digits of
+// a second and with a zone ("Z", "+08:00"), and reports whether it could.
 func (c *collector) stamp(text []byte) (time.Time, bool) {
+	if body, offset, ok := cutZone(text); ok {
+		zoneless, zone := c.zoneless, c.zone
+		c.zone, c.lastStamp = time.UTC, [19]byte{}
+		at, ok := c.stamp(body)
+		c.zone, c.zoneless, c.lastStamp = zone, zoneless, [19]byte{}
+		return at.Add(-offset), ok
+	}
 	if len(text) >= 19 && string(text[:19]) == string(c.lastStamp[:]) { // many rows share a second
 		nanos, ok := fraction(text[19:])
 		return c.lastTime.Add(time.Duration(nanos)), ok
@@ -23,6 +30,33 @@ func (c *collector) stamp(text []byte) (time.Time, bool) {
 	}
 	c.lastStamp, c.lastTime = [19]byte(text), t
 	return t.Add(time.Duration(nanos)), ok4
+}
+
+// cutZone cuts "Z" or "+08:00" off a time; false is a time without a zone.
+func cutZone(text []byte) (body []byte, offset time.Duration, ok bool) {
+	if len(text) < 20 {
+		return nil, 0, false
+	}
+	if last := len(text) - 1; text[last] == 'Z' {
+		return text[:last], 0, true
+	}
+	for _, n := range []int{6, 5} { // with and without a colon
+		at := len(text) - n
+		if at < 19 || text[at] != '+' && text[at] != '-' || n == 6 && text[at+3] != ':' {
+			continue
+		}
+		hours, ok1 := digits(text[at+1 : at+3])
+		minutes, ok2 := digits(text[len(text)-2:])
+		if !ok1 || !ok2 || hours > 15 || minutes > 59 {
+			return nil, 0, false
+		}
+		offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
+		if text[at] == '-' {
+			offset = -offset
+		}
+		return text[:at], offset, true
+	}
+	return nil, 0, false
 }
 
 // fraction reads ".789" as nanoseconds.

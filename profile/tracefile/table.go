@@ -6,6 +6,8 @@ import (
 	"iter"
 	"strings"
 	"time"
+
+	"example.com/colloc/profile"
 )
 
 // readTable reads what nvidia-smi dmon, nvidia-smi pmon and dcgmi dmon print:
@@ -14,13 +16,43 @@ import (
 // inside a unit, so that nothing may be aligned on them.
 func readTable(r *bufio.Reader, c *collector) error {
 	t := table{collector: c}
-	return c.each(r, func(line []byte) error {
+	err := c.each(r, func(line []byte) error {
 		if line[0] == '#' {
 			t.header(line)
 			return nil
 		}
 		return t.row(line)
 	})
+	for i := range c.sources {
+		c.sources[i].idle()
+	}
+	return err
+}
+
+// idle sets to 0 what pmon leaves blank of a process that it tells in another
+// second: a "-" there means that the process did nothing. A process that it never
+// tells, as on MIG instances, stays missing.
+func (s *source) idle() {
+	if s.labels[LabelPID] == "" {
+		return
+	}
+	told := func(of func(*profile.Sample) *profile.Opt[float64]) {
+		some := false
+		for _, block := range s.blocks {
+			for i := range block {
+				some = some || !of(&block[i]).IsZero()
+			}
+		}
+		for _, block := range s.blocks {
+			for i := range block {
+				if v := of(&block[i]); some && v.IsZero() {
+					*v = profile.Some(0.0)
+				}
+			}
+		}
+	}
+	told(func(x *profile.Sample) *profile.Opt[float64] { return &x.GPUBusy })
+	told(func(x *profile.Sample) *profile.Opt[float64] { return &x.MemBusy })
 }
 
 // role is what a column holds.

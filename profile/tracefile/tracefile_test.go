@@ -387,9 +387,11 @@ func TestDamagedRowsAreWarnings(t *testing.T) {
 		`DCGM_FI_DEV_GPU_UTIL{gpu="0"} 5000` + "\n", `DCGM_FI_DEV_GPU_UTIL{gpu="0"} 5 x` + "\n",
 		`{"format":"nvmlx-trace","version":1}` + "\nno JSON\n", `{"format":"nvmlx-trace","version":1}` + "\n{\"gpu_busy\":7}\n",
 	} {
-		f, err := Read(strings.NewReader(text), nil)
-		if err != nil || len(f.Warnings) == 0 {
-			t.Errorf("%q: got %v, want a warning", text, err)
+		switch f, err := Read(strings.NewReader(text), nil); {
+		case err == nil && len(f.Warnings) == 0:
+			t.Errorf("%q: no warning", text)
+		case err != nil && (!errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "; line ")):
+			t.Errorf("%q: got %v, want a warning or what was seen", text, err)
 		}
 	}
 }
