@@ -100,7 +100,11 @@
 // tasks that some GPU has the labels, the memory and the seat for, and enough of
 // its kind; a task that fits nowhere changes nobody's values. A task that runs is
 // worth one unit at least: one whose weight times pace times speed is below 2^-20 of the
-// largest counts as that much, and two such tasks count the same.
+// largest counts as that much, and two such tasks count the same. Where rounding
+// makes plans equal, weights before rounding decide: no task waits while a lighter
+// one runs whose place it could take at the same value in units and a higher one
+// before. This is looked after where the lighter one is worth less than 16 units, or
+// its weight is within two units of the other's, 65,536 times in a plan at most.
 //
 // # Order
 //

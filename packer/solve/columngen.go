@@ -109,7 +109,7 @@ func (cg ColumnGen) Pack(ctx context.Context, p *packer.Problem) (*packer.Soluti
 	if g.Quick {
 		text += fmt.Sprintf("; sets of more than %d valued as needed, %d of them", max(l.Free, l.Taken), q.Asked)
 	}
-	return d.Answer(ctx, g.Plan(), g.Proof(), text)
+	return answer(ctx, d, g.Plan(), g.Proof(), text)
 }
 
 // check reports what is wrong with the options.

@@ -5,6 +5,7 @@ import (
 
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/instance"
+	"example.com/colloc/packer/internal/search"
 	"example.com/colloc/packer/internal/start"
 )
 
@@ -29,5 +30,13 @@ func (Greedy) Pack(ctx context.Context, p *packer.Problem) (*packer.Solution, er
 	if err != nil {
 		return nil, err
 	}
-	return d.Answer(ctx, pl, nil, "greedy")
+	return answer(ctx, d, pl, nil, "greedy")
+}
+
+// answer evaluates a plan in which rounding hides no weights.
+func answer(ctx context.Context, d *packer.Compiled, pl *instance.Plan, pr *instance.Proof, method string) (*packer.Solution, error) {
+	if err := search.HeavierFirst(ctx, d.Instance, pl); err != nil {
+		return nil, err
+	}
+	return d.Answer(ctx, pl, pr, method)
 }

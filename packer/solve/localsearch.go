@@ -74,5 +74,5 @@ func (l LocalSearch) Pack(ctx context.Context, p *packer.Problem) (*packer.Solut
 	if err := s.Improve(ctx, steps); err != nil {
 		return nil, err
 	}
-	return d.Answer(ctx, s.Plan(), nil, fmt.Sprintf("local search, %d steps", steps))
+	return answer(ctx, d, s.Plan(), nil, fmt.Sprintf("local search, %d steps", steps))
 }

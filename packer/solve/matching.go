@@ -54,7 +54,7 @@ func (mm Matching) Pack(ctx context.Context, p *packer.Problem) (*packer.Solutio
 	if err != nil {
 		return nil, err
 	}
-	return d.Answer(ctx, pl, pr, text)
+	return answer(ctx, d, pl, pr, text)
 }
 
 // check reports what Matching cannot solve.

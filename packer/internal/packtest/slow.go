@@ -30,7 +30,7 @@ func SlowBest(p *packer.Problem) int64 {
 				total += v
 				for _, t := range members[g] {
 					if t.Home == p.GPUs[g].ID && t.MoveCost > 0 {
-						total += max(1, int64(math.Round(t.EffectiveWeight()*paceOf(p, t, &p.GPUs[g])*t.MoveCost/p.Unit())))
+						total += max(1, int64(math.Round(t.EffectiveWeight()*PaceOf(p, t, &p.GPUs[g])*t.MoveCost/p.Unit())))
 					}
 				}
 			}
@@ -48,8 +48,8 @@ func SlowBest(p *packer.Problem) int64 {
 	return best
 }
 
-// paceOf returns the pace of t on gpu, 1 if nobody knows.
-func paceOf(p *packer.Problem, t *packer.Task, gpu *packer.GPU) float64 {
+// PaceOf returns the pace of t on gpu, 1 if nobody knows.
+func PaceOf(p *packer.Problem, t *packer.Task, gpu *packer.GPU) float64 {
 	if m, ok := p.Model.(packer.PaceModel); ok {
 		return m.Pace(t, gpu)
 	}
@@ -73,7 +73,7 @@ func SlowValue(p *packer.Problem, gpu *packer.GPU, set []*packer.Task) (int64, b
 				return 0, false
 			}
 			if speeds[i] > 0 {
-				total += max(1, int64(math.Round(t.EffectiveWeight()*paceOf(p, t, gpu)*speeds[i]/unit)))
+				total += max(1, int64(math.Round(t.EffectiveWeight()*PaceOf(p, t, gpu)*speeds[i]/unit)))
 			}
 		}
 		return total, true
