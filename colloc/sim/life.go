@@ -99,6 +99,9 @@ func (s *simulation) takeHost(v *TaskView, sign float64) {
 func (s *simulation) pause(i int) {
 	v, r := &s.state.tasks[i], &s.tasks[i]
 	startup := r.task.Startup
+	if r.first == s.now && !s.o.RestartAll {
+		startup = agenda.Later(startup, r.task.Profiling)
+	}
 	if s.o.RestartAll && len(v.On) > 0 {
 		startup = 0
 		for _, t := range s.state.gpus[v.On[0]].Set {

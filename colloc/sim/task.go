@@ -43,6 +43,10 @@ type Task struct {
 	Busy, Bandwidth float64
 	// Startup is the time from every start until it makes progress.
 	Startup time.Duration
+	// Profiling is how much longer the first start takes, on its GPUs, because the
+	// task is measured alone before it makes progress. One that is stopped meanwhile
+	// is not measured again. Not counted where [Options].RestartAll is set.
+	Profiling time.Duration
 	// Stages are for [Stages]; the zero value has none.
 	Stages StageTimes
 	// Estimates are what published estimators say of Memory, by their names.
@@ -63,7 +67,7 @@ func (t *Task) gpus() int {
 // valid is Validate without the words.
 func (t *Task) valid() bool {
 	return t.ID != "" && t.Arrival >= 0 && t.Work > 0 && t.GPUs >= 0 && t.Memory >= 0 && t.HostMemory >= 0 &&
-		t.Share >= 0 && t.Share <= 1 && t.CPU >= 0 && t.CPU < 1e9 && t.Startup >= 0 &&
+		t.Share >= 0 && t.Share <= 1 && t.CPU >= 0 && t.CPU < 1e9 && t.Startup >= 0 && t.Profiling >= 0 &&
 		t.Busy >= 0 && t.Busy <= 1 && t.Bandwidth >= 0 && t.Bandwidth <= 1
 }
 
@@ -89,6 +93,7 @@ func (t *Task) Validate() error {
 	check(t.Busy >= 0 && t.Busy <= 1, "Busy", t.Busy, "0 to 1")
 	check(t.Bandwidth >= 0 && t.Bandwidth <= 1, "Bandwidth", t.Bandwidth, "0 to 1")
 	check(t.Startup >= 0, "Startup", t.Startup, "0 or more")
+	check(t.Profiling >= 0, "Profiling", t.Profiling, "0 or more")
 	return fmt.Errorf("sim: task %q: %w", t.ID, errors.Join(errs...))
 }
 

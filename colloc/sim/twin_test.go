@@ -376,6 +376,7 @@ func (w *twin) do(d deed) {
 	t.end.Wait += w.now - t.waits
 	if t.end.Start < 0 {
 		t.end.Start = w.now
+		t.ready += t.Profiling
 	}
 	if slices.ContainsFunc(t.on, w.crowded) {
 		t.oom = w.now + w.o.OOMAfter

@@ -44,7 +44,7 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 			ID: fmt.Sprint("t", i), Arrival: time.Duration(draw.Int64N(int64(time.Hour))), Work: time.Duration(1 + draw.Int64N(int64(40*time.Minute))),
 			GPUs: 1 + draw.IntN(min(2, gpus)), Memory: profile.Bytes(1+draw.IntN(18)) * profile.GiB, Busy: 0.1 + 0.9*draw.Float64(),
 			Class: []string{"light", "medium", "heavy"}[draw.IntN(3)], Startup: time.Duration(draw.IntN(3)) * 20 * time.Second,
-			HostOnly: i%8 == 7,
+			HostOnly: i%8 == 7, Profiling: time.Duration(draw.IntN(2)) * time.Minute,
 		}
 		tasks = append(tasks, x)
 	}

@@ -67,6 +67,17 @@ func Lacks(p sim.Policy, tasks []sim.Task) string {
 	return ""
 }
 
+// Profiles reports whether a policy needs to know a task's use of the GPU or its
+// speeds beside others, which somebody must measure before it decides; memory it may
+// know from an estimator or from monitoring.
+func Profiles(p sim.Policy) bool {
+	switch p.(type) {
+	case Greedy, Horus, Lucid, Gavel, Muri, Session:
+		return true
+	}
+	return false
+}
+
 // ByName finds a policy of All by its Name.
 func ByName(name string) (sim.Policy, bool) {
 	for _, p := range All() {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/learn"
 	"example.com/colloc/colloc/sim/policy/internal/place"
 	"example.com/colloc/colloc/sim/policy/internal/session"
 	"example.com/colloc/packer"
@@ -33,6 +34,9 @@ type Gavel struct {
 	// MoveCost is what a plan must gain to move a task, as a part of a round; 0
 	// means 1/6, a start-up of a minute in a round of six.
 	MoveCost float64
+	// NoLearning ignores what is measured of sets; without it measurements improve
+	// what is predicted, in the same way as for [Session].
+	NoLearning bool
 }
 
 // Objective is one of the policies that Gavel expresses. Where the authors' linear
@@ -96,7 +100,7 @@ func (p Gavel) Begin(s *sim.State) (sim.Scheduler, error) {
 	if p.MoveCost == 0 {
 		p.MoveCost = 1.0 / 6
 	}
-	g := &gavel{Gavel: p, views: map[string]*sim.TaskView{}}
+	g := &gavel{Gavel: p, known: learn.New(), views: map[string]*sim.TaskView{}}
 	g.gpus = make([]packer.GPU, len(s.GPUs()))
 	return g, nil
 }
@@ -108,6 +112,7 @@ type gavel struct {
 	views   map[string]*sim.TaskView
 	gang    place.Gang
 	state   *sim.State
+	known   *learn.Known
 	set     []*sim.TaskView
 	next    time.Duration
 	queue   []ranked
@@ -127,6 +132,7 @@ func (g *gavel) Decide(s *sim.State) error {
 	}
 	g.changed = false
 	g.state = s
+	g.known.LearnNow()
 	for t := range s.Waiting() {
 		if t.HostOnly {
 			place.Host(s, t)
@@ -245,6 +251,14 @@ func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution
 	return nil
 }
 
+// Observe implements [sim.Learner].
+func (g *gavel) Observe(o *sim.CoRun) error {
+	if g.NoLearning || g.state == nil {
+		return nil
+	}
+	return g.known.Observe(g.state, o)
+}
+
 // Speeds implements [packer.Model].
 func (g *gavel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	g.set = g.set[:0]
@@ -255,5 +269,5 @@ func (g *gavel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechani
 	if err != nil {
 		return err
 	}
-	return g.state.Speeds(g.state.GPUs()[index], mech, g.set, dst)
+	return g.known.Speeds(g.state, g.state.GPUs()[index], mech, g.set, dst)
 }

@@ -29,7 +29,7 @@ func goldenPolicies() []sim.Policy {
 		policy.Shortest{Service: true},
 		policy.LAS{ByArrival: true},
 		policy.Random{},
-		policy.Greedy{},
+		policy.Greedy{NoLearning: true},
 		policy.Horus{},
 		policy.Lucid{AnyPartner: true},
 		policy.CARMA{Order: policy.MAGM},

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/learn"
 	"example.com/colloc/colloc/sim/policy/internal/place"
 	"example.com/colloc/colloc/sim/policy/internal/share"
 )
@@ -16,6 +17,9 @@ type Greedy struct {
 	MaxSet int
 	// MinGain is the throughput that a task must add to a set; 0 means 0.05.
 	MinGain float64
+	// NoLearning ignores what is measured of sets; without it measurements improve
+	// what is predicted, in the same way as for [Session].
+	NoLearning bool
 }
 
 var _ sim.Policy = Greedy{}
@@ -33,22 +37,49 @@ func (p Greedy) Name() string {
 
 // Begin implements [sim.Policy].
 func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
-	gain := &gains{least: p.MinGain}
+	gain := &gains{least: p.MinGain, known: learn.New()}
 	if gain.least == 0 {
 		gain.least = minGain
 	}
-	return &share.Frame{
+	frame := share.Frame{
 		Allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool { return gain.of(s, t, g) >= gain.least },
 		Score: gain.of,
 		Alone: func(*sim.State, *sim.TaskView) bool { return false },
 		Most:  place.MaxSet(p.MaxSet),
-	}, nil
+	}
+	if p.NoLearning {
+		return &frame, nil
+	}
+	return &greedy{frame, gain}, nil
+}
+
+// greedy learns.
+type greedy struct {
+	share.Frame
+	gain *gains
+}
+
+// Decide implements [sim.Scheduler].
+func (g *greedy) Decide(s *sim.State) error {
+	g.gain.known.LearnNow()
+	g.gain.state = s
+	return g.Frame.Decide(s)
+}
+
+// Observe implements [sim.Learner].
+func (g *greedy) Observe(o *sim.CoRun) error {
+	if g.gain.state == nil {
+		return nil
+	}
+	return g.gain.known.Observe(g.gain.state, o)
 }
 
 // gains predicts what a task adds to a set: the sum of speeds with it less that
 // without, each in units of the speed alone on that GPU.
 type gains struct {
 	least  float64
+	known  *learn.Known
+	state  *sim.State
 	set    []*sim.TaskView
 	speeds []float64
 }
@@ -76,7 +107,7 @@ func (x *gains) sum(s *sim.State, g *sim.GPUView) (float64, error) {
 		x.speeds = append(x.speeds, 0)
 	}
 	dst := x.speeds[:len(x.set)]
-	if err := s.Speeds(g, g.Mechanism, x.set, dst); err != nil {
+	if err := x.known.Speeds(s, g, g.Mechanism, x.set, dst); err != nil {
 		return 0, err
 	}
 	total := 0.0

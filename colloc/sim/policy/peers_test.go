@@ -27,6 +27,20 @@ func TestLacks(t *testing.T) {
 	}
 }
 
+// TestProfiles: who goes by nothing but arrival, length, memory and what monitoring
+// shows is not charged for profiles.
+func TestProfiles(t *testing.T) {
+	free := map[string]bool{
+		"fifo": true, "fifo-backfill": true, "srtf": true, "srsf": true, "las": true, "random": true, "best-fit": true, "random-node": true,
+		"carma-magm": true, "carma-lug": true, "carma-ff": true, "carma-bf": true, "carma-rr": true, "carma-magm-blind": true,
+	}
+	for _, p := range policy.All() {
+		if policy.Profiles(p) == free[p.Name()] {
+			t.Errorf("%s profiles: %t", p.Name(), policy.Profiles(p))
+		}
+	}
+}
+
 // TestLucidOutlasts: a long task joins nobody who is much shorter, unless the rule
 // is left out.
 func TestLucidOutlasts(t *testing.T) {

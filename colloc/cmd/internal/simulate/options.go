@@ -33,6 +33,8 @@ type options struct {
 	checkpoint          time.Duration
 	checkpointCost      time.Duration
 	losses, repair      time.Duration
+	profiling           time.Duration
+	mps                 float64
 	published           string
 	estimator           string
 	speedError          float64
@@ -73,6 +75,8 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.contentions, "contention", "1", "scales assumed slowdowns: 0.5 is optimistic, 2 pessimistic; several, comma-separated, are studies one after the other")
 	f.Float64Var(&o.told, "told", -1, "the scale of assumed slowdowns that policies are told, if it is not -contention's")
 	f.DurationVar(&o.startup, "startup", time.Minute, "what every start costs, also one after a preemption or move, where the trace gives no start-up times")
+	f.DurationVar(&o.profiling, "profiling", 0, "how much longer the first start of a task takes under policies that need its profile")
+	f.Float64Var(&o.mps, "mps", 0, "tasks share by MPS: the part of the slowdowns of time-slicing that is left, above 0; 0 is time-slicing")
 	f.DurationVar(&o.checkpoint, "checkpoint", 0, "the time between checkpoints, without which a lost GPU takes all work since the start; 0 is never")
 	f.DurationVar(&o.checkpointCost, "checkpoint-cost", time.Minute, "what each checkpoint costs")
 	f.DurationVar(&o.losses, "losses", 0, "the mean time between failures of each GPU; 0 is never")
@@ -119,6 +123,7 @@ func (o *options) check() error {
 		{"load", o.load, 0, 100},
 		{"diurnal", o.diurnal, 0, 1},
 		{"told", o.told, -1, 100},
+		{"mps", o.mps, 0, 10},
 		{"inflate", o.inflate, 0, 100},
 		{"speed-error", o.speedError, 0, 4},
 		{"length-error", o.lengthError, 0, 4},
@@ -133,6 +138,7 @@ func (o *options) check() error {
 	}{
 		{"until", o.until},
 		{"startup", o.startup},
+		{"profiling", o.profiling},
 		{"checkpoint", o.checkpoint},
 		{"checkpoint-cost", o.checkpointCost},
 		{"losses", o.losses},

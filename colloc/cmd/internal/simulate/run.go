@@ -4,10 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy"
 )
 
 // study is what is simulated: every policy under every seed.
@@ -34,6 +37,8 @@ type day struct {
 	tasks   []sim.Task
 	options sim.Options
 	losses  []sim.Loss
+	// profiling is what the first start costs under policies that need profiles
+	profiling time.Duration
 }
 
 // outcome is one run.
@@ -76,6 +81,12 @@ func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, er
 		return outcome{}, err
 	}
 	options := d.options
+	if d.profiling > 0 && policy.Profiles(p) {
+		d.tasks = slices.Clone(d.tasks)
+		for i := range d.tasks {
+			d.tasks[i].Profiling = d.profiling
+		}
+	}
 	options.Seed = seed
 	o := outcome{Policy: p.Name(), Seed: seed}
 	if s.timeline && seed == 0 {

@@ -38,6 +38,10 @@ func (o *options) study() (*study, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.mps > 0 {
+		w.share()
+		what += fmt.Sprintf(", of which MPS leaves %v", o.mps)
+	}
 	if err := w.reserve(); err != nil {
 		return nil, err
 	}
@@ -82,6 +86,9 @@ func (w *world) costs() string {
 	text := "every start costs " + w.startup.String()
 	if w.base.RestartAll {
 		text = "start-up times are the trace's"
+	}
+	if w.profiling > 0 {
+		text += fmt.Sprintf(", the first one %v more where a profile is needed", w.profiling)
 	}
 	if w.checkpoint > 0 {
 		text += fmt.Sprintf(", a checkpoint every %v another %v", w.checkpoint, w.checkpointCost)
@@ -184,6 +191,14 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	return "tasks divide a GPU evenly", nil
 }
 
+// share lets tasks share by MPS.
+func (w *world) share() {
+	w.base.Truth = speed.MPS{Model: w.base.Truth, Left: w.mps, Always: true}
+	if w.base.Predicted != nil {
+		w.base.Predicted = speed.MPS{Model: w.base.Predicted, Left: w.mps, Always: true}
+	}
+}
+
 // classed reports whether every task has a class of contention.
 func classed(tasks []sim.Task) bool {
 	return len(tasks) > 0 && !slices.ContainsFunc(tasks, func(t sim.Task) bool { return t.Class == "" })
@@ -257,7 +272,7 @@ const (
 
 // draw returns what happens under one seed.
 func (w *world) draw(seed uint64) (day, error) {
-	d := day{options: w.base}
+	d := day{options: w.base, profiling: w.profiling}
 	if w.speedError > 0 {
 		told := d.options.Predicted
 		if told == nil {

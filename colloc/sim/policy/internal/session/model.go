@@ -4,13 +4,14 @@ import (
 	"strconv"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/learn"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
 // sessionModel answers packer's questions with what is known by now.
 type sessionModel struct {
-	known *learned
+	known *learn.Known
 	tasks map[string]*sim.TaskView // by Kind, or by ID where there is none
 	state *sim.State
 	set   []*sim.TaskView
@@ -30,7 +31,7 @@ func (m *sessionModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.
 	if err != nil {
 		return err
 	}
-	return m.known.speeds(m.state, m.state.GPUs()[g], mech, m.set, dst)
+	return m.known.Speeds(m.state, m.state.GPUs()[g], mech, m.set, dst)
 }
 
 // kindOf is what makes tasks equal to packer.

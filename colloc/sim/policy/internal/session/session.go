@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/policy/internal/learn"
 	"example.com/colloc/colloc/sim/policy/internal/place"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
@@ -28,7 +29,7 @@ type Config struct {
 // New returns the scheduler of one run on the empty cluster that s shows.
 func New(p Config, s *sim.State) (sim.Scheduler, error) {
 	r := &session{
-		Config: p, known: newLearned(), tasks: map[string]*sim.TaskView{},
+		Config: p, known: learn.New(), tasks: map[string]*sim.TaskView{},
 		held: map[string]*sim.TaskView{}, kinds: map[kindOf]string{},
 	}
 	r.model = &sessionModel{known: r.known, tasks: r.tasks, state: s}
@@ -87,7 +88,7 @@ type session struct {
 	Config
 	packer  *online.Session
 	model   *sessionModel
-	known   *learned
+	known   *learn.Known
 	tasks   map[string]*sim.TaskView // the model's
 	held    map[string]*sim.TaskView // by ID: what packer holds
 	kinds   map[kindOf]string
@@ -103,7 +104,7 @@ func (r *session) Observe(o *sim.CoRun) error {
 	if r.NoLearning {
 		return nil
 	}
-	return r.known.observe(r.model.state, o)
+	return r.known.Observe(r.model.state, o)
 }
 
 // Decide implements [sim.Scheduler].
@@ -147,7 +148,7 @@ func (r *session) Decide(s *sim.State) error {
 	if err := r.arrive(s); err != nil {
 		return err
 	}
-	if err := r.seatGangs(s); err != nil || !r.known.learn() {
+	if err := r.seatGangs(s); err != nil || !r.known.Learn() {
 		return err
 	}
 	return r.begin(s)

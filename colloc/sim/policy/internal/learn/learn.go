@@ -1,11 +1,11 @@
-package session
+package learn
 
 import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/profile"
 )
 
-// learned is a prediction that measurements improve, in two steps. Slowdowns
+// Known is a prediction that measurements improve, in two steps. Slowdowns
 // less one are multiplied by how much too small they were predicted so far on
 // that product,
 //
@@ -17,9 +17,9 @@ import (
 //
 // with the weight w of a prediction against one measurement.
 //
-// What was observed counts from the next call of learn on: an online.Session
+// What was observed counts from the next call of Learn on: an online.Session
 // wants the same answer to the same question for as long as it lives.
-type learned struct {
+type Known struct {
 	pairs map[pairKey]*measured
 	scale map[string]*ratio
 	total int
@@ -44,12 +44,13 @@ type ratio struct{ measured, predicted, known float64 }
 // measurement: (5 % / 20 %)² = 1/16.
 const priorWeight = 1.0 / 16
 
-func newLearned() *learned {
-	return &learned{pairs: map[pairKey]*measured{}, scale: map[string]*ratio{}, next: 1}
+// New knows nothing but what is predicted.
+func New() *Known {
+	return &Known{pairs: map[pairKey]*measured{}, scale: map[string]*ratio{}, next: 1}
 }
 
-// observe takes in what was measured of a set.
-func (l *learned) observe(s *sim.State, o *sim.CoRun) error {
+// Observe takes in what was measured of a set.
+func (l *Known) Observe(s *sim.State, o *sim.CoRun) error {
 	if len(o.Set) < 2 || o.OutOfMemory != nil {
 		return nil
 	}
@@ -87,31 +88,36 @@ func (l *learned) observe(s *sim.State, o *sim.CoRun) error {
 	return nil
 }
 
-// learn makes what was observed count, when there is twice as much as the last
+// Learn makes what was observed count, when there is twice as much as the last
 // time; it reports whether it did.
-func (l *learned) learn() bool {
+func (l *Known) Learn() bool {
 	if l.total < l.next {
 		return false
 	}
 	l.next = 2 * l.total
+	l.LearnNow()
+	return true
+}
+
+// LearnNow makes all that was observed count.
+func (l *Known) LearnNow() {
 	for _, m := range l.pairs {
 		m.knownSum, m.known = m.sum, m.n
 	}
 	for _, r := range l.scale {
 		r.known = (1 + r.measured) / (1 + r.predicted)
 	}
-	return true
 }
 
 // alone predicts a task without company.
-func (l *learned) alone(s *sim.State, g *sim.GPUView, t *sim.TaskView) (float64, error) {
+func (l *Known) alone(s *sim.State, g *sim.GPUView, t *sim.TaskView) (float64, error) {
 	one := [1]*sim.TaskView{t}
 	err := s.Speeds(g, profile.Exclusive, one[:], l.solo[:])
 	return l.solo[0], err
 }
 
-// speeds predicts a set with what is known by now.
-func (l *learned) speeds(s *sim.State, g *sim.GPUView, mech profile.Mechanism, set []*sim.TaskView, dst []float64) error {
+// Speeds predicts a set with what is known by now.
+func (l *Known) Speeds(s *sim.State, g *sim.GPUView, mech profile.Mechanism, set []*sim.TaskView, dst []float64) error {
 	if err := s.Speeds(g, mech, set, dst); err != nil || len(set) < 2 || l.total == 0 {
 		return err
 	}

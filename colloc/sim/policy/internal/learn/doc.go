@@ -1,0 +1,2 @@
+// Package learn improves predicted speeds by those that were measured.
+package learn
