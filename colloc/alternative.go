@@ -80,7 +80,7 @@ func (r *round) try(t int, gpu *GPU, s *scratch) (Alternative, error) {
 	task := r.tasks[t]
 	task.Reserved = r.demands[t].Reserved
 	s.reset()
-	v, err := r.planner.fit(&task, gpu, s)
+	v, err := r.planner.fit(&task, gpu, s, r.paces.scale)
 	if err != nil {
 		return Alternative{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/memory"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/predict/utilization"
 	"example.com/colloc/profile"
@@ -27,6 +28,16 @@ type Config struct {
 	// Utilization predicts how busy a task that nobody observed keeps a GPU;
 	// nil is [pretrained.Utilization].
 	Utilization *utilization.Predictor
+	// Pace predicts how fast a kind of GPU is for a task that has it alone, compared
+	// with others; nil is [pretrained.Pace].
+	Pace *pace.Predictor
+	// MIGSpeed predicts how fast a MIG slice is compared with its card; nil is
+	// [pretrained.MIGSpeed].
+	MIGSpeed *pace.MIGSpeed
+	// Reference is the card whose pace is 1, see [Planner.Score]; the zero value is
+	// that of Pace, the fastest card of the catalogue, and in a plan the kind of GPU
+	// on which its tasks are fastest.
+	Reference profile.GPUModel
 	// Host is what was measured of the machine: the cost of a CUDA context.
 	Host predict.Host
 	// Risk is the probability, per task, that its peak memory exceeds what is
@@ -90,6 +101,16 @@ func (p *Planner) Config() Config {
 	return p.config
 }
 
+var errZero = errors.New("colloc: the Planner is zero; make one with New")
+
+// ready reports whether the Planner was made with New.
+func (p *Planner) ready() error {
+	if p == nil || p.config.Method == nil {
+		return errZero
+	}
+	return nil
+}
+
 func (c *Config) validate() error {
 	var errs []error
 	check := func(name string, x, lo, hi float64, why string) {
@@ -122,6 +143,16 @@ func (c *Config) fill() (err error) {
 	}
 	if c.Utilization == nil {
 		if c.Utilization, err = pretrained.Utilization(); err != nil {
+			return err
+		}
+	}
+	if c.Pace == nil {
+		if c.Pace, err = pretrained.Pace(); err != nil {
+			return err
+		}
+	}
+	if c.MIGSpeed == nil {
+		if c.MIGSpeed, err = pretrained.MIGSpeed(); err != nil {
 			return err
 		}
 	}

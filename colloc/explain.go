@@ -82,14 +82,18 @@ func sourceText(s predict.Source) string {
 func (p *Plan) explainPlacements(out *bytes.Buffer) {
 	fmt.Fprint(out, "\nPlan\n\n")
 	columns(out, func(w *bytes.Buffer) {
-		fmt.Fprintln(w, "  GPU\ttask\tspeed\tinterval\tspeed is\treserved\tset")
+		pace := ""
+		if p.Reference != "" {
+			pace = "\tpace\tinterval\tpace is"
+		}
+		fmt.Fprintf(w, "  GPU\ttask%s\tspeed\tinterval\tspeed is\treserved\tset\n", pace)
 		for i := range p.Placements {
-			p.Placements[i].explain(w)
+			p.Placements[i].explain(w, p.Reference != "")
 		}
 	})
 }
 
-func (p *Placement) explain(w *bytes.Buffer) {
+func (p *Placement) explain(w *bytes.Buffer, paces bool) {
 	for i, m := range p.Members {
 		gpu, set := "", ""
 		switch i {
@@ -102,13 +106,21 @@ func (p *Placement) explain(w *bytes.Buffer) {
 		if m.Resident {
 			name += " (resident)"
 		}
-		fmt.Fprintf(w, "  %s\t%s\t%.2f\t%.2f - %.2f\t%s\t%5.2f\t%s\n",
-			gpu, name, m.Speed.Value, m.Speed.Lo, m.Speed.Hi, sourceText(m.Speed.Source), m.Reserved.GiBs(), set)
+		pace := ""
+		if paces {
+			pace = fmt.Sprintf("\t%.2f\t%.2f - %.2f\t%s", m.Pace.Value, m.Pace.Lo, m.Pace.Hi, sourceText(m.Pace.Source))
+		}
+		fmt.Fprintf(w, "  %s\t%s%s\t%.2f\t%.2f - %.2f\t%s\t%5.2f\t%s\n",
+			gpu, name, pace, m.Speed.Value, m.Speed.Lo, m.Speed.Hi, sourceText(m.Speed.Source), m.Reserved.GiBs(), set)
 	}
 }
 
 func (p *Plan) explainTotals(out *bytes.Buffer) {
-	fmt.Fprintf(out, "\n%d GPUs: %.2f tasks' worth of work instead of %.2f", p.GPUs, p.Throughput, p.Exclusive)
+	of := ""
+	if p.Reference != "" {
+		of = " on a " + p.Reference
+	}
+	fmt.Fprintf(out, "\n%d GPUs: %.2f tasks' worth of work%s instead of %.2f", p.GPUs, p.Throughput, of, p.Exclusive)
 	if p.Exclusive > 0 {
 		fmt.Fprintf(out, " (%+.0f %%)", 100*(p.Throughput/p.Exclusive-1))
 	}

@@ -1,9 +1,7 @@
 package colloc
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -75,7 +73,8 @@ func Faults(err error) []*FaultError {
 
 // place is where a task or a GPU stands in a call.
 type place struct {
-	gpu             *GPU // nil for a task that is not a resident
+	gpu             string // of a GPU or its resident
+	onGPU           bool
 	gpuIndex, index int
 }
 
@@ -84,26 +83,9 @@ type place struct {
 //nolint:gochecknoglobals // read-only
 var nowhere = place{gpuIndex: -1, index: -1}
 
-// fault makes the error of one field.
-func (at place) fault(t *Task, field string, err error) *FaultError {
-	e := &FaultError{TaskIndex: at.index, GPUIndex: at.gpuIndex, Field: field, Err: err}
-	if t != nil {
-		e.Task = t.ID
-	}
-	if at.gpu != nil {
-		e.GPU, e.onGPU = at.gpu.ID, true
-	}
-	return e
-}
-
-var errZero = errors.New("colloc: the Planner is zero; make one with New")
-
-// ready reports whether the Planner was made with New.
-func (p *Planner) ready() error {
-	if p == nil || p.config.Method == nil {
-		return errZero
-	}
-	return nil
+// fault makes the error of one field; task is "" for that of a GPU.
+func (at place) fault(task, field string, err error) *FaultError {
+	return &FaultError{Task: task, GPU: at.gpu, TaskIndex: at.index, GPUIndex: at.gpuIndex, Field: field, Err: err, onGPU: at.onGPU}
 }
 
 // checkID reports why an ID is none, or "".
@@ -115,15 +97,4 @@ func checkID(id string) string {
 		return "holds a control character, want a name that can be printed"
 	}
 	return ""
-}
-
-// repeated returns the first resident with the ID of another or of task.
-func (g *GPU) repeated(task *Task) int {
-	for i := range g.Residents {
-		id := g.Residents[i].ID
-		if id == task.ID || slices.ContainsFunc(g.Residents[:i], func(t Task) bool { return t.ID == id }) {
-			return i
-		}
-	}
-	return -1
 }

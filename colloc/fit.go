@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict/memory"
@@ -33,7 +34,7 @@ func (p *Planner) Fit(task Task, gpu GPU) (Verdict, error) {
 	}
 	s := p.acquire()
 	defer p.release(s)
-	return p.fit(&task, &gpu, s)
+	return p.fit(&task, &gpu, s, p.scale())
 }
 
 // Judge explains a Fit at length: the placement of task beside the GPU's
@@ -46,7 +47,7 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 	if err != nil {
 		return Placement{}, err
 	}
-	r, err := p.newRound([]Task{task}, []GPU{gpu})
+	r, err := p.newRound([]Task{task}, []GPU{gpu}, false)
 	if err != nil {
 		return Placement{}, err
 	}
@@ -59,18 +60,25 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 	return placement, err
 }
 
-// Score returns how much weighted throughput the task would add to the GPU,
-// clamped to [0, 1]: 1 on an empty GPU, 0 where it does not fit or where it
+// Score returns how much throughput the task would add to the GPU, its own less
+// what it costs its neighbours, in units of its own on the reference card
+// ([Config].Reference), each task counting by its weight:
+//
+//	gain = (W(with the task) - W(without)) / weight,  W = Σ weight × pace × speed
+//
+// So scores of fast and slow GPUs compare: an empty GPU scores the task's pace
+// there, and the task goes where the score is highest. Multiplied by weights, scores
+// of different tasks compare, too. It is in [0, 1): the gain up to 0.9 and beyond,
+// ever closer to 1, a number that grows with it; 0 where the task does not fit or
 // costs its neighbours as much as it gains. It is meant for the score step of a
-// scheduler; the task goes where the score is highest. Errors, cost and
-// allocation as for [Planner.Fit].
+// scheduler. Errors, cost and allocation as for [Planner.Fit].
 func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	if err := p.ready(); err != nil {
 		return 0, err
 	}
 	s := p.acquire()
 	defer p.release(s)
-	v, err := p.fit(&task, &gpu, s)
+	v, err := p.fit(&task, &gpu, s, p.scale())
 	if err != nil || !v.Fits {
 		return 0, err
 	}
@@ -78,10 +86,10 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return max(0, min(1, (v.Throughput-before)/weight(&task))), nil
+	return within((v.Throughput - before) / weight(&task)), nil
 }
 
-func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
+func (p *Planner) fit(task *Task, gpu *GPU, s *scratch, by scale) (Verdict, error) {
 	if err := task.Validate(); err != nil {
 		return Verdict{}, err
 	}
@@ -89,8 +97,8 @@ func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
 		return Verdict{}, err
 	}
 	if i := gpu.repeated(task); i >= 0 {
-		at := place{gpu, -1, i}
-		return Verdict{}, at.fault(&gpu.Residents[i], "ID", errors.New("already runs there; want IDs that differ"))
+		at := place{gpu.ID, true, -1, i}
+		return Verdict{}, at.fault(gpu.Residents[i].ID, "ID", errors.New("already runs there; want IDs that differ"))
 	}
 	v, err := p.fitMemory(task, gpu)
 	if err != nil || v.Code != 0 {
@@ -112,7 +120,7 @@ func (p *Planner) fit(task *Task, gpu *GPU, s *scratch) (Verdict, error) {
 		v.Code = packer.SetFull
 		return v, nil
 	}
-	err = p.fitSpeeds(task, gpu, s, &v)
+	err = p.fitSpeeds(task, gpu, s, by, &v)
 	return v, err
 }
 
@@ -130,7 +138,7 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 		v.Reserved = max(free, p.least(task), 1) // all of it: no resident leaves room
 	}
 	for i := range gpu.Residents {
-		r, err := p.reservation(&gpu.Residents[i], place{gpu, -1, i})
+		r, err := p.reservation(&gpu.Residents[i], place{gpu.ID, true, -1, i})
 		if err != nil {
 			return Verdict{}, err
 		}
@@ -146,8 +154,8 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 // fitSpeeds tries every allowed mechanism and keeps the one with the highest
 // throughput among those that keep everyone's limit; if none does, the one that
 // comes closest.
-func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, v *Verdict) error {
-	weakest := p.load(s, task, gpu)
+func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, by scale, v *Verdict) error {
+	weakest := p.load(s, task, gpu, by)
 	v.Throughput, v.Slowest = -1, -1
 	if len(gpu.Residents) == 0 {
 		return p.try(task, gpu, profile.Exclusive, s, v)
@@ -172,14 +180,14 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 	if err != nil {
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
 	}
-	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own, Slowest: -1}
+	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own, Slowest: -1, Pace: s.own}
 	tightest := math.Inf(1)
 	for i := range speeds {
 		member := task
 		if i < len(gpu.Residents) {
 			member = &gpu.Residents[i]
 		}
-		w.Throughput += float64(weight(member) * speeds[i])
+		w.Throughput += float64(weight(member) * s.paces[i] * speeds[i])
 		if slack := speeds[i] / p.minSpeed(member); w.Slowest < 0 || slack < tightest {
 			tightest = slack
 			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(member)
@@ -221,9 +229,20 @@ func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 		}
 		total := 0.0
 		for i := range speeds {
-			total += float64(weight(&gpu.Residents[i]) * speeds[i])
+			total += float64(weight(&gpu.Residents[i]) * s.paces[i] * speeds[i])
 		}
 		best = max(best, total)
 	}
 	return best, nil
+}
+
+// repeated returns the first resident with the ID of another or of task.
+func (g *GPU) repeated(task *Task) int {
+	for i := range g.Residents {
+		id := g.Residents[i].ID
+		if id == task.ID || slices.ContainsFunc(g.Residents[:i], func(t Task) bool { return t.ID == id }) {
+			return i
+		}
+	}
+	return -1
 }

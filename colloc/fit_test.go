@@ -113,8 +113,12 @@ func TestScore(t *testing.T) {
 		return s
 	}
 	empty, beside, crowded, none := score(light), score(light, other), score(light, heavy), score(huge)
-	if !(empty == 1 && empty > beside && beside > crowded && crowded >= 0 && none == 0) {
-		t.Errorf("scores: empty %v, beside a light task %v, beside a heavy one %v, too large %v; want them to fall from 1 to 0", empty, beside, crowded, none)
+	v, err := p.Fit(light, card(t, "g"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if empty != v.Pace.Value || empty <= beside || beside <= crowded || crowded < 0 || none != 0 {
+		t.Errorf("scores: empty %v, beside a light task %v, beside a heavy one %v, too large %v; want them to fall from the pace %v to 0", empty, beside, crowded, none, v.Pace.Value)
 	}
 }
 

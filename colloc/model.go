@@ -14,9 +14,13 @@ type model struct {
 	planner      *Planner
 	interference *interference.Predictor
 	uses         uses
+	paces        *paces
 }
 
-var _ packer.AdditiveModel = model{}
+var (
+	_ packer.AdditiveModel = model{}
+	_ packer.PaceModel     = model{}
+)
 
 // Speeds implements [packer.Model]. It is safe for concurrent use.
 func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
@@ -29,6 +33,12 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	s.speeds = speeds
 	copy(dst, speeds)
 	return err
+}
+
+// Pace implements [packer.PaceModel], within the bounds that it sets.
+func (m model) Pace(task *packer.Task, gpu *packer.GPU) float64 {
+	const most = 4096
+	return min(max(m.paces.get(task, gpu).Value, 1.0/most), most)
 }
 
 // Monotone implements [packer.MonotoneModel]: company only hurts, see
@@ -93,17 +103,19 @@ type useKey struct {
 	gpu  string
 }
 
-// uses holds the completed profiles of the tasks of a round that nobody
-// observed.
+// uses holds the profiles of a round that stand for others on a kind of GPU:
+// completed, where nobody observed the task, or taken there.
 type uses map[useKey]*profile.Profile
 
 // add completes t for gpu unless that was done before.
-func (u uses) add(p *Planner, t *profile.Profile, gpu *profile.GPUModel) {
-	key := useKey{t, gpu.Canonical()}
-	if _, done := u[key]; done || observed(t) {
+func (u uses) add(p *Planner, t *Task, gpu *profile.GPUModel) {
+	if len(t.Elsewhere) == 0 && observed(t.known()) {
 		return
 	}
-	u[key], _ = p.complete(new(profile.Profile), t, gpu)
+	key := useKey{t.known(), gpu.Canonical()}
+	if _, done := u[key]; !done {
+		u[key], _ = p.complete(new(profile.Profile), t.on(gpu), gpu)
+	}
 }
 
 // of returns the profile to predict with.

@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/memory"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -29,6 +30,10 @@ type Measurement struct {
 	// Speed is throughput in the set over solo throughput; missing if it was
 	// not measured.
 	Speed profile.Opt[float64]
+	// Throughput is the work in a second of a task that ran alone: samples, or any
+	// unit that is the same for all observations of it; missing if it was not
+	// measured. Measured on two products it decides how these compare.
+	Throughput profile.Opt[float64]
 	// Peak is the largest device memory the task itself used; missing if it
 	// was not measured.
 	Peak profile.Opt[profile.Bytes]
@@ -45,8 +50,9 @@ type Measurement struct {
 // a task of the same type and batch never again less than a peak that was seen or
 // than what it had reached when it ran out of memory. After such a death its
 // reservation is raised until a peak is measured, see [memory.Predictor.Least].
-// Members without a measurement still count as neighbours; the speed of a task
-// that ran alone teaches nothing. An observation with a fault is refused as a
+// The throughput of a task that ran alone tells how fast the GPU is for tasks of its
+// type and batch. Members without a measurement still count as neighbours; the
+// speed of a task that ran alone teaches nothing. An observation with a fault is refused as a
 // whole. Safe for concurrent use with every other call.
 func (p *Planner) Observe(o Observation) error {
 	if err := p.ready(); err != nil {
@@ -63,6 +69,9 @@ func (p *Planner) Observe(o Observation) error {
 		if err := p.checkMember(m); err != nil {
 			return fmt.Errorf("colloc: observation: member %d: %w", i, err)
 		}
+		if !m.Throughput.IsZero() && (len(o.Members) > 1 || !(m.Throughput.Or(0) > 0)) {
+			return fmt.Errorf("colloc: observation: member %d: throughput is %v of %d members, want more than 0 of a task alone; give Speed", i, m.Throughput.Or(0), len(o.Members))
+		}
 		measured = measured || !m.Speed.IsZero()
 		speeds.Set, speeds.Speeds = append(speeds.Set, m.Profile), append(speeds.Speeds, m.Speed)
 		peak, err := p.peakOf(m, &o.GPU)
@@ -71,6 +80,11 @@ func (p *Planner) Observe(o Observation) error {
 		}
 		if peak.Peak > 0 {
 			seen = append(seen, peak)
+		}
+	}
+	if rate, ok := o.Members[0].Throughput.Get(); ok {
+		if err := p.config.Pace.Observe(pace.Observation{Profile: o.Members[0].Profile, GPU: o.GPU, Throughput: rate}); err != nil {
+			return fmt.Errorf("colloc: observation: %w", err)
 		}
 	}
 	if measured && len(o.Members) > 1 {

@@ -18,8 +18,11 @@ type Plan struct {
 	Notes []Note `json:"notes"`
 	// GPUs is the number of GPUs the plan could use.
 	GPUs int `json:"gpus"`
-	// Throughput is the weighted sum of all predicted speeds, residents
-	// included.
+	// Reference is the product on which a task's pace is 1, where the GPUs differ;
+	// empty where all are of one kind and every pace is 1.
+	Reference string `json:"reference,omitempty"`
+	// Throughput is the sum over all tasks, residents included, of weight, pace and
+	// predicted speed multiplied.
 	Throughput float64 `json:"throughput"`
 	// Exclusive is what the best plan without sharing would reach: residents
 	// undisturbed and on each empty GPU one task alone.
@@ -46,8 +49,8 @@ type Placement struct {
 	Mechanism profile.Mechanism `json:"mechanism"`
 	// Members are the residents, then the tasks placed here.
 	Members []Member `json:"members"`
-	// Throughput is the weighted sum of the members' speeds, for gangs divided by
-	// the number of their GPUs.
+	// Throughput is the sum over the members of weight, pace and speed multiplied,
+	// for gangs divided by the number of their GPUs.
 	Throughput float64 `json:"throughput"`
 	// Reserved is the memory set aside for the members, Usable what the GPU
 	// offers after headroom.
@@ -70,6 +73,9 @@ type Member struct {
 	Resident bool `json:"resident,omitempty"`
 	// Speed is its predicted speed as a fraction of its solo speed.
 	Speed predict.Estimate `json:"speed"`
+	// Pace is how fast it is there alone, relative to Plan.Reference; missing where
+	// all GPUs are of one kind.
+	Pace predict.Estimate `json:"pace,omitzero"`
 	// Memory is its predicted or measured peak, in bytes.
 	Memory predict.Estimate `json:"memory_bytes"`
 	// Reserved is the memory set aside for it.
@@ -112,7 +118,7 @@ type Note struct {
 type Alternative struct {
 	// Tasks are the members, residents first.
 	Tasks []string `json:"tasks"`
-	// Throughput is the weighted sum of their predicted speeds; 0 where a limit
+	// Throughput is what they would be worth, as Placement.Throughput; 0 where a limit
 	// forbids the set.
 	Throughput float64 `json:"throughput"`
 	// Code names the limit that forbids it; 0 if it was merely worth less to

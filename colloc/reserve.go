@@ -39,7 +39,7 @@ func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Byte
 // memory returns the peak memory of a task and what to reserve for it. What was
 // promised wins over what was measured, which wins over what is predicted.
 func (p *Planner) memory(t *Task, at place) (predict.Estimate, profile.Bytes, error) {
-	if peak, ok := t.known().Vector.Get(profile.PeakMemory); ok {
+	if peak, ok := t.measuredPeak(); ok {
 		least := p.config.Memory.Least(&t.known().Spec)
 		reserved := max(least, profile.BytesOf(peak*(1+MeasuredMargin)))
 		e := predict.Estimate{
@@ -50,13 +50,24 @@ func (p *Planner) memory(t *Task, at place) (predict.Estimate, profile.Bytes, er
 	}
 	e, err := p.config.Memory.Peak(&t.known().Spec, p.config.Host)
 	if err != nil {
-		return predict.Estimate{}, 0, at.fault(t, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
+		return predict.Estimate{}, 0, at.fault(t.ID, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
 	}
 	reserved, err := p.config.Memory.Reserve(&t.known().Spec, p.config.Host, p.config.Risk)
 	if err != nil {
-		return predict.Estimate{}, 0, at.fault(t, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
+		return predict.Estimate{}, 0, at.fault(t.ID, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
 	}
 	return e, promised(t, reserved), nil
+}
+
+// measuredPeak is the largest peak that the task's profiles tell.
+func (t *Task) measuredPeak() (float64, bool) {
+	peak, ok := t.known().Vector.Get(profile.PeakMemory)
+	for _, m := range t.Elsewhere {
+		if other, measured := m.Vector.Get(profile.PeakMemory); measured {
+			peak, ok = max(peak, other), true
+		}
+	}
+	return peak, ok
 }
 
 func promised(t *Task, reserved profile.Bytes) profile.Bytes {

@@ -28,16 +28,19 @@ type round struct {
 	problem   packer.Problem
 	uses      uses
 	whole     map[string]bool // tasks that reserve a whole GPU
+	paces     paces
+	reference string // product on which paces are 1, if they differ
 }
 
 // newRound checks the input and predicts what each task needs. All faults are
 // reported together.
-func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
+func (p *Planner) newRound(tasks []Task, gpus []GPU, plan bool) (*round, error) {
 	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
-	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
+	r.paces = paces{of: make(map[*profile.GPUModel]int), tasks: make(map[paceKey]predict.Estimate)}
+	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses, &r.paces}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
 	errs := repeats(tasks, gpus)
 	for i := range tasks {
-		t, d, err := r.prepare(&tasks[i], place{nil, -1, i})
+		t, d, err := r.prepare(&tasks[i], place{index: i, gpuIndex: -1})
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -56,7 +59,51 @@ func (p *Planner) newRound(tasks []Task, gpus []GPU) (*round, error) {
 		return nil, err
 	}
 	r.predictUse()
+	r.settlePaces(plan)
 	return r, nil
+}
+
+// settlePaces predicts the paces of a round. In a plan they are relative to
+// Config's reference, or to the kind of GPU on which the tasks are fastest: 1
+// throughout where there is one kind.
+func (r *round) settlePaces(plan bool) {
+	ps := &r.paces
+	ps.scale = r.planner.scale()
+	if plan && ps.scale.reference == nil {
+		if ps.scale.equal = len(ps.kinds) < 2; ps.scale.equal {
+			return
+		}
+		best := slices.MaxFunc(ps.kinds, func(a, b kind) int {
+			return cmp.Or(cmp.Compare(r.total(&a), r.total(&b)), cmp.Compare(b.name, a.name))
+		})
+		ps.scale.reference = &best.gpu.Model
+		r.reference = best.gpu.Model.Canonical()
+	}
+	add := func(t *Task, k int) {
+		key := paceKey{t.known(), k}
+		if _, done := ps.tasks[key]; !done {
+			ps.tasks[key] = r.planner.pace(t, ps.kinds[k].gpu, ps.scale)
+		}
+	}
+	for k := range ps.kinds {
+		for i := range r.tasks {
+			add(&r.tasks[i], k)
+		}
+	}
+	for g := range r.gpus {
+		for i := range r.gpus[g].Residents {
+			add(&r.gpus[g].Residents[i], ps.of[r.problem.GPUs[g].Type])
+		}
+	}
+}
+
+// total is how fast a kind is for the tasks of the round.
+func (r *round) total(k *kind) float64 {
+	sum := 0.0
+	for i := range r.tasks {
+		sum += math.Log(r.planner.pace(&r.tasks[i], k.gpu, scale{}).Value)
+	}
+	return math.Round(sum*1e9) / 1e9
 }
 
 // repeats reports IDs that come twice. A gang that runs comes once for each of
@@ -68,20 +115,20 @@ func repeats(tasks []Task, gpus []GPU) []error {
 	for i := range tasks {
 		t := &tasks[i]
 		if count[t.ID]++; count[t.ID] > 1 && t.ID != "" {
-			errs = append(errs, place{nil, -1, i}.fault(t, "ID", errors.New("is that of another task; want IDs that differ")))
+			errs = append(errs, place{index: i, gpuIndex: -1}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ")))
 		}
 	}
 	for g := range gpus {
 		gpu := &gpus[g]
 		if cards[gpu.ID] {
-			errs = append(errs, place{gpu, g, -1}.fault(nil, "ID", errors.New("is that of another GPU; want IDs that differ")))
+			errs = append(errs, place{gpu.ID, true, g, -1}.fault("", "ID", errors.New("is that of another GPU; want IDs that differ")))
 		}
 		cards[gpu.ID] = gpu.ID != ""
 		here := make(map[string]bool, len(gpu.Residents))
 		for i := range gpu.Residents {
 			t := &gpu.Residents[i]
 			if count[t.ID]++; t.ID != "" && (here[t.ID] || count[t.ID] > t.Width()) {
-				errs = append(errs, place{gpu, g, i}.fault(t, "ID", errors.New("is that of another task; want IDs that differ, but for a gang on each of its GPUs")))
+				errs = append(errs, place{gpu.ID, true, g, i}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ, but for a gang on each of its GPUs")))
 			}
 			here[t.ID] = true
 		}
@@ -94,16 +141,16 @@ func repeats(tasks []Task, gpus []GPU) []error {
 func (r *round) predictUse() {
 	for g := range r.problem.GPUs {
 		gpu := &r.problem.GPUs[g]
-		for i := range r.problem.Tasks {
-			r.uses.add(r.planner, r.problem.Tasks[i].Profile, gpu.Type)
+		for i := range r.tasks {
+			r.uses.add(r.planner, &r.tasks[i], gpu.Type)
 		}
-		for i := range gpu.Residents {
-			r.uses.add(r.planner, gpu.Residents[i].Profile, gpu.Type)
+		for i := range r.gpus[g].Residents {
+			r.uses.add(r.planner, &r.gpus[g].Residents[i], gpu.Type)
 		}
 	}
 	for i := range r.tasks {
 		if len(r.gpus) > 0 {
-			_, r.demands[i].Use = r.planner.complete(new(profile.Profile), r.tasks[i].known(), &r.gpus[0].Model)
+			_, r.demands[i].Use = r.planner.complete(new(profile.Profile), r.tasks[i].on(&r.gpus[0].Model), &r.gpus[0].Model)
 		}
 	}
 }
@@ -134,10 +181,10 @@ func (r *round) prepareGPU(g *GPU, index int) (packer.GPU, error) {
 	if err := g.validate(index); err != nil {
 		return packer.GPU{}, err
 	}
-	out := packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.Total(), Mechanisms: g.Mechanisms}
+	out := packer.GPU{ID: g.ID, Type: r.paces.kindOf(g), Memory: g.Total(), Mechanisms: g.Mechanisms}
 	closed := false
 	for i := range g.Residents {
-		t, _, err := r.prepare(&g.Residents[i], place{g, index, i})
+		t, _, err := r.prepare(&g.Residents[i], place{g.ID, true, index, i})
 		if err != nil {
 			return packer.GPU{}, err
 		}
@@ -182,6 +229,7 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 		return nil, fmt.Errorf("colloc: plan without sharing: %w", err)
 	}
 	plan := &Plan{
+		Reference:  r.reference,
 		Placements: []Placement{}, GPUs: len(r.gpus), Tasks: r.demands, Notes: []Note{},
 		Throughput: s.Throughput, Exclusive: exclusive, Gap: s.Gap(), Method: s.Method,
 	}
@@ -262,11 +310,19 @@ func (r *round) placement(s *packer.Set) (Placement, error) {
 			reserved = max(reserved, p.Usable)
 		}
 		p.Members = append(p.Members, Member{
-			Task: id, Resident: i < len(gpu.Residents), Speed: speed, Memory: r.estimates[id], Reserved: reserved,
+			Task: id, Resident: i < len(gpu.Residents), Speed: speed, Pace: r.memberPace(m, gpu), Memory: r.estimates[id], Reserved: reserved,
 		})
 		p.Reserved += reserved
 	}
 	return p, nil
+}
+
+// memberPace is the pace that a plan tells: none where all are 1.
+func (r *round) memberPace(m *packer.Task, gpu *packer.GPU) predict.Estimate {
+	if r.paces.scale.equal {
+		return predict.Estimate{}
+	}
+	return rounded(r.paces.get(m, gpu), 1e6)
 }
 
 // exclusive is the throughput of the best plan in which no new task shares.
@@ -308,7 +364,7 @@ func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, er
 	if err := p.ready(); err != nil {
 		return nil, err
 	}
-	r, err := p.newRound(tasks, gpus)
+	r, err := p.newRound(tasks, gpus, true)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package colloc
 
 import (
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -13,6 +14,9 @@ type scratch struct {
 	set    []*profile.Profile
 	filled []profile.Profile // members of set whose use was predicted
 	speeds []float64
+	paces  []float64        // of set
+	own    predict.Estimate // pace of the task
+	card   pace.Comparison
 }
 
 func (p *Planner) acquire() *scratch {
@@ -28,7 +32,7 @@ func (s *scratch) reset() {
 	clear(s.set)
 	clear(s.filled)
 	s.gpu = profile.GPUModel{}
-	s.set, s.filled, s.speeds = s.set[:0], s.filled[:0], s.speeds[:0]
+	s.set, s.filled, s.speeds, s.paces = s.set[:0], s.filled[:0], s.speeds[:0], s.paces[:0]
 }
 
 // release empties the scratch and gives it back.
@@ -38,8 +42,9 @@ func (p *Planner) release(s *scratch) {
 }
 
 // load puts the residents of a GPU and the task into the scratch, completed
-// with predicted use where nobody observed it. It returns the weakest source.
-func (p *Planner) load(s *scratch, task *Task, gpu *GPU) predict.SourceKind {
+// with predicted use where nobody observed it and with their paces. It returns the
+// weakest source.
+func (p *Planner) load(s *scratch, task *Task, gpu *GPU, by scale) predict.SourceKind {
 	s.gpu = gpu.Model
 	n := len(gpu.Residents) + 1
 	if cap(s.filled) < n {
@@ -47,14 +52,20 @@ func (p *Planner) load(s *scratch, task *Task, gpu *GPU) predict.SourceKind {
 	}
 	s.filled = s.filled[:n]
 	weakest := predict.Measured
+	if !by.equal {
+		s.card = p.config.Pace.Compare(&s.gpu, by.reference)
+	}
 	for i := range n {
-		t := task.known()
+		t := task
 		if i < len(gpu.Residents) {
-			t = gpu.Residents[i].known()
+			t = &gpu.Residents[i]
 		}
-		member, kind := p.complete(&s.filled[i], t, &s.gpu)
+		s.paces = append(s.paces, p.paceValue(t, gpu, by, &s.card))
+		member, kind := p.complete(&s.filled[i], t.on(&s.gpu), &s.gpu)
 		s.set = append(s.set, member)
 		weakest = min(weakest, kind)
 	}
+	s.own = p.pace(task, gpu, by)
+	s.paces[n-1] = s.own.Value
 	return weakest
 }

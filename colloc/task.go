@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/predict/memory"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -19,6 +21,11 @@ type Task struct {
 	// while the Planner uses it. Required unless Reserved is set: nil is a task of
 	// which nothing is known, a stranger's for example.
 	Profile *profile.Profile
+	// Elsewhere are profiles of the same task that were taken on other products: on
+	// a card of one of them it counts instead of Profile. Where two and more tell
+	// step times, these decide how the products compare, see [Planner.Score]. Tasks
+	// that share a Profile share them.
+	Elsewhere []*profile.Profile
 	// Reserved is the memory set aside for the task; 0 lets the Planner
 	// predict it. For residents it is what they were promised when placed.
 	// [memory.Whole] asks for a whole GPU, whatever it holds.
@@ -49,9 +56,12 @@ type GPU struct {
 	Memory profile.Bytes
 	// Mechanisms are the allowed ways to share: time-slicing and MPS. nil means
 	// time-slicing, which needs no set-up; a list that holds only Exclusive
-	// forbids sharing. A MIG instance is a GPU of its own: describe each with
-	// its own ID and Memory.
+	// forbids sharing.
 	Mechanisms []profile.Mechanism
+	// Slice says that the GPU is a MIG instance: each is a GPU of its own, with its
+	// own ID. nil is the whole card, unless Model's name says otherwise ("NVIDIA
+	// A100-SXM4-40GB MIG 1g.5gb") or Memory is, within 6 %, that of a slice of it.
+	Slice *profile.MIGProfile
 	// Residents are the tasks that run there and stay. A gang is listed on each of
 	// its GPUs.
 	Residents []Task
@@ -67,7 +77,8 @@ const (
 // valid reports whether nothing is wrong with the task.
 func (t *Task) valid() bool {
 	return checkID(t.ID) == "" && (t.Profile != nil || t.Reserved > 0) && t.Reserved >= 0 && (t.Reserved <= maxReserved || t.Reserved == memory.Whole) &&
-		t.Weight >= 0 && t.Weight <= maxWeight && (t.MaxSlowdown == 0 || t.MaxSlowdown >= 1) && t.GPUs >= 0 && t.Width() <= maxGPUs
+		t.Weight >= 0 && t.Weight <= maxWeight && (t.MaxSlowdown == 0 || t.MaxSlowdown >= 1) && t.GPUs >= 0 && t.Width() <= maxGPUs &&
+		!slices.Contains(t.Elsewhere, nil)
 }
 
 // Validate reports every fault of the task, each a [*FaultError]. It does not
@@ -81,13 +92,14 @@ func (t *Task) validate(at place) error {
 	var errs []error
 	check := func(ok bool, field string, value any, want string) {
 		if !ok {
-			errs = append(errs, at.fault(t, field, fmt.Errorf("is %v, want %s", value, want)))
+			errs = append(errs, at.fault(t.ID, field, fmt.Errorf("is %v, want %s", value, want)))
 		}
 	}
 	if why := checkID(t.ID); why != "" {
-		errs = append(errs, at.fault(t, "ID", errors.New(why)))
+		errs = append(errs, at.fault(t.ID, "ID", errors.New(why)))
 	}
 	check(t.Profile != nil || t.Reserved > 0, "Profile", "nil", "what profile.New returns, or a task that carries its Reserved")
+	check(!slices.Contains(t.Elsewhere, nil), "Elsewhere", "holding nil", "what profile.New returns")
 	check(t.Reserved >= 0 && (t.Reserved <= maxReserved || t.Reserved == memory.Whole), "Reserved", int64(t.Reserved), fmt.Sprintf("0 bytes to %v, or memory.Whole", maxReserved))
 	check(t.Weight >= 0 && t.Weight <= maxWeight, "Weight", t.Weight, fmt.Sprintf("0 to %g", float64(maxWeight)))
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
@@ -126,10 +138,10 @@ func (g *GPU) validate(index int) error {
 	if g.valid() {
 		return nil
 	}
-	at := place{g, index, -1}
+	at := place{g.ID, true, index, -1}
 	var errs []error
 	fault := func(field, format string, args ...any) {
-		errs = append(errs, at.fault(nil, field, fmt.Errorf(format, args...)))
+		errs = append(errs, at.fault("", field, fmt.Errorf(format, args...)))
 	}
 	if why := checkID(g.ID); why != "" {
 		fault("ID", "%s", why)
@@ -145,15 +157,18 @@ func (g *GPU) validate(index int) error {
 			fault("Mechanisms", "lists %v, want time-slicing or mps; a MIG instance is a GPU of its own", m)
 		}
 	}
+	if err := g.checkSlice(); err != nil {
+		fault("Slice", "is none of the card: %w", err)
+	}
 	for i := range g.Residents {
-		errs = append(errs, g.Residents[i].validate(place{g, index, i}))
+		errs = append(errs, g.Residents[i].validate(place{g.ID, true, index, i}))
 	}
 	return errors.Join(errs...)
 }
 
 // valid reports whether nothing is wrong with the GPU and its residents.
 func (g *GPU) valid() bool {
-	if checkID(g.ID) != "" || g.Memory < 0 || g.Total() <= 0 || g.Total() > maxReserved {
+	if checkID(g.ID) != "" || g.checkSlice() != nil || g.Memory < 0 || g.Total() <= 0 || g.Total() > maxReserved {
 		return false
 	}
 	for _, m := range g.Mechanisms {
@@ -169,14 +184,26 @@ func (g *GPU) valid() bool {
 	return true
 }
 
+// checkSlice reports why Slice cannot be one of the card.
+func (g *GPU) checkSlice() error {
+	if g.Slice == nil {
+		return nil
+	}
+	_, err := new(pace.MIGSpeed).Speed(nil, &g.Model, *g.Slice)
+	return err
+}
+
 func bySoftware(m profile.Mechanism) bool {
 	return m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS
 }
 
-// Total is the GPU's memory: Memory, or else that of the Model.
+// Total is the GPU's memory: Memory, or else that of the slice or the Model.
 func (g *GPU) Total() profile.Bytes {
 	if g.Memory > 0 {
 		return g.Memory
+	}
+	if slice := g.slice(); slice != nil {
+		return slice.Memory
 	}
 	return g.Model.Memory
 }
@@ -222,4 +249,69 @@ func sharing(g *GPU) []profile.Mechanism {
 // shareable reports whether several tasks may run on the GPU at all.
 func shareable(g *GPU) bool {
 	return slices.ContainsFunc(sharing(g), func(m profile.Mechanism) bool { return m != profile.Exclusive })
+}
+
+// on is the task's profile for a product: what was observed there, if it was.
+func (t *Task) on(gpu *profile.GPUModel) *profile.Profile {
+	if len(t.Elsewhere) == 0 {
+		return t.known()
+	}
+	name := gpu.Canonical()
+	if own := t.known(); own.GPU.Canonical() == name {
+		return own
+	}
+	for _, m := range t.Elsewhere {
+		if m.GPU.Canonical() == name {
+			return m
+		}
+	}
+	return t.known()
+}
+
+// slice is the MIG slice that the GPU is, or nil for a whole card.
+func (g *GPU) slice() *profile.MIGProfile {
+	if g.Slice != nil {
+		return g.Slice
+	}
+	name := g.Model.Name
+	at := indexFold(name, "mig")
+	if at < 0 && (g.Memory == 0 || g.Memory >= g.Model.Memory) {
+		return nil
+	}
+	list := g.Model.MIG
+	if list == nil && at >= 0 {
+		full, _ := profile.LookupGPU(g.Model.Name)
+		list = full.MIG
+	}
+	best := -1
+	for i := range list {
+		m := &list[i]
+		switch {
+		case at >= 0 && indexFold(name[at:], m.Name) >= 0:
+			return m
+		case at < 0 && fills(g.Memory, m.Memory) && m.Memory < g.Model.Memory && (best < 0 || m.Compute < list[best].Compute):
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return &list[best]
+}
+
+// indexFold is strings.Index without regard to case, for ASCII.
+func indexFold(s, part string) int {
+	for i := range len(s) - len(part) + 1 {
+		if strings.EqualFold(s[i:i+len(part)], part) {
+			return i
+		}
+	}
+	return -1
+}
+
+// fills reports whether a GPU's memory is that of a slice: drivers report up to
+// 6 % less than the name says.
+func fills(memory, nominal profile.Bytes) bool {
+	share := float64(memory) / float64(nominal)
+	return share >= 0.94 && share <= 1.01
 }

@@ -28,7 +28,11 @@ type Verdict struct {
 	// Speed is the predicted speed of the task there. It is known, with
 	// Confidence above 0, once memory and set size are not what binds.
 	Speed predict.Estimate `json:"speed"`
-	// Throughput is the weighted set throughput with the task.
+	// Pace is how fast the task is alone there, relative to the reference card, see
+	// [Planner.Score]; known where Speed is.
+	Pace predict.Estimate `json:"pace"`
+	// Throughput is the set throughput with the task: the sum of weight, pace and
+	// speed multiplied.
 	Throughput float64 `json:"throughput"`
 	// Slowest is the member whose speed is the smallest fraction of its limit:
 	// an index into the residents, or their number for the task itself.

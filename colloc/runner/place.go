@@ -46,6 +46,7 @@ func (r *Runner) demand(e *entry) colloc.Task {
 	t := colloc.Task{
 		ID: e.Task.ID, Profile: e.profile, Reserved: e.reserve(),
 		Weight: e.Task.Weight, MaxSlowdown: e.Task.MaxSlowdown, Alone: e.alone(),
+		GPUs: 1, // one process on one card, whatever its profile says
 	}
 	if t.Profile == nil {
 		t.Profile = &r.blank
@@ -204,11 +205,8 @@ func (r *Runner) fitOn(e *entry, c *card, g colloc.GPU, p *placed) (reason strin
 	if t.Reserved == 1 {
 		v.Reserved = max(1, v.Free)
 	}
-	p.score = 1
-	if len(g.Residents) > 0 {
-		if p.score, err = r.planner.Score(t, g); err == nil && p.score <= 0 {
-			reason = "sharing would gain nothing"
-		}
+	if p.score, err = r.planner.Score(t, g); err == nil && p.score <= 0 && len(g.Residents) > 0 {
+		reason = "sharing would gain nothing"
 	}
 	return reason, err
 }

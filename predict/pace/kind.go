@@ -29,6 +29,11 @@ var middle = rates{math.Log(105e12), math.Log(74e12), math.Log(1386e9), math.Log
 
 const unknownHalf = 2.0
 
+// same reports whether two cards are one to the predictor.
+func (k *kind) same(o *kind) bool {
+	return k.name == o.name && k.rates == o.rates && k.known == o.known
+}
+
 func kindOf(gpu *profile.GPUModel) kind {
 	k := kind{name: gpu.Canonical(), rates: middle}
 	g := gpu

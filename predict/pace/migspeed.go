@@ -247,3 +247,6 @@ func LoadMIGSpeed(r io.Reader) (*MIGSpeed, error) {
 	}
 	return m, nil
 }
+
+// Equal reports whether both are the same MIGSpeed, as == does. go-cmp asks it.
+func (m *MIGSpeed) Equal(other *MIGSpeed) bool { return m == other }

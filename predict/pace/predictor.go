@@ -50,15 +50,51 @@ func (m *Predictor) Reference() string { return m.load().reference.name }
 // tells how far the card's rates are from those of the data: 1 at their edge. It
 // does not allocate for a product of the catalogue. O(cards observed).
 func (m *Predictor) Pace(p *profile.Profile, gpu *profile.GPUModel) predict.Estimate {
-	s := m.load()
-	card := kindOf(gpu)
-	return s.ratio(p, &card, &s.reference)
+	c := m.Compare(gpu, nil)
+	return c.Estimate(p)
 }
 
 // Ratio returns the solo throughput of a task on a over that on b, as Pace does.
 func (m *Predictor) Ratio(p *profile.Profile, a, b *profile.GPUModel) predict.Estimate {
-	first, second := kindOf(a), kindOf(b)
-	return m.load().ratio(p, &first, &second)
+	c := Comparison{m.load(), kindOf(a), kindOf(b)}
+	return c.Estimate(p)
+}
+
+// Comparison compares two kinds of card for many tasks, as the Predictor was when
+// it was made. It is a plain value and safe for concurrent use.
+type Comparison struct {
+	state *state
+	a, b  kind
+}
+
+// Compare compares gpu with a reference card, nil with that of the Predictor. It
+// does not allocate for products of the catalogue.
+func (m *Predictor) Compare(gpu, reference *profile.GPUModel) Comparison {
+	s := m.load()
+	if reference == nil {
+		return Comparison{s, kindOf(gpu), s.reference}
+	}
+	return Comparison{s, kindOf(gpu), kindOf(reference)}
+}
+
+// Estimate returns what [Predictor.Ratio] does.
+func (c *Comparison) Estimate(p *profile.Profile) predict.Estimate {
+	if c.state == nil {
+		return predict.Estimate{}
+	}
+	return c.state.ratio(p, &c.a, &c.b)
+}
+
+// Value returns the Value of Estimate, in a fraction of its time.
+func (c *Comparison) Value(p *profile.Profile) float64 {
+	if c.state == nil {
+		return 0
+	}
+	if c.a.same(&c.b) {
+		return 1
+	}
+	q := c.state.question(p)
+	return q.value(&c.a, &c.b)
 }
 
 // SliceModel tells how fast a task is on a MIG slice compared with the whole GPU.
@@ -85,3 +121,7 @@ func (m *Predictor) Slice(p *profile.Profile, gpu *profile.GPUModel, slice profi
 	}
 	return e, nil
 }
+
+// Equal reports whether both are the same Predictor, as == does; what two of them
+// learned is not compared. go-cmp asks it.
+func (m *Predictor) Equal(other *Predictor) bool { return m == other }

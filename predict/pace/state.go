@@ -93,14 +93,14 @@ func (s *state) distance(k *kind) float64 {
 
 // ratio compares two kinds of card for a task.
 func (s *state) ratio(p *profile.Profile, a, b *kind) predict.Estimate {
-	if a.name == b.name && a.rates == b.rates && a.known == b.known {
+	if a.same(b) {
 		return predict.Estimate{Value: 1, Lo: 1, Hi: 1, Confidence: s.Confidence, Source: predict.Source{Kind: predict.Measured}}
 	}
 	q := s.question(p)
 	v := q.view(a, b)
-	const limit = 42 // of a logarithm: no card is 1e18 times another
 	log, half := min(max(v.log, -limit), limit), min(v.half, limit)
-	e := predict.Estimate{Value: math.Exp(log), Lo: math.Exp(log - half), Hi: math.Exp(log + half), Confidence: s.Confidence}
+	e := predict.Estimate{Value: q.value(a, b), Lo: math.Exp(log - half), Hi: math.Exp(log + half), Confidence: s.Confidence}
+	e.Lo, e.Hi = min(e.Lo, e.Value), max(e.Hi, e.Value)
 	e.Source.Distance = max(s.distance(a), s.distance(b))
 	switch {
 	case v.measured:
@@ -111,6 +111,23 @@ func (s *state) ratio(p *profile.Profile, a, b *kind) predict.Estimate {
 		e.Source = predict.Source{Kind: predict.Prior}
 	}
 	return e
+}
+
+// limit bounds a logarithm: no card is 1e18 times another.
+const limit = 42
+
+// value is the ratio of two kinds.
+func (q *question) value(a, b *kind) float64 {
+	var log float64
+	switch {
+	case len(q.seen) > 0:
+		log = q.place(a).log - q.place(b).log
+	case q.busy < 1:
+		return min(max(q.time(&b.rates)/q.time(&a.rates), math.Exp(-limit)), math.Exp(limit))
+	default:
+		log = q.device(&a.rates) - q.device(&b.rates)
+	}
+	return math.Exp(min(max(log, -limit), limit))
 }
 
 // question is what is asked of all cards about one task.
@@ -202,7 +219,13 @@ func (q *question) speed(r *rates) float64 {
 	if q.busy >= 1 {
 		return x
 	}
-	return -math.Log(1 - q.busy + float64(q.busy*math.Exp(q.level-x)))
+	return -math.Log(q.time(r))
+}
+
+// time is that of a step on a card, where 1 is that of the card on which the use
+// was seen.
+func (q *question) time(r *rates) float64 {
+	return 1 - q.busy + float64(q.busy*math.Exp(q.level-q.device(r)))
 }
 
 // view is a log ratio, its interval's half width and whether both were measured.

@@ -11,8 +11,8 @@ import (
 )
 
 // Fitted is colloc's own predictor as a model: speeds in a set by Interference,
-// on a MIG instance by MIGSpeed, both from the tasks' profiles. Speeds alone on a
-// whole card are 1: the predictors say nothing of how cards compare. With [Noisy]
+// on a MIG instance by MIGSpeed, alone on a whole card by Pace, all from the tasks'
+// profiles: the predictors of a colloc.Planner, whose Config has them. With [Noisy]
 // around it, it is a truth that no policy knows exactly.
 //
 // A Fitted may be used by many runs at once only if nobody calls
@@ -20,6 +20,8 @@ import (
 type Fitted struct {
 	// Interference is required.
 	Interference *interference.Predictor
+	// Pace says how cards compare, relative to its reference; nil is 1 for all.
+	Pace *pace.Predictor
 	// MIG is for instances; nil is its prior, the part of the compute slices.
 	MIG *pace.MIGSpeed
 }
@@ -41,6 +43,9 @@ func (f Fitted) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task, ds
 	}
 	for i := range estimates {
 		dst[i] = estimates[i].Value
+		if f.Pace != nil {
+			dst[i] *= f.Pace.Pace(profiles[i], &gpu.Model).Value
+		}
 	}
 	if gpu.Slice == nil {
 		return nil
