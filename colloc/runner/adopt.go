@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/nvmlx"
 )
 
 // adopt takes over the tasks of a runner that is gone. The caller holds no lock;
@@ -30,9 +31,7 @@ func (r *Runner) adopt(entries []*entry) error {
 func (r *Runner) adoptRun(e *entry) error {
 	e.adopted, e.told = true, e.Stop != 0
 	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+supervise.StepsEnd)
-	if c := r.card(e.GPU); c != nil {
-		c.join(e, e.Mechanism)
-	}
+	r.join(e, e.Mechanism)
 	who, claimed, err := supervise.ReadClaim(e.stem())
 	if err != nil {
 		return err
@@ -48,9 +47,7 @@ func (r *Runner) adoptRun(e *entry) error {
 		}
 	}
 	if !claimed { // nobody can begin this run any more
-		if c := r.card(e.GPU); c != nil {
-			c.leave(e)
-		}
+		r.leave(e)
 		if stop := e.Stop; stop == stopKilled || stop == stopHalted {
 			r.withdraw(e, Cancelled, "killed on request before it started")
 			return nil
@@ -71,7 +68,7 @@ func (r *Runner) adoptClaimed(e *entry, who *supervise.Claim) error {
 	case ended: // the next look tells
 	case who.Space.ID == "" || who.Space.ID == here.ID:
 		if e.State == Running && who.Alive() { // of one that is Starting, started tells
-			r.tell(EventAdopted, e, fmt.Sprintf("task %s still runs on %s", e.Task.ID, e.GPU))
+			r.tell(EventAdopted, e, fmt.Sprintf("task %s still runs on %s", e.Task.ID, e.On()))
 		}
 	case sameHost(who.Space.Host, here.Host), slices.ContainsFunc(r.config.Gone, func(host string) bool { return sameHost(who.Space.Host, host) }):
 		e.gone = true
@@ -116,4 +113,14 @@ func (r *Runner) lookAfter(e *entry, at run) {
 		}
 	}
 	r.ended(e, at.number, o)
+}
+
+// run names one run of a task, as it was when nobody held the lock.
+type run struct {
+	number  int
+	gpus    []nvmlx.DeviceID
+	stem    string
+	adopted bool
+	known   bool // its process is
+	gone    bool // all its processes are
 }

@@ -54,3 +54,13 @@ func (c *card) ascribe(s *seen) {
 		s.usage.Processes[0].Memory = profile.Some(max(0, used-idle))
 	}
 }
+
+// seen is what one look found out about a card.
+type seen struct {
+	usage ledger.Usage
+	busy  profile.Opt[float64]
+	tasks map[*entry]profile.Opt[float64] // tasks with processes there -> their share of time
+	there []*entry                        // had been started there before it was read
+	blind bool                            // nothing tells which processes are the tasks'
+	err   error
+}

@@ -9,7 +9,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/nvmlx"
-	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -112,41 +111,10 @@ func (c *card) seats(limit int) int {
 }
 
 // alone reports whether the task's present placement shares with nobody.
-func (e *entry) alone() bool { return e.Task.Alone || e.takesAll() }
+func (e *entry) alone() bool { return e.Task.Alone || e.Task.width() > 1 || e.takesAll() }
 
 // takesAll reports whether all that is free on a GPU is reserved for the task:
 // because nothing is known of its memory, or because that ran out before.
 func (e *entry) takesAll() bool {
 	return e.unknown || e.Recovery == RanAlone || e.profile == nil && e.reserve() == 0
-}
-
-// card finds a device by its ID; nil if there is none.
-func (r *Runner) card(id nvmlx.DeviceID) *card {
-	for _, c := range r.cards {
-		if c.info.ID == id {
-			return c
-		}
-	}
-	return nil
-}
-
-// usable is what a card offers to tasks when nothing else is on it.
-func (r *Runner) usable(c *card) profile.Bytes {
-	total := c.info.Memory.Or(c.model.Memory)
-	return r.afterHeadroom(total)
-}
-
-// largestUsable is the most that any card offers.
-func (r *Runner) largestUsable() (most profile.Bytes) {
-	for _, c := range r.cards {
-		if !c.lost {
-			most = max(most, r.usable(c))
-		}
-	}
-	return most
-}
-
-// afterHeadroom is the part of a memory that tasks may use.
-func (r *Runner) afterHeadroom(total profile.Bytes) profile.Bytes {
-	return profile.BytesOf((1 - r.config.Headroom.Or(packer.DefaultHeadroom)) * float64(total))
 }

@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"errors"
+	"fmt"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"time"
@@ -8,6 +11,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -122,4 +126,65 @@ type Halt struct {
 	InARow int
 	// Kill ends the running tasks as well.
 	Kill bool
+}
+
+// orDefault returns x, or what its zero stands for.
+func orDefault[T comparable](x, missing T) T {
+	var zero T
+	if x == zero {
+		return missing
+	}
+	return x
+}
+
+// check reports every fault of the Config.
+func (c *Config) check() error {
+	var errs []error
+	check := func(ok bool, field string, value any, want string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
+		}
+	}
+	check(c.Dir != "", "Dir", "empty", "a folder")
+	check(c.Source != nil, "Source", "nil", "a source of GPUs")
+	check(c.PerGPU >= 0, "PerGPU", c.PerGPU, "0 for the default or more")
+	headroom := c.Headroom.Or(0)
+	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
+	check(c.DiskFloor >= 0, "DiskFloor", int64(c.DiskFloor), "0 bytes for the default or more")
+	check(c.MemoryFloor >= 0, "MemoryFloor", int64(c.MemoryFloor), "0 bytes or more")
+	check(c.CPUs >= 0, "CPUs", c.CPUs, "0 for all or more")
+	check(c.Grace >= 0, "Grace", c.Grace, "0 for the default or more")
+	check(c.Watch >= 0, "Watch", c.Watch, "0 for the default or more")
+	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
+	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
+	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
+	for _, m := range c.Mechanisms {
+		check(m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS, "Mechanisms", m, "exclusive, time-slicing or mps")
+	}
+	return errors.Join(errs...)
+}
+
+// fill replaces what is missing by its default.
+func (c *Config) fill() (err error) {
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return err
+	}
+	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
+	c.PerGPU = orDefault(c.PerGPU, colloc.DefaultMaxSet)
+	c.CPUs = orDefault(c.CPUs, runtime.NumCPU())
+	c.Grace = orDefault(c.Grace, DefaultGrace)
+	c.Watch = orDefault(c.Watch, DefaultWatch)
+	c.Window = orDefault(c.Window, DefaultWindow)
+	c.Queue = orDefault(c.Queue, DefaultQueue)
+	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)
+	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)
+	if len(c.Mechanisms) == 0 {
+		c.Mechanisms = []profile.Mechanism{profile.TimeSlice}
+	}
+	if c.Clock == nil {
+		c.Clock = nvmlx.SystemClock()
+	}
+	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
+	c.space = orDefault(c.space, supervise.ThisSpace())
+	return nil
 }

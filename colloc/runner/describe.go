@@ -45,7 +45,7 @@ func (r *Runner) describe(e *entry, p *profile.Profile, memory profile.Bytes) {
 func (r *Runner) rebook(e *entry, c *card) {
 	t := r.demand(e)
 	v, err := r.planner.Fit(t, c.gpu(r.config.Mechanisms))
-	if err != nil || !v.Fits || len(c.entries) != 1 || e.takesAll() {
+	if err != nil || !v.Fits || len(c.entries) != 1 || e.takesAll() || len(e.GPUs) > 0 {
 		return
 	}
 	if r.ledger.Release(e.Task.ID) != nil {
@@ -53,10 +53,8 @@ func (r *Runner) rebook(e *entry, c *card) {
 	}
 	before := e.Reserved
 	e.Reserved, e.Predicted = max(v.Reserved, e.Peak.Or(0)), v.Speed
-	t.Reserved = e.Reserved
-	if r.book(t, c) != nil { // others took the memory meanwhile
+	if r.book(e, []*card{c}, e.Reserved) != nil { // others took the memory meanwhile
 		e.Reserved = before
-		t.Reserved = before
-		_ = r.book(t, c) // if that fails too, Reconcile counts the task as a foreigner
+		_ = r.book(e, []*card{c}, before) // if that fails too, Reconcile counts the task as a foreigner
 	}
 }

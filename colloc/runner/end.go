@@ -26,7 +26,7 @@ func (r *Runner) started(e *entry, run int, p supervise.Process) {
 	if e.adopted {
 		kind, verb = EventAdopted, "still runs on"
 	}
-	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.GPU))
+	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.On()))
 	if e.Stop != 0 && e.Stop != stopSpared {
 		r.signal(e)
 	}
@@ -45,10 +45,10 @@ func (r *Runner) ended(e *entry, run int, o supervise.Outcome) {
 	if e.Runs != run || e.State != Starting && e.State != Running {
 		return
 	}
-	if c := r.card(e.GPU); c != nil {
+	for _, c := range r.cardsOf(e) {
 		r.closeWindow(c)
-		c.leave(e)
 	}
+	r.leave(e)
 	delete(r.solo.byEntry, e)
 	_ = r.ledger.Release(e.Task.ID) // an unknown task holds nothing
 	r.apply(e, read)

@@ -1,12 +1,14 @@
 package runner
 
 import (
+	"cmp"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/profile"
 )
@@ -52,6 +54,7 @@ func (r *Runner) environment(e *entry) ([]string, error) {
 		propose(name, threads)
 	}
 	propose(envPython, "1")
+	r.gangEnv(e, propose)
 	if r.config.Group != "" {
 		for _, name := range groupVariables {
 			propose(name, r.config.Group)
@@ -85,7 +88,7 @@ func (r *Runner) threads(t *Task) int {
 // shared.
 func (r *Runner) deviceEnv(e *entry) ([]string, error) {
 	if e.Mechanism != profile.MPS {
-		return []string{envVisible + "=" + string(e.GPU)}, nil
+		return []string{envVisible + "=" + e.On()}, nil
 	}
 	return mps.Share{Device: e.GPU, Memory: e.Reserved, PipeDir: r.pipeDir(e.GPU)}.Env()
 }
@@ -104,4 +107,35 @@ func last(env []string) []string {
 	}
 	slices.Reverse(kept)
 	return kept
+}
+
+// pipeDir is where the MPS daemon of a GPU listens.
+func (r *Runner) pipeDir(id nvmlx.DeviceID) string {
+	if r.config.MPSPipeDir != nil {
+		return cmp.Or(r.config.MPSPipeDir(id), mps.DefaultPipeDir)
+	}
+	return mps.PipeDir(r.inherited())
+}
+
+const firstPort = 29500 // where PyTorch looks for the first of several processes
+
+// gangEnv lets the processes of a task of several GPUs find each other, apart from
+// those of other tasks.
+func (r *Runner) gangEnv(e *entry, propose func(name, value string)) {
+	if e.Task.width() == 1 {
+		return
+	}
+	taken := make(map[int]bool)
+	for _, other := range r.queue.active {
+		if other != e {
+			taken[other.port] = true
+		}
+	}
+	if e.port = supervise.FreePort(firstPort, taken); e.port == 0 {
+		return
+	}
+	port := strconv.Itoa(e.port)
+	propose("MASTER_ADDR", "127.0.0.1")
+	propose("MASTER_PORT", port)
+	propose("PET_MASTER_PORT", port) // torchrun's
 }

@@ -50,3 +50,17 @@ type Event struct {
 	// Text says the same for people.
 	Text string `json:"text"`
 }
+
+// String returns the name of the kind, such as "started".
+func (k EventKind) String() string { return name(eventNames, int(k)) }
+
+// MarshalText writes what String returns; an undefined kind is an error.
+func (k EventKind) MarshalText() ([]byte, error) { return text(eventNames, int(k)) }
+
+// UnmarshalText reads what MarshalText writes.
+func (k *EventKind) UnmarshalText(name []byte) error { return parse(eventNames, name, k) }
+
+//nolint:gochecknoglobals // a read-only table
+var eventNames = []string{
+	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning",
+}

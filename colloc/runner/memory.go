@@ -25,15 +25,12 @@ func (r *Runner) lackedMemory(e *entry, o *supervise.Outcome, line string, vague
 	case o.Killed() || line == "" && o.Signal == 0:
 		return ""
 	}
-	c := r.card(e.GPU)
-	if c == nil {
-		return ""
+	for _, c := range r.cardsOf(e) {
+		if used, total := c.highest.Or(0), c.info.Memory.Or(0); total > 0 && float64(used) >= float64(nearlyFull*float64(total)) {
+			return fmt.Sprintf("the GPU's memory was full, %v of %v: %s", used, total, cmp.Or(line, o.String()))
+		}
 	}
-	used, total := c.highest.Or(0), c.info.Memory.Or(0)
-	if total <= 0 || float64(used) < float64(nearlyFull*float64(total)) {
-		return ""
-	}
-	return fmt.Sprintf("the GPU's memory was full, %v of %v: %s", used, total, cmp.Or(line, o.String()))
+	return ""
 }
 
 // hostLacked reports whether a run was killed while the kernel killed for want of

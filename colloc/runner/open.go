@@ -1,13 +1,11 @@
 package runner
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -17,9 +15,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
-	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
-	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -47,13 +43,6 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 		}
 	}
 	return openWith(ctx, c, c.Planner)
-}
-
-// planner is what the runner asks of a [colloc.Planner].
-type planner interface {
-	Fit(task colloc.Task, gpu colloc.GPU) (colloc.Verdict, error)
-	Score(task colloc.Task, gpu colloc.GPU) (float64, error)
-	Observe(o colloc.Observation) error
 }
 
 // openWith opens a queue with a configuration that is checked and complete.
@@ -175,14 +164,6 @@ func (r *Runner) checkSharing() {
 	}
 }
 
-// pipeDir is where the MPS daemon of a GPU listens.
-func (r *Runner) pipeDir(id nvmlx.DeviceID) string {
-	if r.config.MPSPipeDir != nil {
-		return cmp.Or(r.config.MPSPipeDir(id), mps.DefaultPipeDir)
-	}
-	return mps.PipeDir(r.inherited())
-}
-
 // openBooks makes the Ledger, with the adopted tasks in it.
 func (r *Runner) openBooks() error {
 	books := ledger.Config{Headroom: r.config.Headroom, MaxSet: r.config.PerGPU, Now: r.config.Clock.Now}
@@ -190,7 +171,7 @@ func (r *Runner) openBooks() error {
 		g := c.gpu(r.config.Mechanisms)
 		for _, e := range c.entries {
 			t := r.demand(e)
-			t.Reserved = max(1, e.Reserved)
+			t.Reserved, t.GPUs = max(1, e.Reserved), len(r.cardsOf(e)) // without those that are gone
 			g.Residents = append(g.Residents, t)
 		}
 		books.GPUs = append(books.GPUs, g)
@@ -202,63 +183,9 @@ func (r *Runner) openBooks() error {
 	return nil
 }
 
-// check reports every fault of the Config.
-func (c *Config) check() error {
-	var errs []error
-	check := func(ok bool, field string, value any, want string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("%s is %v, want %s", field, value, want))
-		}
-	}
-	check(c.Dir != "", "Dir", "empty", "a folder")
-	check(c.Source != nil, "Source", "nil", "a source of GPUs")
-	check(c.PerGPU >= 0, "PerGPU", c.PerGPU, "0 for the default or more")
-	headroom := c.Headroom.Or(0)
-	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
-	check(c.DiskFloor >= 0, "DiskFloor", int64(c.DiskFloor), "0 bytes for the default or more")
-	check(c.MemoryFloor >= 0, "MemoryFloor", int64(c.MemoryFloor), "0 bytes or more")
-	check(c.CPUs >= 0, "CPUs", c.CPUs, "0 for all or more")
-	check(c.Grace >= 0, "Grace", c.Grace, "0 for the default or more")
-	check(c.Watch >= 0, "Watch", c.Watch, "0 for the default or more")
-	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
-	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
-	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
-	for _, m := range c.Mechanisms {
-		check(m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS, "Mechanisms", m, "exclusive, time-slicing or mps")
-	}
-	return errors.Join(errs...)
-}
-
-// fill replaces what is missing by its default.
-func (c *Config) fill() (err error) {
-	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
-		return err
-	}
-	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
-	c.PerGPU = orDefault(c.PerGPU, colloc.DefaultMaxSet)
-	c.CPUs = orDefault(c.CPUs, runtime.NumCPU())
-	c.Grace = orDefault(c.Grace, DefaultGrace)
-	c.Watch = orDefault(c.Watch, DefaultWatch)
-	c.Window = orDefault(c.Window, DefaultWindow)
-	c.Queue = orDefault(c.Queue, DefaultQueue)
-	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)
-	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)
-	if len(c.Mechanisms) == 0 {
-		c.Mechanisms = []profile.Mechanism{profile.TimeSlice}
-	}
-	if c.Clock == nil {
-		c.Clock = nvmlx.SystemClock()
-	}
-	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
-	c.space = orDefault(c.space, supervise.ThisSpace())
-	return nil
-}
-
-// orDefault returns x, or what its zero stands for.
-func orDefault[T comparable](x, missing T) T {
-	var zero T
-	if x == zero {
-		return missing
-	}
-	return x
-}
+// Supervise turns this process into the supervisor of one task if a Runner
+// started it for that, and then does not return. Otherwise it does nothing. Call
+// it first in main, before flags are read, and in TestMain. The packages that the
+// program imports are initialised before, for each run anew: two milliseconds of
+// a CPU for a lean program, more for one that links much.
+func Supervise() { supervise.Main() }

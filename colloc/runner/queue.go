@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -27,6 +29,7 @@ type entry struct {
 	dirty    bool               // the queue file is behind
 	gone     bool               // all processes of its present run are, with their host
 	keeper   int                // the process and session of its supervisor; 0 if it is not known
+	port     int                // where its processes meet, if it has several GPUs
 	told     bool               // or it was there to get SIGTERM, as far as is known
 	follower progress.Follower
 	// restarted is when its count of steps was seen to begin anew, cycle the time
@@ -219,3 +222,49 @@ func (q *queue) retry(entries []*entry) (hopeless []*entry) {
 
 // left is the number of tasks that are not over.
 func (q *queue) left() int { return len(q.entries) - q.over }
+
+// saved is a record as it is kept in the queue file, with what only the runner
+// needs to know.
+type saved struct {
+	Record
+	// Profile is the key of the task's profile; empty if it has none.
+	ProfileKey []byte `json:"profile,omitempty"`
+	// Env is the task's, kept out of records that others see.
+	Env []string `json:"env,omitempty"`
+	// Raised is what to reserve instead of Task.Memory since memory ran out.
+	Raised profile.Bytes `json:"raised,omitempty"`
+	// Avoid is the mechanism under which memory ran out.
+	Avoid profile.Opt[profile.Mechanism] `json:"avoid,omitzero"`
+	// Stop is why the run is being ended; it survives the runner.
+	Stop stopReason `json:"stop,omitempty"`
+}
+
+// argv is what is run: the command, or a shell that reads it.
+func (e *entry) argv() []string {
+	if e.Task.Shell {
+		return append([]string{"/bin/sh", "-c", e.Task.Command[0], "sh"}, e.Task.Command[1:]...)
+	}
+	return e.Task.Command
+}
+
+// reserve is what is set aside for the task; 0 lets the Planner predict it.
+func (e *entry) reserve() profile.Bytes {
+	if e.Raised > 0 {
+		return e.Raised
+	}
+	return e.Task.Memory
+}
+
+// stem is what the names of the files of a task's present run begin with.
+func (e *entry) stem() string { return strings.TrimSuffix(e.Log, supervise.LogEnd) }
+
+// stopReason is why a run is being ended.
+type stopReason int
+
+const (
+	stopKilled stopReason = iota + 1
+	stopHalted
+	stopTimeout
+	stopLostGPU
+	stopSpared // was to be killed, and may go on if it did not end
+)

@@ -12,13 +12,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// leftRun is a run of a queue that is no more.
-type leftRun struct {
-	stem string
-	runs int // its number
-	who  supervise.Claim
-}
-
 // leftRuns finds, by the key of their tasks, runs of a queue that was lost: those
 // that go on and, if the queue was set aside because it was damaged, those that
 // succeeded. Submit takes them over instead of running the same again beside them.
@@ -40,7 +33,7 @@ func (r *Runner) leftRuns() (map[string]leftRun, error) {
 		}
 		o, ended := supervise.ReadExit(stem)
 		lives := !ended && who.Space.ID == r.config.space.ID && who.Alive()
-		if !lives && !(ended && o.OK() && len(aside) > 0) {
+		if !lives && (!ended || !o.OK() || len(aside) == 0) {
 			continue
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Ext(stem), "."))
@@ -65,15 +58,21 @@ func (r *Runner) takeLeft(e *entry) {
 		e.Started = info.ModTime()
 	}
 	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, run.stem+supervise.StepsEnd)
-	c := r.card(nvmlx.DeviceID(supervise.Variable(run.who.PID, envVisible)))
-	if c == nil {
+	for id := range strings.SplitSeq(supervise.Variable(run.who.PID, envVisible), ",") {
+		e.GPUs = append(e.GPUs, nvmlx.DeviceID(id))
+	}
+	e.GPU, e.Mechanism, e.Reserved = e.GPUs[0], profile.TimeSlice, max(1, e.reserve())
+	cards := r.cardsOf(e)
+	if len(cards) != e.Task.width() {
+		e.GPU, e.GPUs, e.Reserved = "", nil, 0
 		return // it is over, or on a GPU that is not there: what it uses counts as a foreigner's
 	}
-	e.GPU, e.Mechanism, e.Reserved = c.info.ID, cmp.Or(c.mechanism, profile.TimeSlice), max(1, e.reserve())
-	c.join(e, e.Mechanism)
-	t := r.demand(e)
-	t.Reserved = e.Reserved
-	if r.book(t, c) != nil {
+	e.Mechanism = cmp.Or(cards[0].mechanism, e.Mechanism)
+	if len(cards) == 1 {
+		e.GPUs = nil
+	}
+	r.join(e, e.Mechanism)
+	if r.book(e, cards, e.Reserved) != nil {
 		e.Reserved = 0 // as above
 	}
 }

@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/colloc/nvmlx"
@@ -56,7 +59,9 @@ type Record struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	// GPU, Mechanism and Reserved are where the last run was placed and what was
 	// set aside for it.
-	GPU       nvmlx.DeviceID    `json:"gpu,omitempty"`
+	GPU nvmlx.DeviceID `json:"gpu,omitempty"`
+	// GPUs are all of them where the task takes several; GPU is the first.
+	GPUs      []nvmlx.DeviceID  `json:"gpus,omitempty"`
 	Mechanism profile.Mechanism `json:"mechanism"`
 	Reserved  profile.Bytes     `json:"reserved,omitempty"`
 	// Predicted is the speed predicted when it was placed, as a fraction of its
@@ -123,3 +128,76 @@ type GPUState struct {
 	// Tasks are the IDs of those that run there, in the order they joined.
 	Tasks []string
 }
+
+// devices are the GPUs of the present or last run; none before the first.
+func (r *Record) devices() []nvmlx.DeviceID {
+	switch {
+	case len(r.GPUs) > 0:
+		return r.GPUs
+	case r.GPU != "":
+		return []nvmlx.DeviceID{r.GPU}
+	}
+	return nil
+}
+
+// On names the GPUs of the present or last run, separated by commas; empty before the
+// first. O(GPUs).
+func (r *Record) On() string {
+	var names []string
+	for _, id := range r.devices() {
+		names = append(names, string(id))
+	}
+	return strings.Join(names, ",")
+}
+
+// The names of enumerations, in the order of their constants.
+//
+//nolint:gochecknoglobals // read-only tables
+var (
+	stateNames    = []string{"queued", "starting", "running", "succeeded", "failed", "cancelled"}
+	recoveryNames = []string{"none", "reserve more", "another mechanism", "alone"}
+)
+
+// name returns the name of a constant.
+func name(names []string, i int) string {
+	if i < 0 || i >= len(names) {
+		return fmt.Sprintf("undefined (%d)", i)
+	}
+	return names[i]
+}
+
+// text returns the name of a constant, or an error if it has none.
+func text(names []string, i int) ([]byte, error) {
+	if i < 0 || i >= len(names) {
+		return nil, fmt.Errorf("runner: %d has no name", i)
+	}
+	return []byte(names[i]), nil
+}
+
+// parse finds the constant of a name.
+func parse[T ~int](names []string, name []byte, to *T) error {
+	i := slices.Index(names, string(name))
+	if i < 0 {
+		return fmt.Errorf("runner: unknown name %q, want one of %q", name, names)
+	}
+	*to = T(i)
+	return nil
+}
+
+// String returns the name of the state, such as "queued".
+func (s State) String() string { return name(stateNames, int(s)) }
+
+// MarshalText writes what String returns; an undefined state is an error.
+func (s State) MarshalText() ([]byte, error) { return text(stateNames, int(s)) }
+
+// UnmarshalText reads what MarshalText writes.
+func (s *State) UnmarshalText(name []byte) error { return parse(stateNames, name, s) }
+
+// String returns what is done, such as "reserve more".
+func (r Recovery) String() string { return name(recoveryNames, int(r)) }
+
+// MarshalText writes what String returns; an undefined step is an error.
+func (r Recovery) MarshalText() ([]byte, error) { return text(recoveryNames, int(r)) }
+
+// UnmarshalText reads what MarshalText writes.
+func (r *Recovery) UnmarshalText(name []byte) error { return parse(recoveryNames, name, r) }

@@ -4,52 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"sync"
 
-	"example.com/colloc/colloc/ledger"
-	"example.com/colloc/colloc/runner/internal/oom"
-	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
-	"example.com/colloc/profile"
 )
-
-// Runner runs the tasks of one queue. It is safe for concurrent use.
-type Runner struct {
-	config         Config
-	planner        planner
-	ledger         *ledger.Ledger
-	cards          []*card
-	blank          profile.Profile // of tasks of which nothing is known
-	memoryPatterns oom.Patterns
-	lock           *os.File
-	store          *store
-	events         *dispatcher
-	stopWatch      context.CancelFunc
-	work           sync.WaitGroup // goroutines
-	wake           chan struct{}  // something changed that Run waits for
-	closing        chan struct{}
-
-	mu       sync.Mutex // guards what follows, and every entry and card
-	queue    *queue
-	patterns map[string]*progress.Pattern
-	solo     solo
-	dirty    []*entry           // records that the queue file does not have yet
-	pending  []Event            // that wait for their transaction
-	warned   map[string]bool    // what was told once
-	suspects map[string]bool    // what the last look did not understand
-	victims  profile.Opt[int64] // of lack of the host's memory, at the last look
-	stuck    error              // why the last transaction failed
-	failures int                // tasks that failed since Run began
-	left     map[string]leftRun // of a queue that was lost
-	row      []*entry           // those that failed soon after their start since one did not
-	broken   bool               // there were too many of those: more of them are queued again
-	running  bool
-	draining bool
-	halted   bool
-	closed   bool
-	children map[*supervise.Supervisor]bool
-}
 
 // Run starts tasks as GPUs have room and returns when all are over: nil however
 // they ended, see Records. It returns earlier, once nothing runs, with
@@ -129,7 +86,7 @@ func (r *Runner) step() (done bool, err error) {
 // unplace takes back placements that could not be recorded.
 func (r *Runner) unplace(starts []*entry) {
 	for _, e := range starts {
-		r.card(e.GPU).leave(e)
+		r.leave(e)
 		_ = r.ledger.Release(e.Task.ID) // it was entered a moment ago
 		r.queue.again(e)
 		r.change(e)
@@ -179,14 +136,6 @@ func (r *Runner) prepare(e *entry) (*supervise.Launch, error) {
 	return l, err
 }
 
-// argv is what is run: the command, or a shell that reads it.
-func (e *entry) argv() []string {
-	if e.Task.Shell {
-		return append([]string{"/bin/sh", "-c", e.Task.Command[0], "sh"}, e.Task.Command[1:]...)
-	}
-	return e.Task.Command
-}
-
 // attach notes a supervisor that a goroutine waits for; false if the Runner is
 // being closed.
 func (r *Runner) attach(e *entry, run int, s *supervise.Supervisor) bool {
@@ -206,14 +155,6 @@ func (r *Runner) release(s *supervise.Supervisor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.children, s)
-}
-
-// poke makes Run look again.
-func (r *Runner) poke() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
 }
 
 // Drain makes Run start no further task and return once those that run are

@@ -8,55 +8,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-const (
-	// fewestSteps is how many steps a window must hold to tell a speed,
-	fewestSteps = 5
-	// fewestEpochs how many epochs if one ends in it: what is done between two of
-	// them takes part of the time, and of many epochs about the same part.
-	fewestEpochs = 5
-)
-
-// window is a stretch of time in which the same tasks share a card.
-type window struct {
-	since time.Time
-	seen  time.Time // when the card was last looked at
-	marks map[*entry]mark
-}
-
-// mark is where a task stood when the window began.
-type mark struct {
-	step     profile.Opt[int64]
-	restarts int
-	busy     float64 // sum of shares of time with kernels of the task
-	looks    int     // how many were added
-}
-
-// rate is how fast a task works, by a unit. Only rates of one unit are compared.
-type rate struct {
-	value float64
-	unit  unit
-}
-
-// unit is what a rate counts.
-type unit int
-
-const (
-	steps  unit = iota // a second, within an epoch
-	epochs             // steps a second, over many epochs and what is between them
-	busy               // share of the GPU, of a task that tells no steps
-	units
-)
-
-// rates are those of one task, by unit; 0 is not known.
-type rates [units]float64
-
-// solo are the rates of tasks that had a GPU to themselves, by profile, and by
-// entry.
-type solo struct {
-	byProfile map[*profile.Profile]rates
-	byEntry   map[*entry]rates
-}
-
 // openWindow begins to measure a card's tasks.
 func (r *Runner) openWindow(c *card, now time.Time) {
 	c.window = window{since: now, seen: now, marks: make(map[*entry]mark, len(c.entries))}
@@ -92,6 +43,9 @@ func (r *Runner) closeWindow(c *card) {
 	w := c.window
 	c.window = window{}
 	lasted := w.seen.Sub(w.since)
+	if len(c.entries) == 1 && len(c.entries[0].GPUs) > 0 {
+		return // what it does rests on other cards too
+	}
 	if w.since.IsZero() || lasted < r.config.Window || len(w.marks) != len(c.entries) {
 		return
 	}
@@ -106,25 +60,6 @@ func (r *Runner) closeWindow(c *card) {
 		return
 	}
 	r.learnSet(c, seen)
-}
-
-// rate is a task's rate since the mark; missing if too little was seen.
-func (m mark) rate(e *entry, lasted time.Duration) profile.Opt[rate] {
-	step, known := e.Step.Get()
-	if from, ok := m.step.Get(); known && ok && step-from >= fewestSteps {
-		v := rate{value: float64(step-from) / lasted.Seconds()}
-		switch n := e.Restarts - m.restarts; {
-		case n >= fewestEpochs:
-			v.unit = epochs
-		case n > 0:
-			return profile.Opt[rate]{}
-		}
-		return profile.Some(v)
-	}
-	if !known && m.looks >= fewestSteps && m.busy > 0 {
-		return profile.Some(rate{value: m.busy / float64(m.looks), unit: busy})
-	}
-	return profile.Opt[rate]{}
 }
 
 // learnSolo keeps the rate of a task alone. It is fully known: 1.

@@ -34,22 +34,6 @@ var (
 	keyRuns        = []byte("runs")
 )
 
-// saved is a record as it is kept in the queue file, with what only the runner
-// needs to know.
-type saved struct {
-	Record
-	// Profile is the key of the task's profile; empty if it has none.
-	ProfileKey []byte `json:"profile,omitempty"`
-	// Env is the task's, kept out of records that others see.
-	Env []string `json:"env,omitempty"`
-	// Raised is what to reserve instead of Task.Memory since memory ran out.
-	Raised profile.Bytes `json:"raised,omitempty"`
-	// Avoid is the mechanism under which memory ran out.
-	Avoid profile.Opt[profile.Mechanism] `json:"avoid,omitzero"`
-	// Stop is why the run is being ended; it survives the runner.
-	Stop stopReason `json:"stop,omitempty"`
-}
-
 // store is the queue file.
 type store struct {
 	db *bbolt.DB

@@ -103,6 +103,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
 	check(t.Weight >= 0 && !math.IsInf(t.Weight, 0), "Weight", t.Weight, "0 or more")
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1 && !math.IsInf(t.MaxSlowdown, 0), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
+	check(t.GPUs >= 0 && t.GPUs <= len(r.cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.cards)))
 	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")
 	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")
 	check(t.Timeout >= 0, "Timeout", t.Timeout, "0 for none or more")

@@ -6,7 +6,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Task is one command to run on one GPU.
+// Task is one command to run on one GPU, or on several at once.
 type Task struct {
 	// ID names the task, unique in the queue. Empty means a number that Submit
 	// chooses: the place in the order of submission, from "1".
@@ -35,6 +35,11 @@ type Task struct {
 	MaxSlowdown float64 `json:"max_slowdown,omitempty"`
 	// Alone forbids sharing.
 	Alone bool `json:"alone,omitempty"`
+	// GPUs is how many GPUs it takes at once, all of one product and all or none of
+	// them; 0 means 1. With several it shares with nobody, Memory and the Profile are
+	// of each, CUDA_VISIBLE_DEVICES names all, and MASTER_ADDR and MASTER_PORT, where
+	// nobody set them, let its processes find each other apart from other tasks'.
+	GPUs int `json:"gpus,omitempty"`
 	// CPUs is how many threads each of its numeric libraries and how many data
 	// loader workers it is told to use; 0 means an equal share of [Config].CPUs
 	// for each task that fits on the GPUs. Variables that Env or [Config].Env
@@ -75,3 +80,6 @@ type Progress struct {
 	// Total is the number of steps, if the task does not tell.
 	Total int64 `json:"total,omitempty"`
 }
+
+// width is how many GPUs the task takes at once.
+func (t *Task) width() int { return max(1, t.GPUs) }

@@ -30,16 +30,6 @@ func (r *Runner) watch(ctx context.Context) {
 	}
 }
 
-// seen is what one look found out about a card.
-type seen struct {
-	usage ledger.Usage
-	busy  profile.Opt[float64]
-	tasks map[*entry]profile.Opt[float64] // tasks with processes there -> their share of time
-	there []*entry                        // had been started there before it was read
-	blind bool                            // nothing tells which processes are the tasks'
-	err   error
-}
-
 // look is one turn of watch: everything that is slow first, without the lock.
 func (r *Runner) look(ctx context.Context) {
 	entries, sessions := r.inProgress()
@@ -87,16 +77,6 @@ func (r *Runner) look(ctx context.Context) {
 	r.poke()
 }
 
-// run names one run of a task, as it was when nobody held the lock.
-type run struct {
-	number  int
-	gpu     nvmlx.DeviceID
-	stem    string
-	adopted bool
-	known   bool // its process is
-	gone    bool // all its processes are
-}
-
 type runningEntry struct {
 	entry *entry
 	run   run
@@ -109,7 +89,7 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*entry) 
 	sessions = make(map[int]*entry)
 	for _, e := range r.queue.active {
 		entries = append(entries, runningEntry{e, run{
-			number: e.Runs, gpu: e.GPU, stem: e.stem(), adopted: e.adopted,
+			number: e.Runs, gpus: e.devices(), stem: e.stem(), adopted: e.adopted,
 			known: e.State == Running, gone: e.gone,
 		}})
 		for _, session := range []int{e.PID, e.keeper} { // of the command, and of what lost its parent
@@ -128,7 +108,7 @@ func (r *Runner) see(ctx context.Context, c *card, running []runningEntry, sessi
 		return s
 	}
 	for _, e := range running {
-		if e.run.gpu == c.info.ID {
+		if slices.Contains(e.run.gpus, c.info.ID) {
 			s.there = append(s.there, e.entry)
 		}
 	}

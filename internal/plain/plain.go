@@ -8,8 +8,6 @@ import (
 
 // escapes are sequences that terminals obey: CSI, OSC and the like, and those of two
 // characters.
-//
-//nolint:gochecknoglobals // compiled once
 var escapes = regexp.MustCompile(`\x1b\[[0-?]*[ -/]*[@-~]|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]`)
 
 // Text returns the text without what a terminal would obey: escape sequences and

@@ -146,7 +146,7 @@ func (l *Log) Add(j *grammar.Job, r *runner.Record) error {
 	}
 	err := l.write([]string{
 		strconv.Itoa(j.Number), j.ID, e.Status, strconv.Itoa(r.Exit), strconv.Itoa(r.Signal), strconv.Itoa(r.Runs),
-		string(r.GPU), mechanismOf(r), started, seconds,
+		r.On(), mechanismOf(r), started, seconds,
 		Text(r.Step, func(n int64) string { return strconv.FormatInt(n, 10) }),
 		Text(r.StepTime, func(d time.Duration) string { return Decimals(d.Seconds(), 6) }),
 		predicted,

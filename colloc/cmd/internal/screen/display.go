@@ -62,7 +62,7 @@ func eventText(e *runner.Event) string {
 	case runner.EventQueued, runner.EventProgress:
 		return ""
 	case runner.EventStarted:
-		text := fmt.Sprintf("%s started on %s, %v reserved", r.Task.ID, r.GPU, r.Reserved)
+		text := fmt.Sprintf("%s started on %s, %v reserved", r.Task.ID, r.On(), r.Reserved)
 		if r.Predicted.Confidence > 0 {
 			text += fmt.Sprintf(", predicted speed %.2f", r.Predicted.Value)
 		}

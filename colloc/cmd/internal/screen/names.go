@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 )
 
@@ -44,6 +45,18 @@ func (n *Names) of(id nvmlx.DeviceID) string {
 		return n.short[id]
 	}
 	return string(id)
+}
+
+// all names the devices of a task in a column.
+func (n *Names) all(r *runner.Record) string {
+	if len(r.GPUs) == 0 {
+		return n.of(r.GPU)
+	}
+	var all []string
+	for _, id := range r.GPUs {
+		all = append(all, n.of(id))
+	}
+	return strings.Join(all, ",")
 }
 
 // in replaces the IDs in a text.

@@ -29,12 +29,20 @@ func (s *Switch) display() Display {
 	return s.to
 }
 
-// Event and the others pass on.
-func (s *Switch) Event(e *runner.Event)  { s.display().Event(e) }
-func (s *Switch) Note(text string)       { s.display().Note(text) }
+// Event passes an event on.
+func (s *Switch) Event(e *runner.Event) { s.display().Event(e) }
+
+// Note passes a sentence on.
+func (s *Switch) Note(text string) { s.display().Note(text) }
+
+// Line passes a line of a task on.
 func (s *Switch) Line(task, text string) { s.display().Line(task, text) }
-func (s *Switch) Tick(v *View)           { s.display().Tick(v) }
-func (s *Switch) End(r *Report)          { s.display().End(r) }
+
+// Tick passes a view on.
+func (s *Switch) Tick(v *View) { s.display().Tick(v) }
+
+// End passes the report on.
+func (s *Switch) End(r *Report) { s.display().End(r) }
 
 // Live reports whether a display shows what Tick gets.
 func Live(d Display) bool {

@@ -114,7 +114,7 @@ func (v *View) table(width, height int, names *Names) []byte {
 	for i := range v.Records {
 		r := &v.Records[i]
 		if r.State == runner.Running || r.State == runner.Starting {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%v\n", shorten(r.Task.ID, width-others), names.of(r.GPU), stepText(r), speedText(r), memoryText(r), Rounded(v.Now.Sub(r.Started)).Round(time.Second))
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%v\n", shorten(r.Task.ID, width-others), names.all(r), stepText(r), speedText(r), memoryText(r), Rounded(v.Now.Sub(r.Started)).Round(time.Second))
 		}
 	}
 	_ = w.Flush() // a buffer takes everything

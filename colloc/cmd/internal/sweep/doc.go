@@ -59,7 +59,8 @@
 //	number, task           the place in the sweep, from 1, and the name
 //	status                 ok, failed or cancelled
 //	exit, signal, runs     of the last run; how many runs it took
-//	gpu, mechanism         where it ran last and how it shared the GPU
+//	gpu, mechanism         where it ran last (IDs with commas between them) and how it
+//	                       shared the GPU
 //	started, seconds       when the last run began (RFC 3339) and how long it took
 //	steps, step_seconds    how far it came and the time of a step in the end
 //	predicted_speed, speed as a fraction of its speed alone: predicted when it was

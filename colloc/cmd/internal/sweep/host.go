@@ -126,8 +126,12 @@ func (h *host) command(words []string, shell bool) []string {
 	return append([]string{h.self}, words...)
 }
 
-// fits reports memory that no GPU has, before the first task is watched for long.
+// fits reports memory, or a number of GPUs, that the host has not, before the first
+// task is watched for long.
 func (h *host) fits(o *options) error {
+	if n := len(h.used(o)); o.taskGPUs > n {
+		return fmt.Errorf("-gpus-per-task %d: there are %d GPUs to use", o.taskGPUs, n)
+	}
 	var most profile.Bytes
 	for _, d := range h.used(o) {
 		most = max(most, profile.BytesOf((1-packer.DefaultHeadroom)*float64(d.Memory.Or(h.models[d.ID].Memory))))

@@ -39,6 +39,7 @@ type options struct {
 	gpus       []nvmlx.DeviceID
 	fakeGPUs   string
 	perGPU     int
+	taskGPUs   int
 	floor      profile.Bytes
 	mechanisms []profile.Mechanism
 
@@ -125,6 +126,7 @@ func (o *options) gpuFlags(f *flag.FlagSet) {
 		}
 		return nil
 	})
+	f.IntVar(&o.taskGPUs, "gpus-per-task", 1, "each task takes `N` GPUs at once, to itself, as with torchrun; MASTER_PORT is another one for each")
 	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
 	f.IntVar(&o.perGPU, "per-gpu", 4, "at most `N` tasks on a GPU")
 	cli.Bytes(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
@@ -202,6 +204,7 @@ func (o *options) check() error {
 		{len(o.command) > 0 && o.file != "", "a command and -f FILE: want one of them"},
 		{o.grid.Repeats < 0 || o.grid.Repeats > grammar.MaxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.Repeats, grammar.MaxTasks)},
 		{o.perGPU < 1, fmt.Sprintf("-per-gpu %d: want 1 or more", o.perGPU)},
+		{o.taskGPUs < 1, fmt.Sprintf("-gpus-per-task %d: want 1 or more", o.taskGPUs)},
 		{o.retries < 0, fmt.Sprintf("-retries %d: want 0 or more", o.retries)},
 		{o.timeout < 0, fmt.Sprintf("-timeout %v: want 0 or more", o.timeout)},
 		{o.profiling <= 0, fmt.Sprintf("-profile %v: want more than 0", o.profiling)},

@@ -31,7 +31,7 @@ func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 			continue
 		}
 		if most := 2 * len(used) * s.o.perGPU; len(j.After) == 0 && len(ready) < most { // more cannot start at once
-			ready = append(ready, colloc.Task{ID: j.ID, Profile: k.Profile, Reserved: s.o.memory})
+			ready = append(ready, colloc.Task{ID: j.ID, Profile: k.Profile, Reserved: s.o.memory, GPUs: s.o.taskGPUs})
 		}
 	}
 	for _, j := range s.jobs {

@@ -116,3 +116,19 @@ func TestUnusable(t *testing.T) {
 		}
 	}
 }
+
+// TestGang sweeps tasks of two GPUs each: they run one after the other on both.
+func TestGang(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	stdout := check(t, dir, 0, "-n", "2", "-gpus-per-task", "2", "-shell", "--", "echo $CUDA_VISIBLE_DEVICES > seen-{}")
+	if !strings.Contains(stdout, "run-0 started on fake-0,fake-1, ") || jobLogOf(t, dir)["run-1"]["gpu"] != "fake-0,fake-1" {
+		t.Errorf("job log %v, output:\n%s", jobLogOf(t, dir)["run-1"], stdout)
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "seen-1")); err != nil || string(text) != "fake-0,fake-1\n" {
+		t.Errorf("a task sees %q, %v", text, err)
+	}
+	if stderr := refused(t, t.TempDir(), "-gpus-per-task", "3", "--", "true"); !strings.Contains(stderr, "-gpus-per-task 3: there are 2 GPUs to use") {
+		t.Errorf("refused with %q", stderr)
+	}
+}

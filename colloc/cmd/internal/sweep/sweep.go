@@ -103,7 +103,7 @@ func (s *sweep) task(j *grammar.Job) runner.Task {
 	o := s.o
 	t := runner.Task{
 		ID: j.ID, Command: s.host.command(j.Command, o.grid.Shell), Shell: o.grid.Shell, Priority: j.Priority,
-		Retries: o.retries, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
+		GPUs: o.taskGPUs, Retries: o.retries, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
 	}
 	if k := s.kinds[j.Kind]; k.Profile != nil {
 		t.Profile, t.Memory = k.Profile, o.memory

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"os"
+	"slices"
 
 	"example.com/colloc/internal/plain"
 )
@@ -21,9 +22,9 @@ func (p Patterns) Line(path string, step func(line []byte) (int64, bool)) (line 
 	}
 	lines := bytes.FieldsFunc(tail, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i, pattern := range p {
-		for at := len(lines) - 1; at >= 0; at-- {
-			if pattern.Match(lines[at]) && !survived(lines, at, pattern.Match, step) {
-				return clean(lines[at]), i == len(p)-1
+		for at, text := range slices.Backward(lines) {
+			if pattern.Match(text) && !survived(lines, at, pattern.Match, step) {
+				return clean(text), i == len(p)-1
 			}
 		}
 	}
@@ -67,11 +68,11 @@ func traceback(line []byte) bool {
 // inTraceback reports whether the line after these ends a trace: all lines since
 // its begin belong to it.
 func inTraceback(lines [][]byte) bool {
-	for i := len(lines) - 1; i >= 0; i-- {
-		switch line := unranked(lines[i]); {
-		case traceback(lines[i]):
+	for _, line := range slices.Backward(lines) {
+		switch {
+		case traceback(line):
 			return true
-		case !bytes.HasPrefix(line, []byte(" ")):
+		case !bytes.HasPrefix(unranked(line), []byte(" ")):
 			return false
 		}
 	}

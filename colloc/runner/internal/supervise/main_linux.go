@@ -79,7 +79,7 @@ func supervise(stem string, env []string, key, path string, argv []string) int {
 		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error()}) // if not, the exit code tells
 		return exitNotStarted
 	}
-	began := time.Now()
+	began := time.Now() //nolint:forbidigo // what it measures is another process
 	tell(report, child)
 	go func() {
 		for s := range signals {
@@ -89,7 +89,7 @@ func supervise(stem string, env []string, key, path string, argv []string) int {
 		}
 	}()
 	status, err := wait(child)
-	took := time.Since(began)
+	took := time.Since(began) //nolint:forbidigo // as above
 	endDescendants()
 	if err != nil {
 		_ = writeExit(stem, Outcome{Err: err.Error()}) // as above

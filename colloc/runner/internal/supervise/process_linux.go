@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -163,6 +164,27 @@ func Owner[T any](pid int, sessions map[int]T) (owner T, found bool) {
 	return owner, false
 }
 
+// FreePort returns a port of this host, from first on, that is neither taken nor in
+// use at the moment; 0 if there is none among the next thousand.
+func FreePort(first int, taken map[int]bool) int {
+	const tries = 1000
+	for port := first; port < first+tries; port++ {
+		if taken[port] {
+			continue
+		}
+		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return 0
+		}
+		err = syscall.Bind(fd, &syscall.SockaddrInet4{Port: port})
+		_ = syscall.Close(fd)
+		if err == nil {
+			return port
+		}
+	}
+	return 0
+}
+
 // FreeSpace is what a user may still write to the disk of a folder; false if that
 // is not known.
 func FreeSpace(dir string) (profile.Bytes, bool) {
@@ -204,7 +226,7 @@ func ThisSpace() Space {
 // digest is a short name for texts.
 func digest(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
-	return fmt.Sprintf("%x", sum[:5])
+	return hex.EncodeToString(sum[:5])
 }
 
 // Key is a short name for a task, which its claim has: to find again what runs when

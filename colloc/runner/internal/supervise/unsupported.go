@@ -29,6 +29,7 @@ func ThisSpace() Space                                  { return Space{} }
 func Key(string, string, []string) string               { return "" }
 func FreeSpace(string) (profile.Bytes, bool)            { return 0, false }
 func Variable(int, string) string                       { return "" }
+func FreePort(int, map[int]bool) int                    { return 0 }
 func signalName(number int) string                      { return strconv.Itoa(number) }
 
 func (Process) Alive() bool                              { return false }
