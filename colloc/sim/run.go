@@ -219,7 +219,7 @@ func (s *simulation) arrive(i int) {
 	s.state.tasks[i] = TaskView{
 		Index: i, ID: t.ID, Type: t.Type, Profile: t.Profile, Arrival: t.Arrival, GPUs: t.gpus(),
 		OneNode: t.OneNode, HostOnly: t.HostOnly, Only: t.Only, Share: t.Share, CPU: t.CPU, HostMemory: t.HostMemory,
-		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Length: max(1, length), Reserve: reserve,
+		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.peak(), Length: max(1, length), Reserve: reserve,
 	}
 	r.integral = s.meter.come(s.now)
 	s.wait(i)

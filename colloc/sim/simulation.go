@@ -139,13 +139,21 @@ type runGPU struct {
 	layout             mig.Layout
 }
 
+// rate is the work per unit of time: a service is up or not.
+func (r *runTask) rate() float64 {
+	if r.task.Service != nil && r.speed > 0 {
+		return 1
+	}
+	return r.speed
+}
+
 // doneAt is the work done at a moment.
 func (r *runTask) doneAt(now time.Duration) float64 {
 	from := max(r.last, r.ready)
 	if now <= from || r.speed == 0 {
 		return r.done
 	}
-	return min(float64(r.task.Work), r.done+float64(r.speed*float64(now-from)))
+	return min(float64(r.task.Work), r.done+float64(r.rate()*float64(now-from)))
 }
 
 // settle brings a task's progress up to now.
@@ -162,7 +170,7 @@ func (s *simulation) forecast(i int) {
 		if s.o.RestartAll { // the start-up is paid at the next decision
 			from = r.last
 		}
-		left := math.Ceil((float64(r.task.Work) - r.done) / r.speed)
+		left := math.Ceil((float64(r.task.Work) - r.done) / r.rate())
 		if left < float64(agenda.Never-from) {
 			r.finish = max(s.now, from+time.Duration(left))
 		}

@@ -204,7 +204,7 @@ func (w *twin) on(gpu int) (together, alone []float64) {
 // work is what a task has done by now.
 func (w *twin) work(t *slowTask) float64 {
 	if from := max(t.since, t.ready); t.runs && w.now > from {
-		return min(float64(t.Work), t.base+float64(t.speed*float64(w.now-from)))
+		return min(float64(t.Work), t.base+float64(t.rate()*float64(w.now-from)))
 	}
 	return t.base
 }
@@ -212,12 +212,20 @@ func (w *twin) work(t *slowTask) float64 {
 // fix makes now the moment that a task's work counts from.
 func (w *twin) fix(t *slowTask) { t.base, t.since = w.work(t), w.now }
 
+// rate is the work per unit of time: a service is up or not.
+func (t *slowTask) rate() float64 {
+	if t.Service != nil {
+		return min(1, math.Ceil(t.speed))
+	}
+	return t.speed
+}
+
 // finish is when a task is done if nothing changes; -1 is never.
 func (t *slowTask) finish() time.Duration {
 	if !t.runs || t.speed == 0 {
 		return -1
 	}
-	return max(t.since, t.ready) + time.Duration(math.Ceil((float64(t.Work)-t.base)/t.speed))
+	return max(t.since, t.ready) + time.Duration(math.Ceil((float64(t.Work)-t.base)/t.rate()))
 }
 
 // next is the next moment at which something must happen; -1 is never.

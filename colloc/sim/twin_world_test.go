@@ -46,6 +46,9 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 			Class: []string{"light", "medium", "heavy"}[draw.IntN(3)], Startup: time.Duration(draw.IntN(3)) * 20 * time.Second,
 			HostOnly: i%8 == 7, Profiling: time.Duration(draw.IntN(2)) * time.Minute,
 		}
+		if i%8 == 3 {
+			x.Service = &sim.Service{Rate: 1, Capacity: 3, Limit: time.Second}
+		}
 		tasks = append(tasks, x)
 	}
 	o := sim.Options{

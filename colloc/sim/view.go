@@ -42,6 +42,9 @@ type TaskView struct {
 	// stages of one iteration.
 	Busy, Bandwidth float64
 	Stages          StageTimes
+	// Floor is the speed that a service needs at its peak to keep its limit on
+	// latency; 0 for other tasks.
+	Floor float64
 	// Length is the predicted run time alone on the reference GPU.
 	Length time.Duration
 	// Reserve is the predicted peak memory on each GPU.

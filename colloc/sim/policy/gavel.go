@@ -127,7 +127,7 @@ func (g *gavel) Decide(s *sim.State) error {
 	}
 	g.next = s.Now() + g.Round
 	s.WakeAt(g.next)
-	if !g.changed && !(g.Objective == LeastAttained && g.behind(s)) {
+	if !g.changed && (g.Objective != LeastAttained || !g.behind(s)) {
 		return nil
 	}
 	g.changed = false

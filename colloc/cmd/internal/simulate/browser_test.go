@@ -12,13 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/profile"
-	"github.com/chromedp/cdproto/log"
-	"github.com/chromedp/cdproto/runtime"
-	"github.com/chromedp/chromedp"
 )
 
 // browser returns a tab of a headless Chromium, or skips the test.

@@ -35,6 +35,8 @@ type options struct {
 	losses, repair      time.Duration
 	profiling           time.Duration
 	mps                 float64
+	services            int
+	serviceUp           time.Duration
 	published           string
 	estimator           string
 	speedError          float64
@@ -79,6 +81,8 @@ func (o *options) flags() *flag.FlagSet {
 	f.Float64Var(&o.mps, "mps", 0, "tasks share by MPS: the part of the slowdowns of time-slicing that is left, above 0; 0 is time-slicing")
 	f.DurationVar(&o.checkpoint, "checkpoint", 0, "the time between checkpoints, without which a lost GPU takes all work since the start; 0 is never")
 	f.DurationVar(&o.checkpointCost, "checkpoint-cost", time.Minute, "what each checkpoint costs")
+	f.IntVar(&o.services, "services", 0, "add so many invented inference services with a limit on latency, whose load swings over the day")
+	f.DurationVar(&o.serviceUp, "service-up", 24*time.Hour, "how long each of them is up")
 	f.DurationVar(&o.losses, "losses", 0, "the mean time between failures of each GPU; 0 is never")
 	f.DurationVar(&o.repair, "repair", time.Hour, "how long a failed GPU is away")
 	f.StringVar(&o.estimator, "estimator", "oracle", "who predicts memory: oracle, colloc, or one whose estimates the trace holds (horus, faketensor, gpumemnet)")
@@ -124,6 +128,7 @@ func (o *options) check() error {
 		{"diurnal", o.diurnal, 0, 1},
 		{"told", o.told, -1, 100},
 		{"mps", o.mps, 0, 10},
+		{"services", float64(o.services), 0, 1e4},
 		{"inflate", o.inflate, 0, 100},
 		{"speed-error", o.speedError, 0, 4},
 		{"length-error", o.lengthError, 0, 4},
@@ -139,6 +144,7 @@ func (o *options) check() error {
 		{"until", o.until},
 		{"startup", o.startup},
 		{"profiling", o.profiling},
+		{"service-up", o.serviceUp},
 		{"checkpoint", o.checkpoint},
 		{"checkpoint-cost", o.checkpointCost},
 		{"losses", o.losses},
@@ -149,6 +155,10 @@ func (o *options) check() error {
 		}
 	}
 	switch {
+	case o.services > 0 && o.serviceUp == 0:
+		return usage("-service-up is 0, want more")
+	case o.services > 0 && o.pairs != "":
+		return usage("-services: nobody measured the invented services in pairs: leave out -pairs")
 	case o.checkpoint > 0 && o.checkpoint <= o.checkpointCost:
 		return usage("-checkpoint is %v, want more than -checkpoint-cost, %v", o.checkpoint, o.checkpointCost)
 	case o.losses > 0 && o.losses < time.Hour:

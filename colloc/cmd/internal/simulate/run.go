@@ -47,6 +47,8 @@ type outcome struct {
 	Seed   uint64
 	*sim.Result
 	Timeline *timeline // of the first seed, if asked for
+	// Late is how long services did not keep their latency.
+	Late time.Duration
 }
 
 // run simulates everything on all CPUs. The outcomes are ordered by policy, then
@@ -91,13 +93,25 @@ func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, er
 	o := outcome{Policy: p.Name(), Seed: seed}
 	if s.timeline && seed == 0 {
 		o.Timeline = newTimeline(s.cluster.GPUs())
-		options.OnEvent = o.Timeline.note
+	}
+	services := newWatch(d.tasks)
+	options.OnEvent = func(e *sim.Event) {
+		if o.Timeline != nil {
+			o.Timeline.note(e)
+		}
+		if services != nil {
+			services.note(e)
+		}
 	}
 	c := *s.cluster
 	c.Losses = d.losses
 	o.Result, err = sim.Run(ctx, &c, d.tasks, p, options)
 	if o.Timeline != nil && err == nil {
 		o.Timeline.finish(o.Last.At)
+	}
+	if services != nil && err == nil {
+		services.finish(o.Last.At)
+		o.Late = services.late
 	}
 	return o, err
 }

@@ -17,26 +17,36 @@ type column struct {
 	Less bool
 	// Digits after the point.
 	Digits int
-	value  func(*sim.Result) float64
+	value  func(*outcome) float64
 }
+
+// late is the column of services, which most studies have none of: how long they
+// did not keep their latency, all together.
+const late = "late"
 
 // columns are the figures that table and report show.
 func columns() []column {
-	inHours := func(d func(*sim.Result) time.Duration) func(*sim.Result) float64 {
-		return func(r *sim.Result) float64 { return d(r).Hours() }
+	inHours := func(d func(*outcome) time.Duration) func(*outcome) float64 {
+		return func(r *outcome) float64 { return d(r).Hours() }
 	}
 	return []column{
-		{"makespan", "h", true, 2, inHours(func(r *sim.Result) time.Duration { return r.Makespan })},
-		{"mean JCT", "h", true, 3, inHours(func(r *sim.Result) time.Duration { return r.MeanJCT })},
-		{"p99 JCT", "h", true, 2, inHours(func(r *sim.Result) time.Duration { return r.P99JCT })},
-		{"mean wait", "h", true, 3, inHours(func(r *sim.Result) time.Duration { return r.MeanWait })},
-		{"unfairness", "x", true, 1, spread},
-		{"energy", "kWh", true, 1, func(r *sim.Result) float64 { return r.Energy / 3.6e6 }},
-		{"busy", "%", false, 1, func(r *sim.Result) float64 { return 100 * r.Busy }},
-		{"allocated", "%", false, 1, func(r *sim.Result) float64 { return 100 * allocated(r) }},
-		{"OOM", "", true, 1, func(r *sim.Result) float64 { return float64(r.OutOfMemory) }},
-		{"recoveries", "", true, 1, func(r *sim.Result) float64 { return float64(r.Recoveries) }},
+		{"makespan", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.Makespan })},
+		{"mean JCT", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanJCT })},
+		{"p99 JCT", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.P99JCT })},
+		{"mean wait", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanWait })},
+		{"unfairness", "x", true, 1, func(r *outcome) float64 { return spread(r.Result) }},
+		{"energy", "kWh", true, 1, func(r *outcome) float64 { return r.Energy / 3.6e6 }},
+		{"busy", "%", false, 1, func(r *outcome) float64 { return 100 * r.Busy }},
+		{"allocated", "%", false, 1, func(r *outcome) float64 { return 100 * allocated(r.Result) }},
+		{"OOM", "", true, 1, func(r *outcome) float64 { return float64(r.OutOfMemory) }},
+		{"recoveries", "", true, 1, func(r *outcome) float64 { return float64(r.Recoveries) }},
+		{late, "h", true, 2, func(r *outcome) float64 { return r.Late.Hours() }},
 	}
+}
+
+// empty reports whether nobody has anything in column k.
+func empty(all []summary, k int) bool {
+	return !slices.ContainsFunc(all, func(s summary) bool { return s.Figures[k] != interval{} })
 }
 
 // spread is how differently tasks fared: the 90th percentile of their finish-time
@@ -101,15 +111,15 @@ func summarise(outcomes []outcome) []summary {
 }
 
 // meanOf returns the mean over runs with Student's 95 % interval.
-func meanOf(runs []outcome, value func(*sim.Result) float64) interval {
+func meanOf(runs []outcome, value func(*outcome) float64) interval {
 	n := float64(len(runs))
 	var sum, squares float64
 	for i := range runs {
-		sum += value(runs[i].Result)
+		sum += value(&runs[i])
 	}
 	mean := sum / n
 	for i := range runs {
-		d := value(runs[i].Result) - mean
+		d := value(&runs[i]) - mean
 		squares += d * d
 	}
 	if n < 2 {

@@ -18,7 +18,10 @@ func writeTable(w io.Writer, all []summary, baseline string) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "policy\t")
-	for _, c := range columns() {
+	for k, c := range columns() {
+		if c.Name == late && empty(all, k) {
+			continue
+		}
 		name := c.Name
 		if c.Unit != "" {
 			name += ", " + c.Unit
@@ -34,6 +37,9 @@ func writeTable(w io.Writer, all []summary, baseline string) error {
 		}
 		fmt.Fprint(t, name+"\t")
 		for k, c := range columns() {
+			if c.Name == late && empty(all, k) {
+				continue
+			}
 			fmt.Fprint(t, all[i].Figures[k].format(c)+"\t")
 		}
 		fmt.Fprintln(t)
@@ -77,6 +83,7 @@ type record struct {
 	Busy       float64 `json:"busy_pct"`
 	Unfairness float64 `json:"finish_time_ratio"`
 	Spread     float64 `json:"finish_time_spread"`
+	Late       float64 `json:"late_s"`
 	Decisions  int     `json:"decisions"`
 }
 
@@ -90,7 +97,7 @@ func writeJSON(w io.Writer, trace string, contention float64, outcomes []outcome
 			Makespan: o.Makespan.Seconds(), MeanJCT: o.MeanJCT.Seconds(), P50JCT: o.P50JCT.Seconds(),
 			P99JCT: o.P99JCT.Seconds(), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
 			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
-			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Decisions: o.Decisions,
+			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Late: o.Late.Seconds(), Decisions: o.Decisions,
 		})
 		if err != nil {
 			return err

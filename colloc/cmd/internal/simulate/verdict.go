@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strings"
-
-	"example.com/colloc/colloc/sim"
 )
 
 // verdict is how one of our policies compares in one figure of which less is
@@ -34,33 +32,20 @@ func isOurs(name string) bool { return name == "colloc" || strings.HasPrefix(nam
 // and mean completion time. The best peer is the one with the least mean over
 // seeds; a policy with tasks that did not finish is no peer.
 func verdicts(all []summary, baseline string) []verdict {
-	var base *summary
-	for i := range all {
-		if all[i].Policy == baseline {
-			base = &all[i]
-		}
-	}
+	ours := func(s *summary) bool { return isOurs(s.Policy) }
+	base := least(all, 0, func(s *summary) bool { return s.Policy == baseline })
 	var out []verdict
 	for i := range all {
-		if !isOurs(all[i].Policy) || all[i].Unfinished > 0 {
+		if !ours(&all[i]) || all[i].Unfinished > 0 {
 			continue
 		}
 		for k, c := range columns()[:2] { // makespan and mean JCT
 			v := verdict{Policy: all[i].Policy, Figure: c.Name}
-			if base != nil && base.Unfinished == 0 {
+			if base != nil {
 				v.Baseline = compare(&all[i], base, c.value)
 			}
-			best := -1
-			for j := range all {
-				if isOurs(all[j].Policy) || all[j].Unfinished > 0 {
-					continue
-				}
-				if best < 0 || all[j].Figures[k].Mean < all[best].Figures[k].Mean {
-					best = j
-				}
-			}
-			if best >= 0 {
-				v.Peer = compare(&all[i], &all[best], c.value)
+			if peer := least(all, k, func(s *summary) bool { return !ours(s) }); peer != nil {
+				v.Peer = compare(&all[i], peer, c.value)
 			}
 			out = append(out, v)
 		}
@@ -68,15 +53,28 @@ func verdicts(all []summary, baseline string) []verdict {
 	return out
 }
 
+// least is the policy with the least mean of column k among some that finished all
+// tasks, or nil.
+func least(all []summary, k int, among func(*summary) bool) *summary {
+	var best *summary
+	for i := range all {
+		s := &all[i]
+		if s.Unfinished == 0 && among(s) && (best == nil || s.Figures[k].Mean < best.Figures[k].Mean) {
+			best = s
+		}
+	}
+	return best
+}
+
 // compare pairs the runs of two policies by seed; logarithms make "half as long"
 // and "twice as long" weigh the same.
-func compare(a, b *summary, value func(*sim.Result) float64) comparison {
+func compare(a, b *summary, value func(*outcome) float64) comparison {
 	c := comparison{Other: b.Policy}
 	n := min(len(a.Runs), len(b.Runs))
 	logs := make([]float64, 0, n)
 	sum := 0.0
 	for i := range n {
-		x, y := value(a.Runs[i].Result), value(b.Runs[i].Result)
+		x, y := value(&a.Runs[i]), value(&b.Runs[i])
 		if x > 0 && y > 0 {
 			logs = append(logs, math.Log(x/y))
 			sum += logs[len(logs)-1]

@@ -93,6 +93,9 @@ func (w *world) costs() string {
 	if w.checkpoint > 0 {
 		text += fmt.Sprintf(", a checkpoint every %v another %v", w.checkpoint, w.checkpointCost)
 	}
+	if w.services > 0 {
+		text += fmt.Sprintf("; %d of the tasks are invented services", w.services)
+	}
 	if w.losses > 0 {
 		text += fmt.Sprintf(", each GPU fails every %v for %v", w.losses, w.repair)
 	}
@@ -298,6 +301,9 @@ func (w *world) draw(seed uint64) (day, error) {
 	}
 	if err != nil {
 		return day{}, err
+	}
+	for i := range w.services {
+		d.tasks = append(slices.Clip(d.tasks), invented(i, w.serviceUp, w.startup))
 	}
 	if w.losses > 0 {
 		d.losses = trace.Losses{GPUs: w.gpus, Every: w.losses, For: w.repair, Seed: seed}.Until(horizon(d.tasks))

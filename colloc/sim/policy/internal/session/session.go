@@ -180,11 +180,12 @@ func (r *session) describe(t *sim.TaskView, id string) packer.Task {
 	if r.MaxSlowdown >= 1 {
 		p.MinSpeed = 1 / r.MaxSlowdown
 	}
+	p.MinSpeed = max(p.MinSpeed, t.Floor)
 	if r.ByLength {
 		p.Weight = weigh(t)
 	}
 	r.held[id] = t
-	if t.Type != "" && len(t.Only) == 0 && !p.Alone && t.GPUs == 1 {
+	if t.Type != "" && len(t.Only) == 0 && !p.Alone && t.GPUs == 1 && t.Floor == 0 {
 		key := kindOf{t.Type, t.Profile, p.Memory}
 		p.Kind = r.kinds[key]
 		if p.Kind == "" {
