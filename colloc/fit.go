@@ -1,13 +1,16 @@
 package colloc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/predict"
 	"example.com/colloc/predict/memory"
+	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -87,6 +90,46 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 		return 0, err
 	}
 	return within((v.Throughput - before) / weight(&task)), nil
+}
+
+// Best returns the place of the GPU among gpus on which the task scores most, see
+// [Planner.Score], with the verdict there; on ties the one with less memory, then
+// the one whose ID comes first. Where it fits nowhere the place is -1, and the
+// verdict that of the GPU that comes first in the order of these ties. Errors as for
+// [Planner.Fit]; no GPUs give -1 and no verdict. A gang needs a [Planner.Plan]: Best
+// speaks of one of its GPUs.
+func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
+	best, score, no := -1, 0.0, -1
+	var at, verdict Verdict
+	for i := range gpus {
+		g := &gpus[i]
+		v, err := p.Fit(task, *g)
+		if err != nil {
+			return -1, Verdict{}, err
+		}
+		if !v.Fits {
+			if no < 0 || preferred(g, &gpus[no]) {
+				no, verdict = i, v
+			}
+			continue
+		}
+		s, err := p.Score(task, *g)
+		if err != nil {
+			return -1, Verdict{}, err
+		}
+		if best < 0 || s > score || s == score && preferred(g, &gpus[best]) {
+			best, score, at = i, s, v
+		}
+	}
+	if best < 0 {
+		return -1, verdict, nil
+	}
+	return best, at, nil
+}
+
+// preferred decides ties between GPUs.
+func preferred(a, b *GPU) bool {
+	return cmp.Or(cmp.Compare(a.Total(), b.Total()), cmp.Compare(a.ID, b.ID)) < 0
 }
 
 func (p *Planner) fit(task *Task, gpu *GPU, s *scratch, by scale) (Verdict, error) {
@@ -245,4 +288,68 @@ func (g *GPU) repeated(task *Task) int {
 		}
 	}
 	return -1
+}
+
+// scratch is the working memory of one call of Fit, Score or the packer's
+// model. It is pooled, so that a scheduler that asks thousands of times a
+// second leaves no garbage.
+type scratch struct {
+	gpu    profile.GPUModel
+	set    []*profile.Profile
+	filled []profile.Profile // members of set whose use was predicted
+	speeds []float64
+	paces  []float64        // of set
+	own    predict.Estimate // pace of the task
+	card   pace.Comparison
+}
+
+func (p *Planner) acquire() *scratch {
+	s, ok := p.scratch.Get().(*scratch)
+	if !ok {
+		s = new(scratch)
+	}
+	return s
+}
+
+// reset forgets what the scratch points to.
+func (s *scratch) reset() {
+	clear(s.set)
+	clear(s.filled)
+	s.gpu = profile.GPUModel{}
+	s.set, s.filled, s.speeds, s.paces = s.set[:0], s.filled[:0], s.speeds[:0], s.paces[:0]
+}
+
+// release empties the scratch and gives it back.
+func (p *Planner) release(s *scratch) {
+	s.reset()
+	p.scratch.Put(s)
+}
+
+// load puts the residents of a GPU and the task into the scratch, completed
+// with predicted use where nobody observed it and with their paces. It returns the
+// weakest source.
+func (p *Planner) load(s *scratch, task *Task, gpu *GPU, by scale) predict.SourceKind {
+	s.gpu = gpu.Model
+	n := len(gpu.Residents) + 1
+	if cap(s.filled) < n {
+		s.filled = make([]profile.Profile, n)
+	}
+	s.filled = s.filled[:n]
+	weakest := predict.Measured
+	if !by.equal {
+		s.card = p.config.Pace.Compare(&s.gpu, by.reference)
+	}
+	for i := range n {
+		t := task
+		if i < len(gpu.Residents) {
+			t = &gpu.Residents[i]
+		}
+		s.paces = append(s.paces, p.paceValue(t, gpu, by, &s.card))
+		member, kind := p.complete(&s.filled[i], t.on(&s.gpu), &s.gpu)
+		s.set = append(s.set, member)
+		weakest = min(weakest, kind)
+	}
+	s.own = p.pace(task, gpu, by)
+	s.paces[n-1] = s.own.Value
+	return weakest
 }

@@ -37,8 +37,13 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 
 // Pace implements [packer.PaceModel], within the bounds that it sets.
 func (m model) Pace(task *packer.Task, gpu *packer.GPU) float64 {
+	return bounded(m.paces.get(task, gpu).Value)
+}
+
+// bounded keeps a pace within what package packer takes.
+func bounded(pace float64) float64 {
 	const most = 4096
-	return min(max(m.paces.get(task, gpu).Value, 1.0/most), most)
+	return min(max(pace, 1.0/most), most)
 }
 
 // Monotone implements [packer.MonotoneModel]: company only hurts, see
@@ -50,9 +55,12 @@ func (model) Monotone(_ *packer.GPU, mech profile.Mechanism) bool {
 
 // Additive implements [packer.AdditiveModel]: see [interference.Predictor.OwnCost].
 func (m model) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
+	return m.additive(m.uses.of(task.Profile, gpu.Type), gpu, mech)
+}
+
+func (m model) additive(t *profile.Profile, gpu *packer.GPU, mech profile.Mechanism) (once, least float64, ok bool) {
 	const rounding = 1e-9
-	once = m.interference.OwnCost(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type))
-	return once + rounding, predict.LeastSpeed, m.Monotone(gpu, mech)
+	return m.interference.OwnCost(gpu.Type, mech, t) + rounding, predict.LeastSpeed, m.Monotone(gpu, mech)
 }
 
 // observed reports whether it is known how busy the task keeps a GPU.
