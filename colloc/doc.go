@@ -12,13 +12,15 @@
 //     predicted speed and the reserved memory of each, and a proven bound on
 //     what any plan could reach.
 //
-// [Planner.Observe] feeds a measured co-run back, so that the next answer for
+// [Planner.Best] asks Fit and Score about many GPUs, and [Planner.Session] starts an
+// online session. [Planner.Observe] feeds a measured co-run back, so that the next answer for
 // tasks like these is better.
 //
 // Memory is reserved as an upper bound at a chosen risk, see [Config].Risk, and a
 // part of each GPU, the headroom, stays free. A speed is a fraction of the speed
-// that the task has alone on the same kind of GPU. Every number that was
-// predicted is a [predict.Estimate] and says how far it can be trusted.
+// that the task has alone on the same kind of GPU, a pace the speed that it has there
+// alone relative to a reference card; what a set is worth is the sum over its tasks of
+// weight, pace and speed multiplied. Every number that was predicted is a [predict.Estimate] and says how far it can be trusted.
 //
 // That a task does not fit is an answer, not an error: a [Verdict] or a
 // [packer.Reason] names the binding limit. Errors are for input that cannot be
