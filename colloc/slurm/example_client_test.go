@@ -94,7 +94,7 @@ func ExamplePlace() {
 		fmt.Println(err)
 		return
 	}
-	placed, err := slurm.Place(plan, state.Devices())
+	placed, err := slurm.Place(plan, state.Devices(), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

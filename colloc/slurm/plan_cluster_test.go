@@ -102,7 +102,7 @@ func (s *sweep) submit(tasks []colloc.Task, gpus []colloc.GPU, devices []site.De
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	list, err := slurm.Place(plan, devices)
+	list, err := slurm.Place(plan, devices, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -102,7 +102,7 @@ func TestPlace(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{tt.p}}, aNode().Devices())
+			placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{tt.p}}, aNode().Devices(), nil)
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("got %v, want an error that says %q", err, tt.err)
@@ -127,6 +127,38 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// Shares of gres/mps are percentages of the multiprocessors: who needs those gets
+// them, however little memory it has.
+func TestPlaceMPS(t *testing.T) {
+	d := site.Device{Node: "n", Share: "mps", Shares: 100, Up: true}
+	p := colloc.Placement{GPU: "n/0", Mechanism: profile.MPS, Members: members(28*profile.GiB, 2*profile.GiB)}
+	for _, tt := range []struct {
+		name string
+		busy map[string]float64
+		want []int
+	}{
+		{"by what they need", map[string]float64{"a": 0.10, "b": 0.85}, []int{11, 89}},
+		{"one is not known", map[string]float64{"b": 0.85}, []int{50, 50}},
+		{"idle", map[string]float64{"a": 0, "b": 0.85}, []int{2, 98}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []site.Device{d}, &PlaceOptions{Busy: func(task string) profile.Opt[float64] {
+				if v, ok := tt.busy[task]; ok {
+					return profile.Some(v)
+				}
+				return profile.Opt[float64]{}
+			}})
+			if err != nil || len(placed) != 2 {
+				t.Fatalf("%v, %v", placed, err)
+			}
+			got := []int{placed[0].Request.Gres[0].Count, placed[1].Request.Gres[0].Count}
+			if diff := cmp.Diff(tt.want, got); diff != "" || placed[0].Reserved != 28*profile.GiB {
+				t.Errorf("shares (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // Whatever the tasks are called and reserve: shares add up to what is free, and
 // the name comes back from the job's comment.
 func TestPlaceProperty(t *testing.T) {
@@ -140,7 +172,7 @@ func TestPlaceProperty(t *testing.T) {
 				Reserved: profile.Bytes(rapid.Int64().Draw(t, "reserved")),
 			})
 		}
-		placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []site.Device{d})
+		placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []site.Device{d}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +200,9 @@ func TestTasksOf(t *testing.T) {
 		name string
 		want []string
 	}{
-		{Comment("a b", "c,d"), []string{"a b", "c,d"}},
+		{Comment("", "a b", "c,d"), []string{"a b", "c,d"}},
+		{Comment("my sweep:1", "a b", "c:d"), []string{"a b", "c:d"}},
+		{"colloc::a", nil},
 		{"colloc:", nil},
 		{"colloc:a,,b", nil},
 		{"colloc:%zz", nil},
@@ -176,6 +210,9 @@ func TestTasksOf(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.want == nil && SweepOf(&site.JobInfo{Comment: tt.name}) != "" {
+				t.Error("it has a sweep and no tasks")
+			}
 			if diff := cmp.Diff(tt.want, TasksOf(&site.JobInfo{Comment: tt.name})); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -82,7 +82,7 @@ func Start(tb testing.TB, o Options) *Cluster {
 		c.StartNode(n)
 	}
 	c.await("all nodes are idle", func() bool {
-		out, err := c.try("sinfo", "-h", "-N", "-o", "%N %T")
+		out, err := c.try("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T")
 		return err == nil && strings.Count(out, " idle\n") == o.Nodes
 	})
 	return c

@@ -21,6 +21,8 @@ type Options struct {
 	// Pinned gives each GPU of a node a type of its own, a100i0 to a100i7, so
 	// that a request can name it.
 	Pinned bool
+	// Conf is added to slurm.conf, such as another partition.
+	Conf string
 	// Lua is the text of job_submit.lua; empty is none.
 	Lua string
 }
@@ -91,6 +93,7 @@ func (o *Options) write(dir, host, user string, ports []int) error {
 	}
 	node, gres := o.gres(dir)
 	conf := o.conf(dir, host, user, node, ports)
+	conf += o.Conf
 	if o.Lua != "" {
 		conf += "JobSubmitPlugins=lua\n"
 		if err := os.WriteFile(filepath.Join(dir, "job_submit.lua"), []byte(o.Lua), 0o644); err != nil {

@@ -26,7 +26,7 @@ func Array(sets []Set, o *Options) (Job, error) {
 		need.Memory = max(need.Memory, one.Memory)
 	}
 	tasks := allTasks(sets)
-	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks))
+	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks), opt.checkMemory(sets))
 	if err != nil {
 		return Job{}, err
 	}

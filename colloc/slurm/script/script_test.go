@@ -129,6 +129,7 @@ func TestScriptFaults(t *testing.T) {
 		{name: "too little memory", sets: set(with(func(t *Task) { t.Memory = 3 * profile.GiB })), o: Options{Request: Request{Memory: profile.GiB}}, want: `Memory is 1 GiB, but the tasks need 3 GiB`},
 		{name: "too few GPUs", sets: append(set(ok), set(sh("b", ":"))...), o: Options{Request: Request{Gres: []site.Gres{{Name: "gpu", Type: "", Count: 1}}}}, want: `Gres has 1 GPUs on each node, but the tasks need 2`},
 		{name: "nodes", sets: set(ok), o: Options{Request: Request{Nodes: 2}}, want: `Nodes is 2, but the script is made for 1`},
+		{name: "no headroom", sets: set(with(func(t *Task) { t.GPUMemory = 20 * profile.GiB }), Task{Name: "b", Command: []string{"true"}, GPUMemory: 17 * profile.GiB}), o: Options{GPUMemory: 40 * profile.GiB}, want: `set 0 reserves 37 GiB, but a GPU of 40 GiB offers 36 GiB`},
 		{name: "header", sets: set(ok), o: Options{Request: Request{Name: "a b"}}, want: `Name is "a b"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -210,7 +211,7 @@ func TestScriptPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.GPUMemory, c.GPUMemory = profile.GiB, 3*profile.GiB
-	want := []Set{{profile.TimeSlice, []Task{a, b}}, {profile.Exclusive, []Task{c}}}
+	want := []Set{{Mechanism: profile.TimeSlice, Tasks: []Task{a, b}}, {Mechanism: profile.Exclusive, Tasks: []Task{c}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("sets (-want +got):\n%s", diff)
 	}

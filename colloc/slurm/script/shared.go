@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -34,7 +35,7 @@ func Shared(sets []Set, o *Options) (Job, error) {
 	tasks := allTasks(sets)
 	need := sum(tasks)
 	need.Gres = []site.Gres{{Name: "gpu", Count: len(sets)}}
-	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks))
+	request, err := finish(&opt, need, checkSets(sets), checkTasks(tasks), opt.checkMemory(sets))
 	if err != nil {
 		return Job{}, err
 	}
@@ -80,17 +81,37 @@ func checkSets(sets []Set) error {
 	return errors.Join(errs...)
 }
 
+// headroom is what a set leaves free of a GPU: contexts, and what allocators
+// waste.
+const headroom = 0.1
+
+// checkMemory holds what sets reserve against the GPU.
+func (o *Options) checkMemory(sets []Set) error {
+	usable := colloc.Usable(o.GPUMemory, headroom)
+	var errs []error
+	for i, s := range sets {
+		var total profile.Bytes
+		for _, t := range s.Tasks {
+			total += min(max(t.GPUMemory, 0), maxMemory)
+		}
+		if o.GPUMemory > 0 && total > usable {
+			errs = append(errs, fmt.Errorf("slurm: set %d reserves %v, but a GPU of %v offers %v: take a task out, or lower its GPUMemory", i, total, o.GPUMemory, usable))
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // sets writes everything of a script before the tasks start.
 func (b *body) sets(sets []Set, about string, gpus int) {
 	mps := false
 	for _, s := range sets {
-		mps = mps || s.Mechanism == profile.MPS
+		mps = mps || s.daemon()
 	}
 	b.head(about, b.options.Steps, mps)
 	for _, s := range sets {
 		for i := range s.Tasks {
 			t := &s.Tasks[i]
-			b.function(t, role{gpu: true, shared: len(s.Tasks) > 1, mps: s.Mechanism == profile.MPS, threads: t.cpus()})
+			b.function(t, role{gpu: true, shared: len(s.Tasks) > 1 || s.Neighbours, mps: s.Mechanism == profile.MPS, threads: t.cpus()})
 		}
 	}
 	b.printf(frameGPUs, gpus)
@@ -101,7 +122,7 @@ func (b *body) sets(sets []Set, about string, gpus int) {
 func (b *body) startSet(indent string, s *Set, gpu, ordinal int, r *Request) {
 	device := fmt.Sprintf(`"${gpus[%d]}"`, gpu)
 	b.printf("%s# GPU %d: %v\n", indent, gpu, s.Mechanism)
-	if s.Mechanism == profile.MPS {
+	if s.daemon() {
 		b.printf("%smps %d %s\n", indent, gpu, device)
 		device = `"$client"`
 	}
@@ -113,7 +134,7 @@ func (b *body) startSet(indent string, s *Set, gpu, ordinal int, r *Request) {
 		}
 		b.start(indent, t, ordinal+i, command)
 	}
-	if s.Mechanism == profile.MPS {
+	if s.daemon() {
 		b.printf("%sunset CUDA_MPS_PIPE_DIRECTORY\n", indent)
 	}
 }

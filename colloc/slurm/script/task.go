@@ -48,7 +48,14 @@ type Set struct {
 	Mechanism profile.Mechanism
 	// Tasks are the members.
 	Tasks []Task
+	// Neighbours says that jobs of their own share the GPU with these tasks, by
+	// the site's gres/shard or gres/mps: a single task takes the same precautions
+	// as a set of several. With MPS the daemon is then the site's.
+	Neighbours bool
 }
+
+// daemon reports whether the script starts an MPS daemon for the set.
+func (s *Set) daemon() bool { return s.Mechanism == profile.MPS && !s.Neighbours }
 
 // Options say how scripts are made. The zero value, or nil, is the documented
 // default.
@@ -57,6 +64,9 @@ type Options struct {
 	// tasks, CPUs, memory, GPUs) may be left zero and is filled in; where it is
 	// set it must suffice.
 	Request Request
+	// GPUMemory is that of one GPU. If it is set, the tasks of a set may reserve
+	// 90 % of it; 0 leaves that to whoever made the sets, as a Planner does.
+	GPUMemory profile.Bytes
 	// Setup is bash code to run before the tasks, such as "module load cuda". It
 	// is used as it is and must not set traps or -e.
 	Setup string

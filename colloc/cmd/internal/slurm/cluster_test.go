@@ -68,12 +68,12 @@ func TestClusterPlugin(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "../../colloc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	decisions := filepath.Join(dir, "decisions.json")
-	text, err := json.Marshal(map[string]decision{"bert": {Node: "g2", Gres: "shard:a100i3:5"}})
+	file := filepath.Join(dir, "decisions.json")
+	text, err := json.Marshal(decisions{Made: time.Now(), UID: os.Getuid(), Tasks: map[string]decision{"s:bert lr=0.1": {Node: "g2", Gres: "shard:a100i3:5"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(decisions, text, 0o644); err != nil {
+	if err := os.WriteFile(file, text, 0o644); err != nil {
 		t.Fatal(err)
 	}
 	lua, err := os.ReadFile("../../../slurm/job_submit.lua")
@@ -86,24 +86,36 @@ func TestClusterPlugin(t *testing.T) {
 	if plugin == string(lua) {
 		t.Fatalf("job_submit.lua does not call %s", installed)
 	}
-	if n := strings.Count(string(lua), "\n"); n > 40 {
+	if n := strings.Count(string(lua), "\n"); n > 80 {
 		t.Errorf("job_submit.lua has %d lines", n)
 	}
-	c := slurmtest.Start(t, slurmtest.Options{Share: "shard", Pinned: true, Lua: plugin})
+	c := slurmtest.Start(t, slurmtest.Options{Share: "shard", Pinned: true, Lua: plugin, Conf: "PartitionName=other Nodes=g1 State=UP\n"})
+	right := "exec " + program + " slurm decide -decisions " + file + ` "$@"`
+	const task = "colloc:s:bert+lr%3D0.1"
 	client := slurm.NewClient(slurm.Config{Runner: slurm.Exec{Conf: c.Conf}})
 	for _, tt := range []struct {
-		name, decider, comment, gres string
-		want                         string
+		name, decider, comment string
+		args                   []string
+		want                   string
 	}{
-		{"decided", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "colloc:bert", "", "[g2] [shard:a100i3:5]"},
-		{"no wish", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "colloc:other", "", "[] []"},
-		{"not ours", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "mine", "", "[] []"},
-		{"the user has decided", "exec " + program + " slurm decide -decisions " + decisions + ` "$1"`, "colloc:bert", "gpu:1", "[] [gpu:1]"},
-		{"hostile name", "echo node=g2 gres=shard:a100i3:5", "colloc:$(touch${IFS}x)';x", "", "[] []"},
-		{"slow", "sleep 20; echo node=g2 gres=shard:a100i3:5", "colloc:bert", "", "[] []"},
-		{"broken", "kill -SEGV $$", "colloc:bert", "", "[] []"},
-		{"babbling", "echo node=g2 gres=$(id); yes", "colloc:bert", "", "[] []"},
-		{"gone", "", "colloc:bert", "", "[] []"},
+		{"decided", right, task, nil, "[g2] [shard:a100i3:5]"},
+		{"no wish", right, "colloc:s:other", nil, "[] []"},
+		{"not ours", right, "mine", nil, "[] []"},
+		{"its own gres", right, task, []string{"--gres=gpu:1"}, "[] [gpu:1]"},
+		{"its own GPUs", right, task, []string{"--gpus=1"}, "[] []"},
+		{"its own GPUs per task", right, task, []string{"--gpus-per-task=1", "-n1"}, "[] []"},
+		{"not that node", right, task, []string{"-x", "g2"}, "[] []"},
+		{"its own node", right, task, []string{"-w", "g1"}, "[g1] []"},
+		{"the node is in another partition", right, task, []string{"-p", "other"}, "[] []"},
+		{"several nodes", right, task, []string{"-N2"}, "[] []"},
+		{"array", right, task, []string{"--array=0-1"}, "[] []"},
+		{"no such node", "echo node=nosuch gres=shard:a100i3:5", task, nil, "[] []"},
+		{"the node is no longer there", "echo node=g3 gres=shard:a100i3:5", task, nil, "[] []"},
+		{"hostile name", "echo node=g2 gres=shard:a100i3:5", "colloc:$(touch${IFS}x)';x", nil, "[] []"},
+		{"slow", "sleep 20; echo node=g2 gres=shard:a100i3:5", task, nil, "[] []"},
+		{"broken", "kill -SEGV $$", task, nil, "[] []"},
+		{"babbling", "echo node=g2 gres=$(id); yes", task, nil, "[] []"},
+		{"gone", "", task, nil, "[] []"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := os.Remove(decider); err != nil && !os.IsNotExist(err) {
@@ -116,9 +128,7 @@ func TestClusterPlugin(t *testing.T) {
 			}
 			begin := time.Now()
 			args := []string{"sbatch", "--parsable", "--hold", "--comment=" + tt.comment, "--wrap=true"}
-			if tt.gres != "" {
-				args = append(args, "--gres="+tt.gres)
-			}
+			args = append(args[:len(args)-1], append(tt.args, args[len(args)-1])...)
 			var id site.JobID
 			if _, err := fmt.Sscan(c.Run(args...), &id); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -95,12 +96,46 @@ func TestPlan(t *testing.T) {
 	if len(s.scripts) != 0 {
 		t.Error("plan submitted something")
 	}
-	answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "bert")
+	answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "mine:resnet+lr%3D0.1")
 	if !strings.HasPrefix(answer, "node=n gres=shard:a100i") {
 		t.Errorf("decide says %q", answer)
 	}
-	if answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "stranger"); answer != "" {
-		t.Errorf("decide says %q of a task that it does not know", answer)
+}
+
+func TestDecide(t *testing.T) {
+	dir := t.TempDir()
+	made := time.Now()
+	file, conf := filepath.Join(dir, "decisions.json"), filepath.Join(dir, "slurm.conf")
+	all := decisions{Made: made, UID: 7, Tasks: map[string]decision{"s:a b": {Node: "n", Gres: "shard:1"}}}
+	if err := errors.Join(writeJSON(file, all), os.WriteFile(conf, nil, 0o644), os.Chtimes(conf, made, made.Add(-time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	const yes = "node=n gres=shard:1\n"
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		later time.Duration
+		conf  time.Duration // when the configuration was changed last, after the decision
+		want  string
+	}{
+		{"of this user", []string{"s:a+b", "7"}, time.Minute, -time.Hour, yes},
+		{"of anybody", []string{"s:a b"}, time.Minute, -time.Hour, yes},
+		{"of another user", []string{"s:a+b", "8"}, time.Minute, -time.Hour, ""},
+		{"of another sweep", []string{"t:a+b", "7"}, time.Minute, -time.Hour, ""},
+		{"too old", []string{"s:a+b", "7"}, time.Hour, -time.Hour, ""},
+		{"of the future", []string{"s:a+b", "7"}, -time.Hour, -2 * time.Hour, ""},
+		{"the site changed", []string{"s:a+b", "7"}, 2 * time.Minute, time.Minute, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.Chtimes(conf, made, made.Add(tt.conf)); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			p := &program{stdout: &out, stderr: &out, clock: func() time.Time { return made.Add(tt.later) }}
+			if code := p.run(t.Context(), append([]string{"decide", "-decisions", file, "-conf", conf}, tt.args...)); code != 0 || out.String() != tt.want {
+				t.Errorf("exit status %d, it says %q, want %q", code, out.String(), tt.want)
+			}
+		})
 	}
 }
 
@@ -131,6 +166,33 @@ func TestSubmit(t *testing.T) {
 			call(t, s, 0, "submit", "-sweep", "sweep.json")
 			if len(s.scripts) != tt.jobs {
 				t.Errorf("%d jobs after the second submit, want %d", len(s.scripts), tt.jobs)
+			}
+		})
+	}
+}
+
+// Where the site divides GPUs, each task has a job of its own and neighbours all
+// the same.
+func TestNeighbours(t *testing.T) {
+	for _, tt := range []struct{ share, more string }{
+		{"shard", ""},
+		{"mps", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT=0="},
+	} {
+		t.Run(tt.share, func(t *testing.T) {
+			folder(t)
+			s := &cluster{gres: "gpu:a100i0:1,gpu:a100i1:1," + tt.share + ":a100i0:100," + tt.share + ":a100i1:100"}
+			call(t, s, 0, "submit", "-sweep", "sweep.json")
+			for _, text := range s.scripts {
+				if strings.Contains(text, "nvidia-cuda-mps-control") {
+					t.Error("the job starts a daemon beside the site's")
+				}
+				if strings.Contains(text, "--gres=gpu:") {
+					if strings.Contains(text, "XLA_PYTHON_CLIENT_PREALLOCATE") {
+						t.Error("a task that is alone is told to spare memory")
+					}
+					continue
+				}
+				contains(t, text, "TF_FORCE_GPU_ALLOW_GROWTH=true XLA_PYTHON_CLIENT_PREALLOCATE=false", "COLLOC_GPU_MEMORY_MIB=", tt.more)
 			}
 		})
 	}

@@ -51,7 +51,7 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	if *decisions == "" {
 		return nil
 	}
-	return writeJSON(*decisions, out.decisions())
+	return writeJSON(*decisions, out.decisions(p.now()))
 }
 
 // input is the files that a plan is made from.
@@ -142,13 +142,18 @@ func (s *sweep) together(one *colloc.Plan, d *site.Device) ([]job, error) {
 
 // apart writes one job for each task, with its shares of the GPU.
 func (s *sweep) apart(one *colloc.Plan, d *site.Device) ([]job, error) {
-	placed, err := slurm.Place(one, []site.Device{*d})
+	placed, err := slurm.Place(one, []site.Device{*d}, &slurm.PlaceOptions{Sweep: s.name, Busy: s.busy})
 	if err != nil {
 		return nil, err
 	}
 	var jobs []job
 	for _, m := range placed {
-		alone := script.Set{Mechanism: profile.TimeSlice, Tasks: []script.Task{s.run(s.byID[m.Task])}}
+		t := s.run(s.byID[m.Task])
+		t.GPUMemory = m.Reserved
+		alone := script.Set{Mechanism: one.Placements[0].Mechanism, Tasks: []script.Task{t}, Neighbours: m.Request.Gres[0].Name != "gpu"}
+		if !alone.Neighbours {
+			alone.Mechanism = profile.Exclusive
+		}
 		j, err := s.write(alone, m.GPU, m.Request)
 		if err != nil {
 			return nil, err
@@ -158,13 +163,22 @@ func (s *sweep) apart(one *colloc.Plan, d *site.Device) ([]job, error) {
 	return jobs, nil
 }
 
+// busy is how busy a task keeps a GPU alone, as its sweep says.
+func (s *sweep) busy(task string) profile.Opt[float64] {
+	e := s.byID[task]
+	if e == nil || e.Solo == nil {
+		return profile.Opt[float64]{}
+	}
+	return e.Solo.GPUBusy
+}
+
 // write writes one job.
 func (s *sweep) write(set script.Set, gpu string, r script.Request) (job, error) {
 	j := job{gpu: gpu}
 	for _, t := range set.Tasks {
 		j.tasks = append(j.tasks, t.Name)
 	}
-	r.Comment = slurm.Comment(j.tasks...)
+	r.Comment = slurm.Comment(s.name, j.tasks...)
 	var err error
 	j.Job, err = script.Shared([]script.Set{set}, &script.Options{Request: s.request(r, set.Tasks...), Setup: s.Setup})
 	return j, err

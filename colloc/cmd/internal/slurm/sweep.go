@@ -3,6 +3,7 @@ package slurm
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 
 // sweep is the file of tasks.
 type sweep struct {
+	Name      string            `json:"name"`
 	Models    map[string]string `json:"models"`
 	Partition string            `json:"partition"`
 	Account   string            `json:"account"`
@@ -29,6 +31,7 @@ type sweep struct {
 	Tasks     []*entry          `json:"tasks"`
 
 	byID map[string]*entry
+	name string // Name, or what tells this file from others
 }
 
 // entry is one task: what it runs, what it asks of the host, what is known of it.
@@ -83,6 +86,10 @@ func readSweep(path string) (*sweep, error) {
 	if err != nil {
 		return nil, usageError{err}
 	}
+	full, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
 	s := &sweep{byID: make(map[string]*entry)}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
@@ -92,6 +99,9 @@ func readSweep(path string) (*sweep, error) {
 			at = syntax.Offset
 		}
 		return nil, wrong("%s:%d: %w", path, 1+bytes.Count(data[:min(len(data), int(at))], []byte("\n")), err)
+	}
+	if s.name = s.Name; s.name == "" { // the same tasks in another folder are others
+		s.name = fmt.Sprintf("%s-%.4x", filepath.Base(filepath.Dir(full)), sha256.Sum256([]byte(full)))
 	}
 	if len(s.Tasks) == 0 {
 		return nil, wrong("%s: no tasks", path)
