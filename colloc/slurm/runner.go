@@ -111,6 +111,13 @@ func (e Exec) environ(env []string, c Command) []string {
 		})
 		env = append(env, "LC_ALL=C", "TZ=UTC")
 	}
+	// Slurm lets these win over the header.
+	env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
+		name, _, _ := strings.Cut(v, "=")
+		name, ours := strings.CutPrefix(name, "SBATCH_")
+		kept := slices.Contains([]string{"ACCOUNT", "QOS", "RESERVATION"}, name) // what a site makes its users say
+		return ours && (!kept || strings.Contains(c.Input, "\n#SBATCH --"+strings.ToLower(name)+"="))
+	})
 	if e.Conf != "" {
 		env = append(env, "SLURM_CONF="+e.Conf)
 	}

@@ -55,7 +55,7 @@ func TestStateGPUs(t *testing.T) {
 	}
 	want := []site.Skipped{
 		{GPU: "n/2", Why: "job 8 runs there, and which task that is is not known"},
-		{GPU: "n/3", Why: `no product is known as "oddity": name it in GPUOptions.Models`},
+		{GPU: "n/3", Why: `no product is known as "oddity": say which it is in models`},
 	}
 	if diff := cmp.Diff(want, skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)

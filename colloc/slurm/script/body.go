@@ -24,7 +24,7 @@ func (b *body) head(about string, steps, mps bool) {
 	b.printf("# %s\n# Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.\n", about)
 	b.printf("# shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions\n")
 	if b.options.Setup != "" {
-		b.printf("\n%s\n", strings.TrimRight(b.options.Setup, "\n"))
+		b.printf("\n%s%s\n%s", setupHead, strings.TrimRight(b.options.Setup, "\n"), setupTail)
 	}
 	pass, quit := passGroups, ""
 	if steps {

@@ -3,6 +3,14 @@ package script
 // The parts of a script that are the same for all tasks. They run on bash 4.3
 // (2014) and later: the oldest that supported distributions have.
 
+// Around the setup: a line that fails ends the job and is named.
+const (
+	setupHead = `trap 'code=$?; echo "colloc: setup: exit $code: $BASH_COMMAND" >&2; exit "$code"' ERR
+`
+	setupTail = `trap - ERR
+`
+)
+
 // frameHead keeps account of the tasks and passes signals on to them. A task is
 // a process group of its own, so that its children get them too; job control is
 // on while it is started only, because with it wait would return for a task

@@ -202,6 +202,8 @@ func TestScriptRuns(t *testing.T) {
 		{name: "the others are stopped", sets: together(sh("a", saves("TERM", 9)), sh("b", "read -r line <>up; exit 4")), o: Options{StopOnFailure: true}, want: 4, logs: map[string]string{"a": ""}},
 		{name: "stopped as steps", sets: together(sh("a", forEver), sh("b", "read -r line <>up; exit 4")), o: Options{StopOnFailure: true, Steps: true}, want: 4},
 		{name: "no failure to stop for", sets: together(sh("a", ":"), sh("b", ":")), o: Options{StopOnFailure: true}},
+		{name: "a setup line fails", sets: apart(sh("a", ":")), o: Options{Setup: "true\nmodule_load nothere\ntrue"}, want: 127},
+		{name: "a setup line may fail", sets: apart(sh("a", ":")), o: Options{Setup: "f() { false; true; }\nf\nfalse || true\nif false; then :; fi"}, want: 0},
 		{name: "no GPUs", sets: apart(sh("a", ":")), o: Options{Setup: "CUDA_VISIBLE_DEVICES=NoDevFiles"}, want: 1},
 		{name: "too few GPUs", sets: apart(sh("a", ":"), sh("b", ":"), sh("c", ":")), want: 1},
 	}

@@ -68,7 +68,8 @@ type Options struct {
 	// 90 % of it; 0 leaves that to whoever made the sets, as a Planner does.
 	GPUMemory profile.Bytes
 	// Setup is bash code to run before the tasks, such as "module load cuda". It
-	// is used as it is and must not set traps or -e.
+	// is used as it is and must not set traps or -e. A line of it that fails ends
+	// the job with its exit code; "|| true" behind it lets it fail.
 	Setup string
 	// LogDir is the folder for the logs of tasks that name none, made if it is
 	// not there; empty is where the job runs.

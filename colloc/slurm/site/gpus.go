@@ -69,7 +69,7 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 	case !d.Up:
 		return colloc.GPU{}, "the node takes no jobs: " + strings.Join(n.State, "+")
 	case !ok:
-		return colloc.GPU{}, fmt.Sprintf("no product is known as %q: name it in GPUOptions.Models", d.Type)
+		return colloc.GPU{}, fmt.Sprintf("no product is known as %q: say which it is in models", d.Type)
 	case d.Unclear:
 		return colloc.GPU{}, "Slurm does not tell which GPUs the node's jobs have"
 	}

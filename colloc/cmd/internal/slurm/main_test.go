@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -198,6 +199,89 @@ func TestNeighbours(t *testing.T) {
 	}
 }
 
+// What is planned again follows from how each task ended: by Slurm's word, by
+// the job's own output, and only for this user's jobs of this sweep.
+func TestAgain(t *testing.T) {
+	job := func(id int, state, more string) string {
+		return fmt.Sprintf(`{"job_id": %d, "job_state": %q%s}`, id, state, more)
+	}
+	me, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := func(name, comment string) string {
+		return fmt.Sprintf(`, "user_name": %q, "comment": %q`, name, comment)
+	}
+	for _, tt := range []struct {
+		name   string
+		gres   string
+		jobs   []string
+		output string // of job 1
+		args   []string
+		more   int // jobs of the second submit
+		says   string
+	}{
+		{name: "forgotten, no output", gres: whole, more: 0, says: "3 tasks forgotten by Slurm, without accounts or output"},
+		{name: "forgotten, again", gres: whole, args: []string{"-again"}, more: 2},
+		{name: "forgotten, its output says that all is well", gres: whole, output: "colloc: exit 0: a\ncolloc: exit 0: b\n", more: 0, says: "2 tasks done"},
+		{name: "forgotten, one failed", gres: whole, output: "colloc: exit 0: a\ncolloc: exit 7: b\n", more: 1, says: "1 tasks failed: planned again"},
+		{name: "forgotten, its setup failed", gres: whole, output: "colloc: setup: exit 3: exit 3\n", more: 2, says: "2 tasks failed: planned again"},
+		{name: "one failed, its partner is done", gres: whole, jobs: []string{job(1, "FAILED", ""), job(2, "COMPLETED", "")}, output: "colloc: exit 0: a\ncolloc: exit 5: b\n", more: 1, says: "1 tasks failed"},
+		{name: "cancelled", gres: whole, jobs: []string{job(1, "CANCELLED", ""), job(2, "COMPLETED", "")}, more: 0, says: "2 tasks cancelled: planned again with -again"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			s := &cluster{gres: tt.gres}
+			call(t, s, 0, "submit", "-sweep", "sweep.json")
+			first := len(s.scripts)
+			if tt.output != "" {
+				if err := os.WriteFile(filepath.Join("logs", "colloc-1.out"), []byte(tt.output), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			s.jobs = tt.jobs
+			out, _ := call(t, s, 0, append([]string{"submit", "-sweep", "sweep.json"}, tt.args...)...)
+			contains(t, out, tt.says)
+			if got := len(s.scripts) - first; got != tt.more {
+				t.Errorf("%d jobs were submitted again, want %d\n%s", got, tt.more, out)
+			}
+		})
+	}
+	for _, tt := range []struct {
+		name, jobs string
+		big        bool // it is submitted
+		says       string
+	}{
+		{"my job of this sweep", job(1, "PENDING", owner(me.Username, slurm.Comment("mine", "big"))), false, `1 tasks waiting or running: "big" (job 1)`},
+		{"my job of another sweep", job(1, "PENDING", owner(me.Username, slurm.Comment("other", "big"))), true, `runs a task that is called "big", too`},
+		{"a stranger's", job(1, "PENDING", owner("mallory", slurm.Comment("mine", "big"))), true, "job 1 of mallory"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			s := &cluster{gres: whole, jobs: []string{tt.jobs}}
+			out, _ := call(t, s, 0, "submit", "-sweep", "sweep.json")
+			contains(t, out, tt.says)
+			if got := strings.Contains(strings.Join(s.scripts, ""), "--comment=colloc:mine:big\n"); got != tt.big {
+				t.Errorf("big is submitted: %v, want %v\n%s", got, tt.big, out)
+			}
+		})
+	}
+}
+
+// What a script said is kept, and watch shows it.
+func TestScriptsOutput(t *testing.T) {
+	folder(t)
+	s := &cluster{gres: whole}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	contains(t, s.scripts[0], "#SBATCH --output=logs/colloc-%j.out\n")
+	if err := os.WriteFile(filepath.Join("logs", "colloc-1.out"), []byte("module: command not found\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED"}`, `{"job_id": 2, "job_state": "COMPLETED"}`}
+	out, _ := call(t, s, 1, "watch", "-sweep", "sweep.json")
+	contains(t, out, "job 1 said last (", "module: command not found\n")
+}
+
 func TestWatch(t *testing.T) {
 	dir := folder(t)
 	s := &cluster{gres: pinned}
@@ -251,23 +335,38 @@ func predicted(t *testing.T, s *cluster, models string) map[string]float64 {
 }
 
 func TestSeen(t *testing.T) {
-	job := func(begin, end int64) site.JobInfo {
-		return site.JobInfo{State: site.Completed, Started: time.Unix(begin, 0), Ended: time.Unix(end, 0)}
+	held := func(gpu int) ([]string, [][]site.Held) {
+		return []string{"n"}, [][]site.Held{{{Gres: site.Gres{Name: "shard", Count: 4}, Index: []int{gpu}}}}
 	}
-	members := []member{{Task: "a", Job: 1}, {Task: "b", Job: 2}}
-	e := &entry{Solo: &solo{RunTime: duration(80 * time.Second)}}
+	job := func(begin, end int64, gpu int) site.JobInfo {
+		j := site.JobInfo{State: site.Completed, Started: time.Unix(begin, 0), Ended: time.Unix(end, 0)}
+		if j.Nodes, j.Held = held(gpu); gpu < 0 {
+			j.Nodes, j.Held = nil, nil
+		}
+		return j
+	}
+	both := &set{GPU: "n/0", Product: "A100-40GB", Members: []member{{Task: "a", Job: 1}, {Task: "b", Job: 2}}}
+	v100 := *both
+	v100.Product = "V100-16GB"
+	e := &entry{Solo: &solo{GPU: "A100-40GB", RunTime: duration(80 * time.Second)}}
 	for _, tt := range []struct {
-		name  string
-		other site.JobInfo
-		want  profile.Opt[float64]
+		name      string
+		set       *set
+		me, other site.JobInfo
+		want      profile.Opt[float64]
 	}{
-		{"beside all the time", job(0, 200), profile.Some(0.8)},
-		{"beside for the most part", job(0, 80), profile.Some(0.8)},
-		{"beside for a while", job(0, 50), profile.Opt[float64]{}},
-		{"never", site.JobInfo{}, profile.Opt[float64]{}},
+		{"beside all the time", both, job(0, 100, 0), job(0, 200, 0), profile.Some(0.8)},
+		{"beside for the most part", both, job(0, 100, 0), job(0, 80, 0), profile.Some(0.8)},
+		{"beside for a while", both, job(0, 100, 0), job(0, 50, 0), profile.Opt[float64]{}},
+		{"never", both, job(0, 100, 0), site.JobInfo{}, profile.Opt[float64]{}},
+		{"on another GPU", both, job(0, 100, 0), job(0, 100, 1), profile.Opt[float64]{}},
+		{"both on another than planned", both, job(0, 100, 1), job(0, 100, 1), profile.Opt[float64]{}},
+		{"nobody saw where", both, job(0, 100, 0), job(0, 100, -1), profile.Opt[float64]{}},
+		{"another product", &v100, job(0, 100, 0), job(0, 200, 0), profile.Opt[float64]{}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out := (&sight{}).outcome(e, members, 0, map[site.JobID]site.JobInfo{1: job(0, 100), 2: tt.other})
+			tt.me.ID, tt.other.ID = 1, 2
+			out := (&sight{}).outcome(e, tt.set, 0, map[site.JobID]site.JobInfo{1: tt.me, 2: tt.other})
 			if out.Speed != tt.want {
 				t.Errorf("speed %v, want %v", out.Speed, tt.want)
 			}
@@ -279,9 +378,10 @@ func TestFailures(t *testing.T) {
 	folder(t)
 	for name, text := range map[string]string{
 		"garbage.json": "{\n\"tasks\": [\n{]}", "empty.json": "{}", "field.json": `{"tusks": []}`,
-		"twice.json": `{"tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}, {"id": "a", "command": ["x"]}]}`,
-		"gpu.json":   `{"tasks": [{"id": "a", "command": ["x"], "solo": {"gpu": "Voodoo 2"}}]}`,
-		"time.json":  `{"time": "-1h"}`,
+		"twice.json":     `{"tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}, {"id": "a", "command": ["x"]}]}`,
+		"gpu.json":       `{"tasks": [{"id": "a", "command": ["x"], "solo": {"gpu": "Voodoo 2"}}]}`,
+		"time.json":      `{"time": "-1h"}`,
+		"partition.json": `{"partition": "nope", "tasks": [{"id": "a", "command": ["x"], "model": {"name": "resnet50"}, "training": {"batch_size": 32}}]}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -306,10 +406,11 @@ func TestFailures(t *testing.T) {
 		{"no time", []string{"plan", "-sweep", "time.json"}, 2, "not more than 0"},
 		{"nothing submitted", []string{"watch", "-sweep", "sweep.json"}, 2, "submit first"},
 		{"no decisions", []string{"decide", "-decisions", "gone.json", "x"}, 2, "gone.json"},
+		{"no such partition", []string{"plan", "-sweep", "partition.json"}, 2, `unknown partition "nope": the cluster has main`},
 		{"no cluster", []string{"submit", "-sweep", "sweep.json"}, 1, "no cluster: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, stderr := call(t, &cluster{down: true}, tt.code, tt.args...)
+			_, stderr := call(t, &cluster{down: tt.name == "no cluster"}, tt.code, tt.args...)
 			contains(t, stderr, tt.says)
 		})
 	}
@@ -378,7 +479,7 @@ func TestWatchFailedJob(t *testing.T) {
 	call(t, s, 0, "submit", "-sweep", "sweep.json")
 	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED", "nodes": "n"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
 	_, stderr := call(t, s, 1, "watch", "-sweep", "sweep.json")
-	contains(t, stderr, "jobs [1 3] did not complete")
+	contains(t, stderr, "jobs [1 3] did not complete: submit plans their tasks again")
 	// The tasks that failed are submitted again.
 	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED"}`, `{"job_id": 2, "job_state": "COMPLETED"}`, `{"job_id": 3, "job_state": "TIMEOUT"}`}
 	call(t, s, 0, "submit", "-sweep", "sweep.json")

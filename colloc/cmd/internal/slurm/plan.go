@@ -30,6 +30,7 @@ type outline struct {
 	plan      *colloc.Plan
 	jobs      []job
 	gpus      map[string]profile.GPUModel
+	pinned    map[string]bool // GPUs that a job can name
 	skipped   []site.Skipped
 }
 
@@ -55,12 +56,16 @@ func (p *program) plan(ctx context.Context, args []string) error {
 }
 
 // input is the files that a plan is made from.
-type input struct{ sweep, record, models *string }
+type input struct {
+	sweep, record, models *string
+	again                 *bool
+}
 
 func inputFlags(f *flag.FlagSet) input {
 	return input{
 		sweep:  f.String("sweep", "", "`FILE` with the tasks"),
 		record: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
+		again:  f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
 		models: f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
 	}
 }
@@ -87,7 +92,15 @@ func (p *program) outline(ctx context.Context, in input) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &outline{submitted: submitted, logs: s.LogDir, gpus: make(map[string]profile.GPUModel)}
+	if err := s.check(state); err != nil {
+		return nil, err
+	}
+	history, err := p.history(ctx, s, state.Jobs, submitted)
+	if err != nil {
+		return nil, err
+	}
+	history.tell(p, s)
+	out := &outline{submitted: submitted, logs: s.LogDir, gpus: make(map[string]profile.GPUModel), pinned: make(map[string]bool)}
 	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
 	out.skipped = skipped
 	devices := make(map[string]site.Device)
@@ -96,11 +109,12 @@ func (p *program) outline(ctx context.Context, in input) (*outline, error) {
 	}
 	for i := range gpus {
 		out.gpus[gpus[i].ID] = gpus[i].Model
+		out.pinned[gpus[i].ID] = devices[gpus[i].ID].Pinned
 		if devices[gpus[i].ID].Share == "" {
 			gpus[i].Mechanisms = nil // in one job the tasks share what they like
 		}
 	}
-	if out.plan, err = planner.Plan(ctx, s.pending(state.Jobs, submitted), gpus); err != nil {
+	if out.plan, err = planner.Plan(ctx, s.pending(history, *in.again), gpus); err != nil {
 		return nil, err
 	}
 	out.jobs, err = s.jobs(out.plan, devices)

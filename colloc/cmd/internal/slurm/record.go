@@ -20,6 +20,8 @@ type set struct {
 	Product   string            `json:"product"`
 	Mechanism profile.Mechanism `json:"mechanism"`
 	Members   []member          `json:"members"`
+	// Pinned says that the jobs named the GPU; else Slurm may have chosen another.
+	Pinned bool `json:"pinned,omitempty"`
 	// Learned says that watch has learned from it: nothing counts twice.
 	Learned bool `json:"learned,omitempty"`
 }
@@ -35,7 +37,7 @@ type member struct {
 // add appends the sets that were submitted.
 func (r *record) add(out *outline, ids map[string]site.JobID) {
 	for _, pl := range out.plan.Placements {
-		n := set{GPU: pl.GPU, Product: out.gpus[pl.GPU].Name, Mechanism: pl.Mechanism}
+		n := set{GPU: pl.GPU, Product: out.gpus[pl.GPU].Name, Mechanism: pl.Mechanism, Pinned: out.pinned[pl.GPU]}
 		submitted := false
 		for _, m := range pl.Members {
 			id := ids[m.Task]
@@ -46,6 +48,19 @@ func (r *record) add(out *outline, ids map[string]site.JobID) {
 			r.Sets = append(r.Sets, n)
 		}
 	}
+}
+
+// tasks are those that each job runs, in the order of its script.
+func (r *record) tasks() map[site.JobID][]string {
+	all := make(map[site.JobID][]string)
+	for _, s := range r.Sets {
+		for _, m := range s.Members {
+			if m.Job != 0 {
+				all[m.Job] = append(all[m.Job], m.Task)
+			}
+		}
+	}
+	return all
 }
 
 func readRecord(r io.Reader) (*record, error) {

@@ -55,10 +55,11 @@ func look(log string) *sight {
 const together = 0.8
 
 // outcome is what was seen of member i of a set.
-func (s *sight) outcome(e *entry, members []member, i int, jobs map[site.JobID]site.JobInfo) colloc.Measurement {
+func (s *sight) outcome(e *entry, set *set, i int, jobs map[site.JobID]site.JobInfo) colloc.Measurement {
+	members := set.Members
 	out := colloc.Measurement{Profile: e.task.Profile}
 	me, ok := jobs[members[i].Job]
-	if !ok {
+	if !ok || me.State == site.Forgotten {
 		return out
 	}
 	if s.peak > 0 {
@@ -66,9 +67,13 @@ func (s *sight) outcome(e *entry, members []member, i int, jobs map[site.JobID]s
 		out.OutOfMemory = s.outOfMemory
 	}
 	for k, other := range members {
-		if k != i && other.Job != me.ID && overlap(me, jobs[other.Job]) < together {
+		theirs := jobs[other.Job]
+		if k != i && other.Job != me.ID && (overlap(me, theirs) < together || !set.on(&theirs) || !set.on(&me)) {
 			return out
 		}
+	}
+	if !e.measuredOn(set.Product) {
+		return out
 	}
 	if speed := s.speed(e, &me); speed > 0 {
 		out.Speed = profile.Some(speed)
@@ -93,6 +98,34 @@ func (s *sight) speed(e *entry, j *site.JobInfo) float64 {
 		return 0
 	}
 	return speed
+}
+
+// on reports whether a job had the GPU that the plan meant, and no other: where
+// Slurm chose another, somebody else may have been there. A job that was never
+// seen with GPUs was where it was pinned, or nobody knows where.
+func (s *set) on(j *site.JobInfo) bool {
+	places := 0
+	for k := range min(len(j.Held), len(j.Nodes)) {
+		for _, h := range j.Held[k] {
+			for _, index := range h.Index {
+				if d := (site.Device{Node: j.Nodes[k], Index: index}); d.ID() != s.GPU {
+					return false
+				}
+				places++
+			}
+		}
+	}
+	return places > 0 || s.Pinned
+}
+
+// measuredOn reports whether the task's solo speed is one on this product.
+func (e *entry) measuredOn(product string) bool {
+	if e.Solo == nil {
+		return false
+	}
+	alone, ok := profile.LookupGPU(e.Solo.GPU)
+	here, known := profile.LookupGPU(product)
+	return ok && known && alone.Canonical() == here.Canonical()
 }
 
 // overlap is the share of a's run during which b ran.

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -32,6 +35,8 @@ type sweep struct {
 
 	byID map[string]*entry
 	name string // Name, or what tells this file from others
+	dir  string // of the file: jobs run there
+	user string // whose jobs these are; empty is not known
 }
 
 // entry is one task: what it runs, what it asks of the host, what is known of it.
@@ -100,6 +105,10 @@ func readSweep(path string) (*sweep, error) {
 		}
 		return nil, wrong("%s:%d: %w", path, 1+bytes.Count(data[:min(len(data), int(at))], []byte("\n")), err)
 	}
+	s.dir = filepath.Dir(full)
+	if me, err := user.Current(); err == nil {
+		s.user = me.Username
+	}
 	if s.name = s.Name; s.name == "" { // the same tasks in another folder are others
 		s.name = fmt.Sprintf("%s-%.4x", filepath.Base(filepath.Dir(full)), sha256.Sum256([]byte(full)))
 	}
@@ -157,45 +166,36 @@ func (s *sweep) run(e *entry) script.Task {
 // request adds what the sweep asks of every job that runs these tasks.
 func (s *sweep) request(r script.Request, tasks ...script.Task) script.Request {
 	r.Partition, r.Account = s.Partition, s.Account
-	r.Output = "/dev/null" // the tasks have logs of their own
+	r.Output = s.output("%j") // what the script says; the tasks have logs of their own
 	for _, t := range tasks {
 		r.Time = max(r.Time, time.Duration(cmp.Or(s.byID[t.Name].Time, s.Time)))
 	}
 	return r
 }
 
-// pending are the tasks that have no job yet: none that waits, runs or is done.
-// A job that was submitted and that Slurm has forgotten counts as done.
-func (s *sweep) pending(jobs []site.JobInfo, submitted *record) []colloc.Task {
-	taken := make(map[string]bool)
-	failed := make(map[site.JobID]bool)
-	for i := range jobs {
-		j := &jobs[i]
-		failed[j.ID] = j.State.Over() && j.State != site.Completed
-		for _, id := range slurm.TasksOf(j) {
-			taken[id] = taken[id] || !failed[j.ID]
+// check holds what the sweep names against the cluster.
+func (s *sweep) check(state *site.State) error {
+	names := make([]string, len(state.Partitions))
+	for i, p := range state.Partitions {
+		names[i] = p.Name
+	}
+	for name := range strings.SplitSeq(s.Partition, ",") {
+		if s.Partition != "" && !slices.Contains(names, name) {
+			return wrong("%w %q: the cluster has %s", site.ErrPartition, name, strings.Join(names, ", "))
 		}
 	}
-	for _, set := range submitted.Sets {
-		for _, m := range set.Members {
-			if m.Job != 0 && !failed[m.Job] {
-				taken[m.Task] = true
-			}
+	for kind, product := range s.Models {
+		if _, ok := profile.LookupGPU(product); !ok {
+			return wrong("models: %q stands for %q, which is not in the catalogue", kind, product)
 		}
 	}
-	var tasks []colloc.Task
-	for _, e := range s.Tasks {
-		if !taken[e.ID] {
-			tasks = append(tasks, e.task)
-		}
-	}
-	return tasks
+	return nil
 }
 
 // resident tells which task of the sweep a running job is.
 func (s *sweep) resident(j *site.JobInfo) (colloc.Task, bool) {
 	tasks := slurm.TasksOf(j)
-	if len(tasks) != 1 || s.byID[tasks[0]] == nil {
+	if len(tasks) != 1 || s.byID[tasks[0]] == nil || !s.mine(j) {
 		return colloc.Task{}, false
 	}
 	return s.byID[tasks[0]].task, true

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/site"
@@ -63,23 +64,55 @@ func (p *program) follow(ctx context.Context, args []string) error {
 	if err := writeJSON(*in.record, rec); err != nil {
 		return err
 	}
-	return failures(jobs)
+	return p.failures(s, rec, jobs)
 }
 
 // failures is the error that names the jobs that did not complete; nil if all
-// did.
-func failures(jobs map[site.JobID]site.JobInfo) error {
-	var failed []site.JobID
-	for id, j := range jobs {
-		if j.State != site.Completed {
-			failed = append(failed, id)
+// did. It prints what their scripts said last. What Slurm has forgotten, the
+// jobs' own output tells.
+func (p *program) failures(s *sweep, rec *record, jobs map[site.JobID]site.JobInfo) error {
+	var bad, lost []site.JobID
+	for id, names := range rec.tasks() {
+		j, ok := jobs[id]
+		if !ok {
+			continue
+		}
+		worst := done
+		for k := range names {
+			if f := s.fate(&j, k); f != done {
+				worst = max(worst, f)
+			}
+		}
+		switch worst {
+		case done:
+		case unknown:
+			lost = append(lost, id)
+		default:
+			bad = append(bad, id)
 		}
 	}
-	if len(failed) == 0 {
+	slices.Sort(bad)
+	slices.Sort(lost)
+	for _, id := range bad {
+		path := under(s.dir, s.output(fmt.Sprint(id)))
+		if text, err := os.ReadFile(path); err == nil {
+			fmt.Fprintf(p.stdout, "job %d said last (%s):\n%s", id, path, tail(text, 10))
+		}
+	}
+	if len(lost) > 0 {
+		fmt.Fprintf(p.stderr, "slurm watch: jobs %d: Slurm has forgotten them, the site has no accounts of them, and their output is not there: nobody knows how they ended\n", lost)
+	}
+	if len(bad) == 0 {
 		return nil
 	}
-	slices.Sort(failed)
-	return fmt.Errorf("jobs %d did not complete", failed)
+	return fmt.Errorf("jobs %d did not complete: submit plans their tasks again", bad)
+}
+
+// tail is the last lines of a text, the last with its newline.
+func tail(text []byte, lines int) string {
+	all := strings.SplitAfter(strings.TrimRight(string(text), "\n")+"\n", "\n")
+	all = all[:len(all)-1]
+	return strings.Join(all[max(0, len(all)-lines):], "")
 }
 
 // await follows the jobs until they are over; a controller that restarts only
@@ -100,6 +133,12 @@ func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.J
 	for e, err := range p.client.Watch(ctx, &o) {
 		switch {
 		case err == nil:
+			if before := jobs[e.Job.ID]; e.Job.Held == nil { // a job that is over says no more where it was
+				e.Job.Held = before.Held
+				if len(e.Job.Nodes) == 0 {
+					e.Job.Nodes = before.Nodes
+				}
+			}
 			jobs[e.Job.ID] = e.Job
 			fmt.Fprintf(p.stdout, "job %d %s: %s %v %s\n", e.Job.ID, e.Job.Name, e.Job.State, e.Job.Nodes, e.Job.Reason)
 		case ctx.Err() == nil && errors.Is(err, site.ErrNoCluster):
@@ -129,7 +168,7 @@ func (p *program) learn(rec *record, s *sweep, jobs map[site.JobID]site.JobInfo,
 			return taught, wrong("product %q is not in the catalogue", set.Product)
 		}
 		o := colloc.Observation{GPU: gpu, Mechanism: set.Mechanism}
-		useful := false
+		useful, known := false, true
 		for i, member := range set.Members {
 			e := s.byID[member.Task]
 			if e == nil {
@@ -139,12 +178,15 @@ func (p *program) learn(rec *record, s *sweep, jobs map[site.JobID]site.JobInfo,
 			if err != nil {
 				return taught, err
 			}
-			out := seen.outcome(e, set.Members, i, jobs)
+			out := seen.outcome(e, set, i, jobs)
 			useful = useful || !out.Speed.IsZero() && len(set.Members) > 1 || !out.Peak.IsZero()
 			o.Members = append(o.Members, out)
+			known = known && jobs[member.Job].State != site.Forgotten
 			p.compare(set.GPU, member, out)
 		}
-		set.Learned = true
+		if known {
+			set.Learned = true
+		}
 		if !useful {
 			continue
 		}

@@ -13,7 +13,9 @@
 # Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
 # shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
 
+trap 'code=$?; echo "colloc: setup: exit $code: $BASH_COMMAND" >&2; exit "$code"' ERR
 module load cuda
+trap - ERR
 
 pids=() names=() signals=0 last='' told=0 stopped=0 failed=0
 
