@@ -33,6 +33,7 @@ type collector struct {
 	samples  int
 	warnings []error
 	unknown  string // a metric that is not read
+	dataWait profile.Opt[float64]
 }
 
 // source is one GPU, MIG instance, process or pod. Its samples lie in blocks,

@@ -3,6 +3,7 @@ package tracefile
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +21,9 @@ type File struct {
 	// log, in the order in which they first appear. Their labels are named in
 	// the package constants.
 	Traces []profile.Trace
+	// DataWait is the share of the time in which the training loop waited for its
+	// data loader, in [0, 1]; a profiler's trace tells, where it marks steps.
+	DataWait profile.Opt[float64]
 	// Warnings are what the reader left out; each is a [*LineError].
 	Warnings []error
 }
@@ -74,6 +78,10 @@ const (
 	Recording
 	// XML is what nvidia-smi -q -x prints, once or again and again.
 	XML
+	// Kineto is the Chrome trace that the PyTorch profiler writes, also gzipped.
+	Kineto
+	// Nsys is the CSV of nsys stats -r cuda_gpu_trace.
+	Nsys
 
 	formats int = iota
 )
@@ -90,6 +98,8 @@ var formatTable = [formats]struct {
 	Matrix:        {"matrix", readMatrix},
 	Recording:     {"recording", readRecording},
 	XML:           {"xml", readXML},
+	Kineto:        {"kineto", readKineto},
+	Nsys:          {"nsys", readNsys},
 }
 
 // String returns the format's name.
@@ -102,7 +112,7 @@ func (f Format) String() string {
 
 // ErrFormat says that a log is in no format that this package reads.
 var ErrFormat = errors.New("format not recognised; want nvidia-smi CSV (with Options.Fields if it has no header), " +
-	"-q -x XML, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
+	"-q -x XML, a PyTorch profiler trace, nsys CSV, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
 
 // Options set what a log does not say. The zero value, or nil, is ready to use.
 type Options struct {
@@ -181,6 +191,16 @@ func read(r io.Reader, o *Options) (*File, error) {
 			return nil, err
 		}
 	}
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, fmt.Errorf("gzip: %w", err)
+		}
+		in = bufio.NewReaderSize(z, MaxLine)
+		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+	}
 	format := sniff(head)
 	if format == UnknownFormat && len(o.Fields) > 0 {
 		format = CSV
@@ -193,6 +213,7 @@ func read(r io.Reader, o *Options) (*File, error) {
 		return nil, err
 	}
 	f := c.file(format)
+	f.DataWait = c.dataWait
 	if len(f.Traces) == 0 {
 		return nil, fmt.Errorf("%v: %w: %s", format, ErrEmpty, c.saw())
 	}
@@ -224,6 +245,9 @@ func sniff(head []byte) Format {
 		if line, _, _ := bytes.Cut(text, []byte("\n")); bytes.Contains(line, []byte(`"`+recordingFormat+`"`)) {
 			return Recording
 		}
+		if isKineto(text) {
+			return Kineto
+		}
 		return Matrix
 	}
 	if bytes.HasPrefix(text, []byte("<?xml")) || bytes.HasPrefix(text, []byte("<nvidia_smi_log")) {
@@ -236,6 +260,8 @@ func sniff(head []byte) Format {
 			return Exposition
 		case isTableHeader(line):
 			return Table
+		case isNsys(line):
+			return Nsys
 		case isCSVHeader(line):
 			return CSV
 		}

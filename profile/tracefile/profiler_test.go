@@ -1,0 +1,204 @@
+package tracefile
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+const kinetoText = `{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "numSms": 108}], "distributedInfo": {"rank": 0},
+"traceEvents": [
+{"ph": "X", "cat": "Trace", "ts": 0, "dur": 99999999, "name": "PyTorch Profiler (0)", "pid": "Traces", "tid": "x"},
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 1, "tid": 1, "ts": 1000, "dur": 400},
+{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#3", "pid": 1, "tid": 1, "ts": 1400, "dur": 600},
+{"ph": "X", "cat": "cpu_op", "name": "enumerate(DataLoader)#_SingleProcessDataLoaderIter.__next__", "pid": 1, "tid": 1, "ts": 1000, "dur": 250},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 1100.500, "dur": 200, "args": {"device": 0, "blocks per SM": 4.5, "est. achieved occupancy %": 50}},
+{"ph": "X", "cat": "kernel", "name": "relu", "pid": 0, "tid": 8, "ts": 1200.500, "dur": 200, "args": {"device": 0, "blocks per SM": 0.5, "est. achieved occupancy %": 25}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pinned -> Device)", "pid": 0, "tid": 7, "ts": 1900.5, "dur": 200, "args": {"device": 0, "bytes": 4000}},
+{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD (Device -> Device)", "pid": 0, "tid": 7, "ts": 1950, "dur": 50, "args": {"device": 0, "bytes": 9000}},
+{"ph": "i", "cat": "cpu_instant_event", "s": "t", "name": "[memory]", "ts": 1300, "args": {"Device Type": 1, "Device Id": 0, "Bytes": 5, "Total Allocated": 1048576}},
+{"ph": "M", "name": "process_name", "pid": 0, "args": {"name": "python", "device": "none"}}
+], "traceName": "x.json"}`
+
+// TestKineto reads a small trace of the PyTorch profiler, gzipped and plain.
+func TestKineto(t *testing.T) {
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(z, kinetoText); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"plain": kinetoText, "gzip": packed.String()} {
+		f, err := Read(strings.NewReader(text), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if f.Format != Kineto || len(f.Traces) != 1 || f.Traces[0].Labels[LabelName] != "NVIDIA A100-SXM4-40GB" || f.DataWait != profile.Some(0.25) {
+			t.Fatalf("%s: got %+v", name, f)
+		}
+		s := f.Traces[0].Samples[0]
+		if s.GPUBusy != profile.Some(0.5) || s.SMActive != profile.Some(0.3) || s.SMOccupancy != profile.Some(0.15) ||
+			s.MemUsed != profile.Some(profile.MiB) || s.StepTime != profile.Some(500*time.Microsecond) || s.Window != time.Millisecond ||
+			s.PCIeBytesPerSec != profile.Some(4e6) {
+			t.Errorf("%s: got %+v", name, s)
+		}
+	}
+}
+
+// TestUnion compares the union of many overlapping times with counting every
+// nanosecond.
+func TestUnion(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		var spans []span
+		var covered [1000]bool
+		window := span{100, 900}
+		for range rng.IntN(60) {
+			s := span{start: rng.Int64N(1000)}
+			s.end = s.start + rng.Int64N(60)
+			spans = append(spans, s)
+			for i := max(s.start, window.start); i < min(s.end, window.end); i++ {
+				covered[i] = true
+			}
+		}
+		want := int64(0)
+		for _, c := range covered {
+			if c {
+				want++
+			}
+		}
+		if got := union(spans, window); got != want {
+			t.Fatalf("got %d, want %d", got, want)
+		}
+	}
+}
+
+const nsysText = `Start (ns),Duration (ns),CorrId,GrdX,Bytes (MB),SrcMemKd,Device,Strm,Name
+1000,500,1,2,,,NVIDIA A100 (0),7,"void gemm<float, 4>(float*)"
+2000,500,2,,2.000,Pinned,NVIDIA A100 (0),7,[CUDA memcpy HtoD]
+2900,100,3,2,,,NVIDIA A100 (0),7,relu
+`
+
+func TestNsys(t *testing.T) {
+	f, err := Read(strings.NewReader(nsysText), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := f.Traces[0].Samples[0]
+	busy, _ := s.GPUBusy.Get()
+	pcie, _ := s.PCIeBytesPerSec.Get()
+	if f.Format != Nsys || math.Abs(busy-0.55) > 1e-12 || math.Abs(pcie/1e12-1) > 1e-9 || !s.SMActive.IsZero() || f.Traces[0].Labels[LabelName] != "NVIDIA A100 (0)" {
+		t.Errorf("got %+v", f)
+	}
+	if _, err := Read(strings.NewReader("Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil); err == nil || !strings.Contains(err.Error(), "cuda_gpu_trace") {
+		t.Errorf("a summary: got %v", err)
+	}
+}
+
+// zeros is an endless text of blanks inside a JSON document, for a bomb.
+type zeros struct{ left int64 }
+
+func (z *zeros) Read(p []byte) (int, error) {
+	if z.left <= 0 {
+		return 0, io.EOF
+	}
+	n := int(min(z.left, int64(len(p))))
+	for i := range p[:n] {
+		p[i] = ' '
+	}
+	z.left -= int64(n)
+	return n, nil
+}
+
+func TestProfilerErrors(t *testing.T) {
+	for name, c := range map[string]struct {
+		text, want string
+	}{
+		"cut off":       {kinetoText[:900], "the trace is cut off"},
+		"cut in a list": {kinetoText[:len(kinetoText)-30], "the trace is cut off"},
+		"no events":     {`{"schemaVersion": 1, "traceEvents": []}`, ErrEmpty.Error()},
+		"no list":       {`{"traceEvents": 7}`, "traceEvents is no list"},
+		"no gzip":       {"\x1f\x8b\x00\x00", "gzip"},
+	} {
+		if _, err := Read(strings.NewReader(c.text), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	if testing.Short() {
+		return
+	}
+	var bomb bytes.Buffer
+	z, err := gzip.NewWriterLevel(&bomb, gzip.BestSpeed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(z, io.MultiReader(strings.NewReader(`{"traceEvents": [`), &zeros{left: 64 << 20}))
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(&bomb, nil); err == nil {
+		t.Error("a bomb of blanks was taken")
+	}
+}
+
+func TestManyEvents(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a million events")
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.WriteString(w, `{"schemaVersion": 1, "traceEvents": [`)
+		for i := 0; i < 1_000_000 && err == nil; i++ {
+			_, err = fmt.Fprintf(w, `{"ph":"X","cat":"kernel","name":"k","ts":%d,"dur":5,"args":{"device":0}},`, 10*i)
+		}
+		if err == nil {
+			_, err = io.WriteString(w, `{"ph":"M"}]}`)
+		}
+		w.CloseWithError(err)
+	}()
+	f, err := Read(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if busy, _ := f.Traces[0].Samples[0].GPUBusy.Get(); math.Abs(busy-0.5) > 1e-4 {
+		t.Errorf("busy %v, want a half", busy)
+	}
+}
+
+func TestNanoseconds(t *testing.T) {
+	for text, want := range map[string]int64{"12": 12_000, "12.5": 12_500, "12.3456": 12_345, "0.001": 1} {
+		if got, ok := nanoseconds(json.Number(text)); !ok || got != want {
+			t.Errorf("%s: got %d %t, want %d", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{"", "-1", "1e9", "99999999999999999999", "1.x"} {
+		if got, ok := nanoseconds(json.Number(text)); ok {
+			t.Errorf("%q: got %d", text, got)
+		}
+	}
+}
+
+func FuzzReadKineto(f *testing.F) { fuzz(f, kinetoText, nsysText) }
+
+func ExampleRead_profiler() {
+	f, err := Read(strings.NewReader(kinetoText), nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s := f.Traces[0].Samples[0]
+	fmt.Println("busy", s.GPUBusy, "step", s.StepTime, "waits for data", f.DataWait)
+	// Output: busy 0.5 step 500µs waits for data 0.25
+}
