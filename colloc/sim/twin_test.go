@@ -18,7 +18,6 @@ type deed struct {
 	at     time.Duration
 	verb   byte // 's'tart, 'p'reempt, 'c'ut
 	task   string
-	node   int
 	gpus   []int
 	layout mig.Layout
 }

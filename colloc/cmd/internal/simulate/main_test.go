@@ -43,6 +43,7 @@ func write(t *testing.T, name, text string) string {
 
 func TestRun(t *testing.T) {
 	trace, pairs := write(t, "t.csv", inventedTrace), write(t, "p.csv", inventedPairs)
+	greedyTrace := write(t, "g.csv", strings.Replace(inventedTrace, "30000\n", "99999\n", 1))
 	pods := write(t, "pods.csv", inventedPods)
 	tests := []struct {
 		name string
@@ -50,8 +51,9 @@ func TestRun(t *testing.T) {
 		want string // in the table
 	}{
 		{"every policy", []string{"-trace", trace, "-seeds", "2"}, "colloc"},
-		{"another cluster, errors", []string{"-trace", trace, "-gpus", "2x2xV100", "-policies", "fifo,colloc", "-speed-error", "0.2", "-length-error", "0.2"}, "4 GPUs"},
+		{"another cluster, errors", []string{"-trace", trace, "-gpus", "2x2xV100", "-policies", "fifo,colloc", "-speed-error", "0.2", "-length-error", "0.2", "-observe-error", "0.05"}, "4 GPUs"},
 		{"an estimator that is wrong", []string{"-trace", trace, "-estimator", "horus", "-policies", "carma-magm"}, "predicted by horus"},
+		{"an estimate of more than a card", []string{"-trace", greedyTrace, "-estimator", "horus", "-policies", "fifo"}, "fifo "},
 		{"our own estimator", []string{"-trace", trace, "-estimator", "colloc", "-policies", "carma-magm"}, "predicted by colloc"},
 		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
 		{"fresh days with losses", []string{"-trace", trace, "-policies", "las,colloc", "-fresh", "-seeds", "2", "-losses", "5h", "-checkpoint", "20m", "-checkpoint-cost", "5s", "-diurnal", "0.5"}, "each GPU fails every 5h0m0s"},
@@ -73,6 +75,9 @@ func TestRun(t *testing.T) {
 			}
 			if !strings.Contains(first.String(), tt.want) || stderr.Len() > 0 {
 				t.Errorf("no %q in\n%s%s", tt.want, &first, &stderr)
+			}
+			if tt.name == "an estimate of more than a card" && strings.Contains(first.String(), "did not finish") {
+				t.Errorf("tasks did not finish:\n%s", &first)
 			}
 			if first.String() != again.String() {
 				t.Errorf("two runs differ:\n%s\n%s", &first, &again)

@@ -40,6 +40,7 @@ type options struct {
 	published           string
 	estimator           string
 	speedError          float64
+	observeError        float64
 	lengthError         float64
 	until               time.Duration
 	html                string
@@ -87,6 +88,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.DurationVar(&o.repair, "repair", time.Hour, "how long a failed GPU is away")
 	f.StringVar(&o.estimator, "estimator", "oracle", "who predicts memory: oracle, colloc, or one whose estimates the trace holds (horus, faketensor, gpumemnet)")
 	f.Float64Var(&o.speedError, "speed-error", 0, "standard deviation of the relative error in predicted speeds")
+	f.Float64Var(&o.observeError, "observe-error", 0, "standard deviation of the relative error in measured speeds, from which policies learn")
 	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
 	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")
 	f.StringVar(&o.baseline, "baseline", "fifo", "the policy that the verdict compares with")
@@ -132,6 +134,7 @@ func (o *options) check() error {
 		{"inflate", o.inflate, 0, 100},
 		{"speed-error", o.speedError, 0, 4},
 		{"length-error", o.lengthError, 0, 4},
+		{"observe-error", o.observeError, 0, 4},
 	} {
 		if !(n.value >= n.lo && n.value <= n.hi) {
 			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)

@@ -105,6 +105,8 @@ func (c comparison) String() string {
 	switch {
 	case c.Other == "":
 		return ""
+	case c.Ratio == 1 && c.Lo == c.Hi || math.Abs(c.Lo-1) < 5e-4 && math.Abs(c.Hi-1) < 5e-4:
+		return "as " + c.Other
 	case !c.hasInterval && c.Ratio <= 1:
 		return fmt.Sprintf("%.1f %% below %s", percent(c.Ratio), c.Other)
 	case !c.hasInterval:

@@ -50,6 +50,10 @@ func TestVerdicts(t *testing.T) {
 	if v.String() != want {
 		t.Errorf("%q, want %q", v.String(), want)
 	}
+	even := verdicts([]summary{made("fifo", 10, 11), made("colloc", 10, 11)}, "fifo")
+	if s := even[1].String(); s != "colloc: mean JCT as fifo" {
+		t.Errorf("%q of equal runs", s)
+	}
 	one := verdicts([]summary{made("fifo", 10), made("colloc", 12)}, "fifo")
 	if s := one[1].String(); s != "colloc: mean JCT 20.0 % above fifo" {
 		t.Errorf("%q without an interval", s)

@@ -15,6 +15,7 @@ import (
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
+	"example.com/colloc/profile"
 )
 
 // study reads the files and decides what is simulated.
@@ -45,6 +46,7 @@ func (o *options) study() (*study, error) {
 	if err := w.reserve(); err != nil {
 		return nil, err
 	}
+	w.clamp(s.cluster)
 	d, err := w.draw(0)
 	if err != nil {
 		return nil, usage("%w", err)
@@ -168,7 +170,7 @@ type world struct {
 func (w *world) truth(c *sim.Cluster) (string, error) {
 	w.base = sim.Options{
 		Until: w.until, LengthError: w.lengthError, RestartAll: w.trace.Layout == "muri",
-		Checkpoint: w.checkpoint, CheckpointCost: w.checkpointCost,
+		Checkpoint: w.checkpoint, CheckpointCost: w.checkpointCost, ObserveError: w.observeError,
 	}
 	switch {
 	case w.pairs != "":
@@ -272,6 +274,29 @@ const (
 	jitterArrival = time.Minute
 	jitterLength  = 0.02
 )
+
+// clamp lets nobody reserve more than the largest card has: a scheduler that is told
+// more gives a task a card of its own, and does not let it wait for ever.
+func (w *world) clamp(c *sim.Cluster) {
+	told := w.base.Reserve
+	if told == nil {
+		return
+	}
+	var largest profile.Bytes
+	for i := range c.Nodes {
+		for _, g := range c.Nodes[i].GPUs {
+			memory := g.Memory
+			if memory == 0 {
+				memory = g.Model.Memory
+			}
+			if memory == 0 {
+				return // as much as anybody wants
+			}
+			largest = max(largest, memory)
+		}
+	}
+	w.base.Reserve = func(t *sim.Task) profile.Bytes { return min(told(t), largest) }
+}
 
 // draw returns what happens under one seed.
 func (w *world) draw(seed uint64) (day, error) {
