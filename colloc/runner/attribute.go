@@ -11,7 +11,7 @@ import (
 // container the driver may list none, or name them as the host does; then nothing
 // tells which are the tasks'.
 func (s *seen) attribute(processes []nvmlx.Process, sessions map[int]*entry) {
-	s.tasks = make(map[*entry]profile.Opt[float64])
+	s.tasks, s.processes = make(map[*entry]profile.Opt[float64]), processes
 	unseen := len(processes) == 0
 	for i := range processes {
 		p := &processes[i]
@@ -63,4 +63,6 @@ type seen struct {
 	there []*entry                        // had been started there before it was read
 	blind bool                            // nothing tells which processes are the tasks'
 	err   error
+
+	processes []nvmlx.Process
 }

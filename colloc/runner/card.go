@@ -25,6 +25,10 @@ type card struct {
 	used, highest, idle profile.Opt[profile.Bytes]
 	busy                profile.Opt[float64]
 	window              window
+	// processes were there at the last look, promised is what tasks of other runners
+	// have reserved and do not use yet.
+	processes []nvmlx.Process
+	promised  profile.Bytes
 }
 
 // findCards lists the devices to use: of a GPU that is cut, its instances.

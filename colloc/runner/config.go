@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -68,6 +69,10 @@ type Config struct {
 	// when the queue was left is lost and runs again here. Without it Open refuses,
 	// as they may still run.
 	Gone []string
+	// Shared is a folder, mode 0700, for the book that several runners of one user on
+	// one host keep, so that none takes what another one's task has reserved and not
+	// allocated yet for free; see [SharedFolder]. Empty keeps none.
+	Shared string
 	// Env is the environment that tasks inherit, KEY=value; nil means this
 	// process's, an empty list none.
 	Env []string
@@ -187,4 +192,13 @@ func (c *Config) fill() (err error) {
 	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
 	c.space = orDefault(c.space, supervise.ThisSpace())
 	return nil
+}
+
+// SharedFolder is where the runners of this user keep their book unless they are told
+// otherwise: in XDG_RUNTIME_DIR, or a folder of the user's own for temporary files.
+func SharedFolder() string {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "colloc")
+	}
+	return filepath.Join(os.TempDir(), fmt.Sprintf("colloc-%d", os.Getuid()))
 }

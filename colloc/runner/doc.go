@@ -45,7 +45,9 @@
 //
 // [colloc.Planner] says where a task fits and which GPU gains most,
 // [ledger.Ledger] keeps the books; memory that other programs use, as the
-// [nvmlx.Source] sees it, counts. Tasks start in the order of priority, then of
+// [nvmlx.Source] sees it, counts, and so does what other runners of the user have
+// reserved ([Config].Shared). A task of several GPUs gets all of them, of one product
+// and empty, or waits. Tasks start in the order of priority, then of
 // submission; one that fits nowhere lets later ones pass, but not forever.
 //
 // A task that runs out of GPU memory, as its output or a crash on a full GPU

@@ -32,6 +32,7 @@ func (r *Runner) fit(e *entry, kept []int) (best placed, why string, err error) 
 			continue
 		}
 		p := placed{cards: []int{i}}
+		snapshot.GPUs[i].Memory = max(1, snapshot.GPUs[i].Memory-c.promised)
 		reason, err := r.fitOn(e, c, snapshot.GPUs[i], &p)
 		if err != nil && !e.takesAll() && e.reserve() == 0 {
 			e.unknown = true
@@ -128,7 +129,7 @@ func (r *Runner) fitGang(e *entry, kept []int) (best placed, why string, err err
 		if len(c.entries) > 0 || slices.Contains(kept, i) {
 			continue
 		}
-		if reason, err = r.fitAlone(e, c, snapshot.GPUs[i].Memory, &p); err != nil {
+		if reason, err = r.fitAlone(e, c, max(1, snapshot.GPUs[i].Memory-c.promised), &p); err != nil {
 			return best, "", err
 		}
 		if reason == "" {

@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/profile"
@@ -91,6 +92,11 @@ func (r *Runner) open(ctx context.Context) (err error) {
 	if len(entries) == 0 {
 		if r.left, err = r.leftRuns(); err != nil {
 			return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
+		}
+	}
+	if r.config.Shared != "" {
+		if r.shared, err = shared.Open(r.config.Shared); err != nil {
+			return errors.Join(fmt.Errorf("runner: Config.Shared: %w", err), r.store.close(), r.lock.Close())
 		}
 	}
 	r.events = newDispatcher(r.config.OnEvent, r.poke)

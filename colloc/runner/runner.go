@@ -55,7 +55,8 @@ func (r *Runner) step() (done bool, err error) {
 	if r.closed {
 		return true, fmt.Errorf("runner: %w", ErrClosed)
 	}
-	if r.stuck == nil && !r.draining && !r.halted && !crowded {
+	if r.stuck == nil && !r.draining && !r.halted && !crowded && r.holdShared() {
+		defer r.tellShared()
 		starts := r.place()
 		if err := r.commit(); err != nil {
 			r.unplace(starts)
@@ -185,6 +186,9 @@ func (r *Runner) Close() error {
 	r.work.Wait()
 	r.mu.Lock()
 	err := r.commit()
+	if r.shared != nil && len(r.queue.active) == 0 {
+		err = errors.Join(err, r.shared.Leave())
+	}
 	r.mu.Unlock()
 	r.events.close()
 	return errors.Join(err, r.store.close(), r.lock.Close())

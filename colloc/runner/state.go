@@ -9,6 +9,7 @@ import (
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
@@ -40,6 +41,7 @@ type Runner struct {
 	victims  profile.Opt[int64] // of lack of the host's memory, at the last look
 	stuck    error              // why the last transaction failed
 	failures int                // tasks that failed since Run began
+	shared   *shared.Book       // nil if there is none
 	left     map[string]leftRun // of a queue that was lost
 	row      []*entry           // those that failed soon after their start since one did not
 	broken   bool               // there were too many of those: more of them are queued again

@@ -135,7 +135,7 @@ func (r *Runner) note(c *card, s *seen) {
 		return
 	}
 	c.ascribe(s)
-	c.used, c.busy = s.usage.Used, s.busy
+	c.used, c.busy, c.processes = s.usage.Used, s.busy, s.processes
 	if c.used.Or(0) > c.highest.Or(0) {
 		c.highest = c.used
 	}

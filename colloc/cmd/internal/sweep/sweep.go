@@ -75,8 +75,13 @@ func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
 // config is what the runner needs to know.
 func (s *sweep) config(p *colloc.Planner) runner.Config {
 	o := s.o
+	together := runner.SharedFolder()
+	if o.fakeGPUs != "" {
+		together = "" // each sweep has fake GPUs of its own
+	}
 	return runner.Config{
-		Dir: filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
+		Shared: together,
+		Dir:    filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
 		MemoryFloor: o.floor, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
 		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,

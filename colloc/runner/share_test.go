@@ -1,0 +1,76 @@
+//go:build linux
+
+package runner
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+// TestShared runs two runners on one GPU: what the one has reserved, and its task has
+// not allocated, the other does not take, before and after the first one is gone.
+func TestShared(t *testing.T) {
+	dir := t.TempDir()
+	share := func(c *Config) { c.Shared = filepath.Join(dir, "shared") }
+	var rigs []*rig
+	for _, name := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		rigs = append(rigs, newRig(t, filepath.Join(dir, name), gpuFile(1), share))
+	}
+	task := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	task.Memory = 20 * profile.GiB
+	small := shell("true")
+	rigs[0].leaveRunning(t, task)
+	rigs[1].submit(t, task, small)
+	done := rigs[1].start(t)
+	rigs[1].inState(t, "2", Succeeded)
+	waitFor(t, func() bool { return rigs[1].record(t, "1").Waiting != "" })
+	again := newRig(t, filepath.Join(dir, "a"), gpuFile(1), share) // adopts its own: nobody else's
+	again.submit(t, small)
+	over := again.start(t)
+	again.inState(t, "2", Succeeded)
+	if r := rigs[1].record(t, "1"); r.State != Queued {
+		t.Errorf("a task that does not fit beside that of another runner is %v", r.State)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, done := range []<-chan error{done, over} {
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, g := range []*rig{rigs[1], again} {
+		for _, r := range g.Records() {
+			if r.State != Succeeded || r.Runs != 1 {
+				t.Errorf("task %s is %v after %d runs: %s", r.Task.ID, r.State, r.Runs, r.Err)
+			}
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "shared")); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("the folder: %v, %v", info, err)
+	}
+	open := filepath.Join(dir, "open")
+	if err := os.Mkdir(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(open, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	c, err := testConfig(filepath.Join(dir, "c"), rigs[0].gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Shared = open
+	if _, err := openSimply(t.Context(), c, &simplePlanner{}); err == nil {
+		t.Error("a folder that others may write to is taken")
+	}
+}
