@@ -89,6 +89,10 @@ func (s *Search) load(pl *instance.Plan) error {
 	return nil
 }
 
+// maxExclusive is how many tasks are worth a plan without sharing on several kinds of
+// GPU, of which the cost is their square.
+const maxExclusive = 8192
+
 // OrSimpler returns s, or the search that starts from tasks that do not share, with
 // gangs from Greedy by weight for each GPU, or from all tasks at home, if that is
 // better.
@@ -104,6 +108,9 @@ func (s *Search) OrSimpler(ctx context.Context, seed uint64) (*Search, error) {
 	}
 	if s.In.Homes {
 		starts = append(starts, start.StayHome)
+	}
+	if s.In.Free > 1 && len(s.In.Tasks) > maxExclusive {
+		starts = starts[1:]
 	}
 	best := s
 	for _, first := range starts {
