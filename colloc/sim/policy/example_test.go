@@ -76,3 +76,14 @@ func ExamplePredicted() {
 	fmt.Println(reserve(t) > 3404*profile.MiB, reserve(&sim.Task{ID: "unknown"}))
 	// Output: true 39.06 GiB
 }
+
+// Reports leave out a policy that cannot do its thing, and name it.
+func ExampleLacks() {
+	tasks := []sim.Task{{ID: "a", Work: time.Hour, Busy: 0.5}}
+	for _, p := range []sim.Policy{policy.Lucid{}, policy.Muri{}} {
+		fmt.Printf("%s lacks %q\n", p.Name(), policy.Lacks(p, tasks))
+	}
+	// Output:
+	// lucid lacks ""
+	// muri-s lacks "the stages of an iteration"
+}

@@ -87,3 +87,19 @@ func ExampleStages() {
 	// [0.76 0.76] <nil>
 	// [0.42 0.42] <nil>
 }
+
+// MPS leaves a part of what tasks lose by time-slicing.
+func ExampleMPS() {
+	set := []*sim.Task{{ID: "a", Class: "heavy"}, {ID: "b", Class: "heavy"}}
+	for _, m := range []sim.Model{speed.Contention{}, speed.MPS{Model: speed.Contention{}, Left: 0.5, Always: true}} {
+		dst := make([]float64, 2)
+		if err := m.Speeds(&sim.GPU{}, profile.TimeSlice, set, dst); err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%.3f\n", dst)
+	}
+	// Output:
+	// [0.625 0.625]
+	// [0.769 0.769]
+}

@@ -76,3 +76,35 @@ func ExampleInflate() {
 	fmt.Println(len(tasks), tasks[len(tasks)-1].Arrival)
 	// Output: 4 3s
 }
+
+// Days that might as well have been: the same tasks in another draw, and copies of
+// the trace that differ by what no policy can be praised for.
+func ExampleDay_Fresh() {
+	recorded := []sim.Task{
+		{ID: "a", Work: time.Hour}, {ID: "b", Arrival: 30 * time.Minute, Work: 2 * time.Hour}, {ID: "c", Arrival: time.Hour, Work: 3 * time.Hour},
+	}
+	day, err := trace.Day{Tasks: 4, Load: 0.8, GPUs: 2, Seed: 1}.Fresh(recorded)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i := range day {
+		fmt.Println(day[i].ID, day[i].Arrival.Round(time.Minute), day[i].Work)
+	}
+	for _, t := range trace.Jitter(recorded, time.Minute, 0.02, 1) {
+		fmt.Println(t.ID, t.Arrival.Round(time.Second), t.Work.Round(time.Second))
+	}
+	for _, l := range (trace.Losses{GPUs: 2, Every: 100 * time.Hour, For: time.Hour, Seed: 1}).Until(48 * time.Hour) {
+		fmt.Println("GPU", l.GPU, "fails after", l.At.Round(time.Minute))
+	}
+	// Output:
+	// 0-c 1h3m0s 3h0m0s
+	// 1-c 2h31m0s 3h0m0s
+	// 2-a 3h18m0s 1h0m0s
+	// 3-b 7h21m0s 2h0m0s
+	// a 0s 1h0m56s
+	// b 30m13s 2h0m18s
+	// c 58m24s 3h4m32s
+	// GPU 0 fails after 25h37m0s
+	// GPU 1 fails after 2h38m0s
+}
