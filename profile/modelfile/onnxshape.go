@@ -165,11 +165,17 @@ func (g *onnxGraph) params(n *onnxNode) (trained, statistics int64) {
 }
 
 func (g *onnxGraph) totals(f *File, statistics int64, unknown int) {
-	var total int64
+	var total, unread int64
 	for _, t := range g.stored {
 		if t.float && len(t.shape) > 0 {
 			total = add(total, mul(t.shape...))
+			if !t.used {
+				unread = add(unread, mul(t.shape...))
+			}
 		}
+	}
+	if unread > 0 {
+		f.warn(0, "%d of %d stored elements are read by no layer and left out", unread, total)
 	}
 	if total <= profile.MaxCount {
 		f.TotalParams = profile.Some(total)

@@ -1,7 +1,9 @@
 // Package tracefile reads the logs of GPU use that people already have into
-// [profile.Trace] values: nvidia-smi CSV, nvidia-smi dmon and pmon, dcgmi dmon,
-// Prometheus text exposition and query_range answers (dcgm-exporter's and HAMi's
-// metrics), and colloc's own recordings. It imports the standard library alone.
+// [profile.Trace] values: nvidia-smi CSV and XML, nvidia-smi dmon and pmon, dcgmi
+// dmon, Prometheus text exposition and query_range answers (metrics of
+// dcgm-exporter, nvidia_gpu_exporter and HAMi), traces of the PyTorch profiler and
+// of Nsight Systems, and colloc's own recordings. It imports the standard library
+// alone.
 //
 // [Read] and [ReadFile] recognise the format; [Query] asks a Prometheus server.
 // A log often tells of several GPUs, MIG instances, processes or pods: each

@@ -19,7 +19,9 @@ import (
 type settings struct {
 	batch, sequence int
 	gpu             string
-	json            bool
+	json, spec      bool
+	training        profile.Training
+	head            string
 }
 
 // Program is colloc describe.
@@ -37,6 +39,11 @@ func (s *settings) flags() *flag.FlagSet {
 	flags.IntVar(&s.batch, "batch", 1, "batch size `N` for memory and work")
 	flags.IntVar(&s.sequence, "seq", 0, "tokens in a sample of a config.json; 0 is the model's maximum, at most 512")
 	flags.StringVar(&s.gpu, "gpu", "", "also compare with this `GPU`, such as A100 or \"RTX 3090\"")
+	flags.TextVar(&s.training.Optimizer, "optimizer", profile.Adam, "update `RULE`: sgd, momentum, adam, ...")
+	flags.TextVar(&s.training.Precision, "precision", profile.FP32, "number `FORMAT`: fp32, tf32, mixed, bf16, fp16")
+	flags.BoolVar(&s.training.Checkpointing, "checkpointing", false, "activations are recomputed in the backward pass")
+	flags.StringVar(&s.head, "head", "default", "what sits on a config.json's transformer: default, `none` or language")
+	flags.BoolVar(&s.spec, "spec", false, "print the specification alone, to paste into a task file")
 	flags.BoolVar(&s.json, "json", false, "print one JSON object a line")
 	return flags
 }
@@ -48,6 +55,7 @@ usage: colloc describe [flags] FILE...
 
   colloc describe config.json model.onnx
   colloc describe -batch 32 -gpu A100 summary.txt
+  colloc describe -batch 32 -precision bf16 -spec config.json >> tasks.json
 
 `
 
@@ -96,13 +104,23 @@ func catalogue() (names []string) {
 }
 
 func (s *settings) describe(w *bytes.Buffer, path string) error {
-	f, err := modelfile.ReadFile(path, &modelfile.Options{SequenceLength: s.sequence})
+	heads := map[string]modelfile.Head{"default": modelfile.DefaultHead, "none": modelfile.NoHead, "language": modelfile.LanguageHead}
+	head, ok := heads[s.head]
+	if !ok {
+		return fmt.Errorf("-head %q is none of default, none and language", s.head)
+	}
+	f, err := modelfile.ReadFile(path, &modelfile.Options{SequenceLength: s.sequence, Head: head})
 	if err != nil {
 		return err
 	}
 	spec := f.Spec(s.batch)
+	spec.Training = s.training
+	spec.Training.BatchSize = s.batch
 	if err := spec.Validate(); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
+	}
+	if s.spec {
+		return json.NewEncoder(w).Encode(spec)
 	}
 	m := f.Model
 	d := description{

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/profile"
 )
 
 var update = flag.Bool("update", false, "write the golden output again")
@@ -83,6 +85,24 @@ func TestJSON(t *testing.T) {
 	}
 }
 
+// TestSpec prints a specification that reads back, with what the flags say.
+func TestSpec(t *testing.T) {
+	var out, errs bytes.Buffer
+	args := []string{"-spec", "-batch", "8", "-precision", "bf16", "-optimizer", "sgd", "-checkpointing", "-head", "none", gpt2(t)}
+	if code := run(args, &out, &errs); code != 0 {
+		t.Fatal(code, errs.String())
+	}
+	var spec profile.Spec
+	if err := json.Unmarshal(out.Bytes(), &spec); err != nil {
+		t.Fatal(err)
+	}
+	want := profile.Training{BatchSize: 8, Precision: profile.BF16, Optimizer: profile.SGD, Checkpointing: true}
+	last := spec.Model.Layers[len(spec.Model.Layers)-1]
+	if diff := cmp.Diff(want, spec.Training); diff != "" || spec.Model.Params() != 124_439_808 || spec.Model.Architecture != "gpt2" || last.Name != "ln_f" {
+		t.Errorf("%s; %d parameters, %q, the last layer is %q", diff, spec.Model.Params(), spec.Model.Architecture, last.Name)
+	}
+}
+
 func TestErrors(t *testing.T) {
 	bad := filepath.Join(t.TempDir(), "prose.txt")
 	if err := os.WriteFile(bad, []byte("no model"), 0o600); err != nil {
@@ -101,6 +121,8 @@ func TestErrors(t *testing.T) {
 		{"no model", []string{bad, good}, 2, "format not recognised"},
 		{"negative batch", []string{"-batch", "-3", good}, 2, "batch_size is -3"},
 		{"negative length", []string{"-seq", "-3", gpt2(t)}, 2, "SequenceLength"},
+		{"unknown head", []string{"-head", "two", good}, 2, `-head "two" is none of`},
+		{"unknown precision", []string{"-precision", "fp7", good}, 2, "unknown precision"},
 		{"unknown GPU", []string{"-gpu", "abacus", good}, 2, `-gpu "abacus" is not in the catalogue, which has K40, `},
 	} {
 		t.Run(c.name, func(t *testing.T) {

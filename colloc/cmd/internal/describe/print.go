@@ -55,8 +55,8 @@ func (d *description) print(w *bytes.Buffer) error {
 	if a, ok := terms.Activations.Get(); ok {
 		activationBytes = a.String()
 	}
-	fmt.Fprintf(w, "  training at batch %d in fp32 with Adam: weights %v, gradients %v, optimiser %v, activations %s, %s %v\n",
-		d.Batch, terms.Weights, terms.Gradients, terms.States, activationBytes, together, total)
+	fmt.Fprintf(w, "  training at batch %d in %v with %v: weights %v, gradients %v, optimiser %v, activations %s, %s %v\n",
+		d.Batch, d.spec.Training.Precision, d.spec.Training.Optimizer, terms.Weights, terms.Gradients, terms.States, activationBytes, together, total)
 	d.printWork(w, terms)
 	for _, text := range d.Warnings {
 		fmt.Fprintln(w, "  note:", text)
