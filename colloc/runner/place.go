@@ -26,7 +26,7 @@ func (r *Runner) place() (starts []*entry) {
 		return nil
 	}
 	delete(r.warned, "disk")
-	refused := make(map[class]string)
+	refused, disks := make(map[class]string), make(map[string]string)
 	var kept []int // the cards that are kept free for a task that waited too long
 	var waits []*entry
 	for _, e := range slices.Clone(r.queue.ready) {
@@ -37,7 +37,12 @@ func (r *Runner) place() (starts []*entry) {
 		if seats <= 0 || r.halted {
 			break
 		}
-		if full := r.diskFull(e.Task.Dir); full != "" {
+		full, looked := disks[e.Task.Dir]
+		if !looked {
+			full = r.diskFull(e.Task.Dir)
+			disks[e.Task.Dir] = full
+		}
+		if full != "" {
 			e.Waiting = full
 			waits = append(waits, e)
 			continue

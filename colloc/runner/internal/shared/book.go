@@ -40,6 +40,8 @@ type Book struct {
 const pageEnd = ".json"
 
 // books counts those of this process.
+//
+//nolint:gochecknoglobals // two books of one process need two names
 var books atomic.Int64
 
 // Open opens the book in a folder that is made with mode 0700; one that others may
