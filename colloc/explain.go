@@ -2,6 +2,7 @@ package colloc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,6 +18,9 @@ import (
 // proven bound, and for each task that waits or runs alone why and what would
 // change that. The same plan gives the same bytes. It returns the error of w.
 func (p *Plan) Explain(w io.Writer) error {
+	if p == nil {
+		return errors.New("colloc: explain: there is no plan")
+	}
 	var out bytes.Buffer
 	p.explainMemory(&out)
 	p.explainPlacements(&out)

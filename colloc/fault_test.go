@@ -3,6 +3,7 @@ package colloc_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -73,6 +74,9 @@ func TestZeroValues(t *testing.T) {
 				t.Errorf("call %d: %v", i, err)
 			}
 		}
+	}
+	if err := (*colloc.Plan)(nil).Explain(io.Discard); err == nil {
+		t.Error("no plan is explained")
 	}
 	if got := (colloc.Verdict{}).String(); got != "no verdict" {
 		t.Errorf("the zero Verdict prints %q", got)

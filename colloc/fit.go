@@ -25,9 +25,8 @@ import (
 // of its GPUs must be: empty, because nothing joins what runs on several.
 //
 // Not fitting is a Verdict, not an error. It returns [*FaultError] for a task, a
-// resident or a GPU that is described wrongly, and where memory cannot be
-// predicted because nothing is known of the model and the task carries no
-// reservation; [Faults] lists them.
+// resident or a GPU that is described wrongly; [Faults] lists them. A task of which
+// nothing is known but its batch is no fault: it reserves a whole GPU.
 //
 // O(residents^2); allocates nothing once warm. Residents that carry
 // [Task].Reserved save one memory prediction each.

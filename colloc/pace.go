@@ -123,8 +123,8 @@ func times(a, b predict.Estimate) predict.Estimate {
 // kind is a kind of GPU in a round: a product, or a slice of one.
 type kind struct {
 	name  string
-	gpu   *GPU // one of them
-	model *profile.GPUModel
+	gpu   *GPU    // one of them
+	total float64 // how fast it is for the tasks of the round
 }
 
 // paceKey names what paces are kept by: tasks that share a Profile have one.
@@ -152,7 +152,7 @@ func (ps *paces) kindOf(g *GPU) *profile.GPUModel {
 	k := slices.IndexFunc(ps.kinds, func(o kind) bool { return o.name == name })
 	if k < 0 {
 		k = len(ps.kinds)
-		ps.kinds = append(ps.kinds, kind{name, g, model})
+		ps.kinds = append(ps.kinds, kind{name: name, gpu: g})
 	}
 	ps.of[model] = k
 	return model

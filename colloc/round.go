@@ -73,8 +73,11 @@ func (r *round) settlePaces(plan bool) {
 		if ps.scale.equal = len(ps.kinds) < 2; ps.scale.equal {
 			return
 		}
+		for k := range ps.kinds {
+			ps.kinds[k].total = r.total(&ps.kinds[k])
+		}
 		best := slices.MaxFunc(ps.kinds, func(a, b kind) int {
-			return cmp.Or(cmp.Compare(r.total(&a), r.total(&b)), cmp.Compare(b.name, a.name))
+			return cmp.Or(cmp.Compare(a.total, b.total), cmp.Compare(b.name, a.name))
 		})
 		ps.scale.reference = &best.gpu.Model
 		r.reference = best.gpu.Model.Canonical()
@@ -354,7 +357,7 @@ func rounded(e predict.Estimate, steps float64) predict.Estimate {
 //
 // No tasks or no GPUs give an empty plan. Input that cannot be understood is an
 // error, one [*FaultError] for each fault: a duplicate or empty ID, a number out of
-// range, a task of which nothing is known and that carries no reservation. [Faults]
+// range, a Spec that no task can have where a task carries no reservation. [Faults]
 // lists them, so that a round can go on without the tasks at fault. When ctx ends
 // early the best plan so far comes with ctx.Err().
 //

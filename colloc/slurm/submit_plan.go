@@ -106,7 +106,8 @@ type PlaceOptions struct {
 //
 // Every job carries a comment that [TasksOf] reads. It returns an error for a
 // plan with a GPU that is not among the devices, or that has fewer shares than
-// the set has members, and for a set on a GPU that the site does not share.
+// the set has members, for a set on a GPU that the site does not share, and for a
+// task of several GPUs.
 // O(members + devices).
 func Place(plan *colloc.Plan, devices []site.Device, o *PlaceOptions) ([]Placed, error) {
 	if o == nil {
@@ -122,6 +123,9 @@ func Place(plan *colloc.Plan, devices []site.Device, o *PlaceOptions) ([]Placed,
 	var placed []Placed
 	for i := range plan.Placements {
 		p := &plan.Placements[i]
+		if len(p.Gang) > 0 {
+			return nil, fmt.Errorf("slurm: place: task %q takes %d GPUs at once: submit it by itself, as a job that asks for them", p.Members[0].Task, len(p.Gang))
+		}
 		d, ok := at[p.GPU]
 		if !ok {
 			return nil, fmt.Errorf("slurm: place: the plan uses GPU %q, which the cluster does not have: read its state anew and plan again", p.GPU)

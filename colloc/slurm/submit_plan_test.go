@@ -221,3 +221,15 @@ func TestTasksOf(t *testing.T) {
 }
 
 func shards(kind string, n int) site.Gres { return site.Gres{Name: "shard", Type: kind, Count: n} }
+
+// TestPlaceGang: no job is made for each GPU of a task that takes several.
+func TestPlaceGang(t *testing.T) {
+	members := []colloc.Member{{Task: "train"}}
+	plan := &colloc.Plan{Placements: []colloc.Placement{
+		{GPU: "n/0", Gang: []string{"n/0", "n/1"}, Members: members}, {GPU: "n/1", Gang: []string{"n/0", "n/1"}, Members: members},
+	}}
+	placed, err := Place(plan, []site.Device{{Node: "n", Index: 0}, {Node: "n", Index: 1}})
+	if err == nil || !strings.Contains(err.Error(), `"train" takes 2 GPUs at once`) {
+		t.Errorf("%+v, %v", placed, err)
+	}
+}

@@ -29,7 +29,8 @@ func Script(plan *colloc.Plan, tasks []Task, o *Options) (Job, error) {
 	return Shared(sets, o)
 }
 
-// Sets returns the sets of a plan, in its order, as [Script] uses them.
+// Sets returns the sets of a plan, in its order, as [Script] uses them. Tasks of
+// several GPUs are an error: a script gives each task one.
 func Sets(plan *colloc.Plan, tasks []Task) ([]Set, error) {
 	if plan == nil || len(plan.Placements) == 0 {
 		return nil, errors.New("slurm: plan: it places no task: there is nothing to run")
@@ -42,6 +43,10 @@ func Sets(plan *colloc.Plan, tasks []Task) ([]Set, error) {
 	sets := make([]Set, len(plan.Placements))
 	for i, p := range plan.Placements {
 		sets[i].Mechanism = p.Mechanism
+		if len(p.Gang) > 0 {
+			errs = append(errs, fmt.Errorf("slurm: plan: GPU %q: task %q takes %d GPUs at once: submit it by itself, as a job that asks for them", p.GPU, p.Members[0].Task, len(p.Gang)))
+			continue
+		}
 		for _, m := range p.Members {
 			known := byName[m.Task]
 			switch {
