@@ -228,7 +228,7 @@ func TestPlaceGang(t *testing.T) {
 	plan := &colloc.Plan{Placements: []colloc.Placement{
 		{GPU: "n/0", Gang: []string{"n/0", "n/1"}, Members: members}, {GPU: "n/1", Gang: []string{"n/0", "n/1"}, Members: members},
 	}}
-	placed, err := Place(plan, []site.Device{{Node: "n", Index: 0}, {Node: "n", Index: 1}})
+	placed, err := Place(plan, []site.Device{{Node: "n", Index: 0}, {Node: "n", Index: 1}}, nil)
 	if err == nil || !strings.Contains(err.Error(), `"train" takes 2 GPUs at once`) {
 		t.Errorf("%+v, %v", placed, err)
 	}
