@@ -117,14 +117,8 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 			}
 		}
 	}
-	if in == nil && l.Config.InputDim > 0 { // the first layer of Keras 1 says so
-		in = []int64{l.Config.InputDim}
-		if l.Class == "Embedding" {
-			in = nil
-			if n := listOf(l.Config.Length, 1, 0); n[0] > 0 {
-				in = n
-			}
-		}
+	if in == nil {
+		in = l.firstInput()
 	}
 	switch {
 	case l.Class == "InputLayer":
@@ -169,6 +163,18 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 		return nil, err
 	}
 	return out, k.activation(l, &leaf)
+}
+
+// firstInput is the shape that the first layer of Keras 1 states; nil is unknown.
+func (l *kerasLayer) firstInput() []int64 {
+	switch n := listOf(l.Config.Length, 1, 0); {
+	case l.Config.InputDim <= 0, l.Class == "Embedding" && n[0] <= 0:
+		return nil
+	case l.Class == "Embedding":
+		return n
+	default:
+		return []int64{l.Config.InputDim}
+	}
 }
 
 // widen notes the width of a layer's output.

@@ -12,8 +12,6 @@ import (
 )
 
 // kerasTheano is how Keras 1 says that channels come first.
-//
-//nolint:gochecknoglobals // a compiled constant
 var kerasTheano = regexp.MustCompile(`"dim_ordering"\s*:\s*"th"`)
 
 // kerasTop decodes the outermost object: a model, or what TensorFlow.js and old

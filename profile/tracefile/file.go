@@ -227,7 +227,7 @@ var ErrEmpty = errors.New("the log holds no sample")
 func (c *collector) saw() string {
 	text := fmt.Sprintf("%d lines", c.line)
 	if c.unknown != "" {
-		text += fmt.Sprintf(", with metrics that are not read, such as %s", c.unknown)
+		text += ", with metrics that are not read, such as " + c.unknown
 	}
 	for _, w := range c.warnings {
 		var line *LineError
