@@ -154,6 +154,20 @@ func TestExec(t *testing.T) {
 	}
 }
 
+// What the environment says of a job loses against its header, and what would
+// make it another job is not said at all.
+func TestExecEnvironment(t *testing.T) {
+	for _, v := range []string{"ARRAY_INX=0-2", "GRES=gpu:4", "TIMELIMIT=1", "ACCOUNT=mine", "QOS=low"} {
+		name, value, _ := strings.Cut("SBATCH_"+v, "=")
+		t.Setenv(name, value)
+	}
+	e := Exec{Bin: program(t, "sbatch", `printf '%s|' "$SBATCH_ARRAY_INX" "$SBATCH_GRES" "$SBATCH_TIMELIMIT" "$SBATCH_ACCOUNT" "$SBATCH_QOS"`)}
+	got, err := e.Run(t.Context(), Command{Args: []string{"sbatch"}, Input: "#!/bin/bash\n#SBATCH --qos=high\n"})
+	if want := "|||mine||"; err != nil || string(got.Stdout) != want {
+		t.Errorf("the environment is %q, %v; want %q", got.Stdout, err, want)
+	}
+}
+
 // late is a context that ends while a program does.
 type late struct{ context.Context }
 

@@ -179,15 +179,6 @@ func byID(jobs []site.JobInfo) map[site.JobID]*site.JobInfo {
 	return at
 }
 
-func find(jobs []site.JobInfo, id site.JobID) *site.JobInfo {
-	for i := range jobs {
-		if jobs[i].ID == id {
-			return &jobs[i]
-		}
-	}
-	return nil
-}
-
 // lost finds what became of jobs that Slurm does not list any more.
 func (w *watcher) lost(ctx context.Context, known, now []site.JobInfo) []site.JobInfo {
 	var reported, lost []site.JobInfo

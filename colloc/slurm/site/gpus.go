@@ -64,7 +64,7 @@ type Skipped struct {
 
 // gpu describes one device, or says why it cannot be used.
 func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
-	model, ok := o.model(d.Type, n)
+	model, ok := o.Model(d, n)
 	switch {
 	case !d.Up:
 		return colloc.GPU{}, "the node takes no jobs: " + strings.Join(n.State, "+")
@@ -97,8 +97,10 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 	return gpu, ""
 }
 
-// model finds the product of a type.
-func (o *GPUOptions) model(kind string, n *Node) (profile.GPUModel, bool) {
+// Model returns the product of a GPU: by its type, which the options or the
+// catalogue know, or by one of its node's features.
+func (o *GPUOptions) Model(d *Device, n *Node) (profile.GPUModel, bool) {
+	kind := d.Type
 	base, pinned := strings.CutSuffix(strings.TrimRight(kind, "0123456789"), "i")
 	if !pinned {
 		base = kind

@@ -156,3 +156,12 @@ func (s *State) Job(id JobID) *JobInfo {
 	}
 	return &s.Jobs[i]
 }
+
+// Node returns one of the nodes; nil if it is not among them.
+func (s *State) Node(name string) *Node {
+	i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &s.Nodes[i]
+}

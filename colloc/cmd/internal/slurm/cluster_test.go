@@ -60,6 +60,32 @@ func TestClusterSweep(t *testing.T) {
 	}
 }
 
+// TestClusterFull: where a stranger has all GPUs, the sweep waits in Slurm's queue,
+// runs when they are free, and a task that failed is planned again after Slurm
+// forgot it.
+func TestClusterFull(t *testing.T) {
+	folder(t)
+	c := slurmtest.Start(t, slurmtest.Options{Nodes: 1, GPUs: 2, Conf: "MinJobAge=2\n"})
+	r := slurm.Exec{Conf: c.Conf}
+	stranger := strings.TrimSpace(c.Run("sbatch", "--parsable", "--gres=gpu:2", "--output=/dev/null", "--wrap=sleep 600"))
+	slurmtest.Await(t, "the stranger runs", func() bool { return strings.Contains(c.Run("squeue", "-h", "-o", "%T"), "RUNNING") })
+	text, err := os.ReadFile("sweep.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("sweep.json", []byte(strings.ReplaceAll(string(text), "sleep 2", "exit 7")), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
+	contains(t, out, "In Slurm's queue", "job 2: ", "job 3: ")
+	c.Run("scancel", stranger)
+	watched, _ := call(t, r, 1, "watch", "-sweep", "sweep.json")
+	contains(t, watched, "said last", "colloc: exit 7: bert", "COMPLETED")
+	slurmtest.Await(t, "Slurm has forgotten", func() bool { return c.Run("squeue", "-h", "-t", "all") == "" })
+	again, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
+	contains(t, again, "2 tasks failed: planned again", "1 tasks done", "job 4: ")
+}
+
 // TestClusterPlugin: job_submit.lua asks decide, and lets jobs through untouched
 // when the decider is slow, broken or gone.
 func TestClusterPlugin(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,17 +39,6 @@ func (f fate) planned(again bool) bool {
 // exitLine is what a script says of each of its tasks, in their order.
 var exitLine = regexp.MustCompile(`(?m)^colloc: exit ([0-9]+): `)
 
-// output is where the script of a job writes, as seen from the sweep's folder.
-func (s *sweep) output(id string) string { return filepath.Join(s.logDir(), "colloc-"+id+".out") }
-
-// logDir is LogDir where a header can say it, else the folder of the sweep.
-func (s *sweep) logDir() string {
-	if strings.ContainsFunc(s.LogDir, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'`\\#$%", r) }) {
-		return ""
-	}
-	return s.LogDir
-}
-
 // codes are the exit codes of a job's tasks as its own output tells; ok says
 // whether there is one.
 func (s *sweep) codes(id site.JobID) (codes []int, ok bool) {
@@ -66,12 +54,6 @@ func (s *sweep) codes(id site.JobID) (codes []int, ok bool) {
 		codes = append(codes, code)
 	}
 	return codes, true
-}
-
-// mine reports whether a job is of this sweep and of this user. A source that
-// does not tell users is believed.
-func (s *sweep) mine(j *site.JobInfo) bool {
-	return slurm.SweepOf(j) == s.name && (j.User == "" || s.user == "" || j.User == s.user)
 }
 
 // past is what became of each task, and by which job.

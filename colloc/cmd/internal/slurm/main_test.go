@@ -22,10 +22,12 @@ import (
 
 // cluster is one that only prints: one node with two GPUs, shared or not.
 type cluster struct {
-	gres    string
-	jobs    []string // of squeue
-	scripts []string // of sbatch
-	down    bool
+	gres      string
+	jobs      []string // of squeue
+	scripts   []string // of sbatch
+	down      bool
+	most      int      // jobs that may be submitted; 0 is no limit
+	cancelled []string // by scancel
 }
 
 func (s *cluster) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
@@ -37,7 +39,12 @@ func (s *cluster) Run(_ context.Context, c slurm.Command) (slurm.Output, error) 
 		out = `{"nodes": [{"name": "n", "state": "idle", "partitions": ["main"], "gres": "` + s.gres + `", "cpus": 8, "real_memory": 64000}]}`
 	case "scontrol":
 		out = "PartitionName=main Default=YES State=UP\n"
+	case "scancel":
+		s.cancelled = append(s.cancelled, c.String())
 	case "sbatch":
+		if s.most > 0 && len(s.scripts) >= s.most {
+			return slurm.Output{Stderr: []byte("sbatch: error: QOSMaxSubmitJobPerUserLimit\n"), Code: 1}, nil
+		}
 		s.scripts = append(s.scripts, c.Input)
 		out = fmt.Sprintln(len(s.scripts))
 	}
@@ -263,6 +270,97 @@ func TestAgain(t *testing.T) {
 			contains(t, out, tt.says)
 			if got := strings.Contains(strings.Join(s.scripts, ""), "--comment=colloc:mine:big\n"); got != tt.big {
 				t.Errorf("big is submitted: %v, want %v\n%s", got, tt.big, out)
+			}
+		})
+	}
+}
+
+func TestLimit(t *testing.T) {
+	s := &sweep{Time: duration(10 * time.Minute)}
+	for _, tt := range []struct {
+		slowest float64
+		longest time.Duration
+		want    time.Duration
+	}{
+		{0, 0, 10 * time.Minute},
+		{1, 0, 10 * time.Minute},
+		{0.79, 0, 13 * time.Minute},
+		{0.5, 15 * time.Minute, 15 * time.Minute},
+		{0.5, 5 * time.Minute, 10 * time.Minute}, // the user's own, right or wrong
+		{0.001, 0, 101 * time.Minute},
+	} {
+		s.longest = tt.longest
+		if got := s.limit(&entry{slowest: tt.slowest}); got != tt.want {
+			t.Errorf("at speed %v, at most %v: %v, want %v", tt.slowest, tt.longest, got, tt.want)
+		}
+	}
+}
+
+// A second submit at the same time does nothing; one that the site refuses half
+// of a set takes the other half back.
+func TestSubmitsAtOnce(t *testing.T) {
+	folder(t)
+	unlock, err := lock("submitted.json.lock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &cluster{gres: pinned}
+	_, stderr := call(t, s, 1, "submit", "-sweep", "sweep.json")
+	contains(t, stderr, "another submit is at work")
+	unlock()
+	s.most = 1
+	_, stderr = call(t, s, 1, "submit", "-sweep", "sweep.json")
+	contains(t, stderr, "QOSMaxSubmitJobPerUserLimit")
+	if diff := cmp.Diff([]string{"scancel 1"}, s.cancelled); diff != "" {
+		t.Errorf("cancelled (-want +got):\n%s", diff)
+	}
+	s.most = 0
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	if n := len(s.scripts); n != 4 {
+		t.Errorf("%d jobs in all, want the one that was cancelled and 3", n)
+	}
+}
+
+// On a full cluster the tasks wait in Slurm, for any GPU of the kind; none asks
+// for more than a node has.
+func TestQueue(t *testing.T) {
+	stranger := `{"job_id": 90, "user_name": "mallory", "job_state": "RUNNING", "nodes": "n", "gres_detail": ["gpu:a100:2(IDX:0-1)"], "tres_per_node": "gres:gpu:a100:2"}`
+	for _, tt := range []struct {
+		name, gres, cpus string
+		jobs             []string
+		args             []string
+		want             []string // of each script's header
+		says             string
+	}{
+		{name: "full", gres: whole, cpus: "1", jobs: []string{stranger}, want: []string{"colloc:mine:resnet+lr%3D0.1,bert", "colloc:mine:big"}, says: "In Slurm's queue"},
+		{name: "full, later", gres: whole, cpus: "1", jobs: []string{stranger}, args: []string{"-now"}},
+		{name: "too many CPUs together", gres: whole, cpus: "5", jobs: []string{stranger}, want: []string{"colloc:mine:resnet+lr%3D0.1", "colloc:mine:bert", "colloc:mine:big"}},
+		{name: "too many CPUs", gres: whole, cpus: "9", want: []string{"colloc:mine:big"}, says: `no job: "bert" asks for 9 CPUs and 0 B: no node with such GPUs has more than 8`},
+		{name: "any GPU", gres: "gpu:a100i0:1,gpu:a100i1:1", cpus: "1", jobs: []string{strings.ReplaceAll(stranger, "gpu:a100:2(IDX:0-1)", "gpu:a100i0:1(IDX:0),gpu:a100i1:1(IDX:1)")}, want: []string{"colloc:mine:resnet+lr%3D0.1,bert", "colloc:mine:big"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			text, err := os.ReadFile("sweep.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile("sweep.json", bytes.ReplaceAll(text, []byte(`"cpus": 1`), []byte(`"cpus": `+tt.cpus)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := &cluster{gres: tt.gres, jobs: tt.jobs}
+			out, _ := call(t, s, 0, append([]string{"submit", "-sweep", "sweep.json"}, tt.args...)...)
+			contains(t, out, tt.says)
+			var got []string
+			for _, text := range s.scripts {
+				_, rest, _ := strings.Cut(text, "#SBATCH --comment=")
+				comment, _, _ := strings.Cut(rest, "\n")
+				got = append(got, comment)
+				if strings.Contains(text, "--nodelist") {
+					t.Errorf("%s is bound to a node", comment)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("jobs (-want +got):\n%s\n%s", diff, out)
 			}
 		})
 	}

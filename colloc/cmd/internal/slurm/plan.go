@@ -4,7 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/url"
+	"slices"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
@@ -32,6 +32,8 @@ type outline struct {
 	gpus      map[string]profile.GPUModel
 	pinned    map[string]bool // GPUs that a job can name
 	skipped   []site.Skipped
+	queued    []*colloc.Plan // what waits in Slurm for any GPU of a kind
+	refused   []string       // what gets no job, and why
 }
 
 func (p *program) plan(ctx context.Context, args []string) error {
@@ -58,13 +60,14 @@ func (p *program) plan(ctx context.Context, args []string) error {
 // input is the files that a plan is made from.
 type input struct {
 	sweep, record, models *string
-	again                 *bool
+	again, now            *bool
 }
 
 func inputFlags(f *flag.FlagSet) input {
 	return input{
 		sweep:  f.String("sweep", "", "`FILE` with the tasks"),
 		record: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
+		now:    f.Bool("now", false, "leave out tasks for which no GPU is free: they would wait in Slurm's queue"),
 		again:  f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
 		models: f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
 	}
@@ -114,44 +117,46 @@ func (p *program) outline(ctx context.Context, in input) (*outline, error) {
 			gpus[i].Mechanisms = nil // in one job the tasks share what they like
 		}
 	}
-	if out.plan, err = planner.Plan(ctx, s.pending(history, *in.again), gpus); err != nil {
+	pending := s.pending(history, *in.again)
+	if out.plan, err = planner.Plan(ctx, pending, gpus); err != nil {
 		return nil, err
 	}
-	out.jobs, err = s.jobs(out.plan, devices)
+	kinds := s.kinds(state)
+	if err := s.place(out, state, devices, kinds); err != nil || *in.now {
+		return out, err
+	}
+	left, err := s.queue(ctx, planner, out, waiting(pending, out.plan), kinds)
+	if len(left) > 0 && len(kinds) == 0 {
+		out.refused = append(out.refused, fmt.Sprintf("%d tasks wait here and not in Slurm: no type that a job can ask for means one product: submit again when GPUs are free", len(left)))
+	}
 	return out, err
 }
 
-// jobs writes one job per task where the site shares GPUs, else one per set.
-func (s *sweep) jobs(plan *colloc.Plan, devices map[string]site.Device) ([]job, error) {
-	var jobs []job
-	for _, placement := range plan.Placements {
+// place writes the jobs of a plan for the GPUs that are free: one per task where
+// the site shares GPUs, else one per set.
+func (s *sweep) place(out *outline, state *site.State, devices map[string]site.Device, kinds []kind) error {
+	for _, placement := range out.plan.Placements {
+		s.slow(&placement)
 		d := devices[placement.GPU]
-		one := &colloc.Plan{Placements: []colloc.Placement{placement}}
-		var here []job
 		var err error
-		if d.Share == "" {
-			here, err = s.together(one, &d)
+		if d.Share != "" {
+			var here []job
+			here, err = s.apart(&colloc.Plan{Placements: []colloc.Placement{placement}}, &d)
+			out.jobs = append(out.jobs, here...)
 		} else {
-			here, err = s.apart(one, &d)
+			k, node := kind{gres: d.Type}, d.Node
+			if i := slices.IndexFunc(kinds, func(k kind) bool { return k.gres == d.Type }); i >= 0 {
+				k, node = kinds[i], "" // any such GPU will do: Slurm knows best which is free
+			} else if n := state.Node(d.Node); n != nil {
+				k.cpus, k.memory = n.CPUs, n.Memory
+			}
+			err = s.whole(out, &placement, k, node)
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
-		jobs = append(jobs, here...)
 	}
-	return jobs, nil
-}
-
-// together writes one job with the whole GPU for all tasks of its set.
-func (s *sweep) together(one *colloc.Plan, d *site.Device) ([]job, error) {
-	sets, err := script.Sets(one, s.runs())
-	if err != nil {
-		return nil, err
-	}
-	j, err := s.write(sets[0], d.ID(), script.Request{
-		Name: "set-" + url.QueryEscape(d.ID()), NodeList: d.Node, Gres: []site.Gres{{Name: "gpu", Type: d.Type, Count: 1}},
-	})
-	return []job{j}, err
+	return nil
 }
 
 // apart writes one job for each task, with its shares of the GPU.
@@ -213,6 +218,15 @@ func (p *program) explain(out *outline, scripts bool) error {
 	}
 	if err := out.plan.Explain(p.stdout); err != nil {
 		return err
+	}
+	for _, plan := range out.queued {
+		fmt.Fprintf(p.stdout, "\nIn Slurm's queue, for any GPU of the kind:\n")
+		if err := plan.Explain(p.stdout); err != nil {
+			return err
+		}
+	}
+	for _, line := range out.refused {
+		fmt.Fprintf(p.stdout, "no job: %s\n", line)
 	}
 	for _, j := range out.jobs {
 		if !scripts {

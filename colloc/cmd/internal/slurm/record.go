@@ -3,6 +3,7 @@ package slurm
 import (
 	"encoding/json"
 	"io"
+	"slices"
 
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/predict"
@@ -36,7 +37,11 @@ type member struct {
 
 // add appends the sets that were submitted.
 func (r *record) add(out *outline, ids map[string]site.JobID) {
-	for _, pl := range out.plan.Placements {
+	placements := out.plan.Placements
+	for _, queued := range out.queued {
+		placements = slices.Concat(placements, queued.Placements)
+	}
+	for _, pl := range placements {
 		n := set{GPU: pl.GPU, Product: out.gpus[pl.GPU].Name, Mechanism: pl.Mechanism, Pinned: out.pinned[pl.GPU]}
 		submitted := false
 		for _, m := range pl.Members {

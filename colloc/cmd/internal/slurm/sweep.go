@@ -33,10 +33,11 @@ type sweep struct {
 	Setup     string            `json:"setup"`
 	Tasks     []*entry          `json:"tasks"`
 
-	byID map[string]*entry
-	name string // Name, or what tells this file from others
-	dir  string // of the file: jobs run there
-	user string // whose jobs these are; empty is not known
+	byID    map[string]*entry
+	name    string        // Name, or what tells this file from others
+	dir     string        // of the file: jobs run there
+	longest time.Duration // limit of the partition; 0 is none
+	user    string        // whose jobs these are; empty is not known
 }
 
 // entry is one task: what it runs, what it asks of the host, what is known of it.
@@ -56,7 +57,8 @@ type entry struct {
 	MaxSlowdown float64          `json:"max_slowdown"`
 	Alone       bool             `json:"alone"`
 
-	task colloc.Task
+	task    colloc.Task
+	slowest float64 // least speed that the plan predicts for it; 0 is not known
 }
 
 // solo is what was seen of a task alone on a GPU.
@@ -168,9 +170,33 @@ func (s *sweep) request(r script.Request, tasks ...script.Task) script.Request {
 	r.Partition, r.Account = s.Partition, s.Account
 	r.Output = s.output("%j") // what the script says; the tasks have logs of their own
 	for _, t := range tasks {
-		r.Time = max(r.Time, time.Duration(cmp.Or(s.byID[t.Name].Time, s.Time)))
+		r.Time = max(r.Time, s.limit(s.byID[t.Name]))
 	}
 	return r
+}
+
+// slow keeps what a plan says of its tasks' speeds.
+func (s *sweep) slow(p *colloc.Placement) {
+	for _, m := range p.Members {
+		if e := s.byID[m.Task]; e != nil {
+			e.slowest = m.Speed.Lo
+		}
+	}
+}
+
+// limit is the time limit of a task where the plan put it: what it needs alone,
+// over the least speed that is predicted, in whole minutes. The partition's own
+// limit caps what is added.
+func (s *sweep) limit(e *entry) time.Duration {
+	alone := time.Duration(cmp.Or(e.Time, s.Time))
+	if !(e.slowest > 0 && e.slowest < 1) || alone > 1000*time.Hour {
+		return alone
+	}
+	longer := time.Duration(float64(alone)/max(e.slowest, 0.1)).Truncate(time.Minute) + time.Minute
+	if s.longest > 0 {
+		longer = min(longer, s.longest)
+	}
+	return max(alone, longer)
 }
 
 // check holds what the sweep names against the cluster.
@@ -178,6 +204,9 @@ func (s *sweep) check(state *site.State) error {
 	names := make([]string, len(state.Partitions))
 	for i, p := range state.Partitions {
 		names[i] = p.Name
+		if mine := strings.Split(s.Partition, ","); p.MaxTime > 0 && (slices.Contains(mine, p.Name) || s.Partition == "" && p.Default) {
+			s.longest = max(s.longest, p.MaxTime)
+		}
 	}
 	for name := range strings.SplitSeq(s.Partition, ",") {
 		if s.Partition != "" && !slices.Contains(names, name) {
@@ -199,4 +228,21 @@ func (s *sweep) resident(j *site.JobInfo) (colloc.Task, bool) {
 		return colloc.Task{}, false
 	}
 	return s.byID[tasks[0]].task, true
+}
+
+// output is where the script of a job writes, as seen from the sweep's folder.
+func (s *sweep) output(id string) string { return filepath.Join(s.logDir(), "colloc-"+id+".out") }
+
+// logDir is LogDir where a header can say it, else the folder of the sweep.
+func (s *sweep) logDir() string {
+	if strings.ContainsFunc(s.LogDir, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("\"'`\\#$%", r) }) {
+		return ""
+	}
+	return s.LogDir
+}
+
+// mine reports whether a job is of this sweep and of this user. A source that
+// does not tell users is believed.
+func (s *sweep) mine(j *site.JobInfo) bool {
+	return slurm.SweepOf(j) == s.name && (j.User == "" || s.user == "" || j.User == s.user)
 }
