@@ -2,6 +2,7 @@ package colloc
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -140,4 +141,18 @@ func (p *Planner) peakOf(m *Measurement, gpu *profile.GPUModel) (memory.Observat
 		o.Peak = reserved
 	}
 	return o, err
+}
+
+// Refit fits what is predicted of speeds anew to the co-runs that were observed, so
+// that what they taught reaches tasks like theirs under other names; see
+// [interference.Predictor.Refit]. Run it in the background now and then, for example
+// after every hundred co-runs: a Planner starts no goroutine. A plan that is being
+// made keeps the version that it began with. It returns ctx.Err() when cancelled; the
+// model is then as it was. Up to two seconds of a CPU for each GPU product. Safe for
+// concurrent use with every other call.
+func (p *Planner) Refit(ctx context.Context) error {
+	if err := p.ready(); err != nil {
+		return err
+	}
+	return p.config.Interference.Refit(ctx)
 }

@@ -1,6 +1,6 @@
 // Command evaluate measures how good colloc's predictions are.
 //
-//	go run ./examples/evaluate -train DIR [-test DIR] [-set NAME,...] [-probes K] [-plots DIR] [-list]
+//	go run ./examples/evaluate -train DIR [-test DIR] [-set NAME,...] [-probes K] [-online] [-plots DIR] [-list]
 //
 // It fits on the measurement files in the folder of -train and scores either by
 // cross-validation or, with -test, on files that the fit has not seen. A test
@@ -16,6 +16,13 @@
 // On standard output it prints one JSON object a line for each set, split and
 // model, on standard error a table of the same. The model "colloc" is this
 // library; the others are baselines, fitted or computed in the same run.
+//
+// With -online it prints instead, for the sets of pairs (NAME_online), what models
+// make of a family that was left out while they see co-runs of it: the error on
+// those not seen after 0, 1, 3, 8, 16, 24 and 48 (mae_after_K), and what share of the
+// best pairing they miss in 24 rounds of planning 5 tasks of it and 9 others and
+// learning from what was planned (regret_24, a sum over the rounds). colloc refits
+// after every round, observe only observes, thompson draws guesses from intervals.
 //
 // With -plots it also writes, as SVG and PNG, predicted against measured for each
 // set and split, the asked risk of running out of memory against the seen one
@@ -72,6 +79,7 @@ func run(args []string, out, log io.Writer) error {
 	names := flags.String("set", "", "comma-separated sets to evaluate (default all)")
 	probes := flags.Int("probes", 0, "interference sets: co-runs of each new task that are observed before scoring")
 	plots := flags.String("plots", "", "folder to write plots to (SVG and PNG), made if it is not there; also prints asked against seen risk")
+	online := flags.Bool("online", false, "instead, how fast models learn of a family left out: errors after some co-runs of it, regret over 24 rounds")
 	list := flags.Bool("list", false, "list the sets and stop")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -82,7 +90,7 @@ func run(args []string, out, log io.Writer) error {
 	if *probes < 0 {
 		return fmt.Errorf("-probes is %d, want 0 or more", *probes)
 	}
-	chosen, err := choose(*names, *probes)
+	chosen, err := choose(*names, *probes, *online)
 	if err != nil {
 		return err
 	}
@@ -116,8 +124,11 @@ func run(args []string, out, log io.Writer) error {
 }
 
 // choose returns the sets with the given names, or all.
-func choose(names string, probes int) ([]set, error) {
+func choose(names string, probes int, online bool) ([]set, error) {
 	all := sets(probes)
+	if online {
+		all = onlineSets()
+	}
 	if names == "" {
 		return all, nil
 	}

@@ -14,6 +14,9 @@ import (
 	"example.com/colloc/profile"
 )
 
+// errSet says that rows to fit on and to score are of different sets.
+var errSet = errors.New("training rows are of another set")
+
 // speedSet is a set of measured pairs of tasks on one GPU.
 type speedSet struct {
 	title string
@@ -29,6 +32,15 @@ func speedSets(probes int) []set {
 		speedSet{"interference_gavel", probes, dataset.ReadSpeed},
 		speedSet{"interference_measured", probes, dataset.ReadMeasured}, // a table of examples/measure
 	}
+}
+
+// onlineSets are the same, to learn from.
+func onlineSets() []set {
+	var out []set
+	for _, title := range []string{"interference_lucid", "interference_gavel"} {
+		out = append(out, onlineSet{speedSet{title, 0, dataset.ReadSpeed}})
+	}
+	return out
 }
 
 func (s speedSet) name() string { return s.title }
@@ -108,7 +120,7 @@ type speedGuesses struct {
 func (t *speedTable) score(from table, folds []fold) ([]result, error) {
 	train, ok := from.(*speedTable)
 	if !ok {
-		return nil, errors.New("training rows are of another set")
+		return nil, errSet
 	}
 	names := []string{"colloc", "proportional", "mean", "random", "matrix_completion"}
 	if t.labelled() && train.labelled() {

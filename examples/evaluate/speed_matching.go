@@ -126,6 +126,17 @@ func (d *draw) fraction(guess pairTable) (float64, error) {
 // paid is the measured sum of speeds of the pairing that is best by the given
 // table.
 func (d *draw) paid(by pairTable) (float64, error) {
+	pairs, err := d.pairs(by)
+	var total float64
+	for _, p := range pairs {
+		v := d.truth[p]
+		total += v[0] + v[1]
+	}
+	return total, err
+}
+
+// pairs is the pairing that is best by the given table.
+func (d *draw) pairs(by pairTable) ([][2]*profile.Profile, error) {
 	p := packer.Problem{Model: measuredPairs{by, d.truth}}
 	for i, task := range d.tasks {
 		p.Tasks = append(p.Tasks, packer.Task{ID: strconv.Itoa(i), Profile: task})
@@ -135,16 +146,19 @@ func (d *draw) paid(by pairTable) (float64, error) {
 	}
 	plan, err := solve.Matching{}.Pack(context.Background(), &p)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	var total float64
+	var out [][2]*profile.Profile
 	for _, s := range plan.Sets {
-		if len(s.Tasks) == 2 {
-			v := d.truth[[2]*profile.Profile{d.tasks[s.Tasks[0]], d.tasks[s.Tasks[1]]}]
-			total += v[0] + v[1]
+		if len(s.Tasks) != 2 {
+			continue
+		}
+		pair := [2]*profile.Profile{d.tasks[s.Tasks[0]], d.tasks[s.Tasks[1]]}
+		if _, ok := d.truth[pair]; ok {
+			out = append(out, pair)
 		}
 	}
-	return total, nil
+	return out, nil
 }
 
 // measuredPairs is the packer's model: pairs that were never measured stand still.

@@ -173,6 +173,9 @@ func (f *regimeFile) regime() (*regime, error) {
 	if r.learned, err = f.Learned.normal(p); err != nil {
 		return nil, fmt.Errorf("learned: %w", err)
 	}
+	if r.learned.N > 0 {
+		r.past = r.learned.Clone()
+	}
 	if f.Trees != nil {
 		if err := f.Trees.Check(); err != nil {
 			return nil, err

@@ -1,8 +1,8 @@
 package interference
 
 import (
-	"fmt"
 	"math"
+	"strconv"
 	"testing"
 
 	"example.com/colloc/predict"
@@ -24,7 +24,7 @@ func TestGroupsOfAStranger(t *testing.T) {
 		models int
 		want   predict.SourceKind
 	}{{2, predict.Prior}, {6, predict.Fitted}} {
-		t.Run(fmt.Sprint(tt.models), func(t *testing.T) {
+		t.Run(strconv.Itoa(tt.models), func(t *testing.T) {
 			m, tasks := worldOf(t, tt.models)
 			stranger := fakeTask(t, "new", 32, 0.7, 0.3, 0.1)
 			set := mustSpeeds(t, m, gpu, stranger, tasks[0])

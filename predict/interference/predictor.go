@@ -125,6 +125,9 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 		if err := r.calibrate(g.obs, options); err != nil {
 			return nil, fmt.Errorf("predict: interference: %s under %v: calibration: %w", g.gpu, g.mechanism, err)
 		}
+		for _, o := range g.obs[max(0, len(g.obs)-mostRuns):] {
+			r.rows = append(r.rows, strip(o))
+		}
 		regimes = append(regimes, r)
 	}
 	m := &Predictor{}
@@ -152,6 +155,7 @@ func (m *Predictor) Observe(o Observation) error {
 	old, known := s.regime(key.gpu, key.mechanism)
 	r := old.successor(key, known, &o)
 	r.learn(&o)
+	r.keep(&o)
 	m.state.Store(s.with(r, known))
 	return nil
 }

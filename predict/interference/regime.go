@@ -24,6 +24,13 @@ type regime struct {
 	memo    *treeMemo       // what the trees said before; nil asks them each time
 	spread  spread
 	drift   drift
+
+	rows       []*Observation // of the fit, unless it was loaded; files have none
+	past       *lsq.Sums      // what had been learned when it was loaded; nil is nothing
+	whole      bool           // base is of what is kept: a refit to that replaces it
+	runs       []*Observation // what was observed since and is kept
+	observed   int            // how many were, kept or not
+	calibrated int            // runs that were kept at the last calibration
 }
 
 // spread turns a prediction's variance into the half width of its interval.
@@ -108,6 +115,7 @@ func (r *regime) members(set []*profile.Profile) []member {
 func (r *regime) clone() *regime {
 	c := *r
 	c.learned = r.learned.Clone()
+	c.runs = slices.Clip(r.runs) // each appends to its own
 	return &c
 }
 

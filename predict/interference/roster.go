@@ -3,6 +3,7 @@ package interference
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/predict/internal/num"
@@ -83,6 +84,27 @@ func (r *roster) with(t taskType, trained bool) *roster {
 		}
 	}
 	return grown
+}
+
+// trainedOn returns a roster of its own in which every type of obs is one of the
+// data of the fit.
+func (r *roster) trainedOn(obs []*Observation) *roster {
+	for _, o := range obs {
+		for _, p := range o.Set {
+			if t, ok := typeOf(p); ok {
+				r = r.with(t, true)
+			}
+		}
+	}
+	own := &roster{effects: slices.Clone(r.effects), index: r.index}
+	for _, o := range obs {
+		for _, p := range o.Set {
+			if t, ok := typeOf(p); ok {
+				own.effects[own.find(t)].trained, own.effects[own.find(t.whole())].trained = true, true
+			}
+		}
+	}
+	return own
 }
 
 // The columns of the linear model: an intercept, the physical terms, then for

@@ -18,8 +18,8 @@ type fitRow struct {
 	pair   bool // one neighbour: the trees may learn from it
 }
 
-// rows turns observations into rows for the roster.
-func (r *regime) rows(obs []*Observation) []fitRow {
+// rowsOf turns observations into rows for the roster.
+func (r *regime) rowsOf(obs []*Observation) []fitRow {
 	var out []fitRow
 	for _, o := range obs {
 		set := r.members(o.Set)
@@ -40,20 +40,23 @@ func (r *regime) rows(obs []*Observation) []fitRow {
 	return out
 }
 
-// fitRegime solves the ridge, boosts trees on what it leaves over and solves
-// again for the losses less the trees.
+// fitRegime fits from nothing but the priors of the columns.
 func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
-	r := &regime{regimeKey: key, roster: &roster{}, learned: &lsq.Sums{}, spread: priorSpread()}
-	for _, ob := range obs {
-		for _, p := range ob.Set {
-			if t, ok := typeOf(p); ok {
-				r.roster = r.roster.with(t, true)
-			}
-		}
-	}
+	return (&regime{regimeKey: key, roster: &roster{}, spread: priorSpread()}).fit(obs, o)
+}
+
+// fit solves the ridge, boosts trees on what it leaves over and solves again for the
+// losses less the trees. It begins with the roster and the prior means of r, which
+// stays as it is; without means with those of the columns.
+func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
+	next := &regime{regimeKey: r.regimeKey, roster: r.roster, learned: &lsq.Sums{}, spread: r.spread}
+	r, mu := next, r.mu
+	r.roster = r.roster.trainedOn(obs)
 	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
-	r.mu[unseenColumn], r.mu[termColumns+sameModel] = unseenLoss, sameModelSlope
-	rows := r.rows(obs)
+	if copy(r.mu, mu) == 0 {
+		r.mu[unseenColumn], r.mu[termColumns+sameModel] = unseenLoss, sameModelSlope
+	}
+	rows := r.rowsOf(obs)
 	r.accumulate(rows)
 	var err error
 	if r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base); err != nil {
@@ -63,7 +66,7 @@ func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
 		return r, nil
 	}
 	r.roster.keepTraits(r.post.Coef)
-	rows = r.rows(obs)
+	rows = r.rowsOf(obs)
 	r.boost(rows, o.Seed)
 	r.accumulate(rows)
 	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)

@@ -1,0 +1,317 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/interference"
+	"example.com/colloc/profile"
+)
+
+// onlineSet asks how fast models learn of a family that was left out.
+type onlineSet struct{ speedSet }
+
+func (s onlineSet) name() string { return s.title + "_online" }
+
+func (s onlineSet) open(folder, base string) (table, error) {
+	t, err := s.speedSet.open(folder, base)
+	if err != nil {
+		return nil, err
+	}
+	speeds, ok := t.(*speedTable)
+	if !ok {
+		return nil, fmt.Errorf("%s is no table of pairs", base)
+	}
+	return &onlineTable{speeds}, nil
+}
+
+// onlineTable is one file of pairs.
+type onlineTable struct{ *speedTable }
+
+func (t *onlineTable) splits() []split { return []split{{"family", t.touching()}} }
+
+// onlineAfter are the numbers of co-runs of the family after which models are scored
+// on the others of it.
+var onlineAfter = [...]int{0, 1, 3, 8, 16, 24, 48}
+
+const (
+	onlineRounds = 24
+	onlineNew    = 5 // tasks of the family in a round
+	onlineKnown  = 9 // and of others
+)
+
+// learner is a model that learns from co-runs.
+type learner struct {
+	name string
+	// fit starts from the training rows.
+	fit func(train []interference.Observation) (speedModel, error)
+	// learn adds what was seen last; all is what was seen up to now, training rows
+	// included.
+	learn func(m speedModel, all []interference.Observation, last int) (speedModel, error)
+}
+
+func learners() []learner {
+	fit := func(train []interference.Observation) (speedModel, error) {
+		m, err := interference.Fit(train, nil)
+		return &collocModel{model: m}, err
+	}
+	observe := func(m speedModel, all []interference.Observation, last int) (speedModel, error) {
+		return m, observeAll(m, all[len(all)-last:])
+	}
+	refit := func(m speedModel, all []interference.Observation, last int) (speedModel, error) {
+		if err := observeAll(m, all[len(all)-last:]); err != nil {
+			return nil, err
+		}
+		return m, ours(m).Refit(context.Background())
+	}
+	complete := func(all []interference.Observation) (speedModel, error) { return fitCompletion(all) }
+	return []learner{
+		{"colloc", fit, refit},
+		{"observe", fit, observe},
+		{"thompson", func(train []interference.Observation) (speedModel, error) {
+			m, err := interference.Fit(train, nil)
+			return &thompson{collocModel{model: m}, rand.New(rand.NewPCG(foldSeed, 7))}, err
+		}, refit},
+		{"matrix_completion", complete, func(_ speedModel, all []interference.Observation, _ int) (speedModel, error) { return complete(all) }},
+		{
+			"random",
+			func([]interference.Observation) (speedModel, error) {
+				return &randomPairing{meanSpeed{"": 0.8}, rand.New(rand.NewPCG(foldSeed, 4))}, nil
+			},
+			func(m speedModel, _ []interference.Observation, _ int) (speedModel, error) { return m, nil },
+		},
+	}
+}
+
+// thompson draws each guess from its interval, as from a normal distribution.
+type thompson struct {
+	collocModel
+	rng *rand.Rand
+}
+
+func (m *thompson) guess(r *dataset.SpeedRow, g *pairGuess) error {
+	err := m.collocModel.guess(r, g)
+	for i := range g.speed {
+		g.speed[i] += (g.hi[i] - g.lo[i]) / (2 * 1.645) * m.rng.NormFloat64()
+	}
+	return err
+}
+
+func ours(m speedModel) *interference.Predictor {
+	switch m := m.(type) {
+	case *collocModel:
+		return m.model
+	case *thompson:
+		return m.model
+	}
+	return &interference.Predictor{}
+}
+
+func observeAll(m speedModel, obs []interference.Observation) error {
+	for _, o := range obs {
+		if err := ours(m).Observe(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *onlineTable) score(from table, folds []fold) ([]result, error) {
+	train, ok := from.(*onlineTable)
+	if !ok {
+		return nil, errSet
+	}
+	var results []result
+	for _, l := range learners() {
+		r, err := t.learned(train, &l, folds)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+// learned scores one learner over all folds.
+func (t *onlineTable) learned(train *onlineTable, l *learner, folds []fold) (result, error) {
+	r := result{model: l.name}
+	var off, n [len(onlineAfter)]float64
+	var regret, runs float64
+	for k, f := range folds {
+		var obs []interference.Observation
+		for _, i := range f.Train {
+			obs = append(obs, train.rows[i].Observation)
+		}
+		if l.name != "thompson" && l.name != "random" {
+			if err := t.curve(l, obs, f, k, &off, &n); err != nil {
+				return r, err
+			}
+		}
+		for _, gpu := range t.gpus {
+			lost, ok, err := t.regret(l, obs, f, gpu)
+			if err != nil {
+				return r, err
+			}
+			if ok {
+				regret += lost
+				runs++
+			}
+		}
+	}
+	r.n = int(n[0])
+	for at, k := range onlineAfter {
+		if n[at] > 0 {
+			r.metrics = append(r.metrics, metric{fmt.Sprintf("mae_after_%d", k), off[at] / n[at]})
+		}
+	}
+	r.metrics = append(r.metrics, metric{fmt.Sprintf("regret_%d", onlineRounds), regret / max(1, runs)})
+	return r, nil
+}
+
+// curve adds the errors on the pairs of a fold that are not seen yet, after so many
+// as onlineAfter says.
+func (t *onlineTable) curve(l *learner, obs []interference.Observation, f fold, k int, off, n *[len(onlineAfter)]float64) error {
+	m, err := l.fit(obs)
+	if err != nil {
+		return err
+	}
+	obs = slices.Clone(obs)
+	order := rand.New(rand.NewPCG(foldSeed, 8+uint64(k))).Perm(len(f.Test))
+	seen := 0
+	for at, after := range onlineAfter {
+		if after >= len(order) {
+			return nil
+		}
+		for _, i := range order[seen:after] {
+			obs = append(obs, t.rows[f.Test[i]].Observation)
+		}
+		if after > seen {
+			if m, err = l.learn(m, obs, after-seen); err != nil {
+				return err
+			}
+		}
+		seen = after
+		for _, i := range order[seen:] {
+			row := &t.rows[f.Test[i]]
+			var g pairGuess
+			if err := m.guess(row, &g); err != nil {
+				return err
+			}
+			for j, s := range row.Observation.Speeds {
+				if v, ok := s.Get(); ok {
+					off[at] += max(v-g.speed[j], g.speed[j]-v)
+					n[at]++
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// regret lets a model pair tasks of the family with others and learn from what it
+// paired, and sums up over the rounds what share of the best pairing it missed.
+func (t *onlineTable) regret(l *learner, obs []interference.Observation, f fold, gpu string) (float64, bool, error) {
+	fresh, known, rows := t.cast(f, gpu)
+	if len(fresh) == 0 || len(known) < 2 {
+		return 0, false, nil
+	}
+	m, err := l.fit(obs)
+	if err != nil {
+		return 0, false, err
+	}
+	obs = slices.Clone(obs)
+	rng := rand.New(rand.NewPCG(foldSeed, 9))
+	var lost float64
+	for round := range onlineRounds {
+		d := draw{gpu: gpu, truth: pairTable{}, seed: uint64(round)}
+		d.tasks = append(pick(rng, fresh, onlineNew), pick(rng, known, onlineKnown)...)
+		guess, err := d.ask(m, rows)
+		if err != nil {
+			return 0, false, err
+		}
+		if !d.measured() {
+			continue
+		}
+		share, err := d.fraction(guess)
+		if err != nil {
+			return 0, false, err
+		}
+		lost += 1 - share
+		pairs, err := d.pairs(guess)
+		if err != nil {
+			return 0, false, err
+		}
+		for _, p := range pairs {
+			obs = append(obs, rows[p].Observation)
+		}
+		if m, err = l.learn(m, obs, len(pairs)); err != nil {
+			return 0, false, err
+		}
+	}
+	return lost, true, nil
+}
+
+// ask notes what was measured of the pairs of a draw and returns what a model says
+// of them.
+func (d *draw) ask(m speedModel, rows map[[2]*profile.Profile]*dataset.SpeedRow) (pairTable, error) {
+	guess := pairTable{}
+	ties := rand.New(rand.NewPCG(foldSeed, 6+d.seed))
+	for i, a := range d.tasks {
+		for _, b := range d.tasks[:i] {
+			row, ok := rows[[2]*profile.Profile{a, b}]
+			if !ok {
+				continue
+			}
+			var g pairGuess
+			if err := m.guess(row, &g); err != nil {
+				return nil, err
+			}
+			o := &row.Observation
+			x, _ := o.Speeds[0].Get()
+			y, _ := o.Speeds[1].Get()
+			d.truth.put(o.Set[0], o.Set[1], x, y)
+			guess.put(o.Set[0], o.Set[1], g.speed[0]+tieBreak*ties.Float64(), g.speed[1])
+		}
+	}
+	return guess, nil
+}
+
+// pick draws so many of the tasks, or all.
+func pick(rng *rand.Rand, tasks []*profile.Profile, n int) []*profile.Profile {
+	var out []*profile.Profile
+	for _, i := range rng.Perm(len(tasks))[:min(n, len(tasks))] {
+		out = append(out, tasks[i])
+	}
+	return out
+}
+
+// cast returns the tasks of one GPU that the training rows of a fold lack, the
+// others, and the row of every pair of both with both speeds.
+func (t *onlineTable) cast(f fold, gpu string) (fresh, known []*profile.Profile, rows map[[2]*profile.Profile]*dataset.SpeedRow) {
+	trained := make(map[*profile.Profile]bool)
+	for _, i := range f.Train {
+		for _, p := range t.rows[i].Observation.Set {
+			trained[p] = true
+		}
+	}
+	rows = make(map[[2]*profile.Profile]*dataset.SpeedRow)
+	for i := range t.rows {
+		o := &t.rows[i].Observation
+		if o.GPU != gpu || o.Set[0] == o.Set[1] || o.Speeds[0].IsZero() || o.Speeds[1].IsZero() {
+			continue
+		}
+		rows[[2]*profile.Profile{o.Set[0], o.Set[1]}], rows[[2]*profile.Profile{o.Set[1], o.Set[0]}] = &t.rows[i], &t.rows[i]
+		for _, p := range o.Set {
+			switch {
+			case trained[p] && !slices.Contains(known, p):
+				known = append(known, p)
+			case !trained[p] && !slices.Contains(fresh, p):
+				fresh = append(fresh, p)
+			}
+		}
+	}
+	return fresh, known, rows
+}

@@ -1,0 +1,235 @@
+package interference
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"example.com/colloc/predict/internal/lsq"
+	"example.com/colloc/profile"
+)
+
+const (
+	// mostRuns is how many co-runs a GPU and mechanism keep for a refit.
+	mostRuns = 5000
+	// calibrationRuns is how many of the newest a refit calibrates intervals on,
+	// leastRuns how many it needs for that.
+	calibrationRuns = 400
+	leastRuns       = 60
+)
+
+// Refit fits the model anew to the co-runs that it kept, and to the observations of
+// [Fit] where it came from there: coefficients, the trees and what they are told of
+// types, which Observe leaves as they are, so that what was learned of a task
+// reaches tasks like it under other names. Files hold sums, no rows: what a loaded
+// model was fitted to stays as it was, its trees too, and they are told of the types
+// seen since. Intervals are calibrated anew where the co-runs since the last time
+// have doubled.
+//
+// The result is a new version: m changes at once, after all work is done, and a
+// [Predictor.Clone] taken before does not. Co-runs that are observed meanwhile are
+// learned on top. The same observations give the same model.
+//
+// It returns ctx.Err() when cancelled, and an error where the equations cannot be
+// solved; m is then as before. Safe for concurrent use; run it in the background.
+// O(n p² + p³ + trees); at most about 5000 co-runs of each GPU and mechanism are
+// kept, the newest of each set of types first.
+func (m *Predictor) Refit(ctx context.Context) error {
+	s := m.load()
+	fitted := make(map[regimeKey]*regime)
+	began := make(map[regimeKey]int)
+	for _, r := range s.regimes {
+		next, err := r.refit(ctx, s.options)
+		if err != nil {
+			return fmt.Errorf("predict: interference: refit: %s under %v: %w", r.gpu, r.mechanism, err)
+		}
+		fitted[r.regimeKey], began[r.regimeKey] = next, r.observed
+	}
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	now := *m.load()
+	now.regimes = slices.Clone(now.regimes)
+	for i, late := range now.regimes {
+		next := fitted[late.regimeKey]
+		if next == nil { // first seen meanwhile
+			continue
+		}
+		missed := late.observed - began[late.regimeKey]
+		for _, o := range late.runs[max(0, len(late.runs)-missed):] {
+			next = next.successor(next.regimeKey, true, o)
+			next.learn(o)
+			next.keep(o)
+		}
+		now.regimes[i] = next
+	}
+	m.state.Store(&now)
+	return nil
+}
+
+// refit returns the regime fitted anew to what it kept, or a copy where it has
+// nothing new.
+func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if len(r.runs) == 0 {
+		return r.clone(), nil
+	}
+	whole := r.whole || r.rows != nil || r.base.N == 0 && r.past == nil
+	var next *regime
+	var err error
+	if whole {
+		next, err = r.refitWhole(o)
+	} else {
+		next, err = r.refitLearned()
+	}
+	if err != nil {
+		return nil, err
+	}
+	next.rows, next.runs, next.past, next.whole = r.rows, slices.Clip(r.runs), r.past, whole
+	next.drift, next.observed, next.calibrated = r.drift, r.observed, r.calibrated
+	if !whole || len(r.runs) < leastRuns || len(r.runs) < 2*r.calibrated {
+		return next, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	all := slices.Concat(r.rows, r.runs)
+	if err := next.calibrate(all[max(0, len(all)-calibrationRuns):], o); err != nil {
+		return nil, err
+	}
+	next.calibrated = len(r.runs)
+	return next, nil
+}
+
+// refitWhole fits to all rows, from the prior that the regime began with.
+func (r *regime) refitWhole(o Options) (*regime, error) {
+	start := &regime{regimeKey: r.regimeKey, roster: &roster{}, spread: r.spread}
+	if r.rows == nil { // it began with the prior of its mechanism
+		start.roster, start.mu = r.roster, r.mu
+	}
+	return start.fit(slices.Concat(r.rows, r.runs), o)
+}
+
+// refitLearned keeps the sums of the fit and its trees. Types that were learned
+// since tell the trees their traits, and the co-runs count less what these say then.
+func (r *regime) refitLearned() (*regime, error) {
+	next := *r
+	grown := *r.roster
+	grown.effects = slices.Clone(r.roster.effects)
+	for e := range grown.effects {
+		if k := &grown.effects[e]; !k.trained {
+			k.traits = [2]float64{r.post.Coef[ownColumn(int32(e))], r.post.Coef[otherColumn(int32(e))]}
+		}
+	}
+	next.roster, next.learned, next.memo = &grown, &lsq.Sums{}, &treeMemo{}
+	if r.past != nil {
+		next.learned = r.past.Clone()
+	}
+	next.learned.Grow(len(next.lambda))
+	for _, o := range r.runs {
+		next.sum(o)
+	}
+	var err error
+	next.post, err = lsq.Solve(next.lambda, next.mu, slopes(), next.base, next.learned)
+	return &next, err
+}
+
+// sum adds the speeds of one co-run, less what the trees say, to what was learned.
+func (r *regime) sum(o *Observation) {
+	set := r.members(o.Set)
+	var x lsq.Row
+	for i, speed := range o.Speeds {
+		if v, ok := speed.Get(); ok && len(set) > 1 {
+			loss := lossOf(v)
+			weight := lossSlope(loss) * lossSlope(loss)
+			for j := range set {
+				if j != i {
+					loss -= r.treeLoss(&set[i], &set[j])
+				}
+			}
+			fillRow(&x, set, i)
+			r.learned.AddRow(&x, loss, weight)
+		}
+	}
+}
+
+// keep remembers a co-run for the next refit. Of more than a quarter beyond what is
+// kept, the newest of every set of types stay: of sets seen again and again the
+// oldest go first, since they tell least.
+func (r *regime) keep(o *Observation) {
+	r.observed++
+	r.runs = append(r.runs, strip(o))
+	if len(r.runs) <= mostRuns+mostRuns/4 {
+		return
+	}
+	age := make([]int, len(r.runs)) // 1 is the newest of its set of types
+	seen := make(map[string]int)
+	for i := len(r.runs) - 1; i >= 0; i-- {
+		key := setKey(r.runs[i])
+		seen[key]++
+		age[i] = seen[key]
+	}
+	most := 1
+	count := make(map[int]int)
+	for _, a := range age {
+		count[a]++
+	}
+	total := 0
+	for _, a := range slices.Sorted(maps.Keys(count)) {
+		if total += count[a]; total > mostRuns {
+			break
+		}
+		most = a
+	}
+	var left []*Observation
+	for i, run := range r.runs {
+		if age[i] <= most {
+			left = append(left, run)
+		}
+	}
+	r.runs = left[max(0, len(left)-mostRuns):]
+}
+
+// setKey names the types of a co-run.
+func setKey(o *Observation) string {
+	names := make([]string, len(o.Set))
+	for i, p := range o.Set {
+		t, _ := typeOf(p)
+		names[i] = t.String()
+	}
+	slices.Sort(names)
+	return fmt.Sprint(names)
+}
+
+// strip copies what a fit reads of an observation, so that neither the caller's
+// changes nor his layers are kept.
+func strip(o *Observation) *Observation {
+	c := &Observation{GPU: o.GPU, Mechanism: o.Mechanism, Speeds: slices.Clone(o.Speeds), Groups: slices.Clone(o.Groups)}
+	for _, p := range o.Set {
+		if p == nil {
+			c.Set = append(c.Set, nil)
+			continue
+		}
+		q := &profile.Profile{}
+		q.Spec.Model.Name, q.Spec.Dataset.Name = p.Spec.Model.Name, p.Spec.Dataset.Name
+		q.Spec.Training.BatchSize, q.Spec.Training.Precision = p.Spec.Training.BatchSize, p.Spec.Training.Precision
+		q.GPU.Memory = p.GPU.Memory
+		for _, f := range loadFeatures {
+			if v, ok := p.Vector.Get(f); ok {
+				_ = q.Vector.Set(f, v) // it came out of a vector
+			}
+		}
+		c.Set = append(c.Set, q)
+	}
+	return c
+}
+
+// loadFeatures are those that loadOf reads.
+//
+//nolint:gochecknoglobals // a list of constants
+var loadFeatures = [...]profile.Feature{
+	profile.MeanSMActive, profile.MeanGPUBusy, profile.MeanDRAMActive, profile.MeanMemBusy,
+	profile.MedianStepTime, profile.BatchSize, profile.PeakMemory,
+}

@@ -1,0 +1,201 @@
+package interference
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+// made is one co-run of two tasks in a world where only the product of batches
+// matters: neither terms nor effects of types can say so, trees can.
+func made(a, b *profile.Profile, rng *rand.Rand) Observation {
+	speed := func(own, other *profile.Profile) profile.Opt[float64] {
+		loss := 0.1
+		if own.Spec.Training.BatchSize == other.Spec.Training.BatchSize {
+			loss = 0.4
+		}
+		return profile.Some(1 - loss - 0.01*rng.Float64())
+	}
+	return Observation{GPU: "RTX3090", Mechanism: profile.TimeSlice, Set: []*profile.Profile{a, b}, Speeds: []profile.Opt[float64]{speed(a, b), speed(b, a)}}
+}
+
+// madeTasks are models of two batches each.
+func madeTasks(tb testing.TB, models int) []*profile.Profile {
+	tb.Helper()
+	var tasks []*profile.Profile
+	for i := range models {
+		tasks = append(tasks, fakeTask(tb, fmt.Sprint("a", i), 16, 0.5, 0.2, 0.1), fakeTask(tb, fmt.Sprint("a", i), 256, 0.5, 0.2, 0.1))
+	}
+	return tasks
+}
+
+// offOn is the mean error on co-runs of tasks of other names.
+func offOn(t *testing.T, m *Predictor) float64 {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(5, 1))
+	a, b := fakeTask(t, "b1", 16, 0.5, 0.2, 0.1), fakeTask(t, "b2", 16, 0.5, 0.2, 0.1)
+	c := fakeTask(t, "b3", 256, 0.5, 0.2, 0.1)
+	var sum float64
+	for _, pair := range [][2]*profile.Profile{{a, b}, {a, c}, {b, c}} {
+		o := made(pair[0], pair[1], rng)
+		for i, e := range mustSpeeds(t, m, rtx3090(t), o.Set...) {
+			sum += math.Abs(e.Value-o.Speeds[i].Or(0)) / 6
+		}
+	}
+	return sum
+}
+
+func observeMade(t *testing.T, m *Predictor, count int) {
+	t.Helper()
+	rng := rand.New(rand.NewPCG(4, 1))
+	tasks := madeTasks(t, 8)
+	for range count {
+		if err := m.Observe(made(tasks[rng.IntN(len(tasks))], tasks[rng.IntN(len(tasks))], rng)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestRefitReachesOthers: what trees can learn of co-runs holds for tasks of other
+// names after a refit, not after Observe; a version taken before stays as it was,
+// and the same observations give the same bytes.
+func TestRefitReachesOthers(t *testing.T) {
+	var files [2]bytes.Buffer
+	for k := range files {
+		var m Predictor
+		observeMade(t, &m, 150)
+		before, old := offOn(t, &m), m.Clone()
+		if err := m.Refit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if after := offOn(t, &m); after > 0.7*before {
+			t.Errorf("error on other names is %.3f after the refit and was %.3f", after, before)
+		}
+		if now := offOn(t, old); now != before {
+			t.Errorf("the version before errs by %v now and by %v then", now, before)
+		}
+		if err := m.Refit(t.Context()); err != nil { // nothing new: nothing lost
+			t.Fatal(err)
+		}
+		if err := m.Save(&files[k]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(files[0].Bytes(), files[1].Bytes()) {
+		t.Error("the same observations give two models")
+	}
+}
+
+// TestRefitAfterLoad: sums of what was learned before a file was written still count
+// after a refit of what was loaded.
+func TestRefitAfterLoad(t *testing.T) {
+	var m Predictor
+	observeMade(t, &m, 150)
+	var file bytes.Buffer
+	if err := m.Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tasks := madeTasks(t, 8)
+	one := made(tasks[0], tasks[2], rand.New(rand.NewPCG(6, 1)))
+	for _, p := range []*Predictor{&m, loaded} {
+		if err := p.Observe(one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := mustSpeeds(t, &m, rtx3090(t), tasks[4], tasks[5])
+	if err := loaded.Refit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	got := mustSpeeds(t, loaded, rtx3090(t), tasks[4], tasks[5])
+	if math.Abs(got[0].Value-want[0].Value) > 1e-6 {
+		t.Errorf("after a refit of what was loaded a known pair runs at %v, learned was %v", got[0].Value, want[0].Value)
+	}
+}
+
+// TestRefitCancelled changes nothing.
+func TestRefitCancelled(t *testing.T) {
+	var m Predictor
+	observeMade(t, &m, 20)
+	before := offOn(t, &m)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := m.Refit(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want one that wraps context.Canceled", err)
+	}
+	if now := offOn(t, &m); now != before {
+		t.Errorf("a cancelled refit changes the error from %v to %v", before, now)
+	}
+}
+
+// TestObservedMeanwhile: a co-run that arrives while a refit is at work is not lost.
+func TestObservedMeanwhile(t *testing.T) {
+	var m Predictor
+	observeMade(t, &m, 150)
+	done := make(chan error)
+	go func() { done <- m.Refit(t.Context()) }()
+	slow := fakeTask(t, "slow", 64, 0.5, 0.2, 0.1)
+	for range 20 {
+		o := Observation{GPU: "RTX3090", Mechanism: profile.TimeSlice, Set: []*profile.Profile{slow, slow}, Speeds: []profile.Opt[float64]{profile.Some(0.2), profile.Some(0.2)}}
+		if err := m.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if got := mustSpeeds(t, &m, rtx3090(t), slow, slow); got[0].Value > 0.35 {
+		t.Errorf("a task that ran at 0.2 for 20 times is said to run at %v", got[0].Value)
+	}
+	if r, _ := m.load().regime("RTX3090", profile.TimeSlice); r.observed != 170 || len(r.runs) != 170 {
+		t.Errorf("%d observed, %d kept, want 170", r.observed, len(r.runs))
+	}
+}
+
+// TestKeepsTheTelling: of more co-runs than are kept those of types seen often go
+// first, and the oldest of them.
+func TestKeepsTheTelling(t *testing.T) {
+	tasks := madeTasks(t, 2)
+	rng := rand.New(rand.NewPCG(7, 1))
+	var r regime
+	rare := made(tasks[0], tasks[1], rng)
+	r.keep(&rare)
+	for range mostRuns + mostRuns/4 {
+		o := made(tasks[2], tasks[3], rng)
+		r.keep(&o)
+	}
+	if len(r.runs) > mostRuns || !slices.ContainsFunc(r.runs, func(o *Observation) bool { return o.Set[0].Spec.Model.Name == "a0" }) {
+		t.Errorf("%d kept, the rare one among them: %v", len(r.runs), len(r.runs) > 0 && r.runs[0].Set[0].Spec.Model.Name == "a0")
+	}
+}
+
+// BenchmarkRefit is of 5000 co-runs.
+func BenchmarkRefit(b *testing.B) {
+	var m Predictor
+	rng := rand.New(rand.NewPCG(8, 1))
+	var tasks []*profile.Profile
+	for i := range 60 {
+		tasks = append(tasks, fakeTask(b, fmt.Sprint("m", i/3), 16<<(i%3), rng.Float64(), rng.Float64()/2, rng.Float64()))
+	}
+	for range mostRuns {
+		if err := m.Observe(made(tasks[rng.IntN(len(tasks))], tasks[rng.IntN(len(tasks))], rng)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for b.Loop() {
+		c := m.Clone()
+		if err := c.Refit(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
