@@ -79,6 +79,9 @@ func (s *Session) carryOut(changes []change) ([]Move, error) {
 		}
 		if len(left) == len(pending) {
 			j := cheapest(left)
+			if j == nil {
+				return steps, s.stranded(left)
+			}
 			steps = append(steps, Move{j.task.ID, int(j.gpu), Nowhere})
 			s.shift(j, none)
 		}
@@ -122,7 +125,17 @@ func (s *Session) shift(j *job, to int32) {
 	}
 }
 
-// cheapest returns the running job that it costs least to stop.
+// stranded puts jobs that no GPU has room for into the queue, and says so. No plan
+// comes to that: when all that is still to be moved is stopped, each GPU holds a part of
+// the set that it is to run, whose limits its parts keep too.
+func (s *Session) stranded(jobs []*job) error {
+	for _, j := range jobs {
+		s.enqueue(j)
+	}
+	return fmt.Errorf("packer: session: %d tasks, %q first, find no room where they were to move and wait; the plan kept no limits", len(jobs), jobs[0].task.ID)
+}
+
+// cheapest returns the running job that it costs least to stop; nil if none runs.
 func cheapest(jobs []*job) *job {
 	var best *job
 	for _, j := range jobs {

@@ -21,11 +21,11 @@ func (g *Generation) done() bool {
 // missed.
 func (g *Generation) Bounds(ctx context.Context) {
 	u, most := make([]int64, len(g.u)), make([]int64, len(g.most))
-	for ; g.Rounds < maxPricings && ctx.Err() == nil && !g.done(); g.Rounds++ {
+	for ; g.Rounds < g.pricings && ctx.Err() == nil && !g.done(); g.Rounds++ {
 		g.lp.solve(ctx)
 		if g.Quick {
 			g.sweep(ctx, u, most, true)
-			if ctx.Err() == nil && g.extend() && g.Rounds < maxPricings-1 {
+			if ctx.Err() == nil && g.extend() && g.Rounds < g.pricings-1 {
 				continue
 			}
 		}
@@ -62,7 +62,7 @@ func (g *Generation) sweep(ctx context.Context, u, most []int64, quick bool) (du
 	for k := range most {
 		least := int64(math.Ceil(max(0, price[len(u)+k]) * (instance.Resolution * instance.Quarters)))
 		pass := g.pass(k, u, least+blur, least+blur)
-		pass.Quick, pass.Every = quick, g.Rounds == maxPricings-1
+		pass.Quick, pass.Every = quick, g.Rounds == g.pricings-1
 		pass.Visit = func(types []int32, profit int64) bool {
 			for _, i := range types {
 				if b := &g.best[i]; profit > b.profit {

@@ -34,6 +34,13 @@ type priced struct {
 	profit int64   // quarters
 }
 
+// limits are how long a generation may go on. Whatever they are, the bound holds: it is
+// priced over all sets in whole numbers.
+type limits struct {
+	pricings int // rounds
+	pool     int // sets in a pool
+}
+
 // Generation is the state of a column generation: the linear program over the
 // sets found so far, the best prices and the best plan.
 type Generation struct {
@@ -48,6 +55,7 @@ type Generation struct {
 	blur   float64 // profits below this part of a set's value are not worth a column
 	Quick  bool    // some sets are not listed
 	Rounds int
+	limits
 
 	base  int64    // what residents do anyway, quarters
 	value int64    // of the best plan beyond base, quarters
@@ -71,7 +79,7 @@ func New(ctx context.Context, e *instance.Evaluator, cat *catalogue.Catalogue, s
 	n := len(cat.Members)
 	g := &Generation{
 		Search: s, cat: cat, asked: q, Quick: !cat.Whole(), tol: tol, at: make([]int, len(in.ByGPU)),
-		bound: math.MaxInt64, u: make([]int64, n), best: make([]priced, n),
+		limits: limits{maxPricings, maxPool}, bound: math.MaxInt64, u: make([]int64, n), best: make([]priced, n),
 	}
 	for k := range in.Classes {
 		g.settle(k)

@@ -36,7 +36,8 @@ const manyLosses = 6
 // maxPool bounds the memory of a pool: some 30 MiB.
 const maxPool = 1 << 18
 
-// newPool collects the sets with a loss below limit, or less if they are too many.
+// newPool collects the sets with a loss below limit, or less if they are too many: half
+// the limit each time, down to 0, where those that lose nothing are cut short.
 // Of those not listed it takes what can be had for a few questions.
 func (g *Generation) newPool(ctx context.Context, limit int64) *pool {
 	p := &pool{u: g.u, most: g.most, by: make([][]holder, len(g.u))}
@@ -51,7 +52,7 @@ func (g *Generation) newPool(ctx context.Context, limit int64) *pool {
 			walk.Every = true
 			walk.Visit = func(types []int32, profit int64) bool {
 				p.sets = append(p.sets, losing{k, slices.Clone(types), g.most[k] - profit})
-				full = full || len(p.sets) > maxPool
+				full = full || len(p.sets) > g.limits.pool
 				return !full
 			}
 			walk.Run(ctx)

@@ -36,6 +36,7 @@ type packing struct {
 	price  []float64
 	enter  []float64 // entering column in terms of the basis
 	pivots int
+	most   int // pivots of one solve
 }
 
 const (
@@ -48,7 +49,7 @@ func newPacking(limit []float64) *packing {
 	m := len(limit)
 	p := &packing{
 		limit: make([]float64, m), basis: make([]int32, m), slack: make([]int32, m),
-		inv: make([]float64, m*m), x: make([]float64, m), price: make([]float64, m), enter: make([]float64, m),
+		most: 50 * m, inv: make([]float64, m*m), x: make([]float64, m), price: make([]float64, m), enter: make([]float64, m),
 	}
 	for r := range m {
 		noise := float64(uint32(r+1)*2654435761) / (1 << 32) // golden ratio hashing
@@ -88,7 +89,7 @@ func (p *packing) reduced(c *column) float64 {
 // change nothing, could go on for ever; prices that are not the best yet prove a
 // bound all the same, which is priced in whole numbers and merely higher.
 func (p *packing) solve(ctx context.Context) {
-	for range 50 * len(p.limit) {
+	for range p.most {
 		j := p.entering()
 		if j == math.MaxInt32 || ctx.Err() != nil || !p.pivot(j) {
 			return

@@ -23,6 +23,7 @@ type smoothed struct {
 	price []float64
 	slack []float64 // what each column is worth beyond its rows
 	tau   float64
+	most  int // sweeps at each tau
 }
 
 const (
@@ -35,7 +36,7 @@ const (
 )
 
 func newSmoothed(limit []float64) *smoothed {
-	return &smoothed{limit: limit, rows: make([][]int32, len(limit)), price: make([]float64, len(limit)), tau: hottest}
+	return &smoothed{limit: limit, rows: make([][]int32, len(limit)), price: make([]float64, len(limit)), tau: hottest, most: maxSweeps}
 }
 
 // add implements master.
@@ -59,7 +60,7 @@ func (s *smoothed) level(j int) float64 { return power2(max(faint, s.slack[j]/s.
 // prices prove a bound, later ones a lower.
 func (s *smoothed) solve(ctx context.Context) {
 	for {
-		for range maxSweeps {
+		for range s.most {
 			moved := 0.0
 			for r := range s.rows {
 				moved = max(moved, s.adjust(r))

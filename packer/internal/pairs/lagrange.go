@@ -40,7 +40,7 @@ func (m *matcher) several(ctx context.Context, tol float64) (pl *instance.Plan, 
 	p := &pricer{m: m, bound: math.MaxInt64}
 	m.tol = commonTol
 	prices := m.commonPrice(ctx)
-	for range maxRounds {
+	for range m.rounds {
 		r := m.at(ctx, prices)
 		if r == nil {
 			break

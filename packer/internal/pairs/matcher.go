@@ -22,12 +22,13 @@ type matcher struct {
 	seats  []int  // classes of the vertices n, n+1, ...
 	d      *matching.Solver
 	last   *priced // that d solved
+	rounds int     // updates of prices at most
 	tol    float64 // relative gap at which a matching is good enough
 	err    error   // why at returned nil, if not because it was cancelled
 }
 
 func newMatcher(ctx context.Context, t *table) *matcher {
-	m := &matcher{table: t.hopeful(ctx), plain: t}
+	m := &matcher{table: t.hopeful(ctx), plain: t, rounds: maxRounds}
 	for k, gain := range t.gain {
 		if gain != nil {
 			m.seats = append(m.seats, k)

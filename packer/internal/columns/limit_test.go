@@ -1,0 +1,79 @@
+package columns
+
+import (
+	"math"
+	rand "math/rand/v2"
+	"testing"
+
+	"example.com/colloc/packer/internal/catalogue"
+	"example.com/colloc/packer/internal/instance"
+	"example.com/colloc/packer/internal/packtest"
+)
+
+// TestLimitsLeaveTheBound ends every loop early: pivots, sweeps, rounds and the sets of
+// a pool. The plan is feasible and no better than the best, the bound no lower, with
+// all sets listed and with bounds for most.
+func TestLimitsLeaveTheBound(t *testing.T) {
+	early, looser := 0, 0
+	for n := range 120 {
+		rng := rand.New(rand.NewPCG(111, uint64(n)))
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 3, Kinds: 2, Residents: 1, MaxSet: 3})
+		p.Model = packtest.Falling{Model: p.Model}
+		best := instance.Quarters * packtest.SlowBest(p)
+		bounds := []int64{}
+		for _, cut := range []bool{false, true} {
+			in := packtest.NewInstance(t, p)
+			e, ty := instance.NewEvaluator(in), instance.NewTypes(in, false)
+			l, ok := catalogue.Deepest(in, len(ty.Members), 30+400*(n%2))
+			if !ok {
+				break
+			}
+			q := &catalogue.Questions{Most: 1000}
+			cat, err := catalogue.New(t.Context(), e, ty, l, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			start, err := catalogue.Greedy(t.Context(), cat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			g, err := New(t.Context(), e, cat, start, q, 0, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if lp, exact := g.lp.(*packing); cut && exact {
+				lp.most, g.limits = 1, limits{pricings: 1, pool: 1}
+			}
+			if n%3 == 0 { // prices of rows that are too many
+				lp := newSmoothed(g.lp.(*packing).limit)
+				for _, set := range g.lp.(*packing).cols {
+					lp.add(set)
+				}
+				if cut {
+					lp.most = 1
+				}
+				g.lp, g.blur = lp, Blurred
+			}
+			g.Bounds(t.Context())
+			g.Round()
+			if _, err := g.ImprovePlan(t.Context(), 20); err != nil {
+				t.Fatal(err)
+			}
+			g.newPool(t.Context(), 0)
+			g.tally()
+			if pr := g.Proof(); pr == nil || pr.Bound < best || g.base+g.value > best {
+				t.Fatalf("problem %d, cut short %v: %d, bound %+v, the best plan has %d", n, cut, g.base+g.value, pr, best)
+			}
+			if cut && g.Rounds <= 1 {
+				early++
+			}
+			bounds = append(bounds, g.bound)
+		}
+		if len(bounds) == 2 && bounds[1] > bounds[0] && bounds[1] < math.MaxInt64 {
+			looser++
+		}
+	}
+	if early < 60 || looser == 0 {
+		t.Errorf("%d generations ended early, %d with a higher bound", early, looser)
+	}
+}
