@@ -51,10 +51,8 @@ func (s *Session) Rebalance(ctx context.Context, maxMoves int) ([]Move, error) {
 }
 
 // carryOut makes the changes and returns the steps in an order that respects the
-// limits of every GPU on the way. Each round brings a task to its GPU, where it
-// stays, or stops one, which stays stopped until then.
+// limits of every GPU on the way.
 func (s *Session) carryOut(changes []change) ([]Move, error) {
-	var steps []Move
 	to := map[*job]int32{}
 	var pending []*job
 	for _, c := range changes {
@@ -67,6 +65,27 @@ func (s *Session) carryOut(changes []change) ([]Move, error) {
 			}
 		}
 	}
+	steps, errs := s.rearrange(pending, to)
+	for _, c := range changes {
+		for _, t := range c.targets {
+			s.cards[t.gpu].mech = t.mech
+			errs = errors.Join(errs, s.refresh(t.gpu))
+		}
+	}
+	if len(steps) == 0 || errs != nil {
+		return steps, errs
+	}
+	s.out = s.out[:0]
+	errs = s.sweep()
+	for _, d := range s.out {
+		steps = append(steps, Move{d.Task, Nowhere, d.GPU})
+	}
+	return steps, errs
+}
+
+// rearrange brings each pending job to its GPU. In each round fewer are left, or of
+// those left fewer run, so it ends.
+func (s *Session) rearrange(pending []*job, to map[*job]int32) (steps []Move, err error) {
 	for len(pending) > 0 {
 		left := pending[:0]
 		for _, j := range pending {
@@ -87,22 +106,7 @@ func (s *Session) carryOut(changes []change) ([]Move, error) {
 		}
 		pending = left
 	}
-	var errs error
-	for _, c := range changes {
-		for _, t := range c.targets {
-			s.cards[t.gpu].mech = t.mech
-			errs = errors.Join(errs, s.refresh(t.gpu))
-		}
-	}
-	if len(steps) == 0 || errs != nil {
-		return steps, errs
-	}
-	s.out = s.out[:0]
-	errs = s.sweep()
-	for _, d := range s.out {
-		steps = append(steps, Move{d.Task, Nowhere, d.GPU})
-	}
-	return steps, errs
+	return steps, nil
 }
 
 // room reports whether a card can hold a job besides what it holds now.

@@ -6,6 +6,7 @@ import (
 	"math"
 	rand "math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -95,8 +96,8 @@ func TestTheHigherPaceWins(t *testing.T) {
 		p := &packer.Problem{Tasks: []packer.Task{{ID: "t", Weight: math.Pow(10, 9-18*rng.Float64())}}}
 		table := packtest.PaceTable{}
 		for g, pace := range paces {
-			p.GPUs = append(p.GPUs, packer.GPU{ID: fmt.Sprint("g", g), Memory: profile.Bytes(1+rng.IntN(2)) * profile.GiB, Labels: []string{fmt.Sprint(g)}})
-			table[fmt.Sprint(g)] = pace
+			p.GPUs = append(p.GPUs, packer.GPU{ID: fmt.Sprint("g", g), Memory: profile.Bytes(1+rng.IntN(2)) * profile.GiB, Labels: []string{strconv.Itoa(g)}})
+			table[strconv.Itoa(g)] = pace
 		}
 		p.Model = table
 		want := 0

@@ -41,18 +41,19 @@ func TestLimitsLeaveTheBound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if lp, exact := g.lp.(*packing); cut && exact {
-				lp.most, g.limits = 1, limits{pricings: 1, pool: 1}
+			exact, ok := g.lp.(*packing)
+			if !ok {
+				t.Fatalf("prices by %T", g.lp)
 			}
-			if n%3 == 0 { // prices of rows that are too many
-				lp := newSmoothed(g.lp.(*packing).limit)
-				for _, set := range g.lp.(*packing).cols {
-					lp.add(set)
+			blurred := newSmoothed(exact.limit)
+			if cut {
+				exact.most, blurred.most, g.limits = 1, 1, limits{pricings: 1, pool: 1}
+			}
+			if n%3 == 0 { // as where there are too many rows
+				for _, set := range exact.cols {
+					blurred.add(set)
 				}
-				if cut {
-					lp.most = 1
-				}
-				g.lp, g.blur = lp, Blurred
+				g.lp, g.blur = blurred, Blurred
 			}
 			g.Bounds(t.Context())
 			g.Round()

@@ -52,7 +52,7 @@ func (g *Generation) newPool(ctx context.Context, limit int64) *pool {
 			walk.Every = true
 			walk.Visit = func(types []int32, profit int64) bool {
 				p.sets = append(p.sets, losing{k, slices.Clone(types), g.most[k] - profit})
-				full = full || len(p.sets) > g.limits.pool
+				full = full || len(p.sets) > g.pool
 				return !full
 			}
 			walk.Run(ctx)

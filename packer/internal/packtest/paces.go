@@ -57,6 +57,7 @@ func Paced(rng *rand.Rand, p *packer.Problem) *packer.Problem {
 // speed "pair" of any two tasks.
 type PaceTable map[string]float64
 
+// Speeds implements packer.Model.
 func (m PaceTable) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
 	for i := range dst {
 		dst[i] = 1
