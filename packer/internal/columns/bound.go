@@ -8,8 +8,6 @@ import (
 	"example.com/colloc/packer/internal/instance"
 )
 
-const maxPricings = 300 // rounds of column generation
-
 // done reports whether the plan is as good as asked.
 func (g *Generation) done() bool {
 	return float64(g.bound-g.value) <= g.tol*float64(g.base+g.bound)

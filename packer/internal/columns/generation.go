@@ -17,6 +17,9 @@ const (
 	maxExact = 512
 	// Blurred is how exact nearly is.
 	Blurred = 0.0005
+
+	maxPricings = 300     // rounds of column generation
+	maxPool     = 1 << 18 // sets in a pool: some 30 MiB
 )
 
 // site is where sets go that are worth the same there: the GPUs of a class, or

@@ -33,9 +33,6 @@ type losing struct {
 // pool, where sets have to be asked for.
 const manyLosses = 6
 
-// maxPool bounds the memory of a pool: some 30 MiB.
-const maxPool = 1 << 18
-
 // newPool collects the sets with a loss below limit, or less if they are too many: half
 // the limit each time, down to 0, where those that lose nothing are cut short.
 // Of those not listed it takes what can be had for a few questions.
