@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"fmt"
 	"testing"
 
 	"example.com/colloc/packer/internal/packtest"
@@ -19,8 +20,10 @@ func BenchmarkFleet(b *testing.B) {
 // BenchmarkFleetPairs pairs 1000 tasks, each like no other, on 800 GPUs of four kinds.
 func BenchmarkFleetPairs(b *testing.B) {
 	for _, w := range append([]string{"tied"}, packtest.Weights()...) {
-		b.Run("weights="+w, func(b *testing.B) {
-			benchPack(b, Matching{}, packtest.FleetProblem(b, w, 1000, 1000, 800, 4, 2))
-		})
+		for _, tol := range []float64{0, 0.0005} {
+			b.Run(fmt.Sprintf("weights=%s/tol=%g", w, tol), func(b *testing.B) {
+				benchPack(b, Matching{Tol: tol}, packtest.FleetProblem(b, w, 1000, 1000, 800, 4, 2))
+			})
+		}
 	}
 }
