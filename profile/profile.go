@@ -63,6 +63,13 @@ func (p *Profile) describe() error {
 	return errors.Join(errs...)
 }
 
+// featureCount is the value of a feature and the counts of layers that it rests on.
+type featureCount struct {
+	feature Feature
+	count   float64
+	needs   Counts
+}
+
 // describeModel fills the counts of the layers; what one of them does not tell
 // is missing.
 func (p *Profile) describeModel() error {
@@ -91,11 +98,7 @@ func (p *Profile) describeModel() error {
 	totalNeurons, _ := m.Neurons()
 	totalActs, _ := m.Activations()
 	t := &p.Spec.Training
-	for _, c := range []struct {
-		feature Feature
-		count   float64
-		needs   Counts
-	}{
+	for _, c := range []featureCount{
 		{LayerCount, float64(len(m.Layers)), 0},
 		{DepthCount, float64(m.Depth()), ParamCounts},
 		{NeuronCount, float64(totalNeurons), NeuronCounts},
@@ -110,11 +113,7 @@ func (p *Profile) describeModel() error {
 		}
 	}
 	for _, k := range byKind {
-		for _, c := range []struct {
-			feature Feature
-			count   float64
-			needs   Counts
-		}{
+		for _, c := range []featureCount{
 			{k.layers, float64(layers[k.kind]), 0},
 			{k.activations, float64(acts[k.kind]), ActivationCounts},
 			{k.params, float64(params[k.kind]), ParamCounts},

@@ -145,11 +145,13 @@ func (c *config) albert(b *builder, o Options) {
 			b.file.Model.Layers[l].Params = 0 // those of a block before
 		}
 	}
-	if o.Head == LanguageHead {
+	switch o.Head {
+	case LanguageHead:
 		b.maskedHead(narrow, vocab, length)
-	} else if o.Head == DefaultHead {
+	case DefaultHead:
 		b.linear("pooler", width, width, 1, true)
 		b.file.warn(0, "described with the pooler, as published counts are; Options.Head LanguageHead trains it as a language model")
+	case NoHead:
 	}
 }
 

@@ -50,15 +50,10 @@ func (t *kerasTable) read(number int, line []byte) error {
 	switch {
 	case !t.inside:
 		if isSummaryHeader(line) {
-			t.inside = true
-			if !strings.Contains(text, "┃") {
-				for _, column := range []string{"Layer (type)", "Output Shape", "Param #"} {
-					t.starts = append(t.starts, strings.Index(text, column))
-				}
-			}
+			t.begin(text)
 		}
 		return nil
-	case strings.Trim(text, " \t=_-─━┏┳┓┡╇┩├┼┤└┴┘└│┃") == "":
+	case strings.Trim(text, " \t=_-─━┏┳┓┡╇┩├┼┤└┴┘│┃") == "":
 		return nil
 	}
 	name, value, ok := strings.Cut(strings.TrimSpace(text), ":")
@@ -78,11 +73,28 @@ func (t *kerasTable) read(number int, line []byte) error {
 		t.tree.file.warn(number, "not a row of the table: %q", clip(text))
 		return nil
 	}
-	if cells[2] != "" && t.complete() || cells[1] != "" && t.complete() && strings.Count(t.cells[1], "(") == strings.Count(t.cells[1], ")") {
+	if t.complete() && (cells[2] != "" || cells[1] != "" && strings.Count(t.cells[1], "(") == strings.Count(t.cells[1], ")")) {
 		if err := t.flush(); err != nil {
 			return fmt.Errorf("the row before: %w", err)
 		}
 	}
+	t.grow(cells)
+	return nil
+}
+
+// begin notes where the columns start in a header that blanks divide.
+func (t *kerasTable) begin(header string) {
+	t.inside = true
+	if strings.Contains(header, "┃") {
+		return
+	}
+	for _, column := range []string{"Layer (type)", "Output Shape", "Param #"} {
+		t.starts = append(t.starts, strings.Index(header, column))
+	}
+}
+
+// grow adds a line to the row at hand.
+func (t *kerasTable) grow(cells [3]string) {
 	for i, c := range cells {
 		if i == 2 && c != "" && t.cells[2] != "" {
 			continue
@@ -93,7 +105,6 @@ func (t *kerasTable) read(number int, line []byte) error {
 		}
 	}
 	t.pending = true
-	return nil
 }
 
 func (t *kerasTable) complete() bool { return t.pending && t.cells[2] != "" }

@@ -29,19 +29,9 @@ func (g *onnxGraph) describe(f *File) error {
 				sample[out] = shape
 			}
 		}
-		l := profile.Layer{Name: n.name, Kind: kindOfOp(n.op), Params: params}
-		if l.Name == "" && len(n.outputs) > 0 {
-			l.Name = n.outputs[0]
-		}
-		if l.Kind == profile.Linear && !g.weighted(n) && !readsMade(n, l.Kind, made) {
-			l.Kind = profile.Attention // a product of two activations
-		}
-		if readsMade(n, l.Kind, made) {
-			l.Unknown |= profile.ParamCounts
-			l.Params, madeUp = 0, madeUp+1
-		}
-		if n.op == "Gather" && params > 0 {
-			l.Kind = profile.Embedding
+		l := g.layer(n, params, made)
+		if l.Unknown&profile.ParamCounts != 0 {
+			madeUp++
 		}
 		if l.Kind == profile.OtherLayer && params == 0 {
 			continue
@@ -61,6 +51,27 @@ func (g *onnxGraph) describe(f *File) error {
 		f.warn(0, "%d layers have weights that the graph makes when it runs: their parameters are unknown", madeUp)
 	}
 	return nil
+}
+
+// layer returns what a node with params parameters is. Those that it takes from
+// constants made at run time are unknown.
+func (g *onnxGraph) layer(n *onnxNode, params int64, made map[string]bool) profile.Layer {
+	l := profile.Layer{Name: n.name, Kind: kindOfOp(n.op), Params: params}
+	if l.Name == "" && len(n.outputs) > 0 {
+		l.Name = n.outputs[0]
+	}
+	madeUp := readsMade(n, l.Kind, made)
+	switch {
+	case madeUp:
+		l.Unknown |= profile.ParamCounts
+		l.Params = 0
+	case l.Kind == profile.Linear && !g.weighted(n):
+		l.Kind = profile.Attention // a product of two activations
+	}
+	if n.op == "Gather" && params > 0 {
+		l.Kind = profile.Embedding
+	}
+	return l
 }
 
 // makesWeights says whether an operation puts out constants made at run time, as

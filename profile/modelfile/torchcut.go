@@ -19,7 +19,7 @@ func (t *infoTree) fillCut(leaves []profile.Layer, cuts []cutLeaf) []profile.Lay
 	if len(cuts) == 0 {
 		return leaves
 	}
-	missing, told := t.missing(leaves, cuts)
+	missing, told := t.missing(cuts)
 	var own float64
 	for _, c := range cuts {
 		own += float64(c.row.all)
@@ -80,7 +80,7 @@ func (t *infoTree) opened(l profile.Layer, rank int) []profile.Layer {
 
 // missing is what the cut rows' modules with parameters put out for the whole
 // batch: the stated size holds each output and its gradient.
-func (t *infoTree) missing(leaves []profile.Layer, cuts []cutLeaf) (elements float64, told bool) {
+func (t *infoTree) missing(cuts []cutLeaf) (elements float64, told bool) {
 	size, ok := t.totals["Forward/backward pass size"]
 	params, total := t.totals["Params size"], t.totals["Total params"]
 	if !ok || size == 0 || total == 0 {

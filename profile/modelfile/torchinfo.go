@@ -226,7 +226,7 @@ func (t *infoTree) cell(cells []string, column string) string {
 // build makes the leaves, now that all rows and totals are known.
 func (t *infoTree) build() error {
 	t.findBatch()
-	first := map[string]int64{} // parameters of a module that may run again
+	first := moduleParams{}
 	var leaves []profile.Layer
 	var cuts []cutLeaf
 	for i := range t.rows {
@@ -243,17 +243,7 @@ func (t *infoTree) build() error {
 		if !row.known && row.layer.Params == 0 && !row.again {
 			continue
 		}
-		works := row.layer.Params // parameters that this row works with
-		loose := row.key()
-		strict := loose + fmt.Sprint(row.shape)
-		switch known := first[strict]; {
-		case row.again && known > 0:
-			works = known
-		case row.again:
-			works = first[loose]
-		case works > 0:
-			first[loose], first[strict] = works, works
-		}
+		works := first.of(row)
 		if !row.known && row.depth == t.deepest && works > 0 {
 			cuts = append(cuts, cutLeaf{at: len(leaves), params: works, row: row})
 		}
@@ -276,6 +266,26 @@ func (t *infoTree) build() error {
 	}
 	t.finish()
 	return nil
+}
+
+// moduleParams holds the parameters of modules that may run again, by their key.
+type moduleParams map[string]int64
+
+// of returns the parameters that a row works with: its own, or those of its module's
+// first run.
+func (first moduleParams) of(row *infoRow) int64 {
+	loose := row.key()
+	strict := loose + fmt.Sprint(row.shape)
+	works := row.layer.Params
+	switch known := first[strict]; {
+	case row.again && known > 0:
+		works = known
+	case row.again:
+		works = first[loose]
+	case works > 0:
+		first[loose], first[strict] = works, works
+	}
+	return works
 }
 
 // key tells modules apart that may run again: their class, attribute and width.
