@@ -61,7 +61,7 @@ func TestEnumTextRoundTrip(t *testing.T) {
 
 func TestEnumOutOfRange(t *testing.T) {
 	for name, enum := range enums {
-		for _, i := range []int{-1, enum.count, 1 << 40} {
+		for _, i := range []int{-1, enum.count, 1 << 30} {
 			value, into, printed := enum.make(i)
 			if _, err := value.MarshalText(); err == nil {
 				t.Errorf("%s: value %d was written", name, i)

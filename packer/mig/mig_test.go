@@ -150,7 +150,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := mig.New(&profile.GPUModel{MIG: []profile.MIGProfile{{Size: 3, Starts: []int{-1}}}}); err == nil {
 		t.Error("a negative start is accepted")
 	}
-	if _, err := mig.New(&profile.GPUModel{MIG: []profile.MIGProfile{{Size: 1 << 40, Starts: []int{0}}}}); err == nil {
+	if _, err := mig.New(&profile.GPUModel{MIG: []profile.MIGProfile{{Size: 1 << 30, Starts: []int{0}}}}); err == nil {
 		t.Error("a huge instance is accepted")
 	}
 	table, err := mig.New(lookup(t, "A100-40GB", false))
