@@ -65,12 +65,14 @@ func (r *session) begin(s *sim.State) error {
 	if err != nil {
 		return err
 	}
+	var down []int
 	for _, g := range s.GPUs() {
 		if !g.Up {
-			if _, err := r.packer.Fail(g.Index); err != nil {
-				return err
-			}
+			down = append(down, g.Index)
 		}
+	}
+	if _, err := r.packer.Fail(down...); err != nil {
+		return err
 	}
 	if err := r.seatRest(s); err != nil {
 		return err
