@@ -10,13 +10,13 @@ import (
 
 // crowd makes n tasks that differ in use and size; every fourth was never
 // observed, so that its use is predicted.
-func crowd(b *testing.B, n int) []colloc.Task {
-	b.Helper()
+func crowd(tb testing.TB, n int) []colloc.Task {
+	tb.Helper()
 	tasks := make([]colloc.Task, n)
 	for i := range tasks {
-		tasks[i] = seen(b, fmt.Sprintf("task%d", i), 0.1+0.8*float64(i%10)/10, 0.05+0.5*float64(i%7)/7, profile.Bytes(1+i%8)*profile.GiB)
+		tasks[i] = seen(tb, fmt.Sprintf("task%d", i), 0.1+0.8*float64(i%10)/10, 0.05+0.5*float64(i%7)/7, profile.Bytes(1+i%8)*profile.GiB)
 		if i%4 == 3 {
-			tasks[i].Profile = describe(b)
+			tasks[i].Profile = describe(tb)
 		}
 	}
 	return tasks

@@ -1,6 +1,10 @@
 package colloc
 
 import (
+	"cmp"
+	"runtime"
+	"sync"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
@@ -33,6 +37,53 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	s.speeds = speeds
 	copy(dst, speeds)
 	return err
+}
+
+// batched is the model of a round, whose tasks are known from the start: it divides
+// many pairs over the CPUs that Go may use.
+type batched struct{ model }
+
+var (
+	_ packer.AdditiveModel = batched{}
+	_ packer.PaceModel     = batched{}
+	_ packer.BatchModel    = batched{}
+)
+
+// PairSpeeds implements [packer.BatchModel], with the numbers of Speeds.
+func (m batched) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
+	const worthwhile = 100 // pairs that take longer than to start a goroutine
+	n := len(partners)
+	parts := min(runtime.GOMAXPROCS(0), 1+n/worthwhile)
+	errs := make([]error, parts)
+	var wait sync.WaitGroup
+	for k := range parts {
+		from, to := k*n/parts, (k+1)*n/parts
+		ask := func() { errs[k] = m.row(task, partners[from:to], gpu, mech, own[from:to], other[from:to]) }
+		if k == parts-1 {
+			ask()
+			break
+		}
+		wait.Go(ask)
+	}
+	wait.Wait()
+	return cmp.Or(errs...)
+}
+
+// row asks for one pair after the other.
+func (m batched) row(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
+	s := m.planner.acquire()
+	defer m.planner.release(s)
+	s.set = append(s.set, m.uses.of(task.Profile, gpu.Type), nil)
+	for i, t := range partners {
+		s.set[1] = m.uses.of(t.Profile, gpu.Type)
+		speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
+		if err != nil {
+			return err
+		}
+		s.speeds = speeds
+		own[i], other[i] = speeds[0], speeds[1]
+	}
+	return nil
 }
 
 // Pace implements [packer.PaceModel], within the bounds that it sets.

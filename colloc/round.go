@@ -37,7 +37,7 @@ type round struct {
 func (p *Planner) newRound(tasks []Task, gpus []GPU, plan bool) (*round, error) {
 	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
 	r.paces = paces{of: make(map[*profile.GPUModel]int), tasks: make(map[paceKey]predict.Estimate)}
-	r.problem = packer.Problem{Model: model{p, r.speeds, r.uses, &r.paces}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
+	r.problem = packer.Problem{Model: batched{model{p, r.speeds, r.uses, &r.paces}}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
 	errs := repeats(tasks, gpus)
 	for i := range tasks {
 		t, d, err := r.prepare(&tasks[i], place{index: i, gpuIndex: -1})
