@@ -16,7 +16,8 @@ type Diagnosis struct {
 	// Remedies are what to do, best first: for a task that does not fit in the
 	// order in which to try them, otherwise by predicted throughput.
 	Remedies []Remedy `json:"remedies"`
-	// Scaling are the choices that [ChooseGPUs] made, Spot what [PlanSpot]
+	// Scaling are the choices that [ChooseGPUs] made and those of Options.Offers,
+	// in one order, Spot what [PlanSpot]
 	// found; empty if it was not asked for.
 	Scaling []ScalingChoice `json:"scaling,omitempty"`
 	Spot    *SpotPlan       `json:"spot,omitempty"`
@@ -59,6 +60,7 @@ func Diagnose(p *profile.Profile, o *Options) Diagnosis {
 		d.Remedies = append(d.Remedies, v.remedies(f.Bottleneck)...)
 	}
 	d.Remedies = rank(d.Remedies)
+	d.Scaling = v.compare(d.Scaling)
 	d.Warnings = append(d.Warnings, v.warnings...)
 	return d
 }

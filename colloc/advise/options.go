@@ -32,6 +32,11 @@ type Options struct {
 	// none leaves that question open. MinGain is its threshold.
 	Scaling []ScalingPoint
 	MinGain float64
+	// Offers are kinds of GPU to compare with those in Scaling or, without it, with
+	// the profile's own: where nothing was measured on a kind, its throughput is
+	// predicted by the Planner's paces, see [ScalingChoice]. A kind whose memory
+	// the task does not fit is a warning.
+	Offers []Offer
 	// Spot is the offer of machines that are taken away at times, see
 	// [PlanSpot]; nil leaves that question open.
 	Spot *Spot
