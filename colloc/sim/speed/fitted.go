@@ -20,7 +20,8 @@ import (
 type Fitted struct {
 	// Interference is required.
 	Interference *interference.Predictor
-	// Pace says how cards compare, relative to its reference; nil is 1 for all.
+	// Pace says how cards compare, relative to its reference; nil is 1 for all, right
+	// for clusters of one product only.
 	Pace *pace.Predictor
 	// MIG is for instances; nil is its prior, the part of the compute slices.
 	MIG *pace.MIGSpeed

@@ -181,3 +181,35 @@ func TestParseCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestPaced multiplies what another model says by the pace on the card.
+func TestPaced(t *testing.T) {
+	v100, known := profile.LookupGPU("V100")
+	k80, also := profile.LookupGPU("K80")
+	if !known || !also {
+		t.Fatal("no V100 or K80 in the catalogue")
+	}
+	set, dst := []*sim.Task{{}, {}}, make([]float64, 2)
+	paces := &pace.Predictor{}
+	for _, m := range []speed.Paced{
+		{Model: sim.Constant{1, 0.5}, Reference: v100},
+		{Model: sim.Constant{1, 0.5}, Reference: v100, Pace: paces},
+		{Model: sim.Constant{1, 0.5}},
+	} {
+		for _, gpu := range []profile.GPUModel{v100, k80} {
+			if err := m.Speeds(&sim.GPU{Model: gpu}, profile.TimeSlice, set, dst); err != nil {
+				t.Fatal(err)
+			}
+			want := 0.5 * paces.Pace(nil, &gpu).Value
+			if m.Reference.Name != "" {
+				want = 0.5 * paces.Ratio(nil, &gpu, &v100).Value
+			}
+			if dst[0] != want || dst[1] != want {
+				t.Errorf("speeds %v on the %s, want %v", dst, gpu.Name, want)
+			}
+		}
+	}
+	if m := (speed.Paced{Model: speed.Contention{}}); m.Speeds(&sim.GPU{Model: k80}, profile.TimeSlice, set, dst) == nil {
+		t.Error("tasks without a class are no error")
+	}
+}

@@ -57,6 +57,7 @@ func TestRun(t *testing.T) {
 		{"our own estimator", []string{"-trace", trace, "-estimator", "colloc", "-policies", "carma-magm"}, "predicted by colloc"},
 		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
 		{"fresh days with losses", []string{"-trace", trace, "-policies", "las,colloc", "-fresh", "-seeds", "2", "-losses", "5h", "-checkpoint", "20m", "-checkpoint-cost", "5s", "-diurnal", "0.5"}, "each GPU fails every 5h0m0s"},
+		{"a mixed cluster", []string{"-trace", trace, "-gpus", "2xK80,2xA100", "-policies", "colloc,greedy,gavel", "-pace"}, "solo speeds predicted, 1 on the A100"},
 		{"profiles and MPS", []string{"-trace", trace, "-policies", "greedy,carma-magm", "-profiling", "2m", "-mps", "0.7", "-told", "2"}, "of which MPS leaves 0.7"},
 		{"services", []string{"-trace", trace, "-policies", "greedy,colloc", "-services", "3", "-service-up", "6h", "-contention", "4"}, "late, h"},
 		{"told another contention", []string{"-trace", trace, "-policies", "greedy", "-told", "2"}, "policies are told 2"},

@@ -35,6 +35,7 @@ type options struct {
 	losses, repair      time.Duration
 	profiling           time.Duration
 	mps                 float64
+	pace                bool
 	services            int
 	serviceUp           time.Duration
 	published           string
@@ -80,6 +81,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.DurationVar(&o.startup, "startup", time.Minute, "what every start costs, also one after a preemption or move, where the trace gives no start-up times")
 	f.DurationVar(&o.profiling, "profiling", 0, "how much longer the first start of a task takes under policies that need its profile")
 	f.Float64Var(&o.mps, "mps", 0, "tasks share by MPS: the part of the slowdowns of time-slicing that is left, above 0; 0 is time-slicing")
+	f.BoolVar(&o.pace, "pace", false, "GPUs of several products are not equal: tasks run at measured solo speeds if -pairs has them, else at predicted ones, relative to the fastest product, where their lengths hold")
 	f.DurationVar(&o.checkpoint, "checkpoint", 0, "the time between checkpoints, without which a lost GPU takes all work since the start; 0 is never")
 	f.DurationVar(&o.checkpointCost, "checkpoint-cost", time.Minute, "what each checkpoint costs")
 	f.IntVar(&o.services, "services", 0, "add so many invented inference services with a limit on latency, whose load swings over the day")

@@ -43,6 +43,13 @@ func (o *options) study() (*study, error) {
 		w.share()
 		what += fmt.Sprintf(", of which MPS leaves %v", o.mps)
 	}
+	if o.pace {
+		said, err := w.setPace(s.cluster)
+		if err != nil {
+			return nil, err
+		}
+		what += said
+	}
 	if err := w.reserve(); err != nil {
 		return nil, err
 	}
@@ -174,7 +181,7 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	}
 	switch {
 	case w.pairs != "":
-		return "pairs measured in " + filepath.Base(w.pairs), w.measured(first(c).Model.Name)
+		return "pairs measured in " + filepath.Base(w.pairs), w.measured(c)
 	case w.trace.Layout == "muri":
 		w.base.Truth = speed.Stages{}
 		return "Muri's stages", nil
@@ -216,13 +223,21 @@ func first(c *sim.Cluster) *sim.GPU {
 }
 
 // measured reads pairs; their types are what is drawn if there is no trace.
-func (w *world) measured(gpu string) error {
+func (w *world) measured(c *sim.Cluster) error {
+	gpu, reference := first(c).Model.Name, ""
+	if w.pace {
+		best, _, err := fastest(c)
+		if err != nil {
+			return err
+		}
+		reference = best.Name
+	}
 	f, err := os.Open(w.pairs)
 	if err != nil {
 		return usage("-pairs: %w", err)
 	}
 	defer f.Close()
-	pairs, err := trace.Pairs(f, "")
+	pairs, err := trace.Pairs(f, reference)
 	if err != nil {
 		return usage("-pairs: %s: %w", w.pairs, err)
 	}

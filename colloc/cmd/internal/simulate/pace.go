@@ -1,0 +1,48 @@
+package simulate
+
+import (
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/predict/pretrained"
+	"example.com/colloc/profile"
+)
+
+// setPace lets GPUs of several products differ, and says so; with one product nothing
+// changes. Measured pairs have their own speeds alone, see measured.
+func (w *world) setPace(c *sim.Cluster) (string, error) {
+	reference, several, err := fastest(c)
+	if err != nil || !several {
+		return "", err
+	}
+	if w.pairs != "" {
+		return ", solo speeds measured, 1 on the " + reference.Name, nil
+	}
+	paces, err := pretrained.Pace()
+	if err != nil {
+		return "", err
+	}
+	w.base.Truth = speed.Paced{Model: w.base.Truth, Pace: paces, Reference: reference}
+	if w.base.Predicted != nil {
+		w.base.Predicted = speed.Paced{Model: w.base.Predicted, Pace: paces, Reference: reference}
+	}
+	return ", solo speeds predicted, 1 on the " + reference.Name, nil
+}
+
+// fastest is the product of a cluster that is fastest for a task of which nothing is
+// known, and whether there are several.
+func fastest(c *sim.Cluster) (best profile.GPUModel, several bool, err error) {
+	paces, err := pretrained.Pace()
+	if err != nil {
+		return best, false, err
+	}
+	most := 0.0
+	for i := range c.Nodes {
+		for _, g := range c.Nodes[i].GPUs {
+			several = several || most > 0 && g.Model.Canonical() != best.Canonical()
+			if p := paces.Pace(nil, &g.Model).Value; p > most {
+				best, most = g.Model, p
+			}
+		}
+	}
+	return best, several, nil
+}
