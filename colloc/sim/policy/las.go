@@ -38,7 +38,7 @@ func (p LAS) Begin(*sim.State) (sim.Scheduler, error) {
 	}
 	l.Key = func(_ *sim.State, t *sim.TaskView) time.Duration {
 		e := l.in[t]
-		return time.Duration(e.queue<<48 + e.turn)
+		return time.Duration(e.queue)<<48 + time.Duration(e.turn)
 	}
 	return l, nil
 }
