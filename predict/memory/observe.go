@@ -16,7 +16,7 @@ import (
 // reserved for this very task, see [Predictor.Least]; the context of its host
 // where that is named and not measured; an offset for tasks of the same model
 // name, data set, precision and optimiser, at any batch; and the scores that
-// intervals come from. A censored observation, a task that ran out of memory
+// intervals come from, but for an architecture that the data lack. A censored observation, a task that ran out of memory
 // with Peak bytes free to it, only ever raises predictions that were below; one
 // that is assumed tells of this very task alone.
 //
@@ -46,9 +46,11 @@ func (m *Predictor) Observe(o Observation) error {
 	return nil
 }
 
-// learnScore adds the error of the prediction to those that intervals use.
+// learnScore adds the error of the prediction to those that intervals use. The
+// scores of strangers are no errors but promises of a few quantiles about an
+// architecture that nobody saw, so that one error has no place among them.
 func (m *Predictor) learnScore(o *Observation, p *prediction) {
-	if p.part == nil || p.spread <= 0 {
+	if p.part == nil || p.spread <= 0 || p.scores == &p.part.Strange {
 		return
 	}
 	s := num.Round9(math.Log(float64(o.Peak)/p.peak()) / p.spread)

@@ -89,3 +89,53 @@ func TestHalfTraced(t *testing.T) {
 		t.Errorf("spread %v with both figures, %v with one; want 0.01 and %v or more", both, half, priorSpread)
 	}
 }
+
+// TestStrangerLearnsNoScore: what one unknown architecture needed leaves what is
+// reserved for another as it was, in both directions.
+func TestStrangerLearnsNoScore(t *testing.T) {
+	obs := families(5)
+	seen, other := obs[100], obs[200].Spec
+	seen.Spec.Model.Name, seen.Spec.Model.Architecture = "seen", "one"
+	other.Model.Name, other.Model.Architecture = "unseen", "another"
+	for _, tt := range []struct {
+		name  string
+		peak  float64 // of what is predicted
+		times int
+	}{{"far beyond", 8, 1}, {"as predicted", 1, 300}} {
+		t.Run(tt.name, func(t *testing.T) {
+			m, err := Fit(obs, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ask := func() (predict.Estimate, profile.Bytes) {
+				e, err := m.Peak(&other, seen.Host)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := m.Reserve(&other, seen.Host, 0.01)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return e, r
+			}
+			known := predict.Host{Context: profile.Some(profile.GiB)} // nothing is learned of the host
+			before, kept := ask()
+			e, err := m.Peak(&seen.Spec, known)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range tt.times {
+				o := Observation{Spec: seen.Spec, Host: known, Peak: profile.BytesOf(e.Value * tt.peak)}
+				if err := m.Observe(o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if after, reserved := ask(); after != before || reserved != kept {
+				t.Errorf("%+v reserves %v, want %+v and %v", after, reserved, before, kept)
+			}
+			if after, err := m.Peak(&seen.Spec, known); err != nil || after.Value < 0.95*e.Value*tt.peak {
+				t.Errorf("predicts %v of what was seen, %v; want %v", after.Value, err, e.Value*tt.peak)
+			}
+		})
+	}
+}
