@@ -40,6 +40,12 @@ func (m *Predictor) Refit(ctx context.Context) error {
 	fitted := make(map[regimeKey]*regime)
 	began := make(map[regimeKey]int)
 	for _, r := range s.regimes {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("predict: interference: refit: %w", err)
+		}
+		if len(r.runs) == 0 { // nothing new, and its sums are the writer's
+			continue
+		}
 		next, err := r.refit(ctx, s.options)
 		if err != nil {
 			return fmt.Errorf("predict: interference: refit: %s under %v: %w", r.gpu, r.mechanism, err)
@@ -52,7 +58,7 @@ func (m *Predictor) Refit(ctx context.Context) error {
 	now.regimes = slices.Clone(now.regimes)
 	for i, late := range now.regimes {
 		next := fitted[late.regimeKey]
-		if next == nil { // first seen meanwhile
+		if next == nil { // nothing to fit anew when this began
 			continue
 		}
 		missed := late.observed - began[late.regimeKey]
@@ -67,15 +73,8 @@ func (m *Predictor) Refit(ctx context.Context) error {
 	return nil
 }
 
-// refit returns the regime fitted anew to what it kept, or a copy where it has
-// nothing new.
+// refit returns the regime fitted anew to what it kept, of which there must be some.
 func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if len(r.runs) == 0 {
-		return r.clone(), nil
-	}
 	whole := r.whole || r.rows != nil || r.base.N == 0 && r.past == nil
 	var next *regime
 	var err error

@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"example.com/colloc/profile"
@@ -159,6 +160,46 @@ func TestObservedMeanwhile(t *testing.T) {
 	}
 	if r, _ := m.load().regime("RTX3090", profile.TimeSlice); r.observed != 170 || len(r.runs) != 170 {
 		t.Errorf("%d observed, %d kept, want 170", r.observed, len(r.runs))
+	}
+}
+
+// meddler calls meanwhile as often as somebody asks it for an error.
+type meddler struct {
+	context.Context
+	meanwhile func() error
+}
+
+func (c meddler) Err() error { return c.meanwhile() }
+
+// TestRefitRace: while a refit is at work on a model that was loaded and has learned
+// nothing since, a co-run of new types is observed. The race detector judges; it is
+// kept either way.
+func TestRefitRace(t *testing.T) {
+	var m Predictor
+	observeMade(t, &m, 20)
+	var file bytes.Buffer
+	if err := m.Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := fakeTask(t, "fresh", 64, 0.5, 0.2, 0.1)
+	one := made(fresh, fresh, rand.New(rand.NewPCG(9, 1)))
+	done := make(chan error, 1)
+	ctx := meddler{t.Context(), sync.OnceValue(func() error {
+		go func() { done <- loaded.Observe(one) }()
+		return nil
+	})}
+	if err := loaded.Refit(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := loaded.load().regime("RTX3090", profile.TimeSlice); len(r.runs) != 1 || r.roster.find(taskType{model: "fresh", all: true}) == noEffect {
+		t.Errorf("%d co-runs kept, want that of the new type", len(r.runs))
 	}
 }
 
