@@ -36,7 +36,7 @@ func (p *Planner) Fit(task Task, gpu GPU) (Verdict, error) {
 	}
 	s := p.acquire()
 	defer p.release(s)
-	return p.fit(&task, &gpu, s, p.scale())
+	return p.fit(&task, &gpu, s, p.scale().onItsOwn())
 }
 
 // Judge explains a Fit at length: the placement of task beside the GPU's
@@ -66,10 +66,13 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 // what it costs its neighbours, in units of its own on the reference card
 // ([Config].Reference), each task counting by its weight:
 //
-//	gain = (W(with the task) - W(without)) / weight,  W = Σ weight × pace × speed
+//	gain = pace(task) × (W(with the task) - W(without)) / weight,  W = Σ weight × speed
 //
-// So scores of fast and slow GPUs compare: an empty GPU scores the task's pace
-// there, and the task goes where the score is highest. Multiplied by weights, scores
+// Speeds are fractions of what each has alone there: what company gains and costs is
+// told by one scale on one GPU, as [Planner.Plan] does where all GPUs are of one kind,
+// and the task's pace alone says how GPUs compare (ADR 17). So an empty GPU scores
+// the task's pace there, and the task goes where the score is highest. The mechanism
+// is that of [Planner.Fit]. Multiplied by weights, scores
 // of different tasks compare, too. It is in [0, 1): the gain up to 0.9 and beyond,
 // ever closer to 1, a number that grows with it; 0 where the task does not fit or
 // costs its neighbours as much as it gains. It is meant for the score step of a
@@ -80,7 +83,7 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	}
 	s := p.acquire()
 	defer p.release(s)
-	v, err := p.fit(&task, &gpu, s, p.scale())
+	v, err := p.fit(&task, &gpu, s, p.scale().onItsOwn())
 	if err != nil || !v.Fits {
 		return 0, err
 	}
@@ -88,7 +91,7 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return within((v.Throughput - before) / weight(&task)), nil
+	return within(v.Pace.Value * (s.worth - before) / weight(&task)), nil
 }
 
 // Best returns the place of the GPU among gpus on which the task scores most, see
@@ -200,13 +203,13 @@ func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, by scale, v *Verdi
 	weakest := p.load(s, task, gpu, by)
 	v.Throughput, v.Slowest = -1, -1
 	if len(gpu.Residents) == 0 {
-		return p.try(task, gpu, profile.Exclusive, s, v)
+		return p.try(task, gpu, profile.Exclusive, s, by, v)
 	}
 	for _, m := range sharing(gpu) {
 		if m == profile.Exclusive {
 			continue
 		}
-		if err := p.try(task, gpu, m, s, v); err != nil {
+		if err := p.try(task, gpu, m, s, by, v); err != nil {
 			return err
 		}
 	}
@@ -216,7 +219,7 @@ func (p *Planner) fitSpeeds(task *Task, gpu *GPU, s *scratch, by scale, v *Verdi
 
 // try predicts one mechanism and stores it in v if it is better than what is
 // there.
-func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *Verdict) error {
+func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by scale, v *Verdict) error {
 	speeds, own, err := p.config.Interference.ValuesAndSpeed(&s.gpu, m, s.set, len(s.set)-1, s.speeds[:0])
 	s.speeds = speeds
 	if err != nil {
@@ -224,12 +227,14 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 	}
 	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own, Slowest: -1, Pace: s.own}
 	tightest := math.Inf(1)
+	worth := 0.0
 	for i := range speeds {
 		member := task
 		if i < len(gpu.Residents) {
 			member = &gpu.Residents[i]
 		}
 		w.Throughput += float64(weight(member) * s.paces[i] * speeds[i])
+		worth += float64(weight(member) * speeds[i])
 		if slack := speeds[i] / p.minSpeed(member); w.Slowest < 0 || slack < tightest {
 			tightest = slack
 			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(member)
@@ -238,26 +243,29 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, v *
 	if tightest < 1 {
 		w.Fits, w.Code = false, packer.SpeedLimit
 	}
-	if v.Slowest < 0 || better(&w, v) {
-		*v = w
+	if !by.itself {
+		worth = w.Throughput
+	}
+	if v.Slowest < 0 || better(&w, v, worth > s.worth) {
+		*v, s.worth = w, worth
 	}
 	return nil
 }
 
-// better prefers what fits, then more throughput; on a tie the earlier
+// better prefers what fits, then what is worth more; on a tie the earlier
 // mechanism stays.
-func better(a, b *Verdict) bool {
+func better(a, b *Verdict, more bool) bool {
 	if a.Fits != b.Fits {
 		return a.Fits
 	}
 	if !a.Fits {
 		return a.SlowestSpeed*b.SlowestLimit > b.SlowestSpeed*a.SlowestLimit
 	}
-	return a.Throughput > b.Throughput
+	return more
 }
 
-// before predicts the weighted throughput of the residents among themselves,
-// under the best mechanism; s holds them since fit.
+// before predicts the weighted speeds of the residents among themselves, under the
+// best mechanism; s holds them since fit.
 func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 	best := 0.0
 	for _, m := range sharing(gpu) {
@@ -271,7 +279,7 @@ func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 		}
 		total := 0.0
 		for i := range speeds {
-			total += float64(weight(&gpu.Residents[i]) * s.paces[i] * speeds[i])
+			total += float64(weight(&gpu.Residents[i]) * speeds[i])
 		}
 		best = max(best, total)
 	}
@@ -299,6 +307,7 @@ type scratch struct {
 	speeds []float64
 	paces  []float64        // of set
 	own    predict.Estimate // pace of the task
+	worth  float64          // of the mechanism that fit chose: what it was chosen by
 	card   pace.Comparison
 }
 

@@ -16,6 +16,15 @@ type scale struct {
 	equal bool
 	// reference is the card whose pace is 1; nil is that of the predictor.
 	reference *profile.GPUModel
+	// itself says that a GPU is judged on its own: its mechanism is chosen as though
+	// all paces on it were 1.
+	itself bool
+}
+
+// onItsOwn is the scale of a question about one GPU.
+func (s scale) onItsOwn() scale {
+	s.itself = true
+	return s
 }
 
 // scale is that of answers about one GPU: always the same, so that they compare.
