@@ -61,6 +61,25 @@ func TestDeathWithoutPeak(t *testing.T) {
 	}
 }
 
+// TestDeathWithoutPeakFillsTheCard: a task that died beside others gets its card
+// alone before it is shut out of it, however many deaths nobody measured.
+func TestDeathWithoutPeakFillsTheCard(t *testing.T) {
+	p := newPlanner(t, colloc.Config{Headroom: profile.Some(0.0)})
+	task := seen(t, "task", 0.5, 0.2, 26*profile.GiB)
+	gpu := colloc.GPU{ID: "g", Model: gpuModel(t, "A100")}
+	offer := colloc.Usable(gpu.Total(), 0)
+	for range 2 {
+		observe(t, p, colloc.Measurement{Profile: task.Profile, OutOfMemory: true, Reserved: offer - profile.GiB})
+		if got := reserved(t, p, task); got != offer {
+			t.Fatalf("reserves %v of %v after a death with 1 GiB less", got, offer)
+		}
+	}
+	observe(t, p, colloc.Measurement{Profile: task.Profile, OutOfMemory: true}) // with all of it
+	if v, err := p.Fit(task, gpu); err != nil || v.Fits || v.Reserved <= offer {
+		t.Errorf("reserves %v of %v, %v, after a death with all of it", v.Reserved, offer, err)
+	}
+}
+
 func observe(tb testing.TB, p *colloc.Planner, m colloc.Measurement) {
 	tb.Helper()
 	if err := p.Observe(colloc.Observation{GPU: gpuModel(tb, "A100"), Members: []colloc.Measurement{m}}); err != nil {

@@ -50,7 +50,8 @@ type Measurement struct {
 // improve what is predicted for tasks like them, the peaks what is reserved: for
 // a task of the same type and batch never again less than a peak that was seen or
 // than what it had reached when it ran out of memory. After such a death its
-// reservation is raised until a peak is measured, see [memory.Predictor.Least].
+// reservation is raised until a peak is measured, see [memory.Predictor.Least], to the
+// whole GPU that it died on before more than that.
 // The throughput of a task that ran alone tells how fast the GPU is for tasks of its
 // type and batch. Members without a measurement still count as neighbours; the
 // speed of a task that ran alone teaches nothing. An observation with a fault is refused as a
@@ -129,13 +130,13 @@ func (p *Planner) peakOf(m *Measurement, gpu *profile.GPUModel) (memory.Observat
 	if o.Peak > 0 || !m.OutOfMemory {
 		return o, nil
 	}
-	o.Assumed = true
+	o.Assumed, o.Offer = true, min(p.usable(&GPU{Model: gpu.Figures()}), profile.MaxCount)
 	if o.Peak = m.Reserved; o.Peak > 0 {
 		return o, nil
 	}
 	reserved, err := p.reservation(&Task{Profile: m.Profile}, nowhere)
-	if offer := p.usable(&GPU{Model: gpu.Figures()}); offer > 0 {
-		reserved = min(reserved, offer)
+	if o.Offer > 0 {
+		reserved = min(reserved, o.Offer)
 	}
 	if reserved <= profile.MaxCount { // else a whole GPU, and nobody says which
 		o.Peak = reserved

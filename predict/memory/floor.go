@@ -53,11 +53,22 @@ func more(b profile.Bytes, share float64) profile.Bytes {
 	return min(profile.MaxCount, profile.BytesOf(float64(b)*(1+share)))
 }
 
+// raised is what is reserved after a death that nobody measured: the whole GPU
+// before more than that, as a task may need less than it and more than it had.
+func raised(o *Observation) profile.Bytes {
+	next := more(o.Peak, raiseGiven)
+	if o.Peak < o.Offer {
+		return min(next, o.Offer)
+	}
+	return next
+}
+
 // Least returns the least that may be reserved for a task, whatever is predicted
 // of it or was measured before: the largest peak seen with [RepeatMargin], what it
 // had reached when it ran out of memory, and, from such a death until a peak is
 // measured, 10 % more than it had reached, or 25 % more than was set aside for it
-// where nobody measured what it had reached. 0 means that nothing was seen.
+// where nobody measured what it had reached, and not beyond [Observation.Offer]
+// before it had all of that. 0 means that nothing was seen.
 //
 // A task is known by model name, data set, batch, precision, optimiser,
 // checkpointing and number of GPUs; without a name also by its layers, or what
@@ -103,7 +114,7 @@ func (m *Predictor) learnFloor(o *Observation) {
 	f.Order = m.told
 	switch {
 	case o.Assumed:
-		f.Raised = max(f.Raised, more(o.Peak, raiseGiven))
+		f.Raised = max(f.Raised, raised(o))
 	case o.Censored:
 		f.Reached, f.Raised = max(f.Reached, o.Peak), max(f.Raised, more(o.Peak, raiseReached))
 	default:

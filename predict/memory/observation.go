@@ -23,6 +23,9 @@ type Observation struct {
 	// Assumed says, of a task that ran out of memory, that nobody measured Peak:
 	// it is what was set aside for the task. Fits do not use such rows.
 	Assumed bool
+	// Offer is, of an assumed death, all that its GPU offers to a task alone, in
+	// bytes: a task that had less gets no more than that next. 0 is unknown.
+	Offer profile.Bytes
 	// Group names what the task is related to, for example its architecture:
 	// validation keeps a group together.
 	Group string
@@ -38,6 +41,9 @@ func (o *Observation) check() error {
 	}
 	if o.Assumed && !o.Censored {
 		return errAssumed
+	}
+	if o.Offer < 0 || o.Offer > profile.MaxCount {
+		return fmt.Errorf("offer is %d bytes, want 0 to 1e15", int64(o.Offer))
 	}
 	if c, ok := o.Host.Context.Get(); ok && (c < 0 || c > predict.MaxContext) {
 		return errors.New("host context is out of range")
