@@ -20,6 +20,7 @@ func TestOutOfMemoryIsRemembered(t *testing.T) {
 		task colloc.Task
 	}{
 		{"peak measured", seen(t, "task", 0.5, 0.2, 6*profile.GiB)},
+		{"peak measured without a name", nameless(t, 2*profile.GiB)},
 		{"layers and a name", colloc.Task{ID: "task", Profile: named}},
 		{"layers without a name", colloc.Task{ID: "task", Profile: &unnamed}},
 		{"neither", colloc.Task{ID: "task", Profile: bare}},
@@ -78,6 +79,35 @@ func TestDeathWithoutPeakFillsTheCard(t *testing.T) {
 	if v, err := p.Fit(task, gpu); err != nil || v.Fits || v.Reserved <= offer {
 		t.Errorf("reserves %v of %v, %v, after a death with all of it", v.Reserved, offer, err)
 	}
+}
+
+// TestNamelessTasksAreApart: what a task without name and layers needed says
+// nothing of another one, whose own peak was measured.
+func TestNamelessTasksAreApart(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	small := nameless(t, 2*profile.GiB)
+	before := reserved(t, p, small)
+	bare := &profile.Profile{Spec: profile.Spec{Training: profile.Training{BatchSize: 1}}}
+	for _, other := range []*profile.Profile{nameless(t, 30*profile.GiB).Profile, bare} {
+		observe(t, p, colloc.Measurement{Profile: other, Peak: profile.Some(30 * profile.GiB)})
+		if got := reserved(t, p, small); got != before {
+			t.Errorf("reserves %v after another one needed 30 GiB, want %v", got, before)
+		}
+	}
+	observe(t, p, colloc.Measurement{Profile: small.Profile, Peak: profile.Some(3 * profile.GiB)})
+	if got := reserved(t, p, small); got < 3*profile.GiB || got > 4*profile.GiB {
+		t.Errorf("reserves %v after it needed 3 GiB itself", got)
+	}
+}
+
+// nameless is a task of which its measured peak alone is known.
+func nameless(tb testing.TB, peak profile.Bytes) colloc.Task {
+	tb.Helper()
+	task := seen(tb, "task", 0.5, 0.2, peak)
+	p := *task.Profile
+	p.Spec = profile.Spec{Training: profile.Training{BatchSize: 1}}
+	task.Profile = &p
+	return task
 }
 
 func observe(tb testing.TB, p *colloc.Planner, m colloc.Measurement) {

@@ -126,7 +126,7 @@ func (p *Planner) checkMember(m *Measurement) error {
 
 // peakOf is what a member tells about memory; a Peak of 0 is nothing.
 func (p *Planner) peakOf(m *Measurement, gpu *profile.GPUModel) (memory.Observation, error) {
-	o := memory.Observation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: m.Peak.Or(0), Censored: m.OutOfMemory}
+	o := memory.Observation{Spec: m.Profile.Spec, Host: p.config.Host, Peak: m.Peak.Or(0), Censored: m.OutOfMemory, Known: peakIn(m.Profile)}
 	if o.Peak > 0 || !m.OutOfMemory {
 		return o, nil
 	}

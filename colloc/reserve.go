@@ -23,7 +23,8 @@ func Usable(total profile.Bytes, headroom float64) profile.Bytes {
 // for it at the configured risk: what was promised, if the task carries a
 // reservation, else the measured peak with [MeasuredMargin], else a prediction;
 // the two latter are never less than [memory.Predictor.Least], what [Planner.Observe]
-// was told of such a task. A task whose description does not tell what it keeps in
+// was told of such a task; without name, layers and trace, of one whose measured
+// peak is the same. A task whose description does not tell what it keeps in
 // memory reserves [memory.Whole], a whole GPU.
 // It returns an error for a task that is described wrongly.
 func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Bytes, err error) {
@@ -40,7 +41,7 @@ func (p *Planner) Memory(task Task) (peak predict.Estimate, reserve profile.Byte
 // promised wins over what was measured, which wins over what is predicted.
 func (p *Planner) memory(t *Task, at place) (predict.Estimate, profile.Bytes, error) {
 	if peak, ok := t.measuredPeak(); ok {
-		least := p.config.Memory.Least(&t.known().Spec)
+		least := p.config.Memory.LeastOf(&t.known().Spec, peakIn(t.known()))
 		reserved := max(least, profile.BytesOf(peak*(1+MeasuredMargin)))
 		e := predict.Estimate{
 			Value: peak, Lo: peak * (1 - MeasuredMargin), Hi: max(peak*(1+MeasuredMargin), float64(least)),
@@ -57,6 +58,13 @@ func (p *Planner) memory(t *Task, at place) (predict.Estimate, profile.Bytes, er
 		return predict.Estimate{}, 0, at.fault(t.ID, "Profile", fmt.Errorf("tells too little to predict memory: %w", err))
 	}
 	return e, promised(t, reserved), nil
+}
+
+// peakIn is the peak that a profile tells, 0 if none. With it what was seen of a
+// task without name and layers is not taken for what another one needs.
+func peakIn(p *profile.Profile) profile.Bytes {
+	peak, _ := p.Vector.Get(profile.PeakMemory)
+	return min(profile.MaxCount, max(0, profile.BytesOf(peak)))
 }
 
 // measuredPeak is the largest peak that the task's profiles tell.
@@ -82,7 +90,7 @@ func promised(t *Task, reserved profile.Bytes) profile.Bytes {
 func (p *Planner) least(t *Task) profile.Bytes {
 	spec := &t.known().Spec
 	known, _ := spec.Terms().Total()
-	return max(known, p.config.Memory.Least(spec))
+	return max(known, p.config.Memory.LeastOf(spec, peakIn(t.known())))
 }
 
 // doubts says what plans with a task should know: what whoever described it

@@ -72,24 +72,29 @@ func raised(o *Observation) profile.Bytes {
 //
 // A task is known by model name, data set, batch, precision, optimiser,
 // checkpointing and number of GPUs; without a name also by its layers, or what
-// was traced of it. Tasks without any of that are one. Of the 10,000 tasks told
-// of last; with the first observation. It does not allocate.
-func (m *Predictor) Least(spec *profile.Spec) profile.Bytes {
+// was traced of it. Tasks without any of that are one, see [Predictor.LeastOf]. Of
+// the 10,000 tasks told of last; with the first observation. It does not allocate.
+func (m *Predictor) Least(spec *profile.Spec) profile.Bytes { return m.LeastOf(spec, 0) }
+
+// LeastOf is [Predictor.Least] of a task whose peak was measured before, in bytes;
+// 0 is none. Tasks without name, layers and trace are then one only where that peak
+// is the same: [Observation.Known] of what was seen of them.
+func (m *Predictor) LeastOf(spec *profile.Spec, known profile.Bytes) profile.Bytes {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	if f := m.floor(spec); f != nil {
+	if f := m.floor(spec, known); f != nil {
 		return f.least()
 	}
 	return 0
 }
 
-// floor returns what was seen of a task, or nil.
-func (m *Predictor) floor(spec *profile.Spec) *floor {
+// floor returns what was seen of a task of a known peak, or 0, or nil.
+func (m *Predictor) floor(spec *profile.Spec, known profile.Bytes) *floor {
 	if len(m.floors) == 0 || spec == nil {
 		return nil
 	}
-	at, known := slices.BinarySearchFunc(m.floors, floorKey(spec), byKey)
-	if !known {
+	at, found := slices.BinarySearchFunc(m.floors, floorKey(spec, known), byKey)
+	if !found {
 		return nil
 	}
 	return &m.floors[at]
@@ -99,7 +104,7 @@ func byKey(f floor, key uint64) int { return cmp.Compare(f.Key, key) }
 
 // learnFloor notes the peak of a task, or that it died.
 func (m *Predictor) learnFloor(o *Observation) {
-	key := floorKey(&o.Spec)
+	key := floorKey(&o.Spec, o.Known)
 	at, known := slices.BinarySearchFunc(m.floors, key, byKey)
 	if !known {
 		if len(m.floors) >= mostFloors {
@@ -145,7 +150,7 @@ func (m *Predictor) checkFloors() error {
 }
 
 // floorKey hashes what a task is known by (FNV-1a, 64 bit).
-func floorKey(spec *profile.Spec) uint64 {
+func floorKey(spec *profile.Spec, known profile.Bytes) uint64 {
 	h := modelKey(spec)
 	mix := func(n int64) { h = (h ^ uint64(n)) * fnvPrime } //nolint:gosec // any bits do for a hash
 	mix(int64(spec.Training.BatchSize))
@@ -163,6 +168,9 @@ func floorKey(spec *profile.Spec) uint64 {
 	}
 	mix(int64(spec.Traced.AfterForward.Or(-1)))
 	mix(int64(spec.Traced.AfterBackward.Or(-1)))
+	if known > 0 && len(spec.Model.Layers) == 0 && spec.Traced.AfterForward.IsZero() && spec.Traced.AfterBackward.IsZero() {
+		mix(int64(known)) // all that tells it from others
+	}
 	return h
 }
 

@@ -26,6 +26,9 @@ type Observation struct {
 	// Offer is, of an assumed death, all that its GPU offers to a task alone, in
 	// bytes: a task that had less gets no more than that next. 0 is unknown.
 	Offer profile.Bytes
+	// Known is the peak that was measured of the task before this run, in bytes; 0 is
+	// none. See [Predictor.LeastOf].
+	Known profile.Bytes
 	// Group names what the task is related to, for example its architecture:
 	// validation keeps a group together.
 	Group string
@@ -41,6 +44,9 @@ func (o *Observation) check() error {
 	}
 	if o.Assumed && !o.Censored {
 		return errAssumed
+	}
+	if o.Known < 0 || o.Known > profile.MaxCount {
+		return fmt.Errorf("known peak is %d bytes, want 0 to 1e15", int64(o.Known))
 	}
 	if o.Offer < 0 || o.Offer > profile.MaxCount {
 		return fmt.Errorf("offer is %d bytes, want 0 to 1e15", int64(o.Offer))

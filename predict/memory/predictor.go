@@ -84,7 +84,7 @@ func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimat
 	e := predict.Estimate{
 		Value: value, Lo: min(max(0, lo-p.doubtLo), value), Hi: max(hi+p.doubtHi, value), Confidence: conformal.Confidence, Source: p.source,
 	}
-	f := m.floor(spec)
+	f := m.floor(spec, 0)
 	if p.blind && (f == nil || f.Peak == 0) {
 		e.Hi = float64(Whole)
 	}
@@ -116,7 +116,7 @@ func (m *Predictor) Reserve(spec *profile.Spec, host predict.Host, risk float64)
 	if err != nil {
 		return 0, err
 	}
-	reserved, f := profile.BytesOf(p.quantile(p.scores.Upper(risk))+p.doubtHi), m.floor(spec)
+	reserved, f := profile.BytesOf(p.quantile(p.scores.Upper(risk))+p.doubtHi), m.floor(spec, 0)
 	switch {
 	case p.blind && f != nil && f.Peak > 0: // nothing but what was measured
 		return f.least(), nil
