@@ -33,7 +33,9 @@ type Measurement struct {
 	Speed profile.Opt[float64]
 	// Throughput is the work in a second of a task that ran alone: samples, or any
 	// unit that is the same for all observations of it; missing if it was not
-	// measured. Measured on two products it decides how these compare.
+	// measured. Measured on two products it decides how these compare. On a MIG slice
+	// leave it out: one that is named so is refused with [pace.ErrOnSlice], one that goes
+	// by the name of its card cannot be recognised and would make the card slow.
 	Throughput profile.Opt[float64]
 	// Peak is the largest device memory the task itself used; missing if it
 	// was not measured.

@@ -110,10 +110,11 @@ func (p *Planner) cardPace(t *Task, gpu, reference *profile.GPUModel) predict.Es
 	return e
 }
 
-// rateOf is the throughput that a profile tells of a product.
+// rateOf is the throughput that a profile tells of a product; one that was taken on
+// a MIG slice tells none.
 func rateOf(m *profile.Profile, gpu *profile.GPUModel) (float64, bool) {
 	step, ok := m.Vector.Get(profile.MedianStepTime)
-	if !ok || step <= 0 || m.GPU.Name == "" || m.GPU.Canonical() != gpu.Canonical() {
+	if !ok || step <= 0 || m.GPU.Name == "" || m.GPU.Sliced() || m.GPU.Canonical() != gpu.Canonical() {
 		return 0, false
 	}
 	return float64(max(1, m.Spec.Training.BatchSize)) / step, true

@@ -1,10 +1,13 @@
 package colloc_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc"
+	predictpace "example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
 )
 
@@ -46,5 +49,36 @@ func TestScoreAgreesWithPlan(t *testing.T) {
 				t.Errorf("%s, %v: the plan joins %q; Best says %q", product, light, got, want)
 			}
 		}
+	}
+}
+
+// TestSliceTeachesNothingOfItsCard: what was measured on a MIG slice is refused, and
+// where a profile tells it, left aside.
+func TestSliceTeachesNothingOfItsCard(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	card, slice := empty(t, "a", "A100-40GB"), gpuModel(t, "A100-40GB")
+	slice.Name = "NVIDIA A100-SXM4-40GB MIG 1g.5gb"
+	whole := trained(t, "net", "A100-40GB", profile.CNN, profile.FP32, time.Second)
+	volta := trained(t, "net", "V100", profile.CNN, profile.FP32, 2*time.Second)
+	pace := func(task colloc.Task) float64 {
+		t.Helper()
+		v, err := p.Fit(task, card)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Pace.Value
+	}
+	task := colloc.Task{ID: "t", Profile: whole}
+	before := pace(task)
+	err := p.Observe(colloc.Observation{GPU: slice, Members: []colloc.Measurement{{Profile: whole, Throughput: profile.Some(1.0)}}})
+	if !errors.Is(err, predictpace.ErrOnSlice) || pace(task) != before {
+		t.Errorf("observed on a slice: %v; pace %v, was %v", err, pace(task), before)
+	}
+	onSlice := *whole
+	onSlice.GPU = slice
+	both, sliced := colloc.Task{ID: "t", Profile: whole}, colloc.Task{ID: "t", Profile: &onSlice}
+	both.Elsewhere, sliced.Elsewhere = []*profile.Profile{volta}, []*profile.Profile{volta}
+	if got := pace(sliced); got != before || pace(both) == before {
+		t.Errorf("profile of a slice: pace %v, want %v; of the card %v", got, before, pace(both))
 	}
 }

@@ -102,6 +102,30 @@ func (g *GPUModel) Canonical() string {
 	return string(key)
 }
 
+// Sliced reports whether the name is that of a MIG instance: it has the word "MIG" or
+// the name of an instance profile, such as "1g.5gb", in it. An instance that goes by
+// the name of its card cannot be told from it. It does not allocate. O(length of the
+// name).
+func (g *GPUModel) Sliced() bool {
+	if g == nil {
+		return false
+	}
+	const mig = "mig"
+	digit := func(i int) bool { return i >= 0 && i < len(g.Name) && g.Name[i] >= '0' && g.Name[i] <= '9' }
+	is := func(i int, want string) bool {
+		return i+len(want) <= len(g.Name) && strings.EqualFold(g.Name[i:i+len(want)], want)
+	}
+	letter := func(i int) bool {
+		return i >= 0 && i < len(g.Name) && (g.Name[i]|0x20) >= 'a' && (g.Name[i]|0x20) <= 'z'
+	}
+	for i := range len(g.Name) {
+		if is(i, mig) && !letter(i-1) && !letter(i+len(mig)) || digit(i-1) && is(i, "g.") && digit(i+2) {
+			return true
+		}
+	}
+	return false
+}
+
 // Figures returns the model with the figures that it lacks taken from the
 // catalogue's product of its [GPUModel.Canonical] name: a scheduler that knows
 // name and memory alone need not look up the rest. MIG and Unverified stay as

@@ -520,3 +520,22 @@ func ExampleGPUs() {
 	// H200-SXM-141GB 140.4 GiB
 	// B200-180GB 180 GiB
 }
+
+func TestSliced(t *testing.T) {
+	for name, want := range map[string]bool{
+		"NVIDIA A100-SXM4-40GB MIG 1g.5gb": true, "A100 mig": true, "mig-1g.10gb+me": true, "H100 2g.20gb": true,
+		"": false, "A100-40GB": false, "NVIDIA H100 80GB HBM3": false, "AMIGO 9000": false, "1g": false, "Migrant": false,
+	} {
+		if got := (&GPUModel{Name: name}).Sliced(); got != want {
+			t.Errorf("%q: %v", name, got)
+		}
+	}
+	for _, g := range GPUs() {
+		if g.Sliced() {
+			t.Errorf("%s of the catalogue is no slice", g.Name)
+		}
+	}
+	if (*GPUModel)(nil).Sliced() {
+		t.Error("nil is a slice")
+	}
+}

@@ -32,6 +32,10 @@ type Observation struct {
 // could not be recognised again.
 var ErrUnnamed = errors.New("the model has neither a name nor layers to be recognised by")
 
+// ErrOnSlice says that a throughput was measured on a MIG slice: learned under the name
+// of the card it would make the whole card slow.
+var ErrOnSlice = errors.New("the GPU is named as a MIG slice, want a whole card; leave the throughput out: how fast a slice is follows from its card, see MIGSpeed")
+
 // maxThroughput bounds what is believed, either way.
 const maxThroughput = 1e18
 
@@ -47,6 +51,9 @@ func (o *Observation) throughput() (*profile.GPUModel, float64, error) {
 	if gpu.Name == "" {
 		return nil, 0, errors.New("the GPU has no name; set GPU to the product as NVML prints it")
 	}
+	if gpu.Sliced() {
+		return nil, 0, fmt.Errorf("%q: %w", gpu.Name, ErrOnSlice)
+	}
 	t := o.Throughput
 	if step, ok := o.Profile.Vector.Get(profile.MedianStepTime); t == 0 && ok && step > 0 {
 		t = float64(o.Profile.Spec.Training.BatchSize) / step
@@ -61,7 +68,9 @@ func (o *Observation) throughput() (*profile.GPUModel, float64, error) {
 // set, batch and precision, on one kind of GPU. Several of one kind are averaged.
 // Ratios of measured kinds are then the measured ones. It returns an error, and
 // learns nothing, for an observation without profile, GPU or a positive
-// throughput and for a task that cannot be recognised ([ErrUnnamed]).
+// throughput, for a task that cannot be recognised ([ErrUnnamed]) and for a GPU that
+// is named as a MIG slice ([ErrOnSlice]). A slice that goes by the name of its card
+// cannot be recognised: observe none.
 // O(tasks known).
 func (m *Predictor) Observe(o Observation) error {
 	gpu, t, err := o.throughput()

@@ -87,12 +87,13 @@ func TestObserveFaults(t *testing.T) {
 		{"negative", pace.Observation{Profile: p, GPU: a100, Throughput: -1}, "throughput is -1"},
 		{"infinite", pace.Observation{Profile: p, GPU: a100, Throughput: math.Inf(1)}, "throughput is +Inf"},
 		{"not a number", pace.Observation{Profile: p, GPU: a100, Throughput: math.NaN()}, "throughput is NaN"},
+		{"a slice", pace.Observation{Profile: p, GPU: profile.GPUModel{Name: "NVIDIA A100-SXM4-40GB MIG 1g.5gb"}, Throughput: 1}, pace.ErrOnSlice.Error()},
 		{"unnamed", pace.Observation{Profile: unnamed, GPU: a100, Throughput: 1}, "neither a name nor layers"},
 	} {
 		var m pace.Predictor
 		before := m.Pace(p, &a100)
 		err := m.Observe(c.o)
-		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, pace.ErrUnnamed) != (c.name == "unnamed") {
+		if err == nil || !strings.Contains(err.Error(), c.want) || errors.Is(err, pace.ErrUnnamed) != (c.name == "unnamed") || errors.Is(err, pace.ErrOnSlice) != (c.name == "a slice") {
 			t.Errorf("%s: %v, want %q", c.name, err, c.want)
 		}
 		if m.Pace(p, &a100) != before {
