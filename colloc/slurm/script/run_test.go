@@ -262,14 +262,26 @@ func TestScriptSignals(t *testing.T) {
 }
 
 // A task that is suspended, as Slurm does to make room for others, has not
-// ended.
+// ended. It waits for a second task: job control, under which a stopped task counts
+// as ended, is on while the first one starts, and off again before the second.
 func TestScriptSuspended(t *testing.T) {
-	job, err := Shared(apart(sh("a", "echo $$ >up; kill -STOP $$; exit 5")), nil)
+	job, err := Shared(apart(
+		sh("a", "echo $$ >up; until [ -e go ]; do sleep 0.01; done; kill -STOP $$; exit 5"),
+		sh("b", "echo b >up"),
+	), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b := newBench(t, job)
-	pid := strings.TrimSpace(b.ready(1)[0])
+	pid := ""
+	for _, line := range b.ready(2) {
+		if line = strings.TrimSpace(line); line != "b" {
+			pid = line
+		}
+	}
+	if err := os.WriteFile(filepath.Join(b.dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for state := ""; state != "T"; {
 		stat, err := os.ReadFile("/proc/" + pid + "/stat")
 		if err != nil {
