@@ -1,6 +1,7 @@
 package interference
 
 import (
+	"context"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -21,20 +22,21 @@ const (
 // calibrate sets the spread from predictions of observations left out in four
 // ways: at random, whole task types at once, whole families at once, and these
 // after three co-runs of each of their types were observed. Each fills the
-// familiarities that it produces.
-func (r *regime) calibrate(obs []*Observation, o Options) error {
-	random, err := r.leaveOut(obs, o, randomFolds(len(obs), o.Seed))
+// familiarities that it produces. Families are left out in at most mostFolds folds;
+// it returns ctx.Err() between two fits.
+func (r *regime) calibrate(ctx context.Context, obs []*Observation, o Options, mostFolds int) error {
+	random, err := r.leaveOut(ctx, obs, o, randomFolds(len(obs), o.Seed))
 	if err != nil {
 		return err
 	}
-	types, err := r.leaveOut(obs, o, groupFolds(obs, calibrationFolds, o.Seed, func(o *Observation, i int) string {
+	types, err := r.leaveOut(ctx, obs, o, groupFolds(obs, calibrationFolds, o.Seed, func(o *Observation, i int) string {
 		t, _ := typeOf(o.Set[i])
 		return t.String()
 	}))
 	if err != nil {
 		return err
 	}
-	families, err := r.leaveOut(obs, o, groupFolds(obs, math.MaxInt, o.Seed, familyOf))
+	families, err := r.leaveOut(ctx, obs, o, groupFolds(obs, mostFolds, o.Seed, familyOf))
 	if err != nil {
 		return err
 	}
@@ -52,9 +54,12 @@ func familyOf(o *Observation, i int) string {
 
 // leaveOut fits on all observations outside each fold and returns the errors
 // inside.
-func (r *regime) leaveOut(obs []*Observation, o Options, folds [][]bool) ([]standardError, error) {
+func (r *regime) leaveOut(ctx context.Context, obs []*Observation, o Options, folds [][]bool) ([]standardError, error) {
 	var all []standardError
 	for _, out := range folds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var in, test []*Observation
 		for i := range obs {
 			if out[i] {

@@ -1,8 +1,10 @@
 package interference
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -122,7 +124,7 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 		if err != nil {
 			return nil, fmt.Errorf("predict: interference: %s under %v: %w", g.gpu, g.mechanism, err)
 		}
-		if err := r.calibrate(g.obs, options); err != nil {
+		if err := r.calibrate(context.Background(), g.obs, options, math.MaxInt); err != nil {
 			return nil, fmt.Errorf("predict: interference: %s under %v: calibration: %w", g.gpu, g.mechanism, err)
 		}
 		for _, o := range g.obs[max(0, len(g.obs)-mostRuns):] {

@@ -171,6 +171,50 @@ type meddler struct {
 
 func (c meddler) Err() error { return c.meanwhile() }
 
+// TestRefitIsBounded: a refit fits so often and no more, of however many families and
+// types, and one that is cancelled between two fits gives no new version.
+func TestRefitIsBounded(t *testing.T) {
+	var m Predictor
+	rng := rand.New(rand.NewPCG(10, 1))
+	tasks := madeNames(t, 150)
+	var all []*Observation
+	for i := range 600 {
+		o := made(tasks[rng.IntN(len(tasks))], tasks[rng.IntN(len(tasks))], rng)
+		if all = append(all, &o); i < 80 {
+			if err := m.Observe(o); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	types := make(map[taskType]bool)
+	for _, o := range calibrated(all) {
+		for _, p := range o.Set {
+			k, _ := typeOf(p)
+			types[k] = true
+		}
+	}
+	if len(types) != calibrationTypes {
+		t.Errorf("calibrated on %d types, want %d", len(types), calibrationTypes)
+	}
+	before := offOn(t, &m)
+	for _, most := range []int{12, math.MaxInt} {
+		asked := 0
+		err := m.Refit(meddler{t.Context(), func() error {
+			if asked++; asked >= most {
+				return context.Canceled
+			}
+			return nil
+		}})
+		now := offOn(t, &m)
+		switch {
+		case most == math.MaxInt && (err != nil || now == before || asked != 1+2*calibrationFolds+calibrationHoldout):
+			t.Errorf("%d fits, error %v, off by %v before and %v now", asked, err, before, now)
+		case most != math.MaxInt && (!errors.Is(err, context.Canceled) || now != before || asked != most):
+			t.Errorf("cancelled after %d fits: error %v, off by %v before and %v now, asked %d times", most, err, before, now, asked)
+		}
+	}
+}
+
 // TestRefitRace: while a refit is at work on a model that was loaded and has learned
 // nothing since, a co-run of new types is observed. The race detector judges; it is
 // kept either way.
@@ -220,23 +264,36 @@ func TestKeepsTheTelling(t *testing.T) {
 	}
 }
 
-// BenchmarkRefit is of 5000 co-runs.
+// BenchmarkRefit is of 5000 co-runs, each of two of so many names: the first refit,
+// which calibrates, too.
 func BenchmarkRefit(b *testing.B) {
-	var m Predictor
-	rng := rand.New(rand.NewPCG(8, 1))
+	for _, names := range []int{50, 200} {
+		b.Run(fmt.Sprint("names=", names), func(b *testing.B) {
+			var m Predictor
+			rng := rand.New(rand.NewPCG(8, 1))
+			tasks := madeNames(b, names)
+			for range mostRuns {
+				if err := m.Observe(made(tasks[rng.IntN(names)], tasks[rng.IntN(names)], rng)); err != nil {
+					b.Fatal(err)
+				}
+			}
+			for b.Loop() {
+				c := m.Clone()
+				if err := c.Refit(b.Context()); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// madeNames are tasks of so many models, one each.
+func madeNames(tb testing.TB, names int) []*profile.Profile {
+	tb.Helper()
+	rng := rand.New(rand.NewPCG(8, 2))
 	var tasks []*profile.Profile
-	for i := range 60 {
-		tasks = append(tasks, fakeTask(b, fmt.Sprint("m", i/3), 16<<(i%3), rng.Float64(), rng.Float64()/2, rng.Float64()))
+	for i := range names {
+		tasks = append(tasks, fakeTask(tb, fmt.Sprint("m", i), 16<<(i%3), rng.Float64(), rng.Float64()/2, rng.Float64()))
 	}
-	for range mostRuns {
-		if err := m.Observe(made(tasks[rng.IntN(len(tasks))], tasks[rng.IntN(len(tasks))], rng)); err != nil {
-			b.Fatal(err)
-		}
-	}
-	for b.Loop() {
-		c := m.Clone()
-		if err := c.Refit(b.Context()); err != nil {
-			b.Fatal(err)
-		}
-	}
+	return tasks
 }
