@@ -11,8 +11,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// model answers the packer's questions with the interference predictor as it
-// was when the round began: what is observed meanwhile counts from the next
+// model answers the packer's questions with the predictors of speeds and paces as
+// they were when the round began: what is observed meanwhile counts from the next
 // round on.
 type model struct {
 	planner      *Planner

@@ -19,7 +19,7 @@ import (
 // round is one call of Plan: the question in the packer's words, and what is
 // needed to put the answer back into the caller's.
 type round struct {
-	planner   *Planner
+	planner   *Planner                    // as it was when the round began, see frozen
 	estimates map[string]predict.Estimate // peak memory by task ID, residents included
 	speeds    *interference.Predictor     // as it was when the round began
 	tasks     []Task
@@ -32,10 +32,19 @@ type round struct {
 	reference string // product on which paces are 1, if they differ
 }
 
+// frozen returns a Planner whose predictors of speeds and paces are those of now,
+// whatever is observed later.
+func (p *Planner) frozen() *Planner {
+	f := &Planner{config: p.config, limits: p.limits}
+	f.config.Interference, f.config.Pace = p.config.Interference.Clone(), p.config.Pace.Clone()
+	return f
+}
+
 // newRound checks the input and predicts what each task needs. All faults are
 // reported together.
 func (p *Planner) newRound(tasks []Task, gpus []GPU, plan bool) (*round, error) {
-	r := &round{planner: p, speeds: p.config.Interference.Clone(), tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
+	p = p.frozen()
+	r := &round{planner: p, speeds: p.config.Interference, tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
 	r.paces = paces{of: make(map[*profile.GPUModel]int), tasks: make(map[paceKey]predict.Estimate)}
 	r.problem = packer.Problem{Model: batched{model{p, r.speeds, r.uses, &r.paces}}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
 	errs := repeats(tasks, gpus)

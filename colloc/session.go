@@ -40,7 +40,7 @@ func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session
 			ps.scale.reference = &best.gpu.Model
 		}
 	}
-	return online.NewSession(r.problem.GPUs, live{model{p, r.speeds, nil, ps}}, p.limits, o)
+	return online.NewSession(r.problem.GPUs, live{model{r.planner, r.speeds, nil, ps}}, p.limits, o)
 }
 
 // stranger is the pace of a task of which nothing is known.

@@ -114,3 +114,30 @@ func TestBest(t *testing.T) {
 		t.Errorf("no GPUs: %d, %+v, %v", i, v, err)
 	}
 }
+
+// TestSessionKeepsItsModel: what is observed while a session goes on counts for the
+// next one, also for tasks that come later.
+func TestSessionKeepsItsModel(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	net := trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)
+	gpus := []colloc.GPU{empty(t, "a", "V100"), empty(t, "b", "K80")}
+	for i, want := range []int{0, 1} {
+		s, err := p.Session(gpus, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, rate := range []float64{10, 20} {
+			err := p.Observe(colloc.Observation{GPU: gpus[k].Model, Members: []colloc.Measurement{{Profile: net, Throughput: profile.Some(rate)}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		packed, err := p.Packed(colloc.Task{ID: "t", Profile: net})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := s.Arrive(packed); err != nil || d.GPU != want {
+			t.Errorf("session %d: placed on %d, %v; want %d", i, d.GPU, err, want)
+		}
+	}
+}

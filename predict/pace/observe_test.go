@@ -185,3 +185,24 @@ func FuzzLoad(f *testing.F) {
 		}
 	})
 }
+
+// TestCloneIsIndependent: neither sees what the other learns.
+func TestCloneIsIndependent(t *testing.T) {
+	var m pace.Predictor
+	p, v100, k80 := task(t, profile.CNN, profile.FP32, 64), gpu(t, "V100-SXM2-16GB"), gpu(t, "K80")
+	c := m.Clone()
+	before := c.Ratio(p, v100, k80)
+	for m, rate := range map[*pace.Predictor]float64{&m: 3, c: 5} {
+		for card, x := range map[*profile.GPUModel]float64{v100: rate, k80: 1} {
+			if err := m.Observe(pace.Observation{Profile: p, GPU: *card, Throughput: x}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m != c && before == m.Ratio(p, v100, k80) {
+			t.Error("nothing learned")
+		}
+	}
+	if a, b := m.Ratio(p, v100, k80).Value, c.Ratio(p, v100, k80).Value; math.Abs(a-3) > 1e-9 || math.Abs(b-5) > 1e-9 {
+		t.Errorf("ratios %v and %v, want 3 and 5", a, b)
+	}
+}

@@ -122,6 +122,14 @@ func (m *Predictor) Slice(p *profile.Profile, gpu *profile.GPUModel, slice profi
 	return e, nil
 }
 
+// Clone returns a copy that learns on its own. O(1): what both know is shared until
+// one of them learns.
+func (m *Predictor) Clone() *Predictor {
+	c := new(Predictor)
+	c.state.Store(m.load())
+	return c
+}
+
 // Equal reports whether both are the same Predictor, as == does; what two of them
 // learned is not compared. go-cmp asks it.
 func (m *Predictor) Equal(other *Predictor) bool { return m == other }
