@@ -92,7 +92,7 @@ func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
 	}
 	next.rows, next.runs, next.past, next.whole = r.rows, slices.Clip(r.runs), r.past, whole
 	next.drift, next.observed, next.calibrated = r.drift, r.observed, r.calibrated
-	if !whole || len(r.runs) < leastRuns || len(r.runs) < 2*r.calibrated {
+	if !whole || len(r.runs) < leastRuns || r.observed < 2*r.calibrated {
 		return next, nil
 	}
 	some := calibrated(slices.Concat(r.rows, r.runs))
@@ -102,7 +102,7 @@ func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
 	if err := next.calibrate(ctx, some, o, calibrationHoldout); err != nil {
 		return nil, err
 	}
-	next.calibrated = len(r.runs)
+	next.calibrated = r.observed
 	return next, nil
 }
 

@@ -215,6 +215,21 @@ func TestRefitIsBounded(t *testing.T) {
 	}
 }
 
+// TestCalibratesOnAndOn: intervals are calibrated anew where twice as many were
+// observed, also once no more are kept.
+func TestCalibratesOnAndOn(t *testing.T) {
+	var m Predictor
+	observeMade(t, &m, leastRuns)
+	r, _ := m.load().regime("RTX3090", profile.TimeSlice)
+	for observed, want := range map[int]int{3*mostRuns - 1: 3 * mostRuns / 2, 3 * mostRuns: 3 * mostRuns} {
+		r.observed, r.calibrated = observed, 3*mostRuns/2
+		next, err := r.refit(t.Context(), m.load().options)
+		if err != nil || next.calibrated != want {
+			t.Errorf("of %d observed: calibrated at %d, error %v; want %d", observed, next.calibrated, err, want)
+		}
+	}
+}
+
 // TestRefitRace: while a refit is at work on a model that was loaded and has learned
 // nothing since, a co-run of new types is observed. The race detector judges; it is
 // kept either way.

@@ -30,7 +30,7 @@ type regime struct {
 	whole      bool           // base is of what is kept: a refit to that replaces it
 	runs       []*Observation // what was observed since and is kept
 	observed   int            // how many were, kept or not
-	calibrated int            // runs that were kept at the last calibration
+	calibrated int            // how many were at the last calibration
 }
 
 // spread turns a prediction's variance into the half width of its interval.
