@@ -39,13 +39,13 @@ func TestScoreAgreesWithPlan(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := ""
+			var got []string
 			for i := range plan.Placements {
 				if len(plan.Placements[i].Members) > 1 {
-					got += fmt.Sprint(plan.Placements[i].GPU, " ", plan.Placements[i].Mechanism)
+					got = append(got, fmt.Sprint(plan.Placements[i].GPU, " ", plan.Placements[i].Mechanism))
 				}
 			}
-			if want := fmt.Sprint("light ", v.Mechanism); got != want {
+			if want := fmt.Sprint("light ", v.Mechanism); len(got) != 1 || got[0] != want {
 				t.Errorf("%s, %v: the plan joins %q; Best says %q", product, light, got, want)
 			}
 		}
