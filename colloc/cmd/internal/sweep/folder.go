@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/filelock"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/nvmlx"
 )
@@ -59,9 +60,6 @@ func (o *options) recall(args []string) error {
 	return o.check()
 }
 
-// errInUse means that another sweep has the folder.
-var errInUse = errors.New("in use by another sweep")
-
 // lockFolder keeps other sweeps out of the folder of this one, before anything in
 // it is read or written. One that was killed may hold it a moment longer, in a
 // process that it was about to start. The file names who has it.
@@ -73,16 +71,16 @@ func (o *options) lockFolder(ctx context.Context) (_ *os.File, err error) {
 	}
 	waiter := nvmlx.SystemClock().NewWaiter()
 	defer waiter.Stop()
-	err = lock(file)
-	for n := 0; errors.Is(err, errInUse) && n < tries; n++ {
+	err = filelock.Take(file)
+	for n := 0; errors.Is(err, filelock.ErrInUse) && n < tries; n++ {
 		if waiter.Wait(ctx, time.Now().Add(pause)) != nil {
 			break
 		}
-		err = lock(file)
+		err = filelock.Take(file)
 	}
 	if err != nil {
 		text, _ := io.ReadAll(io.LimitReader(file, 64)) // empty if it is not known
-		return nil, errors.Join(fmt.Errorf("-logs %s: %w (process %s): colloc sweep -logs %[1]s -resume goes on with it once that has ended",
+		return nil, errors.Join(fmt.Errorf("-logs %s: %w by another sweep (process %s): colloc sweep -logs %[1]s -resume goes on with it once that has ended",
 			grammar.QuoteWord(o.logs), err, cmp.Or(strings.TrimSpace(string(text)), "not known")), file.Close())
 	}
 	if err := file.Truncate(0); err != nil {

@@ -1,6 +1,6 @@
 //go:build linux || darwin
 
-package sweep
+package filelock
 
 import (
 	"errors"
@@ -8,12 +8,12 @@ import (
 	"syscall"
 )
 
-// lock takes a file that no other process has; errInUse if one does. It ends with
+// Take takes a file that no other process has; [ErrInUse] if one does. It ends with
 // the file.
-func lock(f *os.File) error {
+func Take(f *os.File) error {
 	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return errInUse
+		return ErrInUse
 	}
 	return err
 }
