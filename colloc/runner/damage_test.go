@@ -77,9 +77,7 @@ func TestCorrupt(t *testing.T) {
 			if records := again.finish(t); len(records) != 1 || records[0].State != Succeeded {
 				t.Errorf("the new queue has %+v", records)
 			}
-			if after := openFiles(t); after != before {
-				t.Errorf("%d files are open, %d were before", after, before)
-			}
+			noneLeaked(t, before)
 		})
 	}
 }

@@ -52,14 +52,7 @@ func TestThousand(t *testing.T) {
 			}
 			g.submit(t, all...)
 			records := g.finish(t)
-			// What an earlier test let go of may still be closing: fewer is no leak.
-			after := openFiles(t)
-			for end := time.Now().Add(time.Minute); after > before && time.Now().Before(end); after = openFiles(t) {
-				runtime.Gosched() // no collection: it would close what was forgotten
-			}
-			if after > before {
-				t.Errorf("%d files are open, %d were before", after, before)
-			}
+			noneLeaked(t, before)
 			count := lines(t, effects)
 			recovered := 0
 			for _, r := range records {
@@ -130,6 +123,19 @@ func openFiles(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(entries)
+}
+
+// noneLeaked compares with a count of openFiles. What an earlier test let go of may still be
+// closing, before and after: fewer is no leak, and more gets a minute.
+func noneLeaked(t *testing.T, before int) {
+	t.Helper()
+	after := openFiles(t)
+	for end := time.Now().Add(time.Minute); after > before && time.Now().Before(end); after = openFiles(t) {
+		runtime.Gosched() // no collection: it would close what was forgotten
+	}
+	if after > before {
+		t.Errorf("%d files are open, %d were before", after, before)
+	}
 }
 
 // lines counts how often each line is in a file.
