@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"example.com/colloc/internal/filelock"
 )
 
 // errLocked means that another instance is at work.
@@ -37,4 +39,13 @@ func lockDevice(dir, device string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf("lock of the GPU: %w", err), f.Close())
 	}
 	return f, nil
+}
+
+// lock keeps other instances away from a file.
+func lock(f *os.File) error {
+	err := filelock.Take(f)
+	if errors.Is(err, filelock.ErrInUse) {
+		return fmt.Errorf("%s: %w", f.Name(), errLocked)
+	}
+	return err
 }

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
 package fakegpu
 
@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
+	"example.com/colloc/internal/filelock"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -24,13 +24,13 @@ type claimed struct {
 
 const lockName = "lock"
 
-// lock opens and locks a file.
-func lock(path string, how int) (*os.File, error) {
+// lock opens a file and takes it with how.
+func lock(path string, how func(*os.File) error) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(file.Fd()), how); err != nil {
+	if err := how(file); err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil
@@ -42,7 +42,7 @@ func claims(uses string, id nvmlx.DeviceID) ([]claimed, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, err
 	}
-	guard, err := lock(filepath.Join(folder, lockName), syscall.LOCK_EX)
+	guard, err := lock(filepath.Join(folder, lockName), filelock.Wait)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func claimsIn(folder string) ([]claimed, error) {
 			continue
 		}
 		path := filepath.Join(folder, entry.Name())
-		file, err := lock(path, syscall.LOCK_EX|syscall.LOCK_NB)
+		file, err := lock(path, filelock.Take)
 		if err == nil { // nobody holds it
 			if err := errors.Join(os.Remove(path), file.Close()); err != nil {
 				return nil, err
@@ -93,7 +93,7 @@ func allocate(uses string, g gpu, size profile.Bytes) (free func() error, err er
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
 	}
-	guard, err := lock(filepath.Join(folder, lockName), syscall.LOCK_EX)
+	guard, err := lock(filepath.Join(folder, lockName), filelock.Wait)
 	if err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
 	}
@@ -123,7 +123,7 @@ func claim(folder string, size profile.Bytes) (*os.File, error) {
 		if _, err := os.Lstat(path); err == nil {
 			continue
 		}
-		file, err := lock(path, syscall.LOCK_EX)
+		file, err := lock(path, filelock.Wait)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/internal/filelock"
 	"example.com/colloc/profile"
 )
 
@@ -102,7 +103,7 @@ func (c *fakeCard) compute(d time.Duration, sm float64) error {
 		time.Sleep(d)
 		return nil
 	}
-	if err := lockFile(c.gpu); err != nil {
+	if err := filelock.Wait(c.gpu); err != nil {
 		return err
 	}
 	start := time.Now()
@@ -110,7 +111,7 @@ func (c *fakeCard) compute(d time.Duration, sm float64) error {
 	took := time.Since(start)
 	c.own.add(account{Busy: took, SM: part(took, sm), DRAM: part(took, sm/2)})
 	_, err := c.book.WriteAt(c.own.text(), 0)
-	if err := errors.Join(err, unlockFile(c.gpu)); err != nil {
+	if err := errors.Join(err, filelock.Release(c.gpu)); err != nil {
 		return err
 	}
 	time.Sleep(time.Microsecond) // who waits for the lock is next

@@ -8,9 +8,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"example.com/colloc/colloc/cmd/internal/filelock"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/filelock"
 )
 
 const aboutSubmit = `Submit plans like plan does and submits the jobs. What was submitted, with the

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
-	"example.com/colloc/colloc/cmd/internal/filelock"
 	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/internal/filelock"
 	"example.com/colloc/nvmlx"
 )
 

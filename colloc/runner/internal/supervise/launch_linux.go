@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"example.com/colloc/internal/filelock"
 )
 
 // Supported says whether this system, and this process, can run commands.
@@ -26,11 +28,10 @@ func Lock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = ErrInUse
-	}
-	if err != nil {
+	if err := filelock.Take(file); err != nil {
+		if errors.Is(err, filelock.ErrInUse) {
+			err = ErrInUse
+		}
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

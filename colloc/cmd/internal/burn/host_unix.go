@@ -3,7 +3,6 @@
 package burn
 
 import (
-	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -32,13 +31,6 @@ func cpuTime() time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
-
-// lockFile waits for the exclusive use of a file, which ends with the process at
-// the latest.
-func lockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX) }
-
-// unlockFile ends the exclusive use of a file.
-func unlockFile(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
 
 // alive reports whether a process runs.
 func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
