@@ -12,14 +12,24 @@ import (
 	"example.com/colloc/profile"
 )
 
-// The file form of a Predictor: one JSON object. The solution is not in it;
-// it follows from the sums.
+// The file form of a Predictor: one JSON object. The solution is not in it, and
+// neither are the priors, where they follow from the sums.
 type file struct {
 	Format  string       `json:"format"`
 	Version int          `json:"version"`
 	Vector  int          `json:"vector_version"`
 	Options optionsFile  `json:"options"`
 	Regimes []regimeFile `json:"regimes"`
+	// Priors are those of the mechanisms where something was learned since they were
+	// made from the regimes; absent means that they follow from these.
+	Priors []priorFile `json:"priors,omitempty"`
+}
+
+// priorFile is the prior of one mechanism, for GPUs without a regime.
+type priorFile struct {
+	Mechanism profile.Mechanism `json:"mechanism"`
+	Effects   []effectFile      `json:"effects"`
+	Mean      []float64         `json:"prior_mean"`
 }
 
 // optionsFile are the options as they are saved.
@@ -48,6 +58,9 @@ type regimeFile struct {
 	Trees   *trees.Ensemble `json:"trees,omitempty"`
 	Spread  spread          `json:"spread"`
 	Drift   drift           `json:"drift"`
+	// Posterior is the solution where it was updated row by row: solving the sums
+	// gives the same up to rounding.
+	Posterior *lsq.Solution `json:"posterior,omitempty"`
 }
 
 type effectFile struct {
@@ -67,8 +80,8 @@ type normalFile struct {
 }
 
 // Save writes the model as JSON: what it was fitted on and what it learned, as
-// sums, with GPU and mechanism of each. Saving a loaded model gives the same
-// bytes. O(p²) per GPU and mechanism.
+// sums, with GPU and mechanism of each. A loaded model says the same as the saved
+// one, bit by bit, and saving it gives the same bytes. O(p²) per GPU and mechanism.
 func (m *Predictor) Save(w io.Writer) error {
 	m.writer.Lock()
 	defer m.writer.Unlock()
@@ -80,6 +93,11 @@ func (m *Predictor) Save(w io.Writer) error {
 	for _, r := range s.regimes {
 		f.Regimes = append(f.Regimes, r.file())
 	}
+	if s.learned {
+		for mech, p := range s.priors {
+			f.Priors = append(f.Priors, priorFile{profile.Mechanism(mech), p.roster.file(), p.mu})
+		}
+	}
 	if err := json.NewEncoder(w).Encode(f); err != nil {
 		return fmt.Errorf("predict: interference: save: %w", err)
 	}
@@ -88,11 +106,8 @@ func (m *Predictor) Save(w io.Writer) error {
 
 func (r *regime) file() regimeFile {
 	f := regimeFile{
-		GPU: r.gpu, Mechanism: r.mechanism, Effects: []effectFile{}, Trees: r.trees, Spread: r.spread, Drift: r.drift,
+		GPU: r.gpu, Mechanism: r.mechanism, Effects: r.roster.file(), Trees: r.trees, Spread: r.spread, Drift: r.drift,
 		Base: sumsFile(r.base), Learned: sumsFile(r.learned),
-	}
-	for _, e := range r.roster.effects {
-		f.Effects = append(f.Effects, effectFile{e.model, e.dataset, e.batch, e.precision, e.all, e.trained, e.traits})
 	}
 	for _, v := range r.mu {
 		if v != 0 {
@@ -100,7 +115,18 @@ func (r *regime) file() regimeFile {
 			break
 		}
 	}
+	if r.updated {
+		f.Posterior = r.post.Solution()
+	}
 	return f
+}
+
+func (r *roster) file() []effectFile {
+	effects := make([]effectFile, 0, len(r.effects))
+	for _, e := range r.effects {
+		effects = append(effects, effectFile{e.model, e.dataset, e.batch, e.precision, e.all, e.trained, e.traits})
+	}
+	return effects
 }
 
 func sumsFile(a *lsq.Sums) normalFile {
@@ -146,9 +172,45 @@ func Load(r io.Reader) (*Predictor, error) {
 		seen[r.regimeKey] = true
 		regimes = append(regimes, r)
 	}
+	next := newState(options, regimes)
+	if f.Priors != nil {
+		priors, err := priorsOf(f.Priors)
+		if err != nil {
+			return nil, fmt.Errorf("predict: interference: load: priors: %w", err)
+		}
+		next = stateOf(options, regimes, priors)
+		next.learned = true
+	}
 	m := &Predictor{}
-	m.state.Store(newState(options, regimes))
+	m.state.Store(next)
 	return m, nil
+}
+
+// priorsOf checks the priors that were read, one per mechanism.
+func priorsOf(files []priorFile) (priors [profile.Mechanisms]*regime, err error) {
+	if len(files) != len(priors) {
+		return priors, fmt.Errorf("%d of them, want %d", len(files), len(priors))
+	}
+	for mech, f := range files {
+		p := &regime{regimeKey: regimeKey{mechanism: f.Mechanism}, spread: priorSpread(), base: &lsq.Sums{}, learned: &lsq.Sums{}}
+		if f.Mechanism != profile.Mechanism(mech) {
+			return priors, fmt.Errorf("number %d is of %v, want %v", mech, f.Mechanism, profile.Mechanism(mech))
+		}
+		if p.roster, err = rosterOf(f.Effects); err != nil {
+			return priors, err
+		}
+		if len(f.Mean) != p.roster.columns() {
+			return priors, fmt.Errorf("%v: %d means, want %d", f.Mechanism, len(f.Mean), p.roster.columns())
+		}
+		for _, v := range f.Mean {
+			if !num.Finite(v) {
+				return priors, fmt.Errorf("%v: a mean is not finite", f.Mechanism)
+			}
+		}
+		p.lambda, p.mu = p.roster.precisions(), f.Mean
+		priors[mech] = p
+	}
+	return priors, nil
 }
 
 // regime checks what was read and solves it.
@@ -186,6 +248,11 @@ func (f *regimeFile) regime() (*regime, error) {
 	}
 	if err := f.check(); err != nil {
 		return nil, err
+	}
+	if f.Posterior != nil {
+		r.updated = true
+		r.post, err = f.Posterior.Posterior(p, slopes())
+		return r, err
 	}
 	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base, r.learned)
 	return r, err

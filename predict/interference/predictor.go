@@ -40,20 +40,30 @@ type state struct {
 	options Options
 	regimes []*regime
 	priors  [profile.Mechanisms]*regime // for GPUs that no regime fits
+	// learned says that the regimes are no longer those that the priors come from:
+	// what is observed on one GPU says nothing of another.
+	learned bool
 }
 
 func newState(o Options, regimes []*regime) *state {
+	var priors [profile.Mechanisms]*regime
+	for mech := range priors {
+		priors[mech] = newPrior(profile.Mechanism(mech), regimes)
+	}
+	return stateOf(o, regimes, priors)
+}
+
+// stateOf solves the priors for their means.
+func stateOf(o Options, regimes []*regime, priors [profile.Mechanisms]*regime) *state {
 	if o.Confidence == 0 {
 		o.Confidence = 0.9
 	}
-	s := &state{options: o, regimes: regimes}
-	for mech := range profile.Mechanisms {
-		p := newPrior(profile.Mechanism(mech), regimes)
+	s := &state{options: o, regimes: regimes, priors: priors}
+	for _, p := range s.priors {
 		p.post = lsq.Prior(p.lambda, p.mu, slopes())
 		for k, v := range p.spread.Factor {
 			p.spread.Factor[k] = v * normalQuantile(o.Confidence) / normalQuantile(0.9)
 		}
-		s.priors[mech] = p
 	}
 	return s
 }
@@ -81,7 +91,7 @@ func (s *state) regime(gpu string, mech profile.Mechanism) (*regime, bool) {
 
 // with returns a state in which r stands for its GPU and mechanism.
 func (s *state) with(r *regime, known bool) *state {
-	next := &state{options: s.options, regimes: slices.Clone(s.regimes), priors: s.priors}
+	next := &state{options: s.options, regimes: slices.Clone(s.regimes), priors: s.priors, learned: true}
 	if !known {
 		next.regimes = append(next.regimes, r)
 		return next

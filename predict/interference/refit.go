@@ -59,7 +59,7 @@ func (m *Predictor) Refit(ctx context.Context) error {
 	m.writer.Lock()
 	defer m.writer.Unlock()
 	now := *m.load()
-	now.regimes = slices.Clone(now.regimes)
+	now.regimes, now.learned = slices.Clone(now.regimes), now.learned || len(fitted) > 0
 	for i, late := range now.regimes {
 		next := fitted[late.regimeKey]
 		if next == nil { // nothing to fit anew when this began
@@ -160,6 +160,7 @@ func (r *regime) refitLearned() (*regime, error) {
 	}
 	var err error
 	next.post, err = lsq.Solve(next.lambda, next.mu, slopes(), next.base, next.learned)
+	next.updated = false
 	return &next, err
 }
 

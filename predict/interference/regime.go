@@ -20,6 +20,7 @@ type regime struct {
 	base    *lsq.Sums       // what the fit saw
 	learned *lsq.Sums       // what Observe saw; only the writer reads it
 	post    *lsq.Posterior  // the solution of all of it
+	updated bool            // row by row, and not solved since
 	trees   *trees.Ensemble // what the terms leave over, for types like those fitted; nil is none
 	memo    *treeMemo       // what the trees said before; nil asks them each time
 	spread  spread

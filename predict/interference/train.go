@@ -146,6 +146,7 @@ func (r *regime) learn(o *Observation) {
 		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
 		r.learned.AddRow(&w.row, loss, weight)
 		r.post.Update(&w.row, loss, weight, w.cov)
+		r.updated = true
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mat"
+
+	"example.com/colloc/predict/internal/num"
 )
 
 // Packed is a symmetric matrix: the columns of its upper triangle one after
@@ -123,6 +125,40 @@ func Solve(lambda, mu []float64, atZero Span, parts ...*Sums) (*Posterior, error
 	}
 	post.project()
 	return post, nil
+}
+
+// Solution is a [Posterior] as it is saved: the mean and the covariance, from which
+// the rest follows.
+type Solution struct {
+	Mean []float64 `json:"mean"`
+	Cov  Packed    `json:"covariance"`
+}
+
+// Solution returns what [Solution.Posterior] makes the same posterior of, bit by
+// bit. It shares the memory of q.
+func (q *Posterior) Solution() *Solution { return &Solution{q.mean, q.cov} }
+
+// Posterior returns the posterior of p columns that was saved. It returns an error for
+// other lengths, for a number that is not finite and for a variance that is not positive.
+func (s *Solution) Posterior(p int, atZero Span) (*Posterior, error) {
+	if len(s.Mean) != p || len(s.Cov) != PackedLen(p) {
+		return nil, fmt.Errorf("posterior: %d means and %d covariances, want %d and %d", len(s.Mean), len(s.Cov), p, PackedLen(p))
+	}
+	for _, numbers := range [][]float64{s.Mean, s.Cov} {
+		for _, v := range numbers {
+			if !num.Finite(v) {
+				return nil, errors.New("posterior: a number is not finite")
+			}
+		}
+	}
+	for j := range p {
+		if v := s.Cov.at(j, j); v <= 0 {
+			return nil, fmt.Errorf("posterior: variance %d is %v, want more than 0", j, v)
+		}
+	}
+	q := &Posterior{cov: s.Cov, mean: s.Mean, Coef: make([]float64, p), atZero: atZero}
+	q.project()
+	return q, nil
 }
 
 // Prior is the solution before any row: the prior itself.
