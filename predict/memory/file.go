@@ -17,7 +17,8 @@ import (
 //	1  without floors
 //	2  with floors, the least that may be reserved for tasks that were seen
 //	3  with architectures and scores for others; older files know no strangers
-const version = 3
+//	4  with the order in which models were told of, as only so many are kept
+const version = 4
 
 // file is the file form of a Predictor.
 type file struct {
@@ -109,6 +110,9 @@ func Load(r io.Reader) (*Predictor, error) {
 	if err := m.checkFloors(); err != nil {
 		return nil, fmt.Errorf("predict: load memory: %w", err)
 	}
+	if len(m.hosts) > mostHosts || len(m.learned) > mostModels {
+		return nil, fmt.Errorf("predict: load memory: %d hosts and %d models, want at most %d and %d", len(m.hosts), len(m.learned), mostHosts, mostModels)
+	}
 	for i, h := range m.hosts {
 		if !num.Finite(h.Context) || h.Context < 0 || h.Context > float64(predict.MaxContext) || h.Rows < 0 {
 			return nil, fmt.Errorf("predict: load memory: host %d %q is out of range", i, h.Name)
@@ -118,9 +122,10 @@ func Load(r io.Reader) (*Predictor, error) {
 		}
 	}
 	for i, l := range m.learned {
-		if !num.Finite(l.Offset) || l.Offset < -10 || l.Offset > 10 || l.Rows < 0 || (i > 0 && m.learned[i-1].Key >= l.Key) {
+		if !num.Finite(l.Offset) || l.Offset < -10 || l.Offset > 10 || l.Rows < 0 || l.Order > 1<<62 || (i > 0 && m.learned[i-1].Key >= l.Key) {
 			return nil, fmt.Errorf("predict: load memory: learned model %d is out of range or not in order", i)
 		}
+		m.told = max(m.told, l.Order)
 	}
 	return m, nil
 }

@@ -98,15 +98,15 @@ func TestFloorRaisedUntilMeasured(t *testing.T) {
 	}
 }
 
-// TestFloorsAreStored in files of version 3, and files of version 1, without any,
+// TestFloorsAreStored in files of version 4, and files of version 1, without any,
 // are read.
 func TestFloorsAreStored(t *testing.T) {
 	var m Predictor
 	var plain, full, again bytes.Buffer
-	if err := m.Save(&plain); err != nil || !strings.Contains(plain.String(), `"version":3,`) {
+	if err := m.Save(&plain); err != nil || !strings.Contains(plain.String(), `"version":4,`) {
 		t.Fatalf("%s, %v", plain.Bytes(), err)
 	}
-	if _, err := Load(strings.NewReader(strings.Replace(plain.String(), `"version":3,`, `"version":1,`, 1))); err != nil {
+	if _, err := Load(strings.NewReader(strings.Replace(plain.String(), `"version":4,`, `"version":1,`, 1))); err != nil {
 		t.Fatal(err)
 	}
 	spec := profile.Spec{Model: profile.Model{Name: "net"}, Training: profile.Training{BatchSize: 8}}
@@ -115,7 +115,7 @@ func TestFloorsAreStored(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := m.Save(&full); err != nil || !strings.Contains(full.String(), `"version":3,`) {
+	if err := m.Save(&full); err != nil || !strings.Contains(full.String(), `"version":4,`) {
 		t.Fatalf("%s, %v", full.Bytes(), err)
 	}
 	back, err := Load(bytes.NewReader(full.Bytes()))

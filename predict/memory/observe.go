@@ -21,8 +21,9 @@ import (
 // that is assumed tells of this very task alone.
 //
 // The order of observations matters a little: context and offset are running
-// means. It returns an error, and learns nothing, for an invalid observation.
-// O(log(models) + scores).
+// means. Kept are the 10,000 tasks and the 10,000 models told of last, and the
+// first 1,000 hosts. It returns an error, and learns nothing, for an invalid
+// observation. O(log(models) + scores).
 func (m *Predictor) Observe(o Observation) error {
 	if err := o.check(); err != nil {
 		return fmt.Errorf("predict: observe memory: %w", err)
@@ -70,6 +71,9 @@ func (m *Predictor) learnHost(h *predict.Host, context, off float64) float64 {
 	}
 	off = min(biggestStep, max(-biggestStep, off))
 	at, known := slices.BinarySearchFunc(m.hosts, h.Name, func(a host, name string) int { return cmp.Compare(a.Name, name) })
+	if !known && len(m.hosts) >= mostHosts {
+		return context
+	}
 	if !known {
 		m.hosts = slices.Insert(m.hosts, at, host{Name: h.Name})
 		m.hosts[at].Context = num.Round9(max(1, context+off))
@@ -89,11 +93,17 @@ func (m *Predictor) learnModel(spec *profile.Spec, seen, predicted float64) {
 	}
 	ratio := min(2, max(-2, math.Log(max(seen, predicted/8)/predicted)))
 	key := modelKey(spec)
-	at, known := slices.BinarySearchFunc(m.learned, key, func(a learnedModel, k uint64) int { return cmp.Compare(a.Key, k) })
+	at, known := m.findModel(key)
 	if !known {
+		if len(m.learned) >= mostModels {
+			old := slices.MinFunc(m.learned, func(a, b learnedModel) int { return cmp.Or(cmp.Compare(a.Order, b.Order), cmp.Compare(a.Key, b.Key)) })
+			m.learned = slices.DeleteFunc(m.learned, func(l learnedModel) bool { return l.Key == old.Key })
+			at, _ = m.findModel(key)
+		}
 		m.learned = slices.Insert(m.learned, at, learnedModel{Key: key})
 	}
 	l := &m.learned[at]
+	l.Order = m.told
 	// ratio is against a prediction that already has the shrunk offset.
 	full := l.Offset*l.weight() + ratio
 	l.Rows++
@@ -132,4 +142,65 @@ func (m *Predictor) Calibrate(name string, obs []Observation) (predict.Host, err
 	mid := (over[(len(over)-1)/2] + over[len(over)/2]) / 2
 	context := profile.BytesOf(min(max(mid, 0), float64(predict.MaxContext)))
 	return predict.Host{Name: name, Context: profile.Some(context)}, nil
+}
+
+// Clone returns an independent copy: what either learns from now on, the other
+// does not. Safe for concurrent use. O(what was learned).
+func (m *Predictor) Clone() *Predictor {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	c := &Predictor{
+		traced: m.traced.clone(), hosts: slices.Clone(m.hosts), learned: slices.Clone(m.learned), floors: slices.Clone(m.floors),
+		told: m.told, from: m.from, together: m.together,
+	}
+	for k, p := range m.parts {
+		c.parts[k] = p.clone()
+	}
+	return c
+}
+
+// clone copies a part with the scores that Observe adds to; all else never changes.
+func (p *part) clone() *part {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.Scores.Scores = slices.Clone(p.Scores.Scores)
+	return &c
+}
+
+// Seen is what [Predictor.Observe] was told of one task.
+type Seen struct {
+	// Peak is the largest that was measured, Reached the most that the task had when
+	// it ran out of memory, Raised what is reserved since such a death until a peak is
+	// measured. 0 is none.
+	Peak    profile.Bytes `json:"peak_bytes,omitempty"`
+	Reached profile.Bytes `json:"reached_bytes,omitempty"`
+	Raised  profile.Bytes `json:"raised_bytes,omitempty"`
+	// Least is the least that is reserved for the task, see [Predictor.Least].
+	Least profile.Bytes `json:"least_bytes,omitempty"`
+	// Runs is of how many tasks of its model, data set, precision and optimiser, at any
+	// batch, peaks taught something, and Factor by how much these move what is
+	// predicted: 1 is not at all.
+	Runs   int     `json:"runs,omitempty"`
+	Factor float64 `json:"factor"`
+}
+
+// Seen tells what was learned of a task; known is as for [Predictor.LeastOf]. The
+// zero value but for a Factor of 1 is nothing.
+func (m *Predictor) Seen(spec *profile.Spec, known profile.Bytes) Seen {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	s := Seen{Factor: 1}
+	if f := m.floor(spec, known); f != nil {
+		s.Peak, s.Reached, s.Raised, s.Least = f.Peak, f.Reached, f.Raised, f.least()
+	}
+	if spec == nil || spec.Model.Name == "" {
+		return s
+	}
+	if at, ok := m.findModel(modelKey(spec)); ok {
+		l := &m.learned[at]
+		s.Runs, s.Factor = l.Rows, math.Exp(l.Offset*l.weight())
+	}
+	return s
 }

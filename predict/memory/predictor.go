@@ -277,6 +277,8 @@ type learnedModel struct {
 	// Offset is the mean of log(seen/predicted) of what the task itself needs.
 	Offset float64 `json:"offset"`
 	Rows   int     `json:"rows"`
+	// Order grows with every observation; 0 in files of old versions.
+	Order uint64 `json:"order,omitempty"`
 }
 
 const (
@@ -288,7 +290,15 @@ const (
 	biggestStep = 2 * float64(profile.GiB)
 	// mostScores bounds the scores that are kept.
 	mostScores = 10_000
+	// mostModels bounds the models of which an offset is kept; the one that was told of
+	// least recently is forgotten first. mostHosts bounds the hosts that are learned.
+	mostModels, mostHosts = 10_000, 1_000
 )
+
+// findModel returns the place of a model among those learned.
+func (m *Predictor) findModel(key uint64) (int, bool) {
+	return slices.BinarySearchFunc(m.learned, key, func(a learnedModel, k uint64) int { return cmp.Compare(a.Key, k) })
+}
 
 // weight is how far an offset is trusted.
 func (l *learnedModel) weight() float64 { return float64(l.Rows) / (float64(l.Rows) + modelShrink) }
@@ -298,7 +308,7 @@ func (m *Predictor) apply(spec *profile.Spec, p *prediction) {
 	if len(m.learned) == 0 || spec.Model.Name == "" {
 		return
 	}
-	at, known := slices.BinarySearchFunc(m.learned, modelKey(spec), func(a learnedModel, k uint64) int { return cmp.Compare(a.Key, k) })
+	at, known := m.findModel(modelKey(spec))
 	if !known {
 		return
 	}

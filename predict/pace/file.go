@@ -30,6 +30,8 @@ type taskRow struct {
 	GPU kindFile `json:"gpu"`
 	Log float64  `json:"log_throughput"`
 	N   int      `json:"n"`
+	// Order is that of the last observation; files of old have none.
+	Order uint64 `json:"order,omitempty"`
 }
 
 const (
@@ -44,12 +46,11 @@ func (m *Predictor) Save(w io.Writer) error {
 	f := paceFile{Format: paceFormat, Version: paceVersion, Reference: kindFile{s.reference.name, s.reference.rates, s.reference.known}, Fit: &s.coefficients}
 	for key, list := range s.tasks {
 		for _, x := range list {
-			f.Tasks = append(f.Tasks, taskRow{key, kindFile{x.name, x.rates, x.known}, x.log, x.n})
+			f.Tasks = append(f.Tasks, taskRow{key, kindFile{x.name, x.rates, x.known}, x.log, x.n, x.order})
 		}
 	}
 	slices.SortFunc(f.Tasks, func(a, b taskRow) int {
-		return cmp.Or(cmp.Compare(a.Model, b.Model), cmp.Compare(a.Dataset, b.Dataset), cmp.Compare(a.Batch, b.Batch),
-			cmp.Compare(a.Precision, b.Precision), cmp.Compare(a.Params, b.Params), cmp.Compare(a.GPU.Name, b.GPU.Name))
+		return cmp.Or(a.compare(&b.taskKey), cmp.Compare(a.GPU.Name, b.GPU.Name))
 	})
 	if err := json.NewEncoder(w).Encode(f); err != nil {
 		return fmt.Errorf("predict/pace: save: %w", err)
@@ -72,11 +73,19 @@ func Load(r io.Reader) (*Predictor, error) {
 		return nil, fmt.Errorf("predict/pace: load: %w", err)
 	}
 	for i, t := range f.Tasks {
-		x := seen{t.GPU.kind(), t.Log, t.N}
+		x := seen{t.GPU.kind(), t.Log, t.N, t.Order}
 		if err := x.check(); err != nil {
 			return nil, fmt.Errorf("predict/pace: load: task %d: %w", i, err)
 		}
-		s.tasks[t.taskKey] = append(s.tasks[t.taskKey], x)
+		list := s.tasks[t.taskKey]
+		at, twice := slices.BinarySearchFunc(list, x.name, func(x seen, name string) int { return cmp.Compare(x.name, name) })
+		if twice {
+			return nil, fmt.Errorf("predict/pace: load: task %d: GPU %q appears twice", i, x.name)
+		}
+		s.tasks[t.taskKey], s.told = slices.Insert(list, at, x), max(s.told, x.order)
+	}
+	if len(s.tasks) > mostTasks {
+		return nil, fmt.Errorf("predict/pace: load: %d tasks, want at most %d", len(s.tasks), mostTasks)
 	}
 	m := &Predictor{}
 	m.state.Store(s)
@@ -121,7 +130,7 @@ func (r *rates) check() error {
 }
 
 func (x *seen) check() error {
-	if x.name == "" || x.n < 1 || !(math.Abs(x.log) <= 42) {
+	if x.name == "" || x.n < 1 || x.order > 1<<62 || !(math.Abs(x.log) <= 42) {
 		return fmt.Errorf("GPU %q, log throughput %v of %d runs: want a name, -42 to 42 and at least 1", x.name, x.log, x.n)
 	}
 	return x.rates.check()

@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -70,7 +71,7 @@ func (o *Observation) throughput() (*profile.GPUModel, float64, error) {
 // learns nothing, for an observation without profile, GPU or a positive
 // throughput, for a task that cannot be recognised ([ErrUnnamed]) and for a GPU that
 // is named as a MIG slice ([ErrOnSlice]). A slice that goes by the name of its card
-// cannot be recognised: observe none.
+// cannot be recognised: observe none. The 10,000 tasks that were told of last are kept.
 // O(tasks known).
 func (m *Predictor) Observe(o Observation) error {
 	gpu, t, err := o.throughput()
@@ -90,14 +91,71 @@ func (m *Predictor) Observe(o Observation) error {
 	}
 	list := slices.Clone(next.tasks[key])
 	card := kindOf(gpu)
-	i := slices.IndexFunc(list, func(x seen) bool { return x.name == card.name })
-	if i < 0 {
-		i, list = len(list), append(list, seen{kind: card})
+	i, known := slices.BinarySearchFunc(list, card.name, func(x seen, name string) int { return cmp.Compare(x.name, name) })
+	if !known {
+		list = slices.Insert(list, i, seen{kind: card})
 	}
+	next.told++
 	x := &list[i]
-	x.n++
+	x.n, x.order = x.n+1, next.told
 	x.log += (math.Log(t) - x.log) / float64(x.n)
 	next.tasks[key] = list
+	next.forget()
 	m.state.Store(&next)
 	return nil
+}
+
+// mostTasks bounds the tasks whose throughputs are kept.
+const mostTasks = 10_000
+
+// forget drops the task that was told of least recently if there are too many. The
+// map must be the state's own.
+func (s *state) forget() {
+	if len(s.tasks) <= mostTasks {
+		return
+	}
+	var oldest taskKey
+	least := uint64(math.MaxUint64)
+	for key, list := range s.tasks {
+		last := uint64(0)
+		for i := range list {
+			last = max(last, list[i].order)
+		}
+		if last < least || last == least && key.compare(&oldest) < 0 {
+			oldest, least = key, last
+		}
+	}
+	delete(s.tasks, oldest)
+}
+
+// compare orders tasks by what they are known by.
+func (k *taskKey) compare(o *taskKey) int {
+	return cmp.Or(cmp.Compare(k.Model, o.Model), cmp.Compare(k.Dataset, o.Dataset), cmp.Compare(k.Batch, o.Batch),
+		cmp.Compare(k.Precision, o.Precision), cmp.Compare(k.Params, o.Params))
+}
+
+// Seen is what [Predictor.Observe] was told of one task on one kind of GPU.
+type Seen struct {
+	// GPU is the product's name in the catalogue, or as it was given.
+	GPU string `json:"gpu"`
+	// Throughput is the geometric mean of what was measured, in the unit that it was
+	// told in, and Runs how often that was.
+	Throughput float64 `json:"throughput"`
+	Runs       int     `json:"runs"`
+}
+
+// Seen tells what was learned of a task, by GPU; nil is nothing.
+func (m *Predictor) Seen(p *profile.Profile) []Seen {
+	if p == nil {
+		return nil
+	}
+	key, ok := keyOf(p)
+	if !ok {
+		return nil
+	}
+	var out []Seen
+	for _, x := range m.load().tasks[key] {
+		out = append(out, Seen{x.name, math.Exp(x.log), x.n})
+	}
+	return out
 }

@@ -15,7 +15,8 @@ const DefaultReference = "GB300-288GB"
 type state struct {
 	coefficients
 	reference kind
-	tasks     map[taskKey][]seen
+	tasks     map[taskKey][]seen // each by name of the card
+	told      uint64             // order of the newest observation
 }
 
 // coefficients are what a fit finds, in the form of the file.
@@ -67,8 +68,9 @@ func keyOf(p *profile.Profile) (taskKey, bool) {
 // seen is what was measured of a task on one kind of card.
 type seen struct {
 	kind
-	log float64 // mean logarithm of the throughput
-	n   int
+	log   float64 // mean logarithm of the throughput
+	n     int
+	order uint64 // grows with every observation
 }
 
 // distance is how far a card is from the middle of those of the data, 1 at
