@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -148,5 +149,61 @@ func TestFloorsAreBounded(t *testing.T) {
 	}
 	if len(m.floors) != mostFloors || m.Least(spec(1)) == 0 || m.Least(spec(2)) != 0 || m.Least(spec(mostFloors+1)) == 0 {
 		t.Errorf("%d floors; %v, %v", len(m.floors), m.Least(spec(1)), m.Least(spec(2)))
+	}
+}
+
+// TestModelsAreBounded: the model told of least recently is forgotten, hosts beyond
+// the bound are not learned.
+func TestModelsAreBounded(t *testing.T) {
+	var m Predictor
+	spec := func(i int) *profile.Spec {
+		return &profile.Spec{Model: profile.Model{Name: fmt.Sprint("net", i)}, Training: profile.Training{BatchSize: 1}}
+	}
+	tell := func(i int) { m.told++; m.learnModel(spec(i), 2e9, 1e9) }
+	for i := range mostModels + 1 {
+		tell(i)
+		if i == 5 {
+			tell(0)
+		}
+		m.learnHost(&predict.Host{Name: fmt.Sprint("host", i)}, 1e9, 1e6)
+	}
+	if len(m.learned) != mostModels || len(m.hosts) != mostHosts {
+		t.Errorf("%d models and %d hosts, want %d and %d", len(m.learned), len(m.hosts), mostModels, mostHosts)
+	}
+	for i, runs := range map[int]int{0: 2, 1: 0, 2: 1, mostModels: 1} {
+		if got := m.Seen(spec(i), 0); got.Runs != runs || (got.Factor > 1) != (runs > 0) {
+			t.Errorf("model %d: %+v, want %d runs", i, got, runs)
+		}
+	}
+}
+
+// TestCloneLearnsAlone: neither sees what the other learns, and a clone saves the
+// same bytes.
+func TestCloneLearnsAlone(t *testing.T) {
+	m := fitMadeUp(t)
+	odd := madeUp(20, profile.CNN, 5)
+	c := m.Clone()
+	text := func(m *Predictor) string {
+		var b bytes.Buffer
+		if err := m.Save(&b); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	before := text(m)
+	if text(c) != before {
+		t.Fatal("a clone saves other bytes")
+	}
+	for i := range odd {
+		odd[i].Host.Name = "new"
+		if err := c.Observe(odd[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text(m) != before || text(c) == before {
+		t.Error("the original learned, or the clone did not")
+	}
+	if got := c.Seen(&odd[3].Spec, 0); got.Peak < odd[3].Peak || got.Least < got.Peak {
+		t.Errorf("seen %+v, want a peak of at least %v", got, odd[3].Peak)
 	}
 }

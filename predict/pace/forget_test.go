@@ -1,0 +1,42 @@
+package pace
+
+import (
+	"strconv"
+	"testing"
+
+	"example.com/colloc/profile"
+)
+
+// TestTasksAreBounded: the task that was told of least recently is forgotten, and
+// what is left is told by GPU.
+func TestTasksAreBounded(t *testing.T) {
+	named := func(i int) *profile.Profile {
+		return &profile.Profile{Spec: profile.Spec{Model: profile.Model{Name: "net" + strconv.Itoa(i)}}}
+	}
+	s := *priorState()
+	s.tasks = make(map[taskKey][]seen, mostTasks+1)
+	for i := range mostTasks {
+		key, _ := keyOf(named(i))
+		s.told++
+		s.tasks[key] = []seen{{kind: kind{name: "T4"}, n: 1, order: s.told}}
+	}
+	var m Predictor
+	m.state.Store(&s)
+	tell := func(i int, card string) {
+		t.Helper()
+		if err := m.Observe(Observation{Profile: named(i), GPU: profile.GPUModel{Name: card}, Throughput: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(0, "K80")       // the oldest is told of again
+	tell(mostTasks, "X") // and one more comes
+	if n := len(m.load().tasks); n != mostTasks {
+		t.Errorf("%d tasks, want %d", n, mostTasks)
+	}
+	if got := m.Seen(named(0)); len(got) != 2 || got[0].GPU != "K80" || got[1].GPU != "T4" || got[0].Runs != 1 || got[0].Throughput != 1 {
+		t.Errorf("of the task told of twice: %+v, want K80 and T4", got)
+	}
+	if gone, last := m.Seen(named(1)), m.Seen(named(mostTasks)); gone != nil || len(last) != 1 {
+		t.Errorf("the oldest task: %+v, the newest: %+v; want none and one", gone, last)
+	}
+}
