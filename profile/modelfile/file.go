@@ -2,9 +2,25 @@ package modelfile
 
 import (
 	"fmt"
-	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
+)
+
+// Bounds that every reader keeps. Real files stay far below; beyond them a
+// reader returns an error that names the line or the offset.
+const (
+	// MaxText is the largest text in bytes, and the most that is held of the
+	// names and shapes of a binary file.
+	MaxText = scan.MaxText
+	// MaxJSON is the largest JSON document in bytes, also inside an archive.
+	MaxJSON = scan.MaxJSON
+	// MaxLine is the longest line, and the longest name, in bytes.
+	MaxLine = scan.MaxLine
+	// MaxLayers is the largest number of leaves.
+	MaxLayers = scan.MaxLayers
+	// MaxDepth is the deepest nesting of containers.
+	MaxDepth = scan.MaxDepth
 )
 
 // Format is a model file format.
@@ -73,68 +89,6 @@ func (f *File) Spec(batchSize int) profile.Spec {
 		Dataset:  profile.Dataset{SampleElements: f.SampleElements},
 		Training: profile.Training{BatchSize: batchSize},
 	}
-}
-
-// warn adds a warning; line 0 is the file as a whole. Beyond maxWarnings it
-// counts no further: one more warning says so.
-func (f *File) warn(line int, format string, args ...any) {
-	switch {
-	case len(f.Warnings) < maxWarnings:
-		f.Warnings = append(f.Warnings, Warning{Line: line, Text: fmt.Sprintf(format, args...)})
-	case len(f.Warnings) == maxWarnings:
-		f.Warnings = append(f.Warnings, Warning{Line: line, Text: "further warnings are left out"})
-	}
-}
-
-// add appends a leaf.
-func (f *File) add(l profile.Layer) error {
-	if len(f.Model.Layers) >= MaxLayers {
-		return fmt.Errorf("more than %d layers", MaxLayers)
-	}
-	if err := l.Validate(); err != nil {
-		return fmt.Errorf("layer %q: %w", l.Name, err)
-	}
-	f.Model.Layers = append(f.Model.Layers, l)
-	return nil
-}
-
-// missingParams adds a leaf for parameters that a file states without showing
-// where they are.
-func (f *File) missingParams(name string, n int64) {
-	if len(f.Model.Layers) < MaxLayers {
-		f.Model.Layers = append(f.Model.Layers, profile.Layer{Name: name, Params: n, Unknown: profile.ActivationCounts | profile.NeuronCounts})
-	}
-}
-
-// freezeBesideAdapters freezes all but the adapters of a model that has some, and
-// whatever the library for them was told to train besides.
-func (f *File) freezeBesideAdapters() {
-	adapters := int64(0)
-	for i := range f.Model.Layers {
-		if isAdapter(f.Model.Layers[i].Name) {
-			adapters = add(adapters, f.Model.Layers[i].Params)
-		}
-	}
-	if adapters == 0 || adapters == f.Model.Params() {
-		return
-	}
-	for i := range f.Model.Layers {
-		if l := &f.Model.Layers[i]; !isAdapter(l.Name) {
-			l.Frozen = l.Params
-		}
-	}
-	f.warn(0, "adapters found: they alone count as trained, %d of %d parameters", f.Model.Trainable(), f.Model.Params())
-}
-
-// isAdapter recognises the modules that fine-tuning by adapters adds.
-func isAdapter(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"lora_", "lora.", "adapter", "prompt_encoder", "prompt_embeddings", "prefix_encoder", "ia3_", "modules_to_save"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
 }
 
 // Warning is something a reader left out or had to assume.

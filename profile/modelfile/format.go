@@ -8,24 +8,33 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/hf"
+	"example.com/colloc/profile/modelfile/internal/keras"
+	"example.com/colloc/profile/modelfile/internal/onnx"
+	"example.com/colloc/profile/modelfile/internal/scan"
+	"example.com/colloc/profile/modelfile/internal/table"
+	"example.com/colloc/profile/modelfile/internal/torchprint"
+	"example.com/colloc/profile/modelfile/internal/weights"
 )
 
 //nolint:gochecknoglobals // read-only table of the formats
 var formatTable = [formats]struct {
 	name string
-	read func(*input, *Options) (*File, error)
+	read func(*scan.Input, *Options) (*draft.Draft, error)
 }{
-	UnknownFormat:    {"unknown", func(*input, *Options) (*File, error) { return nil, ErrFormat }},
-	TorchSummary:     {"torchsummary", readTorchSummary},
-	HuggingFace:      {"huggingface", readHuggingFace},
-	Safetensors:      {"safetensors", readSafetensors},
-	SafetensorsIndex: {"safetensors index", readSafetensorsIndex},
-	GGUF:             {"gguf", readGGUF},
-	ONNX:             {"onnx", readONNX},
-	TorchInfo:        {"torchinfo", readTorchInfo},
-	TorchPrint:       {"torchprint", readTorchPrint},
-	Keras:            {"keras", readKeras},
-	KerasSummary:     {"keras summary", readKerasSummary},
+	UnknownFormat:    {"unknown", func(*scan.Input, *Options) (*draft.Draft, error) { return nil, ErrFormat }},
+	TorchSummary:     {"torchsummary", plain(table.ReadSummary)},
+	HuggingFace:      {"huggingface", readConfig},
+	Safetensors:      {"safetensors", plain(weights.ReadSafetensors)},
+	SafetensorsIndex: {"safetensors index", plain(weights.ReadIndex)},
+	GGUF:             {"gguf", plain(weights.ReadGGUF)},
+	ONNX:             {"onnx", plain(onnx.Read)},
+	TorchInfo:        {"torchinfo", plain(table.ReadInfo)},
+	TorchPrint:       {"torchprint", plain(torchprint.Read)},
+	Keras:            {"keras", plain(keras.Read)},
+	KerasSummary:     {"keras summary", plain(table.ReadKeras)},
 }
 
 // String returns the format's name.
@@ -40,14 +49,11 @@ func (f Format) String() string {
 var ErrFormat = errors.New("format not recognised; want ONNX, safetensors, GGUF, a Hugging Face config.json, " +
 	"Keras JSON, .keras, or text of torchsummary, torchinfo, model.summary() or print(model)")
 
-// sniffBytes is how far Read looks ahead to recognise a format.
-const sniffBytes = 16 << 10
-
 // Read recognises the format of a model file from its beginning and reads it.
 // It wraps [ErrFormat] where it recognises none. A reader that can seek, such as
 // a file, is never read where weights lie. O(size).
 func Read(r io.Reader, o *Options) (*File, error) {
-	return wrap(read(newInput(r), o))
+	return wrap(read(scan.NewInput(r), o))
 }
 
 // ReadFile reads a model file as [Read] does. Errors name the path; a model
@@ -60,8 +66,8 @@ func ReadFile(path string, o *Options) (*File, error) {
 		return nil, fmt.Errorf("modelfile: %w", err)
 	}
 	defer func() { _ = r.Close() }() // read only: nothing is lost
-	in := newInput(r)
-	in.path = path
+	in := scan.NewInput(r)
+	in.Path = path
 	f, err := read(in, o)
 	if err != nil {
 		return nil, fmt.Errorf("modelfile: %s: %w", path, err)
@@ -72,8 +78,8 @@ func ReadFile(path string, o *Options) (*File, error) {
 	return f, nil
 }
 
-func read(in *input, o *Options) (*File, error) {
-	head, err := in.r.Peek(sniffBytes)
+func read(in *scan.Input, o *Options) (*File, error) {
+	head, err := in.Peek(scan.Ahead)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
@@ -121,22 +127,34 @@ func isSavedModel(head []byte) bool {
 }
 
 // read reads a file of format f; errors do not name the package.
-func (f Format) read(in *input, o *Options) (*File, error) {
+func (f Format) read(in *scan.Input, o *Options) (*File, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	file, err := formatTable[f].read(in, o)
+	d, err := formatTable[f].read(in, o)
 	switch {
 	case f == UnknownFormat:
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%v: %w", f, err)
 	}
-	file.Format = f
+	file := &File{Format: f, Model: d.Model, TotalParams: d.TotalParams, SampleElements: d.SampleElements, BatchSize: d.BatchSize}
+	for _, w := range d.Warnings {
+		file.Warnings = append(file.Warnings, Warning(w))
+	}
 	if o.Name != "" {
 		file.Model.Name = o.Name
 	}
 	return file, nil
+}
+
+// plain is a reader that no option changes.
+func plain(reader func(*scan.Input) (*draft.Draft, error)) func(*scan.Input, *Options) (*draft.Draft, error) {
+	return func(in *scan.Input, _ *Options) (*draft.Draft, error) { return reader(in) }
+}
+
+func readConfig(in *scan.Input, o *Options) (*draft.Draft, error) {
+	return hf.Read(in, hf.Options{SequenceLength: o.SequenceLength, Head: hf.Head(o.Head)})
 }
 
 // wrap makes an error name the package.
@@ -171,14 +189,14 @@ func sniff(head []byte) Format {
 	}
 	for line := range bytes.Lines(text) {
 		switch {
-		case isTorchInfoHeader(line):
+		case table.IsInfoHeader(line):
 			return TorchInfo
-		case isSummaryHeader(line):
+		case table.IsSummaryHeader(line):
 			return sniffTable(text)
 		}
 	}
 	switch {
-	case isTorchPrint(text):
+	case torchprint.Is(text):
 		return TorchPrint
 	case len(head) > 2 && head[0] == 0x08 && bytes.IndexByte(head, 0x3a) > 0: // ir_version, then somewhere a graph
 		return ONNX
@@ -197,7 +215,7 @@ func sniffTable(text []byte) Format {
 	_, rows, _ = bytes.Cut(rows, []byte("\n"))
 	for line := range bytes.Lines(rows) {
 		name, _, shaped := strings.Cut(string(bytes.TrimSpace(line)), "[")
-		if isRule(line) || !shaped {
+		if table.IsRule(line) || !shaped {
 			continue
 		}
 		if at := strings.LastIndexByte(name, '-'); at > 0 && len(strings.Trim(name[at+1:], "0123456789 ")) == 0 {
@@ -227,7 +245,7 @@ func sniffJSON(text []byte) Format {
 // The format is described at https://github.com/ggml-org/ggml (docs/gguf.md).
 // O(head).
 func ReadGGUF(r io.Reader, o *Options) (*File, error) {
-	return wrap(GGUF.read(newInput(r), o))
+	return wrap(GGUF.read(scan.NewInput(r), o))
 }
 
 // ReadHuggingFace reads a config.json as the transformers library writes it and
@@ -251,7 +269,7 @@ func ReadGGUF(r io.Reader, o *Options) (*File, error) {
 // 2 × queries × keys × width multiply-adds for scores and mix (no saving for
 // causal masks is assumed). O(layers).
 func ReadHuggingFace(r io.Reader, o *Options) (*File, error) {
-	return wrap(HuggingFace.read(newInput(r), o))
+	return wrap(HuggingFace.read(scan.NewInput(r), o))
 }
 
 // ReadKeras reads the architecture of a Keras 2 or 3 model: the JSON that
@@ -264,7 +282,7 @@ func ReadHuggingFace(r io.Reader, o *Options) (*File, error) {
 // kind and without parameters, and passes its input's shape on; a warning names
 // the class. O(layers).
 func ReadKeras(r io.Reader, o *Options) (*File, error) {
-	return wrap(Keras.read(newInput(r), o))
+	return wrap(Keras.read(scan.NewInput(r), o))
 }
 
 // ReadKerasSummary reads the table that Keras's model.summary() prints, with
@@ -280,7 +298,7 @@ func ReadKeras(r io.Reader, o *Options) (*File, error) {
 // over. A layer that holds others stands as one leaf; a shape with an open
 // dimension makes its activations unknown. O(size).
 func ReadKerasSummary(r io.Reader, o *Options) (*File, error) {
-	return wrap(KerasSummary.read(newInput(r), o))
+	return wrap(KerasSummary.read(scan.NewInput(r), o))
 }
 
 // ReadONNX reads the graph of an ONNX model: its nodes and the shapes of its
@@ -296,7 +314,7 @@ func ReadKerasSummary(r io.Reader, o *Options) (*File, error) {
 // for which neither tells. Branches inside If and Loop are left out.
 // O(graph); with a reader that can seek, weights cost nothing.
 func ReadONNX(r io.Reader, o *Options) (*File, error) {
-	return wrap(ONNX.read(newInput(r), o))
+	return wrap(ONNX.read(scan.NewInput(r), o))
 }
 
 // ReadSafetensors reads the header of a safetensors file: names, types and
@@ -306,7 +324,7 @@ func ReadONNX(r io.Reader, o *Options) (*File, error) {
 // The format is described at https://github.com/huggingface/safetensors.
 // O(header).
 func ReadSafetensors(r io.Reader, o *Options) (*File, error) {
-	return wrap(Safetensors.read(newInput(r), o))
+	return wrap(Safetensors.read(scan.NewInput(r), o))
 }
 
 // ReadTorchInfo reads the tree that the Python package torchinfo prints, with
@@ -330,7 +348,7 @@ func ReadSafetensors(r io.Reader, o *Options) (*File, error) {
 // are taken away. Without these totals the activations of such rows are unknown.
 // Warnings say so. O(size).
 func ReadTorchInfo(r io.Reader, o *Options) (*File, error) {
-	return wrap(TorchInfo.read(newInput(r), o))
+	return wrap(TorchInfo.read(scan.NewInput(r), o))
 }
 
 // ReadTorchPrint reads what PyTorch's print(model) prints, also with a parameter
@@ -348,7 +366,7 @@ func ReadTorchInfo(r io.Reader, o *Options) (*File, error) {
 // embed_tokens of the shape of an embedding called shared is that one; warnings
 // say so. The text tells no shapes, hence no activations. O(size).
 func ReadTorchPrint(r io.Reader, o *Options) (*File, error) {
-	return wrap(TorchPrint.read(newInput(r), o))
+	return wrap(TorchPrint.read(scan.NewInput(r), o))
 }
 
 // ReadTorchSummary reads the table that the Python package torchsummary prints:
@@ -366,5 +384,5 @@ func ReadTorchPrint(r io.Reader, o *Options) (*File, error) {
 // parameters of recurrent layers and of MultiheadAttention are not in its table,
 // and a module that runs twice is in it twice. O(size).
 func ReadTorchSummary(r io.Reader, o *Options) (*File, error) {
-	return wrap(TorchSummary.read(newInput(r), o))
+	return wrap(TorchSummary.read(scan.NewInput(r), o))
 }

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
@@ -154,26 +153,6 @@ func TestKerasSettings(t *testing.T) {
 	last := f.Model.Layers[len(f.Model.Layers)-1]
 	if want := int64(3 + 6*10); f.Model.Params() != want || last.Activations != 32*10 {
 		t.Errorf("%d parameters, want %d: %+v", f.Model.Params(), want, f.Model.Layers)
-	}
-}
-
-func TestKerasReshape(t *testing.T) {
-	for _, tt := range []struct {
-		target []int64
-		want   string
-	}{
-		{[]int64{4, 3}, "[4 3]"},
-		{[]int64{-1}, "[12]"},
-		{[]int64{2, -1, 3}, "[2 2 3]"},
-		{[]int64{5, -1}, "[]"},
-		{[]int64{-1, -1}, "[]"},
-		{[]int64{0, 12}, "[]"},
-		{[]int64{3, 3}, "[]"},
-		{nil, "[]"},
-	} {
-		if got := fmt.Sprint(kerasReshape(slices.Clone(tt.target), 12)); got != tt.want {
-			t.Errorf("%v: %s, want %s", tt.target, got, tt.want)
-		}
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 // proto writes protobuf fields.
 type proto []byte
 
+const wireBytes = 2 // a field with a length
+
 func (p proto) int(number int, v int64) proto {
 	return binary.AppendUvarint(binary.AppendUvarint(p, uint64(number)<<3), uint64(v))
 }

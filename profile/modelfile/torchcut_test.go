@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
 )
 
 const infoRule = "==========================================================================\n"
@@ -126,7 +127,7 @@ func TestFamilyOfClasses(t *testing.T) {
 		"BertModel": profile.Transformer, "T5ForConditionalGeneration": profile.Transformer, "SwinTransformer": profile.Transformer,
 		"ResNet": profile.CNN, "GravityNet": profile.UnknownFamily, "Optimus": profile.UnknownFamily, "LSTMNet": profile.UnknownFamily,
 	} {
-		if got := familyOfClass(class); got != want {
+		if got := draft.FamilyOfClass(class); got != want {
 			t.Errorf("%s is %v, want %v", class, got, want)
 		}
 	}

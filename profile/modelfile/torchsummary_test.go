@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 func TestTorchSummary(t *testing.T) {
@@ -155,7 +156,7 @@ func TestWarningsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := len(f.Warnings); got != maxWarnings+1 {
+	if got := len(f.Warnings); got != scan.MaxWarnings+1 {
 		t.Errorf("got %d warnings", got)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
 )
 
 // torchinfo prints the net as the tool of that name does, as one Sequential.
@@ -27,7 +28,7 @@ func (n *net) torchinfo(batch int64) string {
 	fmt.Fprintf(&b, "%-40s %-25s %-15s\n", "├─Sequential: 1-1", shape(n.rows[len(n.rows)-1]), "--")
 	total := int64(0)
 	for i, r := range n.rows {
-		if _, known := kindOfClass(r.class); !known {
+		if _, known := draft.KindOfClass(r.class); !known {
 			continue // containers stand above their parts, not behind them
 		}
 		params := "--"

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // weight is one named tensor of a made file.
@@ -25,6 +26,11 @@ type weight struct {
 }
 
 // gpt2Weights are the tensors of GPT-2, with the masks that its file holds.
+const (
+	ggufString = 8
+	ggufArray  = 9
+)
+
 func gpt2Weights(layers int) []weight {
 	const width = 768
 	list := []weight{{"wte.weight", []int64{50257, width}}, {"wpe.weight", []int64{1024, width}}}
@@ -50,7 +56,7 @@ func safetensors(list []weight) []byte {
 	end := int64(0)
 	for _, w := range list {
 		start := end
-		end += 4 * mul(w.shape...)
+		end += 4 * scan.Mul(w.shape...)
 		entries[w.name] = map[string]any{"dtype": "F32", "shape": w.shape, "data_offsets": []int64{start, end}}
 	}
 	header, err := json.Marshal(entries)
@@ -283,7 +289,7 @@ func checkFile(t *testing.T, f *File) {
 			t.Errorf("layer %d: %v", i, err)
 		}
 	}
-	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > MaxLayers || len(f.Warnings) > maxWarnings+1 {
+	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > MaxLayers || len(f.Warnings) > scan.MaxWarnings+1 {
 		t.Errorf("%d layers, %d warnings", len(f.Model.Layers), len(f.Warnings))
 	}
 }

@@ -1,4 +1,4 @@
-package modelfile
+package hf
 
 import (
 	"bytes"
@@ -6,24 +6,8 @@ import (
 	"errors"
 	"fmt"
 
-	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
-
-func readHuggingFace(r *input, o *Options) (*File, error) {
-	c, err := decodeConfig(r)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{}
-	f.Model.Family = profile.Transformer
-	f.Model.Name = c.text("_name_or_path")
-	b := &builder{file: f}
-	c.describe(b, *o)
-	if err := errors.Join(append(c.faults, b.fault)...); err != nil {
-		return nil, fmt.Errorf("model_type %q: %w", clip(c.modelType), err)
-	}
-	return f, nil
-}
 
 // config is a decoded config.json. Readers of its fields collect faults, so
 // that a description runs to its end and all faults are told at once.
@@ -34,12 +18,12 @@ type config struct {
 	faults    []error
 }
 
-func decodeConfig(r *input) (*config, error) {
-	data, err := readText(r)
+func decodeConfig(r *scan.Input) (*config, error) {
+	data, err := scan.Document(r)
 	if err != nil {
 		return nil, err
 	}
-	c := &config{path: r.path}
+	c := &config{path: r.Path}
 	data = withoutInfinities(data)
 	if err := json.Unmarshal(data, &c.fields); err != nil {
 		var syntax *json.SyntaxError
@@ -96,6 +80,12 @@ func (c *config) find(keys []string) (json.RawMessage, bool) {
 	return nil, false
 }
 
+// find1 returns one field, or nil.
+func (c *config) find1(key string) json.RawMessage {
+	raw, _ := c.find([]string{key})
+	return raw
+}
+
 // text returns a string field, or "" where it is none.
 func (c *config) text(key string) string {
 	var s string
@@ -113,7 +103,7 @@ func (c *config) flag(key string, missing bool) bool {
 	}
 	var v bool
 	if err := json.Unmarshal(raw, &v); err != nil {
-		c.faults = append(c.faults, fmt.Errorf("%s is %s, want true or false", key, clip(string(raw))))
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want true or false", key, scan.Clip(string(raw))))
 	}
 	return v
 }
@@ -145,7 +135,7 @@ func (c *config) count(missing int64, keys ...string) int64 {
 	}
 	var n int64
 	if err := json.Unmarshal(raw, &n); err != nil || n < 1 || n > maxConfig {
-		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a whole number from 1 to %d", keys[0], clip(string(raw)), int64(maxConfig)))
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a whole number from 1 to %d", keys[0], scan.Clip(string(raw)), int64(maxConfig)))
 		return 1
 	}
 	return n
@@ -162,7 +152,7 @@ func (c *config) count0(key string) int64 {
 // list returns a list of numbers, or nil.
 func (c *config) list(key string) (numbers []int64) {
 	if raw := c.find1(key); raw != nil && json.Unmarshal(raw, &numbers) != nil {
-		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a list of whole numbers", key, clip(string(raw))))
+		c.faults = append(c.faults, fmt.Errorf("%s is %s, want a list of whole numbers", key, scan.Clip(string(raw))))
 	}
 	return numbers
 }

@@ -1,4 +1,4 @@
-package modelfile
+package keras
 
 import (
 	"archive/zip"
@@ -6,17 +6,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"regexp"
 	"strings"
+
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-// kerasTheano is how Keras 1 says that channels come first.
-var kerasTheano = regexp.MustCompile(`"dim_ordering"\s*:\s*"th"`)
+// theano is how Keras 1 says that channels come first.
+var theano = regexp.MustCompile(`"dim_ordering"\s*:\s*"th"`)
 
-// kerasTop decodes the outermost object: a model, or what TensorFlow.js and old
+// decode decodes the outermost object: a model, or what TensorFlow.js and old
 // files of weights put around one.
-func kerasTop(text []byte) (*kerasLayer, error) {
+func decode(text []byte) (*layer, error) {
 	for range 3 {
 		var around struct {
 			Topology json.RawMessage `json:"modelTopology"`
@@ -25,7 +27,7 @@ func kerasTop(text []byte) (*kerasLayer, error) {
 			Class    string          `json:"class_name"`
 		}
 		if err := json.Unmarshal(text, &around); err != nil {
-			return nil, kerasFault(err)
+			return nil, fault(err)
 		}
 		switch {
 		case around.Topology != nil:
@@ -33,20 +35,20 @@ func kerasTop(text []byte) (*kerasLayer, error) {
 		case around.Config != nil:
 			text = around.Config
 		case around.Node != nil:
-			return nil, errors.New("a TensorFlow graph, not layers of Keras: " + wayOut)
+			return nil, errors.New("a TensorFlow graph, not layers of Keras: " + draft.WayOut)
 		case around.Class == "Tokenizer" || around.Class == "TimeseriesGenerator":
 			return nil, fmt.Errorf("a Keras %s, not a model", around.Class)
 		}
 	}
-	top := new(kerasLayer)
+	top := new(layer)
 	if err := json.Unmarshal(text, top); err != nil {
-		return nil, kerasFault(err)
+		return nil, fault(err)
 	}
 	return top, nil
 }
 
-// kerasFault puts an error of decoding into words about the file.
-func kerasFault(err error) error {
+// fault puts an error of decoding into words about the file.
+func fault(err error) error {
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
@@ -60,15 +62,12 @@ func kerasFault(err error) error {
 	}
 }
 
-// kerasArchive returns config.json of a .keras archive. What it unpacks is
+// unpack returns config.json of a .keras archive. What it unpacks is
 // limited, whatever the archive says of sizes.
-func kerasArchive(in *input) ([]byte, error) {
-	var at io.ReaderAt
-	size := in.size
-	if under, ok := in.under.(io.ReaderAt); ok && in.seeker != nil {
-		at = io.NewSectionReader(under, in.base, size)
-	} else {
-		data, err := readText(in)
+func unpack(in *scan.Input) ([]byte, error) {
+	at, size := in.At(), in.Size
+	if at == nil {
+		data, err := scan.Document(in)
 		if err != nil {
 			return nil, fmt.Errorf("%w; a larger archive needs a reader that can seek, such as a file", err)
 		}
@@ -87,7 +86,7 @@ func kerasArchive(in *input) ([]byte, error) {
 			return nil, fmt.Errorf("config.json: %w", err)
 		}
 		defer func() { _ = r.Close() }() // read only: nothing is lost
-		text, err := readText(r)
+		text, err := scan.Document(r)
 		if err != nil {
 			return nil, fmt.Errorf("config.json: %w", err)
 		}
@@ -96,23 +95,23 @@ func kerasArchive(in *input) ([]byte, error) {
 	return nil, errors.New("the archive holds no config.json")
 }
 
-// kerasLayer is the JSON of a layer; a model is a layer with layers.
-type kerasLayer struct {
+// layer is the JSON of a layer; a model is a layer with layers.
+type layer struct {
 	Class   string          `json:"class_name"`
 	Name    string          `json:"name"`
 	Inbound json.RawMessage `json:"inbound_nodes"`
 	Build   struct {
 		Input json.RawMessage `json:"input_shape"`
 	} `json:"build_config"`
-	Config kerasConfig `json:"config"`
+	Config config `json:"config"`
 }
 
-// kerasConfig holds the settings that matter. What has another type from class to
+// config holds the settings that matter. What has another type from class to
 // class stays raw.
-type kerasConfig struct {
+type config struct {
 	Name           string            `json:"name"`
 	Layers         []json.RawMessage `json:"layers"` // decoded one at a time, to bound memory
-	Layer          *kerasLayer       `json:"layer"`  // of a wrapper
+	Layer          *layer            `json:"layer"`  // of a wrapper
 	Batch          json.RawMessage   `json:"batch_shape"`
 	BatchInput     json.RawMessage   `json:"batch_input_shape"`
 	Filters        int64             `json:"filters"`
@@ -148,8 +147,8 @@ type kerasConfig struct {
 // UnmarshalJSON reads the settings, those of Keras 1 under their names in
 // Keras 2; before Keras 2.2.3 those of a Sequential model were the list of its
 // layers.
-func (c *kerasConfig) UnmarshalJSON(data []byte) error {
-	type plain kerasConfig
+func (c *config) UnmarshalJSON(data []byte) error {
+	type plain config
 	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
 		return json.Unmarshal(data, &c.Layers)
 	}
@@ -189,7 +188,7 @@ func (c *kerasConfig) UnmarshalJSON(data []byte) error {
 
 // modernise gives a layer of Keras 1, or of a library for quantised networks, the
 // class that it would have in Keras, and reports whether it had another.
-func (l *kerasLayer) modernise() bool {
+func (l *layer) modernise() bool {
 	c := &l.Config
 	switch l.Class {
 	case "Convolution1D", "Convolution2D", "Convolution3D", "AtrousConvolution1D", "AtrousConvolution2D":
@@ -215,7 +214,7 @@ func (l *kerasLayer) modernise() bool {
 	if l.Class == "GRU" && c.ResetAfter == nil && (c.InnerInit != nil || c.Implementation != nil) {
 		c.ResetAfter = json.RawMessage("false") // the first versions did not know it
 	}
-	if _, known := kindOfClass(l.Class); known || c.Units == 0 && c.Filters == 0 && !strings.HasSuffix(l.Class, "Activation") &&
+	if _, known := draft.KindOfClass(l.Class); known || c.Units == 0 && c.Filters == 0 && !strings.HasSuffix(l.Class, "Activation") &&
 		!strings.HasSuffix(l.Class, "BatchNormalization") {
 		return false
 	}

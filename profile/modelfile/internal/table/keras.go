@@ -1,4 +1,4 @@
-package modelfile
+package table
 
 import (
 	"errors"
@@ -6,11 +6,14 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-func readKerasSummary(in *input, _ *Options) (*File, error) {
-	t := kerasTable{tree: infoTree{file: &File{}, totals: map[string]float64{}}}
-	if err := newLines(in).each(&t.tree.done, t.read); err != nil {
+// ReadKeras reads the table that model.summary() prints.
+func ReadKeras(in *scan.Input) (*draft.Draft, error) {
+	t := kerasTable{tree: infoTree{file: &draft.Draft{}, totals: map[string]float64{}}}
+	if err := scan.NewLines(in).Each(&t.tree.done, t.read); err != nil {
 		return nil, err
 	}
 	if err := t.flush(); err != nil {
@@ -20,7 +23,7 @@ func readKerasSummary(in *input, _ *Options) (*File, error) {
 	if len(f.Model.Layers) == 0 {
 		return nil, errors.New("no layer found; want a table headed Layer (type), Output Shape, Param #")
 	}
-	f.Model.Family = familyOfClasses(f.Model.Architecture, func(yield func(string) bool) {
+	f.Model.Family = draft.FamilyOfClasses(f.Model.Architecture, func(yield func(string) bool) {
 		for _, class := range t.classes {
 			if !yield(class) {
 				return
@@ -49,7 +52,7 @@ func (t *kerasTable) read(number int, line []byte) error {
 	}
 	switch {
 	case !t.inside:
-		if isSummaryHeader(line) {
+		if IsSummaryHeader(line) {
 			t.begin(text)
 		}
 		return nil
@@ -60,7 +63,7 @@ func (t *kerasTable) read(number int, line []byte) error {
 	value, _, _ = strings.Cut(value, "(")
 	if ok && t.tree.total(name, value) {
 		if _, ok := t.tree.totals[unreadable]; ok {
-			return fmt.Errorf("total: %q is not a count from 0 to 1e15", clip(strings.TrimSpace(value)))
+			return fmt.Errorf("total: %q is not a count from 0 to 1e15", scan.Clip(strings.TrimSpace(value)))
 		}
 		t.tree.done = name == "Non-trainable params"
 		return nil
@@ -70,7 +73,7 @@ func (t *kerasTable) read(number int, line []byte) error {
 	}
 	cells, ok := t.cut(text)
 	if !ok {
-		t.tree.file.warn(number, "not a row of the table: %q", clip(text))
+		t.tree.file.Warn(number, "not a row of the table: %q", scan.Clip(text))
 		return nil
 	}
 	if t.complete() && (cells[2] != "" || cells[1] != "" && strings.Count(t.cells[1], "(") == strings.Count(t.cells[1], ")")) {
@@ -164,16 +167,16 @@ func (t *kerasTable) flush() error {
 		return nil
 	}
 	t.classes = append(t.classes, class)
-	l := profile.Layer{Name: name, InPlace: isView(class)}
+	l := profile.Layer{Name: name, InPlace: draft.IsView(class)}
 	var known bool
-	l.Kind, known = kindOfClass(class)
+	l.Kind, known = draft.KindOfClass(class)
 	digits := strings.TrimSpace(cells[2])
 	if digits == "?" || strings.HasPrefix(digits, "0 (unbuilt)") {
 		l.Unknown |= profile.ParamCounts
 	} else {
 		var err error
-		if l.Params, err = parseCount(digits); err != nil {
-			return fmt.Errorf("%s: parameters: %w", clip(name), err)
+		if l.Params, err = scan.ParseCount(digits); err != nil {
+			return fmt.Errorf("%s: parameters: %w", scan.Clip(name), err)
 		}
 	}
 	if !known && l.Params == 0 && l.Unknown == 0 {
@@ -181,7 +184,7 @@ func (t *kerasTable) flush() error {
 	}
 	shape, told := kerasShapeOf(cells[1])
 	if told {
-		measure(&l, shape, false)
+		draft.Measure(&l, shape, false)
 	} else {
 		l.Unknown |= profile.ActivationCounts
 	}
@@ -193,9 +196,9 @@ func (t *kerasTable) flush() error {
 	}
 	if strings.HasPrefix(class, "Functional") || strings.HasPrefix(class, "Sequential") || class == "Model" {
 		l.Activations, l.Neurons, l.Unknown = 0, 0, l.Unknown|profile.ActivationCounts|profile.NeuronCounts
-		t.tree.file.warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", clip(name))
+		t.tree.file.Warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", scan.Clip(name))
 	}
-	return t.tree.file.add(l)
+	return t.tree.file.Add(l)
 }
 
 // kerasShapeOf reads "(None, 26, 26, 32)" or the first shape of a list, without

@@ -1,29 +1,31 @@
-package modelfile
+package weights
 
 import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // tensors turns named weights into leaves: all tensors of one module make one
 // leaf. Files of weights say nothing of activations.
 type tensors struct {
-	file    *File
+	file    *draft.Draft
 	index   map[string]int // module to layer
 	biased  map[int]bool   // layers whose neurons a bias told
 	total   int64          // elements of all tensors
 	buffers int            // tensors that are not trained
 }
 
-func newTensors(f *File) *tensors {
+func newTensors(f *draft.Draft) *tensors {
 	return &tensors{file: f, index: map[string]int{}, biased: map[int]bool{}}
 }
 
 // add files one tensor; shape is in PyTorch's order, output features first.
 func (t *tensors) add(name string, shape []int64, float bool) error {
-	elements := mul(shape...)
-	t.total = add(t.total, elements)
+	elements := scan.Mul(shape...)
+	t.total = scan.Add(t.total, elements)
 	if !float || isBuffer(name, shape) {
 		t.buffers++
 		return nil
@@ -35,13 +37,13 @@ func (t *tensors) add(name string, shape []int64, float bool) error {
 	i, seen := t.index[module]
 	if !seen {
 		i = len(t.file.Model.Layers)
-		if err := t.file.add(profile.Layer{Name: module, Unknown: profile.ActivationCounts}); err != nil {
+		if err := t.file.Add(profile.Layer{Name: module, Unknown: profile.ActivationCounts}); err != nil {
 			return err
 		}
 		t.index[module] = i
 	}
 	l := &t.file.Model.Layers[i]
-	l.Params = add(l.Params, elements)
+	l.Params = scan.Add(l.Params, elements)
 	switch {
 	case role == "bias" && len(shape) == 1 && l.Kind != profile.Norm:
 		t.biased[i] = true
@@ -78,11 +80,11 @@ func (t *tensors) finish() {
 			break
 		}
 	}
-	f.freezeBesideAdapters()
+	f.FreezeBesideAdapters()
 	f.TotalParams = profile.Some(t.total)
-	f.warn(0, "a file of weights tells no activations: they are unknown; a config.json tells them")
+	f.Warn(0, "a file of weights tells no activations: they are unknown; a config.json tells them")
 	if t.buffers > 0 {
-		f.warn(0, "%d tensors that are not trained (statistics, masks, indices) are left out", t.buffers)
+		f.Warn(0, "%d tensors that are not trained (statistics, masks, indices) are left out", t.buffers)
 	}
 }
 

@@ -1,4 +1,4 @@
-package modelfile
+package torchprint
 
 import (
 	"bytes"
@@ -9,11 +9,14 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-func readTorchPrint(in *input, _ *Options) (*File, error) {
-	t := printTree{file: &File{}}
-	err := newLines(in).each(&t.done, func(number int, line []byte) error { return t.read(number, strings.TrimSpace(string(line))) })
+// Read reads a printed model.
+func Read(in *scan.Input) (*draft.Draft, error) {
+	t := printTree{file: &draft.Draft{}}
+	err := scan.NewLines(in).Each(&t.done, func(number int, line []byte) error { return t.read(number, strings.TrimSpace(string(line))) })
 	if err != nil {
 		return nil, err
 	}
@@ -24,9 +27,9 @@ func readTorchPrint(in *input, _ *Options) (*File, error) {
 	return t.file, nil
 }
 
-// isTorchPrint recognises "Name(" at an end of a line and "(name): Class(" on
+// Is recognises "Name(" at an end of a line and "(name): Class(" on
 // the next one.
-func isTorchPrint(text []byte) bool {
+func Is(text []byte) bool {
 	for range 20 { // a few lines of log may stand before
 		line, rest, ok := bytes.Cut(text, []byte("\n"))
 		next := bytes.TrimSpace(rest)
@@ -43,7 +46,7 @@ func isTorchPrint(text []byte) bool {
 
 // printTree is the state of reading one printed model.
 type printTree struct {
-	file    *File
+	file    *draft.Draft
 	open    []printed // containers around the current line
 	started bool
 	done    bool
@@ -75,7 +78,7 @@ func (t *printTree) read(number int, text string) error {
 		t.started = true
 	case len(t.open) == 0:
 		if total, ok := strings.CutPrefix(text, "Total params:"); ok {
-			n, err := parseCount(total)
+			n, err := scan.ParseCount(total)
 			t.file.TotalParams, t.done = profile.Some(n), true
 			return err
 		}
@@ -90,33 +93,33 @@ func (t *printTree) module(number int, text string) error {
 	if strings.HasPrefix(text, "(") {
 		var ok bool
 		if name, rest, ok = strings.Cut(text[1:], "): "); !ok {
-			t.file.warn(number, "not a module: %q", clip(text))
+			t.file.Warn(number, "not a module: %q", scan.Clip(text))
 			return nil
 		}
 	}
 	repeat := 1
 	if times, after, ok := strings.Cut(rest, " x "); ok {
 		n, err := strconv.Atoi(times)
-		if err != nil || n < 1 || n > MaxLayers {
-			return fmt.Errorf("%q is no number of repetitions", clip(times))
+		if err != nil || n < 1 || n > scan.MaxLayers {
+			return fmt.Errorf("%q is no number of repetitions", scan.Clip(times))
 		}
 		repeat, rest = n, after
 	}
 	class, args, ok := strings.Cut(rest, "(")
 	if !ok || class == "" {
-		t.file.warn(number, "not a module: %q", clip(text))
+		t.file.Warn(number, "not a module: %q", scan.Clip(text))
 		return nil
 	}
 	if len(t.open) == 0 {
 		t.untied = untiedModel(class)
 		t.file.Model.Name = class
 	}
-	if len(t.classes) < MaxLayers {
+	if len(t.classes) < scan.MaxLayers {
 		t.classes = append(t.classes, class)
 	}
 	if args == "" {
-		if len(t.open) >= MaxDepth {
-			return fmt.Errorf("modules nest deeper than %d", MaxDepth)
+		if len(t.open) >= scan.MaxDepth {
+			return fmt.Errorf("modules nest deeper than %d", scan.MaxDepth)
 		}
 		t.open = append(t.open, printed{name, class, repeat, len(t.file.Model.Layers)})
 		return nil
@@ -138,17 +141,17 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 	if digits, ok := strings.CutSuffix(text, " params"); ok {
 		end := strings.LastIndex(digits, "), ")
 		if end < 0 {
-			return fmt.Errorf("no bracket before the count in %q", clip(text))
+			return fmt.Errorf("no bracket before the count in %q", scan.Clip(text))
 		}
 		args, count = digits[:end], digits[end+3:]
 	}
 	a := parseArguments(args)
 	l := profile.Layer{Name: t.path(name)}
-	l.Kind, _ = kindOfTorchClass(class)
-	l.InPlace = isView(class) || a.named["inplace"] == "True"
+	l.Kind, _ = draft.KindOfTorchClass(class)
+	l.InPlace = draft.IsView(class) || a.named["inplace"] == "True"
 	known := a.size(&l, class)
 	if count != "" {
-		n, err := parseCount(count)
+		n, err := scan.ParseCount(count)
 		if err != nil {
 			return err
 		}
@@ -161,7 +164,7 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 	}
 	t.tie(&l, name, a)
 	first := len(t.file.Model.Layers)
-	if err := t.file.add(l); err != nil {
+	if err := t.file.Add(l); err != nil {
 		return err
 	}
 	return t.repeat(first, repeat)
@@ -181,11 +184,11 @@ func (t *printTree) tie(l *profile.Layer, name string, a arguments) {
 			t.again++
 		}
 		t.shared[shape] = t.shared[shape] || name == "shared"
-	case l.Kind == profile.Linear && t.table[[2]int64{a.rows, a.width}] && l.Params >= mul(a.rows, a.width):
+	case l.Kind == profile.Linear && t.table[[2]int64{a.rows, a.width}] && l.Params >= scan.Mul(a.rows, a.width):
 		if t.untied || name != "lm_head" && name != "decoder" && name != "output_projection" {
 			return
 		}
-		l.Params -= mul(a.rows, a.width)
+		l.Params -= scan.Mul(a.rows, a.width)
 		t.tied = append(t.tied, l.Name)
 	}
 }
@@ -205,7 +208,7 @@ func (t *printTree) close(number int, text string) error {
 	n, counted := int64(0), false
 	if digits, ok := strings.CutSuffix(strings.TrimPrefix(text, "), "), " params"); ok && digits != text {
 		var err error
-		if n, err = parseCount(digits); err != nil {
+		if n, err = scan.ParseCount(digits); err != nil {
 			return err
 		}
 		counted = true
@@ -216,7 +219,7 @@ func (t *printTree) close(number int, text string) error {
 	if len(t.open) == 0 {
 		t.file.TotalParams = profile.Some(n)
 	} else if own := (profile.Model{Layers: t.file.Model.Layers[c.first:]}).Params(); n < own {
-		t.file.warn(number, "the modules inside add up to %d parameters, the text says %d", own, n)
+		t.file.Warn(number, "the modules inside add up to %d parameters, the text says %d", own, n)
 	}
 	return nil
 }
@@ -231,12 +234,12 @@ func (t *printTree) attention(c *printed, count int64, counted bool) error {
 		return nil
 	}
 	out := inside[0]
-	params := mul(3, out.Params)
+	params := scan.Mul(3, out.Params)
 	if counted {
 		params = max(0, count-out.Params)
 	}
-	return t.file.add(profile.Layer{
-		Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: mul(3, out.Neurons), Params: params,
+	return t.file.Add(profile.Layer{
+		Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: scan.Mul(3, out.Neurons), Params: params,
 		Unknown: profile.ActivationCounts,
 	})
 }
@@ -244,12 +247,12 @@ func (t *printTree) attention(c *printed, count int64, counted bool) error {
 // repeat writes the leaves from first on out a number of times.
 func (t *printTree) repeat(first, times int) error {
 	block := t.file.Model.Layers[first:]
-	if len(block) > 0 && times > MaxLayers/len(block) {
-		return fmt.Errorf("more than %d layers", MaxLayers)
+	if len(block) > 0 && times > scan.MaxLayers/len(block) {
+		return fmt.Errorf("more than %d layers", scan.MaxLayers)
 	}
 	for range times - 1 {
 		for _, l := range block {
-			if err := t.file.add(l); err != nil {
+			if err := t.file.Add(l); err != nil {
 				return err
 			}
 		}
@@ -262,27 +265,27 @@ func (t *printTree) repeat(first, times int) error {
 func (t *printTree) classify() {
 	f := t.file
 	f.Model.Architecture = f.Model.Name
-	f.Model.Family = familyOfClasses(f.Model.Name, slices.Values(t.classes))
-	f.freezeBesideAdapters()
+	f.Model.Family = draft.FamilyOfClasses(f.Model.Name, slices.Values(t.classes))
+	f.FreezeBesideAdapters()
 }
 
 func (t *printTree) finish() {
 	f := t.file
 	t.classify()
-	f.warn(0, "print(model) tells no activations: they are unknown")
+	f.Warn(0, "print(model) tells no activations: they are unknown")
 	if len(t.tied) > 0 {
-		f.warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
+		f.Warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
 	}
 	if t.again > 0 {
-		f.warn(0, "the shared embedding is printed %d more times; its weights are counted once", t.again)
+		f.Warn(0, "the shared embedding is printed %d more times; its weights are counted once", t.again)
 	}
 	if t.guessed > 0 {
-		f.warn(0, "%d modules tell no parameters: theirs are unknown", t.guessed)
+		f.Warn(0, "%d modules tell no parameters: theirs are unknown", t.guessed)
 	}
 	if len(t.open) > 0 {
-		f.warn(0, "the text ends inside %d modules: it may be cut off", len(t.open))
+		f.Warn(0, "the text ends inside %d modules: it may be cut off", len(t.open))
 	}
 	if total, ok := f.TotalParams.Get(); ok && total != f.Model.Params() {
-		f.warn(0, "the leaves, each once, hold %d parameters, the text says %d", f.Model.Params(), total)
+		f.Warn(0, "the leaves, each once, hold %d parameters, the text says %d", f.Model.Params(), total)
 	}
 }

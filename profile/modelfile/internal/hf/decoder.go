@@ -1,57 +1,13 @@
-package modelfile
+package hf
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"slices"
-	"strings"
 
-	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
-
-// tokens returns the sequence length and records it as the sample's size.
-func (c *config) tokens(b *builder, o Options, positions int64) int64 {
-	n := int64(o.SequenceLength)
-	if n == 0 {
-		n = min(positions, 512)
-	}
-	if n < 1 || n > maxConfig {
-		c.faults = append(c.faults, errors.New("Options.SequenceLength is not from 1 to 2147483648"))
-		n = 1
-	}
-	b.file.SampleElements = profile.Some(n)
-	return n
-}
-
-// languageHead appends what a decoder ends in: the projection to the vocabulary,
-// or the classifier that architectures names.
-func (c *config) languageHead(b *builder, o Options, width, vocab, length int64, tied, bias bool) {
-	classifier := o.Head == DefaultHead
-	switch {
-	case o.Head == NoHead, classifier && c.bare():
-	case classifier && (c.mentions("ForSequenceClassification") || c.mentions("RewardModel")):
-		b.linear("score", width, c.classes(), length, false)
-	case classifier && c.mentions("ForTokenClassification"):
-		b.linear("score", width, c.classes(), length, true)
-	case classifier && c.mentions("ForQuestionAnswering"):
-		b.linear("qa_outputs", width, 2, length, true)
-	case tied:
-		b.tied("lm_head", width, vocab, length)
-	default:
-		b.linear("lm_head", width, vocab, length, bias)
-	}
-}
-
-// bare says whether architectures names the stack without a head.
-func (c *config) bare() bool {
-	var names []string
-	if raw := c.find1("architectures"); raw == nil || json.Unmarshal(raw, &names) != nil || len(names) == 0 {
-		return false
-	}
-	return strings.HasSuffix(names[0], "Model") && !strings.HasSuffix(names[0], "HeadModel") && !strings.Contains(names[0], "HeadsModel") &&
-		c.modelType != "chatglm"
-}
 
 // llama describes the decoders with rotary positions and a gated feed-forward
 // part, most of them with RMS norms.
@@ -94,7 +50,7 @@ func (c *config) llama(b *builder, o Options) {
 		}
 		b.oneBlock("decoder", i, kind)
 	}
-	b.norm("norm", k.normParams(width), mul(width, length))
+	b.norm("norm", k.normParams(width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, tied, false)
 }
 
@@ -114,7 +70,7 @@ func (c *config) variant(k *block) {
 	case "gemma2":
 		k.norms = 4
 	case "olmo2", "olmoe", "minimax_m2":
-		k.qkNorm = mul(k.heads, k.headSize)
+		k.qkNorm = scan.Mul(k.heads, k.headSize)
 	case "phi3", "baichuan":
 		k.fused = true
 	case "gpt_oss":
@@ -125,7 +81,7 @@ func (c *config) variant(k *block) {
 			k.norms = 1
 		}
 		if c.flag("qk_layernorm", false) {
-			c.faults = append(c.faults, errors.New("qk_layernorm is not described for stablelm; "+wayOut))
+			c.faults = append(c.faults, errors.New("qk_layernorm is not described for stablelm; "+draft.WayOut))
 		}
 	case "starcoder2":
 		all := c.flag("use_bias", true)
@@ -134,7 +90,7 @@ func (c *config) variant(k *block) {
 	case "cohere":
 		k.norms = 1
 		if c.flag("use_qk_norm", false) {
-			c.faults = append(c.faults, errors.New("use_qk_norm is not described for cohere; "+wayOut))
+			c.faults = append(c.faults, errors.New("use_qk_norm is not described for cohere; "+draft.WayOut))
 		}
 	case "chatglm":
 		k.headSize, k.fused = c.count(k.headSize, "kv_channels"), true
@@ -162,7 +118,7 @@ func (c *config) mixtureOf(k *block) {
 		k.shared = c.need("intermediate_size")
 	}
 	if n := c.count0("n_shared_experts"); n > 0 {
-		k.shared = mul(n, k.expertIn)
+		k.shared = scan.Mul(n, k.expertIn)
 	}
 }
 
@@ -192,22 +148,11 @@ func (c *config) deepseek(b *builder, o Options) {
 		}
 		b.oneBlock("decoder", i, kind)
 	}
-	b.norm("norm", width, mul(width, length))
+	b.norm("norm", width, scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), false)
 	if c.count0("num_nextn_predict_layers") > 0 {
-		b.file.warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
+		b.file.Warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
 	}
-}
-
-// headSize returns head_dim, or the width divided by the heads.
-func (c *config) headSize(width, heads int64) int64 {
-	if c.has("head_dim") {
-		return c.need("head_dim")
-	}
-	if width%heads != 0 && len(c.faults) == 0 {
-		c.faults = append(c.faults, errors.New("the width is not a multiple of the number of attention heads"))
-	}
-	return max(1, width/heads)
 }
 
 // phi describes Phi-1 and 2: attention and feed-forward part side by side
@@ -225,9 +170,9 @@ func (c *config) phi(b *builder, o Options) {
 		k.qkNorm = k.headSize
 	}
 	b.embedding("embed_tokens", vocab, width, length)
-	b.dropout(c.positive(false, "embd_pdrop"), "embed_dropout", mul(width, length))
+	b.dropout(c.positive(false, "embd_pdrop"), "embed_dropout", scan.Mul(width, length))
 	b.stack("decoder", c.depth("num_hidden_layers"), k, 0)
-	b.norm("final_layernorm", mul(2, width), mul(width, length))
+	b.norm("final_layernorm", scan.Mul(2, width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), true)
 }
 
@@ -239,7 +184,7 @@ func (c *config) gpt2(b *builder, o Options) {
 	length := c.tokens(b, o, positions)
 	k := &block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
-		inner: c.count(mul(4, width), "n_inner", "ffn_hidden_size", "intermediate_size"), length: length,
+		inner: c.count(scan.Mul(4, width), "n_inner", "ffn_hidden_size", "intermediate_size"), length: length,
 		norms: 2, fused: true, qkvBias: true, outBias: true, mlpBias: true,
 		dropouts: c.positive(true, "resid_pdrop", "hidden_dropout", "resid_dropout"), dropMix: c.positive(true, "attn_pdrop", "attention_dropout"),
 	}
@@ -262,21 +207,21 @@ func (c *config) gpt2(b *builder, o Options) {
 		if c.flag("no_bias", true) {
 			k.rms, k.qkvBias, k.outBias, k.mlpBias = true, false, false, false
 		}
-		k.inner = mul(c.count(4, "expansion_ratio", "mlp_ratio"), width)
+		k.inner = scan.Mul(c.count(4, "expansion_ratio", "mlp_ratio"), width)
 	case "falcon":
 		learned = false
 		c.falcon(k)
 	}
 	b.embedding("wte", vocab, width, length)
 	if embedNorm {
-		b.norm("embed_norm", mul(2, width), mul(width, length))
+		b.norm("embed_norm", scan.Mul(2, width), scan.Mul(width, length))
 	}
 	if learned {
 		b.embedding("wpe", positions, width, length)
 	}
-	b.dropout(c.positive(c.modelType == "gpt2", "embd_pdrop"), "drop", mul(width, length))
+	b.dropout(c.positive(c.modelType == "gpt2", "embd_pdrop"), "drop", scan.Mul(width, length))
 	b.stack("decoder", c.depth("n_layer", "num_hidden_layers", "num_layers", "n_layers"), k, 0)
-	b.norm("ln_f", k.normParams(width), mul(width, length))
+	b.norm("ln_f", k.normParams(width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", tied), headBias)
 }
 
@@ -311,7 +256,7 @@ func (c *config) neox(b *builder, o Options) {
 	}
 	b.embedding("embed_in", vocab, width, length)
 	b.stack("decoder", c.depth("num_hidden_layers"), k, 0)
-	b.norm("final_layer_norm", mul(2, width), mul(width, length))
+	b.norm("final_layer_norm", scan.Mul(2, width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", false), false)
 }
 
@@ -335,15 +280,10 @@ func (c *config) opt(b *builder, o Options) {
 	}
 	b.stack("decoder", c.depth("num_hidden_layers"), k, 0)
 	if c.flag("do_layer_norm_before", true) && !c.flag("_remove_final_layer_norm", false) {
-		b.norm("final_layer_norm", mul(2, width), mul(width, length))
+		b.norm("final_layer_norm", scan.Mul(2, width), scan.Mul(width, length))
 	}
 	if narrow != width {
 		b.linear("project_out", width, narrow, length, false)
 	}
 	c.languageHead(b, o, narrow, vocab, length, c.flag("tie_word_embeddings", true), false)
-}
-
-// mentions says whether an entry of architectures contains a word.
-func (c *config) mentions(word string) bool {
-	return strings.Contains(string(c.fields["architectures"]), word)
 }

@@ -1,4 +1,4 @@
-package modelfile
+package weights
 
 import (
 	"encoding/json"
@@ -9,10 +9,14 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-func readSafetensors(in *input, _ *Options) (*File, error) {
-	f := &File{}
+// ReadSafetensors reads the header of a safetensors file.
+func ReadSafetensors(in *scan.Input) (*draft.Draft, error) {
+	f := &draft.Draft{}
 	t := newTensors(f)
 	if err := safetensorsHeader(in, t); err != nil {
 		return nil, err
@@ -26,29 +30,29 @@ func readSafetensors(in *input, _ *Options) (*File, error) {
 
 // safetensorsHeader reads the JSON object {"name": {"dtype", "shape", ...}} one
 // entry at a time.
-func safetensorsHeader(in *input, t *tensors) error {
-	n, err := in.number(8)
+func safetensorsHeader(in *scan.Input, t *tensors) error {
+	n, err := in.Number(8)
 	if err != nil {
 		return err
 	}
-	if n > uint64(MaxText) {
-		return fmt.Errorf("offset 0: a header of %d bytes, at most %d are allowed", n, MaxText)
+	if n > uint64(scan.MaxText) {
+		return fmt.Errorf("offset 0: a header of %d bytes, at most %d are allowed", n, scan.MaxText)
 	}
 	dec := json.NewDecoder(io.LimitReader(in, int64(n)))
 	tok, err := dec.Token()
 	if err != nil {
-		return fmt.Errorf("offset 8: %w", noEOF(err))
+		return fmt.Errorf("offset 8: %w", scan.NoEOF(err))
 	}
 	if tok != json.Delim('{') {
 		return errors.New("offset 8: the header is no JSON object")
 	}
 	for dec.More() {
 		if err := safetensorsEntry(dec, t); err != nil {
-			return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), noEOF(err))
+			return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), scan.NoEOF(err))
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), noEOF(err))
+		return fmt.Errorf("offset %d: %w", 8+dec.InputOffset(), scan.NoEOF(err))
 	}
 	return nil
 }
@@ -70,37 +74,25 @@ func safetensorsEntry(dec *json.Decoder, t *tensors) error {
 		Shape []int64 `json:"shape"`
 	}
 	if err := dec.Decode(&entry); err != nil {
-		return fmt.Errorf("tensor %q: %w", clip(name), err)
+		return fmt.Errorf("tensor %q: %w", scan.Clip(name), err)
 	}
-	if err := checkShape(entry.Shape); err != nil {
-		return fmt.Errorf("tensor %q: %w", clip(name), err)
+	if err := scan.CheckShape(entry.Shape); err != nil {
+		return fmt.Errorf("tensor %q: %w", scan.Clip(name), err)
 	}
 	float := strings.HasPrefix(entry.Type, "F") || strings.HasPrefix(entry.Type, "BF")
 	if err := t.add(name, entry.Shape, float); err != nil {
-		return fmt.Errorf("tensor %q: %w", clip(name), err)
+		return fmt.Errorf("tensor %q: %w", scan.Clip(name), err)
 	}
 	return nil
 }
 
-func checkShape(shape []int64) error {
-	if len(shape) > maxRank {
-		return fmt.Errorf("a shape of %d dimensions, at most %d are allowed", len(shape), maxRank)
-	}
-	for _, d := range shape {
-		if d < 0 || d > maxDim {
-			return fmt.Errorf("a dimension of %d", d)
-		}
-	}
-	return nil
-}
-
-// readSafetensorsIndex reads model.safetensors.index.json and the headers of
+// ReadIndex reads model.safetensors.index.json and the headers of
 // the shards that stand beside it.
-func readSafetensorsIndex(in *input, _ *Options) (*File, error) {
+func ReadIndex(in *scan.Input) (*draft.Draft, error) {
 	var index struct {
 		Weights map[string]string `json:"weight_map"`
 	}
-	data, err := readText(in)
+	data, err := scan.Document(in)
 	if err != nil {
 		return nil, err
 	}
@@ -113,16 +105,16 @@ func readSafetensorsIndex(in *input, _ *Options) (*File, error) {
 	}
 	slices.Sort(shards)
 	shards = slices.Compact(shards)
-	if in.path == "" {
+	if in.Path == "" {
 		return nil, fmt.Errorf("the index names %d shards beside it: use ReadFile", len(shards))
 	}
-	f := &File{}
+	f := &draft.Draft{}
 	t := newTensors(f)
 	for _, name := range shards {
 		if filepath.Base(name) != name || !filepath.IsLocal(name) {
-			return nil, fmt.Errorf("shard %q is not a name beside the index", clip(name))
+			return nil, fmt.Errorf("shard %q is not a name beside the index", scan.Clip(name))
 		}
-		if err := readShard(filepath.Join(filepath.Dir(in.path), name), t); err != nil {
+		if err := readShard(filepath.Join(filepath.Dir(in.Path), name), t); err != nil {
 			return nil, fmt.Errorf("shard %s: %w", name, err)
 		}
 	}
@@ -139,7 +131,7 @@ func readShard(path string, t *tensors) error {
 		return err
 	}
 	defer func() { _ = shard.Close() }() // read only: nothing is lost
-	return safetensorsHeader(newInput(shard), t)
+	return safetensorsHeader(scan.NewInput(shard), t)
 }
 
 const (
@@ -148,15 +140,16 @@ const (
 )
 
 type gguf struct {
-	in   *input
-	file *File
+	in   *scan.Input
+	file *draft.Draft
 }
 
-func readGGUF(in *input, _ *Options) (*File, error) {
-	g := &gguf{in: in, file: &File{}}
+// ReadGGUF reads the head of a GGUF file.
+func ReadGGUF(in *scan.Input) (*draft.Draft, error) {
+	g := &gguf{in: in, file: &draft.Draft{}}
 	var head [4]uint64 // magic, version, tensors, metadata
 	for i, width := range []int{4, 4, 8, 8} {
-		n, err := in.number(width)
+		n, err := in.Number(width)
 		if err != nil {
 			return nil, err
 		}
@@ -165,9 +158,9 @@ func readGGUF(in *input, _ *Options) (*File, error) {
 			return nil, fmt.Errorf("offset 4: version %d; 2 and 3 are read, little-endian only", n)
 		}
 	}
-	if head[2] > uint64(MaxLayers) || head[3] > maxGGUFKeys {
+	if head[2] > uint64(scan.MaxLayers) || head[3] > maxGGUFKeys {
 		return nil, fmt.Errorf("offset 8: %d tensors and %d metadata entries, at most %d and %d are allowed",
-			head[2], head[3], MaxLayers, maxGGUFKeys)
+			head[2], head[3], scan.MaxLayers, maxGGUFKeys)
 	}
 	for range head[3] {
 		if err := g.entry(); err != nil {
@@ -185,18 +178,18 @@ func readGGUF(in *input, _ *Options) (*File, error) {
 	}
 	_, embeds := t.index["token_embd"]
 	if _, projects := t.index["output"]; embeds && !projects {
-		g.file.warn(0, "no output tensor: the output is tied to the token embedding and counted once")
+		g.file.Warn(0, "no output tensor: the output is tied to the token embedding and counted once")
 	}
 	t.finish()
 	return g.file, nil
 }
 
 func (g *gguf) text() (string, error) {
-	n, err := g.in.number(8)
+	n, err := g.in.Number(8)
 	if err != nil {
 		return "", err
 	}
-	b, err := g.in.bytes(n, maxGGUFString)
+	b, err := g.in.Bytes(n, maxGGUFString)
 	return string(b), err
 }
 
@@ -206,7 +199,7 @@ func (g *gguf) entry() error {
 	if err != nil {
 		return err
 	}
-	kind, err := g.in.number(4)
+	kind, err := g.in.Number(4)
 	if err != nil {
 		return err
 	}
@@ -215,7 +208,7 @@ func (g *gguf) entry() error {
 		return err
 	}
 	if err := g.skip(kind, 0); err != nil {
-		return fmt.Errorf("metadata %q: %w", clip(key), err)
+		return fmt.Errorf("metadata %q: %w", scan.Clip(key), err)
 	}
 	return nil
 }
@@ -234,28 +227,28 @@ var ggufWidths = [...]int64{1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8}
 func (g *gguf) skip(kind uint64, depth int) error {
 	switch {
 	case kind >= uint64(len(ggufWidths)):
-		return fmt.Errorf("offset %d: value type %d is not known", g.in.offset, kind)
+		return fmt.Errorf("offset %d: value type %d is not known", g.in.Offset, kind)
 	case kind == ggufString:
-		n, err := g.in.number(8)
+		n, err := g.in.Number(8)
 		if err != nil {
 			return err
 		}
-		return g.in.skip(int64(min(n, 1<<62)))
+		return g.in.Skip(int64(min(n, 1<<62)))
 	case kind != ggufArray:
-		return g.in.skip(ggufWidths[kind])
-	case depth >= MaxDepth:
-		return fmt.Errorf("offset %d: arrays nest deeper than %d", g.in.offset, MaxDepth)
+		return g.in.Skip(ggufWidths[kind])
+	case depth >= scan.MaxDepth:
+		return fmt.Errorf("offset %d: arrays nest deeper than %d", g.in.Offset, scan.MaxDepth)
 	}
-	element, err := g.in.number(4)
+	element, err := g.in.Number(4)
 	if err != nil {
 		return err
 	}
-	n, err := g.in.number(8)
+	n, err := g.in.Number(8)
 	if err != nil {
 		return err
 	}
 	if element < uint64(len(ggufWidths)) && ggufWidths[element] > 0 {
-		return g.in.skip(mul(int64(min(n, 1<<62)), ggufWidths[element]))
+		return g.in.Skip(scan.Mul(int64(min(n, 1<<62)), ggufWidths[element]))
 	}
 	for range n { // ends with the file: each element takes at least eight bytes
 		if err := g.skip(element, depth+1); err != nil {
@@ -267,40 +260,40 @@ func (g *gguf) skip(kind uint64, depth int) error {
 
 // tensor reads one tensor's name, shape, type and offset.
 func (g *gguf) tensor(t *tensors) error {
-	start := g.in.offset
+	start := g.in.Offset
 	name, err := g.text()
 	if err != nil {
 		return err
 	}
-	rank, err := g.in.number(4)
+	rank, err := g.in.Number(4)
 	if err != nil {
 		return err
 	}
-	if rank > maxRank {
-		return fmt.Errorf("offset %d: tensor %q has %d dimensions, at most %d are allowed", start, clip(name), rank, maxRank)
+	if rank > scan.MaxRank {
+		return fmt.Errorf("offset %d: tensor %q has %d dimensions, at most %d are allowed", start, scan.Clip(name), rank, scan.MaxRank)
 	}
 	shape := make([]int64, rank)
 	for i := range shape {
-		n, err := g.in.number(8)
+		n, err := g.in.Number(8)
 		if err != nil {
 			return err
 		}
-		shape[i] = int64(min(n, maxDim+1))
+		shape[i] = int64(min(n, scan.MaxDim+1))
 	}
-	kind, err := g.in.number(4)
+	kind, err := g.in.Number(4)
 	if err != nil {
 		return err
 	}
-	if _, err := g.in.number(8); err != nil {
+	if _, err := g.in.Number(8); err != nil {
 		return err
 	}
 	slices.Reverse(shape) // the file has the fastest dimension first
-	err = checkShape(shape)
+	err = scan.CheckShape(shape)
 	if err == nil {
 		err = t.add(name, shape, kind < 24 || kind > 27) // 24 to 27 are integers
 	}
 	if err != nil {
-		return fmt.Errorf("offset %d: tensor %q: %w", start, clip(name), err)
+		return fmt.Errorf("offset %d: tensor %q: %w", start, scan.Clip(name), err)
 	}
 	return nil
 }

@@ -1,9 +1,11 @@
-package modelfile
+package hf
 
 import (
 	"strconv"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // block is one transformer block: attention, optional cross-attention and a
@@ -43,7 +45,7 @@ func (k *block) normParams(width int64) int64 {
 	if k.rms {
 		return width
 	}
-	return mul(2, width)
+	return scan.Mul(2, width)
 }
 
 // stack appends depth blocks under a prefix; bias is the number of entries of a
@@ -55,7 +57,7 @@ func (b *builder) stack(prefix string, depth int, k *block, bias int64) {
 		}
 		b.oneBlock(prefix, i, k)
 		if i == 0 && bias > 0 {
-			b.embedding(prefix+".layers.0.attention.position_bias", bias, k.heads, mul(k.length, k.length))
+			b.embedding(prefix+".layers.0.attention.position_bias", bias, k.heads, scan.Mul(k.length, k.length))
 		}
 	}
 }
@@ -68,7 +70,7 @@ func (b *builder) oneBlock(prefix string, i int, k *block) {
 }
 
 func (b *builder) block(name string, k *block) {
-	elements := mul(k.width, k.length)
+	elements := scan.Mul(k.width, k.length)
 	for i := range k.norms {
 		b.norm(name+".norm"+strconv.Itoa(i+1), k.normParams(k.width), elements)
 	}
@@ -86,29 +88,29 @@ func (b *builder) block(name string, k *block) {
 
 // attention appends one attention from the block's positions to keys positions.
 func (b *builder) attention(name string, k *block, keys int64) {
-	queryWidth, keyWidth := mul(k.heads, k.headSize), mul(k.kvHeads, k.headSize)
+	queryWidth, keyWidth := scan.Mul(k.heads, k.headSize), scan.Mul(k.kvHeads, k.headSize)
 	if k.latent != nil {
 		b.latent(name, k, keys)
 		return
 	}
 	if k.fused {
-		b.linear(name+".qkv", k.width, add(queryWidth, keyWidth, keyWidth), k.length, k.qkvBias)
+		b.linear(name+".qkv", k.width, scan.Add(queryWidth, keyWidth, keyWidth), k.length, k.qkvBias)
 	} else {
 		b.linear(name+".query", k.width, queryWidth, k.length, k.qkvBias)
 		b.linear(name+".key", k.width, keyWidth, keys, k.qkvBias && !k.keyPlain)
 		b.linear(name+".value", k.width, keyWidth, keys, k.qkvBias)
 	}
 	if k.qkNorm > 0 {
-		b.norm(name+".query_norm", k.normParams(min(k.qkNorm, queryWidth)), mul(queryWidth, k.length))
-		b.norm(name+".key_norm", k.normParams(min(k.qkNorm, keyWidth)), mul(keyWidth, keys))
+		b.norm(name+".query_norm", k.normParams(min(k.qkNorm, queryWidth)), scan.Mul(queryWidth, k.length))
+		b.norm(name+".key_norm", k.normParams(min(k.qkNorm, keyWidth)), scan.Mul(keyWidth, keys))
 	}
 	if k.sinks {
 		b.embedding(name+".sinks", k.heads, 1, 1)
 	}
 	b.scores(name+".scores", k.heads, k.length, keys, queryWidth)
-	b.dropout(k.dropMix, name+".dropout", mul(k.heads, k.length, keys))
+	b.dropout(k.dropMix, name+".dropout", scan.Mul(k.heads, k.length, keys))
 	b.linear(name+".output", queryWidth, k.width, k.length, k.outBias)
-	b.dropout(k.dropouts, name+".output_dropout", mul(k.width, k.length))
+	b.dropout(k.dropouts, name+".output_dropout", scan.Mul(k.width, k.length))
 }
 
 func (b *builder) feedForward(name string, k *block) {
@@ -116,9 +118,9 @@ func (b *builder) feedForward(name string, k *block) {
 		b.linear(name+".gate", k.width, k.inner, k.length, k.mlpBias)
 	}
 	b.linear(name+".up", k.width, k.inner, k.length, k.mlpBias)
-	b.activation(name+".activation", mul(k.inner, k.length))
+	b.activation(name+".activation", scan.Mul(k.inner, k.length))
 	b.linear(name+".down", k.inner, k.width, k.length, k.mlpBias)
-	b.dropout(k.dropouts, name+".dropout", mul(k.width, k.length))
+	b.dropout(k.dropouts, name+".dropout", scan.Mul(k.width, k.length))
 }
 
 // mixture appends a router and its experts; each position goes through active
@@ -128,15 +130,15 @@ func (b *builder) mixture(name string, k *block) {
 	if k.expertIn > 0 {
 		inner = k.expertIn
 	}
-	each, routed := mul(k.width, inner), mul(k.active, k.length)
+	each, routed := scan.Mul(k.width, inner), scan.Mul(k.active, k.length)
 	up, down := each, each
 	if k.biasMix {
-		up, down = add(each, inner), add(each, k.width)
+		up, down = scan.Add(each, inner), scan.Add(each, k.width)
 	}
 	b.linear(name+".router", k.width, k.experts, k.length, k.biasMix)
 	b.experts(name+".gate", up, inner, k.experts, routed)
 	b.experts(name+".up", up, inner, k.experts, routed)
-	b.activation(name+".activation", mul(inner, routed))
+	b.activation(name+".activation", scan.Mul(inner, routed))
 	b.experts(name+".down", down, k.width, k.experts, routed)
 	if k.shared > 0 {
 		one := *k
@@ -159,45 +161,45 @@ type latent struct {
 
 func (b *builder) latent(name string, k *block, keys int64) {
 	a := k.latent
-	query, values := mul(k.heads, add(a.plain, a.rotary)), mul(k.heads, a.valueDim)
+	query, values := scan.Mul(k.heads, scan.Add(a.plain, a.rotary)), scan.Mul(k.heads, a.valueDim)
 	if a.queryRank > 0 {
 		b.linear(name+".query_down", k.width, a.queryRank, k.length, k.qkvBias)
-		b.norm(name+".query_norm", a.queryRank, mul(a.queryRank, k.length))
+		b.norm(name+".query_norm", a.queryRank, scan.Mul(a.queryRank, k.length))
 		b.linear(name+".query_up", a.queryRank, query, k.length, false)
 	} else {
 		b.linear(name+".query", k.width, query, k.length, false)
 	}
-	b.linear(name+".key_down", k.width, add(a.keyRank, a.rotary), keys, k.qkvBias)
-	b.norm(name+".key_norm", a.keyRank, mul(a.keyRank, keys))
-	b.linear(name+".key_value_up", a.keyRank, mul(k.heads, add(a.plain, a.valueDim)), keys, false)
+	b.linear(name+".key_down", k.width, scan.Add(a.keyRank, a.rotary), keys, k.qkvBias)
+	b.norm(name+".key_norm", a.keyRank, scan.Mul(a.keyRank, keys))
+	b.linear(name+".key_value_up", a.keyRank, scan.Mul(k.heads, scan.Add(a.plain, a.valueDim)), keys, false)
 	if a.indexHeads > 0 {
-		b.linear(name+".index_query", max(1, a.queryRank), mul(a.indexHeads, a.indexDim), k.length, false)
+		b.linear(name+".index_query", max(1, a.queryRank), scan.Mul(a.indexHeads, a.indexDim), k.length, false)
 		b.linear(name+".index_key", k.width, a.indexDim, keys, false)
-		b.norm(name+".index_norm", mul(2, a.indexDim), mul(a.indexDim, keys))
+		b.norm(name+".index_norm", scan.Mul(2, a.indexDim), scan.Mul(a.indexDim, keys))
 		b.linear(name+".index_weights", k.width, a.indexHeads, k.length, false)
 	}
 	b.scores(name+".scores", k.heads, k.length, keys, query)
-	b.dropout(k.dropMix, name+".dropout", mul(k.heads, k.length, keys))
+	b.dropout(k.dropMix, name+".dropout", scan.Mul(k.heads, k.length, keys))
 	b.linear(name+".output", values, k.width, k.length, k.outBias)
 }
 
 // builder appends the leaves of a described network. The first fault sticks.
 type builder struct {
-	file  *File
+	file  *draft.Draft
 	fault error
 }
 
 func (b *builder) add(l profile.Layer) {
 	if b.fault == nil {
-		b.fault = b.file.add(l)
+		b.fault = b.file.Add(l)
 	}
 }
 
 // linear is a dense layer from in to out features at a number of positions.
 func (b *builder) linear(name string, in, out, positions int64, bias bool) {
-	params := mul(in, out)
+	params := scan.Mul(in, out)
 	if bias {
-		params = add(params, out)
+		params = scan.Add(params, out)
 	}
 	b.experts(name, params, out, 1, positions)
 }
@@ -205,8 +207,8 @@ func (b *builder) linear(name string, in, out, positions int64, bias bool) {
 // experts is a bank of dense layers of which each position goes through some.
 func (b *builder) experts(name string, each, out, banks, positions int64) {
 	b.add(profile.Layer{
-		Name: name, Kind: profile.Linear, Neurons: out, Params: mul(each, banks),
-		Activations: mul(out, positions), MACs: profile.Some(mul(each, positions)),
+		Name: name, Kind: profile.Linear, Neurons: out, Params: scan.Mul(each, banks),
+		Activations: scan.Mul(out, positions), MACs: profile.Some(scan.Mul(each, positions)),
 	})
 }
 
@@ -214,7 +216,7 @@ func (b *builder) experts(name string, each, out, banks, positions int64) {
 func (b *builder) tied(name string, in, out, positions int64) {
 	b.add(profile.Layer{
 		Name: name, Kind: profile.Linear, Neurons: out,
-		Activations: mul(out, positions), MACs: profile.Some(mul(in, out, positions)),
+		Activations: scan.Mul(out, positions), MACs: profile.Some(scan.Mul(in, out, positions)),
 	})
 }
 
@@ -228,8 +230,8 @@ func (b *builder) norm(name string, params, elements int64) {
 // embedding is a table of rows × width looked up at a number of positions.
 func (b *builder) embedding(name string, rows, width, positions int64) {
 	b.add(profile.Layer{
-		Name: name, Kind: profile.Embedding, Neurons: width, Params: mul(rows, width),
-		Activations: mul(width, positions), MACs: profile.Some[int64](0),
+		Name: name, Kind: profile.Embedding, Neurons: width, Params: scan.Mul(rows, width),
+		Activations: scan.Mul(width, positions), MACs: profile.Some[int64](0),
 	})
 }
 
@@ -237,8 +239,8 @@ func (b *builder) embedding(name string, rows, width, positions int64) {
 // keys elements; two products over the width of all heads.
 func (b *builder) scores(name string, heads, queries, keys, width int64) {
 	b.add(profile.Layer{
-		Name: name, Kind: profile.Attention, Activations: mul(heads, queries, keys),
-		MACs: profile.Some(mul(2, queries, keys, width)),
+		Name: name, Kind: profile.Attention, Activations: scan.Mul(heads, queries, keys),
+		MACs: profile.Some(scan.Mul(2, queries, keys, width)),
 	})
 }
 

@@ -1,42 +1,20 @@
-package modelfile
+package onnx
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-func readONNX(in *input, _ *Options) (*File, error) {
-	g := &onnxGraph{wire: wire{in: in}, weights: map[string]*onnxTensor{}, shapes: map[string][]int64{}}
-	err := g.message(in.size, func(f field) error {
-		if f.number == 7 && f.kind == wireBytes {
-			return g.message(f.end, g.graph)
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	file := &File{}
-	file.Model.Name = g.name
-	if err := g.describe(file); err != nil {
-		return nil, err
-	}
-	if len(file.Model.Layers) == 0 {
-		return nil, errors.New("the file holds no graph with layers")
-	}
-	return file, nil
-}
-
-// onnxGraph is what is kept of a graph.
-type onnxGraph struct {
-	wire
+// graph is what is kept of a graph.
+type graph struct {
+	scan.Wire
 	name     string
-	nodes    []onnxNode
-	weights  map[string]*onnxTensor
-	stored   []*onnxTensor      // the weights, each once
+	nodes    []node
+	weights  map[string]*tensor
+	stored   []*tensor          // the weights, each once
 	shapes   map[string][]int64 // value_info, batch first; -1 is open
 	inputs   []string
 	branches int  // of If that are left out
@@ -45,10 +23,10 @@ type onnxGraph struct {
 }
 
 // elements is the number of weights that the graph stores.
-func (g *onnxGraph) elements() (n int64) {
+func (g *graph) elements() (n int64) {
 	for _, t := range g.stored {
 		if t.float {
-			n = add(n, mul(t.shape...))
+			n = scan.Add(n, scan.Mul(t.shape...))
 		}
 	}
 	return n
@@ -56,13 +34,13 @@ func (g *onnxGraph) elements() (n int64) {
 
 // branch reads a graph inside a node; of several the one with the most weights is
 // kept.
-func (g *onnxGraph) branch(f field, n *onnxNode) error {
-	if g.depth >= MaxDepth {
-		return fmt.Errorf("offset %d: graphs nest deeper than %d", g.in.offset, MaxDepth)
+func (g *graph) branch(f scan.Field, n *node) error {
+	if g.depth >= scan.MaxDepth {
+		return fmt.Errorf("offset %d: graphs nest deeper than %d", g.In.Offset, scan.MaxDepth)
 	}
-	inside := &onnxGraph{wire: g.wire, weights: map[string]*onnxTensor{}, shapes: map[string][]int64{}, depth: g.depth + 1}
-	err := inside.message(f.end, inside.graph)
-	g.wire = inside.wire
+	inside := &graph{Wire: g.Wire, weights: map[string]*tensor{}, shapes: map[string][]int64{}, depth: g.depth + 1}
+	err := inside.Message(f.End, inside.graph)
+	g.Wire = inside.Wire
 	switch {
 	case err != nil:
 		return err
@@ -77,9 +55,9 @@ func (g *onnxGraph) branch(f field, n *onnxNode) error {
 }
 
 // adopt takes over what a node's graph holds.
-func (g *onnxGraph) adopt(inside *onnxGraph) error {
-	if len(g.nodes)+len(inside.nodes) > MaxLayers {
-		return fmt.Errorf("offset %d: more than %d nodes", g.in.offset, MaxLayers)
+func (g *graph) adopt(inside *graph) error {
+	if len(g.nodes)+len(inside.nodes) > scan.MaxLayers {
+		return fmt.Errorf("offset %d: more than %d nodes", g.In.Offset, scan.MaxLayers)
 	}
 	g.nodes = append(g.nodes, inside.nodes...)
 	for _, t := range inside.stored {
@@ -98,39 +76,39 @@ func (g *onnxGraph) adopt(inside *onnxGraph) error {
 	return nil
 }
 
-type onnxNode struct {
+type node struct {
 	name, op        string
 	inputs, outputs []string
 	ints            map[string][]int64
 	text            map[string]string
-	inside          *onnxGraph // of If, Loop and Scan
+	inside          *graph // of If, Loop and Scan
 }
 
-type onnxTensor struct {
+type tensor struct {
 	name  string
 	shape []int64
 	float bool
-	used  bool        // its elements are counted
-	of    *onnxTensor // nil, or the weight that this is another view of
+	used  bool    // its elements are counted
+	of    *tensor // nil, or the weight that this is another view of
 }
 
-func (g *onnxGraph) keep(name string, t *onnxTensor) {
+func (g *graph) keep(name string, t *tensor) {
 	g.weights[name] = t
 	g.stored = append(g.stored, t)
 }
 
 // graph reads one field of a GraphProto.
-func (g *onnxGraph) graph(f field) (err error) {
-	if f.kind != wireBytes {
+func (g *graph) graph(f scan.Field) (err error) {
+	if f.Kind != scan.WireBytes {
 		return nil
 	}
-	switch f.number {
+	switch f.Number {
 	case 1:
 		return g.node(f)
 	case 2:
-		g.name, err = g.text(f)
+		g.name, err = g.Text(f)
 	case 5:
-		var t onnxTensor
+		var t tensor
 		if t, err = g.tensor(f); err == nil {
 			g.keep(t.name, &t)
 		}
@@ -145,19 +123,19 @@ func (g *onnxGraph) graph(f field) (err error) {
 	return err
 }
 
-func (g *onnxGraph) node(f field) error {
-	if len(g.nodes) >= MaxLayers {
-		return fmt.Errorf("offset %d: more than %d nodes", g.in.offset, MaxLayers)
+func (g *graph) node(f scan.Field) error {
+	if len(g.nodes) >= scan.MaxLayers {
+		return fmt.Errorf("offset %d: more than %d nodes", g.In.Offset, scan.MaxLayers)
 	}
-	n := onnxNode{ints: map[string][]int64{}, text: map[string]string{}}
-	if err := g.hold(256); err != nil {
+	n := node{ints: map[string][]int64{}, text: map[string]string{}}
+	if err := g.Hold(256); err != nil {
 		return err
 	}
-	err := g.message(f.end, func(f field) error {
-		switch f.number {
+	err := g.Message(f.End, func(f scan.Field) error {
+		switch f.Number {
 		case 1, 2, 3, 4:
-			s, err := g.text(f)
-			switch f.number {
+			s, err := g.Text(f)
+			switch f.Number {
 			case 1:
 				n.inputs = append(n.inputs, s)
 			case 2:
@@ -184,32 +162,32 @@ func (g *onnxGraph) node(f field) error {
 
 // attribute reads an AttributeProto; a tensor in it becomes a weight named as
 // the node's output, which is what a Constant node means.
-func (g *onnxGraph) attribute(f field, n *onnxNode) error {
+func (g *graph) attribute(f scan.Field, n *node) error {
 	var name, text string
 	var ints []int64
-	var value *onnxTensor
-	if f.kind != wireBytes {
-		return fmt.Errorf("offset %d: an attribute is no message", g.in.offset)
+	var value *tensor
+	if f.Kind != scan.WireBytes {
+		return fmt.Errorf("offset %d: an attribute is no message", g.In.Offset)
 	}
-	err := g.message(f.end, func(f field) (err error) {
-		switch f.number {
+	err := g.Message(f.End, func(f scan.Field) (err error) {
+		switch f.Number {
 		case 1:
-			name, err = g.text(f)
+			name, err = g.Text(f)
 		case 3, 8:
-			if len(ints) < maxRank*2 { // kernel, strides, pads; longer lists are data
-				ints, err = g.numbers(ints, f)
+			if len(ints) < scan.MaxRank*2 { // kernel, strides, pads; longer lists are data
+				ints, err = g.Numbers(ints, f)
 			}
 		case 4:
-			if f.value <= 64 { // auto_pad and the like
-				text, err = g.text(f)
+			if f.Value <= 64 { // auto_pad and the like
+				text, err = g.Text(f)
 			}
 		case 5:
-			var t onnxTensor
+			var t tensor
 			if t, err = g.tensor(f); err == nil {
 				value = &t
 			}
 		case 6, 11:
-			if f.kind == wireBytes {
+			if f.Kind == scan.WireBytes {
 				err = g.branch(f, n)
 			}
 		}
@@ -228,43 +206,43 @@ func (g *onnxGraph) attribute(f field, n *onnxNode) error {
 }
 
 // tensor reads a TensorProto without its data.
-func (g *onnxGraph) tensor(f field) (t onnxTensor, err error) {
-	if f.kind != wireBytes {
-		return t, fmt.Errorf("offset %d: a tensor is no message", g.in.offset)
+func (g *graph) tensor(f scan.Field) (t tensor, err error) {
+	if f.Kind != scan.WireBytes {
+		return t, fmt.Errorf("offset %d: a tensor is no message", g.In.Offset)
 	}
-	start := g.in.offset
-	err = g.message(f.end, func(f field) (err error) {
-		switch f.number {
+	start := g.In.Offset
+	err = g.Message(f.End, func(f scan.Field) (err error) {
+		switch f.Number {
 		case 1:
-			t.shape, err = g.numbers(t.shape, f)
+			t.shape, err = g.Numbers(t.shape, f)
 		case 2:
-			t.float = f.value == 1 || f.value == 10 || f.value == 11 || f.value >= 16 && f.value <= 20
+			t.float = f.Value == 1 || f.Value == 10 || f.Value == 11 || f.Value >= 16 && f.Value <= 20
 		case 8:
-			t.name, err = g.text(f)
+			t.name, err = g.Text(f)
 		}
 		return err
 	})
 	if err == nil {
-		err = checkShape(t.shape)
+		err = scan.CheckShape(t.shape)
 	}
 	if err != nil {
-		err = fmt.Errorf("tensor %q at offset %d: %w", clip(t.name), start, err)
+		err = fmt.Errorf("tensor %q at offset %d: %w", scan.Clip(t.name), start, err)
 	}
 	return t, err
 }
 
 // valueInfo reads the shape of a named value: ValueInfoProto, TypeProto, its
 // Tensor and TensorShapeProto, each field 1 or 2 of the one around it.
-func (g *onnxGraph) valueInfo(f field) (name string, err error) {
+func (g *graph) valueInfo(f scan.Field) (name string, err error) {
 	var shape []int64
-	err = g.message(f.end, func(f field) (err error) {
-		if f.number == 1 {
-			name, err = g.text(f)
+	err = g.Message(f.End, func(f scan.Field) (err error) {
+		if f.Number == 1 {
+			name, err = g.Text(f)
 			return err
 		}
-		return g.inside(f, 2, func(f field) error {
-			return g.inside(f, 1, func(f field) error {
-				return g.inside(f, 2, func(f field) error {
+		return g.inside(f, 2, func(f scan.Field) error {
+			return g.inside(f, 1, func(f scan.Field) error {
+				return g.inside(f, 2, func(f scan.Field) error {
 					return g.dimension(f, &shape)
 				})
 			})
@@ -277,31 +255,31 @@ func (g *onnxGraph) valueInfo(f field) (name string, err error) {
 }
 
 // inside visits the fields of a nested message if f has the given number.
-func (g *onnxGraph) inside(f field, number int, visit func(field) error) error {
-	if f.number != number || f.kind != wireBytes {
+func (g *graph) inside(f scan.Field, number int, visit func(scan.Field) error) error {
+	if f.Number != number || f.Kind != scan.WireBytes {
 		return nil
 	}
-	return g.message(f.end, visit)
+	return g.Message(f.End, visit)
 }
 
-func (g *onnxGraph) dimension(f field, shape *[]int64) error {
+func (g *graph) dimension(f scan.Field, shape *[]int64) error {
 	size := int64(-1)
-	if f.number != 1 || f.kind != wireBytes {
+	if f.Number != 1 || f.Kind != scan.WireBytes {
 		return nil
 	}
-	err := g.message(f.end, func(f field) error {
-		if f.number == 1 && f.kind == wireVarint && int64(f.value) > 0 {
-			size = min(int64(f.value), maxDim)
+	err := g.Message(f.End, func(f scan.Field) error {
+		if f.Number == 1 && f.Kind == scan.WireVarint && int64(f.Value) > 0 {
+			size = min(int64(f.Value), scan.MaxDim)
 		}
 		return nil
 	})
-	if len(*shape) <= maxRank {
+	if len(*shape) <= scan.MaxRank {
 		*shape = append(*shape, size)
 	}
 	return err
 }
 
-func checkRank(shape []int64) bool { return len(shape) > 0 && len(shape) <= maxRank }
+func checkRank(shape []int64) bool { return len(shape) > 0 && len(shape) <= scan.MaxRank }
 
 // kindOfOp returns the layer kind of an operator.
 func kindOfOp(op string) profile.LayerKind {

@@ -1,4 +1,4 @@
-package modelfile
+package keras
 
 import (
 	"encoding/json"
@@ -7,18 +7,19 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // shapeOf reads [null, 224, 224, 3] as the shape of one sample. Open or absent
 // dimensions make it unknown, which is nil.
 func shapeOf(raw json.RawMessage) []int64 {
 	var dims []*int64
-	if json.Unmarshal(raw, &dims) != nil || len(dims) < 2 || len(dims) > maxRank {
+	if json.Unmarshal(raw, &dims) != nil || len(dims) < 2 || len(dims) > scan.MaxRank {
 		return nil
 	}
 	var shape []int64
 	for _, d := range dims[1:] {
-		if d == nil || *d < 1 || *d > maxDim {
+		if d == nil || *d < 1 || *d > scan.MaxDim {
 			return nil
 		}
 		shape = append(shape, *d)
@@ -37,13 +38,13 @@ func listOf(raw json.RawMessage, n int, missing int64) []int64 {
 		many = slices.Repeat([]int64{missing}, n)
 	}
 	for i := range many {
-		many[i] = min(max(many[i], 0), maxDim)
+		many[i] = min(max(many[i], 0), scan.MaxDim)
 	}
 	return many
 }
 
-// kerasView says whether a class moves data without computing or keeping it.
-func kerasView(class string) bool {
+// movesData says whether a class moves data without computing or keeping it.
+func movesData(class string) bool {
 	switch class {
 	case "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot", "Reshape", "Permute",
 		"Rescaling", "Normalization", "Lambda", "TFOpLambda", "RepeatVector", "Cropping2D", "Resizing", "Masking",
@@ -53,9 +54,9 @@ func kerasView(class string) bool {
 	return strings.HasPrefix(class, "Random") || strings.HasPrefix(class, "ZeroPadding")
 }
 
-// kerasShape returns the output shape of one layer for one sample, channels
+// outputOf returns the output shape of one layer for one sample, channels
 // last. An unknown input stays unknown.
-func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
+func outputOf(l *layer, in []int64, inputs [][]int64) ([]int64, error) {
 	c := &l.Config
 	if in == nil {
 		return nil, nil
@@ -69,9 +70,9 @@ func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
 	case class == "Embedding":
 		return append(slices.Clone(in), c.OutputDim), nil
 	case class == "Flatten":
-		return []int64{mul(in...)}, nil
+		return []int64{scan.Mul(in...)}, nil
 	case class == "Reshape":
-		return kerasReshape(targetOf(c.Target), mul(in...)), nil // channels first or last: the elements decide
+		return reshape(targetOf(c.Target), scan.Mul(in...)), nil // channels first or last: the elements decide
 	case strings.HasPrefix(class, "Global") && strings.Contains(class, "Pool"):
 		return []int64{channels}, nil
 	case class == "LSTM" || class == "GRU" || class == "SimpleRNN":
@@ -85,20 +86,20 @@ func kerasShape(l *kerasLayer, in []int64, inputs [][]int64) ([]int64, error) {
 			if len(other) != len(in) {
 				return nil, nil
 			}
-			out[rank] = add(out[rank], other[rank])
+			out[rank] = scan.Add(out[rank], other[rank])
 		}
 		return out, nil
 	case strings.HasPrefix(class, "ZeroPadding"), strings.HasPrefix(class, "UpSampling"):
-		return kerasResize(l, in), nil
+		return resize(l, in), nil
 	case strings.Contains(class, "Conv"), strings.Contains(class, "Pooling"):
-		return kerasWindow(l, in)
+		return window(l, in)
 	}
 	return in, nil
 }
 
-// kerasReshape fits a target shape, in which one dimension may be -1, to a number
+// reshape fits a target shape, in which one dimension may be -1, to a number
 // of elements; nil does not.
-func kerasReshape(target []int64, elements int64) []int64 {
+func reshape(target []int64, elements int64) []int64 {
 	rest, open := int64(1), -1
 	for i, d := range target {
 		switch {
@@ -107,7 +108,7 @@ func kerasReshape(target []int64, elements int64) []int64 {
 		case d < 1:
 			return nil
 		default:
-			rest = mul(rest, d)
+			rest = scan.Mul(rest, d)
 		}
 	}
 	if open >= 0 && elements%rest == 0 {
@@ -122,20 +123,20 @@ func kerasReshape(target []int64, elements int64) []int64 {
 
 func targetOf(raw json.RawMessage) []int64 {
 	var list []int64
-	if json.Unmarshal(raw, &list) != nil || len(list) > maxRank {
+	if json.Unmarshal(raw, &list) != nil || len(list) > scan.MaxRank {
 		return nil
 	}
 	return list
 }
 
-// kerasResize is for padding, whose amounts are a number, one per dimension or
+// resize is for padding, whose amounts are a number, one per dimension or
 // a pair per dimension, and for upsampling.
-func kerasResize(l *kerasLayer, in []int64) []int64 {
+func resize(l *layer, in []int64) []int64 {
 	out := slices.Clone(in)
 	n := len(in) - 1
 	if strings.HasPrefix(l.Class, "UpSampling") {
 		for i, f := range listOf(l.Config.Size, n, 2) {
-			out[i] = mul(out[i], f)
+			out[i] = scan.Mul(out[i], f)
 		}
 		return out
 	}
@@ -148,18 +149,18 @@ func kerasResize(l *kerasLayer, in []int64) []int64 {
 	}
 	for i, p := range pairs {
 		for _, amount := range p {
-			out[i] = add(out[i], min(max(amount, 0), maxDim))
+			out[i] = scan.Add(out[i], min(max(amount, 0), scan.MaxDim))
 		}
 	}
 	return out
 }
 
-// kerasWindow is for convolutions and pooling.
-func kerasWindow(l *kerasLayer, in []int64) ([]int64, error) {
+// window is for convolutions and pooling.
+func window(l *layer, in []int64) ([]int64, error) {
 	c := &l.Config
 	n := len(in) - 1
 	if n < 1 {
-		return nil, fmt.Errorf("%s over a vector", clip(l.Class))
+		return nil, fmt.Errorf("%s over a vector", scan.Clip(l.Class))
 	}
 	kernel, strides := listOf(c.Kernel, n, 1), listOf(c.Strides, n, 1)
 	if strings.Contains(l.Class, "Pooling") {
@@ -172,25 +173,25 @@ func kerasWindow(l *kerasLayer, in []int64) ([]int64, error) {
 	same := padding == "same"
 	out := slices.Clone(in)
 	for i := range n {
-		stride, span := max(strides[i], 1), mul(kernel[i]-1, max(dilation[i], 1))+1
+		stride, span := max(strides[i], 1), scan.Mul(kernel[i]-1, max(dilation[i], 1))+1
 		switch {
 		case strings.Contains(l.Class, "Transpose") && same:
-			out[i] = mul(in[i], stride)
+			out[i] = scan.Mul(in[i], stride)
 		case strings.Contains(l.Class, "Transpose"):
-			out[i] = add(mul(in[i]-1, stride), span)
+			out[i] = scan.Add(scan.Mul(in[i]-1, stride), span)
 		case same:
 			out[i] = (in[i] + stride - 1) / stride
 		default:
 			out[i] = (in[i]-span)/stride + 1
 		}
-		if out[i] < 1 || in[i] < span && !same && !strings.Contains(l.Class, "Transpose") || out[i] > maxDim {
+		if out[i] < 1 || in[i] < span && !same && !strings.Contains(l.Class, "Transpose") || out[i] > scan.MaxDim {
 			return nil, fmt.Errorf("a window of %d over %d elements", span, in[i])
 		}
 	}
 	switch {
 	case strings.Contains(l.Class, "Pooling"):
 	case strings.HasPrefix(l.Class, "Depthwise"):
-		out[n] = mul(in[n], max(c.Multiplier, 1))
+		out[n] = scan.Mul(in[n], max(c.Multiplier, 1))
 	default:
 		out[n] = c.Filters
 	}
@@ -205,15 +206,15 @@ func on(flag json.RawMessage) int64 {
 	return 1
 }
 
-// kerasParams returns the trained parameters of a layer; those that depend on
+// paramsOf returns the trained parameters of a layer; those that depend on
 // an unknown input are an error.
-func kerasParams(l *kerasLayer, kind profile.LayerKind, in []int64) (int64, error) {
+func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 	c := &l.Config
 	if slices.Min([]int64{c.Filters, c.Units, c.InputDim, c.OutputDim, c.Multiplier, c.Heads, c.KeyDim, c.ValueDim}) < 0 {
-		return 0, fmt.Errorf("%s has a negative size", clip(l.Class))
+		return 0, fmt.Errorf("%s has a negative size", scan.Clip(l.Class))
 	}
 	if kind == profile.Embedding {
-		return mul(c.InputDim, c.OutputDim), nil
+		return scan.Mul(c.InputDim, c.OutputDim), nil
 	}
 	switch kind {
 	case profile.Linear, profile.Conv, profile.Norm, profile.Recurrent, profile.Attention:
@@ -221,14 +222,14 @@ func kerasParams(l *kerasLayer, kind profile.LayerKind, in []int64) (int64, erro
 		return 0, nil
 	}
 	if len(in) == 0 {
-		return 0, fmt.Errorf("the input shape of %s is not known: state the model's input shape", clip(l.Class))
+		return 0, fmt.Errorf("the input shape of %s is not known: state the model's input shape", scan.Clip(l.Class))
 	}
 	width, bias := in[len(in)-1], on(c.UseBias)
 	switch kind {
 	case profile.Linear:
-		return mul(add(width, bias), c.Units), nil
+		return scan.Mul(scan.Add(width, bias), c.Units), nil
 	case profile.Norm:
-		return mul(width, on(c.Center)+on(c.Scale)), nil
+		return scan.Mul(width, on(c.Center)+on(c.Scale)), nil
 	case profile.Recurrent:
 		return recurrentParams(l, width, bias), nil
 	case profile.Attention:
@@ -236,24 +237,24 @@ func kerasParams(l *kerasLayer, kind profile.LayerKind, in []int64) (int64, erro
 		if value == 0 {
 			value = c.KeyDim
 		}
-		keys, values := mul(c.Heads, c.KeyDim), mul(c.Heads, value)
-		return add(mul(2, add(width, bias), keys), mul(add(width, bias), values), mul(add(values, bias), width)), nil
+		keys, values := scan.Mul(c.Heads, c.KeyDim), scan.Mul(c.Heads, value)
+		return scan.Add(scan.Mul(2, scan.Add(width, bias), keys), scan.Mul(scan.Add(width, bias), values), scan.Mul(scan.Add(values, bias), width)), nil
 	default: // convolutions, below
 	}
-	window := mul(listOf(c.Kernel, len(in)-1, 1)...)
+	window := scan.Mul(listOf(c.Kernel, len(in)-1, 1)...)
 	multiplier := max(c.Multiplier, 1)
 	switch {
 	case strings.HasPrefix(l.Class, "Depthwise"):
-		return mul(add(window, bias), width, multiplier), nil
+		return scan.Mul(scan.Add(window, bias), width, multiplier), nil
 	case strings.HasPrefix(l.Class, "Separable"):
-		return add(mul(window, width, multiplier), mul(add(mul(width, multiplier), bias), c.Filters)), nil
+		return scan.Add(scan.Mul(window, width, multiplier), scan.Mul(scan.Add(scan.Mul(width, multiplier), bias), c.Filters)), nil
 	}
-	return mul(add(mul(width/max(c.Groups, 1), window), bias), c.Filters), nil
+	return scan.Mul(scan.Add(scan.Mul(width/max(c.Groups, 1), window), bias), c.Filters), nil
 }
 
 // recurrentParams counts gates × units × (inputs + units + bias); a GRU that
 // resets after the product, Keras' default, has two biases.
-func recurrentParams(l *kerasLayer, width, bias int64) int64 {
+func recurrentParams(l *layer, width, bias int64) int64 {
 	gates := int64(1)
 	switch l.Class {
 	case "LSTM":
@@ -262,5 +263,5 @@ func recurrentParams(l *kerasLayer, width, bias int64) int64 {
 		gates = 3
 		bias += bias * on(l.Config.ResetAfter)
 	}
-	return mul(gates, l.Config.Units, add(width, l.Config.Units, bias))
+	return scan.Mul(gates, l.Config.Units, scan.Add(width, l.Config.Units, bias))
 }

@@ -1,15 +1,16 @@
-package modelfile
+package draft
 
 import (
 	"iter"
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-// kindOfClass returns the kind of a layer class as PyTorch or Keras names it,
+// KindOfClass returns the kind of a layer class as PyTorch or Keras names it,
 // and whether the name is known. An unknown class is [profile.OtherLayer].
-func kindOfClass(class string) (profile.LayerKind, bool) {
+func KindOfClass(class string) (profile.LayerKind, bool) {
 	name := strings.ToLower(class)
 	for _, c := range classes {
 		if c.whole && name == c.word || !c.whole && strings.Contains(name, c.word) {
@@ -19,13 +20,13 @@ func kindOfClass(class string) (profile.LayerKind, bool) {
 	return profile.OtherLayer, false
 }
 
-// kindOfTorchClass is kindOfClass for what PyTorch prints: the transformers
+// KindOfTorchClass is kindOfClass for what PyTorch prints: the transformers
 // library has a dense layer that it calls Conv1D, where PyTorch has Conv1d.
-func kindOfTorchClass(class string) (profile.LayerKind, bool) {
+func KindOfTorchClass(class string) (profile.LayerKind, bool) {
 	if class == "Conv1D" {
 		return profile.Linear, true
 	}
-	return kindOfClass(class)
+	return KindOfClass(class)
 }
 
 // classes are matched from the top: a more special word stands before a more
@@ -114,8 +115,8 @@ var classes = []struct {
 	{"zeropad", false, profile.OtherLayer},
 }
 
-// isView recognises the classes that hand their input on without a copy.
-func isView(class string) bool {
+// IsView recognises the classes that hand their input on without a copy.
+func IsView(class string) bool {
 	switch strings.ToLower(class) {
 	case "identity", "flatten", "unflatten", "reshape", "permute":
 		return true
@@ -123,10 +124,10 @@ func isView(class string) bool {
 	return false
 }
 
-// measure fills in what follows from a layer's kind, its output shape for one
+// Measure fills in what follows from a layer's kind, its output shape for one
 // sample (channels first where channelsFirst says so) and its parameters.
-func measure(l *profile.Layer, shape []int64, channelsFirst bool) {
-	l.Activations = mul(shape...)
+func Measure(l *profile.Layer, shape []int64, channelsFirst bool) {
+	l.Activations = scan.Mul(shape...)
 	if len(shape) == 0 {
 		return
 	}
@@ -147,20 +148,20 @@ func measure(l *profile.Layer, shape []int64, channelsFirst bool) {
 	case l.Kind == profile.Norm:
 		l.MACs = profile.Some(l.Activations)
 	case (l.Kind == profile.Linear || l.Kind == profile.Conv) && l.Neurons > 0:
-		l.MACs = profile.Some(mul(l.Params, l.Activations/l.Neurons))
+		l.MACs = profile.Some(scan.Mul(l.Params, l.Activations/l.Neurons))
 	}
 }
 
-// familyOfClasses guesses a family from the class of the root module and those of
+// FamilyOfClasses guesses a family from the class of the root module and those of
 // the modules inside; what they do not tell is left to the layers.
-func familyOfClasses(root string, classes iter.Seq[string]) profile.Family {
-	if family := familyOfClass(root); family != profile.UnknownFamily {
+func FamilyOfClasses(root string, classes iter.Seq[string]) profile.Family {
+	if family := FamilyOfClass(root); family != profile.UnknownFamily {
 		return family
 	}
 	convs := 0
 	for class := range classes {
 		name := strings.ToLower(class)
-		if kind, _ := kindOfTorchClass(class); kind == profile.Conv {
+		if kind, _ := KindOfTorchClass(class); kind == profile.Conv {
 			convs++
 		}
 		if strings.Contains(name, "selfattention") || strings.Contains(name, "transformer") || strings.Contains(name, "sdpa") ||
@@ -171,9 +172,9 @@ func familyOfClasses(root string, classes iter.Seq[string]) profile.Family {
 	return profile.UnknownFamily
 }
 
-// familyOfClass guesses a family from a class such as LlamaForCausalLM, a
+// FamilyOfClass guesses a family from a class such as LlamaForCausalLM, a
 // model_type or an architecture.
-func familyOfClass(class string) profile.Family {
+func FamilyOfClass(class string) profile.Family {
 	name := strings.ToLower(class)
 	for _, c := range []struct {
 		family profile.Family

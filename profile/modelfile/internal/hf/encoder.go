@@ -1,4 +1,4 @@
-package modelfile
+package hf
 
 import (
 	"encoding/json"
@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // bert describes BERT and its relatives.
@@ -30,7 +32,7 @@ func (c *config) bert(b *builder, o Options) {
 	if c.modelType == "electra" || c.modelType == "deberta-v2" {
 		narrow = c.count(width, "embedding_size")
 	}
-	elements := mul(width, length)
+	elements := scan.Mul(width, length)
 	b.embedding("embeddings.word", vocab, narrow, length)
 	if c.modelType != "deberta-v2" || c.flag("position_biased_input", true) {
 		b.embedding("embeddings.position", positions, narrow, length)
@@ -45,7 +47,7 @@ func (c *config) bert(b *builder, o Options) {
 	if c.modelType == "electra" {
 		normed = narrow
 	}
-	b.norm("embeddings.norm", mul(2, normed), elements)
+	b.norm("embeddings.norm", scan.Mul(2, normed), elements)
 	b.dropout(k.dropouts, "embeddings.dropout", elements)
 	if c.modelType == "deberta-v2" {
 		c.relative(b, width)
@@ -72,50 +74,12 @@ func (c *config) relative(b *builder, width int64) {
 		return
 	}
 	if !c.flag("share_att_key", false) || c.has("conv_kernel_size") && c.count0("conv_kernel_size") > 0 {
-		c.faults = append(c.faults, errors.New("relative positions with weights of each block are not described; "+wayOut))
+		c.faults = append(c.faults, errors.New("relative positions with weights of each block are not described; "+draft.WayOut))
 	}
 	buckets := c.count(c.need("max_position_embeddings"), "position_buckets")
-	b.embedding("encoder.rel_embeddings", mul(2, buckets), width, mul(2, buckets))
+	b.embedding("encoder.rel_embeddings", scan.Mul(2, buckets), width, scan.Mul(2, buckets))
 	if strings.Contains(c.text("norm_rel_ebd"), "layer_norm") {
-		b.norm("encoder.norm", mul(2, width), mul(2, buckets, width))
-	}
-}
-
-// encoderHead appends what architectures, or Options.Head, puts on an encoder;
-// the pooler where neither says anything, as published counts have it.
-func (c *config) encoderHead(b *builder, o Options, width, vocab, length int64) {
-	def, roberta := o.Head == DefaultHead, strings.Contains(c.modelType, "roberta") || c.modelType == "camembert"
-	poolerless := c.modelType == "distilbert" || c.modelType == "deberta-v2" || c.modelType == "electra" || c.modelType == "dpr"
-	pooler := func() {
-		b.linear("pooler", width, width, 1, true)
-		b.activation("pooler.activation", width)
-	}
-	switch {
-	case o.Head == NoHead:
-	case def && c.mentions("ForSequenceClassification"):
-		if !roberta || poolerless {
-			pooler()
-		} else {
-			b.linear("classifier.dense", width, width, 1, true)
-		}
-		b.linear("classifier", width, c.classes(), 1, true)
-	case def && c.mentions("ForTokenClassification"):
-		b.linear("classifier", width, c.classes(), length, true)
-	case def && c.mentions("ForQuestionAnswering"):
-		b.linear("qa_outputs", width, 2, length, true)
-	case def && c.modelType == "electra":
-		if c.mentions("ForPreTraining") {
-			b.linear("discriminator.dense", width, width, length, true)
-			b.linear("discriminator.prediction", width, 1, length, true)
-		}
-	case def && c.mentions("ForPreTraining") && !poolerless:
-		pooler()
-		b.linear("cls.seq_relationship", width, 2, 1, true)
-		b.maskedHead(width, vocab, length)
-	case o.Head == LanguageHead, def && c.mentions("MaskedLM"):
-		b.maskedHead(width, vocab, length)
-	case !poolerless:
-		pooler()
+		b.norm("encoder.norm", scan.Mul(2, width), scan.Mul(2, buckets, width))
 	}
 }
 
@@ -130,12 +94,12 @@ func (c *config) albert(b *builder, o Options) {
 		norms: 2, qkvBias: true, outBias: true, mlpBias: true, dropouts: drops, dropMix: c.positive(false, "attention_probs_dropout_prob"),
 	}
 	if c.count(1, "inner_group_num") > 1 {
-		c.faults = append(c.faults, errors.New("inner_group_num above 1 is not described; "+wayOut))
+		c.faults = append(c.faults, errors.New("inner_group_num above 1 is not described; "+draft.WayOut))
 	}
 	b.embedding("embeddings.word", vocab, narrow, length)
 	b.embedding("embeddings.position", positions, narrow, length)
 	b.embedding("embeddings.token_type", c.count(2, "type_vocab_size"), narrow, length)
-	b.norm("embeddings.norm", mul(2, narrow), mul(narrow, length))
+	b.norm("embeddings.norm", scan.Mul(2, narrow), scan.Mul(narrow, length))
 	b.linear("embeddings.project", narrow, width, length, true)
 	groups := c.count(1, "num_hidden_groups")
 	for i := range c.depth("num_hidden_layers") {
@@ -150,7 +114,7 @@ func (c *config) albert(b *builder, o Options) {
 		b.maskedHead(narrow, vocab, length)
 	case DefaultHead:
 		b.linear("pooler", width, width, 1, true)
-		b.file.warn(0, "described with the pooler, as published counts are; Options.Head LanguageHead trains it as a language model")
+		b.file.Warn(0, "described with the pooler, as published counts are; Options.Head LanguageHead trains it as a language model")
 	case NoHead:
 	}
 }
@@ -161,7 +125,7 @@ func (c *config) whisper(b *builder, o Options) {
 	width, vocab, bins := c.need("d_model"), c.need("vocab_size"), c.count(80, "num_mel_bins")
 	frames, texts := c.count(1500, "max_source_positions"), c.count(448, "max_target_positions")
 	length := c.tokens(b, o, texts)
-	b.file.SampleElements = profile.Some(mul(bins, 2, frames))
+	b.file.SampleElements = profile.Some(scan.Mul(bins, 2, frames))
 	side := func(heads, inner string, length, memory int64) *block {
 		n := c.need(heads)
 		return &block{
@@ -171,19 +135,19 @@ func (c *config) whisper(b *builder, o Options) {
 		}
 	}
 	for i, in := range []int64{bins, width} {
-		kernel, at := add(mul(3, in, width), width), mul(frames, int64(2-i))
+		kernel, at := scan.Add(scan.Mul(3, in, width), width), scan.Mul(frames, int64(2-i))
 		b.add(profile.Layer{
-			Name: "encoder.conv", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: mul(width, at), MACs: profile.Some(mul(kernel, at)),
+			Name: "encoder.conv", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: scan.Mul(width, at), MACs: profile.Some(scan.Mul(kernel, at)),
 		})
-		b.activation("encoder.conv.activation", mul(width, at))
+		b.activation("encoder.conv.activation", scan.Mul(width, at))
 	}
 	b.embedding("encoder.positions", frames, width, frames)
 	b.stack("encoder", c.depth("encoder_layers"), side("encoder_attention_heads", "encoder_ffn_dim", frames, 0), 0)
-	b.norm("encoder.norm", mul(2, width), mul(width, frames))
+	b.norm("encoder.norm", scan.Mul(2, width), scan.Mul(width, frames))
 	b.embedding("decoder.tokens", vocab, width, length)
 	b.embedding("decoder.positions", texts, width, length)
 	b.stack("decoder", c.depth("decoder_layers"), side("decoder_attention_heads", "decoder_ffn_dim", length, frames), 0)
-	b.norm("decoder.norm", mul(2, width), mul(width, length))
+	b.norm("decoder.norm", scan.Mul(2, width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, true, false)
 }
 
@@ -198,7 +162,7 @@ func (c *config) clipText(b *builder, o Options) {
 	b.embedding("text.tokens", c.count(49408, "vocab_size"), width, length)
 	b.embedding("text.positions", positions, width, length)
 	b.stack("text", c.depthOr(12, "num_hidden_layers"), k, 0)
-	b.norm("text.norm", mul(2, width), mul(width, length))
+	b.norm("text.norm", scan.Mul(2, width), scan.Mul(width, length))
 	if c.mentions("WithProjection") {
 		b.linear("text.projection", width, c.count(512, "projection_dim"), 1, false)
 	}
@@ -209,21 +173,21 @@ func (c *config) clipVision(b *builder) {
 	width, heads := c.count(768, "hidden_size"), c.count(12, "num_attention_heads")
 	image, patch, channels := c.count(224, "image_size"), c.count(32, "patch_size"), c.count(3, "num_channels")
 	side := max(1, image/patch)
-	patches := mul(side, side)
-	length := add(patches, 1)
+	patches := scan.Mul(side, side)
+	length := scan.Add(patches, 1)
 	k := &block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads), inner: c.count(3072, "intermediate_size"), length: length,
 		norms: 2, qkvBias: true, outBias: true, mlpBias: true,
 	}
-	kernel := mul(width, channels, patch, patch)
+	kernel := scan.Mul(width, channels, patch, patch)
 	b.add(profile.Layer{
-		Name: "vision.patches", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: mul(width, patches), MACs: profile.Some(mul(kernel, patches)),
+		Name: "vision.patches", Kind: profile.Conv, Neurons: width, Params: kernel, Activations: scan.Mul(width, patches), MACs: profile.Some(scan.Mul(kernel, patches)),
 	})
 	b.embedding("vision.class", 1, width, 1)
 	b.embedding("vision.positions", length, width, length)
-	b.norm("vision.pre_norm", mul(2, width), mul(width, length))
+	b.norm("vision.pre_norm", scan.Mul(2, width), scan.Mul(width, length))
 	b.stack("vision", c.depthOr(12, "num_hidden_layers"), k, 0)
-	b.norm("vision.post_norm", mul(2, width), width)
+	b.norm("vision.post_norm", scan.Mul(2, width), width)
 	if c.mentions("WithProjection") {
 		b.linear("vision.projection", width, c.count(512, "projection_dim"), 1, false)
 	}
@@ -251,18 +215,6 @@ func (c *config) clip(b *builder, o Options) {
 	c.faults = append(append(c.faults, text.faults...), vision.faults...)
 }
 
-// maskedHead is the head of masked language models: its projection to the
-// vocabulary reuses the word embedding and adds a bias for each word.
-func (b *builder) maskedHead(width, vocab, length int64) {
-	b.linear("cls.dense", width, width, length, true)
-	b.activation("cls.activation", mul(width, length))
-	b.norm("cls.norm", mul(2, width), mul(width, length))
-	b.add(profile.Layer{
-		Name: "cls.decoder", Kind: profile.Linear, Neurons: vocab, Params: vocab,
-		Activations: mul(vocab, length), MACs: profile.Some(mul(add(width, 1), vocab, length)),
-	})
-}
-
 // t5 describes T5, Flan-T5 and mT5: no biases, RMS norms, relative positions whose
 // table the first block of each stack holds.
 func (c *config) t5(b *builder, o Options) {
@@ -278,9 +230,9 @@ func (c *config) t5(b *builder, o Options) {
 	depth := c.depth("num_layers")
 	b.embedding("shared", vocab, width, length)
 	b.stack("encoder", depth, &k, buckets)
-	b.norm("encoder.final_norm", width, mul(width, length))
+	b.norm("encoder.final_norm", width, scan.Mul(width, length))
 	if c.mentions("EncoderModel") || strings.Contains(c.path, "text_encoder") { // as pipelines call their folders
-		b.file.warn(0, "described as an encoder alone")
+		b.file.Warn(0, "described as an encoder alone")
 		return
 	}
 	if c.has("num_decoder_layers") {
@@ -288,7 +240,7 @@ func (c *config) t5(b *builder, o Options) {
 	}
 	k.memory = length
 	b.stack("decoder", depth, &k, buckets)
-	b.norm("decoder.final_norm", width, mul(width, length))
+	b.norm("decoder.final_norm", width, scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", c.modelType == "t5"), false)
 }
 
@@ -310,11 +262,11 @@ func (c *config) bart(b *builder, o Options) {
 			dropouts: drops, dropMix: dropMix,
 		}
 	}
-	elements, learned := mul(width, length), c.modelType != "marian"
+	elements, learned := scan.Mul(width, length), c.modelType != "marian"
 	start := func(stack string) {
 		if learned {
 			b.embedding(stack+".positions", positions+2, width, length)
-			b.norm(stack+".embedding_norm", mul(2, width), elements)
+			b.norm(stack+".embedding_norm", scan.Mul(2, width), elements)
 		}
 		b.dropout(drops, stack+".dropout", elements)
 	}
@@ -322,12 +274,12 @@ func (c *config) bart(b *builder, o Options) {
 	start("encoder")
 	b.stack("encoder", c.depth("encoder_layers"), side("encoder_attention_heads", "encoder_ffn_dim", 0), 0)
 	if c.modelType == "mbart" {
-		b.norm("encoder.norm", mul(2, width), elements)
+		b.norm("encoder.norm", scan.Mul(2, width), elements)
 	}
 	start("decoder")
 	b.stack("decoder", c.depth("decoder_layers"), side("decoder_attention_heads", "decoder_ffn_dim", length), 0)
 	if c.modelType == "mbart" {
-		b.norm("decoder.norm", mul(2, width), elements)
+		b.norm("decoder.norm", scan.Mul(2, width), elements)
 	}
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", true), false)
 }
@@ -341,28 +293,28 @@ func (c *config) vit(b *builder, o Options) {
 	if side < 1 {
 		c.faults = append(c.faults, errors.New("image_size is smaller than patch_size"))
 	}
-	patches := mul(side, side)
-	b.file.SampleElements = profile.Some(min(mul(channels, image, image), profile.MaxCount))
+	patches := scan.Mul(side, side)
+	b.file.SampleElements = profile.Some(min(scan.Mul(channels, image, image), profile.MaxCount))
 	tokens := int64(1)
 	if c.modelType == "deit" {
 		tokens = 2 // and one for distillation
 	}
-	length := add(patches, tokens)
+	length := scan.Add(patches, tokens)
 	k := &block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.headSize(width, heads),
 		inner: c.need("intermediate_size"), length: length,
 		norms: 2, qkvBias: c.flag("qkv_bias", true), outBias: true, mlpBias: true,
 		dropouts: c.positive(false, "hidden_dropout_prob"), dropMix: c.positive(false, "attention_probs_dropout_prob"),
 	}
-	kernel := add(mul(width, channels, patch, patch), width)
+	kernel := scan.Add(scan.Mul(width, channels, patch, patch), width)
 	b.add(profile.Layer{
 		Name: "patch_embeddings", Kind: profile.Conv, Neurons: width, Params: kernel,
-		Activations: mul(width, patches), MACs: profile.Some(mul(kernel, patches)),
+		Activations: scan.Mul(width, patches), MACs: profile.Some(scan.Mul(kernel, patches)),
 	})
 	b.embedding("cls_token", tokens, width, tokens)
 	b.embedding("position_embeddings", length, width, length)
 	b.stack("encoder", c.depth("num_hidden_layers"), k, 0)
-	b.norm("layernorm", mul(2, width), mul(width, length))
+	b.norm("layernorm", scan.Mul(2, width), scan.Mul(width, length))
 	if labels := c.labels(); labels > 0 && o.Head != NoHead {
 		b.linear("classifier", width, labels, 1, true)
 		if c.mentions("WithTeacher") {
@@ -372,12 +324,4 @@ func (c *config) vit(b *builder, o Options) {
 		b.linear("pooler", width, width, 1, true)
 		b.activation("pooler.activation", width)
 	}
-}
-
-// labels returns the number of classes of a classifier, or 0.
-func (c *config) labels() int64 {
-	if !c.mentions("ForImageClassification") {
-		return 0
-	}
-	return c.classes()
 }

@@ -1,10 +1,12 @@
-package modelfile
+package torchprint
 
 import (
 	"strconv"
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // arguments are what PyTorch prints between a module's brackets.
@@ -51,7 +53,7 @@ func (a *arguments) number(name string, position int) int64 {
 		text = a.plain[position]
 	}
 	n, err := strconv.ParseInt(strings.Trim(text, "(), "), 10, 64)
-	if err != nil || n < 0 || n > maxDim {
+	if err != nil || n < 0 || n > scan.MaxDim {
 		return 0
 	}
 	return n
@@ -62,10 +64,10 @@ func (a *arguments) product(text string) int64 {
 	n := int64(1)
 	for field := range strings.SplitSeq(strings.Trim(text, "()[], "), ",") {
 		d, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
-		if err != nil || d < 0 || d > maxDim {
+		if err != nil || d < 0 || d > scan.MaxDim {
 			return 1
 		}
-		n = mul(n, d)
+		n = scan.Mul(n, d)
 	}
 	return n
 }
@@ -80,23 +82,23 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 	switch {
 	case class == "Conv1D": // a dense layer of the transformers library
 		a.rows, a.width = a.number("nf", 0), a.number("nx", 1)
-		l.Neurons, l.Params = a.rows, mul(a.rows, a.width+1)
+		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+1)
 	case l.Kind == profile.Linear:
 		a.rows, a.width = a.number("out_features", 1), a.number("in_features", 0)
-		l.Neurons, l.Params = a.rows, mul(a.rows, a.width+bias)
+		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+bias)
 	case l.Kind == profile.Embedding:
 		a.rows, a.width = a.number("", 0), a.number("", 1)
-		l.Neurons, l.Params, l.MACs = a.width, mul(a.rows, a.width), profile.Some[int64](0)
+		l.Neurons, l.Params, l.MACs = a.width, scan.Mul(a.rows, a.width), profile.Some[int64](0)
 	case l.Kind == profile.Conv:
 		groups := max(1, a.number("groups", -1))
 		l.Neurons = a.number("out_channels", 1)
-		l.Params = mul(l.Neurons, mul(a.number("in_channels", 0)/groups, a.product(a.named["kernel_size"]))+bias)
+		l.Params = scan.Mul(l.Neurons, scan.Mul(a.number("in_channels", 0)/groups, a.product(a.named["kernel_size"]))+bias)
 	case l.Kind == profile.Norm:
 		l.Params = a.norm(class, bias)
 	case l.Kind == profile.Recurrent:
 		l.Neurons, l.Params = a.recurrent(class, bias)
 	default:
-		return l.Kind == profile.Activation || l.Kind == profile.Dropout || l.Kind == profile.Pool || isView(class)
+		return l.Kind == profile.Activation || l.Kind == profile.Dropout || l.Kind == profile.Pool || draft.IsView(class)
 	}
 	return l.Params > 0 || l.Kind == profile.Norm
 }
@@ -118,7 +120,7 @@ func (a *arguments) norm(class string, bias int64) int64 {
 	if strings.Contains(name, "rmsnorm") || strings.HasPrefix(class, "T5LayerNorm") {
 		return width
 	}
-	return mul(width, 1+bias)
+	return scan.Mul(width, 1+bias)
 }
 
 // recurrent returns the units and parameters of RNN, LSTM and GRU: for each
@@ -131,8 +133,8 @@ func (a *arguments) recurrent(class string, bias int64) (units, params int64) {
 		directions = 2
 	}
 	for range min(max(1, a.number("num_layers", -1)), 1<<10) {
-		params = add(params, mul(directions, gates, units, in+units+2*bias))
-		in = mul(units, directions)
+		params = scan.Add(params, scan.Mul(directions, gates, units, in+units+2*bias))
+		in = scan.Mul(units, directions)
 	}
 	return units, params
 }

@@ -1,4 +1,4 @@
-package modelfile
+package hf
 
 import (
 	"encoding/json"
@@ -8,7 +8,26 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
+
+// Read reads a config.json.
+func Read(r *scan.Input, o Options) (*draft.Draft, error) {
+	c, err := decodeConfig(r)
+	if err != nil {
+		return nil, err
+	}
+	f := &draft.Draft{}
+	f.Model.Family = profile.Transformer
+	f.Model.Name = c.text("_name_or_path")
+	b := &builder{file: f}
+	c.describe(b, o)
+	if err := errors.Join(append(c.faults, b.fault)...); err != nil {
+		return nil, fmt.Errorf("model_type %q: %w", scan.Clip(c.modelType), err)
+	}
+	return f, nil
+}
 
 // describe appends the leaves of the configured model.
 func (c *config) describe(b *builder, o Options) {
@@ -69,20 +88,11 @@ func (c *config) foreign() bool {
 		"hidden_size_per_layer_input",
 	} {
 		if c.has(key) && !slices.Contains(strings.Fields(allowed[key]), c.modelType) && c.find1("text_config") == nil {
-			c.faults = append(c.faults, fmt.Errorf("%s makes it a network that this package does not know; %s", key, wayOut))
+			c.faults = append(c.faults, fmt.Errorf("%s makes it a network that this package does not know; %s", key, draft.WayOut))
 			return true
 		}
 	}
 	return false
-}
-
-// wayOut is what to do about a network that cannot be described from here.
-const wayOut = "describe it by torchinfo at depth=99, ONNX with shapes, or its safetensors"
-
-// find1 returns one field, or nil.
-func (c *config) find1(key string) json.RawMessage {
-	raw, _ := c.find([]string{key})
-	return raw
 }
 
 // unknown describes the text model of a type that holds several, and tells why
@@ -98,14 +108,14 @@ func (c *config) unknown(b *builder, o Options) {
 			c.others(b)
 		}
 	case class != "":
-		c.faults = append(c.faults, fmt.Errorf("%s of diffusers is not described here; %s", clip(class), wayOut))
+		c.faults = append(c.faults, fmt.Errorf("%s of diffusers is not described here; %s", scan.Clip(class), draft.WayOut))
 	case c.modelType == "llava" && c.has("hidden_size"), c.modelType == "llava_llama":
 		c.llama(b, o)
 		c.others(b)
 	case c.modelType != "":
-		c.faults = append(c.faults, fmt.Errorf("a type that this package does not know; known are %s; %s", knownTypes, wayOut))
+		c.faults = append(c.faults, fmt.Errorf("a type that this package does not know; known are %s; %s", knownTypes, draft.WayOut))
 	case c.guess():
-		b.file.warn(0, "no model_type: described as %s", c.modelType)
+		b.file.Warn(0, "no model_type: described as %s", c.modelType)
 		c.describe(b, o)
 	default:
 		c.faults = append(c.faults, errors.New("no hidden_size beside a model_type: not the configuration of a transformer"))
@@ -117,7 +127,7 @@ const knownTypes = "the Llama, Qwen, DeepSeek, GPT, BERT, T5, BART, ViT, CLIP an
 
 // others adds what a configuration of several models holds beside its text model.
 func (c *config) others(b *builder) {
-	b.file.warn(0, "model_type %q holds several models: its text model is described alone, the others are unknown", clip(c.modelType))
+	b.file.Warn(0, "model_type %q holds several models: its text model is described alone, the others are unknown", scan.Clip(c.modelType))
 	b.add(profile.Layer{Name: "other models", Unknown: profile.ParamCounts | profile.ActivationCounts | profile.NeuronCounts})
 }
 

@@ -1,4 +1,4 @@
-package modelfile
+package table
 
 import (
 	"bytes"
@@ -8,12 +8,15 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-func readTorchSummary(r *input, _ *Options) (*File, error) {
-	f := &File{}
+// ReadSummary reads the table that torchsummary prints.
+func ReadSummary(r *scan.Input) (*draft.Draft, error) {
+	f := &draft.Draft{}
 	t := summaryTable{file: f}
-	if err := newLines(r).each(&t.done, t.read); err != nil {
+	if err := scan.NewLines(r).Each(&t.done, t.read); err != nil {
 		return nil, err
 	}
 	if len(f.Model.Layers) == 0 {
@@ -25,7 +28,7 @@ func readTorchSummary(r *input, _ *Options) (*File, error) {
 
 // summaryTable is the state of reading one table.
 type summaryTable struct {
-	file       *File
+	file       *draft.Draft
 	inside     bool
 	done       bool
 	batch      int64 // 0 is not seen yet, -1 is open
@@ -36,15 +39,15 @@ type summaryTable struct {
 func (t *summaryTable) read(number int, line []byte) error {
 	switch {
 	case !t.inside:
-		t.inside = isSummaryHeader(line)
+		t.inside = IsSummaryHeader(line)
 		return nil
-	case isRule(line):
+	case IsRule(line):
 		return nil
 	}
 	text := string(bytes.TrimSpace(line))
 	if total, ok := strings.CutPrefix(text, "Total params:"); ok {
 		t.done = true
-		n, err := parseCount(total)
+		n, err := scan.ParseCount(total)
 		if err != nil {
 			return fmt.Errorf("total: %w", err)
 		}
@@ -61,20 +64,20 @@ func (t *summaryTable) read(number int, line []byte) error {
 func (t *summaryTable) row(number int, text string) error {
 	open, end := strings.IndexByte(text, '['), strings.LastIndexByte(text, ']')
 	if open < 1 || end < open {
-		t.file.warn(number, "not a row of the table: %q", clip(text))
+		t.file.Warn(number, "not a row of the table: %q", scan.Clip(text))
 		return nil
 	}
 	name := strings.TrimSpace(text[:open])
 	class, _, _ := strings.Cut(name, "-")
 	shape, elements, batch, err := parseShapes(text[open : end+1])
 	if err != nil {
-		return fmt.Errorf("%s: output shape: %w", clip(name), err)
+		return fmt.Errorf("%s: output shape: %w", scan.Clip(name), err)
 	}
-	params, err := parseCount(text[end+1:])
+	params, err := scan.ParseCount(text[end+1:])
 	if err != nil {
-		return fmt.Errorf("%s: parameters: %w", clip(name), err)
+		return fmt.Errorf("%s: parameters: %w", scan.Clip(name), err)
 	}
-	kind, known := kindOfTorchClass(class)
+	kind, known := draft.KindOfTorchClass(class)
 	switch {
 	case !known && params == 0:
 		t.containers++
@@ -85,13 +88,13 @@ func (t *summaryTable) row(number int, text string) error {
 	if t.batch == 0 {
 		t.batch = batch
 	}
-	l := profile.Layer{Name: name, Kind: kind, Params: params, InPlace: isView(class)}
+	l := profile.Layer{Name: name, Kind: kind, Params: params, InPlace: draft.IsView(class)}
 	if params == 0 && (kind == profile.Recurrent || kind == profile.Attention) {
 		l.Unknown |= profile.ParamCounts
 	}
-	measure(&l, shape, true)
+	draft.Measure(&l, shape, true)
 	l.Activations = elements
-	return t.file.add(l)
+	return t.file.Add(l)
 }
 
 func (t *summaryTable) finish() {
@@ -100,26 +103,26 @@ func (t *summaryTable) finish() {
 		f.BatchSize = profile.Some(int(t.batch))
 	}
 	if t.containers > 0 {
-		f.warn(0, "%d rows of unknown classes without parameters were taken for containers and left out", t.containers)
+		f.Warn(0, "%d rows of unknown classes without parameters were taken for containers and left out", t.containers)
 	}
 	if t.uncounted > 0 {
-		f.warn(0, "%d recurrent or attention layers stand without parameters: torchsummary does not count theirs", t.uncounted)
+		f.Warn(0, "%d recurrent or attention layers stand without parameters: torchsummary does not count theirs", t.uncounted)
 	}
 	if total, ok := f.TotalParams.Get(); !ok {
-		f.warn(0, "the table has no total: it may be cut off")
+		f.Warn(0, "the table has no total: it may be cut off")
 	} else if sum := f.Model.Params(); sum != total {
-		f.warn(0, "the rows add up to %d parameters, the table says %d", sum, total)
+		f.Warn(0, "the rows add up to %d parameters, the table says %d", sum, total)
 	}
 }
 
-// isSummaryHeader recognises the line of column names.
-func isSummaryHeader(line []byte) bool {
+// IsSummaryHeader recognises the line of column names.
+func IsSummaryHeader(line []byte) bool {
 	return bytes.Contains(line, []byte("Layer (type)")) && bytes.Contains(line, []byte("Output Shape")) &&
 		bytes.Contains(line, []byte("Param #"))
 }
 
-// isRule recognises a line that holds only dashes or equal signs.
-func isRule(line []byte) bool {
+// IsRule recognises a line that holds only dashes or equal signs.
+func IsRule(line []byte) bool {
 	line = bytes.TrimSpace(line)
 	return len(line) > 0 && len(bytes.Trim(line, "=-_")) == 0
 }
@@ -142,10 +145,10 @@ func parseShapes(text string) (first []int64, elements, batch int64, err error) 
 		if batch == 0 {
 			first, batch = dims[1:], dims[0]
 		}
-		elements = add(elements, mul(dims[1:]...))
+		elements = scan.Add(elements, scan.Mul(dims[1:]...))
 	}
 	if batch == 0 {
-		return nil, 0, 0, fmt.Errorf("%q holds no shape", clip(text))
+		return nil, 0, 0, fmt.Errorf("%q holds no shape", scan.Clip(text))
 	}
 	return first, elements, batch, nil
 }
@@ -156,31 +159,12 @@ func parseDims(text string) ([]int64, error) {
 	for field := range strings.SplitSeq(text, ",") {
 		n, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("%q is not a whole number", clip(strings.TrimSpace(field)))
+			return nil, fmt.Errorf("%q is not a whole number", scan.Clip(strings.TrimSpace(field)))
 		}
-		if n > maxDim || n < 1 && (n != -1 || len(dims) > 0) || len(dims) == maxRank {
-			return nil, fmt.Errorf("[%s] is no shape", clip(text))
+		if n > scan.MaxDim || n < 1 && (n != -1 || len(dims) > 0) || len(dims) == scan.MaxRank {
+			return nil, fmt.Errorf("[%s] is no shape", scan.Clip(text))
 		}
 		dims = append(dims, n)
 	}
 	return dims, nil
-}
-
-// parseCount reads "25,557,032".
-func parseCount(text string) (int64, error) {
-	digits := strings.ReplaceAll(strings.TrimSpace(text), ",", "")
-	n, err := strconv.ParseInt(digits, 10, 64)
-	if err != nil || n < 0 || n > profile.MaxCount {
-		return 0, fmt.Errorf("%q is not a count from 0 to 1e15", clip(strings.TrimSpace(text)))
-	}
-	return n, nil
-}
-
-// clip shortens text of a file for a message.
-func clip(text string) string {
-	const most = 60
-	if len(text) > most {
-		return strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return text
 }

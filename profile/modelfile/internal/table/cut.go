@@ -1,7 +1,10 @@
-package modelfile
+package table
 
 import (
+	"math"
+
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // cutLeaf is a row at the depth limit that may hold modules which are not shown.
@@ -51,7 +54,7 @@ func (t *infoTree) fillCut(leaves []profile.Layer, cuts []cutLeaf) []profile.Lay
 		l.Activations = scaled(1, missing*share/float64(t.batch))
 		switch {
 		case len(c.row.shape) == 2: // a sequence: each position meets each parameter
-			l.MACs = profile.Some(mul(c.params, c.row.shape[0]))
+			l.MACs = profile.Some(scan.Mul(c.params, c.row.shape[0]))
 		case worked:
 			l.MACs = profile.Some(scaled(1, work*share/float64(t.batch)))
 		}
@@ -128,7 +131,7 @@ func (t *infoTree) freeze(leaves []profile.Layer) {
 	if !ok || rest <= 0 || open <= 0 || rest > open {
 		return
 	}
-	t.file.warn(0, "%d more parameters are frozen than the rows show; they are taken from all rows in proportion", rest)
+	t.file.Warn(0, "%d more parameters are frozen than the rows show; they are taken from all rows in proportion", rest)
 	left := rest
 	for i := range leaves {
 		l := &leaves[i]
@@ -153,23 +156,28 @@ func (t *infoTree) finish() {
 		{t.frozen, "%d rows hold frozen parameters: they have no gradient and no optimiser state"},
 	} {
 		if w.n > 0 {
-			f.warn(0, w.text, w.n)
+			f.Warn(0, w.text, w.n)
 		}
 	}
 	switch {
 	case t.cut > 0 && unknown:
-		f.warn(0, "%d rows are cut off at the depth limit and no total tells what they hold: their activations are unknown; print with depth=99", t.cut)
+		f.Warn(0, "%d rows are cut off at the depth limit and no total tells what they hold: their activations are unknown; print with depth=99", t.cut)
 	case t.cut > 0:
-		f.warn(0, "%d rows are cut off at the depth limit: what they hold follows from the stated totals; print with depth=99", t.cut)
+		f.Warn(0, "%d rows are cut off at the depth limit: what they hold follows from the stated totals; print with depth=99", t.cut)
 	case unknown:
-		f.warn(0, "the table has no output shapes: activations are unknown; give summary() an input_size")
+		f.Warn(0, "the table has no output shapes: activations are unknown; give summary() an input_size")
 	}
 	if total, ok := f.TotalParams.Get(); !ok {
-		f.warn(0, "the tree has no total: it may be cut off")
+		f.Warn(0, "the tree has no total: it may be cut off")
 	} else if sum := f.Model.Params(); sum != total {
-		f.warn(0, "the leaves add up to %d parameters, the file says %d", sum, total)
+		f.Warn(0, "the leaves add up to %d parameters, the file says %d", sum, total)
 		if sum < total && total-sum > total/100 {
-			f.missingParams("what the table leaves out", total-sum)
+			f.MissingParams("what the table leaves out", total-sum)
 		}
 	}
+}
+
+// scaled multiplies a count, rounding.
+func scaled(n int64, by float64) int64 {
+	return int64(math.Round(min(float64(n)*by, profile.MaxCount)))
 }

@@ -1,4 +1,4 @@
-package modelfile
+package keras
 
 import (
 	"bytes"
@@ -10,29 +10,32 @@ import (
 	"strings"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/draft"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
-func readKeras(in *input, _ *Options) (*File, error) {
-	head, err := in.r.Peek(4)
+// Read reads the JSON of a model, or a .keras archive.
+func Read(in *scan.Input) (*draft.Draft, error) {
+	head, err := in.Peek(4)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	var text []byte
 	if string(head) == "PK\x03\x04" {
-		text, err = kerasArchive(in)
+		text, err = unpack(in)
 	} else {
-		text, err = readText(in)
+		text, err = scan.Document(in)
 	}
 	if err != nil {
 		return nil, err
 	}
-	top, err := kerasTop(text)
+	top, err := decode(text)
 	if err != nil {
 		return nil, err
 	}
-	k := &kerasModel{
-		file: &File{}, unknown: map[string]bool{},
-		first: bytes.Contains(text, []byte(`"channels_first"`)) || kerasTheano.Match(text),
+	k := &model{
+		file: &draft.Draft{}, unknown: map[string]bool{},
+		first: bytes.Contains(text, []byte(`"channels_first"`)) || theano.Match(text),
 	}
 	k.file.Model.Name = top.Config.Name
 	if _, err := k.model(top, nil, "", 0); err != nil {
@@ -44,9 +47,9 @@ func readKeras(in *input, _ *Options) (*File, error) {
 	return k.file, nil
 }
 
-// kerasModel is the state of following a model.
-type kerasModel struct {
-	file    *File
+// model is the state of following a model.
+type model struct {
+	file    *draft.Draft
 	unknown map[string]bool
 	first   bool // channels come first in the file's shapes
 	// width is the last dimension of what the layer before puts out, where its
@@ -55,7 +58,7 @@ type kerasModel struct {
 }
 
 // shapeOf is the stated shape of one sample with its channels last.
-func (k *kerasModel) shapeOf(raw json.RawMessage) []int64 {
+func (k *model) shapeOf(raw json.RawMessage) []int64 {
 	shape := shapeOf(raw)
 	if k.first && len(shape) > 2 {
 		shape = append(slices.Clone(shape[1:]), shape[0])
@@ -65,28 +68,28 @@ func (k *kerasModel) shapeOf(raw json.RawMessage) []int64 {
 
 // model follows the layers of a Sequential or Functional model from the shape
 // of its input and returns the shape of its output.
-func (k *kerasModel) model(m *kerasLayer, in []int64, prefix string, depth int) ([]int64, error) {
-	if depth > MaxDepth {
-		return nil, fmt.Errorf("models nest deeper than %d", MaxDepth)
+func (k *model) model(m *layer, in []int64, prefix string, depth int) ([]int64, error) {
+	if depth > scan.MaxDepth {
+		return nil, fmt.Errorf("models nest deeper than %d", scan.MaxDepth)
 	}
 	shapes := map[string][]int64{}
 	last := in
 	for i := range m.Config.Layers {
-		l := new(kerasLayer)
+		l := new(layer)
 		if err := json.Unmarshal(m.Config.Layers[i], l); err != nil {
-			return nil, fmt.Errorf("layer %d: %w", i, kerasFault(err))
+			return nil, fmt.Errorf("layer %d: %w", i, fault(err))
 		}
 		class := l.Class
-		if l.modernise() && !k.unknown[class] && len(k.unknown) < maxWarnings {
+		if l.modernise() && !k.unknown[class] && len(k.unknown) < scan.MaxWarnings {
 			k.unknown[class] = true
-			k.file.warn(0, "layer class %q counts as %s", clip(class), l.Class)
+			k.file.Warn(0, "layer class %q counts as %s", scan.Clip(class), l.Class)
 		}
 		name := l.Name
 		if name == "" {
 			name = l.Config.Name
 		}
 		inputs := [][]int64{last}
-		if names := kerasInbound(l.Inbound); len(names) > 0 {
+		if names := inbound(l.Inbound); len(names) > 0 {
 			inputs = inputs[:0]
 			for _, from := range names {
 				inputs = append(inputs, shapes[from])
@@ -94,7 +97,7 @@ func (k *kerasModel) model(m *kerasLayer, in []int64, prefix string, depth int) 
 		}
 		out, err := k.layer(l, inputs, prefix+name, depth)
 		if err != nil {
-			return nil, fmt.Errorf("layer %d %q: %w", i, clip(name), err)
+			return nil, fmt.Errorf("layer %d %q: %w", i, scan.Clip(name), err)
 		}
 		last = out
 		shapes[name] = out
@@ -104,7 +107,7 @@ func (k *kerasModel) model(m *kerasLayer, in []int64, prefix string, depth int) 
 
 // layer appends one layer and returns its output shape for one sample; nil is
 // unknown.
-func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth int) ([]int64, error) {
+func (k *model) layer(l *layer, inputs [][]int64, name string, depth int) ([]int64, error) {
 	in := inputs[0]
 	if stated := k.shapeOf(l.Build.Input); len(stated) > 0 {
 		in = stated
@@ -112,8 +115,8 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 	for _, raw := range []json.RawMessage{l.Config.Batch, l.Config.BatchInput} {
 		if stated := k.shapeOf(raw); len(stated) > 0 {
 			in = stated
-			if k.file.SampleElements.IsZero() && mul(stated...) <= profile.MaxCount {
-				k.file.SampleElements = profile.Some(mul(stated...))
+			if k.file.SampleElements.IsZero() && scan.Mul(stated...) <= profile.MaxCount {
+				k.file.SampleElements = profile.Some(scan.Mul(stated...))
 			}
 		}
 	}
@@ -128,30 +131,30 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 	case l.Config.Layer != nil:
 		return k.wrapper(l, in, name, depth)
 	}
-	out, err := kerasShape(l, in, inputs)
+	out, err := outputOf(l, in, inputs)
 	if err != nil {
 		return nil, err
 	}
-	leaf := profile.Layer{Name: name, InPlace: isView(l.Class)}
+	leaf := profile.Layer{Name: name, InPlace: draft.IsView(l.Class)}
 	var known bool
-	leaf.Kind, known = kindOfClass(l.Class)
+	leaf.Kind, known = draft.KindOfClass(l.Class)
 	wide := in
 	if wide == nil && k.width > 0 && len(inputs) == 1 && leaf.Kind != profile.Conv {
 		wide = []int64{k.width}
 	}
-	leaf.Params, err = kerasParams(l, leaf.Kind, wide)
+	leaf.Params, err = paramsOf(l, leaf.Kind, wide)
 	if err != nil {
 		return nil, err
 	}
-	if !known && !kerasView(l.Class) && !k.unknown[l.Class] && len(k.unknown) < maxWarnings {
+	if !known && !movesData(l.Class) && !k.unknown[l.Class] && len(k.unknown) < scan.MaxWarnings {
 		k.unknown[l.Class] = true
-		k.file.warn(0, "layer class %q is not known: kind other, unknown parameters, shape unchanged", clip(l.Class))
+		k.file.Warn(0, "layer class %q is not known: kind other, unknown parameters, shape unchanged", scan.Clip(l.Class))
 	}
-	if !known && kerasView(l.Class) {
+	if !known && movesData(l.Class) {
 		return out, nil
 	}
 	k.widen(l, leaf.Kind)
-	measure(&leaf, out, false)
+	draft.Measure(&leaf, out, false)
 	k.count(l, &leaf, in)
 	if !known {
 		leaf.Unknown |= profile.ParamCounts
@@ -159,14 +162,14 @@ func (k *kerasModel) layer(l *kerasLayer, inputs [][]int64, name string, depth i
 	if len(out) == 0 {
 		leaf.Activations, leaf.Unknown = 0, leaf.Unknown|profile.ActivationCounts
 	}
-	if err := k.file.add(leaf); err != nil {
+	if err := k.file.Add(leaf); err != nil {
 		return nil, err
 	}
 	return out, k.activation(l, &leaf)
 }
 
 // firstInput is the shape that the first layer of Keras 1 states; nil is unknown.
-func (l *kerasLayer) firstInput() []int64 {
+func (l *layer) firstInput() []int64 {
 	switch n := listOf(l.Config.Length, 1, 0); {
 	case l.Config.InputDim <= 0, l.Class == "Embedding" && n[0] <= 0:
 		return nil
@@ -178,7 +181,7 @@ func (l *kerasLayer) firstInput() []int64 {
 }
 
 // widen notes the width of a layer's output.
-func (k *kerasModel) widen(l *kerasLayer, kind profile.LayerKind) {
+func (k *model) widen(l *layer, kind profile.LayerKind) {
 	switch c := &l.Config; {
 	case l.Class == "Embedding":
 		k.width = c.OutputDim
@@ -194,31 +197,31 @@ func (k *kerasModel) widen(l *kerasLayer, kind profile.LayerKind) {
 
 // count corrects the multiply-adds of the layers whose weights do not meet each
 // output element once.
-func (k *kerasModel) count(l *kerasLayer, leaf *profile.Layer, in []int64) {
+func (k *model) count(l *layer, leaf *profile.Layer, in []int64) {
 	switch {
 	case leaf.Kind == profile.Recurrent && len(in) > 1:
-		leaf.MACs = profile.Some(mul(leaf.Params, in[0]))
+		leaf.MACs = profile.Some(scan.Mul(leaf.Params, in[0]))
 	case leaf.Kind == profile.Attention && len(in) > 1:
-		heads := mul(l.Config.Heads, in[0], in[0])
-		leaf.Activations = add(leaf.Activations, heads)
-		leaf.MACs = profile.Some(add(mul(leaf.Params, in[0]), mul(2, heads, l.Config.KeyDim)))
+		heads := scan.Mul(l.Config.Heads, in[0], in[0])
+		leaf.Activations = scan.Add(leaf.Activations, heads)
+		leaf.MACs = profile.Some(scan.Add(scan.Mul(leaf.Params, in[0]), scan.Mul(2, heads, l.Config.KeyDim)))
 	}
 }
 
 // activation appends the activation that a layer's settings name.
-func (k *kerasModel) activation(l *kerasLayer, of *profile.Layer) error {
+func (k *model) activation(l *layer, of *profile.Layer) error {
 	var name string
 	_ = json.Unmarshal(l.Config.Activation, &name) // an object is an activation of the user's own
 	if name == "" || name == "linear" || of.Kind != profile.Linear && of.Kind != profile.Conv {
 		return nil
 	}
-	return k.file.add(profile.Layer{Name: of.Name + "." + clip(name), Kind: profile.Activation, Activations: of.Activations})
+	return k.file.Add(profile.Layer{Name: of.Name + "." + scan.Clip(name), Kind: profile.Activation, Activations: of.Activations})
 }
 
 // wrapper follows TimeDistributed and Bidirectional.
-func (k *kerasModel) wrapper(l *kerasLayer, in []int64, name string, depth int) ([]int64, error) {
-	if depth > MaxDepth {
-		return nil, fmt.Errorf("layers nest deeper than %d", MaxDepth)
+func (k *model) wrapper(l *layer, in []int64, name string, depth int) ([]int64, error) {
+	if depth > scan.MaxDepth {
+		return nil, fmt.Errorf("layers nest deeper than %d", scan.MaxDepth)
 	}
 	switch {
 	case l.Class == "Bidirectional":
@@ -227,7 +230,7 @@ func (k *kerasModel) wrapper(l *kerasLayer, in []int64, name string, depth int) 
 		}
 		out, err := k.layer(l.Config.Layer, [][]int64{in}, name+".backward", depth+1)
 		if n := len(out); n > 0 {
-			out = append(append([]int64(nil), out[:n-1]...), mul(2, out[n-1]))
+			out = append(append([]int64(nil), out[:n-1]...), scan.Mul(2, out[n-1]))
 		}
 		return out, err
 	case l.Class == "TimeDistributed" && len(in) > 1:
@@ -235,21 +238,21 @@ func (k *kerasModel) wrapper(l *kerasLayer, in []int64, name string, depth int) 
 		out, err := k.layer(l.Config.Layer, [][]int64{in[1:]}, name, depth+1)
 		for i := first; i < len(k.file.Model.Layers); i++ {
 			inner := &k.file.Model.Layers[i]
-			inner.Activations = mul(inner.Activations, in[0])
+			inner.Activations = scan.Mul(inner.Activations, in[0])
 			if macs, ok := inner.MACs.Get(); ok {
-				inner.MACs = profile.Some(mul(macs, in[0]))
+				inner.MACs = profile.Some(scan.Mul(macs, in[0]))
 			}
 			err = errors.Join(err, inner.Validate())
 		}
 		return append([]int64{in[0]}, out...), err
 	}
-	k.file.warn(0, "wrapper %q is not known: its layer counts as it stands", clip(l.Class))
+	k.file.Warn(0, "wrapper %q is not known: its layer counts as it stands", scan.Clip(l.Class))
 	return k.layer(l.Config.Layer, [][]int64{in}, name, depth+1)
 }
 
-// kerasInbound returns the names of the layers that feed a layer, in either
+// inbound returns the names of the layers that feed a layer, in either
 // version's form.
-func kerasInbound(raw json.RawMessage) []string {
+func inbound(raw json.RawMessage) []string {
 	var two [][][]json.RawMessage // [[["conv", 0, 0, {}]]]
 	var names []string
 	if json.Unmarshal(raw, &two) == nil {

@@ -1,0 +1,3 @@
+// Package hf builds the leaves of the networks that a config.json of the transformers
+// library names.
+package hf

@@ -1,0 +1,2 @@
+// Package keras reads the JSON of Keras models.
+package keras

@@ -1,0 +1,2 @@
+// Package onnx reads ONNX graphs.
+package onnx

@@ -1,0 +1,2 @@
+// Package torchprint reads what PyTorch's print(model) prints.
+package torchprint

@@ -1,0 +1,2 @@
+// Package weights reads the names and shapes of weights: safetensors and GGUF.
+package weights
