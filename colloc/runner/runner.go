@@ -186,8 +186,8 @@ func (r *Runner) Close() error {
 	r.work.Wait()
 	r.mu.Lock()
 	err := r.commit()
-	if r.shared != nil && len(r.queue.active) == 0 {
-		err = errors.Join(err, r.shared.Leave())
+	if r.shared != nil {
+		err = errors.Join(err, r.shared.Leave(r.sharedRuns()))
 	}
 	r.mu.Unlock()
 	r.events.close()

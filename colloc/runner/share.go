@@ -56,13 +56,17 @@ func (r *Runner) tellShared() {
 	if r.shared == nil {
 		return
 	}
-	var own []shared.Run
+	if err := r.shared.Release(r.sharedRuns()); err != nil {
+		r.warn("shared", nil, "the book that runners share cannot be written: "+err.Error())
+	}
+}
+
+// sharedRuns is what this runner holds, for the others.
+func (r *Runner) sharedRuns() (own []shared.Run) {
 	for _, e := range r.queue.active {
 		for _, id := range e.devices() {
 			own = append(own, shared.Run{GPU: string(id), Reserved: e.Reserved, Process: supervise.Process{PID: e.PID, Start: e.PIDStart}})
 		}
 	}
-	if err := r.shared.Release(own); err != nil {
-		r.warn("shared", nil, "the book that runners share cannot be written: "+err.Error())
-	}
+	return own
 }

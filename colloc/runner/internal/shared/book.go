@@ -104,24 +104,31 @@ func read(name string) (runs []Run) {
 }
 
 // Release writes what this runner holds and lets the others in.
-func (b *Book) Release(own []Run) error {
-	text, err := json.Marshal(page{Owner: b.owner, Runs: own})
-	if err == nil && !bytes.Equal(text, b.last) {
-		if err = os.WriteFile(b.page+".new", text, 0o600); err == nil {
-			err = os.Rename(b.page+".new", b.page)
-		}
-		if err == nil {
-			b.last = text
-		}
-	}
-	return errors.Join(err, b.unlock())
-}
+func (b *Book) Release(own []Run) error { return errors.Join(b.write(own), b.unlock()) }
 
-// Leave removes the page of a runner that holds nothing any more.
-func (b *Book) Leave() error {
+// Leave writes what stays when this runner goes, and removes its page if that is
+// nothing. It needs no Hold: it takes nothing new, and others see either page whole.
+func (b *Book) Leave(own []Run) error {
+	if len(own) > 0 {
+		return b.write(own)
+	}
 	err := os.Remove(b.page)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	return err
+}
+
+func (b *Book) write(own []Run) error {
+	text, err := json.Marshal(page{Owner: b.owner, Runs: own})
+	if err != nil || bytes.Equal(text, b.last) {
+		return err
+	}
+	if err = os.WriteFile(b.page+".new", text, 0o600); err == nil {
+		err = os.Rename(b.page+".new", b.page)
+	}
+	if err == nil {
+		b.last = text
 	}
 	return err
 }

@@ -54,7 +54,14 @@ func TestBook(t *testing.T) {
 			t.Error("the page of a runner that is gone stays")
 		}
 	}
-	if err := errors.Join(a.Leave(), a.Leave()); err != nil {
+	if err := a.Leave([]Run{running}); err != nil { // its runner goes before it
+		t.Fatal(err)
+	}
+	others, err := b.Hold()
+	if diff := cmp.Diff([]Run{running}, others); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if err := errors.Join(b.Release(nil), a.Leave(nil), a.Leave(nil)); err != nil {
 		t.Error(err)
 	}
 }
