@@ -103,26 +103,3 @@ func splitBatch(before, after Training) int {
 	samples := int64(before.BatchSize) * min(old, 1<<32)
 	return int((samples + now - 1) / now)
 }
-
-// replicas is the number of GPUs that each work on a batch of their own.
-func (t *Training) replicas() int64 {
-	if t.Parallelism == DataParallel || t.Parallelism == ShardedData {
-		return int64(max(1, t.GPUs))
-	}
-	return 1
-}
-
-// steps is the number of batches before the optimiser steps.
-func (t *Training) steps() int64 { return int64(max(1, t.Accumulation)) }
-
-// stage is the sharding stage in effect.
-func (t *Training) stage() int {
-	switch {
-	case t.Parallelism != ShardedData:
-		return 0
-	case t.ZeRO == 0:
-		return 3
-	default:
-		return t.ZeRO
-	}
-}

@@ -1,10 +1,12 @@
 package profile
 
 import (
-	"bytes"
 	"cmp"
+	"fmt"
 	"strings"
-	"sync"
+
+	"example.com/colloc/profile/internal/catalogue"
+	"example.com/colloc/profile/internal/enum"
 )
 
 // GPUModel is one product: what its data sheet promises for dense arithmetic.
@@ -68,12 +70,12 @@ type MIGProfile struct {
 // one; [GPUModel.Canonical] also heeds the memory. It returns false for a name
 // it does not know. O(length of the name); allocates.
 func LookupGPU(name string) (GPUModel, bool) {
-	var buf [keySize]byte
-	i, ok := products()[string(appendKey(buf[:0], name))]
-	if !ok {
+	var buf [catalogue.KeySize]byte
+	p := catalogue.Find(catalogue.AppendKey(buf[:0], name))
+	if p == nil {
 		return GPUModel{}, false
 	}
-	return catalogue[i].model(), true
+	return modelOf(p), true
 }
 
 // Canonical returns the one name under which everything that is learned about a
@@ -88,12 +90,12 @@ func (g *GPUModel) Canonical() string {
 	if g == nil {
 		return ""
 	}
-	var buf [keySize]byte
-	key := appendKey(buf[:0], g.Name)
-	i, ok := products()[string(key)]
+	var buf [catalogue.KeySize]byte
+	key := catalogue.AppendKey(buf[:0], g.Name)
+	p := catalogue.Find(key)
 	switch {
-	case ok:
-		return catalogue[withMemory(i, key, g.Memory)].name
+	case p != nil:
+		return p.WithMemory(key, int64(g.Memory)).Name
 	case len(key) == 0: // no Latin letter and no digit
 		return strings.ToLower(strings.TrimSpace(g.Name))
 	case string(key) == g.Name:
@@ -135,14 +137,13 @@ func (g *GPUModel) Figures() GPUModel {
 	if g == nil {
 		return GPUModel{}
 	}
-	var buf [keySize]byte
-	key := appendKey(buf[:0], g.Name)
-	i, ok := products()[string(key)]
-	if !ok {
+	var buf [catalogue.KeySize]byte
+	key := catalogue.AppendKey(buf[:0], g.Name)
+	p := catalogue.Find(key)
+	if p == nil {
 		return *g
 	}
-	p := &catalogue[withMemory(i, key, g.Memory)]
-	sheet, full := p.figures(), *g
+	sheet, full := figuresOf(p.WithMemory(key, int64(g.Memory))), *g
 	full.Memory, full.L2 = cmp.Or(g.Memory, sheet.Memory), cmp.Or(g.L2, sheet.L2)
 	full.SMs = cmp.Or(g.SMs, sheet.SMs)
 	for _, f := range [...]struct {
@@ -175,8 +176,8 @@ func (g *GPUModel) MIGSlices() (compute, memory int) {
 	if compute > 0 && memory > 0 {
 		return compute, memory
 	}
-	var buf [keySize]byte
-	if i, ok := products()[string(appendKey(buf[:0], g.Name))]; ok && catalogue[i].migFamily == fourSlices {
+	var buf [catalogue.KeySize]byte
+	if p := catalogue.Find(catalogue.AppendKey(buf[:0], g.Name)); p != nil && p.MIG == catalogue.FourSlices {
 		return 4, 4
 	}
 	return 7, 8
@@ -185,84 +186,130 @@ func (g *GPUModel) MIGSlices() (compute, memory int) {
 // GPUs returns the whole catalogue, older architectures first. The caller owns
 // the result.
 func GPUs() []GPUModel {
-	all := make([]GPUModel, len(catalogue))
-	for i := range catalogue {
-		all[i] = catalogue[i].model()
+	all := make([]GPUModel, len(catalogue.Products))
+	for i := range catalogue.Products {
+		all[i] = modelOf(&catalogue.Products[i])
 	}
 	return all
 }
 
-// products maps the key of every name in use to its row of the catalogue.
-//
-//nolint:gochecknoglobals // a read-only index of a read-only table
-var products = sync.OnceValue(func() map[string]int {
-	index := make(map[string]int)
-	for i := range catalogue {
-		for _, alias := range catalogue[i].aliases {
-			index[alias] = i
+// modelOf is the whole entry, the caller's own.
+func modelOf(p *catalogue.Product) GPUModel {
+	g := figuresOf(p)
+	g.MIG, g.Unverified = migOf(p), append([]string(nil), p.Unverified...)
+	return g
+}
+
+// figuresOf is the entry without what must be allocated.
+func figuresOf(p *catalogue.Product) GPUModel {
+	const mega, giga, tera = 1 << 20, 1e9, 1e12
+	return GPUModel{
+		Name: p.Name, Memory: Bytes(p.MemoryMiB) * MiB, SMs: p.SMs,
+		BandwidthBytesPerSec: p.GBPerSec * giga, L2: Bytes(p.L2MiB) * mega,
+		FP32: p.FP32 * tera, TF32: p.TF32 * tera, BF16: p.BF16 * tera,
+		PowerWatts: p.Watts, ComputeCapability: p.Capability,
+	}
+}
+
+// migOf lists the instance sizes: one placement table holds for every product of
+// a slice count, only names, memory and SMs differ.
+func migOf(p *catalogue.Product) []MIGProfile {
+	type shape struct {
+		compute, size, max int
+		starts             []int
+	}
+	var shapes [6]shape
+	switch p.MIG {
+	case catalogue.NoMIG:
+		return nil
+	case catalogue.SevenSlices:
+		shapes = [6]shape{
+			{1, 1, 7, []int{0, 1, 2, 3, 4, 5, 6}},
+			{1, 2, 4, []int{0, 2, 4, 6}},
+			{2, 2, 3, []int{0, 2, 4}},
+			{3, 4, 2, []int{0, 4}},
+			{4, 4, 1, []int{0}},
+			{7, 8, 1, []int{0}},
+		}
+	case catalogue.FourSlices:
+		shapes = [6]shape{
+			{1, 1, 4, []int{0, 1, 2, 3}},
+			{},
+			{2, 2, 2, []int{0, 2}},
+			{},
+			{4, 4, 1, []int{0}},
+			{},
 		}
 	}
-	return index
-})
-
-// withMemory returns the product that goes by key followed by its memory in GB
-// and has the given one, or i where that has it or none does.
-func withMemory(i int, key []byte, memory Bytes) int {
-	if memory <= 0 || catalogue[i].holds(memory) {
-		return i
-	}
-	for j := range catalogue {
-		if !catalogue[j].holds(memory) {
+	var list []MIGProfile
+	for i, s := range shapes {
+		if s.compute == 0 {
 			continue
 		}
-		for _, alias := range catalogue[j].aliases {
-			size, ok := strings.CutPrefix(alias, string(key))
-			size, gb := strings.CutSuffix(size, "gb")
-			if ok && gb && size != "" && size[0] != '0' && strings.Trim(size, "0123456789") == "" {
-				return j
-			}
-		}
+		gb := p.MIGMemoryGB[i]
+		list = append(list, MIGProfile{
+			Name: fmt.Sprintf("%dg.%dgb", s.compute, gb), Compute: s.compute, Size: s.size, Starts: s.starts,
+			Max: s.max, SMs: p.MIGInstances[i], Memory: Bytes(gb) * GiB,
+		})
 	}
-	return i
+	return list
 }
 
-// holds reports whether a total that a driver may print is the product's: within
-// an eighth, because some of it is kept back.
-func (p *product) holds(memory Bytes) bool {
-	nominal := Bytes(p.memoryMiB) * MiB
-	return memory >= nominal-nominal/8 && memory <= nominal+nominal/8
+// Rate returns the peak dense rate in operations per second at a precision: the
+// tensor rate where the product has one, else FP32; 0 is unknown.
+func (g *GPUModel) Rate(p Precision) float64 {
+	switch {
+	case p == TF32 && g.TF32 > 0:
+		return g.TF32
+	case p.ElementBytes() == 2 && g.BF16 > 0:
+		return g.BF16
+	default:
+		return g.FP32
+	}
 }
 
-// keySize is longer than the key of any product: appendKey grows beyond it.
-const keySize = 64
+// Mechanism is how the tasks of a set share one GPU. The zero value is Exclusive.
+// Where colloc asks how several tasks are to share, Exclusive makes no sense and
+// the zero value stands for TimeSlice, which needs no set-up. In a measurement of
+// several tasks nothing stands for anything: there Exclusive is an error.
+type Mechanism int
 
-// appendKey appends a product name's letters and digits, in lower case, without
-// the vendor and without how the GPU is shared.
-func appendKey(dst []byte, name string) []byte {
-	if kind, rest, ok := strings.Cut(name, ":"); ok && len(kind) >= 3 && strings.EqualFold(kind[len(kind)-3:], "gpu") {
-		name, _, _ = strings.Cut(rest, ":") // gpu:TYPE:COUNT
-	}
-	for i := range len(name) {
-		c := name[i]
-		if c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		if c >= 'a' && c <= 'z' || c >= '0' && c <= '9' {
-			dst = append(dst, c)
-		}
-	}
-	for _, word := range [...]string{"nvidia", "tesla", "geforce"} {
-		if len(dst) >= len(word) && string(dst[:len(word)]) == word {
-			dst = dst[len(word):]
-		}
-	}
-	if i := bytes.Index(dst, []byte("mig")); i >= 0 {
-		dst = dst[:i]
-	}
-	for _, word := range [...]string{"shared", "generation"} {
-		if n := len(dst) - len(word); n >= 0 && string(dst[n:]) == word {
-			dst = dst[:n]
-		}
-	}
-	return dst
+// The sharing mechanisms of NVIDIA GPUs.
+const (
+	// Exclusive runs one task alone.
+	Exclusive Mechanism = iota
+	// TimeSlice is what CUDA does when processes share a GPU without any
+	// set-up: contexts take turns, memory is not fenced.
+	TimeSlice
+	// MPS runs kernels of several processes at the same time through the
+	// Multi-Process Service; a thread percentage caps each client.
+	MPS
+	// MIG cuts the GPU into instances with their own SMs, cache and memory.
+	MIG
+
+	// Mechanisms is the number of mechanisms.
+	Mechanisms int = iota
+)
+
+//nolint:gochecknoglobals // read-only name table of the enumeration
+var mechanismNames = []string{"exclusive", "time-slicing", "mps", "mig"}
+
+// String returns "exclusive", "time-slicing", "mps" or "mig".
+func (m Mechanism) String() string { return enum.Text("mechanism", mechanismNames, int(m)) }
+
+// ParseMechanism reads what String writes, ignoring case.
+func ParseMechanism(s string) (Mechanism, error) {
+	i, err := enum.Parse("mechanism", mechanismNames, s)
+	return Mechanism(i), err
+}
+
+// MarshalText writes what String returns; an undefined mechanism is an error.
+func (m Mechanism) MarshalText() ([]byte, error) {
+	return enum.Marshal("mechanism", mechanismNames, int(m))
+}
+
+// UnmarshalText reads what MarshalText writes.
+func (m *Mechanism) UnmarshalText(text []byte) (err error) {
+	*m, err = ParseMechanism(string(text))
+	return err
 }

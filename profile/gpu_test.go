@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/profile/internal/catalogue"
 )
 
 // dataSheet is the collection of data-sheet figures that the catalogue was
@@ -387,19 +389,19 @@ func TestMIGSlices(t *testing.T) {
 
 func TestCatalogueNamesAreClear(t *testing.T) {
 	owner := map[string]string{}
-	for i := range catalogue {
-		p := &catalogue[i]
-		if g, ok := LookupGPU(p.name); !ok || g.Name != p.name {
-			t.Errorf("%s: its own name gives %q", p.name, g.Name)
+	for i := range catalogue.Products {
+		p := &catalogue.Products[i]
+		if g, ok := LookupGPU(p.Name); !ok || g.Name != p.Name {
+			t.Errorf("%s: its own name gives %q", p.Name, g.Name)
 		}
-		for _, alias := range p.aliases {
-			if alias != string(appendKey(nil, alias)) || alias == "" {
-				t.Errorf("%s: alias %q can never match", p.name, alias)
+		for _, alias := range p.Aliases {
+			if alias != string(catalogue.AppendKey(nil, alias)) || alias == "" {
+				t.Errorf("%s: alias %q can never match", p.Name, alias)
 			}
 			if owner[alias] != "" {
-				t.Errorf("alias %q belongs to %s and %s", alias, owner[alias], p.name)
+				t.Errorf("alias %q belongs to %s and %s", alias, owner[alias], p.Name)
 			}
-			owner[alias] = p.name
+			owner[alias] = p.Name
 		}
 	}
 }

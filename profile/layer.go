@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"example.com/colloc/profile/internal/enum"
 )
 
 // LayerKind says what a layer computes, as far as memory and time depend on it.
@@ -43,16 +45,16 @@ var layerKindNames = []string{
 }
 
 // String returns the kind's name in lower case.
-func (k LayerKind) String() string { return enumText("layer kind", layerKindNames, int(k)) }
+func (k LayerKind) String() string { return enum.Text("layer kind", layerKindNames, int(k)) }
 
 // MarshalText writes what String returns; an undefined kind is an error.
 func (k LayerKind) MarshalText() ([]byte, error) {
-	return marshalEnum("layer kind", layerKindNames, int(k))
+	return enum.Marshal("layer kind", layerKindNames, int(k))
 }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
 func (k *LayerKind) UnmarshalText(text []byte) error {
-	i, err := parseEnum("layer kind", layerKindNames, string(text))
+	i, err := enum.Parse("layer kind", layerKindNames, string(text))
 	*k = LayerKind(i)
 	return err
 }
@@ -167,7 +169,7 @@ func (c Counts) MarshalText() ([]byte, error) {
 func (c *Counts) UnmarshalText(text []byte) error {
 	var out Counts
 	for name := range strings.FieldsSeq(string(text)) {
-		i, err := parseEnum("count", countNames, name)
+		i, err := enum.Parse("count", countNames, name)
 		if err != nil {
 			return err
 		}

@@ -1,5 +1,7 @@
 package profile
 
+import "example.com/colloc/profile/internal/enum"
+
 // Family is the kind of a whole model; predictions keep parameters per family.
 type Family int
 
@@ -26,14 +28,14 @@ const (
 var familyNames = []string{"unknown", "mlp", "cnn", "transformer", "recommender", "rnn"}
 
 // String returns the family's name in lower case.
-func (f Family) String() string { return enumText("family", familyNames, int(f)) }
+func (f Family) String() string { return enum.Text("family", familyNames, int(f)) }
 
 // MarshalText writes what String returns; an undefined family is an error.
-func (f Family) MarshalText() ([]byte, error) { return marshalEnum("family", familyNames, int(f)) }
+func (f Family) MarshalText() ([]byte, error) { return enum.Marshal("family", familyNames, int(f)) }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
 func (f *Family) UnmarshalText(text []byte) error {
-	i, err := parseEnum("family", familyNames, string(text))
+	i, err := enum.Parse("family", familyNames, string(text))
 	*f = Family(i)
 	return err
 }

@@ -154,14 +154,3 @@ func (p *Profile) setOpt(f Feature, o Opt[int64]) error {
 	}
 	return nil
 }
-
-// ElementBytes returns the size of one activation element in bytes: 4 for FP32
-// and TF32, 2 for the 16-bit formats and for mixed precision.
-func (p Precision) ElementBytes() float64 {
-	switch p {
-	case Mixed, BF16, FP16:
-		return 2
-	default:
-		return 4
-	}
-}

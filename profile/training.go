@@ -1,6 +1,10 @@
 package profile
 
-import "strings"
+import (
+	"strings"
+
+	"example.com/colloc/profile/internal/enum"
+)
 
 // Precision is the number format of the forward and backward pass.
 type Precision int
@@ -26,16 +30,16 @@ const (
 var precisionNames = []string{"fp32", "tf32", "mixed", "bf16", "fp16"}
 
 // String returns "fp32", "tf32", "mixed", "bf16" or "fp16".
-func (p Precision) String() string { return enumText("precision", precisionNames, int(p)) }
+func (p Precision) String() string { return enum.Text("precision", precisionNames, int(p)) }
 
 // MarshalText writes what String returns; an undefined precision is an error.
 func (p Precision) MarshalText() ([]byte, error) {
-	return marshalEnum("precision", precisionNames, int(p))
+	return enum.Marshal("precision", precisionNames, int(p))
 }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
 func (p *Precision) UnmarshalText(text []byte) error {
-	i, err := parseEnum("precision", precisionNames, string(text))
+	i, err := enum.Parse("precision", precisionNames, string(text))
 	*p = Precision(i)
 	return err
 }
@@ -66,11 +70,11 @@ const (
 var optimizerNames = []string{"unknown", "sgd", "momentum", "adam", "adafactor", "none"}
 
 // String returns the rule's name in lower case; "none" is inference.
-func (o Optimizer) String() string { return enumText("optimizer", optimizerNames, int(o)) }
+func (o Optimizer) String() string { return enum.Text("optimizer", optimizerNames, int(o)) }
 
 // MarshalText writes what String returns; an undefined rule is an error.
 func (o Optimizer) MarshalText() ([]byte, error) {
-	return marshalEnum("optimizer", optimizerNames, int(o))
+	return enum.Marshal("optimizer", optimizerNames, int(o))
 }
 
 // UnmarshalText reads what MarshalText writes, ignoring case; "adamw" and
@@ -81,7 +85,7 @@ func (o *Optimizer) UnmarshalText(text []byte) error {
 		*o = Adam
 		return nil
 	}
-	i, err := parseEnum("optimizer", optimizerNames, string(text))
+	i, err := enum.Parse("optimizer", optimizerNames, string(text))
 	*o = Optimizer(i)
 	return err
 }
@@ -109,16 +113,76 @@ const (
 var parallelismNames = []string{"single", "data", "sharded", "model"}
 
 // String returns "single", "data", "sharded" or "model".
-func (p Parallelism) String() string { return enumText("parallelism", parallelismNames, int(p)) }
+func (p Parallelism) String() string { return enum.Text("parallelism", parallelismNames, int(p)) }
 
 // MarshalText writes what String returns; an undefined way is an error.
 func (p Parallelism) MarshalText() ([]byte, error) {
-	return marshalEnum("parallelism", parallelismNames, int(p))
+	return enum.Marshal("parallelism", parallelismNames, int(p))
 }
 
 // UnmarshalText reads what MarshalText writes, ignoring case.
 func (p *Parallelism) UnmarshalText(text []byte) error {
-	i, err := parseEnum("parallelism", parallelismNames, string(text))
+	i, err := enum.Parse("parallelism", parallelismNames, string(text))
 	*p = Parallelism(i)
 	return err
+}
+
+// StateElements returns the elements of state that the rule keeps for each
+// parameter: 0 for SGD and inference, 1 for momentum, 2 for Adam and unknown
+// rules. Adafactor's factored moments count as 0.
+func (o Optimizer) StateElements() int {
+	switch o {
+	case SGD, Adafactor, NoOptimizer:
+		return 0
+	case Momentum:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// passes is the work of a step in forward passes.
+func (t *Training) passes() float64 {
+	switch {
+	case t.Optimizer == NoOptimizer:
+		return 1
+	case t.Checkpointing:
+		return 4
+	default:
+		return 3
+	}
+}
+
+// ElementBytes returns the size of one activation element in bytes: 4 for FP32
+// and TF32, 2 for the 16-bit formats and for mixed precision.
+func (p Precision) ElementBytes() float64 {
+	switch p {
+	case Mixed, BF16, FP16:
+		return 2
+	default:
+		return 4
+	}
+}
+
+// replicas is the number of GPUs that each work on a batch of their own.
+func (t *Training) replicas() int64 {
+	if t.Parallelism == DataParallel || t.Parallelism == ShardedData {
+		return int64(max(1, t.GPUs))
+	}
+	return 1
+}
+
+// steps is the number of batches before the optimiser steps.
+func (t *Training) steps() int64 { return int64(max(1, t.Accumulation)) }
+
+// stage is the sharding stage in effect.
+func (t *Training) stage() int {
+	switch {
+	case t.Parallelism != ShardedData:
+		return 0
+	case t.ZeRO == 0:
+		return 3
+	default:
+		return t.ZeRO
+	}
 }

@@ -1,0 +1,2 @@
+// Package enum writes and reads the names of enumerations.
+package enum
