@@ -11,7 +11,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
@@ -31,8 +30,8 @@ func (g *rig) inState(t *testing.T, id string, s State) {
 }
 
 func TestKill(t *testing.T) {
-	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1; c.Grace = 50 * time.Millisecond })
-	family := shell(`sleep 60 & trap "echo told; exit 3" TERM; wait`)
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1 })
+	family := shell(`trap "echo told; exit 3" TERM; sleep 60 & wait`)
 	family.Retries = 3
 	g.submit(t, family, shell("true"), shell("true"))
 	done := g.start(t)
@@ -64,8 +63,12 @@ func TestKill(t *testing.T) {
 	waitFor(t, func() bool { return syscall.Kill(-r.PID, 0) != nil }) // nothing of the group is left
 }
 
-// children names the programs whose parent is a process.
+// children names the programs whose parent is a process; none of one that is not yet
+// there.
 func children(pid int) string {
+	if pid == 0 {
+		return ""
+	}
 	names, _ := filepath.Glob("/proc/[0-9]*/stat")
 	var found strings.Builder
 	for _, name := range names {

@@ -129,18 +129,7 @@ func TestDescendants(t *testing.T) {
 			if err := <-done; err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, func() bool { return !processNames(dir) }) // what was killed is reaped
+			noProcess(t, dir)
 		})
 	}
-}
-
-// processNames reports whether a process names the folder.
-func processNames(dir string) bool {
-	names, _ := filepath.Glob("/proc/[0-9]*/cmdline")
-	for _, name := range names {
-		if text, err := os.ReadFile(name); err == nil && strings.Contains(string(text), dir) {
-			return true
-		}
-	}
-	return false
 }

@@ -18,6 +18,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -28,6 +29,7 @@ const helperVariable = "RUNNER_TEST_HELPER"
 // TestMain lets the test binary be a supervisor, a task and a runner that is
 // killed, besides the tests.
 func TestMain(m *testing.M) {
+	testbed.Prepare()
 	if os.Getenv(helperVariable) != "forget" {
 		Supervise()
 	}
@@ -159,7 +161,7 @@ func testConfig(dir, gpus string) (Config, error) {
 	return Config{
 		Dir: dir, Source: source, PerGPU: 2,
 		Env:  append(os.Environ(), source.Env()...),
-		Halt: Halt{InARow: -1}, Watch: 20 * time.Millisecond, Grace: 2 * time.Second,
+		Halt: Halt{InARow: -1}, Watch: 20 * time.Millisecond, Grace: time.Minute, // a busy machine is slow
 	}, nil
 }
 

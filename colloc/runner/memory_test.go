@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/runner/internal/supervise"
@@ -25,10 +26,13 @@ func helpAllocate(args []string) error {
 	if err != nil {
 		return err
 	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
 	for len(args) > 1 {
 		if _, err := os.Stat(args[1]); err == nil {
 			break
 		}
+		<-tick.C
 	}
 	return free()
 }

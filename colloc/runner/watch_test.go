@@ -25,9 +25,7 @@ func TestLostGPU(t *testing.T) {
 	done := g.start(t)
 	g.inState(t, "1", Running)
 	g.inState(t, "2", Running)
-	if err := os.WriteFile(g.gpus, []byte(`{"gpus": [{"name": "A100-40GB", "lost": true}, {"name": "A100-40GB"}]}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	g.rewrite(t, `{"gpus": [{"name": "A100-40GB", "lost": true}, {"name": "A100-40GB"}]}`)
 	waitFor(t, func() bool { r := g.record(t, "1"); return r.Runs == 2 && r.State == Running })
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -43,9 +41,7 @@ func TestLostGPU(t *testing.T) {
 	if !g.GPUs()[0].Lost {
 		t.Error("the GPU is not lost")
 	}
-	if err := os.WriteFile(g.gpus, []byte(`{"gpus": []}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	g.rewrite(t, `{"gpus": []}`)
 	waitFor(t, func() bool { return g.GPUs()[1].Lost })
 	g.submit(t, shell("true"))
 	if err := g.Run(t.Context()); err != nil {

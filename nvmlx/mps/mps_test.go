@@ -20,6 +20,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/profile"
@@ -30,6 +31,7 @@ import (
 const fakeEnv = "MPS_TEST_FAKE"
 
 func TestMain(m *testing.M) {
+	testbed.Prepare()
 	mode := os.Getenv(fakeEnv)
 	if mode == "" {
 		goleak.VerifyTestMain(m)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"testing"
+
+	"example.com/colloc/internal/testbed"
 )
 
 // dumpFile names, in the environment, the file into which this test program
@@ -19,6 +21,7 @@ type dump struct {
 }
 
 func TestMain(m *testing.M) {
+	testbed.Prepare()
 	if file := os.Getenv(dumpFile); file != "" {
 		if err := writeDump(file); err != nil {
 			fmt.Fprintln(os.Stderr, err)
