@@ -8,13 +8,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"example.com/colloc/internal/testbed"
 )
 
 // mainEnv makes the test binary the program.
@@ -23,6 +24,7 @@ const mainEnv = "COLLOC_MEASURE_MAIN"
 // The test binary plays the workloads, as the program itself does, nvidia-smi,
 // and under their own names the programs of a machine with a GPU.
 func TestMain(m *testing.M) {
+	testbed.Prepare()
 	switch name := os.Getenv(fakeEnv); {
 	case os.Getenv(mainEnv) != "" && name == "":
 		main()
@@ -107,9 +109,6 @@ func TestHangUp(t *testing.T) {
 		{"nohup", []string{"sh", "-c", `trap '' HUP; exec "$0" "$@"`, self}, []os.Signal{syscall.SIGHUP, syscall.SIGTERM}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.name == "terminal" && signal.Ignored(syscall.SIGHUP) {
-				t.Skip("who started the test ignores SIGHUP, and so do its processes")
-			}
 			cmd := exec.CommandContext(t.Context(), tt.command[0], append(tt.command[1:], "-fake", "-keep", "4", "-out", filepath.Join(t.TempDir(), "raw.jsonl"))...)
 			cmd.Env = append(os.Environ(), mainEnv+"=1", "GORACE=atexit_sleep_ms=0")
 			stderr, err := cmd.StderrPipe()

@@ -150,7 +150,7 @@ func TestFaults(t *testing.T) {
 			b := newBench(t, "-tasks", "lstm,dlrm", "-mechanisms", "time-slicing", "-repeats", "1", "-keep", "2")
 			b.fault(pair, 1, tt.fault)
 			if tt.status == statusTimeout {
-				b.o.warmup, b.o.measure, b.o.grace = 0, time.Millisecond, 50*time.Millisecond
+				b.o.warmup, b.o.measure, b.o.grace = 0, time.Millisecond, 2*time.Second
 			}
 			if strings.HasSuffix(tt.fault, "spawn") {
 				watchChild(t, b.rig)

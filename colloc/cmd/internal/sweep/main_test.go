@@ -15,6 +15,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/internal/testbed"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -23,6 +24,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 const mainEnv = "COLLOC_SWEEP_MAIN"
 
 func TestMain(m *testing.M) {
+	testbed.Prepare()
 	runner.Supervise()
 	if os.Getenv(mainEnv) != "" {
 		program := Program()

@@ -2,7 +2,6 @@ package sweep
 
 import (
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -70,9 +69,6 @@ func TestAgain(t *testing.T) {
 // TestHangUp closes the terminal of a sweep: it goes on, and tells in a file.
 func TestHangUp(t *testing.T) {
 	t.Parallel()
-	if signal.Ignored(syscall.SIGHUP) {
-		t.Skip("who started the test ignores SIGHUP, and so do its processes")
-	}
 	dir := t.TempDir()
 	p := launch(t, dir, "-follow", "-n", "2", "-per-gpu", "1", "-gpus", "0", "-shell", "--", "echo ready; until [ -e go ]; do sleep 0.02; done")
 	p.until(" | ready")
