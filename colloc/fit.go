@@ -45,6 +45,11 @@ func (p *Planner) Fit(task Task, gpu GPU) (Verdict, error) {
 // more than Fit and allocates; ask it for decisions that people will read.
 // Errors as for [Planner.Fit].
 func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
+	if err := p.ready(); err != nil {
+		return Placement{}, err
+	}
+	p = p.frozen() // one version for the verdict and what explains it
+	p.config.Memory = p.config.Memory.Clone()
 	v, err := p.Fit(task, gpu)
 	if err != nil {
 		return Placement{}, err

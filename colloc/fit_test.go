@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
@@ -248,5 +250,47 @@ func TestNewFaults(t *testing.T) {
 				t.Errorf("New = %v; want an error with %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestJudgeIsOneVersion: what Judge says of a GPU agrees with itself while co-runs of
+// the same tasks are observed.
+func TestJudgeIsOneVersion(t *testing.T) {
+	p, err := colloc.New(colloc.Config{Interference: &interference.Predictor{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, gpu := seen(t, "light", 0.5, 0.2, 4*profile.GiB), card(t, "g", seen(t, "other", 0.5, 0.2, 4*profile.GiB))
+	done := make(chan error, 1)
+	go func() {
+		var errs []error
+		for i := range 300 {
+			speed := profile.Some(0.3 + 0.6*float64(i%2))
+			errs = append(errs, p.Observe(colloc.Observation{GPU: gpu.Model, Members: []colloc.Measurement{
+				{Profile: task.Profile, Speed: speed}, {Profile: gpu.Residents[0].Profile, Speed: speed},
+			}}))
+		}
+		done <- errors.Join(errs...)
+	}()
+	for observing := true; observing; {
+		select {
+		case err := <-done:
+			observing = false
+			if err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+		pl, err := p.Judge(task, gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0.0
+		for _, m := range pl.Members {
+			sum += m.Pace.Value * m.Speed.Value
+		}
+		if math.Abs(sum-pl.Throughput) > 1e-5 {
+			t.Fatalf("the members do %v together, the placement says %v", sum, pl.Throughput)
+		}
 	}
 }

@@ -35,8 +35,12 @@ const (
 // featureCount is the most columns a residual model has.
 const featureCount = 18
 
-// tracedBatch is the column of the batch among those of a traced task.
-const tracedBatch = 3
+// The column of the batch among those of a layered task, in bytes per element, and
+// of a traced one.
+const (
+	layeredBatch = 5
+	tracedBatch  = 3
+)
 
 // monotoneFeatures is the number of leading columns in which the residual must
 // not fall: they grow with batch, parameters or optimiser state. The others
@@ -110,6 +114,22 @@ func (t *task) describeTraced(spec *profile.Spec) {
 	t.x[tracedBatch+1] = math.Log(max(1, forward-2*growth) / batch)
 	t.x[tracedBatch+2] = math.Log((forward + 1) / (growth + 1))
 	t.x[tracedBatch+3] = math.Log(batch)
+}
+
+// held is what the task has in memory at once, whatever else it needs.
+func (t *task) held() float64 {
+	if t.n == tracedTerms {
+		return t.terms[tracedForward]
+	}
+	return t.fixed
+}
+
+// batchColumn is the column of x that grows with nothing but the batch.
+func (t *task) batchColumn() int {
+	if t.n == tracedTerms {
+		return tracedBatch
+	}
+	return layeredBatch
 }
 
 // monotone returns the sign that the residual's slope must have in each column.

@@ -82,7 +82,7 @@ func (m *Predictor) Peak(spec *profile.Spec, host predict.Host) (predict.Estimat
 	const tail = (1 - conformal.Confidence) / 2
 	lo, value, hi := p.quantile(p.scores.Lower(tail)), p.peak(), p.quantile(p.scores.Upper(tail))
 	e := predict.Estimate{
-		Value: value, Lo: min(max(0, lo-p.doubtLo), value), Hi: max(hi+p.doubtHi, value), Confidence: conformal.Confidence, Source: p.source,
+		Value: value, Lo: min(max(p.held, lo-p.doubtLo), value), Hi: max(hi+p.doubtHi, value), Confidence: conformal.Confidence, Source: p.source,
 	}
 	f := m.floor(spec, 0)
 	if p.blind && (f == nil || f.Peak == 0) {
