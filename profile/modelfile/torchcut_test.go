@@ -126,6 +126,7 @@ func TestFamilyOfClasses(t *testing.T) {
 		"LlamaForCausalLM": profile.Transformer, "PeftModelForCausalLM": profile.Transformer, "ViTModel": profile.Transformer,
 		"BertModel": profile.Transformer, "T5ForConditionalGeneration": profile.Transformer, "SwinTransformer": profile.Transformer,
 		"ResNet": profile.CNN, "GravityNet": profile.UnknownFamily, "Optimus": profile.UnknownFamily, "LSTMNet": profile.UnknownFamily,
+		"\xbf\xbf\xbf\xbftransformer): GPT2Model": profile.Transformer, // lower case, some letters are longer
 	} {
 		if got := draft.FamilyOfClass(class); got != want {
 			t.Errorf("%s is %v, want %v", class, got, want)

@@ -175,7 +175,7 @@ func FamilyOfClasses(root string, classes iter.Seq[string]) profile.Family {
 // FamilyOfClass guesses a family from a class such as LlamaForCausalLM, a
 // model_type or an architecture.
 func FamilyOfClass(class string) profile.Family {
-	name := strings.ToLower(class)
+	name := lowerASCII(class)
 	for _, c := range []struct {
 		family profile.Family
 		words  []string
@@ -196,6 +196,17 @@ func FamilyOfClass(class string) profile.Family {
 		}
 	}
 	return profile.UnknownFamily
+}
+
+// lowerASCII keeps each byte in its place: strings.ToLower makes some letters longer.
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
 }
 
 // wordAt says whether a short word stands for itself in a class name: at its
