@@ -28,6 +28,7 @@
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host
+//   - [example.com/colloc/colloc/runner/queue]: what a task is and what is known of it
 //   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests
 //   - [example.com/colloc/colloc/slurm]: a client for Slurm
 //   - [example.com/colloc/colloc/slurm/script]: its batch scripts

@@ -10,22 +10,23 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // leave puts a record into the queue file as a runner would have left it that
 // died.
-func leave(t *testing.T, dir string, change func(*saved)) {
+func leave(t *testing.T, dir string, change func(*backlog.Saved)) {
 	t.Helper()
-	s, entries, err := openStore(filepath.Join(dir, "state"), false)
+	s, entries, err := backlog.Open(filepath.Join(dir, "state"), false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	change(&entries[0].saved)
-	if err := s.put(entries); err != nil {
+	change(&entries[0].Saved)
+	if err := s.Put(entries); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.close(); err != nil {
+	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -35,16 +36,16 @@ func TestAdoptStarting(t *testing.T) {
 	tests := []struct {
 		name  string
 		claim string // "" makes none
-		stop  stopReason
+		stop  backlog.Stop
 		state State
 		runs  int
 		err   string
 	}{
 		{"no claim", "", 0, Succeeded, 2, ""},
 		{"revoked by a runner that died then", "revoked", 0, Succeeded, 2, ""},
-		{"killed before", "", stopKilled, Cancelled, 1, "killed on request before it started"},
+		{"killed before", "", backlog.StopKilled, Cancelled, 1, "killed on request before it started"},
 		{"its supervisor died", "999999999 1", 0, Succeeded, 2, ""},
-		{"its supervisor died, after it was killed", "999999999 1", stopKilled, Cancelled, 1, "killed on request"},
+		{"its supervisor died, after it was killed", "999999999 1", backlog.StopKilled, Cancelled, 1, "killed on request"},
 		{"not a claim", "rubbish", 0, Failed, 1, ""},
 	}
 	for _, test := range tests {
@@ -56,7 +57,7 @@ func TestAdoptStarting(t *testing.T) {
 				t.Fatal(err)
 			}
 			stem := filepath.Join(g.dir, "runs-1", "000001.1")
-			leave(t, dir, func(s *saved) {
+			leave(t, dir, func(s *backlog.Saved) {
 				s.State, s.Runs, s.Stop, s.GPU, s.Log = Starting, 1, test.stop, "GPU-fake-0", stem+supervise.LogEnd
 			})
 			if test.claim != "" {
@@ -121,7 +122,7 @@ func TestOtherQueue(t *testing.T) {
 	first := newRig(t, dir, gpuFile(1), nil)
 	first.submit(t, shell("echo old"))
 	old := first.finish(t)[0]
-	if err := os.Rename(filepath.Join(first.dir, queueFile), filepath.Join(first.dir, "aside")); err != nil {
+	if err := os.Rename(filepath.Join(first.dir, backlog.File), filepath.Join(first.dir, "aside")); err != nil {
 		t.Fatal(err)
 	}
 	second := newRig(t, dir, gpuFile(1), nil)

@@ -19,46 +19,6 @@ type modes struct {
 
 func (m modes) Devices(context.Context) ([]nvmlx.DeviceInfo, error) { return m.devices, nil }
 
-func TestFindCards(t *testing.T) {
-	mode := profile.Some[nvmlx.ComputeMode]
-	devices := []nvmlx.DeviceInfo{
-		{ID: "GPU-whole"},
-		{ID: "GPU-cut", MIGEnabled: profile.Some(true)},
-		{ID: "MIG-1", Parent: "GPU-cut"},
-		{ID: "GPU-uncut", MIGEnabled: profile.Some(true)},
-		{ID: "GPU-closed", ComputeMode: mode(nvmlx.ComputeProhibited)},
-	}
-	for _, tt := range []struct {
-		name    string
-		gpus    []nvmlx.DeviceID
-		devices []nvmlx.DeviceInfo
-		want    string
-		leftOut int
-		err     string
-	}{
-		{"all", nil, devices, "GPU-whole MIG-1", 1, ""},
-		{"a GPU that is cut", []nvmlx.DeviceID{"GPU-cut"}, devices, "MIG-1", 0, ""},
-		{"one that is to be cut", []nvmlx.DeviceID{"GPU-uncut"}, devices, "", 0, "GPU-uncut is in MIG mode and has no instance"},
-		{"a closed one", []nvmlx.DeviceID{"GPU-closed", "GPU-whole"}, devices, "GPU-whole", 0, "GPU-closed is closed to programs: its compute mode is prohibited"},
-		{"nobody", []nvmlx.DeviceID{"GPU-x"}, devices, "", 0, "no such device: GPU-x"},
-		{"only closed ones", nil, devices[4:], "", 1, "no such device: GPU GPU-closed is left out"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			cards, leftOut, err := findCards(t.Context(), &Config{Source: modes{devices: tt.devices}, GPUs: tt.gpus})
-			var got []string
-			for _, c := range cards {
-				got = append(got, string(c.info.ID))
-			}
-			if strings.Join(got, " ") != tt.want || len(leftOut) != tt.leftOut {
-				t.Errorf("got %q, left out %q", got, leftOut)
-			}
-			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
-				t.Errorf("error %v, want %q", err, tt.err)
-			}
-		})
-	}
-}
-
 // TestExclusiveMode shares a GPU that takes one process at a time by MPS, where
 // that is allowed, whatever else is preferred.
 func TestExclusiveMode(t *testing.T) {

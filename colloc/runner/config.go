@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,8 +11,10 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/nvmlx/mps"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -119,6 +122,22 @@ func (c *Config) TaskThreads(gpus int) int {
 	return max(1, cores/max(1, tasks))
 }
 
+// inherited is the environment that all tasks start from.
+func (c *Config) inherited() []string {
+	if c.Env != nil {
+		return c.Env
+	}
+	return os.Environ()
+}
+
+// pipeDir is where the MPS daemon of a GPU listens.
+func (c *Config) pipeDir(id nvmlx.DeviceID) string {
+	if c.MPSPipeDir != nil {
+		return cmp.Or(c.MPSPipeDir(id), mps.DefaultPipeDir)
+	}
+	return mps.PipeDir(c.inherited())
+}
+
 // Halt says when failures end the queue.
 type Halt struct {
 	// Failures is the number of failed tasks from which on no further task
@@ -167,6 +186,14 @@ func (c *Config) check() error {
 		check(m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS, "Mechanisms", m, "exclusive, time-slicing or mps")
 	}
 	return errors.Join(errs...)
+}
+
+// fleet is what the fleet goes by.
+func (c *Config) fleet() fleet.Config {
+	return fleet.Config{
+		PerGPU: c.PerGPU, Headroom: c.Headroom.Or(packer.DefaultHeadroom), MemoryFloor: c.MemoryFloor,
+		Mechanisms: c.Mechanisms, Window: c.Window,
+	}
 }
 
 // fill replaces what is missing by its default.

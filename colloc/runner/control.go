@@ -3,6 +3,10 @@ package runner
 import (
 	"fmt"
 	"time"
+
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
 )
 
 // Kill ends tasks: SIGTERM to the process group of each that runs, SIGKILL
@@ -19,7 +23,7 @@ func (r *Runner) Kill(ids ...string) error {
 		if e.State == Queued {
 			r.withdraw(e, Cancelled, "killed on request")
 		}
-		r.stop(e, stopKilled)
+		r.stop(e, backlog.StopKilled)
 	}
 	defer r.poke()
 	return r.commit()
@@ -36,8 +40,8 @@ func (r *Runner) Spare(ids ...string) error {
 		return err
 	}
 	for _, e := range entries {
-		if e.Stop == stopKilled {
-			e.Stop, e.termAt = stopSpared, time.Time{}
+		if e.Stop == backlog.StopKilled {
+			e.Stop, e.TermAt = backlog.StopSpared, time.Time{}
 			r.change(e)
 		}
 	}
@@ -59,36 +63,17 @@ func (r *Runner) Retry(ids ...string) error {
 	return r.commit()
 }
 
-// retry queues those of the tasks again that failed or were cancelled.
-func (r *Runner) retry(entries []*entry) {
-	var again []*entry
-	for _, e := range entries {
-		if e.State != Failed && e.State != Cancelled {
-			continue
-		}
-		e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Avoid, e.Stop = 0, 0, 0, 0, saved{}.Avoid, 0
-		again = append(again, e)
-	}
-	hopeless := r.queue.retry(again)
-	for _, e := range again {
-		if e.State == Queued {
-			r.tell(EventQueued, e, "task "+e.Task.ID+" is queued again")
-		}
-	}
-	r.hopeless(hopeless)
-}
-
 // find looks up tasks; none means all.
-func (r *Runner) find(ids []string) ([]*entry, error) {
+func (r *Runner) find(ids []string) ([]*backlog.Entry, error) {
 	if r.closed {
 		return nil, fmt.Errorf("runner: %w", ErrClosed)
 	}
 	if len(ids) == 0 {
-		return r.queue.entries, nil
+		return r.queue.Entries, nil
 	}
-	entries := make([]*entry, len(ids))
+	entries := make([]*backlog.Entry, len(ids))
 	for i, id := range ids {
-		if entries[i] = r.queue.byID[id]; entries[i] == nil {
+		if entries[i] = r.queue.ByID[id]; entries[i] == nil {
 			return nil, fmt.Errorf("runner: %w: %q", ErrUnknown, id)
 		}
 	}
@@ -99,7 +84,7 @@ func (r *Runner) find(ids []string) ([]*entry, error) {
 func (r *Runner) Record(id string) (Record, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.queue.byID[id]
+	e := r.queue.ByID[id]
 	if e == nil {
 		return Record{}, false
 	}
@@ -110,27 +95,83 @@ func (r *Runner) Record(id string) (Record, bool) {
 func (r *Runner) Records() []Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	records := make([]Record, len(r.queue.entries))
-	for i, e := range r.queue.entries {
+	records := make([]Record, len(r.queue.Entries))
+	for i, e := range r.queue.Entries {
 		records[i] = e.Record
 	}
 	return records
+}
+
+// GPUState is one GPU as the runner sees it.
+type GPUState struct {
+	// Device is what the source told.
+	Device nvmlx.DeviceInfo
+	// Lost says that the device does not answer any more.
+	Lost bool
+	// Mechanism is how its tasks share it.
+	Mechanism profile.Mechanism
+	// Usable is what it offers to tasks after headroom and what other programs
+	// use, Reserved what is set aside for tasks.
+	Usable   profile.Bytes
+	Reserved profile.Bytes
+	// Used is the device memory in use by everybody, Busy the share of time with
+	// work, both as last seen.
+	Used profile.Opt[profile.Bytes]
+	Busy profile.Opt[float64]
+	// Tasks are the IDs of those that run there, in the order they joined.
+	Tasks []string
 }
 
 // GPUs returns the devices that the runner uses, in the source's order.
 func (r *Runner) GPUs() []GPUState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	books := r.ledger.Snapshot()
-	states := make([]GPUState, len(r.cards))
-	for i, c := range r.cards {
-		s := GPUState{Device: c.info, Lost: c.lost, Used: c.used, Busy: c.busy, Mechanism: c.mechanism}
-		s.Usable = r.afterHeadroom(books.GPUs[i].Memory)
-		for _, e := range c.entries {
+	books := r.fleet.Books.Snapshot()
+	states := make([]GPUState, len(r.fleet.Cards))
+	for i, c := range r.fleet.Cards {
+		s := GPUState{Device: c.Info, Lost: c.Lost, Used: c.Used, Busy: c.Busy, Mechanism: c.Mechanism}
+		s.Usable = r.fleet.AfterHeadroom(books.GPUs[i].Memory)
+		for _, e := range c.Entries {
 			s.Tasks = append(s.Tasks, e.Task.ID)
 			s.Reserved += e.Reserved
 		}
 		states[i] = s
 	}
 	return states
+}
+
+// Describe tells what was learned of tasks that are not over: from now on they
+// count with this profile and reservation, also while they run, so that others can
+// join them on their GPU. memory is what to reserve; 0 lets the Planner tell. It is
+// one transaction, however many tasks, and changes nothing if one is unknown; those
+// that are over stay as they are. No IDs is none. The profile must not be modified
+// any more.
+func (r *Runner) Describe(p *profile.Profile, memory profile.Bytes, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entries, err := r.find(ids)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.State.Over() {
+			r.describe(e, p, memory)
+		}
+	}
+	r.poke()
+	return r.commit()
+}
+
+func (r *Runner) describe(e *backlog.Entry, p *profile.Profile, memory profile.Bytes) {
+	e.Profile, e.Task.Profile, e.Task.Memory = p, p, memory
+	e.ProfileKey, e.Unknown = nil, false
+	r.fleet.Describe(e)
+	if c := r.fleet.Card(e.GPU); e.State != Queued && c != nil {
+		r.fleet.Rebook(e, c)
+		r.tell(EventProgress, e, "")
+	}
+	r.change(e)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
@@ -35,7 +37,7 @@ func TestCutShort(t *testing.T) {
 				t.Helper()
 				g.mu.Lock()
 				defer g.mu.Unlock()
-				g.queue.byID["cut"].Started = g.now().Add(-2 * time.Hour)
+				g.queue.ByID["cut"].Started = g.now().Add(-2 * time.Hour)
 			},
 		},
 		{
@@ -101,9 +103,13 @@ func (g *rig) rewrite(t *testing.T, gpus string) {
 // TestEndedBefore lets a task end by itself before the signal that would have cut
 // it short: it has succeeded.
 func TestEndedBefore(t *testing.T) {
-	for _, stop := range []stopReason{stopTimeout, stopLostGPU} {
-		e := &entry{saved: saved{Record: Record{Task: Task{ID: "a"}, State: Running}, Stop: stop}}
-		r := &Runner{config: Config{Clock: &stepClock{}}, queue: newQueue([]*entry{e})}
+	for _, stop := range []backlog.Stop{backlog.StopTimeout, backlog.StopLostGPU} {
+		e := &backlog.Entry{Saved: backlog.Saved{Record: Record{Task: Task{ID: "a"}, State: Running}, Stop: stop}}
+		cards, err := fleet.New(fleet.Config{}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &Runner{config: Config{Clock: &stepClock{}}, queue: backlog.New([]*backlog.Entry{e}), fleet: cards}
 		r.conclude(e, &supervise.Outcome{}, "")
 		if e.State != Succeeded {
 			t.Errorf("stopped for reason %d: %v", stop, e.State)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/colloc/runner/internal/backlog"
 )
 
 // TestCorrupt damages the queue file in many ways: it is set aside under a name
@@ -41,7 +43,7 @@ func TestCorrupt(t *testing.T) {
 		g.submit(t, shell("true"))
 	}
 	g.finish(t)
-	text, err := os.ReadFile(filepath.Join(whole, queueFile))
+	text, err := os.ReadFile(filepath.Join(whole, backlog.File))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,7 @@ func TestCorrupt(t *testing.T) {
 			if err := os.Mkdir(state, 0o700); err != nil {
 				t.Fatal(err)
 			}
-			path := filepath.Join(state, queueFile)
+			path := filepath.Join(state, backlog.File)
 			damaged := test.damage(bytes.Clone(text))
 			for _, want := range []string{path + ".corrupt-1", path + ".corrupt-2"} {
 				if err := os.WriteFile(path, damaged, 0o600); err != nil {
@@ -85,12 +87,12 @@ func TestCorrupt(t *testing.T) {
 func TestOtherVersion(t *testing.T) {
 	dir := t.TempDir()
 	newRig(t, dir, gpuFile(1), nil).finish(t)
-	path := filepath.Join(dir, "state", queueFile)
+	path := filepath.Join(dir, "state", backlog.File)
 	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text = bytes.ReplaceAll(text, []byte(queueFormat), []byte("colloc-queue 9"))
+	text = bytes.ReplaceAll(text, []byte(backlog.Format), []byte("colloc-queue 9"))
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +114,7 @@ func TestCutOff(t *testing.T) {
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(1), nil)
 	g.submit(t, shell("true"), shell("true"))
-	if err := os.Truncate(filepath.Join(g.dir, queueFile), 0); err != nil {
+	if err := os.Truncate(filepath.Join(g.dir, backlog.File), 0); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 {

@@ -79,13 +79,11 @@ func TestDescribeMany(t *testing.T) {
 		all[i] = shell("true")
 	}
 	ids := g.submit(t, all...)
-	stats := g.store.db.Stats()
-	before := stats.TxStats.GetWrite()
+	before := g.store.Written()
 	if err := g.Describe(newProfile(t), profile.GiB, ids...); err != nil {
 		t.Fatal(err)
 	}
-	stats = g.store.db.Stats()
-	if wrote := stats.TxStats.GetWrite() - before; wrote > 20+tasks/4 {
+	if wrote := g.store.Written() - before; wrote > 20+tasks/4 {
 		t.Errorf("%d pages were written for %d records", wrote, tasks)
 	}
 }

@@ -2,8 +2,12 @@ package runner
 
 import (
 	"fmt"
+	"strconv"
+	"syscall"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
@@ -14,7 +18,7 @@ import (
 const maxLost = 3
 
 // started records the process of a run.
-func (r *Runner) started(e *entry, run int, p supervise.Process) {
+func (r *Runner) started(e *backlog.Entry, run int, p supervise.Process) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Runs != run || e.State != Starting {
@@ -23,34 +27,34 @@ func (r *Runner) started(e *entry, run int, p supervise.Process) {
 	e.State = Running
 	e.PID, e.PIDStart = p.PID, p.Start
 	kind, verb := EventStarted, "started on"
-	if e.adopted {
+	if e.Adopted {
 		kind, verb = EventAdopted, "still runs on"
 	}
 	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.On()))
-	if e.Stop != 0 && e.Stop != stopSpared {
+	if e.Stop != 0 && e.Stop != backlog.StopSpared {
 		r.signal(e)
 	}
 	_ = r.commit() // what fails is kept and tried again
 }
 
 // ended records the end of a run, and what follows from it.
-func (r *Runner) ended(e *entry, run int, o supervise.Outcome) {
+func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	line, vague := "", false
 	if !o.OK() {
-		line, vague = r.memoryPatterns.Line(e.follower.Output(), e.follower.Pattern().Step)
+		line, vague = r.memoryPatterns.Line(e.Follower.Output(), e.Follower.Pattern().Step)
 	}
-	read := e.follower.Follow(true)
+	read := e.Follower.Follow(true)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if e.Runs != run || e.State != Starting && e.State != Running {
 		return
 	}
-	for _, c := range r.cardsOf(e) {
-		r.closeWindow(c)
+	for _, c := range r.fleet.CardsOf(e) {
+		r.measured(r.fleet.CloseWindow(c))
 	}
-	r.leave(e)
-	delete(r.solo.byEntry, e)
-	_ = r.ledger.Release(e.Task.ID) // an unknown task holds nothing
+	r.fleet.Leave(e)
+	r.fleet.Forget(e)
+	_ = r.fleet.Books.Release(e.Task.ID) // an unknown task holds nothing
 	r.apply(e, read)
 	r.checkPattern(e, read)
 	e.Exit, e.Signal, e.Ended = o.Exit, o.Signal, r.now()
@@ -60,40 +64,40 @@ func (r *Runner) ended(e *entry, run int, o supervise.Outcome) {
 	if e.Ended.Before(e.Started) {
 		e.Ended = e.Started
 	}
-	r.conclude(e, &o, r.lackedMemory(e, &o, line, vague))
+	r.conclude(e, &o, r.fleet.Lacked(e, &o, line, vague))
 	_ = r.commit() // as above
 	r.poke()
 }
 
 // conclude decides whether a task whose run is over is over too.
-func (r *Runner) conclude(e *entry, o *supervise.Outcome, lacked string) {
+func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string) {
 	stop := e.Stop
-	if !e.told && (stop == stopTimeout || stop == stopLostGPU) {
+	if !e.Told && (stop == backlog.StopTimeout || stop == backlog.StopLostGPU) {
 		stop = 0 // it ended by itself before the signal came
 	}
 	e.Stop = 0
 	switch { // what was cut short comes first: many programs save their state on SIGTERM and exit with 0
-	case stop == stopKilled, stop == stopSpared && !o.OK():
+	case stop == backlog.StopKilled, stop == backlog.StopSpared && !o.OK():
 		r.finish(e, Cancelled, "killed on request")
-	case stop == stopHalted:
+	case stop == backlog.StopHalted:
 		r.finish(e, Cancelled, "killed because the queue was halted")
-	case stop == stopTimeout:
+	case stop == backlog.StopTimeout:
 		r.fail(e, o, stop)
 	case o.Lost && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, "lost: "+o.Err)
-	case stop == stopLostGPU && e.LostRuns < maxLost:
+	case stop == backlog.StopLostGPU && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, "its GPU was lost")
-	case stop == stopLostGPU:
+	case stop == backlog.StopLostGPU:
 		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
 	case o.OK():
 		r.row = nil
-		r.learn(e, false)
+		r.learned(r.fleet.Learn(e, false))
 		r.finish(e, Succeeded, "")
 	case lacked != "":
-		r.learn(e, true)
-		if !r.recoverMemory(e) {
+		r.learned(r.fleet.Learn(e, true))
+		if !r.fleet.Recover(e) {
 			r.finish(e, Failed, "out of memory, alone on a GPU: "+lacked)
 			return
 		}
@@ -107,10 +111,10 @@ func (r *Runner) conclude(e *entry, o *supervise.Outcome, lacked string) {
 }
 
 // fail ends or retries a task whose run failed.
-func (r *Runner) fail(e *entry, o *supervise.Outcome, stop stopReason) {
+func (r *Runner) fail(e *backlog.Entry, o *supervise.Outcome, stop backlog.Stop) {
 	text := o.String()
 	switch {
-	case stop == stopTimeout:
+	case stop == backlog.StopTimeout:
 		text = fmt.Sprintf("timed out after %v (%s)", e.Task.Timeout, text)
 	case o.Killed():
 		text += ": by somebody, or by the kernel because the host's memory ran out, which dmesg tells"
@@ -139,7 +143,7 @@ func (r *Runner) fail(e *entry, o *supervise.Outcome, stop stopReason) {
 
 // inARow counts tasks that fail soon after their start, and ends the queue if
 // nothing else does: they are queued again, for when what is wrong is mended.
-func (r *Runner) inARow(e *entry, soon bool) {
+func (r *Runner) inARow(e *backlog.Entry, soon bool) {
 	if !soon {
 		r.row = nil
 		return
@@ -156,15 +160,15 @@ func (r *Runner) inARow(e *entry, soon bool) {
 }
 
 // again queues a task whose run is over.
-func (r *Runner) again(kind EventKind, e *entry, why string) {
+func (r *Runner) again(kind EventKind, e *backlog.Entry, why string) {
 	e.Err = why
-	r.queue.again(e)
+	r.queue.Again(e)
 	r.tell(kind, e, "task "+e.Task.ID+" is queued again: "+why)
 }
 
 // apply takes over what is known of a task's progress and reports whether that
 // is new.
-func (r *Runner) apply(e *entry, read progress.Reading) bool {
+func (r *Runner) apply(e *backlog.Entry, read progress.Reading) bool {
 	total := read.Total
 	if total.IsZero() && e.Task.Progress.Total > 0 {
 		total = profile.Some(e.Task.Progress.Total)
@@ -174,19 +178,148 @@ func (r *Runner) apply(e *entry, read progress.Reading) bool {
 	}
 	if n := read.Restarts - e.Restarts; n > 0 {
 		now := r.now()
-		e.cycle = 0
-		if !e.restarted.IsZero() {
-			e.cycle = now.Sub(e.restarted) / time.Duration(n)
+		e.Cycle = 0
+		if !e.Restarted.IsZero() {
+			e.Cycle = now.Sub(e.Restarted) / time.Duration(n)
 		}
-		e.restarted = now
+		e.Restarted = now
 	}
 	e.Step, e.Total, e.StepTime, e.Restarts = read.Step, total, read.StepTime, read.Restarts
 	return true
 }
 
 // checkPattern warns, once for each pattern, of one that never matched.
-func (r *Runner) checkPattern(e *entry, read progress.Reading) {
+func (r *Runner) checkPattern(e *backlog.Entry, read progress.Reading) {
 	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && e.PID != 0 {
 		r.warn("pattern "+p, e, fmt.Sprintf("no line of the output of task %s (%s) matches the pattern %q: its progress and speed are unknown", e.Task.ID, e.Log, p))
 	}
+}
+
+// hostLacked reports whether a run was killed while the kernel killed for want of
+// the host's memory.
+func (r *Runner) hostLacked(e *backlog.Entry, o *supervise.Outcome) bool {
+	before, ok1 := e.Victims.Get()
+	now, ok2 := oom.Victims(r.config.vmstat).Get()
+	return o.Killed() && ok1 && ok2 && now > before
+}
+
+// finish ends a task whose run is over, and with it those that waited for its
+// success in vain.
+func (r *Runner) finish(e *backlog.Entry, state State, err string) {
+	e.Err = err
+	over := r.queue.Finish(e, state)
+	r.over(over[:1])
+	r.hopeless(over[1:])
+}
+
+// withdraw ends a task that does not run, and likewise.
+func (r *Runner) withdraw(e *backlog.Entry, state State, err string) {
+	e.Ended = r.now()
+	r.finish(e, state, err)
+	r.poke() // others may have waited for its end, whatever it is
+}
+
+// hopeless tells of tasks that are over because another one did not succeed.
+func (r *Runner) hopeless(entries []*backlog.Entry) {
+	for _, e := range entries {
+		e.Ended = r.now()
+		for _, d := range e.Task.After {
+			if s := r.queue.ByID[d.Task].State; s.Over() && s != Succeeded && !d.Any {
+				e.Err = "it waited for the success of task " + d.Task + ", which is " + s.String()
+			}
+		}
+	}
+	r.over(entries)
+}
+
+// over tells of tasks that are over.
+func (r *Runner) over(entries []*backlog.Entry) {
+	for _, e := range entries {
+		e.Waiting = ""
+		text := "task " + e.Task.ID + " " + e.State.String()
+		if e.Err != "" {
+			text += ": " + e.Err
+		}
+		r.tell(EventFinished, e, text)
+		if e.State == Failed {
+			r.failed()
+		}
+	}
+}
+
+// failed counts a task that failed and halts the queue if there are too many.
+func (r *Runner) failed() {
+	r.failures++
+	if h := r.config.Halt; h.Failures == 0 || r.failures < h.Failures || r.halted {
+		return
+	}
+	r.halted = true
+	r.pending = append(r.pending, Event{
+		Kind: EventHalted, At: r.now(),
+		Text: strconv.Itoa(r.failures) + " tasks failed: no further task starts",
+	})
+	if r.config.Halt.Kill {
+		for _, e := range r.queue.Active {
+			r.stop(e, backlog.StopHalted)
+		}
+	}
+}
+
+// stop ends a run: SIGTERM now, SIGKILL after the grace.
+func (r *Runner) stop(e *backlog.Entry, why backlog.Stop) {
+	if e.State != Starting && e.State != Running || e.Stop != 0 && e.Stop != backlog.StopSpared {
+		return
+	}
+	e.Stop = why
+	r.change(e)
+	if e.State == Running {
+		r.signal(e)
+	}
+}
+
+// signal sends what is due to a run that is to end.
+func (r *Runner) signal(e *backlog.Entry) {
+	p := supervise.Process{PID: e.PID, Start: e.PIDStart}
+	switch now := r.now(); {
+	case e.TermAt.IsZero():
+		e.TermAt = now
+		took, err := p.SignalGroup(syscall.SIGTERM) // what cannot be signalled is killed later
+		e.Told = e.Told || took || err != nil
+	case !e.Killed && now.Sub(e.TermAt) >= r.config.Grace:
+		var err error
+		if _, err = p.SignalGroup(syscall.SIGKILL); err != nil {
+			r.warn("kill "+e.Task.ID, e, "task "+e.Task.ID+" cannot be killed: "+err.Error())
+		}
+		e.Killed = true
+	}
+}
+
+// checkRun sends what is due to one run: because it was stopped, or because its
+// time is over.
+func (r *Runner) checkRun(e *backlog.Entry, now time.Time) {
+	if t := e.Task.Timeout; (e.Stop == 0 || e.Stop == backlog.StopSpared) && t > 0 && now.Sub(e.Started) >= t {
+		r.stop(e, backlog.StopTimeout)
+	}
+	if e.Stop != 0 && e.Stop != backlog.StopSpared && e.State == Running {
+		r.signal(e)
+	}
+}
+
+// retry queues those of the tasks again that failed or were cancelled.
+func (r *Runner) retry(entries []*backlog.Entry) {
+	var again []*backlog.Entry
+	for _, e := range entries {
+		if e.State != Failed && e.State != Cancelled {
+			continue
+		}
+		e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Avoid, e.Stop = 0, 0, 0, 0, backlog.Saved{}.Avoid, 0
+		again = append(again, e)
+	}
+	hopeless := r.queue.Retry(again)
+	for _, e := range again {
+		if e.State == Queued {
+			r.tell(EventQueued, e, "task "+e.Task.ID+" is queued again")
+		}
+	}
+	r.hopeless(hopeless)
 }

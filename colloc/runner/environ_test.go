@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -155,7 +156,7 @@ func TestSecrets(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if strings.Contains(string(text), secret) && entry.Name() != queueFile { // it keeps Task.Env
+			if strings.Contains(string(text), secret) && entry.Name() != backlog.File { // it keeps Task.Env
 				t.Errorf("the secret is in %s", path)
 			}
 		}

@@ -3,6 +3,7 @@ package runner
 import (
 	"errors"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
@@ -55,3 +56,12 @@ func (e *CorruptError) Is(target error) bool { return target == ErrCorrupt }
 
 // Unwrap returns what is wrong.
 func (e *CorruptError) Unwrap() error { return e.Err }
+
+// corrupt turns what the queue file says of its damage into what callers know.
+func corrupt(err error) error {
+	var damage *backlog.CorruptError
+	if errors.As(err, &damage) {
+		return &CorruptError{Path: damage.Path, Aside: damage.Aside, Err: damage.Err}
+	}
+	return err
+}

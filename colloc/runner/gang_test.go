@@ -94,7 +94,7 @@ func TestGangWaits(t *testing.T) {
 		}
 		g.mu.Lock()
 		defer g.mu.Unlock()
-		return passed >= patience && passed < small && len(g.queue.active) == 1
+		return passed >= patience && passed < small && len(g.queue.Active) == 1
 	})
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)

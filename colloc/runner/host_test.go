@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
@@ -62,7 +63,7 @@ func TestLostOften(t *testing.T) {
 		t.Fatal(err)
 	}
 	stem := filepath.Join(g.dir, "runs-1", "000001.9")
-	leave(t, dir, func(s *saved) {
+	leave(t, dir, func(s *backlog.Saved) {
 		s.State, s.Runs, s.LostRuns, s.GPU, s.Log = Running, 9, maxLost, "GPU-fake-0", stem+supervise.LogEnd
 	})
 	if err := os.Symlink("77 1 an-old-boot - "+supervise.ShortHost(supervise.ThisSpace().Host), stem+supervise.ClaimEnd); err != nil {

@@ -165,6 +165,16 @@ func testConfig(dir, gpus string) (Config, error) {
 	}, nil
 }
 
+// newProfile is a profile of a small task.
+func newProfile(tb testing.TB) *profile.Profile {
+	tb.Helper()
+	p, err := profile.New(profile.Spec{Model: profile.Model{Name: "small"}, Training: profile.Training{BatchSize: 8}}, profile.Trace{}, profile.GPUModel{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &p
+}
+
 // submit adds tasks or fails the test.
 func (g *rig) submit(tb testing.TB, tasks ...Task) []string {
 	tb.Helper()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/fakegpu"
-	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -153,43 +152,5 @@ func TestKilled(t *testing.T) {
 		if o.Members[0].OutOfMemory {
 			t.Errorf("learned a lack of the GPU's memory: %+v", o)
 		}
-	}
-}
-
-func TestLackedMemory(t *testing.T) {
-	const full = 40 * profile.GiB
-	tests := []struct {
-		name    string
-		o       supervise.Outcome
-		line    string
-		vague   bool
-		highest profile.Bytes
-		stop    stopReason
-		want    string
-	}{
-		{"success", supervise.Outcome{}, "CUDA out of memory", false, full, 0, ""},
-		{"output", supervise.Outcome{Exit: 1}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
-		{"killed", supervise.Outcome{Exit: -1, Signal: 9}, "", false, full, 0, ""},
-		{"killed child", supervise.Outcome{Exit: 137}, "", false, full, 0, ""},
-		{"killed after it said so", supervise.Outcome{Exit: 137}, "CUDA out of memory", false, 0, 0, "its output says so: CUDA out of memory"},
-		{"killed after any failure of CUDA", supervise.Outcome{Exit: -1, Signal: 9}, "CUDA error: x", true, full, 0, ""},
-		{"killed on request", supervise.Outcome{Exit: -1, Signal: 9}, "", false, full, stopKilled, ""},
-		{"any failure", supervise.Outcome{Exit: 1}, "", false, full, 0, ""},
-		{"CUDA, full GPU", supervise.Outcome{Exit: 1}, "CUDA error: x", true, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: CUDA error: x"},
-		{"CUDA, room", supervise.Outcome{Exit: 1}, "CUDA error: x", true, 30 * profile.GiB, 0, ""},
-		{"crash, full GPU", supervise.Outcome{Exit: -1, Signal: 6}, "", false, full, 0, "the GPU's memory was full, 40 GiB of 40 GiB: ended by signal 6 (aborted)"},
-		{"not started", supervise.Outcome{Exit: -1, Err: "no such file", Final: true}, "", false, full, 0, ""},
-		{"lost", supervise.Outcome{Exit: -1, Lost: true}, "CUDA out of memory", false, full, 0, ""},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			c := &card{highest: profile.Some(test.highest)}
-			c.info.ID, c.info.Memory = "a", profile.Some(full)
-			e := &entry{saved: saved{Record: Record{GPU: "a"}, Stop: test.stop}}
-			r := &Runner{cards: []*card{c}}
-			if got := r.lackedMemory(e, &test.o, test.line, test.vague); got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
-			}
-		})
 	}
 }

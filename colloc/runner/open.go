@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/internal/mailbox"
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/shared"
@@ -47,14 +49,13 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 }
 
 // openWith opens a queue with a configuration that is checked and complete.
-func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
+func openWith(ctx context.Context, c Config, p fleet.Planner) (*Runner, error) {
 	r := &Runner{
-		config: c, planner: p, memoryPatterns: oom.New(c.OutOfMemory),
+		config: c, memoryPatterns: oom.New(c.OutOfMemory),
 		patterns: make(map[string]*progress.Pattern), warned: make(map[string]bool),
-		solo: solo{byProfile: make(map[*profile.Profile]rates), byEntry: make(map[*entry]rates)},
 		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
 	}
-	if err := r.open(ctx); err != nil {
+	if err := r.open(ctx, p); err != nil {
 		return nil, err
 	}
 	r.look(ctx) // what other programs hold counts from the first placement on
@@ -65,13 +66,13 @@ func openWith(ctx context.Context, c Config, p planner) (*Runner, error) {
 }
 
 // open opens what has to be closed, and closes it when something fails.
-func (r *Runner) open(ctx context.Context) (err error) {
-	if r.blank, err = profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{}); err != nil {
-		return fmt.Errorf("runner: %w", err)
-	}
-	var leftOut []string
-	if r.cards, leftOut, err = findCards(ctx, &r.config); err != nil {
+func (r *Runner) open(ctx context.Context, p fleet.Planner) (err error) {
+	cards, leftOut, err := fleet.Find(ctx, r.config.Source, r.config.GPUs)
+	if err != nil {
 		return err
+	}
+	if r.fleet, err = fleet.New(r.config.fleet(), p, cards); err != nil {
+		return fmt.Errorf("runner: %w", err)
 	}
 	if err := os.MkdirAll(r.config.Dir, 0o700); err != nil {
 		return fmt.Errorf("runner: %w", err)
@@ -82,30 +83,30 @@ func (r *Runner) open(ctx context.Context) (err error) {
 	if err := r.lockDir(ctx); err != nil {
 		return fmt.Errorf("runner: %s: %w", r.config.Dir, err)
 	}
-	var entries []*entry
-	if r.store, entries, err = openStore(r.config.Dir, r.config.Sync); err != nil {
-		return errors.Join(err, r.lock.Close())
+	var entries []*backlog.Entry
+	if r.store, entries, err = backlog.Open(r.config.Dir, r.config.Sync); err != nil {
+		return errors.Join(corrupt(err), r.lock.Close())
 	}
-	if err := os.MkdirAll(filepath.Join(r.config.Dir, r.store.runs), 0o700); err != nil { // somebody may have tidied up
-		return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
+	if err := os.MkdirAll(filepath.Join(r.config.Dir, r.store.Runs), 0o700); err != nil { // somebody may have tidied up
+		return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
 	}
 	if len(entries) == 0 {
 		if r.left, err = r.leftRuns(); err != nil {
-			return errors.Join(fmt.Errorf("runner: %w", err), r.store.close(), r.lock.Close())
+			return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
 		}
 	}
 	if r.config.Shared != "" {
 		if r.shared, err = shared.Open(r.config.Shared); err != nil {
-			return errors.Join(fmt.Errorf("runner: Config.Shared: %w", err), r.store.close(), r.lock.Close())
+			return errors.Join(fmt.Errorf("runner: Config.Shared: %w", err), r.store.Close(), r.lock.Close())
 		}
 	}
-	r.events = newDispatcher(r.config.OnEvent, r.poke)
+	r.events = mailbox.New(r.config.OnEvent, r.poke)
 	for _, text := range leftOut {
 		r.warn(text, nil, text)
 	}
 	if err := r.takeOver(entries); err != nil {
-		r.events.close()
-		return errors.Join(err, r.store.close(), r.lock.Close())
+		r.events.Close()
+		return errors.Join(err, r.store.Close(), r.lock.Close())
 	}
 	return nil
 }
@@ -135,7 +136,7 @@ func (r *Runner) lockDir(ctx context.Context) (err error) {
 }
 
 // takeOver makes queue and books from the records.
-func (r *Runner) takeOver(entries []*entry) error {
+func (r *Runner) takeOver(entries []*backlog.Entry) error {
 	for _, e := range entries {
 		pattern, err := progress.Compile(e.Task.Progress.Pattern)
 		if err != nil {
@@ -143,12 +144,15 @@ func (r *Runner) takeOver(entries []*entry) error {
 		}
 		r.patterns[e.Task.Progress.Pattern] = pattern
 	}
-	r.queue = newQueue(entries)
+	r.queue = backlog.New(entries)
 	r.checkSharing()
 	if err := r.adopt(entries); err != nil {
 		return err
 	}
-	return r.openBooks()
+	if err := r.fleet.Open(r.config.Clock.Now); err != nil {
+		return fmt.Errorf("runner: %w", err)
+	}
+	return nil
 }
 
 // checkSharing warns of GPUs that will be shared in another way than was asked
@@ -156,37 +160,18 @@ func (r *Runner) takeOver(entries []*entry) error {
 // all.
 func (r *Runner) checkSharing() {
 	asked := slices.Contains(r.config.Mechanisms, profile.MPS)
-	for _, c := range r.cards {
-		if exclusive(&c.info) && !asked && r.config.Mechanisms[0] != profile.Exclusive {
-			r.warn("mode "+string(c.info.ID), nil, fmt.Sprintf("GPU %s takes one process at a time: its tasks share it by MPS only, or after nvidia-smi -c DEFAULT, which is root's", c.info.ID))
+	for _, c := range r.fleet.Cards {
+		if fleet.Exclusive(&c.Info) && !asked && r.config.Mechanisms[0] != profile.Exclusive {
+			r.warn("mode "+string(c.Info.ID), nil, fmt.Sprintf("GPU %s takes one process at a time: its tasks share it by MPS only, or after nvidia-smi -c DEFAULT, which is root's", c.Info.ID))
 		}
-		dir := r.pipeDir(c.info.ID)
+		dir := r.config.pipeDir(c.Info.ID)
 		switch {
 		case asked && !mps.Running(dir):
-			r.warn("mps "+string(c.info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its tasks will share by time-slicing", dir, c.info.ID))
+			r.warn("mps "+string(c.Info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its tasks will share by time-slicing", dir, c.Info.ID))
 		case !asked && mps.Running(dir):
 			r.warn("mps "+dir, nil, fmt.Sprintf("an MPS daemon listens in %s: tasks will go through it; allow MPS, so that this counts, or stop the daemon", dir))
 		}
 	}
-}
-
-// openBooks makes the Ledger, with the adopted tasks in it.
-func (r *Runner) openBooks() error {
-	books := ledger.Config{Headroom: r.config.Headroom, MaxSet: r.config.PerGPU, Now: r.config.Clock.Now}
-	for _, c := range r.cards {
-		g := c.gpu(r.config.Mechanisms)
-		for _, e := range c.entries {
-			t := r.demand(e)
-			t.Reserved, t.GPUs = max(1, e.Reserved), len(r.cardsOf(e)) // without those that are gone
-			g.Residents = append(g.Residents, t)
-		}
-		books.GPUs = append(books.GPUs, g)
-	}
-	var err error
-	if r.ledger, err = ledger.New(books); err != nil {
-		return fmt.Errorf("runner: %w", err)
-	}
-	return nil
 }
 
 // Supervise turns this process into the supervisor of one task if a Runner

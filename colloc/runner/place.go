@@ -1,11 +1,14 @@
 package runner
 
 import (
-	"cmp"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
-	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
 
@@ -15,21 +18,21 @@ const patience = 16
 
 // place decides which tasks start now and enters them in queue and books. The
 // caller holds the lock and starts them after the transaction.
-func (r *Runner) place() (starts []*entry) {
+func (r *Runner) place() (starts []*backlog.Entry) {
 	seats, alive := 0, false
-	for _, c := range r.cards {
-		seats += c.seats(r.config.PerGPU)
-		alive = alive || !c.lost
+	for _, c := range r.fleet.Cards {
+		seats += c.Seats(r.config.PerGPU)
+		alive = alive || !c.Lost
 	}
 	if full := r.diskFull(r.config.Dir); full != "" {
 		r.warn("disk", nil, full+"; no task starts until there is room")
 		return nil
 	}
 	delete(r.warned, "disk")
-	refused, disks := make(map[class]string), make(map[string]string)
+	refused, disks := make(map[fleet.Class]string), make(map[string]string)
 	var kept []int // the cards that are kept free for a task that waited too long
-	var waits []*entry
-	for _, e := range slices.Clone(r.queue.ready) {
+	var waits []*backlog.Entry
+	for _, e := range slices.Clone(r.queue.Ready) {
 		if !alive {
 			r.withdraw(e, Failed, "no GPU is left")
 			continue
@@ -47,29 +50,29 @@ func (r *Runner) place() (starts []*entry) {
 			waits = append(waits, e)
 			continue
 		}
-		if why, ok := refused[e.class()]; ok {
+		if why, ok := refused[fleet.ClassOf(e)]; ok {
 			e.Waiting = why
 			waits = append(waits, e)
 			continue
 		}
-		p, why, err := r.fit(e, kept)
+		p, why, err := r.fleet.Fit(e, kept)
 		switch {
 		case err != nil:
 			r.withdraw(e, Failed, err.Error())
 			continue
 		case why == "":
 			if why = r.reserve(e, p); why == "" {
-				seats -= len(p.cards)
+				seats -= len(p.Cards)
 				starts = append(starts, e)
 				overtake(waits)
 				continue
 			}
 		}
-		refused[e.class()] = why
+		refused[fleet.ClassOf(e)] = why
 		e.Waiting = why
 		waits = append(waits, e)
-		if kept == nil && e.overtaken >= patience {
-			kept = r.keep(e)
+		if kept == nil && e.Overtaken >= patience {
+			kept = r.fleet.Keep(e)
 		}
 	}
 	return starts
@@ -77,100 +80,78 @@ func (r *Runner) place() (starts []*entry) {
 
 // overtake counts one more task that started before those that wait. Counting
 // for the first is enough: it is the first to wait longest.
-func overtake(waits []*entry) {
+func overtake(waits []*backlog.Entry) {
 	if len(waits) > 0 {
-		waits[0].overtaken++
+		waits[0].Overtaken++
 	}
-}
-
-// keep chooses the card that a task which waited too long will get: of those on
-// which it fits when they are empty, the one with the fewest tasks.
-func (r *Runner) keep(e *entry) []int {
-	if e.Task.width() > 1 {
-		return r.keepGang(e)
-	}
-	best := -1
-	for i, c := range r.cards {
-		if c.lost || best >= 0 && len(c.entries) >= len(r.cards[best].entries) {
-			continue
-		}
-		if v, err := r.planner.Fit(r.demand(e), c.gpu(r.config.Mechanisms)); err == nil && v.Fits {
-			best = i
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	return []int{best}
 }
 
 // reserve enters a placement in queue and books; why says what the Ledger
 // objected to.
-func (r *Runner) reserve(e *entry, p placed) (why string) {
-	cards := make([]*card, len(p.cards))
-	for i, at := range p.cards {
-		cards[i] = r.cards[at]
+func (r *Runner) reserve(e *backlog.Entry, p fleet.Place) (why string) {
+	cards := make([]*fleet.Card, len(p.Cards))
+	for i, at := range p.Cards {
+		cards[i] = r.fleet.Cards[at]
 	}
-	reserved := max(1, p.verdict.Reserved) // the books refuse a task that needs nothing, as one seen to use no memory
-	if err := r.book(e, cards, reserved); err != nil {
+	reserved := max(1, p.Verdict.Reserved) // the books refuse a task that needs nothing, as one seen to use no memory
+	if err := r.fleet.Book(e, cards, reserved); err != nil {
 		return err.Error()
 	}
-	r.queue.start(e)
-	e.GPU, e.GPUs, e.Mechanism, e.Reserved = cards[0].info.ID, nil, p.mechanism, reserved
+	r.queue.Start(e)
+	e.GPU, e.GPUs, e.Mechanism, e.Reserved = cards[0].Info.ID, nil, p.Mechanism, reserved
 	for _, c := range cards {
-		r.closeWindow(c)
+		r.measured(r.fleet.CloseWindow(c))
 		if len(cards) > 1 {
-			e.GPUs = append(e.GPUs, c.info.ID)
+			e.GPUs = append(e.GPUs, c.Info.ID)
 		}
 	}
-	r.join(e, p.mechanism)
-	e.Predicted, e.Speed, e.Peak = p.verdict.Speed, profile.Opt[float64]{}, profile.Opt[profile.Bytes]{}
+	r.fleet.Join(e, p.Mechanism)
+	e.Predicted, e.Speed, e.Peak = p.Verdict.Speed, profile.Opt[float64]{}, profile.Opt[profile.Bytes]{}
 	e.Step, e.Total, e.StepTime = profile.Opt[int64]{}, profile.Opt[int64]{}, profile.Opt[time.Duration]{}
 	e.Started, e.Waiting, e.Err = r.now(), "", ""
 	e.Exit, e.Signal, e.Stop = 0, 0, 0
 	e.PID, e.PIDStart = 0, 0
-	e.adopted, e.gone, e.killed, e.told, e.keeper, e.port, e.overtaken = false, false, false, false, 0, 0, 0
-	e.Restarts, e.restarted, e.cycle = 0, time.Time{}, 0
+	e.Adopted, e.Gone, e.Killed, e.Told, e.Keeper, e.Port, e.Overtaken = false, false, false, false, 0, 0, 0
+	e.Restarts, e.Restarted, e.Cycle = 0, time.Time{}, 0
 	e.Log = r.newLog(e)
-	e.termAt = time.Time{}
+	e.TermAt = time.Time{}
 	r.change(e)
 	return ""
 }
 
-// book reserves for a task on all its cards and commits at once.
-func (r *Runner) book(e *entry, cards []*card, reserved profile.Bytes) error {
-	lease, err := r.ledger.Reserve(r.ledger.Snapshot().Version, r.claims(e, cards, reserved)...)
+// diskFull says that a disk has no room for another task; empty if it has, or if
+// nobody knows.
+func (r *Runner) diskFull(dir string) string {
+	free, ok := supervise.FreeSpace(dir)
+	if !ok || free >= r.config.DiskFloor {
+		return ""
+	}
+	return fmt.Sprintf("the disk of %s is full: %v are free, want %v", dir, free, r.config.DiskFloor)
+}
+
+// holdShared looks at what other runners of this user have reserved and keeps them from
+// reserving more until tellShared; false if one of them is at it, or nobody knows.
+func (r *Runner) holdShared() bool {
+	if r.shared == nil {
+		return true
+	}
+	others, err := r.shared.Hold()
 	if err != nil {
-		return err
+		if !errors.Is(err, supervise.ErrInUse) {
+			r.warn("shared", nil, "the book that runners share cannot be read, and no task starts: "+err.Error())
+		}
+		return false
 	}
-	return r.ledger.Commit(lease)
+	r.fleet.Promise(others, r.queue.Active)
+	return true
 }
 
-// keepGang chooses the cards that a task of several will get: those with the fewest
-// tasks, of the product that has enough.
-func (r *Runner) keepGang(e *entry) []int {
-	byProduct := make(map[string][]int)
-	for i, c := range r.cards {
-		if v, err := r.planner.Fit(r.demand(e), c.gpu(r.config.Mechanisms)); !c.lost && err == nil && v.Fits {
-			byProduct[c.model.Name] = append(byProduct[c.model.Name], i)
-		}
+// tellShared tells the other runners what this one has reserved.
+func (r *Runner) tellShared() {
+	if r.shared == nil {
+		return
 	}
-	for _, c := range r.cards {
-		if all := byProduct[c.model.Name]; len(all) >= e.Task.width() {
-			slices.SortStableFunc(all, func(a, b int) int { return cmp.Compare(len(r.cards[a].entries), len(r.cards[b].entries)) })
-			return all[:e.Task.width()]
-		}
+	if err := r.shared.Release(fleet.Promises(r.queue.Active)); err != nil {
+		r.warn("shared", nil, "the book that runners share cannot be written: "+err.Error())
 	}
-	return nil
-}
-
-// claims are what a task asks of the books: all of it, or nothing.
-func (r *Runner) claims(e *entry, cards []*card, reserved profile.Bytes) []ledger.Claim {
-	claims := make([]ledger.Claim, len(cards))
-	for i, c := range cards {
-		t := r.demand(e)
-		t.Reserved = reserved
-		claims[i] = ledger.Claim{Task: t, GPU: string(c.info.ID)}
-	}
-	return claims
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
@@ -52,7 +53,7 @@ func TestRebuilt(t *testing.T) {
 	g.leaveRunning(t, task("lives", "go"), task("ends", "early"), task("other", "go"))
 	touch("early")
 	waitFor(t, func() bool { _, ok := supervise.ReadExit(filepath.Join(g.dir, "runs-1", "000002.1")); return ok })
-	path := filepath.Join(g.dir, queueFile)
+	path := filepath.Join(g.dir, backlog.File)
 	if err := os.WriteFile(path, make([]byte, 1<<15), 0o600); err != nil {
 		t.Fatal(err)
 	}

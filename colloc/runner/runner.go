@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/environ"
+	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
@@ -49,7 +52,7 @@ func (r *Runner) Run(ctx context.Context) error {
 
 // step starts what can start, and says whether Run is done.
 func (r *Runner) step() (done bool, err error) {
-	crowded := r.events.backlog() >= r.config.Queue
+	crowded := r.events.Waiting() >= r.config.Queue
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -66,8 +69,8 @@ func (r *Runner) step() (done bool, err error) {
 			r.launch(e)
 		}
 	}
-	switch left := r.queue.left(); {
-	case len(r.queue.active) > 0:
+	switch left := r.queue.Left(); {
+	case len(r.queue.Active) > 0:
 		return false, nil
 	case left == 0 || r.draining || r.halted:
 		if err := r.commit(); err != nil {
@@ -85,22 +88,22 @@ func (r *Runner) step() (done bool, err error) {
 }
 
 // unplace takes back placements that could not be recorded.
-func (r *Runner) unplace(starts []*entry) {
+func (r *Runner) unplace(starts []*backlog.Entry) {
 	for _, e := range starts {
-		r.leave(e)
-		_ = r.ledger.Release(e.Task.ID) // it was entered a moment ago
-		r.queue.again(e)
+		r.fleet.Leave(e)
+		_ = r.fleet.Books.Release(e.Task.ID) // it was entered a moment ago
+		r.queue.Again(e)
 		r.change(e)
 	}
 }
 
 // launch starts the supervisor of a run that is recorded, in a goroutine that
 // lasts as long as the run.
-func (r *Runner) launch(e *entry) {
+func (r *Runner) launch(e *backlog.Entry) {
 	run := e.Runs
-	e.victims = r.victims
+	e.Victims = r.victims
 	l, err := r.prepare(e)
-	e.follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.stem()+supervise.StepsEnd)
+	e.Follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.Stem()+supervise.StepsEnd)
 	r.work.Go(func() {
 		if err != nil {
 			r.ended(e, run, supervise.Outcome{Exit: -1, Final: true, Err: err.Error()})
@@ -126,20 +129,34 @@ func (r *Runner) launch(e *entry) {
 }
 
 // prepare says how a run is started.
-func (r *Runner) prepare(e *entry) (*supervise.Launch, error) {
-	env, err := r.environment(e)
+func (r *Runner) prepare(e *backlog.Entry) (*supervise.Launch, error) {
+	env, err := environ.Of(e, r.surroundings(e))
 	if err != nil {
 		return nil, err
 	}
-	l := &supervise.Launch{Stem: e.stem(), Dir: e.Task.Dir, Argv: e.argv(), Env: env}
+	l := &supervise.Launch{Stem: e.Stem(), Dir: e.Task.Dir, Argv: e.Argv(), Env: env}
 	l.Key = supervise.Key(e.Task.ID, l.Dir, l.Argv)
 	l.Path, err = supervise.LookPath(l.Argv[0], l.Dir, env)
 	return l, err
 }
 
+// surroundings are what the runner decides for the environment of a task.
+func (r *Runner) surroundings(e *backlog.Entry) *environ.Options {
+	taken := make(map[int]bool)
+	for _, other := range r.queue.Active {
+		if other != e {
+			taken[other.Port] = true
+		}
+	}
+	return &environ.Options{
+		Base: r.config.inherited(), Threads: r.config.TaskThreads(len(r.fleet.Cards)), Group: r.config.Group,
+		PipeDir: r.config.pipeDir(e.GPU), Taken: taken,
+	}
+}
+
 // attach notes a supervisor that a goroutine waits for; false if the Runner is
 // being closed.
-func (r *Runner) attach(e *entry, run int, s *supervise.Supervisor) bool {
+func (r *Runner) attach(e *backlog.Entry, run int, s *supervise.Supervisor) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -147,7 +164,7 @@ func (r *Runner) attach(e *entry, run int, s *supervise.Supervisor) bool {
 	}
 	r.children[s] = true
 	if e.Runs == run {
-		e.keeper = s.PID()
+		e.Keeper = s.PID()
 	}
 	return true
 }
@@ -187,9 +204,9 @@ func (r *Runner) Close() error {
 	r.mu.Lock()
 	err := r.commit()
 	if r.shared != nil {
-		err = errors.Join(err, r.shared.Leave(r.sharedRuns()))
+		err = errors.Join(err, r.shared.Leave(fleet.Promises(r.queue.Active)))
 	}
 	r.mu.Unlock()
-	r.events.close()
-	return errors.Join(err, r.store.close(), r.lock.Close())
+	r.events.Close()
+	return errors.Join(err, r.store.Close(), r.lock.Close())
 }

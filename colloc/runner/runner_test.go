@@ -149,7 +149,7 @@ func TestTimeout(t *testing.T) {
 			done := g.start(t)
 			waitFor(t, func() bool { _, err := os.Stat(ready); return err == nil })
 			g.mu.Lock()
-			g.queue.byID["1"].Started = g.now().Add(-2 * time.Hour)
+			g.queue.ByID["1"].Started = g.now().Add(-2 * time.Hour)
 			g.mu.Unlock()
 			if err := <-done; err != nil {
 				t.Fatal(err)

@@ -2,11 +2,15 @@ package runner
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"path/filepath"
 	"sync"
+	"time"
 
-	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/internal/mailbox"
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/shared"
@@ -17,24 +21,20 @@ import (
 // Runner runs the tasks of one queue. It is safe for concurrent use.
 type Runner struct {
 	config         Config
-	planner        planner
-	ledger         *ledger.Ledger
-	cards          []*card
-	blank          profile.Profile // of tasks of which nothing is known
 	memoryPatterns oom.Patterns
 	lock           *os.File
-	store          *store
-	events         *dispatcher
+	store          *backlog.Store
+	events         *mailbox.Box
 	stopWatch      context.CancelFunc
 	work           sync.WaitGroup // goroutines
 	wake           chan struct{}  // something changed that Run waits for
 	closing        chan struct{}
 
 	mu       sync.Mutex // guards what follows, and every entry and card
-	queue    *queue
+	fleet    *fleet.Fleet
+	queue    *backlog.Queue
 	patterns map[string]*progress.Pattern
-	solo     solo
-	dirty    []*entry           // records that the queue file does not have yet
+	dirty    []*backlog.Entry   // records that the queue file does not have yet
 	pending  []Event            // that wait for their transaction
 	warned   map[string]bool    // what was told once
 	suspects map[string]bool    // what the last look did not understand
@@ -43,7 +43,7 @@ type Runner struct {
 	failures int                // tasks that failed since Run began
 	shared   *shared.Book       // nil if there is none
 	left     map[string]leftRun // of a queue that was lost
-	row      []*entry           // those that failed soon after their start since one did not
+	row      []*backlog.Entry   // those that failed soon after their start since one did not
 	broken   bool               // there were too many of those: more of them are queued again
 	running  bool
 	draining bool
@@ -52,16 +52,92 @@ type Runner struct {
 	children map[*supervise.Supervisor]bool
 }
 
-// planner is what the runner asks of a [colloc.Planner].
-type planner interface {
-	Fit(task colloc.Task, gpu colloc.GPU) (colloc.Verdict, error)
-	Score(task colloc.Task, gpu colloc.GPU) (float64, error)
-	Observe(o colloc.Observation) error
-}
-
 // leftRun is a run of a queue that is no more.
 type leftRun struct {
 	stem string
 	runs int // its number
 	who  supervise.Claim
+}
+
+// newLog names the output of a task's present run.
+func (r *Runner) newLog(e *backlog.Entry) string {
+	return filepath.Join(r.config.Dir, r.store.Runs, fmt.Sprintf("%06d.%d%s", e.Number, e.Runs, supervise.LogEnd))
+}
+
+func (r *Runner) now() time.Time { return r.config.Clock.Now() }
+
+// change marks a record to be written with the next transaction.
+func (r *Runner) change(e *backlog.Entry) {
+	if !e.Dirty {
+		e.Dirty = true
+		r.dirty = append(r.dirty, e)
+	}
+}
+
+// tell changes a record and tells the listener after the transaction.
+func (r *Runner) tell(kind EventKind, e *backlog.Entry, text string) {
+	r.change(e)
+	r.pending = append(r.pending, Event{Kind: kind, At: r.now(), Record: e.Record, GPU: e.GPU, Text: text})
+}
+
+// warn tells the listener, once for each key.
+func (r *Runner) warn(key string, e *backlog.Entry, text string) {
+	if r.warned[key] {
+		return
+	}
+	r.warned[key] = true
+	event := Event{Kind: EventWarning, At: r.now(), Text: text}
+	if e != nil {
+		event.Record, event.GPU = e.Record, e.GPU
+	}
+	r.pending = append(r.pending, event)
+}
+
+// commit writes all changed records in one transaction and then lets go of the
+// events that tell of them. When it fails, as on a full disk, nothing starts
+// until a later one succeeds; what runs goes on.
+func (r *Runner) commit() error {
+	if len(r.dirty) > 0 {
+		if err := r.store.Put(r.dirty); err != nil {
+			r.stuck = fmt.Errorf("runner: queue file: %w", err)
+			if !r.warned["queue"] {
+				r.warned["queue"] = true
+				r.events.Push([]Event{{Kind: EventWarning, At: r.now(), Text: r.stuck.Error() + "; no task starts until it can be written"}})
+			}
+			return r.stuck
+		}
+		for _, e := range r.dirty {
+			e.Dirty = false
+		}
+		r.dirty = r.dirty[:0]
+	}
+	r.stuck = nil
+	delete(r.warned, "queue")
+	r.events.Push(r.pending)
+	r.pending = nil
+	return nil
+}
+
+// poke makes Run look again.
+func (r *Runner) poke() {
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// measured tells of the tasks whose speed a window measured, and that the Planner did
+// not learn it if it did not.
+func (r *Runner) measured(entries []*backlog.Entry, err error) {
+	for _, e := range entries {
+		r.tell(EventProgress, e, "")
+	}
+	r.learned(err)
+}
+
+// learned warns, once, that the Planner did not learn a measurement.
+func (r *Runner) learned(err error) {
+	if err != nil {
+		r.warn("observe", nil, "a measurement was not learned: "+err.Error())
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/progress"
 )
 
@@ -32,7 +33,7 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 	}
 	r.takeAllLeft(entries)
 	// Recorded first: until then nobody may see them.
-	if err := r.store.put(entries); err != nil {
+	if err := r.store.Put(entries); err != nil {
 		return nil, fmt.Errorf("runner: submit: queue file: %w", err)
 	}
 	ids := make([]string, len(entries))
@@ -40,19 +41,19 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 		ids[i] = e.Task.ID
 		r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: "task " + e.Task.ID + " is queued"})
 	}
-	r.hopeless(r.queue.add(entries))
+	r.hopeless(r.queue.Add(entries))
 	err = r.commit()
 	r.poke()
 	return ids, err
 }
 
 // admit checks tasks and makes entries of them.
-func (r *Runner) admit(tasks []Task) ([]*entry, error) {
+func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 	var errs []error
 	taken := make(map[string]bool, len(tasks))
 	for i := range tasks {
 		if id := tasks[i].ID; id != "" {
-			if taken[id] || r.queue.byID[id] != nil {
+			if taken[id] || r.queue.ByID[id] != nil {
 				errs = append(errs, fmt.Errorf("%w: %q", ErrDuplicate, id))
 			}
 			taken[id] = true
@@ -62,12 +63,12 @@ func (r *Runner) admit(tasks []Task) ([]*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries := make([]*entry, len(tasks))
+	entries := make([]*backlog.Entry, len(tasks))
 	for i := range tasks {
-		e := &entry{profile: tasks[i].Profile, saved: saved{Record: Record{Task: tasks[i], Number: len(r.queue.entries) + i + 1, Submitted: r.now()}}}
+		e := &backlog.Entry{Profile: tasks[i].Profile, Saved: backlog.Saved{Record: Record{Task: tasks[i], Number: len(r.queue.Entries) + i + 1, Submitted: r.now()}}}
 		e.Env, e.Task.Env = e.Task.Env, nil
 		if e.Task.ID == "" {
-			e.Task.ID = r.queue.freeID(e.Number, taken)
+			e.Task.ID = r.queue.FreeID(e.Number, taken)
 			taken[e.Task.ID] = true
 		}
 		if !filepath.IsAbs(e.Task.Dir) {
@@ -103,7 +104,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
 	check(t.Weight >= 0 && !math.IsInf(t.Weight, 0), "Weight", t.Weight, "0 or more")
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1 && !math.IsInf(t.MaxSlowdown, 0), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
-	check(t.GPUs >= 0 && t.GPUs <= len(r.cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.cards)))
+	check(t.GPUs >= 0 && t.GPUs <= len(r.fleet.Cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.fleet.Cards)))
 	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")
 	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")
 	check(t.Timeout >= 0, "Timeout", t.Timeout, "0 for none or more")
@@ -114,7 +115,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	}
 	r.patterns[t.Progress.Pattern] = pattern
 	for i, d := range t.After {
-		check(r.queue.byID[d.Task] != nil || taken[d.Task], "After", fmt.Sprintf("%q", d.Task), "a task in the queue or of the same call")
+		check(r.queue.ByID[d.Task] != nil || taken[d.Task], "After", fmt.Sprintf("%q", d.Task), "a task in the queue or of the same call")
 		twice := slices.ContainsFunc(t.After[:i], func(o Dependency) bool { return o.Task == d.Task })
 		check(!twice, "After", fmt.Sprintf("%q twice", d.Task), "each task once")
 	}
@@ -122,15 +123,15 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 }
 
 // cyclic is an error if tasks that are new wait for each other.
-func cyclic(entries []*entry) error {
-	byID := make(map[string]*entry, len(entries))
+func cyclic(entries []*backlog.Entry) error {
+	byID := make(map[string]*backlog.Entry, len(entries))
 	for _, e := range entries {
 		byID[e.Task.ID] = e
 	}
 	const onPath, checked = 1, 2
-	state := make(map[*entry]int, len(entries))
-	var visit func(e *entry) error
-	visit = func(e *entry) error {
+	state := make(map[*backlog.Entry]int, len(entries))
+	var visit func(e *backlog.Entry) error
+	visit = func(e *backlog.Entry) error {
 		state[e] = onPath
 		for _, d := range e.Task.After {
 			other := byID[d.Task]

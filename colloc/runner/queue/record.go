@@ -1,4 +1,4 @@
-package runner
+package queue
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ const (
 	Succeeded
 	// Failed: it ended otherwise and is not tried again.
 	Failed
-	// Cancelled: it was killed on request or by [Halt], or never ran because a
+	// Cancelled: it was killed on request or by the runner's Halt, or never ran because a
 	// task that it depends on did not succeed.
 	Cancelled
 )
@@ -109,28 +109,8 @@ const (
 	RanAlone
 )
 
-// GPUState is one GPU as the runner sees it.
-type GPUState struct {
-	// Device is what the source told.
-	Device nvmlx.DeviceInfo
-	// Lost says that the device does not answer any more.
-	Lost bool
-	// Mechanism is how its tasks share it.
-	Mechanism profile.Mechanism
-	// Usable is what it offers to tasks after headroom and what other programs
-	// use, Reserved what is set aside for tasks.
-	Usable   profile.Bytes
-	Reserved profile.Bytes
-	// Used is the device memory in use by everybody, Busy the share of time with
-	// work, both as last seen.
-	Used profile.Opt[profile.Bytes]
-	Busy profile.Opt[float64]
-	// Tasks are the IDs of those that run there, in the order they joined.
-	Tasks []string
-}
-
-// devices are the GPUs of the present or last run; none before the first.
-func (r *Record) devices() []nvmlx.DeviceID {
+// Devices are the GPUs of the present or last run; none before the first. O(1).
+func (r *Record) Devices() []nvmlx.DeviceID {
 	switch {
 	case len(r.GPUs) > 0:
 		return r.GPUs
@@ -144,7 +124,7 @@ func (r *Record) devices() []nvmlx.DeviceID {
 // first. O(GPUs).
 func (r *Record) On() string {
 	var names []string
-	for _, id := range r.devices() {
+	for _, id := range r.Devices() {
 		names = append(names, string(id))
 	}
 	return strings.Join(names, ",")
@@ -169,7 +149,7 @@ func name(names []string, i int) string {
 // text returns the name of a constant, or an error if it has none.
 func text(names []string, i int) ([]byte, error) {
 	if i < 0 || i >= len(names) {
-		return nil, fmt.Errorf("runner: %d has no name", i)
+		return nil, fmt.Errorf("queue: %d has no name", i)
 	}
 	return []byte(names[i]), nil
 }
@@ -178,7 +158,7 @@ func text(names []string, i int) ([]byte, error) {
 func parse[T ~int](names []string, name []byte, to *T) error {
 	i := slices.Index(names, string(name))
 	if i < 0 {
-		return fmt.Errorf("runner: unknown name %q, want one of %q", name, names)
+		return fmt.Errorf("queue: unknown name %q, want one of %q", name, names)
 	}
 	*to = T(i)
 	return nil

@@ -1,4 +1,4 @@
-package runner
+package queue
 
 import (
 	"time"
@@ -11,11 +11,11 @@ type EventKind int
 
 // The kinds of events.
 const (
-	// EventQueued: a task was submitted, or found in the queue by Open.
+	// EventQueued: a task was submitted, or found in the queue when it was opened.
 	EventQueued EventKind = iota
 	// EventStarted: a run of a task has begun; Record tells GPU and prediction.
 	EventStarted
-	// EventAdopted: Open found a task running.
+	// EventAdopted: a task was found running when the queue was opened.
 	EventAdopted
 	// EventProgress: a task's step, memory peak or measured speed changed.
 	EventProgress
@@ -28,7 +28,7 @@ const (
 	EventFinished
 	// EventLost: a GPU does not answer any more.
 	EventLost
-	// EventHalted: no further task starts, because of [Config].Halt.
+	// EventHalted: no further task starts, because of the runner's Halt.
 	EventHalted
 	// EventWarning: something that people should know; Text says what.
 	EventWarning
@@ -38,7 +38,7 @@ const (
 // once, in the order in which they happened, after their transaction. Of the
 // EventProgress of one task that wait for the listener only the last is kept.
 // A listener that is slow delays the start of further tasks; it never loses
-// events, and what waits for it is bounded by [Config].Queue and the tasks.
+// events, and what waits for it is bounded by the runner's Config.Queue and the tasks.
 type Event struct {
 	// Kind is what happened, At when.
 	Kind EventKind `json:"kind"`

@@ -1,4 +1,4 @@
-package runner
+package queue
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package runner
+package backlog
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"example.com/colloc/colloc/runner/queue"
 )
 
 // slowQueue is the queue without any index: it looks at all tasks for every
@@ -15,8 +17,8 @@ type slowQueue struct {
 }
 
 type slowTask struct {
-	task  Task
-	state State
+	task  queue.Task
+	state queue.State
 }
 
 func (q *slowQueue) find(id string) *slowTask {
@@ -30,8 +32,8 @@ func (q *slowQueue) settle() {
 		again = false
 		for _, t := range q.tasks {
 			for _, d := range t.task.After {
-				if s := q.find(d.Task).state; t.state == Queued && !d.Any && (s == Failed || s == Cancelled) {
-					t.state, again = Cancelled, true
+				if s := q.find(d.Task).state; t.state == queue.Queued && !d.Any && (s == queue.Failed || s == queue.Cancelled) {
+					t.state, again = queue.Cancelled, true
 				}
 			}
 		}
@@ -42,8 +44,8 @@ func (q *slowQueue) settle() {
 func (q *slowQueue) ready() (ids []string) {
 	var ready []*slowTask
 	for _, t := range q.tasks {
-		waits := slices.ContainsFunc(t.task.After, func(d Dependency) bool { return !q.find(d.Task).state.Over() })
-		if t.state == Queued && !waits {
+		waits := slices.ContainsFunc(t.task.After, func(d queue.Dependency) bool { return !q.find(d.Task).state.Over() })
+		if t.state == queue.Queued && !waits {
 			ready = append(ready, t)
 		}
 	}
@@ -60,7 +62,7 @@ func (q *slowQueue) ready() (ids []string) {
 type twins struct {
 	*rand.Rand
 
-	fast *queue
+	fast *Queue
 	slow slowQueue
 }
 
@@ -68,23 +70,23 @@ type twins struct {
 func (w *twins) chance(n int) bool { return w.IntN(n) == 0 }
 
 func (w *twins) add(*testing.T) {
-	var entries []*entry
+	var entries []*Entry
 	for range 1 + w.IntN(4) {
 		number := len(w.slow.tasks) + 1
-		task := Task{ID: strconv.Itoa(number), Priority: w.IntN(3) - 1}
+		task := queue.Task{ID: strconv.Itoa(number), Priority: w.IntN(3) - 1}
 		for i := range number - 1 {
 			if w.chance(5) {
-				task.After = append(task.After, Dependency{Task: strconv.Itoa(i + 1), Any: w.chance(2)})
+				task.After = append(task.After, queue.Dependency{Task: strconv.Itoa(i + 1), Any: w.chance(2)})
 			}
 		}
 		w.slow.tasks = append(w.slow.tasks, &slowTask{task: task})
-		entries = append(entries, &entry{saved: saved{Record: Record{Task: task, Number: number}}})
+		entries = append(entries, &Entry{Saved: Saved{Record: queue.Record{Task: task, Number: number}}})
 	}
-	w.fast.add(entries)
+	w.fast.Add(entries)
 }
 
 // pick chooses a task in one of the states; nil if there is none.
-func (w *twins) pick(states ...State) (*entry, *slowTask) {
+func (w *twins) pick(states ...queue.State) (*Entry, *slowTask) {
 	var found []int
 	for i, s := range w.slow.tasks {
 		if slices.Contains(states, s.state) {
@@ -95,25 +97,25 @@ func (w *twins) pick(states ...State) (*entry, *slowTask) {
 		return nil, nil
 	}
 	i := found[w.IntN(len(found))]
-	return w.fast.entries[i], w.slow.tasks[i]
+	return w.fast.Entries[i], w.slow.tasks[i]
 }
 
 func (w *twins) start(*testing.T) {
-	if len(w.fast.ready) > 0 {
-		e := w.fast.ready[w.IntN(len(w.fast.ready))]
-		w.fast.start(e)
-		w.slow.find(e.Task.ID).state = Starting
+	if len(w.fast.Ready) > 0 {
+		e := w.fast.Ready[w.IntN(len(w.fast.Ready))]
+		w.fast.Start(e)
+		w.slow.find(e.Task.ID).state = queue.Starting
 	}
 }
 
 func (w *twins) finish(t *testing.T) {
 	t.Helper()
-	e, s := w.pick(Starting)
+	e, s := w.pick(queue.Starting)
 	if e == nil {
 		return
 	}
-	s.state = []State{Succeeded, Failed, Cancelled}[w.IntN(3)]
-	over := w.fast.finish(e, s.state)
+	s.state = []queue.State{queue.Succeeded, queue.Failed, queue.Cancelled}[w.IntN(3)]
+	over := w.fast.Finish(e, s.state)
 	before := w.over() - 1
 	w.slow.settle()
 	if got, want := len(over), w.over()-before; got != want {
@@ -131,37 +133,37 @@ func (w *twins) over() (n int) {
 }
 
 func (w *twins) cancel(*testing.T) {
-	if e, s := w.pick(Queued); e != nil {
-		s.state = Cancelled
-		w.fast.finish(e, Cancelled)
+	if e, s := w.pick(queue.Queued); e != nil {
+		s.state = queue.Cancelled
+		w.fast.Finish(e, queue.Cancelled)
 	}
 }
 
 func (w *twins) again(*testing.T) {
-	if e, s := w.pick(Starting); e != nil {
-		s.state = Queued
-		w.fast.again(e)
+	if e, s := w.pick(queue.Starting); e != nil {
+		s.state = queue.Queued
+		w.fast.Again(e)
 	}
 }
 
 func (w *twins) retry(*testing.T) {
-	var again []*entry
+	var again []*Entry
 	for i, s := range w.slow.tasks {
-		if (s.state == Failed || s.state == Cancelled) && w.chance(2) {
-			s.state = Queued
-			again = append(again, w.fast.entries[i])
+		if (s.state == queue.Failed || s.state == queue.Cancelled) && w.chance(2) {
+			s.state = queue.Queued
+			again = append(again, w.fast.Entries[i])
 		}
 	}
-	w.fast.retry(again)
+	w.fast.Retry(again)
 }
 
 // reopen leaves the queue and takes it up again from its records.
 func (w *twins) reopen(*testing.T) {
-	var entries []*entry
-	for _, e := range w.fast.entries {
-		entries = append(entries, &entry{saved: e.saved})
+	var entries []*Entry
+	for _, e := range w.fast.Entries {
+		entries = append(entries, &Entry{Saved: e.Saved})
 	}
-	w.fast = newQueue(entries)
+	w.fast = New(entries)
 }
 
 // check compares the two.
@@ -169,12 +171,12 @@ func (w *twins) check(t *testing.T) {
 	t.Helper()
 	w.slow.settle()
 	for i, s := range w.slow.tasks {
-		if got := w.fast.entries[i].State; got != s.state {
+		if got := w.fast.Entries[i].State; got != s.state {
 			t.Errorf("task %s is %v, want %v", s.task.ID, got, s.state)
 		}
 	}
 	var got []string
-	for _, e := range w.fast.ready {
+	for _, e := range w.fast.Ready {
 		got = append(got, e.Task.ID)
 	}
 	if want := w.slow.ready(); !slices.Equal(got, want) {
@@ -182,19 +184,19 @@ func (w *twins) check(t *testing.T) {
 	}
 	active := 0
 	for _, s := range w.slow.tasks {
-		if s.state == Starting {
+		if s.state == queue.Starting {
 			active++
 		}
 	}
-	if len(w.fast.active) != active || w.fast.left() != len(w.slow.tasks)-w.over() {
-		t.Errorf("%d active, %d left, want %d and %d", len(w.fast.active), w.fast.left(), active, len(w.slow.tasks)-w.over())
+	if len(w.fast.Active) != active || w.fast.Left() != len(w.slow.tasks)-w.over() {
+		t.Errorf("%d active, %d left, want %d and %d", len(w.fast.Active), w.fast.Left(), active, len(w.slow.tasks)-w.over())
 	}
 }
 
 func TestQueue(t *testing.T) {
 	const walks, steps = 400, 60
 	for seed := range uint64(walks) {
-		w := &twins{Rand: rand.New(rand.NewPCG(seed, 7)), fast: newQueue(nil)}
+		w := &twins{Rand: rand.New(rand.NewPCG(seed, 7)), fast: New(nil)}
 		moves := []func(*testing.T){w.add, w.start, w.start, w.start, w.finish, w.finish, w.cancel, w.again, w.retry, w.reopen}
 		for range steps {
 			i := w.IntN(len(moves))

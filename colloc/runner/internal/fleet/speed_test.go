@@ -1,9 +1,11 @@
-package runner
+package fleet
 
 import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/profile"
 )
 
@@ -30,7 +32,7 @@ func TestRate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := &entry{saved: saved{Record: Record{Step: test.step, Restarts: test.restarts}}}
+			e := &backlog.Entry{Saved: backlog.Saved{Record: queue.Record{Step: test.step, Restarts: test.restarts}}}
 			if got := test.mark.rate(e, 10*time.Second); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
@@ -44,29 +46,29 @@ func TestSoloRate(t *testing.T) {
 	if err := told.Vector.Set(profile.MedianStepTime, 0.25); err != nil {
 		t.Fatal(err)
 	}
-	own, unknown := &entry{profile: p}, &entry{}
-	r := &Runner{solo: solo{
-		byEntry:   map[*entry]rates{own: {steps: 3}},
+	own, unknown := &backlog.Entry{Profile: p}, &backlog.Entry{}
+	f := &Fleet{solo: solo{
+		byEntry:   map[*backlog.Entry]rates{own: {steps: 3}},
 		byProfile: map[*profile.Profile]rates{p: {steps: 2, epochs: 1.5}},
 	}}
 	tests := []struct {
 		name  string
-		entry *entry
+		entry *backlog.Entry
 		of    unit
 		want  float64
 	}{
 		{"its own", own, steps, 3},
-		{"that of its profile", &entry{profile: p}, steps, 2},
+		{"that of its profile", &backlog.Entry{Profile: p}, steps, 2},
 		{"that of its profile, as its own is not known", own, epochs, 1.5},
-		{"what the profile tells", &entry{profile: told}, steps, 4},
-		{"the profile tells of steps only", &entry{profile: told}, epochs, 0},
-		{"not measured", &entry{profile: other}, steps, 0},
+		{"what the profile tells", &backlog.Entry{Profile: told}, steps, 4},
+		{"the profile tells of steps only", &backlog.Entry{Profile: told}, epochs, 0},
+		{"not measured", &backlog.Entry{Profile: other}, steps, 0},
 		{"nothing known", unknown, steps, 0},
 		{"another unit", own, busy, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := r.soloRate(test.entry, test.of); got != test.want {
+			if got := f.soloRate(test.entry, test.of); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
@@ -104,10 +106,10 @@ func TestEpochs(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			e := &entry{cycle: test.cycle, saved: saved{Record: Record{Restarts: 3 + test.restarts}}}
-			c := &card{entries: []*entry{e}, window: window{since: began, marks: map[*entry]mark{e: {restarts: 3}}}}
-			r := &Runner{config: Config{Window: long}}
-			if got := r.ripens(c, began.Add(test.lasted)); got != test.want {
+			e := &backlog.Entry{Cycle: test.cycle, Saved: backlog.Saved{Record: queue.Record{Restarts: 3 + test.restarts}}}
+			c := &Card{Entries: []*backlog.Entry{e}, window: window{since: began, marks: map[*backlog.Entry]mark{e: {restarts: 3}}}}
+			f := &Fleet{config: Config{Window: long}}
+			if got := f.ripens(c, began.Add(test.lasted)); got != test.want {
 				t.Errorf("it waits: %v, want %v", got, test.want)
 			}
 		})

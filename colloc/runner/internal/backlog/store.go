@@ -1,4 +1,4 @@
-package runner
+package backlog
 
 import (
 	"crypto/sha256"
@@ -17,10 +17,11 @@ import (
 	"example.com/colloc/profile"
 )
 
-const (
-	queueFile   = "queue.db"
-	queueFormat = "colloc-queue 1"
-)
+// File is the name of the queue file in its folder.
+const File = "queue.db"
+
+// Format is what a queue file says of itself.
+const Format = "colloc-queue 1"
 
 // The buckets of the queue file: records by number, profiles by the SHA-256 of
 // their JSON, and what concerns the file as a whole.
@@ -34,24 +35,24 @@ var (
 	keyRuns        = []byte("runs")
 )
 
-// store is the queue file.
-type store struct {
+// Store is the queue file.
+type Store struct {
 	db *bbolt.DB
-	// runs is the folder, relative to Config.Dir, of the runs of this queue. A
+	// Runs is the folder, relative to that of the queue file, of the runs of this queue. A
 	// queue that begins anew gets a new one, so that it takes no claim of the old
 	// one for its own.
-	runs   string
+	Runs   string
 	broken bool // its file cannot be used any more
 }
 
-// openStore opens or makes the queue file in dir and returns the tasks in it.
+// Open opens or makes the queue file in dir and returns the tasks in it.
 // The caller holds the lock of the folder.
-func openStore(dir string, sync bool) (*store, []*entry, error) {
-	path := filepath.Join(dir, queueFile)
-	if err := beginStore(dir, path, sync); err != nil {
+func Open(dir string, sync bool) (*Store, []*Entry, error) {
+	path := filepath.Join(dir, File)
+	if err := begin(dir, path, sync); err != nil {
 		return nil, nil, fmt.Errorf("runner: queue file %s: %w", path, err)
 	}
-	s, entries, err := readStore(path, sync)
+	s, entries, err := readFile(path, sync)
 	var damage *damageError
 	switch {
 	case errors.As(err, &damage):
@@ -66,10 +67,10 @@ func openStore(dir string, sync bool) (*store, []*entry, error) {
 	return s, entries, nil
 }
 
-// readStore opens the file and reads all of it. Damage that bbolt does not
+// readFile opens the file and reads all of it. Damage that bbolt does not
 // notice in time ends in a panic or, where the file is too short, in a fault of
 // the memory it is mapped to; both are a damageError here.
-func readStore(path string, sync bool) (s *store, entries []*entry, err error) {
+func readFile(path string, sync bool) (s *Store, entries []*Entry, err error) {
 	if err := checkPages(path); err != nil {
 		return nil, nil, err
 	}
@@ -96,7 +97,7 @@ func readStore(path string, sync bool) (s *store, entries []*entry, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open: %w; another program may have it open", err)
 	}
-	s = &store{db: db}
+	s = &Store{db: db}
 	err = db.View(func(tx *bbolt.Tx) error {
 		entries, err = s.load(tx)
 		return err
@@ -107,9 +108,9 @@ func readStore(path string, sync bool) (s *store, entries []*entry, err error) {
 	return s, entries, nil
 }
 
-// beginStore makes the queue file if there is none, under another name first,
+// begin makes the queue file if there is none, under another name first,
 // so that one that was never finished is not taken for a damaged one.
-func beginStore(dir, path string, sync bool) error {
+func begin(dir, path string, sync bool) error {
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
@@ -132,7 +133,7 @@ func beginStore(dir, path string, sync bool) error {
 			}
 		}
 		meta := tx.Bucket(bucketMeta)
-		return errors.Join(meta.Put(keyFormat, []byte(queueFormat)), meta.Put(keyRuns, []byte(runs)))
+		return errors.Join(meta.Put(keyFormat, []byte(Format)), meta.Put(keyRuns, []byte(runs)))
 	})
 	if err := errors.Join(err, db.Close()); err != nil {
 		return err
@@ -152,17 +153,17 @@ func makeRuns(dir string) (string, error) {
 }
 
 // load reads all records.
-func (s *store) load(tx *bbolt.Tx) ([]*entry, error) {
+func (s *Store) load(tx *bbolt.Tx) ([]*Entry, error) {
 	meta := tx.Bucket(bucketMeta)
 	if meta == nil {
 		return nil, &damageError{errors.New("a bucket is missing")}
 	}
-	if format := string(meta.Get(keyFormat)); format != queueFormat {
-		return nil, fmt.Errorf("format is %q, want %q: it was written by another version", format, queueFormat)
+	if format := string(meta.Get(keyFormat)); format != Format {
+		return nil, fmt.Errorf("format is %q, want %q: it was written by another version", format, Format)
 	}
-	s.runs = string(meta.Get(keyRuns))
+	s.Runs = string(meta.Get(keyRuns))
 	tasks, stored := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
-	if tasks == nil || stored == nil || s.runs == "" {
+	if tasks == nil || stored == nil || s.Runs == "" {
 		return nil, &damageError{errors.New("a bucket is missing")}
 	}
 	profiles := make(map[string]*profile.Profile)
@@ -174,26 +175,26 @@ func (s *store) load(tx *bbolt.Tx) ([]*entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	var entries []*entry
+	var entries []*Entry
 	err = tasks.ForEach(func(_, value []byte) error {
-		e := new(entry)
-		if err := unseal(value, &e.saved); err != nil {
+		e := new(Entry)
+		if err := unseal(value, &e.Saved); err != nil {
 			return err
 		}
-		e.profile = profiles[string(e.ProfileKey)]
-		if e.Number != len(entries)+1 || e.profile == nil && e.ProfileKey != nil {
+		e.Profile = profiles[string(e.ProfileKey)]
+		if e.Number != len(entries)+1 || e.Profile == nil && e.ProfileKey != nil {
 			return &damageError{fmt.Errorf("record %d or its profile is missing", len(entries)+1)}
 		}
-		e.Task.Profile = e.profile
+		e.Task.Profile = e.Profile
 		entries = append(entries, e)
 		return nil
 	})
 	return entries, err
 }
 
-// put writes the records in one transaction. That somebody cut the file off, which
+// Put writes the records in one transaction. That somebody cut the file off, which
 // is mapped to memory, is an error like others.
-func (s *store) put(entries []*entry) (err error) {
+func (s *Store) Put(entries []*Entry) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -208,16 +209,16 @@ func (s *store) put(entries []*entry) (err error) {
 		tasks, profiles := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
 		keys := make(map[*profile.Profile][]byte)
 		for _, e := range entries {
-			if e.profile != nil && e.ProfileKey == nil {
-				e.ProfileKey = keys[e.profile]
+			if e.Profile != nil && e.ProfileKey == nil {
+				e.ProfileKey = keys[e.Profile]
 			}
-			if e.profile != nil && e.ProfileKey == nil {
+			if e.Profile != nil && e.ProfileKey == nil {
 				if err := putProfile(profiles, e); err != nil {
 					return err
 				}
-				keys[e.profile] = e.ProfileKey
+				keys[e.Profile] = e.ProfileKey
 			}
-			value, err := seal(&e.saved)
+			value, err := seal(&e.Saved)
 			if err != nil {
 				return fmt.Errorf("task %q: %w", e.Task.ID, err)
 			}
@@ -230,8 +231,8 @@ func (s *store) put(entries []*entry) (err error) {
 }
 
 // putProfile keeps one copy of equal profiles.
-func putProfile(profiles *bbolt.Bucket, e *entry) error {
-	value, err := seal(e.profile)
+func putProfile(profiles *bbolt.Bucket, e *Entry) error {
+	value, err := seal(e.Profile)
 	if err != nil {
 		return fmt.Errorf("task %q: profile: %w", e.Task.ID, err)
 	}
@@ -240,9 +241,15 @@ func putProfile(profiles *bbolt.Bucket, e *entry) error {
 	return profiles.Put(key[:], value)
 }
 
-// close closes the file; one that was cut off is left to the end of the process, as
+// Written is how many writes to the file its transactions made so far.
+func (s *Store) Written() int64 {
+	stats := s.db.Stats()
+	return stats.TxStats.GetWrite()
+}
+
+// Close closes the file; one that was cut off is left to the end of the process, as
 // bbolt would fault again.
-func (s *store) close() error {
+func (s *Store) Close() error {
 	if s.broken {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package runner
+package backlog
 
 import (
 	"encoding/binary"
@@ -15,6 +15,17 @@ type damageError struct{ err error }
 
 func (e *damageError) Error() string { return e.err.Error() }
 func (e *damageError) Unwrap() error { return e.err }
+
+// CorruptError says that the queue file at Path was damaged and is now at Aside.
+type CorruptError struct {
+	Path  string
+	Aside string
+	Err   error // what is wrong with it
+}
+
+func (e *CorruptError) Error() string {
+	return e.Path + " is corrupt: " + e.Err.Error() + "; it was set aside as " + e.Aside
+}
 
 // checkPages makes sure that one of the two meta pages of a bbolt file is
 // valid and that the file is as long as the newer of them says. bbolt trusts

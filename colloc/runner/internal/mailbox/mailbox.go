@@ -1,31 +1,36 @@
-package runner
+package mailbox
 
-import "sync"
+import (
+	"sync"
 
-// dispatcher hands events to the listener, one after the other, in a goroutine
+	"example.com/colloc/colloc/runner/queue"
+)
+
+// Box hands events to the listener, one after the other, in a goroutine
 // of its own, so that nobody who holds a lock waits for it.
-type dispatcher struct {
-	listener func(Event)
+type Box struct {
+	listener func(queue.Event)
 	relieved func() // called when no event waits any more
 	done     chan struct{}
 
 	mu      sync.Mutex
 	changed sync.Cond
-	waiting []Event
-	latest  map[string]int // task -> its EventProgress in waiting
+	waiting []queue.Event
+	latest  map[string]int // task -> its queue.EventProgress in waiting
 	closed  bool
 }
 
-func newDispatcher(listener func(Event), relieved func()) *dispatcher {
-	d := &dispatcher{listener: listener, relieved: relieved, done: make(chan struct{}), latest: make(map[string]int)}
+// New starts a box: relieved is called whenever no event waits any more.
+func New(listener func(queue.Event), relieved func()) *Box {
+	d := &Box{listener: listener, relieved: relieved, done: make(chan struct{}), latest: make(map[string]int)}
 	d.changed.L = &d.mu
 	go d.run()
 	return d
 }
 
-// push adds events. Progress replaces progress of the same task that waits,
+// Push adds events. Progress replaces progress of the same task that waits,
 // unless another event of the task came in between.
-func (d *dispatcher) push(events []Event) {
+func (d *Box) Push(events []queue.Event) {
 	if d.listener == nil || len(events) == 0 {
 		return
 	}
@@ -35,7 +40,7 @@ func (d *dispatcher) push(events []Event) {
 		id := events[i].Record.Task.ID
 		at, waits := d.latest[id]
 		switch {
-		case events[i].Kind != EventProgress:
+		case events[i].Kind != queue.EventProgress:
 			delete(d.latest, id)
 		case waits:
 			d.waiting[at] = events[i]
@@ -48,14 +53,14 @@ func (d *dispatcher) push(events []Event) {
 	d.changed.Signal()
 }
 
-// backlog is the number of events that wait.
-func (d *dispatcher) backlog() int {
+// Waiting is the number of events that wait.
+func (d *Box) Waiting() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return len(d.waiting)
 }
 
-func (d *dispatcher) run() {
+func (d *Box) run() {
 	defer close(d.done)
 	for {
 		d.mu.Lock()
@@ -76,8 +81,8 @@ func (d *dispatcher) run() {
 	}
 }
 
-// close delivers what waits and ends the goroutine.
-func (d *dispatcher) close() {
+// Close delivers what waits and ends the goroutine.
+func (d *Box) Close() {
 	d.mu.Lock()
 	d.closed = true
 	d.changed.Signal()

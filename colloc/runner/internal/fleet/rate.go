@@ -1,8 +1,9 @@
-package runner
+package fleet
 
 import (
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/profile"
 )
 
@@ -25,7 +26,7 @@ const (
 type window struct {
 	since time.Time
 	seen  time.Time // when the card was last looked at
-	marks map[*entry]mark
+	marks map[*backlog.Entry]mark
 }
 
 // mark is where a task stood when the window began.
@@ -37,7 +38,7 @@ type mark struct {
 }
 
 // rate is a task's rate since the mark; missing if too little was seen.
-func (m mark) rate(e *entry, lasted time.Duration) profile.Opt[rate] {
+func (m mark) rate(e *backlog.Entry, lasted time.Duration) profile.Opt[rate] {
 	step, known := e.Step.Get()
 	if from, ok := m.step.Get(); known && ok && step-from >= fewestSteps {
 		v := rate{value: float64(step-from) / lasted.Seconds()}
@@ -71,5 +72,5 @@ type rates [units]float64
 // entry.
 type solo struct {
 	byProfile map[*profile.Profile]rates
-	byEntry   map[*entry]rates
+	byEntry   map[*backlog.Entry]rates
 }

@@ -1,12 +1,14 @@
-package runner
+package backlog
 
 import (
 	"testing"
+
+	"example.com/colloc/colloc/runner/queue"
 )
 
 // FuzzRecord reads records and meta pages as a damaged queue file may hold them.
 func FuzzRecord(f *testing.F) {
-	good, err := seal(&saved{Record: Record{Task: Task{ID: "a", Command: []string{"true"}}, Number: 1, State: Running}})
+	good, err := seal(&Saved{Record: queue.Record{Task: queue.Task{ID: "a", Command: []string{"true"}}, Number: 1, State: queue.Running}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -14,7 +16,7 @@ func FuzzRecord(f *testing.F) {
 	f.Add([]byte("00000000"))
 	f.Add([]byte("short"))
 	f.Fuzz(func(t *testing.T, value []byte) {
-		var s saved
+		var s Saved
 		if err := unseal(value, &s); err == nil {
 			again, err := seal(&s)
 			if err != nil {

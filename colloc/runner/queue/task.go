@@ -1,4 +1,4 @@
-package runner
+package queue
 
 import (
 	"time"
@@ -20,7 +20,7 @@ type Task struct {
 	// Dir is where it runs; empty means the folder this process runs in when the
 	// task is submitted.
 	Dir string `json:"dir,omitempty"`
-	// Env is added to what it inherits from [Config].Env, KEY=value; it wins over
+	// Env is added to what it inherits from the runner's Config.Env, KEY=value; it wins over
 	// everything but the choice of the GPU. It is kept in the queue file.
 	Env []string `json:"-"`
 	// Profile is what is known of the task; nil is nothing.
@@ -41,8 +41,8 @@ type Task struct {
 	// nobody set them, let its processes find each other apart from other tasks'.
 	GPUs int `json:"gpus,omitempty"`
 	// CPUs is how many threads each of its numeric libraries and how many data
-	// loader workers it is told to use; 0 means an equal share of [Config].CPUs
-	// for each task that fits on the GPUs. Variables that Env or [Config].Env
+	// loader workers it is told to use; 0 means an equal share of the runner's Config.CPUs
+	// for each task that fits on the GPUs. Variables that Env or the runner's Config.Env
 	// set already stay.
 	CPUs int `json:"cpus,omitempty"`
 	// Priority: larger starts first. Equal ones start in the order of submission.
@@ -81,5 +81,5 @@ type Progress struct {
 	Total int64 `json:"total,omitempty"`
 }
 
-// width is how many GPUs the task takes at once.
-func (t *Task) width() int { return max(1, t.GPUs) }
+// Width is how many GPUs the task takes at once, at least one.
+func (t *Task) Width() int { return max(1, t.GPUs) }

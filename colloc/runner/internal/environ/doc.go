@@ -1,0 +1,2 @@
+// Package environ makes the environment of a task's run.
+package environ

@@ -1,0 +1,86 @@
+package fleet
+
+import (
+	"time"
+
+	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/profile"
+)
+
+// Keep chooses the card that a task which waited too long will get: of those on
+// which it fits when they are empty, the one with the fewest tasks.
+func (f *Fleet) Keep(e *backlog.Entry) []int {
+	if e.Task.Width() > 1 {
+		return f.keepGang(e)
+	}
+	best := -1
+	for i, c := range f.Cards {
+		if c.Lost || best >= 0 && len(c.Entries) >= len(f.Cards[best].Entries) {
+			continue
+		}
+		if v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms)); err == nil && v.Fits {
+			best = i
+		}
+	}
+	if best < 0 {
+		return nil
+	}
+	return []int{best}
+}
+
+// Book reserves for a task on all its cards and commits at once.
+func (f *Fleet) Book(e *backlog.Entry, cards []*Card, reserved profile.Bytes) error {
+	lease, err := f.Books.Reserve(f.Books.Snapshot().Version, f.claims(e, cards, reserved)...)
+	if err != nil {
+		return err
+	}
+	return f.Books.Commit(lease)
+}
+
+// claims are what a task asks of the books: all of it, or nothing.
+func (f *Fleet) claims(e *backlog.Entry, cards []*Card, reserved profile.Bytes) []ledger.Claim {
+	claims := make([]ledger.Claim, len(cards))
+	for i, c := range cards {
+		t := f.demand(e)
+		t.Reserved = reserved
+		claims[i] = ledger.Claim{Task: t, GPU: string(c.Info.ID)}
+	}
+	return claims
+}
+
+// Rebook enters a task that runs by itself in the books anew. One that shares
+// its GPU, or that would not fit it, keeps what it has.
+func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
+	t := f.demand(e)
+	v, err := f.planner.Fit(t, c.gpu(f.config.Mechanisms))
+	if err != nil || !v.Fits || len(c.Entries) != 1 || e.TakesAll() || len(e.GPUs) > 0 {
+		return
+	}
+	if f.Books.Release(e.Task.ID) != nil {
+		return // the card was gone when the books were opened
+	}
+	before := e.Reserved
+	e.Reserved, e.Predicted = max(v.Reserved, e.Peak.Or(0)), v.Speed
+	if f.Book(e, []*Card{c}, e.Reserved) != nil { // others took the memory meanwhile
+		e.Reserved = before
+		_ = f.Book(e, []*Card{c}, before) // if that fails too, Reconcile counts the task as a foreigner
+	}
+}
+
+// Open makes the books, with the tasks in them that are on the cards already.
+func (f *Fleet) Open(now func() time.Time) error {
+	books := ledger.Config{Headroom: profile.Some(f.config.Headroom), MaxSet: f.config.PerGPU, Now: now}
+	for _, c := range f.Cards {
+		g := c.gpu(f.config.Mechanisms)
+		for _, e := range c.Entries {
+			t := f.demand(e)
+			t.Reserved, t.GPUs = max(1, e.Reserved), len(f.CardsOf(e)) // without those that are gone
+			g.Residents = append(g.Residents, t)
+		}
+		books.GPUs = append(books.GPUs, g)
+	}
+	var err error
+	f.Books, err = ledger.New(books)
+	return err
+}

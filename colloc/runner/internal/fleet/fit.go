@@ -1,0 +1,114 @@
+package fleet
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/profile"
+)
+
+// Place is where a task goes.
+type Place struct {
+	Cards     []int // one, or those of a task that takes several
+	Verdict   colloc.Verdict
+	Mechanism profile.Mechanism
+	score     float64
+}
+
+// Fit finds the best card for a task; why says what was missing where there is
+// none. An error means that there will never be one.
+func (f *Fleet) Fit(e *backlog.Entry, kept []int) (best Place, why string, err error) {
+	if e.Task.Width() > 1 {
+		return f.fitGang(e, kept)
+	}
+	snapshot := f.Books.Snapshot()
+	for i, c := range f.Cards {
+		if c.Seats(f.config.PerGPU) == 0 || slices.Contains(kept, i) {
+			continue
+		}
+		p := Place{Cards: []int{i}}
+		snapshot.GPUs[i].Memory = max(1, snapshot.GPUs[i].Memory-c.Promised)
+		reason, err := f.fitOn(e, c, snapshot.GPUs[i], &p)
+		if err != nil && !e.TakesAll() && e.Asked() == 0 {
+			e.Unknown = true
+			return f.Fit(e, kept)
+		}
+		if err != nil {
+			return best, "", err
+		}
+		switch {
+		case reason != "":
+			why = string(c.Info.ID) + ": " + reason
+		case best.Cards == nil || p.score > best.score || p.score == best.score && len(c.Entries) < len(f.Cards[best.Cards[0]].Entries):
+			best = p
+		}
+	}
+	if best.Cards != nil {
+		return best, "", nil
+	}
+	if why == "" {
+		why = "no GPU has a place left"
+	}
+	return best, why, f.tooLarge(e)
+}
+
+// fitOn asks the Planner about one card.
+func (f *Fleet) fitOn(e *backlog.Entry, c *Card, g colloc.GPU, p *Place) (reason string, err error) {
+	p.Mechanism = c.Mechanism
+	if len(c.Entries) == 0 {
+		p.Mechanism = preferred(Sharing(c.Info, f.config.Mechanisms), e.Avoid)
+	}
+	if avoid, ok := e.Avoid.Get(); ok && avoid == p.Mechanism {
+		return "its tasks share by " + avoid.String() + ", under which memory ran out", nil
+	}
+	g.Mechanisms = c.gpu([]profile.Mechanism{p.Mechanism}).Mechanisms
+	t := f.demand(e)
+	if p.Verdict, err = f.planner.Fit(t, g); err != nil {
+		return "", err
+	}
+	v := &p.Verdict
+	switch {
+	case !v.Fits && t.Reserved == 1:
+		return fmt.Sprintf("it takes all that is free, and others use all of it: %v", v.Free), nil
+	case !v.Fits:
+		return v.String(), nil
+	case v.Free < f.config.MemoryFloor:
+		return fmt.Sprintf("memory floor: %v are free, want %v", v.Free, f.config.MemoryFloor), nil
+	}
+	if t.Reserved == 1 {
+		v.Reserved = max(1, v.Free)
+	}
+	if p.score, err = f.planner.Score(t, g); err == nil && p.score <= 0 && len(g.Residents) > 0 {
+		reason = "sharing would gain nothing"
+	}
+	return reason, err
+}
+
+// tooLarge is an error if a task would fit no card even if it were empty.
+func (f *Fleet) tooLarge(e *backlog.Entry) error {
+	var last string
+	for _, c := range f.Cards {
+		if c.Lost {
+			continue
+		}
+		v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms))
+		if err != nil || v.Fits && v.Free >= f.config.MemoryFloor {
+			return err
+		}
+		last = fmt.Sprintf("%s, when empty: %v", c.Info.ID, v)
+	}
+	return errors.New("fits no GPU: " + last)
+}
+
+// preferred is the first mechanism that a task does not avoid.
+func preferred(mechanisms []profile.Mechanism, avoid profile.Opt[profile.Mechanism]) profile.Mechanism {
+	for _, m := range mechanisms {
+		if a, ok := avoid.Get(); !ok || a != m {
+			return m
+		}
+	}
+	return profile.Exclusive
+}

@@ -1,0 +1,133 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+
+	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// attribute divides the processes on a card between tasks and others. In a
+// container the driver may list none, or name them as the host does; then nothing
+// tells which are the tasks'.
+func (s *Seen) attribute(processes []nvmlx.Process, sessions map[int]*backlog.Entry) {
+	s.tasks, s.processes = make(map[*backlog.Entry]profile.Opt[float64]), processes
+	unseen := len(processes) == 0
+	for i := range processes {
+		p := &processes[i]
+		known := ledger.Process{PID: p.PID, Memory: p.MemUsed}
+		pid := p.InnerPID.Or(p.PID)
+		if e, ok := supervise.Owner(pid, sessions); ok {
+			known.Task = e.Task.ID
+			share := s.tasks[e]
+			if busy, ok := p.SMBusy.Get(); ok {
+				share = profile.Some(share.Or(0) + busy)
+			}
+			s.tasks[e] = share
+		} else if _, err := supervise.Find(pid); err != nil && pid > 0 {
+			unseen = true
+		}
+		s.usage.Processes = append(s.usage.Processes, known)
+	}
+	s.blind = unseen && len(s.tasks) == 0 && len(s.there) > 0
+}
+
+// ascribe makes do where nothing tells whose the memory is: a task that is alone
+// on the card holds what the memory in use has grown by since the card was last
+// seen without tasks. Of several tasks none is told, only that they are there.
+func (c *Card) ascribe(s *Seen) {
+	if len(s.there) == 0 && len(c.Entries) == 0 {
+		c.idle = s.usage.Used
+	}
+	if !s.blind {
+		return
+	}
+	s.usage.Processes = nil
+	for _, e := range c.Entries {
+		if e.PID != 0 {
+			s.usage.Processes = append(s.usage.Processes, ledger.Process{PID: e.PID, Task: e.Task.ID})
+		}
+	}
+	used, ok1 := s.usage.Used.Get()
+	idle, ok2 := c.idle.Get()
+	if ok1 && ok2 && len(s.usage.Processes) == 1 && len(c.Entries) == 1 && len(s.there) == 1 && s.there[0] == c.Entries[0] {
+		s.usage.Processes[0].Memory = profile.Some(max(0, used-idle))
+	}
+}
+
+// Seen is what one look found out about a card.
+type Seen struct {
+	usage ledger.Usage
+	busy  profile.Opt[float64]
+	tasks map[*backlog.Entry]profile.Opt[float64] // tasks with processes there -> their share of time
+	there []*backlog.Entry                        // had been started there before it was read
+	blind bool                                    // nothing tells which processes are the tasks'
+	err   error
+
+	processes []nvmlx.Process
+}
+
+// See reads the card from a source: there are the tasks that were started on it, sessions
+// those of all tasks. It needs no lock.
+func (c *Card) See(ctx context.Context, source nvmlx.Source, there []*backlog.Entry, sessions map[int]*backlog.Entry) Seen {
+	s := Seen{there: there, usage: ledger.Usage{GPU: string(c.Info.ID)}}
+	if c.Lost {
+		return s
+	}
+	sample, err := source.Read(ctx, c.Info.ID, nvmlx.FieldMemUsed|nvmlx.FieldGPUBusy)
+	if err != nil {
+		s.err = err
+		return s
+	}
+	s.usage.Used, s.busy = sample.MemUsed, sample.GPUBusy
+	var processes []nvmlx.Process
+	if reader, ok := source.(nvmlx.ProcessReader); ok {
+		processes, _ = reader.Processes(ctx, c.Info.ID) // without them, the memory in use still counts
+	}
+	s.attribute(processes, sessions)
+	return s
+}
+
+// Note takes over what was seen of a card and its tasks, and returns those that were
+// seen to use more than before. An error means that the device is gone.
+func (c *Card) Note(s *Seen) (grown []*backlog.Entry, lost error) {
+	if s.err != nil {
+		if !c.Lost && lostFor(s.err) {
+			lost = s.err
+		}
+		return nil, lost
+	}
+	c.ascribe(s)
+	c.Used, c.Busy, c.processes = s.usage.Used, s.busy, s.processes
+	if c.Used.Or(0) > c.Highest.Or(0) {
+		c.Highest = c.Used
+	}
+	held := make(map[string]profile.Bytes)
+	for _, p := range s.usage.Processes {
+		held[p.Task] += p.Memory.Or(0)
+	}
+	for _, e := range c.Entries {
+		if share, ok := s.tasks[e]; ok {
+			if busy, ok := share.Get(); ok {
+				c.window.sawBusy(e, busy)
+			}
+		}
+		if used := held[e.Task.ID]; used > e.Peak.Or(0) {
+			e.Peak = profile.Some(used)
+			grown = append(grown, e)
+		}
+	}
+	return grown, nil
+}
+
+// Usage is what was seen of the memory; false if the card could not be read.
+func (s *Seen) Usage() (ledger.Usage, bool) { return s.usage, s.err == nil }
+
+// lostFor reports whether an error means that the device is gone.
+func lostFor(err error) bool {
+	return errors.Is(err, nvmlx.ErrDeviceLost) || errors.Is(err, nvmlx.ErrNoDevice)
+}

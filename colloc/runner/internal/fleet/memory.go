@@ -1,0 +1,58 @@
+package fleet
+
+import (
+	"cmp"
+	"fmt"
+
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/profile"
+)
+
+// nearlyFull is the share of a GPU's memory from which a death by signal, or a
+// failure of CUDA, is taken for lack of memory.
+const nearlyFull = 0.98
+
+// Lacked says why a failed run is thought to have run out of the GPU's
+// memory; empty if it is not. line is what its output says of it, vague that it
+// may mean something else. For want of that memory nobody is killed.
+func (f *Fleet) Lacked(e *backlog.Entry, o *supervise.Outcome, line string, vague bool) string {
+	switch {
+	case o.OK() || o.Lost || o.Final || e.Stop != 0:
+		return ""
+	case line != "" && !vague:
+		return "its output says so: " + line
+	case o.Killed() || line == "" && o.Signal == 0:
+		return ""
+	}
+	for _, c := range f.CardsOf(e) {
+		if used, total := c.Highest.Or(0), c.Info.Memory.Or(0); total > 0 && float64(used) >= float64(nearlyFull*float64(total)) {
+			return fmt.Sprintf("the GPU's memory was full, %v of %v: %s", used, total, cmp.Or(line, o.String()))
+		}
+	}
+	return ""
+}
+
+// raise is the factor by which a reservation grows that was too small.
+const raise = 1.5
+
+// Recover decides what to do for a task that ran out of memory: reserve
+// more, share in another way, run alone. It returns false when nothing is left.
+func (f *Fleet) Recover(e *backlog.Entry) bool {
+	least := profile.BytesOf(raise * float64(max(e.Reserved, e.Peak.Or(0))))
+	largest := f.largestUsable()
+	if e.Recovery < queue.ReservedMore && e.Reserved > 0 && least <= largest && !e.Task.Alone {
+		e.Recovery, e.Raised = queue.ReservedMore, least
+		return true
+	}
+	if other := preferred(f.config.Mechanisms, profile.Some(e.Mechanism)); e.Recovery < queue.OtherMechanism && !e.Task.Alone && other != profile.Exclusive && e.Mechanism != profile.Exclusive {
+		e.Recovery, e.Avoid = queue.OtherMechanism, profile.Some(e.Mechanism)
+		return true
+	}
+	if e.Recovery < queue.RanAlone {
+		e.Recovery = queue.RanAlone
+		return true
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package runner
+
+import (
+	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// Task is one command to run on one GPU, or on several at once.
+type Task = queue.Task
+
+// Dependency makes a task wait for another one.
+type Dependency = queue.Dependency
+
+// Progress says how a task tells how far it is.
+type Progress = queue.Progress
+
+// Record is everything known of a task in the queue.
+type Record = queue.Record
+
+// State is where a task is in its life.
+type State = queue.State
+
+// The states, in the order of a life.
+const (
+	Queued    = queue.Queued
+	Starting  = queue.Starting
+	Running   = queue.Running
+	Succeeded = queue.Succeeded
+	Failed    = queue.Failed
+	Cancelled = queue.Cancelled
+)
+
+// Recovery is a step of what is done when memory ran out.
+type Recovery = queue.Recovery
+
+// The steps, in the order in which they are taken.
+const (
+	NoRecovery     = queue.NoRecovery
+	ReservedMore   = queue.ReservedMore
+	OtherMechanism = queue.OtherMechanism
+	RanAlone       = queue.RanAlone
+)
+
+// Event is something that happened.
+type Event = queue.Event
+
+// EventKind says what happened.
+type EventKind = queue.EventKind
+
+// The kinds of events.
+const (
+	EventQueued     = queue.EventQueued
+	EventStarted    = queue.EventStarted
+	EventAdopted    = queue.EventAdopted
+	EventProgress   = queue.EventProgress
+	EventRecovering = queue.EventRecovering
+	EventRetry      = queue.EventRetry
+	EventFinished   = queue.EventFinished
+	EventLost       = queue.EventLost
+	EventHalted     = queue.EventHalted
+	EventWarning    = queue.EventWarning
+)
+
+// Sharing returns those of the ways to share that the device's compute mode allows:
+// one that takes a single process is shared by MPS or not at all.
+func Sharing(d nvmlx.DeviceInfo, mechanisms []profile.Mechanism) []profile.Mechanism {
+	return fleet.Sharing(d, mechanisms)
+}
