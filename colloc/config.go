@@ -57,6 +57,10 @@ type Config struct {
 	// MinGain is the set throughput by which sharing must beat running one
 	// task alone, at least 0; 0 accepts any gain.
 	MinGain float64
+	// ShareForeign lets tasks join a GPU on which a foreign process runs, see [Foreign]:
+	// its speed and what it costs are then predicted from what it was seen to use. By
+	// default nothing joins it.
+	ShareForeign bool
 	// Method packs; nil is [solve.Auto].
 	Method packer.Method
 }
@@ -76,6 +80,7 @@ type Planner struct {
 	config  Config
 	limits  packer.Limits
 	scratch sync.Pool // of *scratch
+	choices sync.Pool // of *choice
 }
 
 // New returns a Planner. It reports every fault of the Config in one error.

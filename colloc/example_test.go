@@ -134,3 +134,78 @@ func ExamplePlanner_Observe() {
 	// Output:
 	// slower than predicted, and believed: true
 }
+
+// Two tenants who share with nobody else, a task that belongs on one node, and a
+// process that nobody registered: each refusal names who or what is in the way.
+func ExamplePlanner_Fit_labels() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	red, blue := alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("pointnet", 0.12, 0.1, 4*profile.GiB)
+	red.Labels, red.Only = []string{"red"}, []string{"red"}
+	blue.Labels, blue.Only = []string{"blue"}, []string{"blue"}
+	far := alone("bert", 0.99, 0.7, 16*profile.GiB)
+	far.On = []string{"node-2"}
+	foreign, err := colloc.Foreign("pid 4711", gpu, profile.Sample{MemUsed: profile.Some(2 * profile.GiB)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, ask := range []struct {
+		task colloc.Task
+		gpu  colloc.GPU
+	}{
+		{red, colloc.GPU{ID: "gpu0", Model: gpu, Residents: []colloc.Task{blue}}},
+		{far, colloc.GPU{ID: "gpu1", Model: gpu, Labels: []string{"node-1"}}},
+		{red, colloc.GPU{ID: "gpu2", Model: gpu, Residents: []colloc.Task{foreign}}},
+	} {
+		verdict, err := planner.Fit(ask.task, ask.gpu)
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(verdict)
+	}
+	// Output:
+	// labels: the task and "pointnet" do not accept each other; Avoid and Only say which labels they bear
+	// wrong GPU: the task asks for label "node-2", and the GPU does not carry it
+	// must be alone: the task or "pid 4711" forbids sharing
+}
+
+// The best of several GPUs for one task.
+func ExamplePlanner_Best() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	gpus := []colloc.GPU{
+		{ID: "gpu0", Model: gpu, Residents: []colloc.Task{alone("bert", 0.99, 0.7, 16*profile.GiB)}},
+		{ID: "gpu1", Model: gpu, Residents: []colloc.Task{alone("pointnet", 0.12, 0.1, 4*profile.GiB)}},
+	}
+	at, verdict, err := planner.Best(alone("mobilenet", 0.35, 0.1, 3*profile.GiB), gpus)
+	if err != nil || at < 0 {
+		log.Fatal(err)
+	}
+	fmt.Println(gpus[at].ID, verdict.Fits)
+	// Output:
+	// gpu1 true
+}
+
+// What runs on a card and is nobody's task counts with what it was seen to use.
+func ExampleForeign() {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	foreign, err := colloc.Foreign("pid 4711", gpu, profile.Sample{MemUsed: profile.Some(20 * profile.GiB)})
+	if err != nil {
+		log.Fatal(err)
+	}
+	planner, err := colloc.New(colloc.Config{ShareForeign: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	card := colloc.GPU{ID: "gpu0", Model: gpu, Residents: []colloc.Task{foreign}}
+	verdict, err := planner.Fit(alone("pointnet", 0.12, 0.1, 4*profile.GiB), card)
+	fmt.Println(verdict, err)
+	// Output:
+	// memory: needs 4.08 GiB, 1.6 GiB are free; 2.48 GiB more would lift it <nil>
+}

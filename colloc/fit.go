@@ -1,7 +1,6 @@
 package colloc
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -80,7 +79,8 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 // is that of [Planner.Fit]. Multiplied by weights, scores
 // of different tasks compare, too. It is in [0, 1): the gain up to 0.9 and beyond,
 // ever closer to 1, a number that grows with it; 0 where the task does not fit or
-// costs its neighbours as much as it gains. It is meant for the score step of a
+// costs its neighbours as much as it gains. On a task's Home the gain is larger by
+// MoveCost times its pace there. It is meant for the score step of a
 // scheduler. Errors, cost and allocation as for [Planner.Fit].
 func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	if err := p.ready(); err != nil {
@@ -88,58 +88,47 @@ func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	}
 	s := p.acquire()
 	defer p.release(s)
-	v, err := p.fit(&task, &gpu, s, p.scale().onItsOwn())
+	_, score, err := p.score(&task, &gpu, s, nil)
+	return score, err
+}
+
+// score is Fit and Score in one; needed is what the task needs, where that is known.
+func (p *Planner) score(task *Task, gpu *GPU, s *scratch, needed *need) (Verdict, float64, error) {
+	by := p.scale().onItsOwn()
+	v, err := p.fitNeed(task, gpu, s, by, needed)
 	if err != nil || !v.Fits {
-		return 0, err
+		return v, 0, err
 	}
-	before, err := p.before(&gpu, s)
+	before, err := p.before(gpu, s)
 	if err != nil {
-		return 0, err
+		return Verdict{}, 0, err
 	}
-	return within(v.Pace.Value * (s.worth - before) / weight(&task)), nil
+	gain := v.Pace.Value * (s.worth - before) / weight(task)
+	if task.Home == gpu.ID {
+		gain += task.MoveCost * v.Pace.Value
+	}
+	return v, within(gain), nil
 }
 
-// Best returns the place of the GPU among gpus on which the task scores most, see
-// [Planner.Score], with the verdict there; on ties the one with less memory, then
-// the one whose ID comes first. Where it fits nowhere the place is -1, and the
-// verdict that of the GPU that comes first in the order of these ties. Errors as for
-// [Planner.Fit]; no GPUs give -1 and no verdict. A gang needs a [Planner.Plan]: Best
-// speaks of one of its GPUs.
-func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
-	best, score, no := -1, 0.0, -1
-	var at, verdict Verdict
-	for i := range gpus {
-		g := &gpus[i]
-		v, err := p.Fit(task, *g)
-		if err != nil {
-			return -1, Verdict{}, err
-		}
-		if !v.Fits {
-			if no < 0 || preferred(g, &gpus[no]) {
-				no, verdict = i, v
-			}
-			continue
-		}
-		s, err := p.Score(task, *g)
-		if err != nil {
-			return -1, Verdict{}, err
-		}
-		if best < 0 || s > score || s == score && preferred(g, &gpus[best]) {
-			best, score, at = i, s, v
-		}
-	}
-	if best < 0 {
-		return -1, verdict, nil
-	}
-	return best, at, nil
+// need is the memory of a task.
+type need struct {
+	peak     predict.Estimate
+	reserved profile.Bytes
 }
 
-// preferred decides ties between GPUs.
-func preferred(a, b *GPU) bool {
-	return cmp.Or(cmp.Compare(a.Total(), b.Total()), cmp.Compare(a.ID, b.ID)) < 0
+// needs is what the task needs; a promise needs no prediction.
+func (p *Planner) needs(t *Task) (n need, err error) {
+	if n.reserved = t.Reserved; n.reserved == 0 {
+		n.peak, n.reserved, err = p.memory(t, nowhere)
+	}
+	return n, err
 }
 
 func (p *Planner) fit(task *Task, gpu *GPU, s *scratch, by scale) (Verdict, error) {
+	return p.fitNeed(task, gpu, s, by, nil)
+}
+
+func (p *Planner) fitNeed(task *Task, gpu *GPU, s *scratch, by scale, needed *need) (Verdict, error) {
 	if err := task.Validate(); err != nil {
 		return Verdict{}, err
 	}
@@ -150,39 +139,30 @@ func (p *Planner) fit(task *Task, gpu *GPU, s *scratch, by scale) (Verdict, erro
 		at := place{gpu.ID, true, -1, i}
 		return Verdict{}, at.fault(gpu.Residents[i].ID, "ID", errors.New("already runs there; want IDs that differ"))
 	}
-	v, err := p.fitMemory(task, gpu)
-	if err != nil || v.Code != 0 {
+	if needed == nil {
+		n, err := p.needs(task)
+		if err != nil {
+			return Verdict{}, err
+		}
+		needed = &n
+	}
+	v := Verdict{Memory: needed.peak, Reserved: needed.reserved}
+	if v.Label = gpu.Lacks(task); v.Label != "" {
+		v.Code = packer.WrongGPU
+		return v, nil
+	}
+	if err := p.fitMemory(task, gpu, &v); err != nil || v.Code != 0 {
 		return v, err
 	}
-	alone, gang := task.Alone && len(gpu.Residents) > 0, task.Width() > 1 && len(gpu.Residents) > 0
-	for i := range gpu.Residents {
-		r := &gpu.Residents[i]
-		alone, gang = alone || r.Alone, gang || r.Width() > 1
-	}
-	switch {
-	case gang:
-		v.Code = packer.GangSize
-		return v, nil
-	case alone:
-		v.Code = packer.MustBeAlone
-		return v, nil
-	case len(gpu.Residents)+1 > p.config.MaxSet, len(gpu.Residents) > 0 && !shareable(gpu):
-		v.Code = packer.SetFull
+	if p.fitCompany(task, gpu, &v); v.Code != 0 {
 		return v, nil
 	}
-	err = p.fitSpeeds(task, gpu, s, by, &v)
+	err := p.fitSpeeds(task, gpu, s, by, &v)
 	return v, err
 }
 
 // fitMemory decides whether the reservation is covered.
-func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
-	var v Verdict
-	var err error
-	if v.Reserved = task.Reserved; v.Reserved == 0 {
-		if v.Memory, v.Reserved, err = p.memory(task, nowhere); err != nil {
-			return Verdict{}, err
-		}
-	}
+func (p *Planner) fitMemory(task *Task, gpu *GPU, v *Verdict) error {
 	free := p.usable(gpu)
 	if v.Reserved == memory.Whole {
 		v.Reserved = max(free, p.least(task), 1) // all of it: no resident leaves room
@@ -190,7 +170,7 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 	for i := range gpu.Residents {
 		r, err := p.reservation(&gpu.Residents[i], place{gpu.ID, true, -1, i})
 		if err != nil {
-			return Verdict{}, err
+			return err
 		}
 		free = max(-1, free-r) // below 0 nothing fits; the sum of absurd promises must not wrap around
 	}
@@ -198,7 +178,27 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU) (Verdict, error) {
 	if v.Reserved > free {
 		v.Code = packer.MemoryLimit
 	}
-	return v, nil
+	return nil
+}
+
+// fitCompany decides what needs no prediction: gangs, tasks that must be alone,
+// labels, the size of the set.
+func (p *Planner) fitCompany(task *Task, gpu *GPU, v *Verdict) {
+	forbids := func(code packer.ReasonCode, who func(*Task) bool) bool {
+		i := slices.IndexFunc(gpu.Residents, func(r Task) bool { return who(&r) })
+		if i >= 0 {
+			v.Code, v.Other = code, gpu.Residents[i].ID
+		}
+		return i >= 0
+	}
+	switch alone := p.solitary(task); {
+	case len(gpu.Residents) == 0:
+	case forbids(packer.GangSize, func(r *Task) bool { return task.Width() > 1 || r.Width() > 1 }):
+	case forbids(packer.MustBeAlone, func(r *Task) bool { return alone || p.solitary(r) }):
+	case forbids(packer.Incompatible, func(r *Task) bool { return !task.Accepts(r) }):
+	case len(gpu.Residents)+1 > p.config.MaxSet, !shareable(gpu):
+		v.Code = packer.SetFull
+	}
 }
 
 // fitSpeeds tries every allowed mechanism and keeps the one with the highest

@@ -160,3 +160,24 @@ func (p *Planner) Refit(ctx context.Context) error {
 	}
 	return p.config.Interference.Refit(ctx)
 }
+
+// Foreign describes what runs on a GPU of a product without being a task of anybody
+// whom the scheduler knows, as a resident with a name: all that is known of it is what
+// it was seen to use. Its MemUsed, which is required, counts as reserved; how busy it
+// keeps the GPU and its memory decides what it is predicted to cost, and where that was
+// not seen it counts as a task of which nothing is known, with the wide interval of
+// such a prior. Nothing joins it but with [Config].ShareForeign. A [*FaultError] names
+// what is missing or cannot be.
+func Foreign(id string, gpu profile.GPUModel, seen profile.Sample) (Task, error) {
+	used, ok := seen.MemUsed.Get()
+	if !ok || used <= 0 {
+		return Task{}, nowhere.fault(id, "MemUsed", fmt.Errorf("is %d bytes, want more than 0: what its processes hold", int64(used)))
+	}
+	spec := profile.Spec{Training: profile.Training{BatchSize: 1}}
+	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{seen}}, gpu)
+	if err != nil {
+		return Task{}, nowhere.fault(id, "Profile", fmt.Errorf("cannot be made of the sample: %w", err))
+	}
+	t := Task{ID: id, Profile: &p, Reserved: used, MaxSlowdown: math.Inf(1), Foreign: true}
+	return t, t.Validate()
+}

@@ -1,6 +1,9 @@
 package colloc
 
 import (
+	"errors"
+	"fmt"
+
 	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -124,4 +127,43 @@ type Alternative struct {
 	// Code names the limit that forbids it; 0 if it was merely worth less to
 	// the plan as a whole.
 	Code packer.ReasonCode `json:"code"`
+}
+
+// repeats reports IDs that come twice, and in a plan those of Homes that do not come
+// at all. A gang that runs comes once for each of its GPUs.
+func repeats(tasks []Task, gpus []GPU, plan bool) []error {
+	var errs []error
+	cards := make(map[string]bool, len(gpus))
+	for g := range gpus {
+		cards[gpus[g].ID] = true
+	}
+	for i := range tasks {
+		if home := tasks[i].Home; plan && home != "" && !cards[home] {
+			errs = append(errs, place{index: i, gpuIndex: -1}.fault(tasks[i].ID, "Home", fmt.Errorf("is %q, which is no GPU of this call; want one of them, or nothing for a task that does not run", home)))
+		}
+	}
+	clear(cards)
+	count := make(map[string]int, len(tasks))
+	for i := range tasks {
+		t := &tasks[i]
+		if count[t.ID]++; count[t.ID] > 1 && t.ID != "" {
+			errs = append(errs, place{index: i, gpuIndex: -1}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ")))
+		}
+	}
+	for g := range gpus {
+		gpu := &gpus[g]
+		if cards[gpu.ID] {
+			errs = append(errs, place{gpu.ID, true, g, -1}.fault("", "ID", errors.New("is that of another GPU; want IDs that differ")))
+		}
+		cards[gpu.ID] = gpu.ID != ""
+		here := make(map[string]bool, len(gpu.Residents))
+		for i := range gpu.Residents {
+			t := &gpu.Residents[i]
+			if count[t.ID]++; t.ID != "" && (here[t.ID] || count[t.ID] > t.Width()) {
+				errs = append(errs, place{gpu.ID, true, g, i}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ, but for a gang on each of its GPUs")))
+			}
+			here[t.ID] = true
+		}
+	}
+	return errs
 }

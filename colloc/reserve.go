@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
@@ -118,3 +119,27 @@ func (p *Planner) reservation(t *Task, at place) (profile.Bytes, error) {
 func (p *Planner) usable(g *GPU) profile.Bytes {
 	return Usable(g.Total(), p.config.Headroom.Or(0))
 }
+
+// minSpeed is the speed below which the task must not fall.
+func (p *Planner) minSpeed(t *Task) float64 {
+	if t.MaxSlowdown > 0 {
+		return 1 / t.MaxSlowdown
+	}
+	return 1 / p.config.MaxSlowdown
+}
+
+// packed converts a task for the packer; its reservation is decided before.
+func (p *Planner) packed(t *Task, reserved profile.Bytes) packer.Task {
+	whole := reserved == memory.Whole
+	if whole {
+		reserved = p.least(t)
+	}
+	return packer.Task{
+		ID: t.ID, Profile: t.known(), Memory: reserved,
+		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: p.solitary(t) || whole, GPUs: t.Width(),
+		Labels: t.Labels, Avoid: t.Avoid, Only: t.Only, On: t.On, Home: t.Home, MoveCost: t.MoveCost, Kind: t.Kind,
+	}
+}
+
+// solitary reports whether nothing may share with the task.
+func (p *Planner) solitary(t *Task) bool { return t.Alone || t.Foreign && !p.config.ShareForeign }

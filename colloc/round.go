@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/memory"
@@ -47,7 +48,8 @@ func (p *Planner) newRound(tasks []Task, gpus []GPU, plan bool) (*round, error) 
 	r := &round{planner: p, speeds: p.config.Interference, tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
 	r.paces = paces{of: make(map[*profile.GPUModel]int), tasks: make(map[paceKey]predict.Estimate)}
 	r.problem = packer.Problem{Model: batched{model{p, r.speeds, r.uses, &r.paces}}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
-	errs := repeats(tasks, gpus)
+	errs := repeats(tasks, gpus, plan)
+	labels := asked(tasks)
 	for i := range tasks {
 		t, d, err := r.prepare(&tasks[i], place{index: i, gpuIndex: -1})
 		if err != nil {
@@ -58,6 +60,10 @@ func (p *Planner) newRound(tasks []Task, gpus []GPU, plan bool) (*round, error) 
 	}
 	for i := range gpus {
 		g, err := r.prepareGPU(&gpus[i], i)
+		g.Labels = gpus[i].carried()
+		if plan { // other labels would only tell equal GPUs apart
+			g.Labels = slices.DeleteFunc(g.Labels, func(l string) bool { return !labels[l] })
+		}
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -118,36 +124,6 @@ func (r *round) total(k *kind) float64 {
 	return math.Round(sum*1e9) / 1e9
 }
 
-// repeats reports IDs that come twice. A gang that runs comes once for each of
-// its GPUs.
-func repeats(tasks []Task, gpus []GPU) []error {
-	var errs []error
-	cards := make(map[string]bool, len(gpus))
-	count := make(map[string]int, len(tasks))
-	for i := range tasks {
-		t := &tasks[i]
-		if count[t.ID]++; count[t.ID] > 1 && t.ID != "" {
-			errs = append(errs, place{index: i, gpuIndex: -1}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ")))
-		}
-	}
-	for g := range gpus {
-		gpu := &gpus[g]
-		if cards[gpu.ID] {
-			errs = append(errs, place{gpu.ID, true, g, -1}.fault("", "ID", errors.New("is that of another GPU; want IDs that differ")))
-		}
-		cards[gpu.ID] = gpu.ID != ""
-		here := make(map[string]bool, len(gpu.Residents))
-		for i := range gpu.Residents {
-			t := &gpu.Residents[i]
-			if count[t.ID]++; t.ID != "" && (here[t.ID] || count[t.ID] > t.Width()) {
-				errs = append(errs, place{gpu.ID, true, g, i}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ, but for a gang on each of its GPUs")))
-			}
-			here[t.ID] = true
-		}
-	}
-	return errs
-}
-
 // predictUse completes the tasks that nobody observed, for each kind of GPU,
 // and notes what is known of each task's use.
 func (r *round) predictUse() {
@@ -201,8 +177,9 @@ func (r *round) prepareGPU(g *GPU, index int) (packer.GPU, error) {
 			return packer.GPU{}, err
 		}
 		if r.whole[t.ID] {
-			t.Memory, t.Alone = r.planner.usable(g), g.Residents[i].Alone
+			t.Memory, t.Alone = r.planner.usable(g), r.planner.solitary(&g.Residents[i])
 		}
+		t.Home = ""
 		out.Residents = append(out.Residents, t)
 		closed = closed || t.GPUs > 1
 	}
@@ -232,6 +209,21 @@ func worker(t *packer.Task, gpu string) {
 func ownID(id string) string {
 	id, _, _ = strings.Cut(id, workerMark)
 	return id
+}
+
+// pack solves the round, one class of tasks after the other.
+func (r *round) pack(ctx context.Context) (*packer.Solution, error) {
+	class := make(map[string]int, len(r.tasks))
+	several := false
+	for i := range r.tasks {
+		class[r.tasks[i].ID] = r.tasks[i].Priority
+		several = several || r.tasks[i].Priority != r.tasks[0].Priority
+	}
+	method := r.planner.config.Method
+	if several {
+		method = solve.Classes{Method: method, Class: func(t *packer.Task) int { return class[t.ID] }}
+	}
+	return method.Pack(ctx, &r.problem)
 }
 
 // plan puts a solution into the caller's words.
@@ -362,7 +354,10 @@ func rounded(e predict.Estimate, steps float64) predict.Estimate {
 // is as large as possible within memory, slowdown and sharing limits, and
 // proves how far from the best the answer can be.
 //
-// A task of several GPUs gets all of them, of one product, or waits.
+// A task of several GPUs gets all of them, of one product, or waits. A task that runs
+// and may be moved or stopped is among tasks, with its Home. Where tasks differ in
+// Priority, each class gets what is best for it beside the classes above, as though those
+// below did not exist, and nothing is proven about the whole.
 //
 // No tasks or no GPUs give an empty plan. Input that cannot be understood is an
 // error, one [*FaultError] for each fault: a duplicate or empty ID, a number out of
@@ -380,7 +375,7 @@ func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, er
 	if err != nil {
 		return nil, err
 	}
-	solution, err := p.config.Method.Pack(ctx, &r.problem)
+	solution, err := r.pack(ctx)
 	if solution == nil {
 		return nil, fmt.Errorf("colloc: plan: %w", err)
 	}

@@ -38,6 +38,36 @@ type Task struct {
 	MaxSlowdown float64
 	// Alone forbids sharing.
 	Alone bool
+	// Labels are what other tasks may go by in Avoid and Only: a tenant, a project, a
+	// class of service. No list of labels may be modified while the Planner uses it.
+	Labels []string
+	// Avoid lists labels of tasks with which it must not share a GPU, and Only, if not
+	// empty, those with which it may: its company must carry one of them at least. Both
+	// bind both sides. A tenant that shares with nobody else labels its tasks with its
+	// name and says Only that name. Alone on a GPU a task respects both.
+	Avoid, Only []string
+	// On lists labels that the task's GPU must carry, all of them: see [GPU].Labels.
+	On []string
+	// Home is the ID of the GPU on which the task runs now, if it may be moved or
+	// stopped: list it among the tasks of a Plan instead of the GPU's Residents. Empty
+	// for a task that does not run yet, and for gangs. Of a resident it says nothing.
+	Home string
+	// MoveCost is what is lost if the task does not stay at Home, as a multiple of its
+	// weight times its pace there, in [0, 16]: the time that checkpoint and restart
+	// take, divided by the time for which the decision is made.
+	MoveCost float64
+	// Kind, if not empty, promises that the task equals every other one of this Kind in
+	// all fields but ID, Weight, Home, MoveCost and Priority, and that their Profiles
+	// tell the same. Whoever has many copies of few programs says so here: one of them
+	// is then judged for all.
+	Kind string
+	// Priority is the task's class, higher before lower. [Planner.Plan] serves one class
+	// after the other, and [Planner.Preempt] sends away tasks of lower classes only.
+	// Within a class weights decide; a Session heeds weights alone.
+	Priority int
+	// Foreign marks a resident that nobody registered, see [Foreign]: nothing joins it
+	// but with [Config].ShareForeign, and nobody may send it away.
+	Foreign bool
 	// GPUs is how many GPUs of one product the task takes at once, a gang, all or
 	// none; 0 means what the Profile's training says, or 1. Reserved is what it
 	// takes of each; its weight counts once. Gangs of one size that are planned
@@ -54,6 +84,10 @@ type GPU struct {
 	Model profile.GPUModel
 	// Memory is the card's total as NVML reports it; 0 means Model.Memory.
 	Memory profile.Bytes
+	// Labels are what tasks may ask for by On: the node, a rack, a pool. The product's
+	// name, as Model has it and as [profile.GPUModel.Canonical] gives it, is a label of
+	// every GPU.
+	Labels []string
 	// Mechanisms are the allowed ways to share: time-slicing and MPS. nil means
 	// time-slicing, which needs no set-up; a list that holds only Exclusive
 	// forbids sharing.
@@ -78,7 +112,22 @@ const (
 func (t *Task) valid() bool {
 	return checkID(t.ID) == "" && (t.Profile != nil || t.Reserved > 0) && t.Reserved >= 0 && (t.Reserved <= maxReserved || t.Reserved == memory.Whole) &&
 		t.Weight >= 0 && t.Weight <= maxWeight && (t.MaxSlowdown == 0 || t.MaxSlowdown >= 1) && t.GPUs >= 0 && t.Width() <= maxGPUs &&
-		!slices.Contains(t.Elsewhere, nil)
+		!slices.Contains(t.Elsewhere, nil) && t.labelled() && t.MoveCost >= 0 && t.MoveCost <= packer.MaxMoveCost && (t.Home == "" || t.Width() == 1)
+}
+
+// labelled reports whether nothing is wrong with the labels.
+func (t *Task) labelled() bool {
+	return checkLabels(t.Labels) == "" && checkLabels(t.Avoid) == "" && checkLabels(t.Only) == "" && checkLabels(t.On) == ""
+}
+
+// checkLabels reports why labels are none, or "".
+func checkLabels(labels []string) string {
+	for _, l := range labels {
+		if why := checkID(l); why != "" {
+			return "holds a label that " + why
+		}
+	}
+	return ""
 }
 
 // Validate reports every fault of the task, each a [*FaultError]. It does not
@@ -104,7 +153,55 @@ func (t *Task) validate(at place) error {
 	check(t.Weight >= 0 && t.Weight <= maxWeight, "Weight", t.Weight, fmt.Sprintf("0 to %g", float64(maxWeight)))
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
 	check(t.GPUs >= 0 && t.Width() <= maxGPUs, "GPUs", t.Width(), fmt.Sprintf("0 for what the Profile says, or 1 to %d", maxGPUs))
+	check(t.MoveCost >= 0 && t.MoveCost <= packer.MaxMoveCost, "MoveCost", t.MoveCost, fmt.Sprintf("0 to %d", packer.MaxMoveCost))
+	check(t.Home == "" || t.Width() == 1, "Home", t.Home, "nothing for a task of several GPUs: list it as a resident")
+	for _, list := range [...]struct {
+		field  string
+		labels []string
+	}{{"Labels", t.Labels}, {"Avoid", t.Avoid}, {"Only", t.Only}, {"On", t.On}} {
+		if why := checkLabels(list.labels); why != "" {
+			errs = append(errs, at.fault(t.ID, list.field, errors.New(why)))
+		}
+	}
 	return errors.Join(errs...)
+}
+
+// Accepts reports whether t and o may share a GPU as far as their labels go.
+func (t *Task) Accepts(o *Task) bool { return t.likes(o) && o.likes(t) }
+
+func (t *Task) likes(o *Task) bool {
+	return !overlap(t.Avoid, o.Labels) && (len(t.Only) == 0 || overlap(t.Only, o.Labels))
+}
+
+// overlap reports whether two short lists have a label in common.
+func overlap(a, b []string) bool {
+	return len(a) > 0 && slices.ContainsFunc(b, func(label string) bool { return slices.Contains(a, label) })
+}
+
+// asked are the labels that some task wants of its GPU.
+func asked(tasks []Task) map[string]bool {
+	labels := make(map[string]bool)
+	for i := range tasks {
+		for _, l := range tasks[i].On {
+			labels[l] = true
+		}
+	}
+	return labels
+}
+
+// carried are all labels of the GPU.
+func (g *GPU) carried() []string {
+	return append(slices.Clone(g.Labels), g.Model.Name, g.Model.Canonical())
+}
+
+// Lacks returns the first label of the task's On that g does not carry, or "".
+func (g *GPU) Lacks(t *Task) string {
+	for _, label := range t.On {
+		if label != g.Model.Name && !slices.Contains(g.Labels, label) && label != g.Model.Canonical() {
+			return label
+		}
+	}
+	return ""
 }
 
 // Width is how many GPUs the task takes at once, at least 1: GPUs, or what its
@@ -157,6 +254,9 @@ func (g *GPU) validate(index int) error {
 			fault("Mechanisms", "lists %v, want time-slicing or mps; a MIG instance is a GPU of its own", m)
 		}
 	}
+	if why := checkLabels(g.Labels); why != "" {
+		fault("Labels", "%s", why)
+	}
 	if err := g.checkSlice(); err != nil {
 		fault("Slice", "is none of the card: %w", err)
 	}
@@ -168,7 +268,7 @@ func (g *GPU) validate(index int) error {
 
 // valid reports whether nothing is wrong with the GPU and its residents.
 func (g *GPU) valid() bool {
-	if checkID(g.ID) != "" || g.checkSlice() != nil || g.Memory < 0 || g.Total() <= 0 || g.Total() > maxReserved {
+	if checkID(g.ID) != "" || checkLabels(g.Labels) != "" || g.checkSlice() != nil || g.Memory < 0 || g.Total() <= 0 || g.Total() > maxReserved {
 		return false
 	}
 	for _, m := range g.Mechanisms {
@@ -206,26 +306,6 @@ func (g *GPU) Total() profile.Bytes {
 		return slice.Memory
 	}
 	return g.Model.Memory
-}
-
-// minSpeed is the speed below which the task must not fall.
-func (p *Planner) minSpeed(t *Task) float64 {
-	if t.MaxSlowdown > 0 {
-		return 1 / t.MaxSlowdown
-	}
-	return 1 / p.config.MaxSlowdown
-}
-
-// packed converts a task for the packer; its reservation is decided before.
-func (p *Planner) packed(t *Task, reserved profile.Bytes) packer.Task {
-	whole := reserved == memory.Whole
-	if whole {
-		reserved = p.least(t)
-	}
-	return packer.Task{
-		ID: t.ID, Profile: t.known(), Memory: reserved,
-		Weight: t.Weight, MinSpeed: p.minSpeed(t), Alone: t.Alone || whole, GPUs: t.Width(),
-	}
 }
 
 func weight(t *Task) float64 {

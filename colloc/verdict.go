@@ -16,6 +16,11 @@ type Verdict struct {
 	Fits bool `json:"fits"`
 	// Code names the binding limit; 0 if there is none.
 	Code packer.ReasonCode `json:"code"`
+	// Other is the ID of the resident that stands in the way: it or the task must be
+	// alone or takes several GPUs, or their labels do not go together.
+	Other string `json:"other,omitempty"`
+	// Label is what the task asks for by On and the GPU does not carry.
+	Label string `json:"label,omitempty"`
 	// Memory is the task's peak in bytes, as far as Fit had to ask: Confidence
 	// is 0 for a task that carries its reservation.
 	Memory predict.Estimate `json:"memory_bytes"`
@@ -57,9 +62,13 @@ func (v Verdict) String() string {
 	case packer.SpeedLimit:
 		return fmt.Sprintf("slowdown: a member would run at %.2f of its solo speed, its limit is %.2f", v.SlowestSpeed, v.SlowestLimit)
 	case packer.MustBeAlone:
-		return "must be alone: the task or a resident forbids sharing"
+		return fmt.Sprintf("must be alone: the task or %q forbids sharing", v.Other)
 	case packer.GangSize:
-		return "gang: a task of several GPUs takes empty ones, and nobody joins it"
+		return fmt.Sprintf("gang: a task of several GPUs takes empty ones, and nobody joins it; %q is there", v.Other)
+	case packer.Incompatible:
+		return fmt.Sprintf("labels: the task and %q do not accept each other; Avoid and Only say which labels they bear", v.Other)
+	case packer.WrongGPU:
+		return fmt.Sprintf("wrong GPU: the task asks for label %q, and the GPU does not carry it", v.Label)
 	case packer.SetFull:
 		return "set size: the GPU already holds as many tasks as may share it"
 	default:
@@ -207,13 +216,17 @@ func (v Verdict) Reliefs(task Task, gpu GPU) []Relief {
 	case packer.MustBeAlone:
 		var list []Relief
 		for _, t := range append([]Task{task}, gpu.Residents...) {
-			if t.Alone {
+			if t.Alone || t.Foreign {
 				list = append(list, Relief{Kind: AllowSharing, Task: t.ID})
 			}
 		}
 		return list
 	case packer.SetFull:
 		return []Relief{{Kind: LargerSets, Task: task.ID}}
+	case packer.Incompatible:
+		return []Relief{{Kind: OtherLabels, Task: task.ID}, {Kind: OtherLabels, Task: v.Other}}
+	case packer.WrongGPU:
+		return []Relief{{Kind: LabelGPU, Task: task.ID}}
 	default: // the other codes are those of plans
 		return nil
 	}

@@ -19,6 +19,7 @@ type account struct {
 	booked    profile.Bytes // sum of the seats' charges, kept by recount
 	seats     []*seat       // in the order they joined
 	tightened uint64        // version when a task joined or usage grew
+	remade    uint64        // version when the card was changed, or foreigners came that count as a resident
 }
 
 // seat is one task on one GPU.
@@ -96,6 +97,16 @@ func (a *account) guard(t *colloc.Task) string {
 			return s.task.ID
 		case t.Alone:
 			return t.ID
+		}
+	}
+	return ""
+}
+
+// stranger returns a task whose labels and those of t do not go together.
+func (a *account) stranger(t *colloc.Task) string {
+	for _, s := range a.seats {
+		if !t.Accepts(&s.task) {
+			return s.task.ID
 		}
 	}
 	return ""

@@ -35,6 +35,12 @@ type Config struct {
 	// that is no fault: what the driver keeps for itself. The headroom bears
 	// it. Missing means 512 MiB.
 	Overhead profile.Opt[profile.Bytes]
+	// ForeignResidents makes a [Snapshot] list what foreign processes use of a card,
+	// those that [Ledger.Reconcile] found in nobody's name, as one resident that is
+	// [colloc.Task.Foreign]: a [colloc.Planner] then lets nothing join it, or, with its
+	// ShareForeign, predicts what company costs both. Without it their memory counts and
+	// nothing else: right where they are small, such as the windows of a desktop.
+	ForeignResidents bool
 	// Now is the clock, usually [time.Now]. It is called while the books are
 	// locked and must not call the Ledger.
 	Now func() time.Time

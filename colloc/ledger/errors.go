@@ -30,6 +30,8 @@ var (
 	// ErrNotCommitted means that a task cannot be released because its lease is
 	// still open; roll that back or commit it.
 	ErrNotCommitted = errors.New("not committed yet")
+	// ErrInUse means that a GPU cannot be cut anew because tasks are on it.
+	ErrInUse = errors.New("in use")
 )
 
 // RefusedError is why [Ledger.Reserve] took nothing: the first claim, in their
@@ -40,18 +42,24 @@ type RefusedError struct {
 	// Task and GPU are the claim's.
 	Task string
 	GPU  string
-	// Code is the limit that binds: memory, set size, a gang, or a task that must be
-	// alone. 0 means that the claim would fit, but a task joined the GPU after
-	// the snapshot, so that speeds were predicted without it, or that the
-	// snapshot is of another [Epoch].
+	// Code is the limit that binds: memory, set size, a gang, a task that must be
+	// alone, or labels. 0 means that the claim would fit, but a task joined the GPU after
+	// the snapshot, so that speeds were predicted without it, that the card was
+	// Changed, or that the snapshot is of another [Epoch].
 	Code packer.ReasonCode
 	// Needed is what the claim reserves, Free what the GPU has left; known
 	// where Code is [packer.MemoryLimit].
 	Needed profile.Bytes
 	Free   profile.Bytes
 	// Other is the task that joined the GPU after the snapshot, or else the one
-	// that must be alone; empty if neither applies.
+	// that must be alone, is a gang, or has labels that do not go together with those of
+	// the claim; empty if none applies.
 	Other string
+	// Label is what the task asks for by On and the GPU does not carry.
+	Label string
+	// Changed says that the card itself was changed after the snapshot, or that
+	// foreign processes came to it that count as a resident.
+	Changed bool
 	// Stale says that the GPU got fuller after the snapshot, or may have: the
 	// snapshot is of another Epoch.
 	Stale bool
@@ -67,6 +75,9 @@ func (e *RefusedError) Error() string {
 	text := fmt.Sprintf("ledger: reserve: task %q on GPU %q: ", e.Task, e.GPU)
 	switch e.Code {
 	case 0:
+		if e.Changed {
+			return text + "the card was changed, or foreign processes came to it, after the snapshot; take a new one and decide again"
+		}
 		if e.Other == "" {
 			return text + "the snapshot is from before a restart or of another ledger; take a new one and decide again"
 		}
@@ -79,6 +90,10 @@ func (e *RefusedError) Error() string {
 		text += fmt.Sprintf("a task of several GPUs shares them with nobody that comes later (%q)", e.Other)
 	case packer.MustBeAlone:
 		text += fmt.Sprintf("must be alone or would join a task that must (%q)", e.Other)
+	case packer.Incompatible:
+		text += fmt.Sprintf("its labels and those of task %q do not go together; Avoid and Only say which they bear", e.Other)
+	case packer.WrongGPU:
+		text += fmt.Sprintf("asks for label %q, which the GPU does not carry", e.Label)
 	default:
 		text += e.Code.String()
 	}

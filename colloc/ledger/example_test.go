@@ -237,3 +237,65 @@ func ExampleLedger_RemoveGPU() {
 	// waits again: resnet
 	// 2 cards <nil>
 }
+
+// The loop that every scheduler needs, in one call: look, find the best GPU, reserve,
+// and again where another one was quicker. Tenants never share a card.
+func ExampleLedger_Place() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	books, err := ledger.New(ledger.Config{
+		GPUs: []colloc.GPU{{ID: "gpu-0", Model: gpu, Labels: []string{"node-a"}}, {ID: "gpu-1", Model: gpu, Labels: []string{"node-b"}}},
+		Now:  exampleClock,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for i, tenant := range []string{"red", "red", "blue", "green"} {
+		task := alone(fmt.Sprint("task-", i), 0.2, 4*profile.GiB)
+		task.Labels, task.Only = []string{tenant}, []string{tenant}
+		task.On = []string{"RTX3090"} // the product; a node's label would do the same
+		if i == 1 {
+			task.On = []string{"node-a"}
+		}
+		placed, err := books.Place(context.Background(), planner, task)
+		if errors.Is(err, ledger.ErrFull) {
+			var why *ledger.UnplacedError
+			errors.As(err, &why)
+			fmt.Println(tenant, "waits:", why.Verdict)
+			continue
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		// Start the task here; if that fails, books.Rollback(placed.Lease).
+		fmt.Println(tenant, placed.GPUs, books.Commit(placed.Lease))
+	}
+	// Output:
+	// red [gpu-0] <nil>
+	// red [gpu-0] <nil>
+	// blue [gpu-1] <nil>
+	// green waits: labels: the task and "task-0" do not accept each other; Avoid and Only say which labels they bear
+}
+
+// A scheduler that has filtered by node looks at that node's cards alone.
+func ExampleLedger_View() {
+	books := exampleLedger()
+	seen, err := books.View("gpu-1")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	_, err = books.Reserve(seen.Version, ledger.Claim{Task: exampleTask("resnet", 10*profile.GiB), GPU: seen.GPUs[0].ID})
+	fmt.Println(len(seen.GPUs), seen.GPUs[0].ID, err)
+	_, err = books.View("gpu-7")
+	fmt.Println(errors.Is(err, ledger.ErrUnknown))
+	// Output:
+	// 1 gpu-1 <nil>
+	// true
+}

@@ -20,7 +20,8 @@ import (
 //	1  leases by number, counted on over restarts: numbers came again after two
 //	2  leases by epoch and number, in the order they joined; no version
 //	3  gangs, tasks without a profile or without a limit
-const fileFormat = 3
+//	4  labels, homes, kinds, priorities, foreign tasks
+const fileFormat = 4
 
 // booksFile is the file form of a Ledger: what the configuration does not say.
 type booksFile struct {
@@ -54,6 +55,15 @@ type taskFile struct {
 	Unlimited   bool             `json:"unlimited,omitempty"` // MaxSlowdown is +Inf, which JSON cannot say
 	Alone       bool             `json:"alone,omitempty"`
 	GPUs        int              `json:"gpus,omitempty"`
+	Labels      []string         `json:"labels,omitempty"`
+	Avoid       []string         `json:"avoid,omitempty"`
+	Only        []string         `json:"only,omitempty"`
+	On          []string         `json:"on,omitempty"`
+	Home        string           `json:"home,omitempty"`
+	MoveCost    float64          `json:"move_cost,omitempty"`
+	Kind        string           `json:"kind,omitempty"`
+	Priority    int              `json:"priority,omitempty"`
+	Foreign     bool             `json:"foreign,omitempty"`
 	Profile     *profile.Profile `json:"profile"`
 }
 
@@ -98,6 +108,8 @@ func (l *lease) file() *leaseFile {
 		saved := taskFile{
 			ID: t.ID, GPU: s.account.gpu.ID, Reserved: t.Reserved, Used: s.used,
 			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs, Profile: t.Profile,
+			Labels: t.Labels, Avoid: t.Avoid, Only: t.Only, On: t.On,
+			Home: t.Home, MoveCost: t.MoveCost, Kind: t.Kind, Priority: t.Priority, Foreign: t.Foreign,
 		}
 		if math.IsInf(t.MaxSlowdown, 1) {
 			saved.MaxSlowdown, saved.Unlimited = 0, true
@@ -114,7 +126,7 @@ func (l *lease) file() *leaseFile {
 // shows up as [Foreign]. Snapshots from before count as out of date. The books
 // get a new [Epoch], so that this holds however often one file is loaded, in a
 // row or by two ledgers at once; leases of the file keep their names. Files of
-// formats 1 and 2 are read, too.
+// formats 1 to 3 are read, too.
 //
 // c gives the GPUs, limits and clock. A Resident that c lists and the books know
 // is booked once, as the books have it; it is an error if they disagree about
@@ -231,6 +243,8 @@ func (l *Ledger) restoreLease(saved *leaseFile) error {
 		task := colloc.Task{
 			ID: t.ID, Profile: t.Profile, Reserved: t.Reserved,
 			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs,
+			Labels: t.Labels, Avoid: t.Avoid, Only: t.Only, On: t.On,
+			Home: t.Home, MoveCost: t.MoveCost, Kind: t.Kind, Priority: t.Priority, Foreign: t.Foreign,
 		}
 		if t.Unlimited {
 			task.MaxSlowdown = math.Inf(1)

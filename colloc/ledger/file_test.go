@@ -88,8 +88,8 @@ func TestLoadFaults(t *testing.T) {
 		name, file, want string
 	}{
 		{"nothing", ``, "EOF"},
-		{"format", `{"format":4}`, "format is 4, want 1 to 3"},
-		{"no format", `{}`, "format is 0, want 1 to 3"},
+		{"format", `{"format":5}`, "format is 5, want 1 to 4"},
+		{"no format", `{}`, "format is 0, want 1 to 4"},
 		{"null lease", books(`null`), "lease 0 of the file is null"},
 		{"number 0", books(`{"epoch":"aa","number":0,"tasks":[` + task + `]}`), "want a number from 1"},
 		{"number not issued", books(`{"epoch":"aa","number":1152921504606846976,"tasks":[` + task + `]}`), "want a number from 1 to 2"},

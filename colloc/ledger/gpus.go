@@ -37,6 +37,135 @@ func (l *Ledger) AddGPU(g colloc.GPU) error {
 	return nil
 }
 
+// Book enters what runs already, whatever the limits, as committed: a scheduler that
+// restarts, or that finds tasks of its own on a card, books reality. What stands in the
+// books on that GPU already stays as it is. Where it is more than a limit allows,
+// nothing is added until it fits again, and [Ledger.Reconcile] says so. All claims are
+// booked or none: [ErrUnknown] means that the books have no such GPU, [ErrDuplicate]
+// that they have the task on another one.
+func (l *Ledger) Book(claims ...Claim) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	l.version++
+	first := l.issued
+	var entered []*seat
+	for i := range claims {
+		t := &claims[i].Task
+		if slices.ContainsFunc(l.seats[t.ID], func(s *seat) bool { return s.account.gpu.ID == claims[i].GPU }) {
+			continue
+		}
+		own := l.gangLease(t)
+		if own == nil {
+			own = l.nextLease()
+		}
+		if err := l.settle(own, claims[i].GPU, t); err != nil {
+			for _, s := range entered {
+				l.remove(s)
+				l.leave(s)
+			}
+			for ; l.issued > first; l.issued-- {
+				delete(l.leases, leaseName{l.epoch, l.issued})
+			}
+			l.version--
+			return fmt.Errorf("ledger: book: %w", err)
+		}
+		entered = append(entered, own.seats[len(own.seats)-1])
+	}
+	return nil
+}
+
+// nextLease enters a committed lease.
+func (l *Ledger) nextLease() *lease {
+	l.issued++
+	own := &lease{name: leaseName{l.epoch, l.issued}, committed: true}
+	l.enter(own)
+	return own
+}
+
+// ChangeGPU gives cards that are in the books the product, memory, slice, mechanisms
+// and labels that they have from now on: a MIG instance was made anew with another size,
+// a label was set, sharing was switched off. They are told by their IDs, list no
+// Residents and keep their places; what runs there stays, even if it is more than the
+// card now offers. Decisions on older snapshots are out of date there. All are changed
+// or, on an error, none; [ErrUnknown] means that the books have no such GPU.
+func (l *Ledger) ChangeGPU(gpus ...colloc.GPU) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	for i := range gpus {
+		if err := checkCard(&gpus[i]); err != nil {
+			return fmt.Errorf("ledger: change: %w", err)
+		}
+		if l.byID[gpus[i].ID] == nil {
+			return fmt.Errorf("ledger: change: %w: GPU %q", ErrUnknown, gpus[i].ID)
+		}
+	}
+	l.version++
+	for i := range gpus {
+		a := l.byID[gpus[i].ID]
+		a.configure(&gpus[i], l.config.Headroom.Or(0))
+		a.remade, a.tightened = l.version, l.version
+	}
+	return nil
+}
+
+// Recut puts the cards come in the place of those that are gone, in one step: the
+// layout of a card with MIG was changed, and nobody can reserve on one of its old
+// instances while another goes. come may use IDs of gone again. All or nothing:
+// [ErrInUse] means that a task is on one that would go, because instances cannot change
+// under running tasks, [ErrUnknown] that the books have no such GPU, [ErrDuplicate]
+// that they have one of come, or that one comes twice.
+func (l *Ledger) Recut(gone []string, come ...colloc.GPU) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tick()
+	at := len(l.accounts)
+	leaves := make(map[string]bool, len(gone))
+	for _, id := range gone {
+		a := l.byID[id]
+		if a == nil {
+			return fmt.Errorf("ledger: recut: %w: GPU %q", ErrUnknown, id)
+		}
+		if len(a.seats) > 0 {
+			return fmt.Errorf("ledger: recut: GPU %q is %w by task %q; instances cannot change under running tasks", id, ErrInUse, a.seats[0].task.ID)
+		}
+		leaves[id] = true
+		at = min(at, slices.Index(l.accounts, a))
+	}
+	pages, err := l.fresh(come, leaves)
+	if err != nil {
+		return fmt.Errorf("ledger: recut: %w", err)
+	}
+	l.version++
+	for id := range leaves {
+		l.strike(l.byID[id])
+	}
+	l.accounts = slices.Insert(l.accounts, at, pages...)
+	for _, a := range pages {
+		l.byID[a.gpu.ID] = a
+		a.remade, a.tightened = l.version, l.version
+	}
+	return nil
+}
+
+// fresh makes pages of cards that come empty, where those of leaves no longer count.
+func (l *Ledger) fresh(come []colloc.GPU, leaves map[string]bool) ([]*account, error) {
+	pages := make([]*account, len(come))
+	for i := range come {
+		g := &come[i]
+		if err := checkCard(g); err != nil {
+			return nil, err
+		}
+		if l.byID[g.ID] != nil && !leaves[g.ID] || slices.ContainsFunc(come[:i], func(o colloc.GPU) bool { return o.ID == g.ID }) {
+			return nil, fmt.Errorf("%w: GPU %q", ErrDuplicate, g.ID)
+		}
+		pages[i] = new(account)
+		pages[i].configure(g, l.config.Headroom.Or(0))
+	}
+	return pages, nil
+}
+
 // RemoveGPU takes cards out of the books: they failed, or their machine left. What
 // was on them goes with them and is returned: committed tasks in the order they
 // joined, and of leases that are still open everything they held, elsewhere too,

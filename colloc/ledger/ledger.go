@@ -29,6 +29,7 @@ type Ledger struct {
 	version  uint64               // of the epoch; grows with every change
 	entered  uint64               // counts the leases in the order they joined
 	clock    stopwatch
+	turn     chan struct{} // held by the one that repeats Place
 }
 
 // New opens the books. It reports every fault of the Config in one
@@ -51,6 +52,7 @@ func empty(c Config, past map[Epoch]bool) (*Ledger, error) {
 		byID:   make(map[string]*account, len(c.GPUs)),
 		seats:  make(map[string][]*seat),
 		leases: make(map[leaseName]*lease),
+		turn:   make(chan struct{}, 1),
 	}
 	l.config.fill()
 	errs := []error{c.validate()}
@@ -76,16 +78,27 @@ func (l *Ledger) add(g *colloc.GPU) error {
 	if err := g.Validate(); err != nil {
 		return err
 	}
-	if g.Total() > maxMemory {
-		return fmt.Errorf("ledger: GPU %q: Memory is %v, want at most %v", g.ID, g.Total(), maxMemory)
-	}
 	if l.byID[g.ID] != nil {
 		return fmt.Errorf("ledger: GPU %q: %w ID", g.ID, ErrDuplicate)
 	}
-	a := &account{gpu: *g, usable: colloc.Usable(g.Total(), l.config.Headroom.Or(0))}
-	a.gpu.Memory, a.gpu.Residents = g.Total(), nil
+	a := new(account)
+	a.configure(g, l.config.Headroom.Or(0))
 	l.accounts, l.byID[g.ID] = append(l.accounts, a), a
 	return nil
+}
+
+// checkCard reports why a GPU cannot be one that is changed or comes empty.
+func checkCard(g *colloc.GPU) error {
+	if len(g.Residents) > 0 {
+		return fmt.Errorf("GPU %q: Residents is not empty, want the card alone; Book what runs there", g.ID)
+	}
+	return g.Validate()
+}
+
+// configure makes a page that of a card as it is from now on.
+func (a *account) configure(g *colloc.GPU, headroom float64) {
+	a.gpu, a.usable = *g, colloc.Usable(g.Total(), headroom)
+	a.gpu.Memory, a.gpu.Residents = g.Total(), nil
 }
 
 // settleAll books the residents, each with a lease of its own.
@@ -95,9 +108,7 @@ func (l *Ledger) settleAll(gpus []colloc.GPU) error {
 		for j := range gpus[i].Residents {
 			own := l.gangLease(&gpus[i].Residents[j])
 			if own == nil {
-				l.issued++
-				own = &lease{name: leaseName{l.epoch, l.issued}, committed: true}
-				l.enter(own)
+				own = l.nextLease()
 			}
 			errs = append(errs, l.settle(own, gpus[i].ID, &gpus[i].Residents[j]))
 		}

@@ -117,7 +117,7 @@ type presence struct {
 func (l *Ledger) reconcile(a *account, u *Usage) []Discrepancy {
 	there, foreign, found := l.attribute(a, u)
 	rest := u.total() - u.held() // nobody accounts for it
-	before := plus(a.foreign, a.booked)
+	before, had := plus(a.foreign, a.booked), a.foreign
 	for i, s := range a.seats {
 		p := &there[i]
 		s.used = p.used
@@ -146,6 +146,9 @@ func (l *Ledger) reconcile(a *account, u *Usage) []Discrepancy {
 		l.version++
 		if after > before {
 			a.tightened = l.version
+		}
+		if l.config.ForeignResidents && foreign > had {
+			a.remade = l.version
 		}
 	}
 	if a.free() < 0 {

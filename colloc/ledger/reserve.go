@@ -123,16 +123,23 @@ func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 	if !past {
 		newcomer = a.newcomer(taken, seen.Number)
 	}
-	switch guard := a.guard(&c.Task); {
+	if !past && a.remade > seen.Number {
+		e.Changed, e.Stale = true, true
+	}
+	switch guard, lacks := a.guard(&c.Task), a.gpu.Lacks(&c.Task); {
+	case lacks != "":
+		e.Code, e.Label = packer.WrongGPU, lacks
 	case c.Task.Reserved > a.free():
 		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.free())
 	case a.gang(taken, &c.Task) != "":
 		e.Code, e.Other = packer.GangSize, a.gang(taken, &c.Task)
 	case guard != "":
 		e.Code, e.Other = packer.MustBeAlone, guard
+	case a.stranger(&c.Task) != "":
+		e.Code, e.Other = packer.Incompatible, a.stranger(&c.Task)
 	case len(a.seats) >= a.most(l.config.MaxSet):
 		e.Code = packer.SetFull
-	case newcomer == "" && !past:
+	case newcomer == "" && !past && !e.Changed:
 		l.place(taken, a, &c.Task)
 		return nil
 	}

@@ -165,3 +165,24 @@ func (nuisance) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, d
 	}
 	return nil
 }
+
+// Whatever its weight, a task of a lower class gets what the higher one leaves.
+func ExampleClasses() {
+	urgent := packer.Task{ID: "urgent", Memory: 10 * profile.GiB}
+	heavy := packer.Task{ID: "heavy", Memory: 10 * profile.GiB, Weight: 100}
+	p := &packer.Problem{
+		Tasks: []packer.Task{heavy, urgent}, GPUs: []packer.GPU{{ID: "gpu0", Memory: 16 * profile.GiB}}, Model: appetite{"urgent": 1, "heavy": 1},
+	}
+	class := func(t *packer.Task) int { return len(t.ID) } // the longer name, the higher class
+	for _, m := range []packer.Method{solve.Auto{}, solve.Classes{Class: class}} {
+		s, err := m.Pack(context.Background(), p)
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(p.Tasks[s.Sets[0].Tasks[0]].ID)
+	}
+	// Output:
+	// heavy
+	// urgent
+}
