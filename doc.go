@@ -12,6 +12,7 @@
 //   - [example.com/colloc/predict/utilization]: how busy a task keeps a GPU, from its description
 //   - [example.com/colloc/predict/interference]: how fast tasks run side by side, learned from every co-run
 //   - [example.com/colloc/predict/pace]: how fast a kind of GPU, or a slice of one, is for a task
+//   - [example.com/colloc/predict/learned]: what was learned, to be saved, loaded and looked into
 //   - [example.com/colloc/predict/dataset]: readers of published measurements
 //   - [example.com/colloc/predict/pretrained]: fitted models, for those who have no measurements
 //   - [example.com/colloc/packer]: which tasks share which GPU: the question, the answer, the check of it

@@ -20,11 +20,17 @@ import (
 // Config says how a Planner predicts and what it must respect. The zero Config
 // works: pretrained models, 1 % out-of-memory risk per task, 10 % headroom,
 // pairs, nobody below half its solo speed.
+//
+// What a Planner learns is its own, also where the models are given: it teaches
+// copies. Shared changes that.
 type Config struct {
 	// Memory predicts peak memory; nil is [pretrained.Memory].
 	Memory *memory.Predictor
 	// Interference predicts speeds; nil is [pretrained.Interference].
 	Interference *interference.Predictor
+	// Shared says that the Planner teaches Memory, Interference and Pace themselves:
+	// all who hold them learn what it observes, other Planners with the same models too.
+	Shared bool
 	// Utilization predicts how busy a task that nobody observed keeps a GPU;
 	// nil is [pretrained.Utilization].
 	Utilization *utilization.Predictor
@@ -77,10 +83,11 @@ const (
 // Planner answers Fit, Score and Plan, and learns through Observe. It is safe
 // for concurrent use. Make one with [New]: the zero Planner answers with an error.
 type Planner struct {
-	config  Config
-	limits  packer.Limits
-	scratch sync.Pool // of *scratch
-	choices sync.Pool // of *choice
+	config   Config
+	limits   packer.Limits
+	scratch  sync.Pool  // of *scratch
+	choices  sync.Pool  // of *choice
+	learning sync.Mutex // held by who teaches the models or saves them
 }
 
 // New returns a Planner. It reports every fault of the Config in one error.
@@ -88,6 +95,7 @@ func New(c Config) (*Planner, error) {
 	if err := c.validate(); err != nil {
 		return nil, fmt.Errorf("colloc: config: %w", err)
 	}
+	c.own()
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("colloc: pretrained models: %w", err)
 	}
@@ -98,7 +106,7 @@ func New(c Config) (*Planner, error) {
 }
 
 // Config returns what the Planner was made with, each default filled in. The
-// models are those that [Planner.Observe] teaches: Save keeps what they learned.
+// models are those that [Planner.Observe] teaches.
 func (p *Planner) Config() Config {
 	if p == nil {
 		return Config{}
@@ -132,6 +140,22 @@ func (c *Config) validate() error {
 		check("MaxSlowdown", c.MaxSlowdown, 1, math.Inf(1), "0 for the default or at least 1")
 	}
 	return errors.Join(errs...)
+}
+
+// own replaces the models that learn by copies, unless they are shared.
+func (c *Config) own() {
+	if c.Shared {
+		return
+	}
+	if c.Memory != nil {
+		c.Memory = c.Memory.Clone()
+	}
+	if c.Interference != nil {
+		c.Interference = c.Interference.Clone()
+	}
+	if c.Pace != nil {
+		c.Pace = c.Pace.Clone()
+	}
 }
 
 // fill replaces what is zero by its default.

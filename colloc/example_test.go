@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log"
@@ -208,4 +209,36 @@ func ExampleForeign() {
 	fmt.Println(verdict, err)
 	// Output:
 	// memory: needs 4.08 GiB, 1.6 GiB are free; 2.48 GiB more would lift it <nil>
+}
+
+// What a Planner learned outlives the process: Save writes it, Load goes on.
+func ExampleLoad() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	task := alone("bert", 0.99, 0.7, 16*profile.GiB)
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	for _, m := range []colloc.Measurement{{Profile: task.Profile, Peak: profile.Some(18 * profile.GiB)}, {Profile: task.Profile, Throughput: profile.Some(40.0)}} {
+		if err := planner.Observe(colloc.Observation{GPU: gpu, Members: []colloc.Measurement{m}}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	var file bytes.Buffer // or os.Create, and os.Rename when it is whole
+	if err := planner.Save(&file); err != nil {
+		log.Fatal(err)
+	}
+	again, err := colloc.Load(&file, colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	learned, err := again.Learned(task)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Print(learned)
+	// Output:
+	// bert||bs64|fp32
+	//   memory: at least 18.36 GiB is reserved, measured peak 18 GiB
+	//   RTX3090 alone: throughput 40 in 1 runs
 }

@@ -15,7 +15,7 @@ import (
 // cancelled one changes nothing and says so.
 func TestRefit(t *testing.T) {
 	speeds := &interference.Predictor{}
-	p, err := colloc.New(colloc.Config{Interference: speeds})
+	p, err := colloc.New(colloc.Config{Interference: speeds, Shared: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,9 @@ func allowed() []arrow {
 		{"predict/pace", predictor},
 		{"predict/internal", []string{"predict/internal/num", gonum + "/..."}}, // mathematics knows no task
 		{"predict/internal/footprint", []string{profile}},
+		{"predict/internal/corun", []string{profile}},
 		{"predict/dataset", []string{profile, "predict/..."}},
+		{"predict/learned", []string{profile, "predict/..."}},
 		{"predict/pretrained", []string{profile, "predict/..."}},
 		{"nvmlx", []string{internal, profile, "nvmlx"}},
 		{"nvmlx/gonvml", []string{internal, profile, "nvmlx", driver + "/...", "C"}}, // and nobody else needs a C compiler

@@ -2,6 +2,7 @@ package interference
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -155,4 +156,83 @@ func (r *regime) pairParts(own, other *member) [4]float64 {
 	}
 	parts[Learned] = all - parts[SMTime] - parts[MemoryTraffic] - parts[Turns]
 	return parts
+}
+
+// Regime is what [Predictor.Observe] was told of one GPU and mechanism.
+type Regime struct {
+	// GPU is the product's name in the catalogue, or as it was given; Mechanism how
+	// the tasks shared it.
+	GPU       string            `json:"gpu"`
+	Mechanism profile.Mechanism `json:"mechanism"`
+	// CoRuns is how many co-runs are kept for the next refit, Types how many types of
+	// tasks have effects of their own, those of the fit among them.
+	CoRuns int `json:"co_runs"`
+	Types  int `json:"types"`
+	// Drift is how well intervals held.
+	Drift Drift `json:"drift"`
+}
+
+// Regimes tells, for each GPU and mechanism on which a speed was observed, in the
+// order in which they were first seen, what was learned. O(types).
+func (m *Predictor) Regimes() []Regime {
+	var out []Regime
+	for _, r := range m.load().regimes {
+		if r.drift.Seen == 0 && len(r.runs) == 0 {
+			continue
+		}
+		l := Regime{GPU: r.gpu, Mechanism: r.mechanism, CoRuns: len(r.runs), Drift: m.Drift(r.gpu, r.mechanism)}
+		for i := range r.roster.effects {
+			if !r.roster.effects[i].all {
+				l.Types++
+			}
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// Seen is what was learned of one type of task on one GPU and mechanism.
+type Seen struct {
+	GPU       string            `json:"gpu"`
+	Mechanism profile.Mechanism `json:"mechanism"`
+	// CoRuns is in how many of the co-runs that are kept such a task took part, once
+	// or more.
+	CoRuns int `json:"co_runs"`
+	// Fitted says that the type was among the data of the fit.
+	Fitted bool `json:"fitted,omitempty"`
+	// Own is what such a task loses of its speed beyond what its use of the GPU says,
+	// Others what each neighbour loses beside it beyond that; negative is a gain. They
+	// are the effects of the type and of its model.
+	Own    float64 `json:"own_loss"`
+	Others float64 `json:"others_loss"`
+}
+
+// Seen tells what is known of tasks like p, same model, data set, batch and precision,
+// for each GPU and mechanism that knows such tasks; nil where none does. O(co-runs).
+func (m *Predictor) Seen(p *profile.Profile) []Seen {
+	t, named := typeOf(p)
+	if !named {
+		return nil
+	}
+	var out []Seen
+	for _, r := range m.load().regimes {
+		at := r.roster.find(t)
+		if at == noEffect {
+			continue
+		}
+		s := Seen{GPU: r.gpu, Mechanism: r.mechanism, Fitted: r.roster.effects[at].trained}
+		for _, e := range [2]int32{at, r.roster.find(t.whole())} {
+			if e != noEffect {
+				s.Own += r.post.Coef[ownColumn(e)]
+				s.Others += r.post.Coef[otherColumn(e)]
+			}
+		}
+		for _, o := range r.runs {
+			if slices.ContainsFunc(o.Set, func(p *profile.Profile) bool { k, ok := typeOf(p); return ok && k == t }) {
+				s.CoRuns++
+			}
+		}
+		out = append(out, s)
+	}
+	return out
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"example.com/colloc/predict/internal/corun"
 	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/predict/internal/num"
 	"example.com/colloc/predict/internal/trees"
@@ -54,13 +55,24 @@ type regimeFile struct {
 	// Mean is the prior mean of every column; absent means 0.
 	Mean    []float64       `json:"prior_mean,omitempty"`
 	Base    normalFile      `json:"fitted"`
-	Learned normalFile      `json:"learned"`
+	Learned learnedFile     `json:"learned"`
 	Trees   *trees.Ensemble `json:"trees,omitempty"`
 	Spread  spread          `json:"spread"`
 	Drift   drift           `json:"drift"`
 	// Posterior is the solution where it was updated row by row: solving the sums
 	// gives the same up to rounding.
 	Posterior *lsq.Solution `json:"posterior,omitempty"`
+	// Kept is what the next refit starts from; only Archive writes it.
+	Kept *keptFile `json:"kept,omitempty"`
+}
+
+type keptFile struct {
+	Fit        *corun.Table `json:"fit,omitempty"`
+	Observed   *corun.Table `json:"observed"`
+	Past       *learnedFile `json:"past,omitempty"`
+	Whole      bool         `json:"whole,omitempty"`
+	Count      int          `json:"count"`
+	Calibrated int          `json:"calibrated,omitempty"`
 }
 
 type effectFile struct {
@@ -79,10 +91,25 @@ type normalFile struct {
 	Matrix []float64 `json:"matrix"` // upper triangle, column by column
 }
 
+// learnedFile is normalFile for sums that are not rounded.
+type learnedFile struct {
+	Weight float64   `json:"weight"`
+	Sums   lsq.Exact `json:"sums"`
+	Matrix lsq.Exact `json:"matrix"`
+}
+
 // Save writes the model as JSON: what it was fitted on and what it learned, as
 // sums, with GPU and mechanism of each. A loaded model says the same as the saved
 // one, bit by bit, and saving it gives the same bytes. O(p²) per GPU and mechanism.
-func (m *Predictor) Save(w io.Writer) error {
+func (m *Predictor) Save(w io.Writer) error { return m.save(w, false) }
+
+// Archive is Save with the co-runs that are kept, those of [Fit] too, so that a
+// loaded model also says after a [Predictor.Refit] what the saved one would. The file
+// holds what was measured, task by task: give it to nobody who must not have that.
+// O(p² + co-runs) per GPU and mechanism.
+func (m *Predictor) Archive(w io.Writer) error { return m.save(w, true) }
+
+func (m *Predictor) save(w io.Writer, kept bool) error {
 	m.writer.Lock()
 	defer m.writer.Unlock()
 	s := m.load()
@@ -92,6 +119,9 @@ func (m *Predictor) Save(w io.Writer) error {
 	}
 	for _, r := range s.regimes {
 		f.Regimes = append(f.Regimes, r.file())
+		if kept {
+			f.Regimes[len(f.Regimes)-1].Kept = r.keptFile()
+		}
 	}
 	if s.learned {
 		for mech, p := range s.priors {
@@ -107,7 +137,7 @@ func (m *Predictor) Save(w io.Writer) error {
 func (r *regime) file() regimeFile {
 	f := regimeFile{
 		GPU: r.gpu, Mechanism: r.mechanism, Effects: r.roster.file(), Trees: r.trees, Spread: r.spread, Drift: r.drift,
-		Base: sumsFile(r.base), Learned: sumsFile(r.learned),
+		Base: sumsFile(r.base), Learned: learnedSums(r.learned),
 	}
 	for _, v := range r.mu {
 		if v != 0 {
@@ -136,7 +166,16 @@ func sumsFile(a *lsq.Sums) normalFile {
 	return normalFile{Weight: a.N, Sums: a.G, Matrix: a.H}
 }
 
-// Load reads what Save wrote. It returns an error for another
+func learnedSums(a *lsq.Sums) learnedFile {
+	f := sumsFile(a)
+	return learnedFile{f.Weight, f.Sums, f.Matrix}
+}
+
+func (f *learnedFile) normal(p int) (*lsq.Sums, error) {
+	return (&normalFile{f.Weight, f.Sums, f.Matrix}).normal(p)
+}
+
+// Load reads what Save and Archive wrote. It returns an error for another
 // format or version and for contents that no fit can have produced.
 // O(p³) per GPU and mechanism.
 func Load(r io.Reader) (*Predictor, error) {
@@ -249,6 +288,11 @@ func (f *regimeFile) regime() (*regime, error) {
 	if err := f.check(); err != nil {
 		return nil, err
 	}
+	if f.Kept != nil {
+		if err := f.Kept.restore(r); err != nil {
+			return nil, fmt.Errorf("kept: %w", err)
+		}
+	}
 	if f.Posterior != nil {
 		r.updated = true
 		r.post, err = f.Posterior.Posterior(p, slopes())
@@ -275,6 +319,9 @@ func (f *regimeFile) check() error {
 }
 
 func rosterOf(effects []effectFile) (*roster, error) {
+	if len(effects) > mostEffects {
+		return nil, fmt.Errorf("%d effects, want at most %d", len(effects), mostEffects)
+	}
 	r := &roster{index: make(map[taskType]int32, len(effects))}
 	for i, e := range effects {
 		t := taskType{e.Model, e.Dataset, e.Batch, e.Precision, e.All}

@@ -13,6 +13,11 @@ import (
 func FuzzLoad(f *testing.F) {
 	_, obs := fakeWorld(f, 7, 2, 2)
 	f.Add(saved(f, mustFit(f, obs, &Options{NoTrees: true})))
+	var archive bytes.Buffer
+	if err := mustFit(f, obs, &Options{NoTrees: true}).Archive(&archive); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(archive.Bytes())
 	f.Add([]byte(`{"format":"colloc interference","version":3}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if m, err := Load(bytes.NewReader(data)); err == nil {

@@ -193,16 +193,16 @@ func (m *Predictor) Clone() *Predictor {
 // was fitted, over a window of about 32 observations.
 type Drift struct {
 	// Observations counts the speeds observed.
-	Observations int
+	Observations int `json:"observations"`
 	// Misses is the share of them outside their interval, in [0, 1].
-	Misses float64
+	Misses float64 `json:"misses"`
 	// Bias is the mean of (seen loss − predicted loss) over the half width of the
 	// interval: above 0, tasks are slower than predicted.
-	Bias float64
+	Bias float64 `json:"bias"`
 	// Alarm is set when, over at least 16 observations, more than twice as many
 	// miss as the confidence allows, or the bias exceeds ½: the machine, the
 	// software or the tasks are no longer those of the fit.
-	Alarm bool
+	Alarm bool `json:"alarm,omitempty"`
 }
 
 // Drift reports on one GPU and mechanism; the zero Drift where nothing was

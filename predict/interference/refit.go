@@ -6,8 +6,8 @@ import (
 	"maps"
 	"slices"
 
+	"example.com/colloc/predict/internal/corun"
 	"example.com/colloc/predict/internal/lsq"
-	"example.com/colloc/profile"
 )
 
 const (
@@ -25,9 +25,9 @@ const (
 // Refit fits the model anew to the co-runs that it kept, and to the observations of
 // [Fit] where it came from there: coefficients, the trees and what they are told of
 // types, which Observe leaves as they are, so that what was learned of a task
-// reaches tasks like it under other names. Files hold sums, no rows: what a loaded
-// model was fitted to stays as it was, its trees too, and they are told of the types
-// seen since. Intervals are calibrated anew where the co-runs since the last time
+// reaches tasks like it under other names. Files of Save hold sums, no rows: what a
+// model loaded from one was fitted to stays as it was, its trees too, and they are told
+// of the types seen since. Intervals are calibrated anew where the co-runs since the last time
 // have doubled, on the newest 400 of at most 100 types.
 //
 // The result is a new version: m changes at once, after all work is done, and a
@@ -234,30 +234,71 @@ func setKey(o *Observation) string {
 // strip copies what a fit reads of an observation, so that neither the caller's
 // changes nor his layers are kept.
 func strip(o *Observation) *Observation {
-	c := &Observation{GPU: o.GPU, Mechanism: o.Mechanism, Speeds: slices.Clone(o.Speeds), Groups: slices.Clone(o.Groups)}
-	for _, p := range o.Set {
-		if p == nil {
-			c.Set = append(c.Set, nil)
-			continue
-		}
-		q := &profile.Profile{}
-		q.Spec.Model.Name, q.Spec.Dataset.Name = p.Spec.Model.Name, p.Spec.Dataset.Name
-		q.Spec.Training.BatchSize, q.Spec.Training.Precision = p.Spec.Training.BatchSize, p.Spec.Training.Precision
-		q.GPU.Memory = p.GPU.Memory
-		for _, f := range loadFeatures {
-			if v, ok := p.Vector.Get(f); ok {
-				_ = q.Vector.Set(f, v) // it came out of a vector
-			}
-		}
-		c.Set = append(c.Set, q)
-	}
-	return c
+	r := corun.Strip(corun.Run{Set: o.Set, Speeds: o.Speeds, Groups: o.Groups})
+	return &Observation{GPU: o.GPU, Mechanism: o.Mechanism, Set: r.Set, Speeds: r.Speeds, Groups: r.Groups}
 }
 
-// loadFeatures are those that loadOf reads.
-//
-//nolint:gochecknoglobals // a list of constants
-var loadFeatures = [...]profile.Feature{
-	profile.MeanSMActive, profile.MeanGPUBusy, profile.MeanDRAMActive, profile.MeanMemBusy,
-	profile.MedianStepTime, profile.BatchSize, profile.PeakMemory,
+// keptFile is the file form of what a refit starts from.
+func (r *regime) keptFile() *keptFile {
+	f := &keptFile{Observed: pack(r.runs), Whole: r.whole, Count: r.observed, Calibrated: r.calibrated}
+	if r.rows != nil {
+		f.Fit = pack(r.rows)
+	}
+	if r.past != nil {
+		past := learnedSums(r.past)
+		f.Past = &past
+	}
+	return f
+}
+
+func pack(list []*Observation) *corun.Table {
+	runs := make([]corun.Run, len(list))
+	for i, o := range list {
+		runs[i] = corun.Run{Set: o.Set, Speeds: o.Speeds, Groups: o.Groups}
+	}
+	return corun.Pack(runs)
+}
+
+// restore gives a regime the co-runs that it kept, and what else a refit starts from.
+func (f *keptFile) restore(r *regime) (err error) {
+	if r.rows, err = r.unpack(f.Fit, mostRuns); err != nil {
+		return fmt.Errorf("fit: %w", err)
+	}
+	if r.runs, err = r.unpack(f.Observed, mostRuns+mostRuns/4); err != nil {
+		return fmt.Errorf("observed: %w", err)
+	}
+	r.past = nil
+	if f.Past != nil {
+		if r.past, err = f.Past.normal(r.roster.columns()); err != nil {
+			return fmt.Errorf("past: %w", err)
+		}
+	}
+	if f.Calibrated < 0 || f.Calibrated > f.Count || len(r.runs) > f.Count {
+		return fmt.Errorf("%d co-runs kept of %d, calibrated at %d", len(r.runs), f.Count, f.Calibrated)
+	}
+	r.whole, r.observed, r.calibrated = f.Whole, f.Count, f.Calibrated
+	return nil
+}
+
+// unpack checks co-runs as Observe does.
+func (r *regime) unpack(t *corun.Table, most int) ([]*Observation, error) {
+	if t == nil {
+		return nil, nil
+	}
+	if len(t.Runs) > most {
+		return nil, fmt.Errorf("%d co-runs, want at most %d", len(t.Runs), most)
+	}
+	runs, err := t.Unpack()
+	if err != nil {
+		return nil, err
+	}
+	var list []*Observation
+	for i := range runs {
+		o := &Observation{r.gpu, r.mechanism, runs[i].Set, runs[i].Speeds, runs[i].Groups}
+		if err := checkObservation(o); err != nil {
+			return nil, fmt.Errorf("co-run %d: %w", i, err)
+		}
+		list = append(list, o)
+	}
+	return list, nil
 }

@@ -70,9 +70,14 @@ func (r *roster) find(t taskType) int32 {
 
 const noEffect int32 = -1
 
-// with returns a roster that knows t and its model; r itself does not change.
+// mostEffects bounds a roster, as a solution takes the square of it in memory and the
+// cube in time: tasks of further types are judged by what they use alone.
+const mostEffects = 1024
+
+// with returns a roster that knows t and its model, if there is room; r itself does
+// not change.
 func (r *roster) with(t taskType, trained bool) *roster {
-	if r.find(t) != noEffect && r.find(t.whole()) != noEffect {
+	if r.find(t) != noEffect && r.find(t.whole()) != noEffect || len(r.effects)+2 > mostEffects {
 		return r
 	}
 	grown := &roster{effects: append([]effect(nil), r.effects...), index: make(map[taskType]int32, len(r.index)+2)}
@@ -100,7 +105,11 @@ func (r *roster) trainedOn(obs []*Observation) *roster {
 	for _, o := range obs {
 		for _, p := range o.Set {
 			if t, ok := typeOf(p); ok {
-				own.effects[own.find(t)].trained, own.effects[own.find(t.whole())].trained = true, true
+				for _, e := range [2]int32{own.find(t), own.find(t.whole())} {
+					if e != noEffect {
+						own.effects[e].trained = true
+					}
+				}
 			}
 		}
 	}

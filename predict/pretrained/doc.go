@@ -6,6 +6,6 @@
 // training rows. Each carries its provenance: which measurements, under which
 // licence, on which GPU, how many. What the models are good for and what they
 // must not be used for is in docs/model-card-memory.md and
-// docs/model-card-speed.md. Every call reads the embedded file again and returns a
-// model of its own, free to learn.
+// docs/model-card-speed.md. Every call returns a model of its
+// own, free to learn; those that do not learn may be one.
 package pretrained

@@ -130,13 +130,13 @@ func Solve(lambda, mu []float64, atZero Span, parts ...*Sums) (*Posterior, error
 // Solution is a [Posterior] as it is saved: the mean and the covariance, from which
 // the rest follows.
 type Solution struct {
-	Mean []float64 `json:"mean"`
-	Cov  Packed    `json:"covariance"`
+	Mean Exact `json:"mean"`
+	Cov  Exact `json:"covariance"`
 }
 
 // Solution returns what [Solution.Posterior] makes the same posterior of, bit by
 // bit. It shares the memory of q.
-func (q *Posterior) Solution() *Solution { return &Solution{q.mean, q.cov} }
+func (q *Posterior) Solution() *Solution { return &Solution{q.mean, Exact(q.cov)} }
 
 // Posterior returns the posterior of p columns that was saved. It returns an error for
 // other lengths, for a number that is not finite and for a variance that is not positive.
@@ -152,11 +152,11 @@ func (s *Solution) Posterior(p int, atZero Span) (*Posterior, error) {
 		}
 	}
 	for j := range p {
-		if v := s.Cov.at(j, j); v <= 0 {
+		if v := Packed(s.Cov).at(j, j); v <= 0 {
 			return nil, fmt.Errorf("posterior: variance %d is %v, want more than 0", j, v)
 		}
 	}
-	q := &Posterior{cov: s.Cov, mean: s.Mean, Coef: make([]float64, p), atZero: atZero}
+	q := &Posterior{cov: Packed(s.Cov), mean: s.Mean, Coef: make([]float64, p), atZero: atZero}
 	q.project()
 	return q, nil
 }

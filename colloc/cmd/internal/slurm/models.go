@@ -39,7 +39,7 @@ func (m *models) file(name string) string {
 }
 
 func (m *models) planner() (*colloc.Planner, error) {
-	return colloc.New(colloc.Config{Interference: m.interference, Memory: m.memory})
+	return colloc.New(colloc.Config{Interference: m.interference, Memory: m.memory, Shared: true})
 }
 
 // save writes what was learned.
