@@ -26,6 +26,7 @@
 //   - [example.com/colloc/nvmlx/gonvml]: the GPUs of this host, through NVIDIA's library
 //   - [example.com/colloc/nvmlx/mps]: environment and daemon of MPS
 //   - [example.com/colloc/colloc]: the facade that a scheduler embeds
+//   - [example.com/colloc/colloc/taskfile]: what is known of tasks, as a file that every command reads
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host

@@ -25,6 +25,13 @@ a,1000,1024,1,500,,LS
 b,1000,1024,1,1000,,LS
 `
 
+// inventedTasks is a task file.
+const inventedTasks = `{"format": "colloc-tasks", "version": 1, "tasks": [
+  {"id": "a", "training": {"batch_size": 1}, "solo": {"gpu": "A100-40GB", "gpu_busy": 0.3, "mem_used": "3GiB", "run_time": "10m", "startup": "5s"}},
+  {"id": "b", "training": {"batch_size": 1}, "solo": {"gpu": "A100-40GB", "gpu_busy": 0.4, "mem_used": "4GiB", "steps": 1000, "step_time": "300ms"}},
+  {"id": "c", "training": {"batch_size": 1}, "solo": {"gpu": "A100-40GB", "gpu_busy": 0.5, "mem_used": "5GiB", "run_time": "10m"}}
+]}`
+
 // inventedPairs has the layout of measured pairs.
 const inventedPairs = `gpu,job_a,job_b,norm_speed_a,norm_speed_b
 v100,x,x,0.6,0.6
@@ -45,6 +52,7 @@ func TestRun(t *testing.T) {
 	trace, pairs := write(t, "t.csv", inventedTrace), write(t, "p.csv", inventedPairs)
 	greedyTrace := write(t, "g.csv", strings.Replace(inventedTrace, "30000\n", "99999\n", 1))
 	pods := write(t, "pods.csv", inventedPods)
+	tasks := write(t, "tasks.json", inventedTasks)
 	tests := []struct {
 		name string
 		args []string
@@ -57,6 +65,7 @@ func TestRun(t *testing.T) {
 		{"our own estimator", []string{"-trace", trace, "-estimator", "colloc", "-policies", "carma-magm"}, "predicted by colloc"},
 		{"drawn from measured pairs", []string{"-pairs", pairs, "-gpus", "4xV100", "-tasks", "50", "-policies", "greedy,gavel"}, "50 tasks on 4 GPUs"},
 		{"fresh days with losses", []string{"-trace", trace, "-policies", "las,colloc", "-fresh", "-seeds", "2", "-losses", "5h", "-checkpoint", "20m", "-checkpoint-cost", "5s", "-diurnal", "0.5"}, "each GPU fails every 5h0m0s"},
+		{"described tasks", []string{"-trace", tasks, "-gpus", "2xA100-40GB", "-policies", "fifo,colloc"}, "speeds of described tasks"},
 		{"a mixed cluster", []string{"-trace", trace, "-gpus", "2xK80,2xA100", "-policies", "colloc,greedy,gavel", "-pace"}, "solo speeds predicted, 1 on the A100"},
 		{"profiles and MPS", []string{"-trace", trace, "-policies", "greedy,carma-magm", "-profiling", "2m", "-mps", "0.7", "-told", "2"}, "of which MPS leaves 0.7"},
 		{"services", []string{"-trace", trace, "-policies", "greedy,colloc", "-services", "3", "-service-up", "6h", "-contention", "4"}, "late, h"},
@@ -122,6 +131,7 @@ func TestRunRefuses(t *testing.T) {
 		{"nothing", "no trace", nil},
 		{"no such file", "no such file", []string{"-trace", filepath.Join(t.TempDir(), "none")}},
 		{"unknown layout", "unknown layout", []string{"-trace", write(t, "u.csv", "a,b\n1,2\n")}},
+		{"no run time", "does not tell how long it runs alone", []string{"-trace", write(t, "n.json", strings.Replace(inventedTasks, `"run_time": "10m"}`, `"source": "x"}`, 1)), "-gpus", "T4"}},
 		{"bad line", "line 3, column", []string{"-trace", write(t, "b.csv", strings.Replace(inventedTrace, "1200", "-1", 1))}},
 		{"unknown policy", `no "psychic"`, []string{"-trace", trace, "-policies", "psychic"}},
 		{"policy twice", "twice", []string{"-trace", trace, "-policies", "fifo,fifo"}},

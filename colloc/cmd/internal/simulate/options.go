@@ -52,12 +52,13 @@ const help = `Simulate replays a trace on a cluster under scheduling policies.
 
 usage: colloc simulate -trace FILE [-gpus 4xA100-40GB] [-policies all] [-seeds 10] [-html report.html]
 
-Traces, told apart by their header: CARMA's and Muri's (true run times and memory),
+Traces, told apart by how they begin: task files whose tasks say how long they run
+(solo.run_time, or steps and step_time), CARMA's and Muri's (true run times and memory),
 Alibaba openb's (-nodes names its file of machines, -inflate 1.3 fills them up),
 Gavel's job types (a workload is drawn from them), Philly's and Helios' logs, and
 colloc's own JSON lines. With -pairs alone the workload is drawn from the types
 that were measured. The truth about sharing is what fits the trace: measured pairs
-if -pairs names some, Muri's stages, assumed contention for CARMA's classes, none
+if -pairs names some, colloc's own predictions for task files, Muri's stages, assumed contention for CARMA's classes, none
 between openb's shares, and else tasks divide a GPU evenly.
 
 Policies: `

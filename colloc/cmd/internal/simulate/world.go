@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"bufio"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/profile"
@@ -125,7 +127,11 @@ func readTrace(name string) (*trace.Trace, error) {
 		return nil, fmt.Errorf("%w: %w", errUsage, err)
 	}
 	defer f.Close()
-	tr, err := trace.Read(f)
+	in := bufio.NewReaderSize(f, taskfile.SniffLength)
+	if head, _ := in.Peek(taskfile.SniffLength); taskfile.Sniff(head) { // fails for short ones
+		return readDescribed(name)
+	}
+	tr, err := trace.Read(in)
 	if err != nil {
 		return nil, usage("%s: %w", name, err)
 	}
@@ -182,6 +188,10 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	switch {
 	case w.pairs != "":
 		return "pairs measured in " + filepath.Base(w.pairs), w.measured(c)
+	case w.trace.Layout == described:
+		fitted, err := pretrained.Interference()
+		w.base.Truth = speed.Fitted{Interference: fitted}
+		return "speeds of described tasks as colloc predicts them", err
 	case w.trace.Layout == "muri":
 		w.base.Truth = speed.Stages{}
 		return "Muri's stages", nil

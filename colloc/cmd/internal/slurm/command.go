@@ -81,11 +81,14 @@ get along share a GPU, and learns from how they ran.
 
 usage: colloc slurm plan|submit|watch|decide [flags]     each explains itself with -h
 
-A sweep is a JSON file, for example:
+A sweep is a task file, as colloc profile writes it, with settings for Slurm:
 
   {
-    "models": {"a100": "A100-40GB"},
-    "partition": "main", "time": "2h", "log_dir": "logs", "setup": "module load cuda",
+    "format": "colloc-tasks", "version": 1,
+    "slurm": {
+      "models": {"a100": "A100-40GB"},
+      "partition": "main", "time": "2h", "log_dir": "logs", "setup": "module load cuda"
+    },
     "tasks": [{
       "id": "resnet-lr0.1",
       "command": ["python", "train.py", "--lr", "0.1"],

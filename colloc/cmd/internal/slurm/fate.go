@@ -135,7 +135,7 @@ func (s *sweep) fate(j *site.JobInfo, k int) fate {
 // pending are the tasks to plan.
 func (s *sweep) pending(h *past, again bool) []colloc.Task {
 	var tasks []colloc.Task
-	for _, e := range s.Tasks {
+	for _, e := range s.tasks {
 		if h.fates[e.ID].planned(again) {
 			tasks = append(tasks, e.task)
 		}
@@ -147,7 +147,7 @@ func (s *sweep) pending(h *past, again bool) []colloc.Task {
 func (h *past) tell(p *program, s *sweep) {
 	for f := active; f <= unknown; f++ {
 		var names []string
-		for _, e := range s.Tasks {
+		for _, e := range s.tasks {
 			if h.fates[e.ID] == f {
 				names = append(names, fmt.Sprintf("%q (job %d)", e.ID, h.jobs[e.ID]))
 			}

@@ -17,6 +17,7 @@ import (
 
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 )
 
@@ -276,7 +277,7 @@ func TestAgain(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	s := &sweep{Time: duration(10 * time.Minute)}
+	s := &sweep{Time: taskfile.Duration(10 * time.Minute)}
 	for _, tt := range []struct {
 		slowest float64
 		longest time.Duration
@@ -446,7 +447,7 @@ func TestSeen(t *testing.T) {
 	both := &set{GPU: "n/0", Product: "A100-40GB", Members: []member{{Task: "a", Job: 1}, {Task: "b", Job: 2}}}
 	v100 := *both
 	v100.Product = "V100-16GB"
-	e := &entry{Solo: &solo{GPU: "A100-40GB", RunTime: duration(80 * time.Second)}}
+	e := &entry{Task: taskfile.Task{Solo: &taskfile.Solo{GPU: "A100-40GB", RunTime: profile.Some(taskfile.Duration(80 * time.Second))}}}
 	for _, tt := range []struct {
 		name      string
 		set       *set
@@ -478,7 +479,7 @@ func TestFailures(t *testing.T) {
 		"garbage.json": "{\n\"tasks\": [\n{]}", "empty.json": "{}", "field.json": `{"tusks": []}`,
 		"twice.json":     `{"tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}, {"id": "a", "command": ["x"]}]}`,
 		"gpu.json":       `{"tasks": [{"id": "a", "command": ["x"], "solo": {"gpu": "Voodoo 2"}}]}`,
-		"time.json":      `{"time": "-1h"}`,
+		"time.json":      `{"time": "-1h", "tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}]}`,
 		"partition.json": `{"partition": "nope", "tasks": [{"id": "a", "command": ["x"], "model": {"name": "resnet50"}, "training": {"batch_size": 32}}]}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -499,7 +500,7 @@ func TestFailures(t *testing.T) {
 		{"garbage", []string{"plan", "-sweep", "garbage.json"}, 2, "garbage.json:3"},
 		{"no tasks", []string{"plan", "-sweep", "empty.json"}, 2, "no tasks"},
 		{"unknown field", []string{"plan", "-sweep", "field.json"}, 2, "tusks"},
-		{"twice", []string{"plan", "-sweep", "twice.json"}, 2, `id "a" was used before`},
+		{"twice", []string{"plan", "-sweep", "twice.json"}, 2, `task "a": this id was used before`},
 		{"unknown GPU", []string{"plan", "-sweep", "gpu.json"}, 2, "Voodoo 2"},
 		{"no time", []string{"plan", "-sweep", "time.json"}, 2, "not more than 0"},
 		{"nothing submitted", []string{"watch", "-sweep", "sweep.json"}, 2, "submit first"},
@@ -525,14 +526,14 @@ func TestHelp(t *testing.T) {
 
 // The sweep that the help shows can be read.
 func TestHelpsExample(t *testing.T) {
-	_, text, _ := strings.Cut(help, "for example:\n")
+	_, text, _ := strings.Cut(help, "settings for Slurm:\n")
 	text, _, _ = strings.Cut(text, "\nmodels says")
 	path := filepath.Join(t.TempDir(), "sweep.json")
 	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s, err := readSweep(path)
-	if err != nil || len(s.Tasks) != 1 {
+	if err != nil || len(s.tasks) != 1 || s.Partition != "main" || s.Time == 0 {
 		t.Fatalf("%+v, %v", s, err)
 	}
 }

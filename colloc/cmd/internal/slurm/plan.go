@@ -204,8 +204,8 @@ func (s *sweep) write(set script.Set, gpu string, r script.Request) (job, error)
 }
 
 func (s *sweep) runs() []script.Task {
-	list := make([]script.Task, len(s.Tasks))
-	for i, e := range s.Tasks {
+	list := make([]script.Task, len(s.tasks))
+	for i, e := range s.tasks {
 		list[i] = s.run(e)
 	}
 	return list

@@ -86,9 +86,9 @@ func (s *sight) speed(e *entry, j *site.JobInfo) float64 {
 	if e.Solo == nil {
 		return 0
 	}
-	alone, beside := time.Duration(e.Solo.StepTime), s.step
+	alone, beside := time.Duration(e.Solo.StepTime.Or(0)), s.step
 	if alone == 0 || beside == 0 {
-		alone, beside = time.Duration(e.Solo.RunTime), j.Ran()
+		alone, beside = time.Duration(e.Solo.RunTime.Or(0)), j.Ran()
 		if j.State != site.Completed {
 			return 0
 		}
@@ -123,7 +123,7 @@ func (e *entry) measuredOn(product string) bool {
 	if e.Solo == nil {
 		return false
 	}
-	alone, ok := profile.LookupGPU(e.Solo.GPU)
+	alone, ok := e.Solo.Product()
 	here, known := profile.LookupGPU(product)
 	return ok && known && alone.Canonical() == here.Canonical()
 }

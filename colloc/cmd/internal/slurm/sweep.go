@@ -1,14 +1,10 @@
 package slurm
 
 import (
-	"bytes"
 	"cmp"
 	"crypto/sha256"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"os/user"
 	"path/filepath"
 	"slices"
@@ -19,20 +15,21 @@ import (
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 )
 
-// sweep is the file of tasks.
+// sweep is the file of tasks and, in its section "slurm", how they are to run.
 type sweep struct {
 	Name      string            `json:"name"`
 	Models    map[string]string `json:"models"`
 	Partition string            `json:"partition"`
 	Account   string            `json:"account"`
-	Time      duration          `json:"time"`
+	Time      taskfile.Duration `json:"time"`
 	LogDir    string            `json:"log_dir"`
 	Setup     string            `json:"setup"`
-	Tasks     []*entry          `json:"tasks"`
 
+	tasks   []*entry
 	byID    map[string]*entry
 	name    string        // Name, or what tells this file from others
 	dir     string        // of the file: jobs run there
@@ -42,46 +39,10 @@ type sweep struct {
 
 // entry is one task: what it runs, what it asks of the host, what is known of it.
 type entry struct {
-	ID          string           `json:"id"`
-	Command     []string         `json:"command"`
-	Env         []string         `json:"env"`
-	Dir         string           `json:"dir"`
-	CPUs        int              `json:"cpus"`
-	Memory      profile.Bytes    `json:"memory"`
-	Time        duration         `json:"time"`
-	Model       profile.Model    `json:"model"`
-	Dataset     profile.Dataset  `json:"dataset"`
-	Training    profile.Training `json:"training"`
-	Solo        *solo            `json:"solo"`
-	Weight      float64          `json:"weight"`
-	MaxSlowdown float64          `json:"max_slowdown"`
-	Alone       bool             `json:"alone"`
+	taskfile.Task
 
 	task    colloc.Task
 	slowest float64 // least speed that the plan predicts for it; 0 is not known
-}
-
-// solo is what was seen of a task alone on a GPU.
-type solo struct {
-	GPU      string                     `json:"gpu"`
-	GPUBusy  profile.Opt[float64]       `json:"gpu_busy"`
-	MemBusy  profile.Opt[float64]       `json:"mem_busy"`
-	MemUsed  profile.Opt[profile.Bytes] `json:"mem_used"`
-	StepTime duration                   `json:"step_time"`
-	RunTime  duration                   `json:"run_time"`
-}
-
-// duration is written as Go writes it, "1h30m"; 0 is not given.
-type duration time.Duration
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *duration) UnmarshalText(text []byte) error {
-	v, err := time.ParseDuration(string(text))
-	if err == nil && v <= 0 {
-		err = fmt.Errorf("%q is not more than 0", text)
-	}
-	*d = duration(v)
-	return err
 }
 
 // readSweep reads and checks the file.
@@ -89,7 +50,7 @@ func readSweep(path string) (*sweep, error) {
 	if path == "" {
 		return nil, wrong("-sweep names no file; see -h")
 	}
-	data, err := os.ReadFile(path)
+	file, err := taskfile.ReadFile(path)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -98,14 +59,8 @@ func readSweep(path string) (*sweep, error) {
 		return nil, err
 	}
 	s := &sweep{byID: make(map[string]*entry)}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(s); err != nil {
-		at := decoder.InputOffset()
-		if syntax := new(json.SyntaxError); errors.As(err, &syntax) {
-			at = syntax.Offset
-		}
-		return nil, wrong("%s:%d: %w", path, 1+bytes.Count(data[:min(len(data), int(at))], []byte("\n")), err)
+	if err := taskfile.Section(file.Slurm, s); err != nil {
+		return nil, wrong("%s: slurm: %w", path, err)
 	}
 	s.dir = filepath.Dir(full)
 	if me, err := user.Current(); err == nil {
@@ -114,47 +69,18 @@ func readSweep(path string) (*sweep, error) {
 	if s.name = s.Name; s.name == "" { // the same tasks in another folder are others
 		s.name = fmt.Sprintf("%s-%.4x", filepath.Base(filepath.Dir(full)), sha256.Sum256([]byte(full)))
 	}
-	if len(s.Tasks) == 0 {
-		return nil, wrong("%s: no tasks", path)
-	}
-	for i, e := range s.Tasks {
-		switch {
-		case e == nil || e.ID == "":
-			return nil, wrong("%s: tasks[%d]: id is missing", path, i)
-		case s.byID[e.ID] != nil:
-			return nil, wrong("%s: tasks[%d]: id %q was used before", path, i, e.ID)
-		case len(e.Command) == 0:
-			return nil, wrong("%s: task %q: command is missing", path, e.ID)
+	for i := range file.Tasks {
+		e := &entry{Task: file.Tasks[i]}
+		if len(e.Command) == 0 {
+			return nil, wrong("%s: task %q: command is missing", e.Place(), e.ID)
 		}
-		if err := e.describe(); err != nil {
-			return nil, wrong("%s: task %q: %w", path, e.ID, err)
+		if e.task, err = e.Colloc(); err != nil {
+			return nil, wrong("%s: task %q: %w", e.Place(), e.ID, err)
 		}
+		s.tasks = append(s.tasks, e)
 		s.byID[e.ID] = e
 	}
 	return s, nil
-}
-
-// describe makes the task that the planner sees.
-func (e *entry) describe() error {
-	var trace profile.Trace
-	var gpu profile.GPUModel
-	if o := e.Solo; o != nil {
-		var ok bool
-		if gpu, ok = profile.LookupGPU(o.GPU); !ok {
-			return fmt.Errorf("solo: gpu %q is not in the catalogue", o.GPU)
-		}
-		sample := profile.Sample{GPUBusy: o.GPUBusy, MemBusy: o.MemBusy, MemUsed: o.MemUsed}
-		if o.StepTime > 0 {
-			sample.StepTime = profile.Some(time.Duration(o.StepTime))
-		}
-		trace.Samples = []profile.Sample{sample}
-	}
-	p, err := profile.New(profile.Spec{Model: e.Model, Dataset: e.Dataset, Training: e.Training}, trace, gpu)
-	if err != nil {
-		return err
-	}
-	e.task = colloc.Task{ID: e.ID, Profile: &p, Weight: e.Weight, MaxSlowdown: e.MaxSlowdown, Alone: e.Alone}
-	return nil
 }
 
 // run is the task as a script runs it.

@@ -7,9 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -163,6 +165,11 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 
 // prepare finds the GPUs and the programs.
 func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[string]*kind, fakes string) (*sweep, error) {
+	kinds := newKinds(jobs, known)
+	if o.known != "" && !slices.ContainsFunc(jobs, func(j grammar.Job) bool { return kinds[j.Kind].Profile != nil }) {
+		return nil, fmt.Errorf("-known: %s knows %q, and no task here is of that kind: the first is of kind %q; rename the id, or leave -known out",
+			o.known, slices.Sorted(maps.Keys(known)), jobs[0].Kind)
+	}
 	h, err := openHost(ctx, o, fakes)
 	if err != nil {
 		return nil, err
@@ -171,7 +178,7 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 		return nil, errors.Join(err, h.source.Close())
 	}
 	s := &sweep{
-		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: newKinds(jobs, known),
+		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: kinds,
 		running: make(map[string]bool),
 	}
 	for i := range jobs {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/profile"
 )
@@ -18,8 +19,8 @@ func TestTimeAlone(t *testing.T) {
 		byID: make(map[string]*grammar.Job),
 		kinds: map[string]*kind{
 			"other": {},
-			"k": {Solo: solo{
-				Task: "a", Startup: profile.Some(time.Second), Step: profile.Some(100 * time.Millisecond), Run: profile.Some(12 * time.Second),
+			"k": {Solo: solo.Timing{
+				Run: "a", Startup: profile.Some(time.Second), Step: profile.Some(100 * time.Millisecond), Whole: profile.Some(12 * time.Second),
 			}},
 		},
 	}
@@ -45,6 +46,33 @@ func TestTimeAlone(t *testing.T) {
 		})
 		if got, from := s.alone(&r); got != tt.want || from != tt.from {
 			t.Errorf("%s: %v on basis %d, want %v on %d", tt.task, got, from, tt.want, tt.from)
+		}
+	}
+}
+
+// What is known of one task is taken to be of the one kind that there is.
+func TestNewKinds(t *testing.T) {
+	p := &profile.Profile{}
+	one := []grammar.Job{{Kind: "a"}, {Kind: "a"}}
+	two := append(one, grammar.Job{Kind: "b"})
+	for _, tt := range []struct {
+		name  string
+		jobs  []grammar.Job
+		known []string
+		a, b  bool // known then
+	}{
+		{"by its name", two, []string{"b"}, false, true},
+		{"one and one", one, []string{"train.py"}, true, false},
+		{"one of two", two, []string{"train.py"}, false, false},
+		{"two of one", one, []string{"train.py", "other.py"}, false, false},
+	} {
+		known := make(map[string]*kind)
+		for _, name := range tt.known {
+			known[name] = &kind{Name: name, Profile: p}
+		}
+		kinds := newKinds(tt.jobs, known)
+		if a, b := kinds["a"].Profile == p, kinds["b"] != nil && kinds["b"].Profile == p; a != tt.a || b != tt.b || kinds["a"].Name != "a" {
+			t.Errorf("%s: a %t, b %t", tt.name, a, b)
 		}
 	}
 }
@@ -99,21 +127,22 @@ func TestConclude(t *testing.T) {
 	k.begin(noon, &first)
 	k.begin(noon, &other) // is not watched: somebody is
 	w := k.watched
-	if !k.watches("a") || w.done(at(19), 10*time.Second) || !w.done(at(20), 10*time.Second) {
+	if !k.watches("a") || w.Done(at(19), 10*time.Second) || !w.Done(at(20), 10*time.Second) {
 		t.Error("without a step a task is watched for twice as long")
 	}
-	w.samples = append(w.samples, sample(1, 0)) // it loads its data
-	w.progress(at(5), steps(2))
-	w.samples = append(w.samples, sample(6, 0.5), sample(7, 0.7))
-	w.progress(at(7), steps(6))
-	w.progress(at(8), steps(6))
-	if w.done(at(14), 10*time.Second) || !w.done(at(15), 10*time.Second) {
+	w.Sample(sample(1, 0)) // it loads its data
+	k.progress(at(5), steps(2))
+	w.Sample(sample(6, 0.5))
+	w.Sample(sample(7, 0.7))
+	k.progress(at(7), steps(6))
+	k.progress(at(8), steps(6))
+	if w.Done(at(14), 10*time.Second) || !w.Done(at(15), 10*time.Second) {
 		t.Error("with steps a task is watched from the first on")
 	}
 	if err := k.conclude(at(15), gpu); err != nil {
 		t.Fatal(err)
 	}
-	want := solo{Task: "a", Watched: 15 * time.Second, Startup: profile.Some(4 * time.Second), Step: profile.Some(500 * time.Millisecond)}
+	want := solo.Timing{Run: "a", Watched: 15 * time.Second, Startup: profile.Some(4 * time.Second), Step: profile.Some(500 * time.Millisecond)}
 	if k.Solo != want || k.watched != nil {
 		t.Errorf("%+v, want %+v", k.Solo, want)
 	}
@@ -142,10 +171,13 @@ func TestConcludeEpochs(t *testing.T) {
 	k := &kind{Name: "train"}
 	first := record("a", runner.Running, nil)
 	k.begin(noon, &first)
-	for _, tick := range []tick{{step: 0, restarts: 0}, {step: 10, restarts: 0}, {step: 11, restarts: 1}, {step: 20, restarts: 1}} {
+	for _, tick := range []struct {
+		step     int64
+		restarts int
+	}{{step: 0, restarts: 0}, {step: 10, restarts: 0}, {step: 11, restarts: 1}, {step: 20, restarts: 1}} {
 		seconds := float64(tick.step)/10 + 2*float64(tick.restarts)
 		r := record("a", runner.Running, func(r *runner.Record) { r.Step, r.Restarts = profile.Some(tick.step+1), tick.restarts })
-		k.watched.progress(noon.Add(time.Duration(seconds*float64(time.Second))), &r)
+		k.progress(noon.Add(time.Duration(seconds*float64(time.Second))), &r)
 	}
 	if err := k.conclude(noon.Add(4*time.Second), gpu); err != nil {
 		t.Fatal(err)

@@ -102,7 +102,8 @@ func TestUsage(t *testing.T) {
 		{"no fake GPUs", "-dry-run -fake-gpus nowhere.json -- true", 2, []string{"-fake-gpus", "nowhere.json"}},
 		{"no such GPU", "-dry-run -fake-gpus " + gpus + " -gpus 0,7 -- true", 2, []string{`-gpus: there is no GPU "7"; there are 0 (fake-0), 1 (fake-1)`}},
 		{"no such command", "-dry-run -fake-gpus " + gpus + " -- no-such-program", 2, []string{`task task: the command "no-such-program" does not exist`}},
-		{"bad profile", "-dry-run -fake-gpus " + gpus + " -known " + write("profile.json", `[{"kind":"x"}]`) + " -- true", 2, []string{"-known", "without a profile"}},
+		{"a profile of others", "-dry-run -fake-gpus " + gpus + " -known " + write("others.json", `{"tasks": [{"id": "x", "training": {"batch_size": 1}}, {"id": "y", "training": {"batch_size": 1}}]}`) + " -- true", 2, []string{"-known", `["x" "y"]`, `kind "true"`}},
+		{"bad profile", "-dry-run -fake-gpus " + gpus + " -known " + write("profile.json", `[{"kind":"x"}]`) + " -- true", 2, []string{"-known", "profile.json:1", "without a profile"}},
 		{"metrics", "-metrics x -logs " + filepath.Join(dir, "m") + " -fake-gpus " + gpus + " -- true", 2, []string{"-metrics x: want HOST:PORT"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -146,7 +146,7 @@ func (o *options) gpuFlags(f *flag.FlagSet) {
 // profileFlags say how to find out what a task needs.
 func (o *options) profileFlags(f *flag.FlagSet) {
 	f.DurationVar(&o.profiling, "profile", 30*time.Second, "watch the first task alone on its GPU for `TIME`, from its first step on")
-	f.StringVar(&o.known, "known", "", "do not profile: `FILE` is the profile.json of an earlier sweep")
+	f.StringVar(&o.known, "known", "", "do not profile: `FILE` is what colloc profile wrote, or the profile.json of an earlier sweep")
 	f.Func("by", "tasks with different values of the parameters `LIST` are not alike: profile each kind", func(s string) error {
 		begin(o, "by", &o.grid.By)
 		o.grid.By = append(o.grid.By, strings.Split(s, ",")...)

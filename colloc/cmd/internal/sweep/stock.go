@@ -123,7 +123,7 @@ const (
 func (s *sweep) alone(r *runner.Record) (time.Duration, basis) {
 	took := r.Ended.Sub(r.Started)
 	k := s.kindOf(r)
-	if run, ok := k.Solo.Run.Get(); ok && k.Solo.Task == r.Task.ID {
+	if run, ok := k.Solo.Whole.Get(); ok && k.Solo.Run == r.Task.ID {
 		return run, measuredAlone
 	}
 	step, okStep := k.Solo.Step.Get()

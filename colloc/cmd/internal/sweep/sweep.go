@@ -58,14 +58,23 @@ func (o *options) newPlanner() (*colloc.Planner, error) {
 	return colloc.New(colloc.Config{MaxSet: o.perGPU})
 }
 
-// newKinds returns the kinds of the jobs, with what an earlier sweep measured.
+// newKinds returns the kinds of the jobs, with what was measured before. If that is
+// of one task and the sweep of one kind, they are taken to be the same.
 func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
 	kinds := make(map[string]*kind)
+	found := false
 	for _, j := range jobs {
 		if kinds[j.Kind] == nil {
 			kinds[j.Kind] = &kind{Name: j.Kind}
 			if k := known[j.Kind]; k != nil {
-				kinds[j.Kind] = k
+				kinds[j.Kind], found = k, true
+			}
+		}
+	}
+	if len(kinds) == 1 && len(known) == 1 && !found {
+		for name := range kinds {
+			for _, k := range known {
+				kinds[name] = &kind{Name: name, Profile: k.Profile, Solo: k.Solo}
 			}
 		}
 	}
@@ -202,7 +211,7 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 	case runner.EventProgress:
 		s.grow(k, r)
 		if k.watches(j.ID) {
-			k.watched.progress(e.At, r)
+			k.progress(e.At, r)
 			s.learn(k, e.At)
 		}
 	case runner.EventRecovering, runner.EventRetry:
@@ -218,10 +227,10 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 	case runner.EventFinished:
 		delete(s.running, j.ID)
 		if k.watches(j.ID) && r.State == runner.Succeeded {
-			k.watched.progress(e.At, r)
+			k.progress(e.At, r)
 			run := r.Ended.Sub(r.Started)
 			s.conclude(k, e.At)
-			k.Solo.Run = profile.Some(run)
+			k.Solo.Whole = profile.Some(run)
 		} else if k.watches(j.ID) {
 			k.watched = nil
 		}
@@ -235,8 +244,8 @@ func (s *sweep) sample(sample nvmlx.Sample) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, k := range s.kinds {
-		if k.watched != nil && k.watched.gpu == sample.Device {
-			k.watched.samples = append(k.watched.samples, sample.Sample)
+		if k.watched != nil && k.gpu == sample.Device {
+			k.watched.Sample(sample.Sample)
 			s.learn(k, sample.At)
 		}
 	}
@@ -249,14 +258,14 @@ func (s *sweep) curious() bool {
 
 // learn describes the tasks of a kind once enough was seen of one.
 func (s *sweep) learn(k *kind, now time.Time) {
-	if k.watched.done(now, s.o.profiling) {
+	if k.watched.Done(now, s.o.profiling) {
 		s.conclude(k, now)
 	}
 }
 
 // conclude ends the watch: from now on tasks of the kind can share.
 func (s *sweep) conclude(k *kind, now time.Time) {
-	if err := k.conclude(now, s.host.models[k.watched.gpu]); err != nil {
+	if err := k.conclude(now, s.host.models[k.gpu]); err != nil {
 		s.fail(err)
 		return
 	}

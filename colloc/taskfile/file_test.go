@@ -1,0 +1,302 @@
+package taskfile
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"example.com/colloc/profile"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// whole is a file with everything in it.
+func whole() *File {
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	slice := gpu
+	slice.Name, slice.Memory, slice.SMs = "A100-40GB MIG 1g.5gb", 5*profile.GiB, 14
+	layers := []profile.Layer{
+		{Name: "fc", Kind: profile.Linear, Neurons: 10, Params: 110, Frozen: 10, Activations: 10, MACs: profile.Some(int64(100))},
+		{Name: "head", Kind: profile.Linear, Params: 20, Unknown: profile.ActivationCounts},
+	}
+	return &File{
+		About: "two tasks",
+		Slurm: []byte(`{"partition": "main"}`),
+		Tasks: []Task{
+			{
+				ID: "python train.py", About: "seen",
+				Spec: profile.Spec{
+					Model: profile.Model{Name: "mlp", Family: profile.MLP, Architecture: "MLP", Layers: layers}, Training: profile.Training{BatchSize: 32, Workers: 4},
+					Dataset: profile.Dataset{Samples: profile.Some(int64(1000))}, Warnings: []string{"a layer was left out"},
+				},
+				Missing: []Gap{{"CPU use", "run it on Linux"}},
+				Solo: &Solo{
+					GPU: "A100-40GB", Source: "colloc profile", GPUBusy: profile.Some(0.5), CPUBusy: profile.Some(0.0), MemUsed: profile.Some(3 * profile.GiB),
+					StepTime: profile.Some(Duration(120 * time.Millisecond)), DataWait: profile.Some(0.25), Spread: map[string]float64{"peak_memory": 4 << 30, "p95_gpu_busy": 0.75},
+					Run: "run-0", Watched: Duration(30 * time.Second), Startup: profile.Some(Duration(2 * time.Second)),
+					CycleTime: profile.Some(Duration(125 * time.Millisecond)), Epochs: 2, Steps: profile.Some(int64(100)), RunTime: profile.Some(Duration(time.Minute)),
+				},
+				Weight: 2, MaxSlowdown: 1.5, Reserved: 5 * profile.GiB,
+				Command: []string{"python", "train.py"}, Env: []string{"A=b"}, Dir: "runs/a", CPUs: 4, Memory: 16 * profile.GiB, Time: Duration(2 * time.Hour),
+			},
+			{ID: "slice", Alone: true, Spec: profile.Spec{Training: profile.Training{BatchSize: 1}}, Solo: &Solo{GPU: slice.Name, Model: &slice, SMActive: profile.Some(0.125)}},
+		},
+	}
+}
+
+// A file holds what was written, and its text changes only when somebody means it.
+func TestGolden(t *testing.T) {
+	var out bytes.Buffer
+	if err := Write(&out, whole()); err != nil {
+		t.Fatal(err)
+	}
+	const golden = "testdata/tasks.json"
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
+	}
+	back, err := ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same := []cmp.Option{cmpopts.IgnoreUnexported(Task{}), cmpopts.IgnoreFields(File{}, "Slurm")}
+	if diff := cmp.Diff(whole(), back, same...); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
+	}
+	var slurm struct {
+		Partition string `json:"partition"`
+	}
+	if err := Section(back.Slurm, &slurm); err != nil || slurm.Partition != "main" {
+		t.Errorf("section slurm: %+v, %v", slurm, err)
+	}
+	if got, want := back.Tasks[1].Place(), "tasks.json:85"; got != want {
+		t.Errorf("the second task is at %s, want %s", got, want)
+	}
+}
+
+// What was seen survives: a profile, what is kept of it, and the profile of that.
+func TestObserve(t *testing.T) {
+	first := whole().Tasks[0]
+	p, err := first.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peak := p.Vector.Or(profile.PeakMemory, 0); peak != 4<<30 {
+		t.Errorf("peak %v, want that of the spread, 4 GiB", peak)
+	}
+	again := Task{ID: "x", Spec: first.Spec, Solo: Observe(&p)}
+	q, err := again.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(p, q); diff != "" {
+		t.Errorf("observed again (-want +got):\n%s", diff)
+	}
+	bare, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{})
+	if got := Observe(&bare); err != nil || got != nil {
+		t.Errorf("of what nobody saw %+v is kept, %v", got, err)
+	}
+}
+
+// The older forms mean what they meant.
+func TestOldForms(t *testing.T) {
+	models := fstest.MapFS{"m.txt": {Data: []byte("----\n        Layer (type)               Output Shape         Param #\n====\n            Linear-1                   [-1, 10]             110\n====\nTotal params: 110\n")}}
+	for _, tt := range []struct {
+		name, text string
+		check      func(f *File) bool
+	}{
+		{
+			"list", `{"about": "x", "tasks": [{"id": "a", "model_file": "m.txt", "model": {"name": "mine"}, "training": {"batch_size": 2}, "solo": {"gpu": "T4", "gpu_busy": 0.5, "step_time": "5ms"}}]}`,
+			func(f *File) bool {
+				return f.About == "x" && f.Tasks[0].Model.Params() == 110 && f.Tasks[0].Model.Name == "mine" && f.Tasks[0].ModelFile == ""
+			},
+		},
+		{
+			"slurm", `{"name": "s", "partition": "main", "time": "2h", "tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 2}}]}`,
+			func(f *File) bool { return string(f.Slurm) == `{"name":"s","partition":"main","time":"2h"}` },
+		},
+		{
+			"spec", `{"model": {"name": "resnet"}, "training": {"batch_size": 2}, "warnings": ["w"]}`,
+			func(f *File) bool { return f.Tasks[0].ID == "resnet" && f.Tasks[0].Warnings[0] == "w" },
+		},
+		{"spec without a name", `{"model": {}, "training": {"batch_size": 2}}`, func(f *File) bool { return f.Tasks[0].ID == "old" }},
+		{
+			"profile of a sweep", `[{"kind": "k", "profile": {"spec": {"training": {"batch_size": 1}}, "gpu": {"name": "T4", "memory_bytes": 17179869184, "sms": 40},
+			"vector": {"version": 2, "features": {"batch": 1, "mean_gpu_busy": 0.5, "peak_memory": 1e9}}}, "solo": {"task": "run-0", "watched_ns": 1000000000, "step_ns": 0, "run_ns": 5000000000}}]`,
+			func(f *File) bool {
+				s := f.Tasks[0].Solo
+				return f.Tasks[0].ID == "k" && s.GPUBusy == profile.Some(0.5) && s.Spread["peak_memory"] == 1e9 && s.CycleTime.IsZero() && s.RunTime == profile.Some(Duration(5*time.Second))
+			},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, err := Read(strings.NewReader(tt.text), &Options{Name: "old.json", Open: models.Open})
+			if err != nil || !tt.check(f) {
+				t.Fatalf("%+v, %v", f, err)
+			}
+			var out bytes.Buffer
+			if err := Write(&out, f); err != nil { // without the model file
+				t.Fatal(err)
+			}
+			if back, err := Read(&out, nil); err != nil || !tt.check(&File{About: back.About, Tasks: back.Tasks, Slurm: f.Slurm}) {
+				t.Errorf("written and read: %v", err)
+			}
+		})
+	}
+}
+
+func TestFaults(t *testing.T) {
+	const good = `{"id": "a", "training": {"batch_size": 1}, "solo": {"gpu": "T4"}}`
+	of := func(tasks string) string {
+		return `{"format": "colloc-tasks", "version": 1,` + "\n" + `"tasks": [` + tasks + `]}`
+	}
+	edit := func(old, by string) string { return of("\n" + strings.Replace(good, old, by, 1)) }
+	for _, tt := range []struct {
+		name, text string
+		line       int
+		task, part string
+	}{
+		{"nothing", "", 1, "", "not a task file"},
+		{"no JSON", "hello", 1, "", "not a task file"},
+		{"another format", `{"format": "nvmlx-trace", "version": 1, "tasks": []}`, 1, "", "not a task file"},
+		{"no version", `{"format": "colloc-tasks", "tasks": []}`, 1, "", "version is missing"},
+		{"a later version", "{\"format\": \"colloc-tasks\",\n\"version\": 2, \"tasks\": []}", 2, "", "version 2, this program reads 1"},
+		{"no list", `{"format": "colloc-tasks", "version": 1}`, 1, "", `want a "tasks" list`},
+		{"no tasks", of(""), 2, "", "no tasks"},
+		{"tasks that are no list", `{"tasks": {"id": "a"}}`, 1, "", "no tasks"},
+		{"an unknown key", `{"format": "colloc-tasks", "version": 1, "partition": "main", "tasks": [` + good + `]}`, 1, "", `unknown field "partition"`},
+		{"a key twice", `{"tasks": [` + good + `], "tasks": []}`, 1, "", "twice"},
+		{"an unknown field", edit(`"id"`, `"weigth": 1, "id"`), 3, "", "weigth"},
+		{"a wrong type", edit(`1}`, `"1"}`), 3, "", "batch_size is a JSON string"},
+		{"cut off", edit("", "")[:60], 3, "", "ends in the middle"},
+		{"more after the end", edit("", "") + "{}", 3, "", "after the end"},
+		{"no id", edit(`"id": "a", `, ""), 3, "", "id is missing"},
+		{"an id twice", of(good + ",\n" + good), 3, "a", "used before, at tasks:2"},
+		{"no batch", edit(`"batch_size": 1`, ""), 3, "a", "training.batch_size is 0"},
+		{"an unknown GPU", edit("T4", "Voodoo 2"), 3, "a", `"Voodoo 2" is not in the catalogue`},
+		{"a share in per cent", edit(`"T4"`, `"T4", "gpu_busy": 45`), 3, "a", "gpu_busy is 45"},
+		{"a wait in per cent", edit(`"T4"`, `"T4", "data_wait": 45`), 3, "a", "data_wait is 45"},
+		{"no such spread", edit(`"T4"`, `"T4", "spread": {"mean_gpu_busy": 0.5}`), 3, "a", "no 95th percentile or peak"},
+		{"a spread out of range", edit(`"T4"`, `"T4", "spread": {"peak_gpu_busy": 5}`), 3, "a", "peak_gpu_busy is 5"},
+		{"a time below 0", edit(`"T4"`, `"T4", "step_time": "-1s"`), 3, "", "not more than 0"},
+		{"a slowdown below 1", edit(`"id"`, `"max_slowdown": 0.5, "id"`), 3, "a", "MaxSlowdown"},
+		{"a model file and layers", edit(`"id"`, `"model_file": "x", "model": {"layers": [{"kind": "linear"}]}, "id"`), 3, "a", "both given"},
+		{"no folder", edit(`"id"`, `"model_file": "x", "id"`), 3, "a", "no folder"},
+		{"a slurm section that is none", `{"format": "colloc-tasks", "version": 1, "slurm": 1, "tasks": [` + good + `]}`, 1, "", "wants an object"},
+		{"an empty list", `[]`, 1, "", "no tasks"},
+		{"no profile", `[{"kind": "x"}]`, 1, "", "without a profile"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := Read(strings.NewReader(tt.text), nil)
+			var fault *Error
+			if !errors.As(err, &fault) {
+				t.Fatalf("%v is no *Error", err)
+			}
+			if fault.Line != tt.line || fault.Task != tt.task || !strings.Contains(err.Error(), tt.part) || !strings.HasPrefix(err.Error(), "tasks:") {
+				t.Errorf("line %d, task %q: %v; want line %d, task %q and %q", fault.Line, fault.Task, err, tt.line, tt.task, tt.part)
+			}
+		})
+	}
+	if _, err := Read(strings.NewReader(`{"format": "colloc-tasks", "version": 9}`), nil); !errors.Is(err, ErrVersion) {
+		t.Errorf("%v is no ErrVersion", err)
+	}
+	if _, err := Read(strings.NewReader(`x`), nil); !errors.Is(err, ErrFormat) {
+		t.Errorf("%v is no ErrFormat", err)
+	}
+	if _, err := ReadFile(t.TempDir()); err == nil || !strings.Contains(err.Error(), "is a folder") {
+		t.Errorf("a folder: %v", err)
+	}
+	if _, err := ReadFile("nowhere.json"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+}
+
+// A file that is not written is as it was.
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tasks.json")
+	if err := WriteFile(path, whole()); err != nil {
+		t.Fatal(err)
+	}
+	bad := whole()
+	bad.Tasks[1].ID = bad.Tasks[0].ID
+	if err := WriteFile(path, bad); err == nil || !strings.Contains(err.Error(), "used before") {
+		t.Errorf("two tasks with one id: %v", err)
+	}
+	if f, err := ReadFile(path); err != nil || f.Tasks[1].ID != "slice" {
+		t.Errorf("%+v, %v", f, err)
+	}
+	left, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+func TestSniff(t *testing.T) {
+	for text, want := range map[string]bool{
+		`{"about": {"x": [null, {}]}, "tasks": [{"id`:                       true,
+		` {"format": "colloc-tasks", "ver`:                                  true,
+		`{"format": "layers-model", "modelTopology": {}}`:                   false,
+		`{"model": {"name": "x", "layers": [`:                               true,
+		`{"model": {}, "training": {}}`:                                     true,
+		`{"model": {"type": "BPE"}}`:                                        false,
+		`{"model_type": "bert", "hidden_size": 768}`:                        false,
+		`[{"kind": "train.py", "prof`:                                       true,
+		`[{"kid": 1}]`:                                                      false,
+		`{"id": "a", "arrival_s": 0, "work_s": 1}` + "\n" + `{"tasks": []}`: false,
+		`{"a": null, "b": [null`:                                            false,
+		"":                                                                  false,
+		"hello":                                                             false,
+	} {
+		if Sniff([]byte(text)) != want {
+			t.Errorf("%s: want %t", text, want)
+		}
+	}
+}
+
+// Whatever is read can be written, and is then read as the same.
+func FuzzRead(f *testing.F) {
+	golden, err := os.ReadFile("testdata/tasks.json")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(golden)
+	f.Add([]byte(`{"tasks": [{"id": "a", "training": {"batch_size": 1}, "solo": {"gpu": "T4", "step_time": "5ms"}}], "partition": "x"}`))
+	f.Add([]byte(`{"model": {"layers": [{"kind": "conv", "params": 9}]}, "training": {"batch_size": 2}}`))
+	f.Add([]byte(`[{"kind": "k", "profile": {"spec": {"training": {"batch_size": 1}}, "gpu": {"name": "T4"}, "vector": {"version": 1, "features": {"batch": 1}}}}]`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		read, err := Read(bytes.NewReader(text), nil)
+		_ = Sniff(text) // ends
+		if err != nil {
+			return
+		}
+		var first, second bytes.Buffer
+		if err := Write(&first, read); err != nil {
+			t.Fatal(err)
+		}
+		again, err := Read(bytes.NewReader(first.Bytes()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Write(&second, again); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Fatalf("%v: written twice:\n%s\n%s", err, &first, &second)
+		}
+	})
+}
