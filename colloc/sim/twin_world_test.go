@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
@@ -66,7 +67,7 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 // task to the nanosecond and on the energy.
 func TestTwin(t *testing.T) {
 	seen := map[string]int{}
-	for seed := range uint64(40) {
+	for seed := range uint64(race.Fewer(40)) {
 		c, tasks, o := tossedWorld(t, seed)
 		var deeds []deed
 		r, err := sim.Run(context.Background(), c, tasks, tossed{seed, &deeds}, o)
@@ -105,7 +106,7 @@ func TestTwin(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, kind := range []string{"deaths", "recoveries", "ends", "given up", "instances"} {
-		if seen[kind] < 20 {
+		if seen[kind] < race.Fewer(20) {
 			t.Errorf("only %d %s in all: the test says nothing of them", seen[kind], kind)
 		}
 	}

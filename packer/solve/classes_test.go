@@ -5,6 +5,7 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -15,7 +16,7 @@ import (
 func TestClassesInOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	joined := 0
-	for range 400 {
+	for range race.Fewer(400) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 4, Kinds: 1, Residents: 2, MaxSet: 2})
 		high := make(map[string]bool)
 		alone := *p
@@ -89,7 +90,7 @@ func highValue(t *testing.T, p *packer.Problem, s *packer.Solution, high map[str
 // TestClassesWithHomesAndGangs: Check accepts every plan.
 func TestClassesWithHomesAndGangs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
-	for n := range 300 {
+	for n := range race.Fewer(300) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 9, GPUs: 6, Kinds: 2, Residents: 2, MaxSet: 1 + n%3, Homes: n%2 == 0, Gangs: n%2 == 1})
 		packtest.Solve(t, Classes{Class: func(task *packer.Task) int { return int(task.ID[len(task.ID)-1]) % 3 }}, p)
 	}

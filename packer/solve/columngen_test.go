@@ -8,12 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/packer/internal/packtest"
+
+	"example.com/colloc/internal/race"
 )
 
 func TestColumnGenAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	exact, proved := 0, 0
-	const rounds = 150
+	rounds := race.Fewer(150)
 	for range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(5), Homes: rng.IntN(3) == 0})
 		s := packtest.Solve(t, ColumnGen{}, p)

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
@@ -30,7 +31,7 @@ func (s sociable) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mecha
 // repairs find the best plan on vacant GPUs, too.
 func TestColumnGenWhereCompanyHelps(t *testing.T) {
 	rng := rand.New(rand.NewPCG(91, 92))
-	const rounds = 600
+	rounds := race.Fewer(600)
 	for range rounds {
 		p := &packer.Problem{Model: sociable{packtest.HashModel{Seed: rng.Uint64()}}, Limits: packer.Limits{MaxSet: 3}}
 		for i := range 2 {

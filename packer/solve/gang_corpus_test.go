@@ -5,6 +5,7 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -144,7 +145,7 @@ func drawGangs(rng *rand.Rand, maxSet int) *packer.Problem {
 
 func TestGangCorpus(t *testing.T) {
 	rounds := 400
-	if testing.Short() {
+	if testing.Short() || race.Enabled {
 		rounds = 100
 	}
 	for _, test := range []struct {

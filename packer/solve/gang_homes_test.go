@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -84,7 +85,7 @@ func slowTotal(p *packer.Problem, sets [][]*packer.Task) int64 {
 // nearly all are the best.
 func TestGangsBesideHomes(t *testing.T) {
 	rng := rand.New(rand.NewPCG(81, 82))
-	const rounds = 150
+	rounds := race.Fewer(150)
 	exact, worst, gap := 0, 0.0, 0.0
 	for round := range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 4, GPUs: 5, Kinds: 2, Residents: 1, MaxSet: 2 + round%2, Homes: true})
@@ -104,7 +105,7 @@ func TestGangsBesideHomes(t *testing.T) {
 		} else {
 			worst = max(worst, 1-float64(got)/float64(best))
 		}
-		gap += s.Gap() / rounds
+		gap += s.Gap() / float64(rounds)
 	}
 	t.Logf("optimal in %d of %d, worst loss %.3f, mean gap %.3f", exact, rounds, worst, gap)
 	if exact < rounds*99/100 || worst > 0.05 || gap > 0.01 {

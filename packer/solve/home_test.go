@@ -6,6 +6,7 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -14,7 +15,7 @@ import (
 // plan, no bound may be below it, and Matching must mostly find it.
 func TestHomesAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	const rounds = 150
+	rounds := race.Fewer(150)
 	exact, worst := 0, 0.0
 	for range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 1 + rng.IntN(2), Residents: 2, MaxSet: 2, Homes: true})

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
@@ -91,7 +92,7 @@ func TestMatchingStopsAtTolerance(t *testing.T) {
 
 func TestToleranceAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(15, 16))
-	for range 600 {
+	for range race.Fewer(600) {
 		kinds := 1 + rng.IntN(2)
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 4, Kinds: kinds, Residents: 3 * rng.IntN(2), MaxSet: 2})
 		tol := []float64{0.3, 0.03, 0.003}[rng.IntN(3)]

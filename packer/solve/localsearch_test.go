@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -15,7 +16,7 @@ import (
 func TestLocalSearchAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	exact := 0
-	const rounds = 200
+	rounds := race.Fewer(200)
 	for round := range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: round%4 == 0})
 		s := packtest.Solve(t, LocalSearch{Steps: 300}, p)

@@ -5,13 +5,14 @@ import (
 	rand "math/rand/v2"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
 
 func TestMatchingAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
-	for range 700 {
+	for range race.Fewer(700) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 4, Kinds: 1, Residents: 3, MaxSet: 2})
 		s := packtest.Solve(t, Matching{}, p)
 		if got, want := packtest.Units(p, s.Throughput), packtest.SlowBest(p); got != want {
@@ -26,7 +27,7 @@ func TestMatchingAgainstBruteForce(t *testing.T) {
 func TestKindsAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	exact, worst := 0, 0.0
-	const rounds = 500
+	rounds := race.Fewer(500)
 	for range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 3, Residents: 2, MaxSet: 2})
 		s := packtest.Solve(t, Matching{}, p)
@@ -51,7 +52,7 @@ func TestKindsAgainstBruteForce(t *testing.T) {
 
 func TestGreedyLargerSets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
-	for range 300 {
+	for range race.Fewer(300) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 3, Kinds: 2, Residents: 3, MaxSet: 1 + rng.IntN(4)})
 		s := packtest.Solve(t, Greedy{}, p)
 		if got, best := packtest.Units(p, s.Throughput), packtest.SlowBest(p); got > best {

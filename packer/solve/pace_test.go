@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/columns"
 	"example.com/colloc/packer/internal/packtest"
@@ -21,7 +22,7 @@ import (
 // mostly find it.
 func TestPacesAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(91, 92))
-	const rounds = 300
+	rounds := race.Fewer(300)
 	matched, generated, unlisted := 0, 0, 0
 	for n := range rounds {
 		o := packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 3, Residents: 2, MaxSet: 2, Homes: n%3 == 1, Gangs: n%3 == 2}
@@ -88,7 +89,7 @@ func TestPacesWhereCostsAddUp(t *testing.T) {
 // memory. Equal paces go to less memory, then to the ID.
 func TestTheHigherPaceWins(t *testing.T) {
 	rng := rand.New(rand.NewPCG(95, 96))
-	for range 300 {
+	for range race.Fewer(300) {
 		paces := []float64{math.Pow(100, -rng.Float64()), math.Pow(100, -rng.Float64())}
 		if rng.IntN(4) == 0 {
 			paces[1] = paces[0]

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -12,7 +13,7 @@ import (
 func TestTypedAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	exact := 0
-	const rounds = 100
+	rounds := race.Fewer(100)
 	for range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 3, GPUs: 3, Kinds: 2, Residents: 2, MaxSet: 1 + rng.IntN(4)})
 		p = packtest.Repeated(rng, p, 3)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/columns"
 	"example.com/colloc/packer/internal/packtest"
@@ -17,7 +18,7 @@ import (
 // sets by bounds, with and without enough questions.
 func TestUnlistedAgainstBruteForce(t *testing.T) {
 	rng := rand.New(rand.NewPCG(71, 72))
-	const rounds = 300
+	rounds := race.Fewer(300)
 	exact, proved, unlisted := 0, 0, 0
 	for range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 3, Kinds: 2, Residents: 2, MaxSet: 3 + rng.IntN(3), Homes: rng.IntN(3) == 0})
@@ -79,7 +80,11 @@ func (m refusing) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mecha
 // TestAdditiveProvesMore spends the same number of questions with and without the
 // promise.
 func TestAdditiveProvesMore(t *testing.T) {
-	p := packtest.CostlyProblem(t, rand.New(rand.NewPCG(77, 78)), 100, 4)
+	n := 100
+	if race.Enabled {
+		n = 60
+	}
+	p := packtest.CostlyProblem(t, rand.New(rand.NewPCG(77, 78)), n, 4)
 	m, _ := p.Model.(packtest.Costly)
 	bound := func(model packer.Model) float64 {
 		q := *p

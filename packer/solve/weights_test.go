@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/fair"
 	"example.com/colloc/packer/internal/packtest"
@@ -14,7 +15,7 @@ import (
 )
 
 var (
-	problems = flag.Int("packer.problems", 300, "how many problems of TestWeightsFarApart to solve")
+	problems = flag.Int("packer.problems", race.Fewer(300), "how many problems of TestWeightsFarApart to solve")
 	seed     = flag.Uint64("packer.seed", 1, "where TestWeightsFarApart begins")
 )
 

@@ -8,6 +8,7 @@ import (
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
@@ -36,7 +37,7 @@ func TestGavel(t *testing.T) {
 	c := cluster(t, "4x8xV100")
 	const tasks, load = 800, 1.2
 	seeds := uint64(3)
-	if raceEnabled {
+	if race.Enabled {
 		seeds = 1
 	}
 	mean := func(p sim.Policy, sd float64) float64 {

@@ -15,6 +15,7 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/simtest"
+	"example.com/colloc/internal/race"
 )
 
 var update = flag.Bool("update", false, "write testdata/golden.txt anew")
@@ -52,7 +53,7 @@ func goldenPolicies() []sim.Policy {
 //	GOARCH=arm64 go test -c -o /tmp/policy.arm64 ./colloc/sim/policy
 //	cd colloc/sim/policy && qemu-aarch64 /tmp/policy.arm64 -test.run Golden
 func TestGolden(t *testing.T) {
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("the conformance test runs the same with the race detector")
 	}
 	var got bytes.Buffer

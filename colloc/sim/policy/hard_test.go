@@ -9,6 +9,7 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
@@ -60,7 +61,7 @@ func TestRandomTasks(t *testing.T) {
 	for seed := range uint64(seeds) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		c, tasks := anyCluster(r), anyTasks(r)
-		o := sim.Options{Truth: speed.Contention{}, MaxFailures: 2, Until: 100 * time.Hour, Seed: seed, RestartAll: seed%5 == 0}
+		o := sim.Options{Truth: speed.Contention{}, MaxFailures: 2, Until: time.Duration(race.Fewer(100)) * time.Hour, Seed: seed, RestartAll: seed%5 == 0}
 		if seed%2 == 0 {
 			o.Reserve = func(t *sim.Task) profile.Bytes { return t.Memory * 3 / 4 }
 		}

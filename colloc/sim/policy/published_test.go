@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/internal/race"
 )
 
 // open opens a file of the measured data; without them it skips the test.
@@ -106,7 +107,7 @@ func muriErrors(tb testing.TB, name, published string, want map[[3]string]float6
 func TestMuriExclusive(t *testing.T) {
 	want := published(t)
 	names := []string{"trace3", "trace1", "trace1_pr"}
-	if raceEnabled {
+	if race.Enabled {
 		names = names[:1]
 	}
 	for _, name := range names {
@@ -127,7 +128,7 @@ func TestMuriExclusive(t *testing.T) {
 func TestTiresias(t *testing.T) {
 	want := published(t)
 	for _, name := range []string{"trace1", "trace1_pr", "trace3"} {
-		if raceEnabled && name != "trace3" {
+		if race.Enabled && name != "trace3" {
 			continue
 		}
 		errs := muriErrors(t, name, "Tiresias_L", want, policy.LAS{})
@@ -147,7 +148,7 @@ func TestTiresias(t *testing.T) {
 // long ones are in BenchmarkMuri.
 func TestMuriGroups(t *testing.T) {
 	want := published(t)
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("too slow with the race detector: run it without")
 	}
 	for label, p := range map[string]sim.Policy{"Muri_S": policy.Muri{}, "Muri_L": policy.Muri{Unaware: true}} {
@@ -181,7 +182,7 @@ func BenchmarkMuri(b *testing.B) {
 func TestOpenb(t *testing.T) {
 	c := &sim.Cluster{Nodes: readTrace(t, "openb_node_list_gpu_node.csv").Nodes}
 	pods := readTrace(t, "openb_pod_list_default.csv").Tasks
-	if raceEnabled {
+	if race.Enabled {
 		t.Skip("too slow with the race detector: run it without")
 	}
 	const seed = 42
