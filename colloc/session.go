@@ -12,13 +12,18 @@ import (
 
 // Session starts an online session on gpus: tasks come and go one at a time, see
 // [online.Session], by the predictions and the limits of the Planner. What they are
-// at this moment holds to its end: what is observed meanwhile counts for the next
-// session. Give it tasks by [Planner.Packed].
+// at this moment holds until [Planner.Renew]: what is observed meanwhile changes no
+// answer of the session. Give it tasks by [Planner.Packed] and more GPUs by
+// [Planner.PackedGPU].
 //
 //	s, err := planner.Session(gpus, nil)
 //	...
 //	t, err := planner.Packed(task)
 //	d, err := s.Arrive(t)
+//
+// Priority, and labels that name single nodes, are heeded as [online.Session] says: the
+// heavier task goes first, whatever its class, and GPUs with different labels are of
+// different kinds.
 //
 // Paces are relative to [Config].Reference, or to the fastest kind of the GPUs. The
 // errors are those of [Planner.Plan] for GPUs, and those of [online.NewSession].
@@ -31,16 +36,43 @@ func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session
 		return nil, err
 	}
 	ps := &r.paces
-	if ps.scale.reference == nil {
-		ps.scale.equal = len(ps.kinds) < 2
-		if !ps.scale.equal {
-			best := slices.MaxFunc(ps.kinds, func(a, b kind) int {
-				return cmp.Or(cmp.Compare(r.planner.stranger(&a), r.planner.stranger(&b)), cmp.Compare(b.name, a.name))
-			})
-			ps.scale.reference = &best.gpu.Model
-		}
+	if ps.scale.reference == nil && len(ps.kinds) > 0 {
+		best := slices.MaxFunc(ps.kinds, func(a, b kind) int {
+			return cmp.Or(cmp.Compare(r.planner.stranger(&a), r.planner.stranger(&b)), cmp.Compare(b.name, a.name))
+		})
+		ps.scale.reference = &best.gpu.Model
 	}
 	return online.NewSession(r.problem.GPUs, live{model{r.planner, r.speeds, nil, ps}}, p.limits, o)
+}
+
+// Renew lets a session of [Planner.Session] judge by what the Planner has learned since,
+// from the next event on; see [online.Session.Renew] for what it returns and costs. Call
+// it between events, for example after every [Planner.Refit]: a session is used by one
+// goroutine at a time. A session that judges by another model is an error.
+func (p *Planner) Renew(s *online.Session) ([]online.Decision, error) {
+	if err := p.ready(); err != nil {
+		return nil, err
+	}
+	old, ok := s.Model().(live)
+	if !ok {
+		return nil, errors.New("colloc: renew: the session judges by a model of its own; make it with Planner.Session")
+	}
+	f := p.frozen()
+	return s.Renew(live{model{f, f.config.Interference, nil, old.paces}})
+}
+
+// PackedGPU puts a GPU with its residents into the words of package packer, for
+// [online.Session.AddGPU] and [online.Session.ChangeGPU] of a session of
+// [Planner.Session]. Errors as for [Planner.Plan].
+func (p *Planner) PackedGPU(gpu GPU) (packer.GPU, error) {
+	if err := p.ready(); err != nil {
+		return packer.GPU{}, err
+	}
+	r, err := p.newRound(nil, []GPU{gpu}, false)
+	if err != nil {
+		return packer.GPU{}, err
+	}
+	return r.problem.GPUs[0], nil
 }
 
 // stranger is the pace of a task of which nothing is known.
@@ -94,7 +126,11 @@ func (m live) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism
 // Pace implements [packer.PaceModel].
 func (m live) Pace(task *packer.Task, gpu *packer.GPU) float64 {
 	t := Task{Profile: task.Profile}
-	return bounded(m.planner.pace(&t, m.paces.kinds[m.paces.of[gpu.Type]].gpu, m.paces.scale).Value)
+	g := &GPU{Model: *gpu.Type, Memory: gpu.Memory} // one that came later
+	if k, ok := m.paces.of[gpu.Type]; ok {
+		g = m.paces.kinds[k].gpu
+	}
+	return bounded(m.planner.pace(&t, g, m.paces.scale).Value)
 }
 
 // Additive implements [packer.AdditiveModel].

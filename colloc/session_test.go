@@ -141,3 +141,183 @@ func TestSessionKeepsItsModel(t *testing.T) {
 		}
 	}
 }
+
+// TestRenew: a session keeps its version, whatever is learned beside it, and takes the
+// new one when it is told to: for what runs, for what waits and for what comes.
+func TestRenew(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	heavy, other := seen(t, "heavy", 0.9, 0.6, 2*profile.GiB), seen(t, "other", 0.9, 0.6, 2*profile.GiB)
+	s, err := p.Session([]colloc.GPU{card(t, "g")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	arrive := func(task colloc.Task, id string) bool {
+		t.Helper()
+		task.ID = id
+		packed, err := p.Packed(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := s.Arrive(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d.Placed
+	}
+	if !arrive(heavy, "a") || !arrive(other, "b") {
+		t.Fatal("two tasks do not share")
+	}
+	_, before, _ := s.Where("b")
+	for range 10 {
+		err := p.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Members: []colloc.Measurement{
+			{Profile: heavy.Profile, Speed: profile.Some(0.3)}, {Profile: other.Profile, Speed: profile.Some(0.3)},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, speed, _ := s.Where("b"); speed != before {
+		t.Errorf("speed %v became %v without Renew", before, speed)
+	}
+	if _, err := s.Finish("a"); err != nil {
+		t.Fatal(err)
+	}
+	if !arrive(heavy, "c") {
+		t.Error("what was observed counts before Renew")
+	}
+	if _, err := p.Renew(s); err != nil {
+		t.Fatal(err)
+	}
+	if _, speed, _ := s.Where("b"); speed >= before {
+		t.Errorf("speed %v is %v after Renew", before, speed)
+	}
+	if _, err := s.Finish("c"); err != nil {
+		t.Fatal(err)
+	}
+	if arrive(heavy, "d") {
+		t.Error("a pair that was seen to run at 0.3 shares after Renew")
+	}
+	if _, err := p.Renew(nil); err == nil {
+		t.Error("no session is renewed")
+	}
+}
+
+// TestSessionWhileLearning: the decisions of a session are those of one beside which
+// nothing is learned, while co-runs are observed and fitted by another goroutine.
+func TestSessionWhileLearning(t *testing.T) {
+	quiet, loud := newPlanner(t, colloc.Config{}), newPlanner(t, colloc.Config{})
+	gpus := []colloc.GPU{card(t, "a"), empty(t, "b", "V100"), card(t, "c")}
+	tasks := crowd(t, 12)
+	for i := range tasks {
+		tasks[i].Reserved = 2 * profile.GiB // what is reserved is learned, too, and settled when a task comes
+	}
+	done, learned := make(chan struct{}), make(chan struct{})
+	loudSession, err := loud.Session(gpus, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(learned)
+		for n := 0; ; n++ {
+			select {
+			case <-done:
+				return
+			default:
+			}
+			err := loud.Observe(colloc.Observation{GPU: gpus[0].Model, Members: []colloc.Measurement{
+				{Profile: tasks[n%6].Profile, Speed: profile.Some(0.3)}, {Profile: tasks[6+n%6].Profile, Speed: profile.Some(0.3)},
+			}})
+			if err == nil && n%5 == 0 {
+				err = loud.Refit(t.Context())
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}()
+	quietSession, err := quiet.Session(gpus, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 40 {
+		task := tasks[round%len(tasks)]
+		task.ID = fmt.Sprint("t", round)
+		packed, err := quiet.Packed(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := quietSession.Arrive(packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := loudSession.Arrive(packed); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Fatalf("round %d: %+v, %v; want %+v", round, got, err, want)
+		}
+		if round >= 4 {
+			id := fmt.Sprint("t", round-4)
+			want, err := quietSession.Finish(id)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := loudSession.Finish(id); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Fatalf("round %d: %+v, %v; want %+v", round, got, err, want)
+			}
+		}
+	}
+	close(done)
+	<-learned
+}
+
+// TestPackedGPU: a GPU that comes later, or changes, is judged as one that was there
+// from the start, a MIG slice and a product that the session has not seen included.
+func TestPackedGPU(t *testing.T) {
+	p := shared(t)
+	a100 := gpuModel(t, "A100")
+	slice := a100.MIG[0]
+	gpus := []colloc.GPU{card(t, "a"), empty(t, "b", "H100"), {ID: "c", Model: a100, Slice: &slice}}
+	task, err := p.Packed(seen(t, "task", 0.5, 0.2, 2*profile.GiB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	task.On = []string{"here"}
+	for _, gpu := range gpus {
+		gpu.Labels = []string{"here"}
+		want, err := func() (float64, error) {
+			s, err := p.Session([]colloc.GPU{gpus[1], {ID: "x", Model: gpu.Model, Slice: gpu.Slice, Labels: gpu.Labels}}, nil)
+			if err != nil {
+				return 0, err
+			}
+			d, err := s.Arrive(task)
+			return d.Gain, err
+		}()
+		if err != nil || want == 0 {
+			t.Fatal(want, err)
+		}
+		packed, err := p.PackedGPU(gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed.ID = "late"
+		for _, change := range []bool{false, true} {
+			s, err := p.Session(gpus[1:2], nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if change {
+				_, err = s.ChangeGPU(0, packed)
+			} else {
+				_, err = s.AddGPU(packed)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d, err := s.Arrive(task); err != nil || math.Abs(d.Gain-want) > 1e-9 {
+				t.Errorf("%s, changed %v: %+v, %v; want a gain of %v", gpu.ID, change, d, err, want)
+			}
+		}
+	}
+	if _, err := p.PackedGPU(colloc.GPU{}); len(colloc.Faults(err)) == 0 {
+		t.Errorf("a GPU without anything: %v", err)
+	}
+}

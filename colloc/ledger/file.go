@@ -20,7 +20,7 @@ import (
 //	1  leases by number, counted on over restarts: numbers came again after two
 //	2  leases by epoch and number, in the order they joined; no version
 //	3  gangs, tasks without a profile or without a limit
-//	4  labels, homes, kinds, priorities, foreign tasks
+//	4  labels, homes, kinds, priorities, foreign tasks, profiles from elsewhere
 const fileFormat = 4
 
 // booksFile is the file form of a Ledger: what the configuration does not say.
@@ -65,6 +65,8 @@ type taskFile struct {
 	Priority    int              `json:"priority,omitempty"`
 	Foreign     bool             `json:"foreign,omitempty"`
 	Profile     *profile.Profile `json:"profile"`
+
+	Elsewhere []*profile.Profile `json:"elsewhere,omitempty"`
 }
 
 // Save writes the books as JSON for [Load]: tasks, leases and what was
@@ -107,7 +109,7 @@ func (l *lease) file() *leaseFile {
 		t := &s.task
 		saved := taskFile{
 			ID: t.ID, GPU: s.account.gpu.ID, Reserved: t.Reserved, Used: s.used,
-			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs, Profile: t.Profile,
+			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs, Profile: t.Profile, Elsewhere: t.Elsewhere,
 			Labels: t.Labels, Avoid: t.Avoid, Only: t.Only, On: t.On,
 			Home: t.Home, MoveCost: t.MoveCost, Kind: t.Kind, Priority: t.Priority, Foreign: t.Foreign,
 		}
@@ -241,7 +243,7 @@ func (l *Ledger) restoreLease(saved *leaseFile) error {
 			return fmt.Errorf("task %q: %v are in use, want at most %v", t.ID, t.Used, maxMemory)
 		}
 		task := colloc.Task{
-			ID: t.ID, Profile: t.Profile, Reserved: t.Reserved,
+			ID: t.ID, Profile: t.Profile, Elsewhere: t.Elsewhere, Reserved: t.Reserved,
 			Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone, GPUs: t.GPUs,
 			Labels: t.Labels, Avoid: t.Avoid, Only: t.Only, On: t.On,
 			Home: t.Home, MoveCost: t.MoveCost, Kind: t.Kind, Priority: t.Priority, Foreign: t.Foreign,

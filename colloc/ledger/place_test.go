@@ -174,6 +174,7 @@ func TestReserveLabels(t *testing.T) {
 	red := sized("red", profile.GiB)
 	red.Labels, red.Only, red.On = []string{"red"}, []string{"red"}, []string{"node-1", "RTX3090"}
 	red.Home, red.MoveCost, red.Kind, red.Priority = "a", 2, "net", 3
+	red.Elsewhere = []*profile.Profile{{}}
 	mustCommit(t, l, ledger.Claim{Task: red, GPU: "a"})
 	c.Now = clock.Now
 	loaded, err := ledger.Load(strings.NewReader(savedBooks(t, l)), c)
@@ -181,7 +182,7 @@ func TestReserveLabels(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, books := range []*ledger.Ledger{l, loaded} {
-		if r := books.Snapshot().GPUs[0].Residents[0]; r.Home != "a" || r.MoveCost != 2 || r.Kind != "net" || r.Priority != 3 || !slices.Equal(r.On, red.On) {
+		if r := books.Snapshot().GPUs[0].Residents[0]; r.Home != "a" || r.MoveCost != 2 || r.Kind != "net" || r.Priority != 3 || len(r.Elsewhere) != 1 || !slices.Equal(r.On, red.On) {
 			t.Errorf("the books have %+v", r)
 		}
 		blue, lost := sized("blue", profile.GiB), sized("lost", profile.GiB)

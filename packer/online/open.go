@@ -60,20 +60,9 @@ func (s *Session) check(gpus []packer.GPU) error {
 
 // addCard appends a valid GPU with its residents.
 func (s *Session) addCard(gpu *packer.GPU) error {
-	bare := *gpu
-	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
 	g := len(s.cards)
-	s.p.GPUs = append(s.p.GPUs, bare)
-	k := slices.IndexFunc(s.classes, func(c class) bool { return c.gpu.Alike(&bare) })
-	if k < 0 {
-		k = len(s.classes)
-		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.Total()), mechs: bare.Sharing()})
-		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
-	}
-	s.classes[k].members = append(s.classes[k].members, g)
-	for i := range s.empty {
-		s.empty[i] = append(s.empty[i], make([]uint64, g/64+1-len(s.empty[i]))...)
-	}
+	s.p.GPUs = append(s.p.GPUs, packer.GPU{})
+	k := s.enroll(g, gpu)
 	s.cards = append(s.cards, card{class: int32(k), lead: none})
 	s.open = append(s.open, 0)
 	c := &s.cards[g]
@@ -107,4 +96,110 @@ func (s *Session) AddGPU(gpu packer.GPU) ([]Decision, error) {
 	}
 	err := s.addCard(&gpu)
 	return s.out, errors.Join(err, s.drain(int32(len(s.cards)-1)))
+}
+
+// ChangeGPU makes a GPU another one from now on, at its old index: its product, memory,
+// mechanisms or labels changed, as when an empty MIG instance is made anew with another
+// size. What runs there stays and runs on, within the limits or not. gpu has no
+// residents, and its ID is the old one or a new one. It returns the tasks of the queue
+// that start on it; the slice is valid until the next call. A GPU that a gang takes
+// cannot change: gangs run on equal ones. On such an error nothing changes; where the
+// Model fails see [Session.Finish].
+func (s *Session) ChangeGPU(index int, gpu packer.GPU) ([]Decision, error) {
+	s.out = s.out[:0]
+	if index < 0 || index >= len(s.cards) {
+		return s.out, s.noGPU(index)
+	}
+	if err := s.check([]packer.GPU{gpu}); err != nil {
+		return s.out, err
+	}
+	c := &s.cards[index]
+	if len(gpu.Residents) > 0 {
+		return s.out, fmt.Errorf("packer: session: GPU %q: a GPU that changes lists no residents; what runs there stays", gpu.ID)
+	}
+	if c.lead != none || len(c.more) > 0 {
+		return s.out, fmt.Errorf("packer: session: GPU %q: a gang takes it; finish that first", s.p.GPUs[index].ID)
+	}
+	for g := range s.p.GPUs {
+		if g != index && s.p.GPUs[g].ID == gpu.ID {
+			return s.out, fmt.Errorf("packer: session: GPU %q is there already, with index %d", gpu.ID, g)
+		}
+	}
+	was := &s.classes[c.class]
+	was.members = slices.DeleteFunc(was.members, func(g int) bool { return g == index })
+	if s.isEmpty(int32(index)) {
+		s.empty[c.class][index/64] &^= 1 << (index % 64)
+		s.vacant[c.class]--
+	}
+	k := s.enroll(index, &gpu)
+	s.cards[index].class = int32(k)
+	return s.out, errors.Join(s.refresh(index), s.drain(int32(index)))
+}
+
+// enroll puts a GPU at an index and into its class.
+func (s *Session) enroll(g int, gpu *packer.GPU) int {
+	bare := *gpu
+	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
+	s.p.GPUs[g] = bare
+	k := slices.IndexFunc(s.classes, func(c class) bool { return c.gpu.Alike(&bare) })
+	if k < 0 {
+		k = len(s.classes)
+		s.classes = append(s.classes, class{gpu: &bare, usable: s.p.Limits.Usable(bare.Total()), mechs: bare.Sharing()})
+		s.empty, s.vacant = append(s.empty, nil), append(s.vacant, 0)
+	}
+	at, _ := slices.BinarySearch(s.classes[k].members, g)
+	s.classes[k].members = slices.Insert(s.classes[k].members, at, g)
+	words := (len(s.p.GPUs) + 63) / 64
+	for i := range s.empty {
+		s.empty[i] = append(s.empty[i], make([]uint64, words-len(s.empty[i]))...)
+	}
+	return k
+}
+
+// Model returns what the session judges by.
+func (s *Session) Model() packer.Model {
+	if s == nil {
+		return nil
+	}
+	return s.p.Model
+}
+
+// Renew lets the session judge by another model from now on: one that has learned. What
+// runs stays where it is, as it shares, and its speeds are asked for anew; the tasks of
+// the queue that may start now do, and are returned. The slice is valid until the next
+// call. Where the new Model fails for what runs see [Session.Finish]. No event before or
+// after rests on two models. It costs what Rebalance costs to look around: every set and
+// every Kind is asked about again.
+func (s *Session) Renew(model packer.Model) ([]Decision, error) {
+	s.out = s.out[:0]
+	if model == nil {
+		return s.out, errors.New("packer: session: Model is nil; it predicts the speeds that packing compares")
+	}
+	queue := s.queue()
+	for _, j := range queue {
+		s.dequeue(j)
+	}
+	s.p.Model = model
+	_, s.batch = model.(packer.BatchModel)
+	_, s.paced = model.(packer.PaceModel)
+	clear(s.kinds)
+	var errs error
+	renew := func(j *job) {
+		old := j.kind
+		j.kind = s.kindOf(&j.task)
+		s.release(old)
+	}
+	for g := range s.cards {
+		for _, j := range s.cards[g].set {
+			renew(j)
+		}
+		if len(s.cards[g].set) > 0 {
+			errs = errors.Join(errs, s.refresh(g))
+		}
+	}
+	for _, j := range queue {
+		renew(j)
+		s.enqueue(j)
+	}
+	return s.out, errors.Join(errs, s.sweep())
 }

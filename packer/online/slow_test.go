@@ -332,9 +332,8 @@ func (s *slowSession) restore(g int) []Decision {
 	return s.drain(g)
 }
 
-// reweigh sets weights and starts what may start: in policy order each task
-// where it adds most, and after each what its GPU then takes.
-func (s *slowSession) reweigh(weight func(*packer.Task) float64) (out []Decision) {
+// reweigh sets weights and starts what may start.
+func (s *slowSession) reweigh(weight func(*packer.Task) float64) []Decision {
 	for g := range s.cards {
 		for i := range s.cards[g].tasks {
 			t := &s.cards[g].tasks[i].Task
@@ -347,6 +346,12 @@ func (s *slowSession) reweigh(weight func(*packer.Task) float64) (out []Decision
 		t.Weight = weight(&t.Task)
 		s.wait(t)
 	}
+	return s.sweep()
+}
+
+// sweep starts what may start, in policy order each task where it adds most, and after
+// each what its GPU then takes.
+func (s *slowSession) sweep() (out []Decision) {
 	for i := 0; i < len(s.queue); {
 		t := s.queue[i]
 		g := s.best(t.Task)
@@ -359,6 +364,18 @@ func (s *slowSession) reweigh(weight func(*packer.Task) float64) (out []Decision
 		i = 0
 	}
 	return out
+}
+
+// change makes a GPU another one.
+func (s *slowSession) change(g int, gpu packer.GPU) []Decision {
+	s.p.GPUs[g] = gpu
+	return s.drain(g)
+}
+
+// renew is a new model.
+func (s *slowSession) renew(m packer.Model) []Decision {
+	s.p.Model = m
+	return s.sweep()
 }
 
 // adopt takes over the state of a session that decided in ways of its own.

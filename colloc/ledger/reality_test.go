@@ -1,0 +1,169 @@
+package ledger_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// TestBook: what runs is booked over every limit, nothing joins it, and a call that
+// fails leaves no trace.
+func TestBook(t *testing.T) {
+	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 20*profile.GiB), bare("b", 20*profile.GiB), bare("c", 20*profile.GiB)}})
+	pair := claim("b", "pair", profile.GiB)
+	pair.Task.GPUs = 2
+	other := pair
+	other.GPU = "c"
+	seen := l.Snapshot().Version
+	if err := l.Book(claim("a", "x", 15*profile.GiB), claim("a", "y", 15*profile.GiB), ledger.Claim{GPU: "a", Task: hermit("z", 1)}, pair, other); err != nil {
+		t.Fatal(err)
+	}
+	want := savedBooks(t, l)
+	if got := held(l); !slices.Equal(got["a"], []string{"x", "y", "z"}) || !slices.Equal(got["b"], []string{"pair"}) || !slices.Equal(got["c"], []string{"pair"}) {
+		t.Errorf("booked %v", got)
+	}
+	var refused *ledger.RefusedError
+	if _, err := l.Reserve(seen, claim("a", "new", 1)); !errors.As(err, &refused) || !refused.Stale || refused.Code != packer.MemoryLimit {
+		t.Errorf("beside what is too much: %v", err)
+	}
+	if err := l.Book(claim("a", "x", 1), claim("b", "pair", 1)); err != nil || savedBooks(t, l) != want {
+		t.Errorf("booked again: %v", err)
+	}
+	for _, tt := range []struct {
+		claim ledger.Claim
+		err   error
+	}{{claim("b", "x", 1), ledger.ErrDuplicate}, {claim("nowhere", "w", 1), ledger.ErrUnknown}} {
+		if err := l.Book(claim("c", "fine", 1), tt.claim); !errors.Is(err, tt.err) || savedBooks(t, l) != want {
+			t.Errorf("%v: %v, want %v and the books as they were", tt.claim, err, tt.err)
+		}
+	}
+	if err := l.Book(claim("c", "fine", 0)); err == nil {
+		t.Error("a task without a reservation is booked")
+	}
+	if err := l.Release("x", "y", "z", "pair"); err != nil || len(held(l)) > 0 {
+		t.Errorf("released: %v, left %v", err, held(l))
+	}
+}
+
+// TestChangeGPU: what runs stays, the old snapshot is out of date, and what the card
+// offers from now on decides.
+func TestChangeGPU(t *testing.T) {
+	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 40*profile.GiB), bare("b", 40*profile.GiB)}})
+	mustCommit(t, l, claim("a", "x", 20*profile.GiB))
+	seen := l.Snapshot().Version
+	small := bare("a", 10*profile.GiB)
+	small.Labels = []string{"small"}
+	if err := l.ChangeGPU(small, bare("b", 80*profile.GiB)); err != nil {
+		t.Fatal(err)
+	}
+	now := l.Snapshot()
+	if g := now.GPUs[0]; g.ID != "a" || g.Memory != 10*profile.GiB || !slices.Equal(g.Labels, small.Labels) || len(g.Residents) != 1 {
+		t.Errorf("the card is %+v", g)
+	}
+	var refused *ledger.RefusedError
+	if _, err := l.Reserve(seen, claim("b", "y", 60*profile.GiB)); !errors.As(err, &refused) || !refused.Changed || !errors.Is(err, ledger.ErrConflict) || errors.Is(err, ledger.ErrFull) {
+		t.Errorf("on the old snapshot: %v", err)
+	}
+	if _, err := l.Reserve(now.Version, claim("b", "y", 60*profile.GiB)); err != nil {
+		t.Errorf("on the new one: %v", err)
+	}
+	if _, err := l.Reserve(now.Version, claim("a", "z", 1)); !errors.Is(err, ledger.ErrFull) {
+		t.Errorf("on a card that is too full now: %v", err)
+	}
+	before := savedBooks(t, l)
+	for what, err := range map[string]error{
+		"unknown":        l.ChangeGPU(bare("a", 1), bare("nowhere", 1)),
+		"with residents": l.ChangeGPU(bare("a", 1), bare("b", 1, sized("x", 1))),
+		"faulty":         l.ChangeGPU(bare("a", 1), bare("b", -1)),
+	} {
+		if err == nil || savedBooks(t, l) != before || l.Snapshot().GPUs[0].Memory != 10*profile.GiB {
+			t.Errorf("%s: %v, or the books changed", what, err)
+		}
+	}
+}
+
+// TestRecut: the instances of one layout give way to those of another in their place,
+// all or none, and none under a task.
+func TestRecut(t *testing.T) {
+	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("first", 1), bare("m-0", 10), bare("m-1", 10), bare("last", 1)}})
+	ids := func() string {
+		var all []string
+		for _, g := range l.Snapshot().GPUs {
+			all = append(all, g.ID)
+		}
+		return strings.Join(all, " ")
+	}
+	seen := l.Snapshot().Version
+	if err := l.Recut([]string{"m-1", "m-0"}, bare("m-0", 4), bare("m-2", 4), bare("m-3", 4)); err != nil || ids() != "first m-0 m-2 m-3 last" {
+		t.Fatalf("%v: %s", err, ids())
+	}
+	if _, err := l.Reserve(seen, claim("m-0", "x", 1)); !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("on the old layout: %v", err)
+	}
+	mustCommit(t, l, claim("m-2", "x", 1))
+	for what, tt := range map[string]struct {
+		gone []string
+		come []colloc.GPU
+		err  error
+	}{
+		"in use":          {[]string{"m-0", "m-2"}, []colloc.GPU{bare("m-9", 4)}, ledger.ErrInUse},
+		"unknown":         {[]string{"m-0", "m-1"}, nil, ledger.ErrUnknown},
+		"there already":   {[]string{"m-0"}, []colloc.GPU{bare("m-3", 4)}, ledger.ErrDuplicate},
+		"one comes twice": {[]string{"m-0"}, []colloc.GPU{bare("m-9", 4), bare("m-9", 4)}, ledger.ErrDuplicate},
+	} {
+		if err := l.Recut(tt.gone, tt.come...); !errors.Is(err, tt.err) || ids() != "first m-0 m-2 m-3 last" {
+			t.Errorf("%s: %v, want %v: %s", what, err, tt.err, ids())
+		}
+	}
+}
+
+// TestForeignResidents: what nobody registered shows up as a resident that the planner
+// leaves alone unless it is told otherwise, and a decision made before it came is out
+// of date.
+func TestForeignResidents(t *testing.T) {
+	c := ledger.Config{GPUs: []colloc.GPU{card("a")}, ForeignResidents: true}
+	l, clock := newLedger(t, c)
+	seen := l.Snapshot().Version
+	l.Reconcile([]ledger.Usage{{GPU: "a", Processes: []ledger.Process{process(1, "", 4)}}})
+	var refused *ledger.RefusedError
+	if _, err := l.Reserve(seen, claim("a", "early", 1)); !errors.As(err, &refused) || !refused.Changed || !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("decided before the foreigner came: %v", err)
+	}
+	g := l.Snapshot().GPUs[0]
+	if len(g.Residents) != 1 || !g.Residents[0].Foreign || g.Residents[0].Reserved != 4*profile.GiB || g.Memory != c.GPUs[0].Total() {
+		t.Fatalf("the card shows %+v", g)
+	}
+	var no *ledger.UnplacedError
+	if _, err := l.Place(t.Context(), priorPlanner(t), sized("x", profile.GiB)); !errors.As(err, &no) || no.Verdict.Code != packer.MustBeAlone || no.Verdict.Other != "foreign processes on a" {
+		t.Errorf("beside a foreigner: %v", err)
+	}
+	open, err := colloc.New(colloc.Config{ShareForeign: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Place(t.Context(), open, sized("large", 18*profile.GiB)); !errors.As(err, &no) || no.Verdict.Code != packer.MemoryLimit {
+		t.Errorf("more than it leaves: %v", err)
+	}
+	task := sized("x", profile.GiB)
+	if v, err := open.Fit(task, g); err != nil || v.Code != 0 && v.Code != packer.SpeedLimit {
+		t.Errorf("beside a foreigner, as the policy allows: %v, %v", v, err)
+	}
+	c.Now = clock.Now
+	c.ForeignResidents = false
+	quiet, err := ledger.Load(strings.NewReader(savedBooks(t, l)), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := quiet.Snapshot().GPUs[0]; len(g.Residents) != 0 || g.Memory >= c.GPUs[0].Total() {
+		t.Errorf("without residents for foreigners: %+v", g)
+	}
+	if _, err := quiet.Place(t.Context(), priorPlanner(t), task); err != nil {
+		t.Errorf("without: %v", err)
+	}
+}
