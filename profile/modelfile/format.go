@@ -342,6 +342,11 @@ func ReadSafetensors(r io.Reader, o *Options) (*File, error) {
 // than that leaves, the rest is frozen in proportion. The batch is what most
 // leaves have as their first dimension.
 //
+// Multiply-adds are counted as torchinfo counts them, so that the leaves add up to
+// the total that it states: those of a norm, and of a class that is not known, are
+// its parameters once a sample. Of two tables of one model the one that shows
+// shapes, or more, is read.
+//
 // At its default depth torchinfo cuts containers off. What the table states as
 // forward/backward pass size and as multiply-adds then tells what they hold:
 // twice the outputs of layers with parameters, of which the rows that are shown

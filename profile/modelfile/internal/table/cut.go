@@ -27,10 +27,15 @@ func (t *infoTree) fillCut(leaves []profile.Layer, cuts []cutLeaf) []profile.Lay
 	for _, c := range cuts {
 		own += float64(c.row.all)
 	}
-	if told && missing <= 1.02*own {
-		return leaves // nothing is missing: they are leaves
-	}
 	work, worked := t.missingWork(leaves, cuts)
+	if told && missing <= 1.02*own { // nothing is missing: they are leaves
+		for _, c := range cuts {
+			if worked && own > 0 {
+				leaves[c.at].MACs = profile.Some(scaled(1, work*float64(c.row.all)/own/float64(t.batch)))
+			}
+		}
+		return leaves
+	}
 	t.cut = len(cuts)
 	var out []profile.Layer
 	next := 0

@@ -12,10 +12,11 @@ import (
 
 // ReadInfo reads the tree that torchinfo prints.
 func ReadInfo(in *scan.Input) (*draft.Draft, error) {
-	t := infoTree{file: &draft.Draft{}, totals: map[string]float64{}}
-	if err := scan.NewLines(in).Each(&t.done, t.read); err != nil {
+	tables := infoTree{file: &draft.Draft{}, totals: map[string]float64{}}
+	if err := scan.NewLines(in).Each(&tables.done, tables.read); err != nil {
 		return nil, err
 	}
+	t := tables.better()
 	if err := t.build(); err != nil {
 		return nil, err
 	}
@@ -41,7 +42,9 @@ func (t *infoTree) build() error {
 		}
 		if row.container {
 			if row.layer.Params > 0 { // of its own, beside those of its children
-				leaves = append(leaves, profile.Layer{Name: row.layer.Name, Kind: row.layer.Kind, Params: row.layer.Params, Frozen: row.layer.Frozen})
+				leaves = append(leaves, profile.Layer{
+					Name: row.layer.Name, Kind: row.layer.Kind, Params: row.layer.Params, Frozen: row.layer.Frozen, MACs: profile.Some[int64](0),
+				})
 			}
 			continue
 		}
@@ -110,7 +113,7 @@ func (r *infoRow) key() string {
 func (t *infoTree) findBatch() {
 	votes := map[int64]int{}
 	for i := range t.rows {
-		if r := &t.rows[i]; r.batch > 0 {
+		if r := &t.rows[i]; r.batch > 0 && len(r.shape) > 0 { // a vector has no batch
 			votes[r.batch]++
 			if !r.container {
 				votes[r.batch]++
@@ -137,18 +140,37 @@ func (t *infoTree) leaf(row *infoRow, works int64) {
 	}
 	params := l.Params
 	l.Params = works
-	draft.Measure(l, row.shape, true)
+	shape := row.shape
+	if len(shape) == 0 {
+		shape = []int64{row.batch}
+	}
+	draft.Measure(l, shape, true)
 	l.Params = params
 	l.Activations = (row.all + t.batch - 1) / t.batch
-	l.MACs = profile.Opt[int64]{}
-	switch {
-	case !row.macs.IsZero() && l.Kind != profile.Embedding:
-		l.MACs = profile.Some(row.macs.Or(0) / t.batch)
+	l.MACs = t.work(row, works)
+}
+
+// work is what a row with a number of parameters computes for one sample, by
+// torchinfo's rules: each position of the output meets each parameter, and those of
+// a norm or of a class that is not known meet each sample once, if it has no
+// positions. A table is looked up.
+func (t *infoTree) work(row *infoRow, works int64) profile.Opt[int64] {
+	l := &row.layer
+	positions := float64(max(row.all, 1)) / float64(t.batch)
+	switch stated, ok := row.macs.Get(); {
 	case l.Kind == profile.Embedding:
-		l.MACs = profile.Some[int64](0)
-	case l.Kind == profile.Norm:
-		l.MACs = profile.Some(l.Activations)
-	case l.Neurons > 0 && works > 0:
-		l.MACs = profile.Some(scaled(works, float64(row.all)/float64(l.Neurons)/float64(t.batch)))
+		return profile.Some[int64](0)
+	case ok:
+		return profile.Some(stated / t.batch)
+	case works == 0 && l.Kind != profile.Norm, l.Kind == profile.Attention:
+		return profile.Opt[int64]{}
+	case l.Neurons > 0:
+		return profile.Some(scaled(works, positions/float64(l.Neurons)))
+	case row.known || len(row.shape) < 2:
+		return profile.Some(works)
+	case len(row.shape) == 2:
+		return profile.Some(scaled(works, positions/float64(row.shape[1])))
+	default:
+		return profile.Some(scaled(works, positions/float64(row.shape[0])))
 	}
 }

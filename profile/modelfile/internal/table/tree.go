@@ -3,6 +3,7 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -29,6 +30,7 @@ type infoTree struct {
 	batch   int64
 	margin  int // before the first row
 	deepest int
+	before  *infoTree // the first table, where this is the second
 
 	recursive, frozen, cut int
 }
@@ -67,7 +69,9 @@ func (t *infoTree) read(number int, line []byte) error {
 		return nil
 	}
 	if len(t.totals) > 0 { // below the table
-		t.done = bytes.Contains(line, []byte("Layer (type"))
+		if bytes.Contains(line, []byte("Layer (type")) {
+			t.next(line)
+		}
 		return nil
 	}
 	if len(t.rows) == 0 {
@@ -75,6 +79,35 @@ func (t *infoTree) read(number int, line []byte) error {
 	}
 	return t.row(number, text, (max(0, margin-t.margin)+3)/5)
 }
+
+// next meets a second table, which may show more of the same model; a third ends
+// the reading.
+func (t *infoTree) next(header []byte) {
+	if t.before != nil {
+		t.done = true
+		return
+	}
+	first := *t
+	*t = infoTree{file: &draft.Draft{}, totals: map[string]float64{}, columns: splitColumns(string(header)), before: &first}
+}
+
+// better returns the table to describe: the first, unless the second shows the same
+// model with shapes, or deeper.
+func (t *infoTree) better() *infoTree {
+	first := t.before
+	if first == nil {
+		return t
+	}
+	params, known := first.totals["Total params"]
+	same := known && t.totals["Total params"] == params
+	shapes := slices.Contains(t.columns, shapeColumn)
+	if same && (shapes && !slices.Contains(first.columns, shapeColumn) || t.deepest > first.deepest && len(t.rows) > len(first.rows)) {
+		return t
+	}
+	return first
+}
+
+const shapeColumn = "Output Shape"
 
 // total reads a line such as "Total mult-adds (M): 218.57"; it reports whether
 // the line is one of those below the table.
@@ -103,7 +136,6 @@ func (t *infoTree) total(name, value string) bool {
 	} else {
 		t.totals[unreadable] = 1
 	}
-	t.done = name == "Estimated Total Size"
 	return true
 }
 
@@ -150,6 +182,13 @@ func (t *infoTree) row(number int, text string, indent int) error {
 	if err := t.params(&row, cells); err != nil {
 		return fmt.Errorf("%s: parameters: %w", scan.Clip(l.Name), err)
 	}
+	switch l.Kind {
+	case profile.Activation, profile.Dropout, profile.Pool: // a block named after its last part, as ReLUConvBN
+		if l.Params > 0 && row.class != "PReLU" {
+			l.Kind, row.known = profile.OtherLayer, false
+		}
+	default:
+	}
 	if err := t.shape(&row, cells); err != nil {
 		return fmt.Errorf("%s: output shape: %w", scan.Clip(l.Name), err)
 	}
@@ -187,7 +226,7 @@ func (t *infoTree) params(row *infoRow, cells []string) (err error) {
 }
 
 func (t *infoTree) shape(row *infoRow, cells []string) (err error) {
-	text := t.cell(cells, "Output Shape")
+	text := t.cell(cells, shapeColumn)
 	if !strings.HasPrefix(text, "[") || strings.Trim(text, "[] ") == "" {
 		return nil // none, or a scalar
 	}
