@@ -29,6 +29,7 @@
 //   - [example.com/colloc/colloc/taskfile]: what is known of tasks, as a file that every command reads
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
+//   - [example.com/colloc/colloc/shadow]: what colloc would have done, beside a scheduler that it does not touch
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host
 //   - [example.com/colloc/colloc/runner/queue]: what a task is and what is known of it
 //   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests
@@ -37,6 +38,7 @@
 //   - [example.com/colloc/colloc/slurm/site]: what a cluster has, and what goes on there
 //   - [example.com/colloc/colloc/slurm/sizing]: what to ask it for
 //   - [example.com/colloc/colloc/sim]: a simulator of clusters
+//   - [example.com/colloc/colloc/sim/harness]: a fleet that pretends, and a Planner as a policy, for tests of schedulers
 //   - [example.com/colloc/colloc/sim/policy]: published and own policies for it
 //   - [example.com/colloc/colloc/sim/simtest]: what every policy must keep, as a test
 //   - [example.com/colloc/colloc/sim/speed]: how fast tasks run together, for simulations

@@ -1,8 +1,10 @@
 package profile
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Profile is everything known of one task on one kind of GPU. Predictors and
@@ -153,4 +155,57 @@ func (p *Profile) setOpt(f Feature, o Opt[int64]) error {
 		return p.Vector.Set(f, float64(n))
 	}
 	return nil
+}
+
+// Solo is what was seen of a task that ran alone on a GPU, as one has it from a
+// dashboard or from nvidia-smi: the short way to a [Profile]. Shares are in [0, 1], not
+// per cent; what was not seen is missing. All but Name and GPU may be.
+type Solo struct {
+	// Name is the network's, by which the task is recognised again; GPU the product, as
+	// any tool names it, see [LookupGPU].
+	Name, GPU string
+	// Batch is samples a step; 0 means 1. Precision is the number format.
+	Batch     int
+	Precision Precision
+	// SMActive and DRAMActive are shares of the SMs and of the memory interface in use,
+	// as DCGM and NVML's GPM tell; GPUBusy and MemBusy are what nvidia-smi calls
+	// utilization.gpu and utilization.memory.
+	SMActive, DRAMActive, GPUBusy, MemBusy Opt[float64]
+	// Memory is the peak of the device memory in use, PowerWatts the mean board power.
+	Memory     Opt[Bytes]
+	PowerWatts Opt[float64]
+	// Throughput is samples a second, more than 0.
+	Throughput Opt[float64]
+}
+
+// Profile describes the task. It returns an error for an empty Name or GPU, for a
+// throughput of which a step would not take a nanosecond to a hundred years, and for
+// what [New] refuses. A GPU that the catalogue does not know is kept by its name. O(1).
+func (s Solo) Profile() (Profile, error) {
+	fault := func(what string) (Profile, error) {
+		return Profile{}, fmt.Errorf("profile: solo run of %q: %s", s.Name, what)
+	}
+	if s.Name == "" {
+		return fault("the name is empty; by it the task is recognised again")
+	}
+	if s.GPU == "" {
+		return fault("the GPU is empty, want the product's name as nvidia-smi prints it")
+	}
+	gpu, known := LookupGPU(s.GPU)
+	if !known {
+		gpu = GPUModel{Name: s.GPU}
+	}
+	spec := Spec{Model: Model{Name: s.Name}, Training: Training{BatchSize: cmp.Or(s.Batch, 1), Precision: s.Precision}}
+	seen := Sample{
+		SMActive: s.SMActive, DRAMActive: s.DRAMActive, GPUBusy: s.GPUBusy, MemBusy: s.MemBusy, MemUsed: s.Memory, PowerWatts: s.PowerWatts,
+	}
+	if rate, ok := s.Throughput.Get(); ok {
+		const year = 365 * 24 * time.Hour
+		step := float64(spec.Training.BatchSize) / rate * float64(time.Second)
+		if !(rate > 0 && step >= 1 && step <= float64(100*year)) {
+			return fault(fmt.Sprintf("throughput is %v samples a second, want more than 0 and such that a step takes 1 ns to 100 years", rate))
+		}
+		seen.StepTime = Some(time.Duration(step))
+	}
+	return New(spec, Trace{Samples: []Sample{seen}}, gpu)
 }

@@ -1,95 +1,89 @@
 package harness_test
 
 import (
-	"os"
+	"fmt"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/examples/harness"
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/harness"
 	"example.com/colloc/profile"
 )
 
-// pickFirstFit is the scheduler under test: it looks at memory alone, as most do.
-func pickFirstFit(need profile.Bytes, gpus []colloc.GPU) string {
-	for _, g := range gpus {
-		free := g.Memory
-		for _, r := range g.Residents {
-			free -= r.Reserved
+// choose is a scheduler under test: which GPU takes a task, "" for none.
+type choose func(task colloc.Task, gpus []colloc.GPU) string
+
+// day lets a scheduler place twelve tasks, half of them busy, on two GPUs, and returns
+// how long they take and how many died: the harness.
+func day(t *testing.T, pick choose) (took time.Duration, died int) {
+	t.Helper()
+	cards, err := harness.Cards("2xRTX3090")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fleet, err := harness.New(harness.Config{GPUs: cards})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, waiting := fleet.Now(), 12
+	for waiting+len(fleet.Running()) > 0 {
+		if waiting > 0 {
+			sm, memory := 0.1+0.8*float64(waiting%2), profile.GiB*profile.Bytes(4+7*(waiting%2))
+			p, err := profile.Solo{Name: fmt.Sprint("net", waiting%2), GPU: "RTX3090", SMActive: profile.Some(sm), Memory: profile.Some(memory)}.Profile()
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := colloc.Task{ID: fmt.Sprint("task", waiting), Profile: &p}
+			if gpu := pick(task, fleet.GPUs()); gpu != "" {
+				if err := fleet.Start(task, sim.Task{Work: time.Hour, Memory: memory}, gpu); err != nil {
+					t.Fatal(err)
+				}
+				waiting--
+				continue
+			}
 		}
-		if need <= free {
+		if e, ok := fleet.Step(time.Time{}); !ok {
+			t.Fatalf("%d tasks wait for ever", waiting)
+		} else if e.Died {
+			died++
+		}
+	}
+	return fleet.Now().Sub(begin), died
+}
+
+// crammed is the scheduler of an imaginary cluster: the first GPU with less than four.
+func crammed(_ colloc.Task, gpus []colloc.GPU) string {
+	for _, g := range gpus {
+		if len(g.Residents) < 4 {
 			return g.ID
 		}
 	}
 	return ""
 }
 
-// TestFirstFitIsNotGoodEnough plays a recorded host and shows what the harness
-// is for: the scheduler's choice is legal, and not the best.
-func TestFirstFitIsNotGoodEnough(t *testing.T) {
-	file, err := os.Open("testdata/two-3090.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	gpus, tasks, err := harness.Recorded(t.Context(), file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(gpus) != 2 || gpus[0].Memory != 24*profile.GiB {
-		t.Fatalf("got %d GPUs, the first with %v; want 2 with 24 GiB", len(gpus), gpus[0].Memory)
-	}
+// TestCrammingIsNotGoodEnough: the harness shows what the scheduler does to its tasks,
+// and what colloc would have done.
+func TestCrammingIsNotGoodEnough(t *testing.T) {
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The busy task runs on the first GPU, the calm one on the second.
-	calm, busy := tasks[0], tasks[1]
-	for i, resident := range []colloc.Task{busy, calm} {
-		v, err := planner.Fit(resident, gpus[i])
-		if err != nil || !v.Fits {
-			t.Fatalf("%s on an empty GPU: %v, %v", resident.ID, v, err)
-		}
-		resident.Reserved = v.Reserved
-		gpus[i].Residents = []colloc.Task{resident}
-	}
-	next := calm
-	next.ID = "next" // another seed of the calm task
-	chosen, best, bestScore := pickFirstFit(4*profile.GiB, gpus), "", -1.0
-	for _, g := range gpus {
-		v, err := planner.Fit(next, g)
+	_, died := day(t, crammed)
+	took, safe := day(t, func(task colloc.Task, gpus []colloc.GPU) string {
+		at, _, err := planner.Best(task, gpus)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !v.Fits && g.ID == chosen {
-			t.Errorf("first fit chose %s, where a limit forbids it: %v", chosen, v)
+		if at < 0 {
+			return ""
 		}
-		score, err := planner.Score(next, g)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if score > bestScore {
-			best, bestScore = g.ID, score
-		}
+		return gpus[at].ID
+	})
+	if died == 0 || safe != 0 {
+		t.Errorf("%d tasks died when crammed, %d with colloc; want some and none", died, safe)
 	}
-	if chosen != "GPU-a" || best != "GPU-b" {
-		t.Errorf("first fit chose %s and colloc %s; want GPU-a beside the busy task, and GPU-b", chosen, best)
-	}
-}
-
-// TestUnknownDevice checks that a recording of unknown hardware is told apart.
-func TestUnknownDevice(t *testing.T) {
-	file, err := os.CreateTemp(t.TempDir(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	if _, err := file.WriteString(`{"format":"nvmlx-trace","version":1,"system":{},"devices":[{"id":"GPU-x","index":0,"name":"Voodoo 2"}]}` + "\n"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := file.Seek(0, 0); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := harness.Recorded(t.Context(), file); err == nil {
-		t.Error("an unknown product gave no error")
+	if alone := 6 * time.Hour; took >= alone {
+		t.Errorf("with colloc the day takes %v, one task after the other on each GPU %v", took, alone)
 	}
 }

@@ -65,6 +65,8 @@ func allowed() []arrow {
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/advise", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
+		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},
+		{"colloc/shadow", []string{profile, "predict", "packer", "colloc"}},
 		{"colloc/cmd", append(slices.Clone(programs), "github.com/spf13/cobra", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...")},
 		{"examples", append(slices.Clone(programs), "examples/...")},
 	}

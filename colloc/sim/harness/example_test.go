@@ -1,0 +1,88 @@
+package harness_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/harness"
+	"example.com/colloc/profile"
+)
+
+// A scheduler under test: it places what waits, and learns from what ended.
+func ExampleFleet() {
+	cards, err := harness.Cards("2xA100-40GB")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fleet, err := harness.New(harness.Config{GPUs: cards})
+	if err != nil {
+		log.Fatal(err)
+	}
+	books, err := ledger.New(ledger.Config{GPUs: cards, Now: fleet.Now})
+	if err != nil {
+		log.Fatal(err)
+	}
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		p, err := profile.Solo{Name: name, GPU: "A100-40GB", SMActive: profile.Some(0.2), Memory: profile.Some(4 * profile.GiB)}.Profile()
+		if err != nil {
+			log.Fatal(err)
+		}
+		task := colloc.Task{ID: name, Profile: &p}
+		placed, err := books.Place(context.Background(), planner, task)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := fleet.Start(task, sim.Task{Work: time.Hour, Memory: 4 * profile.GiB}, placed.GPUs...); err != nil {
+			log.Fatal(err)
+		}
+		if err := books.Commit(placed.Lease); err != nil {
+			log.Fatal(err)
+		}
+	}
+	for event, ok := fleet.Step(time.Time{}); ok; event, ok = fleet.Step(time.Time{}) {
+		fmt.Println(event.Task, "ends at", event.At.Format("15:04"), "on", event.GPUs[0])
+		if err := planner.Observe(event.Seen); err != nil {
+			log.Fatal(err)
+		}
+		if err := books.Release(event.Task); err != nil {
+			log.Fatal(err)
+		}
+	}
+	// Output:
+	// b ends at 01:00 on node0/gpu1
+	// a ends at 01:04 on node0/gpu0
+	// c ends at 01:04 on node0/gpu0
+}
+
+// A Planner replays a trace.
+func ExamplePolicy() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	cluster, err := sim.ParseCluster("1xA100-40GB")
+	if err != nil {
+		log.Fatal(err)
+	}
+	small, err := profile.Solo{Name: "small", GPU: "A100-40GB", SMActive: profile.Some(0.2)}.Profile()
+	if err != nil {
+		log.Fatal(err)
+	}
+	tasks := []sim.Task{{ID: "a", Work: time.Hour, Memory: profile.GiB, Profile: &small}, {ID: "b", Work: time.Hour, Memory: profile.GiB, Profile: &small}}
+	result, err := sim.Run(context.Background(), cluster, tasks, harness.Policy{Planner: planner}, sim.Options{Truth: harness.Overlap{}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("both are done after", result.Makespan)
+	// Output:
+	// both are done after 1h4m12s
+}
