@@ -99,10 +99,24 @@ func New(c Config) (*Planner, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("colloc: pretrained models: %w", err)
 	}
+	together, err := c.Memory.Together().Margin(2, c.Risk)
+	if err != nil {
+		return nil, fmt.Errorf("colloc: config: %w", err)
+	}
 	return &Planner{
 		config: c,
-		limits: packer.Limits{Headroom: c.Headroom, MaxSet: c.MaxSet, MinGain: c.MinGain},
+		limits: packer.Limits{Headroom: c.Headroom, Together: together, MaxSet: c.MaxSet, MinGain: c.MinGain},
 	}, nil
+}
+
+// Together is what tasks that share a GPU need beyond the sum of their reservations,
+// for each beyond the first, in bytes: see [memory.Together] and
+// [packer.Limits].
+func (p *Planner) Together() profile.Bytes {
+	if p == nil {
+		return 0
+	}
+	return p.limits.Together
 }
 
 // Config returns what the Planner was made with, each default filled in. The

@@ -163,7 +163,7 @@ func (p *Planner) fitNeed(task *Task, gpu *GPU, s *scratch, by scale, needed *ne
 
 // fitMemory decides whether the reservation is covered.
 func (p *Planner) fitMemory(task *Task, gpu *GPU, v *Verdict) error {
-	free := p.usable(gpu)
+	free := p.offer(gpu, len(gpu.Residents)+1)
 	if v.Reserved == memory.Whole {
 		v.Reserved = max(free, p.least(task), 1) // all of it: no resident leaves room
 	}

@@ -115,6 +115,15 @@ func (p *Planner) reservation(t *Task, at place) (profile.Bytes, error) {
 	return reserved, err
 }
 
+// offer is what a GPU offers to the reservations of n tasks that share it.
+func (p *Planner) offer(g *GPU, n int) profile.Bytes {
+	usable := p.usable(g)
+	if n > 1 {
+		usable = min(usable, p.limits.Offer(&packer.GPU{Memory: g.Total(), Mechanisms: g.Mechanisms}, n))
+	}
+	return usable
+}
+
 // usable is what a GPU offers to reservations: its total without the headroom.
 func (p *Planner) usable(g *GPU) profile.Bytes {
 	return Usable(g.Total(), p.config.Headroom.Or(0))

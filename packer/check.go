@@ -149,6 +149,9 @@ func (c *checker) limits(i int, set *Set, gpu *GPU, members []*Task) {
 			c.fault("Sets[%d]: %q runs at speed %v; its limit is %v, and above 0", i, t.ID, s, t.MinSpeed)
 		}
 	}
+	if more := float64(len(members)-1) * float64(c.p.Limits.Together); len(members) > 1 && set.Mechanism != profile.MIG && used+more > float64(gpu.Total())*(1+1e-12) && c.p.Limits.beyond(gpu) > 0 {
+		c.fault("Sets[%d]: %d tasks on GPU %q would need %v and %v beyond; it has %v", i, len(members), gpu.ID, profile.BytesOf(used), profile.BytesOf(more), gpu.Total())
+	}
 	room := float64(gpu.Total()) * (1 - c.p.Limits.headroom())
 	if used > room*(1+1e-12) {
 		c.fault("Sets[%d]: GPU %q would use %v of %v; headroom leaves %v", i, gpu.ID,

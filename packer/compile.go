@@ -91,7 +91,7 @@ func (d *Compiled) group() {
 
 func (d *Compiled) addClass(g int) {
 	gpu := &d.door.p.GPUs[g]
-	c := instance.Class{Number: len(d.Classes), Members: []int{g}, Mechs: gpu.Sharing(), Usable: d.door.p.Limits.Usable(gpu.Total()), Sliced: len(gpu.Instances) > 0}
+	c := instance.Class{Number: len(d.Classes), Members: []int{g}, Mechs: gpu.Sharing(), Usable: d.door.p.Limits.Usable(gpu.Total()), Total: gpu.Total(), Beyond: d.door.p.Limits.beyond(gpu), Sliced: len(gpu.Instances) > 0}
 	for i := range gpu.Residents {
 		c.Residents = append(c.Residents, d.number(&gpu.Residents[i]))
 		c.Used += gpu.Residents[i].Memory

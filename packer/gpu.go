@@ -116,7 +116,7 @@ func (p *Problem) takes(t *Task) bool {
 // seats reports whether gpu alone could take t, beside its residents if it has
 // some.
 func (p *Problem) seats(gpu *GPU, t *Task) bool {
-	room := p.Limits.Usable(gpu.Total())
+	room := p.Limits.Offer(gpu, len(gpu.Residents)+1)
 	for i := range gpu.Residents {
 		r := &gpu.Residents[i]
 		if room -= r.Memory; r.Alone || t.Alone || max(1, r.GPUs) != max(1, t.GPUs) || len(gpu.Residents) >= p.Limits.LargestSet() {
@@ -129,6 +129,21 @@ func (p *Problem) seats(gpu *GPU, t *Task) bool {
 // Usable returns what headroom leaves of memory.
 func (l *Limits) Usable(total profile.Bytes) profile.Bytes {
 	return total - profile.Bytes(math.Ceil(float64(total)*l.headroom()))
+}
+
+// Offer returns what n tasks on g may reserve together: what headroom leaves, and no
+// more than Together allows.
+func (l *Limits) Offer(g *GPU, n int) profile.Bytes {
+	c := instance.Class{Usable: l.Usable(g.Total()), Total: g.Total(), Beyond: l.beyond(g)}
+	return c.Offer(n)
+}
+
+// beyond is Together where tasks share memory.
+func (l *Limits) beyond(g *GPU) profile.Bytes {
+	if len(g.Mechanisms) == 1 && g.Mechanisms[0] == profile.MIG {
+		return 0
+	}
+	return l.Together
 }
 
 // Sharing returns the mechanisms under which g may be shared, without

@@ -137,6 +137,11 @@ type Limits struct {
 	// Headroom is the fraction of each GPU's memory that stays free, in
 	// [0, 1); missing means 0.10.
 	Headroom profile.Opt[float64]
+	// Together is what tasks that share a GPU need beyond the sum of their Memory, for
+	// each beyond the first, in bytes: n of them need Σ Memory + (n-1) × Together of
+	// the whole GPU. What headroom leaves free counts towards it, so that it binds on
+	// small GPUs alone. 0 is nothing; MIG instances share no memory.
+	Together profile.Bytes
 	// MaxSet is the largest number of tasks on one GPU, residents included;
 	// 0 means 2.
 	MaxSet int

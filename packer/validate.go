@@ -97,6 +97,9 @@ func (v *validator) limits(p *Problem) {
 	if h := p.Limits.headroom(); !(h >= 0 && h < 1) {
 		v.fault("Limits.Headroom is %v; want a fraction in [0, 1)", h)
 	}
+	if m := p.Limits.Together; m < 0 || m > maxMemory {
+		v.fault("Limits.Together is %d bytes; want 0 to %v", int64(m), profile.Bytes(maxMemory))
+	}
 	if k := p.Limits.MaxSet; k < 0 || k > maxMaxSet {
 		v.fault("Limits.MaxSet is %d; want 1 to %d, or 0 for %d", k, maxMaxSet, DefaultMaxSet)
 	}

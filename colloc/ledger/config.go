@@ -21,6 +21,10 @@ type Config struct {
 	// Headroom is the fraction of GPU memory that stays free, in [0, 1);
 	// missing means [packer.DefaultHeadroom]. Use that of [colloc.Config].
 	Headroom profile.Opt[float64]
+	// Together is what tasks that share a GPU need beyond their reservations, for each
+	// beyond the first, in bytes: [packer.Limits] says how. 0 is nothing. Use that of
+	// [colloc.Planner.Together].
+	Together profile.Bytes
 	// MaxSet is the largest number of tasks on one GPU; 0 means
 	// [colloc.DefaultMaxSet]. Use that of [colloc.Config].
 	MaxSet int
@@ -74,6 +78,7 @@ func (c *Config) validate() error {
 	span := fmt.Sprintf("0 for the default or up to %v", MaxLeaseTime)
 	check(c.Now != nil, "Now", nil, "a clock such as time.Now")
 	check(headroom >= 0 && headroom < 1, "Headroom", headroom, "0 up to, not including, 1")
+	check(c.Together >= 0 && c.Together <= maxMemory, "Together", c.Together, fmt.Sprintf("0 to %v", maxMemory))
 	check(c.MaxSet >= 0 && c.MaxSet <= colloc.LargestSet, "MaxSet", c.MaxSet, fmt.Sprintf("0 for the default or 1 to %d", colloc.LargestSet))
 	check(c.LeaseTime >= 0 && c.LeaseTime <= MaxLeaseTime, "LeaseTime", c.LeaseTime, span)
 	check(c.StartTime >= 0 && c.StartTime <= MaxLeaseTime, "StartTime", c.StartTime, span)

@@ -129,8 +129,8 @@ func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 	switch guard, lacks := a.guard(&c.Task), a.gpu.Lacks(&c.Task); {
 	case lacks != "":
 		e.Code, e.Label = packer.WrongGPU, lacks
-	case c.Task.Reserved > a.free():
-		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.free())
+	case c.Task.Reserved > a.room(l.config.Together):
+		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.room(l.config.Together))
 	case a.gang(taken, &c.Task) != "":
 		e.Code, e.Other = packer.GangSize, a.gang(taken, &c.Task)
 	case guard != "":

@@ -118,7 +118,7 @@ func (s *Session) grade(value, total float64, k *kind, least int64) int64 {
 // fits reports whether t may join a card as far as no model is needed.
 func (s *Session) fits(c *card, t *packer.Task) bool {
 	k := &s.classes[c.class]
-	if t.Memory > k.usable-c.used || len(t.On) > 0 && !k.gpu.Hosts(t) {
+	if t.Memory > s.p.Limits.Offer(k.gpu, len(c.set)+1)-c.used || len(t.On) > 0 && !k.gpu.Hosts(t) {
 		return false
 	}
 	for _, j := range c.set {

@@ -156,8 +156,8 @@ func (in *Instance) Room(c *Class, set []int32) Verdict {
 			}
 		}
 	}
-	if used > c.Usable {
-		return Verdict{Code: NoMemory, Short: used - c.Usable}
+	if offer := c.Offer(len(set)); used > offer {
+		return Verdict{Code: NoMemory, Short: used - offer}
 	}
 	return Verdict{}
 }

@@ -53,6 +53,8 @@ type Class struct {
 	Number    int // its place in Instance.Classes
 	Members   []int
 	Usable    profile.Bytes // after headroom
+	Total     profile.Bytes // before
+	Beyond    profile.Bytes // what each task beyond the first needs besides its own
 	Mechs     []profile.Mechanism
 	Pace      []float64 // of each of instance.all here, shared by equal GPUs; nil is 1
 	Residents []int32
@@ -62,6 +64,14 @@ type Class struct {
 	Base      int64         // value of the residents alone, in units
 	BaseMech  profile.Mechanism
 	BaseSpeed []float64
+}
+
+// Offer is what n tasks may reserve together.
+func (c *Class) Offer(n int) profile.Bytes {
+	if n < 2 || c.Beyond == 0 {
+		return c.Usable
+	}
+	return min(c.Usable, c.Total-profile.Bytes(min(float64(n-1)*float64(c.Beyond), 1<<60)))
 }
 
 // Oracle answers what numbers alone do not tell. Sets are numbers of

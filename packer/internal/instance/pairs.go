@@ -30,7 +30,7 @@ func (e *Evaluator) Pairs(ctx context.Context, c *Class, single []int64, row fun
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		left := c.Usable - in.Tasks[i].Memory
+		left := c.Offer(2) - in.Tasks[i].Memory
 		if r.IDs = ids[n+1:]; !free || most > left {
 			fits = fits[:0]
 			for _, j := range r.IDs {

@@ -130,6 +130,9 @@ func Draw(rng *rand.Rand, o DrawOptions) *packer.Problem {
 			p.Tasks[i].MoveCost = float64(rng.IntN(4)) / 4
 		}
 	}
+	if rng.IntN(3) == 0 {
+		p.Limits.Together = profile.Bytes(1+rng.IntN(5)) * profile.GiB / 2
+	}
 	return p
 }
 

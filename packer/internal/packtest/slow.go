@@ -113,6 +113,9 @@ func SlowValue(p *packer.Problem, gpu *packer.GPU, set []*packer.Task) (int64, b
 	if float64(used) > float64(gpu.Total())*(1-p.Limits.Headroom.Or(packer.DefaultHeadroom)) || len(set) > p.Limits.LargestSet() && len(set) > 1 {
 		return 0, false
 	}
+	if len(set) > 1 && used+profile.Bytes(len(set)-1)*p.Limits.Together > gpu.Total() {
+		return 0, false
+	}
 	v, ok := most(set, true)
 	if !ok || len(set) == 1 {
 		return v, ok

@@ -203,7 +203,11 @@ func (a *annealing) fits(g int, out, in int32) bool {
 	if out == none && len(tasks)+len(c.Residents) >= a.In.MaxSet {
 		return false
 	}
-	room := c.Usable - c.Used - a.In.Tasks[in].Memory
+	n := len(tasks) + len(c.Residents) + 1
+	if out != none {
+		n--
+	}
+	room := c.Offer(n) - c.Used - a.In.Tasks[in].Memory
 	for _, i := range tasks {
 		if i != out {
 			room -= a.In.Tasks[i].Memory

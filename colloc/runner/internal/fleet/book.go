@@ -70,7 +70,7 @@ func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
 
 // Open makes the books, with the tasks in them that are on the cards already.
 func (f *Fleet) Open(now func() time.Time) error {
-	books := ledger.Config{Headroom: profile.Some(f.config.Headroom), MaxSet: f.config.PerGPU, Now: now}
+	books := ledger.Config{Headroom: profile.Some(f.config.Headroom), Together: f.config.Together, MaxSet: f.config.PerGPU, Now: now}
 	for _, c := range f.Cards {
 		g := c.gpu(f.config.Mechanisms)
 		for _, e := range c.Entries {

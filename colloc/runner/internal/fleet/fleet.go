@@ -21,6 +21,7 @@ type Planner interface {
 type Config struct {
 	PerGPU      int
 	Headroom    float64
+	Together    profile.Bytes // of ledger.Config
 	MemoryFloor profile.Bytes
 	Mechanisms  []profile.Mechanism
 	Window      time.Duration
