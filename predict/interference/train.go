@@ -59,15 +59,17 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	rows := r.rowsOf(obs)
 	r.accumulate(rows)
 	var err error
-	if r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base); err != nil {
+	if o.NoTrees || len(rows) < 100 {
+		r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
+		return r, err
+	}
+	coef, err := lsq.Coef(r.lambda, r.mu, slopes(), r.base)
+	if err != nil {
 		return nil, err
 	}
-	if o.NoTrees || len(rows) < 100 {
-		return r, nil
-	}
-	r.roster.keepTraits(r.post.Coef)
+	r.roster.keepTraits(coef)
 	rows = r.rowsOf(obs)
-	r.boost(rows, o.Seed)
+	r.boost(rows, coef, o.Seed)
 	r.accumulate(rows)
 	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
 	return r, err
@@ -99,14 +101,14 @@ func (r *regime) accumulate(rows []fitRow) {
 // rows and columns makes up, the others do not.
 const pairBags = 3
 
-// boost fits the trees to what the linear part leaves over.
-func (r *regime) boost(rows []fitRow, seed uint64) {
+// boost fits the trees to what the linear part, of coefficients coef, leaves over.
+func (r *regime) boost(rows []fitRow, coef []float64, seed uint64) {
 	var x [][]float64
 	var y, w []float64
 	for i := range rows {
 		if row := &rows[i]; row.pair {
 			x = append(x, row.tree[:])
-			y = append(y, row.loss-row.x.Dot(r.post.Coef))
+			y = append(y, row.loss-row.x.Dot(coef))
 			w = append(w, row.weight)
 		}
 	}

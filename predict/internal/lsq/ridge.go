@@ -93,38 +93,75 @@ type (
 // precision and the mean of the prior, one per column; coefficients in atZero
 // are not negative. O(p³).
 func Solve(lambda, mu []float64, atZero Span, parts ...*Sums) (*Posterior, error) {
-	p := len(lambda)
-	h, g := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
-	for j := range p {
-		h.SetSym(j, j, lambda[j])
-		g.SetVec(j, float64(lambda[j]*mu[j]))
+	post, chol, err := factorise(lambda, mu, atZero, parts)
+	if err != nil {
+		return nil, err
 	}
-	for _, a := range parts {
-		for j := range min(p, len(a.G)) {
-			g.SetVec(j, g.AtVec(j)+a.G[j])
-			for i := range j + 1 {
-				h.SetSym(i, j, h.At(i, j)+a.H.at(i, j))
-			}
-		}
-	}
-	var chol mat.Cholesky
-	if !chol.Factorize(h) || chol.Cond() > 1/epsilon {
-		return nil, errSingular
-	}
-	var b mat.VecDense
 	var inverse mat.SymDense
-	if err := errors.Join(chol.SolveVecTo(&b, g), chol.InverseTo(&inverse)); err != nil {
+	if err := chol.InverseTo(&inverse); err != nil {
 		return nil, fmt.Errorf("%w (%w)", errSingular, err)
 	}
-	post := &Posterior{cov: make(Packed, PackedLen(p)), mean: make([]float64, p), Coef: make([]float64, p), atZero: atZero}
-	copy(post.mean, b.RawVector().Data)
-	for j := range p {
-		for i := range j + 1 {
-			post.cov[PackedLen(j)+i] = inverse.At(i, j)
+	raw := inverse.RawSymmetric()
+	for j := range lambda {
+		column := post.cov.column(j)
+		for i := range column {
+			column[i] = raw.Data[i*raw.Stride+j]
 		}
 	}
 	post.project()
 	return post, nil
+}
+
+// Coef is [Solve] for the coefficients alone, a third of its cost: of the covariance
+// it computes what holding columns at 0 asks for.
+func Coef(lambda, mu []float64, atZero Span, parts ...*Sums) ([]float64, error) {
+	post, chol, err := factorise(lambda, mu, atZero, parts)
+	if err != nil {
+		return nil, err
+	}
+	p := len(lambda)
+	unit, column := mat.NewVecDense(p, nil), mat.NewVecDense(p, nil)
+	for c := atZero.First; c < atZero.First+atZero.Count; c++ {
+		unit.Zero()
+		unit.SetVec(c, 1)
+		if err := chol.SolveVecTo(column, unit); err != nil {
+			return nil, fmt.Errorf("%w (%w)", errSingular, err)
+		}
+		for j := range p {
+			post.cov[PackedLen(max(j, c))+min(j, c)] = column.AtVec(j)
+		}
+	}
+	post.project()
+	return post.Coef, nil
+}
+
+// factorise solves for the mean and leaves the covariance to its callers.
+func factorise(lambda, mu []float64, atZero Span, parts []*Sums) (*Posterior, *mat.Cholesky, error) {
+	p := len(lambda)
+	h, g := mat.NewSymDense(p, nil), mat.NewVecDense(p, nil)
+	raw, right := h.RawSymmetric(), g.RawVector().Data
+	for j := range p {
+		raw.Data[j*raw.Stride+j], right[j] = lambda[j], float64(lambda[j]*mu[j])
+	}
+	for _, a := range parts {
+		for j := range min(p, len(a.G)) {
+			right[j] += a.G[j]
+			for i, v := range a.H.column(j) {
+				raw.Data[i*raw.Stride+j] += v
+			}
+		}
+	}
+	chol := &mat.Cholesky{}
+	if !chol.Factorize(h) || chol.Cond() > 1/epsilon {
+		return nil, nil, errSingular
+	}
+	var b mat.VecDense
+	if err := chol.SolveVecTo(&b, g); err != nil {
+		return nil, nil, fmt.Errorf("%w (%w)", errSingular, err)
+	}
+	post := &Posterior{cov: make(Packed, PackedLen(p)), mean: make([]float64, p), Coef: make([]float64, p), atZero: atZero}
+	copy(post.mean, b.RawVector().Data)
+	return post, chol, nil
 }
 
 // Solution is a [Posterior] as it is saved: the mean and the covariance, from which
