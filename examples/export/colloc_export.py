@@ -77,9 +77,9 @@ def describe(model, batch, optimizer=None, precision="fp32", path=None, loss=Non
     if trace.warnings:
         spec["warnings"] = trace.warnings
     if path is not None:
+        text = json.dumps(spec, indent=1) + "\n"
         with open(path, "w", encoding="utf-8") as out:
-            json.dump(spec, out, indent=1)
-            out.write("\n")
+            out.write(text)
     return spec
 
 

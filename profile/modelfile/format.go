@@ -45,12 +45,9 @@ func (f Format) String() string {
 	return formatTable[f].name
 }
 
-// ErrFormat says that a file is in no format that this package reads.
-var ErrFormat = errors.New("format not recognised; want ONNX, safetensors, GGUF, a Hugging Face config.json, " +
-	"Keras JSON, .keras, or text of torchsummary, torchinfo, model.summary() or print(model)")
-
 // Read recognises the format of a model file from its beginning and reads it.
-// It wraps [ErrFormat] where it recognises none. A reader that can seek, such as
+// It wraps [ErrFormat] where it recognises none. Text may be UTF-16 with a byte order
+// mark, as PowerShell writes it. A reader that can seek, such as
 // a file, is never read where weights lie. O(size).
 func Read(r io.Reader, o *Options) (*File, error) {
 	return wrap(read(scan.NewInput(r), o))
@@ -86,44 +83,15 @@ func read(in *scan.Input, o *Options) (*File, error) {
 	if err := foreignFault(head); err != nil {
 		return nil, err
 	}
-	return sniff(head).read(in, o)
-}
-
-// foreign names the formats that people have and that cannot be read here, by
-// their first bytes, and what to do instead.
-//
-//nolint:gochecknoglobals // read-only table
-var foreign = []struct{ magic, is string }{
-	{"version https://git-lfs", "a Git LFS pointer: the file itself was not fetched; run git lfs pull"},
-	{"\x89HDF\r\n\x1a\n", "HDF5, as Keras's .h5: save the model as .keras, or write model.to_json()"},
-	{"\x80\x02", "a Python pickle, as torch.save of old versions writes: print the model by torchinfo at depth=99, or export safetensors"},
-	{"Kaldi", "a Kaldi model"},
-	{"TFL3", "TensorFlow Lite"},
-	{"<?xml", "XML: describe reads models; a log of nvidia-smi -q -x is read by package tracefile"},
-}
-
-// foreignFault tells what a file is that no reader knows; nil is not known either.
-func foreignFault(head []byte) error {
-	for _, f := range foreign {
-		if bytes.HasPrefix(head, []byte(f.magic)) {
-			return fmt.Errorf("%s: %w", f.is, ErrFormat)
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+		if in, err = scan.FromUTF16(in); err != nil {
+			return nil, err
+		}
+		if head, err = in.Peek(scan.Ahead); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
 		}
 	}
-	if len(head) > 8 && string(head[4:8]) == "TFL3" {
-		return fmt.Errorf("TensorFlow Lite: %w", ErrFormat)
-	}
-	if isSavedModel(head) {
-		return fmt.Errorf("a TensorFlow SavedModel: write model.to_json(), or export ONNX: %w", ErrFormat)
-	}
-	return nil
-}
-
-// isSavedModel recognises saved_model.pb: schema version 1, then a meta graph that
-// names TensorFlow's operations.
-func isSavedModel(head []byte) bool {
-	return len(head) > 3 && head[0] == 8 && head[1] == 1 && head[2] == 0x12 && (bytes.Contains(head, []byte("NoOp")) ||
-		bytes.Contains(head, []byte("VarHandleOp")) || bytes.Contains(head, []byte("saved_model")) || bytes.Contains(head, []byte("AssignVariableOp")) ||
-		bytes.Contains(head, []byte("Placeholder")))
+	return sniff(head).read(in, o)
 }
 
 // read reads a file of format f; errors do not name the package.
@@ -255,10 +223,10 @@ func ReadGGUF(r io.Reader, o *Options) (*File, error) {
 //	albert, baichuan, bart, bert, bloom, camembert, chatglm, clip, codegen, cohere, deberta-v2, deepseek_v2, deepseek_v3,
 //	deepseek_v32, deit, distilbert, dpr, electra, falcon, gemma, gemma2, gemma3_text, glm_moe_dsa, gpt2, gpt_bigcode, gptj,
 //	gpt_neo, gpt_neox, gpt_oss, granite, internlm2, kimi_k2, llama, llama4_text, marian, mbart, mistral, mixtral, mpt, mt5,
-//	olmo2, olmoe, opt, phi, phi3, qwen, qwen2, qwen2_moe, qwen3, qwen3_moe, roberta, smollm3, stablelm, starcoder2, t5, vit,
-//	whisper, xlm-roberta
+//	nemotron_h, nemotron-nas, olmo2, olmoe, opt, phi, phi3, qwen, qwen2, qwen2_moe, qwen3, qwen3_5_text, qwen3_5_moe_text,
+//	qwen3_moe, qwen3_next, roberta, smollm3, stablelm, starcoder2, t5, vit, whisper, xlm-roberta
 //
-// and within a hundredth for minimax_m2. Any other type, and a known one with a
+// and within a hundredth for mimo_v2_flash and minimax_m2. Any other type, and a known one with a
 // setting that makes it another network, is refused with the reason. Of a type
 // that holds several models the text model is described and the others are
 // unknown. What stands on top follows architectures: a classifier, a language

@@ -287,7 +287,7 @@ func TestHuggingFaceUnknownTypes(t *testing.T) {
 		"latent": {strings.Replace(configs[5].json, `"llama",`, `"llama","kv_lora_rank":512,`, 1), "kv_lora_rank makes it a network"},
 		"UNet":   {`{"_class_name":"UNet2DConditionModel","in_channels":4}`, "UNet2DConditionModel of diffusers is not described"},
 		"hybrid with an infinity": {
-			`{"model_type":"nemotron_h","time_step_limit":[0.0, Infinity],"hidden_size":8}`, `model_type "nemotron_h": a type that this package does not know`,
+			`{"model_type":"zamba","time_step_limit":[0.0, Infinity],"hidden_size":8}`, `model_type "zamba": a type that this package does not know`,
 		},
 	} {
 		if _, err := ReadHuggingFace(strings.NewReader(c.config), nil); err == nil || !strings.Contains(err.Error(), c.want) {

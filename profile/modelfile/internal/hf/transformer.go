@@ -13,31 +13,34 @@ import (
 type block struct {
 	width    int64 // of the residual stream
 	heads    int64
+	valueDim int64 // of one head; 0 is headSize
 	kvHeads  int64
 	headSize int64
 	inner    int64 // width of the feed-forward part
 	length   int64 // positions
 	memory   int64 // positions of the encoder's output; 0 has no cross-attention
 
-	rms      bool  // norms have a scale but no shift
-	norms    int   // norms of the block, cross-attention's apart
-	qkNorm   int64 // width of the norms of queries and keys; 0 has none
-	qkvBias  bool
-	outBias  bool
-	mlpBias  bool
-	fused    bool  // queries, keys and values come from one dense layer
-	gated    bool  // the feed-forward part has a gate
-	experts  int64 // 0 has one plain feed-forward part
-	active   int64 // experts that one position goes through
-	expertIn int64 // width of one expert; 0 is inner
-	shared   int64 // width of the expert that all positions go through; 0 has none
-	gateOne  bool  // a gate of one unit before the shared expert
-	biasMix  bool  // router and experts have biases
-	sinks    bool  // a learned sink for each head
-	keyPlain bool  // keys have no bias where queries and values have
-	latent   *latent
-	dropouts bool // dropout after attention and feed-forward part
-	dropMix  bool // dropout on the attention probabilities
+	rms       bool  // norms have a scale but no shift
+	norms     int   // norms of the block, cross-attention's apart
+	qkNorm    int64 // width of the norms of queries and keys; 0 has none
+	qkvBias   bool
+	outBias   bool
+	mlpBias   bool
+	fused     bool  // queries, keys and values come from one dense layer
+	gated     bool  // the feed-forward part has a gate
+	experts   int64 // 0 has one plain feed-forward part
+	active    int64 // experts that one position goes through
+	expertIn  int64 // width of one expert; 0 is inner
+	shared    int64 // width of the expert that all positions go through; 0 has none
+	gateOne   bool  // a gate of one unit before the shared expert
+	narrow    int64 // width in which the experts work; 0 is that of the residual stream
+	biasMix   bool  // router and experts have biases
+	sinks     bool  // a learned sink for each head
+	gateQuery bool  // queries bring a gate of their width
+	keyPlain  bool  // keys have no bias where queries and values have
+	latent    *latent
+	dropouts  bool // dropout after attention and feed-forward part
+	dropMix   bool // dropout on the attention probabilities
 }
 
 // normParams is what one norm over a width holds.
@@ -89,16 +92,23 @@ func (b *builder) block(name string, k *block) {
 // attention appends one attention from the block's positions to keys positions.
 func (b *builder) attention(name string, k *block, keys int64) {
 	queryWidth, keyWidth := scan.Mul(k.heads, k.headSize), scan.Mul(k.kvHeads, k.headSize)
+	valueWidth, mixWidth, asked := keyWidth, queryWidth, queryWidth
+	if k.valueDim > 0 {
+		valueWidth, mixWidth = scan.Mul(k.kvHeads, k.valueDim), scan.Mul(k.heads, k.valueDim)
+	}
+	if k.gateQuery {
+		asked = scan.Mul(2, queryWidth)
+	}
 	if k.latent != nil {
 		b.latent(name, k, keys)
 		return
 	}
 	if k.fused {
-		b.linear(name+".qkv", k.width, scan.Add(queryWidth, keyWidth, keyWidth), k.length, k.qkvBias)
+		b.linear(name+".qkv", k.width, scan.Add(asked, keyWidth, valueWidth), k.length, k.qkvBias)
 	} else {
-		b.linear(name+".query", k.width, queryWidth, k.length, k.qkvBias)
+		b.linear(name+".query", k.width, asked, k.length, k.qkvBias)
 		b.linear(name+".key", k.width, keyWidth, keys, k.qkvBias && !k.keyPlain)
-		b.linear(name+".value", k.width, keyWidth, keys, k.qkvBias)
+		b.linear(name+".value", k.width, valueWidth, keys, k.qkvBias)
 	}
 	if k.qkNorm > 0 {
 		b.norm(name+".query_norm", k.normParams(min(k.qkNorm, queryWidth)), scan.Mul(queryWidth, k.length))
@@ -107,9 +117,9 @@ func (b *builder) attention(name string, k *block, keys int64) {
 	if k.sinks {
 		b.embedding(name+".sinks", k.heads, 1, 1)
 	}
-	b.scores(name+".scores", k.heads, k.length, keys, queryWidth)
+	b.scores(name+".scores", k.heads, k.length, keys, scan.Add(queryWidth, mixWidth)/2)
 	b.dropout(k.dropMix, name+".dropout", scan.Mul(k.heads, k.length, keys))
-	b.linear(name+".output", queryWidth, k.width, k.length, k.outBias)
+	b.linear(name+".output", mixWidth, k.width, k.length, k.outBias)
 	b.dropout(k.dropouts, name+".output_dropout", scan.Mul(k.width, k.length))
 }
 
@@ -130,19 +140,29 @@ func (b *builder) mixture(name string, k *block) {
 	if k.expertIn > 0 {
 		inner = k.expertIn
 	}
-	each, routed := scan.Mul(k.width, inner), scan.Mul(k.active, k.length)
+	narrow := k.width
+	if k.narrow > 0 {
+		narrow = k.narrow
+		b.linear(name+".narrow", k.width, narrow, k.length, false)
+	}
+	each, routed := scan.Mul(narrow, inner), scan.Mul(k.active, k.length)
 	up, down := each, each
 	if k.biasMix {
-		up, down = scan.Add(each, inner), scan.Add(each, k.width)
+		up, down = scan.Add(each, inner), scan.Add(each, narrow)
 	}
 	b.linear(name+".router", k.width, k.experts, k.length, k.biasMix)
-	b.experts(name+".gate", up, inner, k.experts, routed)
+	if k.gated {
+		b.experts(name+".gate", up, inner, k.experts, routed)
+	}
 	b.experts(name+".up", up, inner, k.experts, routed)
 	b.activation(name+".activation", scan.Mul(inner, routed))
-	b.experts(name+".down", down, k.width, k.experts, routed)
+	b.experts(name+".down", down, narrow, k.experts, routed)
+	if k.narrow > 0 {
+		b.linear(name+".wide", narrow, k.width, k.length, false)
+	}
 	if k.shared > 0 {
 		one := *k
-		one.inner, one.gated = k.shared, true
+		one.inner = k.shared
 		b.feedForward(name+".shared", &one)
 		if k.gateOne {
 			b.linear(name+".shared_gate", k.width, 1, k.length, false)

@@ -44,6 +44,14 @@ func (c *config) describe(b *builder, o Options) {
 		c.llama(b, o)
 	case "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa":
 		c.deepseek(b, o)
+	case "nemotron_h":
+		c.nemotronH(b, o)
+	case "nemotron-nas":
+		c.deci(b, o)
+	case "qwen3_next", "qwen3_5_text", "qwen3_5_moe_text":
+		c.qwenNext(b, o)
+	case "mimo_v2_flash":
+		c.mimo(b, o)
 	case "phi":
 		c.phi(b, o)
 	case "gpt2", "gptj", "codegen", "gpt_bigcode", "gpt_neo", "bloom", "mpt", "falcon":
@@ -80,7 +88,8 @@ func (c *config) describe(b *builder, o Options) {
 func (c *config) foreign() bool {
 	allowed := map[string]string{
 		"kv_lora_rank": "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 glm_moe_dsa", "interleave_moe_layer_step": "llama4_text",
-		"num_hidden_groups": "albert",
+		"num_hidden_groups": "albert", "hybrid_override_pattern": "nemotron_h", "layers_block_type": "nemotron_h", "block_configs": "nemotron-nas",
+		"linear_num_value_heads": "qwen3_next qwen3_5_text qwen3_5_moe_text", "linear_key_head_dim": "qwen3_next qwen3_5_text qwen3_5_moe_text",
 	}
 	for _, key := range []string{
 		"hybrid_override_pattern", "layers_block_type", "block_configs", "mamba_d_state", "mamba_d_conv", "ssm_cfg", "attn_layer_period",
@@ -108,7 +117,7 @@ func (c *config) unknown(b *builder, o Options) {
 			c.others(b)
 		}
 	case class != "":
-		c.faults = append(c.faults, fmt.Errorf("%s of diffusers is not described here; %s", scan.Clip(class), draft.WayOut))
+		c.faults = append(c.faults, c.diffuser(class))
 	case c.modelType == "llava" && c.has("hidden_size"), c.modelType == "llava_llama":
 		c.llama(b, o)
 		c.others(b)
@@ -118,12 +127,48 @@ func (c *config) unknown(b *builder, o Options) {
 		b.file.Warn(0, "no model_type: described as %s", c.modelType)
 		c.describe(b, o)
 	default:
-		c.faults = append(c.faults, errors.New("no hidden_size beside a model_type: not the configuration of a transformer"))
+		c.faults = append(c.faults, fmt.Errorf("not the configuration of a transformer: %s", c.otherwise()))
 	}
 }
 
+// diffuser says what a file of the diffusers library is.
+func (c *config) diffuser(class string) error {
+	switch {
+	case strings.HasSuffix(class, "Scheduler"):
+		return fmt.Errorf("%s of diffusers is a schedule of noise, not a network", scan.Clip(class))
+	case strings.HasSuffix(class, "Pipeline"):
+		return fmt.Errorf("%s of diffusers is a pipeline of several networks: describe those in its folders", scan.Clip(class))
+	}
+	return fmt.Errorf("%s of diffusers is not described here; %s", scan.Clip(class), draft.WayOut)
+}
+
+// otherwise says what a JSON file is that names no type of model, as far as its
+// keys tell.
+func (c *config) otherwise() string {
+	for _, k := range []struct{ key, is string }{
+		{"peft_type", "settings of an adapter; describe the config.json of its base model"},
+		{"quantization", "settings of a quantisation; describe the config.json beside it"},
+		{"quant_method", "settings of a quantisation; describe the config.json beside it"},
+		{"image_processor_type", "settings of an image processor"},
+		{"feature_extractor_type", "settings of a feature extractor"},
+		{"processor_class", "settings of a processor of samples"},
+		{"tokenizer_class", "settings of a tokenizer"},
+		{"added_tokens", "a tokenizer"},
+		{"bos_token", "a list of special tokens"},
+		{"max_new_tokens", "settings of generation"},
+		{"do_sample", "settings of generation"},
+		{"train_micro_batch_size_per_gpu", "settings of DeepSpeed"},
+		{"zero_optimization", "settings of DeepSpeed"},
+	} {
+		if c.has(k.key) {
+			return k.is
+		}
+	}
+	return "no hidden_size and no model_type"
+}
+
 // knownTypes are told where another type is refused.
-const knownTypes = "the Llama, Qwen, DeepSeek, GPT, BERT, T5, BART, ViT, CLIP and Whisper families, among others"
+const knownTypes = "the Llama, Qwen, DeepSeek, Nemotron, GPT, BERT, T5, BART, ViT, CLIP and Whisper families, among others"
 
 // others adds what a configuration of several models holds beside its text model.
 func (c *config) others(b *builder) {

@@ -78,6 +78,9 @@ func unpack(in *scan.Input) ([]byte, error) {
 		return nil, err
 	}
 	for _, entry := range z.File {
+		if strings.HasSuffix(entry.Name, "/data.pkl") {
+			return nil, errors.New("the archive is a checkpoint of PyTorch's torch.save, which is code: " + draft.WayOut)
+		}
 		if entry.Name != "config.json" {
 			continue
 		}

@@ -108,21 +108,7 @@ func (k *model) model(m *layer, in []int64, prefix string, depth int) ([]int64, 
 // layer appends one layer and returns its output shape for one sample; nil is
 // unknown.
 func (k *model) layer(l *layer, inputs [][]int64, name string, depth int) ([]int64, error) {
-	in := inputs[0]
-	if stated := k.shapeOf(l.Build.Input); len(stated) > 0 {
-		in = stated
-	}
-	for _, raw := range []json.RawMessage{l.Config.Batch, l.Config.BatchInput} {
-		if stated := k.shapeOf(raw); len(stated) > 0 {
-			in = stated
-			if k.file.SampleElements.IsZero() && scan.Mul(stated...) <= profile.MaxCount {
-				k.file.SampleElements = profile.Some(scan.Mul(stated...))
-			}
-		}
-	}
-	if in == nil {
-		in = l.firstInput()
-	}
+	in := k.input(l, inputs[0])
 	switch {
 	case l.Class == "InputLayer":
 		return in, nil
@@ -146,12 +132,15 @@ func (k *model) layer(l *layer, inputs [][]int64, name string, depth int) ([]int
 	if err != nil {
 		return nil, err
 	}
-	if !known && !movesData(l.Class) && !k.unknown[l.Class] && len(k.unknown) < scan.MaxWarnings {
-		k.unknown[l.Class] = true
-		k.file.Warn(0, "layer class %q is not known: kind other, unknown parameters, shape unchanged", scan.Clip(l.Class))
-	}
-	if !known && movesData(l.Class) {
+	switch {
+	case known:
+	case strings.HasSuffix(l.Class, "Lambda"):
+		k.once(l.Class, "what a %s does to a shape is not known: it counts as unchanged")
 		return out, nil
+	case movesData(l.Class):
+		return out, nil
+	default:
+		k.once(l.Class, "layer class %q is not known: kind other, unknown parameters, shape unchanged")
 	}
 	k.widen(l, leaf.Kind)
 	draft.Measure(&leaf, out, false)
@@ -166,6 +155,34 @@ func (k *model) layer(l *layer, inputs [][]int64, name string, depth int) ([]int
 		return nil, err
 	}
 	return out, k.activation(l, &leaf)
+}
+
+// input is the shape that a layer gets: what it states, or else what the layer
+// before puts out.
+func (k *model) input(l *layer, in []int64) []int64 {
+	if stated := k.shapeOf(l.Build.Input); len(stated) > 0 {
+		in = stated
+	}
+	for _, raw := range []json.RawMessage{l.Config.Batch, l.Config.BatchInput} {
+		if stated := k.shapeOf(raw); len(stated) > 0 {
+			in = stated
+			if k.file.SampleElements.IsZero() && scan.Mul(stated...) <= profile.MaxCount {
+				k.file.SampleElements = profile.Some(scan.Mul(stated...))
+			}
+		}
+	}
+	if in == nil {
+		in = l.firstInput()
+	}
+	return in
+}
+
+// once warns of a class, the first time.
+func (k *model) once(class, format string) {
+	if !k.unknown[class] && len(k.unknown) < scan.MaxWarnings {
+		k.unknown[class] = true
+		k.file.Warn(0, format, scan.Clip(class))
+	}
 }
 
 // firstInput is the shape that the first layer of Keras 1 states; nil is unknown.

@@ -47,7 +47,7 @@ func listOf(raw json.RawMessage, n int, missing int64) []int64 {
 func movesData(class string) bool {
 	switch class {
 	case "Add", "Subtract", "Multiply", "Average", "Maximum", "Minimum", "Concatenate", "Dot", "Reshape", "Permute",
-		"Rescaling", "Normalization", "Lambda", "TFOpLambda", "RepeatVector", "Cropping2D", "Resizing", "Masking",
+		"Rescaling", "Normalization", "Lambda", "TFOpLambda", "SlicingOpLambda", "RepeatVector", "Cropping2D", "Resizing", "Masking",
 		"SpatialDropout2D", "GaussianNoise":
 		return true
 	}

@@ -2,7 +2,9 @@ package onnx
 
 import (
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile/internal/draft"
@@ -27,9 +29,28 @@ func Read(in *scan.Input) (*draft.Draft, error) {
 		return nil, err
 	}
 	if len(file.Model.Layers) == 0 {
-		return nil, errors.New("the file holds no graph with layers")
+		return nil, g.empty()
 	}
 	return file, nil
+}
+
+// empty says why a graph has no leaf.
+func (g *graph) empty() error {
+	if len(g.nodes) == 0 {
+		return errors.New("the file holds no graph with operators")
+	}
+	var ops []string
+	for i := range g.nodes {
+		if op := g.nodes[i].op; len(ops) < 5 && !slices.Contains(ops, op) {
+			ops = append(ops, op)
+		}
+	}
+	if n := g.elements(); n > 0 {
+		return fmt.Errorf("no layer found: none of the graph's %d operators (%s) is a layer of a network or reads the %d stored elements",
+			len(g.nodes), scan.Clip(strings.Join(ops, ", ")), n)
+	}
+	return fmt.Errorf("no layer found: of the graph's %d operators (%s) none is a layer of a network or holds weights",
+		len(g.nodes), scan.Clip(strings.Join(ops, ", ")))
 }
 
 // describe turns the nodes into leaves, in the order of the file, which ONNX
