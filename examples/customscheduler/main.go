@@ -1,20 +1,22 @@
-// Customscheduler is a small scheduler that embeds colloc: it filters with Fit,
-// ranks with Score, reserves in a Ledger and learns through Observe. Tasks run in
-// virtual time, so that it needs no GPU; replace type cluster by whatever starts
-// processes and the rest stays as it is.
+// Customscheduler is a small scheduler that embeds colloc: tenants who share with
+// nobody else, gangs, nodes that are lost, restarts, and learning. Tasks run in virtual
+// time, so that it needs no GPU; replace the fleet by whatever starts processes, and
+// scheduler.go stays as it is.
 //
 //	go run ./examples/customscheduler
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/harness"
 	"example.com/colloc/profile"
 )
 
@@ -25,115 +27,93 @@ func main() {
 	}
 }
 
+// run is a day of eleven tasks on two nodes of two GPUs.
 func run(w io.Writer) error {
-	model, _ := profile.LookupGPU("RTX 3090")
-	s, err := newScheduler(w, []colloc.GPU{{ID: "gpu0", Model: model}, {ID: "gpu1", Model: model}})
+	dir, err := os.MkdirTemp("", "customscheduler")
 	if err != nil {
 		return err
 	}
-	s.queue = jobs(model)
-	for len(s.queue) > 0 || len(s.cluster.running) > 0 {
-		if err := s.schedule(); err != nil {
-			return err
-		}
-		if len(s.cluster.running) == 0 {
-			return fmt.Errorf("%d tasks fit nowhere, %s for one", len(s.queue), s.queue[0].task.ID)
-		}
-		if err := s.finish(s.cluster.advance()); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(w, "%s: all tasks done\n", s.cluster.clock())
-	return nil
-}
-
-// scheduler is first come, first served, each task on the GPU with the highest
-// score.
-type scheduler struct {
-	out     io.Writer
-	planner *colloc.Planner
-	ledger  *ledger.Ledger
-	cluster *cluster
-	queue   []job
-}
-
-func newScheduler(w io.Writer, gpus []colloc.GPU) (*scheduler, error) {
-	c := &cluster{now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	planner, err := colloc.New(colloc.Config{MaxSlowdown: 1.5})
+	defer os.RemoveAll(dir)
+	cards, err := harness.Cards("2x2xRTX3090")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	books, err := ledger.New(ledger.Config{GPUs: gpus, Now: func() time.Time { return c.now }})
+	fleet, err := harness.New(harness.Config{GPUs: cards})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &scheduler{out: w, planner: planner, ledger: books, cluster: c}, nil
-}
-
-// schedule starts every queued task for which there is a place.
-func (s *scheduler) schedule() error {
-	var waiting []job
-	for _, j := range s.queue {
-		started, err := s.place(j)
-		if err != nil {
-			return err
-		}
-		if !started {
-			waiting = append(waiting, j)
-		}
+	say := func(format string, args ...any) {
+		fmt.Fprintf(w, fleet.Now().Format("15:04 ")+format+"\n", args...)
 	}
-	s.queue = waiting
-	return nil
-}
-
-// place filters, scores, reserves and starts one task. Another scheduler may
-// have taken the place meanwhile: then it looks again.
-func (s *scheduler) place(j job) (bool, error) {
-	for {
-		now := s.ledger.Snapshot()
-		best, score, reserved := -1, 0.0, profile.Bytes(0)
-		for i, gpu := range now.GPUs {
-			verdict, err := s.planner.Fit(j.task, gpu)
-			if err != nil {
-				return false, err
-			}
-			if !verdict.Fits {
-				continue
-			}
-			points, err := s.planner.Score(j.task, gpu)
-			if err != nil {
-				return false, err
-			}
-			if points > score {
-				best, score, reserved = i, points, verdict.Reserved
-			}
-		}
-		if best < 0 {
-			return false, nil
-		}
-		j.task.Reserved = reserved
-		lease, err := s.ledger.Reserve(now.Version, ledger.Claim{Task: j.task, GPU: now.GPUs[best].ID})
-		if errors.Is(err, ledger.ErrConflict) {
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		s.cluster.start(j, now.GPUs[best].ID)
-		fmt.Fprintf(s.out, "%s: %s starts on %s beside %d, score %.1f\n",
-			s.cluster.clock(), j.task.ID, now.GPUs[best].ID, len(now.GPUs[best].Residents), score)
-		return true, s.ledger.Commit(lease)
+	start := func(t colloc.Task, gpus []string) error {
+		say("%s starts on %v", t.ID, gpus)
+		peak, _ := t.Profile.Vector.Get(profile.PeakMemory)
+		return fleet.Start(t, sim.Task{Work: time.Hour, Memory: profile.Bytes(peak)}, gpus...)
 	}
-}
-
-// finish learns from the set that ended and gives its place back.
-func (s *scheduler) finish(done job, set []colloc.Measurement, model profile.GPUModel) error {
-	fmt.Fprintf(s.out, "%s: %s ends\n", s.cluster.clock(), done.task.ID)
-	if len(set) > 1 {
-		o := colloc.Observation{GPU: model, Mechanism: profile.TimeSlice, Members: set}
-		if err := s.planner.Observe(o); err != nil {
+	ctx := context.Background()
+	s, err := open(dir, fleet.GPUs(), fleet.Now, start)
+	if err != nil {
+		return err
+	}
+	for i := range 11 {
+		if err := s.submit(ctx, request(fmt.Sprintf("task%02d", i), []string{"red", "blue"}[i%2], i%3, 1+i/10)); err != nil {
 			return err
 		}
 	}
-	return s.ledger.Release(done.task.ID)
+	say("%d tasks wait; node1 is lost", len(s.queue))
+	if _, err := fleet.Fail("node1/gpu0", "node1/gpu1"); err != nil {
+		return err
+	}
+	if err := s.lost(ctx, "node1/gpu0", "node1/gpu1"); err != nil {
+		return err
+	}
+	waiting := s.queue
+	say("the scheduler restarts; %d tasks wait", len(waiting))
+	if s, err = open(dir, inventory(cards, fleet.GPUs()), fleet.Now, start); err != nil {
+		return err
+	}
+	if err := s.lost(ctx, "node1/gpu0", "node1/gpu1"); err != nil {
+		return err
+	}
+	for _, t := range waiting {
+		if err := s.submit(ctx, t); err != nil {
+			return err
+		}
+	}
+	say("node1 is back")
+	if err := fleet.Repair("node1/gpu0", "node1/gpu1"); err != nil {
+		return err
+	}
+	if err := s.back(ctx, cards[2:]...); err != nil {
+		return err
+	}
+	for e, ok := fleet.Step(time.Time{}); ok; e, ok = fleet.Step(time.Time{}) {
+		say("%s ends", e.Task)
+		if err := s.ended(ctx, e.Task, e.Seen); err != nil {
+			return err
+		}
+	}
+	say("%d tasks wait", len(s.queue))
+	return fleet.Err()
+}
+
+// inventory is all cards, those that are up with what runs there.
+func inventory(cards, up []colloc.GPU) []colloc.GPU {
+	all := slices.Clone(cards)
+	for _, g := range up {
+		all[slices.IndexFunc(all, func(c colloc.GPU) bool { return c.ID == g.ID })] = g
+	}
+	return all
+}
+
+// request describes a task of a tenant, as a solo run showed it.
+func request(id, tenant string, kind, gpus int) colloc.Task {
+	p, err := profile.Solo{
+		Name: fmt.Sprint("net", kind), GPU: "RTX3090", Batch: 32,
+		SMActive: profile.Some(0.15 + 0.3*float64(kind%3)), Memory: profile.Some(profile.GiB * profile.Bytes(3+4*(kind%3))),
+	}.Profile()
+	if err != nil {
+		return colloc.Task{ID: id} // which the Planner refuses
+	}
+	return colloc.Task{ID: id, Profile: &p, GPUs: gpus, Labels: []string{tenant}, Only: []string{tenant}}
 }
