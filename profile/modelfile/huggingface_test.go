@@ -399,6 +399,9 @@ func FuzzReadHuggingFace(f *testing.F) {
 	for _, c := range configs {
 		f.Add([]byte(c.json), 0)
 	}
+	for _, c := range hybrids {
+		f.Add([]byte(c.json), 16)
+	}
 	f.Fuzz(func(t *testing.T, data []byte, length int) {
 		file, err := ReadHuggingFace(strings.NewReader(string(data)), &Options{SequenceLength: length})
 		if err != nil {

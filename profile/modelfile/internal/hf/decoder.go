@@ -202,7 +202,7 @@ func (c *config) gpt2(b *builder, o Options) {
 	case "bloom":
 		learned, embedNorm = false, true
 	case "mpt":
-		learned = !bytes.Contains(c.find1("attn_config"), []byte(`"alibi": true`)) && !bytes.Contains(c.find1("attn_config"), []byte(`"alibi":true`)) &&
+		learned = c.has("attn_config") && !bytes.Contains(c.find1("attn_config"), []byte(`"alibi": true`)) && !bytes.Contains(c.find1("attn_config"), []byte(`"alibi":true`)) &&
 			!c.flag("alibi", false)
 		if c.flag("no_bias", true) {
 			k.rms, k.qkvBias, k.outBias, k.mlpBias = true, false, false, false

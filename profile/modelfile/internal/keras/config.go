@@ -134,7 +134,8 @@ type config struct {
 	Size           json.RawMessage   `json:"size"`
 	Target         json.RawMessage   `json:"target_shape"`
 	Axis           json.RawMessage   `json:"axis"`
-	Mode           json.RawMessage   `json:"mode"` // of Merge
+	SharedAxes     []int64           `json:"shared_axes"` // of PReLU
+	Mode           json.RawMessage   `json:"mode"`        // of Merge
 	Length         json.RawMessage   `json:"input_length"`
 	Activation     json.RawMessage   `json:"activation"`
 	UseBias        json.RawMessage   `json:"use_bias"`

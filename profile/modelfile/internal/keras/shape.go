@@ -216,8 +216,8 @@ func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 	if kind == profile.Embedding {
 		return scan.Mul(c.InputDim, c.OutputDim), nil
 	}
-	switch kind {
-	case profile.Linear, profile.Conv, profile.Norm, profile.Recurrent, profile.Attention:
+	switch {
+	case kind == profile.Linear, kind == profile.Conv, kind == profile.Norm, kind == profile.Recurrent, kind == profile.Attention, l.Class == "PReLU":
 	default:
 		return 0, nil
 	}
@@ -226,6 +226,14 @@ func paramsOf(l *layer, kind profile.LayerKind, in []int64) (int64, error) {
 	}
 	width, bias := in[len(in)-1], on(c.UseBias)
 	switch kind {
+	case profile.Activation: // a slope for each element, but along shared axes
+		slopes := slices.Clone(in)
+		for _, axis := range c.SharedAxes {
+			if axis > 0 && axis <= int64(len(slopes)) {
+				slopes[axis-1] = 1
+			}
+		}
+		return scan.Mul(slopes...), nil
 	case profile.Linear:
 		return scan.Mul(scan.Add(width, bias), c.Units), nil
 	case profile.Norm:

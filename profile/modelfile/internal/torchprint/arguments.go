@@ -80,6 +80,9 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 		bias = 0
 	}
 	switch {
+	case class == "PReLU":
+		l.Params = max(1, a.number("num_parameters", 0))
+		return true
 	case class == "Conv1D": // a dense layer of the transformers library
 		a.rows, a.width = a.number("nf", 0), a.number("nx", 1)
 		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+1)

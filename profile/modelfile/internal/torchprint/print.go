@@ -148,6 +148,14 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 	a := parseArguments(args)
 	l := profile.Layer{Name: t.path(name)}
 	l.Kind, _ = draft.KindOfTorchClass(class)
+	if l.Kind == profile.Activation { // a fused module, such as ConvReLU2d, is named after its last part
+		switch {
+		case a.named["in_features"] != "":
+			l.Kind = profile.Linear
+		case a.named["kernel_size"] != "" && len(a.plain) > 1:
+			l.Kind = profile.Conv
+		}
+	}
 	l.InPlace = draft.IsView(class) || a.named["inplace"] == "True"
 	known := a.size(&l, class)
 	if count != "" {
