@@ -1,6 +1,7 @@
 // Command colloc decides which GPU training tasks share a GPU, and runs them. Its
 // subcommands are thin over the packages of colloc:
 //
+//	colloc profile -- COMMAND       a training alone, as a task file for the others
 //	colloc describe FILE...         what is understood of model files
 //	colloc sweep -- COMMAND {}      a training program many times on the GPUs of this host
 //	colloc slurm plan|submit|...    a sweep on a Slurm cluster
@@ -27,6 +28,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/describe"
 	"example.com/colloc/colloc/cmd/internal/gpuinfo"
+	"example.com/colloc/colloc/cmd/internal/probe"
 	"example.com/colloc/colloc/cmd/internal/simulate"
 	"example.com/colloc/colloc/cmd/internal/slurm"
 	"example.com/colloc/colloc/cmd/internal/sweep"
@@ -40,7 +42,7 @@ func main() {
 
 // programs are the subcommands, as the help lists them.
 func programs() []cli.Program {
-	return []cli.Program{describe.Program(), sweep.Program(), slurm.Program(), simulate.Program(), gpuinfo.Program(), version(), burn.Program()}
+	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), slurm.Program(), simulate.Program(), gpuinfo.Program(), version(), burn.Program()}
 }
 
 // run is the program but for the process around it; it returns the exit status.

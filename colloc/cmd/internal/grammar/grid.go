@@ -170,17 +170,24 @@ func (g *Grid) name(t *Template, v values) string {
 // script, python train.py or python -m train, with the same values of the
 // parameters of -by.
 func (g *Grid) kind(t *Template, v values) string {
-	parts := t.Words[:1:1]
-	switch {
-	case len(t.Words) > 2 && t.Words[1] == "-m":
-		parts = t.Words[:3:3]
-	case len(t.Words) > 1 && !strings.HasPrefix(t.Words[1], "-"):
-		parts = t.Words[:2:2]
-	}
+	parts := []string{KindOf(t.Words)}
 	for _, name := range g.By {
 		parts = append(parts, name+"="+v[name])
 	}
 	return strings.Join(parts, " ")
+}
+
+// KindOf names the program and script of a command: python train.py, python -m train.
+func KindOf(words []string) string {
+	switch {
+	case len(words) > 2 && words[1] == "-m":
+		words = words[:3]
+	case len(words) > 1 && !strings.HasPrefix(words[1], "-"):
+		words = words[:2]
+	default:
+		words = words[:1]
+	}
+	return strings.Join(words, " ")
 }
 
 // clean leaves of a value what any file system takes.

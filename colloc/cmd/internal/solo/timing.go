@@ -1,8 +1,11 @@
 package solo
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 )
@@ -31,6 +34,30 @@ func Task(id string, p *profile.Profile, t *Timing) taskfile.Task {
 	s.Run, s.Watched, s.Epochs = t.Run, taskfile.Duration(t.Watched), t.Restarts
 	s.Startup, s.CycleTime, s.RunTime = positive(t.Startup), positive(t.Step), positive(t.Whole)
 	return task
+}
+
+// Describe says what was measured of a run of a kind of task.
+func Describe(kind string, p *profile.Profile, t *Timing) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "measured %s (%q, %v alone):", t.Run, kind, t.Watched.Round(100*time.Millisecond))
+	for _, f := range []struct {
+		feature profile.Feature
+		format  func(float64) string
+	}{
+		{profile.PeakMemory, func(x float64) string { return "memory " + profile.BytesOf(x).String() }},
+		{profile.MeanSMActive, func(x float64) string { return "SMs " + screen.Percent(x) }},
+		{profile.MeanGPUBusy, func(x float64) string { return "GPU busy " + screen.Percent(x) }},
+	} {
+		if x, ok := p.Vector.Get(f.feature); ok {
+			fmt.Fprintf(&b, " %s,", f.format(x))
+		}
+	}
+	if step, ok := t.Step.Get(); ok {
+		fmt.Fprintf(&b, " %v a step", screen.Rounded(step))
+	} else {
+		b.WriteString(" no steps seen")
+	}
+	return b.String()
 }
 
 // Of is the inverse of Task.

@@ -6,6 +6,13 @@ import (
 	"example.com/colloc/profile"
 )
 
+// Steps finds what most training programs print: "step 12/100", "Epoch 3
+// iter: 45", "[batch 7 of 90]", and the bars of tqdm, " 45%|####5     | 45/100 [",
+// but not their rounded counts, "1.2k/5k"; and how many epochs there are, as in
+// "Epoch 3/10:  45%|####5     | 45/100 [".
+const Steps = `(?i)(?:\bepochs?[ :=#\[]*\d+\s*(?:/|of)\s*(?P<epochs>\d+)\b[^\n]*?)?(?:\b(?:step|iter(?:ation)?|batch)s?[ :=#\[]*|\d%\|[^|]*\| *)` +
+	`(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<total>\d+))?(?:[^\w.]|\.\D|\.?$)`
+
 // Watch is one run of a task while it is watched. The zero Watch is of no use.
 type Watch struct {
 	run         string

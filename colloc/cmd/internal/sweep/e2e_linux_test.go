@@ -36,7 +36,7 @@ type process struct {
 // launch starts the program in dir with fake GPUs.
 func launch(t *testing.T, dir string, args ...string) *process {
 	t.Helper()
-	file, err := filepath.Abs(gpus)
+	file, err := filepath.Abs(gpusFile)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,11 @@ package sweep
 import (
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
+	"example.com/colloc/colloc/cmd/internal/gpus"
+	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -38,9 +39,9 @@ func TestChoose(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			h := &host{devices: devices, models: make(map[nvmlx.DeviceID]profile.GPUModel)}
-			o := &options{gpus: slices.Clone(tt.gpus)}
-			err := h.choose(o)
+			h := &host{devices: devices}
+			chosen, err := (&gpus.Host{Devices: devices}).Choose("-gpus", tt.gpus)
+			o := &options{gpus: chosen}
 			if tt.err != "" {
 				if err == nil || !strings.Contains(err.Error(), tt.err) {
 					t.Errorf("error %v, want %q", err, tt.err)
@@ -59,7 +60,7 @@ func TestChoose(t *testing.T) {
 }
 
 func TestDefaultStep(t *testing.T) {
-	find := regexp.MustCompile(defaultStep)
+	find := regexp.MustCompile(solo.Steps)
 	for _, tt := range []struct{ line, step, total string }{
 		{"step 12/100 loss=0.1", "12", "100"},
 		{"Epoch 3 iter: 45", "45", ""},

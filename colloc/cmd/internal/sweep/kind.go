@@ -4,11 +4,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/taskfile"
@@ -73,28 +71,7 @@ func (k *kind) grow(peak profile.Bytes) bool {
 }
 
 // String says what was measured.
-func (k *kind) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "measured %s (%q, %v alone):", k.Solo.Run, k.Name, k.Solo.Watched.Round(100*time.Millisecond))
-	for _, f := range []struct {
-		feature profile.Feature
-		format  func(float64) string
-	}{
-		{profile.PeakMemory, func(x float64) string { return "memory " + profile.BytesOf(x).String() }},
-		{profile.MeanSMActive, func(x float64) string { return "SMs " + screen.Percent(x) }},
-		{profile.MeanGPUBusy, func(x float64) string { return "GPU busy " + screen.Percent(x) }},
-	} {
-		if x, ok := k.Profile.Vector.Get(f.feature); ok {
-			fmt.Fprintf(&b, " %s,", f.format(x))
-		}
-	}
-	if step, ok := k.Solo.Step.Get(); ok {
-		fmt.Fprintf(&b, " %v a step", screen.Rounded(step))
-	} else {
-		b.WriteString(" no steps seen")
-	}
-	return b.String()
-}
+func (k *kind) String() string { return solo.Describe(k.Name, k.Profile, &k.Solo) }
 
 // saveKinds writes what was measured, for -known, as a task file.
 func saveKinds(path string, kinds map[string]*kind) error {

@@ -61,7 +61,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-const gpus = "testdata/gpus.json"
+const gpusFile = "testdata/gpus.json"
 
 func TestUsage(t *testing.T) {
 	dir := t.TempDir()
@@ -100,11 +100,11 @@ func TestUsage(t *testing.T) {
 		{"there is one", "-logs " + old + " -- true", 2, []string{"there is a sweep already: -resume goes on"}},
 		{"no GPU", "-dry-run -- true", 2, []string{"no GPU", "-fake-gpus FILE runs without one"}},
 		{"no fake GPUs", "-dry-run -fake-gpus nowhere.json -- true", 2, []string{"-fake-gpus", "nowhere.json"}},
-		{"no such GPU", "-dry-run -fake-gpus " + gpus + " -gpus 0,7 -- true", 2, []string{`-gpus: there is no GPU "7"; there are 0 (fake-0), 1 (fake-1)`}},
-		{"no such command", "-dry-run -fake-gpus " + gpus + " -- no-such-program", 2, []string{`task task: the command "no-such-program" does not exist`}},
-		{"a profile of others", "-dry-run -fake-gpus " + gpus + " -known " + write("others.json", `{"tasks": [{"id": "x", "training": {"batch_size": 1}}, {"id": "y", "training": {"batch_size": 1}}]}`) + " -- true", 2, []string{"-known", `["x" "y"]`, `kind "true"`}},
-		{"bad profile", "-dry-run -fake-gpus " + gpus + " -known " + write("profile.json", `[{"kind":"x"}]`) + " -- true", 2, []string{"-known", "profile.json:1", "without a profile"}},
-		{"metrics", "-metrics x -logs " + filepath.Join(dir, "m") + " -fake-gpus " + gpus + " -- true", 2, []string{"-metrics x: want HOST:PORT"}},
+		{"no such GPU", "-dry-run -fake-gpus " + gpusFile + " -gpus 0,7 -- true", 2, []string{`-gpus: there is no GPU "7"; there are 0 (fake-0), 1 (fake-1)`}},
+		{"no such command", "-dry-run -fake-gpus " + gpusFile + " -- no-such-program", 2, []string{`task task: the command "no-such-program" does not exist`}},
+		{"a profile of others", "-dry-run -fake-gpus " + gpusFile + " -known " + write("others.json", `{"tasks": [{"id": "x", "training": {"batch_size": 1}}, {"id": "y", "training": {"batch_size": 1}}]}`) + " -- true", 2, []string{"-known", `["x" "y"]`, `kind "true"`}},
+		{"bad profile", "-dry-run -fake-gpus " + gpusFile + " -known " + write("profile.json", `[{"kind":"x"}]`) + " -- true", 2, []string{"-known", "profile.json:1", "without a profile"}},
+		{"metrics", "-metrics x -logs " + filepath.Join(dir, "m") + " -fake-gpus " + gpusFile + " -- true", 2, []string{"-metrics x: want HOST:PORT"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if strings.HasPrefix(tt.name, "no GPU") && exists("/dev/nvidia0") {
@@ -141,7 +141,7 @@ func TestDryRun(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, stdout, stderr := call(append([]string{"-dry-run", "-fake-gpus", gpus}, args...)...)
+			status, stdout, stderr := call(append([]string{"-dry-run", "-fake-gpus", gpusFile}, args...)...)
 			if status != 0 || stderr != "" {
 				t.Fatalf("status %d, %s", status, stderr)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -52,13 +53,6 @@ type options struct {
 
 	given map[string]bool // the lists that began in the present Parse; nil is all of them
 }
-
-// defaultStep finds what most training programs print: "step 12/100", "Epoch 3
-// iter: 45", "[batch 7 of 90]", and the bars of tqdm, " 45%|####5     | 45/100 [",
-// but not their rounded counts, "1.2k/5k"; and how many epochs there are, as in
-// "Epoch 3/10:  45%|####5     | 45/100 [".
-const defaultStep = `(?i)(?:\bepochs?[ :=#\[]*\d+\s*(?:/|of)\s*(?P<epochs>\d+)\b[^\n]*?)?(?:\b(?:step|iter(?:ation)?|batch)s?[ :=#\[]*|\d%\|[^|]*\| *)` +
-	`(?P<step>\d+)(?:\s*(?:/|of)\s*(?P<total>\d+))?(?:[^\w.]|\.\D|\.?$)`
 
 // flagSet returns the flags, which fill o.
 func (o *options) flagSet() *flag.FlagSet {
@@ -153,7 +147,7 @@ func (o *options) profileFlags(f *flag.FlagSet) {
 		return nil
 	})
 	cli.Bytes(f, &o.memory, "mem", "reserve `BYTES` for a task instead of what is measured")
-	o.step = defaultStep
+	o.step = solo.Steps
 	f.Func("step", "`REGEXP` with the group (?P<step>...) finds the number of a step in a task's output, (?P<total>...) that of all; without it the usual ways to write them", func(s string) error {
 		o.step, o.ownStep = s, true
 		_, err := regexp.Compile(s)

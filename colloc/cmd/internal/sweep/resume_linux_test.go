@@ -102,10 +102,10 @@ func TestUnusable(t *testing.T) {
 		}
 	}
 	for want, args := range map[string][]string{
-		"-mem 100 GiB: no GPU has as much: the largest offers 36 GiB": {"-fake-gpus", gpus, "-mem", "100GiB", "--", "true"},
-		"may not be executed: chmod +x":                               {"-fake-gpus", gpus, "--", script},
+		"-mem 100 GiB: no GPU has as much: the largest offers 36 GiB": {"-fake-gpus", gpusFile, "-mem", "100GiB", "--", "true"},
+		"may not be executed: chmod +x":                               {"-fake-gpus", gpusFile, "--", script},
 		"lists no GPU: write":                                         {"-fake-gpus", empty, "--", "true"},
-		"0.1 is the only value":                                       {"-fake-gpus", gpus, "-p", "lr=1e-1..1e-4", "--", "true", "{lr}"},
+		"0.1 is the only value":                                       {"-fake-gpus", gpusFile, "-p", "lr=1e-1..1e-4", "--", "true", "{lr}"},
 	} {
 		if status, _, stderr := call(append([]string{"-dry-run"}, args...)...); status != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%q: status %d, %s", args, status, stderr)

@@ -1,0 +1,114 @@
+package gpus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"example.com/colloc/colloc/cmd/internal/burn"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/nvmlx/gonvml"
+	"example.com/colloc/profile"
+)
+
+// Host is where tasks run.
+type Host struct {
+	Source  nvmlx.Source
+	Devices []nvmlx.DeviceInfo
+	Models  map[nvmlx.DeviceID]profile.GPUModel
+	Env     []string // what tasks inherit
+	Self    string   // this program, if the command burn stands for it
+	fake    string
+}
+
+// Open finds the GPUs: those of the file fake, which are kept in dir, or of the
+// driver, if there is no file. Close Source in the end.
+func Open(ctx context.Context, fake, dir string) (*Host, error) {
+	h := &Host{Env: os.Environ(), Models: make(map[nvmlx.DeviceID]profile.GPUModel), fake: fake}
+	var err error
+	if fake != "" {
+		source, err := burn.OpenGPUs(fake, dir)
+		if err != nil {
+			return nil, fmt.Errorf("-fake-gpus: %w", err)
+		}
+		if h.Self, err = linkSelf(dir); err != nil {
+			return nil, err
+		}
+		h.Source, h.Env = source, append(h.Env, source.Env()...)
+	} else if h.Source, err = gonvml.Open(nil); err != nil {
+		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus FILE runs without one; such a file:\n  echo '{\"gpus\": [{\"name\": \"A100-40GB\"}, {\"name\": \"A100-40GB\"}]}' >gpus.json", err)
+	}
+	h.Devices, err = h.Source.Devices(ctx)
+	if err == nil && len(h.Devices) == 0 {
+		err = errors.New("the driver lists no GPU; -fake-gpus FILE runs without one")
+		if fake != "" {
+			err = fmt.Errorf("-fake-gpus: %s lists no GPU: write {\"gpus\": [{\"name\": \"A100-40GB\"}]}", fake)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, h.Source.Close())
+	}
+	for _, d := range h.Devices {
+		h.Models[d.ID], _ = d.GPU()
+	}
+	return h, nil
+}
+
+// linkSelf makes a link to this program that a resumed sweep makes anew: that of
+// "go run" has another place every time.
+func linkSelf(dir string) (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", err
+	}
+	link, err := filepath.Abs(filepath.Join(dir, "colloc"))
+	if err != nil {
+		return "", err
+	}
+	if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", err
+	}
+	return link, os.Symlink(self, link)
+}
+
+// Choose turns numbers and UUIDs into IDs; without any, CUDA_VISIBLE_DEVICES
+// chooses, as a batch system sets it, and without that nothing: all are meant.
+func (h *Host) Choose(flag string, names []nvmlx.DeviceID) ([]nvmlx.DeviceID, error) {
+	var all []string
+	for _, d := range h.Devices {
+		all = append(all, fmt.Sprintf("%d (%s)", d.Index, d.ID))
+	}
+	there := "there are " + strings.Join(all, ", ")
+	var chosen []nvmlx.DeviceID
+	for _, name := range names {
+		found := nvmlx.Visible(h.Devices, string(name))
+		if len(found) != 1 {
+			return nil, fmt.Errorf("%s: there is no GPU %q; %s", flag, name, there)
+		}
+		chosen = append(chosen, found[0].ID)
+	}
+	list, set := os.LookupEnv("CUDA_VISIBLE_DEVICES")
+	if !set || len(chosen) > 0 || h.fake != "" {
+		return chosen, nil
+	}
+	for _, d := range nvmlx.Visible(h.Devices, list) {
+		chosen = append(chosen, d.ID)
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s leaves no GPU: unset it, or choose with %s; %s", list, flag, there)
+	}
+	return chosen, nil
+}
+
+// Command is what to run for a command: where GPUs are fake, this program plays
+// the training "burn".
+func (h *Host) Command(words []string) []string {
+	if h.Self == "" || words[0] != "burn" {
+		return words
+	}
+	return append([]string{h.Self}, words...)
+}
