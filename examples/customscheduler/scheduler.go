@@ -116,7 +116,12 @@ func (s *scheduler) ended(ctx context.Context, id string, seen colloc.Observatio
 	if len(seen.Members) > 1 {
 		if s.coRuns++; s.coRuns >= 50+2*s.fitted {
 			s.fitted = s.coRuns
-			if err := errors.Join(s.planner.Refit(ctx), keep(s.file("learned"), s.planner.Save)); err != nil {
+			if err := s.planner.Refit(ctx); err != nil {
+				return err
+			}
+		}
+		if s.coRuns%10 == 0 {
+			if err := keep(s.file("learned"), s.planner.Save); err != nil {
 				return err
 			}
 		}
