@@ -6,16 +6,16 @@ import (
 )
 
 // good is a run in which every bound just holds.
-const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape_pct":1}
-{"set":"memory_mlp","split":"family","model":"colloc","n":10,"mape_pct":30,"coverage_pct":98.5,"waste_pct":20}
-{"set":"memory_cnn","split":"family","model":"colloc","n":10,"mape_pct":6.2,"coverage_pct":98.5,"waste_pct":60}
+const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape_pct":0.6}
+{"set":"memory_mlp","split":"family","model":"colloc","n":10,"mape_pct":30,"coverage_pct":98.5,"waste_pct":12}
+{"set":"memory_cnn","split":"family","model":"colloc","n":10,"mape_pct":6.2,"coverage_pct":98.5,"waste_pct":56}
 {"set":"memory_mlp","split":"random","model":"horus","n":10,"mape_pct":80}
-{"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":9}
-{"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.075}
-{"set":"interference_lucid","split":"random","model":"proportional","n":10,"mae":0.0751}
-{"set":"interference_lucid","split":"family","model":"colloc","n":10,"mae":0.068,"coverage_pct":86}
-{"set":"interference_gavel","split":"family","model":"colloc","n":10,"mae":0.118,"coverage_pct":95,"worst_coverage_pct":84,"matching_fraction":0.91}
-{"set":"interference_gavel","split":"family","model":"matrix_completion","n":10,"mae":0.1181}
+{"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":5.1}
+{"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.037}
+{"set":"interference_lucid","split":"random","model":"proportional","n":10,"mae":0.0371}
+{"set":"interference_lucid","split":"family","model":"colloc","n":10,"mae":0.0675,"coverage_pct":88}
+{"set":"interference_gavel","split":"family","model":"colloc","n":10,"mae":0.117,"coverage_pct":95,"worst_coverage_pct":84.5,"matching_fraction":0.91}
+{"set":"interference_gavel","split":"family","model":"matrix_completion","n":10,"mae":0.1171}
 {"set":"pace","split":"model","model":"colloc","n":10,"median_error_pct":20,"p90_error_pct":75,"order_accuracy":0.97,"coverage_pct":87}
 {"set":"pace","split":"card","model":"colloc","n":10,"median_error_pct":22,"p90_error_pct":99,"order_accuracy":0.9,"coverage_pct":95}
 `
@@ -27,16 +27,16 @@ func TestCheck(t *testing.T) {
 		want     string // part of the error, "" for none
 	}{
 		{name: "holds"},
-		{"over", `"n":10,"mape_pct":9`, `"n":10,"mape_pct":9.001`, "memory_cnn mape_pct 9.001: must be at most 9"},
-		{"no better than the baseline", `0.0751`, `0.075`, "must be below proportional's 0.075"},
+		{"over", `"n":10,"mape_pct":5.1`, `"n":10,"mape_pct":5.101`, "memory_cnn mape_pct 5.101: must be at most 5.1"},
+		{"no better than the baseline", `0.0371`, `0.037`, "must be below proportional's 0.037"},
 		{"baseline missing", `"proportional"`, `"horus"`, "interference_lucid random proportional: evaluate printed 0 such lines"},
 		{"line missing", `"set":"memory_cnn","split":"random"`, `"set":"memory_timm","split":"random"`, "memory_cnn random colloc: evaluate printed 0 such lines"},
 		{"line twice", `"split":"family"`, `"split":"random"`, "memory_mlp random colloc: evaluate printed 2 such lines"},
-		{"a worst family too many", `"worst_coverage_pct":84`, `"worst_coverage_pct":83.9`, "worst_coverage_pct 83.9: must be at least 84"},
+		{"a worst family too many", `"worst_coverage_pct":84.5`, `"worst_coverage_pct":84.4`, "worst_coverage_pct 84.4: must be at least 84.5"},
 		{"no rows", `"n":10`, `"n":0`, "n is 0"},
-		{"metric missing", `"mape_pct":1`, `"mape":1`, "mape_pct is <nil>"},
-		{"metric null", `"mape_pct":1`, `"mape_pct":null`, "mape_pct is <nil>"},
-		{"metric negative", `"mape_pct":1`, `"mape_pct":-1`, "mape_pct is -1"},
+		{"metric missing", `"mape_pct":0.6`, `"mape":0.6`, "mape_pct is <nil>"},
+		{"metric null", `"mape_pct":0.6`, `"mape_pct":null`, "mape_pct is <nil>"},
+		{"metric negative", `"mape_pct":0.6`, `"mape_pct":-1`, "mape_pct is -1"},
 		{"below the least", `0.97`, `0.9699`, "order_accuracy 0.9699: must be at least 0.97"},
 		{"too wide", `"order_accuracy":0.9,"coverage_pct":95`, `"order_accuracy":0.9,"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
 		{"cut off", "\"coverage_pct\":95}\n", "", "object 12 of standard input: unexpected EOF"},

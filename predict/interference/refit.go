@@ -37,7 +37,7 @@ const (
 // It returns ctx.Err() when cancelled, which it asks between two fits, and an error
 // where the equations cannot be solved; m is then as before. Safe for concurrent use;
 // run it in the background. O(n p² + p³ + trees), and 26 smaller fits where it
-// calibrates: 2 s of a CPU for 5000 co-runs of 50 names, 4 s for 200, of each GPU and
+// calibrates: 2 s of a CPU for 5000 co-runs of up to 200 names, of each GPU and
 // mechanism. At most about 5000 of each are kept, the newest of each set of types first.
 func (m *Predictor) Refit(ctx context.Context) error {
 	s := m.load()
