@@ -115,6 +115,7 @@ func (r *Runner) lookAfter(e *backlog.Entry, at run) {
 	supervise.Reap(who.Process)
 	if o, ended = supervise.ReadExit(at.stem); !ended { // it may have ended in between
 		supervise.KillRest(at.stem)
+		at.task.AwaitEnd()
 		o = supervise.Outcome{Exit: -1, Lost: true, Err: "the supervisor was killed, and with it the task"}
 		if err != nil {
 			o.Err = "the claim of the run cannot be read: " + err.Error()
@@ -130,6 +131,7 @@ type run struct {
 	stem    string
 	adopted bool
 	known   bool // its process is
+	task    supervise.Process
 	gone    bool // all its processes are
 }
 

@@ -3,45 +3,113 @@
 package runner
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/profile"
 )
 
-// BenchmarkRunner1000 runs 1,000 tasks that do nothing on 8 fake GPUs, two on
-// each, and reports what a task costs beyond a process that is started and
-// waited for by the same number of goroutines without a runner.
-func BenchmarkRunner1000(b *testing.B) {
-	const tasks, gpus, perGPU = 1000, 8, 2
-	for b.Loop() {
-		b.StopTimer()
-		bare, bareCPU := bareProcesses(b, tasks, gpus*perGPU)
-		g := newRig(b, b.TempDir(), gpuFile(gpus), func(c *Config) { c.Watch = time.Second })
-		all := make([]Task, tasks)
-		for i := range all {
-			all[i] = Task{Command: []string{"/bin/true"}, Memory: 1 << 30}
-		}
-		b.StartTimer()
-		began, cpu := time.Now(), cpuTime(b)
-		g.submit(b, all...)
-		for _, r := range g.finish(b) {
-			if r.State != Succeeded {
-				b.Fatal(r.Err)
+// BenchmarkRunner runs tasks that do nothing on 8 fake GPUs, two on each, and reports
+// what a task costs beyond a process that is started and waited for by the same number
+// of goroutines without a runner, the most memory that the process of the runner had
+// in the kernel's eyes, and the most files that it had open.
+//
+//	go test ./colloc/runner -run '^$' -bench 'Runner/10000' -benchtime 1x
+func BenchmarkRunner(b *testing.B) {
+	for _, tasks := range []int{1000, 10000} {
+		b.Run(strconv.Itoa(tasks), func(b *testing.B) {
+			for b.Loop() {
+				runNothing(b, tasks)
+			}
+		})
+	}
+}
+
+func runNothing(b *testing.B, tasks int) {
+	b.Helper()
+	const gpus, perGPU = 8, 2
+	b.StopTimer()
+	bare, bareCPU := bareProcesses(b, tasks, gpus*perGPU)
+	files := 0
+	g := newRig(b, b.TempDir(), gpuFile(gpus), func(c *Config) {
+		c.Watch = time.Second
+		c.OnEvent = func(e Event) {
+			if open, err := os.ReadDir("/proc/self/fd"); e.Record.Number%100 == 0 && err == nil {
+				files = max(files, len(open))
 			}
 		}
-		spent := time.Since(began)
-		per := func(d time.Duration, unit string) { b.ReportMetric(d.Seconds()*1e3/tasks, unit) }
-		per(spent-bare, "ms-overhead/task")
-		per(bare, "ms-bare/task")
-		per(cpuTime(b)-cpu-bareCPU, "ms-cpu-overhead/task") // the same on a busy machine
+	})
+	all := make([]Task, tasks)
+	for i := range all {
+		all[i] = Task{Command: []string{"/bin/true"}, Memory: 1 << 30}
 	}
+	b.StartTimer()
+	began, cpu := time.Now(), cpuTime(b)
+	g.submit(b, all...)
+	for _, r := range g.finish(b) {
+		if r.State != Succeeded {
+			b.Fatal(r.Err)
+		}
+	}
+	spent := time.Since(began)
+	per := func(d time.Duration, unit string) { b.ReportMetric(d.Seconds()*1e3/float64(tasks), unit) }
+	per(spent-bare, "ms-overhead/task")
+	per(bare, "ms-bare/task")
+	per(cpuTime(b)-cpu-bareCPU, "ms-cpu-overhead/task") // the same on a busy machine
+	b.ReportMetric(mostMemory(b), "MiB-most")
+	b.ReportMetric(float64(files), "files-most")
+}
+
+// mostMemory is the most memory that this process had, in MiB.
+func mostMemory(b *testing.B) float64 {
+	b.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		b.Fatal(err)
+	}
+	return kib / 1024
+}
+
+// BenchmarkDescribe tells what was learned of 50,000 tasks that wait, as a sweep does
+// after its first one: one transaction, until which nothing starts.
+//
+//	go test ./colloc/runner -run '^$' -bench Describe -benchtime 3x
+func BenchmarkDescribe(b *testing.B) {
+	const tasks = 50000
+	g := newRig(b, b.TempDir(), gpuFile(8), nil)
+	all := make([]Task, tasks)
+	for i := range all {
+		all[i] = Task{Command: []string{"/bin/true"}, Memory: 1 << 30}
+	}
+	ids := g.submit(b, all...)
+	p := newProfile(b)
+	before := g.store.Written()
+	for b.Loop() {
+		if err := g.Describe(p, 2*profile.GiB, ids...); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(g.store.Written()-before)/float64(b.N), "writes/op")
+	info, err := os.Stat(filepath.Join(g.dir, backlog.File))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(info.Size())/(1<<20), "MiB-queue-file")
 }
 
 // bareProcesses is the time and the CPU time to run as many processes without a runner.

@@ -28,6 +28,8 @@ const (
 	DefaultInARow = 5
 	// DefaultDiskFloor is the least free space of a disk for a task to start.
 	DefaultDiskFloor = 64 * profile.MiB
+	// DefaultLogLimit is how much room the output of a run may take on the disk.
+	DefaultLogLimit = profile.GiB
 	// Soon is what [Halt].InARow takes for the start of a task.
 	Soon = 10 * time.Second
 )
@@ -59,6 +61,12 @@ type Config struct {
 	// task's folder for it to start; 0 means [DefaultDiskFloor]. A run that fails
 	// while there is less is lost, not failed, see [Task].Retries.
 	DiskFloor profile.Bytes
+	// LogLimit is how much room the output of a run may take on the disk; 0 means
+	// [DefaultLogLimit], negative is without limit. Of more the beginning and the end stay
+	// and what is between is left out, while the task goes on: see [Record].LogDropped.
+	// Less than 256 KiB counts as that. What is written between two looks, 20 ms apart
+	// where much is written, comes on top.
+	LogLimit profile.Bytes
 	// Mechanisms are the allowed ways to share, the preferred one first:
 	// time-slicing and MPS. nil means time-slicing; a list that holds only
 	// Exclusive forbids sharing. The first task on a GPU decides for those that
@@ -209,6 +217,7 @@ func (c *Config) fill() (err error) {
 	c.Window = orDefault(c.Window, DefaultWindow)
 	c.Queue = orDefault(c.Queue, DefaultQueue)
 	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)
+	c.LogLimit = orDefault(c.LogLimit, DefaultLogLimit)
 	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)
 	if len(c.Mechanisms) == 0 {
 		c.Mechanisms = []profile.Mechanism{profile.TimeSlice}

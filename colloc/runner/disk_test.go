@@ -166,3 +166,36 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestLogLimit runs a task that writes much more than its log may take: it goes on to
+// its end, the beginning and the end of what it wrote stay, and the record says how
+// much is left out. Its progress is followed all the same.
+func TestLogLimit(t *testing.T) {
+	const limit = 2 * profile.MiB
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.LogLimit = limit })
+	task := shell(`echo begin; head -c 20000000 /dev/zero | tr '\0' x; echo; echo "step 7 of 7"; echo end`)
+	task.Progress.Pattern = `^step (?P<step>\d+) of (?P<total>\d+)`
+	g.submit(t, task, shell("echo little"))
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r := g.record(t, "1")
+	if r.State != Succeeded || r.LogDropped == 0 || r.Step.Or(0) != 7 {
+		t.Errorf("%v at step %v, %v dropped: %s", r.State, r.Step, r.LogDropped, r.Err)
+	}
+	text := output(t, r)
+	if !strings.HasPrefix(text, "begin\nxxx") || !strings.HasSuffix(text, "\nstep 7 of 7\nend\n") || strings.Count(text, "are left out here, for a log may take 2 MiB") != 1 {
+		t.Errorf("the log begins with %.20q and ends with %.40q", text, text[max(0, len(text)-40):])
+	}
+	if other := g.record(t, "2"); other.LogDropped != 0 || output(t, other) != "little\n" {
+		t.Errorf("%v dropped of a short log", other.LogDropped)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(g.events, func(e Event) bool {
+		return e.Kind == EventWarning && strings.Contains(e.Text, "the output of task 1 became too long")
+	}) {
+		t.Error("nobody was told")
+	}
+}

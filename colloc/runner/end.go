@@ -57,7 +57,8 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	_ = r.fleet.Books.Release(e.Task.ID) // an unknown task holds nothing
 	r.apply(e, read)
 	r.checkPattern(e, read)
-	e.Exit, e.Signal, e.Ended = o.Exit, o.Signal, r.now()
+	e.Exit, e.Signal, e.Ended, e.LogDropped = o.Exit, o.Signal, r.now(), o.Dropped
+	r.checkLog(e)
 	if o.Took > 0 { // the clocks of hosts and of file systems are set, and differ
 		e.Ended = e.Started.Add(o.Took)
 	}
@@ -186,6 +187,14 @@ func (r *Runner) apply(e *backlog.Entry, read progress.Reading) bool {
 	}
 	e.Step, e.Total, e.StepTime, e.Restarts = read.Step, total, read.StepTime, read.Restarts
 	return true
+}
+
+// checkLog warns of output that was left out, once for all tasks.
+func (r *Runner) checkLog(e *backlog.Entry) {
+	if e.LogDropped > 0 {
+		r.warn("log limit", e, fmt.Sprintf("the output of task %s became too long: %v from the middle of its log are left out, %s; Config.LogLimit is %v",
+			e.Task.ID, e.LogDropped, e.Log, r.config.LogLimit))
+	}
 }
 
 // checkPattern warns, once for each pattern, of one that never matched.

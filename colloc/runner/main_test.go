@@ -49,6 +49,8 @@ var helpers = map[string]func(args []string) error{
 	"crash":    helpCrash,
 	"forget":   helpForget,
 	"allocate": helpAllocate,
+	"chaos":    helpChaos,
+	"work":     helpWork,
 }
 
 // allocator is a task that is the test binary as helpAllocate.

@@ -61,6 +61,7 @@ const (
 	EventLost       = queue.EventLost
 	EventHalted     = queue.EventHalted
 	EventWarning    = queue.EventWarning
+	EventFound      = queue.EventFound
 )
 
 // Sharing returns those of the ways to share that the device's compute mode allows:

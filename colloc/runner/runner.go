@@ -134,7 +134,7 @@ func (r *Runner) prepare(e *backlog.Entry) (*supervise.Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &supervise.Launch{Stem: e.Stem(), Dir: e.Task.Dir, Argv: e.Argv(), Env: env}
+	l := &supervise.Launch{Stem: e.Stem(), Dir: e.Task.Dir, LogLimit: r.config.LogLimit, Argv: e.Argv(), Env: env}
 	l.Key = supervise.Key(e.Task.ID, l.Dir, l.Argv)
 	l.Path, err = supervise.LookPath(l.Argv[0], l.Dir, env)
 	return l, err

@@ -10,6 +10,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
 )
 
@@ -60,13 +61,7 @@ func (r *Runner) look(ctx context.Context) {
 		}
 	}
 	for i, c := range r.fleet.Cards {
-		grown, lost := c.Note(&found[i])
-		for _, e := range grown {
-			r.tell(EventProgress, e, "")
-		}
-		if lost != nil {
-			r.lose(c, lost)
-		}
+		r.note(c, c.Note(&found[i]))
 		r.measured(r.fleet.Tick(c, now))
 	}
 	for _, e := range r.queue.Active {
@@ -100,7 +95,7 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*backlog
 	for _, e := range r.queue.Active {
 		entries = append(entries, runningEntry{e, run{
 			number: e.Runs, gpus: e.Devices(), stem: e.Stem(), adopted: e.Adopted,
-			known: e.State == Running, gone: e.Gone,
+			known: e.State == Running, gone: e.Gone, task: supervise.Process{PID: e.PID, Start: e.PIDStart},
 		}})
 		for _, session := range []int{e.PID, e.Keeper} { // of the command, and of what lost its parent
 			if session != 0 && !e.Gone {
@@ -111,9 +106,24 @@ func (r *Runner) inProgress() (entries []runningEntry, sessions map[int]*backlog
 	return entries, sessions
 }
 
+// note tells what a look at a card found.
+func (r *Runner) note(c *fleet.Card, news fleet.News) {
+	for _, e := range news.Grown {
+		r.tell(EventProgress, e, "")
+	}
+	if news.Lost != nil {
+		r.lose(c, news.Lost)
+	}
+	if news.Found {
+		r.pending = append(r.pending, Event{
+			Kind: EventFound, At: r.now(), GPU: c.Info.ID,
+			Text: fmt.Sprintf("GPU %s answers again: tasks may start on it", c.Info.ID),
+		})
+	}
+}
+
 // lose gives a card up: its tasks are ended and queued again.
 func (r *Runner) lose(c *fleet.Card, err error) {
-	c.Lost = true
 	r.pending = append(r.pending, Event{
 		Kind: EventLost, At: r.now(), GPU: c.Info.ID,
 		Text: fmt.Sprintf("GPU %s does not answer any more (%v): %d of its tasks are to end and run again", c.Info.ID, err, len(c.Entries)),

@@ -50,6 +50,21 @@ func TestLostGPU(t *testing.T) {
 	if r := g.record(t, "3"); r.State != Failed || r.Err != "no GPU is left" {
 		t.Errorf("without GPUs the task is %v: %s", r.State, r.Err)
 	}
+	g.rewrite(t, gpuFile(2)) // and both come back
+	waitFor(t, func() bool { gpus := g.GPUs(); return !gpus[0].Lost && !gpus[1].Lost })
+	g.submit(t, shell("true"))
+	if r := g.finish(t)[3]; r.State != Succeeded {
+		t.Errorf("with GPUs that came back the task is %v: %s", r.State, r.Err)
+	}
+	found := 0
+	for _, e := range g.events {
+		if e.Kind == EventFound && strings.Contains(e.Text, "answers again") {
+			found++
+		}
+	}
+	if found != 2 {
+		t.Errorf("%d GPUs were found again, want 2", found)
+	}
 }
 
 func TestProgress(t *testing.T) {

@@ -32,6 +32,8 @@ const (
 	EventHalted
 	// EventWarning: something that people should know; Text says what.
 	EventWarning
+	// EventFound: a GPU that was lost answers again.
+	EventFound
 )
 
 // Event is something that happened. Kinds other than EventProgress arrive all,
@@ -62,5 +64,5 @@ func (k *EventKind) UnmarshalText(name []byte) error { return parse(eventNames, 
 
 //nolint:gochecknoglobals // a read-only table
 var eventNames = []string{
-	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning",
+	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning", "found",
 }

@@ -92,6 +92,9 @@ type Record struct {
 	// Log is the file with the output of the last run. It is not there if the
 	// command was not found.
 	Log string `json:"log,omitempty"`
+	// LogDropped is how much of the output was left out of the middle of Log, because
+	// that became larger than the runner's limit; known at the end of the run.
+	LogDropped profile.Bytes `json:"log_dropped,omitempty"`
 }
 
 // Recovery is a step of what is done when memory ran out.

@@ -19,7 +19,7 @@ import (
 // CPU, then the fake GPU, which it shares with the other burners there as
 // time-slicing would: one at a time.
 type burner struct {
-	steps          int
+	steps, epochs  int           // steps of an epoch
 	cpu, wait, gpu time.Duration // of one step
 	mem, more      profile.Bytes // held from the start; held from half time on
 	sm             float64       // share of the SMs that its kernels fill
@@ -43,6 +43,7 @@ func Program() cli.Program {
 func (b *burner) flags() *flag.FlagSet {
 	flags := flag.NewFlagSet("burn", flag.ContinueOnError)
 	flags.IntVar(&b.steps, "steps", 50, "train for `N` steps")
+	flags.IntVar(&b.epochs, "epochs", 1, "train for `N` epochs, each of -steps, which are counted anew")
 	flags.DurationVar(&b.cpu, "cpu", 200*time.Microsecond, "use the CPU for `TIME` a step")
 	flags.DurationVar(&b.wait, "wait", 5*time.Millisecond, "wait for data for `TIME` a step")
 	flags.DurationVar(&b.gpu, "gpu", 2*time.Millisecond, "use the fake GPU for `TIME` a step")
@@ -103,8 +104,9 @@ func (b *burner) train(gpu *fakeCard, stdout io.Writer) error {
 	if err := gpu.hold(b.mem); err != nil {
 		return err
 	}
-	for step := 1; step <= b.steps; step++ {
-		if b.more > 0 && step == b.steps/2+1 {
+	all := b.steps * max(1, b.epochs)
+	for step := 1; step <= all; step++ {
+		if b.more > 0 && step == all/2+1 {
 			if err := gpu.hold(b.more); err != nil {
 				return err
 			}
@@ -115,7 +117,7 @@ func (b *burner) train(gpu *fakeCard, stdout io.Writer) error {
 			return err
 		}
 		if !b.quiet {
-			fmt.Fprintf(stdout, "step %d/%d loss=%.4f\n", step, b.steps, 1/float64(step))
+			fmt.Fprintf(stdout, "step %d/%d loss=%.4f\n", (step-1)%b.steps+1, b.steps, 1/float64(step))
 		}
 		if step != b.failAt && step != b.oomAt {
 			continue

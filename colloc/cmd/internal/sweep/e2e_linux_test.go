@@ -27,25 +27,25 @@ import (
 // process is the program as a process in a folder of its own.
 type process struct {
 	*exec.Cmd
-	t      *testing.T
+	t      testing.TB
 	stderr bytes.Buffer
 	lines  *bufio.Reader // its standard output
 	out    strings.Builder
 }
 
 // launch starts the program in dir with fake GPUs.
-func launch(t *testing.T, dir string, args ...string) *process {
-	t.Helper()
+func launch(tb testing.TB, dir string, args ...string) *process {
+	tb.Helper()
 	file, err := filepath.Abs(gpusFile)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	args = append([]string{"sweep", "-logs", "logs", "-fake-gpus", file, "-profile", "300ms"}, args...)
-	p := &process{Cmd: exec.Command(self, args...), t: t}
+	p := &process{Cmd: exec.Command(self, args...), t: tb}
 	p.Dir, p.Stderr = dir, &p.stderr
 	p.Env = append(os.Environ(), mainEnv+"="+dir, "GORACE=atexit_sleep_ms=0")
 	stdout, err := p.StdoutPipe()
@@ -53,7 +53,7 @@ func launch(t *testing.T, dir string, args ...string) *process {
 		err = p.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	p.lines = bufio.NewReader(stdout)
 	return p
@@ -87,12 +87,12 @@ func (p *process) end() (status int, stdout string) {
 }
 
 // check runs the program to its end, which must have the status.
-func check(t *testing.T, dir string, status int, args ...string) (stdout string) {
-	t.Helper()
-	p := launch(t, dir, args...)
+func check(tb testing.TB, dir string, status int, args ...string) (stdout string) {
+	tb.Helper()
+	p := launch(tb, dir, args...)
 	got, stdout := p.end()
 	if got != status || (status < 2) != (p.stderr.Len() == 0) {
-		t.Errorf("%q: status %d, want %d; %s\n%s", args, got, status, &p.stderr, stdout)
+		tb.Errorf("%q: status %d, want %d; %s\n%s", args, got, status, &p.stderr, stdout)
 	}
 	return stdout
 }
@@ -126,15 +126,15 @@ func alone(t *testing.T, dir string) {
 }
 
 // jobLogOf reads the job log in dir: the last row of each task, by task and column.
-func jobLogOf(t *testing.T, dir string) map[string]map[string]string {
-	t.Helper()
+func jobLogOf(tb testing.TB, dir string) map[string]map[string]string {
+	tb.Helper()
 	text, err := os.ReadFile(filepath.Join(dir, "logs", jobLogName))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	all := make(map[string]map[string]string)
 	for _, row := range rows[1:] {

@@ -32,10 +32,11 @@ type options struct {
 	follow       bool
 	metrics      string
 
-	retries int
-	halt    halt
-	timeout time.Duration
-	group   string
+	retries  int
+	halt     halt
+	timeout  time.Duration
+	logLimit profile.Bytes
+	group    string
 
 	gpus       []nvmlx.DeviceID
 	fakeGPUs   string
@@ -107,6 +108,7 @@ func (o *options) runFlags(f *flag.FlagSet) {
 		o.halt, err = parseHalt(s)
 		return err
 	})
+	cli.Bytes(f, &o.logLimit, "log-limit", "let the output of a run take `BYTES` on the disk, default 1GiB; of more the middle is left out")
 	f.DurationVar(&o.timeout, "timeout", 0, "end a run that takes longer than `TIME`")
 	f.StringVar(&o.group, "group", "", "the tasks' WANDB_RUN_GROUP is `NAME`")
 }

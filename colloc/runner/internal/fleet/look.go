@@ -75,9 +75,6 @@ type Seen struct {
 // those of all tasks. It needs no lock.
 func (c *Card) See(ctx context.Context, source nvmlx.Source, there []*backlog.Entry, sessions map[int]*backlog.Entry) Seen {
 	s := Seen{there: there, usage: ledger.Usage{GPU: string(c.Info.ID)}}
-	if c.Lost {
-		return s
-	}
 	sample, err := source.Read(ctx, c.Info.ID, nvmlx.FieldMemUsed|nvmlx.FieldGPUBusy)
 	if err != nil {
 		s.err = err
@@ -92,15 +89,22 @@ func (c *Card) See(ctx context.Context, source nvmlx.Source, there []*backlog.En
 	return s
 }
 
-// Note takes over what was seen of a card and its tasks, and returns those that were
-// seen to use more than before. An error means that the device is gone.
-func (c *Card) Note(s *Seen) (grown []*backlog.Entry, lost error) {
+// News is what a look at a card told.
+type News struct {
+	Grown []*backlog.Entry // use more than before
+	Lost  error            // the device is gone, because of this
+	Found bool             // and it answers again
+}
+
+// Note takes over what was seen of a card and its tasks.
+func (c *Card) Note(s *Seen) (n News) {
 	if s.err != nil {
 		if !c.Lost && lostFor(s.err) {
-			lost = s.err
+			c.Lost, n.Lost = true, s.err
 		}
-		return nil, lost
+		return n
 	}
+	n.Found, c.Lost = c.Lost, false
 	c.ascribe(s)
 	c.Used, c.Busy, c.processes = s.usage.Used, s.busy, s.processes
 	if c.Used.Or(0) > c.Highest.Or(0) {
@@ -118,10 +122,10 @@ func (c *Card) Note(s *Seen) (grown []*backlog.Entry, lost error) {
 		}
 		if used := held[e.Task.ID]; used > e.Peak.Or(0) {
 			e.Peak = profile.Some(used)
-			grown = append(grown, e)
+			n.Grown = append(n.Grown, e)
 		}
 	}
-	return grown, nil
+	return n
 }
 
 // Usage is what was seen of the memory; false if the card could not be read.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/colloc/profile"
 )
 
 // A run has up to four files, with names that begin alike, with what is called its
@@ -21,7 +23,7 @@ const (
 	LogEnd   = ".log"
 	StepsEnd = ".steps"
 	ClaimEnd = ".claim"
-	exitEnd  = ".exit" // a link: how it ended, "exit CODE NANOSECONDS", "signal NUMBER NANOSECONDS" or "error TEXT"
+	exitEnd  = ".exit" // a link: how it ended, "exit CODE NANOSECONDS", "signal NUMBER NANOSECONDS", both perhaps with bytes of output that are left out, or "error TEXT"
 
 	revoked = "revoked"
 )
@@ -128,6 +130,8 @@ type Outcome struct {
 	Lost   bool          // nobody knows how it ended
 	Final  bool          // to try again would not help
 	Took   time.Duration // from its start, by a clock that nobody sets; 0 if it is not known
+	// Dropped is what was left out of its output because that became too long.
+	Dropped profile.Bytes
 }
 
 // OK reports whether the command succeeded.
@@ -166,6 +170,9 @@ func writeExit(stem string, o Outcome) error {
 	default:
 		text = fmt.Sprintf("exit %d %d", o.Exit, o.Took)
 	}
+	if o.Dropped > 0 && o.Err == "" {
+		text += fmt.Sprintf(" %d", o.Dropped)
+	}
 	return os.Symlink(text, stem+exitEnd)
 }
 
@@ -190,9 +197,11 @@ func ReadExit(stem string) (Outcome, bool) {
 		o.Exit, o.Err = -1, "unreadable exit record "+text
 	}
 	if _, took, ok := strings.Cut(rest, " "); ok && o.Err == "" {
-		if n, err := fmt.Sscan(took, (*int64)(&o.Took)); n == 0 || err != nil || o.Took < 0 {
+		n, _ := fmt.Sscan(took, (*int64)(&o.Took), (*int64)(&o.Dropped)) // the second is there if it is not 0
+		if n == 0 || o.Took < 0 {
 			o.Took = 0
 		}
+		o.Dropped = max(0, o.Dropped)
 	}
 	return o, true
 }

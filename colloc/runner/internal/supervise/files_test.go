@@ -15,6 +15,7 @@ func TestOutcome(t *testing.T) {
 		"code":    {Exit: 7, Took: 1},
 		"signal":  {Exit: -1, Signal: 9, Took: time.Hour},
 		"no time": {Exit: 2},
+		"dropped": {Exit: 1, Took: time.Second, Dropped: 5 << 30},
 		"error":   {Exit: -1, Err: "the command does not start: 5 reasons"},
 	} {
 		stem := filepath.Join(dir, name)
@@ -29,9 +30,10 @@ func TestOutcome(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]Outcome{ // of an older version, and of nobody
-		"exit 3":    {Exit: 3},
-		"exit 3 -5": {Exit: 3},
-		"exit x":    {Exit: -1, Err: "unreadable exit record exit x"},
+		"exit 3":      {Exit: 3},
+		"exit 3 -5":   {Exit: 3},
+		"exit 3 7 -5": {Exit: 3, Took: 7},
+		"exit x":      {Exit: -1, Err: "unreadable exit record exit x"},
 	} {
 		stem := filepath.Join(dir, strings.ReplaceAll(text, " ", "_"))
 		if err := os.Symlink(text, stem+exitEnd); err != nil {

@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/profile"
 )
 
 // Supported says whether this system, and this process, can run commands.
@@ -42,9 +44,11 @@ type Launch struct {
 	Stem string // of the run's files
 	Key  string // of the task
 	Dir  string
-	Path string
-	Argv []string
-	Env  []string
+	// LogLimit is how much room the output may take; 0 or less is without limit.
+	LogLimit profile.Bytes
+	Path     string
+	Argv     []string
+	Env      []string
 }
 
 // Supervisor is the process between this one and a command.
@@ -53,6 +57,7 @@ type Supervisor struct {
 	pipe    *os.File
 	report  *bufio.Reader // of pipe
 	stem    string
+	task    Process // the command; its zero until Task tells
 }
 
 // Start starts the supervisor of a run, with the output in the run's log.
@@ -81,7 +86,7 @@ func (l *Launch) Start() (*Supervisor, error) {
 		return found
 	})
 	child, err := os.StartProcess("/proc/self/exe",
-		append([]string{supervisorName, l.Stem, own, word(l.Key), l.Path}, l.Argv...),
+		append([]string{supervisorName, l.Stem, own, word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), l.Path}, l.Argv...),
 		&os.ProcAttr{
 			Dir: l.Dir, Env: append(env, threadsVariable+"1"),
 			Files: []*os.File{null, log, log, told},
@@ -99,8 +104,8 @@ func (s *Supervisor) Task() (Process, bool) {
 	if err != nil {
 		return Process{}, false
 	}
-	child, err := parseProcess(line)
-	return child, err == nil
+	s.task, err = parseProcess(line)
+	return s.task, err == nil
 }
 
 // Detach stops waiting for the supervisor, which goes on.
@@ -134,6 +139,7 @@ func (s *Supervisor) Wait() (Outcome, bool) {
 	// what that had started.
 	if o.Lost {
 		KillRest(s.stem)
+		s.task.AwaitEnd()
 	}
 	return o, true
 }

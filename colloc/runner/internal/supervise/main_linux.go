@@ -7,14 +7,17 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/colloc/profile"
 )
 
 // supervisorName is what a supervisor calls itself. Its arguments are the stem of
 // the run's files, the task's own setting of threadsVariable if it has one, its key,
-// the path of the program, and the arguments of that, the name included. Otherwise
+// the room for its output in bytes, the path of the program, and the arguments of that, the name included. Otherwise
 // environment, working folder, standard input and output are the task's;
 // descriptor 3 takes the process that was started.
 const supervisorName = "colloc-supervisor"
@@ -38,17 +41,17 @@ func isSupervisor() bool { return os.Args[0] == supervisorName }
 // program imports are initialised before, for each run anew: two milliseconds of
 // a CPU for a lean program, more for one that links much.
 func Main() {
-	const fewest = 6
+	const fewest = 7
 	if isSupervisor() && len(os.Args) >= fewest {
 		// Without the end that Go makes: nothing is left to do, and a race detector
 		// would wait a second.
-		syscall.Exit(supervise(os.Args[1], environmentOf(os.Args[2]), os.Args[3], os.Args[4], os.Args[5:]))
+		syscall.Exit(supervise(os.Args[1], environmentOf(os.Args[2]), os.Args[3], os.Args[4], os.Args[5], os.Args[6:]))
 	}
 }
 
 // supervise runs one command and returns the exit code of this process: that of
 // the command, for a runner that cannot read the record.
-func supervise(stem string, env []string, key, path string, argv []string) int {
+func supervise(stem string, env []string, key, room, path string, argv []string) int {
 	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends
 	syscall.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
@@ -81,6 +84,11 @@ func supervise(stem string, env []string, key, path string, argv []string) int {
 	}
 	began := time.Now() //nolint:forbidigo // what it measures is another process
 	tell(report, child)
+	limit, _ := strconv.ParseInt(room, 10, 64) // the runner wrote it
+	trim := newTrimmer(stem+LogEnd, profile.Bytes(limit))
+	if trim != nil {
+		go trim.watch()
+	}
 	go func() {
 		for s := range signals {
 			if s, ok := s.(syscall.Signal); ok {
@@ -95,7 +103,12 @@ func supervise(stem string, env []string, key, path string, argv []string) int {
 		_ = writeExit(stem, Outcome{Err: err.Error()}) // as above
 		return exitNotStarted
 	}
-	return record(stem, status, took)
+	o := Outcome{Took: took}
+	if trim != nil {
+		trim.look()
+		o.Dropped = profile.Bytes(trim.dropped.Load())
+	}
+	return record(stem, status, o)
 }
 
 // environmentOf is the task's environment: this process's, with the task's own
@@ -129,9 +142,10 @@ func tell(report *os.File, pid int) {
 }
 
 // record leaves the exit record and returns the exit code.
-func record(stem string, status syscall.WaitStatus, took time.Duration) int {
+func record(stem string, status syscall.WaitStatus, o Outcome) int {
 	const signalled = 128
-	o, code := Outcome{Exit: status.ExitStatus(), Took: took}, status.ExitStatus() // -1 after a signal
+	o.Exit = status.ExitStatus() // -1 after a signal
+	code := o.Exit
 	if status.Signaled() {
 		o.Signal = int(status.Signal())
 		code = signalled + o.Signal

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"example.com/colloc/profile"
 )
@@ -18,6 +19,7 @@ const (
 	statState   = 0
 	statParent  = 1
 	statSession = 3
+	statFlags   = 6
 	statStart   = 19
 	statFields  = 20
 )
@@ -79,15 +81,44 @@ func (p Process) SignalGroup(s syscall.Signal) (bool, error) {
 	return err == nil, err
 }
 
+// AwaitEnd waits until a process that was killed has let go of its files and of its
+// memory, which takes the kernel a moment, but no longer than a few seconds: where a
+// driver hangs that is never. Without pidfds (Linux 5.3) it does not wait.
+func (p Process) AwaitEnd() {
+	const pidfdOpen, readable, tries = 434, 1, 64
+	fd, _, fault := syscall.Syscall(pidfdOpen, uintptr(p.PID), 0, 0)
+	if fault != 0 {
+		return
+	}
+	defer func() { _ = syscall.Close(int(fd)) }()        // it was only waited for
+	if now, err := Find(p.PID); err != nil || now != p { // its first thread may be a zombie while others live
+		return
+	}
+	wait := struct {
+		fd             int32
+		events, happen int16
+	}{fd: int32(fd), events: readable}
+	most := syscall.Timespec{Sec: 3}
+	for range tries { // a signal to this process ends the call early
+		if _, _, fault = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&wait)), 1, uintptr(unsafe.Pointer(&most)), 0, 0, 0); fault != syscall.EINTR {
+			return
+		}
+	}
+}
+
 // KillRest kills what is left of a run whose supervisor is gone: the processes that
 // have its mark in their environment, wherever they went, and those that share a
 // session with one. Others may have got the numbers that the run had; what cannot be
-// shown to be its is left alone.
+// shown to be its is left alone. It waits for what it killed, and for what is ending.
 func KillRest(stem string) {
 	name, value, _ := strings.Cut(Mark(stem), "=")
 	sessions := make(map[string]bool)
+	var ending []int
 	for _, pid := range processes() {
 		if Variable(pid, name) != value {
+			if isEnding(pid) { // who knows whose it was
+				ending = append(ending, pid)
+			}
 			continue
 		}
 		if fields, err := readStat(pid); err == nil {
@@ -104,9 +135,27 @@ func KillRest(stem string) {
 		}
 		if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] {
 			_ = held.Signal(syscall.SIGKILL) // it may have ended
+			ending = append(ending, pid)
 		}
 		_ = held.Release()
 	}
+	for _, pid := range ending {
+		if p, err := Find(pid); err == nil {
+			p.AwaitEnd()
+		}
+	}
+}
+
+// isEnding reports whether the kernel is about to end a process, which has no
+// environment any more then.
+func isEnding(pid int) bool {
+	const exiting = 4 // PF_EXITING
+	fields, err := readStat(pid)
+	if err != nil || fields[statState] == "Z" {
+		return false
+	}
+	flags, err := strconv.ParseUint(fields[statFlags], 10, 64)
+	return err == nil && flags&exiting != 0
 }
 
 // processes lists the numbers in /proc.

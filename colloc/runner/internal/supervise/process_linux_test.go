@@ -44,6 +44,11 @@ func TestKillRest(t *testing.T) {
 	if took, err := p.SignalGroup(syscall.SIGKILL); !took || err != nil {
 		t.Errorf("the process itself was not: %v", err)
 	}
+	p.AwaitEnd()
+	if p.Alive() {
+		t.Error("it was waited for and lives")
+	}
+	Process{PID: os.Getpid(), Start: p.Start}.AwaitEnd() // another one has its number
 	if _, ok := ChildOf(1 << 30); ok || Variable(os.Getpid(), "NO_SUCH_VARIABLE") != "" {
 		t.Error("something was found that is not there")
 	}

@@ -33,11 +33,13 @@ func FreePort(int, map[int]bool) int                    { return 0 }
 func signalName(number int) string                      { return strconv.Itoa(number) }
 
 func (Process) Alive() bool                              { return false }
+func (Process) AwaitEnd()                                {}
 func (Process) SignalGroup(syscall.Signal) (bool, error) { return false, ErrUnsupported }
 
 type Launch struct {
 	Stem, Key, Dir, Path string
 	Argv, Env            []string
+	LogLimit             profile.Bytes
 }
 
 func (*Launch) Start() (*Supervisor, error) { return nil, ErrUnsupported }
