@@ -86,6 +86,9 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 	case class == "Conv1D": // a dense layer of the transformers library
 		a.rows, a.width = a.number("nf", 0), a.number("nx", 1)
 		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+1)
+	case class == "Bilinear":
+		l.Neurons = a.number("out_features", 2)
+		l.Params = scan.Mul(l.Neurons, scan.Add(scan.Mul(a.number("in1_features", 0), a.number("in2_features", 1)), bias))
 	case l.Kind == profile.Linear:
 		a.rows, a.width = a.number("out_features", 1), a.number("in_features", 0)
 		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+bias)
@@ -135,9 +138,13 @@ func (a *arguments) recurrent(class string, bias int64) (units, params int64) {
 	if a.named["bidirectional"] == "True" {
 		directions = 2
 	}
+	out, narrow := units, a.number("proj_size", -1)
+	if narrow > 0 {
+		out = narrow // an LSTM may project what it puts out
+	}
 	for range min(max(1, a.number("num_layers", -1)), 1<<10) {
-		params = scan.Add(params, scan.Mul(directions, gates, units, in+units+2*bias))
-		in = scan.Mul(units, directions)
+		params = scan.Add(params, scan.Mul(directions, gates, units, in+out+2*bias), scan.Mul(directions, units, narrow))
+		in = scan.Mul(out, directions)
 	}
 	return units, params
 }
