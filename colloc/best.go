@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"hash/maphash"
 	"math"
+	"math/bits"
 	"reflect"
 	"slices"
 
@@ -189,4 +190,130 @@ func sameProduct(a, b *profile.GPUModel) bool {
 		a.FP32 == b.FP32 && a.TF32 == b.TF32 && a.BF16 == b.BF16 && a.PowerWatts == b.PowerWatts && a.ComputeCapability == b.ComputeCapability &&
 		slices.Equal(a.Unverified, b.Unverified) && len(a.MIG) == len(b.MIG) &&
 		(len(a.MIG) == 0 || &a.MIG[0] == &b.MIG[0] || reflect.DeepEqual(a.MIG, b.MIG))
+}
+
+// candidate is a card that a gang could have to itself.
+type candidate struct {
+	gpu     *GPU
+	now     doing
+	verdict Verdict
+	class   int
+	loss    float64
+	joint   bool // a gang would have to go
+}
+
+// gang tries the cards of each product.
+func (e *eviction) gang(gpus []GPU) error {
+	var products [][]candidate
+	for i := range gpus {
+		c, ok, err := e.candidate(&gpus[i])
+		if err != nil {
+			return err
+		}
+		if !ok {
+			continue
+		}
+		k := slices.IndexFunc(products, func(of []candidate) bool { return of[0].gpu.interchangeable(c.gpu) })
+		if k < 0 {
+			k = len(products)
+			products = append(products, nil)
+		}
+		products[k] = append(products[k], c)
+	}
+	for _, cards := range products {
+		slices.SortStableFunc(cards, func(a, b candidate) int {
+			return cmp.Or(cmp.Compare(min(1, len(a.gpu.Residents)), min(1, len(b.gpu.Residents))), cmp.Compare(a.class, b.class))
+		})
+		e.product(cards)
+	}
+	return nil
+}
+
+// interchangeable reports whether a gang may have both.
+func (g *GPU) interchangeable(o *GPU) bool {
+	return g.Total() == o.Total() && sameProduct(&g.Model, &o.Model) && slices.Equal(sharing(g), sharing(o)) &&
+		(g.Slice == nil) == (o.Slice == nil) && (g.Slice == nil || g.Slice.Name == o.Slice.Name)
+}
+
+// candidate is a card once all its residents are gone, if they may go and the task
+// then fits.
+func (e *eviction) candidate(g *GPU) (candidate, bool, error) {
+	c := candidate{gpu: g}
+	may := e.leaving(g)
+	if len(may) < len(g.Residents) {
+		return c, false, nil
+	}
+	left := without(g, may)
+	s := e.planner.acquire()
+	defer e.planner.release(s)
+	var err error
+	if c.verdict, err = e.planner.fitNeed(e.task, &left, s, e.planner.scale(), e.needed); err != nil || !c.verdict.Fits {
+		return c, false, err
+	}
+	if c.now, err = e.planner.doing(g); err != nil {
+		return c, false, err
+	}
+	for i := range g.Residents {
+		r := &g.Residents[i]
+		if i == 0 || r.Priority > c.class {
+			c.class = r.Priority
+		}
+		c.joint = c.joint || r.Width() > 1
+		c.loss += c.now.each[i] + r.MoveCost*c.now.worth[i]
+	}
+	return c, true, nil
+}
+
+// product tries the cards of one product, which are sorted by class, the empty ones
+// first. The fewest cards from the front that are enough, and all of the last one's
+// class, decide the class of the victims.
+func (e *eviction) product(cards []candidate) {
+	width := e.task.Width()
+	if len(cards) < width {
+		return
+	}
+	last := cards[width-1] // nobody else of a higher class has to go, and nobody at all if it is empty
+	cards = slices.DeleteFunc(slices.Clone(cards), func(c candidate) bool {
+		return len(c.gpu.Residents) > 0 && (len(last.gpu.Residents) == 0 || c.class > last.class)
+	})
+	joint := slices.ContainsFunc(cards, func(c candidate) bool { return c.joint })
+	if joint && len(cards) <= maxCards {
+		for set := range uint(1) << len(cards) {
+			if bits.OnesCount(set) == width {
+				e.take(e.together(chosen(cards, set)))
+			}
+		}
+		return
+	}
+	e.exact = e.exact && !joint
+	e.take(e.together(cheapest(cards)[:width]))
+}
+
+// cheapest sorts cards by what is lost with them.
+func cheapest(cards []candidate) []candidate {
+	slices.SortStableFunc(cards, func(a, b candidate) int {
+		if c := cmp.Or(cmp.Compare(a.loss, b.loss), cmp.Compare(len(a.gpu.Residents), len(b.gpu.Residents))); c != 0 {
+			return c
+		}
+		if preferred(a.gpu, b.gpu) {
+			return -1
+		}
+		return 1
+	})
+	return cards
+}
+
+// together is the way in which a gang takes some cards.
+func (e *eviction) together(cards []candidate) *way {
+	w := &way{Preemption: Preemption{Verdict: cards[0].verdict, Gain: cards[0].verdict.Throughput}, first: cards[0].gpu}
+	for i := range cards {
+		c := &cards[i]
+		w.GPUs = append(w.GPUs, c.gpu.ID)
+		all := make([]int, len(c.gpu.Residents))
+		for k := range all {
+			all[k] = k
+		}
+		e.blame(w, c.gpu, c.now, all)
+	}
+	return w
 }
