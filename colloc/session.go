@@ -28,12 +28,22 @@ import (
 // Paces are relative to [Config].Reference, or to the fastest kind of the GPUs. The
 // errors are those of [Planner.Plan] for GPUs, and those of [online.NewSession].
 func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session, error) {
-	if err := p.ready(); err != nil {
+	r, m, err := p.open(gpus)
+	if err != nil {
 		return nil, err
+	}
+	return online.NewSession(r.problem.GPUs, m, p.limits, o)
+}
+
+// open puts GPUs into the words of package packer, with what is predicted about any
+// task at this moment.
+func (p *Planner) open(gpus []GPU) (*round, live, error) {
+	if err := p.ready(); err != nil {
+		return nil, live{}, err
 	}
 	r, err := p.newRound(nil, slices.Clone(gpus), false)
 	if err != nil {
-		return nil, err
+		return nil, live{}, err
 	}
 	ps := &r.paces
 	if ps.scale.reference == nil && len(ps.kinds) > 0 {
@@ -42,7 +52,7 @@ func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session
 		})
 		ps.scale.reference = &best.gpu.Model
 	}
-	return online.NewSession(r.problem.GPUs, live{model{r.planner, r.speeds, nil, ps}}, p.limits, o)
+	return r, live{model{r.planner, r.speeds, nil, ps}}, nil
 }
 
 // Renew lets a session of [Planner.Session] judge by what the Planner has learned since,

@@ -20,4 +20,7 @@
 //
 // and goes where the left side is largest. An arrival costs O(GPUs · MaxSet²), and
 // allocates nothing once the session has seen as many tasks at once.
+//
+// A [Scheduler] knows time as well: told how long tasks still run, it plays the rest of
+// the day under one rule after the other, and starts what the best of them starts.
 package online

@@ -1,6 +1,9 @@
 package policy
 
-import "example.com/colloc/colloc/sim"
+import (
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/profile"
+)
 
 // All lists the policies of this package that need no data of their own, in the
 // order in which reports show them. FGD without typical tasks is not among them.
@@ -30,6 +33,10 @@ func All() []sim.Policy {
 		Muri{Unaware: true},
 		BestFit{},
 		RandomNode{},
+		Colloc{},
+		Colloc{Objective: profile.Some(0.0)},
+		Colloc{Objective: profile.Some(1.0)},
+		Colloc{Budget: profile.Some(0)},
 		Session{},
 		Session{MaxSet: 4},
 		Session{ByLength: true},
@@ -72,7 +79,7 @@ func Lacks(p sim.Policy, tasks []sim.Task) string {
 // know from an estimator or from monitoring.
 func Profiles(p sim.Policy) bool {
 	switch p.(type) {
-	case Greedy, Horus, Lucid, Gavel, Muri, Session:
+	case Greedy, Horus, Lucid, Gavel, Muri, Session, Colloc:
 		return true
 	}
 	return false

@@ -228,14 +228,14 @@ func TestCARMA(t *testing.T) {
 			var ratios [copies]float64
 			for i := range ratios {
 				jittered := trace.Jitter(tasks, time.Minute, 0.02, uint64(i)+1)
-				ours := simulate(t, c, jittered, policy.Session{MaxSet: 4}, o)
+				ours := simulate(t, c, jittered, policy.Colloc{}, o)
 				ratios[i] = math.Log(float64(ours.MeanJCT) / float64(simulate(t, c, jittered, p, o).MeanJCT))
 			}
 			mean, half := intervalOf(ratios[:])
-			t.Logf("contention %v: mean JCT of colloc-4 over that of %s: %.3f, 95 %% from %.3f to %.3f", scale, p.Name(),
+			t.Logf("contention %v: mean JCT of colloc over that of %s: %.3f, 95 %% from %.3f to %.3f", scale, p.Name(),
 				math.Exp(mean), math.Exp(mean-half), math.Exp(mean+half))
 			if mean+half >= 0 {
-				t.Errorf("contention %v: colloc-4 is not certain to be ahead of %s", scale, p.Name())
+				t.Errorf("contention %v: colloc is not certain to be ahead of %s", scale, p.Name())
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Session is colloc's own policy: an [online.Session] decides online where each
+// Session is what colloc did before it looked ahead: an [online.Session] decides where each
 // task adds most to the throughput, within memory after headroom and speed limits;
 // bursts are planned together; and what is measured of sets improves what is
 // predicted, see learned in this package. Whenever twice as much was measured as
@@ -42,7 +42,7 @@ var _ sim.Policy = Session{}
 
 // Name implements [sim.Policy].
 func (p Session) Name() string {
-	name := "colloc"
+	name := "colloc-session"
 	if p.MaxSet > 2 {
 		name += "-" + strconv.Itoa(p.MaxSet)
 	}

@@ -1,0 +1,28 @@
+package rollout
+
+// Order is who of those that wait goes first.
+type Order int8
+
+// The orders.
+const (
+	Arrival Order = iota
+	Shortest
+	Longest
+)
+
+// Rule is a way to decide.
+type Rule struct {
+	Order Order
+	// Most is the largest set.
+	Most int32
+	// Least is what a job must add to a card that runs others, as a share of what it
+	// would do there alone.
+	Least float64
+	// Power weighs jobs by 1/left^Power.
+	Power float64
+	// Strict lets nobody pass one that does not fit.
+	Strict bool
+	// Hold are jobs that do not start now, Force those that start now and where.
+	Hold  []int32
+	Force []Start
+}

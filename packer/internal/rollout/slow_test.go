@@ -1,0 +1,282 @@
+package rollout_test
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"example.com/colloc/packer/internal/rollout"
+)
+
+// world is a random small day: what Ask says of its sets, its jobs and cards.
+type world struct {
+	jobs    []rollout.Job
+	cards   []rollout.Card
+	classes int
+	press   []int64 // by kind
+}
+
+// rates: kinds press on each other; a kind of pressure 0 shares with nobody.
+func (w *world) rates(class int32, _ int, kinds []int32, rates []int64) (int, bool) {
+	ok := true
+	for i, k := range kinds {
+		slow := int64(100)
+		for j, o := range kinds {
+			if j != i {
+				slow += w.press[k] + w.press[o]
+				ok = ok && w.press[k] > 0 && w.press[o] > 0
+			}
+		}
+		rates[i] = rollout.One * 100 * int64(1+class) / slow
+	}
+	return 1, ok
+}
+
+func draw(r *rand.Rand) *world {
+	w := &world{classes: 1 + r.IntN(2)}
+	for range 1 + r.IntN(4) {
+		w.press = append(w.press, int64(r.IntN(60)))
+	}
+	for range 2 + r.IntN(5) {
+		w.cards = append(w.cards, rollout.Card{Class: int32(r.IntN(w.classes)), Machine: int32(r.IntN(2)), Room: 20, Down: r.IntN(12) == 0})
+	}
+	for i := range 1 + r.IntN(14) {
+		w.jobs = append(w.jobs, rollout.Job{
+			Kind: int32(r.IntN(len(w.press))), Width: int32(1 + r.IntN(6)/5), Memory: int64(r.IntN(16)),
+			Left: (1 + r.Int64N(1e6)) * rollout.One, Turn: int64(i),
+		})
+	}
+	return w
+}
+
+// slow is the naive twin: no memory of sets, nothing kept from one moment to the next.
+type slow struct {
+	*world
+	rule    *rollout.Rule
+	now     int64
+	left    []int64
+	end     []int64
+	on      [][]int32
+	widest  int
+	started []rollout.Start
+}
+
+func (s *slow) members(g int32, and ...int) []int {
+	set := slices.Clone(and)
+	for i := range s.jobs {
+		if s.end[i] < 0 && slices.Contains(s.on[i], g) {
+			set = append(set, i)
+		}
+	}
+	slices.SortFunc(set, func(a, b int) int { return cmp.Or(cmp.Compare(s.jobs[a].Kind, s.jobs[b].Kind), cmp.Compare(a, b)) })
+	return set
+}
+
+func (s *slow) ask(g int32, set []int) (rates []int64, sum int64, ok bool) {
+	kinds, rates := make([]int32, len(set)), make([]int64, len(set))
+	for i, j := range set {
+		kinds[i] = s.jobs[j].Kind
+	}
+	_, ok = s.rates(s.cards[g].Class, 0, kinds, rates)
+	for _, x := range rates {
+		sum += x
+	}
+	return rates, sum, ok
+}
+
+func (s *slow) gain(i int, g int32) int64 {
+	set := s.members(g)
+	room := s.cards[g].Room
+	for _, j := range set {
+		room -= s.jobs[j].Memory
+	}
+	if s.cards[g].Down || room < s.jobs[i].Memory || len(set) > 0 && (len(set) >= int(s.rule.Most) || len(set) >= rollout.MaxSet) {
+		return 0
+	}
+	_, had, _ := s.ask(g, set)
+	_, with, ok := s.ask(g, s.members(g, i))
+	_, solo, _ := s.ask(g, []int{i})
+	if !ok || with <= had || len(set) > 0 && float64(with-had) < s.rule.Least*float64(solo) {
+		return 0
+	}
+	return with - had
+}
+
+// where a job adds most; of empty and shared cards that tie, the empty one.
+func (s *slow) where(i int, of []int32) []int32 {
+	if s.jobs[i].Width == 1 {
+		var best []int32
+		most := int64(0)
+		for _, g := range of {
+			if x := s.gain(i, g); x > most || x > 0 && x == most && len(s.members(best[0])) > 0 && len(s.members(g)) == 0 {
+				best, most = []int32{g}, x
+			}
+		}
+		return best
+	}
+	var best []int32
+	most := int64(0)
+	for from := 0; from < len(s.cards); {
+		to := from
+		for to < len(s.cards) && s.cards[to].Class == s.cards[from].Class && (int(s.jobs[i].Width) > s.widest || s.cards[to].Machine == s.cards[from].Machine) {
+			to++
+		}
+		var cards []int32
+		for g := from; g < to; g++ {
+			if s.gain(i, int32(g)) > 0 {
+				cards = append(cards, int32(g))
+			}
+		}
+		from = to
+		slices.SortStableFunc(cards, func(a, b int32) int { return cmp.Compare(s.gain(i, b), s.gain(i, a)) })
+		sum := int64(0)
+		if len(cards) >= int(s.jobs[i].Width) {
+			cards = cards[:s.jobs[i].Width]
+			for _, g := range cards {
+				sum += s.gain(i, g)
+			}
+		}
+		if sum > most {
+			best, most = cards, sum
+		}
+	}
+	return best
+}
+
+func (s *slow) fill(of []int32) {
+	var queue []int
+	for i := range s.jobs {
+		if s.end[i] == 0 {
+			queue = append(queue, i)
+		}
+	}
+	sign := []float64{0, 1, -1}[s.rule.Order]
+	slices.SortStableFunc(queue, func(a, b int) int {
+		return cmp.Compare(sign*float64(s.jobs[a].Left)*float64(s.jobs[a].Width), sign*float64(s.jobs[b].Left)*float64(s.jobs[b].Width))
+	})
+	for _, i := range queue {
+		on := s.where(i, of)
+		if on == nil && s.rule.Strict {
+			return
+		} else if on != nil {
+			s.on[i], s.end[i] = on, -1
+			if s.now == 0 {
+				s.started = append(s.started, rollout.Start{Job: int32(i), On: on})
+			}
+		}
+	}
+}
+
+func (s *slow) play() (sum, last int64) {
+	var all []int32
+	counts := map[int32]int{}
+	for g := range s.cards {
+		all = append(all, int32(g))
+		counts[s.cards[g].Machine]++
+		s.widest = max(s.widest, counts[s.cards[g].Machine])
+	}
+	s.fill(all)
+	for {
+		next, rates := int64(-1), make([]int64, len(s.jobs))
+		for i := range s.jobs {
+			if s.end[i] >= 0 {
+				continue
+			}
+			for k, g := range s.on[i] {
+				set := s.members(g)
+				r, _, _ := s.ask(g, set)
+				if x := r[slices.Index(set, i)]; k == 0 || x < rates[i] {
+					rates[i] = x
+				}
+			}
+			if in := max(0, (s.left[i]+rates[i]-1)/rates[i]); next < 0 || in < next {
+				next = in
+			}
+		}
+		if next < 0 {
+			return sum, last
+		}
+		s.now += next
+		var freed []int32
+		for i := range s.jobs {
+			if s.end[i] >= 0 {
+				continue
+			}
+			if s.left[i] -= next * rates[i]; s.left[i] <= 0 {
+				s.end[i] = s.now
+				sum, last = sum+s.now, s.now
+				for _, g := range s.on[i] {
+					if !slices.Contains(freed, g) {
+						freed = append(freed, g)
+					}
+				}
+			}
+		}
+		slices.Sort(freed)
+		s.fill(freed)
+	}
+}
+
+// TestPlayTwin compares the engine with its twin on random small days: the same jobs
+// start on the same cards, and all of them end in the same millisecond.
+func TestPlayTwin(t *testing.T) {
+	played := 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		w := draw(r)
+		rule := rollout.Rule{Order: rollout.Order(r.IntN(3)), Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0}
+		e := rollout.Engine{Sets: rollout.NewSets(w.classes, w.rates), Jobs: w.jobs, Cards: w.cards}
+		e.Begin()
+		e.Play(&rollout.Rule{Most: 4}) // what one rule leaves behind must not matter
+		got := e.Play(&rule)
+		s := &slow{world: w, rule: &rule, left: make([]int64, len(w.jobs)), end: make([]int64, len(w.jobs)), on: make([][]int32, len(w.jobs))}
+		for i := range w.jobs {
+			s.left[i] = w.jobs[i].Left
+		}
+		sum, last := s.play()
+		if rule.Strict && slices.Contains(s.end, 0) {
+			if got.Last < 1<<60 {
+				t.Fatalf("seed %d: some wait for ever and it ends at %d", seed, got.Last)
+			}
+			continue
+		}
+		played++
+		if got.Sum != sum || got.Last != last {
+			t.Fatalf("seed %d, %+v: sum %d, last %d; the twin says %d, %d", seed, rule, got.Sum, got.Last, sum, last)
+		}
+		if !slices.EqualFunc(got.Starts, s.started, func(a, b rollout.Start) bool { return a.Job == b.Job && slices.Equal(a.On, b.On) }) {
+			t.Fatalf("seed %d: starts %v; the twin says %v", seed, got.Starts, s.started)
+		}
+	}
+	if played < 2000 {
+		t.Errorf("only %d days were played", played)
+	}
+}
+
+// TestSetsAreOne: a set is the same whoever joined first, and asked about once.
+func TestSetsAreOne(t *testing.T) {
+	asked := 0
+	s := rollout.NewSets(1, func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+		asked++
+		for i := range kinds {
+			rates[i] = rollout.One / int64(1+kinds[i])
+		}
+		return 2, true
+	})
+	ab, ba := s.With(s.With(0, 1), 0), s.With(s.With(0, 0), 1)
+	if ab != ba || asked != 3 {
+		t.Errorf("sets %d and %d after %d questions, want the same after 3", ab, ba, asked)
+	}
+	rates, mech := s.Rates(ab)
+	if mech != 2 || !slices.Equal(rates, []int64{rollout.One, rollout.One / 2}) {
+		t.Errorf("rates %v by %d", rates, mech)
+	}
+	if got := s.Running(0, 2, []int32{0, 1}); got != ab || asked != 3 {
+		t.Errorf("what runs is set %d, want %d", got, ab)
+	}
+	full := s.With(s.With(s.With(s.With(0, 1), 1), 1), 1)
+	if rates, _ := s.Rates(s.With(full, 1)); len(rates) != 0 {
+		t.Errorf("a fifth task has rates %v", rates)
+	}
+}

@@ -1,0 +1,245 @@
+package online
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+	"time"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/rollout"
+	"example.com/colloc/profile"
+)
+
+// Decide says which of the tasks that wait start now, at a time since any fixed moment
+// that does not run backwards, and takes them to run from now on. A Model that fails
+// keeps those waiting that it fails for; the others start, and the error says what it
+// said. When ctx is cancelled it plays no further rule, and the error is ctx.Err().
+//
+// At most about Budget starts and ends are simulated, each O(tasks that run + tasks
+// that wait and do not fit); without a budget it costs O(tasks that wait · GPUs).
+func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, error) {
+	s.advance(at)
+	if !slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 }) {
+		return nil, nil
+	}
+	s.fillEngine()
+	starts := s.lookAhead(ctx)
+	out := make([]Decision, 0, len(starts))
+	for _, st := range starts {
+		e := s.order[st.Job]
+		s.place(e, st.On)
+		d := Decision{Task: e.ID, Placed: true, GPU: int(st.On[0])}
+		for _, g := range st.On[1:] {
+			d.Gang = append(d.Gang, int(g))
+		}
+		out = append(out, d)
+	}
+	for i := range out { // those that start later change the speeds
+		e := s.entries[out[i].Task]
+		out[i].Speed, out[i].Mechanism = s.speed(e), s.mechanism(e)
+	}
+	err := cmp.Or(s.fault, ctx.Err())
+	if s.fault != nil { // ask again the next time
+		s.fault = nil
+		_ = s.SetModel(s.model) // it was set before
+	}
+	return out, err
+}
+
+// advance lets what runs do its work up to a time.
+func (s *Scheduler) advance(at time.Duration) {
+	d := int64((at - s.now) / time.Millisecond)
+	if d <= 0 {
+		return
+	}
+	for _, e := range s.order {
+		if len(e.on) == 0 {
+			continue
+		}
+		if rate := s.rate(e); rate > 0 {
+			did := e.left
+			if d < e.left/rate {
+				did = d * rate
+			}
+			e.left = max(rollout.One, e.left-did)
+			e.done = min(rollout.MaxLeft, e.done+min(d, rollout.MaxLeft/rate)*rate)
+		}
+	}
+	s.now += time.Duration(d) * time.Millisecond
+}
+
+// rate is how much work a task that runs does in a millisecond: that of its slowest
+// GPU.
+func (s *Scheduler) rate(e *entry) int64 {
+	rate := int64(math.MaxInt64)
+	for _, g := range e.on {
+		c := &s.slots[g]
+		rates, _ := s.sets.Rates(s.setOn(c))
+		rate = min(rate, rates[slices.Index(c.runs, e)])
+	}
+	return rate
+}
+
+// speed is rate as a share of what the task does alone on the GPU that sets it.
+func (s *Scheduler) speed(e *entry) float64 {
+	speed := math.Inf(1)
+	for _, g := range e.on {
+		c := &s.slots[g]
+		rates, _ := s.sets.Rates(s.setOn(c))
+		pace, _ := packer.AskPace(s.model, &e.Task, s.classes[c.class].gpu)
+		speed = min(speed, float64(rates[slices.Index(c.runs, e)])/rollout.One/pace)
+	}
+	return speed
+}
+
+// mechanism is how a task that runs shares its GPUs: the first that it shares.
+func (s *Scheduler) mechanism(e *entry) profile.Mechanism {
+	for _, g := range e.on {
+		if c := &s.slots[g]; len(c.runs) > 1 {
+			return profile.Mechanism(c.mech)
+		}
+	}
+	return profile.Exclusive
+}
+
+// setOn is the set of what runs on a GPU.
+func (s *Scheduler) setOn(c *slot) int32 {
+	for i, e := range c.runs {
+		s.set[i] = e.kind
+	}
+	return s.sets.Running(c.class, c.mech, s.set[:len(c.runs)])
+}
+
+// place lets a task run on GPUs.
+func (s *Scheduler) place(e *entry, on []int32) {
+	e.on = slices.Clone(on)
+	for _, g := range on {
+		c := &s.slots[g]
+		at, _ := slices.BinarySearchFunc(c.runs, e.kind+1, func(o *entry, kind int32) int { return cmp.Compare(o.kind, kind) })
+		c.runs = slices.Insert(c.runs, at, e)
+		c.room -= int64(e.Memory)
+		if len(c.runs) < 3 {
+			c.mech = rollout.Any
+		}
+		_, c.mech = s.sets.Rates(s.setOn(c))
+	}
+}
+
+// vacate takes a task off its GPUs.
+func (s *Scheduler) vacate(e *entry) {
+	for _, g := range e.on {
+		c := &s.slots[g]
+		c.runs = slices.DeleteFunc(c.runs, func(o *entry) bool { return o == e })
+		c.room += int64(e.Memory)
+	}
+	e.on = nil
+}
+
+// kindOf is the number of a task's kind.
+func (s *Scheduler) kindOf(t *packer.Task) int32 {
+	if k, ok := s.kinds[t.Kind]; ok && t.Kind != "" {
+		return k
+	}
+	k := int32(len(s.like))
+	like := *t
+	like.GPUs = 0 // a gang may share its GPUs with anybody
+	s.like = append(s.like, &like)
+	if t.Kind != "" {
+		s.kinds[t.Kind] = k
+	}
+	return k
+}
+
+// askSet implements [rollout.Ask].
+func (s *Scheduler) askSet(class int32, mech int, kinds []int32, rates []int64) (by int, ok bool) {
+	c := &s.classes[class]
+	s.tasks = s.tasks[:0]
+	for _, k := range kinds {
+		s.tasks = append(s.tasks, s.like[k])
+	}
+	s.speeds = append(s.speeds[:0], make([]float64, len(kinds))...)
+	s.mechs[0] = profile.Mechanism(mech)
+	mechs := s.mechs[:]
+	if len(kinds) == 1 {
+		s.mechs[0] = profile.Exclusive
+	} else if mech == rollout.Any {
+		mechs = c.mechs
+	}
+	by = mech
+	best := math.Inf(-1)
+	for _, m := range mechs {
+		if err := packer.Ask(s.model, s.tasks, c.gpu, m, s.speeds); err != nil {
+			s.fault = cmp.Or(s.fault, err)
+			return by, false
+		}
+		total, good := 0.0, true
+		for i, t := range s.tasks {
+			total += s.speeds[i]
+			good = good && s.speeds[i] >= t.MinSpeed
+		}
+		if good == ok && total > best || good && !ok {
+			best, by, ok = total, int(m), good
+			if err := s.toRates(c, rates); err != nil {
+				s.fault = cmp.Or(s.fault, err)
+				return by, false
+			}
+		}
+	}
+	return by, ok && s.allowed(c)
+}
+
+// toRates turns speeds of s.tasks into rates.
+func (s *Scheduler) toRates(c *class, rates []int64) error {
+	for i, t := range s.tasks {
+		pace, err := packer.AskPace(s.model, t, c.gpu)
+		if err != nil {
+			return err
+		}
+		rates[i] = int64(math.Round(float64(s.speeds[i]*pace) * rollout.One))
+	}
+	return nil
+}
+
+// allowed reports whether s.tasks may share a GPU of a class as far as no model is
+// needed.
+func (s *Scheduler) allowed(c *class) bool {
+	for i, t := range s.tasks {
+		if !c.gpu.Hosts(t) || t.Alone && len(s.tasks) > 1 {
+			return false
+		}
+		for _, o := range s.tasks[:i] {
+			if !t.Accepts(o) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// fillEngine tells the engine what there is.
+func (s *Scheduler) fillEngine() {
+	x := &s.engine
+	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
+	for _, e := range s.order {
+		left := e.left
+		if !e.known {
+			left = max(e.done, s.expected()-e.done, rollout.One)
+		}
+		x.Jobs = append(x.Jobs, rollout.Job{Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, On: e.on, Turn: e.turn})
+	}
+	for g := range s.slots {
+		c := &s.slots[g]
+		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Down: c.down, Mech: c.mech})
+	}
+	x.Begin()
+}
+
+// expected is how much work a task has of which nobody knows it.
+func (s *Scheduler) expected() int64 {
+	if s.ends == 0 {
+		return steps(time.Hour)
+	}
+	return steps(s.ended / time.Duration(s.ends))
+}

@@ -1,0 +1,327 @@
+package online
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/rollout"
+	"example.com/colloc/profile"
+)
+
+// Scheduler is colloc's policy: it looks ahead. Tell it what happened, then ask it
+// once what starts now.
+//
+//	s.Submit(online.Job{Task: task, Left: profile.Some(3 * time.Hour)})
+//	s.Finish("another")
+//	started, err := s.Decide(ctx, now)
+//
+// At each Decide it plays what it knows of the cluster to its end: who runs and waits,
+// how fast in which company, for how long, in how much memory. It does so under one
+// rule after the other: who goes first (in the order of arrival, short or long ones),
+// how large sets grow, how much a task must add to share at all, whether anybody may
+// pass one that does not fit, how much more a short task counts than a long one. It
+// then starts what the best of them starts now. What the best is, Objective says. So
+// it waits for a better partner where that pays, shares less where sharing costs much,
+// and spreads long tasks in time for the end of the day.
+//
+// What runs stays where it is to its end. A gang starts when so many GPUs of one kind
+// take it, in one machine unless it is larger than all of them, and may share each
+// with others; it runs at the speed of its slowest.
+//
+// A task whose time nobody knows is taken to run as long as those that ended did on
+// average, and from then on as long again as it has.
+//
+// The same calls in the same order give the same answers, on every machine. A
+// Scheduler is not safe for concurrent use, starts no goroutine and reads no clock.
+type Scheduler struct {
+	limits  packer.Limits
+	model   packer.Model
+	o       SchedulerOptions
+	gpus    []packer.GPU
+	classes []class
+	slots   []slot
+	entries map[string]*entry
+	order   []*entry // by arrival
+	kinds   map[string]int32
+	like    []*packer.Task // by kind
+	sets    *rollout.Sets
+	engine  rollout.Engine
+	now     time.Duration
+	turns   int64
+	ended   time.Duration // work of the tasks that ended
+	ends    int64
+	rules   []rollout.Rule // the best one of the last decision first
+	fault   error
+	schedulerBuffers
+}
+
+type schedulerBuffers struct {
+	tasks  []*packer.Task
+	speeds []float64
+	mechs  [1]profile.Mechanism
+	set    [rollout.MaxSet]int32
+}
+
+// Job is a task with what is known of its time.
+type Job struct {
+	packer.Task
+	// Left is how long the task would still run without company on a GPU of pace 1,
+	// as predicted; missing means that nobody knows.
+	Left profile.Opt[time.Duration]
+}
+
+// SchedulerOptions are the choices of a Scheduler; nil is the zero value.
+type SchedulerOptions struct {
+	// Objective is what counts: 0 is the mean time until tasks are done, 1 the time
+	// until the last one is, and between are mixtures of relative gains in both.
+	// Missing means DefaultObjective.
+	Objective profile.Opt[float64]
+	// Budget is how many starts and ends of tasks are simulated for one decision, more
+	// or less: one rule is always played. Missing means DefaultBudget. With 0 it does
+	// not look ahead: tasks start in the order of arrival where they add most, at
+	// least DefaultThreshold of what they would do alone.
+	Budget profile.Opt[int]
+	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
+	// has them all.
+	Machines []int
+}
+
+// Defaults of SchedulerOptions.
+const (
+	DefaultObjective = 0.4
+	DefaultBudget    = 10000
+)
+
+// slot is one GPU with what runs on it.
+type slot struct {
+	class, machine int32
+	down           bool
+	mech           int // how two and more tasks share
+	room           int64
+	runs           []*entry // in the order of their kinds
+}
+
+// entry is a task that runs or waits.
+type entry struct {
+	Job
+	kind  int32
+	turn  int64
+	left  int64 // milliseconds times rollout.One
+	done  int64 // likewise
+	known bool  // left is
+	on    []int32
+}
+
+// NewScheduler returns a scheduler of gpus, whose residents run already, for a time
+// that nobody knows; see [Scheduler.Adopt] for a better way. The errors are those of
+// [packer.Problem.Validate] and of the options. Limits.MaxSet is 4 at most: larger sets
+// are not looked at. MIG instances are GPUs of their own, see [NewSession].
+func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *SchedulerOptions) (*Scheduler, error) {
+	if o == nil {
+		o = &SchedulerOptions{}
+	}
+	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, kinds: map[string]int32{}}
+	if x := o.Objective.Or(DefaultObjective); !(x >= 0 && x <= 1) {
+		return nil, fmt.Errorf("packer: scheduler: Objective is %v; want 0 for the mean completion time, 1 for the makespan, or between", x)
+	}
+	if n := o.Budget.Or(DefaultBudget); n < 0 {
+		return nil, fmt.Errorf("packer: scheduler: Budget is %d events; want 0 or more", n)
+	}
+	if o.Machines != nil && len(o.Machines) != len(gpus) {
+		return nil, fmt.Errorf("packer: scheduler: Machines names those of %d GPUs and there are %d; want one number each", len(o.Machines), len(gpus))
+	}
+	if err := (&Session{p: packer.Problem{Model: model, Limits: limits}}).check(gpus); err != nil {
+		return nil, err
+	}
+	for g := range gpus {
+		machine := 0
+		if o.Machines != nil {
+			machine = o.Machines[g]
+		}
+		if machine < 0 || machine > maxMachine {
+			return nil, fmt.Errorf("packer: scheduler: GPU %q is in machine %d; want 0 to %d", gpus[g].ID, machine, maxMachine)
+		}
+		s.addSlot(&gpus[g], int32(machine))
+	}
+	s.rules = rules(min(rollout.MaxSet, limits.LargestSet()))
+	if err := s.SetModel(model); err != nil {
+		return nil, err
+	}
+	for g := range gpus {
+		for i := range gpus[g].Residents {
+			if err := s.Adopt(Job{Task: gpus[g].Residents[i]}, g); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return s, nil
+}
+
+// maxMachine is the highest number of a machine.
+const maxMachine = 1 << 20
+
+// addSlot appends a GPU.
+func (s *Scheduler) addSlot(gpu *packer.GPU, machine int32) {
+	bare := *gpu
+	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
+	s.gpus = append(s.gpus, bare)
+	k := slices.IndexFunc(s.classes, func(c class) bool { return c.gpu.Alike(&bare) })
+	if k < 0 {
+		k = len(s.classes)
+		s.classes = append(s.classes, class{gpu: &bare, usable: s.limits.Usable(bare.Total()), mechs: bare.Sharing()})
+	}
+	s.slots = append(s.slots, slot{class: int32(k), machine: machine, room: int64(s.classes[k].usable)})
+}
+
+// SetModel makes another model answer from now on: one that has learned. It returns an
+// error if there is none.
+func (s *Scheduler) SetModel(m packer.Model) error {
+	if m == nil {
+		return errors.New("packer: scheduler: Model is nil; it predicts the speeds")
+	}
+	s.model = m
+	s.sets = rollout.NewSets(len(s.classes), s.askSet)
+	s.engine.Sets = s.sets
+	return nil
+}
+
+// Submit puts a task into the queue. An invalid task, or one whose ID is in use, is an
+// error, and nothing changes.
+func (s *Scheduler) Submit(j Job) error {
+	if s.entries[j.ID] != nil {
+		return fmt.Errorf("packer: scheduler: task %q runs or waits already", j.ID)
+	}
+	if err := j.Validate(); err != nil {
+		return err
+	}
+	e := &entry{Job: j, turn: s.turns, left: steps(j.Left.Or(time.Hour)), known: !j.Left.IsZero()}
+	e.Home = ""
+	s.turns++
+	e.kind = s.kindOf(&e.Task)
+	s.entries[j.ID] = e
+	s.order = append(s.order, e)
+	return nil
+}
+
+// Adopt takes in a task that runs already on some GPUs, as many as it needs: after a
+// restart, or one that somebody else started. It is an error where Submit is one, and
+// if a GPU does not exist or runs as many as a set may have.
+func (s *Scheduler) Adopt(j Job, gpus ...int) error {
+	if len(gpus) != j.Width() {
+		return fmt.Errorf("packer: scheduler: task %q needs %d GPUs, not %d", j.ID, j.Width(), len(gpus))
+	}
+	on := make([]int32, len(gpus))
+	for i, g := range gpus {
+		if g < 0 || g >= len(s.slots) || slices.Contains(gpus[:i], g) {
+			return fmt.Errorf("packer: scheduler: task %q runs on GPU %d; there are %d, each once", j.ID, g, len(s.slots))
+		}
+		if len(s.slots[g].runs) >= rollout.MaxSet {
+			return fmt.Errorf("packer: scheduler: task %q is the %dth on GPU %d; want %d at most", j.ID, rollout.MaxSet+1, g, rollout.MaxSet)
+		}
+		on[i] = int32(g)
+	}
+	if err := s.Submit(j); err != nil {
+		return err
+	}
+	s.place(s.entries[j.ID], on)
+	return nil
+}
+
+// Finish takes out a task that has ended or is no longer wanted, running or waiting.
+func (s *Scheduler) Finish(id string) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if len(e.on) > 0 {
+		s.ended += time.Duration(e.done/rollout.One) * time.Millisecond
+		s.ends++
+	}
+	s.vacate(e)
+	delete(s.entries, id)
+	s.order = slices.DeleteFunc(s.order, func(o *entry) bool { return o == e })
+	return nil
+}
+
+func (s *Scheduler) unknown(id string) error {
+	return fmt.Errorf("packer: scheduler: no task %q runs or waits", id)
+}
+
+// Report says how long a task would still run without company on a GPU of pace 1, as
+// its own output shows: predictions get better on the way. Without it a Scheduler
+// counts at the predicted speeds.
+func (s *Scheduler) Report(id string, left time.Duration) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	e.left, e.known = steps(left), true
+	return nil
+}
+
+// Reserve changes the memory that is set aside for a task on each of its GPUs: what
+// monitoring shows replaces what was predicted. A GPU that is over its memory by this
+// takes nobody else.
+func (s *Scheduler) Reserve(id string, memory profile.Bytes) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	t := e.Task
+	t.Memory = memory
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	for _, g := range e.on {
+		s.slots[g].room += int64(e.Memory - memory)
+	}
+	e.Memory = memory
+	return nil
+}
+
+// Fail takes GPUs out of service. Their tasks return to the queue, where they stand as
+// before; Report says what of their work is lost. An index that does not exist is an
+// error, and nothing changes.
+func (s *Scheduler) Fail(gpus ...int) error {
+	for _, g := range gpus {
+		if g < 0 || g >= len(s.slots) {
+			return fmt.Errorf("packer: scheduler: no GPU %d; there are %d", g, len(s.slots))
+		}
+	}
+	for _, g := range gpus {
+		s.slots[g].down = true
+		for _, e := range slices.Clone(s.slots[g].runs) {
+			s.vacate(e)
+		}
+	}
+	return nil
+}
+
+// Restore brings a GPU back into service, empty.
+func (s *Scheduler) Restore(gpu int) error {
+	if gpu < 0 || gpu >= len(s.slots) {
+		return fmt.Errorf("packer: scheduler: no GPU %d; there are %d", gpu, len(s.slots))
+	}
+	s.slots[gpu].down = false
+	return nil
+}
+
+// Tasks returns how many tasks run and how many wait.
+func (s *Scheduler) Tasks() (running, waiting int) {
+	for _, e := range s.order {
+		if len(e.on) > 0 {
+			running++
+		} else {
+			waiting++
+		}
+	}
+	return running, waiting
+}
+
+// steps is a duration in milliseconds times rollout.One, one at least.
+func steps(d time.Duration) int64 {
+	return max(1, min(int64(d/time.Millisecond), rollout.MaxLeft/rollout.One)) * rollout.One
+}

@@ -1,0 +1,343 @@
+package online_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
+	"example.com/colloc/profile"
+)
+
+// pressing is a model in which each task says by its label how much it slows others.
+type pressing struct{ fails string }
+
+func press(t *packer.Task) float64 {
+	var x float64
+	if len(t.Labels) > 0 {
+		_, _ = fmt.Sscan(t.Labels[0], &x) // 0 if it is no number
+	}
+	return x
+}
+
+func (m pressing) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	for i, t := range set {
+		if t.ID == m.fails {
+			return errors.New("no idea")
+		}
+		slow := 1.0
+		for j, o := range set {
+			if j != i {
+				slow += press(t) + press(o)
+			}
+		}
+		dst[i] = 1 / slow
+	}
+	return nil
+}
+
+func job(id string, press float64, memory profile.Bytes, left time.Duration) online.Job {
+	return online.Job{Task: packer.Task{ID: id, Labels: []string{fmt.Sprint(press)}, Memory: memory * profile.GiB}, Left: profile.Some(left)}
+}
+
+func cards(n int) []packer.GPU {
+	gpus := make([]packer.GPU, n)
+	for i := range gpus {
+		gpus[i] = packer.GPU{ID: fmt.Sprint("g", i), Memory: 40 * profile.GiB}
+	}
+	return gpus
+}
+
+func scheduler(t *testing.T, n int, o *online.SchedulerOptions) *online.Scheduler {
+	t.Helper()
+	s, err := online.NewScheduler(cards(n), pressing{}, packer.Limits{MaxSet: 4}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func submit(t *testing.T, s *online.Scheduler, jobs ...online.Job) {
+	t.Helper()
+	for _, j := range jobs {
+		if err := s.Submit(j); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// decided is where tasks start, as text.
+func decided(t *testing.T, s *online.Scheduler, at time.Duration) string {
+	t.Helper()
+	ds, err := s.Decide(t.Context(), at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range ds {
+		out = append(out, fmt.Sprint(d.Task, append([]int{d.GPU}, d.Gang...)))
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+// TestSchedulerWaits: on one GPU a task that would cost more than it gains waits for
+// the end of the other; one that costs nothing does not.
+func TestSchedulerWaits(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	submit(t, s, job("a", 0.5, 1, time.Hour), job("b", 0.5, 1, time.Hour), job("c", 0, 1, time.Hour))
+	if got := decided(t, s, 0); got != "a[0] c[0]" && got != "b[0] c[0]" {
+		t.Fatalf("started %s; a and b slow each other down too much", got)
+	}
+	if running, waiting := s.Tasks(); running != 2 || waiting != 1 {
+		t.Errorf("%d run and %d wait", running, waiting)
+	}
+}
+
+// TestSchedulerPutsLongTasksFirst: where the makespan counts, the longest of three
+// tasks is among the first two on two GPUs that nobody shares; where the mean counts
+// it is not.
+func TestSchedulerPutsLongTasksFirst(t *testing.T) {
+	for _, tt := range []struct {
+		objective float64
+		want      string
+	}{{1, "long[0] short[1]"}, {0, "middle[0] short[1]"}} {
+		s := scheduler(t, 2, &online.SchedulerOptions{Objective: profile.Some(tt.objective)})
+		submit(t, s, job("short", 2, 1, time.Hour), job("middle", 2, 1, 2*time.Hour), job("long", 2, 1, 9*time.Hour))
+		got := decided(t, s, 0)
+		if strings.Contains(got, "long") != strings.Contains(tt.want, "long") {
+			t.Errorf("objective %v: started %s, want %s in any order", tt.objective, got, tt.want)
+		}
+	}
+}
+
+// TestSchedulerGangs: a gang takes GPUs of one machine, may share them, and returns
+// them.
+func TestSchedulerGangs(t *testing.T) {
+	s := scheduler(t, 4, &online.SchedulerOptions{Machines: []int{0, 1, 1, 1}})
+	gang := job("gang", 0, 10, time.Hour)
+	gang.GPUs = 3
+	submit(t, s, gang)
+	if got := decided(t, s, 0); got != "gang[1 2 3]" {
+		t.Fatalf("started %s", got)
+	}
+	single, other := job("single", 0, 35, time.Hour), gang
+	other.ID = "other"
+	submit(t, s, single, other)
+	if got := decided(t, s, 0); got != "other[1 2 3] single[0]" {
+		t.Fatalf("started %s", got)
+	}
+	for _, id := range []string{"gang", "other", "single"} {
+		if err := s.Finish(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wide := gang
+	wide.ID, wide.GPUs = "wide", 4 // more than any machine has
+	submit(t, s, wide)
+	if got := decided(t, s, 0); got != "wide[0 1 2 3]" {
+		t.Fatalf("started %s", got)
+	}
+}
+
+// TestSchedulerFail: the tasks of a GPU that fails go elsewhere, and back when it
+// returns; memory that is seen makes room.
+func TestSchedulerFail(t *testing.T) {
+	s := scheduler(t, 2, nil)
+	submit(t, s, job("a", 0, 30, time.Hour), job("b", 0, 30, time.Hour))
+	if got := decided(t, s, 0); got != "a[0] b[1]" {
+		t.Fatalf("started %s", got)
+	}
+	if err := s.Fail(0); err != nil {
+		t.Fatal(err)
+	}
+	if got := decided(t, s, 0); got != "" {
+		t.Fatalf("started %s beside one of 30 GiB of 40", got)
+	}
+	if err := s.Reserve("b", 5*profile.GiB); err != nil {
+		t.Fatal(err)
+	}
+	if got := decided(t, s, 0); got != "a[1]" {
+		t.Fatalf("started %s, want a beside b", got)
+	}
+	submit(t, s, job("c", 0, 30, time.Hour))
+	if got := decided(t, s, time.Minute); got != "" {
+		t.Fatalf("started %s on a GPU that is down", got)
+	}
+	if err := s.Restore(0); err != nil {
+		t.Fatal(err)
+	}
+	if got := decided(t, s, time.Hour); got != "c[0]" {
+		t.Fatalf("started %s", got)
+	}
+}
+
+// TestSchedulerRefuses: what cannot be is an error, and changes nothing.
+func TestSchedulerRefuses(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	submit(t, s, job("a", 0, 1, time.Hour))
+	wide := job("b", 0, 1, time.Hour)
+	wide.GPUs = 2
+	for name, err := range map[string]error{
+		"a twice":        s.Submit(job("a", 0, 1, time.Hour)),
+		"no ID":          s.Submit(online.Job{}),
+		"no such task":   s.Finish("z"),
+		"report on none": s.Report("z", time.Hour),
+		"reserve none":   s.Reserve("z", 1),
+		"less than none": s.Reserve("a", -1),
+		"no such GPU":    s.Fail(1),
+		"nor that":       s.Restore(-1),
+		"no model":       s.SetModel(nil),
+		"one GPU of two": s.Adopt(wide, 0),
+		"GPU 7":          s.Adopt(job("c", 0, 1, time.Hour), 7),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	for _, o := range []online.SchedulerOptions{
+		{Objective: profile.Some(1.5)},
+		{Budget: profile.Some(-1)},
+		{Machines: []int{0, 0}},
+		{Machines: []int{-1}},
+	} {
+		if _, err := online.NewScheduler(cards(1), pressing{}, packer.Limits{}, &o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+	if got := decided(t, s, 0); got != "a[0]" {
+		t.Errorf("started %s", got)
+	}
+}
+
+// TestSchedulerModelFails: the task for which the model fails waits, the others start,
+// and it is asked again.
+func TestSchedulerModelFails(t *testing.T) {
+	s := scheduler(t, 2, nil)
+	if err := s.SetModel(pressing{fails: "b"}); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, s, job("a", 0, 1, time.Hour), job("b", 0, 1, time.Hour))
+	ds, err := s.Decide(t.Context(), 0)
+	if err == nil || len(ds) != 1 || ds[0].Task != "a" {
+		t.Fatalf("%v, %v; want a alone and an error", ds, err)
+	}
+	if err := s.SetModel(pressing{}); err != nil {
+		t.Fatal(err)
+	}
+	if got := decided(t, s, 0); got != "b[1]" {
+		t.Errorf("started %s", got)
+	}
+}
+
+// TestSchedulerCancelled: what one rule says is done all the same.
+func TestSchedulerCancelled(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	submit(t, s, job("a", 0, 1, time.Hour))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if ds, err := s.Decide(ctx, 0); len(ds) != 1 || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", ds, err)
+	}
+}
+
+// TestSchedulerKeepsBooks: on random days no GPU is over its memory or the largest
+// set, tasks that may not meet do not, every task runs once, and the same calls have
+// the same answers.
+func TestSchedulerKeepsBooks(t *testing.T) {
+	for seed := range uint64(40) {
+		first := play(t, seed)
+		if again := play(t, seed); first != again {
+			t.Fatalf("seed %d: %s\nand then %s", seed, first, again)
+		}
+	}
+}
+
+func play(t *testing.T, seed uint64) string {
+	t.Helper()
+	r := rand.New(rand.NewPCG(seed, 1))
+	most := 1 + r.IntN(4)
+	s, err := online.NewScheduler(cards(4), pressing{}, packer.Limits{MaxSet: most}, &online.SchedulerOptions{Machines: []int{0, 0, 1, 1}, Budget: profile.Some(r.IntN(2) * 500)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	type placed struct {
+		job online.Job
+		on  []int
+	}
+	running := map[string]placed{}
+	jobs := map[string]online.Job{}
+	var log strings.Builder
+	for step := range 60 {
+		if r.IntN(3) > 0 {
+			j := job(fmt.Sprint("t", step), float64(r.IntN(5))/5, profile.Bytes(1+r.IntN(20)), time.Duration(1+r.IntN(100))*time.Minute)
+			j.GPUs, j.Alone = 1+r.IntN(5)/4, r.IntN(8) == 0
+			submit(t, s, j)
+			jobs[j.ID] = j
+		} else if len(running) > 0 {
+			ids := make([]string, 0, len(running))
+			for id := range running {
+				ids = append(ids, id)
+			}
+			slices.Sort(ids)
+			id := ids[r.IntN(len(ids))]
+			if err := s.Finish(id); err != nil {
+				t.Fatal(err)
+			}
+			delete(running, id)
+		}
+		ds, err := s.Decide(t.Context(), time.Duration(step)*time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range ds {
+			if _, twice := running[d.Task]; twice {
+				t.Fatalf("seed %d: %s starts twice", seed, d.Task)
+			}
+			running[d.Task] = placed{jobs[d.Task], append([]int{d.GPU}, d.Gang...)}
+			fmt.Fprintln(&log, d)
+		}
+		for g := range 4 {
+			n, memory, alone := 0, profile.Bytes(0), false
+			for _, p := range running {
+				if slices.Contains(p.on, g) {
+					n, memory, alone = n+1, memory+p.job.Memory, alone || p.job.Alone
+				}
+			}
+			if memory > 36*profile.GiB || n > most || alone && n > 1 {
+				t.Fatalf("seed %d: GPU %d runs %d tasks, %d at most, in %v of 36 GiB; one must be alone: %v", seed, g, n, most, memory, alone)
+			}
+		}
+	}
+	return log.String()
+}
+
+// TestSchedulerUnknownTimes: a task whose time nobody knows is taken to run as long
+// again as it has.
+func TestSchedulerUnknownTimes(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	if mean, last := s.Forecast(); mean != 0 || last != 0 {
+		t.Errorf("without tasks: %v, %v", mean, last)
+	}
+	j := job("a", 0, 1, 0)
+	j.Left = profile.Opt[time.Duration]{}
+	submit(t, s, j)
+	for _, tt := range []struct{ at, want time.Duration }{{0, time.Hour}, {15 * time.Minute, 45 * time.Minute}, {3 * time.Hour, 3 * time.Hour}} {
+		decided(t, s, tt.at)
+		if _, last := s.Forecast(); last != tt.want {
+			t.Errorf("at %v it ends in %v, want %v", tt.at, last, tt.want)
+		}
+	}
+	if err := s.Report("a", 7*time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if mean, _ := s.Forecast(); mean != 7*time.Minute {
+		t.Errorf("it ends in %v, want the 7 m that it says", mean)
+	}
+}
