@@ -18,6 +18,9 @@ type Options struct {
 	Predicted Model
 	// Reserve is the memory that is predicted for a task; nil is its Memory.
 	Reserve func(*Task) profile.Bytes
+	// Likely is the memory that is expected of a task, where Reserve is a bound that
+	// it hardly ever exceeds; nil is Reserve.
+	Likely func(*Task) profile.Bytes
 	// LengthError is the standard deviation of the logarithm of the error in
 	// predicted lengths.
 	LengthError float64

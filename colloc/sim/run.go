@@ -211,6 +211,10 @@ func (s *simulation) arrive(i int) {
 	if s.o.Reserve != nil {
 		reserve = max(0, s.o.Reserve(t))
 	}
+	likely := reserve
+	if s.o.Likely != nil {
+		likely = max(0, s.o.Likely(t))
+	}
 	length := t.Work
 	if s.o.LengthError > 0 {
 		noisy := float64(t.Work) * draw.Lognormal(draw.Hash(s.o.Seed+2, t.ID), s.o.LengthError)
@@ -219,7 +223,7 @@ func (s *simulation) arrive(i int) {
 	s.state.tasks[i] = TaskView{
 		Index: i, ID: t.ID, Type: t.Type, Profile: t.Profile, Arrival: t.Arrival, GPUs: t.gpus(),
 		OneNode: t.OneNode, HostOnly: t.HostOnly, Only: t.Only, Share: t.Share, CPU: t.CPU, HostMemory: t.HostMemory,
-		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.peak(), Length: max(1, length), Reserve: reserve,
+		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.peak(), Length: max(1, length), Reserve: reserve, Likely: likely,
 	}
 	r.integral = s.meter.come(s.now)
 	s.wait(i)

@@ -161,6 +161,20 @@ func (s *State) Remaining(t *TaskView) time.Duration {
 	return time.Duration(float64(t.Length) * (1 - s.Progress(t)))
 }
 
+// Seen returns the peak memory on each of its GPUs that monitoring shows of a task
+// which has run for [Options].ObserveAfter; ok is false before, and at is when it will
+// be known.
+func (s *State) Seen(t *TaskView) (peak profile.Bytes, at time.Duration, ok bool) {
+	if !t.Running() {
+		return 0, agenda.Never, false
+	}
+	at = agenda.Later(t.Since, s.sim.o.ObserveAfter)
+	if at > s.sim.now {
+		return 0, at, false
+	}
+	return s.sim.tasks[t.Index].task.Memory, at, true
+}
+
 // Attained returns the GPU time that the task has used: GPUs times the time that
 // it ran.
 func (s *State) Attained(t *TaskView) time.Duration {

@@ -47,8 +47,9 @@ type TaskView struct {
 	Floor float64
 	// Length is the predicted run time alone on the reference GPU.
 	Length time.Duration
-	// Reserve is the predicted peak memory on each GPU.
-	Reserve profile.Bytes
+	// Reserve is the predicted peak memory on each GPU, Likely what is expected of it,
+	// see [Options].
+	Reserve, Likely profile.Bytes
 	// On are the GPUs where it runs; empty while it waits. Node is the machine
 	// of a HostOnly task that runs.
 	On   []int

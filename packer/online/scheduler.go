@@ -53,7 +53,8 @@ type Scheduler struct {
 	turns   int64
 	ended   time.Duration // work of the tasks that ended
 	ends    int64
-	rules   []rollout.Rule // the best one of the last decision first
+	seen    map[int32]profile.Bytes // the largest peak, by kind
+	rules   []rollout.Rule          // the best one of the last decision first
 	fault   error
 	schedulerBuffers
 }
@@ -65,12 +66,15 @@ type schedulerBuffers struct {
 	set    [rollout.MaxSet]int32
 }
 
-// Job is a task with what is known of its time.
+// Job is a task with what is known of its time. Tasks of one Kind may differ in Memory.
 type Job struct {
 	packer.Task
 	// Left is how long the task would still run without company on a GPU of pace 1,
 	// as predicted; missing means that nobody knows.
 	Left profile.Opt[time.Duration]
+	// Fixed says that Memory holds whatever is seen of other tasks of its Kind: for one
+	// that ran out of memory.
+	Fixed bool
 }
 
 // SchedulerOptions are the choices of a Scheduler; nil is the zero value.
@@ -84,6 +88,9 @@ type SchedulerOptions struct {
 	// not look ahead: tasks start in the order of arrival where they add most, at
 	// least DefaultThreshold of what they would do alone.
 	Budget profile.Opt[int]
+	// Growth is how much more than the peak that was seen of a task is reserved for it,
+	// as a fraction; missing means DefaultGrowth.
+	Growth profile.Opt[float64]
 	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
 	// has them all.
 	Machines []int
@@ -93,6 +100,7 @@ type SchedulerOptions struct {
 const (
 	DefaultObjective = 0.4
 	DefaultBudget    = 10000
+	DefaultGrowth    = 0.05
 )
 
 // slot is one GPU with what runs on it.
@@ -112,6 +120,7 @@ type entry struct {
 	left  int64 // milliseconds times rollout.One
 	done  int64 // likewise
 	known bool  // left is
+	fixed bool  // Memory is what it says
 	on    []int32
 }
 
@@ -123,12 +132,15 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 	if o == nil {
 		o = &SchedulerOptions{}
 	}
-	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, kinds: map[string]int32{}}
+	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, kinds: map[string]int32{}, seen: map[int32]profile.Bytes{}}
 	if x := o.Objective.Or(DefaultObjective); !(x >= 0 && x <= 1) {
 		return nil, fmt.Errorf("packer: scheduler: Objective is %v; want 0 for the mean completion time, 1 for the makespan, or between", x)
 	}
 	if n := o.Budget.Or(DefaultBudget); n < 0 {
 		return nil, fmt.Errorf("packer: scheduler: Budget is %d events; want 0 or more", n)
+	}
+	if x := o.Growth.Or(DefaultGrowth); !(x >= 0 && x <= maxGrowth) {
+		return nil, fmt.Errorf("packer: scheduler: Growth is %v; want 0 to %d, a fraction of the peak", x, maxGrowth)
 	}
 	if o.Machines != nil && len(o.Machines) != len(gpus) {
 		return nil, fmt.Errorf("packer: scheduler: Machines names those of %d GPUs and there are %d; want one number each", len(o.Machines), len(gpus))
@@ -160,8 +172,11 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 	return s, nil
 }
 
-// maxMachine is the highest number of a machine.
-const maxMachine = 1 << 20
+// maxMachine is the highest number of a machine, maxGrowth that of Growth.
+const (
+	maxMachine = 1 << 20
+	maxGrowth  = 16
+)
 
 // addSlot appends a GPU.
 func (s *Scheduler) addSlot(gpu *packer.GPU, machine int32) {
@@ -197,10 +212,13 @@ func (s *Scheduler) Submit(j Job) error {
 	if err := j.Validate(); err != nil {
 		return err
 	}
-	e := &entry{Job: j, turn: s.turns, left: steps(j.Left.Or(time.Hour)), known: !j.Left.IsZero()}
+	e := &entry{Job: j, turn: s.turns, left: steps(j.Left.Or(time.Hour)), known: !j.Left.IsZero(), fixed: j.Fixed}
 	e.Home = ""
 	s.turns++
 	e.kind = s.kindOf(&e.Task)
+	if peak, ok := s.seen[e.kind]; ok && e.Kind != "" && !j.Fixed {
+		e.Memory = s.grown(peak)
+	}
 	s.entries[j.ID] = e
 	s.order = append(s.order, e)
 	return nil
@@ -260,6 +278,36 @@ func (s *Scheduler) Report(id string, left time.Duration) error {
 	}
 	e.left, e.known = steps(left), true
 	return nil
+}
+
+// Seen says what monitoring shows: the peak memory of a task on each of its GPUs, once it
+// has run for long enough, some minutes, to show it. From then on that and a margin for
+// growth are reserved for it, see SchedulerOptions.Growth, instead of what was predicted;
+// and for other tasks of its Kind, those that come later among them, the largest peak of
+// all. Tell it of a task as often as its peak grows.
+func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if e.Kind != "" {
+		peak = max(peak, s.seen[e.kind])
+		s.seen[e.kind] = peak
+	}
+	if err := s.Reserve(id, s.grown(peak)); err != nil {
+		return err
+	}
+	for _, o := range s.order {
+		if o.kind == e.kind && len(o.on) == 0 && !o.fixed {
+			o.Memory = s.grown(peak)
+		}
+	}
+	return nil
+}
+
+// grown is a peak with room for growth.
+func (s *Scheduler) grown(peak profile.Bytes) profile.Bytes {
+	return profile.BytesOf(float64(peak) * (1 + s.o.Growth.Or(DefaultGrowth)))
 }
 
 // Reserve changes the memory that is set aside for a task on each of its GPUs: what

@@ -178,6 +178,42 @@ func TestSchedulerFail(t *testing.T) {
 	}
 }
 
+// TestSchedulerSeen: what monitoring shows of a task, and a margin for growth, is
+// reserved for it and for others of its Kind, but for one whose Memory is fixed.
+func TestSchedulerSeen(t *testing.T) {
+	s, err := online.NewScheduler(cards(1), pressing{}, packer.Limits{MaxSet: 4, Headroom: profile.Some(0.0)}, &online.SchedulerOptions{Growth: profile.Some(0.25)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(id string, fixed bool) online.Job {
+		j := job(id, 0, 39, time.Hour)
+		j.Kind, j.Fixed = "k", fixed
+		return j
+	}
+	submit(t, s, of("a", false), of("b", false))
+	if got := decided(t, s, 0); got != "a[0]" {
+		t.Fatalf("started %s", got)
+	}
+	if err := s.Seen("a", 16*profile.GiB); err != nil {
+		t.Fatal(err)
+	}
+	if got := decided(t, s, time.Minute); got != "b[0]" {
+		t.Fatalf("started %s: 20 of 40 GiB are reserved", got)
+	}
+	for _, id := range []string{"a", "b"} {
+		if err := s.Finish(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(t, s, of("c", false), of("d", true), of("e", false))
+	if got := decided(t, s, time.Hour); got != "c[0] e[0]" {
+		t.Fatalf("started %s; d reserves 39 GiB", got)
+	}
+	if err := s.Seen("z", 1); err == nil {
+		t.Error("a task that is not there: no error")
+	}
+}
+
 // TestSchedulerRefuses: what cannot be is an error, and changes nothing.
 func TestSchedulerRefuses(t *testing.T) {
 	s := scheduler(t, 1, nil)
@@ -206,6 +242,7 @@ func TestSchedulerRefuses(t *testing.T) {
 		{Budget: profile.Some(-1)},
 		{Machines: []int{0, 0}},
 		{Machines: []int{-1}},
+		{Growth: profile.Some(-0.1)},
 	} {
 		if _, err := online.NewScheduler(cards(1), pressing{}, packer.Limits{}, &o); err == nil {
 			t.Errorf("%+v: no error", o)

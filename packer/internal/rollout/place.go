@@ -5,12 +5,6 @@ import (
 	"slices"
 )
 
-// seat is a card that a gang may take.
-type seat struct {
-	card int32
-	gain float64
-}
-
 // place returns the cards where a job adds most, of some or, for a gang and if there
 // are none, of all; nil if it must wait.
 func (e *Engine) place(i int32, of []int32) []int32 {

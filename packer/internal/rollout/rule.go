@@ -26,3 +26,9 @@ type Rule struct {
 	Hold  []int32
 	Force []Start
 }
+
+// Start is a job that starts on cards.
+type Start struct {
+	Job int32
+	On  []int32
+}

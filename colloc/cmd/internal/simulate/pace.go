@@ -46,3 +46,29 @@ func fastest(c *sim.Cluster) (best profile.GPUModel, several bool, err error) {
 	}
 	return best, several, nil
 }
+
+// clamp lets nobody reserve more than the largest card has: a scheduler that is told
+// more gives a task a card of its own, and does not let it wait for ever.
+func (w *world) clamp(c *sim.Cluster) {
+	if w.base.Reserve == nil {
+		return
+	}
+	var largest profile.Bytes
+	for i := range c.Nodes {
+		for _, g := range c.Nodes[i].GPUs {
+			memory := g.Memory
+			if memory == 0 {
+				memory = g.Model.Memory
+			}
+			if memory == 0 {
+				return // as much as anybody wants
+			}
+			largest = max(largest, memory)
+		}
+	}
+	for _, told := range []*func(*sim.Task) profile.Bytes{&w.base.Reserve, &w.base.Likely} {
+		if says := *told; says != nil {
+			*told = func(t *sim.Task) profile.Bytes { return min(says(t), largest) }
+		}
+	}
+}

@@ -17,7 +17,6 @@ import (
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
-	"example.com/colloc/profile"
 )
 
 // study reads the files and decides what is simulated.
@@ -275,6 +274,7 @@ func (w *world) reserve() error {
 			return err
 		}
 		w.base.Reserve = policy.Predicted(memory, predict.Host{}, colloc.DefaultRisk)
+		w.base.Likely = policy.Predicted(memory, predict.Host{}, likelyRisk)
 		return nil
 	}
 	var known []string
@@ -294,34 +294,15 @@ func (w *world) reserve() error {
 	return nil
 }
 
+// likelyRisk is the probability with which a task exceeds the memory that is expected
+// of it: what dies of it costs less than what waits for a bound.
+const likelyRisk = 0.5
+
 // What seeds change of a trace: see -seeds.
 const (
 	jitterArrival = time.Minute
 	jitterLength  = 0.02
 )
-
-// clamp lets nobody reserve more than the largest card has: a scheduler that is told
-// more gives a task a card of its own, and does not let it wait for ever.
-func (w *world) clamp(c *sim.Cluster) {
-	told := w.base.Reserve
-	if told == nil {
-		return
-	}
-	var largest profile.Bytes
-	for i := range c.Nodes {
-		for _, g := range c.Nodes[i].GPUs {
-			memory := g.Memory
-			if memory == 0 {
-				memory = g.Model.Memory
-			}
-			if memory == 0 {
-				return // as much as anybody wants
-			}
-			largest = max(largest, memory)
-		}
-	}
-	w.base.Reserve = func(t *sim.Task) profile.Bytes { return min(told(t), largest) }
-}
 
 // draw returns what happens under one seed.
 func (w *world) draw(seed uint64) (day, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strconv"
+	"time"
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy/internal/learn"
@@ -27,7 +28,7 @@ type Config struct {
 func New(p Config, s *sim.State) (sim.Scheduler, error) {
 	r := &scheduler{
 		Config: p, state: s, known: learn.New(),
-		tasks: map[string]*sim.TaskView{}, kinds: map[kind]string{}, like: map[string]*sim.TaskView{},
+		tasks: map[string]*sim.TaskView{}, kinds: map[kind]string{}, like: map[string]*sim.TaskView{}, seen: map[int]time.Duration{},
 	}
 	o := online.SchedulerOptions{Objective: p.Objective, Budget: p.Budget}
 	limits := packer.Limits{Headroom: p.Headroom, MaxSet: p.MaxSet}
@@ -55,13 +56,13 @@ type scheduler struct {
 	hosts   []*sim.TaskView          // without GPUs, that wait for CPU and host memory
 	blocked []*sim.TaskView          // with GPUs, that wait for them or a share, of which online knows nothing
 	set     []*sim.TaskView
+	seen    map[int]time.Duration // by task: of which start its memory was seen, plus one
 }
 
 // kind is what makes tasks equal to online.
 type kind struct {
 	name    string
 	profile *profile.Profile
-	reserve profile.Bytes
 	gpus    int
 }
 
@@ -113,10 +114,14 @@ func (r *scheduler) Decide(s *sim.State) error {
 		}
 	}
 	for t := range s.Running() {
-		if r.tasks[t.ID] != nil {
-			if err := r.online.Report(t.ID, s.Remaining(t)); err != nil {
-				return err
-			}
+		if r.tasks[t.ID] == nil {
+			continue
+		}
+		if err := r.online.Report(t.ID, s.Remaining(t)); err != nil {
+			return err
+		}
+		if err := r.watch(s, t); err != nil {
+			return err
 		}
 	}
 	ds, err := r.online.Decide(context.Background(), s.Now())
@@ -127,8 +132,27 @@ func (r *scheduler) Decide(s *sim.State) error {
 		if err := r.start(s, &d); err != nil {
 			return err
 		}
+		if t := r.tasks[d.Task]; t != nil && t.Running() {
+			if err := r.watch(s, t); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
+}
+
+// watch tells online of a task's memory once it is seen.
+func (r *scheduler) watch(s *sim.State, t *sim.TaskView) error {
+	if r.seen[t.Index] == t.Since+1 || t.Likely == 0 {
+		return nil
+	}
+	peak, at, ok := s.Seen(t)
+	if !ok {
+		s.WakeAt(at)
+		return nil
+	}
+	r.seen[t.Index] = t.Since + 1
+	return r.online.Seen(t.ID, min(peak, r.largest))
 }
 
 // hear tells online what happened.
@@ -184,13 +208,17 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 	if t.Running() || t.Ended() || r.tasks[t.ID] != nil {
 		return nil
 	}
-	p := packer.Task{ID: t.ID, Memory: min(t.Reserve, r.largest), GPUs: t.GPUs, MinSpeed: t.Floor}
+	memory := t.Likely
+	if t.Deaths > 0 {
+		memory = t.Reserve
+	}
+	p := packer.Task{ID: t.ID, Memory: min(memory, r.largest), GPUs: t.GPUs, MinSpeed: t.Floor}
 	if r.MaxSlowdown >= 1 {
 		p.MinSpeed = max(p.MinSpeed, 1/r.MaxSlowdown)
 	}
-	p.Alone = t.Deaths > 0 || t.Reserve > r.largest
+	p.Alone = t.Deaths > 1 || memory > r.largest
 	if t.Type != "" && len(t.Only) == 0 && t.Floor == 0 && !p.Alone {
-		key := kind{t.Type, t.Profile, p.Memory, t.GPUs}
+		key := kind{t.Type, t.Profile, t.GPUs}
 		p.Kind = r.kinds[key]
 		if p.Kind == "" {
 			p.Kind = t.Type + "/" + strconv.Itoa(len(r.kinds))
@@ -198,7 +226,7 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 		}
 	}
 	r.tasks[t.ID] = t
-	return r.online.Submit(online.Job{Task: p, Left: profile.Some(s.Remaining(t))})
+	return r.online.Submit(online.Job{Task: p, Left: profile.Some(s.Remaining(t)), Fixed: t.Deaths > 0})
 }
 
 // start places a task, unless the host or a share of the GPU does not suffice: then
