@@ -25,6 +25,7 @@ type lessons struct {
 }
 
 func newLessons(tb testing.TB, names int) *lessons {
+	tb.Helper()
 	l := &lessons{rng: rand.New(rand.NewPCG(19, 2))}
 	for i := range names {
 		name := fmt.Sprint("net", i)

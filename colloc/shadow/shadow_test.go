@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func TestBesideAScheduler(t *testing.T) {
 	starts, deaths, refused, speeds, peaks := 0, 0, 0, 0, 0
 	var off float64
 	for i := range 120 {
-		next := task(t, string(rune('a'+i%5))+fmt.Sprint(i), 0.1+0.2*float64(i%5), profile.GiB*profile.Bytes(4+5*(i%5)))
+		next := task(t, string(rune('a'+i%5))+strconv.Itoa(i), 0.1+0.2*float64(i%5), profile.GiB*profile.Bytes(4+5*(i%5)))
 		gpus := fleet.GPUs()
 		queue := []colloc.Task{next}
 		if _, err := s.Waiting(t.Context(), fleet.Now(), queue, gpus); err != nil {

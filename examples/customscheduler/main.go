@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,13 +28,16 @@ func main() {
 	}
 }
 
-// run is a day of eleven tasks on two nodes of two GPUs.
 func run(w io.Writer) error {
 	dir, err := os.MkdirTemp("", "customscheduler")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	return errors.Join(day(w, dir), os.RemoveAll(dir))
+}
+
+// day is one of eleven tasks on two nodes of two GPUs.
+func day(w io.Writer, dir string) error {
 	cards, err := harness.Cards("2x2xRTX3090")
 	if err != nil {
 		return err
@@ -75,11 +79,7 @@ func run(w io.Writer) error {
 	if err := s.lost(ctx, "node1/gpu0", "node1/gpu1"); err != nil {
 		return err
 	}
-	for _, t := range waiting {
-		if err := s.submit(ctx, t); err != nil {
-			return err
-		}
-	}
+	s.queue = waiting
 	say("node1 is back")
 	if err := fleet.Repair("node1/gpu0", "node1/gpu1"); err != nil {
 		return err

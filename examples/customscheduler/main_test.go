@@ -59,6 +59,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, seed uint64) *world {
+	t.Helper()
 	cards, err := harness.Cards("4x4xRTX3090")
 	if err != nil {
 		t.Fatal(err)
