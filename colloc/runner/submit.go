@@ -67,6 +67,7 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 	for i := range tasks {
 		e := &backlog.Entry{Profile: tasks[i].Profile, Saved: backlog.Saved{Record: Record{Task: tasks[i], Number: len(r.queue.Entries) + i + 1, Submitted: r.now()}}}
 		e.Env, e.Task.Env = e.Task.Env, nil
+		e.Task.MaxSlowdown = min(e.Task.MaxSlowdown, math.MaxFloat64) // JSON knows no infinity
 		if e.Task.ID == "" {
 			e.Task.ID = r.queue.FreeID(e.Number, taken)
 			taken[e.Task.ID] = true
@@ -103,7 +104,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	}
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
 	check(t.Weight >= 0 && !math.IsInf(t.Weight, 0), "Weight", t.Weight, "0 or more")
-	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1 && !math.IsInf(t.MaxSlowdown, 0), "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
+	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
 	check(t.GPUs >= 0 && t.GPUs <= len(r.fleet.Cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.fleet.Cards)))
 	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")
 	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")

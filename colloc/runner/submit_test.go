@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -197,4 +198,26 @@ func helpForget(args []string) error {
 	}
 	fmt.Println(r.Records()[0].State.String() + ": " + r.Records()[0].Err)
 	return r.Close()
+}
+
+// TestNoLimit submits a task that bears any slowdown, which the queue file must hold,
+// and which the real planner takes.
+func TestNoLimit(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	task := shell("true")
+	task.MaxSlowdown = math.Inf(1)
+	g.submit(t, task)
+	r := g.finish(t)[0]
+	if r.State != Succeeded || r.Task.MaxSlowdown != math.MaxFloat64 {
+		t.Errorf("%v with %g: %s", r.State, r.Task.MaxSlowdown, r.Err)
+	}
+	p, err := colloc.New(colloc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	limitless := colloc.Task{ID: "1", Reserved: profile.GiB, MaxSlowdown: r.Task.MaxSlowdown}
+	gpu := colloc.GPU{ID: "a", Model: profile.GPUModel{Name: "A100-40GB", Memory: 40 * profile.GiB}, Memory: 40 * profile.GiB, Mechanisms: []profile.Mechanism{profile.TimeSlice}}
+	if v, err := p.Fit(limitless, gpu); err != nil || !v.Fits {
+		t.Errorf("the planner says %v, %v", v, err)
+	}
 }

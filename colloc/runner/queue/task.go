@@ -31,7 +31,8 @@ type Task struct {
 	// Weight is how much its speed counts; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
 	// MaxSlowdown is solo speed over collocated speed that it bears, at least 1;
-	// 0 means the Planner's default.
+	// 0 means the Planner's default, +Inf no limit, which a record gives as the largest
+	// number.
 	MaxSlowdown float64 `json:"max_slowdown,omitempty"`
 	// Alone forbids sharing.
 	Alone bool `json:"alone,omitempty"`

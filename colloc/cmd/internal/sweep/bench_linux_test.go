@@ -26,7 +26,7 @@ func BenchmarkEpochs(b *testing.B) {
 			restarts := (i+pairs)%2 == 1
 			dir := b.TempDir()
 			began := time.Now()
-			check(b, dir, 0, append([]string{"-fake-gpus", gpusFile, "-n", tasks, "-profile", "1s"}, works[restarts]...)...)
+			check(b, dir, 0, append([]string{"-n", tasks, "-profile", "1s"}, works[restarts]...)...)
 			took[restarts] += time.Since(began)
 			sum, n := 0.0, 0.0
 			for _, row := range jobLogOf(b, dir) {
