@@ -196,6 +196,11 @@ func TestPreemption(t *testing.T) {
 	if r.Makespan != seconds(140) || r.Preemptions != 1 || r.Wasted != 0 {
 		t.Errorf("%+v", r)
 	}
+	for _, e := range r.Ends {
+		if e.ID == "a" && (e.Start != 0 || e.Wait != seconds(20)) {
+			t.Errorf("a started first at %v and waited %v, want 0 and 20 s", e.Start, e.Wait)
+		}
+	}
 }
 
 // TestLoss: GPU 0 fails at 100 s for 50 s; checkpoints come every 30 s of which

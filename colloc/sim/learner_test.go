@@ -1,0 +1,71 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc/sim"
+)
+
+// student is a scheduler that learns.
+type student struct {
+	script
+	observe func(o *sim.CoRun) error
+}
+
+func (s student) Begin(*sim.State) (sim.Scheduler, error) { return s, nil }
+
+func (s student) Observe(o *sim.CoRun) error { return s.observe(o) }
+
+// TestLearner: a scheduler that learns is told how fast each set ran that changes, and
+// for how long; its error ends the run.
+func TestLearner(t *testing.T) {
+	tasks := []sim.Task{task("a", 0, 20, 1), task("b", 0, 50, 1)}
+	var told []string
+	learns := student{pile, func(o *sim.CoRun) error {
+		var names []string
+		for _, x := range o.Set {
+			names = append(names, x.ID)
+		}
+		slices.Sort(names)
+		told = append(told, fmt.Sprint(names, o.Speeds, o.For))
+		return nil
+	}}
+	run(t, cards(1), tasks, learns, sim.Options{ObserveAfter: seconds(5)})
+	if want := []string{"[a b] [0.5 0.5] 40s", "[b] [1] 30s"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+	fails := errors.New("cannot learn")
+	learns.observe = func(*sim.CoRun) error { return fails }
+	if _, err := sim.Run(context.Background(), cards(1), tasks, learns, sim.Options{ObserveAfter: seconds(5)}); !errors.Is(err, fails) || !strings.Contains(err.Error(), "policy script at") {
+		t.Errorf("error is %v", err)
+	}
+}
+
+// TestShares: tasks whose shares of a GPU add up to it, rounded or not, run there
+// together, and one more does not.
+func TestShares(t *testing.T) {
+	for _, shares := range [][]float64{{0.5, 0.5}, {0.1, 0.2, 0.7}, {0.7, 0.2, 0.1}} {
+		var tasks []sim.Task
+		truth := sim.Constant{1}
+		for i, share := range append(shares, 0.01) {
+			x := task(fmt.Sprint(i), 0, 10, 1)
+			x.Share = share
+			tasks, truth = append(tasks, x), append(truth, 1)
+		}
+		r := run(t, cards(1), tasks, script(pile), sim.Options{Truth: truth})
+		for _, e := range r.Ends {
+			want := seconds(10)
+			if e.ID == fmt.Sprint(len(shares)) {
+				want = seconds(20)
+			}
+			if e.End != want {
+				t.Errorf("shares %v: task %s ends at %v, want %v", shares, e.ID, e.End, want)
+			}
+		}
+	}
+}
