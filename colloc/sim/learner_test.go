@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -53,14 +54,14 @@ func TestShares(t *testing.T) {
 		var tasks []sim.Task
 		truth := sim.Constant{1}
 		for i, share := range append(shares, 0.01) {
-			x := task(fmt.Sprint(i), 0, 10, 1)
+			x := task(strconv.Itoa(i), 0, 10, 1)
 			x.Share = share
 			tasks, truth = append(tasks, x), append(truth, 1)
 		}
 		r := run(t, cards(1), tasks, script(pile), sim.Options{Truth: truth})
 		for _, e := range r.Ends {
 			want := seconds(10)
-			if e.ID == fmt.Sprint(len(shares)) {
+			if e.ID == strconv.Itoa(len(shares)) {
 				want = seconds(20)
 			}
 			if e.End != want {

@@ -27,7 +27,7 @@ const (
 func Prepare() {
 	if os.Args[0] == watcherName {
 		watch(os.Args[1])
-		os.Exit(0)
+		syscall.Exit(0)
 	}
 	if os.Getenv(variable) != "" || !strings.HasSuffix(os.Args[0], ".test") {
 		return
