@@ -126,7 +126,7 @@ func (s *served) outdone(sub *packer.Problem, set *packer.Set, g int) (bool, err
 	value := 0.0
 	worth := make([]float64, 0, len(set.Speeds))
 	for k := range set.Speeds {
-		t := &packer.Task{}
+		var t *packer.Task
 		if k < len(gpu.Residents) {
 			t = &gpu.Residents[k]
 		} else {
