@@ -70,3 +70,36 @@ func TestShares(t *testing.T) {
 		}
 	}
 }
+
+// TestNowhere: a task that was stopped, or is over, is on no GPU.
+func TestNowhere(t *testing.T) {
+	waited, over := 0, 0
+	r := run(t, cards(1), []sim.Task{task("a", 0, 100, 1), task("b", 30, 20, 1)}, script(func(s *sim.State) error {
+		for x := range s.Waiting() {
+			if waited++; len(x.On) > 0 {
+				return fmt.Errorf("%s waits on GPUs %v", x.ID, x.On)
+			}
+		}
+		for _, x := range s.Ended() {
+			if over++; len(x.On) > 0 {
+				return fmt.Errorf("%s ended and is on GPUs %v", x.ID, x.On)
+			}
+		}
+		next := ""
+		if len(s.Arrived()) > 0 {
+			next = s.Arrived()[0].ID
+			for x := range s.Running() {
+				s.Stop(x)
+			}
+		}
+		for x := range s.Waiting() {
+			if g := s.FirstIdle(); g != nil && (next == "" || x.ID == next) {
+				s.Start(x, g.Index)
+			}
+		}
+		return nil
+	}), sim.Options{})
+	if r.Preemptions != 1 || waited < 3 || over != 2 {
+		t.Errorf("%d preemptions, %d looks at waiting tasks, %d at those that were over", r.Preemptions, waited, over)
+	}
+}
