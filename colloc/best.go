@@ -5,7 +5,6 @@ import (
 	"hash/maphash"
 	"math"
 	"math/bits"
-	"reflect"
 	"slices"
 
 	"example.com/colloc/profile"
@@ -189,7 +188,12 @@ func sameProduct(a, b *profile.GPUModel) bool {
 	return a.Name == b.Name && a.Memory == b.Memory && a.SMs == b.SMs && a.BandwidthBytesPerSec == b.BandwidthBytesPerSec && a.L2 == b.L2 &&
 		a.FP32 == b.FP32 && a.TF32 == b.TF32 && a.BF16 == b.BF16 && a.PowerWatts == b.PowerWatts && a.ComputeCapability == b.ComputeCapability &&
 		slices.Equal(a.Unverified, b.Unverified) && len(a.MIG) == len(b.MIG) &&
-		(len(a.MIG) == 0 || &a.MIG[0] == &b.MIG[0] || reflect.DeepEqual(a.MIG, b.MIG))
+		(len(a.MIG) == 0 || &a.MIG[0] == &b.MIG[0] || slices.EqualFunc(a.MIG, b.MIG, sameSlice))
+}
+
+func sameSlice(a, b profile.MIGProfile) bool {
+	return a.Name == b.Name && a.Compute == b.Compute && a.Size == b.Size && a.Max == b.Max && a.SMs == b.SMs && a.Memory == b.Memory &&
+		slices.Equal(a.Starts, b.Starts)
 }
 
 // candidate is a card that a gang could have to itself.

@@ -242,8 +242,15 @@ func TestPreemptManyResidents(t *testing.T) {
 	task := seen(t, "task", 0.1, 0.05, profile.GiB)
 	task.Reserved, task.Priority = 10*profile.GiB, 1
 	got, err := p.Preempt(task, []colloc.GPU{gpu})
-	if err != nil || got.Exact || len(got.Victims) != 3 {
-		t.Errorf("%+v, %v; want three victims", got, err)
+	if err != nil || got.Exact || len(got.Victims) == 0 || len(got.Victims) == len(gpu.Residents) {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for spared, fits := range []bool{true, false} { // all residents are alike: with one more it does not fit
+		left := gpu
+		left.Residents = gpu.Residents[:len(gpu.Residents)-len(got.Victims)+spared]
+		if v, err := p.Fit(task, left); err != nil || v.Fits != fits {
+			t.Errorf("with %d victims spared: %v, %v", spared, v, err)
+		}
 	}
 	if _, err := p.Preempt(colloc.Task{}, []colloc.GPU{gpu}); len(colloc.Faults(err)) == 0 {
 		t.Errorf("a task without anything: %v", err)
