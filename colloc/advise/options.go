@@ -19,6 +19,10 @@ type Options struct {
 	Mechanism profile.Mechanism
 	// Thresholds decide what is low and high.
 	Thresholds Thresholds
+	// DataWait is the share of its steps in which the task waited for its data, in
+	// [0, 1], as a profiler's trace tells (tracefile.File.DataWait); missing is not
+	// measured.
+	DataWait profile.Opt[float64]
 	// CPUs is the number of CPU cores the task may use; 0 is unknown and counts
 	// as 8 where data-loader workers are advised.
 	CPUs int
@@ -57,6 +61,9 @@ type Thresholds struct {
 	// HighCPU is the share of the CPU allotment from which it limits: default
 	// 0.8.
 	HighCPU float64
+	// HighWait is the share of a step spent waiting for data from which that
+	// limits: default 0.1.
+	HighWait float64
 	// HighMemory is the share of GPU memory from which a task is large enough
 	// that an idle GPU is waste: default 0.5.
 	HighMemory float64
@@ -74,6 +81,7 @@ func (t *Thresholds) fill() {
 		{&t.HighSM, 0.8},
 		{&t.HighDRAM, 0.6},
 		{&t.HighCPU, 0.8},
+		{&t.HighWait, 0.1},
 		{&t.HighMemory, 0.5},
 		{&t.LargeMemory, 0.8},
 	} {

@@ -31,7 +31,15 @@ func (v *view) findings() []Finding {
 		add(TooLargeToFit, sourceReserve, Evidence{"memory_share", share, offered, true})
 	}
 	low, lowKnown := v.lowSM()
+	wait, waitKnown := v.dataWait()
+	if waitKnown && wait.Above {
+		f := v.waits(wait)
+		found = append(found, f)
+	}
 	switch cpu, cpuKnown := v.p.Vector.Get(profile.MeanCPUBusy); {
+	case waitKnown && wait.Above: // a profiler saw it, which is better than what use suggests
+	case waitKnown && lowKnown && !low.Above:
+		add(Underused, sourceDCGM, low, wait)
 	case !lowKnown:
 		v.warn("use of the GPU is not judged: neither SM activity nor GPU utilisation was measured")
 	case low.Above:
@@ -57,6 +65,37 @@ func (v *view) findings() []Finding {
 		add(TooLargeToShare, sourceShare, Evidence{"memory_share", share, t.LargeMemory, true})
 	}
 	return found
+}
+
+// dataWait compares the share of its steps in which the task waited for data with
+// HighWait. A share that makes no sense is a warning.
+func (v *view) dataWait() (Evidence, bool) {
+	wait, known := v.o.DataWait.Get()
+	if known && !(wait >= 0 && wait <= 1) {
+		v.warn("waiting for data is not judged: Options.DataWait is %v, want 0 to 1", wait)
+		known = false
+	}
+	high := v.o.Thresholds.HighWait
+	return Evidence{"data_wait", wait, high, wait >= high}, known
+}
+
+// waits says why a task waits for data: its CPUs are busy, or as many as workers,
+// or it has too few workers.
+func (v *view) waits(wait Evidence) Finding {
+	cpu, known := v.p.Vector.Get(profile.MeanCPUBusy)
+	high := v.o.Thresholds.HighCPU
+	workers := float64(v.p.Spec.Training.Workers)
+	cpus := Evidence{profile.WorkerCount.String(), workers, float64(v.o.CPUs), workers >= float64(v.o.CPUs)}
+	busy := Evidence{profile.MeanCPUBusy.String(), cpu, high, cpu >= high}
+	switch {
+	case known && busy.Above:
+		return Finding{StarvedByInput, []Evidence{wait, busy}, sourceStalls}
+	case cpus.Above:
+		return Finding{StarvedByInput, []Evidence{wait, cpus}, sourceStalls}
+	case known:
+		return Finding{FewWorkers, []Evidence{wait, busy, cpus}, sourceLoader}
+	}
+	return Finding{FewWorkers, []Evidence{wait, cpus}, sourceLoader}
 }
 
 // lowSM compares the use of the SMs with LowSM.

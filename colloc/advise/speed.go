@@ -20,11 +20,15 @@ const maxMixedGain = 3
 // lightenInput is bounded by the GPU: it can do 1/sm of today's work.
 func (v *view) lightenInput() *Remedy {
 	_, sm, known := v.sm()
+	most := v.headroom(sm)
+	if wait, ok := v.dataWait(); ok && wait.Above {
+		most, known = 1/max(0.01, 1-wait.Value), true
+	}
 	if !known {
 		return nil
 	}
 	return &Remedy{
-		Action: LightenInput, Throughput: between(1, v.headroom(sm)), Source: sourceStalls,
+		Action: LightenInput, Throughput: between(1, most), Source: sourceStalls,
 		Text: "give the task more CPU cores, or let them do less per sample: decode on the GPU, cache decoded samples",
 	}
 }
@@ -38,6 +42,9 @@ func (v *view) headroom(sm float64) float64 {
 // addWorkers overlaps loading with computing. If a step without workers takes 1,
 // of which the GPU works s, then with w workers it takes max(s, (1 - s) / w).
 func (v *view) addWorkers() *Remedy {
+	if wait, ok := v.dataWait(); ok && wait.Above {
+		return v.hideWait(wait.Value)
+	}
 	s := max(0.01, v.gpuTime())
 	if s >= 1 {
 		return nil
@@ -50,6 +57,30 @@ func (v *view) addWorkers() *Remedy {
 		Action: AddWorkers, Count: w, Throughput: Effect{Value: best, Lo: 1, Hi: best}, Source: sourceLoader,
 		Training: profile.Some(t),
 		Text:     fmt.Sprintf("load data in %d worker processes so that loading and training overlap", w),
+	}
+}
+
+// leastWorkers is how many worker processes are advised at least: loading has to keep
+// ahead of training where it varies, too.
+const leastWorkers = 4
+
+// hideWait loads in more worker processes. If they load one batch each while a step
+// takes 1, of which the task waits w, n workers take n for a batch, and n / (1 - w) of
+// them take no longer than the rest of a step.
+func (v *view) hideWait(wait float64) *Remedy {
+	t := v.p.Spec.Training
+	rest := max(0.01, 1-wait)
+	loading := wait // by the training process itself
+	if t.Workers > 0 {
+		loading = float64(t.Workers)
+	}
+	w := min(max(leastWorkers, t.Workers+1, int(math.Ceil(loading/rest))), max(v.o.CPUs, 1))
+	t.Workers = w
+	best := 1 / max(rest, loading/float64(w))
+	return &Remedy{
+		Action: AddWorkers, Count: w, Throughput: Effect{Value: best, Lo: 1, Hi: max(1, best)}, Source: sourceLoader,
+		Training: profile.Some(t),
+		Text:     fmt.Sprintf("load data in %d worker processes: %.0f %% of a step is spent waiting for it", w, 100*wait),
 	}
 }
 

@@ -110,6 +110,11 @@ func (r *reader) read() error {
 	if !listed {
 		return r.errorAt(len(r.data), errors.New(`no tasks: want a "tasks" list; see -h for an example`))
 	}
+	return r.tasks(tasks)
+}
+
+// tasks reads the list of tasks.
+func (r *reader) tasks(tasks part) error {
 	list, err := r.members(tasks)
 	if err != nil {
 		return err

@@ -8,21 +8,15 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/find"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
+	"example.com/colloc/profile/tracefile"
 )
-
-// settings are the flags.
-type settings struct {
-	batch, sequence int
-	gpu             string
-	json, spec      bool
-	training        profile.Training
-	head            string
-}
 
 // Program is colloc describe.
 func Program() cli.Program {
@@ -33,28 +27,17 @@ func Program() cli.Program {
 	}
 }
 
-// flags returns the flags, which fill s.
-func (s *settings) flags() *flag.FlagSet {
-	flags := flag.NewFlagSet("describe", flag.ContinueOnError)
-	flags.IntVar(&s.batch, "batch", 1, "batch size `N` for memory and work")
-	flags.IntVar(&s.sequence, "seq", 0, "tokens in a sample of a config.json; 0 is the model's maximum, at most 512")
-	flags.StringVar(&s.gpu, "gpu", "", "also compare with this `GPU`, such as A100 or \"RTX 3090\"")
-	flags.TextVar(&s.training.Optimizer, "optimizer", profile.Adam, "update `RULE`: sgd, momentum, adam, ...")
-	flags.TextVar(&s.training.Precision, "precision", profile.FP32, "number `FORMAT`: fp32, tf32, mixed, bf16, fp16")
-	flags.BoolVar(&s.training.Checkpointing, "checkpointing", false, "activations are recomputed in the backward pass")
-	flags.StringVar(&s.head, "head", "default", "what sits on a config.json's transformer: default, `none` or language")
-	flags.BoolVar(&s.spec, "spec", false, "print the specification alone, to paste into a task file")
-	flags.BoolVar(&s.json, "json", false, "print one JSON object a line")
-	return flags
-}
-
 const help = `Describe says what is understood of model files: ONNX, safetensors, GGUF, Hugging
-Face config.json, Keras, and the text of torchsummary, torchinfo or print(model).
+Face config.json, Keras, and the text of torchsummary, torchinfo or print(model); of task files, of logs
+of GPU use and of traces of the PyTorch profiler and nsys; and of a folder, by the file in
+it that tells most. With a GPU it predicts, too: peak memory, use, the speed beside a copy.
 
 usage: colloc describe [flags] FILE...
 
   colloc describe config.json model.onnx
   colloc describe -batch 32 -gpu A100 summary.txt
+  colloc describe colloc-task.json
+  colloc describe -gpu A100 trace.json dmon.log
   colloc describe -batch 32 -precision bf16 -spec config.json >> tasks.json
 
 `
@@ -95,12 +78,17 @@ func run(args []string, stdout, stderr io.Writer) int {
 // say writes a line for people; there is nobody to tell if that fails.
 func say(w io.Writer, words ...any) { _, _ = fmt.Fprintln(w, words...) }
 
-// catalogue is the names of the GPUs that are known.
-func catalogue() (names []string) {
-	for _, g := range profile.GPUs() {
-		names = append(names, g.Name)
+// folder describes the file of a folder that tells most.
+func (s *settings) folder(w *bytes.Buffer, path string, o *modelfile.Options) error {
+	d := find.Model([]string{path}, "", s.batch, o)
+	if d.Used == "" {
+		return fmt.Errorf("%s: nothing here describes a model: want a specification, config.json, ONNX, Keras or safetensors file, or a summary as .txt%s",
+			path, strings.Join(append([]string{""}, d.Failed...), "\n  "))
 	}
-	return names
+	if !s.json && !s.spec {
+		fmt.Fprintf(w, "%s: %s is used: %s\n", path, d.Used, d.Why)
+	}
+	return s.describe(w, d.Used)
 }
 
 func (s *settings) describe(w *bytes.Buffer, path string) error {
@@ -109,10 +97,29 @@ func (s *settings) describe(w *bytes.Buffer, path string) error {
 	if !ok {
 		return fmt.Errorf("-head %q is none of default, none and language", s.head)
 	}
-	f, err := modelfile.ReadFile(path, &modelfile.Options{SequenceLength: s.sequence, Head: head})
+	if find.IsTask(path) {
+		return s.tasks(w, path)
+	}
+	options := &modelfile.Options{SequenceLength: s.sequence, Head: head}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return s.folder(w, path, options)
+	}
+	f, err := modelfile.ReadFile(path, options)
 	if err != nil {
+		log, other := tracefile.ReadFile(path, nil)
+		switch {
+		case other == nil:
+			return s.trace(w, path, log)
+		case errors.Is(err, modelfile.ErrFormat) && !errors.Is(other, tracefile.ErrFormat):
+			return other
+		}
 		return err
 	}
+	return s.model(w, path, f)
+}
+
+// model describes a model file.
+func (s *settings) model(w *bytes.Buffer, path string, f *modelfile.File) (err error) {
 	spec := f.Spec(s.batch)
 	spec.Training = s.training
 	spec.Training.BatchSize = s.batch
@@ -139,12 +146,17 @@ func (s *settings) describe(w *bytes.Buffer, path string) error {
 	for _, warning := range f.Warnings {
 		d.Warnings = append(d.Warnings, warning.String())
 	}
-	if s.gpu != "" {
-		g, ok := profile.LookupGPU(s.gpu)
-		if !ok {
-			return fmt.Errorf("-gpu %q is not in the catalogue, which has %s", s.gpu, strings.Join(catalogue(), ", "))
+	if d.gpu, err = s.product(""); err != nil {
+		return err
+	}
+	if d.gpu != nil {
+		p, err := profile.New(spec, profile.Trace{}, *d.gpu)
+		if err == nil {
+			d.Predict, err = s.predictor.predict(&p, d.gpu, profile.Opt[float64]{})
 		}
-		d.gpu = &g
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
 	}
 	if s.json {
 		return json.NewEncoder(w).Encode(d)

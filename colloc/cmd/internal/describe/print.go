@@ -58,6 +58,9 @@ func (d *description) print(w *bytes.Buffer) error {
 	fmt.Fprintf(w, "  training at batch %d in %v with %v: weights %v, gradients %v, optimiser %v, activations %s, %s %v\n",
 		d.Batch, d.spec.Training.Precision, d.spec.Training.Optimizer, terms.Weights, terms.Gradients, terms.States, activationBytes, together, total)
 	d.printWork(w, terms)
+	if d.Predict != nil {
+		d.Predict.print(w)
+	}
 	for _, text := range d.Warnings {
 		fmt.Fprintln(w, "  note:", text)
 	}
@@ -121,6 +124,8 @@ type description struct {
 	MACs        *int64   `json:"macs_per_sample,omitempty"`
 	Batch       int      `json:"batch"`
 	Warnings    []string `json:"warnings"`
+
+	Predict *prediction `json:"prediction,omitempty"`
 
 	spec profile.Spec
 	gpu  *profile.GPUModel

@@ -26,8 +26,6 @@ type Description struct {
 
 // ranks are the kinds of file that describe a task, the best first: those that tell
 // everything, then shapes, then weights alone.
-//
-//nolint:gochecknoglobals // a read-only table
 var ranks = []struct {
 	suffix, why string
 }{
@@ -76,8 +74,8 @@ func rankOf(path string) int {
 	return -1
 }
 
-// isTask reports whether a file begins like a task file or a specification.
-func isTask(path string) bool {
+// IsTask reports whether a file begins like a task file or a specification.
+func IsTask(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
 		return false
@@ -138,7 +136,7 @@ func Model(paths []string, skip string, batch int, o *modelfile.Options) Descrip
 	d := Description{Spec: profile.Spec{Training: profile.Training{BatchSize: batch}}}
 	tries := 0
 	for _, c := range all {
-		if same(c.path, skip) || c.rank == 0 && !isTask(c.path) || ranks[c.rank].suffix == ".txt" && c.size > maxText {
+		if same(c.path, skip) || c.rank == 0 && !IsTask(c.path) || ranks[c.rank].suffix == ".txt" && c.size > maxText {
 			continue
 		}
 		if tries++; tries > maxTries {
@@ -161,7 +159,7 @@ func Model(paths []string, skip string, batch int, o *modelfile.Options) Descrip
 // Read reads one file that describes a task: a task file with one task, a
 // specification, or a model. What the file says of the training wins over batch.
 func Read(path string, batch int, o *modelfile.Options) (profile.Spec, error) {
-	if isTask(path) {
+	if IsTask(path) {
 		f, err := taskfile.ReadFile(path)
 		if err != nil {
 			return profile.Spec{}, err

@@ -33,15 +33,13 @@ func TestMain(m *testing.M) {
 }
 
 // host is a folder with fake GPUs, one of which somebody else uses.
-func host(t *testing.T) string {
+func host(t *testing.T) {
 	t.Helper()
-	dir := t.TempDir()
-	t.Chdir(dir)
+	t.Chdir(t.TempDir())
 	t.Setenv("TMPDIR", t.TempDir())
 	t.Setenv(mainEnv, "1") // for burners
 	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	write(t, "gpus.json", `{"gpus": [{"id": "used", "name": "A100-40GB", "foreign": "2GiB"}, {"id": "free", "name": "A100-40GB"}]}`)
-	return dir
 }
 
 func write(t *testing.T, path, text string) {
@@ -78,9 +76,9 @@ func (w *watcher) Write(p []byte) (int, error) {
 }
 
 // one reads the task that was written.
-func one(t *testing.T, path string) taskfile.Task {
+func one(t *testing.T) taskfile.Task {
 	t.Helper()
-	f, err := taskfile.ReadFile(path)
+	f, err := taskfile.ReadFile("colloc-task.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +106,7 @@ func TestTask(t *testing.T) {
 	if status != 0 || !strings.Contains(stdout, "step 1/300") || !strings.Contains(stdout, "step 300/300") {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
-	task := one(t, "colloc-task.json")
+	task := one(t)
 	s := task.Solo
 	peak := s.Spread["peak_memory"]
 	if task.ID != "mine" || s.GPU != "A100-40GB" || peak != float64(3*profile.GiB) || s.StepTime.IsZero() || s.GPUBusy.IsZero() || s.Steps != profile.Some(int64(300)) {
@@ -166,7 +164,7 @@ func TestInterrupt(t *testing.T) {
 	if status != 9 && status != 130 || !strings.Contains(stderr, "wrote colloc-task.json") { // the shell may not have come to its trap
 		t.Errorf("status %d, %s", status, stderr)
 	}
-	if task := one(t, "colloc-task.json"); len(task.Missing) < 3 {
+	if task := one(t); len(task.Missing) < 3 {
 		t.Errorf("nothing was seen, and missing is %v", task.Missing)
 	}
 }
@@ -185,7 +183,7 @@ func TestAlone(t *testing.T) {
 	if status != 0 || !strings.Contains(stderr, "WARNING: used is not alone") {
 		t.Errorf("status %d, %s", status, stderr)
 	}
-	if task := one(t, "colloc-task.json"); len(task.Warnings) != 1 || !strings.Contains(task.Warnings[0], "not alone") {
+	if task := one(t); len(task.Warnings) != 1 || !strings.Contains(task.Warnings[0], "not alone") {
 		t.Errorf("warnings %q", task.Warnings)
 	}
 }
@@ -206,7 +204,7 @@ func TestCompany(t *testing.T) {
 	if status == 0 || !came {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
-	task := one(t, "colloc-task.json")
+	task := one(t)
 	if len(task.Warnings) != 1 || !strings.Contains(task.Warnings[0], "others came to the GPU (the program foreign (5 GiB))") {
 		t.Errorf("warnings %q", task.Warnings)
 	}
@@ -247,7 +245,7 @@ func TestProcess(t *testing.T) {
 	if status != 0 {
 		t.Fatalf("status %d, %s", status, stderr)
 	}
-	task := one(t, "colloc-task.json")
+	task := one(t)
 	if task.Solo.Spread["peak_memory"] != float64(2*profile.GiB) || task.Solo.StepTime.IsZero() || len(task.Command) < 2 || task.Command[1] != "burn" {
 		t.Errorf("%+v, %+v", task, task.Solo)
 	}

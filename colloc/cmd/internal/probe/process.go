@@ -41,14 +41,14 @@ func (t *tee) Write(p []byte) (int, error) {
 type process struct {
 	cmd  *exec.Cmd
 	logs []*os.File
-	over atomic.Bool // nobody follows its output any more
-	done chan error
+	over atomic.Bool   // nobody follows its output any more
+	done chan struct{} // closed when it has ended
 }
 
 // start starts the command on a GPU; what it tells is kept in dir.
 func start(words []string, h *gpus.Host, gpu nvmlx.DeviceID, dir string, s cli.Streams) (*process, error) {
 	words = h.Command(words)
-	p := &process{cmd: exec.Command(words[0], words[1:]...), done: make(chan error, 1)}
+	p := &process{cmd: exec.Command(words[0], words[1:]...), done: make(chan struct{})}
 	p.cmd.Env = append(h.Env, "CUDA_VISIBLE_DEVICES="+string(gpu), "COLLOC_PROGRESS="+filepath.Join(dir, "steps"))
 	if os.Getenv("PYTHONUNBUFFERED") == "" {
 		p.cmd.Env = append(p.cmd.Env, "PYTHONUNBUFFERED=1")
@@ -70,11 +70,8 @@ func start(words []string, h *gpus.Host, gpu nvmlx.DeviceID, dir string, s cli.S
 		return nil, errors.Join(fmt.Errorf("%s: %w", words[0], errors.Unwrap(err)), p.close())
 	}
 	go func() {
-		err := p.cmd.Wait()
-		if errors.Is(err, exec.ErrWaitDelay) {
-			err = nil
-		}
-		p.done <- err
+		_ = p.cmd.Wait() // its state tells
+		close(p.done)
 	}()
 	return p, nil
 }

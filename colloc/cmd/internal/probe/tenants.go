@@ -2,7 +2,9 @@ package probe
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"time"
@@ -108,9 +110,7 @@ func (t *tenants) look(ctx context.Context, now time.Time, used profile.Opt[prof
 	case ok && len(l.others) == 0 && all > t.idle && (l.mine || len(list) == 0):
 		l.memory = profile.Some(all - t.idle)
 	}
-	for pid, cpu := range members {
-		t.cpu[pid] = cpu
-	}
+	maps.Copy(t.cpu, members)
 	var sum time.Duration
 	for _, cpu := range t.cpu {
 		sum += cpu
@@ -148,7 +148,7 @@ func (o *options) choose(ctx context.Context, h *gpus.Host) (_ *tenants, others 
 		return nil, nil, fmt.Errorf("process %d and what it started use no GPU that can be seen: name it with -gpu, if it is about to", o.pid)
 	}
 	if len(busy) == 0 {
-		return nil, nil, fmt.Errorf("no GPU that programs run on")
+		return nil, nil, errors.New("no GPU that programs run on")
 	}
 	return nil, nil, fmt.Errorf("no GPU is alone, and what is seen beside others says nothing of the task: %s; wait, or -shared measures all the same", strings.Join(busy, "; "))
 }

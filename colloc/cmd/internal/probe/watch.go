@@ -89,66 +89,39 @@ func (w *watched) begin(dir string, s cli.Streams) (err error) {
 // run samples and reads until the task is over, or is no longer of interest.
 func (w *watched) run(ctx context.Context, signals <-chan os.Signal) (status int, err error) {
 	every := min(time.Second, max(100*time.Millisecond, w.o.time/30))
-	sampling, stop := context.WithCancel(ctx)
-	sampled := make(chan error, 1)
-	go func() {
-		sampled <- nvmlx.NewSampler(w.host.Source, &nvmlx.SamplerConfig{Slow: every, Devices: []nvmlx.DeviceID{w.tenants.gpu}}).
-			Run(sampling, func(s nvmlx.Sample) { w.sample(sampling, &s) })
-	}()
-	defer func() {
-		stop()
-		<-sampled
-		if w.process != nil {
-			err = errors.Join(err, w.process.close())
-		}
-	}()
+	stop := w.observe(ctx, every)
+	defer stop()
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
-	var done <-chan error // never for a process of somebody else
-	if w.process != nil {
-		done = w.process.done
+	if w.process == nil {
+		return w.follow(ctx, ticker.C, signals)
 	}
+	defer func() { err = errors.Join(err, w.process.close()) }()
 	var kill <-chan time.Time
+	var failed error
 	for asked := 0; ; {
 		select {
-		case <-done:
+		case <-w.process.done:
 			status := w.process.status()
-			err := w.ended(time.Now(), status == 0 && asked == 0, status)
+			failed = errors.Join(failed, w.ended(time.Now(), status == 0 && asked == 0, status))
 			switch {
+			case failed != nil && status == 0:
+				status = exitFailed
 			case w.stopping && asked == 0:
 				status = exitOK
-			case err != nil && status == 0:
-				status = exitFailed
 			}
-			return status, err
+			return status, failed
 		case <-ticker.C:
-			over, failed := w.tick(time.Now())
-			switch {
-			case failed != nil && w.process == nil:
-				return exitFailed, failed
-			case failed != nil:
-				w.say("%v", failed)
-				err = failed
-			case over && w.process == nil:
-				return exitOK, nil
-			}
+			over, err := w.tick(time.Now())
+			failed = errors.Join(failed, err)
 			if over && w.o.stop && !w.stopping {
 				w.stopping = true
 				procgroup.Signal(w.process.cmd, syscall.SIGTERM)
 				const grace = 10 * time.Second
 				kill = time.After(grace)
 			}
-			if over {
-				stop()
-			}
 		case s := <-signals:
-			failed := w.conclude(time.Now(), false)
-			if w.process == nil {
-				return map[bool]int{true: exitFailed, false: exitOK}[failed != nil], failed
-			}
-			if failed != nil {
-				w.say("%v", failed)
-			}
+			failed = errors.Join(failed, w.conclude(time.Now(), false))
 			const most = 3
 			if asked++; asked >= most {
 				s = syscall.SIGKILL
@@ -157,12 +130,49 @@ func (w *watched) run(ctx context.Context, signals <-chan os.Signal) (status int
 		case <-kill:
 			procgroup.Kill(w.process.cmd)
 		case <-ctx.Done():
-			if w.process == nil {
-				return exitFailed, ctx.Err()
-			}
 			procgroup.Kill(w.process.cmd)
-			<-done
+			<-w.process.done
 			return exitFailed, ctx.Err()
+		}
+	}
+}
+
+// observe samples the GPU until the function that it returns is called.
+func (w *watched) observe(ctx context.Context, every time.Duration) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := nvmlx.NewSampler(w.host.Source, &nvmlx.SamplerConfig{Slow: every, Devices: []nvmlx.DeviceID{w.tenants.gpu}}).
+			Run(ctx, func(s nvmlx.Sample) { w.sample(ctx, &s) })
+		if err != nil && ctx.Err() == nil {
+			w.say("the GPU is not measured any more: %v", err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}
+}
+
+// follow watches a process of somebody else.
+func (w *watched) follow(ctx context.Context, tick <-chan time.Time, signals <-chan os.Signal) (int, error) {
+	for {
+		var err error
+		over := true
+		select {
+		case now := <-tick:
+			over, err = w.tick(now)
+		case <-signals:
+			err = w.conclude(time.Now(), false)
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		switch {
+		case err != nil:
+			return exitFailed, err
+		case over:
+			return exitOK, nil
 		}
 	}
 }
