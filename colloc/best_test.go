@@ -117,7 +117,7 @@ func TestBestJudgesClassesOnce(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			task = tenant(task, "red")
 		}
-		gpus := make([]colloc.GPU, 1+rng.IntN(40))
+		gpus, few := make([]colloc.GPU, 1+rng.IntN(40)), rng.IntN(2)
 		for i := range gpus {
 			gpus[i] = card(t, fmt.Sprintf("g%02d", i))
 			if rng.IntN(3) == 0 {
@@ -126,7 +126,7 @@ func TestBestJudgesClassesOnce(t *testing.T) {
 			if rng.IntN(2) == 0 {
 				gpus[i].Labels = []string{"a"}
 			}
-			for k := range rng.IntN(3) {
+			for k := range min(2, rng.IntN(3)+few) {
 				r := pool[rng.IntN(2)]
 				r.ID, r.Weight = fmt.Sprint("r", i, "-", k), float64(rng.IntN(2))
 				switch rng.IntN(6) {
