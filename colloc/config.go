@@ -67,6 +67,13 @@ type Config struct {
 	// its speed and what it costs are then predicted from what it was seen to use. By
 	// default nothing joins it.
 	ShareForeign bool
+	// LeaveOutFaulty lets Plan go on without the tasks and GPUs that are at fault: the
+	// others are planned as though these had not been given, and [Plan].LeftOut says why.
+	// A resident at fault takes its GPU with it, and so does a task with a Home, for what
+	// is free there is not known; a GPU takes the tasks that run there, for they must not
+	// start twice. Of tasks with one ID the first stays, of GPUs none. The other calls,
+	// which ask about few, return the fault as an error all the same.
+	LeaveOutFaulty bool
 	// Method packs; nil is [solve.Auto].
 	Method packer.Method
 }

@@ -29,6 +29,7 @@ func (p *Plan) Explain(w io.Writer) error {
 	p.explainPlacements(&out)
 	p.explainTotals(&out)
 	p.explainNotes(&out)
+	p.explainLeftOut(&out)
 	_, err := out.WriteTo(w)
 	return err
 }
@@ -151,6 +152,14 @@ func (p *Plan) explainNotes(out *bytes.Buffer) {
 				title = ""
 			}
 		}
+	}
+}
+
+func (p *Plan) explainLeftOut(out *bytes.Buffer) {
+	title := "\nLeft out, for they are at fault\n\n"
+	for _, f := range p.LeftOut {
+		fmt.Fprintf(out, "%s  %s\n", title, strings.TrimPrefix(f.Error(), "colloc: "))
+		title = ""
 	}
 }
 

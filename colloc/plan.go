@@ -17,6 +17,9 @@ type Plan struct {
 	Placements []Placement `json:"placements"`
 	// Tasks has one entry per task, in the order they were given.
 	Tasks []Demand `json:"tasks"`
+	// LeftOut are the faults of the tasks and GPUs of which the plan says nothing else,
+	// each with its place among those given, see [Config].LeaveOutFaulty.
+	LeftOut []*FaultError `json:"left_out,omitempty"`
 	// Notes say, for each task that was not placed or got a GPU to itself,
 	// which limit bound and what would lift it.
 	Notes []Note `json:"notes"`

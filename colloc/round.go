@@ -362,8 +362,8 @@ func rounded(e predict.Estimate, steps float64) predict.Estimate {
 // No tasks or no GPUs give an empty plan. Input that cannot be understood is an
 // error, one [*FaultError] for each fault: a duplicate or empty ID, a number out of
 // range, a Spec that no task can have where a task carries no reservation. [Faults]
-// lists them, so that a round can go on without the tasks at fault. When ctx ends
-// early the best plan so far comes with ctx.Err().
+// lists them; with [Config].LeaveOutFaulty Plan goes on without what is at fault and
+// lists it in LeftOut. When ctx ends early the best plan so far comes with ctx.Err().
 //
 // The cost is that of the packing method plus one prediction per pair of tasks
 // and kind of GPU.
@@ -371,7 +371,7 @@ func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, er
 	if err := p.ready(); err != nil {
 		return nil, err
 	}
-	r, err := p.newRound(tasks, gpus, true)
+	r, left, err := p.planRound(tasks, gpus)
 	if err != nil {
 		return nil, err
 	}
@@ -389,5 +389,6 @@ func (p *Planner) Plan(ctx context.Context, tasks []Task, gpus []GPU) (*Plan, er
 	if fault != nil {
 		return nil, fault
 	}
+	plan.LeftOut = left
 	return plan, err
 }
