@@ -364,13 +364,13 @@ func TestChaos(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if os.Getuid() == 0 { // who may, has a disk that fills and starts the host again
-		c.boot, c.disk = filepath.Join(dir, "boot"), filepath.Join(dir, "disk")
+	disk := filepath.Join(dir, "disk")
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=48m"); err == nil { // who may, has a disk that fills and starts the host again
+		t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+		c.boot, c.disk = filepath.Join(dir, "boot"), disk
 		c.write(c.boot, "boot 0\n")
-		if err := syscall.Mount("tmpfs", c.disk, "tmpfs", 0, "size=48m"); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = syscall.Unmount(c.disk, syscall.MNT_DETACH) })
+	} else {
+		t.Logf("no disk is mounted (%v): it never fills, and the host does not start again", err)
 	}
 	c.write(c.gpus, gpuFile(4))
 	var strangers []supervise.Process
