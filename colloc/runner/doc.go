@@ -38,7 +38,8 @@
 //
 // A run that was lost is run again at most three times, whatever [Task].Retries is.
 // A task is over when its command ends; what descends from it is killed then, in
-// whatever session it is. No signal goes to a process that cannot be shown to be of
+// whatever session it is, by the kernel where control groups (version 2) are delegated
+// to the user. No signal goes to a process that cannot be shown to be of
 // the run: claims say on which host, since which start of it, their numbers hold.
 //
 // # Placement

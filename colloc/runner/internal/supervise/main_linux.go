@@ -56,8 +56,9 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	syscall.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
 	self, err := Find(os.Getpid())
+	mine := Claim{Process: self, Space: ThisSpace(), Key: key}
 	if err == nil {
-		err = claim(stem, Claim{Process: self, Space: ThisSpace(), Key: key}.String())
+		err = claim(stem, mine.String())
 	}
 	switch {
 	case errors.Is(err, ErrTaken):
@@ -72,7 +73,8 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	// Package os would start another process to find out how to wait for this one.
-	child, err := syscall.ForkExec(path, argv, &syscall.ProcAttr{
+	in := groupOf("self").child(groupName(stem, mine))
+	child, err := in.start(path, argv, syscall.ProcAttr{
 		Files: []uintptr{0, 1, 2},
 		Env:   env,
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
@@ -98,6 +100,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	}()
 	status, err := wait(child)
 	took := time.Since(began) //nolint:forbidigo // as above
+	in.end()
 	endDescendants()
 	if err != nil {
 		_ = writeExit(stem, Outcome{Err: err.Error()}) // as above

@@ -107,13 +107,14 @@ func (p Process) AwaitEnd() {
 }
 
 // KillRest kills what is left of a run whose supervisor is gone: the processes that
-// have its mark in their environment, wherever they went, and those that share a
-// session with one. Others may have got the numbers that the run had; what cannot be
-// shown to be its is left alone. It waits for what it killed, and for what is ending.
+// have its mark in their environment, wherever they went, those that share a session
+// with one, and its control group if it has one. Others may have got the numbers that
+// the run had; what cannot be shown to be its is left alone. It waits for what it
+// killed, and for what is ending.
 func KillRest(stem string) {
 	name, value, _ := strings.Cut(Mark(stem), "=")
 	sessions := make(map[string]bool)
-	var ending []int
+	var ending, marked []int
 	for _, pid := range processes() {
 		if Variable(pid, name) != value {
 			if isEnding(pid) { // who knows whose it was
@@ -121,6 +122,7 @@ func KillRest(stem string) {
 			}
 			continue
 		}
+		marked = append(marked, pid)
 		if fields, err := readStat(pid); err == nil {
 			sessions[fields[statSession]] = true
 		}
@@ -128,6 +130,7 @@ func KillRest(stem string) {
 	if fields, err := readStat(os.Getpid()); err == nil {
 		delete(sessions, fields[statSession]) // whoever called us with that environment is no task
 	}
+	endGroup(stem, marked)
 	for _, pid := range processes() {
 		held, err := os.FindProcess(pid)
 		if err != nil {

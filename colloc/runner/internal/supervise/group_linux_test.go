@@ -1,0 +1,161 @@
+package supervise
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// fakeTree is a folder that looks like a tree of control groups, with one that is
+// delegated.
+func fakeTree(t *testing.T) (tree, dir string) {
+	t.Helper()
+	tree = t.TempDir()
+	dir = filepath.Join(tree, "user.slice", "me")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fakeFile(t, dir, groupEvents, "populated 1\n")
+	return tree, dir
+}
+
+func fakeFile(t *testing.T, dir, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFindGroup reads what processes of several kinds of hosts have in /proc.
+func TestFindGroup(t *testing.T) {
+	tree, dir := fakeTree(t)
+	for text, want := range map[string]string{
+		"0::/user.slice/me\n":                     dir,
+		"4:memory:/a\n1:cpu:/\n0::/user.slice/me": dir,
+		"0::/\n":                        "", // the host's topmost one
+		"0::/user.slice\n":              "", // no group
+		"0::/user.slice/me (deleted)\n": "",
+		"0::/../user.slice/me\n":        "", // outside of what this container sees
+		"4:memory:/user.slice/me\n":     "", // version 1
+		"":                              "",
+	} {
+		if got := findGroup(text, filepath.Join(tree, "none"), tree); string(got) != want {
+			t.Errorf("%q is in %q, want %q", text, got, want)
+		}
+	}
+	if g := groupOf("0"); g != "" {
+		t.Errorf("no process is in %s", g)
+	}
+}
+
+// TestGroupFake starts and ends runs where groups look delegated and the kernel knows of
+// none: the command runs all the same, and what the group lists ends, by the kernel if
+// it can do that.
+func TestGroupFake(t *testing.T) {
+	_, dir := fakeTree(t)
+	g := group(dir).child("colloc-1")
+	if info, err := os.Stat(filepath.Join(dir, "colloc-1")); g == "" || err != nil || !info.IsDir() {
+		t.Fatalf("no group: %v", err)
+	}
+	if again := group(dir).child("colloc-1"); again != "" {
+		t.Error("a group that is there already is taken")
+	}
+	if none := group("").child("colloc-2"); none != "" {
+		t.Errorf("without a group of our own there is %s", none)
+	}
+	pid, err := g.start("/bin/true", []string{"true"}, syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := syscall.Wait4(pid, nil, 0, nil); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "colloc-1")); err == nil || g != "" {
+		t.Errorf("a group that the command is not in stays: %q", g)
+	}
+	g.end() // there is none
+
+	g = group(dir).child("colloc-3")
+	one, two := sleeper(t, nil, "exec sleep 1000"), sleeper(t, nil, "exec sleep 1000")
+	below := filepath.Join(string(g), "below")
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	fakeFile(t, string(g), groupProcs, strconv.Itoa(one.Process.Pid)+"\n0\n") // 0 would be this process and all beside it
+	fakeFile(t, below, groupProcs, strconv.Itoa(two.Process.Pid)+"\n")
+	g.end()
+	for _, c := range []*os.Process{one.Process, two.Process} {
+		if p, err := Find(c.Pid); err == nil && p.Alive() {
+			t.Errorf("process %d lives", c.Pid)
+		}
+	}
+	fakeFile(t, string(g), groupKill, "")
+	g.end() // its members have ended
+	if text, err := os.ReadFile(filepath.Join(string(g), groupKill)); err != nil || strings.Trim(string(text), "1") != "" || len(text) == 0 {
+		t.Errorf("the kernel was told %q, %v", text, err)
+	}
+}
+
+// TestGroup does it with the kernel, where this user may make groups: a process that has
+// neither the run's mark nor its session ends with the run, and nothing else does.
+func TestGroup(t *testing.T) {
+	stem := filepath.Join(t.TempDir(), "000001.1")
+	c := Claim{Process: Process{PID: 1 << 29, Start: 7}}
+	if err := claim(stem, c.String()); err != nil {
+		t.Fatal(err)
+	}
+	KillRest(stem) // where there is no group that is all
+	var outer group
+	for _, tree := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		made := group(tree).child("colloc-test-" + strconv.Itoa(os.Getpid()))
+		if _, err := os.Stat(filepath.Join(string(made), groupEvents)); made != "" && err == nil {
+			outer = made
+		} else if made != "" {
+			_ = os.Remove(string(made)) // it is a folder
+		}
+	}
+	if outer == "" {
+		t.Log("no groups may be made here: TestGroupFake stands for them")
+		return
+	}
+	defer outer.end()
+	g := outer.child(groupName(stem, c))
+	attr := syscall.ProcAttr{Env: []string{Mark(stem)}, Sys: &syscall.SysProcAttr{Setsid: true}}
+	pid, err := g.start("/bin/sh", []string{"sh", "-c", "env -i setsid sleep 1000 & wait"}, attr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g == "" {
+		t.Log("the kernel starts nothing in a group")
+	}
+	defer func() { _, _ = syscall.Wait4(pid, nil, 0, nil) }()
+	stranger := sleeper(t, nil, "exec sleep 1000")
+	var members []int
+	waiter, err := Find(pid)
+	for lost := false; err == nil && g != "" && !lost && waiter.Alive(); { // until one has no mark
+		members, _ = g.members()
+		for _, pid := range members {
+			lost = lost || Variable(pid, ProgressVariable) == "" && isSleep(pid)
+		}
+	}
+	KillRest(stem)
+	for _, pid := range members {
+		if p, err := Find(pid); err == nil && p.Alive() {
+			t.Errorf("process %d of the group lives", pid)
+		}
+	}
+	if p, err := Find(stranger.Process.Pid); err != nil || !p.Alive() {
+		t.Errorf("a stranger is gone: %v", err)
+	}
+	if _, err := os.Stat(string(g)); err == nil && g != "" {
+		t.Error("the group stays")
+	}
+}
+
+func isSleep(pid int) bool {
+	name, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/comm")
+	return err == nil && string(name) == "sleep\n"
+}
