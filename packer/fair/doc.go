@@ -1,6 +1,6 @@
 // Package fair turns policies into weights: max-min and finish-time fairness, first
-// come first served with patience, shortest remaining time, makespan, work for the
-// money or for the joule. A plan that maximises the sum of weight times speed then
+// come first served with patience, earliest deadline first, shortest remaining time,
+// makespan, work for the money or for the joule. A plan that maximises the sum of weight times speed then
 // serves the policy, so packing stays one problem whatever is wanted.
 //
 //	accounts := make([]fair.Account, len(tasks)) // what is known of each task

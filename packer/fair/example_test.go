@@ -25,3 +25,22 @@ func ExampleWeights() {
 	// fair.ShortestFirst     [1.000 0.333 0.500]
 	// fair.Makespan          [0.333 1.000 0.667]
 }
+
+// Tasks that are due count by when; which of them are lost is said beside it.
+func ExampleEarliestDeadline() {
+	accounts := []fair.Account{
+		{Remaining: profile.Some(time.Hour)}, // not due
+		{Remaining: profile.Some(time.Hour), Deadline: profile.Some(24 * time.Hour)},
+		{Remaining: profile.Some(time.Hour), Deadline: profile.Some(2 * time.Hour)},
+		{Remaining: profile.Some(3 * time.Hour), Deadline: profile.Some(2 * time.Hour)},
+	}
+	weights := fair.Weights(fair.EarliestDeadline{Alpha: 1, Horizon: 48 * time.Hour}, accounts)
+	for i := range accounts {
+		fmt.Printf("%.3f late: %v\n", weights[i], accounts[i].Late())
+	}
+	// Output:
+	// 0.042 late: false
+	// 0.083 late: false
+	// 1.000 late: false
+	// 0.042 late: true
+}

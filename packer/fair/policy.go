@@ -22,6 +22,9 @@ type Account struct {
 	// Remaining is the predicted work left. Missing counts as Attained, the best
 	// guess where all lengths are equally likely.
 	Remaining profile.Opt[time.Duration]
+	// Deadline is the time from now until the task should be done; missing is none, and
+	// 0 has passed.
+	Deadline profile.Opt[time.Duration]
 	// Price is what an hour of the GPUs that it takes costs, in any currency. 0
 	// means 1.
 	Price float64
@@ -36,6 +39,19 @@ func (a *Account) attained() float64 { return max(0, a.Attained.Seconds()) }
 
 func (a *Account) remaining() float64 {
 	return max(0, a.Remaining.Or(a.Attained).Seconds())
+}
+
+// Late reports whether the task can no longer be done by its Deadline, even alone at
+// speed 1 from now on: more work is predicted to be left than time, or, where nothing
+// is predicted, no time is left. It is false for a task without a Deadline. That it is
+// false promises nothing: the task may wait, share, or take longer than predicted.
+func (a *Account) Late() bool {
+	due, has := a.Deadline.Get()
+	left, known := a.Remaining.Get()
+	if !known {
+		return has && due <= 0
+	}
+	return has && max(0, left) > max(0, due)
 }
 
 func orOne(x float64) float64 {
@@ -66,6 +82,8 @@ const (
 	DefaultPatience = time.Hour
 	// DefaultAlpha is AlphaFair's Alpha.
 	DefaultAlpha = 4
+	// DefaultHorizon is EarliestDeadline's Horizon.
+	DefaultHorizon = 30 * 24 * time.Hour
 
 	// ramp keeps weights finite where nothing is done yet, or left.
 	ramp = 1.0 // seconds
@@ -203,6 +221,53 @@ func (Makespan) Weigh(a *Account) float64 {
 	return a.weight() * (a.remaining() + ramp) * a.gpus()
 }
 
+// EarliestDeadline weighs a task the more, the sooner it is due:
+//
+//	weight · (Horizon / time left)^Alpha
+//
+// The time left counts as a second at least and as Horizon at most. A task without a
+// Deadline counts as one that is due at the Horizon, and so does one that is [Account.Late]:
+// what is lost must not make others late. Ask Late which they are.
+//
+// Where one GPU runs one task at a time, may change it every round, and weights are
+// equal, this is earliest deadline first: if any order of rounds meets all deadlines, it
+// does. With several GPUs or with sharing it is a rule of thumb and promises no
+// deadline: it admits nobody and turns nobody away, does not heed how much work is left
+// beyond Late, and two tasks that share may both be too slow. MaxSlowdown bounds that.
+//
+// Horn, Some simple scheduling algorithms, 1974, doi:10.1002/nav.3800210113.
+type EarliestDeadline struct {
+	// Alpha is at least 0; 0 means 4. The larger, the fewer tasks that are due later
+	// outweigh one that is due soon.
+	Alpha float64
+	// Horizon is the time from which on deadlines are no longer told apart; 0 means 30
+	// days.
+	Horizon time.Duration
+}
+
+// Weigh implements Policy. Where the weight is out of the range of a float64 it
+// returns the largest.
+func (e EarliestDeadline) Weigh(a *Account) float64 {
+	return inRange(a.weight() * math.Pow(e.haste(a), sharpness(e.Alpha)))
+}
+
+// LogWeigh implements LogPolicy.
+func (e EarliestDeadline) LogWeigh(a *Account) float64 {
+	return math.Log(a.weight()) + sharpness(e.Alpha)*math.Log(e.haste(a))
+}
+
+// haste is the horizon over the time left, at least 1.
+func (e EarliestDeadline) haste(a *Account) float64 {
+	horizon := e.Horizon
+	if horizon <= 0 {
+		horizon = DefaultHorizon
+	}
+	if a.Late() {
+		return 1
+	}
+	return max(1, horizon.Seconds()/max(ramp, a.Deadline.Or(horizon).Seconds()))
+}
+
 // CostPerHour weighs the work of a task by what it costs: most work for the money
 // first.
 //
@@ -230,6 +295,7 @@ var (
 	_ LogPolicy = FinishTimeFair{}
 	_ Policy    = ShortestFirst{}
 	_ Policy    = Makespan{}
+	_ LogPolicy = EarliestDeadline{}
 	_ Policy    = CostPerHour{}
 	_ Policy    = CostPerJoule{}
 )

@@ -16,7 +16,16 @@ import (
 )
 
 var policies = []Policy{
-	FIFOFair{}, AlphaFair{}, FinishTimeFair{}, ShortestFirst{}, ShortestFirst{Service: true}, Makespan{}, CostPerHour{}, CostPerJoule{},
+	FIFOFair{},
+	AlphaFair{},
+	FinishTimeFair{},
+	ShortestFirst{},
+	ShortestFirst{Service: true},
+	Makespan{},
+	CostPerHour{},
+	CostPerJoule{},
+	EarliestDeadline{},
+	EarliestDeadline{Alpha: 300, Horizon: time.Nanosecond},
 }
 
 // flat is the policy of maximal throughput.
@@ -36,6 +45,9 @@ func TestPropertyWeightsAreWeights(t *testing.T) {
 			}
 			if rapid.Bool().Draw(t, "predicted") {
 				a.Remaining = profile.Some(length.Draw(t, "remaining"))
+			}
+			if rapid.Bool().Draw(t, "due") {
+				a.Deadline = profile.Some(length.Draw(t, "deadline"))
 			}
 			return a
 		})).Draw(t, "accounts")
