@@ -52,7 +52,9 @@ type profiled struct {
 	steps, waits []span
 	all          span // activity of any GPU
 	kernels      int
-	begun        func() // a value of the document begins
+	seen         int      // events
+	categories   []string // of events, the first few
+	begun        func()   // a value of the document begins
 }
 
 // device is what one GPU did.
@@ -75,6 +77,22 @@ type copied struct {
 
 func newProfiled() *profiled {
 	return &profiled{names: map[int]string{}, devices: map[int]*device{}}
+}
+
+// note remembers the categories of events, for [profiled.saw].
+func (p *profiled) note(category string) {
+	p.seen++
+	if len(p.categories) < maxNamedKeys && category != "" && !slices.Contains(p.categories, category) {
+		p.categories = append(p.categories, clip(category))
+	}
+}
+
+// saw says what a trace without a sample holds instead.
+func (p *profiled) saw() string {
+	if len(p.categories) == 0 {
+		return fmt.Sprintf("%d events, no kernel of a GPU among them", p.seen)
+	}
+	return fmt.Sprintf("%d events, no kernel of a GPU among them, but %s", p.seen, strings.Join(p.categories, ", "))
 }
 
 func (p *profiled) device(id int) (*device, error) {
@@ -129,6 +147,7 @@ func (p *profiled) finish(c *collector) error {
 		c.dataWait = profile.Some(min(1, float64(union(p.waits, steps))/length))
 	}
 	length := float64(p.all.end - p.all.start)
+	c.instead = p.saw()
 	if length <= 0 {
 		return nil // no work of a GPU
 	}
@@ -202,29 +221,35 @@ func readNsys(r *bufio.Reader, c *collector) error {
 	in.FieldsPerRecord, in.ReuseRecord, in.LazyQuotes = -1, true, true
 	p := newProfiled()
 	columns := map[string]int{}
+	var sum kernelSum
 	ids := map[string]int{} // names of devices in order
 	for line := 1; ; line++ {
 		cells, err := in.Read()
 		switch {
 		case errors.Is(err, io.EOF):
 			c.line = line - 1
-			return p.finish(c)
+			return errors.Join(sum.refuse(p.kernels), p.finish(c))
 		case err != nil:
 			return fmt.Errorf("line %d: %w", line, err)
-		case len(columns) == 0 || columns["Start (ns)"] < len(cells) && cells[columns["Start (ns)"]] == "Start (ns)":
+		case isNsys([]byte(strings.Join(cells[:min(len(cells), 2)], ","))):
+			sum.open = !strings.HasPrefix(cells[0], "Start")
+			clear(columns)
 			for i, name := range cells[:min(len(cells), 100)] {
-				columns[strings.TrimSpace(name)] = i
-			}
-			if _, ok := columns["Start (ns)"]; !ok {
-				return errors.New("a summary without times: print it with -r cuda_gpu_trace")
+				columns[strings.Replace(strings.TrimSpace(name), "Time(", "Time (", 1)] = i
 			}
 			continue
+		case len(columns) == 0:
+			continue // what nsys says before its tables
 		}
 		cell := func(name string) string {
 			if i, ok := columns[name]; ok && i < len(cells) {
 				return cells[i]
 			}
 			return ""
+		}
+		if sum.open {
+			sum.add(cell)
+			continue
 		}
 		start, err1 := strconv.ParseInt(cell("Start (ns)"), 10, 64)
 		length, err2 := strconv.ParseInt(cell("Duration (ns)"), 10, 64)
@@ -251,7 +276,37 @@ func readNsys(r *bufio.Reader, c *collector) error {
 	}
 }
 
+// kernelSum is what nsys stats -r cuda_gpu_kern_sum tells.
+type kernelSum struct {
+	open              bool // its table is read
+	kernels, launches int
+	total             float64 // nanoseconds
+}
+
+func (k *kernelSum) add(cell func(string) string) {
+	total, err1 := strconv.ParseFloat(cell("Total Time (ns)"), 64)
+	launches, err2 := strconv.Atoi(cell("Instances"))
+	if err1 == nil && err2 == nil && total >= 0 && launches >= 0 {
+		k.kernels, k.launches, k.total = k.kernels+1, k.launches+launches, k.total+total
+	}
+}
+
+// refuse says why a summary is no sample: a share wants the time that was watched
+// and how far kernels overlap. Where activities stand beside it, they are enough.
+func (k *kernelSum) refuse(activities int) error {
+	if k.kernels == 0 || activities > 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: a summary of %d kernels, %.6g s in %d launches, but not over which time, nor how they overlap: print it with -r cuda_gpu_trace",
+		ErrOther, k.kernels, k.total/1e9, k.launches)
+}
+
 // isNsys recognises the header of a table of nsys stats.
 func isNsys(line []byte) bool {
-	return bytes.HasPrefix(line, []byte("Start (ns),Duration (ns)")) || bytes.HasPrefix(line, []byte("Time (%),Total Time (ns)"))
+	for _, head := range []string{"Start (ns),Duration (ns)", "Time (%),Total Time (ns)", "Time(%),Total Time (ns)"} {
+		if bytes.HasPrefix(line, []byte(head)) {
+			return true
+		}
+	}
+	return false
 }

@@ -33,6 +33,7 @@ type collector struct {
 	samples  int
 	warnings []error
 	unknown  string // a metric that is not read
+	instead  string // what a log without a sample holds; empty is so many lines
 	dataWait profile.Opt[float64]
 }
 

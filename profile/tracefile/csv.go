@@ -24,6 +24,7 @@ func readCSV(r *bufio.Reader, c *collector) error {
 			t.header(line)
 			return nil
 		}
+		t.instead = ""
 		return t.row(line)
 	})
 	if err == nil && len(t.columns) == 0 {
@@ -74,6 +75,7 @@ func isCSVHeader(line []byte) bool {
 }
 
 func (t *csvTable) header(line []byte) {
+	t.instead = "a header and no row"
 	t.columns, t.measures = t.columns[:0], t.measures[:0]
 	for name := range bytes.SplitSeq(line, []byte(",")) {
 		t.column(string(name))

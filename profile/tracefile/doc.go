@@ -1,5 +1,5 @@
 // Package tracefile reads the logs of GPU use that people already have into
-// [profile.Trace] values: nvidia-smi CSV and XML, nvidia-smi dmon and pmon, dcgmi
+// [profile.Trace] values: nvidia-smi CSV, -q text and XML, nvidia-smi dmon and pmon, dcgmi
 // dmon, Prometheus text exposition and query_range answers (metrics of
 // dcgm-exporter, nvidia_gpu_exporter and HAMi), traces of the PyTorch profiler and
 // of Nsight Systems, and colloc's own recordings. It imports the standard library

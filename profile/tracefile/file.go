@@ -82,6 +82,8 @@ const (
 	Kineto
 	// Nsys is the CSV of nsys stats -r cuda_gpu_trace.
 	Nsys
+	// Report is the text that nvidia-smi -q prints, once or again and again.
+	Report
 
 	formats int = iota
 )
@@ -100,6 +102,7 @@ var formatTable = [formats]struct {
 	XML:           {"xml", readXML},
 	Kineto:        {"kineto", readKineto},
 	Nsys:          {"nsys", readNsys},
+	Report:        {"report", readReport},
 }
 
 // String returns the format's name.
@@ -112,7 +115,7 @@ func (f Format) String() string {
 
 // ErrFormat says that a log is in no format that this package reads.
 var ErrFormat = errors.New("format not recognised; want nvidia-smi CSV (with Options.Fields if it has no header), " +
-	"-q -x XML, a PyTorch profiler trace, nsys CSV, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
+	"-q text or -x XML, a PyTorch profiler trace, nsys CSV, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
 
 // Options set what a log does not say. The zero value, or nil, is ready to use.
 type Options struct {
@@ -143,8 +146,9 @@ const (
 )
 
 // Read recognises the format of a log from its beginning and reads it. It wraps
-// [ErrFormat] where it recognises none, and [ErrEmpty] where it finds no sample. A damaged row costs a warning, not the
-// log; errors name the line. O(size); memory is proportional to the samples.
+// [ErrFormat] where it recognises none, [ErrOther] where it recognises what is no
+// log, and [ErrEmpty] where it finds no sample. A damaged row costs a warning, not
+// the log; errors name the line. O(size); memory is proportional to the samples.
 func Read(r io.Reader, o *Options) (*File, error) {
 	f, err := read(r, o)
 	if err != nil {
@@ -174,40 +178,24 @@ func read(r io.Reader, o *Options) (*File, error) {
 	if o.Interval < 0 {
 		return nil, fmt.Errorf("Options.Interval is %v, want 0 or more", o.Interval)
 	}
-	in := bufio.NewReaderSize(r, MaxLine)
-	head, err := in.Peek(4 << 10)
-	if err != nil && !errors.Is(err, io.EOF) {
+	in, head, err := plain(r)
+	if err != nil {
 		return nil, err
 	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) { // PowerShell's redirection
-		in = bufio.NewReaderSize(&wide{r: in}, MaxLine)
-		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-	}
-	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) {
-		head = head[len(mark):]
-		if _, err := in.Discard(len(mark)); err != nil {
-			return nil, err
-		}
-	}
-	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, fmt.Errorf("gzip: %w", err)
-		}
-		in = bufio.NewReaderSize(z, MaxLine)
-		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
-	}
 	format := sniff(head)
+	if format == UnknownFormat {
+		for line := range bytes.Lines(head) {
+			if err := other(bytes.TrimSpace(line)); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if format == UnknownFormat && len(o.Fields) > 0 {
 		format = CSV
 	}
 	c := newCollector(o)
 	if err := formatTable[format].read(in, c); err != nil {
-		if format != UnknownFormat {
+		if format != UnknownFormat && !errors.Is(err, ErrOther) && !errors.Is(err, ErrFormat) {
 			err = fmt.Errorf("%v: %w", format, err)
 		}
 		return nil, err
@@ -220,12 +208,47 @@ func read(r io.Reader, o *Options) (*File, error) {
 	return f, nil
 }
 
+// plain undoes UTF-16 and gzip; head is the beginning of the text.
+func plain(r io.Reader) (in *bufio.Reader, head []byte, err error) {
+	in = bufio.NewReaderSize(r, MaxLine)
+	head, err = in.Peek(4 << 10)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, nil, err
+	}
+	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) { // PowerShell's redirection
+		in = bufio.NewReaderSize(&wide{r: in}, MaxLine)
+		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+	}
+	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) {
+		head = head[len(mark):]
+		if _, err := in.Discard(len(mark)); err != nil {
+			return nil, nil, err
+		}
+	}
+	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
+		z, err := gzip.NewReader(in)
+		if err != nil {
+			return nil, nil, fmt.Errorf("gzip: %w", err)
+		}
+		in = bufio.NewReaderSize(z, MaxLine)
+		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+	}
+	return in, head, nil
+}
+
 // ErrEmpty says that a log holds no sample that this package reads.
 var ErrEmpty = errors.New("the log holds no sample")
 
 // saw says what a log without a sample held instead.
 func (c *collector) saw() string {
-	text := fmt.Sprintf("%d lines", c.line)
+	text := c.instead
+	if text == "" {
+		text = fmt.Sprintf("%d lines", c.line)
+	}
 	if c.unknown != "" {
 		text += ", with metrics that are not read, such as " + c.unknown
 	}
@@ -252,6 +275,9 @@ func sniff(head []byte) Format {
 	}
 	if bytes.HasPrefix(text, []byte("<?xml")) || bytes.HasPrefix(text, []byte("<nvidia_smi_log")) {
 		return XML
+	}
+	if bytes.HasPrefix(text, []byte(reportHead)) {
+		return Report
 	}
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)

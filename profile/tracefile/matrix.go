@@ -47,6 +47,7 @@ type answer struct {
 	status, kind string
 	message      string
 	warnings     []string
+	others       []string // keys that no answer has
 }
 
 func (m *matrix) read(r io.Reader) error {
@@ -55,12 +56,16 @@ func (m *matrix) read(r io.Reader) error {
 	var a answer
 	err := m.object(dec, func(key string) error { return m.top(dec, key, &a) })
 	switch {
+	case errors.Is(err, ErrOther):
+		return err
 	case limited.N <= 0:
 		return fmt.Errorf("the answer is longer than %d bytes: ask for less at a time", MaxJSON)
 	case err != nil:
 		return fmt.Errorf("offset %d: %w", dec.InputOffset(), noEOF(err))
 	case a.status == "error":
 		return fmt.Errorf("the server answered with an error: %s", clip(a.message))
+	case a.status == "" && a.kind == "":
+		return a.unlike()
 	case a.status != "success":
 		return errors.New("no answer of Prometheus: status is not success")
 	case a.kind != "matrix" && a.kind != "vector":
@@ -119,6 +124,9 @@ func (m *matrix) top(dec *json.Decoder, key string, a *answer) error {
 			}
 			return dec.Decode(new(json.RawMessage))
 		})
+	}
+	if err := a.stray(key); err != nil {
+		return err
 	}
 	return dec.Decode(new(json.RawMessage))
 }

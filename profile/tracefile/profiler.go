@@ -189,6 +189,7 @@ func (p *profiled) events(dec *json.Decoder) error {
 }
 
 func (p *profiled) event(e *event) error {
+	p.note(e.Category)
 	start, ok := nanoseconds(e.Start)
 	if !ok {
 		return nil

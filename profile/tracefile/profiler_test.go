@@ -104,7 +104,7 @@ func TestNsys(t *testing.T) {
 	if f.Format != Nsys || math.Abs(busy-0.55) > 1e-12 || math.Abs(pcie/1e12-1) > 1e-9 || !s.SMActive.IsZero() || f.Traces[0].Labels[LabelName] != "NVIDIA A100 (0)" {
 		t.Errorf("got %+v", f)
 	}
-	if _, err := Read(strings.NewReader("Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil); err == nil || !strings.Contains(err.Error(), "cuda_gpu_trace") {
+	if _, err := Read(strings.NewReader("Processing [a.sqlite]...\nTime(%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "1e-06 s in 3 launches") || !strings.Contains(err.Error(), "cuda_gpu_trace") {
 		t.Errorf("a summary: got %v", err)
 	}
 }
@@ -131,6 +131,14 @@ func TestProfilerErrors(t *testing.T) {
 		"cut off":       {kinetoText[:900], "the trace is cut off"},
 		"cut in a list": {kinetoText[:len(kinetoText)-30], "the trace is cut off"},
 		"no events":     {`{"schemaVersion": 1, "traceEvents": []}`, ErrEmpty.Error()},
+		"no GPU":        {`{"traceEvents": [{"ph": "X", "cat": "cpu_op", "ts": 1, "dur": 2}]}`, "1 events, no kernel of a GPU among them, but cpu_op"},
+		"other JSON":    {`{"loss": 1, "epoch": 2}`, "the keys loss, epoch, neither"},
+		"no keys":       {`{}`, "an object without keys"},
+		"execution":     {`{"schema": "1.0.1", "pid": 1, "nodes": [{"name": "aten::add", "id": 2}`, "an execution trace of PyTorch"},
+		"for people":    {"Tue Jul 14 08:12:53 2026\n+---+\n| NVIDIA-SMI 590.48.01 |\n", "the table that nvidia-smi prints for people"},
+		"help":          {"List of valid properties to query for the switch \"--query-gpu\":\n", "nvidia-smi's help"},
+		"idle pmon":     {"# gpu pid type sm\n# Idx # C/G %\n 0 - - -\n", "GPUs that no process used"},
+		"a header":      {"timestamp, index, utilization.gpu [%]\n", "a header and no row"},
 		"no list":       {`{"traceEvents": 7}`, "traceEvents is no list"},
 		"no gzip":       {"\x1f\x8b\x00\x00", "gzip"},
 	} {

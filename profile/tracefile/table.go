@@ -254,6 +254,7 @@ func (t *table) finish(r *row, w *cells) error {
 		t.warn("no row of the table")
 		return nil
 	case len(w.pid) == 1 && w.pid[0] == '-':
+		t.instead = "rows of GPUs that no process used, and no other"
 		return nil // an idle GPU of pmon
 	case bytes.HasPrefix(w.command, []byte("nvidia-cuda-mps")):
 		return nil // the daemon, not a task

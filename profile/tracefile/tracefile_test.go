@@ -341,7 +341,7 @@ func TestReadErrors(t *testing.T) {
 		{"empty", "", "format not recognised"},
 		{"prose", "hello world\n", "format not recognised"},
 		{"long line", "# gpu sm\n" + strings.Repeat("x", 1<<20), "line 2 is longer than 65536 bytes"},
-		{"other JSON", `{"a":1}`, "no answer of Prometheus"},
+		{"other JSON", `{"a":1}`, "neither a profiler's trace (traceEvents) nor an answer of Prometheus"},
 		{"server error", `{"status":"error","error":"too many points"}`, "too many points"},
 		{"scalar", `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`, "offset"},
 		{"cut off", matrixText[:300], "unexpected EOF"},

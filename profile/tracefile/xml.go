@@ -63,8 +63,7 @@ func (x *xmlLog) token(tok xml.Token) error {
 		case "nvidia_smi_log":
 			x.at, x.gpus = time.Time{}, 0
 		case "gpu":
-			x.inside, x.row, x.labels = true, row{}, map[string]string{LabelGPU: strconv.Itoa(x.gpus)}
-			x.gpus++
+			x.enter()
 		}
 	case xml.CharData:
 		x.text(bytes.TrimSpace(t))
@@ -73,9 +72,8 @@ func (x *xmlLog) token(tok xml.Token) error {
 			return fmt.Errorf("</%s> ends what did not begin", clip(t.Name.Local))
 		}
 		x.path = x.path[:len(x.path)-1]
-		if t.Name.Local == "gpu" && x.inside {
-			x.inside = false
-			return x.flush()
+		if t.Name.Local == "gpu" {
+			return x.leave()
 		}
 	}
 	return nil
@@ -90,21 +88,50 @@ func (x *xmlLog) text(value []byte) {
 	name, around := x.path[n-1], x.path[n-2]
 	switch {
 	case name == "timestamp" && around == "nvidia_smi_log":
-		at, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", string(value), x.zone)
-		if err != nil {
-			x.warnAt(0, "timestamp %q is not Mon Jan 2 15:04:05 2006", clip(value))
-			return
-		}
-		x.at, x.zoneless = at, true
+		x.stamp(value)
 	case !x.inside:
-	case name == "uuid" && around == "gpu":
-		x.labels[LabelUUID] = string(value[:min(len(value), maxKey)])
-	case name == "product_name" && around == "gpu":
-		x.labels[LabelName] = string(value[:min(len(value), maxKey)])
-	case name == "minor_number" && around == "gpu":
-		x.labels[LabelGPU] = string(value[:min(len(value), maxKey)])
+	case around == "gpu":
+		x.label(name, value)
 	default:
 		x.value(around+"/"+name, value)
+	}
+}
+
+// enter begins a GPU, leave ends it.
+func (x *xmlLog) enter() {
+	x.inside, x.row, x.labels = true, row{}, map[string]string{LabelGPU: strconv.Itoa(x.gpus)}
+	x.gpus++
+}
+
+func (x *xmlLog) leave() error {
+	if !x.inside {
+		return nil
+	}
+	x.inside = false
+	return x.flush()
+}
+
+func (x *xmlLog) stamp(value []byte) {
+	at, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", string(value), x.zone)
+	if err != nil {
+		x.warnAt(x.line, "timestamp %q is not Mon Jan 2 15:04:05 2006", clip(value))
+		return
+	}
+	x.at, x.zoneless = at, true
+}
+
+// label takes what names the GPU.
+func (x *xmlLog) label(name string, value []byte) {
+	text := string(value[:min(len(value), maxKey)])
+	switch name {
+	case "uuid":
+		x.labels[LabelUUID] = text
+	case "product_name":
+		x.labels[LabelName] = text
+	case "minor_number":
+		if _, err := strconv.Atoi(text); err == nil { // Windows has none
+			x.labels[LabelGPU] = text
+		}
 	}
 }
 
@@ -134,7 +161,7 @@ func (x *xmlLog) value(path string, value []byte) {
 	}
 	number, unit, _ := strings.Cut(string(value), " ")
 	if !x.row.value(&csvColumn{measure: m, unit: []byte(unit)}, []byte(number)) {
-		x.warnAt(0, "a value that cannot be: %s %q", path, clip(value))
+		x.warnAt(x.line, "a value that cannot be: %s %q", path, clip(value))
 	}
 }
 

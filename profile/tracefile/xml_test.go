@@ -59,7 +59,7 @@ func TestReadToNothing(t *testing.T) {
 	for text, want := range map[string]string{
 		"# TYPE node_load1 gauge\nnode_load1{host=\"a\"} 0.5\n":                 "2 lines, with metrics that are not read, such as node_load1",
 		"timestamp, utilization.gpu [%]\nyesterday, 5 %\n":                      `2 lines; line 2: timestamp "yesterday" is not`,
-		"pid, process_name, used_gpu_memory [MiB]\n":                            "the log holds no sample: 1 lines",
+		"pid, process_name, used_gpu_memory [MiB]\n":                            "the log holds no sample: a header and no row",
 		"timestamp, utilization.gpu [%]\n2025-09-08T17:26:50+99:00, 5 %\n":      "is not YYYY/MM/DD",
 		"timestamp, utilization.gpu [%]\n2025-09-08T17:26:50.1234+0800x, 5 %\n": "is not YYYY/MM/DD",
 	} {

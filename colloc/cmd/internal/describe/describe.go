@@ -110,6 +110,8 @@ func (s *settings) describe(w *bytes.Buffer, path string) error {
 		switch {
 		case other == nil:
 			return s.trace(w, path, log)
+		case errors.Is(other, tracefile.ErrOther):
+			return other
 		case errors.Is(err, modelfile.ErrFormat) && !errors.Is(other, tracefile.ErrFormat):
 			return other
 		}

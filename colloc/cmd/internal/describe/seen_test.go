@@ -74,6 +74,10 @@ func TestSeen(t *testing.T) {
 		}
 	}
 	var out, errs bytes.Buffer
+	if code := run([]string{file("et.json", `{"schema": "1.0.1", "pid": 1, "nodes": [{"name": "aten::add", "id": 2}]}`)}, &out, &errs); code != 2 || !strings.Contains(errs.String(), "an execution trace of PyTorch") {
+		t.Errorf("an execution trace: %d, %s", code, &errs)
+	}
+	errs.Reset()
 	if code := run([]string{t.TempDir()}, &out, &errs); code != 2 || !strings.Contains(errs.String(), "nothing here describes a model") {
 		t.Errorf("an empty folder: %d, %s", code, &errs)
 	}
