@@ -5,8 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/packer/fair"
 	"example.com/colloc/profile"
 )
 
@@ -327,4 +329,90 @@ func ExamplePlanner_Preempt() {
 	fmt.Println(way.GPUs, way.Victims, way.Verdict.Fits, way.Exact)
 	// Output:
 	// [gpu0] [bert] true true
+}
+
+// Deadlines are a policy: it gives the weights of the round, and says which deadlines
+// are lost.
+func ExamplePlanner_Plan_deadlines() {
+	planner, err := colloc.New(colloc.Config{MaxSet: 1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	tasks := []colloc.Task{alone("bert", 0.99, 0.7, 16*profile.GiB), alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("vit", 0.9, 0.6, 8*profile.GiB)}
+	accounts := []fair.Account{ // what is left of each, and when it is due
+		{Remaining: profile.Some(5 * time.Hour), Deadline: profile.Some(24 * time.Hour)},
+		{Remaining: profile.Some(5 * time.Hour), Deadline: profile.Some(8 * time.Hour)},
+		{Remaining: profile.Some(5 * time.Hour), Deadline: profile.Some(4 * time.Hour)},
+	}
+	for i, w := range fair.Weights(fair.EarliestDeadline{}, accounts) {
+		tasks[i].Weight = w
+		if accounts[i].Late() {
+			fmt.Println(tasks[i].ID, "cannot be done in time any more")
+		}
+	}
+	plan, err := planner.Plan(context.Background(), tasks, []colloc.GPU{{ID: "gpu0", Model: gpu}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(plan.Placements[0].Members[0].Task, "runs first")
+	// Output:
+	// vit cannot be done in time any more
+	// mobilenet runs first
+}
+
+// One bad task, and one bad card, do not stop the others.
+func ExamplePlanner_Plan_faults() {
+	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	bad := alone("vit", 0.9, 0.6, 8*profile.GiB)
+	bad.Weight = -1
+	plan, err := planner.Plan(context.Background(), []colloc.Task{bad, alone("bert", 0.99, 0.7, 16*profile.GiB)}, []colloc.GPU{{ID: "gpu0"}, {ID: "gpu1", Model: gpu}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, fault := range plan.LeftOut {
+		fmt.Println(fault)
+	}
+	fmt.Println(plan.Placements[0].GPU, "runs", plan.Placements[0].Members[0].Task)
+	// Output:
+	// colloc: task 0 "vit": Weight is -1, want 0 to 1e+09
+	// colloc: GPU 0 "gpu0": Memory is not known; set it, or Model from profile.LookupGPU
+	// gpu1 runs bert
+}
+
+// Tasks run much slower than predicted, again and again: something has changed.
+func ExamplePlanner_Drift() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	for i := range 16 { // always other tasks: what one type costs would be learned
+		a, b := alone(fmt.Sprint("a", i), 0.2, 0.1, profile.GiB), alone(fmt.Sprint("b", i), 0.2, 0.1, profile.GiB)
+		err := planner.Observe(colloc.Observation{GPU: gpu, Members: []colloc.Measurement{
+			{Profile: a.Profile, Speed: profile.Some(0.3)}, {Profile: b.Profile, Speed: profile.Some(0.3)},
+		}})
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	for _, regime := range planner.Drift() {
+		fmt.Println(regime.GPU, regime.Mechanism, "slower than predicted:", regime.Drift.Bias > 0, "alarm:", regime.Drift.Alarm)
+	}
+	// Output:
+	// RTX3090 time-slicing slower than predicted: true alarm: true
+}
+
+// Two tenants who share with nobody else.
+func ExampleTask_Accepts() {
+	a := colloc.Task{ID: "a", Labels: []string{"physics"}, Only: []string{"physics"}}
+	b := colloc.Task{ID: "b", Labels: []string{"physics"}}
+	c := colloc.Task{ID: "c", Labels: []string{"biology"}}
+	fmt.Println(a.Accepts(&b), a.Accepts(&c), c.Accepts(&a), b.Accepts(&c))
+	// Output:
+	// true false false true
 }

@@ -31,7 +31,7 @@ type Task struct {
 	// [memory.Whole] asks for a whole GPU, whatever it holds.
 	Reserved profile.Bytes
 	// Weight is how much the task's speed counts, at most 1e9; 0 means 1. Only
-	// ratios matter.
+	// ratios matter. Package fair makes weights of policies: fair shares, deadlines.
 	Weight float64
 	// MaxSlowdown is solo speed over collocated speed that the task bears, at
 	// least 1; 0 means [Config].MaxSlowdown, +Inf that it bears any.

@@ -67,6 +67,51 @@ func ExampleSession_Rebalance() {
 	// throughput 4.00 <nil>
 }
 
+// A model that has learned, between two events: what waited for its old judgement may
+// start now.
+func ExampleSession_Renew() {
+	task := func(id string) packer.Task { return packer.Task{ID: id, Memory: 8 * profile.GiB, MinSpeed: 0.6} }
+	s, err := online.NewSession([]packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}, hunger{"bert": 1, "gpt2": 1}, packer.Limits{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, id := range []string{"bert", "gpt2"} {
+		d, err := s.Arrive(task(id))
+		fmt.Println(d.Task, d.Placed, err)
+	}
+	started, err := s.Renew(hunger{"bert": 0.5, "gpt2": 0.4})
+	for _, d := range started {
+		fmt.Printf("%s starts at speed %.2f\n", d.Task, d.Speed)
+	}
+	fmt.Println(err)
+	// Output:
+	// bert true <nil>
+	// gpt2 false <nil>
+	// gpt2 starts at speed 1.00
+	// <nil>
+}
+
+// A MIG instance that is made anew, larger, at its old index.
+func ExampleSession_ChangeGPU() {
+	s, err := online.NewSession([]packer.GPU{{ID: "slice", Memory: 10 * profile.GiB}}, hunger{}, packer.Limits{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	d, err := s.Arrive(packer.Task{ID: "bert", Memory: 16 * profile.GiB})
+	fmt.Println(d.Task, d.Placed, err)
+	started, err := s.ChangeGPU(0, packer.GPU{ID: "larger slice", Memory: 20 * profile.GiB})
+	for _, d := range started {
+		fmt.Println(d.Task, d.Placed)
+	}
+	fmt.Println(err)
+	// Output:
+	// bert false <nil>
+	// bert true
+	// <nil>
+}
+
 // An A100 that is cut into three instances, which are cut anew when two of them are
 // empty.
 func ExampleSession_instances() {

@@ -1,6 +1,8 @@
 package interference_test
 
 import (
+	"bytes"
+	"context"
 	"fmt"
 
 	"example.com/colloc/predict/interference"
@@ -82,4 +84,40 @@ func ExamplePredictor_Capped() {
 	// Output:
 	// caps []: 0.73 and 0.71
 	// caps [1 0.5]: 0.91 and 0.37
+}
+
+// Archive keeps the co-runs too, so that what was read back can be fitted anew and says
+// the same then; Save keeps what was learned and names no co-run.
+func ExamplePredictor_Archive() {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	set := []*profile.Profile{solo("detector", 0.7, 0.3), solo("tagger", 0.6, 0.2)}
+	var m interference.Predictor
+	for range 5 {
+		err := m.Observe(interference.Observation{
+			GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: set,
+			Speeds: []profile.Opt[float64]{profile.Some(0.93), profile.Some(0.9)},
+		})
+		if err != nil {
+			fmt.Println(err)
+		}
+	}
+	var file bytes.Buffer
+	if err := m.Archive(&file); err != nil {
+		fmt.Println(err)
+	}
+	again, err := interference.Load(&file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, one := range []*interference.Predictor{&m, again} {
+		if err := one.Refit(context.Background()); err != nil {
+			fmt.Println(err)
+		}
+	}
+	a, _ := m.Speeds(&gpu, profile.TimeSlice, set, nil)
+	b, _ := again.Speeds(&gpu, profile.TimeSlice, set, nil)
+	fmt.Println(again.Regimes()[0].CoRuns, "co-runs, the same after a refit:", a[0] == b[0] && a[1] == b[1])
+	// Output:
+	// 5 co-runs, the same after a refit: true
 }
