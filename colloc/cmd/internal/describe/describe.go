@@ -57,6 +57,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 		say(stderr, "colloc describe:", err.Error()+"; -h explains")
 		return 2
 	}
+	flags.Visit(func(f *flag.Flag) { s.given = append(s.given, f.Name) })
 	var out bytes.Buffer
 	failed := false
 	for _, path := range flags.Args() {

@@ -30,6 +30,9 @@ func (s *settings) trace(w *bytes.Buffer, path string, f *tracefile.File) error 
 	}
 	for i := range f.Traces {
 		t := &f.Traces[i]
+		if name := t.Labels[tracefile.LabelName]; s.another(name) {
+			return fmt.Errorf("%s: the log names %s, -gpu %s: what one GPU did does not tell of another; describe the model for that one", path, name, s.gpu)
+		}
 		gpu, err := s.product(t.Labels[tracefile.LabelName])
 		if err != nil {
 			return err
@@ -38,7 +41,9 @@ func (s *settings) trace(w *bytes.Buffer, path string, f *tracefile.File) error 
 		if gpu != nil {
 			model = *gpu
 		}
-		p, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: max(1, s.batch)}}, *t, model)
+		spec := profile.Spec{Training: s.training}
+		spec.Training.BatchSize = max(1, s.batch)
+		p, err := profile.New(spec, *t, model)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -99,6 +104,9 @@ func (s *settings) solo(w *bytes.Buffer, solo *taskfile.Solo, p *prediction, war
 
 // tasks describes a task file, or a specification.
 func (s *settings) tasks(w *bytes.Buffer, path string) error {
+	if err := s.ofModel(path); err != nil {
+		return err
+	}
 	f, err := taskfile.ReadFile(path)
 	if err != nil {
 		return err
@@ -130,6 +138,14 @@ func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task) error {
 	if gpu == nil && p.GPU.Memory > 0 {
 		gpu = &p.GPU
 	}
+	var notes []string
+	if s.another(name) { // what was seen there is no measurement here
+		notes = append(notes, fmt.Sprintf("seen on %s: what is said of %s is predicted from the specification alone", name, gpu.Name))
+		wait = profile.Opt[float64]{}
+		if p, err = profile.New(t.Spec, profile.Trace{}, *gpu); err != nil {
+			return err
+		}
+	}
 	var predicted *prediction
 	if gpu != nil {
 		if predicted, err = s.predictor.predict(&p, gpu, wait); err != nil {
@@ -141,10 +157,11 @@ func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task) error {
 			File string `json:"file"`
 			*taskfile.Task
 			Predict *prediction `json:"prediction,omitempty"`
-		}{path, t, predicted})
+			Notes   []string    `json:"notes,omitempty"`
+		}{path, t, predicted, notes})
 	}
 	fmt.Fprintf(w, "%s: task %q, %s parameters, batch %d\n", path, t.ID, groupIf(t.Model.Params(), len(t.Model.Layers) > 0 && t.Model.Unknown()&profile.ParamCounts == 0), t.Training.BatchSize)
-	notes := append([]string{}, t.Warnings...)
+	notes = append(notes, t.Warnings...)
 	for _, gap := range t.Missing {
 		notes = append(notes, "missing: "+gap.String())
 	}

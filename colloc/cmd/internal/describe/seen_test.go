@@ -73,7 +73,25 @@ func TestSeen(t *testing.T) {
 			t.Errorf("%s as JSON: %d, %s%s", path, code, &out, &errs)
 		}
 	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-optimizer", "sgd", "task.json"}, "-optimizer is for model files"},
+		{[]string{"-precision", "bf16", "task.json"}, "-precision is for model files"},
+		{[]string{"-batch", "1", "task.json"}, "-batch is for model files"},
+		{[]string{"-gpu", "V100", "trace.json"}, "the log names NVIDIA A100-SXM4-40GB, -gpu V100"},
+	} {
+		var out, errs bytes.Buffer
+		tt.args[2] = filepath.Join(dir, tt.args[2])
+		if run(tt.args, &out, &errs) != 2 || !strings.Contains(errs.String(), tt.want) {
+			t.Errorf("%v: got %s%s, want %q", tt.args, &out, &errs, tt.want)
+		}
+	}
 	var out, errs bytes.Buffer
+	if code := run([]string{"-gpu", "V100", filepath.Join(dir, "task.json")}, &out, &errs); code != 0 || strings.Contains(out.String(), "(measured)") || !strings.Contains(out.String(), "note: seen on A100-40GB: what is said of V100") {
+		t.Errorf("a task on another GPU: %d, %s%s", code, &out, &errs)
+	}
 	if code := run([]string{file("et.json", `{"schema": "1.0.1", "pid": 1, "nodes": [{"name": "aten::add", "id": 2}]}`)}, &out, &errs); code != 2 || !strings.Contains(errs.String(), "an execution trace of PyTorch") {
 		t.Errorf("an execution trace: %d, %s", code, &errs)
 	}

@@ -3,6 +3,7 @@ package describe
 import (
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -15,6 +16,7 @@ type settings struct {
 	json, spec      bool
 	training        profile.Training
 	head            string
+	given           []string // flags that were set
 
 	predictor predictor
 }
@@ -44,6 +46,24 @@ func catalogue() (names []string) {
 
 func (s *settings) unknownGPU() error {
 	return fmt.Errorf("-gpu %q is not in the catalogue, which has %s", s.gpu, strings.Join(catalogue(), ", "))
+}
+
+// ofModel refuses flags that say what a model file does not: other files say it
+// themselves.
+func (s *settings) ofModel(path string) error {
+	for _, name := range []string{"batch", "optimizer", "precision", "checkpointing", "seq", "head"} {
+		if slices.Contains(s.given, name) {
+			return fmt.Errorf("%s: -%s is for model files: a task file states it itself, and is changed there", path, name)
+		}
+	}
+	return nil
+}
+
+// another says whether -gpu is another product than the one that a name stands for.
+func (s *settings) another(name string) bool {
+	seen, ok := profile.LookupGPU(name)
+	asked, known := profile.LookupGPU(s.gpu)
+	return ok && known && seen.Name != asked.Name
 }
 
 // product is the GPU of -gpu, else that which a name stands for; nil if neither is
