@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -50,11 +51,12 @@ func parse(text []byte) ([]gpu, error) {
 	var d document
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&d); err != nil {
-		return nil, fmt.Errorf("want {\"gpus\": [{\"name\": \"A100-40GB\"}]}: line %d: %w", 1+bytes.Count(text[:decoder.InputOffset()], []byte("\n")), err)
+	err := decoder.Decode(&d)
+	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); err == nil && len(rest) > 0 {
+		err = errors.New("more text after it")
 	}
-	if rest := bytes.TrimSpace(text[decoder.InputOffset():]); len(rest) > 0 {
-		return nil, fmt.Errorf("want {\"gpus\": [{\"name\": \"A100-40GB\"}]}: line %d: more text after it", 1+bytes.Count(text[:decoder.InputOffset()], []byte("\n")))
+	if err != nil {
+		return nil, fmt.Errorf("want {\"gpus\": [{\"name\": \"A100-40GB\"}]}: line %d: %w", 1+bytes.Count(text[:decoder.InputOffset()], []byte("\n")), plainly(err))
 	}
 	var errs []error
 	gpus := make([]gpu, len(d.GPUs))
@@ -95,4 +97,20 @@ func parse(text []byte) ([]gpu, error) {
 		gpus[i] = g
 	}
 	return gpus, errors.Join(errs...)
+}
+
+// plainly says a fault of JSON without the words of Go.
+func plainly(err error) error {
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("the file is empty")
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the file ends in the middle")
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("this is of kind %s", kind.Value)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s is of kind %s", kind.Field, kind.Value)
+	}
+	return err
 }

@@ -61,7 +61,10 @@ func (s *Source) list() ([]gpu, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	info, err := os.Stat(s.file)
-	if err != nil {
+	switch {
+	case err != nil && s.read == nil: // it was never there
+		return nil, fmt.Errorf("fakegpu: %w", err)
+	case err != nil: // somebody is replacing it
 		return nil, fmt.Errorf("fakegpu: %w: %w", nvmlx.ErrTransient, err)
 	}
 	if s.read != nil && info.ModTime().Equal(s.read.ModTime()) && info.Size() == s.read.Size() && os.SameFile(info, s.read) {

@@ -50,7 +50,11 @@ func TestDevices(t *testing.T) {
 
 func TestFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{
-		{"no JSON", `{`, "unexpected EOF"},
+		{"empty", " ", "line 1: the file is empty"},
+		{"cut", "{\n", "the file ends in the middle"},
+		{"list", `[]`, "this is of kind array"},
+		{"number", `{"gpus": [{"name": 5}]}`, "name is of kind number"},
+		{"more", `{"gpus": []} x`, "more text after it"},
 		{"unknown field", `{"gpu": []}`, `unknown field "gpu"`},
 		{"unknown product", `{"gpus": [{"name": "Voodoo 2"}]}`, `gpus[0].name: no GPU is called "Voodoo 2"`},
 		{"memory", `{"gpus": [{"name": "A100", "memory": "lots"}]}`, "gpus[0].memory: "},
@@ -67,6 +71,22 @@ func TestFaults(t *testing.T) {
 				t.Errorf("error is %v, want one with %q that names the file", err, test.want)
 			}
 		})
+	}
+}
+
+// TestMissing opens a file that is not there, which stays so, and loses one for a
+// moment, as when it is replaced.
+func TestMissing(t *testing.T) {
+	none := filepath.Join(t.TempDir(), "none.json")
+	if _, err := Open(none, t.TempDir()); err == nil || errors.Is(err, nvmlx.ErrTransient) || !strings.Contains(err.Error(), none) {
+		t.Errorf("error is %v, want one that stays and names the file", err)
+	}
+	s, file := open(t, `{"gpus": [{"name": "A100"}]}`)
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Devices(t.Context()); !errors.Is(err, nvmlx.ErrTransient) {
+		t.Errorf("error is %v, want ErrTransient", err)
 	}
 }
 

@@ -48,6 +48,9 @@ func (r *Report) Compared() int { return r.Measured + r.Rate + r.Estimated }
 // write explains the report to people.
 func (r *Report) write(w io.Writer) {
 	fmt.Fprintf(w, "%d of %d tasks succeeded", r.OK, r.Tasks)
+	if r.Earlier > 0 {
+		fmt.Fprintf(w, " (%d begun before this run of the sweep)", r.Earlier)
+	}
 	for _, c := range []struct {
 		n    int
 		what string

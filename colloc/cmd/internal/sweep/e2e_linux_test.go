@@ -291,7 +291,7 @@ func TestInterrupt(t *testing.T) {
 	if n := len(statuses(t, dir)); n < 1 || n > 2 { // one on each GPU
 		t.Errorf("%d of 6 tasks ended", n)
 	}
-	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "6 of 6 tasks succeeded") {
+	if stdout := check(t, dir, 0, "-resume"); !strings.Contains(stdout, "6 of 6 tasks succeeded (") {
 		t.Errorf("resumed:\n%s", stdout)
 	}
 	for task, row := range jobLogOf(t, dir) {
