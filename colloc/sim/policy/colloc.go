@@ -14,8 +14,8 @@ import (
 // predicted, as for [Session]. A task reserves what is expected of it (TaskView.Likely),
 // and from ObserveAfter on what monitoring shows and 5 % for growth; others of its type
 // do so from their start. One that ran out of memory reserves its predicted bound the
-// second time and runs alone the third, and alone runs one that reserves more than a GPU
-// has after headroom.
+// second time, or runs alone if that is no more, and runs alone the third; alone runs one
+// that reserves more than a GPU has after headroom, too.
 type Colloc struct {
 	// MaxSet is the largest set, 1 to 4; 0 means 4.
 	MaxSet int

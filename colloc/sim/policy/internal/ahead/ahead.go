@@ -143,7 +143,7 @@ func (r *scheduler) Decide(s *sim.State) error {
 
 // watch tells online of a task's memory once it is seen.
 func (r *scheduler) watch(s *sim.State, t *sim.TaskView) error {
-	if r.seen[t.Index] == t.Since+1 || t.Likely == 0 {
+	if r.seen[t.Index] == t.Since+1 {
 		return nil
 	}
 	peak, at, ok := s.Seen(t)
@@ -216,7 +216,7 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 	if r.MaxSlowdown >= 1 {
 		p.MinSpeed = max(p.MinSpeed, 1/r.MaxSlowdown)
 	}
-	p.Alone = t.Deaths > 1 || memory > r.largest
+	p.Alone = t.Deaths > 1 || t.Deaths == 1 && t.Reserve <= t.Likely || memory > r.largest // no more could be reserved
 	if t.Type != "" && len(t.Only) == 0 && t.Floor == 0 && !p.Alone {
 		key := kind{t.Type, t.Profile, t.GPUs}
 		p.Kind = r.kinds[key]
