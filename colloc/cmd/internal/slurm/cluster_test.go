@@ -55,7 +55,7 @@ func TestClusterSweep(t *testing.T) {
 			}
 		}
 	}
-	if _, err := os.Stat(filepath.Join("models", "interference.json")); err != nil {
+	if _, err := os.Stat(filepath.Join("models", "learned.json")); err != nil {
 		t.Error(err)
 	}
 }

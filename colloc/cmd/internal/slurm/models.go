@@ -12,23 +12,34 @@ import (
 	"example.com/colloc/predict/pretrained"
 )
 
-// models are the predictors, which watch teaches and plan uses.
+// models are all that a planner learned, which watch teaches and plan uses.
 type models struct {
-	dir          string
-	interference *interference.Predictor
-	memory       *memory.Predictor
+	dir     string
+	planner *colloc.Planner
 }
 
-// loadModels reads what was learned before, or else the pretrained models. An
-// empty dir learns nothing.
+// loadModels reads what was learned before, or else begins with the pretrained models.
+// An empty dir learns nothing.
 func loadModels(dir string) (*models, error) {
 	m := &models{dir: dir}
 	var err error
-	if m.interference, err = load(m.file("interference.json"), interference.Load, pretrained.Interference); err != nil {
+	m.planner, err = load(m.file("learned.json"), func(r io.Reader) (*colloc.Planner, error) { return colloc.Load(r, colloc.Config{}) }, m.older)
+	return m, err
+}
+
+// older reads what older versions wrote: speeds and memory, each in a file of its
+// own. They are left as they are; save writes all to the new file, which counts from
+// then on.
+func (m *models) older() (*colloc.Planner, error) {
+	speeds, err := load(m.file("interference.json"), interference.Load, pretrained.Interference)
+	if err != nil {
 		return nil, err
 	}
-	m.memory, err = load(m.file("memory.json"), memory.Load, pretrained.Memory)
-	return m, err
+	peaks, err := load(m.file("memory.json"), memory.Load, pretrained.Memory)
+	if err != nil {
+		return nil, err
+	}
+	return colloc.New(colloc.Config{Interference: speeds, Memory: peaks})
 }
 
 func (m *models) file(name string) string {
@@ -38,23 +49,14 @@ func (m *models) file(name string) string {
 	return filepath.Join(m.dir, name)
 }
 
-func (m *models) planner() (*colloc.Planner, error) {
-	return colloc.New(colloc.Config{Interference: m.interference, Memory: m.memory, Shared: true})
-}
-
 // save writes what was learned.
 func (m *models) save() error {
 	if err := os.MkdirAll(m.dir, 0o755); err != nil {
 		return err
 	}
-	for name, write := range map[string]func(io.Writer) error{"interference.json": m.interference.Save, "memory.json": m.memory.Save} {
-		var text bytes.Buffer
-		if err := write(&text); err != nil {
-			return err
-		}
-		if err := replace(m.file(name), text.Bytes()); err != nil {
-			return err
-		}
+	var text bytes.Buffer
+	if err := m.planner.Save(&text); err != nil {
+		return err
 	}
-	return nil
+	return replace(m.file("learned.json"), text.Bytes())
 }

@@ -87,10 +87,7 @@ func (p *program) outline(ctx context.Context, in input) (*outline, error) {
 	if err != nil {
 		return nil, err
 	}
-	planner, err := m.planner()
-	if err != nil {
-		return nil, err
-	}
+	planner := m.planner
 	state, err := p.client.State(ctx)
 	if err != nil {
 		return nil, err

@@ -153,10 +153,6 @@ func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.J
 // learn compares every set with its prediction and teaches the models. It
 // returns how many sets taught something.
 func (p *program) learn(rec *record, s *sweep, jobs map[site.JobID]site.JobInfo, dir string, m *models) (int, error) {
-	planner, err := m.planner()
-	if err != nil {
-		return 0, err
-	}
 	taught := 0
 	for i := range rec.Sets {
 		set := &rec.Sets[i]
@@ -190,7 +186,7 @@ func (p *program) learn(rec *record, s *sweep, jobs map[site.JobID]site.JobInfo,
 		if !useful {
 			continue
 		}
-		if err := planner.Observe(o); err != nil {
+		if err := m.planner.Observe(o); err != nil {
 			fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
 			continue
 		}
