@@ -154,6 +154,9 @@ func repeats(tasks []Task, gpus []GPU, plan bool) []error {
 			errs = append(errs, place{index: i, gpuIndex: -1}.fault(t.ID, "ID", errors.New("is that of another task; want IDs that differ")))
 		}
 	}
+	for id := range count {
+		count[id] += maxGPUs // beyond the width of any gang: none is both a task and a resident
+	}
 	for g := range gpus {
 		gpu := &gpus[g]
 		if cards[gpu.ID] {

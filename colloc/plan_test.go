@@ -123,6 +123,8 @@ func TestPlanFaults(t *testing.T) {
 	task := seen(t, "task", 0.2, 0.1, 4*profile.GiB)
 	bad := task
 	bad.ID, bad.Weight = "bad", math.Inf(1)
+	gang := task
+	gang.ID, gang.GPUs = "gang", 3
 	for _, tt := range []struct {
 		name  string
 		tasks []colloc.Task
@@ -132,6 +134,7 @@ func TestPlanFaults(t *testing.T) {
 		{"duplicate task", []colloc.Task{task, task}, nil, `"task"`},
 		{"duplicate GPU", nil, []colloc.GPU{card(t, "g"), card(t, "g")}, `"g"`},
 		{"resident is also a task", []colloc.Task{task}, []colloc.GPU{card(t, "g", task)}, `"task"`},
+		{"gang is a resident and also a task", []colloc.Task{gang}, []colloc.GPU{card(t, "g", gang), card(t, "h", gang)}, `GPU 0 "g": resident 0 "gang": ID is that of another task`},
 		{"bad weight", []colloc.Task{bad}, nil, "Weight is +Inf"},
 		{"all faults at once", []colloc.Task{bad, {}}, nil, "ID is empty"},
 	} {
