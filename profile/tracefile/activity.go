@@ -217,13 +217,15 @@ func (p *profiled) sample(c *collector, id int, window span, length float64) err
 // start and duration of each kernel and copy. It becomes one sample a GPU, as
 // readKineto's, over all activity.
 func readNsys(r *bufio.Reader, c *collector) error {
-	in := csv.NewReader(&io.LimitedReader{R: r, N: MaxProfile})
+	bound := &guard{r: r, left: MaxProfile, keep: true}
+	in := csv.NewReader(bound)
 	in.FieldsPerRecord, in.ReuseRecord, in.LazyQuotes = -1, true, true
 	p := newProfiled()
 	columns := map[string]int{}
 	var sum kernelSum
 	ids := map[string]int{} // names of devices in order
 	for line := 1; ; line++ {
+		bound.reset()
 		cells, err := in.Read()
 		switch {
 		case errors.Is(err, io.EOF):

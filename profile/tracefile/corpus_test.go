@@ -33,7 +33,7 @@ func TestRealFiles(t *testing.T) {
 		}
 		read, refused, worst := 0, 0, 0.0
 		for _, path := range paths {
-			data := unpacked(t, path)
+			data := gunzipped(t, path)
 			f, err := ReadFile(path, nil)
 			if err != nil {
 				refused++
@@ -67,7 +67,7 @@ func TestRealFiles(t *testing.T) {
 				t.Errorf("%s: %d GPUs, want %d", path, len(f.Traces), len(want))
 			}
 		}
-		t.Logf("%-12s %3d read, %3d refused, busy share within %.4f", category, read, refused, worst)
+		t.Logf("%-12s %3d read, %3d refused, busy share within %.2g", category, read, refused, worst)
 	}
 }
 
@@ -98,7 +98,7 @@ func bornOut(text string, err error) bool {
 	return false
 }
 
-func unpacked(t *testing.T, path string) []byte {
+func gunzipped(t *testing.T, path string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {

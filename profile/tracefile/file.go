@@ -232,12 +232,30 @@ func plain(r io.Reader) (in *bufio.Reader, head []byte, err error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("gzip: %w", err)
 		}
-		in = bufio.NewReaderSize(z, MaxLine)
+		in = bufio.NewReaderSize(&unpacked{r: z, left: MaxProfile}, MaxLine)
 		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
 			return nil, nil, err
 		}
 	}
 	return in, head, nil
+}
+
+// unpacked bounds what comes out of gzip, of which a little may hold very much.
+type unpacked struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (u *unpacked) Read(p []byte) (int, error) {
+	n, err := u.r.Read(p)
+	if u.left -= int64(n); u.left < 0 {
+		return 0, fmt.Errorf("gzip: more than %d bytes unpacked", MaxProfile)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("gzip: the file is cut off: %w", err)
+	}
+	return n, err
 }
 
 // ErrEmpty says that a log holds no sample that this package reads.

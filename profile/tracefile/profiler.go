@@ -52,7 +52,7 @@ func readKineto(r *bufio.Reader, c *collector) error {
 	return p.finish(c)
 }
 
-// guard hands a JSON document on with its runs of blanks shortened to one, and
+// guard hands a document on, with its runs of blanks shortened to one, and
 // bounds it: as a whole, and what lies between two resets, which a decoder may
 // have to hold.
 type guard struct {
@@ -60,6 +60,7 @@ type guard struct {
 	left  int64
 	held  int64
 	blank bool
+	keep  bool // blanks as they are
 }
 
 func (g *guard) reset() { g.held = 0 }
@@ -72,7 +73,7 @@ func (g *guard) Read(p []byte) (int, error) {
 		out := p[:0]
 		for _, b := range p[:n] {
 			blank := b == ' ' || b == '\n' || b == '\t' || b == '\r'
-			if !blank || !g.blank {
+			if !blank || !g.blank || g.keep {
 				out = append(out, b)
 			}
 			g.blank = blank
@@ -89,7 +90,10 @@ func (g *guard) Read(p []byte) (int, error) {
 	}
 }
 
-const maxHeldJSON = 16 << 20 // bytes of one event
+const (
+	maxHeldJSON  = 16 << 20 // bytes of one event
+	maxJSONDepth = 1000
+)
 
 // document reads {"deviceProperties": [...], ..., "traceEvents": [...]}.
 func (p *profiled) document(dec *json.Decoder) error {
@@ -135,7 +139,9 @@ func (p *profiled) skip(dec *json.Decoder) error {
 		}
 		switch tok {
 		case json.Delim('{'), json.Delim('['):
-			depth++
+			if depth++; depth > maxJSONDepth {
+				return fmt.Errorf("values nest deeper than %d", maxJSONDepth)
+			}
 		case json.Delim('}'), json.Delim(']'):
 			depth--
 		}

@@ -140,6 +140,9 @@ func TestProfilerErrors(t *testing.T) {
 		"idle pmon":     {"# gpu pid type sm\n# Idx # C/G %\n 0 - - -\n", "GPUs that no process used"},
 		"a header":      {"timestamp, index, utilization.gpu [%]\n", "a header and no row"},
 		"no list":       {`{"traceEvents": 7}`, "traceEvents is no list"},
+		"nested":        {`{"traceEvents": [], "x": ` + strings.Repeat("[", 2000), "nest deeper than 1000"},
+		"a long row":    {nsysText + `"` + strings.Repeat("x", maxHeldJSON+1<<16), "one event is longer"},
+		"cut gzip":      {gzipped(t, csvText)[:60], "gzip: the file is cut off"},
 		"no gzip":       {"\x1f\x8b\x00\x00", "gzip"},
 	} {
 		if _, err := Read(strings.NewReader(c.text), nil); err == nil || !strings.Contains(err.Error(), c.want) {
@@ -160,6 +163,27 @@ func TestProfilerErrors(t *testing.T) {
 	}
 	if _, err := Read(&bomb, nil); err == nil {
 		t.Error("a bomb of blanks was taken")
+	}
+}
+
+func gzipped(t *testing.T, text string) string {
+	t.Helper()
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, err := io.WriteString(z, text)
+	if err := errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return packed.String()
+}
+
+// TestUnpacked holds a log that gzip swells against its bound.
+func TestUnpacked(t *testing.T) {
+	if got, err := io.ReadAll(&unpacked{r: &zeros{left: 100}, left: 100}); err != nil || len(got) != 100 {
+		t.Errorf("as much as is allowed: %d bytes, %v", len(got), err)
+	}
+	if _, err := io.ReadAll(&unpacked{r: &zeros{left: 1 << 40}, left: 1 << 20}); err == nil || !strings.Contains(err.Error(), "bytes unpacked") {
+		t.Errorf("a bomb: %v", err)
 	}
 }
 
