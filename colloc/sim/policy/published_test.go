@@ -221,15 +221,19 @@ func TestCARMA(t *testing.T) {
 	}
 	for _, scale := range []float64{0.5, 1} {
 		o := sim.Options{Truth: speed.Contention{Scale: scale}, Predicted: speed.Contention{}}
+		var days [copies][]sim.Task
+		var ours [copies]time.Duration
+		for i := range days {
+			days[i] = trace.Jitter(tasks, time.Minute, 0.02, uint64(i)+1)
+			ours[i] = simulate(t, c, days[i], policy.Colloc{}, o).MeanJCT
+		}
 		for _, p := range policy.All() {
 			if !beaten[p.Name()] {
 				continue
 			}
 			var ratios [copies]float64
-			for i := range ratios {
-				jittered := trace.Jitter(tasks, time.Minute, 0.02, uint64(i)+1)
-				ours := simulate(t, c, jittered, policy.Colloc{}, o)
-				ratios[i] = math.Log(float64(ours.MeanJCT) / float64(simulate(t, c, jittered, p, o).MeanJCT))
+			for i, day := range days {
+				ratios[i] = math.Log(float64(ours[i]) / float64(simulate(t, c, day, p, o).MeanJCT))
 			}
 			mean, half := intervalOf(ratios[:])
 			t.Logf("contention %v: mean JCT of colloc over that of %s: %.3f, 95 %% from %.3f to %.3f", scale, p.Name(),
