@@ -26,10 +26,23 @@ import (
 // helperVariable makes the test binary something else: see TestMain.
 const helperVariable = "RUNNER_TEST_HELPER"
 
+// gateVariable names a pipe that a supervisor waits for before it does anything.
+const gateVariable = "RUNNER_TEST_GATE"
+
+// awaitGate waits for somebody to open a pipe for writing.
+func awaitGate(path string) {
+	if file, err := os.Open(path); err == nil {
+		_ = file.Close() // nothing was written
+	}
+}
+
 // TestMain lets the test binary be a supervisor, a task and a runner that is
 // killed, besides the tests.
 func TestMain(m *testing.M) {
 	testbed.Prepare()
+	if gate := os.Getenv(gateVariable); gate != "" {
+		awaitGate(gate)
+	}
 	if os.Getenv(helperVariable) != "forget" {
 		Supervise()
 	}

@@ -114,13 +114,14 @@ func (r *Runner) launch(e *backlog.Entry) {
 			r.ended(e, run, supervise.Outcome{Exit: -1, Err: "the run does not start: " + err.Error()})
 			return
 		}
-		if !r.attach(e, run, child) {
-			child.Detach()
-			return
-		}
+		r.attach(e, run, child)
 		defer r.release(child)
 		if p, ok := child.Task(); ok {
 			r.started(e, run, p)
+		}
+		if !r.known(child) {
+			child.Detach()
+			return
 		}
 		if o, ok := child.Wait(); ok {
 			r.ended(e, run, o)
@@ -154,19 +155,26 @@ func (r *Runner) surroundings(e *backlog.Entry) *environ.Options {
 	}
 }
 
-// attach notes a supervisor that a goroutine waits for; false if the Runner is
-// being closed.
-func (r *Runner) attach(e *backlog.Entry, run int, s *supervise.Supervisor) bool {
+// attach notes a supervisor that a goroutine waits for, first for the task's process.
+func (r *Runner) attach(e *backlog.Entry, run int, s *supervise.Supervisor) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.closed {
-		return false
-	}
-	r.children[s] = true
+	r.children[s] = false
 	if e.Runs == run {
 		e.Keeper = s.PID()
 	}
-	return true
+	if r.closed {
+		s.Hurry()
+	}
+}
+
+// known notes that a supervisor told of its task; false if the Runner is being closed,
+// which had waited for that.
+func (r *Runner) known(s *supervise.Supervisor) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.children[s] = true
+	return !r.closed
 }
 
 func (r *Runner) release(s *supervise.Supervisor) {
@@ -195,8 +203,12 @@ func (r *Runner) Close() error {
 	}
 	r.closed = true
 	close(r.closing)
-	for child := range r.children {
-		child.Detach()
+	for child, known := range r.children {
+		if known {
+			child.Detach()
+		} else { // who its process is others must know, to count it once
+			child.Hurry()
+		}
 	}
 	r.mu.Unlock()
 	r.stopWatch()

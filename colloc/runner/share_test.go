@@ -3,10 +3,15 @@
 package runner
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"syscall"
 	"testing"
 
+	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/profile"
 )
 
@@ -72,5 +77,60 @@ func TestShared(t *testing.T) {
 	c.Shared = open
 	if _, err := openSimply(t.Context(), c, &simplePlanner{}); err == nil {
 		t.Error("a folder that others may write to is taken")
+	}
+}
+
+// TestCloseWhileStarting closes a runner before the supervisor of its run has told whose
+// process it is: the book has that process all the same, so that who adopts the run, and
+// who shares the GPU, counts it once.
+func TestCloseWhileStarting(t *testing.T) {
+	dir := t.TempDir()
+	gate, book := filepath.Join(dir, "gate"), filepath.Join(dir, "shared")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	share := func(c *Config) { c.Shared = book }
+	g := newRig(t, dir, gpuFile(1), share)
+	task := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	task.Env = []string{gateVariable + "=" + gate}
+	g.submit(t, task)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	g.inState(t, "1", Starting)
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want context.Canceled", err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		for closed := false; !closed; runtime.Gosched() {
+			g.mu.Lock()
+			closed = g.closed
+			g.mu.Unlock()
+		}
+		file, err := os.OpenFile(gate, os.O_WRONLY, 0)
+		opened <- errors.Join(err, file.Close())
+	}()
+	if err := errors.Join(g.Close(), <-opened); err != nil {
+		t.Fatal(err)
+	}
+	other, err := shared.Open(book)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := other.Hold()
+	if err != nil || len(runs) != 1 || !runs[0].Process.Alive() {
+		t.Errorf("the book has %+v, %v; want one run with its process", runs, err)
+	}
+	if err := errors.Join(other.Release(nil), other.Leave(nil), os.WriteFile(filepath.Join(dir, "go"), nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), share)
+	if err := again.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if r := again.record(t, "1"); r.State != Succeeded || r.Runs != 1 {
+		t.Errorf("the task is %v after %d runs: %s", r.State, r.Runs, r.Err)
 	}
 }

@@ -49,7 +49,7 @@ type Runner struct {
 	draining bool
 	halted   bool
 	closed   bool
-	children map[*supervise.Supervisor]bool
+	children map[*supervise.Supervisor]bool // whether each told of its task
 }
 
 // leftRun is a run of a queue that is no more.

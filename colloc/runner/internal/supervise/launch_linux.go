@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"example.com/colloc/internal/filelock"
 	"example.com/colloc/profile"
@@ -108,6 +109,15 @@ func (s *Supervisor) Task() (Process, bool) {
 	return s.task, err == nil
 }
 
+// startPatience is how long a run that is only starting may take to tell of its process
+// once nobody wants to wait any more: a supervisor tells in milliseconds.
+const startPatience = 10 * time.Second
+
+// Hurry lets Task and Wait give up soon.
+func (s *Supervisor) Hurry() {
+	_ = s.pipe.SetReadDeadline(time.Now().Add(startPatience)) //nolint:forbidigo // what it waits for is another process
+}
+
 // Detach stops waiting for the supervisor, which goes on.
 func (s *Supervisor) Detach() {
 	_ = s.pipe.Close() // ends the wait
@@ -117,11 +127,11 @@ func (s *Supervisor) Detach() {
 func (s *Supervisor) PID() int { return s.process.Pid }
 
 // Wait waits for the supervisor to end, which closes its end of the pipe, and
-// returns how the run did; false after Detach.
+// returns how the run did; false after Detach, or if that took too long after Hurry.
 func (s *Supervisor) Wait() (Outcome, bool) {
 	_, err := io.Copy(io.Discard, s.report)
 	_ = s.pipe.Close()
-	if errors.Is(err, os.ErrClosed) {
+	if errors.Is(err, os.ErrClosed) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return Outcome{}, false
 	}
 	state, err := s.process.Wait()

@@ -49,4 +49,5 @@ type Supervisor struct{}
 func (*Supervisor) Task() (Process, bool) { return Process{}, false }
 func (*Supervisor) PID() int              { return 0 }
 func (*Supervisor) Detach()               {}
+func (*Supervisor) Hurry()                {}
 func (*Supervisor) Wait() (Outcome, bool) { return Outcome{}, false }
