@@ -56,8 +56,12 @@ func (p *Planner) Scheduler(gpus []GPU, o *online.SchedulerOptions) (*online.Sch
 }
 
 // Relearn lets a scheduler that this Planner made for gpus predict by what was observed
-// and fitted since; see [Planner.Refit]. The errors are those of [Planner.Session].
+// and fitted since; see [Planner.Refit]. gpus are those that it was made for. The errors
+// are those of [Planner.Session], and that there is no scheduler.
 func (p *Planner) Relearn(s *online.Scheduler, gpus []GPU) error {
+	if s == nil {
+		return errors.New("colloc: relearn: the scheduler is nil; want one that Planner.Scheduler made")
+	}
 	_, m, err := p.open(gpus)
 	if err != nil {
 		return err

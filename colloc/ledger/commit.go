@@ -21,13 +21,21 @@ func (l *Ledger) Commit(given Lease) error {
 	case found.committed:
 		return nil
 	}
-	l.open.remove(found)
-	found.committed = true
-	for _, s := range found.seats {
-		s.since = l.clock.elapsed
-	}
+	l.commit(found)
 	l.version++
 	return nil
+}
+
+// commit makes a lease one whose tasks run, unless it is.
+func (l *Ledger) commit(own *lease) {
+	if own.committed {
+		return
+	}
+	l.open.remove(own)
+	own.committed = true
+	for _, s := range own.seats {
+		s.since = l.clock.elapsed
+	}
 }
 
 // Rollback gives a reservation back that was not committed. It is no error if

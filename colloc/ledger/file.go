@@ -155,6 +155,13 @@ func Load(r io.Reader, c Config) (*Ledger, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ledger: load: %w", err)
 	}
+	for i := range c.GPUs { // what runs is no open lease, whatever the file says
+		for j := range c.GPUs[i].Residents {
+			if s := l.seatOn(c.GPUs[i].Residents[j].ID, c.GPUs[i].ID); s != nil {
+				l.commit(s.lease)
+			}
+		}
+	}
 	return l, nil
 }
 

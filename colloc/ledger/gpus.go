@@ -39,20 +39,26 @@ func (l *Ledger) AddGPU(g colloc.GPU) error {
 
 // Book enters what runs already, whatever the limits, as committed: a scheduler that
 // restarts, or that finds tasks of its own on a card, books reality. What stands in the
-// books on that GPU already stays as it is. Where it is more than a limit allows,
+// books on that GPU already stays as it is, and an open lease of it is committed: it
+// runs. Where it is more than a limit allows,
 // nothing is added until it fits again, and [Ledger.Reconcile] says so. All claims are
 // booked or none: [ErrUnknown] means that the books have no such GPU, [ErrDuplicate]
 // that they have the task on another one.
 func (l *Ledger) Book(claims ...Claim) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.config.Now == nil {
+		return errZero
+	}
 	l.tick()
 	l.version++
 	first := l.issued
 	var entered []*seat
+	var run []*lease // that stood in the books
 	for i := range claims {
 		t := &claims[i].Task
-		if slices.ContainsFunc(l.seats[t.ID], func(s *seat) bool { return s.account.gpu.ID == claims[i].GPU }) {
+		if s := l.seatOn(t.ID, claims[i].GPU); s != nil {
+			run = append(run, s.lease)
 			continue
 		}
 		own := l.gangLease(t)
@@ -71,6 +77,19 @@ func (l *Ledger) Book(claims ...Claim) error {
 			return fmt.Errorf("ledger: book: %w", err)
 		}
 		entered = append(entered, own.seats[len(own.seats)-1])
+	}
+	for _, own := range run {
+		l.commit(own)
+	}
+	return nil
+}
+
+// seatOn is that of a task on a GPU, nil if there is none.
+func (l *Ledger) seatOn(task, gpu string) *seat {
+	for _, s := range l.seats[task] {
+		if s.account.gpu.ID == gpu {
+			return s
+		}
 	}
 	return nil
 }
@@ -119,6 +138,9 @@ func (l *Ledger) ChangeGPU(gpus ...colloc.GPU) error {
 func (l *Ledger) Recut(gone []string, come ...colloc.GPU) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.config.Now == nil {
+		return errZero
+	}
 	l.tick()
 	at := len(l.accounts)
 	leaves := make(map[string]bool, len(gone))

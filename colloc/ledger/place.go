@@ -176,6 +176,9 @@ func gang(ctx context.Context, p *colloc.Planner, task colloc.Task, gpus []collo
 	if err != nil {
 		return nil, colloc.Verdict{}, err
 	}
+	if len(plan.LeftOut) > 0 && len(plan.Tasks) == 0 { // Config.LeaveOutFaulty
+		return nil, colloc.Verdict{}, plan.LeftOut[0]
+	}
 	if len(plan.Placements) == 0 {
 		v := colloc.Verdict{Code: packer.TooFewGPUs, Reserved: plan.Tasks[0].Reserved}
 		for _, n := range plan.Notes {

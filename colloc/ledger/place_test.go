@@ -87,6 +87,22 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceFaultyGang: a Planner that goes on without what is at fault has nothing to
+// go on with here.
+func TestPlaceFaultyGang(t *testing.T) {
+	p, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{card("a"), card("b")}})
+	task := sized("x", profile.GiB)
+	task.GPUs, task.MaxSlowdown = 2, 0.5
+	var fault *colloc.FaultError
+	if _, err := l.Place(t.Context(), p, task); !errors.As(err, &fault) || fault.Task != "x" || fault.Field != "MaxSlowdown" {
+		t.Errorf("error is %v, want one about MaxSlowdown of x", err)
+	}
+}
+
 // TestPlaceAtOnce: many schedulers place and release tasks of three tenants at once,
 // each with a name of its own; some look at a part of the cards. Nothing is lost, no
 // card is over its limits, and no two tenants meet. Whoever is refused for good found

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
@@ -48,6 +49,31 @@ func TestBook(t *testing.T) {
 	}
 	if err := l.Release("x", "y", "z", "pair"); err != nil || len(held(l)) > 0 {
 		t.Errorf("released: %v, left %v", err, held(l))
+	}
+}
+
+// TestBookOpenLease: a scheduler that died between start and Commit tells what runs, by
+// Book or as a resident for Load; its lease does not lapse while the task runs.
+func TestBookOpenLease(t *testing.T) {
+	c := ledger.Config{GPUs: []colloc.GPU{bare("a", 40*profile.GiB)}, LeaseTime: time.Minute}
+	l, clock := newLedger(t, c)
+	c.Now = clock.Now
+	running := claim("a", "x", 30*profile.GiB)
+	mustReserve(t, l, running)
+	file := savedBooks(t, l)
+	c.GPUs[0].Residents = []colloc.Task{running.Task}
+	loaded, err := ledger.Load(strings.NewReader(file), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Book(running); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(2 * time.Minute)
+	for name, l := range map[string]*ledger.Ledger{"booked": l, "loaded": loaded} {
+		if lapsed := l.Expire(); len(lapsed) > 0 || !slices.Equal(held(l)["a"], []string{"x"}) {
+			t.Errorf("%s: the books have %v, lapsed %v", name, held(l), lapsed)
+		}
 	}
 }
 

@@ -87,5 +87,5 @@ func (s *Scheduler) Forecast() (mean, last time.Duration) {
 		r = s.plain()
 	}
 	o := s.engine.Play(&r)
-	return time.Duration(o.Sum) * time.Millisecond / time.Duration(max(1, o.Ended)), time.Duration(o.Last) * time.Millisecond
+	return time.Duration(o.Sum/int64(max(1, o.Ended))) * time.Millisecond, time.Duration(o.Last) * time.Millisecond
 }

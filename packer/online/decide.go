@@ -50,6 +50,9 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 
 // advance lets what runs do its work up to a time.
 func (s *Scheduler) advance(at time.Duration) {
+	if !s.begun { // times count from any moment, and what was adopted ran before
+		s.begun, s.now = true, at
+	}
 	d := int64((at - s.now) / time.Millisecond)
 	if d <= 0 {
 		return
@@ -231,7 +234,7 @@ func (s *Scheduler) fillEngine() {
 	}
 	for g := range s.slots {
 		c := &s.slots[g]
-		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Down: c.down, Mech: c.mech})
+		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Less: c.less, Down: c.down, Mech: c.mech})
 	}
 	x.Begin()
 }

@@ -50,6 +50,7 @@ type Scheduler struct {
 	sets    *rollout.Sets
 	engine  rollout.Engine
 	now     time.Duration
+	begun   bool // now is a moment of the caller's
 	turns   int64
 	ended   time.Duration // work of the tasks that ended
 	ends    int64
@@ -109,7 +110,8 @@ type slot struct {
 	down           bool
 	mech           int // how two and more tasks share
 	room           int64
-	runs           []*entry // in the order of their kinds
+	less           [rollout.MaxSet + 1]int64 // of it, that so many tasks together must leave
+	runs           []*entry                  // in the order of their kinds
 }
 
 // entry is a task that runs or waits.
@@ -188,7 +190,11 @@ func (s *Scheduler) addSlot(gpu *packer.GPU, machine int32) {
 		k = len(s.classes)
 		s.classes = append(s.classes, class{gpu: &bare, usable: s.limits.Usable(bare.Total()), mechs: bare.Sharing()})
 	}
-	s.slots = append(s.slots, slot{class: int32(k), machine: machine, room: int64(s.classes[k].usable)})
+	c := slot{class: int32(k), machine: machine, room: int64(s.classes[k].usable)}
+	for n := range c.less {
+		c.less[n] = c.room - int64(s.limits.Offer(&bare, max(1, n)))
+	}
+	s.slots = append(s.slots, c)
 }
 
 // SetModel makes another model answer from now on: one that has learned. It returns an
@@ -283,19 +289,25 @@ func (s *Scheduler) Report(id string, left time.Duration) error {
 // Seen says what monitoring shows: the peak memory of a task on each of its GPUs, once it
 // has run for long enough, some minutes, to show it. From then on that and a margin for
 // growth are reserved for it, see SchedulerOptions.Growth, instead of what was predicted;
-// and for other tasks of its Kind, those that come later among them, the largest peak of
-// all. Tell it of a task as often as its peak grows.
+// and for tasks of its Kind that wait, or come later, the largest peak of all. Tell it of
+// a task as often as its peak grows. A peak that is not above 0, or more than memory can
+// be, is an error and changes nothing.
 func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
 	e := s.entries[id]
 	if e == nil {
 		return s.unknown(id)
 	}
+	if peak <= 0 {
+		return fmt.Errorf("packer: scheduler: task %q was seen to use %v; want more than 0", id, peak)
+	}
 	if e.Kind != "" {
 		peak = max(peak, s.seen[e.kind])
-		s.seen[e.kind] = peak
 	}
 	if err := s.Reserve(id, s.grown(peak)); err != nil {
 		return err
+	}
+	if e.Kind != "" {
+		s.seen[e.kind] = peak
 	}
 	for _, o := range s.order {
 		if o.kind == e.kind && len(o.on) == 0 && !o.fixed {

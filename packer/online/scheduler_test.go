@@ -215,6 +215,53 @@ func TestSchedulerSeen(t *testing.T) {
 }
 
 // TestSchedulerRefuses: what cannot be is an error, and changes nothing.
+// TestSchedulerBegins: the first Decide sets the clock, whatever its zero; what was
+// adopted has not run since then. Without GPUs nothing starts.
+func TestSchedulerBegins(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	if err := s.Adopt(job("a", 0, 1, 10*time.Hour), 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []time.Duration{1e18, 1e18 + time.Hour} {
+		if _, err := s.Decide(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, last := s.Forecast(); last != 9*time.Hour {
+		t.Errorf("after an hour of ten %v are left", last)
+	}
+	for _, peak := range []profile.Bytes{0, -5, 1 << 60} {
+		if err := s.Seen("a", peak); err == nil {
+			t.Errorf("a peak of %d is no error", peak)
+		}
+	}
+	none, err := online.NewScheduler(nil, pressing{}, packer.Limits{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := none.Submit(job("a", 0, 1, time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if started, err := none.Decide(t.Context(), 0); err != nil || len(started) > 0 {
+		t.Errorf("started %v without a GPU, %v", started, err)
+	}
+}
+
+// TestSchedulerTogether: what tasks that share need beyond their sum stays free.
+func TestSchedulerTogether(t *testing.T) {
+	for together, want := range map[profile.Bytes]int{0: 2, 2 * profile.GiB: 1} {
+		gpu := packer.GPU{ID: "g", Memory: 8 * profile.GiB}
+		s, err := online.NewScheduler([]packer.GPU{gpu}, pressing{}, packer.Limits{MaxSet: 4, Headroom: profile.Some(0.0), Together: together}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		submit(t, s, job("a", 0, 4, time.Hour), job("b", 0, 4, time.Hour))
+		if started, err := s.Decide(t.Context(), 0); err != nil || len(started) != want {
+			t.Errorf("with %v more for two, %d start (%v), want %d", together, len(started), err, want)
+		}
+	}
+}
+
 func TestSchedulerRefuses(t *testing.T) {
 	s := scheduler(t, 1, nil)
 	submit(t, s, job("a", 0, 1, time.Hour))

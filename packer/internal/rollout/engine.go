@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"math"
-	"slices"
 )
 
 // Job is a task that runs or waits.
@@ -30,7 +29,9 @@ const MaxLeft = 1 << 58
 type Card struct {
 	Class, Machine int32
 	Room           int64 // memory that is not reserved
-	Down           bool
+	// Less is how much of it so many jobs together must leave.
+	Less [MaxSet + 1]int64
+	Down bool
 	// Mech is how two and more jobs share.
 	Mech int
 }
@@ -119,7 +120,10 @@ func (e *Engine) Begin() {
 		}
 		e.machines[c.Machine]++
 	}
-	e.widest = slices.Max(e.machines)
+	e.widest = 0
+	for _, n := range e.machines {
+		e.widest = max(e.widest, n)
+	}
 	if e.refused == nil {
 		e.refused = map[[2]int32]int64{}
 	}

@@ -82,7 +82,7 @@ func (e *Engine) choose(i int32, from, to int) float64 {
 // gain is what a job adds to a card, 0 if it must not go there.
 func (e *Engine) gain(i, g int32) float64 {
 	j, c := &e.Jobs[i], &e.cards[g]
-	if c.down || c.room < j.Memory || c.n >= e.rule.Most && c.n > 0 {
+	if c.down || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
 		return 0
 	}
 	alone := &e.Sets.nodes[e.Sets.With(c.class, j.Kind)]
@@ -121,7 +121,7 @@ func (e *Engine) gain(i, g int32) float64 {
 func (e *Engine) takes(on []int32, i int32) bool {
 	for _, g := range on {
 		c := &e.cards[g]
-		if c.down || c.room < e.Jobs[i].Memory || c.n > 0 && c.n >= e.rule.Most || !e.Sets.nodes[e.Sets.With(c.set, e.Jobs[i].Kind)].ok {
+		if c.down || c.n > 0 && c.n >= e.rule.Most || c.room < e.Jobs[i].Memory+e.Cards[g].Less[c.n+1] || !e.Sets.nodes[e.Sets.With(c.set, e.Jobs[i].Kind)].ok {
 			return false
 		}
 	}

@@ -2,12 +2,14 @@ package progress
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"example.com/colloc/profile"
@@ -88,12 +90,17 @@ func (f *Follower) Follow(end bool) Reading {
 // followFile reads the file that the task writes. Where it begins anew the steps
 // up to its total were done, though nobody saw the last of them.
 func (f *Follower) followFile() {
-	text, err := os.ReadFile(f.steps)
+	file, _, err := open(f.steps)
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, 64))
 	if err != nil {
 		return
 	}
 	var told found
-	for i, field := range strings.Fields(string(text[:min(len(text), 64)])) {
+	for i, field := range strings.Fields(string(text)) {
 		if i <= groupTotal {
 			told[i] = field
 		}
@@ -109,20 +116,34 @@ func (f *Follower) followFile() {
 	}
 }
 
+// open opens what a task may have written. It waits for nobody: a task may leave a pipe
+// there, or a device without end.
+func open(name string) (file *os.File, size int64, err error) {
+	file, err = os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is no file", name)
+	}
+	if err != nil {
+		_ = file.Close() // it was only opened
+		return nil, 0, err
+	}
+	return file, info.Size(), nil
+}
+
 // followOutput looks for the pattern in the lines that are new, all of them, so
 // that steps and time belong together. A carriage return ends a line too: progress
 // bars write nothing else.
 func (f *Follower) followOutput() {
-	file, err := os.Open(f.log)
+	file, size, err := open(f.log)
 	if err != nil {
 		return
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	info, err := file.Stat()
-	if err != nil {
-		return
-	}
-	end := info.Size() // what is written meanwhile is read the next time
+	end := size                         // what is written meanwhile is read the next time
 	if end-f.offset > most {
 		f.offset, f.rest = end-chunk, nil
 		f.counters.restarts++ // who knows what was in between

@@ -95,6 +95,22 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestEndless follows what is no file: a device without end is not read.
+func TestEndless(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "steps")
+	if err := os.Symlink("/dev/zero", path); err != nil {
+		t.Fatal(err)
+	}
+	var f Follower
+	f.Begin(nil, "", path)
+	if got := f.Follow(false); got.Matched {
+		t.Errorf("read %+v", got)
+	}
+	if _, _, err := open(path); err == nil {
+		t.Error("a device is opened")
+	}
+}
+
 func TestStep(t *testing.T) {
 	p, err := Compile(pattern)
 	if err != nil {

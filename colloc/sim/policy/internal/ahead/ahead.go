@@ -152,6 +152,9 @@ func (r *scheduler) watch(s *sim.State, t *sim.TaskView) error {
 		return nil
 	}
 	r.seen[t.Index] = t.Since + 1
+	if peak <= 0 { // it uses none
+		return nil
+	}
 	return r.online.Seen(t.ID, min(peak, r.largest))
 }
 
