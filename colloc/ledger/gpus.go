@@ -27,10 +27,7 @@ func (l *Ledger) AddGPU(g colloc.GPU) error {
 	first := l.issued
 	if err := l.settleAll([]colloc.GPU{g}); err != nil {
 		l.strike(l.byID[g.ID])
-		for ; l.issued > first; l.issued-- {
-			delete(l.leases, leaseName{l.epoch, l.issued})
-		}
-		l.version--
+		l.takeBack(first)
 		return err
 	}
 	l.byID[g.ID].tightened = l.version
@@ -40,10 +37,9 @@ func (l *Ledger) AddGPU(g colloc.GPU) error {
 // Book enters what runs already, whatever the limits, as committed: a scheduler that
 // restarts, or that finds tasks of its own on a card, books reality. What stands in the
 // books on that GPU already stays as it is, and an open lease of it is committed: it
-// runs. Where it is more than a limit allows,
-// nothing is added until it fits again, and [Ledger.Reconcile] says so. All claims are
-// booked or none: [ErrUnknown] means that the books have no such GPU, [ErrDuplicate]
-// that they have the task on another one.
+// runs. Where it is more than a limit allows, nothing is added until it fits again, and
+// [Ledger.Reconcile] says so. All claims are booked or none: [ErrUnknown] means that the
+// books have no such GPU, [ErrDuplicate] that they have the task on another one.
 func (l *Ledger) Book(claims ...Claim) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,19 +57,13 @@ func (l *Ledger) Book(claims ...Claim) error {
 			run = append(run, s.lease)
 			continue
 		}
-		own := l.gangLease(t)
-		if own == nil {
-			own = l.nextLease()
-		}
+		own := l.residentLease(t)
 		if err := l.settle(own, claims[i].GPU, t); err != nil {
 			for _, s := range entered {
 				l.remove(s)
 				l.leave(s)
 			}
-			for ; l.issued > first; l.issued-- {
-				delete(l.leases, leaseName{l.epoch, l.issued})
-			}
-			l.version--
+			l.takeBack(first)
 			return fmt.Errorf("ledger: book: %w", err)
 		}
 		entered = append(entered, own.seats[len(own.seats)-1])
@@ -94,12 +84,24 @@ func (l *Ledger) seatOn(task, gpu string) *seat {
 	return nil
 }
 
-// nextLease enters a committed lease.
-func (l *Ledger) nextLease() *lease {
+// residentLease is the lease of a task that runs already: the one that the rest of its
+// gang has, or a new one, committed.
+func (l *Ledger) residentLease(t *colloc.Task) *lease {
+	if own := l.gangLease(t); own != nil {
+		return own
+	}
 	l.issued++
 	own := &lease{name: leaseName{l.epoch, l.issued}, committed: true}
 	l.enter(own)
 	return own
+}
+
+// takeBack undoes a change that failed: the leases after first and its version.
+func (l *Ledger) takeBack(first uint64) {
+	for ; l.issued > first; l.issued-- {
+		delete(l.leases, leaseName{l.epoch, l.issued})
+	}
+	l.version--
 }
 
 // ChangeGPU gives cards that are in the books the product, memory, slice, mechanisms

@@ -106,10 +106,7 @@ func (l *Ledger) settleAll(gpus []colloc.GPU) error {
 	var errs []error
 	for i := range gpus {
 		for j := range gpus[i].Residents {
-			own := l.gangLease(&gpus[i].Residents[j])
-			if own == nil {
-				own = l.nextLease()
-			}
+			own := l.residentLease(&gpus[i].Residents[j])
 			errs = append(errs, l.settle(own, gpus[i].ID, &gpus[i].Residents[j]))
 		}
 	}
