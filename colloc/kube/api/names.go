@@ -1,0 +1,62 @@
+package api
+
+// Domain is what every name of this package begins with.
+const Domain = "colloc.example.com"
+
+// Names that a user sets on a pod.
+const (
+	// LabelTask marks a pod that collocd decides about, with the value [True]. It is the
+	// filter of collocd's watch.
+	LabelTask = Domain + "/task"
+	// Gate is the scheduling gate that holds the pod back until collocd has decided.
+	Gate = Domain + "/place"
+
+	// AnnotationProfile names the Profile, in the pod's namespace, that describes the
+	// task. A pod without one, or whose Profile does not exist, runs alone on its GPU.
+	AnnotationProfile = Domain + "/profile"
+	// AnnotationMemory is the GPU memory that the task is to get, a quantity such as
+	// 12Gi. Without it the Planner predicts it from the Profile.
+	AnnotationMemory = Domain + "/memory"
+	// AnnotationMaxSlowdown is how many times longer than alone the task may take, at
+	// least 1, such as 1.3; "inf" is no limit.
+	AnnotationMaxSlowdown = Domain + "/max-slowdown"
+	// AnnotationAlone is "true" for a task that shares its GPU with nobody.
+	AnnotationAlone = Domain + "/alone"
+)
+
+// Names that collocd writes on a pod.
+const (
+	// AnnotationGPU is the decision: NODE/DEVICE, where DEVICE is the card's place or
+	// name on its node, such as gpu-3.
+	AnnotationGPU = Domain + "/gpu"
+	// AnnotationUUID is what NVIDIA_VISIBLE_DEVICES has to be: the card's UUID where the
+	// node tells it, and its index otherwise.
+	AnnotationUUID = Domain + "/gpu-uuid"
+	// AnnotationReserved is the memory set aside for the task on its card, in bytes.
+	AnnotationReserved = Domain + "/reserved"
+	// AnnotationShadow is what collocd would have decided, in shadow mode, as
+	// AnnotationGPU.
+	AnnotationShadow = Domain + "/shadow"
+
+	// ConditionPlaced is the type of the pod condition in which collocd says what it
+	// decided: status True with reason Placed, or False with a reason of
+	// packer.ReasonCode and the text that says what would help.
+	ConditionPlaced = Domain + "/Placed"
+)
+
+// True is the value of a label or an annotation that says yes.
+const True = "true"
+
+// FieldManager is the name under which collocd writes.
+const FieldManager = "collocd"
+
+// The resource Profile, a CustomResourceDefinition.
+const (
+	ProfileGroup    = Domain
+	ProfileVersion  = "v1alpha1"
+	ProfileResource = "profiles"
+	ProfileKind     = "Profile"
+)
+
+// LeaseName is the Lease over which two collocd agree who decides.
+const LeaseName = "collocd"

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// flags are what the command line says.
+type flags struct {
+	kubeconfig     string
+	binding        string
+	shadow         bool
+	leaderElect    bool
+	leaseNamespace string
+	identity       string
+	metricsAddr    string
+	window         time.Duration
+	batch          int
+	share          []string
+	writers        int
+}
+
+func (f *flags) register(s *pflag.FlagSet) {
+	s.StringVar(&f.kubeconfig, "kubeconfig", "", "file with the API server's address; empty is the pod's own account")
+	s.StringVar(&f.binding, "binding", "annotate", "how a decision is bound: annotate or claim")
+	s.BoolVar(&f.shadow, "shadow", false, "decide and record, but take away no gate and bind nothing")
+	s.BoolVar(&f.leaderElect, "leader-elect", false, "decide only while holding the Lease, for several replicas")
+	s.StringVar(&f.leaseNamespace, "lease-namespace", "colloc-system", "namespace of the Lease")
+	s.StringVar(&f.identity, "identity", "", "name of this replica in the Lease; empty is the host's name")
+	s.StringVar(&f.metricsAddr, "metrics-addr", ":9090", "address of /metrics and /healthz; empty serves none")
+	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")
+	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
+	s.StringSliceVar(&f.share, "share", nil, "namespaces whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself")
+	s.IntVar(&f.writers, "writers", 16, "how many pods are written at the same time")
+}
+
+// serve runs until ctx is over.
+func serve(ctx context.Context, f *flags) error {
+	if f.binding != "annotate" {
+		return fmt.Errorf("-binding is %q, want annotate", f.binding)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
+	if err != nil {
+		return fmt.Errorf("-kubeconfig %q: %w", f.kubeconfig, err)
+	}
+	if _, err := kubernetes.NewForConfig(config); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return nil
+}

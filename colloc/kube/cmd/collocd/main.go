@@ -1,0 +1,57 @@
+// Command collocd decides which pods share a GPU, beside the stock scheduler.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := command(os.Stdout)
+	c.SetArgs(dashes(os.Args[1:]))
+	if err := c.ExecuteContext(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "collocd:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// dashes gives flags with one dash, as colloc's other programs take them, the second
+// that cobra wants.
+func dashes(args []string) []string {
+	out := slices.Clone(args)
+	for i, a := range out {
+		if a == "--" {
+			break
+		}
+		if len(a) > 2 && a[0] == '-' && a[1] != '-' {
+			out[i] = "-" + a
+		}
+	}
+	return out
+}
+
+// command is the program; what it prints goes to out.
+func command(out io.Writer) *cobra.Command {
+	var f flags
+	c := &cobra.Command{
+		Use:           "collocd",
+		Short:         "collocd decides which pods share a GPU, beside the stock scheduler",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE:          func(c *cobra.Command, _ []string) error { return serve(c.Context(), &f) },
+	}
+	c.SetOut(out)
+	f.register(c.Flags())
+	return c
+}
