@@ -106,6 +106,11 @@ type Config struct {
 	OutOfMemory []*regexp.Regexp
 	// Halt says when failures end the whole queue.
 	Halt Halt
+	// Turns decides who is next; nil goes by priority and submission alone.
+	Turns Turns
+	// Serve makes Run wait for further tasks when all are over, and for GPUs when none is
+	// left. It then returns after Drain, or when its context is done.
+	Serve bool
 	// Sync makes every transaction wait for the disk, so that the queue survives
 	// the loss of power and not only of the process. It costs milliseconds.
 	Sync bool

@@ -16,6 +16,9 @@ type Dependency = queue.Dependency
 // Progress says how a task tells how far it is.
 type Progress = queue.Progress
 
+// Owner is the user that a task runs as.
+type Owner = queue.Owner
+
 // Record is everything known of a task in the queue.
 type Record = queue.Record
 

@@ -3,7 +3,6 @@ package runner
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
@@ -29,16 +28,24 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 		return nil
 	}
 	delete(r.warned, "disk")
-	refused, disks := make(map[fleet.Class]string), make(map[string]string)
+	if seats <= 0 && r.config.Serve || alive && (seats <= 0 || r.halted) {
+		return nil
+	}
+	refused, disks := make(map[barred]string), make(map[string]string)
 	var kept []int // the cards that are kept free for a task that waited too long
 	var waits []*backlog.Entry
-	for _, e := range slices.Clone(r.queue.Ready) {
+	for _, e := range r.turn() {
 		if !alive {
 			r.withdraw(e, Failed, "no GPU is left")
 			continue
 		}
-		if seats <= 0 || r.halted {
+		if seats <= 0 {
 			break
+		}
+		class, closed, why := r.allowed(e)
+		if why != "" {
+			e.Waiting = why
+			continue
 		}
 		full, looked := disks[e.Task.Dir]
 		if !looked {
@@ -50,12 +57,12 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 			waits = append(waits, e)
 			continue
 		}
-		if why, ok := refused[fleet.ClassOf(e)]; ok {
+		if why, ok := refused[class]; ok {
 			e.Waiting = why
 			waits = append(waits, e)
 			continue
 		}
-		p, why, err := r.fleet.Fit(e, kept)
+		p, why, err := r.fleet.Fit(e, append(closed, kept...))
 		switch {
 		case err != nil:
 			r.withdraw(e, Failed, err.Error())
@@ -64,11 +71,14 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 			if why = r.reserve(e, p); why == "" {
 				seats -= len(p.Cards)
 				starts = append(starts, e)
+				if r.config.Turns != nil {
+					r.config.Turns.Placed(&e.Record)
+				}
 				overtake(waits)
 				continue
 			}
 		}
-		refused[fleet.ClassOf(e)] = why
+		refused[class] = why
 		e.Waiting = why
 		waits = append(waits, e)
 		if kept == nil && e.Overtaken >= patience {

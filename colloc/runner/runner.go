@@ -12,7 +12,7 @@ import (
 )
 
 // Run starts tasks as GPUs have room and returns when all are over: nil however
-// they ended, see Records. It returns earlier, once nothing runs, with
+// they ended, see Records; with [Config].Serve it goes on. It returns earlier, once nothing runs, with
 // [ErrDrained] after Drain and with [ErrHalted] after too many failures. When ctx
 // is done it returns ctx.Err() at once and starts nothing more; what runs goes
 // on, for a later Run, or to be adopted after Close. One Run at a time.
@@ -72,7 +72,7 @@ func (r *Runner) step() (done bool, err error) {
 	switch left := r.queue.Left(); {
 	case len(r.queue.Active) > 0:
 		return false, nil
-	case left == 0 || r.draining || r.halted:
+	case left == 0 && !r.config.Serve || r.draining || r.halted:
 		if err := r.commit(); err != nil {
 			return true, err
 		}

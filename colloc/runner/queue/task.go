@@ -11,6 +11,12 @@ type Task struct {
 	// ID names the task, unique in the queue. Empty means a number that Submit
 	// chooses: the place in the order of submission, from "1".
 	ID string `json:"id"`
+	// Name is what people call it, Kind what is said of tasks that need and do the same;
+	// neither need be unique, and a Runner goes by neither.
+	Name string `json:"name,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// Owner is the user that it runs as; nil is the runner's own.
+	Owner *Owner `json:"owner,omitempty"`
 	// Command is the program and its arguments. The program is looked up in the
 	// PATH of the task's environment unless it holds a slash.
 	Command []string `json:"command"`
@@ -48,6 +54,8 @@ type Task struct {
 	CPUs int `json:"cpus,omitempty"`
 	// Priority: larger starts first. Equal ones start in the order of submission.
 	Priority int `json:"priority,omitempty"`
+	// Held keeps it from starting until Runner.Release.
+	Held bool `json:"held,omitempty"`
 	// After are tasks that must be over before this one starts.
 	After []Dependency `json:"after,omitempty"`
 	// Retries is how often it is run again after a failure. Recoveries from lack

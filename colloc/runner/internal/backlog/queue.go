@@ -102,7 +102,7 @@ func (q *Queue) link(e *Entry) bool {
 
 // Wait puts a Queued task among those that may start, if it may.
 func (q *Queue) Wait(e *Entry) {
-	if e.blocked > 0 {
+	if e.blocked > 0 || e.Task.Held {
 		return
 	}
 	at, found := slices.BinarySearchFunc(q.Ready, e, order)
