@@ -124,8 +124,9 @@ type Config struct {
 	// Clock is the time to go by; nil is nvmlx.SystemClock.
 	Clock nvmlx.Clock
 
-	space  supervise.Space // where processes are numbered; tests have their own
-	vmstat string          // the kernel's counters; tests have their own
+	space  supervise.Space                        // where processes are numbered; tests have their own
+	vmstat string                                 // the kernel's counters; tests have their own
+	free   func(dir string) (profile.Bytes, bool) // of a disk; tests have their own
 }
 
 // TaskThreads is how many threads a task is told to use on a host with so many
@@ -231,6 +232,9 @@ func (c *Config) fill() (err error) {
 		c.Clock = nvmlx.SystemClock()
 	}
 	c.vmstat = orDefault(c.vmstat, "/proc/vmstat")
+	if c.free == nil {
+		c.free = supervise.FreeSpace
+	}
 	c.space = orDefault(c.space, supervise.ThisSpace())
 	return nil
 }

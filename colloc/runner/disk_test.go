@@ -4,6 +4,7 @@ package runner
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,28 +15,21 @@ import (
 	"example.com/colloc/profile"
 )
 
-// smallDisk mounts one in a new folder.
-func smallDisk(t *testing.T, size string) string {
-	t.Helper()
-	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
-		t.Skipf("no small file system: %v; run the test as root", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
 // TestDiskFloor fills the disk that tasks write to: what fails then is queued again,
 // nothing starts, people are told once, and nobody has failed when there is room.
 func TestDiskFloor(t *testing.T) {
-	disk, dir := smallDisk(t, "4m"), t.TempDir()
-	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.DiskFloor, c.Halt = profile.MiB, Halt{} })
+	disk, dir := t.TempDir(), t.TempDir()
 	filler := filepath.Join(disk, "filler")
-	fills := shell(`test -e "$1" || { head -c 5000000 /dev/zero >"$1"; exit 1; }`, filler)
+	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.DiskFloor, c.Halt = profile.MiB, Halt{}
+		c.free = func(of string) (profile.Bytes, bool) {
+			if info, err := os.Stat(filler); of == disk && err == nil && info.Size() > 0 {
+				return profile.MiB - 1, true
+			}
+			return profile.MiB, true
+		}
+	})
+	fills := shell(`test -e "$1" || { echo full >"$1"; exit 1; }`, filler)
 	fills.Dir = disk
 	for range 20 {
 		g.submit(t, fills)
@@ -127,33 +121,43 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// TestFullDisk fills the disk with the queue on it: nothing starts, the listener
-// is told, and once there is room the queue goes on.
+// limitFiles is how far this process may write in a file.
+func limitFiles(t *testing.T, most uint64) {
+	t.Helper()
+	var limit syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit)
+	limit.Cur = min(most, limit.Max)
+	if err := errors.Join(err, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestFullDisk lets nobody write to the queue file, as on a full disk: nothing starts,
+// the listener is told, and once there is room the queue goes on.
 func TestFullDisk(t *testing.T) {
-	dir := smallDisk(t, "512k")
 	warned := make(chan string, 100)
-	g := newRig(t, dir, gpuFile(1), func(c *Config) {
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) {
 		c.OnEvent = func(e Event) {
 			if e.Kind == EventWarning {
 				warned <- e.Text
 			}
 		}
 	})
-	g.config.DiskFloor = 0 // which else notices first
 	for range 30 {
 		g.submit(t, shell("true"))
 	}
-	filler := filepath.Join(dir, "filler")
-	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); err == nil {
-		t.Fatal("the disk is not full")
-	}
+	limitFiles(t, 0)
+	defer limitFiles(t, math.MaxUint64)
 	done := g.start(t)
-	if text := <-warned; !strings.Contains(text, "no space left on device; no task starts until it can be written") {
+	if text := <-warned; !strings.Contains(text, "file too large; no task starts until it can be written") {
 		t.Errorf("warning is %q", text)
 	}
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
+	for _, r := range g.Records() {
+		if r.State != Queued || r.Runs > 1 {
+			t.Errorf("task %s is %v after %d runs", r.Task.ID, r.State, r.Runs)
+		}
 	}
+	limitFiles(t, math.MaxUint64)
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -161,9 +165,6 @@ func TestFullDisk(t *testing.T) {
 		if r.State != Succeeded {
 			t.Errorf("task %s is %v: %s", r.Task.ID, r.State, r.Err)
 		}
-	}
-	if err := g.Close(); err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -83,6 +83,7 @@ func (r *Runner) open(ctx context.Context, p fleet.Planner) (err error) {
 	if err := r.lockDir(ctx); err != nil {
 		return fmt.Errorf("runner: %s: %w", r.config.Dir, err)
 	}
+	supervise.SweepGroups()
 	var entries []*backlog.Entry
 	if r.store, entries, err = backlog.Open(r.config.Dir, r.config.Sync); err != nil {
 		return errors.Join(corrupt(err), r.lock.Close())

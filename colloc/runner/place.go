@@ -132,7 +132,7 @@ func (r *Runner) reserve(e *backlog.Entry, p fleet.Place) (why string) {
 // diskFull says that a disk has no room for another task; empty if it has, or if
 // nobody knows.
 func (r *Runner) diskFull(dir string) string {
-	free, ok := supervise.FreeSpace(dir)
+	free, ok := r.config.free(dir)
 	if !ok || free >= r.config.DiskFloor {
 		return ""
 	}

@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"encoding/hex"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // A run has a control group of its own where its user may make groups below the one
@@ -56,6 +58,13 @@ func findGroup(text string, trees ...string) group {
 // groupName is the name of a run's group: another one for each supervisor there ever is.
 func groupName(stem string, c Claim) string {
 	return groupPrefix + digest(stem, c.Process.String(), c.Space.ID)
+}
+
+// isGroupName reports whether groupName may have made a name.
+func isGroupName(name string) bool {
+	text, ok := strings.CutPrefix(name, groupPrefix)
+	sum, err := hex.DecodeString(text)
+	return ok && err == nil && len(sum) == digestBytes
 }
 
 // child makes a group below g; none if that is not delegated to this user.
@@ -147,6 +156,39 @@ func (g group) kill() bool {
 	}
 	_, err = file.WriteString("1")
 	return file.Close() == nil && err == nil
+}
+
+// leftAfter is how long a group must have been there to count as left when nobody is in
+// it: a supervisor fills the one that it makes within milliseconds.
+const leftAfter = time.Minute
+
+// SweepGroups removes the groups of runs in which nobody is any more and that nobody
+// removes: of supervisors that were killed beside their runner.
+func SweepGroups() { groupOf("self").sweep(time.Now().Add(-leftAfter)) } //nolint:forbidigo // the kernel says when a group was made
+
+// sweep removes the empty groups below g that a supervisor of this user made before a
+// moment. One with a process in it or below it the kernel does not remove.
+func (g group) sweep(before time.Time) {
+	if g == "" {
+		return
+	}
+	entries, _ := os.ReadDir(string(g)) // what cannot be read is left alone
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !entry.IsDir() || !isGroupName(entry.Name()) || !info.ModTime().Before(before) {
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Getuid() {
+			continue
+		}
+		pids, dirs := group(filepath.Join(string(g), entry.Name())).members()
+		if len(pids) > 0 {
+			continue
+		}
+		for _, dir := range slices.Backward(dirs) {
+			_ = os.Remove(dir) // as above
+		}
+	}
 }
 
 // endGroup ends the group of a run whose supervisor is gone: that below the group of

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // fakeTree is a folder that looks like a tree of control groups, with one that is
@@ -99,6 +100,46 @@ func TestGroupFake(t *testing.T) {
 	}
 }
 
+// TestSweepGroups leaves groups as supervisors do that are killed: the empty ones go, and
+// nothing else does.
+func TestSweepGroups(t *testing.T) {
+	_, dir := fakeTree(t)
+	left := groupName("stem", Claim{})
+	made := group(dir).child(left)
+	fresh := time.Now()
+	for name, stays := range map[string]bool{
+		left: false, left + "/below": false,
+		"colloc-0123456789":        true, // somebody is in it
+		"colloc-0123456789/below":  true,
+		"colloc-00ff00ff00/nested": true, // somebody is below it
+		"colloc-station":           true, // not a run's
+		"colloc-0123":              true,
+		"0123456789":               true,
+		"user-0123456789":          true,
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if stays && strings.HasSuffix(name, "0123456789") && strings.HasPrefix(name, "colloc") || strings.HasSuffix(name, "nested") {
+			fakeFile(t, path, groupProcs, strconv.Itoa(os.Getpid())+"\n")
+		}
+		defer func() {
+			if _, err := os.Stat(path); (err == nil) != stays {
+				t.Errorf("group %s: %v, want that it stays: %t", name, err, stays)
+			}
+		}()
+	}
+	group(dir).sweep(fresh.Add(-time.Hour))
+	if _, err := os.Stat(string(made)); err != nil {
+		t.Errorf("a group that may be about to be filled is gone: %v", err)
+	}
+	group(dir).sweep(fresh.Add(time.Hour))
+	group("").sweep(fresh)                         // no group
+	group(filepath.Join(dir, "none")).sweep(fresh) // one that is gone
+	SweepGroups()                                  // ours, whatever that is here
+}
+
 // TestGroup does it with the kernel, where this user may make groups: a process that has
 // neither the run's mark nor its session ends with the run, and nothing else does.
 func TestGroup(t *testing.T) {
@@ -152,6 +193,23 @@ func TestGroup(t *testing.T) {
 	}
 	if _, err := os.Stat(string(g)); err == nil && g != "" {
 		t.Error("the group stays")
+	}
+	empty, full := outer.child("colloc-0123456789"), outer.child("colloc-9876543210")
+	pid2, err := full.start("/bin/sleep", []string{"sleep", "1000"}, syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = syscall.Wait4(pid2, nil, 0, nil) }()
+	defer func() { _ = syscall.Kill(pid2, syscall.SIGKILL) }()
+	outer.sweep(time.Now().Add(time.Hour))
+	if _, err := os.Stat(string(empty)); err == nil {
+		t.Error("an empty group stays")
+	}
+	if p, err := Find(pid2); err != nil || !p.Alive() {
+		t.Errorf("a process of another run is gone: %v", err)
+	}
+	if _, err := os.Stat(string(full)); err != nil && full != "" {
+		t.Errorf("the group of another run is gone: %v", err)
 	}
 }
 

@@ -276,9 +276,11 @@ func ThisSpace() Space {
 }
 
 // digest is a short name for texts.
+const digestBytes = 5
+
 func digest(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
-	return hex.EncodeToString(sum[:5])
+	return hex.EncodeToString(sum[:digestBytes])
 }
 
 // Key is a short name for a task, which its claim has: to find again what runs when

@@ -25,6 +25,7 @@ func Find(int) (Process, error)                         { return Process{}, ErrU
 func ChildOf(int) (Process, bool)                       { return Process{}, false }
 func Reap(Process)                                      {}
 func KillRest(string)                                   {}
+func SweepGroups()                                      {}
 func ThisSpace() Space                                  { return Space{} }
 func Key(string, string, []string) string               { return "" }
 func FreeSpace(string) (profile.Bytes, bool)            { return 0, false }
