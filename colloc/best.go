@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-
-	"example.com/colloc/profile"
 )
 
 // Best returns the place of the GPU among gpus on which the task scores most, see
@@ -163,7 +161,7 @@ func (b *choice) hash(g *GPU) uint64 {
 
 // alike reports whether a and g cannot be told apart by what is said of task there.
 func (g *GPU) alike(o *GPU, task *Task) bool {
-	if len(g.Residents) != len(o.Residents) || g.Memory != o.Memory || g.Slice != o.Slice || !sameProduct(&g.Model, &o.Model) ||
+	if len(g.Residents) != len(o.Residents) || g.Memory != o.Memory || g.Slice != o.Slice || !g.Model.Equal(&o.Model) ||
 		!slices.Equal(g.Mechanisms, o.Mechanisms) || len(task.On) > 0 && !slices.Equal(g.Labels, o.Labels) ||
 		task.Home != "" && (g.ID == task.Home || o.ID == task.Home) {
 		return false
@@ -182,19 +180,6 @@ func (t *Task) alike(o *Task) bool {
 		t.Reserved == o.Reserved && t.Weight == o.Weight && t.MaxSlowdown == o.MaxSlowdown &&
 		t.Alone == o.Alone && t.GPUs == o.GPUs && t.Foreign == o.Foreign && slices.Equal(t.Elsewhere, o.Elsewhere) &&
 		slices.Equal(t.Labels, o.Labels) && slices.Equal(t.Avoid, o.Avoid) && slices.Equal(t.Only, o.Only)
-}
-
-// sameProduct compares two products field by field.
-func sameProduct(a, b *profile.GPUModel) bool {
-	return a.Name == b.Name && a.Memory == b.Memory && a.SMs == b.SMs && a.BandwidthBytesPerSec == b.BandwidthBytesPerSec && a.L2 == b.L2 &&
-		a.FP32 == b.FP32 && a.TF32 == b.TF32 && a.BF16 == b.BF16 && a.PowerWatts == b.PowerWatts && a.ComputeCapability == b.ComputeCapability &&
-		slices.Equal(a.Unverified, b.Unverified) && len(a.MIG) == len(b.MIG) &&
-		(len(a.MIG) == 0 || &a.MIG[0] == &b.MIG[0] || slices.EqualFunc(a.MIG, b.MIG, sameSlice))
-}
-
-func sameSlice(a, b profile.MIGProfile) bool {
-	return a.Name == b.Name && a.Compute == b.Compute && a.Size == b.Size && a.Max == b.Max && a.SMs == b.SMs && a.Memory == b.Memory &&
-		slices.Equal(a.Starts, b.Starts)
 }
 
 // candidate is a card that a gang could have to itself.
@@ -236,7 +221,7 @@ func (e *eviction) gang(gpus []GPU) error {
 
 // interchangeable reports whether a gang may have both.
 func (g *GPU) interchangeable(o *GPU) bool {
-	return g.Total() == o.Total() && sameProduct(&g.Model, &o.Model) && slices.Equal(sharing(g), sharing(o)) &&
+	return g.Total() == o.Total() && g.Model.Equal(&o.Model) && slices.Equal(sharing(g), sharing(o)) &&
 		(g.Slice == nil) == (o.Slice == nil) && (g.Slice == nil || g.Slice.Name == o.Slice.Name)
 }
 

@@ -131,12 +131,17 @@ func (p *Planner) planRound(tasks []Task, gpus []GPU) (*round, []*FaultError, er
 	return r, l.faults, nil
 }
 
-// elsewhere are the tasks that may run already on a GPU that is at fault: to place
-// them could start them twice.
+// elsewhere are the tasks that may run already, on a GPU that is at fault or as a task
+// at fault says: to place them could start them twice.
 func elsewhere(found []*FaultError, tasks []Task, gpus []GPU) []*FaultError {
-	at := make(map[string]string) // GPU by the ID of its residents
+	at := make(map[string]string) // GPU by the ID of what runs there
+	gone := make(map[int]bool)
 	for _, f := range found {
 		if f.GPUIndex < 0 {
+			gone[f.TaskIndex] = true
+			if t := &tasks[f.TaskIndex]; t.Home != "" {
+				at[t.ID] = t.Home
+			}
 			continue
 		}
 		for i := range gpus[f.GPUIndex].Residents {
@@ -145,8 +150,8 @@ func elsewhere(found []*FaultError, tasks []Task, gpus []GPU) []*FaultError {
 	}
 	var more []*FaultError
 	for i := range tasks {
-		if gpu, runs := at[tasks[i].ID]; runs && tasks[i].ID != "" {
-			more = append(more, place{index: i, gpuIndex: -1}.fault(tasks[i].ID, "ID", fmt.Errorf("is that of a resident of GPU %q, which is left out; want a task that runs nowhere", gpu)))
+		if gpu, runs := at[tasks[i].ID]; runs && tasks[i].ID != "" && !gone[i] {
+			more = append(more, place{index: i, gpuIndex: -1}.fault(tasks[i].ID, "ID", fmt.Errorf("is that of what runs on GPU %q, which is left out; want a task that runs nowhere", gpu)))
 		}
 	}
 	return more

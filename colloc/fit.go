@@ -1,6 +1,7 @@
 package colloc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -59,7 +60,7 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 	}
 	set := packer.Set{Tasks: []int{0}, Mechanism: v.Mechanism, Value: v.Throughput}
 	if v.Code != 0 && v.Code != packer.SpeedLimit && len(gpu.Residents) > 0 {
-		set.Mechanism = profile.TimeSlice // what would be asked if the limit were lifted
+		set.Mechanism = cmp.Or(firstShared(&gpu), profile.TimeSlice) // what would be asked if the limit were lifted
 	}
 	placement, err := r.placement(&set)
 	placement.Binding = v.Code
@@ -365,4 +366,17 @@ func (p *Planner) load(s *scratch, task *Task, gpu *GPU, by scale) predict.Sourc
 	s.own = p.pace(task, gpu, by)
 	s.paces[n-1] = s.own.Value
 	return weakest
+}
+
+// shareable reports whether several tasks may run on the GPU at all.
+func shareable(g *GPU) bool { return firstShared(g) != 0 }
+
+// firstShared is the first mechanism by which several tasks may run, 0 if none is.
+func firstShared(g *GPU) profile.Mechanism {
+	for _, m := range sharing(g) {
+		if m != profile.Exclusive {
+			return m
+		}
+	}
+	return 0
 }

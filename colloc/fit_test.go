@@ -151,6 +151,18 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestJudgeSharesAsAllowed: what does not fit is explained by a way of sharing that the GPU
+// allows.
+func TestJudgeSharesAsAllowed(t *testing.T) {
+	large, other := seen(t, "large", 0.2, 0.1, 20*profile.GiB), seen(t, "other", 0.3, 0.1, 4*profile.GiB)
+	for _, want := range []profile.Mechanism{profile.TimeSlice, profile.MPS} {
+		pl, err := shared(t).Judge(large, with(card(t, "g", other), profile.Exclusive, want))
+		if err != nil || pl.Mechanism != want || pl.Binding != packer.MemoryLimit {
+			t.Errorf("%v: by %v, limit %v; want by %v, the memory", err, pl.Mechanism, pl.Binding, want)
+		}
+	}
+}
+
 // TestUnknownProduct checks that a GPU nobody listed is answered by the prior,
 // and marked so.
 func TestUnknownProduct(t *testing.T) {

@@ -98,6 +98,8 @@ func TestLeaveOutWhatHangsTogether(t *testing.T) {
 		{"what runs does not start", []colloc.Task{b, a}, []colloc.GPU{card(t, "g0", a), g1}, []string{"a/g0/0/0/ID", "a//1/-1/ID"}, []colloc.Task{b}, empty},
 		{"two GPUs of one ID", []colloc.Task{b}, []colloc.GPU{card(t, "g0", a), g1, card(t, "g0")}, []string{"/g0/-1/2/ID", "/g0/-1/0/ID"}, []colloc.Task{b}, empty},
 		{"two tasks of one ID", []colloc.Task{a, b, a}, empty, []string{"a//2/-1/ID"}, []colloc.Task{a, b}, empty},
+		{"it runs and waits", []colloc.Task{b, a, home}, []colloc.GPU{card(t, "g0"), g1}, []string{"a//2/-1/ID", "a//1/-1/ID", "/g0/-1/0/ID"}, []colloc.Task{b}, empty},
+		{"it waits and runs at fault", []colloc.Task{b, {ID: "bad", Profile: a.Profile}, badHome}, []colloc.GPU{card(t, "g0"), g1}, []string{"bad//2/-1/ID", "bad//2/-1/Weight", "bad//1/-1/ID", "/g0/-1/0/ID"}, []colloc.Task{b}, empty},
 		{"nothing is left", []colloc.Task{bad}, []colloc.GPU{{ID: "g"}}, []string{"bad//0/-1/Weight", "/g/-1/0/Memory"}, nil, nil},
 	} {
 		plan, got := asJSON(t, p, tt.tasks, tt.gpus)

@@ -326,11 +326,6 @@ func sharing(g *GPU) []profile.Mechanism {
 	return g.Mechanisms
 }
 
-// shareable reports whether several tasks may run on the GPU at all.
-func shareable(g *GPU) bool {
-	return slices.ContainsFunc(sharing(g), func(m profile.Mechanism) bool { return m != profile.Exclusive })
-}
-
 // on is the task's profile for a product: what was observed there, if it was.
 func (t *Task) on(gpu *profile.GPUModel) *profile.Profile {
 	if len(t.Elsewhere) == 0 {

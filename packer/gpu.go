@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 
 	"example.com/colloc/packer/internal/instance"
@@ -168,8 +167,7 @@ func (g *GPU) Alike(o *GPU) bool {
 
 // sameModel reports whether two GPUs differ in nothing but residents and mechanisms.
 func sameModel(a, b *GPU) bool {
-	return a.Total() == b.Total() && slices.Equal(a.Labels, b.Labels) &&
-		(a.Type == b.Type || a.Type != nil && b.Type != nil && reflect.DeepEqual(a.Type, b.Type))
+	return a.Total() == b.Total() && slices.Equal(a.Labels, b.Labels) && (a.Type == b.Type || a.Type.Equal(b.Type))
 }
 
 // sliced returns the model that knows about instances of gpu, nil if gpu cannot

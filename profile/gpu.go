@@ -3,6 +3,7 @@ package profile
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/colloc/profile/internal/catalogue"
@@ -40,6 +41,17 @@ type GPUModel struct {
 	Unverified []string `json:"unverified,omitempty"`
 }
 
+// Equal reports whether all fields agree. A missing list equals an empty one.
+func (g *GPUModel) Equal(o *GPUModel) bool {
+	if g == nil || o == nil {
+		return g == o
+	}
+	return g.Name == o.Name && g.Memory == o.Memory && g.SMs == o.SMs && g.BandwidthBytesPerSec == o.BandwidthBytesPerSec && g.L2 == o.L2 &&
+		g.FP32 == o.FP32 && g.TF32 == o.TF32 && g.BF16 == o.BF16 && g.PowerWatts == o.PowerWatts && g.ComputeCapability == o.ComputeCapability &&
+		slices.Equal(g.Unverified, o.Unverified) && len(g.MIG) == len(o.MIG) &&
+		(len(g.MIG) == 0 || &g.MIG[0] == &o.MIG[0] || slices.EqualFunc(g.MIG, o.MIG, MIGProfile.equal))
+}
+
 // MIGProfile is one size of MIG instance. An instance occupies Size memory
 // slices from one of Starts on, and Compute of the GPU's compute slices.
 type MIGProfile struct {
@@ -58,6 +70,11 @@ type MIGProfile struct {
 	SMs int `json:"sms,omitempty"`
 	// Memory is the nominal memory of an instance.
 	Memory Bytes `json:"memory_bytes"`
+}
+
+func (p MIGProfile) equal(o MIGProfile) bool {
+	return p.Name == o.Name && p.Compute == o.Compute && p.Size == o.Size && p.Max == o.Max && p.SMs == o.SMs && p.Memory == o.Memory &&
+		slices.Equal(p.Starts, o.Starts)
 }
 
 // LookupGPU finds a product by any name in use: as NVML and nvidia-smi print

@@ -2,6 +2,7 @@ package profile
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -539,5 +540,44 @@ func TestSliced(t *testing.T) {
 	}
 	if (*GPUModel)(nil).Sliced() {
 		t.Error("nil is a slice")
+	}
+}
+
+// TestGPUModelEqual: two products differ by any one of their fields, and by nothing else.
+func TestGPUModelEqual(t *testing.T) {
+	a, _ := LookupGPU("A100-40GB")
+	again, ok := LookupGPU("A100-40GB")
+	if !ok {
+		t.Fatal("the catalogue lacks the A100-40GB")
+	}
+	if none := (*GPUModel)(nil); !a.Equal(&again) || none.Equal(&a) || a.Equal(nil) || !none.Equal(nil) {
+		t.Error("want a product to equal itself read again and no other, and no product to equal none")
+	}
+	change := func(v reflect.Value) {
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString(v.String() + "x")
+		case reflect.Float64:
+			v.SetFloat(v.Float() + 1)
+		case reflect.Slice:
+			v.Set(reflect.MakeSlice(v.Type(), v.Len()+1, v.Len()+1))
+		default:
+			v.SetInt(v.Int() + 1)
+		}
+	}
+	for i := range reflect.TypeOf(a).NumField() {
+		b := a
+		change(reflect.ValueOf(&b).Elem().Field(i))
+		if a.Equal(&b) || b.Equal(&a) {
+			t.Errorf("%s: a change is not noticed", reflect.TypeOf(a).Field(i).Name)
+		}
+	}
+	for i := range reflect.TypeOf(a.MIG[0]).NumField() {
+		b := a
+		b.MIG = slices.Clone(a.MIG)
+		change(reflect.ValueOf(&b.MIG[0]).Elem().Field(i))
+		if a.Equal(&b) {
+			t.Errorf("MIG: %s: a change is not noticed", reflect.TypeOf(a.MIG[0]).Field(i).Name)
+		}
 	}
 }
