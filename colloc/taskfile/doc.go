@@ -20,8 +20,12 @@
 // colloc describe -spec prints it. In place of the layers, model_file names a file
 // that package modelfile reads, relative to the task file. solo is what was seen
 // of the task alone on a GPU, see [Solo]; missing is what is not known and how to
-// get it; weight, max_slowdown, alone and reserved are what a plan must respect, as
-// in [colloc.Task]; command, env, dir, cpus, memory and time are how it runs.
+// get it; elsewhere is a list of what was seen of it on other products, each a [Solo].
+//
+// What a plan must respect is as in [colloc.Task], each with 0, false or "" for its
+// default: weight, priority, max_slowdown, alone, labels, avoid, only, on, home,
+// move_cost, kind, gpus and reserved. How the task runs is command, env, dir, cpus,
+// memory and time.
 // Settings of one tool stand beside the tasks under its name, as "slurm" does.
 //
 // # Older forms

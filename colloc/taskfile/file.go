@@ -7,6 +7,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+
+	"example.com/colloc/internal/jsondoc"
 )
 
 // Format and Version are what files that this package writes begin with.
@@ -20,7 +22,7 @@ const (
 	// MaxFile is the largest file in bytes.
 	MaxFile = 64 << 20
 	// MaxTasks is the largest number of tasks in a file.
-	MaxTasks = maxMembers
+	MaxTasks = jsondoc.MaxMembers
 )
 
 // File is a list of tasks.

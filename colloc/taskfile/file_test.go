@@ -4,9 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"fmt"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
+	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -46,7 +51,9 @@ func whole() *File {
 					Run: "run-0", Watched: Duration(30 * time.Second), Startup: profile.Some(Duration(2 * time.Second)),
 					CycleTime: profile.Some(Duration(125 * time.Millisecond)), Epochs: 2, Steps: profile.Some(int64(100)), RunTime: profile.Some(Duration(time.Minute)),
 				},
-				Weight: 2, MaxSlowdown: 1.5, Reserved: 5 * profile.GiB,
+				Elsewhere: []Solo{{GPU: "T4", GPUBusy: profile.Some(0.75), StepTime: profile.Some(Duration(300 * time.Millisecond))}},
+				Weight:    2, Priority: 3, MaxSlowdown: 1.5, Labels: []string{"team-a"}, Avoid: []string{"noisy"}, Only: []string{"team-a", "team-b"}, On: []string{"rack-1"},
+				Home: "gpu0", MoveCost: 0.5, Kind: "train", GPUs: 1, Reserved: 5 * profile.GiB,
 				Command: []string{"python", "train.py"}, Env: []string{"A=b"}, Dir: "runs/a", CPUs: 4, Memory: 16 * profile.GiB, Time: Duration(2 * time.Hour),
 			},
 			{ID: "slice", Alone: true, Spec: profile.Spec{Training: profile.Training{BatchSize: 1}}, Solo: &Solo{GPU: slice.Name, Model: &slice, SMActive: profile.Some(0.125)}},
@@ -87,7 +94,7 @@ func TestGolden(t *testing.T) {
 	if err := Section(back.Slurm, &slurm); err != nil || slurm.Partition != "main" {
 		t.Errorf("section slurm: %+v, %v", slurm, err)
 	}
-	if got, want := back.Tasks[1].Place(), "tasks.json:85"; got != want {
+	if got, want := back.Tasks[1].Place(), "tasks.json:110"; got != want {
 		t.Errorf("the second task is at %s, want %s", got, want)
 	}
 }
@@ -113,6 +120,60 @@ func TestObserve(t *testing.T) {
 	bare, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{})
 	if got := Observe(&bare); err != nil || got != nil {
 		t.Errorf("of what nobody saw %+v is kept, %v", got, err)
+	}
+}
+
+// A file can say whatever a user may say of a task, and a plan then hears it: only
+// what is decided elsewhere has no key.
+func TestColloc(t *testing.T) {
+	first := whole().Tasks[0]
+	got, err := first.Colloc()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for v, i := reflect.ValueOf(got), 0; i < v.NumField(); i++ {
+		switch name := v.Type().Field(i).Name; name {
+		case "Foreign": // of residents that nobody registered
+		case "Alone": // the second task says so
+			if second, err := whole().Tasks[1].Colloc(); err != nil || !second.Alone {
+				t.Errorf("Alone: %t, %v", second.Alone, err)
+			}
+		default:
+			if v.Field(i).IsZero() {
+				t.Errorf("%s is not carried", name)
+			}
+		}
+	}
+	if len(got.Elsewhere) != 1 || got.Elsewhere[0].GPU.Name != "T4" || got.Elsewhere[0].Vector.Or(profile.MedianStepTime, 0) != 0.3 {
+		t.Errorf("elsewhere %+v", got.Elsewhere)
+	}
+	infinite := whole()
+	infinite.Tasks[0].MaxSlowdown = math.Inf(1)
+	if err := Write(io.Discard, infinite); err == nil || !strings.Contains(err.Error(), "1e9 bears any") {
+		t.Errorf("an infinite slowdown: %v", err)
+	}
+}
+
+// BenchmarkRead reads a file of many tasks: the time of a task stays the same.
+func BenchmarkRead(b *testing.B) {
+	for _, n := range []int{1000, 4000, 16000} {
+		f := &File{}
+		for i := range n {
+			f.Tasks = append(f.Tasks, Task{ID: strconv.Itoa(i), Spec: profile.Spec{Training: profile.Training{BatchSize: 8}}, Solo: &Solo{GPU: "T4", GPUBusy: profile.Some(0.5)}})
+		}
+		var text bytes.Buffer
+		if err := Write(&text, f); err != nil {
+			b.Fatal(err)
+		}
+		b.Run(fmt.Sprintf("tasks=%d", n), func(b *testing.B) {
+			b.SetBytes(int64(text.Len()))
+			for b.Loop() {
+				if _, err := Read(bytes.NewReader(text.Bytes()), nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/task")
+		})
 	}
 }
 
@@ -197,6 +258,12 @@ func TestFaults(t *testing.T) {
 		{"no such spread", edit(`"T4"`, `"T4", "spread": {"mean_gpu_busy": 0.5}`), 3, "a", "no 95th percentile or peak"},
 		{"a spread out of range", edit(`"T4"`, `"T4", "spread": {"peak_gpu_busy": 5}`), 3, "a", "peak_gpu_busy is 5"},
 		{"a time below 0", edit(`"T4"`, `"T4", "step_time": "-1s"`), 3, "", "not more than 0"},
+		{"a label of two lines", edit(`"id"`, `"labels": ["a\nb"], "id"`), 3, "a", "Labels"},
+		{"a cost to move below 0", edit(`"id"`, `"move_cost": -1, "id"`), 3, "a", "MoveCost"},
+		{"fewer than no GPUs", edit(`"id"`, `"gpus": -1, "id"`), 3, "a", "GPUs"},
+		{"a weight below 0", edit(`"id"`, `"weight": -1, "id"`), 3, "a", "Weight"},
+		{"a home of a gang", edit(`"id"`, `"home": "g", "gpus": 2, "id"`), 3, "a", "Home"},
+		{"an unknown GPU elsewhere", edit(`"id"`, `"elsewhere": [{"gpu": "Voodoo 2"}], "id"`), 3, "a", `elsewhere: gpu "Voodoo 2"`},
 		{"a slowdown below 1", edit(`"id"`, `"max_slowdown": 0.5, "id"`), 3, "a", "MaxSlowdown"},
 		{"a model file and layers", edit(`"id"`, `"model_file": "x", "model": {"layers": [{"kind": "linear"}]}, "id"`), 3, "a", "both given"},
 		{"no folder", edit(`"id"`, `"model_file": "x", "id"`), 3, "a", "no folder"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/internal/jsondoc"
 	"example.com/colloc/profile"
 )
 
@@ -33,21 +34,21 @@ type kind struct {
 }
 
 // kinds reads such a file.
-func (r *reader) kinds(parts []part) error {
+func (r *reader) kinds(parts []jsondoc.Part) error {
 	for _, p := range parts {
 		var k kind
-		if err := r.decode(p, &k); err != nil {
+		if err := r.Decode(p, &k); err != nil {
 			return err
 		}
 		if k.Profile == nil {
-			return r.errorAt(p.offset, errors.New("an entry without a profile"))
+			return r.ErrorAt(p.Offset, errors.New("an entry without a profile"))
 		}
 		t := Task{ID: k.Kind, Spec: k.Profile.Spec, Solo: Observe(k.Profile)}
 		if s := t.Solo; s != nil {
 			s.Run, s.Watched, s.Epochs = k.Solo.Task, Duration(k.Solo.Watched), k.Solo.Restarts
 			s.Startup, s.CycleTime, s.RunTime = durations(k.Solo.Startup), durations(k.Solo.Step), durations(k.Solo.Run)
 		}
-		if err := r.add(p.offset, t); err != nil {
+		if err := r.add(p.Offset, t); err != nil {
 			return err
 		}
 	}
@@ -65,12 +66,12 @@ func durations(o profile.Opt[time.Duration]) profile.Opt[Duration] {
 // spec reads a file that is one specification.
 func (r *reader) spec() error {
 	var s profile.Spec
-	if err := r.decode(r.whole(), &s); err != nil {
+	if err := r.Decode(r.Whole(), &s); err != nil {
 		return err
 	}
 	id := s.Model.Name
 	if id == "" {
-		base := path.Base(filepath.ToSlash(r.name))
+		base := path.Base(filepath.ToSlash(r.Name))
 		id = strings.TrimSuffix(base, path.Ext(base))
 	}
 	return r.add(0, Task{ID: id, Spec: s})

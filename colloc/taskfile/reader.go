@@ -5,13 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 
+	"example.com/colloc/internal/jsondoc"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/modelfile"
 )
 
 // reader is a task file while it is read.
 type reader struct {
-	document
+	*jsondoc.Document
 	open   func(name string) (fs.File, error)
 	file   File
 	places map[string]string // of each ID
@@ -19,7 +20,7 @@ type reader struct {
 
 // add checks a task and takes it over.
 func (r *reader) add(offset int, t Task) error {
-	t.place = fmt.Sprintf("%s:%d", r.name, r.line(offset))
+	t.place = fmt.Sprintf("%s:%d", r.Name, r.Line(offset))
 	var err error
 	if r.places[t.ID] != "" {
 		err = fmt.Errorf("this id was used before, at %s", r.places[t.ID])
@@ -31,7 +32,7 @@ func (r *reader) add(offset int, t Task) error {
 		err = t.check()
 	}
 	if err != nil {
-		return &Error{File: r.name, Line: r.line(offset), Task: t.ID, Err: err}
+		return &Error{File: r.Name, Line: r.Line(offset), Task: t.ID, Err: err}
 	}
 	r.places[t.ID] = t.place
 	r.file.Tasks = append(r.file.Tasks, t)

@@ -27,11 +27,22 @@ type Task struct {
 	Missing []Gap `json:"missing,omitempty"`
 	// Solo is what was seen of the task alone on a GPU; nil is nothing.
 	Solo *Solo `json:"solo,omitempty"`
+	// Elsewhere is what was seen of it on GPUs of other products.
+	Elsewhere []Solo `json:"elsewhere,omitempty"`
 
-	// Weight, MaxSlowdown, Alone and Reserved are as in [colloc.Task].
+	// The wishes are those of [colloc.Task]; absent is its zero value.
 	Weight      float64       `json:"weight,omitempty"`
+	Priority    int           `json:"priority,omitempty"`
 	MaxSlowdown float64       `json:"max_slowdown,omitempty"`
 	Alone       bool          `json:"alone,omitempty"`
+	Labels      []string      `json:"labels,omitempty"`
+	Avoid       []string      `json:"avoid,omitempty"`
+	Only        []string      `json:"only,omitempty"`
+	On          []string      `json:"on,omitempty"`
+	Home        string        `json:"home,omitempty"`
+	MoveCost    float64       `json:"move_cost,omitempty"`
+	Kind        string        `json:"kind,omitempty"`
+	GPUs        int           `json:"gpus,omitempty"`
 	Reserved    profile.Bytes `json:"reserved,omitempty"`
 
 	// Command is what runs, with its arguments; Env are settings KEY=value for it,
@@ -200,24 +211,33 @@ func (t *Task) Profile() (profile.Profile, error) {
 	if t.Solo == nil {
 		return profile.New(t.Spec, profile.Trace{}, profile.GPUModel{})
 	}
-	gpu, ok := t.Solo.Product()
+	p, err := t.Solo.profile(t.Spec)
+	if err != nil {
+		return p, fmt.Errorf("solo: %w", err)
+	}
+	return p, nil
+}
+
+// profile is what was seen of a task with the specification.
+func (s *Solo) profile(spec profile.Spec) (profile.Profile, error) {
+	gpu, ok := s.Product()
 	if !ok {
-		return profile.Profile{}, fmt.Errorf("solo: gpu %q is not in the catalogue; describe it in gpu_model: {\"name\": ..., \"memory_bytes\": ...}", t.Solo.GPU)
+		return profile.Profile{}, fmt.Errorf("gpu %q is not in the catalogue; describe it in gpu_model: {\"name\": ..., \"memory_bytes\": ...}", s.GPU)
 	}
-	if w, ok := t.Solo.DataWait.Get(); ok && !(w >= 0 && w <= 1) {
-		return profile.Profile{}, fmt.Errorf("solo: data_wait is %v, want 0 to 1", w)
+	if w, ok := s.DataWait.Get(); ok && !(w >= 0 && w <= 1) {
+		return profile.Profile{}, fmt.Errorf("data_wait is %v, want 0 to 1", w)
 	}
-	p, err := profile.New(t.Spec, profile.Trace{Samples: []profile.Sample{t.Solo.sample()}}, gpu)
+	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{s.sample()}}, gpu)
 	if err != nil {
 		return p, err
 	}
 	var errs []error
-	for name, x := range t.Solo.Spread {
+	for name, x := range s.Spread {
 		f, ok := profile.FeatureByName(name)
 		if !ok || !isSpread(f) {
-			errs = append(errs, fmt.Errorf("solo: spread: %q is no 95th percentile or peak: want names such as p95_gpu_busy and peak_memory", name))
+			errs = append(errs, fmt.Errorf("spread: %q is no 95th percentile or peak: want names such as p95_gpu_busy and peak_memory", name))
 		} else if err := p.Vector.Set(f, x); err != nil {
-			errs = append(errs, fmt.Errorf("solo: spread: %w", err))
+			errs = append(errs, fmt.Errorf("spread: %w", err))
 		}
 	}
 	return p, errors.Join(sorted(errs)...)
@@ -229,9 +249,18 @@ func (t *Task) Colloc() (colloc.Task, error) {
 	if err != nil {
 		return colloc.Task{}, err
 	}
-	return colloc.Task{
-		ID: t.ID, Profile: &p, Reserved: t.Reserved, Weight: t.Weight, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone,
-	}, nil
+	c := colloc.Task{
+		ID: t.ID, Profile: &p, Reserved: t.Reserved, Weight: t.Weight, Priority: t.Priority, MaxSlowdown: t.MaxSlowdown, Alone: t.Alone,
+		Labels: t.Labels, Avoid: t.Avoid, Only: t.Only, On: t.On, Home: t.Home, MoveCost: t.MoveCost, Kind: t.Kind, GPUs: t.GPUs,
+	}
+	for i := range t.Elsewhere {
+		other, err := t.Elsewhere[i].profile(t.Spec)
+		if err != nil {
+			return c, fmt.Errorf("elsewhere: %w", err)
+		}
+		c.Elsewhere = append(c.Elsewhere, &other)
+	}
+	return c, nil
 }
 
 // Place is where the task was read, "tasks.json:12"; empty if it was not.
@@ -242,10 +271,8 @@ func (t *Task) check() error {
 	if t.ID == "" {
 		return errors.New("id is missing")
 	}
-	for field, x := range map[string]float64{"weight": t.Weight, "max_slowdown": t.MaxSlowdown} {
-		if math.IsNaN(x) || math.IsInf(x, 0) || x < 0 {
-			return fmt.Errorf("%s is %v, want a number of 0 or more", field, x)
-		}
+	if math.IsInf(t.MaxSlowdown, 0) {
+		return errors.New("max_slowdown is infinite, which JSON has no word for: 1e9 bears any")
 	}
 	if t.CPUs < 0 || t.Memory < 0 || t.Reserved < 0 || t.Time < 0 {
 		return errors.New("cpus, memory, reserved and time want 0 or more")

@@ -136,13 +136,15 @@ torchsummary prints. seq_len sets the tokens per sample. solo is what was seen
 of the task alone: gpu_busy and mem_busy are nvidia-smi's two utilisations as
 fractions, sm_active and dram_active those of DCGM; mem_used ("9.5GiB") and
 step_time ("120ms") may be given. What is not given is predicted. weight,
-max_slowdown and alone state what the plan must respect.
+priority, max_slowdown, alone, labels, avoid, only, on, home and others state what
+the plan must respect: go doc colloc/taskfile. colloc profile writes such a file.
 
 A GPU file is JSON, for example:
 
   {"host": {"context_bytes": "520MiB"},
    "gpus": [{"id": "gpu0", "model": "A100-40GB", "mechanisms": ["time-slicing", "mps"]}]}
 
-memory may override what the catalogue says of the model.
+memory may override what the catalogue says of the model; labels are what tasks
+ask for by "on".
 `)
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/taskfile"
 )
@@ -15,15 +13,7 @@ type workload struct {
 
 // loadTasks reads the tasks at path, or the built-in ones.
 func loadTasks(path string) (*workload, error) {
-	files, name, err := source(path, "tasks.json")
-	if err != nil {
-		return nil, err
-	}
-	data, err := readAll(files, name)
-	if err != nil {
-		return nil, err
-	}
-	file, err := taskfile.Read(bytes.NewReader(data), &taskfile.Options{Name: name, Open: files})
+	file, err := taskFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -38,4 +28,16 @@ func loadTasks(path string) (*workload, error) {
 		w.Tasks = append(w.Tasks, task)
 	}
 	return w, nil
+}
+
+func taskFile(path string) (*taskfile.File, error) {
+	if path != "" {
+		return taskfile.ReadFile(path)
+	}
+	f, err := builtin.Open("tasks.json")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return taskfile.Read(f, &taskfile.Options{Name: "tasks.json", Open: builtin.Open})
 }

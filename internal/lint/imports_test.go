@@ -61,7 +61,7 @@ func allowed() []arrow {
 		{"colloc/ledger", []string{profile, "packer", "colloc"}},
 		{"colloc/advise", []string{profile, "predict/...", "colloc"}},
 		{"colloc/runner/queue", []string{"profile", "predict", "nvmlx"}}, // words for clients, too
-		{"colloc/taskfile", []string{profile, "colloc"}},
+		{"colloc/taskfile", []string{internal, profile, "colloc"}},
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/advise", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
