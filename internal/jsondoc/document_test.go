@@ -65,10 +65,10 @@ func errorText(err error) string {
 
 func TestFaults(t *testing.T) {
 	for text, want := range map[string]string{
-		"{\"a\": 1,\n\"a\": 2}":               `a.json:2: "a" is there twice`,
-		"{\"a\":\n\n":                         "a.json:3: the file ends in the middle of a value",
-		"{}\n{}":                              `a.json:2: unexpected "{}" after the end`,
-		"[\n1 2]":                             "a.json:2: expected comma",
+		"{\"a\": 1,\n\"a\": 2}":                  `a.json:2: "a" is there twice`,
+		"{\"a\":\n\n":                            "a.json:3: the file ends in the middle of a value",
+		"{}\n{}":                                 `a.json:2: unexpected "{}" after the end`,
+		"[\n1 2]":                                "a.json:2: expected comma",
 		"[" + strings.Repeat("1,", 1<<16) + "1]": "more than 65536 values",
 	} {
 		d := read(t, text)
