@@ -1,0 +1,263 @@
+// Command mutate asks whether tests can fail: it changes one line of a package at a time
+// and runs the tests that reach it.
+//
+//	go -C internal/tools run ./mutate -n 60 -seed 1 ../../packer
+//
+// All mutants of a package are compiled into one test binary, each behind a switch that an
+// environment variable throws; first each test runs alone, to see which mutants it
+// reaches, then each mutant runs against these tests until one fails. A mutant that no
+// test notices is printed with its change; where FILE of -equivalent lists it, its reason
+// stands there. The same seed draws the same mutants of the same source.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	active  = "MUTANT"         // environment: the mutant that is switched on
+	reached = "MUTANT_REACHED" // environment: a file for the mutants that were reached
+)
+
+func main() {
+	n := flag.Int("n", 60, "how many mutants to draw from each package")
+	seed := flag.Uint64("seed", 1, "of the draw")
+	tests := flag.String("tests", "", "further packages whose tests may notice, separated by commas")
+	equivalent := flag.String("equivalent", "mutate/equivalent.txt", "lists mutants that change nothing, and why")
+	limit := flag.Duration("timeout", 2*time.Minute, "longest run of one test")
+	verbose := flag.Bool("v", false, "print the mutants that were noticed, too")
+	flag.Parse()
+	bad := 0
+	for _, dir := range flag.Args() {
+		r := run{n: *n, seed: *seed, limit: *limit, verbose: *verbose, more: strings.FieldsFunc(*tests, func(r rune) bool { return r == ',' })}
+		left, err := r.all(dir, *equivalent)
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", dir, err)
+			os.Exit(2)
+		}
+		bad += left
+	}
+	if bad > 0 {
+		os.Exit(1)
+	}
+}
+
+// run is one package under test.
+type run struct {
+	n       int
+	seed    uint64
+	limit   time.Duration
+	verbose bool
+	more    []string
+	temp    string
+	mutants []*mutant
+	tests   []*test
+}
+
+// test is one test function, and how long it takes.
+type test struct {
+	binary, dir, name string
+	took              time.Duration
+	reaches           map[int]bool
+}
+
+// all draws, compiles, runs and prints; it returns how many mutants survived unexcused.
+func (r *run) all(dir, equivalent string) (int, error) {
+	excuses, err := readExcuses(equivalent)
+	if err != nil {
+		return 0, err
+	}
+	p, err := load(dir)
+	if err != nil {
+		return 0, err
+	}
+	if r.temp, err = os.MkdirTemp("", "mutate"); err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(r.temp)
+	r.mutants = draw(p, r.n, r.seed)
+	overlay, err := r.write(p)
+	if err != nil {
+		return 0, err
+	}
+	for _, d := range append([]string{dir}, r.more...) {
+		if err := r.compile(d, overlay); err != nil {
+			return 0, err
+		}
+	}
+	if err := r.baseline(); err != nil {
+		return 0, err
+	}
+	slices.SortStableFunc(r.tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
+	killed, excused, survived := 0, 0, 0
+	for _, m := range r.mutants {
+		by := r.kill(m)
+		why, known := excuses[m.key(p.path)]
+		switch {
+		case by != "":
+			killed++
+			if r.verbose {
+				fmt.Printf("noticed   %s by %s\n", m, by)
+			}
+		case known:
+			excused++
+			fmt.Printf("equal     %s: %s\n", m, why)
+		default:
+			survived++
+			fmt.Printf("SURVIVED  %s\n          %s\n", m, m.key(p.path))
+		}
+	}
+	fmt.Printf("%s: %d mutants (seed %d), %d noticed, %d equal, %d survived\n", p.path, len(r.mutants), r.seed, killed, excused, survived)
+	return survived, nil
+}
+
+// draw picks n mutants, spread over the package as its places are.
+func draw(p *source, n int, seed uint64) []*mutant {
+	list := p.mutants()
+	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	var chosen []*mutant
+	taken := make(map[string]bool) // a line is changed once at most
+	for _, m := range list {
+		line := fmt.Sprintf("%s:%d", m.file, m.line)
+		if len(chosen) < n && !taken[line] {
+			chosen, taken[line] = append(chosen, m), true
+		}
+	}
+	slices.SortFunc(chosen, func(a, b *mutant) int { return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.line, b.line)) })
+	for i, m := range chosen {
+		m.id = i + 1
+	}
+	return chosen
+}
+
+// write puts the changed files into the temporary folder and returns the overlay.
+func (r *run) write(p *source) (string, error) {
+	replace := make(map[string]string)
+	for file, text := range p.apply(r.mutants) {
+		to := filepath.Join(r.temp, filepath.Base(file))
+		if err := os.WriteFile(to, text, 0o600); err != nil {
+			return "", err
+		}
+		replace[file] = to
+	}
+	to := filepath.Join(r.temp, "zz_switch.go")
+	if err := os.WriteFile(to, []byte("package "+p.name+"\n"+switches), 0o600); err != nil {
+		return "", err
+	}
+	replace[filepath.Join(p.dir, "zz_switch.go")] = to
+	data, err := json.Marshal(map[string]any{"Replace": replace})
+	if err != nil {
+		return "", err
+	}
+	overlay := filepath.Join(r.temp, "overlay.json")
+	return overlay, os.WriteFile(overlay, data, 0o600)
+}
+
+// compile builds the test binary of a folder and lists its tests.
+func (r *run) compile(dir, overlay string) error {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	binary := filepath.Join(r.temp, fmt.Sprintf("test%d", len(r.tests)))
+	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
+	build.Dir = dir
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("compiling: %w\n%s", err, out)
+	}
+	list := exec.Command(binary, "-test.list", "^(Test|Example|Fuzz)")
+	list.Dir = dir
+	out, err := list.Output()
+	if err != nil {
+		return fmt.Errorf("listing tests: %w", err)
+	}
+	for name := range strings.FieldsSeq(string(out)) {
+		r.tests = append(r.tests, &test{binary: binary, dir: dir, name: name})
+	}
+	return nil
+}
+
+// baseline runs each test alone and without a mutant.
+func (r *run) baseline() error {
+	kept := r.tests[:0]
+	for _, t := range r.tests {
+		file := filepath.Join(r.temp, "reached")
+		_ = os.Remove(file)
+		begun := time.Now()
+		if out, err := t.run(r.limit, active+"=0", reached+"="+file); err != nil {
+			return fmt.Errorf("%s fails without a mutant: %w\n%s", t.name, err, out)
+		}
+		t.took, t.reaches = time.Since(begun), make(map[int]bool)
+		data, err := os.ReadFile(file)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+		for id := range strings.FieldsSeq(string(data)) {
+			if i, err := strconv.Atoi(id); err == nil {
+				t.reaches[i] = true
+			}
+		}
+		if len(t.reaches) > 0 {
+			kept = append(kept, t)
+		}
+	}
+	r.tests = kept
+	return nil
+}
+
+// kill returns the first test, quickest first, that notices the mutant, or "".
+func (r *run) kill(m *mutant) string {
+	for _, t := range r.tests {
+		if !t.reaches[m.id] {
+			continue
+		}
+		if _, err := t.run(10*t.took+10*time.Second, active+"="+strconv.Itoa(m.id)); err != nil {
+			return t.name
+		}
+	}
+	return ""
+}
+
+// run runs the test alone; it fails, too, where it takes longer than limit.
+func (t *test) run(limit time.Duration, env ...string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	c := exec.CommandContext(ctx, t.binary, "-test.run", "^"+t.name+"$", "-test.failfast", "-test.timeout", limit.String())
+	c.Dir, c.Env, c.WaitDelay = t.dir, append(os.Environ(), env...), 5*time.Second
+	return c.CombinedOutput()
+}
+
+// readExcuses reads lines of "KEY: REASON"; # begins a comment.
+func readExcuses(file string) (map[string]string, error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	excuses := make(map[string]string)
+	for line := range bytes.Lines(data) {
+		text := strings.TrimSpace(string(line))
+		if text == "" || text[0] == '#' {
+			continue
+		}
+		key, why, found := strings.Cut(text, " :: ")
+		if !found || why == "" {
+			return nil, fmt.Errorf("%s: %q: want KEY :: REASON", file, text)
+		}
+		excuses[key] = why
+	}
+	return excuses, err
+}
