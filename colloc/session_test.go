@@ -5,9 +5,11 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -320,4 +322,55 @@ func TestPackedGPU(t *testing.T) {
 	if _, err := p.PackedGPU(colloc.GPU{}); len(colloc.Faults(err)) == 0 {
 		t.Errorf("a GPU without anything: %v", err)
 	}
+}
+
+// TestRelearnKeepsUnits: a scheduler that learns goes on to count time on the card that
+// was the reference when it was made, whatever GPUs it is told; another number of them, or
+// a scheduler with a model of its own, is an error.
+func TestRelearnKeepsUnits(t *testing.T) {
+	p := newPlanner(t, colloc.Config{})
+	net := trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)
+	packed, err := p.Packed(colloc.Task{ID: "t", Profile: net})
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpus := []colloc.GPU{empty(t, "a", "V100"), empty(t, "b", "K80")}
+	s, err := p.Scheduler(gpus, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Adopt(online.Job{Task: packed, Left: profile.Some(time.Hour)}, 1); err != nil {
+		t.Fatal(err)
+	}
+	_, before := s.Forecast()
+	if before < 90*time.Minute {
+		t.Fatalf("an hour on the V100 takes %v on the K80", before)
+	}
+	for _, others := range [][]colloc.GPU{gpus, {gpus[1], empty(t, "c", "K80")}} {
+		if err := p.Relearn(s, others); err != nil {
+			t.Fatal(err)
+		}
+		if _, after := s.Forecast(); after != before {
+			t.Errorf("it takes %v, and with GPUs %s and %s %v", before, others[0].Model.Name, others[1].Model.Name, after)
+		}
+	}
+	if err := p.Relearn(s, gpus[:1]); err == nil {
+		t.Error("one GPU of two: no error")
+	}
+	if err := s.SetModel(quiet{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Relearn(s, gpus); err == nil {
+		t.Error("a model of its own: no error")
+	}
+}
+
+// quiet is a model in which nobody disturbs anybody.
+type quiet struct{}
+
+func (quiet) Speeds(_ []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	for i := range dst {
+		dst[i] = 1
+	}
+	return nil
 }

@@ -2,10 +2,38 @@ package online
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
 	"example.com/colloc/packer/internal/rollout"
+	"example.com/colloc/profile"
+)
+
+// SchedulerOptions are the choices of a Scheduler; nil is the zero value.
+type SchedulerOptions struct {
+	// Objective is what counts: 0 is the mean time until tasks are done, 1 the time
+	// until the last one is, and between are mixtures of relative gains in both.
+	// Missing means DefaultObjective.
+	Objective profile.Opt[float64]
+	// Budget is how many starts and ends of tasks are simulated for one decision, more
+	// or less: one rule is always played. Missing means DefaultBudget. With 0 it does
+	// not look ahead: tasks start in the order of arrival where they add most, at
+	// least DefaultThreshold of what they would do alone.
+	Budget profile.Opt[int]
+	// Growth is how much more than the peak that was seen of a task is reserved for it,
+	// as a fraction; missing means DefaultGrowth.
+	Growth profile.Opt[float64]
+	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
+	// has them all.
+	Machines []int
+}
+
+// Defaults of SchedulerOptions.
+const (
+	DefaultObjective = 0.4
+	DefaultBudget    = 10000
+	DefaultGrowth    = 0.05
 )
 
 // plain is the rule without look-ahead.
@@ -40,34 +68,72 @@ func rules(most int) []rollout.Rule {
 	return out
 }
 
-// lookAhead returns what the best rule starts now.
+// lookAhead returns what the best rule starts now, of those that the budget lets it play.
+// Those that were played go to the end of the list, behind the best one, so that each
+// has its turn.
 func (s *Scheduler) lookAhead(ctx context.Context) []rollout.Start {
+	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
 	if budget == 0 {
 		r := s.plain()
-		return s.engine.Open(&r)
+		starts := s.engine.Open(&r)
+		s.bypass(s.engine.Passed())
+		return starts
 	}
+	var c choice
 	weight := s.o.Objective.Or(DefaultObjective)
-	var base rollout.Outcome
-	var starts []rollout.Start
-	best, least := 0, 0.0
+	best, played := 0, 0
 	for i := range s.rules {
 		o := s.engine.Play(&s.rules[i])
-		if i == 0 {
-			base = o
-		}
-		cost := float64((1-weight)*ratio(o.Sum, base.Sum)) + float64(weight*ratio(o.Last, base.Last))
-		if i == 0 || cost < least-1e-9 {
-			best, least = i, cost
-			starts = append(starts[:0], o.Starts...)
+		if played++; c.take(&o, weight) {
+			best = i
 		}
 		if budget -= o.Events; budget <= 0 || ctx.Err() != nil {
 			break
 		}
 	}
+	if c.lost > 0 { // a strict rule may wait for ever
+		r := s.plain()
+		o := s.engine.Play(&r)
+		c.take(&o, weight)
+	}
 	r := s.rules[best]
-	s.rules = slices.Insert(slices.Delete(s.rules, best, best+1), 0, r)
-	return starts
+	rest := slices.Concat(s.rules[played:], s.rules[:best], s.rules[best+1:played])
+	s.rules = append(append(s.rules[:0], r), rest...)
+	s.bypass(c.passed)
+	return c.starts
+}
+
+// choice is the best outcome so far.
+type choice struct {
+	base   *rollout.Outcome // of the first
+	cost   float64
+	lost   int
+	starts []rollout.Start
+	passed map[int32]int
+}
+
+// take notes an outcome if it is the best so far, and reports whether it is.
+func (c *choice) take(o *rollout.Outcome, weight float64) bool {
+	first := c.base == nil
+	if first {
+		base := *o
+		c.base = &base
+	}
+	cost := float64((1-weight)*((o.Cost+1)/(c.base.Cost+1))) + float64(weight*ratio(o.Last, c.base.Last))
+	if !first && (o.Lost > c.lost || o.Lost == c.lost && cost >= c.cost-1e-9) {
+		return false
+	}
+	c.cost, c.lost = cost, o.Lost
+	c.starts, c.passed = append(c.starts[:0], o.Starts...), maps.Clone(o.Passed)
+	return true
+}
+
+// bypass notes who was passed by how many.
+func (s *Scheduler) bypass(passed map[int32]int) {
+	for i, n := range passed {
+		s.order[i].passed = min(s.order[i].passed+n, patience)
+	}
 }
 
 // ratio compares times in milliseconds.

@@ -21,31 +21,58 @@ import (
 // that wait and do not fit); without a budget it costs O(tasks that wait · GPUs).
 func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, error) {
 	s.advance(at)
-	if !slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 }) {
-		return nil, nil
+	s.tidy()
+	var out []Decision
+	var err error
+	if slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 }) {
+		out = s.begin(s.lookAhead(ctx))
+		err = ctx.Err()
 	}
-	s.fillEngine()
-	starts := s.lookAhead(ctx)
+	for _, e := range s.order { // those that start later change the speeds
+		if e.rate = 0; len(e.on) > 0 {
+			e.rate = s.rate(e)
+		}
+	}
+	for i := range out {
+		e := s.entries[out[i].Task]
+		out[i].Speed, out[i].Mechanism = s.speed(e), s.mechanism(e)
+	}
+	if s.fault != nil { // ask again the next time
+		err = s.fault
+		s.fault = nil
+		s.ask()
+	}
+	return out, err
+}
+
+// begin lets tasks run.
+func (s *Scheduler) begin(starts []rollout.Start) []Decision {
 	out := make([]Decision, 0, len(starts))
 	for _, st := range starts {
 		e := s.order[st.Job]
+		had := s.worth(st.On)
 		s.place(e, st.On)
-		d := Decision{Task: e.ID, Placed: true, GPU: int(st.On[0])}
+		e.passed = 0
+		d := Decision{Task: e.ID, Placed: true, GPU: int(st.On[0]), Gain: s.worth(st.On) - had}
 		for _, g := range st.On[1:] {
 			d.Gang = append(d.Gang, int(g))
 		}
 		out = append(out, d)
 	}
-	for i := range out { // those that start later change the speeds
-		e := s.entries[out[i].Task]
-		out[i].Speed, out[i].Mechanism = s.speed(e), s.mechanism(e)
+	return out
+}
+
+// worth is the weighted throughput of what runs on some GPUs.
+func (s *Scheduler) worth(on []int32) float64 {
+	sum := 0.0
+	for i, g := range on {
+		for _, e := range s.slots[g].runs {
+			if !slices.ContainsFunc(on[:i], func(o int32) bool { return slices.Contains(e.on, o) }) { // counted there
+				sum += float64(e.EffectiveWeight() * float64(s.rate(e)) / rollout.One)
+			}
+		}
 	}
-	err := cmp.Or(s.fault, ctx.Err())
-	if s.fault != nil { // ask again the next time
-		s.fault = nil
-		_ = s.SetModel(s.model) // it was set before
-	}
-	return out, err
+	return sum
 }
 
 // advance lets what runs do its work up to a time.
@@ -53,24 +80,38 @@ func (s *Scheduler) advance(at time.Duration) {
 	if !s.begun { // times count from any moment, and what was adopted ran before
 		s.begun, s.now = true, at
 	}
-	d := int64((at - s.now) / time.Millisecond)
-	if d <= 0 {
+	d := max(0, int64((at-s.now)/time.Millisecond))
+	for _, e := range s.order {
+		if e.rate > 0 {
+			e.work(d)
+		}
+		e.told = false
+	}
+	for _, e := range s.leaving {
+		e.work(d)
+		if s.ended > math.MaxInt64/2 { // ages: half of it says as much
+			s.ended, s.ends = s.ended/2, s.ends/2
+		}
+		s.ended += e.done / rollout.One
+		s.ends++
+	}
+	s.leaving = s.leaving[:0]
+	s.now += time.Duration(d) * time.Millisecond
+}
+
+// work lets a task run for so many milliseconds.
+func (e *entry) work(d int64) {
+	if e.rate <= 0 {
 		return
 	}
-	for _, e := range s.order {
-		if len(e.on) == 0 {
-			continue
+	if !e.told {
+		did := e.left
+		if d < e.left/e.rate {
+			did = d * e.rate
 		}
-		if rate := s.rate(e); rate > 0 {
-			did := e.left
-			if d < e.left/rate {
-				did = d * rate
-			}
-			e.left = max(rollout.One, e.left-did)
-			e.done = min(rollout.MaxLeft, e.done+min(d, rollout.MaxLeft/rate)*rate)
-		}
+		e.left = max(rollout.One, e.left-did)
 	}
-	s.now += time.Duration(d) * time.Millisecond
+	e.done = min(rollout.MaxLeft, e.done+min(d, rollout.MaxLeft/e.rate)*e.rate)
 }
 
 // rate is how much work a task that runs does in a millisecond: that of its slowest
@@ -230,7 +271,7 @@ func (s *Scheduler) fillEngine() {
 		if !e.known {
 			left = max(e.done, s.expected()-e.done, rollout.One)
 		}
-		x.Jobs = append(x.Jobs, rollout.Job{Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, On: e.on, Turn: e.turn})
+		x.Jobs = append(x.Jobs, rollout.Job{Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due()})
 	}
 	for g := range s.slots {
 		c := &s.slots[g]
@@ -244,5 +285,5 @@ func (s *Scheduler) expected() int64 {
 	if s.ends == 0 {
 		return steps(time.Hour)
 	}
-	return steps(s.ended / time.Duration(s.ends))
+	return max(1, min(s.ended/s.ends, rollout.MaxLeft/rollout.One)) * rollout.One
 }

@@ -30,6 +30,11 @@ import (
 // What runs stays where it is to its end. A gang starts when so many GPUs of one kind
 // take it, in one machine unless it is larger than all of them, and may share each
 // with others; it runs at the speed of its slowest.
+// When 64 tasks that came after it in the order of a rule have started before a gang,
+// the GPUs where it can start first are kept for it.
+//
+// A heavier task (Task.Weight) counts for more in the mean time until tasks are done and in
+// what a set is worth; Limits.MinGain binds as for [packer.Problem].
 //
 // A task whose time nobody knows is taken to run as long as those that ended did on
 // average, and from then on as long again as it has.
@@ -52,9 +57,11 @@ type Scheduler struct {
 	now     time.Duration
 	begun   bool // now is a moment of the caller's
 	turns   int64
-	ended   time.Duration // work of the tasks that ended
+	ended   int64 // milliseconds of work of the tasks that ended
 	ends    int64
+	leaving []*entry                // that ended since the last Decide
 	seen    map[int32]profile.Bytes // the largest peak, by kind
+	spare   int                     // kinds that no task has any more
 	rules   []rollout.Rule          // the best one of the last decision first
 	fault   error
 	schedulerBuffers
@@ -78,32 +85,6 @@ type Job struct {
 	Fixed bool
 }
 
-// SchedulerOptions are the choices of a Scheduler; nil is the zero value.
-type SchedulerOptions struct {
-	// Objective is what counts: 0 is the mean time until tasks are done, 1 the time
-	// until the last one is, and between are mixtures of relative gains in both.
-	// Missing means DefaultObjective.
-	Objective profile.Opt[float64]
-	// Budget is how many starts and ends of tasks are simulated for one decision, more
-	// or less: one rule is always played. Missing means DefaultBudget. With 0 it does
-	// not look ahead: tasks start in the order of arrival where they add most, at
-	// least DefaultThreshold of what they would do alone.
-	Budget profile.Opt[int]
-	// Growth is how much more than the peak that was seen of a task is reserved for it,
-	// as a fraction; missing means DefaultGrowth.
-	Growth profile.Opt[float64]
-	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
-	// has them all.
-	Machines []int
-}
-
-// Defaults of SchedulerOptions.
-const (
-	DefaultObjective = 0.4
-	DefaultBudget    = 10000
-	DefaultGrowth    = 0.05
-)
-
 // slot is one GPU with what runs on it.
 type slot struct {
 	class, machine int32
@@ -121,10 +102,20 @@ type entry struct {
 	turn  int64
 	left  int64 // milliseconds times rollout.One
 	done  int64 // likewise
+	rate  int64 // since the last Decide
 	known bool  // left is
+	told  bool  // left is that of the next Decide
 	fixed bool  // Memory is what it says
-	on    []int32
+	// passed is how many tasks behind it have started while it did not fit.
+	passed int
+	on     []int32
 }
+
+// due reports whether nobody may take the place of a gang any more.
+func (e *entry) due() bool { return e.Width() > 1 && e.passed >= patience }
+
+// patience is how many tasks may pass a gang that goes before them and does not fit.
+const patience = 64
 
 // NewScheduler returns a scheduler of gpus, whose residents run already, for a time
 // that nobody knows; see [Scheduler.Adopt] for a better way. The errors are those of
@@ -160,6 +151,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 		}
 		s.addSlot(&gpus[g], int32(machine))
 	}
+	s.engine.MinGain = limits.MinGain
 	s.rules = rules(min(rollout.MaxSet, limits.LargestSet()))
 	if err := s.SetModel(model); err != nil {
 		return nil, err
@@ -204,10 +196,21 @@ func (s *Scheduler) SetModel(m packer.Model) error {
 		return errors.New("packer: scheduler: Model is nil; it predicts the speeds")
 	}
 	s.model = m
-	s.sets = rollout.NewSets(len(s.classes), s.askSet)
-	s.engine.Sets = s.sets
+	s.ask()
 	return nil
 }
+
+// ask forgets what the model said.
+func (s *Scheduler) ask() {
+	s.sets = rollout.NewSets(len(s.classes), s.askSet)
+	s.engine.Sets = s.sets
+}
+
+// Model returns the model that answers.
+func (s *Scheduler) Model() packer.Model { return s.model }
+
+// GPUs returns how many GPUs there are, in service or not.
+func (s *Scheduler) GPUs() int { return len(s.slots) }
 
 // Submit puts a task into the queue. An invalid task, or one whose ID is in use, is an
 // error, and nothing changes.
@@ -254,19 +257,23 @@ func (s *Scheduler) Adopt(j Job, gpus ...int) error {
 	return nil
 }
 
-// Finish takes out a task that has ended or is no longer wanted, running or waiting.
+// Finish takes out a task that has ended or is no longer wanted, running or waiting. What it
+// ran for counts to the next Decide.
 func (s *Scheduler) Finish(id string) error {
 	e := s.entries[id]
 	if e == nil {
 		return s.unknown(id)
 	}
-	if len(e.on) > 0 {
-		s.ended += time.Duration(e.done/rollout.One) * time.Millisecond
-		s.ends++
+	if e.rate > 0 || e.done > 0 {
+		s.leaving = append(s.leaving, e)
 	}
 	s.vacate(e)
 	delete(s.entries, id)
 	s.order = slices.DeleteFunc(s.order, func(o *entry) bool { return o == e })
+	if e.Kind == "" {
+		s.like[e.kind] = nil
+		s.spare++
+	}
 	return nil
 }
 
@@ -275,70 +282,14 @@ func (s *Scheduler) unknown(id string) error {
 }
 
 // Report says how long a task would still run without company on a GPU of pace 1, as
-// its own output shows: predictions get better on the way. Without it a Scheduler
-// counts at the predicted speeds.
+// its own output shows, at the time of the next Decide: predictions get better on the way.
+// Without it a Scheduler counts at the predicted speeds.
 func (s *Scheduler) Report(id string, left time.Duration) error {
 	e := s.entries[id]
 	if e == nil {
 		return s.unknown(id)
 	}
-	e.left, e.known = steps(left), true
-	return nil
-}
-
-// Seen says what monitoring shows: the peak memory of a task on each of its GPUs, once it
-// has run for long enough, some minutes, to show it. From then on that and a margin for
-// growth are reserved for it, see SchedulerOptions.Growth, instead of what was predicted;
-// and for tasks of its Kind that wait, or come later, the largest peak of all. Tell it of
-// a task as often as its peak grows. A peak that is not above 0, or more than memory can
-// be, is an error and changes nothing.
-func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
-	e := s.entries[id]
-	if e == nil {
-		return s.unknown(id)
-	}
-	if peak <= 0 {
-		return fmt.Errorf("packer: scheduler: task %q was seen to use %v; want more than 0", id, peak)
-	}
-	if e.Kind != "" {
-		peak = max(peak, s.seen[e.kind])
-	}
-	if err := s.Reserve(id, s.grown(peak)); err != nil {
-		return err
-	}
-	if e.Kind != "" {
-		s.seen[e.kind] = peak
-	}
-	for _, o := range s.order {
-		if o.kind == e.kind && len(o.on) == 0 && !o.fixed {
-			o.Memory = s.grown(peak)
-		}
-	}
-	return nil
-}
-
-// grown is a peak with room for growth.
-func (s *Scheduler) grown(peak profile.Bytes) profile.Bytes {
-	return profile.BytesOf(float64(peak) * (1 + s.o.Growth.Or(DefaultGrowth)))
-}
-
-// Reserve changes the memory that is set aside for a task on each of its GPUs: what
-// monitoring shows replaces what was predicted. A GPU that is over its memory by this
-// takes nobody else.
-func (s *Scheduler) Reserve(id string, memory profile.Bytes) error {
-	e := s.entries[id]
-	if e == nil {
-		return s.unknown(id)
-	}
-	t := e.Task
-	t.Memory = memory
-	if err := t.Validate(); err != nil {
-		return err
-	}
-	for _, g := range e.on {
-		s.slots[g].room += int64(e.Memory - memory)
-	}
-	e.Memory = memory
+	e.left, e.known, e.told = steps(left), true, true
 	return nil
 }
 

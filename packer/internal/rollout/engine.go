@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"cmp"
 	"math"
+	"slices"
 )
 
 // Job is a task that runs or waits.
@@ -17,6 +19,18 @@ type Job struct {
 	On []int32
 	// Turn breaks ties between jobs that wait: the lower first.
 	Turn int64
+	// Weight is what it counts for; 0 means 1.
+	Weight float64
+	// Due says that it goes first, and that cards are kept for it until it starts.
+	Due bool
+}
+
+// weight is Weight, or 1.
+func (j *Job) weight() float64 {
+	if j.Weight == 0 {
+		return 1
+	}
+	return j.Weight
 }
 
 // size is its work times its cards.
@@ -41,10 +55,17 @@ type Outcome struct {
 	// Sum is that of the times until jobs finish, Last the largest of them, in
 	// milliseconds.
 	Sum, Last int64
+	// Cost is Sum with each job's weight.
+	Cost float64
+	// Lost is how many jobs never run that could.
+	Lost int
 	// Events is how many starts and ends were simulated, Ended the ends.
 	Events, Ended int
 	// Starts are those of now; valid until the next call.
 	Starts []Start
+	// Passed are the gangs that wait on, and how many jobs that come after them in the
+	// order of the rule start now; valid until the next call.
+	Passed map[int32]int
 }
 
 // Engine plays jobs on cards. Fill in the fields, then call Begin once and Play for
@@ -53,12 +74,18 @@ type Engine struct {
 	Sets  *Sets
 	Jobs  []Job
 	Cards []Card
+	// MinGain is how much better than its best job alone a set must be.
+	MinGain float64
 
 	first    []state // of cards, at Begin
-	machines []int32 // how many cards they have
-	widest   int32
+	groups   []int32 // the cards, by class, then by machine
+	widest   []int32 // how many cards of a class one machine has, at most
+	room     []int64 // of cards that nobody uses
+	weighted bool    // some weights differ from 1
+	anyDue   bool
 	waits    []int32 // jobs that do not run now
 	runs     []int32
+	possible map[[2]int32]int64 // see fits
 
 	rule   *Rule
 	now    int64
@@ -71,7 +98,7 @@ type Engine struct {
 	seats  []seat
 	on     []int32
 	out    Outcome
-	lost   bool // the rule asks for what cannot be
+	kept   bool // some cards are kept for gangs
 	// refused is the least memory that was refused in this pass, by kind and width
 	refused map[[2]int32]int64
 }
@@ -88,7 +115,6 @@ type status int8
 
 const (
 	waits status = iota
-	held
 	runs
 	over
 )
@@ -99,6 +125,7 @@ type state struct {
 	jobs                   [MaxSet]int32 // in the order of their kinds
 	room                   int64
 	down                   bool
+	keeper                 int32 // one more than the job that it is kept for, or 0
 }
 
 // seat is a card that a gang may take.
@@ -111,28 +138,28 @@ const never = math.MaxInt64
 
 // Begin makes the jobs and cards those that rules start from.
 func (e *Engine) Begin() {
-	e.first, e.machines, e.waits, e.runs = e.first[:0], e.machines[:0], e.waits[:0], e.runs[:0]
+	e.first, e.room, e.waits, e.runs = e.first[:0], e.room[:0], e.waits[:0], e.runs[:0]
 	for i := range e.Cards {
 		c := &e.Cards[i]
 		e.first = append(e.first, state{set: c.Class, class: c.Class, room: c.Room, machine: c.Machine, down: c.Down})
-		for int(c.Machine) >= len(e.machines) {
-			e.machines = append(e.machines, 0)
-		}
-		e.machines[c.Machine]++
+		e.room = append(e.room, c.Room)
 	}
-	e.widest = 0
-	for _, n := range e.machines {
-		e.widest = max(e.widest, n)
-	}
+	e.group()
 	if e.refused == nil {
-		e.refused = map[[2]int32]int64{}
+		e.refused, e.possible, e.out.Passed = map[[2]int32]int64{}, map[[2]int32]int64{}, map[int32]int{}
 	}
+	clear(e.possible)
+	e.weighted, e.anyDue = false, false
 	for i := range e.Jobs {
-		for _, g := range e.Jobs[i].On {
+		j := &e.Jobs[i]
+		e.weighted = e.weighted || j.weight() != 1
+		for _, g := range j.On {
 			e.insert(&e.first[g], int32(i))
+			e.room[g] += j.Memory
 		}
-		if len(e.Jobs[i].On) == 0 {
+		if len(j.On) == 0 {
 			e.waits = append(e.waits, int32(i))
+			e.anyDue = e.anyDue || j.Due
 		} else {
 			e.runs = append(e.runs, int32(i))
 		}
@@ -142,6 +169,85 @@ func (e *Engine) Begin() {
 	}
 	e.cards = append(e.cards[:0], e.first...)
 	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)
+}
+
+// group sorts the cards by class and machine, and counts those that one machine has.
+func (e *Engine) group() {
+	e.groups, e.widest = e.groups[:0], e.widest[:0]
+	for g := range e.first {
+		e.groups = append(e.groups, int32(g))
+		for int(e.first[g].class) >= len(e.widest) {
+			e.widest = append(e.widest, 0)
+		}
+	}
+	slices.SortFunc(e.groups, func(a, b int32) int {
+		x, y := &e.first[a], &e.first[b]
+		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.machine, y.machine), cmp.Compare(a, b))
+	})
+	for from := 0; from < len(e.groups); {
+		to := e.until(from, false)
+		c := e.first[e.groups[from]].class
+		e.widest[c] = max(e.widest[c], int32(to-from))
+		from = to
+	}
+}
+
+// until is where the cards of one class, and of one machine unless anywhere, end in
+// groups.
+func (e *Engine) until(from int, anywhere bool) int {
+	first := &e.first[e.groups[from]]
+	to := from + 1
+	for to < len(e.groups) {
+		c := &e.first[e.groups[to]]
+		if c.class != first.class || !anywhere && c.machine != first.machine {
+			break
+		}
+		to++
+	}
+	return to
+}
+
+// anywhere reports whether a gang is larger than any machine that has cards for it.
+func (e *Engine) anywhere(j *Job) bool {
+	for c, n := range e.widest {
+		if n >= j.Width && e.Sets.nodes[e.Sets.With(int32(c), j.Kind)].ok {
+			return false
+		}
+	}
+	return true
+}
+
+// fits reports whether a job could run if nothing else did.
+func (e *Engine) fits(i int32) bool {
+	j := &e.Jobs[i]
+	key := [2]int32{j.Kind, j.Width}
+	most, ok := e.possible[key]
+	if !ok {
+		most = e.most(j)
+		e.possible[key] = most
+	}
+	return j.Memory <= most
+}
+
+// most is how much memory of each card jobs of a kind and width could have, -1 if they
+// cannot run.
+func (e *Engine) most(j *Job) int64 {
+	most, anywhere := int64(-1), e.anywhere(j)
+	for from := 0; from < len(e.groups); {
+		to := e.until(from, anywhere)
+		var rooms []int64
+		for _, g := range e.groups[from:to] {
+			if !e.first[g].down && e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok {
+				rooms = append(rooms, e.room[g]-e.Cards[g].Less[1])
+			}
+		}
+		if len(rooms) >= int(j.Width) {
+			slices.Sort(rooms)
+			most = max(most, rooms[len(rooms)-int(j.Width)])
+		}
+		from = to
+	}
+	return most
 }
 
 // running is the set of a card's jobs, which share by mech.

@@ -33,17 +33,14 @@ func (e *Engine) place(i int32, of []int32) []int32 {
 }
 
 // gang returns the cards of one class where a gang adds most, in one machine unless
-// the gang is larger than all.
+// the gang is larger than all that have cards for it.
 func (e *Engine) gang(i int32) []int32 {
 	j := &e.Jobs[i]
 	e.on = e.on[:0]
-	best := 0.0
-	for from := 0; from < len(e.cards); {
-		to := from + 1
-		for to < len(e.cards) && e.cards[to].class == e.cards[from].class && (j.Width > e.widest || e.cards[to].machine == e.cards[from].machine) {
-			to++
-		}
-		if sum := e.choose(i, from, to); sum > best {
+	best, anywhere := 0.0, e.anywhere(j)
+	for from := 0; from < len(e.groups); {
+		to := e.until(from, anywhere)
+		if sum := e.choose(i, e.groups[from:to]); sum > best {
 			best = sum
 			e.on = e.on[:0]
 			for _, s := range e.seats[:j.Width] {
@@ -58,13 +55,65 @@ func (e *Engine) gang(i int32) []int32 {
 	return e.on
 }
 
-// choose leaves the best seats of a gang among a range of cards in e.seats, and
-// returns what it adds there; 0 if there are too few.
-func (e *Engine) choose(i int32, from, to int) float64 {
+// keep keeps the cards of one class for a gang where it could start first, in one
+// machine unless it is larger than all: nobody else starts there. It does nothing
+// where it could never start, or others are kept for.
+func (e *Engine) keep(i int32) {
+	if !e.fits(i) {
+		return
+	}
+	j := &e.Jobs[i]
+	e.on = e.on[:0]
+	first, anywhere := int64(never), e.anywhere(j)
+	for from := 0; from < len(e.groups); {
+		to := e.until(from, anywhere)
+		if at := e.soonest(i, e.groups[from:to]); at < first {
+			first = at
+			e.on = e.on[:0]
+			for _, s := range e.seats[:j.Width] {
+				e.on = append(e.on, s.card)
+			}
+		}
+		from = to
+	}
+	for _, g := range e.on {
+		e.cards[g].keeper = i + 1
+		e.kept = true
+	}
+}
+
+// soonest leaves the cards of some where a job could start first in e.seats, and
+// returns when.
+func (e *Engine) soonest(i int32, of []int32) int64 {
+	j := &e.Jobs[i]
 	e.seats = e.seats[:0]
-	for g := from; g < to; g++ {
-		if x := e.gain(i, int32(g)); x > 0 {
-			e.seats = append(e.seats, seat{int32(g), x})
+	for _, g := range of {
+		c := &e.cards[g]
+		if c.down || c.keeper != 0 || e.room[g]-e.Cards[g].Less[1] < j.Memory || !e.Sets.nodes[e.Sets.With(c.class, j.Kind)].ok {
+			continue
+		}
+		at := e.now
+		if e.gain(i, g) == 0 {
+			for _, k := range c.jobs[:c.n] {
+				at = max(at, e.lives[k].end)
+			}
+		}
+		e.seats = append(e.seats, seat{g, float64(at)})
+	}
+	if len(e.seats) < int(j.Width) {
+		return never
+	}
+	slices.SortStableFunc(e.seats, func(a, b seat) int { return cmp.Compare(a.gain, b.gain) })
+	return int64(min(e.seats[j.Width-1].gain, 1<<62))
+}
+
+// choose leaves the best seats of a gang among some cards in e.seats, and returns what
+// it adds there; 0 if there are too few.
+func (e *Engine) choose(i int32, of []int32) float64 {
+	e.seats = e.seats[:0]
+	for _, g := range of {
+		if x := e.gain(i, g); x > 0 {
+			e.seats = append(e.seats, seat{g, x})
 		}
 	}
 	width := int(e.Jobs[i].Width)
@@ -82,7 +131,7 @@ func (e *Engine) choose(i int32, from, to int) float64 {
 // gain is what a job adds to a card, 0 if it must not go there.
 func (e *Engine) gain(i, g int32) float64 {
 	j, c := &e.Jobs[i], &e.cards[g]
-	if c.down || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
+	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
 		return 0
 	}
 	alone := &e.Sets.nodes[e.Sets.With(c.class, j.Kind)]
@@ -100,7 +149,7 @@ func (e *Engine) gain(i, g int32) float64 {
 	}
 	had := &e.Sets.nodes[c.set]
 	gain := float64(with.total - had.total)
-	if e.rule.Power > 0 {
+	if e.rule.Power > 0 || e.weighted {
 		own := with.slot(j.Kind)
 		gain = float64(float64(with.rates[own]) * weight)
 		for k := range c.n {
@@ -111,21 +160,31 @@ func (e *Engine) gain(i, g int32) float64 {
 			gain -= float64(float64(had.rates[k]-with.rates[at]) * e.lives[c.jobs[k]].weight)
 		}
 	}
-	if gain <= 0 || gain < float64(e.rule.Least*solo) {
+	if gain <= 0 || e.MinGain > 0 && !e.better(i, c, with) || gain < float64(e.rule.Least*solo) {
 		return 0
 	}
 	return gain
 }
 
-// takes reports whether cards have room for a job, whatever it adds.
-func (e *Engine) takes(on []int32, i int32) bool {
-	for _, g := range on {
-		c := &e.cards[g]
-		if c.down || c.n > 0 && c.n >= e.rule.Most || c.room < e.Jobs[i].Memory+e.Cards[g].Less[c.n+1] || !e.Sets.nodes[e.Sets.With(c.set, e.Jobs[i].Kind)].ok {
-			return false
-		}
+// better reports whether a set with one more is by MinGain better than its best member
+// is alone.
+func (e *Engine) better(i int32, c *state, with *node) bool {
+	alone := func(j *Job) float64 {
+		return float64(e.Sets.nodes[e.Sets.With(c.class, j.Kind)].total) * j.weight()
 	}
-	return e.lives[i].status == waits || e.lives[i].status == held
+	j := &e.Jobs[i]
+	own := with.slot(j.Kind)
+	sum, most := float64(with.rates[own])*j.weight(), alone(j)
+	for k := range c.n {
+		at := k
+		if k >= own {
+			at++
+		}
+		o := &e.Jobs[c.jobs[k]]
+		sum += float64(float64(with.rates[at]) * o.weight())
+		most = max(most, alone(o))
+	}
+	return sum >= float64((1+e.MinGain)*most)
 }
 
 // slot is the place of the last task of a kind.

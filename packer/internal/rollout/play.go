@@ -10,7 +10,7 @@ import (
 func (e *Engine) Play(r *Rule) Outcome {
 	e.reset(r)
 	e.open()
-	for len(e.active) > 0 && !e.lost {
+	for len(e.active) > 0 {
 		e.now = never
 		for _, i := range e.active {
 			e.now = min(e.now, e.lives[i].end)
@@ -21,8 +21,10 @@ func (e *Engine) Play(r *Rule) Outcome {
 		e.finish()
 		e.fill()
 	}
-	if e.lost || len(e.queue) > 0 && (len(r.Hold) > 0 || r.Strict) { // some wait for ever that need not
-		e.out.Sum, e.out.Last = never/4, never/4
+	for _, i := range e.queue {
+		if e.fits(i) {
+			e.out.Lost++
+		}
 	}
 	e.out.Starts = e.starts
 	return e.out
@@ -30,23 +32,32 @@ func (e *Engine) Play(r *Rule) Outcome {
 
 // reset goes back to now.
 func (e *Engine) reset(r *Rule) {
-	e.rule, e.now, e.out, e.starts, e.lost = r, 0, Outcome{}, e.starts[:0], false
+	e.rule, e.now, e.starts, e.kept = r, 0, e.starts[:0], false
+	e.out = Outcome{Passed: e.out.Passed}
+	clear(e.out.Passed)
 	copy(e.cards, e.first)
 	for i := range e.Jobs {
 		j, l := &e.Jobs[i], &e.lives[i]
-		*l = life{left: j.Left, on: j.On, weight: 1, end: never}
+		*l = life{left: j.Left, on: j.On, weight: j.weight(), end: never}
 		if r.Power > 0 {
-			l.weight = math.Pow(float64(max(1, j.Left>>20)), -r.Power)
+			l.weight *= math.Pow(float64(max(1, j.Left>>20)), -r.Power)
 		}
 	}
 	e.queue = append(e.queue[:0], e.waits...)
 	slices.SortFunc(e.queue, func(a, b int32) int {
 		x, y := &e.Jobs[a], &e.Jobs[b]
+		if x.Due != y.Due {
+			if x.Due {
+				return -1
+			}
+			return 1
+		}
 		by := 0
 		switch r.Order {
 		case Arrival:
+			by = cmp.Compare(y.weight(), x.weight())
 		case Shortest:
-			by = cmp.Compare(x.size(), y.size())
+			by = cmp.Compare(x.size()/x.weight(), y.size()/y.weight())
 		case Longest:
 			by = cmp.Compare(y.size(), x.size())
 		}
@@ -61,48 +72,55 @@ func (e *Engine) reset(r *Rule) {
 
 // open decides what starts now.
 func (e *Engine) open() {
-	for _, j := range e.rule.Hold {
-		e.lives[j].status = held
-	}
-	for _, s := range e.rule.Force {
-		if !e.takes(s.On, s.Job) {
-			e.lost = true
-			return
-		}
-		e.start(s.Job, s.On)
-	}
+	started := 0
 	for _, i := range e.queue {
-		if e.lives[i].status != waits {
-			continue
-		}
 		if on := e.place(i, nil); on != nil {
 			e.start(i, on)
-		} else if e.rule.Strict {
+			started++
+			continue
+		}
+		if e.wait(i) {
 			break
 		}
-	}
-	for _, j := range e.rule.Hold {
-		if e.lives[j].status == held {
-			e.lives[j].status = waits
+		if e.Jobs[i].Width > 1 && e.fits(i) {
+			e.out.Passed[i] = -started // how many had started before
 		}
 	}
+	for i, n := range e.out.Passed {
+		e.out.Passed[i] = started + n
+	}
 	e.compact()
+}
+
+// wait notes that a job does not start, and reports whether nobody may pass it.
+func (e *Engine) wait(i int32) bool {
+	if e.Jobs[i].Due || e.rule.Gather && e.Jobs[i].Width > 1 {
+		e.keep(i)
+	}
+	return e.rule.Strict && e.fits(i)
 }
 
 // fill starts jobs on cards that became freer.
 func (e *Engine) fill() {
 	had := len(e.active)
 	clear(e.refused)
+	of := e.freed
+	if e.kept { // what was kept may be free now
+		of, e.kept = nil, false
+		for g := range e.cards {
+			e.cards[g].keeper = 0
+		}
+	}
 	for _, i := range e.queue {
 		j := &e.Jobs[i]
-		if least, ok := e.refused[[2]int32{j.Kind, j.Width}]; ok && j.Memory >= least && e.rule.Power == 0 {
+		if least, ok := e.refused[[2]int32{j.Kind, j.Width}]; ok && j.Memory >= least && e.rule.Power == 0 && !e.weighted && !j.Due {
 			continue
 		}
-		if on := e.place(i, e.freed); on != nil {
+		if on := e.place(i, of); on != nil {
 			e.start(i, on)
 			continue
 		}
-		if e.rule.Strict {
+		if e.wait(i) {
 			break
 		}
 		e.refused[[2]int32{j.Kind, j.Width}] = j.Memory
@@ -179,6 +197,7 @@ func (e *Engine) finish() {
 		e.out.Events++
 		e.out.Ended++
 		e.out.Sum += min(e.now, 1<<42)
+		e.out.Cost += float64(e.Jobs[i].weight() * float64(e.now))
 		e.out.Last = max(e.out.Last, e.now)
 		for _, g := range l.on {
 			c := &e.cards[g]
@@ -206,3 +225,6 @@ func (e *Engine) Open(r *Rule) []Start {
 	e.open()
 	return e.starts
 }
+
+// Passed is that of the last rule's Outcome, after Open.
+func (e *Engine) Passed() map[int32]int { return e.out.Passed }

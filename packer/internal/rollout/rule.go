@@ -20,11 +20,10 @@ type Rule struct {
 	Least float64
 	// Power weighs jobs by 1/left^Power.
 	Power float64
-	// Strict lets nobody pass one that does not fit.
+	// Strict lets nobody pass one that does not fit and could.
 	Strict bool
-	// Hold are jobs that do not start now, Force those that start now and where.
-	Hold  []int32
-	Force []Start
+	// Gather keeps cards for each gang that waits, in the order of the rule.
+	Gather bool
 }
 
 // Start is a job that starts on cards.
