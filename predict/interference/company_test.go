@@ -213,6 +213,56 @@ func TestSlowdownsAddUp(t *testing.T) {
 	}
 }
 
+// TestNoMoreThanSlowdowns: beside tasks that leave each other room a set costs what its
+// pairs add to the time of a step and nothing else, the task's own part once.
+func TestNoMoreThanSlowdowns(t *testing.T) {
+	var m Predictor
+	gpu := rtx3090(t)
+	a := fakeTask(t, "a", 8, 0.3, 0.2, 1)
+	for range 20 { // its measurements alone were too fast: it has a part of its own
+		o := Observation{GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: []*profile.Profile{a, fakeTask(t, "x", 8, 0.1, 0, 1)}}
+		o.Speeds = []profile.Opt[float64]{profile.Some(0.8), profile.Some(0.95)}
+		if err := m.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	own := m.OwnCost(gpu, profile.TimeSlice, a)
+	if own < 0.05 {
+		t.Fatalf("own part %v, want one that counts", own)
+	}
+	set := []*profile.Profile{a, fakeTask(t, "b", 8, 0.3, 0.2, 1), fakeTask(t, "c", 8, 0.2, 0.3, 1), fakeTask(t, "d", 8, 0.1, 0.1, 1)}
+	want := own
+	for _, p := range set[1:] {
+		want += 1/mustSpeeds(t, &m, gpu, a, p)[0].Value - 1 - own
+	}
+	if got := 1/mustSpeeds(t, &m, gpu, set...)[0].Value - 1; math.Abs(got-want) > 1e-9 {
+		t.Errorf("the set adds %v to a step, its pairs and the own part %v", got, want)
+	}
+}
+
+// TestSetsTeachLess: a co-run of more tasks teaches the same direction, and less.
+func TestSetsTeachLess(t *testing.T) {
+	gpu := rtx3090(t)
+	var after []float64
+	for k := 2; k <= 4; k++ {
+		var m Predictor
+		var set []*profile.Profile
+		for i := range k {
+			set = append(set, fakeTask(t, string(rune('a'+i)), 8, 0.2, 0.1, 1))
+		}
+		before := mustSpeeds(t, &m, gpu, set...)
+		o := Observation{GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: set, Speeds: make([]profile.Opt[float64], k)}
+		o.Speeds[0] = profile.Some(before[0].Value - 0.2)
+		if err := m.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+		after = append(after, before[0].Value-mustSpeeds(t, &m, gpu, set...)[0].Value)
+	}
+	if !(after[0] > after[1] && after[1] > after[2] && after[2] > 0.01) {
+		t.Errorf("0.2 slower than predicted moves pairs, threes and fours by %.3v, want ever less", after)
+	}
+}
+
 // TestTreesNeedUseOrModel: trees are asked about a pair if both models are known,
 // in part if both uses are seen, and not at all otherwise: a stranger's loss is
 // that of the terms.

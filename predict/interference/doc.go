@@ -17,10 +17,15 @@
 //
 // # How it is computed
 //
-// For task i of a set, losses are added up over its neighbours j,
+// Task i loses beside one neighbour j
 //
-//	L_i = e_i + Σ_{j≠i} max(0, Σ_k β_k φ_k(i,j) + c_j + T(i,j)) + excess
-//	speed_i = 1 − L_i, or ¼/L_i where L_i > ½
+//	L_ij = e_i + max(0, Σ_k β_k φ_k(i,j) + c_j + T(i,j))
+//	speed_i = 1 − L_ij, or ¼/L_ij where L_ij > ½
+//
+// and beside several what they add to the time of its steps is added up, its own part
+// once:
+//
+//	1/speed_i − 1 = d(e_i) + Σ_{j≠i} (d(L_ij) − d(e_i)) + excess,  d(L) = 1/speed(L) − 1
 //
 // with physical overlap terms φ (SM time, memory traffic, turns) and slopes
 // β ≥ 0, effects e and c of the task's type and model (how far its solo

@@ -63,8 +63,8 @@ func ExamplePredictor_Explain() {
 		fmt.Printf("%s, %v: %.3f\n", set[p.Neighbour].Spec.Model.Name, p.Resource, p.Loss)
 	}
 	// Output:
-	// tagger, sm time: 0.173
-	// tagger, memory traffic: 0.028
+	// tagger, sm time: 0.171
+	// tagger, memory traffic: 0.027
 	// logger, sm time: 0.016
 }
 

@@ -60,8 +60,8 @@ type Attribution struct {
 // losses sum to 1 − speed with the speed of [Predictor.Ratios], rounding
 // apart. Where three and more tasks exceed the GPU by more than their pairs do, the
 // excess counts as SM time and memory traffic of the neighbours, by how much they
-// want of what the task leaves free; where the curve from loss to speed is bent,
-// costs are scaled in proportion.
+// want of what the task leaves free; parts of a slowdown count in proportion to what
+// they add to the time of a step.
 //
 // It returns an error for an index outside set and for what Speeds refuses.
 // O(k · terms).
@@ -77,13 +77,10 @@ func (m *Predictor) Explain(gpu *profile.GPUModel, mech profile.Mechanism, set [
 	}
 	r, _ := m.load().regime(gpuName(gpu), mech)
 	members := r.members(set)
-	total := r.loss(members, i, true)
 	var out []Attribution
-	var sum float64
 	add := func(j int, what Resource, loss float64) {
 		if loss != 0 {
 			out = append(out, Attribution{j, what, loss})
-			sum += loss
 		}
 	}
 	var c company
@@ -101,41 +98,76 @@ func (m *Predictor) Explain(gpu *profile.GPUModel, mech profile.Mechanism, set [
 		}
 		parts := r.pairParts(&members[i], &members[j])
 		if len(members) > 2 {
-			r.addExcess(&parts, &members[i], &members[j], &c)
+			r.addUp(&parts, &members[i], &members[j], &c)
 		}
 		for what, loss := range parts {
 			add(j, Resource(what), loss)
 		}
 	}
-	add(i, Reference, r.ownLoss(&members[i], c.present))
-	lost := 1 - max(predict.LeastSpeed, speedOf(total))
-	var positive float64
-	for _, a := range out {
-		positive += max(0, a.Loss)
-	}
-	if positive == 0 { // nothing but gains, of which the curve is straight
-		return out, nil
-	}
-	scale := 1 + (lost-sum)/positive
-	for k := range out {
-		if out[k].Loss > 0 {
-			out[k].Loss *= scale
-		}
+	own := r.ownLoss(&members[i], c.present)
+	if len(members) > 2 {
+		add(i, Reference, slowdownOf(own))
+		scaleSlowdowns(out)
+	} else {
+		add(i, Reference, own)
+		scaleLosses(out, 1-max(predict.LeastSpeed, speedOf(r.loss(members, i, true))))
 	}
 	return out, nil
 }
 
-// addExcess adds to what a neighbour costs its share in the excess of the whole
-// company over its pairs.
-func (r *regime) addExcess(parts *[4]float64, own, other *member, c *company) {
+// scaleLosses makes the costs of one neighbour sum to what is lost, where the curve
+// from loss to speed is bent; gains alone are on its straight part.
+func scaleLosses(parts []Attribution, lost float64) {
+	var sum, positive float64
+	for _, a := range parts {
+		sum += a.Loss
+		positive += max(0, a.Loss)
+	}
+	for k := range parts {
+		if parts[k].Loss > 0 {
+			parts[k].Loss *= 1 + (lost-sum)/positive
+		}
+	}
+}
+
+// scaleSlowdowns turns parts of a slowdown d into parts of the speed lost, d/(1+d).
+func scaleSlowdowns(parts []Attribution) {
+	var d float64
+	for _, a := range parts {
+		d += a.Loss
+	}
+	scale := 1 / (1 + max(0, d))
+	if most := 1/predict.LeastSpeed - 1; d > most {
+		scale = most / (1 + most) / d
+	}
+	for k := range parts {
+		parts[k].Loss *= scale
+	}
+}
+
+// addUp turns what a neighbour costs beside no other into parts of the slowdown of a
+// larger set, as setLoss adds them up, with its share in the excess of the whole company.
+func (r *regime) addUp(parts *[4]float64, own, other *member, c *company) {
+	var loss float64
+	for _, v := range parts {
+		loss += v
+	}
+	full := r.ownLoss(own, 1)
+	times := slowdownSlope(full)
+	if cost := slowdownOf(loss+full) - slowdownOf(full); cost != 0 && loss != 0 {
+		times = cost / loss
+	}
+	for k := range parts {
+		parts[k] *= times
+	}
 	var one company
 	one.add(own, other)
 	sm, dram := c.excess(own)
 	if sm > 0 {
-		parts[SMTime] += r.post.Coef[termColumns+smOverflow] * sm * one.sm / c.sm
+		parts[SMTime] += excessCost * r.post.Coef[termColumns+smOverflow] * sm * one.sm / c.sm
 	}
 	if dram > 0 {
-		parts[MemoryTraffic] += r.post.Coef[termColumns+dramOverflow] * dram * one.dram / c.dram
+		parts[MemoryTraffic] += excessCost * r.post.Coef[termColumns+dramOverflow] * dram * one.dram / c.dram
 	}
 }
 

@@ -2,12 +2,40 @@ package interference
 
 // loss returns what task i loses beside the others. With ratio it is what would
 // be measured, negative where that is a gain; without, no neighbour helps and
-// the whole is at least 0, so that it never falls when one joins: each adds its
-// pair, and raises the excess and the task's own part or leaves them.
+// the whole is at least 0, so that it never falls when one joins.
 func (r *regime) loss(set []member, i int, ratio bool) float64 {
+	if len(set) == 2 {
+		own, other := &set[i], &set[1-i]
+		if other.present == 0 {
+			return 0
+		}
+		pair := r.pairLoss(own, other, r.treeLoss(own, other))
+		if !ratio {
+			pair = max(0, pair)
+		}
+		if pair += r.ownLoss(own, other.present); !ratio {
+			pair = max(0, pair)
+		}
+		return pair
+	}
+	return r.setLoss(set, i, ratio)
+}
+
+// setLoss is loss beside two neighbours and more: the slowdowns that each of them
+// causes alone are added up, the task's own part once, and the excess of the whole
+// company over its pairs.
+//
+//	D_i = d(e_i) + Σ_j (d(L_ij + e_i) − d(e_i)) + excessCost Σ_k β_k excess_k
+//
+// with d(L) = 1/speed − 1. Where tasks take turns or share what is short in fair
+// parts, slowdowns add up and losses do not. Each neighbour adds what it adds to any
+// other company, and raises the rest or leaves it.
+func (r *regime) setLoss(set []member, i int, ratio bool) float64 {
 	own := &set[i]
+	full := r.ownLoss(own, 1)
+	alone := slowdownOf(full)
 	var c company
-	var total float64
+	var sum, worst float64
 	for j := range set {
 		if j == i {
 			continue
@@ -18,20 +46,21 @@ func (r *regime) loss(set []member, i int, ratio bool) float64 {
 		if !ratio {
 			pair = max(0, pair)
 		}
-		total += pair
+		worst = max(worst, pair)
+		sum += slowdownOf(pair+full) - alone
 	}
 	if c.present == 0 {
 		return 0
 	}
-	if len(set) > 2 {
-		sm, dram := c.excess(own)
-		total += float64(r.post.Coef[termColumns+smOverflow]*sm) + float64(r.post.Coef[termColumns+dramOverflow]*dram)
+	reference := r.ownLoss(own, c.present)
+	sm, dram := c.excess(own)
+	sum += float64(excessCost * r.post.Coef[termColumns+smOverflow] * sm)
+	sum += float64(excessCost * r.post.Coef[termColumns+dramOverflow] * dram)
+	loss := lossOfSlowdown(slowdownOf(reference) + sum)
+	if ratio {
+		return loss
 	}
-	total += r.ownLoss(own, c.present)
-	if !ratio {
-		total = max(0, total)
-	}
-	return total
+	return max(0, loss, worst+reference) // no faster than beside one, to the last bit
 }
 
 // pairLoss returns what one neighbour costs a task, of which tree is what the

@@ -134,19 +134,21 @@ func (c *company) excess(own *member) (sm, dram float64) {
 	return max(0, c.sm-(1-own.sm)), max(0, c.dram-(1-own.dram))
 }
 
-// fillRow makes s the row of task i of set.
-func fillRow(s *lsq.Row, set []member, i int) {
+// fillRow makes s the row of task i of set: what a unit of each coefficient adds to
+// its loss.
+func (r *regime) fillRow(s *lsq.Row, set []member, i int) {
 	s.Reset()
 	own := &set[i]
+	var room [8]float64
+	slopes, ownSlope, excessSlope := r.slopesOf(room[:0], set, i)
 	var sum terms
 	var c company
 	for j := range set {
 		if j == i {
 			continue
 		}
-		t := pairTerms(&own.load, &set[j].load)
-		for k := range t {
-			sum[k] += t[k]
+		for k, v := range pairTerms(&own.load, &set[j].load) {
+			sum[k] += float64(slopes[j] * v)
 		}
 		c.add(own, &set[j])
 	}
@@ -154,14 +156,14 @@ func fillRow(s *lsq.Row, set []member, i int) {
 		return
 	}
 	sm, dram := c.excess(own)
-	sum[smOverflow] += sm
-	sum[dramOverflow] += dram
+	sum[smOverflow] += float64(excessSlope * sm)
+	sum[dramOverflow] += float64(excessSlope * dram)
 	if own.seen {
-		s.Add(interceptColumn, c.present)
+		s.Add(interceptColumn, ownSlope)
 	} else {
-		s.Add(unseenColumn, c.present)
+		s.Add(unseenColumn, ownSlope)
 		for k, v := range unseenTerms() {
-			sum[k] -= float64(v * c.present)
+			sum[k] -= float64(v * ownSlope)
 		}
 	}
 	for k, v := range sum {
@@ -169,7 +171,7 @@ func fillRow(s *lsq.Row, set []member, i int) {
 	}
 	for _, e := range [2]int32{own.model, own.typ} {
 		if e != noEffect {
-			s.Add(ownColumn(e), c.present)
+			s.Add(ownColumn(e), ownSlope)
 		}
 	}
 	for j := range set {
@@ -178,8 +180,40 @@ func fillRow(s *lsq.Row, set []member, i int) {
 		}
 		for _, e := range [2]int32{set[j].model, set[j].typ} {
 			if e != noEffect {
-				s.Add(otherColumn(e), set[j].present)
+				s.Add(otherColumn(e), float64(slopes[j]*set[j].present))
 			}
 		}
 	}
+}
+
+// slopesOf appends to dst what a unit more of each neighbour's loss adds to the loss of
+// task i of set, and returns what a unit of its own part and of an excess does: 1 and
+// its presence beside one neighbour, beside more the slopes of setLoss at what is known.
+func (r *regime) slopesOf(dst []float64, set []member, i int) (slopes []float64, own, excess float64) {
+	if len(set) == 2 {
+		return append(dst, 1, 1), set[1-i].present, 0
+	}
+	full := r.ownLoss(&set[i], 1)
+	alone, whole := slowdownSlope(full), slowdownSlope(r.setLoss(set, i, true))
+	var present float64
+	for j := range set {
+		slope := alone
+		if j != i {
+			slope = slowdownSlope(full + r.pairLoss(&set[i], &set[j], r.treeLoss(&set[i], &set[j])))
+			present = max(present, set[j].present)
+		}
+		dst = append(dst, slope/whole)
+		own += (slope - alone) / whole
+	}
+	own += present * slowdownSlope(r.ownLoss(&set[i], present)) / whole
+	return dst, own, excessCost / whole
+}
+
+// target is what the row of a measured loss must come to: of a pair the loss less
+// what the trees say, of a larger set what the row says now and by how much it is off.
+func (r *regime) target(x *lsq.Row, set []member, i int, loss float64) float64 {
+	if len(set) == 2 {
+		return loss - r.treeLoss(&set[i], &set[1-i])
+	}
+	return x.Dot(r.post.Coef) + loss - r.setLoss(set, i, true)
 }

@@ -131,7 +131,9 @@ func TestExplainExcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	// 0.2 + 0.8 + 0.4 is 0.4 more than there is; the neighbours want 0.8 and 0.4.
-	want := []Attribution{{1, SMTime, 0.5 * 0.4 * 2 / 3}, {2, SMTime, 0.5 * 0.4 / 3}}
+	slower := excessCost * 0.5 * 0.4
+	lost := slower / (1 + slower)
+	want := []Attribution{{1, SMTime, lost * 2 / 3}, {2, SMTime, lost / 3}}
 	if len(parts) != len(want) {
 		t.Fatalf("got %v, want %v", parts, want)
 	}

@@ -141,5 +141,34 @@ func lossSlope(loss float64) float64 {
 	return 0.25 / (loss * loss)
 }
 
+// slowdownOf is what a loss adds to the time of a step, as a part of a step alone:
+// 1/speed − 1; a gain is counted as it is, so that gains add up as losses near 0 do.
+// It is convex and never falls.
+func slowdownOf(loss float64) float64 {
+	if loss <= 0.5 {
+		return loss / (1 - max(0, loss))
+	}
+	return 4*loss - 1
+}
+
+// lossOfSlowdown is its inverse.
+func lossOfSlowdown(d float64) float64 {
+	if d <= 0 {
+		return d
+	}
+	return lossOf(1 / (1 + d))
+}
+
+// slowdownSlope is the slope of slowdownOf, between 1 and 4.
+func slowdownSlope(loss float64) float64 {
+	left := 1 - min(0.5, max(0, loss))
+	return 1 / (left * left)
+}
+
+// excessCost is what an excess over pairs adds to a slowdown for each unit of loss that
+// its slope says: d(L)/L at a loss of a third, that of a pair which wants half as much
+// again as there is and shares it in fair parts.
+const excessCost = 1.5
+
 // stretch is how much longer a step takes under a cap, alone.
 func (l *load) stretch(limit float64) float64 { return 1 - l.sm + l.sm/limit }

@@ -150,7 +150,9 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 // Observe learns from one measured co-run: the rows are added to the normal
 // equations of its GPU and mechanism, each less what the trees say of it, and
 // the solution is updated by rank one each, exactly as if it were solved anew
-// with the rest; new types get their effects. A GPU or mechanism seen for the
+// with the rest; new types get their effects. What three and more tasks lose is no
+// linear function of what is learned: their rows are its slopes at what is known then,
+// and count less than pairs, by the width of their intervals. A GPU or mechanism seen for the
 // first time starts from the prior. Readers see the model before or after the
 // observation, never between.
 //

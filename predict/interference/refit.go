@@ -171,14 +171,8 @@ func (r *regime) sum(o *Observation) {
 	for i, speed := range o.Speeds {
 		if v, ok := speed.Get(); ok && len(set) > 1 {
 			loss := lossOf(v)
-			weight := lossSlope(loss) * lossSlope(loss)
-			for j := range set {
-				if j != i {
-					loss -= r.treeLoss(&set[i], &set[j])
-				}
-			}
-			fillRow(&x, set, i)
-			r.learned.AddRow(&x, loss, weight)
+			r.fillRow(&x, set, i)
+			r.learned.AddRow(&x, r.target(&x, set, i, loss), weightOf(loss, len(set)))
 		}
 	}
 }

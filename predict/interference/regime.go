@@ -48,9 +48,11 @@ type spread struct {
 
 const familiarities = 12
 
+// wider is how much wider than a pair's the interval of a set is.
+func wider(tasks int) float64 { return 1 + 0.5*float64(max(0, tasks-2)) }
+
 func (s *spread) halfWidth(variance float64, level, tasks int) float64 {
-	wider := 1 + 0.5*float64(max(0, tasks-2))
-	return wider * s.Factor[level] * s.Noise * math.Sqrt(1+variance)
+	return wider(tasks) * s.Factor[level] * s.Noise * math.Sqrt(1+variance)
 }
 
 // drift watches whether observations stay within their intervals: an

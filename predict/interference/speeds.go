@@ -134,8 +134,8 @@ func (m *Predictor) values(gpu *profile.GPUModel, mech profile.Mechanism, set []
 //	speed(i, S) <= max(LeastSpeed, 1/(1 + Σ cost(i, j) - (|S| - 2)·OwnCost(i)))   for j ∈ S \ i
 //	cost(i, j)   = 1/speed(i, {i, j}) - 1
 //
-// because the losses of pairs are added, the own part once, and 1/speed - 1 is a
-// convex function of the loss; nothing is said where the denominator is not
+// because what pairs add to the time of a step is added up, the own part once, and
+// 1/speed - 1 is a convex function of the loss; nothing is said where the denominator is not
 // positive. It is 0 for a mechanism without interference.
 func (m *Predictor) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, task *profile.Profile) float64 {
 	if checkSharing(mech) != nil {
@@ -256,7 +256,7 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 // estimate predicts task i of the set in w.
 func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	loss := r.loss(w.set, i, ratio)
-	fillRow(&w.row, w.set, i)
+	r.fillRow(&w.row, w.set, i)
 	level := familiarity(w.set, i)
 	half := r.spread.halfWidth(r.post.Variance(&w.row), level, len(w.set))
 	source := predict.Source{Kind: sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
@@ -320,6 +320,6 @@ func familiarity(set []member, i int) int {
 // expected fills w with the row of task i and returns the half width of its
 // interval.
 func (r *regime) expected(set []member, i int, w *lsq.Row) float64 {
-	fillRow(w, set, i)
+	r.fillRow(w, set, i)
 	return r.spread.halfWidth(r.post.Variance(w), familiarity(set, i), len(set))
 }

@@ -29,15 +29,24 @@ func (r *regime) rowsOf(obs []*Observation) []fitRow {
 				continue
 			}
 			row := fitRow{loss: lossOf(v)}
-			row.weight = lossSlope(row.loss) * lossSlope(row.loss)
-			fillRow(&row.x, set, i)
+			row.weight = weightOf(row.loss, len(set))
+			r.fillRow(&row.x, set, i)
 			if row.pair = len(set) == 2; row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
+			} else {
+				row.loss = r.target(&row.x, set, i, row.loss)
 			}
 			out = append(out, row)
 		}
 	}
 	return out
+}
+
+// weightOf is what a measured loss counts: speeds are measured equally well, and of a
+// larger set they say less of its pairs, by the width of its interval.
+func weightOf(loss float64, tasks int) float64 {
+	slope := lossSlope(loss) / wider(tasks)
+	return slope * slope
 }
 
 // fitRegime fits from nothing but the priors of the columns.
@@ -56,9 +65,11 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	if copy(r.mu, mu) == 0 {
 		r.mu[unseenColumn], r.mu[termColumns+sameModel] = unseenLoss, sameModelSlope
 	}
-	rows := r.rowsOf(obs)
-	r.accumulate(rows)
-	var err error
+	r.post = &lsq.Posterior{Coef: r.mu}
+	rows, err := r.settle(obs)
+	if err != nil {
+		return nil, err
+	}
 	if o.NoTrees || len(rows) < 100 {
 		r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
 		return r, err
@@ -67,12 +78,38 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.post = &lsq.Posterior{Coef: coef}
 	r.roster.keepTraits(coef)
-	rows = r.rowsOf(obs)
-	r.boost(rows, coef, o.Seed)
-	r.accumulate(rows)
+	r.boost(r.rowsOf(obs), coef, o.Seed)
+	if _, err := r.settle(obs); err != nil {
+		return nil, err
+	}
 	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
 	return r, err
+}
+
+// settleRounds is how often a fit asks larger sets for their slopes anew: the third
+// time changes speeds by less than they are measured to.
+const settleRounds = 2
+
+// settle sums the rows of obs, those of larger sets at the slopes of what is known,
+// which it improves: pairs depend on nothing that was learned.
+func (r *regime) settle(obs []*Observation) (rows []fitRow, err error) {
+	rows = r.rowsOf(obs)
+	r.accumulate(rows)
+	if !slices.ContainsFunc(rows, func(row fitRow) bool { return !row.pair }) {
+		return rows, nil
+	}
+	for range settleRounds {
+		coef, err := lsq.Coef(r.lambda, r.mu, slopes(), r.base)
+		if err != nil {
+			return nil, err
+		}
+		r.post = &lsq.Posterior{Coef: coef}
+		rows = r.rowsOf(obs)
+		r.accumulate(rows)
+	}
+	return rows, nil
 }
 
 // accumulate sums the rows, the trees' part taken out of each loss.
@@ -140,14 +177,9 @@ func (r *regime) learn(o *Observation) {
 		}
 		loss := lossOf(y)
 		r.drift.add(loss-r.loss(set, i, true), r.expected(set, i, &w.row))
-		for j := range set {
-			if j != i {
-				loss -= r.treeLoss(&set[i], &set[j])
-			}
-		}
-		weight := lossSlope(lossOf(y)) * lossSlope(lossOf(y))
-		r.learned.AddRow(&w.row, loss, weight)
-		r.post.Update(&w.row, loss, weight, w.cov)
+		target, weight := r.target(&w.row, set, i, loss), weightOf(loss, len(set))
+		r.learned.AddRow(&w.row, target, weight)
+		r.post.Update(&w.row, target, weight, w.cov)
 		r.updated = true
 	}
 }
@@ -172,7 +204,7 @@ func (r *regime) errorsOn(obs []*Observation) []standardError {
 			if !ok || len(set) < 2 {
 				continue
 			}
-			fillRow(&x, set, i)
+			r.fillRow(&x, set, i)
 			out = append(out, standardError{familiarity(set, i), strangersFamily(o, set, i), lossOf(v) - r.loss(set, i, true), r.post.Variance(&x)})
 		}
 	}
