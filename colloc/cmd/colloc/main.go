@@ -24,6 +24,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	_ "example.com/colloc/colloc/cmd/internal/atstart" // before the others
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/describe"

@@ -179,6 +179,32 @@ func TestSweep(t *testing.T) {
 	}
 }
 
+// TestLean has a supervisor tell which packages are initialised in it: what it does not
+// need is not, for each task pays for that.
+func TestLean(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "gpus.json"), []byte(`{"gpus": [{"name": "A100-40GB"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("GODEBUG", "inittrace=1")
+	if status, stdout, _ := process(t, dir, "sweep", "-fake-gpus", "gpus.json", "-profile", "1s", "-n", "1", "--", "true"); status != 0 {
+		t.Errorf("status %d\n%s", status, stdout)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "sweep-1", "*.log"))
+	if err != nil || len(logs) != 1 {
+		t.Fatalf("logs %q, %v", logs, err)
+	}
+	text, err := os.ReadFile(logs[0])
+	if err != nil || !strings.Contains(string(text), "\ninit example.com/colloc/profile/internal/catalogue @") {
+		t.Fatalf("%v: no trace of a supervisor in\n%s", err, text)
+	}
+	for _, name := range []string{"github.com/prometheus/client_golang/prometheus", "github.com/schollz/progressbar/v3"} {
+		if strings.Contains(string(text), "\ninit "+name+" @") {
+			t.Errorf("%s is initialised in a supervisor", name)
+		}
+	}
+}
+
 // Commands can come from standard input.
 func TestStandardInput(t *testing.T) {
 	var out, errs bytes.Buffer

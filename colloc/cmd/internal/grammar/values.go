@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // MaxTasks bounds a sweep, and with it the values of one parameter: more is a
@@ -118,19 +119,22 @@ func (r *valueReader) quoted(b *strings.Builder, quote byte) error {
 
 const numberForm = `[+-]?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][+-]?[0-9]{1,2})?`
 
+// What counts repetitions takes long to compile: every supervisor would wait for it.
 var (
-	rangeStart = regexp.MustCompile(`^` + numberForm + `\.\.`)
-	rangeForm  = regexp.MustCompile(`^(` + numberForm + `)\.\.(` + numberForm + `)(?::(x?)(` + numberForm + `))?$`)
+	rangeStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + numberForm + `\.\.`) })
+	rangeForm  = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(` + numberForm + `)\.\.(` + numberForm + `)(?::(x?)(` + numberForm + `))?$`)
+	})
 )
 
 // expandRange returns the values of FROM..TO, FROM..TO:STEP or FROM..TO:xFACTOR,
 // both ends included if they are hit, or false if text is no range. It counts in
 // exact decimals: 0..1:0.1 ends with 0.9 and 1.
 func expandRange(text string) (values []string, ok bool, err error) {
-	if !rangeStart.MatchString(text) {
+	if !rangeStart().MatchString(text) {
 		return nil, false, nil
 	}
-	m := rangeForm.FindStringSubmatch(text)
+	m := rangeForm().FindStringSubmatch(text)
 	if m == nil {
 		return nil, false, fmt.Errorf("%q is no range: want FROM..TO, FROM..TO:STEP or FROM..TO:xFACTOR; quote it if it is a text", text)
 	}

@@ -97,6 +97,7 @@ type lineDisplay struct {
 
 func (d *lineDisplay) Line(task, text string) { d.lines = append(d.lines, task+"|"+text) }
 
+// TestFollower passes lines on, whole ones, without what a terminal would obey.
 func TestFollower(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log")
 	var d lineDisplay
@@ -112,7 +113,8 @@ func TestFollower(t *testing.T) {
 		{"one\ntw", runner.Running, []string{"a|one"}},
 		{"o\n10 %\r20 %\r", runner.Running, []string{"a|two", "a|10 %", "a|20 %"}},
 		{strings.Repeat("x", 3*maxRest), runner.Running, []string{"a|" + strings.Repeat("x", maxRest), "a|" + strings.Repeat("x", maxRest), "a|" + strings.Repeat("x", maxRest)}},
-		{"end", runner.Succeeded, []string{"a|end"}},
+		{"\x1b[2J\x1b[31mred\x1b]0;a title\x07 \u009bline\n", runner.Running, []string{"a|red line"}},
+		{"\x1b[2Jend\x07", runner.Succeeded, []string{"a|end"}},
 		{"late\n", runner.Succeeded, nil},
 	} {
 		written += step.add

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -24,9 +25,32 @@ const (
 	statFields  = 20
 )
 
+// readSmall reads a short file of the kernel's without a poller, which a supervisor would
+// set up for that alone.
+func readSmall(name string) (text []byte, err error) {
+	fd, err := syscall.Open(name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: name, Err: err}
+	}
+	defer func() { _ = syscall.Close(fd) }() // it was only read
+	text = make([]byte, 0, 512)
+	for {
+		n, err := syscall.Read(fd, text[len(text):cap(text)])
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			return nil, &os.PathError{Op: "read", Path: name, Err: err}
+		case n == 0:
+			return text, nil
+		default:
+			text = slices.Grow(text[:len(text)+n], 1)
+		}
+	}
+}
+
 // readStat returns the fields of /proc/PID/stat that follow the name.
 func readStat(pid int) ([]string, error) {
-	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	text, err := readSmall("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return nil, err
 	}
@@ -266,7 +290,7 @@ func Variable(pid int, name string) string {
 
 // ThisSpace is where this process runs.
 func ThisSpace() Space {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := readSmall("/proc/sys/kernel/random/boot_id")
 	if err != nil {
 		return Space{}
 	}
