@@ -83,6 +83,32 @@ func TestAdoptStarting(t *testing.T) {
 	}
 }
 
+// TestAdoptToldToEnd opens a queue whose task was told to end because its time was over,
+// by a runner that died then, and ended with 0 as if nothing were: it is cut short. One
+// that was told nothing had time enough.
+func TestAdoptToldToEnd(t *testing.T) {
+	for stop, want := range map[backlog.Stop]State{backlog.StopTimeout: Failed, 0: Succeeded} {
+		dir := t.TempDir()
+		g := newRig(t, dir, gpuFile(1), nil)
+		g.submit(t, shell("echo must not run again"))
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		stem := filepath.Join(g.dir, "runs-1", "000001.1")
+		leave(t, dir, func(s *backlog.Saved) {
+			s.State, s.Runs, s.Stop, s.GPU, s.Log = Running, 1, stop, "GPU-fake-0", stem+supervise.LogEnd
+		})
+		for end, text := range map[string]string{supervise.ClaimEnd: "999999999 1", ".exit": "exit 0 7"} {
+			if err := os.Symlink(text, stem+end); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != want || r.Runs != 1 || (want == Failed) != strings.HasPrefix(r.Err, "timed out after ") {
+			t.Errorf("stopped for %d: %v after %d runs: %s", stop, r.State, r.Runs, r.Err)
+		}
+	}
+}
+
 // TestAdoptWithoutGPU opens a queue again on a host that has lost a GPU on which
 // a task runs: it is adopted all the same.
 func TestAdoptWithoutGPU(t *testing.T) {

@@ -89,6 +89,39 @@ func TestRebuilt(t *testing.T) {
 	}
 }
 
+// TestRebuiltBooks submits a task again that still runs, to a queue that was lost: it is
+// in the books, so that its memory is not promised to another.
+func TestRebuiltBooks(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	holds := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	holds.ID, holds.Memory = "holds", 30*profile.GiB
+	waits := shell("true")
+	waits.ID, waits.Memory = "waits", 10*profile.GiB
+	g.leaveRunning(t, holds)
+	if err := os.Remove(filepath.Join(g.dir, backlog.File)); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), nil)
+	again.submit(t, holds, waits)
+	done := again.start(t)
+	waitFor(t, func() bool { r := again.record(t, "waits"); return r.Waiting != "" || r.Runs > 0 })
+	if r := again.record(t, "waits"); r.State != Queued {
+		t.Errorf("the other task is %v", r.State)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range again.Records() {
+		if r.State != Succeeded || r.Runs != 1 {
+			t.Errorf("task %s is %v after %d runs: %s", r.Task.ID, r.State, r.Runs, r.Err)
+		}
+	}
+}
+
 // TestAdoptBooks opens a queue again whose tasks run: they are on their card and in
 // the books, so that memory is not promised twice, and their profiles are known.
 func TestAdoptBooks(t *testing.T) {

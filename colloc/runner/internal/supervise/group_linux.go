@@ -92,7 +92,7 @@ func (g *group) start(path string, argv []string, attr syscall.ProcAttr) (pid in
 		if err == nil {
 			return pid, nil
 		}
-		_ = os.Remove(string(*g)) // nothing is in it
+		_ = syscall.Rmdir(string(*g)) // nothing is in it
 		*g = ""
 	}
 	return syscall.ForkExec(path, argv, &attr)
@@ -120,14 +120,14 @@ func (g group) members() (pids []int, dirs []string) {
 // end kills all that is in a group and removes it. It does not wait for what the kernel
 // cannot end, as where a driver hangs.
 func (g group) end() {
-	if g == "" {
+	if g == "" || syscall.Rmdir(string(g)) == nil { // usually nobody is left in it
 		return
 	}
 	for range maxScans {
 		pids, dirs := g.members()
 		if len(pids) == 0 {
 			for _, dir := range slices.Backward(dirs) {
-				_ = os.Remove(dir) // that of a process that hangs stays
+				_ = syscall.Rmdir(dir) // that of a process that hangs stays
 			}
 			return
 		}
@@ -186,7 +186,7 @@ func (g group) sweep(before time.Time) {
 			continue
 		}
 		for _, dir := range slices.Backward(dirs) {
-			_ = os.Remove(dir) // as above
+			_ = syscall.Rmdir(dir) // as above
 		}
 	}
 }
