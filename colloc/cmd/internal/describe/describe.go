@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
+	"slices"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/find"
@@ -29,8 +29,10 @@ func Program() cli.Program {
 
 const help = `Describe says what is understood of model files: ONNX, safetensors, GGUF, Hugging
 Face config.json, Keras, and the text of torchsummary, torchinfo or print(model); of task files, of logs
-of GPU use and of traces of the PyTorch profiler and nsys; and of a folder, by the file in
-it that tells most. With a GPU it predicts, too: peak memory, use, the speed beside a copy.
+of GPU use and of traces of the PyTorch profiler and nsys; and of the folder of a training,
+whose files make one description: the model from the file that tells most, the batch from what
+the trainer wrote, what was seen from logs and traces, and the checkpoint held against them.
+With a GPU it predicts, too: peak memory, use, the speed beside a copy.
 
 usage: colloc describe [flags] FILE...
 
@@ -38,6 +40,7 @@ usage: colloc describe [flags] FILE...
   colloc describe -batch 32 -gpu A100 summary.txt
   colloc describe colloc-task.json
   colloc describe -gpu A100 trace.json dmon.log
+  colloc describe -gpu A100 runs/bert
   colloc describe -batch 32 -precision bf16 -spec config.json >> tasks.json
 
 `
@@ -79,17 +82,33 @@ func run(args []string, stdout, stderr io.Writer) int {
 // say writes a line for people; there is nobody to tell if that fails.
 func say(w io.Writer, words ...any) { _, _ = fmt.Fprintln(w, words...) }
 
-// folder describes the file of a folder that tells most.
+// folder describes the task whose files lie in a folder.
 func (s *settings) folder(w *bytes.Buffer, path string, o *modelfile.Options) error {
-	d := find.Model([]string{path}, "", s.batch, o)
-	if d.Used == "" {
-		return fmt.Errorf("%s: nothing here describes a model: want a specification, config.json, ONNX, Keras or safetensors file, or a summary as .txt%s",
-			path, strings.Join(append([]string{""}, d.Failed...), "\n  "))
+	f, err := find.ReadFolder(path, s.batch, o)
+	if err != nil {
+		return err
 	}
-	if !s.json && !s.spec {
-		fmt.Fprintf(w, "%s: %s is used: %s\n", path, d.Used, d.Why)
+	t := &f.Task
+	if f.Stated != "" {
+		if err := s.ofModel(path + "/" + f.Stated); err != nil {
+			return err
+		}
+	} else {
+		batch := t.Training.BatchSize
+		t.Training = s.training
+		if t.Training.BatchSize = batch; slices.Contains(s.given, "batch") {
+			t.Training.BatchSize = s.batch
+		}
 	}
-	return s.describe(w, d.Used)
+	if t.Solo != nil {
+		if _, ok := t.Solo.Product(); !ok && s.gpu != "" { // it does not name the GPU
+			t.Solo.GPU = s.gpu
+		}
+	}
+	if err := s.task(w, path, t, f.Sources); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 func (s *settings) describe(w *bytes.Buffer, path string) error {
@@ -132,19 +151,9 @@ func (s *settings) model(w *bytes.Buffer, path string, f *modelfile.File) (err e
 	if s.spec {
 		return json.NewEncoder(w).Encode(spec)
 	}
-	m := f.Model
-	d := description{
-		File: path, Format: f.Format.String(), Name: m.Name, Family: m.Guess().String(), Params: m.Params(), Layers: len(m.Layers),
-		Batch: s.batch, Warnings: []string{}, spec: spec,
-	}
+	d := newDescription(path, f.Format.String(), &spec)
 	if total, ok := f.TotalParams.Get(); ok {
 		d.TotalParams = &total
-	}
-	if activations, ok := m.Activations(); ok {
-		d.Activations = &activations
-	}
-	if macs, ok := m.MACs(); ok {
-		d.MACs = &macs
 	}
 	for _, warning := range f.Warnings {
 		d.Warnings = append(d.Warnings, warning.String())

@@ -10,8 +10,39 @@ import (
 	"example.com/colloc/profile"
 )
 
+// newDescription describes a specification that was read of a file.
+func newDescription(path, format string, spec *profile.Spec) *description {
+	m := &spec.Model
+	d := &description{
+		File: path, Format: format, Name: m.Name, Family: m.Guess().String(), Params: m.Params(), Layers: len(m.Layers),
+		Batch: spec.Training.BatchSize, Warnings: []string{}, spec: *spec,
+	}
+	if activations, ok := m.Activations(); ok {
+		d.Activations = &activations
+	}
+	if macs, ok := m.MACs(); ok {
+		d.MACs = &macs
+	}
+	return d
+}
+
 // print writes the description for people.
 func (d *description) print(w *bytes.Buffer) error {
+	if err := d.printModel(w); err != nil {
+		return err
+	}
+	if d.Predict != nil {
+		d.Predict.print(w)
+	}
+	for _, text := range d.Warnings {
+		fmt.Fprintln(w, "  note:", text)
+	}
+	w.WriteByte('\n')
+	return nil
+}
+
+// printModel writes the layers by kind, and what a step of training takes.
+func (d *description) printModel(w *bytes.Buffer) error {
 	t := new(bytes.Buffer)
 	fmt.Fprintf(w, "%s: %s, %s, %s\n", d.File, d.Name, d.Format, d.Family)
 	fmt.Fprintln(t, "  kind\tlayers\tneurons\tparameters\tactivations/sample\t")
@@ -58,13 +89,6 @@ func (d *description) print(w *bytes.Buffer) error {
 	fmt.Fprintf(w, "  training at batch %d in %v with %v: weights %v, gradients %v, optimiser %v, activations %s, %s %v\n",
 		d.Batch, d.spec.Training.Precision, d.spec.Training.Optimizer, terms.Weights, terms.Gradients, terms.States, activationBytes, together, total)
 	d.printWork(w, terms)
-	if d.Predict != nil {
-		d.Predict.print(w)
-	}
-	for _, text := range d.Warnings {
-		fmt.Fprintln(w, "  note:", text)
-	}
-	w.WriteByte('\n')
 	return nil
 }
 

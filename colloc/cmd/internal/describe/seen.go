@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"example.com/colloc/colloc/cmd/internal/find"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/tracefile"
@@ -112,23 +113,32 @@ func (s *settings) tasks(w *bytes.Buffer, path string) error {
 		return err
 	}
 	for i := range f.Tasks {
-		if err := s.task(w, path, &f.Tasks[i]); err != nil {
+		if err := s.task(w, path, &f.Tasks[i], nil); err != nil {
 			return fmt.Errorf("%s: %w", f.Tasks[i].Place(), err)
 		}
 	}
 	return nil
 }
 
-func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task) error {
+// task describes a task; sources are the files of the folder that it was made of.
+func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task, sources []find.Source) error {
 	if s.spec {
 		return json.NewEncoder(w).Encode(t.Spec)
 	}
-	p, err := t.Profile()
+	var notes []string
+	seen := *t
+	if t.Solo != nil {
+		if _, ok := t.Solo.Product(); !ok {
+			notes = append(notes, "what was seen does not name the GPU: -gpu does")
+			seen.Solo = nil
+		}
+	}
+	p, err := seen.Profile()
 	if err != nil {
 		return err
 	}
 	name, wait := "", profile.Opt[float64]{}
-	if t.Solo != nil {
+	if seen.Solo != nil {
 		name, wait = t.Solo.GPU, t.Solo.DataWait
 	}
 	gpu, err := s.product(name)
@@ -138,7 +148,6 @@ func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task) error {
 	if gpu == nil && p.GPU.Memory > 0 {
 		gpu = &p.GPU
 	}
-	var notes []string
 	if s.another(name) { // what was seen there is no measurement here
 		notes = append(notes, fmt.Sprintf("seen on %s: what is said of %s is predicted from the specification alone", name, gpu.Name))
 		wait = profile.Opt[float64]{}
@@ -156,11 +165,22 @@ func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task) error {
 		return json.NewEncoder(w).Encode(struct {
 			File string `json:"file"`
 			*taskfile.Task
-			Predict *prediction `json:"prediction,omitempty"`
-			Notes   []string    `json:"notes,omitempty"`
-		}{path, t, predicted, notes})
+			Predict *prediction   `json:"prediction,omitempty"`
+			Notes   []string      `json:"notes,omitempty"`
+			Sources []find.Source `json:"sources,omitempty"`
+		}{path, t, predicted, notes, sources})
 	}
 	fmt.Fprintf(w, "%s: task %q, %s parameters, batch %d\n", path, t.ID, groupIf(t.Model.Params(), len(t.Model.Layers) > 0 && t.Model.Unknown()&profile.ParamCounts == 0), t.Training.BatchSize)
+	for _, source := range sources {
+		fmt.Fprintln(w, " ", source)
+	}
+	if sources != nil && len(t.Model.Layers) > 0 {
+		d := newDescription(path, "folder", &t.Spec)
+		d.gpu = gpu
+		if err := d.printModel(w); err != nil {
+			return err
+		}
+	}
 	notes = append(notes, t.Warnings...)
 	for _, gap := range t.Missing {
 		notes = append(notes, "missing: "+gap.String())

@@ -40,6 +40,10 @@ func TestSeen(t *testing.T) {
 	}
 	file("folder/train.py", "import torch")
 	file("folder/config.json", `{"model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "n_positions": 32, "vocab_size": 100}`)
+	file("run/config.json", `{"model_type": "gpt2", "n_embd": 64, "n_head": 2, "n_layer": 2, "n_positions": 32, "vocab_size": 100}`)
+	file("run/trainer_state.json", `{"train_batch_size": 16, "max_steps": 9}`)
+	file("run/model.safetensors", "x")
+	file("run/dmon.log", dmon)
 	for _, tt := range []struct {
 		name string
 		args []string
@@ -52,7 +56,11 @@ func TestSeen(t *testing.T) {
 		{"a log of no GPU", []string{file("dmon.log", dmon)}, []string{`"gpu":""`, "note: the log does not name the GPU"}},
 		{"a log to paste", []string{"-gpu", "A100-40GB", "-spec", file("dmon.log", dmon)}, []string{`{"gpu":"A100-40GB"`, `"peak_memory":`}},
 		{"a task file", []string{file("task.json", task)}, []string{`task "mine", unknown parameters, batch 8`, "reserve", "GPU busy 40 % (measured)", "bottleneck: few-workers", "note: w", "note: missing: the layers: -model"}},
-		{"a folder", []string{"-batch", "4", filepath.Join(dir, "folder")}, []string{"config.json is used: a model's configuration", "108,544"}},
+		{"a folder", []string{"-batch", "4", filepath.Join(dir, "folder")}, []string{"config.json: model (a model's configuration", "108,544", `"folder"`, "batch 4"}},
+		{"a folder with a log", []string{"-gpu", "A100", "-precision", "bf16", filepath.Join(dir, "run")}, []string{
+			"config.json: model", "trainer_state.json: batch 16", "dmon.log: what was seen", "model.safetensors: not used: ", "training at batch 16 in bf16", `"solo": {"gpu":"A100"`, "GPU busy 50 % (measured)",
+		}},
+		{"a log of no GPU in a folder", []string{filepath.Join(dir, "run")}, []string{"note: what was seen does not name the GPU"}},
 		{"a model on a GPU", []string{"-gpu", "A100", filepath.Join(dir, "folder", "config.json")}, []string{"on A100", "peak ", "reserve ", "beside a copy of itself at "}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,7 +75,7 @@ func TestSeen(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"trace.json", "dmon.log", "task.json", "folder"} {
+	for _, path := range []string{"trace.json", "dmon.log", "task.json", "folder", "run"} {
 		var out, errs bytes.Buffer
 		if code := run([]string{"-json", "-gpu", "A100", filepath.Join(dir, path)}, &out, &errs); code != 0 || !json.Valid(bytes.TrimSpace(out.Bytes())) || !strings.Contains(out.String(), `"speed_beside_a_copy"`) && !strings.Contains(out.String(), `"action":"add-workers"`) {
 			t.Errorf("%s as JSON: %d, %s%s", path, code, &out, &errs)

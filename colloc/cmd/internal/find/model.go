@@ -2,6 +2,7 @@ package find
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,7 +26,8 @@ type Description struct {
 }
 
 // ranks are the kinds of file that describe a task, the best first: those that tell
-// everything, then shapes, then weights alone.
+// everything, then shapes, then weights alone, then what was seen of it. The kinds
+// behind that of checkpoints describe no model.
 var ranks = []struct {
 	suffix, why string
 }{
@@ -34,9 +36,25 @@ var ranks = []struct {
 	{".onnx", "a graph: it tells layers and outputs"},
 	{".keras", "a Keras model: it tells layers and outputs"},
 	{".txt", "a summary of a model: it tells layers, perhaps outputs"},
-	{".safetensors", "a checkpoint: it tells weights, not outputs"},
-	{".gguf", "a checkpoint: it tells weights, not outputs"},
+	{".safetensors.index.json", checkpoint},
+	{".safetensors", checkpoint},
+	{".gguf", checkpoint},
+	{".gz", "a trace"},
+	{".csv", "a log"},
+	{".log", "a log"},
+	{".xml", "a log"},
+	{".prom", "a log"},
+	{".pt", "weights of PyTorch"},
+	{".pth", "weights of PyTorch"},
+	{".bin", "weights of PyTorch"},
+	{".ckpt", "weights of PyTorch"},
+	{".h5", "weights of Keras"},
 }
+
+const checkpoint = "a checkpoint: it tells weights, not outputs"
+
+// describes reports whether files of a rank may describe a model.
+func describes(rank int) bool { return rank <= rankOf("x.gguf") }
 
 // Bounds of a search.
 const (
@@ -56,6 +74,7 @@ func same(a, b string) bool {
 type candidate struct {
 	path string
 	rank int
+	deep int   // folders below the one that was named
 	time int64 // of change
 	size int64
 }
@@ -66,12 +85,13 @@ func rankOf(path string) int {
 	if name == "config.json" {
 		return 1
 	}
-	for i, r := range ranks {
-		if i != 1 && strings.HasSuffix(name, r.suffix) {
-			return i
+	best := -1
+	for i, r := range ranks { // the longest suffix, as .safetensors.index.json is a .json
+		if i != 1 && strings.HasSuffix(name, r.suffix) && (best < 0 || len(r.suffix) > len(ranks[best].suffix)) {
+			best = i
 		}
 	}
-	return -1
+	return best
 }
 
 // IsTask reports whether a file begins like a task file or a specification.
@@ -94,7 +114,7 @@ func list(path string, depth int) []candidate {
 	}
 	if info.Mode().IsRegular() {
 		if rank := rankOf(path); rank >= 0 {
-			return []candidate{{path, rank, info.ModTime().UnixNano(), info.Size()}}
+			return []candidate{{path, rank, depth, info.ModTime().UnixNano(), info.Size()}}
 		}
 		return nil
 	}
@@ -114,29 +134,27 @@ func list(path string, depth int) []candidate {
 	return all
 }
 
-// Model finds the best description among files and folders but skip. Of files that
-// tell equally much the newest is taken. batch is that of the task.
-func Model(paths []string, skip string, batch int, o *modelfile.Options) Description {
+// candidates are the files that may describe a task, the best first: of equals those
+// that lie higher, then the newest.
+func candidates(paths []string) []candidate {
 	var all []candidate
 	for _, path := range paths {
 		all = append(all, list(path, 0)...)
 	}
 	slices.SortStableFunc(all, func(a, b candidate) int {
-		switch {
-		case a.rank != b.rank:
-			return a.rank - b.rank
-		case a.time != b.time:
-			if a.time > b.time {
-				return -1
-			}
-			return 1
-		}
-		return strings.Compare(a.path, b.path)
+		return cmp.Or(cmp.Compare(a.rank, b.rank), cmp.Compare(a.deep, b.deep), cmp.Compare(b.time, a.time), strings.Compare(a.path, b.path))
 	})
+	return all
+}
+
+// Model finds the best description among files and folders but skip. Of files that
+// tell equally much the newest is taken. batch is that of the task.
+func Model(paths []string, skip string, batch int, o *modelfile.Options) Description {
+	all := candidates(paths)
 	d := Description{Spec: profile.Spec{Training: profile.Training{BatchSize: batch}}}
 	tries := 0
 	for _, c := range all {
-		if same(c.path, skip) || c.rank == 0 && !IsTask(c.path) || ranks[c.rank].suffix == ".txt" && c.size > maxText {
+		if !describes(c.rank) || same(c.path, skip) || c.rank == 0 && !IsTask(c.path) || ranks[c.rank].suffix == ".txt" && c.size > maxText {
 			continue
 		}
 		if tries++; tries > maxTries {
