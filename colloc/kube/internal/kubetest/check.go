@@ -1,0 +1,204 @@
+//go:build kube
+
+package kubetest
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"example.com/colloc/colloc/kube/api"
+)
+
+// Rules is what a cluster has promised.
+type Rules struct {
+	// MaxSet is the largest number of tasks on a card; 0 means 2.
+	MaxSet int
+	// MayShare says whether pods of two different namespaces may share a card; nil
+	// means never.
+	MayShare func(a, b string) bool
+}
+
+// Card is what a card holds.
+type Card struct {
+	Pods     []string // namespace/name, in order
+	Reserved int64    // bytes
+}
+
+// Report is what the API says of a cluster.
+type Report struct {
+	// Faults are broken promises, in order; there should be none.
+	Faults []string
+	// Cards are the cards that hold pods, by NODE/DEVICE.
+	Cards map[string]*Card
+	// Waiting and Bound count the pods of colloc that have not ended: those without and
+	// those with a node. Ended counts the others.
+	Waiting, Bound, Ended int
+}
+
+// Tasks returns how many cards hold one task, two, and so on.
+func (r *Report) Tasks() map[int]int {
+	n := make(map[int]int)
+	for _, c := range r.Cards {
+		n[len(c.Pods)]++
+	}
+	return n
+}
+
+// checker is a check under way.
+type checker struct {
+	rules Rules
+	Report
+	memory map[string]int64         // of the cards, bytes
+	nodes  map[string]bool          // that exist
+	on     map[string][]*corev1.Pod // by card
+}
+
+// Check reads nodes and pods from the API, works out again which pod holds what, and
+// tells where that breaks a promise. It knows nothing of how collocd decides, and shares
+// only the names of labels and annotations with it. Call it when nothing is under way: a
+// decision that is half written is a fault.
+func Check(ctx context.Context, client kubernetes.Interface, rules Rules) (*Report, error) {
+	if rules.MaxSet == 0 {
+		rules.MaxSet = 2
+	}
+	ch := &checker{rules: rules, memory: make(map[string]int64), nodes: make(map[string]bool), on: make(map[string][]*corev1.Pod)}
+	ch.Cards = make(map[string]*Card)
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if err := ch.slices(ctx, client); err != nil {
+		return nil, err
+	}
+	for i := range nodes.Items {
+		ch.node(&nodes.Items[i])
+	}
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True})
+	if err != nil {
+		return nil, err
+	}
+	for i := range pods.Items {
+		ch.pod(&pods.Items[i])
+	}
+	for _, card := range slices.Sorted(maps.Keys(ch.on)) {
+		ch.card(card, ch.on[card])
+	}
+	return &ch.Report, nil
+}
+
+func (ch *checker) faultf(format string, args ...any) {
+	ch.Faults = append(ch.Faults, fmt.Sprintf(format, args...))
+}
+
+// slices notes the cards that ResourceSlices name.
+func (ch *checker) slices(ctx context.Context, client kubernetes.Interface) error {
+	list, err := client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		s := &list.Items[i].Spec
+		for _, d := range s.Devices {
+			if m, ok := d.Capacity["memory"]; ok && s.NodeName != nil {
+				ch.memory[*s.NodeName+"/"+d.Name] = m.Value.Value()
+			}
+		}
+	}
+	return nil
+}
+
+// node notes the cards that a node's labels name, if no slice does.
+func (ch *checker) node(n *corev1.Node) {
+	ch.nodes[n.Name] = true
+	for card := range ch.memory {
+		if strings.HasPrefix(card, n.Name+"/") {
+			return
+		}
+	}
+	count, err1 := strconv.Atoi(n.Labels["nvidia.com/gpu.count"])
+	mib, err2 := strconv.ParseInt(n.Labels["nvidia.com/gpu.memory"], 10, 64)
+	if err1 != nil || err2 != nil {
+		return
+	}
+	for i := range count {
+		ch.memory[fmt.Sprintf("%s/gpu-%d", n.Name, i)] = mib << 20
+	}
+}
+
+// pod sorts a pod and looks at what it says of itself.
+func (ch *checker) pod(p *corev1.Pod) {
+	name, card := p.Namespace+"/"+p.Name, p.Annotations[api.AnnotationGPU]
+	gated := slices.ContainsFunc(p.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == api.Gate })
+	switch {
+	case p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed:
+		ch.Ended++
+		return
+	case gated && card == "":
+		ch.Waiting++
+		return
+	case gated:
+		ch.faultf("%s: still gated and already on %s", name, card)
+	case p.Spec.NodeName == "":
+		ch.Waiting++ // decided, and the scheduler has not yet bound it
+	default:
+		ch.Bound++
+	}
+	if card == "" {
+		ch.faultf("%s: not gated and on no GPU", name)
+		return
+	}
+	node, _, _ := strings.Cut(card, "/")
+	if p.Spec.NodeName != "" && p.Spec.NodeName != node {
+		ch.faultf("%s: decided for %s and bound to %s", name, card, p.Spec.NodeName)
+	}
+	if _, ok := ch.memory[card]; !ok && (p.Spec.NodeName == "" || ch.nodes[p.Spec.NodeName]) {
+		ch.faultf("%s: on %s, which does not exist", name, card)
+	}
+	if n, err := strconv.ParseInt(p.Annotations[api.AnnotationReserved], 10, 64); err != nil || n <= 0 {
+		ch.faultf("%s: reserves %q bytes", name, p.Annotations[api.AnnotationReserved])
+	}
+	if p.Annotations[api.AnnotationUUID] == "" {
+		ch.faultf("%s: nothing for NVIDIA_VISIBLE_DEVICES", name)
+	}
+	placed := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == api.ConditionPlaced && c.Status == corev1.ConditionTrue
+	})
+	if !placed {
+		ch.faultf("%s: on %s without the condition %s", name, card, api.ConditionPlaced)
+	}
+	ch.on[card] = append(ch.on[card], p)
+}
+
+// card looks at all pods of a card together.
+func (ch *checker) card(name string, pods []*corev1.Pod) {
+	c := &Card{}
+	ch.Cards[name] = c
+	for i, p := range pods {
+		c.Pods = append(c.Pods, p.Namespace+"/"+p.Name)
+		n, _ := strconv.ParseInt(p.Annotations[api.AnnotationReserved], 10, 64) // said above
+		c.Reserved += n
+		if len(pods) > 1 && (p.Annotations[api.AnnotationAlone] == api.True || p.Annotations[api.AnnotationProfile] == "") {
+			ch.faultf("%s: %s/%s wants or has to be alone", name, p.Namespace, p.Name)
+		}
+		for _, q := range pods[:i] {
+			if p.Namespace != q.Namespace && (ch.rules.MayShare == nil || !ch.rules.MayShare(p.Namespace, q.Namespace)) {
+				ch.faultf("%s: %s/%s shares with namespace %s", name, p.Namespace, p.Name, q.Namespace)
+			}
+		}
+	}
+	slices.Sort(c.Pods)
+	if len(pods) > ch.rules.MaxSet {
+		ch.faultf("%s: %d tasks, %d are allowed: %s", name, len(pods), ch.rules.MaxSet, strings.Join(c.Pods, " "))
+	}
+	if m, ok := ch.memory[name]; ok && c.Reserved > m {
+		ch.faultf("%s: %d bytes set aside of %d: %s", name, c.Reserved, m, strings.Join(c.Pods, " "))
+	}
+}
