@@ -199,7 +199,9 @@ func (r *run) baseline() error {
 		_ = os.Remove(file)
 		begun := time.Now()
 		if out, err := t.run(r.limit, active+"=0", reached+"="+file); err != nil {
-			return fmt.Errorf("%s fails without a mutant: %w\n%s", t.name, err, out)
+			// Switches allocate, and inlining ends at them.
+			fmt.Printf("left out  %s, which fails with switches alone: %v: %.200s\n", t.name, err, bytes.TrimSpace(out))
+			continue
 		}
 		t.took, t.reaches = time.Since(begun), make(map[int]bool)
 		data, err := os.ReadFile(file)

@@ -136,7 +136,7 @@ func (f *finder) binary(n *ast.BinaryExpr) {
 		}
 	case token.LAND, token.LOR:
 		if isBool(f.info.TypeOf(n)) {
-			f.add("and for or", n, fmt.Sprintf("swLogic(%%d, %q, ", n.Op), " })").between(f, n, ", func() bool { return ")
+			f.add("and for or", n, fmt.Sprintf("swLogic(%%d, %q, ", n.Op), ") })").between(f, n, ", func() bool { return (")
 		}
 	case token.ADD, token.SUB, token.MUL, token.QUO:
 		if isNumber(x) && isNumber(y) {
