@@ -34,6 +34,14 @@ func (p *Plan) Explain(w io.Writer) error {
 	return err
 }
 
+// count is "1 task" or "2 tasks".
+func count(n int, of string) string {
+	if n == 1 {
+		return "1 " + of
+	}
+	return fmt.Sprintf("%d %ss", n, of)
+}
+
 // columns writes lines whose cells are separated by tabs as a table.
 func columns(out *bytes.Buffer, lines func(w *bytes.Buffer)) {
 	var cells bytes.Buffer
@@ -44,7 +52,7 @@ func columns(out *bytes.Buffer, lines func(w *bytes.Buffer)) {
 }
 
 func (p *Plan) explainMemory(out *bytes.Buffer) {
-	fmt.Fprintf(out, "Peak memory of %d tasks, in GiB\n\n", len(p.Tasks))
+	fmt.Fprintf(out, "Peak memory of %s, in GiB\n\n", count(len(p.Tasks), "task"))
 	columns(out, func(w *bytes.Buffer) {
 		fmt.Fprintln(w, "  task\tpeak\tinterval\treserved\tmemory is\tGPU use is")
 		for _, d := range p.Tasks {
@@ -128,7 +136,7 @@ func (p *Plan) explainTotals(out *bytes.Buffer) {
 	if p.Reference != "" {
 		of = " on a " + p.Reference
 	}
-	fmt.Fprintf(out, "\n%d GPUs: %.2f tasks' worth of work%s instead of %.2f", p.GPUs, p.Throughput, of, p.Exclusive)
+	fmt.Fprintf(out, "\n%s: %.2f tasks' worth of work%s instead of %.2f", count(p.GPUs, "GPU"), p.Throughput, of, p.Exclusive)
 	if p.Exclusive > 0 {
 		fmt.Fprintf(out, " (%+.0f %%)", 100*(p.Throughput/p.Exclusive-1))
 	}

@@ -97,7 +97,7 @@ func TestOwnFiles(t *testing.T) {
 	]}`)
 	gpus := write(t, dir, "gpus.json", `{"host": {"context_bytes": "500MiB"}, "gpus": [{"id": "card", "model": "RTX 3090"}]}`)
 	out := succeed(t, "-tasks", tasks, "-gpus", gpus)
-	for _, want := range []string{"card", "time-slicing", "1 GPUs: 1.", "instead of 1.00"} {
+	for _, want := range []string{"card", "time-slicing", "1 GPU: 1.", "instead of 1.00"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output has no %q:\n%s", want, out)
 		}
