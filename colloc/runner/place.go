@@ -17,7 +17,7 @@ const patience = 16
 
 // place decides which tasks start now and enters them in queue and books. The
 // caller holds the lock and starts them after the transaction.
-func (r *Runner) place() (starts []*backlog.Entry) {
+func (r *Runner) place() []*backlog.Entry {
 	seats, alive := 0, false
 	for _, c := range r.fleet.Cards {
 		seats += c.Seats(r.config.PerGPU)
@@ -31,61 +31,84 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 	if seats <= 0 && r.config.Serve || alive && (seats <= 0 || r.halted) {
 		return nil
 	}
-	refused, disks := make(map[barred]string), make(map[string]string)
-	var kept []int // the cards that are kept free for a task that waited too long
-	var waits []*backlog.Entry
+	p := &pass{r: r, seats: seats, refused: make(map[barred]string), disks: make(map[string]string)}
 	for _, e := range r.turn() {
 		if !alive {
 			r.withdraw(e, Failed, "no GPU is left")
 			continue
 		}
-		if seats <= 0 {
+		if p.seats <= 0 {
 			break
 		}
-		class, closed, why := r.allowed(e)
-		if why != "" {
-			e.Waiting = why
-			continue
-		}
-		full, looked := disks[e.Task.Dir]
-		if !looked {
-			full = r.diskFull(e.Task.Dir)
-			disks[e.Task.Dir] = full
-		}
-		if full != "" {
-			e.Waiting = full
-			waits = append(waits, e)
-			continue
-		}
-		if why, ok := refused[class]; ok {
-			e.Waiting = why
-			waits = append(waits, e)
-			continue
-		}
-		p, why, err := r.fleet.Fit(e, append(closed, kept...))
-		switch {
-		case err != nil:
-			r.withdraw(e, Failed, err.Error())
-			continue
-		case why == "":
-			if why = r.reserve(e, p); why == "" {
-				seats -= len(p.Cards)
-				starts = append(starts, e)
-				if r.config.Turns != nil {
-					r.config.Turns.Placed(&e.Record)
-				}
-				overtake(waits)
-				continue
-			}
-		}
-		refused[class] = why
-		e.Waiting = why
-		waits = append(waits, e)
-		if kept == nil && e.Overtaken >= patience {
-			kept = r.fleet.Keep(e)
-		}
+		p.try(e)
 	}
-	return starts
+	return p.starts
+}
+
+// pass is one look at all tasks that may start.
+type pass struct {
+	r       *Runner
+	seats   int
+	refused map[barred]string
+	disks   map[string]string // what is wrong with that of a folder
+	kept    []int             // the cards that are kept free for a task that waited too long
+	waits   []*backlog.Entry
+	starts  []*backlog.Entry
+}
+
+// try starts a task, or notes what it waits for.
+func (p *pass) try(e *backlog.Entry) {
+	class, closed, why := p.r.allowed(e)
+	if why != "" {
+		e.Waiting = why
+		return
+	}
+	full, looked := p.disks[e.Task.Dir]
+	if !looked {
+		full = p.r.diskFull(e.Task.Dir)
+		p.disks[e.Task.Dir] = full
+	}
+	if full != "" {
+		e.Waiting = full
+		p.waits = append(p.waits, e)
+		return
+	}
+	why, known := p.refused[class]
+	if !known {
+		var err error
+		if why, err = p.fit(e, append(closed, p.kept...)); err != nil {
+			p.r.withdraw(e, Failed, err.Error())
+			return
+		}
+		if why == "" {
+			return
+		}
+		p.refused[class] = why
+	}
+	e.Waiting = why
+	p.waits = append(p.waits, e)
+	if !known && p.kept == nil && e.Overtaken >= patience {
+		p.kept = p.r.fleet.Keep(e)
+	}
+}
+
+// fit places a task if it fits anywhere but on the closed cards; why says why not.
+func (p *pass) fit(e *backlog.Entry, closed []int) (why string, err error) {
+	r := p.r
+	at, why, err := r.fleet.Fit(e, closed)
+	if err != nil || why != "" {
+		return why, err
+	}
+	if why = r.reserve(e, at); why != "" {
+		return why, nil
+	}
+	p.seats -= len(at.Cards)
+	p.starts = append(p.starts, e)
+	if r.config.Turns != nil {
+		r.config.Turns.Placed(&e.Record)
+	}
+	overtake(p.waits)
+	return "", nil
 }
 
 // overtake counts one more task that started before those that wait. Counting

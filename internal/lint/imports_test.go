@@ -63,6 +63,8 @@ func allowed() []arrow {
 		{"colloc/runner/queue", []string{"profile", "predict", "nvmlx"}}, // words for clients, too
 		{"colloc/taskfile", []string{internal, profile, "colloc"}},
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
+		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/runner/...", "colloc/station/...", "nvmlx")},
+		{"colloc/station/api", []string{"profile", "nvmlx", "colloc/runner/queue", "colloc/station/internal/peer"}},
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/advise", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
 		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},

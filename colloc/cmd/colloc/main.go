@@ -4,6 +4,7 @@
 //	colloc profile -- COMMAND       a training alone, as a task file for the others
 //	colloc describe FILE...         what is understood of model files
 //	colloc sweep -- COMMAND {}      a training program many times on the GPUs of this host
+//	colloc station serve|submit|... the GPUs of this machine for all who work here
 //	colloc slurm plan|submit|...    a sweep on a Slurm cluster
 //	colloc simulate -trace FILE     a trace under scheduling policies
 //	colloc gpuinfo                  the GPUs of this host and what holds them back
@@ -32,6 +33,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/probe"
 	"example.com/colloc/colloc/cmd/internal/simulate"
 	"example.com/colloc/colloc/cmd/internal/slurm"
+	"example.com/colloc/colloc/cmd/internal/station"
 	"example.com/colloc/colloc/cmd/internal/sweep"
 	"example.com/colloc/colloc/runner"
 )
@@ -43,7 +45,7 @@ func main() {
 
 // programs are the subcommands, as the help lists them.
 func programs() []cli.Program {
-	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), slurm.Program(), simulate.Program(), gpuinfo.Program(), version(), burn.Program()}
+	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gpuinfo.Program(), version(), burn.Program()}
 }
 
 // run is the program but for the process around it; it returns the exit status.

@@ -21,6 +21,7 @@ type Host struct {
 	Devices []nvmlx.DeviceInfo
 	Models  map[nvmlx.DeviceID]profile.GPUModel
 	Env     []string // what tasks inherit
+	Extra   []string // of that, what leads to the GPUs
 	Self    string   // this program, if the command burn stands for it
 	fake    string
 }
@@ -38,7 +39,7 @@ func Open(ctx context.Context, fake, dir string) (*Host, error) {
 		if h.Self, err = linkSelf(dir); err != nil {
 			return nil, err
 		}
-		h.Source, h.Env = source, append(h.Env, source.Env()...)
+		h.Source, h.Extra, h.Env = source, source.Env(), append(h.Env, source.Env()...)
 	} else if h.Source, err = gonvml.Open(nil); err != nil {
 		return nil, fmt.Errorf("no GPU: %w\n-fake-gpus FILE runs without one; such a file:\n  echo '{\"gpus\": [{\"name\": \"A100-40GB\"}, {\"name\": \"A100-40GB\"}]}' >gpus.json", err)
 	}

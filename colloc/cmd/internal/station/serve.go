@@ -1,0 +1,137 @@
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/cmd/internal/gpus"
+	"example.com/colloc/colloc/station"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// serving are the flags of serve.
+type serving struct {
+	dir        string
+	fake       string
+	gpus       []nvmlx.DeviceID
+	mechanisms []profile.Mechanism
+	config     station.Config
+}
+
+// serve is colloc station serve.
+func (p *program) serve(ctx context.Context, args []string) error {
+	var o serving
+	f := p.set()
+	f.StringVar(&o.dir, "dir", defaultDir(), "keep queue, logs and what was learned in `DIR`")
+	f.StringVar(&o.fake, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
+	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs; without it those of CUDA_VISIBLE_DEVICES, or all", func(s string) error {
+		for id := range strings.SplitSeq(s, ",") {
+			o.gpus = append(o.gpus, nvmlx.DeviceID(strings.TrimSpace(id)))
+		}
+		return nil
+	})
+	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
+		for name := range strings.SplitSeq(s, ",") {
+			m, err := profile.ParseMechanism(name)
+			if err != nil {
+				return err
+			}
+			o.mechanisms = append(o.mechanisms, m)
+		}
+		return nil
+	})
+	f.IntVar(&o.config.PerGPU, "per-gpu", station.DefaultPerGPU, "at most `N` jobs on a GPU")
+	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")
+	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
+	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
+	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")
+	f.Func("gone", "what ran on the host `NAME`, which shared the folder, is lost: the host is gone for good", func(s string) error {
+		o.config.Gone = append(o.config.Gone, s)
+		return nil
+	})
+	if err := p.parse(f, args, "Takes jobs and starts them until it is ended with Ctrl-C or SIGTERM. Jobs that run\nthen go on, and the next serve takes them over.", 0, 0); err != nil {
+		return err
+	}
+	if o.config.PerGPU < 1 || o.config.MaxQueued < 1 {
+		return wrong("-per-gpu and -max-queued: want 1 or more")
+	}
+	if p.socket == "" {
+		p.socket = api.OwnSocket()
+	}
+	return p.host(ctx, &o)
+}
+
+// version is what this program was built from.
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return ""
+}
+
+// defaultDir is where a station keeps what it knows.
+func defaultDir() string {
+	if os.Geteuid() == 0 {
+		return "/var/lib/colloc/station"
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "colloc", "station")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "colloc-station"
+	}
+	return filepath.Join(home, ".local", "state", "colloc", "station")
+}
+
+// host finds the GPUs and runs the station on them.
+func (p *program) host(ctx context.Context, o *serving) (err error) {
+	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+		return err
+	}
+	found, err := gpus.Open(ctx, o.fake, filepath.Join(o.dir, "fake"))
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() { err = errors.Join(err, found.Source.Close()) }()
+	c := o.config
+	if c.GPUs, err = found.Choose("-gpus", o.gpus); err != nil {
+		return usageError{err}
+	}
+	c.Dir, c.Source, c.Mechanisms, c.Version = o.dir, found.Source, o.mechanisms, version()
+	c.Env, c.Rewrite = found.Extra, found.Command
+	s, err := station.New(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	l, err := station.Listen(p.socket, false)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.streams.Out, "colloc station: %d GPUs, listening on %s\n", len(found.Devices), p.socket)
+	serving, stop := context.WithCancel(ctx)
+	defer stop()
+	served := make(chan error, 1)
+	go func() {
+		err := s.Serve(serving, l)
+		stop()
+		served <- err
+	}()
+	err = s.Run(serving)
+	stop()
+	err = errors.Join(err, <-served)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		fmt.Fprintln(p.streams.Out, "colloc station: ends; jobs go on, and the next serve takes them over")
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,183 @@
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/solo"
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/colloc/station/api"
+)
+
+// submission are the flags of submit.
+type submission struct {
+	grid  grammar.Grid
+	file  string
+	task  api.Task
+	time  time.Duration
+	share string
+	any   bool
+	after []string
+	wait  bool
+}
+
+// submit is colloc station submit.
+func (p *program) submit(ctx context.Context, args []string) error {
+	o := submission{}
+	f := p.set()
+	f.IntVar(&o.task.GPUs, "gpus", 1, "it takes `N` GPUs at once, to itself, as with torchrun")
+	cli.Bytes(f, &o.task.Memory, "mem", "reserve `BYTES` of each GPU; without it the first job of a program runs alone for a moment, and is measured")
+	f.DurationVar(&o.time, "time", 0, "end a run that takes longer than `TIME`")
+	f.StringVar(&o.share, "share", "yes", "no: share a GPU with nobody; `yes`: where that gains")
+	f.Float64Var(&o.task.MaxSlowdown, "slowdown", 0, "bear at most `X` times the time that it takes alone; default is the station's")
+	f.StringVar(&o.task.Name, "name", "", "call it `NAME`")
+	f.StringVar(&o.task.Kind, "kind", "", "what is known of jobs of kind `NAME` holds for it; default is its program and script")
+	f.StringVar(&o.task.Class, "class", "normal", "priority `CLASS`: low, normal or high")
+	f.Func("after", "start after the jobs `LIST` of numbers succeeded", func(s string) error {
+		o.after = append(o.after, strings.Split(s, ",")...)
+		return nil
+	})
+	f.BoolVar(&o.any, "any", false, "with -after: however they ended")
+	f.IntVar(&o.task.CPUs, "cpus", 0, "tell its libraries to use `N` threads; default is a fair share")
+	f.IntVar(&o.task.Retries, "retries", 0, "run it up to `N` times more if it fails")
+	f.BoolVar(&o.task.Held, "hold", false, "keep it from starting until it is released")
+	f.StringVar(&o.task.Progress.Pattern, "step", solo.Steps, "`REGEXP` with the group (?P<step>...) finds the number of a step in its output")
+	f.Int64Var(&o.task.Progress.Total, "steps", 0, "it takes `N` steps, if it does not say so itself")
+	f.BoolVar(&o.wait, "wait", false, "wait until it is over, as colloc station wait")
+	f.IntVar(&o.grid.Repeats, "n", 0, "queue the command `N` times; {} is 0 to N-1")
+	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
+		param, err := grammar.ParseParam(s)
+		o.grid.Params = append(o.grid.Params, param)
+		return err
+	})
+	f.StringVar(&o.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
+	f.BoolVar(&o.grid.Shell, "shell", false, "let a shell read the command")
+	f.Lookup("step").DefValue = "" // the usual ways to write them
+	if err := p.parse(f, args, "Queues a job, which runs in this folder with this environment, and prints its number.\n\n  colloc station submit -mem 8GiB -- python train.py\n  colloc station submit -p lr=1e-4..1e-1:x10 -- python train.py --lr {lr}", 0, -1); err != nil {
+		return err
+	}
+	tasks, err := o.tasks(f.Args(), p)
+	if err != nil {
+		return usageError{err}
+	}
+	client := p.client()
+	defer client.Close()
+	ids, err := client.Submit(ctx, tasks...)
+	if err != nil {
+		return err
+	}
+	if p.asJSON {
+		err = p.json(api.IDs{IDs: ids})
+	} else {
+		_, err = fmt.Fprintln(p.streams.Out, strings.Join(ids, "\n"))
+	}
+	if err != nil || !o.wait {
+		return err
+	}
+	return p.await(ctx, client, ids)
+}
+
+// tasks are the jobs that the flags ask for.
+func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
+	switch {
+	case len(words) == 0 && o.file == "":
+		return nil, errors.New("no command: write it after --")
+	case len(words) > 0 && o.file != "":
+		return nil, errors.New("a command and -f FILE: want one of them")
+	case o.share != "yes" && o.share != "no":
+		return nil, fmt.Errorf("-share %q: want yes or no", o.share)
+	}
+	var err error
+	o.grid.Templates = []grammar.Template{{Words: words}}
+	if o.file != "" {
+		if o.grid.Templates, err = grammar.ReadTemplates(o.file, p.streams.In, o.grid.Shell); err != nil {
+			return nil, err
+		}
+	} else if o.grid.Shell {
+		o.grid.Templates[0].Words = []string{strings.Join(words, " ")}
+	}
+	jobs, err := o.grid.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	number := make(map[string]int, len(jobs))
+	tasks := make([]api.Task, len(jobs))
+	for i := range jobs {
+		j := &jobs[i]
+		number[j.ID] = i + 1
+		t := o.task
+		t.Command, t.Shell, t.Dir, t.Env, t.Umask = j.Command, o.grid.Shell, dir, os.Environ(), umask()
+		t.Alone, t.Time = o.share == "no", api.Duration(o.time)
+		if t.Name == "" && len(jobs) > 1 {
+			t.Name = j.ID
+		}
+		if t.Kind == "" {
+			t.Kind = kindOf(j, dir, o.grid.Shell)
+		}
+		for _, id := range o.after {
+			t.After = append(t.After, queue.Dependency{Task: strings.TrimSpace(id), Any: o.any})
+		}
+		tasks[i] = t
+	}
+	for i := range jobs {
+		for _, id := range jobs[i].After {
+			tasks[i].After = append(tasks[i].After, queue.Dependency{Task: fmt.Sprintf("#%d", number[id])})
+		}
+	}
+	if err := found(jobs[0].Command[0], o.grid.Shell); err != nil {
+		return nil, err
+	}
+	return tasks, nil
+}
+
+// found reports a program that is not there while somebody looks.
+func found(name string, shell bool) error {
+	if shell || name == "burn" {
+		return nil
+	}
+	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("the command %q may not be executed: chmod +x makes it a program, or name its interpreter", name)
+		}
+		return fmt.Errorf("the command %q does not exist: %w; with -shell a shell reads the command", name, errors.Unwrap(err))
+	}
+	return nil
+}
+
+// kindOf names the program and the script of a job, with the place of the script: others
+// in other folders may have the same name.
+func kindOf(j *grammar.Job, dir string, shell bool) string {
+	if shell {
+		return ""
+	}
+	words := strings.Fields(grammar.KindOf(j.Command))
+	words[0] = filepath.Base(words[0])
+	if last := len(words) - 1; last > 0 && words[1] != "-m" {
+		path := words[last]
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(dir, path)
+		}
+		if _, err := os.Stat(path); err == nil {
+			words[last] = path
+		}
+	}
+	kind := strings.Join(words, " ")
+	if len(kind) > api.MaxName || slices.ContainsFunc([]rune(kind), func(r rune) bool { return r < ' ' }) {
+		return ""
+	}
+	return kind
+}

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package station
+
+import "example.com/colloc/profile"
+
+// umask is that of this process; missing, for there is none.
+func umask() profile.Opt[uint32] { return profile.Opt[uint32]{} }

@@ -1,0 +1,69 @@
+package api
+
+import (
+	"time"
+
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/profile"
+)
+
+// Job is a task in the queue of a station, as the one who asks may see it.
+type Job struct {
+	ID   string `json:"id"`
+	Name string `json:"name,omitempty"`
+	Kind string `json:"kind,omitempty"`
+	// User is whose it is.
+	User string `json:"user"`
+	// Command, Dir, Log and Err are told to its user and to root only.
+	Command []string `json:"command,omitempty"`
+	Dir     string   `json:"dir,omitempty"`
+	Log     string   `json:"log,omitempty"`
+	Err     string   `json:"err,omitempty"`
+	// State is where it is; Held, that it waits to be released.
+	State queue.State `json:"state"`
+	Held  bool        `json:"held,omitempty"`
+	// Why says, while it is queued, what it waits for.
+	Why   string `json:"why,omitempty"`
+	Class string `json:"class,omitempty"`
+	// Submitted, Started and Ended are times, of the last run; zero before.
+	Submitted time.Time `json:"submitted"`
+	Started   time.Time `json:"started,omitzero"`
+	Ended     time.Time `json:"ended,omitzero"`
+	// Starts and Ends are when it is expected to; missing if nobody knows.
+	Starts profile.Opt[time.Time] `json:"starts,omitzero"`
+	Ends   profile.Opt[time.Time] `json:"ends,omitzero"`
+	// Width is how many GPUs it takes, GPUs are the numbers of those that it has or had
+	// in its last run.
+	Width int   `json:"width"`
+	GPUs  []int `json:"gpus,omitempty"`
+	// Beside are the jobs that share one of its GPUs now.
+	Beside []string `json:"beside,omitempty"`
+	// Reserved is the memory set aside for it on each, Peak the most that it was seen to
+	// use.
+	Reserved profile.Bytes              `json:"reserved,omitempty"`
+	Peak     profile.Opt[profile.Bytes] `json:"peak,omitzero"`
+	// Mechanism is how it shares; Predicted and Speed are its speed beside others as a
+	// fraction of that alone, as foretold when it started and as measured.
+	Mechanism profile.Mechanism    `json:"mechanism"`
+	Predicted profile.Opt[float64] `json:"predicted,omitzero"`
+	Speed     profile.Opt[float64] `json:"speed,omitzero"`
+	// Step and Total are its progress.
+	Step  profile.Opt[int64] `json:"step,omitzero"`
+	Total profile.Opt[int64] `json:"total,omitzero"`
+	// Runs counts its runs, OutOfMemory those that ran out of the GPU's memory.
+	Runs        int `json:"runs"`
+	OutOfMemory int `json:"out_of_memory,omitempty"`
+	// Exit and Signal are how the last run ended, if it did.
+	Exit   profile.Opt[int] `json:"exit,omitzero"`
+	Signal int              `json:"signal,omitempty"`
+}
+
+// Query says which jobs to list. The zero Query is all that are not over.
+type Query struct {
+	// User is whose; empty is everybody's.
+	User string
+	// States are the states to list; none means all.
+	States []queue.State
+	// Ended is how many of those that are over to list, the last ones; negative is all.
+	Ended int
+}

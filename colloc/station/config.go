@@ -1,0 +1,102 @@
+package station
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Config says what a Station runs on. Dir and Source are required, every other zero is a
+// documented default.
+type Config struct {
+	// Dir is the folder of queue, logs and what was learned. It is made with mode 0700 if
+	// it is not there. One station at a time uses it.
+	Dir string
+	// Source sees the GPUs. The station does not close it.
+	Source nvmlx.Source
+	// GPUs are the devices to use; nil means all.
+	GPUs []nvmlx.DeviceID
+	// Env is added to the environment of every task, KEY=value; the task's own wins. All
+	// else in it comes from who submits.
+	Env []string
+	// Rewrite returns what to run for a command; nil leaves all as they are.
+	Rewrite func(command []string) []string
+	// PerGPU is the largest number of tasks on one GPU; 0 means [DefaultPerGPU].
+	PerGPU int
+	// Headroom is the fraction of GPU memory that stays free, in [0, 1); missing means that
+	// of package packer.
+	Headroom profile.Opt[float64]
+	// Mechanisms are the allowed ways to share, the preferred one first; nil means
+	// time-slicing, a list that holds only Exclusive forbids sharing.
+	Mechanisms []profile.Mechanism
+	// MaxQueued is how many tasks one user may have in the queue; 0 means
+	// [DefaultMaxQueued].
+	MaxQueued int
+	// Gone are hosts that had the folder too and are gone for good.
+	Gone []string
+	// Sync makes every change wait for the disk, so that the queue survives the loss of
+	// power and not only of the process.
+	Sync bool
+	// Watch is the time between two looks at GPUs and tasks; 0 means 1 s.
+	Watch time.Duration
+	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
+	Grace time.Duration
+	// Version is what the daemon was built from, for people.
+	Version string
+	// Clock is the time to go by; nil is nvmlx.SystemClock.
+	Clock nvmlx.Clock
+}
+
+// Defaults of [Config].
+const (
+	DefaultPerGPU    = 4
+	DefaultMaxQueued = 100_000
+)
+
+// check reports every fault of the Config.
+func (c *Config) check() error {
+	var errs []error
+	if c.Dir == "" {
+		errs = append(errs, errors.New("no Dir, want a folder"))
+	}
+	if c.Source == nil {
+		errs = append(errs, errors.New("no Source, want a source of GPUs"))
+	}
+	if c.PerGPU < 0 {
+		errs = append(errs, fmt.Errorf("PerGPU is %d, want 0 for the default or more", c.PerGPU))
+	}
+	if c.MaxQueued < 0 {
+		errs = append(errs, fmt.Errorf("MaxQueued is %d, want 0 for the default or more", c.MaxQueued))
+	}
+	return errors.Join(errs...)
+}
+
+// fill replaces what is missing by its default.
+func (c *Config) fill() (err error) {
+	if c.Dir, err = filepath.Abs(c.Dir); err != nil {
+		return err
+	}
+	if c.PerGPU == 0 {
+		c.PerGPU = DefaultPerGPU
+	}
+	if c.MaxQueued == 0 {
+		c.MaxQueued = DefaultMaxQueued
+	}
+	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
+	if c.Clock == nil {
+		c.Clock = nvmlx.SystemClock()
+	}
+	return os.MkdirAll(c.Dir, 0o700)
+}
+
+// planner is what decides who shares.
+func (c *Config) planner() (*colloc.Planner, error) {
+	return colloc.New(colloc.Config{Headroom: c.Headroom, MaxSet: c.PerGPU})
+}

@@ -1,0 +1,2 @@
+// Package keep writes small states to files, each whole or not at all.
+package keep

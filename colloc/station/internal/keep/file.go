@@ -1,0 +1,65 @@
+package keep
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// File is a value as JSON in a file. It is safe for concurrent use.
+type File[T any] struct {
+	mu   sync.Mutex
+	path string
+}
+
+// Open reads the file of that name in dir; the zero of T if there is none.
+func Open[T any](dir, name string) (*File[T], T, error) {
+	f := &File[T]{path: filepath.Join(dir, name)}
+	var value T
+	text, err := os.ReadFile(f.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return f, value, nil
+	case err != nil:
+		return nil, value, err
+	}
+	if err := json.Unmarshal(text, &value); err != nil {
+		return nil, value, fmt.Errorf("%s: %w: move it away to begin without what it says", f.path, err)
+	}
+	return f, value, nil
+}
+
+// Write replaces what the file says.
+func (f *File[T]) Write(value T) error {
+	text, err := json.MarshalIndent(value, "", "  ")
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return Replace(f.path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// Replace writes a file anew: until it is all on the disk, the old one is there.
+func Replace(path string, write func(io.Writer) error) error {
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	err = errors.Join(write(file), file.Sync(), file.Close())
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // what matters went wrong before
+	}
+	return err
+}

@@ -1,0 +1,52 @@
+package peer
+
+import (
+	"os/user"
+	"strconv"
+	"sync"
+)
+
+// User is who sends a request.
+type User struct {
+	UID, GID uint32
+	PID      int32
+}
+
+// Root reports whether the user may do everything.
+func (u User) Root() bool { return u.UID == 0 }
+
+// Names finds the names of users. The zero value is ready; it is safe for concurrent use.
+type Names struct {
+	mu    sync.Mutex
+	known map[uint32]string
+}
+
+// Of returns the name of a user, or the number if there is none.
+func (n *Names) Of(uid uint32) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if name, ok := n.known[uid]; ok {
+		return name
+	}
+	name := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(name); err == nil && u.Username != "" {
+		name = u.Username
+	}
+	if n.known == nil {
+		n.known = make(map[uint32]string)
+	}
+	n.known[uid] = name
+	return name
+}
+
+// Lookup finds a user by name or number.
+func Lookup(name string) (uint32, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		if u, err = user.LookupId(name); err != nil {
+			return 0, err
+		}
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	return uint32(uid), err
+}

@@ -1,0 +1,139 @@
+//go:build linux
+
+package station
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/testbed"
+)
+
+func TestMain(m *testing.M) {
+	testbed.Prepare()
+	runner.Supervise()
+	goleak.VerifyTestMain(m)
+}
+
+// rig is a station with fake GPUs that listens on a socket.
+type rig struct {
+	*Station
+	*api.Client
+
+	dir  string
+	stop func()
+}
+
+// newRig starts a station in dir; adjust changes the rest of its configuration.
+func newRig(tb testing.TB, dir string, gpus int, adjust func(*Config)) *rig {
+	tb.Helper()
+	file := filepath.Join(dir, "gpus.json")
+	if err := os.WriteFile(file, []byte(`{"gpus": [`+strings.Repeat(`{"name": "A100-40GB"}, `, gpus-1)+`{"name": "A100-40GB"}]}`), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	source, err := fakegpu.Open(file, filepath.Join(dir, "uses"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := Config{Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Watch: 20 * time.Millisecond, Grace: time.Minute}
+	if adjust != nil {
+		adjust(&c)
+	}
+	s, err := New(tb.Context(), c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	socket := filepath.Join(dir, "s")
+	l, err := Listen(socket, false)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 2)
+	go func() { done <- s.Serve(ctx, l) }()
+	go func() { done <- s.Run(ctx) }()
+	g := &rig{Station: s, Client: api.NewClient(socket), dir: dir}
+	stopped := false
+	g.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		g.Client.Close()
+		cancel()
+		for range 2 {
+			if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+				tb.Error(err)
+			}
+		}
+		if err := s.Close(); err != nil {
+			tb.Error(err)
+		}
+	}
+	tb.Cleanup(g.stop)
+	return g
+}
+
+// shell is a task that runs a script.
+func shell(dir, script string) api.Task {
+	return api.Task{Command: []string{script}, Shell: true, Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Memory: 4 << 30}
+}
+
+// add submits tasks.
+func (g *rig) add(tb testing.TB, tasks ...api.Task) []string {
+	tb.Helper()
+	ids, err := g.Submit(tb.Context(), tasks...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ids
+}
+
+// over waits for jobs.
+func (g *rig) over(tb testing.TB, ids ...string) []api.Job {
+	tb.Helper()
+	jobs, err := g.Wait(tb.Context(), ids...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return jobs
+}
+
+// running waits for a job to run.
+func (g *rig) running(tb testing.TB, id string) api.Job {
+	tb.Helper()
+	for {
+		changed := g.change()
+		j, err := g.Job(tb.Context(), id)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if j.State == runner.Running {
+			return j
+		}
+		if j.State.Over() {
+			tb.Fatalf("job %s is %v (%s), want it to run", id, j.State, j.Err)
+		}
+		<-changed
+	}
+}
+
+// output is what a job printed.
+func (g *rig) output(tb testing.TB, id string, follow bool) string {
+	tb.Helper()
+	var b strings.Builder
+	if err := g.Log(tb.Context(), &b, id, follow); err != nil {
+		tb.Fatal(err)
+	}
+	return b.String()
+}

@@ -1,0 +1,69 @@
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/keep"
+	"example.com/colloc/colloc/station/internal/turn"
+)
+
+// New opens the station in [Config].Dir, or begins one. What ran when the last one ended,
+// however that was, is taken over. Nothing starts before [Station.Run]. Close it in the
+// end.
+func New(ctx context.Context, c Config) (*Station, error) {
+	if err := c.check(); err != nil {
+		return nil, fmt.Errorf("station: config: %w", err)
+	}
+	if err := c.fill(); err != nil {
+		return nil, fmt.Errorf("station: %w", err)
+	}
+	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{})}
+	var err error
+	if s.planner, err = c.planner(); err != nil {
+		return nil, fmt.Errorf("station: %w", err)
+	}
+	var old kept
+	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {
+		return nil, fmt.Errorf("station: %w", err)
+	}
+	s.turns = turn.New(c.Clock.Now, old.Turns)
+	s.runner, err = runner.Open(ctx, s.runnerConfig())
+	var corrupt *runner.CorruptError
+	if errors.As(err, &corrupt) { // it is aside, and what still runs is counted as somebody else's
+		s.warn(c.Clock.Now(), err.Error())
+		s.runner, err = runner.Open(ctx, s.runnerConfig())
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.last = lastNumber(s.runner.Records())
+	return s, nil
+}
+
+// runnerConfig is what the runner needs to know.
+func (s *Station) runnerConfig() runner.Config {
+	c := &s.config
+	env := c.Env
+	if env == nil {
+		env = []string{} // the daemon's own is nobody's business
+	}
+	return runner.Config{
+		Dir: c.Dir, Source: c.Source, GPUs: c.GPUs, Planner: s.planner, PerGPU: c.PerGPU, Headroom: c.Headroom,
+		Mechanisms: c.Mechanisms, Gone: c.Gone, Env: env, Grace: c.Grace, Watch: c.Watch, Sync: c.Sync,
+		Halt: runner.Halt{InARow: -1}, Turns: s.turns, Serve: true, OnEvent: s.event, Clock: c.Clock,
+	}
+}
+
+// event is told everything that happens to jobs.
+func (s *Station) event(e runner.Event) {
+	if e.Kind == runner.EventWarning || e.Kind == runner.EventLost || e.Kind == runner.EventFound {
+		s.warn(e.At, e.Text)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.changed)
+	s.changed = make(chan struct{})
+}

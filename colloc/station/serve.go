@@ -1,0 +1,78 @@
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/internal/peer"
+)
+
+// Listen makes the unix socket of a station at path, for all users of the machine or for
+// the present one alone, and its folder. One that nobody listens on any more is replaced.
+func Listen(path string, all bool) (net.Listener, error) {
+	l, err := peer.Listen(path, all)
+	if err != nil {
+		return nil, fmt.Errorf("station: %w", err)
+	}
+	return l, nil
+}
+
+// What a connection may take; a client that hangs loses it.
+const (
+	headerPatience = 10 * time.Second
+	bodyPatience   = time.Minute
+	idlePatience   = 2 * time.Minute
+	maxHeader      = 1 << 16
+)
+
+// Serve answers requests on l, a unix socket, until ctx is done. It closes l.
+func (s *Station) Serve(ctx context.Context, l net.Listener) error {
+	server := &http.Server{
+		Handler: s.Handler(), ConnContext: peer.Context, MaxHeaderBytes: maxHeader,
+		ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+	}
+	done := make(chan error, 1)
+	go func() { done <- server.Serve(l) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	err := server.Close()
+	if served := <-done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// Handler answers the requests of package api. The server that it is given to must say
+// who asks: [Station.Serve] does, and any http.Server with [ConnContext] on a unix socket.
+func (s *Station) Handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, answer := range map[string]answerer{
+		"POST /v1/jobs":        s.submit,
+		"GET /v1/jobs":         s.list,
+		"GET /v1/jobs/{id}":    s.show,
+		"POST /v1/jobs/{verb}": s.do,
+		"GET /v1/wait":         s.wait,
+		"GET /v1/state":        s.state,
+		"POST /v1/gpus/{verb}": s.gpus,
+	} {
+		mux.Handle(pattern, s.answer(answer))
+	}
+	mux.HandleFunc("GET /v1/jobs/{id}/log", s.log)
+	mux.Handle("/", s.answer(func(r *http.Request, _ peer.User) (any, error) {
+		return nil, api.Errorf(api.NotFound, r.Method+" "+r.URL.Path, "see: go doc example.com/colloc/colloc/station/api", "there is no such address")
+	}))
+	return mux
+}
+
+// ConnContext lets a handler know who is at the other end of a unix socket; give it to the
+// http.Server.
+func ConnContext(ctx context.Context, c net.Conn) context.Context { return peer.Context(ctx, c) }

@@ -1,0 +1,72 @@
+package station
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/internal/keep"
+	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/colloc/station/internal/turn"
+)
+
+// Station is the queue of one machine. It is safe for concurrent use.
+type Station struct {
+	config  Config
+	since   time.Time
+	runner  *runner.Runner
+	planner *colloc.Planner
+	turns   *turn.Turns
+	keeper  *keep.File[kept]
+	names   peer.Names
+
+	submitting sync.Mutex // guards last
+	last       int        // the number of the last job
+
+	mu       sync.Mutex // guards what follows
+	changed  chan struct{}
+	warnings []api.Warning
+}
+
+// kept is what survives the daemon beside the queue.
+type kept struct {
+	Turns turn.Kept `json:"turns"`
+}
+
+// Run starts jobs as GPUs have room until ctx is done, and returns ctx.Err() then; what
+// runs goes on.
+func (s *Station) Run(ctx context.Context) error { return s.runner.Run(ctx) }
+
+// Close ends the station. Jobs go on and are taken over by the next New.
+func (s *Station) Close() error { return s.runner.Close() }
+
+// change returns a channel that is closed with the next event.
+func (s *Station) change() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.changed
+}
+
+const maxWarnings = 50
+
+// warn keeps what people should know, the latest.
+func (s *Station) warn(at time.Time, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.warnings); n >= maxWarnings {
+		s.warnings = append(s.warnings[:0], s.warnings[n-maxWarnings+1:]...)
+	}
+	s.warnings = append(s.warnings, api.Warning{At: at, Text: text})
+}
+
+// save writes what must survive the daemon beside the queue.
+func (s *Station) save() error {
+	if err := s.keeper.Write(kept{Turns: s.turns.Keep()}); err != nil {
+		return fmt.Errorf("station: %w", err)
+	}
+	return nil
+}

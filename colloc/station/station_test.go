@@ -1,0 +1,177 @@
+//go:build linux
+
+package station
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/profile"
+)
+
+// Jobs run in the folder and with the environment of who submits, share GPUs, wait for
+// each other, and their output can be followed.
+func TestJobs(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, nil)
+	gate := filepath.Join(dir, "gate")
+	waits := shell(dir, `echo $COLOUR $0 "$@" in $(pwd); while [ ! -e `+gate+` ]; do sleep 0.01; done; echo end`)
+	waits.Env, waits.Command, waits.Name = append(waits.Env, "COLOUR=red"), append(waits.Command, "one", "two words"), "first"
+	after := shell(dir, "cat "+gate)
+	after.After = []queue.Dependency{{Task: "#1"}}
+	ids := g.add(t, waits, shell(dir, "exit 3"), after)
+	if want := []string{"1", "2", "3"}; !slices.Equal(ids, want) {
+		t.Fatalf("jobs %q, want %q", ids, want)
+	}
+	if j := g.over(t, "2")[0]; j.State != runner.Failed || j.Exit != profile.Some(3) {
+		t.Errorf("job 2 is %v with %v, want failed with 3", j.State, j.Exit)
+	}
+	first := g.running(t, "1")
+	if !slices.Equal(first.GPUs, []int{0}) || first.Reserved != 4*profile.GiB || first.Name != "first" || first.Dir != dir {
+		t.Errorf("job 1 is %+v", first)
+	}
+	if j, err := g.Job(t.Context(), "3"); err != nil || j.State != runner.Queued || j.Why == "" {
+		t.Errorf("job 3 is %v, because %q, %v; want it to wait for the first", j.State, j.Why, err)
+	}
+	followed := make(chan string)
+	go func() { followed <- g.output(t, "1", true) }()
+	if err := os.WriteFile(gate, []byte("open"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := <-followed, "red sh one two words in "+dir+"\nend\n"; got != want {
+		t.Errorf("followed %q, want %q", got, want)
+	}
+	if j := g.over(t, ids...)[2]; j.State != runner.Succeeded {
+		t.Errorf("job 3 is %v: %s", j.State, j.Err)
+	}
+	if got := g.output(t, "3", false); got != "open" {
+		t.Errorf("job 3 printed %q", got)
+	}
+	s, err := g.State(t.Context())
+	if err != nil || s.Count != (api.Count{Succeeded: 2, Failed: 1}) || len(s.GPUs) != 1 || len(s.Users) != 1 {
+		t.Errorf("state %+v, %v", s, err)
+	}
+}
+
+// Two jobs that fit share a GPU and know of each other; one that must be alone waits.
+func TestShare(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, nil)
+	forever := shell(dir, "exec sleep 1000")
+	alone := forever
+	alone.Alone = true
+	ids := g.add(t, forever, forever, alone)
+	g.running(t, ids[0])
+	g.running(t, ids[1])
+	s, err := g.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := s.GPUs[0]; !slices.Equal(got.Jobs, ids[:2]) || got.Reserved != 8*profile.GiB || got.Mechanism != profile.TimeSlice {
+		t.Errorf("GPU 0 is %+v, want jobs %q", got, ids[:2])
+	}
+	if len(s.Active) != 2 || len(s.Queue) != 1 || !slices.Equal(s.Active[0].Beside, ids[1:2]) || !slices.Equal(s.Active[1].Beside, ids[:1]) {
+		t.Errorf("active %+v, queue %+v", s.Active, s.Queue)
+	}
+	if err := g.Do(t.Context(), "cancel", ids...); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range g.over(t, ids...) {
+		if j.State != runner.Cancelled {
+			t.Errorf("job %s is %v", j.ID, j.State)
+		}
+	}
+}
+
+// What is held waits, a drained GPU takes no job, a drained station none at all, one that
+// is reserved only those of its user; who comes later passes.
+func TestClosed(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 2, nil)
+	held := shell(dir, "true")
+	held.Held = true
+	closeGPUs := func(verb string, r api.GPURequest) {
+		t.Helper()
+		if err := g.GPUs(t.Context(), verb, r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeGPUs("drain", api.GPURequest{GPUs: []string{"0"}})
+	ids := g.add(t, held, shell(dir, "true"))
+	if j := g.over(t, ids[1])[0]; !slices.Equal(j.GPUs, []int{1}) {
+		t.Errorf("job 2 ran on %v, want the GPU that is not drained", j.GPUs)
+	}
+	if err := g.Do(t.Context(), "hold", ids[1]); !errors.Is(err, &api.Error{Code: api.Conflict}) {
+		t.Errorf("hold of a job that is over: %v", err)
+	}
+	closeGPUs("reserve", api.GPURequest{GPUs: []string{"GPU-fake-1"}, User: "65534", Until: time.Now().Add(time.Hour)})
+	if err := g.Do(t.Context(), "release", ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ {
+		changed := g.change()
+		j, err := g.Job(t.Context(), ids[0])
+		if err != nil || j.State != runner.Queued {
+			t.Fatalf("job 1 is %v, %v; want it to wait: there is no GPU for it", j.State, err)
+		}
+		if strings.Contains(j.Why, "no GPU") {
+			break
+		}
+		<-changed
+	}
+	s, err := g.State(t.Context())
+	if err != nil || !s.GPUs[0].Drained || s.GPUs[1].For == "" || s.GPUs[1].Until.IsZero() {
+		t.Errorf("GPUs %+v, %v", s.GPUs, err)
+	}
+	closeGPUs("undrain", api.GPURequest{GPUs: []string{"0", "1"}})
+	closeGPUs("drain", api.GPURequest{})
+	late := g.add(t, shell(dir, "true"))
+	if j, err := g.Job(t.Context(), late[0]); err != nil || j.State != runner.Queued {
+		t.Errorf("a drained station starts a job: %v, %v", j.State, err)
+	}
+	g.stop() // and remembers it
+	again := newRig(t, dir, 2, nil)
+	if s, err := again.State(t.Context()); err != nil || !s.Draining || s.GPUs[0].Drained || s.Count.Queued == 0 {
+		t.Errorf("after a restart: %+v, %v", s, err)
+	}
+	if err := again.GPUs(t.Context(), "undrain", api.GPURequest{}); err != nil {
+		t.Fatal(err)
+	}
+	if j := again.over(t, late[0])[0]; j.State != runner.Succeeded {
+		t.Errorf("job is %v", j.State)
+	}
+	if next := again.add(t, shell(dir, "true")); next[0] != "4" {
+		t.Errorf("the next job is %q, want 4", next[0])
+	}
+}
+
+// Jobs outlive the daemon and are taken over.
+func TestAdopt(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, nil)
+	gate := filepath.Join(dir, "gate")
+	id := g.add(t, shell(dir, `while [ ! -e `+gate+` ]; do sleep 0.01; done; echo end`))[0]
+	before := g.running(t, id)
+	g.stop()
+	again := newRig(t, dir, 1, nil)
+	if j := again.running(t, id); j.Runs != 1 || !j.Started.Equal(before.Started) {
+		t.Errorf("job is %+v, was %+v", j, before)
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if j := again.over(t, id)[0]; j.State != runner.Succeeded || j.Runs != 1 {
+		t.Errorf("job is %v after %d runs", j.State, j.Runs)
+	}
+	if got := again.output(t, id, true); got != "end\n" {
+		t.Errorf("it printed %q", got)
+	}
+}

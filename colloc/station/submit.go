@@ -1,0 +1,157 @@
+package station
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/profile"
+)
+
+// submit is POST /v1/jobs.
+func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
+	var in api.Submission
+	if err := read(r, &in); err != nil {
+		return nil, err
+	}
+	switch n := len(in.Tasks); {
+	case n == 0:
+		return nil, api.Errorf(api.Invalid, "tasks", "give at least one", "there is none")
+	case n > api.MaxTasks:
+		return nil, api.Errorf(api.TooLarge, "tasks", "submit in several requests", "%d tasks, want at most %d", n, api.MaxTasks)
+	}
+	tasks := make([]runner.Task, len(in.Tasks))
+	for i := range in.Tasks {
+		t, err := s.task(&in.Tasks[i], u)
+		if err != nil {
+			err.Where = strings.TrimSuffix(fmt.Sprintf("tasks[%d].%s", i, err.Where), ".")
+			return nil, err
+		}
+		tasks[i] = t
+	}
+	if err := s.mayQueue(u, len(tasks)); err != nil {
+		return nil, err
+	}
+	s.submitting.Lock()
+	defer s.submitting.Unlock()
+	if err := s.number(tasks); err != nil {
+		return nil, err
+	}
+	ids, err := s.runner.Submit(tasks...)
+	if err != nil {
+		return nil, refused(err)
+	}
+	s.last += len(tasks)
+	return api.IDs{IDs: ids}, nil
+}
+
+// number gives tasks the next IDs, and those that they wait for in the same request.
+func (s *Station) number(tasks []runner.Task) error {
+	for i := range tasks {
+		tasks[i].ID = strconv.Itoa(s.last + 1 + i)
+		for n := range tasks[i].After {
+			d := &tasks[i].After[n]
+			if text, here := strings.CutPrefix(d.Task, "#"); here {
+				k, err := strconv.Atoi(text)
+				if err != nil || k < 1 || k > len(tasks) {
+					return api.Errorf(api.Invalid, fmt.Sprintf("tasks[%d].after", i), fmt.Sprintf("want #1 to #%d", len(tasks)), "%.50q is no task of this request", d.Task)
+				}
+				d.Task = strconv.Itoa(s.last + k)
+			}
+		}
+	}
+	return nil
+}
+
+// lastNumber is the largest number that a job has for its ID.
+func lastNumber(records []runner.Record) (last int) {
+	for i := range records {
+		if n, err := strconv.Atoi(records[i].Task.ID); err == nil {
+			last = max(last, n)
+		}
+	}
+	return last
+}
+
+// refused says what a runner did not like about tasks.
+func refused(err error) error {
+	if errors.Is(err, runner.ErrClosed) {
+		return api.Errorf(api.Unavailable, "", "try again", "the station is ending")
+	}
+	if strings.Contains(err.Error(), "queue file") {
+		return err
+	}
+	return api.Errorf(api.Invalid, "tasks", "", "%s", strings.TrimPrefix(err.Error(), "runner: submit: "))
+}
+
+// mayQueue is an error if a user would have too many tasks in the queue.
+func (s *Station) mayQueue(u peer.User, n int) error {
+	queued := 0
+	for _, r := range s.runner.Records() {
+		if r.State == runner.Queued && ownerOf(&r) == s.ownerOf(u).UID {
+			queued++
+		}
+	}
+	if queued+n > s.config.MaxQueued {
+		return api.Errorf(api.OverLimit, "tasks", "wait until some have started, or cancel some",
+			"%d of your tasks are queued, and %d more are beyond the %d that one user may have", queued, n, s.config.MaxQueued)
+	}
+	return nil
+}
+
+// task checks a task and makes it the runner's.
+func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Error) {
+	size := 0
+	for _, word := range append(in.Command, in.Env...) {
+		size += len(word) + 1
+	}
+	priority, known := classes()[cmp.Or(in.Class, NormalClass)]
+	for _, c := range []struct {
+		ok                bool
+		where, what, help string
+	}{
+		{plain(in.Name), "name", fmt.Sprintf("%.50q is no name", in.Name), fmt.Sprintf("want at most %d bytes of printable text", api.MaxName)},
+		{plain(in.Kind), "kind", fmt.Sprintf("%.50q is no kind", in.Kind), fmt.Sprintf("want at most %d bytes of printable text", api.MaxName)},
+		{profile.Bytes(size) <= api.MaxArguments, "command", fmt.Sprintf("command and environment have %d bytes", size), fmt.Sprintf("want at most %d", int64(api.MaxArguments))},
+		{filepath.IsAbs(in.Dir) && !strings.ContainsRune(in.Dir, 0), "dir", fmt.Sprintf("%.100q", in.Dir), "want an absolute path"},
+		{in.Umask.Or(0) <= 0o777, "umask", fmt.Sprintf("%o", in.Umask.Or(0)), "want 0 to 777, octal"},
+		{!math.IsNaN(in.MaxSlowdown), "max_slowdown", "NaN", "want a number"},
+		{known, "class", fmt.Sprintf("%.50q", in.Class), "want low, normal or high"},
+	} {
+		if !c.ok {
+			return t, &api.Error{Code: api.Invalid, Where: c.where, What: c.what, Do: c.help}
+		}
+	}
+	owner, command := s.ownerOf(u), in.Command
+	if s.config.Rewrite != nil && !in.Shell && len(command) > 0 {
+		command = s.config.Rewrite(command)
+	}
+	return runner.Task{
+		Name: in.Name, Kind: in.Kind, Owner: &owner, Command: command, Shell: in.Shell, Dir: in.Dir, Env: in.Env,
+		GPUs: in.GPUs, Memory: in.Memory, Alone: in.Alone, MaxSlowdown: in.MaxSlowdown, CPUs: in.CPUs,
+		Timeout: time.Duration(in.Time), Priority: priority, After: in.After, Retries: in.Retries, Held: in.Held, Progress: in.Progress,
+	}, nil
+}
+
+// NormalClass is the priority class of those who ask for none.
+const NormalClass = "normal"
+
+// classes are the priority classes: of two tasks of different classes the one of the
+// higher starts first.
+func classes() map[string]int { return map[string]int{"low": -1, NormalClass: 0, "high": 1} }
+
+// plain reports whether a text may stand in a table.
+func plain(text string) bool {
+	return len(text) <= api.MaxName && utf8.ValidString(text) && strings.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) < 0
+}

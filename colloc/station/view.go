@@ -1,0 +1,242 @@
+package station
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// viewer shows records to one user.
+type viewer struct {
+	s      *Station
+	u      peer.User
+	now    time.Time
+	gpus   []runner.GPUState
+	beside map[nvmlx.DeviceID][]string
+	index  map[nvmlx.DeviceID]int
+}
+
+func (s *Station) viewer(u peer.User) *viewer {
+	v := &viewer{
+		s: s, u: u, now: s.config.Clock.Now(), gpus: s.runner.GPUs(),
+		beside: make(map[nvmlx.DeviceID][]string), index: make(map[nvmlx.DeviceID]int),
+	}
+	for i := range v.gpus {
+		id := v.gpus[i].Device.ID
+		v.beside[id], v.index[id] = v.gpus[i].Tasks, i
+	}
+	return v
+}
+
+// job is one record as its user, or another one, may see it.
+func (v *viewer) job(r *runner.Record) api.Job {
+	t := &r.Task
+	j := api.Job{
+		ID: t.ID, Name: t.Name, Kind: t.Kind, User: v.s.names.Of(ownerOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
+		Submitted: r.Submitted, Started: r.Started, Ended: r.Ended, Width: t.Width(), Reserved: r.Reserved, Peak: r.Peak,
+		Mechanism: r.Mechanism, Speed: r.Speed, Step: r.Step, Total: r.Total, Runs: r.Runs, OutOfMemory: int(r.Recovery), Signal: r.Signal,
+	}
+	if v.s.may(v.u, r) {
+		j.Command, j.Dir, j.Log, j.Err = t.Command, t.Dir, r.Log, r.Err
+	}
+	if r.Predicted.Confidence > 0 {
+		j.Predicted = profile.Some(r.Predicted.Value)
+	}
+	for _, id := range r.Devices() {
+		if at, ok := v.index[id]; ok {
+			j.GPUs = append(j.GPUs, at)
+		}
+	}
+	switch {
+	case r.State == runner.Queued:
+		j.Why = why(r)
+	case r.State.Over():
+		if r.Runs > 0 {
+			j.Exit = profile.Some(r.Exit)
+		}
+	default:
+		for _, id := range r.Devices() {
+			for _, other := range v.beside[id] {
+				if other != t.ID && !slices.Contains(j.Beside, other) {
+					j.Beside = append(j.Beside, other)
+				}
+			}
+		}
+		step, total := r.Step.Or(0), r.Total.Or(0)
+		if each, ok := r.StepTime.Get(); ok && total > 0 && total >= step {
+			j.Ends = profile.Some(v.now.Add(time.Duration(total-step) * each).Round(time.Second))
+		}
+	}
+	return j
+}
+
+// why says what a job waits for.
+func why(r *runner.Record) string {
+	switch {
+	case r.Task.Held:
+		return "it is held, until somebody releases it"
+	case r.Waiting != "":
+		return r.Waiting
+	case len(r.Task.After) > 0:
+		return "for other jobs to end, or for its turn"
+	}
+	return "for its turn"
+}
+
+// classOf is the name of a priority class.
+func classOf(priority int) string {
+	for name, p := range classes() {
+		if p == priority {
+			return name
+		}
+	}
+	return strconv.Itoa(priority)
+}
+
+// list is GET /v1/jobs.
+func (s *Station) list(r *http.Request, u peer.User) (any, error) {
+	q, err := query(r)
+	if err != nil {
+		return nil, err
+	}
+	v := s.viewer(u)
+	records := s.runner.Records()
+	keep := make([]bool, len(records))
+	left := q.Ended
+	for i := len(records) - 1; i >= 0; i-- {
+		r := &records[i]
+		switch {
+		case q.User != "" && s.names.Of(ownerOf(r)) != q.User || len(q.States) > 0 && !slices.Contains(q.States, r.State):
+		case !r.State.Over():
+			keep[i] = true
+		case left != 0:
+			keep[i] = true
+			left--
+		}
+	}
+	jobs := []api.Job{}
+	for i := range records {
+		if keep[i] {
+			jobs = append(jobs, v.job(&records[i]))
+		}
+	}
+	return jobs, nil
+}
+
+// query reads what to list.
+func query(r *http.Request) (q api.Query, err error) {
+	values := r.URL.Query()
+	q.User = values.Get("user")
+	for _, name := range values["state"] {
+		var state runner.State
+		if err := state.UnmarshalText([]byte(name)); err != nil {
+			return q, api.Errorf(api.Invalid, "state", "want queued, starting, running, succeeded, failed or cancelled", "%.50q", name)
+		}
+		q.States = append(q.States, state)
+	}
+	q.Ended, err = strconv.Atoi(cmp.Or(values.Get("ended"), "0"))
+	if err != nil {
+		return q, api.Errorf(api.Invalid, "ended", "want a number", "%.50q", values.Get("ended"))
+	}
+	return q, nil
+}
+
+// show is GET /v1/jobs/{id}.
+func (s *Station) show(r *http.Request, u peer.User) (any, error) {
+	record, err := s.find(r.PathValue("id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.viewer(u).job(&record), nil
+}
+
+// find returns a record.
+func (s *Station) find(id string) (runner.Record, error) {
+	record, ok := s.runner.Record(id)
+	if !ok {
+		return record, api.Errorf(api.NotFound, "job "+strconv.QuoteToASCII(id), "colloc station list -all tells which there are", "there is none")
+	}
+	return record, nil
+}
+
+// state is GET /v1/state.
+func (s *Station) state(_ *http.Request, u peer.User) (any, error) { return s.snapshot(u), nil }
+
+// snapshot is the station as it is now, as a user may see it.
+func (s *Station) snapshot(u peer.User) *api.State {
+	v := s.viewer(u)
+	st := &api.State{At: v.now, Since: s.since, Version: s.config.Version, Draining: s.turns.Keep().Draining, Users: []api.User{}, Active: []api.Job{}, Queue: []api.Job{}}
+	s.mu.Lock()
+	st.Warnings = slices.Clone(s.warnings)
+	s.mu.Unlock()
+	for i := range v.gpus {
+		st.GPUs = append(st.GPUs, v.gpu(i))
+	}
+	users := make(map[uint32]*api.User)
+	records := s.runner.Records()
+	for i := range records {
+		r := &records[i]
+		of := users[ownerOf(r)]
+		if of == nil {
+			of = &api.User{Name: s.names.Of(ownerOf(r)), UID: ownerOf(r), Weight: 1}
+			users[of.UID] = of
+		}
+		count(&of.Count, r)
+		count(&st.Count, r)
+		switch {
+		case r.State == runner.Queued && len(st.Queue) < api.MaxQueue:
+			st.Queue = append(st.Queue, v.job(r))
+		case r.State == runner.Starting || r.State == runner.Running:
+			st.Active = append(st.Active, v.job(r))
+		}
+	}
+	for _, of := range users {
+		st.Users = append(st.Users, *of)
+	}
+	slices.SortFunc(st.Users, func(a, b api.User) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
+	slices.SortStableFunc(st.Active, func(a, b api.Job) int { return a.Started.Compare(b.Started) })
+	return st
+}
+
+// count counts a job by its state.
+func count(c *api.Count, r *runner.Record) {
+	switch r.State {
+	case runner.Queued:
+		c.Queued++
+		if r.Task.Held {
+			c.Held++
+		}
+	case runner.Starting, runner.Running:
+		c.Running++
+	case runner.Succeeded:
+		c.Succeeded++
+	case runner.Failed:
+		c.Failed++
+	case runner.Cancelled:
+		c.Cancelled++
+	}
+}
+
+// gpu is one card.
+func (v *viewer) gpu(i int) api.GPU {
+	from := &v.gpus[i]
+	g := api.GPU{
+		Index: i, ID: from.Device.ID, Name: from.Device.Name, Memory: from.Device.Memory.Or(0), Usable: from.Usable, Reserved: from.Reserved,
+		Used: from.Used, Busy: from.Busy, Mechanism: from.Mechanism, Jobs: from.Tasks, Lost: from.Lost,
+	}
+	if c := v.s.turns.Closed(g.ID); c != nil {
+		g.Drained = !c.Reserved
+		if c.Reserved {
+			g.For, g.Until = v.s.names.Of(c.UID), c.Until
+		}
+	}
+	return g
+}
