@@ -85,7 +85,8 @@ func TestAdoptStarting(t *testing.T) {
 
 // TestAdoptToldToEnd opens a queue whose task was told to end because its time was over,
 // by a runner that died then, and ended with 0 as if nothing were: it is cut short. One
-// that was told nothing had time enough.
+// that was told nothing had time enough. How long it took its supervisor tells, whatever
+// the clocks say.
 func TestAdoptToldToEnd(t *testing.T) {
 	for stop, want := range map[backlog.Stop]State{backlog.StopTimeout: Failed, 0: Succeeded} {
 		dir := t.TempDir()
@@ -103,7 +104,11 @@ func TestAdoptToldToEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != want || r.Runs != 1 || (want == Failed) != strings.HasPrefix(r.Err, "timed out after ") {
+		r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]
+		if took := r.Ended.Sub(r.Started); took != 7 {
+			t.Errorf("it took %v, want 7 ns", took)
+		}
+		if r.State != want || r.Runs != 1 || (want == Failed) != strings.HasPrefix(r.Err, "timed out after ") {
 			t.Errorf("stopped for %d: %v after %d runs: %s", stop, r.State, r.Runs, r.Err)
 		}
 	}

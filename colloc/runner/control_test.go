@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
@@ -193,6 +195,32 @@ func TestAdopt(t *testing.T) {
 	}
 	waitFor(t, func() bool { return syscall.Kill(-lost.PID, 0) != nil }) // nothing of the group is left
 	noProcess(t, dir)
+}
+
+// TestSpareUntilTimeout takes back that a task is to end: its time limit still ends it.
+func TestSpareUntilTimeout(t *testing.T) {
+	dir := t.TempDir()
+	clock := steppedClock{new(atomic.Int64)}
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.Clock = clock })
+	task := shell(`n=0; trap 'n=$((n+1)); touch "$1/told"; [ $n -lt 2 ] || exit 0' TERM; touch "$1/ready"; while :; do sleep 0.01; done`, dir)
+	task.Timeout = time.Hour
+	g.submit(t, task)
+	done := g.start(t)
+	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(dir, "ready")); return err == nil })
+	if err := g.Kill("1"); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, err := os.Stat(filepath.Join(dir, "told")); return err == nil })
+	if err := g.Spare("1"); err != nil {
+		t.Fatal(err)
+	}
+	clock.offset.Store(int64(2 * time.Hour))
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "1"); r.State != Failed || !strings.HasPrefix(r.Err, "timed out after 1h0m0s") {
+		t.Errorf("%v: %s", r.State, r.Err)
+	}
 }
 
 // TestSupervisorKilled is the same while the runner lives.

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/colloc/profile"
 )
@@ -94,17 +95,26 @@ func TestInARow(t *testing.T) {
 	}
 }
 
-// TestFailuresApart has as many failures, with successes between them: the queue
-// goes on.
+// TestFailuresApart has as many failures, with successes between them or with failures
+// that do not come soon after a start: the queue goes on.
 func TestFailuresApart(t *testing.T) {
-	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU, c.Halt = 1, Halt{InARow: 2} })
-	for range 4 {
-		g.submit(t, shell("false"), shell("true"))
-	}
-	for i, r := range g.finish(t) {
-		if want := []State{Failed, Succeeded}[i%2]; r.State != want {
-			t.Errorf("task %s is %v, want %v", r.Task.ID, r.State, want)
-		}
+	late := shell("exec sleep 1000")
+	late.Timeout = time.Millisecond
+	for name, apart := range map[string]struct {
+		task  Task
+		state State
+	}{"by successes": {shell("true"), Succeeded}, "by time limits": {late, Failed}} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU, c.Halt = 1, Halt{InARow: 2} })
+			for range 4 {
+				g.submit(t, shell("false"), apart.task)
+			}
+			for i, r := range g.finish(t) {
+				if want := []State{Failed, apart.state}[i%2]; r.State != want {
+					t.Errorf("task %s is %v, want %v", r.Task.ID, r.State, want)
+				}
+			}
+		})
 	}
 }
 

@@ -37,6 +37,7 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 		return nil, fmt.Errorf("runner: submit: queue file: %w", err)
 	}
 	ids := make([]string, len(entries))
+	r.pending = slices.Grow(r.pending, len(entries))
 	for i, e := range entries {
 		ids[i] = e.Task.ID
 		r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: "task " + e.Task.ID + " is queued"})

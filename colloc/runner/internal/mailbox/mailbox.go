@@ -1,6 +1,7 @@
 package mailbox
 
 import (
+	"slices"
 	"sync"
 
 	"example.com/colloc/colloc/runner/queue"
@@ -36,6 +37,7 @@ func (d *Box) Push(events []queue.Event) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.waiting = slices.Grow(d.waiting, len(events)) // of a submission there may be very many
 	for i := range events {
 		id := events[i].Record.Task.ID
 		at, waits := d.latest[id]
