@@ -46,11 +46,16 @@ func (s *Scheduler) plain() rollout.Rule {
 func rules(most int) []rollout.Rule {
 	var out []rollout.Rule
 	for _, least := range []float64{0.1, 0.35, 0, 0.2, 0.5} {
+		out = append(out, rollout.Rule{Most: int32(most), Least: least})
+		out = append(out, rollout.Rule{Most: int32(most), Least: least, Order: rollout.Shortest, Gather: true, Stop: true})
 		for _, strict := range []bool{false, true} {
 			for _, order := range []rollout.Order{rollout.Arrival, rollout.Shortest, rollout.Longest} {
-				out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Strict: strict})
+				if strict || order != rollout.Arrival {
+					out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Strict: strict})
+				}
 			}
 		}
+		out = append(out, rollout.Rule{Most: int32(most), Least: least, Order: rollout.Shortest, Gather: true})
 	}
 	if most > 2 {
 		for _, r := range slices.Clone(out) {
@@ -68,22 +73,32 @@ func rules(most int) []rollout.Rule {
 	return out
 }
 
-// lookAhead returns what the best rule starts now, of those that the budget lets it play.
+// idle reports whether a rule does what another does as well: there are no gangs that
+// wait, or nobody who may stop.
+func (s *Scheduler) idle(r *rollout.Rule) bool {
+	return r.Stop && !s.engine.CanStop() || r.Gather && !r.Stop && !s.engine.Gangs()
+}
+
+// lookAhead returns what the best rule stops and starts now, of those that the budget lets it play.
 // Those that were played go to the end of the list, behind the best one, so that each
 // has its turn.
-func (s *Scheduler) lookAhead(ctx context.Context) []rollout.Start {
+func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []rollout.Start) {
 	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
 	if budget == 0 {
 		r := s.plain()
-		starts := s.engine.Open(&r)
-		s.bypass(s.engine.Passed())
-		return starts
+		o := s.engine.Open(&r)
+		s.bypass(o.Passed)
+		return nil, o.Starts
 	}
 	var c choice
 	weight := s.o.Objective.Or(DefaultObjective)
 	best, played := 0, 0
 	for i := range s.rules {
+		if s.idle(&s.rules[i]) {
+			played++
+			continue
+		}
 		o := s.engine.Play(&s.rules[i])
 		if played++; c.take(&o, weight) {
 			best = i
@@ -101,7 +116,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) []rollout.Start {
 	rest := slices.Concat(s.rules[played:], s.rules[:best], s.rules[best+1:played])
 	s.rules = append(append(s.rules[:0], r), rest...)
 	s.bypass(c.passed)
-	return c.starts
+	return c.stops, c.starts
 }
 
 // choice is the best outcome so far.
@@ -109,6 +124,7 @@ type choice struct {
 	base   *rollout.Outcome // of the first
 	cost   float64
 	lost   int
+	stops  []int32
 	starts []rollout.Start
 	passed map[int32]int
 }
@@ -125,7 +141,8 @@ func (c *choice) take(o *rollout.Outcome, weight float64) bool {
 		return false
 	}
 	c.cost, c.lost = cost, o.Lost
-	c.starts, c.passed = append(c.starts[:0], o.Starts...), maps.Clone(o.Passed)
+	c.stops, c.starts = append(c.stops[:0], o.Stops...), append(c.starts[:0], o.Starts...)
+	c.passed = maps.Clone(o.Passed)
 	return true
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	rand "math/rand/v2"
+	"slices"
 	"testing"
+	"time"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
@@ -115,4 +117,85 @@ func BenchmarkSessionRebalance(b *testing.B) {
 			b.ReportMetric(float64(moves), "steps")
 		})
 	}
+}
+
+// BenchmarkSchedulerDecide measures one decision on 64 GPUs that are full, with 1,000
+// tasks that wait: one task has ended. "greedy" does not look ahead.
+func BenchmarkSchedulerDecide(b *testing.B) {
+	for _, c := range []struct {
+		name   string
+		budget int
+	}{{"greedy", 0}, {"look-ahead", DefaultBudget}} {
+		b.Run("gpus=64/waiting=1000/"+c.name, func(b *testing.B) {
+			s, decide := busyScheduler(b, 64, 1000, c.budget)
+			for b.Loop() {
+				if err := decide(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			_, waiting := s.Tasks()
+			b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/decision")
+			b.ReportMetric(float64(waiting), "waiting")
+		})
+	}
+}
+
+// busyScheduler returns a scheduler of gpus cards, on which as many tasks wait, and a
+// function that has one task end and another come.
+func busyScheduler(tb testing.TB, gpus, waiting, budget int) (*Scheduler, func() error) {
+	tb.Helper()
+	m := packtest.BenchModel(tb, "random", 64)
+	kind := packtest.BenchProblem(m).Tasks
+	cards := make([]packer.GPU, gpus)
+	for i := range cards {
+		cards[i] = packer.GPU{ID: fmt.Sprintf("g%04d", i), Memory: 16 * profile.GiB}
+	}
+	s, err := NewScheduler(cards, m, packer.Limits{MaxSet: 4}, &SchedulerOptions{Budget: profile.Some(budget)})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 2))
+	n, at := 0, time.Duration(0)
+	var running []string
+	submit := func() error {
+		t := kind[rng.IntN(len(kind))]
+		t.Kind, t.ID, t.Memory = t.ID, fmt.Sprintf("task%06d", n), profile.Bytes(1+n%6)*profile.GiB
+		n++
+		return s.Submit(Job{Task: t, Left: profile.Some(time.Duration(1+rng.IntN(600)) * time.Minute), Restart: profile.Some(time.Minute)})
+	}
+	decide := func() error {
+		if len(running) > 0 {
+			k := rng.IntN(len(running))
+			if err := s.Finish(running[k]); err != nil {
+				return err
+			}
+			running = slices.Delete(running, k, k+1)
+			if err := submit(); err != nil {
+				return err
+			}
+		}
+		at += time.Minute
+		ds, err := s.Decide(context.Background(), at)
+		for _, d := range ds {
+			running = slices.DeleteFunc(running, func(id string) bool { return id == d.Task })
+			if d.Placed {
+				running = append(running, d.Task)
+			}
+		}
+		return err
+	}
+	for range waiting {
+		if err := submit(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := decide(); err != nil {
+		tb.Fatal(err)
+	}
+	for _, w := s.Tasks(); w < waiting; w++ {
+		if err := submit(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return s, decide
 }

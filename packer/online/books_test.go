@@ -222,6 +222,65 @@ func TestSchedulerWeighs(t *testing.T) {
 	}
 }
 
+// TestSchedulerStops: a long task stops for a much shorter one, if stopping it has a
+// price at all, and that is less than what is won; it then waits with what it has left.
+func TestSchedulerStops(t *testing.T) {
+	for name, tt := range map[string]struct {
+		restart profile.Opt[time.Duration]
+		want    string
+	}{
+		"for a minute":     {profile.Some(time.Minute), "long stops short[0]"},
+		"for too much":     {profile.Some(20 * time.Hour), ""},
+		"nobody says what": {profile.Opt[time.Duration]{}, ""},
+	} {
+		s := scheduler(t, 1, &online.SchedulerOptions{Objective: profile.Some(0.0)})
+		long := job("long", 2, 1, 10*time.Hour)
+		long.Restart, long.Alone = tt.restart, true
+		submit(t, s, long)
+		decided(t, s, 0)
+		submit(t, s, job("short", 2, 1, 10*time.Minute))
+		ds, err := s.Decide(t.Context(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, d := range ds {
+			if d.Placed {
+				got = append(got, fmt.Sprint(d.Task, []int{d.GPU}))
+			} else {
+				got = append(got, d.Task, "stops")
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: %q, want %q", name, got, tt.want)
+		}
+		if tt.want == "" {
+			continue
+		}
+		if _, last := s.Forecast(); last != 9*time.Hour+11*time.Minute {
+			t.Errorf("%s: all is done in %v, want 9 h, 10 m for the short one and 1 m to start again", name, last)
+		}
+	}
+	s := scheduler(t, 2, &online.SchedulerOptions{Objective: profile.Some(0.0)})
+	for _, id := range []string{"a", "b"} {
+		j := job(id, 2, 1, 10*time.Hour)
+		j.Restart, j.Alone = profile.Some(time.Minute), true
+		submit(t, s, j)
+	}
+	decided(t, s, 0)
+	gang := job("gang", 2, 1, 10*time.Minute)
+	gang.GPUs = 2
+	submit(t, s, gang)
+	if ds, err := s.Decide(t.Context(), time.Minute); err != nil || len(ds) != 3 || ds[0].Placed || ds[1].Placed || ds[2].Task != "gang" {
+		t.Errorf("%+v, %v; want a and b to stop for the gang", ds, err)
+	}
+	bad := job("bad", 0, 1, time.Hour)
+	bad.Restart = profile.Some(-time.Second)
+	if err := s.Submit(bad); err == nil {
+		t.Error("a negative Restart: no error")
+	}
+}
+
 // TestSchedulerGangsDoNotStarve: a gang starts though single tasks come all the time.
 func TestSchedulerGangsDoNotStarve(t *testing.T) {
 	s := scheduler(t, 2, &online.SchedulerOptions{Budget: profile.Some(0)})

@@ -12,7 +12,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Decide says which of the tasks that wait start now, at a time since any fixed moment
+// Decide says which of the tasks that wait start now, and which stop for them: those come
+// first, with Placed false, wait again, and may start elsewhere, at a time since any fixed moment
 // that does not run backwards, and takes them to run from now on. A Model that fails
 // keeps those waiting that it fails for; the others start, and the error says what it
 // said. When ctx is cancelled it plays no further rule, and the error is ctx.Err().
@@ -25,7 +26,8 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 	var out []Decision
 	var err error
 	if slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 }) {
-		out = s.begin(s.lookAhead(ctx))
+		stops, starts := s.lookAhead(ctx)
+		out = s.begin(stops, starts)
 		err = ctx.Err()
 	}
 	for _, e := range s.order { // those that start later change the speeds
@@ -35,6 +37,9 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 	}
 	for i := range out {
 		e := s.entries[out[i].Task]
+		if !out[i].Placed {
+			continue
+		}
 		out[i].Speed, out[i].Mechanism = s.speed(e), s.mechanism(e)
 	}
 	if s.fault != nil { // ask again the next time
@@ -45,9 +50,15 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 	return out, err
 }
 
-// begin lets tasks run.
-func (s *Scheduler) begin(starts []rollout.Start) []Decision {
-	out := make([]Decision, 0, len(starts))
+// begin lets tasks stop and run.
+func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
+	out := make([]Decision, 0, len(stops)+len(starts))
+	for _, i := range stops {
+		e := s.order[i]
+		s.vacate(e)
+		e.left = min(rollout.MaxLeft, e.left+steps(e.Restart.Or(0)))
+		out = append(out, Decision{Task: e.ID})
+	}
 	for _, st := range starts {
 		e := s.order[st.Job]
 		had := s.worth(st.On)
@@ -271,7 +282,11 @@ func (s *Scheduler) fillEngine() {
 		if !e.known {
 			left = max(e.done, s.expected()-e.done, rollout.One)
 		}
-		x.Jobs = append(x.Jobs, rollout.Job{Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due()})
+		restart, stoppable := e.Restart.Get()
+		x.Jobs = append(x.Jobs, rollout.Job{
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(),
+			Stoppable: stoppable, Restart: int64(restart / time.Millisecond),
+		})
 	}
 	for g := range s.slots {
 		c := &s.slots[g]

@@ -27,7 +27,8 @@ import (
 // it waits for a better partner where that pays, shares less where sharing costs much,
 // and spreads long tasks in time for the end of the day.
 //
-// What runs stays where it is to its end. A gang starts when so many GPUs of one kind
+// What runs stays where it is to its end, unless Job.Restart says what stopping it
+// costs. A gang starts when so many GPUs of one kind
 // take it, in one machine unless it is larger than all of them, and may share each
 // with others; it runs at the speed of its slowest.
 // When 64 tasks that came after it in the order of a rule have started before a gang,
@@ -83,6 +84,10 @@ type Job struct {
 	// Fixed says that Memory holds whatever is seen of other tasks of its Kind: for one
 	// that ran out of memory.
 	Fixed bool
+	// Restart is what it costs to stop the task and start it again where it was: the
+	// checkpoint, the start, and what it repeats. With it the task may stop for much shorter
+	// ones; missing means that what runs stays where it is to its end.
+	Restart profile.Opt[time.Duration]
 }
 
 // slot is one GPU with what runs on it.
@@ -220,6 +225,9 @@ func (s *Scheduler) Submit(j Job) error {
 	}
 	if err := j.Validate(); err != nil {
 		return err
+	}
+	if x := j.Restart.Or(0); x < 0 {
+		return fmt.Errorf("packer: scheduler: task %q: Restart is %v; want 0 or more", j.ID, x)
 	}
 	e := &entry{Job: j, turn: s.turns, left: steps(j.Left.Or(time.Hour)), known: !j.Left.IsZero(), fixed: j.Fixed}
 	e.Home = ""

@@ -335,15 +335,20 @@ func TestSchedulerCancelled(t *testing.T) {
 // set, tasks that may not meet do not, every task runs once, and the same calls have
 // the same answers.
 func TestSchedulerKeepsBooks(t *testing.T) {
+	stopped := 0
 	for seed := range uint64(40) {
-		first := play(t, seed)
-		if again := play(t, seed); first != again {
+		first, stops := play(t, seed)
+		if again, _ := play(t, seed); first != again {
 			t.Fatalf("seed %d: %s\nand then %s", seed, first, again)
 		}
+		stopped += stops
+	}
+	if stopped < 10 {
+		t.Errorf("only %d tasks stopped for others", stopped)
 	}
 }
 
-func play(t *testing.T, seed uint64) string {
+func play(t *testing.T, seed uint64) (text string, stops int) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(seed, 1))
 	most := 1 + r.IntN(4)
@@ -362,6 +367,9 @@ func play(t *testing.T, seed uint64) string {
 		if r.IntN(3) > 0 {
 			j := job(fmt.Sprint("t", step), float64(r.IntN(5))/5, profile.Bytes(1+r.IntN(20)), time.Duration(1+r.IntN(100))*time.Minute)
 			j.GPUs, j.Alone = 1+r.IntN(5)/4, r.IntN(8) == 0
+			if r.IntN(2) == 0 {
+				j.Restart = profile.Some(time.Minute)
+			}
 			submit(t, s, j)
 			jobs[j.ID] = j
 		} else if len(running) > 0 {
@@ -381,7 +389,16 @@ func play(t *testing.T, seed uint64) string {
 			t.Fatal(err)
 		}
 		for _, d := range ds {
-			if _, twice := running[d.Task]; twice {
+			p, twice := running[d.Task]
+			if !d.Placed && (!twice || p.job.Restart.IsZero()) {
+				t.Fatalf("seed %d: %s stops, which does not run or must not", seed, d.Task)
+			}
+			if !d.Placed {
+				delete(running, d.Task)
+				stops++
+				continue
+			}
+			if twice {
 				t.Fatalf("seed %d: %s starts twice", seed, d.Task)
 			}
 			running[d.Task] = placed{jobs[d.Task], append([]int{d.GPU}, d.Gang...)}
@@ -399,7 +416,7 @@ func play(t *testing.T, seed uint64) string {
 			}
 		}
 	}
-	return log.String()
+	return log.String(), stops
 }
 
 // TestSchedulerUnknownTimes: a task whose time nobody knows is taken to run as long

@@ -37,6 +37,7 @@ func All() []sim.Policy {
 		Colloc{Objective: profile.Some(0.0)},
 		Colloc{Objective: profile.Some(1.0)},
 		Colloc{Budget: profile.Some(0)},
+		Colloc{NoStop: true},
 		Session{},
 		Session{MaxSet: 4},
 		Session{ByLength: true},

@@ -33,6 +33,9 @@ type Colloc struct {
 	MaxSlowdown float64
 	// NoLearning ignores what is measured.
 	NoLearning bool
+	// NoStop lets every task run to its end where it is. Without it tasks stop for much
+	// shorter ones, as if that cost a minute.
+	NoStop bool
 }
 
 var _ sim.Policy = Colloc{}
@@ -58,6 +61,9 @@ func (p Colloc) Name() string {
 	}
 	if p.NoLearning {
 		name += "-fixed"
+	}
+	if p.NoStop {
+		name += "-nostop"
 	}
 	return name
 }

@@ -23,6 +23,10 @@ type Job struct {
 	Weight float64
 	// Due says that it goes first, and that cards are kept for it until it starts.
 	Due bool
+	// Stoppable says that it may stop for others; it then has Restart more milliseconds
+	// of work.
+	Stoppable bool
+	Restart   int64
 }
 
 // weight is Weight, or 1.
@@ -61,7 +65,9 @@ type Outcome struct {
 	Lost int
 	// Events is how many starts and ends were simulated, Ended the ends.
 	Events, Ended int
-	// Starts are those of now; valid until the next call.
+	// Stops are the jobs that stop now, Starts those that start then; valid until the
+	// next call.
+	Stops  []int32
 	Starts []Start
 	// Passed are the gangs that wait on, and how many jobs that come after them in the
 	// order of the rule start now; valid until the next call.
@@ -82,7 +88,8 @@ type Engine struct {
 	widest   []int32 // how many cards of a class one machine has, at most
 	room     []int64 // of cards that nobody uses
 	weighted bool    // some weights differ from 1
-	anyDue   bool
+	gangs    bool    // some wait
+	stops    bool    // some may
 	waits    []int32 // jobs that do not run now
 	runs     []int32
 	possible map[[2]int32]int64 // see fits
@@ -109,6 +116,7 @@ type life struct {
 	on                  []int32
 	weight              float64
 	status              status
+	stopped             bool
 }
 
 type status int8
@@ -149,7 +157,7 @@ func (e *Engine) Begin() {
 		e.refused, e.possible, e.out.Passed = map[[2]int32]int64{}, map[[2]int32]int64{}, map[int32]int{}
 	}
 	clear(e.possible)
-	e.weighted, e.anyDue = false, false
+	e.weighted, e.gangs, e.stops = false, false, false
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		e.weighted = e.weighted || j.weight() != 1
@@ -159,9 +167,10 @@ func (e *Engine) Begin() {
 		}
 		if len(j.On) == 0 {
 			e.waits = append(e.waits, int32(i))
-			e.anyDue = e.anyDue || j.Due
+			e.gangs = e.gangs || j.Width > 1
 		} else {
 			e.runs = append(e.runs, int32(i))
+			e.stops = e.stops || j.Stoppable
 		}
 	}
 	for i := range e.first {
@@ -170,6 +179,12 @@ func (e *Engine) Begin() {
 	e.cards = append(e.cards[:0], e.first...)
 	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)
 }
+
+// Gangs reports whether some wait.
+func (e *Engine) Gangs() bool { return e.gangs }
+
+// CanStop reports whether some jobs that run may stop.
+func (e *Engine) CanStop() bool { return e.stops }
 
 // group sorts the cards by class and machine, and counts those that one machine has.
 func (e *Engine) group() {

@@ -33,7 +33,7 @@ func (e *Engine) Play(r *Rule) Outcome {
 // reset goes back to now.
 func (e *Engine) reset(r *Rule) {
 	e.rule, e.now, e.starts, e.kept = r, 0, e.starts[:0], false
-	e.out = Outcome{Passed: e.out.Passed}
+	e.out = Outcome{Passed: e.out.Passed, Stops: e.out.Stops[:0]}
 	clear(e.out.Passed)
 	copy(e.cards, e.first)
 	for i := range e.Jobs {
@@ -44,25 +44,7 @@ func (e *Engine) reset(r *Rule) {
 		}
 	}
 	e.queue = append(e.queue[:0], e.waits...)
-	slices.SortFunc(e.queue, func(a, b int32) int {
-		x, y := &e.Jobs[a], &e.Jobs[b]
-		if x.Due != y.Due {
-			if x.Due {
-				return -1
-			}
-			return 1
-		}
-		by := 0
-		switch r.Order {
-		case Arrival:
-			by = cmp.Compare(y.weight(), x.weight())
-		case Shortest:
-			by = cmp.Compare(x.size()/x.weight(), y.size()/y.weight())
-		case Longest:
-			by = cmp.Compare(y.size(), x.size())
-		}
-		return cmp.Or(by, cmp.Compare(x.Turn, y.Turn))
-	})
+	slices.SortFunc(e.queue, e.before)
 	e.active = append(e.active[:0], e.runs...)
 	for _, i := range e.active {
 		e.lives[i].status = runs
@@ -70,12 +52,38 @@ func (e *Engine) reset(r *Rule) {
 	}
 }
 
+// before orders jobs that wait.
+func (e *Engine) before(a, b int32) int {
+	x, y := &e.Jobs[a], &e.Jobs[b]
+	if x.Due != y.Due {
+		if x.Due {
+			return -1
+		}
+		return 1
+	}
+	by := 0
+	switch e.rule.Order {
+	case Arrival:
+		by = cmp.Compare(y.weight(), x.weight())
+	case Shortest:
+		by = cmp.Compare(x.size()/x.weight(), y.size()/y.weight())
+	case Longest:
+		by = cmp.Compare(y.size(), x.size())
+	}
+	return cmp.Or(by, cmp.Compare(x.Turn, y.Turn))
+}
+
 // open decides what starts now.
 func (e *Engine) open() {
 	started := 0
-	for _, i := range e.queue {
+	for k := 0; k < len(e.queue); k++ { // who stops comes later
+		i := e.queue[k]
 		if on := e.place(i, nil); on != nil {
 			e.start(i, on)
+			started++
+			continue
+		}
+		if e.rule.Stop && e.stop(i) {
 			started++
 			continue
 		}
@@ -201,10 +209,7 @@ func (e *Engine) finish() {
 		e.out.Last = max(e.out.Last, e.now)
 		for _, g := range l.on {
 			c := &e.cards[g]
-			at := slices.Index(c.jobs[:c.n], i)
-			copy(c.jobs[at:c.n], c.jobs[at+1:c.n])
-			c.n--
-			c.room += e.Jobs[i].Memory
+			e.remove(c, i)
 			if !slices.Contains(e.freed, g) {
 				e.freed = append(e.freed, g)
 			}
@@ -220,11 +225,9 @@ func (e *Engine) finish() {
 }
 
 // Open returns what a rule starts now, and plays no further.
-func (e *Engine) Open(r *Rule) []Start {
+func (e *Engine) Open(r *Rule) Outcome {
 	e.reset(r)
 	e.open()
-	return e.starts
+	e.out.Starts = e.starts
+	return e.out
 }
-
-// Passed is that of the last rule's Outcome, after Open.
-func (e *Engine) Passed() map[int32]int { return e.out.Passed }

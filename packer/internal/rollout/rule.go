@@ -24,6 +24,8 @@ type Rule struct {
 	Strict bool
 	// Gather keeps cards for each gang that waits, in the order of the rule.
 	Gather bool
+	// Stop lets jobs stop for much shorter ones, with Shortest.
+	Stop bool
 }
 
 // Start is a job that starts on cards.

@@ -20,7 +20,7 @@ type options struct {
 	trace, nodes, pairs string
 	gpus                string
 	policies            string
-	seeds               int
+	seeds, firstSeed    int
 	tasks               int
 	load, inflate       float64
 	fresh               bool
@@ -72,6 +72,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.gpus, "gpus", "", "the cluster, COUNTxGPU or MACHINESxCOUNTxGPU, comma-separated (default: what the trace was published with)")
 	f.StringVar(&o.policies, "policies", "all", "comma-separated `NAMES`, or all")
 	f.IntVar(&o.seeds, "seeds", 1, "how often to run each policy; the first is the trace as it is, the others jitter arrivals by 60 s and lengths by 2 %; seeds also draw workloads, errors and lots")
+	f.IntVar(&o.firstSeed, "first-seed", 0, "the lowest seed: 1001 with -seeds 40 plays 1001 to 1040; without -fresh only seed 0 is the trace as it is")
 	f.BoolVar(&o.fresh, "fresh", false, "each seed is a day of its own: tasks of the trace drawn with replacement, arriving at random")
 	f.IntVar(&o.tasks, "tasks", 0, "with job types or -fresh: how many tasks to draw (default 1000, with -fresh as many as the trace has)")
 	f.Float64Var(&o.load, "load", 0, "with job types or -fresh: work that arrives over what the GPUs could do exclusively (default 1, with -fresh the trace's own rate)")
@@ -128,6 +129,7 @@ func (o *options) check() error {
 		lo, hi float64
 	}{
 		{"seeds", float64(o.seeds), 1, 1000},
+		{"first-seed", float64(o.firstSeed), 0, 1e9},
 		{"tasks", float64(o.tasks), 0, 1e7},
 		{"load", o.load, 0, 100},
 		{"diurnal", o.diurnal, 0, 1},

@@ -20,6 +20,7 @@ type study struct {
 	cluster  *sim.Cluster
 	policies []sim.Policy
 	seeds    int
+	first    uint64 // the lowest of them
 	baseline string // what verdicts compare with
 	// left names the policies that are left out, and why.
 	left []string
@@ -59,7 +60,7 @@ func (s *study) run(ctx context.Context) ([]outcome, error) {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range out {
 		group.Go(func() error {
-			p, seed := s.policies[i/s.seeds], uint64(i%s.seeds)
+			p, seed := s.policies[i/s.seeds], s.first+uint64(i%s.seeds)
 			o, err := s.one(ctx, p, seed)
 			if err != nil {
 				return fmt.Errorf("%s, seed %d: %w", p.Name(), seed, err)
@@ -91,7 +92,7 @@ func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, er
 	}
 	options.Seed = seed
 	o := outcome{Policy: p.Name(), Seed: seed}
-	if s.timeline && seed == 0 {
+	if s.timeline && seed == s.first {
 		o.Timeline = newTimeline(s.cluster.GPUs())
 	}
 	services := newWatch(d.tasks)

@@ -21,7 +21,7 @@ import (
 
 // study reads the files and decides what is simulated.
 func (o *options) study() (*study, error) {
-	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, baseline: o.baseline, timeline: o.html != ""}
+	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, first: uint64(o.firstSeed), baseline: o.baseline, timeline: o.html != ""}
 	tr, err := o.read()
 	if err != nil {
 		return nil, err

@@ -22,6 +22,7 @@ type Config struct {
 	Headroom    profile.Opt[float64]
 	MaxSlowdown float64
 	NoLearning  bool
+	NoStop      bool
 }
 
 // New returns the scheduler of one run on the empty cluster that s shows.
@@ -229,15 +230,27 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 		}
 	}
 	r.tasks[t.ID] = t
-	return r.online.Submit(online.Job{Task: p, Left: profile.Some(s.Remaining(t)), Fixed: t.Deaths > 0})
+	restart := profile.Some(time.Minute)
+	if t.Floor > 0 || t.HostOnly || r.NoStop {
+		restart = profile.Opt[time.Duration]{}
+	}
+	return r.online.Submit(online.Job{Task: p, Left: profile.Some(s.Remaining(t)), Fixed: t.Deaths > 0, Restart: restart})
 }
 
-// start places a task, unless the host or a share of the GPU does not suffice: then
-// it waits for what becomes free.
+// start places a task or stops it. Where the host or a share of the GPU does not suffice,
+// or it must be in one machine and no machine has as many GPUs, it waits for what becomes
+// free.
 func (r *scheduler) start(s *sim.State, d *online.Decision) error {
 	t := r.tasks[d.Task]
+	if !d.Placed {
+		s.Stop(t)
+		return nil
+	}
 	gpus := append([]int{d.GPU}, d.Gang...)
-	full := func(gpu int) bool { return !s.Accepts(t, s.GPUs()[gpu]) }
+	full := func(gpu int) bool {
+		g := s.GPUs()[gpu]
+		return !s.Accepts(t, g) || t.OneNode && g.Node != s.GPUs()[d.GPU].Node
+	}
 	if slices.ContainsFunc(gpus, full) || !s.FitsHosts(t, gpus) {
 		if err := r.forget(t); err != nil {
 			return err

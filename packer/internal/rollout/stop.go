@@ -1,0 +1,123 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// stop makes room for a job that waits by stopping jobs that come much later in the
+// order of sizes, and starts it; false if that cannot be.
+func (e *Engine) stop(i int32) bool {
+	j := &e.Jobs[i]
+	best, most := []seat(nil), 0.0
+	anywhere := e.anywhere(j)
+	for from := 0; from < len(e.groups); {
+		to := e.until(from, anywhere)
+		if sum := e.free(i, e.groups[from:to]); sum > most {
+			best, most = slices.Clone(e.seats[:j.Width]), sum
+		}
+		from = to
+	}
+	if best == nil {
+		return false
+	}
+	for _, s := range best {
+		for e.gain(i, s.card) == 0 {
+			e.vacate(e.victim(i, &e.cards[s.card]))
+		}
+	}
+	on := make([]int32, len(best))
+	for k, s := range best {
+		on[k] = s.card
+	}
+	e.start(i, on)
+	return true
+}
+
+// free leaves the cards of some where most work stops for a job, or none at all, in
+// e.seats, and returns how much; 0 if there are too few.
+func (e *Engine) free(i int32, of []int32) float64 {
+	j := &e.Jobs[i]
+	e.seats = e.seats[:0]
+	for _, g := range of {
+		if x := e.sacrifice(i, g); x > 0 {
+			e.seats = append(e.seats, seat{g, x})
+		}
+	}
+	if len(e.seats) < int(j.Width) {
+		return 0
+	}
+	slices.SortStableFunc(e.seats, func(a, b seat) int { return cmp.Compare(b.gain, a.gain) })
+	sum := 0.0
+	for _, s := range e.seats[:j.Width] {
+		sum += s.gain
+	}
+	return sum
+}
+
+// sacrifice is the size of the smallest job that must stop on a card so that another can
+// start there; a year's worth if none must, 0 if that does not help.
+func (e *Engine) sacrifice(i, g int32) float64 {
+	if e.gain(i, g) > 0 {
+		return MaxLeft
+	}
+	had := e.cards[g]
+	defer func() { e.cards[g] = had }()
+	c := &e.cards[g]
+	for {
+		v := e.victim(i, c)
+		if v < 0 {
+			return 0
+		}
+		e.remove(c, v)
+		c.set = e.running(c, e.Sets.nodes[c.set].mech)
+		if e.gain(i, g) > 0 {
+			return e.Jobs[v].size()
+		}
+	}
+}
+
+// victim is the largest job on a card that may stop for another, or -1.
+func (e *Engine) victim(i int32, c *state) int32 {
+	best := int32(-1)
+	j := &e.Jobs[i]
+	for _, v := range c.jobs[:c.n] {
+		o := &e.Jobs[v]
+		least := float64(stopFactor*(j.size()/j.weight())) + float64(o.Restart)*One*float64(o.Width)
+		if o.Stoppable && len(o.On) > 0 && !e.lives[v].stopped && o.size()/o.weight() > least && (best < 0 || o.size() > e.Jobs[best].size()) {
+			best = v
+		}
+	}
+	return best
+}
+
+// stopFactor is how much larger a job must be to stop for another.
+const stopFactor = 2
+
+// vacate stops a job, which then waits.
+func (e *Engine) vacate(v int32) {
+	l := &e.lives[v]
+	for _, g := range l.on {
+		c := &e.cards[g]
+		e.remove(c, v)
+		c.set = e.running(c, e.Sets.nodes[c.set].mech)
+	}
+	on := l.on
+	l.status, l.on, l.end, l.stopped = waits, nil, never, true
+	l.left = min(MaxLeft, l.left+e.Jobs[v].Restart*One)
+	for _, g := range on {
+		e.change(g)
+	}
+	e.active = slices.DeleteFunc(e.active, func(o int32) bool { return o == v })
+	at, _ := slices.BinarySearchFunc(e.queue, v, e.before)
+	e.queue = slices.Insert(e.queue, at, v)
+	e.out.Stops = append(e.out.Stops, v)
+}
+
+// remove takes a job off a card.
+func (e *Engine) remove(c *state, i int32) {
+	at := slices.Index(c.jobs[:c.n], i)
+	copy(c.jobs[at:c.n], c.jobs[at+1:c.n])
+	c.n--
+	c.room += e.Jobs[i].Memory
+}
