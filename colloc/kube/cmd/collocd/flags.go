@@ -1,13 +1,9 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/clientcmd"
 )
 
 // flags are what the command line says.
@@ -26,8 +22,8 @@ type flags struct {
 }
 
 func (f *flags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.kubeconfig, "kubeconfig", "", "file with the API server's address; empty is the pod's own account")
-	s.StringVar(&f.binding, "binding", "annotate", "how a decision is bound: annotate or claim")
+	s.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account")
+	s.StringVar(&f.binding, "binding", "annotate", "how a decision is bound: annotate")
 	s.BoolVar(&f.shadow, "shadow", false, "decide and record, but take away no gate and bind nothing")
 	s.BoolVar(&f.leaderElect, "leader-elect", false, "decide only while holding the Lease, for several replicas")
 	s.StringVar(&f.leaseNamespace, "lease-namespace", "colloc-system", "namespace of the Lease")
@@ -37,20 +33,4 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
 	s.StringSliceVar(&f.share, "share", nil, "namespaces whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself")
 	s.IntVar(&f.writers, "writers", 16, "how many pods are written at the same time")
-}
-
-// serve runs until ctx is over.
-func serve(ctx context.Context, f *flags) error {
-	if f.binding != "annotate" {
-		return fmt.Errorf("-binding is %q, want annotate", f.binding)
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", f.kubeconfig)
-	if err != nil {
-		return fmt.Errorf("-kubeconfig %q: %w", f.kubeconfig, err)
-	}
-	if _, err := kubernetes.NewForConfig(config); err != nil {
-		return err
-	}
-	<-ctx.Done()
-	return nil
 }

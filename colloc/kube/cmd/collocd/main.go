@@ -49,7 +49,7 @@ func command(out io.Writer) *cobra.Command {
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE:          func(c *cobra.Command, _ []string) error { return serve(c.Context(), &f) },
+		RunE:          func(c *cobra.Command, _ []string) error { return serve(c.Context(), &f, c.ErrOrStderr()) },
 	}
 	c.SetOut(out)
 	f.register(c.Flags())

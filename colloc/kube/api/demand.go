@@ -1,0 +1,120 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"example.com/colloc/profile"
+)
+
+// Demand is what a pod's annotations say of its task.
+type Demand struct {
+	// Profile names the Profile that describes the task; empty is none.
+	Profile string
+	// Memory is what is set aside for the task; 0 lets the Planner predict it.
+	Memory profile.Bytes
+	// MaxSlowdown is solo speed over collocated speed that the task bears, at least 1,
+	// +Inf for any; 0 is the Planner's default.
+	MaxSlowdown float64
+	// Alone forbids sharing.
+	Alone bool
+}
+
+// AnnotationError is an annotation that cannot be read.
+type AnnotationError struct {
+	// Name is the annotation, Value what it says, Want what it may say.
+	Name, Value, Want string
+}
+
+// Error names the annotation, its value and what it may be.
+func (e *AnnotationError) Error() string {
+	value := e.Value
+	if len(value) > 64 {
+		value = value[:64] + "..."
+	}
+	return fmt.Sprintf("annotation %s is %q, want %s", e.Name, value, e.Want)
+}
+
+// maxMemory is the most that colloc counts with.
+const maxMemory = 1 << 56
+
+// ReadDemand reads the annotations of a pod. Each fault is an [*AnnotationError]; all
+// are joined into one error.
+func ReadDemand(annotations map[string]string) (Demand, error) {
+	var d Demand
+	var errs []error
+	read := func(name, want string, ok func(value string) bool) {
+		if value, set := annotations[name]; set && !ok(strings.TrimSpace(value)) {
+			errs = append(errs, &AnnotationError{name, value, want})
+		}
+	}
+	read(AnnotationProfile, "the name of a Profile", func(value string) bool {
+		d.Profile = value
+		return len(validation.IsDNS1123Subdomain(value)) == 0
+	})
+	read(AnnotationMemory, "an amount of memory such as 12Gi", func(value string) bool {
+		q, err := resource.ParseQuantity(value)
+		d.Memory = profile.Bytes(q.Value())
+		return err == nil && q.Sign() > 0 && q.CmpInt64(maxMemory) <= 0
+	})
+	read(AnnotationMaxSlowdown, "a number of at least 1 such as 1.3, or inf", func(value string) bool {
+		x, err := strconv.ParseFloat(value, 64)
+		d.MaxSlowdown = x
+		return err == nil && !math.IsNaN(x) && x >= 1
+	})
+	read(AnnotationAlone, `"true" or "false"`, func(value string) bool {
+		d.Alone = value == True
+		return d.Alone || value == "false"
+	})
+	if err := errors.Join(errs...); err != nil {
+		return Demand{}, err
+	}
+	return d, nil
+}
+
+// Placement is the decision about a pod, as its annotations tell it.
+type Placement struct {
+	// Node is the node's name, Device the card there.
+	Node, Device string
+	// Address is what NVIDIA_VISIBLE_DEVICES has to be.
+	Address string
+	// Reserved is the memory set aside.
+	Reserved profile.Bytes
+}
+
+// GPU returns NODE/DEVICE, the card's ID in the books.
+func (p Placement) GPU() string { return p.Node + "/" + p.Device }
+
+// Annotations returns what [ReadPlacement] reads.
+func (p Placement) Annotations() map[string]string {
+	return map[string]string{
+		AnnotationGPU:      p.GPU(),
+		AnnotationUUID:     p.Address,
+		AnnotationReserved: strconv.FormatInt(int64(p.Reserved), 10),
+	}
+}
+
+// ReadPlacement reads a decision; false is that there is none. What cannot be read is
+// an [*AnnotationError].
+func ReadPlacement(annotations map[string]string) (Placement, bool, error) {
+	gpu, set := annotations[AnnotationGPU]
+	if !set {
+		return Placement{}, false, nil
+	}
+	node, device, ok := strings.Cut(gpu, "/")
+	if !ok || len(validation.IsDNS1123Subdomain(node)) > 0 || len(validation.IsDNS1123Subdomain(device)) > 0 {
+		return Placement{}, false, &AnnotationError{AnnotationGPU, gpu, "NODE/DEVICE, as collocd writes it"}
+	}
+	reserved := annotations[AnnotationReserved]
+	n, err := strconv.ParseInt(reserved, 10, 64)
+	if err != nil || n <= 0 || n > maxMemory {
+		return Placement{}, false, &AnnotationError{AnnotationReserved, reserved, "a number of bytes, as collocd writes it"}
+	}
+	return Placement{Node: node, Device: device, Address: annotations[AnnotationUUID], Reserved: profile.Bytes(n)}, true, nil
+}

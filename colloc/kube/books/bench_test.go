@@ -1,0 +1,72 @@
+package books_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+)
+
+// BenchmarkDecide decides about one pod, and about 64 at once, in a cluster of which a
+// third of the cards has a task, and tells the 99th percentile per pod.
+func BenchmarkDecide(b *testing.B) {
+	for _, cards := range []int{800, 8000} {
+		for _, batch := range []int{1, 64} {
+			b.Run(fmt.Sprintf("cards=%d/batch=%d", cards, batch), func(b *testing.B) {
+				all := cluster(b, cards, batch)
+				n := cards
+				var took []time.Duration
+				for b.Loop() {
+					b.StopTimer()
+					for range batch {
+						n++
+						all.SetPod(taskPod(n, api.AnnotationProfile, []string{"light", "heavy"}[n%2]))
+					}
+					b.StartTimer()
+					start := time.Now()
+					r, err := all.Decide(b.Context())
+					took = append(took, time.Since(start)/time.Duration(batch))
+					b.StopTimer()
+					if err != nil || len(r.Decisions) != batch {
+						b.Fatal(err, len(r.Decisions), r.Refusals)
+					}
+					for _, d := range r.Decisions {
+						if err := all.Finish(d.Pod.UID, books.Written, nil); err != nil {
+							b.Fatal(err)
+						}
+						all.DropPod(d.Pod.UID)
+					}
+					b.StartTimer()
+				}
+				slices.Sort(took)
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs/pod")
+			})
+		}
+	}
+}
+
+// cluster has cards on nodes of 8, and a task on every third.
+func cluster(tb testing.TB, cards, batch int) *books.Books {
+	tb.Helper()
+	all := open(tb, batch)
+	products := []string{"NVIDIA-A100-SXM4-40GB", "NVIDIA-H100-80GB-HBM3", "Tesla-T4"}
+	for i := range cards / 8 {
+		if err := all.SetNode(gpuNode(fmt.Sprintf("n%04d", i), products[i%3], []int{40960, 81559, 15360}[i%3], 8)); err != nil {
+			tb.Fatal(err)
+		}
+		for k := range 3 {
+			pod := taskPod(i*8+k, api.AnnotationProfile, []string{"light", "heavy"}[k%2])
+			pod.Spec.SchedulingGates = nil
+			pod.Annotations[api.AnnotationGPU] = fmt.Sprintf("n%04d/gpu-%d", i, k)
+			pod.Annotations[api.AnnotationReserved] = "9000000000"
+			all.SetPod(pod)
+		}
+	}
+	if err := all.Open(); err != nil {
+		tb.Fatal(err)
+	}
+	return all
+}

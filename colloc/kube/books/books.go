@@ -1,0 +1,250 @@
+package books
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/nodes"
+	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/ledger"
+)
+
+// Config says how Books decide.
+type Config struct {
+	// Planner decides; required.
+	Planner *colloc.Planner
+	// Profile finds the Profile of a pod by namespace and name; nil finds none. It is
+	// called while the Books are locked and must not call them.
+	Profile func(namespace, name string) pods.Known
+	// Tenancy says which namespaces share cards.
+	Tenancy pods.Tenancy
+	// Batch is the most pods that are decided about together; 0 means 64.
+	Batch int
+	// Shadow says that decisions are recorded and bind nobody: pods wait whatever their
+	// gates say, and what they ask of nodes is not heeded.
+	Shadow bool
+	// Now is the clock of the leases; required.
+	Now func() time.Time
+}
+
+// DefaultBatch is the default of Config.Batch.
+const DefaultBatch = 64
+
+// leaseTime is how long a reservation holds whose write was never reported back: longer
+// than any write takes with its tries.
+const leaseTime = time.Hour
+
+// Books are the state of a cluster. Make them with [New], tell them all there is, then
+// [Books.Open] them. Safe for concurrent use.
+type Books struct {
+	config Config
+
+	mu      sync.Mutex
+	reader  nodes.Reader
+	ledger  *ledger.Ledger // nil until opened
+	nodes   map[string]*node
+	slices  map[string]map[string]*resourcev1.ResourceSlice // by node, by name
+	cards   map[string]*card                                // by ID
+	order   []*card                                         // by node and place, nil where it has to be made anew
+	tasks   map[types.UID]*entry
+	others  map[types.UID]*other
+	claims  map[string]map[types.UID]*entry // by card, in the books or not: who carries a decision for it
+	classes map[string]int
+	stuck   map[likeness]stuck
+	changed uint64 // counts what may let a pod that waits be placed
+	drift   uint64 // bookings that the API server told and the books did not expect
+}
+
+// node is a machine.
+type node struct {
+	name    string
+	raw     *corev1.Node // nil while only pods or slices tell of it
+	offer   *nodes.Node
+	cards   []*card
+	notes   []string
+	used    nodes.Amounts
+	foreign map[types.UID]string // pods of others that have GPUs of the device plugin
+}
+
+// card is a GPU.
+type card struct {
+	nodes.Card
+	node  *node
+	here  []*entry // in the books, the oldest pod first
+	class int
+}
+
+// state is what became of a pod's decision.
+type state int
+
+const (
+	idle    state = iota // none is under way: it waits, is held, or is none of ours
+	writing              // reserved, being written
+	unknown              // reserved, and nobody knows whether the write was done
+	placed               // bound
+)
+
+// entry is a pod of ours.
+type entry struct {
+	pod   *corev1.Pod
+	phase pods.Phase
+	state state
+	task  colloc.Task
+	note  string // why it is alone though it does not ask for it
+	fault error  // why there is no task
+	shape *nodes.Shape
+	at    api.Placement // decided or carried
+	card  *card         // nil: not in the books, for the card is not there
+	lease ledger.Lease
+	ended bool          // while its write is under way
+	tried uint64        // the change for which it was decided last
+	fails int           // writes that the API server refused, one after the other
+	until time.Time     // it is not tried before
+	on    *node         // where its requests count
+	asks  nodes.Amounts // those that count there
+}
+
+// other is a pod of somebody else.
+type other struct {
+	on   string
+	asks nodes.Amounts
+}
+
+// New returns Books that are not open: events are taken in, nothing is decided.
+func New(c Config) (*Books, error) {
+	if c.Planner == nil || c.Now == nil || c.Batch < 0 {
+		return nil, errors.New("books: config: want a Planner, a clock Now, and a Batch of 0 for the default or more")
+	}
+	if c.Batch == 0 {
+		c.Batch = DefaultBatch
+	}
+	if c.Profile == nil {
+		c.Profile = func(string, string) pods.Known { return pods.Known{} }
+	}
+	return &Books{
+		config: c, changed: 1,
+		nodes: map[string]*node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, cards: map[string]*card{},
+		tasks: map[types.UID]*entry{}, others: map[types.UID]*other{}, claims: map[string]map[types.UID]*entry{}, classes: map[string]int{},
+		stuck: map[likeness]stuck{},
+	}, nil
+}
+
+// Open makes the books of all that was told: pods that carry a decision are booked on
+// their cards. Opened again, the books are made anew, and writes under way are as
+// unknown: [Books.Unknown] lists them.
+func (b *Books) Open() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	config := b.config.Planner.Config()
+	c := ledger.Config{
+		Headroom: config.Headroom, MaxSet: config.MaxSet, Together: b.config.Planner.Together(),
+		LeaseTime: leaseTime, Now: b.config.Now,
+	}
+	for _, d := range b.inOrder() {
+		d.here = nil
+		g := d.GPU
+		for _, e := range b.claims[d.GPU.ID] {
+			if e.state == writing {
+				e.state = unknown
+			}
+			e.card = d
+			d.here = append(d.here, e)
+		}
+		sortEntries(d.here)
+		for _, e := range d.here {
+			g.Residents = append(g.Residents, e.booked())
+		}
+		c.GPUs = append(c.GPUs, g)
+	}
+	l, err := ledger.New(c)
+	if err != nil {
+		return fmt.Errorf("books: open: %w", err)
+	}
+	b.ledger = l
+	clear(b.classes)
+	for _, d := range b.order {
+		b.classify(d)
+	}
+	b.changed++
+	return nil
+}
+
+// booked is the task of an entry as it stands in the books.
+func (e *entry) booked() colloc.Task { return pods.Booked(e.task, e.at.Reserved) }
+
+// release takes a pod's task out of the books, wherever its decision stands.
+func (b *Books) release(e *entry) {
+	if e.card != nil && b.ledger != nil {
+		switch e.state {
+		case writing:
+			_ = b.ledger.Rollback(e.lease) // what is over is over
+		default:
+			_ = b.ledger.Release(e.task.ID)
+		}
+	}
+	b.unlist(e)
+	e.state, e.lease, e.at = idle, ledger.Lease{}, api.Placement{}
+	b.changed++
+}
+
+// list notes that a pod carries a decision for a card.
+func (b *Books) list(e *entry, at api.Placement) {
+	e.at = at
+	id := at.GPU()
+	if b.claims[id] == nil {
+		b.claims[id] = map[types.UID]*entry{}
+	}
+	b.claims[id][e.pod.UID] = e
+	if d := b.cards[id]; d != nil {
+		e.card = d
+		d.here = append(d.here, e)
+		sortEntries(d.here)
+		b.classify(d)
+	}
+	b.count(e, at.Node)
+}
+
+// unlist is the opposite of list.
+func (b *Books) unlist(e *entry) {
+	id := e.at.GPU()
+	delete(b.claims[id], e.pod.UID)
+	if len(b.claims[id]) == 0 {
+		delete(b.claims, id)
+	}
+	if d := e.card; d != nil {
+		d.here = without(d.here, e)
+		b.classify(d)
+		e.card = nil
+	}
+	b.count(e, e.pod.Spec.NodeName)
+}
+
+// count moves what a pod asks for to the node where it counts; empty is nowhere.
+func (b *Books) count(e *entry, name string) {
+	if e.on != nil {
+		e.on.used.Add(e.asks, -1)
+		e.on = nil
+	}
+	if name != "" {
+		e.on, e.asks = b.node(name), e.shape.Requests
+		e.on.used.Add(e.asks, 1)
+	}
+}
+
+// node returns what is known of a node, which may be nothing but what pods there ask for.
+func (b *Books) node(name string) *node {
+	n := b.nodes[name]
+	if n == nil {
+		n = &node{name: name, used: nodes.Amounts{}, foreign: map[types.UID]string{}}
+		b.nodes[name] = n
+	}
+	return n
+}

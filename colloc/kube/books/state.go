@@ -1,0 +1,150 @@
+package books
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/profile"
+)
+
+// Card is what the books say of a card.
+type Card struct {
+	// ID is NODE/DEVICE; Node and Device are its parts.
+	ID, Node, Device string
+	// Closed says why nothing more is placed there; empty is open.
+	Closed string
+	// Tasks are the UIDs of the pods there, the oldest first, Reserved what
+	// is set aside for all.
+	Tasks    []types.UID
+	Reserved profile.Bytes
+}
+
+// Cards lists the cards in order.
+func (b *Books) Cards() []Card {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Card
+	for _, d := range b.inOrder() {
+		c := Card{ID: d.GPU.ID, Node: d.node.name, Device: d.Device, Closed: d.closed()}
+		for _, e := range d.here {
+			c.Tasks = append(c.Tasks, e.pod.UID)
+			c.Reserved += e.at.Reserved
+		}
+		list = append(list, c)
+	}
+	return list
+}
+
+// Lost lists the pods that carry a decision for a card that is not there, and whether
+// they run on a node: those that do not will never start, for a decision cannot be
+// changed.
+func (b *Books) Lost() []Lost {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Lost
+	for _, e := range b.tasks {
+		if e.state == placed && e.card == nil {
+			list = append(list, Lost{e.pod.Namespace, e.pod.Name, e.pod.UID, e.at, e.pod.Spec.NodeName != ""})
+		}
+	}
+	slices.SortFunc(list, func(x, y Lost) int { return cmp.Compare(x.UID, y.UID) })
+	return list
+}
+
+// Lost is a pod whose card is gone.
+type Lost struct {
+	// Namespace, Name and UID are the pod's.
+	Namespace, Name string
+	UID             types.UID
+	// At is where it was to run.
+	At api.Placement
+	// Bound says that it is on a node.
+	Bound bool
+}
+
+// Pending counts the pods that wait for a decision.
+func (b *Books) Pending() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, e := range b.tasks {
+		if e.state == idle && e.phase == pods.Waiting {
+			n++
+		}
+	}
+	return n
+}
+
+// Pods lists the UIDs of the pods of ours.
+func (b *Books) Pods() []types.UID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.Sorted(maps.Keys(b.tasks))
+}
+
+// Drift counts bookings that the API server told and the books did not expect.
+func (b *Books) Drift() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.drift
+}
+
+// Notes says what the nodes have that cannot be used, each with the node's name.
+func (b *Books) Notes() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []string
+	for _, n := range b.nodes {
+		for _, note := range n.notes {
+			list = append(list, "node "+n.name+": "+note)
+		}
+	}
+	slices.SortFunc(list, strings.Compare)
+	return list
+}
+
+// Check compares the ledger with what the pods carry, each recounted by itself, and
+// says where they differ; nil is that they do not.
+func (b *Books) Check() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var wrong []string
+	if b.ledger == nil {
+		return nil
+	}
+	carried := map[string]map[string]profile.Bytes{}
+	for _, e := range b.tasks {
+		if e.state == idle || b.cards[e.at.GPU()] == nil {
+			continue
+		}
+		if carried[e.at.GPU()] == nil {
+			carried[e.at.GPU()] = map[string]profile.Bytes{}
+		}
+		carried[e.at.GPU()][e.task.ID] = e.at.Reserved
+	}
+	snapshot := b.ledger.Snapshot()
+	if len(snapshot.GPUs) != len(b.cards) {
+		wrong = append(wrong, "the ledger has another number of cards")
+	}
+	for i := range snapshot.GPUs {
+		g := &snapshot.GPUs[i]
+		for k := range g.Residents {
+			r := &g.Residents[k]
+			if carried[g.ID][r.ID] != r.Reserved {
+				wrong = append(wrong, "card "+g.ID+": the ledger has "+r.ID+" with another reservation than the pod")
+			}
+			delete(carried[g.ID], r.ID)
+		}
+		for id := range carried[g.ID] {
+			wrong = append(wrong, "card "+g.ID+": the ledger does not have "+id)
+		}
+	}
+	slices.Sort(wrong)
+	return wrong
+}

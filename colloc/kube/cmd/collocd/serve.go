@@ -1,0 +1,158 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/record"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/controller"
+	"example.com/colloc/colloc/kube/metrics"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// connect returns how the API server is reached.
+func connect(kubeconfig string) (*rest.Config, error) {
+	loading := clientcmd.NewDefaultClientConfigLoadingRules() // $KUBECONFIG, then the home's file, then the pod's account
+	loading.ExplicitPath = kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("no API server: %w; name a file with -kubeconfig, or run in a pod", err)
+	}
+	config.QPS, config.Burst = -1, -1 // the API server has its own priority and fairness
+	config.UserAgent = api.FieldManager
+	config.ContentType = "application/vnd.kubernetes.protobuf"
+	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
+	return config, nil
+}
+
+// serve runs until ctx is over.
+func serve(ctx context.Context, f *flags, logTo io.Writer) error {
+	if f.binding != "annotate" {
+		return fmt.Errorf("-binding is %q, want annotate", f.binding)
+	}
+	log := slog.New(slog.NewTextHandler(logTo, nil))
+	config, err := connect(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	all, err := f.books()
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	counted, err := metrics.New(registry, func() metrics.State { return stateOf(all) })
+	if err != nil {
+		return err
+	}
+	events := record.NewBroadcaster()
+	defer events.Shutdown()
+	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	c, err := controller.New(controller.Config{
+		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Window: f.window, Writers: f.writers, Now: time.Now,
+		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: api.FieldManager}),
+	})
+	if err != nil {
+		return err
+	}
+	stop, err := listen(ctx, f.metricsAddr, registry, log)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	election, err := f.election()
+	if err != nil {
+		return err
+	}
+	if err := c.Run(ctx, election); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// books are those that the flags ask for, without anything in them.
+func (f *flags) books() (*books.Books, error) {
+	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
+	if err != nil {
+		return nil, err
+	}
+	tenancy, err := pods.ParseTenancy(f.share)
+	if err != nil {
+		return nil, fmt.Errorf("-share: %w", err)
+	}
+	return books.New(books.Config{Planner: planner, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Now: time.Now})
+}
+
+// election is that which the flags ask for; nil is none.
+func (f *flags) election() (*controller.Election, error) {
+	if !f.leaderElect {
+		return nil, nil //nolint:nilnil // nil is none
+	}
+	identity := f.identity
+	if identity == "" {
+		var err error
+		if identity, err = os.Hostname(); err != nil {
+			return nil, fmt.Errorf("-identity is empty and the host has no name: %w", err)
+		}
+	}
+	return &controller.Election{Namespace: f.leaseNamespace, Identity: identity}, nil
+}
+
+// stateOf is what the metrics tell of the books.
+func stateOf(b *books.Books) metrics.State {
+	s := metrics.State{Pending: b.Pending(), Drift: b.Drift()}
+	for _, c := range b.Cards() {
+		s.Cards = append(s.Cards, metrics.Card{Node: c.Node, Device: c.Device, Tasks: len(c.Tasks), Reserved: c.Reserved})
+	}
+	return s
+}
+
+// listen serves /metrics and /healthz until stop is called.
+func listen(ctx context.Context, addr string, registry *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
+	if addr == "" {
+		return func() {}, nil
+	}
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("-metrics-addr: %w", err)
+	}
+	log.Info("serving /metrics and /healthz", "addr", l.Addr().String())
+	mux := http.NewServeMux()
+	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = server.Serve(l)
+	}()
+	return func() {
+		_ = server.Close()
+		<-done
+	}, nil
+}

@@ -1,0 +1,238 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/record"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/metrics"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// Config says how a Controller works. Fields without a default are required.
+type Config struct {
+	// Client writes and reads.
+	Client kubernetes.Interface
+	// Books decide; they are not open yet.
+	Books *books.Books
+	// Metrics count; nil counts nothing.
+	Metrics *metrics.Metrics
+	// Events tell users; nil tells nobody.
+	Events record.EventRecorder
+	// Log is where it says what it does; nil is nowhere.
+	Log *slog.Logger
+	// Shadow decides and records, and binds nothing. The Books must be in shadow too.
+	Shadow bool
+	// Window is how long it waits for more pods once one waits; 0 means not at all.
+	Window time.Duration
+	// Writers is how many pods are written at the same time; 0 means 16.
+	Writers int
+	// Pause is how long it waits before it tries a write again, for the n-th time; nil
+	// doubles from 100 ms up to 2 s.
+	Pause func(ctx context.Context, n int)
+	// Now is the clock of what it measures; required.
+	Now func() time.Time
+}
+
+// Defaults of Config.
+const (
+	DefaultWriters = 16
+	maxTries       = 4
+	requestTime    = 4 * time.Second // of one write: less than what a Lease leaves between two leaders
+	tickTime       = time.Second     // how often it looks after writes of which nobody knows
+)
+
+// Controller is collocd's loop. Make one with [New].
+type Controller struct {
+	config Config
+	wake   chan struct{}
+	slots  chan struct{} // of writes under way
+	writes sync.WaitGroup
+	asking sync.Map // UID of pods that are read to find out what became of a write
+	said   sync.Map // UID of a pod to the reason that its condition has
+}
+
+// New returns a Controller.
+func New(c Config) (*Controller, error) {
+	if c.Client == nil || c.Books == nil || c.Now == nil || c.Writers < 0 || c.Window < 0 {
+		return nil, errors.New("controller: config: want a Client, Books, a clock Now, and a Window and Writers of 0 or more")
+	}
+	if c.Writers == 0 {
+		c.Writers = DefaultWriters
+	}
+	if c.Pause == nil {
+		c.Pause = pause
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Controller{config: c, wake: make(chan struct{}, 1), slots: make(chan struct{}, c.Writers)}, nil
+}
+
+// pause waits for 100 ms times 2^n, at most 2 s.
+func pause(ctx context.Context, n int) {
+	timer := time.NewTimer(min(100*time.Millisecond<<min(n, 8), 2*time.Second))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// Wake says that something changed.
+func (c *Controller) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Lead reads the pods anew, opens the books and decides until ctx is over. It is called
+// by the one replica that decides, once its caches are filled: what an earlier leader
+// wrote last may not have reached them.
+func (c *Controller) Lead(ctx context.Context) error {
+	if err := c.Reread(ctx); err != nil {
+		return err
+	}
+	if err := c.config.Books.Open(); err != nil {
+		return err
+	}
+	if m := c.config.Metrics; m != nil {
+		m.Leads(true)
+		defer m.Leads(false)
+	}
+	c.config.Log.Info("deciding", "cards", len(c.config.Books.Cards()), "pending", c.config.Books.Pending())
+	tick := time.NewTicker(tickTime)
+	defer tick.Stop()
+	defer c.writes.Wait()
+	for {
+		if err := c.step(ctx); err != nil && ctx.Err() == nil {
+			c.config.Log.Error("decide", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		case <-c.wake:
+			c.gather(ctx)
+		}
+	}
+}
+
+// gather waits for more pods.
+func (c *Controller) gather(ctx context.Context) {
+	if c.config.Window == 0 {
+		return
+	}
+	timer := time.NewTimer(c.config.Window)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// pageSize is how many pods are read in one request.
+const pageSize = 500
+
+// Reread reads all pods of ours as the API server has them now.
+func (c *Controller) Reread(ctx context.Context) error {
+	options := metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True, Limit: pageSize}
+	there := map[types.UID]bool{}
+	for {
+		list, err := c.config.Client.CoreV1().Pods("").List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("controller: read the pods: %w", err)
+		}
+		for i := range list.Items {
+			there[list.Items[i].UID] = true
+			c.config.Books.SetPod(pods.Trim(&list.Items[i]))
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	for _, uid := range c.config.Books.Pods() {
+		if !there[uid] {
+			c.config.Books.DropPod(uid)
+		}
+	}
+	return nil
+}
+
+// Step decides about all that wait, writes what was decided, some pods at the same time,
+// and returns when all are written. First it looks after writes of which nobody knows
+// what became.
+func (c *Controller) Step(ctx context.Context) error {
+	defer c.writes.Wait()
+	return c.step(ctx)
+}
+
+// step does not wait for the writes.
+func (c *Controller) step(ctx context.Context) error {
+	for _, pod := range c.config.Books.Unclear() {
+		if _, under := c.asking.LoadOrStore(pod.UID, true); !under {
+			c.start(func() {
+				defer c.asking.Delete(pod.UID)
+				c.ask(ctx, pod)
+			})
+		}
+	}
+	for more := true; more && ctx.Err() == nil; {
+		start := c.config.Now()
+		r, err := c.config.Books.Decide(ctx)
+		if err != nil {
+			return err
+		}
+		c.count(&r, c.config.Now().Sub(start))
+		for i := range r.Decisions {
+			c.start(func() { c.bind(ctx, &r.Decisions[i]) })
+		}
+		for i := range r.Refusals {
+			if c.news(r.Refusals[i].Pod, r.Refusals[i].Reason) {
+				c.start(func() { c.refuse(ctx, &r.Refusals[i]) })
+			}
+		}
+		more = r.More
+	}
+	return nil
+}
+
+// start writes in the background once a slot is free.
+func (c *Controller) start(write func()) {
+	c.slots <- struct{}{} // every write gives its slot back
+	c.writes.Go(func() {
+		defer func() { <-c.slots }()
+		write()
+	})
+}
+
+// count tells the metrics what a round did.
+func (c *Controller) count(r *books.Round, took time.Duration) {
+	m := c.config.Metrics
+	if m == nil || len(r.Decisions)+len(r.Refusals) == 0 {
+		return
+	}
+	m.Took(took)
+	result := "placed"
+	if c.config.Shadow {
+		result = "shadow"
+	}
+	for i := range r.Decisions {
+		m.Decided(result, "")
+		m.Predicted(r.Decisions[i].Speed)
+	}
+	for i := range r.Refusals {
+		m.Decided("waiting", r.Refusals[i].Reason)
+	}
+}

@@ -1,0 +1,67 @@
+package controller
+
+import (
+	"context"
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// news reports whether a reason is not the one that the pod was told last.
+func (c *Controller) news(pod *corev1.Pod, reason string) bool {
+	last, told := c.said.Load(pod.UID)
+	if !told {
+		if said := pods.Said(pod); said != nil {
+			last = said.Reason
+		}
+	}
+	c.said.Store(pod.UID, reason)
+	return last != reason
+}
+
+// refuse says why a pod waits.
+func (c *Controller) refuse(ctx context.Context, r *books.Refusal) {
+	c.say(ctx, r.Pod, pods.Condition(false, r.Reason, r.Text))
+}
+
+// maxMessage is the most text of a condition and of an Event.
+const maxMessage = 1024
+
+// say writes our condition and an Event. That it could not be written hurts nobody but
+// the reader; the next one says it again.
+func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition) {
+	if len(condition.Message) > maxMessage {
+		condition.Message = condition.Message[:maxMessage]
+	}
+	if c.config.Events != nil {
+		kind := corev1.EventTypeNormal
+		if condition.Status != corev1.ConditionTrue && !c.config.Shadow {
+			kind = corev1.EventTypeWarning
+		}
+		c.config.Events.Event(pod, kind, condition.Reason, condition.Message)
+	}
+	condition.LastTransitionTime = metav1.NewTime(c.config.Now())
+	body, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": pod.UID},
+		"status":   map[string]any{"conditions": []corev1.PodCondition{condition}},
+	})
+	if err != nil {
+		return
+	}
+	ctx, cancel := shortly(ctx)
+	defer cancel()
+	_, err = c.config.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, body,
+		metav1.PatchOptions{FieldManager: api.FieldManager}, "status")
+	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		c.wrote(err)
+		c.said.Delete(pod.UID)
+		c.config.Log.Warn("condition not written", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+	}
+}

@@ -1,0 +1,146 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// Watch fills the books from the API server until ctx is over, and returns once they
+// have all there is. Pods of ours and those of others are two watches, which the API
+// server filters; of both only what is needed is kept.
+func (c *Controller) Watch(ctx context.Context) error {
+	ours := c.factory(func(o *metav1.ListOptions) { o.LabelSelector = api.LabelTask + "=" + api.True }, func(obj any) (any, error) {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			return pods.Trim(pod), nil
+		}
+		return obj, nil
+	})
+	others := c.factory(func(o *metav1.ListOptions) {
+		o.LabelSelector = api.LabelTask + "!=" + api.True
+		o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+	}, func(obj any) (any, error) {
+		if pod, ok := obj.(*corev1.Pod); ok {
+			return pods.TrimOther(pod), nil
+		}
+		return obj, nil
+	})
+	rest := c.factory(func(*metav1.ListOptions) {}, trimNode)
+	synced := []cache.InformerSynced{
+		c.listen(ours.Core().V1().Pods().Informer(), c.taskHandler()),
+		c.listen(others.Core().V1().Pods().Informer(), c.otherHandler()),
+		c.listen(rest.Core().V1().Nodes().Informer(), c.nodeHandler()),
+	}
+	if c.hasSlices() {
+		synced = append(synced, c.listen(rest.Resource().V1().ResourceSlices().Informer(), c.sliceHandler()))
+	}
+	for _, f := range []informers.SharedInformerFactory{ours, others, rest} {
+		f.Start(ctx.Done())
+	}
+	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
+		return fmt.Errorf("controller: the watches did not fill: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+// factory makes informers of what passes a filter, trimmed.
+func (c *Controller) factory(filter func(*metav1.ListOptions), trim cache.TransformFunc) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(c.config.Client, 0, informers.WithTweakListOptions(filter), informers.WithTransform(trim))
+}
+
+// listen tells when an informer and its handler have seen all there was.
+func (c *Controller) listen(i cache.SharedIndexInformer, h cache.ResourceEventHandler) cache.InformerSynced {
+	registered, err := i.AddEventHandler(h)
+	if err != nil {
+		c.config.Log.Error("watch", "err", err) // only after the informer was stopped
+		return func() bool { return false }
+	}
+	return registered.HasSynced
+}
+
+// trimNode drops of a node what collocd does not need.
+func trimNode(obj any) (any, error) {
+	if node, ok := obj.(*corev1.Node); ok {
+		out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels, DeletionTimestamp: node.DeletionTimestamp,
+		}}
+		out.Spec.Taints, out.Spec.Unschedulable = node.Spec.Taints, node.Spec.Unschedulable
+		out.Status.Allocatable = node.Status.Allocatable
+		for _, condition := range node.Status.Conditions {
+			if condition.Type == corev1.NodeReady {
+				out.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
+			}
+		}
+		return out, nil
+	}
+	return obj, nil
+}
+
+// hasSlices reports whether the API server has ResourceSlices.
+func (c *Controller) hasSlices() bool {
+	list, err := c.config.Client.Discovery().ServerResourcesForGroupVersion(schema.GroupVersion{Group: resourcev1.GroupName, Version: "v1"}.String())
+	if err != nil {
+		return false
+	}
+	for i := range list.APIResources {
+		if list.APIResources[i].Name == "resourceslices" {
+			return true
+		}
+	}
+	return false
+}
+
+// handler calls set for what is new or changed and drop for what is gone, then wakes the
+// controller.
+func handler[T any](c *Controller, set, drop func(T)) cache.ResourceEventHandler {
+	call := func(f func(T), obj any) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if x, ok := obj.(T); ok {
+			f(x)
+			c.Wake()
+		}
+	}
+	return cache.ResourceEventHandlerFuncs{
+		AddFunc:    func(obj any) { call(set, obj) },
+		UpdateFunc: func(_, obj any) { call(set, obj) },
+		DeleteFunc: func(obj any) { call(drop, obj) },
+	}
+}
+
+func (c *Controller) taskHandler() cache.ResourceEventHandler {
+	return handler(c, c.config.Books.SetPod, func(pod *corev1.Pod) {
+		c.config.Books.DropPod(pod.UID)
+		c.said.Delete(pod.UID)
+	})
+}
+
+func (c *Controller) otherHandler() cache.ResourceEventHandler {
+	return handler(c, c.config.Books.SetOther, func(pod *corev1.Pod) { c.config.Books.DropOther(pod.UID) })
+}
+
+func (c *Controller) nodeHandler() cache.ResourceEventHandler {
+	return handler(c, func(n *corev1.Node) { c.told(c.config.Books.SetNode(n)) }, func(n *corev1.Node) { c.told(c.config.Books.DropNode(n.Name)) })
+}
+
+func (c *Controller) sliceHandler() cache.ResourceEventHandler {
+	return handler(c, func(s *resourcev1.ResourceSlice) { c.told(c.config.Books.SetSlice(s)) },
+		func(s *resourcev1.ResourceSlice) { c.told(c.config.Books.DropSlice(s)) })
+}
+
+// told logs what the books could not take in.
+func (c *Controller) told(err error) {
+	if err != nil {
+		c.config.Log.Error("books", "err", err)
+	}
+}

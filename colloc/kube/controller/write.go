@@ -1,0 +1,189 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/nodes"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// bind writes a decision and tells the books what became of it.
+func (c *Controller) bind(ctx context.Context, d *books.Decision) {
+	outcome, pod := c.write(ctx, d)
+	if err := c.config.Books.Finish(d.Pod.UID, outcome, pod); err != nil && !errors.Is(err, books.ErrNotWriting) {
+		c.config.Log.Error("finish", "pod", d.Pod.Namespace+"/"+d.Pod.Name, "err", err)
+	}
+	if outcome == books.Refused && pod != nil {
+		c.config.Books.SetPod(pod) // somebody else may have decided
+	}
+	if outcome != books.Written {
+		c.config.Log.Warn("not written", "pod", d.Pod.Namespace+"/"+d.Pod.Name, "gpu", d.At.GPU(), "unclear", outcome == books.Unclear)
+		c.Wake()
+		return
+	}
+	c.config.Log.Debug("placed", "pod", d.Pod.Namespace+"/"+d.Pod.Name, "gpu", d.At.GPU())
+	reason := "Placed"
+	if c.config.Shadow {
+		reason = "Shadow"
+	}
+	c.said.Store(d.Pod.UID, reason)
+	c.say(ctx, d.Pod, pods.Condition(!c.config.Shadow, reason, d.Text))
+}
+
+// write patches a pod, again where the pod changed meanwhile or the API server had no
+// time, and reports what became of it. pod is as it was read last, nil if it was not.
+func (c *Controller) write(ctx context.Context, d *books.Decision) (outcome books.Outcome, pod *corev1.Pod) {
+	current := d.Pod
+	sure := true // nothing sent so far may have been done
+	for try := range maxTries {
+		if try > 0 {
+			c.config.Pause(ctx, try-1)
+		}
+		got, err := c.patch(ctx, current, d)
+		if err == nil {
+			return books.Written, pods.Trim(got)
+		}
+		c.wrote(err)
+		sure = sure && !isUnclear(err)
+		switch {
+		case ctx.Err() != nil && !sure:
+			return books.Unclear, nil
+		case ctx.Err() != nil, definite(err) && sure:
+			return books.Refused, nil
+		}
+		now, err := c.get(ctx, current)
+		switch {
+		case err != nil && gone(err):
+			return books.Refused, nil
+		case err != nil:
+			continue // try again: the patch is refused if it was done
+		}
+		phase, at := pods.PhaseOf(now)
+		if c.config.Shadow && now.Annotations[api.AnnotationShadow] == pods.ShadowValue(d.At) {
+			return books.Written, now
+		}
+		switch {
+		case phase == pods.Placed && at == d.At:
+			return books.Written, now
+		case phase != pods.Waiting && !c.config.Shadow, !same(current, now):
+			return books.Refused, now
+		}
+		sure = sure || now.ResourceVersion != current.ResourceVersion // what was sent for another version is refused
+		current = now
+	}
+	if sure {
+		return books.Refused, nil
+	}
+	return books.Unclear, nil
+}
+
+// patch sends the decision once.
+func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, d *books.Decision) (*corev1.Pod, error) {
+	render := pods.Patch
+	if c.config.Shadow {
+		render = pods.ShadowPatch
+	}
+	body, err := render(pod, d.At)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	return c.config.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: api.FieldManager})
+}
+
+// get reads a pod; another one of its name is none.
+func (c *Controller) get(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	now, err := c.config.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	if now.UID != pod.UID {
+		return nil, errOther
+	}
+	return pods.Trim(now), nil
+}
+
+var errOther = errors.New("controller: there is another pod of that name")
+
+// gone reports whether a pod is no more.
+func gone(err error) bool { return apierrors.IsNotFound(err) || errors.Is(err, errOther) }
+
+// same reports whether what was decided of a pod holds for it as it is now.
+func same(was, now *corev1.Pod) bool {
+	return nodes.ShapeOf(was).Key == nodes.ShapeOf(now).Key && maps.Equal(demand(was), demand(now))
+}
+
+// demand are the annotations that a decision rests on.
+func demand(pod *corev1.Pod) map[string]string {
+	d := map[string]string{}
+	for _, name := range []string{api.AnnotationProfile, api.AnnotationMemory, api.AnnotationMaxSlowdown, api.AnnotationAlone} {
+		if value, set := pod.Annotations[name]; set {
+			d[name] = value
+		}
+	}
+	return d
+}
+
+// definite reports whether an error says that a write was not done and will not be.
+func definite(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) ||
+		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+// isUnclear reports whether an error leaves open whether a write was done.
+func isUnclear(err error) bool {
+	return !definite(err) && !gone(err) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err)
+}
+
+// ask finds out what became of a write.
+func (c *Controller) ask(ctx context.Context, pod *corev1.Pod) {
+	now, err := c.get(ctx, pod)
+	switch {
+	case err != nil && gone(err):
+		c.config.Books.DropPod(pod.UID)
+		return
+	case err != nil:
+		c.wrote(err)
+		return
+	}
+	c.config.Books.SetPod(now)
+	if phase, _ := pods.PhaseOf(now); phase == pods.Waiting || phase == pods.Held {
+		if err := c.config.Books.Finish(pod.UID, books.Refused, now); err != nil && !errors.Is(err, books.ErrNotWriting) {
+			c.config.Log.Error("finish", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+		}
+	}
+}
+
+// wrote counts an error of a write.
+func (c *Controller) wrote(err error) {
+	if c.config.Metrics == nil {
+		return
+	}
+	reason := string(apierrors.ReasonForError(err))
+	switch {
+	case reason != "":
+	case errors.Is(err, context.DeadlineExceeded):
+		reason = "Timeout"
+	default:
+		reason = "Unknown"
+	}
+	c.config.Metrics.WriteError(reason)
+}
+
+// shortly bounds what is written on the way.
+func shortly(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, requestTime+time.Second)
+}

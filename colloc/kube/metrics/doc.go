@@ -1,0 +1,2 @@
+// Package metrics holds what collocd tells Prometheus.
+package metrics

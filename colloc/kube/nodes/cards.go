@@ -1,0 +1,187 @@
+package nodes
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// Driver is the DRA driver whose ResourceSlices are read.
+const Driver = "gpu.nvidia.com"
+
+// Labels of NVIDIA's GPU feature discovery.
+const (
+	labelProduct  = "nvidia.com/gpu.product"
+	labelMemory   = "nvidia.com/gpu.memory" // MiB
+	labelCount    = "nvidia.com/gpu.count"
+	labelStrategy = "nvidia.com/mig.strategy"
+	labelLayout   = "nvidia.com/mig.config"
+	labelSharing  = "nvidia.com/gpu.sharing-strategy"
+)
+
+// maxCards bounds the cards of a node.
+const maxCards = 256
+
+// Card is one GPU, or one MIG instance, of a node.
+type Card struct {
+	// Device is its name on the node: gpu-0, or what the driver calls it.
+	Device string
+	// Address is what NVIDIA_VISIBLE_DEVICES has to be to get this card alone: its UUID
+	// where the node tells it, else its index.
+	Address string
+	// GPU is what the Planner is told; its ID is NODE/DEVICE.
+	GPU colloc.GPU
+	// Closed says why nothing may be placed there, for example a taint of the device;
+	// empty is open.
+	Closed string
+}
+
+// Reader reads cards. Equal products and slices share their memory, so that the Planner
+// tells fast that cards are alike. Not safe for concurrent use; the zero Reader is ready.
+type Reader struct {
+	models map[string]profile.GPUModel
+	slices map[string]*profile.MIGProfile
+}
+
+// Cards returns the cards of a node in the order of their places. Slices of other
+// nodes, drivers and old generations of a pool do not count; where none is left the
+// labels do. notes say what is there and cannot be used, and why.
+func (r *Reader) Cards(node *corev1.Node, all []*resourcev1.ResourceSlice) (cards []Card, notes []string) {
+	if own := current(node.Name, all); len(own) > 0 {
+		return r.fromSlices(node, own)
+	}
+	return r.fromLabels(node)
+}
+
+// fromLabels reads what GPU feature discovery says.
+func (r *Reader) fromLabels(node *corev1.Node) ([]Card, []string) {
+	l := node.Labels
+	var cards []Card
+	var notes []string
+	product := l[labelProduct]
+	if product == "" && l[labelCount] == "" {
+		return nil, nil
+	}
+	count, err := strconv.Atoi(l[labelCount])
+	if err != nil || count < 0 || count > maxCards {
+		return nil, []string{fmt.Sprintf("label %s is %q, want 0 to %d", labelCount, l[labelCount], maxCards)}
+	}
+	model, slice := r.product(product)
+	memory, err := mebibytes(l[labelMemory])
+	if err != nil {
+		notes = append(notes, err.Error())
+	}
+	if memory == 0 && model.Memory == 0 {
+		return nil, append(notes, fmt.Sprintf("product %q is not in the catalogue and label %s does not tell its memory", product, labelMemory))
+	}
+	if l[labelStrategy] == "mixed" {
+		notes = append(notes, "MIG instances of strategy mixed cannot be told apart by labels; a DRA driver's ResourceSlices name them")
+		if mixedOnly(l) {
+			return nil, notes
+		}
+	}
+	for i := range count {
+		card := Card{Device: "gpu-" + strconv.Itoa(i), Address: strconv.Itoa(i)}
+		if slice != nil {
+			card.Device = "mig-" + strconv.Itoa(i)
+			if l[labelLayout] != "all-"+slice.Name || slice.Max < 1 || count%slice.Max != 0 {
+				return nil, append(notes, fmt.Sprintf("MIG instances cannot be addressed without label %s=all-%s; a DRA driver's ResourceSlices name them", labelLayout, slice.Name))
+			}
+			card.Address = fmt.Sprintf("%d:%d", i/slice.Max, i%slice.Max)
+		}
+		card.GPU = colloc.GPU{ID: node.Name + "/" + card.Device, Model: model, Memory: memory, Slice: slice, Mechanisms: sharing(l[labelSharing])}
+		cards = append(cards, card)
+	}
+	return cards, notes
+}
+
+// mixedOnly reports whether all GPUs of a node with MIG strategy mixed are cut: then
+// the label with their number speaks of nothing that a pod could have.
+func mixedOnly(labels map[string]string) bool {
+	for name := range labels {
+		if strings.HasPrefix(name, "nvidia.com/mig-") && strings.HasSuffix(name, ".count") {
+			return true
+		}
+	}
+	return false
+}
+
+// sharing is how the cards of a node may be shared: nil is by time-slicing.
+func sharing(strategy string) []profile.Mechanism {
+	if strategy == "mps" {
+		return []profile.Mechanism{profile.MPS}
+	}
+	return nil
+}
+
+func mebibytes(text string) (profile.Bytes, error) {
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n <= 0 || n > 1<<36 {
+		return 0, fmt.Errorf("label %s is %q, want a number of MiB", labelMemory, text)
+	}
+	return profile.Bytes(n) * profile.MiB, nil
+}
+
+// product finds the model that a label or a slice names, and the MIG instance if it
+// names one. A product out of the catalogue has its name and nothing else.
+func (r *Reader) product(name string) (profile.GPUModel, *profile.MIGProfile) {
+	if r.models == nil {
+		r.models, r.slices = map[string]profile.GPUModel{}, map[string]*profile.MIGProfile{}
+	}
+	model, seen := r.models[name]
+	if !seen {
+		found, ok := profile.LookupGPU(name)
+		if !ok {
+			found = profile.GPUModel{Name: strings.TrimSuffix(name, "-SHARED")}
+		}
+		model = found
+		r.models[name] = model
+		if ok && (&profile.GPUModel{Name: name}).Sliced() {
+			r.slices[name] = instance(&model, strings.TrimSuffix(name, "-SHARED"))
+		}
+	}
+	return model, r.slices[name]
+}
+
+// instance finds the MIG profile with which a product's name ends; nil is none.
+func instance(model *profile.GPUModel, name string) *profile.MIGProfile {
+	for i := range model.MIG {
+		if m := &model.MIG[i]; strings.HasSuffix(strings.ToLower(name), strings.ToLower(m.Name)) {
+			return m
+		}
+	}
+	return nil
+}
+
+// current are the slices of a node's GPUs, of the newest generation of each pool.
+func current(node string, all []*resourcev1.ResourceSlice) []*resourcev1.ResourceSlice {
+	newest := map[string]int64{}
+	for _, s := range all {
+		if mine(s, node) {
+			newest[s.Spec.Pool.Name] = max(newest[s.Spec.Pool.Name], s.Spec.Pool.Generation)
+		}
+	}
+	var own []*resourcev1.ResourceSlice
+	for _, s := range all {
+		if mine(s, node) && s.Spec.Pool.Generation == newest[s.Spec.Pool.Name] {
+			own = append(own, s)
+		}
+	}
+	slices.SortFunc(own, func(a, b *resourcev1.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
+	return own
+}
+
+func mine(s *resourcev1.ResourceSlice, node string) bool {
+	return s.Spec.Driver == Driver && s.Spec.NodeName != nil && *s.Spec.NodeName == node
+}

@@ -1,0 +1,149 @@
+package nodes
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/resource"
+	corehelpers "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+	"k8s.io/klog/v2"
+)
+
+// Amounts are resources by name: cpu in thousandths, the others in their units.
+type Amounts map[corev1.ResourceName]int64
+
+// Add adds n times b.
+func (a Amounts) Add(b Amounts, n int64) {
+	for name, x := range b {
+		if a[name] += n * x; a[name] == 0 {
+			delete(a, name)
+		}
+	}
+}
+
+func amounts(list corev1.ResourceList) Amounts {
+	a := make(Amounts, len(list)+1)
+	for name, q := range list {
+		if name == corev1.ResourceCPU {
+			a[name] = q.MilliValue()
+		} else {
+			a[name] = q.Value()
+		}
+	}
+	return a
+}
+
+// Requests are what a pod asks of its node: what the scheduler counts, and one pod.
+func Requests(pod *corev1.Pod) Amounts {
+	a := amounts(resource.PodRequests(pod, resource.PodResourcesOptions{}))
+	a[corev1.ResourcePods] = 1
+	return a
+}
+
+// GPUs is how many of NVIDIA's devices a pod asks of the device plugin.
+func (a Amounts) GPUs() int64 {
+	n := int64(0)
+	for name, x := range a {
+		if strings.HasPrefix(string(name), "nvidia.com/") {
+			n += x
+		}
+	}
+	return n
+}
+
+// Node is what a node offers to pods, beside its cards.
+type Node struct {
+	node        *corev1.Node
+	allocatable Amounts
+	plain       bool // it has no taint that could keep a pod off
+}
+
+// New returns what a node offers.
+func New(node *corev1.Node) *Node {
+	n := &Node{node: node, allocatable: amounts(node.Status.Allocatable), plain: true}
+	for i := range node.Spec.Taints {
+		n.plain = n.plain && !hard(&node.Spec.Taints[i])
+	}
+	return n
+}
+
+func hard(t *corev1.Taint) bool {
+	return t.Effect == corev1.TaintEffectNoSchedule || t.Effect == corev1.TaintEffectNoExecute
+}
+
+// Name is the node's name.
+func (n *Node) Name() string { return n.node.Name }
+
+// Closed says why nobody is placed there: it is cordoned, not ready or about to go;
+// empty is open.
+func (n *Node) Closed() string {
+	switch {
+	case n.node.DeletionTimestamp != nil:
+		return "is being deleted"
+	case n.node.Spec.Unschedulable:
+		return "is cordoned"
+	}
+	for i := range n.node.Status.Conditions {
+		if c := &n.node.Status.Conditions[i]; c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue {
+			return "is not ready"
+		}
+	}
+	return ""
+}
+
+// Shape is what a pod asks of a node. Pods of one Shape fit on the same nodes.
+type Shape struct {
+	selector    nodeaffinity.RequiredNodeAffinity
+	any         bool // every node matches the selector
+	tolerations []corev1.Toleration
+	// Requests are what it asks for.
+	Requests Amounts
+	// Key is equal for equal shapes.
+	Key string
+}
+
+// ShapeOf returns what a pod asks of a node.
+func ShapeOf(pod *corev1.Pod) *Shape {
+	s := &Shape{selector: nodeaffinity.GetRequiredNodeAffinity(pod), tolerations: pod.Spec.Tolerations, Requests: Requests(pod)}
+	a := pod.Spec.Affinity
+	s.any = len(pod.Spec.NodeSelector) == 0 && (a == nil || a.NodeAffinity == nil || a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution == nil)
+	var key strings.Builder
+	fmt.Fprint(&key, pod.Spec.NodeSelector, s.Requests) // package fmt sorts maps
+	if !s.any && a != nil && a.NodeAffinity != nil {
+		key.WriteString(a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution.String())
+	}
+	for i := range s.tolerations {
+		key.WriteString(s.tolerations[i].String())
+	}
+	s.Key = key.String()
+	return s
+}
+
+// Refuses says why a pod of a shape cannot run on a node on which used is asked for
+// already; empty is that it can. It is what the stock scheduler's filters for taints,
+// node affinity and resources say; ports, volumes and affinity between pods it leaves
+// to that.
+func (n *Node) Refuses(s *Shape, used Amounts) string {
+	if !s.any {
+		if ok, err := s.selector.Match(n.node); err != nil || !ok {
+			return "node affinity or selector"
+		}
+	}
+	if !n.plain {
+		if t, found := corehelpers.FindMatchingUntoleratedTaint(klog.Background(), n.node.Spec.Taints, s.tolerations, hard, false); found {
+			return "taint " + t.Key
+		}
+	}
+	short := ""
+	for name, x := range s.Requests {
+		if x > 0 && n.allocatable[name]-used[name] < x && (short == "" || string(name) < short) {
+			short = string(name)
+		}
+	}
+	if short != "" {
+		return "too little " + short
+	}
+	return ""
+}
