@@ -60,10 +60,12 @@ func TestFolder(t *testing.T) {
 				"gpu.log: what was seen (mem_busy, mem_used, ",
 				"train.log: not used: ",
 				"optimizer.pt: not used: a Python pickle",
-			}, nil,
+			},
+			nil,
 		},
 		{
-			"a task file and a model", map[string]string{"colloc-task.json": task, "config.json": config, "model.safetensors": tensors("7"), "smi.csv": smi, "trace.json": kineto, "adapter_config.json": `{"peft_type": "LORA", "r": 8}`},
+			"a task file and a model",
+			map[string]string{"colloc-task.json": task, "config.json": config, "model.safetensors": tensors("7"), "smi.csv": smi, "trace.json": kineto, "adapter_config.json": `{"peft_type": "LORA", "r": 8}`},
 			8, 108544,
 			[]string{
 				"colloc-task.json: training, what was seen (it states them itself)", "adapter_config.json: not used: settings of an adapter",
@@ -73,17 +75,21 @@ func TestFolder(t *testing.T) {
 			[]string{"an adapter (LORA) is trained, which is not described", "config.json has 108544 parameters, model.safetensors 7: one of them is not of this training"},
 		},
 		{
-			"what does not tell which", map[string]string{"tasks.json": several, "a.log": two, "model-00001-of-00002.safetensors": tensors("7"), "m.txt": summary, "ds.json": `{"train_micro_batch_size_per_gpu": "auto"}`},
+			"what does not tell which",
+			map[string]string{"tasks.json": several, "a.log": two, "model-00001-of-00002.safetensors": tensors("7"), "m.txt": summary, "ds.json": `{"train_micro_batch_size_per_gpu": "auto"}`},
 			4, 110,
 			[]string{
 				"tasks.json: not used: it holds 2 tasks", "ds.json: not used: an object with the keys train_micro_batch_size_per_gpu", "m.txt: model (a summary",
 				"model-00001-of-00002.safetensors: not used: a part of a checkpoint", "a.log: not used: it tells of 2 GPUs or processes",
-			}, nil,
+			},
+			nil,
 		},
 		{
-			"a specification", map[string]string{"out/spec.json": spec, "ds.json": `{"train_micro_batch_size_per_gpu": 2}`, "other.json": `{"a": 1}`, "old.json": spec},
+			"a specification",
+			map[string]string{"out/spec.json": spec, "ds.json": `{"train_micro_batch_size_per_gpu": 2}`, "other.json": `{"a": 1}`, "old.json": spec},
 			16, 7,
-			[]string{"old.json: model, training (it states them itself)", "out/spec.json: not used: old.json is newer, or lies higher", "ds.json: not used: old.json states the batch", "other.json: not used: an object with the keys a"}, nil,
+			[]string{"old.json: model, training (it states them itself)", "out/spec.json: not used: old.json is newer, or lies higher", "ds.json: not used: old.json states the batch", "other.json: not used: an object with the keys a"},
+			nil,
 		},
 		{"what was seen alone", map[string]string{"dmon.log": dmon, "b.log": dmon}, 4, 0, []string{"b.log: what was seen (", "dmon.log: not used: b.log tells that already"}, nil},
 	} {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"slices"
+	"strings"
 
 	"example.com/colloc/profile/modelfile/internal/draft"
 	"example.com/colloc/profile/modelfile/internal/scan"
@@ -23,7 +24,7 @@ func (c *config) llama(b *builder, o Options) {
 	}
 	c.variant(k)
 	tied := c.modelType == "gemma" || c.modelType == "gemma2" || c.modelType == "gemma3_text" || c.modelType == "starcoder2" ||
-		c.modelType == "cohere" || c.modelType == "smollm3" // the library's default, which files leave out
+		strings.HasPrefix(c.modelType, "cohere") || c.modelType == "smollm3" || c.modelType == "ernie4_5" // the library's default, which files leave out
 	tied = c.flag("tie_word_embeddings", tied)
 	c.mixtureOf(k)
 	if k.experts == 0 || c.modelType != "qwen3_moe" && c.modelType != "qwen3_vl_moe_text" && c.modelType != "qwen2_moe" || c.has("intermediate_size") {
@@ -42,16 +43,22 @@ func (c *config) llama(b *builder, o Options) {
 	if k.experts > 0 {
 		step = int(min(c.count(1, "interleave_moe_layer_step", "decoder_sparse_step"), maxBlocks))
 	}
-	dense := c.list("mlp_only_layers")
+	dense, first := c.list("mlp_only_layers"), int64(0)
+	if c.modelType == "glm4_moe" {
+		first = c.count0("first_k_dense_replace")
+	}
 	for i := range depth {
 		kind := k
-		if k.experts > 0 && ((i+1)%step != 0 || slices.Contains(dense, int64(i))) {
+		if k.experts > 0 && ((i+1)%step != 0 || int64(i) < first || slices.Contains(dense, int64(i))) {
 			kind = &plain
 		}
 		b.oneBlock("decoder", i, kind)
 	}
 	b.norm("norm", k.normParams(width), scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, tied, false)
+	if c.modelType == "glm4_moe" && c.count0("num_nextn_predict_layers") > 0 {
+		b.file.Warn(0, "described without the layers for multi-token prediction, which the library leaves out too")
+	}
 }
 
 // variant sets what tells one relative of Llama from another.
@@ -69,7 +76,7 @@ func (c *config) variant(k *block) {
 		k.qkNorm, k.norms = k.headSize, 4
 	case "gemma2":
 		k.norms = 4
-	case "olmo2", "olmoe", "minimax_m2":
+	case "olmo2", "olmo3", "olmoe", "minimax_m2":
 		k.qkNorm = scan.Mul(k.heads, k.headSize)
 	case "phi3", "baichuan":
 		k.fused = true
@@ -87,7 +94,18 @@ func (c *config) variant(k *block) {
 		all := c.flag("use_bias", true)
 		k.rms, k.gated, k.qkvBias, k.outBias, k.mlpBias = false, false, all, all, all
 		k.kvHeads = c.count(min(k.heads, 2), "num_key_value_heads")
-	case "cohere":
+	case "glm", "glm4", "glm4_moe":
+		k.outBias = false
+		if c.modelType == "glm4" {
+			k.norms = 4
+		}
+		if c.modelType == "glm4_moe" && c.flag("use_qk_norm", false) {
+			k.qkNorm = k.headSize
+		}
+	case "ernie4_5":
+		all := c.flag("use_bias", false)
+		k.qkvBias, k.outBias, k.mlpBias = all, all, all
+	case "cohere", "cohere2":
 		k.norms = 1
 		if c.flag("use_qk_norm", false) {
 			c.faults = append(c.faults, errors.New("use_qk_norm is not described for cohere; "+draft.WayOut))

@@ -48,6 +48,9 @@ func (c *config) languageHead(b *builder, o Options, width, vocab, length int64,
 	classifier := o.Head == DefaultHead
 	switch {
 	case o.Head == NoHead, classifier && c.bare():
+	case classifier && c.mentions("ForSequenceClassification") && c.has("encoder_layers"):
+		b.linear("classification_head.dense", width, width, 1, true)
+		b.linear("classification_head.out_proj", width, c.classes(), 1, true)
 	case classifier && (c.mentions("ForSequenceClassification") || c.mentions("RewardModel")):
 		b.linear("score", width, c.classes(), length, false)
 	case classifier && c.mentions("ForTokenClassification"):

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -40,7 +39,8 @@ func (c *config) describe(b *builder, o Options) {
 	switch c.modelType {
 	case "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma", "mixtral", "phi3", "qwen2_moe", "olmoe", "gpt_oss", "minimax_m2",
 		"gemma2", "gemma3_text", "granite", "olmo2", "internlm2", "baichuan", "smollm3", "stablelm", "starcoder2", "cohere", "qwen",
-		"llama4_text", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen2_vl_text", "qwen2_5_vl_text", "chatglm":
+		"llama4_text", "qwen3_vl_text", "qwen3_vl_moe_text", "qwen2_vl_text", "qwen2_5_vl_text", "chatglm", "olmo3", "ernie4_5", "cohere2", "glm", "glm4",
+		"glm4_moe":
 		c.llama(b, o)
 	case "deepseek_v2", "deepseek_v3", "deepseek_v32", "kimi_k2", "glm_moe_dsa":
 		c.deepseek(b, o)
@@ -81,27 +81,6 @@ func (c *config) describe(b *builder, o Options) {
 	default:
 		c.unknown(b, o)
 	}
-}
-
-// foreign reports, as a fault, a setting that makes another network of a known
-// type: what its name says would be described, and it is not.
-func (c *config) foreign() bool {
-	allowed := map[string]string{
-		"kv_lora_rank": "deepseek_v2 deepseek_v3 deepseek_v32 kimi_k2 glm_moe_dsa", "interleave_moe_layer_step": "llama4_text",
-		"num_hidden_groups": "albert", "hybrid_override_pattern": "nemotron_h", "layers_block_type": "nemotron_h", "block_configs": "nemotron-nas",
-		"linear_num_value_heads": "qwen3_next qwen3_5_text qwen3_5_moe_text", "linear_key_head_dim": "qwen3_next qwen3_5_text qwen3_5_moe_text",
-	}
-	for _, key := range []string{
-		"hybrid_override_pattern", "layers_block_type", "block_configs", "mamba_d_state", "mamba_d_conv", "ssm_cfg", "attn_layer_period",
-		"linear_num_value_heads", "linear_key_head_dim", "kv_lora_rank", "interleave_moe_layer_step", "num_hidden_groups", "audio_processor",
-		"hidden_size_per_layer_input",
-	} {
-		if c.has(key) && !slices.Contains(strings.Fields(allowed[key]), c.modelType) && c.find1("text_config") == nil {
-			c.faults = append(c.faults, fmt.Errorf("%s makes it a network that this package does not know; %s", key, draft.WayOut))
-			return true
-		}
-	}
-	return false
 }
 
 // unknown describes the text model of a type that holds several, and tells why
@@ -225,5 +204,6 @@ func (c *config) inner() *config {
 	if inner.modelType == "" && c.modelType == "llava" {
 		inner.modelType = "llama" // the library's default
 	}
+	inner.fill()
 	return inner
 }
