@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,4 +91,42 @@ func (c *Client) Cancel(ctx context.Context, ids ...site.JobID) error {
 func (c *Client) Release(ctx context.Context, id site.JobID) error {
 	_, err := c.run(ctx, Command{Args: []string{"scontrol", "release", strconv.FormatInt(int64(id), 10)}})
 	return err
+}
+
+// Withdraw takes jobs out of the queue that have not started, so that they never run, and
+// returns which. A job that starts in the same moment runs on and is not among them, nor
+// is one that is over: each is held first, looked at, and cancelled only if it still
+// waits. Those that Slurm does not know are passed over. After an error nobody knows
+// which jobs are left: ask again.
+func (c *Client) Withdraw(ctx context.Context, ids ...site.JobID) ([]site.JobID, error) {
+	var known []site.JobID
+	for _, id := range ids {
+		if id <= 0 {
+			return nil, fmt.Errorf("slurm: withdraw: %d is no job", id)
+		}
+		switch _, err := c.run(ctx, Command{Args: []string{"scontrol", "hold", strconv.FormatInt(int64(id), 10)}}); {
+		case err == nil:
+			known = append(known, id)
+		case errors.Is(err, site.ErrNoCluster), errors.Is(err, site.ErrPermission):
+			return nil, err
+		}
+	}
+	if len(known) == 0 {
+		return nil, nil
+	}
+	jobs, err := c.Jobs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var gone []site.JobID
+	for _, j := range jobs {
+		switch {
+		case !slices.Contains(known, j.ID):
+		case j.State == site.Pending && strings.HasPrefix(j.Reason, "JobHeld"):
+			gone = append(gone, j.ID)
+		case !j.State.Over():
+			err = errors.Join(err, c.Release(ctx, j.ID)) // else it would be held if it is put back
+		}
+	}
+	return gone, errors.Join(err, c.Cancel(ctx, gone...))
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -134,4 +135,40 @@ func identifier(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// Unquote undoes bash's printf %q, with which a script's output names its tasks: escaped
+// characters, or $'...'.
+func Unquote(word string) string {
+	body, special := strings.CutPrefix(word, "$'")
+	if special {
+		body = strings.TrimSuffix(body, "'")
+	} else if word == "''" {
+		return ""
+	}
+	var b strings.Builder
+	for i := 0; i < len(body); i++ {
+		if body[i] != '\\' || i+1 == len(body) {
+			b.WriteByte(body[i])
+			continue
+		}
+		i++
+		if n := strings.IndexByte("abtnvfr", body[i]); special && n >= 0 {
+			b.WriteByte("\a\b\t\n\v\f\r"[n])
+			continue
+		}
+		if special && body[i] == 'E' {
+			b.WriteByte(0x1b)
+			continue
+		}
+		if special && i+3 <= len(body) {
+			if octal, err := strconv.ParseUint(body[i:i+3], 8, 8); err == nil {
+				b.WriteByte(byte(octal))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(body[i])
+	}
+	return b.String()
 }

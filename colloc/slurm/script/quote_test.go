@@ -227,3 +227,16 @@ func TestHeaderRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestUnquote: what bash's printf %q makes of a name is the name again.
+func TestUnquote(t *testing.T) {
+	for _, name := range append([]string{"lr=0.1 b", "it's", "bell\a\x1b[0m"}, hostile...) {
+		out, err := exec.Command("bash", "-c", `printf %q "$1"`, "bash", name).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := Unquote(string(out)); got != name {
+			t.Errorf("%s is read as %q, want %q", out, got, name)
+		}
+	}
+}

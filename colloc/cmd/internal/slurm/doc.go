@@ -4,12 +4,14 @@
 //	colloc slurm plan   -sweep sweep.json
 //	colloc slurm submit -sweep sweep.json -dry-run
 //	colloc slurm submit -sweep sweep.json
+//	colloc slurm submit -sweep sweep.json -wait
 //	colloc slurm watch  -sweep sweep.json
 //	colloc slurm decide -decisions decisions.json TASK
 //
 // plan reads the tasks and the state of the cluster and prints who should share
 // which GPU, with predicted speeds and the reason for each task that waits or
-// runs alone. submit does the same and submits. watch follows the jobs, compares
+// runs alone. submit does the same and submits, and with -wait
+// stays until every task is over. watch follows the jobs, compares
 // the predicted speeds with those seen, and saves what it learned for the next
 // plan. decide answers the plugin job_submit.lua, which puts jobs that users
 // submit themselves where the plan wants them.

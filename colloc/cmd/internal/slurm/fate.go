@@ -2,16 +2,18 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
 )
 
@@ -27,9 +29,28 @@ const (
 	unknown               // Slurm has forgotten the job, and its output is not there
 )
 
+// words are the fates as the record keeps them.
+func words() []string { return []string{"new", "active", "done", "failed", "cancelled", "unknown"} }
+
 func (f fate) String() string {
 	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again"}[f]
 }
+
+// MarshalText writes a word.
+func (f fate) MarshalText() ([]byte, error) { return []byte(words()[f]), nil }
+
+// UnmarshalText reads what MarshalText wrote.
+func (f *fate) UnmarshalText(text []byte) error {
+	i := slices.Index(words(), string(text))
+	if i < 0 {
+		return fmt.Errorf("%q is no end of a task: want one of %s", text, strings.Join(words(), ", "))
+	}
+	*f = fate(i)
+	return nil
+}
+
+// final reports whether it can no longer change.
+func (f fate) final() bool { return f == done || f == failed || f == cancelled }
 
 // planned reports whether a task with this fate is planned.
 func (f fate) planned(again bool) bool {
@@ -37,7 +58,7 @@ func (f fate) planned(again bool) bool {
 }
 
 // exitLine is what a script says of each of its tasks, in their order.
-var exitLine = regexp.MustCompile(`(?m)^colloc: exit ([0-9]+): `)
+var exitLine = regexp.MustCompile(`(?m)^colloc: exit ([0-9]+): (.*)$`)
 
 // codes are the exit codes of a job's tasks as its own output tells; ok says
 // whether there is one.
@@ -56,58 +77,157 @@ func (s *sweep) codes(id site.JobID) (codes []int, ok bool) {
 	return codes, true
 }
 
+// wrote finds a job that is not recorded and ran a task after some moment, and how it
+// ended, by what jobs wrote; 0 if none did.
+func (s *sweep) wrote(task string, since time.Time, recorded map[site.JobID][]string) (site.JobID, fate) {
+	files, _ := filepath.Glob(under(s.dir, s.output("*"))) // the pattern is one
+	for _, path := range files {
+		info, err := os.Stat(path)
+		if err != nil || info.ModTime().Before(since.Add(-time.Minute)) { // clocks differ
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			continue
+		}
+		for _, m := range exitLine.FindAllStringSubmatch(string(text), -1) {
+			var id site.JobID
+			if _, err := fmt.Sscanf(filepath.Base(path), "colloc-%d.out", &id); err != nil || recorded[id] != nil || script.Unquote(m[2]) != task {
+				continue
+			}
+			if m[1] == "0" {
+				return id, done
+			}
+			return id, failed
+		}
+	}
+	return 0, fresh
+}
+
 // past is what became of each task, and by which job.
 type past struct {
 	fates  map[string]fate
 	jobs   map[string]site.JobID
+	tries  map[string]int // how often it failed
+	all    map[site.JobID]*site.JobInfo
 	others []string // what other sweeps and users run under the same names
 }
 
-// history finds what became of every task: from the jobs that Slurm knows, then
-// from its accounts, then from what the jobs themselves wrote.
-func (p *program) history(ctx context.Context, s *sweep, jobs []site.JobInfo, submitted *record) (*past, error) {
-	all := make(map[site.JobID]site.JobInfo, len(jobs))
-	for _, j := range jobs {
-		all[j.ID] = j
-	}
-	tasks := submitted.tasks()
-	var lost []site.JobID
-	for id := range tasks {
-		if _, listed := all[id]; !listed {
-			lost = append(lost, id)
+// history finds what became of every task: from the record, where that knows the
+// end, from the jobs that Slurm knows, then from its accounts, then from what the
+// jobs themselves wrote. Ends are kept in the record.
+func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) (*past, error) {
+	s, submitted := d.sweep, d.record
+	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
+	recorded := submitted.tasks()
+	for i := range jobs {
+		j := &jobs[i]
+		names := recorded[j.ID]
+		if names != nil && j.Comment != "" && (!s.mine(j) || !slices.Equal(slurm.TasksOf(j), names)) {
+			continue // a controller that lost its state gives numbers anew
+		}
+		h.all[j.ID] = j
+		if names == nil && !submitted.withdrew(j.ID) {
+			h.adopt(s, submitted, j)
 		}
 	}
-	slices.Sort(lost)
-	o := p.watch
-	found, err := p.client.Wait(ctx, &o, lost...)
-	if err != nil && !errors.Is(err, site.ErrNoCluster) {
+	if err := p.findLost(ctx, h, submitted); err != nil {
 		return nil, err
 	}
-	for _, j := range found {
-		all[j.ID] = j
-	}
-	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID)}
-	for id, j := range all {
-		names := tasks[id]
-		switch {
-		case names != nil:
-		case s.mine(&j):
-			names = slurm.TasksOf(&j)
-		default:
-			for _, t := range slurm.TasksOf(&j) {
-				if s.byID[t] != nil && !j.State.Over() {
-					h.others = append(h.others, fmt.Sprintf("job %d of %s runs a task that is called %q, too: it is of another sweep", id, j.User, t))
-				}
-			}
+	h.doubt(d, recorded)
+	at := make(map[site.JobID]int)
+	for m := range submitted.members() {
+		j, k := h.all[m.Job], at[m.Job]
+		at[m.Job]++
+		f := m.End
+		if f == fresh && j != nil {
+			f = s.fate(j, k)
 		}
-		for k, t := range names {
-			if id > h.jobs[t] { // the last one counts
-				h.jobs[t], h.fates[t] = id, s.fate(&j, k)
-			}
+		if m.Taken && (f == unknown || f == cancelled && j != nil && len(j.Nodes) == 0) {
+			m.Gone = true // it never ran
+			continue
 		}
+		if f.final() {
+			m.End = f
+		}
+		h.note(m.Task, m.Job, f)
 	}
 	slices.Sort(h.others)
 	return h, nil
+}
+
+// adopt takes into the record a job of the sweep that it does not know: one of which
+// nobody heard whether it was submitted, or of a record that is gone.
+func (h *past) adopt(s *sweep, submitted *record, j *site.JobInfo) {
+	tasks := slurm.TasksOf(j)
+	if !s.mine(j) {
+		for _, t := range tasks {
+			if s.byID[t] != nil && !j.State.Over() {
+				h.others = append(h.others, fmt.Sprintf("job %d of %s runs a task that is called %q, too: it is of another sweep", j.ID, j.User, t))
+			}
+		}
+		return
+	}
+	n := set{Learned: true} // what was predicted is not known
+	for _, t := range tasks {
+		m := submitted.doubtful(t)
+		if m != nil {
+			m.Job, m.Doubt = j.ID, false
+			continue
+		}
+		n.Members = append(n.Members, member{Task: t, Job: j.ID})
+	}
+	if len(n.Members) > 0 {
+		submitted.Sets = append(submitted.Sets, n)
+	}
+}
+
+// doubt decides about tasks that were given to Slurm, and of which it lists no job after
+// some looks: what they wrote tells whether they ran; else they never arrived.
+func (h *past) doubt(d *desk, recorded map[site.JobID][]string) {
+	for i := range d.record.Sets {
+		set := &d.record.Sets[i]
+		for k := range set.Members {
+			m := &set.Members[k]
+			switch {
+			case !m.Doubt:
+			case d.looks <= d.patience:
+				h.fates[m.Task] = active
+			default:
+				m.Doubt = false
+				m.Job, m.End = d.sweep.wrote(m.Task, set.Sent, recorded)
+			}
+		}
+	}
+}
+
+// findLost asks for the jobs of the record that Slurm does not list.
+func (p *program) findLost(ctx context.Context, h *past, submitted *record) error {
+	var lost []site.JobID
+	for m := range submitted.members() {
+		if h.all[m.Job] == nil && m.End == fresh && !slices.Contains(lost, m.Job) {
+			lost = append(lost, m.Job)
+		}
+	}
+	o := p.watch
+	found, err := p.client.Wait(ctx, &o, lost...)
+	for i := range found {
+		h.all[found[i].ID] = &found[i]
+	}
+	return err
+}
+
+// note takes in what became of a task in a job: once done it is done, what is active
+// counts before what is over, and else the last job does.
+func (h *past) note(task string, job site.JobID, f fate) {
+	if f == failed {
+		h.tries[task]++
+	}
+	was := h.fates[task]
+	if was == done || was == active && f != done || f != done && f != active && job < h.jobs[task] {
+		return
+	}
+	h.jobs[task], h.fates[task] = job, f
 }
 
 // fate is what became of task k of a job. A task that ended with 0 is done,

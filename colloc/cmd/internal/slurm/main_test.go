@@ -309,13 +309,13 @@ func TestSubmitsAtOnce(t *testing.T) {
 	_, stderr := call(t, s, 1, "submit", "-sweep", "sweep.json")
 	contains(t, stderr, "another submit is at work")
 	unlock()
-	s.most = 1
+	s.most, s.jobs = 1, []string{`{"job_id": 1, "job_state": "PENDING", "state_reason": "JobHeldUser"}`}
 	_, stderr = call(t, s, 1, "submit", "-sweep", "sweep.json")
 	contains(t, stderr, "QOSMaxSubmitJobPerUserLimit")
 	if diff := cmp.Diff([]string{"scancel 1"}, s.cancelled); diff != "" {
 		t.Errorf("cancelled (-want +got):\n%s", diff)
 	}
-	s.most = 0
+	s.most, s.jobs = 0, nil
 	call(t, s, 0, "submit", "-sweep", "sweep.json")
 	if n := len(s.scripts); n != 4 {
 		t.Errorf("%d jobs in all, want the one that was cancelled and 3", n)

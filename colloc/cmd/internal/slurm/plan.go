@@ -23,17 +23,20 @@ type job struct {
 	gpu   string
 }
 
+// refusal is a task that gets no job, whatever becomes free.
+type refusal struct{ task, why string }
+
 // outline is a plan for the cluster as it is.
 type outline struct {
-	submitted *record // before
-	logs      string
-	plan      *colloc.Plan
-	jobs      []job
-	gpus      map[string]profile.GPUModel
-	pinned    map[string]bool // GPUs that a job can name
-	skipped   []site.Skipped
-	queued    []*colloc.Plan // what waits in Slurm for any GPU of a kind
-	refused   []string       // what gets no job, and why
+	logs    string
+	plan    *colloc.Plan
+	jobs    []job
+	gpus    map[string]profile.GPUModel
+	pinned  map[string]bool // GPUs that a job can name
+	skipped []site.Skipped
+	queued  []*colloc.Plan // what waits in Slurm for any GPU of a kind
+	outside int            // tasks that cannot wait in Slurm, and wait here
+	refused []refusal      // what gets no job, and why
 }
 
 func (p *program) plan(ctx context.Context, args []string) error {
@@ -44,7 +47,11 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	if err := p.parse(f, args, aboutPlan, 0); err != nil {
 		return err
 	}
-	out, err := p.outline(ctx, in)
+	d, err := in.open()
+	if err != nil {
+		return err
+	}
+	out, err := p.outline(ctx, d)
 	if err != nil {
 		return err
 	}
@@ -59,74 +66,110 @@ func (p *program) plan(ctx context.Context, args []string) error {
 
 // input is the files that a plan is made from.
 type input struct {
-	sweep, record, models *string
-	again, now            *bool
+	path, submitted, learned *string
+	again, now               *bool
 }
 
 func inputFlags(f *flag.FlagSet) input {
 	return input{
-		sweep:  f.String("sweep", "", "`FILE` with the tasks"),
-		record: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
-		now:    f.Bool("now", false, "leave out tasks for which no GPU is free: they would wait in Slurm's queue"),
-		again:  f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
-		models: f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
+		path:      f.String("sweep", "", "`FILE` with the tasks"),
+		submitted: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
+		now:       f.Bool("now", false, "leave out tasks for which no GPU is free: they would wait in Slurm's queue"),
+		again:     f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
+		learned:   f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
 	}
 }
 
+// desk is what lies on the table while a sweep is planned: its tasks, what was
+// submitted, what was learned.
+type desk struct {
+	input
+	sweep  *sweep
+	record *record
+	models *models
+
+	impossible map[string]string // tasks that no node takes, and why
+	looks      int               // at the cluster
+	patience   int               // looks until a job that was perhaps submitted must be listed
+}
+
+func (in input) open() (*desk, error) {
+	d := &desk{input: in, impossible: make(map[string]string)}
+	var err error
+	if d.sweep, err = readSweep(*in.path); err != nil {
+		return nil, err
+	}
+	if d.record, err = load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
+		return nil, err
+	}
+	d.models, err = loadModels(*in.learned)
+	return d, err
+}
+
 // outline reads the cluster and plans what is pending.
-func (p *program) outline(ctx context.Context, in input) (*outline, error) {
-	s, err := readSweep(*in.sweep)
+func (p *program) outline(ctx context.Context, d *desk) (*outline, error) {
+	state, history, err := p.look(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	submitted, err := load(*in.record, readRecord, func() (*record, error) { return &record{}, nil })
-	if err != nil {
-		return nil, err
-	}
-	m, err := loadModels(*in.models)
-	if err != nil {
-		return nil, err
-	}
-	planner := m.planner
+	history.tell(p, d.sweep)
+	return d.arrange(ctx, state, d.sweep.pending(history, *d.again))
+}
+
+// look reads the cluster, and what became of the tasks.
+func (p *program) look(ctx context.Context, d *desk) (*site.State, *past, error) {
 	state, err := p.client.State(ctx)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := d.sweep.check(state); err != nil {
+		return nil, nil, err
+	}
+	d.looks++
+	history, err := p.history(ctx, d, state.Jobs)
+	return state, history, err
+}
+
+// arrange plans tasks for the cluster as it is.
+func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.Task) (*outline, error) {
+	s := d.sweep
+	out := newOutline(s)
+	gpus, devices := out.offered(s, state)
+	var err error
+	if out.plan, err = d.models.planner.Plan(ctx, pending, gpus); err != nil {
 		return nil, err
 	}
-	if err := s.check(state); err != nil {
-		return nil, err
+	kinds := s.kinds(state)
+	if err := s.place(out, state, devices, kinds); err != nil || *d.now {
+		return out, err
 	}
-	history, err := p.history(ctx, s, state.Jobs, submitted)
-	if err != nil {
-		return nil, err
+	left, err := s.queue(ctx, d.models.planner, out, waiting(pending, out.plan), kinds)
+	if len(left) > 0 && len(kinds) == 0 {
+		out.outside = len(left)
 	}
-	history.tell(p, s)
-	out := &outline{submitted: submitted, logs: s.LogDir, gpus: make(map[string]profile.GPUModel), pinned: make(map[string]bool)}
+	return out, err
+}
+
+func newOutline(s *sweep) *outline {
+	return &outline{logs: s.LogDir, gpus: make(map[string]profile.GPUModel), pinned: make(map[string]bool)}
+}
+
+// offered are the GPUs that a plan may use now.
+func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string]site.Device) {
 	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
-	out.skipped = skipped
+	o.skipped = skipped
 	devices := make(map[string]site.Device)
 	for _, d := range state.Devices() {
 		devices[d.ID()] = d
 	}
 	for i := range gpus {
-		out.gpus[gpus[i].ID] = gpus[i].Model
-		out.pinned[gpus[i].ID] = devices[gpus[i].ID].Pinned
+		o.gpus[gpus[i].ID] = gpus[i].Model
+		o.pinned[gpus[i].ID] = devices[gpus[i].ID].Pinned
 		if devices[gpus[i].ID].Share == "" {
 			gpus[i].Mechanisms = nil // in one job the tasks share what they like
 		}
 	}
-	pending := s.pending(history, *in.again)
-	if out.plan, err = planner.Plan(ctx, pending, gpus); err != nil {
-		return nil, err
-	}
-	kinds := s.kinds(state)
-	if err := s.place(out, state, devices, kinds); err != nil || *in.now {
-		return out, err
-	}
-	left, err := s.queue(ctx, planner, out, waiting(pending, out.plan), kinds)
-	if len(left) > 0 && len(kinds) == 0 {
-		out.refused = append(out.refused, fmt.Sprintf("%d tasks wait here and not in Slurm: no type that a job can ask for means one product: submit again when GPUs are free", len(left)))
-	}
-	return out, err
+	return gpus, devices
 }
 
 // place writes the jobs of a plan for the GPUs that are free: one per task where
@@ -222,8 +265,11 @@ func (p *program) explain(out *outline, scripts bool) error {
 			return err
 		}
 	}
-	for _, line := range out.refused {
-		fmt.Fprintf(p.stdout, "no job: %s\n", line)
+	for _, r := range out.refused {
+		fmt.Fprintf(p.stdout, "no job: %q %s\n", r.task, r.why)
+	}
+	if out.outside > 0 {
+		fmt.Fprintf(p.stdout, "no job: %d tasks wait here and not in Slurm: no type that a job can ask for means one product: submit again when GPUs are free, or submit -wait\n", out.outside)
 	}
 	for _, j := range out.jobs {
 		if !scripts {

@@ -108,7 +108,7 @@ func (s *sweep) whole(out *outline, p *colloc.Placement, k kind, node string) er
 	var parts []script.Set
 	for _, t := range sets[0].Tasks {
 		if !k.room(t) {
-			out.refused = append(out.refused, fmt.Sprintf("%q asks for %d CPUs and %v: no node with such GPUs has more than %d and %v", t.Name, max(1, t.CPUs), t.Memory, k.cpus, k.memory))
+			out.refused = append(out.refused, refusal{t.Name, fmt.Sprintf("asks for %d CPUs and %v: no node with such GPUs has more than %d and %v", max(1, t.CPUs), t.Memory, k.cpus, k.memory)})
 			continue
 		}
 		i := slices.IndexFunc(parts, func(part script.Set) bool { return k.room(append(slices.Clone(part.Tasks), t)...) })

@@ -2,8 +2,11 @@ package slurm
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
+	"iter"
 	"slices"
+	"time"
 
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/predict"
@@ -23,6 +26,8 @@ type set struct {
 	Members   []member          `json:"members"`
 	// Pinned says that the jobs named the GPU; else Slurm may have chosen another.
 	Pinned bool `json:"pinned,omitempty"`
+	// Sent is when it was given to Slurm.
+	Sent time.Time `json:"sent,omitzero"`
 	// Learned says that watch has learned from it: nothing counts twice.
 	Learned bool `json:"learned,omitempty"`
 }
@@ -33,39 +38,105 @@ type member struct {
 	Task  string           `json:"task"`
 	Job   site.JobID       `json:"job,omitempty"`
 	Speed predict.Estimate `json:"speed"`
+	// End is how it ended, once that is known for good: Slurm forgets.
+	End fate `json:"end,omitempty"`
+	// Taken says that the job is about to be taken out of Slurm's queue, to be planned
+	// anew, Gone that it was, and never ran.
+	Taken bool `json:"taken,omitempty"`
+	Gone  bool `json:"gone,omitempty"`
+	// Doubt says that it was given to Slurm, and that nobody heard under which number,
+	// or whether it arrived.
+	Doubt bool `json:"doubt,omitempty"`
 }
 
-// add appends the sets that were submitted.
-func (r *record) add(out *outline, ids map[string]site.JobID) {
+// intend appends a set that is about to be submitted: whatever happens then, it is known
+// that it may have been.
+func (r *record) intend(out *outline, jobs []job, now time.Time) *set {
 	placements := out.plan.Placements
 	for _, queued := range out.queued {
 		placements = slices.Concat(placements, queued.Placements)
 	}
+	n := set{GPU: jobs[0].gpu, Sent: now.UTC()}
 	for _, pl := range placements {
-		n := set{GPU: pl.GPU, Product: out.gpus[pl.GPU].Name, Mechanism: pl.Mechanism, Pinned: out.pinned[pl.GPU]}
-		submitted := false
-		for _, m := range pl.Members {
-			id := ids[m.Task]
-			submitted = submitted || id != 0
-			n.Members = append(n.Members, member{Task: m.Task, Job: id, Speed: m.Speed})
+		if pl.GPU != n.GPU {
+			continue
 		}
-		if submitted {
-			r.Sets = append(r.Sets, n)
+		n.Product, n.Mechanism, n.Pinned = out.gpus[n.GPU].Name, pl.Mechanism, out.pinned[n.GPU]
+		for _, m := range pl.Members {
+			doubt := slices.ContainsFunc(jobs, func(j job) bool { return slices.Contains(j.tasks, m.Task) })
+			n.Members = append(n.Members, member{Task: m.Task, Speed: m.Speed, Doubt: doubt})
 		}
 	}
+	r.Sets = append(r.Sets, n)
+	return &r.Sets[len(r.Sets)-1]
+}
+
+// sent notes under which numbers a set was submitted; err is what stopped it. What was
+// submitted of a set that was stopped is taken back.
+func (r *record) sent(s *set, ids map[string]site.JobID, err error) {
+	for i := range s.Members {
+		m := &s.Members[i]
+		if id := ids[m.Task]; id != 0 {
+			m.Job, m.Doubt, m.Taken = id, false, err != nil
+		}
+		m.Doubt = m.Doubt && errors.Is(err, site.ErrNoCluster)
+	}
+	if !slices.ContainsFunc(s.Members, func(m member) bool { return m.Doubt || m.Job != 0 }) {
+		r.Sets = r.Sets[:len(r.Sets)-1]
+	}
+}
+
+// withdrew reports whether a job was taken out of the queue.
+func (r *record) withdrew(id site.JobID) bool {
+	return slices.ContainsFunc(r.Sets, func(s set) bool {
+		return slices.ContainsFunc(s.Members, func(m member) bool { return m.Gone && m.Job == id })
+	})
+}
+
+// doubtful is the member of which nobody knows whether it was submitted; nil if there
+// is none of that task.
+func (r *record) doubtful(task string) *member {
+	for i := range r.Sets {
+		for k := range r.Sets[i].Members {
+			if m := &r.Sets[i].Members[k]; m.Doubt && m.Task == task {
+				return m
+			}
+		}
+	}
+	return nil
+}
+
+// learned is how many sets have been learned from.
+func (r *record) learned() int {
+	n := 0
+	for _, s := range r.Sets {
+		if s.Learned {
+			n++
+		}
+	}
+	return n
 }
 
 // tasks are those that each job runs, in the order of its script.
 func (r *record) tasks() map[site.JobID][]string {
 	all := make(map[site.JobID][]string)
-	for _, s := range r.Sets {
-		for _, m := range s.Members {
-			if m.Job != 0 {
-				all[m.Job] = append(all[m.Job], m.Task)
+	for m := range r.members() {
+		all[m.Job] = append(all[m.Job], m.Task)
+	}
+	return all
+}
+
+// members are those with a job of their own, in the order in which they were submitted.
+func (r *record) members() iter.Seq[*member] {
+	return func(yield func(*member) bool) {
+		for i := range r.Sets {
+			for k := range r.Sets[i].Members {
+				if m := &r.Sets[i].Members[k]; m.Job != 0 && !m.Gone && !yield(m) {
+					return
+				}
 			}
 		}
 	}
-	return all
 }
 
 func readRecord(r io.Reader) (*record, error) {

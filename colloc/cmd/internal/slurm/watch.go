@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -35,36 +34,23 @@ func (p *program) follow(ctx context.Context, args []string) error {
 	if err := p.parse(f, args, aboutWatch, 0); err != nil {
 		return err
 	}
-	s, err := readSweep(*in.sweep)
+	d, err := in.open()
 	if err != nil {
 		return err
 	}
-	rec, err := load(*in.record, readRecord, func() (*record, error) { return nil, wrong("%s is not there: submit first", *in.record) })
+	if len(d.record.Sets) == 0 {
+		return wrong("%s is not there, or empty: submit first", *d.submitted)
+	}
+	jobs, err := p.await(ctx, d.record)
 	if err != nil {
 		return err
 	}
-	m, err := loadModels(*in.models)
+	n, err := p.learn(d, jobs)
 	if err != nil {
 		return err
 	}
-	jobs, err := p.await(ctx, rec)
-	if err != nil {
-		return err
-	}
-	n, err := p.learn(rec, s, jobs, filepath.Dir(*in.sweep), m)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(p.stdout, "learned from %d of %d sets\n", n, len(rec.Sets))
-	if n > 0 {
-		if err := m.save(); err != nil {
-			return err
-		}
-	}
-	if err := writeJSON(*in.record, rec); err != nil {
-		return err
-	}
-	return p.failures(s, rec, jobs)
+	fmt.Fprintf(p.stdout, "learned from %d of %d sets\n", n, len(d.record.Sets))
+	return p.failures(d.sweep, d.record, jobs)
 }
 
 // failures is the error that names the jobs that did not complete; nil if all
@@ -121,7 +107,7 @@ func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.J
 	o := p.watch
 	for _, s := range rec.Sets {
 		for _, m := range s.Members {
-			if m.Job != 0 && !s.Learned {
+			if m.Job != 0 && !m.Gone && !s.Learned {
 				o.Jobs = append(o.Jobs, m.Job)
 			}
 		}
@@ -133,13 +119,7 @@ func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.J
 	for e, err := range p.client.Watch(ctx, &o) {
 		switch {
 		case err == nil:
-			if before := jobs[e.Job.ID]; e.Job.Held == nil { // a job that is over says no more where it was
-				e.Job.Held = before.Held
-				if len(e.Job.Nodes) == 0 {
-					e.Job.Nodes = before.Nodes
-				}
-			}
-			jobs[e.Job.ID] = e.Job
+			keep(jobs, e.Job)
 			fmt.Fprintf(p.stdout, "job %d %s: %s %v %s\n", e.Job.ID, e.Job.Name, e.Job.State, e.Job.Nodes, e.Job.Reason)
 		case ctx.Err() == nil && errors.Is(err, site.ErrNoCluster):
 			fmt.Fprintf(p.stderr, "slurm watch: %v: trying again\n", err)
@@ -150,49 +130,95 @@ func (p *program) await(ctx context.Context, rec *record) (map[site.JobID]site.J
 	return jobs, nil
 }
 
-// learn compares every set with its prediction and teaches the models. It
-// returns how many sets taught something.
-func (p *program) learn(rec *record, s *sweep, jobs map[site.JobID]site.JobInfo, dir string, m *models) (int, error) {
-	taught := 0
-	for i := range rec.Sets {
-		set := &rec.Sets[i]
-		if set.Learned {
-			continue
+// keep notes what a job is now, and where it was: one that is over no longer says.
+func keep(jobs map[site.JobID]site.JobInfo, j site.JobInfo) {
+	if before := jobs[j.ID]; j.Held == nil {
+		j.Held = before.Held
+		if len(j.Nodes) == 0 {
+			j.Nodes = before.Nodes
 		}
-		gpu, ok := profile.LookupGPU(set.Product)
-		if !ok {
-			return taught, wrong("product %q is not in the catalogue", set.Product)
-		}
-		o := colloc.Observation{GPU: gpu, Mechanism: set.Mechanism}
-		useful, known := false, true
-		for i, member := range set.Members {
-			e := s.byID[member.Task]
-			if e == nil {
-				return taught, wrong("task %q is not in the sweep: watch with the sweep that was submitted", member.Task)
-			}
-			seen, err := see(under(dir, s.run(e).Log))
-			if err != nil {
-				return taught, err
-			}
-			out := seen.outcome(e, set, i, jobs)
-			useful = useful || !out.Speed.IsZero() && len(set.Members) > 1 || !out.Peak.IsZero()
-			o.Members = append(o.Members, out)
-			known = known && jobs[member.Job].State != site.Forgotten
-			p.compare(set.GPU, member, out)
-		}
-		if known {
-			set.Learned = true
-		}
-		if !useful {
-			continue
-		}
-		if err := m.planner.Observe(o); err != nil {
-			fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
-			continue
-		}
-		taught++
 	}
-	return taught, nil
+	jobs[j.ID] = j
+}
+
+// over reports whether all jobs of a set are, as far as anybody knows, and some ran.
+func (s *set) over(jobs map[site.JobID]site.JobInfo) bool {
+	ran := false
+	for _, m := range s.Members {
+		if m.Doubt {
+			return false
+		}
+		if m.Job == 0 || m.Gone {
+			continue
+		}
+		if j, known := jobs[m.Job]; known && (!j.State.Over() || j.State == site.Forgotten && !m.End.final()) || !known && !m.End.final() {
+			return false
+		}
+		ran = true
+	}
+	return ran
+}
+
+// learn compares every set that is over with its prediction, teaches the models, and
+// saves models and record. It returns how many sets taught something.
+func (p *program) learn(d *desk, jobs map[site.JobID]site.JobInfo) (int, error) {
+	taught, before := 0, d.record.learned()
+	for i := range d.record.Sets {
+		set := &d.record.Sets[i]
+		if set.Learned || !set.over(jobs) {
+			continue
+		}
+		useful, err := p.teach(d, set, jobs)
+		if err != nil {
+			return taught, err
+		}
+		if useful {
+			taught++
+		}
+	}
+	if taught > 0 {
+		if err := d.models.save(); err != nil {
+			return taught, err
+		}
+	}
+	if d.record.learned() == before {
+		return taught, nil
+	}
+	return taught, d.save()
+}
+
+// teach compares one set with its prediction, and reports whether the models learned.
+func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bool, error) {
+	s := d.sweep
+	gpu, ok := profile.LookupGPU(set.Product)
+	if !ok {
+		return false, wrong("product %q is not in the catalogue", set.Product)
+	}
+	o := colloc.Observation{GPU: gpu, Mechanism: set.Mechanism}
+	useful := false
+	for i, member := range set.Members {
+		e := s.byID[member.Task]
+		if e == nil {
+			return false, wrong("task %q is not in the sweep: watch with the sweep that was submitted", member.Task)
+		}
+		seen, err := see(under(s.dir, s.run(e).Log))
+		if err != nil {
+			return false, err
+		}
+		out := seen.outcome(e, set, i, jobs)
+		useful = useful || !out.Speed.IsZero() && len(set.Members) > 1 || !out.Peak.IsZero()
+		o.Members = append(o.Members, out)
+		p.compare(set.GPU, member, out)
+	}
+	set.Learned = true
+	if !useful {
+		return false, nil
+	}
+	if err := d.models.planner.Observe(o); err != nil {
+		fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
+		return false, nil
+	}
+	return true, nil
 }
 
 func (p *program) compare(gpu string, m member, out colloc.Measurement) {

@@ -1,0 +1,265 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
+)
+
+// steward keeps a sweep going until every task is over.
+type steward struct {
+	*program
+	*desk
+
+	retries int
+	seen    map[site.JobID]site.JobInfo // all jobs of the sweep
+	told    map[string]fate
+	waited  map[site.JobID]int // rounds in which a job stood in the queue
+	planned bool
+}
+
+// stay submits what is pending, and goes on until every task is over.
+func (p *program) stay(ctx context.Context, d *desk, retries int) error {
+	d.patience = 3
+	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), waited: make(map[site.JobID]int), told: make(map[string]fate)}
+	every, slowest := max(p.watch.Every, 0), p.watch.Slowest
+	if every == 0 {
+		every, slowest = slurm.DefaultEvery, slurm.DefaultSlowest
+	}
+	pause := every
+	for { // until all is over, or the user has had enough
+		changed, over, err := w.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("%w: what was submitted stays in Slurm; the same command goes on with it", ctx.Err())
+		case errors.Is(err, site.ErrNoCluster):
+			fmt.Fprintf(p.stderr, "colloc slurm submit: %v: trying again\n", err)
+		case err != nil:
+			return err
+		case over:
+			return w.end()
+		}
+		if changed {
+			pause = every
+		}
+		rest(ctx, pause)
+		pause = min(slowest, pause+pause/2)
+	}
+}
+
+// rest waits, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
+}
+
+// round looks once, and does what there is to do. It reports whether something
+// changed, and whether nothing is left to wait for.
+func (w *steward) round(ctx context.Context) (changed, over bool, err error) {
+	state, h, err := w.look(ctx, w.desk)
+	if err != nil {
+		return false, false, err
+	}
+	if err := w.save(); err != nil { // the ends of tasks: Slurm forgets them
+		return false, false, err
+	}
+	changed = w.tell(h)
+	if _, err := w.learn(w.desk, w.seen); err != nil {
+		return changed, false, err
+	}
+	if w.mark(ctx, state, h) {
+		if err := errors.Join(w.save(), w.withdraw(w.desk)); err != nil {
+			return changed, false, err
+		}
+		if state, h, err = w.look(ctx, w.desk); err != nil {
+			return changed, false, err
+		}
+	}
+	waits, more, err := w.plan(ctx, state, h)
+	if err != nil || more {
+		return true, false, err
+	}
+	for _, e := range w.sweep.tasks {
+		waits = waits || h.fates[e.ID] == active
+	}
+	return changed, !waits, nil
+}
+
+// tell says what changed since the last round.
+func (w *steward) tell(h *past) bool {
+	changed := false
+	ours := w.record.tasks()
+	for id, j := range h.all {
+		if was := w.seen[id]; ours[id] != nil || w.sweep.mine(j) {
+			changed = changed || was.State != j.State || was.Restarts != j.Restarts
+			keep(w.seen, *j)
+		}
+	}
+	for _, e := range w.sweep.tasks {
+		f := h.fates[e.ID]
+		if f == w.told[e.ID] {
+			continue
+		}
+		changed = true
+		w.told[e.ID] = f
+		word := strings.TrimSuffix(f.String(), ": planned again")
+		if f != fresh && f != active {
+			fmt.Fprintf(w.stdout, "%q: %s (job %d)\n", e.ID, word, h.jobs[e.ID])
+		}
+	}
+	return changed
+}
+
+// plan submits what is pending. It reports whether something waits outside Slurm, and
+// whether something was submitted.
+func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
+	pending := w.sweep.pending(h, *w.again)
+	pending = slices.DeleteFunc(pending, func(t colloc.Task) bool {
+		return h.tries[t.ID] > w.retries || w.impossible[t.ID] != ""
+	})
+	if len(pending) == 0 {
+		return false, false, nil
+	}
+	out, err := w.arrange(ctx, state, pending)
+	if err != nil {
+		return false, false, err
+	}
+	if !w.planned {
+		w.planned = true
+		if err := w.explain(out, false); err != nil {
+			return false, false, err
+		}
+	}
+	for _, r := range out.refused {
+		w.impossible[r.task] = r.why
+	}
+	if len(out.jobs) == 0 {
+		hope, err := w.hope(state, pending)
+		return hope, false, err
+	}
+	before := len(w.record.Sets)
+	err = w.submitJobs(ctx, w.desk, out)
+	submitted = len(w.record.Sets) > before
+	if err != nil && !errors.Is(err, site.ErrNoCluster) && ctx.Err() == nil { // such as a limit on submitted jobs
+		fmt.Fprintf(w.stderr, "colloc slurm submit: %v\n", err)
+		err = nil
+	}
+	return true, submitted, err
+}
+
+// hope reports whether one of the tasks would fit a GPU of the cluster if that were
+// free; of the others it notes that they would not.
+func (w *steward) hope(state *site.State, tasks []colloc.Task) (hope bool, err error) {
+	empty := &site.State{Nodes: state.Nodes, Partitions: state.Partitions}
+	gpus, _ := newOutline(w.sweep).offered(w.sweep, empty)
+	slices.SortStableFunc(gpus, func(a, b colloc.GPU) int { return strings.Compare(a.Model.Name, b.Model.Name) })
+	gpus = slices.CompactFunc(gpus, func(a, b colloc.GPU) bool { return a.Model.Name == b.Model.Name })
+	for _, t := range tasks {
+		fits := w.impossible[t.ID] != ""
+		for _, g := range gpus {
+			v, err := w.models.planner.Fit(t, g)
+			if err != nil {
+				return false, err
+			}
+			fits = fits || v.Fits
+			hope = hope || v.Fits && w.impossible[t.ID] == ""
+		}
+		if !fits && len(gpus) > 0 {
+			w.impossible[t.ID] = "fits no GPU of the cluster, however empty: see plan"
+		}
+	}
+	return hope || len(gpus) == 0, nil
+}
+
+// mark marks in the record the jobs that wait in vain, or that could run now beside
+// tasks of the sweep: jobs bound to a node that takes none, and those whose tasks a
+// plan puts where shares of a GPU are free. An empty GPU is left to Slurm's queue, in
+// which others may stand before us; but a job that is bound to a GPU which somebody
+// else took goes to any.
+func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
+	const patience = 3 // rounds until Slurm has looked at a job
+	var bound, loose []colloc.Task
+	again := make(map[site.JobID]bool)
+	marked := false
+	waited := make(map[site.JobID]int)
+	for m := range w.record.members() {
+		j, e := h.all[m.Job], w.sweep.byID[m.Task]
+		marked = marked || m.Taken
+		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || e == nil {
+			continue
+		}
+		waited[m.Job] = w.waited[m.Job] + 1
+		switch off := slices.ContainsFunc(j.Required, func(node string) bool { n := state.Node(node); return n == nil || !n.Up() }); {
+		case off:
+			again[m.Job] = true
+		case waited[m.Job] <= patience:
+		case len(j.Required) > 0:
+			bound = append(bound, e.task)
+		default:
+			loose = append(loose, e.task)
+		}
+	}
+	w.waited = waited
+	for _, id := range slices.Concat(w.placed(ctx, state, bound, false), w.placed(ctx, state, loose, true)) {
+		again[h.jobs[id]] = true
+	}
+	for m := range w.record.members() {
+		if again[m.Job] {
+			m.Taken, marked = true, true
+		}
+	}
+	return marked
+}
+
+// placed are the tasks that a plan could place now; with beside set, only beside tasks
+// of the sweep that run.
+func (w *steward) placed(ctx context.Context, state *site.State, tasks []colloc.Task, beside bool) []string {
+	gpus, _ := newOutline(w.sweep).offered(w.sweep, state)
+	if beside {
+		gpus = slices.DeleteFunc(gpus, func(g colloc.GPU) bool { return len(g.Residents) == 0 })
+	}
+	if len(gpus) == 0 || len(tasks) == 0 {
+		return nil
+	}
+	plan, err := w.models.planner.Plan(ctx, tasks, gpus)
+	if err != nil {
+		return nil // the plan of what is pending says it
+	}
+	var ids []string
+	for _, p := range plan.Placements {
+		for _, m := range p.Members {
+			if !m.Resident {
+				ids = append(ids, m.Task)
+			}
+		}
+	}
+	return ids
+}
+
+// end says how it went: nil if every task ended well.
+func (w *steward) end() error {
+	var bad []string
+	for _, e := range w.sweep.tasks {
+		if w.told[e.ID] == done {
+			continue
+		}
+		bad = append(bad, fmt.Sprintf("%q", e.ID))
+		if why := w.impossible[e.ID]; why != "" {
+			fmt.Fprintf(w.stdout, "no job: %q %s\n", e.ID, why)
+		}
+	}
+	fmt.Fprintf(w.stdout, "%d of %d tasks are done\n", len(w.sweep.tasks)-len(bad), len(w.sweep.tasks))
+	if len(bad) == 0 {
+		return nil
+	}
+	_ = w.failures(w.sweep, w.record, w.seen) // prints what they said last; more is known here
+	return fmt.Errorf("did not end well: %s", strings.Join(bad, ", "))
+}
