@@ -157,8 +157,14 @@ func (c *Cluster) try(args ...string) (string, error) {
 // Await polls until a condition holds, and fails the test if it does not.
 func Await(tb testing.TB, what string, holds func() bool) {
 	tb.Helper()
-	if !patiently(patience, holds) {
-		tb.Fatalf("slurmtest: waited %v: %s", patience, what)
+	AwaitFor(tb, patience, what, holds)
+}
+
+// AwaitFor is Await with a limit of its own.
+func AwaitFor(tb testing.TB, limit time.Duration, what string, holds func() bool) {
+	tb.Helper()
+	if !patiently(limit, holds) {
+		tb.Fatalf("slurmtest: waited %v: %s", limit, what)
 	}
 }
 

@@ -16,29 +16,6 @@ import (
 const aboutPlan = `Plan prints which tasks of the sweep that have no job yet should share which
 GPU of the cluster, and why; nothing is submitted.`
 
-// job is one job of a plan.
-type job struct {
-	script.Job
-	tasks []string
-	gpu   string
-}
-
-// refusal is a task that gets no job, whatever becomes free.
-type refusal struct{ task, why string }
-
-// outline is a plan for the cluster as it is.
-type outline struct {
-	logs    string
-	plan    *colloc.Plan
-	jobs    []job
-	gpus    map[string]profile.GPUModel
-	pinned  map[string]bool // GPUs that a job can name
-	skipped []site.Skipped
-	queued  []*colloc.Plan // what waits in Slurm for any GPU of a kind
-	outside int            // tasks that cannot wait in Slurm, and wait here
-	refused []refusal      // what gets no job, and why
-}
-
 func (p *program) plan(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("plan", flag.ContinueOnError)
 	in := inputFlags(f)
@@ -62,48 +39,6 @@ func (p *program) plan(ctx context.Context, args []string) error {
 		return nil
 	}
 	return writeJSON(*decisions, out.decisions(p.now()))
-}
-
-// input is the files that a plan is made from.
-type input struct {
-	path, submitted, learned *string
-	again, now               *bool
-}
-
-func inputFlags(f *flag.FlagSet) input {
-	return input{
-		path:      f.String("sweep", "", "`FILE` with the tasks"),
-		submitted: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
-		now:       f.Bool("now", false, "leave out tasks for which no GPU is free: they would wait in Slurm's queue"),
-		again:     f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
-		learned:   f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
-	}
-}
-
-// desk is what lies on the table while a sweep is planned: its tasks, what was
-// submitted, what was learned.
-type desk struct {
-	input
-	sweep  *sweep
-	record *record
-	models *models
-
-	impossible map[string]string // tasks that no node takes, and why
-	looks      int               // at the cluster
-	patience   int               // looks until a job that was perhaps submitted must be listed
-}
-
-func (in input) open() (*desk, error) {
-	d := &desk{input: in, impossible: make(map[string]string)}
-	var err error
-	if d.sweep, err = readSweep(*in.path); err != nil {
-		return nil, err
-	}
-	if d.record, err = load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
-		return nil, err
-	}
-	d.models, err = loadModels(*in.learned)
-	return d, err
 }
 
 // outline reads the cluster and plans what is pending.
@@ -148,28 +83,6 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 		out.outside = len(left)
 	}
 	return out, err
-}
-
-func newOutline(s *sweep) *outline {
-	return &outline{logs: s.LogDir, gpus: make(map[string]profile.GPUModel), pinned: make(map[string]bool)}
-}
-
-// offered are the GPUs that a plan may use now.
-func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string]site.Device) {
-	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
-	o.skipped = skipped
-	devices := make(map[string]site.Device)
-	for _, d := range state.Devices() {
-		devices[d.ID()] = d
-	}
-	for i := range gpus {
-		o.gpus[gpus[i].ID] = gpus[i].Model
-		o.pinned[gpus[i].ID] = devices[gpus[i].ID].Pinned
-		if devices[gpus[i].ID].Share == "" {
-			gpus[i].Mechanisms = nil // in one job the tasks share what they like
-		}
-	}
-	return gpus, devices
 }
 
 // place writes the jobs of a plan for the GPUs that are free: one per task where

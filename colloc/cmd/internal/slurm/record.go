@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"iter"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -49,31 +52,10 @@ type member struct {
 	Doubt bool `json:"doubt,omitempty"`
 }
 
-// intend appends a set that is about to be submitted: whatever happens then, it is known
-// that it may have been.
-func (r *record) intend(out *outline, jobs []job, now time.Time) *set {
-	placements := out.plan.Placements
-	for _, queued := range out.queued {
-		placements = slices.Concat(placements, queued.Placements)
-	}
-	n := set{GPU: jobs[0].gpu, Sent: now.UTC()}
-	for _, pl := range placements {
-		if pl.GPU != n.GPU {
-			continue
-		}
-		n.Product, n.Mechanism, n.Pinned = out.gpus[n.GPU].Name, pl.Mechanism, out.pinned[n.GPU]
-		for _, m := range pl.Members {
-			doubt := slices.ContainsFunc(jobs, func(j job) bool { return slices.Contains(j.tasks, m.Task) })
-			n.Members = append(n.Members, member{Task: m.Task, Speed: m.Speed, Doubt: doubt})
-		}
-	}
-	r.Sets = append(r.Sets, n)
-	return &r.Sets[len(r.Sets)-1]
-}
-
-// sent notes under which numbers a set was submitted; err is what stopped it. What was
-// submitted of a set that was stopped is taken back.
-func (r *record) sent(s *set, ids map[string]site.JobID, err error) {
+// sent notes under which numbers the last set was submitted; err is what stopped it.
+// What was submitted of a set that was stopped is taken back.
+func (r *record) sent(ids map[string]site.JobID, err error) {
+	s := &r.Sets[len(r.Sets)-1]
 	for i := range s.Members {
 		m := &s.Members[i]
 		if id := ids[m.Task]; id != 0 {
@@ -145,4 +127,58 @@ func readRecord(r io.Reader) (*record, error) {
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&rec)
 	return &rec, err
+}
+
+// under is a path that jobs see from the folder of the sweep, where they run.
+func under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// writeJSON replaces a file, or leaves it as it was.
+func writeJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace(path, append(text, '\n'))
+}
+
+func replace(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		os.Remove(f.Name()) //nolint:errcheck // the first error counts
+	}
+	return err
+}
+
+// load reads a file with read, or takes what there is otherwise.
+func load[T any](path string, read func(io.Reader) (T, error), otherwise func() (T, error)) (T, error) {
+	if path == "" {
+		return otherwise()
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return otherwise()
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	v, err := read(f)
+	if err != nil {
+		err = wrong("%s: %w", path, err)
+	}
+	return v, err
 }

@@ -73,12 +73,12 @@ func (p *program) submitJobs(ctx context.Context, d *desk, out *outline) error {
 		}
 		set := out.jobs[first : first+n]
 		first += n
-		entry := d.record.intend(out, set, p.now())
+		d.record.Sets = append(d.record.Sets, out.set(set, p.now()))
 		if err := d.save(); err != nil {
 			return err
 		}
 		ids, err := p.submitSet(ctx, set, d.sweep.dir)
-		d.record.sent(entry, ids, err)
+		d.record.sent(ids, err)
 		if unkept := d.save(); unkept != nil {
 			return errors.Join(fmt.Errorf("the jobs %v were submitted, but not recorded: %w", ids, unkept), err)
 		}
@@ -109,8 +109,6 @@ func (d *desk) hopeless(set []job, err error) {
 		}
 	}
 }
-
-func (d *desk) save() error { return writeJSON(*d.submitted, d.record) }
 
 // submitSet submits the jobs of one set and returns their numbers by task.
 func (p *program) submitSet(ctx context.Context, jobs []job, dir string) (map[string]site.JobID, error) {

@@ -1,0 +1,122 @@
+package slurm
+
+import (
+	"flag"
+	"slices"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
+)
+
+// job is one job of a plan.
+type job struct {
+	script.Job
+	tasks []string
+	gpu   string
+}
+
+// refusal is a task that gets no job, whatever becomes free.
+type refusal struct{ task, why string }
+
+// outline is a plan for the cluster as it is.
+type outline struct {
+	logs    string
+	plan    *colloc.Plan
+	jobs    []job
+	gpus    map[string]profile.GPUModel
+	pinned  map[string]bool // GPUs that a job can name
+	skipped []site.Skipped
+	queued  []*colloc.Plan // what waits in Slurm for any GPU of a kind
+	outside int            // tasks that cannot wait in Slurm, and wait here
+	refused []refusal      // what gets no job, and why
+}
+
+// input is the files that a plan is made from.
+type input struct {
+	path, submitted, learned *string
+	again, now               *bool
+}
+
+func inputFlags(f *flag.FlagSet) input {
+	return input{
+		path:      f.String("sweep", "", "`FILE` with the tasks"),
+		submitted: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
+		now:       f.Bool("now", false, "leave out tasks for which no GPU is free: they would wait in Slurm's queue"),
+		again:     f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
+		learned:   f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
+	}
+}
+
+// desk is what lies on the table while a sweep is planned: its tasks, what was
+// submitted, what was learned.
+type desk struct {
+	input
+	sweep  *sweep
+	record *record
+	models *models
+
+	impossible map[string]string // tasks that no node takes, and why
+	looks      int               // at the cluster
+	patience   int               // looks until a job that was perhaps submitted must be listed
+}
+
+func (in input) open() (*desk, error) {
+	d := &desk{input: in, impossible: make(map[string]string)}
+	var err error
+	if d.sweep, err = readSweep(*in.path); err != nil {
+		return nil, err
+	}
+	if d.record, err = load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
+		return nil, err
+	}
+	d.models, err = loadModels(*in.learned)
+	return d, err
+}
+
+func (d *desk) save() error { return writeJSON(*d.submitted, d.record) }
+
+func newOutline(s *sweep) *outline {
+	return &outline{logs: s.LogDir, gpus: make(map[string]profile.GPUModel), pinned: make(map[string]bool)}
+}
+
+// offered are the GPUs that a plan may use now.
+func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string]site.Device) {
+	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
+	o.skipped = skipped
+	devices := make(map[string]site.Device)
+	for _, d := range state.Devices() {
+		devices[d.ID()] = d
+	}
+	for i := range gpus {
+		o.gpus[gpus[i].ID] = gpus[i].Model
+		o.pinned[gpus[i].ID] = devices[gpus[i].ID].Pinned
+		if devices[gpus[i].ID].Share == "" {
+			gpus[i].Mechanisms = nil // in one job the tasks share what they like
+		}
+	}
+	return gpus, devices
+}
+
+// set is what the record keeps of jobs for one GPU that are about to be submitted:
+// whatever happens then, it is known that they may have been.
+func (o *outline) set(jobs []job, now time.Time) set {
+	placements := o.plan.Placements
+	for _, queued := range o.queued {
+		placements = slices.Concat(placements, queued.Placements)
+	}
+	n := set{GPU: jobs[0].gpu, Sent: now.UTC()}
+	for _, pl := range placements {
+		if pl.GPU != n.GPU {
+			continue
+		}
+		n.Product, n.Mechanism, n.Pinned = o.gpus[n.GPU].Name, pl.Mechanism, o.pinned[n.GPU]
+		for _, m := range pl.Members {
+			doubt := slices.ContainsFunc(jobs, func(j job) bool { return slices.Contains(j.tasks, m.Task) })
+			n.Members = append(n.Members, member{Task: m.Task, Speed: m.Speed, Doubt: doubt})
+		}
+	}
+	return n
+}
