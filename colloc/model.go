@@ -69,21 +69,14 @@ func (m batched) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *pac
 	return cmp.Or(errs...)
 }
 
-// row asks for one pair after the other.
+// row asks for the pairs of one task.
 func (m batched) row(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
 	s := m.planner.acquire()
 	defer m.planner.release(s)
-	s.set = append(s.set, m.uses.of(task.Profile, gpu.Type), nil)
-	for i, t := range partners {
-		s.set[1] = m.uses.of(t.Profile, gpu.Type)
-		speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
-		if err != nil {
-			return err
-		}
-		s.speeds = speeds
-		own[i], other[i] = speeds[0], speeds[1]
+	for _, t := range partners {
+		s.set = append(s.set, m.uses.of(t.Profile, gpu.Type))
 	}
-	return nil
+	return m.interference.Beside(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type), s.set, own, other)
 }
 
 // Pace implements [packer.PaceModel], within the bounds that it sets.

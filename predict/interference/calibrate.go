@@ -86,7 +86,8 @@ func (r *regime) leaveOut(ctx context.Context, obs []*Observation, o Options, fo
 // of the others whose tasks are then all known. It is nil where every type is.
 func (r *regime) probe(obs []*Observation) []standardError {
 	seen := make(map[taskType]int)
-	var left []*Observation
+	var left, observed []*Observation
+	var all Observation
 	for _, o := range obs {
 		wanted := false
 		for _, p := range o.Set {
@@ -97,8 +98,7 @@ func (r *regime) probe(obs []*Observation) []standardError {
 			}
 		}
 		if wanted {
-			r = r.successor(r.regimeKey, true, o)
-			r.learn(o)
+			observed, all.Set = append(observed, o), append(all.Set, o.Set...)
 		} else {
 			left = append(left, o)
 		}
@@ -106,7 +106,11 @@ func (r *regime) probe(obs []*Observation) []standardError {
 	if len(seen) == 0 {
 		return nil
 	}
-	return r.errorsOn(left)
+	next := r.successor(r.regimeKey, true, &all)
+	for _, o := range observed {
+		next.learn(o)
+	}
+	return next.errorsOn(left)
 }
 
 // randomFolds deals n observations into folds.

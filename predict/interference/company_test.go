@@ -288,3 +288,41 @@ func TestTreesNeedUseOrModel(t *testing.T) {
 		}
 	}
 }
+
+// TestBesideIsSpeeds: a task beside many has the speeds of each pair by itself, bit by
+// bit, and its partners have theirs.
+func TestBesideIsSpeeds(t *testing.T) {
+	models := everyModel(t, 5)
+	for name, m := range models {
+		t.Run(name, rapid.MakeCheck(func(r *rapid.T) {
+			types := typesOf(m)
+			if len(types) == 0 {
+				types = typesOf(models["fitted"])
+			}
+			gpu, _ := profile.LookupGPU(rapid.SampledFrom(companyGPUs).Draw(r, "gpu"))
+			mech := rapid.SampledFrom([]profile.Mechanism{profile.TimeSlice, profile.MPS}).Draw(r, "mechanism")
+			partners := make([]*profile.Profile, rapid.IntRange(0, 9).Draw(r, "partners"))
+			for i := range partners {
+				partners[i] = drawTask(r, types)
+			}
+			task := drawTask(r, types)
+			own, other := make([]float64, len(partners)), make([]float64, len(partners))
+			if err := m.Beside(&gpu, mech, task, partners, own, other); err != nil {
+				r.Fatal(err)
+			}
+			for j, p := range partners {
+				want, err := m.Values(&gpu, mech, []*profile.Profile{task, p}, nil)
+				if err != nil || own[j] != want[0] || other[j] != want[1] {
+					r.Fatalf("partner %d: %v and %v, as a pair %v, %v", j, own[j], other[j], want, err)
+				}
+			}
+		}))
+	}
+	var m Predictor
+	if m.Beside(rtx3090(t), profile.TimeSlice, nil, make([]*profile.Profile, 2), make([]float64, 2), make([]float64, 1)) == nil {
+		t.Error("one entry for two partners is no error")
+	}
+	if m.Beside(rtx3090(t), profile.Exclusive, nil, nil, nil, nil) == nil {
+		t.Error("a mechanism that shares nothing is no error")
+	}
+}

@@ -121,3 +121,20 @@ func ExamplePredictor_Archive() {
 	// Output:
 	// 5 co-runs, the same after a refit: true
 }
+
+// A scheduler that looks for one partner among many asks for a whole row of pairs.
+func ExamplePredictor_Beside() {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	partners := []*profile.Profile{solo("tagger", 0.6, 0.2), solo("logger", 0.1, 0.05)}
+	own, other := make([]float64, len(partners)), make([]float64, len(partners))
+	var m interference.Predictor
+	if err := m.Beside(&gpu, profile.TimeSlice, solo("detector", 0.7, 0.3), partners, own, other); err != nil {
+		fmt.Println(err)
+	}
+	for j, p := range partners {
+		fmt.Printf("beside %s %.2f, which has %.2f\n", p.Spec.Model.Name, own[j], other[j])
+	}
+	// Output:
+	// beside tagger 0.83, which has 0.82
+	// beside logger 0.99, which has 0.99
+}

@@ -1,25 +1,35 @@
 package interference
 
+import "example.com/colloc/predict"
+
 // loss returns what task i loses beside the others. With ratio it is what would
 // be measured, negative where that is a gain; without, no neighbour helps and
 // the whole is at least 0, so that it never falls when one joins.
 func (r *regime) loss(set []member, i int, ratio bool) float64 {
-	if len(set) == 2 {
-		own, other := &set[i], &set[1-i]
-		if other.present == 0 {
-			return 0
-		}
-		pair := r.pairLoss(own, other, r.treeLoss(own, other))
-		if !ratio {
-			pair = max(0, pair)
-		}
-		if pair += r.ownLoss(own, other.present); !ratio {
-			pair = max(0, pair)
-		}
-		return pair
+	if len(set) > 2 {
+		return r.setLoss(set, i, ratio)
 	}
-	return r.setLoss(set, i, ratio)
+	own, other := &set[i], &set[1-i]
+	tree := r.treeLoss(own, other)
+	if !ratio {
+		return r.lossBeside(own, other, tree)
+	}
+	if other.present == 0 {
+		return 0
+	}
+	return r.pairLoss(own, other, tree) + r.ownLoss(own, other.present)
 }
+
+// lossBeside is loss beside one neighbour, of which tree is what the trees say.
+func (r *regime) lossBeside(own, other *member, tree float64) float64 {
+	if other.present == 0 {
+		return 0
+	}
+	return max(0, max(0, r.pairLoss(own, other, tree))+r.ownLoss(own, other.present))
+}
+
+// speedWith is the speed that a plan may count on at a loss.
+func speedWith(loss float64) float64 { return min(1, max(predict.LeastSpeed, speedOf(loss))) }
 
 // setLoss is loss beside two neighbours and more: the slowdowns that each of them
 // causes alone are added up, the task's own part once, and the excess of the whole
@@ -106,10 +116,10 @@ func (r *regime) treeLoss(own, other *member) float64 {
 		return 0
 	}
 	if r.memo != nil {
-		return share * r.memo.predict(r.trees, own, other)
+		return float64(share * r.memo.predict(r.trees, own, other))
 	}
 	row := treeRow(own, other)
-	return share * r.trees.Predict(row[:])
+	return float64(share * r.trees.Predict(row[:]))
 }
 
 // ownLoss is the part of a task's loss that does not depend on who its

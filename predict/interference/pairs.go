@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
-	"example.com/colloc/predict"
 	"example.com/colloc/predict/internal/trees"
 	"example.com/colloc/profile"
 )
@@ -60,7 +60,7 @@ func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 	own := &members[i]
 	if r.trees != nil && !own.stranger() {
 		columns := own.treeColumns()
-		w.trees.Prune(r.trees, columns[:])
+		w.trees.Prune(r.trees, columns[:], 0)
 		w.trees.Predict(w.asked, w.learned)
 	}
 	for j := range members {
@@ -69,11 +69,7 @@ func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 		if share := r.treeShare(own, other); share > 0 {
 			learned = float64(share * w.learned[w.at[j]])
 		}
-		loss := max(0, r.pairLoss(own, other, learned)) + r.ownLoss(own, other.present)
-		if other.present == 0 {
-			loss = 0
-		}
-		dst[j] = float32(min(1, max(predict.LeastSpeed, speedOf(max(0, loss)))))
+		dst[j] = float32(speedWith(r.lossBeside(own, other, learned)))
 	}
 }
 
@@ -88,12 +84,74 @@ func distinct(members []member) (all []trees.Rest, at []int) {
 		if !ok {
 			k = len(all)
 			known[members[i].bits] = k
-			var n trees.Rest
-			columns := members[i].treeColumns()
-			copy(n[:], columns[:])
-			all = append(all, n)
+			all = append(all, members[i].rest())
 		}
 		at[i] = k
 	}
 	return all, at
+}
+
+// rest is what trees that know one task of a pair ask about the other.
+func (m *member) rest() (row trees.Rest) {
+	columns := m.treeColumns()
+	copy(row[:], columns[:])
+	return row
+}
+
+// beside is the working memory of one [Predictor.Beside].
+type beside struct {
+	members     []member
+	asked       []trees.Rest
+	own, others []float64
+	trees       trees.Pruned
+}
+
+//nolint:gochecknoglobals // a pool of working memory, without state
+var besidePool = sync.Pool{New: func() any { return &beside{} }}
+
+// Beside fills own[j] with the speed of task beside partners[j], and other[j] with that
+// of partners[j] beside it: the values of [Predictor.Speeds], bit by bit, at a fraction
+// of the cost where partners are many. own and other must be as long as partners.
+//
+// It returns an error for other lengths and for a mechanism that shares nothing. Safe
+// for concurrent use. O(partners · (terms + trees)).
+func (m *Predictor) Beside(gpu *profile.GPUModel, mech profile.Mechanism, task *profile.Profile, partners []*profile.Profile, own, other []float64) error {
+	if len(own) != len(partners) || len(other) != len(partners) {
+		return fmt.Errorf("predict: interference: %d and %d entries for %d partners, want as many", len(own), len(other), len(partners))
+	}
+	if err := checkSharing(mech); err != nil {
+		return err
+	}
+	r, _ := m.load().regime(gpuName(gpu), mech)
+	w, _ := besidePool.Get().(*beside)
+	defer besidePool.Put(w)
+	w.ask(r, task, partners)
+	for j := range partners {
+		a, b := &w.members[len(partners)], &w.members[j]
+		own[j] = speedWith(r.lossBeside(a, b, float64(r.treeShare(a, b)*w.own[j])))
+		other[j] = speedWith(r.lossBeside(b, a, float64(r.treeShare(b, a)*w.others[j])))
+	}
+	return nil
+}
+
+// ask looks the partners up, the task after them, and asks the trees about each pair.
+func (w *beside) ask(r *regime, task *profile.Profile, partners []*profile.Profile) {
+	n := len(partners)
+	w.members, w.asked = w.members[:0], w.asked[:0]
+	for _, p := range partners {
+		w.members = append(w.members, r.roster.member(p))
+		w.asked = append(w.asked, w.members[len(w.members)-1].rest())
+	}
+	w.members = append(w.members, r.roster.member(task))
+	w.own, w.others = slices.Grow(w.own[:0], n)[:n], slices.Grow(w.others[:0], n)[:n]
+	if r.trees == nil {
+		clear(w.own)
+		clear(w.others)
+		return
+	}
+	columns := w.members[n].treeColumns()
+	w.trees.Prune(r.trees, columns[:], 0)
+	w.trees.Predict(w.asked, w.own)
+	w.trees.Prune(r.trees, columns[:], ownTreeColumns)
+	w.trees.Predict(w.asked, w.others)
 }

@@ -120,7 +120,7 @@ func (m *Predictor) values(gpu *profile.GPUModel, mech profile.Mechanism, set []
 			dst[first+place] = e.Value
 			continue
 		}
-		dst[first+place] = min(1, max(predict.LeastSpeed, speedOf(r.loss(w.set, i, false))))
+		dst[first+place] = speedWith(r.loss(w.set, i, false))
 	}
 	return dst, e, nil
 }

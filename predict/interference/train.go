@@ -80,8 +80,11 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	}
 	r.post = &lsq.Posterior{Coef: coef}
 	r.roster.keepTraits(coef)
-	r.boost(r.rowsOf(obs), coef, o.Seed)
-	if _, err := r.settle(obs); err != nil {
+	rows = r.rowsOf(obs)
+	r.boost(rows, coef, o.Seed)
+	if onlyPairs(rows) {
+		r.retarget(rows)
+	} else if _, err := r.settle(obs); err != nil {
 		return nil, err
 	}
 	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
@@ -97,7 +100,7 @@ const settleRounds = 2
 func (r *regime) settle(obs []*Observation) (rows []fitRow, err error) {
 	rows = r.rowsOf(obs)
 	r.accumulate(rows)
-	if !slices.ContainsFunc(rows, func(row fitRow) bool { return !row.pair }) {
+	if onlyPairs(rows) {
 		return rows, nil
 	}
 	for range settleRounds {
@@ -118,11 +121,7 @@ func (r *regime) accumulate(rows []fitRow) {
 	r.base.Grow(r.roster.columns())
 	for i := range rows {
 		row := &rows[i]
-		y := row.loss
-		if r.trees != nil && row.pair {
-			y -= r.trees.Predict(row.tree[:])
-		}
-		r.base.AddRow(&row.x, y, row.weight)
+		r.base.AddRow(&row.x, r.linear(row), row.weight)
 	}
 	// Nine digits: files are short, and a file gives the same model.
 	for k, v := range r.base.H {
@@ -132,6 +131,29 @@ func (r *regime) accumulate(rows []fitRow) {
 		r.base.G[k] = num.Round9(v)
 	}
 	r.base.N = num.Round9(r.base.N)
+}
+
+// linear is what the trees leave of a row's loss.
+func (r *regime) linear(row *fitRow) float64 {
+	if r.trees != nil && row.pair {
+		return row.loss - r.trees.Predict(row.tree[:])
+	}
+	return row.loss
+}
+
+// retarget is accumulate for rows that were summed before there were trees.
+func (r *regime) retarget(rows []fitRow) {
+	clear(r.base.G)
+	for i := range rows {
+		r.base.AddTarget(&rows[i].x, r.linear(&rows[i]), rows[i].weight)
+	}
+	for k, v := range r.base.G {
+		r.base.G[k] = num.Round9(v)
+	}
+}
+
+func onlyPairs(rows []fitRow) bool {
+	return !slices.ContainsFunc(rows, func(row fitRow) bool { return !row.pair })
 }
 
 // pairBags is the number of tree ensembles that are averaged: what one draw of

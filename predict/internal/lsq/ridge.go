@@ -66,6 +66,13 @@ func (a *Sums) AddRow(x *Row, y, w float64) {
 	a.N += w
 }
 
+// AddTarget adds to g alone what [Sums.AddRow] would.
+func (a *Sums) AddTarget(x *Row, y, w float64) {
+	for i, c := range x.At {
+		a.G[c] += float64(w * x.value[i] * y)
+	}
+}
+
 // Posterior is the solution of H b = g with the covariance of b in units of the
 // noise variance.
 type Posterior struct {

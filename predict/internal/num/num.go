@@ -24,6 +24,9 @@ func Round9(x float64) float64 { return Round(x, 9) }
 
 // Round keeps that many significant digits.
 func Round(x float64, digits int) float64 {
+	if x == 0 {
+		return x
+	}
 	v, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
 		return 0

@@ -1,3 +1,3 @@
 // Package trees boosts regression trees: [Fit] makes an [Ensemble] of rows and
-// targets, [Pruned] answers many questions that share their leading columns.
+// targets, [Pruned] answers many questions that share their first or last columns.
 package trees

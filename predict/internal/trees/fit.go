@@ -326,7 +326,10 @@ func (b *booster) scan(hist []histBin, column int, all histBin, lo, hi float64, 
 		left.g += hist[c].g
 		left.h += hist[c].h
 		left.n += hist[c].n
-		if left.n < b.o.MinLeaf || all.n-left.n < b.o.MinLeaf {
+		if all.n-left.n < b.o.MinLeaf {
+			return
+		}
+		if left.n < b.o.MinLeaf || hist[c].n == 0 { // or as the cut before
 			continue
 		}
 		rg, rh := all.g-left.g, all.h-left.h
