@@ -37,7 +37,7 @@ type priorFile struct {
 type optionsFile struct {
 	Confidence float64 `json:"confidence"`
 	NoTrees    bool    `json:"no_trees,omitempty"`
-	// Forget is always 1. Files have it because observations could once fade.
+	// Forget is absent or 1: files had it because observations could once fade.
 	Forget     float64 `json:"forget,omitempty"`
 	Seed       uint64  `json:"seed,omitempty"`
 	Provenance string  `json:"provenance,omitempty"`
@@ -58,7 +58,7 @@ type regimeFile struct {
 	Learned learnedFile     `json:"learned"`
 	Trees   *trees.Ensemble `json:"trees,omitempty"`
 	Spread  spread          `json:"spread"`
-	Drift   drift           `json:"drift"`
+	Drift   drift           `json:"drift,omitzero"`
 	// Posterior is the solution where it was updated row by row: solving the sums
 	// gives the same up to rounding.
 	Posterior *lsq.Solution `json:"posterior,omitempty"`
@@ -115,7 +115,7 @@ func (m *Predictor) save(w io.Writer, kept bool) error {
 	s := m.load()
 	f := file{
 		Format: format, Version: version, Vector: profile.VectorVersion,
-		Options: optionsFile{s.options.Confidence, s.options.NoTrees, 1, s.options.Seed, s.options.Provenance}, Regimes: []regimeFile{},
+		Options: optionsFile{s.options.Confidence, s.options.NoTrees, 0, s.options.Seed, s.options.Provenance}, Regimes: []regimeFile{},
 	}
 	for _, r := range s.regimes {
 		f.Regimes = append(f.Regimes, r.file())
