@@ -5,6 +5,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy/internal/ahead"
+	"example.com/colloc/colloc/sim/policy/internal/request"
 	"example.com/colloc/colloc/sim/policy/internal/session"
 	"example.com/colloc/profile"
 )
@@ -16,6 +17,9 @@ import (
 // do so from their start. One that ran out of memory reserves its predicted bound the
 // second time, or runs alone if that is no more, and runs alone the third; alone runs one
 // that reserves more than a GPU has after headroom, too.
+//
+// Once a task asks for a share of a GPU, tasks get what they ask for, where it leaves the
+// GPUs least fragmented, see [FGD].
 type Colloc struct {
 	// MaxSet is the largest set, 1 to 4; 0 means 4.
 	MaxSet int
@@ -74,7 +78,51 @@ func (p Colloc) Begin(s *sim.State) (sim.Scheduler, error) {
 		p.MaxSet = 4
 	}
 	p.Headroom = profile.Some(p.Headroom.Or(0.02))
-	return ahead.New(ahead.Config(p), s)
+	looks, err := ahead.New(ahead.Config(p), s)
+	return &byRequest{Scheduler: looks, counts: map[ask]int{}}, err
+}
+
+// byRequest decides as another scheduler until a task asks for a share of a GPU, and from
+// then on by FGD: where shares say what a task gets, no company changes its speed, and what
+// counts is what those that come can still use. Typical is what has come.
+type byRequest struct {
+	sim.Scheduler
+	fgd    *fgd
+	counts map[ask]int
+	seen   int
+	next   int // how many tasks must have come for the next count
+}
+
+// Observe implements [sim.Learner].
+func (b *byRequest) Observe(o *sim.CoRun) error {
+	if l, ok := b.Scheduler.(sim.Learner); ok {
+		return l.Observe(o)
+	}
+	return nil
+}
+
+// Decide implements [sim.Scheduler].
+func (b *byRequest) Decide(s *sim.State) error {
+	asked := b.fgd != nil
+	for _, t := range s.Arrived() {
+		b.counts[asksFor(t.HostOnly, t.CPU, t.Share, t.GPUs)]++
+		b.seen++
+		asked = asked || t.Share > 0
+	}
+	if !asked {
+		return b.Scheduler.Decide(s)
+	}
+	if b.fgd == nil {
+		b.fgd = &fgd{}
+		b.fgd.Frame = request.Frame{Kept: true, Score: b.fgd.rate}
+		b.fgd.Frame.Begin(s)
+	}
+	if b.seen >= b.next { // by a tenth
+		b.next = b.seen + b.seen/10 + 1
+		b.fgd.typical = mostly(b.counts, b.seen)
+		b.fgd.Forget()
+	}
+	return b.fgd.Decide(s)
 }
 
 // Session is what colloc did before it looked ahead: an [online.Session] decides where each

@@ -71,20 +71,29 @@ type typical struct {
 // typicalShare is the part of the tasks that counts as typical.
 const typicalShare = 0.95
 
+// asksFor is what a task asks for.
+func asksFor(hostOnly bool, cpu, share float64, gpus int) ask {
+	switch {
+	case hostOnly:
+		share, gpus = 0, 0
+	case share == 0:
+		share = 1
+	}
+	return ask{cpu: cpu, share: share, gpus: gpus}
+}
+
 // typicalOf counts the requests of tasks.
 func typicalOf(tasks []sim.Task) []typical {
 	count := map[ask]int{}
 	for i := range tasks {
 		t := &tasks[i]
-		r := ask{cpu: t.CPU, share: t.Share, gpus: max(1, t.GPUs)}
-		switch {
-		case t.HostOnly:
-			r.share, r.gpus = 0, 0
-		case t.Share == 0:
-			r.share = 1
-		}
-		count[r]++
+		count[asksFor(t.HostOnly, t.CPU, t.Share, max(1, t.GPUs))]++
 	}
+	return mostly(count, len(tasks))
+}
+
+// mostly are the most frequent requests of n.
+func mostly(count map[ask]int, total int) []typical {
 	var all []typical
 	for r, n := range count {
 		all = append(all, typical{r, float64(n)})
@@ -93,7 +102,7 @@ func typicalOf(tasks []sim.Task) []typical {
 		return cmp.Or(cmp.Compare(b.p, a.p), cmp.Compare(a.gpus, b.gpus), cmp.Compare(a.share, b.share), cmp.Compare(a.cpu, b.cpu))
 	})
 	sum, n := 0.0, 0
-	for n < len(all) && sum < typicalShare*float64(len(tasks)) {
+	for n < len(all) && sum < typicalShare*float64(total) {
 		sum += all[n].p
 		n++
 	}

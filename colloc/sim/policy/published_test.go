@@ -194,6 +194,7 @@ func TestOpenb(t *testing.T) {
 		{policy.RandomNode{}, 0.875},
 		{policy.BestFit{}, 0.932},
 		{policy.FGD{Typical: pods}, 0.953},
+		{policy.Colloc{}, 0.951}, // knows of no task before it comes
 	} {
 		r := simulate(t, c, tasks, tt.policy, sim.Options{Seed: seed, Until: tasks[len(tasks)-1].Arrival})
 		t.Logf("%s allocates %.2f %% of the GPUs", r.Policy, 100*r.Last.Allocated)

@@ -46,6 +46,26 @@ func TestSessionHosts(t *testing.T) {
 	}
 }
 
+// TestCollocByRequest: tasks that ask for halves of GPUs leave a whole one free for the
+// task that needs it.
+func TestCollocByRequest(t *testing.T) {
+	c := cluster(t, "2xT4")
+	tasks := []sim.Task{
+		{ID: "a", Work: time.Hour, Share: 0.5},
+		{ID: "whole", Work: time.Hour, Arrival: 2 * time.Minute},
+		{ID: "b", Work: time.Hour, Share: 0.5, Arrival: time.Minute},
+	}
+	started := time.Duration(-1)
+	simulate(t, c, tasks, policy.Colloc{}, sim.Options{OnEvent: func(e *sim.Event) {
+		if e.Kind == sim.Start && e.Task == "whole" {
+			started = e.At
+		}
+	}})
+	if started != 2*time.Minute {
+		t.Errorf("the task that needs a whole GPU starts after %v, want when it comes", started)
+	}
+}
+
 // TestMaxSlowdown: a limit on slowdown is kept by the prediction.
 func TestMaxSlowdown(t *testing.T) {
 	var tasks []sim.Task

@@ -59,6 +59,9 @@ func (f *Frame) Begin(s *sim.State) {
 	}
 }
 
+// Forget drops the scores that are kept: Score has changed.
+func (f *Frame) Forget() { clear(f.kept) }
+
 // mixed is the product of a machine that has several: a task that accepts only
 // some does not run there.
 const mixed = "several products"
