@@ -249,15 +249,10 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 // takes returns the shapes that a node takes as the key of a list of labels; empty is
 // none.
 func (t *turn) takes(n *node, labels map[string][]string) string {
-	closed := n.closed()
 	var key strings.Builder
 	var list []string
 	for i, s := range t.shapes {
-		why := closed
-		if why == "" {
-			why = n.offer.Refuses(s, n.used)
-		}
-		if why != "" {
+		if why := refusal(n, s); why != "" {
 			t.why[i][why]++
 			continue
 		}

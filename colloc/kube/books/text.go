@@ -43,7 +43,7 @@ func nodesText(b *Books, why map[string]int) string {
 		refused += why[name]
 	}
 	if len(parts) == 0 {
-		return fmt.Sprintf("all %d nodes with GPUs were too full in this round", all)
+		return fmt.Sprintf("all %d nodes with GPUs would take it", all)
 	}
 	return fmt.Sprintf("%d of %d nodes with GPUs would take it: %s", all-refused, all, strings.Join(parts, ", "))
 }

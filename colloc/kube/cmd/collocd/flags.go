@@ -21,8 +21,13 @@ type flags struct {
 	writers        int
 }
 
+const (
+	kubeconfigUsage = "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account"
+	shareUsage      = "`NAMESPACES` whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself"
+)
+
 func (f *flags) register(s *pflag.FlagSet) {
-	s.StringVar(&f.kubeconfig, "kubeconfig", "", "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account")
+	s.StringVar(&f.kubeconfig, "kubeconfig", "", kubeconfigUsage)
 	s.StringVar(&f.binding, "binding", "annotate", "how a decision is bound: annotate")
 	s.BoolVar(&f.shadow, "shadow", false, "decide and record, but take away no gate and bind nothing")
 	s.BoolVar(&f.leaderElect, "leader-elect", false, "decide only while holding the Lease, for several replicas")
@@ -31,6 +36,6 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.metricsAddr, "metrics-addr", ":9090", "address of /metrics and /healthz; empty serves none")
 	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")
 	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
-	s.StringSliceVar(&f.share, "share", nil, "namespaces whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself")
+	s.StringSliceVar(&f.share, "share", nil, shareUsage)
 	s.IntVar(&f.writers, "writers", 16, "how many pods are written at the same time")
 }

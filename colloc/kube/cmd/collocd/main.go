@@ -53,5 +53,24 @@ func command(out io.Writer) *cobra.Command {
 	}
 	c.SetOut(out)
 	f.register(c.Flags())
+	c.AddCommand(explainCommand())
+	return c
+}
+
+// explainCommand is collocd explain.
+func explainCommand() *cobra.Command {
+	var f flags
+	namespace := ""
+	c := &cobra.Command{
+		Use:   "explain POD",
+		Short: "say why a pod waits or who shares its card, from what the API server has now",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			return explain(c.Context(), &f, namespace, args[0], c.OutOrStdout())
+		},
+	}
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", kubeconfigUsage)
+	c.Flags().StringVar(&namespace, "namespace", "default", "the pod's `NAMESPACE`")
+	c.Flags().StringSliceVar(&f.share, "share", nil, shareUsage)
 	return c
 }

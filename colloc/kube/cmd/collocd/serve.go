@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
@@ -28,6 +29,7 @@ import (
 	"example.com/colloc/colloc/kube/controller"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/kube/profiles"
 )
 
 // connect returns how the API server is reached.
@@ -59,7 +61,8 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, err := f.books()
+	var known profiles.Store
+	all, err := f.books(known.Known)
 	if err != nil {
 		return err
 	}
@@ -84,6 +87,9 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return err
 	}
 	defer stop()
+	if err := watchProfiles(ctx, config, client, &known, all, c.Wake, log); err != nil {
+		return err
+	}
 	election, err := f.election()
 	if err != nil {
 		return err
@@ -94,8 +100,26 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	return nil
 }
 
+// watchProfiles keeps the Profiles, if the API server knows any.
+func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.Interface, known *profiles.Store, all *books.Books, wake func(), log *slog.Logger) error {
+	if !profiles.Served(client.Discovery()) {
+		log.Warn("the API server does not know Profiles: every task runs alone; install their definition and start again", "resource", profiles.Resource().GroupResource().String())
+		return nil
+	}
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = "", "" // JSON
+	dynamics, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	return known.Watch(ctx, dynamics, func(namespace, name string) {
+		all.Refresh(namespace, name)
+		wake()
+	})
+}
+
 // books are those that the flags ask for, without anything in them.
-func (f *flags) books() (*books.Books, error) {
+func (f *flags) books(known func(namespace, name string) pods.Known) (*books.Books, error) {
 	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
 	if err != nil {
 		return nil, err
@@ -104,7 +128,7 @@ func (f *flags) books() (*books.Books, error) {
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
 	}
-	return books.New(books.Config{Planner: planner, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Now: time.Now})
+	return books.New(books.Config{Planner: planner, Profile: known, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Now: time.Now})
 }
 
 // election is that which the flags ask for; nil is none.

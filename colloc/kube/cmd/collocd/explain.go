@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/kube/profiles"
+)
+
+// explain says of one pod what was or would be decided, from what the API server has
+// now. It writes nothing there.
+func explain(ctx context.Context, f *flags, namespace, name string, out io.Writer) error {
+	config, err := connect(f.kubeconfig)
+	if err != nil {
+		return err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if pod.Labels[api.LabelTask] != api.True {
+		return fmt.Errorf("pod %s/%s has no label %s=%s: colloc does not decide about it", namespace, name, api.LabelTask, api.True)
+	}
+	var known profiles.Store
+	all, err := f.books(known.Known)
+	if err != nil {
+		return err
+	}
+	if err := load(ctx, config, client, &known, all); err != nil {
+		return err
+	}
+	if err := all.Open(); err != nil {
+		return err
+	}
+	return all.Explain(out, pod.UID)
+}
+
+// load reads a cluster once.
+func load(ctx context.Context, config *rest.Config, client kubernetes.Interface, known *profiles.Store, all *books.Books) error {
+	if profiles.Served(client.Discovery()) {
+		config = rest.CopyConfig(config)
+		config.ContentType, config.AcceptContentTypes = "", ""
+		dynamics, err := dynamic.NewForConfig(config)
+		if err != nil {
+			return err
+		}
+		list, err := dynamics.Resource(profiles.Resource()).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			known.Set(&list.Items[i])
+		}
+	}
+	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range nodes.Items {
+		if err := all.SetNode(&nodes.Items[i]); err != nil {
+			return err
+		}
+	}
+	if slices, err := client.ResourceV1().ResourceSlices().List(ctx, metav1.ListOptions{}); err == nil { // before 1.34 there are none
+		for i := range slices.Items {
+			if err := all.SetSlice(&slices.Items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	each := func(options metav1.ListOptions, set func(*corev1.Pod)) error {
+		list, err := client.CoreV1().Pods("").List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			set(&list.Items[i])
+		}
+		return nil
+	}
+	if err := each(metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True}, func(p *corev1.Pod) { all.SetPod(pods.Trim(p)) }); err != nil {
+		return err
+	}
+	return each(metav1.ListOptions{LabelSelector: api.LabelTask + "!=" + api.True, FieldSelector: "spec.nodeName!="}, func(p *corev1.Pod) { all.SetOther(pods.TrimOther(p)) })
+}
