@@ -69,6 +69,27 @@ func TestDescribe(t *testing.T) {
 	again.finish(t)
 }
 
+// TestDescribeAgain describes a task twice, as where more was learned of it: the last
+// profile is the one that is there after the runner.
+func TestDescribeAgain(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	g.submit(t, shell("true"))
+	better := newProfile(t)
+	better.Spec.Model.Name = "better known"
+	for _, p := range []*profile.Profile{newProfile(t), better} {
+		if err := g.Describe(p, 0, "1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if p := newRig(t, dir, gpuFile(1), nil).record(t, "1").Task.Profile; p == nil || p.Spec.Model.Name != "better known" {
+		t.Errorf("the profile is %+v", p)
+	}
+}
+
 // TestDescribeMany describes many tasks at once: it is one transaction, with one copy
 // of the profile.
 func TestDescribeMany(t *testing.T) {

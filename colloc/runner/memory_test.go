@@ -120,6 +120,33 @@ func TestRecoveryOfMemory(t *testing.T) {
 	}
 }
 
+// TestPeakOfRun runs a task again that needs less the second time: what is on record, and
+// learned, is of that run.
+func TestPeakOfRun(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	needs := allocator(t)
+	needs.Command = []string{`if [ "$COLLOC_RUN" = 1 ]; then "$1" 10GiB "$2"; exit 1; fi; exec "$1" 2GiB "$3"`, needs.Command[0], filepath.Join(dir, "one"), filepath.Join(dir, "two")}
+	needs.Shell, needs.Retries, needs.Memory, needs.Profile = true, 1, 12*profile.GiB, newProfile(t)
+	g.submit(t, needs)
+	done := g.start(t)
+	for i, want := range []profile.Bytes{10 * profile.GiB, 2 * profile.GiB} {
+		waitFor(t, func() bool { r := g.record(t, "1"); return r.Runs == i+1 && r.Peak.Or(0) > 0 })
+		if r := g.record(t, "1"); r.Peak.Or(0) != want {
+			t.Errorf("run %d used %v, want %v", r.Runs, r.Peak.Or(0), want)
+		}
+		if err := os.WriteFile(filepath.Join(dir, []string{"one", "two"}[i]), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if n := len(g.planner.observed); n != 1 || g.planner.observed[0].Members[0].Peak.Or(0) != 2*profile.GiB {
+		t.Errorf("learned %d times: %+v", n, g.planner.observed)
+	}
+}
+
 // TestKilled ends tasks by SIGKILL: that is no lack of the GPU's memory, and one of
 // the host's if the kernel counts victims.
 func TestKilled(t *testing.T) {
