@@ -137,7 +137,7 @@ func (r *Runner) lose(c *fleet.Card, err error) {
 func (r *Runner) reconcile(found []fleet.Seen) {
 	usages := make([]ledger.Usage, 0, len(found))
 	for i := range found {
-		if usage, ok := found[i].Usage(); ok && !r.fleet.Cards[i].Lost {
+		if usage, ok := found[i].Usage(); ok {
 			usages = append(usages, usage)
 		}
 	}
