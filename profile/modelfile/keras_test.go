@@ -247,3 +247,60 @@ func BenchmarkReadKeras(b *testing.B) {
 		}
 	}
 }
+
+// TestKerasSummaryWhole: what a fitted model's total holds of the optimiser is not the
+// model's, and a model inside counts by its rows where they are shown.
+func TestKerasSummaryWhole(t *testing.T) {
+	const rich = `Model: "m"
+┏━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━━━━━━━━━━┳━━━━━━━━━━━━━━━┓
+┃ Layer (type)                    ┃ Output Shape           ┃       Param # ┃
+┡━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━━━━━━━━━━╇━━━━━━━━━━━━━━━┩
+│ inner (Sequential)              │ (None, 4)              │            56 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│    └ dense (Dense)              │ (None, 4)              │            36 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│    └ deep (Functional)          │ (None, 4)              │            20 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│       └ dense_1 (Dense)         │ (None, 4)              │            20 │
+├─────────────────────────────────┼────────────────────────┼───────────────┤
+│ dense_2 (Dense)                 │ (None, 1)              │             5 │
+└─────────────────────────────────┴────────────────────────┴───────────────┘
+ Total params: 185 (740.00 B)
+ Trainable params: 61 (244.00 B)
+ Non-trainable params: 0 (0.00 B)
+ Optimizer params: 124 (496.00 B)
+`
+	const plain = `Model: "m"
+_________________________________________________________________
+ Layer (type)                Output Shape              Param #
+=================================================================
+ inner (Sequential)          (None, 4)                 56
+|¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯|
+| dense (Dense)             (None, 4)                 36        |
+|                                                               |
+| dense_1 (Dense)           (None, 4)                 20        |
+¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯¯
+ dense_2 (Dense)             (None, 1)                 5
+=================================================================
+Total params: 61
+Trainable params: 61
+Non-trainable params: 0
+`
+	for name, text := range map[string]string{"rich": rich, "plain": plain} {
+		f, err := Read(strings.NewReader(text), nil)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		activations, known := f.Model.Activations()
+		if f.Model.Params() != 61 || f.TotalParams != profile.Some(int64(61)) || f.Model.Unknown() != 0 || activations != 9 || !known {
+			t.Errorf("%s: %d parameters of %v, %d activations, %v unknown; want 61, 9", name, f.Model.Params(), f.TotalParams, activations, f.Model.Unknown())
+		}
+		if told := strings.Contains(strings.Join(f.Spec(1).Warnings, "\n"), "holds 124 of the optimiser"); told != (name == "rich") {
+			t.Errorf("%s: warnings %v", name, f.Warnings)
+		}
+	}
+	twice := strings.Replace(plain, "| dense_1 (Dense)           (None, 4)                 20        |", " dense_1 (Dense)             (None, 4)                 20", 1)
+	if f, err := Read(strings.NewReader(strings.Replace(twice, "(Sequential)", "(Own)       ", 1)), nil); err != nil || f.Model.Unknown()&profile.ParamCounts == 0 {
+		t.Errorf("rows that add up to more than the total: %v, %+v", err, f)
+	}
+}

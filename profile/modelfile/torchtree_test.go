@@ -273,15 +273,34 @@ func TestTorchPrintAttention(t *testing.T) {
 	}
 }
 
-func TestTorchPrintUntied(t *testing.T) {
-	const text = "LlamaForCausalLM(\n  (embed): Embedding(100, 8)\n  (lm_head): Linear(in_features=8, out_features=100, bias=False)\n)"
-	f, err := ReadTorchPrint(strings.NewReader(text), nil)
-	if err != nil || f.Model.Params() != 1600 {
-		t.Errorf("got %v, %v", f, err)
-	}
-	f, err = ReadTorchPrint(strings.NewReader(strings.Replace(text, "Llama", "Bert", 1)), nil)
-	if err != nil || f.Model.Params() != 800 {
-		t.Errorf("got %v, %v", f, err)
+// A head that may share the embedding's weights is unknown, unless its kind of model
+// always does or never does.
+func TestTorchPrintTies(t *testing.T) {
+	for _, tt := range []struct {
+		class, head string
+		width       int64
+		params      int64 // of both
+		unknown     bool
+	}{
+		{"LlamaForCausalLM", "lm_head", 4096, 819_200, false},
+		{"LlamaForCausalLM", "lm_head", 2048, 204_800, true},
+		{"Qwen2ForCausalLM", "lm_head", 3584, 716_800, false},
+		{"Qwen2ForCausalLM", "lm_head", 896, 89_600, true},
+		{"T5ForConditionalGeneration", "lm_head", 8, 800, true},
+		{"GPTNeoXForCausalLM", "lm_head", 8, 1600, false},
+		{"BertForMaskedLM", "decoder", 8, 800, false},
+		{"WhisperForConditionalGeneration", "proj_out", 8, 800, false},
+		{"RNNModel", "decoder", 8, 800, true},
+		{"RNNModel", "fc", 8, 1600, false},
+	} {
+		text := fmt.Sprintf("%s(\n  (embed): Embedding(100, %d)\n  (rope): LlamaRotaryEmbedding()\n  (%s): Linear(in_features=%d, out_features=100, bias=False)\n)", tt.class, tt.width, tt.head, tt.width)
+		f, err := ReadTorchPrint(strings.NewReader(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if unknown := f.Model.Unknown()&profile.ParamCounts != 0; f.Model.Params() != tt.params || unknown != tt.unknown {
+			t.Errorf("%s of width %d: %d parameters, unknown %t; want %d, %t", tt.class, tt.width, f.Model.Params(), unknown, tt.params, tt.unknown)
+		}
 	}
 }
 
@@ -380,7 +399,7 @@ func ExampleReadTorchPrint() {
 	fmt.Println(f.Warnings[1])
 	// Output:
 	// 6 80640
-	// lm_head has the shape of the embedding and counts as tied to it: its weights are counted once
+	// lm_head has the shape of the embedding, and print(model) does not tell whether it shares its weights: its parameters are unknown
 }
 
 func BenchmarkReadTorchInfo(b *testing.B) {

@@ -30,9 +30,25 @@ func ReadKeras(in *scan.Input) (*draft.Draft, error) {
 			}
 		}
 	})
+	for _, name := range t.closed {
+		f.Warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", scan.Clip(name))
+	}
+	t.withoutOptimizer()
 	t.tree.freeze(f.Model.Layers)
 	t.tree.finish()
 	return f, nil
+}
+
+// withoutOptimizer takes out of the stated total what Keras 3 counts with it once a
+// model was compiled and fitted: the states of its optimiser.
+func (t *kerasTable) withoutOptimizer() {
+	all, ok := t.tree.totals["Total params"]
+	trained, ok1 := t.tree.totals["Trainable params"]
+	frozen, ok2 := t.tree.totals["Non-trainable params"]
+	if own := trained + frozen; ok && ok1 && ok2 && own > 0 && all > own {
+		t.tree.file.Warn(0, "the stated total of %d holds %d of the optimiser, which are not the model's", int64(all), int64(all-own))
+		t.tree.totals["Total params"] = own
+	}
 }
 
 // kerasTable is the state of reading one table.
@@ -41,8 +57,12 @@ type kerasTable struct {
 	starts  []int    // first columns of name, shape and parameters, where blanks divide
 	inside  bool
 	cells   [3]string // of the row that is not finished
+	depth   int       // of that row: how many models it is inside of
 	pending bool
 	classes []string
+	level   int      // the depth of the last row
+	holder  int      // its layer, from 1, if it holds others
+	closed  []string // such layers whose rows are not shown
 }
 
 func (t *kerasTable) read(number int, line []byte) error {
@@ -56,8 +76,15 @@ func (t *kerasTable) read(number int, line []byte) error {
 			t.begin(text)
 		}
 		return nil
-	case strings.Trim(text, " \t=_-─━┏┳┓┡╇┩├┼┤└┴┘│┃") == "":
+	case strings.Trim(text, " \t=_-─━┏┳┓┡╇┩├┼┤└┴┘│┃|¯") == "":
 		return nil
+	}
+	inner := strings.TrimLeft(text, "|") // rows of a model inside, in Keras 2
+	depth := len(text) - len(inner)
+	if depth > 0 {
+		text = strings.Repeat(" ", depth) + strings.TrimRight(inner, "| ")
+	} else if cell, _, _ := strings.Cut(text, "└"); cell != text && strings.HasPrefix(text, "│") { // and in Keras 3
+		depth = (len(cell) - len("│ ")) / 3
 	}
 	name, value, ok := strings.Cut(strings.TrimSpace(text), ":")
 	value, _, _ = strings.Cut(value, "(")
@@ -80,6 +107,9 @@ func (t *kerasTable) read(number int, line []byte) error {
 		if err := t.flush(); err != nil {
 			return fmt.Errorf("the row before: %w", err)
 		}
+	}
+	if !t.pending {
+		t.depth = depth
 	}
 	t.grow(cells)
 	return nil
@@ -159,10 +189,11 @@ func (t *kerasTable) flush() error {
 	if cells[2] == "" {
 		return nil
 	}
-	name, class := cells[0], ""
+	name, class := strings.TrimSpace(strings.TrimPrefix(cells[0], "└")), ""
 	if open := strings.LastIndexByte(name, '('); open >= 0 {
 		name, class = strings.TrimSpace(name[:open]), strings.Trim(name[open:], "() ")
 	}
+	t.open()
 	if class == "InputLayer" {
 		return nil
 	}
@@ -196,9 +227,20 @@ func (t *kerasTable) flush() error {
 	}
 	if strings.HasPrefix(class, "Functional") || strings.HasPrefix(class, "Sequential") || class == "Model" {
 		l.Activations, l.Neurons, l.Unknown = 0, 0, l.Unknown|profile.ActivationCounts|profile.NeuronCounts
-		t.tree.file.Warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", scan.Clip(name))
+		t.holder, t.closed = len(t.tree.file.Model.Layers)+1, append(t.closed, name)
 	}
 	return t.tree.file.Add(l)
+}
+
+// open takes the row before this one for what it is, if this one lies inside it: a sum
+// of what follows, which counts nothing itself.
+func (t *kerasTable) open() {
+	if t.holder > 0 && t.depth > t.level {
+		l := &t.tree.file.Model.Layers[t.holder-1]
+		*l = profile.Layer{Name: l.Name}
+		t.closed = t.closed[:len(t.closed)-1]
+	}
+	t.holder, t.level = 0, t.depth
 }
 
 // kerasShapeOf reads "(None, 26, 26, 32)" or the first shape of a list, without

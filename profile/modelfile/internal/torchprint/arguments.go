@@ -104,7 +104,7 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 	case l.Kind == profile.Recurrent:
 		l.Neurons, l.Params = a.recurrent(class, bias)
 	default:
-		return l.Kind == profile.Activation || l.Kind == profile.Dropout || l.Kind == profile.Pool || draft.IsView(class)
+		return strings.HasSuffix(class, "RotaryEmbedding") || l.Kind == profile.Activation || l.Kind == profile.Dropout || l.Kind == profile.Pool || draft.IsView(class)
 	}
 	return l.Params > 0 || l.Kind == profile.Norm
 }

@@ -52,7 +52,7 @@ type printTree struct {
 	done    bool
 	table   map[[2]int64]bool // shapes of embeddings
 	shared  map[[2]int64]bool // those of tables called shared
-	untied  bool              // a kind of model that does not tie its head
+	maybe   int               // the layer, from 1, of a head that may be tied
 	tied    []string
 	classes []string
 	guessed int // leaves whose parameters nothing tells
@@ -111,7 +111,6 @@ func (t *printTree) module(number int, text string) error {
 		return nil
 	}
 	if len(t.open) == 0 {
-		t.untied = untiedModel(class)
 		t.file.Model.Name = class
 	}
 	if len(t.classes) < scan.MaxLayers {
@@ -125,15 +124,6 @@ func (t *printTree) module(number int, text string) error {
 		return nil
 	}
 	return t.leaf(name, class, args, repeat)
-}
-
-func untiedModel(class string) bool {
-	for _, prefix := range []string{"Llama", "Mistral", "Mixtral", "Phi", "GPTNeoX", "Falcon", "Olmo"} {
-		if strings.HasPrefix(class, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 func (t *printTree) leaf(name, class, text string, repeat int) error {
@@ -193,8 +183,14 @@ func (t *printTree) tie(l *profile.Layer, name string, a arguments) {
 		}
 		t.shared[shape] = t.shared[shape] || name == "shared"
 	case l.Kind == profile.Linear && t.table[[2]int64{a.rows, a.width}] && l.Params >= scan.Mul(a.rows, a.width):
-		if t.untied || name != "lm_head" && name != "decoder" && name != "output_projection" {
+		switch t.ties(name, a.width) {
+		case separate:
 			return
+		case either:
+			t.maybe = len(t.file.Model.Layers) + 1
+			l.Params -= scan.Mul(a.rows, a.width)
+			return
+		case shared:
 		}
 		l.Params -= scan.Mul(a.rows, a.width)
 		t.tied = append(t.tied, l.Name)
@@ -283,6 +279,10 @@ func (t *printTree) finish() {
 	f.Warn(0, "print(model) tells no activations: they are unknown")
 	if len(t.tied) > 0 {
 		f.Warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
+	}
+	if t.maybe > 0 {
+		f.Model.Layers[t.maybe-1].Unknown |= profile.ParamCounts
+		f.Warn(0, "%s has the shape of the embedding, and print(model) does not tell whether it shares its weights: its parameters are unknown", f.Model.Layers[t.maybe-1].Name)
 	}
 	if t.again > 0 {
 		f.Warn(0, "the shared embedding is printed %d more times; its weights are counted once", t.again)
