@@ -183,7 +183,7 @@ func (t *printTree) tie(l *profile.Layer, name string, a arguments) {
 		}
 		t.shared[shape] = t.shared[shape] || name == "shared"
 	case l.Kind == profile.Linear && t.table[[2]int64{a.rows, a.width}] && l.Params >= scan.Mul(a.rows, a.width):
-		switch t.ties(name, a.width) {
+		switch ties(t.classes, name, a.width) {
 		case separate:
 			return
 		case either:

@@ -23,9 +23,9 @@ const (
 
 // ties says it of a layer with the shape of the embedding, by its name and the model's
 // class.
-func (t *printTree) ties(name string, width int64) tie {
+func ties(classes []string, name string, width int64) tie {
 	within := func(words string) bool {
-		for _, class := range t.classes {
+		for _, class := range classes {
 			for word := range strings.FieldsSeq(words) {
 				if strings.HasPrefix(class, word) {
 					return true
