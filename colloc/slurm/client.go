@@ -127,6 +127,13 @@ func (c *Client) Partitions(ctx context.Context) ([]site.Partition, error) {
 	return read(ctx, c, parse, "scontrol", "show", "partition")
 }
 
+// Defaults returns what a job gets that states no memory, in partitions that say nothing
+// of their own: scontrol show config.
+func (c *Client) Defaults(ctx context.Context) (site.Partition, error) {
+	parse := func(printed []byte) (site.Partition, error) { return site.ParseDefaults(string(printed)), nil }
+	return read(ctx, c, parse, "scontrol", "show", "config")
+}
+
 // State returns jobs, nodes and partitions. Slurm answers three requests, so
 // that a job may have started in between; the jobs are asked for last: what
 // they hold is what decides.

@@ -35,6 +35,11 @@ type Partition struct {
 	MaxTime time.Duration `json:"max_time_ns,omitempty"`
 	// MaxNodes is the largest number of nodes of one job; 0 is no limit.
 	MaxNodes int `json:"max_nodes,omitempty"`
+	// MemoryPerCPU and MemoryPerNode are what a job gets that states no memory; Unlimited
+	// says that it gets all of the node.
+	MemoryPerCPU  profile.Bytes `json:"memory_per_cpu_bytes,omitempty"`
+	MemoryPerNode profile.Bytes `json:"memory_per_node_bytes,omitempty"`
+	Unlimited     bool          `json:"unlimited,omitempty"`
 }
 
 // NodeType is a number of nodes that are alike.

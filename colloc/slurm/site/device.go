@@ -90,6 +90,9 @@ func (s *State) Devices() []Device {
 			}
 		}
 	}
+	for i := range s.Nodes {
+		hidden(of(s.Nodes[i].Name), s.Nodes[i].Used)
+	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		if j.State.Holds() || j.State.Over() {
@@ -170,6 +173,24 @@ func take(gpus []Device, id JobID, held []Held) {
 			}
 			if k, known := slices.BinarySearch(d.Jobs, id); !known {
 				d.Jobs = slices.Insert(d.Jobs, k, id)
+			}
+		}
+	}
+}
+
+// hidden marks GPUs that are in use by jobs which the caller may not see.
+func hidden(gpus []Device, used []Held) {
+	for _, h := range used {
+		if h.Name != "gpu" && h.Name != "shard" && h.Name != "mps" {
+			continue
+		}
+		mine := func(d *Device) bool { return h.Type == "" || h.Type == d.Type }
+		known := countFunc(gpus, func(d *Device) bool { return mine(d) && len(d.Jobs) > 0 })
+		for i := range gpus {
+			d := &gpus[i]
+			there := slices.Contains(h.Index, d.Index) || h.Index == nil && h.Name == "gpu" && h.Count > known
+			if there && mine(d) && len(d.Jobs) == 0 {
+				d.Unclear = true
 			}
 		}
 	}

@@ -71,7 +71,7 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 	case !ok:
 		return colloc.GPU{}, fmt.Sprintf("no product is known as %q: say which it is in models", d.Type)
 	case d.Unclear:
-		return colloc.GPU{}, "Slurm does not tell which GPUs the node's jobs have"
+		return colloc.GPU{}, "it is in use, or may be: Slurm does not tell by which job"
 	}
 	gpu := colloc.GPU{ID: d.ID(), Model: model, Mechanisms: o.mechanisms(d)}
 	for _, id := range d.Jobs {

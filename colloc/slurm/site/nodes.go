@@ -17,7 +17,10 @@ type jsonNode struct {
 	Features   words  `json:"features"`
 	CPUs       number `json:"cpus"`
 	Memory     number `json:"real_memory"`
+	UsedCPUs   number `json:"alloc_cpus"`
+	UsedMemory number `json:"alloc_memory"`
 	Gres       text   `json:"gres"`
+	Used       text   `json:"gres_used"`
 }
 
 // jsonGroup is a row of sinfo --json from 23.02 on: nodes that are alike, once
@@ -30,16 +33,19 @@ type jsonGroup struct {
 		Names words `json:"nodes"`
 	} `json:"nodes"`
 	CPUs struct {
-		Minimum number `json:"minimum"`
+		Minimum   number `json:"minimum"`
+		Allocated number `json:"allocated"`
 	} `json:"cpus"`
 	Memory struct {
-		Minimum number `json:"minimum"`
+		Minimum   number `json:"minimum"`
+		Allocated number `json:"allocated"`
 	} `json:"memory"`
 	Features struct {
 		Total text `json:"total"`
 	} `json:"features"`
 	Gres struct {
 		Total text `json:"total"`
+		Used  text `json:"used"`
 	} `json:"gres"`
 	Reason struct {
 		Description text `json:"description"`
@@ -92,6 +98,7 @@ func nodesOf(list []jsonNode) ([]Node, error) {
 			Name: string(n.Name), State: nodeState(slices.Concat(n.State, n.Flags)), Reason: nothing(string(n.Reason)),
 			Partitions: n.Partitions, Features: n.Features,
 			CPUs: n.CPUs.count(), Memory: n.Memory.mebibytes(), Gres: gres,
+			UsedCPUs: n.UsedCPUs.count(), UsedMemory: n.UsedMemory.mebibytes(), Used: inUse(n.Used),
 		})
 	}
 	return nodes, nil
@@ -122,6 +129,10 @@ func nodesOfGroups(groups []jsonGroup) ([]Node, error) {
 					Name: name, State: nodeState(g.Node.State), Reason: nothing(string(g.Reason.Description)), Features: splitList(nothing(string(g.Features.Total))),
 					CPUs: g.CPUs.Minimum.count(), Memory: g.Memory.Minimum.mebibytes(), Gres: gres,
 				})
+				if len(names) == 1 { // of several it is not told which has what
+					n := &nodes[k]
+					n.UsedCPUs, n.UsedMemory, n.Used = g.CPUs.Allocated.count(), g.Memory.Allocated.mebibytes(), inUse(g.Gres.Used)
+				}
 			}
 			if p := strings.TrimSuffix(string(g.Partition.Name), "*"); p != "" && !slices.Contains(nodes[k].Partitions, p) {
 				nodes[k].Partitions = append(nodes[k].Partitions, p)
@@ -129,6 +140,16 @@ func nodesOfGroups(groups []jsonGroup) ([]Node, error) {
 		}
 	}
 	return nodes, nil
+}
+
+// inUse reads what is in use; what cannot be read is not told.
+func inUse(list text) []Held {
+	held, err := ParseGres(string(list))
+	if err != nil {
+		return nil
+	}
+	held = slices.DeleteFunc(held, func(h Held) bool { return h.Count == 0 })
+	return slices.Clip(held)
 }
 
 // nodeState puts Slurm's words in capitals, without what it appends to them:

@@ -161,9 +161,37 @@ func ParsePartitions(printed string) []Partition {
 				p.MaxTime = slurmDuration(f.value)
 			case "MaxNodes":
 				p.MaxNodes = leading(f.value)
+			case "DefMemPerCPU":
+				p.MemoryPerCPU = slurmBytes(f.value)
+			case "DefMemPerNode":
+				p.MemoryPerNode, p.Unlimited = slurmBytes(f.value), f.value == "UNLIMITED"
 			}
 		}
 		list = append(list, p)
 	}
 	return list
+}
+
+// ParseDefaults reads from what scontrol show config prints what a job gets that states
+// no memory, in partitions that say nothing of their own; nothing where the site does
+// not give memory away.
+func ParseDefaults(printed string) Partition {
+	var p Partition
+	counted := false
+	for line := range strings.Lines(printed) {
+		name, value, _ := strings.Cut(line, "=")
+		value = strings.TrimSpace(value)
+		switch strings.TrimSpace(name) {
+		case "DefMemPerCPU":
+			p.MemoryPerCPU = slurmBytes(value)
+		case "DefMemPerNode":
+			p.MemoryPerNode, p.Unlimited = slurmBytes(value), value == "UNLIMITED"
+		case "SelectTypeParameters":
+			counted = strings.Contains(value, "MEMORY")
+		}
+	}
+	if !counted {
+		return Partition{}
+	}
+	return p
 }

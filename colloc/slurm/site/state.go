@@ -112,8 +112,14 @@ type Node struct {
 	// CPUs and Memory are what Slurm can give away.
 	CPUs   int           `json:"cpus,omitempty"`
 	Memory profile.Bytes `json:"memory_bytes,omitempty"`
-	// Gres is what the node offers: GPUs, and shares of them.
+	// UsedCPUs and UsedMemory are what jobs have of them, those that the caller may not
+	// see included.
+	UsedCPUs   int           `json:"used_cpus,omitempty"`
+	UsedMemory profile.Bytes `json:"used_memory_bytes,omitempty"`
+	// Gres is what the node offers: GPUs, and shares of them. Used is what of it jobs
+	// have; up to 22.05 it counts GPUs that are shared, not shares.
 	Gres []Held `json:"gres,omitempty"`
+	Used []Held `json:"used,omitempty"`
 }
 
 // Up reports whether the node takes new jobs, now or when it has room.
@@ -146,6 +152,22 @@ func jobState(w words) JobState {
 	}
 	state, _, _ := strings.Cut(strings.ToUpper(w.first()), " ") // "CANCELLED by 1000"
 	return JobState(strings.TrimSuffix(state, "+"))
+}
+
+// Free returns the CPUs and the memory of a node that no job has, by the jobs that are
+// seen and by the node's own count, whichever is less; 0 if there is no such node.
+func (s *State) Free(node string) (cpus int, memory profile.Bytes) {
+	n := s.Node(node)
+	if n == nil {
+		return 0, 0
+	}
+	for i := range s.Jobs {
+		if j := &s.Jobs[i]; j.State.Holds() && slices.Contains(j.Nodes, node) {
+			cpus += j.CPUs / len(j.Nodes)
+			memory += j.Memory / profile.Bytes(len(j.Nodes))
+		}
+	}
+	return max(0, n.CPUs-max(cpus, n.UsedCPUs)), max(0, n.Memory-max(memory, n.UsedMemory))
 }
 
 // Job returns one of the jobs; nil if it is not among them.

@@ -107,6 +107,9 @@ func TestParseNodes(t *testing.T) {
 	}
 	gres := slices.Concat(pinned("gpu", 1), pinned("shard", 8))
 	later := []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}}, {Gres: shard("a100", 16)}}
+	used := func(name string, gpu int) Held {
+		return Held{Gres: Gres{name, "a100i" + string(rune('0'+gpu)), 1}, Index: []int{gpu}}
+	}
 	both := []string{"main", "long"}
 	features := []string{"a100", "nvlink"}
 	tests := []struct {
@@ -114,8 +117,14 @@ func TestParseNodes(t *testing.T) {
 		want []Node
 	}{
 		{"22.05/sinfo.json", []Node{
-			{Name: "g1", State: []string{"MIXED"}, Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB, Gres: gres},
-			{Name: "g2", State: []string{"MIXED"}, Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB, Gres: gres},
+			{
+				Name: "g1", State: []string{"MIXED"}, Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB, Gres: gres,
+				UsedCPUs: 3, UsedMemory: 300 * profile.MiB, Used: []Held{used("shard", 1), used("shard", 3), used("shard", 4)},
+			},
+			{
+				Name: "g2", State: []string{"MIXED"}, Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB, Gres: gres,
+				UsedCPUs: 4, UsedMemory: 400 * profile.MiB, Used: []Held{used("gpu", 0), used("shard", 3), used("shard", 4)},
+			},
 		}},
 		{"24.11/sinfo.json", []Node{
 			{Name: "g1", State: []string{"MIXED"}, Partitions: both, Features: features, CPUs: 32, Memory: 512000 * profile.MiB, Gres: later},
@@ -123,7 +132,9 @@ func TestParseNodes(t *testing.T) {
 			{Name: "h1", State: []string{"DOWN", "NOT_RESPONDING"}, Reason: "Not responding", Partitions: []string{"main"}, CPUs: 16, Memory: 64000 * profile.MiB},
 		}},
 		{"24.11/nodes.json", []Node{
-			{Name: "g1", State: []string{"IDLE", "DRAIN"}, Partitions: both, Features: features, CPUs: 32, Memory: 512000 * profile.MiB, Gres: later},
+			{Name: "g1", State: []string{"IDLE", "DRAIN"}, Partitions: both, Features: features, CPUs: 32, Memory: 512000 * profile.MiB, Gres: later, Used: []Held{
+				{Gres: Gres{Name: "gpu", Type: "a100", Count: 1}, Index: []int{1}}, {Gres: shard("a100", 4), Index: []int{0}, Each: []int{4}},
+			}},
 		}},
 	}
 	for _, tt := range tests {
@@ -202,7 +213,7 @@ func TestParsePartitions(t *testing.T) {
 	printed := string(recorded(t, "22.05/partitions.txt")) +
 		"\nPartitionName=long\n   Default=NO State=DRAIN MaxTime=2-00:00:00 MaxNodes=4\n"
 	want := []Partition{
-		{Name: "main", Default: true},
+		{Name: "main", Default: true, MemoryPerCPU: 100 * profile.MiB},
 		{Name: "long", Down: true, MaxTime: 48 * time.Hour, MaxNodes: 4},
 	}
 	if diff := cmp.Diff(want, ParsePartitions(printed)); diff != "" {
@@ -292,4 +303,49 @@ func recorded(tb testing.TB, name string) []byte {
 		tb.Fatal(err)
 	}
 	return data
+}
+
+// TestHidden: what jobs have that a user may not see is not free.
+func TestHidden(t *testing.T) {
+	gpus := []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 3}}}
+	mine := JobInfo{ID: 1, State: Running, Nodes: []string{"n"}, CPUs: 4, Memory: profile.GiB, Held: [][]Held{{{Gres: Gres{Name: "gpu", Type: "a100", Count: 1}, Index: []int{0}}}}}
+	for _, tt := range []struct {
+		name string
+		used []Held
+		want []bool // not clear
+	}{
+		{"nothing else", []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 1}, Index: []int{0}}}, []bool{false, false, false}},
+		{"one more, and which", []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}, Index: []int{0, 2}}}, []bool{false, false, true}},
+		{"one more", []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}}}, []bool{false, true, true}},
+		{"as many as are seen", []Held{{Gres: Gres{Name: "gpu", Count: 1}}}, []bool{false, false, false}},
+		{"a license", []Held{{Gres: Gres{Name: "license", Count: 9}}}, []bool{false, false, false}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := &State{Jobs: []JobInfo{mine}, Nodes: []Node{{Name: "n", State: []string{"MIXED"}, CPUs: 16, Memory: 8 * profile.GiB, UsedCPUs: 10, Gres: gpus, Used: tt.used}}}
+			var got []bool
+			for _, d := range s.Devices() {
+				got = append(got, d.Unclear)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("not clear (-want +got):\n%s", diff)
+			}
+			if cpus, memory := s.Free("n"); cpus != 6 || memory != 7*profile.GiB {
+				t.Errorf("free are %d CPUs and %v, want 6 and 7 GiB", cpus, memory)
+			}
+		})
+	}
+}
+
+// TestParseDefaults: what a job gets that states no memory.
+func TestParseDefaults(t *testing.T) {
+	for printed, want := range map[string]Partition{
+		"DefMemPerNode           = UNLIMITED\nSelectTypeParameters    = CR_CORE_MEMORY\n": {Unlimited: true},
+		"DefMemPerCPU            = 2048\nSelectTypeParameters    = CR_CPU_MEMORY\n":       {MemoryPerCPU: 2 * profile.GiB},
+		"DefMemPerNode           = UNLIMITED\nSelectTypeParameters    = CR_CORE\n":        {},
+		"": {},
+	} {
+		if diff := cmp.Diff(want, ParseDefaults(printed)); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", printed, diff)
+		}
+	}
 }

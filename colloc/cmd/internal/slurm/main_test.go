@@ -29,6 +29,8 @@ type cluster struct {
 	down      bool
 	most      int      // jobs that may be submitted; 0 is no limit
 	cancelled []string // by scancel
+	node      string   // more of the node
+	partition string   // more of the partition
 }
 
 func (s *cluster) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
@@ -37,9 +39,12 @@ func (s *cluster) Run(_ context.Context, c slurm.Command) (slurm.Output, error) 
 	case "squeue":
 		out = `{"jobs": [` + strings.Join(s.jobs, ",") + `]}`
 	case "sinfo":
-		out = `{"nodes": [{"name": "n", "state": "idle", "partitions": ["main"], "gres": "` + s.gres + `", "cpus": 8, "real_memory": 64000}]}`
+		out = `{"nodes": [{"name": "n", "state": "idle", "partitions": ["main"], "gres": "` + s.gres + `", "cpus": 8, "real_memory": 64000` + s.node + `}]}`
 	case "scontrol":
-		out = "PartitionName=main Default=YES State=UP\n"
+		out = "PartitionName=main Default=YES State=UP" + s.partition + "\n"
+		if c.Args[len(c.Args)-1] == "config" {
+			out = "DefMemPerNode           = UNLIMITED\nSelectTypeParameters    = CR_CORE_MEMORY\n"
+		}
 	case "scancel":
 		s.cancelled = append(s.cancelled, c.String())
 	case "sbatch":

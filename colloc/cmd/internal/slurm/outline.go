@@ -32,6 +32,7 @@ type outline struct {
 	queued  []*colloc.Plan // what waits in Slurm for any GPU of a kind
 	outside int            // tasks that cannot wait in Slurm, and wait here
 	refused []refusal      // what gets no job, and why
+	notes   []string
 }
 
 // input is the files that a plan is made from.

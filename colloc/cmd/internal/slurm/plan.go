@@ -60,6 +60,13 @@ func (p *program) look(ctx context.Context, d *desk) (*site.State, *past, error)
 	if err := d.sweep.check(state); err != nil {
 		return nil, nil, err
 	}
+	if d.sweep.home.Unlimited && d.sweep.silent > 0 { // of the partition; the site may say more
+		defaults, err := p.client.Defaults(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		d.sweep.home.MemoryPerCPU, d.sweep.home.MemoryPerNode, d.sweep.home.Unlimited = defaults.MemoryPerCPU, defaults.MemoryPerNode, defaults.Unlimited
+	}
 	d.looks++
 	history, err := p.history(ctx, d, state.Jobs)
 	return state, history, err
@@ -70,8 +77,10 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 	s := d.sweep
 	out := newOutline(s)
 	gpus, devices := out.offered(s, state)
-	var err error
-	if out.plan, err = d.models.planner.Plan(ctx, pending, gpus); err != nil {
+	if s.home.Unlimited && s.silent > 0 {
+		out.notes = append(out.notes, fmt.Sprintf("%d tasks state no \"memory\": here a job that states none gets all of a node (DefMemPerNode=UNLIMITED) and keeps every other job off: say how much they need", s.silent))
+	}
+	if err := d.fitted(ctx, out, state, pending, gpus, devices); err != nil {
 		return nil, err
 	}
 	kinds := s.kinds(state)
@@ -83,6 +92,72 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 		out.outside = len(left)
 	}
 	return out, err
+}
+
+// fitted plans tasks for GPUs so that nodes which divide theirs have CPUs and memory for
+// every job that is bound to them: where two tasks are too much, a GPU takes one; where
+// one is, it takes none now.
+func (d *desk) fitted(ctx context.Context, out *outline, state *site.State, pending []colloc.Task, gpus []colloc.GPU, devices map[string]site.Device) error {
+	for { // each round takes something from a GPU, or ends
+		var err error
+		if out.plan, err = d.models.planner.Plan(ctx, pending, gpus); err != nil {
+			return err
+		}
+		full := d.sweep.short(out.plan, state, devices)
+		if len(full) == 0 {
+			return nil
+		}
+		var kept []colloc.GPU
+		for _, g := range gpus {
+			switch room, short := full[g.ID]; {
+			case short && room > 0 && len(g.Residents) == 0 && !slices.Equal(g.Mechanisms, []profile.Mechanism{profile.Exclusive}):
+				g.Mechanisms = []profile.Mechanism{profile.Exclusive}
+				kept = append(kept, g)
+			case short:
+				cpus, memory := state.Free(devices[g.ID].Node)
+				out.skipped = append(out.skipped, site.Skipped{GPU: g.ID, Why: fmt.Sprintf("its node has %d CPUs and %v free: not enough for one more task", cpus, memory)})
+			default:
+				kept = append(kept, g)
+			}
+		}
+		gpus = kept
+	}
+}
+
+// short are the GPUs of a plan whose nodes have not the CPUs or the memory for all the
+// jobs, each with how many of its tasks have room.
+func (s *sweep) short(plan *colloc.Plan, state *site.State, devices map[string]site.Device) map[string]int {
+	type room struct {
+		cpus   int
+		memory profile.Bytes
+	}
+	free := make(map[string]room)
+	full := make(map[string]int)
+	for _, p := range plan.Placements {
+		node := devices[p.GPU].Node
+		n := state.Node(node)
+		if devices[p.GPU].Share == "" || n == nil || n.CPUs == 0 {
+			continue // in one job, which Slurm starts where there is room
+		}
+		left, known := free[node]
+		if !known {
+			left.cpus, left.memory = state.Free(node)
+		}
+		fit := 0
+		for _, m := range p.Members {
+			if m.Resident {
+				continue
+			}
+			cpus, memory := s.needs(s.byID[m.Task], n)
+			if cpus > left.cpus || memory > left.memory {
+				full[p.GPU] = fit
+				continue
+			}
+			left, fit = room{left.cpus - cpus, left.memory - memory}, fit+1
+		}
+		free[node] = left
+	}
+	return full
 }
 
 // place writes the jobs of a plan for the GPUs that are free: one per task where
@@ -177,6 +252,9 @@ func (p *program) explain(out *outline, scripts bool) error {
 		if err := plan.Explain(p.stdout); err != nil {
 			return err
 		}
+	}
+	for _, line := range out.notes {
+		fmt.Fprintf(p.stdout, "note: %s\n", line)
 	}
 	for _, r := range out.refused {
 		fmt.Fprintf(p.stdout, "no job: %q %s\n", r.task, r.why)

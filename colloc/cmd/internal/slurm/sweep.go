@@ -35,6 +35,9 @@ type sweep struct {
 	dir     string        // of the file: jobs run there
 	longest time.Duration // limit of the partition; 0 is none
 	user    string        // whose jobs these are; empty is not known
+
+	home   site.Partition // where the tasks run, with what a job gets that states no memory
+	silent int            // tasks that state no memory
 }
 
 // entry is one task: what it runs, what it asks of the host, what is known of it.
@@ -76,6 +79,9 @@ func readSweep(path string) (*sweep, error) {
 		}
 		if e.task, err = e.Colloc(); err != nil {
 			return nil, wrong("%s: task %q: %w", e.Place(), e.ID, err)
+		}
+		if e.Memory == 0 {
+			s.silent++
 		}
 		s.tasks = append(s.tasks, e)
 		s.byID[e.ID] = e
@@ -130,8 +136,13 @@ func (s *sweep) check(state *site.State) error {
 	names := make([]string, len(state.Partitions))
 	for i, p := range state.Partitions {
 		names[i] = p.Name
-		if mine := strings.Split(s.Partition, ","); p.MaxTime > 0 && (slices.Contains(mine, p.Name) || s.Partition == "" && p.Default) {
-			s.longest = max(s.longest, p.MaxTime)
+		if mine := strings.Split(s.Partition, ","); slices.Contains(mine, p.Name) || s.Partition == "" && p.Default {
+			s.longest, s.home = max(s.longest, p.MaxTime), p
+		}
+	}
+	for _, e := range s.tasks {
+		if alone := time.Duration(cmp.Or(e.Time, s.Time)); s.longest > 0 && alone > s.longest && !strings.Contains(s.Partition, ",") {
+			return wrong("%s: task %q: time is %v, but the partition ends jobs after %v: it would wait for ever", e.Place(), e.ID, alone, s.longest)
 		}
 	}
 	for name := range strings.SplitSeq(s.Partition, ",") {
@@ -145,6 +156,22 @@ func (s *sweep) check(state *site.State) error {
 		}
 	}
 	return nil
+}
+
+// needs are the CPUs and the memory of a task on a node: what it states, or what the
+// site gives to a job that states nothing.
+func (s *sweep) needs(e *entry, n *site.Node) (cpus int, memory profile.Bytes) {
+	cpus = max(1, e.CPUs)
+	switch {
+	case e.Memory > 0:
+		return cpus, e.Memory
+	case s.home.MemoryPerCPU > 0:
+		return cpus, profile.Bytes(cpus) * s.home.MemoryPerCPU
+	case s.home.Unlimited:
+		return cpus, n.Memory
+	default:
+		return cpus, s.home.MemoryPerNode
+	}
 }
 
 // resident tells which task of the sweep a running job is.

@@ -1,0 +1,45 @@
+package slurm
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// What a node has left of CPUs and memory decides how many jobs are bound to it, and a
+// job that Slurm would refuse is not written.
+func TestRoom(t *testing.T) {
+	const unlimited = " DefMemPerNode=UNLIMITED"
+	for _, tt := range []struct {
+		name, node, partition string
+		change                []string // of the sweep
+		bound                 int      // jobs
+		says                  string
+		code                  int
+	}{
+		{name: "room for all", bound: 3},
+		{name: "CPUs for two", node: `, "alloc_cpus": 6`, bound: 2, says: "its node has 2 CPUs and 62.5 GiB free"},
+		{name: "no CPU", node: `, "alloc_cpus": 8`, bound: 0, says: "its node has 0 CPUs"},
+		{name: "memory for one", change: []string{`"cpus": 1`, `"cpus": 1, "memory": "40GiB"`, `"alone"`, `"memory": "40GiB", "alone"`}, bound: 1},
+		{name: "no memory stated", partition: unlimited, bound: 1, says: `3 tasks state no "memory"`},
+		{name: "the memory of another", partition: unlimited, node: `, "alloc_memory": 100`, bound: 0},
+		{name: "too long", partition: " MaxTime=00:05:00", says: "the partition ends jobs after 5m0s", code: 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			text, err := os.ReadFile("sweep.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile("sweep.json", []byte(strings.NewReplacer(tt.change...).Replace(string(text))), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := &cluster{gres: pinned, node: tt.node, partition: tt.partition}
+			out, stderr := call(t, s, tt.code, "submit", "-sweep", "sweep.json")
+			contains(t, out+stderr, tt.says)
+			if got := strings.Count(strings.Join(s.scripts, ""), "#SBATCH --nodelist="); got != tt.bound {
+				t.Errorf("%d jobs are bound to the node, want %d\n%s", got, tt.bound, out)
+			}
+		})
+	}
+}
