@@ -106,6 +106,9 @@ type Config struct {
 	OutOfMemory []*regexp.Regexp
 	// Halt says when failures end the whole queue.
 	Halt Halt
+	// Owners says that tasks run as users who may not read Dir: they may pass through it, and
+	// through the folders of runs, to their outputs, and list none of them.
+	Owners bool
 	// Turns decides who is next; nil goes by priority and submission alone.
 	Turns Turns
 	// Serve makes Run wait for further tasks when all are over, and for GPUs when none is

@@ -19,6 +19,9 @@ type Progress = queue.Progress
 // Owner is the user that a task runs as.
 type Owner = queue.Owner
 
+// Limit is a resource limit of an Owner.
+type Limit = queue.Limit
+
 // Record is everything known of a task in the queue.
 type Record = queue.Record
 

@@ -91,6 +91,11 @@ func (r *Runner) open(ctx context.Context, p fleet.Planner) (err error) {
 	if err := os.MkdirAll(filepath.Join(r.config.Dir, r.store.Runs), 0o700); err != nil { // somebody may have tidied up
 		return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
 	}
+	if r.config.Owners {
+		if err := r.openDoors(); err != nil {
+			return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
+		}
+	}
 	if len(entries) == 0 {
 		if r.left, err = r.leftRuns(); err != nil {
 			return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
@@ -110,6 +115,12 @@ func (r *Runner) open(ctx context.Context, p fleet.Planner) (err error) {
 		return errors.Join(err, r.store.Close(), r.lock.Close())
 	}
 	return nil
+}
+
+// openDoors lets owners pass through to their outputs.
+func (r *Runner) openDoors() error {
+	const pass = 0o711
+	return errors.Join(os.Chmod(r.config.Dir, pass), os.Chmod(filepath.Join(r.config.Dir, r.store.Runs), pass))
 }
 
 // linksWork makes a symbolic link, as every run does.

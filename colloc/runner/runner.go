@@ -137,8 +137,25 @@ func (r *Runner) prepare(e *backlog.Entry) (*supervise.Launch, error) {
 	}
 	l := &supervise.Launch{Stem: e.Stem(), Dir: e.Task.Dir, LogLimit: r.config.LogLimit, Argv: e.Argv(), Env: env}
 	l.Key = supervise.Key(e.Task.ID, l.Dir, l.Argv)
+	if e.Task.Owner != nil {
+		l.Order = order(e.Task.Owner)
+		return l, nil
+	}
 	l.Path, err = supervise.LookPath(l.Argv[0], l.Dir, env)
 	return l, err
+}
+
+// order is how the command of an owner's task runs.
+func order(o *Owner) *supervise.Order {
+	const private = 0o077
+	to := &supervise.Order{UID: o.UID, GID: o.GID, Groups: o.Groups, Umask: int(o.Umask.Or(private))}
+	if len(o.Limits) > 0 {
+		to.Limits = make(map[string][2]int64, len(o.Limits))
+		for name, limit := range o.Limits {
+			to.Limits[name] = [2]int64{limit.Soft, limit.Hard}
+		}
+	}
+	return to
 }
 
 // surroundings are what the runner decides for the environment of a task.

@@ -11,6 +11,7 @@ import (
 
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
 // Submit adds tasks to the queue, all or none; when it returns they are
@@ -111,6 +112,15 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")
 	check(t.Timeout >= 0, "Timeout", t.Timeout, "0 for none or more")
 	check(t.Progress.Total >= 0, "Progress.Total", t.Progress.Total, "0 or more")
+	if o := t.Owner; o != nil {
+		check(os.Geteuid() == 0 || int(o.UID) == os.Geteuid(), "Owner", fmt.Sprintf("the user %d", o.UID), "this user, or a runner that is root")
+		check(o.Umask.Or(0) <= 0o777, "Owner.Umask", o.Umask.Or(0), "0 to 0777")
+		for name, limit := range o.Limits {
+			if err := supervise.CheckLimit(name, limit.Soft, limit.Hard); err != nil {
+				errs = append(errs, fmt.Errorf("Owner.Limits: %w", err))
+			}
+		}
+	}
 	pattern, err := progress.Compile(t.Progress.Pattern)
 	if err != nil {
 		errs = append(errs, fmt.Errorf("Progress.Pattern: %w", err))

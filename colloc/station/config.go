@@ -28,6 +28,10 @@ type Config struct {
 	Env []string
 	// Rewrite returns what to run for a command; nil leaves all as they are.
 	Rewrite func(command []string) []string
+	// Everybody lets all users of the machine submit; their tasks run as who submits them.
+	// The daemon must be root. Without it only the daemon's user and root may, and all tasks
+	// run as the daemon's user.
+	Everybody bool
 	// PerGPU is the largest number of tasks on one GPU; 0 means [DefaultPerGPU].
 	PerGPU int
 	// Headroom is the fraction of GPU memory that stays free, in [0, 1); missing means that
@@ -74,6 +78,9 @@ func (c *Config) check() error {
 	}
 	if c.MaxQueued < 0 {
 		errs = append(errs, fmt.Errorf("MaxQueued is %d, want 0 for the default or more", c.MaxQueued))
+	}
+	if c.Everybody && os.Geteuid() != 0 {
+		errs = append(errs, errors.New("Everybody takes root: nobody else may run tasks as other users"))
 	}
 	return errors.Join(errs...)
 }

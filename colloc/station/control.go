@@ -35,7 +35,7 @@ func (s *Station) do(r *http.Request, u peer.User) (any, error) {
 			return nil, err
 		}
 		if !s.may(u, &record) {
-			return nil, api.Errorf(api.Forbidden, "job "+id, "ask for yours only", "it is %s's", s.names.Of(ownerOf(&record)))
+			return nil, api.Errorf(api.Forbidden, "job "+id, "ask for yours only", "it is %s's", s.names.Of(uidOf(&record)))
 		}
 		if err := suits(verb, &record); err != nil {
 			return nil, err

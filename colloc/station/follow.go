@@ -76,7 +76,7 @@ func (s *Station) log(w http.ResponseWriter, r *http.Request) {
 		record, err = s.find(r.PathValue("id"))
 	}
 	if err == nil && !s.may(u, &record) {
-		err = api.Errorf(api.Forbidden, "job "+record.Task.ID, "ask for yours only", "it is %s's", s.names.Of(ownerOf(&record)))
+		err = api.Errorf(api.Forbidden, "job "+record.Task.ID, "ask for yours only", "it is %s's", s.names.Of(uidOf(&record)))
 	}
 	offset, follow := int64(0), r.URL.Query().Get("follow") == "true"
 	if text := r.URL.Query().Get("offset"); err == nil && text != "" {
@@ -136,7 +136,7 @@ func (t *tail) more() (int64, error) {
 		t.offset = 0
 	}
 	t.path = t.record.Log
-	file, err := peer.Open(t.path, ownerOf(&t.record))
+	file, err := peer.Open(t.path, uidOf(&t.record))
 	if errors.Is(err, fs.ErrNotExist) || t.path == "" {
 		return 0, nil
 	}

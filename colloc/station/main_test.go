@@ -22,6 +22,9 @@ import (
 func TestMain(m *testing.M) {
 	testbed.Prepare()
 	runner.Supervise()
+	if len(os.Args) == 5 && os.Args[1] == "as-client" {
+		os.Exit(beClient(os.Args[2], os.Args[3], os.Args[4]))
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -54,7 +57,7 @@ func newRig(tb testing.TB, dir string, gpus int, adjust func(*Config)) *rig {
 		tb.Fatal(err)
 	}
 	socket := filepath.Join(dir, "s")
-	l, err := Listen(socket, false)
+	l, err := Listen(socket, c.Everybody)
 	if err != nil {
 		tb.Fatal(err)
 	}

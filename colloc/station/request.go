@@ -40,7 +40,7 @@ func (s *Station) who(r *http.Request) (peer.User, error) {
 	case !ok:
 		return u, api.Errorf(api.Forbidden, "", "use the unix socket", "nobody knows who asks")
 	case !s.admits(u):
-		return u, api.Errorf(api.Forbidden, "", "start one of your own, or let root run one for all: colloc station serve", "this station is %s's alone", s.names.Of(self().UID))
+		return u, api.Errorf(api.Forbidden, "", "start one of your own, or let root run one for all: colloc station serve", "this station is %s's alone", s.names.Of(self()))
 	}
 	return u, nil
 }

@@ -99,7 +99,7 @@ func refused(err error) error {
 func (s *Station) mayQueue(u peer.User, n int) error {
 	queued := 0
 	for _, r := range s.runner.Records() {
-		if r.State == runner.Queued && ownerOf(&r) == s.ownerOf(u).UID {
+		if r.State == runner.Queued && uidOf(&r) == s.uidFor(u) {
 			queued++
 		}
 	}
@@ -133,7 +133,7 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 			return t, &api.Error{Code: api.Invalid, Where: c.where, What: c.what, Do: c.help}
 		}
 	}
-	owner, command := s.ownerOf(u), in.Command
+	owner, command := s.ownerOf(u, in), in.Command
 	if s.config.Rewrite != nil && !in.Shell && len(command) > 0 {
 		command = s.config.Rewrite(command)
 	}

@@ -4,30 +4,53 @@ import (
 	"os"
 
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
 )
 
 // self is the user that the daemon is.
-func self() runner.Owner {
-	return runner.Owner{UID: uint32(os.Geteuid()), GID: uint32(os.Getegid())} //nolint:gosec // the kernel's numbers
-}
+func self() uint32 { return uint32(os.Geteuid()) } //nolint:gosec // the kernel's number
 
 // admits reports whether a user may use the station at all.
-func (s *Station) admits(u peer.User) bool { return u.Root() || u.UID == self().UID }
+func (s *Station) admits(u peer.User) bool {
+	return s.config.Everybody || u.Root() || u.UID == self()
+}
 
-// ownerOf is as whom a user's tasks run.
-func (s *Station) ownerOf(peer.User) runner.Owner { return self() }
+// ownerOf is as whom a user's task runs.
+func (s *Station) ownerOf(u peer.User, in *api.Task) runner.Owner {
+	o := runner.Owner{UID: u.UID, GID: u.GID, Groups: u.Groups, Umask: in.Umask}
+	if !s.config.Everybody {
+		o.UID, o.GID, o.Groups = self(), uint32(os.Getegid()), nil //nolint:gosec // the kernel's number
+	}
+	if len(in.Limits) > 0 {
+		o.Limits = make(map[string]runner.Limit, len(in.Limits))
+		for name, limit := range in.Limits {
+			o.Limits[name] = runner.Limit(limit)
+		}
+	}
+	return o
+}
 
-// ownerOf is whose a job is.
-func ownerOf(r *runner.Record) uint32 {
+// uidFor is as which user a user's tasks run.
+func (s *Station) uidFor(u peer.User) uint32 {
+	if s.config.Everybody {
+		return u.UID
+	}
+	return self()
+}
+
+// uidOf is whose a job is.
+func uidOf(r *runner.Record) uint32 {
 	if r.Task.Owner == nil {
-		return self().UID
+		return self()
 	}
 	return r.Task.Owner.UID
 }
 
 // may reports whether a user may see and change a job.
-func (s *Station) may(u peer.User, r *runner.Record) bool { return u.Root() || u.UID == ownerOf(r) }
+func (s *Station) may(u peer.User, r *runner.Record) bool { return s.governs(u) || u.UID == uidOf(r) }
 
-// governs reports whether a user may say what becomes of GPUs.
-func (s *Station) governs(u peer.User) bool { return u.Root() || u.UID == self().UID }
+// governs reports whether a user may say what becomes of GPUs and of all jobs.
+func (s *Station) governs(u peer.User) bool {
+	return u.Root() || !s.config.Everybody && u.UID == self()
+}

@@ -40,7 +40,7 @@ func (s *Station) viewer(u peer.User) *viewer {
 func (v *viewer) job(r *runner.Record) api.Job {
 	t := &r.Task
 	j := api.Job{
-		ID: t.ID, Name: t.Name, Kind: t.Kind, User: v.s.names.Of(ownerOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
+		ID: t.ID, Name: t.Name, Kind: t.Kind, User: v.s.names.Of(uidOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
 		Submitted: r.Submitted, Started: r.Started, Ended: r.Ended, Width: t.Width(), Reserved: r.Reserved, Peak: r.Peak,
 		Mechanism: r.Mechanism, Speed: r.Speed, Step: r.Step, Total: r.Total, Runs: r.Runs, OutOfMemory: int(r.Recovery), Signal: r.Signal,
 	}
@@ -114,7 +114,7 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 	for i := len(records) - 1; i >= 0; i-- {
 		r := &records[i]
 		switch {
-		case q.User != "" && s.names.Of(ownerOf(r)) != q.User || len(q.States) > 0 && !slices.Contains(q.States, r.State):
+		case q.User != "" && s.names.Of(uidOf(r)) != q.User || len(q.States) > 0 && !slices.Contains(q.States, r.State):
 		case !r.State.Over():
 			keep[i] = true
 		case left != 0:
@@ -184,9 +184,9 @@ func (s *Station) snapshot(u peer.User) *api.State {
 	records := s.runner.Records()
 	for i := range records {
 		r := &records[i]
-		of := users[ownerOf(r)]
+		of := users[uidOf(r)]
 		if of == nil {
-			of = &api.User{Name: s.names.Of(ownerOf(r)), UID: ownerOf(r), Weight: 1}
+			of = &api.User{Name: s.names.Of(uidOf(r)), UID: uidOf(r), Weight: 1}
 			users[of.UID] = of
 		}
 		count(&of.Count, r)

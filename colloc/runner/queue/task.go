@@ -15,7 +15,9 @@ type Task struct {
 	// neither need be unique, and a Runner goes by neither.
 	Name string `json:"name,omitempty"`
 	Kind string `json:"kind,omitempty"`
-	// Owner is the user that it runs as; nil is the runner's own.
+	// Owner is the user that it runs as, in that user's folder, with Env and nothing else
+	// for its environment but what the runner adds; nil is the runner's own. One of another
+	// user takes a runner that is root, whose Config.Dir users may pass through.
 	Owner *Owner `json:"owner,omitempty"`
 	// Command is the program and its arguments. The program is looked up in the
 	// PATH of the task's environment unless it holds a slash.

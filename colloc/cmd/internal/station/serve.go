@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -21,6 +22,7 @@ import (
 type serving struct {
 	dir        string
 	fake       string
+	me         bool
 	gpus       []nvmlx.DeviceID
 	mechanisms []profile.Mechanism
 	config     station.Config
@@ -48,6 +50,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 		}
 		return nil
 	})
+	f.BoolVar(&o.me, "me", os.Geteuid() != 0, "take jobs of this user alone; without it, as root, those of all users, which then run as them")
 	f.IntVar(&o.config.PerGPU, "per-gpu", station.DefaultPerGPU, "at most `N` jobs on a GPU")
 	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")
 	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
@@ -59,6 +62,9 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	})
 	if err := p.parse(f, args, "Takes jobs and starts them until it is ended with Ctrl-C or SIGTERM. Jobs that run\nthen go on, and the next serve takes them over.", 0, 0); err != nil {
 		return err
+	}
+	if !o.me && os.Geteuid() != 0 {
+		return wrong("-me=false: only root may run jobs as other users")
 	}
 	if o.config.PerGPU < 1 || o.config.MaxQueued < 1 {
 		return wrong("-per-gpu and -max-queued: want 1 or more")
@@ -94,7 +100,11 @@ func defaultDir() string {
 
 // host finds the GPUs and runs the station on them.
 func (p *program) host(ctx context.Context, o *serving) (err error) {
-	if err := os.MkdirAll(o.dir, 0o700); err != nil {
+	mode := fs.FileMode(0o700)
+	if !o.me {
+		mode = 0o711 // users pass through to their outputs
+	}
+	if err := os.MkdirAll(o.dir, mode); err != nil {
 		return err
 	}
 	found, err := gpus.Open(ctx, o.fake, filepath.Join(o.dir, "fake"))
@@ -107,13 +117,14 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 		return usageError{err}
 	}
 	c.Dir, c.Source, c.Mechanisms, c.Version = o.dir, found.Source, o.mechanisms, version()
+	c.Everybody = !o.me
 	c.Env, c.Rewrite = found.Extra, found.Command
 	s, err := station.New(ctx, c)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	l, err := station.Listen(p.socket, false)
+	l, err := station.Listen(p.socket, !o.me)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,9 @@ type Launch struct {
 	Path     string
 	Argv     []string
 	Env      []string
+	// Order says as whom the command runs, which then finds its program by itself; nil is
+	// this user. Its Dir and Env are those above.
+	Order *Order
 }
 
 // Supervisor is the process between this one and a command.
@@ -86,13 +89,20 @@ func (l *Launch) Start() (*Supervisor, error) {
 		}
 		return found
 	})
-	child, err := os.StartProcess("/proc/self/exe",
-		append([]string{supervisorName, l.Stem, own, word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), l.Path}, l.Argv...),
-		&os.ProcAttr{
-			Dir: l.Dir, Env: append(env, threadsVariable+"1"),
-			Files: []*os.File{null, log, log, told},
-			Sys:   &syscall.SysProcAttr{Setsid: true},
-		})
+	attr := &os.ProcAttr{
+		Dir: l.Dir, Env: append(env, threadsVariable+"1"),
+		Files: []*os.File{null, log, log, told},
+		Sys:   &syscall.SysProcAttr{Setsid: true},
+	}
+	argv := append([]string{supervisorName, l.Stem, own, word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), l.Path}, l.Argv...)
+	if l.Order != nil {
+		var order *os.File
+		if argv, order, err = l.withOrder(log, attr); err != nil {
+			return nil, errors.Join(err, report.Close())
+		}
+		defer func() { _ = order.Close() }() // the supervisor has it
+	}
+	child, err := os.StartProcess("/proc/self/exe", argv, attr)
 	if err != nil {
 		return nil, errors.Join(err, report.Close())
 	}
@@ -173,41 +183,41 @@ func supervisorOutcome(state *os.ProcessState) Outcome {
 	}
 }
 
-// LookPath finds the program as a shell would, with the PATH of env, relative to
-// dir.
-func LookPath(name, dir string, env []string) (string, error) {
-	if strings.Contains(name, "/") {
-		return name, executable(inFolder(dir, name))
+// give makes the files of a run the owner's: in a folder where only this process's user
+// puts any.
+func (l *Launch) give(log *os.File) error {
+	steps, err := os.OpenFile(l.Stem+StepsEnd, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
 	}
-	search := ""
-	for _, v := range env {
-		if rest, ok := strings.CutPrefix(v, "PATH="); ok {
-			search = rest // the last one counts
+	defer func() { _ = steps.Close() }() // nothing was written
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	for _, file := range []*os.File{steps, log} {
+		if err := file.Chown(int(l.Order.UID), int(l.Order.GID)); err != nil {
+			return err
 		}
-	}
-	for _, folder := range filepath.SplitList(search) {
-		path := filepath.Join(inFolder(dir, folder), name)
-		if executable(path) == nil {
-			return path, nil
-		}
-	}
-	return "", fmt.Errorf("command %q is not in the PATH of the task", name)
-}
-
-func inFolder(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
-}
-
-func executable(path string) error {
-	info, err := os.Stat(path)
-	switch {
-	case err != nil:
-		return fmt.Errorf("command %q: %w", path, errors.Unwrap(err))
-	case info.IsDir() || info.Mode()&0o111 == 0:
-		return fmt.Errorf("command %q is not a program that may be executed", path)
 	}
 	return nil
+}
+
+// withOrder changes how a supervisor is started for a command that runs as its owner.
+func (l *Launch) withOrder(log *os.File, attr *os.ProcAttr) ([]string, *os.File, error) {
+	if err := l.give(log); err != nil {
+		return nil, nil, err
+	}
+	order := *l.Order
+	order.Env, order.Dir = l.Env, l.Dir
+	from, err := order.send()
+	if err != nil {
+		return nil, nil, err
+	}
+	attr.Dir, attr.Files = "/", append(attr.Files, from)
+	attr.Env = slices.DeleteFunc(slices.Clone(l.Env), func(v string) bool {
+		return !strings.HasPrefix(v, ProgressVariable+"=") && !strings.HasPrefix(v, "CUDA_VISIBLE_DEVICES=") // the runner's, both
+	})
+	attr.Env = append(attr.Env, threadsVariable+"1")
+	head := []string{supervisorName, l.Stem, "", word(l.Key), strconv.FormatInt(int64(l.LogLimit), 10), ""} // no path: there is an order
+	return append(head, l.Argv...), from, nil
 }

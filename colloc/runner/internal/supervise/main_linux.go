@@ -15,23 +15,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// supervisorName is what a supervisor calls itself. Its arguments are the stem of
-// the run's files, the task's own setting of threadsVariable if it has one, its key,
-// the room for its output in bytes, the path of the program, and the arguments of that, the name included. Otherwise
-// environment, working folder, standard input and output are the task's;
-// descriptor 3 takes the process that was started.
-const supervisorName = "colloc-supervisor"
-
-// threadsVariable keeps Go's runtime small: a supervisor does one thing at a time.
-const threadsVariable = "GOMAXPROCS="
-
-const (
-	reportFD = 3
-	// What a supervisor returns where the command did not run, as shells do.
-	exitNotStarted = 127
-	exitTaken      = 125
-)
-
 // isSupervisor reports whether this process was started to supervise a task.
 func isSupervisor() bool { return os.Args[0] == supervisorName }
 
@@ -42,6 +25,9 @@ func isSupervisor() bool { return os.Args[0] == supervisorName }
 // a CPU for a lean program, more for one that links much.
 func Main() {
 	const fewest = 7
+	if runsAsOwner() && len(os.Args) > 1 {
+		mainOfOwner()
+	}
 	if isSupervisor() && len(os.Args) >= fewest {
 		// Without the end that Go makes: nothing is left to do, and a race detector
 		// would wait a second.
@@ -72,13 +58,8 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	adopt()
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	// Package os would start another process to find out how to wait for this one.
 	in := groupOf("self").child(groupName(stem, mine))
-	child, err := in.start(path, argv, syscall.ProcAttr{
-		Files: []uintptr{0, 1, 2},
-		Env:   env,
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-	})
+	child, err := begin(&in, env, path, argv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
 		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error()}) // if not, the exit code tells
@@ -114,6 +95,24 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	return record(stem, status, o)
 }
 
+// begin starts the command, in a group.
+func begin(in *group, env []string, path string, argv []string) (pid int, err error) {
+	if path == "" {
+		syscall.CloseOnExec(orderFD)
+		order, err := readOrder(orderFD)
+		if err != nil {
+			return 0, err
+		}
+		return order.start(in, argv)
+	}
+	// Package os would start another process to find out how to wait for this one.
+	return in.start(path, argv, syscall.ProcAttr{
+		Files: []uintptr{0, 1, 2},
+		Env:   env,
+		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	})
+}
+
 // environmentOf is the task's environment: this process's, with the task's own
 // setting of threadsVariable.
 func environmentOf(own string) []string {
@@ -122,16 +121,6 @@ func environmentOf(own string) []string {
 		env = append(env, own)
 	}
 	return env
-}
-
-// wait waits for the command to end, and for processes that lost their parent.
-func wait(pid int) (status syscall.WaitStatus, err error) {
-	for {
-		ended, err := syscall.Wait4(-1, &status, 0, nil)
-		if ended == pid || err != nil && !errors.Is(err, syscall.EINTR) {
-			return status, err
-		}
-	}
 }
 
 // tell reports the command's process to the runner, which may be gone. The pipe

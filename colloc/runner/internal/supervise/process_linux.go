@@ -312,3 +312,13 @@ func digest(texts ...string) string {
 func Key(id, dir string, argv []string) string {
 	return digest(append([]string{id, dir}, argv...)...)
 }
+
+// wait waits for the command to end, and for processes that lost their parent.
+func wait(pid int) (status syscall.WaitStatus, err error) {
+	for {
+		ended, err := syscall.Wait4(-1, &status, 0, nil)
+		if ended == pid || err != nil && !errors.Is(err, syscall.EINTR) {
+			return status, err
+		}
+	}
+}

@@ -41,6 +41,7 @@ type Launch struct {
 	Stem, Key, Dir, Path string
 	Argv, Env            []string
 	LogLimit             profile.Bytes
+	Order                *Order
 }
 
 func (*Launch) Start() (*Supervisor, error) { return nil, ErrUnsupported }

@@ -7,7 +7,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
+	"unsafe"
 )
 
 // Of asks the kernel who made a connection.
@@ -30,7 +32,22 @@ func Of(c net.Conn) (User, error) {
 	if failed != nil {
 		return User{}, failed
 	}
-	return User{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}, nil
+	u := User{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}
+	err = raw.Control(func(fd uintptr) { u.Groups = groups(fd) })
+	return u, err
+}
+
+// groups are those of who made a connection; none before Linux 4.13.
+func groups(fd uintptr) []uint32 {
+	const peerGroups, most, each = 59, 1 << 16, 4 // SO_PEERGROUPS; the kernel's NGROUPS_MAX
+	list := make([]uint32, most)
+	size := uint32(most * each)
+	_, _, fault := syscall.Syscall6(syscall.SYS_GETSOCKOPT, fd, syscall.SOL_SOCKET, peerGroups,
+		uintptr(unsafe.Pointer(&list[0])), uintptr(unsafe.Pointer(&size)), 0)
+	if fault != 0 {
+		return nil
+	}
+	return slices.Clone(list[:min(size/each, most)])
 }
 
 // Listen makes a unix socket, for all users or for this one, and its folder if that is

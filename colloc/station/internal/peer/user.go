@@ -9,6 +9,7 @@ import (
 // User is who sends a request.
 type User struct {
 	UID, GID uint32
+	Groups   []uint32 // the others
 	PID      int32
 }
 

@@ -1,0 +1,116 @@
+package supervise
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// A command that runs as a user is started in two steps: the supervisor, which may be
+// root and therefore sees nothing of the user's environment, starts this program once
+// more as that user, under the name ownerName. That one does what must be done with the
+// user's rights, and becomes the command.
+const (
+	ownerName = "colloc-owner"
+	orderFD   = 4 // of the supervisor, which reads an Order there
+	faultFD   = 4 // of the owner's process, which says there why it does not become the command
+)
+
+// runsAsOwner reports whether this process is to become a command.
+func runsAsOwner() bool { return os.Args[0] == ownerName }
+
+// send writes an order to a pipe and returns its other end.
+func (o *Order) send() (*os.File, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	from, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	go func() { // it may be longer than a pipe holds; who reads it may die
+		_, _ = to.Write(text)
+		_ = to.Close()
+	}()
+	return from, nil
+}
+
+// readOrder reads what send wrote.
+func readOrder(fd uintptr) (o Order, err error) {
+	from := os.NewFile(fd, "order")
+	text, err := io.ReadAll(from)
+	_ = from.Close() // it was only read
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return o, err
+}
+
+// start starts the command of an order in a group; an error says why it does not begin.
+func (o *Order) start(in *group, argv []string) (pid int, err error) {
+	order, err := o.send()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = order.Close() }() // it was only read
+	faults, told, err := os.Pipe()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = faults.Close() }()
+	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() == 0 {
+		sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID, Groups: o.Groups}
+	}
+	pid, err = in.start("/proc/self/exe", append([]string{ownerName}, argv...), syscall.ProcAttr{
+		Dir: "/", Files: []uintptr{0, 1, 2, order.Fd(), told.Fd()}, Env: []string{threadsVariable + "1"}, Sys: sys,
+	})
+	_ = told.Close() // nothing was written here
+	if err != nil {
+		return 0, err
+	}
+	fault, _ := io.ReadAll(io.LimitReader(faults, maxExitText)) // ends when it became the command, or ended
+	if len(fault) > 0 {
+		_, _ = wait(pid)
+		return 0, fmt.Errorf("%s", fault)
+	}
+	return pid, nil
+}
+
+// become turns this process into the command of the order that it reads; it returns why
+// it could not.
+func become(argv []string) error {
+	syscall.CloseOnExec(faultFD)
+	o, err := readOrder(reportFD)
+	if err != nil {
+		return err
+	}
+	if err := os.Chdir(o.Dir); err != nil {
+		return fmt.Errorf("its folder: %w", err)
+	}
+	path, err := LookPath(argv[0], o.Dir, o.Env)
+	if err != nil {
+		return err
+	}
+	syscall.Umask(o.Umask)
+	for name, limit := range o.Limits {
+		r := syscall.Rlimit{Cur: uint64(limit[0]), Max: uint64(limit[1])} //nolint:gosec // -1 is the largest, which is none
+		if err := syscall.Setrlimit(resources()[name], &r); err != nil {
+			return fmt.Errorf("limit %s: %w", name, err)
+		}
+	}
+	return fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, o.Env))
+}
+
+// mainOfOwner is the whole of the process that becomes a command.
+func mainOfOwner() {
+	err := become(os.Args[1:])
+	fault := os.NewFile(faultFD, "fault")
+	_, _ = fault.WriteString(strings.ToValidUTF8(err.Error(), "?"))
+	syscall.Exit(exitNotStarted)
+}
+

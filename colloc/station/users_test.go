@@ -1,0 +1,231 @@
+//go:build linux
+
+package station
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/profile"
+)
+
+// Two users that own nothing else.
+const ann, bob = 54321, 54322
+
+// beClient sends standard input to a station as whoever this process is.
+func beClient(socket, method, path string) int {
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}
+	r, err := http.NewRequest(method, "http://station"+path, os.Stdin)
+	var answer *http.Response
+	if err == nil {
+		answer, err = transport.RoundTrip(r)
+	}
+	if err == nil {
+		fmt.Println(answer.StatusCode)
+		_, err = io.Copy(os.Stdout, answer.Body)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return 0
+}
+
+// as sends a request as a user, who is in group 777 too, and returns status and answer.
+func (g *rig) as(tb testing.TB, uid uint32, method, path string, body any) (int, string) {
+	tb.Helper()
+	text, err := json.Marshal(body)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := exec.Command("/proc/self/exe", "as-client", filepath.Join(g.dir, "s"), method, path)
+	c.Dir, c.Stdin, c.Stderr = "/", bytes.NewReader(text), os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{777}}}
+	out, err := c.Output()
+	if err != nil {
+		tb.Fatalf("%s: %v", out, err)
+	}
+	status, rest, _ := strings.Cut(string(out), "\n")
+	code := 0
+	if _, err := fmt.Sscan(status, &code); err != nil {
+		tb.Fatalf("%s: %v", out, err)
+	}
+	return code, rest
+}
+
+// addAs submits tasks as a user.
+func (g *rig) addAs(tb testing.TB, uid uint32, tasks ...api.Task) []string {
+	tb.Helper()
+	code, text := g.as(tb, uid, http.MethodPost, "/v1/jobs", api.Submission{Tasks: tasks})
+	var ids api.IDs
+	if err := json.Unmarshal([]byte(text), &ids); err != nil || code != http.StatusOK {
+		tb.Fatalf("status %d: %s", code, text)
+	}
+	return ids.IDs
+}
+
+// lab is a station for all users.
+func lab(tb testing.TB, gpus int, adjust func(*Config)) *rig {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		tb.Skip("only root may run tasks as other users")
+	}
+	dir, err := os.MkdirTemp("", "lab")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for _, uid := range []int{ann, bob} {
+		home := filepath.Join(dir, fmt.Sprint(uid))
+		if err := os.Mkdir(home, 0o700); err == nil {
+			err = os.Chown(home, uid, uid)
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return newRig(tb, dir, gpus, func(c *Config) {
+		c.Everybody = true
+		if adjust != nil {
+			adjust(c)
+		}
+	})
+}
+
+// home is the folder of a user.
+func (g *rig) home(uid int) string { return filepath.Join(g.dir, fmt.Sprint(uid)) }
+
+// A job runs as who submits it: user, groups, folder, umask, limits and environment, with
+// nothing of the daemon's.
+func TestAsUser(t *testing.T) {
+	t.Setenv("STATION_SECRET", "the daemon's")
+	g := lab(t, 1, nil)
+	task := shell(g.home(ann), `id -u; id -g; id -G; umask; pwd; ulimit -n; echo "$MINE $STATION_SECRET $LD_LIBRARY_PATH"; echo made >made; echo made; exec sleep 1000`)
+	task.Env = append(task.Env, "MINE=mine", "LD_LIBRARY_PATH=/nowhere", "COLLOC_TESTBED="+os.Getenv("COLLOC_TESTBED"))
+	task.Umask, task.Limits = profile.Some(uint32(0o027)), map[string]api.Limit{"nofile": {Soft: 77, Hard: 88}}
+	id := g.addAs(t, ann, task)[0]
+	g.running(t, id)
+	record, _ := g.runner.Record(id)
+	stat := strings.Fields(read1(t, fmt.Sprintf("/proc/%d/stat", record.PID)))
+	if env := read1(t, "/proc/"+stat[3]+"/environ"); strings.Contains(env, "LD_LIBRARY_PATH") || strings.Contains(env, "mine") {
+		t.Errorf("the supervisor, which is root, has the user's environment: %q", env)
+	}
+	want := "54321\n54321\n54321 777\n0027\n" + g.home(ann) + "\n77\nmine  /nowhere\nmade\n"
+	got := ""
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); !strings.HasSuffix(got, "made\n") && time.Now().Before(end); <-tick.C {
+		got = g.output(t, id, false)
+	}
+	info, err := os.Stat(filepath.Join(g.home(ann), "made"))
+	if err != nil {
+		t.Fatalf("%v; it printed %q", err, got)
+	}
+	if got != want {
+		t.Errorf("it printed %q, want %q", got, want)
+	}
+	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != ann || info.Mode().Perm() != 0o640 {
+		t.Errorf("its file has mode %v and owner %d", info.Mode(), owner)
+	}
+	log, err := os.Stat(record.Log)
+	if err != nil || log.Sys().(*syscall.Stat_t).Uid != ann || log.Mode().Perm() != 0o600 {
+		t.Errorf("its log: %+v, %v; want the user's alone", log, err)
+	}
+	if code, text := g.as(t, ann, http.MethodPost, "/v1/jobs/cancel", api.IDs{IDs: []string{id}}); code != http.StatusOK {
+		t.Errorf("its user cannot cancel it: %d %s", code, text)
+	}
+	if j := g.over(t, id)[0]; j.State != runner.Cancelled || j.User != "54321" {
+		t.Errorf("it is %+v", j)
+	}
+}
+
+func read1(tb testing.TB, path string) string {
+	tb.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(text)
+}
+
+// Nobody sees another's command, folder or output, nor ends or signals another's job, nor
+// reads what the daemon knows; a command that is not there is told to its user.
+func TestApart(t *testing.T) {
+	g := lab(t, 2, nil)
+	own := shell(g.home(ann), "echo secret; exec sleep 1000")
+	own.Env = append(own.Env, "COLLOC_TESTBED="+os.Getenv("COLLOC_TESTBED"))
+	id := g.addAs(t, ann, own)[0]
+	g.running(t, id)
+	record, _ := g.runner.Record(id)
+	for _, verb := range []string{"cancel", "hold", "release", "requeue"} {
+		if code, text := g.as(t, bob, http.MethodPost, "/v1/jobs/"+verb, api.IDs{IDs: []string{id}}); code != http.StatusForbidden {
+			t.Errorf("%s of another's job: %d %s", verb, code, text)
+		}
+	}
+	for _, path := range []string{"/v1/jobs", "/v1/jobs/" + id, "/v1/state", "/v1/wait?id=" + id + "&timeout=1ms"} {
+		if code, text := g.as(t, bob, http.MethodGet, path, nil); code != http.StatusOK || strings.Contains(text, "secret") || strings.Contains(text, g.home(ann)) || !strings.Contains(text, "54321") {
+			t.Errorf("%s shows another user: %d %s", path, code, text)
+		}
+	}
+	if code, text := g.as(t, bob, http.MethodGet, "/v1/jobs/"+id+"/log", nil); code != http.StatusForbidden {
+		t.Errorf("another user reads the output: %d %s", code, text)
+	}
+	if code, _ := g.as(t, ann, http.MethodPost, "/v1/gpus/drain", api.GPURequest{}); code != http.StatusForbidden {
+		t.Errorf("a user drains the station: %d", code)
+	}
+	state := filepath.Join(g.dir, "state")
+	attack := fmt.Sprintf(`cat %[1]s && echo read; echo x >>%[1]s && echo wrote; rm -f %[1]s && test ! -e %[1]s && echo removed; ls %[2]s %[3]s && echo listed
+cat %[2]s/queue.db %[2]s/lock && echo read; kill %[4]d && echo killed; cat /proc/%[4]d/environ && echo spied; ls %[5]s && echo entered; true`,
+		record.Log, state, filepath.Dir(record.Log), record.PID, g.home(ann))
+	theirs := g.addAs(t, bob, shell(g.home(bob), "("+attack+") 2>/dev/null"), shell(g.home(ann), "true"), api.Task{Command: []string{"no-such-program"}, Dir: g.home(bob), Env: []string{"PATH=/bin"}, Memory: 1 << 30})
+	jobs := g.over(t, theirs...)
+	if got := g.output(t, theirs[0], false); got != "" || jobs[0].State != runner.Succeeded {
+		t.Errorf("another user's job is %v and did %q", jobs[0].State, got)
+	}
+	if j := jobs[1]; j.State != runner.Failed || !strings.Contains(j.Err, "permission denied") {
+		t.Errorf("a job in another's folder is %v: %s", j.State, j.Err)
+	}
+	if j := jobs[2]; j.State != runner.Failed || !strings.Contains(j.Err, "not in the PATH") {
+		t.Errorf("a program that there is not: %v: %s", j.State, j.Err)
+	}
+	if !slices.Equal([]string{id}, g.stillRunning(t)) {
+		t.Errorf("job %s does not run any more", id)
+	}
+	if err := g.Do(t.Context(), "cancel", id); err != nil { // root may
+		t.Error(err)
+	}
+	g.over(t, id)
+}
+
+// stillRunning lists the jobs that hold GPUs.
+func (g *rig) stillRunning(tb testing.TB) (ids []string) {
+	tb.Helper()
+	s, err := g.State(tb.Context())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for i := range s.Active {
+		ids = append(ids, s.Active[i].ID)
+	}
+	return ids
+}
