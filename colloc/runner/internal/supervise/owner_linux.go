@@ -113,4 +113,3 @@ func mainOfOwner() {
 	_, _ = fault.WriteString(strings.ToValidUTF8(err.Error(), "?"))
 	syscall.Exit(exitNotStarted)
 }
-
