@@ -78,3 +78,48 @@ func (c coverage) groups() int {
 	}
 	return len(folds)
 }
+
+// judged is one decision: what a model said, in which fold, and what was right.
+type judged struct {
+	fold  int
+	said  float64
+	right bool
+}
+
+// thresholds are tried to either side of the plain one, so far apart.
+const (
+	thresholds    = 6
+	thresholdStep = 0.01
+)
+
+// plainAndNested are the shares of right decisions by the plain threshold, and when
+// each fold is judged by the threshold that does best on the other folds, the one
+// nearest to the plain one of equals: what a threshold chosen on data is worth where it
+// was not chosen. With one fold both are the same.
+func plainAndNested(all []judged, plain float64) (byPlain, byNested float64) {
+	hits := make(map[int][2*thresholds + 1]float64) // by fold
+	var sum [2*thresholds + 1]float64
+	for _, d := range all {
+		of := hits[d.fold]
+		for k := range of {
+			if (d.said >= plain+thresholdStep*float64(k-thresholds)) == d.right {
+				of[k]++
+				sum[k]++
+			}
+		}
+		hits[d.fold] = of
+	}
+	for _, of := range hits {
+		best := thresholds
+		for away := 1; away <= thresholds && len(hits) > 1; away++ {
+			for _, k := range [2]int{thresholds - away, thresholds + away} {
+				if sum[k]-of[k] > sum[best]-of[best] {
+					best = k
+				}
+			}
+		}
+		byNested += of[best]
+	}
+	n := float64(max(1, len(all)))
+	return sum[thresholds] / n, byNested / n
+}

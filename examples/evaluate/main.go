@@ -17,6 +17,11 @@
 // model, on standard error a table of the same. The model "colloc" is this
 // library; the others are baselines, fitted or computed in the same run.
 //
+// For sets of pairs acc_min85 is how often a model is right that both tasks keep 0.85 of
+// their speed, acc_sum18 that together they keep 1.8; nested_ is the same where the
+// threshold on what it says was chosen, of 13, on the other folds (the guesses there are
+// those of their own fits). Every model is scored on the same rows.
+//
 // With -online it prints instead, for the sets of pairs (NAME_online), what models
 // make of a family that was left out while they see co-runs of it: the error on
 // those not seen after 0, 1, 3, 8, 16, 24 and 48 (mae_after_K), and what share of the

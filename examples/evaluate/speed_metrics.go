@@ -67,7 +67,8 @@ func (t *speedTable) picture(g *speedGuesses) picture {
 // GPU or, with "", on all.
 func (t *speedTable) errors(g *speedGuesses, gpu string) ([]metric, int, error) {
 	var seen, predicted []float64
-	var covered, pairs, min85, sum18 float64
+	var covered float64
+	var min85, sum18 []judged
 	inFolds := coverage{}
 	for _, p := range g.pairs {
 		o := &t.rows[p.row].Observation
@@ -92,20 +93,17 @@ func (t *speedTable) errors(g *speedGuesses, gpu string) ([]metric, int, error) 
 		if !both {
 			continue
 		}
-		pairs++
-		if (min(truth[0], truth[1]) >= 0.85) == (min(p.speed[0], p.speed[1]) >= 0.85) {
-			min85++
-		}
-		if (truth[0]+truth[1] >= 1.8) == (p.speed[0]+p.speed[1] >= 1.8) {
-			sum18++
-		}
+		min85 = append(min85, judged{p.fold, min(p.speed[0], p.speed[1]), min(truth[0], truth[1]) >= 0.85})
+		sum18 = append(sum18, judged{p.fold, p.speed[0] + p.speed[1], truth[0]+truth[1] >= 1.8})
 	}
 	r, err := predict.Score(seen, predicted, nil)
 	if err != nil {
 		return nil, 0, err
 	}
-	pairs = max(1, pairs)
-	m := []metric{{"mae", r.MAE}, {"rmse", r.RMSE}, {"r2", r.R2}, {"acc_min85", min85 / pairs}, {"acc_sum18", sum18 / pairs}}
+	acc85, nested85 := plainAndNested(min85, 0.85)
+	acc18, nested18 := plainAndNested(sum18, 1.8)
+	m := []metric{{"mae", r.MAE}, {"rmse", r.RMSE}, {"r2", r.R2}, {"acc_min85", acc85}, {"acc_sum18", acc18}}
+	m = append(m, metric{"nested_acc_min85", nested85}, metric{"nested_acc_sum18", nested18})
 	promised := 100 * covered / float64(max(1, r.N)) // 0 for the baselines, which promise nothing
 	m = append(m, metric{"coverage_pct", promised}, metric{"worst_coverage_pct", 100 * inFolds.worst()})
 	return append(m, metric{"groups", float64(inFolds.groups())}), r.N, nil

@@ -40,3 +40,16 @@ func TestPack(t *testing.T) {
 		t.Error("Strip keeps layers")
 	}
 }
+
+// TestUnpackChecks: a place that no task has is an error, and so are lengths that differ.
+func TestUnpackChecks(t *testing.T) {
+	for name, one := range map[string]row{
+		"before the first": {Set: []int{-2, -1}, Speeds: []float64{1, 1}},
+		"after the last":   {Set: []int{0, -1}, Speeds: []float64{1, 1}},
+		"lengths":          {Set: []int{-1, -1}, Speeds: []float64{1}},
+	} {
+		if _, err := (&Table{Runs: []row{one}}).Unpack(); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}

@@ -32,3 +32,23 @@ func TestSavesOutput(t *testing.T) {
 		}
 	}
 }
+
+// TestPlausible: what no training can be is told from one.
+func TestPlausible(t *testing.T) {
+	for name, spoil := range map[string]func(*profile.Spec){
+		"":                  func(*profile.Spec) {},
+		"frozen too many":   func(s *profile.Spec) { s.Model.Layers[0].Frozen = 11 },
+		"unknown inside":    func(s *profile.Spec) { s.Model.Layers[0].Unknown = 1 },
+		"fewer than none":   func(s *profile.Spec) { s.Model.Layers[0].Activations = -1 },
+		"endless batch":     func(s *profile.Spec) { s.Training.BatchSize = profile.MaxBatch + 1 },
+		"no batch":          func(s *profile.Spec) { s.Training.BatchSize = 0 },
+		"unknown optimiser": func(s *profile.Spec) { s.Training.Optimizer = profile.Optimizer(profile.Optimizers) },
+		"unknown kind":      func(s *profile.Spec) { s.Model.Layers[0].Kind = profile.LayerKind(profile.LayerKinds) },
+	} {
+		s := &profile.Spec{Model: profile.Model{Layers: []profile.Layer{{Params: 10, Activations: 10, Frozen: 10}}}, Training: profile.Training{BatchSize: 1}}
+		spoil(s)
+		if got := Plausible(s); got != (name == "") {
+			t.Errorf("%q: plausible %v", name, got)
+		}
+	}
+}

@@ -117,6 +117,45 @@ func TestTreesCheck(t *testing.T) {
 	}
 }
 
+// TestLeavesHoldEnough: no leaf rests on fewer rows than asked for, on either side.
+func TestLeavesHoldEnough(t *testing.T) {
+	x, y := waves(200, 3)
+	for i := range y { // one row stands out at either end
+		if i < 2 {
+			x[i][0], y[i] = 100*float64(2*i-1), 50
+		}
+	}
+	m := Fit(x, y, nil, Options{Rounds: 1, Depth: 6, MinLeaf: 9, Bins: 255})
+	rows := make(map[float64]int)
+	for i := range x {
+		rows[m.Predict(x[i])]++
+	}
+	if len(rows) < 4 {
+		t.Fatalf("%d leaves, want a tree", len(rows))
+	}
+	for value, n := range rows {
+		if n < 9 {
+			t.Errorf("leaf %v holds %d rows, want 9", value, n)
+		}
+	}
+}
+
+// TestAgainstTheData: where a slope is forced and the data say the opposite, no
+// column is cut at all.
+func TestAgainstTheData(t *testing.T) {
+	var x [][]float64
+	var y []float64
+	for i := range 100 {
+		x, y = append(x, []float64{float64(i)}), append(y, -float64(i))
+	}
+	if m := Fit(x, y, nil, Options{Rounds: 5, Monotone: []int8{1}}); len(m.Nodes) != 5 {
+		t.Errorf("%d nodes, want five leaves", len(m.Nodes))
+	}
+	if m := Fit(x, y, nil, Options{Rounds: 5, Monotone: []int8{-1}}); len(m.Nodes) < 10 {
+		t.Errorf("%d nodes, want five trees", len(m.Nodes))
+	}
+}
+
 func BenchmarkTreesPredict(b *testing.B) {
 	x, y := waves(2000, 6)
 	m := Fit(x, y, nil, Options{Rounds: 300})
