@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/profile"
 )
@@ -132,5 +133,46 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 	if r := again.record(t, "1"); r.State != Succeeded || r.Runs != 1 {
 		t.Errorf("the task is %v after %d runs: %s", r.State, r.Runs, r.Err)
+	}
+}
+
+// evenPlanner finds every card as good as any other.
+type evenPlanner struct{ simplePlanner }
+
+func (*evenPlanner) Score(colloc.Task, colloc.GPU) (float64, error) { return 1, nil }
+
+// TestEmptierCard starts four tasks on two cards that are equally good: two on each.
+func TestEmptierCard(t *testing.T) {
+	dir := t.TempDir()
+	gpus, released := filepath.Join(dir, "gpus.json"), filepath.Join(dir, "go")
+	if err := os.WriteFile(gpus, []byte(gpuFile(2)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := testConfig(filepath.Join(dir, "state"), gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.PerGPU = 4
+	if err := errors.Join(c.check(), c.fill()); err != nil {
+		t.Fatal(err)
+	}
+	r, err := openWith(t.Context(), c, &evenPlanner{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &rig{Runner: r}
+	for range 4 {
+		g.submit(t, shell(`until [ -e "$1" ]; do sleep 0.01; done`, released))
+	}
+	done := g.start(t)
+	waitFor(t, func() bool { s := g.GPUs(); return len(s[0].Tasks)+len(s[1].Tasks) == 4 })
+	if s := g.GPUs(); len(s[0].Tasks) != 2 {
+		t.Errorf("the tasks are on the cards as %q and %q", s[0].Tasks, s[1].Tasks)
+	}
+	if err := os.WriteFile(released, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(<-done, g.Close()); err != nil {
+		t.Fatal(err)
 	}
 }
