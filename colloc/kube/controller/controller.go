@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
@@ -145,26 +146,41 @@ func (c *Controller) gather(ctx context.Context) {
 // pageSize is how many pods are read in one request.
 const pageSize = 500
 
-// Reread reads all pods of ours as the API server has them now.
+// Reread reads all pods of ours as the API server has them now. The watches go on
+// meanwhile: what came after the list was made is not dropped for not being on it, and
+// what went is not taken in again.
 func (c *Controller) Reread(ctx context.Context) error {
 	options := metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True, Limit: pageSize}
-	there := map[types.UID]bool{}
+	known := map[types.UID]bool{} // before; true once the list has it
+	for _, uid := range c.config.Books.Pods() {
+		known[uid] = false
+	}
+	var fresh []*corev1.Pod
 	for {
 		list, err := c.config.Client.CoreV1().Pods("").List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("controller: read the pods: %w", err)
 		}
 		for i := range list.Items {
-			there[list.Items[i].UID] = true
-			c.config.Books.SetPod(pods.Trim(&list.Items[i]))
+			pod := pods.Trim(&list.Items[i])
+			if _, old := known[pod.UID]; !old {
+				fresh = append(fresh, pod)
+			}
+			known[pod.UID] = true
+			c.config.Books.SetPod(pod)
 		}
 		if options.Continue = list.Continue; options.Continue == "" {
 			break
 		}
 	}
-	for _, uid := range c.config.Books.Pods() {
-		if !there[uid] {
+	for uid, there := range known {
+		if !there {
 			c.config.Books.DropPod(uid)
+		}
+	}
+	for _, pod := range fresh { // few: those of which the watches had not told
+		if _, err := c.get(ctx, pod); err != nil && gone(err) {
+			c.config.Books.DropPod(pod.UID)
 		}
 	}
 	return nil
