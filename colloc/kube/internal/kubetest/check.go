@@ -36,6 +36,9 @@ type Card struct {
 type Report struct {
 	// Faults are broken promises, in order; there should be none.
 	Faults []string
+	// Untold are pods, as namespace/name, that are placed without a condition that says
+	// so. They run all the same.
+	Untold []string
 	// Cards are the cards that hold pods, by NODE/DEVICE.
 	Cards map[string]*Card
 	// Waiting and Bound count the pods of colloc that have not ended: those without and
@@ -172,7 +175,7 @@ func (ch *checker) pod(p *corev1.Pod) {
 		return c.Type == api.ConditionPlaced && c.Status == corev1.ConditionTrue
 	})
 	if !placed {
-		ch.faultf("%s: on %s without the condition %s", name, card, api.ConditionPlaced)
+		ch.Untold = append(ch.Untold, name)
 	}
 	ch.on[card] = append(ch.on[card], p)
 }

@@ -52,7 +52,6 @@ func TestCheck(t *testing.T) {
 		{"half written", func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulingGates = "", gate }, "still gated"},
 		{"nothing reserved", func(p *corev1.Pod) { p.Annotations[api.AnnotationReserved] = "0" }, "reserves"},
 		{"no device", func(p *corev1.Pod) { p.Annotations[api.AnnotationUUID] = "" }, "NVIDIA_VISIBLE_DEVICES"},
-		{"untold", func(p *corev1.Pod) { p.Status.Conditions = nil }, "without the condition"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := placed("q")
@@ -62,6 +61,11 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %q, want %q", report.Faults, tt.want)
 			}
 		})
+	}
+	silent := placed("p")
+	silent.Status.Conditions = nil
+	if report := check(t, silent); len(report.Faults) != 0 || !slices.Equal(report.Untold, []string{"a/p"}) {
+		t.Errorf("a pod without a condition: %+v", report)
 	}
 	three := check(t, placed("p"), placed("q"), placed("r"))
 	if !slices.ContainsFunc(three.Faults, func(s string) bool { return strings.Contains(s, "3 tasks, 2 are allowed") }) {

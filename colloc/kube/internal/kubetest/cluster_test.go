@@ -70,7 +70,7 @@ func TestCluster(t *testing.T) {
 func TestFaults(t *testing.T) {
 	c := kubetest.Start(t, kubetest.Options{})
 	f := c.Faults(0.5, 1)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: f.URL, BearerToken: c.Config().BearerToken, QPS: -1})
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: f.URL, BearerToken: c.Config().BearerToken, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
 	if err != nil {
 		t.Fatal(err)
 	}

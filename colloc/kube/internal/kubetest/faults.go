@@ -54,7 +54,9 @@ func (c *Cluster) Faults(rate float64, seed uint64) *Faults {
 		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, ForceAttemptHTTP2: true}, //nolint:gosec // a server of this test
 		ErrorHandler:  func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
 	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(proxy, w, r) }))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { f.serve(proxy, w, r) }))
+	server.EnableHTTP2 = true
+	server.StartTLS() // no client sends a token in the clear
 	c.tb.Cleanup(func() {
 		server.CloseClientConnections()
 		server.Close()

@@ -1,0 +1,190 @@
+//go:build kube
+
+package kubetest_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/internal/kubetest"
+)
+
+// witness notes where pods were put, and who was moved.
+type witness struct {
+	mu    sync.Mutex
+	on    map[types.UID]string
+	moved []string
+}
+
+func (w *witness) see(p *corev1.Pod) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	card := p.Annotations[api.AnnotationGPU]
+	if was, known := w.on[p.UID]; known && was != card {
+		w.moved = append(w.moved, fmt.Sprintf("%s: %s, then %s", p.Name, was, card))
+	}
+	if card != "" {
+		w.on[p.UID] = card
+	}
+}
+
+// chaos is a cluster in which much goes wrong, and what should be in it.
+type chaos struct {
+	t       *testing.T
+	c       *kubetest.Cluster
+	kubelet *kubetest.Kubelet
+	rng     *rand.Rand
+	made    int // tasks p-0 to p-(made-1) were created
+	gone    int // of them ended or were deleted by the test
+	replica [2]*kubetest.Collocd
+	start   func(i int) *kubetest.Collocd
+}
+
+// While pods come and go, collocd is killed three times, a replica takes over, a node and
+// a card go, and a fifth of its writes fail, some of them after they were done. No pod
+// is lost or decided twice, no card holds too much, and the books are right at the end.
+func TestChaos(t *testing.T) {
+	program := collocd(t)
+	nodes, batch := 8, 20
+	if large {
+		nodes, batch = 60, 200
+	}
+	const seed = 1
+	c := kubetest.Start(t, kubetest.Options{})
+	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
+	w := &witness{on: make(map[types.UID]string)}
+	x := &chaos{t: t, c: c, kubelet: c.RunKubelet(w.see), rng: rand.New(rand.NewPCG(seed, 0))}
+	prepare(t, c, "default", "colloc-system")
+	faults := c.Faults(0.2, seed)
+	kubeconfig := c.KubeconfigAs(faults.URL, "")
+	x.start = func(i int) *kubetest.Collocd {
+		return c.Collocd(program, kubeconfig, "--leader-elect", fmt.Sprintf("--identity=replica-%d", i), "--batch=16", "--window=20ms")
+	}
+	x.replica = [2]*kubetest.Collocd{x.start(0), x.start(1)}
+	for round := range 4 {
+		x.create(batch)
+		x.await(batch / 2)
+		switch round {
+		case 0: // back at once: its Lease still holds
+			i := x.leader()
+			x.replica[i].Kill()
+			x.replica[i] = x.start(i)
+		case 1:
+			x.dropNode("gpu-1")
+			i := x.leader()
+			x.replica[i].Kill()
+			x.replica[i] = x.start(i)
+		case 2:
+			x.dropCard("gpu-2")
+			x.end(batch / 2)
+		case 3: // for good
+			x.replica[x.leader()].Kill()
+		}
+	}
+	report := settle(t, c, kubetest.Rules{}, x.made-x.gone)
+	if len(w.moved) > 0 {
+		t.Errorf("decided twice: %q", w.moved)
+	}
+	t.Logf("%d tasks, %d of them gone; faults: %v; cards by number of tasks: %v; conditions that were never written: %d", x.made, x.gone, faults.Counts(), report.Tasks(), len(report.Untold))
+	sameBooks(t, c, x.replica[x.leader()], report)
+}
+
+func (x *chaos) create(n int) {
+	tasks(x.c, "default", x.made, x.made+n)
+	x.made += n
+}
+
+// await waits until all tasks but some are bound.
+func (x *chaos) await(but int) {
+	x.t.Helper()
+	x.c.Await("tasks are bound", func() bool { return running(x.t, x.c, "default") >= x.made-x.gone-but })
+}
+
+// leader returns which replica decides, once one does that lives.
+func (x *chaos) leader() int {
+	x.t.Helper()
+	which := -1
+	x.c.Await("one replica decides", func() bool {
+		for i, d := range x.replica {
+			if m, ok := d.Metrics(); ok && m["colloc_leader"] == 1 {
+				which = i
+			}
+		}
+		return which >= 0
+	})
+	return which
+}
+
+// pods returns the pods that have not ended.
+func (x *chaos) pods() []corev1.Pod {
+	x.t.Helper()
+	list, err := x.c.Client.CoreV1().Pods("default").List(x.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(p corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
+}
+
+// dropNode deletes a node with all that it holds, as a cloud does.
+func (x *chaos) dropNode(name string) {
+	x.t.Helper()
+	if err := x.c.Client.CoreV1().Nodes().Delete(x.t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		x.t.Fatal(err)
+	}
+	// A decision for the node may be under way: its pod can never be bound, and its
+	// owner has to make it anew.
+	x.c.Await("nobody is decided for a node that is gone", func() bool {
+		clean := true
+		for _, p := range x.pods() {
+			if strings.HasPrefix(p.Annotations[api.AnnotationGPU], name+"/") {
+				clean = false
+				now := int64(0)
+				if err := x.c.Client.CoreV1().Pods("default").Delete(x.t.Context(), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now}); err == nil {
+					x.gone++
+				}
+			}
+		}
+		return clean
+	})
+}
+
+// dropCard takes the last card of a node away; what runs there ends.
+func (x *chaos) dropCard(node string) {
+	x.t.Helper()
+	patch := []byte(`{"metadata": {"labels": {"nvidia.com/gpu.count": "7"}}}`)
+	if _, err := x.c.Client.CoreV1().Nodes().Patch(x.t.Context(), node, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		x.t.Fatal(err)
+	}
+	x.c.Await("nobody is decided for a card that is gone", func() bool {
+		clean := true
+		for _, p := range x.pods() {
+			if p.Annotations[api.AnnotationGPU] == node+"/gpu-7" {
+				clean = false
+				if err := x.kubelet.End(x.t.Context(), &p); err == nil {
+					x.gone++
+				}
+			}
+		}
+		return clean
+	})
+}
+
+// end lets some tasks that run come to their end.
+func (x *chaos) end(n int) {
+	x.t.Helper()
+	pods := slices.DeleteFunc(x.pods(), func(p corev1.Pod) bool { return p.Status.Phase != corev1.PodRunning })
+	x.rng.Shuffle(len(pods), func(i, j int) { pods[i], pods[j] = pods[j], pods[i] })
+	n = min(n, len(pods))
+	x.c.Many(n, func(ctx context.Context, i int) error { return x.kubelet.End(ctx, &pods[i]) })
+	x.gone += n
+}
