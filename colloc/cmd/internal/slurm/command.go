@@ -87,7 +87,8 @@ A sweep is a task file, as colloc profile writes it, with settings for Slurm:
     "format": "colloc-tasks", "version": 1,
     "slurm": {
       "models": {"a100": "A100-40GB"},
-      "partition": "main", "time": "2h", "log_dir": "logs", "setup": "module load cuda"
+      "partition": "main", "time": "2h", "log_dir": "logs", "setup": "module load cuda",
+      "constraint": "nvlink", "qos": "normal", "requeue": true, "warn": "5m"
     },
     "tasks": [{
       "id": "resnet-lr0.1",
@@ -103,7 +104,8 @@ models says which product stands behind a type of the site's --gres. solo is wha
 was seen of the task alone on a GPU: gpu_busy and mem_busy are the two
 utilisations of nvidia-smi as fractions; step_time, or run_time of the whole
 task, is what its speed beside a neighbour is compared with. What is not given is
-predicted or left open.
+predicted or left open. account and reservation may be given, too; warn is how long
+before its end a task gets USR1, to write a checkpoint.
 
 A site that offers gres/shard or gres/mps gets one job per task. If each GPU of a
 node has a type of its own there (gpu:a100i0:1, gpu:a100i1:1, ...), a job can name

@@ -3,6 +3,7 @@ package slurm
 import (
 	"flag"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -85,8 +86,15 @@ func newOutline(s *sweep) *outline {
 
 // offered are the GPUs that a plan may use now.
 func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string]site.Device) {
-	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Partition: s.Partition, Residents: s.resident})
+	gpus, skipped := state.GPUs(&site.GPUOptions{Models: s.Models, Residents: s.resident})
 	o.skipped = skipped
+	elsewhere := func(id string) bool {
+		node, _, _ := strings.Cut(id, "/")
+		n := state.Node(node)
+		return n == nil || !s.suits(n)
+	}
+	gpus = slices.DeleteFunc(gpus, func(g colloc.GPU) bool { return elsewhere(g.ID) })
+	o.skipped = slices.DeleteFunc(o.skipped, func(k site.Skipped) bool { return elsewhere(k.GPU) })
 	devices := make(map[string]site.Device)
 	for _, d := range state.Devices() {
 		devices[d.ID()] = d

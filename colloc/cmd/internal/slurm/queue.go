@@ -30,7 +30,7 @@ func (s *sweep) kinds(state *site.State) []kind {
 	for _, d := range state.Devices() {
 		n := state.Node(d.Node)
 		model, known := o.Model(&d, n)
-		if !d.Up || s.Partition != "" && !slices.Contains(n.Partitions, s.Partition) {
+		if !d.Up || !s.suits(n) {
 			continue
 		}
 		for _, gres := range slices.Compact([]string{"", d.Type}) {

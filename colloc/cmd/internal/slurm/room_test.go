@@ -6,6 +6,44 @@ import (
 	"testing"
 )
 
+// What the file says of every job is in every header, and only nodes that have the
+// features are planned for.
+func TestSettings(t *testing.T) {
+	for _, tt := range []struct {
+		name, settings, features string
+		want                     []string
+		says                     string
+		code                     int
+	}{
+		{"all", `"qos": "high", "reservation": "r1", "account": "lab", "requeue": true, "warn": "1m",`, "", []string{"--qos=high", "--reservation=r1", "--account=lab", "--requeue", "--signal=B:USR1@60"}, "job 1", 0},
+		{"features", `"constraint": "nvlink&a100|h100",`, "a100,nvlink", []string{"--constraint=nvlink&a100|h100", "--nodelist=n"}, "job 1", 0},
+		{"no such features", `"constraint": "nvlink&a100|h100",`, "a100", nil, "no node of the partition has these features", 2},
+		{"not read", `"constraint": "[a|b]",`, "a100", nil, "want features joined by & and |", 2},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			folder(t)
+			text, err := os.ReadFile("sweep.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile("sweep.json", []byte(strings.NewReplacer(`"name": "mine"`, `"format": "colloc-tasks", "version": 1, "slurm": {`+tt.settings+` "name": "mine"`, `"logs",`, `"logs"},`).Replace(string(text))), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := &cluster{gres: pinned, node: `, "features": "` + tt.features + `"`}
+			out, stderr := call(t, s, tt.code, "submit", "-sweep", "sweep.json")
+			contains(t, out+stderr, tt.says)
+			for _, script := range s.scripts {
+				for _, line := range tt.want {
+					contains(t, script, "#SBATCH "+line+"\n")
+				}
+			}
+			if len(s.scripts) == 0 != (tt.want == nil) {
+				t.Errorf("%d jobs\n%s", len(s.scripts), out)
+			}
+		})
+	}
+}
+
 // What a node has left of CPUs and memory decides how many jobs are bound to it, and a
 // job that Slurm would refuse is not written.
 func TestRoom(t *testing.T) {

@@ -29,6 +29,12 @@ type sweep struct {
 	LogDir    string            `json:"log_dir"`
 	Setup     string            `json:"setup"`
 
+	QOS         string            `json:"qos"`
+	Reservation string            `json:"reservation"`
+	Constraint  string            `json:"constraint"` // features, joined by & and |
+	Requeue     bool              `json:"requeue"`
+	Warn        taskfile.Duration `json:"warn"` // before the end: USR1, for a checkpoint
+
 	tasks   []*entry
 	byID    map[string]*entry
 	name    string        // Name, or what tells this file from others
@@ -99,7 +105,8 @@ func (s *sweep) run(e *entry) script.Task {
 
 // request adds what the sweep asks of every job that runs these tasks.
 func (s *sweep) request(r script.Request, tasks ...script.Task) script.Request {
-	r.Partition, r.Account = s.Partition, s.Account
+	r.Partition, r.Account, r.QOS, r.Reservation, r.Constraint = s.Partition, s.Account, s.QOS, s.Reservation, s.Constraint
+	r.Requeue, r.Warn = s.Requeue, time.Duration(s.Warn)
 	r.Output = s.output("%j") // what the script says; the tasks have logs of their own
 	for _, t := range tasks {
 		r.Time = max(r.Time, s.limit(s.byID[t.Name]))
@@ -131,6 +138,27 @@ func (s *sweep) limit(e *entry) time.Duration {
 	return max(alone, longer)
 }
 
+// suits reports whether the sweep's jobs may run on a node: it is of the partition, and
+// has the features. & binds closer than |, as in Slurm.
+func (s *sweep) suits(n *site.Node) bool {
+	if s.Partition != "" && !slices.ContainsFunc(strings.Split(s.Partition, ","), func(p string) bool { return slices.Contains(n.Partitions, p) }) {
+		return false
+	}
+	if s.Constraint == "" {
+		return true
+	}
+	for either := range strings.SplitSeq(s.Constraint, "|") {
+		all := true
+		for feature := range strings.SplitSeq(either, "&") {
+			all = all && slices.Contains(n.Features, feature)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
+
 // check holds what the sweep names against the cluster.
 func (s *sweep) check(state *site.State) error {
 	names := make([]string, len(state.Partitions))
@@ -149,6 +177,12 @@ func (s *sweep) check(state *site.State) error {
 		if s.Partition != "" && !slices.Contains(names, name) {
 			return wrong("%w %q: the cluster has %s", site.ErrPartition, name, strings.Join(names, ", "))
 		}
+	}
+	if strings.ContainsAny(s.Constraint, "[]()*,") {
+		return wrong("constraint %q: want features joined by & and |", s.Constraint)
+	}
+	if n := slices.IndexFunc(state.Nodes, func(n site.Node) bool { return s.suits(&n) }); n < 0 && s.Constraint != "" && len(state.Nodes) > 0 {
+		return wrong("constraint %q: no node of the partition has these features", s.Constraint)
 	}
 	for kind, product := range s.Models {
 		if _, ok := profile.LookupGPU(product); !ok {
