@@ -17,7 +17,9 @@
 // are left out.
 //
 // Ctrl-C and SIGTERM are passed on to the command, and what was seen by then is
-// written. A third Ctrl-C kills the command. With -pid no process is touched.
+// written. A third Ctrl-C kills the command. With -pid no process is touched. Whoever kills
+// colloc profile itself does not end the command: its output then goes on into the folder
+// colloc-profile... of the temporary files.
 //
 // Exit status: that of the command, 128 and the number of the signal if one ended it;
 // 0 after -stop and with -pid; 2 for wrong usage, if there is no GPU or it is not alone;

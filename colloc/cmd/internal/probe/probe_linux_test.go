@@ -1,6 +1,7 @@
 package probe
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
@@ -209,6 +211,104 @@ func TestCompany(t *testing.T) {
 		t.Errorf("warnings %q", task.Warnings)
 	}
 }
+
+// A command outlives the program that watches it, however much it writes then.
+func TestKilled(t *testing.T) {
+	host(t)
+	pipe := func(name string) *os.File {
+		if err := syscall.Mkfifo(name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(name, os.O_RDWR, 0) // does not wait for the other end
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = f.Close() })
+		return f
+	}
+	said, told := pipe("said"), pipe("told")
+	line := func() string {
+		text, err := bufio.NewReader(said).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	script := "echo begun; echo ready > said; read word < told; for i in 1 2 3 4 5 6 7 8 9; do echo $word; echo $word >&2; done; echo lived > said"
+	cmd := exec.CommandContext(t.Context(), self, "profile", "-fake-gpus", "gpus.json", "--", "sh", "-c", script)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := bufio.NewReader(out).ReadString('\n'); text != "begun\n" || line() != "ready\n" {
+		t.Fatalf("its output is %q, %v", text, err)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait() // was killed
+	if _, err := told.WriteString("more\n"); err != nil {
+		t.Fatal(err)
+	}
+	if got := line(); got != "lived\n" {
+		t.Errorf("the command said %q", got)
+	}
+	logs, err := filepath.Glob(filepath.Join(os.Getenv("TMPDIR"), "colloc-profile*", "std*"))
+	if err != nil || len(logs) != 2 || strings.Count(read(t, logs[0])+read(t, logs[1]), "more\n") != 18 {
+		t.Errorf("its output is in %v, %v", logs, err)
+	}
+}
+
+// What was passed on and is not read again takes no room.
+func TestRelay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	in, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	out, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer out.Close()
+	var got bytes.Buffer
+	r := &relay{in: in, out: out, to: &got}
+	part := strings.Repeat("some output\n", 100_000)
+	for i := range 4 {
+		if _, err := in.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(i > 0)
+	}
+	if got.String() != strings.Repeat(part, 4) || r.freed != int64(4*len(part)) {
+		t.Errorf("%d bytes were passed on, %d given back; want %d", got.Len(), r.freed, 4*len(part))
+	}
+	r.to = failing{}
+	for range 2 {
+		if _, err := in.WriteString(part); err != nil {
+			t.Fatal(err)
+		}
+		r.pass(true)
+	}
+	if r.to != io.Discard {
+		t.Error("a writer that fails is asked again")
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 // A process that runs already is watched, and left alone.
 func TestProcess(t *testing.T) {

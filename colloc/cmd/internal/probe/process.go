@@ -22,27 +22,34 @@ import (
 	"example.com/colloc/profile"
 )
 
-// tee passes an output on and keeps it, as long as somebody follows it.
-type tee struct {
-	to   io.Writer
-	log  *os.File
-	over *atomic.Bool
+// relay passes on what the command writes into a file. A pipe would break when this
+// program is killed, and end the command with it.
+type relay struct {
+	in, out *os.File // the file as the command writes it, and as it is read here
+	to      io.Writer
+	passed  int64 // bytes
+	freed   int64
 }
 
-// Write implements io.Writer. What cannot be kept is no reason to lose the output.
-func (t *tee) Write(p []byte) (int, error) {
-	if !t.over.Load() {
-		_, _ = t.log.Write(p)
+// pass passes on what is there. Who does not take it gets no more; the command goes on.
+func (r *relay) pass(over bool) {
+	n, err := io.Copy(r.to, r.out)
+	if r.passed += n; err != nil {
+		r.to = io.Discard
 	}
-	return t.to.Write(p)
+	const often = 1 << 20
+	if over && r.passed-r.freed >= often { // nobody reads it again
+		release(r.in, r.passed)
+		r.freed = r.passed
+	}
 }
 
 // process is the command while it runs.
 type process struct {
-	cmd  *exec.Cmd
-	logs []*os.File
-	over atomic.Bool   // nobody follows its output any more
-	done chan struct{} // closed when it has ended
+	cmd    *exec.Cmd
+	relays []*relay
+	over   atomic.Bool   // nobody follows its output any more
+	done   chan struct{} // closed when it has ended and its output was passed on
 }
 
 // start starts the command on a GPU; what it tells is kept in dir.
@@ -57,28 +64,54 @@ func start(words []string, h *gpus.Host, gpu nvmlx.DeviceID, dir string, s cli.S
 		p.cmd.Stdin = in
 	}
 	for i, to := range []io.Writer{s.Out, s.Err} {
-		log, err := os.Create(filepath.Join(dir, []string{"stdout", "stderr"}[i]))
+		path := filepath.Join(dir, []string{"stdout", "stderr"}[i])
+		in, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
 			return nil, errors.Join(err, p.close())
 		}
-		p.logs = append(p.logs, log)
-		*[]*io.Writer{&p.cmd.Stdout, &p.cmd.Stderr}[i] = &tee{to, log, &p.over}
+		p.relays = append(p.relays, &relay{in: in, to: to})
+		if p.relays[i].out, err = os.Open(path); err != nil {
+			return nil, errors.Join(err, p.close())
+		}
+		*[]*io.Writer{&p.cmd.Stdout, &p.cmd.Stderr}[i] = in
 	}
-	p.cmd.WaitDelay = 2 * time.Second // what it started may hold its output open
 	procgroup.Own(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", words[0], errors.Unwrap(err)), p.close())
 	}
-	go func() {
-		_ = p.cmd.Wait() // its state tells
-		close(p.done)
-	}()
+	go p.pass()
 	return p, nil
 }
 
+// pass passes the command's output on until it has ended.
+func (p *process) pass() {
+	exited := make(chan struct{})
+	go func() {
+		_ = p.cmd.Wait() // its state tells
+		close(exited)
+	}()
+	defer close(p.done)
+	const often = 50 * time.Millisecond
+	ticker := time.NewTicker(often)
+	defer ticker.Stop()
+	for ended := false; !ended; {
+		select {
+		case <-exited:
+			ended = true
+		case <-ticker.C:
+		}
+		for _, r := range p.relays {
+			r.pass(p.over.Load())
+		}
+	}
+}
+
 func (p *process) close() (err error) {
-	for _, log := range p.logs {
-		err = errors.Join(err, log.Close())
+	for _, r := range p.relays {
+		err = errors.Join(err, r.in.Close())
+		if r.out != nil {
+			err = errors.Join(err, r.out.Close())
+		}
 	}
 	return err
 }
