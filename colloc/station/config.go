@@ -3,6 +3,7 @@ package station
 import (
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"time"
@@ -43,6 +44,15 @@ type Config struct {
 	// MaxQueued is how many tasks one user may have in the queue; 0 means
 	// [DefaultMaxQueued].
 	MaxQueued int
+	// MaxGPUs is how many GPUs one user may have at once, a shared one counted for each job
+	// on it; 0 is any number.
+	MaxGPUs int
+	// HalfLife is after how long GPU time that a user had counts half when it is decided
+	// who is next; 0 means [DefaultHalfLife].
+	HalfLife time.Duration
+	// Weights are how much is due to users, by their numbers, compared with others, above 0;
+	// one who is not there has 1.
+	Weights map[uint32]float64
 	// Gone are hosts that had the folder too and are gone for good.
 	Gone []string
 	// Sync makes every change wait for the disk, so that the queue survives the loss of
@@ -62,6 +72,7 @@ type Config struct {
 const (
 	DefaultPerGPU    = 4
 	DefaultMaxQueued = 100_000
+	DefaultHalfLife  = 7 * 24 * time.Hour
 )
 
 // check reports every fault of the Config.
@@ -75,6 +86,17 @@ func (c *Config) check() error {
 	}
 	if c.PerGPU < 0 {
 		errs = append(errs, fmt.Errorf("PerGPU is %d, want 0 for the default or more", c.PerGPU))
+	}
+	if c.MaxGPUs < 0 {
+		errs = append(errs, fmt.Errorf("MaxGPUs is %d, want 0 for any number or more", c.MaxGPUs))
+	}
+	if c.HalfLife < 0 {
+		errs = append(errs, fmt.Errorf("HalfLife is %v, want 0 for the default or more", c.HalfLife))
+	}
+	for uid, w := range c.Weights {
+		if !(w > 0) || math.IsInf(w, 1) {
+			errs = append(errs, fmt.Errorf("Weights[%d] is %v, want more than 0", uid, w))
+		}
 	}
 	if c.MaxQueued < 0 {
 		errs = append(errs, fmt.Errorf("MaxQueued is %d, want 0 for the default or more", c.MaxQueued))
@@ -95,6 +117,12 @@ func (c *Config) fill() (err error) {
 	}
 	if c.MaxQueued == 0 {
 		c.MaxQueued = DefaultMaxQueued
+	}
+	if c.HalfLife == 0 {
+		c.HalfLife = DefaultHalfLife
+	}
+	if c.Watch == 0 {
+		c.Watch = time.Second
 	}
 	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
 	if c.Clock == nil {

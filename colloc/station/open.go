@@ -29,7 +29,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s.turns = turn.New(c.Clock.Now, old.Turns)
+	s.turns = turn.New(c.Clock.Now, turn.Policy{HalfLife: c.HalfLife, Weights: c.Weights, MaxGPUs: c.MaxGPUs}, old.Turns)
 	s.runner, err = runner.Open(ctx, s.runnerConfig())
 	var corrupt *runner.CorruptError
 	if errors.As(err, &corrupt) { // it is aside, and what still runs is counted as somebody else's
@@ -61,6 +61,20 @@ func (s *Station) runnerConfig() runner.Config {
 func (s *Station) event(e runner.Event) {
 	if e.Kind == runner.EventWarning || e.Kind == runner.EventLost || e.Kind == runner.EventFound {
 		s.warn(e.At, e.Text)
+	}
+	r := &e.Record
+	switch e.Kind {
+	case runner.EventStarted:
+		if r.Runs == 1 {
+			s.turns.Began(uidOf(r), r.Started.Sub(r.Submitted))
+		}
+	case runner.EventRecovering:
+		s.turns.Lacked(uidOf(r))
+	case runner.EventFinished:
+		if r.Runs > 0 {
+			s.turns.Ran(r)
+		}
+	default:
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

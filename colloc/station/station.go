@@ -2,6 +2,7 @@ package station
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/internal/turn"
+	"example.com/colloc/nvmlx"
 )
 
 // Station is the queue of one machine. It is safe for concurrent use.
@@ -39,10 +41,61 @@ type kept struct {
 
 // Run starts jobs as GPUs have room until ctx is done, and returns ctx.Err() then; what
 // runs goes on.
-func (s *Station) Run(ctx context.Context) error { return s.runner.Run(ctx) }
+func (s *Station) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	counted := make(chan struct{})
+	go func() { defer close(counted); s.count(ctx) }()
+	err := s.runner.Run(ctx)
+	stop()
+	<-counted
+	return err
+}
 
 // Close ends the station. Jobs go on and are taken over by the next New.
-func (s *Station) Close() error { return s.runner.Close() }
+func (s *Station) Close() error { return errors.Join(s.runner.Close(), s.save()) }
+
+// saveEvery is how often what users had is written.
+const saveEvery = time.Minute
+
+// count counts who has GPUs until ctx is done.
+func (s *Station) count(ctx context.Context) {
+	waiter := s.config.Clock.NewWaiter()
+	defer waiter.Stop()
+	saved := s.config.Clock.Now()
+	for {
+		now := s.config.Clock.Now()
+		s.turns.Charge(now, s.tenants())
+		if now.Sub(saved) >= saveEvery {
+			saved = now
+			if err := s.save(); err != nil {
+				s.warn(now, err.Error())
+			}
+		}
+		if waiter.Wait(ctx, now.Add(s.config.Watch)) != nil {
+			return
+		}
+	}
+}
+
+// tenants are the jobs on each GPU.
+func (s *Station) tenants() map[nvmlx.DeviceID][]turn.Tenant {
+	on := make(map[nvmlx.DeviceID][]turn.Tenant)
+	gpus := s.runner.GPUs()
+	for i := range gpus {
+		for _, id := range gpus[i].Tasks {
+			r, ok := s.runner.Record(id)
+			if !ok {
+				continue
+			}
+			speed := r.Speed.Or(1)
+			if r.Speed.IsZero() && r.Predicted.Confidence > 0 {
+				speed = r.Predicted.Value
+			}
+			on[gpus[i].Device.ID] = append(on[gpus[i].Device.ID], turn.Tenant{UID: uidOf(&r), Speed: speed})
+		}
+	}
+	return on
+}
 
 // change returns a channel that is closed with the next event.
 func (s *Station) change() <-chan struct{} {

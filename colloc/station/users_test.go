@@ -229,3 +229,44 @@ func (g *rig) stillRunning(tb testing.TB) (ids []string) {
 	}
 	return ids
 }
+
+// Two users whose jobs want one GPU get as many of them done, though one came first with
+// all of his.
+func TestFair(t *testing.T) {
+	const each, seen = 30, 30
+	g := lab(t, 1, func(c *Config) { c.PerGPU = 1 })
+	var tasks [2][]api.Task
+	for i, uid := range []int{bob, ann} {
+		for range each {
+			tasks[i] = append(tasks[i], shell(g.home(uid), "sleep 0.05"))
+		}
+	}
+	g.addAs(t, bob, tasks[0]...)
+	g.addAs(t, ann, tasks[1]...)
+	for {
+		changed := g.change()
+		s, err := g.State(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Count.Succeeded >= seen {
+			if len(s.Users) != 2 || max(s.Users[0].Succeeded, s.Users[1].Succeeded) > s.Count.Succeeded*2/3+1 {
+				t.Errorf("of %d jobs: %+v", s.Count.Succeeded, s.Users)
+			}
+			break
+		}
+		<-changed
+	}
+	if err := g.Do(t.Context(), "cancel", idsOf(1, 2*each)...); err != nil {
+		t.Error(err)
+	}
+	g.over(t, idsOf(1, 2*each)...)
+}
+
+// idsOf are the jobs from one to another.
+func idsOf(from, upTo int) (ids []string) {
+	for n := from; n <= upTo; n++ {
+		ids = append(ids, fmt.Sprint(n))
+	}
+	return ids
+}

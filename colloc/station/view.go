@@ -186,7 +186,7 @@ func (s *Station) snapshot(u peer.User) *api.State {
 		r := &records[i]
 		of := users[uidOf(r)]
 		if of == nil {
-			of = &api.User{Name: s.names.Of(uidOf(r)), UID: uidOf(r), Weight: 1}
+			of = &api.User{Name: s.names.Of(uidOf(r)), UID: uidOf(r)}
 			users[of.UID] = of
 		}
 		count(&of.Count, r)
@@ -198,12 +198,39 @@ func (s *Station) snapshot(u peer.User) *api.State {
 			st.Active = append(st.Active, v.job(r))
 		}
 	}
-	for _, of := range users {
-		st.Users = append(st.Users, *of)
-	}
+	st.Users = append(st.Users, s.users(users)...)
 	slices.SortFunc(st.Users, func(a, b api.User) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
 	slices.SortStableFunc(st.Active, func(a, b api.Job) int { return a.Started.Compare(b.Started) })
 	return st
+}
+
+// users tells what users had, also those who have no job any more.
+func (s *Station) users(users map[uint32]*api.User) (all []api.User) {
+	accounts := s.turns.Accounts()
+	recent := 0.0
+	for uid, a := range accounts {
+		recent += a.Recent
+		if users[uid] == nil {
+			users[uid] = &api.User{Name: s.names.Of(uid), UID: uid}
+		}
+	}
+	var want []uint32
+	for uid, of := range users {
+		if of.Queued+of.Running > 0 {
+			want = append(want, uid)
+		}
+	}
+	share := s.turns.Share(want)
+	for uid, of := range users {
+		a := accounts[uid]
+		of.Weight, of.Share = s.turns.Weight(uid), share[uid]
+		if recent > 0 {
+			of.Had = a.Recent / recent
+		}
+		of.GPUSeconds, of.SavedSeconds, of.WaitSeconds, of.Started, of.OutOfMemory = a.GPU, a.Saved, a.Wait, a.Started, a.OutOfMemory
+		all = append(all, *of)
+	}
+	return all
 }
 
 // count counts a job by its state.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
+	"os/user"
 	"path/filepath"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -53,6 +56,9 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.BoolVar(&o.me, "me", os.Geteuid() != 0, "take jobs of this user alone; without it, as root, those of all users, which then run as them")
 	f.IntVar(&o.config.PerGPU, "per-gpu", station.DefaultPerGPU, "at most `N` jobs on a GPU")
 	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")
+	f.IntVar(&o.config.MaxGPUs, "max-gpus", 0, "one user may have `N` GPUs at once, a shared one counted for each job on it; 0 is any number")
+	f.DurationVar(&o.config.HalfLife, "half-life", station.DefaultHalfLife, "GPU time that a user had counts half after `TIME`")
+	f.Func("weight", "`USER=W`: W times as much is due to the user as to others", func(s string) error { return o.weigh(s) })
 	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
 	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
 	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")
@@ -73,6 +79,30 @@ func (p *program) serve(ctx context.Context, args []string) error {
 		p.socket = api.OwnSocket()
 	}
 	return p.host(ctx, &o)
+}
+
+// weigh reads USER=W.
+func (o *serving) weigh(text string) error {
+	name, weight, ok := strings.Cut(text, "=")
+	w, err := strconv.ParseFloat(weight, 64)
+	if !ok || err != nil || !(w > 0) || math.IsInf(w, 0) {
+		return fmt.Errorf("%q: want USER=W, with W above 0", text)
+	}
+	u, err := user.Lookup(name)
+	if err != nil {
+		if u, err = user.LookupId(name); err != nil {
+			return fmt.Errorf("there is no user %q here", name)
+		}
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	if err != nil {
+		return err
+	}
+	if o.config.Weights == nil {
+		o.config.Weights = make(map[uint32]float64)
+	}
+	o.config.Weights[uint32(uid)] = w
+	return nil
 }
 
 // version is what this program was built from.

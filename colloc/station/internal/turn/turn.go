@@ -17,23 +17,61 @@ type Closing struct {
 	Until    time.Time `json:"until,omitzero"`
 }
 
+// Account is what one user had.
+type Account struct {
+	// Recent is GPU time in seconds of which half is forgotten with every half-life; GPU and
+	// Saved are of all times, see api.User.
+	Recent float64 `json:"recent"`
+	GPU    float64 `json:"gpu"`
+	Saved  float64 `json:"saved"`
+	// Wait is the time that jobs waited for their first start, of which there were Started.
+	Wait    float64 `json:"wait"`
+	Started int     `json:"started"`
+	// OutOfMemory counts runs that ran out of the GPU's memory.
+	OutOfMemory int `json:"out_of_memory"`
+}
+
 // Kept is what survives the daemon.
 type Kept struct {
 	Draining bool                       `json:"draining,omitempty"`
 	Closed   map[nvmlx.DeviceID]Closing `json:"closed,omitempty"`
+	// Accounts are by user; Mean is how much GPU time a run took of late, in seconds, of
+	// Runs that were seen.
+	Accounts map[uint32]*Account `json:"accounts,omitempty"`
+	Mean     float64             `json:"mean,omitempty"`
+	Runs     int                 `json:"runs,omitempty"`
+}
+
+// Policy says what is fair.
+type Policy struct {
+	// HalfLife is after how long GPU time counts half.
+	HalfLife time.Duration
+	// Weights are how much is due to users, compared with others; missing is 1.
+	Weights map[uint32]float64
+	// MaxGPUs is how many GPUs one user may have at once, a shared one counted for each job;
+	// 0 is any number.
+	MaxGPUs int
 }
 
 // Turns implements runner.Turns. It is safe for concurrent use.
 type Turns struct {
-	now func() time.Time
+	now    func() time.Time
+	policy Policy
 
-	mu   sync.Mutex
-	kept Kept
+	mu      sync.Mutex
+	kept    Kept
+	charged time.Time      // when Charge was called last
+	holding map[uint32]int // GPUs, by user, in the present pass
 }
 
 // New goes on with what was kept.
-func New(now func() time.Time, kept Kept) *Turns {
-	t := &Turns{now: now, kept: kept}
+func New(now func() time.Time, policy Policy, kept Kept) *Turns {
+	t := &Turns{now: now, policy: policy, kept: kept, holding: make(map[uint32]int)}
+	t.kept.Accounts = make(map[uint32]*Account)
+	for uid, a := range kept.Accounts {
+		t.kept.Accounts[uid] = &Account{}
+		*t.kept.Accounts[uid] = *a
+	}
 	t.kept.Closed = maps.Clone(kept.Closed)
 	if t.kept.Closed == nil {
 		t.kept.Closed = make(map[nvmlx.DeviceID]Closing)
@@ -47,6 +85,11 @@ func (t *Turns) Keep() Kept {
 	defer t.mu.Unlock()
 	k := t.kept
 	k.Closed = maps.Clone(t.kept.Closed)
+	k.Accounts = make(map[uint32]*Account, len(t.kept.Accounts))
+	for uid, a := range t.kept.Accounts {
+		copied := *a
+		k.Accounts[uid] = &copied
+	}
 	return k
 }
 
@@ -88,33 +131,6 @@ func (t *Turns) closed(id nvmlx.DeviceID) *Closing {
 	}
 	return &c
 }
-
-// Order implements runner.Turns.
-func (t *Turns) Order(ready, _ []*queue.Record) []int {
-	order := make([]int, len(ready))
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
-
-// Allow implements runner.Turns.
-func (t *Turns) Allow(r *queue.Record) (avoid []nvmlx.DeviceID, why string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.kept.Draining {
-		return nil, "the station drains: nothing starts any more"
-	}
-	for id := range t.kept.Closed {
-		if c := t.closed(id); c != nil && (!c.Reserved || c.UID != uid(r)) {
-			avoid = append(avoid, id)
-		}
-	}
-	return avoid, ""
-}
-
-// Placed implements runner.Turns.
-func (t *Turns) Placed(*queue.Record) {}
 
 // uid is whose a job is.
 func uid(r *queue.Record) uint32 {
