@@ -5,11 +5,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
 	"example.com/colloc/predict"
+	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/predict/internal/trees"
 	"example.com/colloc/profile"
 )
@@ -260,6 +262,39 @@ func TestSetsTeachLess(t *testing.T) {
 	}
 	if !(after[0] > after[1] && after[1] > after[2] && after[2] > 0.01) {
 		t.Errorf("0.2 slower than predicted moves pairs, threes and fours by %.3v, want ever less", after)
+	}
+}
+
+// TestRowsAreSlopes: the row of a larger set is what its loss changes by for a little
+// more of each coefficient.
+func TestRowsAreSlopes(t *testing.T) {
+	_, obs := fakeWorld(t, 1, 5, 3)
+	m := mustFit(t, obs, nil)
+	r, _ := m.load().regime("RTX3090", profile.TimeSlice)
+	rng := rand.New(rand.NewPCG(4, 4))
+	const step = 1e-6
+	for range 30 {
+		var set []*profile.Profile
+		for range 3 + rng.IntN(2) {
+			set = append(set, obs[rng.IntN(len(obs))].Set[0])
+		}
+		members := r.members(set)
+		var x lsq.Row
+		r.fillRow(&x, members, 0)
+		for _, column := range x.At {
+			moved := func(by float64) float64 {
+				next, post := *r, *r.post
+				post.Coef = slices.Clone(post.Coef)
+				post.Coef[column] += by
+				next.post = &post
+				return next.loss(members, 0, true)
+			}
+			one := make([]float64, len(r.post.Coef))
+			one[column] = 1
+			if got, want := x.Dot(one), (moved(step)-moved(-step))/(2*step); math.Abs(got-want) > 1e-4*(1+math.Abs(want)) {
+				t.Fatalf("%d tasks, column %d: the row says %v, the loss changes by %v", len(set), column, got, want)
+			}
+		}
 	}
 }
 

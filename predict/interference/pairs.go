@@ -128,8 +128,9 @@ func (m *Predictor) Beside(gpu *profile.GPUModel, mech profile.Mechanism, task *
 	w.ask(r, task, partners)
 	for j := range partners {
 		a, b := &w.members[len(partners)], &w.members[j]
-		own[j] = speedWith(r.lossBeside(a, b, float64(r.treeShare(a, b)*w.own[j])))
-		other[j] = speedWith(r.lossBeside(b, a, float64(r.treeShare(b, a)*w.others[j])))
+		share := r.treeShare(a, b) // and of b beside a
+		own[j] = speedWith(r.lossBeside(a, b, float64(share*w.own[j])))
+		other[j] = speedWith(r.lossBeside(b, a, float64(share*w.others[j])))
 	}
 	return nil
 }
