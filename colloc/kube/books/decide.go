@@ -45,6 +45,10 @@ const (
 	BadAnnotation = "BadAnnotation"
 	// NoNode: no node that is open would take the pod.
 	NoNode = "NoNode"
+	// CardGone: the pod was placed, and its card left before it came to run.
+	CardGone = "CardGone"
+	// Placed is no reason to wait: it is that of a condition that says True.
+	Placed = "Placed"
 	// Fault: the Planner found something wrong with the task or its Profile.
 	Fault = "Fault"
 )

@@ -107,7 +107,7 @@ func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
 		}
 	}
 	fmt.Fprintln(out, nodesText(b, why))
-	if len(ids) == 0 || e.fault != nil {
+	if wrong := e.fault != nil; wrong || len(ids) == 0 {
 		return nil
 	}
 	view, err := b.ledger.View(ids...)

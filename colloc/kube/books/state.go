@@ -2,10 +2,12 @@ package books
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
@@ -38,6 +40,28 @@ func (b *Books) Cards() []Card {
 		}
 		list = append(list, c)
 	}
+	return list
+}
+
+// Unsaid lists the pods that are placed, or whose card is gone before they came to run,
+// and whose condition does not say so: it was not written, or nobody lived to write it.
+func (b *Books) Unsaid() []Refusal {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Refusal
+	for _, e := range b.tasks {
+		if e.state != placed || b.config.Shadow {
+			continue
+		}
+		r := Refusal{Pod: e.pod, Reason: Placed, Text: fmt.Sprintf("on %s: reserves %v", e.at.GPU(), e.at.Reserved)}
+		if e.card == nil && e.pod.Spec.NodeName == "" {
+			r.Reason, r.Text = CardGone, "its card "+e.at.GPU()+" is gone, and a decision cannot be changed: delete the pod, and what made it makes another"
+		}
+		if said := pods.Said(e.pod); said == nil || said.Reason != r.Reason && (said.Reason == CardGone || r.Reason == CardGone || said.Status != corev1.ConditionTrue) {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(x, y Refusal) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
 	return list
 }
 

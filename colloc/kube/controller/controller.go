@@ -59,7 +59,7 @@ type Controller struct {
 	wake   chan struct{}
 	slots  chan struct{} // of writes under way
 	writes sync.WaitGroup
-	asking sync.Map // UID of pods that are read to find out what became of a write
+	asking sync.Map // UIDs of pods that are read to find out what became of a write
 	said   sync.Map // UID of a pod to the reason that its condition has
 }
 
@@ -196,14 +196,7 @@ func (c *Controller) Step(ctx context.Context) error {
 
 // step does not wait for the writes.
 func (c *Controller) step(ctx context.Context) error {
-	for _, pod := range c.config.Books.Unclear() {
-		if _, under := c.asking.LoadOrStore(pod.UID, true); !under {
-			c.start(func() {
-				defer c.asking.Delete(pod.UID)
-				c.ask(ctx, pod)
-			})
-		}
-	}
+	c.mend(ctx)
 	for more := true; more && ctx.Err() == nil; {
 		start := c.config.Now()
 		r, err := c.config.Books.Decide(ctx)
@@ -222,6 +215,24 @@ func (c *Controller) step(ctx context.Context) error {
 		more = r.More
 	}
 	return nil
+}
+
+// mend looks after what was left half done: writes of which nobody knows what became,
+// and conditions that were not written.
+func (c *Controller) mend(ctx context.Context) {
+	for _, pod := range c.config.Books.Unclear() {
+		if _, under := c.asking.LoadOrStore(pod.UID, true); !under {
+			c.start(func() {
+				defer c.asking.Delete(pod.UID)
+				c.ask(ctx, pod)
+			})
+		}
+	}
+	for _, r := range c.config.Books.Unsaid() {
+		if c.news(r.Pod, r.Reason) {
+			c.start(func() { c.say(ctx, r.Pod, pods.Condition(r.Reason == books.Placed, r.Reason, r.Text)) })
+		}
+	}
 }
 
 // start writes in the background once a slot is free.

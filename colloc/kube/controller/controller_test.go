@@ -127,6 +127,77 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// TestSaidAgain: a condition that was not written, because its write failed or its writer
+// was killed, is written later.
+func TestSaidAgain(t *testing.T) {
+	orphan := taskPod(2) // bound by somebody who was killed then
+	orphan.Spec.SchedulingGates = nil
+	orphan.Annotations = api.Placement{Node: "n1", Device: "gpu-1", Address: "1", Reserved: 7}.Annotations()
+	lost := taskPod(3) // for a card that left before the pod ran
+	lost.Spec.SchedulingGates = nil
+	lost.Annotations = api.Placement{Node: "n9", Device: "gpu-0", Address: "0", Reserved: 7}.Annotations()
+	s := newServer(taskPod(1), orphan, lost)
+	fails := 3 * 4
+	s.statusFault = func() error {
+		if fails--; fails >= 0 {
+			return []error{apierrors.NewInternalError(errors.New("etcd")), apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "x", errors.New("modified"))}[fails%2]
+		}
+		return nil
+	}
+	c, b := newController(t, s, clock, nil)
+	if err := errors.Join(b.SetNode(gpuNode("n1", 2)), c.Reread(t.Context()), b.Open(), c.Step(t.Context()), c.Step(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"task-1": "True Placed", "task-2": "True Placed", "task-3": "False CardGone"} {
+		pod, err := s.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if said := pods.Said(pod); said == nil || string(said.Status)+" "+said.Reason != want {
+			t.Errorf("%s was told %+v, want %s", name, said, want)
+		}
+	}
+	before := len(s.Actions())
+	if err := c.Step(t.Context()); err != nil || len(s.Actions()) != before {
+		t.Errorf("what is said is said again: %d requests; %v", len(s.Actions())-before, err)
+	}
+}
+
+// TestShadow decides, records and binds nothing; a new process knows what it recorded.
+func TestShadow(t *testing.T) {
+	running := taskPod(1)
+	running.Spec.SchedulingGates, running.Spec.NodeName = nil, "n1"
+	s := newServer(running, taskPod(2))
+	for range 2 {
+		b, err := books.New(books.Config{Planner: newPlanner(t), Now: clock, Shadow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := controller.New(controller.Config{Client: s, Books: b, Now: clock, Shadow: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(b.SetNode(gpuNode("n1", 2)), c.Reread(t.Context()), b.Open(), c.Step(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+		if n := len(b.Cards()[0].Tasks) + len(b.Cards()[1].Tasks); n != 2 || b.Check() != nil {
+			t.Errorf("%d tasks in the books, want 2; %v", n, b.Check())
+		}
+	}
+	if s.patches != 2 {
+		t.Errorf("%d patches, want one for each pod and none by the second process", s.patches)
+	}
+	for _, want := range []*corev1.Pod{running, taskPod(2)} {
+		pod, err := s.CoreV1().Pods("default").Get(t.Context(), want.Name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pod.Annotations[api.AnnotationShadow] == "" || pod.Annotations[api.AnnotationGPU] != "" || len(pod.Spec.SchedulingGates) != len(want.Spec.SchedulingGates) || pod.Spec.Affinity != nil {
+			t.Errorf("%s has annotations %v, gates %v, affinity %v", pod.Name, pod.Annotations, pod.Spec.SchedulingGates, pod.Spec.Affinity)
+		}
+	}
+}
+
 // TestAnotherDecider: somebody else places a pod between our decision and our write. The
 // API server's word counts.
 func TestAnotherDecider(t *testing.T) {

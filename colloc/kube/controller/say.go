@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -35,7 +34,7 @@ func (c *Controller) refuse(ctx context.Context, r *books.Refusal) {
 const maxMessage = 1024
 
 // say writes our condition and an Event. That it could not be written hurts nobody but
-// the reader; the next one says it again.
+// the reader; it is said again.
 func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition) {
 	if len(condition.Message) > maxMessage {
 		condition.Message = condition.Message[:maxMessage]
@@ -55,13 +54,25 @@ func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.
 	if err != nil {
 		return
 	}
-	ctx, cancel := shortly(ctx)
-	defer cancel()
-	_, err = c.config.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, body,
-		metav1.PatchOptions{FieldManager: api.FieldManager}, "status")
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+	for try := range maxTries {
+		if try > 0 {
+			c.config.Pause(ctx, try-1)
+		}
+		if err = c.patchStatus(ctx, pod, body); err == nil || gone(err) || definite(err) || ctx.Err() != nil {
+			break
+		}
 		c.wrote(err)
-		c.said.Delete(pod.UID)
+	}
+	if err != nil && !gone(err) {
+		c.said.Delete(pod.UID) // Unsaid says it again, or the next refusal
 		c.config.Log.Warn("condition not written", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
+}
+
+func (c *Controller) patchStatus(ctx context.Context, pod *corev1.Pod, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTime)
+	defer cancel()
+	_, err := c.config.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType, body,
+		metav1.PatchOptions{FieldManager: api.FieldManager}, "status")
+	return err
 }

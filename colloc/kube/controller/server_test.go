@@ -35,6 +35,8 @@ type server struct {
 	// fault, if not nil, makes the n-th patch of pods (not of their status) fail: before
 	// it is done, or after.
 	fault func(n int) (before, after error)
+	// statusFault, if not nil, makes a patch of a status fail.
+	statusFault func() error
 	// wrote is told each pod that was patched.
 	wrote func(pod *corev1.Pod)
 }
@@ -56,6 +58,11 @@ func (s *server) patch(a clienttesting.Action) (bool, runtime.Object, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if action.GetSubresource() == "status" {
+		if s.statusFault != nil {
+			if err := s.statusFault(); err != nil {
+				return true, nil, err
+			}
+		}
 		return s.apply(action)
 	}
 	s.patches++
@@ -130,13 +137,18 @@ func taskPod(n int) *corev1.Pod {
 	}
 }
 
-func newBooks(tb testing.TB, now func() time.Time) *books.Books {
+func newPlanner(tb testing.TB) *colloc.Planner {
 	tb.Helper()
 	p, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b, err := books.New(books.Config{Planner: p, Now: now})
+	return p
+}
+
+func newBooks(tb testing.TB, now func() time.Time) *books.Books {
+	tb.Helper()
+	b, err := books.New(books.Config{Planner: newPlanner(tb), Now: now})
 	if err != nil {
 		tb.Fatal(err)
 	}

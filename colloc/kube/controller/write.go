@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +31,7 @@ func (c *Controller) bind(ctx context.Context, d *books.Decision) {
 		return
 	}
 	c.config.Log.Debug("placed", "pod", d.Pod.Namespace+"/"+d.Pod.Name, "gpu", d.At.GPU())
-	reason := "Placed"
+	reason := books.Placed
 	if c.config.Shadow {
 		reason = "Shadow"
 	}
@@ -181,9 +180,4 @@ func (c *Controller) wrote(err error) {
 		reason = "Unknown"
 	}
 	c.config.Metrics.WriteError(reason)
-}
-
-// shortly bounds what is written on the way.
-func shortly(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, requestTime+time.Second)
 }

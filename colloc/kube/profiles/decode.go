@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -64,7 +65,7 @@ func Decode(u *unstructured.Unstructured) pods.Known {
 func (o *Object) profiles() (first *profile.Profile, elsewhere []*profile.Profile, err error) {
 	seen := map[string]bool{}
 	var all []*profile.Profile
-	for _, m := range append(o.Spec.Measured[:len(o.Spec.Measured):len(o.Spec.Measured)], o.Status.Measured...) {
+	for _, m := range slices.Concat(o.Spec.Measured, o.Status.Measured) {
 		model, known := profile.LookupGPU(m.GPU)
 		if !known {
 			return nil, nil, fmt.Errorf("measured: GPU %q is not in the catalogue", m.GPU)

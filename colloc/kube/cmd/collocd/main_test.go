@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/scheme"
+
+	"example.com/colloc/colloc/kube/api"
+)
+
+func TestDashes(t *testing.T) {
+	got := dashes([]string{"-shadow", "--batch=3", "-h", "explain", "-namespace", "a", "--", "-x-y"})
+	if want := []string{"--shadow", "--batch=3", "-h", "explain", "--namespace", "a", "--", "-x-y"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// fakeAPI answers as an API server that has a node and two pods and nothing else. What
+// it does not have it does not know, as an old server.
+func fakeAPI(t *testing.T) (kubeconfig string) {
+	t.Helper()
+	waiting := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "default", Name: "train", UID: "u-train", Labels: map[string]string{api.LabelTask: api.True}, Annotations: map[string]string{api.AnnotationProfile: "bert"},
+	}, Spec: corev1.PodSpec{SchedulingGates: []corev1.PodSchedulingGate{{Name: api.Gate}}}}
+	plain := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web", UID: "u-web"}}
+	node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}}}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
+	answers := map[string]runtime.Object{
+		"/api/v1/namespaces/default/pods/train": &waiting,
+		"/api/v1/namespaces/default/pods/web":   &plain,
+		"/api/v1/nodes":                         &corev1.NodeList{Items: []corev1.Node{node}},
+	}
+	codec := scheme.Codecs.LegacyCodec(corev1.SchemeGroupVersion)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		o := answers[r.URL.Path]
+		if r.URL.Path == "/api/v1/pods" {
+			list := &corev1.PodList{}
+			if r.URL.Query().Get("labelSelector") == api.LabelTask+"="+api.True {
+				list.Items = []corev1.Pod{waiting}
+			}
+			o = list
+		}
+		if o == nil {
+			http.NotFound(w, r)
+			return
+		}
+		text, err := runtime.Encode(codec, o)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(text)
+	}))
+	t.Cleanup(s.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "config")
+	text := "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '" + s.URL + "'}}]\ncontexts: [{name: c, context: {cluster: c}}]\ncurrent-context: c\n"
+	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig
+}
+
+// run is the program with some arguments.
+func run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var out strings.Builder
+	c := command(&out)
+	c.SetErr(io.Discard)
+	c.SetArgs(dashes(args))
+	err := c.ExecuteContext(ctx)
+	return out.String(), err
+}
+
+func TestExplain(t *testing.T) {
+	kubeconfig := fakeAPI(t)
+	out, err := run(t, "explain", "-kubeconfig", kubeconfig, "train")
+	for _, want := range []string{"pod default/train is waiting", `there is no Profile "bert" in namespace default`, "all 1 nodes with GPUs would take it", "it fits now: on n1/gpu-0"} {
+		if err != nil || !strings.Contains(out, want) {
+			t.Errorf("%v; %q is missing in\n%s", err, want, out)
+		}
+	}
+	for pod, want := range map[string]string{"web": "has no label", "nobody": "could not find"} {
+		if out, err := run(t, "explain", "-kubeconfig", kubeconfig, pod); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %q, %v, want an error with %q", pod, out, err, want)
+		}
+	}
+}
+
+func TestFlags(t *testing.T) {
+	kubeconfig := fakeAPI(t)
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"-binding", "magic"}, "want annotate"},
+		{[]string{"-kubeconfig", "/nonexistent/config"}, "-kubeconfig"},
+		{[]string{"-kubeconfig", kubeconfig, "-share", "a++b"}, "-share"},
+		{[]string{"-kubeconfig", kubeconfig, "-metrics-addr", "nowhere:x"}, "-metrics-addr"},
+		{[]string{"-kubeconfig", kubeconfig, "-batch", "-1"}, "Batch"},
+		{[]string{"-kubeconfig", kubeconfig, "-writers", "-1"}, "Writers"},
+		{[]string{"more"}, "unknown command"},
+	} {
+		if _, err := run(t, tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: got %v, want an error with %q", tt.args, err, tt.want)
+		}
+	}
+	if out, err := run(t, "-h"); err != nil || !strings.Contains(out, "-leader-elect") {
+		t.Errorf("-h: %v\n%s", err, out)
+	}
+}
