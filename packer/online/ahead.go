@@ -24,10 +24,25 @@ type SchedulerOptions struct {
 	// Growth is how much more than the peak that was seen of a task is reserved for it,
 	// as a fraction; missing means DefaultGrowth.
 	Growth profile.Opt[float64]
+	// Without are parts of the look-ahead that are left out, to see what each is worth.
+	Without Part
 	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
 	// has them all.
 	Machines []int
 }
+
+// Part is a part of the look-ahead, or several of them or'ed together.
+type Part uint8
+
+// The parts.
+const (
+	// Order lets short or long tasks go first.
+	Order Part = 1 << iota
+	// Waiting lets a task wait for a place where it adds more, and nobody pass it.
+	Waiting
+	// Gathering keeps GPUs for gangs.
+	Gathering
+)
 
 // Defaults of SchedulerOptions.
 const (
@@ -38,12 +53,15 @@ const (
 
 // plain is the rule without look-ahead.
 func (s *Scheduler) plain() rollout.Rule {
-	return rollout.Rule{Most: s.rules[0].Most, Least: DefaultThreshold}
+	return rollout.Rule{Most: int32(s.largest()), Least: DefaultThreshold}
 }
+
+// largest is the largest set that is looked at.
+func (s *Scheduler) largest() int { return min(rollout.MaxSet, s.limits.LargestSet()) }
 
 // rules are the ways to decide that are played, for sets of at most most tasks: the
 // first ones differ most from each other, for when the budget is short.
-func rules(most int) []rollout.Rule {
+func rules(most int, without Part) []rollout.Rule {
 	var out []rollout.Rule
 	for _, least := range []float64{0.1, 0.35, 0, 0.2, 0.5} {
 		out = append(out, rollout.Rule{Most: int32(most), Least: least})
@@ -57,20 +75,38 @@ func rules(most int) []rollout.Rule {
 		}
 		out = append(out, rollout.Rule{Most: int32(most), Least: least, Order: rollout.Shortest, Gather: true})
 	}
+	out = without.from(out)
 	if most > 2 {
 		for _, r := range slices.Clone(out) {
 			r.Most = 2
 			out = append(out, r)
 		}
 	}
+	if without&Order != 0 {
+		return out
+	}
 	for _, power := range []float64{0.5, 1} {
 		for _, order := range []rollout.Order{rollout.Shortest, rollout.Longest} {
 			for _, least := range []float64{0, 0.2, 0.5} {
-				out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Power: power})
+				if without&Waiting == 0 || least == 0 {
+					out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Power: power})
+				}
 			}
 		}
 	}
 	return out
+}
+
+// from leaves the parts out of rules.
+func (without Part) from(all []rollout.Rule) []rollout.Rule {
+	if without&Gathering != 0 {
+		for i := range all {
+			all[i].Gather = false
+		}
+	}
+	return slices.DeleteFunc(all, func(r rollout.Rule) bool {
+		return without&Order != 0 && r.Order != rollout.Arrival || without&Waiting != 0 && (r.Strict || r.Least > 0)
+	})
 }
 
 // idle reports whether a rule does what another does as well: there are no gangs that

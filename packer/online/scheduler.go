@@ -157,7 +157,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 		s.addSlot(&gpus[g], int32(machine))
 	}
 	s.engine.MinGain = limits.MinGain
-	s.rules = rules(min(rollout.MaxSet, limits.LargestSet()))
+	s.rules = rules(s.largest(), o.Without)
 	if err := s.SetModel(model); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,10 @@
 package policy
 
 import (
+	"slices"
+
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -46,6 +49,23 @@ func All() []sim.Policy {
 	}
 }
 
+// Ablation lists Colloc and what it is without one of its parts each: to see what each is
+// worth. Without sets of more than two (colloc-2), the look-ahead (colloc-greedy), the order,
+// waiting, stopping, gathering gangs, memory by what is seen, and what is measured.
+func Ablation() []sim.Policy {
+	return []sim.Policy{
+		Colloc{},
+		Colloc{MaxSet: 2},
+		Colloc{Budget: profile.Some(0)},
+		Colloc{Without: online.Order},
+		Colloc{Without: online.Waiting},
+		Colloc{Without: online.Gathering},
+		Colloc{NoStop: true},
+		Colloc{NoSeen: true},
+		Colloc{NoLearning: true},
+	}
+}
+
 // Lacks says what a policy needs of tasks and these do not say, in words; it is
 // empty if nothing is missing. Such a policy runs, but does not do what its name
 // says: report it without its figures.
@@ -86,9 +106,9 @@ func Profiles(p sim.Policy) bool {
 	return false
 }
 
-// ByName finds a policy of All by its Name.
+// ByName finds a policy of All or Ablation by its Name.
 func ByName(name string) (sim.Policy, bool) {
-	for _, p := range All() {
+	for _, p := range slices.Concat(All(), Ablation()) {
 		if p.Name() == name {
 			return p, true
 		}

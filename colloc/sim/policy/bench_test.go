@@ -95,3 +95,24 @@ func BenchmarkSession100k(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCollocDay is a day of 1,000 tasks on 32 GPUs that are asked for more than they
+// can do, under the policy that looks ahead: what a day costs, and its decisions.
+func BenchmarkCollocDay(b *testing.B) {
+	for _, load := range []float64{1, 1.4, 2} {
+		b.Run(fmt.Sprintf("gpus=32/tasks=1000/load=%.1f", load), func(b *testing.B) {
+			c := large(b, 32)
+			tasks := stream(b, 1000, 32, load)
+			decisions := 0
+			for b.Loop() {
+				r := simulate(b, c, tasks, policy.Colloc{}, sim.Options{Truth: speed.Contention{Scale: 2}})
+				if r.Finished != len(tasks) {
+					b.Fatalf("%d of %d tasks finished", r.Finished, len(tasks))
+				}
+				decisions += r.Decisions
+			}
+			b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/day")
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/1e3/float64(decisions), "ms/decision")
+		})
+	}
+}

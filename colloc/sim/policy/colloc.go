@@ -7,6 +7,7 @@ import (
 	"example.com/colloc/colloc/sim/policy/internal/ahead"
 	"example.com/colloc/colloc/sim/policy/internal/request"
 	"example.com/colloc/colloc/sim/policy/internal/session"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -40,6 +41,10 @@ type Colloc struct {
 	// NoStop lets every task run to its end where it is. Without it tasks stop for much
 	// shorter ones, as if that cost a minute.
 	NoStop bool
+	// NoSeen reserves what is predicted to the end of each task.
+	NoSeen bool
+	// Without are parts of the look-ahead that are left out.
+	Without online.Part
 }
 
 var _ sim.Policy = Colloc{}
@@ -68,6 +73,14 @@ func (p Colloc) Name() string {
 	}
 	if p.NoStop {
 		name += "-nostop"
+	}
+	if p.NoSeen {
+		name += "-noseen"
+	}
+	for i, part := range []string{"noorder", "nowait", "nogather"} {
+		if p.Without>>i&1 == 1 {
+			name += "-" + part
+		}
 	}
 	return name
 }

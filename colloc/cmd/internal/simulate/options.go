@@ -46,6 +46,7 @@ type options struct {
 	until               time.Duration
 	html                string
 	json                bool
+	ablation            bool
 }
 
 const help = `Simulate replays a trace on a cluster under scheduling policies.
@@ -71,6 +72,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.pairs, "pairs", "", "`FILE` of measured pairs: the truth about sharing")
 	f.StringVar(&o.gpus, "gpus", "", "the cluster, COUNTxGPU or MACHINESxCOUNTxGPU, comma-separated (default: what the trace was published with)")
 	f.StringVar(&o.policies, "policies", "all", "comma-separated `NAMES`, or all")
+	f.BoolVar(&o.ablation, "ablation", false, "compare colloc with what it is without one of its parts each, instead of -policies and -baseline")
 	f.IntVar(&o.seeds, "seeds", 1, "how often to run each policy; the first is the trace as it is, the others jitter arrivals by 60 s and lengths by 2 %; seeds also draw workloads, errors and lots")
 	f.IntVar(&o.firstSeed, "first-seed", 0, "the lowest seed: 1001 with -seeds 40 plays 1001 to 1040; without -fresh only seed 0 is the trace as it is")
 	f.BoolVar(&o.fresh, "fresh", false, "each seed is a day of its own: tasks of the trace drawn with replacement, arriving at random")
@@ -180,10 +182,13 @@ func (o *options) check() error {
 // choose finds the policies. FGD goes by the tasks of the trace; where tasks ask
 // for parts of GPUs all means it and those it was compared with.
 func (o *options) choose(tr *trace.Trace) ([]sim.Policy, error) {
+	if o.ablation {
+		return policy.Ablation(), nil
+	}
 	fgd := policy.FGD{Typical: tr.Tasks}
 	if o.policies == "all" {
 		if tr.Layout == "openb" {
-			return []sim.Policy{policy.RandomNode{}, policy.BestFit{}, fgd}, nil
+			return []sim.Policy{policy.RandomNode{}, policy.BestFit{}, fgd, policy.Colloc{}}, nil
 		}
 		return policy.All(), nil
 	}

@@ -97,7 +97,7 @@ func (o *options) simulate(ctx context.Context, args []string, stdout, stderr io
 		for _, line := range s.left {
 			fmt.Fprintln(stdout, line)
 		}
-		err = writeTable(stdout, summarise(outcomes), o.baseline)
+		err = writeTable(stdout, summarise(outcomes), s.baseline)
 	}
 	if err != nil || o.html == "" {
 		return err

@@ -41,7 +41,7 @@ func verdicts(all []summary, baseline string) []verdict {
 		}
 		for k, c := range columns()[:2] { // makespan and mean JCT
 			v := verdict{Policy: all[i].Policy, Figure: c.Name}
-			if base != nil {
+			if base != nil && base.Policy != v.Policy {
 				v.Baseline = compare(&all[i], base, c.value)
 			}
 			if peer := least(all, k, func(s *summary) bool { return !ours(s) }); peer != nil {

@@ -22,6 +22,9 @@ import (
 // study reads the files and decides what is simulated.
 func (o *options) study() (*study, error) {
 	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, first: uint64(o.firstSeed), baseline: o.baseline, timeline: o.html != ""}
+	if o.ablation {
+		s.baseline = policy.Colloc{}.Name()
+	}
 	tr, err := o.read()
 	if err != nil {
 		return nil, err

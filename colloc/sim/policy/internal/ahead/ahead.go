@@ -23,6 +23,8 @@ type Config struct {
 	MaxSlowdown float64
 	NoLearning  bool
 	NoStop      bool
+	NoSeen      bool
+	Without     online.Part
 }
 
 // New returns the scheduler of one run on the empty cluster that s shows.
@@ -31,7 +33,7 @@ func New(p Config, s *sim.State) (sim.Scheduler, error) {
 		Config: p, state: s, known: learn.New(),
 		tasks: map[string]*sim.TaskView{}, kinds: map[kind]string{}, like: map[string]*sim.TaskView{}, seen: map[int]time.Duration{},
 	}
-	o := online.SchedulerOptions{Objective: p.Objective, Budget: p.Budget}
+	o := online.SchedulerOptions{Objective: p.Objective, Budget: p.Budget, Without: p.Without}
 	limits := packer.Limits{Headroom: p.Headroom, MaxSet: p.MaxSet}
 	var gpus []packer.GPU
 	for _, g := range s.GPUs() {
@@ -144,7 +146,7 @@ func (r *scheduler) Decide(s *sim.State) error {
 
 // watch tells online of a task's memory once it is seen.
 func (r *scheduler) watch(s *sim.State, t *sim.TaskView) error {
-	if r.seen[t.Index] == t.Since+1 {
+	if r.NoSeen || r.seen[t.Index] == t.Since+1 {
 		return nil
 	}
 	peak, at, ok := s.Seen(t)
