@@ -40,8 +40,6 @@ const (
 	Order Part = 1 << iota
 	// Waiting lets a task wait for a place where it adds more, and nobody pass it.
 	Waiting
-	// Gathering keeps GPUs for gangs.
-	Gathering
 )
 
 // Defaults of SchedulerOptions.
@@ -62,34 +60,29 @@ func (s *Scheduler) largest() int { return min(rollout.MaxSet, s.limits.LargestS
 // rules are the ways to decide that are played, for sets of at most most tasks: the
 // first ones differ most from each other, for when the budget is short.
 func rules(most int, without Part) []rollout.Rule {
-	var out []rollout.Rule
-	for _, least := range []float64{0.1, 0.35, 0, 0.2, 0.5} {
-		out = append(out, rollout.Rule{Most: int32(most), Least: least})
-		out = append(out, rollout.Rule{Most: int32(most), Least: least, Order: rollout.Shortest, Gather: true, Stop: true})
-		for _, strict := range []bool{false, true} {
-			for _, order := range []rollout.Order{rollout.Arrival, rollout.Shortest, rollout.Longest} {
-				if strict || order != rollout.Arrival {
-					out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Strict: strict})
-				}
-			}
-		}
-		out = append(out, rollout.Rule{Most: int32(most), Least: least, Order: rollout.Shortest, Gather: true})
-	}
-	out = without.from(out)
+	out := equal(int32(most))
 	if most > 2 {
-		for _, r := range slices.Clone(out) {
-			r.Most = 2
-			out = append(out, r)
-		}
-	}
-	if without&Order != 0 {
-		return out
+		out = append(out, equal(2)...)
 	}
 	for _, power := range []float64{0.5, 1} {
 		for _, order := range []rollout.Order{rollout.Shortest, rollout.Longest} {
 			for _, least := range []float64{0, 0.2, 0.5} {
-				if without&Waiting == 0 || least == 0 {
-					out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Power: power})
+				out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Power: power})
+			}
+		}
+	}
+	return without.from(out)
+}
+
+// equal are the rules under which work counts the same, whoever does it.
+func equal(most int32) []rollout.Rule {
+	var out []rollout.Rule
+	for _, least := range []float64{0.1, 0.35, 0, 0.2, 0.5} {
+		for _, strict := range []bool{false, true} {
+			for _, order := range []rollout.Order{rollout.Arrival, rollout.Shortest, rollout.Longest} {
+				out = append(out, rollout.Rule{Most: most, Order: order, Least: least, Strict: strict})
+				if order == rollout.Arrival && !strict {
+					out = append(out, rollout.Rule{Most: most, Order: rollout.Shortest, Least: least, Stop: true})
 				}
 			}
 		}
@@ -99,20 +92,9 @@ func rules(most int, without Part) []rollout.Rule {
 
 // from leaves the parts out of rules.
 func (without Part) from(all []rollout.Rule) []rollout.Rule {
-	if without&Gathering != 0 {
-		for i := range all {
-			all[i].Gather = false
-		}
-	}
 	return slices.DeleteFunc(all, func(r rollout.Rule) bool {
 		return without&Order != 0 && r.Order != rollout.Arrival || without&Waiting != 0 && (r.Strict || r.Least > 0)
 	})
-}
-
-// idle reports whether a rule does what another does as well: there are no gangs that
-// wait, or nobody who may stop.
-func (s *Scheduler) idle(r *rollout.Rule) bool {
-	return r.Stop && !s.engine.CanStop() || r.Gather && !r.Stop && !s.engine.Gangs()
 }
 
 // lookAhead returns what the best rule stops and starts now, of those that the budget lets it play.
@@ -131,7 +113,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	weight := s.o.Objective.Or(DefaultObjective)
 	best, played := 0, 0
 	for i := range s.rules {
-		if s.idle(&s.rules[i]) {
+		if s.rules[i].Stop && !s.engine.CanStop() {
 			played++
 			continue
 		}

@@ -51,7 +51,7 @@ func All() []sim.Policy {
 
 // Ablation lists Colloc and what it is without one of its parts each: to see what each is
 // worth. Without sets of more than two (colloc-2), the look-ahead (colloc-greedy), the order,
-// waiting, stopping, gathering gangs, memory by what is seen, and what is measured.
+// waiting, stopping, memory by what is seen, and what is measured.
 func Ablation() []sim.Policy {
 	return []sim.Policy{
 		Colloc{},
@@ -59,7 +59,6 @@ func Ablation() []sim.Policy {
 		Colloc{Budget: profile.Some(0)},
 		Colloc{Without: online.Order},
 		Colloc{Without: online.Waiting},
-		Colloc{Without: online.Gathering},
 		Colloc{NoStop: true},
 		Colloc{NoSeen: true},
 		Colloc{NoLearning: true},

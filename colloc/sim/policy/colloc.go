@@ -77,7 +77,7 @@ func (p Colloc) Name() string {
 	if p.NoSeen {
 		name += "-noseen"
 	}
-	for i, part := range []string{"noorder", "nowait", "nogather"} {
+	for i, part := range []string{"noorder", "nowait"} {
 		if p.Without>>i&1 == 1 {
 			name += "-" + part
 		}

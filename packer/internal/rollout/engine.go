@@ -88,7 +88,6 @@ type Engine struct {
 	widest   []int32 // how many cards of a class one machine has, at most
 	room     []int64 // of cards that nobody uses
 	weighted bool    // some weights differ from 1
-	gangs    bool    // some wait
 	stops    bool    // some may
 	waits    []int32 // jobs that do not run now
 	runs     []int32
@@ -157,7 +156,7 @@ func (e *Engine) Begin() {
 		e.refused, e.possible, e.out.Passed = map[[2]int32]int64{}, map[[2]int32]int64{}, map[int32]int{}
 	}
 	clear(e.possible)
-	e.weighted, e.gangs, e.stops = false, false, false
+	e.weighted, e.stops = false, false
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		e.weighted = e.weighted || j.weight() != 1
@@ -167,7 +166,6 @@ func (e *Engine) Begin() {
 		}
 		if len(j.On) == 0 {
 			e.waits = append(e.waits, int32(i))
-			e.gangs = e.gangs || j.Width > 1
 		} else {
 			e.runs = append(e.runs, int32(i))
 			e.stops = e.stops || j.Stoppable
@@ -179,9 +177,6 @@ func (e *Engine) Begin() {
 	e.cards = append(e.cards[:0], e.first...)
 	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)
 }
-
-// Gangs reports whether some wait.
-func (e *Engine) Gangs() bool { return e.gangs }
 
 // CanStop reports whether some jobs that run may stop.
 func (e *Engine) CanStop() bool { return e.stops }

@@ -102,7 +102,7 @@ func (e *Engine) open() {
 
 // wait notes that a job does not start, and reports whether nobody may pass it.
 func (e *Engine) wait(i int32) bool {
-	if e.Jobs[i].Due || e.rule.Gather && e.Jobs[i].Width > 1 {
+	if e.Jobs[i].Due {
 		e.keep(i)
 	}
 	return e.rule.Strict && e.fits(i)

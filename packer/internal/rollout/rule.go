@@ -22,8 +22,6 @@ type Rule struct {
 	Power float64
 	// Strict lets nobody pass one that does not fit and could.
 	Strict bool
-	// Gather keeps cards for each gang that waits, in the order of the rule.
-	Gather bool
 	// Stop lets jobs stop for much shorter ones, with Shortest.
 	Stop bool
 }
