@@ -42,6 +42,9 @@ type REST struct {
 	// Address: redirections are not followed. Empty ones are not sent.
 	User  string
 	Token Token
+	// Tokens, if set, is asked for the token of every request, in place of Token, which
+	// expires: see [FreshTokens].
+	Tokens func(context.Context) (Token, error) `json:"-"`
 	// Transport makes the connections; nil is one of its own for Address.
 	Transport http.RoundTripper
 }
@@ -82,8 +85,12 @@ func (r *REST) request(ctx context.Context, method, path string, body any) (*htt
 	if r.User != "" {
 		req.Header.Set("X-SLURM-USER-NAME", r.User)
 	}
-	if r.Token != "" {
-		req.Header.Set("X-SLURM-USER-TOKEN", string(r.Token))
+	token, err := r.token(ctx, time.Now()) //nolint:forbidigo // a token ends by the wall clock
+	if err != nil {
+		return nil, err
+	}
+	if token != "" {
+		req.Header.Set("X-SLURM-USER-TOKEN", string(token))
 	}
 	return req, nil
 }

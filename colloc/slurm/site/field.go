@@ -61,9 +61,10 @@ func (n number) count() int {
 	return int(max(0, min(n.int64(), math.MaxInt32)))
 }
 
-// time returns the number as seconds since 1970; the zero time for 0.
+// time returns the number as seconds since 1970; the zero time for 0 and for Slurm's
+// own numbers for none, the largest two of 32 bits.
 func (n number) time() time.Time {
-	if n.int64() <= 0 {
+	if n.int64() <= 0 || n.int64() == math.MaxUint32-1 || n.int64() == math.MaxUint32 {
 		return time.Time{}
 	}
 	return time.Unix(n.int64(), 0).UTC()

@@ -349,3 +349,13 @@ func TestParseDefaults(t *testing.T) {
 		}
 	}
 }
+
+// TestNoTime: a job that never started has no time of start, however Slurm writes that.
+func TestNoTime(t *testing.T) {
+	for _, none := range []string{"0", "4294967294", "4294967295"} {
+		jobs, err := ParseAccounting([]byte(`{"jobs": [{"job_id": 1, "time": {"start": ` + none + `, "submission": 100}}]}`))
+		if err != nil || !jobs[0].Started.IsZero() || jobs[0].Submitted.Unix() != 100 {
+			t.Errorf("%s: %+v, %v", none, jobs, err)
+		}
+	}
+}

@@ -81,3 +81,14 @@ func TestRoom(t *testing.T) {
 		})
 	}
 }
+
+// A log can be made for every task, and none for two.
+func TestLogName(t *testing.T) {
+	long := strings.Repeat("x", 300)
+	if a, b := logName(long+"a"), logName(long+"b"); a == b || len(a) > 250 {
+		t.Errorf("%q and %q", a, b)
+	}
+	if got := logName("lr=0.1 b"); got != "lr%3D0.1+b" {
+		t.Errorf("%q", got)
+	}
+}

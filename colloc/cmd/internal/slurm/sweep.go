@@ -99,8 +99,18 @@ func readSweep(path string) (*sweep, error) {
 func (s *sweep) run(e *entry) script.Task {
 	return script.Task{
 		Name: e.ID, Command: e.Command, Env: e.Env, Dir: e.Dir, CPUs: e.CPUs, Memory: e.Memory,
-		Log: filepath.Join(s.LogDir, url.QueryEscape(e.ID)+".log"),
+		Log: filepath.Join(s.LogDir, logName(e.ID)+".log"),
 	}
+}
+
+// logName is an ID as a file may be called: escaped, and cut where that is too long.
+func logName(id string) string {
+	const most = 200
+	name := url.QueryEscape(id)
+	if len(name) > most {
+		name = fmt.Sprintf("%s-%.8x", name[:most], sha256.Sum256([]byte(id)))
+	}
+	return name
 }
 
 // request adds what the sweep asks of every job that runs these tasks.
