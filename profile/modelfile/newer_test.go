@@ -3,6 +3,7 @@ package modelfile
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -95,9 +96,7 @@ func TestStrangers(t *testing.T) {
 		{mpt, "attn_config", map[string]any{"alibi": true}, ""},
 	} {
 		config := map[string]any{tt.key: tt.value}
-		for key, value := range tt.base {
-			config[key] = value
-		}
+		maps.Copy(config, tt.base)
 		text, err := json.Marshal(config)
 		if err != nil {
 			t.Fatal(err)

@@ -170,20 +170,26 @@ func (s *settings) task(w *bytes.Buffer, path string, t *taskfile.Task, sources 
 			Sources []find.Source `json:"sources,omitempty"`
 		}{path, t, predicted, notes, sources})
 	}
-	fmt.Fprintf(w, "%s: task %q, %s parameters, batch %d\n", path, t.ID, groupIf(t.Model.Params(), len(t.Model.Layers) > 0 && t.Model.Unknown()&profile.ParamCounts == 0), t.Training.BatchSize)
-	for _, source := range sources {
-		fmt.Fprintln(w, " ", source)
-	}
-	if sources != nil && len(t.Model.Layers) > 0 {
-		d := newDescription(path, "folder", &t.Spec)
-		d.gpu = gpu
-		if err := d.printModel(w); err != nil {
-			return err
-		}
+	if err := headTask(w, path, t, sources, gpu); err != nil {
+		return err
 	}
 	notes = append(notes, t.Warnings...)
 	for _, gap := range t.Missing {
 		notes = append(notes, "missing: "+gap.String())
 	}
 	return s.solo(w, t.Solo, predicted, notes)
+}
+
+// headTask writes what a task is and what it was made of.
+func headTask(w *bytes.Buffer, path string, t *taskfile.Task, sources []find.Source, gpu *profile.GPUModel) error {
+	fmt.Fprintf(w, "%s: task %q, %s parameters, batch %d\n", path, t.ID, groupIf(t.Model.Params(), len(t.Model.Layers) > 0 && t.Model.Unknown()&profile.ParamCounts == 0), t.Training.BatchSize)
+	for _, source := range sources {
+		fmt.Fprintln(w, " ", source)
+	}
+	if sources == nil || len(t.Model.Layers) == 0 {
+		return nil
+	}
+	d := newDescription(path, "folder", &t.Spec)
+	d.gpu = gpu
+	return d.printModel(w)
 }

@@ -81,11 +81,11 @@ func ReadFolder(dir string, batch int, o *modelfile.Options) (*Folder, error) {
 		s.Steps = f.steps
 	}
 	if len(f.Task.Model.Layers) == 0 && f.Task.Solo == nil {
-		text := ""
+		var text strings.Builder
 		for _, s := range f.Sources {
-			text += "\n  " + s.String()
+			text.WriteString("\n  " + s.String())
 		}
-		return nil, fmt.Errorf("%s: %w%s", dir, ErrNothing, text)
+		return nil, fmt.Errorf("%s: %w%s", dir, ErrNothing, text.String())
 	}
 	return f, nil
 }
