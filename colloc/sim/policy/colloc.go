@@ -77,10 +77,11 @@ func (p Colloc) Name() string {
 	if p.NoSeen {
 		name += "-noseen"
 	}
-	for i, part := range []string{"noorder", "nowait"} {
-		if p.Without>>i&1 == 1 {
-			name += "-" + part
-		}
+	if p.Without&online.Order != 0 {
+		name += "-noorder"
+	}
+	if p.Without&online.Waiting != 0 {
+		name += "-nowait"
 	}
 	return name
 }
