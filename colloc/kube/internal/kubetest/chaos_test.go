@@ -54,6 +54,7 @@ type chaos struct {
 // a card go, and a fifth of its writes fail, some of them after they were done. No pod
 // is lost or decided twice, no card holds too much, and the books are right at the end.
 func TestChaos(t *testing.T) {
+	t.Parallel()
 	program := collocd(t)
 	nodes, batch := 8, 20
 	if large {
@@ -107,7 +108,7 @@ func (x *chaos) create(n int) {
 // await waits until all tasks but some are bound.
 func (x *chaos) await(but int) {
 	x.t.Helper()
-	x.c.Await("tasks are bound", func() bool { return running(x.t, x.c, "default") >= x.made-x.gone-but })
+	x.c.Await("tasks are bound", func() bool { return x.kubelet.Running("default") >= x.made-x.gone-but })
 }
 
 // leader returns which replica decides, once one does that lives.

@@ -127,6 +127,7 @@ func (c *Cluster) connect(needed ...*Process) error {
 	if c.Client, err = kubernetes.NewForConfig(config); err != nil {
 		return err
 	}
+	config.ContentType, config.AcceptContentTypes = "", ""
 	if c.Dynamic, err = dynamic.NewForConfig(config); err != nil {
 		return err
 	}
@@ -153,7 +154,11 @@ func (c *Cluster) Config() *rest.Config { return c.ConfigAs(adminKey) }
 
 // ConfigAs returns what a client with a token needs.
 func (c *Cluster) ConfigAs(token string) *rest.Config {
-	return &rest.Config{Host: c.Server, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: -1}
+	const protobuf = "application/vnd.kubernetes.protobuf"
+	return &rest.Config{
+		Host: c.Server, BearerToken: token, ContentConfig: rest.ContentConfig{ContentType: protobuf, AcceptContentTypes: protobuf + ",application/json"},
+		TLSClientConfig: rest.TLSClientConfig{Insecure: true}, QPS: -1,
+	}
 }
 
 // Kubeconfig returns the file that lets a program do all.

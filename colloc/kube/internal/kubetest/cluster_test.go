@@ -27,37 +27,22 @@ func plain(name string) *corev1.Pod {
 	}
 }
 
-// running counts the pods of a namespace that run.
-func running(t *testing.T, c *kubetest.Cluster, namespace string) int {
-	t.Helper()
-	list, err := c.Client.CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for i := range list.Items {
-		if list.Items[i].Status.Phase == corev1.PodRunning {
-			n++
-		}
-	}
-	return n
-}
-
 // The stock scheduler places what fits, the kubelet runs it, and lets it go.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{})
 	c.AddNodes(kubetest.Nodes(2, "gpu", kubetest.Node{Product: "NVIDIA-A100-SXM4-40GB", MiB: 40960, GPUs: 8})...)
-	c.RunKubelet(nil)
+	k := c.RunKubelet(nil)
 	pods := c.Client.CoreV1().Pods("default")
 	c.Many(20, func(ctx context.Context, i int) error {
 		_, err := pods.Create(ctx, plain(fmt.Sprintf("p-%d", i)), metav1.CreateOptions{})
 		return err
 	})
-	c.Await("16 of 20 pods run on 16 GPUs", func() bool { return running(t, c, "default") == 16 })
+	c.Await("16 of 20 pods run on 16 GPUs", func() bool { return k.Running("default") == 16 })
 	if err := pods.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Await("all pods are gone", func() bool { return running(t, c, "default") == 0 })
+	c.Await("all pods are gone", func() bool { return k.Running("default") == 0 })
 	for _, name := range []string{"etcd", "kube-apiserver", "kube-scheduler"} {
 		if c.CPU()[name] <= 0 {
 			t.Errorf("%s used no CPU", name)
@@ -68,6 +53,7 @@ func TestCluster(t *testing.T) {
 // The server that fails fails as often as it is told, says so, and what it wrote in
 // spite of that is there.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{})
 	f := c.Faults(0.5, 1)
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: f.URL, BearerToken: c.Config().BearerToken, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})

@@ -31,7 +31,7 @@ func TestBurst(t *testing.T) {
 	}
 	c := kubetest.Start(t, kubetest.Options{})
 	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
-	c.RunKubelet(nil)
+	k := c.RunKubelet(nil)
 	prepare(t, c, "plain", "tasks")
 
 	before, start := c.CPU(), time.Now()
@@ -41,19 +41,19 @@ func TestBurst(t *testing.T) {
 		_, err := c.Client.CoreV1().Pods("plain").Create(ctx, p, metav1.CreateOptions{})
 		return err
 	})
-	c.Await("all plain pods run", func() bool { return running(t, c, "plain") == pods })
+	c.Await("all plain pods run", func() bool { return k.Running("plain") == pods })
 	tell(t, c, fmt.Sprintf("%d plain pods, stock scheduler alone", pods), pods, before, start)
 	if err := c.Client.CoreV1().Pods("plain").DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	c.Await("the plain pods are gone", func() bool { return running(t, c, "plain") == 0 })
+	c.Await("the plain pods are gone", func() bool { return k.Running("plain") == 0 })
 
 	d := c.Collocd(program, c.Kubeconfig())
 	c.Await("collocd answers", func() bool { _, ok := d.Metrics(); return ok })
 	before, start = c.CPU(), time.Now()
 	tasks(c, "tasks", 0, pods)
-	if !c.Try(func() bool { return running(t, c, "tasks") == pods }) {
-		t.Fatalf("%d of %d tasks run; the others: %s", running(t, c, "tasks"), pods, why(t, c))
+	if !c.Try(func() bool { return k.Running("tasks") == pods }) {
+		t.Fatalf("%d of %d tasks run; the others: %s", k.Running("tasks"), pods, why(t, c))
 	}
 	tell(t, c, fmt.Sprintf("%d tasks, collocd beside the stock scheduler", pods), pods, before, start)
 	report := settle(t, c, kubetest.Rules{}, pods)
@@ -112,6 +112,7 @@ func sameBooks(t *testing.T, c *kubetest.Cluster, d *kubetest.Collocd, report *k
 
 // Pods of different namespaces share a card only where that was allowed.
 func TestNamespaces(t *testing.T) {
+	t.Parallel()
 	program := collocd(t)
 	c := kubetest.Start(t, kubetest.Options{})
 	node := a100
@@ -156,10 +157,11 @@ func told(t *testing.T, c *kubetest.Cluster) int {
 
 // A pod that Kueue holds back is left alone until Kueue lets it go.
 func TestKueue(t *testing.T) {
+	t.Parallel()
 	program := collocd(t)
 	c := kubetest.Start(t, kubetest.Options{})
 	c.AddNodes(kubetest.Nodes(1, "gpu", a100)...)
-	c.RunKubelet(nil)
+	k := c.RunKubelet(nil)
 	prepare(t, c, "default")
 	c.Collocd(program, c.Kubeconfig())
 	held := task("default", "held", "light")
@@ -170,7 +172,7 @@ func TestKueue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	c.Await("the other pod runs", func() bool { return running(t, c, "default") == 1 })
+	c.Await("the other pod runs", func() bool { return k.Running("default") == 1 })
 	p, err := pods.Get(t.Context(), "held", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -40,6 +40,7 @@ func newProfile(t *testing.T, name, spec string) *unstructured.Unstructured {
 
 // The manifests are what a real API server takes, and do what they say.
 func TestDeploy(t *testing.T) {
+	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{})
 	c.Apply(deploy + "gate")
 	c.Await("Profiles are served", func() bool {
@@ -158,6 +159,7 @@ func testGate(t *testing.T, c *kubetest.Cluster) {
 
 // A task's pod with gates can be bound by a patch; the API server keeps what is decided.
 func TestGatedPod(t *testing.T) {
+	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{})
 	c.AddNodes(kubetest.Nodes(2, "gpu", kubetest.Node{})...)
 	p := plain("p")

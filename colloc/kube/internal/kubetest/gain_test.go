@@ -99,8 +99,7 @@ func lucid(t *testing.T) truth {
 	}
 }
 
-// way is a way to schedule: settle returns the card of every job that runs, by index,
-// once all that can run does.
+// way is a way to schedule.
 type way struct {
 	name     string
 	replicas int
@@ -138,7 +137,9 @@ func TestGain(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := kubetest.Start(t, kubetest.Options{})
-	report := fmt.Sprintf("%d tasks of %d kinds on %d GPUs, minutes\n%-42s %9s %9s\n", n, len(tr.kinds), 8*nodes, "", "makespan", "mean JCT")
+	kubelet := c.RunKubelet(nil)
+	var report strings.Builder
+	fmt.Fprintf(&report, "%d tasks of %d kinds on %d GPUs, minutes\n%-42s %9s %9s\n", n, len(tr.kinds), 8*nodes, "", "makespan", "mean JCT")
 	makespan := make(map[string]float64)
 	for _, w := range []way{
 		{"one task a GPU, stock scheduler", 0, nil},
@@ -146,12 +147,12 @@ func TestGain(t *testing.T) {
 		{"colloc, pretrained", 0, fitted},
 		{"colloc, Lucid left out of the fit", 0, unseen},
 	} {
-		d := &day{t: t, c: c, way: w, truth: tr, jobs: jobs, rng: rand.New(rand.NewPCG(2, 0))}
+		d := &day{t: t, c: c, kubelet: kubelet, way: w, truth: tr, jobs: jobs, rng: rand.New(rand.NewPCG(2, 0))}
 		length, jct := d.play(nodes)
 		makespan[w.name] = length
-		report += fmt.Sprintf("%-42s %9.0f %9.0f\n", w.name, length, jct)
+		fmt.Fprintf(&report, "%-42s %9.0f %9.0f\n", w.name, length, jct)
 	}
-	t.Log("\n" + report)
+	t.Log("\n" + report.String())
 	for _, name := range []string{"colloc, pretrained", "colloc, Lucid left out of the fit"} {
 		if makespan[name] >= makespan["one task a GPU, stock scheduler"] {
 			t.Errorf("%s: sharing gains nothing", name)
@@ -173,6 +174,7 @@ type day struct {
 	on        []string  // card, empty for what does not run
 	books     *books.Books
 	control   *controller.Controller
+	kubelet   *kubetest.Kubelet
 }
 
 // play runs the day and returns its length and the mean time from start to end of a task.
@@ -190,7 +192,6 @@ func (d *day) play(nodes int) (makespan, jct float64) {
 	if _, err := d.c.Client.CoreV1().Namespaces().Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: d.namespace}}, metav1.CreateOptions{}); err != nil {
 		d.t.Fatal(err)
 	}
-	kubelet := d.c.RunKubelet(nil)
 	d.submit(ctx)
 	now := 0.0
 	for alive := len(d.jobs); alive > 0; {
@@ -212,7 +213,7 @@ func (d *day) play(nodes int) (makespan, jct float64) {
 				d.left[i], d.on[i] = 0, ""
 				jct += now / float64(len(d.jobs))
 				alive--
-				d.end(ctx, kubelet, i)
+				d.end(ctx, i)
 			}
 		}
 	}
@@ -286,7 +287,7 @@ func (d *day) settle(ctx context.Context, slots, alive int) {
 			want += len(card.Tasks)
 		}
 	}
-	d.c.Await("all that can run does", func() bool { return running(d.t, d.c, d.namespace) == want })
+	d.c.Await("all that can run does", func() bool { return d.kubelet.Running(d.namespace) == want })
 	list, err := d.c.Client.CoreV1().Pods(d.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		d.t.Fatal(err)
@@ -356,11 +357,11 @@ func (d *day) speeds() []float64 {
 	return speeds
 }
 
-func (d *day) end(ctx context.Context, k *kubetest.Kubelet, i int) {
+func (d *day) end(ctx context.Context, i int) {
 	d.t.Helper()
 	p, err := d.c.Client.CoreV1().Pods(d.namespace).Get(ctx, podName(i), metav1.GetOptions{})
 	if err == nil {
-		err = k.End(ctx, p)
+		err = d.kubelet.End(ctx, p)
 	}
 	if err != nil {
 		d.t.Fatal(err)

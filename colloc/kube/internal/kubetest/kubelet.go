@@ -117,6 +117,9 @@ type Kubelet struct {
 	seen   func(*corev1.Pod)
 	told   sync.Map // UID of a pod: true once it was said to run
 	failed func(error)
+
+	mu   sync.Mutex
+	runs map[types.UID]string // namespaces of the pods that run
 }
 
 // RunKubelet starts it. It ends with the test. seen, if there is one, hears of each
@@ -124,7 +127,7 @@ type Kubelet struct {
 func (c *Cluster) RunKubelet(seen func(*corev1.Pod)) *Kubelet {
 	c.tb.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	k := &Kubelet{client: c.Client, seen: seen, failed: func(err error) {
+	k := &Kubelet{client: c.Client, seen: seen, runs: make(map[types.UID]string), failed: func(err error) {
 		if ctx.Err() == nil {
 			c.tb.Errorf("kubelet: %v", err)
 		}
@@ -147,13 +150,21 @@ func (c *Cluster) RunKubelet(seen func(*corev1.Pod)) *Kubelet {
 	pods := factory.Core().V1().Pods().Informer()
 	hear := func(o any) {
 		if p, ok := o.(*corev1.Pod); ok {
+			k.note(p, p.Status.Phase == corev1.PodRunning)
 			if k.seen != nil {
 				k.seen(p)
 			}
 			work <- p
 		}
 	}
-	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: hear, UpdateFunc: func(_, o any) { hear(o) }}); err != nil {
+	if _, err := pods.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: hear, UpdateFunc: func(_, o any) { hear(o) }, DeleteFunc: func(o any) {
+		if gone, ok := o.(cache.DeletedFinalStateUnknown); ok {
+			o = gone.Obj
+		}
+		if p, ok := o.(*corev1.Pod); ok {
+			k.note(p, false)
+		}
+	}}); err != nil {
 		c.tb.Fatal(err)
 	}
 	factory.Start(ctx.Done())
@@ -164,6 +175,29 @@ func (c *Cluster) RunKubelet(seen func(*corev1.Pod)) *Kubelet {
 		factory.Shutdown()
 	})
 	return k
+}
+
+// note remembers whether a pod runs.
+func (k *Kubelet) note(p *corev1.Pod, runs bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.runs, p.UID)
+	if runs {
+		k.runs[p.UID] = p.Namespace
+	}
+}
+
+// Running counts the pods of a namespace that run. It asks nobody.
+func (k *Kubelet) Running(namespace string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := 0
+	for _, ns := range k.runs {
+		if ns == namespace {
+			n++
+		}
+	}
+	return n
 }
 
 // sync does for a pod what its node would.

@@ -27,6 +27,7 @@ func spare() []string {
 // With the rights of the manifests and no other collocd does its work, and it uses all of
 // them.
 func TestRBAC(t *testing.T) {
+	t.Parallel()
 	program := collocd(t)
 	c := kubetest.Start(t, kubetest.Options{RBAC: true})
 	c.Apply(deploy + "base")
