@@ -36,6 +36,7 @@
 //   - [example.com/colloc/colloc/station]: the GPUs of one machine for all who work there
 //   - [example.com/colloc/colloc/station/api]: what goes over its socket, and a client
 //   - [example.com/colloc/colloc/station/metrics]: it, and its users, for Prometheus
+//   - [example.com/colloc/colloc/station/page]: it in a browser
 //   - [example.com/colloc/colloc/slurm]: a client for Slurm
 //   - [example.com/colloc/colloc/slurm/script]: its batch scripts
 //   - [example.com/colloc/colloc/slurm/site]: what a cluster has, and what goes on there

@@ -67,7 +67,6 @@ func allowed() []arrow {
 		{"colloc/station/api", []string{"profile", "nvmlx", "colloc/runner/queue", "colloc/station/internal/peer"}},
 		{"colloc/station/metrics", []string{"profile", "colloc/station/api", "github.com/prometheus/..."}},
 		{"colloc/station/page", []string{"profile", "colloc/station/api"}},
-		{"colloc/station/deploy", nil},
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/advise", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
 		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},

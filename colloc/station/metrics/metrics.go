@@ -36,24 +36,6 @@ func Handler(look func(context.Context) (api.State, error)) http.Handler {
 	})
 }
 
-// Names are the names of all metrics, in a fixed order.
-func Names() []string {
-	var names []string
-	for _, m := range all() {
-		names = append(names, m.name)
-	}
-	return names
-}
-
-// metric is one name with its help and labels.
-type metric struct {
-	name, help string
-	labels     []string
-	kind       prometheus.ValueType
-}
-
-func (m metric) desc() *prometheus.Desc { return prometheus.NewDesc(m.name, m.help, m.labels, nil) }
-
 // collector shows one State; nil is one that could not be had.
 type collector struct{ state *api.State }
 

@@ -2,6 +2,24 @@ package metrics
 
 import "github.com/prometheus/client_golang/prometheus"
 
+// Names are the names of all metrics, in a fixed order.
+func Names() []string {
+	var names []string
+	for _, m := range all() {
+		names = append(names, m.name)
+	}
+	return names
+}
+
+// metric is one name with its help and labels.
+type metric struct {
+	name, help string
+	labels     []string
+	kind       prometheus.ValueType
+}
+
+func (m metric) desc() *prometheus.Desc { return prometheus.NewDesc(m.name, m.help, m.labels, nil) }
+
 const (
 	gauge   = prometheus.GaugeValue
 	counter = prometheus.CounterValue

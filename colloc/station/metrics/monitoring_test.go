@@ -1,4 +1,4 @@
-package deploy_test
+package metrics_test
 
 import (
 	"encoding/json"
@@ -12,6 +12,9 @@ import (
 
 	"example.com/colloc/colloc/station/metrics"
 )
+
+// deploy has what is to be installed beside a station.
+const deploy = "../deploy/"
 
 // Every metric that the alerts and the board ask for is one that the station has, and
 // the board shows every one. Where it is installed, promtool reads all of it.
@@ -59,7 +62,7 @@ func promtool(t *testing.T, board []string) {
 	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(program, "check", "rules", "alerts.yaml", file).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program, "check", "rules", deploy+"alerts.yaml", file).CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -95,7 +98,7 @@ func alertExprs(t *testing.T) (exprs []string) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(name)
+	text, err := os.ReadFile(deploy + name)
 	if err != nil {
 		t.Fatal(err)
 	}
