@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -13,7 +14,8 @@ import (
 )
 
 // BenchmarkDecide decides about one pod, and about 64 at once, in a cluster of which a
-// third of the cards has a task, and tells the 99th percentile per pod.
+// third of the cards has a task, and tells median and 99th percentile per pod, in CPU time
+// of the whole process: what a busy machine does to the wall says nothing of collocd.
 func BenchmarkDecide(b *testing.B) {
 	for _, cards := range []int{800, 8000} {
 		for _, batch := range []int{1, 64} {
@@ -31,9 +33,9 @@ func BenchmarkDecide(b *testing.B) {
 						all.SetPod(taskPod(n, api.AnnotationProfile, []string{"light", "heavy"}[n%2]))
 					}
 					b.StartTimer()
-					start := time.Now()
+					start := used(b)
 					r, err := all.Decide(b.Context())
-					took = append(took, time.Since(start)/time.Duration(batch))
+					took = append(took, (used(b)-start)/time.Duration(batch))
 					b.StopTimer()
 					if err != nil || len(r.Decisions) != batch {
 						b.Fatal(err, len(r.Decisions), r.Refusals)
@@ -47,10 +49,21 @@ func BenchmarkDecide(b *testing.B) {
 					b.StartTimer()
 				}
 				slices.Sort(took)
-				b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-µs/pod")
+				b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-CPU-µs/pod")
+				b.ReportMetric(float64(took[len(took)*99/100].Microseconds()), "p99-CPU-µs/pod")
 			})
 		}
 	}
+}
+
+// used is the CPU time of the process so far.
+func used(tb testing.TB) time.Duration {
+	tb.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkOpen makes the books of 8,000 cards and 5,000 pods, half of which run, as a

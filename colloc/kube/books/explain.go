@@ -107,9 +107,14 @@ func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
 		}
 	}
 	fmt.Fprintln(out, nodesText(b, why))
-	if wrong := e.fault != nil; wrong || len(ids) == 0 {
-		return nil
+	if e.fault == nil && len(ids) > 0 {
+		return b.nearest(out, e, ids)
 	}
+	return nil
+}
+
+// nearest tells on which of some cards the pod fits, or why not.
+func (b *Books) nearest(out *strings.Builder, e *entry, ids []string) error {
 	view, err := b.ledger.View(ids...)
 	if err != nil {
 		return err

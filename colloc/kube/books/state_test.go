@@ -14,6 +14,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
@@ -222,6 +223,10 @@ func (w *world) check(t *rapid.T) {
 // TestAnyOrder: whatever happens in whatever order, once all events are delivered the
 // books say what the objects say, and no card is promised to more than it bears.
 func TestAnyOrder(t *testing.T) {
+	most := 120
+	if race.Enabled {
+		most = 20
+	}
 	p, known := planner(t), profiles(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		w := &world{nodes: map[string]*corev1.Node{}, pods: map[types.UID]*corev1.Pod{}}
@@ -239,7 +244,7 @@ func TestAnyOrder(t *testing.T) {
 			func(*rapid.T) { w.catchUp() },
 			func(rt *rapid.T) { w.settle(); w.check(rt) },
 		}
-		for range rapid.IntRange(5, 120).Draw(rt, "steps") {
+		for range rapid.IntRange(5, most).Draw(rt, "steps") {
 			act[rapid.IntRange(0, len(act)-1).Draw(rt, "act")](rt)
 		}
 		w.settle()
