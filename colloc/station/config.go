@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -60,6 +59,9 @@ type Config struct {
 	Sync bool
 	// Watch is the time between two looks at GPUs and tasks; 0 means 1 s.
 	Watch time.Duration
+	// Profiling is how long the first run of a program that nobody knows is watched alone on
+	// its GPU, from its first step on; 0 means [DefaultProfiling].
+	Profiling time.Duration
 	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
 	Grace time.Duration
 	// Version is what the daemon was built from, for people.
@@ -73,6 +75,7 @@ const (
 	DefaultPerGPU    = 4
 	DefaultMaxQueued = 100_000
 	DefaultHalfLife  = 7 * 24 * time.Hour
+	DefaultProfiling = 30 * time.Second
 )
 
 // check reports every fault of the Config.
@@ -121,6 +124,9 @@ func (c *Config) fill() (err error) {
 	if c.HalfLife == 0 {
 		c.HalfLife = DefaultHalfLife
 	}
+	if c.Profiling <= 0 {
+		c.Profiling = DefaultProfiling
+	}
 	if c.Watch == 0 {
 		c.Watch = time.Second
 	}
@@ -129,9 +135,4 @@ func (c *Config) fill() (err error) {
 		c.Clock = nvmlx.SystemClock()
 	}
 	return os.MkdirAll(c.Dir, 0o700)
-}
-
-// planner is what decides who shares.
-func (c *Config) planner() (*colloc.Planner, error) {
-	return colloc.New(colloc.Config{Headroom: c.Headroom, MaxSet: c.PerGPU})
 }

@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 5 && os.Args[1] == "as-client" {
 		os.Exit(beClient(os.Args[2], os.Args[3], os.Args[4]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "train" {
+		os.Exit(train(os.Args[2]))
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -115,7 +118,11 @@ func (g *rig) over(tb testing.TB, ids ...string) []api.Job {
 // running waits for a job to run.
 func (g *rig) running(tb testing.TB, id string) api.Job {
 	tb.Helper()
-	for {
+	for end := time.Now().Add(time.Minute); ; {
+		if time.Now().After(end) {
+			s, err := g.State(tb.Context())
+			tb.Fatalf("job %s does not run: %+v, %v", id, s, err)
+		}
 		changed := g.change()
 		j, err := g.Job(tb.Context(), id)
 		if err != nil {

@@ -7,7 +7,10 @@ import (
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/keep"
+	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/turn"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
 )
 
 // New opens the station in [Config].Dir, or begins one. What ran when the last one ended,
@@ -20,11 +23,27 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{})}
-	var err error
-	if s.planner, err = c.planner(); err != nil {
+	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), opened: make(chan struct{})}
+	var fault, err error
+	if s.planner, fault, err = c.loadPlanner(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
+	if fault != nil {
+		s.warn(s.since, fault.Error())
+	}
+	var known map[string]*profile.Profile
+	if s.kindsKeeper, known, err = keep.Open[map[string]*profile.Profile](c.Dir, kindsFile); err != nil {
+		return nil, fmt.Errorf("station: %w", err)
+	}
+	s.kinds, s.models = kinds.New(c.Profiling, known), make(map[nvmlx.DeviceID]profile.GPUModel)
+	devices, err := c.Source.Devices(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("station: list GPUs: %w", err)
+	}
+	for _, d := range devices {
+		s.models[d.ID], _ = d.GPU()
+	}
+	s.sampling, s.stopSampler = context.WithCancel(context.WithoutCancel(ctx))
 	var old kept
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
@@ -37,8 +56,10 @@ func New(ctx context.Context, c Config) (*Station, error) {
 		s.runner, err = runner.Open(ctx, s.runnerConfig())
 	}
 	if err != nil {
+		s.stopSampler()
 		return nil, err
 	}
+	close(s.opened)
 	s.last = lastNumber(s.runner.Records())
 	return s, nil
 }
@@ -62,6 +83,11 @@ func (s *Station) event(e runner.Event) {
 	if e.Kind == runner.EventWarning || e.Kind == runner.EventLost || e.Kind == runner.EventFound {
 		s.warn(e.At, e.Text)
 	}
+	select {
+	case <-s.opened:
+		s.follow(&e)
+	default: // nothing has started
+	}
 	r := &e.Record
 	switch e.Kind {
 	case runner.EventStarted:
@@ -80,4 +106,12 @@ func (s *Station) event(e runner.Event) {
 	defer s.mu.Unlock()
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// Close ends the station. Jobs go on and are taken over by the next New.
+func (s *Station) Close() error {
+	err := s.runner.Close() // after which all events are told
+	s.stopSampler()
+	s.samplers.Wait()
+	return errors.Join(err, s.save(), s.saveLearned())
 }

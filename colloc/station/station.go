@@ -2,7 +2,6 @@ package station
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -11,9 +10,11 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/keep"
+	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
 )
 
 // Station is the queue of one machine. It is safe for concurrent use.
@@ -25,6 +26,14 @@ type Station struct {
 	turns   *turn.Turns
 	keeper  *keep.File[kept]
 	names   peer.Names
+
+	opened      chan struct{} // closed once runner is there: events come before
+	kinds       *kinds.Book
+	kindsKeeper *keep.File[map[string]*profile.Profile]
+	models      map[nvmlx.DeviceID]profile.GPUModel
+	sampling    context.Context // of samplers
+	stopSampler context.CancelFunc
+	samplers    sync.WaitGroup
 
 	submitting sync.Mutex // guards last
 	last       int        // the number of the last job
@@ -50,9 +59,6 @@ func (s *Station) Run(ctx context.Context) error {
 	<-counted
 	return err
 }
-
-// Close ends the station. Jobs go on and are taken over by the next New.
-func (s *Station) Close() error { return errors.Join(s.runner.Close(), s.save()) }
 
 // saveEvery is how often what users had is written.
 const saveEvery = time.Minute

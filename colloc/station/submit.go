@@ -138,7 +138,8 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 		command = s.config.Rewrite(command)
 	}
 	return runner.Task{
-		Name: in.Name, Kind: in.Kind, Owner: &owner, Command: command, Shell: in.Shell, Dir: in.Dir, Env: in.Env,
+		Profile: s.kinds.Of(in.Kind),
+		Name:    in.Name, Kind: in.Kind, Owner: &owner, Command: command, Shell: in.Shell, Dir: in.Dir, Env: in.Env,
 		GPUs: in.GPUs, Memory: in.Memory, Alone: in.Alone, MaxSlowdown: in.MaxSlowdown, CPUs: in.CPUs,
 		Timeout: time.Duration(in.Time), Priority: priority, After: in.After, Retries: in.Retries, Held: in.Held, Progress: in.Progress,
 	}, nil

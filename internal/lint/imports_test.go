@@ -63,7 +63,8 @@ func allowed() []arrow {
 		{"colloc/runner/queue", []string{"profile", "predict", "nvmlx"}}, // words for clients, too
 		{"colloc/taskfile", []string{internal, profile, "colloc"}},
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
-		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/runner/...", "colloc/station/...", "nvmlx")},
+		{"colloc/internal", []string{profile}},
+		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/internal/...", "colloc/runner/...", "colloc/station/...", "nvmlx")},
 		{"colloc/station/api", []string{"profile", "nvmlx", "colloc/runner/queue", "colloc/station/internal/peer"}},
 		{"colloc/station/metrics", []string{"profile", "colloc/station/api", "github.com/prometheus/..."}},
 		{"colloc/station/page", []string{"profile", "colloc/station/api"}},

@@ -1,3 +1,3 @@
-// Package solo watches a run of a task that has its GPU to itself, and makes of
-// what it saw a description of tasks like it.
+// Package solo says what was seen of a run of a task that had its GPU to itself: in task
+// files, and to people. Package colloc/internal/solo watches.
 package solo

@@ -6,23 +6,22 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 )
 
 // Timing is how fast a task was that was alone on its GPU.
-type Timing struct {
-	// Run is which one, Watched how long.
-	Run     string
-	Watched time.Duration
-	// Startup is the time before its first step, Step that of one step; missing if
-	// it tells no steps.
-	Startup, Step profile.Opt[time.Duration]
-	// Restarts is how many epochs ended meanwhile; Step holds what is between them.
-	Restarts int
-	// Whole is how long it took, if it ended before it was joined by others.
-	Whole profile.Opt[time.Duration]
-}
+type Timing = solo.Timing
+
+// Watch is one run of a task while it is watched.
+type Watch = solo.Watch
+
+// Steps finds what most training programs print.
+const Steps = solo.Steps
+
+// Begin watches a run from its start.
+func Begin(run string, at time.Time) *Watch { return solo.Begin(run, at) }
 
 // Task is the form for a task file. What nothing was seen of has no Solo.
 func Task(id string, p *profile.Profile, t *Timing) taskfile.Task {

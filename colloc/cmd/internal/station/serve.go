@@ -59,6 +59,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.IntVar(&o.config.MaxGPUs, "max-gpus", 0, "one user may have `N` GPUs at once, a shared one counted for each job on it; 0 is any number")
 	f.DurationVar(&o.config.HalfLife, "half-life", station.DefaultHalfLife, "GPU time that a user had counts half after `TIME`")
 	f.Func("weight", "`USER=W`: W times as much is due to the user as to others", func(s string) error { return o.weigh(s) })
+	f.DurationVar(&o.config.Profiling, "profile", station.DefaultProfiling, "watch the first job of a program that nobody knows alone for `TIME`, from its first step on")
 	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
 	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
 	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")

@@ -6,6 +6,20 @@ import (
 	"example.com/colloc/profile"
 )
 
+// Timing is how fast a task was that was alone on its GPU.
+type Timing struct {
+	// Run is which one, Watched how long.
+	Run     string
+	Watched time.Duration
+	// Startup is the time before its first step, Step that of one step; missing if
+	// it tells no steps.
+	Startup, Step profile.Opt[time.Duration]
+	// Restarts is how many epochs ended meanwhile; Step holds what is between them.
+	Restarts int
+	// Whole is how long it took, if it ended before it was joined by others.
+	Whole profile.Opt[time.Duration]
+}
+
 // Steps finds what most training programs print: "step 12/100", "Epoch 3
 // iter: 45", "[batch 7 of 90]", and the bars of tqdm, " 45%|####5     | 45/100 [",
 // but not their rounded counts, "1.2k/5k"; and how many epochs there are, as in

@@ -1,0 +1,123 @@
+package kinds
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/internal/solo"
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// MaxKinds is how many kinds are kept; of more, those that come late are not learned.
+const MaxKinds = 10_000
+
+// Book is what is known of kinds. It is safe for concurrent use.
+type Book struct {
+	enough time.Duration
+
+	mu      sync.Mutex
+	known   map[string]*profile.Profile
+	watched map[string]*watch // by kind
+}
+
+type watch struct {
+	*solo.Watch
+	gpu nvmlx.DeviceID
+}
+
+// New goes on with what was known. A run is watched for so long from its first step on.
+func New(enough time.Duration, known map[string]*profile.Profile) *Book {
+	b := &Book{enough: enough, known: maps.Clone(known), watched: make(map[string]*watch)}
+	if b.known == nil {
+		b.known = make(map[string]*profile.Profile)
+	}
+	return b
+}
+
+// Known returns what is known of all kinds.
+func (b *Book) Known() map[string]*profile.Profile {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.known)
+}
+
+// Of returns what is known of a kind; nil is nothing.
+func (b *Book) Of(kind string) *profile.Profile {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.known[kind]
+}
+
+// Begin watches a run that starts, if its kind is unknown, no other of it is watched, and
+// it is alone because of that; true if it does.
+func (b *Book) Begin(at time.Time, r *queue.Record) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	kind := r.Task.Kind
+	if kind == "" || b.known[kind] != nil || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || len(b.known) >= MaxKinds {
+		return false
+	}
+	b.watched[kind] = &watch{solo.Begin(r.Task.ID, at), r.GPU}
+	return true
+}
+
+// Sample notes what a GPU did.
+func (b *Book) Sample(s *nvmlx.Sample) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.watched {
+		if w.gpu == s.Device {
+			w.Watch.Sample(s.Sample)
+		}
+	}
+}
+
+// Progress notes how far a run is, or that it is over; known is true if its kind is known
+// since, or better known.
+func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (known bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	kind := r.Task.Kind
+	w := b.watched[kind]
+	if w == nil || w.Run() != r.Task.ID {
+		return b.grow(r), nil
+	}
+	if r.State == queue.Queued || r.State.Over() && r.State != queue.Succeeded {
+		delete(b.watched, kind) // the next one is watched instead
+		return false, nil
+	}
+	w.Peak(r.Peak)
+	w.Step(at, r.Step, r.Restarts)
+	if !r.State.Over() && (!w.Done(at, b.enough) || r.Peak.IsZero()) {
+		return false, nil
+	}
+	delete(b.watched, kind)
+	if r.Peak.IsZero() {
+		return false, nil // it used no GPU: that tells nothing
+	}
+	p, _, err := w.Conclude(at, profile.Spec{Model: profile.Model{Name: kind}, Training: profile.Training{BatchSize: 1}}, gpu)
+	if err != nil {
+		return false, err
+	}
+	b.known[kind] = p
+	return true, nil
+}
+
+// grow raises the known peak of a kind to one that was seen, unless that is within the
+// margin that is reserved anyway.
+func (b *Book) grow(r *queue.Record) bool {
+	known, peak := b.known[r.Task.Kind], r.Peak.Or(0)
+	if known == nil || float64(peak) <= known.Vector.Or(profile.PeakMemory, 0)*(1+colloc.MeasuredMargin) {
+		return false
+	}
+	p := *known // others read the old one
+	if p.Vector.Set(profile.PeakMemory, float64(peak)) != nil {
+		return false
+	}
+	b.known[r.Task.Kind] = &p
+	return true
+}

@@ -1,0 +1,101 @@
+package station
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/keep"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
+)
+
+// The files of what was learned.
+const (
+	modelsFile = "models.json"
+	kindsFile  = "kinds.json"
+)
+
+// loadPlanner returns a Planner that goes on with what was learned; fault says why it
+// begins anew.
+func (c *Config) loadPlanner() (p *colloc.Planner, fault, err error) {
+	config := colloc.Config{Headroom: c.Headroom, MaxSet: c.PerGPU}
+	file, err := os.Open(filepath.Join(c.Dir, modelsFile))
+	if err == nil {
+		defer func() { _ = file.Close() }() // it was only read
+		if p, err = colloc.Load(file, config); err == nil {
+			return p, nil, nil
+		}
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		fault = fmt.Errorf("what was learned of speeds and memory cannot be read, and begins anew: %w", err)
+	}
+	p, err = colloc.New(config)
+	return p, fault, err
+}
+
+// saveLearned writes what was learned.
+func (s *Station) saveLearned() error {
+	err := keep.Replace(filepath.Join(s.config.Dir, modelsFile), func(w io.Writer) error { return s.planner.Save(w) })
+	if err = errors.Join(err, s.kindsKeeper.Write(s.kinds.Known())); err != nil {
+		return fmt.Errorf("station: %w", err)
+	}
+	return nil
+}
+
+// follow learns from what happens to a job.
+func (s *Station) follow(e *runner.Event) {
+	r := &e.Record
+	switch e.Kind {
+	case runner.EventStarted:
+		if s.kinds.Begin(e.At, r) {
+			s.sample(r.GPU)
+		}
+	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering:
+		known, err := s.kinds.Progress(e.At, r, s.models[r.GPU])
+		if err == nil && known {
+			err = s.spread(r.Task.Kind)
+		}
+		if err != nil && !errors.Is(err, runner.ErrClosed) {
+			s.warn(e.At, fmt.Sprintf("what was seen of job %s is not learned: %v", r.Task.ID, err))
+		}
+	default:
+	}
+}
+
+// spread lets the jobs of a kind go by what is known of it.
+func (s *Station) spread(kind string) error {
+	by := make(map[profile.Bytes][]string)
+	for _, r := range s.runner.Records() {
+		if r.Task.Kind == kind && !r.State.Over() {
+			by[r.Task.Memory] = append(by[r.Task.Memory], r.Task.ID)
+		}
+	}
+	p := s.kinds.Of(kind)
+	var err error
+	for memory, ids := range by {
+		err = errors.Join(err, s.runner.Describe(p, memory, ids...))
+	}
+	return err
+}
+
+// sample looks closely at a GPU for as long as a run there may be watched.
+func (s *Station) sample(id nvmlx.DeviceID) {
+	ctx, stop := context.WithCancel(s.sampling)
+	s.samplers.Go(func() {
+		defer stop()
+		waiter := s.config.Clock.NewWaiter()
+		defer waiter.Stop()
+		_ = waiter.Wait(ctx, s.config.Clock.Now().Add(3*s.config.Profiling)) // or the station ends
+	})
+	s.samplers.Go(func() {
+		c := &nvmlx.SamplerConfig{Slow: s.config.Profiling / 20, Devices: []nvmlx.DeviceID{id}}
+		_ = nvmlx.NewSampler(s.config.Source, c).Run(ctx, func(sample nvmlx.Sample) { s.kinds.Sample(&sample) }) // what cannot be read is not known
+	})
+}

@@ -1,0 +1,75 @@
+//go:build linux
+
+package station
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/runner/fakegpu"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/profile"
+)
+
+// train is a training that holds 2 GiB of a fake GPU until there is a file.
+func train(until string) int {
+	if _, err := fakegpu.Allocate(2 * profile.GiB); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	for step := 1; ; step++ {
+		fmt.Printf("step %d/1000000\n", step)
+		if _, err := os.Stat(until); err == nil {
+			return 0
+		}
+		<-tick.C
+	}
+}
+
+// The first job of a program that nobody knows has its GPU alone for a moment, and from
+// then on what it was seen to use; so have all others of its kind, after a restart too.
+func TestKinds(t *testing.T) {
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := filepath.Join(dir, "end")
+	task := api.Task{Command: []string{self, "train", end}, Dir: dir, Kind: "train", Env: []string{"COLLOC_TESTBED=" + os.Getenv("COLLOC_TESTBED")}}
+	task.Progress.Pattern = `step (?P<step>\d+)/(?P<total>\d+)`
+	adjust := func(c *Config) { c.Profiling = 100 * time.Millisecond }
+	g := newRig(t, dir, 1, adjust)
+	ids := g.add(t, task)
+	if first := g.running(t, ids[0]); first.Reserved < 30*profile.GiB {
+		t.Errorf("the first job reserved %v, want all that is free", first.Reserved)
+	}
+	for end := time.Now().Add(time.Minute); ; {
+		changed := g.change()
+		j, err := g.Job(t.Context(), ids[0])
+		if err != nil || time.Now().After(end) {
+			t.Fatalf("the job reserves %v, %v; want what it was seen to use", j.Reserved, err)
+		}
+		if j.Reserved >= 2*profile.GiB && j.Reserved < 4*profile.GiB {
+			break
+		}
+		<-changed
+	}
+	if err := os.WriteFile(end, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, j := range g.over(t, ids...) {
+		if j.State != runner.Succeeded {
+			t.Errorf("job %s is %v: %s", j.ID, j.State, j.Err)
+		}
+	}
+	g.stop()
+	again := newRig(t, dir, 1, adjust)
+	if j := again.over(t, again.add(t, task)...)[0]; j.State != runner.Succeeded || j.Reserved > 4*profile.GiB {
+		t.Errorf("after a restart a job is %v and reserved %v", j.State, j.Reserved)
+	}
+}
