@@ -29,6 +29,7 @@ type serving struct {
 	gpus       []nvmlx.DeviceID
 	mechanisms []profile.Mechanism
 	config     station.Config
+	web        web
 }
 
 // serve is colloc station serve.
@@ -63,6 +64,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
 	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
 	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")
+	o.web.flag(f)
 	f.Func("gone", "what ran on the host `NAME`, which shared the folder, is lost: the host is gone for good", func(s string) error {
 		o.config.Gone = append(o.config.Gone, s)
 		return nil
@@ -143,6 +145,11 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 		return usageError{err}
 	}
 	defer func() { err = errors.Join(err, found.Source.Close()) }()
+	stopWeb, err := o.web.open(p.socket, p.streams.Out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopWeb()) }()
 	c := o.config
 	if c.GPUs, err = found.Choose("-gpus", o.gpus); err != nil {
 		return usageError{err}
