@@ -23,7 +23,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), opened: make(chan struct{})}
+	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), opened: make(chan struct{}), environments: make(map[uint32][]string)}
 	var fault, err error
 	if s.planner, fault, err = c.loadPlanner(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)

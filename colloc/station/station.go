@@ -35,8 +35,9 @@ type Station struct {
 	stopSampler context.CancelFunc
 	samplers    sync.WaitGroup
 
-	submitting sync.Mutex // guards last
-	last       int        // the number of the last job
+	submitting   sync.Mutex          // guards what follows
+	last         int                 // the number of the last job
+	environments map[uint32][]string // of each user's last task
 
 	mu       sync.Mutex // guards what follows
 	changed  chan struct{}

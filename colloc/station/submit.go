@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,6 +46,7 @@ func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 	}
 	s.submitting.Lock()
 	defer s.submitting.Unlock()
+	s.share(u.UID, tasks)
 	if err := s.number(tasks); err != nil {
 		return nil, err
 	}
@@ -54,6 +56,19 @@ func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 	}
 	s.last += len(tasks)
 	return api.IDs{IDs: ids}, nil
+}
+
+// share lets tasks with the same environment have it in memory once: that of a shell is
+// some kilobytes, and the same for many.
+func (s *Station) share(uid uint32, tasks []runner.Task) {
+	last := s.environments[uid]
+	for i := range tasks {
+		if slices.Equal(tasks[i].Env, last) {
+			tasks[i].Env = last
+		}
+		last = tasks[i].Env
+	}
+	s.environments[uid] = last
 }
 
 // number gives tasks the next IDs, and those that they wait for in the same request.
@@ -97,6 +112,12 @@ func refused(err error) error {
 
 // mayQueue is an error if a user would have too many tasks in the queue.
 func (s *Station) mayQueue(u peer.User, n int) error {
+	s.submitting.Lock()
+	all := s.last
+	s.submitting.Unlock()
+	if all+n <= s.config.MaxQueued { // as many as there ever were
+		return nil
+	}
 	queued := 0
 	for _, r := range s.runner.Records() {
 		if r.State == runner.Queued && uidOf(&r) == s.uidFor(u) {
