@@ -35,7 +35,9 @@
 //   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests
 //   - [example.com/colloc/colloc/station]: the GPUs of one machine for all who work there
 //   - [example.com/colloc/colloc/station/api]: what goes over its socket, and a client
+//   - [example.com/colloc/colloc/station/account]: what each user had of it
 //   - [example.com/colloc/colloc/station/metrics]: it, and its users, for Prometheus
+//   - [example.com/colloc/colloc/station/notify]: what becomes of jobs, by command or webhook
 //   - [example.com/colloc/colloc/station/page]: it in a browser
 //   - [example.com/colloc/colloc/slurm]: a client for Slurm
 //   - [example.com/colloc/colloc/slurm/script]: its batch scripts

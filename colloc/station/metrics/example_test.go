@@ -3,6 +3,7 @@ package metrics_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 
@@ -16,7 +17,7 @@ func ExampleHandler() {
 		return api.State{Users: []api.User{{Name: "ann", UID: 1000, Count: api.Count{Queued: 1}}}}, nil
 	}
 	w := httptest.NewRecorder()
-	metrics.Handler(look).ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	metrics.Handler(look).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	for line := range strings.Lines(w.Body.String()) {
 		if strings.Contains(line, `state="queued"`) {
 			fmt.Print(line)

@@ -54,12 +54,13 @@ func promtool(t *testing.T, board []string) {
 		t.Log("promtool is not installed: the expressions were not parsed")
 		return
 	}
-	rules := "groups:\n- name: board\n  rules:\n"
+	var rules strings.Builder
+	rules.WriteString("groups:\n- name: board\n  rules:\n")
 	for i, expr := range board {
-		rules += fmt.Sprintf("  - record: board:%d\n    expr: %q\n", i, strings.ReplaceAll(expr, "$__range", "1d"))
+		fmt.Fprintf(&rules, "  - record: board:%d\n    expr: %q\n", i, strings.ReplaceAll(expr, "$__range", "1d"))
 	}
 	file := filepath.Join(t.TempDir(), "board.yaml")
-	if err := os.WriteFile(file, []byte(rules), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(rules.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := exec.Command(program, "check", "rules", deploy+"alerts.yaml", file).CombinedOutput(); err != nil {

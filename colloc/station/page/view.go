@@ -3,6 +3,7 @@ package page
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -118,7 +119,7 @@ func jobOf(j *api.Job, now time.Time) job {
 		}
 	}
 	if step, ok := j.Step.Get(); ok {
-		to.Progress = fmt.Sprint(step)
+		to.Progress = strconv.FormatInt(step, 10)
 		if total, ok := j.Total.Get(); ok && total > 0 {
 			to.Progress, to.Part = fmt.Sprintf("%d/%d", step, total), part(float64(step), float64(total))
 		}

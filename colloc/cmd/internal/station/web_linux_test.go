@@ -49,6 +49,15 @@ func TestWeb(t *testing.T) {
 	}
 	l.say(0, "cancel", "1")
 	l.say(1, "wait", "1")
+	if got := l.say(0, "account"); !strings.HasPrefix(got, "user,jobs,") || !strings.Contains(got, ",1,0,0,1,") {
+		t.Errorf("account prints %q", got)
+	}
+	if got := l.say(2, "account", "-from", "2026-02-30"); !strings.Contains(got, "2026-02-30") {
+		t.Errorf("account of no date prints %q", got)
+	}
+	if got := l.say(2, "account", "-from", "9999-01-01"); !strings.Contains(got, "before now") {
+		t.Errorf("account of the future prints %q", got)
+	}
 	if err := l.kill(syscall.SIGTERM); err != nil {
 		t.Errorf("SIGTERM: %v", err)
 	}

@@ -1,0 +1,44 @@
+package station
+
+import (
+	"context"
+	"time"
+
+	"example.com/colloc/colloc/station/account"
+	"example.com/colloc/colloc/station/api"
+)
+
+// account is colloc station account.
+func (p *program) account(ctx context.Context, args []string) error {
+	var from, until time.Time
+	f := p.set()
+	day := func(to *time.Time) func(string) error {
+		return func(s string) (err error) {
+			*to, err = time.ParseInLocation(time.DateOnly, s, time.Local)
+			return err
+		}
+	}
+	f.Func("from", "count from the beginning of `DATE`, as 2026-03-14; without it, from the beginning of the history", day(&from))
+	f.Func("until", "count until the beginning of `DATE`; without it, until now", day(&until))
+	if err := p.parse(f, args, "Prints what each user had in a period as CSV: jobs, for how long they held GPUs, for how\nlong they waited. A GPU counts in full for each of the jobs that share it, and of each\njob the last run.", 0, 0); err != nil {
+		return err
+	}
+	now := p.now()
+	if until.IsZero() || until.After(now) {
+		until = now
+	}
+	if !from.Before(until) {
+		return wrong("-from: want a date before that of -until, and before now")
+	}
+	client := p.client()
+	defer client.Close()
+	jobs, err := client.Jobs(ctx, api.Query{Ended: -1})
+	if err != nil {
+		return err
+	}
+	rows := account.Of(jobs, from, until)
+	if p.asJSON {
+		return p.json(rows)
+	}
+	return account.CSV(p.streams.Out, rows)
+}

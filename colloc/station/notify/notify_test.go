@@ -1,0 +1,160 @@
+//go:build unix
+
+package notify_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/station/notify"
+	"example.com/colloc/internal/testbed"
+)
+
+func TestMain(m *testing.M) {
+	testbed.Prepare()
+	os.Exit(m.Run())
+}
+
+func message() notify.Message {
+	return notify.Message{At: time.Date(2026, 3, 14, 15, 0, 0, 0, time.UTC), Kind: "finished", Text: "$(touch x) `y` \"", Job: "7", User: "ann", State: "failed"}
+}
+
+// A command gets the message as it is, and words in it are no commands.
+func TestCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "got")
+	send, err := notify.Command("/bin/sh", "-c", `cat > "$0"`, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t.Context(), message()); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(file)
+	var got notify.Message
+	if err == nil {
+		err = json.Unmarshal(text, &got)
+	}
+	if err != nil || got != message() {
+		t.Errorf("%v, %+v", err, got)
+	}
+	for _, argv := range [][]string{{"/bin/sh", "-c", "exit 3"}, {"/nowhere"}} {
+		send, err := notify.Command(argv...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := send(t.Context(), message()); err == nil {
+			t.Errorf("%q is no error", argv)
+		}
+	}
+	if _, err := notify.Command(); err == nil {
+		t.Error("no command is no error")
+	}
+}
+
+// A command that hangs is ended with its children: else Run would wait for the pipe.
+func TestCommandHangs(t *testing.T) {
+	ready := filepath.Join(t.TempDir(), "ready")
+	send, err := notify.Command("/bin/sh", "-c", `sleep 1000 & : > "$0"; wait`, ready)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	done := make(chan error)
+	go func() { done <- send(ctx, message()) }()
+	for {
+		if _, err := os.Stat(ready); err == nil {
+			break
+		}
+	}
+	stop()
+	if err := <-done; err == nil {
+		t.Error("a command that was ended is no error")
+	}
+}
+
+func TestWebhook(t *testing.T) {
+	var got notify.Message
+	asked := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		switch {
+		case r.URL.Path == "/away":
+			http.Redirect(w, r, "/", http.StatusFound)
+		case r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&got) != nil:
+			w.WriteHeader(http.StatusBadRequest)
+		}
+	}))
+	t.Cleanup(server.Close)
+	send, err := notify.Webhook(server.URL)
+	if err == nil {
+		err = send(t.Context(), message())
+	}
+	if err != nil || got != message() {
+		t.Errorf("%v, %+v", err, got)
+	}
+	away, err := notify.Webhook(server.URL + "/away")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := away(t.Context(), message()); err == nil || asked != 2 {
+		t.Errorf("a redirect: %v after %d requests", err, asked)
+	}
+	for _, address := range []string{"", "ftp://host/", "host", "http://", "http://%zz/"} {
+		if _, err := notify.Webhook(address); err == nil {
+			t.Errorf("%q is taken", address)
+		}
+	}
+}
+
+// Nobody waits for a delivery that hangs; what is too much is dropped and counted.
+func TestFull(t *testing.T) {
+	begun := make(chan struct{}, 1)
+	var failed []error
+	n := notify.New(func(ctx context.Context, _ notify.Message) error {
+		begun <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}, func(err error) { failed = append(failed, err) })
+	if !n.Tell(message()) {
+		t.Error("the first message is dropped")
+	}
+	<-begun
+	for i := range notify.Waiting {
+		if !n.Tell(message()) {
+			t.Fatalf("message %d is dropped", i)
+		}
+	}
+	if n.Tell(message()) || n.Dropped() != 1 {
+		t.Errorf("one too many is taken, %d dropped", n.Dropped())
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	n.Close(ctx)
+	if len(failed) != 1 || !errors.Is(failed[0], context.Canceled) || n.Dropped() != 1+notify.Waiting {
+		t.Errorf("errors %v, %d dropped", failed, n.Dropped())
+	}
+	if n.Tell(message()) {
+		t.Error("a message is taken after Close")
+	}
+	n.Close(t.Context()) // does nothing
+}
+
+// A message reaches whoever the Send knows.
+func Example() {
+	n := notify.New(func(_ context.Context, m notify.Message) error { // or Command or Webhook
+		fmt.Println(m.User, m.Text)
+		return nil
+	}, nil)
+	n.Tell(notify.Message{Kind: "finished", User: "ann", Text: "job 7 failed"})
+	n.Close(context.Background())
+	// Output: ann job 7 failed
+}
