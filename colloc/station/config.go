@@ -98,14 +98,14 @@ func (c *Config) check() error {
 	}
 	for uid, w := range c.Weights {
 		if !(w > 0) || math.IsInf(w, 1) {
-			errs = append(errs, fmt.Errorf("Weights[%d] is %v, want more than 0", uid, w))
+			errs = append(errs, fmt.Errorf("weight of user %d is %v, want more than 0", uid, w))
 		}
 	}
 	if c.MaxQueued < 0 {
 		errs = append(errs, fmt.Errorf("MaxQueued is %d, want 0 for the default or more", c.MaxQueued))
 	}
 	if c.Everybody && os.Geteuid() != 0 {
-		errs = append(errs, errors.New("Everybody takes root: nobody else may run tasks as other users"))
+		errs = append(errs, errors.New("for Everybody the daemon must be root: nobody else may run tasks as other users"))
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -40,6 +42,7 @@ func beClient(socket, method, path string) int {
 	if err == nil {
 		fmt.Println(answer.StatusCode)
 		_, err = io.Copy(os.Stdout, answer.Body)
+		err = errors.Join(err, answer.Body.Close())
 	}
 	if err != nil {
 		fmt.Println(err)
@@ -96,11 +99,8 @@ func lab(tb testing.TB, gpus int, adjust func(*Config)) *rig {
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	for _, uid := range []int{ann, bob} {
-		home := filepath.Join(dir, fmt.Sprint(uid))
-		if err := os.Mkdir(home, 0o700); err == nil {
-			err = os.Chown(home, uid, uid)
-		}
-		if err != nil {
+		home := filepath.Join(dir, strconv.Itoa(uid))
+		if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, uid, uid)); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -113,7 +113,7 @@ func lab(tb testing.TB, gpus int, adjust func(*Config)) *rig {
 }
 
 // home is the folder of a user.
-func (g *rig) home(uid int) string { return filepath.Join(g.dir, fmt.Sprint(uid)) }
+func (g *rig) home(uid int) string { return filepath.Join(g.dir, strconv.Itoa(uid)) }
 
 // A job runs as who submits it: user, groups, folder, umask, limits and environment, with
 // nothing of the daemon's.
@@ -144,11 +144,11 @@ func TestAsUser(t *testing.T) {
 	if got != want {
 		t.Errorf("it printed %q, want %q", got, want)
 	}
-	if owner := info.Sys().(*syscall.Stat_t).Uid; owner != ann || info.Mode().Perm() != 0o640 {
+	if owner := ownerOf(info); owner != ann || info.Mode().Perm() != 0o640 {
 		t.Errorf("its file has mode %v and owner %d", info.Mode(), owner)
 	}
 	log, err := os.Stat(record.Log)
-	if err != nil || log.Sys().(*syscall.Stat_t).Uid != ann || log.Mode().Perm() != 0o600 {
+	if err != nil || ownerOf(log) != ann || log.Mode().Perm() != 0o600 {
 		t.Errorf("its log: %+v, %v; want the user's alone", log, err)
 	}
 	if code, text := g.as(t, ann, http.MethodPost, "/v1/jobs/cancel", api.IDs{IDs: []string{id}}); code != http.StatusOK {
@@ -157,6 +157,15 @@ func TestAsUser(t *testing.T) {
 	if j := g.over(t, id)[0]; j.State != runner.Cancelled || j.User != "54321" {
 		t.Errorf("it is %+v", j)
 	}
+}
+
+// ownerOf is whose a file is.
+func ownerOf(info os.FileInfo) uint32 {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return 0
+	}
+	return stat.Uid
 }
 
 func read1(tb testing.TB, path string) string {
@@ -266,7 +275,7 @@ func TestFair(t *testing.T) {
 // idsOf are the jobs from one to another.
 func idsOf(from, upTo int) (ids []string) {
 	for n := from; n <= upTo; n++ {
-		ids = append(ids, fmt.Sprint(n))
+		ids = append(ids, strconv.Itoa(n))
 	}
 	return ids
 }

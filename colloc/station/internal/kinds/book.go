@@ -71,7 +71,7 @@ func (b *Book) Sample(s *nvmlx.Sample) {
 	defer b.mu.Unlock()
 	for _, w := range b.watched {
 		if w.gpu == s.Device {
-			w.Watch.Sample(s.Sample)
+			w.Sample(s.Sample)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +24,7 @@ func (c *clock) read() time.Time { return c.now }
 func jobs(all []*queue.Record, n int, uid uint32, priority, width int) []*queue.Record {
 	for range n {
 		r := &queue.Record{Number: len(all) + 1}
-		r.Task = queue.Task{ID: fmt.Sprint(len(all) + 1), Owner: &queue.Owner{UID: uid}, Priority: priority, GPUs: width}
+		r.Task = queue.Task{ID: strconv.Itoa(len(all) + 1), Owner: &queue.Owner{UID: uid}, Priority: priority, GPUs: width}
 		all = append(all, r)
 	}
 	return all
