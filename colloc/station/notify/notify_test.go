@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -59,25 +61,35 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// A command that hangs is ended with its children: else Run would wait for the pipe.
+// A command that hangs is ended with its children: one of them holds a pipe open, which
+// ends when it does.
 func TestCommandHangs(t *testing.T) {
-	ready := filepath.Join(t.TempDir(), "ready")
-	send, err := notify.Command("/bin/sh", "-c", `sleep 1000 & : > "$0"; wait`, ready)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	send, err := notify.Command("/bin/sh", "-c", `sleep 1000 > "$0" & wait`, pipe)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	done := make(chan error)
+	done := make(chan error, 1)
 	go func() { done <- send(ctx, message()) }()
-	for {
-		if _, err := os.Stat(ready); err == nil {
-			break
-		}
+	f, err := os.Open(pipe) // once the child has opened it, too
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer func() { _ = f.Close() }()
 	stop()
 	if err := <-done; err == nil {
 		t.Error("a command that was ended is no error")
+	}
+	if err := f.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the child goes on: %v", err)
 	}
 }
 

@@ -39,7 +39,9 @@ func browser(t *testing.T) context.Context {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
-	allocator, stopAllocator := chromedp.NewExecAllocator(t.Context(),
+	ctx, stop := context.WithTimeout(t.Context(), 4*time.Minute) // what is waited for may never be shown
+	t.Cleanup(stop)
+	allocator, stopAllocator := chromedp.NewExecAllocator(ctx,
 		chromedp.ExecPath(program), chromedp.UserDataDir(home), chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun,
 		chromedp.Flag("disable-background-networking", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.WSURLReadTimeout(2*time.Minute), // a busy machine starts it slowly
