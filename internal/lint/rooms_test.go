@@ -56,8 +56,7 @@ func unopened() map[string]ceiling {
 
 // ruled reports whether the rules hold for a folder.
 func ruled(dir string) bool {
-	return below(dir, "packer") || below(dir, "predict") || below(dir, "colloc") ||
-		dir == "profile" || below(dir, "profile/modelfile") || below(dir, "profile/internal")
+	return below(dir, "profile") || below(dir, "packer") || below(dir, "predict") || below(dir, "colloc")
 }
 
 // judge holds rooms against the rules and against the list.

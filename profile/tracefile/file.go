@@ -3,7 +3,6 @@ package tracefile
 import (
 	"bufio"
 	"bytes"
-	"compress/gzip"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +10,10 @@ import (
 	"time"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile/internal/gather"
+	"example.com/colloc/profile/tracefile/internal/profiler"
+	"example.com/colloc/profile/tracefile/internal/prometheus"
+	"example.com/colloc/profile/tracefile/internal/smi"
 )
 
 // File is what was understood of one log.
@@ -30,16 +33,16 @@ type File struct {
 
 // Labels that readers set, where the log tells.
 const (
-	LabelGPU       = "gpu"       // index on the host
-	LabelUUID      = "uuid"      // of the GPU or MIG device
-	LabelName      = "name"      // of the product
-	LabelInstance  = "instance"  // MIG instance on the GPU
-	LabelPID       = "pid"       // process, as the host sees it
-	LabelCommand   = "command"   // name of the process
-	LabelHost      = "host"      // node
-	LabelNamespace = "namespace" // of the pod
-	LabelPod       = "pod"
-	LabelContainer = "container"
+	LabelGPU       = gather.LabelGPU       // index on the host
+	LabelUUID      = gather.LabelUUID      // of the GPU or MIG device
+	LabelName      = gather.LabelName      // of the product
+	LabelInstance  = gather.LabelInstance  // MIG instance on the GPU
+	LabelPID       = gather.LabelPID       // process, as the host sees it
+	LabelCommand   = gather.LabelCommand   // name of the process
+	LabelHost      = gather.LabelHost      // node
+	LabelNamespace = gather.LabelNamespace // of the pod
+	LabelPod       = gather.LabelPod
+	LabelContainer = gather.LabelContainer
 )
 
 // LineError is something in a log that a reader left out.
@@ -91,18 +94,18 @@ const (
 //nolint:gochecknoglobals // read-only table of the formats
 var formatTable = [formats]struct {
 	name string
-	read func(*bufio.Reader, *collector) error
+	read func(*bufio.Reader, *gather.Collector) error
 }{
-	UnknownFormat: {"unknown", func(*bufio.Reader, *collector) error { return ErrFormat }},
-	CSV:           {"csv", readCSV},
-	Table:         {"table", readTable},
-	Exposition:    {"exposition", readExposition},
-	Matrix:        {"matrix", readMatrix},
+	UnknownFormat: {"unknown", func(*bufio.Reader, *gather.Collector) error { return ErrFormat }},
+	CSV:           {"csv", smi.ReadCSV},
+	Table:         {"table", smi.ReadTable},
+	Exposition:    {"exposition", prometheus.ReadExposition},
+	Matrix:        {"matrix", prometheus.ReadMatrix},
 	Recording:     {"recording", readRecording},
-	XML:           {"xml", readXML},
-	Kineto:        {"kineto", readKineto},
-	Nsys:          {"nsys", readNsys},
-	Report:        {"report", readReport},
+	XML:           {"xml", smi.ReadXML},
+	Kineto:        {"kineto", profiler.ReadKineto},
+	Nsys:          {"nsys", profiler.ReadNsys},
+	Report:        {"report", smi.ReadReport},
 }
 
 // String returns the format's name.
@@ -114,8 +117,7 @@ func (f Format) String() string {
 }
 
 // ErrFormat says that a log is in no format that this package reads.
-var ErrFormat = errors.New("format not recognised; want nvidia-smi CSV (with Options.Fields if it has no header), " +
-	"-q text or -x XML, a PyTorch profiler trace, nsys CSV, dmon or pmon text, dcgmi dmon text, Prometheus text or JSON, or a colloc recording")
+var ErrFormat = gather.ErrFormat
 
 // Options set what a log does not say. The zero value, or nil, is ready to use.
 type Options struct {
@@ -136,13 +138,18 @@ type Options struct {
 // Bounds that every reader keeps; beyond them it returns an error.
 const (
 	// MaxLine is the longest line in bytes.
-	MaxLine = 64 << 10
+	MaxLine = gather.MaxLine
 	// MaxSamples is the largest number of samples of one log.
-	MaxSamples = 1 << 22
+	MaxSamples = gather.MaxSamples
 	// MaxTraces is the largest number of GPUs, processes or pods in one log.
-	MaxTraces = 1 << 14
+	MaxTraces = gather.MaxTraces
 	// MaxJSON is the largest JSON answer in bytes.
-	MaxJSON = 128 << 20
+	MaxJSON = gather.MaxJSON
+	// MaxProfile is the largest trace of a profiler in bytes, as it is after
+	// unpacking.
+	MaxProfile = profiler.MaxProfile
+	// MaxEvents is the largest number of its events.
+	MaxEvents = profiler.MaxEvents
 )
 
 // Read recognises the format of a log from its beginning and reads it. It wraps
@@ -193,86 +200,50 @@ func read(r io.Reader, o *Options) (*File, error) {
 	if format == UnknownFormat && len(o.Fields) > 0 {
 		format = CSV
 	}
-	c := newCollector(o)
+	c := gather.New((*gather.Options)(o))
 	if err := formatTable[format].read(in, c); err != nil {
 		if format != UnknownFormat && !errors.Is(err, ErrOther) && !errors.Is(err, ErrFormat) {
 			err = fmt.Errorf("%v: %w", format, err)
 		}
 		return nil, err
 	}
-	f := c.file(format)
-	f.DataWait = c.dataWait
+	f := file(c, format)
+	f.DataWait = c.DataWait
 	if len(f.Traces) == 0 {
-		return nil, fmt.Errorf("%v: %w: %s", format, ErrEmpty, c.saw())
+		return nil, fmt.Errorf("%v: %w: %s", format, ErrEmpty, saw(c))
 	}
 	return f, nil
 }
 
-// plain undoes UTF-16 and gzip; head is the beginning of the text.
-func plain(r io.Reader) (in *bufio.Reader, head []byte, err error) {
-	in = bufio.NewReaderSize(r, MaxLine)
-	head, err = in.Peek(4 << 10)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, nil, err
+// file returns what a reader gathered.
+func file(c *gather.Collector, format Format) *File {
+	f := &File{Format: format, Traces: c.Traces()}
+	if len(f.Traces) == 0 {
+		c.WarnAt(0, "%v", ErrEmpty)
 	}
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) { // PowerShell's redirection
-		in = bufio.NewReaderSize(&wide{r: in}, MaxLine)
-		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
-			return nil, nil, err
-		}
+	for _, w := range c.Warnings {
+		f.Warnings = append(f.Warnings, (*LineError)(&w))
 	}
-	if mark := []byte("\xef\xbb\xbf"); bytes.HasPrefix(head, mark) {
-		head = head[len(mark):]
-		if _, err := in.Discard(len(mark)); err != nil {
-			return nil, nil, err
-		}
+	for i := range f.Traces {
+		f.Traces[i].Warnings = f.Warnings
 	}
-	if bytes.HasPrefix(head, []byte("\x1f\x8b")) {
-		z, err := gzip.NewReader(in)
-		if err != nil {
-			return nil, nil, fmt.Errorf("gzip: %w", err)
-		}
-		in = bufio.NewReaderSize(&unpacked{r: z, left: MaxProfile}, MaxLine)
-		if head, err = in.Peek(4 << 10); err != nil && !errors.Is(err, io.EOF) {
-			return nil, nil, err
-		}
-	}
-	return in, head, nil
-}
-
-// unpacked bounds what comes out of gzip, of which a little may hold very much.
-type unpacked struct {
-	r    io.Reader
-	left int64
-}
-
-// Read implements io.Reader.
-func (u *unpacked) Read(p []byte) (int, error) {
-	n, err := u.r.Read(p)
-	if u.left -= int64(n); u.left < 0 {
-		return 0, fmt.Errorf("gzip: more than %d bytes unpacked", MaxProfile)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = fmt.Errorf("gzip: the file is cut off: %w", err)
-	}
-	return n, err
+	return f
 }
 
 // ErrEmpty says that a log holds no sample that this package reads.
 var ErrEmpty = errors.New("the log holds no sample")
 
 // saw says what a log without a sample held instead.
-func (c *collector) saw() string {
-	text := c.instead
+func saw(c *gather.Collector) string {
+	text := c.Instead
 	if text == "" {
-		text = fmt.Sprintf("%d lines", c.line)
+		text = fmt.Sprintf("%d lines", c.Line)
 	}
-	if c.unknown != "" {
-		text += ", with metrics that are not read, such as " + c.unknown
+	if c.Unknown != "" {
+		text += ", with metrics that are not read, such as " + c.Unknown
 	}
-	for _, w := range c.warnings {
-		var line *LineError
-		if errors.As(w, &line) && line.Line > 0 {
+	for _, w := range c.Warnings {
+		if line := LineError(w); line.Line > 0 {
 			return text + "; " + line.Error()
 		}
 	}
@@ -286,7 +257,7 @@ func sniff(head []byte) Format {
 		if line, _, _ := bytes.Cut(text, []byte("\n")); bytes.Contains(line, []byte(`"`+recordingFormat+`"`)) {
 			return Recording
 		}
-		if isKineto(text) {
+		if profiler.IsKineto(text) {
 			return Kineto
 		}
 		return Matrix
@@ -294,19 +265,19 @@ func sniff(head []byte) Format {
 	if bytes.HasPrefix(text, []byte("<?xml")) || bytes.HasPrefix(text, []byte("<nvidia_smi_log")) {
 		return XML
 	}
-	if bytes.HasPrefix(text, []byte(reportHead)) {
+	if bytes.HasPrefix(text, []byte(smi.ReportHead)) {
 		return Report
 	}
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimSpace(line)
 		switch {
-		case bytes.HasPrefix(line, []byte("# HELP ")), bytes.HasPrefix(line, []byte("# TYPE ")), isMetricLine(line):
+		case bytes.HasPrefix(line, []byte("# HELP ")), bytes.HasPrefix(line, []byte("# TYPE ")), prometheus.IsMetricLine(line):
 			return Exposition
-		case isTableHeader(line):
+		case smi.IsTableHeader(line):
 			return Table
-		case isNsys(line):
+		case profiler.IsNsys(line):
 			return Nsys
-		case isCSVHeader(line):
+		case smi.IsCSVHeader(line):
 			return CSV
 		}
 	}

@@ -3,19 +3,17 @@ package tracefile
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
-	"example.com/colloc/profile"
-
 	"example.com/colloc/internal/race"
+	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile/internal/profiler"
 )
 
 const kinetoText = `{"schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100-SXM4-40GB", "numSms": 108}], "distributedInfo": {"rank": 0},
@@ -55,34 +53,6 @@ func TestKineto(t *testing.T) {
 			s.MemUsed != profile.Some(profile.MiB) || s.StepTime != profile.Some(500*time.Microsecond) || s.Window != time.Millisecond ||
 			s.PCIeBytesPerSec != profile.Some(4e6) {
 			t.Errorf("%s: got %+v", name, s)
-		}
-	}
-}
-
-// TestUnion compares the union of many overlapping times with counting every
-// nanosecond.
-func TestUnion(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	for range 50 {
-		var spans []span
-		var covered [1000]bool
-		window := span{100, 900}
-		for range rng.IntN(60) {
-			s := span{start: rng.Int64N(1000)}
-			s.end = s.start + rng.Int64N(60)
-			spans = append(spans, s)
-			for i := max(s.start, window.start); i < min(s.end, window.end); i++ {
-				covered[i] = true
-			}
-		}
-		want := int64(0)
-		for _, c := range covered {
-			if c {
-				want++
-			}
-		}
-		if got := union(spans, window); got != want {
-			t.Fatalf("got %d, want %d", got, want)
 		}
 	}
 }
@@ -141,7 +111,7 @@ func TestProfilerErrors(t *testing.T) {
 		"a header":      {"timestamp, index, utilization.gpu [%]\n", "a header and no row"},
 		"no list":       {`{"traceEvents": 7}`, "traceEvents is no list"},
 		"nested":        {`{"traceEvents": [], "x": ` + strings.Repeat("[", 2000), "nest deeper than 1000"},
-		"a long row":    {nsysText + `"` + strings.Repeat("x", maxHeldJSON+1<<16), "one event is longer"},
+		"a long row":    {nsysText + `"` + strings.Repeat("x", profiler.MaxHeldJSON+1<<16), "one event is longer"},
 		"cut gzip":      {gzipped(t, csvText)[:60], "gzip: the file is cut off"},
 		"no gzip":       {"\x1f\x8b\x00\x00", "gzip"},
 	} {
@@ -209,19 +179,6 @@ func TestManyEvents(t *testing.T) {
 	}
 	if busy, _ := f.Traces[0].Samples[0].GPUBusy.Get(); math.Abs(busy-0.5) > 1e-4 {
 		t.Errorf("busy %v, want a half", busy)
-	}
-}
-
-func TestNanoseconds(t *testing.T) {
-	for text, want := range map[string]int64{"12": 12_000, "12.5": 12_500, "12.3456": 12_345, "0.001": 1} {
-		if got, ok := nanoseconds(json.Number(text)); !ok || got != want {
-			t.Errorf("%s: got %d %t, want %d", text, got, ok, want)
-		}
-	}
-	for _, text := range []string{"", "-1", "1e9", "99999999999999999999", "1.x"} {
-		if got, ok := nanoseconds(json.Number(text)); ok {
-			t.Errorf("%q: got %d", text, got)
-		}
 	}
 }
 

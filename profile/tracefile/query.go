@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/colloc/profile/tracefile/internal/gather"
+	"example.com/colloc/profile/tracefile/internal/prometheus"
 )
 
 // PromQuery is a question to a Prometheus server, or to another one with its
@@ -45,15 +48,15 @@ const (
 // server's warnings become the file's. It stops when ctx is done.
 // O(series × points).
 func Query(ctx context.Context, q PromQuery) (*File, error) {
-	c := newCollector(&Options{})
-	m := newMatrix(c)
+	c := gather.New(&gather.Options{})
+	m := prometheus.NewMatrix(c)
 	if err := q.pieces(func(start, end time.Time) error { return q.ask(ctx, m, start, end) }); err != nil {
 		return nil, fmt.Errorf("tracefile: query: %w", err)
 	}
-	if err := m.finish(); err != nil {
+	if err := m.Finish(); err != nil {
 		return nil, fmt.Errorf("tracefile: query: %w", err)
 	}
-	return c.file(Matrix), nil
+	return file(c, Matrix), nil
 }
 
 // pieces cuts the range into requests that no server refuses.
@@ -101,14 +104,14 @@ func (q *PromQuery) step() time.Duration {
 
 // selector asks for all known metrics at once.
 func (q *PromQuery) selector() string {
-	text := `{__name__=~"` + strings.Join(metricNames(), "|") + `"`
+	text := `{__name__=~"` + strings.Join(prometheus.MetricNames(), "|") + `"`
 	if q.Match != "" {
 		text += "," + q.Match
 	}
 	return text + "}"
 }
 
-func (q *PromQuery) ask(ctx context.Context, m *matrix, start, end time.Time) error {
+func (q *PromQuery) ask(ctx context.Context, m *prometheus.Matrix, start, end time.Time) error {
 	seconds := func(t time.Time) string { return strconv.FormatFloat(float64(t.UnixMilli())/1000, 'f', 3, 64) }
 	address, err := url.Parse(q.BaseURL)
 	if err != nil {
@@ -136,5 +139,5 @@ func (q *PromQuery) ask(ctx context.Context, m *matrix, start, end time.Time) er
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 512)) // the status is the error
 		return fmt.Errorf("the server answered %s: %s", response.Status, strings.ToValidUTF8(string(text), ""))
 	}
-	return m.read(response.Body)
+	return m.Read(response.Body)
 }

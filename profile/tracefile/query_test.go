@@ -14,9 +14,9 @@ import (
 	"example.com/colloc/profile"
 )
 
-// prometheus is a server with one series, which refuses more points than the
+// promServer is a server with one series, which refuses more points than the
 // real one does and counts requests.
-func prometheus(t *testing.T, requests *int) *httptest.Server {
+func promServer(t *testing.T, requests *int) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*requests++
@@ -52,7 +52,7 @@ func prometheus(t *testing.T, requests *int) *httptest.Server {
 
 func TestQueryInPieces(t *testing.T) {
 	requests := 0
-	server := prometheus(t, &requests)
+	server := promServer(t, &requests)
 	start := time.Unix(1_700_000_000, 0)
 	q := PromQuery{
 		BaseURL: server.URL + "/prefix", Match: `pod="train-7"`, Start: start, End: start.Add(25_000 * time.Second), Step: time.Second,
@@ -78,7 +78,7 @@ func TestQueryInPieces(t *testing.T) {
 
 func TestQueryErrors(t *testing.T) {
 	requests := 0
-	server := prometheus(t, &requests)
+	server := promServer(t, &requests)
 	start := time.Unix(1_700_000_000, 0)
 	good := PromQuery{BaseURL: server.URL + "/prefix", Start: start, End: start.Add(time.Hour)}
 	for _, c := range []struct {

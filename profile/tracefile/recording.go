@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
 // The recording format is that of package nvmlx: JSON Lines whose first line is
@@ -42,10 +43,10 @@ type recordingOther struct {
 	Error, Processes, MIG, Event json.RawMessage
 }
 
-func readRecording(r *bufio.Reader, c *collector) error {
+func readRecording(r *bufio.Reader, c *gather.Collector) error {
 	var head *recordingHeader
 	names := map[string]recordingDevice{}
-	return c.each(r, func(line []byte) error {
+	return c.Each(r, func(line []byte) error {
 		if head == nil {
 			head = &recordingHeader{}
 			if err := json.Unmarshal(line, head); err != nil {
@@ -53,58 +54,58 @@ func readRecording(r *bufio.Reader, c *collector) error {
 			}
 			if head.Format != recordingFormat || head.Version < 1 || head.Version > recordingVersion {
 				return fmt.Errorf("header: format %q version %d; versions 1 to %d of %q are read",
-					clip(head.Format), head.Version, recordingVersion, recordingFormat)
+					gather.Clip(head.Format), head.Version, recordingVersion, recordingFormat)
 			}
 			for _, d := range head.Devices {
 				names[d.ID] = d
 			}
 			return nil
 		}
-		return c.record(head, names, line)
+		return record(c, head, names, line)
 	})
 }
 
-func (c *collector) record(head *recordingHeader, names map[string]recordingDevice, line []byte) error {
+func record(c *gather.Collector, head *recordingHeader, names map[string]recordingDevice, line []byte) error {
 	var other recordingOther
 	var in recordingRow
 	if err := errors.Join(json.Unmarshal(line, &other), json.Unmarshal(line, &in)); err != nil {
-		c.warn("not a row: %v", err)
+		c.Warn("not a row: %v", err)
 		return nil
 	}
 	if other.Error != nil || other.Processes != nil || other.MIG != nil || other.Event != nil {
 		return nil
 	}
-	s, err := c.source([]byte(in.Device), func() map[string]string {
-		labels := map[string]string{LabelUUID: in.Device}
+	s, err := c.Source([]byte(in.Device), func() map[string]string {
+		labels := map[string]string{gather.LabelUUID: in.Device}
 		if known := head.Labels[in.Device]; known != nil {
 			return known
 		}
 		if d, ok := names[in.Device]; ok && d.Name != "" {
-			labels[LabelName] = d.Name
+			labels[gather.LabelName] = d.Name
 		}
 		return labels
 	})
 	if err != nil {
 		return err
 	}
-	s.mig = false // nvmlx knows what is missing under MIG
-	return c.pushAsIs(s, in.Sample)
+	s.MIG = false // nvmlx knows what is missing under MIG
+	return pushAsIs(c, s, in.Sample)
 }
 
 // pushAsIs appends a sample that needs no finishing.
-func (c *collector) pushAsIs(s *source, x profile.Sample) error {
+func pushAsIs(c *gather.Collector, s *gather.Source, x profile.Sample) error {
 	if err := checkSample(&x); err != nil {
-		c.warn("%v", err)
+		c.Warn("%v", err)
 		return nil
 	}
 	window := x.Window
-	r := row{Sample: x}
+	r := gather.Row{Sample: x}
 	if x.At.IsZero() {
-		c.warn("a row without time")
+		c.Warn("a row without time")
 		return nil
 	}
 	r.Window = window
-	return c.push(s, &r)
+	return c.Push(s, &r)
 }
 
 // checkSample refuses what no sample can hold.
@@ -131,7 +132,7 @@ func Write(w io.Writer, traces ...profile.Trace) error {
 		Devices: []recordingDevice{}, Labels: map[string]map[string]string{},
 	}
 	for i, t := range traces {
-		id := t.Labels[LabelUUID]
+		id := t.Labels[gather.LabelUUID]
 		if _, taken := head.Labels[id]; taken || id == "" {
 			id = fmt.Sprintf("trace-%d", i)
 		}
@@ -140,7 +141,7 @@ func Write(w io.Writer, traces ...profile.Trace) error {
 			labels = map[string]string{}
 		}
 		head.Labels[id] = labels
-		head.Devices = append(head.Devices, recordingDevice{ID: id, Index: i, Name: t.Labels[LabelName]})
+		head.Devices = append(head.Devices, recordingDevice{ID: id, Index: i, Name: t.Labels[gather.LabelName]})
 	}
 	out := json.NewEncoder(w)
 	if err := out.Encode(head); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
 var cmpOpts = cmp.AllowUnexported(profile.Opt[float64]{}, profile.Opt[profile.Bytes]{}, profile.Opt[time.Duration]{})
@@ -416,7 +417,7 @@ func fuzz(f *testing.F, seeds ...string) {
 				t.Errorf("profile.New refuses what was read: %v", err)
 			}
 		}
-		if len(file.Warnings) > maxWarnings+10 {
+		if len(file.Warnings) > gather.MaxWarnings+10 {
 			t.Errorf("%d warnings", len(file.Warnings))
 		}
 	})
@@ -429,17 +430,4 @@ func FuzzReadMatrix(f *testing.F)     { fuzz(f, matrixText) }
 func FuzzReadRecording(f *testing.F) {
 	fuzz(f, `{"format":"nvmlx-trace","version":1,"devices":[{"id":"a","index":0}]}`+"\n"+
 		`{"device":"a","at":"2026-03-01T12:00:00Z","gpu_busy":0.93}`+"\n")
-}
-
-func FuzzNumber(f *testing.F) {
-	f.Add("12.345")
-	f.Add("140737488355329")
-	f.Add("999999999999999")
-	f.Fuzz(func(t *testing.T, text string) {
-		fast, state := number([]byte(text))
-		slow, slowState := slowNumber([]byte(text), 0)
-		if fast != slow || state != slowState {
-			t.Errorf("%q: got %v %v, strconv %v %v", text, fast, state, slow, slowState)
-		}
-	})
 }

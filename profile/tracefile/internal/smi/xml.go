@@ -1,4 +1,4 @@
-package tracefile
+package smi
 
 import (
 	"bufio"
@@ -10,24 +10,25 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
+
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// readXML reads what nvidia-smi -q -x prints: one document, or several one after
+// ReadXML reads what nvidia-smi -q -x prints: one document, or several one after
 // the other, as with -l. Each gives one sample of each GPU.
-func readXML(r *bufio.Reader, c *collector) error {
-	x := xmlLog{collector: c}
-	in := &io.LimitedReader{R: r, N: MaxJSON + 1}
+func ReadXML(r *bufio.Reader, c *gather.Collector) error {
+	x := xmlLog{Collector: c}
+	in := &io.LimitedReader{R: r, N: gather.MaxJSON + 1}
 	dec := xml.NewDecoder(in)
 	dec.Strict = false
 	for {
 		tok, err := dec.RawToken()
 		switch {
 		case errors.Is(err, io.EOF) && in.N <= 0:
-			return fmt.Errorf("the documents are longer than %d bytes", MaxJSON)
+			return fmt.Errorf("the documents are longer than %d bytes", gather.MaxJSON)
 		case errors.Is(err, io.EOF):
 			if len(x.path) > 0 {
-				return fmt.Errorf("offset %d: the document ends inside %s", dec.InputOffset(), clip(x.path[len(x.path)-1]))
+				return fmt.Errorf("offset %d: the document ends inside %s", dec.InputOffset(), gather.Clip(x.path[len(x.path)-1]))
 			}
 			return nil
 		case err != nil:
@@ -41,13 +42,13 @@ func readXML(r *bufio.Reader, c *collector) error {
 
 // xmlLog is the state of reading one log.
 type xmlLog struct {
-	*collector
+	*gather.Collector
 	path   []string
 	at     time.Time
 	inside bool // a gpu
 	gpus   int  // of this document
 	labels map[string]string
-	row    row
+	row    gather.Row
 }
 
 const maxXMLDepth = 64
@@ -69,7 +70,7 @@ func (x *xmlLog) token(tok xml.Token) error {
 		x.text(bytes.TrimSpace(t))
 	case xml.EndElement:
 		if len(x.path) == 0 || x.path[len(x.path)-1] != t.Name.Local {
-			return fmt.Errorf("</%s> ends what did not begin", clip(t.Name.Local))
+			return fmt.Errorf("</%s> ends what did not begin", gather.Clip(t.Name.Local))
 		}
 		x.path = x.path[:len(x.path)-1]
 		if t.Name.Local == "gpu" {
@@ -99,7 +100,7 @@ func (x *xmlLog) text(value []byte) {
 
 // enter begins a GPU, leave ends it.
 func (x *xmlLog) enter() {
-	x.inside, x.row, x.labels = true, row{}, map[string]string{LabelGPU: strconv.Itoa(x.gpus)}
+	x.inside, x.row, x.labels = true, gather.Row{}, map[string]string{gather.LabelGPU: strconv.Itoa(x.gpus)}
 	x.gpus++
 }
 
@@ -112,110 +113,69 @@ func (x *xmlLog) leave() error {
 }
 
 func (x *xmlLog) stamp(value []byte) {
-	at, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", string(value), x.zone)
+	at, err := time.ParseInLocation("Mon Jan _2 15:04:05 2006", string(value), x.Zone)
 	if err != nil {
-		x.warnAt(x.line, "timestamp %q is not Mon Jan 2 15:04:05 2006", clip(value))
+		x.WarnAt(x.Line, "timestamp %q is not Mon Jan 2 15:04:05 2006", gather.Clip(value))
 		return
 	}
-	x.at, x.zoneless = at, true
+	x.at, x.Zoneless = at, true
 }
 
 // label takes what names the GPU.
 func (x *xmlLog) label(name string, value []byte) {
-	text := string(value[:min(len(value), maxKey)])
+	text := string(value[:min(len(value), gather.MaxKey)])
 	switch name {
 	case "uuid":
-		x.labels[LabelUUID] = text
+		x.labels[gather.LabelUUID] = text
 	case "product_name":
-		x.labels[LabelName] = text
+		x.labels[gather.LabelName] = text
 	case "minor_number":
 		if _, err := strconv.Atoi(text); err == nil { // Windows has none
-			x.labels[LabelGPU] = text
+			x.labels[gather.LabelGPU] = text
 		}
 	}
 }
 
 // value takes one measured value: "35 %".
 func (x *xmlLog) value(path string, value []byte) {
-	var m measure
+	var m gather.Measure
 	switch path {
 	case "fb_memory_usage/used":
-		m = measure{memUsed, mebi}
+		m = gather.MemUsed.In(gather.Mebi)
 	case "utilization/gpu_util":
-		m = measure{gpuBusy, percent}
+		m = gather.GPUBusy.In(gather.Percent)
 	case "utilization/memory_util":
-		m = measure{memBusy, percent}
+		m = gather.MemBusy.In(gather.Percent)
 	case "power_readings/power_draw", "gpu_power_readings/power_draw", "gpu_power_readings/average_power_draw":
-		m = measure{power, one}
+		m = gather.Power.In(gather.One)
 	case "gpu_power_readings/instant_power_draw":
 		if !x.row.PowerWatts.IsZero() {
 			return
 		}
-		m = measure{power, one}
+		m = gather.Power.In(gather.One)
 	case "clocks/sm_clock":
-		m = measure{smClock, one}
+		m = gather.SMClock.In(gather.One)
 	case "temperature/gpu_temp":
-		m = measure{temperature, one}
+		m = gather.Temperature.In(gather.One)
 	default:
 		return
 	}
 	number, unit, _ := strings.Cut(string(value), " ")
-	if !x.row.value(&csvColumn{measure: m, unit: []byte(unit)}, []byte(number)) {
-		x.warnAt(x.line, "a value that cannot be: %s %q", path, clip(value))
+	col := csvColumn{measure: m, unit: []byte(unit)}
+	if !col.put(&x.row, []byte(number)) {
+		x.WarnAt(x.Line, "a value that cannot be: %s %q", path, gather.Clip(value))
 	}
 }
 
 func (x *xmlLog) flush() error {
 	x.row.At = x.at
-	key := x.labels[LabelUUID]
+	key := x.labels[gather.LabelUUID]
 	if key == "" {
-		key = x.labels[LabelGPU]
+		key = x.labels[gather.LabelGPU]
 	}
-	s, err := x.source([]byte(key), func() map[string]string { return x.labels })
+	s, err := x.Source([]byte(key), func() map[string]string { return x.labels })
 	if err != nil {
 		return err
 	}
-	return x.push(s, &x.row)
-}
-
-// wide turns UTF-16 with a byte order mark into UTF-8.
-type wide struct {
-	r     *bufio.Reader
-	begun bool
-	big   bool
-	high  rune   // the first half of a pair
-	out   []byte // not yet read
-}
-
-// Read implements io.Reader.
-func (w *wide) Read(p []byte) (int, error) {
-	for len(w.out) < min(len(p), 4096) {
-		var pair [2]byte
-		if _, err := io.ReadFull(w.r, pair[:]); err != nil {
-			if len(w.out) > 0 {
-				break
-			}
-			return 0, io.EOF // half a unit at the end is none
-		}
-		if !w.begun {
-			w.begun, w.big = true, pair[0] == 0xfe
-			continue
-		}
-		unit := rune(pair[0]) | rune(pair[1])<<8
-		if w.big {
-			unit = rune(pair[1]) | rune(pair[0])<<8
-		}
-		switch {
-		case w.high != 0:
-			w.out = append(w.out, string(utf16.DecodeRune(w.high, unit))...)
-			w.high = 0
-		case utf16.IsSurrogate(unit):
-			w.high = unit
-		default:
-			w.out = append(w.out, string(unit)...)
-		}
-	}
-	n := copy(p, w.out)
-	w.out = w.out[:copy(w.out, w.out[n:])]
-	return n, nil
+	return x.Push(s, &x.row)
 }

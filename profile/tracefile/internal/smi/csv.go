@@ -1,4 +1,4 @@
-package tracefile
+package smi
 
 import (
 	"bufio"
@@ -6,25 +6,27 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// readCSV reads what nvidia-smi --format=csv prints, with or without header and
+// ReadCSV reads what nvidia-smi --format=csv prints, with or without header and
 // units. The header, or Options.Fields, names the columns; unknown ones are
 // passed over.
-func readCSV(r *bufio.Reader, c *collector) error {
-	t := csvTable{collector: c}
-	for _, name := range c.options.Fields {
+func ReadCSV(r *bufio.Reader, c *gather.Collector) error {
+	t := csvTable{Collector: c}
+	for _, name := range c.Options.Fields {
 		t.column(name)
 	}
 	if len(t.columns) > 0 && len(t.measures) == 0 {
-		return fmt.Errorf("Options.Fields %q name nothing that is read", c.options.Fields)
+		return fmt.Errorf("Options.Fields %q name nothing that is read", c.Options.Fields)
 	}
-	err := c.each(r, func(line []byte) error {
-		if line[0] >= 'a' && line[0] <= 'z' && isCSVHeader(line) { // rows begin otherwise
+	err := c.Each(r, func(line []byte) error {
+		if line[0] >= 'a' && line[0] <= 'z' && IsCSVHeader(line) { // rows begin otherwise
 			t.header(line)
 			return nil
 		}
-		t.instead = ""
+		t.Instead = ""
 		return t.row(line)
 	})
 	if err == nil && len(t.columns) == 0 {
@@ -49,7 +51,7 @@ const (
 )
 
 type csvTable struct {
-	*collector
+	*gather.Collector
 	columns  []csvColumn
 	measures []int // indices of columns with values
 	cells    [csvRoles][]byte
@@ -58,16 +60,16 @@ type csvTable struct {
 
 type csvColumn struct {
 	role    csvRole
-	measure measure
+	measure gather.Measure
 	unit    []byte
 }
 
-// isCSVHeader recognises a line of column names.
-func isCSVHeader(line []byte) bool {
+// IsCSVHeader recognises a line of column names.
+func IsCSVHeader(line []byte) bool {
 	known := 0
 	for name := range bytes.SplitSeq(line, []byte(",")) {
 		role, m, _ := csvField(string(name))
-		if role != csvValue || m.quantity != ignored {
+		if role != csvValue || m.Quantity != gather.Ignored {
 			known++
 		}
 	}
@@ -75,7 +77,7 @@ func isCSVHeader(line []byte) bool {
 }
 
 func (t *csvTable) header(line []byte) {
-	t.instead = "a header and no row"
+	t.Instead = "a header and no row"
 	t.columns, t.measures = t.columns[:0], t.measures[:0]
 	for name := range bytes.SplitSeq(line, []byte(",")) {
 		t.column(string(name))
@@ -98,7 +100,7 @@ func (t *csvTable) onePower(line []byte) {
 			drop, best, rank = best, i, r
 		}
 		if drop >= 0 {
-			t.columns[drop].measure = measure{}
+			t.columns[drop].measure = gather.Measure{}
 		}
 	}
 }
@@ -106,57 +108,57 @@ func (t *csvTable) onePower(line []byte) {
 func (t *csvTable) column(name string) {
 	role, m, unit := csvField(name)
 	t.columns = append(t.columns, csvColumn{role, m, []byte(unit)})
-	if m.quantity != ignored {
+	if m.Quantity != gather.Ignored {
 		t.measures = append(t.measures, len(t.columns)-1)
 	}
 }
 
 // csvField returns what a column of nvidia-smi's queries holds, from a name like
 // "memory.used [MiB]".
-func csvField(name string) (csvRole, measure, string) {
+func csvField(name string) (csvRole, gather.Measure, string) {
 	name, unit, _ := strings.Cut(strings.TrimSpace(name), " [")
 	unit = strings.TrimSuffix(unit, "]")
 	switch strings.TrimSpace(name) {
 	case "timestamp":
-		return csvTime, measure{}, ""
+		return csvTime, gather.Measure{}, ""
 	case "index":
-		return csvIndex, measure{}, ""
+		return csvIndex, gather.Measure{}, ""
 	case "uuid", "gpu_uuid":
-		return csvUUID, measure{}, ""
+		return csvUUID, gather.Measure{}, ""
 	case "name", "gpu_name":
-		return csvName, measure{}, ""
+		return csvName, gather.Measure{}, ""
 	case "pci.bus_id", "gpu_bus_id":
-		return csvBus, measure{}, ""
+		return csvBus, gather.Measure{}, ""
 	case "pid":
-		return csvPID, measure{}, ""
+		return csvPID, gather.Measure{}, ""
 	case "process_name":
-		return csvProcess, measure{}, ""
+		return csvProcess, gather.Measure{}, ""
 	case "utilization.gpu", "gpu_utilization":
-		return csvValue, measure{gpuBusy, percent}, unit
+		return csvValue, gather.GPUBusy.In(gather.Percent), unit
 	case "utilization.memory", "mem_utilization":
-		return csvValue, measure{memBusy, percent}, unit
+		return csvValue, gather.MemBusy.In(gather.Percent), unit
 	case "memory.used", "used_memory", "used_gpu_memory", "max_memory_usage":
-		return csvValue, measure{memUsed, mebi}, unit
+		return csvValue, gather.MemUsed.In(gather.Mebi), unit
 	case "power.draw", "power.draw.average", "power.draw.instant":
-		return csvValue, measure{power, one}, unit
+		return csvValue, gather.Power.In(gather.One), unit
 	case "clocks.sm", "clocks.current.sm":
-		return csvValue, measure{smClock, one}, unit
+		return csvValue, gather.SMClock.In(gather.One), unit
 	case "temperature.gpu":
-		return csvValue, measure{temperature, one}, unit
+		return csvValue, gather.Temperature.In(gather.One), unit
 	}
-	return csvValue, measure{}, unit
+	return csvValue, gather.Measure{}, unit
 }
 
 func (t *csvTable) row(line []byte) error {
 	if len(t.columns) == 0 {
 		return errors.New("no header: name the columns in Options.Fields")
 	}
-	var r row
+	var r gather.Row
 	t.cells = [csvRoles][]byte{}
 	bad, rest := false, line
 	for i := range t.columns {
 		if rest == nil {
-			t.warn("a row of fewer columns than the header: %q", clip(line))
+			t.Warn("a row of fewer columns than the header: %q", gather.Clip(line))
 			return nil
 		}
 		var cell []byte
@@ -165,22 +167,22 @@ func (t *csvTable) row(line []byte) error {
 		} else {
 			cell, rest = rest, nil
 		}
-		cell = trim(cell)
+		cell = gather.Trim(cell)
 		col := &t.columns[i]
 		switch {
 		case col.role != csvValue:
 			t.cells[col.role] = cell
-		case col.measure.quantity != ignored:
-			bad = !r.value(col, cell) || bad
+		case col.measure.Quantity != gather.Ignored:
+			bad = !col.put(&r, cell) || bad
 		}
 	}
 	if bad {
-		t.warn("a value that cannot be: %q", clip(line))
+		t.Warn("a value that cannot be: %q", gather.Clip(line))
 	}
 	if stamp := t.cells[csvTime]; stamp != nil {
-		at, ok := t.stamp(stamp)
+		at, ok := t.Stamp(stamp)
 		if !ok {
-			t.warn("timestamp %q is not YYYY/MM/DD hh:mm:ss.sss", clip(stamp))
+			t.Warn("timestamp %q is not YYYY/MM/DD hh:mm:ss.sss", gather.Clip(stamp))
 			return nil
 		}
 		r.At = at
@@ -189,69 +191,59 @@ func (t *csvTable) row(line []byte) error {
 	for _, role := range []csvRole{csvUUID, csvIndex, csvBus, csvPID} {
 		t.key = append(append(t.key, t.cells[role]...), ',')
 	}
-	s, err := t.source(t.key, t.labels)
+	s, err := t.Source(t.key, t.labels)
 	if err != nil {
 		return err
 	}
-	return t.push(s, &r)
+	return t.Push(s, &r)
 }
 
-// value reads "35 %", "1035 MiB" or a number without its unit.
-func (r *row) value(col *csvColumn, cell []byte) bool {
+// put reads "35 %", "1035 MiB" or a number without its unit.
+func (col *csvColumn) put(r *gather.Row, cell []byte) bool {
 	end := bytes.IndexByte(cell, ' ')
 	if end < 0 || len(cell) > 0 && cell[0] == '[' {
 		end = len(cell)
 	}
 	m := col.measure
-	if unit := trim(cell[end:]); len(unit) > 0 && !bytes.Equal(unit, col.unit) {
+	if unit := gather.Trim(cell[end:]); len(unit) > 0 && !bytes.Equal(unit, col.unit) {
 		var ok bool
-		if m.unit, ok = unitOf(string(unit)); !ok {
+		if m.Unit, ok = unitOf(string(unit)); !ok {
 			return false
 		}
 	}
-	v, state := number(cell[:end])
-	return state == missing || state == known && r.put(m, v)
+	v, state := gather.Number(cell[:end])
+	return state == gather.Missing || state == gather.Known && r.Put(m, v)
 }
 
-func unitOf(name string) (unit, bool) {
+func unitOf(name string) (gather.Unit, bool) {
 	switch name {
 	case "%":
-		return percent, true
+		return gather.Percent, true
 	case "W", "MHz", "C", "B":
-		return one, true
+		return gather.One, true
 	case "mW":
-		return milli, true
+		return gather.Milli, true
 	case "KiB":
-		return kibi, true
+		return gather.Kibi, true
 	case "MiB":
-		return mebi, true
+		return gather.Mebi, true
 	case "GiB":
-		return gibi, true
+		return gather.Gibi, true
 	}
-	return one, false
-}
-
-func trim(b []byte) []byte {
-	for len(b) > 0 && b[0] <= ' ' {
-		b = b[1:]
-	}
-	for len(b) > 0 && b[len(b)-1] <= ' ' {
-		b = b[:len(b)-1]
-	}
-	return b
+	return gather.One, false
 }
 
 func (t *csvTable) labels() map[string]string {
 	labels := map[string]string{}
 	for role, name := range [csvRoles]string{
-		csvIndex: LabelGPU, csvUUID: LabelUUID, csvName: LabelName, csvPID: LabelPID, csvProcess: LabelCommand,
+		csvIndex: gather.LabelGPU, csvUUID: gather.LabelUUID, csvName: gather.LabelName, csvPID: gather.LabelPID, csvProcess: gather.LabelCommand,
 	} {
 		if cell := t.cells[role]; name != "" && len(cell) > 0 {
-			labels[name] = string(cell[:min(len(cell), maxKey)])
+			labels[name] = string(cell[:min(len(cell), gather.MaxKey)])
 		}
 	}
 	if bytes.HasPrefix(t.cells[csvUUID], []byte("MIG-")) {
-		labels[LabelInstance] = string(t.cells[csvUUID])
+		labels[gather.LabelInstance] = string(t.cells[csvUUID])
 	}
 	return labels
 }

@@ -1,4 +1,4 @@
-package tracefile
+package smi
 
 import (
 	"bufio"
@@ -7,18 +7,21 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-const reportHead = "==============NVSMI LOG"
+// ReportHead begins each report.
+const ReportHead = "==============NVSMI LOG"
 
-// readReport reads the text that nvidia-smi -q prints, once or again and again, as
+// ReadReport reads the text that nvidia-smi -q prints, once or again and again, as
 // with -l. Each report gives one sample of each GPU, as its XML does; what it says
 // of MIG devices and processes is passed over.
-func readReport(r *bufio.Reader, c *collector) error {
-	x := xmlLog{collector: c}
+func ReadReport(r *bufio.Reader, c *gather.Collector) error {
+	x := xmlLog{Collector: c}
 	var section []byte
 	for {
-		line, err := c.next(r)
+		line, err := c.Next(r)
 		if errors.Is(err, io.EOF) {
 			return x.leave()
 		}
@@ -30,9 +33,9 @@ func readReport(r *bufio.Reader, c *collector) error {
 		name, value, pair := bytes.Cut(text[indent:], []byte(" : "))
 		name, value = bytes.TrimSpace(name), bytes.TrimSpace(value)
 		switch {
-		case indent == 0 && (bytes.HasPrefix(text, []byte(reportHead)) || !pair && bytes.HasPrefix(text, []byte("GPU "))):
+		case indent == 0 && (bytes.HasPrefix(text, []byte(ReportHead)) || !pair && bytes.HasPrefix(text, []byte("GPU "))):
 			if err := x.leave(); err != nil {
-				return fmt.Errorf("line %d: %w", c.line, err)
+				return fmt.Errorf("line %d: %w", c.Line, err)
 			}
 			if text[0] == '=' {
 				x.at, x.gpus = time.Time{}, 0

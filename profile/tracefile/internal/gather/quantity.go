@@ -1,136 +1,138 @@
-package tracefile
+package gather
 
 import "example.com/colloc/profile"
 
-// quantity is what a column or metric measures, in the unit of profile.Sample.
-type quantity uint8
+// Quantity is what a column or metric measures, in the unit of profile.Sample.
+type Quantity uint8
 
+// The quantities that are read; ratios stand together, from GPUBusy to FP32Active.
 const (
-	ignored quantity = iota
-	gpuBusy
-	graphicsActive // stands in for gpuBusy where that is missing
-	memBusy
-	smActive
-	smOccupancy
-	tensorActive
-	dramActive
-	fp32Active
-	memUsed
-	power
-	energy
-	smClock
-	temperature
-	pcieSent
-	pcieReceived
-	pcieBoth
+	Ignored Quantity = iota
+	GPUBusy
+	GraphicsActive // stands in for GPUBusy where that is missing
+	MemBusy
+	SMActive
+	SMOccupancy
+	TensorActive
+	DRAMActive
+	FP32Active
+	MemUsed
+	Power
+	Energy
+	SMClock
+	Temperature
+	PCIeSent
+	PCIeReceived
 )
 
-// measure is a quantity in a unit of the log.
-type measure struct {
-	quantity quantity
-	unit     unit
+// Measure is a quantity in a unit of the log.
+type Measure struct {
+	Quantity Quantity
+	Unit     Unit
 }
 
-// unit is a unit that logs use.
-type unit uint8
+// In returns the measure of a quantity in a unit.
+func (q Quantity) In(u Unit) Measure { return Measure{q, u} }
 
+// Unit is a unit that logs use.
+type Unit uint8
+
+// The units that logs use.
 const (
-	one unit = iota
-	percent
-	milli
-	micro
-	mega
-	kibi
-	mebi
-	gibi
+	One Unit = iota
+	Percent
+	Milli
+	Micro
+	Mega
+	Kibi
+	Mebi
+	Gibi
 )
 
 // of converts a number of units to ours. Where the result is not exact it is
 // the nearest, so that 95 % is 0.95.
-func (u unit) of(v float64) float64 {
+func (u Unit) of(v float64) float64 {
 	switch u {
-	case percent:
+	case Percent:
 		return v / 100
-	case milli:
+	case Milli:
 		return v / 1000
-	case micro:
+	case Micro:
 		return v / 1e6
-	case mega:
+	case Mega:
 		return v * 1e6
-	case kibi:
+	case Kibi:
 		return v * (1 << 10)
-	case mebi:
+	case Mebi:
 		return v * (1 << 20)
-	case gibi:
+	case Gibi:
 		return v * (1 << 30)
 	default:
 		return v
 	}
 }
 
-// row is a sample in the making.
-type row struct {
+// Row is a sample in the making.
+type Row struct {
 	profile.Sample
 	graphics profile.Opt[float64]
 	sent     profile.Opt[float64]
 	received profile.Opt[float64]
 }
 
-// put stores a value in the log's unit; false is a value that cannot be. A
+// Put stores a value in the log's unit; false is a value that cannot be. A
 // ratio that rounding in the tool took above 1, by at most 5 %, is 1.
-func (r *row) put(m measure, v float64) bool {
-	v = m.unit.of(v)
-	if m.quantity >= gpuBusy && m.quantity <= fp32Active && v > 1 && v <= 1.05 {
+func (r *Row) Put(m Measure, v float64) bool {
+	v = m.Unit.of(v)
+	if m.Quantity >= GPUBusy && m.Quantity <= FP32Active && v > 1 && v <= 1.05 {
 		v = 1
 	}
-	if v < 0 && m.quantity != temperature || m.quantity >= gpuBusy && m.quantity <= fp32Active && v > 1 {
+	if v < 0 && m.Quantity != Temperature || m.Quantity >= GPUBusy && m.Quantity <= FP32Active && v > 1 {
 		return false
 	}
 	x := profile.Some(v)
-	switch m.quantity {
-	case gpuBusy:
+	switch m.Quantity {
+	case GPUBusy:
 		r.GPUBusy = x
-	case graphicsActive:
+	case GraphicsActive:
 		r.graphics = x
-	case memBusy:
+	case MemBusy:
 		r.MemBusy = x
-	case smActive:
+	case SMActive:
 		r.SMActive = x
-	case smOccupancy:
+	case SMOccupancy:
 		r.SMOccupancy = x
-	case tensorActive:
+	case TensorActive:
 		r.TensorActive = x
-	case dramActive:
+	case DRAMActive:
 		r.DRAMActive = x
-	case fp32Active:
+	case FP32Active:
 		r.FP32Active = x
-	case memUsed:
+	case MemUsed:
 		if v > 1<<50 {
 			return false
 		}
 		r.MemUsed = profile.Some(profile.Bytes(v))
-	case power:
+	case Power:
 		r.PowerWatts = x
-	case energy:
+	case Energy:
 		r.EnergyJoules = x
-	case smClock:
+	case SMClock:
 		r.SMClockMHz = x
-	case temperature:
+	case Temperature:
 		r.TempCelsius = x
-	case pcieSent:
+	case PCIeSent:
 		r.sent = x
-	case pcieReceived:
+	case PCIeReceived:
 		r.received = x
-	case pcieBoth:
-		r.PCIeBytesPerSec = x
-	case ignored:
+	case Ignored:
 	}
 	return true
 }
 
 // finish makes the row a whole sample; before is the sample before it of the
 // same source.
-func (r *row) finish(mig bool, before *profile.Sample) {
+func (r *Row) finish(mig bool, before *profile.Sample) {
 	s := &r.Sample
 	if mig {
 		s.GPUBusy = profile.Opt[float64]{}

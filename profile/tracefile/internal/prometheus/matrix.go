@@ -1,4 +1,4 @@
-package tracefile
+package prometheus
 
 import (
 	"bufio"
@@ -11,36 +11,40 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// readMatrix reads the JSON that Prometheus answers to query_range or query,
+// ReadMatrix reads the JSON that Prometheus answers to query_range or query,
 // one series at a time:
 //
 //	{"status":"success","data":{"resultType":"matrix","result":[
 //	  {"metric":{"__name__":"...","gpu":"0"},"values":[[1700000000,"0.5"],...]}]}}
-func readMatrix(r *bufio.Reader, c *collector) error {
-	m := newMatrix(c)
-	if err := m.read(r); err != nil {
+func ReadMatrix(r *bufio.Reader, c *gather.Collector) error {
+	m := NewMatrix(c)
+	if err := m.Read(r); err != nil {
 		return err
 	}
-	return m.finish()
+	return m.Finish()
 }
 
-// matrix gathers points of all series by source and time.
-type matrix struct {
-	*collector
+// Matrix gathers points of all series by source and time.
+type Matrix struct {
+	*gather.Collector
 	points [][]point // by source
 	count  int
 }
 
 type point struct {
 	millis  int64
-	measure measure
+	measure gather.Measure
 	value   float64
 }
 
-func newMatrix(c *collector) *matrix { return &matrix{collector: c} }
+// NewMatrix returns a matrix whose points go to a collector.
+func NewMatrix(c *gather.Collector) *Matrix { return &Matrix{Collector: c} }
 
 // answer is the head of an answer; its series are read one by one.
 type answer struct {
@@ -50,35 +54,36 @@ type answer struct {
 	others       []string // keys that no answer has
 }
 
-func (m *matrix) read(r io.Reader) error {
-	limited := &io.LimitedReader{R: r, N: MaxJSON}
+// Read takes the points of one answer.
+func (m *Matrix) Read(r io.Reader) error {
+	limited := &io.LimitedReader{R: r, N: gather.MaxJSON}
 	dec := json.NewDecoder(limited)
 	var a answer
 	err := m.object(dec, func(key string) error { return m.top(dec, key, &a) })
 	switch {
-	case errors.Is(err, ErrOther):
+	case errors.Is(err, gather.ErrOther):
 		return err
 	case limited.N <= 0:
-		return fmt.Errorf("the answer is longer than %d bytes: ask for less at a time", MaxJSON)
+		return fmt.Errorf("the answer is longer than %d bytes: ask for less at a time", gather.MaxJSON)
 	case err != nil:
 		return fmt.Errorf("offset %d: %w", dec.InputOffset(), noEOF(err))
 	case a.status == "error":
-		return fmt.Errorf("the server answered with an error: %s", clip(a.message))
+		return fmt.Errorf("the server answered with an error: %s", gather.Clip(a.message))
 	case a.status == "" && a.kind == "":
 		return a.unlike()
 	case a.status != "success":
 		return errors.New("no answer of Prometheus: status is not success")
 	case a.kind != "matrix" && a.kind != "vector":
-		return fmt.Errorf("result type %q; want matrix or vector", clip(a.kind))
+		return fmt.Errorf("result type %q; want matrix or vector", gather.Clip(a.kind))
 	}
 	for _, w := range a.warnings {
-		m.warnAt(0, "the server warns: %s", clip(w))
+		m.WarnAt(0, "the server warns: %s", gather.Clip(w))
 	}
 	return nil
 }
 
 // object visits the keys of an object; visit must take the value.
-func (m *matrix) object(dec *json.Decoder, visit func(key string) error) error {
+func (m *Matrix) object(dec *json.Decoder, visit func(key string) error) error {
 	tok, err := dec.Token()
 	if err != nil {
 		return err
@@ -103,7 +108,7 @@ func (m *matrix) object(dec *json.Decoder, visit func(key string) error) error {
 	return err
 }
 
-func (m *matrix) top(dec *json.Decoder, key string, a *answer) error {
+func (m *Matrix) top(dec *json.Decoder, key string, a *answer) error {
 	switch key {
 	case "status":
 		return dec.Decode(&a.status)
@@ -142,28 +147,28 @@ type series struct {
 type promPoint struct {
 	millis int64
 	value  float64
-	state  reading
+	state  gather.Reading
 }
 
 // UnmarshalJSON reads a point without keeping its text.
 func (p *promPoint) UnmarshalJSON(data []byte) error {
 	when, text, ok := bytes.Cut(bytes.Trim(data, "[] \t\r\n"), []byte(","))
-	seconds, err := strconv.ParseFloat(string(trim(when)), 64)
+	seconds, err := strconv.ParseFloat(string(gather.Trim(when)), 64)
 	if !ok || err != nil || !(math.Abs(seconds) <= 1e11) {
-		return fmt.Errorf("a point %s without a Unix time", clip(data))
+		return fmt.Errorf("a point %s without a Unix time", gather.Clip(data))
 	}
-	text = trim(text)
+	text = gather.Trim(text)
 	if len(text) < 2 || text[0] != '"' || text[len(text)-1] != '"' {
-		return fmt.Errorf("a point %s whose value is no text", clip(data))
+		return fmt.Errorf("a point %s whose value is no text", gather.Clip(data))
 	}
 	p.millis = int64(math.Round(seconds * 1000))
-	if p.value, p.state = number(text[1 : len(text)-1]); p.state == garbled {
-		return fmt.Errorf("a point %s whose value is no number", clip(data))
+	if p.value, p.state = gather.Number(text[1 : len(text)-1]); p.state == gather.Garbled {
+		return fmt.Errorf("a point %s whose value is no number", gather.Clip(data))
 	}
 	return nil
 }
 
-func (m *matrix) result(dec *json.Decoder) error {
+func (m *Matrix) result(dec *json.Decoder) error {
 	tok, err := dec.Token()
 	if err != nil {
 		return err
@@ -184,7 +189,7 @@ func (m *matrix) result(dec *json.Decoder) error {
 	return err
 }
 
-func (m *matrix) series(s *series) error {
+func (m *Matrix) series(s *series) error {
 	what, ok := metrics[s.Metric["__name__"]]
 	if !ok {
 		return nil
@@ -194,34 +199,34 @@ func (m *matrix) series(s *series) error {
 		labels.add(name, s.Metric[name])
 	}
 	key := labels.key()
-	if _, err := m.source(key, func() map[string]string { return labels.labels }); err != nil {
+	if _, err := m.Source(key, func() map[string]string { return labels.labels }); err != nil {
 		return err
 	}
-	i := m.index[string(key)]
-	for len(m.points) < len(m.sources) {
+	i := m.Index[string(key)]
+	for len(m.points) < len(m.Sources) {
 		m.points = append(m.points, nil)
 	}
-	if m.sources[i].mig && what.quantity == gpuBusy {
+	if m.Sources[i].MIG && what.Quantity == gather.GPUBusy {
 		return nil
 	}
 	values := s.Values
 	if s.Value != nil {
 		values = append(values, *s.Value)
 	}
-	if m.count += len(values); m.count > 8*MaxSamples {
-		return fmt.Errorf("more than %d points", 8*MaxSamples)
+	if m.count += len(values); m.count > 8*gather.MaxSamples {
+		return fmt.Errorf("more than %d points", 8*gather.MaxSamples)
 	}
 	for _, v := range values {
-		if v.state == known {
+		if v.state == gather.Known {
 			m.points[i] = append(m.points[i], point{v.millis, what, v.value})
 		}
 	}
 	return nil
 }
 
-// finish puts the points of each source in order of time and makes samples of
+// Finish puts the points of each source in order of time and makes samples of
 // those of the same millisecond.
-func (m *matrix) finish() error {
+func (m *Matrix) Finish() error {
 	for i, points := range m.points {
 		slices.SortStableFunc(points, func(a, b point) int {
 			switch {
@@ -234,22 +239,22 @@ func (m *matrix) finish() error {
 		})
 		bad := 0
 		for len(points) > 0 {
-			r := row{}
+			r := gather.Row{}
 			r.At = time.UnixMilli(points[0].millis).UTC()
 			n := 0
 			for n < len(points) && points[n].millis == points[0].millis {
-				if !r.put(points[n].measure, points[n].value) {
+				if !r.Put(points[n].measure, points[n].value) {
 					bad++
 				}
 				n++
 			}
-			if err := m.push(&m.sources[i], &r); err != nil {
+			if err := m.Push(&m.Sources[i], &r); err != nil {
 				return err
 			}
 			points = points[n:]
 		}
 		if bad > 0 {
-			m.warnAt(0, "%d values that cannot be, such as a ratio above 1, are left out", bad)
+			m.WarnAt(0, "%d values that cannot be, such as a ratio above 1, are left out", bad)
 		}
 		m.points[i] = nil
 	}
@@ -262,4 +267,26 @@ func noEOF(err error) error {
 		return io.ErrUnexpectedEOF
 	}
 	return err
+}
+
+// stray passes over a key that no answer of Prometheus has. It stops at the nodes
+// of an execution trace, which may be long.
+func (a *answer) stray(key string) error {
+	if len(a.others) < gather.MaxNamedKeys {
+		a.others = append(a.others, gather.Clip(key))
+	}
+	if key == "nodes" && a.others[0] == "schema" {
+		return fmt.Errorf("%w: an execution trace of PyTorch (ExecutionTraceObserver), which tells operators but no times on the GPU; "+
+			"export_chrome_trace of the profiler does", gather.ErrOther)
+	}
+	return nil
+}
+
+// unlike says what a JSON object looks like that is no answer of Prometheus.
+func (a *answer) unlike() error {
+	if len(a.others) == 0 {
+		return fmt.Errorf("an object without keys that are known: %w", gather.ErrFormat)
+	}
+	return fmt.Errorf("an object with the keys %s, neither a profiler's trace (traceEvents) nor an answer of Prometheus (status, data): %w",
+		strings.Join(a.others, ", "), gather.ErrFormat)
 }

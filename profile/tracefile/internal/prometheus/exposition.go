@@ -1,4 +1,4 @@
-package tracefile
+package prometheus
 
 import (
 	"bufio"
@@ -6,14 +6,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// readExposition reads Prometheus text: one answer of an exporter, or many one
+// ReadExposition reads Prometheus text: one answer of an exporter, or many one
 // after the other. A metric that comes again for the same source begins the next
 // sample, and so does another timestamp.
-func readExposition(r *bufio.Reader, c *collector) error {
-	e := exposition{collector: c, series: map[string]int{}}
-	if err := c.each(r, e.line); err != nil {
+func ReadExposition(r *bufio.Reader, c *gather.Collector) error {
+	e := exposition{Collector: c, series: map[string]int{}}
+	if err := c.Each(r, e.line); err != nil {
 		return err
 	}
 	for i := range e.pending {
@@ -25,7 +27,7 @@ func readExposition(r *bufio.Reader, c *collector) error {
 }
 
 type exposition struct {
-	*collector
+	*gather.Collector
 	series  map[string]int // label text to source
 	pending []pendingRow   // one for each source
 	held    int            // bytes of label text in series
@@ -34,15 +36,15 @@ type exposition struct {
 
 // pendingRow is the sample that a source is being told.
 type pendingRow struct {
-	row
+	gather.Row
 	seen  uint64 // bits of metrics
 	stamp int64  // milliseconds; 0 is none
 }
 
 const maxHeld = 32 << 20 // bytes of label texts that are remembered
 
-// isMetricLine recognises "NAME{...} 1" with a name that is read.
-func isMetricLine(line []byte) bool {
+// IsMetricLine recognises "NAME{...} 1" with a name that is read.
+func IsMetricLine(line []byte) bool {
 	name, _, ok := bytes.Cut(line, []byte("{"))
 	_, known := metrics[string(name)]
 	return ok && known
@@ -55,30 +57,30 @@ func (e *exposition) line(line []byte) error {
 	}
 	m, ok := metrics[string(line[:open])]
 	if !ok {
-		if e.unknown == "" {
-			e.unknown = clip(string(line[:open]))
+		if e.Unknown == "" {
+			e.Unknown = gather.Clip(string(line[:open]))
 		}
 		return nil
 	}
 	end := bytes.LastIndexByte(line, '}')
 	if end < open {
-		e.warn("labels without an end: %q", clip(line))
+		e.Warn("labels without an end: %q", gather.Clip(line))
 		return nil
 	}
-	value, stamp := word(line[end+1:])
-	v, state := number(value)
-	if state == missing {
+	value, stamp := gather.Word(line[end+1:])
+	v, state := gather.Number(value)
+	if state == gather.Missing {
 		return nil
 	}
-	if state == garbled {
-		e.warn("%q is no value: %q", clip(value), clip(line))
+	if state == gather.Garbled {
+		e.Warn("%q is no value: %q", gather.Clip(value), gather.Clip(line))
 		return nil
 	}
 	i, err := e.find(line[open+1 : end])
 	if err != nil || i < 0 {
 		return err
 	}
-	return e.put(i, line[:open], m, v, trim(stamp))
+	return e.put(i, line[:open], m, v, gather.Trim(stamp))
 }
 
 // find returns the source of a label text; -1 is none.
@@ -88,15 +90,15 @@ func (e *exposition) find(text []byte) (int, error) {
 	}
 	labels := newLabelSet()
 	if !labels.parse(string(text)) {
-		e.warn("labels are damaged: %q", clip(text))
+		e.Warn("labels are damaged: %q", gather.Clip(text))
 		return -1, nil
 	}
 	key := labels.key()
-	if _, err := e.source(key, func() map[string]string { return labels.labels }); err != nil {
+	if _, err := e.Source(key, func() map[string]string { return labels.labels }); err != nil {
 		return -1, err
 	}
-	i := e.index[string(key)]
-	for len(e.pending) < len(e.sources) {
+	i := e.Index[string(key)]
+	for len(e.pending) < len(e.Sources) {
 		e.pending = append(e.pending, pendingRow{})
 	}
 	if e.held += len(text); e.held < maxHeld {
@@ -105,13 +107,13 @@ func (e *exposition) find(text []byte) (int, error) {
 	return i, nil
 }
 
-func (e *exposition) put(i int, name []byte, m measure, v float64, stamp []byte) error {
+func (e *exposition) put(i int, name []byte, m gather.Measure, v float64, stamp []byte) error {
 	p := &e.pending[i]
 	millis := int64(0)
 	if len(stamp) > 0 {
 		var ok bool
 		if millis, ok = wholeNumber(stamp); !ok {
-			e.warn("timestamp %q is no number of milliseconds", clip(stamp))
+			e.Warn("timestamp %q is no number of milliseconds", gather.Clip(stamp))
 			return nil
 		}
 	}
@@ -128,8 +130,8 @@ func (e *exposition) put(i int, name []byte, m measure, v float64, stamp []byte)
 			return err
 		}
 	}
-	if !p.put(m, v) {
-		e.warn("a value that cannot be: %s %v", clip(name), v)
+	if !p.Put(m, v) {
+		e.Warn("a value that cannot be: %s %v", gather.Clip(name), v)
 		return nil
 	}
 	p.seen |= 1 << id
@@ -151,12 +153,12 @@ func (e *exposition) flush(i int) error {
 	if p.stamp != 0 {
 		p.At = time.UnixMilli(p.stamp).UTC()
 	}
-	s := &e.sources[i]
-	if s.mig && p.seen&^e.busyBits() == 0 {
+	s := &e.Sources[i]
+	if s.MIG && p.seen&^e.busyBits() == 0 {
 		*p = pendingRow{}
 		return nil // nothing but the utilisation that is dropped
 	}
-	err := e.push(s, &p.row)
+	err := e.Push(s, &p.Row)
 	*p = pendingRow{}
 	return err
 }
@@ -165,7 +167,7 @@ func (e *exposition) flush(i int) error {
 func (e *exposition) busyBits() uint64 {
 	var bits uint64
 	for name, id := range e.ids {
-		if metrics[name].quantity == gpuBusy {
+		if metrics[name].Quantity == gather.GPUBusy {
 			bits |= 1 << id
 		}
 	}

@@ -1,4 +1,4 @@
-package tracefile
+package profiler
 
 import (
 	"bufio"
@@ -11,20 +11,10 @@ import (
 	"strconv"
 	"strings"
 
-	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// Bounds of a profiler's trace, as it is after unpacking.
-const (
-	// MaxProfile is the largest trace of a profiler in bytes.
-	MaxProfile = 1 << 30
-	// MaxEvents is the largest number of its events.
-	MaxEvents = 1 << 24
-
-	maxKernels = 1 << 22
-)
-
-// readKineto reads the Chrome trace that the PyTorch profiler writes, event by
+// ReadKineto reads the Chrome trace that the PyTorch profiler writes, event by
 // event. It becomes one sample for each GPU that ran a kernel, over the time from
 // the first to the last activity of any GPU:
 //
@@ -37,7 +27,7 @@ const (
 //
 // What the trace does not tell is missing. File.DataWait is the share of the
 // marked steps in which the loop waited for its data loader.
-func readKineto(r *bufio.Reader, c *collector) error {
+func ReadKineto(r *bufio.Reader, c *gather.Collector) error {
 	in := &guard{r: r, left: MaxProfile}
 	dec := json.NewDecoder(in)
 	p := newProfiled()
@@ -51,49 +41,6 @@ func readKineto(r *bufio.Reader, c *collector) error {
 	}
 	return p.finish(c)
 }
-
-// guard hands a document on, with its runs of blanks shortened to one, and
-// bounds it: as a whole, and what lies between two resets, which a decoder may
-// have to hold.
-type guard struct {
-	r     *bufio.Reader
-	left  int64
-	held  int64
-	blank bool
-	keep  bool // blanks as they are
-}
-
-func (g *guard) reset() { g.held = 0 }
-
-// Read implements io.Reader.
-func (g *guard) Read(p []byte) (int, error) {
-	for {
-		n, err := g.r.Read(p)
-		g.left -= int64(n)
-		out := p[:0]
-		for _, b := range p[:n] {
-			blank := b == ' ' || b == '\n' || b == '\t' || b == '\r'
-			if !blank || !g.blank || g.keep {
-				out = append(out, b)
-			}
-			g.blank = blank
-		}
-		g.held += int64(len(out))
-		switch {
-		case g.left < 0:
-			return 0, fmt.Errorf("the trace is longer than %d bytes unpacked", MaxProfile)
-		case g.held > maxHeldJSON:
-			return 0, fmt.Errorf("one event is longer than %d bytes", maxHeldJSON)
-		case len(out) > 0 || err != nil:
-			return len(out), err
-		}
-	}
-}
-
-const (
-	maxHeldJSON  = 16 << 20 // bytes of one event
-	maxJSONDepth = 1000
-)
 
 // document reads {"deviceProperties": [...], ..., "traceEvents": [...]}.
 func (p *profiled) document(dec *json.Decoder) error {
@@ -114,7 +61,7 @@ func (p *profiled) document(dec *json.Decoder) error {
 				Name string `json:"name"`
 			}
 			if err = dec.Decode(&devices); err == nil {
-				for _, d := range devices[:min(len(devices), MaxTraces)] {
+				for _, d := range devices[:min(len(devices), gather.MaxTraces)] {
 					p.names[d.ID] = d.Name
 				}
 			}
@@ -236,15 +183,6 @@ func (p *profiled) event(e *event) error {
 	return nil
 }
 
-// share reads a number over a scale; what is none is missing.
-func share(raw json.RawMessage, scale float64) profile.Opt[float64] {
-	v, err := strconv.ParseFloat(strings.Trim(string(raw), `"`), 64)
-	if err != nil || !(v >= 0) || math.IsInf(v, 0) {
-		return profile.Opt[float64]{}
-	}
-	return profile.Some(v / scale)
-}
-
 // nanoseconds reads microseconds with up to three decimals.
 func nanoseconds(n json.Number) (int64, bool) {
 	whole, part, _ := strings.Cut(n.String(), ".")
@@ -256,8 +194,8 @@ func nanoseconds(n json.Number) (int64, bool) {
 	return us*1000 + ns, err == nil && ns >= 0
 }
 
-// isKineto recognises the beginning of a Chrome trace.
-func isKineto(text []byte) bool {
+// IsKineto recognises the beginning of a Chrome trace.
+func IsKineto(text []byte) bool {
 	return bytes.Contains(text, []byte(`"traceEvents"`)) || bytes.Contains(text, []byte(`"schemaVersion"`)) && bytes.Contains(text, []byte(`"deviceProperties"`)) ||
 		bytes.Contains(text, []byte(`"distributedInfo"`))
 }

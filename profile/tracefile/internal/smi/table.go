@@ -1,4 +1,4 @@
-package tracefile
+package smi
 
 import (
 	"bufio"
@@ -7,52 +7,26 @@ import (
 	"strings"
 	"time"
 
-	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// readTable reads what nvidia-smi dmon, nvidia-smi pmon and dcgmi dmon print:
+// ReadTable reads what nvidia-smi dmon, nvidia-smi pmon and dcgmi dmon print:
 // columns between blanks, named by a header that may come again with other
 // columns. Unit rows carry nothing that the names do not; dcgmi's hold blanks
 // inside a unit, so that nothing may be aligned on them.
-func readTable(r *bufio.Reader, c *collector) error {
-	t := table{collector: c}
-	err := c.each(r, func(line []byte) error {
+func ReadTable(r *bufio.Reader, c *gather.Collector) error {
+	t := table{Collector: c}
+	err := c.Each(r, func(line []byte) error {
 		if line[0] == '#' {
 			t.header(line)
 			return nil
 		}
 		return t.row(line)
 	})
-	for i := range c.sources {
-		c.sources[i].idle()
+	for i := range c.Sources {
+		c.Sources[i].Idle()
 	}
 	return err
-}
-
-// idle sets to 0 what pmon leaves blank of a process that it tells in another
-// second: a "-" there means that the process did nothing. A process that it never
-// tells, as on MIG instances, stays missing.
-func (s *source) idle() {
-	if s.labels[LabelPID] == "" {
-		return
-	}
-	told := func(of func(*profile.Sample) *profile.Opt[float64]) {
-		some := false
-		for _, block := range s.blocks {
-			for i := range block {
-				some = some || !of(&block[i]).IsZero()
-			}
-		}
-		for _, block := range s.blocks {
-			for i := range block {
-				if v := of(&block[i]); some && v.IsZero() {
-					*v = profile.Some(0.0)
-				}
-			}
-		}
-	}
-	told(func(x *profile.Sample) *profile.Opt[float64] { return &x.GPUBusy })
-	told(func(x *profile.Sample) *profile.Opt[float64] { return &x.MemBusy })
 }
 
 // role is what a column holds.
@@ -71,17 +45,17 @@ const (
 
 type column struct {
 	role    role
-	measure measure
+	measure gather.Measure
 }
 
 type table struct {
-	*collector
+	*gather.Collector
 	columns []column
 	key     []byte
 }
 
-// isTableHeader recognises "# gpu ...", "#Date Time gpu ..." and "#Entity ...".
-func isTableHeader(line []byte) bool {
+// IsTableHeader recognises "# gpu ...", "#Date Time gpu ..." and "#Entity ...".
+func IsTableHeader(line []byte) bool {
 	if len(line) == 0 || line[0] != '#' {
 		return false
 	}
@@ -95,7 +69,7 @@ func isTableHeader(line []byte) bool {
 
 // header takes the names of the columns; a line of units is none.
 func (t *table) header(line []byte) {
-	if !isTableHeader(line) {
+	if !IsTableHeader(line) {
 		return
 	}
 	t.columns = t.columns[:0]
@@ -106,7 +80,7 @@ func (t *table) header(line []byte) {
 
 // names yields the words of a header.
 func names(header []byte) iter.Seq[[]byte] {
-	return bytes.FieldsFuncSeq(header, func(r rune) bool { return r < 256 && isGap(byte(r)) })
+	return bytes.FieldsFuncSeq(header, func(r rune) bool { return r < 256 && gather.IsGap(byte(r)) })
 }
 
 func roleOf(name string) role {
@@ -124,51 +98,51 @@ func roleOf(name string) role {
 	case "command", "name":
 		return commandRole
 	}
-	if columnMeasure(name).quantity == ignored {
+	if columnMeasure(name).Quantity == gather.Ignored {
 		return otherRole
 	}
 	return valueRole
 }
 
 // columnMeasure returns what a column of the three tools measures.
-func columnMeasure(name string) measure {
+func columnMeasure(name string) gather.Measure {
 	switch name {
 	case "sm", "GPUTL": // dmon's sm is utilization.gpu
-		return measure{gpuBusy, percent}
+		return gather.GPUBusy.In(gather.Percent)
 	case "mem", "MCUTL":
-		return measure{memBusy, percent}
+		return gather.MemBusy.In(gather.Percent)
 	case "GRACT":
-		return measure{graphicsActive, one}
+		return gather.GraphicsActive.In(gather.One)
 	case "SMACT":
-		return measure{smActive, one}
+		return gather.SMActive.In(gather.One)
 	case "SMOCC":
-		return measure{smOccupancy, one}
+		return gather.SMOccupancy.In(gather.One)
 	case "TENSO":
-		return measure{tensorActive, one}
+		return gather.TensorActive.In(gather.One)
 	case "DRAMA":
-		return measure{dramActive, one}
+		return gather.DRAMActive.In(gather.One)
 	case "FP32A":
-		return measure{fp32Active, one}
+		return gather.FP32Active.In(gather.One)
 	case "fb", "FBUSD":
-		return measure{memUsed, mebi}
+		return gather.MemUsed.In(gather.Mebi)
 	case "pwr", "POWER":
-		return measure{power, one}
+		return gather.Power.In(gather.One)
 	case "TOTEC":
-		return measure{energy, milli}
+		return gather.Energy.In(gather.Milli)
 	case "pclk", "SMCLK":
-		return measure{smClock, one}
+		return gather.SMClock.In(gather.One)
 	case "gtemp", "TMPTR":
-		return measure{temperature, one}
+		return gather.Temperature.In(gather.One)
 	case "txpci":
-		return measure{pcieSent, mega}
+		return gather.PCIeSent.In(gather.Mega)
 	case "rxpci":
-		return measure{pcieReceived, mega}
+		return gather.PCIeReceived.In(gather.Mega)
 	case "PCITX":
-		return measure{pcieSent, one}
+		return gather.PCIeSent.In(gather.One)
 	case "PCIRX":
-		return measure{pcieReceived, one}
+		return gather.PCIeReceived.In(gather.One)
 	}
-	return measure{}
+	return gather.Measure{}
 }
 
 // cells are the words of a row that name its source.
@@ -178,32 +152,32 @@ type cells struct {
 
 // row reads one row and appends it to its source.
 func (t *table) row(line []byte) error {
-	if first, _ := word(line); len(t.columns) == 0 || string(first) == "ID" {
+	if first, _ := gather.Word(line); len(t.columns) == 0 || string(first) == "ID" {
 		return nil // before the first header, or dcgmi's units
 	}
-	var r row
+	var r gather.Row
 	var w cells
 	bad, rest := false, line
 	for i := range t.columns {
 		col := &t.columns[i]
 		var cell []byte
-		cell, rest = word(rest)
+		cell, rest = gather.Word(rest)
 		if cell == nil {
 			if col.role != commandRole {
-				t.warn("a row of fewer columns than the header: %q", clip(line))
+				t.Warn("a row of fewer columns than the header: %q", gather.Clip(line))
 				return nil
 			}
 			break
 		}
 		if col.role == valueRole {
-			v, state := number(cell)
-			bad = bad || state == garbled || state == known && !r.put(col.measure, v)
+			v, state := gather.Number(cell)
+			bad = bad || state == gather.Garbled || state == gather.Known && !r.Put(col.measure, v)
 			continue
 		}
 		rest = w.take(col.role, cell, rest)
 	}
 	if bad {
-		t.warn("a value that cannot be: %q", clip(line))
+		t.Warn("a value that cannot be: %q", gather.Clip(line))
 	}
 	return t.finish(&r, &w)
 }
@@ -215,7 +189,7 @@ func (w *cells) take(role role, cell, rest []byte) []byte {
 		w.gpu = cell
 	case entityRole:
 		w.kind = cell
-		w.gpu, rest = word(rest)
+		w.gpu, rest = gather.Word(rest)
 	case pidRole:
 		w.pid = cell
 	case dateRole:
@@ -230,31 +204,13 @@ func (w *cells) take(role role, cell, rest []byte) []byte {
 	return rest
 }
 
-// word cuts the first word off. Commas are blanks: dmon writes them on demand.
-func word(line []byte) (first, rest []byte) {
-	start := 0
-	for start < len(line) && isGap(line[start]) {
-		start++
-	}
-	end := start
-	for end < len(line) && !isGap(line[end]) {
-		end++
-	}
-	if start == end {
-		return nil, nil
-	}
-	return line[start:end], line[end:]
-}
-
-func isGap(b byte) bool { return b <= ' ' || b == ',' }
-
-func (t *table) finish(r *row, w *cells) error {
+func (t *table) finish(r *gather.Row, w *cells) error {
 	switch {
 	case len(w.gpu) == 0 || w.gpu[0] < '0' || w.gpu[0] > '9':
-		t.warn("no row of the table")
+		t.Warn("no row of the table")
 		return nil
 	case len(w.pid) == 1 && w.pid[0] == '-':
-		t.instead = "rows of GPUs that no process used, and no other"
+		t.Instead = "rows of GPUs that no process used, and no other"
 		return nil // an idle GPU of pmon
 	case bytes.HasPrefix(w.command, []byte("nvidia-cuda-mps")):
 		return nil // the daemon, not a task
@@ -262,28 +218,28 @@ func (t *table) finish(r *row, w *cells) error {
 	if w.date != nil {
 		at, ok := t.day(w.date, w.clock)
 		if !ok {
-			t.warn("date %q and time %q are not YYYYMMDD and hh:mm:ss", clip(w.date), clip(w.clock))
+			t.Warn("date %q and time %q are not YYYYMMDD and hh:mm:ss", gather.Clip(w.date), gather.Clip(w.clock))
 			return nil
 		}
 		r.At = at
 	}
 	t.key = append(append(append(append(append(t.key[:0], w.kind...), ' '), w.gpu...), ' '), w.pid...)
-	s, err := t.source(t.key, w.labels)
+	s, err := t.Source(t.key, w.labels)
 	if err != nil {
 		return err
 	}
-	return t.push(s, r)
+	return t.Push(s, r)
 }
 
 func (t *table) day(date, clock []byte) (at time.Time, ok bool) {
 	if len(date) != 8 {
 		return at, false
 	}
-	n, ok := digits(date)
+	n, ok := gather.Digits(date)
 	if !ok {
 		return at, false
 	}
-	return t.date(n/10000, n/100%100, n%100, clock)
+	return t.Date(n/10000, n/100%100, n%100, clock)
 }
 
 // labels says which GPU, MIG instance or process the cells name.
@@ -291,15 +247,15 @@ func (w *cells) labels() map[string]string {
 	labels := map[string]string{}
 	switch kind := string(w.kind); kind {
 	case "", "GPU":
-		labels[LabelGPU] = string(w.gpu)
+		labels[gather.LabelGPU] = string(w.gpu)
 	case "GPU-I":
-		labels[LabelInstance] = string(w.gpu)
+		labels[gather.LabelInstance] = string(w.gpu)
 	default:
-		labels[LabelInstance] = kind + " " + string(w.gpu)
+		labels[gather.LabelInstance] = kind + " " + string(w.gpu)
 	}
 	if len(w.pid) > 0 {
-		labels[LabelPID] = string(w.pid)
-		labels[LabelCommand] = string(w.command[:min(len(w.command), maxKey)])
+		labels[gather.LabelPID] = string(w.pid)
+		labels[gather.LabelCommand] = string(w.command[:min(len(w.command), gather.MaxKey)])
 	}
 	return labels
 }
