@@ -96,7 +96,7 @@ func (r *Runner) open(ctx context.Context, p fleet.Planner) (err error) {
 			return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
 		}
 	}
-	if len(entries) == 0 {
+	if len(entries) == 0 && !r.config.Serve { // numbers begin anew there: a task that looks like an old one is another
 		if r.left, err = r.leftRuns(); err != nil {
 			return errors.Join(fmt.Errorf("runner: %w", err), r.store.Close(), r.lock.Close())
 		}

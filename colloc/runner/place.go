@@ -69,8 +69,7 @@ func (p *pass) try(e *backlog.Entry) {
 		p.disks[e.Task.Dir] = full
 	}
 	if full != "" {
-		e.Waiting = full
-		p.waits = append(p.waits, e)
+		e.Waiting = full // no GPU could help it: who comes after it does not overtake
 		return
 	}
 	why, known := p.refused[class]
@@ -88,7 +87,7 @@ func (p *pass) try(e *backlog.Entry) {
 	e.Waiting = why
 	p.waits = append(p.waits, e)
 	if !known && p.kept == nil && e.Overtaken >= patience {
-		p.kept = p.r.fleet.Keep(e)
+		p.kept = p.r.fleet.Keep(e, closed)
 	}
 }
 

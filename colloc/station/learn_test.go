@@ -17,11 +17,14 @@ import (
 
 // train is a training that holds 2 GiB of a fake GPU until there is a file.
 func train(until string) int {
+	tick := time.NewTicker(5 * time.Millisecond)
+	for _, err := os.Stat(until + ".begin"); err != nil; _, err = os.Stat(until + ".begin") { // what uses no GPU tells nothing
+		<-tick.C
+	}
 	if _, err := fakegpu.Allocate(2 * profile.GiB); err != nil {
 		fmt.Println(err)
 		return 1
 	}
-	tick := time.NewTicker(5 * time.Millisecond)
 	for step := 1; ; step++ {
 		fmt.Printf("step %d/1000000\n", step)
 		if _, err := os.Stat(until); err == nil {
@@ -47,6 +50,9 @@ func TestKinds(t *testing.T) {
 	ids := g.add(t, task)
 	if first := g.running(t, ids[0]); first.Reserved < 30*profile.GiB {
 		t.Errorf("the first job reserved %v, want all that is free", first.Reserved)
+	}
+	if err := os.WriteFile(end+".begin", nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for end := time.Now().Add(time.Minute); ; {
 		changed := g.change()

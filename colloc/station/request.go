@@ -29,7 +29,8 @@ func (s *Station) answer(f answerer) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(value) // the client is gone
+		_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(tailPatience)) // not every server has one
+		_ = json.NewEncoder(w).Encode(value)                                                       // the client is gone
 	})
 }
 

@@ -64,7 +64,9 @@ func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.
 		c.wrote(err)
 	}
 	if err != nil && !gone(err) {
-		c.said.Delete(pod.UID) // Unsaid says it again, or the next refusal
+		if !definite(err) { // what may not be written is not tried for ever
+			c.said.Delete(pod.UID) // Unsaid says it again, or the next refusal
+		}
 		c.config.Log.Warn("condition not written", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
 }

@@ -3,9 +3,11 @@ package controller
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -40,7 +42,11 @@ func (c *Controller) Watch(ctx context.Context) error {
 		c.listen(others.Core().V1().Pods().Informer(), c.otherHandler()),
 		c.listen(rest.Core().V1().Nodes().Informer(), c.nodeHandler()),
 	}
-	if c.hasSlices() {
+	sliced, err := c.hasSlices()
+	if err != nil {
+		return fmt.Errorf("controller: whether there are ResourceSlices: %w", err)
+	}
+	if sliced {
 		synced = append(synced, c.listen(rest.Resource().V1().ResourceSlices().Informer(), c.sliceHandler()))
 	}
 	for _, f := range []informers.SharedInformerFactory{ours, others, rest} {
@@ -86,17 +92,15 @@ func trimNode(obj any) (any, error) {
 }
 
 // hasSlices reports whether the API server has ResourceSlices.
-func (c *Controller) hasSlices() bool {
+func (c *Controller) hasSlices() (bool, error) {
 	list, err := c.config.Client.Discovery().ServerResourcesForGroupVersion(schema.GroupVersion{Group: resourcev1.GroupName, Version: "v1"}.String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == "resourceslices" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == "resourceslices" }), nil
 }
 
 // handler calls set for what is new or changed and drop for what is gone, then wakes the

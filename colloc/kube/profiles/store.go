@@ -3,8 +3,11 @@ package profiles
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
@@ -55,17 +58,15 @@ func (s *Store) Drop(namespace, name string) {
 
 // Served reports whether the API server knows Profiles: whether their definition is
 // installed.
-func Served(d discovery.DiscoveryInterface) bool {
+func Served(d discovery.DiscoveryInterface) (bool, error) {
 	list, err := d.ServerResourcesForGroupVersion(Resource().GroupVersion().String())
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, fmt.Errorf("profiles: whether there are any: %w", err)
 	}
-	for i := range list.APIResources {
-		if list.APIResources[i].Name == api.ProfileResource {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list.APIResources, func(r metav1.APIResource) bool { return r.Name == api.ProfileResource }), nil
 }
 
 // Watch fills the Store until ctx is over, and returns once it has all there is. changed

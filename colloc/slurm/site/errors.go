@@ -91,6 +91,8 @@ func symptoms() []symptom {
 		{"invalid user id", ErrPermission},
 		{"user's group not permitted", ErrPermission},
 		{"invalid account or account/partition", ErrPermission},
+		{"invalid qos", ErrPermission},
+		{"reservation is invalid", ErrPermission},
 		{"authentication", ErrPermission},
 		{"protocol authentication error", ErrPermission},
 		{"unauthorized", ErrPermission},

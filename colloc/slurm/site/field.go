@@ -85,6 +85,15 @@ func (n number) mebibytes() profile.Bytes {
 	return profile.Bytes(max(0, min(n.int64(), 1<<43))) * profile.MiB
 }
 
+// someMebibytes returns memory; 0 for Slurm's own numbers for none and for no end, the
+// largest two of 32 and of 64 bits, with and without the bit that says "for each CPU".
+func (n number) someMebibytes() profile.Bytes {
+	if n.int64() <= 0 || n.int64() >= math.MaxUint32-1 {
+		return 0
+	}
+	return n.mebibytes()
+}
+
 // words are strings as any version writes them: "A", "A,B" or ["A", "B"].
 type words []string
 

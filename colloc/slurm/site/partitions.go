@@ -16,6 +16,12 @@ type jsonPartition struct {
 	State    words  `json:"state"`
 	MaxTime  number `json:"max_time_limit"`
 	MaxNodes number `json:"maximum_nodes_per_job"`
+	PerCPU   number `json:"default_memory_per_cpu"`
+	PerNode  number `json:"default_memory_per_node"`
+	Defaults struct {
+		PerCPU  number `json:"partition_memory_per_cpu"`
+		PerNode number `json:"partition_memory_per_node"`
+	} `json:"defaults"`
 	Maximums struct {
 		Time  number `json:"time"`
 		Nodes number `json:"nodes"`
@@ -48,6 +54,8 @@ func ParsePartitionsJSON(data []byte) ([]Partition, error) {
 			Name: string(p.Name), Default: slices.Contains(p.Flags, "default"),
 			Down:    !slices.Contains(slices.Concat(p.State, p.Partition.State), "UP"),
 			MaxTime: max(p.MaxTime.minutes(), p.Maximums.Time.minutes()), MaxNodes: max(p.MaxNodes.count(), p.Maximums.Nodes.count()),
+			MemoryPerCPU:  max(p.PerCPU.someMebibytes(), p.Defaults.PerCPU.someMebibytes()),
+			MemoryPerNode: max(p.PerNode.someMebibytes(), p.Defaults.PerNode.someMebibytes()),
 		})
 	}
 	return list, nil

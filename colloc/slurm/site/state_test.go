@@ -359,3 +359,16 @@ func TestNoTime(t *testing.T) {
 		}
 	}
 }
+
+// TestPartitionsJSONMemory: both ways in which versions write what a job gets that states
+// no memory, and Slurm's own numbers for none.
+func TestPartitionsJSONMemory(t *testing.T) {
+	list, err := ParsePartitionsJSON([]byte(`{"partitions": [
+		{"name": "old", "default_memory_per_cpu": 100, "default_memory_per_node": 0},
+		{"name": "new", "defaults": {"partition_memory_per_node": {"set": true, "infinite": false, "number": 2048}}},
+		{"name": "none", "default_memory_per_cpu": 9223372036854775807, "default_memory_per_node": 4294967294}
+	]}`))
+	if err != nil || len(list) != 3 || list[0].MemoryPerCPU != 100*profile.MiB || list[1].MemoryPerNode != 2*profile.GiB || list[2].MemoryPerCPU != 0 || list[2].MemoryPerNode != 0 {
+		t.Errorf("%+v, %v; want 100 MiB a CPU, 2 GiB a node, and nothing", list, err)
+	}
+}

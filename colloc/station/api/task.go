@@ -68,6 +68,8 @@ type Submission struct {
 const (
 	// MaxName is the length of a name or kind in bytes.
 	MaxName = 200
+	// MaxAfter is for how many jobs one waits.
+	MaxAfter = 1000
 	// MaxTasks is how many tasks come in one request.
 	MaxTasks = 10_000
 	// MaxBody is the length of a request.

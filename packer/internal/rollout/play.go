@@ -98,6 +98,7 @@ func (e *Engine) open() {
 		e.out.Passed[i] = started + n
 	}
 	e.compact()
+	e.settle()
 }
 
 // wait notes that a job does not start, and reports whether nobody may pass it.

@@ -23,12 +23,18 @@ func (e *Engine) stop(i int32) bool {
 	}
 	for _, s := range best {
 		for e.gain(i, s.card) == 0 {
-			e.vacate(e.victim(i, &e.cards[s.card]))
+			v := e.victim(i, &e.cards[s.card])
+			if v < 0 { // it gained from company that a gang took along
+				return false
+			}
+			e.vacate(v)
 		}
 	}
 	on := make([]int32, len(best))
 	for k, s := range best {
-		on[k] = s.card
+		if on[k] = s.card; e.gain(i, s.card) == 0 { // a gang that stopped for a later card ran here, too
+			return false
+		}
 	}
 	e.start(i, on)
 	return true
@@ -84,7 +90,7 @@ func (e *Engine) victim(i int32, c *state) int32 {
 	for _, v := range c.jobs[:c.n] {
 		o := &e.Jobs[v]
 		least := float64(stopFactor*(j.size()/j.weight())) + float64(o.Restart)*One*float64(o.Width)
-		if o.Stoppable && len(o.On) > 0 && !e.lives[v].stopped && o.size()/o.weight() > least && (best < 0 || o.size() > e.Jobs[best].size()) {
+		if o.Stoppable && !o.Due && len(o.On) > 0 && !e.lives[v].stopped && o.size()/o.weight() > least && (best < 0 || o.size() > e.Jobs[best].size()) {
 			best = v
 		}
 	}
@@ -112,6 +118,20 @@ func (e *Engine) vacate(v int32) {
 	at, _ := slices.BinarySearchFunc(e.queue, v, e.before)
 	e.queue = slices.Insert(e.queue, at, v)
 	e.out.Stops = append(e.out.Stops, v)
+}
+
+// settle forgets the stops of jobs that start again where they ran: they go on.
+func (e *Engine) settle() {
+	e.starts = slices.DeleteFunc(e.starts, func(s Start) bool {
+		j, l := &e.Jobs[s.Job], &e.lives[s.Job]
+		if !l.stopped || !slices.Equal(slices.Sorted(slices.Values(j.On)), slices.Sorted(slices.Values(s.On))) {
+			return false
+		}
+		l.stopped, l.left = false, max(1, l.left-j.Restart*One)
+		e.pace(s.Job)
+		e.out.Stops = slices.DeleteFunc(e.out.Stops, func(v int32) bool { return v == s.Job })
+		return true
+	})
 }
 
 // remove takes a job off a card.

@@ -33,7 +33,11 @@ type relay struct {
 
 // pass passes on what is there. Who does not take it gets no more; the command goes on.
 func (r *relay) pass(over bool) {
-	n, err := io.Copy(r.to, r.out)
+	info, err := r.out.Stat()
+	if err != nil {
+		return
+	}
+	n, err := io.Copy(r.to, io.LimitReader(r.out, info.Size()-r.passed)) // what comes meanwhile is for the next time
 	if r.passed += n; err != nil {
 		r.to = io.Discard
 	}

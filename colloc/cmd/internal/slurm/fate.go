@@ -123,8 +123,10 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) (*p
 	for i := range jobs {
 		j := &jobs[i]
 		names := recorded[j.ID]
-		if names != nil && j.Comment != "" && (!s.mine(j) || !slices.Equal(slurm.TasksOf(j), names)) {
-			continue // a controller that lost its state gives numbers anew
+		stranger := j.User != "" && s.user != "" && j.User != s.user
+		if names != nil && j.Comment != "" && (stranger || !slices.Equal(slurm.TasksOf(j), names)) {
+			h.all[j.ID] = &site.JobInfo{ID: j.ID, State: site.Forgotten} // a controller that lost its state gives numbers anew
+			continue
 		}
 		h.all[j.ID] = j
 		if names == nil && !submitted.withdrew(j.ID) {

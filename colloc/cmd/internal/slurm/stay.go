@@ -148,7 +148,7 @@ func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, 
 	before := len(w.record.Sets)
 	err = w.submitJobs(ctx, w.desk, out)
 	submitted = len(w.record.Sets) > before
-	if err != nil && !errors.Is(err, site.ErrNoCluster) && ctx.Err() == nil { // such as a limit on submitted jobs
+	if err != nil && !errors.Is(err, site.ErrNoCluster) && !errors.Is(err, site.ErrPermission) && ctx.Err() == nil { // such as a limit on submitted jobs
 		fmt.Fprintf(w.stderr, "colloc slurm submit: %v\n", err)
 		err = nil
 	}

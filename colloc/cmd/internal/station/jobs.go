@@ -13,6 +13,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/plain"
 )
 
 // list is colloc station list.
@@ -131,9 +132,9 @@ func timeOf(j *api.Job, now time.Time) string {
 // titleOf is the name of a job, or what it runs.
 func titleOf(j *api.Job) string {
 	if j.Name != "" || len(j.Command) == 0 {
-		return j.Name
+		return plain.Text(j.Name)
 	}
-	title := []rune(grammar.QuoteWords(j.Command))
+	title := []rune(plain.Text(grammar.QuoteWords(j.Command)))
 	const most = 60
 	if len(title) > most {
 		title = append(title[:most-3], []rune("...")...)
@@ -171,7 +172,7 @@ func printJob(w io.Writer, j *api.Job, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 1, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" && value != "-" {
-			fmt.Fprintf(t, "%s\t%s\n", name, value)
+			fmt.Fprintf(t, "%s\t%s\n", name, plain.Text(value)) // of another user, perhaps
 		}
 	}
 	at := func(t time.Time) string {

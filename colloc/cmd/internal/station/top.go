@@ -16,6 +16,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/plain"
 )
 
 // status is colloc station status.
@@ -141,7 +142,7 @@ func printState(w io.Writer, s *api.State) error {
 		fmt.Fprintf(w, "and %d more that wait\n", more)
 	}
 	for _, warning := range s.Warnings[max(0, len(s.Warnings)-3):] {
-		fmt.Fprintf(w, "\n%s  %s\n", warning.At.Local().Format(time.TimeOnly), warning.Text)
+		fmt.Fprintf(w, "\n%s  %s\n", warning.At.Local().Format(time.TimeOnly), plain.Text(warning.Text))
 	}
 	return nil
 }

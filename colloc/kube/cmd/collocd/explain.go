@@ -51,7 +51,11 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 
 // load reads a cluster once.
 func load(ctx context.Context, config *rest.Config, client kubernetes.Interface, known *profiles.Store, all *books.Books) error {
-	if profiles.Served(client.Discovery()) {
+	served, err := profiles.Served(client.Discovery())
+	if err != nil {
+		return err
+	}
+	if served {
 		config = rest.CopyConfig(config)
 		config.ContentType, config.AcceptContentTypes = "", ""
 		dynamics, err := dynamic.NewForConfig(config)

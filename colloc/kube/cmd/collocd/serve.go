@@ -102,7 +102,11 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 
 // watchProfiles keeps the Profiles, if the API server knows any.
 func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.Interface, known *profiles.Store, all *books.Books, wake func(), log *slog.Logger) error {
-	if !profiles.Served(client.Discovery()) {
+	served, err := profiles.Served(client.Discovery())
+	if err != nil {
+		return err
+	}
+	if !served {
 		log.Warn("the API server does not know Profiles: every task runs alone; install their definition and start again", "resource", profiles.Resource().GroupResource().String())
 		return nil
 	}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc/ledger"
@@ -10,13 +11,13 @@ import (
 
 // Keep chooses the card that a task which waited too long will get: of those on
 // which it fits when they are empty, the one with the fewest tasks.
-func (f *Fleet) Keep(e *backlog.Entry) []int {
+func (f *Fleet) Keep(e *backlog.Entry, closed []int) []int {
 	if e.Task.Width() > 1 {
-		return f.keepGang(e)
+		return f.keepGang(e, closed)
 	}
 	best := -1
 	for i, c := range f.Cards {
-		if c.Lost || best >= 0 && len(c.Entries) >= len(f.Cards[best].Entries) {
+		if c.Lost || slices.Contains(closed, i) || best >= 0 && len(c.Entries) >= len(f.Cards[best].Entries) {
 			continue
 		}
 		if v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms)); err == nil && v.Fits {

@@ -90,10 +90,10 @@ func together(all []Place) Place {
 
 // keepGang chooses the cards that a task of several will get: those with the fewest
 // tasks, of the product that has enough.
-func (f *Fleet) keepGang(e *backlog.Entry) []int {
+func (f *Fleet) keepGang(e *backlog.Entry, closed []int) []int {
 	byProduct := make(map[string][]int)
 	for i, c := range f.Cards {
-		if v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms)); !c.Lost && err == nil && v.Fits {
+		if v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms)); !c.Lost && !slices.Contains(closed, i) && err == nil && v.Fits {
 			byProduct[c.model.Name] = append(byProduct[c.model.Name], i)
 		}
 	}

@@ -2,11 +2,13 @@ package supervise
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // A command that runs as a user is started in two steps: the supervisor, which may be
@@ -18,6 +20,9 @@ const (
 	orderFD   = 4 // of the supervisor, which reads an Order there
 	faultFD   = 4 // of the owner's process, which says there why it does not become the command
 )
+
+// ownerPatience is how long it may take until a command begins: a busy machine, a slow disk.
+const ownerPatience = time.Minute
 
 // runsAsOwner reports whether this process is to become a command.
 func runsAsOwner() bool { return os.Args[0] == ownerName }
@@ -73,7 +78,13 @@ func (o *Order) start(in *group, argv []string) (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	fault, _ := io.ReadAll(io.LimitReader(faults, maxExitText)) // ends when it became the command, or ended
+	_ = faults.SetReadDeadline(time.Now().Add(ownerPatience))     //nolint:forbidigo // what it waits for is another process
+	fault, err := io.ReadAll(io.LimitReader(faults, maxExitText)) // ends when it became the command, or ended
+	if errors.Is(err, os.ErrDeadlineExceeded) {                   // stopped, or its folder or program is on a disk that hangs
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		_, _ = wait(pid)
+		return 0, fmt.Errorf("it has not begun after %v: its folder or its program does not answer", ownerPatience)
+	}
 	if len(fault) > 0 {
 		_, _ = wait(pid)
 		return 0, fmt.Errorf("%s", fault)

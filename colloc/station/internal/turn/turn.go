@@ -69,6 +69,9 @@ func New(now func() time.Time, policy Policy, kept Kept) *Turns {
 	t := &Turns{now: now, policy: policy, kept: kept, holding: make(map[uint32]int)}
 	t.kept.Accounts = make(map[uint32]*Account)
 	for uid, a := range kept.Accounts {
+		if a == nil {
+			continue
+		}
 		t.kept.Accounts[uid] = &Account{}
 		*t.kept.Accounts[uid] = *a
 	}

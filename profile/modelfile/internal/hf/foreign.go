@@ -53,7 +53,7 @@ func (c *config) stranger() string {
 		return "attn_config: several queries share a key"
 	}
 	var classes []string
-	if raw := c.find1("architectures"); raw == nil || json.Unmarshal(raw, &classes) != nil || len(classes) == 0 || c.inner() != nil {
+	if raw := c.find1("architectures"); raw == nil || json.Unmarshal(raw, &classes) != nil || len(classes) == 0 || classes[0] == "" || c.inner() != nil {
 		return ""
 	}
 	class := strings.ToLower(strings.ReplaceAll(classes[0], "_", ""))

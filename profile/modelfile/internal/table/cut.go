@@ -178,8 +178,8 @@ func (t *infoTree) finish() {
 		f.Warn(0, "the leaves add up to %d parameters, the file says %d", sum, total)
 		if sum < total && total-sum > total/100 {
 			f.MissingParams("what the table leaves out", total-sum)
-		} else if sum > total && sum-total > total/100 { // some row is counted twice, and which is not told
-			f.Model.Layers[0].Unknown |= profile.ParamCounts
+		} else if sum > total && sum-total > total/100 && len(f.Model.Layers) < scan.MaxLayers { // and which row is not told
+			f.Model.Layers = append(f.Model.Layers, profile.Layer{Name: "what the table counts twice", Unknown: profile.ParamCounts})
 		}
 	}
 }

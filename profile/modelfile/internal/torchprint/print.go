@@ -52,7 +52,7 @@ type printTree struct {
 	done    bool
 	table   map[[2]int64]bool // shapes of embeddings
 	shared  map[[2]int64]bool // those of tables called shared
-	maybe   int               // the layer, from 1, of a head that may be tied
+	maybe   string            // a head that may be tied
 	tied    []string
 	classes []string
 	guessed int // leaves whose parameters nothing tells
@@ -187,8 +187,8 @@ func (t *printTree) tie(l *profile.Layer, name string, a arguments) {
 		case separate:
 			return
 		case either:
-			t.maybe = len(t.file.Model.Layers) + 1
-			l.Params -= scan.Mul(a.rows, a.width)
+			l.Params, l.Unknown = 0, l.Unknown|profile.ParamCounts
+			t.maybe = l.Name
 			return
 		case shared:
 		}
@@ -280,9 +280,8 @@ func (t *printTree) finish() {
 	if len(t.tied) > 0 {
 		f.Warn(0, "%s has the shape of the embedding and counts as tied to it: its weights are counted once", strings.Join(t.tied[:1], ""))
 	}
-	if t.maybe > 0 {
-		f.Model.Layers[t.maybe-1].Unknown |= profile.ParamCounts
-		f.Warn(0, "%s has the shape of the embedding, and print(model) does not tell whether it shares its weights: its parameters are unknown", f.Model.Layers[t.maybe-1].Name)
+	if t.maybe != "" {
+		f.Warn(0, "%s has the shape of the embedding, and print(model) does not tell whether it shares its weights: its parameters are unknown", t.maybe)
 	}
 	if t.again > 0 {
 		f.Warn(0, "the shared embedding is printed %d more times; its weights are counted once", t.again)
