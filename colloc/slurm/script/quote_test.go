@@ -115,8 +115,8 @@ func TestScriptHostile(t *testing.T) {
 			Dir:  hostileName(rapid.SampledFrom([]string{"", "-", "~", "d"}).Draw(r, "dir prefix")).Draw(r, "dir"),
 			Log:  hostileName("l").Draw(r, "log"),
 		}
-		if task.Dir == "" || task.Dir == "." || task.Dir == ".." {
-			task.Dir = "d"
+		if task.Dir == "" || strings.ContainsRune(".lp", rune(task.Dir[0])) || strings.HasPrefix(task.Dir, "dump") {
+			task.Dir = "d" + task.Dir // no folder is called as the log, the program or the dump
 		}
 		program := filepath.Join(dir, hostileName("p").Draw(r, "program"))
 		task.Command = append([]string{program}, rapid.SliceOfN(hostileText(), 0, 6).Draw(r, "args")...)
