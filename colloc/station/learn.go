@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
-	"example.com/colloc/colloc/station/internal/keep"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -42,7 +41,7 @@ func (c *Config) loadPlanner() (p *colloc.Planner, fault, err error) {
 
 // saveLearned writes what was learned.
 func (s *Station) saveLearned() error {
-	err := keep.Replace(filepath.Join(s.config.Dir, modelsFile), func(w io.Writer) error { return s.planner.Save(w) })
+	err := replace.File(filepath.Join(s.config.Dir, modelsFile), func(f *os.File) error { return errors.Join(s.planner.Save(f), f.Sync()) })
 	if err = errors.Join(err, s.kindsKeeper.Write(s.kinds.Known())); err != nil {
 		return fmt.Errorf("station: %w", err)
 	}

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"example.com/colloc/internal/jsondoc"
+	"example.com/colloc/internal/replace"
 )
 
 // Format and Version are what files that this package writes begin with.
@@ -78,22 +77,10 @@ func (f *File) text() ([]byte, error) {
 }
 
 // WriteFile replaces the task file at path, or leaves it as it was.
-func WriteFile(path string, f *File) (err error) {
+func WriteFile(path string, f *File) error {
 	text, err := f.text()
 	if err != nil {
 		return err
 	}
-	out, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = out.Write(text)
-	err = errors.Join(err, out.Close())
-	if err == nil {
-		err = os.Rename(out.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(out.Name()) // the first error counts
-	}
-	return err
+	return replace.Text(path, text)
 }

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"golang.org/x/term"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/internal/replace"
 )
 
 // Program is colloc simulate.
@@ -108,20 +108,15 @@ func (o *options) simulate(ctx context.Context, args []string, stdout, stderr io
 // saveReport writes the page beside its final name first, so that a full disk
 // leaves no half of one.
 func saveReport(o *options, s *study, args []string, outcomes []outcome) error {
-	f, err := os.CreateTemp(filepath.Dir(o.html), ".report-*")
+	command := "colloc simulate " + strings.Join(args, " ")
+	err := replace.File(o.html, func(f *os.File) error {
+		err := writeReport(f, "Policies on "+s.trace, s, command, summarise(outcomes))
+		return errors.Join(err, f.Chmod(0o644)) // a report is for others to read
+	})
 	if err != nil {
 		return fmt.Errorf("-html: %w", err)
 	}
-	defer os.Remove(f.Name()) //nolint:errcheck // gone after Rename
-	command := "colloc simulate " + strings.Join(args, " ")
-	err = writeReport(f, "Policies on "+s.trace, s, command, summarise(outcomes))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return fmt.Errorf("-html: %w", err)
-	}
-	if err := os.Chmod(f.Name(), 0o644); err != nil { //nolint:gosec // a report is for others to read
-		return fmt.Errorf("-html: %w", err)
-	}
-	return os.Rename(f.Name(), o.html)
+	return nil
 }
 
 // progress shows a bar on a terminal once a study takes longer than a moment.

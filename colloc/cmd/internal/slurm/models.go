@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/memory"
 	"example.com/colloc/predict/pretrained"
@@ -58,5 +59,5 @@ func (m *models) save() error {
 	if err := m.planner.Save(&text); err != nil {
 		return err
 	}
-	return replace(m.file("learned.json"), text.Bytes())
+	return replace.Text(m.file("learned.json"), text.Bytes())
 }

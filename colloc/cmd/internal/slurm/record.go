@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -143,23 +144,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	return replace(path, append(text, '\n'))
-}
-
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(text)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name()) //nolint:errcheck // the first error counts
-	}
-	return err
+	return replace.Text(path, append(text, '\n'))
 }
 
 // load reads a file with read, or takes what there is otherwise.

@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/internal/filelock"
+	"example.com/colloc/internal/replace"
 	"example.com/colloc/nvmlx"
 )
 
@@ -127,15 +128,7 @@ func (o *options) remember(args []string) error {
 	if err != nil {
 		return err
 	}
-	return replaceFile(filepath.Join(o.logs, argsName), append(text, '\n'))
-}
-
-// replaceFile writes a file of which others see all, or what was there before.
-func replaceFile(path string, text []byte) error {
-	if err := os.WriteFile(path+".new", text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+".new", path)
+	return replace.Text(filepath.Join(o.logs, argsName), append(text, '\n'))
 }
 
 func exists(path string) bool {

@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
+
+	"example.com/colloc/internal/replace"
 )
 
 // File is a value as JSON in a file. It is safe for concurrent use.
@@ -42,24 +43,8 @@ func (f *File[T]) Write(value T) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return Replace(f.path, func(w io.Writer) error {
-		_, err := w.Write(append(text, '\n'))
-		return err
+	return replace.File(f.path, func(file *os.File) error {
+		_, err := file.Write(append(text, '\n'))
+		return errors.Join(err, file.Sync())
 	})
-}
-
-// Replace writes a file anew: until it is all on the disk, the old one is there.
-func Replace(path string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(write(file), file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // what matters went wrong before
-	}
-	return err
 }
