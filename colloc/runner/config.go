@@ -106,6 +106,9 @@ type Config struct {
 	OutOfMemory []*regexp.Regexp
 	// Halt says when failures end the whole queue.
 	Halt Halt
+	// Overrun is what becomes of a task that uses more of a GPU's memory than was reserved
+	// for it, beside being told of; the zero leaves it alone.
+	Overrun Overrun
 	// Owners says that tasks run as users who may not read Dir: they may pass through it, and
 	// through the folders of runs, to their outputs, and list none of them.
 	Owners bool
@@ -169,6 +172,20 @@ type Halt struct {
 	Kill bool
 }
 
+// Overrun is what becomes of a task that uses more of a GPU's memory than was reserved.
+type Overrun int
+
+const (
+	// OverrunReport lets it go on; an event tells.
+	OverrunReport Overrun = iota
+	// OverrunStop stops it before its neighbours run out of memory: once it shares its GPU
+	// and reservations and use together leave less than half of the headroom, at two looks
+	// in a row. Of several the one that is furthest above its reservation is stopped, one at
+	// each look, and never one that is not above it. It runs again with a larger reservation,
+	// as one does that ran out of memory. It takes a driver that tells whose the memory is.
+	OverrunStop
+)
+
 // orDefault returns x, or what its zero stands for.
 func orDefault[T comparable](x, missing T) T {
 	var zero T
@@ -198,6 +215,7 @@ func (c *Config) check() error {
 	check(c.Watch >= 0, "Watch", c.Watch, "0 for the default or more")
 	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
 	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
+	check(c.Overrun == OverrunReport || c.Overrun == OverrunStop, "Overrun", int(c.Overrun), "OverrunReport or OverrunStop")
 	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
 	for _, m := range c.Mechanisms {
 		check(m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS, "Mechanisms", m, "exclusive, time-slicing or mps")

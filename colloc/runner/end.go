@@ -73,7 +73,7 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 // conclude decides whether a task whose run is over is over too.
 func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string) {
 	stop := e.Stop
-	if !e.Told && (stop == backlog.StopTimeout || stop == backlog.StopLostGPU) {
+	if !e.Told && (stop == backlog.StopTimeout || stop == backlog.StopLostGPU || stop == backlog.StopOverrun) {
 		stop = 0 // it ended by itself before the signal came
 	}
 	e.Stop = 0
@@ -92,6 +92,8 @@ func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string)
 		r.again(EventRetry, e, "its GPU was lost")
 	case stop == backlog.StopLostGPU:
 		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
+	case stop == backlog.StopOverrun:
+		r.stoppedOverrun(e)
 	case o.OK():
 		r.row = nil
 		r.learned(r.fleet.Learn(e, false))
@@ -111,6 +113,18 @@ func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string)
 	}
 }
 
+// stoppedOverrun queues a task again, with more memory, that used more than was reserved.
+func (r *Runner) stoppedOverrun(e *backlog.Entry) {
+	why := fmt.Sprintf("stopped: it used %v of GPU memory beside others, and %v were reserved", e.Peak.Or(0), e.Reserved)
+	r.learned(r.fleet.Learn(e, true))
+	e.Overruns++
+	if !r.fleet.Recover(e) {
+		r.finish(e, Failed, why)
+		return
+	}
+	r.again(EventOverrun, e, fmt.Sprintf("%s; next: %v", why, e.Recovery))
+}
+
 // fail ends or retries a task whose run failed.
 func (r *Runner) fail(e *backlog.Entry, o *supervise.Outcome, stop backlog.Stop) {
 	text := o.String()
@@ -120,7 +134,7 @@ func (r *Runner) fail(e *backlog.Entry, o *supervise.Outcome, stop backlog.Stop)
 	case o.Killed():
 		text += ": by somebody, or by the kernel because the host's memory ran out, which dmesg tells"
 	}
-	switch full := r.diskFull(e.Task.Dir); {
+	switch full := r.diskFull(e.Task.Dir, e.Task.Dir); {
 	case full != "" && stop == 0 && e.LostRuns < maxLost:
 		e.LostRuns++
 		r.again(EventRetry, e, full+": "+text)

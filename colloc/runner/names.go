@@ -68,6 +68,7 @@ const (
 	EventHalted     = queue.EventHalted
 	EventWarning    = queue.EventWarning
 	EventFound      = queue.EventFound
+	EventOverrun    = queue.EventOverrun
 )
 
 // Sharing returns those of the ways to share that the device's compute mode allows:

@@ -23,7 +23,7 @@ func (r *Runner) place() []*backlog.Entry {
 		seats += c.Seats(r.config.PerGPU)
 		alive = alive || !c.Lost
 	}
-	if full := r.diskFull(r.config.Dir); full != "" {
+	if full := r.diskFull(r.config.Dir, r.config.Dir); full != "" {
 		r.warn("disk", nil, full+"; no task starts until there is room")
 		return nil
 	}
@@ -65,7 +65,7 @@ func (p *pass) try(e *backlog.Entry) {
 	}
 	full, looked := p.disks[e.Task.Dir]
 	if !looked {
-		full = p.r.diskFull(e.Task.Dir)
+		full = p.r.diskFull(e.Task.Dir, "its folder")
 		p.disks[e.Task.Dir] = full
 	}
 	if full != "" {
@@ -151,14 +151,14 @@ func (r *Runner) reserve(e *backlog.Entry, p fleet.Place) (why string) {
 	return ""
 }
 
-// diskFull says that a disk has no room for another task; empty if it has, or if
-// nobody knows.
-func (r *Runner) diskFull(dir string) string {
+// diskFull says that the disk of a folder, which others know by a name, has no room for
+// another task; empty if it has, or if nobody knows.
+func (r *Runner) diskFull(dir, name string) string {
 	free, ok := r.config.free(dir)
 	if !ok || free >= r.config.DiskFloor {
 		return ""
 	}
-	return fmt.Sprintf("the disk of %s is full: %v are free, want %v", dir, free, r.config.DiskFloor)
+	return fmt.Sprintf("the disk of %s is full: %v are free, want %v", name, free, r.config.DiskFloor)
 }
 
 // holdShared looks at what other runners of this user have reserved and keeps them from

@@ -12,6 +12,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
 )
 
 // watch looks at GPUs, outputs and processes until ctx is done.
@@ -143,12 +144,21 @@ func (r *Runner) reconcile(found []fleet.Seen) {
 	}
 	before := r.suspects
 	r.suspects = make(map[string]bool)
+	furthest := make(map[string]ledger.Discrepancy) // above its reservation, on each GPU
 	for _, d := range r.fleet.Books.Reconcile(usages) {
 		key := fmt.Sprintf("%v %s", d.Kind, d.GPU)
+		if d.Kind == ledger.Overcommitted && before[key] {
+			r.checkOverrun(furthest[d.GPU].Task, r.fleet.Card(nvmlx.DeviceID(d.GPU)), d.Short)
+		}
 		switch d.Kind {
 		case ledger.Overuse:
-			e := r.queue.ByID[d.Task]
-			r.warn(fmt.Sprintf("%v %s %d", d.Kind, d.Task, e.Runs), e, d.Text)
+			if f := furthest[d.GPU]; d.Used-d.Reserved > f.Used-f.Reserved {
+				furthest[d.GPU] = d
+			}
+			if e := r.queue.ByID[d.Task]; e.Overran != e.Runs {
+				e.Overran = e.Runs
+				r.tell(EventOverrun, e, d.Text)
+			}
 		case ledger.Foreign, ledger.Stray, ledger.Zombie, ledger.Overcommitted, ledger.BadReading:
 			// A task that starts or ends between two readings looks like that, once.
 			r.suspects[key] = true
@@ -157,6 +167,14 @@ func (r *Runner) reconcile(found []fleet.Seen) {
 			}
 		case ledger.Absent, ledger.UnknownGPU: // a task that uses no GPU is the user's affair
 		}
+	}
+}
+
+// checkOverrun stops the task that is furthest above its reservation, if there is one
+// and its card is short of memory that others were promised.
+func (r *Runner) checkOverrun(id string, c *fleet.Card, short profile.Bytes) {
+	if r.config.Overrun == OverrunStop && id != "" && len(c.Entries) > 1 && short > r.fleet.Spare(c)/2 {
+		r.stop(r.queue.ByID[id], backlog.StopOverrun)
 	}
 }
 

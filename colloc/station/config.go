@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -46,6 +47,9 @@ type Config struct {
 	// MaxGPUs is how many GPUs one user may have at once, a shared one counted for each job
 	// on it; 0 is any number.
 	MaxGPUs int
+	// Overrun is what becomes of a job that uses more of a GPU's memory than was reserved
+	// for it, beside being told of; missing means [runner.OverrunStop].
+	Overrun profile.Opt[runner.Overrun]
 	// HalfLife is after how long GPU time that a user had counts half when it is decided
 	// who is next; 0 means [DefaultHalfLife].
 	HalfLife time.Duration

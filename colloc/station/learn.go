@@ -56,13 +56,13 @@ func (s *Station) follow(e *runner.Event) {
 		if s.kinds.Begin(e.At, r) {
 			s.sample(r.GPU)
 		}
-	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering:
+	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering, runner.EventOverrun:
 		known, err := s.kinds.Progress(e.At, r, s.models[r.GPU])
 		if err == nil && known {
 			err = s.spread(r.Task.Kind)
 		}
 		if err != nil && !errors.Is(err, runner.ErrClosed) {
-			s.warn(e.At, fmt.Sprintf("what was seen of job %s is not learned: %v", r.Task.ID, err))
+			s.warnOf(e, fmt.Sprintf("what was seen of job %s is not learned: %v", r.Task.ID, err))
 		}
 	default:
 	}

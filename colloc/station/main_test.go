@@ -5,6 +5,7 @@ package station
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/internal/testbed"
+	"example.com/colloc/profile"
 )
 
 func TestMain(m *testing.M) {
@@ -28,7 +30,29 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "train" {
 		os.Exit(train(os.Args[2]))
 	}
+	if len(os.Args) == 4 && os.Args[1] == "hold" {
+		os.Exit(hold(os.Args[2], os.Args[3]))
+	}
 	goleak.VerifyTestMain(m)
+}
+
+// hold holds memory of a fake GPU until there is a file.
+func hold(size, until string) int {
+	n, err := profile.ParseBytes(size)
+	if err == nil {
+		_, err = fakegpu.Allocate(n)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	for {
+		if _, err := os.Stat(until); err == nil {
+			return 0
+		}
+		<-tick.C
+	}
 }
 
 // rig is a station with fake GPUs that listens on a socket.
@@ -50,6 +74,11 @@ func newRig(tb testing.TB, dir string, gpus int, adjust func(*Config)) *rig {
 	source, err := fakegpu.Open(file, filepath.Join(dir, "uses"))
 	if err != nil {
 		tb.Fatal(err)
+	}
+	if os.Geteuid() == 0 {
+		if err := errors.Join(os.Chmod(file, 0o644), source.Share()); err != nil { //nolint:gosec // for tasks of other users
+			tb.Fatal(err)
+		}
 	}
 	c := Config{Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Watch: 20 * time.Millisecond, Grace: time.Minute}
 	if adjust != nil {

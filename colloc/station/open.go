@@ -74,14 +74,16 @@ func (s *Station) runnerConfig() runner.Config {
 	return runner.Config{
 		Dir: c.Dir, Source: c.Source, GPUs: c.GPUs, Planner: s.planner, PerGPU: c.PerGPU, Headroom: c.Headroom,
 		Mechanisms: c.Mechanisms, Gone: c.Gone, Env: env, Grace: c.Grace, Watch: c.Watch, Sync: c.Sync,
-		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Turns: s.turns, Serve: true, OnEvent: s.event, Clock: c.Clock,
+		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Turns: s.turns, Serve: true, Overrun: c.Overrun.Or(runner.OverrunStop), OnEvent: s.event, Clock: c.Clock,
 	}
 }
 
 // event is told everything that happens to jobs.
 func (s *Station) event(e runner.Event) {
-	if e.Kind == runner.EventWarning || e.Kind == runner.EventLost || e.Kind == runner.EventFound {
-		s.warn(e.At, e.Text)
+	switch e.Kind {
+	case runner.EventWarning, runner.EventLost, runner.EventFound, runner.EventOverrun:
+		s.warnOf(&e, e.Text)
+	default:
 	}
 	select {
 	case <-s.opened:
@@ -96,6 +98,10 @@ func (s *Station) event(e runner.Event) {
 		}
 	case runner.EventRecovering:
 		s.turns.Lacked(uidOf(r))
+	case runner.EventOverrun:
+		if r.State == runner.Queued {
+			s.turns.Overran(uidOf(r))
+		}
 	case runner.EventFinished:
 		if r.Runs > 0 {
 			s.turns.Ran(r)

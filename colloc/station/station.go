@@ -41,7 +41,14 @@ type Station struct {
 
 	mu       sync.Mutex // guards what follows
 	changed  chan struct{}
-	warnings []api.Warning
+	warnings []warning
+}
+
+// warning is what people should know: all of them, or root and whose job it concerns.
+type warning struct {
+	api.Warning
+
+	uid profile.Opt[uint32]
 }
 
 // kept is what survives the daemon beside the queue.
@@ -113,14 +120,39 @@ func (s *Station) change() <-chan struct{} {
 
 const maxWarnings = 50
 
-// warn keeps what people should know, the latest.
+// warn keeps what all should know, the latest.
 func (s *Station) warn(at time.Time, text string) {
+	s.keepWarning(warning{Warning: api.Warning{At: at, Text: text}})
+}
+
+// warnOf keeps what an event tells: what is said of a job is for its user and root.
+func (s *Station) warnOf(e *runner.Event, text string) {
+	w := warning{Warning: api.Warning{At: e.At, Text: text}}
+	if e.Record.Task.ID != "" {
+		w.uid = profile.Some(uidOf(&e.Record))
+	}
+	s.keepWarning(w)
+}
+
+func (s *Station) keepWarning(w warning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n := len(s.warnings); n >= maxWarnings {
 		s.warnings = append(s.warnings[:0], s.warnings[n-maxWarnings+1:]...)
 	}
-	s.warnings = append(s.warnings, api.Warning{At: at, Text: text})
+	s.warnings = append(s.warnings, w)
+}
+
+// warningsFor are those that a user may see; none is nil.
+func (s *Station) warningsFor(u peer.User) (all []api.Warning) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.warnings {
+		if s.governs(u) || w.uid.Or(u.UID) == u.UID {
+			all = append(all, w.Warning)
+		}
+	}
+	return all
 }
 
 // save writes what must survive the daemon beside the queue.

@@ -177,6 +177,23 @@ func read1(tb testing.TB, path string) string {
 	return string(text)
 }
 
+// binary is this program where all users may run it.
+func (g *rig) binary(tb testing.TB) string {
+	tb.Helper()
+	path := filepath.Join(g.dir, "helper")
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	text, err := os.ReadFile("/proc/self/exe")
+	if err == nil {
+		err = os.WriteFile(path, text, 0o755) //nolint:gosec // others are to run it
+	}
+	if err = errors.Join(err, os.Chmod(path, 0o755)); err != nil { // whatever the umask
+		tb.Fatal(err)
+	}
+	return path
+}
+
 // Nobody sees another's command, folder or output, nor ends or signals another's job, nor
 // reads what the daemon knows; a command that is not there is told to its user.
 func TestApart(t *testing.T) {
@@ -278,4 +295,49 @@ func idsOf(from, upTo int) (ids []string) {
 		ids = append(ids, strconv.Itoa(n))
 	}
 	return ids
+}
+
+// A job that uses more than was reserved for it is stopped beside another user's, who is
+// not told of it; what a job waits for does not name its folder to others.
+func TestOverrun(t *testing.T) {
+	g := lab(t, 1, nil)
+	hold := func(uid int, size, gate string) api.Task {
+		reserved := map[int]profile.Bytes{ann: 16 * profile.GiB, bob: 4 * profile.GiB}
+		return api.Task{
+			Command: []string{g.binary(t), "hold", size, filepath.Join(g.home(uid), gate)}, Dir: g.home(uid), Memory: reserved[uid],
+			Env: []string{"COLLOC_TESTBED=" + os.Getenv("COLLOC_TESTBED")},
+		}
+	}
+	innocent := g.addAs(t, ann, hold(ann, "15GiB", "end"))[0]
+	g.running(t, innocent)
+	greedy := g.addAs(t, bob, hold(bob, "23GiB", "end"))[0]
+	for {
+		changed := g.change()
+		if r, _ := g.runner.Record(greedy); r.Overruns == 1 {
+			break
+		}
+		<-changed
+	}
+	if j, err := g.Job(t.Context(), innocent); err != nil || j.State != runner.Running || j.Runs != 1 {
+		t.Errorf("the other job is %+v, %v", j, err)
+	}
+	if _, text := g.as(t, bob, http.MethodGet, "/v1/state", nil); !strings.Contains(text, "4 GiB it reserved") {
+		t.Errorf("its user is not told: %s", text)
+	}
+	if _, text := g.as(t, ann, http.MethodGet, "/v1/state", nil); strings.Contains(text, "it reserved") || strings.Contains(text, "is queued again") {
+		t.Errorf("the other user is told: %s", text)
+	}
+	if a := g.turns.Accounts(); a[bob].Overruns != 1 || a[ann].Overruns != 0 || a[bob].OutOfMemory != 0 {
+		t.Errorf("accounts %+v", a)
+	}
+	for _, uid := range []int{ann, bob} {
+		if err := os.WriteFile(filepath.Join(g.home(uid), "end"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, j := range g.over(t, innocent, greedy) {
+		if j.State != runner.Succeeded {
+			t.Errorf("job %s is %v: %s", j.ID, j.State, j.Err)
+		}
+	}
 }

@@ -42,7 +42,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	j := api.Job{
 		ID: t.ID, Name: t.Name, Kind: t.Kind, User: v.s.names.Of(uidOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
 		Submitted: r.Submitted, Started: r.Started, Ended: r.Ended, Width: t.Width(), Reserved: r.Reserved, Peak: r.Peak,
-		Mechanism: r.Mechanism, Speed: r.Speed, Step: r.Step, Total: r.Total, Runs: r.Runs, OutOfMemory: int(r.Recovery), Signal: r.Signal,
+		Mechanism: r.Mechanism, Speed: r.Speed, Step: r.Step, Total: r.Total, Runs: r.Runs, OutOfMemory: max(0, int(r.Recovery)-r.Overruns), Signal: r.Signal,
 	}
 	if v.s.may(v.u, r) {
 		j.Command, j.Dir, j.Log, j.Err = t.Command, t.Dir, r.Log, r.Err
@@ -174,9 +174,7 @@ func (s *Station) state(_ *http.Request, u peer.User) (any, error) { return s.sn
 func (s *Station) snapshot(u peer.User) *api.State {
 	v := s.viewer(u)
 	st := &api.State{At: v.now, Since: s.since, Version: s.config.Version, Draining: s.turns.Keep().Draining, Users: []api.User{}, Active: []api.Job{}, Queue: []api.Job{}}
-	s.mu.Lock()
-	st.Warnings = slices.Clone(s.warnings)
-	s.mu.Unlock()
+	st.Warnings = s.warningsFor(u)
 	for i := range v.gpus {
 		st.GPUs = append(st.GPUs, v.gpu(i))
 	}
@@ -227,7 +225,8 @@ func (s *Station) users(users map[uint32]*api.User) (all []api.User) {
 		if recent > 0 {
 			of.Had = a.Recent / recent
 		}
-		of.GPUSeconds, of.SavedSeconds, of.WaitSeconds, of.Started, of.OutOfMemory = a.GPU, a.Saved, a.Wait, a.Started, a.OutOfMemory
+		of.GPUSeconds, of.SavedSeconds, of.WaitSeconds, of.Started = a.GPU, a.Saved, a.Wait, a.Started
+		of.OutOfMemory, of.Overruns = a.OutOfMemory, a.Overruns
 		all = append(all, *of)
 	}
 	return all

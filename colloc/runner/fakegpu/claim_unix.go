@@ -24,11 +24,14 @@ type claimed struct {
 
 const lockName = "lock"
 
-// lock opens a file and takes it with how.
+// lock opens a file and takes it with how. In a folder that is open to all the file is too.
 func lock(path string, how func(*os.File) error) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
+	}
+	if info, err := os.Stat(filepath.Dir(path)); err == nil && info.Mode().Perm() == openMode {
+		_ = file.Chmod(openMode) // it is another user's, who has done it
 	}
 	if err := how(file); err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -36,10 +39,25 @@ func lock(path string, how func(*os.File) error) (*os.File, error) {
 	return file, nil
 }
 
-// claims lists who holds memory of a GPU.
-func claims(uses string, id nvmlx.DeviceID) ([]claimed, error) {
+// openMode is the mode of what all users may write to.
+const openMode = 0o777
+
+// folderOf makes the folder of a GPU's claims, open to all if that of all is.
+func folderOf(uses string, id nvmlx.DeviceID) (string, error) {
 	folder := filepath.Join(uses, string(id))
 	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return "", err
+	}
+	if info, err := os.Stat(uses); err == nil && info.Mode().Perm() == openMode {
+		_ = os.Chmod(folder, openMode) // as with files
+	}
+	return folder, nil
+}
+
+// claims lists who holds memory of a GPU.
+func claims(uses string, id nvmlx.DeviceID) ([]claimed, error) {
+	folder, err := folderOf(uses, id)
+	if err != nil {
 		return nil, err
 	}
 	guard, err := lock(filepath.Join(folder, lockName), filelock.Wait)
@@ -89,8 +107,8 @@ func claimsIn(folder string) ([]claimed, error) {
 
 // allocate makes a claim if there is room.
 func allocate(uses string, g gpu, size profile.Bytes) (free func() error, err error) {
-	folder := filepath.Join(uses, string(g.id))
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	folder, err := folderOf(uses, g.id)
+	if err != nil {
 		return nil, fmt.Errorf("fakegpu: %w", err)
 	}
 	guard, err := lock(filepath.Join(folder, lockName), filelock.Wait)

@@ -34,6 +34,9 @@ const (
 	EventWarning
 	// EventFound: a GPU that was lost answers again.
 	EventFound
+	// EventOverrun: a task uses more memory than was reserved for it, once for each run;
+	// then, Queued, it was stopped for that and is queued again, see the runner's Overrun.
+	EventOverrun
 )
 
 // Event is something that happened. Kinds other than EventProgress arrive all,
@@ -64,5 +67,5 @@ func (k *EventKind) UnmarshalText(name []byte) error { return parse(eventNames, 
 
 //nolint:gochecknoglobals // a read-only table
 var eventNames = []string{
-	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning", "found",
+	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning", "found", "overrun",
 }

@@ -53,6 +53,9 @@ type Record struct {
 	Recovery Recovery `json:"recovery,omitempty"`
 	// LostRuns counts the runs that were lost with a GPU or a supervisor.
 	LostRuns int `json:"lost_runs,omitempty"`
+	// Overruns counts the runs that were stopped because they used more memory than was
+	// reserved, see [Record.Overrun].
+	Overruns int `json:"overruns,omitempty"`
 	// Submitted, Started and Ended are times; of the last run, zero before.
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`
@@ -122,6 +125,10 @@ func (r *Record) Devices() []nvmlx.DeviceID {
 	}
 	return nil
 }
+
+// Overrun is by how much the memory that the present or last run was seen to use exceeds
+// what was reserved for it; 0 if it does not, or if nobody knows. O(1).
+func (r *Record) Overrun() profile.Bytes { return max(0, r.Peak.Or(0)-r.Reserved) }
 
 // On names the GPUs of the present or last run, separated by commas; empty before the
 // first. O(GPUs).

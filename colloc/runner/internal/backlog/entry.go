@@ -31,6 +31,7 @@ type Entry struct {
 	Keeper   int                // the process and session of its supervisor; 0 if it is not known
 	Port     int                // where its processes meet, if it has several GPUs
 	Told     bool               // or it was there to get SIGTERM, as far as is known
+	Overran  int                // the run of which was told that it uses too much memory
 	Follower progress.Follower
 	// Restarted is when its count of steps was seen to begin anew, Cycle the time
 	// between the last two of those; zero if they are not known.
@@ -90,6 +91,7 @@ const (
 	StopTimeout
 	StopLostGPU
 	StopSpared // was to be killed, and may go on if it did not end
+	StopOverrun
 )
 
 // Alone reports whether the task's present placement shares with nobody.

@@ -66,6 +66,9 @@ func (f *Fleet) usable(c *Card) profile.Bytes {
 	return f.AfterHeadroom(total)
 }
 
+// Spare is what stays free of a card's memory: its headroom.
+func (f *Fleet) Spare(c *Card) profile.Bytes { return c.Info.Memory.Or(c.model.Memory) - f.usable(c) }
+
 // largestUsable is the most that any card offers.
 func (f *Fleet) largestUsable() (most profile.Bytes) {
 	for _, c := range f.Cards {

@@ -71,6 +71,14 @@ func (t *Turns) Lacked(uid uint32) {
 	t.account(uid).OutOfMemory++
 }
 
+// Overran notes that a run of a user's was stopped because it used more memory than was
+// reserved for it.
+func (t *Turns) Overran(uid uint32) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.account(uid).Overruns++
+}
+
 // Accounts returns what every user had.
 func (t *Turns) Accounts() map[uint32]Account {
 	t.mu.Lock()

@@ -27,8 +27,10 @@ type Account struct {
 	// Wait is the time that jobs waited for their first start, of which there were Started.
 	Wait    float64 `json:"wait"`
 	Started int     `json:"started"`
-	// OutOfMemory counts runs that ran out of the GPU's memory.
+	// OutOfMemory counts runs that ran out of the GPU's memory, Overruns those that were
+	// stopped because they used more than was reserved.
 	OutOfMemory int `json:"out_of_memory"`
+	Overruns    int `json:"overruns,omitempty"`
 }
 
 // Kept is what survives the daemon.
