@@ -86,6 +86,33 @@ func TestPoliciesPrefer(t *testing.T) {
 	}
 }
 
+// TestWeightsOfAMoment: what has just arrived, or is about to end, weighs what the formulas
+// say, with a second where they would divide by nothing.
+func TestWeightsOfAMoment(t *testing.T) {
+	second := profile.Some(time.Second)
+	for _, test := range []struct {
+		name    string
+		policy  Policy
+		account Account
+		want    float64
+	}{
+		{"FIFO, new", FIFOFair{Patience: time.Second}, Account{}, 1},
+		{"FIFO, at its patience", FIFOFair{Patience: time.Second}, Account{Age: time.Second}, 2},
+		{"alpha, new", AlphaFair{Alpha: 1}, Account{}, 1},
+		{"alpha, a second late", AlphaFair{Alpha: 1}, Account{Age: time.Second}, 2},
+		{"finish time, new", FinishTimeFair{Alpha: 1}, Account{Remaining: second}, 1},
+		{"shortest, nothing left", ShortestFirst{}, Account{}, 1},
+		{"shortest, a second left", ShortestFirst{}, Account{Remaining: second}, 0.5},
+		{"makespan, nothing left", Makespan{}, Account{}, 1},
+		{"makespan, a second left on two", Makespan{}, Account{Remaining: second, GPUs: 2}, 4},
+		{"due now", EarliestDeadline{Alpha: 1, Horizon: 8 * time.Second}, Account{Remaining: profile.Some(time.Duration(0)), Deadline: profile.Some(time.Duration(0))}, 8},
+	} {
+		if got := test.policy.Weigh(&test.account); got != test.want {
+			t.Errorf("%s: %v, want %v", test.name, got, test.want)
+		}
+	}
+}
+
 // corpus is a small cluster that is re-planned in rounds of six minutes.
 type corpus struct {
 	accounts []Account

@@ -82,6 +82,31 @@ func TestWeightsKeepRatios(t *testing.T) {
 	}
 }
 
+// TestWeightsOutOfRange: weights that no float64 can tell apart, and ratios that a
+// LogPolicy knows, come from its logarithms.
+func TestWeightsOutOfRange(t *testing.T) {
+	ahead := func(bits, alpha float64) Account { // of the weight 2^-bits
+		return Account{Attained: time.Duration((math.Exp2(bits/alpha) - 1) * float64(time.Second))}
+	}
+	for _, test := range []struct {
+		name     string
+		accounts []Account
+		want     []float64
+	}{
+		{"the lighter is no float64", []Account{ahead(1080, 60), ahead(1073, 60)}, []float64{1.0 / 128, 1}},
+		{"the heavier comes first", []Account{ahead(1073, 60), ahead(1080, 60)}, []float64{1, 1.0 / 128}},
+		{"near neighbours beside a far one", []Account{ahead(0, 60), ahead(4, 60), ahead(900, 60)}, []float64{1, 1.0 / 16, leastWeight}},
+	} {
+		got := Weights(AlphaFair{Alpha: 60}, test.accounts)
+		for i := range got {
+			if math.Abs(got[i]/test.want[i]-1) > 1e-3 {
+				t.Errorf("%s: %v, want %v", test.name, got, test.want)
+				break
+			}
+		}
+	}
+}
+
 // TestPropertyWeightsKeepOrder draws accounts and compares with the logarithms.
 func TestPropertyWeightsKeepOrder(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -105,6 +106,167 @@ func TestSolverFollows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestGoodEnough: a search that may end early proves how far it is from the best, with
+// prices that hold for every pair, again after other floors and other weights.
+func TestGoodEnough(t *testing.T) {
+	rng := rand.New(rand.NewPCG(95, 96))
+	never := func() bool { return false }
+	early := 0
+	for range 40 {
+		n := 2 + rng.IntN(150)
+		tol := []float64{1e-5, 1e-3, 1e-2}[rng.IntN(3)]
+		spread := []int32{10, 500, MaxWeight / 4}[rng.IntN(3)]
+		w, wanted := make([]int32, n*n), rng.IntN(2)*12
+		draw := func(w []int32) {
+			for i := range n {
+				for j := range i {
+					v := (spread + 2*rng.Int32N(spread)) / 2
+					if j < wanted { // by everybody, who gets somebody else
+						v += spread/2 + 2*rng.Int32N(spread/4+1)
+					}
+					v &^= 1
+					w[i*n+j], w[j*n+i] = v, v
+				}
+			}
+		}
+		draw(w)
+		s, err := NewSolver(n, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for round := range 3 {
+			floor := make([]int64, n)
+			for v := range floor {
+				floor[v] = rng.Int64N(int64(spread))
+			}
+			told := int64(-1)
+			o := &Options{Tol: tol, Enough: func(gap, dual int64) bool {
+				if told = gap; float64(gap) > tol*float64(dual) {
+					told = -1
+				}
+				return told >= 0
+			}}
+			m, err := s.Solve(floor, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, err := mustSolver(t, n, slices.Clone(w)).Solve(floor, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if told < 0 {
+				if err := m.Verify(w, floor); err != nil {
+					t.Fatalf("n=%d, round %d: found the best: %v", n, round, err)
+				}
+				continue
+			}
+			early++
+			if got := valueOf(m, w, floor); got > best.Bound() || m.Bound() < best.Bound() || m.Bound() != got+told {
+				t.Fatalf("n=%d, round %d: worth %d, prices prove %d, the gap is said to be %d, the best is %d", n, round, got, m.Bound(), told, best.Bound())
+			}
+			for i := range n {
+				for j := range i {
+					if m.Duals[i]+m.Duals[j] < int64(w[i*n+j]) {
+						t.Fatalf("n=%d, round %d: the prices of %d and %d are below their weight", n, round, i, j)
+					}
+				}
+			}
+			if err := s.Reweigh(draw, rng.Int64N(2)*int64(spread)<<4, make([]int64, n), never); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if early < 30 {
+		t.Errorf("%d searches ended early: the test sees one side only", early)
+	}
+}
+
+func mustSolver(t *testing.T, n int, w []int32) *Solver {
+	t.Helper()
+	s, err := NewSolver(n, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// valueOf sums pairs and floors of single vertices up.
+func valueOf(m *Matching, w []int32, floor []int64) int64 {
+	sum := weightOf(m, w)
+	for v, u := range m.Mate {
+		if u == none {
+			sum += floor[v]
+		}
+	}
+	return sum
+}
+
+// closeMatrix is a matrix in which every pair is worth something.
+func closeMatrix(rng *rand.Rand, n int) []int32 {
+	w := make([]int32, n*n)
+	for i := range n {
+		for j := range i {
+			w[i*n+j] = 100_000 + 2*rng.Int32N(50_000)
+			w[j*n+i] = w[i*n+j]
+		}
+	}
+	return w
+}
+
+// TestLessWork: who is content with a hundredth, asks again, or changes weights a little
+// waits for fewer searches than who asks for the best for the first time.
+func TestLessWork(t *testing.T) {
+	const n = 300
+	searches := func(s *Solver, o Options) (asked int) {
+		o.Stop = func() bool { asked++; return false }
+		if _, err := s.Solve(make([]int64, n), &o); err != nil {
+			t.Fatal(err)
+		}
+		return asked
+	}
+	var first, again, moved, coarse int
+	for seed := range uint64(8) {
+		rng := rand.New(rand.NewPCG(seed, 101))
+		w := closeMatrix(rng, n)
+		enough := func(gap, dual int64) bool { return gap <= dual/100 }
+		coarse += searches(mustSolver(t, n, slices.Clone(w)), Options{Tol: 0.01, Enough: enough})
+		s := mustSolver(t, n, w)
+		first += searches(s, Options{})
+		again += searches(s, Options{})
+		nudge := func(w []int32) {
+			for range n {
+				if i, j := rng.IntN(n), rng.IntN(n); i != j {
+					w[i*n+j] += 2
+					w[j*n+i] += 2
+				}
+			}
+		}
+		if err := s.Reweigh(nudge, 2, make([]int64, n), func() bool { return false }); err != nil {
+			t.Fatal(err)
+		}
+		moved += searches(s, Options{})
+	}
+	t.Logf("searches: first %d, again %d, after a nudge %d, to a hundredth %d", first, again, moved, coarse)
+	if 2*again > first || 2*moved > first || 20*coarse > 11*first {
+		t.Errorf("searches: first %d, again %d, after a nudge %d, to a hundredth %d; want at most a half, a half and eleven twentieths", first, again, moved, coarse)
+	}
+}
+
+// TestMemory: a search keeps a few numbers for each pair, and one auction is enough.
+func TestMemory(t *testing.T) {
+	const n = 300
+	s := mustSolver(t, n, closeMatrix(rand.New(rand.NewPCG(99, 100)), n))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := s.Solve(make([]int64, n), nil); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; got > 64*n*n {
+		t.Errorf("%d bytes for %d vertices, want at most 64 for each pair", got, n)
 	}
 }
 

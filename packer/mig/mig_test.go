@@ -159,6 +159,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for name, l := range map[string]mig.Layout{
 		"unknown profile": {{Profile: 9}},
+		"one too far":     {{Profile: len(lookup(t, "A100-40GB", false).MIG)}},
 		"negative":        {{Profile: -1}},
 		"start":           {{Profile: 4, Start: 1}},
 		"overlap":         {{Profile: 4, Start: 0}, {Profile: 0, Start: 2}},
@@ -184,6 +185,46 @@ func TestRefusals(t *testing.T) {
 		if _, _, err := table.Best(nil, speed); err == nil {
 			t.Errorf("%s: speeds are accepted", name)
 		}
+	}
+}
+
+// TestEdges: what is just allowed is.
+func TestEdges(t *testing.T) {
+	gpu := &profile.GPUModel{MIG: []profile.MIGProfile{
+		{Name: "rare", Size: 1, Starts: []int{0, 1, 2}, Max: 1},
+		{Name: "half", Size: 2, Starts: []int{0, 2}},
+	}}
+	table, err := mig.New(gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range table.Layouts() {
+		if n := len(slices.DeleteFunc(slices.Clone(l), func(p mig.Placement) bool { return p.Profile != 0 })); n > 1 {
+			t.Errorf("layout %v has %d instances of a profile that may be there once", l, n)
+		}
+	}
+	if table.Check(mig.Layout{{Start: 0}, {Start: 1}}) == nil {
+		t.Error("two instances of a profile that may be there once are a layout")
+	}
+	full := mig.Layout{{Profile: 1, Start: 0}, {Profile: 1, Start: 2}}
+	if best, ok, err := table.Best(full, nil); err != nil || !ok || best.Value != 0 || !slices.Equal(best.Layout, full) {
+		t.Errorf("nobody new on a full GPU: %+v, %v, %v; want what runs", best, ok, err)
+	}
+	eight := slices.Repeat([][]float64{{1, 1}}, 8)
+	if _, ok, err := table.Best(nil, eight); err != nil || ok {
+		t.Errorf("eight tasks for a GPU with room for two: %v, %v; want that it cannot be, and no error", ok, err)
+	}
+	best, ok, err := table.BestShared(nil, 2, func(members uint, p int) float64 { return float64(members&1+members>>1) + float64(p) })
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	for n, p := range best.Layout {
+		if !slices.Contains(best.Instance, n) {
+			t.Errorf("%+v: nobody uses %+v", best, p)
+		}
+	}
+	if best, ok, err := table.BestShared(full[:1], 1, func(uint, int) float64 { return 1 }); err != nil || !ok || len(best.Layout) != 2 {
+		t.Errorf("one task beside one that runs: %+v, %v, %v; want one instance more", best, ok, err)
 	}
 }
 

@@ -7,7 +7,9 @@
 // environment variable throws; first each test runs alone, to see which mutants it
 // reaches, then each mutant runs against these tests until one fails. A mutant that no
 // test notices is printed with its change; where FILE of -equivalent lists it, its reason
-// stands there. The same seed draws the same mutants of the same source.
+// stands there. The same seed draws the same mutants of the same source. With -only FILE it
+// takes the mutants that FILE lists by their keys, such as its own output, instead: a draw
+// changes with the source, a key with its line only.
 package main
 
 import (
@@ -38,12 +40,14 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the draw")
 	tests := flag.String("tests", "", "further packages whose tests may notice, separated by commas")
 	equivalent := flag.String("equivalent", "mutate/equivalent.txt", "lists mutants that change nothing, and why")
+	only := flag.String("only", "", "do not draw: take the mutants that a file lists by their keys")
+	match := flag.String("run", "^(Test|Example|Fuzz)", "tests that may notice")
 	limit := flag.Duration("timeout", 2*time.Minute, "longest run of one test")
 	verbose := flag.Bool("v", false, "print the mutants that were noticed, too")
 	flag.Parse()
 	bad := 0
 	for _, dir := range flag.Args() {
-		r := run{n: *n, seed: *seed, limit: *limit, verbose: *verbose, more: strings.FieldsFunc(*tests, func(r rune) bool { return r == ',' })}
+		r := run{n: *n, seed: *seed, only: *only, match: *match, limit: *limit, verbose: *verbose, more: strings.FieldsFunc(*tests, func(r rune) bool { return r == ',' })}
 		left, err := r.all(dir, *equivalent)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", dir, err)
@@ -60,6 +64,8 @@ func main() {
 type run struct {
 	n       int
 	seed    uint64
+	only    string
+	match   string
 	limit   time.Duration
 	verbose bool
 	more    []string
@@ -89,7 +95,9 @@ func (r *run) all(dir, equivalent string) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(r.temp)
-	r.mutants = draw(p, r.n, r.seed)
+	if r.mutants, err = r.choose(p); err != nil {
+		return 0, err
+	}
 	overlay, err := r.write(p)
 	if err != nil {
 		return 0, err
@@ -125,9 +133,23 @@ func (r *run) all(dir, equivalent string) (int, error) {
 	return survived, nil
 }
 
-// draw picks n mutants, spread over the package as its places are.
-func draw(p *source, n int, seed uint64) []*mutant {
+// choose takes the mutants that a file lists, or draws.
+func (r *run) choose(p *source) ([]*mutant, error) {
 	list := p.mutants()
+	if r.only == "" {
+		return draw(list, r.n, r.seed), nil
+	}
+	data, err := os.ReadFile(r.only)
+	listed := make(map[string]bool)
+	for line := range strings.Lines(string(data)) {
+		listed[strings.TrimSpace(line)] = true
+	}
+	list = slices.DeleteFunc(list, func(m *mutant) bool { return !listed[m.key(p.path)] })
+	return draw(list, len(list), r.seed), err
+}
+
+// draw picks n mutants, spread over the package as its places are.
+func draw(list []*mutant, n int, seed uint64) []*mutant {
 	rand.New(rand.NewPCG(seed, 0)).Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 	var chosen []*mutant
 	taken := make(map[string]bool) // a line is changed once at most
@@ -179,7 +201,7 @@ func (r *run) compile(dir, overlay string) error {
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("compiling: %w\n%s", err, out)
 	}
-	list := exec.Command(binary, "-test.list", "^(Test|Example|Fuzz)")
+	list := exec.Command(binary, "-test.list", r.match)
 	list.Dir = dir
 	out, err := list.Output()
 	if err != nil {
