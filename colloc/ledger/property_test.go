@@ -214,10 +214,13 @@ func (m *ledgerMachine) check(t *rapid.T) {
 
 // Property: whatever happens, the Ledger does what its slow twin does.
 func TestLedgerMatchesTwin(t *testing.T) {
+	operations := 0
+	defer func() { t.Logf("%d operations", operations) }()
 	rapid.Check(t, func(t *rapid.T) {
 		m := newLedgerMachine(t)
 		actions := map[string]func(*rapid.T){
-			"": m.check, "reserve": m.reserve, "reserve more": m.reserve, "commit": m.commit, "rollback": m.rollback,
+			"":        func(t *rapid.T) { operations++; m.check(t) },
+			"reserve": m.reserve, "reserve more": m.reserve, "commit": m.commit, "rollback": m.rollback,
 			"release": m.release, "wait": m.wait, "reconcile": m.reconcile, "reload": m.reload, "replace": m.replace,
 		}
 		for range 5 {

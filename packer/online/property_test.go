@@ -399,8 +399,12 @@ func (w *twins) limits(t *rapid.T, g int) {
 }
 
 func TestSessionAgainstSlowTwin(t *testing.T) {
+	events := 0
+	defer func() { t.Logf("%d events", events) }()
 	rapid.Check(t, func(t *rapid.T) {
-		w := newTwins(t)
-		t.Repeat(w.actions())
+		actions := newTwins(t).actions()
+		check := actions[""]
+		actions[""] = func(t *rapid.T) { events++; check(t) }
+		t.Repeat(actions)
 	})
 }

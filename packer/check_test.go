@@ -1,0 +1,153 @@
+package packer_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/packtest"
+	"example.com/colloc/packer/solve"
+	"example.com/colloc/profile"
+)
+
+// gangs is two gangs of two on four GPUs, and a plan for them.
+func gangs() (*packer.Problem, *packer.Solution) {
+	p := &packer.Problem{Model: packtest.Even{1, 0.9}, Limits: packer.Limits{Headroom: profile.Some(0.0)}}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		p.GPUs = append(p.GPUs, packer.GPU{ID: id, Memory: 8 * profile.GiB})
+	}
+	for _, id := range []string{"x", "y"} {
+		p.Tasks = append(p.Tasks, packer.Task{ID: id, GPUs: 2, Memory: profile.GiB})
+	}
+	return p, &packer.Solution{Throughput: 2, Bound: 2, Sets: []packer.Set{
+		{GPU: 0, Gang: []int{2}, Tasks: []int{0}, Speeds: []float64{1}, Value: 1},
+		{GPU: 1, Gang: []int{3}, Tasks: []int{1}, Speeds: []float64{1}, Value: 1},
+	}}
+}
+
+// TestCheckRefuses: a plan that breaks one promise is refused, and the fault says which.
+func TestCheckRefuses(t *testing.T) {
+	if p, s := gangs(); p.Check(s) != nil {
+		t.Fatal(p.Check(s))
+	}
+	for _, test := range []struct {
+		name  string
+		spoil func(p *packer.Problem, s *packer.Solution)
+		want  string
+	}{
+		{"alone and too large", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Memory = 9 * profile.GiB }, "headroom leaves"},
+		{"alone and too slow", func(p *packer.Problem, s *packer.Solution) {
+			p.Model, p.Tasks[1].MinSpeed, s.Sets[1].Speeds[0] = packtest.Even{0.8}, 0.9, 0.8
+		}, "its limit is"},
+		{"one GPU for two gangs", func(_ *packer.Problem, s *packer.Solution) { s.Sets[1].Gang[0] = 2 }, `GPU "c" of the gang is taken`},
+		{"a set on a gang's GPU", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Gang[0] = 1 }, `GPU "b" is taken by a gang`},
+		{"a gang on a resident's GPU", func(p *packer.Problem, s *packer.Solution) {
+			p.GPUs[2].Residents = []packer.Task{{ID: "r"}}
+		}, `GPU "c" of the gang is taken or unlike`},
+		{"half a gang", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Gang = nil }, "needs 2"},
+		{"shared by what the GPU has not", func(p *packer.Problem, s *packer.Solution) {
+			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Mechanism: profile.MPS, Speeds: []float64{0.9, 0.9}, Value: 1.8}}
+			s.Throughput = 1.8
+		}, "does not allow sharing by"},
+	} {
+		p, s := gangs()
+		test.spoil(p, s)
+		if err := p.Check(s); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+}
+
+// halves runs every task at full speed on its slice, and at none without.
+type halves struct{ packtest.Even }
+
+func (halves) SliceSpeeds(_ *packer.Task, _ *packer.GPU, dst []float64) error {
+	for i := range dst {
+		dst[i] = 1
+	}
+	return nil
+}
+
+// TestOneWayToCut: a GPU that can be cut in one way only is cut.
+func TestOneWayToCut(t *testing.T) {
+	kind := &profile.GPUModel{Name: "two halves", Memory: 8 * profile.GiB, MIG: []profile.MIGProfile{{Name: "half", Compute: 1, Size: 1, Memory: 4 * profile.GiB, Starts: []int{0, 1}}}}
+	p := &packer.Problem{
+		Model: halves{packtest.Even{0.1}}, Tasks: []packer.Task{{ID: "x"}, {ID: "y"}},
+		GPUs: []packer.GPU{{ID: "g", Type: kind, Memory: 8 * profile.GiB, Mechanisms: []profile.Mechanism{profile.MIG}}},
+	}
+	s := packtest.Solve(t, solve.Matching{}, p)
+	if len(s.Sets) != 1 || len(s.Sets[0].Instances) != 2 || s.Throughput != 2 {
+		t.Errorf("%+v, want two instances with a task each", s.Sets)
+	}
+}
+
+// TestSharing: repeats and order of what a GPU is listed with change nothing.
+func TestSharing(t *testing.T) {
+	listed := packer.GPU{ID: "g", Memory: profile.GiB, Mechanisms: []profile.Mechanism{profile.MPS, profile.Exclusive, profile.TimeSlice, profile.MPS}}
+	plain := packer.GPU{ID: "h", Memory: profile.GiB, Mechanisms: []profile.Mechanism{profile.TimeSlice, profile.MPS}}
+	if got := listed.Sharing(); fmt.Sprint(got) != fmt.Sprint(plain.Sharing()) {
+		t.Errorf("%v is shared by %v, want by %v", listed.Mechanisms, got, plain.Sharing())
+	}
+	if !listed.Alike(&plain) {
+		t.Error("GPUs are told apart by how their mechanisms are listed")
+	}
+}
+
+// TestPaceEnds: paces reach from 1/4096 to 4096, both included.
+func TestPaceEnds(t *testing.T) {
+	const most = 4096
+	for pace, fine := range map[float64]bool{1.0 / most: true, most: true, 0.999 / most: false, 1.001 * most: false} {
+		m := packtest.PaceTable{"there": pace}
+		got, err := packer.AskPace(m, &packer.Task{ID: "t"}, &packer.GPU{ID: "g", Labels: []string{"there"}})
+		if (err == nil) != fine || fine && got != pace {
+			t.Errorf("pace %v: %v, %v; fine is %v", pace, got, err, fine)
+		}
+	}
+}
+
+// askedPaces counts the questions for paces.
+type askedPaces struct {
+	packer.Model
+	asked *int
+}
+
+func (a askedPaces) Pace(*packer.Task, *packer.GPU) float64 { *a.asked++; return 1 }
+
+// TestPaceOfCopiesIsAskedOnce: a thousand tasks of one kind are one question for each
+// kind of GPU.
+func TestPaceOfCopiesIsAskedOnce(t *testing.T) {
+	asked := 0
+	p := &packer.Problem{Model: askedPaces{packtest.Even{1, 0.9}, &asked}, GPUs: []packer.GPU{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: 2 * profile.GiB}}}
+	for i := range 1000 {
+		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint("t", i), Kind: "k"})
+	}
+	if _, err := packer.Compile(p); err != nil {
+		t.Fatal(err)
+	}
+	if asked != 2 {
+		t.Errorf("asked %d times, want 2", asked)
+	}
+}
+
+// TestReasonNamesTheNearestPartner: of partners with whom sharing gains too little, a
+// reason names the one with whom least is missing.
+func TestReasonNamesTheNearestPartner(t *testing.T) {
+	for _, order := range [][]string{{"bad", "good"}, {"good", "bad"}} {
+		p := &packer.Problem{
+			Model: packtest.Duo{"tgood": 0.45, "tbad": 0.2}, Tasks: []packer.Task{{ID: "t", Weight: 3}},
+			GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB}, {ID: "i", Memory: profile.GiB}},
+		}
+		for _, id := range order {
+			p.Tasks = append(p.Tasks, packer.Task{ID: id, Weight: 3})
+		}
+		s, err := solve.Matching{}.Pack(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Reasons) == 0 || s.Reasons[0].Code != packer.NoGain || s.Reasons[0].Partner != "good" {
+			t.Errorf("with %v: %+v, want no gain with good", order, s.Reasons)
+		}
+	}
+}
