@@ -27,6 +27,8 @@
 //   - [example.com/colloc/nvmlx/mps]: environment and daemon of MPS
 //   - [example.com/colloc/colloc]: the facade that a scheduler embeds
 //   - [example.com/colloc/colloc/taskfile]: what is known of tasks, as a file that every command reads
+//   - [example.com/colloc/colloc/decide]: its decisions over HTTP and JSON
+//   - [example.com/colloc/colloc/wire]: how its servers read requests and refuse them
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/shadow]: what colloc would have done, beside a scheduler that it does not touch

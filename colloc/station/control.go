@@ -10,6 +10,7 @@ import (
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/internal/turn"
+	"example.com/colloc/colloc/wire"
 	"example.com/colloc/nvmlx"
 )
 
@@ -23,7 +24,7 @@ func (s *Station) do(r *http.Request, u peer.User) (any, error) {
 		return nil, api.Errorf(api.NotFound, "POST /v1/jobs/"+strconv.QuoteToASCII(verb), "want cancel, requeue, hold or release", "nothing of that name can be done to jobs")
 	}
 	var in api.IDs
-	if err := read(r, &in); err != nil {
+	if err := wire.Read(r, &in); err != nil {
 		return nil, err
 	}
 	if len(in.IDs) == 0 {
@@ -68,7 +69,7 @@ func (s *Station) gpus(r *http.Request, u peer.User) (any, error) {
 		return nil, api.Errorf(api.NotFound, "POST /v1/gpus/"+strconv.QuoteToASCII(verb), "want drain, undrain or reserve", "nothing of that name can be done to GPUs")
 	}
 	var in api.GPURequest
-	if err := read(r, &in); err != nil {
+	if err := wire.Read(r, &in); err != nil {
 		return nil, err
 	}
 	if !s.governs(u) {

@@ -1,15 +1,14 @@
 package station
 
 import (
-	"encoding/json"
 	"errors"
-	"io"
 	"net/http"
 	"strings"
 	"time"
 
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/colloc/wire"
 )
 
 // answerer answers a request with what becomes JSON.
@@ -28,9 +27,8 @@ func (s *Station) answer(f answerer) http.Handler {
 			fail(w, err)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
 		_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(tailPatience)) // not every server has one
-		_ = json.NewEncoder(w).Encode(value)                                                       // the client is gone
+		wire.Answer(w, value)
 	})
 }
 
@@ -48,37 +46,10 @@ func (s *Station) who(r *http.Request) (peer.User, error) {
 
 // fail writes an error.
 func fail(w http.ResponseWriter, err error) {
-	var e *api.Error
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
-		e = api.Errorf(api.TooLarge, "", "submit in several requests", "the request is longer than %d bytes", large.Limit)
-	case !errors.As(err, &e):
-		e = api.Errorf(api.Failed, "", "", "%s", strings.TrimPrefix(err.Error(), "runner: "))
+	if e := new(api.Error); !errors.As(err, &e) {
+		err = errors.New(strings.TrimPrefix(err.Error(), "runner: "))
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(e.Code.Status())
-	_ = json.NewEncoder(w).Encode(e) // the client is gone
-}
-
-// read reads the JSON of a request.
-func read(r *http.Request, to any) error {
-	d := json.NewDecoder(r.Body)
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if err == nil {
-		if _, err = d.Token(); errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = errors.New("there is more text behind it")
-		}
-	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return err
-	}
-	return api.Errorf(api.Invalid, r.Method+" "+r.URL.Path, "", "the body is not understood: %v", err)
+	wire.Refuse(w, err)
 }
 
 // maxWait is how long a request may ask to wait: less than it may take to arrive.

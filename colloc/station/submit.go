@@ -17,13 +17,14 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/colloc/wire"
 	"example.com/colloc/profile"
 )
 
 // submit is POST /v1/jobs.
 func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 	var in api.Submission
-	if err := read(r, &in); err != nil {
+	if err := wire.Read(r, &in); err != nil {
 		return nil, err
 	}
 	switch n := len(in.Tasks); {

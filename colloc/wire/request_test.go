@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+type point struct {
+	X float64 `json:"x"`
+}
+
+// One value with known fields is read, all else is refused with what is wrong.
+func TestRead(t *testing.T) {
+	for _, tt := range []struct {
+		body, want string
+		code       Code
+	}{
+		{`{"x": 1}`, "", ""},
+		{" {\"x\": 1}\n", "", ""},
+		{`{"x": 1, "y": 2}`, `POST /here: the body is not understood: json: unknown field "y"`, Invalid},
+		{`{"x": 1} {}`, "more text behind it", Invalid},
+		{`{"x": 1} x`, "invalid character", Invalid},
+		{`{"x": "1"}`, "cannot unmarshal string", Invalid},
+		{"", "EOF", Invalid},
+		{`{"x": ` + strings.Repeat(" ", 100) + `1}`, "the request is longer than 50 bytes; send several requests", TooLarge},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", strings.NewReader(tt.body))
+		r.Body = http.MaxBytesReader(w, r.Body, 50)
+		var p point
+		err := Read(r, &p)
+		if tt.code == "" {
+			if err != nil || p.X != 1 {
+				t.Errorf("%.30q: %+v, %v", tt.body, p, err)
+			}
+			continue
+		}
+		if !errors.Is(err, &Error{Code: tt.code}) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%.30q: %v, want %s with %q", tt.body, err, tt.code, tt.want)
+		}
+	}
+}
+
+// Each code goes with its status, what is no Error is a failure, and so is an answer that
+// JSON cannot say.
+func TestWrite(t *testing.T) {
+	for _, tt := range []struct {
+		write  func(w http.ResponseWriter)
+		status int
+		body   string
+	}{
+		{func(w http.ResponseWriter) { Answer(w, point{2}) }, 200, `{"x":2}`},
+		{func(w http.ResponseWriter) { Answer(w, point{math.NaN()}) }, 500, `{"code":"failed","what":"json: unsupported value: NaN"}`},
+		{func(w http.ResponseWriter) { Refuse(w, errors.New("broken")) }, 500, `{"code":"failed","what":"broken"}`},
+		{
+			func(w http.ResponseWriter) {
+				Refuse(w, fmt.Errorf("wrapped: %w", Errorf(Invalid, "x", "want 1", "is %d", 2)))
+			},
+			400, `{"code":"invalid","what":"is 2","where":"x","do":"want 1"}`,
+		},
+		{func(w http.ResponseWriter) { Refuse(w, Errorf(Forbidden, "", "", "")) }, 403, ""},
+		{func(w http.ResponseWriter) { Refuse(w, Errorf(NotFound, "", "", "")) }, 404, ""},
+		{func(w http.ResponseWriter) { Refuse(w, Errorf(Conflict, "", "", "")) }, 409, ""},
+		{func(w http.ResponseWriter) { Refuse(w, Errorf(TooLarge, "", "", "")) }, 413, ""},
+		{func(w http.ResponseWriter) { Refuse(w, Errorf(OverLimit, "", "", "")) }, 429, ""},
+		{func(w http.ResponseWriter) { Refuse(w, Errorf(Unavailable, "", "", "")) }, 503, ""},
+	} {
+		w := httptest.NewRecorder()
+		tt.write(w)
+		if got := strings.TrimSpace(w.Body.String()); w.Code != tt.status || tt.body != "" && got != tt.body || w.Header().Get("Content-Type") != "application/json" {
+			t.Errorf("status %d: %s, want %d: %s", w.Code, got, tt.status, tt.body)
+		}
+	}
+}
