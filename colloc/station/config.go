@@ -68,6 +68,10 @@ type Config struct {
 	Profiling time.Duration
 	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
 	Grace time.Duration
+	// Decide lets clients ask the station's Planner about tasks and GPUs of their own, as
+	// package decide says, for schedulers in other languages. Root, or who runs the station
+	// for himself, may teach it so.
+	Decide bool
 	// Version is what the daemon was built from, for people.
 	Version string
 	// Clock is the time to go by; nil is nvmlx.SystemClock.

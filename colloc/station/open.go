@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"example.com/colloc/colloc/decide"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/kinds"
@@ -30,6 +31,11 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	}
 	if fault != nil {
 		s.warn(s.since, fault.Error())
+	}
+	if c.Decide {
+		if s.decider, err = decide.Handler(decide.Config{Planner: s.planner, MayTeach: s.mayTeach}); err != nil {
+			return nil, fmt.Errorf("station: %w", err)
+		}
 	}
 	var known map[string]*profile.Profile
 	if s.kindsKeeper, known, err = keep.Open[map[string]*profile.Profile](c.Dir, kindsFile); err != nil {

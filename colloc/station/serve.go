@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/colloc/colloc/decide"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
 )
@@ -67,10 +68,44 @@ func (s *Station) Handler() http.Handler {
 		mux.Handle(pattern, s.answer(answer))
 	}
 	mux.HandleFunc("GET /v1/jobs/{id}/log", s.log)
+	for _, pattern := range decide.Addresses() {
+		mux.HandleFunc(pattern, s.decide)
+	}
 	mux.Handle("/", s.answer(func(r *http.Request, _ peer.User) (any, error) {
 		return nil, api.Errorf(api.NotFound, r.Method+" "+r.URL.Path, "see: go doc example.com/colloc/colloc/station/api", "there is no such address")
 	}))
 	return mux
+}
+
+// Decider answers the requests of package decide but for observe, which nobody may send
+// whom no socket tells: for a server that shows the station to this machine. It is nil
+// without [Config].Decide.
+func (s *Station) Decider() http.Handler { return s.decider }
+
+// decide lets users of the socket ask the Planner.
+func (s *Station) decide(w http.ResponseWriter, r *http.Request) {
+	_, err := s.who(r)
+	if err == nil && s.decider == nil {
+		err = api.Errorf(api.NotFound, r.Method+" "+r.URL.Path, "whoever runs the station starts it with: colloc station serve -decide", "this station decides nothing for others")
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(decide.DefaultPatience + tailPatience)) // not every server has one
+	s.decider.ServeHTTP(w, r)
+}
+
+// mayTeach is an error for those who may not say what the Planner learns.
+func (s *Station) mayTeach(r *http.Request) error {
+	u, ok := peer.From(r.Context())
+	switch {
+	case !ok:
+		return api.Errorf(api.Forbidden, "POST /v1/observe", "use the unix socket", "nobody knows who asks")
+	case !s.governs(u):
+		return api.Errorf(api.Forbidden, "POST /v1/observe", "ask whoever runs the station", "only root may teach what all go by")
+	}
+	return nil
 }
 
 // ConnContext lets a handler know who is at the other end of a unix socket; give it to the

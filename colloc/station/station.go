@@ -3,6 +3,7 @@ package station
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -27,6 +28,7 @@ type Station struct {
 	keeper  *keep.File[kept]
 	names   peer.Names
 
+	decider     http.Handler  // nil where nobody may ask
 	opened      chan struct{} // closed once runner is there: events come before
 	kinds       *kinds.Book
 	kindsKeeper *keep.File[map[string]*profile.Profile]

@@ -9,6 +9,7 @@
 //	GET  /v1/wait?id=&timeout=30s      jobs, once all of them are over or time is -> [Job...]
 //	GET  /v1/state                     GPUs, users and what runs      -> State
 //	POST /v1/gpus/{verb}               GPURequest: drain, undrain, reserve
+//	POST /v1/{fit,best,plan,observe}   see package decide, if the station was started with -decide
 //
 // What goes wrong is an [Error] with an HTTP status of 400 or more. Times are RFC 3339,
 // amounts of memory are bytes, durations are texts such as "1h30m". A field that is not

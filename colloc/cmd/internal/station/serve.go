@@ -65,6 +65,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
 	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")
 	o.web.flag(f)
+	f.BoolVar(&o.config.Decide, "decide", false, "answer fit, best, plan and observe for other schedulers, on the socket and, but for observe, at the address of -http")
 	f.Func("gone", "what ran on the host `NAME`, which shared the folder, is lost: the host is gone for good", func(s string) error {
 		o.config.Gone = append(o.config.Gone, s)
 		return nil
@@ -145,11 +146,6 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 		return usageError{err}
 	}
 	defer func() { err = errors.Join(err, found.Source.Close()) }()
-	stopWeb, err := o.web.open(p.socket, p.streams.Out)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stopWeb()) }()
 	c := o.config
 	if c.GPUs, err = found.Choose("-gpus", o.gpus); err != nil {
 		return usageError{err}
@@ -162,6 +158,11 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	stopWeb, err := o.web.open(p.socket, s.Decider(), p.streams.Out)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopWeb()) }()
 	l, err := station.Listen(p.socket, !o.me)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"time"
 
+	"example.com/colloc/colloc/decide"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/metrics"
 	"example.com/colloc/colloc/station/page"
@@ -22,7 +23,8 @@ func (w *web) flag(f *flag.FlagSet) {
 }
 
 // open begins to show the station that listens, or will, on a socket, until close is called.
-func (w *web) open(socket string, out io.Writer) (closer func() error, err error) {
+// decider, if there is one, answers questions there.
+func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer func() error, err error) {
 	if w.address == "" {
 		return func() error { return nil }, nil
 	}
@@ -42,7 +44,7 @@ func (w *web) open(socket string, out io.Writer) (closer func() error, err error
 	}
 	fmt.Fprintf(out, "colloc station: http://%s/ and /metrics\n", l.Addr())
 	client := api.NewClient(socket)
-	server := &http.Server{Handler: pages(client), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
+	server := &http.Server{Handler: pages(client, decider), ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, WriteTimeout: time.Minute, IdleTimeout: time.Minute, MaxHeaderBytes: 1 << 16}
 	done := make(chan error, 1)
 	go func() { done <- server.Serve(l) }()
 	return func() error {
@@ -57,10 +59,15 @@ func (w *web) open(socket string, out io.Writer) (closer func() error, err error
 
 // pages answers those who call this machine by its own name: a site of somebody else's
 // whose name leads here gets nothing.
-func pages(client *api.Client) http.Handler {
+func pages(client *api.Client, decider http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.Handler(client.State))
 	mux.Handle("GET /{$}", page.Handler(client.State))
+	if decider != nil {
+		for _, pattern := range decide.Addresses() {
+			mux.Handle(pattern, decider)
+		}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {

@@ -18,7 +18,7 @@ func TestWeb(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "gpus.json"), []byte(`{"gpus": [{"name": "A100-40GB"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.daemon = l.command("serve", "-dir", filepath.Join(l.dir, "state"), "-fake-gpus", filepath.Join(l.dir, "gpus.json"), "-watch", "20ms", "-http", "127.0.0.1:0")
+	l.daemon = l.command("serve", "-dir", filepath.Join(l.dir, "state"), "-fake-gpus", filepath.Join(l.dir, "gpus.json"), "-watch", "20ms", "-http", "127.0.0.1:0", "-decide")
 	l.daemon.Stderr = os.Stderr
 	out, err := l.daemon.StdoutPipe()
 	if err == nil {
@@ -46,6 +46,17 @@ func TestWeb(t *testing.T) {
 	}
 	if status, _ := fetch(t, base+"/v1/state", ""); status != http.StatusNotFound {
 		t.Errorf("the API over TCP: status %d", status)
+	}
+	const task = `{"id": "a", "training": {"batch_size": 1}, "reserved": "1GiB"}`
+	for body, want := range map[string]int{"fit " + `{"task": ` + task + `, "gpu": {"id": "0", "model": "T4"}}`: 200, "observe " + `{"model": "T4", "members": [{"task": ` + task + `}]}`: 403} {
+		name, body, _ := strings.Cut(body, " ")
+		answer, err := http.Post(base+"/v1/"+name, "application/json", strings.NewReader(body)) //nolint:noctx // the test ends it
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := answer.Body.Close(); err != nil || answer.StatusCode != want {
+			t.Errorf("%s over TCP: status %d, %v, want %d", name, answer.StatusCode, err, want)
+		}
 	}
 	l.say(0, "cancel", "1")
 	l.say(1, "wait", "1")
@@ -86,7 +97,7 @@ func fetch(t *testing.T, address, host string) (int, string) {
 // What is not loopback is refused.
 func TestWebAddresses(t *testing.T) {
 	for _, address := range []string{"0.0.0.0:0", "[::]:0", "example.com:0", "192.0.2.1:0", "localhost.example.com:0", "nonsense"} {
-		if _, err := (&web{address}).open("/nowhere", io.Discard); err == nil {
+		if _, err := (&web{address}).open("/nowhere", nil, io.Discard); err == nil {
 			t.Errorf("-http %s is taken", address)
 		}
 	}

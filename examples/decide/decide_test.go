@@ -1,0 +1,60 @@
+package decide
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/decide"
+)
+
+// The client in Python asks all four questions over a unix socket, and says why it is
+// refused.
+func TestClient(t *testing.T) {
+	python, err := exec.LookPath("python3")
+	if err != nil {
+		t.Skip("python3 is not here")
+	}
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := decide.Handler(decide.Config{Planner: planner})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := os.MkdirTemp("", "") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	observed := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/v1/observe" {
+			observed++
+		}
+		h.ServeHTTP(w, r)
+	}))
+	_ = server.Listener.Close() // the one over TCP
+	socket := filepath.Join(dir, "s")
+	if server.Listener, err = net.Listen("unix", socket); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	out, err := exec.CommandContext(t.Context(), python, "-B", "colloc_client.py", socket).CombinedOutput()
+	server.Close() // and no handler runs any more
+	const want = `fit: True and fits
+best: GPU 1
+plan: GPU 0 ['old', 'new']
+plan: GPU 1 ['third']
+invalid: gpu.model: "Voodoo" is not in the catalogue: describe it in gpu_model: {"name": ..., "memory_bytes": ...}
+`
+	if err != nil || string(out) != want || observed != 1 {
+		t.Errorf("%v, %d observations: it printed\n%s\nwant\n%s", err, observed, out, want)
+	}
+}
