@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/ledger"
@@ -31,6 +32,12 @@ type Config struct {
 	// Shadow says that decisions are recorded and bind nobody: pods wait whatever their
 	// gates say, and what they ask of nodes is not heeded.
 	Shadow bool
+	// Claims says that pods are bound by ResourceClaims: those that do not ask for one
+	// wait, and only cards that a DRA driver offers to several claims are used.
+	Claims bool
+	// Patience is how long the scheduler may refuse a pod that is placed before that is
+	// taken for more than a delay; 0 means a minute.
+	Patience time.Duration
 	// Now is the clock of the leases; required.
 	Now func() time.Time
 }
@@ -56,7 +63,9 @@ type Books struct {
 	order   []*card                                         // by node and place, nil where it has to be made anew
 	tasks   map[types.UID]*entry
 	others  map[types.UID]*other
-	claims  map[string]map[types.UID]*entry // by card, in the books or not: who carries a decision for it
+	carry   map[string]map[types.UID]*entry      // by card, in the books or not: who carries a decision for it
+	held    map[claims.Device]map[types.UID]bool // by claims of others
+	holds   map[types.UID][]claims.Device
 	classes map[string]int
 	stuck   map[likeness]stuck
 	changed uint64 // counts what may let a pod that waits be placed
@@ -104,12 +113,14 @@ type entry struct {
 	at    api.Placement // decided or carried
 	card  *card         // nil: not in the books, for the card is not there
 	lease ledger.Lease
-	ended bool          // while its write is under way
-	tried uint64        // the change for which it was decided last
-	fails int           // writes that the API server refused, one after the other
-	until time.Time     // it is not tried before
-	on    *node         // where its requests count
-	asks  nodes.Amounts // those that count there
+	ended bool                 // while its write is under way
+	tried uint64               // the change for which it was decided last
+	fails int                  // writes that the API server refused, one after the other
+	until time.Time            // it is not tried before
+	shuns map[string]time.Time // nodes that it is kept off, and until when
+	left  api.Placement        // which it carries still and which counts no more
+	on    *node                // where its requests count
+	asks  nodes.Amounts        // those that count there
 }
 
 // other is a pod of somebody else.
@@ -120,11 +131,14 @@ type other struct {
 
 // New returns Books that are not open: events are taken in, nothing is decided.
 func New(c Config) (*Books, error) {
-	if c.Planner == nil || c.Now == nil || c.Batch < 0 {
-		return nil, errors.New("books: config: want a Planner, a clock Now, and a Batch of 0 for the default or more")
+	if c.Planner == nil || c.Now == nil || c.Batch < 0 || c.Patience < 0 {
+		return nil, errors.New("books: config: want a Planner, a clock Now, and a Batch and Patience of 0 for the default or more")
 	}
 	if c.Batch == 0 {
 		c.Batch = DefaultBatch
+	}
+	if c.Patience == 0 {
+		c.Patience = DefaultPatience
 	}
 	if c.Profile == nil {
 		c.Profile = func(string, string) pods.Known { return pods.Known{} }
@@ -132,8 +146,8 @@ func New(c Config) (*Books, error) {
 	return &Books{
 		config: c, changed: 1,
 		nodes: map[string]*node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, cards: map[string]*card{},
-		tasks: map[types.UID]*entry{}, others: map[types.UID]*other{}, claims: map[string]map[types.UID]*entry{}, classes: map[string]int{},
-		stuck: map[likeness]stuck{},
+		tasks: map[types.UID]*entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*entry{}, classes: map[string]int{},
+		stuck: map[likeness]stuck{}, held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{},
 	}, nil
 }
 
@@ -151,7 +165,7 @@ func (b *Books) Open() error {
 	for _, d := range b.inOrder() {
 		d.here = nil
 		g := d.GPU
-		for _, e := range b.claims[d.GPU.ID] {
+		for _, e := range b.carry[d.GPU.ID] {
 			if e.state == writing {
 				e.state = unknown
 			}
@@ -199,10 +213,10 @@ func (b *Books) release(e *entry) {
 func (b *Books) list(e *entry, at api.Placement) {
 	e.at = at
 	id := at.GPU()
-	if b.claims[id] == nil {
-		b.claims[id] = map[types.UID]*entry{}
+	if b.carry[id] == nil {
+		b.carry[id] = map[types.UID]*entry{}
 	}
-	b.claims[id][e.pod.UID] = e
+	b.carry[id][e.pod.UID] = e
 	if d := b.cards[id]; d != nil {
 		e.card = d
 		d.here = append(d.here, e)
@@ -215,9 +229,9 @@ func (b *Books) list(e *entry, at api.Placement) {
 // unlist is the opposite of list.
 func (b *Books) unlist(e *entry) {
 	id := e.at.GPU()
-	delete(b.claims[id], e.pod.UID)
-	if len(b.claims[id]) == 0 {
-		delete(b.claims, id)
+	delete(b.carry[id], e.pod.UID)
+	if len(b.carry[id]) == 0 {
+		delete(b.carry, id)
 	}
 	if d := e.card; d != nil {
 		d.here = without(d.here, e)

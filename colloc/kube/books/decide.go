@@ -3,6 +3,7 @@ package books
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/ledger"
@@ -21,8 +23,9 @@ import (
 type Decision struct {
 	// Pod is the pod as it was read.
 	Pod *corev1.Pod
-	// At is where it goes.
-	At api.Placement
+	// At is where it goes, Left where an earlier decision had put it that counts no more;
+	// the zero value is that there was none.
+	At, Left api.Placement
 	// Speed is its predicted speed there as a fraction of that alone.
 	Speed float64
 	// Company is how many others run on the card.
@@ -43,6 +46,8 @@ type Refusal struct {
 const (
 	// BadAnnotation: an annotation cannot be read.
 	BadAnnotation = "BadAnnotation"
+	// BadClaim: the pod's resourceClaims and collocd's binding do not go together.
+	BadClaim = "BadClaim"
 	// NoNode: no node that is open would take the pod.
 	NoNode = "NoNode"
 	// CardGone: the pod was placed, and its card left before it came to run.
@@ -79,7 +84,7 @@ func (b *Books) Decide(ctx context.Context) (Round, error) {
 	var r Round
 	batch := b.batch(&r)
 	for len(batch) > 0 { // each turn places one at least, or is the last
-		turn := &turn{books: b, batch: batch}
+		turn := &turn{books: b, batch: batch, shut: map[string]int{}}
 		again, err := turn.run(ctx, &r)
 		if err != nil {
 			b.undo(&r)
@@ -109,7 +114,7 @@ func (b *Books) batch(r *Round) []*entry {
 		case e.state != idle || e.phase != pods.Waiting || e.tried == b.changed || now.Before(e.until):
 		case e.fault != nil:
 			e.tried = b.changed
-			r.Refusals = append(r.Refusals, Refusal{e.pod, BadAnnotation, e.fault.Error()})
+			r.Refusals = append(r.Refusals, Refusal{e.pod, faultReason(e.fault), e.fault.Error()})
 		case b.stuck[e.like()].at == b.changed:
 			e.tried = b.changed
 			r.Refusals = append(r.Refusals, b.stuck[e.like()].refusal(e))
@@ -124,6 +129,14 @@ func (b *Books) batch(r *Round) []*entry {
 	})
 	r.More = len(all) > b.config.Batch
 	return all[:min(len(all), b.config.Batch)]
+}
+
+// faultReason is the reason for a fault of a pod.
+func faultReason(err error) string {
+	if _, claim := errors.AsType[claims.Error](err); claim {
+		return BadClaim
+	}
+	return BadAnnotation
 }
 
 // stuck is why one pod of many that are alike waits, and since which change.
@@ -152,6 +165,7 @@ type turn struct {
 	shapes []*nodes.Shape
 	of     map[types.UID]int // shape of a pod
 	why    []map[string]int  // by shape: how many nodes refuse it for what
+	shut   map[string]int    // how many cards of nodes that are open are shut for what
 }
 
 // run asks once, and returns those that could be asked again because their node was full
@@ -233,7 +247,11 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 			taken[d.node] = takes
 		}
 		g := group{d.class, takes}
-		if takes == "" || d.Closed != "" || shown[g] >= len(t.batch) {
+		if takes == "" || shown[g] >= len(t.batch) {
+			continue
+		}
+		if why := b.shut(d); why != "" {
+			t.shut[why]++
 			continue
 		}
 		shown[g]++
@@ -288,7 +306,7 @@ func (t *turn) reserve(e *entry, p *colloc.Placement, member int) (Decision, boo
 	company := len(d.here)
 	e.state = writing
 	b.list(e, at)
-	return Decision{Pod: e.pod, At: at, Speed: m.Speed.Value, Company: company, Text: placedText(e, p, m, len(p.Members)-1)}, true
+	return Decision{Pod: e.pod, At: at, Left: e.left, Speed: m.Speed.Value, Company: company, Text: placedText(e, p, m, len(p.Members)-1)}, true
 }
 
 // placedText says what was decided.
@@ -333,6 +351,7 @@ func (t *turn) refuse(plan *colloc.Plan, left map[string]*entry, again []*entry,
 		if f := faults[e.task.ID]; f != nil {
 			refusal.Reason, refusal.Text = Fault, f.Error()
 		}
+		refusal.Text += shutText(t.shut)
 		if e.note != "" {
 			refusal.Text += "; " + e.note
 		}

@@ -90,7 +90,7 @@ func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
 		}
 		fmt.Fprintf(out, "it is held by %s: colloc decides once its own gate is the last\n", strings.Join(gates, ", "))
 	}
-	why := map[string]int{}
+	why, shut := map[string]int{}, map[string]int{}
 	var ids []string
 	refuses := map[*node]string{}
 	for _, d := range b.inOrder() {
@@ -102,11 +102,16 @@ func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
 				why[no]++
 			}
 		}
-		if no == "" && d.Closed == "" {
+		if no != "" {
+			continue
+		}
+		if closed := b.shut(d); closed != "" {
+			shut[closed]++
+		} else {
 			ids = append(ids, d.GPU.ID)
 		}
 	}
-	fmt.Fprintln(out, nodesText(b, why))
+	fmt.Fprintln(out, nodesText(b, why)+shutText(shut))
 	if e.fault == nil && len(ids) > 0 {
 		return b.nearest(out, e, ids)
 	}

@@ -128,7 +128,7 @@ func (b *Books) recount(n *node) error {
 // add takes a card into the books, with those who carry a decision for it.
 func (b *Books) add(d *card) error {
 	b.cards[d.GPU.ID] = d
-	for _, e := range b.claims[d.GPU.ID] {
+	for _, e := range b.carry[d.GPU.ID] {
 		e.card = d
 		d.here = append(d.here, e)
 		if e.state == writing {
@@ -219,14 +219,6 @@ func (b *Books) class(d *card) int {
 		b.classes[string(key)] = id
 	}
 	return id
-}
-
-// closed says why nobody is placed on a card; empty is open.
-func (d *card) closed() string {
-	if why := d.node.closed(); why != "" {
-		return why
-	}
-	return d.Closed
 }
 
 // closed says why nobody is placed on a node; empty is open.

@@ -3,6 +3,7 @@ package books
 import (
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,8 +21,8 @@ import (
 func (b *Books) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	phase, at := b.phaseOf(pod)
 	e := b.tasks[pod.UID]
+	phase, at := b.phaseOf(pod, e)
 	if phase == pods.Ended {
 		b.end(pod.UID)
 		return
@@ -53,9 +54,13 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 	}
 }
 
-// phaseOf is that of a pod, which in shadow mode its shadow decides.
-func (b *Books) phaseOf(pod *corev1.Pod) (pods.Phase, api.Placement) {
+// phaseOf is that of a pod, which in shadow mode its shadow decides. A placement that the
+// pod has left does not count until somebody has bound it there all the same.
+func (b *Books) phaseOf(pod *corev1.Pod, e *entry) (pods.Phase, api.Placement) {
 	phase, at := pods.PhaseOf(pod)
+	if phase == pods.Placed && e != nil && at == e.left && (e.state == idle || e.state == writing) && pod.Spec.NodeName == "" {
+		return pods.Waiting, api.Placement{}
+	}
 	if !b.config.Shadow || phase == pods.Ended {
 		return phase, at
 	}
@@ -74,7 +79,7 @@ func older(a, b *corev1.Pod) bool {
 // describe makes the task of a pod.
 func (b *Books) describe(e *entry) {
 	was := e.task.Kind
-	if e.shape = nodes.ShapeOf(e.pod); b.config.Shadow {
+	if e.shape = nodes.ShapeOf(e.pod).Without(slices.Collect(maps.Keys(e.shuns))...); b.config.Shadow {
 		e.shape.Requests = nil // it has them already, wherever it runs
 	}
 	d, err := api.ReadDemand(e.pod.Annotations)
@@ -89,6 +94,9 @@ func (b *Books) describe(e *entry) {
 		bare := e.pod.DeepCopy()
 		bare.Annotations = nil
 		e.task, _, _ = pods.Task(bare, pods.Known{}, b.config.Tenancy)
+	}
+	if err == nil {
+		err = b.unfit(e.pod)
 	}
 	e.fault = err
 	if e.task.Kind != was {
@@ -249,12 +257,12 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 	}
 	switch o {
 	case Written:
-		e.state, e.phase, e.fails = placed, pods.Placed, 0
+		e.state, e.phase, e.fails, e.left = placed, pods.Placed, 0, api.Placement{}
 	case Unclear:
 		e.state = unknown
 	default:
 		b.release(e)
-		e.phase, _ = b.phaseOf(e.pod)
+		e.phase, _ = b.phaseOf(e.pod, e)
 		if pod == nil {
 			e.fails++
 			e.until = b.config.Now().Add(min(time.Second<<min(e.fails-1, 8), time.Minute))

@@ -33,7 +33,7 @@ func (b *Books) Cards() []Card {
 	defer b.mu.Unlock()
 	var list []Card
 	for _, d := range b.inOrder() {
-		c := Card{ID: d.GPU.ID, Node: d.node.name, Device: d.Device, Closed: d.closed()}
+		c := Card{ID: d.GPU.ID, Node: d.node.name, Device: d.Device, Closed: b.closed(d)}
 		for _, e := range d.here {
 			c.Tasks = append(c.Tasks, e.pod.UID)
 			c.Reserved += e.at.Reserved

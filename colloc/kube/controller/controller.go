@@ -16,6 +16,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/pods"
 )
@@ -34,6 +35,11 @@ type Config struct {
 	Log *slog.Logger
 	// Shadow decides and records, and binds nothing. The Books must be in shadow too.
 	Shadow bool
+	// Claims binds by ResourceClaims. The Books must do so too.
+	Claims bool
+	// Unpinned leaves the node of a pod to its claim alone. The scheduler then looks at
+	// every node, and a pod that it refuses is decided again. Only with Claims.
+	Unpinned bool
 	// Window is how long it waits for more pods once one waits; 0 means not at all.
 	Window time.Duration
 	// Writers is how many pods are written at the same time; 0 means 16.
@@ -59,14 +65,19 @@ type Controller struct {
 	wake   chan struct{}
 	slots  chan struct{} // of writes under way
 	writes sync.WaitGroup
-	asking sync.Map // UIDs of pods that are read to find out what became of a write
+	under  sync.Map // UIDs of pods with which mend is at work
 	said   sync.Map // UID of a pod to the reason that its condition has
+	// UID of a pod to the name of its claim, which it may not be seen to point to yet.
+	claimed sync.Map
 }
 
 // New returns a Controller.
 func New(c Config) (*Controller, error) {
 	if c.Client == nil || c.Books == nil || c.Now == nil || c.Writers < 0 || c.Window < 0 {
 		return nil, errors.New("controller: config: want a Client, Books, a clock Now, and a Window and Writers of 0 or more")
+	}
+	if c.Unpinned && !c.Claims {
+		return nil, errors.New("controller: config: Unpinned needs Claims: without a claim nothing else holds a pod to its node")
 	}
 	if c.Writers == 0 {
 		c.Writers = DefaultWriters
@@ -221,11 +232,17 @@ func (c *Controller) step(ctx context.Context) error {
 // and conditions that were not written.
 func (c *Controller) mend(ctx context.Context) {
 	for _, pod := range c.config.Books.Unclear() {
-		if _, under := c.asking.LoadOrStore(pod.UID, true); !under {
-			c.start(func() {
-				defer c.asking.Delete(pod.UID)
-				c.ask(ctx, pod)
-			})
+		c.once(pod.UID, func() { c.ask(ctx, pod) })
+	}
+	for _, b := range c.config.Books.Unclaimed() {
+		if name, made := c.claimed.Load(b.Pod.UID); !made || name != claims.Name(b.Pod, b.At) {
+			c.once(b.Pod.UID, func() { c.complete(ctx, &b) })
+		}
+	}
+	c.config.Books.Reopen()
+	if c.config.Unpinned {
+		for _, b := range c.config.Books.Stuck() {
+			c.once(b.Pod.UID, func() { c.leave(ctx, &b) })
 		}
 	}
 	for _, r := range c.config.Books.Unsaid() {
@@ -233,6 +250,17 @@ func (c *Controller) mend(ctx context.Context) {
 			c.start(func() { c.say(ctx, r.Pod, pods.Condition(r.Reason == books.Placed, r.Reason, r.Text)) })
 		}
 	}
+}
+
+// once does something about a pod in the background, unless mend is at work with it.
+func (c *Controller) once(uid types.UID, do func()) {
+	if _, under := c.under.LoadOrStore(uid, true); under {
+		return
+	}
+	c.start(func() {
+		defer c.under.Delete(uid)
+		do()
+	})
 }
 
 // start writes in the background once a slot is free.

@@ -33,9 +33,9 @@ func (c *Controller) refuse(ctx context.Context, r *books.Refusal) {
 // maxMessage is the most text of a condition and of an Event.
 const maxMessage = 1024
 
-// say writes our condition and an Event. That it could not be written hurts nobody but
-// the reader; it is said again.
-func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition) {
+// say writes our condition and an Event, and with it what points the pod to its claim. A
+// condition that could not be written hurts nobody but the reader; it is said again.
+func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.PodCondition, points ...corev1.PodResourceClaimStatus) {
 	if len(condition.Message) > maxMessage {
 		condition.Message = condition.Message[:maxMessage]
 	}
@@ -47,13 +47,8 @@ func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.
 		c.config.Events.Event(pod, kind, condition.Reason, condition.Message)
 	}
 	condition.LastTransitionTime = metav1.NewTime(c.config.Now())
-	body, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID},
-		"status":   map[string]any{"conditions": []corev1.PodCondition{condition}},
-	})
-	if err != nil {
-		return
-	}
+	body := statusPatch(pod, points, condition)
+	var err error
 	for try := range maxTries {
 		if try > 0 {
 			c.config.Pause(ctx, try-1)
@@ -64,11 +59,28 @@ func (c *Controller) say(ctx context.Context, pod *corev1.Pod, condition corev1.
 		c.wrote(err)
 	}
 	if err != nil && !gone(err) {
+		c.claimed.Delete(pod.UID)
 		if !definite(err) { // what may not be written is not tried for ever
 			c.said.Delete(pod.UID) // Unsaid says it again, or the next refusal
 		}
 		c.config.Log.Warn("condition not written", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}
+}
+
+// statusPatch adds what a pod is told and points it to claims.
+func statusPatch(pod *corev1.Pod, points []corev1.PodResourceClaimStatus, conditions ...corev1.PodCondition) []byte {
+	status := map[string]any{}
+	if len(conditions) > 0 {
+		status["conditions"] = conditions
+	}
+	if len(points) > 0 {
+		status["resourceClaimStatuses"] = points
+	}
+	body, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	if err != nil {
+		return nil // unreachable: the types of Kubernetes can be written
+	}
+	return body
 }
 
 func (c *Controller) patchStatus(ctx context.Context, pod *corev1.Pod, body []byte) error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/pods"
 )
 
@@ -46,10 +47,20 @@ func (c *Controller) Watch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("controller: whether there are ResourceSlices: %w", err)
 	}
-	if sliced {
-		synced = append(synced, c.listen(rest.Resource().V1().ResourceSlices().Informer(), c.sliceHandler()))
+	theirs := c.factory(func(o *metav1.ListOptions) { o.LabelSelector = api.LabelTask + "!=" + api.True }, func(obj any) (any, error) {
+		if claim, ok := obj.(*resourcev1.ResourceClaim); ok {
+			return claims.Trim(claim), nil
+		}
+		return obj, nil
+	})
+	switch {
+	case sliced:
+		synced = append(synced, c.listen(rest.Resource().V1().ResourceSlices().Informer(), c.sliceHandler()),
+			c.listen(theirs.Resource().V1().ResourceClaims().Informer(), c.claimHandler()))
+	case c.config.Claims:
+		return errNoClaims
 	}
-	for _, f := range []informers.SharedInformerFactory{ours, others, rest} {
+	for _, f := range []informers.SharedInformerFactory{ours, others, rest, theirs} {
 		f.Start(ctx.Done())
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
@@ -126,6 +137,7 @@ func (c *Controller) taskHandler() cache.ResourceEventHandler {
 	return handler(c, c.config.Books.SetPod, func(pod *corev1.Pod) {
 		c.config.Books.DropPod(pod.UID)
 		c.said.Delete(pod.UID)
+		c.claimed.Delete(pod.UID)
 	})
 }
 
@@ -140,6 +152,10 @@ func (c *Controller) nodeHandler() cache.ResourceEventHandler {
 func (c *Controller) sliceHandler() cache.ResourceEventHandler {
 	return handler(c, func(s *resourcev1.ResourceSlice) { c.told(c.config.Books.SetSlice(s)) },
 		func(s *resourcev1.ResourceSlice) { c.told(c.config.Books.DropSlice(s)) })
+}
+
+func (c *Controller) claimHandler() cache.ResourceEventHandler {
+	return handler(c, c.config.Books.SetClaim, func(claim *resourcev1.ResourceClaim) { c.config.Books.DropClaim(claim.UID) })
 }
 
 // told logs what the books could not take in.

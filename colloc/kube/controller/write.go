@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 )
@@ -36,7 +37,16 @@ func (c *Controller) bind(ctx context.Context, d *books.Decision) {
 		reason = "Shadow"
 	}
 	c.said.Store(d.Pod.UID, reason)
-	c.say(ctx, d.Pod, pods.Condition(!c.config.Shadow, reason, d.Text))
+	var status []corev1.PodResourceClaimStatus
+	if c.config.Claims && !c.config.Shadow {
+		c.claimed.Store(d.Pod.UID, claims.Name(d.Pod, d.At))
+		var err error
+		if status, err = c.claim(ctx, d.Pod, d.At); err != nil {
+			c.claimed.Delete(d.Pod.UID)
+			c.config.Log.Warn("claim not made", "err", err)
+		}
+	}
+	c.say(ctx, d.Pod, pods.Condition(!c.config.Shadow, reason, d.Text), status...)
 }
 
 // write patches a pod, again where the pod changed meanwhile or the API server had no
@@ -74,7 +84,7 @@ func (c *Controller) write(ctx context.Context, d *books.Decision) (outcome book
 		switch {
 		case phase == pods.Placed && at == d.At:
 			return books.Written, now
-		case phase != pods.Waiting && !c.config.Shadow, !same(current, now):
+		case phase != pods.Waiting && !c.config.Shadow && (phase != pods.Placed || at != d.Left), !same(current, now):
 			return books.Refused, now
 		}
 		sure = sure || now.ResourceVersion != current.ResourceVersion // what was sent for another version is refused
@@ -88,11 +98,10 @@ func (c *Controller) write(ctx context.Context, d *books.Decision) (outcome book
 
 // patch sends the decision once.
 func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, d *books.Decision) (*corev1.Pod, error) {
-	render := pods.Patch
+	body, err := pods.Patch(pod, d.At, !c.config.Unpinned)
 	if c.config.Shadow {
-		render = pods.ShadowPatch
+		body, err = pods.ShadowPatch(pod, d.At)
 	}
-	body, err := render(pod, d.At)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,11 @@ type Card struct {
 	// Closed says why nothing may be placed there, for example a taint of the device;
 	// empty is open.
 	Closed string
+	// Pool is the pool in which a DRA driver offers it; empty where labels tell of it.
+	Pool string
+	// Counted says that several ResourceClaims may share it, each with its part of the
+	// memory, so that the scheduler counts them.
+	Counted bool
 }
 
 // Reader reads cards. Equal products and slices share their memory, so that the Planner

@@ -20,6 +20,7 @@ func (r *Reader) fromSlices(node *corev1.Node, own []*resourcev1.ResourceSlice) 
 		for i := range s.Spec.Devices {
 			d := &s.Spec.Devices[i]
 			card, why := r.device(node, d)
+			card.Pool = s.Spec.Pool.Name
 			switch {
 			case seen[d.Name]:
 			case why != "":
@@ -55,7 +56,7 @@ func (r *Reader) device(node *corev1.Node, d *resourcev1.Device) (card Card, why
 	if memory <= 0 && model.Memory == 0 {
 		return Card{}, fmt.Sprintf("product %q is not in the catalogue and capacity memory is not told", name)
 	}
-	card = Card{Device: d.Name, Address: uuid, Closed: tainted(d)}
+	card = Card{Device: d.Name, Address: uuid, Closed: tainted(d), Counted: d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations && capacity(d, "memory") > 0}
 	card.GPU = colloc.GPU{
 		ID: node.Name + "/" + d.Name, Model: model, Memory: max(0, memory), Slice: slice,
 		Mechanisms: sharing(node.Labels[labelSharing]),

@@ -2,6 +2,7 @@ package nodes
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,6 +99,7 @@ type Shape struct {
 	selector    nodeaffinity.RequiredNodeAffinity
 	any         bool // every node matches the selector
 	tolerations []corev1.Toleration
+	not         []string // nodes that have proved not to take it
 	// Requests are what it asks for.
 	Requests Amounts
 	// Key is equal for equal shapes.
@@ -121,11 +123,26 @@ func ShapeOf(pod *corev1.Pod) *Shape {
 	return s
 }
 
+// Without returns the shape of a pod that some nodes do not take for reasons that only
+// the scheduler knows.
+func (s *Shape) Without(nodes ...string) *Shape {
+	if len(nodes) == 0 {
+		return s
+	}
+	out := *s
+	out.not = slices.Sorted(slices.Values(nodes))
+	out.Key += fmt.Sprint(" without ", out.not)
+	return &out
+}
+
 // Refuses says why a pod of a shape cannot run on a node on which used is asked for
 // already; empty is that it can. It is what the stock scheduler's filters for taints,
 // node affinity and resources say; ports, volumes and affinity between pods it leaves
 // to that.
 func (n *Node) Refuses(s *Shape, used Amounts) string {
+	if slices.Contains(s.not, n.node.Name) {
+		return "the scheduler refused it there"
+	}
 	if !s.any {
 		if ok, err := s.selector.Match(n.node); err != nil || !ok {
 			return "node affinity or selector"

@@ -12,24 +12,28 @@ import (
 )
 
 // Patch is the merge patch that binds a pod to a card: the decision as annotations, the
-// node in every term of the node affinity, and our gate away. It holds for the pod as
-// it was read: with another UID or resource version the API server refuses it, so that
-// of two deciders, and of two tries of one, only the first succeeds.
-func Patch(pod *corev1.Pod, p api.Placement) ([]byte, error) {
-	annotations := p.Annotations()
+// node in every term of the node affinity if it is to be pinned there, and our gate away.
+// Of a pod without our gate, which was placed before, only the annotations can change. It
+// holds for the pod as it was read: with another UID or resource version the API server
+// refuses it, so that of two deciders, and of two tries of one, only the first succeeds.
+func Patch(pod *corev1.Pod, p api.Placement, pinned bool) ([]byte, error) {
+	patch := map[string]any{
+		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": p.Annotations()},
+	}
 	gates := []corev1.PodSchedulingGate{}
 	for _, g := range pod.Spec.SchedulingGates {
 		if g.Name != api.Gate {
 			gates = append(gates, g)
 		}
 	}
-	return json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": pod.UID, "resourceVersion": pod.ResourceVersion, "annotations": annotations},
-		"spec": map[string]any{
-			"schedulingGates": gates,
-			"affinity":        map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": pin(pod, p.Node)}},
-		},
-	})
+	if len(gates) < len(pod.Spec.SchedulingGates) {
+		spec := map[string]any{"schedulingGates": gates}
+		if pinned {
+			spec["affinity"] = map[string]any{"nodeAffinity": map[string]any{"requiredDuringSchedulingIgnoredDuringExecution": pin(pod, p.Node)}}
+		}
+		patch["spec"] = spec
+	}
+	return json.Marshal(patch)
 }
 
 // ShadowPatch is the merge patch that records a decision and binds nothing.

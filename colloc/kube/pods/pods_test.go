@@ -117,7 +117,7 @@ func TestPatch(t *testing.T) {
 			if tt.terms != nil {
 				pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: tt.terms}}}
 			}
-			body, err := pods.Patch(pod, api.Placement{Node: "n1", Device: "gpu-0", Address: "GPU-1", Reserved: 9})
+			body, err := pods.Patch(pod, api.Placement{Node: "n1", Device: "gpu-0", Address: "GPU-1", Reserved: 9}, true)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -70,6 +70,27 @@ func load(ctx context.Context, config *rest.Config, client kubernetes.Interface,
 			known.Set(&list.Items[i])
 		}
 	}
+	if err := loadNodes(ctx, client, all); err != nil {
+		return err
+	}
+	each := func(options metav1.ListOptions, set func(*corev1.Pod)) error {
+		list, err := client.CoreV1().Pods("").List(ctx, options)
+		if err != nil {
+			return err
+		}
+		for i := range list.Items {
+			set(&list.Items[i])
+		}
+		return nil
+	}
+	if err := each(metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True}, func(p *corev1.Pod) { all.SetPod(pods.Trim(p)) }); err != nil {
+		return err
+	}
+	return each(metav1.ListOptions{LabelSelector: api.LabelTask + "!=" + api.True, FieldSelector: "spec.nodeName!="}, func(p *corev1.Pod) { all.SetOther(pods.TrimOther(p)) })
+}
+
+// loadNodes reads nodes, their devices, and who else has claims on these.
+func loadNodes(ctx context.Context, client kubernetes.Interface, all *books.Books) error {
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err
@@ -86,18 +107,10 @@ func load(ctx context.Context, config *rest.Config, client kubernetes.Interface,
 			}
 		}
 	}
-	each := func(options metav1.ListOptions, set func(*corev1.Pod)) error {
-		list, err := client.CoreV1().Pods("").List(ctx, options)
-		if err != nil {
-			return err
+	if held, err := client.ResourceV1().ResourceClaims("").List(ctx, metav1.ListOptions{}); err == nil {
+		for i := range held.Items {
+			all.SetClaim(&held.Items[i])
 		}
-		for i := range list.Items {
-			set(&list.Items[i])
-		}
-		return nil
 	}
-	if err := each(metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True}, func(p *corev1.Pod) { all.SetPod(pods.Trim(p)) }); err != nil {
-		return err
-	}
-	return each(metav1.ListOptions{LabelSelector: api.LabelTask + "!=" + api.True, FieldSelector: "spec.nodeName!="}, func(p *corev1.Pod) { all.SetOther(pods.TrimOther(p)) })
+	return nil
 }

@@ -4,12 +4,16 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"example.com/colloc/colloc/kube/books"
 )
 
 // flags are what the command line says.
 type flags struct {
 	kubeconfig     string
 	binding        string
+	pin            bool
+	patience       time.Duration
 	shadow         bool
 	leaderElect    bool
 	leaseNamespace string
@@ -23,12 +27,15 @@ type flags struct {
 
 const (
 	kubeconfigUsage = "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account"
+	bindingUsage    = "`HOW` a decision is bound: annotate, or claim, by a ResourceClaim that the scheduler counts"
 	shareUsage      = "`NAMESPACES` whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself"
 )
 
 func (f *flags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.kubeconfig, "kubeconfig", "", kubeconfigUsage)
-	s.StringVar(&f.binding, "binding", "annotate", "how a decision is bound: annotate")
+	s.StringVar(&f.binding, "binding", "annotate", bindingUsage)
+	s.BoolVar(&f.pin, "pin", true, "hold a pod to its node; false lets claims alone do that, and a pod that the scheduler refuses is decided again")
+	s.DurationVar(&f.patience, "patience", books.DefaultPatience, "how long the scheduler may refuse a pod that is placed")
 	s.BoolVar(&f.shadow, "shadow", false, "decide and record, but take away no gate and bind nothing")
 	s.BoolVar(&f.leaderElect, "leader-elect", false, "decide only while holding the Lease, for several replicas")
 	s.StringVar(&f.leaseNamespace, "lease-namespace", "colloc-system", "namespace of the Lease")

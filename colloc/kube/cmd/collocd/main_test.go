@@ -107,7 +107,7 @@ func TestFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"-binding", "magic"}, "want annotate"},
+		{[]string{"-binding", "magic"}, "want annotate or claim"},
 		{[]string{"-kubeconfig", "/nonexistent/config"}, "-kubeconfig"},
 		{[]string{"-kubeconfig", kubeconfig, "-share", "a++b"}, "-share"},
 		{[]string{"-kubeconfig", kubeconfig, "-metrics-addr", "nowhere:x"}, "-metrics-addr"},

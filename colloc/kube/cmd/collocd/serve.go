@@ -49,8 +49,8 @@ func connect(kubeconfig string) (*rest.Config, error) {
 
 // serve runs until ctx is over.
 func serve(ctx context.Context, f *flags, logTo io.Writer) error {
-	if f.binding != "annotate" {
-		return fmt.Errorf("-binding is %q, want annotate", f.binding)
+	if f.binding != "annotate" && f.binding != "claim" {
+		return fmt.Errorf("-binding is %q, want annotate or claim", f.binding)
 	}
 	log := slog.New(slog.NewTextHandler(logTo, nil))
 	config, err := connect(f.kubeconfig)
@@ -76,7 +76,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	defer events.Shutdown()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	c, err := controller.New(controller.Config{
-		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Window: f.window, Writers: f.writers, Now: time.Now,
+		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Window: f.window, Writers: f.writers, Now: time.Now,
 		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: api.FieldManager}),
 	})
 	if err != nil {
@@ -122,6 +122,9 @@ func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.I
 	})
 }
 
+// claims says whether pods are bound by ResourceClaims.
+func (f *flags) claims() bool { return f.binding == "claim" }
+
 // books are those that the flags ask for, without anything in them.
 func (f *flags) books(known func(namespace, name string) pods.Known) (*books.Books, error) {
 	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
@@ -132,7 +135,7 @@ func (f *flags) books(known func(namespace, name string) pods.Known) (*books.Boo
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
 	}
-	return books.New(books.Config{Planner: planner, Profile: known, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Now: time.Now})
+	return books.New(books.Config{Planner: planner, Profile: known, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Patience: f.patience, Now: time.Now})
 }
 
 // election is that which the flags ask for; nil is none.

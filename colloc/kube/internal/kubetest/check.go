@@ -39,6 +39,8 @@ type Report struct {
 	// Untold are pods, as namespace/name, that are placed without a condition that says
 	// so. They run all the same.
 	Untold []string
+	// Leftover are claims of collocd, as namespace/name, to which no pod points.
+	Leftover []string
 	// Cards are the cards that hold pods, by NODE/DEVICE.
 	Cards map[string]*Card
 	// Waiting and Bound count the pods of colloc that have not ended: those without and
@@ -90,6 +92,9 @@ func Check(ctx context.Context, client kubernetes.Interface, rules Rules) (*Repo
 	}
 	for i := range pods.Items {
 		ch.pod(&pods.Items[i])
+	}
+	if err := ch.claims(ctx, client, pods.Items); err != nil {
+		return nil, err
 	}
 	for _, card := range slices.Sorted(maps.Keys(ch.on)) {
 		ch.card(card, ch.on[card])

@@ -1,0 +1,138 @@
+package claims
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/nodes"
+	"example.com/colloc/profile"
+)
+
+// Template is the name of the ResourceClaimTemplate that a pod names and that must not
+// exist.
+const Template = "colloc"
+
+const (
+	request  = "gpu"    // name of the one request of a claim
+	capacity = "memory" // what of the device is counted
+)
+
+// Entry returns the pod's own name of the claim that collocd is to make; false is that
+// it does not ask for one.
+func Entry(pod *corev1.Pod) (string, bool) {
+	for i := range pod.Spec.ResourceClaims {
+		if c := &pod.Spec.ResourceClaims[i]; c.ResourceClaimTemplateName != nil && *c.ResourceClaimTemplateName == Template {
+			return c.Name, true
+		}
+	}
+	return "", false
+}
+
+// Name is the name of the claim of a pod that is placed. Another placement of the same
+// pod has another name.
+func Name(pod *corev1.Pod, at api.Placement) string {
+	h := fnv.New32a()
+	_, _ = fmt.Fprintf(h, "%s|%s|%d", at.GPU(), at.Address, at.Reserved) // a hash takes all
+	return "colloc-" + string(pod.UID) + "-" + strconv.FormatUint(uint64(h.Sum32()), 36)
+}
+
+// For returns the claim of a pod that is placed. It belongs to the pod and goes with it.
+// The reservation is rounded up to whole MiB, the steps in which drivers count memory.
+func For(pod *corev1.Pod, at api.Placement) (*resourcev1.ResourceClaim, error) {
+	entry, ok := Entry(pod)
+	if !ok {
+		return nil, ErrNoEntry
+	}
+	yes := true
+	mib := (at.Reserved + profile.MiB - 1) / profile.MiB * profile.MiB
+	return &resourcev1.ResourceClaim{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: pod.Namespace, Name: Name(pod, at), Labels: map[string]string{api.LabelTask: api.True},
+			Annotations:     map[string]string{resourcev1.PodResourceClaimAnnotation: entry, api.AnnotationGPU: at.GPU()},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &yes}},
+		},
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+			Name: request,
+			Exactly: &resourcev1.ExactDeviceRequest{
+				DeviceClassName: nodes.Driver,
+				Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: device(at)}}},
+				Capacity: &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
+					capacity: *resource.NewQuantity(int64(mib), resource.BinarySI),
+				}},
+			},
+		}}}},
+	}, nil
+}
+
+// device is the expression that the chosen device fulfils and no other.
+func device(at api.Placement) string {
+	return fmt.Sprintf("device.attributes[%q].uuid == %q", nodes.Driver, at.Address)
+}
+
+// Missing reports whether a pod that is placed does not point to the claim of its
+// placement yet, so that no scheduler looks at it, or to that of an earlier one.
+func Missing(pod *corev1.Pod, at api.Placement) bool {
+	entry, ok := Entry(pod)
+	return ok && pod.Spec.NodeName == "" && !slices.ContainsFunc(pod.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool {
+		return s.Name == entry && s.ResourceClaimName != nil && *s.ResourceClaimName == Name(pod, at)
+	})
+}
+
+// Status points a pod to its claim.
+func Status(pod *corev1.Pod, at api.Placement) []corev1.PodResourceClaimStatus {
+	entry, ok := Entry(pod)
+	if !ok {
+		return nil
+	}
+	name := Name(pod, at)
+	return []corev1.PodResourceClaimStatus{{Name: entry, ResourceClaimName: &name}}
+}
+
+// Device is a device that a claim holds.
+type Device struct{ Pool, Name string }
+
+// Held lists the devices of our driver that a claim of somebody else holds. Claims of
+// ours, and those that hold nothing yet, have none.
+func Held(c *resourcev1.ResourceClaim) []Device {
+	if c.Labels[api.LabelTask] == api.True || c.Status.Allocation == nil {
+		return nil
+	}
+	var list []Device
+	for _, r := range c.Status.Allocation.Devices.Results {
+		if r.Driver == nodes.Driver {
+			list = append(list, Device{r.Pool, r.Device})
+		}
+	}
+	return list
+}
+
+// Trim returns what collocd needs of a claim of somebody else.
+func Trim(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
+	out := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}}
+	if value, set := c.Labels[api.LabelTask]; set {
+		out.Labels = map[string]string{api.LabelTask: value}
+	}
+	out.Status.Allocation = c.Status.Allocation
+	return out
+}
+
+// Error is a reason why a pod or a claim cannot be used.
+type Error string
+
+// Error returns the reason.
+func (e Error) Error() string { return string(e) }
+
+const (
+	// ErrNoEntry means that a pod does not ask for the claim by which it would be bound.
+	ErrNoEntry = Error(`it has no resourceClaims entry {name: gpu, resourceClaimTemplateName: ` + Template + `}: -binding claim needs one, and a container that lists it under resources.claims`)
+	// ErrEntry means that a pod asks for a claim and nobody makes claims.
+	ErrEntry = Error("it asks for a ResourceClaim of the template " + Template + ", and collocd runs with -binding annotate, which makes none")
+)
