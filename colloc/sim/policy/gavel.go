@@ -25,7 +25,8 @@ import (
 // solves the integer problem of one round by [solve.Matching]; of a long queue
 // it considers the tasks of most weight, then those that came first, twice as many
 // as there are seats.
-// Gangs run on GPUs of their own when enough are idle at the end of a round.
+//
+// Gangs have GPUs of their own, and rounds like the rest: see seat.
 type Gavel struct {
 	// Objective is what the sum of speeds is weighed by.
 	Objective Objective
@@ -110,7 +111,7 @@ type gavel struct {
 	gpus    []packer.GPU
 	tasks   []packer.Task
 	views   map[string]*sim.TaskView
-	gang    place.Gang
+	room    place.Room
 	state   *sim.State
 	known   *learn.Known
 	set     []*sim.TaskView
@@ -136,13 +137,87 @@ func (g *gavel) Decide(s *sim.State) error {
 	for t := range s.Waiting() {
 		if t.HostOnly {
 			place.Host(s, t)
-		} else if t.GPUs > 1 {
-			if gpus := g.gang.Idle(s, t); gpus != nil {
-				s.Start(t, gpus...)
-			}
 		}
 	}
+	g.seat(s)
 	return g.plan(s)
+}
+
+// worth is what a GPU of a task's is worth, the first measure in seating gangs: a sum
+// of speeds is largest if those come first that have most weight for each GPU, and the
+// other objectives are about the task that is worst off, however many it needs.
+func (g *gavel) worth(s *sim.State, t *sim.TaskView) float64 {
+	w := g.weight(s, t)
+	if g.Objective == MaxSum || g.Objective == ShortestFirst {
+		w /= float64(max(1, t.GPUs))
+	}
+	if t.Running() {
+		w *= 1 + g.MoveCost
+	}
+	return w
+}
+
+// seat chooses the gangs of a round and starts them. Gangs and single tasks, which
+// count a GPU each here, take GPUs of a cluster that is imagined empty in the order of
+// their worth, those that run first among equals. Gangs that find none stop; those that
+// run and find some stay where they are; the others take GPUs from whom they must, the
+// large first. What is left is for the single tasks.
+func (g *gavel) seat(s *sim.State) {
+	g.queue = g.queue[:0]
+	gangs := false
+	add := func(t *sim.TaskView) {
+		if !t.HostOnly {
+			g.queue = append(g.queue, ranked{t, g.worth(s, t)})
+			gangs = gangs || t.GPUs > 1
+		}
+	}
+	for t := range s.Running() {
+		add(t)
+	}
+	for t := range s.Waiting() {
+		add(t)
+	}
+	if !gangs {
+		return
+	}
+	slices.SortStableFunc(g.queue, func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
+	g.room.Empty(s)
+	var seated []*sim.TaskView
+	for _, r := range g.queue {
+		found := g.room.Left > 0 && len(g.room.Take(s, r.task, nil)) > 0
+		switch {
+		case r.task.GPUs > 1 && found:
+			seated = append(seated, r.task)
+		case r.task.GPUs > 1 && r.task.Running():
+			s.Stop(r.task)
+		}
+	}
+	g.start(s, seated)
+}
+
+// start makes gangs run.
+func (g *gavel) start(s *sim.State, gangs []*sim.TaskView) {
+	g.room.Empty(s)
+	for _, t := range gangs {
+		if t.Running() {
+			g.room.Keep(s, t)
+		}
+	}
+	slices.SortStableFunc(gangs, func(a, b *sim.TaskView) int { return cmp.Compare(b.GPUs, a.GPUs) })
+	for _, t := range gangs {
+		if t.Running() {
+			continue
+		}
+		gpus := g.room.Take(s, t, nil)
+		for _, i := range gpus {
+			for _, other := range slices.Clone(s.GPUs()[i].Set) {
+				s.Stop(other)
+			}
+		}
+		if len(gpus) > 0 && s.FitsHosts(t, gpus) {
+			s.Start(t, gpus...)
+		}
+	}
 }
 
 // behind reports whether somebody waits who had less than half of what somebody had
@@ -150,12 +225,12 @@ func (g *gavel) Decide(s *sim.State) error {
 func (g *gavel) behind(s *sim.State) bool {
 	most, least := 0.0, math.Inf(1)
 	for t := range s.Waiting() {
-		if t.GPUs == 1 && !t.HostOnly {
+		if !t.HostOnly {
 			most = max(most, g.weight(s, t))
 		}
 	}
 	for t := range s.Running() {
-		if t.GPUs == 1 && !t.HostOnly {
+		if !t.HostOnly {
 			least = min(least, g.weight(s, t))
 		}
 	}

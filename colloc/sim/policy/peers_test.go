@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -81,6 +83,32 @@ func TestGavelObjectives(t *testing.T) {
 				t.Errorf("%s: tasks end as %+v, want %v", r.Policy, r.Ends, ends[r.Policy])
 				break
 			}
+		}
+	}
+}
+
+// TestGavelGangs: where single tasks come so often that two GPUs are never idle at once,
+// a gang gets its turn by what each objective says of it.
+func TestGavelGangs(t *testing.T) {
+	const large = 30 * profile.GiB
+	tasks := []sim.Task{{ID: "gang", Arrival: time.Minute, Work: 90 * time.Minute, GPUs: 2, Memory: large}}
+	for i := range 12 {
+		at := time.Duration(i) * 30 * time.Minute
+		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Arrival: at, Work: time.Hour, Memory: large})
+	}
+	for _, tt := range []struct {
+		objective policy.Objective
+		soon      bool // the gang starts in one of the first rounds, else after the single tasks
+	}{
+		{policy.MaxSum, false},        // two single tasks are worth more
+		{policy.ShortestFirst, false}, // it needs three hours
+		{policy.LeastAttained, true},
+		{policy.Makespan, true},
+	} {
+		r := simulate(t, cluster(t, "1x2xA100-40GB"), tasks, policy.Gavel{Objective: tt.objective}, sim.Options{})
+		at := slices.IndexFunc(r.Ends, func(e sim.End) bool { return e.ID == "gang" })
+		if r.Finished != len(tasks) || (r.Ends[at].Start < 15*time.Minute) != tt.soon {
+			t.Errorf("%s: %d of %d tasks finished, the gang %+v, want it to start soon: %t", r.Policy, r.Finished, len(tasks), r.Ends[at], tt.soon)
 		}
 	}
 }

@@ -43,6 +43,18 @@ func (r *Room) Empty(s *sim.State) {
 	}
 }
 
+// Keep takes out the GPUs on which a task runs, for it stays there.
+func (r *Room) Keep(s *sim.State, t *sim.TaskView) {
+	for _, g := range t.On {
+		node := s.GPUs()[g].Node
+		if i := slices.Index(r.free[node], g); i >= 0 {
+			r.free[node] = slices.Delete(r.free[node], i, i+1)
+			r.use(t, node, 1/float64(t.GPUs))
+			r.Left--
+		}
+	}
+}
+
 // Take plans GPUs for a task as Gang does: the first machine with enough; for a
 // task larger than a machine, whole machines, then the rest on one. It appends
 // them to dst, or returns nil.
