@@ -214,7 +214,7 @@ func (s *State) Accepts(t *TaskView, g *GPUView) bool {
 		s.FitsHost(t, &s.nodes[g.Node], 1)
 }
 
-// FitsHost reports whether a machine has the CPU and host memory for so many of a
+// FitsHost reports whether a machine has the CPU, unless it is shared, and host memory for so many of a
 // task's GPUs, over which what it needs is split evenly; for a task without GPUs,
 // whether it has all.
 func (s *State) FitsHost(t *TaskView, n *NodeView, gpus int) bool {
@@ -225,7 +225,7 @@ func (s *State) FitsHost(t *TaskView, n *NodeView, gpus int) bool {
 	if t.GPUs > 0 {
 		part = float64(gpus) / float64(t.GPUs)
 	}
-	return float64(t.CPU*part) <= n.CPU+1e-9 && math.Ceil(float64(t.HostMemory)*part) <= float64(n.Memory)
+	return (s.sim.o.ShareCPU || float64(t.CPU*part) <= n.CPU+1e-9) && math.Ceil(float64(t.HostMemory)*part) <= float64(n.Memory)
 }
 
 // FitsHosts reports whether the machines of some GPUs have the CPU and host memory

@@ -78,6 +78,7 @@ func (s *simulation) takeHost(v *TaskView, sign float64) {
 		return
 	}
 	take := func(n *NodeView, part float64) {
+		s.crowd(n)
 		if n.CPU < math.MaxFloat64 {
 			n.CPU += float64(sign * float64(v.CPU*part))
 		}
@@ -164,6 +165,9 @@ func (s *simulation) end(i int, as status, kind EventKind) {
 	s.state.ended = append(s.state.ended, v)
 	s.meter.gone(s.now, &s.tasks[i].integral)
 	s.record(i)
+	for _, held := range s.gate.End(v.User, s.tasks[i].task.gpus()) {
+		s.admit(held)
+	}
 }
 
 // stop takes a task off its GPUs to wait again.

@@ -3,6 +3,8 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"example.com/colloc/profile"
@@ -21,6 +23,9 @@ type Options struct {
 	// Likely is the memory that is expected of a task, where Reserve is a bound that
 	// it hardly ever exceeds; nil is Reserve.
 	Likely func(*Task) profile.Bytes
+	// Length is the run time alone on the reference GPU that is predicted for a task,
+	// before LengthError; nil is its Work.
+	Length func(*Task) time.Duration
 	// LengthError is the standard deviation of the logarithm of the error in
 	// predicted lengths.
 	LengthError float64
@@ -53,6 +58,17 @@ type Options struct {
 	// the logarithm of the error in a measured speed.
 	ObserveAfter time.Duration
 	ObserveError float64
+
+	// Quotas are the most GPUs that tasks of a user may ask for at once, by Task.User;
+	// "*" is of each user who is not named, and without it there is no limit for them.
+	// What is beyond is held back from the policy until tasks of that user ended, the
+	// highest Priority first, then the order of arrival; such a wait counts like any.
+	Quotas map[string]int
+	// ShareCPU lets machines run tasks that want more cores than there are: all of them
+	// then run at the part of the speed that their cores are of what they want. Without
+	// it cores are set aside, and tasks wait for them. Policies are not told, but
+	// measured speeds show it.
+	ShareCPU bool
 
 	// Until ends the simulation; 0 lets it run until nothing happens any more.
 	Until time.Duration
@@ -97,6 +113,9 @@ func (o Options) withDefaults() (Options, error) {
 	check(o.Checkpoint == 0 || o.Checkpoint > o.CheckpointCost, "Checkpoint", o.Checkpoint, "more than CheckpointCost")
 	check(o.LengthError >= 0 && o.LengthError <= 4, "LengthError", o.LengthError, "0 to 4")
 	check(o.ObserveError >= 0 && o.ObserveError <= 4, "ObserveError", o.ObserveError, "0 to 4")
+	for _, user := range slices.Sorted(maps.Keys(o.Quotas)) {
+		check(o.Quotas[user] >= 0, fmt.Sprintf("Quotas[%q]", user), o.Quotas[user], "0 or more")
+	}
 	check(o.MaxFailures > 0, "MaxFailures", o.MaxFailures, "0 or more")
 	check(o.Points >= 2 && o.Points <= 1<<20, "Points", o.Points, "2 to 1048576, or 0 for the default")
 	if len(errs) > 0 {

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc/sim/internal/draw"
@@ -28,6 +29,7 @@ func (s *simulation) refresh() error {
 			return err
 		}
 	}
+	s.affectCrowd()
 	for _, i := range s.affected {
 		s.tasks[i].seen = false
 		s.changeSpeed(i)
@@ -84,6 +86,10 @@ func (s *simulation) changeSpeed(i int) {
 			}
 		}
 	}
+	if len(v.On) == 0 {
+		speed = 1
+	}
+	speed *= s.cores(v)
 	if speed == r.speed {
 		return
 	}
@@ -91,7 +97,7 @@ func (s *simulation) changeSpeed(i int) {
 	s.settle(r)
 	r.speed = speed
 	s.forecast(i)
-	if len(v.On) > 1 {
+	if len(v.On) > 1 || s.o.ShareCPU {
 		for _, g := range v.On {
 			s.markDirty(g)
 		}
@@ -99,6 +105,57 @@ func (s *simulation) changeSpeed(i int) {
 	if !fresh || speed != 1 {
 		s.tell(Event{Kind: SpeedChange, Index: i, Speed: speed})
 	}
+}
+
+// crowd notes that what the tasks of a machine want of its cores changes: what was
+// measured until now is told, and measured anew from now on.
+func (s *simulation) crowd(n *NodeView) {
+	if !s.o.ShareCPU || slices.Contains(s.crowded, n.Index) {
+		return
+	}
+	s.crowded = append(s.crowded, n.Index)
+	for g := n.First; g < n.First+n.Count; g++ {
+		s.observe(g, nil)
+		s.gpus[g].setSince = s.now
+	}
+}
+
+// affectCrowd adds the tasks of machines whose cores are shared otherwise than before
+// to those that are affected.
+func (s *simulation) affectCrowd() {
+	if len(s.crowded) == 0 {
+		return
+	}
+	for i := range s.state.running.All() {
+		v := &s.state.tasks[i]
+		on := func(g int) bool { return slices.Contains(s.crowded, s.state.gpus[g].Node) }
+		if v.CPU > 0 && !s.tasks[i].seen && (slices.ContainsFunc(v.On, on) || v.HostOnly && slices.Contains(s.crowded, v.Node)) {
+			s.tasks[i].seen = true
+			s.affected = append(s.affected, i)
+		}
+	}
+	s.crowded = s.crowded[:0]
+}
+
+// cores is the part of the cores that a task wants which its machine gives it, the
+// least of those of a gang.
+func (s *simulation) cores(v *TaskView) float64 {
+	part := 1.0
+	if !s.o.ShareCPU || v.CPU == 0 {
+		return part
+	}
+	of := func(n *NodeView) {
+		if n.CPU < 0 {
+			part = min(part, n.TotalCPU/(n.TotalCPU-n.CPU))
+		}
+	}
+	if v.HostOnly {
+		of(&s.state.nodes[v.Node])
+	}
+	for _, g := range v.On {
+		of(&s.state.nodes[s.state.gpus[g].Node])
+	}
+	return part
 }
 
 // remeter says what a GPU uses from now on:
@@ -162,6 +219,7 @@ func (s *simulation) observe(g int, died *TaskView) {
 	gpu.observed = s.now
 	s.dst = s.dst[:0]
 	for k, x := range gpu.speeds {
+		x *= s.cores(gpu.view.Set[k])
 		if s.o.ObserveError > 0 {
 			seed := s.o.Seed + uint64(s.now) + uint64(g)<<40 + uint64(k)<<56
 			x *= draw.Lognormal(draw.Mix(seed), s.o.ObserveError)

@@ -71,6 +71,9 @@ type End struct {
 	// Task is an index in the order of arrival, ID its name.
 	Task int    `json:"-"`
 	ID   string `json:"task"`
+	// User and Priority are the task's.
+	User     string `json:"user,omitempty"`
+	Priority int    `json:"priority,omitempty"`
 	// Arrival, Start (the first; -1 is never) and End are when.
 	Arrival time.Duration `json:"arrival_ns"`
 	Start   time.Duration `json:"start_ns"`
@@ -91,7 +94,7 @@ func (e *End) JCT() time.Duration { return e.End - e.Arrival }
 func (s *simulation) record(i int) {
 	v, r := &s.state.tasks[i], &s.tasks[i]
 	e := End{
-		Task: i, ID: v.ID, Arrival: v.Arrival, Start: r.first, End: s.now, Wait: r.waited,
+		Task: i, ID: v.ID, User: v.User, Priority: v.Priority, Arrival: v.Arrival, Start: r.first, End: s.now, Wait: r.waited,
 		Deaths: v.Deaths, Finished: v.status == finished,
 	}
 	if v.status == failed {
@@ -181,7 +184,7 @@ func (s *simulation) sample(before time.Duration) {
 
 // point measures the cluster as it is now.
 func (s *simulation) point() Point {
-	p := Point{Waiting: s.state.waiting.Len(), Running: s.state.running.Len()}
+	p := Point{Waiting: s.state.waiting.Len() + s.gate.Len(), Running: s.state.running.Len()}
 	weight, memory := 0.0, 0.0
 	for g := range s.gpus {
 		gpu := &s.gpus[g]

@@ -11,6 +11,7 @@ import (
 
 	"example.com/colloc/colloc/sim/internal/agenda"
 	"example.com/colloc/colloc/sim/internal/draw"
+	"example.com/colloc/colloc/sim/internal/quota"
 )
 
 // Run replays tasks on a cluster under a policy. The tasks may be in any order
@@ -56,7 +57,12 @@ func newSimulation(c *Cluster, tasks []Task, p Policy, o Options) *simulation {
 	slices.SortStableFunc(s.tasks, func(a, b runTask) int { return cmp.Compare(a.task.Arrival, b.task.Arrival) })
 	s.timers = agenda.NewTimers(len(tasks))
 	st := &s.state
-	st.sim, st.waiting, st.running = s, agenda.NewQueue(len(tasks)), agenda.NewQueue(len(tasks))
+	s.gate = quota.NewGate(o.Quotas)
+	priorities := make([]int, len(tasks))
+	for i := range s.tasks {
+		priorities[i] = s.tasks[i].task.Priority
+	}
+	st.sim, st.waiting, st.running = s, agenda.NewClasses(priorities), agenda.NewQueue(len(tasks))
 	st.tasks = make([]TaskView, len(tasks))
 	for n := range c.Nodes {
 		node := &c.Nodes[n]
@@ -203,10 +209,22 @@ func (s *simulation) expire() {
 	}
 }
 
+// arrive submits a task, which its user's quota may hold back.
 func (s *simulation) arrive(i int) {
+	t := s.tasks[i].task
+	s.nextArrival++
+	s.state.tasks[i] = TaskView{Index: i, ID: t.ID, Arrival: t.Arrival}
+	s.tasks[i].integral = s.meter.come(s.now)
+	if s.gate.Pass(t.User, i, t.gpus(), t.Priority) {
+		s.admit(i)
+	}
+	s.tell(Event{Kind: Arrival, Index: i})
+}
+
+// admit shows a task to the policy, with what is predicted of it by now.
+func (s *simulation) admit(i int) {
 	r := &s.tasks[i]
 	t := r.task
-	s.nextArrival++
 	reserve := t.Memory
 	if s.o.Reserve != nil {
 		reserve = max(0, s.o.Reserve(t))
@@ -216,18 +234,20 @@ func (s *simulation) arrive(i int) {
 		likely = max(0, s.o.Likely(t))
 	}
 	length := t.Work
+	if s.o.Length != nil {
+		length = s.o.Length(t)
+	}
 	if s.o.LengthError > 0 {
-		noisy := float64(t.Work) * draw.Lognormal(draw.Hash(s.o.Seed+2, t.ID), s.o.LengthError)
+		noisy := float64(length) * draw.Lognormal(draw.Hash(s.o.Seed+2, t.ID), s.o.LengthError)
 		length = time.Duration(min(noisy, float64(agenda.Never/2)))
 	}
 	s.state.tasks[i] = TaskView{
-		Index: i, ID: t.ID, Type: t.Type, Profile: t.Profile, Arrival: t.Arrival, GPUs: t.gpus(),
+		Index: i, ID: t.ID, Type: t.Type, User: t.User, Priority: t.Priority, Profile: t.Profile, Arrival: t.Arrival, GPUs: t.gpus(),
 		OneNode: t.OneNode, HostOnly: t.HostOnly, Only: t.Only, Share: t.Share, CPU: t.CPU, HostMemory: t.HostMemory,
 		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.peak(), Length: max(1, length), Reserve: reserve, Likely: likely,
 	}
-	r.integral = s.meter.come(s.now)
+	r.waited += s.now - t.Arrival
 	s.wait(i)
-	s.tell(Event{Kind: Arrival, Index: i})
 }
 
 // decide asks the policy.

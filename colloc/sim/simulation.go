@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim/internal/agenda"
+	"example.com/colloc/colloc/sim/internal/quota"
 	"example.com/colloc/packer/mig"
 	"example.com/colloc/profile"
 )
@@ -21,6 +22,7 @@ type simulation struct {
 
 	tasks       []runTask // by arrival
 	nextArrival int
+	gate        *quota.Gate
 	timers      agenda.Timers
 	gpus        []runGPU
 	world       []worldEvent // by time
@@ -28,6 +30,7 @@ type simulation struct {
 
 	dirty    []int // GPUs whose set changed
 	affected []int // tasks on them
+	crowded  []int // machines whose cores are shared otherwise
 	set      []*Task
 	dst      []float64
 	event    Event

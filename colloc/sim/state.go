@@ -46,7 +46,7 @@ type State struct {
 	tasks   []TaskView
 	gpus    []*GPUView
 	nodes   []NodeView
-	waiting agenda.Queue
+	waiting agenda.Classes
 	running agenda.Queue
 	arrived []*TaskView
 	ended   []*TaskView
@@ -67,17 +67,17 @@ func (s *State) Now() time.Duration { return s.sim.now }
 // Seed is [Options].Seed, for schedulers that draw lots.
 func (s *State) Seed() uint64 { return s.sim.o.Seed }
 
-// Waiting yields the tasks that wait, in the order in which they began to. Tasks
-// may be placed while it runs.
-func (s *State) Waiting() iter.Seq[*TaskView] { return s.views(&s.waiting) }
+// Waiting yields the tasks that wait, those of a higher Priority first, then in the
+// order in which they began to. Tasks may be placed while it runs.
+func (s *State) Waiting() iter.Seq[*TaskView] { return s.views(s.waiting.All()) }
 
 // Running yields the tasks that run, in the order of their start. Tasks may be
 // stopped while it runs.
-func (s *State) Running() iter.Seq[*TaskView] { return s.views(&s.running) }
+func (s *State) Running() iter.Seq[*TaskView] { return s.views(s.running.All()) }
 
-func (s *State) views(q *agenda.Queue) iter.Seq[*TaskView] {
+func (s *State) views(tasks iter.Seq[int]) iter.Seq[*TaskView] {
 	return func(yield func(*TaskView) bool) {
-		for t := range q.All() {
+		for t := range tasks {
 			if !yield(&s.tasks[t]) {
 				return
 			}
@@ -85,7 +85,7 @@ func (s *State) views(q *agenda.Queue) iter.Seq[*TaskView] {
 	}
 }
 
-// Next returns the task that has waited longest, or nil.
+// Next returns the first of the tasks that wait, or nil.
 func (s *State) Next() *TaskView {
 	for t := range s.waiting.All() {
 		return &s.tasks[t]
@@ -93,7 +93,7 @@ func (s *State) Next() *TaskView {
 	return nil
 }
 
-// Len returns how many tasks wait and how many run.
+// Len returns how many tasks wait, for all that the policy sees, and how many run.
 func (s *State) Len() (waiting, running int) { return s.waiting.Len(), s.running.Len() }
 
 // Arrived are the tasks that began to wait since the last decision; some may be
@@ -111,10 +111,10 @@ func (s *State) Turned() []*GPUView { return s.turned }
 // tasks that did not fit then do not fit now.
 func (s *State) Freed() bool { return s.freed }
 
-// Task returns the task of an index that arrived, or nil.
+// Task returns the task of an index that was submitted to the policy, or nil.
 func (s *State) Task(index int) *TaskView {
-	if index < 0 || index >= s.sim.nextArrival {
-		return nil
+	if index < 0 || index >= s.sim.nextArrival || s.tasks[index].status == submitted {
+		return nil // it did not come, or is held back
 	}
 	return &s.tasks[index]
 }

@@ -23,6 +23,10 @@ type Task struct {
 	OneNode bool
 	// HostOnly is set for a task that needs no GPU, only CPU and HostMemory.
 	HostOnly bool
+	// User is who submitted it, for quotas and reports; empty is nobody. Tasks of a
+	// higher Priority, which may be negative, wait before the others.
+	User     string
+	Priority int
 	// Only lists the GPU models that it accepts; empty means any.
 	Only []string
 	// Memory is its true peak on each GPU.

@@ -118,6 +118,7 @@ type slowTask struct {
 
 type slowGPU struct {
 	*sim.GPU
+	node   *sim.Node
 	parent int // -1 for a card
 	losses int
 	cut    bool // into instances, or being cut; of an instance: it is gone
@@ -143,7 +144,7 @@ func newTwin(c *sim.Cluster, tasks []sim.Task, o sim.Options) *twin {
 	w := &twin{o: o, losses: c.Losses, counts: map[sim.EventKind]int{}}
 	for i := range c.Nodes {
 		for g := range c.Nodes[i].GPUs {
-			w.gpus = append(w.gpus, &slowGPU{GPU: &c.Nodes[i].GPUs[g], parent: -1, until: -1})
+			w.gpus = append(w.gpus, &slowGPU{GPU: &c.Nodes[i].GPUs[g], node: &c.Nodes[i], parent: -1, until: -1})
 		}
 	}
 	for i := range tasks {
@@ -320,7 +321,7 @@ func (w *twin) happen() {
 func (w *twin) instance(card int, p *profile.MIGProfile) *slowGPU {
 	g := w.gpus[card].GPU
 	part := (&sim.GPU{Model: g.Model, Slice: p}).Compute()
-	return &slowGPU{parent: card, until: -1, GPU: &sim.GPU{
+	return &slowGPU{node: w.gpus[card].node, parent: card, until: -1, GPU: &sim.GPU{
 		Model: g.Model, Memory: p.Memory, Slice: p, IdleWatts: g.IdleWatts * part, BusyWatts: g.BusyWatts * part,
 	}}
 }
@@ -408,11 +409,33 @@ func (w *twin) respeed() {
 		if t.HostOnly && t.runs {
 			fresh[t] = 1
 		}
+		if t.runs && !t.HostOnly && w.o.ShareCPU {
+			fresh[t] *= w.cores(t)
+		}
 		if x := fresh[t]; t.runs && x != t.speed {
 			w.fix(t)
 			t.speed = x
 		}
 	}
+}
+
+// cores is the part of its cores that a task gets where it gets least.
+func (w *twin) cores(t *slowTask) float64 {
+	part := 1.0
+	for _, g := range t.on {
+		node, wants := w.gpus[g].node, 0.0
+		for _, other := range w.tasks {
+			for _, h := range other.on {
+				if other.runs && w.gpus[h].node == node {
+					wants += other.CPU / float64(len(other.on))
+				}
+			}
+		}
+		if wants > node.CPU && t.CPU > 0 {
+			part = min(part, node.CPU/wants)
+		}
+	}
+	return part
 }
 
 // repeat goes through the moments at which the policy was asked; at no other may

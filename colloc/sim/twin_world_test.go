@@ -59,6 +59,16 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 	if draw.IntN(2) == 0 {
 		o.Checkpoint, o.CheckpointCost = 5*time.Minute, 7*time.Second
 	}
+	if o.ShareCPU = seed%2 == 1; o.ShareCPU { // whole cores, whose sums are exact
+		for i := range c.Nodes {
+			c.Nodes[i].CPU = 8
+		}
+		for i := range tasks {
+			if !tasks[i].HostOnly {
+				tasks[i].CPU = 2 * float64(draw.IntN(4))
+			}
+		}
+	}
 	return c, tasks, o
 }
 

@@ -25,10 +25,12 @@ type CoRun struct {
 type TaskView struct {
 	// Index names the task in actions; tasks are numbered by arrival.
 	Index int
-	// ID, Type, Profile, Arrival, GPUs, OneNode, HostOnly, Only, Share, CPU and
-	// HostMemory are what was submitted, see [Task].
+	// ID, Type, User, Priority, Profile, Arrival, GPUs, OneNode, HostOnly, Only, Share,
+	// CPU and HostMemory are what was submitted, see [Task].
 	ID         string
 	Type       string
+	User       string
+	Priority   int
 	Profile    *profile.Profile
 	Arrival    time.Duration
 	GPUs       int
@@ -106,7 +108,8 @@ type NodeView struct {
 	Index int
 	// First and Count are its GPUs, MIG instances not among them.
 	First, Count int
-	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory.
+	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory; CPU
+	// is less than 0 where more cores are wanted than there are, see [Options].ShareCPU.
 	CPU, TotalCPU       float64
 	Memory, TotalMemory profile.Bytes
 }

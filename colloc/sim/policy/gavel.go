@@ -69,8 +69,16 @@ func (o Objective) String() string {
 // nothing starves for rounding, and the plan stays exact to a hundredth of it.
 const leastWeight = 1e-3
 
-// weight of a task's speed, up to a factor.
+// weight of a task's speed, up to a factor; each step of priority doubles it.
 func (p *Gavel) weight(s *sim.State, t *sim.TaskView) float64 {
+	return math.Ldexp(p.objective(s, t), max(-maxSteps, min(maxSteps, t.Priority)))
+}
+
+// maxSteps bounds what priorities do to weights.
+const maxSteps = 9
+
+// objective is what the objective makes of a task.
+func (p *Gavel) objective(s *sim.State, t *sim.TaskView) float64 {
 	switch p.Objective {
 	case Makespan:
 		return max(1, s.Remaining(t).Seconds())

@@ -137,7 +137,12 @@ func (m *muri) rank(s *sim.State) {
 			t.key = float64(s.Remaining(t.TaskView)) * float64(t.GPUs)
 		}
 	}
-	slices.SortStableFunc(m.order, func(a, b *muriTask) int { return cmp.Compare(a.key, b.key) })
+	slices.SortStableFunc(m.order, first)
+}
+
+// first orders tasks by priority, then by their keys.
+func first(a, b *muriTask) int {
+	return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.key, b.key))
 }
 
 // admit chooses who is grouped.
@@ -245,14 +250,9 @@ func (m *muri) settle(s *sim.State) []*group {
 			}
 		}
 	}
-	best := func(g *group) float64 {
-		key := g.tasks[0].key
-		for _, t := range g.tasks {
-			key = min(key, t.key)
-		}
-		return key
-	}
-	slices.SortStableFunc(all, func(a, b *group) int { return cmp.Compare(best(a), best(b)) })
+	slices.SortStableFunc(all, func(a, b *group) int {
+		return first(slices.MinFunc(a.tasks, first), slices.MinFunc(b.tasks, first))
+	})
 	m.room.Empty(s)
 	return slices.DeleteFunc(all, func(g *group) bool {
 		return len(m.room.Take(s, g.tasks[0].TaskView, nil)) == 0

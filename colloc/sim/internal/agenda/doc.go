@@ -1,3 +1,3 @@
 // Package agenda says what comes next in a simulation: a heap of times by task,
-// and queues of tasks that may leave from anywhere.
+// and queues of tasks, by priority, that may leave from anywhere.
 package agenda

@@ -8,7 +8,8 @@ import (
 	"example.com/colloc/colloc/sim"
 )
 
-// Preemptive runs the tasks with the smallest keys on GPUs of their own.
+// Preemptive runs the tasks with the smallest keys on GPUs of their own, those of a
+// higher priority before all others.
 type Preemptive struct {
 	Key    func(s *sim.State, t *sim.TaskView) time.Duration
 	order  []ranked
@@ -44,7 +45,7 @@ func (p *Preemptive) Decide(s *sim.State) error {
 	return nil
 }
 
-// rank orders all tasks that wait or run by their keys, then by arrival.
+// rank orders all tasks that wait or run by priority, then by their keys, then by arrival.
 func (p *Preemptive) rank(s *sim.State) {
 	p.order = p.order[:0]
 	add := func(t *sim.TaskView) {
@@ -60,7 +61,7 @@ func (p *Preemptive) rank(s *sim.State) {
 		add(t)
 	}
 	slices.SortFunc(p.order, func(a, b ranked) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.task.Index, b.task.Index))
+		return cmp.Or(cmp.Compare(b.task.Priority, a.task.Priority), cmp.Compare(a.key, b.key), cmp.Compare(a.task.Index, b.task.Index))
 	})
 }
 

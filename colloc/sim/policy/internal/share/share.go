@@ -18,7 +18,7 @@ type Frame struct {
 	// Score ranks the GPUs that t may join, high is good; ties go to the lower
 	// index.
 	Score func(s *sim.State, t *sim.TaskView, g *sim.GPUView) float64
-	// Order sorts the queue; nil is the order of arrival.
+	// Order sorts the queue within a priority; nil is the order of arrival.
 	Order func(s *sim.State, a, b *sim.TaskView) int
 	// Overtake lets tasks pass others that do not fit.
 	Overtake bool
@@ -55,7 +55,9 @@ func (f *Frame) Decide(s *sim.State) error {
 	for t := range s.Waiting() {
 		f.queue = append(f.queue, t)
 	}
-	slices.SortStableFunc(f.queue, func(a, b *sim.TaskView) int { return f.Order(s, a, b) })
+	slices.SortStableFunc(f.queue, func(a, b *sim.TaskView) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), f.Order(s, a, b))
+	})
 	for _, t := range f.queue {
 		if !f.Place(s, t) && !f.Overtake {
 			return nil
