@@ -31,6 +31,8 @@
 //   - [example.com/colloc/colloc/wire]: how its servers read requests and refuse them
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
+//   - [example.com/colloc/colloc/gain]: what sharing would have gained a site, from its own past
+//   - [example.com/colloc/colloc/gain/history]: that past, from the books of schedulers
 //   - [example.com/colloc/colloc/shadow]: what colloc would have done, beside a scheduler that it does not touch
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host
 //   - [example.com/colloc/colloc/runner/queue]: what a task is and what is known of it

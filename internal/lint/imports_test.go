@@ -75,6 +75,8 @@ func allowed() []arrow {
 		{"colloc/slurm", append(slices.Clone(models), "colloc", "colloc/advise", "colloc/slurm/...")},
 		{"colloc/sim", append(slices.Clone(models), "colloc", "colloc/sim/...")},
 		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},
+		{"colloc/gain", append(slices.Clone(models), "colloc/gain/...", "colloc/sim/...")},
+		{"colloc/gain/history", []string{profile, "colloc/slurm/site"}},
 		{"colloc/shadow", []string{profile, "predict", "packer", "colloc"}},
 		{"colloc/cmd", append(slices.Clone(programs), "github.com/spf13/cobra", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...")},
 		{"examples", append(slices.Clone(programs), "examples/...")},

@@ -43,6 +43,7 @@ const (
 	LabelNamespace = gather.LabelNamespace // of the pod
 	LabelPod       = gather.LabelPod
 	LabelContainer = gather.LabelContainer
+	LabelJob       = gather.LabelJob // of the scheduler, such as Slurm
 )
 
 // LineError is something in a log that a reader left out.

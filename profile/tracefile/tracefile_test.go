@@ -313,6 +313,19 @@ func TestReadMatrix(t *testing.T) {
 	wantWarnings(t, f, "the server warns: slow disk")
 }
 
+// TestJobLabel: where the exporter says whose a GPU is, each job has a trace of its own.
+func TestJobLabel(t *testing.T) {
+	text := "DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"n1\",hpc_job=\"17\"} 40 1000\n" +
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",Hostname=\"n1\",hpc_job=\"18\"} 60 2000\n"
+	f, err := Read(strings.NewReader(text), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(f.Traces) != 2 || f.Traces[0].Labels[LabelJob] != "17" || f.Traces[1].Labels[LabelJob] != "18" || f.Traces[1].Samples[0].GPUBusy.Or(0) != 0.6 {
+		t.Errorf("%+v", f.Traces)
+	}
+}
+
 func TestRecordingRoundTrip(t *testing.T) {
 	for _, text := range []string{csvText, matrixText, hamiText} {
 		f, err := Read(strings.NewReader(text), &Options{Location: time.UTC})

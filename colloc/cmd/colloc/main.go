@@ -7,6 +7,7 @@
 //	colloc station serve|submit|... the GPUs of this machine for all who work here
 //	colloc slurm plan|submit|...    a sweep on a Slurm cluster
 //	colloc simulate -trace FILE     a trace under scheduling policies
+//	colloc gain FILE...             what sharing would have gained a site, from its own past
 //	colloc gpuinfo                  the GPUs of this host and what holds them back
 //	colloc version                  what was built
 //	colloc completion bash|zsh|...  completes subcommands, flags and files
@@ -29,6 +30,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/describe"
+	"example.com/colloc/colloc/cmd/internal/gain"
 	"example.com/colloc/colloc/cmd/internal/gpuinfo"
 	"example.com/colloc/colloc/cmd/internal/probe"
 	"example.com/colloc/colloc/cmd/internal/simulate"
@@ -45,7 +47,7 @@ func main() {
 
 // programs are the subcommands, as the help lists them.
 func programs() []cli.Program {
-	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gpuinfo.Program(), version(), burn.Program()}
+	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gain.Program(), gpuinfo.Program(), version(), burn.Program()}
 }
 
 // run is the program but for the process around it; it returns the exit status.

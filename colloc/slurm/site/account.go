@@ -28,21 +28,36 @@ type jsonRecord struct {
 	Nodes text `json:"nodes"`
 	Time  struct {
 		Submitted number `json:"submission"`
+		Eligible  number `json:"eligible"`
+		Elapsed   number `json:"elapsed"`
 		Started   number `json:"start"`
 		Ended     number `json:"end"`
 		Limit     number `json:"limit"`
 	} `json:"time"`
 	Tres struct {
-		Allocated []struct {
-			Type  text   `json:"type"`
-			Name  text   `json:"name"`
-			Count number `json:"count"`
-		} `json:"allocated"`
+		Allocated []counted `json:"allocated"`
 	} `json:"tres"`
+	Steps []struct {
+		Tres struct {
+			// The names are Slurm's: what came in is "requested" here.
+			Used struct {
+				Most  []counted `json:"max"`
+				Mean  []counted `json:"average"`
+				Total []counted `json:"total"`
+			} `json:"requested"`
+		} `json:"tres"`
+	} `json:"steps"`
 	Exit     exitStatus `json:"exit_code"`
 	Restarts number     `json:"restart_cnt"`
 	Dir      text       `json:"working_directory"`
 	Output   text       `json:"stdout_expanded"`
+}
+
+// counted is an amount of a trackable resource.
+type counted struct {
+	Type  text   `json:"type"`
+	Name  text   `json:"name"`
+	Count number `json:"count"`
 }
 
 // ParseAccounting reads what sacct --json prints, of Slurm 22.05 to 25.05. It
@@ -82,9 +97,47 @@ func (r *jsonRecord) info() (JobInfo, error) {
 			info.Asked = append(info.Asked, Gres{Name: name, Type: kind, Count: t.Count.count()})
 		}
 	}
+	info.Eligible, info.Elapsed = r.Time.Eligible.time(), time.Duration(min(r.Time.Elapsed.count(), 1<<32))*time.Second
+	r.used(&info)
 	var err error
 	info.Nodes, err = ExpandNodes(nothing(string(r.Nodes)))
 	return info, err
+}
+
+// used is how busy the job kept its GPUs, where jobacct_gather watches them: of its steps
+// the busiest and the largest.
+func (r *jsonRecord) used(info *JobInfo) {
+	gpus := 0
+	for _, g := range info.Asked {
+		if g.Name == "gpu" {
+			gpus += g.Count
+		}
+	}
+	for i := range r.Steps {
+		u := &r.Steps[i].Tres.Used
+		busy, ok := amountOf(u.Total, "gpuutil")
+		if ok {
+			busy /= float64(max(1, gpus))
+		} else {
+			busy, ok = amountOf(u.Mean, "gpuutil")
+		}
+		if share := min(busy/100, 1); ok && share >= info.GPUBusy.Or(0) {
+			info.GPUBusy = profile.Some(share)
+		}
+		if peak, ok := amountOf(u.Most, "gpumem"); ok && profile.BytesOf(peak) >= info.GPUMemory.Or(0) {
+			info.GPUMemory = profile.Some(profile.BytesOf(peak))
+		}
+	}
+}
+
+// amountOf finds the count of a generic resource.
+func amountOf(list []counted, name text) (float64, bool) {
+	for _, c := range list {
+		if c.Type == "gres" && c.Name == name && c.Count.set && c.Count.value >= 0 {
+			return c.Count.value, true
+		}
+	}
+	return 0, false
 }
 
 // Ran returns how long a job that is over ran, without the time in the queue; 0

@@ -89,6 +89,14 @@ type JobInfo struct {
 	Submitted time.Time `json:"submitted,omitzero"`
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
+	// Eligible is when nothing but Slurm's queue held it back any more, Elapsed for how long it
+	// ran without suspensions; only accounting says both.
+	Eligible time.Time     `json:"eligible,omitzero"`
+	Elapsed  time.Duration `json:"elapsed_ns,omitempty"`
+	// GPUBusy is the share of the time in which it kept its GPUs busy, GPUMemory the peak
+	// of a task of it, where accounting watches GPUs.
+	GPUBusy   profile.Opt[float64]       `json:"gpu_busy,omitzero"`
+	GPUMemory profile.Opt[profile.Bytes] `json:"gpu_memory_bytes,omitzero"`
 	// Restarts is how often it was put back into the queue.
 	Restarts int `json:"restarts,omitempty"`
 	// Exit and Signal are what it ended with.

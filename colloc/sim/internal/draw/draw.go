@@ -27,10 +27,15 @@ func Lognormal(h uint64, sd float64) float64 {
 	if sd == 0 {
 		return 1
 	}
+	return Round9(math.Exp(sd * Normal(h)))
+}
+
+// Normal returns the z that belongs to h: standard normal, at most 4 from 0.
+func Normal(h uint64) float64 {
 	u := (float64(Mix(h)>>11) + 0.5) / (1 << 53)
 	v := float64(Mix(h+1)>>11) / (1 << 53)
 	z := math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
-	return Round9(math.Exp(sd * max(-4, min(4, z))))
+	return max(-4, min(4, z))
 }
 
 // Round9 rounds to nine decimals: the last bits of logarithms and exponentials

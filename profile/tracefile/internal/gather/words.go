@@ -17,6 +17,7 @@ const (
 	LabelNamespace = "namespace" // of the pod
 	LabelPod       = "pod"
 	LabelContainer = "container"
+	LabelJob       = "job" // of the scheduler
 )
 
 // Options are what a log does not say, as package tracefile documents it.

@@ -89,6 +89,8 @@ func labelName(name string) (our string, exported bool) {
 		return gather.LabelPod, exported
 	case "container", "ctrname", "container_name":
 		return gather.LabelContainer, exported
+	case "hpc_job", "slurm_job_id", "slurmjobid":
+		return gather.LabelJob, exported
 	}
 	return "", false
 }
@@ -117,6 +119,7 @@ func (l *labelSet) key() []byte {
 	var key []byte
 	for _, name := range []string{
 		gather.LabelHost, gather.LabelUUID, gather.LabelGPU, gather.LabelInstance, gather.LabelNamespace, gather.LabelPod, gather.LabelContainer,
+		gather.LabelJob,
 	} {
 		value := l.labels[name]
 		if name == gather.LabelGPU && l.labels[gather.LabelUUID] != "" {

@@ -1,0 +1,183 @@
+package gain
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/gain"
+	"example.com/colloc/colloc/gain/history"
+	"example.com/colloc/internal/plain"
+	"example.com/colloc/internal/replace"
+	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile"
+)
+
+// Program is colloc gain.
+func Program() cli.Program {
+	return cli.Program{
+		Name: "gain", Short: "Say what sharing would have gained a site, from its own past",
+		Run: func(ctx context.Context, args []string, s cli.Streams) int {
+			ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			return run(ctx, args, s)
+		},
+		Flags: new(options).flags, Files: true,
+	}
+}
+
+// errUsage says that the input is wrong, not the program or the machine.
+var errUsage = errors.New("wrong input")
+
+// run is the command; it returns the exit status.
+func run(ctx context.Context, args []string, s cli.Streams) int {
+	o := &options{}
+	f, err := o.parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		cli.Explain(s.Out, help, f, "\nexit status: 0, 2 for wrong input, 1 for anything else that fails\n")
+		return 0
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", errUsage, err)
+	} else {
+		err = o.gain(ctx, s)
+	}
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintln(s.Err, "colloc gain:", plain.Text(err.Error()))
+		return 2
+	}
+	fmt.Fprintln(s.Err, "colloc gain:", plain.Text(err.Error()))
+	return 1
+}
+
+// gain reads, replays and prints.
+func (o *options) gain(ctx context.Context, s cli.Streams) error {
+	log, err := o.read(s)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	found, err := o.watch(ctx, log, s.Err)
+	if err != nil {
+		return err
+	}
+	report, err := gain.Replay(ctx, log.Jobs, o.Options)
+	if err != nil {
+		return err
+	}
+	if o.pairs != "" {
+		if err := writePairs(o.pairs, report.Pairs); err != nil {
+			return err
+		}
+	}
+	if o.json {
+		return json.NewEncoder(s.Out).Encode(struct {
+			*gain.Report
+			Left     history.Left     `json:"left_out"`
+			Attached history.Attached `json:"utilisation"`
+		}{report, log.Left, found})
+	}
+	say(s.Out, log, found)
+	_, err = io.WriteString(s.Out, report.String())
+	return err
+}
+
+// read reads all histories as one.
+func (o *options) read(s cli.Streams) (*history.Log, error) {
+	var all *history.Log
+	for _, name := range o.files {
+		var log *history.Log
+		var err error
+		if name == "-" {
+			log, err = history.Read(s.In, &history.Options{Location: o.location})
+		} else {
+			log, err = history.ReadFile(name, &history.Options{Location: o.location})
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range log.Warnings {
+			fmt.Fprintf(s.Err, "colloc gain: %s: %s\n", plain.Text(name), plain.Text(w.Error()))
+		}
+		if all == nil {
+			all = log
+		} else {
+			all.Merge(log)
+		}
+	}
+	return all, nil
+}
+
+// watch gives the jobs what was seen of their GPUs.
+func (o *options) watch(ctx context.Context, log *history.Log, stderr io.Writer) (history.Attached, error) {
+	var traces []profile.Trace
+	take := func(name string, f *tracefile.File, err error) error {
+		if err != nil {
+			return err
+		}
+		for _, w := range f.Warnings {
+			fmt.Fprintf(stderr, "colloc gain: %s: %s\n", plain.Text(name), plain.Text(w.Error()))
+		}
+		traces = append(traces, f.Traces...)
+		return nil
+	}
+	for _, name := range o.use {
+		f, err := tracefile.ReadFile(name, &tracefile.Options{Location: o.location})
+		if err := take(name, f, err); err != nil {
+			return history.Attached{}, fmt.Errorf("%w: -use: %w", errUsage, err)
+		}
+	}
+	if from, until, ok := log.Span(); ok && o.prometheus != "" {
+		f, err := tracefile.Query(ctx, tracefile.PromQuery{BaseURL: o.prometheus, Match: o.match, Start: from, End: until, Step: o.step})
+		if err := take(o.prometheus, f, err); err != nil {
+			return history.Attached{}, fmt.Errorf("-prometheus: %w", err)
+		}
+	}
+	if len(traces) == 0 {
+		return history.Attached{}, nil
+	}
+	return log.Attach(traces), nil
+}
+
+// say tells what was read.
+func say(w io.Writer, log *history.Log, found history.Attached) {
+	l := &log.Left
+	fmt.Fprintf(w, "read: %d jobs on GPUs; left out: %d without GPU, %d that never ran, %d on shares of GPUs, %d twice, %d damaged\n",
+		len(log.Jobs), l.NoGPU, l.Waiting, l.Shares, l.Repeated, l.Damaged)
+	if l.Open > 0 {
+		fmt.Fprintf(w, "%d jobs still ran, and end with the log\n", l.Open)
+	}
+	if found != (history.Attached{}) {
+		fmt.Fprintf(w, "use of GPUs: %d jobs named by the log, %d alone on their nodes, %d beside others, of which is not known who had which GPU\n",
+			found.Labelled, found.Alone, found.Unclear)
+	}
+	fmt.Fprintln(w)
+}
+
+// writePairs writes who would have shared with whom.
+func writePairs(name string, pairs []gain.Pair) error {
+	err := replace.File(name, func(f *os.File) error {
+		w := csv.NewWriter(f)
+		lines := [][]string{{"job", "beside", "gpu", "gpu_hours"}}
+		for i := range pairs {
+			p := &pairs[i]
+			lines = append(lines, []string{p.A, p.B, p.Pool, strconv.FormatFloat(p.Hours, 'f', 4, 64)})
+		}
+		return errors.Join(w.WriteAll(lines), f.Chmod(0o644)) // it is for others to read
+	})
+	if err != nil {
+		return fmt.Errorf("-pairs: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,244 @@
+package history_test
+
+import (
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/gain/history"
+	"example.com/colloc/profile"
+	"example.com/colloc/profile/tracefile"
+)
+
+const head = "JobID|JobIDRaw|User|JobName|Partition|State|Submit|Eligible|Start|End|ElapsedRaw|AllocTRES|ReqTRES|NodeList|TRESUsageInMax|TRESUsageInTot|TRESUsageInAve\n"
+
+func Example() {
+	sacct := head +
+		"17|17|ann|train|gpu|COMPLETED|2026-01-31T12:00:00|2026-01-31T12:00:00|2026-01-31T12:10:00|2026-01-31T13:10:00|3600|cpu=8,gres/gpu:v100=2,gres/gpu=2,mem=32G,node=1|cpu=8,gres/gpu=2|n1|||\n" +
+		"17.batch|17.batch||batch||COMPLETED|||2026-01-31T12:10:00|2026-01-31T13:10:00|3600|cpu=8|||gres/gpumem=9G,gres/gpuutil=70|gres/gpuutil=120|\n"
+	l, err := history.Read(strings.NewReader(sacct), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	j := l.Jobs[0]
+	fmt.Printf("job %s of %s: %d GPUs of type %s for %v, busy %v, %v\n", j.ID, j.User, j.GPUs, j.Product, j.Ran, j.Seen.GPUBusy, j.Seen.Memory)
+	// Output:
+	// job 17 of ann: 2 GPUs of type v100 for 1h0m0s, busy 0.6, 9 GiB
+}
+
+// line is a row of sacct's with what differs.
+func line(id, submit, start, end, elapsed, tres string) string {
+	return strings.Join([]string{id, id, "ann", "train", "gpu", "COMPLETED", submit, submit, start, end, elapsed, tres, "", "n1", "", "", ""}, "|") + "\n"
+}
+
+const (
+	t0, t1, t2, t3 = "2026-01-31T12:00:00", "2026-01-31T12:10:00", "2026-01-31T13:10:00", "2026-01-31T15:00:00"
+	gpu            = "cpu=1,gres/gpu:v100=1,gres/gpu=1"
+)
+
+func read(tb testing.TB, text string) *history.Log {
+	tb.Helper()
+	l, err := history.Read(strings.NewReader(text), nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return l
+}
+
+func TestSacct(t *testing.T) {
+	tests := []struct {
+		name, rows string
+		jobs       string // id, GPUs, product, waited, ran
+		left       history.Left
+		warned     string
+	}{
+		{"a job", line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", history.Left{}, ""},
+		{"none on a GPU", line("1", t0, t1, t2, "3600", "cpu=4,mem=1G"), "", history.Left{NoGPU: 1}, ""},
+		{"shares", line("1", t0, t1, t2, "3600", "cpu=4,gres/shard=3") + line("2", t0, t1, t2, "3600", "gres/mps:a100=50"), "", history.Left{Shares: 2}, ""},
+		{"never started", line("1", t0, "Unknown", "Unknown", "0", "") + strings.Replace(line("2", t0, "None", t2, "0", ""), "||n1", "|gres/gpu=1|None assigned", 1), "", history.Left{NoGPU: 1, Waiting: 1}, ""},
+		{"still runs", line("1", t0, t1, "Unknown", "600", gpu) + line("2", t0, t1, t3, "", gpu), "1 1 v100 10m0s 10m0s; 2 1 v100 10m0s 2h50m0s", history.Left{Open: 1}, ""},
+		{"untyped", line("1", t0, t1, t2, "", "billing=3,gres/gpu=3"), "1 3  10m0s 1h0m0s", history.Left{}, ""},
+		{"two types", line("1", t0, t1, t2, "", "gres/gpu:a=1,gres/gpu:b=2"), "1 3 b 10m0s 1h0m0s", history.Left{}, ""},
+		{"suspended", line("1", t0, t1, t3, "3600", gpu), "1 1 v100 10m0s 1h0m0s", history.Left{}, ""},
+		{"array and het job", line("7_[1-9%2]", t0, "Unknown", "Unknown", "0", "gres/gpu=1") + line("7_1", t0, t1, t2, "", gpu) + line("9+1", t0, t1, t2, "", gpu), "7_1 1 v100 10m0s 1h0m0s; 9+1 1 v100 10m0s 1h0m0s", history.Left{Waiting: 1}, ""},
+		{"requeued", line("1", t0, t1, t2, "", gpu) + line("1", t0, "2026-01-31T14:00:00", t3, "", gpu), "1 1 v100 10m0s 1h0m0s; 1#2 1 v100 50m0s 1h0m0s", history.Left{}, ""},
+		{"exported twice", line("1", t0, t1, "Unknown", "60", gpu) + line("1", t0, t1, t2, "3600", gpu) + line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", history.Left{Repeated: 2}, ""},
+		{"ended before it began", line("1", t0, t2, t1, "", gpu), "", history.Left{Damaged: 1}, "line 2"},
+		{"cut off", line("1", t0, t1, t2, "", gpu) + "2|2|ann|tr\n", "1 1 v100 10m0s 1h0m0s", history.Left{Damaged: 1}, "line 3: 4 fields, want 17"},
+		{"no time", line("1", "yesterday", t1, t2, "", gpu), "", history.Left{Damaged: 1}, `"yesterday" is no time`},
+		{"a bar in the name", strings.Replace(line("1", t0, t1, t2, "", gpu), "|train|", "|a|b||c|", 1), "1 1 v100 10m0s 1h0m0s", history.Left{}, ""},
+		{"seconds since 1970, a zone, a limit without end", line("1", "1769860800", "2026-01-31T13:10:00+01:00", "2026-01-31T14:10:00+0100", "UNLIMITED", gpu), "1 1 v100 10m0s 1h0m0s", history.Left{}, ""},
+		{"a step without its job", line("5.0", t0, t1, t2, "", gpu), "", history.Left{}, ""},
+		{"huge numbers", line("1", t0, t1, t2, "99999999999999999999", "gres/gpu=99999999999999999999"), "", history.Left{NoGPU: 1}, ""},
+		{"days", line("1", t0, "2026-01-30T00:00:00", "2026-02-01T00:00:00", "2-00:00:00", gpu), "1 1 v100 0s 48h0m0s", history.Left{}, ""},
+		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", history.Left{Damaged: 1}, "node list"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l := read(t, head+tt.rows)
+			var got []string
+			for _, j := range l.Jobs {
+				got = append(got, fmt.Sprintf("%s %d %s %v %v", j.ID, j.GPUs, j.Product, j.Started.Sub(j.Submitted), j.Ran))
+			}
+			if s := strings.Join(got, "; "); s != tt.jobs {
+				t.Errorf("jobs %q, want %q", s, tt.jobs)
+			}
+			if l.Left != tt.left {
+				t.Errorf("left %+v, want %+v", l.Left, tt.left)
+			}
+			if said := fmt.Sprint(l.Warnings); !strings.Contains(said, tt.warned) || tt.warned == "" && len(l.Warnings) > 0 {
+				t.Errorf("warnings %v, want %q", l.Warnings, tt.warned)
+			}
+		})
+	}
+}
+
+// TestForms: the same job in every form.
+func TestForms(t *testing.T) {
+	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	want := history.Job{
+		ID: "1", User: "ann", Name: "train", Submitted: at, Started: at.Add(10 * time.Minute), Ended: at.Add(70 * time.Minute), Ran: time.Hour, GPUs: 2,
+		Seen: profile.Solo{Memory: profile.Some(9 * profile.GiB)},
+	}
+	forms := map[string]string{
+		"sacct":      "JobID|User|JobName|Submit|Start|End|AllocTRES|TRESUsageInMax\n1|ann|train|2026-01-31T12:00:00|2026-01-31T12:10:00|2026-01-31T13:10:00|gres/gpu=2|gres/gpumem=9G\n",
+		"parsable":   "\ufeffJobID|User|JobName|Submit|Start|End|AllocGRES|NNodes|TRESUsageInMax|\r\n1|ann|train|2026-01-31T12:00:00|2026-01-31T12:10:00|2026-01-31T13:10:00|gpu:1|2|gres/gpumem=9G|\r\n",
+		"comma":      "user,job,name,submitted,start,end,gpus,memory\nann,1,\"train\",2026-01-31 12:00:00,2026-01-31T12:10:00Z,1769865000,2,9GiB\n",
+		"tab":        "job\tuser\tname\tsubmitted\tstart\tend\tgpus\tmemory\n1\tann\ttrain\t2026-01-31T12:00\t2026-01-31T12:10\t2026-01-31T13:10\t2\t9GiB\n",
+		"sacct json": `{"meta":{"x":[1]},"errors":[],"jobs":[{"job_id":1,"user":"ann","name":"train","state":{"current":["COMPLETED"]},"time":{"submission":1769860700,"eligible":1769860800,"start":1769861400,"end":1769865000,"elapsed":3600},"tres":{"allocated":[{"type":"gres","name":"gpu","count":2}]},"steps":[{"tres":{"requested":{"max":[{"type":"gres","name":"gpumem","count":9663676416}]}}}]}]}`,
+		"station":    `[{"id":"1","user":"ann","name":"train","state":"succeeded","submitted":"2026-01-31T12:00:00Z","started":"2026-01-31T13:10:00+01:00","ended":"2026-01-31T13:10:00Z","width":2,"peak":9663676416}]`,
+	}
+	for name, text := range forms {
+		l := read(t, text)
+		if len(l.Jobs) != 1 || len(l.Warnings) > 0 {
+			t.Fatalf("%s: %d jobs, %v", name, len(l.Jobs), l.Warnings)
+		}
+		got := l.Jobs[0]
+		got.State, got.Nodes = "", nil
+		got.Started, got.Ended = got.Started.UTC(), got.Ended.UTC()
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v\nwant %+v", name, got, want)
+		}
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	for name, tt := range map[string]struct{ text, want string }{
+		"nothing":         {" \n", "empty"},
+		"no header":       {line("1", t0, t1, t2, "", gpu), "no header"},
+		"a fixed width":   {"       JobID    JobName\n------------ ----------\n1              train+\n", "--parsable2"},
+		"no GPUs":         {"JobID|Start|End\n", "AllocTRES"},
+		"no times":        {"JobID|AllocTRES\n", "Start, End"},
+		"other JSON":      {`{"nodes":[]}`, `without "jobs"`},
+		"jobs of no kind": {`{"jobs":3}`, "no list"},
+		"JSON cut off":    {`{"meta":{"a`, "JSON"},
+	} {
+		if _, err := history.Read(strings.NewReader(tt.text), nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: error %v, want %q", name, err, tt.want)
+		}
+	}
+	if _, err := history.ReadFile("none", nil); !os.IsNotExist(unwrap(err)) {
+		t.Errorf("no file: %v", err)
+	}
+	l := read(t, `{"jobs":[{"job_id":1,"time":{"start":1,"end":9},"tres":{"allocated":[{"type":"gres","name":"gpu","count":1}]}},{"job_id":`)
+	if len(l.Jobs) != 1 || l.Left.Damaged == 0 {
+		t.Errorf("cut off: %d jobs, %+v", len(l.Jobs), l.Left)
+	}
+}
+
+func unwrap(err error) error {
+	for {
+		next, ok := err.(interface{ Unwrap() error })
+		if !ok {
+			return err
+		}
+		err = next.Unwrap()
+	}
+}
+
+// TestZone: times are those of the place, and an hour that comes twice costs no job.
+func TestZone(t *testing.T) {
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Skip("no time zones here")
+	}
+	rows := line("1", t0, t1, t2, "", gpu) + line("2", "2026-10-25T02:10:00", "2026-10-25T02:50:00", "2026-10-25T02:10:00", "1200", gpu)
+	l, err := history.Read(strings.NewReader(head+rows), &history.Options{Location: berlin})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(l.Jobs) != 2 || l.Jobs[0].Started.Hour() != 11 || l.Jobs[1].Ran != 20*time.Minute || !l.Jobs[1].Ended.After(l.Jobs[1].Started) {
+		t.Errorf("%+v, %v", l.Jobs, l.Warnings)
+	}
+}
+
+// TestMerge: two exports that overlap are one history.
+func TestMerge(t *testing.T) {
+	l := read(t, head+line("1", t0, t1, t2, "", gpu)+line("2", t0, t1, t3, "", gpu))
+	l.Merge(read(t, head+line("2", t0, t1, t3, "", gpu)+line("3", "2026-01-30T00:00:00", t1, t3, "", gpu)))
+	var ids []string
+	for _, j := range l.Jobs {
+		ids = append(ids, j.ID)
+	}
+	from, until, ok := l.Span()
+	if fmt.Sprint(ids) != "[3 1 2]" || l.Left.Repeated != 1 || !ok || from.Day() != 30 || until.Hour() != 15 {
+		t.Errorf("%v, %+v, %v to %v", ids, l.Left, from, until)
+	}
+}
+
+// TestAttach: a GPU's use is a job's where the log says so, or where nobody else was.
+func TestAttach(t *testing.T) {
+	l := read(t, head+line("1", t0, t1, t2, "", "gres/gpu=1")+line("2", t0, t2, t3, "", "gres/gpu=1")+line("3", t0, t2, t3, "", "gres/gpu=1")+
+		strings.Replace(line("4", t0, t1, t2, "", "gres/gpu=1"), "|n1|", "|n2|", 1)+strings.Replace(line("5_1", t0, t1, t2, "", "gres/gpu=1"), "5_1|5_1", "5_1|77", 1))
+	start := l.Jobs[0].Submitted
+	trace := func(busy float64, mem profile.Bytes, labels ...string) profile.Trace {
+		tr := profile.Trace{Labels: map[string]string{}}
+		for i := 0; i < len(labels); i += 2 {
+			tr.Labels[labels[i]] = labels[i+1]
+		}
+		for i := range 400 {
+			tr.Samples = append(tr.Samples, profile.Sample{At: start.Add(time.Duration(i) * time.Minute), GPUBusy: profile.Some(busy), MemUsed: profile.Some(mem)})
+		}
+		return tr
+	}
+	found := l.Attach([]profile.Trace{
+		trace(0.0, 0, tracefile.LabelHost, "n1.example.com:9400", tracefile.LabelGPU, "0"),
+		trace(0.5, profile.GiB, tracefile.LabelHost, "N1", tracefile.LabelGPU, "1"),
+		trace(0.7, 2*profile.GiB, tracefile.LabelJob, "3"), trace(0.8, 3*profile.GiB, tracefile.LabelJob, "77"),
+	})
+	if want := (history.Attached{Labelled: 2, Alone: 0, Unclear: 2}); found != want {
+		t.Errorf("%+v, want %+v", found, want) // 1 and 5_1 are on n1 at once
+	}
+	l.Jobs = l.Jobs[:1]
+	if found := l.Attach([]profile.Trace{trace(0.0, 0, tracefile.LabelHost, "n1"), trace(0.5, profile.GiB, tracefile.LabelHost, "n1")}); found.Alone != 1 {
+		t.Errorf("alone: %+v", found)
+	}
+	if j := l.Jobs[0]; j.Seen.GPUBusy.Or(0) != 0.5 || j.Seen.Memory.Or(0) != profile.GiB || !j.Observed() {
+		t.Errorf("job %s: %+v, want what the busy GPU did", j.ID, j.Seen)
+	}
+}
+
+// FuzzRead: no text stops the reader, and what it returns can be true.
+func FuzzRead(f *testing.F) {
+	f.Add(head + line("1", t0, t1, t2, "3600", gpu) + line("1.0", t0, t1, t2, "3600", gpu))
+	f.Add("job,start,end,gpus,memory,sm_active\n1,5,9,2,1GiB,.5\n")
+	f.Add(`{"jobs":[{"job_id":1,"array":{"job_id":3,"task_id":{"set":true,"number":4}},"time":{"start":1,"end":9},"tres":{"allocated":[{"type":"gres","name":"gpu:a","count":1}]}}]}`)
+	f.Add(`[{"id":"1","started":"2026-01-31T13:10:00+01:00","ended":"2026-01-31T14:10:00Z","width":2}]`)
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := history.Read(strings.NewReader(text), nil)
+		if err != nil {
+			return
+		}
+		seen := map[string]bool{}
+		for i, j := range l.Jobs {
+			if j.GPUs < 1 || j.Ran <= 0 || j.Ended.Before(j.Started) || j.Started.Before(j.Submitted) || seen[j.ID] || i > 0 && j.Submitted.Before(l.Jobs[i-1].Submitted) {
+				t.Fatalf("job %+v", j)
+			}
+			seen[j.ID] = true
+		}
+	})
+}
