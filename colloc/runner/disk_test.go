@@ -210,3 +210,31 @@ func TestLogLimit(t *testing.T) {
 		t.Error("nobody was told")
 	}
 }
+
+// TestCrowded takes away the room for open files: a task waits for it, and is not lost.
+func TestCrowded(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	restore := func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	}
+	defer restore()
+	g.submit(t, shell("true"))
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 1, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	done := g.start(t)
+	waitFor(t, func() bool { return strings.Contains(g.record(t, "1").Err, "too many open files") })
+	restore()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "1"); r.State != Succeeded || r.Runs < 2 || r.LostRuns != 0 || r.Failures != 0 {
+		t.Errorf("the task is %v after %d runs, %d of them lost: %s", r.State, r.Runs, r.LostRuns, r.Err)
+	}
+}

@@ -58,7 +58,7 @@ func (r *Runner) step() (done bool, err error) {
 	if r.closed {
 		return true, fmt.Errorf("runner: %w", ErrClosed)
 	}
-	if r.stuck == nil && !r.draining && !r.halted && !crowded && r.holdShared() {
+	if r.stuck == nil && !r.draining && !r.halted && !r.crowded && !crowded && r.holdShared() {
 		defer r.tellShared()
 		starts := r.place()
 		if err := r.commit(); err != nil {
@@ -110,6 +110,10 @@ func (r *Runner) launch(e *backlog.Entry) {
 			return
 		}
 		child, err := l.Start()
+		if supervise.Crowded(err) {
+			r.postpone(e, run, err)
+			return
+		}
 		if err != nil {
 			r.ended(e, run, supervise.Outcome{Exit: -1, Err: "the run does not start: " + err.Error()})
 			return
@@ -127,6 +131,28 @@ func (r *Runner) launch(e *backlog.Entry) {
 			r.ended(e, run, o)
 		}
 	})
+}
+
+// postpone queues a task again whose run did not begin because this process or the host has
+// no room for another process or file: none starts before the next look.
+func (r *Runner) postpone(e *backlog.Entry, run int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e.Runs != run || e.State != Starting {
+		return
+	}
+	r.fleet.Leave(e)
+	r.fleet.Forget(e)
+	_ = r.fleet.Books.Release(e.Task.ID) // it was entered before
+	r.crowded = true
+	stop := e.Stop
+	e.Stop = 0
+	if stop == backlog.StopKilled || stop == backlog.StopHalted {
+		r.withdraw(e, Cancelled, "killed on request before it started")
+	} else {
+		r.again(EventRetry, e, "it waits for the host: "+err.Error())
+	}
+	_ = r.commit() // what fails is kept and tried again
 }
 
 // prepare says how a run is started.

@@ -45,6 +45,7 @@ type Runner struct {
 	left     map[string]leftRun // of a queue that was lost
 	row      []*backlog.Entry   // those that failed soon after their start since one did not
 	broken   bool               // there were too many of those: more of them are queued again
+	crowded  bool               // the host had no room for a process; until the next look
 	running  bool
 	draining bool
 	halted   bool

@@ -54,7 +54,7 @@ func (r *Runner) look(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	r.victims = killed
+	r.victims, r.crowded = killed, false
 	now := r.now()
 	for i, e := range entries {
 		if e.entry.Runs == e.run.number && !e.entry.State.Over() && r.apply(e.entry, reads[i]) {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -53,9 +54,16 @@ type Config struct {
 	// HalfLife is after how long GPU time that a user had counts half when it is decided
 	// who is next; 0 means [DefaultHalfLife].
 	HalfLife time.Duration
+	// Quota is how much GPU time one user may have in each Window, a shared GPU counted by
+	// parts: no further job of the user's starts then before some of it is longer ago. What
+	// runs goes on. 0 is any. Window is at least an hour; 0 means [DefaultWindow].
+	Quota  time.Duration
+	Window time.Duration
 	// Weights are how much is due to users, by their numbers, compared with others, above 0;
 	// one who is not there has 1.
 	Weights map[uint32]float64
+	// Users are those for whom other limits hold, by their numbers.
+	Users map[uint32]Limits
 	// Gone are hosts that had the folder too and are gone for good.
 	Gone []string
 	// Sync makes every change wait for the disk, so that the queue survives the loss of
@@ -66,6 +74,10 @@ type Config struct {
 	// Profiling is how long the first run of a program that nobody knows is watched alone on
 	// its GPU, from its first step on; 0 means [DefaultProfiling].
 	Profiling time.Duration
+	// ShareKinds lets what is seen of one user's program hold for all users' jobs of that
+	// kind. Whoever submits says what a job's kind is, and teaches the others: for users who
+	// trust each other. Without it each user's jobs teach that user's alone.
+	ShareKinds bool
 	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
 	Grace time.Duration
 	// Decide lets clients ask the station's Planner about tasks and GPUs of their own, as
@@ -76,10 +88,23 @@ type Config struct {
 	Version string
 	// Clock is the time to go by; nil is nvmlx.SystemClock.
 	Clock nvmlx.Clock
+
+	saveEvery time.Duration // tests do not wait for long
+}
+
+// Limits are what holds for one user; a zero is what holds for all, see [Config].
+type Limits struct {
+	MaxQueued int
+	MaxGPUs   int
+	Quota     time.Duration
+	// High says that the user may submit in class high, as root may: it comes before all
+	// others' jobs.
+	High bool
 }
 
 // Defaults of [Config].
 const (
+	DefaultWindow    = 7 * 24 * time.Hour
 	DefaultPerGPU    = 4
 	DefaultMaxQueued = 100_000
 	DefaultHalfLife  = 7 * 24 * time.Hour
@@ -104,6 +129,14 @@ func (c *Config) check() error {
 	if c.HalfLife < 0 {
 		errs = append(errs, fmt.Errorf("HalfLife is %v, want 0 for the default or more", c.HalfLife))
 	}
+	if c.Quota < 0 || c.Window < 0 || c.Window > 0 && c.Window < time.Hour {
+		errs = append(errs, fmt.Errorf("Quota is %v in a Window of %v, want 0 or more in an hour or more", c.Quota, c.Window))
+	}
+	for uid, l := range c.Users {
+		if l.MaxQueued < 0 || l.MaxGPUs < 0 || l.Quota < 0 {
+			errs = append(errs, fmt.Errorf("limits of user %d are %+v, want 0 or more", uid, l))
+		}
+	}
 	for uid, w := range c.Weights {
 		if !(w > 0) || math.IsInf(w, 1) {
 			errs = append(errs, fmt.Errorf("weight of user %d is %v, want more than 0", uid, w))
@@ -116,6 +149,15 @@ func (c *Config) check() error {
 		errs = append(errs, errors.New("for Everybody the daemon must be root: nobody else may run tasks as other users"))
 	}
 	return errors.Join(errs...)
+}
+
+// policy is what is fair, and what users may have.
+func (c *Config) policy() turn.Policy {
+	p := turn.Policy{HalfLife: c.HalfLife, Weights: c.Weights, MaxGPUs: c.MaxGPUs, Quota: c.Quota, Window: c.Window, Users: make(map[uint32]turn.Limit)}
+	for uid, l := range c.Users {
+		p.Users[uid] = turn.Limit{MaxGPUs: l.MaxGPUs, Quota: l.Quota}
+	}
+	return p
 }
 
 // fill replaces what is missing by its default.
@@ -132,6 +174,9 @@ func (c *Config) fill() (err error) {
 	if c.HalfLife == 0 {
 		c.HalfLife = DefaultHalfLife
 	}
+	if c.Window == 0 {
+		c.Window = DefaultWindow
+	}
 	if c.Profiling <= 0 {
 		c.Profiling = DefaultProfiling
 	}
@@ -139,6 +184,9 @@ func (c *Config) fill() (err error) {
 		c.Watch = time.Second
 	}
 	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
+	if c.saveEvery == 0 {
+		c.saveEvery = saveEvery
+	}
 	if c.Clock == nil {
 		c.Clock = nvmlx.SystemClock()
 	}

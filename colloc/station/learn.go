@@ -48,6 +48,34 @@ func (s *Station) saveLearned() error {
 	return nil
 }
 
+// refitAfter is how many lessons make the models be fitted anew: that takes seconds of a CPU.
+const refitAfter = 100
+
+// keepLearned fits models anew, and writes what was learned, now and then until ctx is done.
+func (s *Station) keepLearned(ctx context.Context) {
+	waiter := s.config.Clock.NewWaiter()
+	defer waiter.Stop()
+	var saved, fitted int64
+	for waiter.Wait(ctx, s.config.Clock.Now().Add(s.config.saveEvery)) == nil {
+		lessons := s.lessons.Load()
+		if lessons == saved {
+			continue
+		}
+		var err error
+		if lessons-fitted >= refitAfter {
+			err, fitted = s.planner.Refit(ctx), lessons
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if err = errors.Join(err, s.saveLearned()); err != nil {
+			s.warn(s.config.Clock.Now(), "what was learned is not kept: "+err.Error())
+			continue
+		}
+		saved = lessons
+	}
+}
+
 // follow learns from what happens to a job.
 func (s *Station) follow(e *runner.Event) {
 	r := &e.Record
@@ -58,8 +86,11 @@ func (s *Station) follow(e *runner.Event) {
 		}
 	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering, runner.EventOverrun:
 		known, err := s.kinds.Progress(e.At, r, s.models[r.GPU])
+		if known || e.Kind == runner.EventFinished && r.Task.Profile != nil {
+			s.lessons.Add(1)
+		}
 		if err == nil && known {
-			err = s.spread(r.Task.Kind)
+			err = s.spread(r)
 		}
 		if err != nil && !errors.Is(err, runner.ErrClosed) {
 			s.warnOf(e, fmt.Sprintf("what was seen of job %s is not learned: %v", r.Task.ID, err))
@@ -68,15 +99,15 @@ func (s *Station) follow(e *runner.Event) {
 	}
 }
 
-// spread lets the jobs of a kind go by what is known of it.
-func (s *Station) spread(kind string) error {
+// spread lets the jobs of the kind of one go by what is known of it.
+func (s *Station) spread(of *runner.Record) error {
 	by := make(map[profile.Bytes][]string)
 	for _, r := range s.runner.Records() {
-		if r.Task.Kind == kind && !r.State.Over() {
+		if !r.State.Over() && s.kinds.Same(&r, of) {
 			by[r.Task.Memory] = append(by[r.Task.Memory], r.Task.ID)
 		}
 	}
-	p := s.kinds.Of(kind)
+	p := s.kinds.Of(uidOf(of), of.Task.Kind)
 	var err error
 	for memory, ids := range by {
 		err = errors.Join(err, s.runner.Describe(p, memory, ids...))

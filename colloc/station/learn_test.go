@@ -3,15 +3,19 @@
 package station
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
@@ -34,6 +38,16 @@ func train(until string) int {
 	}
 }
 
+// lightly is a host whose GPUs have little to do, whoever runs there.
+type lightly struct{ *fakegpu.Source }
+
+func (l lightly) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
+	s, err := l.Source.Read(ctx, id, what)
+	s.GPUBusy, s.SMActive = profile.Some(0.2), profile.Some(0.1)
+	s.Missing = nvmlx.Missing{}
+	return s, err
+}
+
 // The first job of a program that nobody knows has its GPU alone for a moment, and from
 // then on what it was seen to use; so have all others of its kind, after a restart too.
 func TestKinds(t *testing.T) {
@@ -45,7 +59,10 @@ func TestKinds(t *testing.T) {
 	end := filepath.Join(dir, "end")
 	task := api.Task{Command: []string{self, "train", end}, Dir: dir, Kind: "train", Env: []string{"COLLOC_TESTBED=" + os.Getenv("COLLOC_TESTBED")}}
 	task.Progress.Pattern = `step (?P<step>\d+)/(?P<total>\d+)`
-	adjust := func(c *Config) { c.Profiling = 100 * time.Millisecond }
+	adjust := func(c *Config) {
+		source, _ := c.Source.(*fakegpu.Source)
+		c.Source, c.Profiling, c.saveEvery = lightly{source}, 100*time.Millisecond, 10*time.Millisecond
+	}
 	g := newRig(t, dir, 1, adjust)
 	ids := g.add(t, task)
 	if first := g.running(t, ids[0]); first.Reserved < 30*profile.GiB {
@@ -64,6 +81,22 @@ func TestKinds(t *testing.T) {
 			break
 		}
 		<-changed
+	}
+	ids = append(ids, g.add(t, task)...) // now it shares the GPU with the first
+	if j := g.running(t, ids[1]); !slices.Equal(j.Beside, ids[:1]) || j.Reserved > 4*profile.GiB || j.Predicted.IsZero() {
+		t.Errorf("the second job is %+v, want it beside the first", j)
+	}
+	tick := time.NewTicker(5 * time.Millisecond) // a daemon that is killed has written it
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		text, _ := os.ReadFile(filepath.Join(dir, "state", kindsFile))
+		_, err := os.Stat(filepath.Join(dir, "state", modelsFile))
+		if strings.Contains(string(text), ":train") && err == nil {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("what was learned is not written while the station runs: %s, %v", text, err)
+		}
 	}
 	if err := os.WriteFile(end, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -6,8 +6,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,10 +33,36 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "train" {
 		os.Exit(train(os.Args[2]))
 	}
+	if len(os.Args) == 4 && os.Args[1] == "crowd" {
+		os.Exit(crowd(os.Args[2], os.Args[3]))
+	}
 	if len(os.Args) == 4 && os.Args[1] == "hold" {
 		os.Exit(hold(os.Args[2], os.Args[3]))
 	}
 	goleak.VerifyTestMain(m)
+}
+
+// crowd makes connections, asks on each, prints how many were answered, and keeps them until
+// the end of standard input.
+func crowd(socket, text string) int {
+	n, err := strconv.Atoi(text)
+	answered := 0
+	for range n {
+		c, dialled := net.Dial("unix", socket)
+		if dialled != nil {
+			continue
+		}
+		_, wrote := io.WriteString(c, "GET /v1/jobs HTTP/1.1\r\nHost: station\r\n\r\n")
+		if _, read := c.Read(make([]byte, 1)); wrote == nil && read == nil {
+			answered++
+		}
+	}
+	fmt.Println(answered)
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	if err != nil {
+		return 1
+	}
+	return 0
 }
 
 // hold holds memory of a fake GPU until there is a file.

@@ -41,7 +41,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.kindsKeeper, known, err = keep.Open[map[string]*profile.Profile](c.Dir, kindsFile); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s.kinds, s.models = kinds.New(c.Profiling, known), make(map[nvmlx.DeviceID]profile.GPUModel)
+	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known), make(map[nvmlx.DeviceID]profile.GPUModel)
 	devices, err := c.Source.Devices(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("station: list GPUs: %w", err)
@@ -54,7 +54,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s.turns = turn.New(c.Clock.Now, turn.Policy{HalfLife: c.HalfLife, Weights: c.Weights, MaxGPUs: c.MaxGPUs}, old.Turns)
+	s.turns = turn.New(c.Clock.Now, c.policy(), old.Turns)
 	s.runner, err = runner.Open(ctx, s.runnerConfig())
 	var corrupt *runner.CorruptError
 	if errors.As(err, &corrupt) { // it is aside, and what still runs is counted as somebody else's

@@ -29,6 +29,7 @@ const (
 	bodyPatience   = time.Minute
 	idlePatience   = 2 * time.Minute
 	maxHeader      = 1 << 16
+	maxConnections = 64 // of one user at once; root may have any number
 )
 
 // Serve answers requests on l, a unix socket, until ctx is done. It closes l.
@@ -39,7 +40,7 @@ func (s *Station) Serve(ctx context.Context, l net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
-	go func() { done <- server.Serve(l) }()
+	go func() { done <- server.Serve(peer.Limit(l, maxConnections)) }()
 	select {
 	case err := <-done:
 		return err

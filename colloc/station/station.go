@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -36,6 +38,7 @@ type Station struct {
 	sampling    context.Context // of samplers
 	stopSampler context.CancelFunc
 	samplers    sync.WaitGroup
+	lessons     atomic.Int64 // what was learned since New: measurements, kinds
 
 	submitting   sync.Mutex          // guards what follows
 	last         int                 // the number of the last job
@@ -64,13 +67,16 @@ func (s *Station) Run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	counted := make(chan struct{})
 	go func() { defer close(counted); s.count(ctx) }()
+	learned := make(chan struct{})
+	go func() { defer close(learned); s.keepLearned(ctx) }()
 	err := s.runner.Run(ctx)
 	stop()
 	<-counted
+	<-learned
 	return err
 }
 
-// saveEvery is how often what users had is written.
+// saveEvery is how often what users had and what was learned is written.
 const saveEvery = time.Minute
 
 // count counts who has GPUs until ctx is done.
@@ -81,7 +87,7 @@ func (s *Station) count(ctx context.Context) {
 	for {
 		now := s.config.Clock.Now()
 		s.turns.Charge(now, s.tenants())
-		if now.Sub(saved) >= saveEvery {
+		if now.Sub(saved) >= s.config.saveEvery {
 			saved = now
 			if err := s.save(); err != nil {
 				s.warn(now, err.Error())
@@ -107,7 +113,7 @@ func (s *Station) tenants() map[nvmlx.DeviceID][]turn.Tenant {
 			if r.Speed.IsZero() && r.Predicted.Confidence > 0 {
 				speed = r.Predicted.Value
 			}
-			on[gpus[i].Device.ID] = append(on[gpus[i].Device.ID], turn.Tenant{UID: uidOf(&r), Speed: speed})
+			on[gpus[i].Device.ID] = append(on[gpus[i].Device.ID], turn.Tenant{UID: uidOf(&r), Speed: speed, Since: r.Started})
 		}
 	}
 	return on
@@ -139,6 +145,7 @@ func (s *Station) warnOf(e *runner.Event, text string) {
 func (s *Station) keepWarning(w warning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.warnings = slices.DeleteFunc(s.warnings, func(old warning) bool { return old.Text == w.Text && old.uid == w.uid })
 	if n := len(s.warnings); n >= maxWarnings {
 		s.warnings = append(s.warnings[:0], s.warnings[n-maxWarnings+1:]...)
 	}

@@ -116,7 +116,8 @@ func (s *Station) mayQueue(u peer.User, n int) error {
 	s.submitting.Lock()
 	all := s.last
 	s.submitting.Unlock()
-	if all+n <= s.config.MaxQueued { // as many as there ever were
+	most := cmp.Or(s.config.Users[u.UID].MaxQueued, s.config.MaxQueued)
+	if all+n <= most { // as many as there ever were
 		return nil
 	}
 	queued := 0
@@ -125,9 +126,9 @@ func (s *Station) mayQueue(u peer.User, n int) error {
 			queued++
 		}
 	}
-	if queued+n > s.config.MaxQueued {
+	if queued+n > most {
 		return api.Errorf(api.OverLimit, "tasks", "wait until some have started, or cancel some",
-			"%d of your tasks are queued, and %d more are beyond the %d that one user may have", queued, n, s.config.MaxQueued)
+			"%d of your tasks are queued, and %d more are beyond the %d that one user may have", queued, n, most)
 	}
 	return nil
 }
@@ -157,12 +158,15 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 			return t, &api.Error{Code: api.Invalid, Where: c.where, What: c.what, Do: c.help}
 		}
 	}
+	if in.Class == highClass && !s.governs(u) && !s.config.Users[u.UID].High {
+		return t, &api.Error{Code: api.Forbidden, Where: "class", What: "you may not submit in class high: it comes before all others' jobs", Do: "want normal or low, or ask whoever runs the station"}
+	}
 	owner, command := s.ownerOf(u, in), in.Command
 	if s.config.Rewrite != nil && !in.Shell && len(command) > 0 {
 		command = s.config.Rewrite(command)
 	}
 	return runner.Task{
-		Profile: s.kinds.Of(in.Kind),
+		Profile: s.kinds.Of(owner.UID, in.Kind),
 		Name:    in.Name, Kind: in.Kind, Owner: &owner, Command: command, Shell: in.Shell, Dir: in.Dir, Env: in.Env,
 		GPUs: in.GPUs, Memory: in.Memory, Alone: in.Alone, MaxSlowdown: in.MaxSlowdown, CPUs: in.CPUs,
 		Timeout: time.Duration(in.Time), Priority: priority, After: in.After, Retries: in.Retries, Held: in.Held, Progress: in.Progress,
@@ -172,9 +176,12 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 // NormalClass is the priority class of those who ask for none.
 const NormalClass = "normal"
 
+// highClass is for those alone who may pass all others.
+const highClass = "high"
+
 // classes are the priority classes: of two tasks of different classes the one of the
 // higher starts first.
-func classes() map[string]int { return map[string]int{"low": -1, NormalClass: 0, "high": 1} }
+func classes() map[string]int { return map[string]int{"low": -1, NormalClass: 0, highClass: 1} }
 
 // plain reports whether a text may stand in a table.
 func plain(text string) bool {

@@ -199,7 +199,7 @@ func (g *rig) binary(tb testing.TB) string {
 func TestApart(t *testing.T) {
 	g := lab(t, 2, nil)
 	own := shell(g.home(ann), "echo secret; exec sleep 1000")
-	own.Env = append(own.Env, "COLLOC_TESTBED="+os.Getenv("COLLOC_TESTBED"))
+	own.Env, own.Kind = append(own.Env, "COLLOC_TESTBED="+os.Getenv("COLLOC_TESTBED")), "python secret.py"
 	id := g.addAs(t, ann, own)[0]
 	g.running(t, id)
 	record, _ := g.runner.Record(id)
@@ -295,6 +295,45 @@ func idsOf(from, upTo int) (ids []string) {
 		ids = append(ids, strconv.Itoa(n))
 	}
 	return ids
+}
+
+// A user may have so many connections and no more, whatever they ask or do not ask for, and
+// others are answered meanwhile. No user passes all others in class high unless told so.
+func TestCrowd(t *testing.T) {
+	g := lab(t, 1, func(c *Config) { c.Users = map[uint32]Limits{bob: {High: true}} })
+	crowd := exec.Command("/proc/self/exe", "crowd", filepath.Join(g.dir, "s"), strconv.Itoa(maxConnections+10))
+	crowd.Dir, crowd.Stderr = "/", os.Stderr
+	crowd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: ann, Gid: ann}}
+	in, err := crowd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := crowd.StdoutPipe()
+	if err == nil {
+		err = crowd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	answered := 0
+	if _, err := fmt.Fscanln(out, &answered); err != nil || answered != maxConnections {
+		t.Errorf("of one user's connections %d were answered, %v; want %d", answered, err, maxConnections)
+	}
+	if code, text := g.as(t, bob, http.MethodGet, "/v1/jobs", nil); code != http.StatusOK {
+		t.Errorf("another user gets %d %s", code, text)
+	}
+	if _, err := g.State(t.Context()); err != nil {
+		t.Errorf("root gets %v", err)
+	}
+	if err := errors.Join(in.Close(), crowd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	high := shell("/", "true")
+	high.Class = highClass
+	if code, text := g.as(t, ann, http.MethodPost, "/v1/jobs", api.Submission{Tasks: []api.Task{high}}); code != http.StatusForbidden || !strings.Contains(text, "class high") {
+		t.Errorf("a user passes all others: %d %s", code, text)
+	}
+	g.over(t, g.addAs(t, bob, high)...)
 }
 
 // A job that uses more than was reserved for it is stopped beside another user's, who is

@@ -40,12 +40,12 @@ func (s *Station) viewer(u peer.User) *viewer {
 func (v *viewer) job(r *runner.Record) api.Job {
 	t := &r.Task
 	j := api.Job{
-		ID: t.ID, Name: t.Name, Kind: t.Kind, User: v.s.names.Of(uidOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
+		ID: t.ID, Name: t.Name, User: v.s.names.Of(uidOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
 		Submitted: r.Submitted, Started: r.Started, Ended: r.Ended, Width: t.Width(), Reserved: r.Reserved, Peak: r.Peak,
 		Mechanism: r.Mechanism, Speed: r.Speed, Step: r.Step, Total: r.Total, Runs: r.Runs, OutOfMemory: max(0, int(r.Recovery)-r.Overruns), Signal: r.Signal,
 	}
 	if v.s.may(v.u, r) {
-		j.Command, j.Dir, j.Log, j.Err = t.Command, t.Dir, r.Log, r.Err
+		j.Kind, j.Command, j.Dir, j.Log, j.Err = t.Kind, t.Command, t.Dir, r.Log, r.Err
 	}
 	if r.Predicted.Confidence > 0 {
 		j.Predicted = profile.Some(r.Predicted.Value)

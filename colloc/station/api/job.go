@@ -11,10 +11,10 @@ import (
 type Job struct {
 	ID   string `json:"id"`
 	Name string `json:"name,omitempty"`
-	Kind string `json:"kind,omitempty"`
 	// User is whose it is.
 	User string `json:"user"`
-	// Command, Dir, Log and Err are told to its user and to root only.
+	// Kind, Command, Dir, Log and Err are told to its user and to root only.
+	Kind    string   `json:"kind,omitempty"`
 	Command []string `json:"command,omitempty"`
 	Dir     string   `json:"dir,omitempty"`
 	Log     string   `json:"log,omitempty"`

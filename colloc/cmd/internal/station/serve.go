@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"os/user"
 	"path/filepath"
 	"runtime/debug"
 	"strconv"
@@ -64,6 +63,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
 	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
 	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")
+	o.limits(f)
 	o.web.flag(f)
 	f.BoolVar(&o.config.Decide, "decide", false, "answer fit, best, plan and observe for other schedulers, on the socket and, but for observe, at the address of -http")
 	f.Func("gone", "what ran on the host `NAME`, which shared the folder, is lost: the host is gone for good", func(s string) error {
@@ -92,20 +92,14 @@ func (o *serving) weigh(text string) error {
 	if !ok || err != nil || !(w > 0) || math.IsInf(w, 0) {
 		return fmt.Errorf("%q: want USER=W, with W above 0", text)
 	}
-	u, err := user.Lookup(name)
-	if err != nil {
-		if u, err = user.LookupId(name); err != nil {
-			return fmt.Errorf("there is no user %q here", name)
-		}
-	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	uid, err := userNumber(name)
 	if err != nil {
 		return err
 	}
 	if o.config.Weights == nil {
 		o.config.Weights = make(map[uint32]float64)
 	}
-	o.config.Weights[uint32(uid)] = w
+	o.config.Weights[uid] = w
 	return nil
 }
 

@@ -1,6 +1,10 @@
 package supervise
 
-import "errors"
+import (
+	"errors"
+	"slices"
+	"syscall"
+)
 
 // The conditions that callers tell apart with errors.Is.
 var (
@@ -14,3 +18,9 @@ var (
 	// ErrTaken means that the claim was made before.
 	ErrTaken = errors.New("the run is claimed already")
 )
+
+// Crowded reports whether an error means that this process, or the host, has no room for
+// another process or open file: it may have later.
+func Crowded(err error) bool {
+	return slices.ContainsFunc([]error{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM}, func(e error) bool { return errors.Is(err, e) })
+}

@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"fmt"
 	"maps"
 	"sync"
 	"time"
@@ -18,6 +19,7 @@ const MaxKinds = 10_000
 // Book is what is known of kinds. It is safe for concurrent use.
 type Book struct {
 	enough time.Duration
+	shared bool
 
 	mu      sync.Mutex
 	known   map[string]*profile.Profile
@@ -29,13 +31,36 @@ type watch struct {
 	gpu nvmlx.DeviceID
 }
 
-// New goes on with what was known. A run is watched for so long from its first step on.
-func New(enough time.Duration, known map[string]*profile.Profile) *Book {
-	b := &Book{enough: enough, known: maps.Clone(known), watched: make(map[string]*watch)}
+// New goes on with what was known. A run is watched for so long from its first step on;
+// shared says that what is seen of one user's run holds for all users'.
+func New(enough time.Duration, shared bool, known map[string]*profile.Profile) *Book {
+	b := &Book{enough: enough, shared: shared, known: maps.Clone(known), watched: make(map[string]*watch)}
 	if b.known == nil {
 		b.known = make(map[string]*profile.Profile)
 	}
 	return b
+}
+
+// name is what a kind is called here: each user's own, for whoever runs a program says what
+// it is, and how much it uses follows from arguments and data too. O(1).
+func (b *Book) name(uid uint32, kind string) string {
+	if kind == "" || b.shared {
+		return kind
+	}
+	return fmt.Sprintf("%d:%s", uid, kind)
+}
+
+// nameOf is that of a run.
+func (b *Book) nameOf(r *queue.Record) string {
+	if r.Task.Owner == nil {
+		return b.name(0, r.Task.Kind)
+	}
+	return b.name(r.Task.Owner.UID, r.Task.Kind)
+}
+
+// Same reports whether what is known of one run's kind holds for the other.
+func (b *Book) Same(r, other *queue.Record) bool {
+	return r.Task.Kind == other.Task.Kind && b.nameOf(r) == b.nameOf(other)
 }
 
 // Known returns what is known of all kinds.
@@ -45,11 +70,11 @@ func (b *Book) Known() map[string]*profile.Profile {
 	return maps.Clone(b.known)
 }
 
-// Of returns what is known of a kind; nil is nothing.
-func (b *Book) Of(kind string) *profile.Profile {
+// Of returns what is known of a user's kind; nil is nothing.
+func (b *Book) Of(uid uint32, kind string) *profile.Profile {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.known[kind]
+	return b.known[b.name(uid, kind)]
 }
 
 // Begin watches a run that starts, if its kind is unknown, no other of it is watched, and
@@ -57,7 +82,7 @@ func (b *Book) Of(kind string) *profile.Profile {
 func (b *Book) Begin(at time.Time, r *queue.Record) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := r.Task.Kind
+	kind := b.nameOf(r)
 	if kind == "" || b.known[kind] != nil || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || len(b.known) >= MaxKinds {
 		return false
 	}
@@ -81,7 +106,7 @@ func (b *Book) Sample(s *nvmlx.Sample) {
 func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (known bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	kind := r.Task.Kind
+	kind := b.nameOf(r)
 	w := b.watched[kind]
 	if w == nil || w.Run() != r.Task.ID {
 		return b.grow(r), nil
@@ -110,7 +135,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 // grow raises the known peak of a kind to one that was seen, unless that is within the
 // margin that is reserved anyway.
 func (b *Book) grow(r *queue.Record) bool {
-	known, peak := b.known[r.Task.Kind], r.Peak.Or(0)
+	known, peak := b.known[b.nameOf(r)], r.Peak.Or(0)
 	if known == nil || float64(peak) <= known.Vector.Or(profile.PeakMemory, 0)*(1+colloc.MeasuredMargin) {
 		return false
 	}
@@ -118,6 +143,6 @@ func (b *Book) grow(r *queue.Record) bool {
 	if p.Vector.Set(profile.PeakMemory, float64(peak)) != nil {
 		return false
 	}
-	b.known[r.Task.Kind] = &p
+	b.known[b.nameOf(r)] = &p
 	return true
 }

@@ -10,6 +10,9 @@ type key struct{}
 // Context keeps who is at the other end of a connection, for [From]. It has the form of
 // http.Server's ConnContext.
 func Context(ctx context.Context, c net.Conn) context.Context {
+	if counted, ok := c.(*conn); ok {
+		return context.WithValue(ctx, key{}, counted.user)
+	}
 	u, err := Of(c)
 	if err != nil {
 		return ctx // From then knows nobody

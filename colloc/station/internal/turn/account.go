@@ -8,19 +8,21 @@ import (
 	"example.com/colloc/nvmlx"
 )
 
-// Tenant is a job on a GPU: whose, and how fast as a fraction of its speed alone.
+// Tenant is a job on a GPU: whose, how fast as a fraction of its speed alone, and since when;
+// zero is long ago.
 type Tenant struct {
 	UID   uint32
 	Speed float64
+	Since time.Time
 }
 
-// Charge notes who had GPUs since the last call, shared ones by equal parts, and lets what
-// is long ago count less.
+// Charge notes who had GPUs since the last call, that of the daemon before included, shared
+// ones by equal parts, and lets what is long ago count less.
 func (t *Turns) Charge(now time.Time, gpus map[nvmlx.DeviceID][]Tenant) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	last := t.charged
-	t.charged = now
+	last := t.kept.Charged
+	t.kept.Charged = now
 	if last.IsZero() || !now.After(last) {
 		return
 	}
@@ -28,13 +30,16 @@ func (t *Turns) Charge(now time.Time, gpus map[nvmlx.DeviceID][]Tenant) {
 	forget := math.Exp2(-seconds / t.policy.HalfLife.Seconds())
 	for _, a := range t.kept.Accounts {
 		a.Recent *= forget
+		a.forget(now, t.policy.Window)
 	}
 	for _, tenants := range gpus {
 		part := 1 / float64(len(tenants))
 		for _, tenant := range tenants {
+			seconds := min(seconds, max(0, now.Sub(tenant.Since).Seconds()))
 			a := t.account(tenant.UID)
 			a.Recent += seconds * part
 			a.GPU += seconds * part
+			a.spend(now, seconds*part)
 			if len(tenants) > 1 {
 				a.Saved += seconds * (tenant.Speed - part)
 			}
@@ -85,7 +90,7 @@ func (t *Turns) Accounts() map[uint32]Account {
 	defer t.mu.Unlock()
 	all := make(map[uint32]Account, len(t.kept.Accounts))
 	for uid, a := range t.kept.Accounts {
-		all[uid] = *a
+		all[uid] = a.clone()
 	}
 	return all
 }
@@ -96,13 +101,4 @@ func (t *Turns) Weight(uid uint32) float64 {
 		return w
 	}
 	return 1
-}
-
-func (t *Turns) account(uid uint32) *Account {
-	a := t.kept.Accounts[uid]
-	if a == nil {
-		a = new(Account)
-		t.kept.Accounts[uid] = a
-	}
-	return a
 }

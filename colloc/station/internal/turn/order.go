@@ -101,8 +101,11 @@ func (t *Turns) Allow(r *queue.Record) (avoid []nvmlx.DeviceID, why string) {
 		return nil, "the station drains: nothing starts any more"
 	}
 	u := uid(r)
-	if most := t.policy.MaxGPUs; most > 0 && t.holding[u]+r.Task.Width() > most {
+	if most := t.policy.limit(u).MaxGPUs; most > 0 && t.holding[u]+r.Task.Width() > most {
 		return nil, fmt.Sprintf("its user has %d GPUs, shared ones counted, of the %d that one may have at once", t.holding[u], most)
+	}
+	if why := t.overQuota(u); why != "" {
+		return nil, why
 	}
 	for id := range t.kept.Closed {
 		if c := t.closed(id); c != nil && (!c.Reserved || c.UID != u) {

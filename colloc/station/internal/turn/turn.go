@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"cmp"
 	"maps"
 	"sync"
 	"time"
@@ -31,6 +32,9 @@ type Account struct {
 	// stopped because they used more than was reserved.
 	OutOfMemory int `json:"out_of_memory"`
 	Overruns    int `json:"overruns,omitempty"`
+	// Hours is GPU time in seconds by the hour in which it was had, counted from 1970, of as
+	// many hours as a quota looks back.
+	Hours map[int64]float64 `json:"hours,omitempty"`
 }
 
 // Kept is what survives the daemon.
@@ -42,6 +46,8 @@ type Kept struct {
 	Accounts map[uint32]*Account `json:"accounts,omitempty"`
 	Mean     float64             `json:"mean,omitempty"`
 	Runs     int                 `json:"runs,omitempty"`
+	// Charged is when it was counted last who has GPUs.
+	Charged time.Time `json:"charged,omitzero"`
 }
 
 // Policy says what is fair.
@@ -51,8 +57,25 @@ type Policy struct {
 	// Weights are how much is due to users, compared with others; missing is 1.
 	Weights map[uint32]float64
 	// MaxGPUs is how many GPUs one user may have at once, a shared one counted for each job;
-	// 0 is any number.
+	// 0 is any number. Quota is how much GPU time a user may have in Window before no further
+	// job of theirs starts; 0 is any. Users are those for whom something else holds; a zero in
+	// there is what holds for all.
 	MaxGPUs int
+	Quota   time.Duration
+	Window  time.Duration
+	Users   map[uint32]Limit
+}
+
+// Limit is what holds for one user.
+type Limit struct {
+	MaxGPUs int
+	Quota   time.Duration
+}
+
+// limit is what holds for a user.
+func (p *Policy) limit(uid uint32) Limit {
+	own := p.Users[uid]
+	return Limit{MaxGPUs: cmp.Or(own.MaxGPUs, p.MaxGPUs), Quota: cmp.Or(own.Quota, p.Quota)}
 }
 
 // Turns implements runner.Turns. It is safe for concurrent use.
@@ -62,7 +85,6 @@ type Turns struct {
 
 	mu      sync.Mutex
 	kept    Kept
-	charged time.Time      // when Charge was called last
 	holding map[uint32]int // GPUs, by user, in the present pass
 }
 
@@ -75,7 +97,7 @@ func New(now func() time.Time, policy Policy, kept Kept) *Turns {
 			continue
 		}
 		t.kept.Accounts[uid] = &Account{}
-		*t.kept.Accounts[uid] = *a
+		*t.kept.Accounts[uid] = a.clone()
 	}
 	t.kept.Closed = maps.Clone(kept.Closed)
 	if t.kept.Closed == nil {
@@ -92,7 +114,7 @@ func (t *Turns) Keep() Kept {
 	k.Closed = maps.Clone(t.kept.Closed)
 	k.Accounts = make(map[uint32]*Account, len(t.kept.Accounts))
 	for uid, a := range t.kept.Accounts {
-		copied := *a
+		copied := a.clone()
 		k.Accounts[uid] = &copied
 	}
 	return k
@@ -135,6 +157,21 @@ func (t *Turns) closed(id nvmlx.DeviceID) *Closing {
 		return nil
 	}
 	return &c
+}
+
+func (a *Account) clone() Account {
+	copied := *a
+	copied.Hours = maps.Clone(a.Hours)
+	return copied
+}
+
+func (t *Turns) account(uid uint32) *Account {
+	a := t.kept.Accounts[uid]
+	if a == nil {
+		a = new(Account)
+		t.kept.Accounts[uid] = a
+	}
+	return a
 }
 
 // uid is whose a job is.

@@ -1,0 +1,80 @@
+package station
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os/user"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station"
+	"example.com/colloc/profile"
+)
+
+// limits adds the flags of what users may have.
+func (o *serving) limits(f *flag.FlagSet) {
+	f.DurationVar(&o.config.Quota, "quota", 0, "one user may have `TIME` of GPUs in each -window; what runs goes on; 0 is any")
+	f.DurationVar(&o.config.Window, "window", station.DefaultWindow, "look back `TIME` for -quota")
+	f.Func("limit", "`USER:LIMITS` for one user, as ann:gpus=4,queued=100,quota=80h,high; high lets the user submit in that class", o.limit)
+	f.BoolVar(&o.config.ShareKinds, "share-kinds", false, "what is seen of one user's program holds for all users' jobs of that kind: for users who trust each other")
+	f.Func("overrun", "stop a job that uses more GPU memory than was reserved before others lack it, or only report it: `stop`, report", func(s string) error {
+		policies := map[string]runner.Overrun{"stop": runner.OverrunStop, "report": runner.OverrunReport}
+		policy, ok := policies[s]
+		if !ok {
+			return errors.New("want stop or report")
+		}
+		o.config.Overrun = profile.Some(policy)
+		return nil
+	})
+}
+
+// limit reads USER:LIMITS.
+func (o *serving) limit(text string) error {
+	name, list, ok := strings.Cut(text, ":")
+	if !ok {
+		return fmt.Errorf("%q: want USER:LIMITS", text)
+	}
+	uid, err := userNumber(name)
+	if err != nil {
+		return err
+	}
+	var l station.Limits
+	for part := range strings.SplitSeq(list, ",") {
+		what, value, _ := strings.Cut(part, "=")
+		switch what {
+		case "gpus":
+			l.MaxGPUs, err = strconv.Atoi(value)
+		case "queued":
+			l.MaxQueued, err = strconv.Atoi(value)
+		case "quota":
+			l.Quota, err = time.ParseDuration(value)
+		case "high":
+			l.High = true
+		default:
+			err = errors.New("want gpus=N, queued=N, quota=TIME or high")
+		}
+		if err != nil {
+			return fmt.Errorf("%q: %w", part, err)
+		}
+	}
+	if o.config.Users == nil {
+		o.config.Users = make(map[uint32]station.Limits)
+	}
+	o.config.Users[uid] = l
+	return nil
+}
+
+// userNumber finds a user by name or number.
+func userNumber(name string) (uint32, error) {
+	u, err := user.Lookup(name)
+	if err != nil {
+		if u, err = user.LookupId(name); err != nil {
+			return 0, fmt.Errorf("there is no user %q here", name)
+		}
+	}
+	uid, err := strconv.ParseUint(u.Uid, 10, 32)
+	return uint32(uid), err
+}

@@ -1,0 +1,47 @@
+package turn
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/colloc/nvmlx"
+)
+
+// A user who had the quota starts nothing until some of it is longer ago than the window;
+// others do, and one for whom another quota holds goes by that. It is kept.
+func TestQuota(t *testing.T) {
+	c := &clock{start}
+	policy := Policy{HalfLife: time.Hour, Quota: 3 * time.Hour, Window: 24 * time.Hour, Users: map[uint32]Limit{3: {Quota: 100 * time.Hour}}}
+	turns := New(c.read, policy, Kept{})
+	why := func(uid uint32) string {
+		_, why := turns.Allow(jobs(nil, 1, uid, 0, 1)[0])
+		return why
+	}
+	turns.Charge(c.now, nil)
+	for hour := range 4 {
+		for _, uid := range []uint32{1, 3} {
+			if got := why(uid); (got != "") != (uid == 1 && hour >= 3) {
+				t.Errorf("after %d hours user %d may not start: %q", hour, uid, got)
+			}
+		}
+		c.now = c.now.Add(time.Hour)
+		turns.Charge(c.now, map[nvmlx.DeviceID][]Tenant{"GPU-0": {{UID: 1}, {UID: 2}}, "GPU-1": {{UID: 1}, {UID: 2}}, "GPU-2": {{UID: 3}}})
+	}
+	const until = "until 2026-03-15 11:00:00"
+	turns = New(c.read, policy, turns.Keep())
+	if got := why(1); !strings.Contains(got, "4h0m0s of GPU time in the last 24h0m0s") || !strings.HasSuffix(got, until) {
+		t.Errorf("user 1 waits because %q, want 4 hours and %s", got, until)
+	}
+	c.now = time.Date(2026, 3, 15, 11, 0, 0, 0, time.UTC).Add(-time.Second)
+	if why(1) == "" {
+		t.Error("user 1 may start too early")
+	}
+	c.now = c.now.Add(time.Second)
+	if got := why(1); got != "" {
+		t.Errorf("user 1 still waits because %q", got)
+	}
+	if n := len(turns.Keep().Accounts[1].Hours); n > 24 {
+		t.Errorf("%d hours are kept, want those of the window", n)
+	}
+}
