@@ -2,7 +2,6 @@ package footprint
 
 import (
 	"math"
-	"strings"
 
 	"example.com/colloc/profile"
 )
@@ -145,13 +144,13 @@ func readsOutput(l *profile.Layer) bool {
 // derivative PyTorch computes from their output: ReLU, tanh, sigmoid, softmax,
 // but not their relatives (LeakyReLU, PReLU, ReLU6, LogSigmoid, Hardtanh).
 func savesOutput(name string) bool {
-	for _, word := range [...]string{"relu", "tanh", "sigmoid", "softmax"} {
-		for at := 0; at+len(word) <= len(name); at++ {
-			if !strings.EqualFold(name[at:at+len(word)], word) {
-				continue
-			}
+	for at := range len(name) {
+		if at > 0 && isLetter(name[at-1]) {
+			continue
+		}
+		for _, word := range [...]string{"relu", "tanh", "sigmoid", "softmax"} {
 			end := at + len(word)
-			if (at == 0 || !isLetter(name[at-1])) && (end == len(name) || name[end] != '6') {
+			if startsWith(name[at:], word) && (end == len(name) || name[end] != '6') {
 				return true
 			}
 		}
@@ -164,14 +163,38 @@ func savesOutput(name string) bool {
 // keeps a clone of it. (ELU, LeakyReLU, Hardtanh and ReLU6 have one from their
 // output in place.)
 func clones(name string) bool {
-	for _, word := range [...]string{"silu", "swish", "gelu", "mish"} {
-		for at := 0; at+len(word) <= len(name); at++ {
-			if strings.EqualFold(name[at:at+len(word)], word) {
+	for at := range len(name) {
+		switch rest := name[at:]; rest[0] | 0x20 {
+		case 's':
+			if startsWith(rest, "silu") || startsWith(rest, "swish") {
 				return true
 			}
+		case 'g':
+			if startsWith(rest, "gelu") {
+				return true
+			}
+		case 'm':
+			if startsWith(rest, "mish") {
+				return true
+			}
+		default: // most letters begin none of them
 		}
 	}
 	return false
+}
+
+// startsWith says whether name starts with word, which is in small letters, in
+// letters of either case.
+func startsWith(name, word string) bool {
+	if len(name) < len(word) {
+		return false
+	}
+	for i := range len(word) {
+		if name[i]|0x20 != word[i] { // a small letter is its capital and this bit
+			return false
+		}
+	}
+	return true
 }
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
