@@ -40,9 +40,9 @@ type Config struct {
 	// MIGSpeed predicts how fast a MIG slice is compared with its card; nil is
 	// [pretrained.MIGSpeed].
 	MIGSpeed *pace.MIGSpeed
-	// Reference is the card whose pace is 1, see [Planner.Score]; the zero value is
-	// that of Pace, the fastest card of the catalogue, and in a plan the kind of GPU
-	// on which its tasks are fastest.
+	// Reference is the card whose pace is 1, see [Planner.Score]. The zero value is that
+	// of Pace, the fastest card of the catalogue. In a plan it is the kind of GPU on
+	// which its tasks are fastest.
 	Reference profile.GPUModel
 	// Host is what was measured of the machine: the cost of a CUDA context.
 	Host predict.Host

@@ -25,7 +25,7 @@ type Plan struct {
 	Notes []Note `json:"notes"`
 	// GPUs is the number of GPUs the plan could use.
 	GPUs int `json:"gpus"`
-	// Reference is the product on which a task's pace is 1, where the GPUs differ;
+	// Reference is the product on which a task's pace is 1, where the GPUs differ. It is
 	// empty where all are of one kind and every pace is 1.
 	Reference string `json:"reference,omitempty"`
 	// Throughput is the sum over all tasks, residents included, of weight, pace and
@@ -63,9 +63,9 @@ type Placement struct {
 	// offers after headroom.
 	Reserved profile.Bytes `json:"reserved_bytes"`
 	Usable   profile.Bytes `json:"usable_bytes"`
-	// Binding is the limit that keeps the waiting task that comes nearest from
-	// joining the set; 0 if none waits or if joining would merely be worth
-	// less than what the plan does.
+	// Binding is the limit that keeps the waiting task that comes nearest from joining
+	// the set. It is 0 if none waits, or if joining would merely be worth less than
+	// what the plan does.
 	Binding packer.ReasonCode `json:"binding"`
 	// Alternatives are the best sets with a waiting task that the plan
 	// rejected, at most two.

@@ -36,8 +36,8 @@ type Process struct {
 	// PID is the process as the host counts; inside a container it may mean
 	// another process or none.
 	PID int `json:"pid"`
-	// InnerPID is what the process is called in its own PID namespace, as in a
-	// container; missing if that is no other, or cannot be seen from here.
+	// InnerPID is what the process is called in its own PID namespace, as in a container.
+	// It is missing if that is no other, or cannot be seen from here.
 	InnerPID profile.Opt[int] `json:"inner_pid,omitzero"`
 	// Name is the program, where the driver tells.
 	Name string `json:"name,omitempty"`

@@ -57,8 +57,8 @@ type SystemInfo struct {
 	CUDA string `json:"cuda,omitempty"`
 }
 
-// DeviceID names a GPU ("GPU-...") or a MIG instance ("MIG-...") for as long as
-// it exists; it is the UUID that the driver, CUDA_VISIBLE_DEVICES and Slurm use.
+// DeviceID names a GPU ("GPU-...") or a MIG instance ("MIG-...") for as long as it
+// exists. It is the UUID that the driver, CUDA_VISIBLE_DEVICES and Slurm use.
 type DeviceID string
 
 // DeviceInfo is what does not change while a device is in use.
@@ -95,11 +95,10 @@ type DeviceInfo struct {
 	GPM profile.Opt[bool] `json:"gpm,omitzero"`
 }
 
-// GPU returns the catalogue's entry for the product, with the memory and the SMs
-// that the driver reported in place of the nominal ones; for a MIG instance
-// these are the instance's, while rates and bandwidth stay the product's. If the
-// catalogue does not know the product, it returns false with what the driver
-// reported alone.
+// GPU returns the catalogue's entry for the product. The memory and the SMs are those
+// that the driver reported, not the nominal ones. For a MIG instance these are the
+// instance's, while rates and bandwidth stay the product's. If the catalogue does
+// not know the product, it returns false with what the driver reported alone.
 func (d DeviceInfo) GPU() (profile.GPUModel, bool) {
 	model, ok := profile.LookupGPU(d.Name)
 	if !ok {

@@ -17,9 +17,9 @@ import (
 // allocation per pair.
 type BatchModel interface {
 	Model
-	// PairSpeeds fills own[j] with the speed of task beside partners[j], and
-	// other[j] with the speed of partners[j] beside task, each the same number
-	// as Speeds gives for that pair.
+	// PairSpeeds fills own[j] with the speed of task beside partners[j], and other[j]
+	// with the speed of partners[j] beside task. Each is the same number as Speeds
+	// gives for that pair.
 	PairSpeeds(task *Task, partners []*Task, gpu *GPU, mech profile.Mechanism, own, other []float64) error
 }
 
@@ -102,8 +102,8 @@ func (e *PaceError) Error() string {
 	return fmt.Sprintf("packer: model: the pace of %q on GPU %q is %v; want a number from 1/%d to %d, relative to a reference that is the same for all GPUs", e.Task, e.GPU, e.Pace, maxPace, maxPace)
 }
 
-// AskPace returns the pace that m gives a task on a GPU, 1 if m is no [PaceModel],
-// and a [PaceError] if it makes no sense.
+// AskPace returns the pace that m gives a task on a GPU, 1 if m is no [PaceModel]. It
+// returns a [PaceError] if the pace makes no sense.
 func AskPace(m Model, t *Task, gpu *GPU) (float64, error) {
 	x, ok := m.(PaceModel)
 	if !ok {

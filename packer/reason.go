@@ -95,9 +95,9 @@ type Reason struct {
 	// most. The 64 tasks that need least memory are considered, fewer where
 	// there are more than 4096 tasks.
 	Partner string `json:"partner,omitempty"`
-	// Memory is the task's reservation, Largest what the largest GPU that
-	// carries its labels offers after headroom and residents, Short how many bytes are missing for the
-	// task alone (TooLarge) or with Partner (MemoryLimit).
+	// Memory is the task's reservation. Largest is what the largest GPU that carries its
+	// labels offers after headroom and residents. Short is how many bytes are missing
+	// for the task alone (TooLarge) or with Partner (MemoryLimit).
 	Memory  profile.Bytes `json:"memory_bytes"`
 	Largest profile.Bytes `json:"largest_bytes,omitempty"`
 	Short   profile.Bytes `json:"short_bytes,omitempty"`

@@ -28,11 +28,10 @@ func SpeedFromThroughput(alone, beside float64) (float64, error) {
 	return measuredSpeed("throughput", alone, beside, beside/alone)
 }
 
-// SpeedFromSMShares is the share of SM time that NVML reports for the task's
-// process beside the others over that alone, both in (0, 1]; NVML itself gives
-// per cent (nvmlDeviceGetProcessUtilization). It holds as far as a step takes the
-// same SM time however it is shared; it is the roughest of the three and needs
-// nothing of the task.
+// SpeedFromSMShares is the share of SM time that NVML reports for the task's process
+// beside the others over that alone, both in (0, 1]. NVML itself gives per cent
+// (nvmlDeviceGetProcessUtilization). It holds as far as a step takes the same SM time
+// however it is shared. It is the roughest of the three and needs nothing of the task.
 func SpeedFromSMShares(alone, beside float64) (float64, error) {
 	if alone > 1 || beside > 1 {
 		return 0, fmt.Errorf("predict: speed from SM shares: %v alone, %v beside: want fractions, at most 1", alone, beside)

@@ -167,8 +167,8 @@ type Solo struct {
 	// Batch is samples a step; 0 means 1. Precision is the number format.
 	Batch     int
 	Precision Precision
-	// SMActive and DRAMActive are shares of the SMs and of the memory interface in use,
-	// as DCGM and NVML's GPM tell; GPUBusy and MemBusy are what nvidia-smi calls
+	// SMActive and DRAMActive are shares of the SMs and of the memory interface in use, as
+	// DCGM and NVML's GPM tell. GPUBusy and MemBusy are what nvidia-smi calls
 	// utilization.gpu and utilization.memory.
 	SMActive, DRAMActive, GPUBusy, MemBusy Opt[float64]
 	// Memory is the peak of the device memory in use, PowerWatts the mean board power.

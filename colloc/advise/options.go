@@ -20,8 +20,7 @@ type Options struct {
 	// Thresholds decide what is low and high.
 	Thresholds Thresholds
 	// DataWait is the share of its steps in which the task waited for its data, in
-	// [0, 1], as a profiler's trace tells (tracefile.File.DataWait); missing is not
-	// measured.
+	// [0, 1]. A profiler's trace tells (tracefile.File.DataWait). Missing is not measured.
 	DataWait profile.Opt[float64]
 	// CPUs is the number of CPU cores the task may use; 0 is unknown and counts
 	// as 8 where data-loader workers are advised.

@@ -69,8 +69,8 @@ type Remedy struct {
 	// GPUs; 0 where that does not apply.
 	Action Action `json:"action"`
 	Count  int    `json:"count,omitempty"`
-	// Throughput is the work per time and GPU that follows, as a multiple of
-	// today's; for a task that does not run today, of what it would be on a GPU
+	// Throughput is the work per time and GPU that follows, as a multiple of today's.
+	// For a task that does not run today it is a multiple of what it would be on a GPU
 	// that were large enough.
 	Throughput Effect `json:"throughput"`
 	// Memory is the predicted peak on each GPU, in bytes; missing if it does

@@ -36,9 +36,9 @@ type ScalingChoice struct {
 	// GPU is the type, GPUs how many.
 	GPU  string `json:"gpu"`
 	GPUs int    `json:"gpus"`
-	// Throughput is what was measured there, Speedup that over the fewest GPUs
-	// of the type that were measured, Efficiency the throughput of one GPU over
-	// that of one of those fewest.
+	// Throughput is what was measured there. Speedup is that over the throughput of the
+	// fewest GPUs of the type that were measured. Efficiency is the throughput of one
+	// GPU over that of one of those fewest.
 	Throughput float64 `json:"throughput"`
 	Speedup    float64 `json:"speedup"`
 	Efficiency float64 `json:"efficiency"`

@@ -31,9 +31,9 @@ type Config struct {
 	// LeaseTime is how long a reservation holds that is not committed, at most
 	// [MaxLeaseTime]; 0 means one minute.
 	LeaseTime time.Duration
-	// StartTime is how long after its commit a task may take to show up on its
-	// GPU before [Ledger.Reconcile] reports it as absent, at most
-	// [MaxLeaseTime]; 0 means five minutes, time to pull an image.
+	// StartTime is how long after its commit a task may take to show up on its GPU
+	// before [Ledger.Reconcile] reports it as absent. It is at most [MaxLeaseTime];
+	// 0 means five minutes, time to pull an image.
 	StartTime time.Duration
 	// Overhead is the memory in use on a card that no process accounts for and
 	// that is no fault: what the driver keeps for itself. The headroom bears

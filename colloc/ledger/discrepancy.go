@@ -74,9 +74,9 @@ type Discrepancy struct {
 	// Task is the task's ID, PID the process.
 	Task string `json:"task,omitempty"`
 	PID  int    `json:"pid,omitempty"`
-	// Reserved is what the books have for the task (for the whole GPU with
-	// Overcommitted), Used what was seen of it (what foreigners use with
-	// Overcommitted), Short what the GPU lacks.
+	// Reserved is what the books have for the task. Used is what was seen of it. Short
+	// is what the GPU lacks. With Overcommitted, Reserved is that of the whole GPU and
+	// Used is what foreigners use.
 	Reserved profile.Bytes `json:"reserved_bytes,omitempty"`
 	Used     profile.Bytes `json:"used_bytes,omitempty"`
 	Short    profile.Bytes `json:"short_bytes,omitempty"`

@@ -51,9 +51,9 @@ type RefusedError struct {
 	// where Code is [packer.MemoryLimit].
 	Needed profile.Bytes
 	Free   profile.Bytes
-	// Other is the task that joined the GPU after the snapshot, or else the one
-	// that must be alone, is a gang, or has labels that do not go together with those of
-	// the claim; empty if none applies.
+	// Other is the task that joined the GPU after the snapshot. Where none did, it is
+	// the task that must be alone, is a gang, or has labels that do not go together
+	// with those of the claim. It is empty if none applies.
 	Other string
 	// Label is what the task asks for by On and the GPU does not carry.
 	Label string

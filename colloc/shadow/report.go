@@ -25,9 +25,9 @@ type Report struct {
 	// From and To are the first and the last time that was told.
 	From time.Time `json:"from"`
 	To   time.Time `json:"to"`
-	// Rounds counts the decisions, Tasks the tasks heard of; of these Started by the
-	// site, as often as it did, Ended, of which Died for lack of memory, and Forgotten,
-	// because they were too many.
+	// Rounds counts the decisions, Tasks the tasks heard of. Of these tasks Started is
+	// how often the site started one, Ended how many ended, and Died how many of them
+	// died for lack of memory. Forgotten were dropped, because they were too many.
 	Rounds    int `json:"rounds"`
 	Tasks     int `json:"tasks"`
 	Started   int `json:"started"`

@@ -214,9 +214,9 @@ func (s *State) Accepts(t *TaskView, g *GPUView) bool {
 		s.FitsHost(t, &s.nodes[g.Node], 1)
 }
 
-// FitsHost reports whether a machine has the CPU, unless it is shared, and host memory for so many of a
-// task's GPUs, over which what it needs is split evenly; for a task without GPUs,
-// whether it has all.
+// FitsHost reports whether a machine has the CPU, unless it is shared, and the host
+// memory for so many of a task's GPUs. What the task needs is split evenly over its
+// GPUs. For a task without GPUs it reports whether the machine has all.
 func (s *State) FitsHost(t *TaskView, n *NodeView, gpus int) bool {
 	if t.CPU == 0 && t.HostMemory == 0 {
 		return true

@@ -53,9 +53,9 @@ type Point struct {
 	// Waiting and Running count tasks.
 	Waiting int `json:"waiting"`
 	Running int `json:"running"`
-	// Occupied is the part of the GPUs that has tasks, Allocated the part that
-	// is promised to tasks (their shares; a task that asked for none has it
-	// all), Busy the part of the SMs that works, Memory the part in use.
+	// Occupied is the part of the GPUs that has tasks. Allocated is the part that is
+	// promised to tasks: their shares; a task that asked for none has it all. Busy is
+	// the part of the SMs that works, Memory the part in use.
 	Occupied  float64 `json:"occupied"`
 	Allocated float64 `json:"allocated"`
 	Busy      float64 `json:"busy"`

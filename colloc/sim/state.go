@@ -161,9 +161,9 @@ func (s *State) Remaining(t *TaskView) time.Duration {
 	return time.Duration(float64(t.Length) * (1 - s.Progress(t)))
 }
 
-// Seen returns the peak memory on each of its GPUs that monitoring shows of a task
-// which has run for [Options].ObserveAfter; ok is false before, and at is when it will
-// be known.
+// Seen returns the peak memory, on each of its GPUs, that monitoring shows of a task
+// which has run for [Options].ObserveAfter. ok is false before that time. at is when
+// it will be known.
 func (s *State) Seen(t *TaskView) (peak profile.Bytes, at time.Duration, ok bool) {
 	if !t.Running() {
 		return 0, agenda.Never, false

@@ -121,8 +121,8 @@ func validateTasks(tasks []Task) error {
 	return nil
 }
 
-// StageTimes are what one iteration of a training task needs of each resource,
-// in the order in which it needs them, and how long an iteration takes in all.
+// StageTimes are what one iteration of a training task needs of each resource, in the
+// order in which it needs them. They also say how long an iteration takes in all.
 type StageTimes struct {
 	// Load is storage and CPU, Compute the GPU, Exchange the network.
 	Load, Compute, Exchange time.Duration
@@ -136,8 +136,8 @@ type StageTimes struct {
 //
 //	floor(t) = (rate(t) + 1/Limit) / Capacity,  rate(t) = Rate · (1 + Swing · sin(2π t / 24 h)).
 type Service struct {
-	// Rate is the mean number of requests a second, Swing how much it swings, in
-	// [0, 1], Capacity how many a second the service serves alone on the reference
+	// Rate is the mean number of requests a second. Swing is how much it swings, in
+	// [0, 1]. Capacity is how many a second the service serves alone on the reference
 	// GPU.
 	Rate, Swing, Capacity float64
 	// Limit is the mean latency that is promised, more than 0.

@@ -64,10 +64,10 @@ var _ Runner = Exec{}
 // stopTime is how long a program that was told to stop may take.
 const stopTime = 2 * time.Second
 
-// Run starts the program and waits for it; when ctx ends, the program is
-// killed. The environment is the caller's, with times in UTC, messages in
-// English, and without the variables that change what the programs print; that
-// of sbatch, which hands it on to the job, is left as it is.
+// Run starts the program and waits for it. When ctx ends, the program is killed. The
+// environment is the caller's, with times in UTC, messages in English, and without
+// the variables that change what the programs print. That of sbatch, which hands it
+// on to the job, is left as it is.
 func (e Exec) Run(ctx context.Context, c Command) (Output, error) {
 	if len(c.Args) == 0 {
 		return Output{Code: -1}, errors.New("slurm: command without a program")

@@ -71,8 +71,8 @@ type Config struct {
 	Sync bool
 	// Watch is the time between two looks at GPUs and tasks; 0 means 1 s.
 	Watch time.Duration
-	// Profiling is how long the first run of a program that nobody knows is watched alone on
-	// its GPU, from its first step on; 0 means [DefaultProfiling].
+	// Profiling is how long the first run of a program that nobody knows is watched alone
+	// on its GPU, from its first step on. 0 means [DefaultProfiling].
 	Profiling time.Duration
 	// ShareKinds lets what is seen of one user's program hold for all users' jobs of that
 	// kind. Whoever submits says what a job's kind is, and teaches the others: for users who

@@ -17,8 +17,8 @@ type Task struct {
 	ID string `json:"id"`
 	// About is for people.
 	About string `json:"about,omitempty"`
-	// ModelFile names a file with the layers, relative to the task file, and SeqLen
-	// the tokens of a sample that it is read with; reading resolves both.
+	// ModelFile names a file with the layers, relative to the task file. SeqLen is the
+	// number of tokens of a sample that it is read with. Reading resolves both.
 	ModelFile string `json:"model_file,omitempty"`
 	SeqLen    int    `json:"seq_len,omitempty"`
 	// Spec is what the task is. A Spec of nothing but a batch of 1 is fine.
@@ -106,8 +106,8 @@ type Solo struct {
 	// Run is which run was seen, Watched for how long.
 	Run     string   `json:"run,omitempty"`
 	Watched Duration `json:"watched,omitzero"`
-	// Startup is the time before the first step; CycleTime that of a step with
-	// its part of what is between epochs; Epochs how many of those ended.
+	// Startup is the time before the first step. CycleTime is that of a step with its part
+	// of what is between epochs. Epochs is how many of those ended.
 	Startup   profile.Opt[Duration] `json:"startup,omitzero"`
 	CycleTime profile.Opt[Duration] `json:"cycle_time,omitzero"`
 	Epochs    int                   `json:"epochs,omitempty"`

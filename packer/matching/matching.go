@@ -26,8 +26,8 @@ func (e *SizeError) Error() string {
 	return fmt.Sprintf("matching: %d %s; want %d", e.Got, e.What, e.Want)
 }
 
-// WeightError says that a weight, or a floor, is out of range, or odd in a [Solver],
-// or differs from that of the same pair the other way round.
+// WeightError says that a weight, or a floor, is out of range, or odd in a [Solver].
+// It also says that one differs from that of the same pair the other way round.
 type WeightError struct {
 	I, J   int // the pair; equal for a floor
 	Weight int64

@@ -50,9 +50,8 @@ type ColumnGen struct {
 	// Steps is how often the search tries to improve the plan; 0 means 25 for
 	// each type of task, 1000 at least.
 	Steps int
-	// MaxSets is the largest number of sets to list, and of questions about
-	// others; 0 means 1 << 25, which are all sets of three of 584 types and all
-	// of four of 165.
+	// MaxSets is the largest number of sets to list, and of questions about others. 0
+	// means 1 << 25: all sets of three of 584 types, or all of four of 165.
 	MaxSets int
 }
 

@@ -29,8 +29,8 @@ import (
 //
 // Limits.MaxSet above 2 is an error, and so are more than some 16 000 tasks.
 type Matching struct {
-	// Tol is the relative gap at which to stop, in [0, 1); 0 is exact on one kind
-	// of GPU, and within what rounding values may have taken on several.
+	// Tol is the relative gap at which to stop, in [0, 1). 0 is exact on one kind of GPU,
+	// and on several within what rounding values may have taken.
 	Tol float64
 }
 

@@ -196,7 +196,7 @@ type Regime struct {
 	// the tasks shared it.
 	GPU       string            `json:"gpu"`
 	Mechanism profile.Mechanism `json:"mechanism"`
-	// CoRuns is how many co-runs are kept for the next refit, Types how many types of
+	// CoRuns is how many co-runs are kept for the next refit. Types is how many types of
 	// tasks have effects of their own, those of the fit among them.
 	CoRuns int `json:"co_runs"`
 	Types  int `json:"types"`

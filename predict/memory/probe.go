@@ -110,8 +110,8 @@ func (p *Probe) Peak(batch int) (predict.Estimate, error) {
 	}, nil
 }
 
-// Reserve returns the memory to set aside at a batch so that the peak exceeds it
-// with probability at most risk, if errors are normal with the spread that
+// Reserve returns the memory to set aside at a batch so that the peak exceeds it with
+// probability at most risk. That holds if errors are normal with the spread that
 // [Probe] documents.
 func (p *Probe) Reserve(batch int, risk float64) (profile.Bytes, error) {
 	if err := conformal.CheckRisk(risk); err != nil {

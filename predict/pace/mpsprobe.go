@@ -39,8 +39,8 @@ type probeTarget struct {
 
 // A Mix is what was measured of the tasks that share one GPU.
 type Mix struct {
-	// Probes[t][i] is the relative speed of task i under MPS at the t-th thread
-	// percentage, in (0, 1]; every mix has the same percentages in the same order.
+	// Probes[t][i] is the relative speed of task i under MPS at the t-th thread percentage,
+	// in (0, 1]. Every mix has the same percentages in the same order.
 	Probes [][]float64
 	// Slices[s][i] is the relative speed of task i on the s-th size of slice, in
 	// (0, 1]; nil where it is to be predicted.

@@ -17,9 +17,8 @@ type Observation struct {
 	Profile *profile.Profile
 	// GPU is where it ran; the zero value is the profile's own.
 	GPU profile.GPUModel
-	// Throughput is work in a second, more than 0, in any unit that is the same
-	// for all observations that are compared; 0 is the batch over the profile's
-	// median step time.
+	// Throughput is work in a second, more than 0. Its unit is the same for all
+	// observations that are compared. 0 is the batch over the profile's median step time.
 	Throughput float64
 	// Task names what throughputs compare within, for [Fit]: the same network,
 	// batch, precision and software. Not used by Observe.

@@ -41,8 +41,8 @@ func (u *Predictor) Solo(spec *profile.Spec, gpu *profile.GPUModel) (SoloUse, er
 	return SoloUse{SMActive: all[smActive], SMOccupancy: all[smOccupancy], DRAMActive: all[dramActive], GPUBusy: all[gpuBusy]}, err
 }
 
-// Busy is Solo for the two quantities that interference depends on where nothing
-// was observed, GPU busy and DRAM active, at a third of the cost.
+// Busy is Solo for the two quantities that interference depends on where nothing was
+// observed. These are GPU busy and DRAM active. It costs a third.
 func (u *Predictor) Busy(spec *profile.Spec, gpu *profile.GPUModel) (gpuIsBusy, dramIsActive predict.Estimate, err error) {
 	var all [quantities]predict.Estimate
 	err = u.predict(spec, gpu, &all, dramActive, gpuBusy)

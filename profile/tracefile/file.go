@@ -24,8 +24,8 @@ type File struct {
 	// log, in the order in which they first appear. Their labels are named in
 	// the package constants.
 	Traces []profile.Trace
-	// DataWait is the share of the time in which the training loop waited for its
-	// data loader, in [0, 1]; a profiler's trace tells, where it marks steps.
+	// DataWait is the share of the time in which the training loop waited for its data
+	// loader, in [0, 1]. A profiler's trace tells, where it marks steps.
 	DataWait profile.Opt[float64]
 	// Warnings are what the reader left out; each is a [*LineError].
 	Warnings []error

@@ -7,8 +7,8 @@ import (
 	"example.com/colloc/profile/tracefile/internal/gather"
 )
 
-// ErrOther says that a file is known, but is no log that this package reads; the
-// error around it names what the file is and what to print instead.
+// ErrOther says that a file is known, but is no log that this package reads. The error
+// around it names what the file is and what to print instead.
 var ErrOther = gather.ErrOther
 
 // other names a text that people take for a log, and says what to print instead.

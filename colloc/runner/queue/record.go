@@ -82,8 +82,8 @@ type Record struct {
 	// gave way to another one. Step goes on; what is between two steps with a restart
 	// between them need not be training.
 	Restarts int `json:"restarts,omitempty"`
-	// PID is the process of the last run and the name of its session and process
-	// group, PIDStart when it began in the kernel's ticks since boot.
+	// PID is the process of the last run, which names its session and process group.
+	// PIDStart is when it began, in the kernel's ticks since boot.
 	PID      int    `json:"pid,omitempty"`
 	PIDStart uint64 `json:"pid_start,omitempty"`
 	// Exit is the exit code of the last run, -1 if it had none; Signal the signal
@@ -95,8 +95,9 @@ type Record struct {
 	// Log is the file with the output of the last run. It is not there if the
 	// command was not found.
 	Log string `json:"log,omitempty"`
-	// LogDropped is how much of the output was left out of the middle of Log, because
-	// that became larger than the runner's limit; known at the end of the run.
+	// LogDropped is how much of the output was left out of the middle of Log. That is
+	// so where the log became larger than the runner's limit. It is known at the end
+	// of the run.
 	LogDropped profile.Bytes `json:"log_dropped,omitempty"`
 }
 

@@ -11,8 +11,8 @@ type Task struct {
 	// ID names the task, unique in the queue. Empty means a number that Submit
 	// chooses: the place in the order of submission, from "1".
 	ID string `json:"id"`
-	// Name is what people call it, Kind what is said of tasks that need and do the same;
-	// neither need be unique, and a Runner goes by neither.
+	// Name is what people call it. Kind is what is said of tasks that need and do the
+	// same. Neither need be unique, and a Runner goes by neither.
 	Name string `json:"name,omitempty"`
 	Kind string `json:"kind,omitempty"`
 	// Owner is the user that it runs as, in that user's folder, with Env and nothing else
@@ -38,15 +38,15 @@ type Task struct {
 	Memory profile.Bytes `json:"memory,omitempty"`
 	// Weight is how much its speed counts; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
-	// MaxSlowdown is solo speed over collocated speed that it bears, at least 1;
-	// 0 means the Planner's default, +Inf no limit, which a record gives as the largest
+	// MaxSlowdown is solo speed over collocated speed that it bears, at least 1. 0 means
+	// the Planner's default. +Inf is no limit, which a record gives as the largest
 	// number.
 	MaxSlowdown float64 `json:"max_slowdown,omitempty"`
 	// Alone forbids sharing.
 	Alone bool `json:"alone,omitempty"`
 	// GPUs is how many GPUs it takes at once, all of one product and all or none of
-	// them; 0 means 1. With several it shares with nobody, Memory and the Profile are
-	// of each, CUDA_VISIBLE_DEVICES names all, and MASTER_ADDR and MASTER_PORT, where
+	// them. 0 means 1. With several it shares with nobody, and Memory and the Profile
+	// are of each. CUDA_VISIBLE_DEVICES names all. MASTER_ADDR and MASTER_PORT, where
 	// nobody set them, let its processes find each other apart from other tasks'.
 	GPUs int `json:"gpus,omitempty"`
 	// CPUs is how many threads each of its numeric libraries and how many data

@@ -95,8 +95,8 @@ func Lacks(p sim.Policy, tasks []sim.Task) string {
 }
 
 // Profiles reports whether a policy needs to know a task's use of the GPU or its
-// speeds beside others, which somebody must measure before it decides; memory it may
-// know from an estimator or from monitoring.
+// speeds beside others. Somebody must measure these before it decides. Memory it
+// may know from an estimator or from monitoring.
 func Profiles(p sim.Policy) bool {
 	switch p.(type) {
 	case Greedy, Horus, Lucid, Gavel, Muri, Session, Colloc:

@@ -18,13 +18,13 @@ import (
 )
 
 // Gavel is a policy in the manner of Gavel's max-sum throughput with space
-// sharing (Narayanan et al., OSDI 2020, arXiv:2008.09213): in rounds of 6 minutes
-// it chooses anew which tasks run, alone or in pairs, on which kind of GPU, such
-// that the sum of predicted speeds is largest, and moves tasks by checkpoint.
+// sharing (Narayanan et al., OSDI 2020, arXiv:2008.09213). In rounds of 6 minutes
+// it chooses anew which tasks run, alone or in pairs, on which kind of GPU. It makes
+// the sum of predicted speeds as large as it can, and moves tasks by checkpoint.
 // Where the authors solve a linear program for shares of time and round it, this
-// solves the integer problem of one round by [solve.Matching]; of a long queue
-// it considers the tasks of most weight, then those that came first, twice as many
-// as there are seats.
+// solves the integer problem of one round by [solve.Matching]. Of a long queue it
+// considers twice as many tasks as there are seats: those of most weight, then those
+// that came first.
 //
 // Gangs have GPUs of their own, and rounds like the rest: see seat.
 type Gavel struct {
@@ -32,8 +32,8 @@ type Gavel struct {
 	Objective Objective
 	// Round is the time between two plans; 0 means 6 minutes.
 	Round time.Duration
-	// MoveCost is what a plan must gain to move a task, as a part of a round; 0
-	// means 1/6, a start-up of a minute in a round of six.
+	// MoveCost is what a plan must gain to move a task, as a part of a round. 0 means
+	// 1/6, a start-up of a minute in a round of six.
 	MoveCost float64
 	// NoLearning ignores what is measured of sets; without it measurements improve
 	// what is predicted, in the same way as for [Session].

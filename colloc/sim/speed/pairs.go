@@ -33,8 +33,8 @@ const Floor = 0.1
 type PairSpeed struct {
 	// GPU is the product, A and B the types.
 	GPU, A, B string
-	// SpeedA and SpeedB are those of a task of type A, and B, in the pair, as a
-	// share of that alone; both 0 if the pair did not fit.
+	// SpeedA and SpeedB are those of a task of type A, and B, in the pair, as a share of
+	// that alone. Both are 0 if the pair did not fit.
 	SpeedA, SpeedB float64
 	// SoloA and SoloB are their speeds alone on this GPU, in units that are the
 	// same for all GPUs; 0 is unknown.

@@ -44,8 +44,8 @@ func scaled(work time.Duration, factor float64) time.Duration {
 type Day struct {
 	// Tasks is how many; 0 means as many as the trace has.
 	Tasks int
-	// Load is the work that arrives over what GPUs could do exclusively, for which
-	// GPUs must be given; 0 keeps the trace's mean time between arrivals.
+	// Load is the work that arrives over what GPUs could do exclusively. It needs GPUs.
+	// 0 keeps the trace's mean time between arrivals.
 	Load float64
 	GPUs int
 	// Diurnal is how much the rate of arrivals swings over 24 hours, in [0, 1], as

@@ -23,9 +23,9 @@ type Workload struct {
 	// Diurnal is how much the rate swings over 24 hours, in [0, 1]: the rate at
 	// time t is (1 + Diurnal · sin(2π t / 24 h)) times its mean.
 	Diurnal float64
-	// MeanLength is the mean run time alone, 0 means 1 hour; lengths are
-	// log-normal, LengthSpread being the standard deviation of the logarithm; 0
-	// means 1, negative makes all equal.
+	// MeanLength is the mean run time alone; 0 means 1 hour. Lengths are log-normal.
+	// LengthSpread is the standard deviation of the logarithm; 0 means 1, negative
+	// makes all equal.
 	MeanLength   time.Duration
 	LengthSpread float64
 	// Types are what tasks are drawn from, each equally often; nil means tasks

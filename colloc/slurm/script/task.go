@@ -20,8 +20,8 @@ type Task struct {
 	Env []string
 	// Dir is where the program runs; empty is where the job runs.
 	Dir string
-	// Log is the file for what it prints, made anew, as seen from where the job
-	// runs; empty means a name made of the job's number and the task's name, in
+	// Log is the file for what it prints, made anew, as seen from where the job runs.
+	// Empty means a name made of the job's number and the task's name, in
 	// [Options].LogDir.
 	Log string
 	// CPUs is the number of CPU cores; 0 means 1. Numeric libraries are told to

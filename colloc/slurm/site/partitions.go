@@ -180,9 +180,9 @@ func ParsePartitions(printed string) []Partition {
 	return list
 }
 
-// ParseDefaults reads from what scontrol show config prints what a job gets that states
-// no memory, in partitions that say nothing of their own; nothing where the site does
-// not give memory away.
+// ParseDefaults reads from what scontrol show config prints what a job gets that
+// states no memory, in partitions that say nothing of their own. It returns nothing
+// where the site does not give memory away.
 func ParseDefaults(printed string) Partition {
 	var p Partition
 	counted := false

@@ -57,8 +57,8 @@ func (s JobState) Holds() bool {
 // JobInfo is a job as Slurm knows it. What was not said is zero.
 type JobInfo struct {
 	ID JobID `json:"id"`
-	// Array is the job array that it belongs to, Index its place there; Indices
-	// are those that have not started, in the record that stands for them.
+	// Array is the job array that it belongs to, Index its place there. Indices are those
+	// that have not started, in the record that stands for them.
 	Array   JobID            `json:"array,omitempty"`
 	Index   profile.Opt[int] `json:"index,omitzero"`
 	Indices string           `json:"indices,omitempty"`
@@ -162,8 +162,9 @@ func jobState(w words) JobState {
 	return JobState(strings.TrimSuffix(state, "+"))
 }
 
-// Free returns the CPUs and the memory of a node that no job has, by the jobs that are
-// seen and by the node's own count, whichever is less; 0 if there is no such node.
+// Free returns the CPUs and the memory of a node that no job has. It goes by the jobs
+// that are seen and by the node's own count, whichever leaves less. Both are 0 if
+// there is no such node.
 func (s *State) Free(node string) (cpus int, memory profile.Bytes) {
 	n := s.Node(node)
 	if n == nil {

@@ -1,3 +1,3 @@
-// Package account sums up what each user had of a station in a period, for people who
-// have to divide the cost of a machine, as rows and as CSV.
+// Package account sums up what each user had of a station in a period, as rows and as
+// CSV. It is for people who have to divide the cost of a machine.
 package account

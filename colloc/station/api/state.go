@@ -17,9 +17,9 @@ type State struct {
 	// the latest last.
 	Draining bool      `json:"draining,omitempty"`
 	Warnings []Warning `json:"warnings,omitempty"`
-	// GPUs are in the order of their numbers, Users by name, Active are the jobs that hold
-	// GPUs, in the order of their starts, Queue those that wait, the next one first, of
-	// which only the first [MaxQueue] are listed.
+	// GPUs are in the order of their numbers, Users by name. Active are the jobs that
+	// hold GPUs, in the order of their starts. Queue are those that wait, the next one
+	// first; only the first [MaxQueue] are listed.
 	GPUs   []GPU  `json:"gpus"`
 	Users  []User `json:"users"`
 	Active []Job  `json:"active"`
@@ -52,8 +52,8 @@ type GPU struct {
 	Index int            `json:"index"`
 	ID    nvmlx.DeviceID `json:"id"`
 	Name  string         `json:"name"`
-	// Memory is all of it, Usable what tasks may have of it, Reserved what is set aside for
-	// them, Used what is in use by everybody.
+	// Memory is all of it, Usable what tasks may have of it. Reserved is what is set
+	// aside for them, Used what is in use by everybody.
 	Memory   profile.Bytes              `json:"memory"`
 	Usable   profile.Bytes              `json:"usable"`
 	Reserved profile.Bytes              `json:"reserved"`
@@ -75,9 +75,9 @@ type GPU struct {
 type User struct {
 	Name string `json:"name"`
 	UID  uint32 `json:"uid"`
-	// Weight is how much of the station is due to the user, compared with others; Share
-	// is what that is of the whole among those who want it now, Had what the user had of
-	// late, both in [0, 1].
+	// Weight is how much of the station is due to the user, compared with others. Share
+	// is what that is of the whole among those who want it now. Had is what the user had
+	// of late. Both lie in [0, 1].
 	Weight float64 `json:"weight"`
 	Share  float64 `json:"share"`
 	Had    float64 `json:"had"`
