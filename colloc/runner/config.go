@@ -107,9 +107,9 @@ type Config struct {
 	// Halt says when failures end the whole queue.
 	Halt Halt
 	// Overrun is what becomes of a task that uses more of a GPU's memory than was reserved
-	// for it, beside being told of; the zero leaves it alone.
+	// for it. It is told of in any case. The zero leaves the task alone.
 	Overrun Overrun
-	// Owners says that tasks run as users who may not read Dir: they may pass through it, and
+	// Owners says that tasks run as users who may not read Dir. They may pass through it, and
 	// through the folders of runs, to their outputs, and list none of them.
 	Owners bool
 	// Turns decides who is next; nil goes by priority and submission alone.

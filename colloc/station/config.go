@@ -49,7 +49,7 @@ type Config struct {
 	// on it; 0 is any number.
 	MaxGPUs int
 	// Overrun is what becomes of a job that uses more of a GPU's memory than was reserved
-	// for it, beside being told of; missing means [runner.OverrunStop].
+	// for it. It is told of in any case. Missing means [runner.OverrunStop].
 	Overrun profile.Opt[runner.Overrun]
 	// HalfLife is after how long GPU time that a user had counts half when it is decided
 	// who is next; 0 means [DefaultHalfLife].
