@@ -23,7 +23,7 @@ const listed = "docs/api.txt"
 // docs/versions.md says.
 func experimental() []string {
 	return []string{
-		"colloc/runner", "colloc/shadow", "colloc/sim", "colloc/slurm", "colloc/station", "examples",
+		"colloc/decide", "colloc/gain", "colloc/runner", "colloc/shadow", "colloc/sim", "colloc/slurm", "colloc/station", "examples",
 	}
 }
 
