@@ -49,6 +49,64 @@ func TestFolds(t *testing.T) {
 	})
 }
 
+// TestFoldsExactly: a few cases of both ways, to the row.
+func TestFoldsExactly(t *testing.T) {
+	for n, k := range map[int]int{-3: 2, 0: 0, 1: 5} {
+		if got := RowFolds(n, k, 1); len(got) != max(0, n) {
+			t.Errorf("%d rows in %d folds: %v", n, k, got)
+		}
+	}
+	if got := RowFolds(5, 0, 1); len(got) != 1 || len(got[0].Test) != 5 {
+		t.Errorf("no folds count as one: %v", got)
+	}
+	sizes := func(folds []Fold) (out []int) {
+		for _, f := range folds {
+			out = append(out, len(f.Test))
+		}
+		return out
+	}
+	if got := sizes(RowFolds(10, 3, 7)); !slices.Equal(got, []int{4, 3, 3}) {
+		t.Errorf("ten rows in three folds: %v", got)
+	}
+	if a, b := RowFolds(30, 3, 7)[0].Test, RowFolds(30, 3, 8)[0].Test; slices.Equal(a, b) {
+		t.Errorf("seeds 7 and 8 deal the same: %v", a)
+	}
+	rows := func(counts ...int) (groups [][]string) {
+		for g, n := range counts {
+			for range n {
+				groups = append(groups, []string{string(rune('a' + g))})
+			}
+		}
+		return groups
+	}
+	for _, c := range []struct {
+		name   string
+		groups [][]string
+		limit  int
+		want   []int
+	}{
+		{"no limit", rows(1, 1, 8, 2), 0, []int{1, 1, 8, 2}},
+		{"as many as groups, by name", rows(1, 1, 8, 2), 4, []int{1, 1, 8, 2}},
+		{"the largest alone", rows(1, 1, 8, 2), 2, []int{8, 4}},
+		{"the largest first", rows(3, 3, 3, 9), 2, []int{9, 9}},
+		{"of two groups", [][]string{{"a", "b"}, {"a"}, {"b"}, {"c"}}, 0, []int{2, 2, 1}},
+	} {
+		folds := GroupFolds(c.groups, c.limit)
+		if got := sizes(folds); !slices.Equal(got, c.want) {
+			t.Errorf("%s: folds of %v, want %v", c.name, got, c.want)
+		}
+		for _, f := range folds { // no group on both sides, but beside another that is left out
+			for _, row := range f.Train {
+				for _, out := range f.Test {
+					if len(c.groups[out]) == 1 && slices.Contains(c.groups[row], c.groups[out][0]) {
+						t.Errorf("%s: fits on group %v and scores it", c.name, c.groups[out])
+					}
+				}
+			}
+		}
+	}
+}
+
 func TestCrossValidate(t *testing.T) {
 	y := []float64{1, 2, 3, 4, 5, 6}
 	mean := func(train []int) (func(int, []Outcome) ([]Outcome, error), error) {

@@ -28,6 +28,9 @@ func TestScore(t *testing.T) {
 			t.Errorf("%s = %v, want %v", tt.name, tt.got, tt.want)
 		}
 	}
+	if r, err := Score([]float64{1, 1}, []float64{4, 1}, nil); err != nil || math.Abs(r.RMSE-math.Sqrt(4.5)) > 1e-12 {
+		t.Errorf("one off by 3: %+v, %v", r, err)
+	}
 	if _, err := Score([]float64{1}, nil, nil); err == nil {
 		t.Error("lengths that differ: no error")
 	}

@@ -20,6 +20,11 @@ func TestMeasuredSpeeds(t *testing.T) {
 		{"negative", func() (float64, error) { return SpeedFromThroughput(400, -1) }, 0},
 		{"infinite", func() (float64, error) { return SpeedFromThroughput(math.Inf(1), 1) }, 0},
 		{"another task", func() (float64, error) { return SpeedFromThroughput(1, 5) }, 0},
+		{"per cent beside", func() (float64, error) { return SpeedFromSMShares(0.8, 60) }, 0},
+		{"more than all beside", func() (float64, error) { return SpeedFromSMShares(0.8, 1.2) }, 0},
+		{"per cent alone", func() (float64, error) { return SpeedFromSMShares(80, 0.6) }, 0},
+		{"all of it", func() (float64, error) { return SpeedFromSMShares(1, 1) }, 1},
+		{"at the limit", func() (float64, error) { return SpeedFromThroughput(1, MostSpeed) }, MostSpeed},
 		{"per cent", func() (float64, error) { return SpeedFromSMShares(80, 60) }, 0},
 		{"nan", func() (float64, error) { return SpeedFromSMShares(math.NaN(), 0.5) }, 0},
 	} {

@@ -100,6 +100,6 @@ func splitBatch(before, after Training) int {
 	if old == now || before.BatchSize < 1 || before.BatchSize > MaxBatch || old > 1<<32 || now > 1<<41 {
 		return before.BatchSize
 	}
-	samples := int64(before.BatchSize) * min(old, 1<<32)
+	samples := int64(before.BatchSize) * old
 	return int((samples + now - 1) / now)
 }

@@ -82,6 +82,10 @@ func TestTerms(t *testing.T) {
 			if diff := cmp.Diff(c.want, got, exportOpts); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
+			sum := got.Weights + got.Gradients + got.States + got.Casts + got.Buckets + got.Activations.Or(0)
+			if total, known := got.Total(); total != sum || !known {
+				t.Errorf("total %v, known %v; want %v", total, known, sum)
+			}
 		})
 	}
 	huge := Spec{Model: Model{Layers: []Layer{{Params: math.MaxInt64, Activations: math.MaxInt64}}}, Training: Training{BatchSize: math.MaxInt}}
@@ -114,6 +118,12 @@ func TestWith(t *testing.T) {
 			Training{BatchSize: 32, Workers: 4, GPUs: 2, Parallelism: ShardedData, ZeRO: 3},
 			false,
 		},
+		{
+			"accumulation on several GPUs",
+			Change{DataParallel: Some(2), Accumulation: Some(4)},
+			Training{BatchSize: 8, Workers: 4, GPUs: 2, Parallelism: DataParallel, Accumulation: 4},
+			false,
+		},
 		{"ZeRO 0 of one GPU", Change{ZeRO: Some(0)}, Training{BatchSize: 64, Workers: 4}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -125,6 +135,13 @@ func TestWith(t *testing.T) {
 				t.Errorf("traced %v (-want +got):\n%s", got.Traced, diff)
 			}
 		})
+	}
+	both, err := base.With(Change{DataParallel: Some(2), Accumulation: Some(4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if less, err := both.With(Change{Accumulation: Some(2)}); err != nil || less.Training.BatchSize != 16 {
+		t.Errorf("two GPUs, from four to two batches a step: got %+v, %v, want 16 samples each", less.Training, err)
 	}
 	sharded, err := base.With(Change{DataParallel: Some(4), ZeRO: Some(2)})
 	if err != nil {

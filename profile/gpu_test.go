@@ -543,6 +543,18 @@ func TestSliced(t *testing.T) {
 	}
 }
 
+// TestSlicedWords: the digits of an instance profile may be any, and "mig" is a word.
+func TestSlicedWords(t *testing.T) {
+	for name, want := range map[string]bool{
+		"A100 0g.5gb": true, "A100 9g.9gb": true, "A100 1g.0gb": true, "A100-MIG": true, "mig": true, "MIG-1": true,
+		"A100 /g.5gb": false, "A100 :g.5gb": false, "1g.": false, "g.5gb": false, "1g.x": false, "migrant": false, "amig": false,
+	} {
+		if got := (&GPUModel{Name: name}).Sliced(); got != want {
+			t.Errorf("%q: %v, want %v", name, got, want)
+		}
+	}
+}
+
 // TestGPUModelEqual: two products differ by any one of their fields, and by nothing else.
 func TestGPUModelEqual(t *testing.T) {
 	a, _ := LookupGPU("A100-40GB")

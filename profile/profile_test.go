@@ -270,6 +270,37 @@ func TestGapsDoNotCount(t *testing.T) {
 	}
 }
 
+// TestSlowStartIsWarmUp: what works at less than half of the usual level has not begun.
+func TestSlowStartIsWarmUp(t *testing.T) {
+	for level, want := range map[float64]float64{0.35: 0.8, 0.45: (5*0.45 + 35*0.8) / 40} {
+		trace := steadyTrace(5, 35)
+		for i := range 5 {
+			trace.Samples[i].GPUBusy = Some(level)
+		}
+		p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Vector.Or(MeanGPUBusy, -1); math.Abs(got-want) > 1e-12 {
+			t.Errorf("a start at %v: mean %v, want %v", level, got, want)
+		}
+	}
+}
+
+// TestInstantsCountUpToTheNext: an instant stands for the time since the one before,
+// the first one for a usual step.
+func TestInstantsCountUpToTheNext(t *testing.T) {
+	at := time.Unix(1_700_000_000, 0)
+	trace := Trace{Samples: []Sample{{At: at, GPUBusy: Some(0.8)}, {At: at.Add(time.Second), GPUBusy: Some(0.8)}, {At: at.Add(4 * time.Second), GPUBusy: Some(0.2)}}}
+	p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Vector.Or(MeanGPUBusy, -1), (0.8+0.8+3*0.2)/5; math.Abs(got-want) > 1e-12 {
+		t.Errorf("mean %v, want %v", got, want)
+	}
+}
+
 func TestPercentileIsOfTime(t *testing.T) {
 	// 94 s at 0.5 in one window, six instants of one second above.
 	trace := Trace{Samples: []Sample{{Window: 94 * time.Second, SMActive: Some(0.5)}}}

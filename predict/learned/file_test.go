@@ -3,6 +3,7 @@ package learned_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -71,6 +72,66 @@ func TestSaveLoad(t *testing.T) {
 	}
 	if m.Of(net("a")).Memory != want.Memory || clone.Of(net("a")).Memory == want.Memory {
 		t.Error("a clone does not learn alone")
+	}
+}
+
+// TestTaskString: a person reads what was learned, and nothing that was not.
+func TestTaskString(t *testing.T) {
+	seen := learned.Task{Type: "net"}
+	for _, step := range []struct {
+		learn func()
+		want  string
+	}{
+		{func() {}, "net\n"},
+		{func() { seen.Memory = memory.Seen{Least: 1} }, "net\n  memory: at least 1 B is reserved\n"},
+		{func() { seen.Memory = memory.Seen{Least: 2 * profile.GiB, Reached: 2 * profile.GiB} }, "net\n  memory: at least 2 GiB is reserved, died with 2 GiB\n"},
+		{
+			func() { seen.Memory = memory.Seen{Least: 1, Peak: 1, Raised: 3, Runs: 1, Factor: 0.5} },
+			"net\n  memory: at least 1 B is reserved, measured peak 1 B, raised after a death to 3 B; predictions of its model times 0.5 after 1 runs\n",
+		},
+		{
+			func() { seen.Memory = memory.Seen{Runs: 2, Factor: 1.5} },
+			"net\n  memory: at least 0 B is reserved; predictions of its model times 1.5 after 2 runs\n",
+		},
+		{
+			func() {
+				seen.Memory = memory.Seen{}
+				seen.Speeds = []interference.Seen{{GPU: "T4", Mechanism: profile.MPS, CoRuns: 3, Own: 0.25, Others: -0.1}}
+				seen.Throughputs = []pace.Seen{{GPU: "T4", Throughput: 100, Runs: 2}}
+			},
+			"net\n  T4, mps: 3 co-runs; beyond its use it loses 0.250, each neighbour -0.100\n  T4 alone: throughput 100 in 2 runs\n",
+		},
+	} {
+		if step.learn(); seen.String() != step.want {
+			t.Errorf("got\n%swant\n%s", seen.String(), step.want)
+		}
+	}
+	if got := taught(t).Of(nil); got.Memory.Factor != 1 || got.Type != "" {
+		t.Errorf("of nobody: %+v", got)
+	}
+}
+
+// TestMissingPredictor: models of which one is missing are neither saved nor loaded.
+func TestMissingPredictor(t *testing.T) {
+	whole := taught(t)
+	for name, m := range map[string]learned.Models{
+		"memory": {Interference: whole.Interference, Pace: whole.Pace}, "interference": {Memory: whole.Memory, Pace: whole.Pace},
+		"pace": {Memory: whole.Memory, Interference: whole.Interference},
+	} {
+		if err := m.Save(io.Discard); err == nil {
+			t.Errorf("saved without %s", name)
+		}
+	}
+	// Of a file with one section nothing is loaded.
+	for name, save := range map[string]func(io.Writer) error{"memory": whole.Memory.Save, "interference": whole.Interference.Archive, "pace": whole.Pace.Save} {
+		var b bytes.Buffer
+		if err := save(&b); err != nil {
+			t.Fatal(err)
+		}
+		file := fmt.Sprintf(`{"format":"colloc learned","version":1,"sections":[{"name":%q,"bytes":%d}]}`+"\n%s", name, b.Len(), &b)
+		if m, err := learned.Load(strings.NewReader(file)); err == nil || m != (learned.Models{}) {
+			t.Errorf("%s alone is loaded: %v", name, err)
+		}
 	}
 }
 
