@@ -121,7 +121,7 @@ func TestCrossValidate(t *testing.T) {
 	}
 	// Without row i the mean is (21−y)/5, off by 1.2 |y−3.5|: 1.8 on average.
 	got, err := CrossValidate(RowFolds(6, 6, 0), mean)
-	if err != nil || got.N != 6 || math.Abs(got.MAE-1.8) > 1e-12 || got.Coverage != 0 {
+	if err != nil || got.N != 6 || !(math.Abs(got.MAE-1.8) <= 1e-12) || got.Coverage != 0 {
 		t.Errorf("%+v, %v: want 6 rows, mean error 1.8", got, err)
 	}
 	got, err = CrossValidate(RowFolds(6, 1, 0), mean)

@@ -24,11 +24,11 @@ func TestScore(t *testing.T) {
 		{"Waste", r.Waste, (0 + 0.5 + 1/3.0) / 3},
 		{"Warnings", float64(len(r.Warnings)), 2},
 	} {
-		if math.Abs(tt.got-tt.want) > 1e-12 {
+		if !(math.Abs(tt.got-tt.want) <= 1e-12) {
 			t.Errorf("%s = %v, want %v", tt.name, tt.got, tt.want)
 		}
 	}
-	if r, err := Score([]float64{1, 1}, []float64{4, 1}, nil); err != nil || math.Abs(r.RMSE-math.Sqrt(4.5)) > 1e-12 {
+	if r, err := Score([]float64{1, 1}, []float64{4, 1}, nil); err != nil || !(math.Abs(r.RMSE-math.Sqrt(4.5)) <= 1e-12) {
 		t.Errorf("one off by 3: %+v, %v", r, err)
 	}
 	if _, err := Score([]float64{1}, nil, nil); err == nil {

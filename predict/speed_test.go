@@ -29,7 +29,7 @@ func TestMeasuredSpeeds(t *testing.T) {
 		{"nan", func() (float64, error) { return SpeedFromSMShares(math.NaN(), 0.5) }, 0},
 	} {
 		got, err := c.call()
-		if math.Abs(got-c.want) > 1e-12 || (err == nil) != (c.want > 0) {
+		if !(math.Abs(got-c.want) <= 1e-12) || (err == nil) != (c.want > 0) {
 			t.Errorf("%s: %v, %v; want %v", c.name, got, err, c.want)
 		}
 	}

@@ -154,7 +154,7 @@ func FuzzParseBytes(f *testing.F) {
 		if err != nil && b < math.MaxInt64-TiB/100 {
 			t.Fatalf("%q prints as %q: %v", text, b, err)
 		}
-		if err == nil && math.Abs(float64(again-b)) > 0.005*float64(b)+1 {
+		if err == nil && !(math.Abs(float64(again-b)) <= 0.005*float64(b)+1) {
 			t.Fatalf("%q: %d prints as %q, which reads %d", text, b, b, again)
 		}
 	})

@@ -20,7 +20,7 @@ func wantFeatures(t *testing.T, v Vector, want map[Feature]float64) {
 		switch {
 		case ok != listed:
 			t.Errorf("%v: known %t (%v), want %t", f, ok, got, listed)
-		case ok && math.Abs(got-w) > 1e-12*math.Abs(w):
+		case ok && !(math.Abs(got-w) <= 1e-12*math.Abs(w)):
 			t.Errorf("%v: got %v, want %v", f, got, w)
 		}
 	}
@@ -244,7 +244,7 @@ func TestWarmUpIsTrimmed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.Vector.Or(MeanGPUBusy, -1); math.Abs(got-c.mean) > 1e-12 {
+			if got := p.Vector.Or(MeanGPUBusy, -1); !(math.Abs(got-c.mean) <= 1e-12) {
 				t.Errorf("mean: got %v, want %v", got, c.mean)
 			}
 			if got := p.Vector.Or(MemoryShare, -1); got != 0.5 {
@@ -265,7 +265,7 @@ func TestGapsDoNotCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := p.Vector.Or(MeanGPUBusy, -1), 8*0.8/11; math.Abs(got-want) > 1e-12 {
+	if got, want := p.Vector.Or(MeanGPUBusy, -1), 8*0.8/11; !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
@@ -281,7 +281,7 @@ func TestSlowStartIsWarmUp(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Vector.Or(MeanGPUBusy, -1); math.Abs(got-want) > 1e-12 {
+		if got := p.Vector.Or(MeanGPUBusy, -1); !(math.Abs(got-want) <= 1e-12) {
 			t.Errorf("a start at %v: mean %v, want %v", level, got, want)
 		}
 	}
@@ -296,7 +296,7 @@ func TestInstantsCountUpToTheNext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := p.Vector.Or(MeanGPUBusy, -1), (0.8+0.8+3*0.2)/5; math.Abs(got-want) > 1e-12 {
+	if got, want := p.Vector.Or(MeanGPUBusy, -1), (0.8+0.8+3*0.2)/5; !(math.Abs(got-want) <= 1e-12) {
 		t.Errorf("mean %v, want %v", got, want)
 	}
 }
@@ -335,7 +335,7 @@ func TestDerivedFeatures(t *testing.T) {
 		StepFLOPs: flops, ArithmeticIntensity: flops / bytes, ComputeTime: flops / 1e13, BandwidthTime: bytes / 1e12,
 		FLOPShare: 0.06, DRAMTraffic: 0.25e12, OptimizerStates: 0,
 	} {
-		if got := p.Vector.Or(f, -1); math.Abs(got-want) > 1e-9*want {
+		if got := p.Vector.Or(f, -1); !(math.Abs(got-want) <= 1e-9*want) {
 			t.Errorf("%v: got %v, want %v", f, got, want)
 		}
 	}

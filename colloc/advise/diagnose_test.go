@@ -272,8 +272,14 @@ func TestDiagnoseTooLargeToFit(t *testing.T) {
 			var actions []advise.Action
 			var fits []bool
 			gpus := 0
-			for _, r := range d.Remedies {
+			for i, r := range d.Remedies {
+				if e := r.Throughput; !(e.Lo == 0.5 && e.Hi == 1) && r.Action != advise.MixPrecision && r.Action != advise.RecomputeMixed && r.Action != advise.Recompute {
+					t.Errorf("%v does x%v to x%v of the work; what saves memory saves no time", r.Action, e.Lo, e.Hi)
+				}
 				if r.Action == advise.ChangeBatch {
+					if i < len(d.Remedies)-1 {
+						t.Errorf("a smaller batch is offered before %v; want it last", d.Remedies[i+1].Action)
+					}
 					continue
 				}
 				actions, fits, gpus = append(actions, r.Action), append(fits, r.Fits), r.Count

@@ -2,6 +2,7 @@ package advise_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"example.com/colloc/colloc"
@@ -42,7 +43,7 @@ func TestMixPrecisionEffect(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1, Workers: 1, Precision: tt.precision}, tt.seen, tt.gpu)
 			r := find(advise.Diagnose(p, &advise.Options{Planner: planner}), advise.MixPrecision)
-			if r == nil || math.Abs(r.Throughput.Hi-tt.want) > 1e-9 || r.Throughput.Lo != 1 || math.Abs(r.Throughput.Value-math.Sqrt(tt.want)) > 1e-9 {
+			if r == nil || !(math.Abs(r.Throughput.Hi-tt.want) <= 1e-9) || r.Throughput.Lo != 1 || !(math.Abs(r.Throughput.Value-math.Sqrt(tt.want)) <= 1e-9) {
 				t.Errorf("got %v, want up to x%v", r, tt.want)
 			}
 		})
@@ -71,7 +72,7 @@ func TestRemedyMemoryFollowsMeasurement(t *testing.T) {
 		t.Fatal("mixed precision is not proposed")
 	}
 	got, _ := r.Memory.Get()
-	if want := 0.5 * peak(true); math.Abs(got.Value/want-1) > 1e-6 {
+	if want := 0.5 * peak(true); !(math.Abs(got.Value/want-1) <= 1e-6) {
 		t.Errorf("memory is %v, want %v: half of what is predicted, as measured", got.Value, want)
 	}
 }
@@ -103,6 +104,59 @@ func TestChangeBatch(t *testing.T) {
 	shrunk := find(advise.Diagnose(large, &advise.Options{Planner: planner}), advise.ChangeBatch)
 	if shrunk == nil || shrunk.Count >= 16 || share(shrunk) > 0.8 {
 		t.Errorf("got %v, want a smaller batch that leaves room", shrunk)
+	}
+}
+
+// A batch of two can still be halved, and one that fills the GPU does not grow beyond
+// what leaves room to share, however idle the GPU is.
+func TestChangeBatchEnds(t *testing.T) {
+	planner := priorPlanner(t)
+	gpu := gpuModel(t, "A100-40GB")
+	two := diagnosed(t, blocks(16, 1e6, 2e8), profile.Training{BatchSize: 2, Workers: 1}, counters{0.7, -1, 0.1, 1, 33 * profile.GiB}, gpu.Name)
+	if r := find(advise.Diagnose(two, &advise.Options{Planner: planner}), advise.ChangeBatch); r == nil || r.Count != 1 {
+		t.Errorf("from two: %v, want a batch of one", r)
+	}
+	idle := diagnosed(t, blocks(16, 1e6, 1e7), profile.Training{BatchSize: 4, Workers: 1}, counters{0.02, -1, 0.1, 0.1, 0}, gpu.Name)
+	r := find(advise.Diagnose(idle, &advise.Options{Planner: planner}), advise.ChangeBatch)
+	if r == nil || r.Count >= 64 || float64(r.Reserved) > 0.8*float64(gpu.Memory) {
+		t.Errorf("from four: %v, want less than 64 and room for others", r)
+	}
+}
+
+// Every action has a name that is read back.
+func TestActionText(t *testing.T) {
+	seen := map[string]bool{}
+	for a := advise.Action(0); ; a++ {
+		text, err := a.MarshalText()
+		var back advise.Action = -1
+		if err != nil || back.UnmarshalText(text) != nil {
+			if len(seen) < 10 {
+				t.Errorf("%d actions have names", len(seen))
+			}
+			return
+		}
+		if back != a || seen[string(text)] {
+			t.Fatalf("action %d is %q, read back as %d", int(a), text, int(back))
+		}
+		seen[string(text)] = true
+	}
+}
+
+// What is not known is told, and nothing is found in it.
+func TestDiagnoseUnknownMemory(t *testing.T) {
+	known := diagnosed(t, blocks(16, 1e6, 1e7), profile.Training{BatchSize: 8, Workers: 1}, counters{0.7, -1, 0.1, 1, 0}, "A100-40GB")
+	known.GPU = profile.GPUModel{}
+	d := advise.Diagnose(known, &advise.Options{Planner: priorPlanner(t)})
+	for _, f := range d.Findings {
+		if f.Bottleneck == advise.TooLargeToShare || f.Bottleneck == advise.TooLargeToFit {
+			t.Errorf("without a GPU: %+v", f)
+		}
+	}
+	dark := diagnosed(t, profile.Model{Name: "m", Layers: []profile.Layer{{Params: 1}}}, profile.Training{BatchSize: 8, Workers: 1}, counters{0.7, -1, 0.1, 1, 0}, "A100-40GB")
+	dark.Spec.Model.Layers[0].Unknown |= profile.ActivationCounts
+	d = advise.Diagnose(dark, &advise.Options{Planner: priorPlanner(t)})
+	if !strings.Contains(strings.Join(d.Warnings, "\n"), "does not tell what the task keeps") {
+		t.Errorf("warnings %q; want what the description lacks", d.Warnings)
 	}
 }
 

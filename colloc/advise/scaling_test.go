@@ -74,6 +74,9 @@ func TestChooseGPUsFaults(t *testing.T) {
 			t.Errorf("got %v, want an error with %q", err, want)
 		}
 	}
+	if c, err := advise.ChooseGPUs([]advise.ScalingPoint{{"A", 1, 1e100, 1e100}, {"B", 1, 1e-100, 0}}, 0); err != nil || len(c) != 2 {
+		t.Errorf("the largest numbers: %v, %v", c, err)
+	}
 	if _, err := advise.ChooseGPUs(nil, math.NaN()); err == nil || !strings.Contains(err.Error(), "minGain is NaN") {
 		t.Errorf("got %v", err)
 	}

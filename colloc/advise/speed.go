@@ -74,7 +74,7 @@ func (v *view) hideWait(wait float64) *Remedy {
 	if t.Workers > 0 {
 		loading = float64(t.Workers)
 	}
-	w := min(max(leastWorkers, t.Workers+1, int(math.Ceil(loading/rest))), max(v.o.CPUs, 1))
+	w := min(max(leastWorkers, int(math.Ceil(loading/rest))), max(v.o.CPUs, 1))
 	t.Workers = w
 	best := 1 / max(rest, loading/float64(w))
 	return &Remedy{

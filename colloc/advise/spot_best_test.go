@@ -43,7 +43,7 @@ func TestPlanSpotBest(t *testing.T) {
 				best, at = e, n
 			}
 		}
-		if got := p.Expected.Seconds(); best < 1e9 && math.Abs(got-best) > 1e-9*best+1e-8 {
+		if got := p.Expected.Seconds(); best < 1e9 && !(math.Abs(got-best) <= 1e-9*best+1e-8) {
 			t.Fatalf("expected %v s with a checkpoint every %v; %d stretches take %v s", got, p.Interval, at, best)
 		}
 	})

@@ -32,10 +32,10 @@ func TestPlanSpotPublished(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := p.Interval.Minutes(); math.Abs(got-tt.want) > tt.tol {
+			if got := p.Interval.Minutes(); !(math.Abs(got-tt.want) <= tt.tol) {
 				t.Errorf("interval is %.2f min, want %v", got, tt.want)
 			}
-			if want := math.Sqrt(2 * 5 * tt.between.Minutes()); math.Abs(p.Young.Minutes()-want) > 1e-6 {
+			if want := math.Sqrt(2 * 5 * tt.between.Minutes()); !(math.Abs(p.Young.Minutes()-want) <= 1e-6) {
 				t.Errorf("Young's interval is %v, want %v min", p.Young, want)
 			}
 		})
@@ -62,7 +62,7 @@ func TestPlanSpotAgainstSimulation(t *testing.T) {
 		}
 		mean := sum / runs
 		deviation := math.Sqrt((squares/runs - mean*mean) / runs)
-		if got := p.Expected.Seconds(); math.Abs(got-mean) > 5*deviation {
+		if got := p.Expected.Seconds(); !(math.Abs(got-mean) <= 5*deviation) {
 			t.Errorf("%+v: expected %.0f s, simulated %.0f s with a standard error of %.0f s", s, got, mean, deviation)
 		}
 	}
@@ -126,7 +126,7 @@ func TestPlanSpotWorth(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Worth || p.OnDemand != 50 || math.Abs(p.Cost-p.Expected.Hours()) > 1e-6 {
+	if !p.Worth || p.OnDemand != 50 || !(math.Abs(p.Cost-p.Expected.Hours()) <= 1e-6) {
 		t.Errorf("got %+v, want it to be worth it, at 1 per hour instead of 50", p)
 	}
 	s.Between = 5 * time.Minute
@@ -172,4 +172,11 @@ func TestPlanSpotFinite(t *testing.T) {
 			t.Errorf("%+v: got %+v", s, p)
 		}
 	})
+}
+
+func TestSpotPlanString(t *testing.T) {
+	p := advise.SpotPlan{Interval: time.Hour, Expected: 10 * time.Hour, Overhead: 2.5, Cost: 1, OnDemand: 3, Worth: true}
+	if got := p.String(); !strings.Contains(got, "every 1h0m0s") || !strings.Contains(got, "(+250 %)") || strings.Contains(got, "not worth") {
+		t.Error(got)
+	}
 }

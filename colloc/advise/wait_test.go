@@ -42,10 +42,14 @@ func TestDataWait(t *testing.T) {
 			if d.Bottleneck != tt.want || i < 0 {
 				t.Fatalf("%v: %v; want %v and %v of %d", d.Bottleneck, d.Remedies, tt.want, tt.action, tt.count)
 			}
-			if got := d.Remedies[i].Throughput.Value; tt.effect > 0 && math.Abs(got-tt.effect) > 1e-9 {
+			if got := d.Remedies[i].Throughput.Value; tt.effect > 0 && !(math.Abs(got-tt.effect) <= 1e-9) {
 				t.Errorf("throughput x%v, want x%v", got, tt.effect)
 			}
 		})
+	}
+	all := profile.Profile{Spec: profile.Spec{Training: profile.Training{BatchSize: 1}}, GPU: gpu}
+	if d := advise.Diagnose(&all, &advise.Options{DataWait: profile.Some(1.0)}); d.Bottleneck != advise.FewWorkers {
+		t.Errorf("who waits all the time: %v, %q", d.Bottleneck, d.Warnings)
 	}
 	p := profile.Profile{Spec: profile.Spec{Training: profile.Training{BatchSize: 1}}, GPU: gpu}
 	if d := advise.Diagnose(&p, &advise.Options{DataWait: profile.Some(28.0)}); !slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.Contains(w, "DataWait is 28") }) {

@@ -122,10 +122,10 @@ func TestEarliestDeadlineWeighs(t *testing.T) {
 		{"for ever", Account{Deadline: some(math.MinInt64), Remaining: some(math.MaxInt64)}, 1, true},
 	} {
 		policy := EarliestDeadline{Alpha: 2, Horizon: 100 * h}
-		if got := policy.Weigh(&tt.a); math.Abs(got/tt.want-1) > 1e-12 || tt.a.Late() != tt.late {
+		if got := policy.Weigh(&tt.a); !(math.Abs(got/tt.want-1) <= 1e-12) || tt.a.Late() != tt.late {
 			t.Errorf("%s: weight %v, late %v; want %v, %v", tt.name, got, tt.a.Late(), tt.want, tt.late)
 		}
-		if got := math.Exp(policy.LogWeigh(&tt.a)); math.Abs(got/tt.want-1) > 1e-9 {
+		if got := math.Exp(policy.LogWeigh(&tt.a)); !(math.Abs(got/tt.want-1) <= 1e-9) {
 			t.Errorf("%s: the logarithm is that of %v, want %v", tt.name, got, tt.want)
 		}
 	}

@@ -74,7 +74,7 @@ func TestWeightsKeepRatios(t *testing.T) {
 	} {
 		got := Weights(CostPerHour{}, prices(test.p...))
 		for i := range got {
-			if math.Abs(got[i]/test.want[i]-1) > 1e-12 {
+			if !(math.Abs(got[i]/test.want[i]-1) <= 1e-12) {
 				t.Errorf("%s: %v, want %v", test.name, got, test.want)
 				break
 			}
@@ -99,7 +99,7 @@ func TestWeightsOutOfRange(t *testing.T) {
 	} {
 		got := Weights(AlphaFair{Alpha: 60}, test.accounts)
 		for i := range got {
-			if math.Abs(got[i]/test.want[i]-1) > 1e-3 {
+			if !(math.Abs(got[i]/test.want[i]-1) <= 1e-3) {
 				t.Errorf("%s: %v, want %v", test.name, got, test.want)
 				break
 			}

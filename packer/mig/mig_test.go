@@ -121,7 +121,7 @@ func TestBestAgainstBruteForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := slowBest(table, running, speed)
-		if ok != (want >= 0) || ok && math.Abs(got.Value-want) > 1e-12 {
+		if ok != (want >= 0) || ok && !(math.Abs(got.Value-want) <= 1e-12) {
 			t.Fatalf("running %v, speeds %v: got %v, %v, want %v", running, speed, got, ok, want)
 		}
 		if !ok {
@@ -134,7 +134,7 @@ func TestBestAgainstBruteForce(t *testing.T) {
 		for i, n := range got.Instance {
 			sum += speed[i][got.Layout[n].Profile]
 		}
-		if math.Abs(sum-got.Value) > 1e-12 || len(got.Layout) != len(running)+len(speed) {
+		if !(math.Abs(sum-got.Value) <= 1e-12) || len(got.Layout) != len(running)+len(speed) {
 			t.Fatalf("assignment %v is worth %v, not %v", got, sum, got.Value)
 		}
 	}

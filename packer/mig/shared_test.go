@@ -84,7 +84,7 @@ func TestBestSharedAgainstBruteForce(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := slowBestShared(t, table, running, tasks, value)
-		if ok != (want >= 0) || ok && math.Abs(got.Value-want) > 1e-12 {
+		if ok != (want >= 0) || ok && !(math.Abs(got.Value-want) <= 1e-12) {
 			t.Fatalf("running %v, %d tasks: got %v, %v, want %v", running, tasks, got, ok, want)
 		}
 		if !ok {
@@ -104,7 +104,7 @@ func TestBestSharedAgainstBruteForce(t *testing.T) {
 				sum += value(m, got.Layout[n].Profile)
 			}
 		}
-		if math.Abs(sum-got.Value) > 1e-12 {
+		if !(math.Abs(sum-got.Value) <= 1e-12) {
 			t.Fatalf("assignment %v is worth %v, not %v", got, sum, got.Value)
 		}
 	}

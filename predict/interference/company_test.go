@@ -237,7 +237,7 @@ func TestNoMoreThanSlowdowns(t *testing.T) {
 	for _, p := range set[1:] {
 		want += 1/mustSpeeds(t, &m, gpu, a, p)[0].Value - 1 - own
 	}
-	if got := 1/mustSpeeds(t, &m, gpu, set...)[0].Value - 1; math.Abs(got-want) > 1e-9 {
+	if got := 1/mustSpeeds(t, &m, gpu, set...)[0].Value - 1; !(math.Abs(got-want) <= 1e-9) {
 		t.Errorf("the set adds %v to a step, its pairs and the own part %v", got, want)
 	}
 }
@@ -291,7 +291,7 @@ func TestRowsAreSlopes(t *testing.T) {
 			}
 			one := make([]float64, len(r.post.Coef))
 			one[column] = 1
-			if got, want := x.Dot(one), (moved(step)-moved(-step))/(2*step); math.Abs(got-want) > 1e-4*(1+math.Abs(want)) {
+			if got, want := x.Dot(one), (moved(step)-moved(-step))/(2*step); !(math.Abs(got-want) <= 1e-4*(1+math.Abs(want))) {
 				t.Fatalf("%d tasks, column %d: the row says %v, the loss changes by %v", len(set), column, got, want)
 			}
 		}

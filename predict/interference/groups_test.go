@@ -67,7 +67,7 @@ func TestKnownBesideStranger(t *testing.T) {
 // at half speed.
 func TestUnseenShare(t *testing.T) {
 	got := mustSpeeds(t, &Predictor{}, rtx3090(t), nil, nil)
-	if math.Abs(got[0].Value-0.5) > 1e-9 {
+	if !(math.Abs(got[0].Value-0.5) <= 1e-9) {
 		t.Errorf("two unknown tasks run at %v, want 0.5", got[0].Value)
 	}
 }

@@ -260,7 +260,7 @@ func TestSaveLoad(t *testing.T) {
 		t.Error("saving a loaded model gives other bytes")
 	}
 	x, y := mustSpeeds(t, m, gpu, tasks[0], tasks[1]), mustSpeeds(t, loaded, gpu, tasks[0], tasks[1])
-	if math.Abs(x[0].Value-y[0].Value) > 1e-9 {
+	if !(math.Abs(x[0].Value-y[0].Value) <= 1e-9) {
 		t.Errorf("the loaded model says %v, the saved one %v", y[0].Value, x[0].Value)
 	}
 	text := first.String()
@@ -316,7 +316,7 @@ func TestExplainSums(t *testing.T) {
 			for _, p := range parts {
 				sum += p.Loss
 			}
-			if math.Abs(sum-(1-e[k].Value)) > 1e-9 {
+			if !(math.Abs(sum-(1-e[k].Value)) <= 1e-9) {
 				t.Errorf("set %d, task %d: parts sum to %v, lost %v", i, k, sum, 1-e[k].Value)
 			}
 		}

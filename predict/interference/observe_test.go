@@ -82,7 +82,7 @@ func TestObserveWhatIsPredicted(t *testing.T) {
 	}
 	for i, o := range obs {
 		for k, e := range ratios(o.Set) {
-			if math.Abs(e.Value-before[i][k].Value) > 1e-9 {
+			if !(math.Abs(e.Value-before[i][k].Value) <= 1e-9) {
 				t.Fatalf("pair %d, task %d: the speed was %v, is %v", i, k, before[i][k].Value, e.Value)
 			}
 			if e.Hi-e.Lo > before[i][k].Hi-before[i][k].Lo+1e-9 {

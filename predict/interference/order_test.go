@@ -138,7 +138,7 @@ func TestExplainExcess(t *testing.T) {
 		t.Fatalf("got %v, want %v", parts, want)
 	}
 	for k, p := range parts {
-		if p.Neighbour != want[k].Neighbour || p.Resource != want[k].Resource || math.Abs(p.Loss-want[k].Loss) > 1e-12 {
+		if p.Neighbour != want[k].Neighbour || p.Resource != want[k].Resource || !(math.Abs(p.Loss-want[k].Loss) <= 1e-12) {
 			t.Errorf("part %d is %v, want %v", k, p, want[k])
 		}
 	}

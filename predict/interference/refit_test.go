@@ -119,7 +119,7 @@ func TestRefitAfterLoad(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := mustSpeeds(t, loaded, rtx3090(t), tasks[4], tasks[5])
-	if math.Abs(got[0].Value-want[0].Value) > 1e-6 {
+	if !(math.Abs(got[0].Value-want[0].Value) <= 1e-6) {
 		t.Errorf("after a refit of what was loaded a known pair runs at %v, learned was %v", got[0].Value, want[0].Value)
 	}
 }

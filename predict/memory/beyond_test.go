@@ -42,7 +42,7 @@ func TestBatchBeyondData(t *testing.T) {
 		k.x[layeredBatch] = unit
 		return p.distance(&k)
 	}
-	if got, want := at(4096), 1.5; math.Abs(got-want) > 1e-9 { // 8 doublings from 4, of which 4 are the half range
+	if got, want := at(4096), 1.5; !(math.Abs(got-want) <= 1e-9) { // 8 doublings from 4, of which 4 are the half range
 		t.Errorf("four times the largest batch is at %v, want %v", got, want)
 	}
 	if got := at(2); got > 1.01 {

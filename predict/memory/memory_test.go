@@ -319,7 +319,7 @@ func TestCensored(t *testing.T) {
 		}
 		off += math.Log(e.Value / float64(o.Peak))
 	}
-	if bias := off / float64(len(fresh)); math.Abs(bias) > 0.02 {
+	if bias := off / float64(len(fresh)); !(math.Abs(bias) <= 0.02) {
 		t.Errorf("censored rows shift the prediction by %.3f in the logarithm", bias)
 	}
 }
@@ -336,7 +336,7 @@ func TestHostContext(t *testing.T) {
 	}
 	context, ok := host.Context.Get()
 	want := 1.5e9 - 900*float64(profile.MiB)
-	if !ok || math.Abs(float64(context)-want) > 0.1e9 {
+	if !ok || !(math.Abs(float64(context)-want) <= 0.1e9) {
 		t.Errorf("calibrated context %v, want about %v", context, profile.BytesOf(want))
 	}
 	a, err := m.Peak(&obs[0].Spec, host)

@@ -80,7 +80,7 @@ func TestObserveHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := lab.Value - slim.Value; math.Abs(got-900*float64(profile.MiB)) > 100*float64(profile.MiB) {
+	if got := lab.Value - slim.Value; !(math.Abs(got-900*float64(profile.MiB)) <= 100*float64(profile.MiB)) {
 		t.Errorf("the context differs by %v, want 900 MiB", profile.BytesOf(got))
 	}
 }
@@ -139,7 +139,7 @@ func TestProbeMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := float64(2*profile.GiB + profile.Bytes(batch)*30*profile.MiB)
-		if math.Abs(e.Value/want-1) > 1e-9 || e.Source.Kind != predict.Measured {
+		if !(math.Abs(e.Value/want-1) <= 1e-9) || e.Source.Kind != predict.Measured {
 			t.Errorf("batch %d: %+v, want %v", batch, e, want)
 		}
 		kept, err := two.Reserve(batch, 0.01)
@@ -158,7 +158,7 @@ func TestProbeMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if math.Abs(near.Value-float64(run(8).Peak)) > 1 {
+	if !(math.Abs(near.Value-float64(run(8).Peak)) <= 1) {
 		t.Errorf("at the batch that was run: %v", near.Value)
 	}
 	far, err := one.Peak(64)

@@ -44,7 +44,7 @@ func TestFitRecovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		e := m.Ratio(p, a, b)
-		if tol := 0.05 + noise/2; math.Abs(math.Log(e.Value/want)) > tol || e.Source.Kind != predict.Fitted || e.Confidence != 0.9 {
+		if tol := 0.05 + noise/2; !(math.Abs(math.Log(e.Value/want)) <= tol) || e.Source.Kind != predict.Fitted || e.Confidence != 0.9 {
 			t.Errorf("noise %v: H100 over T4 is %+v, want %v", noise, e, want)
 		}
 		width[i] = e.Hi / e.Lo

@@ -47,7 +47,7 @@ func TestMIGSpeedProperties(t *testing.T) {
 	}
 	for _, o := range obs {
 		e, err := fitted.Speed(o.Profile, &o.GPU, o.Slice)
-		if err != nil || math.Abs(e.Value-o.Speed) > 0.05 {
+		if err != nil || !(math.Abs(e.Value-o.Speed) <= 0.05) {
 			t.Errorf("%s on %s: %+v, %v, want %v", o.Group, o.Slice.Name, e, err, o.Speed)
 		}
 	}

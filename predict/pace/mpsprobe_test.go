@@ -27,7 +27,7 @@ func TestMPSProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, e := range got[0] {
-		if math.Abs(e.Value-mixes[0].Slices[0][i]) > 0.05 || e.Lo > e.Value || e.Hi < e.Value {
+		if !(math.Abs(e.Value-mixes[0].Slices[0][i]) <= 0.05) || e.Lo > e.Value || e.Hi < e.Value {
 			t.Errorf("task %d: %+v, want %v", i, e, mixes[0].Slices[0][i])
 		}
 	}

@@ -30,12 +30,12 @@ func TestMeasuredRatios(t *testing.T) {
 		before, elsewhere := m.Ratio(p, p100, k80), m.Ratio(other, v100, k80)
 		one := m.Ratio(p, v100, k80)
 		observe(t, m, p, "Tesla V100-SXM2-16GB", 1000)
-		if got := m.Ratio(p, v100, k80); math.Abs(got.Value/one.Value-1) > 1e-9 || got.Source.Kind == predict.Measured || got.Hi > one.Hi*1.05 {
+		if got := m.Ratio(p, v100, k80); !(math.Abs(got.Value/one.Value-1) <= 1e-9) || got.Source.Kind == predict.Measured || got.Hi > one.Hi*1.05 {
 			t.Errorf("%s: one card measured: %+v, want the predicted %+v", name, got, one)
 		}
 		observe(t, m, p, "k80", 50)
 		got := m.Ratio(p, v100, k80)
-		if math.Abs(got.Value-20) > 1e-9 || got.Source.Kind != predict.Measured || got.Hi > 24 || got.Lo < 16 {
+		if !(math.Abs(got.Value-20) <= 1e-9) || got.Source.Kind != predict.Measured || got.Hi > 24 || got.Lo < 16 {
 			t.Errorf("%s: 1000 and 50 in a second: %+v, want 20", name, got)
 		}
 		if after := m.Ratio(p, p100, k80); !(after.Value > before.Value*1.1) || after.Source.Kind == predict.Measured || after.Hi/after.Lo > before.Hi/before.Lo {
@@ -45,7 +45,7 @@ func TestMeasuredRatios(t *testing.T) {
 			t.Errorf("%s: another batch moved from %+v to %+v", name, elsewhere, after)
 		}
 		whole, slow := m.Pace(p, v100), m.Pace(p, k80)
-		if math.Abs(whole.Value/slow.Value-20) > 1e-9 {
+		if !(math.Abs(whole.Value/slow.Value-20) <= 1e-9) {
 			t.Errorf("%s: paces %v and %v, want 20 to 1", name, whole.Value, slow.Value)
 		}
 	}
@@ -68,7 +68,7 @@ func TestStepTime(t *testing.T) {
 		}
 	}
 	p := task(t, profile.UnknownFamily, profile.FP32, 64)
-	if e := m.Ratio(p, gpu(t, "V100-SXM2-16GB"), gpu(t, "K80")); math.Abs(e.Value-10) > 1e-9 || e.Source.Kind != predict.Measured {
+	if e := m.Ratio(p, gpu(t, "V100-SXM2-16GB"), gpu(t, "K80")); !(math.Abs(e.Value-10) <= 1e-9) || e.Source.Kind != predict.Measured {
 		t.Errorf("steps of 0.1 s and 1 s: %+v", e)
 	}
 }
@@ -120,7 +120,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 		group.Go(func() {
 			for range 200 {
-				if e := m.Ratio(p, v100, k80); e.Source.Kind == predict.Measured && math.Abs(e.Value-10) > 1e-9 {
+				if e := m.Ratio(p, v100, k80); e.Source.Kind == predict.Measured && !(math.Abs(e.Value-10) <= 1e-9) {
 					t.Errorf("half an observation: %+v", e)
 				}
 			}
@@ -202,7 +202,7 @@ func TestCloneIsIndependent(t *testing.T) {
 			t.Error("nothing learned")
 		}
 	}
-	if a, b := m.Ratio(p, v100, k80).Value, c.Ratio(p, v100, k80).Value; math.Abs(a-3) > 1e-9 || math.Abs(b-5) > 1e-9 {
+	if a, b := m.Ratio(p, v100, k80).Value, c.Ratio(p, v100, k80).Value; !(math.Abs(a-3) <= 1e-9) || !(math.Abs(b-5) <= 1e-9) {
 		t.Errorf("ratios %v and %v, want 3 and 5", a, b)
 	}
 }

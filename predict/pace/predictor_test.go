@@ -98,7 +98,7 @@ func TestTotalOrder(t *testing.T) {
 			if !(e.Value > 0 && e.Value <= 1) || e.Lo > e.Value || e.Hi < e.Value {
 				t.Errorf("%s: %s: %+v", name, cards[i].Name, e)
 			}
-			if r := m.Ratio(p, &cards[i], &cards[0]); i > 0 && math.Abs(r.Value*m.Pace(p, &cards[0]).Value/e.Value-1) > 1e-9 {
+			if r := m.Ratio(p, &cards[i], &cards[0]); i > 0 && !(math.Abs(r.Value*m.Pace(p, &cards[0]).Value/e.Value-1) <= 1e-9) {
 				t.Errorf("%s: %s: ratio %v does not agree with pace %v", name, cards[i].Name, r.Value, e.Value)
 			}
 		}
@@ -148,7 +148,7 @@ func TestSlicesAreSlower(t *testing.T) {
 				t.Fatal(err)
 			}
 			largest := slice.Compute == whole.MIG[len(whole.MIG)-1].Compute
-			if e.Value < before || (!largest && e.Value >= full.Value) || (largest && math.Abs(e.Value-full.Value) > 1e-9) || e.Lo > e.Value || e.Hi < e.Value {
+			if e.Value < before || (!largest && e.Value >= full.Value) || (largest && !(math.Abs(e.Value-full.Value) <= 1e-9)) || e.Lo > e.Value || e.Hi < e.Value {
 				t.Errorf("%s %s: %+v after %v, whole %v", card, slice.Name, e, before, full.Value)
 			}
 			before = e.Value
@@ -202,7 +202,7 @@ func TestIdleTaskCaresLess(t *testing.T) {
 	}
 	full, half, none := ratio(1), ratio(0.5), ratio(0)
 	// Amdahl: the half that the GPU does is full times as fast.
-	if want := 1 / (0.5 + 0.5/full); full < 1.3 || math.Abs(half-want) > 1e-9 || math.Abs(none-1) > 1e-9 {
+	if want := 1 / (0.5 + 0.5/full); full < 1.3 || !(math.Abs(half-want) <= 1e-9) || !(math.Abs(none-1) <= 1e-9) {
 		t.Errorf("H100 over A100: %v busy, %v half, %v never; want half %v", full, half, none, want)
 	}
 }

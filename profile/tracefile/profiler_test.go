@@ -71,7 +71,7 @@ func TestNsys(t *testing.T) {
 	s := f.Traces[0].Samples[0]
 	busy, _ := s.GPUBusy.Get()
 	pcie, _ := s.PCIeBytesPerSec.Get()
-	if f.Format != Nsys || math.Abs(busy-0.55) > 1e-12 || math.Abs(pcie/1e12-1) > 1e-9 || !s.SMActive.IsZero() || f.Traces[0].Labels[LabelName] != "NVIDIA A100 (0)" {
+	if f.Format != Nsys || !(math.Abs(busy-0.55) <= 1e-12) || !(math.Abs(pcie/1e12-1) <= 1e-9) || !s.SMActive.IsZero() || f.Traces[0].Labels[LabelName] != "NVIDIA A100 (0)" {
 		t.Errorf("got %+v", f)
 	}
 	if _, err := Read(strings.NewReader("Processing [a.sqlite]...\nTime(%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "1e-06 s in 3 launches") || !strings.Contains(err.Error(), "cuda_gpu_trace") {
@@ -177,7 +177,7 @@ func TestManyEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if busy, _ := f.Traces[0].Samples[0].GPUBusy.Get(); math.Abs(busy-0.5) > 1e-4 {
+	if busy, _ := f.Traces[0].Samples[0].GPUBusy.Get(); !(math.Abs(busy-0.5) <= 1e-4) {
 		t.Errorf("busy %v, want a half", busy)
 	}
 }

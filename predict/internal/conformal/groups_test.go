@@ -33,7 +33,7 @@ func TestUpperOfGroups(t *testing.T) {
 		// Quantiles 1, 2.9, 3: mean 2.3, variance 1.27; qt(0.9, 2) is 1.885618 in R 4.4.
 		{"three groups: Student's t", [][]float64{group(1), group(2.9), group(3)}, 2.3 + 1.885618*math.Sqrt(1.27*4/3)},
 	} {
-		if got := UpperOfGroups(tt.groups, 0.1, 0.1); math.Abs(got-tt.want) > 1e-5 {
+		if got := UpperOfGroups(tt.groups, 0.1, 0.1); !(math.Abs(got-tt.want) <= 1e-5) {
 			t.Errorf("%s: bound is %v, want %v", tt.name, got, tt.want)
 		}
 	}

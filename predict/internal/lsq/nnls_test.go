@@ -57,7 +57,7 @@ func TestNNLSAgainstCoordinateDescent(t *testing.T) {
 		}
 		want := slowNNLS(x, y, w)
 		for j := range got {
-			if got[j] < 0 || math.Abs(got[j]-want[j]) > 1e-6 {
+			if got[j] < 0 || !(math.Abs(got[j]-want[j]) <= 1e-6) {
 				t.Errorf("round %d: coefficient %d is %v, coordinate descent says %v", round, j, got[j], want[j])
 			}
 		}

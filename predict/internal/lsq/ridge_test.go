@@ -37,7 +37,7 @@ func TestCoefIsSolves(t *testing.T) {
 		}
 		for j := range got {
 			heldOnce = heldOnce || want.Coef[j] == 0
-			if math.Abs(got[j]-want.Coef[j]) > 1e-9 {
+			if !(math.Abs(got[j]-want.Coef[j]) <= 1e-9) {
 				t.Fatalf("column %d is %v, want %v", j, got[j], want.Coef[j])
 			}
 		}
@@ -56,7 +56,7 @@ func TestNoRowsGiveThePrior(t *testing.T) {
 		t.Fatal(err)
 	}
 	for j, want := range mu {
-		if math.Abs(post.Coef[j]-want) > 1e-12 {
+		if !(math.Abs(post.Coef[j]-want) <= 1e-12) {
 			t.Errorf("coefficient %d is %v, want the prior's %v", j, post.Coef[j], want)
 		}
 	}

@@ -42,7 +42,7 @@ func TestTreesFirstSplit(t *testing.T) {
 	y := []float64{0, 0, 0, 9, 9, 12}
 	m := Fit(x, y, nil, Options{Rounds: 1, Depth: 1, Rate: 1, MinLeaf: 1, Penalty: 1e-9})
 	for i, want := range []float64{0, 0, 0, 10, 10, 10} {
-		if got := m.Predict(x[i]); math.Abs(got-want) > 1e-6 {
+		if got := m.Predict(x[i]); !(math.Abs(got-want) <= 1e-6) {
 			t.Errorf("at %v: %v, want %v", x[i], got, want)
 		}
 	}
