@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
@@ -182,12 +183,14 @@ func TestBestFaults(t *testing.T) {
 // TestOneFaultOf500: it is named by type with its place and field, and the round goes on
 // without it.
 func TestOneFaultOf500(t *testing.T) {
-	tasks := crowd(t, 500)
-	tasks[317].MaxSlowdown = 0.5
-	gpus := fleetOf(t, 20, 4)
+	n := race.Fewer(500)
+	at := n * 3 / 5
+	tasks := crowd(t, n)
+	tasks[at].MaxSlowdown = 0.5
+	gpus := fleetOf(t, race.Fewer(20), 4)
 	_, err := shared(t).Plan(t.Context(), tasks, gpus)
 	faults := colloc.Faults(err)
-	if len(faults) != 1 || faults[0].Task != "task317" || faults[0].TaskIndex != 317 || faults[0].GPUIndex != -1 || faults[0].Field != "MaxSlowdown" {
+	if len(faults) != 1 || faults[0].Task != tasks[at].ID || faults[0].TaskIndex != at || faults[0].GPUIndex != -1 || faults[0].Field != "MaxSlowdown" {
 		t.Fatalf("faults %v", err)
 	}
 	bad := map[string]bool{}
@@ -196,7 +199,7 @@ func TestOneFaultOf500(t *testing.T) {
 	}
 	rest := slices.DeleteFunc(slices.Clone(tasks), func(t colloc.Task) bool { return bad[t.ID] })
 	plan, err := shared(t).Plan(t.Context(), rest, gpus)
-	if err != nil || len(plan.Tasks) != 499 || len(plan.Placements) != len(gpus) {
+	if err != nil || len(plan.Tasks) != n-1 || len(plan.Placements) != len(gpus) {
 		t.Errorf("without it: %v", err)
 	}
 }

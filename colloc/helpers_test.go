@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"cmp"
 	"sync"
 	"testing"
 
@@ -54,8 +55,21 @@ func shared(tb testing.TB) *colloc.Planner {
 
 var sharedPlanner = sync.OnceValues(func() (*colloc.Planner, error) { return colloc.New(colloc.Config{}) })
 
+// newPlanner returns one of its own, that learns from copies of the shared one's models
+// where the Config names none.
 func newPlanner(tb testing.TB, c colloc.Config) *colloc.Planner {
 	tb.Helper()
+	models := shared(tb).Config()
+	if c.Memory == nil {
+		c.Memory = models.Memory.Clone()
+	}
+	if c.Interference == nil {
+		c.Interference = models.Interference.Clone()
+	}
+	if c.Pace == nil {
+		c.Pace = models.Pace.Clone()
+	}
+	c.Utilization, c.MIGSpeed = cmp.Or(c.Utilization, models.Utilization), cmp.Or(c.MIGSpeed, models.MIGSpeed)
 	p, err := colloc.New(c)
 	if err != nil {
 		tb.Fatal(err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
@@ -110,7 +111,7 @@ func TestBatchedSpeeds(t *testing.T) {
 	rec := &recorder{}
 	p := newPlanner(t, colloc.Config{Method: rec})
 	v100 := colloc.GPU{ID: "v", Model: gpuModel(t, "V100")}
-	if _, err := p.Plan(t.Context(), crowd(t, 350), []colloc.GPU{card(t, "g"), v100}); err != nil {
+	if _, err := p.Plan(t.Context(), crowd(t, race.Fewer(350)), []colloc.GPU{card(t, "g"), v100}); err != nil {
 		t.Fatal(err)
 	}
 	batch, ok := rec.problem.Model.(packer.BatchModel)

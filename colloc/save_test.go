@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
@@ -140,7 +141,7 @@ func TestSaveLoad(t *testing.T) {
 		do   func()
 	}{
 		{"new", func() {}},
-		{"taught", func() { l.teach(t, 300, p, q) }},
+		{"taught", func() { l.teach(t, race.Fewer(300), p, q) }},
 		{"fitted anew", refit},
 		{"taught more", func() { l.teach(t, 50, p, q) }},
 		{"fitted anew again", refit},

@@ -5,10 +5,10 @@ package race
 
 import "flag"
 
-// Fewer is n, and with the race detector a quarter of it, but at least 1.
+// Fewer is n, and with the race detector an eighth of it, but at least 1.
 func Fewer(n int) int {
 	if Enabled {
-		return max(1, n/4)
+		return max(1, n/8)
 	}
 	return n
 }
@@ -17,7 +17,7 @@ func Fewer(n int) int {
 // a flag of the command says how many. Call it in TestMain.
 func FewerChecks() error {
 	if Enabled {
-		return flag.Set("rapid.checks", "25")
+		return flag.Set("rapid.checks", "12")
 	}
 	return nil
 }

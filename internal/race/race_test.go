@@ -4,7 +4,7 @@ import "testing"
 
 // What is drawn is fewer with the race detector, never none, and all without it.
 func TestFewer(t *testing.T) {
-	for n, want := range map[int]int{1: 1, 3: 1, 8: 2, 400: 100} {
+	for n, want := range map[int]int{1: 1, 3: 1, 16: 2, 400: 50} {
 		if !Enabled {
 			want = n
 		}

@@ -144,9 +144,9 @@ func drawGangs(rng *rand.Rand, maxSet int) *packer.Problem {
 }
 
 func TestGangCorpus(t *testing.T) {
-	rounds := 400
-	if testing.Short() || race.Enabled {
-		rounds = 100
+	rounds := race.Fewer(400)
+	if testing.Short() {
+		rounds = min(rounds, 100)
 	}
 	for _, test := range []struct {
 		method  packer.Method

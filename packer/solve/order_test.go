@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
@@ -37,7 +38,7 @@ func TestHeavierRunsWhereRoundingHidesIt(t *testing.T) {
 // same and is higher before rounding.
 func TestNoExchangeGains(t *testing.T) {
 	tried := 0
-	for n := range 300 {
+	for n := range race.Fewer(300) {
 		rng := rand.New(rand.NewPCG(101, uint64(n)))
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 12, GPUs: 5, Kinds: 3, Residents: 2, MaxSet: 2, Homes: n%4 == 1, Gangs: n%4 == 2})
 		scatter(rng, p)
@@ -58,7 +59,7 @@ func TestNoExchangeGains(t *testing.T) {
 			}
 		}
 	}
-	if tried < 300 {
+	if tried < race.Fewer(300) {
 		t.Errorf("%d exchanges tried", tried)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"sync"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,16 +20,20 @@ import (
 // pretrainedFile returns the embedded model, which this package cannot import.
 func pretrainedFile(tb testing.TB) *Predictor {
 	tb.Helper()
+	m, err := readPretrained()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m.Clone()
+}
+
+var readPretrained = sync.OnceValues(func() (*Predictor, error) {
 	data, err := os.ReadFile("../pretrained/interference.json")
 	if err != nil {
-		tb.Fatal(err)
+		return nil, err
 	}
-	m, err := Load(bytes.NewReader(data))
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return m
-}
+	return Load(bytes.NewReader(data))
+})
 
 // typesOf returns a task of every type that a model knows anywhere, without use.
 func typesOf(m *Predictor) []profile.Spec {
@@ -110,11 +115,20 @@ func upset(tb testing.TB, m *Predictor, gpus []string, seed uint64) {
 // companyGPUs are three with fitted regimes and one without.
 var companyGPUs = []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
 
+// fittedOnce is everyModel's fit, which takes seconds.
+var (
+	fitOnce    sync.Once
+	fittedOnce *Predictor
+)
+
 // everyModel returns models that know nothing, were fitted, and learned nonsense.
 func everyModel(t *testing.T, seed uint64) map[string]*Predictor {
 	t.Helper()
-	_, obs := fakeWorld(t, 1, 5, 3)
-	fitted := mustFit(t, obs, nil)
+	fitOnce.Do(func() {
+		_, obs := fakeWorld(t, 1, 5, 3)
+		fittedOnce = mustFit(t, obs, nil)
+	})
+	fitted := fittedOnce.Clone()
 	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
 	upset(t, learned, companyGPUs[:1], seed)
 	upset(t, drifted, companyGPUs, seed+1)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -19,11 +20,14 @@ func worldOf(t *testing.T, models int) (*Predictor, []*profile.Profile) {
 // TestGroupsOfAStranger: the estimate tells how many families its interval rests on,
 // and is a prior on fewer than three.
 func TestGroupsOfAStranger(t *testing.T) {
-	gpu := rtx3090(t)
+	gpu, many := rtx3090(t), 6
+	if race.Enabled {
+		many = 4 // fits take seconds
+	}
 	for _, tt := range []struct {
 		models int
 		want   predict.SourceKind
-	}{{2, predict.Prior}, {6, predict.Fitted}} {
+	}{{2, predict.Prior}, {many, predict.Fitted}} {
 		t.Run(strconv.Itoa(tt.models), func(t *testing.T) {
 			m, tasks := worldOf(t, tt.models)
 			stranger := fakeTask(t, "new", 32, 0.7, 0.3, 0.1)
