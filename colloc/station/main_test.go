@@ -33,6 +33,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && os.Args[1] == "train" {
 		os.Exit(train(os.Args[2]))
 	}
+	if len(os.Args) == 3 && os.Args[1] == "serve-lab" {
+		os.Exit(serveLab(os.Args[2]))
+	}
 	if len(os.Args) == 4 && os.Args[1] == "crowd" {
 		os.Exit(crowd(os.Args[2], os.Args[3]))
 	}

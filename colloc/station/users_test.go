@@ -90,6 +90,17 @@ func lab(tb testing.TB, gpus int, adjust func(*Config)) *rig {
 	if os.Geteuid() != 0 {
 		tb.Skip("only root may run tasks as other users")
 	}
+	return newRig(tb, labFolder(tb), gpus, func(c *Config) {
+		c.Everybody = true
+		if adjust != nil {
+			adjust(c)
+		}
+	})
+}
+
+// labFolder is a folder that users may pass through, with one of each user's own.
+func labFolder(tb testing.TB) string {
+	tb.Helper()
 	dir, err := os.MkdirTemp("", "lab")
 	if err == nil {
 		err = os.Chmod(dir, 0o755)
@@ -104,12 +115,7 @@ func lab(tb testing.TB, gpus int, adjust func(*Config)) *rig {
 			tb.Fatal(err)
 		}
 	}
-	return newRig(tb, dir, gpus, func(c *Config) {
-		c.Everybody = true
-		if adjust != nil {
-			adjust(c)
-		}
-	})
+	return dir
 }
 
 // home is the folder of a user.

@@ -41,6 +41,11 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	runtime.LockOSThread() // the kernel kills the command when the thread that started it ends
 	syscall.CloseOnExec(reportFD)
 	report := os.NewFile(reportFD, "report")
+	order, err := orderFor(path)
+	if err != nil { // nobody has claimed the run: the next runner starts it anew
+		fmt.Fprintln(os.Stderr, "colloc: the runner died before it had said what to run:", err)
+		return exitNotStarted
+	}
 	self, err := Find(os.Getpid())
 	mine := Claim{Process: self, Space: ThisSpace(), Key: key}
 	if err == nil {
@@ -59,7 +64,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	in := groupOf("self").child(groupName(stem, mine))
-	child, err := begin(&in, env, path, argv)
+	child, err := begin(&in, order, env, path, argv)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "colloc: the command does not start:", err)
 		_ = writeExit(stem, Outcome{Err: "the command does not start: " + err.Error()}) // if not, the exit code tells
@@ -95,14 +100,19 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	return record(stem, status, o)
 }
 
+// orderFor reads what a command without a path is to run as; nil for others.
+func orderFor(path string) (*Order, error) {
+	if path != "" {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	syscall.CloseOnExec(orderFD)
+	order, err := readOrder(orderFD)
+	return &order, err
+}
+
 // begin starts the command, in a group.
-func begin(in *group, env []string, path string, argv []string) (pid int, err error) {
-	if path == "" {
-		syscall.CloseOnExec(orderFD)
-		order, err := readOrder(orderFD)
-		if err != nil {
-			return 0, err
-		}
+func begin(in *group, order *Order, env []string, path string, argv []string) (pid int, err error) {
+	if order != nil {
 		return order.start(in, argv)
 	}
 	// Package os would start another process to find out how to wait for this one.
