@@ -48,6 +48,13 @@ func TestContention(t *testing.T) {
 	near(t, "pessimistic", speedsOf(t, speed.Contention{Scale: 2}, "x", l, m), []float64{1 / (1 + 2*math.Sqrt(.035)), 1 / (1 + 2*math.Sqrt(.035))}, 1e-12)
 }
 
+func TestGuess(t *testing.T) {
+	h := &sim.Task{Class: "heavy"}
+	g := speed.Guess{Model: speed.Contention{Scale: 2}, Slowdown: 0.5}
+	near(t, "alone", speedsOf(t, g, "x", h), []float64{1}, 0)
+	near(t, "three", speedsOf(t, g, "x", h, h, h), []float64{0.5, 0.5, 0.5}, 1e-15)
+}
+
 func TestPairs(t *testing.T) {
 	p, err := speed.NewPairs([]speed.PairSpeed{
 		{GPU: "v100", A: "a", B: "b", SpeedA: 0.8, SpeedB: 0.5, SoloA: 10, SoloB: 20},

@@ -16,7 +16,7 @@ func heliosRow(r *row, tr *Trace) {
 	}
 	t := sim.Task{
 		ID: r.name("job_id"), Arrival: at, Work: r.duration("duration", time.Second),
-		GPUs: r.count("gpu_num", 1<<16), CPU: r.number("cpu_num", 1e6), Type: r.text("vc"),
+		GPUs: r.count("gpu_num", 1<<16), CPU: r.number("cpu_num", 1e6), Type: r.text("vc"), User: r.text("user"),
 	}
 	if t.GPUs > 0 && t.Work > 0 {
 		tr.Tasks = append(tr.Tasks, t)
@@ -37,7 +37,7 @@ func phillyRow(r *row, tr *Trace) {
 	if started && ended && end < start {
 		r.fail("end_time", "is before start_time")
 	}
-	t := sim.Task{ID: r.name("jobid"), Arrival: at, Work: end - start, GPUs: r.count("gpus", 1<<16), Type: r.text("vc")}
+	t := sim.Task{ID: r.name("jobid"), Arrival: at, Work: end - start, GPUs: r.count("gpus", 1<<16), Type: r.text("vc"), User: r.text("user")}
 	if t.GPUs > 0 && started && ended && t.Work > 0 {
 		tr.Tasks = append(tr.Tasks, t)
 	}

@@ -23,6 +23,8 @@ type Record struct {
 	GPUs       int                      `json:"gpus,omitempty"`
 	OneNode    bool                     `json:"one_node,omitempty"`
 	HostOnly   bool                     `json:"host_only,omitempty"`
+	User       string                   `json:"user,omitempty"`
+	Priority   int                      `json:"priority,omitempty"`
 	Only       []string                 `json:"only,omitempty"`
 	Memory     profile.Bytes            `json:"memory_bytes,omitempty"`
 	Share      float64                  `json:"share,omitempty"`
@@ -106,7 +108,7 @@ func (rec *Record) task() (sim.Task, error) {
 	}
 	t := sim.Task{
 		ID: rec.ID, Arrival: seconds("arrival_s", rec.Arrival), Work: seconds("work_s", rec.Work), GPUs: rec.GPUs,
-		OneNode: rec.OneNode, HostOnly: rec.HostOnly, Only: rec.Only, Memory: rec.Memory, Share: rec.Share,
+		OneNode: rec.OneNode, HostOnly: rec.HostOnly, User: rec.User, Priority: rec.Priority, Only: rec.Only, Memory: rec.Memory, Share: rec.Share,
 		CPU: rec.CPU, HostMemory: rec.HostMemory, Type: rec.Type, Class: rec.Class, Busy: rec.Busy, Bandwidth: rec.Bandwidth,
 		Startup: seconds("startup_s", rec.Startup), Estimates: rec.Estimates,
 	}
@@ -128,7 +130,7 @@ func WriteJSONLines(w io.Writer, tasks []sim.Task) error {
 		t := &tasks[i]
 		rec := Record{
 			ID: t.ID, Arrival: t.Arrival.Seconds(), Work: t.Work.Seconds(), GPUs: t.GPUs, OneNode: t.OneNode,
-			HostOnly: t.HostOnly, Only: t.Only, Memory: t.Memory, Share: t.Share, CPU: t.CPU,
+			HostOnly: t.HostOnly, User: t.User, Priority: t.Priority, Only: t.Only, Memory: t.Memory, Share: t.Share, CPU: t.CPU,
 			HostMemory: t.HostMemory, Type: t.Type, Class: t.Class, Busy: t.Busy, Bandwidth: t.Bandwidth,
 			Startup: t.Startup.Seconds(), Estimates: t.Estimates,
 		}

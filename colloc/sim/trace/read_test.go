@@ -58,7 +58,7 @@ func TestRead(t *testing.T) {
 		}}}},
 		{"gavel", gavelHeader + "k80,x|bs1,x,3,0.5\nv100,x|bs1,x,30,1.5\nv100,y,y,1,\n", trace.Trace{Layout: "gavel", Types: []trace.Type{{Name: "x|bs1", Busy: 0.5}, {Name: "y"}}}},
 		{"helios", heliosHeader + "1,u,v,4,16,COMPLETED,2020-04-01 00:00:08,100\n2,u,v,0,1,FAILED,2020-04-01 00:00:09,5\n3,u,w,1,1,CANCELLED,2020-04-01 00:01:08,7\n", trace.Trace{Layout: "helios", Tasks: []sim.Task{
-			{ID: "1", Work: 100 * s, GPUs: 4, CPU: 16, Type: "v"}, {ID: "3", Arrival: time.Minute, Work: 7 * s, GPUs: 1, CPU: 1, Type: "w"},
+			{ID: "1", User: "u", Work: 100 * s, GPUs: 4, CPU: 16, Type: "v"}, {ID: "3", User: "u", Arrival: time.Minute, Work: 7 * s, GPUs: 1, CPU: 1, Type: "w"},
 		}}},
 		{"philly", phillyHeader + "a,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,2017-10-01 01:00:05,8\nb,Killed,v,2017-10-01 00:00:00,None,,1\n", trace.Trace{Layout: "philly", Tasks: []sim.Task{
 			{ID: "a", Work: time.Hour, GPUs: 8, Type: "v"},
@@ -169,6 +169,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	tasks[3].Stages = sim.StageTimes{Load: 1, Compute: 2, Exchange: 3, Iteration: 4 * time.Millisecond}
+	tasks[5].User, tasks[5].Priority = "ann", -2
 	tasks[4].Estimates = map[string]profile.Bytes{"a": 1, "b": 2}
 	var out bytes.Buffer
 	if err := trace.WriteJSONLines(&out, tasks); err != nil {

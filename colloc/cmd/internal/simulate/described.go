@@ -39,7 +39,7 @@ func readDescribed(name string) (*trace.Trace, error) {
 			return nil, usage("%s: task %q does not tell how long it runs alone: give solo.run_time, or solo.steps and solo.step_time", d.Place(), d.ID)
 		}
 		t := sim.Task{
-			ID: d.ID, Work: work, GPUs: cmp.Or(d.GPUs, d.Training.GPUs), Memory: d.Reserved, Type: d.ID, Profile: &p,
+			ID: d.ID, Work: work, GPUs: cmp.Or(d.GPUs, d.Training.GPUs), Memory: d.Reserved, Type: d.ID, Priority: d.Priority, Profile: &p,
 			Busy: p.Vector.Or(profile.MeanGPUBusy, 0), Bandwidth: p.Vector.Or(profile.MeanDRAMActive, p.Vector.Or(profile.MeanMemBusy, 0)),
 		}
 		if peak, ok := p.Vector.Get(profile.PeakMemory); ok {

@@ -34,6 +34,12 @@ type options struct {
 	checkpointCost      time.Duration
 	losses, repair      time.Duration
 	profiling           time.Duration
+	learn               bool
+	users               int
+	quota               string
+	quotas              map[string]int
+	urgent              float64
+	cpus, taskCPUs      float64
 	mps                 float64
 	pace                bool
 	services            int
@@ -96,6 +102,12 @@ func (o *options) flags() *flag.FlagSet {
 	f.Float64Var(&o.speedError, "speed-error", 0, "standard deviation of the relative error in predicted speeds")
 	f.Float64Var(&o.observeError, "observe-error", 0, "standard deviation of the relative error in measured speeds, from which policies learn")
 	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
+	f.BoolVar(&o.learn, "learn", false, "nobody knows lengths, and speeds of tasks that share: they are learned on the same day, and so is memory that the -estimator is wrong about")
+	f.IntVar(&o.users, "users", 0, "deal tasks that name no user out to so many, the second of whom has half as many as the first, the third a third")
+	f.StringVar(&o.quota, "quota", "", "the most `GPUS` that a user's tasks may ask for at once: 8 for each, or ann=4,*=8; tasks beyond it are held back from policies")
+	f.Float64Var(&o.urgent, "urgent", 0, "the part of the tasks, drawn at random, that get a higher priority than the rest")
+	f.Float64Var(&o.cpus, "cpus", 0, "how many cores each machine has, which its tasks share: when they want more, all of them run slower")
+	f.Float64Var(&o.taskCPUs, "task-cpus", 0, "with -cpus: how many cores each GPU of a task wants where the trace does not say")
 	f.DurationVar(&o.until, "until", 0, "stop the simulation at this time; 0 is when nothing happens any more")
 	f.StringVar(&o.baseline, "baseline", "fifo", "the policy that the verdict compares with")
 	f.StringVar(&o.html, "html", "", "write a report to `FILE`, one page with charts that needs no network")
@@ -142,6 +154,10 @@ func (o *options) check() error {
 		{"speed-error", o.speedError, 0, 4},
 		{"length-error", o.lengthError, 0, 4},
 		{"observe-error", o.observeError, 0, 4},
+		{"users", float64(o.users), 0, 1e4},
+		{"urgent", o.urgent, 0, 1},
+		{"cpus", o.cpus, 0, 1e6},
+		{"task-cpus", o.taskCPUs, 0, 1e6},
 	} {
 		if !(n.value >= n.lo && n.value <= n.hi) {
 			return usage("-%s is %v, want %v to %v", n.flag, n.value, n.lo, n.hi)
@@ -173,10 +189,12 @@ func (o *options) check() error {
 		return usage("-checkpoint is %v, want more than -checkpoint-cost, %v", o.checkpoint, o.checkpointCost)
 	case o.losses > 0 && o.losses < time.Hour:
 		return usage("-losses is %v, want an hour or more", o.losses)
+	case o.taskCPUs > 0 && o.cpus == 0:
+		return usage("-task-cpus says what tasks want of the cores of -cpus, which is missing")
 	case o.losses > 0 && o.repair == 0:
 		return usage("-repair is 0, want more: a GPU that fails is away for a while")
 	}
-	return nil
+	return o.readQuota()
 }
 
 // choose finds the policies. FGD goes by the tasks of the trace; where tasks ask

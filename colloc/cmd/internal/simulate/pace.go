@@ -50,9 +50,6 @@ func fastest(c *sim.Cluster) (best profile.GPUModel, several bool, err error) {
 // clamp lets nobody reserve more than the largest card has: a scheduler that is told
 // more gives a task a card of its own, and does not let it wait for ever.
 func (w *world) clamp(c *sim.Cluster) {
-	if w.base.Reserve == nil {
-		return
-	}
 	var largest profile.Bytes
 	for i := range c.Nodes {
 		for _, g := range c.Nodes[i].GPUs {
@@ -66,6 +63,7 @@ func (w *world) clamp(c *sim.Cluster) {
 			largest = max(largest, memory)
 		}
 	}
+	w.most = largest
 	for _, told := range []*func(*sim.Task) profile.Bytes{&w.base.Reserve, &w.base.Likely} {
 		if says := *told; says != nil {
 			*told = func(t *sim.Task) profile.Bytes { return min(says(t), largest) }

@@ -74,16 +74,20 @@ type reportMark struct {
 
 // writeReport writes one HTML file that needs nothing beside it.
 func writeReport(w io.Writer, title string, s *study, command string, all []summary) error {
-	r := report{Title: title, World: s.world, Left: s.left, Command: command, Columns: columns(), Seeds: s.seeds}
+	r := report{Title: title, World: s.world, Left: s.left, Command: command, Seeds: s.seeds}
 	for _, v := range verdicts(all, s.baseline) {
 		if v.String() != "" {
 			r.Verdicts = append(r.Verdicts, v)
 		}
 	}
-	r.rows(all)
-	r.Data = reportData{Columns: columns(), Shown: shown(all, s.baseline)}
+	ks := present(all)
+	for _, k := range ks {
+		r.Columns = append(r.Columns, columns()[k])
+	}
+	r.rows(all, ks)
+	r.Data = reportData{Columns: r.Columns, Shown: shown(all, s.baseline)}
 	for i := range all {
-		r.Data.add(&all[i])
+		r.Data.add(&all[i], ks)
 	}
 	page, err := template.New("report").Parse(reportPage)
 	if err != nil {
@@ -121,14 +125,15 @@ func shown(all []summary, baseline string) []string {
 	return names
 }
 
-// rows fills the table.
-func (r *report) rows(all []summary) {
+// rows fills the table with columns ks.
+func (r *report) rows(all []summary, ks []int) {
 	r.Rows = make([]reportRow, len(all))
 	for i := range all {
 		r.Rows[i] = reportRow{Name: all[i].Policy, Unfinished: all[i].Unfinished}
 		r.Unfinished = r.Unfinished || all[i].Unfinished > 0
 	}
-	for k, c := range r.Columns {
+	for i, k := range ks {
+		c := r.Columns[i]
 		marked := best(all, k, c)
 		for i := range all {
 			r.Rows[i].Cells = append(r.Rows[i].Cells, reportCell{all[i].Figures[k].format(c), marked[i]})
@@ -165,11 +170,11 @@ func best(all []summary, k int, c column) []bool {
 func hours(d time.Duration) float64 { return math.Round(d.Seconds()) / 3600 }
 
 // add takes a policy's figures and its first run.
-func (d *reportData) add(s *summary) {
+func (d *reportData) add(s *summary, ks []int) {
 	p := reportPolicy{Name: s.Policy, Done: completion(s.Runs)}
-	for k, c := range d.Columns {
+	for i, k := range ks {
 		p.Figures = append(p.Figures, [2]float64{s.Figures[k].Mean, s.Figures[k].Half})
-		p.Labels = append(p.Labels, s.Figures[k].format(c))
+		p.Labels = append(p.Labels, s.Figures[k].format(d.Columns[i]))
 	}
 	first := &s.Runs[0]
 	d.End = max(d.End, hours(first.Last.At))

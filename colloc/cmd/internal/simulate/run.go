@@ -10,7 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/history"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/profile"
 )
 
 // study is what is simulated: every policy under every seed.
@@ -40,6 +42,10 @@ type day struct {
 	losses  []sim.Loss
 	// profiling is what the first start costs under policies that need profiles
 	profiling time.Duration
+	// learn lets lengths, and memory that is not known, be predicted from what was seen
+	// of the day; nobody reserves more than most, if that is not 0.
+	learn bool
+	most  profile.Bytes
 }
 
 // outcome is one run.
@@ -78,6 +84,30 @@ func (s *study) run(ctx context.Context) ([]outcome, error) {
 	return out, nil
 }
 
+// newHistory lets policies be told what is learned on a day; nil if nothing is.
+func newHistory(d *day, o *sim.Options) *history.History {
+	if !d.learn {
+		return nil
+	}
+	h := history.New(d.tasks, history.Options{})
+	capped := func(says func(*sim.Task) profile.Bytes) func(*sim.Task) profile.Bytes {
+		return func(t *sim.Task) profile.Bytes {
+			if bytes := says(t); d.most == 0 || bytes < d.most {
+				return bytes
+			}
+			return d.most
+		}
+	}
+	o.Length = h.Length
+	if o.Reserve != nil {
+		o.Reserve = capped(h.Memory(o.Reserve))
+	}
+	if o.Likely != nil {
+		o.Likely = capped(h.Memory(o.Likely))
+	}
+	return h
+}
+
 func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, error) {
 	d, err := s.draw(seed)
 	if err != nil {
@@ -95,13 +125,16 @@ func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, er
 	if s.timeline && seed == s.first {
 		o.Timeline = newTimeline(s.cluster.GPUs())
 	}
-	services := newWatch(d.tasks)
+	services, seen := newWatch(d.tasks), newHistory(&d, &options)
 	options.OnEvent = func(e *sim.Event) {
 		if o.Timeline != nil {
 			o.Timeline.note(e)
 		}
 		if services != nil {
 			services.note(e)
+		}
+		if seen != nil {
+			seen.Note(e)
 		}
 	}
 	c := *s.cluster

@@ -18,11 +18,9 @@ type column struct {
 	// Digits after the point.
 	Digits int
 	value  func(*outcome) float64
+	// rare is not shown where nobody has any.
+	rare bool
 }
-
-// late is the column of services, which most studies have none of: how long they
-// did not keep their latency, all together.
-const late = "late"
 
 // columns are the figures that table and report show.
 func columns() []column {
@@ -30,23 +28,31 @@ func columns() []column {
 		return func(r *outcome) float64 { return d(r).Hours() }
 	}
 	return []column{
-		{"makespan", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.Makespan })},
-		{"mean JCT", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanJCT })},
-		{"p99 JCT", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.P99JCT })},
-		{"mean wait", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanWait })},
-		{"unfairness", "x", true, 1, func(r *outcome) float64 { return spread(r.Result) }},
-		{"energy", "kWh", true, 1, func(r *outcome) float64 { return r.Energy / 3.6e6 }},
-		{"busy", "%", false, 1, func(r *outcome) float64 { return 100 * r.Busy }},
-		{"allocated", "%", false, 1, func(r *outcome) float64 { return 100 * allocated(r.Result) }},
-		{"OOM", "", true, 1, func(r *outcome) float64 { return float64(r.OutOfMemory) }},
-		{"recoveries", "", true, 1, func(r *outcome) float64 { return float64(r.Recoveries) }},
-		{late, "h", true, 2, func(r *outcome) float64 { return r.Late.Hours() }},
+		{"makespan", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.Makespan }), false},
+		{"mean JCT", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanJCT }), false},
+		{"p99 JCT", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.P99JCT }), false},
+		{"mean wait", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanWait }), false},
+		{"unfairness", "x", true, 1, func(r *outcome) float64 { return spread(r.Result) }, false},
+		{"energy", "kWh", true, 1, func(r *outcome) float64 { return r.Energy / 3.6e6 }, false},
+		{"busy", "%", false, 1, func(r *outcome) float64 { return 100 * r.Busy }, false},
+		{"allocated", "%", false, 1, func(r *outcome) float64 { return 100 * allocated(r.Result) }, false},
+		{"OOM", "", true, 1, func(r *outcome) float64 { return float64(r.OutOfMemory) }, false},
+		{"recoveries", "", true, 1, func(r *outcome) float64 { return float64(r.Recoveries) }, false},
+		{"late", "h", true, 2, func(r *outcome) float64 { return r.Late.Hours() }, true}, // services beyond their latency, all together
+		{"user spread", "x", true, 2, func(r *outcome) float64 { return byUser(r.Result) }, true},
+		{"urgent JCT", "h", true, 3, inHours(func(r *outcome) time.Duration { return urgent(r.Result) }), true},
 	}
 }
 
-// empty reports whether nobody has anything in column k.
-func empty(all []summary, k int) bool {
-	return !slices.ContainsFunc(all, func(s summary) bool { return s.Figures[k] != interval{} })
+// present are the columns that are shown.
+func present(all []summary) []int {
+	var ks []int
+	for k, c := range columns() {
+		if !c.rare || slices.ContainsFunc(all, func(s summary) bool { return s.Figures[k] != interval{} }) {
+			ks = append(ks, k)
+		}
+	}
+	return ks
 }
 
 // spread is how differently tasks fared: the 90th percentile of their finish-time

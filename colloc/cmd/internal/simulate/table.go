@@ -18,10 +18,9 @@ func writeTable(w io.Writer, all []summary, baseline string) error {
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "policy\t")
-	for k, c := range columns() {
-		if c.Name == late && empty(all, k) {
-			continue
-		}
+	cs, ks := columns(), present(all)
+	for _, k := range ks {
+		c := cs[k]
 		name := c.Name
 		if c.Unit != "" {
 			name += ", " + c.Unit
@@ -36,11 +35,8 @@ func writeTable(w io.Writer, all []summary, baseline string) error {
 			name, unfinished = name+" *", true
 		}
 		fmt.Fprint(t, name+"\t")
-		for k, c := range columns() {
-			if c.Name == late && empty(all, k) {
-				continue
-			}
-			fmt.Fprint(t, all[i].Figures[k].format(c)+"\t")
+		for _, k := range ks {
+			fmt.Fprint(t, all[i].Figures[k].format(cs[k])+"\t")
 		}
 		fmt.Fprintln(t)
 	}
@@ -84,6 +80,8 @@ type record struct {
 	Unfairness float64 `json:"finish_time_ratio"`
 	Spread     float64 `json:"finish_time_spread"`
 	Late       float64 `json:"late_s"`
+	UserSpread float64 `json:"user_spread,omitempty"`
+	UrgentJCT  float64 `json:"urgent_jct_s,omitempty"`
 	Decisions  int     `json:"decisions"`
 }
 
@@ -97,7 +95,8 @@ func writeJSON(w io.Writer, trace string, contention float64, outcomes []outcome
 			Makespan: o.Makespan.Seconds(), MeanJCT: o.MeanJCT.Seconds(), P50JCT: o.P50JCT.Seconds(),
 			P99JCT: o.P99JCT.Seconds(), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
 			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
-			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Late: o.Late.Seconds(), Decisions: o.Decisions,
+			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Late: o.Late.Seconds(),
+			UserSpread: byUser(o.Result), UrgentJCT: urgent(o.Result).Seconds(), Decisions: o.Decisions,
 		})
 		if err != nil {
 			return err

@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/pretrained"
+	"example.com/colloc/profile"
 )
 
 // study reads the files and decides what is simulated.
@@ -43,6 +44,11 @@ func (o *options) study() (*study, error) {
 	if err != nil {
 		return nil, err
 	}
+	for i := range s.cluster.Nodes {
+		if o.cpus > 0 {
+			s.cluster.Nodes[i].CPU = o.cpus
+		}
+	}
 	if o.mps > 0 {
 		w.share()
 		what += fmt.Sprintf(", of which MPS leaves %v", o.mps)
@@ -53,6 +59,9 @@ func (o *options) study() (*study, error) {
 			return nil, err
 		}
 		what += said
+	}
+	if o.learn && w.base.Predicted == nil {
+		w.base.Predicted = speed.Guess{Model: w.base.Truth, Slowdown: guessedSlowdown}
 	}
 	if err := w.reserve(); err != nil {
 		return nil, err
@@ -109,6 +118,7 @@ func (w *world) costs() string {
 	if w.services > 0 {
 		text += fmt.Sprintf("; %d of the tasks are invented services", w.services)
 	}
+	text += w.rules()
 	if w.losses > 0 {
 		text += fmt.Sprintf(", each GPU fails every %v for %v", w.losses, w.repair)
 	}
@@ -179,6 +189,7 @@ type world struct {
 	trace *trace.Trace
 	gpus  int
 	base  sim.Options
+	most  profile.Bytes // that anybody reserves; 0 is no limit
 }
 
 // truth chooses how tasks slow each other down, and says it in words.
@@ -186,6 +197,7 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 	w.base = sim.Options{
 		Until: w.until, LengthError: w.lengthError, RestartAll: w.trace.Layout == "muri",
 		Checkpoint: w.checkpoint, CheckpointCost: w.checkpointCost, ObserveError: w.observeError,
+		Quotas: w.quotas, ShareCPU: w.cpus > 0,
 	}
 	switch {
 	case w.pairs != "":
@@ -297,6 +309,10 @@ func (w *world) reserve() error {
 	return nil
 }
 
+// guessedSlowdown is what each neighbour is believed to cost where nothing was measured
+// yet: an assumption, such that sharing is tried at all.
+const guessedSlowdown = 0.5
+
 // likelyRisk is the probability with which a task exceeds the memory that is expected
 // of it: what dies of it costs less than what waits for a bound.
 const likelyRisk = 0.5
@@ -309,7 +325,7 @@ const (
 
 // draw returns what happens under one seed.
 func (w *world) draw(seed uint64) (day, error) {
-	d := day{options: w.base, profiling: w.profiling}
+	d := day{options: w.base, profiling: w.profiling, learn: w.learn, most: w.most}
 	if w.speedError > 0 {
 		told := d.options.Predicted
 		if told == nil {
@@ -342,8 +358,9 @@ func (w *world) draw(seed uint64) (day, error) {
 	if w.losses > 0 {
 		d.losses = trace.Losses{GPUs: w.gpus, Every: w.losses, For: w.repair, Seed: seed}.Until(horizon(d.tasks))
 	}
+	d.tasks = slices.Clone(d.tasks)
+	w.deal(d.tasks, seed)
 	if !d.options.RestartAll {
-		d.tasks = slices.Clone(d.tasks)
 		for i := range d.tasks {
 			if d.tasks[i].Startup == 0 && !d.tasks[i].HostOnly {
 				d.tasks[i].Startup = w.startup

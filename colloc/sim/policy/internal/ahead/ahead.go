@@ -2,6 +2,7 @@ package ahead
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -218,7 +219,7 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 	if t.Deaths > 0 {
 		memory = t.Reserve
 	}
-	p := packer.Task{ID: t.ID, Memory: min(memory, r.largest), GPUs: t.GPUs, MinSpeed: t.Floor}
+	p := packer.Task{ID: t.ID, Memory: min(memory, r.largest), GPUs: t.GPUs, MinSpeed: t.Floor, Weight: math.Ldexp(1, max(-9, min(9, t.Priority)))}
 	if r.MaxSlowdown >= 1 {
 		p.MinSpeed = max(p.MinSpeed, 1/r.MaxSlowdown)
 	}
