@@ -1,9 +1,9 @@
 package sim_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -22,7 +22,7 @@ func TestQuotas(t *testing.T) {
 	var tasks []sim.Task
 	for i := range 60 {
 		tasks = append(tasks, sim.Task{
-			ID: fmt.Sprint(i), Arrival: time.Duration(draw.IntN(120)) * time.Minute, Work: time.Duration(5+draw.IntN(50)) * time.Minute,
+			ID: strconv.Itoa(i), Arrival: time.Duration(draw.IntN(120)) * time.Minute, Work: time.Duration(5+draw.IntN(50)) * time.Minute,
 			GPUs: 1 + draw.IntN(2), Memory: profile.GiB, User: []string{"alice", "bob", "carol"}[draw.IntN(3)], Priority: draw.IntN(3) - 1,
 		})
 	}
@@ -121,7 +121,7 @@ func TestPriority(t *testing.T) {
 	tasks := []sim.Task{{ID: "now", Work: time.Hour, Memory: 30 * profile.GiB}}
 	for i, p := range []int{0, 2, -1, 2, 0} {
 		tasks = append(tasks, sim.Task{
-			ID: fmt.Sprint(i), Arrival: time.Duration(1+i) * time.Minute, Work: time.Duration(20+i) * time.Hour,
+			ID: strconv.Itoa(i), Arrival: time.Duration(1+i) * time.Minute, Work: time.Duration(20+i) * time.Hour,
 			Memory: 30 * profile.GiB, Priority: p, Busy: 0.9,
 		})
 	}

@@ -1,7 +1,7 @@
 package history_test
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -59,7 +59,7 @@ func TestLearningPays(t *testing.T) {
 	for i := range 300 {
 		kind := i * i % 7
 		tasks = append(tasks, sim.Task{
-			ID: fmt.Sprint(i), Type: fmt.Sprint(kind), Arrival: time.Duration(i) * 10 * time.Minute, Memory: profile.GiB,
+			ID: strconv.Itoa(i), Type: strconv.Itoa(kind), Arrival: time.Duration(i) * 10 * time.Minute, Memory: profile.GiB,
 			Work: time.Duration(5+40*kind) * time.Minute,
 		})
 	}
