@@ -188,6 +188,21 @@ func (w *cuttable) Truncate(size int64) error {
 	return nil
 }
 
+// TestRecordUncuttable: a line that cannot be taken back is no reason to stop reading.
+func TestRecordUncuttable(t *testing.T) {
+	w := &badWriter{lines: 1}
+	src := &fake{n: 1, read: func(id nvmlx.DeviceID, _ nvmlx.Fields) (nvmlx.Sample, error) { return busy(id, 1, 0.5), nil }}
+	rec := nvmlx.Record(w, src)
+	for range 3 {
+		if got, err := rec.Read(t.Context(), gpu(0), nvmlx.FieldsAll); err != nil || got.GPUBusy.Or(0) != 0.5 {
+			t.Fatalf("a read was disturbed: %v, %v", got, err)
+		}
+	}
+	if err := rec.Close(); !errors.Is(err, errDiskFull) || len(w.calls) != 2 {
+		t.Errorf("Close() = %v after %d writes, want %v and 2", err, len(w.calls), errDiskFull)
+	}
+}
+
 func TestRecordFailingWriter(t *testing.T) {
 	for lines := range 4 {
 		t.Run(fmt.Sprintf("lines=%d", lines), func(t *testing.T) {

@@ -170,6 +170,7 @@ func TestReplayBadInput(t *testing.T) {
 		{"negative window", header2 + `{"device":"GPU-0","window":-1}`, "line 2: window is -1ns"},
 		{"negative memory", header2 + `{"device":"GPU-0","mem_used":-1}`, "line 2: "},
 		{"text for a number", header2 + `{"device":"GPU-0","gpu_busy":"1"}`, "line 2: "},
+		{"a letter", header2 + row(0, 0, 0.1) + "x\n", "line 3: "},
 		{"bad time", header2 + `{"device":"GPU-0","at":"yesterday"}`, "line 2: "},
 		{"unknown error", header2 + `{"device":"GPU-0","error":"ennui"}`, `line 2: nvmlx: unknown cause "ennui"`},
 		{"long line", header2 + row(0, 0, 0.1) + long, "line 3: line is longer than MaxLine allows"},
@@ -222,9 +223,45 @@ func TestReplayOptionsRefused(t *testing.T) {
 			t.Errorf("error %q does not mention %q", err, want)
 		}
 	}
+	if _, err := nvmlx.Replay(strings.NewReader(header2), &nvmlx.ReplayOptions{Faults: []nvmlx.Fault{{Line: 2}}}); err != nil {
+		t.Errorf("a fault of the first row: %v", err)
+	}
 	if reader.Len() != len(header2) {
 		t.Error("the reader was touched")
 	}
+}
+
+// TestReplayStops: who waits for a device that is silent for very long can give up, and
+// who does not gets its row.
+func TestReplayStops(t *testing.T) {
+	text := header2 + strings.Repeat(row(0, 0, 0.1), 5000) + row(1, 0, 0.2)
+	for _, stop := range []bool{true, false} {
+		src, err := nvmlx.Replay(strings.NewReader(text), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := &lateCancel{Context: t.Context(), after: 3}
+		if !stop {
+			ctx.after = 1 << 30
+		}
+		s, err := src.Read(ctx, gpu(1), nvmlx.FieldsAll)
+		if stop != errors.Is(err, context.Canceled) || !stop && (err != nil || s.GPUBusy.Or(0) != 0.2) {
+			t.Errorf("stop %v: %+v, %v", stop, s, err)
+		}
+	}
+}
+
+// lateCancel is cancelled when it is asked often enough.
+type lateCancel struct {
+	context.Context
+	after int
+}
+
+func (c *lateCancel) Err() error {
+	if c.after--; c.after < 0 {
+		return context.Canceled
+	}
+	return nil
 }
 
 func TestReplayRefusals(t *testing.T) {

@@ -134,6 +134,16 @@ func TestReserveRefuses(t *testing.T) {
 
 func sameProfile(a, b *profile.Profile) bool { return a == b }
 
+// TestRefusedErrorNamesTheLimit: every reason has words.
+func TestRefusedErrorNamesTheLimit(t *testing.T) {
+	for code := packer.NoGPU; code <= packer.TooFewGPUs; code++ {
+		text := (&ledger.RefusedError{Task: "x", GPU: "g", Code: code}).Error()
+		if bare := (&ledger.RefusedError{Task: "x", GPU: "g", Code: -1}).Error(); !strings.HasPrefix(text, `ledger: reserve: task "x" on GPU "g": `) || text == bare || strings.HasSuffix(text, ": ") {
+			t.Errorf("%v: %q", code, text)
+		}
+	}
+}
+
 func TestReserveFromOldSnapshot(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

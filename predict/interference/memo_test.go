@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict/internal/memo"
 	"example.com/colloc/predict/internal/trees"
 )
@@ -40,7 +41,7 @@ func TestTreeMemoAgrees(t *testing.T) {
 	var wait sync.WaitGroup
 	for g := range 4 {
 		wait.Go(func() {
-			for i := range 2 * len(rows) {
+			for i := range race.Fewer(2 * len(rows)) {
 				row := &rows[(i*(g+1))%len(rows)]
 				own, other := members(row)
 				if got, want := memo.predict(ensemble, &own, &other), ensemble.Predict(row[:]); got != want {

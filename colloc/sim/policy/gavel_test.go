@@ -59,6 +59,9 @@ func TestGavel(t *testing.T) {
 			t.Errorf("mean JCT of %s is %.3f h, of colloc %.3f h", p.Name(), other, ours)
 		}
 	}
+	if race.Enabled {
+		return // the same once more
+	}
 	const wrong = 0.2
 	for _, p := range [][2]sim.Policy{
 		{policy.Session{}, policy.Session{NoLearning: true}},

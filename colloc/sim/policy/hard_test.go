@@ -57,8 +57,7 @@ func TestHardTasks(t *testing.T) {
 // TestRandomTasks does the same with random clusters and tasks that ask for
 // anything: shares, products, gangs, CPU and host memory, more than there is.
 func TestRandomTasks(t *testing.T) {
-	const seeds = 20
-	for seed := range uint64(seeds) {
+	for seed := range uint64(max(6, race.Fewer(20))) {
 		r := rand.New(rand.NewPCG(seed, 9))
 		c, tasks := anyCluster(r), anyTasks(r)
 		o := sim.Options{Truth: speed.Contention{}, MaxFailures: 2, Until: time.Duration(race.Fewer(100)) * time.Hour, Seed: seed, RestartAll: seed%5 == 0}

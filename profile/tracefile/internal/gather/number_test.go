@@ -14,3 +14,34 @@ func FuzzNumber(f *testing.F) {
 		}
 	})
 }
+
+// TestNumber: what tools write for a number, and the many ways in which they say that
+// there is none.
+func TestNumber(t *testing.T) {
+	for text, want := range map[string]struct {
+		value   float64
+		reading Reading
+	}{
+		"0": {0, Known}, "42": {42, Known}, "12.5": {12.5, Known}, ".5": {0.5, Known}, "-5": {-5, Known}, "1e3": {1000, Known},
+		"999999999999999": {999999999999999, Known}, "1234567890123456": {1234567890123456, Known}, "0.1234567890123456": {0.1234567890123456, Known},
+		"": {0, Missing}, "-": {0, Missing}, "N/A": {0, Missing}, "[N/A]": {0, Missing}, "[GPU is lost]": {0, Missing}, "ERR!": {0, Missing}, "NaN": {0, Missing}, "Not Supported": {0, Missing},
+		"nan": {0, Missing}, "+Inf": {0, Missing}, "[": {0, Garbled}, "[N/A": {0, Garbled}, "N": {0, Garbled}, "E1": {0, Garbled}, "1.2.3": {0, Garbled}, "1 W": {0, Garbled}, "5-": {0, Garbled},
+		// DCGM's blanks
+		"140737488355327": {140737488355327, Known}, "140737488355328": {0, Missing}, "140737488355331": {0, Missing}, "140737488355332": {140737488355332, Known},
+		"9223372036854775792": {0, Missing}, "9223372036854775807": {0, Missing},
+	} {
+		value, reading := Number([]byte(text))
+		if value != want.value || reading != want.reading {
+			t.Errorf("%q: %v %v, want %v %v", text, value, reading, want.value, want.reading)
+		}
+	}
+}
+
+// TestUnits: each unit is what its name says, to the last bit.
+func TestUnits(t *testing.T) {
+	for unit, want := range map[Unit]float64{One: 95, Percent: 0.95, Milli: 0.095, Micro: 95e-6, Mega: 95e6, Kibi: 95 << 10, Mebi: 95 << 20, Gibi: 95 << 30} {
+		if got := unit.of(95); got != want {
+			t.Errorf("95 of unit %d is %v, want %v", int(unit), got, want)
+		}
+	}
+}
