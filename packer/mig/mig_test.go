@@ -223,6 +223,9 @@ func TestEdges(t *testing.T) {
 			t.Errorf("%+v: nobody uses %+v", best, p)
 		}
 	}
+	if best, ok, err := table.BestShared(nil, 1, func(uint, int) float64 { return 1 }); err != nil || !ok || len(best.Layout) != 1 {
+		t.Errorf("one task: %+v, %v, %v; want one instance", best, ok, err)
+	}
 	if best, ok, err := table.BestShared(full[:1], 1, func(uint, int) float64 { return 1 }); err != nil || !ok || len(best.Layout) != 2 {
 		t.Errorf("one task beside one that runs: %+v, %v, %v; want one instance more", best, ok, err)
 	}

@@ -117,9 +117,11 @@ func TestCheckKnowsTheResidentsInstances(t *testing.T) {
 	if err := p.Check(s); err != nil {
 		t.Fatal(err)
 	}
-	p.Limits.MinGain = 60
-	if err := p.Check(s); err == nil || !strings.Contains(err.Error(), "MinGain") {
-		t.Errorf("with MinGain 60: %v", err)
+	for gain, refused := range map[float64]bool{0.4: false, 0.6: true} { // three at 0.2 instead of two
+		p.Limits.MinGain = gain
+		if err := p.Check(s); (err != nil) != refused || refused && !strings.Contains(err.Error(), "MinGain asks for") {
+			t.Errorf("with MinGain %v: %v, refused should be %v", gain, err, refused)
+		}
 	}
 }
 

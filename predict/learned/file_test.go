@@ -111,6 +111,21 @@ func TestTaskString(t *testing.T) {
 	}
 }
 
+// TestOfMeasured: a task without a name is known by the peak that was measured of it.
+func TestOfMeasured(t *testing.T) {
+	m := taught(t)
+	nameless := net("")
+	if err := nameless.Vector.Set(profile.PeakMemory, float64(4*profile.GiB)); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Memory.Observe(memory.Observation{Spec: nameless.Spec, Known: 4 * profile.GiB, Peak: 6 * profile.GiB}); err != nil {
+		t.Fatal(err)
+	}
+	if got := m.Of(nameless).Memory.Peak; got != 6*profile.GiB {
+		t.Errorf("peak %v, want 6 GiB", got)
+	}
+}
+
 // TestMissingPredictor: models of which one is missing are neither saved nor loaded.
 func TestMissingPredictor(t *testing.T) {
 	whole := taught(t)
@@ -122,15 +137,34 @@ func TestMissingPredictor(t *testing.T) {
 			t.Errorf("saved without %s", name)
 		}
 	}
-	// Of a file with one section nothing is loaded.
+}
+
+// TestSections: a file has the three sections, once each and no other; what stands
+// behind a predictor within its section is passed over.
+func TestSections(t *testing.T) {
+	whole := taught(t)
+	parts := map[string]string{"other": "{}"}
 	for name, save := range map[string]func(io.Writer) error{"memory": whole.Memory.Save, "interference": whole.Interference.Archive, "pace": whole.Pace.Save} {
 		var b bytes.Buffer
 		if err := save(&b); err != nil {
 			t.Fatal(err)
 		}
-		file := fmt.Sprintf(`{"format":"colloc learned","version":1,"sections":[{"name":%q,"bytes":%d}]}`+"\n%s", name, b.Len(), &b)
-		if m, err := learned.Load(strings.NewReader(file)); err == nil || m != (learned.Models{}) {
-			t.Errorf("%s alone is loaded: %v", name, err)
+		parts[name], parts[name+"+"] = b.String(), b.String()+strings.Repeat(" ", 10_000)
+	}
+	for list, want := range map[string]bool{
+		"memory interference pace": true, "pace interference memory": true, "memory+ interference pace+": true,
+		"memory interference": false, "memory pace": false, "interference pace": false, "memory": false, "interference": false, "pace": false,
+		"memory interference pace other": false, "other memory interference pace": false, "memory interference pace memory": false,
+	} {
+		var sections []string
+		body := ""
+		for name := range strings.FieldsSeq(list) {
+			sections = append(sections, fmt.Sprintf(`{"name":%q,"bytes":%d}`, strings.TrimSuffix(name, "+"), len(parts[name])))
+			body += parts[name]
+		}
+		file := fmt.Sprintf(`{"format":"colloc learned","version":1,"sections":[%s]}`+"\n%s", strings.Join(sections, ","), body)
+		if m, err := learned.Load(strings.NewReader(file)); (err == nil) != want || !want && m != (learned.Models{}) {
+			t.Errorf("%s: %v; loaded should be %v", list, err, want)
 		}
 	}
 }
