@@ -67,6 +67,7 @@ func (r *REST) fields(q *script.Request, o *SubmitOptions) (jobFields, error) {
 	set(f, "qos", q.QOS)
 	set(f, "reservation", q.Reservation)
 	set(f, "constraints", q.Constraint)
+	set(f, "licenses", q.Licenses)
 	set(f, "comment", q.Comment)
 	set(f, "array", q.Array)
 	set(f, "standard_output", q.Output)

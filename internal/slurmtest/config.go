@@ -21,6 +21,10 @@ type Options struct {
 	// Pinned gives each GPU of a node a type of its own, a100i0 to a100i7, so
 	// that a request can name it.
 	Pinned bool
+	// Untyped gives the GPUs no type.
+	Untyped bool
+	// Features are those of each node, g1 first; nil or too few is none.
+	Features [][]string
 	// Conf is added to slurm.conf, such as another partition.
 	Conf string
 	// Lua is the text of job_submit.lua; empty is none.
@@ -62,8 +66,12 @@ func (o *Options) gres(dir string) (node, conf string) {
 			}
 		}
 	default:
-		lines = append(lines, fmt.Sprintf("Name=gpu Type=a100 File=%s[0-%d] Flags=nvidia_gpu_env", device, o.GPUs-1))
-		list = append(list, fmt.Sprintf("gpu:a100:%d", o.GPUs))
+		kind, named := " Type=a100", "a100:"
+		if o.Untyped {
+			kind, named = "", ""
+		}
+		lines = append(lines, fmt.Sprintf("Name=gpu%s File=%s[0-%d] Flags=nvidia_gpu_env", kind, device, o.GPUs-1))
+		list = append(list, fmt.Sprintf("gpu:%s%d", named, o.GPUs))
 		if o.Share != "" {
 			lines = append(lines, fmt.Sprintf("Name=%s Count=%d", o.Share, o.Shares*o.GPUs))
 			list = append(list, fmt.Sprintf("%s:%d", o.Share, o.Shares*o.GPUs))
@@ -146,8 +154,12 @@ SlurmdParameters=config_overrides
 	var b strings.Builder
 	b.WriteString(text)
 	for i := range o.Nodes {
-		fmt.Fprintf(&b, "NodeName=g%d NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=32 Boards=1 SocketsPerBoard=1 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=64000 Gres=%s State=UNKNOWN\n",
-			i+1, host, ports[i+1], gres)
+		features := ""
+		if i < len(o.Features) && len(o.Features[i]) > 0 {
+			features = " Features=" + strings.Join(o.Features[i], ",")
+		}
+		fmt.Fprintf(&b, "NodeName=g%d NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=32 Boards=1 SocketsPerBoard=1 CoresPerSocket=32 ThreadsPerCore=1 RealMemory=64000 Gres=%s State=UNKNOWN%s\n",
+			i+1, host, ports[i+1], gres, features)
 	}
 	b.WriteString("PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE OverSubscribe=NO DefMemPerCPU=100 State=UP\n")
 	return b.String()

@@ -5,7 +5,7 @@
 //	colloc describe FILE...         what is understood of model files
 //	colloc sweep -- COMMAND {}      a training program many times on the GPUs of this host
 //	colloc station serve|submit|... the GPUs of this machine for all who work here
-//	colloc slurm plan|submit|...    a sweep on a Slurm cluster
+//	colloc slurm new|submit|...     sweeps on a Slurm cluster
 //	colloc simulate -trace FILE     a trace under scheduling policies
 //	colloc gain FILE...             what sharing would have gained a site, from its own past
 //	colloc gpuinfo                  the GPUs of this host and what holds them back

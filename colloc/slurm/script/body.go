@@ -14,7 +14,8 @@ import (
 type body struct {
 	text    strings.Builder
 	options *Options
-	tasks   int // functions written so far
+	tasks   int  // functions written so far
+	gang    bool // one task, on nodes that share no folder
 }
 
 func (b *body) printf(format string, args ...any) { fmt.Fprintf(&b.text, format, args...) }
@@ -33,7 +34,13 @@ func (b *body) head(about string, steps, mps bool) {
 	if mps {
 		quit = "  quit\n"
 	}
+	if b.scratch() {
+		quit += "  rm -rf -- \"${scratch?}\"\n"
+	}
 	b.printf(frameHead, pass, quit)
+	if b.scratch() {
+		b.printf("\nscratch=$(mktemp -d %s/colloc.XXXXXX) || exit 1\nexport scratch\n", path(b.options.Scratch))
+	}
 	if mps {
 		b.printf("%s", frameMPS)
 	}
@@ -43,7 +50,10 @@ func (b *body) head(about string, steps, mps bool) {
 }
 
 // logs sets where the logs of tasks go that name none.
-func (b *body) logs() {
+func (b *body) logs(tasks []Task) {
+	if !slices.ContainsFunc(tasks, func(t Task) bool { return t.Log == "" }) {
+		return
+	}
 	dir := path(b.options.LogDir)
 	if b.options.LogDir == "" {
 		dir = "."
@@ -52,6 +62,9 @@ func (b *body) logs() {
 	}
 	b.printf("logs=%s/${SLURM_ARRAY_JOB_ID:-${SLURM_JOB_ID:-0}}\n", dir)
 }
+
+// scratch reports whether the tasks get folders of their own.
+func (b *body) scratch() bool { return b.options.Scratch != "" && !b.gang }
 
 // tail waits for the tasks and ends the script.
 func (b *body) tail() {
@@ -82,6 +95,13 @@ func (b *body) function(t *Task, r role) {
 	n := strconv.Itoa(r.threads)
 	b.printf("  export OMP_NUM_THREADS=%s MKL_NUM_THREADS=%s OPENBLAS_NUM_THREADS=%s NUMEXPR_NUM_THREADS=%s\n", n, n, n, n)
 	b.limits(t, r)
+	if b.options.Group != "" {
+		group := quote(b.options.Group)
+		b.printf("  export COLLOC_TASK=%s COLLOC_GROUP=%s WANDB_RUN_GROUP=%s\n", quote(t.Name), group, group)
+	}
+	if b.scratch() {
+		b.printf("  export COLLOC_SCRATCH=$scratch/%d TMPDIR=$scratch/%d\n  mkdir -p -- \"$TMPDIR\" || exit 1\n", b.tasks-1, b.tasks-1)
+	}
 	b.printf("%s", r.prelude)
 	for _, pair := range t.Env {
 		key, value, _ := strings.Cut(pair, "=")

@@ -110,11 +110,14 @@ done
 exit "$failed"
 `
 
+// noDevice begins what a script says when Slurm started it without its GPUs.
+const noDevice = "colloc: GPUs needed: "
+
 // frameGPUs reads which GPUs Slurm gave the job; %d is how many it needs.
 const frameGPUs = `
 IFS=, read -r -a gpus <<<"${CUDA_VISIBLE_DEVICES-}"
 if [ "${#gpus[@]}" -lt %d ] || [ "${gpus[0]}" = NoDevFiles ]; then
-  echo "colloc: GPUs needed: %[1]d, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
+  echo "` + noDevice + `%[1]d, CUDA_VISIBLE_DEVICES is '${CUDA_VISIBLE_DEVICES-}'" >&2
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does

@@ -3,13 +3,14 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"example.com/colloc/colloc/slurm/site"
 )
 
-// Launcher is what starts the processes of a gang, one for each GPU.
+// Launcher is what starts the processes of a gang.
 type Launcher int
 
 const (
@@ -19,7 +20,36 @@ const (
 	// Ranks lets srun start them. Each finds RANK, LOCAL_RANK, WORLD_SIZE,
 	// LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT set, as under torchrun.
 	Ranks
+	// PerNode lets srun start one process on each node, with all of the job's
+	// GPUs there: for programs that start their own, such as accelerate, deepspeed
+	// or one process for all GPUs. Each finds NNODES, NODE_RANK, MASTER_ADDR and
+	// MASTER_PORT set.
+	PerNode
 )
+
+// launchers are the names of the launchers, in their order.
+func launchers() []string { return []string{"torchrun", "ranks", "node"} }
+
+// String returns "torchrun", "ranks" or "node".
+func (l Launcher) String() string {
+	if l < 0 || int(l) >= len(launchers()) {
+		return "none"
+	}
+	return launchers()[l]
+}
+
+// MarshalText writes what String returns.
+func (l Launcher) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
+
+// UnmarshalText reads what String returns; the error says what there is.
+func (l *Launcher) UnmarshalText(text []byte) error {
+	i := slices.Index(launchers(), string(text))
+	if i < 0 {
+		return fmt.Errorf("launcher %q: want one of %s", text, strings.Join(launchers(), ", "))
+	}
+	*l = Launcher(i)
+	return nil
+}
 
 // Gang is one task that runs on several GPUs at once.
 type Gang struct {
@@ -55,18 +85,21 @@ func Distributed(g Gang, o *Options) (Job, error) {
 	if err != nil {
 		return Job{}, err
 	}
-	b := &body{options: &opt}
+	b := &body{options: &opt, gang: true}
 	b.head(fmt.Sprintf("One task on %d x %d GPUs.", g.Nodes, g.GPUs), true, false)
 	r := role{threads: max(1, g.Task.cpus()/g.GPUs)}
 	b.printf("%s", g.meet())
-	if g.Launcher == Ranks {
+	switch g.Launcher {
+	case Ranks:
 		r.prelude = fmt.Sprintf(gangRank, g.GPUs)
-	} else {
+	case PerNode:
+		r = role{threads: g.Task.cpus(), prelude: fmt.Sprintf(gangNode, g.Nodes)}
+	default:
 		r.command = g.torchrun()
 	}
 	b.function(&g.Task, r)
 	b.printf("\n")
-	b.logs()
+	b.logs([]Task{g.Task})
 	b.start("", &g.Task, 0, "step task_0 '' "+g.srun(&request))
 	b.tail()
 	return Job{Request: request, Body: b.text.String()}, nil
@@ -77,7 +110,7 @@ func (g *Gang) check() error {
 	if g.Nodes > maxCount || g.GPUs < 1 || g.GPUs > maxCount {
 		errs = append(errs, fmt.Errorf("slurm: gang: %d nodes with %d GPUs each, want at least 1 of each", g.Nodes, g.GPUs))
 	}
-	if g.Launcher != Torchrun && g.Launcher != Ranks {
+	if g.Launcher < Torchrun || g.Launcher > PerNode {
 		errs = append(errs, fmt.Errorf("slurm: gang: launcher %d is none", g.Launcher))
 	}
 	if g.Task.GPUs != 0 || g.Task.Threads != 0 {
@@ -95,6 +128,8 @@ export MASTER_ADDR=${MASTER_ADDR%%$'\n'*}
 export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))
 `
 	gangRank = `  export RANK=$SLURM_PROCID LOCAL_RANK=$SLURM_LOCALID WORLD_SIZE=$SLURM_NTASKS LOCAL_WORLD_SIZE=%d
+`
+	gangNode = `  export NODE_RANK=$SLURM_NODEID NNODES=%d
 `
 )
 

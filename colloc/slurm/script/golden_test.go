@@ -80,6 +80,8 @@ func someScripts() []struct {
 	gangs.Nodes = 2
 	ranks := gangs
 	ranks.Launcher = Ranks
+	pernode := gangs
+	pernode.Launcher = PerNode
 	return []struct {
 		name string
 		make func() (Job, error)
@@ -94,6 +96,10 @@ func someScripts() []struct {
 		{"node", func() (Job, error) { return Distributed(gang, &Options{Request: request}) }},
 		{"gang", func() (Job, error) { return Distributed(gangs, &Options{Request: typed}) }},
 		{"ranks", func() (Job, error) { return Distributed(ranks, &Options{Request: typed}) }},
+		{"pernode", func() (Job, error) { return Distributed(pernode, &Options{Request: typed}) }},
+		{"stacked", func() (Job, error) {
+			return Shared(someSets(), &Options{Request: request, Group: "it's a sweep", Scratch: "/local scratch"})
+		}},
 	}
 }
 

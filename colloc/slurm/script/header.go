@@ -29,6 +29,8 @@ type Request struct {
 	// Constraint are the features that every node must have, in Slurm's
 	// syntax: "a100&nvlink".
 	Constraint string `json:"constraint,omitempty"`
+	// Licenses are those that the job uses, in Slurm's syntax: "matlab:2,cst".
+	Licenses string `json:"licenses,omitempty"`
 	// NodeList are the nodes that must be part of the job: "g1" or "g[1-4]".
 	NodeList string `json:"node_list,omitempty"`
 	// Nodes is the number of nodes, TasksPerNode the number of processes that
@@ -115,6 +117,7 @@ func (r *Request) options() ([]option, error) {
 	add("qos", "QOS", r.QOS)
 	add("reservation", "Reservation", r.Reservation)
 	add("constraint", "Constraint", r.Constraint)
+	add("licenses", "Licenses", r.Licenses)
 	add("nodelist", "NodeList", r.NodeList)
 	add("nodes", "Nodes", count(r.Nodes))
 	add("ntasks-per-node", "TasksPerNode", count(r.TasksPerNode))

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 )
@@ -13,6 +14,12 @@ type Job struct {
 	// quoted; it is run as it is.
 	Body string
 }
+
+// NoDevice reports whether a script's output says that Slurm started the job
+// without the GPUs that it asked for, so that no task began. It happens where
+// slurmctld forgot, when it restarted, which shares of GPUs are in use (22.05 does),
+// and is no fault of the tasks.
+func NoDevice(output []byte) bool { return bytes.Contains(output, []byte(noDevice)) }
 
 // Text returns the script for sbatch: the interpreter, the header, the body.
 // It returns an error that joins every fault of the Request, and for a NUL byte

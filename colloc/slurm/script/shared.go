@@ -115,7 +115,7 @@ func (b *body) sets(sets []Set, about string, gpus int) {
 		}
 	}
 	b.printf(frameGPUs, gpus)
-	b.logs()
+	b.logs(allTasks(sets))
 }
 
 // startSet starts the tasks of one set; ordinal is the number of its first.

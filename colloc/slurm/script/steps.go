@@ -51,7 +51,7 @@ func Steps(tasks []Task, o *Options) (Job, error) {
 		b.function(&tasks[i], role{threads: tasks[i].cpus()})
 	}
 	b.printf("\n")
-	b.logs()
+	b.logs(tasks)
 	for i := range tasks {
 		b.start("", &tasks[i], i, "step task_"+strconv.Itoa(i)+" '' "+private(&tasks[i], &opt))
 	}

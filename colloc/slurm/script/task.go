@@ -74,6 +74,14 @@ type Options struct {
 	// LogDir is the folder for the logs of tasks that name none, made if it is
 	// not there; empty is where the job runs.
 	LogDir string
+	// Group is the run group that the tasks' logger files them under: their
+	// WANDB_RUN_GROUP, and COLLOC_GROUP; empty sets neither. COLLOC_TASK is the
+	// task's name then.
+	Group string
+	// Scratch is a folder of the node, such as "/tmp"; each task of [Shared], [Array]
+	// and [Steps] gets a folder of its own below it, in COLLOC_SCRATCH and TMPDIR,
+	// which goes when the job ends. Empty is none.
+	Scratch string
 	// Steps starts the tasks of [Shared] and [Array] as job steps with srun
 	// --overlap, so that Slurm accounts for each by itself and holds it to its
 	// CPUs and memory. Otherwise they are plain processes of the batch script,
@@ -110,7 +118,7 @@ func (o *Options) check() error {
 	if o.Limit < 0 || o.MaxArraySize < 1 {
 		errs = append(errs, fmt.Errorf("slurm: options: Limit is %d and MaxArraySize %d, want 0 or more", o.Limit, o.MaxArraySize))
 	}
-	for _, f := range []struct{ field, value string }{{"Setup", o.Setup}, {"LogDir", o.LogDir}} {
+	for _, f := range []struct{ field, value string }{{"Setup", o.Setup}, {"LogDir", o.LogDir}, {"Group", o.Group}, {"Scratch", o.Scratch}} {
 		if strings.ContainsRune(f.value, 0) {
 			errs = append(errs, fmt.Errorf("slurm: options: %s holds a NUL byte", f.field))
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/internal/slurmtest"
@@ -40,7 +41,7 @@ func TestClusterSweep(t *testing.T) {
 	}
 	watched, _ := call(t, r, 0, "watch", "-sweep", "sweep.json")
 	contains(t, watched, "COMPLETED", "resnet lr=0.1 on g1/", ", seen 0.80", "learned from ")
-	rec, err := load("submitted.json", readRecord, nil)
+	rec, err := files.Load("submitted.json", readRecord, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 )
 
@@ -20,14 +21,16 @@ func Program() cli.Program {
 		Run: func(ctx context.Context, args []string, s cli.Streams) int {
 			ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 			defer stop()
-			p := &program{client: slurm.NewClient(slurm.Config{}), stdout: s.Out, stderr: s.Err}
+			p := &program{client: slurm.NewClient(slurm.Config{}), stdin: s.In, stdout: s.Out, stderr: s.Err}
 			return p.run(ctx, args)
 		},
 	}
 	for _, part := range []struct{ name, short string }{
+		{"new", "Write a sweep file from a command line"},
 		{"plan", "Print who should share which GPU, and why"},
 		{"submit", "Plan, and submit the jobs"},
 		{"watch", "Follow the jobs and learn from them"},
+		{"advise", "Say which and how many GPUs a measured task should ask for"},
 		{"decide", "Answer job_submit.lua"},
 	} {
 		program.Parts = append(program.Parts, cli.Program{Name: part.name, Short: part.short, Flags: func() *flag.FlagSet { return flagsOf(part.name) }})
@@ -44,7 +47,7 @@ func flagsOf(name string) (flags *flag.FlagSet) {
 
 func (p *program) commands() map[string]func(context.Context, []string) error {
 	return map[string]func(context.Context, []string) error{
-		"plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
+		"new": p.make, "advise": p.advise, "plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
 	}
 }
 
@@ -59,15 +62,15 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	command, ok := p.commands()[name]
 	if !ok {
-		fmt.Fprintf(p.stderr, "colloc slurm: want plan, submit, watch or decide, not %q; see -h\n", name)
+		fmt.Fprintf(p.stderr, "colloc slurm: want new, plan, submit, watch, advise or decide, not %q; see -h\n", name)
 		return 2
 	}
 	err := command(ctx, args[1:])
-	var usage usageError
+	var mistake usage.Error
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
-	case errors.As(err, &usage):
+	case errors.As(err, &mistake):
 		fmt.Fprintf(p.stderr, "colloc slurm %s: %v\n", name, err)
 		return 2
 	default:
@@ -79,7 +82,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 const help = `Slurm brings a sweep of training tasks to a Slurm cluster so that tasks which
 get along share a GPU, and learns from how they ran.
 
-usage: colloc slurm plan|submit|watch|decide [flags]     each explains itself with -h
+usage: colloc slurm new|plan|submit|watch|advise|decide [flags]     each explains itself with -h
 
 A sweep is a task file, as colloc profile writes it, with settings for Slurm:
 
@@ -106,6 +109,13 @@ utilisations of nvidia-smi as fractions; step_time, or run_time of the whole
 task, is what its speed beside a neighbour is compared with. What is not given is
 predicted or left open. account and reservation may be given, too; warn is how long
 before its end a task gets USR1, to write a checkpoint.
+
+Tasks share GPUs, at most "most" (1 to 4) on one; "group" is their WANDB_RUN_GROUP,
+"scratch" a folder of the node below which each gets one of its own, "gpu_memory" what a
+GPU must have at least: the site's types and features say which do. A task with
+"gpus": 4 has these for itself on each of "nodes", where "launch" starts one process
+(node), torchrun, or one for each GPU (ranks). With "steps" the tasks are private job
+steps of one allocation. "licenses" is that of sbatch. new writes such a file.
 
 A site that offers gres/shard or gres/mps gets one job per task. If each GPU of a
 node has a type of its own there (gpu:a100i0:1, gpu:a100i1:1, ...), a job can name

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 )
 
@@ -66,7 +67,7 @@ func (p *program) decide(_ context.Context, args []string) error {
 	path := f.String("decisions", "", "`FILE` that plan -decisions wrote")
 	age := f.Duration("age", 10*time.Minute, "how `LONG` a decision holds")
 	conf := f.String("conf", "/etc/slurm/slurm.conf", "the site's `FILE`; decisions older than it, or than gres.conf beside it, do not hold")
-	if err := p.parse(f, args, aboutDecide, -1); err != nil {
+	if err := p.parse(f, args, aboutDecide, "TASK [UID]"); err != nil {
 		return err
 	}
 	if f.NArg() < 1 || f.NArg() > 2 {
@@ -74,7 +75,7 @@ func (p *program) decide(_ context.Context, args []string) error {
 	}
 	data, err := os.ReadFile(*path)
 	if err != nil {
-		return usageError{err}
+		return usage.Error{Err: err}
 	}
 	var all decisions
 	if err := json.Unmarshal(data, &all); err != nil {

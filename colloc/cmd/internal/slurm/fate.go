@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
@@ -21,19 +22,22 @@ import (
 type fate int
 
 const (
-	fresh     fate = iota // no job has it: it is planned
-	active                // a job waits or runs
-	done                  // it ended with 0
-	failed                // it did not: it is planned again
-	cancelled             // somebody cancelled its job
-	unknown               // Slurm has forgotten the job, and its output is not there
+	fresh      fate = iota // no job has it: it is planned
+	active                 // a job waits or runs
+	done                   // it ended with 0
+	failed                 // it did not: it is planned again
+	cancelled              // somebody cancelled its job
+	unknown                // Slurm has forgotten the job, and its output is not there
+	turnedAway             // Slurm gave its job no GPU: it did not begin
 )
 
 // words are the fates as the record keeps them.
-func words() []string { return []string{"new", "active", "done", "failed", "cancelled", "unknown"} }
+func words() []string {
+	return []string{"new", "active", "done", "failed", "cancelled", "unknown", "no device"}
+}
 
 func (f fate) String() string {
-	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again"}[f]
+	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again", "got no GPU from Slurm: planned again"}[f]
 }
 
 // MarshalText writes a word.
@@ -50,37 +54,37 @@ func (f *fate) UnmarshalText(text []byte) error {
 }
 
 // final reports whether it can no longer change.
-func (f fate) final() bool { return f == done || f == failed || f == cancelled }
+func (f fate) final() bool { return f == done || f == failed || f == cancelled || f == turnedAway }
 
 // planned reports whether a task with this fate is planned.
 func (f fate) planned(again bool) bool {
-	return f == fresh || f == failed || again && (f == cancelled || f == unknown)
+	return f == fresh || f == failed || f == turnedAway || again && (f == cancelled || f == unknown)
 }
 
 // exitLine is what a script says of each of its tasks, in their order.
 var exitLine = regexp.MustCompile(`(?m)^colloc: exit ([0-9]+): (.*)$`)
 
-// codes are the exit codes of a job's tasks as its own output tells; ok says
-// whether there is one.
-func (s *sweep) codes(id site.JobID) (codes []int, ok bool) {
-	text, err := os.ReadFile(under(s.dir, s.output(strconv.FormatInt(int64(id), 10))))
+// codes are the exit codes of a job's tasks as its own output tells; written says
+// whether there is one, and barred that the job had no GPU.
+func (s *sweep) codes(id site.JobID) (codes []int, written, barred bool) {
+	text, err := os.ReadFile(files.Under(s.dir, s.output(strconv.FormatInt(int64(id), 10))))
 	if err != nil {
-		return nil, false
+		return nil, false, false
 	}
 	for _, m := range exitLine.FindAllStringSubmatch(string(text), -1) {
 		code, err := strconv.Atoi(m[1])
 		if err != nil {
-			return nil, true
+			return nil, true, false
 		}
 		codes = append(codes, code)
 	}
-	return codes, true
+	return codes, true, script.NoDevice(text)
 }
 
 // wrote finds a job that is not recorded and ran a task after some moment, and how it
 // ended, by what jobs wrote; 0 if none did.
 func (s *sweep) wrote(task string, since time.Time, recorded map[site.JobID][]string) (site.JobID, fate) {
-	files, _ := filepath.Glob(under(s.dir, s.output("*"))) // the pattern is one
+	files, _ := filepath.Glob(files.Under(s.dir, s.output("*"))) // the pattern is one
 	for _, path := range files {
 		info, err := os.Stat(path)
 		if err != nil || info.ModTime().Before(since.Add(-time.Minute)) { // clocks differ
@@ -109,6 +113,7 @@ type past struct {
 	fates  map[string]fate
 	jobs   map[string]site.JobID
 	tries  map[string]int // how often it failed
+	turned map[string]int // how often Slurm gave its job no GPU
 	all    map[site.JobID]*site.JobInfo
 	others []string // what other sweeps and users run under the same names
 }
@@ -118,7 +123,7 @@ type past struct {
 // jobs themselves wrote. Ends are kept in the record.
 func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) (*past, error) {
 	s, submitted := d.sweep, d.record
-	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
+	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
 	recorded := submitted.tasks()
 	for i := range jobs {
 		j := &jobs[i]
@@ -222,8 +227,12 @@ func (p *program) findLost(ctx context.Context, h *past, submitted *record) erro
 // note takes in what became of a task in a job: once done it is done, what is active
 // counts before what is over, and else the last job does.
 func (h *past) note(task string, job site.JobID, f fate) {
-	if f == failed {
+	switch f {
+	case failed:
 		h.tries[task]++
+	case turnedAway:
+		h.turned[task]++
+	default:
 	}
 	was := h.fates[task]
 	if was == done || was == active && f != done || f != done && f != active && job < h.jobs[task] {
@@ -241,10 +250,12 @@ func (s *sweep) fate(j *site.JobInfo, k int) fate {
 	if j.State == site.Completed {
 		return done
 	}
-	codes, written := s.codes(j.ID)
+	codes, written, barred := s.codes(j.ID)
 	switch {
 	case k < len(codes) && codes[k] == 0:
 		return done
+	case barred && len(codes) == 0:
+		return turnedAway
 	case j.State == site.Cancelled:
 		return cancelled
 	case j.State == site.Forgotten && !written:
@@ -254,20 +265,30 @@ func (s *sweep) fate(j *site.JobInfo, k int) fate {
 	}
 }
 
+// A task that Slurm gave no GPU so often asks for a whole one, which no version gives
+// away twice, and is given up in the end.
+const (
+	oftenTurned = 2
+	mostTurned  = 20
+)
+
 // pending are the tasks to plan.
 func (s *sweep) pending(h *past, again bool) []colloc.Task {
 	var tasks []colloc.Task
 	for _, e := range s.tasks {
-		if h.fates[e.ID].planned(again) {
-			tasks = append(tasks, e.task)
+		if !h.fates[e.ID].planned(again) {
+			continue
 		}
+		t := e.task
+		t.Alone = t.Alone || h.turned[e.ID] >= oftenTurned
+		tasks = append(tasks, t)
 	}
 	return tasks
 }
 
 // tell prints what became of the tasks of a sweep that are not new.
 func (h *past) tell(p *program, s *sweep) {
-	for f := active; f <= unknown; f++ {
+	for f := active; f <= turnedAway; f++ {
 		var names []string
 		for _, e := range s.tasks {
 			if h.fates[e.ID] == f {

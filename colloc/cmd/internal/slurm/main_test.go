@@ -15,6 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
+	"example.com/colloc/colloc/cmd/internal/slurm/settings"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/colloc/taskfile"
@@ -121,7 +123,7 @@ func TestDecide(t *testing.T) {
 	made := time.Now()
 	file, conf := filepath.Join(dir, "decisions.json"), filepath.Join(dir, "slurm.conf")
 	all := decisions{Made: made, UID: 7, Tasks: map[string]decision{"s:a b": {Node: "n", Gres: "shard:1"}}}
-	if err := errors.Join(writeJSON(file, all), os.WriteFile(conf, nil, 0o644), os.Chtimes(conf, made, made.Add(-time.Hour))); err != nil {
+	if err := errors.Join(files.WriteJSON(file, all), os.WriteFile(conf, nil, 0o644), os.Chtimes(conf, made, made.Add(-time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	const yes = "node=n gres=shard:1\n"
@@ -172,7 +174,7 @@ func TestSubmit(t *testing.T) {
 			out, _ := call(t, s, 0, "submit", "-sweep", "sweep.json")
 			contains(t, out, fmt.Sprintf("job %d: ", tt.jobs))
 			contains(t, strings.Join(s.scripts, ""), tt.script, "sleep 2", "logs/resnet+lr%3D0.1.log")
-			rec, err := load("submitted.json", readRecord, nil)
+			rec, err := files.Load("submitted.json", readRecord, nil)
 			if err != nil || len(s.scripts) != tt.jobs || len(rec.Sets) != 2 {
 				t.Fatalf("%d jobs, %+v, %v; want %d jobs of 2 sets", len(s.scripts), rec, err, tt.jobs)
 			}
@@ -282,7 +284,7 @@ func TestAgain(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	s := &sweep{Time: taskfile.Duration(10 * time.Minute)}
+	s := &sweep{Settings: settings.Settings{Time: taskfile.Duration(10 * time.Minute)}}
 	for _, tt := range []struct {
 		slowest float64
 		longest time.Duration
@@ -425,7 +427,7 @@ func predicted(t *testing.T, s *cluster, models string) map[string]float64 {
 	t.Helper()
 	empty := &cluster{gres: s.gres}
 	call(t, empty, 0, "submit", "-sweep", "sweep.json", "-models", models, "-record", models+".json")
-	rec, err := load(models+".json", readRecord, nil)
+	rec, err := files.Load(models+".json", readRecord, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -497,7 +499,7 @@ func TestFailures(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no subcommand", nil, 2, "want plan, submit, watch or decide"},
+		{"no subcommand", nil, 2, "want new, plan, submit, watch, advise or decide"},
 		{"unknown flag", []string{"plan", "-x"}, 2, "-x"},
 		{"operand", []string{"plan", "x"}, 2, "1 operands, want 0"},
 		{"no sweep", []string{"plan"}, 2, "-sweep names no file"},
@@ -522,7 +524,7 @@ func TestFailures(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _ := call(t, &cluster{}, 0, "-h")
-	contains(t, out, "plan|submit|watch|decide", `"solo"`)
+	contains(t, out, "new|plan|submit|watch|advise|decide", `"solo"`)
 	for _, c := range []string{"plan", "submit", "watch", "decide"} {
 		out, _ := call(t, &cluster{}, 0, c, "-h")
 		contains(t, out, "usage: colloc slurm "+c, "\nflags:\n")

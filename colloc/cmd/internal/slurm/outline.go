@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
+	"example.com/colloc/colloc/cmd/internal/slurm/learned"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
@@ -30,9 +32,10 @@ type outline struct {
 	gpus    map[string]profile.GPUModel
 	pinned  map[string]bool // GPUs that a job can name
 	skipped []site.Skipped
-	queued  []*colloc.Plan // what waits in Slurm for any GPU of a kind
-	outside int            // tasks that cannot wait in Slurm, and wait here
-	refused []refusal      // what gets no job, and why
+	queued  []*colloc.Plan     // what waits in Slurm for any GPU of a kind
+	own     []colloc.Placement // tasks with GPUs of their own, or in one allocation
+	outside int                // tasks that cannot wait in Slurm, and wait here
+	refused []refusal          // what gets no job, and why
 	notes   []string
 }
 
@@ -58,27 +61,28 @@ type desk struct {
 	input
 	sweep  *sweep
 	record *record
-	models *models
+	models *learned.Models
 
 	impossible map[string]string // tasks that no node takes, and why
+	refusals   map[string]int    // how often a job of a task was impossible
 	looks      int               // at the cluster
 	patience   int               // looks until a job that was perhaps submitted must be listed
 }
 
 func (in input) open() (*desk, error) {
-	d := &desk{input: in, impossible: make(map[string]string)}
+	d := &desk{input: in, impossible: make(map[string]string), refusals: make(map[string]int)}
 	var err error
 	if d.sweep, err = readSweep(*in.path); err != nil {
 		return nil, err
 	}
-	if d.record, err = load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
+	if d.record, err = files.Load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
 		return nil, err
 	}
-	d.models, err = loadModels(*in.learned)
+	d.models, err = learned.Load(*in.learned, colloc.Config{MaxSet: d.sweep.Most})
 	return d, err
 }
 
-func (d *desk) save() error { return writeJSON(*d.submitted, d.record) }
+func (d *desk) save() error { return files.WriteJSON(*d.submitted, d.record) }
 
 func newOutline(s *sweep) *outline {
 	return &outline{logs: s.LogDir, gpus: make(map[string]profile.GPUModel), pinned: make(map[string]bool)}
@@ -91,9 +95,9 @@ func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string
 	elsewhere := func(id string) bool {
 		node, _, _ := strings.Cut(id, "/")
 		n := state.Node(node)
-		return n == nil || !s.suits(n)
+		return n == nil || !s.Suits(n)
 	}
-	gpus = slices.DeleteFunc(gpus, func(g colloc.GPU) bool { return elsewhere(g.ID) })
+	gpus = slices.DeleteFunc(gpus, func(g colloc.GPU) bool { return elsewhere(g.ID) || !s.large(g.Model) })
 	o.skipped = slices.DeleteFunc(o.skipped, func(k site.Skipped) bool { return elsewhere(k.GPU) })
 	devices := make(map[string]site.Device)
 	for _, d := range state.Devices() {
@@ -112,11 +116,12 @@ func (o *outline) offered(s *sweep, state *site.State) ([]colloc.GPU, map[string
 // set is what the record keeps of jobs for one GPU that are about to be submitted:
 // whatever happens then, it is known that they may have been.
 func (o *outline) set(jobs []job, now time.Time) set {
-	placements := o.plan.Placements
+	placements := slices.Concat(o.plan.Placements, o.own)
 	for _, queued := range o.queued {
 		placements = slices.Concat(placements, queued.Placements)
 	}
 	n := set{GPU: jobs[0].gpu, Sent: now.UTC()}
+	n.Learned = slices.ContainsFunc(o.own, func(p colloc.Placement) bool { return p.GPU == n.GPU }) // nobody shared
 	for _, pl := range placements {
 		if pl.GPU != n.GPU {
 			continue

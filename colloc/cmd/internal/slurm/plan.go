@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strings"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
@@ -21,7 +23,7 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	in := inputFlags(f)
 	scripts := f.Bool("scripts", false, "print the batch scripts, too")
 	decisions := f.String("decisions", "", "write for decide where each task should go to `FILE`")
-	if err := p.parse(f, args, aboutPlan, 0); err != nil {
+	if err := p.parse(f, args, aboutPlan, ""); err != nil {
 		return err
 	}
 	d, err := in.open()
@@ -38,7 +40,7 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	if *decisions == "" {
 		return nil
 	}
-	return writeJSON(*decisions, out.decisions(p.now()))
+	return files.WriteJSON(*decisions, out.decisions(p.now()))
 }
 
 // outline reads the cluster and plans what is pending.
@@ -76,6 +78,13 @@ func (p *program) look(ctx context.Context, d *desk) (*site.State, *past, error)
 func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.Task) (*outline, error) {
 	s := d.sweep
 	out := newOutline(s)
+	if s.GPUMemory > 0 {
+		out.notes = append(out.notes, fmt.Sprintf("GPUs with %v or more: %s", s.GPUMemory, s.kind))
+	}
+	if pending = s.apartFrom(out, pending); len(pending) == 0 && len(out.own) > 0 {
+		out.plan = &colloc.Plan{}
+		return out, nil
+	}
 	gpus, devices := out.offered(s, state)
 	if s.home.Unlimited && s.silent > 0 {
 		out.notes = append(out.notes, fmt.Sprintf("%d tasks state no \"memory\": here a job that states none gets all of a node (DefMemPerNode=UNLIMITED) and keeps every other job off: say how much they need", s.silent))
@@ -87,7 +96,7 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 	if err := s.place(out, state, devices, kinds); err != nil || *d.now {
 		return out, err
 	}
-	left, err := s.queue(ctx, d.models.planner, out, waiting(pending, out.plan), kinds)
+	left, err := s.queue(ctx, d.models.Planner, out, waiting(pending, out.plan), kinds)
 	if len(left) > 0 && len(kinds) == 0 {
 		out.outside = len(left)
 	}
@@ -100,7 +109,7 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 func (d *desk) fitted(ctx context.Context, out *outline, state *site.State, pending []colloc.Task, gpus []colloc.GPU, devices map[string]site.Device) error {
 	for { // each round takes something from a GPU, or ends
 		var err error
-		if out.plan, err = d.models.planner.Plan(ctx, pending, gpus); err != nil {
+		if out.plan, err = d.models.Planner.Plan(ctx, pending, gpus); err != nil {
 			return err
 		}
 		full := d.sweep.short(out.plan, state, devices)
@@ -227,7 +236,7 @@ func (s *sweep) write(set script.Set, gpu string, r script.Request) (job, error)
 	}
 	r.Comment = slurm.Comment(s.name, j.tasks...)
 	var err error
-	j.Job, err = script.Shared([]script.Set{set}, &script.Options{Request: s.request(r, set.Tasks...), Setup: s.Setup})
+	j.Job, err = script.Shared([]script.Set{set}, s.options(r, set.Tasks...))
 	return j, err
 }
 
@@ -244,13 +253,20 @@ func (p *program) explain(out *outline, scripts bool) error {
 	for _, s := range out.skipped {
 		fmt.Fprintf(p.stdout, "not used: %s: %s\n", s.GPU, s.Why)
 	}
-	if err := out.plan.Explain(p.stdout); err != nil {
-		return err
+	if len(out.plan.Tasks) > 0 || len(out.own) == 0 {
+		if err := out.plan.Explain(p.stdout); err != nil {
+			return err
+		}
 	}
 	for _, plan := range out.queued {
 		fmt.Fprintf(p.stdout, "\nIn Slurm's queue, for any GPU of the kind:\n")
 		if err := plan.Explain(p.stdout); err != nil {
 			return err
+		}
+	}
+	for _, j := range out.jobs {
+		if strings.HasPrefix(j.gpu, ownPrefix) {
+			fmt.Fprintf(p.stdout, "In Slurm's queue, with GPUs of its own: %q: %d nodes, %v each\n", j.tasks, j.Request.Nodes, j.Request.Gres)
 		}
 	}
 	for _, line := range out.notes {

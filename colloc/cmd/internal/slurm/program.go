@@ -1,19 +1,20 @@
 package slurm
 
 import (
-	"errors"
+	"context"
 	"flag"
-	"fmt"
 	"io"
 	"time"
 
-	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/slurm/front"
+	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 )
 
 // program is the surroundings of a run, which tests replace.
 type program struct {
 	client         *slurm.Client
+	stdin          io.Reader
 	stdout, stderr io.Writer
 	watch          slurm.WatchOptions
 	clock          func() time.Time    // nil is time.Now
@@ -27,28 +28,37 @@ func (p *program) now() time.Time {
 	return time.Now()
 }
 
-// usageError is input that is wrong, as opposed to something that failed.
-type usageError struct{ error }
+func (p *program) make(_ context.Context, args []string) error {
+	if p.flags != nil {
+		p.flags(front.NewFlags())
+		return flag.ErrHelp
+	}
+	return front.New(args, p.stdin, p.stdout)
+}
 
-func (e usageError) Unwrap() error { return e.error }
+func (p *program) advise(ctx context.Context, args []string) error {
+	if p.flags != nil {
+		p.flags(front.AdviseFlags())
+		return flag.ErrHelp
+	}
+	return front.Advise(ctx, args, p.client, p.now(), p.stdout)
+}
 
-func wrong(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+// wrong is input that is wrong, as opposed to something that failed.
+func wrong(format string, args ...any) error { return usage.Wrong(format, args...) }
 
-// parse reads the flags of one subcommand, whose help begins with about; with -1
-// operands the subcommand counts them itself.
-func (p *program) parse(f *flag.FlagSet, args []string, about string, operands int) error {
+// parse reads the flags of one subcommand, whose help begins with about; nothing may
+// follow them but what operands names, which the subcommand looks at itself.
+func (p *program) parse(f *flag.FlagSet, args []string, about, operands string) error {
 	if p.flags != nil {
 		p.flags(f)
 		return flag.ErrHelp
 	}
-	switch err := cli.Parse(f, args); {
-	case errors.Is(err, flag.ErrHelp):
-		cli.Explain(p.stdout, fmt.Sprintf("usage: colloc slurm %s [flags]%s\n\n%s\n\nflags:\n", f.Name(), map[int]string{-1: " TASK [UID]"}[operands], about), f, "")
+	if err := usage.Parse(f, args, p.stdout, operands, about); err != nil {
 		return err
-	case err != nil:
-		return wrong("%w; see -h", err)
-	case operands >= 0 && f.NArg() != operands:
-		return wrong("%d operands, want %d; see -h", f.NArg(), operands)
+	}
+	if operands == "" && f.NArg() != 0 {
+		return wrong("%d operands, want 0; see -h", f.NArg())
 	}
 	return nil
 }

@@ -30,7 +30,7 @@ func (s *sweep) kinds(state *site.State) []kind {
 	for _, d := range state.Devices() {
 		n := state.Node(d.Node)
 		model, known := o.Model(&d, n)
-		if !d.Up || !s.suits(n) {
+		if !d.Up || !s.Suits(n) || !s.large(model) {
 			continue
 		}
 		for _, gres := range slices.Compact([]string{"", d.Type}) {
@@ -60,7 +60,8 @@ func (s *sweep) kinds(state *site.State) []kind {
 func (s *sweep) queue(ctx context.Context, planner *colloc.Planner, out *outline, tasks []colloc.Task, kinds []kind) ([]colloc.Task, error) {
 	for _, k := range kinds {
 		for len(tasks) > 0 { // each round places one at least, or ends
-			gpus := make([]colloc.GPU, (len(tasks)+1)/2)
+			most := cmp.Or(s.Most, colloc.DefaultMaxSet)
+			gpus := make([]colloc.GPU, (len(tasks)+most-1)/most)
 			for i := range gpus {
 				gpus[i] = colloc.GPU{ID: fmt.Sprintf("queue-%s/%d", cmp.Or(k.gres, "any"), len(out.gpus)), Model: k.model}
 				out.gpus[gpus[i].ID] = k.model

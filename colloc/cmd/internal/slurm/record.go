@@ -4,15 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"io/fs"
 	"iter"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"example.com/colloc/colloc/slurm/site"
-	"example.com/colloc/internal/replace"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -128,42 +124,4 @@ func readRecord(r io.Reader) (*record, error) {
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&rec)
 	return &rec, err
-}
-
-// under is a path that jobs see from the folder of the sweep, where they run.
-func under(dir, path string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return filepath.Join(dir, path)
-}
-
-// writeJSON replaces a file, or leaves it as it was.
-func writeJSON(path string, v any) error {
-	text, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	return replace.Text(path, append(text, '\n'))
-}
-
-// load reads a file with read, or takes what there is otherwise.
-func load[T any](path string, read func(io.Reader) (T, error), otherwise func() (T, error)) (T, error) {
-	if path == "" {
-		return otherwise()
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return otherwise()
-	}
-	if err != nil {
-		var none T
-		return none, err
-	}
-	defer f.Close()
-	v, err := read(f)
-	if err != nil {
-		err = wrong("%s: %w", path, err)
-	}
-	return v, err
 }

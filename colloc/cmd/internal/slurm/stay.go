@@ -123,7 +123,7 @@ func (w *steward) tell(h *past) bool {
 func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
 	pending := w.sweep.pending(h, *w.again)
 	pending = slices.DeleteFunc(pending, func(t colloc.Task) bool {
-		return h.tries[t.ID] > w.retries || w.impossible[t.ID] != ""
+		return h.tries[t.ID] > w.retries || h.turned[t.ID] > mostTurned || w.impossible[t.ID] != ""
 	})
 	if len(pending) == 0 {
 		return false, false, nil
@@ -165,7 +165,7 @@ func (w *steward) hope(state *site.State, tasks []colloc.Task) (hope bool, err e
 	for _, t := range tasks {
 		fits := w.impossible[t.ID] != ""
 		for _, g := range gpus {
-			v, err := w.models.planner.Fit(t, g)
+			v, err := w.models.Planner.Fit(t, g)
 			if err != nil {
 				return false, err
 			}
@@ -193,7 +193,7 @@ func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
 	for m := range w.record.members() {
 		j, e := h.all[m.Job], w.sweep.byID[m.Task]
 		marked = marked || m.Taken
-		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || e == nil {
+		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || e == nil || w.sweep.ownGPUs(e) {
 			continue
 		}
 		waited[m.Job] = w.waited[m.Job] + 1
@@ -229,7 +229,7 @@ func (w *steward) placed(ctx context.Context, state *site.State, tasks []colloc.
 	if len(gpus) == 0 || len(tasks) == 0 {
 		return nil
 	}
-	plan, err := w.models.planner.Plan(ctx, tasks, gpus)
+	plan, err := w.models.Planner.Plan(ctx, tasks, gpus)
 	if err != nil {
 		return nil // the plan of what is pending says it
 	}

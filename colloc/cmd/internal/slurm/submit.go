@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/internal/filelock"
@@ -30,7 +31,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	dry := f.Bool("dry-run", false, "print the plan and the scripts, and submit nothing")
 	wait := f.Bool("wait", false, "stay until every task is over, planning again what still waits")
 	retries := f.Int("retries", 1, "with -wait, `HOW` often a task that failed is run again")
-	if err := p.parse(f, args, aboutSubmit, 0); err != nil {
+	if err := p.parse(f, args, aboutSubmit, ""); err != nil {
 		return err
 	}
 	unlock, err := lock(*in.submitted + ".lock")
@@ -60,7 +61,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 // in a row, or a cluster that does not answer, end it.
 func (p *program) submitJobs(ctx context.Context, d *desk, out *outline) error {
 	// The jobs see the same files: a folder that home directories share.
-	if err := os.MkdirAll(under(d.sweep.dir, out.logs), 0o755); err != nil {
+	if err := os.MkdirAll(files.Under(d.sweep.dir, out.logs), 0o755); err != nil {
 		return err
 	}
 	const patience = 3
@@ -98,14 +99,18 @@ func (p *program) submitJobs(ctx context.Context, d *desk, out *outline) error {
 	return errors.Join(refused...)
 }
 
-// hopeless notes which tasks no node takes.
+// hopeless notes which tasks no node takes. A node that has not registered since
+// slurmctld began offers no shares: what that refuses it may take a moment later.
 func (d *desk) hopeless(set []job, err error) {
+	const patience = 5 // refusals
 	if !errors.Is(err, site.ErrImpossible) && !errors.Is(err, site.ErrPartition) {
 		return
 	}
 	for _, j := range set {
 		for _, t := range j.tasks {
-			d.impossible[t] = err.Error()
+			if d.refusals[t]++; d.refusals[t] >= patience || errors.Is(err, site.ErrPartition) {
+				d.impossible[t] = err.Error()
+			}
 		}
 	}
 }

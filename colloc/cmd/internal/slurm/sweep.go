@@ -12,31 +12,24 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/settings"
+	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/colloc/slurm/sizing"
 	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/profile"
 )
 
 // sweep is the file of tasks and, in its section "slurm", how they are to run.
 type sweep struct {
-	Name      string            `json:"name"`
-	Models    map[string]string `json:"models"`
-	Partition string            `json:"partition"`
-	Account   string            `json:"account"`
-	Time      taskfile.Duration `json:"time"`
-	LogDir    string            `json:"log_dir"`
-	Setup     string            `json:"setup"`
-
-	QOS         string            `json:"qos"`
-	Reservation string            `json:"reservation"`
-	Constraint  string            `json:"constraint"` // features, joined by & and |
-	Requeue     bool              `json:"requeue"`
-	Warn        taskfile.Duration `json:"warn"` // before the end: USR1, for a checkpoint
+	settings.Settings
 
 	tasks   []*entry
 	byID    map[string]*entry
+	given   string        // the constraint that the file names
+	kind    sizing.Kind   // the GPUs that suit, and how jobs ask for them
 	name    string        // Name, or what tells this file from others
 	dir     string        // of the file: jobs run there
 	longest time.Duration // limit of the partition; 0 is none
@@ -61,17 +54,20 @@ func readSweep(path string) (*sweep, error) {
 	}
 	file, err := taskfile.ReadFile(path)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usage.Error{Err: err}
 	}
 	full, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
 	}
 	s := &sweep{byID: make(map[string]*entry)}
-	if err := taskfile.Section(file.Slurm, s); err != nil {
+	if err := taskfile.Section(file.Slurm, &s.Settings); err != nil {
 		return nil, wrong("%s: slurm: %w", path, err)
 	}
-	s.dir = filepath.Dir(full)
+	if err := s.Sound(); err != nil {
+		return nil, wrong("%s: slurm: %w", path, err)
+	}
+	s.dir, s.given = filepath.Dir(full), s.Constraint
 	if me, err := user.Current(); err == nil {
 		s.user = me.Username
 	}
@@ -113,15 +109,18 @@ func logName(id string) string {
 	return name
 }
 
-// request adds what the sweep asks of every job that runs these tasks.
-func (s *sweep) request(r script.Request, tasks ...script.Task) script.Request {
-	r.Partition, r.Account, r.QOS, r.Reservation, r.Constraint = s.Partition, s.Account, s.QOS, s.Reservation, s.Constraint
-	r.Requeue, r.Warn = s.Requeue, time.Duration(s.Warn)
-	r.Output = s.output("%j") // what the script says; the tasks have logs of their own
+// options are those of a job that runs these tasks: what it asks for itself, and what
+// the sweep asks of every job.
+func (s *sweep) options(r script.Request, tasks ...script.Task) *script.Options {
+	o := s.Options()
+	all := &o.Request
+	all.Name, all.Comment, all.NodeList, all.Gres = r.Name, r.Comment, r.NodeList, r.Gres
+	all.Nodes, all.TasksPerNode = r.Nodes, r.TasksPerNode
+	all.Output = s.output("%j") // what the script says; the tasks have logs of their own
 	for _, t := range tasks {
-		r.Time = max(r.Time, s.limit(s.byID[t.Name]))
+		all.Time = max(all.Time, s.limit(s.byID[t.Name]))
 	}
-	return r
+	return &o
 }
 
 // slow keeps what a plan says of its tasks' speeds.
@@ -148,27 +147,6 @@ func (s *sweep) limit(e *entry) time.Duration {
 	return max(alone, longer)
 }
 
-// suits reports whether the sweep's jobs may run on a node: it is of the partition, and
-// has the features. & binds closer than |, as in Slurm.
-func (s *sweep) suits(n *site.Node) bool {
-	if s.Partition != "" && !slices.ContainsFunc(strings.Split(s.Partition, ","), func(p string) bool { return slices.Contains(n.Partitions, p) }) {
-		return false
-	}
-	if s.Constraint == "" {
-		return true
-	}
-	for either := range strings.SplitSeq(s.Constraint, "|") {
-		all := true
-		for feature := range strings.SplitSeq(either, "&") {
-			all = all && slices.Contains(n.Features, feature)
-		}
-		if all {
-			return true
-		}
-	}
-	return false
-}
-
 // check holds what the sweep names against the cluster.
 func (s *sweep) check(state *site.State) error {
 	names := make([]string, len(state.Partitions))
@@ -191,8 +169,15 @@ func (s *sweep) check(state *site.State) error {
 	if strings.ContainsAny(s.Constraint, "[]()*,") {
 		return wrong("constraint %q: want features joined by & and |", s.Constraint)
 	}
-	if n := slices.IndexFunc(state.Nodes, func(n site.Node) bool { return s.suits(&n) }); n < 0 && s.Constraint != "" && len(state.Nodes) > 0 {
+	if n := slices.IndexFunc(state.Nodes, func(n site.Node) bool { return s.Suits(&n) }); n < 0 && s.Constraint != "" && len(state.Nodes) > 0 {
 		return wrong("constraint %q: no node of the partition has these features", s.Constraint)
+	}
+	if s.Constraint = s.given; s.GPUMemory > 0 || s.own() {
+		var err error
+		if s.kind, err = s.Kind(state); err != nil {
+			return wrong("gpu_memory: %w", err)
+		}
+		s.Constraint = settings.Both(s.given, s.kind.Constraint)
 	}
 	for kind, product := range s.Models {
 		if _, ok := profile.LookupGPU(product); !ok {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -31,7 +32,7 @@ watch is called.`
 func (p *program) follow(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("watch", flag.ContinueOnError)
 	in := inputFlags(f)
-	if err := p.parse(f, args, aboutWatch, 0); err != nil {
+	if err := p.parse(f, args, aboutWatch, ""); err != nil {
 		return err
 	}
 	d, err := in.open()
@@ -80,7 +81,7 @@ func (p *program) failures(s *sweep, rec *record, jobs map[site.JobID]site.JobIn
 	slices.Sort(bad)
 	slices.Sort(lost)
 	for _, id := range bad {
-		path := under(s.dir, s.output(fmt.Sprint(id)))
+		path := files.Under(s.dir, s.output(fmt.Sprint(id)))
 		if text, err := os.ReadFile(path); err == nil {
 			fmt.Fprintf(p.stdout, "job %d said last (%s):\n%s", id, path, tail(text, 10))
 		}
@@ -177,7 +178,7 @@ func (p *program) learn(d *desk, jobs map[site.JobID]site.JobInfo) (int, error) 
 		}
 	}
 	if taught > 0 {
-		if err := d.models.save(); err != nil {
+		if err := d.models.Save(); err != nil {
 			return taught, err
 		}
 	}
@@ -201,7 +202,7 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 		if e == nil {
 			return false, wrong("task %q is not in the sweep: watch with the sweep that was submitted", member.Task)
 		}
-		seen, err := see(under(s.dir, s.run(e).Log))
+		seen, err := see(files.Under(s.dir, s.run(e).Log))
 		if err != nil {
 			return false, err
 		}
@@ -214,7 +215,7 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 	if !useful {
 		return false, nil
 	}
-	if err := d.models.planner.Observe(o); err != nil {
+	if err := d.models.Planner.Observe(o); err != nil {
 		fmt.Fprintf(p.stderr, "slurm watch: nothing learned from %s: %v\n", set.GPU, err)
 		return false, nil
 	}

@@ -1,0 +1,51 @@
+package files
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/internal/replace"
+)
+
+// Under is a path that jobs see from the folder of the sweep, where they run.
+func Under(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// WriteJSON replaces a file, or leaves it as it was.
+func WriteJSON(path string, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	return replace.Text(path, append(text, '\n'))
+}
+
+// Load reads a file with read, or takes what there is otherwise.
+func Load[T any](path string, read func(io.Reader) (T, error), otherwise func() (T, error)) (T, error) {
+	if path == "" {
+		return otherwise()
+	}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return otherwise()
+	}
+	if err != nil {
+		var none T
+		return none, err
+	}
+	defer f.Close()
+	v, err := read(f)
+	if err != nil {
+		err = usage.Wrong("%s: %w", path, err)
+	}
+	return v, err
+}

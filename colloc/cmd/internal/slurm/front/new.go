@@ -1,0 +1,188 @@
+package front
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/slurm/settings"
+	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/colloc/slurm/script"
+	"example.com/colloc/colloc/taskfile"
+	"example.com/colloc/profile"
+)
+
+const aboutNew = `New writes a sweep file of a command, of every value of its parameters, or of a file
+of commands, in the words of colloc sweep: {lr} is each value of -p lr=..., {} counts
+with -n. plan and submit read the file, and it may be edited before.
+
+  colloc slurm new -gpus 4 -setup 'module load cuda' -- python train.py
+  colloc slurm new -gpus 4 -nodes 4 -launch torchrun -- train.py --zero 3
+  colloc slurm new -gpu-memory 16GiB -p lr=0.1,0.01 -- python train.py --lr {lr}
+  colloc slurm new -steps -cpus 2 -memory 4GiB -n 8 -- python train.py --seed {}
+  colloc slurm new -most 3 -group lr -scratch /tmp -p lr=1..3 -- python train.py --lr {lr}`
+
+// making is what new was asked for.
+type making struct {
+	settings.Settings
+
+	path, file string
+	grid       grammar.Grid
+	task       taskfile.Task // what all tasks have in common
+	gpu        string        // for what is known of them
+	used       profile.Bytes // of a GPU's memory
+	busy       float64
+}
+
+// NewFlags are the flags of new.
+func NewFlags() *flag.FlagSet { return (&making{}).flags() }
+
+func (m *making) flags() *flag.FlagSet {
+	f := flag.NewFlagSet("new", flag.ContinueOnError)
+	f.StringVar(&m.path, "sweep", "sweep.json", "write `FILE`, which must not be there yet")
+	f.IntVar(&m.grid.Repeats, "n", 0, "each task `N` times; {} is 0 to N-1")
+	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
+		p, err := grammar.ParseParam(s)
+		m.grid.Params = append(m.grid.Params, p)
+		return err
+	})
+	f.StringVar(&m.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
+	m.taskFlags(f)
+	m.siteFlags(f)
+	return f
+}
+
+// taskFlags say what each task needs.
+func (m *making) taskFlags(f *flag.FlagSet) {
+	f.IntVar(&m.task.GPUs, "gpus", 0, "`N` GPUs for each task, to itself, on each node; without it tasks share GPUs where that gains")
+	f.IntVar(&m.Nodes, "nodes", 0, "each task runs on `N` nodes")
+	f.Func("launch", "`HOW` processes start on the nodes: node (one each, the default), torchrun, or ranks (one for each GPU)", func(s string) error {
+		m.Launch = new(script.Launcher)
+		return m.Launch.UnmarshalText([]byte(s))
+	})
+	f.IntVar(&m.task.CPUs, "cpus", 0, "`N` CPUs for each task, on one node; libraries start no more threads")
+	cli.Bytes(f, &m.task.Memory, "memory", "host memory in `BYTES` for each task, on one node")
+	cli.Bytes(f, &m.GPUMemory, "gpu-memory", "only GPUs with `BYTES` or more; the site's types and features say which those are")
+	f.BoolVar(&m.Steps, "steps", false, "put the tasks into one allocation, each a job step with CPUs, memory and GPUs of its own")
+	f.IntVar(&m.Most, "most", 0, "at most `N` tasks share a GPU, 1 to 4; default 2")
+	f.StringVar(&m.gpu, "gpu", "", "-used and -busy were seen on the product `GPU`")
+	cli.Bytes(f, &m.used, "used", "a task uses `BYTES` of that GPU's memory, as nvidia-smi shows")
+	f.Float64Var(&m.busy, "busy", 0, "and keeps it busy for this `SHARE` of the time, 0 to 1")
+}
+
+// siteFlags say how the site is asked.
+func (m *making) siteFlags(f *flag.FlagSet) {
+	for _, o := range []struct {
+		to          *string
+		name, about string
+	}{
+		{&m.Partition, "partition", "sbatch's --partition: `NAME`"},
+		{&m.Account, "account", "sbatch's --account: `NAME`"},
+		{&m.QOS, "qos", "sbatch's --qos: `NAME`"},
+		{&m.Reservation, "reservation", "sbatch's --reservation: `NAME`"},
+		{&m.Constraint, "constraint", "`FEATURES` that nodes must have, joined by & and |"},
+		{&m.Licenses, "licenses", "sbatch's --licenses: `LIST`"},
+		{&m.Setup, "setup", "bash `CODE` before the tasks, such as module load cuda; a line that fails ends the job"},
+		{&m.Group, "group", "the tasks' WANDB_RUN_GROUP is `NAME`"},
+		{&m.Scratch, "scratch", "each task gets a folder of its own below `DIR` of the node, in TMPDIR, which goes when the job ends"},
+		{&m.LogDir, "log-dir", "tasks and jobs write into `DIR`"},
+	} {
+		f.StringVar(o.to, o.name, "", o.about)
+	}
+	f.BoolVar(&m.Requeue, "requeue", false, "let Slurm start jobs anew after preemption or a failed node")
+	f.DurationVar((*time.Duration)(&m.Time), "time", 0, "a task takes no `LONGER` alone")
+	f.DurationVar((*time.Duration)(&m.Warn), "warn", 0, "USR1 so `LONG` before the end of a job, for a checkpoint")
+	f.Func("model", "`TYPE=PRODUCT`: which product stands behind a type of the site's --gres; may be given several times", func(s string) error {
+		kind, product, ok := cut(s, '=')
+		if !ok {
+			return errors.New("want TYPE=PRODUCT")
+		}
+		if m.Models == nil {
+			m.Models = make(map[string]string)
+		}
+		m.Models[kind] = product
+		return nil
+	})
+}
+
+// New is the command new.
+func New(args []string, in io.Reader, out io.Writer) error {
+	m := &making{}
+	f := m.flags()
+	if err := usage.Parse(f, args, out, "[--] COMMAND", aboutNew); err != nil {
+		return err
+	}
+	file, err := m.make(f.Args(), in)
+	if err != nil {
+		return usage.Error{Err: err}
+	}
+	if _, err := os.Lstat(m.path); !errors.Is(err, fs.ErrNotExist) {
+		return usage.Wrong("%s is there: -sweep names another", m.path)
+	}
+	if err := taskfile.WriteFile(m.path, file); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s: %d tasks; next: colloc slurm plan -sweep %[1]s\n", m.path, len(file.Tasks))
+	return nil
+}
+
+// make is the file of the tasks.
+func (m *making) make(command []string, in io.Reader) (*taskfile.File, error) {
+	if err := m.Sound(); err != nil {
+		return nil, err
+	}
+	if (m.file == "") == (len(command) == 0) {
+		return nil, errors.New("want a command, or -f FILE with some; see -h")
+	}
+	m.grid.Templates = []grammar.Template{{Words: command}}
+	if m.file != "" {
+		var err error
+		if m.grid.Templates, err = grammar.ReadTemplates(m.file, in, false); err != nil {
+			return nil, err
+		}
+	}
+	jobs, err := m.grid.Jobs()
+	if err != nil {
+		return nil, err
+	}
+	section, err := json.Marshal(m.Settings)
+	if err != nil {
+		return nil, err
+	}
+	if m.gpu == "" && (m.used > 0 || m.busy > 0) {
+		return nil, errors.New("-used and -busy need -gpu: on which product were they seen?")
+	}
+	file := &taskfile.File{Slurm: section}
+	for _, j := range jobs {
+		t := m.task
+		t.ID, t.Command, t.Priority, t.Kind = j.ID, j.Command, j.Priority, j.Kind
+		t.Training.BatchSize = 1
+		if len(j.After) > 0 {
+			return nil, fmt.Errorf("task %q waits for %q: a sweep on Slurm has no order; submit those first", j.ID, j.After)
+		}
+		if m.gpu != "" {
+			t.Solo = m.solo()
+		}
+		file.Tasks = append(file.Tasks, t)
+	}
+	return file, nil
+}
+
+// solo is what the flags say of a task alone.
+func (m *making) solo() *taskfile.Solo {
+	s := &taskfile.Solo{GPU: m.gpu}
+	if m.used > 0 {
+		s.MemUsed = profile.Some(m.used)
+	}
+	if m.busy > 0 {
+		s.GPUBusy = profile.Some(m.busy)
+	}
+	return s
+}

@@ -1,0 +1,92 @@
+#!/bin/bash
+#SBATCH --job-name=own
+#SBATCH --nodes=1
+#SBATCH --ntasks-per-node=1
+#SBATCH --cpus-per-task=8
+#SBATCH --mem=1024M
+#SBATCH --gres=gpu:4
+#SBATCH --time=00:05:00
+#SBATCH --output=logs/colloc-%j.out
+#SBATCH --comment=colloc:SWEEP:task
+# One task on 1 x 4 GPUs.
+# Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
+# shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
+
+trap 'code=$?; echo "colloc: setup: exit $code: $BASH_COMMAND" >&2; exit "$code"' ERR
+export FROM_SETUP=yes
+trap - ERR
+
+pids=() names=() signals=0 last='' told=0 stopped=0 failed=0
+
+# start LOG NAME COMMAND...: runs a task in the background.
+start() {
+  [ "$stopped" -eq 0 ] || return
+  local before=$signals
+  set -m
+  "${@:3}" >"$1" 2>&1 </dev/null &
+  set +m
+  pids+=("$!") names+=("$2")
+  # a signal may have come before the task was on the list
+  [ "$before" -eq "$signals" ] || [ "$told" -eq "${#pids[@]}" ] || kill -s "$last" -- "-$!"
+}
+
+# pass SIGNAL CODE: to every task; CODE is that of the script, 0 if it goes on.
+pass() {
+  signals=$((signals + 1)) last=$1 told=${#pids[@]}
+  [ "$2" -eq 0 ] || stopped=$2
+  scancel --signal="$1" "$SLURM_JOB_ID" 2>/dev/null # the steps alone; fails if Slurm told them already
+}
+
+# gone PID: waits until its process group is empty, 30 s at most as Slurm does.
+gone() {
+  for ((n = 0; n < 300; n++)); do
+    kill -0 -- "-$1" 2>/dev/null || return
+    sleep 0.1
+  done
+  kill -s KILL -- "-$1" 2>/dev/null
+}
+
+# Whatever ends the script, nothing stays behind.
+clean() {
+  for pid in "${pids[@]}"; do
+    kill -s KILL -- "-$pid" 2>/dev/null
+  done
+}
+
+trap 'pass USR1 0' USR1
+trap 'pass INT 130' INT
+trap 'pass TERM 143' TERM
+trap clean EXIT
+
+# step FUNCTION GPU OPTION...: runs the function in a job step.
+step() {
+  export -f "${1?}"
+  exec srun --export=ALL "${@:3}" bash -c '"$@"' bash "$1" "$2"
+}
+
+MASTER_ADDR=$(scontrol show hostnames "$SLURM_JOB_NODELIST") || exit 1
+export MASTER_ADDR=${MASTER_ADDR%%$'\n'*}
+export MASTER_PORT=$((10000 + SLURM_JOB_ID % 20000))
+
+task_0() { # task
+  export OMP_NUM_THREADS=8 MKL_NUM_THREADS=8 OPENBLAS_NUM_THREADS=8 NUMEXPR_NUM_THREADS=8
+  export NODE_RANK=$SLURM_NODEID NNODES=1
+  exec -- bash -c 'echo "$SLURM_PROCID $CUDA_VISIBLE_DEVICES cpus=$SLURM_CPUS_PER_TASK omp=$OMP_NUM_THREADS node=$NODE_RANK/$NNODES rank=$RANK/$WORLD_SIZE at=${MASTER_ADDR:+set} from=$FROM_SETUP group=$WANDB_RUN_GROUP grow=$TF_FORCE_GPU_ALLOW_GROWTH mib=$COLLOC_GPU_MEMORY_MIB own=${COLLOC_SCRATCH:+$([ -d "$TMPDIR" ] && echo yes)}"'
+}
+
+start ./logs/task.log task step task_0 '' --nodes=1 --ntasks=1 --ntasks-per-node=1 --cpus-per-task=8 --kill-on-bad-exit=1 --gres=gpu:4
+
+for i in "${!pids[@]}"; do
+  before=-1
+  while [ "$before" -ne "$signals" ]; do
+    before=$signals
+    wait "${pids[i]}"
+    code=$?
+  done
+  [ "$stopped" -eq 143 ] || kill -s TERM -- "-${pids[i]}" 2>/dev/null
+  gone "${pids[i]}"
+  printf 'colloc: exit %d: %q\n' "$code" "${names[i]}"
+  [ "$failed" -ne 0 ] || failed=$code
+done
+[ "$stopped" -eq 0 ] || failed=$stopped
+exit "$failed"
