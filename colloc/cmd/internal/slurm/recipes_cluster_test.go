@@ -127,6 +127,7 @@ func TestClusterRecipes(t *testing.T) {
 }
 
 func (r *recipe) run(t *testing.T, c *slurmtest.Cluster, name string) {
+	t.Helper()
 	dir := filepath.Join(c.Dir, name)
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
