@@ -17,9 +17,10 @@ type SchedulerOptions struct {
 	// Missing means DefaultObjective.
 	Objective profile.Opt[float64]
 	// Budget is how many starts and ends of tasks are simulated for one decision, more
-	// or less: one rule is always played. Missing means DefaultBudget. With 0 it does
-	// not look ahead: tasks start in the order of arrival where they add most, at
-	// least DefaultThreshold of what they would do alone.
+	// or less, and fewer where many tasks are held against many GPUs: one rule is
+	// always played. Missing means DefaultBudget. With 0 it does not look ahead: tasks
+	// start in the order of arrival where they add most, at least DefaultThreshold of
+	// what they would do alone.
 	Budget profile.Opt[int]
 	// Growth is how much more than the peak that was seen of a task is reserved for it,
 	// as a fraction; missing means DefaultGrowth.
@@ -48,6 +49,9 @@ const (
 	DefaultBudget    = 10000
 	DefaultGrowth    = 0.05
 )
+
+// looksPerEvent is how often a task is held against a GPU while an event is simulated.
+const looksPerEvent = 32
 
 // plain is the rule without look-ahead.
 func (s *Scheduler) plain() rollout.Rule {
@@ -121,7 +125,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		if played++; c.take(&o, weight) {
 			best = i
 		}
-		if budget -= o.Events; budget <= 0 || ctx.Err() != nil {
+		if budget -= o.Events + o.Looks/looksPerEvent; budget <= 0 || ctx.Err() != nil {
 			break
 		}
 	}

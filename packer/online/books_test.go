@@ -126,7 +126,7 @@ func TestSchedulerSeenRunning(t *testing.T) {
 // TestSchedulerSmallBudget: where the budget is for one rule, and that one lets nobody
 // pass, a task that can never start keeps nobody waiting.
 func TestSchedulerSmallBudget(t *testing.T) {
-	s := scheduler(t, 12, &online.SchedulerOptions{Budget: profile.Some(16), Objective: profile.Some(0.0)})
+	s := scheduler(t, 12, &online.SchedulerOptions{Budget: profile.Some(20), Objective: profile.Some(0.0)})
 	for g := 2; g < 12; g++ {
 		if err := s.Fail(g); err != nil {
 			t.Fatal(err)

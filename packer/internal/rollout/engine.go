@@ -63,8 +63,9 @@ type Outcome struct {
 	Cost float64
 	// Lost is how many jobs never run that could.
 	Lost int
-	// Events is how many starts and ends were simulated, Ended the ends.
-	Events, Ended int
+	// Events is how many starts and ends were simulated, Ended the ends, and Looks how
+	// often a job was held against a card.
+	Events, Ended, Looks int
 	// Stops are the jobs that stop now, Starts those that start then; valid until the
 	// next call.
 	Stops  []int32
@@ -83,30 +84,34 @@ type Engine struct {
 	// MinGain is how much better than its best job alone a set must be.
 	MinGain float64
 
-	first    []state // of cards, at Begin
-	groups   []int32 // the cards, by class, then by machine
-	widest   []int32 // how many cards of a class one machine has, at most
-	room     []int64 // of cards that nobody uses
-	weighted bool    // some weights differ from 1
-	stops    bool    // some may
-	waits    []int32 // jobs that do not run now
+	first    []state   // of cards, at Begin
+	groups   []int32   // the cards, by class, then by machine
+	machines [][]int32 // parts of groups: the cards of one class in one machine
+	classes  [][]int32 // the cards of one class
+	widest   []int32   // how many cards of a class one machine has, at most
+	room     []int64   // of cards that nobody uses
+	weighted bool      // some weights differ from 1
+	stops    bool      // some may
+	waits    []int32   // jobs that do not run now
 	runs     []int32
-	possible map[[2]int32]int64 // see fits
+	shapes   map[[2]int32]int32 // by kind and width
+	shape    []int32            // of jobs
+	possible []int64            // by shape, see fits
 
-	rule   *Rule
-	now    int64
-	cards  []state
-	lives  []life
-	queue  []int32 // of jobs that wait, in the order of the rule
-	active []int32 // of jobs that run
-	freed  []int32
-	starts []Start
-	seats  []seat
-	on     []int32
-	out    Outcome
-	kept   bool // some cards are kept for gangs
-	// refused is the least memory that was refused in this pass, by kind and width
-	refused map[[2]int32]int64
+	rule    *Rule
+	now     int64
+	cards   []state
+	lives   []life
+	queue   []int32 // of jobs that wait, in the order of the rule
+	active  []int32 // of jobs that run
+	freed   []int32
+	starts  []Start
+	seats   []seat
+	on      []int32
+	out     Outcome
+	kept    bool    // some cards are kept for gangs
+	round   int64   // of changes
+	refused []int64 // the least memory that was refused in this pass, by shape
 }
 
 // life is a job in a simulation.
@@ -116,6 +121,7 @@ type life struct {
 	weight              float64
 	status              status
 	stopped             bool
+	round               int64 // of changes, in which its rate was set
 }
 
 type status int8
@@ -141,7 +147,10 @@ type seat struct {
 	gain float64
 }
 
-const never = math.MaxInt64
+const (
+	never   = math.MaxInt64
+	unknown = -2
+)
 
 // Begin makes the jobs and cards those that rules start from.
 func (e *Engine) Begin() {
@@ -152,13 +161,15 @@ func (e *Engine) Begin() {
 		e.room = append(e.room, c.Room)
 	}
 	e.group()
-	if e.refused == nil {
-		e.refused, e.possible, e.out.Passed = map[[2]int32]int64{}, map[[2]int32]int64{}, map[int32]int{}
+	if e.shapes == nil {
+		e.shapes, e.out.Passed = map[[2]int32]int32{}, map[int32]int{}
 	}
-	clear(e.possible)
+	clear(e.shapes)
+	e.shape, e.possible = e.shape[:0], e.possible[:0]
 	e.weighted, e.stops = false, false
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
+		e.form(j)
 		e.weighted = e.weighted || j.weight() != 1
 		for _, g := range j.On {
 			e.insert(&e.first[g], int32(i))
@@ -181,9 +192,21 @@ func (e *Engine) Begin() {
 // CanStop reports whether some jobs that run may stop.
 func (e *Engine) CanStop() bool { return e.stops }
 
+// form notes the shape of the next job.
+func (e *Engine) form(j *Job) {
+	key := [2]int32{j.Kind, j.Width}
+	k, ok := e.shapes[key]
+	if !ok {
+		k = int32(len(e.shapes))
+		e.shapes[key] = k
+		e.possible = append(e.possible, unknown)
+	}
+	e.shape = append(e.shape, k)
+}
+
 // group sorts the cards by class and machine, and counts those that one machine has.
 func (e *Engine) group() {
-	e.groups, e.widest = e.groups[:0], e.widest[:0]
+	e.groups, e.machines, e.classes, e.widest = e.groups[:0], e.machines[:0], e.classes[:0], e.widest[:0]
 	for g := range e.first {
 		e.groups = append(e.groups, int32(g))
 		for int(e.first[g].class) >= len(e.widest) {
@@ -194,27 +217,29 @@ func (e *Engine) group() {
 		x, y := &e.first[a], &e.first[b]
 		return cmp.Or(cmp.Compare(x.class, y.class), cmp.Compare(x.machine, y.machine), cmp.Compare(a, b))
 	})
-	for from := 0; from < len(e.groups); {
-		to := e.until(from, false)
-		c := e.first[e.groups[from]].class
-		e.widest[c] = max(e.widest[c], int32(to-from))
-		from = to
+	class, machine := 0, 0 // where they begin
+	for k := range e.groups {
+		last := k+1 == len(e.groups)
+		c, next := &e.first[e.groups[k]], &e.first[e.groups[min(k+1, len(e.groups)-1)]]
+		if last || next.class != c.class || next.machine != c.machine {
+			e.machines = append(e.machines, e.groups[machine:k+1])
+			e.widest[c.class] = max(e.widest[c.class], int32(k+1-machine))
+			machine = k + 1
+		}
+		if last || next.class != c.class {
+			e.classes = append(e.classes, e.groups[class:k+1])
+			class = k + 1
+		}
 	}
 }
 
-// until is where the cards of one class, and of one machine unless anywhere, end in
-// groups.
-func (e *Engine) until(from int, anywhere bool) int {
-	first := &e.first[e.groups[from]]
-	to := from + 1
-	for to < len(e.groups) {
-		c := &e.first[e.groups[to]]
-		if c.class != first.class || !anywhere && c.machine != first.machine {
-			break
-		}
-		to++
+// where are the cards among which a gang finds its own: those of one class in one machine,
+// or of one class if it is larger than any machine that has cards for it.
+func (e *Engine) where(j *Job) [][]int32 {
+	if e.anywhere(j) {
+		return e.classes
 	}
-	return to
+	return e.machines
 }
 
 // anywhere reports whether a gang is larger than any machine that has cards for it.
@@ -229,24 +254,20 @@ func (e *Engine) anywhere(j *Job) bool {
 
 // fits reports whether a job could run if nothing else did.
 func (e *Engine) fits(i int32) bool {
-	j := &e.Jobs[i]
-	key := [2]int32{j.Kind, j.Width}
-	most, ok := e.possible[key]
-	if !ok {
-		most = e.most(j)
-		e.possible[key] = most
+	j, most := &e.Jobs[i], &e.possible[e.shape[i]]
+	if *most == unknown {
+		*most = e.most(j)
 	}
-	return j.Memory <= most
+	return j.Memory <= *most
 }
 
 // most is how much memory of each card jobs of a kind and width could have, -1 if they
 // cannot run.
 func (e *Engine) most(j *Job) int64 {
-	most, anywhere := int64(-1), e.anywhere(j)
-	for from := 0; from < len(e.groups); {
-		to := e.until(from, anywhere)
+	most := int64(-1)
+	for _, cards := range e.where(j) {
 		var rooms []int64
-		for _, g := range e.groups[from:to] {
+		for _, g := range cards {
 			if !e.first[g].down && e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok {
 				rooms = append(rooms, e.room[g]-e.Cards[g].Less[1])
 			}
@@ -255,7 +276,6 @@ func (e *Engine) most(j *Job) int64 {
 			slices.Sort(rooms)
 			most = max(most, rooms[len(rooms)-int(j.Width)])
 		}
-		from = to
 	}
 	return most
 }

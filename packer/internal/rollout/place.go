@@ -9,7 +9,10 @@ import (
 // are none, of all; nil if it must wait.
 func (e *Engine) place(i int32, of []int32) []int32 {
 	if e.Jobs[i].Width > 1 {
-		return e.gang(i)
+		if e.rule.Strict { // there may be room that nobody was tried for
+			of = nil
+		}
+		return e.gang(i, of)
 	}
 	best, most := int32(-1), 0.0
 	look := func(g int32) {
@@ -33,21 +36,22 @@ func (e *Engine) place(i int32, of []int32) []int32 {
 }
 
 // gang returns the cards of one class where a gang adds most, in one machine unless
-// the gang is larger than all that have cards for it.
-func (e *Engine) gang(i int32) []int32 {
+// the gang is larger than all that have cards for it; only where some of of are, if any.
+func (e *Engine) gang(i int32, of []int32) []int32 {
 	j := &e.Jobs[i]
 	e.on = e.on[:0]
-	best, anywhere := 0.0, e.anywhere(j)
-	for from := 0; from < len(e.groups); {
-		to := e.until(from, anywhere)
-		if sum := e.choose(i, e.groups[from:to]); sum > best {
+	best := 0.0
+	for _, cards := range e.where(j) {
+		if len(cards) < int(j.Width) || of != nil && !slices.ContainsFunc(of, func(g int32) bool { return slices.Contains(cards, g) }) {
+			continue
+		}
+		if sum := e.choose(i, cards); sum > best {
 			best = sum
 			e.on = e.on[:0]
 			for _, s := range e.seats[:j.Width] {
 				e.on = append(e.on, s.card)
 			}
 		}
-		from = to
 	}
 	if best == 0 {
 		return nil
@@ -64,17 +68,15 @@ func (e *Engine) keep(i int32) {
 	}
 	j := &e.Jobs[i]
 	e.on = e.on[:0]
-	first, anywhere := int64(never), e.anywhere(j)
-	for from := 0; from < len(e.groups); {
-		to := e.until(from, anywhere)
-		if at := e.soonest(i, e.groups[from:to]); at < first {
+	first := int64(never)
+	for _, cards := range e.where(j) {
+		if at := e.soonest(i, cards); at < first {
 			first = at
 			e.on = e.on[:0]
 			for _, s := range e.seats[:j.Width] {
 				e.on = append(e.on, s.card)
 			}
 		}
-		from = to
 	}
 	for _, g := range e.on {
 		e.cards[g].keeper = i + 1
@@ -131,6 +133,7 @@ func (e *Engine) choose(i int32, of []int32) float64 {
 // gain is what a job adds to a card, 0 if it must not go there.
 func (e *Engine) gain(i, g int32) float64 {
 	j, c := &e.Jobs[i], &e.cards[g]
+	e.out.Looks++
 	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
 		return 0
 	}

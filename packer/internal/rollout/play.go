@@ -109,10 +109,16 @@ func (e *Engine) wait(i int32) bool {
 	return e.rule.Strict && e.fits(i)
 }
 
+// depth is how many jobs that could run are tried in vain on cards that became freer.
+const depth = 64
+
 // fill starts jobs on cards that became freer.
 func (e *Engine) fill() {
-	had := len(e.active)
-	clear(e.refused)
+	had, failed := len(e.active), 0
+	e.refused = append(e.refused[:0], e.possible...)
+	for k := range e.refused {
+		e.refused[k] = never
+	}
 	of := e.freed
 	if e.kept { // what was kept may be free now
 		of, e.kept = nil, false
@@ -122,17 +128,20 @@ func (e *Engine) fill() {
 	}
 	for _, i := range e.queue {
 		j := &e.Jobs[i]
-		if least, ok := e.refused[[2]int32{j.Kind, j.Width}]; ok && j.Memory >= least && e.rule.Power == 0 && !e.weighted && !j.Due {
+		if j.Memory >= e.refused[e.shape[i]] && e.rule.Power == 0 && !e.weighted && !j.Due {
 			continue
 		}
 		if on := e.place(i, of); on != nil {
 			e.start(i, on)
 			continue
 		}
-		if e.wait(i) {
+		if e.fits(i) {
+			failed++
+		}
+		if e.wait(i) || failed == depth {
 			break
 		}
-		e.refused[[2]int32{j.Kind, j.Width}] = j.Memory
+		e.refused[e.shape[i]] = j.Memory
 	}
 	if len(e.active) > had {
 		e.compact()
@@ -156,20 +165,24 @@ func (e *Engine) start(i int32, on []int32) {
 		e.insert(c, i)
 		c.room -= j.Memory
 	}
-	for _, g := range l.on {
-		e.change(g)
-	}
+	e.change(l.on)
 	e.out.Events++
 	if e.now == 0 {
 		e.starts = append(e.starts, Start{i, l.on})
 	}
 }
 
-// change gives the jobs of a card whose set changed their rates.
-func (e *Engine) change(g int32) {
-	c := &e.cards[g]
-	for k := range c.n {
-		e.pace(c.jobs[k])
+// change gives the jobs of cards whose sets changed their rates.
+func (e *Engine) change(cards []int32) {
+	e.round++
+	for _, g := range cards {
+		c := &e.cards[g]
+		for _, i := range c.jobs[:c.n] {
+			if l := &e.lives[i]; l.round != e.round {
+				l.round = e.round
+				e.pace(i)
+			}
+		}
 	}
 }
 
@@ -221,8 +234,8 @@ func (e *Engine) finish() {
 	for _, g := range e.freed {
 		c := &e.cards[g]
 		c.set = e.running(c, e.Sets.nodes[c.set].mech)
-		e.change(g)
 	}
+	e.change(e.freed)
 }
 
 // Open returns what a rule starts now, and plays no further.

@@ -10,13 +10,10 @@ import (
 func (e *Engine) stop(i int32) bool {
 	j := &e.Jobs[i]
 	best, most := []seat(nil), 0.0
-	anywhere := e.anywhere(j)
-	for from := 0; from < len(e.groups); {
-		to := e.until(from, anywhere)
-		if sum := e.free(i, e.groups[from:to]); sum > most {
+	for _, cards := range e.where(j) {
+		if sum := e.free(i, cards); sum > most {
 			best, most = slices.Clone(e.seats[:j.Width]), sum
 		}
-		from = to
 	}
 	if best == nil {
 		return false
@@ -111,9 +108,7 @@ func (e *Engine) vacate(v int32) {
 	on := l.on
 	l.status, l.on, l.end, l.stopped = waits, nil, never, true
 	l.left = min(MaxLeft, l.left+e.Jobs[v].Restart*One)
-	for _, g := range on {
-		e.change(g)
-	}
+	e.change(on)
 	e.active = slices.DeleteFunc(e.active, func(o int32) bool { return o == v })
 	at, _ := slices.BinarySearchFunc(e.queue, v, e.before)
 	e.queue = slices.Insert(e.queue, at, v)

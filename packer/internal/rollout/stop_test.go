@@ -150,3 +150,21 @@ func TestStops(t *testing.T) {
 		t.Errorf("%d stops in 3,000 days: this says nothing", stopped)
 	}
 }
+
+// TestManyThatNeverRun: however many jobs that no card can take stand before one that fits,
+// it runs once there is room, which is what a rule that tries only some of them must know.
+func TestManyThatNeverRun(t *testing.T) {
+	e := rollout.Engine{
+		Sets:  rollout.NewSets(1, hurts([5][5]int64{})),
+		Cards: []rollout.Card{{Room: 10}},
+		Jobs:  []rollout.Job{{Kind: 0, Width: 1, Memory: 90, Left: 1e3 * rollout.One, On: []int32{0}}},
+	}
+	for k := range int32(200) {
+		e.Jobs = append(e.Jobs, rollout.Job{Kind: 1, Width: 1, Memory: 300 - int64(k), Left: 1e3 * rollout.One, Turn: int64(k)})
+	}
+	e.Jobs = append(e.Jobs, rollout.Job{Kind: 2, Width: 1, Memory: 90, Left: 1e3 * rollout.One, Turn: 200})
+	e.Begin()
+	if o := e.Play(&rollout.Rule{Most: 4}); o.Ended != 2 || o.Lost != 0 {
+		t.Errorf("%d of 2 that fit ended, %d lost", o.Ended, o.Lost)
+	}
+}
