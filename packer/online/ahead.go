@@ -17,7 +17,7 @@ type SchedulerOptions struct {
 	// Missing means DefaultObjective.
 	Objective profile.Opt[float64]
 	// Budget is how many starts and ends of tasks are simulated for one decision, more
-	// or less, and fewer where many tasks are held against many GPUs: one rule is
+	// or less, and fewer where many tasks are held against many GPUs: two rules are
 	// always played. Missing means DefaultBudget. With 0 it does not look ahead: tasks
 	// start in the order of arrival where they add most, at least DefaultThreshold of
 	// what they would do alone.
@@ -115,7 +115,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	}
 	var c choice
 	weight := s.o.Objective.Or(DefaultObjective)
-	best, played := 0, 0
+	best, played, tried := 0, 0, 0
 	for i := range s.rules {
 		if s.rules[i].Stop && !s.engine.CanStop() {
 			played++
@@ -125,7 +125,8 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		if played++; c.take(&o, weight) {
 			best = i
 		}
-		if budget -= o.Events + o.Looks/looksPerEvent; budget <= 0 || ctx.Err() != nil {
+		budget -= o.Events + o.Looks/looksPerEvent
+		if tried++; tried > 1 && budget <= 0 || ctx.Err() != nil {
 			break
 		}
 	}

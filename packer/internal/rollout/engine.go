@@ -91,6 +91,7 @@ type Engine struct {
 	widest   []int32   // how many cards of a class one machine has, at most
 	room     []int64   // of cards that nobody uses
 	weighted bool      // some weights differ from 1
+	gangs    bool      // some are
 	stops    bool      // some may
 	waits    []int32   // jobs that do not run now
 	runs     []int32
@@ -143,8 +144,8 @@ type state struct {
 
 // seat is a card that a gang may take.
 type seat struct {
-	card int32
-	gain float64
+	card       int32
+	gain, rate float64
 }
 
 const (
@@ -166,11 +167,12 @@ func (e *Engine) Begin() {
 	}
 	clear(e.shapes)
 	e.shape, e.possible = e.shape[:0], e.possible[:0]
-	e.weighted, e.stops = false, false
+	e.weighted, e.gangs, e.stops = false, false, false
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		e.form(j)
 		e.weighted = e.weighted || j.weight() != 1
+		e.gangs = e.gangs || j.Width > 1
 		for _, g := range j.On {
 			e.insert(&e.first[g], int32(i))
 			e.room[g] += j.Memory

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -100,7 +101,7 @@ func (e *Engine) soonest(i int32, of []int32) int64 {
 				at = max(at, e.lives[k].end)
 			}
 		}
-		e.seats = append(e.seats, seat{g, float64(at)})
+		e.seats = append(e.seats, seat{card: g, gain: float64(at)})
 	}
 	if len(e.seats) < int(j.Width) {
 		return never
@@ -110,12 +111,13 @@ func (e *Engine) soonest(i int32, of []int32) int64 {
 }
 
 // choose leaves the best seats of a gang among some cards in e.seats, and returns what
-// it adds there; 0 if there are too few.
+// it adds there, at the rate of its slowest seat; 0 if there are too few or it adds too
+// little.
 func (e *Engine) choose(i int32, of []int32) float64 {
 	e.seats = e.seats[:0]
 	for _, g := range of {
-		if x := e.gain(i, g); x > 0 {
-			e.seats = append(e.seats, seat{g, x})
+		if x, rate := e.join(i, g); x > 0 {
+			e.seats = append(e.seats, seat{g, x, rate})
 		}
 	}
 	width := int(e.Jobs[i].Width)
@@ -123,50 +125,75 @@ func (e *Engine) choose(i int32, of []int32) float64 {
 		return 0
 	}
 	slices.SortStableFunc(e.seats, func(a, b seat) int { return cmp.Compare(b.gain, a.gain) })
-	sum := 0.0
+	sum, slowest := 0.0, math.Inf(1)
 	for _, s := range e.seats[:width] {
-		sum += s.gain
+		slowest = min(slowest, s.rate)
 	}
-	return sum
+	for _, s := range e.seats[:width] {
+		sum += s.gain - float64((s.rate-slowest)*e.lives[i].weight)
+	}
+	solo := float64(e.Sets.nodes[e.Sets.With(e.cards[of[0]].class, e.Jobs[i].Kind)].total) * e.lives[i].weight
+	if sum < float64(e.rule.Least*solo)*float64(width) {
+		return 0
+	}
+	return max(0, sum)
 }
 
 // gain is what a job adds to a card, 0 if it must not go there.
 func (e *Engine) gain(i, g int32) float64 {
+	gain, _ := e.join(i, g)
+	return gain
+}
+
+// join returns what a job adds to a card, 0 if it must not go there, and its rate there.
+func (e *Engine) join(i, g int32) (gain, rate float64) {
 	j, c := &e.Jobs[i], &e.cards[g]
 	e.out.Looks++
 	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
-		return 0
+		return 0, 0
 	}
 	alone := &e.Sets.nodes[e.Sets.With(c.class, j.Kind)]
 	if !alone.ok {
-		return 0
+		return 0, 0
 	}
-	weight := e.lives[i].weight
-	solo := float64(alone.total) * weight
+	solo := float64(alone.total) * e.lives[i].weight
 	if c.n == 0 {
-		return solo
+		return solo, float64(alone.total)
 	}
 	with := &e.Sets.nodes[e.Sets.With(c.set, j.Kind)]
 	if !with.ok {
-		return 0
+		return 0, 0
 	}
-	had := &e.Sets.nodes[c.set]
-	gain := float64(with.total - had.total)
-	if e.rule.Power > 0 || e.weighted {
-		own := with.slot(j.Kind)
-		gain = float64(float64(with.rates[own]) * weight)
-		for k := range c.n {
-			at := k
-			if k >= own {
-				at++
-			}
-			gain -= float64(float64(had.rates[k]-with.rates[at]) * e.lives[c.jobs[k]].weight)
-		}
+	own := with.slot(j.Kind)
+	rate = float64(with.rates[own])
+	if e.rule.Power > 0 || e.weighted || e.gangs {
+		gain = float64(rate*e.lives[i].weight) - e.loss(j, c, with, own)
+	} else {
+		gain = float64(with.total - e.Sets.nodes[c.set].total)
 	}
 	if gain <= 0 || e.MinGain > 0 && !e.better(i, c, with) || gain < float64(e.rule.Least*solo) {
-		return 0
+		return 0, 0
 	}
-	return gain
+	return gain, rate
+}
+
+// loss is what those on a card lose by one more, with whom they are the set with, for each of
+// its cards: a gang that loses here is as slow on all of its own.
+func (e *Engine) loss(j *Job, c *state, with *node, own int32) float64 {
+	sum := 0.0
+	for k := range c.n {
+		at := k
+		if k >= own {
+			at++
+		}
+		o, l := &e.Jobs[c.jobs[k]], &e.lives[c.jobs[k]]
+		lost := (e.Sets.nodes[c.set].rates[k] - with.rates[at]) * int64(j.Width)
+		if o.Width > 1 {
+			lost = max(0, l.rate-with.rates[at]) * int64(max(o.Width, j.Width))
+		}
+		sum += float64(float64(lost) * l.weight)
+	}
+	return sum / float64(j.Width)
 }
 
 // better reports whether a set with one more is by MinGain better than its best member

@@ -2,6 +2,7 @@ package rollout_test
 
 import (
 	"cmp"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -84,54 +85,79 @@ func (s *slow) ask(g int32, set []int) (rates []int64, sum int64, ok bool) {
 	return rates, sum, ok
 }
 
-func (s *slow) gain(i int, g int32) int64 {
+// rate is that of the slowest of a job's cards.
+func (s *slow) rate(i int) int64 {
+	slowest := int64(math.MaxInt64)
+	for _, g := range s.on[i] {
+		set := s.members(g)
+		rates, _, _ := s.ask(g, set)
+		slowest = min(slowest, rates[slices.Index(set, i)])
+	}
+	return slowest
+}
+
+// gain is what a job adds, counted for one of its cards: what it does, less what others lose
+// on all of theirs.
+func (s *slow) gain(i int, g int32) (gain, own float64) {
 	set := s.members(g)
 	room := s.cards[g].Room
 	for _, j := range set {
 		room -= s.jobs[j].Memory
 	}
 	if s.cards[g].Down || room < s.jobs[i].Memory || len(set) > 0 && (len(set) >= int(s.rule.Most) || len(set) >= rollout.MaxSet) {
-		return 0
+		return 0, 0
 	}
-	_, had, _ := s.ask(g, set)
-	_, with, ok := s.ask(g, s.members(g, i))
+	both := s.members(g, i)
+	rates, _, ok := s.ask(g, both)
 	_, solo, _ := s.ask(g, []int{i})
-	if !ok || with <= had || len(set) > 0 && float64(with-had) < s.rule.Least*float64(solo) {
-		return 0
+	own = float64(rates[slices.Index(both, i)])
+	lost := int64(0)
+	for _, o := range set {
+		lost += max(0, s.rate(o)-rates[slices.Index(both, o)]) * int64(max(s.jobs[i].Width, s.jobs[o].Width))
 	}
-	return with - had
+	if gain = own - float64(lost)/float64(s.jobs[i].Width); !ok || gain <= 0 || len(set) > 0 && gain < s.rule.Least*float64(solo) {
+		return 0, 0
+	}
+	return gain, own
 }
 
 // where a job adds most; of empty and shared cards that tie, the empty one.
 func (s *slow) where(i int, of []int32) []int32 {
+	var best []int32
+	most := 0.0
 	if s.jobs[i].Width == 1 {
-		var best []int32
-		most := int64(0)
 		for _, g := range of {
-			if x := s.gain(i, g); x > most || x > 0 && x == most && len(s.members(best[0])) > 0 && len(s.members(g)) == 0 {
+			if x, _ := s.gain(i, g); x > most || x > 0 && x == most && len(s.members(best[0])) > 0 && len(s.members(g)) == 0 {
 				best, most = []int32{g}, x
 			}
 		}
 		return best
 	}
-	var best []int32
-	most := int64(0)
 	for _, group := range s.groups(int(s.jobs[i].Width)) {
+		if !s.rule.Strict && !slices.ContainsFunc(group, func(g int32) bool { return slices.Contains(of, g) }) {
+			continue
+		}
+		gains, rates := map[int32]float64{}, map[int32]float64{}
 		var cards []int32
 		for _, g := range group {
-			if s.gain(i, g) > 0 {
+			if gains[g], rates[g] = s.gain(i, g); gains[g] > 0 {
 				cards = append(cards, g)
 			}
 		}
-		slices.SortStableFunc(cards, func(a, b int32) int { return cmp.Compare(s.gain(i, b), s.gain(i, a)) })
-		sum := int64(0)
-		if len(cards) >= int(s.jobs[i].Width) {
-			cards = cards[:s.jobs[i].Width]
-			for _, g := range cards {
-				sum += s.gain(i, g)
-			}
+		if len(cards) < int(s.jobs[i].Width) {
+			continue
 		}
-		if sum > most {
+		slices.SortStableFunc(cards, func(a, b int32) int { return cmp.Compare(gains[b], gains[a]) })
+		cards = cards[:s.jobs[i].Width]
+		slowest, sum := math.Inf(1), 0.0
+		for _, g := range cards {
+			slowest = min(slowest, rates[g])
+		}
+		for _, g := range cards {
+			sum += gains[g] - (rates[g] - slowest)
+		}
+		_, solo, _ := s.ask(cards[0], []int{i})
+		if sum > most && sum >= s.rule.Least*float64(solo)*float64(len(cards)) {
 			best, most = cards, sum
 		}
 	}
@@ -184,6 +210,12 @@ func (s *slow) could(i int) bool {
 	return false
 }
 
+// asLarge reports whether a job is of another's kind and needs as much.
+func (s *slow) asLarge(i, o int) bool {
+	a, b := &s.jobs[i], &s.jobs[o]
+	return a.Kind == b.Kind && a.Width == b.Width && a.Memory >= b.Memory
+}
+
 func (s *slow) fill(of []int32) {
 	var queue []int
 	for i := range s.jobs {
@@ -195,8 +227,15 @@ func (s *slow) fill(of []int32) {
 	slices.SortStableFunc(queue, func(a, b int) int {
 		return cmp.Compare(sign*float64(s.jobs[a].Left)*float64(s.jobs[a].Width), sign*float64(s.jobs[b].Left)*float64(s.jobs[b].Width))
 	})
+	var refused []int
 	for _, i := range queue {
+		if s.now > 0 && slices.ContainsFunc(refused, func(o int) bool { return s.asLarge(i, o) }) {
+			continue
+		}
 		on := s.where(i, of)
+		if on == nil {
+			refused = append(refused, i)
+		}
 		if on == nil && s.rule.Strict && s.could(i) {
 			return
 		} else if on != nil {

@@ -44,7 +44,7 @@ func (e *Engine) free(i int32, of []int32) float64 {
 	e.seats = e.seats[:0]
 	for _, g := range of {
 		if x := e.sacrifice(i, g); x > 0 {
-			e.seats = append(e.seats, seat{g, x})
+			e.seats = append(e.seats, seat{card: g, gain: x})
 		}
 	}
 	if len(e.seats) < int(j.Width) {
