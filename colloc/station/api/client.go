@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -120,22 +121,41 @@ func (c *Client) State(ctx context.Context) (s State, err error) {
 // pollFor is how long one request waits for the end of jobs.
 const pollFor = 30 * time.Second
 
+// perRequest is how many jobs one request names: their numbers stand in its address.
+const perRequest = 1000
+
 // Wait returns once all of the jobs are over, or ctx is.
 func (c *Client) Wait(ctx context.Context, ids ...string) (jobs []Job, err error) {
-	values := url.Values{"id": ids, "timeout": {pollFor.String()}}
-	for {
-		jobs = nil
-		if err := c.call(ctx, http.MethodGet, "/v1/wait", values, nil, &jobs); err != nil {
-			return nil, err
-		}
-		over := true
-		for i := range jobs {
-			over = over && jobs[i].State.Over()
-		}
-		if over {
-			return jobs, nil
+	for part := range slices.Chunk(ids, perRequest) {
+		for over := false; !over; {
+			some, err := c.wait(ctx, pollFor, part)
+			if err != nil {
+				return nil, err
+			}
+			if over = !slices.ContainsFunc(some, func(j Job) bool { return !j.State.Over() }); over {
+				jobs = append(jobs, some...)
+			}
 		}
 	}
+	return jobs, nil
+}
+
+// Look returns jobs as they are, in the order of ids.
+func (c *Client) Look(ctx context.Context, ids ...string) (jobs []Job, err error) {
+	for part := range slices.Chunk(ids, perRequest) {
+		some, err := c.wait(ctx, 0, part)
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, some...)
+	}
+	return jobs, nil
+}
+
+// wait asks for jobs once they are over or the time is.
+func (c *Client) wait(ctx context.Context, longest time.Duration, ids []string) (jobs []Job, err error) {
+	values := url.Values{"id": ids, "timeout": {longest.String()}}
+	return jobs, c.call(ctx, http.MethodGet, "/v1/wait", values, nil, &jobs)
 }
 
 // Log writes the output of a job to w: what there is, or, with follow, until it is over.

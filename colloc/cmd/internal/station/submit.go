@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
@@ -110,8 +106,7 @@ func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.Getwd()
-	if err != nil {
+	if err := guest.Here(&o.task); err != nil {
 		return nil, err
 	}
 	number := make(map[string]int, len(jobs))
@@ -120,13 +115,13 @@ func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
 		j := &jobs[i]
 		number[j.ID] = i + 1
 		t := o.task
-		t.Command, t.Shell, t.Dir, t.Env, t.Umask = j.Command, o.grid.Shell, dir, os.Environ(), umask()
+		t.Command, t.Shell = j.Command, o.grid.Shell
 		t.Alone, t.Time = o.share == "no", api.Duration(o.time)
 		if t.Name == "" && len(jobs) > 1 {
 			t.Name = j.ID
 		}
 		if t.Kind == "" {
-			t.Kind = kindOf(j, dir, o.grid.Shell)
+			t.Kind = guest.KindOf(j.Command, t.Dir, o.grid.Shell)
 		}
 		for _, id := range o.after {
 			t.After = append(t.After, queue.Dependency{Task: strings.TrimSpace(id), Any: o.any})
@@ -138,46 +133,8 @@ func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
 			tasks[i].After = append(tasks[i].After, queue.Dependency{Task: fmt.Sprintf("#%d", number[id])})
 		}
 	}
-	if err := found(jobs[0].Command[0], o.grid.Shell); err != nil {
+	if err := guest.Found(jobs[0].Command[0], o.grid.Shell); err != nil {
 		return nil, err
 	}
 	return tasks, nil
-}
-
-// found reports a program that is not there while somebody looks.
-func found(name string, shell bool) error {
-	if shell || name == "burn" {
-		return nil
-	}
-	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
-		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("the command %q may not be executed: chmod +x makes it a program, or name its interpreter", name)
-		}
-		return fmt.Errorf("the command %q does not exist: %w; with -shell a shell reads the command", name, errors.Unwrap(err))
-	}
-	return nil
-}
-
-// kindOf names the program and the script of a job, with the place of the script: others
-// in other folders may have the same name.
-func kindOf(j *grammar.Job, dir string, shell bool) string {
-	if shell {
-		return ""
-	}
-	words := strings.Fields(grammar.KindOf(j.Command))
-	words[0] = filepath.Base(words[0])
-	if last := len(words) - 1; last > 0 && words[1] != "-m" {
-		path := words[last]
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(dir, path)
-		}
-		if _, err := os.Stat(path); err == nil {
-			words[last] = path
-		}
-	}
-	kind := strings.Join(words, " ")
-	if len(kind) > api.MaxName || slices.ContainsFunc([]rune(kind), func(r rune) bool { return r < ' ' }) {
-		return ""
-	}
-	return kind
 }

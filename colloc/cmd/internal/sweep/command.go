@@ -19,6 +19,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
+	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/cmd/internal/screen"
 )
@@ -39,8 +40,9 @@ func Program() cli.Program {
 			return run(args, s.In, s.Out, s.Err, interrupts())
 		},
 		Flags: new(options).flagSet, Words: map[string]func() []string{
-			"share": func() []string { return []string{"time-slicing", "mps", "exclusive"} },
-			"halt":  func() []string { return []string{"never", "soon", "now"} },
+			"share":   func() []string { return []string{"time-slicing", "mps", "exclusive"} },
+			"station": stationWords,
+			"halt":    func() []string { return []string{"never", "soon", "now"} },
 		},
 		Files: true,
 	}
@@ -139,11 +141,11 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 	if earlier, err := loadKinds(filepath.Join(o.logs, profileName)); err == nil && o.known == "" {
 		known = earlier
 	}
-	s, err := o.prepare(ctx, jobs, known, filepath.Join(o.logs, fakeName))
+	s, note, err := o.place(ctx, jobs, known)
 	if err != nil {
 		return exitUsage, err
 	}
-	defer func() { err = errors.Join(err, s.host.source.Close()) }()
+	defer func() { err = errors.Join(err, s.host.close()) }()
 	if s.log, err = joblog.Open(filepath.Join(o.logs, jobLogName)); err != nil {
 		return exitUsage, err
 	}
@@ -157,10 +159,37 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 		}
 	}
 	s.show = screen.NewSwitch(o.display(stdout, screen.NewNames(s.host.devices)))
+	if note != "" {
+		s.show.Note(note)
+	}
 	if n := s.log.Unreadable; n > 0 {
 		s.show.Note(fmt.Sprintf("%s in %s cannot be read and %s left out; the queue knows the tasks", screen.Plural(n, "row"), jobLogName, map[bool]string{true: "is", false: "are"}[n == 1]))
 	}
 	return s.run(ctx, signals)
+}
+
+// place finds who runs the tasks: the station of this machine, or the sweep itself. note
+// is what people should know of that.
+func (o *options) place(ctx context.Context, jobs []grammar.Job, known map[string]*kind) (s *sweep, note string, err error) {
+	client, h, note, err := o.findStation(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if client == nil {
+		s, err = o.prepare(ctx, jobs, known, filepath.Join(o.logs, fakeName))
+		return s, note, err
+	}
+	at, err := stationHost(ctx, client)
+	for i := 0; err == nil && i < len(jobs); i++ {
+		err = guest.Found(jobs[i].Command[0], o.grid.Shell)
+	}
+	if err != nil {
+		client.Close()
+		return nil, "", err
+	}
+	s = newSweep(o, jobs, newKinds(jobs, nil), at)
+	s.station, s.handed = client, h
+	return s, note, nil
 }
 
 // prepare finds the GPUs and the programs.
@@ -177,6 +206,10 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 	if err := errors.Join(h.fits(o), h.find(jobs, o.grid.Shell)); err != nil {
 		return nil, errors.Join(err, h.source.Close())
 	}
+	return newSweep(o, jobs, kinds, h), nil
+}
+
+func newSweep(o *options, jobs []grammar.Job, kinds map[string]*kind, h *host) *sweep {
 	s := &sweep{
 		o: o, jobs: jobs, byID: make(map[string]*grammar.Job, len(jobs)), host: h, kinds: kinds,
 		running: make(map[string]bool),
@@ -184,7 +217,7 @@ func (o *options) prepare(ctx context.Context, jobs []grammar.Job, known map[str
 	for i := range jobs {
 		s.byID[jobs[i].ID] = &jobs[i]
 	}
-	return s, nil
+	return s
 }
 
 // planOnly is -dry-run.

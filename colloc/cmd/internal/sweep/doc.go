@@ -50,10 +50,21 @@
 // or all. A GPU in MIG mode counts as its instances. With -share mps tasks look for
 // the MPS daemon where CUDA_MPS_PIPE_DIRECTORY says.
 //
+// # Where a station runs
+//
+// If a station runs here that takes this user's tasks (colloc station), it runs them, so
+// that a sweep and the jobs of others share one book: in its order, on its GPUs, with its
+// ways to share; -profile is its own, a priority above 0 is its class high, one below 0
+// low. All else looks as always. Ctrl-C holds the tasks that wait there and lets those
+// that run end, a second one cancels those; -resume lets them go on. A sweep that is
+// killed leaves all of them to the station, and -resume looks on again. Flags that it
+// cannot heed, such as -gpus, keep the tasks out of it, and the sweep says so.
+//
 // # Files
 //
 // -logs DIR holds the output of each task as TASK.log, the queue, what was
-// measured (profile.json, for -known), and the job log, joblog.csv, with a row for
+// measured (profile.json, for -known), the numbers that a station gave them
+// (station.json), and the job log, joblog.csv, with a row for
 // each task that is over; the last row of a task counts:
 //
 //	number, task           the place in the sweep, from 1, and the name

@@ -40,11 +40,16 @@ func launch(tb testing.TB, dir string, args ...string) *process {
 	if err != nil {
 		tb.Fatal(err)
 	}
+	return launchWith(tb, dir, append([]string{"sweep", "-logs", "logs", "-fake-gpus", file, "-profile", "300ms"}, args...))
+}
+
+// launchWith starts the program in dir.
+func launchWith(tb testing.TB, dir string, args []string) *process {
+	tb.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	args = append([]string{"sweep", "-logs", "logs", "-fake-gpus", file, "-profile", "300ms"}, args...)
 	p := &process{Cmd: exec.Command(self, args...), t: tb}
 	p.Dir, p.Stderr = dir, &p.stderr
 	p.Env = append(os.Environ(), mainEnv+"="+dir, "GORACE=atexit_sleep_ms=0")

@@ -42,6 +42,14 @@ func openHost(ctx context.Context, o *options, dir string) (*host, error) {
 	return &host{found, found.Source, found.Devices, found.Models, found.Env}, nil
 }
 
+// close lets go of the GPUs, if they are the sweep's.
+func (h *host) close() error {
+	if h.source == nil {
+		return nil
+	}
+	return h.source.Close()
+}
+
 // used returns the devices that the sweep uses: all that programs run on, or those
 // of -gpus.
 func (h *host) used(o *options) []nvmlx.DeviceInfo {
@@ -52,7 +60,7 @@ func (h *host) used(o *options) []nvmlx.DeviceInfo {
 
 // command is what to run for the command of a task.
 func (h *host) command(words []string, shell bool) []string {
-	if shell {
+	if shell || h.found == nil {
 		return words
 	}
 	return h.found.Command(words)

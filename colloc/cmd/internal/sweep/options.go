@@ -41,6 +41,7 @@ type options struct {
 	gpus       []nvmlx.DeviceID
 	fakeGPUs   string
 	perGPU     int
+	station    string
 	taskGPUs   int
 	floor      profile.Bytes
 	mechanisms []profile.Mechanism
@@ -63,6 +64,19 @@ func (o *options) flagSet() *flag.FlagSet {
 	o.gpuFlags(f)
 	o.profileFlags(f)
 	return f
+}
+
+// defaultPerGPU is -per-gpu where nobody says.
+const defaultPerGPU = 4
+
+func stationWords() []string { return []string{"auto", "yes", "no"} }
+
+// groupEnv is what -group adds to the environment of a task.
+func (o *options) groupEnv() []string {
+	if o.group == "" {
+		return nil
+	}
+	return []string{"WANDB_RUN_GROUP=" + o.group}
 }
 
 // begin empties a list at its first flag of a Parse.
@@ -122,9 +136,10 @@ func (o *options) gpuFlags(f *flag.FlagSet) {
 		}
 		return nil
 	})
+	f.StringVar(&o.station, "station", "auto", "auto: where a station runs (colloc station), it runs the tasks, unless a flag asks for what it cannot heed; no: never; yes: only there")
 	f.IntVar(&o.taskGPUs, "gpus-per-task", 1, "each task takes `N` GPUs at once, to itself, as with torchrun; MASTER_PORT is another one for each")
 	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
-	f.IntVar(&o.perGPU, "per-gpu", 4, "at most `N` tasks on a GPU")
+	f.IntVar(&o.perGPU, "per-gpu", defaultPerGPU, "at most `N` tasks on a GPU")
 	cli.Bytes(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
 	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
 		begin(o, "share", &o.mechanisms)
@@ -199,6 +214,7 @@ func (o *options) check() error {
 		{len(o.command) == 0 && o.file == "" && !resume, "no command: write it after --, or give a file of commands with -f"},
 		{len(o.command) > 0 && o.file != "", "a command and -f FILE: want one of them"},
 		{o.grid.Repeats < 0 || o.grid.Repeats > grammar.MaxTasks, fmt.Sprintf("-n %d: want 0 to %d", o.grid.Repeats, grammar.MaxTasks)},
+		{!slices.Contains(stationWords(), o.station), fmt.Sprintf("-station %q: want auto, yes or no", o.station)},
 		{o.perGPU < 1, fmt.Sprintf("-per-gpu %d: want 1 or more", o.perGPU)},
 		{o.taskGPUs < 1, fmt.Sprintf("-gpus-per-task %d: want 1 or more", o.taskGPUs)},
 		{o.retries < 0, fmt.Sprintf("-retries %d: want 0 or more", o.retries)},

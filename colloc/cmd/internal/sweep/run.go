@@ -28,14 +28,13 @@ func (s *sweep) run(ctx context.Context, signals <-chan os.Signal) (int, error) 
 		}
 		defer metrics.Close()
 	}
-	planner, err := s.o.newPlanner()
-	if err != nil {
-		return exitUsage, err
-	}
-	if err := s.open(ctx, planner); err != nil {
+	if err := s.open(ctx); err != nil {
 		return exitUsage, err
 	}
 	s.show.Note("output and job log are in " + s.o.logs)
+	if s.station != nil {
+		s.show.Note(fmt.Sprintf("the station at %s runs the tasks, beside those of others: colloc station list; -station no runs them here", s.station.Socket()))
+	}
 	left, err := s.submit()
 	if err != nil {
 		return exitUsage, errors.Join(err, s.runner.Close())
@@ -102,7 +101,7 @@ func (s *sweep) wait(ctx context.Context, signals <-chan os.Signal) (last os.Sig
 // observe samples the GPUs as long as something is unknown.
 func (s *sweep) observe(ctx context.Context) {
 	s.mu.Lock()
-	curious := s.curious()
+	curious := s.station == nil && s.curious()
 	s.mu.Unlock()
 	if !curious {
 		return

@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -27,7 +28,9 @@ type sweep struct {
 	jobs    []grammar.Job
 	byID    map[string]*grammar.Job
 	host    *host
-	runner  *runner.Runner
+	station *api.Client // that has the tasks; nil is a runner of the sweep's own
+	handed  *handed
+	runner  engine
 	log     *joblog.Log
 	show    *screen.Switch
 	started time.Time
@@ -51,6 +54,7 @@ const (
 	fakeName    = "fake"
 	lockName    = "lock"
 	hangUpName  = "terminal-closed.log"
+	stationName = "station.json"
 )
 
 // newPlanner returns what decides who shares.
@@ -99,15 +103,25 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 
 // open opens the queue. One that cannot be read was set aside: the job log tells
 // what is left to do.
-func (s *sweep) open(ctx context.Context, p *colloc.Planner) (err error) {
-	s.runner, err = runner.Open(ctx, s.config(p))
+func (s *sweep) open(ctx context.Context) error {
+	if s.station != nil {
+		return s.atStation(ctx, s.station, s.handed)
+	}
+	p, err := s.o.newPlanner()
+	if err != nil {
+		return err
+	}
+	own, err := runner.Open(ctx, s.config(p))
 	var corrupt *runner.CorruptError
 	if errors.As(err, &corrupt) {
 		s.show.Note(fmt.Sprintf("the queue %s is corrupt and was set aside as %s; the job log tells what is left to do", corrupt.Path, corrupt.Aside))
-		s.runner, err = runner.Open(ctx, s.config(p))
+		own, err = runner.Open(ctx, s.config(p))
 	}
 	if errors.Is(err, runner.ErrElsewhere) {
 		err = fmt.Errorf("%w\nhere: colloc sweep -logs %s -resume -gone HOST", err, grammar.QuoteWord(s.o.logs))
+	}
+	if err == nil {
+		s.runner = own
 	}
 	return err
 }
@@ -121,6 +135,12 @@ func (s *sweep) task(j *grammar.Job) runner.Task {
 	}
 	if k := s.kinds[j.Kind]; k.Profile != nil {
 		t.Profile, t.Memory = k.Profile, o.memory
+	}
+	if s.station != nil {
+		t.Memory, t.Env = o.memory, o.groupEnv()
+		if len(o.grid.By) > 0 {
+			t.Kind = j.Kind
+		}
 	}
 	for _, id := range j.After {
 		if s.log.Entries[id].Status != joblog.StatusOK { // what succeeded may have left the queue
@@ -138,7 +158,7 @@ func (s *sweep) submit() (int, error) {
 	for _, r := range s.runner.Records() {
 		queued[r.Task.ID] = r.State
 		j := s.byID[r.Task.ID]
-		if j == nil || !slices.Equal(r.Task.Command, s.host.command(j.Command, s.o.grid.Shell)) {
+		if j == nil || s.station == nil && !slices.Equal(r.Task.Command, s.host.command(j.Command, s.o.grid.Shell)) {
 			return 0, fmt.Errorf("%s holds another sweep, in which task %s is %s: give the same command, or none", s.o.logs, r.Task.ID, grammar.QuoteWords(r.Task.Command))
 		}
 		if r.State.Over() { // in case it ended while nobody wrote
@@ -201,7 +221,9 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 	k, r := s.kinds[j.Kind], &e.Record
 	switch e.Kind {
 	case runner.EventStarted:
-		k.begin(e.At, r)
+		if s.station == nil {
+			k.begin(e.At, r)
+		}
 		s.link(r)
 		s.running[j.ID] = true
 		s.together = max(s.together, len(s.running))

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package station
+package guest
 
 import "example.com/colloc/profile"
 
