@@ -10,6 +10,7 @@ import (
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/turn"
+	"example.com/colloc/colloc/station/notify"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
 	"example.com/colloc/profile"
@@ -80,6 +81,9 @@ type Config struct {
 	ShareKinds bool
 	// Grace is how long a task has from SIGTERM to SIGKILL; 0 means 10 s.
 	Grace time.Duration
+	// Notify is told how jobs end, that GPU memory ran out, and that GPUs are lost and
+	// found; nil is nobody. It must return at once, as notify.Notifier's Tell does.
+	Notify func(notify.Message)
 	// Decide lets clients ask the station's Planner about tasks and GPUs of their own, as
 	// package decide says, for schedulers in other languages. Root, or who runs the station
 	// for himself, may teach it so.

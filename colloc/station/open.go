@@ -96,6 +96,7 @@ func (s *Station) event(e runner.Event) {
 		s.follow(&e)
 	default: // nothing has started
 	}
+	s.tell(&e)
 	r := &e.Record
 	switch e.Kind {
 	case runner.EventStarted:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -32,6 +31,16 @@ type Queue struct {
 
 // patience is how long the station may take to answer.
 const patience = time.Minute
+
+// Between two looks at the tasks: never shorter, and never so short that looking takes
+// more than a tenth of the time.
+const (
+	shortest = 200 * time.Millisecond
+	share    = 10
+)
+
+// ErrGone says that the station does not know the tasks any more.
+var ErrGone = errors.New("the station does not know the tasks of this sweep any more")
 
 // Find returns a client of the station that takes this user's tasks, if one runs.
 func Find(ctx context.Context) (*api.Client, bool) {
@@ -64,11 +73,6 @@ func Open(ctx context.Context, client *api.Client, numbers map[string]string, ke
 		return q, nil
 	}
 	return q, q.look(ctx, func(runner.Event) {}) // what happened before is no news
-}
-
-func number(id string) int {
-	n, _ := strconv.Atoi(id) // the station gives numbers
-	return n
 }
 
 // Submit queues tasks.
@@ -141,17 +145,6 @@ func (q *Queue) task(t *runner.Task, here map[string]string) (api.Task, error) {
 	return s, nil
 }
 
-// class is the priority class of a task.
-func class(priority int) string {
-	switch {
-	case priority > 0:
-		return "high"
-	case priority < 0:
-		return "low"
-	}
-	return "normal"
-}
-
 // do does one thing to tasks.
 func (q *Queue) do(verb string, names ...string) error {
 	if len(names) == 0 {
@@ -216,6 +209,91 @@ func (q *Queue) in(states ...runner.State) (names []string) {
 	return names
 }
 
+// Run tells what happens to the tasks until all are over, or, after [Queue.Drain], none
+// runs: runner.ErrDrained. It lets those go that an earlier sweep held.
+func (q *Queue) Run(ctx context.Context) error {
+	if err := q.do("release", q.held()...); err != nil {
+		return err
+	}
+	for _, r := range q.Records() {
+		if r.State == runner.Running || r.State == runner.Starting {
+			q.onEvent(runner.Event{Kind: runner.EventAdopted, At: time.Now(), Record: r, GPU: r.GPU, Text: fmt.Sprintf("%s runs on %s", r.Task.ID, r.On())})
+		}
+	}
+	for {
+		began := time.Now()
+		if err := q.look(ctx, q.onEvent); err != nil {
+			return err
+		}
+		q.mu.Lock()
+		draining := q.draining
+		q.mu.Unlock()
+		switch running, waiting := q.in(runner.Starting, runner.Running), q.in(runner.Queued); {
+		case len(running)+len(waiting) == 0:
+			return nil
+		case draining && len(running) == 0 && len(q.held()) == len(waiting):
+			return runner.ErrDrained
+		}
+		timer := time.NewTimer(max(shortest, share*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// held are the tasks that wait to be released.
+func (q *Queue) held() (names []string) {
+	for _, name := range q.in(runner.Queued) {
+		if q.job(name).Held {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// look asks for all tasks that are not over, and for the GPUs, and tells what happened.
+func (q *Queue) look(ctx context.Context, tell func(runner.Event)) error {
+	q.mu.Lock()
+	names := make(map[string]string) // by number
+	var ids []string
+	for _, name := range q.names {
+		if j, ok := q.jobs[name]; !ok || !j.State.Over() {
+			ids = append(ids, q.numbers[name])
+			names[q.numbers[name]] = name
+		}
+	}
+	q.mu.Unlock()
+	state, err := q.client.State(ctx)
+	if err != nil {
+		return err
+	}
+	jobs, err := q.client.Look(ctx, ids...)
+	if errors.Is(err, &api.Error{Code: api.NotFound}) {
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+	if err != nil {
+		return err
+	}
+	var events []runner.Event
+	q.mu.Lock()
+	q.gpus = state.GPUs
+	for i := range jobs {
+		name := names[jobs[i].ID]
+		old := q.jobs[name]
+		q.jobs[name] = jobs[i]
+		events = append(events, happened(name, &old, &jobs[i], state.GPUs, state.At)...)
+	}
+	q.mu.Unlock()
+	slices.SortStableFunc(events, func(a, b runner.Event) int { return a.At.Compare(b.At) })
+	for _, e := range events {
+		tell(e)
+	}
+	return nil
+}
+
 // Records are the tasks as they were when somebody looked last.
 func (q *Queue) Records() []runner.Record {
 	q.mu.Lock()
@@ -223,7 +301,7 @@ func (q *Queue) Records() []runner.Record {
 	records := make([]runner.Record, 0, len(q.names))
 	for _, name := range q.names {
 		if j, ok := q.jobs[name]; ok {
-			records = append(records, q.record(name, &j))
+			records = append(records, record(name, &j, q.gpus))
 		}
 	}
 	return records
@@ -243,6 +321,3 @@ func (q *Queue) GPUs() []runner.GPUState {
 	}
 	return states
 }
-
-// ErrGone says that the station does not know the tasks any more.
-var ErrGone = errors.New("the station does not know the tasks of this sweep any more")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/notify"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -29,6 +31,8 @@ type serving struct {
 	mechanisms []profile.Mechanism
 	config     station.Config
 	web        web
+	notify     string // command
+	webhook    string // address
 }
 
 // serve is colloc station serve.
@@ -65,6 +69,8 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.DurationVar(&o.config.Grace, "grace", 10*time.Second, "kill what is to end `TIME` after it was asked to")
 	o.limits(f)
 	o.web.flag(f)
+	f.StringVar(&o.notify, "notify", "", "run `COMMAND` for each job that ends and each GPU that is lost: it gets the message as JSON on its standard input")
+	f.StringVar(&o.webhook, "webhook", "", "post the same message to `URL`")
 	f.BoolVar(&o.config.Decide, "decide", false, "answer fit, best, plan and observe for other schedulers, on the socket and, but for observe, at the address of -http")
 	f.Func("gone", "what ran on the host `NAME`, which shared the folder, is lost: the host is gone for good", func(s string) error {
 		o.config.Gone = append(o.config.Gone, s)
@@ -83,6 +89,46 @@ func (p *program) serve(ctx context.Context, args []string) error {
 		p.socket = api.OwnSocket()
 	}
 	return p.host(ctx, &o)
+}
+
+// notifier lets the station tell of jobs what -notify and -webhook ask for, until it is
+// stopped.
+func (o *serving) notifier(c *station.Config, out io.Writer) (stop func(), err error) {
+	var sends []notify.Send
+	if words := strings.Fields(o.notify); len(words) > 0 {
+		send, err := notify.Command(words...)
+		if err != nil {
+			return nil, fmt.Errorf("-notify: %w", err)
+		}
+		sends = append(sends, send)
+	}
+	if o.webhook != "" {
+		send, err := notify.Webhook(o.webhook)
+		if err != nil {
+			return nil, fmt.Errorf("-webhook: %w", err)
+		}
+		sends = append(sends, send)
+	}
+	if len(sends) == 0 {
+		return func() {}, nil
+	}
+	var all []*notify.Notifier // a webhook that hangs does not hold up the command
+	for _, send := range sends {
+		all = append(all, notify.New(send, func(err error) { fmt.Fprintf(out, "colloc station: %v\n", err) }))
+	}
+	c.Notify = func(m notify.Message) {
+		for _, n := range all {
+			n.Tell(m)
+		}
+	}
+	return func() {
+		const patience = 5 * time.Second
+		ctx, stop := context.WithTimeout(context.Background(), patience)
+		defer stop()
+		for _, n := range all {
+			n.Close(ctx)
+		}
+	}, nil
 }
 
 // weigh reads USER=W.
@@ -147,6 +193,11 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 	c.Dir, c.Source, c.Mechanisms, c.Version = o.dir, found.Source, o.mechanisms, version()
 	c.Everybody = !o.me
 	c.Env, c.Rewrite = found.Extra, found.Command
+	quiet, err := o.notifier(&c, p.streams.Err)
+	if err != nil {
+		return usageError{err}
+	}
+	defer quiet()
 	s, err := station.New(ctx, c)
 	if err != nil {
 		return err

@@ -1,0 +1,52 @@
+package station
+
+import (
+	"fmt"
+	"strconv"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/notify"
+)
+
+// tell tells people what they asked to be told: how jobs end, that memory ran out, and
+// what becomes of GPUs. What a job runs and prints is nobody else's business and is not in
+// it.
+func (s *Station) tell(e *runner.Event) {
+	if s.config.Notify == nil {
+		return
+	}
+	r := &e.Record
+	m := notify.Message{At: e.At}
+	if r.Task.ID != "" {
+		m.Job, m.Name, m.User, m.State = r.Task.ID, r.Task.Name, s.names.Of(uidOf(r)), r.State.String()
+	}
+	title := "job " + m.Job
+	if m.Name != "" {
+		title += " (" + m.Name + ")"
+	}
+	title += " of " + m.User
+	switch e.Kind {
+	case runner.EventFinished:
+		m.Kind, m.Text = r.State.String(), title+" "+r.State.String()
+		if !r.Started.IsZero() {
+			m.Text += fmt.Sprintf(" after %v", r.Ended.Sub(r.Started).Round(1e9))
+		}
+		switch {
+		case r.Signal > 0:
+			m.Text += ": signal " + strconv.Itoa(r.Signal)
+		case r.State == runner.Failed && r.Exit > 0:
+			m.Text += ": exit code " + strconv.Itoa(r.Exit)
+		}
+	case runner.EventRecovering:
+		m.Kind, m.Text = "out-of-memory", title+" ran out of GPU memory and runs again"
+	case runner.EventOverrun:
+		m.Kind, m.Text = "overrun", title+" uses more GPU memory than was reserved for it"
+	case runner.EventLost:
+		m.Kind, m.Text = "gpu-lost", fmt.Sprintf("GPU %s does not answer any more", e.GPU)
+	case runner.EventFound:
+		m.Kind, m.Text = "gpu-found", fmt.Sprintf("GPU %s answers again", e.GPU)
+	default:
+		return
+	}
+	s.config.Notify(m)
+}
