@@ -38,7 +38,7 @@ func (r *Runner) adopt(entries []*backlog.Entry) error {
 // adoptRun finds out what became of a run that had been recorded.
 func (r *Runner) adoptRun(e *backlog.Entry) error {
 	e.Adopted, e.Told = true, e.Stop != 0
-	e.Follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.Stem()+supervise.StepsEnd)
+	e.Follower.Begin(pattern(e), e.Log, e.Stem()+supervise.StepsEnd)
 	r.fleet.Join(e, e.Mechanism)
 	who, claimed, err := supervise.ReadClaim(e.Stem())
 	if err != nil {
@@ -180,7 +180,7 @@ func (r *Runner) takeLeft(e *backlog.Entry) {
 	if info, err := os.Lstat(run.stem + supervise.ClaimEnd); err == nil && info.ModTime().Before(e.Started) {
 		e.Started = info.ModTime()
 	}
-	e.Follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, run.stem+supervise.StepsEnd)
+	e.Follower.Begin(pattern(e), e.Log, run.stem+supervise.StepsEnd)
 	for id := range strings.SplitSeq(supervise.Variable(run.who.PID, environ.Visible), ",") {
 		e.GPUs = append(e.GPUs, nvmlx.DeviceID(id))
 	}

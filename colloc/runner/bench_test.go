@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -175,5 +176,62 @@ func BenchmarkProcess(b *testing.B) {
 		if err := exec.Command("/bin/true").Run(); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkYear opens a queue of 200,000 tasks that are over, submits one more and looks the
+// first up: with all of them in memory, and with most in the history.
+func BenchmarkYear(b *testing.B) {
+	const n, batch = 200_000, 5_000
+	for _, keep := range []int{n, 1000} {
+		b.Run(fmt.Sprintf("memory=%d", keep), func(b *testing.B) {
+			dir := b.TempDir()
+			state := filepath.Join(dir, "state")
+			if err := os.MkdirAll(state, 0o700); err != nil {
+				b.Fatal(err)
+			}
+			store, _, err := backlog.Open(state, false)
+			for from := 1; from <= n && err == nil; from += batch {
+				entries := make([]*backlog.Entry, batch)
+				for i := range entries {
+					e := &backlog.Entry{Saved: backlog.Saved{Record: Record{Number: from + i, State: Succeeded, Runs: 1}}}
+					e.Task = Task{ID: strconv.Itoa(e.Number), Command: []string{"python", "train.py", "--lr", "0.1"}, Dir: "/srv/ann/project"}
+					e.Env = []string{"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=/srv/ann"}
+					entries[i] = e
+				}
+				if err = store.Put(entries); err == nil && from+batch <= n-keep+1 {
+					err = store.Archive(entries, from+batch-1)
+				}
+			}
+			if err = errors.Join(err, store.Close()); err != nil {
+				b.Fatal(err)
+			}
+			var opened, submitted, found, listed time.Duration
+			for b.Loop() {
+				began := time.Now()
+				g := newRig(b, dir, gpuFile(1), func(c *Config) { c.Keep = keep })
+				opened += time.Since(began)
+				began = time.Now()
+				g.submit(b, shell("true"))
+				submitted += time.Since(began)
+				began = time.Now()
+				g.record(b, "1")
+				found += time.Since(began)
+				began = time.Now()
+				_ = g.Records()
+				listed += time.Since(began)
+				if err := g.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			info, err := os.Stat(filepath.Join(state, backlog.File))
+			if err != nil {
+				b.Fatal(err)
+			}
+			for name, d := range map[string]time.Duration{"ms/open": opened, "ms/submit": submitted, "ms/record": found, "ms/list": listed} {
+				b.ReportMetric(d.Seconds()*1000/float64(b.N), name)
+			}
+			b.ReportMetric(float64(info.Size())/(1<<20), "MiB/file")
+		})
 	}
 }

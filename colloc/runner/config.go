@@ -112,6 +112,11 @@ type Config struct {
 	// Owners says that tasks run as users who may not read Dir. They may pass through it, and
 	// through the folders of runs, to their outputs, and list none of them.
 	Owners bool
+	// Keep is how many tasks that are over stay in memory; older ones move to a history in the
+	// queue file, a few at each look, so that neither start nor listing nor submitting depends
+	// on how many there ever were: see [Runner.History]. Record, Retry and After find them
+	// there, Records and what is done to all tasks do not. 0 keeps all.
+	Keep int
 	// Turns decides who is next; nil goes by priority and submission alone.
 	Turns Turns
 	// Serve makes Run wait for further tasks when all are over, and for GPUs when none is
@@ -216,6 +221,7 @@ func (c *Config) check() error {
 	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
 	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
 	check(c.Overrun == OverrunReport || c.Overrun == OverrunStop, "Overrun", int(c.Overrun), "OverrunReport or OverrunStop")
+	check(c.Keep >= 0, "Keep", c.Keep, "0 for all or more")
 	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
 	for _, m := range c.Mechanisms {
 		check(m == profile.Exclusive || m == profile.TimeSlice || m == profile.MPS, "Mechanisms", m, "exclusive, time-slicing or mps")

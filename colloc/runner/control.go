@@ -71,6 +71,9 @@ func (r *Runner) find(ids []string) ([]*backlog.Entry, error) {
 	if len(ids) == 0 {
 		return r.queue.Entries, nil
 	}
+	if err := r.recall(ids...); err != nil {
+		return nil, err
+	}
 	entries := make([]*backlog.Entry, len(ids))
 	for i, id := range ids {
 		if entries[i] = r.queue.ByID[id]; entries[i] == nil {
@@ -80,18 +83,20 @@ func (r *Runner) find(ids []string) ([]*backlog.Entry, error) {
 	return entries, nil
 }
 
-// Record returns what is known of one task. O(1).
+// Record returns what is known of one task, also of one in the history. O(1).
 func (r *Runner) Record(id string) (Record, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e := r.queue.ByID[id]
-	if e == nil {
+	if e := r.queue.ByID[id]; e != nil {
+		return e.Record, true
+	}
+	if r.closed {
 		return Record{}, false
 	}
-	return e.Record, true
+	return r.store.Look(id)
 }
 
-// Records returns all tasks in the order of submission. O(tasks).
+// Records returns all tasks that are not in the history, in the order of submission. O(tasks).
 func (r *Runner) Records() []Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -331,8 +332,8 @@ func (r *Runner) checkRun(e *backlog.Entry, now time.Time) {
 // retry queues those of the tasks again that failed or were cancelled.
 func (r *Runner) retry(entries []*backlog.Entry) {
 	var again []*backlog.Entry
-	for _, e := range entries {
-		if e.State != Failed && e.State != Cancelled {
+	for _, e := range slices.Clone(entries) { // recall may change them
+		if e.State != Failed && e.State != Cancelled || r.recall(dependencies(&e.Task)...) != nil {
 			continue
 		}
 		e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Avoid, e.Stop = 0, 0, 0, 0, backlog.Saved{}.Avoid, 0

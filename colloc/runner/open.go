@@ -52,8 +52,8 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 func openWith(ctx context.Context, c Config, p fleet.Planner) (*Runner, error) {
 	r := &Runner{
 		config: c, memoryPatterns: oom.New(c.OutOfMemory),
-		patterns: make(map[string]*progress.Pattern), warned: make(map[string]bool),
-		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
+		warned: make(map[string]bool),
+		wake:   make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
 	}
 	if err := r.open(ctx, p); err != nil {
 		return nil, err
@@ -150,13 +150,12 @@ func (r *Runner) lockDir(ctx context.Context) (err error) {
 // takeOver makes queue and books from the records.
 func (r *Runner) takeOver(entries []*backlog.Entry) error {
 	for _, e := range entries {
-		pattern, err := progress.Compile(e.Task.Progress.Pattern)
-		if err != nil {
+		if _, err := progress.Compile(e.Task.Progress.Pattern); err != nil && !e.State.Over() {
 			return fmt.Errorf("runner: task %q: %w", e.Task.ID, err)
 		}
-		r.patterns[e.Task.Progress.Pattern] = pattern
 	}
 	r.queue = backlog.New(entries)
+	r.queue.Last = max(r.queue.Last, r.store.Past.Last)
 	r.checkSharing()
 	if err := r.adopt(entries); err != nil {
 		return err

@@ -103,7 +103,7 @@ func (r *Runner) launch(e *backlog.Entry) {
 	run := e.Runs
 	e.Victims = r.victims
 	l, err := r.prepare(e)
-	e.Follower.Begin(r.patterns[e.Task.Progress.Pattern], e.Log, e.Stem()+supervise.StepsEnd)
+	e.Follower.Begin(pattern(e), e.Log, e.Stem()+supervise.StepsEnd)
 	r.work.Go(func() {
 		if err != nil {
 			r.ended(e, run, supervise.Outcome{Exit: -1, Final: true, Err: err.Error()})

@@ -12,7 +12,6 @@ import (
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/mailbox"
 	"example.com/colloc/colloc/runner/internal/oom"
-	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
@@ -33,7 +32,6 @@ type Runner struct {
 	mu       sync.Mutex // guards what follows, and every entry and card
 	fleet    *fleet.Fleet
 	queue    *backlog.Queue
-	patterns map[string]*progress.Pattern
 	dirty    []*backlog.Entry   // records that the queue file does not have yet
 	pending  []Event            // that wait for their transaction
 	warned   map[string]bool    // what was told once
@@ -60,10 +58,13 @@ type leftRun struct {
 	who  supervise.Claim
 }
 
-// newLog names the output of a task's present run.
-func (r *Runner) newLog(e *backlog.Entry) string {
-	return filepath.Join(r.config.Dir, r.store.Runs, fmt.Sprintf("%06d.%d%s", e.Number, e.Runs, supervise.LogEnd))
+// stemOf names the files of a task's run.
+func (r *Runner) stemOf(e *backlog.Entry, run int) string {
+	return filepath.Join(r.config.Dir, r.store.Runs, fmt.Sprintf("%06d.%d", e.Number, run))
 }
+
+// newLog names the output of a task's present run.
+func (r *Runner) newLog(e *backlog.Entry) string { return r.stemOf(e, e.Runs) + supervise.LogEnd }
 
 func (r *Runner) now() time.Time { return r.config.Clock.Now() }
 

@@ -55,7 +55,7 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 	taken := make(map[string]bool, len(tasks))
 	for i := range tasks {
 		if id := tasks[i].ID; id != "" {
-			if taken[id] || r.queue.ByID[id] != nil {
+			if taken[id] || r.queue.ByID[id] != nil || r.past(id) {
 				errs = append(errs, fmt.Errorf("%w: %q", ErrDuplicate, id))
 			}
 			taken[id] = true
@@ -67,11 +67,13 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 	}
 	entries := make([]*backlog.Entry, len(tasks))
 	for i := range tasks {
-		e := &backlog.Entry{Profile: tasks[i].Profile, Saved: backlog.Saved{Record: Record{Task: tasks[i], Number: len(r.queue.Entries) + i + 1, Submitted: r.now()}}}
+		e := &backlog.Entry{Profile: tasks[i].Profile, Saved: backlog.Saved{Record: Record{Task: tasks[i], Number: r.queue.Last + i + 1, Submitted: r.now()}}}
 		e.Env, e.Task.Env = e.Task.Env, nil
 		e.Task.MaxSlowdown = min(e.Task.MaxSlowdown, math.MaxFloat64) // JSON knows no infinity
 		if e.Task.ID == "" {
-			e.Task.ID = r.queue.FreeID(e.Number, taken)
+			for n := e.Number; e.Task.ID == "" || r.past(e.Task.ID); n++ {
+				e.Task.ID = r.queue.FreeID(n, taken)
+			}
 			taken[e.Task.ID] = true
 		}
 		if !filepath.IsAbs(e.Task.Dir) {
@@ -80,6 +82,9 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 		entries[i] = e
 	}
 	for i, e := range entries {
+		if err := r.recall(dependencies(&e.Task)...); err != nil {
+			return nil, err
+		}
 		if err := r.checkTask(&tasks[i], taken); err != nil {
 			errs = append(errs, fmt.Errorf("task %q: %w", e.Task.ID, err))
 		}
@@ -121,11 +126,9 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 			}
 		}
 	}
-	pattern, err := progress.Compile(t.Progress.Pattern)
-	if err != nil {
+	if _, err := progress.Compile(t.Progress.Pattern); err != nil {
 		errs = append(errs, fmt.Errorf("Progress.Pattern: %w", err))
 	}
-	r.patterns[t.Progress.Pattern] = pattern
 	for i, d := range t.After {
 		check(r.queue.ByID[d.Task] != nil || taken[d.Task], "After", fmt.Sprintf("%q", d.Task), "a task in the queue or of the same call")
 		twice := slices.ContainsFunc(t.After[:i], func(o Dependency) bool { return o.Task == d.Task })
@@ -168,4 +171,14 @@ func cyclic(entries []*backlog.Entry) error {
 		}
 	}
 	return nil
+}
+
+// pattern finds a task's steps. It was compiled before, to check it, and is not kept: of many
+// tasks few run.
+func pattern(e *backlog.Entry) *progress.Pattern {
+	p, err := progress.Compile(e.Task.Progress.Pattern)
+	if err != nil {
+		return nil // checked when it was submitted
+	}
+	return p
 }

@@ -70,6 +70,7 @@ func (r *Runner) look(ctx context.Context) {
 	}
 	r.reconcile(found)
 	_ = r.commit() // what fails is kept and tried again
+	r.archive()
 	r.poke()
 }
 

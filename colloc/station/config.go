@@ -49,6 +49,9 @@ type Config struct {
 	// MaxGPUs is how many GPUs one user may have at once, a shared one counted for each job
 	// on it; 0 is any number.
 	MaxGPUs int
+	// Keep is how many jobs that are over stay in memory, see [runner.Config]; 0 means
+	// [DefaultKeep].
+	Keep int
 	// Overrun is what becomes of a job that uses more of a GPU's memory than was reserved
 	// for it. It is told of in any case. Missing means [runner.OverrunStop].
 	Overrun profile.Opt[runner.Overrun]
@@ -110,6 +113,7 @@ type Limits struct {
 const (
 	DefaultWindow    = 7 * 24 * time.Hour
 	DefaultPerGPU    = 4
+	DefaultKeep      = 1000
 	DefaultMaxQueued = 100_000
 	DefaultHalfLife  = 7 * 24 * time.Hour
 	DefaultProfiling = 30 * time.Second
@@ -126,6 +130,9 @@ func (c *Config) check() error {
 	}
 	if c.PerGPU < 0 {
 		errs = append(errs, fmt.Errorf("PerGPU is %d, want 0 for the default or more", c.PerGPU))
+	}
+	if c.Keep < 0 {
+		errs = append(errs, fmt.Errorf("Keep is %d, want 0 for the default or more", c.Keep))
 	}
 	if c.MaxGPUs < 0 {
 		errs = append(errs, fmt.Errorf("MaxGPUs is %d, want 0 for any number or more", c.MaxGPUs))
@@ -171,6 +178,9 @@ func (c *Config) fill() (err error) {
 	}
 	if c.PerGPU == 0 {
 		c.PerGPU = DefaultPerGPU
+	}
+	if c.Keep == 0 {
+		c.Keep = DefaultKeep
 	}
 	if c.MaxQueued == 0 {
 		c.MaxQueued = DefaultMaxQueued

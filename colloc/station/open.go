@@ -66,7 +66,10 @@ func New(ctx context.Context, c Config) (*Station, error) {
 		return nil, err
 	}
 	close(s.opened)
-	s.last = lastNumber(s.runner.Records())
+	if s.last, err = lastNumber(s.runner); err != nil {
+		s.stopSampler()
+		return nil, errors.Join(err, s.runner.Close())
+	}
 	return s, nil
 }
 
@@ -80,7 +83,7 @@ func (s *Station) runnerConfig() runner.Config {
 	return runner.Config{
 		Dir: c.Dir, Source: c.Source, GPUs: c.GPUs, Planner: s.planner, PerGPU: c.PerGPU, Headroom: c.Headroom,
 		Mechanisms: c.Mechanisms, Gone: c.Gone, Env: env, Grace: c.Grace, Watch: c.Watch, Sync: c.Sync,
-		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Turns: s.turns, Serve: true, Overrun: c.Overrun.Or(runner.OverrunStop), OnEvent: s.event, Clock: c.Clock,
+		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Turns: s.turns, Serve: true, Keep: c.Keep, Overrun: c.Overrun.Or(runner.OverrunStop), OnEvent: s.event, Clock: c.Clock,
 	}
 }
 

@@ -91,13 +91,17 @@ func (s *Station) number(tasks []runner.Task) error {
 }
 
 // lastNumber is the largest number that a job has for its ID.
-func lastNumber(records []runner.Record) (last int) {
-	for i := range records {
-		if n, err := strconv.Atoi(records[i].Task.ID); err == nil {
+func lastNumber(r *runner.Runner) (last int, err error) {
+	note := func(record *runner.Record) {
+		if n, err := strconv.Atoi(record.Task.ID); err == nil {
 			last = max(last, n)
 		}
 	}
-	return last
+	err = r.History(func(record runner.Record) bool { note(&record); return false })
+	for _, record := range r.Records() {
+		note(&record)
+	}
+	return last, err
 }
 
 // refused says what a runner did not like about tasks.

@@ -114,7 +114,7 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 	for i := len(records) - 1; i >= 0; i-- {
 		r := &records[i]
 		switch {
-		case q.User != "" && s.names.Of(uidOf(r)) != q.User || len(q.States) > 0 && !slices.Contains(q.States, r.State):
+		case !v.asked(&q, r):
 		case !r.State.Over():
 			keep[i] = true
 		case left != 0:
@@ -122,13 +122,36 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 			left--
 		}
 	}
-	jobs := []api.Job{}
+	jobs, err := v.past(&q, left)
 	for i := range records {
 		if keep[i] {
 			jobs = append(jobs, v.job(&records[i]))
 		}
 	}
-	return jobs, nil
+	return jobs, err
+}
+
+// past lists so many jobs of the history, the last of those that are asked for; negative is
+// all.
+func (v *viewer) past(q *api.Query, left int) ([]api.Job, error) {
+	jobs := []api.Job{}
+	if left == 0 {
+		return jobs, nil
+	}
+	err := v.s.runner.History(func(r runner.Record) bool {
+		if v.asked(q, &r) {
+			jobs = append(jobs, v.job(&r))
+			left--
+		}
+		return left != 0
+	})
+	slices.Reverse(jobs)
+	return jobs, err
+}
+
+// asked reports whether a record is one of those that a query names.
+func (v *viewer) asked(q *api.Query, r *runner.Record) bool {
+	return (q.User == "" || v.s.names.Of(uidOf(r)) == q.User) && (len(q.States) == 0 || slices.Contains(q.States, r.State))
 }
 
 // query reads what to list.
@@ -196,6 +219,7 @@ func (s *Station) snapshot(u peer.User) *api.State {
 			st.Active = append(st.Active, v.job(r))
 		}
 	}
+	s.countPast(users, &st.Count)
 	st.Users = append(st.Users, s.users(users)...)
 	slices.SortFunc(st.Users, func(a, b api.User) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID)) })
 	slices.SortStableFunc(st.Active, func(a, b api.Job) int { return a.Started.Compare(b.Started) })
@@ -230,6 +254,26 @@ func (s *Station) users(users map[uint32]*api.User) (all []api.User) {
 		all = append(all, *of)
 	}
 	return all
+}
+
+// countPast adds the jobs of the history.
+func (s *Station) countPast(users map[uint32]*api.User, all *api.Count) {
+	for uid, of := range s.runner.Past() {
+		owner := self()
+		if uid >= 0 {
+			owner = uint32(uid) //nolint:gosec // it was one
+		}
+		u := users[owner]
+		if u == nil {
+			u = &api.User{Name: s.names.Of(owner), UID: owner}
+			users[owner] = u
+		}
+		for _, c := range []*api.Count{all, &u.Count} {
+			c.Succeeded += of[runner.Succeeded]
+			c.Failed += of[runner.Failed]
+			c.Cancelled += of[runner.Cancelled]
+		}
+	}
 }
 
 // count counts a job by its state.

@@ -11,7 +11,8 @@ import (
 // Queue is the tasks and which of them may start. It neither reads nor writes
 // anything else.
 type Queue struct {
-	Entries []*Entry // by number
+	Entries []*Entry // by number, which need not be dense
+	Last    int      // the largest number that was ever given
 	ByID    map[string]*Entry
 	Ready   []*Entry // may start, the first first
 	Active  []*Entry // Starting or Running, in the order they started
@@ -28,6 +29,7 @@ func New(entries []*Entry) *Queue {
 	q := &Queue{Entries: entries, ByID: make(map[string]*Entry, len(entries))}
 	for _, e := range entries {
 		q.ByID[e.Task.ID] = e
+		q.Last = max(q.Last, e.Number)
 	}
 	for _, e := range entries {
 		switch {
@@ -60,6 +62,7 @@ func (q *Queue) Add(entries []*Entry) (hopeless []*Entry) {
 	for _, e := range entries {
 		q.Entries = append(q.Entries, e)
 		q.ByID[e.Task.ID] = e
+		q.Last = max(q.Last, e.Number)
 	}
 	for _, e := range entries {
 		switch {
@@ -185,3 +188,46 @@ func (q *Queue) Retry(entries []*Entry) (hopeless []*Entry) {
 
 // Left is the number of tasks that are not over.
 func (q *Queue) Left() int { return len(q.Entries) - q.over }
+
+// Old returns up to most of the tasks that are over and that no other waits for, the first
+// submitted first, so that keep stay. O(tasks).
+func (q *Queue) Old(keep, most int) (old []*Entry) {
+	needed := make(map[string]bool)
+	for _, e := range q.Entries {
+		if !e.State.Over() {
+			for _, d := range e.Task.After {
+				needed[d.Task] = true
+			}
+		}
+	}
+	left := min(most, q.over-keep)
+	for _, e := range q.Entries {
+		if len(old) >= left {
+			break
+		}
+		if e.State.Over() && !needed[e.Task.ID] && !e.Dirty {
+			old = append(old, e)
+		}
+	}
+	return old
+}
+
+// Over is the number of tasks that are.
+func (q *Queue) Over() int { return q.over }
+
+// Remove forgets tasks that are over. O(tasks).
+func (q *Queue) Remove(entries []*Entry) {
+	for _, e := range entries {
+		delete(q.ByID, e.Task.ID)
+	}
+	q.Entries = slices.DeleteFunc(q.Entries, func(e *Entry) bool { return q.ByID[e.Task.ID] != e })
+	q.over -= len(entries)
+}
+
+// Restore takes a task back that is over. O(tasks).
+func (q *Queue) Restore(e *Entry) {
+	at, _ := slices.BinarySearchFunc(q.Entries, e, func(a, b *Entry) int { return cmp.Compare(a.Number, b.Number) })
+	q.Entries = slices.Insert(q.Entries, at, e)
+	q.ByID[e.Task.ID] = e
+	q.over++
+}

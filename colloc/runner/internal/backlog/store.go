@@ -20,18 +20,26 @@ import (
 // File is the name of the queue file in its folder.
 const File = "queue.db"
 
-// Format is what a queue file says of itself.
-const Format = "colloc-queue 1"
+// Format is what a queue file says of itself, formatPast one that has a history, which older
+// programs would take for damage.
+const (
+	Format     = "colloc-queue 1"
+	formatPast = "colloc-queue 2"
+)
 
 // The buckets of the queue file: records by number, profiles by the SHA-256 of
-// their JSON, and what concerns the file as a whole.
+// their JSON, what concerns the file as a whole, and of a file with a history records by
+// number that are in it, and their numbers by ID.
 //
 //nolint:gochecknoglobals // constants; Go has no constant slices
 var (
 	bucketTasks    = []byte("tasks")
 	bucketProfiles = []byte("profiles")
 	bucketMeta     = []byte("meta")
+	bucketPast     = []byte("past")
+	bucketPastIDs  = []byte("past-ids")
 	keyFormat      = []byte("format")
+	keyPast        = []byte("past")
 	keyRuns        = []byte("runs")
 )
 
@@ -41,7 +49,9 @@ type Store struct {
 	// Runs is the folder, relative to that of the queue file, of the runs of this queue. A
 	// queue that begins anew gets a new one, so that it takes no claim of the old
 	// one for its own.
-	Runs   string
+	Runs string
+	// Past says what is in the history.
+	Past   Past
 	broken bool // its file cannot be used any more
 }
 
@@ -158,7 +168,11 @@ func (s *Store) load(tx *bbolt.Tx) ([]*Entry, error) {
 	if meta == nil {
 		return nil, &damageError{errors.New("a bucket is missing")}
 	}
-	if format := string(meta.Get(keyFormat)); format != Format {
+	if format := string(meta.Get(keyFormat)); format == formatPast {
+		if err := s.loadPast(tx); err != nil {
+			return nil, err
+		}
+	} else if format != Format {
 		return nil, fmt.Errorf("format is %q, want %q: it was written by another version", format, Format)
 	}
 	s.Runs = string(meta.Get(keyRuns))
@@ -182,19 +196,48 @@ func (s *Store) load(tx *bbolt.Tx) ([]*Entry, error) {
 			return err
 		}
 		e.Profile = profiles[string(e.ProfileKey)]
-		if e.Number != len(entries)+1 || e.Profile == nil && e.ProfileKey != nil {
-			return &damageError{fmt.Errorf("record %d or its profile is missing", len(entries)+1)}
+		if e.Profile == nil && e.ProfileKey != nil {
+			return &damageError{fmt.Errorf("the profile of record %d is missing", e.Number)}
 		}
 		e.Task.Profile = e.Profile
 		entries = append(entries, e)
 		return nil
 	})
+	if err == nil {
+		err = s.complete(entries)
+	}
 	return entries, err
 }
 
-// Put writes the records in one transaction. That somebody cut the file off, which
-// is mapped to memory, is an error like others.
-func (s *Store) Put(entries []*Entry) (err error) {
+// loadPast reads what the history says of itself.
+func (s *Store) loadPast(tx *bbolt.Tx) error {
+	if tx.Bucket(bucketPast) == nil || tx.Bucket(bucketPastIDs) == nil {
+		return &damageError{errors.New("a bucket is missing")}
+	}
+	return unseal(tx.Bucket(bucketMeta).Get(keyPast), &s.Past)
+}
+
+// complete is an error unless every number up to the largest is one of a record here or in
+// the history.
+func (s *Store) complete(entries []*Entry) error {
+	last := s.Past.Last
+	for _, e := range entries {
+		last = max(last, e.Number)
+	}
+	if have := len(entries) + s.Past.total(); have != last {
+		return &damageError{fmt.Errorf("%d records are there, want %d", have, last)}
+	}
+	return nil
+}
+
+// update makes one transaction. That somebody cut the file off, which is mapped to memory,
+// is an error like others.
+func (s *Store) update(change func(tx *bbolt.Tx) error) error {
+	return s.guard(func() error { return s.db.Update(change) })
+}
+
+// guard does something with the file.
+func (s *Store) guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if fault := recover(); fault != nil {
@@ -205,7 +248,12 @@ func (s *Store) Put(entries []*Entry) (err error) {
 	if s.broken {
 		return errors.New("it was damaged while it was in use")
 	}
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	return do()
+}
+
+// Put writes the records in one transaction.
+func (s *Store) Put(entries []*Entry) error {
+	return s.update(func(tx *bbolt.Tx) error {
 		tasks, profiles := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
 		keys := make(map[*profile.Profile][]byte)
 		for _, e := range entries {

@@ -206,6 +206,13 @@ func ReadExit(stem string) (Outcome, bool) {
 	return o, true
 }
 
+// Forget removes what only a runner needs of a run that is over; its output stays.
+func Forget(stem string) {
+	for _, end := range []string{ClaimEnd, exitEnd, StepsEnd} {
+		_ = os.Remove(stem + end) // what is left takes a little room
+	}
+}
+
 // ProgressVariable names the file for a task's steps in its environment. It is
 // another one for each run, and so the mark of the run's processes.
 const ProgressVariable = "COLLOC_PROGRESS"

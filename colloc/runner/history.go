@@ -1,0 +1,86 @@
+package runner
+
+import (
+	"fmt"
+
+	"example.com/colloc/colloc/runner/internal/supervise"
+)
+
+// History gives the records that [Config].Keep moved out of memory to each, the last submitted
+// first, until that returns false. Tasks may be moved meanwhile: one that comes back by Retry
+// is in Records again. O(records given).
+func (r *Runner) History(each func(Record) bool) error {
+	if err := r.store.History(each); err != nil {
+		return fmt.Errorf("runner: history: %w", err)
+	}
+	return nil
+}
+
+// Past counts the tasks of the history by their owner's user, -1 for those without one, and
+// by how they ended. O(users).
+func (r *Runner) Past() map[int]map[State]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.store.Past.Ended // never changed, only replaced
+}
+
+// At each look a bounded number of tasks moves to the history, and none before there are some.
+const (
+	fewestOld = 16
+	mostOld   = 500
+)
+
+// archive moves the oldest tasks that are over to the history. What is not written yet stays.
+func (r *Runner) archive() {
+	if r.config.Keep <= 0 || r.stuck != nil || r.queue.Over() < r.config.Keep+fewestOld {
+		return
+	}
+	old := r.queue.Old(r.config.Keep, mostOld)
+	if len(old) == 0 {
+		return
+	}
+	if err := r.store.Archive(old, r.queue.Last); err != nil {
+		r.warn("history", nil, "tasks that are over stay in memory: the history cannot be written: "+err.Error())
+		return
+	}
+	r.queue.Remove(old)
+	for _, e := range old {
+		for run := 1; run <= e.Runs; run++ {
+			supervise.Forget(r.stemOf(e, run))
+		}
+	}
+}
+
+// recall takes tasks back from the history; those that are not there either stay unknown.
+func (r *Runner) recall(ids ...string) error {
+	for _, id := range ids {
+		if r.queue.ByID[id] != nil || r.closed {
+			continue
+		}
+		e, err := r.store.Recall(id)
+		if err != nil {
+			return fmt.Errorf("runner: %w", err)
+		}
+		if e != nil {
+			r.queue.Restore(e)
+		}
+	}
+	return nil
+}
+
+// dependencies are the IDs that a task names.
+func dependencies(t *Task) (ids []string) {
+	for _, d := range t.After {
+		ids = append(ids, d.Task)
+	}
+	return ids
+}
+
+// past reports whether the history has a task of that ID.
+func (r *Runner) past(id string) bool {
+	if len(r.store.Past.Ended) == 0 {
+		return false
+	}
+	_, ok := r.store.Look(id)
+	return ok
+}

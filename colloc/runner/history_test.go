@@ -1,0 +1,86 @@
+//go:build linux
+
+package runner
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestHistory lets most tasks that are over move to the history: they are found there, counted,
+// and come back when they are to run again or somebody depends on them, also in the next Open.
+func TestHistory(t *testing.T) {
+	const n, keep = 60, 5
+	dir := t.TempDir()
+	adjust := func(c *Config) { c.Keep = keep }
+	g := newRig(t, dir, gpuFile(1), adjust)
+	flag := filepath.Join(dir, "flag")
+	retried := shell(`test -e "$1"`, flag)
+	retried.ID = "retried"
+	g.submit(t, retried)
+	for range n - 1 {
+		g.submit(t, shell("true"))
+	}
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { return len(g.Records()) < keep+fewestOld })
+	check := func(g *rig, inPast, failed int) {
+		t.Helper()
+		var past []int
+		if err := g.History(func(r Record) bool { past = append(past, r.Number); return true }); err != nil {
+			t.Fatal(err)
+		}
+		count := g.Past()[-1]
+		if len(past) != inPast || len(g.Records())+len(past) != n || count[Succeeded]+count[Failed] != inPast || count[Failed] != failed {
+			t.Errorf("%d tasks in the history, counted as %v, and %d in memory, want %d of %d", len(past), count, len(g.Records()), inPast, n)
+		}
+		if !slices.IsSortedFunc(past, func(a, b int) int { return b - a }) {
+			t.Errorf("the history is in the order %v, want the last first", past)
+		}
+	}
+	inPast := n - len(g.Records())
+	check(g, inPast, 1)
+	if r := g.record(t, "retried"); r.State != Failed || r.Number != 1 || output(t, r) != "" {
+		t.Errorf("a task of the history is %+v", r)
+	}
+	if left, _ := filepath.Glob(filepath.Join(g.dir, "runs-1", "000001.*")); len(left) != 1 || !strings.HasSuffix(left[0], ".log") {
+		t.Errorf("of a task of the history there are the files %q", left)
+	}
+	if _, err := g.Submit(Task{ID: "retried", Command: []string{"true"}}); !errors.Is(err, ErrDuplicate) {
+		t.Errorf("a task with an ID of the history: %v", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), adjust)
+	check(again, inPast, 1)
+	if err := os.WriteFile(flag, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	after := shell("true")
+	after.After = []Dependency{{Task: "retried"}, {Task: "2"}}
+	if err := again.Retry("retried"); err != nil {
+		t.Fatal(err)
+	}
+	id := again.submit(t, after)[0]
+	if want := fmt.Sprint(n + 1); id != want {
+		t.Errorf("the next task is %q, want %q", id, want)
+	}
+	if err := again.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"retried", id} {
+		if r := again.record(t, id); r.State != Succeeded {
+			t.Errorf("task %s is %v: %s", id, r.State, r.Err)
+		}
+	}
+	if r := again.record(t, "retried"); r.Runs != 2 || r.Number != 1 {
+		t.Errorf("the task that ran again is %+v", r)
+	}
+}

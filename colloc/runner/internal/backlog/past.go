@@ -1,0 +1,139 @@
+package backlog
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/profile"
+)
+
+// numberKey is the key of a record.
+func numberKey(number int) []byte { return binary.BigEndian.AppendUint64(nil, uint64(number)) } //nolint:gosec // from 1
+
+// Archive moves tasks that are over, and written, to the history. last is the largest number
+// in the queue.
+func (s *Store) Archive(entries []*Entry, last int) error {
+	past := s.Past
+	err := s.update(func(tx *bbolt.Tx) error {
+		for _, name := range [][]byte{bucketPast, bucketPastIDs} {
+			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+				return err
+			}
+		}
+		for _, e := range entries {
+			key := numberKey(e.Number)
+			value, err := seal(&e.Saved)
+			err = errors.Join(err, tx.Bucket(bucketTasks).Delete(key), tx.Bucket(bucketPast).Put(key, value), tx.Bucket(bucketPastIDs).Put([]byte(e.Task.ID), key))
+			if err != nil {
+				return err
+			}
+			past = past.count(e, 1)
+		}
+		past.Last = max(past.Last, last)
+		return s.putPast(tx, &past)
+	})
+	if err == nil {
+		s.Past = past
+	}
+	return err
+}
+
+// putPast writes what the history says of itself.
+func (s *Store) putPast(tx *bbolt.Tx, past *Past) error {
+	value, err := seal(past)
+	if err != nil {
+		return err
+	}
+	meta := tx.Bucket(bucketMeta)
+	return errors.Join(meta.Put(keyFormat, []byte(formatPast)), meta.Put(keyPast, value))
+}
+
+// Recall moves a task back from the history; nil if it has none of that ID.
+func (s *Store) Recall(id string) (e *Entry, err error) {
+	var past Past
+	err = s.update(func(tx *bbolt.Tx) error {
+		ids := tx.Bucket(bucketPastIDs)
+		if ids == nil || ids.Get([]byte(id)) == nil {
+			return nil
+		}
+		key := append([]byte(nil), ids.Get([]byte(id))...) // the memory is the transaction's
+		found := new(Entry)
+		value := append([]byte(nil), tx.Bucket(bucketPast).Get(key)...)
+		if err := unseal(value, &found.Saved); err != nil {
+			return err
+		}
+		if found.ProfileKey != nil {
+			found.Profile = new(profile.Profile)
+			if err := unseal(tx.Bucket(bucketProfiles).Get(found.ProfileKey), found.Profile); err != nil {
+				return err
+			}
+			found.Task.Profile = found.Profile
+		}
+		err := errors.Join(ids.Delete([]byte(id)), tx.Bucket(bucketPast).Delete(key), tx.Bucket(bucketTasks).Put(key, value))
+		if err != nil {
+			return err
+		}
+		e, past = found, s.Past.count(found, -1)
+		return s.putPast(tx, &past)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	if e != nil {
+		s.Past = past
+	}
+	return e, nil
+}
+
+// Look reads one record of the history; false if there is none of that ID.
+func (s *Store) Look(id string) (r queue.Record, ok bool) {
+	err := s.guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			ids := tx.Bucket(bucketPastIDs)
+			if ids == nil || ids.Get([]byte(id)) == nil {
+				return nil
+			}
+			ok = true
+			return readPast(tx.Bucket(bucketPast).Get(ids.Get([]byte(id))), &r)
+		})
+	})
+	return r, ok && err == nil
+}
+
+// History gives the records of the history to each, the last submitted first, until that
+// returns false.
+func (s *Store) History(each func(queue.Record) bool) error {
+	return s.guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			past := tx.Bucket(bucketPast)
+			if past == nil {
+				return nil
+			}
+			c := past.Cursor()
+			for key, value := c.Last(); key != nil; key, value = c.Prev() {
+				var r queue.Record
+				if err := readPast(value, &r); err != nil {
+					return err
+				}
+				if !each(r) {
+					return nil
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// readPast reads a record without what only the runner needs.
+func readPast(value []byte, r *queue.Record) error {
+	var raw json.RawMessage
+	if err := unseal(value, &raw); err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, r)
+}
