@@ -22,6 +22,15 @@ const (
 	AnnotationMaxSlowdown = Domain + "/max-slowdown"
 	// AnnotationAlone is "true" for a task that shares its GPU with nobody.
 	AnnotationAlone = Domain + "/alone"
+	// AnnotationRate is a PromQL query with one answer: the steps that the task takes in a
+	// second. Beside what it was alone it tells how fast the task is with company.
+	AnnotationRate = Domain + "/step-rate-query"
+	// AnnotationSLO is a PromQL query with one answer: above 0 the task is too slow for
+	// its users, by their own measure.
+	AnnotationSLO = Domain + "/slo-query"
+	// AnnotationEvictable is "true" for a task that loses little when it is evicted, for
+	// it writes checkpoints.
+	AnnotationEvictable = Domain + "/evictable"
 )
 
 // Names that collocd writes on a pod.

@@ -66,6 +66,7 @@ type Books struct {
 	carry   map[string]map[types.UID]*entry      // by card, in the books or not: who carries a decision for it
 	held    map[claims.Device]map[types.UID]bool // by claims of others
 	holds   map[types.UID][]claims.Device
+	apart   map[[2]types.UID]time.Time // owners that are kept apart, and until when
 	classes map[string]int
 	stuck   map[likeness]stuck
 	changed uint64 // counts what may let a pod that waits be placed
@@ -103,24 +104,25 @@ const (
 
 // entry is a pod of ours.
 type entry struct {
-	pod   *corev1.Pod
-	phase pods.Phase
-	state state
-	task  colloc.Task
-	note  string // why it is alone though it does not ask for it
-	fault error  // why there is no task
-	shape *nodes.Shape
-	at    api.Placement // decided or carried
-	card  *card         // nil: not in the books, for the card is not there
-	lease ledger.Lease
-	ended bool                 // while its write is under way
-	tried uint64               // the change for which it was decided last
-	fails int                  // writes that the API server refused, one after the other
-	until time.Time            // it is not tried before
-	shuns map[string]time.Time // nodes that it is kept off, and until when
-	left  api.Placement        // which it carries still and which counts no more
-	on    *node                // where its requests count
-	asks  nodes.Amounts        // those that count there
+	pod    *corev1.Pod
+	phase  pods.Phase
+	state  state
+	task   colloc.Task
+	note   string // why it is alone though it does not ask for it
+	fault  error  // why there is no task
+	shape  *nodes.Shape
+	at     api.Placement // decided or carried
+	card   *card         // nil: not in the books, for the card is not there
+	lease  ledger.Lease
+	parted bool                 // its task says from whom it is kept apart
+	ended  bool                 // while its write is under way
+	tried  uint64               // the change for which it was decided last
+	fails  int                  // writes that the API server refused, one after the other
+	until  time.Time            // it is not tried before
+	shuns  map[string]time.Time // nodes that it is kept off, and until when
+	left   api.Placement        // which it carries still and which counts no more
+	on     *node                // where its requests count
+	asks   nodes.Amounts        // those that count there
 }
 
 // other is a pod of somebody else.
@@ -147,7 +149,7 @@ func New(c Config) (*Books, error) {
 		config: c, changed: 1,
 		nodes: map[string]*node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, cards: map[string]*card{},
 		tasks: map[types.UID]*entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*entry{}, classes: map[string]int{},
-		stuck: map[likeness]stuck{}, held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{},
+		stuck: map[likeness]stuck{}, held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{}, apart: map[[2]types.UID]time.Time{},
 	}, nil
 }
 

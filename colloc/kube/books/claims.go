@@ -168,11 +168,13 @@ func (b *Books) Leave(uid types.UID) {
 // scheduler refused it.
 const shunTimes = 10
 
-// Reopen lets pods back to the nodes from which they were kept off long enough.
+// Reopen lets pods back to the nodes from which they were kept off long enough, and to
+// each other.
 func (b *Books) Reopen() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.config.Now()
+	b.reunite(now)
 	for _, e := range b.tasks {
 		before := len(e.shuns)
 		maps.DeleteFunc(e.shuns, func(_ string, until time.Time) bool { return !now.Before(until) })

@@ -99,6 +99,7 @@ func (b *Books) describe(e *entry) {
 		err = b.unfit(e.pod)
 	}
 	e.fault = err
+	b.keepApart(e, &e.task)
 	if e.task.Kind != was {
 		e.tried = 0
 	}

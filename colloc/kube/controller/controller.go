@@ -44,6 +44,10 @@ type Config struct {
 	Window time.Duration
 	// Writers is how many pods are written at the same time; 0 means 16.
 	Writers int
+	// Observe looks at what became of decisions, every ObserveEvery while this replica
+	// decides; nil does not.
+	Observe      func(ctx context.Context) error
+	ObserveEvery time.Duration
 	// Pause is how long it waits before it tries a write again, for the n-th time; nil
 	// doubles from 100 ms up to 2 s.
 	Pause func(ctx context.Context, n int)
@@ -78,6 +82,9 @@ func New(c Config) (*Controller, error) {
 	}
 	if c.Unpinned && !c.Claims {
 		return nil, errors.New("controller: config: Unpinned needs Claims: without a claim nothing else holds a pod to its node")
+	}
+	if c.Observe != nil && c.ObserveEvery <= 0 {
+		return nil, errors.New("controller: config: Observe needs ObserveEvery above 0")
 	}
 	if c.Writers == 0 {
 		c.Writers = DefaultWriters
@@ -123,6 +130,11 @@ func (c *Controller) Lead(ctx context.Context) error {
 		m.Leads(true)
 		defer m.Leads(false)
 	}
+	var observing sync.WaitGroup
+	defer observing.Wait()
+	if c.config.Observe != nil {
+		observing.Go(func() { c.observe(ctx) })
+	}
 	c.config.Log.Info("deciding", "cards", len(c.config.Books.Cards()), "pending", c.config.Books.Pending())
 	tick := time.NewTicker(tickTime)
 	defer tick.Stop()
@@ -138,6 +150,23 @@ func (c *Controller) Lead(ctx context.Context) error {
 		case <-c.wake:
 			c.gather(ctx)
 		}
+	}
+}
+
+// observe looks at what became of decisions until ctx is over.
+func (c *Controller) observe(ctx context.Context) {
+	tick := time.NewTicker(c.config.ObserveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := c.config.Observe(ctx); err != nil && ctx.Err() == nil {
+			c.config.Log.Error("observe", "err", err)
+		}
+		c.Wake()
 	}
 }
 

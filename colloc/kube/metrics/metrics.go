@@ -33,6 +33,8 @@ type Metrics struct {
 	seconds     prometheus.Histogram
 	speed       *prometheus.HistogramVec
 	writeErrors *prometheus.CounterVec
+	alarms      *prometheus.CounterVec
+	evictions   *prometheus.CounterVec
 	leader      prometheus.Gauge
 }
 
@@ -52,11 +54,17 @@ func New(r prometheus.Registerer, state func() State) (*Metrics, error) {
 		writeErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "colloc_write_errors_total", Help: "Writes to the API server that failed, by reason.",
 		}, []string{"reason"}),
+		alarms: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "colloc_alarms_total", Help: "Promises that were seen broken, by reason (AboveReservation, TooSlow), one for each pod.",
+		}, []string{"reason"}),
+		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "colloc_evictions_total", Help: "Pods that were to be evicted, by reason and result (done, budget, failed).",
+		}, []string{"reason", "result"}),
 		leader: prometheus.NewGauge(prometheus.GaugeOpts{Name: "colloc_leader", Help: "1 while this replica decides."}),
 	}
 	m.speed.WithLabelValues("predicted")
 	m.speed.WithLabelValues("seen")
-	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.speed, m.writeErrors, m.leader, scrape{state}} {
+	for _, c := range []prometheus.Collector{m.decisions, m.seconds, m.speed, m.writeErrors, m.alarms, m.evictions, m.leader, scrape{state}} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}
@@ -75,6 +83,12 @@ func (m *Metrics) Predicted(speed float64) { m.speed.WithLabelValues("predicted"
 
 // Seen counts the speed at which a task was seen to run.
 func (m *Metrics) Seen(speed float64) { m.speed.WithLabelValues("seen").Observe(speed) }
+
+// Alarm counts a pod of which something was seen that was not promised.
+func (m *Metrics) Alarm(reason string) { m.alarms.WithLabelValues(reason).Inc() }
+
+// Evicted counts a pod that was to be evicted: result is done, budget or failed.
+func (m *Metrics) Evicted(reason, result string) { m.evictions.WithLabelValues(reason, result).Inc() }
 
 // WriteError counts a write that failed.
 func (m *Metrics) WriteError(reason string) { m.writeErrors.WithLabelValues(reason).Inc() }

@@ -37,6 +37,8 @@ type Status struct {
 type Measured struct {
 	// GPU is the product, by any name that [profile.LookupGPU] knows.
 	GPU string `json:"gpu"`
+	// At is when the measurement ended; zero is not told.
+	At time.Time `json:"at,omitzero"`
 	// Sample are means over the time that was watched. Without a Window it counts as a
 	// minute.
 	Sample profile.Sample `json:"sample"`
@@ -58,6 +60,19 @@ func Decode(u *unstructured.Unstructured) pods.Known {
 		known.Profile, known.Elsewhere, known.Fault = nil, nil, err.Error()
 	}
 	return known
+}
+
+// Tells reports whether a Profile tells what was measured on a product.
+func Tells(u *unstructured.Unstructured, model profile.GPUModel) bool {
+	var o Object
+	text, err := u.MarshalJSON()
+	if err == nil {
+		err = json.Unmarshal(text, &o)
+	}
+	return err == nil && slices.ContainsFunc(slices.Concat(o.Spec.Measured, o.Status.Measured), func(m Measured) bool {
+		of, _ := profile.LookupGPU(m.GPU)
+		return of.Name == model.Name
+	})
 }
 
 // profiles makes one for each product on which the task was measured, the first one

@@ -55,6 +55,11 @@ func TestDecode(t *testing.T) {
 	if other.GPU.Name != "T4" || other.Vector.Or(profile.MedianStepTime, 0) != 0.48 {
 		t.Errorf("elsewhere it is %+v", other)
 	}
+	t4, _ := profile.LookupGPU("T4")
+	h100, _ := profile.LookupGPU("H100-PCIe-80GB")
+	if !profiles.Tells(read(t, bert), t4) || profiles.Tells(read(t, bert), h100) {
+		t.Error("it does not tell of the T4, or tells of the H100")
+	}
 	for _, tt := range []struct{ name, from, to, want string }{
 		{"unknown GPU", "Tesla-T4", "X900", `"X900" is not in the catalogue`},
 		{"bad spec", "batch_size: 8", "batch_size: 0", "batch_size"},

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -36,7 +35,11 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 		return fmt.Errorf("pod %s/%s has no label %s=%s: colloc does not decide about it", namespace, name, api.LabelTask, api.True)
 	}
 	var known profiles.Store
-	all, err := f.books(known.Known)
+	planner, err := f.planner()
+	if err != nil {
+		return err
+	}
+	all, err := f.books(planner, known.Known)
 	if err != nil {
 		return err
 	}
@@ -56,9 +59,7 @@ func load(ctx context.Context, config *rest.Config, client kubernetes.Interface,
 		return err
 	}
 	if served {
-		config = rest.CopyConfig(config)
-		config.ContentType, config.AcceptContentTypes = "", ""
-		dynamics, err := dynamic.NewForConfig(config)
+		dynamics, err := dynamicClient(config)
 		if err != nil {
 			return err
 		}

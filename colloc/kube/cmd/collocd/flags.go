@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/observe"
 )
 
 // flags are what the command line says.
@@ -14,6 +15,11 @@ type flags struct {
 	binding        string
 	pin            bool
 	patience       time.Duration
+	prometheus     string
+	observeEvery   time.Duration
+	observeWindow  time.Duration
+	alarm          string
+	state          string
 	shadow         bool
 	leaderElect    bool
 	leaseNamespace string
@@ -41,6 +47,11 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.leaseNamespace, "lease-namespace", "colloc-system", "namespace of the Lease")
 	s.StringVar(&f.identity, "identity", "", "name of this replica in the Lease; empty is the host's name")
 	s.StringVar(&f.metricsAddr, "metrics-addr", ":9090", "address of /metrics and /healthz; empty serves none")
+	s.StringVar(&f.prometheus, "prometheus", "", "`URL` of the Prometheus that scrapes dcgm-exporter; empty looks at nothing that runs")
+	s.DurationVar(&f.observeEvery, "observe-every", 30*time.Second, "how often to look at what runs")
+	s.DurationVar(&f.observeWindow, "observe-window", observe.DefaultWindow, "how long pods must have shared a GPU, or had it alone, before that is measured")
+	s.StringVar(&f.alarm, "alarm", string(observe.Report), "what follows when a pod is too slow or takes too much: report, evict, or evict-checkpointed, only pods that say they are evictable")
+	s.StringVar(&f.state, "state", "", "`FILE` that keeps what was learned of speeds; empty forgets it at the end")
 	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")
 	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
 	s.StringSliceVar(&f.share, "share", nil, shareUsage)

@@ -28,6 +28,7 @@ import (
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/controller"
 	"example.com/colloc/colloc/kube/metrics"
+	"example.com/colloc/colloc/kube/observe"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/profiles"
 )
@@ -62,7 +63,11 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return err
 	}
 	var known profiles.Store
-	all, err := f.books(known.Known)
+	planner, err := f.planner()
+	if err != nil {
+		return err
+	}
+	all, err := f.books(planner, known.Known)
 	if err != nil {
 		return err
 	}
@@ -75,9 +80,15 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	events := record.NewBroadcaster()
 	defer events.Shutdown()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
+	recorder := events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: api.FieldManager})
+	look, err := f.observer(config, observe.Config{Books: all, Planner: planner, Metrics: counted, Events: recorder, Log: log, Now: time.Now})
+	if err != nil {
+		return err
+	}
 	c, err := controller.New(controller.Config{
+		Observe: look, ObserveEvery: f.observeEvery,
 		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Window: f.window, Writers: f.writers, Now: time.Now,
-		Events: events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: api.FieldManager}),
+		Events: recorder,
 	})
 	if err != nil {
 		return err
@@ -110,9 +121,7 @@ func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.I
 		log.Warn("the API server does not know Profiles: every task runs alone; install their definition and start again", "resource", profiles.Resource().GroupResource().String())
 		return nil
 	}
-	config = rest.CopyConfig(config)
-	config.ContentType, config.AcceptContentTypes = "", "" // JSON
-	dynamics, err := dynamic.NewForConfig(config)
+	dynamics, err := dynamicClient(config)
 	if err != nil {
 		return err
 	}
@@ -122,15 +131,18 @@ func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.I
 	})
 }
 
+// dynamicClient is one for Profiles, which are JSON.
+func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = "", ""
+	return dynamic.NewForConfig(config)
+}
+
 // claims says whether pods are bound by ResourceClaims.
 func (f *flags) claims() bool { return f.binding == "claim" }
 
 // books are those that the flags ask for, without anything in them.
-func (f *flags) books(known func(namespace, name string) pods.Known) (*books.Books, error) {
-	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
-	if err != nil {
-		return nil, err
-	}
+func (f *flags) books(planner *colloc.Planner, known func(namespace, name string) pods.Known) (*books.Books, error) {
 	tenancy, err := pods.ParseTenancy(f.share)
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)

@@ -82,7 +82,7 @@ func TestClaimKilled(t *testing.T) {
 	program := collocd(t)
 	nodes, batch := 8, 25
 	if large {
-		nodes, batch = 60, 250
+		nodes, batch = 80, 250
 	}
 	c, k := withDevices(t, kubetest.Options{Controllers: []string{"resourceclaim-controller", "garbage-collector-controller"}}, nodes, a100)
 	prepare(t, c, "default")

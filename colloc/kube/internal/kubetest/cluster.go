@@ -132,7 +132,7 @@ func (c *Cluster) connect(needed ...*Process) error {
 		return err
 	}
 	var died error
-	ready := patiently(patience, func() bool {
+	ready := patiently(func() bool {
 		for _, p := range needed {
 			if p.ended() {
 				died = fmt.Errorf("%s ended", p.Name)
@@ -311,19 +311,19 @@ func (c *Cluster) Logs() string {
 // Await waits until a condition holds, and fails the test if it does not.
 func (c *Cluster) Await(what string, holds func() bool) {
 	c.tb.Helper()
-	if !patiently(patience, holds) {
+	if !patiently(holds) {
 		c.tb.Fatalf("waited %v: %s", patience, what)
 	}
 }
 
 // Try waits until a condition holds and reports whether it came to.
-func (c *Cluster) Try(holds func() bool) bool { return patiently(patience, holds) }
+func (c *Cluster) Try(holds func() bool) bool { return patiently(holds) }
 
 // patiently asks for some time and reports whether the condition came to hold.
-func patiently(limit time.Duration, holds func() bool) bool {
+func patiently(holds func() bool) bool {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
-	for end := time.Now().Add(limit); !holds(); <-tick.C {
+	for end := time.Now().Add(patience); !holds(); <-tick.C {
 		if time.Now().After(end) {
 			return false
 		}

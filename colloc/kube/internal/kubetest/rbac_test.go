@@ -18,8 +18,9 @@ import (
 // spare returns the rights that collocd needs where things go another way than here.
 func spare() []string {
 	return []string{
-		"get /pods",                                                                                                            // after a write of which it does not know whether it was done
-		"patch /events",                                                                                                        // an Event that comes again
+		"get /pods",                                                                                             // after a write of which it does not know whether it was done
+		"patch /events",                                                                                         // an Event that comes again
+		"get colloc.example.com/profiles", "update colloc.example.com/profiles/status", "create /pods/eviction", // with -prometheus
 		"get resource.k8s.io/resourceclaims", "create resource.k8s.io/resourceclaims", "delete resource.k8s.io/resourceclaims", // with -binding claim
 		"create events.k8s.io/events", "patch events.k8s.io/events",
 	}

@@ -1,0 +1,193 @@
+package books
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/ledger"
+	"example.com/colloc/profile"
+)
+
+// Set is the pods of a card that has any.
+type Set struct {
+	// ID is NODE/DEVICE, Node the node, Address as in [api.Placement].
+	ID, Node, Address string
+	// Model is the card's product; of a MIG instance, Slice is true, that of the whole.
+	Model profile.GPUModel
+	Slice bool
+	// Mechanism is how the card is shared; the zero value is by time-slicing.
+	Mechanism profile.Mechanism
+	// Members are the pods, the oldest first.
+	Members []Member
+}
+
+// Member is a pod of a Set.
+type Member struct {
+	// Pod is the pod as it was read last.
+	Pod *corev1.Pod
+	// Reserved is the memory set aside for it.
+	Reserved profile.Bytes
+	// Profile is what it was planned with; nil is nothing.
+	Profile *profile.Profile
+}
+
+// Sets lists the cards that have pods, in order.
+func (b *Books) Sets() []Set {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Set
+	for _, d := range b.inOrder() {
+		if len(d.here) == 0 {
+			continue
+		}
+		s := Set{ID: d.GPU.ID, Node: d.node.name, Address: d.Address, Model: d.GPU.Model, Slice: d.GPU.Slice != nil}
+		if len(d.GPU.Mechanisms) > 0 {
+			s.Mechanism = d.GPU.Mechanisms[0]
+		}
+		for _, e := range d.here {
+			s.Members = append(s.Members, Member{e.pod, e.at.Reserved, e.task.Profile})
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// Loosened lists the pods that are alone because nothing was known of them, and of which
+// enough is known by now, with what is to be set aside for them from now on. A claim
+// cannot be changed: pods that have one stay as they are.
+func (b *Books) Loosened() []Bound {
+	if b.config.Claims {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Bound
+	for _, e := range b.tasks {
+		if e.state != placed || e.note == "" || e.fault != nil || b.config.Shadow {
+			continue
+		}
+		d, err := api.ReadDemand(e.pod.Annotations)
+		if err != nil || d.Profile == "" {
+			continue
+		}
+		task, note, err := pods.Task(e.pod, b.config.Profile(e.pod.Namespace, d.Profile), b.config.Tenancy)
+		if err != nil || note != "" {
+			continue
+		}
+		if _, reserve, err := b.config.Planner.Memory(task); err == nil && reserve > 0 {
+			at := e.at
+			at.Reserved = min(at.Reserved, reserve)
+			list = append(list, Bound{e.pod, at})
+		}
+	}
+	slices.SortFunc(list, func(x, y Bound) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
+	return list
+}
+
+// Loosen takes in that a pod carries another reservation now, no larger than the one that
+// it had: it is described anew, and others may join it.
+func (b *Books) Loosen(uid types.UID, reserved profile.Bytes) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.tasks[uid]
+	if e == nil || e.state != placed || reserved > e.at.Reserved {
+		return
+	}
+	at := e.at
+	at.Reserved = reserved
+	b.rebook(e, at)
+}
+
+// rebook describes a pod that is placed anew and books it so.
+func (b *Books) rebook(e *entry, at api.Placement) {
+	booked := e.card != nil && b.ledger != nil
+	if booked {
+		_ = b.ledger.Release(e.task.ID) // it is booked again below
+	}
+	b.unlist(e)
+	b.describe(e)
+	b.list(e, at)
+	b.changed++
+	if booked && b.ledger.Book(ledger.Claim{Task: e.booked(), GPU: at.GPU()}) != nil {
+		b.drift++
+	}
+}
+
+// Part keeps two pods, and those that their owners make in their place, off each other's
+// cards until a time. What runs together goes on. It does not outlive the process.
+func (b *Books) Part(x, y types.UID, until time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	one, other := b.tasks[x], b.tasks[y]
+	if one == nil || other == nil {
+		return
+	}
+	b.apart[[2]types.UID{owner(one.pod), owner(other.pod)}] = until
+	b.apart[[2]types.UID{owner(other.pod), owner(one.pod)}] = until
+	b.describeParted()
+}
+
+// describeParted describes the pods anew whose owners are kept apart from others.
+func (b *Books) describeParted() {
+	for _, e := range b.tasks {
+		switch {
+		case len(b.partners(e.pod)) == 0 && !e.parted:
+		case e.state == idle:
+			b.describe(e)
+			e.tried = 0
+		case e.state == placed:
+			b.rebook(e, e.at)
+		}
+	}
+	b.changed++
+}
+
+// reunite forgets the pairs whose time is over.
+func (b *Books) reunite(now time.Time) {
+	before := len(b.apart)
+	maps.DeleteFunc(b.apart, func(_ [2]types.UID, until time.Time) bool { return !now.Before(until) })
+	if len(b.apart) < before {
+		b.describeParted()
+	}
+}
+
+// partners lists the owners from which a pod's is kept apart.
+func (b *Books) partners(pod *corev1.Pod) []string {
+	var list []string
+	for pair := range b.apart {
+		if pair[0] == owner(pod) {
+			list = append(list, "owner:"+string(pair[1]))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// keepApart tells the task of a pod with whom it must not share.
+func (b *Books) keepApart(e *entry, task *colloc.Task) {
+	avoid := b.partners(e.pod)
+	if e.parted = len(avoid) > 0; !e.parted {
+		return
+	}
+	own := "owner:" + string(owner(e.pod))
+	task.Labels = append(slices.Clip(task.Labels), own)
+	task.Avoid = append(slices.Clip(task.Avoid), avoid...)
+	task.Kind += "|" + own
+}
+
+// owner is who makes a pod anew when it goes: its controller, or nobody but itself.
+func owner(pod *corev1.Pod) types.UID {
+	if o := metav1.GetControllerOf(pod); o != nil {
+		return o.UID
+	}
+	return pod.UID
+}

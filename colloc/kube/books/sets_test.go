@@ -1,0 +1,108 @@
+package books_test
+
+import (
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// finish writes all decisions of a round.
+func finish(t *testing.T, b *books.Books, r books.Round) {
+	t.Helper()
+	for _, d := range r.Decisions {
+		if err := b.Finish(d.Pod.UID, books.Written, written(d)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLoosen: a pod is alone while nothing is known of its Profile; once something is,
+// less is set aside for it and another joins it.
+func TestLoosen(t *testing.T) {
+	known := pods.Known{}
+	b, err := books.New(books.Config{Planner: planner(t), Now: clock, Profile: func(string, string) pods.Known { return known }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Open(); err != nil {
+		t.Fatal(err)
+	}
+	for n := range 2 {
+		b.SetPod(taskPod(n, api.AnnotationProfile, "light"))
+	}
+	r, said := decide(t, b)
+	finish(t, b, r)
+	if len(r.Decisions) != 1 || len(b.Loosened()) != 0 {
+		t.Fatalf("placed %v, loosened %v, want one alone", said, b.Loosened())
+	}
+	before := b.Sets()[0].Members[0].Reserved
+	known = profiles(t)("", "light")
+	b.Refresh("default", "light")
+	list := b.Loosened()
+	if len(list) != 1 || list[0].At.Reserved >= before || list[0].At.GPU() != "n1/gpu-0" {
+		t.Fatalf("loosened %+v, want the one that runs, with less than %v", list, before)
+	}
+	b.Loosen(list[0].Pod.UID, list[0].At.Reserved)
+	b.Loosen(list[0].Pod.UID, before) // never more
+	r, said = decide(t, b)
+	finish(t, b, r)
+	if said["task-1"] != "n1/gpu-0" || b.Check() != nil || b.Drift() != 0 || len(b.Loosened()) != 0 {
+		t.Errorf("placed %v; %v; %d drift; loosened %v, want both on the card", said, b.Check(), b.Drift(), b.Loosened())
+	}
+}
+
+// TestPart: two pods that are parted, and what their owners make anew, do not share until
+// the time is over.
+func TestPart(t *testing.T) {
+	now := epoch
+	b, err := books.New(books.Config{Planner: planner(t), Now: func() time.Time { return now }, Profile: profiles(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Open(); err != nil {
+		t.Fatal(err)
+	}
+	yes := true
+	stays, goes, comes := taskPod(1, api.AnnotationProfile, "light"), taskPod(2, api.AnnotationProfile, "light"), taskPod(3, api.AnnotationProfile, "light")
+	goes.OwnerReferences = []metav1.OwnerReference{{UID: "job", Controller: &yes}}
+	comes.OwnerReferences = goes.OwnerReferences
+	b.SetPod(stays)
+	b.SetPod(goes)
+	r, said := decide(t, b)
+	finish(t, b, r)
+	if said["task-1"] != said["task-2"] || len(b.Sets()) != 1 || len(b.Sets()[0].Members) != 2 {
+		t.Fatalf("placed %v, want them together", said)
+	}
+	b.Part(stays.UID, goes.UID, now.Add(time.Hour))
+	if b.Check() != nil || b.Drift() != 0 {
+		t.Fatalf("%v; %d drift", b.Check(), b.Drift())
+	}
+	b.DropPod(goes.UID)
+	b.SetPod(comes)
+	if r, said := decide(t, b); len(r.Decisions) != 0 {
+		t.Fatalf("placed %v, want that the pair is not formed again", said)
+	}
+	b.SetPod(taskPod(4, api.AnnotationProfile, "light"))
+	r, said = decide(t, b)
+	finish(t, b, r)
+	if said["task-4"] != "n1/gpu-0" {
+		t.Errorf("%v, want that others share as before", said)
+	}
+	b.DropPod("uid-000004")
+	now = now.Add(2 * time.Hour)
+	b.Reopen()
+	if _, said := decide(t, b); said["task-3"] != "n1/gpu-0" || b.Check() != nil {
+		t.Errorf("after the time %v; %v, want them together", said, b.Check())
+	}
+}

@@ -1,0 +1,162 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/profile"
+)
+
+// Reasons of alarms, as Events and metrics name them.
+const (
+	// AboveReservation: the tasks of a card take more memory than was set aside.
+	AboveReservation = "AboveReservation"
+	// TooSlow: a task's own query says so.
+	TooSlow = "TooSlow"
+)
+
+// overrun tells of a card whose tasks take more than was set aside for them. Where they
+// share, the youngest of the lowest priority is in the way; alone a task harms nobody.
+func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used []seen.Point) {
+	i := slices.IndexFunc(used, func(p seen.Point) bool { return p.Of(s.Node, s.Address) })
+	if i < 0 || s.Slice {
+		return
+	}
+	reserved := profile.Bytes(0)
+	for k := range s.Members {
+		reserved += s.Members[k].Reserved
+	}
+	takes := profile.Bytes(used[i].Value) * profile.MiB
+	if float64(takes) <= float64(reserved)*(1+o.config.Tolerance) {
+		for k := range s.Members {
+			delete(o.told, AboveReservation+string(s.Members[k].Pod.UID))
+		}
+		return
+	}
+	text := fmt.Sprintf("the tasks on %s take %v, and %v are set aside", s.ID, takes, reserved)
+	for k := range s.Members {
+		o.tell(s.Members[k].Pod, AboveReservation, text)
+	}
+	if victim := last(s.Members); len(s.Members) > 1 {
+		o.evict(ctx, s, w, victim, AboveReservation, text)
+	}
+}
+
+// slow asks the SLO queries of a set. Who is in the way is another: a task that is too
+// slow alone has nobody to blame.
+func (o *Observer) slow(ctx context.Context, s *books.Set, w *watched) {
+	for i := range s.Members {
+		pod := s.Members[i].Pod
+		query := pod.Annotations[api.AnnotationSLO]
+		if query == "" {
+			continue
+		}
+		x, err := o.config.Prometheus.One(ctx, query)
+		if err != nil {
+			o.config.Log.Warn("SLO query", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+			continue
+		}
+		if x.Or(0) <= 0 {
+			delete(w.slow, pod.UID)
+			delete(o.told, TooSlow+string(pod.UID))
+			continue
+		}
+		if w.slow[pod.UID]++; w.slow[pod.UID] < slowTimes || len(s.Members) < 2 {
+			continue
+		}
+		text := fmt.Sprintf("it is too slow on %s: its %s says %g", s.ID, api.AnnotationSLO, x.Or(0))
+		o.tell(pod, TooSlow, text)
+		others := slices.Delete(slices.Clone(s.Members), i, i+1)
+		o.evict(ctx, s, w, last(others), TooSlow, fmt.Sprintf("pod %s on the same GPU is too slow for its users", name(last(others), pod)))
+	}
+}
+
+// name is how a pod is called towards another: those of other namespaces are nobody's
+// business.
+func name(toward, pod *corev1.Pod) string {
+	if toward.Namespace != pod.Namespace {
+		return "of another namespace"
+	}
+	return pod.Name
+}
+
+// last is the youngest pod of the lowest priority.
+func last(members []books.Member) *corev1.Pod {
+	return slices.MinFunc(members, func(x, y books.Member) int {
+		return cmp.Or(cmp.Compare(priority(x.Pod), priority(y.Pod)), y.Pod.CreationTimestamp.Compare(x.Pod.CreationTimestamp.Time), cmp.Compare(y.Pod.UID, x.Pod.UID))
+	}).Pod
+}
+
+func priority(pod *corev1.Pod) int32 {
+	if pod.Spec.Priority == nil {
+		return 0
+	}
+	return *pod.Spec.Priority
+}
+
+// tell tells of an alarm, once until it is over.
+func (o *Observer) tell(pod *corev1.Pod, reason, text string) {
+	key := reason + string(pod.UID)
+	if o.told[key] != "" {
+		return
+	}
+	o.told[key] = text
+	o.config.Log.Warn("alarm", "reason", reason, "pod", pod.Namespace+"/"+pod.Name, "text", text)
+	if o.config.Metrics != nil {
+		o.config.Metrics.Alarm(reason)
+	}
+	if o.config.Events != nil {
+		o.config.Events.Event(pod, corev1.EventTypeWarning, reason, text)
+	}
+}
+
+// evict evicts a pod by the Eviction API, which heeds disruption budgets, if the policy
+// allows it and nobody was evicted from the card lately. It is not put beside those that
+// stay again for a while.
+func (o *Observer) evict(ctx context.Context, s *books.Set, w *watched, pod *corev1.Pod, reason, text string) {
+	now := o.config.Now()
+	switch {
+	case o.config.Policy != Evict && (o.config.Policy != EvictCheckpointed || pod.Annotations[api.AnnotationEvictable] != api.True):
+		return
+	case !w.evicted.IsZero() && now.Sub(w.evicted) < o.config.Pause:
+		return
+	}
+	err := o.config.Client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
+		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
+	})
+	result := "done"
+	switch {
+	case apierrors.IsTooManyRequests(err): // a budget; the next Step asks again
+		result = "budget"
+	case err != nil:
+		result = "failed"
+	}
+	if o.config.Metrics != nil {
+		o.config.Metrics.Evicted(reason, result)
+	}
+	if err != nil {
+		o.config.Log.Warn("not evicted", "pod", pod.Namespace+"/"+pod.Name, "err", err)
+		return
+	}
+	w.evicted = now
+	o.config.Log.Info("evicted", "pod", pod.Namespace+"/"+pod.Name, "gpu", s.ID, "reason", reason)
+	if o.config.Events != nil {
+		o.config.Events.Event(pod, corev1.EventTypeWarning, "Evicted", text)
+	}
+	for i := range s.Members {
+		if other := s.Members[i].Pod; other.UID != pod.UID {
+			o.config.Books.Part(pod.UID, other.UID, now.Add(o.config.Cooldown))
+		}
+	}
+}

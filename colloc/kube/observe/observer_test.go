@@ -1,0 +1,219 @@
+package observe_test
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/record"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/observe"
+	"example.com/colloc/colloc/kube/seen"
+)
+
+var epoch = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+// world is one card with pods on it and a Prometheus that says what the test wants.
+type world struct {
+	now      time.Time
+	answers  map[string]string // by query: the vector's series, as JSON
+	client   *fake.Clientset
+	books    *books.Books
+	events   *record.FakeRecorder
+	observer *observe.Observer
+	evicted  []string
+	refuse   error // what the Eviction API answers
+}
+
+// running is a pod that runs on the card with 10 GiB.
+func running(n int, annotations ...string) *corev1.Pod {
+	at := api.Placement{Node: "n1", Device: "gpu-0", Address: "0", Reserved: 10 << 30}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "default", Name: fmt.Sprintf("p-%d", n), UID: types.UID(fmt.Sprintf("u-%d", n)), ResourceVersion: "1",
+			Labels: map[string]string{api.LabelTask: api.True}, Annotations: at.Annotations(), CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(n) * time.Second)),
+		},
+		Spec: corev1.PodSpec{NodeName: "n1"}, Status: corev1.PodStatus{Phase: corev1.PodRunning},
+	}
+	for i := 0; i < len(annotations); i += 2 {
+		pod.Annotations[annotations[i]] = annotations[i+1]
+	}
+	return pod
+}
+
+func newWorld(t *testing.T, policy observe.Policy, pods ...*corev1.Pod) *world {
+	t.Helper()
+	w := &world{now: epoch, answers: map[string]string{}, events: record.NewFakeRecorder(100)}
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(rw, `{"status":"success","data":{"resultType":"vector","result":[`+w.answers[r.URL.Query().Get("query")]+`]}}`)
+	}))
+	t.Cleanup(server.Close)
+	objects := make([]runtime.Object, len(pods))
+	for i, p := range pods {
+		objects[i] = p
+	}
+	w.client = fake.NewClientset(objects...)
+	w.client.PrependReactor("create", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
+		if create, ok := a.(clienttesting.CreateAction); ok && a.GetSubresource() == "eviction" {
+			if e, ok := create.GetObject().(*policyv1.Eviction); ok && w.refuse == nil {
+				w.evicted = append(w.evicted, e.Name)
+			}
+			return true, nil, w.refuse
+		}
+		return false, nil, nil
+	})
+	planner, err := colloc.New(colloc.Config{LeaveOutFaulty: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	clock := func() time.Time { return w.now }
+	if w.books, err = books.New(books.Config{Planner: planner, Now: clock}); err != nil {
+		t.Fatal(err)
+	}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "1", "nvidia.com/gpu.memory": "40960"}}}
+	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
+	if err := w.books.SetNode(node); err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods {
+		w.books.SetPod(p)
+	}
+	if err := w.books.Open(); err != nil {
+		t.Fatal(err)
+	}
+	w.observer, err = observe.New(observe.Config{
+		Client: w.client, Books: w.books, Planner: planner, Prometheus: &seen.Prometheus{URL: server.URL}, Events: w.events, Policy: policy, Now: clock,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// steps looks n times, a minute apart.
+func (w *world) steps(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		if err := w.observer.Step(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.now = w.now.Add(time.Minute)
+	}
+}
+
+// said drains the Events.
+func (w *world) said() string {
+	var list []string
+	for len(w.events.Events) > 0 {
+		list = append(list, <-w.events.Events)
+	}
+	return strings.Join(list, "\n")
+}
+
+func TestSLO(t *testing.T) {
+	const late = `{"metric":{},"value":[1,"1"]}`
+	for _, tt := range []struct {
+		name   string
+		policy observe.Policy
+		set    map[int][]string // annotations of the second and third pod besides
+		want   string           // who is evicted after 8 looks
+	}{
+		{"report", observe.Report, nil, ""},
+		{"evict", observe.Evict, nil, "p-2"},
+		{"not evictable", observe.EvictCheckpointed, nil, ""},
+		{"evictable", observe.EvictCheckpointed, map[int][]string{2: {api.AnnotationEvictable, api.True}}, "p-2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, tt.policy, running(1, api.AnnotationSLO, "late"), running(2, tt.set[2]...))
+			w.steps(t, 5)
+			if w.said() != "" {
+				t.Error("an alarm without a cause")
+			}
+			w.answers["late"] = late
+			w.steps(t, 1)
+			if w.said() != "" || len(w.evicted) > 0 {
+				t.Error("an alarm after one bad answer")
+			}
+			w.steps(t, 7)
+			if got := strings.Join(w.evicted, " "); got != tt.want {
+				t.Errorf("evicted %q, want %q", got, tt.want)
+			}
+			if n := strings.Count(w.said(), "TooSlow it is too slow on n1/gpu-0"); n != 1 {
+				t.Errorf("told %d times, want once", n)
+			}
+		})
+	}
+}
+
+// TestBudget: what a budget forbids is asked again, and a card rests after an eviction.
+func TestBudget(t *testing.T) {
+	w := newWorld(t, observe.Evict, running(1, api.AnnotationSLO, "late"), running(2))
+	w.answers["late"] = `{"metric":{},"value":[1,"1"]}`
+	w.refuse = apierrors.NewTooManyRequests("a budget", 0)
+	w.steps(t, 4)
+	if len(w.evicted) > 0 {
+		t.Fatal("evicted against a budget")
+	}
+	w.refuse = nil
+	w.steps(t, 1)
+	w.books.DropPod("u-2")
+	w.books.SetPod(running(3)) // somebody has put it there
+	w.steps(t, 5)
+	if got := strings.Join(w.evicted, " "); got != "p-2" {
+		t.Errorf("evicted %q, want p-2 alone so soon", got)
+	}
+	w.steps(t, 10)
+	if got := strings.Join(w.evicted, " "); got != "p-2 p-3" {
+		t.Errorf("evicted %q, want p-3 after the pause", got)
+	}
+}
+
+func TestOverrun(t *testing.T) {
+	used := func(mib int) string {
+		return fmt.Sprintf(`{"metric":{"Hostname":"n1","gpu":"1"},"value":[1,"99999"]},{"metric":{"Hostname":"n1","gpu":"0"},"value":[1,"%d"]}`, mib)
+	}
+	w := newWorld(t, observe.Evict, running(1), running(2))
+	w.answers["DCGM_FI_DEV_FB_USED"] = used(20 << 10)
+	w.steps(t, 3)
+	if w.said() != "" {
+		t.Error("an alarm though they keep to what was set aside")
+	}
+	w.answers["DCGM_FI_DEV_FB_USED"] = used(30 << 10)
+	w.steps(t, 3)
+	if said := w.said(); strings.Count(said, "AboveReservation the tasks on n1/gpu-0 take 30 GiB, and 20 GiB are set aside") != 2 {
+		t.Errorf("told %q, want each pod once", said)
+	}
+	if !slices.Equal(w.evicted, []string{"p-2"}) {
+		t.Errorf("evicted %q, want the youngest, once", w.evicted)
+	}
+	alone := newWorld(t, observe.Evict, running(1))
+	maps.Copy(alone.answers, w.answers)
+	alone.steps(t, 3)
+	if len(alone.evicted) > 0 || !strings.Contains(alone.said(), "AboveReservation") {
+		t.Errorf("evicted %q, want that a task alone is told and left", alone.evicted)
+	}
+}
+
+func TestNew(t *testing.T) {
+	if _, err := observe.New(observe.Config{}); err == nil {
+		t.Error("an empty Config is taken")
+	}
+}
