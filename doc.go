@@ -34,6 +34,8 @@
 //   - [example.com/colloc/colloc/gain]: what sharing would have gained a site, from its own past
 //   - [example.com/colloc/colloc/gain/history]: that past, from the books of schedulers
 //   - [example.com/colloc/colloc/shadow]: what colloc would have done, beside a scheduler that it does not touch
+//   - [example.com/colloc/colloc/shadow/journal]: what somebody who looks on saw, in a file
+//   - [example.com/colloc/colloc/shadow/follow]: what colloc makes of that, round by round and in the end
 //   - [example.com/colloc/colloc/runner]: tasks as processes on this host
 //   - [example.com/colloc/colloc/runner/queue]: what a task is and what is known of it
 //   - [example.com/colloc/colloc/runner/fakegpu]: a host that pretends to have GPUs, for tests

@@ -3,30 +3,9 @@ package gain
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"example.com/colloc/profile"
 )
-
-// kindOf names what jobs of one user have in common: their name without its numbers.
-func kindOf(user, name string) string {
-	var b strings.Builder
-	b.WriteString(user)
-	b.WriteByte('/')
-	digits := false
-	for _, r := range name {
-		if r >= '0' && r <= '9' {
-			if !digits {
-				b.WriteByte('#')
-			}
-			digits = true
-			continue
-		}
-		digits = false
-		b.WriteRune(r)
-	}
-	return b.String()
-}
 
 // use is what is known of jobs of a kind.
 type use struct {
@@ -85,7 +64,7 @@ func (p *pool) understand(o *Options, known *Known) (*kinds, error) {
 	k := &kinds{uses: map[string]*use{}, typical: map[string]profile.Solo{}, profiles: map[profile.Solo]*profile.Profile{}, reserve: map[string]profile.Bytes{}, product: p.model.Name}
 	for i := range p.jobs {
 		j := &p.jobs[i]
-		j.kind = kindOf(j.User, j.Name)
+		j.kind = j.Kind()
 		if j.Observed() {
 			u := k.uses[j.kind]
 			if u == nil {

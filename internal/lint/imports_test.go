@@ -77,6 +77,8 @@ func allowed() []arrow {
 		{"colloc/sim/harness", []string{profile, "predict", "colloc", "colloc/ledger", "colloc/sim"}},
 		{"colloc/gain", append(slices.Clone(models), "colloc/gain/...", "colloc/sim/...")},
 		{"colloc/gain/history", []string{profile, "colloc/slurm/site"}},
+		{"colloc/shadow/follow", []string{profile, "predict/...", "colloc", "colloc/gain/...", "colloc/shadow/...", "colloc/sim"}},
+		{"colloc/shadow/journal", []string{internal, profile}},
 		{"colloc/shadow", []string{profile, "predict", "packer", "colloc"}},
 		{"colloc/cmd", append(slices.Clone(programs), "github.com/spf13/cobra", "golang.org/x/term", "github.com/schollz/progressbar/...", "github.com/prometheus/...")},
 		{"examples", append(slices.Clone(programs), "examples/...")},

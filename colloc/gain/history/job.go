@@ -43,6 +43,26 @@ func (j *Job) Observed() bool {
 	return (!j.Seen.SMActive.IsZero() || !j.Seen.GPUBusy.IsZero()) && !j.Seen.Memory.IsZero()
 }
 
+// Kind names what jobs of one user have in common: their name without its numbers.
+func (j *Job) Kind() string {
+	var b strings.Builder
+	b.WriteString(j.User)
+	b.WriteByte('/')
+	digits := false
+	for _, r := range j.Name {
+		if r >= '0' && r <= '9' {
+			if !digits {
+				b.WriteByte('#')
+			}
+			digits = true
+			continue
+		}
+		digits = false
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
 // Log is what was read.
 type Log struct {
 	// Format is what it was: "sacct", "sacct json", "table" or "station".

@@ -32,6 +32,7 @@ func Program() cli.Program {
 		{"watch", "Follow the jobs and learn from them"},
 		{"advise", "Say which and how many GPUs a measured task should ask for"},
 		{"decide", "Answer job_submit.lua"},
+		{"shadow", "Look on, submit nothing, and report what sharing would have gained"},
 	} {
 		program.Parts = append(program.Parts, cli.Program{Name: part.name, Short: part.short, Flags: func() *flag.FlagSet { return flagsOf(part.name) }})
 	}
@@ -48,6 +49,7 @@ func flagsOf(name string) (flags *flag.FlagSet) {
 func (p *program) commands() map[string]func(context.Context, []string) error {
 	return map[string]func(context.Context, []string) error{
 		"new": p.make, "advise": p.advise, "plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
+		"shadow": p.shadow,
 	}
 }
 
@@ -62,7 +64,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	command, ok := p.commands()[name]
 	if !ok {
-		fmt.Fprintf(p.stderr, "colloc slurm: want new, plan, submit, watch, advise or decide, not %q; see -h\n", name)
+		fmt.Fprintf(p.stderr, "colloc slurm: want new, plan, submit, watch, advise, decide or shadow, not %q; see -h\n", name)
 		return 2
 	}
 	err := command(ctx, args[1:])
@@ -82,7 +84,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 const help = `Slurm brings a sweep of training tasks to a Slurm cluster so that tasks which
 get along share a GPU, and learns from how they ran.
 
-usage: colloc slurm new|plan|submit|watch|advise|decide [flags]     each explains itself with -h
+usage: colloc slurm new|plan|submit|watch|advise|decide|shadow [flags]
+(each explains itself with -h)
 
 A sweep is a task file, as colloc profile writes it, with settings for Slurm:
 

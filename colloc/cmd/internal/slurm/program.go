@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/shadow"
 	"example.com/colloc/colloc/cmd/internal/slurm/front"
 	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
@@ -61,4 +63,28 @@ func (p *program) parse(f *flag.FlagSet, args []string, about, operands string) 
 		return wrong("%d operands, want 0; see -h", f.NArg())
 	}
 	return nil
+}
+
+const aboutShadow = `Shadow looks on: each round it asks Slurm for jobs and nodes, and says what colloc
+would do with what waits. ` + shadow.About + `
+
+What jobs do comes from Prometheus (dcgm-exporter), where -prometheus names it: from series that
+name the job (hpc_job), or those of nodes that a job has to itself.`
+
+// shadow looks on and changes nothing.
+func (p *program) shadow(ctx context.Context, args []string) error {
+	f := flag.NewFlagSet("shadow", flag.ContinueOnError)
+	var o shadow.Options
+	o.Flags(f, "shadow.jsonl")
+	c := shadow.Slurm{Client: p.client, Now: p.now}
+	f.StringVar(&c.Prometheus, "prometheus", "", "ask the server at `URL` for the GPUs' use")
+	f.StringVar(&c.Match, "match", "", "with -prometheus: narrow the series down, such as cluster=\"a\"")
+	if err := p.parse(f, args, aboutShadow, ""); err != nil {
+		return err
+	}
+	if err := o.Check(); err != nil {
+		return wrong("%w", err)
+	}
+	c.Models, c.Interval = o.Models, o.Interval
+	return o.Run(ctx, c.Look, cli.Streams{Out: p.stdout, Err: p.stderr})
 }

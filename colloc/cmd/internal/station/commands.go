@@ -53,6 +53,7 @@ func commands() []command {
 		{"top", "Show GPUs, users and queue as they are, again and again", "", (*program).top},
 		{"status", "Show GPUs, users and queue as they are", "", (*program).status},
 		{"account", "Tell what each user had, as CSV", "", (*program).account},
+		{"shadow", "Look on, start nothing, and report what sharing would have gained", "", (*program).shadow},
 		{"drain", "Let nothing start on some GPUs, or on all", " [GPU...]", (*program).drain},
 		{"undrain", "Let jobs start again on some GPUs, or on all", " [GPU...]", (*program).undrain},
 		{"reserve", "Keep GPUs for one user until a time", " GPU...", (*program).reserve},
