@@ -7,6 +7,7 @@ import (
 	"log"
 	"math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -44,7 +45,7 @@ func site(jobs, nodes int, load float64, seed uint64) []history.Job {
 			free[g+k] = end
 		}
 		list = append(list, history.Job{
-			ID: fmt.Sprint(1000 + i), User: fmt.Sprint("user", kind%4), Name: fmt.Sprintf("train%c_%d", 'a'+kind, i),
+			ID: strconv.Itoa(1000 + i), User: fmt.Sprint("user", kind%4), Name: fmt.Sprintf("train%c_%d", 'a'+kind, i),
 			Partition: "gpu", Submitted: now.Truncate(time.Second), Started: start.Truncate(time.Second), Ended: end.Truncate(time.Second),
 			GPUs: width, Product: "V100", Nodes: []string{fmt.Sprint("n", 1+g/4)},
 			Seen: profile.Solo{
@@ -83,7 +84,7 @@ func Example() {
 	for i := range 4 {
 		start := noon.Add(time.Duration(i) * time.Hour)
 		jobs = append(jobs, history.Job{
-			ID: fmt.Sprint(i + 1), User: "ann", Name: fmt.Sprint("run", i), GPUs: 1, Product: "V100", Nodes: []string{"n1"},
+			ID: strconv.Itoa(i + 1), User: "ann", Name: fmt.Sprint("run", i), GPUs: 1, Product: "V100", Nodes: []string{"n1"},
 			Submitted: noon, Started: start, Ended: start.Add(time.Hour), Seen: light,
 		})
 	}

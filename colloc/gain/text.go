@@ -34,7 +34,7 @@ func (r *Report) String() string {
 		line("\nwho would have shared most, in GPU hours")
 		w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 		for _, x := range r.Together[:min(len(r.Together), 10)] {
-			fmt.Fprintf(w, "  %s\t%d times\t%s\t%s\n", number(x.Hours), x.Times, plain.Text(x.A), plain.Text(x.B))
+			_, _ = fmt.Fprintf(w, "  %s\t%d times\t%s\t%s\n", number(x.Hours), x.Times, plain.Text(x.A), plain.Text(x.B))
 		}
 		_ = w.Flush() // a strings.Builder does not fail
 	}
@@ -48,9 +48,9 @@ func (r *Report) String() string {
 // table compares the pools.
 func (r *Report) table(b *strings.Builder) {
 	w := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "GPUs\t\tjobs\tGPU hours\twith\tsaved\twaited\tas replayed\twith\t")
+	_, _ = fmt.Fprintln(w, "GPUs\t\tjobs\tGPU hours\twith\tsaved\twaited\tas replayed\twith\t")
 	row := func(name string, g *Gain) {
-		fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t\n", g.GPUs, name, g.Jobs, number(g.Without.GPUHours), number(g.With.GPUHours),
+		_, _ = fmt.Fprintf(w, "%d\t%s\t%d\t%s\t%s\t%.1f %%\t%s\t%s\t%s\t\n", g.GPUs, name, g.Jobs, number(g.Without.GPUHours), number(g.With.GPUHours),
 			100*g.SavedShare.Value, hours(g.Recorded.Waited), hours(g.Without.Waited), hours(g.With.Waited))
 	}
 	for i := range r.Pools {

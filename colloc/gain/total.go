@@ -127,9 +127,9 @@ func assumed(r *Report, studies []*study, o *Options) []string {
 	list := []string{fmt.Sprintf(
 		"jobs start in the order in which they came, those that fit before those that do not, and run to their end; sets of at most %d, none slowed down by more than %.3g by prediction",
 		cmp.Or(o.MaxSet, defaultSet), cmp.Or(o.MaxSlowdown, defaultSlowdown))}
-	add := func(n int, format string, args ...any) {
+	add := func(n int, what string) {
 		if n > 0 {
-			list = append(list, fmt.Sprintf("%d jobs ", n)+fmt.Sprintf(format, args...))
+			list = append(list, fmt.Sprintf("%d jobs %s", n, what))
 		}
 	}
 	add(k.Watched, "do beside others what was observed of them")

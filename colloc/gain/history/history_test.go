@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	_ "time/tzdata" // TestZone, wherever it runs
 
 	"example.com/colloc/colloc/gain/history"
 	"example.com/colloc/profile"
@@ -164,7 +165,7 @@ func unwrap(err error) error {
 func TestZone(t *testing.T) {
 	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
-		t.Skip("no time zones here")
+		t.Fatal(err)
 	}
 	rows := line("1", t0, t1, t2, "", gpu) + line("2", "2026-10-25T02:10:00", "2026-10-25T02:50:00", "2026-10-25T02:10:00", "1200", gpu)
 	l, err := history.Read(strings.NewReader(head+rows), &history.Options{Location: berlin})

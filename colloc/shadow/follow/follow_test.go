@@ -6,6 +6,7 @@ import (
 	"log"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -57,7 +58,7 @@ func site(n, minute int) *journal.Snapshot {
 		if minute >= start+length {
 			continue
 		}
-		j := journal.Job{ID: fmt.Sprint(i + 1), User: "ann", Name: fmt.Sprint("train", i), Submitted: dawn, GPUs: 1}
+		j := journal.Job{ID: strconv.Itoa(i + 1), User: "ann", Name: fmt.Sprint("train", i), Submitted: dawn, GPUs: 1}
 		if minute >= start {
 			j.Started, j.On = at(start), []string{fmt.Sprint("g1/", i%gpus)}
 			j.Busy, j.Memory = profile.Some(0.2+0.01*float64(minute%3)), profile.Some(2*profile.GiB)

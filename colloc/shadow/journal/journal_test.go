@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -54,7 +55,7 @@ func Example() {
 func day(i int) *journal.Snapshot {
 	s := &journal.Snapshot{At: dawn.Add(time.Duration(i) * time.Minute), GPUs: []journal.GPU{{ID: "g1/0", Node: "g1", Product: "V100", Down: i%50 == 7}}}
 	for k := max(0, i-9); k <= i; k++ {
-		j := journal.Job{ID: fmt.Sprint(1000 + k), User: "ann", Name: "train", Submitted: dawn.Add(time.Duration(k) * time.Minute), GPUs: 1}
+		j := journal.Job{ID: strconv.Itoa(1000 + k), User: "ann", Name: "train", Submitted: dawn.Add(time.Duration(k) * time.Minute), GPUs: 1}
 		if k < i-3 {
 			j.Started, j.On, j.Busy = j.Submitted.Add(4*time.Minute), []string{"g1/0"}, profile.Some(float64(i%3)/10)
 		}

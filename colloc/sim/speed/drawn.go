@@ -1,6 +1,7 @@
 package speed
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -40,7 +41,7 @@ func (d Drawn) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task, dst
 		return nil
 	}
 	if d.Interference == nil {
-		return fmt.Errorf("Drawn has no Interference")
+		return errors.New("Drawn has no Interference")
 	}
 	profiles := make([]*profile.Profile, len(set))
 	for i, t := range set {

@@ -80,7 +80,7 @@ func (o *options) flags() *flag.FlagSet {
 func (o *options) model(s string) error {
 	word, product, ok := strings.Cut(s, "=")
 	if _, known := profile.LookupGPU(product); !ok || !known {
-		return fmt.Errorf("want TYPE=PRODUCT with a product that colloc knows, such as a100=A100-80GB")
+		return errors.New("want TYPE=PRODUCT with a product that colloc knows, such as a100=A100-80GB")
 	}
 	if o.Models == nil {
 		o.Models = map[string]string{}

@@ -53,7 +53,7 @@ func (h *Host) Look(ctx context.Context) (*journal.Snapshot, error) {
 		s.GPUs = append(s.GPUs, g)
 		list = slices.DeleteFunc(list, func(p nvmlx.Process) bool { return p.Kind != nvmlx.ComputeProcess || p.PID <= 0 })
 		for _, p := range list {
-			h.add(jobs, s.At, d.ID, p, &sample, len(list) == 1)
+			h.add(jobs, d.ID, p, &sample, len(list) == 1)
 		}
 	}
 	since := make(map[string]time.Time, len(jobs))
@@ -70,7 +70,7 @@ func (h *Host) Look(ctx context.Context) (*journal.Snapshot, error) {
 }
 
 // add counts a process on a device. Of one that is there alone the device's counters are its own.
-func (h *Host) add(jobs map[string]*journal.Job, at time.Time, id nvmlx.DeviceID, p nvmlx.Process, device *nvmlx.Sample, alone bool) {
+func (h *Host) add(jobs map[string]*journal.Job, id nvmlx.DeviceID, p nvmlx.Process, device *nvmlx.Sample, alone bool) {
 	who := h.identify(p.PID)
 	j := jobs[who.id]
 	if j == nil {

@@ -87,7 +87,10 @@ func (o *Options) Run(ctx context.Context, look Look, s cli.Streams) error {
 	defer func() { _ = w.Close() }() // every line is written by then
 	damage, err := f.Read(ctx, o.Journal)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return ended(ctx, err)
+		if ctx.Err() != nil {
+			return nil //nolint:nilerr // somebody asked for the end
+		}
+		return err
 	}
 	if damage != (journal.Damage{}) {
 		fmt.Fprintf(s.Err, "%s: %d lines cannot be read, and %d rounds after them\n", o.Journal, damage.Lines, damage.Rounds)
@@ -106,14 +109,6 @@ func (o *Options) Run(ctx context.Context, look Look, s cli.Streams) error {
 		case <-tick.C:
 		}
 	}
-}
-
-// ended is no error if somebody asked for the end.
-func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
 }
 
 // report prints what a journal tells.
@@ -188,7 +183,7 @@ func (r *rounds) tell(at time.Time, plan *colloc.Plan) {
 			beside := "alone"
 			for _, n := range p.Members {
 				if n.Task != m.Task {
-					beside = strings.TrimPrefix(beside, "alone") + fmt.Sprintf(" beside %s", n.Task)
+					beside = strings.TrimPrefix(beside, "alone") + " beside " + n.Task
 				}
 			}
 			fmt.Fprintf(r.streams.Out, "%s would run %s on %s %s, at %.2f of its speed alone\n",

@@ -499,7 +499,7 @@ func TestFailures(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no subcommand", nil, 2, "want new, plan, submit, watch, advise or decide"},
+		{"no subcommand", nil, 2, "want new, plan, submit, watch, advise, decide or shadow"},
 		{"unknown flag", []string{"plan", "-x"}, 2, "-x"},
 		{"operand", []string{"plan", "x"}, 2, "1 operands, want 0"},
 		{"no sweep", []string{"plan"}, 2, "-sweep names no file"},
