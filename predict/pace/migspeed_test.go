@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -123,6 +124,74 @@ func TestMIGSpeedRejectsAndSaves(t *testing.T) {
 	}
 	if _, err := LoadMIGSpeed(bytes.NewReader([]byte("{}"))); err == nil {
 		t.Error("loaded {}")
+	}
+}
+
+// TestProbeThatAgrees: a probe that measures what was predicted changes nothing but what
+// the estimate rests on, one that measures more raises it.
+func TestProbeThatAgrees(t *testing.T) {
+	obs := fakeSlices(t)
+	m, err := FitMIGSpeed(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range obs[:5] {
+		probe, slice := o.Slice, obs[2].Slice
+		if probe.Name == slice.Name || probe.Compute == 7 {
+			continue
+		}
+		at, _ := m.Speed(o.Profile, &o.GPU, probe)
+		want, _ := m.Speed(o.Profile, &o.GPU, slice)
+		got, err := m.SpeedFromProbe(o.Profile, &o.GPU, slice, probe, at.Value)
+		if err != nil || !(math.Abs(got.Value-want.Value) <= 1e-9) || got.Source.Kind != predict.Measured {
+			t.Errorf("%s as predicted: %+v, %v, want %v", probe.Name, got, err, want.Value)
+		}
+		if more, err := m.SpeedFromProbe(o.Profile, &o.GPU, slice, probe, min(1, 1.1*at.Value)); err != nil || more.Value <= want.Value {
+			t.Errorf("%s faster than predicted: %+v, %v, want more than %v", probe.Name, more, err, want.Value)
+		}
+	}
+}
+
+// TestPriorWidth: without data an estimate is as wide as speeds were seen to be, least
+// near that of the whole GPU.
+func TestPriorWidth(t *testing.T) {
+	o := fakeSlices(t)[0]
+	var m MIGSpeed
+	for _, s := range o.GPU.MIG {
+		e, err := m.Speed(nil, &o.GPU, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		half := 2 * (0.03 + e.Value*(1-e.Value))
+		if s.Compute == 7 {
+			half = 0
+		}
+		if want := max(predict.LeastSpeed, e.Value-half); !(math.Abs(e.Lo-want) <= 1e-12) || !(math.Abs(e.Hi-min(1, e.Value+half)) <= 1e-12) {
+			t.Errorf("%s: %+v, want %v more and less", s.Name, e, half)
+		}
+	}
+}
+
+// TestLoadRefusesOthers: a file of another format, version or set of features is none.
+func TestLoadRefusesOthers(t *testing.T) {
+	obs := fakeSlices(t)
+	m, err := FitMIGSpeed(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := string(saved(t, m))
+	for _, change := range [][2]string{{`"format":"`, `"format":"x`}, {`"version":`, `"version":9`}, {`"confidence":0.9`, `"confidence":0`}, {`"confidence":0.9`, `"confidence":1`}} {
+		changed := strings.Replace(file, change[0], change[1], 1)
+		if _, err := LoadMIGSpeed(strings.NewReader(changed)); changed == file || err == nil {
+			t.Errorf("%s: accepted", change[1])
+		}
+	}
+	for speed, fine := range map[float64]bool{predict.MostSpeed: true, predict.MostSpeed + 0.001: false} {
+		bad := append([]MIGObservation(nil), obs...)
+		bad[0].Speed = speed
+		if _, err := FitMIGSpeed(bad, nil); (err == nil) != fine {
+			t.Errorf("a speed of %v: %v", speed, err)
+		}
 	}
 }
 

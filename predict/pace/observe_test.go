@@ -158,6 +158,8 @@ func TestSaveLoad(t *testing.T) {
 		"version":  {`"version":1`, `"version":9`},
 		"format":   {`"colloc pace"`, `"colloc mig"`},
 		"weight":   {`"fullness":0`, `"fullness":-9`},
+		"exponent": {`"weights":[[[`, `"weights":[[[1`},
+		"negative": {`"weights":[[[`, `"weights":[[[-`},
 		"level":    {`"confidence":0.9`, `"confidence":1`},
 		"count":    {`"n":1`, `"n":0`},
 		"rate":     {`"fp32":`, `"fp32":9`},

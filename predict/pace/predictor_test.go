@@ -159,6 +159,30 @@ func TestSlicesAreSlower(t *testing.T) {
 	}
 }
 
+// sliceSays is a model that says one thing of every slice.
+type sliceSays predict.Estimate
+
+func (s sliceSays) Speed(*profile.Profile, *profile.GPUModel, profile.MIGProfile) (predict.Estimate, error) {
+	return predict.Estimate(s), nil
+}
+
+// TestSliceIsAsSureAsTheWeaker: the pace on a slice is the product, and no surer than
+// either of the two that it rests on.
+func TestSliceIsAsSureAsTheWeaker(t *testing.T) {
+	m, a100, p := fitted(t), gpu(t, "A100-40GB"), task(t, profile.CNN, profile.FP32, 64)
+	whole := m.Pace(p, a100)
+	for _, says := range []predict.Estimate{
+		{Value: 0.5, Lo: 0.4, Hi: 0.6, Confidence: 0.5, Source: predict.Source{Kind: predict.Prior, Distance: whole.Source.Distance + 3}},
+		{Value: 0.5, Lo: 0.5, Hi: 0.5, Confidence: 0.99, Source: predict.Source{Kind: predict.Measured}},
+	} {
+		e, err := m.Slice(p, a100, a100.MIG[0], sliceSays(says))
+		if err != nil || !(math.Abs(e.Value/(whole.Value*says.Value)-1) <= 1e-12) || e.Confidence != min(whole.Confidence, says.Confidence) ||
+			e.Source.Kind != min(whole.Source.Kind, says.Source.Kind) || e.Source.Distance != max(whole.Source.Distance, says.Source.Distance) || e.Value-e.Lo < whole.Value/2-whole.Lo/2 {
+			t.Errorf("%+v beside %+v: %+v, %v", says, whole, e, err)
+		}
+	}
+}
+
 // TestByAnyName: the card that a scheduler knows by NVML's name and memory is the
 // catalogue's.
 func TestByAnyName(t *testing.T) {
