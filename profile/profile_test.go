@@ -291,13 +291,25 @@ func TestSlowStartIsWarmUp(t *testing.T) {
 // the first one for a usual step.
 func TestInstantsCountUpToTheNext(t *testing.T) {
 	at := time.Unix(1_700_000_000, 0)
-	trace := Trace{Samples: []Sample{{At: at, GPUBusy: Some(0.8)}, {At: at.Add(time.Second), GPUBusy: Some(0.8)}, {At: at.Add(4 * time.Second), GPUBusy: Some(0.2)}}}
-	p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, want := p.Vector.Or(MeanGPUBusy, -1), (0.8+0.8+3*0.2)/5; !(math.Abs(got-want) <= 1e-12) {
-		t.Errorf("mean %v, want %v", got, want)
+	for _, c := range []struct {
+		seconds []int
+		busy    []float64
+		want    float64
+	}{
+		{[]int{0, 1, 4}, []float64{0.8, 0.8, 0.2}, (0.8 + 0.8 + 3*0.2) / 5},
+		{[]int{0, 1, 3, 5}, []float64{0.2, 0.8, 0.8, 0.8}, (2*0.2 + 5*0.8) / 7},
+	} {
+		var trace Trace
+		for i, s := range c.seconds {
+			trace.Samples = append(trace.Samples, Sample{At: at.Add(time.Duration(s) * time.Second), GPUBusy: Some(c.busy[i])})
+		}
+		p, err := New(Spec{Training: Training{BatchSize: 1}}, trace, GPUModel{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Vector.Or(MeanGPUBusy, -1); !(math.Abs(got-c.want) <= 1e-12) {
+			t.Errorf("at %v: mean %v, want %v", c.seconds, got, c.want)
+		}
 	}
 }
 
@@ -316,6 +328,38 @@ func TestPercentileIsOfTime(t *testing.T) {
 	}
 	if got := p.Vector.Or(PeakSMActive, -1); got != 0.85 {
 		t.Errorf("peak: got %v, want 0.85", got)
+	}
+}
+
+// TestDerivedFromBoth: what follows from two things is missing where one of them is, and
+// shares of a data sheet end at twice the whole.
+func TestDerivedFromBoth(t *testing.T) {
+	layer := Layer{Kind: Linear, Params: 10, Activations: 10, MACs: Some[int64](10)}
+	dark, still := layer, layer
+	dark.Activations, dark.Unknown = 0, ActivationCounts
+	still.MACs = Opt[int64]{}
+	sheet := GPUModel{Memory: GiB, PowerWatts: 300}
+	hot := Sample{PowerWatts: Some(900.0), MemUsed: Some(3 * GiB)}
+	for _, c := range []struct {
+		name   string
+		layer  Layer
+		sample Sample
+		gpu    GPUModel
+		want   map[Feature]float64 // -1 is missing
+	}{
+		{"all", layer, hot, sheet, map[Feature]float64{StepFLOPs: 60, BusyPower: 2, MemoryShare: 2}},
+		{"no activations", dark, Sample{}, sheet, map[Feature]float64{StepFLOPs: -1, ArithmeticIntensity: -1, BusyPower: -1, MemoryShare: -1}},
+		{"no multiply-adds", still, hot, GPUModel{}, map[Feature]float64{StepFLOPs: -1, ArithmeticIntensity: -1, BusyPower: -1, MemoryShare: -1}},
+	} {
+		p, err := New(Spec{Model: Model{Layers: []Layer{c.layer}}, Training: Training{BatchSize: 1}}, Trace{Samples: []Sample{c.sample}}, c.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for f, want := range c.want {
+			if got := p.Vector.Or(f, -1); got != want {
+				t.Errorf("%s: %v is %v, want %v", c.name, f, got, want)
+			}
+		}
 	}
 }
 

@@ -73,3 +73,12 @@ func TestSolo(t *testing.T) {
 		}
 	}
 }
+
+// TestSoloFastest: the shortest step is a nanosecond.
+func TestSoloFastest(t *testing.T) {
+	for rate, fine := range map[float64]bool{1e9: true, 1.1e9: false} {
+		if _, err := (profile.Solo{Name: "m", GPU: "T4", Batch: 1, Throughput: profile.Some(rate)}).Profile(); (err == nil) != fine {
+			t.Errorf("%v samples a second: %v", rate, err)
+		}
+	}
+}
