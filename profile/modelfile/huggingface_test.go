@@ -471,3 +471,18 @@ func TestLayerKinds(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
+
+// TestPositionsInUse: a sequence is as long as the positions allow; RoBERTa and its like
+// begin behind the padding index.
+func TestPositionsInUse(t *testing.T) {
+	for kind, want := range map[string]int64{"bert": 100, "roberta": 98, "camembert": 98, "xlm-roberta": 98, "electra": 100} {
+		f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"`+kind+`","hidden_size":8,"intermediate_size":16,"max_position_embeddings":100,"num_attention_heads":2,"num_hidden_layers":1,"type_vocab_size":1,"vocab_size":50}`), nil)
+		if err != nil {
+			t.Errorf("%s: %v", kind, err)
+			continue
+		}
+		if got := f.SampleElements.Or(0); got != want {
+			t.Errorf("%s: sequences of %d, want %d", kind, got, want)
+		}
+	}
+}

@@ -8,8 +8,8 @@
 // reaches, then each mutant runs against these tests until one fails. A mutant that no
 // test notices is printed with its change; where FILE of -equivalent lists it, its reason
 // stands there. The same seed draws the same mutants of the same source. With -only FILE it
-// takes the mutants that FILE lists by their keys, such as its own output, instead: a draw
-// changes with the source, a key with its line only.
+// takes the mutants that FILE lists by their keys, whole or in part, such as its own output,
+// instead: a draw changes with all the source, a key with its line alone.
 package main
 
 import (
@@ -40,7 +40,7 @@ func main() {
 	seed := flag.Uint64("seed", 1, "of the draw")
 	tests := flag.String("tests", "", "further packages whose tests may notice, separated by commas")
 	equivalent := flag.String("equivalent", "mutate/equivalent.txt", "lists mutants that change nothing, and why")
-	only := flag.String("only", "", "do not draw: take the mutants that a file lists by their keys")
+	only := flag.String("only", "", "do not draw: take the mutants whose keys hold a line of a file")
 	match := flag.String("run", "^(Test|Example|Fuzz)", "tests that may notice")
 	limit := flag.Duration("timeout", 2*time.Minute, "longest run of one test")
 	verbose := flag.Bool("v", false, "print the mutants that were noticed, too")
@@ -140,11 +140,10 @@ func (r *run) choose(p *source) ([]*mutant, error) {
 		return draw(list, r.n, r.seed), nil
 	}
 	data, err := os.ReadFile(r.only)
-	listed := make(map[string]bool)
-	for line := range strings.Lines(string(data)) {
-		listed[strings.TrimSpace(line)] = true
-	}
-	list = slices.DeleteFunc(list, func(m *mutant) bool { return !listed[m.key(p.path)] })
+	lines := strings.FieldsFunc(string(data), func(c rune) bool { return c == '\n' })
+	list = slices.DeleteFunc(list, func(m *mutant) bool {
+		return !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(m.key(p.path), strings.TrimSpace(line)) })
+	})
 	return draw(list, len(list), r.seed), err
 }
 

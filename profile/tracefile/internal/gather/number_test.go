@@ -1,6 +1,9 @@
 package gather
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func FuzzNumber(f *testing.F) {
 	f.Add("12.345")
@@ -42,6 +45,30 @@ func TestUnits(t *testing.T) {
 	for unit, want := range map[Unit]float64{One: 95, Percent: 0.95, Milli: 0.095, Micro: 95e-6, Mega: 95e6, Kibi: 95 << 10, Mebi: 95 << 20, Gibi: 95 << 30} {
 		if got := unit.of(95); got != want {
 			t.Errorf("95 of unit %d is %v, want %v", int(unit), got, want)
+		}
+	}
+}
+
+// TestStamp: times as logs write them, and what is none.
+func TestStamp(t *testing.T) {
+	day := time.Date(2026, 2, 3, 4, 5, 6, 0, time.UTC)
+	for text, want := range map[string]time.Time{
+		"2026/02/03 04:05:06": day, "2026-02-03T04:05:06": day, "2026-02-03 04:05:06.5": day.Add(time.Second / 2), "2026-02-03 04:05:06.000000001": day.Add(1),
+		"2026-02-03T04:05:06Z": day, "2026-02-03T05:35:06+01:30": day, "2026-02-03T03:05:06-0100": day, "2026-12-31 23:59:60": time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
+	} {
+		if got, ok := (&Collector{Zone: time.UTC}).Stamp([]byte(text)); !ok || !got.Equal(want) {
+			t.Errorf("%q: %v, %v; want %v", text, got, ok, want)
+		}
+	}
+	for _, text := range []string{
+		"", "2026-02-03", "2026/02-03 04:05:06", "2026.02.03 04:05:06", "2026-02-03_04:05:06", "2026-02-03 04.05:06", "2026-02-03 04:05.06",
+		"x026-02-03 04:05:06", "2026-x2-03 04:05:06", "2026-02-x3 04:05:06", "2026-02-03 x4:05:06", "2026-02-03 04:x5:06", "2026-02-03 04:05:x6",
+		"0000-02-03 04:05:06", "2026-00-03 04:05:06", "2026-13-03 04:05:06", "2026-02-00 04:05:06", "2026-02-32 04:05:06",
+		"2026-02-03 24:05:06", "2026-02-03 04:60:06", "2026-02-03 04:05:61", "2026-02-03 04:05:06.", "2026-02-03 04:05:06,5", "2026-02-03 04:05:06.x",
+		"2026-02-03 04:05:06.0000000001", "2026-02-03T04:05:06+16:00", "2026-02-03T04:05:06+01:60", "2026-02-03T04:05:06+x1:00", "2026-02-03T04:05:06+01:x0",
+	} {
+		if got, ok := (&Collector{Zone: time.UTC}).Stamp([]byte(text)); ok {
+			t.Errorf("%q is read as %v", text, got)
 		}
 	}
 }
