@@ -28,6 +28,7 @@ type Runner struct {
 	work           sync.WaitGroup // goroutines
 	wake           chan struct{}  // something changed that Run waits for
 	closing        chan struct{}
+	looks          int // at GPUs and tasks so far; only whoever looks uses it
 
 	mu       sync.Mutex // guards what follows, and every entry and card
 	fleet    *fleet.Fleet
@@ -82,10 +83,16 @@ func (r *Runner) tell(kind EventKind, e *backlog.Entry, text string) {
 	r.pending = append(r.pending, Event{Kind: kind, At: r.now(), Record: e.Record, GPU: e.GPU, Text: text})
 }
 
+// maxWarned bounds what is kept of warnings: tasks make up some of the keys.
+const maxWarned = 10_000
+
 // warn tells the listener, once for each key.
 func (r *Runner) warn(key string, e *backlog.Entry, text string) {
 	if r.warned[key] {
 		return
+	}
+	if len(r.warned) >= maxWarned {
+		clear(r.warned) // what goes on is told again
 	}
 	r.warned[key] = true
 	event := Event{Kind: EventWarning, At: r.now(), Text: text}

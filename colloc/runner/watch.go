@@ -49,6 +49,7 @@ func (r *Runner) look(ctx context.Context) {
 		reads[i] = e.entry.Follower.Follow(false)
 	}
 	killed := oom.Victims(r.config.vmstat)
+	listed, complete := r.list(ctx)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ctx.Err() != nil {
@@ -69,9 +70,40 @@ func (r *Runner) look(ctx context.Context) {
 		r.checkRun(e, now)
 	}
 	r.reconcile(found)
+	r.relist(listed, complete)
 	_ = r.commit() // what fails is kept and tried again
 	r.archive()
 	r.poke()
+}
+
+// relistEvery is after how many looks the source is asked which devices there are.
+const relistEvery = 10
+
+// list asks the source which devices to use, now and then; complete says that there are no
+// others.
+func (r *Runner) list(ctx context.Context) (cards []*fleet.Card, complete bool) {
+	if r.looks++; r.looks%relistEvery != 0 {
+		return nil, false
+	}
+	cards, _, err := fleet.Find(ctx, r.config.Source, r.config.GPUs)
+	return cards, err == nil
+}
+
+// relist takes over what list found.
+func (r *Runner) relist(cards []*fleet.Card, complete bool) {
+	if r.fleet.Books == nil {
+		return
+	}
+	come, gone, err := r.fleet.Relist(cards, complete)
+	if err != nil {
+		r.warn("relist", nil, "the GPUs that are there now are not all used: "+err.Error())
+	}
+	for _, c := range come {
+		r.pending = append(r.pending, Event{Kind: EventFound, At: r.now(), GPU: c.Info.ID, Text: fmt.Sprintf("GPU %s is new: tasks may start on it", c.Info.ID)})
+	}
+	for _, c := range gone {
+		r.pending = append(r.pending, Event{Kind: EventLost, At: r.now(), GPU: c.Info.ID, Text: fmt.Sprintf("GPU %s is not there any more", c.Info.ID)})
+	}
 }
 
 type runningEntry struct {

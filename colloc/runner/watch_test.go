@@ -166,3 +166,37 @@ func TestSpeed(t *testing.T) {
 	}
 	t.Errorf("no co-run was observed: %+v", g.planner.observed)
 }
+
+// TestRelist changes which GPUs there are, as another layout of MIG does: what is new takes
+// tasks, what is gone does not, and a task whose GPU goes runs again elsewhere.
+func TestRelist(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, `{"gpus": [{"name": "A100-40GB", "id": "old-a"}, {"name": "A100-40GB", "id": "stays"}]}`, func(c *Config) { c.PerGPU = 1 })
+	wait := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	g.submit(t, wait, wait)
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	g.inState(t, "2", Running)
+	g.rewrite(t, `{"gpus": [{"name": "A100-40GB", "id": "stays"}, {"name": "T4", "id": "new-a"}, {"name": "T4", "id": "new-b"}]}`)
+	names := func() (ids []string) {
+		for _, s := range g.GPUs() {
+			ids = append(ids, string(s.Device.ID))
+		}
+		return ids
+	}
+	waitFor(t, func() bool { return slices.Equal(names(), []string{"stays", "new-a", "new-b"}) })
+	g.submit(t, wait)
+	waitFor(t, func() bool { r := g.record(t, "1"); return r.State == Running && r.Runs == 2 })
+	g.inState(t, "3", Running)
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range g.finish(t) {
+		if r.State != Succeeded || r.Failures != 0 || (r.GPU == "stays") != (i == 1) || r.GPU == "old-a" {
+			t.Errorf("task %s is %v on %s: %s", r.Task.ID, r.State, r.GPU, r.Err)
+		}
+	}
+}

@@ -63,10 +63,18 @@ type laboratory struct {
 	had    map[uint32]float64 // GPU seconds of users, when both of them last had jobs that waited
 }
 
-// serve starts the daemon and waits until it answers.
+// serve starts the daemon and waits until it answers; its program is then replaced, as by an
+// upgrade.
 func (l *laboratory) serve(tb testing.TB) {
 	tb.Helper()
-	l.daemon = exec.Command("/proc/self/exe", "serve-lab", l.dir)
+	program := l.binary(tb)
+	defer func() {
+		if err := os.Remove(program); err != nil {
+			tb.Fatal(err)
+		}
+		l.binary(tb)
+	}()
+	l.daemon = exec.Command(program, "serve-lab", l.dir)
 	l.daemon.Stderr = os.Stderr
 	out, err := l.daemon.StdoutPipe()
 	if err == nil {
@@ -164,7 +172,7 @@ echo %[4]d >>begun; echo %[4]d >>ended`, l.home(other), filepath.Join(l.dir, "st
 
 // Two users share a lab: each gets half of the GPU time as long as both want it, nothing of
 // the one is in reach of the other, and each job runs once to its end, through three
-// kill -9 of the daemon and one restart of the host.
+// kill -9 and upgrades of the daemon and one restart of the host.
 func TestLab(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may run tasks as other users")

@@ -85,7 +85,7 @@ func (s *Station) follow(e *runner.Event) {
 			s.sample(r.GPU)
 		}
 	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering, runner.EventOverrun:
-		known, err := s.kinds.Progress(e.At, r, s.models[r.GPU])
+		known, err := s.kinds.Progress(e.At, r, s.model(r.GPU))
 		if known || e.Kind == runner.EventFinished && r.Task.Profile != nil {
 			s.lessons.Add(1)
 		}
@@ -97,6 +97,16 @@ func (s *Station) follow(e *runner.Event) {
 		}
 	default:
 	}
+}
+
+// model is the product of a device. Only who is told of events asks.
+func (s *Station) model(id nvmlx.DeviceID) profile.GPUModel {
+	if _, known := s.models[id]; !known {
+		for _, g := range s.runner.GPUs() {
+			s.models[g.Device.ID], _ = g.Device.GPU()
+		}
+	}
+	return s.models[id]
 }
 
 // spread lets the jobs of the kind of one go by what is known of it.

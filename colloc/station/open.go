@@ -42,13 +42,6 @@ func New(ctx context.Context, c Config) (*Station, error) {
 		return nil, fmt.Errorf("station: %w", err)
 	}
 	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known), make(map[nvmlx.DeviceID]profile.GPUModel)
-	devices, err := c.Source.Devices(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("station: list GPUs: %w", err)
-	}
-	for _, d := range devices {
-		s.models[d.ID], _ = d.GPU()
-	}
 	s.sampling, s.stopSampler = context.WithCancel(context.WithoutCancel(ctx))
 	var old kept
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {

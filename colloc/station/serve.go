@@ -29,7 +29,7 @@ const (
 	bodyPatience   = time.Minute
 	idlePatience   = 2 * time.Minute
 	maxHeader      = 1 << 16
-	maxConnections = 64 // of one user at once; root may have any number
+	maxConnections = 256 // of one user at once; root may have any number
 )
 
 // Serve answers requests on l, a unix socket, until ctx is done. It closes l.

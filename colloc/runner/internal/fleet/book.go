@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -67,6 +68,36 @@ func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
 		e.Reserved = before
 		_ = f.Book(e, []*Card{c}, before) // if that fails too, Reconcile counts the task as a foreigner
 	}
+}
+
+// Relist takes cards in that are new, and drops those that are not listed any more, once
+// nothing runs there: another layout of MIG, or a GPU that was put in or taken out. complete
+// says that what is not listed is not there.
+func (f *Fleet) Relist(listed []*Card, complete bool) (come, gone []*Card, err error) {
+	for _, c := range listed {
+		if f.Card(c.Info.ID) != nil {
+			continue
+		}
+		if err = errors.Join(err, f.Books.AddGPU(c.gpu(f.config.Mechanisms))); err == nil {
+			f.Cards = append(f.Cards, c)
+			come = append(come, c)
+		}
+	}
+	if !complete || err != nil {
+		return come, nil, err
+	}
+	for _, c := range f.Cards {
+		there := slices.ContainsFunc(listed, func(l *Card) bool { return l.Info.ID == c.Info.ID })
+		if there || len(c.Entries) > 0 {
+			continue
+		}
+		if _, err = f.Books.RemoveGPU(string(c.Info.ID)); err != nil {
+			break
+		}
+		gone = append(gone, c)
+	}
+	f.Cards = slices.DeleteFunc(slices.Clone(f.Cards), func(c *Card) bool { return slices.Contains(gone, c) })
+	return come, gone, err
 }
 
 // Open makes the books, with the tasks in them that are on the cards already.

@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,8 +14,9 @@ import (
 	"example.com/colloc/profile"
 )
 
-// MaxKinds is how many kinds are kept; of more, those that come late are not learned.
-const MaxKinds = 10_000
+// MaxKinds is how many kinds are kept, of each user alone or of all together; of more, those
+// that come late are not learned.
+const MaxKinds = 2_000
 
 // Book is what is known of kinds. It is safe for concurrent use.
 type Book struct {
@@ -83,11 +85,23 @@ func (b *Book) Begin(at time.Time, r *queue.Record) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	kind := b.nameOf(r)
-	if kind == "" || b.known[kind] != nil || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || len(b.known) >= MaxKinds {
+	if kind == "" || b.known[kind] != nil || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || b.full(kind) {
 		return false
 	}
 	b.watched[kind] = &watch{solo.Begin(r.Task.ID, at), r.GPU}
 	return true
+}
+
+// full reports whether there is no room for another kind of the same user. O(kinds).
+func (b *Book) full(kind string) bool {
+	user, _, _ := strings.Cut(kind, ":")
+	n := 0
+	for name := range b.known {
+		if b.shared || strings.HasPrefix(name, user+":") {
+			n++
+		}
+	}
+	return n >= MaxKinds
 }
 
 // Sample notes what a GPU did.
