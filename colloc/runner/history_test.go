@@ -4,10 +4,10 @@ package runner
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -69,7 +69,7 @@ func TestHistory(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := again.submit(t, after)[0]
-	if want := fmt.Sprint(n + 1); id != want {
+	if want := strconv.Itoa(n + 1); id != want {
 		t.Errorf("the next task is %q, want %q", id, want)
 	}
 	if err := again.Run(t.Context()); err != nil {

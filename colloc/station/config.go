@@ -132,7 +132,7 @@ func (c *Config) check() error {
 		errs = append(errs, fmt.Errorf("PerGPU is %d, want 0 for the default or more", c.PerGPU))
 	}
 	if c.Keep < 0 {
-		errs = append(errs, fmt.Errorf("Keep is %d, want 0 for the default or more", c.Keep))
+		errs = append(errs, fmt.Errorf("field Keep is %d, want 0 for the default or more", c.Keep))
 	}
 	if c.MaxGPUs < 0 {
 		errs = append(errs, fmt.Errorf("MaxGPUs is %d, want 0 for any number or more", c.MaxGPUs))
@@ -141,7 +141,7 @@ func (c *Config) check() error {
 		errs = append(errs, fmt.Errorf("HalfLife is %v, want 0 for the default or more", c.HalfLife))
 	}
 	if c.Quota < 0 || c.Window < 0 || c.Window > 0 && c.Window < time.Hour {
-		errs = append(errs, fmt.Errorf("Quota is %v in a Window of %v, want 0 or more in an hour or more", c.Quota, c.Window))
+		errs = append(errs, fmt.Errorf("field Quota is %v in a Window of %v, want 0 or more in an hour or more", c.Quota, c.Window))
 	}
 	for uid, l := range c.Users {
 		if l.MaxQueued < 0 || l.MaxGPUs < 0 || l.Quota < 0 {

@@ -28,11 +28,10 @@ import (
 const labVariable = "STATION_LAB"
 
 // serveLab is a daemon for all users, until it is killed.
-func serveLab(dir string) int {
+func serveLab(dir string) error {
 	source, err := fakegpu.Open(filepath.Join(dir, "gpus.json"), filepath.Join(dir, "uses"))
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	c := Config{
 		Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Everybody: true, PerGPU: 2,
@@ -40,18 +39,15 @@ func serveLab(dir string) int {
 	}
 	s, err := New(context.Background(), c)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	l, err := Listen(filepath.Join(dir, "s"), true)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
+		return err
 	}
 	go func() { _ = s.Serve(context.Background(), l) }()
 	fmt.Println("serves")
-	fmt.Fprintln(os.Stderr, s.Run(context.Background()))
-	return 1
+	return s.Run(context.Background())
 }
 
 // laboratory is a daemon that is killed now and then, and two users.
@@ -226,7 +222,7 @@ func TestLab(t *testing.T) {
 func newLaboratory(tb testing.TB, gpus int) *laboratory {
 	tb.Helper()
 	l := &laboratory{rig: rig{dir: labFolder(tb)}}
-	l.rig.Client = api.NewClient(filepath.Join(l.dir, "s"))
+	l.Client = api.NewClient(filepath.Join(l.dir, "s"))
 	text, err := json.Marshal(map[string]any{"gpus": slices.Repeat([]map[string]string{{"name": "A100-40GB"}}, gpus)})
 	if err == nil {
 		err = os.WriteFile(filepath.Join(l.dir, "gpus.json"), text, 0o600)

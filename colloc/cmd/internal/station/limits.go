@@ -67,14 +67,15 @@ func (o *serving) limit(text string) error {
 	return nil
 }
 
-// userNumber finds a user by name or number.
+// userNumber finds a user by name, or by number, who need not have an account any more.
 func userNumber(name string) (uint32, error) {
-	u, err := user.Lookup(name)
-	if err != nil {
-		if u, err = user.LookupId(name); err != nil {
-			return 0, fmt.Errorf("there is no user %q here", name)
-		}
+	number := name
+	if u, err := user.Lookup(name); err == nil {
+		number = u.Uid
 	}
-	uid, err := strconv.ParseUint(u.Uid, 10, 32)
-	return uint32(uid), err
+	uid, err := strconv.ParseUint(number, 10, 32)
+	if err != nil {
+		return 0, fmt.Errorf("there is no user %q here", name)
+	}
+	return uint32(uid), nil
 }
