@@ -22,13 +22,16 @@ type Collocd struct {
 // Collocd starts a program with the API server's address and more flags.
 func (c *Cluster) Collocd(program, kubeconfig string, flags ...string) *Collocd {
 	c.tb.Helper()
-	port, err := freePorts(1)
-	if err != nil {
-		c.tb.Fatal(err)
-	}
-	address := "127.0.0.1:" + port[0]
-	p := c.Start("collocd", program, append([]string{"--kubeconfig=" + kubeconfig, "--metrics-addr=" + address}, flags...)...)
-	return &Collocd{Process: p, URL: "http://" + address}
+	p := c.Start("collocd", program, append([]string{"--kubeconfig=" + kubeconfig, "--metrics-addr=127.0.0.1:0"}, flags...)...)
+	d := &Collocd{Process: p}
+	c.Await("collocd says where it serves", func() bool {
+		text, err := os.ReadFile(p.log)
+		_, after, said := strings.Cut(string(text), `msg="serving /metrics and /healthz" addr=`)
+		address, _, whole := strings.Cut(after, "\n")
+		d.URL = "http://" + address
+		return err == nil && said && whole || p.ended()
+	})
+	return d
 }
 
 // Metrics returns what it says at /metrics, by series as they are written there; false

@@ -5,16 +5,19 @@ package kubetest_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/internal/kubetest"
@@ -49,6 +52,7 @@ func TestDeploy(t *testing.T) {
 	})
 	t.Run("profiles", func(t *testing.T) { testProfiles(t, c) })
 	t.Run("gate", func(t *testing.T) { testGate(t, c) })
+	t.Run("written", func(t *testing.T) { testWritten(t, c) })
 	d, err := c.Client.AppsV1().Deployments("colloc-system").Get(t.Context(), "collocd", metav1.GetOptions{})
 	if err != nil || *d.Spec.Replicas != 2 {
 		t.Errorf("the deployment: %v, %v", d, err)
@@ -154,6 +158,52 @@ func testGate(t *testing.T, c *kubetest.Cluster) {
 				t.Errorf("gates %q, want %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// What collocd writes on a pod nobody else writes.
+func testWritten(t *testing.T, c *kubetest.Cluster) {
+	t.Helper()
+	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-system").CreateToken(t.Context(), "collocd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := kubernetes.NewForConfig(c.ConfigAs(answer.Status.Token))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := task("default", "written", "light")
+	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), ours, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	patch := func(client kubernetes.Interface, name, value string) error {
+		text := fmt.Sprintf(`{"metadata": {"annotations": {%q: %s}}}`, name, value)
+		_, err := client.CoreV1().Pods("default").Patch(t.Context(), "written", types.MergePatchType, []byte(text), metav1.PatchOptions{})
+		return err
+	}
+	if err := patch(own, api.AnnotationGPU, `"n/gpu-0"`); err != nil {
+		t.Errorf("collocd may not write: %v", err)
+	}
+	const want = "written by collocd alone"
+	c.Await("the policy holds", func() bool {
+		err := patch(c.Client, api.AnnotationReserved, `"1"`)
+		if err == nil {
+			err = patch(own, api.AnnotationReserved, "null") // as it was before
+		}
+		return err != nil && strings.Contains(err.Error(), want)
+	})
+	for _, value := range []string{`"n/gpu-1"`, "null"} {
+		if err := patch(c.Client, api.AnnotationGPU, value); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("somebody else sets it to %s: %v", value, err)
+		}
+	}
+	if err := patch(c.Client, api.AnnotationMemory, `"1Gi"`); err != nil {
+		t.Errorf("a user may not say what the task needs: %v", err)
+	}
+	forged := task("default", "forged", "light")
+	forged.Annotations[api.AnnotationGPU] = "n/gpu-0"
+	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), forged, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a pod is created with a GPU: %v", err)
 	}
 }
 

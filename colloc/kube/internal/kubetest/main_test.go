@@ -3,6 +3,7 @@
 package kubetest_test
 
 import (
+	"os"
 	"testing"
 
 	"example.com/colloc/internal/testbed"
@@ -11,4 +12,7 @@ import (
 func TestMain(m *testing.M) {
 	testbed.Prepare() // a control plane does not outlive its test
 	m.Run()
+	if dir, err := built(); err == nil {
+		_ = os.RemoveAll(dir) // nobody runs what is in it any more
+	}
 }

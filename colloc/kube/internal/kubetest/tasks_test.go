@@ -25,9 +25,12 @@ var (
 	a100  = kubetest.Node{Product: "NVIDIA-A100-SXM4-40GB", MiB: 40960, GPUs: 8}
 )
 
+// built is the folder of the programs that the tests build; TestMain takes it away.
+var built = sync.OnceValues(func() (string, error) { return os.MkdirTemp("", "collocd") })
+
 // build builds collocd once for all tests.
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "collocd")
+	dir, err := built()
 	if err != nil {
 		return "", err
 	}
