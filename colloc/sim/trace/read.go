@@ -46,6 +46,9 @@ func Read(r io.Reader) (*Trace, error) {
 	return tr, nil
 }
 
+// errEmpty says that there is nothing to read.
+var errEmpty = errors.New("empty file: want a header line or JSON lines")
+
 // firstByte looks at the first byte that is no white space or byte-order mark.
 func firstByte(r *bufio.Reader) (byte, error) {
 	if mark, err := r.Peek(3); err == nil && bytes.Equal(mark, []byte("\xef\xbb\xbf")) {
@@ -56,7 +59,7 @@ func firstByte(r *bufio.Reader) (byte, error) {
 	b, err := r.Peek(1)
 	if err != nil {
 		if errors.Is(err, io.EOF) {
-			return 0, errors.New("empty file: want a header line or JSON lines")
+			return 0, errEmpty
 		}
 		return 0, err
 	}

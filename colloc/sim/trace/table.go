@@ -26,6 +26,9 @@ func newTableOf(r io.Reader, layouts []layout) (*table, error) {
 	t := &table{csv: csv.NewReader(r), columns: map[string]int{}}
 	t.csv.ReuseRecord = true
 	header, err := t.csv.Read()
+	if errors.Is(err, io.EOF) || err == nil && len(header) == 1 && strings.TrimSpace(header[0]) == "" {
+		return nil, fmt.Errorf("trace: %w", errEmpty)
+	}
 	if err != nil {
 		return nil, csvError("header", err)
 	}

@@ -1,6 +1,10 @@
 package simulate
 
 import (
+	"cmp"
+	"fmt"
+	"math"
+
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/predict/pretrained"
@@ -69,4 +73,43 @@ func (w *world) clamp(c *sim.Cluster) {
 			*told = func(t *sim.Task) profile.Bytes { return min(says(t), largest) }
 		}
 	}
+}
+
+// nowhere names tasks that can never run, if there are any, and why the first of them
+// cannot.
+func nowhere(c *sim.Cluster, tasks []sim.Task, quotas map[string]int) []string {
+	var largest profile.Bytes
+	for i := range c.Nodes {
+		for _, g := range c.Nodes[i].GPUs {
+			largest = max(largest, cmp.Or(g.Memory, g.Model.Memory, math.MaxInt64))
+		}
+	}
+	first, n := "", 0
+	for i := range tasks {
+		t := &tasks[i]
+		gpus, why := max(1, t.GPUs), ""
+		quota, limited := quotas[t.User]
+		if !limited {
+			quota, limited = quotas[everyone]
+		}
+		switch {
+		case t.HostOnly:
+		case gpus > c.GPUs():
+			why = fmt.Sprintf("it wants %d GPUs and there are %d", gpus, c.GPUs())
+		case t.Memory > largest:
+			why = fmt.Sprintf("it needs %v of memory and the largest GPU has %v", t.Memory, largest)
+		case limited && gpus > quota:
+			why = fmt.Sprintf("it wants %d GPUs and its user's quota is %d", gpus, quota)
+		}
+		if why == "" {
+			continue
+		}
+		if n++; n == 1 {
+			first = fmt.Sprintf("%s: %s", t.ID, why)
+		}
+	}
+	if n == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("tasks that can never run here, and behind which others may wait for ever: %d, first %s", n, first)}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,9 @@ func Program() cli.Program {
 			err := run(ctx, args, s.Out, s.Err)
 			if err == nil {
 				return 0
+			}
+			if ctx.Err() != nil {
+				err = errors.New("interrupted: no figures, and a report that was there is as it was")
 			}
 			fmt.Fprintln(s.Err, "colloc simulate:", err)
 			if errors.Is(err, errUsage) {
@@ -54,6 +58,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	scales, err := o.scales()
 	if err != nil {
 		return err
+	}
+	if _, err := os.Stat(filepath.Dir(o.html)); o.html != "" && err != nil { // rather than after the runs
+		return usage("-html: %w", err)
 	}
 	for _, o.contention = range scales {
 		if err := o.simulate(ctx, args, stdout, stderr); err != nil {

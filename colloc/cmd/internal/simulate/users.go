@@ -59,6 +59,28 @@ func (o *options) deal(tasks []sim.Task, seed uint64) {
 	}
 }
 
+// costs says in words what starts, checkpoints and losses cost.
+func (w *world) costs() string {
+	text := "every start costs " + w.startup.String()
+	if w.base.RestartAll {
+		text = "start-up times are the trace's"
+	}
+	if w.profiling > 0 {
+		text += fmt.Sprintf(", the first one %v more where a profile is needed", w.profiling)
+	}
+	if w.checkpoint > 0 {
+		text += fmt.Sprintf(", a checkpoint every %v another %v", w.checkpoint, w.checkpointCost)
+	}
+	if w.services > 0 {
+		text += fmt.Sprintf("; %d of the tasks are invented services", w.services)
+	}
+	text += w.rules()
+	if w.losses > 0 {
+		text += fmt.Sprintf(", each GPU fails every %v for %v", w.losses, w.repair)
+	}
+	return text
+}
+
 // rules says in words what holds for users and cores.
 func (o *options) rules() string {
 	var text string

@@ -74,6 +74,7 @@ func (o *options) study() (*study, error) {
 	s.draw = w.draw
 	s.world = fmt.Sprintf("%d tasks on %d GPUs; truth: %s; memory predicted by %s; errors of predicted speeds %.0f %%, lengths %.0f %%; %s.",
 		len(d.tasks), w.gpus, what, o.estimator, 100*o.speedError, 100*o.lengthError, w.costs())
+	s.left = append(s.left, nowhere(s.cluster, d.tasks, o.quotas)...)
 	o.leaveOut(s, d.tasks)
 	return s, nil
 }
@@ -101,28 +102,6 @@ func (o *options) leaveOut(s *study, tasks []sim.Task) {
 	for _, why := range reasons {
 		s.left = append(s.left, fmt.Sprintf("%s: %s, as the tasks do not say %s", strings.Join(names[why], ", "), what, why))
 	}
-}
-
-// costs says in words what starts, checkpoints and losses cost.
-func (w *world) costs() string {
-	text := "every start costs " + w.startup.String()
-	if w.base.RestartAll {
-		text = "start-up times are the trace's"
-	}
-	if w.profiling > 0 {
-		text += fmt.Sprintf(", the first one %v more where a profile is needed", w.profiling)
-	}
-	if w.checkpoint > 0 {
-		text += fmt.Sprintf(", a checkpoint every %v another %v", w.checkpoint, w.checkpointCost)
-	}
-	if w.services > 0 {
-		text += fmt.Sprintf("; %d of the tasks are invented services", w.services)
-	}
-	text += w.rules()
-	if w.losses > 0 {
-		text += fmt.Sprintf(", each GPU fails every %v for %v", w.losses, w.repair)
-	}
-	return text
 }
 
 // read reads the trace; without one the types of the measured pairs stand in.
