@@ -60,6 +60,19 @@ type slow struct {
 	end     []int64
 	on      [][]int32
 	started []rollout.Start
+	stopped []int // in their order
+	hidden  []int // jobs that gain takes to be gone
+}
+
+// newSlow is the twin before anything happens.
+func newSlow(w *world, rule *rollout.Rule) *slow {
+	s := &slow{world: w, rule: rule, left: make([]int64, len(w.jobs)), end: make([]int64, len(w.jobs)), on: make([][]int32, len(w.jobs))}
+	for i, j := range w.jobs {
+		if s.left[i], s.on[i] = j.Left, j.On; len(j.On) > 0 {
+			s.end[i] = -1
+		}
+	}
+	return s
 }
 
 func (s *slow) members(g int32, and ...int) []int {
@@ -99,21 +112,32 @@ func (s *slow) rate(i int) int64 {
 // gain is what a job adds, counted for one of its cards: what it does, less what others lose
 // on all of theirs.
 func (s *slow) gain(i int, g int32) (gain, own float64) {
-	set := s.members(g)
+	set := slices.DeleteFunc(s.members(g), func(o int) bool { return slices.Contains(s.hidden, o) })
 	room := s.cards[g].Room
-	for _, j := range set {
-		room -= s.jobs[j].Memory
+	for o := range s.jobs {
+		if slices.Contains(s.jobs[o].On, g) { // what ran there at first
+			room += s.jobs[o].Memory
+		}
+	}
+	for _, o := range set {
+		room -= s.jobs[o].Memory
 	}
 	if s.cards[g].Down || room < s.jobs[i].Memory || len(set) > 0 && (len(set) >= int(s.rule.Most) || len(set) >= rollout.MaxSet) {
 		return 0, 0
 	}
-	both := s.members(g, i)
+	both := append(slices.Clone(set), i)
+	slices.SortFunc(both, func(a, b int) int { return cmp.Or(cmp.Compare(s.jobs[a].Kind, s.jobs[b].Kind), cmp.Compare(a, b)) })
 	rates, _, ok := s.ask(g, both)
 	_, solo, _ := s.ask(g, []int{i})
 	own = float64(rates[slices.Index(both, i)])
+	had, _, _ := s.ask(g, set)
 	lost := int64(0)
-	for _, o := range set {
-		lost += max(0, s.rate(o)-rates[slices.Index(both, o)]) * int64(max(s.jobs[i].Width, s.jobs[o].Width))
+	for k, o := range set {
+		now := had[k]
+		if s.jobs[o].Width > 1 { // it may be slower than that for the sake of another card
+			now = s.rate(o)
+		}
+		lost += max(0, now-rates[slices.Index(both, o)]) * int64(max(s.jobs[i].Width, s.jobs[o].Width))
 	}
 	if gain = own - float64(lost)/float64(s.jobs[i].Width); !ok || gain <= 0 || len(set) > 0 && gain < s.rule.Least*float64(solo) {
 		return 0, 0
@@ -252,7 +276,11 @@ func (s *slow) play() (sum, last int64) {
 	for g := range s.cards {
 		all = append(all, int32(g))
 	}
-	s.fill(all)
+	if s.rule.Stop {
+		s.open(all)
+	} else {
+		s.fill(all)
+	}
 	for {
 		next, rates := int64(-1), make([]int64, len(s.jobs))
 		for i := range s.jobs {
@@ -306,10 +334,7 @@ func TestPlayTwin(t *testing.T) {
 		e.Begin()
 		e.Play(&rollout.Rule{Most: 4}) // what one rule leaves behind must not matter
 		got := e.Play(&rule)
-		s := &slow{world: w, rule: &rule, left: make([]int64, len(w.jobs)), end: make([]int64, len(w.jobs)), on: make([][]int32, len(w.jobs))}
-		for i := range w.jobs {
-			s.left[i] = w.jobs[i].Left
-		}
+		s := newSlow(w, &rule)
 		sum, last := s.play()
 		forever := false
 		for i, end := range s.end {

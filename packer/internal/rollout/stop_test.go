@@ -1,6 +1,7 @@
 package rollout_test
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -148,6 +149,157 @@ func TestStops(t *testing.T) {
 	}
 	if stopped < 100 {
 		t.Errorf("%d stops in 3,000 days: this says nothing", stopped)
+	}
+}
+
+// size is a job's work on all of its cards.
+func (s *slow) size(i int) float64 { return float64(s.jobs[i].Left) * float64(s.jobs[i].Width) }
+
+// victim is the largest job on a card that may stop for another; -1 is none.
+func (s *slow) victim(i int, g int32) int {
+	best := -1
+	for _, v := range s.members(g) {
+		o := s.jobs[v]
+		if slices.Contains(s.hidden, v) || !o.Stoppable || len(o.On) == 0 || slices.Contains(s.stopped, v) {
+			continue
+		}
+		if s.size(v) > 2*s.size(i)+float64(o.Restart*rollout.One*int64(o.Width)) && (best < 0 || s.size(v) > s.size(best)) {
+			best = v
+		}
+	}
+	return best
+}
+
+// cost is the size of the last job that must stop on a card before another may start there;
+// a year's work if none must, 0 if that does not help.
+func (s *slow) cost(i int, g int32) float64 {
+	defer func() { s.hidden = nil }()
+	last := float64(rollout.MaxLeft)
+	for {
+		if x, _ := s.gain(i, g); x > 0 {
+			return last
+		}
+		v := s.victim(i, g)
+		if v < 0 {
+			return 0
+		}
+		s.hidden, last = append(s.hidden, v), s.size(v)
+	}
+}
+
+// stop makes room for a job, and returns where it starts; nil if it cannot.
+func (s *slow) stop(i int) []int32 {
+	width := int(s.jobs[i].Width)
+	var best []int32
+	most := 0.0
+	for _, group := range s.groups(width) {
+		costs := map[int32]float64{}
+		cards := slices.Clone(group)
+		for _, g := range group {
+			costs[g] = s.cost(i, g)
+		}
+		cards = slices.DeleteFunc(cards, func(g int32) bool { return costs[g] == 0 })
+		if len(cards) < width {
+			continue
+		}
+		slices.SortStableFunc(cards, func(a, b int32) int { return cmp.Compare(costs[b], costs[a]) })
+		sum := 0.0
+		for _, g := range cards[:width] {
+			sum += costs[g]
+		}
+		if sum > most {
+			best, most = cards[:width], sum
+		}
+	}
+	for _, g := range best {
+		for x, _ := s.gain(i, g); x == 0; x, _ = s.gain(i, g) {
+			v := s.victim(i, g)
+			if v < 0 {
+				return nil
+			}
+			s.on[v], s.end[v] = nil, 0
+			s.left[v] += s.jobs[v].Restart * rollout.One
+			s.stopped = append(s.stopped, v)
+		}
+	}
+	for _, g := range best {
+		if x, _ := s.gain(i, g); x == 0 {
+			return nil
+		}
+	}
+	return best
+}
+
+// open decides what starts at first, short jobs before long ones, and who stops for them.
+func (s *slow) open(all []int32) {
+	for tried := []int(nil); ; {
+		next := -1
+		for i := range s.jobs {
+			if s.end[i] == 0 && !slices.Contains(tried, i) && (next < 0 || s.size(i) < s.size(next)) {
+				next = i
+			}
+		}
+		if next < 0 {
+			break
+		}
+		tried = append(tried, next)
+		on := s.where(next, all)
+		if on == nil {
+			on = s.stop(next)
+		}
+		if on != nil {
+			s.on[next], s.end[next] = on, -1
+			s.started = append(s.started, rollout.Start{Job: int32(next), On: on})
+		} else if s.rule.Strict && s.could(next) {
+			break
+		}
+	}
+	s.started = slices.DeleteFunc(s.started, func(st rollout.Start) bool { // who starts again where it ran goes on
+		v := int(st.Job)
+		if !slices.Contains(s.stopped, v) || !slices.Equal(slices.Sorted(slices.Values(st.On)), slices.Sorted(slices.Values(s.jobs[v].On))) {
+			return false
+		}
+		s.left[v] -= s.jobs[v].Restart * rollout.One
+		s.stopped = slices.DeleteFunc(s.stopped, func(o int) bool { return o == v })
+		return true
+	})
+}
+
+// TestStopTwin is TestPlayTwin where jobs run already and may stop for shorter ones.
+func TestStopTwin(t *testing.T) {
+	stopped := 0
+	for seed := range uint64(3000) {
+		r := rand.New(rand.NewPCG(seed, 11))
+		w := draw(r)
+		e := rollout.Engine{Sets: rollout.NewSets(w.classes, w.rates), Jobs: w.jobs[:len(w.jobs)/2], Cards: w.cards}
+		e.Begin()
+		for _, st := range e.Open(&rollout.Rule{Most: 4}).Starts { // half of them run
+			j := &w.jobs[st.Job]
+			j.On, j.Stoppable, j.Restart = slices.Clone(st.On), r.IntN(4) > 0, r.Int64N(1e5)
+			for _, g := range st.On {
+				w.cards[g].Room -= j.Memory
+				w.cards[g].Mech = 1
+			}
+		}
+		rule := rollout.Rule{Order: rollout.Shortest, Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0, Stop: true}
+		e.Jobs = w.jobs
+		e.Begin()
+		got := e.Play(&rule)
+		s := newSlow(w, &rule)
+		if sum, last := s.play(); got.Sum != sum || got.Last != last {
+			t.Fatalf("seed %d, %+v: sum %d, last %d; the twin says %d, %d", seed, rule, got.Sum, got.Last, sum, last)
+		}
+		stops := make([]int32, len(s.stopped))
+		for k, v := range s.stopped {
+			stops[k] = int32(v)
+		}
+		if !slices.Equal(got.Stops, stops) || !slices.EqualFunc(got.Starts, s.started, func(a, b rollout.Start) bool { return a.Job == b.Job && slices.Equal(a.On, b.On) }) {
+			t.Fatalf("seed %d, %+v: stops %v, starts %v; the twin says %v and %v", seed, rule, got.Stops, got.Starts, stops, s.started)
+		}
+		stopped += len(stops)
+	}
+	if stopped < 300 {
+		t.Errorf("only %d jobs stopped", stopped)
 	}
 }
 
