@@ -16,6 +16,13 @@ func writeTable(w io.Writer, all []summary, baseline string) error {
 			fmt.Fprintln(w, s)
 		}
 	}
+	for i := range all {
+		if s := &all[i]; isOurs(s.Policy) && s.Unfinished == 0 {
+			if line := eachSeed(all, s); line != "" {
+				fmt.Fprintln(w, line)
+			}
+		}
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "policy\t")
 	cs, ks := columns(), present(all)

@@ -53,6 +53,35 @@ func verdicts(all []summary, baseline string) []verdict {
 	return out
 }
 
+// eachSeed says how a policy compares with the best peer of each seed, which is a
+// different one from seed to seed; empty without several seeds or without peers.
+func eachSeed(all []summary, ours *summary) string {
+	n, first := len(ours.Runs), 0
+	var logs [2]float64
+	for run := range n {
+		wins := true
+		for k, c := range columns()[:2] { // makespan and mean JCT
+			best := math.Inf(1)
+			for i := range all {
+				if s := &all[i]; !isOurs(s.Policy) && s.Unfinished == 0 && run < len(s.Runs) {
+					best = min(best, c.value(&s.Runs[run]))
+				}
+			}
+			x := c.value(&ours.Runs[run])
+			logs[k] += math.Log(x / best)
+			wins = wins && x <= best
+		}
+		if wins {
+			first++
+		}
+	}
+	makespan, jct := math.Exp(logs[0]/float64(n)), math.Exp(logs[1]/float64(n))
+	if n < 2 || !(makespan > 0 && jct > 0) || math.IsInf(makespan+jct, 0) {
+		return ""
+	}
+	return fmt.Sprintf("%s: makespan %.3f and mean JCT %.3f of the best peer of each seed; first in both on %d of %d", ours.Policy, makespan, jct, first, n)
+}
+
 // least is the policy with the least mean of column k among some that finished all
 // tasks, or nil.
 func least(all []summary, k int, among func(*summary) bool) *summary {

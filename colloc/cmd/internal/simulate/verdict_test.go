@@ -74,3 +74,20 @@ func TestSpread(t *testing.T) {
 		t.Errorf("spread %v of nothing, want 0", got)
 	}
 }
+
+// TestEachSeed: the best peer is another one on each seed, and those that left tasks
+// unfinished are none.
+func TestEachSeed(t *testing.T) {
+	all := []summary{made("fifo", 10, 40), made("lucid", 20, 10), made("stuck", 1, 1), made("colloc", 9, 10.5)}
+	all[2].Unfinished = 1
+	// 9/10 and 10.5/10: their geometric mean is √(.9 · 1.05) = 0.9721
+	want := "colloc: makespan 0.972 and mean JCT 0.972 of the best peer of each seed; first in both on 1 of 2"
+	if got := eachSeed(all, &all[3]); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	for _, few := range [][]summary{{made("fifo", 10), made("colloc", 9)}, {made("colloc-jct", 9, 9), made("colloc", 9, 9)}} {
+		if got := eachSeed(few, &few[1]); got != "" {
+			t.Errorf("%q without several seeds or without peers", got)
+		}
+	}
+}
