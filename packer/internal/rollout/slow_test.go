@@ -75,15 +75,20 @@ func newSlow(w *world, rule *rollout.Rule) *slow {
 	return s
 }
 
-func (s *slow) members(g int32, and ...int) []int {
-	set := slices.Clone(and)
+func (s *slow) members(g int32) []int {
+	var set []int
 	for i := range s.jobs {
 		if s.end[i] < 0 && slices.Contains(s.on[i], g) {
 			set = append(set, i)
 		}
 	}
-	slices.SortFunc(set, func(a, b int) int { return cmp.Or(cmp.Compare(s.jobs[a].Kind, s.jobs[b].Kind), cmp.Compare(a, b)) })
+	s.sort(set)
 	return set
+}
+
+// sort puts jobs into the order of their kinds.
+func (s *slow) sort(set []int) {
+	slices.SortFunc(set, func(a, b int) int { return cmp.Or(cmp.Compare(s.jobs[a].Kind, s.jobs[b].Kind), cmp.Compare(a, b)) })
 }
 
 func (s *slow) ask(g int32, set []int) (rates []int64, sum int64, ok bool) {
@@ -126,7 +131,7 @@ func (s *slow) gain(i int, g int32) (gain, own float64) {
 		return 0, 0
 	}
 	both := append(slices.Clone(set), i)
-	slices.SortFunc(both, func(a, b int) int { return cmp.Or(cmp.Compare(s.jobs[a].Kind, s.jobs[b].Kind), cmp.Compare(a, b)) })
+	s.sort(both)
 	rates, _, ok := s.ask(g, both)
 	_, solo, _ := s.ask(g, []int{i})
 	own = float64(rates[slices.Index(both, i)])
