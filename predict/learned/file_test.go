@@ -156,13 +156,12 @@ func TestSections(t *testing.T) {
 		"memory interference": false, "memory pace": false, "interference pace": false, "memory": false, "interference": false, "pace": false,
 		"memory interference pace other": false, "other memory interference pace": false, "memory interference pace memory": false,
 	} {
-		var sections []string
-		body := ""
+		var sections, bodies []string
 		for name := range strings.FieldsSeq(list) {
 			sections = append(sections, fmt.Sprintf(`{"name":%q,"bytes":%d}`, strings.TrimSuffix(name, "+"), len(parts[name])))
-			body += parts[name]
+			bodies = append(bodies, parts[name])
 		}
-		file := fmt.Sprintf(`{"format":"colloc learned","version":1,"sections":[%s]}`+"\n%s", strings.Join(sections, ","), body)
+		file := fmt.Sprintf(`{"format":"colloc learned","version":1,"sections":[%s]}`+"\n%s", strings.Join(sections, ","), strings.Join(bodies, ""))
 		if m, err := learned.Load(strings.NewReader(file)); (err == nil) != want || !want && m != (learned.Models{}) {
 			t.Errorf("%s: %v; loaded should be %v", list, err, want)
 		}
