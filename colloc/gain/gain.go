@@ -94,7 +94,7 @@ func (o *Options) prepare(jobs []history.Job, r *Report) ([]*study, error) {
 func (p *pool) whyAlone() string {
 	switch {
 	case !p.known:
-		return "the product is not known: name it, as in -gpu " + p.name + "=A100-80GB"
+		return "the product is not known: name it, as in Models or -gpu " + p.word + "=A100-80GB"
 	case !slices.ContainsFunc(p.jobs, func(j job) bool { return !j.alone }):
 		return "of no job is known what it does"
 	}

@@ -195,7 +195,13 @@ func TestNothingKnown(t *testing.T) {
 	if len(r.Pairs) > 0 || !strings.Contains(r.Pools[0].Alone, "abacus") {
 		t.Errorf("unknown product: %d pairs, %q", len(r.Pairs), r.Pools[0].Alone)
 	}
-	if named := replay(t, strange, gain.Options{Replications: 1, Models: map[string]string{"abacus": "V100"}}); len(named.Pairs) == 0 {
+	for i := range strange {
+		strange[i].Product = ""
+	}
+	if r := replay(t, strange, gain.Options{Replications: 1}); !strings.HasSuffix(r.Pools[0].Alone, " -gpu =A100-80GB") {
+		t.Errorf("no product: %q, want what names it", r.Pools[0].Alone)
+	}
+	if named := replay(t, strange, gain.Options{Replications: 1, Models: map[string]string{"": "V100"}}); len(named.Pairs) == 0 {
 		t.Error("a product that is named shares nothing")
 	}
 }

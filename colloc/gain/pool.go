@@ -15,6 +15,7 @@ import (
 // pool is GPUs of one product and the jobs that could have run there.
 type pool struct {
 	name       string
+	word       string // the site's type of the first job; empty for none
 	partitions []string
 	model      profile.GPUModel
 	known      bool // the catalogue knows the model, and how much memory it has
@@ -107,7 +108,7 @@ func (o *Options) pools(jobs []history.Job) []*pool {
 		root := near.root(key(i, "p"+o.partition(&jobs[i])))
 		p := byRoot[root]
 		if p == nil {
-			p = &pool{model: models[word[i]], known: known[word[i]], name: models[word[i]].Name}
+			p = &pool{model: models[word[i]], known: known[word[i]], name: models[word[i]].Name, word: word[i]}
 			byRoot[root] = p
 			list = append(list, p)
 		}

@@ -88,7 +88,7 @@ func (o *Options) Run(ctx context.Context, look Look, s cli.Streams) error {
 	damage, err := f.Read(ctx, o.Journal)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // somebody asked for the end
+			return nil // somebody asked for the end
 		}
 		return err
 	}
