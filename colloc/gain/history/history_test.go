@@ -5,6 +5,7 @@ import (
 	"log"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +96,40 @@ func TestSacct(t *testing.T) {
 				t.Errorf("warnings %v, want %q", l.Warnings, tt.warned)
 			}
 		})
+	}
+}
+
+// TestRecorded: what sacct 22.05 printed, as text and as JSON, of a private cluster of two nodes
+// on which a job's name holds a bar, an array ran, one job was put back, one still runs, and
+// others wait, want no GPU or shares of one.
+func TestRecorded(t *testing.T) {
+	const want = "1 1 5s [g1]; 2 1 4s [g1]; 3_1 2 3s [g2]; 3_2 2 2s [g2]; 3_3 2 3s [g1]; 6 1 3s [g2]; 7 4 3s [g1 g2]"
+	for _, name := range []string{"testdata/sacct-22.05.txt", "testdata/sacct-22.05.json"} {
+		l, err := history.ReadFile(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		runs := map[string]int{}
+		for _, j := range l.Jobs {
+			if j.Product != "a100" || j.User != "root" {
+				t.Errorf("%s: job %+v", name, j)
+			}
+			if strings.HasPrefix(j.Name, "r") { // those that run and were put back depend on when was recorded
+				runs[j.Name]++
+				if j.Name != "req" {
+					continue
+				}
+			}
+			got = append(got, fmt.Sprintf("%s %d %v %v", j.ID, j.GPUs, j.Ran, j.Nodes))
+		}
+		slices.Sort(got)
+		if s := strings.Join(got, "; "); s != want {
+			t.Errorf("%s: %s\nwant %s", name, s, want)
+		}
+		if l.Left.NoGPU == 0 || l.Left.Shares != 1 || l.Left.Open != 1 || l.Left.Damaged != 0 || runs["runs"] != 1 || runs["req2"] == 0 {
+			t.Errorf("%s: %+v, %v, runs %v", name, l.Left, l.Warnings, runs)
+		}
 	}
 }
 

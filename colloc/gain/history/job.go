@@ -124,7 +124,7 @@ func (b *builder) damaged(line int, format string, args ...any) {
 // next.
 func (b *builder) add(r *row, line int) *Job {
 	left := &b.log.Left
-	for _, at := range []time.Time{r.Submitted, r.Started, r.Ended} {
+	for _, at := range []time.Time{r.Submitted, r.Started, r.Ended, r.Started.Add(r.elapsed)} {
 		if at.After(b.last) {
 			b.last = at
 		}

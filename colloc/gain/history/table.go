@@ -176,9 +176,6 @@ func (t *table) bars(in *bufio.Reader) (*Log, error) {
 			t.fields = append(t.fields, f)
 		}
 		more := len(t.fields) - len(t.what)
-		if more == 1 && t.fields[len(t.fields)-1] == "" { // --parsable ends lines with a bar
-			t.fields, more = t.fields[:len(t.what)], 0
-		}
 		if at := t.at[name]; more > 0 && at >= 0 {
 			t.fields[at] = strings.Join(t.fields[at:at+more+1], "|")
 			t.fields = append(t.fields[:at+1], t.fields[at+1+more:]...)
