@@ -209,26 +209,3 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 }
-
-// FuzzRead: no text stops the reader.
-func FuzzRead(f *testing.F) {
-	path := filepath.Join(f.TempDir(), "j")
-	write(f, path, 0, 0, 3)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(text))
-	f.Fuzz(func(t *testing.T, text string) {
-		path := filepath.Join(t.TempDir(), "j")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, _ = journal.Read(path, func(s *journal.Snapshot) error {
-			if s.At.IsZero() {
-				t.Fatal("a round without a time")
-			}
-			return nil
-		})
-	})
-}
