@@ -22,6 +22,7 @@ type viewer struct {
 	gpus   []runner.GPUState
 	beside map[nvmlx.DeviceID][]string
 	index  map[nvmlx.DeviceID]int
+	starts map[string]time.Time // of jobs that wait, where somebody foretold them
 }
 
 func (s *Station) viewer(u peer.User) *viewer {
@@ -58,6 +59,9 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	switch {
 	case r.State == runner.Queued:
 		j.Why = why(r)
+		if at, ok := v.starts[t.ID]; ok {
+			j.Starts = profile.Some(at)
+		}
 	case r.State.Over():
 		if r.Runs > 0 {
 			j.Exit = profile.Some(r.Exit)
@@ -70,12 +74,18 @@ func (v *viewer) job(r *runner.Record) api.Job {
 				}
 			}
 		}
-		step, total := r.Step.Or(0), r.Total.Or(0)
-		if each, ok := r.StepTime.Get(); ok && total > 0 && total >= step {
-			j.Ends = profile.Some(v.now.Add(time.Duration(total-step) * each).Round(time.Second))
-		}
+		j.Ends = v.ends(r)
 	}
 	return j
+}
+
+// ends is when a job that runs is expected to end, by its steps.
+func (v *viewer) ends(r *runner.Record) (at profile.Opt[time.Time]) {
+	step, total := r.Step.Or(0), r.Total.Or(0)
+	if each, ok := r.StepTime.Get(); ok && total > 0 && total >= step {
+		at = profile.Some(v.now.Add(time.Duration(total-step) * each).Round(time.Second))
+	}
+	return at
 }
 
 // why says what a job waits for.
@@ -178,7 +188,11 @@ func (s *Station) show(r *http.Request, u peer.User) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.viewer(u).job(&record), nil
+	v := s.viewer(u)
+	if record.State == runner.Queued {
+		v.foretell(s.runner.Records())
+	}
+	return v.job(&record), nil
 }
 
 // find returns a record.
@@ -203,6 +217,7 @@ func (s *Station) snapshot(u peer.User) *api.State {
 	}
 	users := make(map[uint32]*api.User)
 	records := s.runner.Records()
+	v.foretell(records)
 	for i := range records {
 		r := &records[i]
 		of := users[uidOf(r)]

@@ -29,7 +29,9 @@ type Job struct {
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	// Starts and Ends are when it is expected to; missing if nobody knows.
+	// Starts and Ends are when it is expected to; missing if nobody knows. Starts is told
+	// where one job is asked for and in a [State]: as though each job whose end is known let
+	// the next one start.
 	Starts profile.Opt[time.Time] `json:"starts,omitzero"`
 	Ends   profile.Opt[time.Time] `json:"ends,omitzero"`
 	// Width is how many GPUs it takes, GPUs are the numbers of those that it has or had

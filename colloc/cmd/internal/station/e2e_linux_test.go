@@ -15,7 +15,7 @@ import (
 
 // lab is a station that runs as a process of its own.
 type lab struct {
-	t      *testing.T
+	t      testing.TB
 	dir    string
 	daemon *exec.Cmd
 }

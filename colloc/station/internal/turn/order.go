@@ -27,16 +27,31 @@ func (l *line) due() float64 { return l.had / l.weight }
 func (t *Turns) Order(ready, active []*queue.Record) []int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	order, holding := t.order(ready, active)
+	t.holding = holding
+	return order
+}
+
+// Foresee is Order for who only wants to know.
+func (t *Turns) Foresee(ready, active []*queue.Record) []int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	order, _ := t.order(ready, active)
+	return order
+}
+
+// order is the order of what is ready, and how many GPUs each user holds.
+func (t *Turns) order(ready, active []*queue.Record) (order []int, holding map[uint32]int) {
 	each := max(t.kept.Mean, 1)
 	if t.kept.Runs > 0 {
 		each = max(t.kept.Mean, 1e-3)
 	}
-	t.holding = make(map[uint32]int)
+	holding = make(map[uint32]int)
 	for _, r := range active {
-		t.holding[uid(r)] += r.Task.Width()
+		holding[uid(r)] += r.Task.Width()
 	}
 	had := make(map[uint32]float64)
-	order := make([]int, 0, len(ready))
+	order = make([]int, 0, len(ready))
 	for from := 0; from < len(ready); {
 		upTo := from
 		for upTo < len(ready) && ready[upTo].Task.Priority == ready[from].Task.Priority {
@@ -45,7 +60,7 @@ func (t *Turns) Order(ready, active []*queue.Record) []int {
 		lines := t.lines(ready, from, upTo)
 		for _, l := range lines {
 			if _, known := had[l.uid]; !known {
-				had[l.uid] = t.account(l.uid).Recent + each*float64(t.holding[l.uid])
+				had[l.uid] = t.account(l.uid).Recent + each*float64(holding[l.uid])
 			}
 			l.had = had[l.uid]
 		}
@@ -55,7 +70,7 @@ func (t *Turns) Order(ready, active []*queue.Record) []int {
 		}
 		from = upTo
 	}
-	return order
+	return order, holding
 }
 
 // lines sorts jobs of one priority by their users, who come in the order of their first

@@ -1,0 +1,50 @@
+package station
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/turn"
+	"example.com/colloc/profile"
+)
+
+// The next in the order start when jobs whose end is known are over; what is held, what
+// waits for others and what comes later has no time.
+func TestForetell(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	runs := func(id string, left int64) runner.Record {
+		return runner.Record{Task: runner.Task{ID: id}, State: runner.Running, Step: profile.Some(int64(10)), Total: profile.Some(10 + left), StepTime: profile.Some(time.Second)}
+	}
+	unknown := runs("3", 5)
+	unknown.Total = profile.Opt[int64]{}
+	waits := func(id string, change func(*runner.Task)) runner.Record {
+		r := runner.Record{Task: runner.Task{ID: id}, State: runner.Queued}
+		if change != nil {
+			change(&r.Task)
+		}
+		return r
+	}
+	records := []runner.Record{
+		runs("1", 60), runs("2", 30), unknown,
+		waits("4", func(t *runner.Task) { t.Held = true }),
+		waits("5", func(t *runner.Task) { t.After = []runner.Dependency{{Task: "1"}} }),
+		waits("6", nil),
+		waits("7", func(t *runner.Task) { t.Priority = 1 }),
+		waits("8", nil),
+	}
+	s := &Station{turns: turn.New(func() time.Time { return now }, turn.Policy{}, turn.Kept{})}
+	v := &viewer{s: s, now: now}
+	v.foretell(records)
+	want := map[string]time.Time{"7": now.Add(30 * time.Second), "6": now.Add(time.Minute)}
+	if diff := cmp.Diff(want, v.starts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.turns.Drain(true)
+	v.starts = nil
+	if v.foretell(records); v.starts != nil {
+		t.Errorf("while it drains: %v", v.starts)
+	}
+}
