@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
@@ -151,6 +152,37 @@ func cpuTime(b *testing.B) (used time.Duration) {
 		used += time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
 	return used
+}
+
+// BenchmarkPass looks once at 10,000 tasks of 50 kinds that wait for 8 GPUs on which none
+// of them fits, with a real Planner.
+//
+//	go test ./colloc/runner -run '^$' -bench Pass
+func BenchmarkPass(b *testing.B) {
+	const tasks, kinds, gpus = 10_000, 50, 8
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	file := strings.ReplaceAll(gpuFile(gpus), `"A100-40GB"`, `"A100-40GB", "foreign": "30GiB"`)
+	g := newRig(b, b.TempDir(), file, func(c *Config) { c.Planner, c.OnEvent = planner, nil })
+	profiles := make([]*profile.Profile, kinds)
+	for i := range profiles {
+		profiles[i] = newProfile(b)
+	}
+	all := make([]Task, tasks)
+	for i := range all {
+		all[i] = Task{Command: []string{"/bin/true"}, Profile: profiles[i%kinds], Memory: 20*profile.GiB + profile.Bytes(i%kinds)*profile.MiB}
+	}
+	g.submit(b, all...)
+	for b.Loop() {
+		g.mu.Lock()
+		starts := g.place()
+		g.mu.Unlock()
+		if len(starts) > 0 {
+			b.Fatalf("%d tasks start", len(starts))
+		}
+	}
 }
 
 // BenchmarkSupervisor is one run by itself: a supervisor, its claim, a process

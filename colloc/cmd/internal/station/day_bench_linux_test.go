@@ -60,7 +60,7 @@ func training(b *testing.B, t *sim.Task) []string {
 	}
 	const step = 40 * time.Millisecond
 	gpu := time.Duration(t.Busy * float64(step))
-	steps := max(1, int(t.Work.Seconds() / *dayScale/step.Seconds()))
+	steps := max(1, int(t.Work.Seconds() / *dayScale / step.Seconds()))
 	burn := []string{
 		self, "burn", "-steps", strconv.Itoa(steps), "-cpu", "0s", "-wait", (step - gpu).String(), "-gpu", gpu.String(),
 		"-mem", strconv.FormatInt(int64(t.Memory), 10), "-sm", fmt.Sprint(t.Busy),
