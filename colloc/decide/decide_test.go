@@ -233,17 +233,20 @@ func TestPatience(t *testing.T) {
 		h := handler(t, Config{Planner: p, AtOnce: 1})
 		body := PlanRequest{[]taskfile.Task{seen("a", 0.5, 4*profile.GiB)}, []GPU{{ID: "0", Model: "A100-40GB"}}}
 		codes := make(chan string, 2)
-		for range 2 {
-			go func() {
-				text, err := json.Marshal(body)
-				w := httptest.NewRecorder()
-				h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/plan", strings.NewReader(string(text))))
-				codes <- fmt.Sprint(w.Code, strings.Contains(w.Body.String(), `"task":"a"`), strings.Contains(w.Body.String(), "being decided already"), err)
-			}()
+		ask := func(ctx context.Context) {
+			text, err := json.Marshal(body)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodPost, "/v1/plan", strings.NewReader(string(text))))
+			codes <- fmt.Sprint(w.Code, strings.Contains(w.Body.String(), `"task":"a"`), strings.Contains(w.Body.String(), "being decided already"), err)
 		}
-		got := map[string]bool{<-codes: true, <-codes: true}
-		if !got["200 true false <nil>"] || !got["503 false true <nil>"] {
-			t.Errorf("got %v", got)
+		go ask(t.Context())
+		synctest.Wait() // it is being decided
+		hurried, stop := context.WithTimeout(t.Context(), DefaultPatience/2)
+		defer stop()
+		ask(hurried)
+		go ask(t.Context()) // after the first one its turn comes
+		if first, second, third := <-codes, <-codes, <-codes; first != "503 false true <nil>" || second != "200 true false <nil>" || third != second {
+			t.Errorf("got %s, %s and %s", first, second, third)
 		}
 	})
 }

@@ -41,22 +41,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f := p.set()
 	f.StringVar(&o.dir, "dir", defaultDir(), "keep queue, logs and what was learned in `DIR`")
 	f.StringVar(&o.fake, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
-	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs; without it those of CUDA_VISIBLE_DEVICES, or all", func(s string) error {
-		for id := range strings.SplitSeq(s, ",") {
-			o.gpus = append(o.gpus, nvmlx.DeviceID(strings.TrimSpace(id)))
-		}
-		return nil
-	})
-	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
-		for name := range strings.SplitSeq(s, ",") {
-			m, err := profile.ParseMechanism(name)
-			if err != nil {
-				return err
-			}
-			o.mechanisms = append(o.mechanisms, m)
-		}
-		return nil
-	})
+	gpus.Flags(f, &o.gpus, &o.mechanisms, nil)
 	f.BoolVar(&o.me, "me", os.Geteuid() != 0, "take jobs of this user alone; without it, as root, those of all users, which then run as them")
 	f.IntVar(&o.config.PerGPU, "per-gpu", station.DefaultPerGPU, "at most `N` jobs on a GPU")
 	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")

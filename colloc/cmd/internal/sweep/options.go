@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/nvmlx"
@@ -129,29 +130,18 @@ func (o *options) runFlags(f *flag.FlagSet) {
 
 // gpuFlags say where to run it and who may share.
 func (o *options) gpuFlags(f *flag.FlagSet) {
-	f.Func("gpus", "use the GPUs `LIST`: numbers or UUIDs; without it those of CUDA_VISIBLE_DEVICES, or all", func(s string) error {
-		begin(o, "gpus", &o.gpus)
-		for id := range strings.SplitSeq(s, ",") {
-			o.gpus = append(o.gpus, nvmlx.DeviceID(strings.TrimSpace(id)))
+	gpus.Flags(f, &o.gpus, &o.mechanisms, func(flag string) {
+		if flag == "gpus" {
+			begin(o, flag, &o.gpus)
+		} else {
+			begin(o, flag, &o.mechanisms)
 		}
-		return nil
 	})
 	f.StringVar(&o.station, "station", "auto", "auto: where a station runs (colloc station), it runs the tasks, unless a flag asks for what it cannot heed; no: never; yes: only there")
 	f.IntVar(&o.taskGPUs, "gpus-per-task", 1, "each task takes `N` GPUs at once, to itself, as with torchrun; MASTER_PORT is another one for each")
 	f.StringVar(&o.fakeGPUs, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
 	f.IntVar(&o.perGPU, "per-gpu", defaultPerGPU, "at most `N` tasks on a GPU")
 	cli.Bytes(f, &o.floor, "mem-floor", "leave `BYTES` of each GPU free, beside the usual headroom")
-	f.Func("share", "`LIST` of the ways to share a GPU, the preferred one first: time-slicing, mps, exclusive", func(s string) error {
-		begin(o, "share", &o.mechanisms)
-		for name := range strings.SplitSeq(s, ",") {
-			m, err := profile.ParseMechanism(name)
-			if err != nil {
-				return err
-			}
-			o.mechanisms = append(o.mechanisms, m)
-		}
-		return nil
-	})
 }
 
 // profileFlags say how to find out what a task needs.
