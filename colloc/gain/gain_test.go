@@ -219,6 +219,23 @@ func TestAlike(t *testing.T) {
 	}
 }
 
+// TestMemory: a scheduler knows what most jobs of a kind take. The few that take more die beside
+// others, and are done in the end.
+func TestMemory(t *testing.T) {
+	jobs := site(300, 1, 1.6, 7)
+	for i := range jobs {
+		jobs[i].User, jobs[i].Name, jobs[i].GPUs = "ann", "train", 1
+		jobs[i].Seen = profile.Solo{SMActive: profile.Some(0.1), Memory: profile.Some(3 * profile.GiB)}
+		if i%30 == 29 {
+			jobs[i].Seen.Memory = profile.Some(15 * profile.GiB)
+		}
+	}
+	g := replay(t, jobs, gain.Options{Replications: 2}).Total
+	if g.Died <= 0 || g.Died > 0.2 || g.With.GPUHours >= g.Without.GPUHours {
+		t.Errorf("%.3f deaths a job, want some, few, and a gain: %+v", g.Died, g)
+	}
+}
+
 // TestPools: jobs move within what their partition and node have in common, and nowhere else.
 func TestPools(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -240,7 +240,7 @@ const enough = 3
 // learn says what jobs like this one do: as busy as the last, with the memory of the largest.
 func (f *Follower) learn(t *tracked) {
 	seen := t.past(time.Time{}).Seen
-	if t.shared || seen.GPUBusy.IsZero() {
+	if seen.GPUBusy.IsZero() {
 		return
 	}
 	name := t.name()

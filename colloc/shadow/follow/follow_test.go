@@ -158,3 +158,33 @@ func TestOdd(t *testing.T) {
 		t.Errorf("nothing seen: %+v, %v", r, err)
 	}
 }
+
+// TestCompany: what was seen of a job beside another is not its own, and teaches nothing.
+func TestCompany(t *testing.T) {
+	for _, together := range []bool{true, false} {
+		f, err := follow.New(follow.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpus := []journal.GPU{{ID: "a", Product: "V100"}, {ID: "b", Product: "V100"}}
+		job := func(id, name, on string) journal.Job {
+			return journal.Job{ID: id, Name: name, Submitted: dawn, Started: dawn, GPUs: 1, On: []string{on}, Busy: profile.Some(0.9), Memory: profile.Some(profile.GiB)}
+		}
+		other := "b"
+		if together {
+			other = "a"
+		}
+		planned := false
+		for minute := range 6 {
+			jobs := []journal.Job{job("1", "x", "a"), job("2", "y", other), {ID: "3", Name: "x", Submitted: dawn, GPUs: 1}}
+			plan, err := f.Take(t.Context(), &journal.Snapshot{At: at(minute), GPUs: gpus, Jobs: jobs})
+			if err != nil {
+				t.Fatal(err)
+			}
+			planned = planned || plan != nil
+		}
+		if planned == together {
+			t.Errorf("together %v: a job of the kind is planned: %v", together, planned)
+		}
+	}
+}
