@@ -3,7 +3,6 @@
 package slurm
 
 import (
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/slurm/decisions"
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
@@ -95,12 +95,8 @@ func TestClusterPlugin(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", program, "../../colloc").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	file := filepath.Join(dir, "decisions.json")
-	text, err := json.Marshal(decisions{Made: time.Now(), UID: os.Getuid(), Tasks: map[string]decision{"s:bert lr=0.1": {Node: "g2", Gres: "shard:a100i3:5"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, text, 0o644); err != nil {
+	all := decisions.File{Made: time.Now(), UID: os.Getuid(), Tasks: map[string]decisions.Decision{"s:bert lr=0.1": {Node: "g2", Gres: "shard:a100i3:5"}}}
+	if err := all.Write(dir); err != nil {
 		t.Fatal(err)
 	}
 	lua, err := os.ReadFile("../../../slurm/job_submit.lua")
@@ -108,7 +104,7 @@ func TestClusterPlugin(t *testing.T) {
 		t.Fatal(err)
 	}
 	decider := filepath.Join(dir, "decider")
-	const installed = "/usr/local/bin/colloc slurm decide -decisions /var/lib/colloc/decisions.json"
+	const installed = "/usr/local/bin/colloc slurm decide -decisions /var/lib/colloc/decisions"
 	plugin := strings.Replace(string(lua), installed, decider, 1)
 	if plugin == string(lua) {
 		t.Fatalf("job_submit.lua does not call %s", installed)
@@ -117,7 +113,7 @@ func TestClusterPlugin(t *testing.T) {
 		t.Errorf("job_submit.lua has %d lines", n)
 	}
 	c := slurmtest.Start(t, slurmtest.Options{Share: "shard", Pinned: true, Lua: plugin, Conf: "PartitionName=other Nodes=g1 State=UP\n"})
-	right := "exec " + program + " slurm decide -decisions " + file + ` "$@"`
+	right := "exec " + program + " slurm decide -decisions " + dir + ` "$@"`
 	const task = "colloc:s:bert+lr%3D0.1"
 	client := slurm.NewClient(slurm.Config{Runner: slurm.Exec{Conf: c.Conf}})
 	for _, tt := range []struct {
@@ -126,6 +122,8 @@ func TestClusterPlugin(t *testing.T) {
 		want                   string
 	}{
 		{"decided", right, task, nil, "[g2] [shard:a100i3:5]"},
+		{"expired", "exec " + program + " slurm decide -age 1ns -decisions " + dir + ` "$@"`, task, nil, "[] []"},
+		{"the site changed since", "exec " + program + " slurm decide -conf " + c.Conf + " -decisions " + dir + ` "$@"`, task, nil, "[] []"},
 		{"no wish", right, "colloc:s:other", nil, "[] []"},
 		{"not ours", right, "mine", nil, "[] []"},
 		{"its own gres", right, task, []string{"--gres=gpu:1"}, "[] [gpu:1]"},

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -115,43 +114,6 @@ func TestPlan(t *testing.T) {
 	answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "mine:resnet+lr%3D0.1")
 	if !strings.HasPrefix(answer, "node=n gres=shard:a100i") {
 		t.Errorf("decide says %q", answer)
-	}
-}
-
-func TestDecide(t *testing.T) {
-	dir := t.TempDir()
-	made := time.Now()
-	file, conf := filepath.Join(dir, "decisions.json"), filepath.Join(dir, "slurm.conf")
-	all := decisions{Made: made, UID: 7, Tasks: map[string]decision{"s:a b": {Node: "n", Gres: "shard:1"}}}
-	if err := errors.Join(files.WriteJSON(file, all), os.WriteFile(conf, nil, 0o644), os.Chtimes(conf, made, made.Add(-time.Hour))); err != nil {
-		t.Fatal(err)
-	}
-	const yes = "node=n gres=shard:1\n"
-	for _, tt := range []struct {
-		name  string
-		args  []string
-		later time.Duration
-		conf  time.Duration // when the configuration was changed last, after the decision
-		want  string
-	}{
-		{"of this user", []string{"s:a+b", "7"}, time.Minute, -time.Hour, yes},
-		{"of anybody", []string{"s:a b"}, time.Minute, -time.Hour, yes},
-		{"of another user", []string{"s:a+b", "8"}, time.Minute, -time.Hour, ""},
-		{"of another sweep", []string{"t:a+b", "7"}, time.Minute, -time.Hour, ""},
-		{"too old", []string{"s:a+b", "7"}, time.Hour, -time.Hour, ""},
-		{"of the future", []string{"s:a+b", "7"}, -time.Hour, -2 * time.Hour, ""},
-		{"the site changed", []string{"s:a+b", "7"}, 2 * time.Minute, time.Minute, ""},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if err := os.Chtimes(conf, made, made.Add(tt.conf)); err != nil {
-				t.Fatal(err)
-			}
-			var out bytes.Buffer
-			p := &program{stdout: &out, stderr: &out, clock: func() time.Time { return made.Add(tt.later) }}
-			if code := p.run(t.Context(), append([]string{"decide", "-decisions", file, "-conf", conf}, tt.args...)); code != 0 || out.String() != tt.want {
-				t.Errorf("exit status %d, it says %q, want %q", code, out.String(), tt.want)
-			}
-		})
 	}
 }
 

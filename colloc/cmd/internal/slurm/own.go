@@ -14,16 +14,6 @@ import (
 
 const ownPrefix = "own/" // of what stands for the GPUs of such jobs in the record
 
-// large reports whether a GPU has the memory that the sweep wants.
-func (s *sweep) large(m profile.GPUModel) bool { return s.GPUMemory == 0 || m.Memory >= s.GPUMemory }
-
-// ownGPUs reports whether a task shares its GPUs with nobody by its form: it takes
-// several, or is a step of an allocation.
-func (s *sweep) ownGPUs(e *entry) bool { return s.Steps || s.Nodes > 1 || e.GPUs > 1 }
-
-// own reports whether some task has GPUs of its own.
-func (s *sweep) own() bool { return slices.ContainsFunc(s.tasks, s.ownGPUs) }
-
 // apartFrom writes the jobs of the tasks that have GPUs of their own, for Slurm's queue,
 // and returns the others.
 func (s *sweep) apartFrom(out *outline, pending []colloc.Task) []colloc.Task {

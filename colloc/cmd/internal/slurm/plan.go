@@ -2,13 +2,16 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/cmd/internal/slurm/files"
+	"example.com/colloc/colloc/cmd/internal/slurm/decisions"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
@@ -16,16 +19,42 @@ import (
 )
 
 const aboutPlan = `Plan prints which tasks of the sweep that have no job yet should share which
-GPU of the cluster, and why; nothing is submitted.`
+GPU of the cluster, and why; nothing is submitted.
+
+With -decisions it leaves for decide, and so for the site's job_submit.lua, where
+each task should go. These hold for minutes: with -every it goes on, until it is
+ended, and keeps them fresh; a controller that does not answer only delays it.`
 
 func (p *program) plan(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("plan", flag.ContinueOnError)
 	in := inputFlags(f)
 	scripts := f.Bool("scripts", false, "print the batch scripts, too")
-	decisions := f.String("decisions", "", "write for decide where each task should go to `FILE`")
+	decisions := f.String("decisions", "", "write for decide where each task should go to `FILE`, or to UID.json in a folder")
+	every := f.Duration("every", 0, "with -decisions, plan again each `TIME`")
 	if err := p.parse(f, args, aboutPlan, ""); err != nil {
 		return err
 	}
+	if *every < 0 || *every > 0 && *decisions == "" {
+		return wrong("-every is %v: want more than 0, and -decisions", *every)
+	}
+	for { // once, or until it is ended
+		err := p.planOnce(ctx, in, *scripts, *decisions)
+		switch {
+		case *every == 0:
+			return err
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, site.ErrNoCluster):
+			fmt.Fprintf(p.stderr, "colloc slurm plan: %v: trying again\n", err)
+		case err != nil:
+			return err
+		}
+		rest(ctx, *every)
+	}
+}
+
+// planOnce reads everything anew, plans, and prints.
+func (p *program) planOnce(ctx context.Context, in input, scripts bool, decisions string) error {
 	d, err := in.open()
 	if err != nil {
 		return err
@@ -34,13 +63,21 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := p.explain(out, *scripts); err != nil {
+	if err := p.explain(out, scripts); err != nil || decisions == "" {
 		return err
 	}
-	if *decisions == "" {
-		return nil
+	return out.decisions(p.now()).Write(decisions)
+}
+
+// decisions are those about jobs of one task that are bound to a node.
+func (o *outline) decisions(now time.Time) *decisions.File {
+	all := &decisions.File{Made: now.UTC(), UID: os.Getuid(), Tasks: make(map[string]decisions.Decision)}
+	for _, j := range o.jobs {
+		if len(j.tasks) == 1 && len(j.Request.Gres) == 1 && j.Request.NodeList != "" {
+			all.Tasks[decisions.KeyOf(j.Request.Comment)] = decisions.Decision{Node: j.Request.NodeList, Gres: j.Request.Gres[0].String()}
+		}
 	}
-	return files.WriteJSON(*decisions, out.decisions(p.now()))
+	return all
 }
 
 // outline reads the cluster and plans what is pending.

@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/shadow"
+	"example.com/colloc/colloc/cmd/internal/slurm/decisions"
 	"example.com/colloc/colloc/cmd/internal/slurm/front"
 	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
@@ -28,6 +29,14 @@ func (p *program) now() time.Time {
 		return p.clock()
 	}
 	return time.Now()
+}
+
+func (p *program) decide(_ context.Context, args []string) error {
+	if p.flags != nil {
+		p.flags(decisions.Flags())
+		return flag.ErrHelp
+	}
+	return decisions.Decide(args, p.now(), p.stdout)
 }
 
 func (p *program) make(_ context.Context, args []string) error {
@@ -87,4 +96,11 @@ func (p *program) shadow(ctx context.Context, args []string) error {
 	}
 	c.Models, c.Interval = o.Models, o.Interval
 	return o.Run(ctx, c.Look, cli.Streams{Out: p.stdout, Err: p.stderr})
+}
+
+// rest waits, or until ctx ends.
+func rest(ctx context.Context, d time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	<-ctx.Done()
 }

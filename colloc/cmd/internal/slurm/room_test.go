@@ -1,9 +1,15 @@
 package slurm
 
 import (
+	"bytes"
+	"context"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
+	"time"
+
+	"example.com/colloc/colloc/slurm"
 )
 
 // What the file says of every job is in every header, and only nodes that have the
@@ -91,4 +97,49 @@ func TestLogName(t *testing.T) {
 	if got := logName("lr=0.1 b"); got != "lr%3D0.1+b" {
 		t.Errorf("%q", got)
 	}
+}
+
+// restless is a cluster whose controller fails the second time it is asked, and whose
+// user has had enough at the fourth.
+type restless struct {
+	cluster
+	asked int
+	stop  context.CancelFunc
+}
+
+func (r *restless) Run(ctx context.Context, c slurm.Command) (slurm.Output, error) {
+	if c.Args[0] == "sinfo" {
+		r.asked++
+	}
+	switch {
+	case r.asked == 2 && c.Args[0] == "sinfo":
+		return slurm.Output{Stderr: []byte("squeue: error: Unable to contact slurm controller (connect failure)\n"), Code: 1}, nil
+	case r.asked >= 4:
+		r.stop()
+	}
+	return r.cluster.Run(ctx, c)
+}
+
+// Decisions are kept fresh until the user ends it.
+func TestPlanEvery(t *testing.T) {
+	folder(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	r := &restless{cluster: cluster{gres: pinned}, stop: stop}
+	var out, errs bytes.Buffer
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := &program{client: slurm.NewClient(slurm.Config{Runner: r}), stdout: &out, stderr: &errs, clock: func() time.Time { return now.Add(time.Duration(r.asked) * time.Minute) }}
+	if code := p.run(ctx, []string{"plan", "-sweep", "sweep.json", "-decisions", ".", "-every", "1ns"}); code != 0 || r.asked < 4 {
+		t.Fatalf("exit status %d after %d plans\n%s%s", code, r.asked, &out, &errs)
+	}
+	contains(t, errs.String(), "trying again")
+	text, err := os.ReadFile(fmt.Sprint(os.Getuid(), ".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contains(t, string(text), `"made": "2026-01-01T00:0`, `"node": "n"`)
+	if strings.Contains(string(text), "00:01:00") {
+		t.Errorf("it is the first:\n%s", text)
+	}
+	call(t, &cluster{gres: pinned}, 2, "plan", "-sweep", "sweep.json", "-every", "1m")
 }

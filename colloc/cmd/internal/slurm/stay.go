@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm"
@@ -52,13 +51,6 @@ func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 		rest(ctx, pause)
 		pause = min(slowest, pause+pause/2)
 	}
-}
-
-// rest waits, or until ctx ends.
-func rest(ctx context.Context, d time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	<-ctx.Done()
 }
 
 // round looks once, and does what there is to do. It reports whether something

@@ -228,3 +228,13 @@ func (s *sweep) logDir() string {
 func (s *sweep) mine(j *site.JobInfo) bool {
 	return slurm.SweepOf(j) == s.name && (j.User == "" || s.user == "" || j.User == s.user)
 }
+
+// large reports whether a GPU has the memory that the sweep wants.
+func (s *sweep) large(m profile.GPUModel) bool { return s.GPUMemory == 0 || m.Memory >= s.GPUMemory }
+
+// ownGPUs reports whether a task shares its GPUs with nobody by its form: it takes
+// several, or is a step of an allocation.
+func (s *sweep) ownGPUs(e *entry) bool { return s.Steps || s.Nodes > 1 || e.GPUs > 1 }
+
+// own reports whether some task has GPUs of its own.
+func (s *sweep) own() bool { return slices.ContainsFunc(s.tasks, s.ownGPUs) }

@@ -1,0 +1,93 @@
+package decisions
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
+)
+
+// TestDecide: a decision is for its user, for minutes, and for the site as it was.
+func TestDecide(t *testing.T) {
+	dir := t.TempDir()
+	made := time.Now()
+	file, conf := filepath.Join(dir, "decisions.json"), filepath.Join(dir, "slurm.conf")
+	all := File{Made: made, UID: 7, Tasks: map[string]Decision{"s:a b": {Node: "n", Gres: "shard:1"}}}
+	if err := errors.Join(files.WriteJSON(file, all), os.WriteFile(conf, nil, 0o644), os.Chtimes(conf, made, made.Add(-time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	const yes = "node=n gres=shard:1\n"
+	for _, tt := range []struct {
+		name  string
+		args  []string
+		later time.Duration
+		conf  time.Duration // when the configuration was changed last, after the decision
+		want  string
+	}{
+		{"of this user", []string{"s:a+b", "7"}, time.Minute, -time.Hour, yes},
+		{"of anybody", []string{"s:a b"}, time.Minute, -time.Hour, yes},
+		{"of another user", []string{"s:a+b", "8"}, time.Minute, -time.Hour, ""},
+		{"of another sweep", []string{"t:a+b", "7"}, time.Minute, -time.Hour, ""},
+		{"too old", []string{"s:a+b", "7"}, time.Hour, -time.Hour, ""},
+		{"of the future", []string{"s:a+b", "7"}, -time.Hour, -2 * time.Hour, ""},
+		{"the site changed", []string{"s:a+b", "7"}, 2 * time.Minute, time.Minute, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := os.Chtimes(conf, made, made.Add(tt.conf)); err != nil {
+				t.Fatal(err)
+			}
+			var out bytes.Buffer
+			args := append([]string{"-decisions", file, "-conf", conf}, tt.args...)
+			if err := Decide(args, made.Add(tt.later), &out); err != nil || out.String() != tt.want {
+				t.Errorf("%v, it says %q, want %q", err, out.String(), tt.want)
+			}
+		})
+	}
+}
+
+// TestFolder: in a folder each user has a file, and one that somebody else wrote, or a
+// link, does not count.
+func TestFolder(t *testing.T) {
+	dir := t.TempDir()
+	me := strconv.Itoa(os.Getuid())
+	ask := func(uid ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if err := Decide(append([]string{"-decisions", dir, "-conf", filepath.Join(dir, "none"), "s:a"}, uid...), time.Now(), &out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	all := &File{Made: time.Now(), UID: os.Getuid(), Tasks: map[string]Decision{"s:a": {Node: "n", Gres: "gpu:1"}}}
+	if got := ask(me); got != "" {
+		t.Errorf("nobody decided: %q", got)
+	}
+	if err := all.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(me); got != "node=n gres=gpu:1\n" {
+		t.Errorf("its own: %q", got)
+	}
+	if got := ask() + ask("../"+me) + ask(me+"1"); got != "" {
+		t.Errorf("without a user, of a path, of another: %q", got)
+	}
+	all.UID++ // somebody writes for another user
+	if err := all.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(strconv.Itoa(all.UID)); got != "" {
+		t.Errorf("forged: %q", got)
+	}
+	mine := filepath.Join(dir, me+".json")
+	if err := errors.Join(os.Rename(mine, mine+".old"), os.Symlink(mine+".old", mine)); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask(me); got != "" {
+		t.Errorf("a link: %q", got)
+	}
+}
