@@ -31,26 +31,26 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	scripts := f.Bool("scripts", false, "print the batch scripts, too")
 	decisions := f.String("decisions", "", "write for decide where each task should go to `FILE`, or to UID.json in a folder")
 	every := f.Duration("every", 0, "with -decisions, plan again each `TIME`")
-	if err := p.parse(f, args, aboutPlan, ""); err != nil {
+	if err := p.parse(f, args, aboutPlan); err != nil {
 		return err
 	}
 	if *every < 0 || *every > 0 && *decisions == "" {
 		return wrong("-every is %v: want more than 0, and -decisions", *every)
 	}
-	for { // once, or until it is ended
-		err := p.planOnce(ctx, in, *scripts, *decisions)
-		switch {
-		case *every == 0:
-			return err
-		case ctx.Err() != nil:
-			return nil
-		case errors.Is(err, site.ErrNoCluster):
+	once := func() error { return p.planOnce(ctx, in, *scripts, *decisions) }
+	err := once()
+	for *every > 0 && ctx.Err() == nil && (err == nil || errors.Is(err, site.ErrNoCluster)) { // until it is ended
+		if err != nil {
 			fmt.Fprintf(p.stderr, "colloc slurm plan: %v: trying again\n", err)
-		case err != nil:
-			return err
 		}
-		rest(ctx, *every)
+		if rest(ctx, *every); ctx.Err() == nil {
+			err = once()
+		}
 	}
+	if *every > 0 && ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // planOnce reads everything anew, plans, and prints.

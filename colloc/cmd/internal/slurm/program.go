@@ -59,16 +59,16 @@ func (p *program) advise(ctx context.Context, args []string) error {
 func wrong(format string, args ...any) error { return usage.Wrong(format, args...) }
 
 // parse reads the flags of one subcommand, whose help begins with about; nothing may
-// follow them but what operands names, which the subcommand looks at itself.
-func (p *program) parse(f *flag.FlagSet, args []string, about, operands string) error {
+// follow them.
+func (p *program) parse(f *flag.FlagSet, args []string, about string) error {
 	if p.flags != nil {
 		p.flags(f)
 		return flag.ErrHelp
 	}
-	if err := usage.Parse(f, args, p.stdout, operands, about); err != nil {
+	if err := usage.Parse(f, args, p.stdout, "", about); err != nil {
 		return err
 	}
-	if operands == "" && f.NArg() != 0 {
+	if f.NArg() != 0 {
 		return wrong("%d operands, want 0; see -h", f.NArg())
 	}
 	return nil
@@ -88,7 +88,7 @@ func (p *program) shadow(ctx context.Context, args []string) error {
 	c := shadow.Slurm{Client: p.client, Now: p.now}
 	f.StringVar(&c.Prometheus, "prometheus", "", "ask the server at `URL` for the GPUs' use")
 	f.StringVar(&c.Match, "match", "", "with -prometheus: narrow the series down, such as cluster=\"a\"")
-	if err := p.parse(f, args, aboutShadow, ""); err != nil {
+	if err := p.parse(f, args, aboutShadow); err != nil {
 		return err
 	}
 	if err := o.Check(); err != nil {

@@ -31,7 +31,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	dry := f.Bool("dry-run", false, "print the plan and the scripts, and submit nothing")
 	wait := f.Bool("wait", false, "stay until every task is over, planning again what still waits")
 	retries := f.Int("retries", 1, "with -wait, `HOW` often a task that failed is run again")
-	if err := p.parse(f, args, aboutSubmit, ""); err != nil {
+	if err := p.parse(f, args, aboutSubmit); err != nil {
 		return err
 	}
 	unlock, err := lock(*in.submitted + ".lock")

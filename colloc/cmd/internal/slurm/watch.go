@@ -32,7 +32,7 @@ watch is called.`
 func (p *program) follow(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("watch", flag.ContinueOnError)
 	in := inputFlags(f)
-	if err := p.parse(f, args, aboutWatch, ""); err != nil {
+	if err := p.parse(f, args, aboutWatch); err != nil {
 		return err
 	}
 	d, err := in.open()

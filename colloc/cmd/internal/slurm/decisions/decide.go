@@ -59,12 +59,13 @@ func Decide(args []string, now time.Time, out io.Writer) error {
 	if old := now.Sub(all.Made); !known || old > a.age || old < -time.Minute { // a file of the future is none of ours
 		return nil
 	}
+	const grain = time.Second // clocks of file systems are coarse
 	for _, file := range []string{a.conf, filepath.Join(filepath.Dir(a.conf), "gres.conf")} {
 		info, err := os.Stat(file)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if err == nil && info.ModTime().After(all.Made) {
+		if err == nil && info.ModTime().After(all.Made.Add(-grain)) {
 			return nil
 		}
 	}

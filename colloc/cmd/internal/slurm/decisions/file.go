@@ -48,13 +48,19 @@ func (f *File) Write(path string) error {
 	return files.WriteJSON(path, f)
 }
 
+// written reports whether a file is there that a user, given as a number, wrote.
+func written(path, uid string) bool {
+	_, err := strconv.ParseUint(uid, 10, 32)
+	info, missing := os.Lstat(path)
+	return err == nil && missing == nil && info.Mode().IsRegular() && ownedBy(info, uid)
+}
+
 // read reads the decisions about the jobs of a user, nil if there are none. Those in a
 // folder count only if the file is that user's own.
 func read(path, uid string) (*File, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, uid+".json")
-		info, err := os.Lstat(path)
-		if _, bad := strconv.ParseUint(uid, 10, 32); bad != nil || err != nil || !info.Mode().IsRegular() || !ownedBy(info, uid) {
+		if !written(path, uid) {
 			return nil, nil //nolint:nilnil // nobody decided for this user
 		}
 	}
