@@ -48,7 +48,7 @@ func (p *program) plan(ctx context.Context, args []string) error {
 		}
 	}
 	if *every > 0 && ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it goes on until it is ended, and was
 	}
 	return err
 }
