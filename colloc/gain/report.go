@@ -23,11 +23,11 @@ type Report struct {
 	Pools []Pool `json:"pools"`
 	// Known says how much was known of the jobs.
 	Known Known `json:"known"`
-	// Together are the kinds of jobs that would have shared most, at most 20; Pairs all
-	// jobs that would, in the order in which they came together, of the replication that
-	// is the history as it was.
+	// Together are the kinds of jobs that would have shared most, at most 20.
 	Together []Together `json:"together"`
-	Pairs    []Pair     `json:"-"`
+	// Pairs are all jobs that would have shared, in the order in which they came together.
+	// They are of the replication that is the history as it was.
+	Pairs []Pair `json:"-"`
 	// Assumed are sentences.
 	Assumed []string `json:"assumed"`
 }
@@ -51,17 +51,18 @@ type Gain struct {
 	// Without and With are the replays.
 	Without Times `json:"without"`
 	With    Times `json:"with"`
-	// SavedHours are GPU hours that no job would have occupied, SavedShare the part of all,
-	// SavedWaiting hours that jobs would have waited less, all together, EndedEarlier the
-	// hours by which jobs would have ended earlier, waiting and slowdown together.
+	// SavedHours are GPU hours that no job would have occupied, SavedShare the part of all.
+	// SavedWaiting are the hours that jobs would have waited less, all together.
+	// EndedEarlier are the hours by which jobs would have ended earlier, waiting and
+	// slowdown together.
 	SavedHours   predict.Estimate `json:"saved_gpu_hours"`
 	SavedShare   predict.Estimate `json:"saved_share"`
 	SavedWaiting predict.Estimate `json:"saved_waiting_hours"`
 	EndedEarlier predict.Estimate `json:"ended_earlier_hours"`
-	// Shared is the part of the jobs that would have shared, Slowdown how much longer these
-	// would have run on average, 1 or more; Later is the part of the jobs that would have ended later,
-	// by 5 % of their run time and a minute at least; Died are runs that would have run
-	// out of memory, for each job.
+	// Shared is the part of the jobs that would have shared. Slowdown is how much longer
+	// these would have run on average, 1 or more. Later is the part of the jobs that would
+	// have ended later, by 5 % of their run time and a minute at least. Died are runs that
+	// would have run out of memory, for each job.
 	Shared   float64 `json:"shared"`
 	Slowdown float64 `json:"slowdown"`
 	Later    float64 `json:"later"`
@@ -79,8 +80,9 @@ type Times struct {
 
 // Known counts jobs by what was known of them.
 type Known struct {
-	// Watched were observed, Alike were not, but others of their kind, Prior are as
-	// Options.Prior says, Unknown run alone, and so do those that were the First of their kind.
+	// Watched were observed. Alike were not, but others of their kind were. Prior are as
+	// Options.Prior says. Unknown run alone, and so do those that were the First of their
+	// kind.
 	Watched int `json:"watched"`
 	Alike   int `json:"alike"`
 	Prior   int `json:"prior"`

@@ -59,10 +59,11 @@ type Options struct {
 	ObserveAfter time.Duration
 	ObserveError float64
 
-	// Quotas are the most GPUs that tasks of a user may ask for at once, by Task.User;
-	// "*" is of each user who is not named, and without it there is no limit for them.
-	// What is beyond is held back from the policy until tasks of that user ended, the
-	// highest Priority first, then the order of arrival; such a wait counts like any.
+	// Quotas are the most GPUs that tasks of a user may ask for at once, by Task.User.
+	// "*" is of each user who is not named; without it there is no limit for them.
+	// What is beyond is held back from the policy until tasks of that user ended. Then
+	// the highest Priority goes first, then the order of arrival. Such a wait counts
+	// like any.
 	Quotas map[string]int
 	// ShareCPU lets machines run tasks that want more cores than there are: all of them
 	// then run at the part of the speed that their cores are of what they want. Without

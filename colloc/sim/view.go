@@ -108,8 +108,8 @@ type NodeView struct {
 	Index int
 	// First and Count are its GPUs, MIG instances not among them.
 	First, Count int
-	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory; CPU
-	// is less than 0 where more cores are wanted than there are, see [Options].ShareCPU.
+	// CPU and Memory are what is left of the host's, of TotalCPU and TotalMemory. CPU is
+	// less than 0 where more cores are wanted than there are, see [Options].ShareCPU.
 	CPU, TotalCPU       float64
 	Memory, TotalMemory profile.Bytes
 }

@@ -1,3 +1,3 @@
-// Package decide holds colloc_client.py, which asks a station that was started with
-// -decide, or any server with the handler of package decide, and the test that it works.
+// Package decide holds colloc_client.py and the test that it works. The client asks a
+// station that was started with -decide, or any server with the handler of package decide.
 package decide

@@ -139,6 +139,7 @@ func TestTree(t *testing.T) {
 		{"package comments", packageComments},
 		{"examples", examples},
 		{"driver types", driverTypes},
+		{"prose", prose},
 		{"file size", fileSize},
 		{"panics", panics},
 		{"unfinished", unfinished},

@@ -36,13 +36,13 @@ type Job struct {
 	// Submitted is when it began to wait, Started when it ran; zero while it waits.
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`
-	// GPUs is how many it wants or has, Product of which, if it says so; On are the IDs of those
-	// that it has, as far as anybody knows.
+	// GPUs is how many it wants or has, Product of which, if it says so. On are the IDs of
+	// those that it has, as far as anybody knows.
 	GPUs    int      `json:"gpus"`
 	Product string   `json:"product,omitempty"`
 	On      []string `json:"on,omitempty"`
-	// Busy is the part of the time or of the SMs that it uses now of each of its GPUs, Memory
-	// what it takes of each.
+	// Busy is the part of the time or of the SMs that it uses now of each of its GPUs. Memory
+	// is what it takes of each.
 	Busy   profile.Opt[float64]       `json:"busy,omitzero"`
 	Memory profile.Opt[profile.Bytes] `json:"memory,omitzero"`
 }

@@ -93,8 +93,8 @@ type JobInfo struct {
 	// ran without suspensions; only accounting says both.
 	Eligible time.Time     `json:"eligible,omitzero"`
 	Elapsed  time.Duration `json:"elapsed_ns,omitempty"`
-	// GPUBusy is the share of the time in which it kept its GPUs busy, GPUMemory the peak
-	// of a task of it, where accounting watches GPUs.
+	// GPUBusy is the share of the time in which it kept its GPUs busy. GPUMemory is the
+	// peak of a task of it. Both are known where accounting watches GPUs.
 	GPUBusy   profile.Opt[float64]       `json:"gpu_busy,omitzero"`
 	GPUMemory profile.Opt[profile.Bytes] `json:"gpu_memory_bytes,omitzero"`
 	// Restarts is how often it was put back into the queue.
