@@ -177,6 +177,9 @@ func (o *options) place(ctx context.Context, jobs []grammar.Job, known map[strin
 	}
 	if client == nil {
 		s, err = o.prepare(ctx, jobs, known, filepath.Join(o.logs, fakeName))
+		if err != nil && note != "" {
+			err = fmt.Errorf("%s: %w", note, err)
+		}
 		return s, note, err
 	}
 	at, err := stationHost(ctx, client)

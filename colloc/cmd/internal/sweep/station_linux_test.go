@@ -181,6 +181,9 @@ func TestStationFlag(t *testing.T) {
 	if out := checkGuest(t, dir, 2, "-station", "yes", "-per-gpu", "1", "--", "true"); !strings.Contains(out, "-per-gpu") {
 		t.Errorf("what it cannot heed prints %s", out)
 	}
+	if out := checkGuest(t, dir, 2, "-gpus", "99", "--", "true"); !strings.Contains(out, "cannot heed -gpus") {
+		t.Errorf("without a GPU of its own it prints %s", out)
+	}
 	o := &options{}
 	if err := o.parse([]string{"-per-gpu", "1", "--", "true"}); err != nil {
 		t.Fatal(err)
