@@ -39,7 +39,7 @@ func sentences(tr *tree) []sentence {
 		}
 		for _, doc := range docs(s.ast) {
 			text := preformed.ReplaceAllString(doc.Text(), "\n")
-			for _, paragraph := range strings.Split(text, "\n\n") {
+			for paragraph := range strings.SplitSeq(text, "\n\n") {
 				for _, one := range sentenceEnd.Split(paragraph, -1) {
 					words := len(strings.Fields(one))
 					if words == 0 {
