@@ -9,7 +9,7 @@ import (
 // TestFixture: of a function with one line of no use, the mutants of this line survive, and
 // of the others only those that change nothing.
 func TestFixture(t *testing.T) {
-	r := run{n: 100, seed: 1, limit: time.Minute, temp: t.TempDir()}
+	r := run{n: 100, seed: 1, match: "^Test", limit: time.Minute, temp: t.TempDir()}
 	p, err := load("testdata/fixture")
 	if err != nil {
 		t.Fatal(err)
