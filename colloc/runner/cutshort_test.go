@@ -116,3 +116,35 @@ func TestEndedBefore(t *testing.T) {
 		}
 	}
 }
+
+// TestKillWhileStopped kills tasks that are being stopped, to run again, and do not heed
+// SIGTERM: they are cancelled all the same.
+func TestKillWhileStopped(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(2), nil)
+	stubborn := shell(`trap "" TERM; echo ready; until [ -e "$1" ]; do sleep 0.01; done; exit 7`, filepath.Join(dir, "go"))
+	stubborn.Retries = 1
+	reasons := []backlog.Stop{backlog.StopOverrun, backlog.StopLostGPU, backlog.StopTimeout}
+	ids := g.submit(t, stubborn, stubborn, stubborn)
+	done := g.start(t)
+	for i, id := range ids {
+		waitFor(t, func() bool { r := g.record(t, id); return r.State == Running && output(t, r) == "ready\n" })
+		g.mu.Lock()
+		g.stop(g.queue.ByID[id], reasons[i])
+		g.mu.Unlock()
+	}
+	if err := g.Kill(ids...); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range g.Records() {
+		if r.State != Cancelled || r.Runs != 1 {
+			t.Errorf("stopped for reason %d, then killed: it is %v after %d runs: %s", reasons[i], r.State, r.Runs, r.Err)
+		}
+	}
+}

@@ -289,9 +289,11 @@ func (r *Runner) failed() {
 	}
 }
 
-// stop ends a run: SIGTERM now, SIGKILL after the grace.
+// stop ends a run: SIGTERM now, SIGKILL after the grace. A run that is being ended already
+// goes on to be, and its task is not queued again if that is what is asked now.
 func (r *Runner) stop(e *backlog.Entry, why backlog.Stop) {
-	if e.State != Starting && e.State != Running || e.Stop != 0 && e.Stop != backlog.StopSpared {
+	ending := e.Stop != 0 && e.Stop != backlog.StopSpared
+	if e.State != Starting && e.State != Running || ending && (e.Stop.Final() || !why.Final()) {
 		return
 	}
 	e.Stop = why

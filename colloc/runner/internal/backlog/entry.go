@@ -94,6 +94,9 @@ const (
 	StopOverrun
 )
 
+// Final reports whether the task is not to run again.
+func (s Stop) Final() bool { return s == StopKilled || s == StopHalted }
+
 // Alone reports whether the task's present placement shares with nobody.
 func (e *Entry) Alone() bool { return e.Task.Alone || e.Task.Width() > 1 || e.TakesAll() }
 
