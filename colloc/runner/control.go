@@ -50,20 +50,29 @@ func (r *Runner) Spare(ids ...string) error {
 
 // Retry queues tasks again that failed or were cancelled, with fresh Retries,
 // and forgets what was done for their memory. ErrUnknown changes nothing; a task
-// that is not over, or succeeded, stays as it is.
+// that is not over, or succeeded, stays as it is. All named come back from the history, in
+// one transaction.
 func (r *Runner) Retry(ids ...string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	entries, err := r.find(ids)
+	if err == nil {
+		err = r.recall(ids...)
+	}
+	if err == nil {
+		entries, err = r.find(ids) // with those that came back
+	}
+	if err == nil {
+		err = r.retry(entries)
+	}
 	if err != nil {
 		return err
 	}
-	r.retry(entries)
 	defer r.poke()
 	return r.commit()
 }
 
-// find looks up tasks; none means all.
+// find looks up tasks; none means all. Those of the history are left out: they are over.
 func (r *Runner) find(ids []string) ([]*backlog.Entry, error) {
 	if r.closed {
 		return nil, fmt.Errorf("runner: %w", ErrClosed)
@@ -71,12 +80,11 @@ func (r *Runner) find(ids []string) ([]*backlog.Entry, error) {
 	if len(ids) == 0 {
 		return r.queue.Entries, nil
 	}
-	if err := r.recall(ids...); err != nil {
-		return nil, err
-	}
-	entries := make([]*backlog.Entry, len(ids))
-	for i, id := range ids {
-		if entries[i] = r.queue.ByID[id]; entries[i] == nil {
+	entries := make([]*backlog.Entry, 0, len(ids))
+	for _, id := range ids {
+		if e := r.queue.ByID[id]; e != nil {
+			entries = append(entries, e)
+		} else if !r.past(id) {
 			return nil, fmt.Errorf("runner: %w: %q", ErrUnknown, id)
 		}
 	}

@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -171,7 +170,9 @@ func (r *Runner) inARow(e *backlog.Entry, soon bool) {
 	r.halted, r.broken = true, true
 	r.pending = append(r.pending, Event{Kind: EventHalted, At: r.now(), Text: fmt.Sprintf(
 		"%d tasks in a row failed within %v of their start, task %s with: %s: no further task starts, and they are queued again", len(r.row), Soon, e.Task.ID, e.Err)})
-	r.retry(r.row)
+	if err := r.retry(r.row); err != nil {
+		r.warn("history", nil, "they are not queued again: "+err.Error())
+	}
 	r.row = nil
 }
 
@@ -332,14 +333,18 @@ func (r *Runner) checkRun(e *backlog.Entry, now time.Time) {
 }
 
 // retry queues those of the tasks again that failed or were cancelled.
-func (r *Runner) retry(entries []*backlog.Entry) {
-	var again []*backlog.Entry
-	for _, e := range slices.Clone(entries) { // recall may change them
-		if e.State != Failed && e.State != Cancelled || r.recall(dependencies(&e.Task)...) != nil {
-			continue
+func (r *Runner) retry(entries []*backlog.Entry) error {
+	again := make([]*backlog.Entry, 0, len(entries))
+	for _, e := range entries {
+		if e.State == Failed || e.State == Cancelled {
+			again = append(again, e)
 		}
+	}
+	if err := r.recall(dependencies(again)...); err != nil {
+		return err
+	}
+	for _, e := range again {
 		e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Avoid, e.Stop = 0, 0, 0, 0, backlog.Saved{}.Avoid, 0
-		again = append(again, e)
 	}
 	hopeless := r.queue.Retry(again)
 	for _, e := range again {
@@ -348,4 +353,5 @@ func (r *Runner) retry(entries []*backlog.Entry) {
 		}
 	}
 	r.hopeless(hopeless)
+	return nil
 }

@@ -2,7 +2,9 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 )
 
@@ -51,36 +53,34 @@ func (r *Runner) archive() {
 	}
 }
 
-// recall takes tasks back from the history; those that are not there either stay unknown.
+// recall takes tasks back from the history, in one transaction; those that are not there
+// either stay unknown.
 func (r *Runner) recall(ids ...string) error {
-	for _, id := range ids {
-		if r.queue.ByID[id] != nil || r.closed {
-			continue
-		}
-		e, err := r.store.Recall(id)
-		if err != nil {
-			return fmt.Errorf("runner: %w", err)
-		}
-		if e != nil {
-			r.queue.Restore(e)
-		}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return r.queue.ByID[id] != nil })
+	if len(ids) == 0 || r.closed || len(r.store.Past.Ended) == 0 {
+		return nil
+	}
+	entries, err := r.store.Recall(ids...)
+	if err != nil {
+		return fmt.Errorf("runner: %w", err)
+	}
+	for _, e := range entries {
+		r.queue.Restore(e)
 	}
 	return nil
 }
 
-// dependencies are the IDs that a task names.
-func dependencies(t *Task) (ids []string) {
-	for _, d := range t.After {
-		ids = append(ids, d.Task)
+// dependencies are the IDs that tasks name.
+func dependencies(entries []*backlog.Entry) (ids []string) {
+	for _, e := range entries {
+		for _, d := range e.Task.After {
+			ids = append(ids, d.Task)
+		}
 	}
 	return ids
 }
 
 // past reports whether the history has a task of that ID.
 func (r *Runner) past(id string) bool {
-	if len(r.store.Past.Ended) == 0 {
-		return false
-	}
-	_, ok := r.store.Look(id)
-	return ok
+	return len(r.store.Past.Ended) > 0 && r.store.Has(id)
 }

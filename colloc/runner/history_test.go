@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestHistory lets most tasks that are over move to the history: they are found there, counted,
@@ -82,5 +83,49 @@ func TestHistory(t *testing.T) {
 	}
 	if r := again.record(t, "retried"); r.Runs != 2 || r.Number != 1 {
 		t.Errorf("the task that ran again is %+v", r)
+	}
+}
+
+// TestHistoryNamed names many tasks of the history: what they are over for costs no write and
+// brings none back to memory; to queue them again is one transaction.
+func TestHistoryNamed(t *testing.T) {
+	const n = 200
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Keep, c.Watch = 1, time.Hour })
+	tasks := make([]Task, n)
+	for i := range tasks {
+		tasks[i] = shell("true")
+	}
+	ids := g.submit(t, tasks...)
+	if err := g.Kill(ids...); err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	g.archive()
+	before := g.store.Written()
+	g.mu.Unlock()
+	for name, do := range map[string]func(...string) error{"Kill": g.Kill, "Spare": g.Spare, "Hold": g.Hold, "Release": g.Release} {
+		if err := do(ids...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := do("1", "no such"); !errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: error is %v, want ErrUnknown", name, err)
+		}
+	}
+	if err := g.Retry("1", "no such"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("Retry: error is %v, want ErrUnknown", err)
+	}
+	if in, writes := len(g.Records()), g.store.Written()-before; in != 1 || writes != 0 {
+		t.Errorf("%d tasks are in memory after %d writes, want 1 and none", in, writes)
+	}
+	if err := g.Retry(ids...); err != nil {
+		t.Fatal(err)
+	}
+	if in, writes := len(g.Records()), g.store.Written()-before; in != n || writes > n { // of pages; as many transactions would write several each
+		t.Errorf("%d tasks are in memory after %d writes, want %d and at most as many", in, writes, n)
+	}
+	for _, r := range g.Records() {
+		if r.State != Queued {
+			t.Errorf("task %s is %v", r.Task.ID, r.State)
+		}
 	}
 }

@@ -81,10 +81,10 @@ func (r *Runner) admit(tasks []Task) ([]*backlog.Entry, error) {
 		}
 		entries[i] = e
 	}
+	if err := r.recall(dependencies(entries)...); err != nil {
+		return nil, err
+	}
 	for i, e := range entries {
-		if err := r.recall(dependencies(&e.Task)...); err != nil {
-			return nil, err
-		}
 		if err := r.checkTask(&tasks[i], taken); err != nil {
 			errs = append(errs, fmt.Errorf("task %q: %w", e.Task.ID, err))
 		}

@@ -27,8 +27,11 @@ func (s *Station) do(r *http.Request, u peer.User) (any, error) {
 	if err := wire.Read(r, &in); err != nil {
 		return nil, err
 	}
-	if len(in.IDs) == 0 {
+	switch n := len(in.IDs); {
+	case n == 0:
 		return nil, api.Errorf(api.Invalid, "ids", "name at least one", "there is none")
+	case n > api.MaxTasks:
+		return nil, api.Errorf(api.TooLarge, "ids", "name them in several requests", "%d jobs, want at most %d", n, api.MaxTasks)
 	}
 	for _, id := range in.IDs {
 		record, err := s.find(id)

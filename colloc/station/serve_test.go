@@ -71,6 +71,7 @@ func TestRefused(t *testing.T) {
 		{"log of no job", "GET", "/v1/jobs/77/log", "", api.NotFound, `job "77"`, "none"},
 		{"no verb", "POST", "/v1/jobs/kill", `{"ids":["1"]}`, api.NotFound, "", "nothing of that name"},
 		{"no jobs", "POST", "/v1/jobs/cancel", `{"ids":[]}`, api.Invalid, "ids", "none"},
+		{"too many jobs", "POST", "/v1/jobs/cancel", `{"ids":["1"` + strings.Repeat(`,"1"`, api.MaxTasks) + `]}`, api.TooLarge, "ids", "10001 jobs, want at most 10000"},
 		{"cancel nobody", "POST", "/v1/jobs/cancel", `{"ids":["77"]}`, api.NotFound, "", "none"},
 		{"wait for nobody", "GET", "/v1/wait?id=77", "", api.NotFound, "", "none"},
 		{"wait for long", "GET", "/v1/wait?id=77&timeout=1000h", "", api.Invalid, "timeout", "1000h"},

@@ -103,7 +103,7 @@ func (c *Client) Job(ctx context.Context, id string) (j Job, err error) {
 	return j, c.call(ctx, http.MethodGet, "/v1/jobs/"+id, nil, nil, &j)
 }
 
-// Do cancels, requeues, holds or releases jobs, all of them or none.
+// Do cancels, requeues, holds or releases jobs, at most [MaxTasks]: all of them or none.
 func (c *Client) Do(ctx context.Context, verb string, ids ...string) error {
 	return c.call(ctx, http.MethodPost, "/v1/jobs/"+verb, nil, IDs{ids}, nil)
 }

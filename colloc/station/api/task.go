@@ -70,7 +70,7 @@ const (
 	MaxName = 200
 	// MaxAfter is for how many jobs one waits.
 	MaxAfter = 1000
-	// MaxTasks is how many tasks come in one request.
+	// MaxTasks is how many tasks come in one request, or IDs of jobs.
 	MaxTasks = 10_000
 	// MaxBody is the length of a request.
 	MaxBody = 64 * profile.MiB

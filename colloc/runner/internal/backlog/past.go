@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -53,41 +54,66 @@ func (s *Store) putPast(tx *bbolt.Tx, past *Past) error {
 	return errors.Join(meta.Put(keyFormat, []byte(formatPast)), meta.Put(keyPast, value))
 }
 
-// Recall moves a task back from the history; nil if it has none of that ID.
-func (s *Store) Recall(id string) (e *Entry, err error) {
-	var past Past
+// Recall moves tasks back from the history in one transaction. Those that it does not have
+// are left out.
+func (s *Store) Recall(ids ...string) (entries []*Entry, err error) {
+	past := s.Past
 	err = s.update(func(tx *bbolt.Tx) error {
-		ids := tx.Bucket(bucketPastIDs)
-		if ids == nil || ids.Get([]byte(id)) == nil {
+		if tx.Bucket(bucketPastIDs) == nil {
 			return nil
 		}
-		key := append([]byte(nil), ids.Get([]byte(id))...) // the memory is the transaction's
-		found := new(Entry)
-		value := append([]byte(nil), tx.Bucket(bucketPast).Get(key)...)
-		if err := unseal(value, &found.Saved); err != nil {
-			return err
-		}
-		if found.ProfileKey != nil {
-			found.Profile = new(profile.Profile)
-			if err := unseal(tx.Bucket(bucketProfiles).Get(found.ProfileKey), found.Profile); err != nil {
+		for _, id := range ids {
+			e, err := recallOne(tx, []byte(id))
+			if err != nil {
 				return err
 			}
-			found.Task.Profile = found.Profile
+			if e != nil {
+				entries, past = append(entries, e), past.count(e, -1)
+			}
 		}
-		err := errors.Join(ids.Delete([]byte(id)), tx.Bucket(bucketPast).Delete(key), tx.Bucket(bucketTasks).Put(key, value))
-		if err != nil {
-			return err
+		if len(entries) == 0 {
+			return nil
 		}
-		e, past = found, s.Past.count(found, -1)
 		return s.putPast(tx, &past)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
-	if e != nil {
-		s.Past = past
+	s.Past = past
+	return entries, nil
+}
+
+// recallOne moves a task back from the history; nil if it has none of that ID.
+func recallOne(tx *bbolt.Tx, id []byte) (*Entry, error) {
+	ids, records := tx.Bucket(bucketPastIDs), tx.Bucket(bucketPast)
+	key := bytes.Clone(ids.Get(id)) // the memory is the transaction's
+	if key == nil {
+		return nil, nil //nolint:nilnil // there is none
 	}
-	return e, nil
+	e, value := new(Entry), bytes.Clone(records.Get(key))
+	if err := unseal(value, &e.Saved); err != nil {
+		return nil, err
+	}
+	if e.ProfileKey != nil {
+		e.Profile = new(profile.Profile)
+		if err := unseal(tx.Bucket(bucketProfiles).Get(e.ProfileKey), e.Profile); err != nil {
+			return nil, err
+		}
+		e.Task.Profile = e.Profile
+	}
+	return e, errors.Join(ids.Delete(id), records.Delete(key), tx.Bucket(bucketTasks).Put(key, value))
+}
+
+// Has reports whether the history has a task of that ID.
+func (s *Store) Has(id string) (ok bool) {
+	err := s.guard(func() error {
+		return s.db.View(func(tx *bbolt.Tx) error {
+			ids := tx.Bucket(bucketPastIDs)
+			ok = ids != nil && ids.Get([]byte(id)) != nil
+			return nil
+		})
+	})
+	return ok && err == nil
 }
 
 // Look reads one record of the history; false if there is none of that ID.
