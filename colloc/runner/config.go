@@ -119,8 +119,8 @@ type Config struct {
 	Keep int
 	// Turns decides who is next; nil goes by priority and submission alone.
 	Turns Turns
-	// Serve makes Run wait for further tasks when all are over, and for GPUs when none is
-	// left. It then returns after Drain, or when its context is done.
+	// Serve makes Run wait for further tasks when all are over, and for GPUs that it has seen
+	// and that are gone or lost when no other is left, or a task fits no other. It then returns after Drain, or when its context is done.
 	Serve bool
 	// Sync makes every transaction wait for the disk, so that the queue survives
 	// the loss of power and not only of the process. It costs milliseconds.

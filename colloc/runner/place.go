@@ -31,7 +31,7 @@ func (r *Runner) place() []*backlog.Entry {
 	if seats <= 0 && r.config.Serve || alive && (seats <= 0 || r.halted) {
 		return nil
 	}
-	p := &pass{r: r, seats: seats, refused: make(map[barred]string), disks: make(map[string]string)}
+	p := &pass{r: r, seats: seats, refused: make(map[barred]refusal), disks: make(map[string]string)}
 	for _, e := range r.turn() {
 		if !alive {
 			r.withdraw(e, Failed, "no GPU is left")
@@ -49,11 +49,17 @@ func (r *Runner) place() []*backlog.Entry {
 type pass struct {
 	r       *Runner
 	seats   int
-	refused map[barred]string
+	refused map[barred]refusal
 	disks   map[string]string // what is wrong with that of a folder
 	kept    []int             // the cards that are kept free for a task that waited too long
 	waits   []*backlog.Entry
 	starts  []*backlog.Entry
+}
+
+// refusal is why tasks do not start.
+type refusal struct {
+	why    string
+	absent bool // no room would help, but a GPU that comes back
 }
 
 // try starts a task, or notes what it waits for.
@@ -72,19 +78,25 @@ func (p *pass) try(e *backlog.Entry) {
 		e.Waiting = full // no GPU could help it: who comes after it does not overtake
 		return
 	}
-	why, known := p.refused[class]
+	refused, known := p.refused[class]
 	if !known {
-		var err error
-		if why, err = p.fit(e, append(closed, p.kept...)); err != nil {
+		why, err := p.fit(e, append(closed, p.kept...))
+		if refused = (refusal{why: why}); errors.Is(err, fleet.ErrAbsent) && p.r.config.Serve {
+			refused, err = refusal{why: err.Error(), absent: true}, nil
+		}
+		if err != nil {
 			p.r.withdraw(e, Failed, err.Error())
 			return
 		}
-		if why == "" {
+		if refused.why == "" {
 			return
 		}
-		p.refused[class] = why
+		p.refused[class] = refused
 	}
-	e.Waiting = why
+	e.Waiting = refused.why
+	if refused.absent {
+		return // as with a full disk
+	}
 	p.waits = append(p.waits, e)
 	if !known && p.kept == nil && e.Overtaken >= patience {
 		p.kept = p.r.fleet.Keep(e, closed)

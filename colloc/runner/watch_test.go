@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
@@ -198,5 +200,56 @@ func TestRelist(t *testing.T) {
 		if r.State != Succeeded || r.Failures != 0 || (r.GPU == "stays") != (i == 1) || r.GPU == "old-a" {
 			t.Errorf("task %s is %v on %s: %s", r.Task.ID, r.State, r.GPU, r.Err)
 		}
+	}
+}
+
+// TestAbsent lets tasks wait, where the runner serves, that fit only GPUs that are not there
+// now: they run once those come back. What never fitted one fails, and what fits another runs.
+func TestAbsent(t *testing.T) {
+	const all = `{"gpus": [{"name": "T4", "id": "small"}, {"name": "A100-40GB", "id": "a"}, {"name": "A100-40GB", "id": "b"}]}`
+	for name, without := range map[string]string{
+		"gone": `{"gpus": [{"name": "T4", "id": "small"}]}`,
+		"lost": strings.ReplaceAll(all, `"A100-40GB"`, `"A100-40GB", "lost": true`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, t.TempDir(), all, func(c *Config) { c.Serve = true })
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- g.Run(ctx) }()
+			task := func(id string, gpus int, memory profile.Bytes) Task {
+				t := shell("true")
+				t.ID, t.GPUs, t.Memory, t.Held = id, gpus, memory, true
+				return t
+			}
+			g.submit(t, task("gang", 2, 10*profile.GiB), task("large", 1, 30*profile.GiB), task("large too", 1, 30*profile.GiB),
+				task("too large", 1, 60*profile.GiB), task("too wide", 3, profile.GiB), task("fits", 1, profile.GiB))
+			g.rewrite(t, without)
+			waitFor(t, func() bool {
+				states := g.GPUs()
+				return !slices.ContainsFunc(states, func(s GPUState) bool { return s.Device.ID != "small" && !s.Lost })
+			})
+			if err := g.Release(); err != nil {
+				t.Fatal(err)
+			}
+			g.inState(t, "fits", Succeeded)
+			for _, id := range []string{"too large", "too wide"} {
+				g.inState(t, id, Failed)
+			}
+			for _, id := range []string{"gang", "large", "large too"} {
+				waitFor(t, func() bool { return g.record(t, id).Waiting != "" || g.record(t, id).State.Over() })
+				if r := g.record(t, id); r.State != Queued || !strings.HasPrefix(r.Waiting, fleet.ErrAbsent.Error()) {
+					t.Errorf("without its GPUs task %s is %v, waits because %q: %s", id, r.State, r.Waiting, r.Err)
+				}
+			}
+			g.rewrite(t, all)
+			for _, id := range []string{"gang", "large", "large too"} {
+				waitFor(t, func() bool { return g.record(t, id).State.Over() })
+				if r := g.record(t, id); r.State != Succeeded {
+					t.Errorf("with its GPUs again task %s is %v: %s", id, r.State, r.Err)
+				}
+			}
+			stop()
+			<-done // with the error of ctx
+		})
 	}
 }

@@ -70,6 +70,9 @@ func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
 	}
 }
 
+// mostGone is how many cards that are gone are remembered: each layout of MIG has new names.
+const mostGone = 256
+
 // Relist takes cards in that are new, and drops those that are not listed any more, once
 // nothing runs there: another layout of MIG, or a GPU that was put in or taken out. complete
 // says that what is not listed is not there.
@@ -80,6 +83,7 @@ func (f *Fleet) Relist(listed []*Card, complete bool) (come, gone []*Card, err e
 		}
 		if err = errors.Join(err, f.Books.AddGPU(c.gpu(f.config.Mechanisms))); err == nil {
 			f.Cards = append(f.Cards, c)
+			f.gone = slices.DeleteFunc(f.gone, func(g *Card) bool { return g.Info.ID == c.Info.ID })
 			come = append(come, c)
 		}
 	}
@@ -97,6 +101,8 @@ func (f *Fleet) Relist(listed []*Card, complete bool) (come, gone []*Card, err e
 		gone = append(gone, c)
 	}
 	f.Cards = slices.DeleteFunc(slices.Clone(f.Cards), func(c *Card) bool { return slices.Contains(gone, c) })
+	f.gone = append(f.gone, gone...)
+	f.gone = slices.Clone(f.gone[max(0, len(f.gone)-mostGone):])
 	return come, gone, err
 }
 

@@ -19,7 +19,8 @@ type Place struct {
 }
 
 // Fit finds the best card for a task; why says what was missing where there is
-// none. An error means that there will never be one.
+// none. An error means that there will never be one, or none until a card comes back:
+// [ErrAbsent].
 func (f *Fleet) Fit(e *backlog.Entry, kept []int) (best Place, why string, err error) {
 	if e.Task.Width() > 1 {
 		return f.fitGang(e, kept)
@@ -87,20 +88,32 @@ func (f *Fleet) fitOn(e *backlog.Entry, c *Card, g colloc.GPU, p *Place) (reason
 	return reason, err
 }
 
+// ErrAbsent says that a task fits none of the cards that are there, but would fit if those
+// came back that are gone or do not answer.
+var ErrAbsent = errors.New("fits only GPUs that are gone or do not answer")
+
 // tooLarge is an error if a task would fit no card even if it were empty.
 func (f *Fleet) tooLarge(e *backlog.Entry) error {
-	var last string
-	for _, c := range f.Cards {
-		if c.Lost {
-			continue
-		}
+	fits, why, err := f.fitsEmpty(e, f.there())
+	if fits || err != nil {
+		return err
+	}
+	if fits, _, err = f.fitsEmpty(e, f.absent()); fits && err == nil {
+		return fmt.Errorf("%w: %s", ErrAbsent, why)
+	}
+	return errors.New("fits no GPU: " + why)
+}
+
+// fitsEmpty reports whether a task fits one of the cards with nobody on it, and why not.
+func (f *Fleet) fitsEmpty(e *backlog.Entry, cards []*Card) (fits bool, why string, err error) {
+	for _, c := range cards {
 		v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms))
 		if err != nil || v.Fits && v.Free >= f.config.MemoryFloor {
-			return err
+			return err == nil, "", err
 		}
-		last = fmt.Sprintf("%s, when empty: %v", c.Info.ID, v)
+		why = fmt.Sprintf("%s, when empty: %v", c.Info.ID, v)
 	}
-	return errors.New("fits no GPU: " + last)
+	return false, why, nil
 }
 
 // preferred is the first mechanism that a task does not avoid.

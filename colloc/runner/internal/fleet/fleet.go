@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc"
@@ -35,6 +36,7 @@ type Fleet struct {
 
 	config  Config
 	planner Planner
+	gone    []*Card         // that were here and may come back, the last ones
 	blank   profile.Profile // of tasks of which nothing is known
 	solo    solo
 }
@@ -48,6 +50,16 @@ func New(c Config, p Planner, cards []*Card) (*Fleet, error) {
 	var err error
 	f.blank, err = profile.New(profile.Spec{Training: profile.Training{BatchSize: 1}}, profile.Trace{}, profile.GPUModel{})
 	return f, err
+}
+
+// there are the cards that answer.
+func (f *Fleet) there() []*Card {
+	return slices.DeleteFunc(slices.Clone(f.Cards), func(c *Card) bool { return c.Lost })
+}
+
+// absent are the cards that do not answer, or were here.
+func (f *Fleet) absent() []*Card {
+	return slices.DeleteFunc(slices.Concat(f.Cards, f.gone), func(c *Card) bool { return !c.Lost && slices.Contains(f.Cards, c) })
 }
 
 // Card finds a device by its ID; nil if there is none.

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,8 +12,7 @@ import (
 )
 
 // fitGang finds as many cards of one product, each of them empty, as a task of
-// several takes, or says what is missing. An error means that there will never be
-// as many.
+// several takes, or says what is missing. The error is as that of Fit.
 func (f *Fleet) fitGang(e *backlog.Entry, kept []int) (best Place, why string, err error) {
 	snapshot := f.Books.Snapshot()
 	room, able := make(map[string][]Place), make(map[string]int) // by product
@@ -49,7 +49,17 @@ func (f *Fleet) fitGang(e *backlog.Entry, kept []int) (best Place, why string, e
 			return best, fmt.Sprintf("it takes %d empty GPUs of one product at once", e.Task.Width()), nil
 		}
 	}
-	return best, "", fmt.Errorf("fits no GPUs: it takes %d of one product at once%s", e.Task.Width(), cmp.Or(strings.TrimSuffix("; "+why, "; "), ""))
+	missing := fmt.Sprintf("it takes %d of one product at once%s", e.Task.Width(), cmp.Or(strings.TrimSuffix("; "+why, "; "), ""))
+	for _, c := range f.absent() {
+		reason, err := f.fitAlone(e, c, c.gpu(f.config.Mechanisms).Memory, new(Place))
+		if err != nil || reason != "" {
+			continue
+		}
+		if able[c.model.Name]++; able[c.model.Name] >= e.Task.Width() {
+			return best, "", fmt.Errorf("%w: %s", ErrAbsent, missing)
+		}
+	}
+	return best, "", errors.New("fits no GPUs: " + missing)
 }
 
 // fitAlone asks the Planner about one card with nobody on it.
