@@ -9,7 +9,8 @@ import (
 )
 
 // History gives the records that [Config].Keep moved out of memory to each, the last submitted
-// first, until that returns false. Tasks may be moved meanwhile: one that comes back by Retry
+// first, until that returns false. It reads some 500 at a time and holds nothing while each
+// runs, which may ask the Runner. Tasks may be moved meanwhile: one that comes back by Retry
 // is in Records again. O(records given).
 func (r *Runner) History(each func(Record) bool) error {
 	if err := r.store.History(each); err != nil {

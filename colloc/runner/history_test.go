@@ -129,3 +129,43 @@ func TestHistoryNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestHistoryPages reads a history of several pages: each record once, in order, as far as is
+// asked for, and what is given them may write to the queue, and panic.
+func TestHistoryPages(t *testing.T) {
+	const n = 1100 // more than twice what is read at once
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Keep, c.Watch = 1, time.Hour })
+	if err := g.Kill(g.submit(t, slices.Repeat([]Task{shell("true")}, n)...)...); err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	for range 3 {
+		g.archive()
+	}
+	g.mu.Unlock()
+	for _, most := range []int{1, 500, 501, n - 1, n} { // one of n stays in memory
+		var got []int
+		err := g.History(func(r Record) bool {
+			got = append(got, r.Number)
+			if len(got)%400 == 0 {
+				g.submit(t, shell("true"))
+			}
+			return len(got) < most
+		})
+		if want := min(most, n-1); err != nil || len(got) != want || got[0] != n-1 || got[want-1] != n-want {
+			t.Errorf("of %d records %d are given: %v", most, len(got), err)
+		}
+		if !slices.IsSortedFunc(got, func(a, b int) int { return b - a }) || len(slices.Compact(got)) != len(got) {
+			t.Errorf("they are in the order %v", got)
+		}
+	}
+	func() {
+		defer func() {
+			if p := recover(); p != "mine" {
+				t.Errorf("a panic of who reads becomes %v", p)
+			}
+		}()
+		t.Errorf("a panic of who reads becomes an error: %v", g.History(func(Record) bool { panic("mine") }))
+	}()
+	g.submit(t, shell("true"))
+}

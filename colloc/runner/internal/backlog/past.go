@@ -131,28 +131,62 @@ func (s *Store) Look(id string) (r queue.Record, ok bool) {
 	return r, ok && err == nil
 }
 
+// A page of the history is read at once: so many records, or so many bytes of them.
+const (
+	pageRecords = 500
+	pageBytes   = 4 << 20
+)
+
 // History gives the records of the history to each, the last submitted first, until that
-// returns false.
+// returns false. No transaction is open while each runs: it may take its time, and write.
 func (s *Store) History(each func(queue.Record) bool) error {
-	return s.guard(func() error {
+	for before := []byte(nil); ; {
+		page, last, err := s.page(before)
+		if err != nil {
+			return err
+		}
+		for i := range page {
+			if !each(page[i]) {
+				return nil
+			}
+		}
+		if last == nil {
+			return nil
+		}
+		before = last
+	}
+}
+
+// page reads the last records before a key, or of all if that is nil. last is the key of the
+// first of them; nil if there are no others.
+func (s *Store) page(before []byte) (records []queue.Record, last []byte, err error) {
+	err = s.guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
 			past := tx.Bucket(bucketPast)
 			if past == nil {
 				return nil
 			}
 			c := past.Cursor()
-			for key, value := c.Last(); key != nil; key, value = c.Prev() {
+			key, value := c.Last()
+			if before != nil {
+				if at, _ := c.Seek(before); at != nil {
+					key, value = c.Prev()
+				}
+			}
+			for size := 0; key != nil && len(records) < pageRecords && size < pageBytes; key, value = c.Prev() {
 				var r queue.Record
 				if err := readPast(value, &r); err != nil {
 					return err
 				}
-				if !each(r) {
-					return nil
-				}
+				records, size, last = append(records, r), size+len(value), bytes.Clone(key)
+			}
+			if key == nil {
+				last = nil
 			}
 			return nil
 		})
 	})
+	return records, last, err
 }
 
 // readPast reads a record without what only the runner needs.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -52,7 +53,7 @@ type Store struct {
 	Runs string
 	// Past says what is in the history.
 	Past   Past
-	broken bool // its file cannot be used any more
+	broken atomic.Bool // its file cannot be used any more
 }
 
 // Open opens or makes the queue file in dir and returns the tasks in it.
@@ -241,11 +242,11 @@ func (s *Store) guard(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.broken = true
+			s.broken.Store(true)
 			err = fmt.Errorf("it was damaged while it was in use: %v", fault)
 		}
 	}()
-	if s.broken {
+	if s.broken.Load() {
 		return errors.New("it was damaged while it was in use")
 	}
 	return do()
@@ -298,7 +299,7 @@ func (s *Store) Written() int64 {
 // Close closes the file; one that was cut off is left to the end of the process, as
 // bbolt would fault again.
 func (s *Store) Close() error {
-	if s.broken {
+	if s.broken.Load() {
 		return nil
 	}
 	return s.db.Close()
