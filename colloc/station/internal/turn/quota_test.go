@@ -28,12 +28,13 @@ func TestQuota(t *testing.T) {
 		c.now = c.now.Add(time.Hour)
 		turns.Charge(c.now, map[nvmlx.DeviceID][]Tenant{"GPU-0": {{UID: 1}, {UID: 2}}, "GPU-1": {{UID: 1}, {UID: 2}}, "GPU-2": {{UID: 3}}})
 	}
-	const until = "until 2026-03-15 11:00:00"
+	again := time.Date(2026, 3, 15, 11, 0, 0, 0, time.UTC)
+	until := "until " + again.Local().Format(time.DateTime) // as clocks show it here
 	turns = New(c.read, policy, turns.Keep())
 	if got := why(1); !strings.Contains(got, "4h0m0s of GPU time in the last 24h0m0s") || !strings.HasSuffix(got, until) {
 		t.Errorf("user 1 waits because %q, want 4 hours and %s", got, until)
 	}
-	c.now = time.Date(2026, 3, 15, 11, 0, 0, 0, time.UTC).Add(-time.Second)
+	c.now = again.Add(-time.Second)
 	if why(1) == "" {
 		t.Error("user 1 may start too early")
 	}
