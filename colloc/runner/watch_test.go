@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -249,7 +250,9 @@ func TestAbsent(t *testing.T) {
 				}
 			}
 			stop()
-			<-done // with the error of ctx
+			if err := <-done; !errors.Is(err, context.Canceled) {
+				t.Errorf("Run: %v", err)
+			}
 		})
 	}
 }

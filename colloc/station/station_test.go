@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/profile"
 )
 
@@ -173,5 +174,61 @@ func TestAdopt(t *testing.T) {
 	}
 	if got := again.output(t, id, true); got != "end\n" {
 		t.Errorf("it printed %q", got)
+	}
+}
+
+// Jobs are listed in the order of submission, each once, whether they are in the history or
+// not; no more of the history is read than has what is asked for.
+func TestListHistory(t *testing.T) {
+	const n = 40
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, func(c *Config) { c.Keep = 1 })
+	held := shell(dir, "true")
+	held.Held = true
+	ids := g.add(t, slices.Repeat([]api.Task{held}, n+1)...)
+	if err := g.Do(t.Context(), "cancel", ids[1:]...); err != nil {
+		t.Fatal(err)
+	}
+	g.over(t, ids[1:]...)
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); len(g.runner.Records()) > n/4; <-tick.C { // what is left then stays
+		if time.Now().After(end) {
+			t.Fatal("nothing moves to the history")
+		}
+	}
+	if jobs, err := g.Jobs(t.Context(), api.Query{Ended: n - 3}); err != nil || len(jobs) != n-2 {
+		t.Errorf("of %d jobs that are over, and another, %d are listed, %v, want %d", n, len(jobs), err, n-2)
+	}
+	for _, tt := range []struct {
+		query api.Query
+		want  []string
+	}{
+		{api.Query{Ended: -1}, ids},
+		{api.Query{Ended: -1, User: g.names.Of(self())}, ids},
+		{api.Query{Ended: -1, User: "nobody else"}, nil},
+		{api.Query{Ended: -1, States: []queue.State{queue.Queued}}, ids[:1]},
+	} {
+		jobs, err := g.Jobs(t.Context(), tt.query)
+		var got []string
+		for i := range jobs {
+			got = append(got, jobs[i].ID)
+		}
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("%+v lists %q, %v, want %q", tt.query, got, err, tt.want)
+		}
+		v := g.viewer(peer.User{UID: self()})
+		in := 0
+		if err := g.runner.History(func(r runner.Record) bool {
+			if v.asked(&tt.query, &r) {
+				in++
+			}
+			return true
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n := v.pastOf(&tt.query); n != in {
+			t.Errorf("%+v: %d are counted in the history, want %d", tt.query, n, in)
+		}
 	}
 }

@@ -16,7 +16,7 @@ func (s *Station) admits(u peer.User) bool {
 	return s.config.Everybody || u.Root() || u.UID == self()
 }
 
-// ownerOf is as whom a user's task runs.
+// userOf is as whom a user's task runs.
 func (s *Station) ownerOf(u peer.User, in *api.Task) runner.Owner {
 	o := runner.Owner{UID: u.UID, GID: u.GID, Groups: u.Groups, Umask: in.Umask}
 	if !s.config.Everybody {
@@ -53,4 +53,12 @@ func (s *Station) may(u peer.User, r *runner.Record) bool { return s.governs(u) 
 // governs reports whether a user may say what becomes of GPUs and of all jobs.
 func (s *Station) governs(u peer.User) bool {
 	return u.Root() || !s.config.Everybody && u.UID == self()
+}
+
+// userOf is whose the jobs are that [runner.Runner.Past] counts under a user.
+func userOf(uid int) uint32 {
+	if uid < 0 {
+		return self()
+	}
+	return uint32(uid) //nolint:gosec // it was one
 }

@@ -2,6 +2,8 @@ package station
 
 import (
 	"cmp"
+	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -153,45 +155,64 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 		return nil, err
 	}
 	v := s.viewer(u)
-	records := s.runner.Records()
-	keep := make([]bool, len(records))
+	jobs := make(map[int]api.Job) // by number: a job may be moved to the history meanwhile, and back
 	left := q.Ended
-	for i := len(records) - 1; i >= 0; i-- {
-		r := &records[i]
-		switch {
-		case !v.asked(&q, r):
-		case !r.State.Over():
-			keep[i] = true
-		case left != 0:
-			keep[i] = true
+	for _, r := range slices.Backward(s.runner.Records()) {
+		if !v.asked(&q, &r) || r.State.Over() && left == 0 {
+			continue
+		}
+		if r.State.Over() {
 			left--
 		}
+		jobs[r.Number] = v.job(&r)
 	}
-	jobs, err := v.past(&q, left)
-	for i := range records {
-		if keep[i] {
-			jobs = append(jobs, v.job(&records[i]))
-		}
+	if n := v.pastOf(&q); left < 0 || left > n {
+		left = n // no further: the history may be long
 	}
-	return jobs, err
+	err = v.past(r.Context(), &q, left, jobs)
+	ordered := make([]api.Job, 0, len(jobs))
+	for _, number := range slices.Sorted(maps.Keys(jobs)) {
+		ordered = append(ordered, jobs[number])
+	}
+	return ordered, err
 }
 
-// past lists so many jobs of the history, the last of those that are asked for; negative is
-// all.
-func (v *viewer) past(q *api.Query, left int) ([]api.Job, error) {
-	jobs := []api.Job{}
+// past adds so many jobs of the history, the last of those that are asked for, and what came
+// back from there meanwhile.
+func (v *viewer) past(ctx context.Context, q *api.Query, left int, jobs map[int]api.Job) error {
 	if left == 0 {
-		return jobs, nil
+		return nil
 	}
 	err := v.s.runner.History(func(r runner.Record) bool {
 		if v.asked(q, &r) {
-			jobs = append(jobs, v.job(&r))
-			left--
+			if _, twice := jobs[r.Number]; !twice {
+				left--
+			}
+			jobs[r.Number] = v.job(&r)
 		}
-		return left != 0
+		return left > 0 && ctx.Err() == nil
 	})
-	slices.Reverse(jobs)
-	return jobs, err
+	for _, r := range v.s.runner.Records() {
+		if v.asked(q, &r) && !r.State.Over() {
+			jobs[r.Number] = v.job(&r)
+		}
+	}
+	return err
+}
+
+// pastOf counts the jobs of the history that a query names.
+func (v *viewer) pastOf(q *api.Query) (n int) {
+	for uid, of := range v.s.runner.Past() {
+		if q.User != "" && v.s.names.Of(userOf(uid)) != q.User {
+			continue
+		}
+		for state, count := range of {
+			if len(q.States) == 0 || slices.Contains(q.States, state) {
+				n += count
+			}
+		}
+	}
+	return n
 }
 
 // asked reports whether a record is one of those that a query names.
@@ -309,10 +330,7 @@ func (s *Station) users(users map[uint32]*api.User) (all []api.User) {
 // countPast adds the jobs of the history.
 func (s *Station) countPast(users map[uint32]*api.User, all *api.Count) {
 	for uid, of := range s.runner.Past() {
-		owner := self()
-		if uid >= 0 {
-			owner = uint32(uid) //nolint:gosec // it was one
-		}
+		owner := userOf(uid)
 		u := users[owner]
 		if u == nil {
 			u = &api.User{Name: s.names.Of(owner), UID: owner}
