@@ -107,17 +107,21 @@ func (r *jsonRecord) info() (JobInfo, error) {
 // used is how busy the job kept its GPUs, where jobacct_gather watches them: of its steps
 // the busiest and the largest.
 func (r *jsonRecord) used(info *JobInfo) {
-	gpus := 0
+	all, typed := 0, 0 // sacct lists both "gpu" and "gpu:a100"
 	for _, g := range info.Asked {
-		if g.Name == "gpu" {
-			gpus += g.Count
+		switch {
+		case g.Name != "gpu":
+		case g.Type == "":
+			all += g.Count
+		default:
+			typed += g.Count
 		}
 	}
 	for i := range r.Steps {
 		u := &r.Steps[i].Tres.Used
 		busy, ok := amountOf(u.Total, "gpuutil")
 		if ok {
-			busy /= float64(max(1, gpus))
+			busy /= float64(max(1, all, typed))
 		} else {
 			busy, ok = amountOf(u.Mean, "gpuutil")
 		}

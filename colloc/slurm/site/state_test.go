@@ -209,6 +209,25 @@ func TestParseAccounting(t *testing.T) {
 	}
 }
 
+// TestGPUBusy: a GPU that is listed with and without its type is one GPU.
+func TestGPUBusy(t *testing.T) {
+	for gres, want := range map[string]float64{
+		`{"type":"gres","name":"gpu","count":4},{"type":"gres","name":"gpu:a100","count":4}`:      0.8,
+		`{"type":"gres","name":"gpu:a100","count":3},{"type":"gres","name":"gpu:h100","count":1}`: 0.8,
+		`{"type":"gres","name":"gpu","count":8}`:                                                  0.4,
+		`{"type":"gres","name":"shard","count":8}`:                                                1,
+	} {
+		jobs, err := ParseAccounting([]byte(`{"jobs":[{"job_id":5,"tres":{"allocated":[` + gres + `]},
+			"steps":[{"tres":{"requested":{"total":[{"type":"gres","name":"gpuutil","count":320}]}}}]}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := jobs[0].GPUBusy.Or(0); got != want {
+			t.Errorf("%s: busy %v, want %v", gres, got, want)
+		}
+	}
+}
+
 func TestParsePartitions(t *testing.T) {
 	printed := string(recorded(t, "22.05/partitions.txt")) +
 		"\nPartitionName=long\n   Default=NO State=DRAIN MaxTime=2-00:00:00 MaxNodes=4\n"
