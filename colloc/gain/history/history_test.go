@@ -226,6 +226,49 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeOpen: a job that still ran when one export was made has the end that the other tells.
+func TestMergeOpen(t *testing.T) {
+	early := head + line("1", t0, t1, "Unknown", "", gpu) + line("2", t0, t1, t2, "", gpu)
+	late := head + line("1", t0, t1, t3, "", gpu)
+	later := head + line("1", t0, t1, "Unknown", "", gpu) + line("3", t0, t2, t3, "", gpu)
+	for _, tt := range []struct {
+		name, first, second string
+		open                int
+	}{{"the end comes second", early, late, 0}, {"the end comes first", late, early, 0}, {"no end", early, later, 1}, {"no end, the later first", later, early, 1}} {
+		l := read(t, tt.first)
+		l.Merge(read(t, tt.second))
+		i := slices.IndexFunc(l.Jobs, func(j history.Job) bool { return j.ID == "1" })
+		if l.Jobs[i].Ran != 170*time.Minute || l.Left.Open != tt.open || l.Left.Repeated != 1 {
+			t.Errorf("%s: ran for %v, want 2h50m; %+v, want %d open", tt.name, l.Jobs[i].Ran, l.Left, tt.open)
+		}
+	}
+}
+
+// TestTable: what others write as tables.
+func TestTable(t *testing.T) {
+	const head, row = "job,name,start,end,gpus\n", ",x,5,9,2\n"
+	for _, tt := range []struct {
+		name, text, ids string
+		left            history.Left
+	}{
+		{"a quote that nobody closes", head + "1" + row + "2,\"12 inch,5,9,2\n3" + row + "4" + row, "1 3 4", history.Left{Damaged: 1}},
+		{"a header in quotes", "\"\",\"job\",\"start\",\"end\",\"gpus\"\n\"1\",\"17\",5,9,2\n", "17", history.Left{}},
+		{"a delimiter in quotes", head + "1,\"a,b\",5,9,2\n", "1", history.Left{}},
+		{"a number like that of a run", head + "1" + row + "1,x,7,9,2\n1#2,x,8,9,2\n", "1 1#2 1_2", history.Left{}},
+		{"steps", "JobID|Start|End|AllocGRES|NNodes\n5|5|9|gpu:2|1\n5.batch|5|9|gpu:2|1\n5.0|6|9|gpu:2|1\n", "5", history.Left{}},
+		{"one job and start", head + strings.Repeat("1"+row, 3), "1", history.Left{Repeated: 2}},
+	} {
+		l := read(t, tt.text)
+		var ids []string
+		for _, j := range l.Jobs {
+			ids = append(ids, j.ID)
+		}
+		if s := strings.Join(ids, " "); s != tt.ids || l.Left != tt.left || len(l.Warnings) != tt.left.Damaged {
+			t.Errorf("%s: jobs %s, %+v, %v, want %s, %+v", tt.name, s, l.Left, l.Warnings, tt.ids, tt.left)
+		}
+	}
+}
+
 // TestAttach: a GPU's use is a job's where the log says so, or where nobody else was.
 func TestAttach(t *testing.T) {
 	l := read(t, head+line("1", t0, t1, t2, "", "gres/gpu=1")+line("2", t0, t2, t3, "", "gres/gpu=1")+line("3", t0, t2, t3, "", "gres/gpu=1")+
@@ -262,6 +305,7 @@ func TestAttach(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add(head + line("1", t0, t1, t2, "3600", gpu) + line("1.0", t0, t1, t2, "3600", gpu))
 	f.Add("job,start,end,gpus,memory,sm_active\n1,5,9,2,1GiB,.5\n")
+	f.Add("job,start,end,gpus\n1,5,9,2\n1,7,9,2\n1#2,8,9,2\n")
 	f.Add(`{"jobs":[{"job_id":1,"array":{"job_id":3,"task_id":{"set":true,"number":4}},"time":{"start":1,"end":9},"tres":{"allocated":[{"type":"gres","name":"gpu:a","count":1}]}}]}`)
 	f.Add(`[{"id":"1","started":"2026-01-31T13:10:00+01:00","ended":"2026-01-31T14:10:00Z","width":2}]`)
 	f.Fuzz(func(t *testing.T, text string) {

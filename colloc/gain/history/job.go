@@ -3,6 +3,7 @@ package history
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +74,7 @@ type Log struct {
 	Left Left
 	// Warnings name the first rows that were damaged, at most 20.
 	Warnings []error
+	open     map[run]bool // those of Left.Open
 }
 
 // Left counts what is not among the jobs of a [Log].
@@ -104,12 +106,24 @@ const maxWarnings = 20
 type builder struct {
 	log  Log
 	seen map[string][]int // by job: its runs
+	runs map[run]int      // their places among the jobs
 	last time.Time        // of all times that have been
 	open []int
 }
 
 func newBuilder(format string) *builder {
-	return &builder{log: Log{Format: format}, seen: map[string][]int{}}
+	return &builder{log: Log{Format: format, open: map[run]bool{}}, seen: map[string][]int{}, runs: map[run]int{}}
+}
+
+// run is what two exports name alike of one run of a job: its number, and when it started.
+type run struct {
+	id       string
+	sec, nan int64
+}
+
+func (j *Job) run() run {
+	id, _, _ := strings.Cut(j.ID, "#")
+	return run{id, j.Started.Unix(), int64(j.Started.Nanosecond())}
 }
 
 // damaged counts a row that cannot be read.
@@ -167,20 +181,18 @@ func (b *builder) add(r *row, line int) *Job {
 
 // keep adds a job unless it is there already.
 func (b *builder) keep(r *row) *Job {
-	runs := b.seen[r.ID]
-	for _, i := range runs {
+	r.ID = strings.ReplaceAll(r.ID, "#", "_") // which stands before the number of a run
+	if i, ok := b.runs[r.run()]; ok {         // exported twice; the later export knows the end
 		old := &b.log.Jobs[i]
-		if old.Started.Equal(r.Started) { // exported twice; the later export knows the end
-			b.log.Left.Repeated++
-			if old.Ended.IsZero() && !r.Ended.IsZero() {
-				r.ID = old.ID
-				*old = r.Job
-			}
-			return old
+		b.log.Left.Repeated++
+		if old.Ended.IsZero() && !r.Ended.IsZero() {
+			r.ID = old.ID
+			*old = r.Job
 		}
+		return old
 	}
-	i := len(b.log.Jobs)
-	b.seen[r.ID] = append(runs, i)
+	i, runs := len(b.log.Jobs), b.seen[r.ID]
+	b.seen[r.ID], b.runs[r.run()] = append(runs, i), i
 	if len(runs) > 0 {
 		r.ID += "#" + strconv.Itoa(len(runs)+1)
 	}
@@ -197,6 +209,7 @@ func (b *builder) finish() *Log {
 	for _, i := range b.open {
 		if j := &jobs[i]; j.Ended.IsZero() {
 			b.log.Left.Open++
+			b.log.open[j.run()] = true
 			j.Ended = b.last
 			if j.Ran <= 0 {
 				j.Ran = j.Ended.Sub(j.Started)
@@ -216,25 +229,42 @@ func (b *builder) finish() *Log {
 	return &b.log
 }
 
-// Merge adds another log of the same site. A run that both have counts once.
+// Merge adds another log of the same site. A run that both have counts once; where it still
+// ran in one, what the other knows of its end counts.
 func (l *Log) Merge(other *Log) {
-	have := make(map[string]bool, len(l.Jobs))
-	key := func(j *Job) string {
-		id, _, _ := strings.Cut(j.ID, "#")
-		return id + "\x00" + strconv.FormatInt(j.Started.Unix(), 10)
-	}
+	have := make(map[run]int, len(l.Jobs))
 	for i := range l.Jobs {
-		have[key(&l.Jobs[i])] = true
-	}
-	for i := range other.Jobs {
-		if have[key(&other.Jobs[i])] {
-			l.Left.Repeated++
-			continue
-		}
-		l.Jobs = append(l.Jobs, other.Jobs[i])
+		have[l.Jobs[i].run()] = i
 	}
 	a, b := &l.Left, &other.Left
 	*a = Left{a.NoGPU + b.NoGPU, a.Waiting + b.Waiting, a.Shares + b.Shares, a.Repeated + b.Repeated, a.Damaged + b.Damaged, a.Open + b.Open}
+	open := maps.Clone(other.open)
+	for i := range other.Jobs {
+		j := other.Jobs[i]
+		r := j.run()
+		at, both := have[r]
+		if !both {
+			l.Jobs = append(l.Jobs, j)
+			continue
+		}
+		a.Repeated++
+		mine := &l.Jobs[at]
+		if l.open[r] || open[r] {
+			a.Open--
+		}
+		if l.open[r] && (!open[r] || j.Ended.After(mine.Ended)) {
+			j.ID = mine.ID
+			*mine = j
+		}
+		if !l.open[r] || !open[r] { // one knows
+			delete(l.open, r)
+			delete(open, r)
+		}
+	}
+	if l.open == nil {
+		l.open = map[run]bool{}
+	}
+	maps.Copy(l.open, open)
 	sortJobs(l.Jobs)
 }
 

@@ -66,8 +66,9 @@ var names = map[string]column{
 }
 
 // Columns are those of a table that is not sacct's, with a comma, a semicolon or a tab
-// between them. job, start, end and gpus are needed. nodes are divided by blanks; shares of
-// use lie in [0, 1], memory is the peak on each GPU ("12GiB").
+// between them. job, start, end and gpus are needed. Rows with one job and the same start count
+// once. nodes are divided by blanks; shares of use lie in [0, 1], memory is the peak on each
+// GPU ("12GiB"). Fields may be quoted; a row is one line.
 func Columns() []string {
 	return []string{
 		"job", "user", "name", "queue", "state", "submitted", "start", "end", "gpus", "gpu", "nodes",
@@ -102,19 +103,23 @@ func readTable(in *bufio.Reader, o *Options) (*Log, error) {
 	if err := t.head(strings.Split(header, delimiter)); err != nil {
 		return nil, err
 	}
-	if delimiter == "|" {
-		t.builder = newBuilder("sacct")
-		return t.bars(in)
+	t.builder = newBuilder("sacct")
+	take := t.bars
+	if delimiter != "|" {
+		t.builder = newBuilder("table")
+		take = t.quoted(rune(delimiter[0]))
 	}
-	t.builder = newBuilder("table")
-	return t.csv(in, rune(delimiter[0]))
+	if err := lines(in, take); err != nil {
+		return nil, err
+	}
+	return t.finish(), nil
 }
 
 // divider finds what stands between the columns of a header.
 func divider(header string) (string, bool) {
 	for _, d := range []string{"|", ",", ";", "\t"} {
 		for field := range strings.SplitSeq(header, d) {
-			c := names[strings.ToLower(strings.TrimSpace(field))]
+			c := names[word(field)]
 			if (c == id || c == start) && strings.Contains(header, d) {
 				return d, true
 			}
@@ -123,13 +128,18 @@ func divider(header string) (string, bool) {
 	return "", false
 }
 
+// word is a name of a column as names has it.
+func word(field string) string {
+	return strings.ToLower(strings.Trim(strings.TrimSpace(field), `"`))
+}
+
 // head understands the header.
 func (t *table) head(fields []string) error {
 	for i := range t.at {
 		t.at[i] = -1
 	}
 	for i, f := range fields {
-		f = strings.ToLower(strings.Trim(strings.TrimSpace(f), `"`))
+		f = word(f)
 		c := names[f]
 		if c != other && t.at[c] >= 0 && f != "elapsedraw" { // the first counts, but seconds are exact
 			c = other
@@ -158,60 +168,58 @@ func (t *table) head(fields []string) error {
 	return nil
 }
 
-// bars reads what sacct prints. A job's name may hold bars: what is too much is its.
-func (t *table) bars(in *bufio.Reader) (*Log, error) {
-	for n := 2; ; n++ {
+// lines gives each line that is not empty, with its number, to a function.
+func lines(in *bufio.Reader, take func(n int, text string)) error {
+	for n := 2; ; n++ { // behind the header
 		text, err := line(in)
 		if errors.Is(err, io.EOF) {
-			return t.finish(), nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+			return fmt.Errorf("line %d: %w", n, err)
 		}
-		if strings.TrimSpace(text) == "" {
-			continue
+		if strings.TrimSpace(text) != "" {
+			take(n, text)
 		}
-		t.fields = t.fields[:0]
-		for f := range strings.SplitSeq(text, "|") {
-			t.fields = append(t.fields, f)
-		}
-		more := len(t.fields) - len(t.what)
-		if at := t.at[name]; more > 0 && at >= 0 {
-			t.fields[at] = strings.Join(t.fields[at:at+more+1], "|")
-			t.fields = append(t.fields[:at+1], t.fields[at+1+more:]...)
-		}
-		if len(t.fields) != len(t.what) {
-			t.damaged(n, "%d fields, want %d: %s", len(t.fields), len(t.what), clip(text))
-			continue
-		}
-		t.row(n)
 	}
 }
 
-// csv reads a table in which fields may be quoted.
-func (t *table) csv(in *bufio.Reader, comma rune) (*Log, error) {
-	r := csv.NewReader(in)
+// bars reads what sacct prints. A job's name may hold bars: what is too much is its.
+func (t *table) bars(n int, text string) {
+	t.fields = t.fields[:0]
+	for f := range strings.SplitSeq(text, "|") {
+		t.fields = append(t.fields, f)
+	}
+	more := len(t.fields) - len(t.what)
+	if at := t.at[name]; more > 0 && at >= 0 {
+		t.fields[at] = strings.Join(t.fields[at:at+more+1], "|")
+		t.fields = append(t.fields[:at+1], t.fields[at+1+more:]...)
+	}
+	if len(t.fields) != len(t.what) {
+		t.damaged(n, "%d fields, want %d: %s", len(t.fields), len(t.what), clip(text))
+		return
+	}
+	t.row(n)
+}
+
+// quoted reads lines in which fields may be quoted, each by itself: a quote that nobody closes
+// costs its line.
+func (t *table) quoted(comma rune) func(n int, text string) {
+	var one strings.Reader
+	r := csv.NewReader(&one)
 	r.Comma, r.ReuseRecord, r.FieldsPerRecord, r.LazyQuotes = comma, true, -1, true
-	for {
+	return func(n int, text string) {
+		one.Reset(text)
 		fields, err := r.Read()
-		if errors.Is(err, io.EOF) {
-			return t.finish(), nil
-		}
-		at, _ := r.FieldPos(0)
-		at++ // the header
-		var bad *csv.ParseError
 		switch {
-		case errors.As(err, &bad):
-			t.damaged(bad.Line+1, "%w", bad.Err)
-			continue
 		case err != nil:
-			return nil, err
+			t.damaged(n, "%w: %s", err, clip(text))
 		case len(fields) != len(t.what):
-			t.damaged(at, "%d fields, want %d", len(fields), len(t.what))
-			continue
+			t.damaged(n, "%d fields, want %d: %s", len(fields), len(t.what), clip(text))
+		default:
+			t.fields = fields
+			t.row(n)
 		}
-		t.fields = fields
-		t.row(at)
 	}
 }
 
@@ -226,7 +234,7 @@ func (t *table) get(c column) string {
 // row understands one row: a job, or a step of the job before.
 func (t *table) row(n int) {
 	key := t.get(id)
-	if base, _, step := strings.Cut(key, "."); step && t.at[tres] >= 0 {
+	if base, _, step := strings.Cut(key, "."); step && (t.at[tres] >= 0 || t.at[gres] >= 0) {
 		if t.current != nil && base == t.of {
 			t.current.saw(usedOf(t.get(usedMost)), usedOf(t.get(usedMean)), usedOf(t.get(usedTotal)))
 		}
