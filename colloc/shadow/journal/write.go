@@ -144,6 +144,11 @@ func (w *Writer) Write(s *Snapshot) error {
 			return fmt.Errorf("journal: %s: %w", w.path, err)
 		}
 	}
+	if w.size == 0 { // when the file was made the disk was full
+		if err := w.line(header{format, version}); err != nil {
+			return fmt.Errorf("journal: %s: %w", w.path, err)
+		}
+	}
 	e := entry{At: s.At, Full: w.lines >= fullEvery}
 	if e.Full || !slices.Equal(w.gpus, s.GPUs) {
 		e.GPUs = s.GPUs
@@ -171,12 +176,12 @@ func (w *Writer) Write(s *Snapshot) error {
 	return nil
 }
 
-// turn begins a new file.
+// turn begins a new file, also after a turn that ended halfway.
 func (w *Writer) turn() error {
-	if err := w.file.Close(); err != nil {
+	if err := w.file.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
 		return err
 	}
-	if err := os.Rename(w.path, w.path+old); err != nil {
+	if err := os.Rename(w.path, w.path+old); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(err, w.open())
 	}
 	return w.open()

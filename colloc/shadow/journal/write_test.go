@@ -1,6 +1,8 @@
 package journal
 
 import (
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,6 +43,69 @@ func TestUnwritten(t *testing.T) {
 	if err != nil || strings.Count(string(text), `"full":true`) != 2 {
 		t.Errorf("%s, %v: want the last round whole", text, err)
 	}
+}
+
+// TestTurnFails: whatever failed when the journal turned, the next rounds are there.
+func TestTurnFails(t *testing.T) {
+	for name, spoil := range map[string]func(t *testing.T, w *Writer){
+		"no room for the header": func(t *testing.T, w *Writer) {
+			t.Helper()
+			good := w.file
+			empty, err := os.Open(os.DevNull) // nobody may write there
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer empty.Close() //nolint:errcheck // read only
+			if err := errors.Join(good.Truncate(0), rewind(good)); err != nil {
+				t.Fatal(err)
+			}
+			w.file, w.size, w.lines = empty, 0, fullEvery
+			if err := w.Write(&Snapshot{At: time.Unix(1, 0)}); err == nil {
+				t.Fatal("written")
+			}
+			w.file = good
+		},
+		"not opened again": func(t *testing.T, w *Writer) {
+			t.Helper()
+			w.size = w.bound
+			if err := w.file.Close(); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"not there": func(t *testing.T, w *Writer) {
+			t.Helper()
+			w.size = w.bound
+			if err := errors.Join(w.file.Close(), os.Rename(w.path, w.path+old)); err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "j")
+			w, err := Open(path, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			spoil(t, w)
+			for i := range 3 {
+				if err := w.Write(&Snapshot{At: time.Unix(int64(2+i), 0)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := w.Close(); err != nil {
+				t.Fatal(err)
+			}
+			rounds := 0
+			if d, err := Read(path, func(*Snapshot) error { rounds++; return nil }); err != nil || rounds != 3 || d != (Damage{}) {
+				t.Errorf("%d rounds, %+v, %v, want 3", rounds, d, err)
+			}
+		})
+	}
+}
+
+func rewind(f *os.File) error {
+	_, err := f.Seek(0, io.SeekStart)
+	return err
 }
 
 // FuzzRead: no text stops the reader, and every round has a time.
