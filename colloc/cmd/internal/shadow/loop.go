@@ -68,7 +68,7 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// A Look is one look at the site.
+// A Look is one look at the site. With an error it returns what it saw nevertheless, or nil.
 type Look func(ctx context.Context) (*journal.Snapshot, error)
 
 // Run looks on until ctx is done, which is no error, or prints the report.
@@ -142,11 +142,11 @@ type rounds struct {
 func (r *rounds) round(ctx context.Context) {
 	snapshot, err := r.look(ctx)
 	var plan *colloc.Plan
-	if err == nil {
-		err = r.journal.Write(snapshot) // a full disk takes the past, not the present
+	if snapshot != nil { // with an error where only the use of GPUs is not known
+		unwritten := r.journal.Write(snapshot) // a full disk takes the past, not the present
 		var later error
 		plan, later = r.follower.Take(ctx, snapshot)
-		err = errors.Join(err, later)
+		err = errors.Join(err, unwritten, later)
 	}
 	switch {
 	case ctx.Err() != nil:
