@@ -91,3 +91,34 @@ func TestFolder(t *testing.T) {
 		t.Errorf("a link: %q", got)
 	}
 }
+
+// TestLarge: a file beyond all decisions holds nobody up.
+func TestLarge(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "d")
+	if err := files.WriteJSON(path, File{Made: time.Now(), Tasks: map[string]Decision{"s:a": {Node: "n", Gres: "gpu:1"}}}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for size, want := range map[int64]bool{maxFile: true, maxFile + 1: false} {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blanks := bytes.Repeat([]byte(" "), int(size-info.Size()))
+		if _, err := file.WriteAt(blanks, info.Size()); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if all, err := read(path, ""); (all != nil) != want || (err == nil) != want {
+			t.Errorf("%d bytes: %v, %v", size, all, err)
+		}
+		if err := os.Truncate(path, info.Size()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

@@ -2,6 +2,8 @@ package decisions
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -55,6 +57,23 @@ func written(path, uid string) bool {
 	return err == nil && missing == nil && info.Mode().IsRegular() && ownedBy(info, uid)
 }
 
+// maxFile is the largest file of decisions in bytes: slurmctld waits while it is read.
+const maxFile = 1 << 20
+
+// bounded reads a file that is not too large.
+func bounded(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }() // read only: nothing is lost
+	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(data) > maxFile {
+		err = fmt.Errorf("%s: more than %d bytes, which are no decisions of one user: plan them again", path, maxFile)
+	}
+	return data, err
+}
+
 // read reads the decisions about the jobs of a user, nil if there are none. Those in a
 // folder count only if the file is that user's own.
 func read(path, uid string) (*File, error) {
@@ -64,7 +83,7 @@ func read(path, uid string) (*File, error) {
 			return nil, nil //nolint:nilnil // nobody decided for this user
 		}
 	}
-	data, err := os.ReadFile(path)
+	data, err := bounded(path)
 	if err != nil {
 		return nil, usage.Error{Err: err}
 	}
