@@ -11,6 +11,9 @@ import (
 type Classes struct {
 	queues []Queue // the highest priority first
 	of     []int32 // by task: its queue
+	used   []int32 // queues that hold tasks, in order
+	len    int
+	left   int // how many tasks left since the last Compact
 }
 
 // NewClasses returns empty queues of tasks of some priorities, by task.
@@ -31,13 +34,37 @@ func NewClasses(priorities []int) Classes {
 }
 
 // Push adds a task that is not there at the end of its queue.
-func (c *Classes) Push(task int) { c.queues[c.of[task]].Push(task) }
+func (c *Classes) Push(task int) {
+	level := c.of[task]
+	q := &c.queues[level]
+	if q.Len() == 0 {
+		at, _ := slices.BinarySearch(c.used, level)
+		c.used = slices.Insert(c.used, at, level)
+	}
+	q.Push(task)
+	c.len++
+}
 
 // Remove takes out a task that is there.
-func (c *Classes) Remove(task int) { c.queues[c.of[task]].Remove(task) }
+func (c *Classes) Remove(task int) {
+	level := c.of[task]
+	q := &c.queues[level]
+	q.Remove(task)
+	if q.Len() == 0 {
+		at, _ := slices.BinarySearch(c.used, level)
+		c.used = slices.Delete(c.used, at, at+1)
+	}
+	c.len--
+	c.left++
+}
 
-// Compact forgets the places of tasks that left. Nobody may be iterating.
+// Compact forgets the places of tasks that left, once they are as many as the queues. Nobody
+// may be iterating.
 func (c *Classes) Compact() {
+	if c.left < len(c.queues) {
+		return
+	}
+	c.left = 0
 	for i := range c.queues {
 		c.queues[i].Compact()
 	}
@@ -47,8 +74,13 @@ func (c *Classes) Compact() {
 // comes meanwhile is seen only if its queue was not begun.
 func (c *Classes) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
-		for i := range c.queues {
-			for t := range c.queues[i].All() {
+		for level := int32(0); ; level++ {
+			at, _ := slices.BinarySearch(c.used, level) // used may have changed meanwhile
+			if at == len(c.used) {
+				return
+			}
+			level = c.used[at]
+			for t := range c.queues[level].All() {
 				if !yield(t) {
 					return
 				}
@@ -58,10 +90,4 @@ func (c *Classes) All() iter.Seq[int] {
 }
 
 // Len is how many tasks are there.
-func (c *Classes) Len() int {
-	n := 0
-	for i := range c.queues {
-		n += c.queues[i].Len()
-	}
-	return n
-}
+func (c *Classes) Len() int { return c.len }
