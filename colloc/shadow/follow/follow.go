@@ -23,13 +23,17 @@ type Config struct {
 	Models map[string]string
 }
 
+// Kept is for how long a Follower remembers a job that ended: a Summary's gain is that of this
+// time at most.
+const Kept = 92 * 24 * time.Hour
+
 // Follower follows one site. Make one with [New]. It is not safe for concurrent use.
 type Follower struct {
 	config  Config
 	shadow  *shadow.Shadow
 	tracked map[string]*tracked
 	kinds   map[string]*kind
-	past    []history.Job
+	past    []history.Job // in the order in which they ended, of the last [Kept]
 	gpus    []journal.GPU
 	asked   string // of the last plan: who waited and who ran where
 	plan    *colloc.Plan
@@ -93,6 +97,9 @@ func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*colloc.Plan,
 	f.last, f.gpus = s.At, slices.Clone(s.GPUs)
 	f.rounds++
 	f.end(s)
+	for len(f.past) > 0 && s.At.Sub(f.past[0].Ended) > Kept {
+		f.past = f.past[1:]
+	}
 	cards := newCards(s.GPUs, f.model)
 	var queue []colloc.Task
 	var started []*tracked

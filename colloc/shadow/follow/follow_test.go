@@ -159,6 +159,33 @@ func TestOdd(t *testing.T) {
 	}
 }
 
+// TestKept: jobs that ended long ago are forgotten, and the gain is that of the time since.
+func TestKept(t *testing.T) {
+	f, err := follow.New(follow.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const day, days = 24 * 60, 200
+	for d := range days {
+		s := &journal.Snapshot{At: at(d * day), GPUs: []journal.GPU{{ID: "a", Product: "V100"}}}
+		s.Jobs = []journal.Job{{ID: strconv.Itoa(d), Submitted: s.At, Started: s.At, GPUs: 1, On: []string{"a"}}}
+		if _, err := f.Take(t.Context(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := int(follow.Kept / (24 * time.Hour))
+	if n := s.Gain.Total.Jobs; n < kept || n > kept+1 || s.Gain.Known.Outside > 1 || s.Rounds != days {
+		t.Errorf("%d jobs, %d outside, in %d rounds, want %d", n, s.Gain.Known.Outside, s.Rounds, kept)
+	}
+	if from := at((days - 1) * day).Add(-follow.Kept); !s.Gain.From.Equal(from) {
+		t.Errorf("from %v, want %v", s.Gain.From, from)
+	}
+}
+
 // TestCompany: what was seen of a job beside another is not its own, and teaches nothing.
 func TestCompany(t *testing.T) {
 	for _, together := range []bool{true, false} {

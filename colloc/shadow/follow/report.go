@@ -82,6 +82,9 @@ func (f *Follower) Summary(ctx context.Context) (*Summary, error) {
 	o := gain.Options{Models: f.config.Models, Cluster: f.cluster()}
 	if f.from.Before(f.last) {
 		o.From, o.Until = f.from, f.last
+		if f.last.Sub(f.from) > Kept {
+			o.From = f.last.Add(-Kept)
+		}
 	}
 	g, err := gain.Replay(ctx, jobs, o)
 	if err != nil {
