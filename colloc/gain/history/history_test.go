@@ -63,6 +63,7 @@ func TestSacct(t *testing.T) {
 		{"shares", line("1", t0, t1, t2, "3600", "cpu=4,gres/shard=3") + line("2", t0, t1, t2, "3600", "gres/mps:a100=50"), "", history.Left{Shares: 2}, ""},
 		{"never started", line("1", t0, "Unknown", "Unknown", "0", "") + strings.Replace(line("2", t0, "None", t2, "0", ""), "||n1", "|gres/gpu=1|None assigned", 1), "", history.Left{NoGPU: 1, Waiting: 1}, ""},
 		{"still runs", line("1", t0, t1, "Unknown", "600", gpu) + line("2", t0, t1, t3, "", gpu), "1 1 v100 10m0s 10m0s; 2 1 v100 10m0s 2h50m0s", history.Left{Open: 1}, ""},
+		{"started with the last", line("1", t0, t1, t3, "", gpu) + line("2", t0, t3, "Unknown", "", gpu), "1 1 v100 10m0s 2h50m0s", history.Left{Waiting: 1}, ""},
 		{"untyped", line("1", t0, t1, t2, "", "billing=3,gres/gpu=3"), "1 3  10m0s 1h0m0s", history.Left{}, ""},
 		{"two types", line("1", t0, t1, t2, "", "gres/gpu:a=1,gres/gpu:b=2"), "1 3 b 10m0s 1h0m0s", history.Left{}, ""},
 		{"suspended", line("1", t0, t1, t3, "3600", gpu), "1 1 v100 10m0s 1h0m0s", history.Left{}, ""},

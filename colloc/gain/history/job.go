@@ -208,12 +208,16 @@ func (b *builder) finish() *Log {
 	jobs := b.log.Jobs
 	for _, i := range b.open {
 		if j := &jobs[i]; j.Ended.IsZero() {
-			b.log.Left.Open++
-			b.log.open[j.run()] = true
 			j.Ended = b.last
 			if j.Ran <= 0 {
 				j.Ran = j.Ended.Sub(j.Started)
 			}
+			if j.Ran <= 0 { // it started with the last that is known
+				b.log.Left.Waiting++
+				continue
+			}
+			b.log.Left.Open++
+			b.log.open[j.run()] = true
 		}
 	}
 	for _, runs := range b.seen {
