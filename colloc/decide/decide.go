@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"mime"
+	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -72,8 +74,9 @@ type decider struct {
 
 // Handler returns a handler of the requests that the package comment lists. Mount it at
 // the root, by itself or with others: it answers its four addresses and 404 elsewhere. Give
-// the http.Server a ReadTimeout: a client that hangs holds its connection that long. It
-// returns an error for a Config without a Planner.
+// the http.Server a ReadTimeout: a client that hangs holds its connection that long. A
+// request over TCP says that its Content-Type is application/json. Handler returns an error
+// for a Config without a Planner.
 func Handler(c Config) (http.Handler, error) {
 	if c.Planner == nil {
 		return nil, errors.New("decide: config: no Planner, want what colloc.New returns")
@@ -103,7 +106,7 @@ func Addresses() []string {
 func answer[T any](mux *http.ServeMux, d *decider, name string, f func(*http.Request, *T) (any, error)) {
 	mux.HandleFunc("POST /v1/"+name, func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, int64(d.config.MaxBody))
-		value, err := decided(d, r, f)
+		value, err := decided(d, w, r, f)
 		if err != nil {
 			wire.Refuse(w, err)
 			return
@@ -112,10 +115,10 @@ func answer[T any](mux *http.ServeMux, d *decider, name string, f func(*http.Req
 	})
 }
 
-// decided reads a request and waits for its turn.
-func decided[T any](d *decider, r *http.Request, f func(*http.Request, *T) (any, error)) (any, error) {
-	in := new(T)
-	if err := wire.Read(r, in); err != nil {
+// decided waits for the turn of a request and reads it: so no more are in memory than are
+// decided.
+func decided[T any](d *decider, w http.ResponseWriter, r *http.Request, f func(*http.Request, *T) (any, error)) (any, error) {
+	if err := declared(r); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithTimeout(r.Context(), d.config.Patience)
@@ -126,8 +129,30 @@ func decided[T any](d *decider, r *http.Request, f func(*http.Request, *T) (any,
 	case <-ctx.Done():
 		return nil, wire.Errorf(wire.Unavailable, "", "try again", "%d requests are being decided already", cap(d.turns))
 	}
+	in, connection := new(T), http.NewResponseController(w)
+	_ = connection.SetReadDeadline(time.Now().Add(arrival)) // not every server has one
+	if err := wire.Read(r, in); err != nil {
+		return nil, err
+	}
+	_ = connection.SetReadDeadline(time.Time{})
 	value, err := f(r.WithContext(ctx), in)
 	return value, refused(err)
+}
+
+// arrival is how long a request takes to arrive once it is its turn.
+const arrival = 5 * time.Second
+
+// declared is an error for a request over TCP that does not say that it is JSON: a page of
+// another site may let a browser send all else without asking first.
+func declared(r *http.Request) error {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok || at.Network() == "unix" {
+		return nil
+	}
+	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
+		return wire.Errorf(wire.Invalid, "Content-Type", "send the header Content-Type: application/json", "%.100q is not JSON's", r.Header.Get("Content-Type"))
+	}
+	return nil
 }
 
 // fit is POST /v1/fit.

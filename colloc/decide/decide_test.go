@@ -183,6 +183,44 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A short request is not much memory: what is too much is refused before it is made.
+func TestMemory(t *testing.T) {
+	h := handler(t, Config{Planner: planner(t)})
+	body := `{"tasks": [` + strings.Repeat("{},", 1<<20) + `{}]}` // 3 MiB
+	measured := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var refused wire.Error
+			post(b, h, 413, "plan", body, &refused)
+		}
+	})
+	if got := profile.Bytes(measured.AllocedBytesPerOp()); got > 64*profile.MiB || got == 0 {
+		t.Errorf("a request of 3 MiB allocates %v", got)
+	}
+}
+
+// Over TCP a request says that it is JSON, which a page of another site cannot; and it
+// arrives at once.
+func TestDeclared(t *testing.T) {
+	server := httptest.NewServer(handler(t, Config{Planner: planner(t)}))
+	defer server.Close()
+	for kind, want := range map[string]string{"text/plain": "Content-Type", "": "Content-Type", "application/json; charset=utf-8": "task"} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/fit", strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", kind)
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var refused wire.Error
+		if err := errors.Join(json.NewDecoder(answer.Body).Decode(&refused), answer.Body.Close()); err != nil || refused.Where != want {
+			t.Errorf("%q: %+v, %v; want a fault of %s", kind, refused, err, want)
+		}
+	}
+}
+
 // What is observed is learned, from those who may teach.
 func TestObserve(t *testing.T) {
 	p, err := colloc.New(colloc.Config{})

@@ -76,7 +76,30 @@ const (
 	MaxTasks = 4096
 	// MaxGPUs is how many GPUs a list holds at most.
 	MaxGPUs = 4096
+	// MaxResidents is how many residents all GPUs of a request have at most.
+	MaxResidents = 8 * MaxGPUs
+	// maxParts is for the layers of all tasks, and for what else is measured of them.
+	maxParts = 1 << 17
 )
+
+// Most bounds the request, see [wire.Bounded].
+func (*FitRequest) Most() map[string]int { return most() }
+
+// Most bounds the request, see [wire.Bounded].
+func (*BestRequest) Most() map[string]int { return most() }
+
+// Most bounds the request, see [wire.Bounded].
+func (*PlanRequest) Most() map[string]int { return most() }
+
+// Most bounds the observation, see [wire.Bounded].
+func (*Observation) Most() map[string]int { return most() }
+
+func most() map[string]int {
+	return map[string]int{
+		"tasks": MaxTasks, "gpus": MaxGPUs, "residents": MaxResidents, "members": MaxTasks,
+		"layers": maxParts, "elsewhere": maxParts / 4, "missing": maxParts, "": wire.MaxValues,
+	}
+}
 
 // taskOf is a task as a Planner takes it; where is its place in the request.
 func taskOf(t *taskfile.Task, where string) (colloc.Task, error) {

@@ -1,16 +1,44 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"os"
 )
 
-// Read reads the JSON of a request. Unknown fields and what follows the value are errors.
-// The caller bounds the body, with http.MaxBytesReader.
+// Read reads the JSON of a request. Unknown fields and what follows the value are errors,
+// and so is more than a [Bounded] request may hold. The caller bounds the body, with
+// http.MaxBytesReader.
 func Read(r *http.Request, to any) error {
-	d := json.NewDecoder(r.Body)
+	text, err := io.ReadAll(r.Body)
+	if err == nil {
+		var most map[string]int
+		if b, ok := to.(Bounded); ok {
+			most = b.Most()
+		}
+		if err := bounded(text, most); err != nil {
+			return err
+		}
+		err = decode(text, to)
+	}
+	var large *http.MaxBytesError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &large):
+		return Errorf(TooLarge, "", "send several requests", "the request is longer than %d bytes", large.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return Errorf(Invalid, r.Method+" "+r.URL.Path, "send it at once", "the body took too long to arrive")
+	}
+	return Errorf(Invalid, r.Method+" "+r.URL.Path, "", "the body is not understood: %v", err)
+}
+
+// decode makes a value of a text that holds that alone.
+func decode(text []byte, to any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
 	if err == nil {
@@ -21,11 +49,7 @@ func Read(r *http.Request, to any) error {
 			err = errors.New("there is more text behind it")
 		}
 	}
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
-		return Errorf(TooLarge, "", "send several requests", "the request is longer than %d bytes", large.Limit)
-	}
-	return Errorf(Invalid, r.Method+" "+r.URL.Path, "", "the body is not understood: %v", err)
+	return err
 }
 
 // Answer writes a value as JSON; one that JSON cannot say is refused as [Failed].

@@ -46,6 +46,49 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// lists is a request that may hold few points.
+type lists struct {
+	Points []point   `json:"points"`
+	Others [][]point `json:"others"`
+}
+
+func (*lists) Most() map[string]int { return map[string]int{"points": 3, "": 20} }
+
+// What a request holds is counted before anything is made of it: by key, however it is
+// written, and altogether.
+func TestBounds(t *testing.T) {
+	for _, tt := range []struct {
+		body, want string
+		code       Code
+	}{
+		{`{"points": [{}, {"x": 1}, {}], "others": [[{}, {}], [{}, {}]]}`, "", ""},
+		{`{"points": [{}, {}, {}, {}]}`, "points: 4 points, want at most 3", TooLarge},
+		{`{"POINT\u017f": [{}, {}, {}, {}]}`, "4 points", TooLarge},
+		{`{"points": [{}, {}], "points": [{}, {}]}`, "4 points", TooLarge},
+		{`{"others": [[` + strings.Repeat("{},", 20) + `{}]]}`, "more than 20 values", TooLarge},
+		{`{"others": ` + strings.Repeat("[", 1000) + strings.Repeat("]", 1000) + `}`, "holds more", TooLarge},
+		{`{"points": [{}, {}, {}]]`, "invalid character", Invalid},
+	} {
+		var in lists
+		err := Read(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", strings.NewReader(tt.body)), &in)
+		if tt.code == "" {
+			if err != nil || len(in.Points) != 3 || len(in.Others[1]) != 2 {
+				t.Errorf("%s: %+v, %v", tt.body, in, err)
+			}
+			continue
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.Code != tt.code || !strings.Contains(err.Error(), tt.want) || len(in.Points)+len(in.Others) > 0 {
+			t.Errorf("%.60s: %v with %d points, want %s with %q", tt.body, err, len(in.Points), tt.code, tt.want)
+		}
+	}
+	var deep any
+	err := Read(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", strings.NewReader(strings.Repeat("[", 1000)+strings.Repeat("]", 1000))), &deep)
+	if err == nil || !strings.Contains(err.Error(), "deeper than 100") {
+		t.Errorf("1000 lists in each other: %v", err)
+	}
+}
+
 // Each code goes with its status, what is no Error is a failure, and so is an answer that
 // JSON cannot say.
 func TestWrite(t *testing.T) {

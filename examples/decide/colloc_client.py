@@ -24,7 +24,7 @@ class Colloc:
         connection.sock.settimeout(self.timeout)
         try:
             connection.sock.connect(self.path)
-            connection.request("POST", "/v1/" + name, json.dumps(body))
+            connection.request("POST", "/v1/" + name, json.dumps(body), {"Content-Type": "application/json"})
             answer = connection.getresponse()
             value = json.load(answer)
         finally:

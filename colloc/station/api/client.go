@@ -201,6 +201,9 @@ func (c *Client) send(ctx context.Context, method, path string, values url.Value
 	if err != nil {
 		return nil, err
 	}
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
 	answer, err := c.http.Do(r)
 	if err != nil {
 		return nil, c.unreachable(ctx, err)

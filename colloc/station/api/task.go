@@ -64,6 +64,9 @@ type Submission struct {
 	Tasks []Task `json:"tasks"`
 }
 
+// Most bounds the request, see [wire.Bounded].
+func (*Submission) Most() map[string]int { return map[string]int{"tasks": MaxTasks, "": maxValues} }
+
 // What a station takes at most.
 const (
 	// MaxName is the length of a name or kind in bytes.
@@ -77,6 +80,8 @@ const (
 	// MaxArguments is the length of a task's command and environment together, which the
 	// kernel limits too.
 	MaxArguments = profile.MiB
+	// maxValues is how many values a request holds, of 16 bytes each.
+	maxValues = int(MaxBody / 16)
 )
 
 // Duration is a time.Duration that JSON gives as text: "1h30m0s".
