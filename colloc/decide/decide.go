@@ -129,8 +129,11 @@ func decided[T any](d *decider, w http.ResponseWriter, r *http.Request, f func(*
 	case <-ctx.Done():
 		return nil, wire.Errorf(wire.Unavailable, "", "try again", "%d requests are being decided already", cap(d.turns))
 	}
+	arriving, arrived := context.WithTimeout(ctx, arrival)
+	defer arrived()
+	late, _ := arriving.Deadline()
 	in, connection := new(T), http.NewResponseController(w)
-	_ = connection.SetReadDeadline(time.Now().Add(arrival)) // not every server has one
+	_ = connection.SetReadDeadline(late) // not every server has one
 	if err := wire.Read(r, in); err != nil {
 		return nil, err
 	}
