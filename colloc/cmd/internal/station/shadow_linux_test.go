@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/shadow/follow"
 )
@@ -34,7 +35,10 @@ func TestShadow(t *testing.T) {
 		}
 	}
 	begin()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
 	for rounds() < 5 { // the test's own time limit is its reason to end
+		<-tick.C
 	}
 	_ = l.kill(syscall.SIGKILL)
 	before := rounds()
@@ -53,6 +57,7 @@ func TestShadow(t *testing.T) {
 	}
 	begin()
 	for rounds() < before+5 {
+		<-tick.C
 	}
 	if got := l.say(1, "shadow", "-journal", journal, "-fake-gpus", filepath.Join(l.dir, "gpus.json"), "-n", "1"); !strings.Contains(got, "another process writes") {
 		t.Errorf("a second one: %s", got)
