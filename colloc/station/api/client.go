@@ -182,6 +182,9 @@ func (c *Client) call(ctx context.Context, method, path string, values url.Value
 		return err
 	}
 	if err := json.NewDecoder(answer.Body).Decode(to); err != nil {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+			return Errorf(Unavailable, c.socket, "", "the station went away while it answered")
+		}
 		return Errorf(Failed, c.socket, "", "the answer is not understood: %v", err)
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -17,12 +18,14 @@ import (
 // Queue is the part of a station's queue that holds the tasks of one sweep, under the
 // names that they have there. It is safe for concurrent use.
 type Queue struct {
-	client  *api.Client
-	onEvent func(runner.Event)
-	keep    func(ids map[string]string) error
+	client *api.Client
+	hooks  Hooks
+	absent time.Duration // how long the station may be away
+	common bool          // this user may not submit in class high
 
 	mu       sync.Mutex // guards what follows
 	numbers  map[string]string
+	pending  *Pending
 	names    []string // in the order of submission
 	jobs     map[string]api.Job
 	gpus     []api.GPU
@@ -39,8 +42,30 @@ const (
 	share    = 10
 )
 
+// absence is how long a station may be away, as while it is started anew.
+const absence = 10 * time.Minute
+
 // ErrGone says that the station does not know the tasks any more.
-var ErrGone = errors.New("the station does not know the tasks of this sweep any more")
+var ErrGone = errors.New("the station does not know the tasks of this sweep any more: it began its queue anew; remove station.json from the sweep's folder, and -resume queues what is left")
+
+// Tasks are those of a sweep at a station, as they are kept.
+type Tasks struct {
+	// Numbers are their jobs, by name.
+	Numbers map[string]string `json:"numbers"`
+	// Pending are those that were being handed over when this was kept.
+	Pending *Pending `json:"pending,omitempty"`
+}
+
+// Hooks are what a queue tells the sweep.
+type Hooks struct {
+	// Keep is told the tasks before some are handed over and after; none, where nothing
+	// came of it.
+	Keep func(Tasks) error
+	// Event is told what happens to tasks, Note what people should know besides. They may
+	// not call the queue, but for Drain.
+	Event func(runner.Event)
+	Note  func(string)
+}
 
 // Find returns a client of the station that takes this user's tasks, if one runs.
 func Find(ctx context.Context) (*api.Client, bool) {
@@ -55,15 +80,17 @@ func Find(ctx context.Context) (*api.Client, bool) {
 	return client, true
 }
 
-// Open returns the queue of a sweep whose tasks have the given numbers at the station,
-// none at first. keep is told the numbers of all whenever there are more.
-func Open(ctx context.Context, client *api.Client, numbers map[string]string, keep func(map[string]string) error, onEvent func(runner.Event)) (*Queue, error) {
-	q := &Queue{client: client, onEvent: onEvent, keep: keep, numbers: make(map[string]string), jobs: make(map[string]api.Job)}
-	for name, id := range numbers {
-		q.numbers[name] = id
-		q.names = append(q.names, name)
+// Open returns the queue of a sweep whose tasks at the station are known, none at first.
+// Those that were being handed over are looked for.
+func Open(ctx context.Context, client *api.Client, tasks Tasks, hooks Hooks) (*Queue, error) {
+	q := &Queue{client: client, hooks: hooks, absent: absence, numbers: make(map[string]string), jobs: make(map[string]api.Job)}
+	maps.Copy(q.numbers, tasks.Numbers)
+	if q.pending = tasks.Pending; q.pending != nil {
+		if _, err := q.settle(ctx); err != nil {
+			return nil, err
+		}
 	}
-	slices.SortFunc(q.names, func(a, b string) int { return number(q.numbers[a]) - number(q.numbers[b]) })
+	q.names = slices.SortedFunc(maps.Keys(q.numbers), func(a, b string) int { return number(q.numbers[a]) - number(q.numbers[b]) })
 	state, err := client.State(ctx)
 	if err != nil {
 		return nil, err
@@ -73,76 +100,6 @@ func Open(ctx context.Context, client *api.Client, numbers map[string]string, ke
 		return q, nil
 	}
 	return q, q.look(ctx, func(runner.Event) {}) // what happened before is no news
-}
-
-// Submit queues tasks.
-func (q *Queue) Submit(tasks ...runner.Task) ([]string, error) {
-	ctx, stop := context.WithTimeout(context.Background(), patience)
-	defer stop()
-	var all []string
-	for part := range slices.Chunk(tasks, api.MaxTasks) {
-		ids, err := q.submit(ctx, part)
-		all = append(all, ids...)
-		if err != nil {
-			return all, err
-		}
-	}
-	return all, nil
-}
-
-// submit queues what fits into one request.
-func (q *Queue) submit(ctx context.Context, tasks []runner.Task) ([]string, error) {
-	here := make(map[string]string, len(tasks))
-	for i := range tasks {
-		here[tasks[i].ID] = fmt.Sprintf("#%d", i+1)
-	}
-	sent := make([]api.Task, len(tasks))
-	for i := range tasks {
-		t, err := q.task(&tasks[i], here)
-		if err != nil {
-			return nil, err
-		}
-		sent[i] = t
-	}
-	ids, err := q.client.Submit(ctx, sent...)
-	if err != nil {
-		return nil, err
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i, id := range ids {
-		q.numbers[tasks[i].ID] = id
-		q.names = append(q.names, tasks[i].ID)
-		q.jobs[tasks[i].ID] = api.Job{ID: id, Width: max(1, tasks[i].GPUs)} // until somebody looks
-	}
-	return ids, q.keep(q.numbers)
-}
-
-// task is a task as the station takes it; here are those of the same request.
-func (q *Queue) task(t *runner.Task, here map[string]string) (api.Task, error) {
-	s := api.Task{
-		Name: t.ID, Kind: t.Kind, Command: t.Command, Shell: t.Shell, GPUs: t.GPUs, Memory: t.Memory, Alone: t.Alone,
-		Time: api.Duration(t.Timeout), Retries: t.Retries, Progress: t.Progress, Class: class(t.Priority),
-	}
-	if err := Here(&s); err != nil {
-		return s, err
-	}
-	s.Env = append(s.Env, t.Env...)
-	if s.Kind == "" {
-		s.Kind = KindOf(t.Command, s.Dir, t.Shell)
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, d := range t.After {
-		id, ok := here[d.Task]
-		if !ok {
-			if id, ok = q.numbers[d.Task]; !ok {
-				return s, fmt.Errorf("task %s waits for %s, which is not in the queue", t.ID, d.Task)
-			}
-		}
-		s.After = append(s.After, runner.Dependency{Task: id, Any: d.Any})
-	}
-	return s, nil
 }
 
 // do does one thing to tasks.
@@ -168,14 +125,6 @@ func (q *Queue) Retry(names ...string) error { return q.do("requeue", names...) 
 func (q *Queue) Kill(names ...string) error {
 	names = slices.DeleteFunc(slices.Clone(names), func(name string) bool { return q.job(name).State.Over() })
 	return q.do("cancel", names...)
-}
-
-// Drain holds the tasks that wait: none starts any more. [Queue.Run] ends when none runs.
-func (q *Queue) Drain() {
-	q.mu.Lock()
-	q.draining = true
-	q.mu.Unlock()
-	_ = q.do("hold", q.in(runner.Queued)...) // one that started meanwhile just runs
 }
 
 // Spare lets tasks go on, also without who looks on.
@@ -210,29 +159,30 @@ func (q *Queue) in(states ...runner.State) (names []string) {
 }
 
 // Run tells what happens to the tasks until all are over, or, after [Queue.Drain], none
-// runs: runner.ErrDrained. It lets those go that an earlier sweep held.
+// runs: runner.ErrDrained. It lets those go that an earlier sweep held, and waits for a
+// station that is started anew.
 func (q *Queue) Run(ctx context.Context) error {
-	if err := q.do("release", q.held()...); err != nil {
+	if err := q.letGo(ctx); err != nil {
 		return err
 	}
 	for _, r := range q.Records() {
 		if r.State == runner.Running || r.State == runner.Starting {
-			q.onEvent(runner.Event{Kind: runner.EventAdopted, At: time.Now(), Record: r, GPU: r.GPU, Text: fmt.Sprintf("%s runs on %s", r.Task.ID, r.On())})
+			q.hooks.Event(runner.Event{Kind: runner.EventAdopted, At: time.Now(), Record: r, GPU: r.GPU, Text: fmt.Sprintf("%s runs on %s", r.Task.ID, r.On())})
 		}
 	}
+	contact, hold := &away{longest: q.absent, note: q.hooks.Note}, &holder{q: q}
 	for {
 		began := time.Now()
-		if err := q.look(ctx, q.onEvent); err != nil {
+		if err := contact.judge(q.look(ctx, q.hooks.Event)); err != nil {
 			return err
 		}
-		q.mu.Lock()
-		draining := q.draining
-		q.mu.Unlock()
-		switch running, waiting := q.in(runner.Starting, runner.Running), q.in(runner.Queued); {
-		case len(running)+len(waiting) == 0:
-			return nil
-		case draining && len(running) == 0 && len(q.held()) == len(waiting):
-			return runner.ErrDrained
+		if !contact.now() {
+			if draining := hold.again(ctx); q.finished(draining) {
+				if draining && len(q.in(runner.Queued)) > 0 {
+					return runner.ErrDrained
+				}
+				return nil
+			}
 		}
 		timer := time.NewTimer(max(shortest, share*time.Since(began)))
 		select {
@@ -242,6 +192,15 @@ func (q *Queue) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+// finished reports whether all tasks are over, or none runs and those that wait are held.
+func (q *Queue) finished(draining bool) bool {
+	if len(q.in(runner.Starting, runner.Running)) > 0 {
+		return false
+	}
+	waiting := len(q.in(runner.Queued))
+	return waiting == 0 || draining && len(q.held()) == waiting
 }
 
 // held are the tasks that wait to be released.
@@ -282,6 +241,10 @@ func (q *Queue) look(ctx context.Context, tell func(runner.Event)) error {
 	q.gpus = state.GPUs
 	for i := range jobs {
 		name := names[jobs[i].ID]
+		if jobs[i].Name != name {
+			q.mu.Unlock()
+			return fmt.Errorf("%w: job %s is not %s but %q", ErrGone, jobs[i].ID, name, jobs[i].Name)
+		}
 		old := q.jobs[name]
 		q.jobs[name] = jobs[i]
 		events = append(events, happened(name, &old, &jobs[i], state.GPUs, state.At)...)

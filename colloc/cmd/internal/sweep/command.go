@@ -134,7 +134,7 @@ func (o *options) run(args []string, stdin io.Reader, stdout io.Writer, signals 
 	}
 	defer func() { err = errors.Join(err, locked.Close()) }()
 	defer func() {
-		if made && status == exitUsage {
+		if made && status == exitUsage && !exists(filepath.Join(o.logs, stationName)) {
 			err = errors.Join(err, os.RemoveAll(o.logs)) // nothing came of it
 		}
 	}()

@@ -54,10 +54,11 @@
 //
 // If a station runs here that takes this user's tasks (colloc station), it runs them, so
 // that a sweep and the jobs of others share one book: in its order, on its GPUs, with its
-// ways to share; -profile is its own, a priority above 0 is its class high, one below 0
-// low. All else looks as always. Ctrl-C holds the tasks that wait there and lets those
+// ways to share; -profile is its own, a priority above 0 is its class high, or normal for
+// those who may not pass all others, one below 0 low. All else looks as always. Ctrl-C holds the tasks that wait there and lets those
 // that run end, a second one cancels those; -resume lets them go on. A sweep that is
-// killed leaves all of them to the station, and -resume looks on again. Flags that it
+// killed leaves all of them to the station, and -resume looks on again. One whose station
+// is started anew waits for it, up to 10 minutes. Flags that it
 // cannot heed, such as -gpus, keep the tasks out of it, and the sweep says so.
 //
 // # Files

@@ -36,10 +36,10 @@ var (
 	_ engine = (*guest.Queue)(nil)
 )
 
-// handed is which station has the tasks of a sweep, and under which numbers.
+// handed is which station has the tasks of a sweep.
 type handed struct {
-	Socket  string            `json:"socket"`
-	Numbers map[string]string `json:"numbers"`
+	Socket string `json:"socket"`
+	guest.Tasks
 }
 
 // findStation finds the station that is to run the tasks: that which has them already,
@@ -98,14 +98,21 @@ func (o *options) ownOnly() string {
 
 // atStation lets the station have the tasks.
 func (s *sweep) atStation(ctx context.Context, client *api.Client, h *handed) error {
-	keep := func(numbers map[string]string) error {
-		text, err := json.MarshalIndent(handed{h.Socket, numbers}, "", "  ")
+	keep := func(tasks guest.Tasks) error {
+		name := filepath.Join(s.o.logs, stationName)
+		if len(tasks.Numbers) == 0 && tasks.Pending == nil {
+			if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) { // the station has none
+				return err
+			}
+			return nil
+		}
+		text, err := json.MarshalIndent(handed{h.Socket, tasks}, "", "  ")
 		if err != nil {
 			return err
 		}
-		return replace.Text(filepath.Join(s.o.logs, stationName), append(text, '\n'))
+		return replace.Text(name, append(text, '\n'))
 	}
-	q, err := guest.Open(ctx, client, h.Numbers, keep, s.event)
+	q, err := guest.Open(ctx, client, h.Tasks, guest.Hooks{Keep: keep, Event: s.event, Note: s.show.Note})
 	if err != nil {
 		client.Close()
 		return err
