@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -35,13 +34,6 @@ type Queue struct {
 // patience is how long the station may take to answer.
 const patience = time.Minute
 
-// Between two looks at the tasks: never shorter, and never so short that looking takes
-// more than a tenth of the time.
-const (
-	shortest = 200 * time.Millisecond
-	share    = 10
-)
-
 // absence is how long a station may be away, as while it is started anew.
 const absence = 10 * time.Minute
 
@@ -54,6 +46,16 @@ type Tasks struct {
 	Numbers map[string]string `json:"numbers"`
 	// Pending are those that were being handed over when this was kept.
 	Pending *Pending `json:"pending,omitempty"`
+}
+
+// Pending are tasks that are being handed over: whether the station has them is not known
+// until they are looked for.
+type Pending struct {
+	// Names are the tasks, in order; the station gives them numbers in a row.
+	Names []string `json:"names"`
+	// Dir is where they run, and Since a number that the station gave before.
+	Dir   string `json:"dir"`
+	Since int    `json:"since"`
 }
 
 // Hooks are what a queue tells the sweep.
@@ -78,28 +80,6 @@ func Find(ctx context.Context) (*api.Client, bool) {
 		return nil, false
 	}
 	return client, true
-}
-
-// Open returns the queue of a sweep whose tasks at the station are known, none at first.
-// Those that were being handed over are looked for.
-func Open(ctx context.Context, client *api.Client, tasks Tasks, hooks Hooks) (*Queue, error) {
-	q := &Queue{client: client, hooks: hooks, absent: absence, numbers: make(map[string]string), jobs: make(map[string]api.Job)}
-	maps.Copy(q.numbers, tasks.Numbers)
-	if q.pending = tasks.Pending; q.pending != nil {
-		if _, err := q.settle(ctx); err != nil {
-			return nil, err
-		}
-	}
-	q.names = slices.SortedFunc(maps.Keys(q.numbers), func(a, b string) int { return number(q.numbers[a]) - number(q.numbers[b]) })
-	state, err := client.State(ctx)
-	if err != nil {
-		return nil, err
-	}
-	q.gpus = state.GPUs
-	if len(q.names) == 0 {
-		return q, nil
-	}
-	return q, q.look(ctx, func(runner.Event) {}) // what happened before is no news
 }
 
 // do does one thing to tasks.
@@ -156,51 +136,6 @@ func (q *Queue) in(states ...runner.State) (names []string) {
 		}
 	}
 	return names
-}
-
-// Run tells what happens to the tasks until all are over, or, after [Queue.Drain], none
-// runs: runner.ErrDrained. It lets those go that an earlier sweep held, and waits for a
-// station that is started anew.
-func (q *Queue) Run(ctx context.Context) error {
-	if err := q.letGo(ctx); err != nil {
-		return err
-	}
-	for _, r := range q.Records() {
-		if r.State == runner.Running || r.State == runner.Starting {
-			q.hooks.Event(runner.Event{Kind: runner.EventAdopted, At: time.Now(), Record: r, GPU: r.GPU, Text: fmt.Sprintf("%s runs on %s", r.Task.ID, r.On())})
-		}
-	}
-	contact, hold := &away{longest: q.absent, note: q.hooks.Note}, &holder{q: q}
-	for {
-		began := time.Now()
-		if err := contact.judge(q.look(ctx, q.hooks.Event)); err != nil {
-			return err
-		}
-		if !contact.now() {
-			if draining := hold.again(ctx); q.finished(draining) {
-				if draining && len(q.in(runner.Queued)) > 0 {
-					return runner.ErrDrained
-				}
-				return nil
-			}
-		}
-		timer := time.NewTimer(max(shortest, share*time.Since(began)))
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return ctx.Err()
-		case <-timer.C:
-		}
-	}
-}
-
-// finished reports whether all tasks are over, or none runs and those that wait are held.
-func (q *Queue) finished(draining bool) bool {
-	if len(q.in(runner.Starting, runner.Running)) > 0 {
-		return false
-	}
-	waiting := len(q.in(runner.Queued))
-	return waiting == 0 || draining && len(q.held()) == waiting
 }
 
 // held are the tasks that wait to be released.

@@ -14,14 +14,26 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Pending are tasks that are being handed over: whether the station has them is not known
-// until they are looked for.
-type Pending struct {
-	// Names are the tasks, in order; the station gives them numbers in a row.
-	Names []string `json:"names"`
-	// Dir is where they run, and Since a number that the station gave before.
-	Dir   string `json:"dir"`
-	Since int    `json:"since"`
+// Open returns the queue of a sweep whose tasks at the station are known, none at first.
+// Those that were being handed over are looked for.
+func Open(ctx context.Context, client *api.Client, tasks Tasks, hooks Hooks) (*Queue, error) {
+	q := &Queue{client: client, hooks: hooks, absent: absence, numbers: make(map[string]string), jobs: make(map[string]api.Job)}
+	maps.Copy(q.numbers, tasks.Numbers)
+	if q.pending = tasks.Pending; q.pending != nil {
+		if _, err := q.settle(ctx); err != nil {
+			return nil, err
+		}
+	}
+	q.names = slices.SortedFunc(maps.Keys(q.numbers), func(a, b string) int { return number(q.numbers[a]) - number(q.numbers[b]) })
+	state, err := client.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	q.gpus = state.GPUs
+	if len(q.names) == 0 {
+		return q, nil
+	}
+	return q, q.look(ctx, func(runner.Event) {}) // what happened before is no news
 }
 
 // Submit queues tasks, all or none.

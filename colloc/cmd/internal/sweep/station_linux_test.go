@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
@@ -205,5 +207,47 @@ func TestStationFlag(t *testing.T) {
 	}
 	if jobs, err := client.Jobs(t.Context(), api.Query{Ended: -1}); err != nil || len(jobs) != 0 {
 		t.Errorf("%d jobs at the station, %v, want none", len(jobs), err)
+	}
+}
+
+// A sweep that is killed before it knows the station's numbers finds its jobs again; one
+// that the station refuses leaves nothing behind.
+func TestStationKilledEarly(t *testing.T) {
+	client := lab(t)
+	dir := t.TempDir()
+	gate := filepath.Join(dir, "gate")
+	p := guestSweep(t, dir, "-n", "3", "-gpus-per-task", "2", "-mem", "1GiB", "-shell", "--", "until [ -e "+gate+" ]; do sleep 0.05; done; echo {}")
+	p.until("started on")
+	if err := p.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	p.end()
+	jobs, err := client.Jobs(t.Context(), api.Query{})
+	if err != nil || len(jobs) != 3 {
+		t.Fatalf("%+v, %v", jobs, err)
+	}
+	h := handed{Socket: client.Socket(), Tasks: guest.Tasks{Pending: &guest.Pending{Dir: jobs[0].Dir}}}
+	for i := range jobs {
+		h.Pending.Names = append(h.Pending.Names, jobs[i].Name)
+	}
+	text, err := json.Marshal(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "logs", stationName), text, 0o600), os.WriteFile(gate, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if out := checkGuest(t, dir, 0, "-resume"); !strings.Contains(out, "3 of 3 tasks succeeded") {
+		t.Errorf("resumed, it prints\n%s", out)
+	}
+	if jobs, err := client.Jobs(t.Context(), api.Query{Ended: -1}); err != nil || len(jobs) != 3 {
+		t.Errorf("%d jobs, %v; want each task once", len(jobs), err)
+	}
+	other := t.TempDir()
+	if out := checkGuest(t, other, 2, "-gpus-per-task", "3", "--", "true"); !strings.Contains(out, "GPUs is 3") {
+		t.Errorf("more GPUs than there are prints %s", out)
+	}
+	if exists(filepath.Join(other, "logs")) {
+		t.Error("a refused sweep leaves its folder")
 	}
 }

@@ -10,6 +10,58 @@ import (
 	"example.com/colloc/colloc/station/api"
 )
 
+// Between two looks at the tasks: never shorter, and never so short that looking takes
+// more than a tenth of the time.
+const (
+	shortest = 200 * time.Millisecond
+	share    = 10
+)
+
+// Run tells what happens to the tasks until all are over, or, after [Queue.Drain], none
+// runs: runner.ErrDrained. It lets those go that an earlier sweep held, and waits for a
+// station that is started anew.
+func (q *Queue) Run(ctx context.Context) error {
+	if err := q.letGo(ctx); err != nil {
+		return err
+	}
+	for _, r := range q.Records() {
+		if r.State == runner.Running || r.State == runner.Starting {
+			q.hooks.Event(runner.Event{Kind: runner.EventAdopted, At: time.Now(), Record: r, GPU: r.GPU, Text: fmt.Sprintf("%s runs on %s", r.Task.ID, r.On())})
+		}
+	}
+	contact, hold := &away{longest: q.absent, note: q.hooks.Note}, &holder{q: q}
+	for {
+		began := time.Now()
+		if err := contact.judge(q.look(ctx, q.hooks.Event)); err != nil {
+			return err
+		}
+		if !contact.now() {
+			if draining := hold.again(ctx); q.finished(draining) {
+				if draining && len(q.in(runner.Queued)) > 0 {
+					return runner.ErrDrained
+				}
+				return nil
+			}
+		}
+		timer := time.NewTimer(max(shortest, share*time.Since(began)))
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		case <-timer.C:
+		}
+	}
+}
+
+// finished reports whether all tasks are over, or none runs and those that wait are held.
+func (q *Queue) finished(draining bool) bool {
+	if len(q.in(runner.Starting, runner.Running)) > 0 {
+		return false
+	}
+	waiting := len(q.in(runner.Queued))
+	return waiting == 0 || draining && len(q.held()) == waiting
+}
+
 // Drain holds the tasks that wait: none starts any more. [Queue.Run] ends when none runs,
 // and holds what could not be held at once.
 func (q *Queue) Drain() {
