@@ -58,7 +58,7 @@ func New(r prometheus.Registerer, state func() State) (*Metrics, error) {
 			Name: "colloc_alarms_total", Help: "Promises that were seen broken, by reason (AboveReservation, TooSlow), one for each pod.",
 		}, []string{"reason"}),
 		evictions: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "colloc_evictions_total", Help: "Pods that were to be evicted, by reason and result (done, budget, failed).",
+			Name: "colloc_evictions_total", Help: "Pods that were to be evicted, by reason and result (done, budget, limit, failed).",
 		}, []string{"reason", "result"}),
 		leader: prometheus.NewGauge(prometheus.GaugeOpts{Name: "colloc_leader", Help: "1 while this replica decides."}),
 	}
@@ -87,7 +87,7 @@ func (m *Metrics) Seen(speed float64) { m.speed.WithLabelValues("seen").Observe(
 // Alarm counts a pod of which something was seen that was not promised.
 func (m *Metrics) Alarm(reason string) { m.alarms.WithLabelValues(reason).Inc() }
 
-// Evicted counts a pod that was to be evicted: result is done, budget or failed.
+// Evicted counts a pod that was to be evicted: result is done, budget, limit or failed.
 func (m *Metrics) Evicted(reason, result string) { m.evictions.WithLabelValues(reason, result).Inc() }
 
 // WriteError counts a write that failed.

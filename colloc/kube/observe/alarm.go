@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -27,9 +28,11 @@ const (
 
 // overrun tells of a card whose tasks take more than was set aside for them. Where they
 // share, the youngest of the lowest priority is in the way; alone a task harms nobody.
+// One look is not enough: it may still show who was there before.
 func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used []seen.Point) {
 	i := slices.IndexFunc(used, func(p seen.Point) bool { return p.Of(s.Node, s.Address) })
 	if i < 0 || s.Slice {
+		w.over = 0
 		return
 	}
 	reserved := profile.Bytes(0)
@@ -38,16 +41,20 @@ func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used [
 	}
 	takes := profile.Bytes(used[i].Value) * profile.MiB
 	if float64(takes) <= float64(reserved)*(1+o.config.Tolerance) {
+		w.over = 0
 		for k := range s.Members {
 			delete(o.told, AboveReservation+string(s.Members[k].Pod.UID))
 		}
+		return
+	}
+	if w.over++; w.over < slowTimes {
 		return
 	}
 	text := fmt.Sprintf("the tasks on %s take %v, and %v are set aside", s.ID, takes, reserved)
 	for k := range s.Members {
 		o.tell(s.Members[k].Pod, AboveReservation, text)
 	}
-	if victim := last(s.Members); len(s.Members) > 1 {
+	if victim := last(s.Members); len(s.Members) > 1 && o.config.Now().Sub(w.since) >= settleTime {
 		o.evict(ctx, s, w, victim, AboveReservation, text)
 	}
 }
@@ -121,14 +128,20 @@ func (o *Observer) tell(pod *corev1.Pod, reason, text string) {
 }
 
 // evict evicts a pod by the Eviction API, which heeds disruption budgets, if the policy
-// allows it and nobody was evicted from the card lately. It is not put beside those that
-// stay again for a while.
+// allows it, nobody was evicted from the card lately and not too many from all cards. It
+// is not put beside those that stay again for a while.
 func (o *Observer) evict(ctx context.Context, s *books.Set, w *watched, pod *corev1.Pod, reason, text string) {
 	now := o.config.Now()
 	switch {
 	case o.config.Policy != Evict && (o.config.Policy != EvictCheckpointed || pod.Annotations[api.AnnotationEvictable] != api.True):
 		return
 	case !w.evicted.IsZero() && now.Sub(w.evicted) < o.config.Pause:
+		return
+	}
+	o.evictions = slices.DeleteFunc(o.evictions, func(at time.Time) bool { return now.Sub(at) >= o.config.Pause })
+	if len(o.evictions) >= o.config.Most {
+		o.evicting(reason, "limit")
+		o.config.Log.Warn("not evicted: too many were lately", "pod", pod.Namespace+"/"+pod.Name, "reason", reason, "evicted", len(o.evictions), "within", o.config.Pause)
 		return
 	}
 	err := o.config.Client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
@@ -142,14 +155,12 @@ func (o *Observer) evict(ctx context.Context, s *books.Set, w *watched, pod *cor
 	case err != nil:
 		result = "failed"
 	}
-	if o.config.Metrics != nil {
-		o.config.Metrics.Evicted(reason, result)
-	}
+	o.evicting(reason, result)
 	if err != nil {
 		o.config.Log.Warn("not evicted", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 		return
 	}
-	w.evicted = now
+	w.evicted, o.evictions = now, append(o.evictions, now)
 	o.config.Log.Info("evicted", "pod", pod.Namespace+"/"+pod.Name, "gpu", s.ID, "reason", reason)
 	if o.config.Events != nil {
 		o.config.Events.Event(pod, corev1.EventTypeWarning, "Evicted", text)
@@ -158,5 +169,12 @@ func (o *Observer) evict(ctx context.Context, s *books.Set, w *watched, pod *cor
 		if other := s.Members[i].Pod; other.UID != pod.UID {
 			o.config.Books.Part(pod.UID, other.UID, now.Add(o.config.Cooldown))
 		}
+	}
+}
+
+// evicting counts an eviction and what became of it.
+func (o *Observer) evicting(reason, result string) {
+	if o.config.Metrics != nil {
+		o.config.Metrics.Evicted(reason, result)
 	}
 }

@@ -64,6 +64,9 @@ type Config struct {
 	// Pause is how long after an eviction nobody else is evicted from that card; 0 means
 	// 10 minutes.
 	Pause time.Duration
+	// Most is how many pods are evicted within a Pause, from all cards together, so that a
+	// metric that is wrong everywhere does not cost every card a pod; 0 means 3.
+	Most int
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -73,6 +76,8 @@ type Observer struct {
 	config Config
 	sets   map[string]*watched // by card
 	told   map[string]string   // alarm that a pod was told last, by UID and kind
+	// When somebody was evicted from any card within the last Pause.
+	evictions []time.Time
 	// Observations that taught the Planner: all, and those since the last refit.
 	taught, sinceFit int
 	refits           chan error // that of the refit under way; nil is none
@@ -83,6 +88,7 @@ type watched struct {
 	members string // UIDs
 	since   time.Time
 	evicted time.Time         // when somebody was evicted from the card last
+	over    int               // how often in a row it took more than was set aside
 	slow    map[types.UID]int // how often in a row a pod's SLO query said that it is too slow
 	taught  time.Time         // when it taught the Planner last
 }
@@ -93,10 +99,15 @@ const (
 	DefaultTolerance = 0.05
 	DefaultCooldown  = 24 * time.Hour
 	DefaultPause     = 10 * time.Minute
+	DefaultMost      = 3
 )
 
-// slowTimes is how often in a row an SLO query has to say that a task is too slow.
+// slowTimes is how often in a row an alarm has to be seen before it counts.
 const slowTimes = 2
+
+// settleTime is how long a set must have run before its memory costs anybody his place:
+// until then what is seen of the card may be of who was there before.
+const settleTime = time.Minute
 
 // refitAfter is after how many observations speeds are fitted anew.
 const refitAfter = 100
@@ -106,8 +117,8 @@ func New(c Config) (*Observer, error) {
 	switch {
 	case c.Client == nil || c.Books == nil || c.Planner == nil || c.Prometheus == nil || c.Now == nil:
 		return nil, errors.New("observe: config: want a Client, Books, a Planner, a Prometheus and a clock Now")
-	case c.Window < 0 || c.Tolerance < 0 || c.Cooldown < 0 || c.Pause < 0:
-		return nil, errors.New("observe: config: want times and a Tolerance of 0 for the default or more")
+	case c.Window < 0 || c.Tolerance < 0 || c.Cooldown < 0 || c.Pause < 0 || c.Most < 0:
+		return nil, errors.New("observe: config: want times, a Tolerance and Most of 0 for the default or more")
 	case !slices.Contains([]Policy{"", Report, Evict, EvictCheckpointed}, c.Policy):
 		return nil, fmt.Errorf("observe: config: Policy is %q, want report, evict or evict-checkpointed", c.Policy)
 	}
@@ -125,6 +136,9 @@ func New(c Config) (*Observer, error) {
 	}
 	if c.Pause == 0 {
 		c.Pause = DefaultPause
+	}
+	if c.Most == 0 {
+		c.Most = DefaultMost
 	}
 	return &Observer{config: c, sets: map[string]*watched{}, told: map[string]string{}}, nil
 }
@@ -145,7 +159,7 @@ func (o *Observer) Step(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if !running(&s) {
-			w.since = now
+			w.since, w.over = now, 0
 			continue
 		}
 		o.overrun(ctx, &s, w, used)
@@ -176,7 +190,7 @@ func (o *Observer) watch(s *books.Set, now time.Time) *watched {
 		o.sets[s.ID] = w
 	}
 	if w.members != key.String() {
-		w.members, w.since, w.taught, w.slow = key.String(), now, time.Time{}, map[types.UID]int{}
+		w.members, w.since, w.over, w.taught, w.slow = key.String(), now, 0, time.Time{}, map[types.UID]int{}
 	}
 	return w
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -88,7 +89,7 @@ func newWorld(t *testing.T, policy observe.Policy, pods ...*corev1.Pod) *world {
 	if w.books, err = books.New(books.Config{Planner: planner, Now: clock}); err != nil {
 		t.Fatal(err)
 	}
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "1", "nvidia.com/gpu.memory": "40960"}}}
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "4", "nvidia.com/gpu.memory": "40960"}}}
 	node.Status.Allocatable = corev1.ResourceList{corev1.ResourcePods: resource.MustParse("110")}
 	if err := w.books.SetNode(node); err != nil {
 		t.Fatal(err)
@@ -108,14 +109,27 @@ func newWorld(t *testing.T, policy observe.Policy, pods ...*corev1.Pod) *world {
 	return w
 }
 
+// on moves a pod to another card.
+func on(card int, pod *corev1.Pod) *corev1.Pod {
+	at := api.Placement{Node: "n1", Device: fmt.Sprintf("gpu-%d", card), Address: strconv.Itoa(card), Reserved: 10 << 30}
+	maps.Copy(pod.Annotations, at.Annotations())
+	return pod
+}
+
 // steps looks n times, a minute apart.
 func (w *world) steps(t *testing.T, n int) {
+	t.Helper()
+	w.every(t, time.Minute, n)
+}
+
+// every looks n times.
+func (w *world) every(t *testing.T, apart time.Duration, n int) {
 	t.Helper()
 	for range n {
 		if err := w.observer.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		w.now = w.now.Add(time.Minute)
+		w.now = w.now.Add(apart)
 	}
 }
 
@@ -187,9 +201,7 @@ func TestBudget(t *testing.T) {
 }
 
 func TestOverrun(t *testing.T) {
-	used := func(mib int) string {
-		return fmt.Sprintf(`{"metric":{"Hostname":"n1","gpu":"1"},"value":[1,"99999"]},{"metric":{"Hostname":"n1","gpu":"0"},"value":[1,"%d"]}`, mib)
-	}
+	used := func(mib int) string { return takes(1, 99999) + "," + takes(0, mib) }
 	w := newWorld(t, observe.Evict, running(1), running(2))
 	w.answers["DCGM_FI_DEV_FB_USED"] = used(20 << 10)
 	w.steps(t, 3)
@@ -209,6 +221,59 @@ func TestOverrun(t *testing.T) {
 	alone.steps(t, 3)
 	if len(alone.evicted) > 0 || !strings.Contains(alone.said(), "AboveReservation") {
 		t.Errorf("evicted %q, want that a task alone is told and left", alone.evicted)
+	}
+}
+
+// takes is what a card has in use, in MiB.
+func takes(card, mib int) string {
+	return fmt.Sprintf(`{"metric":{"Hostname":"n1","gpu":"%d"},"value":[1,"%d"]}`, card, mib)
+}
+
+// TestFirstLook: what a card has in use when its pods have just come may be of who was
+// there before, and costs nobody his place.
+func TestFirstLook(t *testing.T) {
+	w := newWorld(t, observe.Evict, running(1), running(2))
+	w.answers["DCGM_FI_DEV_FB_USED"] = takes(0, 30<<10)
+	w.steps(t, 1)
+	w.answers["DCGM_FI_DEV_FB_USED"] = takes(0, 20<<10)
+	w.steps(t, 1)
+	w.answers["DCGM_FI_DEV_FB_USED"] = takes(0, 30<<10)
+	w.steps(t, 1)
+	w.books.DropPod("u-2")
+	w.books.SetPod(running(3))
+	w.steps(t, 1)
+	if said := w.said(); said != "" || len(w.evicted) > 0 {
+		t.Fatalf("told %q, evicted %q, want nothing after single looks", said, w.evicted)
+	}
+	w.books.DropPod("u-3")
+	w.books.SetPod(running(4))
+	w.every(t, 10*time.Second, 6)
+	if !strings.Contains(w.said(), "AboveReservation") || len(w.evicted) > 0 {
+		t.Errorf("evicted %q, want an alarm alone in the first minute", w.evicted)
+	}
+	w.steps(t, 1)
+	if got := strings.Join(w.evicted, " "); got != "p-4" {
+		t.Errorf("evicted %q, want p-4 after a minute", got)
+	}
+}
+
+// TestMost: a metric that is wrong everywhere costs few cards a pod.
+func TestMost(t *testing.T) {
+	var all []*corev1.Pod
+	var wrong []string
+	for card := range 4 {
+		all = append(all, on(card, running(2*card)), on(card, running(2*card+1)))
+		wrong = append(wrong, takes(card, 30<<10))
+	}
+	w := newWorld(t, observe.Evict, all...)
+	w.answers["DCGM_FI_DEV_FB_USED"] = strings.Join(wrong, ",")
+	w.steps(t, 10)
+	if n := len(w.evicted); n != observe.DefaultMost {
+		t.Errorf("evicted %q, want %d in ten minutes", w.evicted, observe.DefaultMost)
+	}
+	w.steps(t, 2)
+	if n := len(w.evicted); n <= observe.DefaultMost || n > 2*observe.DefaultMost {
+		t.Errorf("evicted %q, want more after the pause", w.evicted)
 	}
 }
 
