@@ -43,7 +43,7 @@ func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used [
 	if float64(takes) <= float64(reserved)*(1+o.config.Tolerance) {
 		w.over = 0
 		for k := range s.Members {
-			delete(o.told, AboveReservation+string(s.Members[k].Pod.UID))
+			delete(o.told, alarm{AboveReservation, s.Members[k].Pod.UID})
 		}
 		return
 	}
@@ -59,23 +59,23 @@ func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used [
 	}
 }
 
-// slow asks the SLO queries of a set. Who is in the way is another: a task that is too
+// slow asks the SLO queries of a set while asking is not over. Who is in the way is another: a task that is too
 // slow alone has nobody to blame.
-func (o *Observer) slow(ctx context.Context, s *books.Set, w *watched) {
+func (o *Observer) slow(ctx, asking context.Context, s *books.Set, w *watched) {
 	for i := range s.Members {
 		pod := s.Members[i].Pod
 		query := pod.Annotations[api.AnnotationSLO]
 		if query == "" {
 			continue
 		}
-		x, err := o.config.Prometheus.One(ctx, query)
+		x, err := o.one(asking, query)
 		if err != nil {
 			o.config.Log.Warn("SLO query", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 			continue
 		}
 		if x.Or(0) <= 0 {
 			delete(w.slow, pod.UID)
-			delete(o.told, TooSlow+string(pod.UID))
+			delete(o.told, alarm{TooSlow, pod.UID})
 			continue
 		}
 		if w.slow[pod.UID]++; w.slow[pod.UID] < slowTimes || len(s.Members) < 2 {
@@ -83,8 +83,11 @@ func (o *Observer) slow(ctx context.Context, s *books.Set, w *watched) {
 		}
 		text := fmt.Sprintf("it is too slow on %s: its %s says %g", s.ID, api.AnnotationSLO, x.Or(0))
 		o.tell(pod, TooSlow, text)
-		others := slices.Delete(slices.Clone(s.Members), i, i+1)
-		o.evict(ctx, s, w, last(others), TooSlow, fmt.Sprintf("pod %s on the same GPU is too slow for its users", name(last(others), pod)))
+		victim := last(slices.Delete(slices.Clone(s.Members), i, i+1))
+		if priority(victim) > priority(pod) {
+			continue // whoever runs a pod writes its query: it cannot cost a more important one its place
+		}
+		o.evict(ctx, s, w, victim, TooSlow, fmt.Sprintf("pod %s on the same GPU is too slow for its users", name(victim, pod)))
 	}
 }
 
@@ -113,11 +116,10 @@ func priority(pod *corev1.Pod) int32 {
 
 // tell tells of an alarm, once until it is over.
 func (o *Observer) tell(pod *corev1.Pod, reason, text string) {
-	key := reason + string(pod.UID)
-	if o.told[key] != "" {
+	if o.told[alarm{reason, pod.UID}] {
 		return
 	}
-	o.told[key] = text
+	o.told[alarm{reason, pod.UID}] = true
 	o.config.Log.Warn("alarm", "reason", reason, "pod", pod.Namespace+"/"+pod.Name, "text", text)
 	if o.config.Metrics != nil {
 		o.config.Metrics.Alarm(reason)

@@ -77,7 +77,7 @@ func (o *Observer) rate(ctx context.Context, pod *corev1.Pod) profile.Opt[float6
 	if query == "" {
 		return profile.Opt[float64]{}
 	}
-	x, err := o.config.Prometheus.One(ctx, query)
+	x, err := o.one(ctx, query)
 	if err != nil {
 		o.config.Log.Warn("step rate", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 	}

@@ -1,10 +1,12 @@
 package observe
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +21,7 @@ import (
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/profile"
 )
 
 // Policy is what follows from an alarm.
@@ -67,6 +70,10 @@ type Config struct {
 	// Most is how many pods are evicted within a Pause, from all cards together, so that a
 	// metric that is wrong everywhere does not cost every card a pod; 0 means 3.
 	Most int
+	// QueryTime is how long the queries of pods and the measurements may take in one Step,
+	// all together, and one query a quarter of it; 0 means 15 seconds. What is not reached
+	// is the next Step's first.
+	QueryTime time.Duration
 	// Now is the clock.
 	Now func() time.Time
 }
@@ -75,12 +82,19 @@ type Config struct {
 type Observer struct {
 	config Config
 	sets   map[string]*watched // by card
-	told   map[string]string   // alarm that a pod was told last, by UID and kind
+	told   map[alarm]bool      // until they are over
 	// When somebody was evicted from any card within the last Pause.
 	evictions []time.Time
+	turn      int // set that the next Step begins with
 	// Observations that taught the Planner: all, and those since the last refit.
 	taught, sinceFit int
 	refits           chan error // that of the refit under way; nil is none
+}
+
+// alarm is one that a pod was told.
+type alarm struct {
+	reason string
+	pod    types.UID
 }
 
 // watched is a set under watch.
@@ -100,6 +114,7 @@ const (
 	DefaultCooldown  = 24 * time.Hour
 	DefaultPause     = 10 * time.Minute
 	DefaultMost      = 3
+	DefaultQueryTime = 15 * time.Second
 )
 
 // slowTimes is how often in a row an alarm has to be seen before it counts.
@@ -117,7 +132,7 @@ func New(c Config) (*Observer, error) {
 	switch {
 	case c.Client == nil || c.Books == nil || c.Planner == nil || c.Prometheus == nil || c.Now == nil:
 		return nil, errors.New("observe: config: want a Client, Books, a Planner, a Prometheus and a clock Now")
-	case c.Window < 0 || c.Tolerance < 0 || c.Cooldown < 0 || c.Pause < 0 || c.Most < 0:
+	case c.Window < 0 || c.Tolerance < 0 || c.Cooldown < 0 || c.Pause < 0 || c.Most < 0 || c.QueryTime < 0:
 		return nil, errors.New("observe: config: want times, a Tolerance and Most of 0 for the default or more")
 	case !slices.Contains([]Policy{"", Report, Evict, EvictCheckpointed}, c.Policy):
 		return nil, fmt.Errorf("observe: config: Policy is %q, want report, evict or evict-checkpointed", c.Policy)
@@ -125,22 +140,9 @@ func New(c Config) (*Observer, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.Window == 0 {
-		c.Window = DefaultWindow
-	}
-	if c.Tolerance == 0 {
-		c.Tolerance = DefaultTolerance
-	}
-	if c.Cooldown == 0 {
-		c.Cooldown = DefaultCooldown
-	}
-	if c.Pause == 0 {
-		c.Pause = DefaultPause
-	}
-	if c.Most == 0 {
-		c.Most = DefaultMost
-	}
-	return &Observer{config: c, sets: map[string]*watched{}, told: map[string]string{}}, nil
+	c.Window, c.Tolerance, c.Most = cmp.Or(c.Window, DefaultWindow), cmp.Or(c.Tolerance, DefaultTolerance), cmp.Or(c.Most, DefaultMost)
+	c.Cooldown, c.Pause, c.QueryTime = cmp.Or(c.Cooldown, DefaultCooldown), cmp.Or(c.Pause, DefaultPause), cmp.Or(c.QueryTime, DefaultQueryTime)
+	return &Observer{config: c, sets: map[string]*watched{}, told: map[alarm]bool{}}, nil
 }
 
 // Step looks at all cards once. What cannot be asked or written is logged and tried again
@@ -151,31 +153,62 @@ func (o *Observer) Step(ctx context.Context) error {
 	if err != nil {
 		o.config.Log.Warn("memory in use is not known", "err", err)
 	}
-	there := map[string]bool{}
-	for _, s := range o.config.Books.Sets() {
-		there[s.ID] = true
-		w := o.watch(&s, now)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if !running(&s) {
+	sets := o.config.Books.Sets()
+	var run []*books.Set
+	for i := range sets {
+		if w := o.watch(&sets[i], now); !running(&sets[i]) {
 			w.since, w.over = now, 0
 			continue
 		}
-		o.overrun(ctx, &s, w, used)
-		o.slow(ctx, &s, w)
-		if now.Sub(w.since) >= o.config.Window {
-			o.learn(ctx, &s, w, now)
-		}
+		run = append(run, &sets[i])
+		o.overrun(ctx, &sets[i], o.sets[sets[i].ID], used)
 	}
-	for card, w := range o.sets {
-		if !there[card] && now.Sub(w.evicted) > o.config.Pause {
-			delete(o.sets, card)
-		}
-	}
+	o.question(ctx, run, now)
+	o.forget(sets, now)
 	o.loosen(ctx)
 	o.refit(ctx)
 	return ctx.Err()
+}
+
+// question asks what pods say of themselves and measures, for QueryTime: a query that
+// takes long makes nobody else's old.
+func (o *Observer) question(ctx context.Context, run []*books.Set, now time.Time) {
+	asking, cancel := context.WithTimeout(ctx, o.config.QueryTime)
+	defer cancel()
+	first := o.turn
+	for i := range run {
+		k := (first + i) % len(run)
+		s, w := run[k], o.sets[run[k].ID]
+		o.slow(ctx, asking, s, w)
+		if asking.Err() == nil && now.Sub(w.since) >= o.config.Window {
+			o.learn(asking, s, w, now)
+		}
+		if asking.Err() != nil {
+			o.turn = k + 1
+			return
+		}
+	}
+}
+
+// one is what a pod's query says. It has a quarter of QueryTime, so that a neighbour's
+// that is never answered leaves it its turn.
+func (o *Observer) one(ctx context.Context, query string) (profile.Opt[float64], error) {
+	ctx, cancel := context.WithTimeout(ctx, o.config.QueryTime/4)
+	defer cancel()
+	return o.config.Prometheus.One(ctx, query)
+}
+
+// forget drops what is remembered of cards and pods that are gone.
+func (o *Observer) forget(sets []books.Set, now time.Time) {
+	cards, pods := map[string]bool{}, map[types.UID]bool{}
+	for i := range sets {
+		cards[sets[i].ID] = true
+		for k := range sets[i].Members {
+			pods[sets[i].Members[k].Pod.UID] = true
+		}
+	}
+	maps.DeleteFunc(o.sets, func(card string, w *watched) bool { return !cards[card] && now.Sub(w.evicted) > o.config.Pause })
+	maps.DeleteFunc(o.told, func(a alarm, _ bool) bool { return !pods[a.pod] })
 }
 
 // watch returns what is remembered of a card, from now on if its pods have changed.

@@ -1,6 +1,7 @@
 package observe_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -44,6 +45,9 @@ type world struct {
 	refuse   error // what the Eviction API answers
 }
 
+// stalls is a query that is never answered.
+const stalls = "stalls"
+
 // running is a pod that runs on the card with 10 GiB.
 func running(n int, annotations ...string) *corev1.Pod {
 	at := api.Placement{Node: "n1", Device: "gpu-0", Address: "0", Reserved: 10 << 30}
@@ -62,8 +66,18 @@ func running(n int, annotations ...string) *corev1.Pod {
 
 func newWorld(t *testing.T, policy observe.Policy, pods ...*corev1.Pod) *world {
 	t.Helper()
+	return newWorldWithin(t, time.Hour, policy, pods...)
+}
+
+// newWorldWithin is newWorld with a QueryTime.
+func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy, pods ...*corev1.Pod) *world {
+	t.Helper()
 	w := &world{now: epoch, answers: map[string]string{}, events: record.NewFakeRecorder(100)}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("query") == stalls {
+			<-r.Context().Done()
+			return
+		}
 		_, _ = io.WriteString(rw, `{"status":"success","data":{"resultType":"vector","result":[`+w.answers[r.URL.Query().Get("query")]+`]}}`)
 	}))
 	t.Cleanup(server.Close)
@@ -101,7 +115,7 @@ func newWorld(t *testing.T, policy observe.Policy, pods ...*corev1.Pod) *world {
 		t.Fatal(err)
 	}
 	w.observer, err = observe.New(observe.Config{
-		Client: w.client, Books: w.books, Planner: planner, Prometheus: &seen.Prometheus{URL: server.URL}, Events: w.events, Policy: policy, Now: clock,
+		Client: w.client, Books: w.books, Planner: planner, Prometheus: &seen.Prometheus{URL: server.URL, Timeout: time.Hour}, QueryTime: queryTime, Events: w.events, Policy: policy, Now: clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -224,6 +238,23 @@ func TestOverrun(t *testing.T) {
 	}
 }
 
+// TestPriority: the query of a pod evicts none of a higher priority.
+func TestPriority(t *testing.T) {
+	for _, tt := range []struct {
+		mine, other int32
+		want        string
+	}{{0, 1000000, ""}, {7, 7, "p-2"}, {8, 7, "p-2"}} {
+		asks, other := running(1, api.AnnotationSLO, "late"), running(2)
+		asks.Spec.Priority, other.Spec.Priority = &tt.mine, &tt.other
+		w := newWorld(t, observe.Evict, asks, other)
+		w.answers["late"] = `{"metric":{},"value":[1,"1"]}`
+		w.steps(t, 4)
+		if got := strings.Join(w.evicted, " "); got != tt.want || !strings.Contains(w.said(), "TooSlow") {
+			t.Errorf("%d beside %d: evicted %q, want %q and an alarm", tt.mine, tt.other, got, tt.want)
+		}
+	}
+}
+
 // takes is what a card has in use, in MiB.
 func takes(card, mib int) string {
 	return fmt.Sprintf(`{"metric":{"Hostname":"n1","gpu":"%d"},"value":[1,"%d"]}`, card, mib)
@@ -274,6 +305,40 @@ func TestMost(t *testing.T) {
 	w.steps(t, 2)
 	if n := len(w.evicted); n <= observe.DefaultMost || n > 2*observe.DefaultMost {
 		t.Errorf("evicted %q, want more after the pause", w.evicted)
+	}
+}
+
+// TestStall: queries that are never answered end the Step in time and keep no other from
+// being asked, on their card or another.
+func TestStall(t *testing.T) {
+	w := newWorldWithin(t, 400*time.Millisecond, observe.Evict,
+		on(0, running(1, api.AnnotationSLO, stalls)), on(0, running(2, api.AnnotationSLO, stalls)),
+		on(1, running(3, api.AnnotationSLO, stalls)), on(1, running(4, api.AnnotationSLO, stalls)),
+		on(2, running(5, api.AnnotationSLO, "late")), on(2, running(6)),
+		on(3, running(7, api.AnnotationSLO, stalls)), on(3, running(8, api.AnnotationSLO, "late")))
+	w.answers["late"] = `{"metric":{},"value":[1,"1"]}`
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for !slices.Contains(w.evicted, "p-6") || !slices.Contains(w.evicted, "p-7") {
+		if err := w.observer.Step(ctx); err != nil {
+			t.Fatalf("evicted %q, want p-6 and p-7 whatever others ask: %v", w.evicted, err)
+		}
+		w.now = w.now.Add(time.Minute)
+	}
+}
+
+// TestForget: of pods that are gone nothing is kept.
+func TestForget(t *testing.T) {
+	w := newWorld(t, observe.Report, running(1))
+	w.answers["DCGM_FI_DEV_FB_USED"] = takes(0, 30<<10)
+	for range 2 {
+		w.steps(t, 3)
+		if n := strings.Count(w.said(), "AboveReservation"); n != 1 {
+			t.Errorf("told %d times, want once", n)
+		}
+		w.books.DropPod("u-1")
+		w.steps(t, 1)
+		w.books.SetPod(running(1))
 	}
 }
 
