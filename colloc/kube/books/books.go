@@ -121,6 +121,7 @@ type entry struct {
 	until  time.Time            // it is not tried before
 	shuns  map[string]time.Time // nodes that it is kept off, and until when
 	left   api.Placement        // which it carries still and which counts no more
+	since  time.Time            // when it became placed
 	on     *node                // where its requests count
 	asks   nodes.Amounts        // those that count there
 }

@@ -115,13 +115,15 @@ func (b *Books) Unclaimed() []Bound {
 }
 
 // Stuck lists the pods that are placed and that the scheduler has refused for longer than
-// Config.Patience: something that the books do not know of is in the way.
+// Config.Patience: something that the books do not know of is in the way. The condition
+// alone does not tell since when: its time is that of the gate, and the scheduler may not
+// have looked at it since the pod was placed anew.
 func (b *Books) Stuck() []Bound {
 	now := b.config.Now()
 	return b.bound(func(e *entry) bool {
 		return e.pod.Spec.NodeName == "" && slices.ContainsFunc(e.pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
-				now.Sub(c.LastTransitionTime.Time) > b.config.Patience
+				now.Sub(e.since) > b.config.Patience && now.Sub(c.LastTransitionTime.Time) > b.config.Patience
 		})
 	})
 }

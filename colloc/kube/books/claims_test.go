@@ -1,6 +1,7 @@
 package books_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,12 +38,14 @@ func claimant(n int) *corev1.Pod {
 	return pod
 }
 
-// refusedBy makes a pod that is placed one that the scheduler has refused for some time.
-func refusedBy(pod *corev1.Pod, since time.Duration) *corev1.Pod {
+// refused makes a pod that is placed one that the scheduler has refused, as the API server
+// shows it: the time is that of the gate, for the status has been False since.
+func refused(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ResourceVersion = "8" + pod.ResourceVersion
+	pod.Status.Conditions = slices.DeleteFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 	pod.Status.Conditions = append(pod.Status.Conditions, corev1.PodCondition{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: metav1.NewTime(epoch.Add(-since)),
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, LastTransitionTime: pod.CreationTimestamp,
 	})
 	return pod
 }
@@ -85,7 +88,7 @@ func TestClaimedCards(t *testing.T) {
 // TestLeave: a pod that the scheduler refuses is decided again, elsewhere; events of what
 // it was before, and a restart, change nothing.
 func TestLeave(t *testing.T) {
-	now := epoch
+	now := epoch.Add(time.Hour) // the pod has had its gate for long
 	b, err := books.New(books.Config{Planner: planner(t), Claims: true, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
@@ -108,16 +111,17 @@ func TestLeave(t *testing.T) {
 		t.Fatalf("%v; %v, want that its claim is missing", err, b.Unclaimed())
 	}
 	first.Status.ResourceClaimStatuses = claims.Status(first, r.Decisions[0].At)
-	b.SetPod(refusedBy(first, 30*time.Second))
+	b.SetPod(refused(first))
+	now = now.Add(30 * time.Second)
 	if len(b.Unclaimed()) != 0 || len(b.Stuck()) != 0 {
 		t.Fatalf("unclaimed %v, stuck %v, want nothing so early", b.Unclaimed(), b.Stuck())
 	}
-	b.SetPod(refusedBy(refusedBy(first, 0), 2*time.Minute))
+	now = now.Add(2 * time.Minute)
 	if len(b.Stuck()) != 1 {
 		t.Fatal("a pod that the scheduler refuses for two minutes is not stuck")
 	}
 	b.Leave("uid-000001")
-	b.SetPod(refusedBy(refusedBy(first, 0), 2*time.Minute)) // an event of before
+	b.SetPod(refused(refused(first))) // an event of before
 	r, again := decide(t, b)
 	if again["task-1"] == "" || again["task-1"][:2] == said["task-1"][:2] || r.Decisions[0].Left.GPU() != said["task-1"] {
 		t.Fatalf("decided %v after %v, want another node", again, said)
@@ -132,6 +136,11 @@ func TestLeave(t *testing.T) {
 	moved.ResourceVersion = "9" + moved.ResourceVersion
 	if err := b.Finish("uid-000001", books.Written, moved); err != nil {
 		t.Fatal(err)
+	}
+	b.SetPod(refused(moved)) // the condition of before
+	now = now.Add(30 * time.Second)
+	if len(b.Stuck()) != 0 {
+		t.Error("one refusal makes a pod leave the next node too")
 	}
 	b.Leave("uid-000001")
 	bound := moved.DeepCopy()

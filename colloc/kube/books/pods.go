@@ -112,14 +112,14 @@ func (b *Books) seen(e *entry, at api.Placement) {
 	case e.state == writing:
 		return // who writes it will tell
 	case e.state == unknown && e.at.GPU() == at.GPU():
-		e.state = placed
+		e.state, e.since = placed, b.config.Now()
 		return
 	case e.state == placed:
 		return // what annotations say later does not move what runs
 	case e.state == unknown: // somebody else decided
 		b.release(e)
 	}
-	e.state = placed
+	e.state, e.since = placed, b.config.Now()
 	b.list(e, at)
 	if e.card == nil || b.ledger == nil {
 		return
@@ -258,7 +258,7 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 	}
 	switch o {
 	case Written:
-		e.state, e.phase, e.fails, e.left = placed, pods.Placed, 0, api.Placement{}
+		e.state, e.phase, e.fails, e.left, e.since = placed, pods.Placed, 0, api.Placement{}, b.config.Now()
 	case Unclear:
 		e.state = unknown
 	default:
