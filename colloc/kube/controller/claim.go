@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -56,12 +57,52 @@ func (c *Controller) complete(ctx context.Context, b *books.Bound) {
 	if err == nil {
 		err = c.patchStatus(ctx, b.Pod, statusPatch(b.Pod, status))
 	}
-	if err == nil {
+	switch {
+	case err == nil:
 		c.claimed.Store(b.Pod.UID, claims.Name(b.Pod, b.At))
-	} else if !gone(err) {
+		c.retries.Delete(b.Pod.UID)
+	case !gone(err):
 		c.wrote(err)
-		c.config.Log.Warn("claim not made", "pod", b.Pod.Namespace+"/"+b.Pod.Name, "err", err)
+		c.unmade(b.Pod, err)
 	}
+}
+
+// retry is when the claim of a pod that could not be made is tried again.
+type retry struct {
+	at   time.Time
+	wait time.Duration
+	said bool // that it is no matter of time
+}
+
+// maxRetry is the most time between two tries.
+const maxRetry = 5 * time.Minute
+
+// due reports whether the claim of a pod may be tried.
+func (c *Controller) due(pod *corev1.Pod) bool {
+	return !c.config.Now().Before(c.retryOf(pod).at)
+}
+
+// retryOf is the zero retry for a pod whose claim has not failed.
+func (c *Controller) retryOf(pod *corev1.Pod) retry {
+	v, _ := c.retries.Load(pod.UID)
+	r, _ := v.(retry)
+	return r
+}
+
+// unmade notes that a pod's claim could not be made: it is tried again after a second,
+// then after twice the time. What the API server will not do its user is told, once.
+func (c *Controller) unmade(pod *corev1.Pod, err error) {
+	r := c.retryOf(pod)
+	r.wait = min(max(2*r.wait, time.Second), maxRetry)
+	r.at = c.config.Now().Add(r.wait)
+	c.config.Log.Warn("claim not made", "pod", pod.Namespace+"/"+pod.Name, "again", r.wait, "err", err)
+	if definite(err) && !r.said {
+		r.said = true
+		if c.config.Events != nil {
+			c.config.Events.Eventf(pod, corev1.EventTypeWarning, "NoClaim", "it is placed, but cannot start: %.800v", err)
+		}
+	}
+	c.retries.Store(pod.UID, r)
 }
 
 // leave takes the claim of a pod that the scheduler refuses away, unless it has just
@@ -75,6 +116,7 @@ func (c *Controller) leave(ctx context.Context, b *books.Bound) {
 	case gone:
 		c.config.Log.Info("the scheduler refuses it: deciding again", "pod", b.Pod.Namespace+"/"+b.Pod.Name, "gpu", b.At.GPU())
 		c.claimed.Delete(b.Pod.UID)
+		c.retries.Delete(b.Pod.UID)
 		c.config.Books.Leave(b.Pod.UID)
 		c.Wake()
 	}

@@ -73,6 +73,7 @@ type Controller struct {
 	said   sync.Map // UID of a pod to the reason that its condition has
 	// UID of a pod to the name of its claim, which it may not be seen to point to yet.
 	claimed sync.Map
+	retries sync.Map // UID of a pod to the retry of its claim
 }
 
 // New returns a Controller.
@@ -264,7 +265,7 @@ func (c *Controller) mend(ctx context.Context) {
 		c.once(pod.UID, func() { c.ask(ctx, pod) })
 	}
 	for _, b := range c.config.Books.Unclaimed() {
-		if name, made := c.claimed.Load(b.Pod.UID); !made || name != claims.Name(b.Pod, b.At) {
+		if name, made := c.claimed.Load(b.Pod.UID); (!made || name != claims.Name(b.Pod, b.At)) && c.due(b.Pod) {
 			c.once(b.Pod.UID, func() { c.complete(ctx, &b) })
 		}
 	}

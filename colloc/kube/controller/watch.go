@@ -138,6 +138,7 @@ func (c *Controller) taskHandler() cache.ResourceEventHandler {
 		c.config.Books.DropPod(pod.UID)
 		c.said.Delete(pod.UID)
 		c.claimed.Delete(pod.UID)
+		c.retries.Delete(pod.UID)
 	})
 }
 
