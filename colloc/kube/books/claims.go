@@ -19,8 +19,8 @@ import (
 // DefaultPatience is the default of Config.Patience.
 const DefaultPatience = time.Minute
 
-// SetClaim takes in a ResourceClaim of somebody else, new or changed: nobody is placed on
-// a card that it holds, for nobody knows what its pods do there.
+// SetClaim takes in a ResourceClaim, new or changed: nobody is placed on a card that one
+// of somebody else holds, for nobody knows what its pods do there.
 func (b *Books) SetClaim(c *resourcev1.ResourceClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -34,7 +34,7 @@ func (b *Books) SetClaim(c *resourcev1.ResourceClaim) {
 	}
 }
 
-// DropClaim takes in that a ResourceClaim of somebody else is gone.
+// DropClaim takes in that a ResourceClaim is gone.
 func (b *Books) DropClaim(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

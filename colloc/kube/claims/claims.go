@@ -5,11 +5,13 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/nodes"
@@ -41,7 +43,17 @@ func Entry(pod *corev1.Pod) (string, bool) {
 func Name(pod *corev1.Pod, at api.Placement) string {
 	h := fnv.New32a()
 	_, _ = fmt.Fprintf(h, "%s|%s|%d", at.GPU(), at.Address, at.Reserved) // a hash takes all
-	return "colloc-" + string(pod.UID) + "-" + strconv.FormatUint(uint64(h.Sum32()), 36)
+	return prefix(pod.UID) + strconv.FormatUint(uint64(h.Sum32()), 36)
+}
+
+// prefix is how the names of a pod's claims begin.
+func prefix(pod types.UID) string { return "colloc-" + string(pod) + "-" }
+
+// ours reports whether collocd made a claim. The label alone, which anybody can set, does
+// not say so: it belongs to a pod, and its name is that pod's.
+func ours(c *resourcev1.ResourceClaim) bool {
+	pod := metav1.GetControllerOf(c)
+	return c.Labels[api.LabelTask] == api.True && pod != nil && pod.Kind == "Pod" && strings.HasPrefix(c.Name, prefix(pod.UID))
 }
 
 // For returns the claim of a pod that is placed. It belongs to the pod and goes with it.
@@ -102,7 +114,7 @@ type Device struct{ Pool, Name string }
 // Held lists the devices of our driver that a claim of somebody else holds. Claims of
 // ours, and those that hold nothing yet, have none.
 func Held(c *resourcev1.ResourceClaim) []Device {
-	if c.Labels[api.LabelTask] == api.True || c.Status.Allocation == nil {
+	if ours(c) || c.Status.Allocation == nil {
 		return nil
 	}
 	var list []Device
@@ -114,13 +126,15 @@ func Held(c *resourcev1.ResourceClaim) []Device {
 	return list
 }
 
-// Trim returns what collocd needs of a claim of somebody else.
+// Trim returns what [Held] needs of a claim.
 func Trim(c *resourcev1.ResourceClaim) *resourcev1.ResourceClaim {
-	out := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion}}
+	out := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: c.Namespace, Name: c.Name, UID: c.UID, ResourceVersion: c.ResourceVersion, OwnerReferences: c.OwnerReferences}}
 	if value, set := c.Labels[api.LabelTask]; set {
 		out.Labels = map[string]string{api.LabelTask: value}
 	}
-	out.Status.Allocation = c.Status.Allocation
+	if !ours(c) {
+		out.Status.Allocation = c.Status.Allocation
+	}
 	return out
 }
 

@@ -78,8 +78,24 @@ func TestHeld(t *testing.T) {
 	if got := claims.Held(claims.Trim(c)); len(got) != 1 || got[0] != (claims.Device{Pool: "n1", Name: "gpu-3"}) {
 		t.Errorf("got %v, want the GPU", got)
 	}
-	c.Labels = map[string]string{api.LabelTask: api.True}
-	if claims.Held(claims.Trim(c)) != nil {
+	own, err := claims.For(claimant(claims.Template), api.Placement{Node: "n1", Device: "gpu-3", Address: "GPU-a", Reserved: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own.Status = c.Status
+	if claims.Held(own) != nil || claims.Held(claims.Trim(own)) != nil {
 		t.Error("a claim of ours is taken for one of somebody else")
+	}
+	for name, forge := range map[string]func(*resourcev1.ResourceClaim){
+		"of nobody":         func(c *resourcev1.ResourceClaim) { c.OwnerReferences = nil },
+		"of another pod":    func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].UID = "u-2" },
+		"of something else": func(c *resourcev1.ResourceClaim) { c.OwnerReferences[0].Kind = "Job" },
+		"of another name":   func(c *resourcev1.ResourceClaim) { c.Name = "mine" },
+		"without our label": func(c *resourcev1.ResourceClaim) { c.Labels = nil },
+	} {
+		forged := own.DeepCopy()
+		if forge(forged); len(claims.Held(claims.Trim(forged))) != 1 {
+			t.Errorf("a claim %s is taken for one of ours", name)
+		}
 	}
 }

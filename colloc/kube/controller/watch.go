@@ -47,7 +47,7 @@ func (c *Controller) Watch(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("controller: whether there are ResourceSlices: %w", err)
 	}
-	theirs := c.factory(func(o *metav1.ListOptions) { o.LabelSelector = api.LabelTask + "!=" + api.True }, func(obj any) (any, error) {
+	claimed := c.factory(func(*metav1.ListOptions) {}, func(obj any) (any, error) { // all: a label says not whose one is
 		if claim, ok := obj.(*resourcev1.ResourceClaim); ok {
 			return claims.Trim(claim), nil
 		}
@@ -56,11 +56,11 @@ func (c *Controller) Watch(ctx context.Context) error {
 	switch {
 	case sliced:
 		synced = append(synced, c.listen(rest.Resource().V1().ResourceSlices().Informer(), c.sliceHandler()),
-			c.listen(theirs.Resource().V1().ResourceClaims().Informer(), c.claimHandler()))
+			c.listen(claimed.Resource().V1().ResourceClaims().Informer(), c.claimHandler()))
 	case c.config.Claims:
 		return errNoClaims
 	}
-	for _, f := range []informers.SharedInformerFactory{ours, others, rest, theirs} {
+	for _, f := range []informers.SharedInformerFactory{ours, others, rest, claimed} {
 		f.Start(ctx.Done())
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {

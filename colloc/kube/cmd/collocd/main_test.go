@@ -123,3 +123,31 @@ func TestFlags(t *testing.T) {
 		t.Errorf("-h: %v\n%s", err, out)
 	}
 }
+
+// TestKeep: what could not be written is written at the next look, and once.
+func TestKeep(t *testing.T) {
+	f := &flags{state: filepath.Join(t.TempDir(), "volume", "learned")}
+	planner, err := f.planner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := &keeper{file: f.state, planner: planner}
+	if err := k.keep(1); err == nil {
+		t.Fatal("written into a folder that is not there")
+	}
+	if err := os.Mkdir(filepath.Dir(f.state), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.keep(1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.planner(); err != nil || os.Remove(f.state) != nil {
+		t.Fatalf("what failed is not tried again: %v", err)
+	}
+	if err := k.keep(1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.state); err == nil {
+		t.Error("what is kept is written again")
+	}
+}

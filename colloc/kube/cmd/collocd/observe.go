@@ -70,18 +70,30 @@ func (f *flags) observer(config *rest.Config, c observe.Config) (func(context.Co
 	if err != nil {
 		return nil, err
 	}
-	kept := 0
+	k := &keeper{file: f.state, planner: c.Planner}
 	return func(ctx context.Context) error {
 		if err := o.Step(ctx); err != nil {
 			return err
 		}
-		if f.state == "" || o.Taught() == kept {
-			return nil
-		}
-		kept = o.Taught()
-		if err := replace.File(f.state, func(file *os.File) error { return errors.Join(c.Planner.Save(file), file.Sync()) }); err != nil {
-			return fmt.Errorf("-state: %w", err)
-		}
-		return nil
+		return k.keep(o.Taught())
 	}, nil
+}
+
+// keeper keeps what a planner has learned in a file; none is nowhere.
+type keeper struct {
+	file    string
+	planner *colloc.Planner
+	kept    int // observations that the file tells of
+}
+
+// keep writes the file if there is more to tell than it does; what fails is tried again.
+func (k *keeper) keep(taught int) error {
+	if k.file == "" || taught == k.kept {
+		return nil
+	}
+	if err := replace.File(k.file, func(file *os.File) error { return errors.Join(k.planner.Save(file), file.Sync()) }); err != nil {
+		return fmt.Errorf("-state: %w", err)
+	}
+	k.kept = taught
+	return nil
 }

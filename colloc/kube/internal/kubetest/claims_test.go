@@ -156,10 +156,11 @@ func TestClaimJob(t *testing.T) {
 	}
 }
 
-// rogue is a pod of somebody else with a claim of its own.
+// rogue is a pod of somebody else with a claim of its own, which has our label: anybody
+// can set that.
 func rogue(t *testing.T, c *kubetest.Cluster, name, memory string) {
 	t.Helper()
-	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
+	claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{api.LabelTask: api.True}}, Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{
 		Requests: []resourcev1.DeviceRequest{{Name: "g", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: "gpu.nvidia.com", Capacity: &resourcev1.CapacityRequirements{
 			Requests: map[resourcev1.QualifiedName]resource.Quantity{"memory": resource.MustParse(memory)},
 		}}}},
