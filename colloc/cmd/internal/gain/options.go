@@ -61,7 +61,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.zone, "zone", "UTC", "where times without a zone were written, such as Europe/Berlin or Local")
 	f.StringVar(&o.from, "from", "", "leave out what was before, such as 2026-01-31 or 2026-01-31T12:00:00")
 	f.StringVar(&o.until, "until", "", "leave out what came after")
-	f.Func("gpu", "`TYPE=PRODUCT` behind a type of the site's, such as a100=A100-80GB, or =V100 for jobs that name none; may come again", o.model)
+	cli.Products(f, &o.Models, "gpu", "`TYPE=PRODUCT` behind a type of the site's, such as a100=A100-80GB, or =V100 for jobs that name none; may come again")
 	f.StringVar(&o.gpus, "gpus", "", "the GPUs of the site, such as 16x8xV100,4x4xT4 (default: as many as were ever in use at once, node by node)")
 	f.StringVar(&o.prior, "prior", "", "what is assumed of a job that nobody watched, such as sm=0.4,memory=8GiB (default: it runs alone)")
 	f.IntVar(&o.MaxSet, "max-set", 2, "the most jobs that share a GPU, 2 to 4")
@@ -74,19 +74,6 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.pairs, "pairs", "", "write which jobs would have shared to `FILE`, as CSV")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 	return f
-}
-
-// model reads -gpu.
-func (o *options) model(s string) error {
-	word, product, ok := strings.Cut(s, "=")
-	if _, known := profile.LookupGPU(product); !ok || !known {
-		return errors.New("want TYPE=PRODUCT with a product that colloc knows, such as a100=A100-80GB")
-	}
-	if o.Models == nil {
-		o.Models = map[string]string{}
-	}
-	o.Models[word] = product
-	return nil
 }
 
 // parse reads the command line.

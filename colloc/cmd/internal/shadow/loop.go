@@ -45,17 +45,7 @@ func (o *Options) Flags(f *flag.FlagSet, journal string) {
 	f.BoolVar(&o.JSON, "json", false, "print the report, or what would be done, as JSON")
 	o.Bound = journalBound
 	cli.Bytes(f, &o.Bound, "bound", "the most that the journal and its predecessor take (default 64MiB)")
-	f.Func("gpu", "`TYPE=PRODUCT` behind a type of the site's, such as a100=A100-80GB; may come again", func(s string) error {
-		word, product, ok := strings.Cut(s, "=")
-		if _, known := profile.LookupGPU(product); !ok || !known {
-			return errors.New("want TYPE=PRODUCT with a product that colloc knows, such as a100=A100-80GB")
-		}
-		if o.Models == nil {
-			o.Models = map[string]string{}
-		}
-		o.Models[word] = product
-		return nil
-	})
+	cli.Products(f, &o.Models, "gpu", "`TYPE=PRODUCT` behind a type of the site's, such as a100=A100-80GB; may come again")
 }
 
 const journalBound = profile.Bytes(journal.DefaultBound)
