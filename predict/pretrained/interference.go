@@ -4,6 +4,7 @@ import (
 	"bytes"
 	_ "embed" // the coefficient file
 	"fmt"
+	"sync"
 
 	"example.com/colloc/predict/interference"
 )
@@ -17,9 +18,18 @@ var interferenceJSON []byte
 // intervals; docs/model-card-speed.md says what to expect. Each call returns a
 // model of its own, which learns apart. The error is for a damaged build.
 func Interference() (*interference.Predictor, error) {
+	m, err := readInterference()
+	if err != nil {
+		return nil, err
+	}
+	return m.Clone(), nil
+}
+
+//nolint:gochecknoglobals // read once, and never changed: callers get copies
+var readInterference = sync.OnceValues(func() (*interference.Predictor, error) {
 	m, err := interference.Load(bytes.NewReader(interferenceJSON))
 	if err != nil {
 		return nil, fmt.Errorf("pretrained: %w", err)
 	}
 	return m, nil
-}
+})
