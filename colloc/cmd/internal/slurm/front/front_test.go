@@ -37,6 +37,8 @@ func TestNew(t *testing.T) {
 		{name: "steps", args: "-steps -nodes 2 -- x", err: "leave nodes out"},
 		{name: "where seen", args: "-busy 0.3 -- x", err: "need -gpu"},
 		{name: "model", args: "-model a -- x", err: "want TYPE=PRODUCT"},
+		{name: "product", args: "-model a=Z9000 -- x", err: "a product that colloc knows"},
+		{name: "twice equal", args: "-model a=b=T4 -- x", err: "a product that colloc knows"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_ = os.Remove(path)

@@ -99,17 +99,7 @@ func (m *making) siteFlags(f *flag.FlagSet) {
 	f.BoolVar(&m.Requeue, "requeue", false, "let Slurm start jobs anew after preemption or a failed node")
 	f.DurationVar((*time.Duration)(&m.Time), "time", 0, "a task takes no `LONGER` alone")
 	f.DurationVar((*time.Duration)(&m.Warn), "warn", 0, "USR1 so `LONG` before the end of a job, for a checkpoint")
-	f.Func("model", "`TYPE=PRODUCT`: which product stands behind a type of the site's --gres; may be given several times", func(s string) error {
-		kind, product, ok := cut(s, '=')
-		if !ok {
-			return errors.New("want TYPE=PRODUCT")
-		}
-		if m.Models == nil {
-			m.Models = make(map[string]string)
-		}
-		m.Models[kind] = product
-		return nil
-	})
+	cli.Products(f, &m.Models, "model", "`TYPE=PRODUCT`: which product stands behind a type of the site's --gres; may be given several times")
 }
 
 // New is the command new.
