@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/packer"
 	"example.com/colloc/packer/fair"
 	"example.com/colloc/profile"
 )
@@ -491,4 +492,27 @@ func ExamplePlan_Explain() {
 	// Not placed
 	//
 	//   bert waits: it needs 30.6 GiB and the largest GPU offers 21.6 GiB. A GPU that offers 9 GiB more, or a reservation of at most 21.6 GiB, would place it.
+}
+
+// Faults tells a program which of its tasks were refused, and where.
+func ExampleFaults() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	task := alone("detector", 0.7, 0.3, 9*profile.GiB)
+	task.Reserved = -1
+	_, err = planner.Plan(context.Background(), []colloc.Task{task}, nil)
+	for _, fault := range colloc.Faults(err) {
+		fmt.Println(fault)
+	}
+	// Output:
+	// colloc: task 0 "detector": Reserved is -1, want 0 bytes to 65536 TiB, or memory.Whole
+}
+
+// Usable is what all of colloc compares reservations with.
+func ExampleUsable() {
+	fmt.Println(colloc.Usable(40*profile.GiB, packer.DefaultHeadroom))
+	// Output:
+	// 36 GiB
 }

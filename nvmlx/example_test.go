@@ -115,3 +115,12 @@ func ExampleSampler() {
 type stdout struct{}
 
 func (stdout) Write(p []byte) (int, error) { return fmt.Print(string(p)) }
+
+// Programs give the sampler the machine's clock, tests a virtual one.
+func ExampleSystemClock() {
+	clock := nvmlx.SystemClock()
+	start := clock.Now()
+	fmt.Println(!clock.Now().Before(start))
+	// Output:
+	// true
+}

@@ -99,3 +99,32 @@ func ExampleProblem_Validate() {
 	// packer: problem: Tasks[2] ("mlp"): MinSpeed is 2; want a fraction in [0, 1]
 	// packer: problem: GPUs[0] ("gpu0"): memory is 0 bytes; set Memory, or a Type that has one, up to 65536 TiB
 }
+
+// A method asks models through Ask, which notices what makes no sense.
+func ExampleAsk() {
+	p := newProblem()
+	set := []*packer.Task{&p.Tasks[0], &p.Tasks[3]}
+	speeds := make([]float64, len(set))
+	err := packer.Ask(p.Model, set, &p.GPUs[0], profile.TimeSlice, speeds)
+	fmt.Printf("%.2f %v\n", speeds, err)
+	own, other := make([]float64, 1), make([]float64, 1)
+	err = packer.AskPairs(p.Model, set[0], set[1:], &p.GPUs[0], profile.TimeSlice, own, other)
+	fmt.Printf("%.2f %.2f %v\n", own, other, err)
+	fmt.Println(packer.AskPace(p.Model, set[0], &p.GPUs[0])) // it tells no paces
+	// Output:
+	// [0.91 0.91] <nil>
+	// [0.91] [0.91] <nil>
+	// 1 <nil>
+}
+
+// Compile turns a problem into the numbers on which methods search.
+func ExampleCompile() {
+	c, err := packer.Compile(newProblem())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(len(c.Tasks), "tasks,", len(c.Classes), "kind of GPU")
+	// Output:
+	// 5 tasks, 1 kind of GPU
+}

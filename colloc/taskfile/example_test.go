@@ -1,8 +1,10 @@
 package taskfile_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"example.com/colloc/colloc/taskfile"
@@ -56,4 +58,49 @@ func ExampleWrite() {
 	//     }
 	//   ]
 	// }
+}
+
+// What a task file lacks may come from a run: Observe keeps it beside the description.
+func ExampleWriteFile() {
+	dir, err := os.MkdirTemp("", "tasks")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	seen, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 8}}, profile.Trace{Samples: []profile.Sample{{GPUBusy: profile.Some(0.4)}}}, gpu)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	path := filepath.Join(dir, "tasks.json")
+	err = taskfile.WriteFile(path, &taskfile.File{Tasks: []taskfile.Task{{ID: "bert-1", Spec: seen.Spec, Solo: taskfile.Observe(&seen)}}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	head, err := os.ReadFile(path)
+	fmt.Println("a task file:", taskfile.Sniff(head), err)
+	f, err := taskfile.ReadFile(path)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(f.Tasks[0].ID, "on", f.Tasks[0].Solo.GPU)
+	// Output:
+	// a task file: true <nil>
+	// bert-1 on A100-40GB
+}
+
+// A tool keeps its own settings in a section of the file and reads them strictly.
+func ExampleSection() {
+	var settings struct {
+		Account string `json:"account"`
+	}
+	fmt.Println(taskfile.Section(json.RawMessage(`{"account": "vision"}`), &settings), settings.Account)
+	fmt.Println(taskfile.Section(json.RawMessage(`{"acount": "vision"}`), &settings))
+	// Output:
+	// <nil> vision
+	// settings:1: json: unknown field "acount"
 }

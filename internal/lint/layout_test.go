@@ -258,6 +258,55 @@ func TestExamples(t *testing.T) {
 	})
 }
 
+// uncalled finds promised functions that no file with examples of their package names: each
+// is a door into the package, and a reader looks for it in the examples first.
+func uncalled(tr *tree) []string {
+	called := map[string]bool{} // folder and name, from the files that hold examples
+	for _, s := range tr.sources {
+		if !s.test || len(doc.Examples(s.ast)) == 0 {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				called[s.dir+" "+id.Name] = true
+			}
+			return true
+		})
+	}
+	var findings []string
+	for _, line := range apiLines(tr) {
+		dir, rest, _ := strings.Cut(line, ": func ")
+		name, _, _ := strings.Cut(rest, "(")
+		name, _, _ = strings.Cut(name, "[")
+		if rest != "" && dir != "nvmlx/gonvml" && !called[dir+" "+name] {
+			findings = append(findings, dir+": no Example calls "+name)
+		}
+	}
+	return findings
+}
+
+func TestUncalled(t *testing.T) {
+	testRule(t, uncalled, []ruleTest{
+		{
+			name: "called",
+			files: map[string]string{
+				"profile/a.go":            "package profile\n\nfunc New() {}\n\nfunc Some[T any](T) {}\n\nfunc own() {}\n",
+				"profile/example_test.go": "package profile_test\n\nfunc ExampleNew() {\n\tprofile.New()\n\tprofile.Some(1)\n}\n",
+				"internal/approx/a.go":    "package approx\n\nfunc Equal() {}\n",
+				"colloc/sim/a.go":         "package sim\n\nfunc Run() {}\n",
+			},
+		},
+		{
+			name: "only tested",
+			files: map[string]string{
+				"profile/a.go":      "package profile\n\nfunc New() {}\n",
+				"profile/a_test.go": "package profile_test\n\nfunc TestNew() {\n\tprofile.New()\n}\n",
+			},
+			want: []string{"profile: no Example calls New"},
+		},
+	})
+}
+
 // driverTypes finds names of go-nvml in the exported API below nvmlx: whoever
 // embeds nvmlx must be able to do so without the driver's binding.
 func driverTypes(tr *tree) []string {

@@ -138,6 +138,7 @@ func TestTree(t *testing.T) {
 		{"overview", overview},
 		{"package comments", packageComments},
 		{"examples", examples},
+		{"every door in an example", uncalled},
 		{"driver types", driverTypes},
 		{"prose", prose},
 		{"file size", fileSize},

@@ -1,7 +1,10 @@
 package mps_test
 
 import (
+	"context"
 	"fmt"
+	"os"
+	"os/exec"
 
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
@@ -30,4 +33,28 @@ func ExampleMaxClients() {
 	fmt.Println(mps.MaxClients(nvmlx.SystemInfo{CUDA: "13.0"}, gpu), mps.MaxClients(nvmlx.SystemInfo{CUDA: "13.1"}, gpu))
 	// Output:
 	// 48 60
+}
+
+// A daemon of one's own for one GPU, and a task beside it. Where one runs already, as a
+// system service, tasks only need its folder.
+func ExampleStart() {
+	ctx := context.Background()
+	if mps.Running(mps.PipeDir(os.Environ())) {
+		fmt.Println("the machine's own daemon is used")
+		return
+	}
+	daemon, err := mps.Start(ctx, mps.Config{PipeDir: "/tmp/colloc-mps-gpu0", Devices: []nvmlx.DeviceID{"GPU-7c1a"}})
+	if err != nil {
+		fmt.Println(err) // nvidia-cuda-mps-control is not there, say
+		return
+	}
+	defer daemon.Stop(ctx)
+	env, err := daemon.Env(mps.Share{Device: "GPU-7c1a", Threads: 0.5})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	task := exec.Command("python", "train.py")
+	task.Env = append(os.Environ(), env...)
+	fmt.Println(task.Run())
 }

@@ -3,6 +3,7 @@ package online_test
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
@@ -180,4 +181,32 @@ func (h hunger) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, d
 		dst[i] = 1 / max(1, sum)
 	}
 	return nil
+}
+
+// A scheduler that looks ahead is told what happens and asked what starts now.
+func ExampleNewScheduler() {
+	gpus := []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}
+	s, err := online.NewScheduler(gpus, hunger{"bert": 0.9, "gpt2": 0.9, "mlp": 0.1}, packer.Limits{}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, id := range []string{"bert", "gpt2", "mlp"} {
+		err := s.Submit(online.Job{
+			Task: packer.Task{ID: id, Memory: 8 * profile.GiB}, Left: profile.Some(time.Hour),
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	started, err := s.Decide(context.Background(), 0)
+	for _, d := range started {
+		fmt.Printf("%s on %s, speed %.2f\n", d.Task, gpus[d.GPU].ID, d.Speed)
+	}
+	fmt.Println(err)
+	// Output:
+	// bert on gpu0, speed 1.00
+	// mlp on gpu0, speed 1.00
+	// <nil>
 }

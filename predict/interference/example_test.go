@@ -138,3 +138,29 @@ func ExamplePredictor_Beside() {
 	// beside tagger 0.83, which has 0.82
 	// beside logger 0.99, which has 0.99
 }
+
+// Fit learns from a list of co-runs what Observe learns from one after the other.
+func ExampleFit() {
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	set := []*profile.Profile{solo("detector", 0.7, 0.3), solo("tagger", 0.6, 0.2)}
+	var seen []interference.Observation
+	for range 40 {
+		seen = append(seen, interference.Observation{
+			GPU: gpu.Name, Mechanism: profile.TimeSlice, Set: set,
+			Speeds: []profile.Opt[float64]{profile.Some(0.93), profile.Some(0.9)},
+		})
+	}
+	m, err := interference.Fit(seen, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e, err := m.Speeds(&gpu, profile.TimeSlice, set, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Printf("%.2f and %.2f, %v\n", e[0].Value, e[1].Value, e[0].Source.Kind)
+	// Output:
+	// 0.93 and 0.90, fitted
+}

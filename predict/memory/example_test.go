@@ -142,3 +142,24 @@ func ExampleTogether_Margin() {
 	// Output:
 	// 1.54 GiB
 }
+
+// Sets that need more together than the sum of their parts widen the margin.
+func ExampleFitTogether() {
+	var seen []memory.TogetherObservation
+	for i := range 30 {
+		sum := profile.Bytes(10+i%5) * profile.GiB
+		seen = append(seen, memory.TogetherObservation{Solo: sum, Together: sum + profile.Bytes(i)*32*profile.MiB})
+	}
+	together, err := memory.FitTogether(seen, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, risk := range []float64{0.5, 0.1} {
+		margin, err := together.Margin(2, risk)
+		fmt.Println(margin, err)
+	}
+	// Output:
+	// 480 MiB <nil>
+	// 864 MiB <nil>
+}

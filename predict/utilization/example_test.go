@@ -1,6 +1,7 @@
 package utilization_test
 
 import (
+	"bytes"
 	"fmt"
 
 	"example.com/colloc/predict/utilization"
@@ -57,4 +58,23 @@ func ExampleFit() {
 	fmt.Printf("GPU busy %.1f, %v; SM active: %v\n", s.GPUBusy.Value, s.GPUBusy.Source.Kind, s.SMActive.Source.Kind)
 	// Output:
 	// GPU busy 0.4, fitted; SM active: prior
+}
+
+func ExampleLoad() {
+	var file bytes.Buffer
+	if err := new(utilization.Predictor).Save(&file); err != nil {
+		fmt.Println(err)
+		return
+	}
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	spec := dense(4096, 256)
+	back, err := utilization.Load(&file)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	s, err := back.Solo(&spec, &gpu)
+	fmt.Println(s.GPUBusy.Source.Kind, err)
+	// Output:
+	// prior <nil>
 }
