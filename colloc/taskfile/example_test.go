@@ -67,7 +67,7 @@ func ExampleWriteFile() {
 		fmt.Println(err)
 		return
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	gpu, _ := profile.LookupGPU("A100-40GB")
 	seen, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 8}}, profile.Trace{Samples: []profile.Sample{{GPUBusy: profile.Some(0.4)}}}, gpu)
 	if err != nil {

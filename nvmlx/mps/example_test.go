@@ -48,7 +48,7 @@ func ExampleStart() {
 		fmt.Println(err) // nvidia-cuda-mps-control is not there, say
 		return
 	}
-	defer daemon.Stop(ctx)
+	defer func() { _ = daemon.Stop(ctx) }()
 	env, err := daemon.Env(mps.Share{Device: "GPU-7c1a", Threads: 0.5})
 	if err != nil {
 		fmt.Println(err)
