@@ -11,6 +11,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/fair"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -515,4 +516,62 @@ func ExampleUsable() {
 	fmt.Println(colloc.Usable(40*profile.GiB, packer.DefaultHeadroom))
 	// Output:
 	// 36 GiB
+}
+
+// A scheduler of whole days: it is told what comes and ends, and says what starts now.
+func ExamplePlanner_Scheduler() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	gpu, _ := profile.LookupGPU("RTX 3090")
+	gpus := []colloc.GPU{{ID: "gpu0", Model: gpu}}
+	scheduler, err := planner.Scheduler(gpus, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	tasks := []colloc.Task{
+		alone("bert", 0.9, 0.6, 14*profile.GiB), alone("mlp", 0.1, 0.05, 2*profile.GiB), alone("vit", 0.9, 0.7, 16*profile.GiB),
+	}
+	for _, task := range tasks {
+		packed, err := planner.Packed(task)
+		if err != nil {
+			log.Fatal(err)
+		}
+		if err := scheduler.Submit(online.Job{Task: packed, Left: profile.Some(2 * time.Hour)}); err != nil {
+			log.Fatal(err)
+		}
+	}
+	decide := func(at time.Duration) {
+		started, err := scheduler.Decide(context.Background(), at)
+		if err != nil {
+			log.Fatal(err)
+		}
+		for _, d := range started {
+			fmt.Println(at, d.Task, "starts on", gpus[d.GPU].ID)
+		}
+	}
+	decide(0)
+	if err := scheduler.Finish("bert"); err != nil {
+		log.Fatal(err)
+	}
+	if err := planner.Relearn(scheduler, gpus); err != nil { // what was observed since
+		log.Fatal(err)
+	}
+	decide(2 * time.Hour)
+	// Output:
+	// 0s bert starts on gpu0
+	// 0s mlp starts on gpu0
+	// 2h0m0s vit starts on gpu0
+}
+
+// Tasks that share a GPU need a little more than the sum of their reservations.
+func ExamplePlanner_Together() {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(planner.Together(), "for each task beyond the first")
+	// Output:
+	// 1.55 GiB for each task beyond the first
 }
