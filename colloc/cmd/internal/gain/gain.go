@@ -15,7 +15,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/gain"
-	"example.com/colloc/colloc/gain/history"
+	"example.com/colloc/colloc/gain/joblog"
 	"example.com/colloc/internal/plain"
 	"example.com/colloc/internal/replace"
 	"example.com/colloc/profile"
@@ -84,8 +84,8 @@ func (o *options) gain(ctx context.Context, s cli.Streams) error {
 	if o.json {
 		return json.NewEncoder(s.Out).Encode(struct {
 			*gain.Report
-			Left     history.Left     `json:"left_out"`
-			Attached history.Attached `json:"utilisation"`
+			Left     joblog.Left     `json:"left_out"`
+			Attached joblog.Attached `json:"utilisation"`
 		}{report, log.Left, found})
 	}
 	say(s.Out, log, found)
@@ -94,15 +94,15 @@ func (o *options) gain(ctx context.Context, s cli.Streams) error {
 }
 
 // read reads all histories as one.
-func (o *options) read(s cli.Streams) (*history.Log, error) {
-	var all *history.Log
+func (o *options) read(s cli.Streams) (*joblog.Log, error) {
+	var all *joblog.Log
 	for _, name := range o.files {
-		var log *history.Log
+		var log *joblog.Log
 		var err error
 		if name == "-" {
-			log, err = history.Read(s.In, &history.Options{Location: o.location})
+			log, err = joblog.Read(s.In, &joblog.Options{Location: o.location})
 		} else {
-			log, err = history.ReadFile(name, &history.Options{Location: o.location})
+			log, err = joblog.ReadFile(name, &joblog.Options{Location: o.location})
 		}
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (o *options) read(s cli.Streams) (*history.Log, error) {
 }
 
 // watch gives the jobs what was seen of their GPUs.
-func (o *options) watch(ctx context.Context, log *history.Log, stderr io.Writer) (history.Attached, error) {
+func (o *options) watch(ctx context.Context, log *joblog.Log, stderr io.Writer) (joblog.Attached, error) {
 	var traces []profile.Trace
 	take := func(name string, f *tracefile.File, err error) error {
 		if err != nil {
@@ -135,30 +135,30 @@ func (o *options) watch(ctx context.Context, log *history.Log, stderr io.Writer)
 	for _, name := range o.use {
 		f, err := tracefile.ReadFile(name, &tracefile.Options{Location: o.location})
 		if err := take(name, f, err); err != nil {
-			return history.Attached{}, fmt.Errorf("%w: -use: %w", errUsage, err)
+			return joblog.Attached{}, fmt.Errorf("%w: -use: %w", errUsage, err)
 		}
 	}
 	if from, until, ok := log.Span(); ok && o.prometheus != "" {
 		f, err := tracefile.Query(ctx, tracefile.PromQuery{BaseURL: o.prometheus, Match: o.match, Start: from, End: until, Step: o.step})
 		if err := take(o.prometheus, f, err); err != nil {
-			return history.Attached{}, fmt.Errorf("-prometheus: %w", err)
+			return joblog.Attached{}, fmt.Errorf("-prometheus: %w", err)
 		}
 	}
 	if len(traces) == 0 {
-		return history.Attached{}, nil
+		return joblog.Attached{}, nil
 	}
 	return log.Attach(traces), nil
 }
 
 // say tells what was read.
-func say(w io.Writer, log *history.Log, found history.Attached) {
+func say(w io.Writer, log *joblog.Log, found joblog.Attached) {
 	l := &log.Left
 	fmt.Fprintf(w, "read: %d jobs on GPUs; left out: %d without GPU, %d that never ran, %d on shares of GPUs, %d twice, %d damaged\n",
 		len(log.Jobs), l.NoGPU, l.Waiting, l.Shares, l.Repeated, l.Damaged)
 	if l.Open > 0 {
 		fmt.Fprintf(w, "%d jobs still ran, and end with the log\n", l.Open)
 	}
-	if found != (history.Attached{}) {
+	if found != (joblog.Attached{}) {
 		fmt.Fprintf(w, "use of GPUs: %d jobs named by the log, %d alone on their nodes, %d beside others, of which is not known who had which GPU\n",
 			found.Labelled, found.Alone, found.Unclear)
 	}
