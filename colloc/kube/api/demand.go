@@ -24,6 +24,8 @@ type Demand struct {
 	MaxSlowdown float64
 	// Alone forbids sharing.
 	Alone bool
+	// Serves says that the task answers its users' requests.
+	Serves bool
 }
 
 // AnnotationError is an annotation that cannot be read.
@@ -71,6 +73,10 @@ func ReadDemand(annotations map[string]string) (Demand, error) {
 	read(AnnotationAlone, `"true" or "false"`, func(value string) bool {
 		d.Alone = value == True
 		return d.Alone || value == "false"
+	})
+	read(AnnotationClass, ClassInference+" or "+ClassTraining, func(value string) bool {
+		d.Serves = value == ClassInference
+		return d.Serves || value == ClassTraining
 	})
 	if err := errors.Join(errs...); err != nil {
 		return Demand{}, err

@@ -19,14 +19,15 @@ func TestReadDemand(t *testing.T) {
 	}{
 		{"nothing", nil, api.Demand{}, nil},
 		{"all", map[string]string{
-			api.AnnotationProfile: "bert", api.AnnotationMemory: "12Gi", api.AnnotationMaxSlowdown: "1.3", api.AnnotationAlone: "true",
-		}, api.Demand{Profile: "bert", Memory: 12 * profile.GiB, MaxSlowdown: 1.3, Alone: true}, nil},
+			api.AnnotationProfile: "bert", api.AnnotationMemory: "12Gi", api.AnnotationMaxSlowdown: "1.3", api.AnnotationAlone: "true", api.AnnotationClass: "inference",
+		}, api.Demand{Profile: "bert", Memory: 12 * profile.GiB, MaxSlowdown: 1.3, Alone: true, Serves: true}, nil},
+		{"works to an end", map[string]string{api.AnnotationClass: "training"}, api.Demand{}, nil},
 		{"plain bytes", map[string]string{api.AnnotationMemory: "1000"}, api.Demand{Memory: 1000}, nil},
 		{"any slowdown", map[string]string{api.AnnotationMaxSlowdown: "inf"}, api.Demand{MaxSlowdown: math.Inf(1)}, nil},
 		{"blanks", map[string]string{api.AnnotationMemory: " 1Gi "}, api.Demand{Memory: profile.GiB}, nil},
 		{"all wrong", map[string]string{
-			api.AnnotationProfile: "Not A Name", api.AnnotationMemory: "-1Gi", api.AnnotationMaxSlowdown: "0.5", api.AnnotationAlone: "yes",
-		}, api.Demand{}, []string{api.AnnotationProfile, api.AnnotationMemory, api.AnnotationMaxSlowdown, api.AnnotationAlone}},
+			api.AnnotationProfile: "Not A Name", api.AnnotationMemory: "-1Gi", api.AnnotationMaxSlowdown: "0.5", api.AnnotationAlone: "yes", api.AnnotationClass: "inferense",
+		}, api.Demand{}, []string{api.AnnotationProfile, api.AnnotationMemory, api.AnnotationMaxSlowdown, api.AnnotationAlone, api.AnnotationClass}},
 		{"empty", map[string]string{api.AnnotationMemory: "", api.AnnotationProfile: ""}, api.Demand{}, []string{api.AnnotationProfile, api.AnnotationMemory}},
 		{"NaN", map[string]string{api.AnnotationMaxSlowdown: "NaN"}, api.Demand{}, []string{api.AnnotationMaxSlowdown}},
 		{"absurd", map[string]string{api.AnnotationMemory: "1Ei"}, api.Demand{}, []string{api.AnnotationMemory}},

@@ -3,8 +3,8 @@
 // its task in annotations.
 //
 // A user labels a pod with [LabelTask] and describes it with [AnnotationProfile],
-// [AnnotationMemory], [AnnotationMaxSlowdown] and [AnnotationAlone]; the gate [Gate]
-// holds it back. collocd writes [AnnotationGPU], [AnnotationUUID] and
+// [AnnotationMemory], [AnnotationMaxSlowdown], [AnnotationAlone] and [AnnotationClass];
+// the gate [Gate] holds it back. collocd writes [AnnotationGPU], [AnnotationUUID] and
 // [AnnotationReserved], takes the gate away, and tells in the condition
 // [ConditionPlaced] what it decided and why.
 package api

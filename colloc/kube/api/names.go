@@ -22,8 +22,14 @@ const (
 	AnnotationMaxSlowdown = Domain + "/max-slowdown"
 	// AnnotationAlone is "true" for a task that shares its GPU with nobody.
 	AnnotationAlone = Domain + "/alone"
+	// AnnotationClass is [ClassInference] for a task that answers its users' requests and
+	// [ClassTraining], the default, for one that works to an end. Who serves is held to
+	// AnnotationMaxSlowdown while it runs too, and is the last of its priority to be evicted.
+	AnnotationClass = Domain + "/class"
 	// AnnotationRate is a PromQL query with one answer: the steps that the task takes in a
-	// second. Beside what it was alone it tells how fast the task is with company.
+	// second. Beside what it was alone it tells how fast the task is with company. Of one
+	// that serves it is how fast it answers, such as 1 by its mean latency, however much it
+	// is asked.
 	AnnotationRate = Domain + "/step-rate-query"
 	// AnnotationSLO is a PromQL query with one answer: above 0 the task is too slow for
 	// its users, by their own measure.
@@ -55,6 +61,12 @@ const (
 
 // True is the value of a label or an annotation that says yes.
 const True = "true"
+
+// Values of [AnnotationClass].
+const (
+	ClassInference = "inference"
+	ClassTraining  = "training"
+)
 
 // FieldManager is the name under which collocd writes.
 const FieldManager = "collocd"

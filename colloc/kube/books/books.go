@@ -35,6 +35,9 @@ type Config struct {
 	// Claims says that pods are bound by ResourceClaims: those that do not ask for one
 	// wait, and only cards that a DRA driver offers to several claims are used.
 	Claims bool
+	// Unpinned says that a pod that the scheduler refuses can be decided again: only its
+	// claim, which can be made anew, holds it to its node.
+	Unpinned bool
 	// Patience is how long the scheduler may refuse a pod that is placed before that is
 	// taken for more than a delay; 0 means a minute.
 	Patience time.Duration
@@ -192,6 +195,21 @@ func (b *Books) Open() error {
 	}
 	b.changed++
 	return nil
+}
+
+// Planner is what decides.
+func (b *Books) Planner() *colloc.Planner {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.config.Planner
+}
+
+// Use lets another Planner decide, for example one that knows what an earlier leader has
+// learned. Call it before [Books.Open].
+func (b *Books) Use(p *colloc.Planner) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.config.Planner = p
 }
 
 // booked is the task of an entry as it stands in the books.

@@ -114,18 +114,30 @@ func (b *Books) Unclaimed() []Bound {
 	return b.bound(func(e *entry) bool { return claims.Missing(e.pod, e.at) })
 }
 
-// Stuck lists the pods that are placed and that the scheduler has refused for longer than
-// Config.Patience: something that the books do not know of is in the way. The condition
-// alone does not tell since when: its time is that of the gate, and the scheduler may not
-// have looked at it since the pod was placed anew.
+// Stuck lists the pods that are placed, that the scheduler has refused for longer than
+// Config.Patience, and that can be decided again, as Config.Unpinned says.
 func (b *Books) Stuck() []Bound {
+	if !b.config.Unpinned {
+		return nil
+	}
 	now := b.config.Now()
-	return b.bound(func(e *entry) bool {
-		return e.pod.Spec.NodeName == "" && slices.ContainsFunc(e.pod.Status.Conditions, func(c corev1.PodCondition) bool {
-			return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
-				now.Sub(e.since) > b.config.Patience && now.Sub(c.LastTransitionTime.Time) > b.config.Patience
-		})
+	return b.bound(func(e *entry) bool { return b.refusedBy(e, now) != nil })
+}
+
+// refusedBy is the condition in which the scheduler says why it has refused a pod that is
+// placed for longer than Config.Patience: something that the books do not know of is in
+// the way. Nil is that it has not. The condition alone does not tell since when: its time
+// is that of the gate, and the scheduler may not have looked at it since the pod was
+// placed anew.
+func (b *Books) refusedBy(e *entry, now time.Time) *corev1.PodCondition {
+	i := slices.IndexFunc(e.pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+			now.Sub(e.since) > b.config.Patience && now.Sub(c.LastTransitionTime.Time) > b.config.Patience
 	})
+	if i < 0 || e.pod.Spec.NodeName != "" {
+		return nil
+	}
+	return &e.pod.Status.Conditions[i]
 }
 
 // bound lists the pods that are placed and that a condition holds for.

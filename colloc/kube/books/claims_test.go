@@ -89,7 +89,7 @@ func TestClaimedCards(t *testing.T) {
 // it was before, and a restart, change nothing.
 func TestLeave(t *testing.T) {
 	now := epoch.Add(time.Hour) // the pod has had its gate for long
-	b, err := books.New(books.Config{Planner: planner(t), Claims: true, Now: func() time.Time { return now }})
+	b, err := books.New(books.Config{Planner: planner(t), Claims: true, Unpinned: true, Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}

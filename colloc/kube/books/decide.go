@@ -52,6 +52,9 @@ const (
 	NoNode = "NoNode"
 	// CardGone: the pod was placed, and its card left before it came to run.
 	CardGone = "CardGone"
+	// NodeRefuses: the pod was placed and is held to its node, and the scheduler does not
+	// let it start there.
+	NodeRefuses = "NodeRefuses"
 	// Placed is no reason to wait: it is that of a condition that says True.
 	Placed = "Placed"
 	// Fault: the Planner found something wrong with the task or its Profile.

@@ -122,8 +122,47 @@ func (b *Books) rebook(e *entry, at api.Placement) {
 	}
 }
 
+// Pair is two pods, each named by its owner, whose cards are not shared by them.
+type Pair struct {
+	// Owners are the controllers that make the pods, or the pods that have none.
+	Owners [2]types.UID `json:"owners"`
+	// Until is when they may share again.
+	Until time.Time `json:"until"`
+}
+
+// Parted lists the pairs that [Books.Part] keeps apart, in order: what has to be kept if
+// that is to outlive the process, and given to [Books.Restore].
+func (b *Books) Parted() []Pair {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var list []Pair
+	for owners, until := range b.apart {
+		if owners[0] <= owners[1] {
+			list = append(list, Pair{owners, until})
+		}
+	}
+	slices.SortFunc(list, func(x, y Pair) int { return slices.Compare(x.Owners[:], y.Owners[:]) })
+	return list
+}
+
+// Restore keeps pairs apart that [Books.Parted] has listed, beside those that are.
+func (b *Books) Restore(pairs []Pair) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range pairs {
+		b.part(p)
+	}
+	b.describeParted()
+}
+
+// part notes that a pair is kept apart.
+func (b *Books) part(p Pair) {
+	b.apart[p.Owners] = p.Until
+	b.apart[[2]types.UID{p.Owners[1], p.Owners[0]}] = p.Until
+}
+
 // Part keeps two pods, and those that their owners make in their place, off each other's
-// cards until a time. What runs together goes on. It does not outlive the process.
+// cards until a time. What runs together goes on.
 func (b *Books) Part(x, y types.UID, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -131,8 +170,7 @@ func (b *Books) Part(x, y types.UID, until time.Time) {
 	if one == nil || other == nil {
 		return
 	}
-	b.apart[[2]types.UID{owner(one.pod), owner(other.pod)}] = until
-	b.apart[[2]types.UID{owner(other.pod), owner(one.pod)}] = until
+	b.part(Pair{[2]types.UID{owner(one.pod), owner(other.pod)}, until})
 	b.describeParted()
 }
 

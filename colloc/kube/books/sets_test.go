@@ -59,6 +59,29 @@ func TestLoosen(t *testing.T) {
 	}
 }
 
+// reopened returns Books of one node that begin where others have ended: with the pairs
+// that these keep apart, and the pods as they run.
+func reopened(t *testing.T, was *books.Books, now func() time.Time) *books.Books {
+	t.Helper()
+	b, err := books.New(books.Config{Planner: planner(t), Now: now, Profile: profiles(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range was.Sets() {
+		for _, m := range s.Members {
+			b.SetPod(m.Pod)
+		}
+	}
+	b.Restore(was.Parted())
+	if err := b.Open(); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 // TestPart: two pods that are parted, and what their owners make anew, do not share until
 // the time is over.
 func TestPart(t *testing.T) {
@@ -89,6 +112,7 @@ func TestPart(t *testing.T) {
 		t.Fatalf("%v; %d drift", b.Check(), b.Drift())
 	}
 	b.DropPod(goes.UID)
+	b = reopened(t, b, func() time.Time { return now }) // as after a restart
 	b.SetPod(comes)
 	if r, said := decide(t, b); len(r.Decisions) != 0 {
 		t.Fatalf("placed %v, want that the pair is not formed again", said)

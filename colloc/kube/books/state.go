@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -43,26 +44,37 @@ func (b *Books) Cards() []Card {
 	return list
 }
 
-// Unsaid lists the pods that are placed, or whose card is gone before they came to run,
-// and whose condition does not say so: it was not written, or nobody lived to write it.
+// Unsaid lists the pods that are placed, or whose card is gone or whose node has proved
+// too full before they came to run, and whose condition does not say so: it was not
+// written, or nobody lived to write it.
 func (b *Books) Unsaid() []Refusal {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Refusal
+	now := b.config.Now()
 	for _, e := range b.tasks {
 		if e.state != placed || b.config.Shadow {
 			continue
 		}
-		r := Refusal{Pod: e.pod, Reason: Placed, Text: fmt.Sprintf("on %s: reserves %v", e.at.GPU(), e.at.Reserved)}
-		if e.card == nil && e.pod.Spec.NodeName == "" {
-			r.Reason, r.Text = CardGone, "its card "+e.at.GPU()+" is gone, and a decision cannot be changed: delete the pod, and what made it makes another"
-		}
-		if said := pods.Said(e.pod); said == nil || said.Reason != r.Reason && (said.Reason == CardGone || r.Reason == CardGone || said.Status != corev1.ConditionTrue) {
+		r := b.toSay(e, now)
+		if said := pods.Said(e.pod); said == nil || said.Reason != r.Reason && (r.Reason != Placed || said.Status != corev1.ConditionTrue) {
 			list = append(list, r)
 		}
 	}
 	slices.SortFunc(list, func(x, y Refusal) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
 	return list
+}
+
+// toSay is what the condition of a pod that is placed has to say.
+func (b *Books) toSay(e *entry, now time.Time) Refusal {
+	const final = ", and a decision cannot be changed: delete the pod, and what made it makes another"
+	if e.card == nil && e.pod.Spec.NodeName == "" {
+		return Refusal{e.pod, CardGone, "its card " + e.at.GPU() + " is gone" + final}
+	}
+	if why := b.refusedBy(e, now); why != nil && !b.config.Unpinned {
+		return Refusal{e.pod, NodeRefuses, fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.at.Node, final, why.Message)}
+	}
+	return Refusal{e.pod, Placed, fmt.Sprintf("on %s: reserves %v", e.at.GPU(), e.at.Reserved)}
 }
 
 // Lost lists the pods that carry a decision for a card that is not there, and whether

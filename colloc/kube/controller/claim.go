@@ -27,8 +27,8 @@ func (c *Controller) claim(ctx context.Context, pod *corev1.Pod, at api.Placemen
 		if try > 0 {
 			c.config.Pause(ctx, try-1)
 		}
-		if err = c.createClaim(ctx, want); err == nil || definite(err) || ctx.Err() != nil {
-			break
+		if err = c.createClaim(ctx, want); err == nil || definite(err) || apierrors.IsNotFound(err) || ctx.Err() != nil {
+			break // not found: its namespace is gone, or about to go
 		}
 		c.wrote(err)
 	}
@@ -57,14 +57,13 @@ func (c *Controller) complete(ctx context.Context, b *books.Bound) {
 	if err == nil {
 		err = c.patchStatus(ctx, b.Pod, statusPatch(b.Pod, status))
 	}
-	switch {
-	case err == nil:
-		c.claimed.Store(b.Pod.UID, claims.Name(b.Pod, b.At))
-		c.retries.Delete(b.Pod.UID)
-	case !gone(err):
+	if err != nil { // not found too, until the pod is seen to be gone
 		c.wrote(err)
 		c.unmade(b.Pod, err)
+		return
 	}
+	c.claimed.Store(b.Pod.UID, claims.Name(b.Pod, b.At))
+	c.retries.Delete(b.Pod.UID)
 }
 
 // retry is when the claim of a pod that could not be made is tried again.

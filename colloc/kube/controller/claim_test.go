@@ -19,21 +19,28 @@ import (
 	"example.com/colloc/colloc/kube/controller"
 )
 
-// TestNoClaim: a claim that may not be made is tried less and less often, its user is told
-// once, and it is made once it may be.
+// TestNoClaim: a claim that may not be made, or whose namespace is about to go, is tried
+// less and less often, its user is told once of what is no matter of time, and it is made
+// once it may be.
 func TestNoClaim(t *testing.T) {
+	of := schema.GroupResource{Resource: "resourceclaims"}
+	t.Run("forbidden", func(t *testing.T) { testNoClaim(t, apierrors.NewForbidden(of, "x", errors.New("exceeded quota")), 1) })
+	t.Run("not found", func(t *testing.T) { testNoClaim(t, apierrors.NewNotFound(of, "x"), 0) })
+}
+
+func testNoClaim(t *testing.T, fault error, tell int) {
+	t.Helper()
 	template, pod := claims.Template, taskPod(1)
 	pod.Spec.SchedulingGates = nil
 	pod.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpu", ResourceClaimTemplateName: &template}}
 	pod.Annotations = api.Placement{Node: "n1", Device: "gpu-0", Address: "GPU-a", Reserved: 7}.Annotations()
 	s, tries, made := newServer(pod), 0, false
-	forbidden := apierrors.NewForbidden(schema.GroupResource{Resource: "resourceclaims"}, "x", errors.New("exceeded quota"))
 	s.PrependReactor("create", "resourceclaims", func(clienttesting.Action) (bool, runtime.Object, error) {
 		tries++
 		if made = tries > 8; made {
 			return false, nil, nil
 		}
-		return true, nil, forbidden
+		return true, nil, fault
 	})
 	s.PrependReactor("patch", "pods", func(a clienttesting.Action) (bool, runtime.Object, error) {
 		return a.GetSubresource() == "status", pod, nil // the pod points to its claim, or is told
@@ -75,7 +82,7 @@ func TestNoClaim(t *testing.T) {
 			told++
 		}
 	}
-	if told != 1 {
-		t.Errorf("told %d times, want once", told)
+	if told != tell {
+		t.Errorf("told %d times, want %d", told, tell)
 	}
 }

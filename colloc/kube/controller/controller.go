@@ -38,12 +38,16 @@ type Config struct {
 	// Claims binds by ResourceClaims. The Books must do so too.
 	Claims bool
 	// Unpinned leaves the node of a pod to its claim alone. The scheduler then looks at
-	// every node, and a pod that it refuses is decided again. Only with Claims.
+	// every node, and a pod that it refuses is decided again. Only with Claims, and the
+	// Books must know it.
 	Unpinned bool
 	// Window is how long it waits for more pods once one waits; 0 means not at all.
 	Window time.Duration
 	// Writers is how many pods are written at the same time; 0 means 16.
 	Writers int
+	// Begin is called when this replica begins to decide, before the Books are opened; its
+	// error ends that. Nil does nothing.
+	Begin func(ctx context.Context) error
 	// Observe looks at what became of decisions, every ObserveEvery while this replica
 	// decides; nil does not.
 	Observe      func(ctx context.Context) error
@@ -123,6 +127,11 @@ func (c *Controller) Wake() {
 func (c *Controller) Lead(ctx context.Context) error {
 	if err := c.Reread(ctx); err != nil {
 		return err
+	}
+	if c.config.Begin != nil {
+		if err := c.config.Begin(ctx); err != nil {
+			return err
+		}
 	}
 	if err := c.config.Books.Open(); err != nil {
 		return err
@@ -270,10 +279,8 @@ func (c *Controller) mend(ctx context.Context) {
 		}
 	}
 	c.config.Books.Reopen()
-	if c.config.Unpinned {
-		for _, b := range c.config.Books.Stuck() {
-			c.once(b.Pod.UID, func() { c.leave(ctx, &b) })
-		}
+	for _, b := range c.config.Books.Stuck() {
+		c.once(b.Pod.UID, func() { c.leave(ctx, &b) })
 	}
 	for _, r := range c.config.Books.Unsaid() {
 		if c.news(r.Pod, r.Reason) {

@@ -140,19 +140,28 @@ func TestSaidAgain(t *testing.T) {
 	lost := taskPod(3) // for a card that left before the pod ran
 	lost.Spec.SchedulingGates = nil
 	lost.Annotations = api.Placement{Node: "n9", Device: "gpu-0", Address: "0", Reserved: 7}.Annotations()
-	s := newServer(taskPod(1), orphan, lost)
-	fails := 3 * 4
+	full := taskPod(4) // for a node that another has filled, as the scheduler says for long
+	full.Spec.SchedulingGates = nil
+	full.Annotations = api.Placement{Node: "n1", Device: "gpu-2", Address: "2", Reserved: 7}.Annotations()
+	full.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "Insufficient cpu"}}
+	s := newServer(taskPod(1), orphan, lost, full)
+	fails := 4 * 4
 	s.statusFault = func() error {
 		if fails--; fails >= 0 {
 			return []error{apierrors.NewInternalError(errors.New("etcd")), apierrors.NewConflict(schema.GroupResource{Resource: "pods"}, "x", errors.New("modified"))}[fails%2]
 		}
 		return nil
 	}
-	c, b := newController(t, s, clock, nil)
-	if err := errors.Join(b.SetNode(gpuNode("n1", 2)), c.Reread(t.Context()), b.Open(), c.Step(t.Context()), c.Step(t.Context())); err != nil {
+	now := clock()
+	c, b := newController(t, s, func() time.Time { return now }, nil)
+	if err := errors.Join(b.SetNode(gpuNode("n1", 3)), c.Reread(t.Context()), b.Open(), c.Step(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"task-1": "True Placed", "task-2": "True Placed", "task-3": "False CardGone"} {
+	now = now.Add(time.Hour)
+	if err := c.Step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"task-1": "True Placed", "task-2": "True Placed", "task-3": "False CardGone", "task-4": "False NodeRefuses"} {
 		pod, err := s.CoreV1().Pods("default").Get(t.Context(), name, metav1.GetOptions{})
 		if err != nil {
 			t.Fatal(err)

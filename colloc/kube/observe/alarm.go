@@ -22,12 +22,12 @@ import (
 const (
 	// AboveReservation: the tasks of a card take more memory than was set aside.
 	AboveReservation = "AboveReservation"
-	// TooSlow: a task's own query says so.
+	// TooSlow: a task's own query says so, or one that serves is below its floor.
 	TooSlow = "TooSlow"
 )
 
 // overrun tells of a card whose tasks take more than was set aside for them. Where they
-// share, the youngest of the lowest priority is in the way; alone a task harms nobody.
+// share, the youngest of the lowest rank is in the way; alone a task harms nobody.
 // One look is not enough: it may still show who was there before.
 func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used []seen.Point) {
 	i := slices.IndexFunc(used, func(p seen.Point) bool { return p.Of(s.Node, s.Address) })
@@ -59,36 +59,58 @@ func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used [
 	}
 }
 
-// slow asks the SLO queries of a set while asking is not over. Who is in the way is another: a task that is too
-// slow alone has nobody to blame.
+// slow asks who of a set is too slow while asking is not over. Who is in the way is
+// another: a task that is too slow alone is told, and has nobody to blame.
 func (o *Observer) slow(ctx, asking context.Context, s *books.Set, w *watched) {
 	for i := range s.Members {
 		pod := s.Members[i].Pod
-		query := pod.Annotations[api.AnnotationSLO]
-		if query == "" {
-			continue
-		}
-		x, err := o.one(asking, query)
+		why, err := o.tooSlow(asking, s, &s.Members[i])
 		if err != nil {
 			o.config.Log.Warn("SLO query", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 			continue
 		}
-		if x.Or(0) <= 0 {
+		if why == "" {
 			delete(w.slow, pod.UID)
 			delete(o.told, alarm{TooSlow, pod.UID})
 			continue
 		}
-		if w.slow[pod.UID]++; w.slow[pod.UID] < slowTimes || len(s.Members) < 2 {
+		if w.slow[pod.UID]++; w.slow[pod.UID] < slowTimes {
 			continue
 		}
-		text := fmt.Sprintf("it is too slow on %s: its %s says %g", s.ID, api.AnnotationSLO, x.Or(0))
-		o.tell(pod, TooSlow, text)
+		o.tell(pod, TooSlow, fmt.Sprintf("it is too slow on %s: %s", s.ID, why))
+		if len(s.Members) < 2 {
+			continue
+		}
 		victim := last(slices.Delete(slices.Clone(s.Members), i, i+1))
-		if priority(victim) > priority(pod) {
+		if rank(victim, pod) > 0 {
 			continue // whoever runs a pod writes its query: it cannot cost a more important one its place
 		}
 		o.evict(ctx, s, w, victim, TooSlow, fmt.Sprintf("pod %s on the same GPU is too slow for its users", name(victim, pod)))
 	}
+}
+
+// tooSlow says by what a pod is too slow, empty is by nothing: by its SLO query or, where
+// it serves, by its speed, which must not be below that of the slowdown that it bears.
+// The error is that of the SLO query.
+func (o *Observer) tooSlow(ctx context.Context, s *books.Set, m *books.Member) (string, error) {
+	if query := m.Pod.Annotations[api.AnnotationSLO]; query != "" {
+		x, err := o.one(ctx, query)
+		if err != nil {
+			return "", err
+		}
+		if x.Or(0) > 0 {
+			return fmt.Sprintf("its %s says %g", api.AnnotationSLO, x.Or(0)), nil
+		}
+	}
+	demand, err := api.ReadDemand(m.Pod.Annotations)
+	if err != nil || !demand.Serves || m.Profile == nil || s.Slice {
+		return "", nil //nolint:nilerr // the books tell the pod of it
+	}
+	floor := 1 / cmp.Or(demand.MaxSlowdown, o.config.Books.Planner().Config().MaxSlowdown)
+	if x, known := o.speed(ctx, s, m).Get(); known && x < floor {
+		return fmt.Sprintf("it runs at %.2f of its speed alone, below its floor of %.2f", x, floor), nil
+	}
+	return "", nil
 }
 
 // name is how a pod is called towards another: those of other namespaces are nobody's
@@ -100,11 +122,25 @@ func name(toward, pod *corev1.Pod) string {
 	return pod.Name
 }
 
-// last is the youngest pod of the lowest priority.
+// last is the youngest pod of the lowest rank.
 func last(members []books.Member) *corev1.Pod {
 	return slices.MinFunc(members, func(x, y books.Member) int {
-		return cmp.Or(cmp.Compare(priority(x.Pod), priority(y.Pod)), y.Pod.CreationTimestamp.Compare(x.Pod.CreationTimestamp.Time), cmp.Compare(y.Pod.UID, x.Pod.UID))
+		return cmp.Or(rank(x.Pod, y.Pod), y.Pod.CreationTimestamp.Compare(x.Pod.CreationTimestamp.Time), cmp.Compare(y.Pod.UID, x.Pod.UID))
 	}).Pod
+}
+
+// rank compares what two pods count: by their priority, and of equals who serves counts
+// more.
+func rank(x, y *corev1.Pod) int {
+	return cmp.Or(cmp.Compare(priority(x), priority(y)), cmp.Compare(serves(x), serves(y)))
+}
+
+// serves is 1 for a pod that serves.
+func serves(pod *corev1.Pod) int {
+	if pod.Annotations[api.AnnotationClass] == api.ClassInference {
+		return 1
+	}
+	return 0
 }
 
 func priority(pod *corev1.Pod) int32 {
@@ -170,6 +206,7 @@ func (o *Observer) evict(ctx context.Context, s *books.Set, w *watched, pod *cor
 	for i := range s.Members {
 		if other := s.Members[i].Pod; other.UID != pod.UID {
 			o.config.Books.Part(pod.UID, other.UID, now.Add(o.config.Cooldown))
+			o.learned++
 		}
 	}
 }

@@ -44,11 +44,11 @@ func (o *Observer) learn(ctx context.Context, s *books.Set, w *watched, now time
 	if !known || s.Slice {
 		return
 	}
-	if err := o.config.Planner.Observe(observation); err != nil {
+	if err := o.config.Books.Planner().Observe(observation); err != nil {
 		o.config.Log.Warn("not learned", "gpu", s.ID, "err", err)
 		return
 	}
-	o.taught++
+	o.learned++
 	o.sinceFit++
 	for i := range observation.Members {
 		if x, known := observation.Members[i].Speed.Get(); known && o.config.Metrics != nil {

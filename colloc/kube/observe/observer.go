@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/record"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/seen"
@@ -44,9 +43,8 @@ type Config struct {
 	// Profiles measures nothing.
 	Client   kubernetes.Interface
 	Profiles dynamic.Interface
-	// Books tell who shares, Planner learns.
-	Books   *books.Books
-	Planner *colloc.Planner
+	// Books tell who shares; their Planner learns.
+	Books *books.Books
 	// Prometheus is asked.
 	Prometheus *seen.Prometheus
 	// Metrics count, Events tell users, Log says what it does; nil is nowhere.
@@ -85,10 +83,10 @@ type Observer struct {
 	told   map[alarm]bool      // until they are over
 	// When somebody was evicted from any card within the last Pause.
 	evictions []time.Time
-	turn      int // set that the next Step begins with
-	// Observations that taught the Planner: all, and those since the last refit.
-	taught, sinceFit int
-	refits           chan error // that of the refit under way; nil is none
+	turn      int        // set that the next Step begins with
+	learned   int        // what is to be kept: observations, refits and pairs that were parted
+	sinceFit  int        // observations since the last refit
+	refits    chan error // that of the refit under way; nil is none
 }
 
 // alarm is one that a pod was told.
@@ -130,8 +128,8 @@ const refitAfter = 100
 // New returns an Observer that has seen nothing.
 func New(c Config) (*Observer, error) {
 	switch {
-	case c.Client == nil || c.Books == nil || c.Planner == nil || c.Prometheus == nil || c.Now == nil:
-		return nil, errors.New("observe: config: want a Client, Books, a Planner, a Prometheus and a clock Now")
+	case c.Client == nil || c.Books == nil || c.Prometheus == nil || c.Now == nil:
+		return nil, errors.New("observe: config: want a Client, Books, a Prometheus and a clock Now")
 	case c.Window < 0 || c.Tolerance < 0 || c.Cooldown < 0 || c.Pause < 0 || c.Most < 0 || c.QueryTime < 0:
 		return nil, errors.New("observe: config: want times, a Tolerance and Most of 0 for the default or more")
 	case !slices.Contains([]Policy{"", Report, Evict, EvictCheckpointed}, c.Policy):
@@ -235,14 +233,17 @@ func running(s *books.Set) bool {
 	})
 }
 
-// Taught counts the observations that have taught the Planner something.
-func (o *Observer) Taught() int { return o.taught }
+// Learned counts what has been learned so far and should outlive the process:
+// observations and refits, which the Planner has, and pairs that the Books keep apart.
+func (o *Observer) Learned() int { return o.learned }
 
 // refit fits speeds anew in the background, now and then.
 func (o *Observer) refit(ctx context.Context) {
 	select {
 	case err := <-o.refits:
-		if o.refits = nil; err != nil {
+		o.refits = nil
+		o.learned++
+		if err != nil {
 			o.config.Log.Warn("refit", "err", err)
 		}
 	default:
@@ -253,5 +254,5 @@ func (o *Observer) refit(ctx context.Context) {
 	o.sinceFit = 0
 	done := make(chan error, 1)
 	o.refits = done
-	go func() { done <- o.config.Planner.Refit(ctx) }()
+	go func() { done <- o.config.Books.Planner().Refit(ctx) }()
 }

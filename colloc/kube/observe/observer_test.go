@@ -28,7 +28,9 @@ import (
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/observe"
+	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/profile"
 )
 
 var epoch = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
@@ -64,13 +66,26 @@ func running(n int, annotations ...string) *corev1.Pod {
 	return pod
 }
 
+// known is the Profile of every name: alone on the card a step takes 100 ms.
+func known(t *testing.T, name string) pods.Known {
+	t.Helper()
+	gpu, _ := profile.LookupGPU("A100-40GB")
+	p, err := profile.New(profile.Spec{Model: profile.Model{Name: name}, Training: profile.Training{BatchSize: 16}}, profile.Trace{Samples: []profile.Sample{{
+		At: epoch, Window: time.Minute, GPUBusy: profile.Some(0.5), MemUsed: profile.Some(8 * profile.GiB), StepTime: profile.Some(100 * time.Millisecond),
+	}}}, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pods.Known{Profile: &p, Version: "1"}
+}
+
 func newWorld(t *testing.T, policy observe.Policy, pods ...*corev1.Pod) *world {
 	t.Helper()
 	return newWorldWithin(t, time.Hour, policy, pods...)
 }
 
 // newWorldWithin is newWorld with a QueryTime.
-func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy, pods ...*corev1.Pod) *world {
+func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy, list ...*corev1.Pod) *world {
 	t.Helper()
 	w := &world{now: epoch, answers: map[string]string{}, events: record.NewFakeRecorder(100)}
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -81,8 +96,8 @@ func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy
 		_, _ = io.WriteString(rw, `{"status":"success","data":{"resultType":"vector","result":[`+w.answers[r.URL.Query().Get("query")]+`]}}`)
 	}))
 	t.Cleanup(server.Close)
-	objects := make([]runtime.Object, len(pods))
-	for i, p := range pods {
+	objects := make([]runtime.Object, len(list))
+	for i, p := range list {
 		objects[i] = p
 	}
 	w.client = fake.NewClientset(objects...)
@@ -100,7 +115,7 @@ func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy
 		t.Fatal(err)
 	}
 	clock := func() time.Time { return w.now }
-	if w.books, err = books.New(books.Config{Planner: planner, Now: clock}); err != nil {
+	if w.books, err = books.New(books.Config{Planner: planner, Now: clock, Profile: func(_, name string) pods.Known { return known(t, name) }}); err != nil {
 		t.Fatal(err)
 	}
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n1", Labels: map[string]string{"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "4", "nvidia.com/gpu.memory": "40960"}}}
@@ -108,14 +123,14 @@ func newWorldWithin(t *testing.T, queryTime time.Duration, policy observe.Policy
 	if err := w.books.SetNode(node); err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range pods {
+	for _, p := range list {
 		w.books.SetPod(p)
 	}
 	if err := w.books.Open(); err != nil {
 		t.Fatal(err)
 	}
 	w.observer, err = observe.New(observe.Config{
-		Client: w.client, Books: w.books, Planner: planner, Prometheus: &seen.Prometheus{URL: server.URL, Timeout: time.Hour}, QueryTime: queryTime, Events: w.events, Policy: policy, Now: clock,
+		Client: w.client, Books: w.books, Prometheus: &seen.Prometheus{URL: server.URL, Timeout: time.Hour}, QueryTime: queryTime, Events: w.events, Policy: policy, Now: clock,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -188,6 +203,55 @@ func TestSLO(t *testing.T) {
 				t.Errorf("told %d times, want once", n)
 			}
 		})
+	}
+}
+
+// TestFloor: who serves is held to the slowdown that it bears by what is seen of it, and
+// goes last; what works to an end is not.
+func TestFloor(t *testing.T) {
+	serves := []string{api.AnnotationClass, api.ClassInference}
+	for _, tt := range []struct {
+		name   string
+		policy observe.Policy
+		first  []string // annotations besides of the older pod, which takes 8 of its 10 steps a second
+		second []string // and of the other
+		told   int
+		want   string // who is evicted
+	}{
+		{"below its floor", observe.Evict, append(serves, api.AnnotationMaxSlowdown, "1.2"), nil, 1, "p-2"},
+		{"above it", observe.Evict, append(serves, api.AnnotationMaxSlowdown, "1.3"), nil, 0, ""},
+		{"the default", observe.Evict, serves, nil, 0, ""},
+		{"no floor", observe.Evict, append(serves, api.AnnotationMaxSlowdown, "inf"), nil, 0, ""},
+		{"it trains", observe.Evict, []string{api.AnnotationMaxSlowdown, "1.2"}, nil, 0, ""},
+		{"report", observe.Report, append(serves, api.AnnotationMaxSlowdown, "1.2"), nil, 1, ""},
+		{"not evictable", observe.EvictCheckpointed, append(serves, api.AnnotationMaxSlowdown, "1.2"), nil, 1, ""},
+		{"evictable", observe.EvictCheckpointed, append(serves, api.AnnotationMaxSlowdown, "1.2"), []string{api.AnnotationEvictable, api.True}, 1, "p-2"},
+		{"training complains of it", observe.Evict, []string{api.AnnotationSLO, "late"}, serves, 1, ""},
+		{"it complains of another", observe.Evict, append(serves, api.AnnotationMaxSlowdown, "1.2"), serves, 1, "p-2"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			told := append([]string{api.AnnotationProfile, "web", api.AnnotationRate, "rate"}, tt.first...)
+			w := newWorld(t, tt.policy, running(1, told...), running(2, tt.second...))
+			w.answers["rate"], w.answers["late"] = `{"metric":{},"value":[1,"8"]}`, `{"metric":{},"value":[1,"1"]}`
+			w.steps(t, 1)
+			if w.said() != "" || len(w.evicted) > 0 {
+				t.Error("an alarm at the first look")
+			}
+			w.steps(t, 4)
+			if got, n := strings.Join(w.evicted, " "), strings.Count(w.said(), "TooSlow it is too slow on n1/gpu-0: "); got != tt.want || n != tt.told {
+				t.Errorf("evicted %q, told %d times, want %q and %d", got, n, tt.want, tt.told)
+			}
+		})
+	}
+}
+
+// TestSlowAlone: who is too slow alone is told, and nobody is evicted for it.
+func TestSlowAlone(t *testing.T) {
+	w := newWorld(t, observe.Evict, running(1, api.AnnotationSLO, "late"))
+	w.answers["late"] = `{"metric":{},"value":[1,"1"]}`
+	w.steps(t, 4)
+	if n := strings.Count(w.said(), "TooSlow"); n != 1 || len(w.evicted) > 0 {
+		t.Errorf("told %d times, evicted %q, want once and nobody", n, w.evicted)
 	}
 }
 

@@ -18,7 +18,10 @@ type flags struct {
 	prometheus     string
 	observeEvery   time.Duration
 	observeWindow  time.Duration
+	queryTime      time.Duration
 	alarm          string
+	evictMost      int
+	evictPause     time.Duration
 	state          string
 	shadow         bool
 	leaderElect    bool
@@ -51,7 +54,10 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.DurationVar(&f.observeEvery, "observe-every", 30*time.Second, "how often to look at what runs")
 	s.DurationVar(&f.observeWindow, "observe-window", observe.DefaultWindow, "how long pods must have shared a GPU, or had it alone, before that is measured")
 	s.StringVar(&f.alarm, "alarm", string(observe.Report), "what follows when a pod is too slow or takes too much: report, evict, or evict-checkpointed, only pods that say they are evictable")
-	s.StringVar(&f.state, "state", "", "`FILE` that keeps what was learned of speeds; empty forgets it at the end")
+	s.DurationVar(&f.queryTime, "query-time", observe.DefaultQueryTime, "how long the queries of one look may take together, and one of them a quarter of it")
+	s.IntVar(&f.evictMost, "evict-most", observe.DefaultMost, "how many pods are evicted from all GPUs within evict-pause at most")
+	s.DurationVar(&f.evictPause, "evict-pause", observe.DefaultPause, "how long after an eviction nobody else is evicted from that GPU")
+	s.StringVar(&f.state, "state", "", "`FILE` that keeps what was learned of speeds, and with .pairs behind its name who is kept apart; empty forgets both at the end")
 	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")
 	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
 	s.StringSliceVar(&f.share, "share", nil, shareUsage)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -16,9 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes/scheme"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/profile"
 )
 
 func TestDashes(t *testing.T) {
@@ -113,6 +118,8 @@ func TestFlags(t *testing.T) {
 		{[]string{"-kubeconfig", kubeconfig, "-metrics-addr", "nowhere:x"}, "-metrics-addr"},
 		{[]string{"-kubeconfig", kubeconfig, "-batch", "-1"}, "Batch"},
 		{[]string{"-kubeconfig", kubeconfig, "-writers", "-1"}, "Writers"},
+		{[]string{"-kubeconfig", kubeconfig, "-prometheus", "http://x", "-evict-most", "-1"}, "Most"},
+		{[]string{"-kubeconfig", kubeconfig, "-prometheus", "http://x", "-query-time=-1s"}, "want times"},
 		{[]string{"more"}, "unknown command"},
 	} {
 		if _, err := run(t, tt.args...); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -124,14 +131,22 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestKeep: what could not be written is written at the next look, and once.
+// TestKeep: what could not be written is written at the next look, and once; a collocd
+// that begins to decide knows it, what it taught and who is kept apart.
 func TestKeep(t *testing.T) {
-	f := &flags{state: filepath.Join(t.TempDir(), "volume", "learned")}
-	planner, err := f.planner()
+	f := &flags{state: filepath.Join(t.TempDir(), "volume", "learned"), binding: "annotate"}
+	k := &keeper{flags: f, books: newBooks(t, f)}
+	gpu, _ := profile.LookupGPU("T4")
+	seen, err := profile.New(profile.Spec{Training: profile.Training{BatchSize: 8}}, profile.Trace{}, gpu)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &keeper{file: f.state, planner: planner}
+	co := colloc.Measurement{Profile: &seen, Speed: profile.Some(0.4)}
+	if err := k.books.Planner().Observe(colloc.Observation{GPU: gpu, Members: []colloc.Measurement{co, co}}); err != nil {
+		t.Fatal(err)
+	}
+	pairs := []books.Pair{{Owners: [2]types.UID{"a", "b"}, Until: time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC)}}
+	k.books.Restore(pairs)
 	if err := k.keep(1); err == nil {
 		t.Fatal("written into a folder that is not there")
 	}
@@ -141,13 +156,50 @@ func TestKeep(t *testing.T) {
 	if err := k.keep(1); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.planner(); err != nil || os.Remove(f.state) != nil {
-		t.Fatalf("what failed is not tried again: %v", err)
+	next := newBooks(t, &flags{binding: "annotate"}) // that began before
+	if err := f.recall(next)(t.Context()); err != nil {
+		t.Fatal(err)
 	}
-	if err := k.keep(1); err != nil {
+	if got := next.Parted(); !slices.Equal(got, pairs) {
+		t.Errorf("kept apart are %v, want %v", got, pairs)
+	}
+	if text := saved(t, next); text != saved(t, k.books) || text == saved(t, newBooks(t, &flags{binding: "annotate"})) {
+		t.Error("the next one does not know what was taught")
+	}
+	if err := errors.Join(os.Remove(f.state), k.keep(1)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(f.state); err == nil {
 		t.Error("what is kept is written again")
 	}
+	if err := os.WriteFile(f.pairsFile(), []byte("torn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.recall(next)(t.Context()); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("a torn file is taken: %v", err)
+	}
+}
+
+// newBooks are those that flags ask for.
+func newBooks(t *testing.T, f *flags) *books.Books {
+	t.Helper()
+	planner, err := f.planner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := f.books(planner, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// saved is all that the Planner of some books knows.
+func saved(t *testing.T, b *books.Books) string {
+	t.Helper()
+	var text strings.Builder
+	if err := b.Planner().Save(&text); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
 }

@@ -3,39 +3,14 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"os"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/observe"
 	"example.com/colloc/colloc/kube/seen"
-	"example.com/colloc/internal/replace"
 )
-
-// planner is a new one, or that which an earlier collocd has written.
-func (f *flags) planner() (*colloc.Planner, error) {
-	config := colloc.Config{LeaveOutFaulty: true}
-	if f.state == "" {
-		return colloc.New(config)
-	}
-	file, err := os.Open(f.state)
-	if errors.Is(err, os.ErrNotExist) {
-		return colloc.New(config)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("-state: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // read only
-	p, err := colloc.Load(file, config)
-	if err != nil {
-		return nil, fmt.Errorf("-state %s: %w; move it away to begin anew", f.state, err)
-	}
-	return p, nil
-}
 
 // atOnce lets client-go return what the API server refuses for now, such as an eviction
 // for which a budget leaves no room, and not wait and ask again: the next look does.
@@ -66,34 +41,13 @@ func (f *flags) observer(config *rest.Config, c observe.Config) (func(context.Co
 		return nil, err
 	}
 	c.Prometheus, c.Policy, c.Window = &seen.Prometheus{URL: f.prometheus}, observe.Policy(f.alarm), f.observeWindow
+	c.Most, c.Pause, c.QueryTime = f.evictMost, f.evictPause, f.queryTime
 	o, err := observe.New(c)
 	if err != nil {
 		return nil, err
 	}
-	k := &keeper{file: f.state, planner: c.Planner}
+	k := &keeper{flags: f, books: c.Books}
 	return func(ctx context.Context) error {
-		if err := o.Step(ctx); err != nil {
-			return err
-		}
-		return k.keep(o.Taught())
+		return errors.Join(o.Step(ctx), k.keep(o.Learned())) // kept too where Step was the last
 	}, nil
-}
-
-// keeper keeps what a planner has learned in a file; none is nowhere.
-type keeper struct {
-	file    string
-	planner *colloc.Planner
-	kept    int // observations that the file tells of
-}
-
-// keep writes the file if there is more to tell than it does; what fails is tried again.
-func (k *keeper) keep(taught int) error {
-	if k.file == "" || taught == k.kept {
-		return nil
-	}
-	if err := replace.File(k.file, func(file *os.File) error { return errors.Join(k.planner.Save(file), file.Sync()) }); err != nil {
-		return fmt.Errorf("-state: %w", err)
-	}
-	k.kept = taught
-	return nil
 }

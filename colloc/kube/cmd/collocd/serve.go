@@ -81,12 +81,12 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	defer events.Shutdown()
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	recorder := events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: api.FieldManager})
-	look, err := f.observer(config, observe.Config{Books: all, Planner: planner, Metrics: counted, Events: recorder, Log: log, Now: time.Now})
+	look, err := f.observer(config, observe.Config{Books: all, Metrics: counted, Events: recorder, Log: log, Now: time.Now})
 	if err != nil {
 		return err
 	}
 	c, err := controller.New(controller.Config{
-		Observe: look, ObserveEvery: f.observeEvery,
+		Begin: f.recall(all), Observe: look, ObserveEvery: f.observeEvery,
 		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Window: f.window, Writers: f.writers, Now: time.Now,
 		Events: recorder,
 	})
@@ -147,7 +147,7 @@ func (f *flags) books(planner *colloc.Planner, known func(namespace, name string
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
 	}
-	return books.New(books.Config{Planner: planner, Profile: known, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Patience: f.patience, Now: time.Now})
+	return books.New(books.Config{Planner: planner, Profile: known, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Patience: f.patience, Now: time.Now})
 }
 
 // election is that which the flags ask for; nil is none.
