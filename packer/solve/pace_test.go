@@ -210,7 +210,7 @@ func (unsure) HalfWidths(_ []*packer.Task, _ *packer.GPU, _ profile.Mechanism, d
 // TestPaceOfOne changes nothing: the same plan, to the byte, as without paces.
 func TestPaceOfOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(97, 98))
-	for range 60 {
+	for range race.Fewer(60) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 8, GPUs: 5, Kinds: 3, Residents: 3, MaxSet: 2, Homes: true})
 		q := *p
 		q.Model = struct {

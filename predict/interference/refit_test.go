@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
@@ -69,9 +70,13 @@ func observeMade(t *testing.T, m *Predictor, count int) {
 // and the same observations give the same bytes.
 func TestRefitReachesOthers(t *testing.T) {
 	var files [2]bytes.Buffer
+	count := 150
+	if race.Enabled {
+		count = 80 // of 64 pairs of types
+	}
 	for k := range files {
 		var m Predictor
-		observeMade(t, &m, 150)
+		observeMade(t, &m, count)
 		before, old := offOn(t, &m), m.Clone()
 		if err := m.Refit(t.Context()); err != nil {
 			t.Fatal(err)
@@ -180,7 +185,7 @@ func TestRefitIsBounded(t *testing.T) {
 	var all []*Observation
 	for i := range 600 {
 		o := made(tasks[rng.IntN(len(tasks))], tasks[rng.IntN(len(tasks))], rng)
-		if all = append(all, &o); i < 80 {
+		if all = append(all, &o); i < leastRuns {
 			if err := m.Observe(o); err != nil {
 				t.Fatal(err)
 			}

@@ -10,11 +10,7 @@ import (
 // TestLeastIsWhatItHolds: no interval reaches below what the task holds for certain,
 // on a host whose context nobody measured either.
 func TestLeastIsWhatItHolds(t *testing.T) {
-	obs := families(5)
-	m, err := Fit(obs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	obs, m := families(5), ofFamilies(t, 5)
 	for _, known := range []bool{true, false} {
 		spec := obs[100].Spec
 		if !known {

@@ -72,7 +72,7 @@ func (p *part) spread(t *task) float64 {
 // size of errors holds half as far, in logarithms, for strangers.
 func (p *part) spreadFor(t *task, stranger bool) float64 {
 	s := p.spread(t)
-	if stranger && s > 0 {
+	if stranger {
 		s = math.Sqrt(s * p.Flat)
 	}
 	return s

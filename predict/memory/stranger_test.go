@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"sync"
 	"testing"
 
 	"example.com/colloc/predict"
@@ -12,12 +13,16 @@ import (
 
 // families returns made-up dense networks of so many architectures, each of which
 // needs its own share more than the terms say.
-func families(count int) []Observation {
+func families(count int) []Observation { return familiesApart(count, 80, 0.05) }
+
+// familiesApart are so many networks of each, and each architecture needs so much
+// more than the one before.
+func familiesApart(count, each int, step float64) []Observation {
 	rng := rand.New(rand.NewPCG(7, 1))
 	var obs []Observation
 	for g := range count {
-		more := 1 + 0.05*float64(g)
-		for range 80 {
+		more := 1 + step*float64(g)
+		for range each {
 			width := 256 + rng.Int64N(2048)
 			spec := profile.Spec{
 				Model: profile.Model{Name: "net", Family: profile.MLP, Architecture: fmt.Sprint("kind", g), Layers: []profile.Layer{
@@ -34,6 +39,23 @@ func families(count int) []Observation {
 	return obs
 }
 
+// ofFamilies fits a model to so many architectures; that of five once for all tests,
+// of which each gets a copy.
+func ofFamilies(tb testing.TB, count int) *Predictor {
+	tb.Helper()
+	fit := fiveFamilies
+	if count != 5 {
+		fit = func() (*Predictor, error) { return Fit(families(count), nil) }
+	}
+	m, err := fit()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m.Clone()
+}
+
+var fiveFamilies = sync.OnceValues(func() (*Predictor, error) { return Fit(families(5), nil) })
+
 // TestStranger: an unknown architecture is reserved more than a known one of the
 // same layers, on as many groups as there were; on two the answer is a prior.
 func TestStranger(t *testing.T) {
@@ -41,16 +63,13 @@ func TestStranger(t *testing.T) {
 		kinds int
 		want  predict.SourceKind
 	}{{2, predict.Prior}, {5, predict.Fitted}} {
-		obs := families(tt.kinds)
-		m, err := Fit(obs, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		obs, m := families(tt.kinds), ofFamilies(t, tt.kinds)
 		known, other := obs[100].Spec, obs[100].Spec
 		other.Model.Architecture = "another"
 		var reserved [2]profile.Bytes
 		var source [2]predict.Source
 		for i, spec := range []*profile.Spec{&known, &other} {
+			var err error
 			if reserved[i], err = m.Reserve(spec, predict.Host{Name: "made up"}, 0.01); err != nil {
 				t.Fatal(err)
 			}
@@ -103,10 +122,7 @@ func TestStrangerLearnsNoScore(t *testing.T) {
 		times int
 	}{{"far beyond", 8, 1}, {"as predicted", 1, 300}} {
 		t.Run(tt.name, func(t *testing.T) {
-			m, err := Fit(obs, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m := ofFamilies(t, 5)
 			ask := func() (predict.Estimate, profile.Bytes) {
 				e, err := m.Peak(&other, seen.Host)
 				if err != nil {

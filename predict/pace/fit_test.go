@@ -54,6 +54,53 @@ func TestFitRecovers(t *testing.T) {
 	}
 }
 
+// TestFitTellsTasksApart: each family and width of the number format has its own
+// law, and what is fitted of one is not said of another.
+func TestFitTellsTasksApart(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	cards := profile.GPUs()
+	families := []profile.Family{profile.CNN, profile.Transformer, profile.RNN}
+	// exponents of the precision's rate, the bandwidth and the FP32 rate
+	law := func(family, narrow int) [3]float64 {
+		return [3]float64{0.3 + 0.15*float64(family) + 0.1*float64(narrow), 0.7 - 0.25*float64(family) - 0.1*float64(narrow), 0}
+	}
+	var obs []pace.Observation
+	tasks := make(map[[2]int]*profile.Profile)
+	for f, family := range families {
+		for narrow, precision := range []profile.Precision{profile.FP32, profile.FP16} {
+			p := task(t, family, precision, 256)
+			tasks[[2]int{f, narrow}] = p
+			w := law(f, narrow)
+			for g := range 30 {
+				for range 12 {
+					c := cards[rng.IntN(len(cards))]
+					rate := max(c.FP32, c.TF32)
+					if narrow == 1 {
+						rate = max(c.FP32, c.BF16)
+					}
+					name := fmt.Sprint(f, narrow, g)
+					obs = append(obs, pace.Observation{Profile: p, GPU: c, Throughput: math.Pow(rate, w[0]) * math.Pow(c.BandwidthBytesPerSec, w[1]), Task: name, Group: name})
+				}
+			}
+		}
+	}
+	m, err := pace.Fit(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := gpu(t, "H100-SXM5-80GB"), gpu(t, "V100-SXM2-16GB")
+	for at, p := range tasks {
+		w, top, low := law(at[0], at[1]), max(a.FP32, a.TF32), max(b.FP32, b.TF32)
+		if at[1] == 1 {
+			top, low = max(a.FP32, a.BF16), max(b.FP32, b.BF16)
+		}
+		want := math.Pow(top/low, w[0]) * math.Pow(a.BandwidthBytesPerSec/b.BandwidthBytesPerSec, w[1])
+		if e := m.Ratio(p, a, b); !(math.Abs(math.Log(e.Value/want)) <= 0.05) {
+			t.Errorf("%v, narrow %d: H100 over V100 is %.3f, want %.3f", families[at[0]], at[1], e.Value, want)
+		}
+	}
+}
+
 // TestFitFewGroups: fewer groups than the promise needs widen the interval.
 func TestFitFewGroups(t *testing.T) {
 	p, a, b := task(t, profile.CNN, profile.Mixed, 256), gpu(t, "H100-SXM5-80GB"), gpu(t, "T4")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -83,6 +84,72 @@ func TestMIGSpeedProperties(t *testing.T) {
 				r.Fatalf("the whole GPU has speed %v", last)
 			}
 		}))
+	}
+}
+
+// fakeTraffic are tasks that differ in what they move alone, a fifth of their speed
+// on a slice being chance where noise is 0.2.
+func fakeTraffic(tb testing.TB, groups int, noise float64, seed uint64) []MIGObservation {
+	tb.Helper()
+	gpu, rng := fakeSlices(tb)[0].GPU, rand.New(rand.NewPCG(seed, 3))
+	var obs []MIGObservation
+	for m := range groups {
+		p := fakeTask(tb, fmt.Sprint("m", m), 8, 0.5, rng.Float64(), math.NaN())
+		x := math.Pow(p.Vector.Or(profile.MeanMemBusy, 0), 0.7)
+		for _, s := range gpu.MIG {
+			v := 1 / (1 + x*(8/float64(s.Size)-1))
+			obs = append(obs, MIGObservation{Profile: p, GPU: gpu, Slice: s, Speed: min(1, v*(1+noise*(2*rng.Float64()-1))), Group: p.Spec.Model.Name})
+		}
+	}
+	return obs
+}
+
+// TestMIGIntervals: tasks that differ in their traffic alone are told apart, and
+// intervals, from the profile and from a probe, cover tasks that no fit has seen as
+// often as they say, without being wide where there is no noise.
+func TestMIGIntervals(t *testing.T) {
+	for _, noise := range []float64{0, 0.2} {
+		m, err := FitMIGSpeed(fakeTraffic(t, 40, noise, 1), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen, covered [2]int
+		var width float64
+		for _, o := range fakeTraffic(t, 200, noise, 2) {
+			if o.Slice.Compute == 7 {
+				continue
+			}
+			plain, err := m.Speed(o.Profile, &o.GPU, o.Slice)
+			if err != nil {
+				t.Fatal(err)
+			}
+			probe := o.GPU.MIG[0]
+			if o.Slice.Name == probe.Name {
+				probe = o.GPU.MIG[2]
+			}
+			other, _ := m.Speed(o.Profile, &o.GPU, probe)
+			probed, err := m.SpeedFromProbe(o.Profile, &o.GPU, o.Slice, probe, other.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, e := range []predict.Estimate{plain, probed} {
+				width = max(width, e.Hi-e.Lo)
+				if seen[k]++; e.Lo <= o.Speed && o.Speed <= e.Hi {
+					covered[k]++
+				}
+			}
+			if off := math.Abs(plain.Value - o.Speed); !(off <= 0.05+noise) {
+				t.Errorf("noise %v: %s says %v, was %v", noise, o.Slice.Name, plain.Value, o.Speed)
+			}
+		}
+		for k, kind := range []string{"profile", "probe"} {
+			if share := float64(covered[k]) / float64(seen[k]); noise > 0 && share < 0.85 {
+				t.Errorf("noise %v, by the %s: %.2f of new tasks are covered, 0.9 promised", noise, kind, share)
+			}
+		}
+		if noise == 0 && width > 0.15 || noise > 0 && width > 0.6 {
+			t.Errorf("noise %v: an interval is %v wide", noise, width)
+		}
 	}
 }
 

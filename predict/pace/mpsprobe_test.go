@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 )
 
@@ -49,6 +50,68 @@ func TestMPSProbe(t *testing.T) {
 	}
 	if err := loaded.Save(&second); err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
 		t.Errorf("saving a loaded model gives other bytes: %v", err)
+	}
+}
+
+// noisyMixes are mixes of four tasks whose speeds on a slice are half chance.
+func noisyMixes(count int, seed uint64) []Mix {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	mixes := make([]Mix, count)
+	for k := range mixes {
+		var probe, slice []float64
+		for range 4 {
+			v := 0.1 + 0.4*rng.Float64()
+			probe, slice = append(probe, v), append(slice, v+0.4*rng.Float64())
+		}
+		mixes[k] = Mix{Probes: [][]float64{probe}, Slices: [][]float64{slice}}
+	}
+	return mixes
+}
+
+// TestMPSProbeIntervals cover mixes that no tree has seen as often as they say.
+func TestMPSProbeIntervals(t *testing.T) {
+	m, err := FitMPSProbe(noisyMixes(60, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, covered := 0, 0
+	for _, mix := range noisyMixes(200, 2) {
+		got, err := m.Speeds(mix.Probes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, e := range got[0] {
+			if seen++; e.Lo <= mix.Slices[0][i] && mix.Slices[0][i] <= e.Hi {
+				covered++
+			}
+		}
+	}
+	if share := float64(covered) / float64(seen); share < 0.85 || share > 0.97 {
+		t.Errorf("%.3f of new speeds are covered, 0.9 promised", share)
+	}
+}
+
+// TestMPSProbeRefuses what is too little to fit and files that no fit can have written.
+func TestMPSProbeRefuses(t *testing.T) {
+	if _, err := FitMPSProbe(noisyMixes(1, 1), nil); err == nil {
+		t.Error("one mix was fitted: none is left to calibrate on")
+	}
+	m, err := FitMPSProbe(noisyMixes(2, 1), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := string(saved(t, m))
+	for _, targets := range []string{`[{"trees":null,"half":0.1}]`, `[{"half":0.1}]`} {
+		changed := file[:strings.Index(file, `"targets":`)] + `"targets":` + targets + "}"
+		if _, err := LoadMPSProbe(strings.NewReader(changed)); err == nil {
+			t.Errorf("targets %s: accepted", targets)
+		}
+	}
+	for _, change := range [][2]string{{`"probes":1`, `"probes":2`}, {`"half":`, `"half":-`}} {
+		changed := strings.Replace(file, change[0], change[1], 1)
+		if _, err := LoadMPSProbe(strings.NewReader(changed)); changed == file || err == nil {
+			t.Errorf("%s: accepted", change[1])
+		}
 	}
 }
 

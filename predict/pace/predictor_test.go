@@ -240,6 +240,10 @@ func TestSmallBatchFillsLess(t *testing.T) {
 	if !(ratio(8) < 0.9*ratio(64)) || ratio(64) != ratio(512) || ratio(1) != ratio(8) {
 		t.Errorf("A100 over T4: %v at 1, %v at 8, %v at 64, %v at 512", ratio(1), ratio(8), ratio(64), ratio(512))
 	}
+	unknown := &profile.Profile{Spec: profile.Spec{Model: profile.Model{Name: "net", Family: profile.CNN}}}
+	if got := m.Ratio(unknown, gpu(t, "A100-40GB"), gpu(t, "T4")).Value; got != ratio(64) {
+		t.Errorf("A100 over T4 is %v where the batch is not known, want %v as of a full one", got, ratio(64))
+	}
 }
 
 func TestPaceAllocatesNothing(t *testing.T) {

@@ -251,9 +251,6 @@ func (q *question) spread(a, b *kind) float64 {
 
 func (q *question) view(a, b *kind) view {
 	plain := view{log: q.speed(&a.rates) - q.speed(&b.rates), half: q.spread(a, b)}
-	if len(q.seen) == 0 {
-		return plain
-	}
 	first, second := q.place(a), q.place(b)
 	v := view{first.log - second.log, math.Hypot(first.half, second.half), first.measured && second.measured}
 	if !first.measured && !second.measured {

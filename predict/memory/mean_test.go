@@ -1,0 +1,193 @@
+package memory
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/predict/internal/conformal"
+	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/predict/internal/trees"
+	"example.com/colloc/profile"
+)
+
+// TestFewWildRows: a tenth of the rows that say a multiple of the truth moves neither
+// what is predicted of the others nor the error that the fit says it has.
+func TestFewWildRows(t *testing.T) {
+	obs := madeUp(190, profile.CNN, 71) // too few for trees: the terms alone
+	for i := range obs {
+		if i%10 == 0 {
+			obs[i].Peak *= 5
+		}
+	}
+	sorted, err := sortByPart(obs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := sorted.rows[profile.CNN]
+	var p part
+	off, err := p.fitTerms(rows, allowedTerms(int(profile.CNN)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if off < 0.015 || off > 0.035 { // of noise of 3 % the median is 2 %
+		t.Errorf("the median error is said to be %v, want about 0.02", off)
+	}
+	var bias, n float64
+	for i := range rows {
+		if i%10 != 0 {
+			bias, n = bias+math.Log(p.total(&rows[i], false)/rows[i].peak), n+1
+		}
+	}
+	if bias /= n; !(math.Abs(bias) <= 0.015) {
+		t.Errorf("wild rows shift the prediction by %.3f in the logarithm", bias)
+	}
+}
+
+// TestMeasuredContexts: rows whose host's context was measured say nothing of the
+// context of the others.
+func TestMeasuredContexts(t *testing.T) {
+	const slim = profile.GiB / 2
+	obs := madeUp(190, profile.CNN, 72)
+	for i := range obs {
+		if i%3 != 0 {
+			obs[i].Peak += slim - profile.BytesOf(1.5e9)
+			obs[i].Host = predict.Host{Context: profile.Some(slim)}
+		}
+	}
+	m, err := Fit(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := &obs[1].Spec
+	measured, err := m.Peak(spec, predict.Host{Context: profile.Some(slim)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := m.Peak(spec, predict.Host{Name: "lab"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := other.Value-measured.Value, 1.5e9-float64(slim); !(math.Abs(got-want) <= 0.1e9) {
+		t.Errorf("the contexts differ by %v, want %v", profile.BytesOf(got), profile.BytesOf(want))
+	}
+}
+
+// TestTracedIsFinite: whatever a shape-only run tells, its description is numbers.
+func TestTracedIsFinite(t *testing.T) {
+	for _, forward := range []profile.Opt[profile.Bytes]{{}, profile.Some[profile.Bytes](0), profile.Some(profile.GiB)} {
+		for _, backward := range []profile.Opt[profile.Bytes]{{}, profile.Some[profile.Bytes](0), profile.Some(profile.GiB), profile.Some(profile.TiB)} {
+			spec := &profile.Spec{Training: profile.Training{BatchSize: 8}}
+			spec.Traced.AfterForward, spec.Traced.AfterBackward = forward, backward
+			var d task
+			d.describeTraced(spec)
+			for j, v := range d.x {
+				if !num.Finite(v) {
+					t.Errorf("after the forward pass %v, the backward %v: feature %d is %v", forward, backward, j, v)
+				}
+			}
+		}
+	}
+}
+
+// TestTheSurerPart: of a task that two parts know the one answers that has to reserve
+// less beyond what it predicts, whether its spread or its scores say so.
+func TestTheSurerPart(t *testing.T) {
+	spec := &madeUp(1, profile.CNN, 73)[0].Spec
+	spec.Traced.AfterForward, spec.Traced.AfterBackward = profile.Some(profile.GiB), profile.Some(2*profile.GiB)
+	of := func(spread, score float64) *part {
+		p := &part{Coef: []float64{1e9, 1, 1}, Flat: spread, Groups: manyGroups}
+		p.Scores = conformal.New([]float64{-score, -score, score, score})
+		return p
+	}
+	for _, tt := range []struct {
+		name            string
+		layered, traced *part
+		want            bool // of the traced
+	}{
+		{"small spread, large scores", of(0.01, 3), of(0.1, 1), false},
+		{"large spread, large scores", of(0.1, 10), of(0.1, 1), true},
+		{"large spread, small scores", of(0.1, 0.1), of(0.02, 2), false},
+	} {
+		m := &Predictor{traced: tt.traced}
+		m.parts[profile.CNN] = tt.layered
+		if c := m.choose(spec); (c.part == tt.traced) != tt.want {
+			t.Errorf("%s: the traced part answers: %v", tt.name, !tt.want)
+		}
+	}
+}
+
+// TestStrangersSpread: what trees say of the size of errors is believed of what is
+// known, and half as far of strangers.
+func TestStrangersSpread(t *testing.T) {
+	var d task
+	x, y := make([][]float64, 40), make([]float64, 40)
+	for i := range x {
+		x[i], y[i] = make([]float64, featureCount), math.Log(0.04)
+	}
+	p := part{Flat: 0.01, Form: logSpread, Spread: trees.Fit(x, y, nil, trees.Options{Rounds: 50, Depth: 1, Rate: 0.5, MinLeaf: 5})}
+	if known, stranger := p.spreadFor(&d, false), p.spreadFor(&d, true); !(math.Abs(known-0.04) <= 1e-4) || !(math.Abs(stranger-0.02) <= 1e-4) {
+		t.Errorf("spread %v of the known, %v of strangers, want 0.04 and 0.02", known, stranger)
+	}
+}
+
+// TestScoresAreBounded: errors beyond so many are not kept.
+func TestScoresAreBounded(t *testing.T) {
+	m := fitMadeUp(t)
+	scores := &m.parts[profile.CNN].Scores
+	rng := rand.New(rand.NewPCG(74, 1))
+	for len(scores.Scores) < mostScores-1 {
+		scores.Scores = append(scores.Scores, rng.NormFloat64())
+	}
+	*scores = conformal.New(scores.Scores)
+	o := madeUp(1, profile.CNN, 75)[0]
+	for range 3 {
+		if err := m.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(scores.Scores); n != mostScores {
+		t.Errorf("%d scores are kept, want %d", n, mostScores)
+	}
+}
+
+// TestBrokenParts: what no fit can have written is refused, what it just can is not.
+func TestBrokenParts(t *testing.T) {
+	for name, change := range map[string]func(p *part, h *host, l *learnedModel){
+		"negative spread":         func(p *part, _ *host, _ *learnedModel) { p.Flat = -1 },
+		"infinite spread":         func(p *part, _ *host, _ *learnedModel) { p.Flat = math.Inf(1) },
+		"negative rows":           func(p *part, _ *host, _ *learnedModel) { p.Rows = -1 },
+		"negative groups":         func(p *part, _ *host, _ *learnedModel) { p.Groups = -1 },
+		"unknown form":            func(p *part, _ *host, _ *learnedModel) { p.Form = logSpread + 1 },
+		"negative coefficient":    func(p *part, _ *host, _ *learnedModel) { p.Coef[1] = -1 },
+		"no coefficients":         func(p *part, _ *host, _ *learnedModel) { p.Coef = nil },
+		"bounds crossed":          func(p *part, _ *host, _ *learnedModel) { p.Lo[0] = p.Hi[0] + 1 },
+		"a bound missing":         func(p *part, _ *host, _ *learnedModel) { p.Lo = p.Lo[1:] },
+		"context too large":       func(_ *part, h *host, _ *learnedModel) { h.Context = 2 * float64(predict.MaxContext) },
+		"negative context":        func(_ *part, h *host, _ *learnedModel) { h.Context = -1 },
+		"offset beyond 10":        func(_ *part, _ *host, l *learnedModel) { l.Offset = 10.1 },
+		"offset below -10":        func(_ *part, _ *host, l *learnedModel) { l.Offset = -10.1 },
+		"negative rows of a name": func(_ *part, _ *host, l *learnedModel) { l.Rows = -1 },
+		"fine: largest context":   func(_ *part, h *host, _ *learnedModel) { h.Context = float64(predict.MaxContext) },
+		"fine: largest offset":    func(_ *part, _ *host, l *learnedModel) { l.Offset = 10 },
+		"fine: least offset":      func(_ *part, _ *host, l *learnedModel) { l.Offset = -10 },
+		"fine: nothing counted":   func(p *part, _ *host, _ *learnedModel) { p.Flat, p.Rows, p.Groups = 0, 0, 0 },
+	} {
+		m := fitMadeUp(t)
+		m.hosts, m.learned = []host{{Name: "h"}}, []learnedModel{{Key: 1}}
+		p := m.parts[profile.CNN]
+		change(p, &m.hosts[0], &m.learned[0])
+		err := p.check()
+		if err == nil {
+			var file bytes.Buffer
+			if err = m.Save(&file); err == nil {
+				_, err = Load(&file)
+			}
+		}
+		if fine := name[:5] == "fine:"; (err == nil) != fine {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
