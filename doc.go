@@ -32,7 +32,7 @@
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/gain]: what sharing would have gained a site, from its own past
-//   - [example.com/colloc/colloc/gain/joblog]: that past, from the books of schedulers
+//   - [example.com/colloc/colloc/gain/records]: that past, from the books of schedulers
 //   - [example.com/colloc/colloc/shadow]: what colloc would have done, beside a scheduler that it does not touch
 //   - [example.com/colloc/colloc/shadow/journal]: what somebody who looks on saw, in a file
 //   - [example.com/colloc/colloc/shadow/follow]: what colloc makes of that, round by round and in the end

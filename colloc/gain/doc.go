@@ -1,7 +1,7 @@
 // Package gain says what sharing GPUs would have gained a site, from what the site wrote
 // down of its own past.
 //
-//	log, err := joblog.ReadFile("sacct.txt", nil)
+//	log, err := records.ReadFile("sacct.txt", nil)
 //	report, err := gain.Replay(ctx, log.Jobs, gain.Options{})
 //	fmt.Print(report)
 //

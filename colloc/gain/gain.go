@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/predict/pretrained"
 )
 
@@ -34,7 +34,7 @@ type study struct {
 // error for options that make no sense, and ctx's. The same history and options give
 // the same report. A job costs some 0.1 ms and 1.5 us for each GPU of its pool in
 // each replication.
-func Replay(ctx context.Context, jobs []joblog.Job, o Options) (*Report, error) {
+func Replay(ctx context.Context, jobs []records.Job, o Options) (*Report, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -46,7 +46,7 @@ func Replay(ctx context.Context, jobs []joblog.Job, o Options) (*Report, error) 
 	}
 	o.Replications = cmp.Or(o.Replications, defaultReplications)
 	r := &Report{Format: format, Version: version, Pools: []Pool{}}
-	var within []joblog.Job
+	var within []records.Job
 	within, r.From, r.Until, r.Known.Outside = o.cut(jobs)
 	studies, err := o.prepare(within, r)
 	if err != nil {
@@ -67,7 +67,7 @@ func Replay(ctx context.Context, jobs []joblog.Job, o Options) (*Report, error) 
 }
 
 // prepare divides the jobs into pools and says what is known of them.
-func (o *Options) prepare(jobs []joblog.Job, r *Report) ([]*study, error) {
+func (o *Options) prepare(jobs []records.Job, r *Report) ([]*study, error) {
 	var studies []*study
 	all := 0
 	for _, p := range o.pools(jobs) {

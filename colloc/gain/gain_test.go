@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/gain"
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
@@ -21,11 +21,11 @@ import (
 
 // site makes up a site's past: users whose jobs keep GPUs as busy as their kind does, on
 // nodes of four, in the order in which they came, as a scheduler without sharing has it.
-func site(jobs, nodes int, load float64, seed uint64) []joblog.Job {
+func site(jobs, nodes int, load float64, seed uint64) []records.Job {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	free := make([]time.Time, 4*nodes)
 	now := time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
-	list := make([]joblog.Job, 0, jobs)
+	list := make([]records.Job, 0, jobs)
 	for i := range jobs {
 		now = now.Add(time.Duration(rng.ExpFloat64() / load / float64(len(free)) * float64(time.Hour)))
 		kind := rng.IntN(12)
@@ -44,7 +44,7 @@ func site(jobs, nodes int, load float64, seed uint64) []joblog.Job {
 		for k := range width {
 			free[g+k] = end
 		}
-		list = append(list, joblog.Job{
+		list = append(list, records.Job{
 			ID: strconv.Itoa(1000 + i), User: fmt.Sprint("user", kind%4), Name: fmt.Sprintf("train%c_%d", 'a'+kind, i),
 			Partition: "gpu", Submitted: now.Truncate(time.Second), Started: start.Truncate(time.Second), Ended: end.Truncate(time.Second),
 			GPUs: width, Product: "V100", Nodes: []string{fmt.Sprint("n", 1+g/4)},
@@ -67,7 +67,7 @@ func latest(times []time.Time) time.Time {
 	return last
 }
 
-func replay(tb testing.TB, jobs []joblog.Job, o gain.Options) *gain.Report {
+func replay(tb testing.TB, jobs []records.Job, o gain.Options) *gain.Report {
 	tb.Helper()
 	r, err := gain.Replay(tb.Context(), jobs, o)
 	if err != nil {
@@ -80,10 +80,10 @@ func replay(tb testing.TB, jobs []joblog.Job, o gain.Options) *gain.Report {
 func Example() {
 	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	light := profile.Solo{SMActive: profile.Some(0.2), Memory: profile.Some(3 * profile.GiB)}
-	var jobs []joblog.Job
+	var jobs []records.Job
 	for i := range 4 {
 		start := noon.Add(time.Duration(i) * time.Hour)
-		jobs = append(jobs, joblog.Job{
+		jobs = append(jobs, records.Job{
 			ID: strconv.Itoa(i + 1), User: "ann", Name: fmt.Sprint("run", i), GPUs: 1, Product: "V100", Nodes: []string{"n1"},
 			Submitted: noon, Started: start, Ended: start.Add(time.Hour), Seen: light,
 		})
@@ -148,7 +148,7 @@ func near(a, b float64) bool { return a > 0.97*b && a < 1.03*b }
 // TestRestricted: users stay apart, gangs alone, if they are to.
 func TestRestricted(t *testing.T) {
 	jobs := site(400, 2, 0.9, 2)
-	of := map[string]joblog.Job{}
+	of := map[string]records.Job{}
 	for _, j := range jobs {
 		of[j.ID] = j
 	}
@@ -239,10 +239,10 @@ func TestMemory(t *testing.T) {
 // TestPools: jobs move within what their partition and node have in common, and nowhere else.
 func TestPools(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	job := func(id, partition, product string, gpus int, nodes ...string) joblog.Job {
-		return joblog.Job{ID: id, Partition: partition, Product: product, GPUs: gpus, Nodes: nodes, Submitted: at, Started: at, Ended: at.Add(time.Hour)}
+	job := func(id, partition, product string, gpus int, nodes ...string) records.Job {
+		return records.Job{ID: id, Partition: partition, Product: product, GPUs: gpus, Nodes: nodes, Submitted: at, Started: at, Ended: at.Add(time.Hour)}
 	}
-	r := replay(t, []joblog.Job{
+	r := replay(t, []records.Job{
 		job("1", "a", "V100", 2, "n1"), job("2", "b", "V100", 1, "n1"), job("3", "b", "", 4, "n2", "n3"), // one pool: b has n1, too, and n2 its type from job 5
 		job("4", "c", "V100", 1, "n9"), job("5", "b", "V100", 1, "n2"),
 		job("6", "a", "A100-40GB", 1, "n5"), job("7", "", "T4", 3),
@@ -259,7 +259,7 @@ func TestPools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := replay(t, []joblog.Job{job("1", "a", "V100", 1, "x"), job("2", "b", "V100", 5, "y"), job("3", "c", "V100", 8, "y", "z")}, gain.Options{Replications: 1, Cluster: given}); r.Total.GPUs != 8 || r.Total.Jobs != 2 || r.Known.Outside != 1 {
+	if r := replay(t, []records.Job{job("1", "a", "V100", 1, "x"), job("2", "b", "V100", 5, "y"), job("3", "c", "V100", 8, "y", "z")}, gain.Options{Replications: 1, Cluster: given}); r.Total.GPUs != 8 || r.Total.Jobs != 2 || r.Known.Outside != 1 {
 		t.Errorf("given GPUs: %+v, %+v; want 8 for 2 jobs, and one that no node holds outside", r.Total, r.Known)
 	}
 }
@@ -322,7 +322,7 @@ func TestFaults(t *testing.T) {
 	if _, err := gain.Replay(ctx, site(100, 1, 0.9, 1), gain.Options{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
-	odd := []joblog.Job{{ID: "1"}, {ID: "2", GPUs: 1}, {ID: "3", GPUs: 1, Started: time.Unix(10, 0), Ended: time.Unix(5, 0)}, {ID: "4", GPUs: 3, Started: time.Unix(5, 0), Ended: time.Unix(9, 0)}}
+	odd := []records.Job{{ID: "1"}, {ID: "2", GPUs: 1}, {ID: "3", GPUs: 1, Started: time.Unix(10, 0), Ended: time.Unix(5, 0)}, {ID: "4", GPUs: 3, Started: time.Unix(5, 0), Ended: time.Unix(9, 0)}}
 	if r := replay(t, odd, gain.Options{Replications: 1}); r.Total.Jobs != 1 || r.Known.Outside != 3 {
 		t.Errorf("odd jobs: %+v, %+v", r.Total, r.Known)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/profile"
 )
@@ -25,7 +25,7 @@ type pool struct {
 
 // job is a job within the history that is replayed.
 type job struct {
-	*joblog.Job
+	*records.Job
 	kind  string
 	alone bool // it shares with nobody
 	first bool // it is the first of its kind
@@ -69,7 +69,7 @@ func (f forest) join(a, b string) {
 }
 
 // words returns the type of each job: what it says, or what others on its node do.
-func words(jobs []joblog.Job) []string {
+func words(jobs []records.Job) []string {
 	of := map[string]string{} // by node
 	for i := range jobs {
 		if j := &jobs[i]; j.Product != "" && len(j.Nodes) > 0 && of[j.Nodes[0]] == "" {
@@ -88,7 +88,7 @@ func words(jobs []joblog.Job) []string {
 
 // pools divides jobs, which are in the order of submission, by product, and by the nodes
 // and partitions that their jobs have in common.
-func (o *Options) pools(jobs []joblog.Job) []*pool {
+func (o *Options) pools(jobs []records.Job) []*pool {
 	word := words(jobs)
 	models := map[string]profile.GPUModel{}
 	known := map[string]bool{}
@@ -122,7 +122,7 @@ func (o *Options) pools(jobs []joblog.Job) []*pool {
 }
 
 // partition is what divides jobs: nothing, where the GPUs are given.
-func (o *Options) partition(j *joblog.Job) string {
+func (o *Options) partition(j *records.Job) string {
 	if o.Cluster != nil {
 		return ""
 	}

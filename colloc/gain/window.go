@@ -7,13 +7,13 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/sim"
 )
 
 // cut keeps what lies between From and Until, and returns the two and how many jobs were outside.
-func (o *Options) cut(all []joblog.Job) (jobs []joblog.Job, from, until time.Time, outside int) {
-	jobs = make([]joblog.Job, 0, len(all))
+func (o *Options) cut(all []records.Job) (jobs []records.Job, from, until time.Time, outside int) {
+	jobs = make([]records.Job, 0, len(all))
 	for i := range all {
 		j := all[i]
 		if j.GPUs < 1 || !j.Ended.After(j.Started) || !o.From.IsZero() && !j.Ended.After(o.From) || !o.Until.IsZero() && !j.Started.Before(o.Until) {
@@ -39,7 +39,7 @@ func (o *Options) cut(all []joblog.Job) (jobs []joblog.Job, from, until time.Tim
 		j.Ran = max(1, time.Duration(float64(ran)*(float64(j.Ended.Sub(j.Started))/float64(whole))))
 		jobs = append(jobs, j)
 	}
-	slices.SortStableFunc(jobs, func(a, b joblog.Job) int {
+	slices.SortStableFunc(jobs, func(a, b records.Job) int {
 		return cmp.Or(a.Submitted.Compare(b.Submitted), a.Started.Compare(b.Started), cmp.Compare(a.ID, b.ID))
 	})
 	if len(jobs) == 0 {

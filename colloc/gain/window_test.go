@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/profile"
 )
@@ -15,7 +15,7 @@ func TestDraw(t *testing.T) {
 	at := func(hour int) time.Time { return time.Date(2026, 1, 1, hour, 0, 0, 0, time.UTC) }
 	p := &pool{cluster: &sim.Cluster{Nodes: []sim.Node{{GPUs: make([]sim.GPU, 2)}}}, model: profile.GPUModel{Name: "x"}}
 	add := func(submitted, started, ended int) {
-		j := &joblog.Job{Submitted: at(submitted), Started: at(started), Ended: at(ended), Ran: at(ended).Sub(at(started)), GPUs: 1}
+		j := &records.Job{Submitted: at(submitted), Started: at(started), Ended: at(ended), Ran: at(ended).Sub(at(started)), GPUs: 1}
 		p.jobs = append(p.jobs, job{Job: j})
 	}
 	add(0, 0, 2)  // over by then

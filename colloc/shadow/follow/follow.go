@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/shadow"
 	"example.com/colloc/colloc/shadow/journal"
 	"example.com/colloc/predict/memory"
@@ -33,7 +33,7 @@ type Follower struct {
 	shadow  *shadow.Shadow
 	tracked map[string]*tracked
 	kinds   map[string]*kind
-	past    []joblog.Job // in the order in which they ended, of the last [Kept]
+	past    []records.Job // in the order in which they ended, of the last [Kept]
 	gpus    []journal.GPU
 	asked   string // of the last plan: who waited and who ran where
 	plan    *colloc.Plan
@@ -172,8 +172,8 @@ func (f *Follower) end(s *journal.Snapshot) {
 func (t *tracked) name() string { return t.past(time.Time{}).Kind() }
 
 // past is the job as history has it.
-func (t *tracked) past(end time.Time) *joblog.Job {
-	j := &joblog.Job{
+func (t *tracked) past(end time.Time) *records.Job {
+	j := &records.Job{
 		ID: t.ID, User: t.User, Name: t.Name, Partition: t.Partition, Submitted: t.Submitted, Started: t.Started, Ended: end,
 		Ran: end.Sub(t.Started), GPUs: max(1, t.GPUs), Product: t.Product,
 	}
@@ -204,7 +204,7 @@ func (f *Follower) finish(t *tracked, at time.Time) {
 }
 
 // place says on which product and which nodes a job is.
-func (f *Follower) place(j *joblog.Job, on []string) {
+func (f *Follower) place(j *records.Job, on []string) {
 	for _, id := range on {
 		if i := slices.IndexFunc(f.gpus, func(g journal.GPU) bool { return g.ID == id }); i >= 0 {
 			j.Product = f.gpus[i].Product
@@ -216,7 +216,7 @@ func (f *Follower) place(j *joblog.Job, on []string) {
 }
 
 // compare holds what was known of the kind against what the job did.
-func (f *Follower) compare(k *kind, j *joblog.Job) {
+func (f *Follower) compare(k *kind, j *records.Job) {
 	off := j.Seen.GPUBusy.Or(0) - k.solo.GPUBusy.Or(0)
 	f.use.Seen++
 	f.use.MAE += math.Abs(off)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"example.com/colloc/colloc/gain"
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/shadow"
 	"example.com/colloc/colloc/shadow/journal"
 	"example.com/colloc/colloc/sim"
@@ -98,7 +98,7 @@ func (f *Follower) Summary(ctx context.Context) (*Summary, error) {
 }
 
 // still is a job that runs, as if it ended now.
-func (f *Follower) still(t *tracked) *joblog.Job {
+func (f *Follower) still(t *tracked) *records.Job {
 	j := t.past(f.last)
 	f.place(j, t.On)
 	return j

@@ -15,7 +15,7 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/gain"
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/internal/plain"
 	"example.com/colloc/internal/replace"
 	"example.com/colloc/profile"
@@ -84,8 +84,8 @@ func (o *options) gain(ctx context.Context, s cli.Streams) error {
 	if o.json {
 		return json.NewEncoder(s.Out).Encode(struct {
 			*gain.Report
-			Left     joblog.Left     `json:"left_out"`
-			Attached joblog.Attached `json:"utilisation"`
+			Left     records.Left     `json:"left_out"`
+			Attached records.Attached `json:"utilisation"`
 		}{report, log.Left, found})
 	}
 	say(s.Out, log, found)
@@ -94,15 +94,15 @@ func (o *options) gain(ctx context.Context, s cli.Streams) error {
 }
 
 // read reads all histories as one.
-func (o *options) read(s cli.Streams) (*joblog.Log, error) {
-	var all *joblog.Log
+func (o *options) read(s cli.Streams) (*records.Log, error) {
+	var all *records.Log
 	for _, name := range o.files {
-		var log *joblog.Log
+		var log *records.Log
 		var err error
 		if name == "-" {
-			log, err = joblog.Read(s.In, &joblog.Options{Location: o.location})
+			log, err = records.Read(s.In, &records.Options{Location: o.location})
 		} else {
-			log, err = joblog.ReadFile(name, &joblog.Options{Location: o.location})
+			log, err = records.ReadFile(name, &records.Options{Location: o.location})
 		}
 		if err != nil {
 			return nil, err
@@ -120,7 +120,7 @@ func (o *options) read(s cli.Streams) (*joblog.Log, error) {
 }
 
 // watch gives the jobs what was seen of their GPUs.
-func (o *options) watch(ctx context.Context, log *joblog.Log, stderr io.Writer) (joblog.Attached, error) {
+func (o *options) watch(ctx context.Context, log *records.Log, stderr io.Writer) (records.Attached, error) {
 	var traces []profile.Trace
 	take := func(name string, f *tracefile.File, err error) error {
 		if err != nil {
@@ -135,30 +135,30 @@ func (o *options) watch(ctx context.Context, log *joblog.Log, stderr io.Writer) 
 	for _, name := range o.use {
 		f, err := tracefile.ReadFile(name, &tracefile.Options{Location: o.location})
 		if err := take(name, f, err); err != nil {
-			return joblog.Attached{}, fmt.Errorf("%w: -use: %w", errUsage, err)
+			return records.Attached{}, fmt.Errorf("%w: -use: %w", errUsage, err)
 		}
 	}
 	if from, until, ok := log.Span(); ok && o.prometheus != "" {
 		f, err := tracefile.Query(ctx, tracefile.PromQuery{BaseURL: o.prometheus, Match: o.match, Start: from, End: until, Step: o.step})
 		if err := take(o.prometheus, f, err); err != nil {
-			return joblog.Attached{}, fmt.Errorf("-prometheus: %w", err)
+			return records.Attached{}, fmt.Errorf("-prometheus: %w", err)
 		}
 	}
 	if len(traces) == 0 {
-		return joblog.Attached{}, nil
+		return records.Attached{}, nil
 	}
 	return log.Attach(traces), nil
 }
 
 // say tells what was read.
-func say(w io.Writer, log *joblog.Log, found joblog.Attached) {
+func say(w io.Writer, log *records.Log, found records.Attached) {
 	l := &log.Left
 	fmt.Fprintf(w, "read: %d jobs on GPUs; left out: %d without GPU, %d that never ran, %d on shares of GPUs, %d twice, %d damaged\n",
 		len(log.Jobs), l.NoGPU, l.Waiting, l.Shares, l.Repeated, l.Damaged)
 	if l.Open > 0 {
 		fmt.Fprintf(w, "%d jobs still ran, and end with the log\n", l.Open)
 	}
-	if found != (joblog.Attached{}) {
+	if found != (records.Attached{}) {
 		fmt.Fprintf(w, "use of GPUs: %d jobs named by the log, %d alone on their nodes, %d beside others, of which is not known who had which GPU\n",
 			found.Labelled, found.Alone, found.Unclear)
 	}

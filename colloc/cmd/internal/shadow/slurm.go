@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/colloc/shadow/journal"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
@@ -91,7 +91,7 @@ func (c *Slurm) use(ctx context.Context, s *journal.Snapshot, state *site.State)
 	if err != nil {
 		return err
 	}
-	var log joblog.Log
+	var log records.Log
 	var at []int
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
@@ -103,7 +103,7 @@ func (c *Slurm) use(ctx context.Context, s *journal.Snapshot, state *site.State)
 		if err != nil || info == nil {
 			continue
 		}
-		log.Jobs = append(log.Jobs, joblog.Job{ID: j.ID, Started: j.Started, Ended: s.At.Add(time.Second), GPUs: j.GPUs, Nodes: info.Nodes})
+		log.Jobs = append(log.Jobs, records.Job{ID: j.ID, Started: j.Started, Ended: s.At.Add(time.Second), GPUs: j.GPUs, Nodes: info.Nodes})
 		at = append(at, i)
 	}
 	log.Attach(f.Traces)

@@ -1,7 +1,7 @@
-// Package joblog reads what a site wrote down of its own past: which job had which GPUs,
+// Package records reads what a site wrote down of its own past: which job had which GPUs,
 // from when to when, and what was seen of it.
 //
-//	log, err := joblog.Read(file, nil)            // sacct, a table of another scheduler, a station
+//	log, err := records.Read(file, nil)            // sacct, a table of another scheduler, a station
 //	log.Attach(traces)                             // utilisation, from package tracefile
 //
 // # What is read
@@ -16,4 +16,4 @@
 //
 // A row that cannot be read costs a warning, not the log. What is no GPU job, never
 // started, or comes twice is left out and counted.
-package joblog
+package records

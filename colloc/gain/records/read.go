@@ -1,4 +1,4 @@
-package joblog
+package records
 
 import (
 	"bufio"
@@ -32,7 +32,7 @@ const MaxLine = 1 << 20
 func Read(r io.Reader, o *Options) (*Log, error) {
 	log, err := read(r, o)
 	if err != nil {
-		return nil, fmt.Errorf("joblog: %w", err)
+		return nil, fmt.Errorf("records: %w", err)
 	}
 	return log, nil
 }
@@ -41,12 +41,12 @@ func Read(r io.Reader, o *Options) (*Log, error) {
 func ReadFile(path string, o *Options) (*Log, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("joblog: %w", err)
+		return nil, fmt.Errorf("records: %w", err)
 	}
 	defer func() { _ = f.Close() }() // read only: nothing is lost
 	log, err := read(f, o)
 	if err != nil {
-		return nil, fmt.Errorf("joblog: %s: %w", path, err)
+		return nil, fmt.Errorf("records: %s: %w", path, err)
 	}
 	return log, nil
 }

@@ -1,4 +1,4 @@
-package joblog_test
+package records_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"time"
 	_ "time/tzdata" // TestZone, wherever it runs
 
-	"example.com/colloc/colloc/gain/joblog"
+	"example.com/colloc/colloc/gain/records"
 	"example.com/colloc/profile"
 	"example.com/colloc/profile/tracefile"
 )
@@ -22,7 +22,7 @@ func Example() {
 	sacct := head +
 		"17|17|ann|train|gpu|COMPLETED|2026-01-31T12:00:00|2026-01-31T12:00:00|2026-01-31T12:10:00|2026-01-31T13:10:00|3600|cpu=8,gres/gpu:v100=2,gres/gpu=2,mem=32G,node=1|cpu=8,gres/gpu=2|n1|||\n" +
 		"17.batch|17.batch||batch||COMPLETED|||2026-01-31T12:10:00|2026-01-31T13:10:00|3600|cpu=8|||gres/gpumem=9G,gres/gpuutil=70|gres/gpuutil=120|\n"
-	l, err := joblog.Read(strings.NewReader(sacct), nil)
+	l, err := records.Read(strings.NewReader(sacct), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -42,9 +42,9 @@ const (
 	gpu            = "cpu=1,gres/gpu:v100=1,gres/gpu=1"
 )
 
-func read(tb testing.TB, text string) *joblog.Log {
+func read(tb testing.TB, text string) *records.Log {
 	tb.Helper()
-	l, err := joblog.Read(strings.NewReader(text), nil)
+	l, err := records.Read(strings.NewReader(text), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,30 +55,30 @@ func TestSacct(t *testing.T) {
 	tests := []struct {
 		name, rows string
 		jobs       string // id, GPUs, product, waited, ran
-		left       joblog.Left
+		left       records.Left
 		warned     string
 	}{
-		{"a job", line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", joblog.Left{}, ""},
-		{"none on a GPU", line("1", t0, t1, t2, "3600", "cpu=4,mem=1G"), "", joblog.Left{NoGPU: 1}, ""},
-		{"shares", line("1", t0, t1, t2, "3600", "cpu=4,gres/shard=3") + line("2", t0, t1, t2, "3600", "gres/mps:a100=50"), "", joblog.Left{Shares: 2}, ""},
-		{"never started", line("1", t0, "Unknown", "Unknown", "0", "") + strings.Replace(line("2", t0, "None", t2, "0", ""), "||n1", "|gres/gpu=1|None assigned", 1), "", joblog.Left{NoGPU: 1, Waiting: 1}, ""},
-		{"still runs", line("1", t0, t1, "Unknown", "600", gpu) + line("2", t0, t1, t3, "", gpu), "1 1 v100 10m0s 10m0s; 2 1 v100 10m0s 2h50m0s", joblog.Left{Open: 1}, ""},
-		{"started with the last", line("1", t0, t1, t3, "", gpu) + line("2", t0, t3, "Unknown", "", gpu), "1 1 v100 10m0s 2h50m0s", joblog.Left{Waiting: 1}, ""},
-		{"untyped", line("1", t0, t1, t2, "", "billing=3,gres/gpu=3"), "1 3  10m0s 1h0m0s", joblog.Left{}, ""},
-		{"two types", line("1", t0, t1, t2, "", "gres/gpu:a=1,gres/gpu:b=2"), "1 3 b 10m0s 1h0m0s", joblog.Left{}, ""},
-		{"suspended", line("1", t0, t1, t3, "3600", gpu), "1 1 v100 10m0s 1h0m0s", joblog.Left{}, ""},
-		{"array and het job", line("7_[1-9%2]", t0, "Unknown", "Unknown", "0", "gres/gpu=1") + line("7_1", t0, t1, t2, "", gpu) + line("9+1", t0, t1, t2, "", gpu), "7_1 1 v100 10m0s 1h0m0s; 9+1 1 v100 10m0s 1h0m0s", joblog.Left{Waiting: 1}, ""},
-		{"requeued", line("1", t0, t1, t2, "", gpu) + line("1", t0, "2026-01-31T14:00:00", t3, "", gpu), "1 1 v100 10m0s 1h0m0s; 1#2 1 v100 50m0s 1h0m0s", joblog.Left{}, ""},
-		{"exported twice", line("1", t0, t1, "Unknown", "60", gpu) + line("1", t0, t1, t2, "3600", gpu) + line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", joblog.Left{Repeated: 2}, ""},
-		{"ended before it began", line("1", t0, t2, t1, "", gpu), "", joblog.Left{Damaged: 1}, "line 2"},
-		{"cut off", line("1", t0, t1, t2, "", gpu) + "2|2|ann|tr\n", "1 1 v100 10m0s 1h0m0s", joblog.Left{Damaged: 1}, "line 3: 4 fields, want 17"},
-		{"no time", line("1", "yesterday", t1, t2, "", gpu), "", joblog.Left{Damaged: 1}, `"yesterday" is no time`},
-		{"a bar in the name", strings.Replace(line("1", t0, t1, t2, "", gpu), "|train|", "|a|b||c|", 1), "1 1 v100 10m0s 1h0m0s", joblog.Left{}, ""},
-		{"seconds since 1970, a zone, a limit without end", line("1", "1769860800", "2026-01-31T13:10:00+01:00", "2026-01-31T14:10:00+0100", "UNLIMITED", gpu), "1 1 v100 10m0s 1h0m0s", joblog.Left{}, ""},
-		{"a step without its job", line("5.0", t0, t1, t2, "", gpu), "", joblog.Left{}, ""},
-		{"huge numbers", line("1", t0, t1, t2, "99999999999999999999", "gres/gpu=99999999999999999999"), "", joblog.Left{NoGPU: 1}, ""},
-		{"days", line("1", t0, "2026-01-30T00:00:00", "2026-02-01T00:00:00", "2-00:00:00", gpu), "1 1 v100 0s 48h0m0s", joblog.Left{}, ""},
-		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", joblog.Left{Damaged: 1}, "node list"},
+		{"a job", line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"none on a GPU", line("1", t0, t1, t2, "3600", "cpu=4,mem=1G"), "", records.Left{NoGPU: 1}, ""},
+		{"shares", line("1", t0, t1, t2, "3600", "cpu=4,gres/shard=3") + line("2", t0, t1, t2, "3600", "gres/mps:a100=50"), "", records.Left{Shares: 2}, ""},
+		{"never started", line("1", t0, "Unknown", "Unknown", "0", "") + strings.Replace(line("2", t0, "None", t2, "0", ""), "||n1", "|gres/gpu=1|None assigned", 1), "", records.Left{NoGPU: 1, Waiting: 1}, ""},
+		{"still runs", line("1", t0, t1, "Unknown", "600", gpu) + line("2", t0, t1, t3, "", gpu), "1 1 v100 10m0s 10m0s; 2 1 v100 10m0s 2h50m0s", records.Left{Open: 1}, ""},
+		{"started with the last", line("1", t0, t1, t3, "", gpu) + line("2", t0, t3, "Unknown", "", gpu), "1 1 v100 10m0s 2h50m0s", records.Left{Waiting: 1}, ""},
+		{"untyped", line("1", t0, t1, t2, "", "billing=3,gres/gpu=3"), "1 3  10m0s 1h0m0s", records.Left{}, ""},
+		{"two types", line("1", t0, t1, t2, "", "gres/gpu:a=1,gres/gpu:b=2"), "1 3 b 10m0s 1h0m0s", records.Left{}, ""},
+		{"suspended", line("1", t0, t1, t3, "3600", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"array and het job", line("7_[1-9%2]", t0, "Unknown", "Unknown", "0", "gres/gpu=1") + line("7_1", t0, t1, t2, "", gpu) + line("9+1", t0, t1, t2, "", gpu), "7_1 1 v100 10m0s 1h0m0s; 9+1 1 v100 10m0s 1h0m0s", records.Left{Waiting: 1}, ""},
+		{"requeued", line("1", t0, t1, t2, "", gpu) + line("1", t0, "2026-01-31T14:00:00", t3, "", gpu), "1 1 v100 10m0s 1h0m0s; 1#2 1 v100 50m0s 1h0m0s", records.Left{}, ""},
+		{"exported twice", line("1", t0, t1, "Unknown", "60", gpu) + line("1", t0, t1, t2, "3600", gpu) + line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{Repeated: 2}, ""},
+		{"ended before it began", line("1", t0, t2, t1, "", gpu), "", records.Left{Damaged: 1}, "line 2"},
+		{"cut off", line("1", t0, t1, t2, "", gpu) + "2|2|ann|tr\n", "1 1 v100 10m0s 1h0m0s", records.Left{Damaged: 1}, "line 3: 4 fields, want 17"},
+		{"no time", line("1", "yesterday", t1, t2, "", gpu), "", records.Left{Damaged: 1}, `"yesterday" is no time`},
+		{"a bar in the name", strings.Replace(line("1", t0, t1, t2, "", gpu), "|train|", "|a|b||c|", 1), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"seconds since 1970, a zone, a limit without end", line("1", "1769860800", "2026-01-31T13:10:00+01:00", "2026-01-31T14:10:00+0100", "UNLIMITED", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"a step without its job", line("5.0", t0, t1, t2, "", gpu), "", records.Left{}, ""},
+		{"huge numbers", line("1", t0, t1, t2, "99999999999999999999", "gres/gpu=99999999999999999999"), "", records.Left{NoGPU: 1}, ""},
+		{"days", line("1", t0, "2026-01-30T00:00:00", "2026-02-01T00:00:00", "2-00:00:00", gpu), "1 1 v100 0s 48h0m0s", records.Left{}, ""},
+		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", records.Left{Damaged: 1}, "node list"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestSacct(t *testing.T) {
 func TestRecorded(t *testing.T) {
 	const want = "1 1 5s [g1]; 2 1 4s [g1]; 3_1 2 3s [g2]; 3_2 2 2s [g2]; 3_3 2 3s [g1]; 6 1 3s [g2]; 7 4 3s [g1 g2]"
 	for _, name := range []string{"testdata/sacct-22.05.txt", "testdata/sacct-22.05.json"} {
-		l, err := joblog.ReadFile(name, nil)
+		l, err := records.ReadFile(name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +137,7 @@ func TestRecorded(t *testing.T) {
 // TestForms: the same job in every form.
 func TestForms(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	want := joblog.Job{
+	want := records.Job{
 		ID: "1", User: "ann", Name: "train", Submitted: at, Started: at.Add(10 * time.Minute), Ended: at.Add(70 * time.Minute), Ran: time.Hour, GPUs: 2,
 		Seen: profile.Solo{Memory: profile.Some(9 * profile.GiB)},
 	}
@@ -174,11 +174,11 @@ func TestRefuses(t *testing.T) {
 		"jobs of no kind": {`{"jobs":3}`, "no list"},
 		"JSON cut off":    {`{"meta":{"a`, "JSON"},
 	} {
-		if _, err := joblog.Read(strings.NewReader(tt.text), nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := records.Read(strings.NewReader(tt.text), nil); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
 	}
-	if _, err := joblog.ReadFile("none", nil); !os.IsNotExist(unwrap(err)) {
+	if _, err := records.ReadFile("none", nil); !os.IsNotExist(unwrap(err)) {
 		t.Errorf("no file: %v", err)
 	}
 	l := read(t, `{"jobs":[{"job_id":1,"time":{"start":1,"end":9},"tres":{"allocated":[{"type":"gres","name":"gpu","count":1}]}},{"job_id":`)
@@ -204,7 +204,7 @@ func TestZone(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows := line("1", t0, t1, t2, "", gpu) + line("2", "2026-10-25T02:10:00", "2026-10-25T02:50:00", "2026-10-25T02:10:00", "1200", gpu)
-	l, err := joblog.Read(strings.NewReader(head+rows), &joblog.Options{Location: berlin})
+	l, err := records.Read(strings.NewReader(head+rows), &records.Options{Location: berlin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestMergeOpen(t *testing.T) {
 	}{{"the end comes second", early, late, 0}, {"the end comes first", late, early, 0}, {"no end", early, later, 1}, {"no end, the later first", later, early, 1}} {
 		l := read(t, tt.first)
 		l.Merge(read(t, tt.second))
-		i := slices.IndexFunc(l.Jobs, func(j joblog.Job) bool { return j.ID == "1" })
+		i := slices.IndexFunc(l.Jobs, func(j records.Job) bool { return j.ID == "1" })
 		if l.Jobs[i].Ran != 170*time.Minute || l.Left.Open != tt.open || l.Left.Repeated != 1 {
 			t.Errorf("%s: ran for %v, want 2h50m; %+v, want %d open", tt.name, l.Jobs[i].Ran, l.Left, tt.open)
 		}
@@ -250,14 +250,14 @@ func TestTable(t *testing.T) {
 	const head, row = "job,name,start,end,gpus\n", ",x,5,9,2\n"
 	for _, tt := range []struct {
 		name, text, ids string
-		left            joblog.Left
+		left            records.Left
 	}{
-		{"a quote that nobody closes", head + "1" + row + "2,\"12 inch,5,9,2\n3" + row + "4" + row, "1 3 4", joblog.Left{Damaged: 1}},
-		{"a header in quotes", "\"\",\"job\",\"start\",\"end\",\"gpus\"\n\"1\",\"17\",5,9,2\n", "17", joblog.Left{}},
-		{"a delimiter in quotes", head + "1,\"a,b\",5,9,2\n", "1", joblog.Left{}},
-		{"a number like that of a run", head + "1" + row + "1,x,7,9,2\n1#2,x,8,9,2\n", "1 1#2 1_2", joblog.Left{}},
-		{"steps", "JobID|Start|End|AllocGRES|NNodes\n5|5|9|gpu:2|1\n5.batch|5|9|gpu:2|1\n5.0|6|9|gpu:2|1\n", "5", joblog.Left{}},
-		{"one job and start", head + strings.Repeat("1"+row, 3), "1", joblog.Left{Repeated: 2}},
+		{"a quote that nobody closes", head + "1" + row + "2,\"12 inch,5,9,2\n3" + row + "4" + row, "1 3 4", records.Left{Damaged: 1}},
+		{"a header in quotes", "\"\",\"job\",\"start\",\"end\",\"gpus\"\n\"1\",\"17\",5,9,2\n", "17", records.Left{}},
+		{"a delimiter in quotes", head + "1,\"a,b\",5,9,2\n", "1", records.Left{}},
+		{"a number like that of a run", head + "1" + row + "1,x,7,9,2\n1#2,x,8,9,2\n", "1 1#2 1_2", records.Left{}},
+		{"steps", "JobID|Start|End|AllocGRES|NNodes\n5|5|9|gpu:2|1\n5.batch|5|9|gpu:2|1\n5.0|6|9|gpu:2|1\n", "5", records.Left{}},
+		{"one job and start", head + strings.Repeat("1"+row, 3), "1", records.Left{Repeated: 2}},
 	} {
 		l := read(t, tt.text)
 		var ids []string
@@ -290,7 +290,7 @@ func TestAttach(t *testing.T) {
 		trace(0.5, profile.GiB, tracefile.LabelHost, "N1", tracefile.LabelGPU, "1"),
 		trace(0.7, 2*profile.GiB, tracefile.LabelJob, "3"), trace(0.8, 3*profile.GiB, tracefile.LabelJob, "77"),
 	})
-	if want := (joblog.Attached{Labelled: 2, Alone: 0, Unclear: 2}); found != want {
+	if want := (records.Attached{Labelled: 2, Alone: 0, Unclear: 2}); found != want {
 		t.Errorf("%+v, want %+v", found, want) // 1 and 5_1 are on n1 at once
 	}
 	l.Jobs = l.Jobs[:1]
@@ -310,7 +310,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"jobs":[{"job_id":1,"array":{"job_id":3,"task_id":{"set":true,"number":4}},"time":{"start":1,"end":9},"tres":{"allocated":[{"type":"gres","name":"gpu:a","count":1}]}}]}`)
 	f.Add(`[{"id":"1","started":"2026-01-31T13:10:00+01:00","ended":"2026-01-31T14:10:00Z","width":2}]`)
 	f.Fuzz(func(t *testing.T, text string) {
-		l, err := joblog.Read(strings.NewReader(text), nil)
+		l, err := records.Read(strings.NewReader(text), nil)
 		if err != nil {
 			return
 		}
