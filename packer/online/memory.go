@@ -2,9 +2,38 @@ package online
 
 import (
 	"fmt"
+	"time"
 
 	"example.com/colloc/profile"
 )
+
+// Watched is what is known of the memory of a task that runs, on each of its GPUs.
+type Watched struct {
+	// Reserved is what was set aside for it so far: at its start what was predicted.
+	Reserved profile.Bytes
+	// Bound is what was asked for it, or what it must have since memory ran out: it
+	// stands, whatever is seen. 0 is none.
+	Bound profile.Bytes
+	// Peak is the most that it was seen to use; missing before anything was seen.
+	Peak profile.Opt[profile.Bytes]
+	// For is how long it has been watched without growing by more than its margin.
+	For time.Duration
+}
+
+// Needs returns what to set aside for the task from now on: its Bound if it has one, else
+// its peak and a margin for growth, once it was watched for so long or is above what is
+// reserved, else what is reserved. growth is a fraction of the peak. The headroom of the
+// GPU is not in it: that is left free once, whoever runs there. O(1).
+func (w *Watched) Needs(after time.Duration, growth float64) profile.Bytes {
+	peak := w.Peak.Or(0)
+	switch {
+	case w.Bound > 0:
+		return w.Bound
+	case peak > 0 && (w.For >= after || peak > w.Reserved):
+		return profile.BytesOf(float64(peak) * (1 + growth))
+	}
+	return w.Reserved
+}
 
 // Seen says what monitoring shows: the peak memory of a task on each of its GPUs, once it
 // has run for long enough, some minutes, to show it. From then on that and a margin for
@@ -24,7 +53,7 @@ func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
 	if e.Kind != "" {
 		peak = max(peak, s.seen[e.kind])
 	}
-	if err := s.reserve(e, s.grown(peak)); err != nil {
+	if err := s.reserve(e, s.needs(e, peak)); err != nil {
 		return err
 	}
 	if e.Kind == "" {
@@ -33,15 +62,16 @@ func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
 	s.seen[e.kind] = peak
 	for _, o := range s.order {
 		if o.kind == e.kind && !o.fixed {
-			_ = s.reserve(o, s.grown(peak)) // it is valid: e has it
+			_ = s.reserve(o, s.needs(o, peak)) // it is valid: e has it
 		}
 	}
 	return nil
 }
 
-// grown is a peak with room for growth.
-func (s *Scheduler) grown(peak profile.Bytes) profile.Bytes {
-	return profile.BytesOf(float64(peak) * (1 + s.o.Growth.Or(DefaultGrowth)))
+// needs is what a task needs of which, or of whose Kind, enough was seen.
+func (s *Scheduler) needs(e *entry, peak profile.Bytes) profile.Bytes {
+	w := Watched{Reserved: e.Memory, Peak: profile.Some(peak)}
+	return w.Needs(0, s.o.Growth.Or(DefaultGrowth))
 }
 
 // Reserve changes the memory that is set aside for a task on each of its GPUs: what

@@ -234,7 +234,7 @@ func (s *Scheduler) Submit(j Job) error {
 	s.turns++
 	e.kind = s.kindOf(&e.Task)
 	if peak, ok := s.seen[e.kind]; ok && e.Kind != "" && !j.Fixed {
-		e.Memory = s.grown(peak)
+		e.Memory = s.needs(e, peak)
 	}
 	s.entries[j.ID] = e
 	s.order = append(s.order, e)
