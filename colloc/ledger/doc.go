@@ -10,6 +10,7 @@
 //	lease, err := books.Reserve(now.Version, claims...)
 //	... start the tasks ...
 //	err = books.Commit(lease) // or Rollback(lease)
+//	err = books.Amend(task) // it needs less than was thought, or more
 //	... a task ends ...
 //	err = books.Release(taskID)
 //

@@ -34,8 +34,8 @@ var (
 	ErrInUse = errors.New("in use")
 )
 
-// RefusedError is why [Ledger.Reserve] took nothing: the first claim, in their
-// order, that could not be met. It is [ErrFull] if a limit binds, and
+// RefusedError is why [Ledger.Reserve] took nothing, or [Ledger.Amend] changed nothing: the
+// first claim, in their order, that could not be met. It is [ErrFull] if a limit binds, and
 // [ErrConflict] if a new snapshot would show something else than the one that
 // was used.
 type RefusedError struct {

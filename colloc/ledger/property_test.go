@@ -140,6 +140,13 @@ func (m *ledgerMachine) release(t *rapid.T) {
 	m.compare(t, "release", m.fast.Release(task), m.slow.release(task))
 }
 
+// amend lets a task need more, or less, and perhaps be alone.
+func (m *ledgerMachine) amend(t *rapid.T) {
+	task := sized(drawTask(t), profile.Bytes(rapid.IntRange(1, 14).Draw(t, "memory")))
+	task.Alone = rapid.IntRange(0, 9).Draw(t, "alone") == 0
+	m.compare(t, "amend", m.fast.Amend(task), m.slow.amend(task))
+}
+
 // wait moves the clock, also back; the Ledger looks at it in the check.
 func (m *ledgerMachine) wait(t *rapid.T) {
 	d := time.Duration(rapid.IntRange(-20, 6).Draw(t, "seconds")) * time.Second
@@ -221,7 +228,7 @@ func TestLedgerMatchesTwin(t *testing.T) {
 		actions := map[string]func(*rapid.T){
 			"":        func(t *rapid.T) { operations++; m.check(t) },
 			"reserve": m.reserve, "reserve more": m.reserve, "commit": m.commit, "rollback": m.rollback,
-			"release": m.release, "wait": m.wait, "reconcile": m.reconcile, "reload": m.reload, "replace": m.replace,
+			"release": m.release, "amend": m.amend, "wait": m.wait, "reconcile": m.reconcile, "reload": m.reload, "replace": m.replace,
 		}
 		for range 5 {
 			t.Repeat(actions)

@@ -211,6 +211,33 @@ func (s *slowBooks) release(task string) string {
 	return ""
 }
 
+// amend returns "", "unknown", "open" or "full".
+func (s *slowBooks) amend(task colloc.Task) string {
+	e := s.find(task.ID)
+	switch {
+	case e == nil:
+		return "unknown"
+	case !e.committed:
+		return "open"
+	}
+	after := slices.Clone(s.entries)
+	i := slices.IndexFunc(after, func(o slowEntry) bool { return o.claim.Task.ID == task.ID })
+	before := after[i]
+	after[i].claim.Task.Alone, after[i].claim.Task.Reserved = task.Alone, task.Reserved
+	load := (&slowMoment{after, s.foreign}).load(e.claim.GPU)
+	for _, g := range s.gpus {
+		if g.ID == e.claim.GPU && task.Reserved > before.charge() && load > g.Memory-profile.BytesOf(float64(g.Memory)*0.1) {
+			return "full"
+		}
+	}
+	if task.Alone && !before.claim.Task.Alone && len(slowOn(e.claim.GPU, after)) > 1 {
+		return "full"
+	}
+	s.entries = after
+	s.remember()
+	return ""
+}
+
 // replace takes a GPU out and puts an empty one in its place: open leases that
 // hold some of it are over as a whole, of committed ones what is there.
 func (s *slowBooks) replace(gpu string) {
