@@ -26,6 +26,7 @@ const (
 	DefaultWindow = 10 * time.Second
 	DefaultQueue  = 1024
 	DefaultInARow = 5
+	DefaultSteady = 2 * time.Minute
 	// DefaultDiskFloor is the least free space of a disk for a task to start.
 	DefaultDiskFloor = 64 * profile.MiB
 	// DefaultLogLimit is how much room the output of a run may take on the disk.
@@ -109,6 +110,13 @@ type Config struct {
 	// Overrun is what becomes of a task that uses more of a GPU's memory than was reserved
 	// for it. It is told of in any case. The zero leaves the task alone.
 	Overrun Overrun
+	// Steady is how long a task's peak must have stood for its reservation to follow it: from
+	// then on that and a margin for growth, 5 %, are reserved instead of what was
+	// predicted, and others may join. What a task asked for stays, see [Task].Memory, and so
+	// does what it got since it ran out of memory. 0 means [DefaultSteady], negative never.
+	// It takes OverrunStop, which protects the others from a task that grows later, and a
+	// driver that tells whose the memory is.
+	Steady time.Duration
 	// Owners says that tasks run as users who may not read Dir. They may pass through it, and
 	// through the folders of runs, to their outputs, and list none of them.
 	Owners bool
@@ -233,8 +241,16 @@ func (c *Config) check() error {
 func (c *Config) fleet() fleet.Config {
 	return fleet.Config{
 		PerGPU: c.PerGPU, Headroom: c.Headroom.Or(packer.DefaultHeadroom), Together: c.Planner.Together(), MemoryFloor: c.MemoryFloor,
-		Mechanisms: c.Mechanisms, Window: c.Window,
+		Mechanisms: c.Mechanisms, Window: c.Window, Steady: c.steady(),
 	}
+}
+
+// steady is Steady where a task that grows later is stopped; 0 is never.
+func (c *Config) steady() time.Duration {
+	if c.Overrun != OverrunStop {
+		return 0
+	}
+	return max(0, c.Steady)
 }
 
 // fill replaces what is missing by its default.
@@ -249,6 +265,7 @@ func (c *Config) fill() (err error) {
 	c.Watch = orDefault(c.Watch, DefaultWatch)
 	c.Window = orDefault(c.Window, DefaultWindow)
 	c.Queue = orDefault(c.Queue, DefaultQueue)
+	c.Steady = orDefault(c.Steady, DefaultSteady)
 	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)
 	c.LogLimit = orDefault(c.LogLimit, DefaultLogLimit)
 	c.Halt.InARow = orDefault(c.Halt.InARow, DefaultInARow)

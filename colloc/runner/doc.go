@@ -51,6 +51,11 @@
 // and empty, or waits. Tasks start in the order of priority, then of
 // submission; one that fits nowhere lets later ones pass, but not forever.
 //
+// What is reserved for a task follows what it is seen to use, see [Config].Steady: once its
+// peak has stood for two minutes, that and 5 % for growth are set aside instead of what
+// was predicted. When it grows later its reservation does too, while there is room beside
+// its neighbours; else it is told of, and stopped before they lack memory ([Config].Overrun).
+//
 // A task that runs out of GPU memory, as its output or a crash on a full GPU
 // shows, is queued again: with a larger reservation, then under another
 // mechanism, then alone on a GPU. One that the kernel killed for want of the

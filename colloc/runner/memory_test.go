@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -14,26 +15,34 @@ import (
 	"example.com/colloc/profile"
 )
 
-// helpAllocate claims memory of a fake GPU as a training program would: args are
-// the amount and a file that tells it to go on.
+// helpAllocate claims memory of a fake GPU as a training program would: args are amounts,
+// each followed by a file that tells it to go on; the last one may lack.
 func helpAllocate(args []string) error {
-	size, err := profile.ParseBytes(args[0])
-	if err != nil {
-		return err
-	}
-	free, err := fakegpu.Allocate(size)
-	if err != nil {
-		return err
-	}
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for len(args) > 1 {
-		if _, err := os.Stat(args[1]); err == nil {
-			break
+	var all []func() error
+	for i := 0; i < len(args); i += 2 {
+		size, err := profile.ParseBytes(args[i])
+		if err != nil {
+			return err
 		}
-		<-tick.C
+		free, err := fakegpu.Allocate(size)
+		if err != nil {
+			return err
+		}
+		all = append(all, free)
+		for i+1 < len(args) {
+			if _, err := os.Stat(args[i+1]); err == nil {
+				break
+			}
+			<-tick.C
+		}
 	}
-	return free()
+	var err error
+	for _, free := range all {
+		err = errors.Join(err, free())
+	}
+	return err
 }
 
 // TestRecovery lets a task run out of memory again and again: each time it is

@@ -154,7 +154,7 @@ func (r *Runner) reserve(e *backlog.Entry, p fleet.Place) (why string) {
 	e.Step, e.Total, e.StepTime = profile.Opt[int64]{}, profile.Opt[int64]{}, profile.Opt[time.Duration]{}
 	e.Started, e.Waiting, e.Err = r.now(), "", ""
 	e.Exit, e.Signal, e.Stop, e.LogDropped = 0, 0, 0, 0
-	e.PID, e.PIDStart = 0, 0
+	e.PID, e.PIDStart, e.Stood = 0, 0, time.Time{}
 	e.Adopted, e.Gone, e.Killed, e.Told, e.Keeper, e.Port, e.Overtaken = false, false, false, false, 0, 0, 0
 	e.Restarts, e.Restarted, e.Cycle = 0, time.Time{}, 0
 	e.Log = r.newLog(e)

@@ -70,6 +70,11 @@ func (r *Runner) look(ctx context.Context) {
 		r.checkRun(e, now)
 	}
 	r.reconcile(found)
+	for _, c := range r.fleet.Cards {
+		for _, e := range r.fleet.Follow(c, now) {
+			r.tell(EventProgress, e, "")
+		}
+	}
 	r.relist(listed, complete)
 	_ = r.commit() // what fails is kept and tried again
 	r.archive()

@@ -37,6 +37,10 @@ type Entry struct {
 	// between the last two of those; zero if they are not known.
 	Restarted time.Time
 	Cycle     time.Duration
+	// Stood is since when its peak has not outgrown Stands by more than is kept for growth;
+	// zero while nobody tells how much memory it holds.
+	Stood  time.Time
+	Stands profile.Bytes
 }
 
 // bears reports whether e may run although the other did not succeed.

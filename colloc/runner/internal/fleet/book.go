@@ -59,14 +59,9 @@ func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
 	if err != nil || !v.Fits || len(c.Entries) != 1 || e.TakesAll() || len(e.GPUs) > 0 {
 		return
 	}
-	if f.Books.Release(e.Task.ID) != nil {
-		return // the card was gone when the books were opened
-	}
-	before := e.Reserved
-	e.Reserved, e.Predicted = max(v.Reserved, e.Peak.Or(0)), v.Speed
-	if f.Book(e, []*Card{c}, e.Reserved) != nil { // others took the memory meanwhile
-		e.Reserved = before
-		_ = f.Book(e, []*Card{c}, before) // if that fails too, Reconcile counts the task as a foreigner
+	t.Reserved = max(v.Reserved, e.Peak.Or(0))
+	if f.Books.Amend(t) == nil { // else others took the memory meanwhile, or the card was gone when the books were opened
+		e.Reserved, e.Predicted = t.Reserved, v.Speed
 	}
 }
 

@@ -26,6 +26,8 @@ type Config struct {
 	MemoryFloor profile.Bytes
 	Mechanisms  []profile.Mechanism
 	Window      time.Duration
+	// Steady is how long a peak must have stood for a reservation to follow it down; 0 is never.
+	Steady time.Duration
 }
 
 // Fleet is the cards of a runner and the books of what is reserved on them. It is

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"errors"
+	"time"
 
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/backlog"
@@ -110,15 +111,19 @@ func (c *Card) Note(s *Seen) (n News) {
 	if c.Used.Or(0) > c.Highest.Or(0) {
 		c.Highest = c.Used
 	}
-	held := make(map[string]profile.Bytes)
+	held, told := make(map[string]profile.Bytes), make(map[string]bool)
 	for _, p := range s.usage.Processes {
 		held[p.Task] += p.Memory.Or(0)
+		told[p.Task] = told[p.Task] || !p.Memory.IsZero()
 	}
 	for _, e := range c.Entries {
 		if share, ok := s.tasks[e]; ok {
 			if busy, ok := share.Get(); ok {
 				c.window.sawBusy(e, busy)
 			}
+		}
+		if !told[e.Task.ID] {
+			e.Stood = time.Time{}
 		}
 		if used := held[e.Task.ID]; used > e.Peak.Or(0) {
 			e.Peak = profile.Some(used)

@@ -3,10 +3,13 @@ package fleet
 import (
 	"cmp"
 	"fmt"
+	"math"
+	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -55,4 +58,41 @@ func (f *Fleet) Recover(e *backlog.Entry) bool {
 		return true
 	}
 	return false
+}
+
+// Follow lets the reservations of a card's tasks follow what they were seen to use, and
+// returns those that changed. Less is set aside once a peak has stood for long enough, more
+// as soon as a task needs it, if there is room beside the others: else it keeps what it has.
+func (f *Fleet) Follow(c *Card, now time.Time) (changed []*backlog.Entry) {
+	after := f.config.Steady
+	if after == 0 {
+		after = math.MaxInt64
+	}
+	for _, e := range c.Entries {
+		if e.Alone() || e.Stop != 0 {
+			continue
+		}
+		t, w := f.demand(e), watched(e, now)
+		if t.Reserved = w.Needs(after, online.DefaultGrowth); t.Reserved != e.Reserved && f.Books.Amend(t) == nil {
+			e.Reserved = t.Reserved
+			changed = append(changed, e)
+		}
+	}
+	return changed
+}
+
+// watched is what is known of a task's memory: what it was seen to use, and others like it.
+func watched(e *backlog.Entry, now time.Time) online.Watched {
+	peak, seen := e.Peak.Get()
+	if e.Stood.IsZero() || float64(peak) > (1+online.DefaultGrowth)*float64(e.Stands) {
+		e.Stood, e.Stands = now, peak
+	}
+	w := online.Watched{Reserved: e.Reserved, Bound: e.Asked(), For: now.Sub(e.Stood)}
+	if seen {
+		if e.Profile != nil {
+			peak = max(peak, profile.BytesOf(e.Profile.Vector.Or(profile.PeakMemory, 0)))
+		}
+		w.Peak = profile.Some(peak)
+	}
+	return w
 }
