@@ -34,7 +34,10 @@ func TestParseGres(t *testing.T) {
 		{name: "gpu:a:b:c:1", bad: true},
 		{name: "gpu:a100:1(IDX:9-1)", bad: true},
 		{name: "gpu:a100:1(IDX:0-99999)", bad: true},
+		{name: "gpu:a100:1(IDX:x-3)", bad: true},
+		{name: "gpu:a100:1(IDX:0-x)", bad: true},
 		{name: "gpu:1(what)", bad: true},
+		{name: "gpu:1,:", bad: true},
 		{name: "gpu:1(IDX:0", bad: true},
 		{name: "gpu:$(x):1", bad: true},
 	}
@@ -69,6 +72,9 @@ func TestExpandNodes(t *testing.T) {
 		{name: "g[a]", bad: true},
 		{name: "g[1-999999999]", bad: true},
 		{name: "g[1-999]h[1-999]", bad: true},
+		{name: "g[1-131073]", bad: true},
+		{name: "g[1-131072],h", bad: true},
+		{name: "g[0,1-131072]", bad: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -77,6 +83,19 @@ func TestExpandNodes(t *testing.T) {
 				t.Errorf("got %q, %v; want %q, an error: %v", got, err, tt.want, tt.bad)
 			}
 		})
+	}
+}
+
+// TestExpandMost: a list stands for 131,072 names at most, and so many it may.
+func TestExpandMost(t *testing.T) {
+	for _, list := range []string{"g[1-131072]", "g[1-131071],h", "g[1-2]x[1-65536]"} {
+		if names, err := ExpandNodes(list); err != nil || len(names) != 131072 {
+			t.Errorf("%s is %d names, %v; want 131072", list, len(names), err)
+		}
+	}
+	// What stands for more is refused before its names are made.
+	if n := testing.AllocsPerRun(1, func() { _, _ = ExpandNodes("g[1-1000]h[1-1000]") }); n > 10000 {
+		t.Errorf("%v allocations for a list that is refused", n)
 	}
 }
 
@@ -162,6 +181,40 @@ func TestDevices(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestUnclearByType: a job of which Slurm tells the type of its GPUs alone may be on any of
+// that type, and on no other.
+func TestUnclearByType(t *testing.T) {
+	s := State{
+		Nodes: []Node{{Name: "n", State: []string{"IDLE"}, Gres: []Held{{Gres: Gres{Name: "gpu", Type: "a", Count: 2}}, {Gres: Gres{Name: "gpu", Type: "b", Count: 2}}}}},
+		Jobs:  []JobInfo{{ID: 7, State: Running, Nodes: []string{"n"}, Held: [][]Held{{{Gres: Gres{Name: "gpu", Type: "b", Count: 1}}}}}},
+	}
+	for _, d := range s.Devices() {
+		if d.Unclear != (d.Type == "b") || (len(d.Jobs) > 0) != (d.Type == "b") {
+			t.Errorf("%+v, want those of type b unclear", d)
+		}
+	}
+}
+
+// TestClusterTellsApart: nodes are one type only if they are alike in all that a type says.
+func TestClusterTellsApart(t *testing.T) {
+	gres := func(kind string, gpus, shards int) []Held {
+		return []Held{{Gres: Gres{Name: "gpu", Type: kind, Count: gpus}}, {Gres: shard("", shards)}}
+	}
+	a := Node{Name: "a", State: []string{"IDLE"}, Partitions: []string{"main"}, Features: []string{"ib"}, CPUs: 8, Memory: 64, Gres: gres("a100", 2, 16)}
+	others := map[string]func(*Node){
+		"CPUs": func(n *Node) { n.CPUs++ }, "memory": func(n *Node) { n.Memory++ }, "features": func(n *Node) { n.Features = nil },
+		"partitions": func(n *Node) { n.Partitions = []string{"long"} }, "type": func(n *Node) { n.Gres = gres("v100", 2, 16) },
+		"GPUs": func(n *Node) { n.Gres = gres("a100", 3, 16) }, "shards": func(n *Node) { n.Gres = gres("a100", 2, 17) },
+	}
+	for name, change := range others {
+		b := a
+		change(&b)
+		if c := (&State{Nodes: []Node{a, b, a}}).Cluster(); len(c.Nodes) != 2 || c.Nodes[0].Count != 2 || c.Nodes[1].Count != 1 {
+			t.Errorf("nodes that differ in %s: %+v, want two of one type and one of another", name, c.Nodes)
+		}
+	}
 }
 
 func TestStateCluster(t *testing.T) {

@@ -81,7 +81,7 @@ func expandItem(item string) ([]string, error) {
 		if len(names)*len(numbers) > maxNodes {
 			return nil, tooManyNodes()
 		}
-		next := make([]string, 0, len(names)*len(numbers))
+		var next []string
 		for _, n := range names {
 			for _, number := range numbers {
 				next = append(next, n+head+number)
@@ -105,7 +105,7 @@ func expandRanges(ranges string) ([]string, error) {
 		if err1 != nil || err2 != nil || last < first {
 			return nil, fmt.Errorf("slurm: node list: %q is no range of numbers", r)
 		}
-		if last-first >= maxNodes || len(numbers)+int(last-first) >= maxNodes {
+		if len(numbers)+int(last-first) >= maxNodes {
 			return nil, tooManyNodes()
 		}
 		for n := first; n <= last; n++ {

@@ -76,7 +76,7 @@ func records(first, printed string) [][]field {
 			switch {
 			case pair && name == first && i == 0:
 				all = append(all, []field{{name, value}})
-			case len(all) == 0 || w == "" && i == 0:
+			case len(all) == 0:
 			case pair && fieldName(name):
 				last := &all[len(all)-1]
 				*last = append(*last, field{name, value})

@@ -138,6 +138,14 @@ func TestAdvise(t *testing.T) {
 			want: request("gpu", "v100", 1, 1, 3, 64), bound: ComputeBound, says: "nothing was measured on other numbers",
 		},
 		{
+			name: "the first finding that says something", need: Need{Scaling: scales("v100", 100), Profile: seen(t, 0.9, 0.7, 0.2, 6)},
+			want: request("gpu", "v100", 1, 1, 7, 64), bound: ComputeBound, says: "6 load data and one trains",
+		},
+		{
+			name: "as asked", need: Need{Scaling: scales("v100", 100), Partition: "gpu", CPUs: 3},
+			want: request("gpu", "v100", 1, 1, 3, 64), says: "partition gpu: as asked",
+		},
+		{
 			name: "any type", need: Need{Scaling: scales("", 100, 200)},
 			want: with(request("gpu", "a100", 1, 2, 32, 250), func(r *script.Request) { r.Constraint = "a100_40" }), says: "one node",
 		},
@@ -271,9 +279,14 @@ func wantFault(t *testing.T, err error, parts ...string) {
 	if err == nil {
 		t.Fatalf("there is no error, want one with %q", parts)
 	}
+	wantText(t, err.Error(), parts...)
+}
+
+func wantText(t *testing.T, text string, parts ...string) {
+	t.Helper()
 	for _, p := range parts {
-		if !strings.Contains(err.Error(), p) {
-			t.Errorf("the error is %q, want one with %q", err, p)
+		if !strings.Contains(text, p) {
+			t.Errorf("it says %q, want %q in it", text, p)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sizing_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,31 +28,32 @@ func TestKindOf(t *testing.T) {
 		memory profile.Bytes
 		nodes  []site.Node
 		want   sizing.Kind
+		says   string
 	}{
-		{"nothing asked", 0, []site.Node{t4, a100}, sizing.Kind{Products: []string{"A100-40GB", "T4"}, Nodes: 2, PerNode: 4}},
-		{"all have it", 15 * profile.GiB, []site.Node{v100, a100}, sizing.Kind{Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}},
-		{"a feature of all", 30 * profile.GiB, []site.Node{t4, v100, a100}, sizing.Kind{Constraint: "big", Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}},
-		{"the type alone", 33 * profile.GiB, []site.Node{t4, v100, node("a", "a100", 4)}, sizing.Kind{Type: "a100", Products: []string{"A100-40GB"}, Nodes: 1, PerNode: 4}},
-		{"features of each", 30 * profile.GiB, []site.Node{node("t", "", 2, "t4"), node("v", "", 2, "V100-32GB"), node("a", "", 4, "A100-40GB")}, sizing.Kind{Constraint: "V100-32GB|A100-40GB", Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}},
-		{"one GPU a type", 30 * profile.GiB, []site.Node{node("t", "t4", 1, "x"), node("a", "a100i0", 1, "y")}, sizing.Kind{Constraint: "y", Products: []string{"A100-40GB"}, Nodes: 1, PerNode: 1}},
+		{"nothing asked", 0, []site.Node{t4, a100}, sizing.Kind{Products: []string{"A100-40GB", "T4"}, Nodes: 2, PerNode: 4}, "A100-40GB, T4"},
+		{"all have it", 15 * profile.GiB, []site.Node{v100, a100}, sizing.Kind{Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}, "A100-40GB, V100-PCIe-32GB"},
+		{"a feature of all", 30 * profile.GiB, []site.Node{t4, v100, a100}, sizing.Kind{Constraint: "big", Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}, "A100-40GB, V100-PCIe-32GB, by the constraint big"},
+		{"the type alone", 33 * profile.GiB, []site.Node{t4, v100, node("a", "a100", 4)}, sizing.Kind{Type: "a100", Products: []string{"A100-40GB"}, Nodes: 1, PerNode: 4}, "A100-40GB, by their type a100"},
+		{"features of each", 30 * profile.GiB, []site.Node{node("t", "", 2, "t4"), node("v", "", 2, "V100-32GB"), node("a", "", 4, "A100-40GB")}, sizing.Kind{Constraint: "V100-32GB|A100-40GB", Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}, "A100-40GB, V100-PCIe-32GB, by the constraint V100-32GB|A100-40GB"},
+		{"one GPU a type", 30 * profile.GiB, []site.Node{node("t", "t4", 1, "x"), node("a", "a100i0", 1, "y")}, sizing.Kind{Constraint: "y", Products: []string{"A100-40GB"}, Nodes: 1, PerNode: 1}, "A100-40GB, by the constraint y"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &site.GPUOptions{Models: map[string]string{"v100": "V100-32GB", "a100": "A100-40GB", "t4": "T4"}}
 			got, err := sizing.KindOf(&site.State{Nodes: tt.nodes}, tt.memory, o, nil)
 			tt.want.CPUs, tt.want.Memory = 32, 64*profile.GiB
-			if err != nil || !cmp.Equal(got, tt.want) {
-				t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(tt.want, got))
+			if err != nil || !cmp.Equal(got, tt.want) || got.String() != tt.says {
+				t.Errorf("%v; it says %q, want %q (-want +got):\n%s", err, got, tt.says, cmp.Diff(tt.want, got))
 			}
 		})
 	}
-	for name, nodes := range map[string][]site.Node{
-		"too small":    {t4},
-		"told by none": {node("t", "t4i0", 1), node("u", "a100i0", 1)},
-		"empty":        nil,
+	for why, nodes := range map[string][]site.Node{
+		"no GPU has 30 GiB: the largest that is known has 16 GiB": {t4},
+		"neither a type nor a feature tells":                      {node("t", "t4i0", 1), node("u", "a100i0", 1)},
+		"the largest that is known has 0 B":                       nil,
 	} {
 		o := &site.GPUOptions{Models: map[string]string{"a100": "A100-40GB", "t4": "T4"}}
-		if k, err := sizing.KindOf(&site.State{Nodes: nodes}, 30*profile.GiB, o, nil); !errors.Is(err, site.ErrImpossible) {
-			t.Errorf("%s: %+v, %v; want ErrImpossible", name, k, err)
+		if k, err := sizing.KindOf(&site.State{Nodes: nodes}, 30*profile.GiB, o, nil); !errors.Is(err, site.ErrImpossible) || !strings.Contains(err.Error(), why) {
+			t.Errorf("%+v, %v; want ErrImpossible that says %q", k, err, why)
 		}
 	}
 	mine := func(n *site.Node) bool { return n.Name == "t" }

@@ -176,10 +176,7 @@ func (a *advisor) place(gpu string, n int) (place, string) {
 var errNoType = errors.New("no partition that is up has such GPUs")
 
 func (w *place) better(o *place) bool {
-	if w.nodes != o.nodes {
-		return w.nodes < o.nodes
-	}
-	return w.partition.Default && !o.partition.Default
+	return w.nodes < o.nodes || w.nodes == o.nodes && w.partition.Default && !o.partition.Default
 }
 
 // onto puts n GPUs on as few nodes of one kind as possible, as many on each.

@@ -1,0 +1,167 @@
+package site
+
+import (
+	"errors"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/profile"
+)
+
+// TestClean: of what Slurm's programs say people read what went wrong, in one line.
+func TestClean(t *testing.T) {
+	for said, want := range map[string]string{
+		"sbatch: error: Batch job submission failed: Invalid qos\r\n": "Batch job submission failed: Invalid qos",
+		"  srun: fatal: no node  \n\n   \nscontrol: error: not up\n":  "no node; not up",
+		"slurm_load_jobs error: Unable to contact slurm controller\n": "slurm_load_jobs error: Unable to contact slurm controller",
+		"error: the user said so: sbatch: error: no\n":                "the user said so: sbatch: error: no",
+		"\n \n": "",
+	} {
+		if got := Clean(said); got != want {
+			t.Errorf("%q is %q, want %q", said, got, want)
+		}
+	}
+}
+
+// TestParseForecast: the line that tells stands among others.
+func TestParseForecast(t *testing.T) {
+	const line = "sbatch: Job 15 to start at 2026-11-21T07:19:13 using 3 processors on nodes g[1-2] in partition main"
+	want := Forecast{Start: time.Date(2026, 11, 21, 7, 19, 13, 0, time.UTC), CPUs: 3, Nodes: []string{"g1", "g2"}, Partition: "main"}
+	for _, printed := range []string{line, "sbatch: lua: welcome\n" + line + "\n", line + "\nallocation failure\n"} {
+		got, err := ParseForecast(printed)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("%q: %v (-want +got):\n%s", printed, err, diff)
+		}
+	}
+	for _, printed := range []string{"", "sbatch: lua: welcome\n", "Job 15 to start at 2026-11-21T07:19:13 using 1 processors on nodes g[1 in partition main"} {
+		if f, err := ParseForecast(printed); err == nil {
+			t.Errorf("%q: %+v, want an error", printed, f)
+		}
+	}
+}
+
+// TestSlurmDuration: every form of a time limit.
+func TestSlurmDuration(t *testing.T) {
+	for printed, want := range map[string]time.Duration{
+		"1-02:03:04": 26*time.Hour + 3*time.Minute + 4*time.Second,
+		"1-02:03":    26*time.Hour + 3*time.Minute,
+		"1-02":       26 * time.Hour,
+		"02:03:04":   2*time.Hour + 3*time.Minute + 4*time.Second,
+		"03:04":      3*time.Minute + 4*time.Second,
+		"UNLIMITED":  0, "x-01": 0, "1:2:3:4": 0, "1-x": 0, "": 0,
+	} {
+		if got := slurmDuration(printed); got != want {
+			t.Errorf("%q is %v, want %v", printed, got, want)
+		}
+	}
+}
+
+// TestPartitionValues: values may hold blanks, and lines may come between that tell
+// nothing; neither spoils the fields beside them.
+func TestPartitionValues(t *testing.T) {
+	printed := "\nPartitionName=a TZ=x State=UP TZ=y\n\n   nothing\n   Nodes=g1 and g2 MaxNodes=3\n   DefMemPerCPU=-5 State=UP\n\nPartitionName=b DefMemPerCPU=NaN State=UP\n"
+	want := []Partition{{Name: "a", MaxNodes: 3}, {Name: "b"}}
+	if diff := cmp.Diff(want, ParsePartitions(printed)); diff != "" {
+		t.Errorf("partitions (-want +got):\n%s", diff)
+	}
+	if got := records("PartitionName", printed)[0][4]; got != (field{"Nodes", "g1 and g2"}) {
+		t.Errorf("a value with blanks is %+v", got)
+	}
+}
+
+// TestSpread: a job on several nodes takes its part of each.
+func TestSpread(t *testing.T) {
+	s := &State{
+		Nodes: []Node{{Name: "n", CPUs: 16, Memory: 8 * profile.GiB}, {Name: "m", CPUs: 16, Memory: 8 * profile.GiB}},
+		Jobs:  []JobInfo{{ID: 1, State: Running, Nodes: []string{"n", "m"}, CPUs: 6, Memory: 2 * profile.GiB}},
+	}
+	for _, node := range []string{"n", "m"} {
+		if cpus, memory := s.Free(node); cpus != 13 || memory != 7*profile.GiB {
+			t.Errorf("free on %s are %d CPUs and %v, want 13 and 7 GiB", node, cpus, memory)
+		}
+	}
+}
+
+// TestFirstHeld: a job that was submitted with a hold is a job, the first one, too.
+func TestFirstHeld(t *testing.T) {
+	if id, err := ParseSubmitted([]byte(`{"job_id": 1, "errors": [{"error_number": 2042, "error": "Job is held"}]}`)); id != 1 || err != nil {
+		t.Errorf("number %d, %v; want 1", id, err)
+	}
+	if id, err := ParseSubmitted([]byte(`{"job_id": 0, "errors": [{"error_number": 2042, "error": "Job is held"}]}`)); !errors.Is(err, ErrRefused) {
+		t.Errorf("number %d, %v; want ErrRefused", id, err)
+	}
+}
+
+// TestNamelessNode: a node without a name is no node.
+func TestNamelessNode(t *testing.T) {
+	if nodes, err := ParseNodes([]byte(`{"nodes": [{"cpus": 1}]}`)); !errors.Is(err, ErrOutput) || nodes != nil {
+		t.Errorf("%+v, %v; want ErrOutput", nodes, err)
+	}
+	if nodes, err := ParseNodes([]byte(`{"nodes": [{"name": "n", "partitions": [1e999]}]}`)); !errors.Is(err, ErrOutput) || nodes != nil {
+		t.Errorf("a number that is none: %+v, %v; want ErrOutput", nodes, err)
+	}
+}
+
+// TestUseNotMeasured: what was not measured is missing, and not 0; of several steps the
+// largest counts, whichever tells nothing.
+func TestUseNotMeasured(t *testing.T) {
+	step := func(measured string) string { return `{"tres": {"requested": {"max": [` + measured + `]}}}` }
+	small, large := step(`{"type": "gres", "name": "gpumem", "count": 100}`), step(`{"type": "gres", "name": "gpumem", "count": 300}`)
+	for steps, want := range map[string]profile.Opt[profile.Bytes]{
+		step(""): {},
+		step(`{"type": "mem", "name": "gpumem", "count": 7}`): {},
+		step("") + "," + large + "," + small + "," + step(""): profile.Some[profile.Bytes](300),
+		small + "," + large: profile.Some[profile.Bytes](300),
+	} {
+		jobs, err := ParseAccounting([]byte(`{"jobs": [{"job_id": 1, "steps": [` + steps + `]}]}`))
+		if err != nil || jobs[0].GPUMemory != want || jobs[0].GPUBusy.Or(-1) != -1 {
+			t.Errorf("%s: memory %v and busy %v, %v; want %v and missing", steps, jobs[0].GPUMemory, jobs[0].GPUBusy, err, want)
+		}
+	}
+}
+
+// TestNumber: what is no whole number, or one that no float holds, is 0.
+func TestNumber(t *testing.T) {
+	for _, n := range []number{{}, {value: 5}, {math.MaxFloat64, true}, {-math.MaxFloat64, true}} {
+		if got := n.int64(); got != 0 {
+			t.Errorf("%+v is %d, want 0", n, got)
+		}
+	}
+	if got := (number{-3, true}).int64(); got != -3 {
+		t.Errorf("-3 is %d", got)
+	}
+}
+
+// TestGPUsOfState: a plan may use GPUs of a known product on nodes that take jobs, unless
+// a job waits for them; each other one is told with its reason.
+func TestGPUsOfState(t *testing.T) {
+	gpu := func(kind string, n int) []Held { return []Held{{Gres: Gres{Name: "gpu", Type: kind, Count: n}}} }
+	s := &State{
+		Nodes: []Node{
+			{Name: "a", State: []string{"IDLE"}, Gres: gpu("a100i3", 1)},
+			{Name: "b", State: []string{"IDLE"}, Gres: gpu("a100", 2)},
+			{Name: "c", State: []string{"DOWN"}, Gres: gpu("a100", 1)},
+			{Name: "d", State: []string{"IDLE"}, Gres: gpu("mystery", 1)},
+		},
+		Jobs: []JobInfo{{ID: 9, State: Pending, Required: []string{"b"}, Asked: []Gres{{Name: "gpu", Type: "a100", Count: 1}}}},
+	}
+	gpus, skipped := s.GPUs(&GPUOptions{Models: map[string]string{"a100": "A100-40GB"}})
+	var got []string
+	for _, g := range gpus {
+		got = append(got, g.ID+" "+g.Model.Name)
+	}
+	if diff := cmp.Diff([]string{"a/0 A100-40GB", "b/1 A100-40GB"}, got); diff != "" {
+		t.Errorf("GPUs (-want +got):\n%s", diff)
+	}
+	want := []Skipped{
+		{"b/0", "job 9 waits for it"},
+		{"c/0", "the node takes no jobs: DOWN"},
+		{"d/0", `no product is known as "mystery": say which it is in models`},
+	}
+	if diff := cmp.Diff(want, skipped); diff != "" {
+		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,117 @@
+package sizing
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/advise"
+	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
+)
+
+// racks are nodes, with two GPUs each unless they say otherwise, in some partitions.
+func racks(partitions []string, nodes ...site.NodeType) site.Cluster {
+	var c site.Cluster
+	for _, name := range partitions {
+		c.Partitions = append(c.Partitions, site.Partition{Name: name})
+	}
+	for _, n := range nodes {
+		n.Count, n.Partitions, n.Memory = max(n.Count, 1), partitions, 64*profile.GiB
+		if n.GPUs == 0 {
+			n.GPUs = 2
+		}
+		c.Nodes = append(c.Nodes, n)
+	}
+	return c
+}
+
+// TestAdviseOddSites: what a site leaves out, or has in an odd shape, is asked for in a
+// way that it can grant, and said.
+func TestAdviseOddSites(t *testing.T) {
+	small, large := site.NodeType{GPU: "a100", CPUs: 8, GPUMemory: 40 * profile.GiB}, site.NodeType{GPU: "a100", GPUs: 1, CPUs: 8, GPUMemory: 80 * profile.GiB}
+	few := site.NodeType{GPU: "a100", CPUs: 1, GPUMemory: 40 * profile.GiB}
+	two := site.NodeType{Count: 2, GPU: "a100", CPUs: 8}
+	for _, tt := range []struct {
+		name       string
+		partitions []string
+		nodes      []site.NodeType
+		gpus       int
+		partition  string
+		cpus       int
+		says       string
+	}{
+		{"partitions alike", []string{"x", "y"}, []site.NodeType{small}, 1, "x", 4, "partition x: the first that has these GPUs"},
+		{"other GPUs that no feature tells apart", []string{"x"}, []site.NodeType{small, large}, 1, "x", 4, "no feature tells these nodes from others in the partition whose GPUs have 80 GiB instead of 40 GiB"},
+		{"fewer CPUs than GPUs", []string{"x"}, []site.NodeType{few}, 1, "x", 1, "1 CPUs for each GPU"},
+		{"all nodes", []string{"x"}, []site.NodeType{two}, 4, "x", 8, "2 nodes"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			need := Need{Scaling: []advise.ScalingPoint{{GPU: "a100", GPUs: tt.gpus, Throughput: 1}}}
+			a, err := Advise(need, racks(tt.partitions, tt.nodes...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if a.GPUs != tt.gpus || a.Request.Partition != tt.partition || a.Request.CPUsPerTask != tt.cpus {
+				t.Errorf("%d GPUs in partition %s with %d CPUs, want %d, %s and %d", a.GPUs, a.Request.Partition, a.Request.CPUsPerTask, tt.gpus, tt.partition, tt.cpus)
+			}
+			wantText(t, a.String(), tt.says)
+		})
+	}
+	_, err := Advise(Need{Scaling: []advise.ScalingPoint{{GPU: "a100", GPUs: 3, Throughput: 1}}}, racks([]string{"x"}, two))
+	wantFault(t, err, "3 x a100: takes 3 nodes of 2") // each node gets as many
+}
+
+// TestAdviseOwnPlanner: without a Planner the advice is that of one with the defaults.
+func TestAdviseOwnPlanner(t *testing.T) {
+	planner, err := onePlanner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, campus())
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2)}, campus())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(given, own); diff != "" {
+		t.Errorf("advice (-Planner given +none):\n%s", diff)
+	}
+}
+
+// TestAllUsable: a task that needs just what is usable of a GPU fits it, and one that
+// needs a byte more does not.
+func TestAllUsable(t *testing.T) {
+	a := advisor{need: &Need{}, fits: map[string]fit{}}
+	n := site.NodeType{GPU: "a100", GPUMemory: 40 * profile.GiB}
+	a.need.GPUMemory = 36 * profile.GiB
+	if f := a.fit(&n); f.lacks != "" {
+		t.Errorf("36 GiB of 40 GiB: %s", f.lacks)
+	}
+	a.need.GPUMemory, a.fits = 36*profile.GiB+1, map[string]fit{}
+	if f := a.fit(&n); f.lacks == "" {
+		t.Error("a byte more than 36 GiB of 40 GiB fits")
+	}
+}
+
+// TestProduct: of the names that a node's GPUs go by the one with the most memory says
+// what they are, wherever it stands.
+func TestProduct(t *testing.T) {
+	for _, tt := range []struct {
+		kind     string
+		features []string
+		want     string
+	}{
+		{"a100", nil, "a100"},
+		{"a100", []string{"ib", "A100-80GB", "v100"}, "A100-80GB"},
+		{"A100-80GB", []string{"A100-40GB"}, "A100-80GB"},
+		{"tesla", []string{"ib"}, "tesla"},
+		{"", []string{"T4"}, "T4"},
+	} {
+		if got := product(&site.NodeType{GPU: tt.kind, Features: tt.features}); got != tt.want {
+			t.Errorf("%q with features %q is %q, want %q", tt.kind, tt.features, got, tt.want)
+		}
+	}
+}
