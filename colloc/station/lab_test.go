@@ -258,7 +258,8 @@ func (l *laboratory) checkOnce(t *testing.T, n int) {
 		}
 		begun, ended := count("begun"), count("ended")
 		for i := range n {
-			if ended[i] != 1 || begun[i] < 1 || begun[i] > 2 {
+			// A host may go down after a job's last command and before that is noted.
+			if ended[i] < 1 || ended[i] > begun[i] || begun[i] > 2 {
 				t.Errorf("job %d of user %d began %d times and ended %d times", i, uid, begun[i], ended[i])
 			}
 			lost -= begun[i] - 1

@@ -201,20 +201,13 @@ func count(n int) string {
 	return strconv.Itoa(n)
 }
 
-// megabytes is how Slurm's options state memory.
+// megabytes is how Slurm's options state memory, rounded up, so that nothing asks for
+// less than it needs.
 func megabytes(b profile.Bytes) string {
 	if b <= 0 {
 		return ""
 	}
-	return strconv.FormatInt(mebibytes(b), 10) + "M"
-}
-
-// mebibytes rounds up, so that nothing asks for less than it needs.
-func mebibytes(b profile.Bytes) int64 {
-	if b <= 0 {
-		return 0
-	}
-	return int64((b-1)/profile.MiB) + 1
+	return strconv.FormatInt(int64((b-1)/profile.MiB)+1, 10) + "M"
 }
 
 func seconds(d time.Duration) int64 {

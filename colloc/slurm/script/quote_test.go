@@ -66,6 +66,7 @@ func TestQuote(t *testing.T) {
 	for in, want := range map[string]string{
 		"":          "''",
 		"train.py":  "train.py",
+		"azAZ09":    "azAZ09",
 		"a b":       "'a b'",
 		"it's":      `'it'\''s'`,
 		"a\nb'\\":   `$'a\x0ab\'\\'`,

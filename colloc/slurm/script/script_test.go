@@ -147,6 +147,33 @@ func TestScriptFaults(t *testing.T) {
 	wantError(t, err, `Array is "1-2", but it follows from the sets`)
 }
 
+// TestMostMemory: a task may ask for as much as the bound says, and is asked for to the MiB.
+func TestMostMemory(t *testing.T) {
+	most := sh("a", ":")
+	most.Memory, most.GPUMemory = maxMemory, maxMemory
+	for memory, want := range map[profile.Bytes]string{0: "", 1: "1M", profile.MiB: "1M", profile.MiB + 1: "2M", maxMemory: "268435456M"} {
+		if got := megabytes(memory); got != want {
+			t.Errorf("%d bytes are asked for as %q, want %q", int64(memory), got, want)
+		}
+	}
+	if _, err := Shared([]Set{{Mechanism: profile.Exclusive, Tasks: []Task{most}}}, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestLaunchers: each way to start a gang has a name, which is read again.
+func TestLaunchers(t *testing.T) {
+	for launcher, want := range map[Launcher]string{Torchrun: "torchrun", Ranks: "ranks", PerNode: "node", -1: "none", PerNode + 1: "none"} {
+		if got := launcher.String(); got != want {
+			t.Errorf("launcher %d is %q, want %q", int(launcher), got, want)
+		}
+		var again Launcher
+		if err := again.UnmarshalText([]byte(want)); (err == nil) != (want != "none") || err == nil && again != launcher {
+			t.Errorf("%q is read as %d, %v", want, int(again), err)
+		}
+	}
+}
+
 func TestStepsFaults(t *testing.T) {
 	a, b := sh("a", ":"), sh("b", ":")
 	a.CPUs, a.GPUs, a.Memory = 4, 2, profile.GiB

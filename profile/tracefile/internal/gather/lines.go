@@ -38,13 +38,7 @@ func (c *Collector) Each(r *bufio.Reader, visit func(line []byte) error) error {
 		if err != nil {
 			return err
 		}
-		for len(line) > 0 && line[len(line)-1] <= ' ' {
-			line = line[:len(line)-1]
-		}
-		for len(line) > 0 && line[0] <= ' ' {
-			line = line[1:]
-		}
-		if len(line) == 0 {
+		if line = Trim(line); len(line) == 0 {
 			continue
 		}
 		if err := visit(line); err != nil {

@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 )
@@ -51,7 +52,7 @@ func Number(cell []byte) (float64, Reading) {
 
 func slowNumber(cell []byte, plain int) (float64, Reading) {
 	if plain == 0 && (len(cell) == 0 || len(cell) == 1 && cell[0] == '-' || cell[0] == '[' || cell[0] == 'N' || cell[0] == 'E') {
-		if len(cell) > 0 && cell[0] == '[' && cell[len(cell)-1] == ']' {
+		if bytes.HasPrefix(cell, []byte("[")) && bytes.HasSuffix(cell, []byte("]")) {
 			return 0, Missing // [N/A], [GPU is lost] and whatever else nvidia-smi has to say
 		}
 		switch string(cell) {
