@@ -24,6 +24,8 @@ func TestImpossible(t *testing.T) {
 	share := task("share", 0, 10, 1)
 	share.Share = 0.6
 	big := task("big", 0, 10, 20)
+	away := task("away", 0, 10, 0)
+	away.HostOnly, away.GPUs = true, 0
 	tests := []struct {
 		name  string
 		tasks []sim.Task
@@ -49,6 +51,8 @@ func TestImpossible(t *testing.T) {
 		{"stop nothing", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(nil) }, "a task that is not of this run"},
 		{"stop another's", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(&sim.TaskView{Index: 7}) }, "a task that is not of this run"},
 		{"stop what waits", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Stop(s.Task(0)) }, `task "a" does not run, it is waiting`},
+		{"a machine that does not exist", []sim.Task{away}, func(s *sim.State) { s.Place(sim.Launch{Task: 0, Node: 2}) }, "machine 2 does not exist"},
+		{"a machine below all", []sim.Task{away}, func(s *sim.State) { s.Place(sim.Launch{Task: 0, Node: -1}) }, "machine -1 does not exist"},
 		{"cut what has no MIG", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(0, mig.Layout{{}}) }, "GPU 0: packer/mig"},
 		{"cut what does not exist", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(5, nil) }, "GPU 5 is no card"},
 		{"cut what is in use", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Repartition(0, nil) }, "GPU 0 has tasks"},
@@ -83,6 +87,9 @@ func TestBadInput(t *testing.T) {
 		{"no work", cards(1), []sim.Task{task("a", 0, 0, 1)}, sim.Options{}, "Work is 0s"},
 		{"same ID", cards(1), append(good, good...), sim.Options{}, `have the same ID "a"`},
 		{"loss", func() *sim.Cluster { c := cards(1); c.Losses = []sim.Loss{{GPU: 1}}; return c }(), good, sim.Options{}, "loss 0"},
+		{"a GPU", func() *sim.Cluster { c := cards(3); c.Nodes[0].GPUs[1].Memory = -1; return c }(), good, sim.Options{}, "GPU 1: memory is -1 bytes"},
+		{"few points", cards(1), good, sim.Options{Points: 1}, "Points is 1"},
+		{"many points", cards(1), good, sim.Options{Points: 1<<20 + 1}, "Points is 1048577"},
 		{"options", cards(1), good, sim.Options{LengthError: -1, OOMAfter: -1}, "LengthError is -1"},
 		{"model", cards(1), good, sim.Options{Truth: speed.Contention{}}, `task "a" is of class ""`},
 		{"speeds", cards(1), good, sim.Options{Truth: sim.Constant{-1}}, "no finite number"},

@@ -46,11 +46,9 @@ func (s *simulation) start(v *TaskView, p *Launch) {
 	if r.first < 0 {
 		r.first = s.now
 	}
-	r.oom = agenda.Never
 	if over {
 		r.oom = agenda.Later(s.now, s.o.OOMAfter)
 	}
-	r.checkpoint = agenda.Never
 	if s.o.Checkpoint > 0 {
 		r.checkpoint = agenda.Later(s.now, s.o.Checkpoint)
 	}
@@ -124,14 +122,10 @@ func (s *simulation) leave(i int) {
 		s.observe(g, nil)
 		s.markDirty(g)
 		view := gpu.view
-		for k, t := range view.Set {
-			if t == v {
-				view.Set = append(view.Set[:k], view.Set[k+1:]...)
-				gpu.speeds = append(gpu.speeds[:k], gpu.speeds[k+1:]...)
-				gpu.solo = append(gpu.solo[:k], gpu.solo[k+1:]...)
-				break
-			}
-		}
+		k := slices.Index(view.Set, v)
+		view.Set = append(view.Set[:k], view.Set[k+1:]...)
+		gpu.speeds = append(gpu.speeds[:k], gpu.speeds[k+1:]...)
+		gpu.solo = append(gpu.solo[:k], gpu.solo[k+1:]...)
 		view.Reserved -= v.reserved
 		view.Share = max(0, view.Share-v.Share)
 		gpu.used = 0

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/sim/internal/agenda"
-	"example.com/colloc/profile"
 )
 
 // Result is what a run came to. Times are means and quantiles over the tasks
@@ -198,15 +197,8 @@ func (s *simulation) point() Point {
 		p.Allocated += float64(gpu.weight * gpu.taken)
 		p.Busy += float64(gpu.weight * gpu.busy)
 		p.Watts += gpu.watts
-		memory += float64(gpu.weight * usedPart(gpu.view.Used, gpu.view.Total))
+		memory += float64(gpu.weight * float64(gpu.view.Used) / float64(gpu.view.Total))
 	}
 	p.Occupied, p.Allocated, p.Busy, p.Memory = p.Occupied/weight, p.Allocated/weight, p.Busy/weight, memory/weight
 	return p
-}
-
-func usedPart(used, total profile.Bytes) float64 {
-	if used == 0 {
-		return 0
-	}
-	return float64(used) / float64(total)
 }

@@ -107,7 +107,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("counts: %+v", r)
 	}
 	last := r.Series[len(r.Series)-1]
-	if r.Series[0].At != 0 || last.At >= seconds(100) || last.Running != 2 || last.Watts != 500 {
+	if want := (sim.Point{At: last.At, Running: 2, Occupied: 1, Allocated: 1, Busy: 0.75, Memory: 0.8, Watts: 500}); r.Series[0].At != 0 || last.At >= seconds(100) || last != want {
 		t.Errorf("series from %+v to %+v", r.Series[0], last)
 	}
 }
@@ -371,5 +371,11 @@ func TestRepartition(t *testing.T) {
 	}
 	if kinds[len(kinds)-1] != sim.GPUReturn || kinds[2] != sim.Repartition {
 		t.Errorf("events %v", kinds)
+	}
+	// whole again, the card draws what it draws idle, and counts as one
+	c.Nodes[0].GPUs[0].IdleWatts, cut = 70, false
+	r = run(t, c, tasks, p, sim.Options{Truth: sim.Constant{1}, Until: r.Makespan + seconds(1000)})
+	if last := r.Series[len(r.Series)-1]; last.Watts != 70 || last.Busy != 0 {
+		t.Errorf("the card draws %v W and is busy %v when it is whole again, want 70 W and 0", last.Watts, last.Busy)
 	}
 }

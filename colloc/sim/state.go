@@ -113,7 +113,7 @@ func (s *State) Freed() bool { return s.freed }
 
 // Task returns the task of an index that was submitted to the policy, or nil.
 func (s *State) Task(index int) *TaskView {
-	if index < 0 || index >= s.sim.nextArrival || s.tasks[index].status == submitted {
+	if index < 0 || index >= len(s.tasks) || s.tasks[index].status == submitted {
 		return nil // it did not come, or is held back
 	}
 	return &s.tasks[index]

@@ -101,8 +101,7 @@ func (s *simulation) cut(g int) {
 	s.charge(g)
 	s.gpus[g].cutting = false
 	layout := s.gpus[g].layout
-	s.gpus[g].cut = len(layout) > 0
-	if len(layout) > 0 {
+	if s.gpus[g].cut = len(layout) > 0; s.gpus[g].cut {
 		s.gpus[g].weight = 0
 	}
 	for i := range layout {
