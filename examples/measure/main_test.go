@@ -110,7 +110,7 @@ func TestHangUp(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cmd := exec.CommandContext(t.Context(), tt.command[0], append(tt.command[1:], "-fake", "-keep", "4", "-out", filepath.Join(t.TempDir(), "raw.jsonl"))...)
-			cmd.Env = append(os.Environ(), mainEnv+"=1", "GORACE=atexit_sleep_ms=0")
+			cmd.Env = append(os.Environ(), mainEnv+"=1")
 			stderr, err := cmd.StderrPipe()
 			if err == nil {
 				err = cmd.Start()

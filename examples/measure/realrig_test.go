@@ -113,7 +113,6 @@ func machineWithGPU(t *testing.T, how string) {
 	t.Setenv(machineEnv, how)
 	t.Setenv("PATH", dir)
 	t.Setenv("TMPDIR", dir)
-	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	t.Setenv("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "1")
 }
 

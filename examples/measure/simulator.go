@@ -61,7 +61,7 @@ func fakeRig() (*rig, error) {
 	r.device = devices[0]
 	r.launch = func(_ context.Context, s slot) (*exec.Cmd, error) {
 		cmd := exec.Command(program)
-		cmd.Env = append(os.Environ(), fakeEnv+"="+s.task, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), fakeEnv+"="+s.task)
 		sim.pass(launchTime)
 		return cmd, nil
 	}

@@ -41,7 +41,6 @@ func playSMI(args []string) int {
 func fakeSMI(t *testing.T, how string) smi {
 	t.Helper()
 	t.Setenv(smiEnv, how)
-	t.Setenv("GORACE", "atexit_sleep_ms=0")
 	program, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

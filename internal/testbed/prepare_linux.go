@@ -14,15 +14,18 @@ import (
 )
 
 const (
-	variable    = "COLLOC_TESTBED" // of all that a test binary starts: its process and a time
-	watcherName = "colloc-testbed"
-	maxScans    = 64 // what starts processes faster than they are killed gets away
+	variable     = "COLLOC_TESTBED" // of all that a test binary starts: its process and a time
+	watcherName  = "colloc-testbed"
+	raceVariable = "GORACE" // options of the race detector
+	maxScans     = 64       // what starts processes faster than they are killed gets away
 )
 
-// Prepare does two things for a test binary. The processes that it starts do not
+// Prepare does three things for a test binary. The processes that it starts do not
 // ignore SIGINT, SIGHUP and SIGQUIT, even if its caller does, as nohup and the jobs
 // of a script do. And they end with it, however it ends: a second process waits for
 // that and then kills all that still have a variable of the environment from here.
+// With the race detector a program takes a second to end; those that a test binary
+// starts do not.
 // In processes that a test binary starts Prepare does nothing.
 func Prepare() {
 	if os.Args[0] == watcherName {
@@ -36,6 +39,9 @@ func Prepare() {
 		if signal.Ignored(s) {
 			signal.Notify(make(chan os.Signal, 1), s) // who starts a program hands on what is ignored, not what is caught
 		}
+	}
+	if os.Getenv(raceVariable) == "" {
+		_ = os.Setenv(raceVariable, "atexit_sleep_ms=0") // else they are slower, no more
 	}
 	if err := startWatcher(); err != nil {
 		fmt.Fprintln(os.Stderr, "testbed: processes of aborted tests will live on:", err)

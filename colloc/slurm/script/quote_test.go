@@ -167,8 +167,7 @@ func (b *hostileBench) run(task Task, steps bool) {
 	cmd := exec.Command("bash")
 	cmd.Stdin, cmd.Dir = strings.NewReader(script), b.dir
 	bin := filepath.Join(b.dir, "bin")
-	cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES=0", "STUBS="+b.dir, "PATH="+bin+":"+os.Getenv("PATH"),
-		"GORACE=atexit_sleep_ms=0") // else a program with the race detector takes a second to end
+	cmd.Env = append(os.Environ(), "CUDA_VISIBLE_DEVICES=0", "STUBS="+b.dir, "PATH="+bin+":"+os.Getenv("PATH"))
 	if out, err := cmd.CombinedOutput(); err != nil || !bytes.HasPrefix(out, []byte("colloc: exit 0: ")) {
 		log, _ := os.ReadFile(filepath.Join(b.dir, task.Log))
 		b.t.Fatalf("%v\n%s\nlog: %s\nscript:\n%s", err, out, log, script)

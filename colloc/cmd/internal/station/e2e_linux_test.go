@@ -48,7 +48,7 @@ func (l *lab) command(args ...string) *exec.Cmd {
 	}
 	c := exec.Command(self, append([]string{"station"}, args...)...)
 	c.Dir = l.dir
-	c.Env = append(os.Environ(), mainEnv+"=1", api.SocketVariable+"="+l.socket(), "GORACE=atexit_sleep_ms=0")
+	c.Env = append(os.Environ(), mainEnv+"=1", api.SocketVariable+"="+l.socket())
 	if args[0] == "serve" {
 		c.Args = append(c.Args, "-socket", l.socket())
 	}

@@ -52,7 +52,7 @@ func launchWith(tb testing.TB, dir string, args []string) *process {
 	}
 	p := &process{Cmd: exec.Command(self, args...), t: tb}
 	p.Dir, p.Stderr = dir, &p.stderr
-	p.Env = append(os.Environ(), mainEnv+"="+dir, "GORACE=atexit_sleep_ms=0")
+	p.Env = append(os.Environ(), mainEnv+"="+dir)
 	stdout, err := p.StdoutPipe()
 	if err == nil {
 		err = p.Start()
