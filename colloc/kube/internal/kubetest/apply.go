@@ -10,17 +10,21 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/restmapper"
 	"sigs.k8s.io/yaml"
 )
 
-// Manifests reads the objects of a file, or of a folder what its kustomization.yaml lists.
+// Manifests reads the objects of a file, or of a folder what its kustomization.yaml lists,
+// with its patches.
 func Manifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -33,7 +37,10 @@ func Manifests(path string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	var k struct{ Resources []string }
+	var k struct {
+		Resources []string
+		Patches   []struct{ Path string }
+	}
 	if err := yaml.Unmarshal(text, &k); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -45,7 +52,38 @@ func Manifests(path string) ([]*unstructured.Unstructured, error) {
 		}
 		all = append(all, objects...)
 	}
+	for _, p := range k.Patches {
+		patches, err := Manifests(filepath.Join(path, p.Path))
+		if err != nil {
+			return nil, err
+		}
+		for _, patch := range patches {
+			if err := merge(all, patch); err != nil {
+				return nil, fmt.Errorf("%s: %w", filepath.Join(path, p.Path), err)
+			}
+		}
+	}
 	return all, nil
+}
+
+// merge patches that of some objects which a strategic merge patch names.
+func merge(all []*unstructured.Unstructured, patch *unstructured.Unstructured) error {
+	i := slices.IndexFunc(all, func(o *unstructured.Unstructured) bool {
+		return o.GroupVersionKind() == patch.GroupVersionKind() && o.GetName() == patch.GetName() && o.GetNamespace() == patch.GetNamespace()
+	})
+	if i < 0 {
+		return fmt.Errorf("there is no %s %s to patch", patch.GetKind(), patch.GetName())
+	}
+	typed, err := scheme.Scheme.New(patch.GroupVersionKind())
+	if err != nil {
+		return err
+	}
+	merged, err := strategicpatch.StrategicMergeMapPatch(all[i].Object, patch.Object, typed)
+	if err != nil {
+		return err
+	}
+	all[i] = &unstructured.Unstructured{Object: merged}
+	return nil
 }
 
 func readManifests(path string) ([]*unstructured.Unstructured, error) {

@@ -61,13 +61,13 @@ func TestChaos(t *testing.T) {
 		nodes, batch = 60, 200
 	}
 	const seed = 1
-	c := kubetest.Start(t, kubetest.Options{})
+	c := kubetest.Start(t, kubetest.Options{RBAC: true})
 	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
 	w := &witness{on: make(map[types.UID]string)}
 	x := &chaos{t: t, c: c, kubelet: c.RunKubelet(w.see), rng: rand.New(rand.NewPCG(seed, 0))}
-	prepare(t, c, "default", "colloc-system")
 	faults := c.Faults(0.2, seed)
-	kubeconfig := c.KubeconfigAs(faults.URL, "")
+	kubeconfig := account(t, c, faults.URL)
+	prepare(t, c, "default")
 	x.start = func(i int) *kubetest.Collocd {
 		return c.Collocd(program, kubeconfig, "--leader-elect", fmt.Sprintf("--identity=replica-%d", i), "--batch=16", "--window=20ms")
 	}
@@ -102,6 +102,7 @@ func TestChaos(t *testing.T) {
 	}
 	t.Logf("%d tasks, %d of them gone; faults: %v; cards by number of tasks: %v", x.made, x.gone, faults.Counts(), report.Tasks())
 	sameBooks(t, c, x.replica[x.leader()], report)
+	rights(t, c)
 }
 
 func (x *chaos) create(n int) {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -124,13 +123,9 @@ func TestClaimJob(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
 	c, k := withDevices(t, kubetest.Options{RBAC: true, Controllers: []string{"job-controller", "resourceclaim-controller", "garbage-collector-controller"}}, 1, a100)
-	c.Apply(deploy + "base")
+	kubeconfig := account(t, c, c.Server)
 	prepare(t, c, "default")
-	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-system").CreateToken(t.Context(), "collocd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Collocd(program, c.KubeconfigAs(c.Server, answer.Status.Token), "--binding=claim")
+	c.Collocd(program, kubeconfig, "--binding=claim")
 	p := task("default", "", "light")
 	claiming(&p.Spec)
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -149,11 +144,7 @@ func TestClaimJob(t *testing.T) {
 	}
 	c.Many(len(pods.Items), func(ctx context.Context, i int) error { return k.End(ctx, &pods.Items[i]) })
 	noClaims(t, c)
-	for a, n := range c.Audited() {
-		if a.Code == 403 {
-			t.Errorf("refused %d times: %+v", n, a)
-		}
-	}
+	rights(t, c)
 }
 
 // rogue is a pod of somebody else with a claim of its own, which has our label: anybody
@@ -228,9 +219,10 @@ func TestClaimRogue(t *testing.T) {
 func TestClaimMoved(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
-	c, k := withDevices(t, kubetest.Options{}, 2, a100)
+	c, k := withDevices(t, kubetest.Options{RBAC: true}, 2, a100)
+	kubeconfig := account(t, c, c.Server)
 	prepare(t, c, "default")
-	c.Collocd(program, c.Kubeconfig(), "--binding=claim", "--pin=false", "--patience=1s")
+	c.Collocd(program, kubeconfig, "--binding=claim", "--pin=false", "--patience=1s")
 	hater := func(name string) *corev1.Pod { // of its like on its node
 		p := task("default", name, "light")
 		claiming(&p.Spec)
@@ -250,4 +242,5 @@ func TestClaimMoved(t *testing.T) {
 	if len(report.Leftover) > 0 {
 		t.Errorf("claims to which no pod points: %q", report.Leftover)
 	}
+	rights(t, c)
 }

@@ -29,10 +29,7 @@ func TestBurst(t *testing.T) {
 	if large {
 		nodes, pods = 100, 1000
 	}
-	c := kubetest.Start(t, kubetest.Options{})
-	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
-	k := c.RunKubelet(nil)
-	prepare(t, c, "plain", "tasks")
+	c, k := withNodes(t, kubetest.Options{}, nodes, a100, "plain", "tasks")
 
 	before, start := c.CPU(), time.Now()
 	c.Many(pods, func(ctx context.Context, i int) error {
@@ -114,12 +111,9 @@ func sameBooks(t *testing.T, c *kubetest.Cluster, d *kubetest.Collocd, report *k
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
-	c := kubetest.Start(t, kubetest.Options{})
 	node := a100
 	node.GPUs = 3
-	c.AddNodes(kubetest.Nodes(1, "gpu", node)...)
-	c.RunKubelet(nil)
-	prepare(t, c, "a", "b")
+	c, _ := withNodes(t, kubetest.Options{}, 1, node, "a", "b")
 	d := c.Collocd(program, c.Kubeconfig())
 	tasks(c, "a", 0, 3)
 	settle(t, c, kubetest.Rules{}, 3)
@@ -159,10 +153,7 @@ func told(t *testing.T, c *kubetest.Cluster) int {
 func TestKueue(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
-	c := kubetest.Start(t, kubetest.Options{})
-	c.AddNodes(kubetest.Nodes(1, "gpu", a100)...)
-	k := c.RunKubelet(nil)
-	prepare(t, c, "default")
+	c, k := withNodes(t, kubetest.Options{}, 1, a100, "default")
 	c.Collocd(program, c.Kubeconfig())
 	held := task("default", "held", "light")
 	held.Spec.SchedulingGates = append(held.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "kueue.x-k8s.io/admission"})

@@ -45,7 +45,7 @@ func newProfile(t *testing.T, name, spec string) *unstructured.Unstructured {
 func TestDeploy(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t, kubetest.Options{})
-	c.Apply(deploy + "gate")
+	c.Apply(deploy + "observe") // with gate and base
 	c.Await("Profiles are served", func() bool {
 		_, err := c.Dynamic.Resource(profiles).List(t.Context(), metav1.ListOptions{})
 		return err == nil
@@ -53,9 +53,37 @@ func TestDeploy(t *testing.T) {
 	t.Run("profiles", func(t *testing.T) { testProfiles(t, c) })
 	t.Run("gate", func(t *testing.T) { testGate(t, c) })
 	t.Run("written", func(t *testing.T) { testWritten(t, c) })
+	t.Run("observe", func(t *testing.T) { testDeployment(t, c) })
+}
+
+// The deployment of observe is base's with more, and its volume is there.
+func testDeployment(t *testing.T, c *kubetest.Cluster) {
+	t.Helper()
 	d, err := c.Client.AppsV1().Deployments("colloc-system").Get(t.Context(), "collocd", metav1.GetOptions{})
-	if err != nil || *d.Spec.Replicas != 2 {
-		t.Errorf("the deployment: %v, %v", d, err)
+	if err != nil || *d.Spec.Replicas != 1 || len(d.Spec.Template.Spec.Containers) != 1 || len(d.Spec.Template.Spec.Volumes) != 1 {
+		t.Fatalf("the deployment: %v, %v", d, err)
+	}
+	base, err := kubetest.Manifests(deploy + "base/collocd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	containers, _, err := unstructured.NestedSlice(base[0].Object, "spec", "template", "spec", "containers")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _ := containers[0].(map[string]any)
+	args, _, err := unstructured.NestedStringSlice(own, "args")
+	if err != nil || len(args) == 0 {
+		t.Fatalf("base's arguments: %q, %v", args, err)
+	}
+	for _, a := range args {
+		if !slices.Contains(d.Spec.Template.Spec.Containers[0].Args, a) {
+			t.Errorf("observe drops base's argument %s", a)
+		}
+	}
+	name := d.Spec.Template.Spec.Volumes[0].PersistentVolumeClaim.ClaimName
+	if _, err := c.Client.CoreV1().PersistentVolumeClaims("colloc-system").Get(t.Context(), name, metav1.GetOptions{}); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -21,15 +21,15 @@ import (
 // A task of which nothing is known runs alone and is measured in Prometheus; then another
 // of its kind joins it. When the first one's own query says that it is too slow, the other
 // is evicted once, a disruption budget permitting, and what its owner makes in its place
-// is put elsewhere.
+// is put elsewhere, by a collocd that was killed and started again too. All of it takes no
+// more than the rights of the manifests.
 func TestObserve(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
-	c := kubetest.Start(t, kubetest.Options{})
 	one := a100
 	one.GPUs = 1
-	c.AddNodes(kubetest.Nodes(1, "gpu", one)...)
-	c.RunKubelet(nil)
+	c, _ := withNodes(t, kubetest.Options{RBAC: true}, 1, one)
+	kubeconfig := account(t, c, c.Server)
 	prepare(t, c, "default")
 	if err := c.Create(newProfile(t, "fresh", `{"model": {"name": "fresh"}, "training": {"batch_size": 32}}`)); err != nil {
 		t.Fatal(err)
@@ -37,8 +37,9 @@ func TestObserve(t *testing.T) {
 	exporter, url := c.Prometheus()
 	card := `{Hostname="gpu-0",gpu="0"}`
 	exporter.Set(map[string]float64{"DCGM_FI_DEV_GPU_UTIL" + card: 20, "DCGM_FI_PROF_SM_ACTIVE" + card: 0.15, "DCGM_FI_DEV_FB_USED" + card: 4096, "late": 0, "steps": 10})
-	d := c.Collocd(program, c.Kubeconfig(), "--prometheus="+url, "--observe-every=300ms", "--observe-window=3s", "--alarm=evict", "--state="+t.TempDir()+"/learned")
-	served := create(t, c, "served", map[string]string{api.AnnotationSLO: "late", api.AnnotationRate: "steps"})
+	flags := []string{"--prometheus=" + url, "--observe-every=300ms", "--observe-window=3s", "--alarm=evict", "--state=" + t.TempDir() + "/learned"}
+	d := c.Collocd(program, kubeconfig, flags...)
+	served := create(t, c, "served", map[string]string{api.AnnotationClass: api.ClassInference, api.AnnotationSLO: "late", api.AnnotationRate: "steps"})
 	settle(t, c, kubetest.Rules{}, 1)
 	batch := create(t, c, "batch", map[string]string{api.AnnotationRate: "steps"})
 	settle(t, c, kubetest.Rules{}, 2) // there is one card
@@ -87,19 +88,27 @@ func TestObserve(t *testing.T) {
 	if p, err := c.Client.CoreV1().Pods("default").Get(t.Context(), "again", metav1.GetOptions{}); err != nil || len(gates(p)) == 0 {
 		t.Errorf("it is placed: %v, %v", p.Annotations, err)
 	}
-	c.AddNodes(kubetest.Nodes(1, "more", one)...)
-	report := settle(t, c, kubetest.Rules{}, 2)
-	if cards := report.Tasks(); cards[1] != 2 {
-		t.Errorf("cards by number of tasks: %v, want them apart: %s", cards, again.Name)
-	}
 	if m, ok := d.Metrics(); !ok || m[`colloc_evictions_total{reason="TooSlow",result="done"}`] != 1 {
 		t.Errorf("evicted %v times, want once", m[`colloc_evictions_total{reason="TooSlow",result="done"}`])
+	}
+	d.Kill()
+	c.Collocd(program, kubeconfig, flags...)
+	create(t, c, "third", nil)
+	settle(t, c, kubetest.Rules{}, 2) // the third joins, though again came before it
+	if p, err := c.Client.CoreV1().Pods("default").Get(t.Context(), "again", metav1.GetOptions{}); err != nil || len(gates(p)) == 0 {
+		t.Errorf("after a restart it is placed: %v, %v", p.Annotations, err)
+	}
+	c.AddNodes(kubetest.Nodes(1, "more", one)...)
+	report := settle(t, c, kubetest.Rules{}, 3)
+	if cards := report.Tasks(); cards[1] != 1 || cards[2] != 1 {
+		t.Errorf("cards by number of tasks: %v, want %s apart", cards, again.Name)
 	}
 	exporter.Set(map[string]float64{"DCGM_FI_DEV_FB_USED" + card: 39000})
 	c.Await("what takes more than was set aside is told", func() bool {
 		list, err := c.Client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
 		return err == nil && slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "AboveReservation" && e.InvolvedObject.Name == "served" })
 	})
+	rights(t, c)
 }
 
 // create creates a task of the Profile fresh with more annotations, of an owner that is

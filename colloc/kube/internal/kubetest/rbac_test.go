@@ -3,6 +3,8 @@
 package kubetest_test
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,45 +13,35 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/internal/kubetest"
 )
 
-// spare returns the rights that collocd needs where things go another way than here.
-func spare() []string {
-	return []string{
-		"get /pods",                                                                                             // after a write of which it does not know whether it was done
-		"patch /events",                                                                                         // an Event that comes again
-		"get colloc.example.com/profiles", "update colloc.example.com/profiles/status", "create /pods/eviction", // with -prometheus
-		"get resource.k8s.io/resourceclaims", "create resource.k8s.io/resourceclaims", "delete resource.k8s.io/resourceclaims", // with -binding claim
-		"create events.k8s.io/events", "patch events.k8s.io/events",
-	}
+// usedIn names the test that uses a right of the manifests; one that is not here TestRBAC
+// uses itself.
+var usedIn = map[string]string{
+	"get /pods":                       "TestChaos", // after a write of which collocd does not know whether it was done
+	"get colloc.example.com/profiles": "TestObserve", "update colloc.example.com/profiles/status": "TestObserve", "create /pods/eviction": "TestObserve",
+	"create resource.k8s.io/resourceclaims": "TestClaimJob", "get resource.k8s.io/resourceclaims": "TestClaimMoved", "delete resource.k8s.io/resourceclaims": "TestClaimMoved",
 }
 
-// With the rights of the manifests and no other collocd does its work, and it uses all of
-// them.
-func TestRBAC(t *testing.T) {
-	t.Parallel()
-	program := collocd(t)
-	c := kubetest.Start(t, kubetest.Options{RBAC: true})
+// account applies the manifests and returns a file that lets collocd talk to a server with
+// their rights and no other.
+func account(t *testing.T, c *kubetest.Cluster, server string) string {
+	t.Helper()
 	c.Apply(deploy + "base")
-	c.AddNodes(kubetest.Nodes(2, "gpu", a100)...)
-	c.RunKubelet(nil)
-	prepare(t, c, "default")
-	request := &authenticationv1.TokenRequest{}
-	account := c.Client.CoreV1().ServiceAccounts("colloc-system")
-	answer, err := account.CreateToken(t.Context(), "collocd", request, metav1.CreateOptions{})
+	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-system").CreateToken(t.Context(), "collocd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := c.Collocd(program, c.KubeconfigAs(c.Server, answer.Status.Token), "--leader-elect", "--identity=a")
-	tasks(c, "default", 0, 17) // 16 cards: somebody shares
-	settle(t, c, kubetest.Rules{}, 17)
-	c.Await("its Events are there", func() bool {
-		list, err := c.Client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{})
-		return err == nil && slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == "Placed" })
-	})
-	d.Kill() // a watch is in the log once it ends
+	return c.KubeconfigAs(server, answer.Status.Token)
+}
+
+// granted lists the rights of the manifests, as "verb group/resource".
+func granted(t *testing.T, c *kubetest.Cluster) []string {
+	t.Helper()
 	rules, err := c.Client.RbacV1().ClusterRoles().Get(t.Context(), "collocd", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -58,16 +50,24 @@ func TestRBAC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	granted := make(map[string]bool)
+	var list []string
 	for _, r := range append(rules.Rules, leases.Rules...) {
 		for _, group := range r.APIGroups {
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
-					granted[fmt.Sprintf("%s %s/%s", verb, group, resource)] = true
+					list = append(list, fmt.Sprintf("%s %s/%s", verb, group, resource))
 				}
 			}
 		}
 	}
+	return list
+}
+
+// rights fails a test in which collocd was refused something, or has not used a right of
+// the manifests that this test is to use. A watch counts once collocd has ended.
+func rights(t *testing.T, c *kubetest.Cluster) {
+	t.Helper()
+	mine := slices.DeleteFunc(granted(t, c), func(right string) bool { return cmp.Or(usedIn[right], "TestRBAC") != t.Name() })
 	var unused []string
 	if !c.Try(func() bool {
 		used := make(map[string]bool)
@@ -77,14 +77,54 @@ func TestRBAC(t *testing.T) {
 			}
 			used[fmt.Sprintf("%s %s/%s", a.Verb, a.Group, a.Resource)] = true
 		}
-		unused = nil
-		for right := range granted {
-			if !used[right] && !slices.Contains(spare(), right) {
-				unused = append(unused, right)
-			}
-		}
+		unused = slices.DeleteFunc(slices.Clone(mine), func(right string) bool { return used[right] })
 		return len(unused) == 0
 	}) {
 		t.Errorf("granted and not used: %q", unused)
 	}
+}
+
+// With the rights of the manifests and no other collocd does its work, and it uses all of
+// them: some here, the others where usedIn says.
+func TestRBAC(t *testing.T) {
+	t.Parallel()
+	program := collocd(t)
+	c, _ := withNodes(t, kubetest.Options{RBAC: true}, 2, a100)
+	kubeconfig := account(t, c, c.Server)
+	prepare(t, c, "default")
+	d := c.Collocd(program, kubeconfig, "--leader-elect", "--identity=a")
+	tasks(c, "default", 0, 17) // 16 cards: somebody shares
+	settle(t, c, kubetest.Rules{}, 17)
+	huge := task("default", "huge", "light")
+	huge.Annotations[api.AnnotationMemory] = "60Gi"
+	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), huge, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	told := func(reason string, times int32) {
+		t.Helper()
+		c.Await("an Event says "+reason, func() bool {
+			list, err := c.Client.CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=huge"})
+			return err == nil && slices.ContainsFunc(list.Items, func(e corev1.Event) bool { return e.Reason == reason && e.Count == times })
+		})
+	}
+	cordon := func(yes bool) {
+		t.Helper()
+		patch := fmt.Appendf(nil, `{"spec": {"unschedulable": %t}}`, yes)
+		c.Many(2, func(ctx context.Context, i int) error {
+			_, err := c.Client.CoreV1().Nodes().Patch(ctx, fmt.Sprintf("gpu-%d", i), types.MergePatchType, patch, metav1.PatchOptions{})
+			return err
+		})
+	}
+	told("TooLarge", 1)
+	cordon(true)
+	told("NoNode", 1)
+	cordon(false)
+	told("TooLarge", 2) // an Event that comes again is a patch
+	d.Kill()            // a watch is in the log once it ends
+	for right, where := range usedIn {
+		if !slices.Contains(granted(t, c), right) {
+			t.Errorf("%s uses %q, which is not granted", where, right)
+		}
+	}
+	rights(t, c)
 }

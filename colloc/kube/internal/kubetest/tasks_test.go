@@ -57,6 +57,18 @@ var kinds = map[string]string{
 	"heavy": `{"model": {"name": "big"}, "training": {"batch_size": 32}, "measured": [{"gpu": "A100-40GB", "sample": {"sm_active": 0.8, "gpu_busy": 0.95, "dram_active": 0.5, "mem_used": "12GiB"}}]}`,
 }
 
+// withNodes starts a cluster of nodes with a kubelet and Profiles in some namespaces; of
+// none it knows no Profiles yet.
+func withNodes(t *testing.T, o kubetest.Options, nodes int, like kubetest.Node, namespaces ...string) (*kubetest.Cluster, *kubetest.Kubelet) {
+	t.Helper()
+	c := kubetest.Start(t, o)
+	c.AddNodes(kubetest.Nodes(nodes, "gpu", like)...)
+	if len(namespaces) > 0 {
+		prepare(t, c, namespaces...)
+	}
+	return c, c.RunKubelet(nil)
+}
+
 // prepare makes a cluster know Profiles, in namespaces that it makes too.
 func prepare(t *testing.T, c *kubetest.Cluster, namespaces ...string) {
 	t.Helper()
