@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,16 @@ type Demand struct {
 	Alone bool
 	// Serves says that the task answers its users' requests.
 	Serves bool
+	// GPUs is how many GPUs of one node the pod takes at once; 0 is one.
+	GPUs int
+	// Gang names the gang of the pod; empty is that its owner does. GangSize is how many
+	// pods it has; 0 is that the pod is in none.
+	Gang     string
+	GangSize int
 }
+
+// Width is how many GPUs the pod takes, at least 1.
+func (d Demand) Width() int { return max(1, d.GPUs) }
 
 // AnnotationError is an annotation that cannot be read.
 type AnnotationError struct {
@@ -43,8 +53,12 @@ func (e *AnnotationError) Error() string {
 	return fmt.Sprintf("annotation %s is %q, want %s", e.Name, value, e.Want)
 }
 
-// maxMemory is the most that colloc counts with.
-const maxMemory = 1 << 56
+// What colloc counts with at most.
+const (
+	maxMemory = 1 << 56
+	maxGPUs   = 32   // of a pod, as many as a claim may ask for
+	maxGang   = 4096 // pods
+)
 
 // ReadDemand reads the annotations of a pod. Each fault is an [*AnnotationError]; all
 // are joined into one error.
@@ -78,6 +92,19 @@ func ReadDemand(annotations map[string]string) (Demand, error) {
 		d.Serves = value == ClassInference
 		return d.Serves || value == ClassTraining
 	})
+	count := func(name, want string, most int, n *int) {
+		read(name, want, func(value string) (ok bool) {
+			x, err := strconv.Atoi(value)
+			*n = x
+			return err == nil && x >= 1 && x <= most
+		})
+	}
+	count(AnnotationGPUs, fmt.Sprintf("a number of GPUs, 1 to %d", maxGPUs), maxGPUs, &d.GPUs)
+	count(AnnotationGangSize, fmt.Sprintf("a number of pods, 1 to %d", maxGang), maxGang, &d.GangSize)
+	read(AnnotationGang, "the name of a gang, with "+AnnotationGangSize+" beside it", func(value string) bool {
+		d.Gang = value
+		return len(validation.IsDNS1123Subdomain(value)) == 0 && d.GangSize > 0
+	})
 	if err := errors.Join(errs...); err != nil {
 		return Demand{}, err
 	}
@@ -86,16 +113,28 @@ func ReadDemand(annotations map[string]string) (Demand, error) {
 
 // Placement is the decision about a pod, as its annotations tell it.
 type Placement struct {
-	// Node is the node's name, Device the card there.
+	// Node is the node's name, Device the card there, or several, joined by commas.
 	Node, Device string
 	// Address is what NVIDIA_VISIBLE_DEVICES has to be.
 	Address string
-	// Reserved is the memory set aside.
+	// Reserved is the memory set aside on each card.
 	Reserved profile.Bytes
 }
 
-// GPU returns NODE/DEVICE, the card's ID in the books.
+// GPU returns NODE/DEVICE, of one card its ID in the books.
 func (p Placement) GPU() string { return p.Node + "/" + p.Device }
+
+// GPUs returns the IDs of the cards in the books, none for the zero Placement.
+func (p Placement) GPUs() []string {
+	if p.Device == "" {
+		return nil
+	}
+	ids := strings.Split(p.Device, ",")
+	for i := range ids {
+		ids[i] = p.Node + "/" + ids[i]
+	}
+	return ids
+}
 
 // Annotations returns what [ReadPlacement] reads.
 func (p Placement) Annotations() map[string]string {
@@ -114,7 +153,7 @@ func ReadPlacement(annotations map[string]string) (Placement, bool, error) {
 		return Placement{}, false, nil
 	}
 	node, device, ok := strings.Cut(gpu, "/")
-	if !ok || len(validation.IsDNS1123Subdomain(node)) > 0 || len(validation.IsDNS1123Subdomain(device)) > 0 {
+	if !ok || len(validation.IsDNS1123Subdomain(node)) > 0 || !isDevices(device) {
 		return Placement{}, false, &AnnotationError{AnnotationGPU, gpu, "NODE/DEVICE, as collocd writes it"}
 	}
 	reserved := annotations[AnnotationReserved]
@@ -123,4 +162,15 @@ func ReadPlacement(annotations map[string]string) (Placement, bool, error) {
 		return Placement{}, false, &AnnotationError{AnnotationReserved, reserved, "a number of bytes, as collocd writes it"}
 	}
 	return Placement{Node: node, Device: device, Address: annotations[AnnotationUUID], Reserved: profile.Bytes(n)}, true, nil
+}
+
+// isDevices reports whether a text is the names of devices, each once.
+func isDevices(text string) bool {
+	names := strings.Split(text, ",")
+	for i, name := range names {
+		if len(validation.IsDNS1123Subdomain(name)) > 0 || slices.Contains(names[:i], name) {
+			return false
+		}
+	}
+	return len(names) <= maxGPUs
 }

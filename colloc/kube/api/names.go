@@ -26,6 +26,15 @@ const (
 	// [ClassTraining], the default, for one that works to an end. Who serves is held to
 	// AnnotationMaxSlowdown while it runs too, and is the last of its priority to be evicted.
 	AnnotationClass = Domain + "/class"
+	// AnnotationGPUs is how many GPUs of one product, on one node, the pod takes at once;
+	// missing is one. It then shares with nobody but pods of its like that come with it.
+	AnnotationGPUs = Domain + "/gpus"
+	// AnnotationGangSize is how many pods make a gang: none of them starts before all are
+	// placed. They are those of one owner, such as a Job, or those that name one gang.
+	AnnotationGangSize = Domain + "/gang-size"
+	// AnnotationGang names the gang, in the pod's namespace, where its pods have several
+	// owners or none.
+	AnnotationGang = Domain + "/gang"
 	// AnnotationRate is a PromQL query with one answer: the steps that the task takes in a
 	// second. Beside what it was alone it tells how fast the task is with company. Of one
 	// that serves it is how fast it answers, such as 1 by its mean latency, however much it
@@ -42,12 +51,12 @@ const (
 // Names that collocd writes on a pod.
 const (
 	// AnnotationGPU is the decision: NODE/DEVICE, where DEVICE is the card's place or
-	// name on its node, such as gpu-3.
+	// name on its node, such as gpu-3, or several of them, joined by commas.
 	AnnotationGPU = Domain + "/gpu"
 	// AnnotationUUID is what NVIDIA_VISIBLE_DEVICES has to be: the card's UUID where the
-	// node tells it, and its index otherwise.
+	// node tells it, and its index otherwise; several are joined by commas.
 	AnnotationUUID = Domain + "/gpu-uuid"
-	// AnnotationReserved is the memory set aside for the task on its card, in bytes.
+	// AnnotationReserved is the memory set aside for the task on each of its cards, in bytes.
 	AnnotationReserved = Domain + "/reserved"
 	// AnnotationShadow is what collocd would have decided, in shadow mode, as
 	// AnnotationGPU.

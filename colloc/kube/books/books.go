@@ -3,6 +3,8 @@ package books
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -25,6 +27,8 @@ type Config struct {
 	// Profile finds the Profile of a pod by namespace and name; nil finds none. It is
 	// called while the Books are locked and must not call them.
 	Profile func(namespace, name string) pods.Known
+	// Groups finds PodGroups, in the same way; nil finds none.
+	Groups pods.Groups
 	// Tenancy says which namespaces share cards.
 	Tenancy pods.Tenancy
 	// Batch is the most pods that are decided about together; 0 means 64.
@@ -72,8 +76,10 @@ type Books struct {
 	apart   map[[2]types.UID]time.Time // owners that are kept apart, and until when
 	classes map[string]int
 	stuck   map[likeness]stuck
-	changed uint64 // counts what may let a pod that waits be placed
-	drift   uint64 // bookings that the API server told and the books did not expect
+	// Pods that have run to their end, by UID, with the keys of their gangs.
+	finished map[types.UID]string
+	changed  uint64 // counts what may let a pod that waits be placed
+	drift    uint64 // bookings that the API server told and the books did not expect
 }
 
 // node is a machine.
@@ -114,9 +120,10 @@ type entry struct {
 	note   string // why it is alone though it does not ask for it
 	fault  error  // why there is no task
 	shape  *nodes.Shape
-	at     api.Placement // decided or carried
-	card   *card         // nil: not in the books, for the card is not there
-	lease  ledger.Lease
+	gang   pods.Gang            // the zero Gang is none
+	at     api.Placement        // decided or carried
+	cards  []*card              // those of at that are there; others are not in the books
+	lease  ledger.Lease         // of its own; a gang's is committed at once
 	parted bool                 // its task says from whom it is kept apart
 	ended  bool                 // while its write is under way
 	tried  uint64               // the change for which it was decided last
@@ -149,11 +156,15 @@ func New(c Config) (*Books, error) {
 	if c.Profile == nil {
 		c.Profile = func(string, string) pods.Known { return pods.Known{} }
 	}
+	if c.Groups == nil {
+		c.Groups = func(string, string) (int, bool) { return 0, false }
+	}
 	return &Books{
 		config: c, changed: 1,
 		nodes: map[string]*node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, cards: map[string]*card{},
 		tasks: map[types.UID]*entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*entry{}, classes: map[string]int{},
 		stuck: map[likeness]stuck{}, held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{}, apart: map[[2]types.UID]time.Time{},
+		finished: map[types.UID]string{},
 	}, nil
 }
 
@@ -168,21 +179,13 @@ func (b *Books) Open() error {
 		Headroom: config.Headroom, MaxSet: config.MaxSet, Together: b.config.Planner.Together(),
 		LeaseTime: leaseTime, Now: b.config.Now,
 	}
+	for _, e := range b.tasks {
+		e.cards = nil
+	}
 	for _, d := range b.inOrder() {
 		d.here = nil
-		g := d.GPU
-		for _, e := range b.carry[d.GPU.ID] {
-			if e.state == writing {
-				e.state = unknown
-			}
-			e.card = d
-			d.here = append(d.here, e)
-		}
-		sortEntries(d.here)
-		for _, e := range d.here {
-			g.Residents = append(g.Residents, e.booked())
-		}
-		c.GPUs = append(c.GPUs, g)
+		b.settle(d)
+		c.GPUs = append(c.GPUs, b.inhabited(d))
 	}
 	l, err := ledger.New(c)
 	if err != nil {
@@ -212,16 +215,69 @@ func (b *Books) Use(p *colloc.Planner) {
 	b.config.Planner = p
 }
 
-// booked is the task of an entry as it stands in the books.
-func (e *entry) booked() colloc.Task { return pods.Booked(e.task, e.at.Reserved) }
+// settle puts those who carry a decision for a card there. The lease of one whose write is
+// under way is gone.
+func (b *Books) settle(d *card) {
+	for _, e := range b.carry[d.GPU.ID] {
+		if e.state == writing {
+			e.state = unknown
+		}
+		e.cards = append(e.cards, d)
+		d.here = append(d.here, e)
+	}
+	sortEntries(d.here)
+}
+
+// inhabited is a card with those who are there.
+func (b *Books) inhabited(d *card) colloc.GPU {
+	g := d.GPU
+	for _, e := range d.here {
+		g.Residents = append(g.Residents, b.booked(e))
+	}
+	return g
+}
+
+// booked is the task of an entry as it stands in the books. Nobody joins a gang but those
+// that came with it.
+func (b *Books) booked(e *entry) colloc.Task {
+	t := pods.Booked(e.task, e.at.Reserved)
+	if t.GPUs = max(1, len(e.at.GPUs())); e.gang.Key == "" {
+		return t
+	}
+	own := gangLabel(e.gang)
+	t.Labels, t.Only = append(slices.Clip(t.Labels), own), []string{own}
+	for _, id := range e.at.GPUs() {
+		for _, o := range b.carry[id] {
+			if label := gangLabel(o.gang); o.gang.Key != "" && !slices.Contains(t.Only, label) {
+				t.Only = append(t.Only, label)
+			}
+		}
+	}
+	slices.Sort(t.Only)
+	t.Kind += "|" + strings.Join(t.Only, "|")
+	return t
+}
+
+func gangLabel(g pods.Gang) string { return "gang:" + g.Key }
+
+// entered are the claims of an entry on its cards.
+func (b *Books) entered(e *entry) []ledger.Claim {
+	list := make([]ledger.Claim, len(e.cards))
+	for i, d := range e.cards {
+		list[i] = ledger.Claim{Task: b.booked(e), GPU: d.GPU.ID}
+	}
+	return list
+}
+
+// lost reports whether a card of a pod that is placed is gone.
+func (e *entry) lost() bool { return len(e.cards) < len(e.at.GPUs()) }
 
 // release takes a pod's task out of the books, wherever its decision stands.
 func (b *Books) release(e *entry) {
-	if e.card != nil && b.ledger != nil {
-		switch e.state {
-		case writing:
+	if len(e.cards) > 0 && b.ledger != nil {
+		if e.state == writing && e.gang.Key == "" {
 			_ = b.ledger.Rollback(e.lease) // what is over is over
-		default:
+		} else {
 			_ = b.ledger.Release(e.task.ID)
 		}
 	}
@@ -233,32 +289,34 @@ func (b *Books) release(e *entry) {
 // list notes that a pod carries a decision for a card.
 func (b *Books) list(e *entry, at api.Placement) {
 	e.at = at
-	id := at.GPU()
-	if b.carry[id] == nil {
-		b.carry[id] = map[types.UID]*entry{}
-	}
-	b.carry[id][e.pod.UID] = e
-	if d := b.cards[id]; d != nil {
-		e.card = d
-		d.here = append(d.here, e)
-		sortEntries(d.here)
-		b.classify(d)
+	for _, id := range at.GPUs() {
+		if b.carry[id] == nil {
+			b.carry[id] = map[types.UID]*entry{}
+		}
+		b.carry[id][e.pod.UID] = e
+		if d := b.cards[id]; d != nil {
+			e.cards = append(e.cards, d)
+			d.here = append(d.here, e)
+			sortEntries(d.here)
+			b.classify(d)
+		}
 	}
 	b.count(e, at.Node)
 }
 
 // unlist is the opposite of list.
 func (b *Books) unlist(e *entry) {
-	id := e.at.GPU()
-	delete(b.carry[id], e.pod.UID)
-	if len(b.carry[id]) == 0 {
-		delete(b.carry, id)
+	for _, id := range e.at.GPUs() {
+		delete(b.carry[id], e.pod.UID)
+		if len(b.carry[id]) == 0 {
+			delete(b.carry, id)
+		}
 	}
-	if d := e.card; d != nil {
+	for _, d := range e.cards {
 		d.here = without(d.here, e)
 		b.classify(d)
-		e.card = nil
 	}
+	e.cards = nil
 	b.count(e, e.pod.Spec.NodeName)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -72,9 +73,12 @@ type Round struct {
 }
 
 // Decide decides about the pods that wait, those of highest priority first and of these
-// the oldest, up to a batch of them. A pod that cannot be placed is tried again when
+// gangs before others and the oldest first, up to a batch of single pods. A pod that cannot be placed is tried again when
 // something changes. The error is that of the Planner, or of ctx; nothing is then
 // decided.
+//
+// Of a gang all pods are placed in one step, or none; one of which some pods run already
+// comes before everybody.
 //
 // Of cards that the Planner cannot tell apart it is shown as many as there are pods to
 // place, which changes nothing that it could answer.
@@ -85,17 +89,53 @@ func (b *Books) Decide(ctx context.Context) (Round, error) {
 		return Round{}, nil
 	}
 	var r Round
-	batch := b.batch(&r)
+	if err := b.decide(ctx, &r); err != nil {
+		b.undo(&r)
+		return Round{}, err
+	}
+	return r, nil
+}
+
+// decide goes from the gangs that have begun down from one priority to the next.
+func (b *Books) decide(ctx context.Context, r *Round) error {
+	batch := b.batch(r)
+	least := math.MinInt
+	if r.More {
+		least = batch[len(batch)-1].task.Priority
+	}
+	for _, c := range crowds(b.gathered(r)) {
+		class := c.first.task.Priority
+		if class < least {
+			break // pods that are more important wait for their batch
+		}
+		above := slices.IndexFunc(batch, func(e *entry) bool { return e.task.Priority <= class })
+		if above < 0 {
+			above = len(batch)
+		}
+		if len(c.gangs[0].placed) == 0 {
+			if err := b.decideSingles(ctx, batch[:above], r); err != nil {
+				return err
+			}
+			batch = batch[above:]
+		}
+		if err := b.decideGangs(ctx, c, r); err != nil {
+			return err
+		}
+	}
+	return b.decideSingles(ctx, batch, r)
+}
+
+// decideSingles places what it can of single pods.
+func (b *Books) decideSingles(ctx context.Context, batch []*entry, r *Round) error {
 	for len(batch) > 0 { // each turn places one at least, or is the last
 		turn := &turn{books: b, batch: batch, shut: map[string]int{}}
-		again, err := turn.run(ctx, &r)
+		again, err := turn.run(ctx, r)
 		if err != nil {
-			b.undo(&r)
-			return Round{}, err
+			return err
 		}
 		batch = again
 	}
-	return r, nil
+	return nil
 }
 
 // undo gives back what a round reserved.
@@ -118,6 +158,7 @@ func (b *Books) batch(r *Round) []*entry {
 		case e.fault != nil:
 			e.tried = b.changed
 			r.Refusals = append(r.Refusals, Refusal{e.pod, faultReason(e.fault), e.fault.Error()})
+		case e.gang.Key != "":
 		case b.stuck[e.like()].at == b.changed:
 			e.tried = b.changed
 			r.Refusals = append(r.Refusals, b.stuck[e.like()].refusal(e))
@@ -138,6 +179,9 @@ func (b *Books) batch(r *Round) []*entry {
 func faultReason(err error) string {
 	if _, claim := errors.AsType[claims.Error](err); claim {
 		return BadClaim
+	}
+	if errors.Is(err, pods.ErrNoGroup) {
+		return Gathering
 	}
 	return BadAnnotation
 }

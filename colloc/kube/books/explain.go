@@ -53,8 +53,12 @@ func (b *Books) Explain(w io.Writer, uid types.UID) error {
 
 // explainPlaced tells who shares the card.
 func (b *Books) explainPlaced(out *strings.Builder, e *entry) error {
-	if e.card == nil {
+	if e.lost() {
 		fmt.Fprintf(out, "its card %s is gone; a decision cannot be changed: delete the pod, and what made it makes another\n", e.at.GPU())
+		return nil
+	}
+	if e.gang.Key != "" {
+		fmt.Fprintf(out, "of %s, on %s\n", e.gang, e.at.GPU())
 		return nil
 	}
 	view, err := b.ledger.View(e.at.GPU())
@@ -63,7 +67,7 @@ func (b *Books) explainPlaced(out *strings.Builder, e *entry) error {
 	}
 	gpu := view.GPUs[0]
 	var rest []colloc.Task
-	task := e.booked()
+	task := b.booked(e)
 	for _, r := range gpu.Residents {
 		if r.ID != task.ID {
 			rest = append(rest, r)
@@ -112,6 +116,10 @@ func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
 		}
 	}
 	fmt.Fprintln(out, nodesText(b, why)+shutText(shut))
+	if e.gang.Key != "" {
+		fmt.Fprintf(out, "it is of %s: all start, or none; it takes %d GPUs\n", e.gang, e.task.GPUs)
+		return nil
+	}
 	if e.fault == nil && len(ids) > 0 {
 		return b.nearest(out, e, ids)
 	}

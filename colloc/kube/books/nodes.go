@@ -128,22 +128,11 @@ func (b *Books) recount(n *node) error {
 // add takes a card into the books, with those who carry a decision for it.
 func (b *Books) add(d *card) error {
 	b.cards[d.GPU.ID] = d
-	for _, e := range b.carry[d.GPU.ID] {
-		e.card = d
-		d.here = append(d.here, e)
-		if e.state == writing {
-			e.state = unknown // its lease went with the card that was here before
-		}
-	}
-	sortEntries(d.here)
+	b.settle(d)
 	if b.ledger == nil {
 		return nil
 	}
-	g := d.GPU
-	for _, e := range d.here {
-		g.Residents = append(g.Residents, e.booked())
-	}
-	return b.ledger.AddGPU(g)
+	return b.ledger.AddGPU(b.inhabited(d))
 }
 
 // remove takes a card out of the books. Who runs there is not in the books any more, but
@@ -151,7 +140,7 @@ func (b *Books) add(d *card) error {
 func (b *Books) remove(d *card) error {
 	delete(b.cards, d.GPU.ID)
 	for _, e := range d.here {
-		e.card = nil
+		e.cards = slices.DeleteFunc(e.cards, func(o *card) bool { return o == d })
 	}
 	d.here = nil
 	if b.ledger == nil {
@@ -194,8 +183,8 @@ func (b *Books) classify(d *card) {
 	d.class = b.class(d)
 }
 
-func (b *Books) class(d *card) int {
-	key := make([]byte, 0, 256)
+// product appends what the Planner can tell of an empty card.
+func (d *card) product(key []byte) []byte {
 	key = append(key, d.GPU.Model.Name...)
 	key = append(key, '|')
 	key = strconv.AppendInt(key, int64(d.GPU.Total()), 36)
@@ -205,6 +194,11 @@ func (b *Books) class(d *card) int {
 	for _, m := range d.GPU.Mechanisms {
 		key = strconv.AppendInt(append(key, '|'), int64(m), 10)
 	}
+	return key
+}
+
+func (b *Books) class(d *card) int {
+	key := d.product(make([]byte, 0, 256))
 	kinds := make([]string, 0, 8)
 	for _, e := range d.here {
 		kinds = append(kinds, e.task.Kind+"|"+strconv.FormatInt(int64(e.at.Reserved), 36))

@@ -12,7 +12,6 @@ import (
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/ledger"
 )
 
 // SetPod takes in a pod of ours that is new or changed. Events may come late, twice, and
@@ -24,6 +23,7 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 	e := b.tasks[pod.UID]
 	phase, at := b.phaseOf(pod, e)
 	if phase == pods.Ended {
+		b.finish(pod)
 		b.end(pod.UID)
 		return
 	}
@@ -90,6 +90,9 @@ func (b *Books) describe(e *entry) {
 		}
 		e.task, e.note, err = pods.Task(e.pod, known, b.config.Tenancy)
 	}
+	if err == nil && e.state == idle { // what runs stays in its gang
+		e.gang, err = pods.GangOf(e.pod, d, b.config.Groups)
+	}
 	if err != nil { // nothing of it is known; if it is placed it is alone
 		bare := e.pod.DeepCopy()
 		bare.Annotations = nil
@@ -121,10 +124,10 @@ func (b *Books) seen(e *entry, at api.Placement) {
 	}
 	e.state, e.since = placed, b.config.Now()
 	b.list(e, at)
-	if e.card == nil || b.ledger == nil {
+	if len(e.cards) == 0 || b.ledger == nil {
 		return
 	}
-	if err := b.ledger.Book(ledger.Claim{Task: e.booked(), GPU: at.GPU()}); err != nil {
+	if err := b.ledger.Book(b.entered(e)...); err != nil {
 		b.drift++
 	}
 }
@@ -133,7 +136,20 @@ func (b *Books) seen(e *entry, at api.Placement) {
 func (b *Books) DropPod(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	delete(b.finished, uid)
 	b.end(uid)
+}
+
+// finish notes that a pod of a gang has run to its end, so that nobody misses it.
+func (b *Books) finish(pod *corev1.Pod) {
+	if pod.Status.Phase != corev1.PodSucceeded {
+		return
+	}
+	if d, err := api.ReadDemand(pod.Annotations); err == nil {
+		if g, err := pods.GangOf(pod, d, b.config.Groups); err == nil && g.Size > 1 {
+			b.finished[pod.UID] = g.Key
+		}
+	}
 }
 
 // end takes in that a pod runs no more.
@@ -153,6 +169,8 @@ func (b *Books) end(uid types.UID) {
 	b.count(e, "")
 	if on != nil {
 		b.forget(on)
+	}
+	if on != nil || e.gang.Key != "" {
 		b.changed++
 	}
 	delete(b.tasks, uid)
@@ -251,8 +269,8 @@ func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 	if pod != nil && pod.UID == uid {
 		e.pod = pod
 	}
-	if e.state == writing && o != Refused {
-		if err := b.ledger.Commit(e.lease); err != nil && e.card != nil {
+	if e.state == writing && o != Refused && e.gang.Key == "" {
+		if err := b.ledger.Commit(e.lease); err != nil && len(e.cards) > 0 {
 			b.drift++
 		}
 	}

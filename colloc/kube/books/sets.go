@@ -13,7 +13,6 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/pods"
-	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/profile"
 )
 
@@ -38,6 +37,8 @@ type Member struct {
 	Reserved profile.Bytes
 	// Profile is what it was planned with; nil is nothing.
 	Profile *profile.Profile
+	// Gang says that it runs on other cards too, or with pods that do.
+	Gang bool
 }
 
 // Sets lists the cards that have pods, in order.
@@ -54,7 +55,7 @@ func (b *Books) Sets() []Set {
 			s.Mechanism = d.GPU.Mechanisms[0]
 		}
 		for _, e := range d.here {
-			s.Members = append(s.Members, Member{e.pod, e.at.Reserved, e.task.Profile})
+			s.Members = append(s.Members, Member{e.pod, e.at.Reserved, e.task.Profile, e.gang.Key != ""})
 		}
 		list = append(list, s)
 	}
@@ -72,7 +73,7 @@ func (b *Books) Loosened() []Bound {
 	defer b.mu.Unlock()
 	var list []Bound
 	for _, e := range b.tasks {
-		if e.state != placed || e.note == "" || e.fault != nil || b.config.Shadow {
+		if e.state != placed || e.gang.Key != "" || e.note == "" || e.fault != nil || b.config.Shadow {
 			continue
 		}
 		d, err := api.ReadDemand(e.pod.Annotations)
@@ -109,7 +110,7 @@ func (b *Books) Loosen(uid types.UID, reserved profile.Bytes) {
 
 // rebook describes a pod that is placed anew and books it so.
 func (b *Books) rebook(e *entry, at api.Placement) {
-	booked := e.card != nil && b.ledger != nil
+	booked := len(e.cards) > 0 && b.ledger != nil
 	if booked {
 		_ = b.ledger.Release(e.task.ID) // it is booked again below
 	}
@@ -117,7 +118,7 @@ func (b *Books) rebook(e *entry, at api.Placement) {
 	b.describe(e)
 	b.list(e, at)
 	b.changed++
-	if booked && b.ledger.Book(ledger.Claim{Task: e.booked(), GPU: at.GPU()}) != nil {
+	if booked && b.ledger.Book(b.entered(e)...) != nil {
 		b.drift++
 	}
 }

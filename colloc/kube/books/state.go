@@ -68,7 +68,7 @@ func (b *Books) Unsaid() []Refusal {
 // toSay is what the condition of a pod that is placed has to say.
 func (b *Books) toSay(e *entry, now time.Time) Refusal {
 	const final = ", and a decision cannot be changed: delete the pod, and what made it makes another"
-	if e.card == nil && e.pod.Spec.NodeName == "" {
+	if e.lost() && e.pod.Spec.NodeName == "" {
 		return Refusal{e.pod, CardGone, "its card " + e.at.GPU() + " is gone" + final}
 	}
 	if why := b.refusedBy(e, now); why != nil && !b.config.Unpinned {
@@ -85,7 +85,7 @@ func (b *Books) Lost() []Lost {
 	defer b.mu.Unlock()
 	var list []Lost
 	for _, e := range b.tasks {
-		if e.state == placed && e.card == nil {
+		if e.state == placed && e.lost() {
 			list = append(list, Lost{e.pod.Namespace, e.pod.Name, e.pod.UID, e.at, e.pod.Spec.NodeName != ""})
 		}
 	}
@@ -156,13 +156,15 @@ func (b *Books) Check() []string {
 	}
 	carried := map[string]map[string]profile.Bytes{}
 	for _, e := range b.tasks {
-		if e.state == idle || b.cards[e.at.GPU()] == nil {
+		if e.state == idle {
 			continue
 		}
-		if carried[e.at.GPU()] == nil {
-			carried[e.at.GPU()] = map[string]profile.Bytes{}
+		for _, d := range e.cards {
+			if carried[d.GPU.ID] == nil {
+				carried[d.GPU.ID] = map[string]profile.Bytes{}
+			}
+			carried[d.GPU.ID][e.task.ID] = e.at.Reserved
 		}
-		carried[e.at.GPU()][e.task.ID] = e.at.Reserved
 	}
 	snapshot := b.ledger.Snapshot()
 	if len(snapshot.GPUs) != len(b.cards) {

@@ -1,6 +1,7 @@
 package books_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -64,6 +65,12 @@ func (w *world) create(t *rapid.T) {
 	}
 	pod := taskPod(w.next, set...)
 	pod.Namespace = rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "namespace")
+	if rapid.IntRange(0, 2).Draw(t, "gang") == 0 {
+		pod.Annotations[api.AnnotationGang], pod.Annotations[api.AnnotationGangSize] = "g", "2"
+	}
+	if rapid.IntRange(0, 5).Draw(t, "wide") == 0 {
+		pod.Annotations[api.AnnotationGPUs] = "2"
+	}
 	w.stamp(pod)
 	w.pods[pod.UID] = pod
 	w.tell(t, func() { w.planner.SetPod(pod) })
@@ -97,7 +104,33 @@ func (w *world) decide(t *rapid.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.whole(t, r.Decisions)
 	w.writes = append(w.writes, r.Decisions...)
+}
+
+// whole demands that what is decided of a gang makes it whole, or goes on with one that
+// has begun.
+func (w *world) whole(t *rapid.T, decisions []books.Decision) {
+	n := map[string]int{}
+	for i := range decisions {
+		if pod := decisions[i].Pod; pod.Annotations[api.AnnotationGang] != "" {
+			n[pod.Namespace]++
+		}
+	}
+	for i := range w.writes { // those under way count
+		if pod := w.writes[i].Pod; pod.Annotations[api.AnnotationGang] != "" && n[pod.Namespace] > 0 {
+			n[pod.Namespace]++
+		}
+	}
+	for ns, k := range n {
+		begun := false
+		for _, pod := range w.pods {
+			begun = begun || pod.Namespace == ns && pod.Annotations[api.AnnotationGang] != "" && pod.Annotations[api.AnnotationGPU] != ""
+		}
+		if k < 2 && !begun && len(w.late) == 0 {
+			t.Fatalf("one pod of the gang in %s is placed alone", ns)
+		}
+	}
 }
 
 // write does one of the writes under way, as the API server would.
@@ -194,8 +227,13 @@ func (w *world) check(t *rapid.T) {
 	}
 	on := map[string][]*corev1.Pod{}
 	for _, pod := range w.pods {
-		if gpu := pod.Annotations[api.AnnotationGPU]; gpu != "" {
+		at, _, err := api.ReadPlacement(pod.Annotations)
+		w.must(t, err)
+		for _, gpu := range at.GPUs() {
 			on[gpu] = append(on[gpu], pod)
+		}
+		if at.Node != "" && strconv.Itoa(len(at.GPUs())) != cmp.Or(pod.Annotations[api.AnnotationGPUs], "1") {
+			t.Fatalf("%s has %s and asks for %s", pod.Name, at.GPU(), pod.Annotations[api.AnnotationGPUs])
 		}
 	}
 	for gpu, list := range on {
@@ -205,6 +243,8 @@ func (w *world) check(t *rapid.T) {
 			w.must(t, err)
 			sum += p.Reserved
 			alone := pod.Annotations[api.AnnotationAlone] != "" || pod.Annotations[api.AnnotationProfile] == "" || pod.Annotations[api.AnnotationProfile] == "nobody"
+			gang := pod.Annotations[api.AnnotationGang] != "" || pod.Annotations[api.AnnotationGPUs] != "" // the world has one in each namespace
+			alone = alone || gang != (list[0].Annotations[api.AnnotationGang] != "" || list[0].Annotations[api.AnnotationGPUs] != "")
 			if len(list) > 1 && alone || pod.Namespace != list[0].Namespace {
 				t.Fatalf("%s holds %d tasks, of which %s must not share: %v", gpu, len(list), pod.Name, pod.Annotations)
 			}

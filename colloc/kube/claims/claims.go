@@ -23,7 +23,7 @@ import (
 const Template = "colloc"
 
 const (
-	request  = "gpu"    // name of the one request of a claim
+	request  = "gpu"    // name of the one request of a claim; of several with a number
 	capacity = "memory" // what of the device is counted
 )
 
@@ -56,7 +56,8 @@ func ours(c *resourcev1.ResourceClaim) bool {
 	return c.Labels[api.LabelTask] == api.True && pod != nil && pod.Kind == "Pod" && strings.HasPrefix(c.Name, prefix(pod.UID))
 }
 
-// For returns the claim of a pod that is placed. It belongs to the pod and goes with it.
+// For returns the claim of a pod that is placed, with a request for each of its devices.
+// It belongs to the pod and goes with it.
 // The reservation is rounded up to whole MiB, the steps in which drivers count memory.
 func For(pod *corev1.Pod, at api.Placement) (*resourcev1.ResourceClaim, error) {
 	entry, ok := Entry(pod)
@@ -64,29 +65,38 @@ func For(pod *corev1.Pod, at api.Placement) (*resourcev1.ResourceClaim, error) {
 		return nil, ErrNoEntry
 	}
 	yes := true
-	mib := (at.Reserved + profile.MiB - 1) / profile.MiB * profile.MiB
 	return &resourcev1.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: Name(pod, at), Labels: map[string]string{api.LabelTask: api.True},
 			Annotations:     map[string]string{resourcev1.PodResourceClaimAnnotation: entry, api.AnnotationGPU: at.GPU()},
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID, Controller: &yes}},
 		},
-		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{
+		Spec: resourcev1.ResourceClaimSpec{Devices: resourcev1.DeviceClaim{Requests: requests(at)}},
+	}, nil
+}
+
+// requests asks for each device of a placement by an expression that it fulfils and no
+// other.
+func requests(at api.Placement) []resourcev1.DeviceRequest {
+	mib := (at.Reserved + profile.MiB - 1) / profile.MiB * profile.MiB
+	uuids := strings.Split(at.Address, ",")
+	list := make([]resourcev1.DeviceRequest, len(uuids))
+	for i, uuid := range uuids {
+		list[i] = resourcev1.DeviceRequest{
 			Name: request,
 			Exactly: &resourcev1.ExactDeviceRequest{
 				DeviceClassName: nodes.Driver,
-				Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: device(at)}}},
+				Selectors:       []resourcev1.DeviceSelector{{CEL: &resourcev1.CELDeviceSelector{Expression: fmt.Sprintf("device.attributes[%q].uuid == %q", nodes.Driver, uuid)}}},
 				Capacity: &resourcev1.CapacityRequirements{Requests: map[resourcev1.QualifiedName]resource.Quantity{
 					capacity: *resource.NewQuantity(int64(mib), resource.BinarySI),
 				}},
 			},
-		}}}},
-	}, nil
-}
-
-// device is the expression that the chosen device fulfils and no other.
-func device(at api.Placement) string {
-	return fmt.Sprintf("device.attributes[%q].uuid == %q", nodes.Driver, at.Address)
+		}
+		if len(uuids) > 1 {
+			list[i].Name = fmt.Sprintf("%s-%d", request, i)
+		}
+	}
+	return list
 }
 
 // Missing reports whether a pod that is placed does not point to the claim of its

@@ -77,7 +77,8 @@ type Controller struct {
 	said   sync.Map // UID of a pod to the reason that its condition has
 	// UID of a pod to the name of its claim, which it may not be seen to point to yet.
 	claimed sync.Map
-	retries sync.Map // UID of a pod to the retry of its claim
+	retries sync.Map           // UID of a pod to the retry of its claim
+	broken  map[types.UID]bool // pods that were told that their gang lacks others
 }
 
 // New returns a Controller.
@@ -282,11 +283,27 @@ func (c *Controller) mend(ctx context.Context) {
 	for _, b := range c.config.Books.Stuck() {
 		c.once(b.Pod.UID, func() { c.leave(ctx, &b) })
 	}
+	c.lament()
 	for _, r := range c.config.Books.Unsaid() {
 		if c.news(r.Pod, r.Reason) {
 			c.start(func() { c.say(ctx, r.Pod, pods.Condition(r.Reason == books.Placed, r.Reason, r.Text)) })
 		}
 	}
+}
+
+// lament tells pods whose gangs lack others, once until they are whole.
+func (c *Controller) lament() {
+	now := map[types.UID]bool{}
+	for _, r := range c.config.Books.Broken() {
+		if now[r.Pod.UID] = true; c.broken[r.Pod.UID] {
+			continue
+		}
+		c.config.Log.Warn("gang broken", "pod", r.Pod.Namespace+"/"+r.Pod.Name, "text", r.Text)
+		if c.config.Events != nil {
+			c.config.Events.Event(r.Pod, corev1.EventTypeWarning, r.Reason, r.Text)
+		}
+	}
+	c.broken = now
 }
 
 // once does something about a pod in the background, unless mend is at work with it.

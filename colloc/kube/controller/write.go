@@ -137,7 +137,7 @@ func same(was, now *corev1.Pod) bool {
 // demand are the annotations that a decision rests on.
 func demand(pod *corev1.Pod) map[string]string {
 	d := map[string]string{}
-	for _, name := range []string{api.AnnotationProfile, api.AnnotationMemory, api.AnnotationMaxSlowdown, api.AnnotationAlone} {
+	for _, name := range []string{api.AnnotationProfile, api.AnnotationMemory, api.AnnotationMaxSlowdown, api.AnnotationAlone, api.AnnotationGPUs, api.AnnotationGangSize, api.AnnotationGang} {
 		if value, set := pod.Annotations[name]; set {
 			d[name] = value
 		}

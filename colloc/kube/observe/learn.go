@@ -24,6 +24,9 @@ func (o *Observer) learn(ctx context.Context, s *books.Set, w *watched, now time
 	if now.Sub(w.taught) < o.config.Window {
 		return
 	}
+	if s.Members[0].Gang { // one card does not tell of a task that has others
+		return
+	}
 	if len(s.Members) == 1 {
 		w.taught = now
 		o.measure(ctx, s, now)

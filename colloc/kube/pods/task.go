@@ -83,7 +83,7 @@ func Task(pod *corev1.Pod, known Known, tenancy Tenancy) (t colloc.Task, note st
 	}
 	t = colloc.Task{
 		ID: string(pod.UID), Profile: known.Profile, Elsewhere: known.Elsewhere, Reserved: d.Memory,
-		MaxSlowdown: d.MaxSlowdown, Alone: d.Alone, GPUs: 1,
+		MaxSlowdown: d.MaxSlowdown, Alone: d.Alone, GPUs: d.Width(),
 	}
 	t.Labels, t.Only = tenancy.labels(pod.Namespace)
 	if pod.Spec.Priority != nil {
@@ -114,7 +114,7 @@ func kind(namespace string, t *colloc.Task, named, version string) string {
 	}
 	return strings.Join([]string{
 		namespace, named, version, strconv.FormatInt(int64(t.Reserved), 36),
-		strconv.FormatFloat(t.MaxSlowdown, 'g', -1, 64), strconv.FormatBool(t.Alone),
+		strconv.FormatFloat(t.MaxSlowdown, 'g', -1, 64), strconv.FormatBool(t.Alone), strconv.Itoa(t.GPUs),
 	}, "|")
 }
 

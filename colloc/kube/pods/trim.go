@@ -28,7 +28,8 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 		out.OwnerReferences = []metav1.OwnerReference{*owner}
 	}
 	out.Spec.SchedulingGates, out.Spec.NodeSelector, out.Spec.Tolerations = pod.Spec.SchedulingGates, pod.Spec.NodeSelector, pod.Spec.Tolerations
-	out.Spec.Priority, out.Spec.ResourceClaims = pod.Spec.Priority, pod.Spec.ResourceClaims
+	out.Spec.Priority, out.Spec.PreemptionPolicy, out.Spec.ResourceClaims = pod.Spec.Priority, pod.Spec.PreemptionPolicy, pod.Spec.ResourceClaims
+	out.Spec.SchedulingGroup = pod.Spec.SchedulingGroup
 	out.Status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
 	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
 		out.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{

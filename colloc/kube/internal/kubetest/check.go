@@ -93,6 +93,7 @@ func Check(ctx context.Context, client kubernetes.Interface, rules Rules) (*Repo
 	for i := range pods.Items {
 		ch.pod(&pods.Items[i])
 	}
+	ch.gangs(pods.Items)
 	if err := ch.claims(ctx, client, pods.Items); err != nil {
 		return nil, err
 	}
@@ -163,12 +164,19 @@ func (ch *checker) pod(p *corev1.Pod) {
 		ch.faultf("%s: not gated and on no GPU", name)
 		return
 	}
-	node, _, _ := strings.Cut(card, "/")
+	node, devices, _ := strings.Cut(card, "/")
 	if p.Spec.NodeName != "" && p.Spec.NodeName != node {
 		ch.faultf("%s: decided for %s and bound to %s", name, card, p.Spec.NodeName)
 	}
-	if _, ok := ch.memory[card]; !ok && (p.Spec.NodeName == "" || ch.nodes[p.Spec.NodeName]) {
-		ch.faultf("%s: on %s, which does not exist", name, card)
+	cards := strings.Split(devices, ",")
+	for i, device := range cards {
+		cards[i] = node + "/" + device
+		if _, ok := ch.memory[cards[i]]; !ok && (p.Spec.NodeName == "" || ch.nodes[p.Spec.NodeName]) {
+			ch.faultf("%s: on %s, which does not exist", name, cards[i])
+		}
+	}
+	if want := width(p); len(cards) != want {
+		ch.faultf("%s: asks for %d GPUs and is on %s", name, want, card)
 	}
 	if n, err := strconv.ParseInt(p.Annotations[api.AnnotationReserved], 10, 64); err != nil || n <= 0 {
 		ch.faultf("%s: reserves %q bytes", name, p.Annotations[api.AnnotationReserved])
@@ -182,7 +190,9 @@ func (ch *checker) pod(p *corev1.Pod) {
 	if !placed {
 		ch.Untold = append(ch.Untold, name)
 	}
-	ch.on[card] = append(ch.on[card], p)
+	for _, c := range cards {
+		ch.on[c] = append(ch.on[c], p)
+	}
 }
 
 // card looks at all pods of a card together.
@@ -197,6 +207,9 @@ func (ch *checker) card(name string, pods []*corev1.Pod) {
 			ch.faultf("%s: %s/%s wants or has to be alone", name, p.Namespace, p.Name)
 		}
 		for _, q := range pods[:i] {
+			if (width(p) > 1 || gangOf(p) != "") != (width(q) > 1 || gangOf(q) != "") {
+				ch.faultf("%s: %s/%s shares with a gang", name, p.Namespace, p.Name)
+			}
 			if p.Namespace != q.Namespace && (ch.rules.MayShare == nil || !ch.rules.MayShare(p.Namespace, q.Namespace)) {
 				ch.faultf("%s: %s/%s shares with namespace %s", name, p.Namespace, p.Name, q.Namespace)
 			}
@@ -208,5 +221,47 @@ func (ch *checker) card(name string, pods []*corev1.Pod) {
 	}
 	if m, ok := ch.memory[name]; ok && c.Reserved > m {
 		ch.faultf("%s: %d bytes set aside of %d: %s", name, c.Reserved, m, strings.Join(c.Pods, " "))
+	}
+}
+
+// width is how many GPUs a pod asks for.
+func width(p *corev1.Pod) int {
+	n, err := strconv.Atoi(p.Annotations[api.AnnotationGPUs])
+	if err != nil {
+		return 1
+	}
+	return n
+}
+
+// gangOf names the gang of a pod; empty is none.
+func gangOf(p *corev1.Pod) string {
+	owner := metav1.GetControllerOf(p)
+	switch {
+	case p.Annotations[api.AnnotationGangSize] == "":
+		return ""
+	case p.Annotations[api.AnnotationGang] != "":
+		return p.Namespace + "/" + p.Annotations[api.AnnotationGang]
+	case owner != nil:
+		return string(owner.UID)
+	}
+	return ""
+}
+
+// gangs looks whether each gang has all its pods without a gate, or none.
+func (ch *checker) gangs(pods []corev1.Pod) {
+	free, size := make(map[string]int), make(map[string]string)
+	for i := range pods {
+		p := &pods[i]
+		if g := gangOf(p); g != "" {
+			size[g] = p.Annotations[api.AnnotationGangSize]
+			if len(p.Spec.SchedulingGates) == 0 {
+				free[g]++
+			}
+		}
+	}
+	for _, g := range slices.Sorted(maps.Keys(free)) {
+		if strconv.Itoa(free[g]) != size[g] {
+			ch.faultf("gang %s: %d of %s pods have no gate", g, free[g], size[g])
+		}
 	}
 }

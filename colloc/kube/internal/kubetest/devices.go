@@ -5,6 +5,8 @@ package kubetest
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -104,17 +106,20 @@ func (ch *checker) claim(p *corev1.Pod, c *resourcev1.ResourceClaim) {
 		return
 	}
 	name := p.Namespace + "/" + p.Name
-	if c == nil || c.Status.Allocation == nil || len(c.Status.Allocation.Devices.Results) != 1 {
-		ch.faultf("%s: runs without a claim that holds one device", name)
+	if c == nil || c.Status.Allocation == nil || len(c.Status.Allocation.Devices.Results) == 0 {
+		ch.faultf("%s: runs without a claim that holds a device", name)
 		return
 	}
-	r := c.Status.Allocation.Devices.Results[0]
-	if card := r.Pool + "/" + r.Device; card != p.Annotations[api.AnnotationGPU] {
-		ch.faultf("%s: decided for %s, and its claim holds %s", name, p.Annotations[api.AnnotationGPU], card)
-	}
-	n := r.ConsumedCapacity["memory"]
+	var devices []string
 	reserved := resource.MustParse(p.Annotations[api.AnnotationReserved])
-	if n.Cmp(reserved) < 0 {
-		ch.faultf("%s: reserves %s, and its claim holds %s", name, reserved.String(), n.String())
+	for _, r := range c.Status.Allocation.Devices.Results {
+		devices = append(devices, r.Device)
+		if n := r.ConsumedCapacity["memory"]; n.Cmp(reserved) < 0 {
+			ch.faultf("%s: reserves %s, and its claim holds %s", name, reserved.String(), n.String())
+		}
+	}
+	slices.Sort(devices)
+	if card := c.Status.Allocation.Devices.Results[0].Pool + "/" + strings.Join(devices, ","); card != p.Annotations[api.AnnotationGPU] {
+		ch.faultf("%s: decided for %s, and its claim holds %s", name, p.Annotations[api.AnnotationGPU], card)
 	}
 }
