@@ -81,21 +81,8 @@ func (b *builder) account(raw []byte) (*row, error) {
 	if i, ok := j.Index.Get(); ok {
 		r.Raw, r.ID = r.ID, fmt.Sprintf("%d_%d", j.Array, i)
 	}
-	all, typed, most := 0, 0, 0
-	for _, g := range j.Asked {
-		switch {
-		case g.Name == "shard" || g.Name == "mps":
-			r.shares = true
-		case g.Name != "gpu":
-		case g.Type == "":
-			all += g.Count
-		default:
-			if typed += g.Count; g.Count > most {
-				most, r.Product = g.Count, g.Type
-			}
-		}
-	}
-	r.GPUs = min(max(all, typed), maxGPUs)
+	r.GPUs, r.Product, r.shares = site.CountGPUs(j.Asked)
+	r.GPUs = min(r.GPUs, maxGPUs)
 	return r, nil
 }
 

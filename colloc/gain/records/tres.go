@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
 
@@ -15,33 +16,18 @@ const maxGPUs = 1 << 16
 // "billing=8,cpu=8,gres/gpu:a100=2,gres/gpu=2,mem=64G", the type of most of them, and
 // whether there are shares of GPUs instead.
 func gpusOf(list string) (gpus int, product string, shares bool) {
-	all, typed, most := 0, 0, 0
-	for list != "" {
-		var item string
-		item, list, _ = strings.Cut(list, ",")
-		item, ok := strings.CutPrefix(item, "gres/")
-		if !ok {
+	var asked []site.Gres
+	for item := range strings.SplitSeq(list, ",") {
+		_, count, _ := strings.Cut(item, "=")
+		if n, err := strconv.Atoi(count); err != nil || n > maxGPUs || !strings.HasPrefix(item, "gres/") {
 			continue
 		}
-		name, count, _ := strings.Cut(item, "=")
-		n, err := strconv.Atoi(count)
-		if err != nil || n < 0 || n > maxGPUs {
-			continue
-		}
-		name, kind, _ := strings.Cut(name, ":")
-		switch {
-		case name == "shard" || name == "mps":
-			shares = shares || n > 0
-		case name != "gpu":
-		case kind == "":
-			all += n
-		default:
-			if typed += n; n > most {
-				most, product = n, kind
-			}
+		if h, err := site.ParseGres(item); err == nil && len(h) == 1 {
+			asked = append(asked, h[0].Gres)
 		}
 	}
-	return min(max(all, typed), maxGPUs), product, shares
+	gpus, product, shares = site.CountGPUs(asked)
+	return min(gpus, maxGPUs), product, shares
 }
 
 // used are the GPUs' part in a list of what a step used: gres/gpuutil=87,gres/gpumem=1234M.

@@ -107,21 +107,12 @@ func (r *jsonRecord) info() (JobInfo, error) {
 // used is how busy the job kept its GPUs, where jobacct_gather watches them: of its steps
 // the busiest and the largest.
 func (r *jsonRecord) used(info *JobInfo) {
-	all, typed := 0, 0 // sacct lists both "gpu" and "gpu:a100"
-	for _, g := range info.Asked {
-		switch {
-		case g.Name != "gpu":
-		case g.Type == "":
-			all += g.Count
-		default:
-			typed += g.Count
-		}
-	}
+	gpus, _, _ := CountGPUs(info.Asked)
 	for i := range r.Steps {
 		u := &r.Steps[i].Tres.Used
 		busy, ok := amountOf(u.Total, "gpuutil")
 		if ok {
-			busy /= float64(max(1, all, typed))
+			busy /= float64(max(1, gpus))
 		} else {
 			busy, ok = amountOf(u.Mean, "gpuutil")
 		}

@@ -27,6 +27,28 @@ func (g Gres) String() string {
 	return g.Name + ":" + g.Type + ":" + strconv.Itoa(g.Count)
 }
 
+// CountGPUs adds up the GPUs of a list, in which the GPUs of a type may be counted a second
+// time as GPUs, as in trackable resources. It returns their number, the type of most of
+// them, and whether there are shares of GPUs in it.
+func CountGPUs(list []Gres) (gpus int, kind string, shares bool) {
+	all, typed, most := 0, 0, 0
+	for _, g := range list {
+		switch {
+		case g.Name == "shard" || g.Name == "mps":
+			shares = shares || g.Count > 0
+		case g.Name != "gpu":
+		case g.Type == "":
+			all = min(all+g.Count, math.MaxInt32)
+		default:
+			typed = min(typed+g.Count, math.MaxInt32)
+			if g.Count > most {
+				most, kind = g.Count, g.Type
+			}
+		}
+	}
+	return max(all, typed), kind, shares
+}
+
 // Plain reports whether name and type are words as Slurm takes them: letters,
 // digits, "_", "." and "-", which stands not first.
 func (g Gres) Plain() bool { return word(g.Name) && (g.Type == "" || word(g.Type)) }

@@ -23,6 +23,7 @@ func TestParseGres(t *testing.T) {
 		{name: "shard:a100:4(IDX:0,2-3)", want: []Held{{Gres: Gres{Name: "shard", Type: "a100", Count: 4}, Index: []int{0, 2, 3}}}},
 		{name: "shard:a100:0(IDX:N/A)", want: []Held{{Gres: Gres{Name: "shard", Type: "a100", Count: 0}}}},
 		{name: "shard:a100:5(4/8,0/8,1/8)", want: []Held{{Gres: Gres{Name: "shard", Type: "a100", Count: 5}, Index: []int{0, 2}, Each: []int{4, 1}}}},
+		{name: "gpu:a100_3g.20gb:1(S:0),gpu:1g.10gb(IDX:1)", want: []Held{{Gres: Gres{Name: "gpu", Type: "a100_3g.20gb", Count: 1}}, {Gres: Gres{Name: "gpu", Type: "1g.10gb", Count: 1}, Index: []int{1}}}},
 		{name: "gres:shard:a100i1:4", want: []Held{{Gres: Gres{Name: "shard", Type: "a100i1", Count: 4}}}},
 		{name: "gres/gpu:a100=2,gres/shard=4", want: []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}}, {Gres: Gres{Name: "shard", Type: "", Count: 4}}}},
 		{name: "bandwidth:lustre:no_consume:4G", want: []Held{{Gres: Gres{Name: "bandwidth", Type: "lustre", Count: math.MaxInt32}}}},
@@ -229,5 +230,31 @@ func TestStateCluster(t *testing.T) {
 	}}}
 	if diff := cmp.Diff(want, s.Cluster()); diff != "" {
 		t.Errorf("cluster (-want +got):\n%s", diff)
+	}
+}
+
+// TestInAll: what a job asks for on all nodes together, however it says so.
+func TestInAll(t *testing.T) {
+	for _, tt := range []struct {
+		job    string
+		gpus   int
+		kind   string
+		shares bool
+	}{
+		{`"tres_per_node": "gres:gpu:a100:2", "node_count": 3`, 6, "a100", false},
+		{`"tres_per_node": "gres:gpu:2", "node_count": {"set": true, "number": 2}`, 4, "", false},
+		{`"tres_per_job": "gres:gpu:5", "node_count": 2`, 5, "", false},
+		{`"tres_per_task": "gres/gpu:v100:1", "tasks": 4, "node_count": 2`, 4, "v100", false},
+		{`"tres_per_node": "gres:shard:4"`, 0, "", true},
+		{`"tres_per_node": "gres:gpu:2147483647", "node_count": 9`, math.MaxInt32, "", false},
+		{`"cpus": 3`, 0, "", false},
+	} {
+		jobs, err := ParseJobs([]byte(`{"jobs": [{"job_id": 1, ` + tt.job + `}]}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gpus, kind, shares := CountGPUs(jobs[0].InAll); gpus != tt.gpus || kind != tt.kind || shares != tt.shares {
+			t.Errorf("%s: %d of %q, shares: %t; want %d of %q, %t", tt.job, gpus, kind, shares, tt.gpus, tt.kind, tt.shares)
+		}
 	}
 }

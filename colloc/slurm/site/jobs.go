@@ -33,6 +33,8 @@ type jsonJob struct {
 	Allocated text       `json:"tres_alloc_str"`
 	Requested text       `json:"tres_req_str"`
 	CPUs      number     `json:"cpus"`
+	NodeCount number     `json:"node_count"`
+	Tasks     number     `json:"tasks"`
 	Limit     number     `json:"time_limit"`
 	Submitted number     `json:"submit_time"`
 	Started   number     `json:"start_time"`
@@ -120,10 +122,31 @@ func (j *jsonJob) info() (JobInfo, error) {
 	if asked, err := ParseGres(string(j.PerNode)); err == nil {
 		info.Asked = gresOf(asked)
 	}
+	info.InAll = j.inAll()
 	if info.State.Holds() {
 		info.Held = j.held(len(info.Nodes))
 	}
 	return info, nil
+}
+
+// inAll is what the job asks for on all nodes together, by the first of sbatch's ways to
+// say it that it uses.
+func (j *jsonJob) inAll() []Gres {
+	for _, by := range []struct {
+		list  text
+		times number
+	}{{j.PerJob, number{1, true}}, {j.PerNode, j.NodeCount}, {j.PerTask, j.Tasks}} {
+		asked, err := ParseGres(string(by.list))
+		if err != nil || len(asked) == 0 {
+			continue
+		}
+		list := gresOf(asked)
+		for i := range list {
+			list[i].Count = int(min(int64(list[i].Count)*int64(max(1, by.times.count())), math.MaxInt32))
+		}
+		return list
+	}
+	return nil
 }
 
 // held is what the job has on each of its nodes; nil if it has nothing. Where

@@ -76,7 +76,10 @@ type JobInfo struct {
 	Required []string `json:"required,omitempty"`
 	// Asked is what it wants on each node, Held what it has: one list per
 	// entry of Nodes, nil if it has nothing.
-	Asked []Gres   `json:"asked,omitempty"`
+	Asked []Gres `json:"asked,omitempty"`
+	// InAll is what it wants on all nodes together, however it asked for it: on each node,
+	// for each task, or for the job.
+	InAll []Gres   `json:"in_all,omitempty"`
 	Held  [][]Held `json:"held,omitempty"`
 	// CPUs and Memory are those of all nodes together.
 	CPUs   int           `json:"cpus,omitempty"`

@@ -63,7 +63,7 @@ func TestParseJobsRecorded(t *testing.T) {
 	}
 	alpha := JobInfo{
 		ID: 1, Name: "alpha", User: "root", Account: "root", Partition: "main", Comment: "colloc:alpha", State: Running,
-		Nodes: []string{"g1"}, Required: []string{"g1"}, Asked: want[0].Asked, Held: want[0].Held,
+		Nodes: []string{"g1"}, Required: []string{"g1"}, Asked: want[0].Asked, InAll: want[0].Asked, Held: want[0].Held,
 		CPUs: 1, Memory: 100 * profile.MiB, Limit: 10 * time.Minute,
 		Submitted: time.Date(2026, 11, 21, 12, 49, 33, 0, time.UTC),
 		Started:   time.Date(2026, 11, 21, 12, 49, 34, 0, time.UTC), Ended: time.Date(2026, 11, 21, 12, 59, 34, 0, time.UTC),

@@ -74,12 +74,7 @@ func watched(j *site.JobInfo, on map[site.JobID][]string) (journal.Job, bool) {
 		}
 		return out, out.GPUs > 0 && !out.Started.IsZero()
 	}
-	for _, g := range j.Asked {
-		if g.Name == "gpu" {
-			out.GPUs += g.Count * max(1, len(j.Required))
-			out.Product = g.Type
-		}
-	}
+	out.GPUs, out.Product, _ = site.CountGPUs(j.InAll)
 	return out, j.State == site.Pending && out.GPUs > 0
 }
 

@@ -56,7 +56,8 @@ func TestClusterShadow(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "shadow.jsonl")
 	args := []string{"shadow", "-journal", path, "-gpu", "a100=A100-40GB"}
 	for i := range jobs {
-		c.Run("sbatch", "--gres=gpu:1", "-J", fmt.Sprint("train", i), "-o", "/dev/null", "--wrap", "sleep 5")
+		ask := []string{"--gres=gpu:1", "--gpus=1", "--gpus-per-task=1", "--gres=gpu:a100:1"}[i%4]
+		c.Run("sbatch", ask, "-n1", "-J", fmt.Sprint("train", i), "-o", "/dev/null", "--wrap", "sleep 5")
 	}
 	rounds := 0
 	slurmtest.Await(t, "all jobs are over, and were seen", func() bool {
