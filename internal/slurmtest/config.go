@@ -23,6 +23,8 @@ type Options struct {
 	Pinned bool
 	// Untyped gives the GPUs no type.
 	Untyped bool
+	// Types are those of a node's GPUs, in groups of the same, in place of GPUs.
+	Types []string
 	// Features are those of each node, g1 first; nil or too few is none.
 	Features [][]string
 	// Conf is added to slurm.conf, such as another partition.
@@ -34,6 +36,9 @@ type Options struct {
 func (o *Options) fill() {
 	if o.Nodes <= 0 {
 		o.Nodes = 2
+	}
+	if o.Types != nil {
+		o.GPUs = len(o.Types)
 	}
 	if o.GPUs <= 0 {
 		o.GPUs = 8
@@ -52,6 +57,14 @@ func (o *Options) gres(dir string) (node, conf string) {
 	var lines, list []string
 	device := filepath.Join(dir, "gpu")
 	switch {
+	case o.Types != nil:
+		for i := 0; i < len(o.Types); {
+			first, kind := i, o.Types[i]
+			for ; i < len(o.Types) && o.Types[i] == kind; i++ {
+				lines = append(lines, fmt.Sprintf("Name=gpu Type=%s File=%s%d Flags=nvidia_gpu_env", kind, device, i))
+			}
+			list = append(list, fmt.Sprintf("gpu:%s:%d", kind, i-first))
+		}
 	case o.Pinned:
 		for _, name := range o.names() {
 			for i := range o.GPUs {

@@ -37,6 +37,13 @@ type Device struct {
 	Waiting []JobID `json:"waiting,omitempty"`
 }
 
+// Numbered reports whether the type is that of one GPU of a node, such as a100i3, and not
+// that of a kind of GPU.
+func (d *Device) Numbered() bool {
+	_, numbered := cutNumber(d.Type)
+	return d.Pinned && numbered
+}
+
 // ID returns node/index, "g1/3": the ID of the GPU in plans.
 func (d *Device) ID() string { return d.Node + "/" + strconv.Itoa(d.Index) }
 

@@ -14,8 +14,8 @@ import (
 type GPUOptions struct {
 	// Models names the product of a type, as [profile.LookupGPU] knows it:
 	// {"a100": "A100-40GB"}. A type that is not listed is looked up by itself,
-	// without the digits of a pinned one ("a100i3" is "a100"), and by the
-	// node's features.
+	// without the digits of a pinned one ("a100i3" is "a100") and without the
+	// profile of a MIG instance, and by the node's features.
 	Models map[string]string
 	// Mechanisms are the allowed ways to share; nil is time-slicing for GPUs
 	// with shards, MPS for those with mps, and none for others.
@@ -98,16 +98,16 @@ func (s *State) gpu(d *Device, n *Node, o *GPUOptions) (colloc.GPU, string) {
 }
 
 // Model returns the product of a GPU: by its type, which the options or the
-// catalogue know, or by one of its node's features.
+// catalogue know, or by one of its node's features. Of a MIG instance, whose type ends
+// with its profile ("1g.10gb", "a100_3g.20gb"), it is the card's, with the instance's
+// name and memory, such as "A100-80GB MIG 1g.10gb".
 func (o *GPUOptions) Model(d *Device, n *Node) (profile.GPUModel, bool) {
-	kind := d.Type
-	base, pinned := strings.CutSuffix(strings.TrimRight(kind, "0123456789"), "i")
-	if !pinned {
-		base = kind
-	}
-	for _, k := range []string{kind, base} {
+	kind, slice := cutSlice(d.Type)
+	base, _ := cutNumber(kind)
+	for _, k := range []string{d.Type, kind, base} {
 		if name, ok := o.Models[k]; ok {
-			return profile.LookupGPU(name)
+			m, known := profile.LookupGPU(name)
+			return sliced(m, known, slice)
 		}
 	}
 	for _, k := range append([]string{kind, base}, n.Features...) {
@@ -115,10 +115,45 @@ func (o *GPUOptions) Model(d *Device, n *Node) (profile.GPUModel, bool) {
 			continue
 		}
 		if m, ok := profile.LookupGPU(k); ok {
-			return m, true
+			return sliced(m, true, slice)
 		}
 	}
 	return profile.GPUModel{}, false
+}
+
+// cutNumber takes the number from the type of a pinned GPU: "a100i3" is "a100".
+func cutNumber(kind string) (base string, numbered bool) {
+	base, numbered = strings.CutSuffix(strings.TrimRight(kind, "0123456789"), "i")
+	if !numbered || base == "" {
+		return kind, false
+	}
+	return base, true
+}
+
+// cutSlice takes the profile of a MIG instance from its type: "a100_3g.20gb" is "a100" and
+// "3g.20gb".
+func cutSlice(kind string) (card, slice string) {
+	dot := strings.LastIndex(kind, "g.")
+	if dot < 1 || kind[dot-1] < '1' || kind[dot-1] > '9' || !strings.HasSuffix(kind, "gb") {
+		return kind, ""
+	}
+	if memory := kind[dot+len("g.") : len(kind)-len("gb")]; memory == "" || strings.Trim(memory, "0123456789") != "" {
+		return kind, ""
+	}
+	return strings.TrimRight(kind[:dot-1], "_-."), kind[dot-1:]
+}
+
+// sliced is the model of an instance of a card; a card without such a profile has none.
+func sliced(card profile.GPUModel, known bool, slice string) (profile.GPUModel, bool) {
+	if slice == "" || !known {
+		return card, known
+	}
+	i := slices.IndexFunc(card.MIG, func(p profile.MIGProfile) bool { return p.Name == slice })
+	if i < 0 {
+		return profile.GPUModel{}, false
+	}
+	card.Name, card.Memory = card.Name+" MIG "+slice, card.MIG[i].Memory
+	return card, true
 }
 
 func (o *GPUOptions) mechanisms(d *Device) []profile.Mechanism {

@@ -93,7 +93,7 @@ func offers(state *site.State, memory profile.Bytes, o *site.GPUOptions, suits f
 			list = &large
 		}
 		kind := d.Type
-		if d.Pinned { // such a type is one GPU of a node
+		if d.Numbered() { // such a type is one GPU of a node
 			kind = ""
 		}
 		i := slices.IndexFunc(*list, func(w offer) bool { return w.gpu.Name == model.Name && w.kind == kind })

@@ -39,7 +39,7 @@ func (s *sweep) kinds(state *site.State) []kind {
 				list = append(list, kind{gres: gres})
 			}
 			products[gres][model.Name] = true
-			products[gres][""] = products[gres][""] || !known || gres != "" && d.Pinned // such a type is one GPU of a node
+			products[gres][""] = products[gres][""] || !known || gres != "" && d.Numbered() // such a type is one GPU of a node
 			k := &list[slices.IndexFunc(list, func(k kind) bool { return k.gres == gres })]
 			k.model, k.count = model, k.count+1
 			k.cpus, k.memory = max(k.cpus, n.CPUs), max(k.memory, n.Memory)

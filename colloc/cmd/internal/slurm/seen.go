@@ -123,6 +123,9 @@ func (e *entry) measuredOn(product string) bool {
 	if e.Solo == nil {
 		return false
 	}
+	if (&profile.GPUModel{Name: product}).Sliced() {
+		return false // a part of a card is no card
+	}
 	alone, ok := e.Solo.Product()
 	here, known := profile.LookupGPU(product)
 	return ok && known && alone.Canonical() == here.Canonical()

@@ -35,7 +35,7 @@ func (p *program) follow(ctx context.Context, args []string) error {
 	if err := p.parse(f, args, aboutWatch); err != nil {
 		return err
 	}
-	d, err := in.open()
+	d, err := p.open(in)
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 		p.compare(set.GPU, member, out)
 	}
 	set.Learned = true
-	if !useful {
+	if !useful || (&profile.GPUModel{Name: set.Product}).Sliced() { // a MIG instance shows nothing of its card
 		return false, nil
 	}
 	if err := d.models.Planner.Observe(o); err != nil {
