@@ -37,7 +37,15 @@ func (b *body) head(about string, steps, mps bool) {
 	if b.scratch() {
 		quit += "  rm -rf -- \"${scratch?}\"\n"
 	}
-	b.printf(frameHead, pass, quit)
+	caught := []string{"USR1"} // anybody may send it
+	if warning := b.options.Request.signal(); !slices.Contains([]string{"USR1", "INT", "TERM"}, warning) {
+		caught = append(caught, warning)
+	}
+	var traps strings.Builder
+	for _, s := range caught {
+		fmt.Fprintf(&traps, "trap 'pass %s 0' %[1]s\n", s)
+	}
+	b.printf(frameHead, pass, quit, strings.Join(caught, " ")+" INT TERM", traps.String())
 	if b.scratch() {
 		b.printf("\nscratch=$(mktemp -d %s/colloc.XXXXXX) || exit 1\nexport scratch\n", path(b.options.Scratch))
 	}

@@ -16,16 +16,31 @@ const (
 // on while it is started only, because with it wait would return for a task
 // that is merely stopped.
 const frameHead = `
-pids=() names=() signals=0 last='' told=0 stopped=0 failed=0
+pids=() names=() marks=() signals=0 last='' told=0 stopped=0 failed=0
+
+# once LOG COMMAND...: what ended well before Slurm put the job back is not done again.
+once() {
+  local ended=$1.${SLURM_JOB_ID:-0}.ended code
+  if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then
+    : >"$1" || return
+    rm -f -- "$ended"
+  fi
+  [ ! -e "$ended" ] || return 0
+  trap : %[3]s
+  ("${@:2}") >>"$1" 2>&1 </dev/null
+  code=$?
+  [ "$code" -ne 0 ] || [ ! -f "$1" ] || : >"$ended"
+  return "$code"
+}
 
 # start LOG NAME COMMAND...: runs a task in the background.
 start() {
   [ "$stopped" -eq 0 ] || return
   local before=$signals
   set -m
-  "${@:3}" >"$1" 2>&1 </dev/null &
+  once "$1" "${@:3}" &
   set +m
-  pids+=("$!") names+=("$2")
+  pids+=("$!") names+=("$2") marks+=("$1.${SLURM_JOB_ID:-0}.ended")
   # a signal may have come before the task was on the list
   [ "$before" -eq "$signals" ] || [ "$told" -eq "${#pids[@]}" ] || kill -s "$last" -- "-$!"
 }
@@ -34,7 +49,7 @@ start() {
 pass() {
   signals=$((signals + 1)) last=$1 told=${#pids[@]}
   [ "$2" -eq 0 ] || stopped=$2
-%s}
+%[1]s}
 
 # gone PID: waits until its process group is empty, 30 s at most as Slurm does.
 gone() {
@@ -50,10 +65,9 @@ clean() {
   for pid in "${pids[@]}"; do
     kill -s KILL -- "-$pid" 2>/dev/null
   done
-%s}
+%[2]s}
 
-trap 'pass USR1 0' USR1
-trap 'pass INT 130' INT
+%[4]strap 'pass INT 130' INT
 trap 'pass TERM 143' TERM
 trap clean EXIT
 `
@@ -101,12 +115,14 @@ for i in "${!pids[@]}"; do
     wait "${pids[i]}"
     code=$?
   done
+  [ ! -e "${marks[i]}" ] || code=0 # whatever a signal did to who wrote it
   [ "$stopped" -eq 143 ] || kill -s TERM -- "-${pids[i]}" 2>/dev/null
   gone "${pids[i]}"
   printf 'colloc: exit %d: %q\n' "$code" "${names[i]}"
   [ "$failed" -ne 0 ] || failed=$code
 done
 [ "$stopped" -eq 0 ] || failed=$stopped
+[ "$failed" -ne 0 ] || rm -f -- "${marks[@]}" # else Slurm may begin it again
 exit "$failed"
 `
 
@@ -121,6 +137,17 @@ if [ "${#gpus[@]}" -lt %d ] || [ "${gpus[0]}" = NoDevFiles ]; then
   exit 1
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID # count them as Slurm does
+`
+
+// frameRoom is for a GPU that jobs share: where slurmctld forgot them when it restarted,
+// it gives away shares of a GPU that is full. What nvidia-smi does not say is not held
+// against the job; %d is how many MiB it needs.
+const frameRoom = `
+free=$(nvidia-smi --id="${gpus[0]}" --query-gpu=memory.free --format=csv,noheader,nounits 2>/dev/null)
+if [[ $free =~ ^[0-9]+$ && $free -lt %d ]]; then
+  echo "` + noDevice + `%[1]d MiB of GPU ${gpus[0]}, which has $free" >&2
+  exit 1
+fi
 `
 
 // frameStep starts a task's function as a job step. It travels in the
@@ -176,4 +203,4 @@ quit() {
 // frameArrays are the script's arrays, which bash does not export.
 //
 //nolint:gochecknoglobals // read-only
-var frameArrays = []string{"pids", "names", "daemons", "gpus"}
+var frameArrays = []string{"pids", "names", "marks", "daemons", "gpus"}

@@ -1,9 +1,11 @@
 package script
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -45,16 +47,20 @@ type Request struct {
 	// Time is the limit, rounded up to whole seconds; Slurm itself counts in
 	// minutes.
 	Time time.Duration `json:"time_ns,omitempty"`
-	// Warn asks for the signal USR1 this long before Time is over, sent to the
-	// script alone, which passes it on to its tasks. Slurm may be a minute
-	// early.
+	// Warn asks for Signal this long before Time is over, sent to the script alone,
+	// which passes it on to its tasks. Slurm may be a minute early. Where the site
+	// has PreemptParameters=send_user_signal, it comes before a preemption, too. 0 is
+	// no signal, or a minute if Signal is set.
 	Warn time.Duration `json:"warn_ns,omitempty"`
+	// Signal is which one; empty is USR1. It is one of [Signals].
+	Signal string `json:"signal,omitempty"`
 	// Output is the file for what the script itself prints; Slurm replaces
 	// patterns such as %j.
 	Output string `json:"output,omitempty"`
 	// Array are the indices of a job array: "0-9%2".
 	Array string `json:"array,omitempty"`
-	// Requeue lets Slurm start the job anew after preemption or a node failure.
+	// Requeue lets Slurm start the job anew after preemption or a node failure. Tasks
+	// that ended well by then do not run again, and logs are added to.
 	Requeue bool `json:"requeue,omitempty"`
 	// Exclusive asks for nodes that no other job uses.
 	Exclusive bool `json:"exclusive,omitempty"`
@@ -129,13 +135,13 @@ func (r *Request) options() ([]option, error) {
 	}
 	add("gres", "Gres", gres)
 	add("time", "Time", clock(r.Time))
-	if r.Warn > 0 {
-		list = append(list, option{"signal", "B:USR1@" + strconv.FormatInt(seconds(r.Warn), 10)})
+	if warn := r.warn(); warn > 0 {
+		list = append(list, option{"signal", "B:" + r.signal() + "@" + strconv.FormatInt(seconds(warn), 10)})
 	}
 	add("output", "Output", r.Output)
 	add("array", "Array", r.Array)
 	if r.Requeue {
-		list = append(list, option{"requeue", ""})
+		list = append(list, option{"requeue", ""}, option{"open-mode", "append"}) // what the first run said counts, too
 	}
 	if r.Exclusive {
 		list = append(list, option{"exclusive", ""})
@@ -166,10 +172,31 @@ func (r *Request) checkNumbers() []error {
 	if r.Warn < 0 || seconds(r.Warn) > math.MaxUint16 {
 		errs = append(errs, fmt.Errorf("slurm: request: Warn is %v, want at most %d s, or 0 for no signal", r.Warn, math.MaxUint16))
 	}
-	if r.Warn > 0 && r.Time > 0 && r.Warn >= r.Time {
-		errs = append(errs, fmt.Errorf("slurm: request: Warn is %v, which is no less than Time, %v", r.Warn, r.Time))
+	if r.warn() > 0 && r.Time > 0 && r.warn() >= r.Time {
+		errs = append(errs, fmt.Errorf("slurm: request: Warn is %v, which is no less than Time, %v", r.warn(), r.Time))
+	}
+	if r.Signal != "" && !slices.Contains(Signals(), r.Signal) {
+		errs = append(errs, fmt.Errorf("slurm: request: Signal is %q, want one of %s: no other can be passed on to tasks", r.Signal, strings.Join(Signals(), ", ")))
 	}
 	return errs
+}
+
+// Signals are those that can warn a job: Slurm knows them by name, and a program can
+// catch them. CONT is none, as Slurm itself sends it before TERM. After TERM and INT the
+// script ends with its tasks, after the others it goes on.
+func Signals() []string {
+	return []string{"USR1", "USR2", "HUP", "INT", "QUIT", "ABRT", "ALRM", "TERM", "URG"}
+}
+
+// signal is Signal or its default.
+func (r *Request) signal() string { return cmp.Or(r.Signal, "USR1") }
+
+// warn is Warn, or Slurm's own default where a Signal alone is asked for.
+func (r *Request) warn() time.Duration {
+	if r.Signal != "" && r.Warn == 0 {
+		return time.Minute
+	}
+	return r.Warn
 }
 
 func gresList(list []site.Gres) (string, error) {

@@ -22,7 +22,8 @@ import (
 // Slurm does, and becomes the command.
 const stubSrun = `#!/bin/bash
 echo "$*" >>"$STUBS/srun.log"
-echo $$ >>"$STUBS/steps"
+read -r _ _ _ _ group _ </proc/$$/stat
+echo "$group" >>"$STUBS/steps"
 while [[ $1 == --* ]]; do shift; done
 CUDA_VISIBLE_DEVICES=by-srun exec -- "$@"
 `
@@ -73,6 +74,14 @@ func newBench(t *testing.T, job Job, env ...string) *bench {
 	if err := syscall.Mkfifo(filepath.Join(b.dir, "up"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	b.start(env...)
+	return b
+}
+
+// start starts the script.
+func (b *bench) start(env ...string) {
+	b.t.Helper()
+	t := b.t
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +104,6 @@ func newBench(t *testing.T, job Job, env ...string) *bench {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	return b
 }
 
 // end waits for the script, checks its exit code and that nothing is left: no
@@ -242,6 +250,10 @@ func TestScriptSignals(t *testing.T) {
 		{name: "INT", tasks: []Task{sh("a", saves("INT", 3))}, signal: syscall.SIGINT, want: 130},
 		{name: "USR1: saves and ends well", tasks: []Task{sh("a", saves("USR1", 0))}, signal: syscall.SIGUSR1, saved: "saved\n"},
 		{name: "USR1: saves and fails later", tasks: []Task{sh("a", saves("USR1", 6))}, signal: syscall.SIGUSR1, want: 6, saved: "saved\n"},
+		{name: "USR2", tasks: []Task{sh("a", saves("USR2", 0))}, o: Options{Request: Request{Signal: "USR2"}}, signal: syscall.SIGUSR2, saved: "saved\n"},
+		{name: "HUP, steps", tasks: []Task{sh("a", saves("HUP", 6))}, o: Options{Steps: true, Request: Request{Signal: "HUP"}}, signal: syscall.SIGHUP, want: 6, saved: "saved\n"},
+		{name: "USR1 beside another", tasks: []Task{sh("a", saves("USR1", 0))}, o: Options{Request: Request{Signal: "URG"}}, signal: syscall.SIGUSR1, saved: "saved\n"},
+		{name: "TERM as the warning", tasks: []Task{sh("a", graceful)}, o: Options{Request: Request{Signal: "TERM"}}, signal: syscall.SIGTERM, want: 143, saved: "saved\n"},
 		{name: "USR1: unknown to the task", tasks: []Task{sh("a", forEver)}, signal: syscall.SIGUSR1, want: 138},
 	}
 	for _, tt := range tests {
@@ -258,6 +270,65 @@ func TestScriptSignals(t *testing.T) {
 				t.Errorf("tasks saved %q, want %q", b.file("saved"), tt.saved)
 			}
 		})
+	}
+}
+
+// A job whose share Slurm gave away a second time does not begin beside those that fill
+// the GPU, as far as nvidia-smi can tell.
+func TestScriptRoom(t *testing.T) {
+	for _, tt := range []struct {
+		smi  string // what it does
+		want int
+	}{
+		{"echo 4096", 0},
+		{"echo 4095", 1},
+		{"echo '[N/A]'", 0},
+		{"return 9", 0},
+	} {
+		task := sh("a", "echo ran")
+		task.GPUMemory = 4 * profile.GiB
+		set := Set{Mechanism: profile.TimeSlice, Tasks: []Task{task}, Neighbours: true}
+		job, err := Shared([]Set{set}, &Options{Setup: "nvidia-smi() { [ \"$1\" = --id=3 ] && " + tt.smi + "; }"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := newBench(t, job)
+		b.end(tt.want)
+		if _, err := os.Stat(filepath.Join(b.dir, "a.log")); (err == nil) != (tt.want == 0) || NoDevice(b.out.Bytes()) != (tt.want == 1) {
+			t.Errorf("%s: the task ran: %t; the script printed\n%s", tt.smi, err == nil, &b.out)
+		}
+	}
+}
+
+// A job that Slurm starts again does only what did not end well before, and keeps the
+// logs; one that is new begins with empty logs, whatever an old one left.
+func TestScriptAgain(t *testing.T) {
+	job, err := Shared([]Set{{Mechanism: profile.TimeSlice, Tasks: []Task{sh("a", "echo a; echo >>runs"), sh("b", `echo b $SLURM_RESTART_COUNT; until [ -e a.log.42.ended ] && [ "$(wc -l <runs)" -eq "$RUNS" ]; do sleep 0.01; done; `+saves("TERM", 9))}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t, job, "RUNS=1")
+	b.signal(1, syscall.SIGTERM)
+	b.end(143)
+	for i, tt := range []struct {
+		env, runs string
+		a, b      string
+	}{
+		{"SLURM_RESTART_COUNT=1", "RUNS=1", "a\n", "b\nb 1\n"},
+		{"SLURM_RESTART_COUNT=2", "RUNS=1", "a\n", "b\nb 1\nb 2\n"},
+		{"SLURM_RESTART_COUNT=0", "RUNS=2", "a\n", "b 0\n"},
+	} {
+		again := *b
+		again.out.Reset()
+		again.start(tt.env, tt.runs)
+		again.signal(1, syscall.SIGTERM)
+		again.end(143)
+		if first, second := b.file("a.log"), b.file("b.log"); first != tt.a || second != tt.b {
+			t.Errorf("run %d: a wrote %q, b %q; want %q, %q", i+2, first, second, tt.a, tt.b)
+		}
+		if !strings.Contains(again.out.String(), "colloc: exit 0: a\ncolloc: exit 9: b\n") {
+			t.Errorf("run %d printed\n%s", i+2, &again.out)
+		}
 	}
 }
 

@@ -15,10 +15,9 @@ type Job struct {
 	Body string
 }
 
-// NoDevice reports whether a script's output says that Slurm started the job
-// without the GPUs that it asked for, so that no task began. It happens where
-// slurmctld forgot, when it restarted, which shares of GPUs are in use (22.05 does),
-// and is no fault of the tasks.
+// NoDevice reports whether a script's output says that no task began, as Slurm started the
+// job without its GPUs, or on one that others fill. A slurmctld that restarts may forget
+// which shares of GPUs are in use (22.05 does). It is no fault of the tasks.
 func NoDevice(output []byte) bool { return bytes.Contains(output, []byte(noDevice)) }
 
 // Text returns the script for sbatch: the interpreter, the header, the body.

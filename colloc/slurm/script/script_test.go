@@ -41,6 +41,7 @@ func TestHeader(t *testing.T) {
 #SBATCH --output=log/%x-%A_%a.out
 #SBATCH --array=0-9%2
 #SBATCH --requeue
+#SBATCH --open-mode=append
 #SBATCH --exclusive
 #SBATCH --comment=colloc:x
 `

@@ -115,6 +115,9 @@ func (b *body) sets(sets []Set, about string, gpus int) {
 		}
 	}
 	b.printf(frameGPUs, gpus)
+	if s := &sets[0]; s.Neighbours && s.Tasks[0].GPUMemory >= profile.MiB {
+		b.printf(frameRoom, int64(s.Tasks[0].GPUMemory/profile.MiB))
+	}
 	b.logs(allTasks(sets))
 }
 

@@ -20,7 +20,8 @@ type Task struct {
 	Env []string
 	// Dir is where the program runs; empty is where the job runs.
 	Dir string
-	// Log is the file for what it prints, made anew, as seen from where the job runs.
+	// Log is the file for what it prints, as seen from where the job runs: made anew,
+	// and added to where Slurm starts a job again.
 	// Empty means a name made of the job's number and the task's name, in
 	// [Options].LogDir.
 	Log string
