@@ -44,6 +44,14 @@ func NewClient(c Config) *Client {
 	return &Client{config: c}
 }
 
+// Through returns a Client of the same cluster that asks slurmrestd, as [Config].REST
+// says; nil asks the commands again.
+func (c *Client) Through(r *REST) *Client {
+	other := *c
+	other.config.REST = r
+	return &other
+}
+
 // run runs a command and turns a status other than 0 into an Error.
 func (c *Client) run(ctx context.Context, cmd Command) (Output, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.config.Timeout)
@@ -69,14 +77,6 @@ func read[T any](ctx context.Context, c *Client, parse func([]byte) (T, error), 
 		err = during(cmd.String(), err)
 	}
 	return parsed, err
-}
-
-// during names the command in an Error of a parser.
-func during(command string, err error) error {
-	if e, ok := err.(*site.Error); ok { //nolint:errorlint // the parsers return it bare
-		e.Command = command
-	}
-	return err
 }
 
 // Jobs returns all jobs that the controller knows, those that ended in the last

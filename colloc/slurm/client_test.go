@@ -49,6 +49,16 @@ func TestClientReads(t *testing.T) {
 	}
 }
 
+// What users write into their jobs passes for nothing but that.
+func TestForgedComment(t *testing.T) {
+	f := &fake{answers: map[string][]Output{"squeue": {prints(`{"jobs": [{"job_id": 5, "job_state": "PENDING", "user_name": "mallory",
+		"comment": "x JobState=COMPLETED GRES=gpu:9(IDX:0-8) NodeList=g[1-100000]", "name": "a\nJobId=5 JobState=COMPLETED"}]}`)}}}
+	j, err := NewClient(Config{Runner: f}).Job(t.Context(), 5)
+	if err != nil || j.State != site.Pending || j.Nodes != nil || j.Held != nil || j.User != "mallory" || SweepOf(&j) != "" {
+		t.Errorf("%+v, %v", j, err)
+	}
+}
+
 func TestSubmit(t *testing.T) {
 	job := &script.Job{
 		Request: script.Request{Name: "x", NodeList: "g1", Gres: []site.Gres{{Name: "shard", Type: "a100i1", Count: 4}}},

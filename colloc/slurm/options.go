@@ -13,6 +13,9 @@ type SubmitOptions struct {
 	// After are jobs that must have ended, in whatever way, before this one
 	// starts.
 	After []site.JobID
+	// Singleton starts it after all jobs of the same name and user have ended that were
+	// submitted before.
+	Singleton bool
 	// Hold keeps the job from starting until [Client.Release].
 	Hold bool
 	// Dir is the working directory; empty is the caller's, or "/" through
@@ -25,8 +28,8 @@ func (o *SubmitOptions) args() []string {
 		return nil
 	}
 	var args []string
-	if len(o.After) > 0 {
-		args = append(args, "--dependency="+o.dependency())
+	if on := o.dependency(); on != "" {
+		args = append(args, "--dependency="+on)
 	}
 	if o.Hold {
 		args = append(args, "--hold")
@@ -37,15 +40,18 @@ func (o *SubmitOptions) args() []string {
 	return args
 }
 
-// dependency is After in Slurm's syntax; empty if there are none.
+// dependency is After and Singleton in Slurm's syntax; empty if there are none.
 func (o *SubmitOptions) dependency() string {
-	if len(o.After) == 0 {
-		return ""
+	var on []string
+	if len(o.After) > 0 {
+		after := []string{"afterany"}
+		for _, id := range o.After {
+			after = append(after, strconv.FormatInt(int64(id), 10))
+		}
+		on = append(on, strings.Join(after, ":"))
 	}
-	var b strings.Builder
-	b.WriteString("afterany")
-	for _, id := range o.After {
-		b.WriteString(":" + strconv.FormatInt(int64(id), 10))
+	if o.Singleton {
+		on = append(on, "singleton")
 	}
-	return b.String()
+	return strings.Join(on, ",")
 }

@@ -43,8 +43,9 @@ type REST struct {
 	User  string
 	Token Token
 	// Tokens, if set, is asked for the token of every request, in place of Token, which
-	// expires: see [FreshTokens].
-	Tokens func(context.Context) (Token, error) `json:"-"`
+	// expires: see [FreshTokens]. A request whose token is refused is sent once more,
+	// with the one that Tokens gives then.
+	Tokens func(ctx context.Context, refused Token) (Token, error) `json:"-"`
 	// Transport makes the connections; nil is one of its own for Address.
 	Transport http.RoundTripper
 }
@@ -55,7 +56,7 @@ const (
 )
 
 // request writes a request to slurmrestd; path is relative to the version.
-func (r *REST) request(ctx context.Context, method, path string, body any) (*http.Request, error) {
+func (r *REST) request(ctx context.Context, method, path string, body any, token Token) (*http.Request, error) {
 	base, err := url.Parse(r.Address)
 	if err != nil {
 		return nil, errors.New("slurm: REST: Address is no URL") // the text of err could repeat a password in it
@@ -85,11 +86,10 @@ func (r *REST) request(ctx context.Context, method, path string, body any) (*htt
 	if r.User != "" {
 		req.Header.Set("X-SLURM-USER-NAME", r.User)
 	}
-	token, err := r.token(ctx, time.Now()) //nolint:forbidigo // a token ends by the wall clock
-	if err != nil {
-		return nil, err
-	}
 	if token != "" {
+		if ip := net.ParseIP(base.Hostname()); base.Scheme == "http" && base.Hostname() != "localhost" && !ip.IsLoopback() {
+			return nil, fmt.Errorf("slurm: REST: %s: a token must not travel unencrypted: use https", base.Host)
+		}
 		req.Header.Set("X-SLURM-USER-TOKEN", string(token))
 	}
 	return req, nil
@@ -110,11 +110,31 @@ func (r *REST) transport() http.RoundTripper {
 	return t
 }
 
-// ask sends one request and returns the body of the answer.
+// ask sends one request, twice if its token is refused and another can be had, and
+// returns the body of the answer.
 func (r *REST) ask(ctx context.Context, timeout time.Duration, method, path string, body any) ([]byte, error) {
+	token, err := r.token(ctx, time.Now(), "") //nolint:forbidigo // a token ends by the wall clock
+	if err != nil {
+		return nil, err
+	}
+	text, err := r.askWith(ctx, timeout, method, path, body, token)
+	var refused *site.Error
+	if r.Tokens == nil || !errors.As(err, &refused) || refused.Code != http.StatusUnauthorized {
+		return text, err
+	}
+	fresh, err := r.token(ctx, time.Now(), token) //nolint:forbidigo // as above
+	if err != nil || fresh == token {
+		return nil, errors.Join(refused, err)
+	}
+	return r.askWith(ctx, timeout, method, path, body, fresh)
+}
+
+// askWith sends one request with a token, which is hidden in the answer should the server
+// repeat it.
+func (r *REST) askWith(ctx context.Context, timeout time.Duration, method, path string, body any, token Token) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	req, err := r.request(ctx, method, path, body)
+	req, err := r.request(ctx, method, path, body, token)
 	if err != nil {
 		return nil, err
 	}
@@ -126,24 +146,27 @@ func (r *REST) ask(ctx context.Context, timeout time.Duration, method, path stri
 	answer, err := client.Do(req)
 	if err != nil {
 		e := unreachable(Command{}, err)
-		e.Command, e.Said = name, r.hide(e.Said)
+		e.Command = name
 		return nil, e
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer))
 	if err != nil {
 		e := unreachable(Command{}, err)
-		e.Command, e.Said = name, r.hide(e.Said)
+		e.Command = name
 		return nil, e
+	}
+	if token != "" {
+		text = bytes.ReplaceAll(text, []byte(token), []byte(hiddenToken))
 	}
 	if answer.StatusCode == http.StatusOK {
 		return text, nil
 	}
-	return nil, r.failure(name, answer.StatusCode, text)
+	return nil, failure(name, answer.StatusCode, text)
 }
 
 // failure makes the Error of an answer that is no success.
-func (r *REST) failure(name string, status int, text []byte) *site.Error {
+func failure(name string, status int, text []byte) *site.Error {
 	said := site.ParseFailure(text)
 	kind := site.KindOf(said)
 	switch status {
@@ -152,15 +175,7 @@ func (r *REST) failure(name string, status int, text []byte) *site.Error {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		kind = site.ErrNoCluster
 	}
-	return &site.Error{Kind: kind, Command: name, Said: r.hide(said), Code: status}
-}
-
-// hide takes the token out of a message, should a server repeat it.
-func (r *REST) hide(s string) string {
-	if r.Token == "" {
-		return s
-	}
-	return strings.ReplaceAll(s, string(r.Token), hiddenToken)
+	return &site.Error{Kind: kind, Command: name, Said: said, Code: status}
 }
 
 func restRead[T any](ctx context.Context, r *REST, timeout time.Duration, path string, parse func([]byte) (T, error)) (T, error) {
@@ -168,17 +183,9 @@ func restRead[T any](ctx context.Context, r *REST, timeout time.Duration, path s
 	var parsed T
 	if err == nil {
 		parsed, err = parse(text)
-		err = r.during(http.MethodGet, path, err)
+		err = during("slurmrestd "+http.MethodGet+" "+path, err)
 	}
 	return parsed, err
-}
-
-// during names the request in an Error of a parser.
-func (r *REST) during(method, path string, err error) error {
-	if e, ok := err.(*site.Error); ok { //nolint:errorlint // the parsers return it bare
-		e.Command, e.Said = "slurmrestd "+method+" "+path, r.hide(e.Said)
-	}
-	return err
 }
 
 func (r *REST) cancel(ctx context.Context, timeout time.Duration, ids []site.JobID) error {

@@ -27,7 +27,7 @@ func (r *REST) submit(ctx context.Context, timeout time.Duration, j *script.Job,
 		return 0, err
 	}
 	id, err := site.ParseSubmitted(text)
-	return id, r.during(http.MethodPost, "job/submit", err)
+	return id, during("slurmrestd "+http.MethodPost+" job/submit", err)
 }
 
 // old reports whether the interface is that of 22.05 or older, where the names
@@ -54,7 +54,7 @@ func (r *REST) fields(q *script.Request, o *SubmitOptions) (jobFields, error) {
 	if _, err := q.Args(); err != nil {
 		return nil, err
 	}
-	if q.Warn > 0 {
+	if q.Warn > 0 || q.Signal != "" {
 		return nil, fmt.Errorf("slurm: REST: Warn: slurmrestd cannot ask for signals: %w", errors.ErrUnsupported)
 	}
 	if o == nil {

@@ -144,3 +144,11 @@ func unreachable(c Command, err error) *site.Error {
 	}
 	return e
 }
+
+// during names the command in an Error of a parser.
+func during(command string, err error) error {
+	if e, ok := err.(*site.Error); ok { //nolint:errorlint // the parsers return it bare
+		e.Command = command
+	}
+	return err
+}

@@ -33,19 +33,19 @@ func (t Token) Expires() (time.Time, bool) {
 }
 
 // FreshTokens returns a source for [REST].Tokens: it asks "scontrol token" for one that
-// holds for lifespan, and for another when less than a tenth of that is left. A nil
-// runner is [Exec]. It is safe for concurrent use.
-func FreshTokens(runner Runner, lifespan time.Duration) func(context.Context) (Token, error) {
+// holds for lifespan, and for another when less than a tenth of that is left or when it
+// was refused. A nil runner is [Exec]. It is safe for concurrent use.
+func FreshTokens(runner Runner, lifespan time.Duration) func(ctx context.Context, refused Token) (Token, error) {
 	if runner == nil {
 		runner = Exec{}
 	}
 	client := NewClient(Config{Runner: runner})
 	var mu sync.Mutex
 	var last Token
-	return func(ctx context.Context) (Token, error) {
+	return func(ctx context.Context, refused Token) (Token, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		if end, ok := last.Expires(); ok && time.Until(end) > lifespan/10 { //nolint:forbidigo // a token ends by the wall clock
+		if end, ok := last.Expires(); ok && last != refused && time.Until(end) > lifespan/10 { //nolint:forbidigo // a token ends by the wall clock
 			return last, nil
 		}
 		cmd := Command{Args: []string{"scontrol", "token", "lifespan=" + strconv.FormatInt(int64(lifespan/time.Second), 10)}}
@@ -62,14 +62,15 @@ func FreshTokens(runner Runner, lifespan time.Duration) func(context.Context) (T
 	}
 }
 
-// token returns what a request to slurmrestd is sent with. One that has expired is
+// token returns what a request to slurmrestd is sent with, after one that was refused,
+// or "". One that has expired is
 // [site.ErrPermission]: slurmrestd itself says nothing that could be told from a
 // controller that is down.
-func (r *REST) token(ctx context.Context, now time.Time) (Token, error) {
+func (r *REST) token(ctx context.Context, now time.Time, refused Token) (Token, error) {
 	token := r.Token
 	if r.Tokens != nil {
 		var err error
-		if token, err = r.Tokens(ctx); err != nil {
+		if token, err = r.Tokens(ctx, refused); err != nil {
 			return "", err
 		}
 	}

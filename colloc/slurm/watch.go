@@ -202,13 +202,25 @@ func (w *watcher) lost(ctx context.Context, known, now []site.JobInfo) []site.Jo
 			reported = append(reported, j)
 		}
 	}
-	w.askAccounts(ctx, lost)
+	w.client.askAccounts(ctx, lost)
 	return append(reported, lost...)
+}
+
+// Ended returns how jobs ended that the controller does not list any more, in the order of
+// ids, as the accounts say: [site.Forgotten] where there are none, or where they know of
+// no end. It asks once, and does not wait.
+func (c *Client) Ended(ctx context.Context, ids ...site.JobID) []site.JobInfo {
+	jobs := make([]site.JobInfo, len(ids))
+	for i, id := range ids {
+		jobs[i] = site.JobInfo{ID: id, State: site.Forgotten}
+	}
+	c.askAccounts(ctx, jobs)
+	return jobs
 }
 
 // askAccounts replaces what is forgotten by what the accounts have, if they can
 // be asked.
-func (w *watcher) askAccounts(ctx context.Context, lost []site.JobInfo) {
+func (c *Client) askAccounts(ctx context.Context, lost []site.JobInfo) {
 	if len(lost) == 0 {
 		return
 	}
@@ -216,7 +228,7 @@ func (w *watcher) askAccounts(ctx context.Context, lost []site.JobInfo) {
 	for i := range lost {
 		ids[i] = strconv.FormatInt(int64(lost[i].ID), 10)
 	}
-	records, err := read(ctx, w.client, site.ParseAccounting, "sacct", "--json", "--jobs="+strings.Join(ids, ","))
+	records, err := read(ctx, c, site.ParseAccounting, "sacct", "--json", "--jobs="+strings.Join(ids, ","))
 	if err != nil {
 		return // Forgotten is the answer then
 	}

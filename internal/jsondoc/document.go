@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 )
 
@@ -112,7 +113,7 @@ func (d *Document) fault(p Part, decoder *json.Decoder, err error) error {
 		at = int(syntax.Offset)
 	case errors.As(err, &kind):
 		at = int(kind.Offset)
-		err = fmt.Errorf("%s is a JSON %s, want %s", kind.Field, kind.Value, kind.Type)
+		err = fmt.Errorf("%s is a JSON %s, want %s", kind.Field, kind.Value, named(kind.Type))
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		at = len(p.Raw)
 		err = errors.New("the file ends in the middle of a value")
@@ -167,4 +168,15 @@ func (d *Document) Members(p Part) ([]Part, error) {
 		return fail(err)
 	}
 	return parts, d.end(p, decoder)
+}
+
+// named is a type in the words of who writes JSON.
+func named(t reflect.Type) string {
+	if t.Kind() != reflect.Slice {
+		return t.String()
+	}
+	if of := t.Elem(); of.PkgPath() == "" && of.Name() != "" {
+		return "a list of " + of.Name() + "s"
+	}
+	return "a list"
 }

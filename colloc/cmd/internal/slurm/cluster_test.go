@@ -62,8 +62,8 @@ func TestClusterSweep(t *testing.T) {
 }
 
 // TestClusterFull: where a stranger has all GPUs, the sweep waits in Slurm's queue,
-// runs when they are free, and a task that failed is planned again after Slurm
-// forgot it.
+// one job at a time as its limit says, when they are free, and a task that failed is
+// planned again, through slurmrestd, after Slurm forgot it.
 func TestClusterFull(t *testing.T) {
 	folder(t)
 	c := slurmtest.Start(t, slurmtest.Options{Nodes: 1, GPUs: 2, Conf: "MinJobAge=2\n"})
@@ -74,16 +74,18 @@ func TestClusterFull(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile("sweep.json", []byte(strings.ReplaceAll(string(text), "sleep 2", "exit 7")), 0o644); err != nil {
+	failing := strings.NewReplacer("sleep 2", "exit 7", `"name": "mine",`, `"format": "colloc-tasks", "version": 1, "slurm": {"name": "mine", "limit": 1,`, `"logs",`, `"logs"},`).Replace(string(text))
+	if err := os.WriteFile("sweep.json", []byte(failing), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	out, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
 	contains(t, out, "In Slurm's queue", "job 2: ", "job 3: ")
+	contains(t, c.Run("squeue", "-h", "-o", "%i %j %E"), "2 mine.0 ", "3 mine.0 singleton(unfulfilled)")
 	c.Run("scancel", stranger)
 	watched, _ := call(t, r, 1, "watch", "-sweep", "sweep.json")
 	contains(t, watched, "said last", "colloc: exit 7: bert", "COMPLETED")
 	slurmtest.Await(t, "Slurm has forgotten", func() bool { return c.Run("squeue", "-h", "-t", "all") == "" })
-	again, _ := call(t, r, 0, "submit", "-sweep", "sweep.json")
+	again, _ := call(t, r, 0, "submit", "-sweep", "sweep.json", "-rest", "unix:"+c.StartREST())
 	contains(t, again, "2 tasks failed: planned again", "1 tasks done", "job 4: ")
 }
 

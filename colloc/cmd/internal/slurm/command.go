@@ -111,7 +111,8 @@ was seen of the task alone on a GPU: gpu_busy and mem_busy are the two
 utilisations of nvidia-smi as fractions; step_time, or run_time of the whole
 task, is what its speed beside a neighbour is compared with. What is not given is
 predicted or left open. account and reservation may be given, too; warn is how long
-before its end a task gets USR1, to write a checkpoint.
+before its end, and where the site does so before a preemption, a task gets "signal"
+(USR1) to write a checkpoint; "limit" is how many jobs of the sweep run at a time.
 
 Tasks share GPUs, at most "most" (1 to 4) on one; "group" is their WANDB_RUN_GROUP,
 "scratch" a folder of the node below which each gets one of its own, "gpu_memory" what a

@@ -29,15 +29,16 @@ const (
 	cancelled              // somebody cancelled its job
 	unknown                // Slurm has forgotten the job, and its output is not there
 	turnedAway             // Slurm gave its job no GPU: it did not begin
+	displaced              // Slurm ended its job for another, or its node failed
 )
 
 // words are the fates as the record keeps them.
 func words() []string {
-	return []string{"new", "active", "done", "failed", "cancelled", "unknown", "no device"}
+	return []string{"new", "active", "done", "failed", "cancelled", "unknown", "no device", "displaced"}
 }
 
 func (f fate) String() string {
-	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again", "got no GPU from Slurm: planned again"}[f]
+	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again", "got no GPU from Slurm: planned again", "had to make room, or lost its node: planned again"}[f]
 }
 
 // MarshalText writes a word.
@@ -54,15 +55,17 @@ func (f *fate) UnmarshalText(text []byte) error {
 }
 
 // final reports whether it can no longer change.
-func (f fate) final() bool { return f == done || f == failed || f == cancelled || f == turnedAway }
+func (f fate) final() bool {
+	return f == done || f == failed || f == cancelled || f == turnedAway || f == displaced
+}
 
 // planned reports whether a task with this fate is planned.
 func (f fate) planned(again bool) bool {
-	return f == fresh || f == failed || f == turnedAway || again && (f == cancelled || f == unknown)
+	return f == fresh || f == failed || f == turnedAway || f == displaced || again && (f == cancelled || f == unknown)
 }
 
 // exitLine is what a script says of each of its tasks, in their order.
-var exitLine = regexp.MustCompile(`(?m)^colloc: exit ([0-9]+): (.*)$`)
+var exitLine = regexp.MustCompile(`(?m)^colloc: exit (-?[0-9]+): (.*)$`)
 
 // codes are the exit codes of a job's tasks as its own output tells; written says
 // whether there is one, and barred that the job had no GPU.
@@ -71,12 +74,18 @@ func (s *sweep) codes(id site.JobID) (codes []int, written, barred bool) {
 	if err != nil {
 		return nil, false, false
 	}
+	at := make(map[string]int) // of each task
 	for _, m := range exitLine.FindAllStringSubmatch(string(text), -1) {
 		code, err := strconv.Atoi(m[1])
 		if err != nil {
 			return nil, true, false
 		}
-		codes = append(codes, code)
+		k, before := at[m[2]]
+		if !before {
+			k, at[m[2]] = len(codes), len(codes)
+			codes = append(codes, 0)
+		}
+		codes[k] = code // of the last run, if Slurm put the job back
 	}
 	return codes, true, script.NoDevice(text)
 }
@@ -114,6 +123,7 @@ type past struct {
 	jobs   map[string]site.JobID
 	tries  map[string]int // how often it failed
 	turned map[string]int // how often Slurm gave its job no GPU
+	lost   map[string]int // how often its job had to make room
 	all    map[site.JobID]*site.JobInfo
 	others []string // what other sweeps and users run under the same names
 }
@@ -121,9 +131,9 @@ type past struct {
 // history finds what became of every task: from the record, where that knows the
 // end, from the jobs that Slurm knows, then from its accounts, then from what the
 // jobs themselves wrote. Ends are kept in the record.
-func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) (*past, error) {
+func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *past {
 	s, submitted := d.sweep, d.record
-	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
+	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), lost: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
 	recorded := submitted.tasks()
 	for i := range jobs {
 		j := &jobs[i]
@@ -138,9 +148,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) (*p
 			h.adopt(s, submitted, j)
 		}
 	}
-	if err := p.findLost(ctx, h, submitted); err != nil {
-		return nil, err
-	}
+	p.findLost(ctx, h, submitted)
 	h.doubt(d, recorded)
 	at := make(map[site.JobID]int)
 	for m := range submitted.members() {
@@ -160,7 +168,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) (*p
 		h.note(m.Task, m.Job, f)
 	}
 	slices.Sort(h.others)
-	return h, nil
+	return h
 }
 
 // adopt takes into the record a job of the sweep that it does not know: one of which
@@ -209,19 +217,17 @@ func (h *past) doubt(d *desk, recorded map[site.JobID][]string) {
 }
 
 // findLost asks for the jobs of the record that Slurm does not list.
-func (p *program) findLost(ctx context.Context, h *past, submitted *record) error {
+func (p *program) findLost(ctx context.Context, h *past, submitted *record) {
 	var lost []site.JobID
 	for m := range submitted.members() {
 		if h.all[m.Job] == nil && m.End == fresh && !slices.Contains(lost, m.Job) {
 			lost = append(lost, m.Job)
 		}
 	}
-	o := p.watch
-	found, err := p.client.Wait(ctx, &o, lost...)
+	found := p.client.Ended(ctx, lost...)
 	for i := range found {
 		h.all[found[i].ID] = &found[i]
 	}
-	return err
 }
 
 // note takes in what became of a task in a job: once done it is done, what is active
@@ -232,6 +238,8 @@ func (h *past) note(task string, job site.JobID, f fate) {
 		h.tries[task]++
 	case turnedAway:
 		h.turned[task]++
+	case displaced:
+		h.lost[task]++
 	default:
 	}
 	was := h.fates[task]
@@ -256,6 +264,8 @@ func (s *sweep) fate(j *site.JobInfo, k int) fate {
 		return done
 	case barred && len(codes) == 0:
 		return turnedAway
+	case j.State == site.Preempted || j.State == site.NodeFailed:
+		return displaced
 	case j.State == site.Cancelled:
 		return cancelled
 	case j.State == site.Forgotten && !written:
@@ -270,6 +280,7 @@ func (s *sweep) fate(j *site.JobInfo, k int) fate {
 const (
 	oftenTurned = 2
 	mostTurned  = 20
+	mostLost    = 100 // so often a task makes room for others
 )
 
 // pending are the tasks to plan.
@@ -288,7 +299,7 @@ func (s *sweep) pending(h *past, again bool) []colloc.Task {
 
 // tell prints what became of the tasks of a sweep that are not new.
 func (h *past) tell(p *program, s *sweep) {
-	for f := active; f <= turnedAway; f++ {
+	for f := active; f <= displaced; f++ {
 		var names []string
 		for _, e := range s.tasks {
 			if h.fates[e.ID] == f {

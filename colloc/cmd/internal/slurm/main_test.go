@@ -32,10 +32,17 @@ type cluster struct {
 	cancelled []string // by scancel
 	node      string   // more of the node
 	partition string   // more of the partition
+
+	watch    func(slurm.Command) // sees each command
+	looks    int
+	released []string
 }
 
 func (s *cluster) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
 	out := ""
+	if s.watch != nil {
+		s.watch(c)
+	}
 	switch c.Args[0] {
 	case "squeue":
 		out = `{"jobs": [` + strings.Join(s.jobs, ",") + `]}`
@@ -110,6 +117,17 @@ func TestPlan(t *testing.T) {
 	contains(t, out, "resnet lr=0.1", "n/1", `--- ["bert"] on n/`, "--gres=shard:a100i", "--nodelist=n", "--partition=main", "--time=00:10:00")
 	if len(s.scripts) != 0 {
 		t.Error("plan submitted something")
+	}
+	var shown struct {
+		Plan struct{ Placements []struct{ GPU string } }
+		Jobs []struct {
+			Tasks  []string
+			Script string
+		}
+	}
+	text, _ := call(t, s, 0, "plan", "-sweep", "sweep.json", "-json")
+	if err := json.Unmarshal([]byte(text), &shown); err != nil || len(shown.Plan.Placements) != 2 || len(shown.Jobs) != 3 || !strings.HasPrefix(shown.Jobs[0].Script, "#!/bin/bash\n") {
+		t.Errorf("%v: as JSON it is\n%s", err, text)
 	}
 	answer, _ := call(t, s, 0, "decide", "-decisions", "decisions.json", "mine:resnet+lr%3D0.1")
 	if !strings.HasPrefix(answer, "node=n gres=shard:a100i") {
@@ -204,6 +222,9 @@ func TestAgain(t *testing.T) {
 		{name: "forgotten, one failed", gres: whole, output: "colloc: exit 0: a\ncolloc: exit 7: b\n", more: 1, says: "1 tasks failed: planned again"},
 		{name: "forgotten, its setup failed", gres: whole, output: "colloc: setup: exit 3: exit 3\n", more: 2, says: "2 tasks failed: planned again"},
 		{name: "one failed, its partner is done", gres: whole, jobs: []string{job(1, "FAILED", ""), job(2, "COMPLETED", "")}, output: "colloc: exit 0: a\ncolloc: exit 5: b\n", more: 1, says: "1 tasks failed"},
+		{name: "put back, and ended well then", gres: whole, jobs: []string{job(1, "FAILED", ""), job(2, "COMPLETED", "")}, output: "colloc: exit 0: a\ncolloc: exit 143: b\ncolloc: exit 0: a\ncolloc: exit 0: b\n", more: 0, says: "3 tasks done"},
+		{name: "preempted for good", gres: whole, jobs: []string{job(1, "PREEMPTED", ""), job(2, "COMPLETED", "")}, output: "colloc: exit 0: a\ncolloc: exit 143: b\n", more: 1, says: "1 tasks had to make room, or lost its node: planned again"},
+		{name: "its node failed", gres: whole, jobs: []string{job(1, "NODE_FAIL", ""), job(2, "COMPLETED", "")}, more: 2, says: "2 tasks had to make room"},
 		{name: "cancelled", gres: whole, jobs: []string{job(1, "CANCELLED", ""), job(2, "COMPLETED", "")}, more: 0, says: "2 tasks cancelled: planned again with -again"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -444,11 +465,14 @@ func TestSeen(t *testing.T) {
 
 func TestFailures(t *testing.T) {
 	folder(t)
+	t.Setenv("SLURM_JWT", "secret")
 	for name, text := range map[string]string{
 		"garbage.json": "{\n\"tasks\": [\n{]}", "empty.json": "{}", "field.json": `{"tusks": []}`,
 		"twice.json":     `{"tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}, {"id": "a", "command": ["x"]}]}`,
 		"gpu.json":       `{"tasks": [{"id": "a", "command": ["x"], "solo": {"gpu": "Voodoo 2"}}]}`,
 		"time.json":      `{"time": "-1h", "tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 1}}]}`,
+		"product.json":   `{"models": {"a100": "Z9000"}, "tasks": [{"id": "a", "command": ["x"], "training": {"batch_size": 32}}]}`,
+		"command.json":   `{"tasks": [{"id": "a", "command": "python train.py", "training": {"batch_size": 1}}]}`,
 		"partition.json": `{"partition": "nope", "tasks": [{"id": "a", "command": ["x"], "model": {"name": "resnet50"}, "training": {"batch_size": 32}}]}`,
 	} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
@@ -475,6 +499,9 @@ func TestFailures(t *testing.T) {
 		{"nothing submitted", []string{"watch", "-sweep", "sweep.json"}, 2, "submit first"},
 		{"no decisions", []string{"decide", "-decisions", "gone.json", "x"}, 2, "gone.json"},
 		{"no such partition", []string{"plan", "-sweep", "partition.json"}, 2, `unknown partition "nope": the cluster has main`},
+		{"no such product", []string{"plan", "-sweep", "product.json"}, 2, `models: "a100" stands for "Z9000", which is not in the catalogue`},
+		{"a command that is no list", []string{"plan", "-sweep", "command.json"}, 2, "command is a JSON string, want a list of strings"},
+		{"slurmrestd without encryption", []string{"plan", "-sweep", "sweep.json", "-rest", "http://cluster:6820"}, 1, "a token must not travel unencrypted"},
 		{"no cluster", []string{"submit", "-sweep", "sweep.json"}, 1, "no cluster: "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package slurm
 
 import (
+	"encoding/json"
 	"flag"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -43,6 +45,7 @@ type outline struct {
 type input struct {
 	path, submitted, learned *string
 	again, now               *bool
+	rest                     *reach
 }
 
 func inputFlags(f *flag.FlagSet) input {
@@ -51,6 +54,7 @@ func inputFlags(f *flag.FlagSet) input {
 		submitted: f.String("record", "submitted.json", "`FILE` with what submit submitted; those tasks are not planned again unless they failed"),
 		now:       f.Bool("now", false, "leave out tasks for which no GPU is free: they would wait in Slurm's queue"),
 		again:     f.Bool("again", false, "plan tasks again, too, that were cancelled or of which nobody knows how they ended"),
+		rest:      reachFlags(f),
 		learned:   f.String("models", "models", "`DIR` with what watch has learned; the pretrained models if it is not there"),
 	}
 }
@@ -66,10 +70,14 @@ type desk struct {
 	impossible map[string]string // tasks that no node takes, and why
 	refusals   map[string]int    // how often a job of a task was impossible
 	looks      int               // at the cluster
+	lane       int               // of the next job, where the sweep limits how many run
 	patience   int               // looks until a job that was perhaps submitted must be listed
 }
 
-func (in input) open() (*desk, error) {
+func (p *program) open(in input) (*desk, error) {
+	if err := p.through(in.rest); err != nil {
+		return nil, err
+	}
 	d := &desk{input: in, impossible: make(map[string]string), refusals: make(map[string]int)}
 	var err error
 	if d.sweep, err = readSweep(*in.path); err != nil {
@@ -78,6 +86,7 @@ func (in input) open() (*desk, error) {
 	if d.record, err = files.Load(*in.submitted, readRecord, func() (*record, error) { return &record{}, nil }); err != nil {
 		return nil, err
 	}
+	d.lane = len(d.record.tasks())
 	d.models, err = learned.Load(*in.learned, colloc.Config{MaxSet: d.sweep.Most})
 	return d, err
 }
@@ -133,4 +142,36 @@ func (o *outline) set(jobs []job, now time.Time) set {
 		}
 	}
 	return n
+}
+
+// writeJSON writes the plan for programs: who shares which GPU, the jobs with their
+// scripts, and which tasks get none.
+func (o *outline) writeJSON(w io.Writer) error {
+	type shown struct {
+		GPU    string   `json:"gpu"`
+		Tasks  []string `json:"tasks"`
+		Script string   `json:"script"`
+	}
+	all := struct {
+		Plan    *colloc.Plan      `json:"plan"`
+		Queued  []*colloc.Plan    `json:"queued,omitempty"`
+		Jobs    []shown           `json:"jobs"`
+		NotUsed []site.Skipped    `json:"not_used,omitempty"`
+		NoJob   map[string]string `json:"no_job,omitempty"`
+		Outside int               `json:"outside,omitempty"`
+		Notes   []string          `json:"notes,omitempty"`
+	}{Plan: o.plan, Queued: o.queued, Jobs: []shown{}, NotUsed: o.skipped, NoJob: make(map[string]string), Outside: o.outside, Notes: o.notes}
+	for _, j := range o.jobs {
+		text, err := j.Text()
+		if err != nil {
+			return err
+		}
+		all.Jobs = append(all.Jobs, shown{j.gpu, j.tasks, text})
+	}
+	for _, r := range o.refused {
+		all.NoJob[r.task] = r.why
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(all)
 }

@@ -29,6 +29,7 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("plan", flag.ContinueOnError)
 	in := inputFlags(f)
 	scripts := f.Bool("scripts", false, "print the batch scripts, too")
+	asJSON := f.Bool("json", false, "print plan and scripts as JSON")
 	decisions := f.String("decisions", "", "write for decide where each task should go to `FILE`, or to UID.json in a folder")
 	every := f.Duration("every", 0, "with -decisions, plan again each `TIME`")
 	if err := p.parse(f, args, aboutPlan); err != nil {
@@ -37,7 +38,13 @@ func (p *program) plan(ctx context.Context, args []string) error {
 	if *every < 0 || *every > 0 && *decisions == "" {
 		return wrong("-every is %v: want more than 0, and -decisions", *every)
 	}
-	once := func() error { return p.planOnce(ctx, in, *scripts, *decisions) }
+	look, show := p, func(out *outline) error { return p.explain(out, *scripts) }
+	if *asJSON {
+		aside := *p
+		aside.stdout = p.stderr
+		look, show = &aside, func(out *outline) error { return out.writeJSON(p.stdout) }
+	}
+	once := func() error { return look.planOnce(ctx, in, show, *decisions) }
 	err := once()
 	for *every > 0 && ctx.Err() == nil && (err == nil || errors.Is(err, site.ErrNoCluster)) { // until it is ended
 		if err != nil {
@@ -54,8 +61,8 @@ func (p *program) plan(ctx context.Context, args []string) error {
 }
 
 // planOnce reads everything anew, plans, and prints.
-func (p *program) planOnce(ctx context.Context, in input, scripts bool, decisions string) error {
-	d, err := in.open()
+func (p *program) planOnce(ctx context.Context, in input, show func(*outline) error, decisions string) error {
+	d, err := p.open(in)
 	if err != nil {
 		return err
 	}
@@ -63,7 +70,7 @@ func (p *program) planOnce(ctx context.Context, in input, scripts bool, decision
 	if err != nil {
 		return err
 	}
-	if err := p.explain(out, scripts); err != nil || decisions == "" {
+	if err := show(out); err != nil || decisions == "" {
 		return err
 	}
 	return out.decisions(p.now()).Write(decisions)
@@ -107,8 +114,7 @@ func (p *program) look(ctx context.Context, d *desk) (*site.State, *past, error)
 		d.sweep.home.MemoryPerCPU, d.sweep.home.MemoryPerNode, d.sweep.home.Unlimited = defaults.MemoryPerCPU, defaults.MemoryPerNode, defaults.Unlimited
 	}
 	d.looks++
-	history, err := p.history(ctx, d, state.Jobs)
-	return state, history, err
+	return state, p.history(ctx, d, state.Jobs), nil
 }
 
 // arrange plans tasks for the cluster as it is.

@@ -17,6 +17,7 @@ import (
 // program is the surroundings of a run, which tests replace.
 type program struct {
 	client         *slurm.Client
+	runner         slurm.Runner // of scontrol token; nil is the machine's
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	watch          slurm.WatchOptions
@@ -85,7 +86,8 @@ func (p *program) shadow(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("shadow", flag.ContinueOnError)
 	var o shadow.Options
 	o.Flags(f, "shadow.jsonl")
-	c := shadow.Slurm{Client: p.client, Now: p.now}
+	c := shadow.Slurm{Now: p.now}
+	rest := reachFlags(f)
 	f.StringVar(&c.Prometheus, "prometheus", "", "ask the server at `URL` for the GPUs' use")
 	f.StringVar(&c.Match, "match", "", "with -prometheus: narrow the series down, such as cluster=\"a\"")
 	if err := p.parse(f, args, aboutShadow); err != nil {
@@ -94,7 +96,10 @@ func (p *program) shadow(ctx context.Context, args []string) error {
 	if err := o.Check(); err != nil {
 		return wrong("%w", err)
 	}
-	c.Models, c.Interval = o.Models, o.Interval
+	if err := p.through(rest); err != nil {
+		return err
+	}
+	c.Client, c.Models, c.Interval = p.client, o.Models, o.Interval
 	return o.Run(ctx, c.Look, cli.Streams{Out: p.stdout, Err: p.stderr})
 }
 

@@ -12,6 +12,42 @@ import (
 	"example.com/colloc/colloc/slurm"
 )
 
+// A job that a node could not start, and that Slurm holds for it, is released, three times
+// at most; a job that its user holds is not, and both are told of.
+func TestFreed(t *testing.T) {
+	folder(t)
+	s := &cluster{gres: whole}
+	call(t, s, 0, "submit", "-sweep", "sweep.json")
+	s.jobs = []string{
+		`{"job_id": 1, "job_state": "PENDING", "state_reason": "launch failed requeued held"}`,
+		`{"job_id": 2, "job_state": "PENDING", "state_reason": "JobHeldUser"}`,
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	s.watch = func(c slurm.Command) {
+		if c.Args[0] == "squeue" {
+			if s.looks++; s.looks > 12 {
+				cancel()
+			}
+		}
+		if c.Args[0] == "scontrol" && c.Args[1] == "release" {
+			s.released = append(s.released, c.Args[2])
+		}
+	}
+	var out bytes.Buffer
+	p := &program{client: slurm.NewClient(slurm.Config{Runner: s}), stdout: &out, stderr: &out, watch: slurm.WatchOptions{Every: time.Millisecond, Slowest: time.Millisecond}}
+	if code := p.run(ctx, []string{"submit", "-sweep", "sweep.json", "-wait"}); code != 1 {
+		t.Errorf("exit status %d", code)
+	}
+	if got := strings.Join(s.released, " "); got != "1 1 1" {
+		t.Errorf("released %q, want job 1 three times", got)
+	}
+	for _, want := range []string{"waits in Slurm: launch failed requeued held", "waits in Slurm: JobHeldUser"} {
+		if n := strings.Count(out.String(), want); n != 1 {
+			t.Errorf("%q is said %d times, want once:\n%s", want, n, &out)
+		}
+	}
+}
+
 // What the file says of every job is in every header, and only nodes that have the
 // features are planned for.
 func TestSettings(t *testing.T) {

@@ -21,13 +21,14 @@ type steward struct {
 	seen    map[site.JobID]site.JobInfo // all jobs of the sweep
 	told    map[string]fate
 	waited  map[site.JobID]int // rounds in which a job stood in the queue
+	freed   map[site.JobID]int // how often a job was released that a node could not start
 	planned bool
 }
 
 // stay submits what is pending, and goes on until every task is over.
 func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 	d.patience = 3
-	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), waited: make(map[site.JobID]int), told: make(map[string]fate)}
+	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), waited: make(map[site.JobID]int), freed: make(map[site.JobID]int), told: make(map[string]fate)}
 	every, slowest := max(p.watch.Every, 0), p.watch.Slowest
 	if every == 0 {
 		every, slowest = slurm.DefaultEvery, slurm.DefaultSlowest
@@ -64,6 +65,9 @@ func (w *steward) round(ctx context.Context) (changed, over bool, err error) {
 		return false, false, err
 	}
 	changed = w.tell(h)
+	if err := w.free(ctx, h); err != nil {
+		return changed, false, err
+	}
 	if _, err := w.learn(w.desk, w.seen); err != nil {
 		return changed, false, err
 	}
@@ -92,6 +96,9 @@ func (w *steward) tell(h *past) bool {
 	for id, j := range h.all {
 		if was := w.seen[id]; ours[id] != nil || w.sweep.mine(j) {
 			changed = changed || was.State != j.State || was.Restarts != j.Restarts
+			if ours[id] != nil && was.Reason != j.Reason && !ordinary(j) {
+				fmt.Fprintf(w.stdout, "job %d of %q waits in Slurm: %s\n", id, ours[id], j.Reason)
+			}
 			keep(w.seen, *j)
 		}
 	}
@@ -110,12 +117,39 @@ func (w *steward) tell(h *past) bool {
 	return changed
 }
 
+// ordinary reports whether a job runs, is over, or waits for what comes by itself.
+func ordinary(j *site.JobInfo) bool {
+	switch j.Reason {
+	case "", "Resources", "Priority", "Dependency", "BeginTime", "Licenses":
+		return true
+	default:
+		return j.State.Holds() || j.State.Over()
+	}
+}
+
+// free releases jobs that Slurm put back and holds because their node could not start them:
+// nobody else would. Where that happens again and again it is left to people.
+func (w *steward) free(ctx context.Context, h *past) error {
+	const most = 3
+	for id := range w.record.tasks() {
+		j := h.all[id]
+		if j == nil || j.State.Holds() || j.State.Over() || !strings.Contains(strings.ReplaceAll(j.Reason, "_", " "), "launch failed requeued held") || w.freed[id] >= most {
+			continue
+		}
+		w.freed[id]++
+		if err := w.client.Release(ctx, id); errors.Is(err, site.ErrNoCluster) {
+			return err
+		}
+	}
+	return nil
+}
+
 // plan submits what is pending. It reports whether something waits outside Slurm, and
 // whether something was submitted.
 func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
 	pending := w.sweep.pending(h, *w.again)
 	pending = slices.DeleteFunc(pending, func(t colloc.Task) bool {
-		return h.tries[t.ID] > w.retries || h.turned[t.ID] > mostTurned || w.impossible[t.ID] != ""
+		return h.tries[t.ID] > w.retries || h.turned[t.ID] > mostTurned || h.lost[t.ID] > mostLost || w.impossible[t.ID] != ""
 	})
 	if len(pending) == 0 {
 		return false, false, nil
@@ -185,7 +219,7 @@ func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
 	for m := range w.record.members() {
 		j, e := h.all[m.Job], w.sweep.byID[m.Task]
 		marked = marked || m.Taken
-		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || e == nil || w.sweep.ownGPUs(e) {
+		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || j.Reason == "Dependency" || j.Restarts > 0 || e == nil || w.sweep.ownGPUs(e) {
 			continue
 		}
 		waited[m.Job] = w.waited[m.Job] + 1

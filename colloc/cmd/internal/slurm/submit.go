@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/url"
 	"os"
 	"slices"
 
@@ -39,7 +40,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 		return err
 	}
 	defer unlock()
-	d, err := in.open()
+	d, err := p.open(in)
 	if err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (p *program) submitJobs(ctx context.Context, d *desk, out *outline) error {
 		if err := d.save(); err != nil {
 			return err
 		}
-		ids, err := p.submitSet(ctx, set, d.sweep.dir)
+		ids, err := p.submitSet(ctx, d, set)
 		d.record.sent(ids, err)
 		if unkept := d.save(); unkept != nil {
 			return errors.Join(fmt.Errorf("the jobs %v were submitted, but not recorded: %w", ids, unkept), err)
@@ -116,10 +117,15 @@ func (d *desk) hopeless(set []job, err error) {
 }
 
 // submitSet submits the jobs of one set and returns their numbers by task.
-func (p *program) submitSet(ctx context.Context, jobs []job, dir string) (map[string]site.JobID, error) {
+func (p *program) submitSet(ctx context.Context, d *desk, jobs []job) (map[string]site.JobID, error) {
 	ids := make(map[string]site.JobID)
 	for _, j := range jobs {
-		id, err := p.client.Submit(ctx, &j.Job, &slurm.SubmitOptions{Dir: dir})
+		o := &slurm.SubmitOptions{Dir: d.sweep.dir}
+		if limit := d.sweep.Limit; limit > 0 { // of each name Slurm runs one at a time
+			o.Singleton, j.Request.Name = true, fmt.Sprintf("%s.%d", url.QueryEscape(d.sweep.name), d.lane%limit)
+			d.lane++
+		}
+		id, err := p.client.Submit(ctx, &j.Job, o)
 		if err != nil {
 			return ids, fmt.Errorf("tasks %q: %w", j.tasks, err)
 		}

@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
@@ -98,8 +101,25 @@ func (m *making) siteFlags(f *flag.FlagSet) {
 	}
 	f.BoolVar(&m.Requeue, "requeue", false, "let Slurm start jobs anew after preemption or a failed node")
 	f.DurationVar((*time.Duration)(&m.Time), "time", 0, "a task takes no `LONGER` alone")
-	f.DurationVar((*time.Duration)(&m.Warn), "warn", 0, "USR1 so `LONG` before the end of a job, for a checkpoint")
+	f.DurationVar((*time.Duration)(&m.Warn), "warn", 0, "a signal so `LONG` before the end of a job, for a checkpoint")
+	f.Func("signal", "which one: `NAME`, or NAME@SECONDS as sbatch says it; default USR1", m.warning)
+	f.IntVar(&m.Limit, "limit", 0, "at most `N` jobs of the sweep at a time, as %N of a job array; any number without it")
 	cli.Products(f, &m.Models, "model", "`TYPE=PRODUCT`: which product stands behind a type of the site's --gres; may be given several times")
+}
+
+// warning reads a signal as sbatch takes it: USR2, SIGUSR2, USR2@120.
+func (m *making) warning(s string) error {
+	name, after, timed := strings.Cut(s, "@")
+	m.Signal = strings.TrimPrefix(strings.ToUpper(name), "SIG")
+	if !timed {
+		return nil
+	}
+	seconds, err := strconv.ParseUint(after, 10, 16)
+	if err != nil || seconds == 0 {
+		return fmt.Errorf("want NAME@SECONDS with 1 to %d seconds", math.MaxUint16)
+	}
+	m.Warn = taskfile.Duration(time.Duration(seconds) * time.Second)
+	return nil
 }
 
 // New is the command new.

@@ -31,9 +31,13 @@ type Settings struct {
 	Licenses    string `json:"licenses,omitempty"`
 	Requeue     bool   `json:"requeue,omitempty"`
 	// Time is how long a task takes alone, where it does not say so itself. Warn is
-	// how long before the end of a job its tasks get USR1, to write a checkpoint.
-	Time taskfile.Duration `json:"time,omitzero"`
-	Warn taskfile.Duration `json:"warn,omitzero"`
+	// how long before the end of a job its tasks get Signal, to write a checkpoint;
+	// see [script.Request].
+	Time   taskfile.Duration `json:"time,omitzero"`
+	Warn   taskfile.Duration `json:"warn,omitzero"`
+	Signal string            `json:"signal,omitempty"`
+	// Limit is how many jobs of the sweep run at a time; 0 is no limit.
+	Limit int `json:"limit,omitempty"`
 
 	// LogDir is where tasks and jobs write, Setup is bash before the tasks, Group the
 	// run group of the tasks' logger, Scratch the folder of a node below which each
@@ -62,7 +66,7 @@ func (s *Settings) Options() script.Options {
 	return script.Options{
 		Request: script.Request{
 			Partition: s.Partition, Account: s.Account, QOS: s.QOS, Reservation: s.Reservation, Constraint: s.Constraint, Licenses: s.Licenses,
-			Requeue: s.Requeue, Warn: time.Duration(s.Warn),
+			Requeue: s.Requeue, Warn: time.Duration(s.Warn), Signal: s.Signal,
 		},
 		Setup: s.Setup, Group: s.Group, Scratch: s.Scratch,
 	}
@@ -114,6 +118,12 @@ func (s *Settings) Sound() error {
 	}
 	if s.Steps && s.Nodes > 1 {
 		errs = append(errs, errors.New("steps is for tasks in one allocation on one node: leave nodes out"))
+	}
+	if s.Limit < 0 {
+		errs = append(errs, fmt.Errorf("limit is %d: want 1 or more jobs at a time, or 0 for no limit", s.Limit))
+	}
+	if s.Signal != "" && !slices.Contains(script.Signals(), s.Signal) {
+		errs = append(errs, fmt.Errorf("signal is %q: want one of %s", s.Signal, strings.Join(script.Signals(), ", ")))
 	}
 	if s.GPUMemory < 0 {
 		errs = append(errs, fmt.Errorf("gpu_memory is %v: want 0 or more", s.GPUMemory))

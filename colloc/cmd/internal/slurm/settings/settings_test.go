@@ -1,10 +1,28 @@
 package settings
 
 import (
+	"strings"
 	"testing"
 
 	"example.com/colloc/colloc/slurm/site"
 )
+
+// TestSound: what is wrong by itself is said before anything is asked of the cluster.
+func TestSound(t *testing.T) {
+	for _, tt := range []struct {
+		s    Settings
+		want string
+	}{
+		{Settings{Signal: "USR2", Limit: 3, Most: 4}, ""},
+		{Settings{Signal: "KILL"}, "signal is \"KILL\": want one of USR1, "},
+		{Settings{Limit: -1}, "limit is -1"},
+		{Settings{Most: 5}, "most is 5"},
+	} {
+		if err := tt.s.Sound(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want %q", tt.s, err, tt.want)
+		}
+	}
+}
 
 // TestBoth: what both constraints hold for, as Suits reads them.
 func TestBoth(t *testing.T) {

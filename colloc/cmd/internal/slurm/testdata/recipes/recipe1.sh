@@ -9,21 +9,37 @@
 #SBATCH --signal=B:USR1@60
 #SBATCH --output=logs/colloc-%j.out
 #SBATCH --requeue
+#SBATCH --open-mode=append
 #SBATCH --comment=colloc:SWEEP:task
 # One task on 2 x 4 GPUs.
 # Written by colloc. Exit code: 143 after TERM, else that of the first task that failed.
 # shellcheck disable=SC2016,SC2317 # arguments are meant as they are; start calls the functions
 
-pids=() names=() signals=0 last='' told=0 stopped=0 failed=0
+pids=() names=() marks=() signals=0 last='' told=0 stopped=0 failed=0
+
+# once LOG COMMAND...: what ended well before Slurm put the job back is not done again.
+once() {
+  local ended=$1.${SLURM_JOB_ID:-0}.ended code
+  if [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ]; then
+    : >"$1" || return
+    rm -f -- "$ended"
+  fi
+  [ ! -e "$ended" ] || return 0
+  trap : USR1 INT TERM
+  ("${@:2}") >>"$1" 2>&1 </dev/null
+  code=$?
+  [ "$code" -ne 0 ] || [ ! -f "$1" ] || : >"$ended"
+  return "$code"
+}
 
 # start LOG NAME COMMAND...: runs a task in the background.
 start() {
   [ "$stopped" -eq 0 ] || return
   local before=$signals
   set -m
-  "${@:3}" >"$1" 2>&1 </dev/null &
+  once "$1" "${@:3}" &
   set +m
-  pids+=("$!") names+=("$2")
+  pids+=("$!") names+=("$2") marks+=("$1.${SLURM_JOB_ID:-0}.ended")
   # a signal may have come before the task was on the list
   [ "$before" -eq "$signals" ] || [ "$told" -eq "${#pids[@]}" ] || kill -s "$last" -- "-$!"
 }
@@ -81,10 +97,12 @@ for i in "${!pids[@]}"; do
     wait "${pids[i]}"
     code=$?
   done
+  [ ! -e "${marks[i]}" ] || code=0 # whatever a signal did to who wrote it
   [ "$stopped" -eq 143 ] || kill -s TERM -- "-${pids[i]}" 2>/dev/null
   gone "${pids[i]}"
   printf 'colloc: exit %d: %q\n' "$code" "${names[i]}"
   [ "$failed" -ne 0 ] || failed=$code
 done
 [ "$stopped" -eq 0 ] || failed=$stopped
+[ "$failed" -ne 0 ] || rm -f -- "${marks[@]}" # else Slurm may begin it again
 exit "$failed"
