@@ -115,20 +115,10 @@ func upset(tb testing.TB, m *Predictor, gpus []string, seed uint64) {
 // companyGPUs are three with fitted regimes and one without.
 var companyGPUs = []string{"RTX3090", "K80", "V100-PCIe-16GB", "A100-40GB"}
 
-// fittedOnce is everyModel's fit, which takes seconds.
-var (
-	fitOnce    sync.Once
-	fittedOnce *Predictor
-)
-
 // everyModel returns models that know nothing, were fitted, and learned nonsense.
 func everyModel(t *testing.T, seed uint64) map[string]*Predictor {
 	t.Helper()
-	fitOnce.Do(func() {
-		_, obs := fakeWorld(t, 1, 5, 3)
-		fittedOnce = mustFit(t, obs, nil)
-	})
-	fitted := fittedOnce.Clone()
+	fitted, _, _ := fittedWorld(t)
 	learned, pretrained, drifted := fitted.Clone(), pretrainedFile(t), pretrainedFile(t)
 	upset(t, learned, companyGPUs[:1], seed)
 	upset(t, drifted, companyGPUs, seed+1)
@@ -282,8 +272,7 @@ func TestSetsTeachLess(t *testing.T) {
 // TestRowsAreSlopes: the row of a larger set is what its loss changes by for a little
 // more of each coefficient.
 func TestRowsAreSlopes(t *testing.T) {
-	_, obs := fakeWorld(t, 1, 5, 3)
-	m := mustFit(t, obs, nil)
+	m, _, obs := fittedWorld(t)
 	r, _ := m.load().regime("RTX3090", profile.TimeSlice)
 	rng := rand.New(rand.NewPCG(4, 4))
 	const step = 1e-6

@@ -13,7 +13,11 @@ import (
 // worldOf returns pairs of a made-up world of so many models.
 func worldOf(t *testing.T, models int) (*Predictor, []*profile.Profile) {
 	t.Helper()
-	tasks, obs := fakeWorld(t, 3, models, 6)
+	batches := 6
+	if race.Enabled {
+		batches = 4
+	}
+	tasks, obs := fakeWorld(t, 3, models, batches)
 	return mustFit(t, obs, nil), tasks
 }
 

@@ -66,6 +66,21 @@ func fakeWorld(tb testing.TB, seed uint64, models, batches int) ([]*profile.Prof
 	return tasks, obs
 }
 
+// fittedOnce is the fit of fittedWorld, which takes seconds.
+var (
+	fitOnce    sync.Once
+	fittedOnce *Predictor
+)
+
+// fittedWorld is a fit to a made-up GPU of five models in three batches, made once for
+// all tests: each gets a copy.
+func fittedWorld(tb testing.TB) (*Predictor, []*profile.Profile, []Observation) {
+	tb.Helper()
+	tasks, obs := fakeWorld(tb, 1, 5, 3)
+	fitOnce.Do(func() { fittedOnce = mustFit(tb, obs, nil) })
+	return fittedOnce.Clone(), tasks, obs
+}
+
 func mustFit(tb testing.TB, obs []Observation, o *Options) *Predictor {
 	tb.Helper()
 	m, err := Fit(obs, o)
@@ -94,8 +109,7 @@ func mustSpeeds(t interface{ Fatal(args ...any) }, m *Predictor, g *profile.GPUM
 
 // TestProperties holds a fitted model to what its comment promises.
 func TestProperties(t *testing.T) {
-	tasks, obs := fakeWorld(t, 1, 5, 3)
-	fitted := mustFit(t, obs, nil)
+	fitted, tasks, _ := fittedWorld(t)
 	models := map[string]*Predictor{"fitted": fitted, "prior": {}}
 	gpu := rtx3090(t)
 	for name, m := range models {
@@ -272,8 +286,8 @@ func TestSaveLoad(t *testing.T) {
 }
 
 func TestPairSpeedsAreSpeeds(t *testing.T) {
-	tasks, obs := fakeWorld(t, 8, 5, 3)
-	m, gpu := mustFit(t, obs, nil), rtx3090(t)
+	m, tasks, _ := fittedWorld(t)
+	gpu := rtx3090(t)
 	tasks = append(tasks, fakeTask(t, "new", 8, 0.7, 0.2, 0.1), fakeTask(t, "m1", 8, math.NaN(), math.NaN(), math.NaN()), &profile.Profile{}, nil)
 	n := len(tasks)
 	got := make([]float32, n*n)
@@ -299,8 +313,8 @@ func TestPairSpeedsAreSpeeds(t *testing.T) {
 }
 
 func TestExplainSums(t *testing.T) {
-	tasks, obs := fakeWorld(t, 9, 5, 3)
-	m, gpu := mustFit(t, obs, nil), rtx3090(t)
+	m, tasks, _ := fittedWorld(t)
+	gpu := rtx3090(t)
 	for i := range len(tasks) - 3 {
 		set := tasks[i : i+3]
 		e, err := m.Ratios(gpu, profile.TimeSlice, set, nil)

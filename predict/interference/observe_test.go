@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
@@ -54,7 +55,11 @@ func TestCloneIsIndependent(t *testing.T) {
 // TestObserveWhatIsPredicted: where no slope is held at 0, a co-run that goes as
 // predicted teaches nothing but certainty, however many tasks it has.
 func TestObserveWhatIsPredicted(t *testing.T) {
-	tasks, obs := fakeWorld(t, 1, 6, 3)
+	models := 6
+	if race.Enabled {
+		models = 4 // fits take seconds
+	}
+	tasks, obs := fakeWorld(t, 1, models, 3)
 	m, gpu := mustFit(t, obs, nil), rtx3090(t)
 	ratios := func(set []*profile.Profile) []predict.Estimate {
 		e, err := m.Ratios(gpu, profile.TimeSlice, set, nil)

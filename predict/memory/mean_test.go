@@ -191,3 +191,29 @@ func TestBrokenParts(t *testing.T) {
 		}
 	}
 }
+
+// TestStrangersAtAPrice: where architectures need alike, a stranger's reservation holds
+// for the one in a hundred of them that needs most; where they are far apart that would
+// waste too much, and it holds for fewer.
+func TestStrangersAtAPrice(t *testing.T) {
+	for _, tt := range []struct{ step, least, most float64 }{{0.1, 1.1, 1.2}, {4, 2, 4.5}} {
+		obs := familiesApart(5, 30, tt.step)
+		m, err := Fit(obs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		spec := &obs[10].Spec
+		spec.Model.Architecture = "another"
+		e, err := m.Peak(spec, predict.Host{Name: "made up"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		reserved, err := m.Reserve(spec, predict.Host{Name: "made up"}, 0.01)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if more := float64(reserved) / e.Value; more < tt.least || more > tt.most {
+			t.Errorf("each needs %v more than the one before: %v times the prediction is reserved, want %v to %v", tt.step, more, tt.least, tt.most)
+		}
+	}
+}

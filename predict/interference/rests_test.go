@@ -1,0 +1,215 @@
+package interference
+
+import (
+	"bytes"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+// TestWhatEstimatesRestOn: the confidence is what the fit was asked for, and the
+// distance the mean of what is not known of a task and of each neighbour.
+func TestWhatEstimatesRestOn(t *testing.T) {
+	m, tasks, _ := fittedWorld(t)
+	known, batch, stranger := tasks[0], fakeTask(t, "m1", 999, 0.5, 0.2, 0.1), fakeTask(t, "new", 8, 0.5, 0.2, 0.1)
+	for _, tt := range []struct {
+		name string
+		set  []*profile.Profile
+		want float64
+	}{
+		{"all known", []*profile.Profile{known, tasks[1]}, 0},
+		{"another batch beside it", []*profile.Profile{known, batch}, 0.25},
+		{"a stranger beside it", []*profile.Profile{known, stranger}, 0.5},
+		{"a stranger", []*profile.Profile{stranger, known}, 0.5},
+		{"two strangers", []*profile.Profile{stranger, stranger}, 1},
+		{"a stranger among three", []*profile.Profile{known, tasks[1], stranger}, 0.25},
+		{"a stranger beside two", []*profile.Profile{stranger, known, tasks[1]}, 0.5},
+	} {
+		e := mustSpeeds(t, m, rtx3090(t), tt.set...)[0]
+		if e.Source.Distance != tt.want || e.Confidence != 0.9 {
+			t.Errorf("%s: %+v, want a distance of %v and confidence 0.9", tt.name, e, tt.want)
+		}
+	}
+}
+
+// TestRefitOfFitted: what a fitted model observed since counts after a refit as what
+// it was fitted to, and a version taken before still says what it said.
+func TestRefitOfFitted(t *testing.T) {
+	m, _, _ := fittedWorld(t)
+	rng := rand.New(rand.NewPCG(21, 1))
+	fresh := madeTasks(t, 2)
+	for range 5 {
+		if err := m.Observe(made(fresh[0], fresh[2], rng)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, before := m.Clone(), mustSpeeds(t, m, rtx3090(t), fresh[0], fresh[2])[0]
+	if err := m.Refit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := mustSpeeds(t, m, rtx3090(t), fresh[0], fresh[2])[0]
+	if before.Source.Distance == 0 || after.Source.Distance != 0 {
+		t.Errorf("what was observed is at %v before a refit and %v after it, want 0 after it alone", before.Source.Distance, after.Source.Distance)
+	}
+	if now := mustSpeeds(t, old, rtx3090(t), fresh[0], fresh[2])[0]; now != before {
+		t.Errorf("the version before said %+v and says %+v", before, now)
+	}
+}
+
+// TestRefitOfLoaded: a refit of what was loaded leaves a version taken before alone,
+// and the little that had been learned before the file was written still counts.
+func TestRefitOfLoaded(t *testing.T) {
+	m, tasks, obs := fittedWorld(t)
+	without, one := m.Clone(), obs[3]
+	one.Speeds = []profile.Opt[float64]{profile.Some(0.2), {}}
+	if err := m.Observe(one); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(bytes.NewReader(saved(t, m)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	fresh := madeTasks(t, 2)
+	o := made(fresh[0], tasks[0], rand.New(rand.NewPCG(22, 1)))
+	for _, p := range []*Predictor{m, loaded, without} {
+		if err := p.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	old, before := loaded.Clone(), said(t, loaded, append(tasks, fresh...))
+	if err := loaded.Refit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, now := range said(t, old, append(tasks, fresh...)) {
+		if now != before[i] {
+			t.Fatalf("the version before said %+v and says %+v", before[i], now)
+		}
+	}
+	speed := func(p *Predictor) float64 { return mustSpeeds(t, p, rtx3090(t), one.Set...)[0].Value }
+	if got, want, never := speed(loaded), speed(m), speed(without); !(math.Abs(got-want) <= 0.3*math.Abs(never-want)) {
+		t.Errorf("after a refit a pair runs at %v, learned before it was saved: %v; never observed: %v", got, want, never)
+	}
+}
+
+// TestCloneSavesAlone: what a copy learns is not in the file of the original.
+func TestCloneSavesAlone(t *testing.T) {
+	m, _, obs := fittedWorld(t)
+	c, before := m.Clone(), saved(t, m)
+	for _, o := range obs[:10] {
+		if err := c.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(saved(t, m), before) || bytes.Equal(saved(t, c), before) {
+		t.Error("the original learned, or the copy did not")
+	}
+}
+
+// TestUnknownStepTime: who keeps the GPU longer is as open where a step time is not
+// known as where both are the same.
+func TestUnknownStepTime(t *testing.T) {
+	load := func(step float64) load { return load{sm: 0.6, dram: 0.3, step: step} }
+	same, longer := load(0.5), load(2)
+	want := pairTerms(&same, &same)
+	for _, unknown := range [][2]float64{{math.NaN(), 0.5}, {0.5, math.NaN()}, {math.NaN(), math.NaN()}} {
+		a, b := load(unknown[0]), load(unknown[1])
+		if got := pairTerms(&a, &b); got != want {
+			t.Errorf("steps %v: %v, want %v", unknown, got, want)
+		}
+	}
+	if got := pairTerms(&same, &longer); !(got[turnShare] > want[turnShare]) {
+		t.Errorf("beside a longer step the turn costs %v, beside the same %v", got[turnShare], want[turnShare])
+	}
+}
+
+// TestThinFamiliarities: a familiarity with too few errors takes the widest factor of
+// the others, and where all have too few twice that of a normal error.
+func TestThinFamiliarities(t *testing.T) {
+	var errs []standardError
+	for i := range 2 * leastErrors {
+		errs = append(errs, standardError{level: 0, error: 0.1 * float64(i%5)}, standardError{level: 1, group: string(rune('a' + i%8)), error: 0.3 * float64(i%5)})
+	}
+	s := spreadOf(append(errs, standardError{level: 2, error: 100}), 0.1, 0.1)
+	if !(s.Factor[0] > 0 && s.Factor[1] > s.Factor[0]) || s.Factor[2] != s.Factor[1] || s.Groups[2] != 0 || s.Groups[0] != 2*leastErrors || s.Groups[1] != 8 {
+		t.Errorf("factors %v of %v groups, want the third as wide as the second", s.Factor, s.Groups)
+	}
+	if none := spreadOf(errs[:2], 0.1, 0.1); !(math.Abs(none.Factor[5]-2*1.645) <= 0.01) {
+		t.Errorf("without enough of any: %v, want twice the normal quantile", none.Factor)
+	}
+}
+
+// TestMissingSpeeds: of co-runs of which one task's speed alone is known the fit learns
+// that and nothing of the other.
+func TestMissingSpeeds(t *testing.T) {
+	_, obs := fakeWorld(t, 23, 4, 3)
+	var off, width float64
+	half := make([]Observation, len(obs))
+	for i, o := range obs {
+		half[i] = o
+		half[i].Speeds = []profile.Opt[float64]{o.Speeds[0], {}}
+	}
+	m := mustFit(t, half, &Options{NoTrees: true})
+	for _, o := range obs {
+		e := mustSpeeds(t, m, rtx3090(t), o.Set...)[0]
+		off, width = off+math.Abs(e.Value-o.Speeds[0].Or(0))/float64(len(obs)), max(width, e.Hi-e.Lo)
+	}
+	if off > 0.05 || width > 0.4 {
+		t.Errorf("off by %.3f on average, intervals up to %.3f wide", off, width)
+	}
+}
+
+// TestSlowestSpeed: whatever was observed, no speed and no end of an interval falls
+// below the least there is.
+func TestSlowestSpeed(t *testing.T) {
+	var m Predictor
+	a, b := fakeTask(t, "a", 8, 0.9, 0.5, 1), fakeTask(t, "b", 8, 0.9, 0.5, 1)
+	for range 20 {
+		if err := m.Observe(Observation{GPU: "RTX3090", Mechanism: profile.TimeSlice, Set: []*profile.Profile{a, b}, Speeds: []profile.Opt[float64]{profile.Some(predict.LeastSpeed), profile.Some(0.9)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, set := range [][]*profile.Profile{{a, b}, {a, b, b, b, b}} {
+		e, err := m.Ratios(rtx3090(t), profile.TimeSlice, set, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e[0].Lo < predict.LeastSpeed || e[0].Value < predict.LeastSpeed || e[0].Hi < predict.LeastSpeed {
+			t.Errorf("%d tasks: %+v", len(set), e[0])
+		}
+	}
+}
+
+// TestPriorOfAMechanism: a GPU of which nothing is known is taken to be between those
+// that were fitted under the same mechanism, also for tasks that these know.
+func TestPriorOfAMechanism(t *testing.T) {
+	_, plain := fakeWorld(t, 24, 3, 3)
+	var obs []Observation
+	for _, world := range []struct {
+		gpu   string
+		mech  profile.Mechanism
+		speed float64
+	}{{"RTX3090", profile.TimeSlice, 0.4}, {"K80", profile.TimeSlice, 0.7}, {"RTX3090", profile.MPS, 0.95}} {
+		for _, o := range plain {
+			o.GPU, o.Mechanism, o.Speeds = world.gpu, world.mech, []profile.Opt[float64]{profile.Some(world.speed), profile.Some(world.speed)}
+			obs = append(obs, o)
+		}
+	}
+	m := mustFit(t, obs, &Options{NoTrees: true})
+	h100, _ := profile.LookupGPU("H100")
+	mean := func(mech profile.Mechanism) (sum float64) {
+		for _, o := range plain {
+			e, err := m.Speeds(&h100, mech, o.Set, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += e[0].Value / float64(len(plain))
+		}
+		return sum
+	}
+	if slice, mps := mean(profile.TimeSlice), mean(profile.MPS); slice < 0.4 || slice > 0.75 || mps < 0.8 {
+		t.Errorf("speeds of %.3f time-sliced, %.3f under MPS; others had 0.4 and 0.7, and 0.95", slice, mps)
+	}
+}

@@ -1,0 +1,30 @@
+package pace
+
+import (
+	"math"
+	"testing"
+)
+
+// TestDistance: a card is as far from those of the data as in the rate in which it is
+// farthest: 0 in the middle of them, 1 at their edge. Nothing is far from no data.
+func TestDistance(t *testing.T) {
+	s := *priorState()
+	s.Rows, s.Lo, s.Hi = 9, rates{Narrow: 30, Wide: 28, Bandwidth: 24, FP32: 28}, rates{Narrow: 34, Wide: 32, Bandwidth: 28, FP32: 32}
+	middle := rates{Narrow: 32, Wide: 30, Bandwidth: 26, FP32: 30}
+	for i, field := range []func(r *rates) *float64{
+		func(r *rates) *float64 { return &r.Narrow }, func(r *rates) *float64 { return &r.Wide },
+		func(r *rates) *float64 { return &r.Bandwidth }, func(r *rates) *float64 { return &r.FP32 },
+	} {
+		for _, off := range []float64{-4, -2, 0, 0.5, 2, 6} {
+			k := kind{rates: middle, known: true}
+			*field(&k.rates) += off
+			if got, want := s.distance(&k), math.Abs(off)/2; !(math.Abs(got-want) <= 1e-12) {
+				t.Errorf("rate %d is %v off the middle: distance %v, want %v", i, off, got, want)
+			}
+		}
+	}
+	far := kind{rates: rates{Narrow: 99, Wide: 99, Bandwidth: 99, FP32: 99}, known: true}
+	if got := priorState().distance(&far); got != 0 {
+		t.Errorf("distance %v from no data", got)
+	}
+}
