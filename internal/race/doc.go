@@ -5,10 +5,10 @@ package race
 
 import "flag"
 
-// Fewer is n, and with the race detector an eighth of it, but at least 1.
+// Fewer is n, and with the race detector a sixteenth of it, but at least 1.
 func Fewer(n int) int {
 	if Enabled {
-		return max(1, n/8)
+		return max(1, n/16)
 	}
 	return n
 }
