@@ -389,3 +389,17 @@ func TestDerivedFeatures(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoInstants: of two readings without a window each stands for the time between them.
+func TestTwoInstants(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	for _, gap := range []time.Duration{time.Second, 20 * time.Second} {
+		p, err := New(Spec{Training: Training{BatchSize: 1}}, Trace{Samples: []Sample{{At: at, GPUBusy: Some(0.0)}, {At: at.Add(gap), GPUBusy: Some(1.0)}}}, GPUModel{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Vector.Or(MeanGPUBusy, -1); got != 0.5 {
+			t.Errorf("%v apart: the mean of 0 and 1 is %v", gap, got)
+		}
+	}
+}

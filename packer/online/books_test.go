@@ -313,8 +313,8 @@ func TestSchedulerGangsDoNotStarve(t *testing.T) {
 	t.Error("300 tasks passed a gang")
 }
 
-// TestSchedulerForgets: tasks of no Kind leave nothing behind, and the model's error
-// is heard when nobody waits.
+// TestSchedulerForgets: tasks of no Kind leave nothing behind, nor what was said of them to
+// those who come later, and the model's error is heard when nobody waits.
 func TestSchedulerForgets(t *testing.T) {
 	s := scheduler(t, 1, &online.SchedulerOptions{Budget: profile.Some(0)})
 	kind := job("keep", 0, 1, 1000*time.Hour)
@@ -322,9 +322,11 @@ func TestSchedulerForgets(t *testing.T) {
 	submit(t, s, kind)
 	for i := range 20000 {
 		id := fmt.Sprint("t", i)
-		submit(t, s, job(id, 0, 1, time.Hour))
-		if got := decided(t, s, time.Duration(i)); i > 0 && got != id+"[0]" {
-			t.Fatalf("started %s", got)
+		press := float64(i%7) / 100
+		submit(t, s, job(id, press, 1, time.Hour))
+		ds, err := s.Decide(t.Context(), time.Duration(i))
+		if err != nil || i > 0 && (len(ds) != 1 || ds[0].Task != id || ds[0].Speed < 1/(1+press)-1e-3 || ds[0].Speed > 1/(1+press)+1e-3) {
+			t.Fatalf("%s of pressure %v: %+v, %v", id, press, ds, err)
 		}
 		if err := s.Finish(id); err != nil {
 			t.Fatal(err)

@@ -214,6 +214,81 @@ func TestSchedulerSeen(t *testing.T) {
 	}
 }
 
+// TestSchedulerSeenLess: a smaller peak of another task of the Kind takes nothing from
+// what is reserved for any of them.
+func TestSchedulerSeenLess(t *testing.T) {
+	s, err := online.NewScheduler(cards(1), pressing{}, packer.Limits{MaxSet: 4, Headroom: profile.Some(0.0)}, &online.SchedulerOptions{Growth: profile.Some(0.25)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := job("a", 0, 1, time.Hour), job("b", 0, 1, time.Hour)
+	a.Kind, b.Kind = "k", "k"
+	submit(t, s, a, b)
+	if got := decided(t, s, 0); got != "a[0] b[0]" {
+		t.Fatalf("started %s", got)
+	}
+	for id, peak := range map[string]profile.Bytes{"a": 16, "b": 2} {
+		if err := s.Seen(id, peak*profile.GiB); err != nil {
+			t.Fatal(err)
+		}
+	}
+	submit(t, s, job("c", 0, 5, time.Hour))
+	if got := decided(t, s, 0); got != "" {
+		t.Errorf("started %s beside two tasks that reserve 20 of 40 GiB each", got)
+	}
+}
+
+// TestSchedulerFirstComeFirstServed: of tasks that nothing else tells apart the one that
+// came first goes first.
+func TestSchedulerFirstComeFirstServed(t *testing.T) {
+	s := scheduler(t, 1, &online.SchedulerOptions{Budget: profile.Some(0)})
+	for i := range 60 {
+		submit(t, s, job(fmt.Sprintf("%d-%02d", i%3, i), 2, 1, time.Duration(1+i%3)*time.Hour))
+	}
+	last := map[string]string{}
+	for range 60 {
+		started, err := s.Decide(t.Context(), 0)
+		if err != nil || len(started) != 1 {
+			t.Fatalf("%+v, %v", started, err)
+		}
+		id := started[0].Task
+		if id < last[id[:1]] {
+			t.Errorf("%s starts after %s, which came later and is as long", id, last[id[:1]])
+		}
+		last[id[:1]] = id
+		if err := s.Finish(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// byMechanism is a model in which pairs do best under MPS and larger sets time-sliced.
+type byMechanism struct{}
+
+func (byMechanism) Speeds(set []*packer.Task, _ *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	for i := range set {
+		dst[i] = map[bool][]float64{true: {1, 0.9, 0.7, 0}, false: {1, 0.8, 0.75, 0}}[mech == profile.MPS][len(set)-1]
+	}
+	return nil
+}
+
+// TestSchedulerJoinsAsTheyShare: a task that joins two shares as these do, though three
+// would do better in another way; so does who joins the last one that is left.
+func TestSchedulerJoinsAsTheyShare(t *testing.T) {
+	gpu := packer.GPU{ID: "g", Memory: 40 * profile.GiB, Mechanisms: []profile.Mechanism{profile.TimeSlice, profile.MPS}}
+	s, err := online.NewScheduler([]packer.GPU{gpu}, byMechanism{}, packer.Limits{MaxSet: 3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1, 0.9, 0.7} {
+		submit(t, s, job(fmt.Sprint(i), 0, 1, time.Hour))
+		ds, err := s.Decide(t.Context(), time.Duration(i)*time.Second)
+		if err != nil || len(ds) != 1 || !(ds[0].Speed > want-1e-3 && ds[0].Speed < want+1e-3) || (ds[0].Mechanism == profile.MPS) != (i > 0) {
+			t.Errorf("task %d: %+v, %v; want speed %v under MPS", i, ds, err, want)
+		}
+	}
+}
+
 // TestSchedulerRefuses: what cannot be is an error, and changes nothing.
 // TestSchedulerBegins: the first Decide sets the clock, whatever its zero; what was
 // adopted has not run since then. Without GPUs nothing starts.
@@ -317,6 +392,18 @@ func TestSchedulerModelFails(t *testing.T) {
 	}
 	if got := decided(t, s, 0); got != "b[1]" {
 		t.Errorf("started %s", got)
+	}
+	m := &pressing{fails: "c"} // and by itself, where the same model knows it later
+	if err := s.SetModel(m); err != nil {
+		t.Fatal(err)
+	}
+	submit(t, s, job("c", 0, 1, time.Hour))
+	if ds, err := s.Decide(t.Context(), 0); err == nil || len(ds) > 0 {
+		t.Fatalf("%v, %v; want an error", ds, err)
+	}
+	m.fails = ""
+	if got := decided(t, s, 0); !strings.HasPrefix(got, "c[") {
+		t.Errorf("started %q, want c", got)
 	}
 }
 

@@ -229,6 +229,70 @@ func TestSessionRebalanceSwapsInOrder(t *testing.T) {
 	}
 }
 
+// TestSessionRebalanceOfLightTasks: what tasks count for changes no moves.
+func TestSessionRebalanceOfLightTasks(t *testing.T) {
+	m := packtest.Duo{"ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95}
+	for _, weight := range []float64{1e-9, 1, 1e9} {
+		s := newTestSession(t, 2, m, packer.Limits{})
+		for _, id := range []string{"a", "c", "b", "d"} {
+			if _, err := s.Arrive(packer.Task{ID: id, Weight: weight}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if steps, err := s.Rebalance(t.Context(), 2); err != nil || len(steps) != 3 {
+			t.Errorf("weight %v: %+v, %v; want a swap in three steps", weight, steps, err)
+		}
+	}
+}
+
+// TestSessionRebalanceCountsTheCost: of two swaps of which one is allowed that is made
+// which gains more after its cost.
+func TestSessionRebalanceCountsTheCost(t *testing.T) {
+	m := packtest.Duo{"ab": 0.6, "cd": 0.6, "ac": 0.95, "bd": 0.95, "ef": 0.7, "gh": 0.7, "eg": 0.95, "fh": 0.95}
+	s := newTestSession(t, 4, m, packer.Limits{})
+	for _, id := range []string{"a", "c", "e", "g", "b", "d", "f", "h"} {
+		task := packer.Task{ID: id}
+		if id < "e" {
+			task.MoveCost = 0.4
+		}
+		if _, err := s.Arrive(task); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := s.Throughput()
+	if steps, err := s.Rebalance(t.Context(), 2); err != nil || len(steps) != 3 || !(math.Abs(s.Throughput()-before-1) <= 1e-9) {
+		t.Errorf("%+v, %v: throughput %v, %v before; want the swap that gains 1 for nothing, not that of 1.4 for 0.8", steps, err, s.Throughput(), before)
+	}
+}
+
+// TestSessionOfManyGPUs: each of as many tasks as there are GPUs gets its own, also what
+// comes after others ended.
+func TestSessionOfManyGPUs(t *testing.T) {
+	const n = 200
+	s := newTestSession(t, n, packtest.Even{1}, packer.Limits{MaxSet: 1})
+	on := make(map[int]string)
+	arrive := func(id string) {
+		t.Helper()
+		d, err := s.Arrive(packer.Task{ID: id})
+		if err != nil || !d.Placed || on[d.GPU] != "" {
+			t.Fatalf("%s: %+v, %v; there runs %q", id, d, err, on[d.GPU])
+		}
+		on[d.GPU] = id
+	}
+	for i := range n {
+		arrive(fmt.Sprint("t", i))
+	}
+	for _, g := range []int{0, 63, 64, 65, 127, 128, 129, n - 1} {
+		if _, err := s.Finish(on[g]); err != nil {
+			t.Fatal(err)
+		}
+		delete(on, g)
+	}
+	for i := range 8 {
+		arrive(fmt.Sprint("late", i))
+	}
+}
+
 func TestSessionRebalanceLeavesWhatStays(t *testing.T) {
 	m := packtest.Duo{"ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95}
 	gpus := []packer.GPU{

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"example.com/colloc/predict"
@@ -112,7 +113,7 @@ func TestCloneSavesAlone(t *testing.T) {
 // known as where both are the same.
 func TestUnknownStepTime(t *testing.T) {
 	load := func(step float64) load { return load{sm: 0.6, dram: 0.3, step: step} }
-	same, longer := load(0.5), load(2)
+	same := load(0.5)
 	want := pairTerms(&same, &same)
 	for _, unknown := range [][2]float64{{math.NaN(), 0.5}, {0.5, math.NaN()}, {math.NaN(), math.NaN()}} {
 		a, b := load(unknown[0]), load(unknown[1])
@@ -120,8 +121,57 @@ func TestUnknownStepTime(t *testing.T) {
 			t.Errorf("steps %v: %v, want %v", unknown, got, want)
 		}
 	}
-	if got := pairTerms(&same, &longer); !(got[turnShare] > want[turnShare]) {
-		t.Errorf("beside a longer step the turn costs %v, beside the same %v", got[turnShare], want[turnShare])
+	fourfold := load(0.5 + math.Log(4)) // τ = 1/(1 + √¼)
+	if got := pairTerms(&same, &fourfold)[turnShare]; !(math.Abs(got-0.6*2/3) <= 1e-12) {
+		t.Errorf("beside a step four times as long the turn costs %v, want %v", got, 0.6*2/3)
+	}
+}
+
+// TestTreesAreToldOfTypes: what a type loses beyond its use, and what it costs others, is
+// told to the trees.
+func TestTreesAreToldOfTypes(t *testing.T) {
+	tasks, obs := fakeWorld(t, 25, 3, 4)
+	soft := func(p *profile.Profile) bool { return p.Spec.Model.Name == "m0" }
+	for i := range obs {
+		o := &obs[i]
+		for k, p := range o.Set {
+			v := o.Speeds[k].Or(1)
+			if soft(p) {
+				v -= 0.15
+			}
+			if soft(o.Set[1-k]) {
+				v += 0.1
+			}
+			o.Speeds[k] = profile.Some(max(0.1, v))
+		}
+	}
+	r, _ := mustFit(t, obs, nil).load().regime("RTX3090", profile.TimeSlice)
+	told := func(p *profile.Profile) [2]float64 { m := r.roster.member(p); return m.traits }
+	for _, p := range tasks {
+		for _, o := range tasks {
+			if a, b := told(p), told(o); soft(p) && !soft(o) && !(a[0] > b[0] && a[1] < b[1]) {
+				t.Errorf("a type that loses more and costs less is told as %v, another as %v", a, b)
+			}
+		}
+	}
+}
+
+// TestLoadWithoutMeans: a file without prior means has means of 0.
+func TestLoadWithoutMeans(t *testing.T) {
+	m, tasks, _ := fittedWorld(t)
+	file := saved(t, m)
+	begin := bytes.Index(file, []byte(`"prior_mean":[`))
+	if begin < 0 {
+		t.Fatal("the file has no means")
+	}
+	end := begin + bytes.IndexByte(file[begin:], ']') + len("],")
+	old, err := Load(bytes.NewReader(append(bytes.Clone(file[:begin]), file[end:]...)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := mustSpeeds(t, m, rtx3090(t), tasks[0], tasks[1])[0], mustSpeeds(t, old, rtx3090(t), tasks[0], tasks[1])[0]
+	if !(math.Abs(got.Value-want.Value) <= 0.05) {
+		t.Errorf("without means a pair runs at %v, with them at %v", got.Value, want.Value)
 	}
 }
 
@@ -161,23 +211,20 @@ func TestMissingSpeeds(t *testing.T) {
 	}
 }
 
-// TestSlowestSpeed: whatever was observed, no speed and no end of an interval falls
-// below the least there is.
+// TestSlowestSpeed: whatever a model makes of what it saw, no speed and no end of an
+// interval falls below the least there is.
 func TestSlowestSpeed(t *testing.T) {
-	var m Predictor
-	a, b := fakeTask(t, "a", 8, 0.9, 0.5, 1), fakeTask(t, "b", 8, 0.9, 0.5, 1)
-	for range 20 {
-		if err := m.Observe(Observation{GPU: "RTX3090", Mechanism: profile.TimeSlice, Set: []*profile.Profile{a, b}, Speeds: []profile.Opt[float64]{profile.Some(predict.LeastSpeed), profile.Some(0.9)}}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, set := range [][]*profile.Profile{{a, b}, {a, b, b, b, b}} {
-		e, err := m.Ratios(rtx3090(t), profile.TimeSlice, set, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if e[0].Lo < predict.LeastSpeed || e[0].Value < predict.LeastSpeed || e[0].Hi < predict.LeastSpeed {
-			t.Errorf("%d tasks: %+v", len(set), e[0])
+	m, tasks, _ := fittedWorld(t)
+	r, _ := m.load().regime("RTX3090", profile.TimeSlice)
+	next, post := *r, *r.post
+	post.Coef = slices.Clone(post.Coef)
+	post.Coef[interceptColumn] = 1e3
+	next.post = &post
+	for _, ratio := range []bool{true, false} {
+		w := gather(&next, tasks[:3])
+		w.arrange()
+		if e := next.estimate(w, 0, ratio); e.Lo != predict.LeastSpeed || e.Value != predict.LeastSpeed || e.Hi < predict.LeastSpeed {
+			t.Errorf("%+v, want the least speed", e)
 		}
 	}
 }
