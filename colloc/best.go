@@ -37,7 +37,7 @@ func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
 	b := p.choice(len(gpus))
 	defer p.forget(b)
 	best, no := -1, -1
-	score := 0.0
+	var score float64
 	for i := range gpus {
 		j, err := p.judgeOnce(&task, &gpus[i], s, b, &needed)
 		if err != nil {

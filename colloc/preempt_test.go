@@ -124,6 +124,9 @@ func slowWay(t *testing.T, p *colloc.Planner, task colloc.Task, some []colloc.GP
 		}
 		if i == 0 {
 			o.net += v.Throughput - stays
+			if task.Home == g.ID {
+				o.net += task.MoveCost * task.Weight * v.Pace.Value
+			}
 		}
 	}
 	if o.some == 0 {
@@ -170,6 +173,8 @@ func drawEviction(t *testing.T, rng *rand.Rand, pool []colloc.Task) (colloc.Task
 			gang.GPUs, gang.Reserved, gang.Foreign = 2, profile.GiB, false
 			gpus[0].Residents, gpus[1].Residents = []colloc.Task{gang}, []colloc.Task{gang}
 		}
+	} else {
+		task.Home = gpus[rng.IntN(len(gpus))].ID
 	}
 	return task, gpus
 }
