@@ -1,6 +1,7 @@
 package advise_test
 
 import (
+	"math"
 	"testing"
 
 	"example.com/colloc/colloc/advise"
@@ -33,6 +34,38 @@ func TestComputeBoundAtTheThreshold(t *testing.T) {
 		}
 		if found != want {
 			t.Errorf("SMs used by %v: findings %v", sm, d.Findings)
+		}
+	}
+}
+
+// TestBandwidthBoundAtTheThreshold: so is memory bandwidth.
+func TestBandwidthBoundAtTheThreshold(t *testing.T) {
+	planner := priorPlanner(t)
+	for dram, want := range map[float64]bool{0.6: true, 0.59: false} {
+		p := diagnosed(t, blocks(4, 1e6, 1e5), profile.Training{BatchSize: 32, Workers: 4}, counters{0.6, dram, 0.1, -1, 4 * profile.GiB}, "RTX 3090")
+		d := advise.Diagnose(p, &advise.Options{Planner: planner})
+		found := false
+		for _, f := range d.Findings {
+			found = found || f.Bottleneck == advise.BandwidthBound
+		}
+		if found != want {
+			t.Errorf("bandwidth used by %v: findings %v", dram, d.Findings)
+		}
+	}
+}
+
+// TestEnlargedBatch: where memory allows, the batch grows to twice what would use the SMs
+// well, and no more work is promised than they can do.
+func TestEnlargedBatch(t *testing.T) {
+	planner := priorPlanner(t)
+	for sm, want := range map[float64]struct {
+		batch int
+		most  float64
+	}{0.4: {128, 2}, 0.2: {256, 4}, 0.3: {128, 0.8 / 0.3}} {
+		p := diagnosed(t, blocks(4, 1e6, 1e5), profile.Training{BatchSize: 32, Workers: 4}, counters{sm, -1, 0.1, -1, 2 * profile.GiB}, "A100-80GB")
+		r := find(advise.Diagnose(p, &advise.Options{Planner: planner}), advise.ChangeBatch)
+		if r == nil || r.Count != want.batch || r.Throughput.Lo != 1 || math.Abs(r.Throughput.Hi-want.most) > 1e-9 {
+			t.Errorf("SMs used by %v: %v, want batches of %d and at most x%v", sm, r, want.batch, want.most)
 		}
 	}
 }

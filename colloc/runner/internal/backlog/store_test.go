@@ -1,0 +1,215 @@
+package backlog
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/profile"
+)
+
+// shadow is what a queue file must hold: each task as it was last written, and whether it
+// is in the history.
+type shadow struct {
+	saved Saved
+	past  bool
+	name  string // of its profile; empty is none
+}
+
+// known makes a profile that can be told by its name.
+func known(tb testing.TB, name string) *profile.Profile {
+	tb.Helper()
+	gpu, _ := profile.LookupGPU("T4")
+	sample := profile.Sample{MemUsed: profile.Some(profile.GiB)}
+	p, err := profile.New(profile.Spec{Model: profile.Model{Name: name}, Training: profile.Training{BatchSize: 1}}, profile.Trace{Samples: []profile.Sample{sample}}, gpu)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return &p
+}
+
+func open(tb testing.TB, dir string) (*Store, []*Entry) {
+	tb.Helper()
+	s, entries, err := Open(dir, false)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return s, entries
+}
+
+// check compares what was read with the shadow.
+func check(t *testing.T, s *Store, entries []*Entry, want []*shadow) {
+	t.Helper()
+	got := map[int]*Entry{}
+	for _, e := range entries {
+		got[e.Number] = e
+	}
+	past := map[int]queue.Record{}
+	if err := s.History(func(r queue.Record) bool { past[r.Number] = r; return true }); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range want {
+		e, here := got[w.saved.Number]
+		r, there := past[w.saved.Number]
+		look, seen := s.Look(w.saved.Task.ID)
+		if here == w.past || there != w.past || seen != w.past || s.Has(w.saved.Task.ID) != w.past {
+			t.Fatalf("task %s in the queue: %v, in the history: %v, %v; want it there: %v", w.saved.Task.ID, here, there, seen, w.past)
+		}
+		if w.past {
+			if diff := cmp.Diff(w.saved.Record, r) + cmp.Diff(r, look); diff != "" {
+				t.Fatalf("history (-want +got):\n%s", diff)
+			}
+			continue
+		}
+		if e.Profile != nil != (w.name != "") || e.Profile != nil && (e.Profile.Spec.Model.Name != w.name || e.Task.Profile != e.Profile) {
+			t.Fatalf("task %s has the profile %v, want that of %q", w.saved.Task.ID, e.Profile, w.name)
+		}
+		saved := e.Saved
+		saved.ProfileKey, saved.Task.Profile = nil, nil
+		if diff := cmp.Diff(w.saved, saved); diff != "" {
+			t.Fatalf("task %s (-want +got):\n%s", w.saved.Task.ID, diff)
+		}
+	}
+	if len(entries)+len(past) != len(want) || s.Past.total() != len(past) {
+		t.Fatalf("%d in the queue, %d in the history, which counts %d; want %d", len(entries), len(past), s.Past.total(), len(want))
+	}
+}
+
+// TestStoreKeeps: whatever is written, moved to the history and back, is there when the file
+// is opened again, each task with its own profile.
+func TestStoreKeeps(t *testing.T) {
+	dir := t.TempDir()
+	draw := rand.New(rand.NewPCG(29, 3))
+	names := []string{"", "small", "large"}
+	profiles := map[string]*profile.Profile{"small": known(t, "small"), "large": known(t, "large")}
+	var want []*shadow
+	s, entries := open(t, dir)
+	runs := s.Runs
+	for range 60 {
+		var put []*Entry
+		for range draw.IntN(4) { // new ones
+			w := &shadow{name: names[draw.IntN(len(names))]}
+			n := len(want) + 1
+			w.saved.Number, w.saved.Task = n, queue.Task{ID: "t" + strconv.Itoa(n), Command: []string{"true"}, Weight: draw.Float64()}
+			if draw.IntN(3) == 0 {
+				w.saved.Task.Owner = &queue.Owner{UID: 7}
+			}
+			e := &Entry{Saved: w.saved}
+			if e.Profile = profiles[w.name]; e.Profile != nil && draw.IntN(2) == 0 {
+				e.Profile = known(t, w.name) // an equal one
+			}
+			e.Task.Profile = e.Profile
+			want, entries, put = append(want, w), append(entries, e), append(put, e)
+		}
+		for _, e := range entries { // others
+			if w := want[e.Number-1]; draw.IntN(4) == 0 && !w.past {
+				e.State, e.Env, e.Stop = queue.State(draw.IntN(6)), []string{fmt.Sprint("A=", draw.IntN(9))}, Stop(draw.IntN(3))
+				w.saved.State, w.saved.Env, w.saved.Stop = e.State, e.Env, e.Stop
+				if !slices.Contains(put, e) {
+					put = append(put, e)
+				}
+			}
+		}
+		if err := s.Put(put); err != nil {
+			t.Fatal(err)
+		}
+		var old []*Entry
+		for _, e := range entries {
+			if w := want[e.Number-1]; e.State.Over() && draw.IntN(3) == 0 {
+				w.past, old = true, append(old, e)
+			}
+		}
+		if err := s.Archive(old, len(want)); err != nil {
+			t.Fatal(err)
+		}
+		entries = slices.DeleteFunc(entries, func(e *Entry) bool { return slices.Contains(old, e) })
+		var ids []string
+		for _, w := range want {
+			if draw.IntN(8) == 0 {
+				ids = append(ids, w.saved.Task.ID)
+			}
+		}
+		back, err := s.Recall(append(ids, "nobody")...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range back {
+			want[e.Number-1].past = false
+		}
+		entries = append(entries, back...)
+		if draw.IntN(2) == 0 {
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s, entries = open(t, dir)
+		}
+		check(t, s, entries, want)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.Runs != runs || len(want) < 50 {
+		t.Errorf("runs are in %s and were in %s; %d tasks", s.Runs, runs, len(want))
+	}
+}
+
+// TestOnePage: a queue file of which one of the two first pages is damaged is read by the
+// other, as it was a write ago at worst; with both gone it is set aside.
+func TestOnePage(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := open(t, dir)
+	e := &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "a", Command: []string{"true"}}, Number: 1}}}
+	for range 3 { // the last writes change nothing
+		if err := s.Put([]*Entry{e}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := os.Getpagesize()
+	for _, pages := range [][]int{{0}, {1}, {0, 1}} {
+		text := slices.Clone(whole)
+		for _, page := range pages {
+			clear(text[page*size : page*size+64])
+		}
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, File), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, entries, err := Open(dir, false)
+		if len(pages) == 2 {
+			var corrupt *CorruptError
+			if !errors.As(err, &corrupt) || s != nil {
+				t.Errorf("without both pages: %v, want a CorruptError", err)
+			}
+			continue
+		}
+		if err != nil || len(entries) != 1 {
+			t.Errorf("without page %v: %d tasks, %v; want the one", pages, len(entries), err)
+			continue
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNowhere: a queue in a folder that is not there is an error.
+func TestNowhere(t *testing.T) {
+	if s, entries, err := Open(filepath.Join(t.TempDir(), "no"), false); !errors.Is(err, os.ErrNotExist) || s != nil || entries != nil {
+		t.Errorf("%v, %v, %v; want that the folder does not exist", s, entries, err)
+	}
+}
