@@ -106,6 +106,7 @@ func (r *run) all(dir, equivalent string) (int, error) {
 		if err := r.compile(d, overlay); err != nil {
 			return 0, err
 		}
+		defer forget(filepath.Join(d, "testdata", "rapid"))()
 	}
 	if err := r.baseline(); err != nil {
 		return 0, err
@@ -131,6 +132,18 @@ func (r *run) all(dir, equivalent string) (int, error) {
 	}
 	fmt.Printf("%s: %d mutants (seed %d), %d noticed, %d equal, %d survived\n", p.path, len(r.mutants), r.seed, killed, excused, survived)
 	return survived, nil
+}
+
+// forget removes a folder that is not there yet: package rapid keeps inputs that failed
+// under testdata, and those of mutants are of no use.
+func forget(folder string) func() {
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		return func() {}
+	}
+	return func() {
+		_ = os.RemoveAll(folder)
+		_ = os.Remove(filepath.Dir(folder)) // unless it holds others
+	}
 }
 
 // choose takes the mutants that a file lists, or draws.
