@@ -64,7 +64,7 @@ func (o *Observer) overrun(ctx context.Context, s *books.Set, w *watched, used [
 func (o *Observer) slow(ctx, asking context.Context, s *books.Set, w *watched) {
 	for i := range s.Members {
 		pod := s.Members[i].Pod
-		why, err := o.tooSlow(asking, s, &s.Members[i])
+		why, err := o.tooSlow(asking, s, w, &s.Members[i])
 		if err != nil {
 			o.config.Log.Warn("SLO query", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 			continue
@@ -90,9 +90,9 @@ func (o *Observer) slow(ctx, asking context.Context, s *books.Set, w *watched) {
 }
 
 // tooSlow says by what a pod is too slow, empty is by nothing: by its SLO query or, where
-// it serves, by its speed, which must not be below that of the slowdown that it bears.
-// The error is that of the SLO query.
-func (o *Observer) tooSlow(ctx context.Context, s *books.Set, m *books.Member) (string, error) {
+// it serves, by its speed, which must not be below that of the slowdown that it bears
+// once its set has been the same for a Window. The error is that of the SLO query.
+func (o *Observer) tooSlow(ctx context.Context, s *books.Set, w *watched, m *books.Member) (string, error) {
 	if query := m.Pod.Annotations[api.AnnotationSLO]; query != "" {
 		x, err := o.one(ctx, query)
 		if err != nil {
@@ -103,7 +103,7 @@ func (o *Observer) tooSlow(ctx context.Context, s *books.Set, m *books.Member) (
 		}
 	}
 	demand, err := api.ReadDemand(m.Pod.Annotations)
-	if err != nil || !demand.Serves || m.Profile == nil || s.Slice {
+	if err != nil || !demand.Serves || m.Profile == nil || s.Slice || o.config.Now().Sub(w.since) < o.config.Window {
 		return "", nil //nolint:nilerr // the books tell the pod of it
 	}
 	floor := 1 / cmp.Or(demand.MaxSlowdown, o.config.Books.Planner().Config().MaxSlowdown)

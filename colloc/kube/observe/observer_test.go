@@ -232,10 +232,13 @@ func TestFloor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			told := append([]string{api.AnnotationProfile, "web", api.AnnotationRate, "rate"}, tt.first...)
 			w := newWorld(t, tt.policy, running(1, told...), running(2, tt.second...))
-			w.answers["rate"], w.answers["late"] = `{"metric":{},"value":[1,"8"]}`, `{"metric":{},"value":[1,"1"]}`
+			w.answers["rate"] = `{"metric":{},"value":[1,"0"]}` // it has just begun
+			w.steps(t, 5)
+			w.answers["rate"] = `{"metric":{},"value":[1,"8"]}`
+			w.answers["late"] = `{"metric":{},"value":[1,"1"]}`
 			w.steps(t, 1)
 			if w.said() != "" || len(w.evicted) > 0 {
-				t.Error("an alarm at the first look")
+				t.Error("an alarm at the first look that counts")
 			}
 			w.steps(t, 4)
 			if got, n := strings.Join(w.evicted, " "), strings.Count(w.said(), "TooSlow it is too slow on n1/gpu-0: "); got != tt.want || n != tt.told {
