@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -281,7 +282,7 @@ func TestSchedulerJoinsAsTheyShare(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []float64{1, 0.9, 0.7} {
-		submit(t, s, job(fmt.Sprint(i), 0, 1, time.Hour))
+		submit(t, s, job(strconv.Itoa(i), 0, 1, time.Hour))
 		ds, err := s.Decide(t.Context(), time.Duration(i)*time.Second)
 		if err != nil || len(ds) != 1 || !(ds[0].Speed > want-1e-3 && ds[0].Speed < want+1e-3) || (ds[0].Mechanism == profile.MPS) != (i > 0) {
 			t.Errorf("task %d: %+v, %v; want speed %v under MPS", i, ds, err, want)

@@ -15,8 +15,8 @@ import (
 // GPU they pay for every set that there could be, also for what residents do anyway.
 func TestPricesAreADual(t *testing.T) {
 	rng := rand.New(rand.NewPCG(121, 122))
-	proved, odd := 0, 0
-	for n := range max(30, race.Fewer(300)) {
+	proved, odd, rounds := 0, 0, max(30, race.Fewer(300))
+	for n := range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 6, GPUs: 4, Kinds: 1 + n%3, Residents: 2, MaxSet: 2 + n/3%2})
 		if n%4 == 0 {
 			p = packtest.Paced(rng, p)
@@ -35,7 +35,7 @@ func TestPricesAreADual(t *testing.T) {
 			checkDual(t, p, s)
 		}
 	}
-	if proved < 30 || odd == 0 {
+	if proved < rounds || !race.Enabled && odd == 0 { // few problems take odd sets
 		t.Errorf("%d plans came with prices, %d odd sets", proved, odd)
 	}
 }
