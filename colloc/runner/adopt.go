@@ -24,6 +24,7 @@ func (r *Runner) adopt(entries []*backlog.Entry) error {
 		if e.State.Over() {
 			continue
 		}
+		e.Inherited = true
 		if e.State == Queued {
 			r.tell(EventQueued, e, "task "+e.Task.ID+" is in the queue")
 			continue

@@ -128,7 +128,9 @@ type Config struct {
 	// Turns decides who is next; nil goes by priority and submission alone.
 	Turns Turns
 	// Serve makes Run wait for further tasks when all are over, and for GPUs that it has seen
-	// and that are gone or lost when no other is left, or a task fits no other. It then returns after Drain, or when its context is done.
+	// and that are gone or lost when no other is left, or a task fits no other. A task that was
+	// in the queue at Open waits for a GPU that it fits, seen or not. Run then returns after
+	// Drain, or when its context is done.
 	Serve bool
 	// Sync makes every transaction wait for the disk, so that the queue survives
 	// the loss of power and not only of the process. It costs milliseconds.

@@ -9,11 +9,11 @@ import (
 )
 
 // History gives the records that [Config].Keep moved out of memory to each, the last submitted
-// first, until that returns false. It reads some 500 at a time and holds nothing while each
+// first, until that returns false: those whose Number is below before, or all if that is 0. It reads some 500 at a time and holds nothing while each
 // runs, which may ask the Runner. Tasks may be moved meanwhile: one that comes back by Retry
 // is in Records again. O(records given).
-func (r *Runner) History(each func(Record) bool) error {
-	if err := r.store.History(each); err != nil {
+func (r *Runner) History(before int, each func(Record) bool) error {
+	if err := r.store.History(before, each); err != nil {
 		return fmt.Errorf("runner: history: %w", err)
 	}
 	return nil

@@ -34,7 +34,7 @@ func TestHistory(t *testing.T) {
 	check := func(g *rig, inPast, failed int) {
 		t.Helper()
 		var past []int
-		if err := g.History(func(r Record) bool { past = append(past, r.Number); return true }); err != nil {
+		if err := g.History(0, func(r Record) bool { past = append(past, r.Number); return true }); err != nil {
 			t.Fatal(err)
 		}
 		count := g.Past()[-1]
@@ -145,7 +145,7 @@ func TestHistoryPages(t *testing.T) {
 	g.mu.Unlock()
 	for _, most := range []int{1, 500, 501, n - 1, n} { // one of n stays in memory
 		var got []int
-		err := g.History(func(r Record) bool {
+		err := g.History(0, func(r Record) bool {
 			got = append(got, r.Number)
 			if len(got)%400 == 0 {
 				g.submit(t, shell("true"))
@@ -165,7 +165,7 @@ func TestHistoryPages(t *testing.T) {
 				t.Errorf("a panic of who reads becomes %v", p)
 			}
 		}()
-		t.Errorf("a panic of who reads becomes an error: %v", g.History(func(Record) bool { panic("mine") }))
+		t.Errorf("a panic of who reads becomes an error: %v", g.History(0, func(Record) bool { panic("mine") }))
 	}()
 	g.submit(t, shell("true"))
 }

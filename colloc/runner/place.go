@@ -58,8 +58,9 @@ type pass struct {
 
 // refusal is why tasks do not start.
 type refusal struct {
-	why    string
-	absent bool // no room would help, but a GPU that comes back
+	why       string
+	absent    bool // no room would help, but a GPU that comes back
+	inherited bool // it would not wait for that, had it come today
 }
 
 // try starts a task, or notes what it waits for.
@@ -79,10 +80,11 @@ func (p *pass) try(e *backlog.Entry) {
 		return
 	}
 	refused, known := p.refused[class]
-	if !known {
+	if !known || refused.inherited && !e.Inherited {
 		why, err := p.fit(e, append(closed, p.kept...))
-		if refused = (refusal{why: why}); errors.Is(err, fleet.ErrAbsent) && p.r.config.Serve {
-			refused, err = refusal{why: err.Error(), absent: true}, nil
+		refused = refusal{why: why}
+		if absent := errors.Is(err, fleet.ErrAbsent); p.r.config.Serve && (absent || e.Inherited && err != nil) {
+			refused, err = refusal{why: err.Error(), absent: true, inherited: !absent}, nil
 		}
 		if err != nil {
 			p.r.withdraw(e, Failed, err.Error())

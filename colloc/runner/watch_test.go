@@ -204,6 +204,41 @@ func TestRelist(t *testing.T) {
 	}
 }
 
+// TestInherited opens a queue on a host that has lost its largest GPU since: the task that
+// fitted it waits for another, with a reason, and one that comes now fails at once.
+func TestInherited(t *testing.T) {
+	const small = `{"gpus": [{"name": "T4", "id": "small"}]}`
+	serve := func(c *Config) { c.Serve = true }
+	dir := t.TempDir()
+	large := shell("true")
+	large.ID, large.Memory = "old", 30*profile.GiB
+	g := newRig(t, dir, `{"gpus": [{"name": "T4", "id": "small"}, {"name": "A100-40GB", "id": "a"}]}`, serve)
+	g.submit(t, large)
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	g = newRig(t, dir, small, serve)
+	large.ID = "new"
+	g.submit(t, large)
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	g.inState(t, "new", Failed)
+	waitFor(t, func() bool { return g.record(t, "old").Waiting != "" || g.record(t, "old").State.Over() })
+	if r := g.record(t, "old"); r.State != Queued || !strings.HasPrefix(r.Waiting, "fits no GPU") {
+		t.Errorf("the task that waited before is %v, waits because %q: %s", r.State, r.Waiting, r.Err)
+	}
+	g.rewrite(t, `{"gpus": [{"name": "T4", "id": "small"}, {"name": "A100-40GB", "id": "b"}]}`)
+	waitFor(t, func() bool { return g.record(t, "old").State.Over() })
+	if r := g.record(t, "old"); r.State != Succeeded || r.GPU != "b" {
+		t.Errorf("it is %v on %q: %s", r.State, r.GPU, r.Err)
+	}
+	stop()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
 // TestAbsent lets tasks wait, where the runner serves, that fit only GPUs that are not there
 // now: they run once those come back. What never fitted one fails, and what fits another runs.
 func TestAbsent(t *testing.T) {

@@ -1,6 +1,7 @@
 package station
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -97,6 +98,7 @@ type Config struct {
 	Clock nvmlx.Clock
 
 	saveEvery time.Duration // tests do not wait for long
+	patience  patience
 }
 
 // Limits are what holds for one user; a zero is what holds for all, see [Config].
@@ -117,6 +119,16 @@ const (
 	DefaultMaxQueued = 100_000
 	DefaultHalfLife  = 7 * 24 * time.Hour
 	DefaultProfiling = 30 * time.Second
+)
+
+// patience is how long clients may take: to send a head; to wait for their turn and send a
+// body; to take the answer, or a piece of an output.
+type patience struct{ header, body, read time.Duration }
+
+const (
+	headerPatience = 10 * time.Second
+	bodyPatience   = time.Minute
+	readPatience   = time.Minute
 )
 
 // check reports every fault of the Config.
@@ -198,9 +210,10 @@ func (c *Config) fill() (err error) {
 		c.Watch = time.Second
 	}
 	c.Headroom = profile.Some(c.Headroom.Or(packer.DefaultHeadroom))
-	if c.saveEvery == 0 {
-		c.saveEvery = saveEvery
-	}
+	c.saveEvery = cmp.Or(c.saveEvery, saveEvery)
+	c.patience.header = cmp.Or(c.patience.header, headerPatience)
+	c.patience.body = cmp.Or(c.patience.body, bodyPatience)
+	c.patience.read = cmp.Or(c.patience.read, readPatience)
 	if c.Clock == nil {
 		c.Clock = nvmlx.SystemClock()
 	}

@@ -16,7 +16,7 @@ import (
 
 // wait is GET /v1/wait.
 func (s *Station) wait(r *http.Request, u peer.User) (any, error) {
-	longest, err := patience(r)
+	longest, err := timeout(r)
 	if err != nil {
 		return nil, err
 	}
@@ -104,11 +104,8 @@ type tail struct {
 	record  runner.Record
 }
 
-// Between two looks at an output, and how long a client may take to read a piece of it.
-const (
-	tailPause    = 100 * time.Millisecond
-	tailPatience = time.Minute
-)
+// tailPause lies between two looks at an output.
+const tailPause = 100 * time.Millisecond
 
 // run writes what there is and, if it follows, what comes.
 func (t *tail) run(ctx context.Context, id string, follow bool) {
@@ -147,7 +144,7 @@ func (t *tail) more() (int64, error) {
 	if _, err := file.Seek(t.offset, io.SeekStart); err != nil {
 		return 0, err
 	}
-	deadline := t.s.config.Clock.Now().Add(tailPatience)
+	deadline := t.s.config.Clock.Now().Add(t.s.config.patience.read)
 	_ = t.control.SetWriteDeadline(deadline) // not every server has one
 	n, err := io.Copy(t.to, io.LimitReader(file, piece))
 	t.offset += n

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/profile"
 )
@@ -35,7 +36,7 @@ func TestForetell(t *testing.T) {
 		waits("7", func(t *runner.Task) { t.Priority = 1 }),
 		waits("8", nil),
 	}
-	s := &Station{turns: turn.New(func() time.Time { return now }, turn.Policy{}, turn.Kept{})}
+	s := &Station{paces: pace.NewBook(), turns: turn.New(func() time.Time { return now }, turn.Policy{}, turn.Kept{})}
 	v := &viewer{s: s, now: now}
 	v.foretell(records)
 	want := map[string]time.Time{"7": now.Add(30 * time.Second), "6": now.Add(time.Minute)}

@@ -22,6 +22,7 @@ import (
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/race"
 )
 
 // labVariable is how many jobs the lab runs, and the seed of their lengths: jobs.seed.
@@ -174,6 +175,9 @@ func TestLab(t *testing.T) {
 		t.Skip("only root may run tasks as other users")
 	}
 	n, seed := 80, uint64(23)
+	if race.Enabled {
+		n = 40
+	}
 	if text := os.Getenv(labVariable); text != "" {
 		if _, err := fmt.Sscanf(text, "%d.%d", &n, &seed); err != nil {
 			t.Fatalf("%s=%s: want JOBS.SEED", labVariable, text)

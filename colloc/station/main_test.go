@@ -27,8 +27,8 @@ import (
 func TestMain(m *testing.M) {
 	testbed.Prepare()
 	runner.Supervise()
-	if len(os.Args) == 5 && os.Args[1] == "as-client" {
-		os.Exit(beClient(os.Args[2], os.Args[3], os.Args[4]))
+	if len(os.Args) == 3 && os.Args[1] == "as-client" {
+		os.Exit(beClient(os.Args[2]))
 	}
 	if len(os.Args) == 3 && os.Args[1] == "train" {
 		os.Exit(train(os.Args[2]))
@@ -93,8 +93,9 @@ type rig struct {
 	*Station
 	*api.Client
 
-	dir  string
-	stop func()
+	dir     string
+	stop    func()
+	clients map[uint32]*client // by user
 }
 
 // newRig starts a station in dir; adjust changes the rest of its configuration.

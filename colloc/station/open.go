@@ -9,6 +9,8 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/kinds"
+	"example.com/colloc/colloc/station/internal/pace"
+	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -24,7 +26,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), opened: make(chan struct{}), environments: make(map[uint32][]string)}
+	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), paces: pace.NewBook(), opened: make(chan struct{}), environments: make(map[uint32][]string), requests: peer.NewTurns(maxRequests)}
 	var fault, err error
 	if s.planner, fault, err = c.loadPlanner(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
@@ -93,6 +95,7 @@ func (s *Station) event(e runner.Event) {
 	default: // nothing has started
 	}
 	s.tell(&e)
+	s.paces.Note(&e)
 	r := &e.Record
 	switch e.Kind {
 	case runner.EventStarted:
@@ -104,6 +107,9 @@ func (s *Station) event(e runner.Event) {
 	case runner.EventOverrun:
 		if r.State == runner.Queued {
 			s.turns.Overran(uidOf(r))
+		}
+		if err := s.tellInLog(r); err != nil {
+			s.warnOf(&e, fmt.Sprintf("the output of job %s cannot be written: %v", r.Task.ID, err))
 		}
 	case runner.EventFinished:
 		if r.Runs > 0 {

@@ -1,6 +1,7 @@
 package station
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -14,11 +15,35 @@ import (
 // answerer answers a request with what becomes JSON.
 type answerer func(*http.Request, peer.User) (any, error)
 
-// answer calls an answerer for those who may ask, and writes what it says.
-func (s *Station) answer(f answerer) http.Handler {
+// inTurn lets few requests of one user be done at once, until their answers are taken: so
+// nobody waits for the crowd of another, and none fills the memory.
+func (s *Station) inTurn(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		u, err := s.who(r)
+		if err != nil {
+			fail(w, err)
+			return
+		}
+		ctx, stop := context.WithTimeout(r.Context(), s.config.patience.body/2) // the other half is for the body
+		defer stop()
+		leave, err := s.requests.Take(ctx, u)
+		if err != nil {
+			fail(w, api.Errorf(api.OverLimit, r.Method+" "+r.URL.Path, "wait for their answers", "%d of your requests are being done already", maxRequests))
+			return
+		}
+		defer leave()
+		next.ServeHTTP(w, r)
+	})
+}
+
+// reply calls an answerer for those who may ask, and writes what it says.
+func (s *Station) reply(f answerer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u, err := s.who(r)
 		var value any
+		if err == nil && r.ContentLength > int64(api.MaxBody) {
+			err = api.Errorf(api.TooLarge, "", "send several requests", "the request is %d bytes long, want at most %d", r.ContentLength, int64(api.MaxBody))
+		}
 		if err == nil {
 			r.Body = http.MaxBytesReader(w, r.Body, int64(api.MaxBody))
 			value, err = f(r, u)
@@ -27,7 +52,7 @@ func (s *Station) answer(f answerer) http.Handler {
 			fail(w, err)
 			return
 		}
-		_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(tailPatience)) // not every server has one
+		_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(s.config.patience.read)) // not every server has one
 		wire.Answer(w, value)
 	})
 }
@@ -55,8 +80,8 @@ func fail(w http.ResponseWriter, err error) {
 // maxWait is how long a request may ask to wait: less than it may take to arrive.
 const maxWait = 50 * time.Second
 
-// patience reads the time that a request wants to wait.
-func patience(r *http.Request) (time.Duration, error) {
+// timeout reads the time that a request wants to wait.
+func timeout(r *http.Request) (time.Duration, error) {
 	text := r.URL.Query().Get("timeout")
 	if text == "" {
 		return 0, nil

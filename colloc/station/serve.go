@@ -25,18 +25,17 @@ func Listen(path string, all bool) (net.Listener, error) {
 
 // What a connection may take; a client that hangs loses it.
 const (
-	headerPatience = 10 * time.Second
-	bodyPatience   = time.Minute
 	idlePatience   = 2 * time.Minute
 	maxHeader      = 1 << 16
 	maxConnections = 256 // of one user at once; root may have any number
+	maxRequests    = 4   // of one user that are done at once, each with all of it in memory
 )
 
 // Serve answers requests on l, a unix socket, until ctx is done. It closes l.
 func (s *Station) Serve(ctx context.Context, l net.Listener) error {
 	server := &http.Server{
 		Handler: s.Handler(), ConnContext: peer.Context, MaxHeaderBytes: maxHeader,
-		ReadHeaderTimeout: headerPatience, ReadTimeout: bodyPatience, IdleTimeout: idlePatience,
+		ReadHeaderTimeout: s.config.patience.header, ReadTimeout: s.config.patience.body, IdleTimeout: idlePatience,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	done := make(chan error, 1)
@@ -62,17 +61,17 @@ func (s *Station) Handler() http.Handler {
 		"GET /v1/jobs":         s.list,
 		"GET /v1/jobs/{id}":    s.show,
 		"POST /v1/jobs/{verb}": s.do,
-		"GET /v1/wait":         s.wait,
 		"GET /v1/state":        s.state,
 		"POST /v1/gpus/{verb}": s.gpus,
 	} {
-		mux.Handle(pattern, s.answer(answer))
+		mux.Handle(pattern, s.inTurn(s.reply(answer)))
 	}
+	mux.Handle("GET /v1/wait", s.reply(s.wait)) // for long: it takes no turn
 	mux.HandleFunc("GET /v1/jobs/{id}/log", s.log)
 	for _, pattern := range decide.Addresses() {
 		mux.HandleFunc(pattern, s.decide)
 	}
-	mux.Handle("/", s.answer(func(r *http.Request, _ peer.User) (any, error) {
+	mux.Handle("/", s.reply(func(r *http.Request, _ peer.User) (any, error) {
 		return nil, api.Errorf(api.NotFound, r.Method+" "+r.URL.Path, "see: go doc example.com/colloc/colloc/station/api", "there is no such address")
 	}))
 	return mux
@@ -93,7 +92,7 @@ func (s *Station) decide(w http.ResponseWriter, r *http.Request) {
 		fail(w, err)
 		return
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(decide.DefaultPatience + tailPatience)) // not every server has one
+	_ = http.NewResponseController(w).SetWriteDeadline(s.config.Clock.Now().Add(decide.DefaultPatience + s.config.patience.read)) // not every server has one
 	s.decider.ServeHTTP(w, r)
 }
 

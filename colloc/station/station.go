@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/kinds"
+	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/nvmlx"
@@ -29,6 +30,9 @@ type Station struct {
 	turns   *turn.Turns
 	keeper  *keep.File[kept]
 	names   peer.Names
+
+	requests *peer.Turns
+	paces    *pace.Book
 
 	decider     http.Handler  // nil where nobody may ask
 	opened      chan struct{} // closed once runner is there: events come before

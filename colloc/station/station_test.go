@@ -217,17 +217,36 @@ func TestListHistory(t *testing.T) {
 		if err != nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%+v lists %q, %v, want %q", tt.query, got, err, tt.want)
 		}
-		v := g.viewer(peer.User{UID: self()})
+		got = nil
+		for before := ""; ; { // and by pages
+			q := tt.query
+			q.Before, q.Limit = before, 7
+			page, err := g.Jobs(t.Context(), q)
+			if err != nil || len(page) > 7 {
+				t.Fatalf("a page has %d jobs, %v", len(page), err)
+			}
+			if len(page) == 0 {
+				break
+			}
+			before = page[0].ID
+			for _, j := range slices.Backward(page) {
+				got = append(got, j.ID)
+			}
+		}
+		if slices.Reverse(got); !slices.Equal(got, tt.want) {
+			t.Errorf("by pages %+v lists %q, want %q", tt.query, got, tt.want)
+		}
+		p := page{viewer: g.viewer(peer.User{UID: self()}), Query: tt.query}
 		in := 0
-		if err := g.runner.History(func(r runner.Record) bool {
-			if v.asked(&tt.query, &r) {
+		if err := g.runner.History(0, func(r runner.Record) bool {
+			if p.asked(&r) {
 				in++
 			}
 			return true
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if n := v.pastOf(&tt.query); n != in {
+		if n := p.past(); n != in {
 			t.Errorf("%+v: %d are counted in the history, want %d", tt.query, n, in)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -97,7 +98,7 @@ func lastNumber(r *runner.Runner) (last int, err error) {
 			last = max(last, n)
 		}
 	}
-	err = r.History(func(record runner.Record) bool { note(&record); return false })
+	err = r.History(0, func(record runner.Record) bool { note(&record); return false })
 	for _, record := range r.Records() {
 		note(&record)
 	}
@@ -108,6 +109,9 @@ func lastNumber(r *runner.Runner) (last int, err error) {
 func refused(err error) error {
 	if errors.Is(err, runner.ErrClosed) {
 		return api.Errorf(api.Unavailable, "", "try again", "the station is ending")
+	}
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return api.Errorf(api.Unavailable, "", "make room on the disk of the station's folder and try again", "disk full: nothing is queued, what runs goes on: %v", err)
 	}
 	if strings.Contains(err.Error(), "queue file") {
 		return err

@@ -1,12 +1,43 @@
 package station
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/notify"
+	"example.com/colloc/profile"
 )
+
+// tellInLog says at the end of a job's output that it used more than was reserved for it,
+// and what to do about that: there its user looks first.
+func (s *Station) tellInLog(r *runner.Record) error {
+	peak := r.Peak.Or(0)
+	next := "it goes on"
+	switch {
+	case r.State == runner.Queued:
+		next = "it was stopped before others ran short, and runs again with a larger reservation"
+	case s.config.Overrun.Or(runner.OverrunStop) == runner.OverrunStop:
+		next = "it is stopped should others run short because of that"
+	}
+	file, err := peer.Append(r.Log, uidOf(r))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "\ncolloc: this job uses %v of GPU memory, and %v are reserved for it: %s. Submit it with -mem %s, or with -share no.\n",
+		peak, r.Reserved, next, strings.ReplaceAll(enough(peak).String(), " ", ""))
+	return errors.Join(err, file.Close())
+}
+
+// enough is what to reserve for a job that was seen to use so much, in whole GiB.
+func enough(peak profile.Bytes) profile.Bytes {
+	with := profile.BytesOf((1 + colloc.MeasuredMargin) * float64(peak))
+	return (with + profile.GiB - 1) / profile.GiB * profile.GiB
+}
 
 // tell tells people what they asked to be told: how jobs end, that memory ran out, and
 // what becomes of GPUs. What a job runs and prints is nobody else's business and is not in

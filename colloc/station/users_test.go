@@ -23,54 +23,109 @@ import (
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/race"
 	"example.com/colloc/profile"
 )
 
 // Two users that own nothing else.
 const ann, bob = 54321, 54322
 
-// beClient sends standard input to a station as whoever this process is.
-func beClient(socket, method, path string) int {
+// asked is a request that a client of another user is to send, answered what it got.
+type asked struct {
+	Method, Path string
+	Body         json.RawMessage
+}
+type answered struct {
+	Status int
+	Text   string
+}
+
+// beClient sends requests to a station as whoever this process is: it reads them from
+// standard input, and writes the answers, until there are no more.
+func beClient(socket string) int {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)
 	}}
-	r, err := http.NewRequest(method, "http://station"+path, os.Stdin)
-	var answer *http.Response
-	if err == nil {
-		answer, err = transport.RoundTrip(r)
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var a asked
+		if in.Decode(&a) != nil {
+			return 0
+		}
+		r, err := http.NewRequest(a.Method, "http://station"+a.Path, bytes.NewReader(a.Body))
+		var answer *http.Response
+		if err == nil {
+			answer, err = transport.RoundTrip(r)
+		}
+		var text []byte
+		if err == nil {
+			text, err = io.ReadAll(answer.Body)
+			err = errors.Join(err, answer.Body.Close())
+		}
+		if err == nil {
+			err = out.Encode(answered{answer.StatusCode, string(text)})
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
 	}
-	if err == nil {
-		fmt.Println(answer.StatusCode)
-		_, err = io.Copy(os.Stdout, answer.Body)
-		err = errors.Join(err, answer.Body.Close())
-	}
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	return 0
 }
 
-// as sends a request as a user, who is in group 777 too, and returns status and answer.
-func (g *rig) as(tb testing.TB, uid uint32, method, path string, body any) (int, string) {
+// client is a process of a user that sends requests.
+type client struct {
+	to   *json.Encoder
+	from *json.Decoder
+}
+
+// client starts the process of a user, who is in group 777 too.
+func (g *rig) client(tb testing.TB, uid uint32) *client {
 	tb.Helper()
-	text, err := json.Marshal(body)
+	c := exec.Command("/proc/self/exe", "as-client", filepath.Join(g.dir, "s"))
+	c.Dir, c.Stderr = "/", os.Stderr
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{777}}}
+	in, err := c.StdinPipe()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := exec.Command("/proc/self/exe", "as-client", filepath.Join(g.dir, "s"), method, path)
-	c.Dir, c.Stdin, c.Stderr = "/", bytes.NewReader(text), os.Stderr
-	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{777}}}
-	out, err := c.Output()
+	out, err := c.StdoutPipe()
+	if err == nil {
+		err = c.Start()
+	}
 	if err != nil {
-		tb.Fatalf("%s: %v", out, err)
+		tb.Fatal(err)
 	}
-	status, rest, _ := strings.Cut(string(out), "\n")
-	code := 0
-	if _, err := fmt.Sscan(status, &code); err != nil {
-		tb.Fatalf("%s: %v", out, err)
+	tb.Cleanup(func() {
+		if err := errors.Join(in.Close(), c.Wait()); err != nil {
+			tb.Error(err)
+		}
+	})
+	return &client{json.NewEncoder(in), json.NewDecoder(out)}
+}
+
+// as sends a request as a user, and returns status and answer.
+func (g *rig) as(tb testing.TB, uid uint32, method, path string, body any) (int, string) {
+	tb.Helper()
+	c := g.clients[uid]
+	if c == nil {
+		c = g.client(tb, uid)
+		if g.clients == nil {
+			g.clients = make(map[uint32]*client)
+		}
+		g.clients[uid] = c
 	}
-	return code, rest
+	text, err := json.Marshal(body)
+	var answer answered
+	if err == nil {
+		err = c.to.Encode(asked{method, path, text})
+	}
+	if err == nil {
+		err = c.from.Decode(&answer)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return answer.Status, answer.Text
 }
 
 // addAs submits tasks as a user.
@@ -265,7 +320,10 @@ func (g *rig) stillRunning(tb testing.TB) (ids []string) {
 // Two users whose jobs want one GPU get as many of them done, though one came first with
 // all of his.
 func TestFair(t *testing.T) {
-	const each, seen = 30, 30
+	each, seen := 30, 30
+	if race.Enabled {
+		each, seen = 15, 15
+	}
 	g := lab(t, 1, func(c *Config) { c.PerGPU = 1 })
 	var tasks [2][]api.Task
 	for i, uid := range []int{bob, ann} {
@@ -289,15 +347,15 @@ func TestFair(t *testing.T) {
 		}
 		<-changed
 	}
-	if err := g.Do(t.Context(), "cancel", idsOf(1, 2*each)...); err != nil {
+	if err := g.Do(t.Context(), "cancel", firstIDs(2*each)...); err != nil {
 		t.Error(err)
 	}
-	g.over(t, idsOf(1, 2*each)...)
+	g.over(t, firstIDs(2*each)...)
 }
 
-// idsOf are the jobs from one to another.
-func idsOf(from, upTo int) (ids []string) {
-	for n := from; n <= upTo; n++ {
+// firstIDs are those of so many jobs, the first.
+func firstIDs(upTo int) (ids []string) {
+	for n := 1; n <= upTo; n++ {
 		ids = append(ids, strconv.Itoa(n))
 	}
 	return ids
@@ -384,5 +442,15 @@ func TestOverrun(t *testing.T) {
 		if j.State != runner.Succeeded {
 			t.Errorf("job %s is %v: %s", j.ID, j.State, j.Err)
 		}
+	}
+	record, _ := g.runner.Record(greedy)
+	told := read1(t, strings.TrimSuffix(record.Log, ".2.log")+".1.log") // of the run that was stopped
+	for _, text := range []string{"colloc: this job uses 23 GiB of GPU memory, and 4 GiB are reserved", "it is stopped should others", "runs again with a larger reservation", "with -mem 24GiB"} {
+		if !strings.Contains(told, text) {
+			t.Errorf("its output says %q, want %q in it", told, text)
+		}
+	}
+	if got := g.output(t, innocent, false); strings.Contains(got, "colloc:") {
+		t.Errorf("the output of the other says %q", got)
 	}
 }

@@ -2,8 +2,6 @@ package station
 
 import (
 	"cmp"
-	"context"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -84,7 +82,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 // ends is when a job that runs is expected to end, by its steps.
 func (v *viewer) ends(r *runner.Record) (at profile.Opt[time.Time]) {
 	step, total := r.Step.Or(0), r.Total.Or(0)
-	if each, ok := r.StepTime.Get(); ok && total > 0 && total >= step {
+	if each, ok := v.s.paces.Step(r); ok && total > 0 && total >= step {
 		at = profile.Some(v.now.Add(time.Duration(total-step) * each).Round(time.Second))
 	}
 	return at
@@ -146,96 +144,6 @@ func (v *viewer) foretell(records []runner.Record) {
 		}
 		v.starts[ready[i].Task.ID] = ends[k]
 	}
-}
-
-// list is GET /v1/jobs.
-func (s *Station) list(r *http.Request, u peer.User) (any, error) {
-	q, err := query(r)
-	if err != nil {
-		return nil, err
-	}
-	v := s.viewer(u)
-	jobs := make(map[int]api.Job) // by number: a job may be moved to the history meanwhile, and back
-	left := q.Ended
-	for _, r := range slices.Backward(s.runner.Records()) {
-		if !v.asked(&q, &r) || r.State.Over() && left == 0 {
-			continue
-		}
-		if r.State.Over() {
-			left--
-		}
-		jobs[r.Number] = v.job(&r)
-	}
-	if n := v.pastOf(&q); left < 0 || left > n {
-		left = n // no further: the history may be long
-	}
-	err = v.past(r.Context(), &q, left, jobs)
-	ordered := make([]api.Job, 0, len(jobs))
-	for _, number := range slices.Sorted(maps.Keys(jobs)) {
-		ordered = append(ordered, jobs[number])
-	}
-	return ordered, err
-}
-
-// past adds so many jobs of the history, the last of those that are asked for, and what came
-// back from there meanwhile.
-func (v *viewer) past(ctx context.Context, q *api.Query, left int, jobs map[int]api.Job) error {
-	if left == 0 {
-		return nil
-	}
-	err := v.s.runner.History(func(r runner.Record) bool {
-		if v.asked(q, &r) {
-			if _, twice := jobs[r.Number]; !twice {
-				left--
-			}
-			jobs[r.Number] = v.job(&r)
-		}
-		return left > 0 && ctx.Err() == nil
-	})
-	for _, r := range v.s.runner.Records() {
-		if v.asked(q, &r) && !r.State.Over() {
-			jobs[r.Number] = v.job(&r)
-		}
-	}
-	return err
-}
-
-// pastOf counts the jobs of the history that a query names.
-func (v *viewer) pastOf(q *api.Query) (n int) {
-	for uid, of := range v.s.runner.Past() {
-		if q.User != "" && v.s.names.Of(userOf(uid)) != q.User {
-			continue
-		}
-		for state, count := range of {
-			if len(q.States) == 0 || slices.Contains(q.States, state) {
-				n += count
-			}
-		}
-	}
-	return n
-}
-
-// asked reports whether a record is one of those that a query names.
-func (v *viewer) asked(q *api.Query, r *runner.Record) bool {
-	return (q.User == "" || v.s.names.Of(uidOf(r)) == q.User) && (len(q.States) == 0 || slices.Contains(q.States, r.State))
-}
-
-// query reads what to list.
-func query(r *http.Request) (q api.Query, err error) {
-	values := r.URL.Query()
-	q.User = values.Get("user")
-	for _, name := range values["state"] {
-		var state runner.State
-		if err := state.UnmarshalText([]byte(name)); err != nil {
-			return q, api.Errorf(api.Invalid, "state", "want queued, starting, running, succeeded, failed or cancelled", "%.50q", name)
-		}
-		q.States = append(q.States, state)
-	}
-	q.Ended, err = strconv.Atoi(cmp.Or(values.Get("ended"), "0"))
-	if err != nil {
-		return q, api.Errorf(api.Invalid, "ended", "want a number", "%.50q", values.Get("ended"))
-	}
-	return q, nil
 }
 
 // show is GET /v1/jobs/{id}.

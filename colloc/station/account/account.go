@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/csv"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -35,10 +36,9 @@ type Row struct {
 // Of sums up jobs, which may be in any order, for the time from one moment until another,
 // which is at most now. A zero from is the beginning. Rows are in the order of names; users
 // who had nothing have none.
-func Of(jobs []api.Job, from, until time.Time) []Row {
+func Of(jobs iter.Seq[*api.Job], from, until time.Time) []Row {
 	rows := make(map[string]*Row)
-	for i := range jobs {
-		j := &jobs[i]
+	for j := range jobs {
 		ended := j.Ended
 		if !j.State.Over() || ended.IsZero() {
 			ended = until

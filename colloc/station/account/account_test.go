@@ -2,6 +2,7 @@ package account_test
 
 import (
 	"bytes"
+	"iter"
 	"os"
 	"testing"
 	"time"
@@ -28,18 +29,29 @@ func jobs() []api.Job {
 	}
 }
 
+// each gives jobs one after the other.
+func each(jobs []api.Job) iter.Seq[*api.Job] {
+	return func(yield func(*api.Job) bool) {
+		for i := range jobs {
+			if !yield(&jobs[i]) {
+				return
+			}
+		}
+	}
+}
+
 func TestOf(t *testing.T) {
 	want := []account.Row{
 		{User: "ann", Jobs: 3, Failed: 1, GPUHours: 2 + 2 + 1, Waited: 1 + 2},
 		{User: "bob", Jobs: 1, Succeeded: 1, GPUHours: 2 * 2, OutOfMemory: 1},
 	}
-	if diff := cmp.Diff(want, account.Of(jobs(), at(4), at(10))); diff != "" {
+	if diff := cmp.Diff(want, account.Of(each(jobs()), at(4), at(10))); diff != "" {
 		t.Error(diff)
 	}
-	if all := account.Of(jobs(), time.Time{}, at(20)); len(all) != 3 || all[2].GPUHours != 2+10 || all[1].GPUHours != 8 || all[0].Cancelled != 1 {
+	if all := account.Of(each(jobs()), time.Time{}, at(20)); len(all) != 3 || all[2].GPUHours != 2+10 || all[1].GPUHours != 8 || all[0].Cancelled != 1 {
 		t.Errorf("from the beginning: %+v", all)
 	}
-	if none := account.Of(nil, at(4), at(10)); none == nil || len(none) != 0 {
+	if none := account.Of(each(nil), at(4), at(10)); none == nil || len(none) != 0 {
 		t.Errorf("of nothing: %+v", none)
 	}
 }
@@ -57,7 +69,7 @@ func TestCSV(t *testing.T) {
 
 // Who had what of the GPUs on one day.
 func Example() {
-	rows := account.Of(jobs(), at(4), at(10))
+	rows := account.Of(each(jobs()), at(4), at(10))
 	if err := account.CSV(os.Stdout, rows); err != nil {
 		panic(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"net"
 	"net/http"
 	"net/url"
@@ -86,9 +87,57 @@ type IDs struct {
 	IDs []string `json:"ids"`
 }
 
-// Jobs lists jobs in the order of submission.
+// Jobs lists all jobs that a Query without Limit names, or the last ones of these, in the
+// order of submission. It asks for one page after the other.
 func (c *Client) Jobs(ctx context.Context, q Query) (jobs []Job, err error) {
-	values := url.Values{"ended": {strconv.Itoa(q.Ended)}}
+	var pages [][]Job
+	for page, err := range c.Pages(ctx, q) {
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, page)
+	}
+	slices.Reverse(pages)
+	return slices.Concat(pages...), nil
+}
+
+// Pages gives the same jobs by pages, the last submitted page first, and an error at the
+// end if there is one.
+func (c *Client) Pages(ctx context.Context, q Query) iter.Seq2[[]Job, error] {
+	return func(yield func([]Job, error) bool) {
+		for left := q.Limit; ; {
+			if q.Limit = min(left, MaxPage); left <= 0 {
+				q.Limit = MaxPage
+			}
+			page, err := c.page(ctx, q)
+			if !yield(page, err) || err != nil || len(page) < q.Limit || len(page) == left {
+				return
+			}
+			q.Before = page[0].ID
+			left -= len(page)
+			if q.Ended > 0 {
+				q.Ended = max(0, q.Ended-ended(page))
+			}
+		}
+	}
+}
+
+// ended counts the jobs that are over.
+func ended(jobs []Job) (n int) {
+	for i := range jobs {
+		if jobs[i].State.Over() {
+			n++
+		}
+	}
+	return n
+}
+
+// page asks for one page.
+func (c *Client) page(ctx context.Context, q Query) (jobs []Job, err error) {
+	values := url.Values{"ended": {strconv.Itoa(q.Ended)}, "limit": {strconv.Itoa(q.Limit)}, "brief": {strconv.FormatBool(q.Brief)}}
+	if q.Before != "" {
+		values.Set("before", q.Before)
+	}
 	if q.User != "" {
 		values.Set("user", q.User)
 	}

@@ -2,7 +2,7 @@
 // of this package, and a [Client] that speaks it.
 //
 //	POST /v1/jobs                      {"tasks": [Task...]}           -> {"ids": ["7"]}
-//	GET  /v1/jobs?user=&state=&ended=  which jobs there are           -> [Job...]
+//	GET  /v1/jobs?user=&state=&ended=&before=&limit=&brief=true       -> [Job...], see Query
 //	GET  /v1/jobs/{id}                 one job                        -> Job
 //	GET  /v1/jobs/{id}/log?offset=&follow=true                        -> its output
 //	POST /v1/jobs/{verb}               {"ids": [...]}: cancel, requeue, hold, release

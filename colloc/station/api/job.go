@@ -29,9 +29,8 @@ type Job struct {
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	// Starts and Ends are when it is expected to; missing if nobody knows. Starts is told
-	// where one job is asked for and in a [State]: as though each job whose end is known let
-	// the next one start.
+	// Starts and Ends are when it is expected to; missing if nobody knows. Starts is told but
+	// by wait: as though each job whose end is known let the next one start.
 	Starts profile.Opt[time.Time] `json:"starts,omitzero"`
 	Ends   profile.Opt[time.Time] `json:"ends,omitzero"`
 	// Width is how many GPUs it takes, GPUs are the numbers of those that it has or had
@@ -60,7 +59,8 @@ type Job struct {
 	Signal int              `json:"signal,omitempty"`
 }
 
-// Query says which jobs to list. The zero Query is all that are not over.
+// Query says which jobs to list, the last submitted ones. The zero Query is all that are not
+// over.
 type Query struct {
 	// User is whose; empty is everybody's.
 	User string
@@ -68,4 +68,14 @@ type Query struct {
 	States []queue.State
 	// Ended is how many of those that are over to list, the last ones; negative is all.
 	Ended int
+	// Before is the ID of a job: only those submitted earlier are listed. Empty is all.
+	Before string
+	// Limit is how many to list, at most [MaxPage], which 0 stands for.
+	Limit int
+	// Brief leaves out what a table does not show: Kind, Dir, Log, Err, Class and Why, and
+	// Command where there is a Name.
+	Brief bool
 }
+
+// MaxPage is how many jobs one answer lists.
+const MaxPage = 10_000

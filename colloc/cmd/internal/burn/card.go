@@ -17,6 +17,9 @@ import (
 // fakeDirEnv names the folder with the computing time of fake GPUs to burners.
 const fakeDirEnv = "COLLOC_SWEEP_FAKE_COMPUTE"
 
+// sharedMode is the mode of what all users use.
+const sharedMode = 0o777
+
 // account is how long one burner had the GPU, and that time weighted with the
 // share of the SMs and of the memory bandwidth that it filled. It is a file in
 // the folder, GPU.PID; whoever has the file GPU locked has the GPU.
@@ -62,6 +65,9 @@ func attach(dir, id string) (*fakeCard, error) {
 	gpu, err := os.OpenFile(filepath.Join(dir, id), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s is no fake GPU: %w", id, err)
+	}
+	if info, err := os.Stat(dir); err == nil && info.Mode().Perm() == sharedMode {
+		_ = gpu.Chmod(sharedMode) // it is another user's, who has done it
 	}
 	book, err := os.OpenFile(gpu.Name()+"."+strconv.Itoa(os.Getpid()), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -2,6 +2,7 @@ package burn
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -54,6 +55,12 @@ func OpenGPUs(file, dir string) (*GPUs, error) {
 
 // Env returns what lets burners find the GPUs.
 func (f *GPUs) Env() []string { return append(f.Source.Env(), fakeDirEnv+"="+f.dir) }
+
+// Share lets processes of all users use the GPUs.
+func (f *GPUs) Share() error {
+	const pass = 0o711
+	return errors.Join(os.Chmod(filepath.Dir(f.dir), pass), os.Chmod(f.dir, sharedMode), f.Source.Share())
+}
 
 // Read implements nvmlx.Source.
 func (f *GPUs) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {

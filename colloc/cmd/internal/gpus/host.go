@@ -59,6 +59,18 @@ func Open(ctx context.Context, fake, dir string) (*Host, error) {
 	return h, nil
 }
 
+// Share lets tasks of all users use the GPUs: fake ones are files.
+func (h *Host) Share() error {
+	fake, ok := h.Source.(*burn.GPUs)
+	if !ok {
+		return nil
+	}
+	if err := fake.Share(); err != nil {
+		return fmt.Errorf("-fake-gpus: %w", err)
+	}
+	return nil
+}
+
 // linkSelf makes a link to this program that a resumed sweep makes anew: that of
 // "go run" has another place every time.
 func linkSelf(dir string) (string, error) {

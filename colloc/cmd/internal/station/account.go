@@ -32,11 +32,20 @@ func (p *program) account(ctx context.Context, args []string) error {
 	}
 	client := p.client()
 	defer client.Close()
-	jobs, err := client.Jobs(ctx, api.Query{Ended: -1})
-	if err != nil {
-		return err
+	var failed error
+	rows := account.Of(func(yield func(*api.Job) bool) {
+		for page, err := range client.Pages(ctx, api.Query{Ended: -1, Brief: true}) {
+			failed = err
+			for i := range page {
+				if !yield(&page[i]) {
+					return
+				}
+			}
+		}
+	}, from, until)
+	if failed != nil {
+		return failed
 	}
-	rows := account.Of(jobs, from, until)
 	if p.asJSON {
 		return p.json(rows)
 	}

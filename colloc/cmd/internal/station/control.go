@@ -69,7 +69,14 @@ func (p *program) verb(ctx context.Context, args []string, about string) error {
 	}
 	client := p.client()
 	defer client.Close()
-	return client.Do(ctx, p.command.name, f.Args()...)
+	if err := client.Do(ctx, p.command.name, f.Args()...); err != nil || !p.asJSON {
+		return err
+	}
+	jobs, err := client.Look(ctx, f.Args()...) // as they are then
+	if err != nil {
+		return err
+	}
+	return p.json(jobs)
 }
 
 func (p *program) cancel(ctx context.Context, args []string) error {
@@ -101,9 +108,22 @@ func (p *program) closing(ctx context.Context, args []string, about string) erro
 	if err := p.parse(f, args, about, 0, -1); err != nil {
 		return err
 	}
+	return p.close(ctx, api.GPURequest{GPUs: f.Args()})
+}
+
+// close asks for what the subcommand is called, and shows with -json the GPUs as they are
+// then.
+func (p *program) close(ctx context.Context, r api.GPURequest) error {
 	client := p.client()
 	defer client.Close()
-	return client.GPUs(ctx, p.command.name, api.GPURequest{GPUs: f.Args()})
+	if err := client.GPUs(ctx, p.command.name, r); err != nil || !p.asJSON {
+		return err
+	}
+	s, err := client.State(ctx)
+	if err != nil {
+		return err
+	}
+	return p.json(s.GPUs)
 }
 
 // reserve is colloc station reserve.
@@ -121,9 +141,7 @@ func (p *program) reserve(ctx context.Context, args []string) error {
 		return usageError{err}
 	}
 	r.GPUs = f.Args()
-	client := p.client()
-	defer client.Close()
-	return client.GPUs(ctx, "reserve", r)
+	return p.close(ctx, r)
 }
 
 // parseUntil reads a time to come.

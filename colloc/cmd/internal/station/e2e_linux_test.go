@@ -6,18 +6,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 
+	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
 )
 
 // lab is a station that runs as a process of its own.
 type lab struct {
-	t      testing.TB
-	dir    string
-	daemon *exec.Cmd
+	t       testing.TB
+	dir     string
+	program string // empty is this one
+	daemon  *exec.Cmd
 }
 
 // serve starts the daemon and waits until it listens.
@@ -42,11 +45,14 @@ func (l *lab) socket() string { return filepath.Join(l.dir, "s") }
 // command is the program as a process in the folder of the lab.
 func (l *lab) command(args ...string) *exec.Cmd {
 	l.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		l.t.Fatal(err)
+	program := l.program
+	if program == "" {
+		var err error
+		if program, err = os.Executable(); err != nil {
+			l.t.Fatal(err)
+		}
 	}
-	c := exec.Command(self, append([]string{"station"}, args...)...)
+	c := exec.Command(program, append([]string{"station"}, args...)...)
 	c.Dir = l.dir
 	c.Env = append(os.Environ(), mainEnv+"=1", api.SocketVariable+"="+l.socket())
 	if args[0] == "serve" {
@@ -85,7 +91,7 @@ func TestDay(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(l.dir, "gpus.json"), []byte(`{"gpus": [{"name": "A100-40GB"}, {"name": "A100-40GB"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.serve()
+	l.serve("-limit", "nobody-at-all:gpus=1") // who has no account any more
 	if got := l.say(0, "submit", "-mem", "4GiB", "-p", "lr=1..4", "--", "burn", "-steps", "40", "-mem", "2GiB", "-lr", "{lr}"); got != "1\n2\n3\n4\n" {
 		t.Errorf("submit prints %q", got)
 	}
@@ -100,9 +106,14 @@ func TestDay(t *testing.T) {
 	if got := l.say(1, "submit", "-wait", "-mem", "1GiB", "--", "sh", "-c", "exit 7"); !strings.HasPrefix(got, "5\n") || !strings.Contains(got, "exit code 7") {
 		t.Errorf("submit -wait prints %q", got)
 	}
-	l.say(0, "drain", "0", "1")
+	var gpus []api.GPU
+	if err := json.Unmarshal([]byte(l.say(0, "drain", "-json", "0", "1")), &gpus); err != nil || len(gpus) != 2 || !gpus[1].Drained {
+		t.Errorf("drain -json: %v, %+v", err, gpus)
+	}
 	l.say(0, "submit", "-mem", "1GiB", "--", "sh", "-c", "umask; test -e gate || exec sleep 1000")
-	l.say(0, "cancel", "6")
+	if err := json.Unmarshal([]byte(l.say(0, "cancel", "-json", "6")), &jobs); err != nil || len(jobs) != 1 || jobs[0].State != queue.Cancelled {
+		t.Errorf("cancel -json: %v, %+v", err, jobs)
+	}
 	l.say(1, "wait", "6")
 	l.say(0, "undrain", "0", "1")
 	l.say(0, "requeue", "6")
@@ -132,5 +143,47 @@ func TestDay(t *testing.T) {
 func (l *lab) until(id, state string) {
 	l.t.Helper()
 	for !strings.Contains(l.say(0, "show", id), state) {
+	}
+}
+
+// The fake GPUs of a daemon that is root are there for the jobs of all users.
+func TestFakeForAll(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may run tasks as other users")
+	}
+	dir, err := os.MkdirTemp("", "lab") // which others may pass through, unlike the test's own
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	l := &lab{t: t, dir: dir, program: filepath.Join(dir, "colloc")}
+	text, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"gpus.json": []byte(`{"gpus": [{"name": "A100-40GB"}]}`), "colloc": text} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o700); err != nil { //nolint:gosec // it is a program
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{dir, filepath.Join(dir, "gpus.json"), filepath.Join(dir, "colloc")} { // whatever the umask
+		if err := os.Chmod(path, 0o755); err != nil { //nolint:gosec // others are to use it
+			t.Fatal(err)
+		}
+	}
+	l.serve("-me=false")
+	for i, uid := range []uint32{54321, 54322} {
+		id := strconv.Itoa(i + 1)
+		submit := l.command("submit", "-wait", "-mem", "4GiB", "--", "burn", "-steps", "5", "-mem", "2GiB")
+		submit.Dir, submit.SysProcAttr = "/", &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
+		if out, err := submit.CombinedOutput(); err != nil || string(out) != id+"\n" {
+			t.Errorf("a job of user %d: %v: %s%s", uid, err, out, l.say(0, "logs", id))
+		}
+		if got := l.say(0, "show", id); !strings.Contains(got, strconv.Itoa(int(uid))) || !strings.Contains(got, "succeeded") {
+			t.Errorf("show prints %q", got)
+		}
+	}
+	if err := l.kill(syscall.SIGTERM); err != nil {
+		t.Errorf("SIGTERM: %v", err)
 	}
 }

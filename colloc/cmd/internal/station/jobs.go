@@ -1,7 +1,9 @@
 package station
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -40,6 +42,7 @@ func (p *program) list(ctx context.Context, args []string) error {
 	if all {
 		q.Ended = -1
 	}
+	q.Brief = !p.asJSON
 	client := p.client()
 	defer client.Close()
 	jobs, err := client.Jobs(ctx, q)
@@ -54,13 +57,14 @@ func (p *program) list(ctx context.Context, args []string) error {
 
 // printJobs prints a table.
 func printJobs(w io.Writer, jobs []api.Job, now time.Time) error {
-	t := tabwriter.NewWriter(w, 0, 1, 2, ' ', 0)
-	fmt.Fprintln(t, "JOB\tUSER\tSTATE\tGPU\tMEMORY\tSPEED\tSTEP\tTIME\tNAME")
+	b := bufio.NewWriter(w) // the table is written cell by cell
+	t := tabwriter.NewWriter(b, 0, 1, 2, ' ', 0)
+	fmt.Fprintln(t, "JOB\tUSER\tSTATE\tGPU\tMEMORY\tSPEED\tSTEP\tTIME\tEXPECTED\tNAME")
 	for i := range jobs {
 		j := &jobs[i]
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", j.ID, j.User, stateOf(j), where(j), memoryOf(j), speedOf(j), stepOf(j), timeOf(j, now), titleOf(j))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", j.ID, j.User, stateOf(j), where(j), memoryOf(j), speedOf(j), stepOf(j), timeOf(j, now), expected(j, now), titleOf(j))
 	}
-	return t.Flush()
+	return errors.Join(t.Flush(), b.Flush())
 }
 
 // stateOf is where a job is, in a word.
@@ -129,6 +133,20 @@ func timeOf(j *api.Job, now time.Time) string {
 	return screen.Rounded(max(0, d).Round(100 * time.Millisecond)).String()
 }
 
+// expected is when a job that waits is expected to start, or one that runs to end.
+func expected(j *api.Job, now time.Time) string {
+	in := func(at time.Time) string {
+		return "in " + screen.Rounded(max(0, at.Sub(now)).Round(time.Second)).String()
+	}
+	if at, ok := j.Starts.Get(); ok {
+		return "starts " + in(at)
+	}
+	if at, ok := j.Ends.Get(); ok {
+		return "ends " + in(at)
+	}
+	return "-"
+}
+
 // titleOf is the name of a job, or what it runs.
 func titleOf(j *api.Job) string {
 	if j.Name != "" || len(j.Command) == 0 {
@@ -140,6 +158,38 @@ func titleOf(j *api.Job) string {
 		title = append(title[:most-3], []rune("...")...)
 	}
 	return string(title)
+}
+
+// neighbour names a job that shares a GPU with another, as anybody may see it.
+func neighbour(j *api.Job) string {
+	text := "job " + j.ID
+	if j.Name != "" {
+		text += " (" + j.Name + ")"
+	}
+	text += " of " + j.User
+	if cost := costOf(j); cost != "" {
+		text += ": " + cost
+	}
+	return text
+}
+
+// costOf is what sharing costs a job: how fast it is beside others. Empty is not known, or
+// that nobody is beside it.
+func costOf(j *api.Job) string {
+	seen, measured := j.Speed.Get()
+	foretold, predicted := j.Predicted.Get()
+	const alone = " of its speed alone, as "
+	switch {
+	case len(j.Beside) == 0:
+		return ""
+	case measured && predicted:
+		return screen.Percent(seen) + alone + "measured; " + screen.Percent(foretold) + ", as predicted"
+	case measured:
+		return screen.Percent(seen) + alone + "measured"
+	case predicted:
+		return screen.Percent(foretold) + alone + "predicted"
+	}
+	return ""
 }
 
 // show is colloc station show.
@@ -155,10 +205,16 @@ func (p *program) show(ctx context.Context, args []string) error {
 		if err != nil {
 			return err
 		}
+		var beside []api.Job
+		if len(j.Beside) > 0 && !p.asJSON {
+			if beside, err = client.Look(ctx, j.Beside...); err != nil {
+				return err
+			}
+		}
 		if p.asJSON {
 			err = p.json(j)
 		} else {
-			err = printJob(p.streams.Out, &j, p.now())
+			err = printJob(p.streams.Out, &j, beside, p.now())
 		}
 		if err != nil {
 			return err
@@ -167,8 +223,8 @@ func (p *program) show(ctx context.Context, args []string) error {
 	return nil
 }
 
-// printJob prints what is known of a job, a line each.
-func printJob(w io.Writer, j *api.Job, now time.Time) error {
+// printJob prints what is known of a job, a line each, and of those beside it.
+func printJob(w io.Writer, j *api.Job, beside []api.Job, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 1, 2, ' ', 0)
 	line := func(name, value string) {
 		if value != "" && value != "-" {
@@ -203,10 +259,10 @@ func printJob(w io.Writer, j *api.Job, now time.Time) error {
 	line("ended", at(j.Ended))
 	line("time", timeOf(j, now))
 	line("GPU", where(j))
-	line("beside", strings.Join(j.Beside, ", "))
-	if len(j.Beside) > 0 {
-		line("speed", speedOf(j)+" of what it has alone")
+	for i := range beside {
+		line("beside", neighbour(&beside[i]))
 	}
+	line("speed", costOf(j))
 	line("memory", memoryOf(j))
 	line("step", stepOf(j))
 	if j.OutOfMemory > 0 {

@@ -37,11 +37,8 @@ func (o *serving) limit(text string) error {
 	if !ok {
 		return fmt.Errorf("%q: want USER:LIMITS", text)
 	}
-	uid, err := userNumber(name)
-	if err != nil {
-		return err
-	}
 	var l station.Limits
+	var err error
 	for part := range strings.SplitSeq(list, ",") {
 		what, value, _ := strings.Cut(part, "=")
 		switch what {
@@ -60,6 +57,10 @@ func (o *serving) limit(text string) error {
 			return fmt.Errorf("%q: %w", part, err)
 		}
 	}
+	uid, known := o.userNumber("-limit", name)
+	if !known {
+		return nil
+	}
 	if o.config.Users == nil {
 		o.config.Users = make(map[uint32]station.Limits)
 	}
@@ -67,15 +68,17 @@ func (o *serving) limit(text string) error {
 	return nil
 }
 
-// userNumber finds a user by name, or by number, who need not have an account any more.
-func userNumber(name string) (uint32, error) {
+// userNumber finds a user by name, or by number, who need not have an account any more. A
+// name that nobody has is noted: an account that was deleted must not keep the station from
+// starting.
+func (o *serving) userNumber(flag, name string) (uid uint32, known bool) {
 	number := name
 	if u, err := user.Lookup(name); err == nil {
 		number = u.Uid
 	}
-	uid, err := strconv.ParseUint(number, 10, 32)
+	n, err := strconv.ParseUint(number, 10, 32)
 	if err != nil {
-		return 0, fmt.Errorf("there is no user %q here", name)
+		o.notes = append(o.notes, fmt.Sprintf("%s: there is no user %.50q here: this is left out", flag, name))
 	}
-	return uint32(uid), nil
+	return uint32(n), err == nil
 }

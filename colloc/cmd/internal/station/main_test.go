@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -92,6 +93,26 @@ func TestHelp(t *testing.T) {
 	}
 	if _, stdout, _ := call(t, "submit", "-h"); strings.Contains(stdout, "epochs?") {
 		t.Error("the help of submit shows the usual pattern of steps")
+	}
+}
+
+// A user who has no account any more is named and left out, and keeps nothing from starting;
+// a number is a user all the same.
+func TestNoAccount(t *testing.T) {
+	var o serving
+	for _, err := range []error{o.limit("nobody-at-all:gpus=1"), o.weigh("nobody-at-all=2"), o.limit("54321:gpus=2"), o.weigh("54321=3")} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	want := []string{`-limit: there is no user "nobody-at-all" here: this is left out`, `-weight: there is no user "nobody-at-all" here: this is left out`}
+	if !slices.Equal(o.notes, want) || len(o.config.Users) != 1 || o.config.Users[54321].MaxGPUs != 2 || len(o.config.Weights) != 1 || o.config.Weights[54321] != 3 {
+		t.Errorf("notes %q, limits %v, weights %v", o.notes, o.config.Users, o.config.Weights)
+	}
+	for _, text := range []string{"nobody-at-all", "nobody-at-all:gpus=many"} {
+		if o.limit(text) == nil {
+			t.Errorf("-limit %s is taken", text)
+		}
 	}
 }
 

@@ -31,8 +31,9 @@ type serving struct {
 	mechanisms []profile.Mechanism
 	config     station.Config
 	web        web
-	notify     string // command
-	webhook    string // address
+	notify     string   // command
+	webhook    string   // address
+	notes      []string // what whoever starts it should know
 }
 
 // serve is colloc station serve.
@@ -47,7 +48,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")
 	f.IntVar(&o.config.MaxGPUs, "max-gpus", 0, "one user may have `N` GPUs at once, a shared one counted for each job on it; 0 is any number")
 	f.DurationVar(&o.config.HalfLife, "half-life", station.DefaultHalfLife, "GPU time that a user had counts half after `TIME`")
-	f.Func("weight", "`USER=W`: W times as much is due to the user as to others", func(s string) error { return o.weigh(s) })
+	f.Func("weight", "`USER=W`: W times as much is due to the user as to others", o.weigh)
 	f.DurationVar(&o.config.Profiling, "profile", station.DefaultProfiling, "watch the first job of a program that nobody knows alone for `TIME`, from its first step on")
 	f.BoolVar(&o.config.Sync, "sync", true, "what was submitted survives the loss of power")
 	f.DurationVar(&o.config.Watch, "watch", time.Second, "look at GPUs and jobs every `TIME`")
@@ -123,9 +124,9 @@ func (o *serving) weigh(text string) error {
 	if !ok || err != nil || !(w > 0) || math.IsInf(w, 0) {
 		return fmt.Errorf("%q: want USER=W, with W above 0", text)
 	}
-	uid, err := userNumber(name)
-	if err != nil {
-		return err
+	uid, known := o.userNumber("-weight", name)
+	if !known {
+		return nil
 	}
 	if o.config.Weights == nil {
 		o.config.Weights = make(map[uint32]float64)
@@ -157,6 +158,18 @@ func defaultDir() string {
 	return filepath.Join(home, ".local", "state", "colloc", "station")
 }
 
+// tell says what whoever starts the station should know, and lets all users have GPUs that
+// are files, if they may use the station.
+func (o *serving) tell(to io.Writer, found *gpus.Host) error {
+	for _, note := range o.notes {
+		fmt.Fprintln(to, "colloc station:", note)
+	}
+	if o.me {
+		return nil
+	}
+	return found.Share()
+}
+
 // host finds the GPUs and runs the station on them.
 func (p *program) host(ctx context.Context, o *serving) (err error) {
 	mode := fs.FileMode(0o700)
@@ -171,6 +184,9 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 		return usageError{err}
 	}
 	defer func() { err = errors.Join(err, found.Source.Close()) }()
+	if err := o.tell(p.streams.Err, found); err != nil {
+		return err
+	}
 	c := o.config
 	if c.GPUs, err = found.Choose("-gpus", o.gpus); err != nil {
 		return usageError{err}

@@ -21,6 +21,9 @@ type Entry struct {
 	dependents []*Entry
 	Unknown    bool // the Planner cannot tell its memory
 	Overtaken  int  // how many later tasks started since it was the first to wait
+	// Inherited says that it was in the queue when the runner opened it: the cards that it
+	// fitted may be gone since.
+	Inherited bool
 	// Adopted says that a former runner started its present run.
 	Adopted  bool
 	Victims  profile.Opt[int64] // of lack of host memory, when its present run began

@@ -138,9 +138,14 @@ const (
 )
 
 // History gives the records of the history to each, the last submitted first, until that
-// returns false. No transaction is open while each runs: it may take its time, and write.
-func (s *Store) History(each func(queue.Record) bool) error {
-	for before := []byte(nil); ; {
+// returns false: those of lower numbers than upTo, or all if that is 0. No transaction is
+// open while each runs: it may take its time, and write.
+func (s *Store) History(upTo int, each func(queue.Record) bool) error {
+	var before []byte
+	if upTo > 0 {
+		before = numberKey(upTo)
+	}
+	for {
 		page, last, err := s.page(before)
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func check(t *testing.T, s *Store, entries []*Entry, want []*shadow) {
 		got[e.Number] = e
 	}
 	past := map[int]queue.Record{}
-	if err := s.History(func(r queue.Record) bool { past[r.Number] = r; return true }); err != nil {
+	if err := s.History(0, func(r queue.Record) bool { past[r.Number] = r; return true }); err != nil {
 		t.Fatal(err)
 	}
 	for _, w := range want {

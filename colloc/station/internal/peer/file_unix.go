@@ -23,8 +23,15 @@ func Made(path string) bool {
 
 // Open opens a file of a user to be read: never what somebody put in its place, and no
 // pipe that would let the reader wait.
-func Open(path string, uid uint32) (*os.File, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+func Open(path string, uid uint32) (*os.File, error) { return open(path, os.O_RDONLY, uid) }
+
+// Append opens a file of a user that is there, to add to it, with the same care.
+func Append(path string, uid uint32) (*os.File, error) {
+	return open(path, os.O_WRONLY|os.O_APPEND, uid)
+}
+
+func open(path string, how int, uid uint32) (*os.File, error) {
+	file, err := os.OpenFile(path, how|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
