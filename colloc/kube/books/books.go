@@ -42,6 +42,9 @@ type Config struct {
 	// Unpinned says that a pod that the scheduler refuses can be decided again: only its
 	// claim, which can be made anew, holds it to its node.
 	Unpinned bool
+	// Preempt says that pods of a lower priority may be sent away for those that have no
+	// room.
+	Preempt bool
 	// Patience is how long the scheduler may refuse a pod that is placed before that is
 	// taken for more than a delay; 0 means a minute.
 	Patience time.Duration
@@ -78,8 +81,10 @@ type Books struct {
 	stuck   map[likeness]stuck
 	// Pods that have run to their end, by UID, with the keys of their gangs.
 	finished map[types.UID]string
-	changed  uint64 // counts what may let a pod that waits be placed
-	drift    uint64 // bookings that the API server told and the books did not expect
+	rooms    map[string][]string // cards that are kept for a pod or a gang while others leave them
+	looked   time.Time           // when that was looked at last
+	changed  uint64              // counts what may let a pod that waits be placed
+	drift    uint64              // bookings that the API server told and the books did not expect
 }
 
 // node is a machine.
@@ -113,27 +118,29 @@ const (
 
 // entry is a pod of ours.
 type entry struct {
-	pod    *corev1.Pod
-	phase  pods.Phase
-	state  state
-	task   colloc.Task
-	note   string // why it is alone though it does not ask for it
-	fault  error  // why there is no task
-	shape  *nodes.Shape
-	gang   pods.Gang            // the zero Gang is none
-	at     api.Placement        // decided or carried
-	cards  []*card              // those of at that are there; others are not in the books
-	lease  ledger.Lease         // of its own; a gang's is committed at once
-	parted bool                 // its task says from whom it is kept apart
-	ended  bool                 // while its write is under way
-	tried  uint64               // the change for which it was decided last
-	fails  int                  // writes that the API server refused, one after the other
-	until  time.Time            // it is not tried before
-	shuns  map[string]time.Time // nodes that it is kept off, and until when
-	left   api.Placement        // which it carries still and which counts no more
-	since  time.Time            // when it became placed
-	on     *node                // where its requests count
-	asks   nodes.Amounts        // those that count there
+	pod     *corev1.Pod
+	phase   pods.Phase
+	state   state
+	task    colloc.Task
+	note    string // why it is alone though it does not ask for it
+	fault   error  // why there is no task
+	shape   *nodes.Shape
+	gang    pods.Gang            // the zero Gang is none
+	at      api.Placement        // decided or carried
+	cards   []*card              // those of at that are there; others are not in the books
+	lease   ledger.Lease         // of its own; a gang's is committed at once
+	parted  bool                 // its task says from whom it is kept apart
+	ended   bool                 // while its write is under way
+	tried   uint64               // the change for which it was decided last
+	fails   int                  // writes that the API server refused, one after the other
+	until   time.Time            // it is not tried before
+	shuns   map[string]time.Time // nodes that it is kept off, and until when
+	left    api.Placement        // which it carries still and which counts no more
+	since   time.Time            // when it became placed
+	leaving time.Time            // until then it is taken to go, for its eviction was decided
+	spared  time.Time            // until then it is not evicted for others
+	on      *node                // where its requests count
+	asks    nodes.Amounts        // those that count there
 }
 
 // other is a pod of somebody else.
@@ -164,7 +171,7 @@ func New(c Config) (*Books, error) {
 		nodes: map[string]*node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, cards: map[string]*card{},
 		tasks: map[types.UID]*entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*entry{}, classes: map[string]int{},
 		stuck: map[likeness]stuck{}, held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{}, apart: map[[2]types.UID]time.Time{},
-		finished: map[types.UID]string{},
+		finished: map[types.UID]string{}, rooms: map[string][]string{},
 	}, nil
 }
 

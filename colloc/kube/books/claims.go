@@ -189,6 +189,7 @@ func (b *Books) Reopen() {
 	defer b.mu.Unlock()
 	now := b.config.Now()
 	b.reunite(now)
+	b.expire(now)
 	for _, e := range b.tasks {
 		before := len(e.shuns)
 		maps.DeleteFunc(e.shuns, func(_ string, until time.Time) bool { return !now.Before(until) })

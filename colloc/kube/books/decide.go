@@ -68,6 +68,8 @@ type Round struct {
 	Decisions []Decision
 	// Refusals are pods that wait, with the reason.
 	Refusals []Refusal
+	// Preemptions say who has to be evicted for some of these.
+	Preemptions []Preemption
 	// More says that others wait that were not tried yet: decide again.
 	More bool
 }
@@ -103,7 +105,8 @@ func (b *Books) decide(ctx context.Context, r *Round) error {
 	if r.More {
 		least = batch[len(batch)-1].task.Priority
 	}
-	for _, c := range crowds(b.gathered(r)) {
+	waiting := b.crowds(b.gathered(r))
+	for _, c := range waiting {
 		class := c.first.task.Priority
 		if class < least {
 			break // pods that are more important wait for their batch
@@ -122,11 +125,26 @@ func (b *Books) decide(ctx context.Context, r *Round) error {
 			return err
 		}
 	}
-	return b.decideSingles(ctx, batch, r)
+	if err := b.decideSingles(ctx, batch, r); err != nil {
+		return err
+	}
+	return b.makeRoom(r, waiting)
 }
 
 // decideSingles places what it can of single pods.
 func (b *Books) decideSingles(ctx context.Context, batch []*entry, r *Round) error {
+	rest := batch[:0:0]
+	for _, e := range batch {
+		if len(b.rooms[string(e.pod.UID)]) == 0 {
+			rest = append(rest, e)
+			continue
+		}
+		turn := &turn{books: b, batch: []*entry{e}, shut: map[string]int{}, holder: string(e.pod.UID)}
+		if _, err := turn.run(ctx, r); err != nil {
+			return err
+		}
+	}
+	batch = rest
 	for len(batch) > 0 { // each turn places one at least, or is the last
 		turn := &turn{books: b, batch: batch, shut: map[string]int{}}
 		again, err := turn.run(ctx, r)
@@ -212,6 +230,7 @@ type turn struct {
 	shapes []*nodes.Shape
 	of     map[types.UID]int // shape of a pod
 	why    []map[string]int  // by shape: how many nodes refuse it for what
+	holder string            // for whom a card may be kept that it is shown
 	shut   map[string]int    // how many cards of nodes that are open are shut for what
 }
 
@@ -301,6 +320,9 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 			t.shut[why]++
 			continue
 		}
+		if b.keptAway(d, t.holder, t.shut) {
+			continue
+		}
 		shown[g]++
 		ids = append(ids, d.GPU.ID)
 		carry = append(carry, labels[takes])
@@ -352,6 +374,7 @@ func (t *turn) reserve(e *entry, p *colloc.Placement, member int) (Decision, boo
 	}
 	company := len(d.here)
 	e.state = writing
+	b.dropRoom(e)
 	b.list(e, at)
 	return Decision{Pod: e.pod, At: at, Left: e.left, Speed: m.Speed.Value, Company: company, Text: placedText(e, p, m, len(p.Members)-1)}, true
 }

@@ -47,6 +47,9 @@ func (g *band) lack() int {
 // next are the pods that are to be placed now; false is that some are missing.
 func (g *band) next() ([]*entry, bool) {
 	n := g.lack()
+	if n == 0 && g.Open {
+		n = 1
+	}
 	return g.waiting[:min(n, len(g.waiting))], n > 0 && len(g.waiting) >= n
 }
 
@@ -102,6 +105,9 @@ func (b *Books) gathered(r *Round) []*band {
 		default:
 			ready = append(ready, g)
 		}
+		if g.Open && whole {
+			continue // the others come after these
+		}
 		b.wait(r, g.waiting[len(next):], GangFull, g.String()+" has all its pods without this one")
 	}
 	slices.SortFunc(ready, func(x, y *band) int {
@@ -134,8 +140,8 @@ type crowd struct {
 }
 
 // crowds puts gangs together that ask for the same. One that has begun stands alone: it
-// goes on where it began.
-func crowds(ready []*band) []*crowd {
+// goes on where it began; and so does one for which room was made.
+func (b *Books) crowds(ready []*band) []*crowd {
 	type key struct {
 		likeness
 		ask gangs.Ask
@@ -148,7 +154,7 @@ func crowds(ready []*band) []*crowd {
 		k := key{first.like(), gangs.Ask{Pods: len(next), GPUs: first.task.GPUs}}
 		c := known[k]
 		switch {
-		case len(g.placed) > 0:
+		case len(g.placed) > 0 || len(b.rooms[g.Key]) > 0:
 			c = &crowd{ask: k.ask, first: first, only: product(g.placed)}
 			list = append(list, c)
 		case c == nil:
@@ -159,6 +165,14 @@ func crowds(ready []*band) []*crowd {
 		c.gangs = append(c.gangs, g)
 	}
 	return list
+}
+
+// key is that of a gang that stands alone.
+func (c *crowd) key() string {
+	if len(c.gangs) > 1 {
+		return ""
+	}
+	return c.gangs[0].Key
 }
 
 // product is that of the cards on which pods run; empty is that no card of theirs is there.
@@ -232,6 +246,9 @@ func (b *Books) offered(c *crowd, why, shut map[string]int, holds func(*card) ([
 			}
 			if no := b.shut(d); no != "" {
 				shut[no]++
+				continue
+			}
+			if b.keptAway(d, c.key(), shut) {
 				continue
 			}
 			out.Cards = append(out.Cards, gangs.Card{ID: d.GPU.ID, Kind: string(d.product(nil)), Holds: held})
@@ -344,6 +361,7 @@ func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *
 			continue
 		}
 		e.state = writing
+		b.dropRoom(e)
 	}
 	return decisions, err == nil
 }

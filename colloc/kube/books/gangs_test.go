@@ -199,6 +199,32 @@ func TestGangRefused(t *testing.T) {
 	}
 }
 
+// TestGangGroup: the pods of a PodGroup are a gang as large as it says, others may come
+// once these run, and one that is not there is told.
+func TestGangGroup(t *testing.T) {
+	size := map[string]int{}
+	b := opened(t, books.Config{Groups: func(_, name string) (int, bool) { n, ok := size[name]; return n, ok }}, gpuNode("a", a100, 40960, 8))
+	name := "train"
+	for i := range 3 {
+		pod := taskPod(i, api.AnnotationProfile, "heavy")
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: &name}
+		b.SetPod(pod)
+	}
+	if r, said := decide(t, b); len(r.Decisions) > 0 || !strings.Contains(said["task-0"], `there is no PodGroup "train"`) {
+		t.Fatalf("without the PodGroup: %v", said)
+	}
+	size[name] = 2
+	b.Regroup("default", name)
+	r, said := decide(t, b)
+	if len(r.Decisions) != 2 {
+		t.Fatalf("want two at once: %v", said)
+	}
+	write(t, b, r)
+	if r, said := decide(t, b); len(r.Decisions) != 1 || r.Decisions[0].Pod.Name != "task-2" {
+		t.Errorf("want the third after them: %v", said)
+	}
+}
+
 // TestGangOwners: pods of one Job are a gang without a name; those of two are two.
 func TestGangOwners(t *testing.T) {
 	b := open(t, 0, gpuNode("a", a100, 40960, 8))

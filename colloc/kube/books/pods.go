@@ -165,6 +165,7 @@ func (b *Books) end(uid types.UID) {
 	case e.state != idle:
 		b.release(e)
 	}
+	b.dropRoom(e)
 	on := e.on
 	b.count(e, "")
 	if on != nil {
@@ -238,6 +239,19 @@ func (b *Books) Refresh(namespace, name string) {
 	for _, e := range b.tasks {
 		if e.state == idle && e.pod.Namespace == namespace && e.pod.Annotations[api.AnnotationProfile] == name {
 			b.describe(e)
+		}
+	}
+}
+
+// Regroup takes in that a PodGroup is new, changed or gone: its pods that wait are
+// described anew.
+func (b *Books) Regroup(namespace, name string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.tasks {
+		if g := e.pod.Spec.SchedulingGroup; e.state == idle && e.pod.Namespace == namespace && g != nil && g.PodGroupName != nil && *g.PodGroupName == name {
+			b.describe(e)
+			e.tried = 0
 		}
 	}
 }

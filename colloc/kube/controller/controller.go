@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/evict"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/pods"
 )
@@ -52,6 +53,9 @@ type Config struct {
 	// decides; nil does not.
 	Observe      func(ctx context.Context) error
 	ObserveEvery time.Duration
+	// Evictor sends pods away for those that have no room; nil does not. The Books must
+	// preempt too.
+	Evictor *evict.Evictor
 	// Pause is how long it waits before it tries a write again, for the n-th time; nil
 	// doubles from 100 ms up to 2 s.
 	Pause func(ctx context.Context, n int)
@@ -262,6 +266,9 @@ func (c *Controller) step(ctx context.Context) error {
 			if c.news(r.Refusals[i].Pod, r.Refusals[i].Reason) {
 				c.start(func() { c.refuse(ctx, &r.Refusals[i]) })
 			}
+		}
+		for i := range r.Preemptions {
+			c.start(func() { c.preempt(ctx, &r.Preemptions[i]) })
 		}
 		more = r.More
 	}

@@ -190,3 +190,20 @@ func (c *Controller) wrote(err error) {
 	}
 	c.config.Metrics.WriteError(reason)
 }
+
+// Preempted is the reason of evictions that make room, as metrics name it.
+const Preempted = "Preempted"
+
+// preempt evicts pods for one that has no room, all or none, and tells the books who
+// stays.
+func (c *Controller) preempt(ctx context.Context, p *books.Preemption) {
+	if c.config.Evictor == nil {
+		c.config.Books.Stays(p.Victims)
+		return
+	}
+	if err := c.config.Evictor.All(ctx, p.Victims, Preempted, p.Text); err != nil {
+		c.config.Books.Stays(p.Victims)
+		c.config.Log.Warn("no room made", "pod", p.For.Namespace+"/"+p.For.Name, "err", err)
+		c.Wake()
+	}
+}

@@ -5,12 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
@@ -176,44 +172,14 @@ func (o *Observer) evict(ctx context.Context, s *books.Set, w *watched, pod *cor
 	case !w.evicted.IsZero() && now.Sub(w.evicted) < o.config.Pause:
 		return
 	}
-	o.evictions = slices.DeleteFunc(o.evictions, func(at time.Time) bool { return now.Sub(at) >= o.config.Pause })
-	if len(o.evictions) >= o.config.Most {
-		o.evicting(reason, "limit")
-		o.config.Log.Warn("not evicted: too many were lately", "pod", pod.Namespace+"/"+pod.Name, "reason", reason, "evicted", len(o.evictions), "within", o.config.Pause)
-		return
+	if o.evictor.Evict(ctx, pod, reason, text) != nil {
+		return // it is told; the next Step asks again
 	}
-	err := o.config.Client.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
-		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &pod.UID}},
-	})
-	result := "done"
-	switch {
-	case apierrors.IsTooManyRequests(err): // a budget; the next Step asks again
-		result = "budget"
-	case err != nil:
-		result = "failed"
-	}
-	o.evicting(reason, result)
-	if err != nil {
-		o.config.Log.Warn("not evicted", "pod", pod.Namespace+"/"+pod.Name, "err", err)
-		return
-	}
-	w.evicted, o.evictions = now, append(o.evictions, now)
-	o.config.Log.Info("evicted", "pod", pod.Namespace+"/"+pod.Name, "gpu", s.ID, "reason", reason)
-	if o.config.Events != nil {
-		o.config.Events.Event(pod, corev1.EventTypeWarning, "Evicted", text)
-	}
+	w.evicted = now
 	for i := range s.Members {
 		if other := s.Members[i].Pod; other.UID != pod.UID {
 			o.config.Books.Part(pod.UID, other.UID, now.Add(o.config.Cooldown))
 			o.learned++
 		}
-	}
-}
-
-// evicting counts an eviction and what became of it.
-func (o *Observer) evicting(reason, result string) {
-	if o.config.Metrics != nil {
-		o.config.Metrics.Evicted(reason, result)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/record"
 
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/evict"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/seen"
 	"example.com/colloc/profile"
@@ -78,15 +79,14 @@ type Config struct {
 
 // Observer watches a cluster. Make one with [New]. Not safe for concurrent use.
 type Observer struct {
-	config Config
-	sets   map[string]*watched // by card
-	told   map[alarm]bool      // until they are over
-	// When somebody was evicted from any card within the last Pause.
-	evictions []time.Time
-	turn      int        // set that the next Step begins with
-	learned   int        // what is to be kept: observations, refits and pairs that were parted
-	sinceFit  int        // observations since the last refit
-	refits    chan error // that of the refit under way; nil is none
+	config   Config
+	sets     map[string]*watched // by card
+	told     map[alarm]bool      // until they are over
+	evictor  *evict.Evictor
+	turn     int        // set that the next Step begins with
+	learned  int        // what is to be kept: observations, refits and pairs that were parted
+	sinceFit int        // observations since the last refit
+	refits   chan error // that of the refit under way; nil is none
 }
 
 // alarm is one that a pod was told.
@@ -110,8 +110,8 @@ const (
 	DefaultWindow    = 5 * time.Minute
 	DefaultTolerance = 0.05
 	DefaultCooldown  = 24 * time.Hour
-	DefaultPause     = 10 * time.Minute
-	DefaultMost      = 3
+	DefaultPause     = evict.DefaultPause
+	DefaultMost      = evict.DefaultMost
 	DefaultQueryTime = 15 * time.Second
 )
 
@@ -138,9 +138,13 @@ func New(c Config) (*Observer, error) {
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
 	}
-	c.Window, c.Tolerance, c.Most = cmp.Or(c.Window, DefaultWindow), cmp.Or(c.Tolerance, DefaultTolerance), cmp.Or(c.Most, DefaultMost)
+	c.Window, c.Tolerance = cmp.Or(c.Window, DefaultWindow), cmp.Or(c.Tolerance, DefaultTolerance)
 	c.Cooldown, c.Pause, c.QueryTime = cmp.Or(c.Cooldown, DefaultCooldown), cmp.Or(c.Pause, DefaultPause), cmp.Or(c.QueryTime, DefaultQueryTime)
-	return &Observer{config: c, sets: map[string]*watched{}, told: map[alarm]bool{}}, nil
+	evictor, err := evict.New(evict.Config{Client: c.Client, Metrics: c.Metrics, Events: c.Events, Log: c.Log, Most: c.Most, Pause: c.Pause, Now: c.Now})
+	if err != nil {
+		return nil, fmt.Errorf("observe: config: %w", err)
+	}
+	return &Observer{config: c, sets: map[string]*watched{}, told: map[alarm]bool{}, evictor: evictor}, nil
 }
 
 // Step looks at all cards once. What cannot be asked or written is logged and tried again

@@ -15,6 +15,8 @@ type Gang struct {
 	Key, Name string
 	// Size is how many pods it has.
 	Size int
+	// Open says that more than Size may start, one after the other, once so many run.
+	Open bool
 }
 
 // String calls the gang.
@@ -37,17 +39,17 @@ func GangOf(pod *corev1.Pod, d api.Demand, groups Groups) (Gang, error) {
 			return Gang{}, fmt.Errorf("%w %q", ErrNoGroup, name)
 		}
 		if size > 1 {
-			return Gang{pod.Namespace + "/group/" + name, name, size}, nil
+			return Gang{pod.Namespace + "/group/" + name, name, size, true}, nil
 		}
 	case d.GangSize > 1 && d.Gang != "":
-		return Gang{pod.Namespace + "/gang/" + d.Gang, d.Gang, d.GangSize}, nil
+		return Gang{pod.Namespace + "/gang/" + d.Gang, d.Gang, d.GangSize, false}, nil
 	case d.GangSize > 1 && owner == nil:
 		return Gang{}, &api.AnnotationError{Name: api.AnnotationGangSize, Value: pod.Annotations[api.AnnotationGangSize], Want: api.AnnotationGang + " beside it, for the pod has no owner such as a Job"}
 	case d.GangSize > 1:
-		return Gang{pod.Namespace + "/owner/" + string(owner.UID), owner.Name, d.GangSize}, nil
+		return Gang{pod.Namespace + "/owner/" + string(owner.UID), owner.Name, d.GangSize, false}, nil
 	}
 	if d.Width() > 1 {
-		return Gang{"pod/" + string(pod.UID), pod.Name, 1}, nil
+		return Gang{"pod/" + string(pod.UID), pod.Name, 1, false}, nil
 	}
 	return Gang{}, nil
 }

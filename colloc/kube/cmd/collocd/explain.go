@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/colloc/kube/groups"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/profiles"
 )
@@ -39,8 +40,12 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 	if err != nil {
 		return err
 	}
-	all, err := f.books(planner, known.Known)
+	var bound groups.Store
+	all, err := f.books(planner, known.Known, bound.Pods)
 	if err != nil {
+		return err
+	}
+	if err := loadGroups(ctx, config, client, &bound); err != nil {
 		return err
 	}
 	if err := load(ctx, config, client, &known, all); err != nil {
@@ -50,6 +55,26 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 		return err
 	}
 	return all.Explain(out, pod.UID)
+}
+
+// loadGroups reads the PodGroups once, if there are any.
+func loadGroups(ctx context.Context, config *rest.Config, client kubernetes.Interface, bound *groups.Store) error {
+	r, served, err := groups.Served(client.Discovery())
+	if err != nil || !served {
+		return err
+	}
+	dynamics, err := dynamicClient(config)
+	if err != nil {
+		return err
+	}
+	list, err := dynamics.Resource(r).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for i := range list.Items {
+		bound.Set(&list.Items[i])
+	}
+	return nil
 }
 
 // load reads a cluster once.

@@ -21,6 +21,7 @@ type flags struct {
 	queryTime      time.Duration
 	alarm          string
 	evictMost      int
+	preempt        int
 	evictPause     time.Duration
 	state          string
 	shadow         bool
@@ -33,6 +34,9 @@ type flags struct {
 	share          []string
 	writers        int
 }
+
+// defaultPreempt is as many pods as a gang of two nodes may find.
+const defaultPreempt = 32
 
 const (
 	kubeconfigUsage = "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account"
@@ -56,6 +60,7 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.alarm, "alarm", string(observe.Report), "what follows when a pod is too slow or takes too much: report, evict, or evict-checkpointed, only pods that say they are evictable")
 	s.DurationVar(&f.queryTime, "query-time", observe.DefaultQueryTime, "how long the queries of one look may take together, and one of them a quarter of it")
 	s.IntVar(&f.evictMost, "evict-most", observe.DefaultMost, "how many pods are evicted from all GPUs within evict-pause at most")
+	s.IntVar(&f.preempt, "preempt", defaultPreempt, "how many pods of lower priority are evicted within evict-pause at most for pods that have no room; 0 is none")
 	s.DurationVar(&f.evictPause, "evict-pause", observe.DefaultPause, "how long after an eviction nobody else is evicted from that GPU")
 	s.StringVar(&f.state, "state", "", "`FILE` that keeps what was learned of speeds, and with .pairs behind its name who is kept apart; empty forgets both at the end")
 	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")

@@ -187,7 +187,7 @@ func newBooks(t *testing.T, f *flags) *books.Books {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := f.books(planner, nil)
+	b, err := f.books(planner, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"example.com/colloc/colloc/kube/evict"
 	"example.com/colloc/colloc/kube/observe"
 	"example.com/colloc/colloc/kube/seen"
 )
@@ -25,6 +26,29 @@ func (a atOnce) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
+// atOnceClient is a client that does not wait for the API server.
+func atOnceClient(config *rest.Config) (kubernetes.Interface, error) {
+	own := rest.CopyConfig(config)
+	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return atOnce{next} })
+	return kubernetes.NewForConfig(own)
+}
+
+// evictor sends pods away for those that have no room; nil is that nobody does.
+func (f *flags) evictor(config *rest.Config, c evict.Config) (*evict.Evictor, error) {
+	if !f.preempts() {
+		return nil, nil //nolint:nilnil // nil is none
+	}
+	var err error
+	if c.Client, err = atOnceClient(config); err != nil {
+		return nil, err
+	}
+	c.Most, c.Pause = f.preempt, f.evictPause
+	return evict.New(c)
+}
+
+// preempts says whether pods are evicted for others that have no room.
+func (f *flags) preempts() bool { return f.preempt > 0 && !f.shadow }
+
 // observer returns what looks at all that runs and keeps what it teaches; nil is that
 // nobody is to look.
 func (f *flags) observer(config *rest.Config, c observe.Config) (func(context.Context) error, error) {
@@ -35,9 +59,7 @@ func (f *flags) observer(config *rest.Config, c observe.Config) (func(context.Co
 	if c.Profiles, err = dynamicClient(config); err != nil {
 		return nil, err
 	}
-	own := rest.CopyConfig(config)
-	own.Wrap(func(next http.RoundTripper) http.RoundTripper { return atOnce{next} })
-	if c.Client, err = kubernetes.NewForConfig(own); err != nil {
+	if c.Client, err = atOnceClient(config); err != nil {
 		return nil, err
 	}
 	c.Prometheus, c.Policy, c.Window = &seen.Prometheus{URL: f.prometheus}, observe.Policy(f.alarm), f.observeWindow

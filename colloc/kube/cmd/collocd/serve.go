@@ -27,6 +27,8 @@ import (
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/controller"
+	"example.com/colloc/colloc/kube/evict"
+	"example.com/colloc/colloc/kube/groups"
 	"example.com/colloc/colloc/kube/metrics"
 	"example.com/colloc/colloc/kube/observe"
 	"example.com/colloc/colloc/kube/pods"
@@ -67,7 +69,8 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	all, err := f.books(planner, known.Known)
+	var bound groups.Store
+	all, err := f.books(planner, known.Known, bound.Pods)
 	if err != nil {
 		return err
 	}
@@ -85,8 +88,12 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
+	evictor, err := f.evictor(config, evict.Config{Metrics: counted, Events: recorder, Log: log, Now: time.Now})
+	if err != nil {
+		return err
+	}
 	c, err := controller.New(controller.Config{
-		Begin: f.recall(all), Observe: look, ObserveEvery: f.observeEvery,
+		Begin: f.recall(all), Evictor: evictor, Observe: look, ObserveEvery: f.observeEvery,
 		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Window: f.window, Writers: f.writers, Now: time.Now,
 		Events: recorder,
 	})
@@ -99,6 +106,9 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	}
 	defer stop()
 	if err := watchProfiles(ctx, config, client, &known, all, c.Wake, log); err != nil {
+		return err
+	}
+	if err := watchGroups(ctx, config, client, &bound, all, c.Wake); err != nil {
 		return err
 	}
 	election, err := f.election()
@@ -131,6 +141,22 @@ func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.I
 	})
 }
 
+// watchGroups keeps the PodGroups, if the API server serves any.
+func watchGroups(ctx context.Context, config *rest.Config, client kubernetes.Interface, bound *groups.Store, all *books.Books, wake func()) error {
+	r, served, err := groups.Served(client.Discovery())
+	if err != nil || !served {
+		return err
+	}
+	dynamics, err := dynamicClient(config)
+	if err != nil {
+		return err
+	}
+	return bound.Watch(ctx, dynamics, r, func(namespace, name string) {
+		all.Regroup(namespace, name)
+		wake()
+	})
+}
+
 // dynamicClient is one for Profiles, which are JSON.
 func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
 	config = rest.CopyConfig(config)
@@ -142,12 +168,12 @@ func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
 func (f *flags) claims() bool { return f.binding == "claim" }
 
 // books are those that the flags ask for, without anything in them.
-func (f *flags) books(planner *colloc.Planner, known func(namespace, name string) pods.Known) (*books.Books, error) {
+func (f *flags) books(planner *colloc.Planner, known func(namespace, name string) pods.Known, bound pods.Groups) (*books.Books, error) {
 	tenancy, err := pods.ParseTenancy(f.share)
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
 	}
-	return books.New(books.Config{Planner: planner, Profile: known, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Patience: f.patience, Now: time.Now})
+	return books.New(books.Config{Planner: planner, Profile: known, Groups: bound, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Preempt: f.preempts(), Patience: f.patience, Now: time.Now})
 }
 
 // election is that which the flags ask for; nil is none.

@@ -41,6 +41,8 @@ type Options struct {
 	// Controllers are the controllers of kube-controller-manager to run, by its names;
 	// empty runs none of them.
 	Controllers []string
+	// PodGroups makes the API server serve those.
+	PodGroups bool
 }
 
 // Cluster is a control plane that runs.
@@ -104,11 +106,15 @@ func (c *Cluster) boot(o Options) error {
 		mode = "RBAC"
 	}
 	key := filepath.Join(c.Dir, "sa.key")
-	api := c.Start("kube-apiserver", filepath.Join(c.bin, "kube-apiserver"), "--etcd-servers="+client, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+ports[2],
+	var groups []string
+	if o.PodGroups {
+		groups = []string{"--feature-gates=GenericWorkload=true", "--runtime-config=api/alpha=true,api/beta=true"}
+	}
+	api := c.Start("kube-apiserver", filepath.Join(c.bin, "kube-apiserver"), append(groups, "--etcd-servers="+client, "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+ports[2],
 		"--cert-dir="+c.Dir, "--service-account-key-file="+key, "--service-account-signing-key-file="+key, "--service-account-issuer=https://kubernetes.default.svc",
 		"--service-cluster-ip-range=10.0.0.0/24", "--token-auth-file="+filepath.Join(c.Dir, "tokens.csv"), "--authorization-mode="+mode, "--endpoint-reconciler-type=none",
 		"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition", "--max-requests-inflight=2000", "--max-mutating-requests-inflight=1000",
-		"--audit-policy-file="+filepath.Join(c.Dir, "audit.yaml"), "--audit-log-path="+c.audit())
+		"--audit-policy-file="+filepath.Join(c.Dir, "audit.yaml"), "--audit-log-path="+c.audit())...)
 	if err := c.connect(etcd, api); err != nil {
 		return err
 	}

@@ -207,6 +207,8 @@ func (k *Kubelet) sync(ctx context.Context, p *corev1.Pod) {
 	}
 	var err error
 	switch _, told := k.told.Load(p.UID); {
+	case p.DeletionTimestamp != nil && len(p.Finalizers) > 0 && p.Status.Phase == corev1.PodRunning:
+		err = k.phase(ctx, p, corev1.PodFailed) // somebody, such as a Job, waits to see how it ended
 	case p.DeletionTimestamp != nil:
 		now := int64(0)
 		err = k.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &p.UID}})

@@ -24,6 +24,7 @@ import (
 var usedIn = map[string]string{
 	"get /pods":                       "TestChaos", // after a write of which collocd does not know whether it was done
 	"get colloc.example.com/profiles": "TestObserve", "update colloc.example.com/profiles/status": "TestObserve", "create /pods/eviction": "TestObserve",
+	"list scheduling.k8s.io/podgroups": "TestPodGroup", "watch scheduling.k8s.io/podgroups": "TestPodGroup",
 	"create resource.k8s.io/resourceclaims": "TestClaimJob", "get resource.k8s.io/resourceclaims": "TestClaimMoved", "delete resource.k8s.io/resourceclaims": "TestClaimMoved",
 }
 
