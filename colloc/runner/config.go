@@ -117,6 +117,10 @@ type Config struct {
 	// It takes OverrunStop, which protects the others from a task that grows later, and a
 	// driver that tells whose the memory is.
 	Steady time.Duration
+	// Beside lets a task of which nothing is known, see [Task].Memory, join others on a GPU of
+	// which this share of what tasks may use is free, in (0, 1]: all of that is reserved for
+	// it until it was seen, see Steady, which it takes. 0 gives it a GPU of its own.
+	Beside float64
 	// Owners says that tasks run as users who may not read Dir. They may pass through it, and
 	// through the folders of runs, to their outputs, and list none of them.
 	Owners bool
@@ -231,6 +235,7 @@ func (c *Config) check() error {
 	check(c.Window >= 0, "Window", c.Window, "0 for the default or more")
 	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
 	check(c.Overrun == OverrunReport || c.Overrun == OverrunStop, "Overrun", int(c.Overrun), "OverrunReport or OverrunStop")
+	check(c.Beside >= 0 && c.Beside <= 1, "Beside", c.Beside, "0 for never, up to 1")
 	check(c.Keep >= 0, "Keep", c.Keep, "0 for all or more")
 	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
 	for _, m := range c.Mechanisms {
@@ -243,8 +248,16 @@ func (c *Config) check() error {
 func (c *Config) fleet() fleet.Config {
 	return fleet.Config{
 		PerGPU: c.PerGPU, Headroom: c.Headroom.Or(packer.DefaultHeadroom), Together: c.Planner.Together(), MemoryFloor: c.MemoryFloor,
-		Mechanisms: c.Mechanisms, Window: c.Window, Steady: c.steady(),
+		Mechanisms: c.Mechanisms, Window: c.Window, Steady: c.steady(), Beside: c.beside(),
 	}
+}
+
+// beside is Beside where what was seen of a task makes room again; 0 is never.
+func (c *Config) beside() float64 {
+	if c.steady() == 0 {
+		return 0
+	}
+	return c.Beside
 }
 
 // steady is Steady where a task that grows later is stopped; 0 is never.

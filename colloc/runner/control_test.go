@@ -226,6 +226,7 @@ func TestSpareUntilTimeout(t *testing.T) {
 
 // TestSupervisorKilled is the same while the runner lives.
 func TestSupervisorKilled(t *testing.T) {
+	t.Parallel()
 	g := newRig(t, t.TempDir(), gpuFile(1), nil)
 	task := shell(`test "$COLLOC_RUN" = 2 || sleep 60`)
 	task.Retries = 1
@@ -268,6 +269,7 @@ func TestSupervisorKilled(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(1), nil)
 	c, err := testConfig(g.dir, g.gpus)

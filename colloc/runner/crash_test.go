@@ -23,7 +23,7 @@ import (
 
 const (
 	crashes      = 100
-	crashesRaced = 40
+	crashesRaced = 25
 	tasksPerLife = 6
 )
 

@@ -19,6 +19,7 @@ import (
 // TestDiskFloor fills the disk that tasks write to: what fails then is queued again,
 // nothing starts, people are told once, and nobody has failed when there is room.
 func TestDiskFloor(t *testing.T) {
+	t.Parallel()
 	disk, dir := t.TempDir(), t.TempDir()
 	filler := filepath.Join(disk, "filler")
 	g := newRig(t, dir, gpuFile(1), func(c *Config) {
@@ -55,6 +56,7 @@ func TestDiskFloor(t *testing.T) {
 // TestInARow gives a queue a fault that hits every task: it ends with one sentence,
 // and when that is mended all tasks run.
 func TestInARow(t *testing.T) {
+	t.Parallel()
 	const tasks = 60
 	dir := t.TempDir()
 	mended := filepath.Join(dir, "mended")
@@ -98,6 +100,7 @@ func TestInARow(t *testing.T) {
 // TestFailuresApart has as many failures, with successes between them or with failures
 // that do not come soon after a start: the queue goes on.
 func TestFailuresApart(t *testing.T) {
+	t.Parallel()
 	late := shell("exec sleep 1000")
 	late.Timeout = time.Millisecond
 	for name, apart := range map[string]struct {
@@ -182,6 +185,7 @@ func TestFullDisk(t *testing.T) {
 // its end, the beginning and the end of what it wrote stay, and the record says how
 // much is left out. Its progress is followed all the same.
 func TestLogLimit(t *testing.T) {
+	t.Parallel()
 	const limit = 2 * profile.MiB
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.LogLimit = limit })
 	task := shell(`echo begin; head -c 20000000 /dev/zero | tr '\0' x; echo; echo "step 7 of 7"; echo end`)

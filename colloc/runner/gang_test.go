@@ -74,6 +74,7 @@ func TestGang(t *testing.T) {
 
 // TestGangWaits lets small tasks pass one of several GPUs, but not for ever.
 func TestGangWaits(t *testing.T) {
+	t.Parallel()
 	const small = 60
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(2), func(c *Config) { c.PerGPU = 2 })

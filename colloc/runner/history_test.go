@@ -16,6 +16,7 @@ import (
 // TestHistory lets most tasks that are over move to the history: they are found there, counted,
 // and come back when they are to run again or somebody depends on them, also in the next Open.
 func TestHistory(t *testing.T) {
+	t.Parallel()
 	const n, keep = 60, 5
 	dir := t.TempDir()
 	adjust := func(c *Config) { c.Keep = keep }
@@ -133,6 +134,7 @@ func TestHistoryNamed(t *testing.T) {
 // TestHistoryPages reads a history of several pages: each record once, in order, as far as is
 // asked for, and what is given them may write to the queue, and panic.
 func TestHistoryPages(t *testing.T) {
+	t.Parallel()
 	const n = 1100 // more than twice what is read at once
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Keep, c.Watch = 1, time.Hour })
 	if err := g.Kill(g.submit(t, slices.Repeat([]Task{shell("true")}, n)...)...); err != nil {

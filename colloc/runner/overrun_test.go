@@ -30,6 +30,7 @@ func (l *looks) Read(ctx context.Context, id nvmlx.DeviceID, fields nvmlx.Fields
 // Of two tasks one uses more than was reserved for it, beside one of 16 GiB: it is told,
 // and stopped where that is asked for and the other could lack memory. The other goes on.
 func TestOverrun(t *testing.T) {
+	t.Parallel()
 	const few, many = "10GiB", "23GiB" // of 36 GiB, of which 20 are reserved
 	for _, tt := range []struct {
 		name, takes string

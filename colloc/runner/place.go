@@ -20,7 +20,7 @@ const patience = 16
 func (r *Runner) place() []*backlog.Entry {
 	seats, alive := 0, false
 	for _, c := range r.fleet.Cards {
-		seats += c.Seats(r.config.PerGPU)
+		seats += r.fleet.Seats(c)
 		alive = alive || !c.Lost
 	}
 	if full := r.diskFull(r.config.Dir, r.config.Dir); full != "" {

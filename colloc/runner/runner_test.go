@@ -132,6 +132,7 @@ func TestRetries(t *testing.T) {
 // TestTimeout lets the time of two tasks pass: one ends when it is told, the other
 // is killed when the time of grace is over.
 func TestTimeout(t *testing.T) {
+	t.Parallel()
 	for name, test := range map[string]struct {
 		script, end string
 		grace       time.Duration
@@ -201,6 +202,7 @@ func TestPlacement(t *testing.T) {
 // TestPatience lets small tasks pass a large one that finds no room, but not for
 // ever.
 func TestPatience(t *testing.T) {
+	t.Parallel()
 	const small = 40
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU = 4 })

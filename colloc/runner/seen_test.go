@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -40,6 +41,7 @@ const predictedBytes = 4 * profile.GiB
 // later, its reservation does if there is room; else it is told and stopped, and runs again
 // with what was seen, when the other is done.
 func TestSeen(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name  string
 		joins profile.Bytes
@@ -96,6 +98,7 @@ func TestSeen(t *testing.T) {
 // What was asked for stays, and so does what was predicted where nobody stops a task that
 // grows later.
 func TestSeenNot(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		name   string
 		policy Overrun
@@ -127,6 +130,7 @@ func TestSeenNot(t *testing.T) {
 
 // A runner that comes back goes on with what was reserved, and with what follows from it.
 func TestSeenAgain(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	g, _, predicted := follower(t, dir, OverrunStop)
 	g.submit(t, predicted)
@@ -136,7 +140,9 @@ func TestSeenAgain(t *testing.T) {
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
-	<-done
+	if err := <-done; !errors.Is(err, ErrClosed) {
+		t.Fatal(err)
+	}
 	again, _, _ := follower(t, dir, OverrunStop)
 	if r := again.record(t, "1"); r.State != Running || r.Reserved != want {
 		t.Fatalf("the task is %v and reserves %v, want %v", r.State, r.Reserved, want)

@@ -17,7 +17,7 @@ import (
 func TestThousand(t *testing.T) {
 	tasks := 1000
 	if raced {
-		tasks = 200
+		tasks = 60
 	}
 	tests := []struct {
 		name                string

@@ -76,9 +76,14 @@ type Config struct {
 	Sync bool
 	// Watch is the time between two looks at GPUs and tasks; 0 means 1 s.
 	Watch time.Duration
-	// Profiling is how long the first run of a program that nobody knows is watched alone
-	// on its GPU, from its first step on. 0 means [DefaultProfiling].
+	// Profiling is how long the first run of a program that nobody knows is watched, from
+	// its first step on: alone on its GPU or, see Beside, with all that is free there. 0 means [DefaultProfiling].
 	Profiling time.Duration
+	// Beside is the share of a GPU's memory that must be free for a job of which nothing is
+	// known to join others there, in (0, 1]: all of that is reserved for it until it was
+	// seen. 0 means [DefaultBeside]; with 1 it gets a GPU to itself, and so it does unless
+	// Overrun stops jobs.
+	Beside float64
 	// ShareKinds lets what is seen of one user's program hold for all users' jobs of that
 	// kind. Whoever submits says what a job's kind is, and teaches the others: for users who
 	// trust each other. Without it each user's jobs teach that user's alone.
@@ -119,6 +124,7 @@ const (
 	DefaultMaxQueued = 100_000
 	DefaultHalfLife  = 7 * 24 * time.Hour
 	DefaultProfiling = 30 * time.Second
+	DefaultBeside    = 0.5
 )
 
 // patience is how long clients may take: to send a head; to wait for their turn and send a
@@ -168,6 +174,9 @@ func (c *Config) check() error {
 	if c.MaxQueued < 0 {
 		errs = append(errs, fmt.Errorf("MaxQueued is %d, want 0 for the default or more", c.MaxQueued))
 	}
+	if !(c.Beside >= 0 && c.Beside <= 1) {
+		errs = append(errs, fmt.Errorf("field Beside is %v, want 0 for the default, up to 1", c.Beside))
+	}
 	if c.Everybody && os.Geteuid() != 0 {
 		errs = append(errs, errors.New("for Everybody the daemon must be root: nobody else may run tasks as other users"))
 	}
@@ -205,6 +214,9 @@ func (c *Config) fill() (err error) {
 	}
 	if c.Profiling <= 0 {
 		c.Profiling = DefaultProfiling
+	}
+	if c.Beside == 0 {
+		c.Beside = DefaultBeside
 	}
 	if c.Watch == 0 {
 		c.Watch = time.Second

@@ -81,7 +81,8 @@ func (s *Station) follow(e *runner.Event) {
 	r := &e.Record
 	switch e.Kind {
 	case runner.EventStarted:
-		if s.kinds.Begin(e.At, r) {
+		s.kinds.Join(r)
+		if beside := s.beside(r); s.kinds.Begin(e.At, r, beside) && !beside {
 			s.sample(r.GPU)
 		}
 	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering, runner.EventOverrun:
@@ -107,6 +108,16 @@ func (s *Station) model(id nvmlx.DeviceID) profile.GPUModel {
 		}
 	}
 	return s.models[id]
+}
+
+// beside reports whether others run on the GPU of a job.
+func (s *Station) beside(r *runner.Record) bool {
+	for _, g := range s.runner.GPUs() {
+		if g.Device.ID == r.GPU {
+			return len(g.Tasks) > 1
+		}
+	}
+	return false
 }
 
 // spread lets the jobs of the kind of one go by what is known of it.

@@ -38,6 +38,7 @@ type Watch struct {
 	took    time.Duration
 	peak    profile.Opt[profile.Bytes]
 	samples []profile.Sample
+	joined  bool
 }
 
 // tick is a step that a task told of, and when.
@@ -49,6 +50,12 @@ type tick struct {
 
 // Begin watches a run from its start.
 func Begin(run string, at time.Time) *Watch { return &Watch{run: run, start: at} }
+
+// Join notes that others run beside it: from then on only its memory tells of it alone.
+func (w *Watch) Join() { w.joined = true }
+
+// Joined reports whether others ran beside it.
+func (w *Watch) Joined() bool { return w.joined }
 
 // Run is which run is watched.
 func (w *Watch) Run() string { return w.run }
@@ -92,7 +99,7 @@ func (w *Watch) Steps() int64 { return w.last.step - w.first.step }
 func (w *Watch) Conclude(now time.Time, spec profile.Spec, gpu profile.GPUModel) (*profile.Profile, Timing, error) {
 	var trace profile.Trace
 	for _, s := range w.samples {
-		if !s.At.Before(w.first.at) { // all of them, if there was no step
+		if !w.joined && !s.At.Before(w.first.at) { // all of them, if there was no step
 			trace.Samples = append(trace.Samples, s)
 		}
 	}
@@ -106,8 +113,8 @@ func (w *Watch) Conclude(now time.Time, spec profile.Spec, gpu profile.GPUModel)
 		trace.Samples = []profile.Sample{{At: now}}
 	}
 	for i := range trace.Samples {
-		trace.Samples[i].MemUsed = w.peak // the task's own, not the GPU's
-		if w.within > 0 && w.took > 0 {   // the speeds that the runner measures know no pause between epochs
+		trace.Samples[i].MemUsed = w.peak            // the task's own, not the GPU's
+		if !w.joined && w.within > 0 && w.took > 0 { // the speeds that the runner measures know no pause between epochs
 			trace.Samples[i].StepTime = profile.Some(max(1, w.took/time.Duration(w.within)))
 		}
 	}

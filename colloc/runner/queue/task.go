@@ -34,7 +34,7 @@ type Task struct {
 	// Profile is what is known of the task; nil is nothing.
 	Profile *profile.Profile `json:"-"`
 	// Memory is what to reserve for it; 0 lets the Planner predict it from the
-	// Profile. A task of which neither tells anything gets a GPU of its own.
+	// Profile. A task of which neither tells anything gets a GPU of its own, or what is free of one.
 	Memory profile.Bytes `json:"memory,omitempty"`
 	// Weight is how much its speed counts; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`

@@ -51,12 +51,12 @@ func (f *Fleet) claims(e *backlog.Entry, cards []*Card, reserved profile.Bytes) 
 	return claims
 }
 
-// Rebook enters a task that runs by itself in the books anew. One that shares
-// its GPU, or that would not fit it, keeps what it has.
+// Rebook enters a task that runs in the books anew. One that would not fit its GPU keeps
+// what it has, and so does one that shares it where nobody stops who grows later.
 func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
 	t := f.demand(e)
 	v, err := f.planner.Fit(t, c.gpu(f.config.Mechanisms))
-	if err != nil || !v.Fits || len(c.Entries) != 1 || e.TakesAll() || len(e.GPUs) > 0 {
+	if err != nil || !v.Fits || len(c.Entries) != 1 && f.config.Steady == 0 || e.TakesAll() || len(e.GPUs) > 0 {
 		return
 	}
 	t.Reserved = max(v.Reserved, e.Peak.Or(0))

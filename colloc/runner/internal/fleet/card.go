@@ -29,6 +29,7 @@ type Card struct {
 	Promised profile.Bytes
 
 	model  profile.GPUModel
+	blind  bool                       // at the last look nothing told whose the memory is
 	idle   profile.Opt[profile.Bytes] // in use when it was last seen without tasks
 	window window
 	// processes were there at the last look.
@@ -108,14 +109,6 @@ func (c *Card) join(e *backlog.Entry, m profile.Mechanism) {
 // Leave takes a task off the card.
 func (c *Card) leave(e *backlog.Entry) {
 	c.Entries = slices.DeleteFunc(c.Entries, func(other *backlog.Entry) bool { return other == e })
-}
-
-// Seats is how many more tasks may run there, as far as their number goes.
-func (c *Card) Seats(limit int) int {
-	if c.Lost || len(c.Entries) > 0 && c.Entries[0].Alone() {
-		return 0
-	}
-	return max(0, limit-len(c.Entries))
 }
 
 // usedBy is what a task of another runner was seen to use: what it reserved beyond

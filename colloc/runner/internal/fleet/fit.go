@@ -27,7 +27,7 @@ func (f *Fleet) Fit(e *backlog.Entry, kept []int) (best Place, why string, err e
 	}
 	snapshot := f.Books.Snapshot()
 	for i, c := range f.Cards {
-		if c.Seats(f.config.PerGPU) == 0 || slices.Contains(kept, i) {
+		if f.Seats(c) == 0 || slices.Contains(kept, i) {
 			continue
 		}
 		p := Place{Cards: []int{i}}
@@ -80,12 +80,20 @@ func (f *Fleet) fitOn(e *backlog.Entry, c *Card, g colloc.GPU, p *Place) (reason
 		return fmt.Sprintf("memory floor: %v are free, want %v", v.Free, f.config.MemoryFloor), nil
 	}
 	if t.Reserved == 1 {
+		if least := profile.BytesOf(f.config.Beside * float64(f.usable(c))); len(c.Entries) > 0 && (v.Free < least || !c.settled()) {
+			return fmt.Sprintf("nothing is known of its memory: it joins others where %v are free and each was seen to use some, and here are %v", least, v.Free), nil
+		}
 		v.Reserved = max(1, v.Free)
 	}
 	if p.score, err = f.planner.Score(t, g); err == nil && p.score <= 0 && len(g.Residents) > 0 {
 		reason = "sharing would gain nothing"
 	}
 	return reason, err
+}
+
+// settled reports whether each task on the card was seen to use memory there.
+func (c *Card) settled() bool {
+	return !c.blind && !slices.ContainsFunc(c.Entries, func(e *backlog.Entry) bool { return e.Peak.IsZero() })
 }
 
 // ErrAbsent says that a task fits none of the cards that are there, but would fit if those

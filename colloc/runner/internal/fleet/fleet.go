@@ -7,6 +7,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -28,6 +29,9 @@ type Config struct {
 	Window      time.Duration
 	// Steady is how long a peak must have stood for a reservation to follow it down; 0 is never.
 	Steady time.Duration
+	// Beside is which share of a card must be free for a task of which nothing is known to
+	// join others there; 0 is never.
+	Beside float64
 }
 
 // Fleet is the cards of a runner and the books of what is reserved on them. It is
@@ -141,12 +145,29 @@ func ClassOf(e *backlog.Entry) Class {
 	}
 }
 
+// joins reports whether a task of which nothing is known may run beside others: all that
+// is free is reserved for it then, until it was seen.
+func (f *Fleet) joins(e *backlog.Entry) bool {
+	return f.config.Beside > 0 && e.TakesAll() && e.Recovery != queue.RanAlone && !e.Task.Alone && e.Task.Width() < 2
+}
+
+// alone reports whether the task shares with nobody.
+func (f *Fleet) alone(e *backlog.Entry) bool { return e.Alone() && !f.joins(e) }
+
+// Seats is how many more tasks may run on a card, as far as their number goes.
+func (f *Fleet) Seats(c *Card) int {
+	if c.Lost || len(c.Entries) > 0 && f.alone(c.Entries[0]) {
+		return 0
+	}
+	return max(0, f.config.PerGPU-len(c.Entries))
+}
+
 // demand is the task as the Planner knows it. One that takes a whole GPU
 // reserves what is free there, which is not known before.
 func (f *Fleet) demand(e *backlog.Entry) colloc.Task {
 	t := colloc.Task{
 		ID: e.Task.ID, Profile: e.Profile, Reserved: e.Asked(),
-		Weight: e.Task.Weight, MaxSlowdown: e.Task.MaxSlowdown, Alone: e.Alone(), GPUs: e.Task.Width(),
+		Weight: e.Task.Weight, MaxSlowdown: e.Task.MaxSlowdown, Alone: f.alone(e), GPUs: e.Task.Width(),
 	}
 	if t.Profile == nil {
 		t.Profile = &f.blank

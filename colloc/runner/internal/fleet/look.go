@@ -107,7 +107,7 @@ func (c *Card) Note(s *Seen) (n News) {
 	}
 	n.Found, c.Lost = c.Lost, false
 	c.ascribe(s)
-	c.Used, c.Busy, c.processes = s.usage.Used, s.busy, s.processes
+	c.Used, c.Busy, c.processes, c.blind = s.usage.Used, s.busy, s.processes, s.blind
 	if c.Used.Or(0) > c.Highest.Or(0) {
 		c.Highest = c.Used
 	}

@@ -69,7 +69,7 @@ func (f *Fleet) Follow(c *Card, now time.Time) (changed []*backlog.Entry) {
 		after = math.MaxInt64
 	}
 	for _, e := range c.Entries {
-		if e.Alone() || e.Stop != 0 {
+		if f.alone(e) || e.Stop != 0 {
 			continue
 		}
 		t, w := f.demand(e), watched(e, now)

@@ -79,17 +79,43 @@ func (b *Book) Of(uid uint32, kind string) *profile.Profile {
 	return b.known[b.name(uid, kind)]
 }
 
-// Begin watches a run that starts, if its kind is unknown, no other of it is watched, and
-// it is alone because of that; true if it does.
-func (b *Book) Begin(at time.Time, r *queue.Record) bool {
+// Begin watches a run that starts, if no other of its kind is watched and the kind is
+// unknown, or only its memory is and nobody is beside the run; true if it does.
+func (b *Book) Begin(at time.Time, r *queue.Record, beside bool) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	kind := b.nameOf(r)
-	if kind == "" || b.known[kind] != nil || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || b.full(kind) {
+	known := b.known[kind]
+	if kind == "" || b.watched[kind] != nil || r.Task.Memory > 0 || r.Task.Width() > 1 || known == nil && b.full(kind) {
 		return false
 	}
-	b.watched[kind] = &watch{solo.Begin(r.Task.ID, at), r.GPU}
+	if known != nil && (beside || !onlyMemory(known)) {
+		return false
+	}
+	w := &watch{solo.Begin(r.Task.ID, at), r.GPU}
+	if beside {
+		w.Join()
+	}
+	b.watched[kind] = w
 	return true
+}
+
+// onlyMemory reports whether a profile is of a run that was never watched alone.
+func onlyMemory(p *profile.Profile) bool {
+	_, busy := p.Vector.Get(profile.MeanGPUBusy)
+	_, step := p.Vector.Get(profile.MedianStepTime)
+	return !busy && !step
+}
+
+// Join notes that a run starts on a GPU: what that does tells no more of another one there.
+func (b *Book) Join(r *queue.Record) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, w := range b.watched {
+		if w.gpu == r.GPU && w.Run() != r.Task.ID {
+			w.Join()
+		}
+	}
 }
 
 // full reports whether there is no room for another kind of the same user. O(kinds).
@@ -137,6 +163,9 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 	delete(b.watched, kind)
 	if r.Peak.IsZero() {
 		return false, nil // it used no GPU: that tells nothing
+	}
+	if w.Joined() && b.known[kind] != nil {
+		return b.grow(r), nil
 	}
 	p, _, err := w.Conclude(at, profile.Spec{Model: profile.Model{Name: kind}, Training: profile.Training{BatchSize: 1}}, gpu)
 	if err != nil {
