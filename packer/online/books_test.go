@@ -320,6 +320,9 @@ func TestSchedulerForgets(t *testing.T) {
 	kind := job("keep", 0, 1, 1000*time.Hour)
 	kind.Kind = "kept"
 	submit(t, s, kind)
+	if err := s.Seen("keep", 2*profile.GiB); err != nil {
+		t.Fatal(err)
+	}
 	for i := range 20000 {
 		id := fmt.Sprint("t", i)
 		press := float64(i%7) / 100
@@ -334,6 +337,14 @@ func TestSchedulerForgets(t *testing.T) {
 	}
 	if kinds, sets := s.Remembers(); kinds > 1<<13 || sets > 1<<15 {
 		t.Errorf("%d kinds and %d sets are remembered of 2 tasks", kinds, sets)
+	}
+	kind.ID, kind.Memory = "like", 39*profile.GiB
+	submit(t, s, kind)
+	if got := decided(t, s, time.Minute); got != "like[0]" {
+		t.Errorf("started %q, want the task of a Kind that needs 2 of 40 GiB", got)
+	}
+	if err := s.Finish("like"); err != nil {
+		t.Fatal(err)
 	}
 	if err := s.SetModel(pressing{fails: "keep"}); err != nil {
 		t.Fatal(err)

@@ -291,6 +291,14 @@ func TestSessionOfManyGPUs(t *testing.T) {
 	for i := range 8 {
 		arrive(fmt.Sprint("late", i))
 	}
+	for _, g := range []int{-1, n} {
+		if _, err := s.Restore(g); err == nil {
+			t.Errorf("Restore of GPU %d of %d: no error", g, n)
+		}
+		if _, err := s.ChangeGPU(g, packer.GPU{ID: "other", Memory: profile.GiB}); err == nil {
+			t.Errorf("ChangeGPU of GPU %d of %d: no error", g, n)
+		}
+	}
 }
 
 func TestSessionRebalanceLeavesWhatStays(t *testing.T) {

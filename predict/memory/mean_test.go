@@ -217,3 +217,79 @@ func TestStrangersAtAPrice(t *testing.T) {
 		}
 	}
 }
+
+// TestFitTraced: tasks of which only a shape-only run is known are fitted by it, with one
+// figure of two where the other is missing.
+func TestFitTraced(t *testing.T) {
+	rng := rand.New(rand.NewPCG(76, 1))
+	draw := func(kind int) Observation {
+		forward := float64(profile.GiB) * (0.2 + 8*rng.Float64())
+		growth := 0.3 * forward * rng.Float64()
+		if kind > 0 {
+			growth = 0 // one figure tells no growth
+		}
+		o := Observation{Spec: profile.Spec{Model: profile.Model{Name: "traced"}, Training: profile.Training{BatchSize: 8 << rng.IntN(4)}}, Host: predict.Host{Name: "lab"}}
+		if kind != 1 {
+			o.Spec.Traced.AfterForward = profile.Some(profile.BytesOf(forward))
+		}
+		if kind != 2 {
+			o.Spec.Traced.AfterBackward = profile.Some(profile.BytesOf(forward + growth))
+		}
+		o.Peak = profile.BytesOf((1.5e9 + 1.2*forward + 2*growth) * math.Exp(0.01*rng.NormFloat64()))
+		return o
+	}
+	var obs []Observation
+	for i := range 150 {
+		obs = append(obs, draw(i%3))
+	}
+	m, err := Fit(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 60 {
+		o := draw(i % 3)
+		o.Spec.Model.Name = ""
+		e, err := m.Peak(&o.Spec, o.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if off := e.Value/float64(o.Peak) - 1; !(math.Abs(off) <= 0.06) || e.Source.Kind != predict.Fitted {
+			t.Errorf("%+v: %+v, was %v", o.Spec.Traced, e, o.Peak)
+		}
+	}
+}
+
+// TestFloorsTellTasksApart: a name, a batch and what is recomputed tell tasks apart, layers
+// and traces only where there is no name, and the number of parameters where there is
+// nothing else.
+func TestFloorsTellTasksApart(t *testing.T) {
+	base := profile.Spec{Model: profile.Model{Layers: []profile.Layer{{Kind: profile.Linear, Params: 9, Activations: 3}}}, Training: profile.Training{BatchSize: 8}}
+	with := func(change func(s *profile.Spec)) uint64 {
+		s := base
+		s.Model.Layers = append([]profile.Layer(nil), base.Model.Layers...)
+		change(&s)
+		return floorKey(&s, 0)
+	}
+	same := with(func(*profile.Spec) {})
+	for name, key := range map[string]uint64{
+		"batch":       with(func(s *profile.Spec) { s.Training.BatchSize = 16 }),
+		"checkpoints": with(func(s *profile.Spec) { s.Training.Checkpointing = true }),
+		"parameters":  with(func(s *profile.Spec) { s.Model.Layers[0].Params++ }),
+		"kind":        with(func(s *profile.Spec) { s.Model.Layers[0].Kind = profile.Conv }),
+		"outputs":     with(func(s *profile.Spec) { s.Model.Layers[0].Activations++ }),
+		"traced":      with(func(s *profile.Spec) { s.Traced.AfterForward = profile.Some(profile.GiB) }),
+		"name":        with(func(s *profile.Spec) { s.Model.Name = "net" }),
+	} {
+		if key == same {
+			t.Errorf("tasks of another %s share a floor", name)
+		}
+	}
+	named := func(s *profile.Spec) { s.Model.Name = "net" }
+	if with(named) != with(func(s *profile.Spec) { named(s); s.Model.Layers[0].Params++ }) {
+		t.Error("layers tell a named task from itself")
+	}
+	bare := profile.Spec{Training: profile.Training{BatchSize: 8}}
+	if floorKey(&bare, 1) == floorKey(&bare, 2) || floorKey(&base, 1) != floorKey(&base, 2) {
+		t.Error("the parameters that are known count where nothing else does, and only there")
+	}
+}

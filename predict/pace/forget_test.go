@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"bytes"
 	"strconv"
 	"testing"
 
@@ -38,5 +39,33 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 	if gone, last := m.Seen(named(1)), m.Seen(named(mostTasks)); gone != nil || len(last) != 1 {
 		t.Errorf("the oldest task: %+v, the newest: %+v; want none and one", gone, last)
+	}
+}
+
+// TestLoadedForgetsTheOldest: what is told after a file was read is newer than all in it.
+func TestLoadedForgetsTheOldest(t *testing.T) {
+	tell := func(m *Predictor, name string) {
+		t.Helper()
+		if err := m.Observe(Observation{Profile: &profile.Profile{Spec: profile.Spec{Model: profile.Model{Name: name}}}, GPU: profile.GPUModel{Name: "T4"}, Throughput: 1}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var m Predictor
+	for _, name := range []string{"c", "a", "b"} {
+		tell(&m, name)
+	}
+	loaded, err := Load(bytes.NewReader(saved(t, &m)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell(loaded, "later")
+	newest := uint64(0)
+	for key, list := range loaded.load().tasks {
+		if key.Model != "later" {
+			newest = max(newest, list[0].order)
+		}
+	}
+	if got := loaded.load().tasks[taskKey{Model: "later"}]; len(got) != 1 || got[0].order <= newest {
+		t.Errorf("told after loading: %+v, before: order %d", got, newest)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -88,6 +89,28 @@ func TestMPSProbeIntervals(t *testing.T) {
 	}
 	if share := float64(covered) / float64(seen); share < 0.85 || share > 0.97 {
 		t.Errorf("%.3f of new speeds are covered, 0.9 promised", share)
+	}
+	bold, err := FitMPSProbe(noisyMixes(60, 1), &MPSProbeOptions{Confidence: 0.5, Provenance: "made up"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := noisyMixes(1, 3)[0].Probes
+	wide, _ := m.Speeds(one)
+	narrow, err := bold.Speeds(one)
+	if err != nil || narrow[0][0].Confidence != 0.5 || !(narrow[0][0].Hi-narrow[0][0].Lo < 0.8*(wide[0][0].Hi-wide[0][0].Lo)) || !strings.Contains(string(saved(t, bold)), "made up") {
+		t.Errorf("asked for 0.5: %+v, %v; for 0.9: %+v", narrow[0][0], err, wide[0][0])
+	}
+}
+
+// TestProbeFeatures: a task is told by its own speed, the mean, the least and the largest
+// of the mix, how many are slower and how many as fast, and by its ratio to the percentage
+// before, whatever the order of the others.
+func TestProbeFeatures(t *testing.T) {
+	want := []float64{0.5, 0.5, 0.25, 0.75, 1, 1, 0.25, 0.75, 0.25, 1, 0, 1, 0.5}
+	for _, probes := range [][][]float64{{{0.5, 0.25, 0.5, 0.75}, {0.25, 0.25, 1, 1}}, {{0.5, 0.75, 0.25, 0.5}, {0.25, 1, 0.25, 1}}} {
+		if got := probeFeatures(probes, 0); !slices.Equal(got, want) {
+			t.Errorf("of %v: %v, want %v", probes, got, want)
+		}
 	}
 }
 

@@ -108,3 +108,45 @@ func checkTight(t *testing.T, g *Generation, lp *packing) {
 		t.Fatalf("the bound is %d, the linear program says %v", g.bound, dual)
 	}
 }
+
+// TestRepairsKeepBooks: what a plan counts as after repairs is what it is worth, never less
+// than before, and often more.
+func TestRepairsKeepBooks(t *testing.T) {
+	better := 0
+	for n := range 40 {
+		rng := rand.New(rand.NewPCG(115, uint64(n)))
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 16, GPUs: 7, Kinds: 2, Residents: 1, MaxSet: 3, Gangs: n%2 == 1})
+		in := packtest.NewInstance(t, p)
+		e, ty := instance.NewEvaluator(in), instance.NewTypes(in, false)
+		l, ok := catalogue.Deepest(in, len(ty.Members), 1<<14)
+		if !ok {
+			continue
+		}
+		q := &catalogue.Questions{Most: 1 << 14}
+		cat, err := catalogue.New(t.Context(), e, ty, l, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, err := catalogue.Greedy(t.Context(), cat)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := New(t.Context(), e, cat, start, q, 0, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Bounds(t.Context())
+		before := g.value
+		g.repair(t.Context(), 60)
+		kept := g.value
+		if g.tally(); g.value != kept || kept < before || kept > g.bound {
+			t.Fatalf("problem %d: worth %d before repairs; it counts as %d after them and is worth %d; the bound is %d", n, before, kept, g.value, g.bound)
+		}
+		if kept > before {
+			better++
+		}
+	}
+	if better < 5 {
+		t.Errorf("repairs made %d plans better", better)
+	}
+}

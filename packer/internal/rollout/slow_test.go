@@ -58,6 +58,7 @@ type slow struct {
 	now     int64
 	left    []int64
 	weight  []float64 // what a millisecond's work of a job counts for
+	minGain float64
 	end     []int64
 	on      [][]int32
 	started []rollout.Start
@@ -155,10 +156,20 @@ func (s *slow) gain(i int, g int32) (gain, own float64) {
 		lost += float64(max(0, now-rates[slices.Index(both, o)])*int64(max(s.jobs[i].Width, s.jobs[o].Width))) * s.weight[o]
 	}
 	gain = own*s.weight[i] - lost/float64(s.jobs[i].Width)
-	if !ok || gain <= 0 || len(set) > 0 && gain < s.rule.Least*(float64(solo)*s.weight[i]) {
+	if !ok || gain <= 0 || len(set) > 0 && (gain < s.rule.Least*(float64(solo)*s.weight[i]) || !s.better(g, both, rates)) {
 		return 0, 0
 	}
 	return gain, own
+}
+
+// better reports whether a set is by MinGain better than its best member alone.
+func (s *slow) better(g int32, set []int, rates []int64) bool {
+	sum, most := 0.0, 0.0
+	for k, o := range set {
+		_, alone, _ := s.ask(g, []int{o})
+		sum, most = sum+float64(rates[k])*s.weigh(o), max(most, float64(alone)*s.weigh(o))
+	}
+	return s.minGain == 0 || sum >= (1+s.minGain)*most
 }
 
 // where a job adds most; of empty and shared cards that tie, the empty one.
@@ -359,11 +370,13 @@ func TestPlayTwin(t *testing.T) {
 			}
 			rule.Power = []float64{0, 0, 0.7}[r.IntN(3)]
 		}
+		e.MinGain = []float64{0, 0, 0.2, 0.6}[seed/2%4]
 		e.Sets, e.Jobs, e.Cards = rollout.NewSets(w.classes, w.rates), w.jobs, w.cards
 		e.Begin()
 		e.Play(&rollout.Rule{Most: 4}) // what one rule leaves behind must not matter
 		got := e.Play(&rule)
 		s := newSlow(w, &rule)
+		s.minGain = e.MinGain
 		sum, last := s.play()
 		forever := false
 		for i, end := range s.end {
