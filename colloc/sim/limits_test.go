@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -106,7 +107,7 @@ func TestViews(t *testing.T) {
 	c := cards(130)
 	var tasks []sim.Task
 	for i, share := range []float64{0.1, 0.2, 0.3} {
-		x := task(fmt.Sprint(i), 10*i, 100, 1)
+		x := task(strconv.Itoa(i), 10*i, 100, 1)
 		x.Share, x.Bandwidth = share, 0.4
 		tasks = append(tasks, x)
 	}

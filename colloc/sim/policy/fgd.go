@@ -75,7 +75,7 @@ const typicalShare = 0.95
 func asksFor(hostOnly bool, cpu, share float64, gpus int) ask {
 	switch {
 	case hostOnly:
-		share, gpus = 0, 0
+		return ask{cpu: cpu}
 	case share == 0:
 		share = 1
 	}

@@ -85,7 +85,7 @@ func (p *Gavel) objective(s *sim.State, t *sim.TaskView) float64 {
 	case ShortestFirst:
 		return 1 / max(1, s.Remaining(t).Seconds())
 	case LeastAttained:
-		return 1 / (1 + s.Attained(t).Seconds()/p.Round.Seconds())
+		return p.Round.Seconds() / (p.Round + s.Attained(t)).Seconds()
 	default:
 		return 1
 	}
@@ -102,21 +102,18 @@ func (p Gavel) Name() string {
 }
 
 // Begin implements [sim.Policy].
-func (p Gavel) Begin(s *sim.State) (sim.Scheduler, error) {
+func (p Gavel) Begin(*sim.State) (sim.Scheduler, error) {
 	if p.Round <= 0 {
 		p.Round = 6 * time.Minute
 	}
 	if p.MoveCost == 0 {
 		p.MoveCost = 1.0 / 6
 	}
-	g := &gavel{Gavel: p, known: learn.New(), views: map[string]*sim.TaskView{}}
-	g.gpus = make([]packer.GPU, len(s.GPUs()))
-	return g, nil
+	return &gavel{Gavel: p, known: learn.New(), views: map[string]*sim.TaskView{}}, nil
 }
 
 type gavel struct {
 	Gavel
-	gpus    []packer.GPU
 	tasks   []packer.Task
 	views   map[string]*sim.TaskView
 	room    place.Room
@@ -248,7 +245,7 @@ func (g *gavel) behind(s *sim.State) bool {
 // plan packs the single tasks on the GPUs that gangs leave.
 func (g *gavel) plan(s *sim.State) error {
 	g.tasks = g.tasks[:0]
-	free := g.gpus[:0]
+	var free []packer.GPU
 	for _, v := range s.GPUs() {
 		if v.Up && (len(v.Set) == 0 || v.Set[0].GPUs == 1) {
 			free = append(free, session.Card(v))

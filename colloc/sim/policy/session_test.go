@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -43,6 +44,38 @@ func TestSessionHosts(t *testing.T) {
 	}
 	if r := simulate(t, c, tasks, policy.Session{}, sim.Options{}); r.Finished != 5 || r.Makespan != 3*time.Minute {
 		t.Errorf("%d finished after %v, want 5 after 3 m", r.Finished, r.Makespan)
+	}
+}
+
+// TestGavelGangStops: a gang that is worth less than the tasks that came stops for them at the
+// next round, and goes on when they are done.
+func TestGavelGangStops(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "gang", Work: 10 * time.Hour, GPUs: 2},
+		{ID: "a", Work: 10 * time.Minute, Arrival: time.Hour},
+		{ID: "b", Work: 10 * time.Minute, Arrival: time.Hour},
+	}
+	r := simulate(t, cluster(t, "2xT4"), tasks, policy.Gavel{Objective: policy.ShortestFirst}, sim.Options{})
+	for _, e := range r.Ends {
+		if e.ID != "gang" && e.Wait > 6*time.Minute {
+			t.Errorf("%s waits %v beside a gang that is worth less, want a round of 6 m at most", e.ID, e.Wait)
+		}
+	}
+	if r.Finished != 3 || r.Preemptions == 0 {
+		t.Errorf("%d finished, %d preemptions", r.Finished, r.Preemptions)
+	}
+}
+
+// TestMuriStays: tasks whose places do not change go on as longer ones come.
+func TestMuriStays(t *testing.T) {
+	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Iteration: 2 * time.Second}
+	var tasks []sim.Task
+	for i := range 4 {
+		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Work: time.Duration(i+1) * time.Hour, Arrival: time.Duration(i) * 10 * time.Minute, Stages: stages})
+	}
+	r := simulate(t, cluster(t, "4xT4"), tasks, policy.Muri{}, sim.Options{Truth: speed.Stages{}, Until: 50 * time.Minute})
+	if r.Preemptions != 0 || r.Last.Running != 4 {
+		t.Errorf("%d preemptions, %d run; want none and 4", r.Preemptions, r.Last.Running)
 	}
 }
 

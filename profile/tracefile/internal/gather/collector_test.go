@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -288,7 +289,7 @@ func TestSources(t *testing.T) {
 	}
 	push(t, c, strings.Repeat("k", MaxKey), nil, Row{})
 	for i := 1; i < MaxTraces; i++ {
-		push(t, c, fmt.Sprint(i), nil)
+		push(t, c, strconv.Itoa(i), nil)
 	}
 	if _, err := c.Source([]byte("more"), noLabels); err == nil || !strings.Contains(err.Error(), "more than 16384 GPUs") {
 		t.Errorf("one source too many: %v", err)
