@@ -61,7 +61,7 @@ func TestKinds(t *testing.T) {
 	task.Progress.Pattern = `step (?P<step>\d+)/(?P<total>\d+)`
 	adjust := func(c *Config) {
 		source, _ := c.Source.(*fakegpu.Source)
-		c.Source, c.Profiling, c.saveEvery = lightly{source}, time.Second, 10*time.Millisecond
+		c.Source, c.Profiling, c.saveEvery = lightly{source}, time.Second, 100*time.Millisecond
 	}
 	g := newRig(t, dir, 1, adjust)
 	ids := g.add(t, task)

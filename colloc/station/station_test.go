@@ -177,6 +177,35 @@ func TestAdopt(t *testing.T) {
 	}
 }
 
+// A list says when a job that runs is expected to end, by the steps that it prints, and
+// that the next one then starts.
+func TestStarts(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, func(c *Config) { c.PerGPU = 1 })
+	gate := filepath.Join(dir, "gate")
+	steps := shell(dir, `i=0; while [ ! -e `+gate+` ]; do i=$((i+1)); echo "step $i/100000"; sleep 0.02; done`)
+	steps.Progress.Pattern = `step (?P<step>\d+)/(?P<total>\d+)`
+	ids := g.add(t, steps, shell(dir, "true"), shell(dir, "true"))
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); ; <-tick.C {
+		jobs, err := g.Jobs(t.Context(), api.Query{Brief: true})
+		if err != nil || len(jobs) != 3 || time.Now().After(end) {
+			t.Fatalf("%+v, %v: want to know when the second starts", jobs, err)
+		}
+		if at, known := jobs[1].Starts.Get(); known {
+			if !jobs[0].Ends.Or(time.Time{}).Equal(at) || !jobs[2].Starts.IsZero() || jobs[0].Dir != "" {
+				t.Errorf("%+v", jobs)
+			}
+			break
+		}
+	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g.over(t, ids...)
+}
+
 // Jobs are listed in the order of submission, each once, whether they are in the history or
 // not; no more of the history is read than has what is asked for.
 func TestListHistory(t *testing.T) {
@@ -214,7 +243,7 @@ func TestListHistory(t *testing.T) {
 		for i := range jobs {
 			got = append(got, jobs[i].ID)
 		}
-		if err != nil || !slices.Equal(got, tt.want) {
+		if err != nil || jobs == nil || !slices.Equal(got, tt.want) {
 			t.Errorf("%+v lists %q, %v, want %q", tt.query, got, err, tt.want)
 		}
 		got = nil

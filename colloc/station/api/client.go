@@ -97,8 +97,11 @@ func (c *Client) Jobs(ctx context.Context, q Query) (jobs []Job, err error) {
 		}
 		pages = append(pages, page)
 	}
-	slices.Reverse(pages)
-	return slices.Concat(pages...), nil
+	jobs = []Job{} // a list in JSON, too
+	for _, page := range slices.Backward(pages) {
+		jobs = append(jobs, page...)
+	}
+	return jobs, nil
 }
 
 // Pages gives the same jobs by pages, the last submitted page first, and an error at the

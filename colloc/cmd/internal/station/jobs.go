@@ -183,11 +183,11 @@ func costOf(j *api.Job) string {
 	case len(j.Beside) == 0:
 		return ""
 	case measured && predicted:
-		return screen.Percent(seen) + alone + "measured; " + screen.Percent(foretold) + ", as predicted"
+		return screen.Percent(seen) + alone + "measured; " + screen.Percent(foretold) + ", as predicted at its start"
 	case measured:
 		return screen.Percent(seen) + alone + "measured"
 	case predicted:
-		return screen.Percent(foretold) + alone + "predicted"
+		return screen.Percent(foretold) + alone + "predicted at its start"
 	}
 	return ""
 }

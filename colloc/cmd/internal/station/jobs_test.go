@@ -49,8 +49,8 @@ func TestBeside(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"beside   job 2 (bert) of bob: 90 % of its speed alone, as predicted\n",
-		"speed    75 % of its speed alone, as measured; 80 %, as predicted\n",
+		"beside   job 2 (bert) of bob: 90 % of its speed alone, as predicted at its start\n",
+		"speed    75 % of its speed alone, as measured; 80 %, as predicted at its start\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, &b)
