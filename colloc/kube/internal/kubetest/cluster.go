@@ -118,7 +118,8 @@ func (c *Cluster) boot(o Options) error {
 	if err := c.connect(etcd, api); err != nil {
 		return err
 	}
-	c.Start("kube-scheduler", filepath.Join(c.bin, "kube-scheduler"), "--config="+filepath.Join(c.Dir, "scheduler.yaml"), "--secure-port=0")
+	c.Start("kube-scheduler", filepath.Join(c.bin, "kube-scheduler"), "--config="+filepath.Join(c.Dir, "scheduler.yaml"), "--secure-port=0",
+		"--pod-max-in-unschedulable-pods-duration=10s") // else five minutes: it counts a claim twice while that is written, and may refuse one beside it
 	if len(o.Controllers) > 0 {
 		c.Start("kube-controller-manager", filepath.Join(c.bin, "kube-controller-manager"), "--kubeconfig="+c.Kubeconfig(), "--secure-port=0", "--leader-elect=false",
 			"--kube-api-qps=5000", "--kube-api-burst=5000", "--controllers="+strings.Join(o.Controllers, ","))
