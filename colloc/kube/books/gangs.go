@@ -317,21 +317,20 @@ func (b *Books) seatGangs(c *crowd, plan *colloc.Plan, sites []gangs.Site, place
 		if at < 0 {
 			continue
 		}
-		if decisions, ok := b.reserveGangs(p, byKey, &sites[at]); ok {
-			r.Decisions = append(r.Decisions, decisions...)
-			for k := range p.Members {
-				placed[p.Members[k].Task] = true
-			}
+		for _, d := range b.reserveGangs(p, byKey, &sites[at]) {
+			r.Decisions = append(r.Decisions, d)
+			placed[b.tasks[d.Pod.UID].gang.Key] = true
 		}
 		sites = slices.Delete(sites, at, at+1)
 	}
 }
 
-// reserveGangs books all pods of a set of gangs in one step, or none.
-func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *gangs.Site) ([]Decision, bool) {
+// reserveGangs books all pods of a set of gangs in one step, or none. A gang of the set for
+// whose pods the nodes have too little else, beside the others, waits.
+func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *gangs.Site) []Decision {
 	view, err := b.ledger.View(site.Cards()...)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	var decisions []Decision
 	var taken []*entry
@@ -339,11 +338,13 @@ func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *
 		m := &p.Members[k]
 		g := byKey[m.Task]
 		next, _ := g.next()
-		for i, e := range next {
-			b.list(e, b.placement(&site.Seats[i], m))
-			taken = append(taken, e)
+		if !b.sit(next, site, m) {
+			continue
+		}
+		taken = append(taken, next...)
+		for _, e := range next {
 			decisions = append(decisions, Decision{Pod: e.pod, At: e.at, Left: e.left, Speed: m.Speed.Value, Company: len(p.Members) - 1, Text: fmt.Sprintf(
-				"with %s on %s: speed %.2f, reserves %v of %v on each GPU; %d other gangs share them", g, e.at.GPU(), m.Speed.Value, m.Reserved, p.Usable, len(p.Members)-1)})
+				"with %s on %s: speed %.2f, reserves %v of %v on each GPU, shared by %d gangs", g, e.at.GPU(), m.Speed.Value, m.Reserved, p.Usable, len(p.Members))})
 		}
 	}
 	var claims []ledger.Claim
@@ -354,16 +355,37 @@ func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *
 	if err == nil {
 		err = b.ledger.Commit(lease) // each pod is given back by itself
 	}
+	if err != nil {
+		b.rise(taken)
+		return nil
+	}
 	for _, e := range taken {
-		if err != nil {
-			b.unlist(e)
-			e.at = api.Placement{}
-			continue
-		}
 		e.state = writing
 		b.dropRoom(e)
 	}
-	return decisions, err == nil
+	return decisions
+}
+
+// sit lists the pods of a gang on the seats of a site, unless one of its nodes has too
+// little else for them.
+func (b *Books) sit(list []*entry, site *gangs.Site, m *colloc.Member) bool {
+	for i, e := range list {
+		n := b.nodes[site.Seats[i].Node]
+		if n.offer.Refuses(e.shape, n.used) != "" {
+			b.rise(list[:i])
+			return false
+		}
+		b.list(e, b.placement(&site.Seats[i], m))
+	}
+	return true
+}
+
+// rise is the opposite of sit.
+func (b *Books) rise(list []*entry) {
+	for _, e := range list {
+		b.unlist(e)
+		e.at = api.Placement{}
+	}
 }
 
 // placement is the decision that gives a pod a seat.

@@ -1,9 +1,9 @@
 package books_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,7 +17,7 @@ import (
 
 // member is a pod of a gang that its annotations name.
 func member(n int, gang string, size, gpus int, annotations ...string) *corev1.Pod {
-	pod := taskPod(n, append(annotations, api.AnnotationGang, gang, api.AnnotationGangSize, fmt.Sprint(size), api.AnnotationGPUs, fmt.Sprint(gpus))...)
+	pod := taskPod(n, append(annotations, api.AnnotationGang, gang, api.AnnotationGangSize, strconv.Itoa(size), api.AnnotationGPUs, strconv.Itoa(gpus))...)
 	if pod.Annotations[api.AnnotationProfile] == "" {
 		pod.Annotations[api.AnnotationProfile] = "heavy"
 	}
@@ -134,6 +134,47 @@ func TestGangSet(t *testing.T) {
 				t.Errorf("a single pod joins gangs: %v, %v", said, b.Check())
 			}
 		}
+	}
+}
+
+// TestGangSetCrowded: two gangs that would share a site do not where its node has too few
+// CPUs for the pods of both.
+func TestGangSetCrowded(t *testing.T) {
+	n := gpuNode("a", a100, 40960, 4)
+	n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("3") // a pod asks for one
+	b := open(t, 0, n)
+	for i := range 4 {
+		b.SetPod(member(i, []string{"x", "y"}[i%2], 2, 2, api.AnnotationProfile, "light", api.AnnotationMaxSlowdown, "inf"))
+	}
+	r, said := decide(t, b)
+	if len(r.Decisions) != 2 || r.Decisions[0].Pod.Annotations[api.AnnotationGang] != r.Decisions[1].Pod.Annotations[api.AnnotationGang] || b.Check() != nil {
+		t.Errorf("want one gang: %v, %v", said, b.Check())
+	}
+}
+
+// TestGangRestart: of a gang that was half written when collocd died the rest is placed
+// first, where it was to be, before one of higher priority.
+func TestGangRestart(t *testing.T) {
+	n := gpuNode("a", a100, 40960, 4)
+	b := open(t, 0, n)
+	for i := range 2 {
+		b.SetPod(member(i, "g", 2, 2))
+	}
+	r, _ := decide(t, b)
+	again := opened(t, books.Config{}, n)
+	again.SetPod(written(r.Decisions[0]))
+	again.SetPod(r.Decisions[1].Pod)
+	high, urgent := taskPod(9, api.AnnotationProfile, "heavy", api.AnnotationAlone, "true"), int32(9)
+	high.Spec.Priority = &urgent
+	again.SetPod(high)
+	if err := again.Open(); err != nil {
+		t.Fatal(err)
+	}
+	if broken := again.Broken(); len(broken) > 0 {
+		t.Errorf("before anything was decided it is said %q", broken[0].Text)
+	}
+	if now, said := decide(t, again); len(now.Decisions) != 1 || now.Decisions[0].At != r.Decisions[1].At || again.Check() != nil {
+		t.Errorf("want the rest of the gang at %s: %v, %v", r.Decisions[1].At.GPU(), said, again.Check())
 	}
 }
 

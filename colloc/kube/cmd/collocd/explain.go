@@ -36,12 +36,8 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 		return fmt.Errorf("pod %s/%s has no label %s=%s: colloc does not decide about it", namespace, name, api.LabelTask, api.True)
 	}
 	var known profiles.Store
-	planner, err := f.planner()
-	if err != nil {
-		return err
-	}
 	var bound groups.Store
-	all, err := f.books(planner, known.Known, bound.Pods)
+	all, err := f.books(known.Known, bound.Pods)
 	if err != nil {
 		return err
 	}

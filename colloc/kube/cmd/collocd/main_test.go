@@ -183,11 +183,7 @@ func TestKeep(t *testing.T) {
 // newBooks are those that flags ask for.
 func newBooks(t *testing.T, f *flags) *books.Books {
 	t.Helper()
-	planner, err := f.planner()
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := f.books(planner, nil, nil)
+	b, err := f.books(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

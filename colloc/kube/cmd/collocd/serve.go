@@ -23,7 +23,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/controller"
@@ -65,12 +64,8 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return err
 	}
 	var known profiles.Store
-	planner, err := f.planner()
-	if err != nil {
-		return err
-	}
 	var bound groups.Store
-	all, err := f.books(planner, known.Known, bound.Pods)
+	all, err := f.books(known.Known, bound.Pods)
 	if err != nil {
 		return err
 	}
@@ -85,11 +80,8 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	events.StartRecordingToSink(&typedcorev1.EventSinkImpl{Interface: client.CoreV1().Events("")})
 	recorder := events.NewRecorder(scheme.Scheme, corev1.EventSource{Component: api.FieldManager})
 	look, err := f.observer(config, observe.Config{Books: all, Metrics: counted, Events: recorder, Log: log, Now: time.Now})
-	if err != nil {
-		return err
-	}
-	evictor, err := f.evictor(config, evict.Config{Metrics: counted, Events: recorder, Log: log, Now: time.Now})
-	if err != nil {
+	evictor, none := f.evictor(config, evict.Config{Metrics: counted, Events: recorder, Log: log, Now: time.Now})
+	if err := errors.Join(err, none); err != nil {
 		return err
 	}
 	c, err := controller.New(controller.Config{
@@ -105,10 +97,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return err
 	}
 	defer stop()
-	if err := watchProfiles(ctx, config, client, &known, all, c.Wake, log); err != nil {
-		return err
-	}
-	if err := watchGroups(ctx, config, client, &bound, all, c.Wake); err != nil {
+	if err := errors.Join(watchProfiles(ctx, config, client, &known, all, c.Wake, log), watchGroups(ctx, config, client, &bound, all, c.Wake)); err != nil {
 		return err
 	}
 	election, err := f.election()
@@ -168,7 +157,11 @@ func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
 func (f *flags) claims() bool { return f.binding == "claim" }
 
 // books are those that the flags ask for, without anything in them.
-func (f *flags) books(planner *colloc.Planner, known func(namespace, name string) pods.Known, bound pods.Groups) (*books.Books, error) {
+func (f *flags) books(known func(namespace, name string) pods.Known, bound pods.Groups) (*books.Books, error) {
+	planner, err := f.planner()
+	if err != nil {
+		return nil, err
+	}
 	tenancy, err := pods.ParseTenancy(f.share)
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
