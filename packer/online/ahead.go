@@ -41,6 +41,8 @@ const (
 	Order Part = 1 << iota
 	// Waiting lets a task wait for a place where it adds more, and nobody pass it.
 	Waiting
+	// Moves lets a task that runs go on elsewhere.
+	Moves
 )
 
 // Defaults of SchedulerOptions.
@@ -126,9 +128,15 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 			best = i
 		}
 		budget -= o.Events + o.Looks/looksPerEvent
-		if tried++; tried > 1 && budget <= 0 || ctx.Err() != nil {
+		if tried++; tried > 1 && budget <= 0 || ctx.Err() != nil || !s.engine.Waits() {
 			break
 		}
+	}
+	if s.o.Without&Moves == 0 && s.engine.CanStop() && ctx.Err() == nil {
+		r := s.rules[best]
+		r.Move = true
+		o := s.engine.Play(&r)
+		c.take(&o, weight)
 	}
 	if c.lost > 0 { // a strict rule may wait for ever
 		r := s.plain()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -278,6 +279,55 @@ func TestSchedulerStops(t *testing.T) {
 	bad.Restart = profile.Some(-time.Second)
 	if err := s.Submit(bad); err == nil {
 		t.Error("a negative Restart: no error")
+	}
+}
+
+// TestSchedulerMoves: a task on a slow GPU moves to a fast one that becomes free, at the price
+// that was told, unless that is more than what is won.
+func TestSchedulerMoves(t *testing.T) {
+	for name, tt := range map[string]struct {
+		restart profile.Opt[time.Duration]
+		without online.Part
+		want    string
+		last    time.Duration
+	}{
+		"for a minute":     {profile.Some(time.Minute), 0, "[{long false} {long true}]", 9*time.Hour + 46*time.Minute},
+		"for too much":     {profile.Some(30 * time.Hour), 0, "[]", 39 * time.Hour},
+		"nobody says what": {profile.Opt[time.Duration]{}, 0, "[]", 39 * time.Hour},
+		"left out":         {profile.Some(time.Minute), online.Moves, "[]", 39 * time.Hour},
+	} {
+		gpus := cards(2)
+		gpus[0].Labels, gpus[1].Labels = []string{"slow"}, []string{"fast"}
+		s, err := online.NewScheduler(gpus, packtest.PaceTable{"slow": 0.25, "fast": 1}, packer.Limits{}, &online.SchedulerOptions{Without: tt.without})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long, other := job("long", 0, 1, 10*time.Hour), job("other", 0, 1, time.Hour)
+		long.Restart, other.Alone = tt.restart, true
+		for g, j := range []online.Job{long, other} {
+			if err := s.Adopt(j, g); err != nil {
+				t.Fatal(err)
+			}
+		}
+		decided(t, s, 0)
+		if err := s.Finish("other"); err != nil {
+			t.Fatal(err)
+		}
+		ds, err := s.Decide(t.Context(), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		type step struct {
+			task   string
+			placed bool
+		}
+		got := []step{}
+		for _, d := range ds {
+			got = append(got, step{d.Task, d.Placed})
+		}
+		if _, last := s.Forecast(); fmt.Sprint(got) != tt.want || last != tt.last {
+			t.Errorf("%s: %v, and all is done in %v; want %s and %v", name, got, last, tt.want, tt.last)
+		}
 	}
 }
 

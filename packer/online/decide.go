@@ -12,8 +12,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Decide says which of the tasks that wait start now, and which stop for them: those come
-// first, with Placed false, wait again, and may start elsewhere, at a time since any fixed moment
+// Decide says which of the tasks that wait start now, and which stop for them or to move:
+// those come first, with Placed false, and wait again or start elsewhere, at a time since any fixed moment
 // that does not run backwards, and takes them to run from now on. A Model that fails
 // keeps those waiting that it fails for; the others start, and the error says what it
 // said. When ctx is cancelled it plays no further rule, and the error is ctx.Err().
@@ -25,7 +25,7 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 	s.tidy()
 	var out []Decision
 	var err error
-	if slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 }) {
+	if slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 || !e.Restart.IsZero() }) {
 		stops, starts := s.lookAhead(ctx)
 		out = s.begin(stops, starts)
 		err = ctx.Err()

@@ -28,7 +28,8 @@ import (
 // and spreads long tasks in time for the end of the day.
 //
 // What runs stays where it is to its end, unless Job.Restart says what stopping it
-// costs. A gang starts when so many GPUs of one kind
+// costs. Then it may stop for much shorter ones, and a task on one GPU may move to another
+// where it ends sooner, a faster or an emptier one, if the rest of the day gains. A gang starts when so many GPUs of one kind
 // take it, in one machine unless it is larger than all of them, and may share each
 // with others; it runs at the speed of its slowest.
 // When 64 tasks that came after it in the order of a rule have started before a gang,
@@ -86,7 +87,7 @@ type Job struct {
 	Fixed bool
 	// Restart is what it costs to stop the task and start it again where it was: the
 	// checkpoint, the start, and what it repeats. With it the task may stop for much shorter
-	// ones; missing means that what runs stays where it is to its end.
+	// ones, or go on elsewhere; missing means that what runs stays where it is to its end.
 	Restart profile.Opt[time.Duration]
 }
 

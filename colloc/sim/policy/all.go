@@ -51,7 +51,7 @@ func All() []sim.Policy {
 
 // Ablation lists Colloc and what it is without one of its parts each: to see what each is
 // worth. Without sets of more than two (colloc-2), the look-ahead (colloc-greedy), the order,
-// waiting, stopping, memory by what is seen, and what is measured.
+// waiting, moves, stopping (and with it moves), memory by what is seen, and what is measured.
 func Ablation() []sim.Policy {
 	return []sim.Policy{
 		Colloc{},
@@ -59,6 +59,7 @@ func Ablation() []sim.Policy {
 		Colloc{Budget: profile.Some(0)},
 		Colloc{Without: online.Order},
 		Colloc{Without: online.Waiting},
+		Colloc{Without: online.Moves},
 		Colloc{NoStop: true},
 		Colloc{NoSeen: true},
 		Colloc{NoLearning: true},

@@ -39,7 +39,7 @@ type Colloc struct {
 	// NoLearning ignores what is measured.
 	NoLearning bool
 	// NoStop lets every task run to its end where it is. Without it tasks stop for much
-	// shorter ones, as if that cost a minute.
+	// shorter ones or move to where they end sooner, as if that cost a minute.
 	NoStop bool
 	// NoSeen reserves what is predicted to the end of each task.
 	NoSeen bool
@@ -82,6 +82,9 @@ func (p Colloc) Name() string {
 	}
 	if p.Without&online.Waiting != 0 {
 		name += "-nowait"
+	}
+	if p.Without&online.Moves != 0 {
+		name += "-nomove"
 	}
 	return name
 }

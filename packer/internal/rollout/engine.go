@@ -109,6 +109,7 @@ type Engine struct {
 	starts  []Start
 	seats   []seat
 	on      []int32
+	spared  []spared // of a move that is tried
 	out     Outcome
 	kept    bool    // some cards are kept for gangs
 	round   int64   // of changes
@@ -146,6 +147,12 @@ type state struct {
 type seat struct {
 	card       int32
 	gain, rate float64
+}
+
+// spared is a card as it was.
+type spared struct {
+	card int32
+	state
 }
 
 const (
@@ -193,6 +200,9 @@ func (e *Engine) Begin() {
 
 // CanStop reports whether some jobs that run may stop.
 func (e *Engine) CanStop() bool { return e.stops }
+
+// Waits reports whether some jobs do not run.
+func (e *Engine) Waits() bool { return len(e.waits) > 0 }
 
 // form notes the shape of the next job.
 func (e *Engine) form(j *Job) {
@@ -280,24 +290,4 @@ func (e *Engine) most(j *Job) int64 {
 		}
 	}
 	return most
-}
-
-// running is the set of a card's jobs, which share by mech.
-func (e *Engine) running(c *state, mech int) int32 {
-	var kinds [MaxSet]int32
-	for k := range c.n {
-		kinds[k] = e.Jobs[c.jobs[k]].Kind
-	}
-	return e.Sets.Running(c.class, mech, kinds[:c.n])
-}
-
-// insert notes a member, in the order of kinds.
-func (e *Engine) insert(c *state, i int32) {
-	at := c.n
-	for at > 0 && e.Jobs[c.jobs[at-1]].Kind > e.Jobs[i].Kind {
-		c.jobs[at] = c.jobs[at-1]
-		at--
-	}
-	c.jobs[at] = i
-	c.n++
 }

@@ -97,6 +97,9 @@ func (e *Engine) open() {
 	for i, n := range e.out.Passed {
 		e.out.Passed[i] = started + n
 	}
+	if e.rule.Move {
+		e.moves(nil)
+	}
 	e.compact()
 	e.settle()
 }
@@ -146,62 +149,14 @@ func (e *Engine) fill() {
 	if len(e.active) > had {
 		e.compact()
 	}
+	if e.rule.Move && len(e.queue) == 0 && len(e.freed) > 0 {
+		e.moves(e.freed)
+	}
 }
 
 // compact takes what has started out of the queue.
 func (e *Engine) compact() {
 	e.queue = slices.DeleteFunc(e.queue, func(i int32) bool { return e.lives[i].status >= runs })
-}
-
-// start puts a job that waits on cards.
-func (e *Engine) start(i int32, on []int32) {
-	j, l := &e.Jobs[i], &e.lives[i]
-	l.on = slices.Clone(on)
-	l.status, l.at = runs, e.now
-	e.active = append(e.active, i)
-	for _, g := range on {
-		c := &e.cards[g]
-		c.set = e.Sets.With(c.set, j.Kind)
-		e.insert(c, i)
-		c.room -= j.Memory
-	}
-	e.change(l.on)
-	e.out.Events++
-	if e.now == 0 {
-		e.starts = append(e.starts, Start{i, l.on})
-	}
-}
-
-// change gives the jobs of cards whose sets changed their rates.
-func (e *Engine) change(cards []int32) {
-	e.round++
-	for _, g := range cards {
-		c := &e.cards[g]
-		for _, i := range c.jobs[:c.n] {
-			if l := &e.lives[i]; l.round != e.round {
-				l.round = e.round
-				e.pace(i)
-			}
-		}
-	}
-}
-
-// pace gives a job the rate of its slowest card, and says when it ends.
-func (e *Engine) pace(i int32) {
-	l := &e.lives[i]
-	l.left -= (e.now - l.at) * l.rate
-	l.at, l.rate, l.end = e.now, never, never
-	for _, g := range l.on {
-		c := &e.cards[g]
-		k := 0
-		for c.jobs[k] != i {
-			k++
-		}
-		l.rate = min(l.rate, e.Sets.nodes[c.set].rates[k])
-	}
-	if l.rate > 0 {
-		l.end = e.now + max(0, (l.left+l.rate-1)/l.rate)
-	}
 }
 
 // finish takes the jobs that end now off their cards, which are noted in freed.

@@ -24,6 +24,9 @@ type Rule struct {
 	Strict bool
 	// Stop lets jobs stop for much shorter ones, with Shortest.
 	Stop bool
+	// Move lets jobs that run go on elsewhere, where they end earlier, if the cards
+	// together then do more: now, and when nobody waits.
+	Move bool
 }
 
 // Start is a job that starts on cards.

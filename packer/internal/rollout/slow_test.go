@@ -64,6 +64,7 @@ type slow struct {
 	started []rollout.Start
 	stopped []int // in their order
 	hidden  []int // jobs that gain takes to be gone
+	moved   int   // how often a job went on elsewhere
 }
 
 // newSlow is the twin before anything happens.
@@ -351,6 +352,9 @@ func (s *slow) play() (sum, last int64) {
 		}
 		slices.Sort(freed)
 		s.fill(freed)
+		if s.rule.Move && !slices.Contains(s.end, 0) {
+			s.moves(freed)
+		}
 	}
 }
 

@@ -100,15 +100,8 @@ const stopFactor = 2
 // vacate stops a job, which then waits.
 func (e *Engine) vacate(v int32) {
 	l := &e.lives[v]
-	for _, g := range l.on {
-		c := &e.cards[g]
-		e.remove(c, v)
-		c.set = e.running(c, e.Sets.nodes[c.set].mech)
-	}
-	on := l.on
-	l.status, l.on, l.end, l.stopped = waits, nil, never, true
-	l.left = min(MaxLeft, l.left+e.Jobs[v].Restart*One)
-	e.change(on)
+	e.lift(v)
+	l.status, l.end, l.stopped = waits, never, true
 	e.active = slices.DeleteFunc(e.active, func(o int32) bool { return o == v })
 	at, _ := slices.BinarySearchFunc(e.queue, v, e.before)
 	e.queue = slices.Insert(e.queue, at, v)
@@ -127,12 +120,4 @@ func (e *Engine) settle() {
 		e.out.Stops = slices.DeleteFunc(e.out.Stops, func(v int32) bool { return v == s.Job })
 		return true
 	})
-}
-
-// remove takes a job off a card.
-func (e *Engine) remove(c *state, i int32) {
-	at := slices.Index(c.jobs[:c.n], i)
-	copy(c.jobs[at:c.n], c.jobs[at+1:c.n])
-	c.n--
-	c.room += e.Jobs[i].Memory
 }

@@ -254,6 +254,9 @@ func (s *slow) open(all []int32) {
 			break
 		}
 	}
+	if s.rule.Move {
+		s.moves(all)
+	}
 	s.started = slices.DeleteFunc(s.started, func(st rollout.Start) bool { // who starts again where it ran goes on
 		v := int(st.Job)
 		if !slices.Contains(s.stopped, v) || !slices.Equal(slices.Sorted(slices.Values(st.On)), slices.Sorted(slices.Values(s.jobs[v].On))) {
@@ -265,9 +268,40 @@ func (s *slow) open(all []int32) {
 	})
 }
 
-// TestStopTwin is TestPlayTwin where jobs run already and may stop for shorter ones.
+// ends is when a job that runs ends as things are.
+func (s *slow) ends(i int) int64 { return s.now + (s.left[i]+s.rate(i)-1)/s.rate(i) }
+
+// moves lets jobs go on elsewhere.
+func (s *slow) moves(of []int32) {
+	var late []int
+	end := map[int]int64{}
+	for i, j := range s.jobs {
+		if s.end[i] < 0 && j.Stoppable && j.Width == 1 && (s.now > 0 || len(j.On) > 0 && !slices.Contains(s.stopped, i)) {
+			late, end[i] = append(late, i), s.ends(i)
+		}
+	}
+	slices.SortStableFunc(late, func(a, b int) int { return cmp.Compare(end[b], end[a]) })
+	for _, i := range late {
+		home, left, first := s.on[i], s.left[i], s.ends(i)
+		s.on[i], s.end[i] = nil, 0
+		to := s.where(i, slices.Concat(of, home))
+		apart := !slices.ContainsFunc(to, func(g int32) bool { return slices.Contains(home, g) })
+		s.on[i], s.end[i], s.left[i] = to, -1, left+s.jobs[i].Restart*rollout.One
+		if len(to) == 0 || !apart || s.ends(i) >= first {
+			s.on[i], s.left[i] = home, left
+			continue
+		}
+		s.moved++
+		if s.now == 0 {
+			s.stopped = append(s.stopped, i)
+			s.started = append(s.started, rollout.Start{Job: int32(i), On: to})
+		}
+	}
+}
+
+// TestStopTwin is TestPlayTwin where jobs run already, and may stop for shorter ones or go on elsewhere.
 func TestStopTwin(t *testing.T) {
-	stopped := 0
+	stopped, moved := 0, 0
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 11))
 		w := draw(r)
@@ -281,7 +315,7 @@ func TestStopTwin(t *testing.T) {
 				w.cards[g].Mech = 1
 			}
 		}
-		rule := rollout.Rule{Order: rollout.Shortest, Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0, Stop: true}
+		rule := rollout.Rule{Order: rollout.Shortest, Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0, Stop: true, Move: r.IntN(2) == 0}
 		e.Jobs = w.jobs
 		e.Begin()
 		e.Play(&rollout.Rule{Most: 1}) // after which the same jobs run where they ran
@@ -297,10 +331,10 @@ func TestStopTwin(t *testing.T) {
 		if !slices.Equal(got.Stops, stops) || !slices.EqualFunc(got.Starts, s.started, func(a, b rollout.Start) bool { return a.Job == b.Job && slices.Equal(a.On, b.On) }) {
 			t.Fatalf("seed %d, %+v: stops %v, starts %v; the twin says %v and %v", seed, rule, got.Stops, got.Starts, stops, s.started)
 		}
-		stopped += len(stops)
+		stopped, moved = stopped+len(stops), moved+s.moved
 	}
-	if stopped < 300 {
-		t.Errorf("only %d jobs stopped", stopped)
+	if stopped < 300 || moved < 100 {
+		t.Errorf("only %d jobs stopped and %d moved", stopped, moved)
 	}
 }
 

@@ -1,0 +1,70 @@
+package rollout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// moves lets jobs go on elsewhere, on some cards or, if there are none, on all: those that end
+// last first, each once.
+func (e *Engine) moves(of []int32) {
+	late := slices.Clone(e.active)
+	slices.SortFunc(late, func(a, b int32) int {
+		return cmp.Or(cmp.Compare(e.lives[b].end, e.lives[a].end), cmp.Compare(a, b))
+	})
+	if of == nil {
+		for g := range e.cards {
+			of = append(of, int32(g))
+		}
+	}
+	for _, i := range late {
+		if e.mayMove(i) && e.move(i, of) && e.now == 0 {
+			e.lives[i].stopped = true
+			e.out.Stops = append(e.out.Stops, i)
+			e.starts = append(e.starts, Start{i, e.lives[i].on})
+		}
+	}
+}
+
+// mayMove reports whether a job that runs may go on elsewhere. A gang does not, nor one that
+// starts now or stops for another.
+func (e *Engine) mayMove(i int32) bool {
+	return e.Jobs[i].Stoppable && e.Jobs[i].Width == 1 && (e.now > 0 || len(e.Jobs[i].On) > 0 && !e.lives[i].stopped)
+}
+
+// move lets a job go on where it adds most, of some cards and its own, if it ends earlier
+// there, and reports whether it does.
+func (e *Engine) move(i int32, of []int32) bool {
+	l := &e.lives[i]
+	home, left, end := l.on, l.left-(e.now-l.at)*l.rate, l.end
+	e.spared = e.spare(e.spared[:0], home)
+	e.lift(i)
+	on := e.place(i, append(slices.Clip(of), home...))
+	if on == nil || slices.ContainsFunc(home, func(g int32) bool { return slices.Contains(on, g) }) {
+		on = nil
+	} else {
+		e.spared = e.spare(e.spared, on)
+		e.seatOn(i, on)
+		if l.end < end {
+			e.out.Events++
+			return true
+		}
+		on = l.on
+		e.lift(i)
+	}
+	l.left, l.on = left, home
+	for _, s := range e.spared {
+		e.cards[s.card] = s.state
+	}
+	e.change(home)
+	e.change(on)
+	return false
+}
+
+// spare notes cards as they are.
+func (e *Engine) spare(had []spared, cards []int32) []spared {
+	for _, g := range cards {
+		had = append(had, spared{g, e.cards[g]})
+	}
+	return had
+}
