@@ -4,6 +4,7 @@ package kubetest_test
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -37,7 +38,8 @@ func TestObserve(t *testing.T) {
 	exporter, url := c.Prometheus()
 	card := `{Hostname="gpu-0",gpu="0"}`
 	exporter.Set(map[string]float64{"DCGM_FI_DEV_GPU_UTIL" + card: 20, "DCGM_FI_PROF_SM_ACTIVE" + card: 0.15, "DCGM_FI_DEV_FB_USED" + card: 4096, "late": 0, "steps": 10})
-	flags := []string{"--prometheus=" + url, "--observe-every=300ms", "--observe-window=3s", "--alarm=evict", "--state=" + t.TempDir() + "/learned"}
+	state := t.TempDir() + "/learned"
+	flags := []string{"--prometheus=" + url, "--observe-every=300ms", "--observe-window=3s", "--alarm=evict", "--state=" + state}
 	d := c.Collocd(program, kubeconfig, flags...)
 	served := create(t, c, "served", map[string]string{api.AnnotationClass: api.ClassInference, api.AnnotationSLO: "late", api.AnnotationRate: "steps"})
 	settle(t, c, kubetest.Rules{}, 1)
@@ -91,6 +93,10 @@ func TestObserve(t *testing.T) {
 	if m, ok := d.Metrics(); !ok || m[`colloc_evictions_total{reason="TooSlow",result="done"}`] != 1 {
 		t.Errorf("evicted %v times, want once", m[`colloc_evictions_total{reason="TooSlow",result="done"}`])
 	}
+	c.Await("the pair is kept in a file", func() bool {
+		text, err := os.ReadFile(state + ".pairs")
+		return err == nil && strings.Contains(string(text), string(metav1.GetControllerOf(batch).UID))
+	})
 	d.Kill()
 	c.Collocd(program, kubeconfig, flags...)
 	create(t, c, "third", nil)
