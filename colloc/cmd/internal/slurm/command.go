@@ -110,7 +110,8 @@ models says which product stands behind a type of the site's --gres. solo is wha
 was seen of the task alone on a GPU: gpu_busy and mem_busy are the two
 utilisations of nvidia-smi as fractions; step_time, or run_time of the whole
 task, is what its speed beside a neighbour is compared with. What is not given is
-predicted or left open. account and reservation may be given, too; warn is how long
+predicted or left open; a job without time or memory gets the site's defaults, a task
+without cpus gets one. account and reservation may be given, too; warn is how long
 before its end, and where the site does so before a preemption, a task gets "signal"
 (USR1) to write a checkpoint; "limit" is how many jobs of the sweep run at a time.
 
