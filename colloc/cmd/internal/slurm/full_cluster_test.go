@@ -170,6 +170,14 @@ func (w *crowd) run(name string, alone bool) float64 {
 		err1, err2 = one.Wait(), two.Wait()
 		close(done)
 	}()
+	defer func() {
+		if w.t.Failed() { // what the jobs and both users' commands say, also if they never end
+			w.t.Log(w.c.Run("squeue", "-o", "%i %T %r %b %N %k"))
+			_, _ = one.Process.Kill(), two.Process.Kill()
+			<-done
+			w.t.Logf("%s\n--- theirs\n%s", out1, out2)
+		}
+	}()
 	over := func(share float64) func() bool {
 		return func() bool {
 			select {
@@ -218,9 +226,6 @@ func (w *crowd) run(name string, alone bool) float64 {
 				w.t.Errorf("%s: %s ended %d times, want once", name, id, count[id])
 			}
 		}
-	}
-	if w.t.Failed() {
-		w.t.Logf("%s\n--- theirs\n%s", out1, out2)
 	}
 	w.t.Logf("%s: %d tasks of two users beside %d jobs of others: %.1f s; %d starts", name, w.tasks, w.foreign, last-begin, starts)
 	return last - begin

@@ -14,9 +14,9 @@ import (
 
 // saves is a task that goes on after USR2 has made it write a checkpoint, and that has
 // nothing to do any more where there is one. $1 is a folder.
-const saves = `echo start >>"$1/long"
+const saves = `trap 'touch "$1/saved"' USR2
+echo start >>"$1/long"
 if [ -e "$1/saved" ]; then echo end >>"$1/long"; exit 0; fi
-trap 'touch "$1/saved"' USR2
 while :; do sleep 300 & wait $!; kill $! 2>/dev/null; done`
 
 // TestClusterPreempted: a set of low priority makes room for an urgent job: it gets its
