@@ -366,9 +366,14 @@ func TestScriptsOutput(t *testing.T) {
 	if err := os.WriteFile(filepath.Join("logs", "colloc-1.out"), []byte("module: command not found\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.WriteFile(filepath.Join("logs", "bert.log"), []byte("KeyError: 'lr'\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	s.jobs = []string{`{"job_id": 1, "job_state": "FAILED"}`, `{"job_id": 2, "job_state": "COMPLETED"}`}
 	out, _ := call(t, s, 1, "watch", "-sweep", "sweep.json")
-	contains(t, out, "job 1 said last (", "module: command not found\n")
+	again, _ := call(t, s, 1, "submit", "-sweep", "sweep.json", "-wait", "-retries", "0")
+	contains(t, again, `no job: "bert" failed 1 times, and -retries is 0: a larger one runs it again`, "1 of 3 tasks are done")
+	contains(t, out, "job 1 said last (", "module: command not found\n", "its task said last (logs/bert.log):\nKeyError: 'lr'\n")
 }
 
 func TestWatch(t *testing.T) {

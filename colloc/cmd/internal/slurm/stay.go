@@ -149,6 +149,9 @@ func (w *steward) free(ctx context.Context, h *past) error {
 func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
 	pending := w.sweep.pending(h, *w.again)
 	pending = slices.DeleteFunc(pending, func(t colloc.Task) bool {
+		if n := h.tries[t.ID]; n > w.retries {
+			w.impossible[t.ID] = fmt.Sprintf("failed %d times, and -retries is %d: a larger one runs it again", n, w.retries)
+		}
 		return h.tries[t.ID] > w.retries || h.turned[t.ID] > mostTurned || h.lost[t.ID] > mostLost || w.impossible[t.ID] != ""
 	})
 	if len(pending) == 0 {

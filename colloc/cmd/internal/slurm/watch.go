@@ -59,15 +59,21 @@ func (p *program) follow(ctx context.Context, args []string) error {
 // jobs' own output tells.
 func (p *program) failures(s *sweep, rec *record, jobs map[site.JobID]site.JobInfo) error {
 	var bad, lost []site.JobID
+	logs := make(map[site.JobID][]string) // of the tasks that did not end well
 	for id, names := range rec.tasks() {
 		j, ok := jobs[id]
 		if !ok {
 			continue
 		}
 		worst := done
-		for k := range names {
-			if f := s.fate(&j, k); f != done {
-				worst = max(worst, f)
+		for k, name := range names {
+			f := s.fate(&j, k)
+			if f == done {
+				continue
+			}
+			worst = max(worst, f)
+			if e := s.byID[name]; e != nil {
+				logs[id] = append(logs[id], s.run(e).Log)
 			}
 		}
 		switch worst {
@@ -84,6 +90,11 @@ func (p *program) failures(s *sweep, rec *record, jobs map[site.JobID]site.JobIn
 		path := files.Under(s.dir, s.output(fmt.Sprint(id)))
 		if text, err := os.ReadFile(path); err == nil {
 			fmt.Fprintf(p.stdout, "job %d said last (%s):\n%s", id, path, tail(text, 10))
+		}
+		for _, log := range logs[id] {
+			if text, err := os.ReadFile(files.Under(s.dir, log)); err == nil && len(text) > 0 {
+				fmt.Fprintf(p.stdout, "its task said last (%s):\n%s", log, tail(text, 5))
+			}
 		}
 	}
 	if len(lost) > 0 {
