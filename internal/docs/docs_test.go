@@ -79,8 +79,8 @@ func documents(t *testing.T) []string {
 }
 
 // TestCommands runs each block that is marked sh, in order, in a folder of the document's
-// own where the program is on the path and examples is at hand; what begins with go, in
-// the checkout. A block marked output after it is what it prints; there, "..." stands for
+// own where the program is on the path and examples and colloc are at hand; what begins
+// with go, in the checkout. A block marked output after it is what it prints; there, "..." stands for
 // any lines. "needs=WHAT" marks what cannot run here: its syntax is checked.
 func TestCommands(t *testing.T) {
 	if race.Enabled {
@@ -103,8 +103,10 @@ func TestCommands(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(document), ".md"), func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			if err := os.Symlink(filepath.Join(checkout, "examples"), filepath.Join(dir, "examples")); err != nil {
-				t.Fatal(err)
+			for _, name := range []string{"examples", "colloc"} {
+				if err := os.Symlink(filepath.Join(checkout, name), filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			var printed []byte
 			for _, b := range read(t, filepath.Join(root, document)) {
