@@ -164,6 +164,9 @@ type Solo struct {
 	// Name is the network's, by which the task is recognised again; GPU the product, as
 	// any tool names it, see [LookupGPU].
 	Name, GPU string
+	// GPUModel, where it is not nil, is the product instead of GPU: one that the catalogue
+	// lacks. Its name is enough.
+	GPUModel *GPUModel
 	// Batch is samples a step; 0 means 1. Precision is the number format.
 	Batch     int
 	Precision Precision
@@ -178,9 +181,9 @@ type Solo struct {
 	Throughput Opt[float64]
 }
 
-// Profile describes the task. It returns an error for an empty Name or GPU, for a
-// throughput of which a step would not take a nanosecond to a hundred years, and for
-// what [New] refuses. A GPU that the catalogue does not know is kept by its name. O(1).
+// Profile describes the task. It returns an error for an empty Name or GPU, for a GPU
+// that the catalogue lacks, for a throughput of which a step would not take a nanosecond
+// to a hundred years, and for what [New] refuses. O(1).
 func (s Solo) Profile() (Profile, error) {
 	fault := func(what string) (Profile, error) {
 		return Profile{}, fmt.Errorf("profile: solo run of %q: %s", s.Name, what)
@@ -188,12 +191,14 @@ func (s Solo) Profile() (Profile, error) {
 	if s.Name == "" {
 		return fault("the name is empty; by it the task is recognised again")
 	}
-	if s.GPU == "" {
-		return fault("the GPU is empty, want the product's name as nvidia-smi prints it")
-	}
 	gpu, known := LookupGPU(s.GPU)
-	if !known {
-		gpu = GPUModel{Name: s.GPU}
+	switch {
+	case s.GPUModel != nil:
+		gpu = *s.GPUModel
+	case s.GPU == "":
+		return fault("the GPU is empty, want the product's name as nvidia-smi prints it")
+	case !known:
+		return fault(fmt.Sprintf("GPU is %q, which the catalogue lacks: give GPUModel, or use New", s.GPU))
 	}
 	spec := Spec{Model: Model{Name: s.Name}, Training: Training{BatchSize: cmp.Or(s.Batch, 1), Precision: s.Precision}}
 	seen := Sample{

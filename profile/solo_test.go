@@ -48,7 +48,7 @@ func TestSolo(t *testing.T) {
 	if got, err := solo.Profile(); err != nil || got.Vector != want.Vector || got.GPU.Name != gpu.Name {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
-	bare, err := profile.Solo{Name: "net", GPU: "Own Card"}.Profile()
+	bare, err := profile.Solo{Name: "net", GPUModel: &profile.GPUModel{Name: "Own Card"}}.Profile()
 	if err != nil || bare.GPU.Name != "Own Card" || bare.Spec.Training.BatchSize != 1 {
 		t.Errorf("nothing seen on an unknown card: %+v, %v", bare, err)
 	}
@@ -71,6 +71,15 @@ func TestSolo(t *testing.T) {
 		if p, err := s.Profile(); err == nil {
 			t.Errorf("%s: %+v", name, p)
 		}
+	}
+}
+
+// TestSoloMisspelt: a name that the catalogue lacks is said, for no figure of such a card is
+// known.
+func TestSoloMisspelt(t *testing.T) {
+	const want = `profile: solo run of "net": GPU is "RTX 309O", which the catalogue lacks: give GPUModel, or use New`
+	if _, err := (profile.Solo{Name: "net", GPU: "RTX 309O"}).Profile(); err == nil || err.Error() != want {
+		t.Errorf("%v; want %s", err, want)
 	}
 }
 

@@ -56,12 +56,12 @@ type kinds struct {
 	typical  map[string]profile.Solo
 	profiles map[profile.Solo]*profile.Profile
 	reserve  map[string]profile.Bytes
-	product  string
+	product  *profile.GPUModel
 }
 
 // understand says of each job of the pool what it does beside others, or that it runs alone.
 func (p *pool) understand(o *Options, known *Known) (*kinds, error) {
-	k := &kinds{uses: map[string]*use{}, typical: map[string]profile.Solo{}, profiles: map[profile.Solo]*profile.Profile{}, reserve: map[string]profile.Bytes{}, product: p.model.Name}
+	k := &kinds{uses: map[string]*use{}, typical: map[string]profile.Solo{}, profiles: map[profile.Solo]*profile.Profile{}, reserve: map[string]profile.Bytes{}, product: &p.model}
 	for i := range p.jobs {
 		j := &p.jobs[i]
 		j.kind = j.Kind()
@@ -128,7 +128,7 @@ func (k *kinds) profile(s profile.Solo) (*profile.Profile, error) {
 		return x
 	}
 	s = profile.Solo{
-		Name: "observed", GPU: k.product, SMActive: coarse(s.SMActive), DRAMActive: coarse(s.DRAMActive),
+		Name: "observed", GPUModel: k.product, SMActive: coarse(s.SMActive), DRAMActive: coarse(s.DRAMActive),
 		GPUBusy: coarse(s.GPUBusy), MemBusy: coarse(s.MemBusy), Memory: profile.Some(whole(s.Memory.Or(0))),
 	}
 	if p := k.profiles[s]; p != nil {

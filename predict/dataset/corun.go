@@ -118,8 +118,9 @@ func (r *row) solo(s string, tasks map[[8]string]*profile.Profile) *profile.Prof
 	if p, ok := tasks[key]; ok {
 		return p
 	}
+	gpu := r.gpuModel()
 	p, err := profile.Solo{
-		Name: r.text("task" + s), GPU: r.gpu(), Batch: int(r.countOr("batch"+s, 1)),
+		Name: r.text("task" + s), GPUModel: &gpu, Batch: int(r.countOr("batch"+s, 1)),
 		SMActive: r.fraction("sm"+s, 1), DRAMActive: r.fraction("dram"+s, 1), GPUBusy: r.fraction("busy"+s, 1), MemBusy: r.fraction("mem_busy"+s, 1),
 		Memory: r.mib("memory_mib" + s),
 	}.Profile()

@@ -1,6 +1,7 @@
 package follow
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -256,11 +257,11 @@ func (f *Follower) learn(t *tracked) {
 			seen.Memory = profile.Some(before)
 		}
 	}
-	product := t.Product
-	if product == "" {
-		product = "unnamed"
+	model, ok := f.model(t.Product)
+	if !ok {
+		model = profile.GPUModel{Name: cmp.Or(t.Product, "unnamed")}
 	}
-	seen.Name, seen.GPU = "observed", product
+	seen.Name, seen.GPUModel = "observed", &model
 	p, err := seen.Profile()
 	if err != nil {
 		return // the busy share is none
