@@ -9,6 +9,7 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/turn"
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
@@ -47,5 +48,27 @@ func TestForetell(t *testing.T) {
 	v.starts = nil
 	if v.foretell(records); v.starts != nil {
 		t.Errorf("while it drains: %v", v.starts)
+	}
+}
+
+// The end of a job lets none start that must not have its GPU, or that must not start at all.
+func TestForetellClosed(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	runs := func(gpu nvmlx.DeviceID, left int64) runner.Record {
+		return runner.Record{Task: runner.Task{ID: string(gpu)}, State: runner.Running, GPU: gpu, Step: profile.Some(int64(10)), Total: profile.Some(10 + left), StepTime: profile.Some(time.Second)}
+	}
+	waits := func(id string, uid uint32) runner.Record {
+		return runner.Record{Task: runner.Task{ID: id, Owner: &runner.Owner{UID: uid}}, State: runner.Queued}
+	}
+	policy := turn.Policy{Quota: time.Hour, Window: 24 * time.Hour}
+	spent := turn.Kept{Accounts: map[uint32]*turn.Account{7: {Hours: map[int64]float64{now.Unix() / 3600: 4000}}}}
+	s := &Station{paces: pace.NewBook(), turns: turn.New(func() time.Time { return now }, policy, spent)}
+	s.turns.Close(&turn.Closing{}, "drained")
+	s.turns.Close(&turn.Closing{Reserved: true, UID: 5, Until: now.Add(time.Hour)}, "reserved")
+	v := &viewer{s: s, now: now}
+	v.foretell([]runner.Record{runs("drained", 10), runs("reserved", 20), runs("open", 30), waits("over quota", 7), waits("first", 6), waits("second", 6), waits("whose it is", 5)})
+	want := map[string]time.Time{"first": now.Add(30 * time.Second), "whose it is": now.Add(20 * time.Second)}
+	if diff := cmp.Diff(want, v.starts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

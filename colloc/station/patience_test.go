@@ -189,6 +189,11 @@ func TestUserLimits(t *testing.T) {
 			t.Errorf("%d jobs of user %d: %d %s, want %d", tt.n, tt.uid, w.Code, w.Body, tt.code)
 		}
 	}
+	gang := task
+	gang.GPUs = 2
+	if w := g.sends(t, bob, strings.NewReader(submission(t, gang, 1))); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "-max-gpus") {
+		t.Errorf("a job of 2 GPUs of a user who may have one: %d %s", w.Code, w.Body)
+	}
 	if err := g.Do(t.Context(), "hold", "1", "2"); err != nil {
 		t.Fatal(err)
 	}

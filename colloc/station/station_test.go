@@ -124,7 +124,7 @@ func TestClosed(t *testing.T) {
 		if err != nil || j.State != runner.Queued {
 			t.Fatalf("job 1 is %v, %v; want it to wait: there is no GPU for it", j.State, err)
 		}
-		if strings.Contains(j.Why, "no GPU") {
+		if strings.HasPrefix(j.Why, "GPU 0 is drained; GPU 1 is reserved for ") && strings.Contains(j.Why, " until ") {
 			break
 		}
 	}

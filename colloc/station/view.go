@@ -23,6 +23,7 @@ type viewer struct {
 	beside map[nvmlx.DeviceID][]string
 	index  map[nvmlx.DeviceID]int
 	starts map[string]time.Time // of jobs that wait, where somebody foretold them
+	may    map[asker]answer
 }
 
 func (s *Station) viewer(u peer.User) *viewer {
@@ -58,7 +59,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	}
 	switch {
 	case r.State == runner.Queued:
-		j.Why = why(r)
+		j.Why = v.why(r)
 		if at, ok := v.starts[t.ID]; ok {
 			j.Starts = profile.Some(at)
 		}
@@ -88,19 +89,6 @@ func (v *viewer) ends(r *runner.Record) (at profile.Opt[time.Time]) {
 	return at
 }
 
-// why says what a job waits for.
-func why(r *runner.Record) string {
-	switch {
-	case r.Task.Held:
-		return "it is held, until somebody releases it"
-	case r.Waiting != "":
-		return r.Waiting
-	case len(r.Task.After) > 0:
-		return "for other jobs to end, or for its turn"
-	}
-	return "for its turn"
-}
-
 // classOf is the name of a priority class.
 func classOf(priority int) string {
 	for name, p := range classes() {
@@ -109,41 +97,6 @@ func classOf(priority int) string {
 		}
 	}
 	return strconv.Itoa(priority)
-}
-
-// foretell says when jobs that wait are expected to start, as far as anybody knows: each
-// job whose end is known lets one start, in their order.
-func (v *viewer) foretell(records []runner.Record) {
-	var ready, active []*runner.Record
-	var ends []time.Time
-	over := make(map[string]bool, len(records))
-	for i := range records {
-		over[records[i].Task.ID] = records[i].State.Over()
-	}
-	for i := range records {
-		r := &records[i]
-		switch {
-		case r.State == runner.Running || r.State == runner.Starting:
-			active = append(active, r)
-			if end, ok := v.ends(r).Get(); ok {
-				ends = append(ends, end)
-			}
-		case r.State == runner.Queued && !r.Task.Held && !slices.ContainsFunc(r.Task.After, func(d runner.Dependency) bool { return !over[d.Task] }):
-			ready = append(ready, r)
-		}
-	}
-	if len(ends) == 0 || v.s.turns.Keep().Draining {
-		return
-	}
-	slices.SortFunc(ends, time.Time.Compare)
-	slices.SortStableFunc(ready, func(a, b *runner.Record) int { return cmp.Compare(b.Task.Priority, a.Task.Priority) })
-	v.starts = make(map[string]time.Time)
-	for k, i := range v.s.turns.Foresee(ready, active) {
-		if k >= len(ends) {
-			return
-		}
-		v.starts[ready[i].Task.ID] = ends[k]
-	}
 }
 
 // show is GET /v1/jobs/{id}.
