@@ -3,7 +3,6 @@ package station
 import (
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"example.com/colloc/colloc"
@@ -62,11 +61,8 @@ func (s *Station) tell(e *runner.Event) {
 		if !r.Started.IsZero() {
 			m.Text += fmt.Sprintf(" after %v", r.Ended.Sub(r.Started).Round(1e9))
 		}
-		switch {
-		case r.Signal > 0:
-			m.Text += ": signal " + strconv.Itoa(r.Signal)
-		case r.State == runner.Failed && r.Exit > 0:
-			m.Text += ": exit code " + strconv.Itoa(r.Exit)
+		if r.Err != "" {
+			m.Text += ": " + cause(r)
 		}
 	case runner.EventRecovering:
 		m.Kind, m.Text = "out-of-memory", title+" ran out of GPU memory and runs again"
@@ -80,4 +76,15 @@ func (s *Station) tell(e *runner.Event) {
 		return
 	}
 	s.config.Notify(m)
+}
+
+// cause is why a job did not succeed, as its record says it, without what the job runs,
+// where, and what it printed.
+func cause(r *runner.Record) string {
+	for _, private := range []string{"out of memory, alone on a GPU", "the command does not start"} {
+		if strings.HasPrefix(r.Err, private+": ") {
+			return private
+		}
+	}
+	return strings.ReplaceAll(r.Err, "the disk of "+r.Task.Dir+" ", "the disk of its folder ")
 }

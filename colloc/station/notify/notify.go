@@ -41,10 +41,14 @@ const (
 
 // Command returns a Send that runs a program, which gets the message as JSON on its standard
 // input. It runs as the user of this process, in its environment: do not let others choose it.
-// When its time is over it is killed with all that it started.
+// When its time is over it is killed with all that it started. A program that is not there or
+// may not be run is an error.
 func Command(argv ...string) (Send, error) {
 	if len(argv) == 0 || argv[0] == "" {
 		return nil, errors.New("notify: no command, want a program and its arguments")
+	}
+	if _, err := exec.LookPath(argv[0]); err != nil {
+		return nil, fmt.Errorf("notify: no program to run: %w", err)
 	}
 	return func(ctx context.Context, m Message) error {
 		text, err := json.Marshal(m)

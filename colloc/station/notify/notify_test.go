@@ -47,17 +47,16 @@ func TestCommand(t *testing.T) {
 	if err != nil || got != message() {
 		t.Errorf("%v, %+v", err, got)
 	}
-	for _, argv := range [][]string{{"/bin/sh", "-c", "exit 3"}, {"/nowhere"}} {
-		send, err := notify.Command(argv...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := send(t.Context(), message()); err == nil {
+	if send, err = notify.Command("/bin/sh", "-c", "exit 3"); err != nil {
+		t.Fatal(err)
+	}
+	if err := send(t.Context(), message()); err == nil {
+		t.Error("a command that fails is no error")
+	}
+	for _, argv := range [][]string{nil, {"/nowhere"}, {file}} { // the last may not be run
+		if _, err := notify.Command(argv...); err == nil {
 			t.Errorf("%q is no error", argv)
 		}
-	}
-	if _, err := notify.Command(); err == nil {
-		t.Error("no command is no error")
 	}
 }
 

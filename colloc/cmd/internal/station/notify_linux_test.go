@@ -1,6 +1,7 @@
 package station
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -42,15 +43,27 @@ func TestNotify(t *testing.T) {
 	if m.Job != "1" || m.Name != "net" || m.Kind != "failed" || !strings.Contains(m.Text, "job 1 (net) of") || !strings.Contains(m.Text, "exit code 3") {
 		t.Errorf("posted %+v", m)
 	}
+	l.say(1, "submit", "-wait", "-share", "no", "--", "sh", "-c", "echo RuntimeError: CUDA out of memory of secret; exit 1")
+	for m = range posted {
+		if m.Kind == "failed" {
+			break
+		}
+	}
+	if !strings.Contains(m.Text, "out of memory") || strings.Contains(m.Text, "secret") || strings.Contains(m.Text, "exit code") {
+		t.Errorf("posted %+v", m)
+	}
 	if err := l.kill(syscall.SIGTERM); err != nil { // after which all is told
 		t.Errorf("SIGTERM: %v", err)
 	}
 	text, err := os.ReadFile(told)
 	var same notify.Message
-	if err != nil || json.Unmarshal(text, &same) != nil || same != m || strings.Contains(string(text), "secret") {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	if err != nil || json.Unmarshal(lines[len(lines)-1], &same) != nil || same != m || strings.Contains(string(text), "secret") {
 		t.Errorf("the command was told %s, %v, want %+v", text, err, m)
 	}
-	if out := l.say(2, "serve", "-dir", filepath.Join(l.dir, "state"), "-fake-gpus", filepath.Join(l.dir, "gpus.json"), "-webhook", "nowhere"); !strings.Contains(out, "-webhook") {
-		t.Errorf("an address that is none: %s", out)
+	for flag, value := range map[string]string{"-webhook": "nowhere", "-notify": "/nonesuch"} {
+		if out := l.say(2, "serve", "-dir", filepath.Join(l.dir, "state"), "-fake-gpus", filepath.Join(l.dir, "gpus.json"), flag, value); !strings.Contains(out, flag) {
+			t.Errorf("%s %s: %s", flag, value, out)
+		}
 	}
 }
