@@ -27,6 +27,7 @@ type Queue struct {
 	pending  *Pending
 	names    []string // in the order of submission
 	jobs     map[string]api.Job
+	before   map[string]int // runs that tasks had had when they were queued again
 	gpus     []api.GPU
 	draining bool
 }
@@ -98,8 +99,21 @@ func (q *Queue) do(verb string, names ...string) error {
 	return q.client.Do(ctx, verb, ids...)
 }
 
-// Retry queues tasks again that did not succeed.
-func (q *Queue) Retry(names ...string) error { return q.do("requeue", names...) }
+// Retry queues tasks again that did not succeed. From then on they wait, and are not what
+// somebody saw before.
+func (q *Queue) Retry(names ...string) error {
+	if err := q.do("requeue", names...); err != nil {
+		return err
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, name := range names {
+		j := q.jobs[name]
+		j.State, j.Err, q.before[name] = runner.Queued, "", j.Runs
+		q.jobs[name] = j
+	}
+	return nil
+}
 
 // Kill ends tasks.
 func (q *Queue) Kill(names ...string) error {
@@ -182,7 +196,7 @@ func (q *Queue) look(ctx context.Context, tell func(runner.Event)) error {
 		}
 		old := q.jobs[name]
 		q.jobs[name] = jobs[i]
-		events = append(events, happened(name, &old, &jobs[i], state.GPUs, state.At)...)
+		events = append(events, happened(name, q.before[name], &old, &jobs[i], state.GPUs, state.At)...)
 	}
 	q.mu.Unlock()
 	slices.SortStableFunc(events, func(a, b runner.Event) int { return a.At.Compare(b.At) })

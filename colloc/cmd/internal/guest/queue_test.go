@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
@@ -27,6 +28,7 @@ type fake struct {
 	refuse   func(tasks []api.Task) error
 	lost     bool // the answer to a submission is
 	deaf     int  // so many looks are not answered
+	looked   func()
 	classes  []string
 }
 
@@ -106,7 +108,7 @@ func (f *fake) do(r *http.Request) (any, error) {
 	}
 	verb := r.PathValue("verb")
 	for _, id := range in.IDs {
-		if verb != "cancel" && f.jobs[number(id)-1].State.Over() {
+		if over := f.jobs[number(id)-1].State.Over(); verb != "cancel" && over != (verb == "requeue") {
 			return nil, api.Errorf(api.Conflict, "job "+id, "", "it is over")
 		}
 	}
@@ -116,11 +118,17 @@ func (f *fake) do(r *http.Request) (any, error) {
 		if verb == "cancel" {
 			j.State = runner.Cancelled
 		}
+		if verb == "requeue" {
+			j.State = runner.Queued
+		}
 	}
 	return struct{}{}, nil
 }
 
 func (f *fake) wait(r *http.Request) (any, error) {
+	if f.looked != nil {
+		f.looked()
+	}
 	jobs := []api.Job{}
 	for _, id := range r.URL.Query()["id"] {
 		jobs = append(jobs, f.jobs[number(id)-1])
@@ -241,6 +249,40 @@ func TestDrain(t *testing.T) {
 	}
 	if !f.jobs[1].Held || !f.jobs[2].Held || n.text() != "" {
 		t.Errorf("%+v; %s", f.jobs, n.text())
+	}
+}
+
+// What is queued again is run again before the sweep is over, and that is no retry.
+func TestRetry(t *testing.T) {
+	f, n := &fake{}, &notes{}
+	q := begin(t, f.open(t), Tasks{}, n)
+	if _, err := q.Submit(tasks("a", "b")...); err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.jobs {
+		f.jobs[i].State, f.jobs[i].Runs = runner.Cancelled, 1
+	}
+	if err := q.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := q.Retry("a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	f.looked = func() {
+		if looks++; looks > 1 {
+			for i := range f.jobs {
+				f.jobs[i].State, f.jobs[i].Runs, f.jobs[i].Started = runner.Succeeded, 2, time.Unix(1, 0)
+			}
+		}
+	}
+	kinds := make(map[runner.EventKind]int)
+	q.hooks.Event = func(e runner.Event) { kinds[e.Kind]++ }
+	if err := q.Run(t.Context()); err != nil || looks != 2 {
+		t.Errorf("ends with %v after %d looks, want 2", err, looks)
+	}
+	if kinds[runner.EventStarted] != 2 || kinds[runner.EventFinished] != 2 || len(kinds) != 2 {
+		t.Errorf("told are %v, want two starts and two ends", kinds)
 	}
 }
 

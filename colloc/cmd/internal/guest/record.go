@@ -29,13 +29,14 @@ func class(priority int) string {
 	return "normal"
 }
 
-// happened is what makes a job what it is now out of what it was.
-func happened(name string, old, now *api.Job, gpus []api.GPU, at time.Time) (events []runner.Event) {
+// happened is what makes a job what it is now out of what it was. Its first run after
+// before is no retry.
+func happened(name string, before int, old, now *api.Job, gpus []api.GPU, at time.Time) (events []runner.Event) {
 	r := record(name, now, gpus)
 	add := func(kind runner.EventKind, at time.Time, text string) {
 		events = append(events, runner.Event{Kind: kind, At: at, Record: r, GPU: r.GPU, Text: text})
 	}
-	again := now.Runs > max(1, old.Runs) || old.State == runner.Running && now.State == runner.Queued
+	again := now.Runs > max(1+before, old.Runs) || old.State == runner.Running && now.State == runner.Queued
 	if again && old.ID != "" {
 		kind := runner.EventRetry
 		if now.OutOfMemory > old.OutOfMemory {

@@ -17,7 +17,7 @@ import (
 // Open returns the queue of a sweep whose tasks at the station are known, none at first.
 // Those that were being handed over are looked for.
 func Open(ctx context.Context, client *api.Client, tasks Tasks, hooks Hooks) (*Queue, error) {
-	q := &Queue{client: client, hooks: hooks, absent: absence, numbers: make(map[string]string), jobs: make(map[string]api.Job)}
+	q := &Queue{client: client, hooks: hooks, absent: absence, numbers: make(map[string]string), jobs: make(map[string]api.Job), before: make(map[string]int)}
 	maps.Copy(q.numbers, tasks.Numbers)
 	if q.pending = tasks.Pending; q.pending != nil {
 		if _, err := q.settle(ctx); err != nil {

@@ -153,10 +153,11 @@ func TestStationInterrupt(t *testing.T) {
 	}
 }
 
-// The second Ctrl-C ends what runs.
+// The second Ctrl-C ends what runs, and -resume waits for the new run of it.
 func TestStationInterruptTwice(t *testing.T) {
 	lab(t)
-	p := guestSweep(t, t.TempDir(), "-n", "2", "-gpus-per-task", "2", "-mem", "1GiB", "--", "sleep", "1000")
+	dir := t.TempDir()
+	p := guestSweep(t, dir, "-n", "2", "-gpus-per-task", "2", "-mem", "1GiB", "-shell", "--", "until [ -e go ]; do sleep 0.05; done; echo {}")
 	p.until("started on")
 	for _, text := range []string{"interrupt again", "ending 1 task"} {
 		if err := p.Process.Signal(os.Interrupt); err != nil {
@@ -166,6 +167,12 @@ func TestStationInterruptTwice(t *testing.T) {
 	}
 	if status, out := p.end(); status != 130 || !strings.Contains(out, "0 of 2 tasks succeeded, 1 cancelled, 1 left for -resume") {
 		t.Errorf("status %d:\n%s", status, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := checkGuest(t, dir, 0, "-resume"); !strings.Contains(out, "2 of 2 tasks succeeded") || strings.Contains(out, "retr") {
+		t.Errorf("resumed, it prints\n%s", out)
 	}
 }
 
