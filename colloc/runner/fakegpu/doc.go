@@ -14,7 +14,7 @@
 // GPU-fake-0, GPU-fake-1, ... unless given; lost lets the GPU fail. The file is
 // read again whenever it changes: GPUs can be lost, or filled, while tasks run.
 //
-// A process claims memory with [Allocate], on the GPU that CUDA_VISIBLE_DEVICES
+// A process claims memory with [Allocate], on each GPU that CUDA_VISIBLE_DEVICES
 // names, if the environment of [Source.Env] reached it. The claim lasts until the
 // process gives it back or ends. Like CUDA, Allocate fails when the GPU is full.
 package fakegpu

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"example.com/colloc/nvmlx"
@@ -173,20 +174,35 @@ func (s *Source) Close() error { return nil }
 // CUDA's, so that a process that prints it and fails is recognised.
 var ErrOutOfMemory = errors.New("CUDA out of memory")
 
-// Allocate claims memory for this process on the GPU that CUDA_VISIBLE_DEVICES
-// names and returns how to give it back. It is [ErrOutOfMemory] if the GPU has
-// not enough, and another error if the environment names no fake GPU.
+// Allocate claims memory for this process on each GPU that CUDA_VISIBLE_DEVICES
+// names, and returns how to give it back. It is [ErrOutOfMemory] if one of them has
+// not enough, and another error if the environment names no fake GPU: then it claims none.
 func Allocate(size profile.Bytes) (free func() error, err error) {
-	file, uses, id := os.Getenv(envFile), os.Getenv(envUses), nvmlx.DeviceID(os.Getenv(envVisible))
-	if file == "" || uses == "" || id == "" {
+	file, uses, visible := os.Getenv(envFile), os.Getenv(envUses), os.Getenv(envVisible)
+	if file == "" || uses == "" || visible == "" {
 		return nil, fmt.Errorf("fakegpu: the environment has no %s, %s or %s: start the process with Source.Env", envFile, envUses, envVisible)
 	}
 	if size < 0 {
 		return nil, fmt.Errorf("fakegpu: allocate %d bytes, want 0 or more", int64(size))
 	}
-	g, err := (&Source{file: file, uses: uses}).find(id)
-	if err != nil {
-		return nil, err
+	source := &Source{file: file, uses: uses}
+	var frees []func() error
+	free = func() (err error) {
+		for _, f := range frees {
+			err = errors.Join(err, f())
+		}
+		return err
 	}
-	return allocate(uses, g, size)
+	for id := range strings.SplitSeq(visible, ",") {
+		g, err := source.find(nvmlx.DeviceID(id))
+		if err != nil {
+			return nil, errors.Join(err, free())
+		}
+		one, err := allocate(uses, g, size)
+		if err != nil {
+			return nil, errors.Join(err, free())
+		}
+		frees = append(frees, one)
+	}
+	return free, nil
 }

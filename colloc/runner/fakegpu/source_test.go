@@ -141,6 +141,36 @@ func TestAllocate(t *testing.T) {
 	}
 }
 
+// A process with several GPUs has the memory on each, or on none.
+func TestAllocateEach(t *testing.T) {
+	s, _ := open(t, `{"gpus": [{"name": "A100", "memory": "10GiB", "id": "a"}, {"name": "A100", "memory": "8GiB", "id": "b"}]}`)
+	for _, v := range append(s.Env(), envVisible+"=a,b") {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	used := func(want profile.Bytes) {
+		t.Helper()
+		for _, id := range []nvmlx.DeviceID{"a", "b"} {
+			if sample, err := s.Read(t.Context(), id, nvmlx.FieldMemUsed); err != nil || sample.MemUsed.Or(-1) != want {
+				t.Errorf("%v in use on %s, %v; want %v", sample.MemUsed, id, err, want)
+			}
+		}
+	}
+	if _, err := Allocate(9 * profile.GiB); !errors.Is(err, ErrOutOfMemory) {
+		t.Errorf("error is %v, want ErrOutOfMemory", err)
+	}
+	used(0)
+	free, err := Allocate(5 * profile.GiB)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used(5 * profile.GiB)
+	if err := free(); err != nil {
+		t.Fatal(err)
+	}
+	used(0)
+}
+
 func TestAllocateOutside(t *testing.T) {
 	t.Setenv(envFile, "")
 	if _, err := Allocate(1); err == nil || errors.Is(err, ErrOutOfMemory) {

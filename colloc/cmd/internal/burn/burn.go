@@ -100,7 +100,7 @@ type exitError int
 func (e exitError) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 // train plays the training.
-func (b *burner) train(gpu *fakeCard, stdout io.Writer) error {
+func (b *burner) train(gpu *fakeCards, stdout io.Writer) error {
 	if err := gpu.hold(b.mem); err != nil {
 		return err
 	}

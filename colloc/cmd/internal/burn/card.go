@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -49,19 +50,36 @@ func (a *account) add(b account) {
 	a.DRAM += b.DRAM
 }
 
-// fakeCard is a fake GPU as a burner has it. nil is one that takes any time and
+// fakeCards are the fake GPUs that a burner has, and uses alike. nil take any time and
 // memory: a burner runs without the sweep, too.
-type fakeCard struct {
-	gpu, book *os.File
-	own       account
-	free      func() error // gives the memory back
+type fakeCards struct {
+	cards []fakeCard // in the order of their names: who locks several waits in no circle
+	own   account    // on each
+	free  func() error
 }
 
-// attach opens the fake GPU id; without a folder there is none.
-func attach(dir, id string) (*fakeCard, error) {
+// fakeCard is one of them.
+type fakeCard struct{ gpu, book *os.File }
+
+// attach opens the fake GPUs with these names, which commas part; without a folder there
+// are none.
+func attach(dir, names string) (*fakeCards, error) {
 	if dir == "" {
-		return nil, nil //nolint:nilnil // see fakeCard
+		return nil, nil //nolint:nilnil // see fakeCards
 	}
+	c := &fakeCards{}
+	for _, id := range slices.Compact(slices.Sorted(strings.SplitSeq(names, ","))) {
+		card, err := openCard(dir, id)
+		if err != nil {
+			return nil, errors.Join(err, c.close())
+		}
+		c.cards = append(c.cards, *card)
+	}
+	return c, nil
+}
+
+// openCard opens one fake GPU.
+func openCard(dir, id string) (*fakeCard, error) {
 	gpu, err := os.OpenFile(filepath.Join(dir, id), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES=%s is no fake GPU: %w", id, err)
@@ -77,15 +95,19 @@ func attach(dir, id string) (*fakeCard, error) {
 }
 
 // close gives everything back.
-func (c *fakeCard) close() error {
+func (c *fakeCards) close() error {
 	if c == nil {
 		return nil
 	}
-	return errors.Join(c.hold(0), c.book.Close(), c.gpu.Close())
+	err := c.hold(0)
+	for _, card := range c.cards {
+		err = errors.Join(err, card.book.Close(), card.gpu.Close())
+	}
+	return err
 }
 
-// hold sets the memory that the burner holds, if the GPU has as much.
-func (c *fakeCard) hold(memory profile.Bytes) error {
+// hold sets the memory that the burner holds on each GPU, if they have as much.
+func (c *fakeCards) hold(memory profile.Bytes) error {
 	if c == nil {
 		return nil
 	}
@@ -103,22 +125,26 @@ func (c *fakeCard) hold(memory profile.Bytes) error {
 	return err
 }
 
-// compute has the GPU for d, while nobody else has it.
-func (c *fakeCard) compute(d time.Duration, sm float64) error {
+// compute has the GPUs for d, while nobody else has them.
+func (c *fakeCards) compute(d time.Duration, sm float64) error {
 	if c == nil {
 		time.Sleep(d)
 		return nil
 	}
-	if err := filelock.Wait(c.gpu); err != nil {
-		return err
+	for _, card := range c.cards {
+		if err := filelock.Wait(card.gpu); err != nil {
+			return err
+		}
 	}
 	start := time.Now()
 	time.Sleep(d)
 	took := time.Since(start)
 	c.own.add(account{Busy: took, SM: part(took, sm), DRAM: part(took, sm/2)})
-	_, err := c.book.WriteAt(c.own.text(), 0)
-	if err := errors.Join(err, filelock.Release(c.gpu)); err != nil {
-		return err
+	for _, card := range c.cards {
+		_, err := card.book.WriteAt(c.own.text(), 0)
+		if err := errors.Join(err, filelock.Release(card.gpu)); err != nil {
+			return err
+		}
 	}
 	time.Sleep(time.Microsecond) // who waits for the lock is next
 	return nil
