@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,6 +47,29 @@ func TestTimeAlone(t *testing.T) {
 		})
 		if got, from := s.alone(&r); got != tt.want || from != tt.from {
 			t.Errorf("%s: %v on basis %d, want %v on %d", tt.task, got, from, tt.want, tt.from)
+		}
+	}
+}
+
+// One after another, a task has all its GPUs at once.
+func TestQueueUp(t *testing.T) {
+	for _, tt := range []struct {
+		gpus  int
+		tasks []int // how many GPUs each takes, for 4 s
+		want  time.Duration
+	}{
+		{2, []int{1, 1, 1, 1}, 8 * time.Second},
+		{2, []int{2, 2, 2, 2}, 16 * time.Second},
+		{3, []int{2, 2, 2}, 12 * time.Second},
+		{3, []int{2, 1, 3, 0}, 12 * time.Second},
+		{1, []int{2}, 4 * time.Second}, // one GPU has gone since
+	} {
+		free := make([]time.Duration, tt.gpus)
+		for _, gpus := range tt.tasks {
+			queueUp(free, gpus, 4*time.Second)
+		}
+		if got := slices.Max(free); got != tt.want {
+			t.Errorf("%v on %d GPUs take %v, want %v", tt.tasks, tt.gpus, got, tt.want)
 		}
 	}
 }

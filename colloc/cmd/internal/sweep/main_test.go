@@ -89,6 +89,7 @@ func TestUsage(t *testing.T) {
 		{"parameter", "-p lr=1,,2 -- true {lr}", 2, []string{`invalid value "lr=1,,2" for flag -p: column 6`}},
 		{"halt", "-halt soon,fail=x -- true", 2, []string{"flag -halt: column 11"}},
 		{"memory", "-mem-floor lots -- true", 2, []string{"flag -mem-floor"}},
+		{"memory without unit", "-mem 6 -- true", 2, []string{"-mem 6 B: want 1 MiB or more"}},
 		{"negative", "-n -1 -- true", 2, []string{"-n -1: want 0 to 100000"}},
 		{"two sources", "-f x -- true", 2, []string{"a command and -f FILE"}},
 		{"no file", "-f nowhere.txt", 2, []string{"nowhere.txt"}},

@@ -210,6 +210,7 @@ func (o *options) check() error {
 		{o.retries < 0, fmt.Sprintf("-retries %d: want 0 or more", o.retries)},
 		{o.timeout < 0, fmt.Sprintf("-timeout %v: want 0 or more", o.timeout)},
 		{o.profiling <= 0, fmt.Sprintf("-profile %v: want more than 0", o.profiling)},
+		{o.memory > 0 && o.memory < profile.MiB, fmt.Sprintf("-mem %v: want 1 MiB or more, with its unit: -mem 6GiB", o.memory)},
 		{o.steps < 0, fmt.Sprintf("-steps %d: want 0 or more", o.steps)},
 		{resume && o.logs == "", "-resume needs -logs DIR, the folder of the sweep"},
 		{o.asJSON && o.dryRun, "-json and -dry-run: the plan is no JSON"},

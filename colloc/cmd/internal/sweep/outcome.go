@@ -40,10 +40,20 @@ func (s *sweep) report(now time.Time) *screen.Report {
 		case estimated:
 			rep.Estimated++
 		}
-		free[slices.Index(free, slices.Min(free))] += d
+		queueUp(free, r.Task.GPUs, d)
 	}
 	rep.Alone, rep.Earlier = slices.Max(free), rep.OK-rep.Compared()
 	return rep
+}
+
+// queueUp lets a task have the GPUs that are free first, all from when the last of them is.
+func queueUp(free []time.Duration, gpus int, d time.Duration) {
+	slices.Sort(free)
+	mine := free[:min(max(1, gpus), len(free))]
+	end := mine[len(mine)-1] + d
+	for i := range mine {
+		mine[i] = end
+	}
 }
 
 // output is the file with the output of a task's last run, as people find it.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/nvmlx"
 )
 
@@ -124,7 +125,25 @@ func TestGang(t *testing.T) {
 	if text, err := os.ReadFile(filepath.Join(dir, "seen-1")); err != nil || string(text) != "fake-0,fake-1\n" {
 		t.Errorf("a task sees %q, %v", text, err)
 	}
+	dir = t.TempDir()
+	check(t, dir, 0, "-n", "2", "-gpus-per-task", "2", "--", "burn", "-mem", "4GiB", "-steps", "20", "-seed", "{}")
+	if status := statuses(t, dir)["run-1"]; status != joblog.StatusOK {
+		t.Errorf("a task with memory on both GPUs: %s", status)
+	}
 	if stderr := refused(t, t.TempDir(), "-gpus-per-task", "3", "--", "true"); !strings.Contains(stderr, "-gpus-per-task 3: there are 2 GPUs to use") {
 		t.Errorf("refused with %q", stderr)
+	}
+}
+
+// A sweep that sees no memory of its tasks says once why they do not share.
+func TestUnseenMemory(t *testing.T) {
+	t.Parallel()
+	const told = "no GPU memory was seen of the tasks: each keeps a GPU to itself; give -mem\n"
+	args := []string{"-p", "k=a,b", "-by", "k", "--", "true", "{k}"}
+	if stdout := check(t, t.TempDir(), 0, args...); strings.Count(stdout, told) != 1 {
+		t.Errorf("without memory:\n%s", stdout)
+	}
+	if stdout := check(t, t.TempDir(), 0, append([]string{"-mem", "1GiB"}, args...)...); strings.Contains(stdout, told) {
+		t.Errorf("with -mem:\n%s", stdout)
 	}
 }

@@ -40,6 +40,7 @@ type sweep struct {
 	kinds map[string]*kind
 	// stopSampling is called when every kind is known.
 	stopSampling func()
+	unseen       bool // that no GPU memory is seen was told
 	running      map[string]bool
 	// together is how many tasks ran at once at most.
 	together, recoveries, retries int
@@ -292,6 +293,10 @@ func (s *sweep) conclude(k *kind, now time.Time) {
 		return
 	}
 	s.show.Note(k.String())
+	if _, ok := k.Profile.Vector.Get(profile.PeakMemory); !ok && !s.unseen && s.o.memory == 0 && s.o.taskGPUs == 1 {
+		s.unseen = true
+		s.show.Note("no GPU memory was seen of the tasks: each keeps a GPU to itself; give -mem")
+	}
 	s.spread(k)
 	if !s.curious() {
 		s.stopSampling()
