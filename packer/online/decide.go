@@ -3,6 +3,7 @@ package online
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -13,14 +14,21 @@ import (
 )
 
 // Decide says which of the tasks that wait start now, and which stop for them or to move:
-// those come first, with Placed false, and wait again or start elsewhere, at a time since any fixed moment
-// that does not run backwards, and takes them to run from now on. A Model that fails
+// those come first, with Placed false, and wait again or start elsewhere, at a time since any fixed moment,
+// and takes them to run from now on. A time that is negative or before that of the last
+// Decide is an error, and nothing changes. A Model that fails
 // keeps those waiting that it fails for; the others start, and the error says what it
 // said. When ctx is cancelled it plays no further rule, and the error is ctx.Err().
 //
 // At most about Budget starts and ends are simulated, each O(tasks that run + tasks
 // that wait and do not fit); without a budget it costs O(tasks that wait · GPUs).
 func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, error) {
+	if err := s.ready(); err != nil {
+		return nil, err
+	}
+	if at < 0 || s.begun && at < s.now {
+		return nil, fmt.Errorf("packer: scheduler: the time is %v; want %v or later, that of the last Decide", at, max(0, s.now))
+	}
 	s.advance(at)
 	s.tidy()
 	var out []Decision

@@ -38,7 +38,7 @@ func (s *Session) Finish(id string) ([]Decision, error) {
 	s.out = s.out[:0]
 	j := s.jobs[id]
 	if j == nil {
-		return s.out, fmt.Errorf("packer: session: no task %q runs or waits", id)
+		return s.out, fmt.Errorf("packer: session: %w: %q neither runs nor waits", ErrUnknown, id)
 	}
 	g := j.gpu
 	if g == none {
@@ -136,7 +136,7 @@ func (s *Session) noGPU(gpu int) error {
 // admissible reports why a task cannot be taken in.
 func (s *Session) admissible(t *packer.Task) error {
 	if s.jobs[t.ID] != nil {
-		return fmt.Errorf("packer: session: task %q runs or waits already", t.ID)
+		return fmt.Errorf("packer: session: %w: %q runs or waits already", ErrDuplicate, t.ID)
 	}
 	return t.Validate()
 }

@@ -218,17 +218,23 @@ func (s *Scheduler) Model() packer.Model { return s.model }
 // GPUs returns how many GPUs there are, in service or not.
 func (s *Scheduler) GPUs() int { return len(s.slots) }
 
-// Submit puts a task into the queue. An invalid task, or one whose ID is in use, is an
-// error, and nothing changes.
+// Submit puts a task into the queue. An invalid task, or one whose ID is in use
+// ([ErrDuplicate]), is an error, and nothing changes.
 func (s *Scheduler) Submit(j Job) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
 	if s.entries[j.ID] != nil {
-		return fmt.Errorf("packer: scheduler: task %q runs or waits already", j.ID)
+		return fmt.Errorf("packer: scheduler: %w: %q runs or waits already", ErrDuplicate, j.ID)
 	}
 	if err := j.Validate(); err != nil {
 		return err
 	}
 	if x := j.Restart.Or(0); x < 0 {
 		return fmt.Errorf("packer: scheduler: task %q: Restart is %v; want 0 or more", j.ID, x)
+	}
+	if x := j.Left.Or(0); x < 0 {
+		return fmt.Errorf("packer: scheduler: task %q: Left is %v; want 0 or more", j.ID, x)
 	}
 	e := &entry{Job: j, turn: s.turns, left: steps(j.Left.Or(time.Hour)), known: !j.Left.IsZero(), fixed: j.Fixed}
 	e.Home = ""
@@ -267,7 +273,8 @@ func (s *Scheduler) Adopt(j Job, gpus ...int) error {
 }
 
 // Finish takes out a task that has ended or is no longer wanted, running or waiting. What it
-// ran for counts to the next Decide.
+// ran for counts to the next Decide. The error of a task that is not there is [ErrUnknown],
+// as of Report, Seen and Reserve.
 func (s *Scheduler) Finish(id string) error {
 	e := s.entries[id]
 	if e == nil {
@@ -287,16 +294,27 @@ func (s *Scheduler) Finish(id string) error {
 }
 
 func (s *Scheduler) unknown(id string) error {
-	return fmt.Errorf("packer: scheduler: no task %q runs or waits", id)
+	return fmt.Errorf("packer: scheduler: %w: %q neither runs nor waits", ErrUnknown, id)
+}
+
+// ready reports a Scheduler that NewScheduler did not make.
+func (s *Scheduler) ready() error {
+	if s == nil || s.sets == nil {
+		return errors.New("packer: scheduler: it has no GPUs and no Model; NewScheduler makes one")
+	}
+	return nil
 }
 
 // Report says how long a task would still run without company on a GPU of pace 1, as
 // its own output shows, at the time of the next Decide: predictions get better on the way.
-// Without it a Scheduler counts at the predicted speeds.
+// Without it a Scheduler counts at the predicted speeds. A negative time is an error.
 func (s *Scheduler) Report(id string, left time.Duration) error {
 	e := s.entries[id]
 	if e == nil {
 		return s.unknown(id)
+	}
+	if left < 0 {
+		return fmt.Errorf("packer: scheduler: task %q: what is left is %v; want 0 or more", id, left)
 	}
 	e.left, e.known, e.told = steps(left), true, true
 	return nil

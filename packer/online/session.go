@@ -1,6 +1,7 @@
 package online
 
 import (
+	"errors"
 	"iter"
 
 	"example.com/colloc/packer"
@@ -130,6 +131,14 @@ type card struct {
 	used  profile.Bytes
 	value float64 // Σ weight · pace · speed
 }
+
+// The conditions that callers tell apart with errors.Is.
+var (
+	// ErrUnknown means that no task of that ID runs or waits.
+	ErrUnknown = errors.New("unknown task")
+	// ErrDuplicate means that a task of that ID runs or waits already.
+	ErrDuplicate = errors.New("duplicate task")
+)
 
 // job is a task that runs or waits.
 type job struct {

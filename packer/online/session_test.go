@@ -35,7 +35,7 @@ func TestSessionRefusesWhatIsNone(t *testing.T) {
 		want string
 	}{
 		{"no ID", packer.Task{}, "ID is empty"},
-		{"twice", packer.Task{ID: "a"}, `task "a" runs or waits already`},
+		{"twice", packer.Task{ID: "a"}, `duplicate task: "a" runs or waits already`},
 		{"memory", packer.Task{ID: "b", Memory: -1}, "Memory is -1"},
 		{"weight", packer.Task{ID: "b", Weight: nan}, "Weight is NaN"},
 		{"huge weight", packer.Task{ID: "b", Weight: 1e300}, "Weight is 1e+300"},
