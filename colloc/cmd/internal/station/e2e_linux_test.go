@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/nvmlx"
 )
 
 // lab is a station that runs as a process of its own.
@@ -181,6 +182,29 @@ func TestFakeForAll(t *testing.T) {
 		}
 		if got := l.say(0, "show", id); !strings.Contains(got, strconv.Itoa(int(uid))) || !strings.Contains(got, "succeeded") {
 			t.Errorf("show prints %q", got)
+		}
+	}
+	if err := l.kill(syscall.SIGTERM); err != nil {
+		t.Errorf("SIGTERM: %v", err)
+	}
+}
+
+// Who starts a station of his own is told that the machine's has the same GPUs.
+func TestOther(t *testing.T) {
+	l := &lab{t: t, dir: t.TempDir()}
+	if err := os.WriteFile(filepath.Join(l.dir, "gpus.json"), []byte(`{"gpus": [{"name": "A100-40GB"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.serve()
+	for _, tt := range []struct {
+		socket string
+		gpus   []nvmlx.DeviceID
+		notes  int
+	}{{l.socket(), nil, 1}, {l.socket(), []nvmlx.DeviceID{"GPU-fake-0"}, 1}, {l.socket(), []nvmlx.DeviceID{"another"}, 0}, {"/nowhere/s", nil, 0}} {
+		var o serving
+		o.noteOther(t.Context(), tt.socket, tt.gpus)
+		if len(o.notes) != tt.notes {
+			t.Errorf("%v at %s: %q, want %d notes", tt.gpus, tt.socket, o.notes, tt.notes)
 		}
 	}
 	if err := l.kill(syscall.SIGTERM); err != nil {

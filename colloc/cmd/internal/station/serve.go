@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -170,6 +171,30 @@ func (o *serving) tell(to io.Writer, found *gpus.Host) error {
 	return found.Share()
 }
 
+// noteOther notes that the station of the machine, if it answers, has GPUs that this one is
+// to have; no IDs are all.
+func (o *serving) noteOther(ctx context.Context, socket string, ids []nvmlx.DeviceID) {
+	const patience = 5 * time.Second
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	client := api.NewClient(socket)
+	defer client.Close()
+	s, err := client.State(ctx)
+	if err == nil && slices.ContainsFunc(s.GPUs, func(g api.GPU) bool { return len(ids) == 0 || slices.Contains(ids, g.ID) }) {
+		o.notes = append(o.notes, fmt.Sprintf("the station of this machine manages these GPUs already, and neither knows of the other's jobs: end this one, and submit with -socket %s", socket))
+	}
+}
+
+// settings are those of a station on GPUs that were found.
+func (o *serving) settings(found *gpus.Host) (c station.Config, err error) {
+	c = o.config
+	c.Dir, c.Source, c.Mechanisms, c.Version = o.dir, found.Source, o.mechanisms, version()
+	c.Everybody = !o.me
+	c.Env, c.Rewrite = found.Extra, found.Command
+	c.GPUs, err = found.Choose("-gpus", o.gpus)
+	return c, err
+}
+
 // host finds the GPUs and runs the station on them.
 func (p *program) host(ctx context.Context, o *serving) (err error) {
 	mode := fs.FileMode(0o700)
@@ -184,16 +209,16 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 		return usageError{err}
 	}
 	defer func() { err = errors.Join(err, found.Source.Close()) }()
+	c, err := o.settings(found)
+	if err != nil {
+		return usageError{err}
+	}
+	if o.me && o.fake == "" && p.socket != api.SystemSocket {
+		o.noteOther(ctx, api.SystemSocket, c.GPUs)
+	}
 	if err := o.tell(p.streams.Err, found); err != nil {
 		return err
 	}
-	c := o.config
-	if c.GPUs, err = found.Choose("-gpus", o.gpus); err != nil {
-		return usageError{err}
-	}
-	c.Dir, c.Source, c.Mechanisms, c.Version = o.dir, found.Source, o.mechanisms, version()
-	c.Everybody = !o.me
-	c.Env, c.Rewrite = found.Extra, found.Command
 	quiet, err := o.notifier(&c, p.streams.Err)
 	if err != nil {
 		return usageError{err}
