@@ -67,7 +67,7 @@ func TestBesideWaits(t *testing.T) {
 	g, done := beside(t, dir, 20*profile.GiB)
 	g.submit(t, unknown(t, dir, "2GiB", "end"))
 	waitFor(t, func() bool {
-		return strings.Contains(g.record(t, "2").Waiting, "where 18 GiB are free") || g.record(t, "2").Runs > 0
+		return strings.Contains(g.record(t, "2").Waiting, "GPU 0: nothing is known of its memory: it waits for 18 GiB free on a GPU, of which ") || g.record(t, "2").Runs > 0
 	})
 	if r := g.record(t, "2"); r.State != Queued {
 		t.Errorf("it is %v beside one that asked for more than half", r.State)

@@ -56,7 +56,6 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	r.fleet.Forget(e)
 	_ = r.fleet.Books.Release(e.Task.ID) // an unknown task holds nothing
 	r.apply(e, read)
-	r.checkPattern(e, read)
 	e.Exit, e.Signal, e.Ended, e.LogDropped = o.Exit, o.Signal, r.now(), o.Dropped
 	r.checkLog(e)
 	if o.Took > 0 { // the clocks of hosts and of file systems are set, and differ
@@ -65,6 +64,7 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	if e.Ended.Before(e.Started) {
 		e.Ended = e.Started
 	}
+	r.checkPattern(e, &o, read)
 	r.conclude(e, &o, r.fleet.Lacked(e, &o, line, vague))
 	_ = r.commit() // as above
 	r.poke()
@@ -213,10 +213,11 @@ func (r *Runner) checkLog(e *backlog.Entry) {
 	}
 }
 
-// checkPattern warns, once for each pattern, of one that never matched.
-func (r *Runner) checkPattern(e *backlog.Entry, read progress.Reading) {
-	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && e.PID != 0 {
-		r.warn("pattern "+p, e, fmt.Sprintf("no line of the output of task %s (%s) matches the pattern %q: its progress and speed are unknown", e.Task.ID, e.Log, p))
+// checkPattern warns, once for each pattern, of one that never matched in a run that took
+// its time and succeeded: what failed may not have come to its first step.
+func (r *Runner) checkPattern(e *backlog.Entry, o *supervise.Outcome, read progress.Reading) {
+	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && o.OK() && e.Ended.Sub(e.Started) >= Soon {
+		r.warn("pattern "+p, e, fmt.Sprintf("no steps were found in the output of task %s, and its speed is unknown: -step (Progress.Pattern) tells how to find them", e.Task.ID))
 	}
 }
 

@@ -13,7 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/profile"
 )
@@ -78,18 +80,16 @@ func TestProgress(t *testing.T) {
 		progress    Progress
 		step, total int64
 		stepTime    time.Duration
-		warns       bool
 	}{
-		{"lines", shell(`echo step 1/30; echo step 2/30; echo done`), Progress{Pattern: pattern}, 2, 30, 0, false},
-		{"progress bar", shell(`printf 'a\rstep 7/9\rb'`), Progress{Pattern: pattern}, 7, 9, 0, false},
-		{"no end of line", shell(`printf 'step 8/9'`), Progress{Pattern: pattern}, 8, 9, 0, false},
-		{"seconds", shell(`echo 0.25 s/it`), Progress{Pattern: `(?P<seconds>[\d.]+) s/it`, Total: 50}, -1, 50, 250 * time.Millisecond, false},
-		{"rate", shell(`echo 8.0 it/s`), Progress{Pattern: `(?P<rate>[\d.]+) it/s`}, -1, -1, 125 * time.Millisecond, false},
-		{"file", shell(`echo 5 20 >"$COLLOC_PROGRESS"`), Progress{}, 5, 20, 0, false},
-		{"file without a total", shell(`echo 5 >"$COLLOC_PROGRESS"`), Progress{Total: 9}, 5, 9, 0, false},
-		{"file with rubbish", shell(`echo five >"$COLLOC_PROGRESS"`), Progress{}, -1, -1, 0, false},
-		{"never matches", shell(`echo epoch 1`), Progress{Pattern: `nothing (?P<step>\d+)`}, -1, -1, 0, true},
-		{"nor again", shell(`echo epoch 1`), Progress{Pattern: `nothing (?P<step>\d+)`}, -1, -1, 0, false},
+		{"lines", shell(`echo step 1/30; echo step 2/30; echo done`), Progress{Pattern: pattern}, 2, 30, 0},
+		{"progress bar", shell(`printf 'a\rstep 7/9\rb'`), Progress{Pattern: pattern}, 7, 9, 0},
+		{"no end of line", shell(`printf 'step 8/9'`), Progress{Pattern: pattern}, 8, 9, 0},
+		{"seconds", shell(`echo 0.25 s/it`), Progress{Pattern: `(?P<seconds>[\d.]+) s/it`, Total: 50}, -1, 50, 250 * time.Millisecond},
+		{"rate", shell(`echo 8.0 it/s`), Progress{Pattern: `(?P<rate>[\d.]+) it/s`}, -1, -1, 125 * time.Millisecond},
+		{"file", shell(`echo 5 20 >"$COLLOC_PROGRESS"`), Progress{}, 5, 20, 0},
+		{"file without a total", shell(`echo 5 >"$COLLOC_PROGRESS"`), Progress{Total: 9}, 5, 9, 0},
+		{"file with rubbish", shell(`echo five >"$COLLOC_PROGRESS"`), Progress{}, -1, -1, 0},
+		{"never matches", shell(`echo epoch 1`), Progress{Pattern: `nothing (?P<step>\d+)`}, -1, -1, 0},
 	}
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1 })
 	for _, test := range tests {
@@ -103,14 +103,40 @@ func TestProgress(t *testing.T) {
 			if r.Step.Or(-1) != test.step || r.Total.Or(-1) != test.total || r.StepTime.Or(0) != test.stepTime {
 				t.Errorf("step %v of %v, %v each", r.Step, r.Total, r.StepTime)
 			}
-			warned := slices.ContainsFunc(g.events, func(e Event) bool {
-				return e.Kind == EventWarning && e.Record.Task.ID == r.Task.ID
-			})
-			if warned != test.warns {
-				t.Errorf("warned is %v, want %v", warned, test.warns)
+			if slices.ContainsFunc(g.events, func(e Event) bool { return e.Kind == EventWarning && e.Record.Task.ID == r.Task.ID }) {
+				t.Error("it is warned of a short run")
 			}
 		})
 	}
+}
+
+// A pattern that never matched is told once, and not of a run that failed or was short.
+func TestNoSteps(t *testing.T) {
+	r := newRig(t, t.TempDir(), gpuFile(1), nil).Runner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, test := range []struct {
+		name    string
+		exit    int
+		took    time.Duration
+		matched bool
+		warns   bool
+	}{
+		{"failed", 1, time.Minute, false, false},
+		{"short", 0, Soon - 1, false, false},
+		{"found", 0, time.Minute, true, false},
+		{"not found", 0, time.Minute, false, true},
+		{"nor again", 0, time.Minute, false, false},
+	} {
+		e := &backlog.Entry{Saved: backlog.Saved{Record: Record{Task: Task{ID: "7", Progress: Progress{Pattern: "loss (?P<step>.)"}}, Started: time.Unix(0, 0), Ended: time.Unix(0, 0).Add(test.took)}}}
+		r.pending = nil
+		r.checkPattern(e, &supervise.Outcome{Exit: test.exit}, progress.Reading{Matched: test.matched})
+		warned := len(r.pending) == 1 && strings.HasPrefix(r.pending[0].Text, "no steps were found in the output of task 7") && !strings.Contains(r.pending[0].Text, "loss")
+		if warned != test.warns {
+			t.Errorf("%s: warned is %v, want %v: %+v", test.name, warned, test.warns, r.pending)
+		}
+	}
+	r.pending = nil
 }
 
 // TestSpeed lets tasks tell ten steps at each look when alone and five when they

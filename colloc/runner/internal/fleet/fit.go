@@ -42,7 +42,7 @@ func (f *Fleet) Fit(e *backlog.Entry, kept []int) (best Place, why string, err e
 		}
 		switch {
 		case reason != "":
-			why = string(c.Info.ID) + ": " + reason
+			why = fmt.Sprintf("GPU %d: %s", i, reason)
 		case best.Cards == nil || p.score > best.score || p.score == best.score && len(c.Entries) < len(f.Cards[best.Cards[0]].Entries):
 			best = p
 		}
@@ -72,16 +72,18 @@ func (f *Fleet) fitOn(e *backlog.Entry, c *Card, g colloc.GPU, p *Place) (reason
 	}
 	v := &p.Verdict
 	switch {
+	case !v.Fits && t.Reserved == 1 && f.joins(e):
+		return f.unknown(c, v.Free), nil
 	case !v.Fits && t.Reserved == 1:
-		return fmt.Sprintf("it takes all that is free, and others use all of it: %v", v.Free), nil
+		return "it waits for a GPU to itself", nil
 	case !v.Fits:
 		return v.String(), nil
 	case v.Free < f.config.MemoryFloor:
 		return fmt.Sprintf("memory floor: %v are free, want %v", v.Free, f.config.MemoryFloor), nil
 	}
 	if t.Reserved == 1 {
-		if least := profile.BytesOf(f.config.Beside * float64(f.usable(c))); len(c.Entries) > 0 && (v.Free < least || !c.settled()) {
-			return fmt.Sprintf("nothing is known of its memory: it joins others where %v are free and each was seen to use some, and here are %v", least, v.Free), nil
+		if len(c.Entries) > 0 && (v.Free < f.least(c) || !c.settled()) {
+			return f.unknown(c, v.Free), nil
 		}
 		v.Reserved = max(1, v.Free)
 	}
@@ -89,6 +91,20 @@ func (f *Fleet) fitOn(e *backlog.Entry, c *Card, g colloc.GPU, p *Place) (reason
 		reason = "sharing would gain nothing"
 	}
 	return reason, err
+}
+
+// least is what must be free on a card for a task of which nothing is known to join others.
+func (f *Fleet) least(c *Card) profile.Bytes {
+	return profile.BytesOf(f.config.Beside * float64(f.usable(c)))
+}
+
+// unknown says what a task waits for of which nothing is known.
+func (f *Fleet) unknown(c *Card, free profile.Bytes) string {
+	wants := fmt.Sprintf("for %v free on a GPU, of which %v are", f.least(c), free)
+	if free >= f.least(c) {
+		wants = "until those on the GPU were seen to use memory"
+	}
+	return "nothing is known of its memory: it waits " + wants + "; with -mem (Task.Memory) it joins as soon as there is room for that"
 }
 
 // settled reports whether each task on the card was seen to use memory there.

@@ -26,7 +26,7 @@ func (f *Fleet) fitGang(e *backlog.Entry, kept []int) (best Place, why string, e
 			return best, "", err
 		}
 		if reason != "" {
-			why = string(c.Info.ID) + ": " + reason
+			why = fmt.Sprintf("GPU %d: %s", i, reason)
 			continue
 		}
 		name := c.model.Name
