@@ -1,6 +1,10 @@
 package sweep
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -8,6 +12,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/joblog"
 	"example.com/colloc/colloc/cmd/internal/screen"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/internal/plain"
 )
 
 // report sums the sweep up.
@@ -54,6 +59,28 @@ func queueUp(free []time.Duration, gpus int, d time.Duration) {
 	for i := range mine {
 		mine[i] = end
 	}
+}
+
+// lastWords says where the output of the task is that failed last, and what it ends with;
+// nothing if nobody wrote any. mu is held.
+func (s *sweep) lastWords() string {
+	const most = 1 << 10
+	file, err := os.Open(s.failed.Log)
+	if err != nil {
+		return ""
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return ""
+	}
+	text, err := io.ReadAll(io.NewSectionReader(file, max(0, info.Size()-most), most))
+	text = bytes.TrimSpace(text)
+	if err != nil || len(text) == 0 {
+		return ""
+	}
+	line := text[bytes.LastIndexByte(text, '\n')+1:]
+	return fmt.Sprintf("; the output of %s is %s and ends with: %s", s.failed.Task.ID, s.output(&s.failed), plain.Text(string(line)))
 }
 
 // output is the file with the output of a task's last run, as people find it.

@@ -40,7 +40,8 @@ type sweep struct {
 	kinds map[string]*kind
 	// stopSampling is called when every kind is known.
 	stopSampling func()
-	unseen       bool // that no GPU memory is seen was told
+	unseen       bool          // that no GPU memory is seen was told
+	failed       runner.Record // the last task that failed
 	running      map[string]bool
 	// together is how many tasks ran at once at most.
 	together, recoveries, retries int
@@ -210,6 +211,9 @@ func (s *sweep) event(e runner.Event) {
 	if j := s.byID[e.Record.Task.ID]; j != nil {
 		s.follow(&e, j)
 	}
+	if e.Kind == runner.EventHalted {
+		e.Text += s.lastWords()
+	}
 	s.mu.Unlock()
 	if e.Kind == runner.EventWarning && !s.o.ownStep && strings.Contains(e.Text, strconv.Quote(s.o.step)) {
 		e.Text = "no steps were found in the output of " + e.Record.Task.ID + ", so that speeds are not measured: -step tells how to find them"
@@ -249,6 +253,9 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 		}
 	case runner.EventFinished:
 		delete(s.running, j.ID)
+		if r.State == runner.Failed {
+			s.failed = *r
+		}
 		if k.watches(j.ID) && r.State == runner.Succeeded {
 			k.progress(e.At, r)
 			run := r.Ended.Sub(r.Started)
