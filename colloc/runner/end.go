@@ -213,10 +213,11 @@ func (r *Runner) checkLog(e *backlog.Entry) {
 	}
 }
 
-// checkPattern warns, once for each pattern, of one that never matched in a run that took
-// its time and succeeded: what failed may not have come to its first step.
+// checkPattern warns, once for each pattern, of one that never matched in a run that
+// succeeded: what failed may not have come to its first step. To those who share a daemon a
+// short run is not worth a warning.
 func (r *Runner) checkPattern(e *backlog.Entry, o *supervise.Outcome, read progress.Reading) {
-	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && o.OK() && e.Ended.Sub(e.Started) >= Soon {
+	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && o.OK() && (!r.config.Serve || e.Ended.Sub(e.Started) >= Soon) {
 		r.warn("pattern "+p, e, fmt.Sprintf("no steps were found in the output of task %s, and its speed is unknown: -step (Progress.Pattern) tells how to find them", e.Task.ID))
 	}
 }

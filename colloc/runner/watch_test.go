@@ -89,7 +89,6 @@ func TestProgress(t *testing.T) {
 		{"file", shell(`echo 5 20 >"$COLLOC_PROGRESS"`), Progress{}, 5, 20, 0},
 		{"file without a total", shell(`echo 5 >"$COLLOC_PROGRESS"`), Progress{Total: 9}, 5, 9, 0},
 		{"file with rubbish", shell(`echo five >"$COLLOC_PROGRESS"`), Progress{}, -1, -1, 0},
-		{"never matches", shell(`echo epoch 1`), Progress{Pattern: `nothing (?P<step>\d+)`}, -1, -1, 0},
 	}
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU = 1 })
 	for _, test := range tests {
@@ -104,15 +103,16 @@ func TestProgress(t *testing.T) {
 				t.Errorf("step %v of %v, %v each", r.Step, r.Total, r.StepTime)
 			}
 			if slices.ContainsFunc(g.events, func(e Event) bool { return e.Kind == EventWarning && e.Record.Task.ID == r.Task.ID }) {
-				t.Error("it is warned of a short run")
+				t.Error("it is warned of a pattern that matched")
 			}
 		})
 	}
 }
 
-// A pattern that never matched is told once, and not of a run that failed or was short.
+// A pattern that never matched is told once, and of a daemon's tasks not of a run that failed
+// or was short.
 func TestNoSteps(t *testing.T) {
-	r := newRig(t, t.TempDir(), gpuFile(1), nil).Runner
+	r := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Serve = true }).Runner
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, test := range []struct {

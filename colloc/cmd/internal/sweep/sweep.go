@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -215,7 +214,7 @@ func (s *sweep) event(e runner.Event) {
 		e.Text += s.lastWords()
 	}
 	s.mu.Unlock()
-	if e.Kind == runner.EventWarning && !s.o.ownStep && strings.Contains(e.Text, strconv.Quote(s.o.step)) {
+	if e.Kind == runner.EventWarning && !s.o.ownStep && strings.HasPrefix(e.Text, "no steps were found") {
 		e.Text = "no steps were found in the output of " + e.Record.Task.ID + ", so that speeds are not measured: -step tells how to find them"
 	}
 	s.show.Event(&e)
