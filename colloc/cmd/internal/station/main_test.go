@@ -71,7 +71,9 @@ func TestUsage(t *testing.T) {
 		{"serve -per-gpu 0", 2, "want 1 or more"},
 		{"serve -share rarely", 2, "rarely"},
 		{"serve -dir DIR -fake-gpus /nowhere", 2, "nowhere"},
-		{"wait 1 -x", 1, "no station"},
+		{"wait 1 -x", 2, "flags come first"},
+		{"show 7 -json", 2, `"-json": flags come first: colloc station show [flags] ID`},
+		{"submit -- true -x", 1, "no station"},
 	} {
 		status, stdout, stderr := call(t, strings.Fields(strings.ReplaceAll(tt.args, "DIR", t.TempDir()))...)
 		if status != tt.status || !strings.Contains(stdout+stderr, tt.text) {

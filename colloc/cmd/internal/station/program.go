@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
@@ -57,6 +58,7 @@ func (p *program) parse(f *flag.FlagSet, args []string, about string, least, mos
 		p.flags(f)
 		return flag.ErrHelp
 	}
+	late := func(word string) bool { return len(word) > 1 && word[0] == '-' }
 	switch err := cli.Parse(f, args); {
 	case errors.Is(err, flag.ErrHelp):
 		cli.Explain(p.streams.Out, fmt.Sprintf("usage: colloc station %s [flags]%s\n\n%s\n\nflags:\n", f.Name(), p.command.operands, about), f, "")
@@ -65,6 +67,8 @@ func (p *program) parse(f *flag.FlagSet, args []string, about string, least, mos
 		return wrong("%w; see -h", err)
 	case f.NArg() < least:
 		return wrong("want%s; see -h", p.command.operands)
+	case p.command.name != "submit" && slices.ContainsFunc(f.Args(), late): // of submit it is the command's
+		return wrong("%q: flags come first: colloc station %s [flags]%s", f.Arg(slices.IndexFunc(f.Args(), late)), f.Name(), p.command.operands)
 	case most >= 0 && f.NArg() > most:
 		return wrong("%q: nothing is expected here; see -h", f.Arg(most))
 	}
