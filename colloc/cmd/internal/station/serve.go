@@ -181,7 +181,7 @@ func (o *serving) noteOther(ctx context.Context, socket string, ids []nvmlx.Devi
 	defer client.Close()
 	s, err := client.State(ctx)
 	if err == nil && slices.ContainsFunc(s.GPUs, func(g api.GPU) bool { return len(ids) == 0 || slices.Contains(ids, g.ID) }) {
-		o.notes = append(o.notes, fmt.Sprintf("the station of this machine manages these GPUs already, and neither knows of the other's jobs: end this one, and submit with -socket %s", socket))
+		o.notes = append(o.notes, "the station of this machine manages these GPUs already, and neither knows of the other's jobs: end this one, and submit with -socket "+socket)
 	}
 }
 
