@@ -289,3 +289,17 @@ func (r *round) try(t int, gpu *GPU, s *scratch) (Alternative, error) {
 	a.Tasks = append(a.Tasks, task.ID)
 	return a, nil
 }
+
+// blindText is why a task of unknown need is alone, though it may share.
+const blindText = "it reserves the whole GPU, as its need is not known; give its measured peak or describe the model"
+
+// blind are the tasks that are alone for want of knowledge, by ID.
+func (r *round) blind() map[string]bool {
+	ids := make(map[string]bool)
+	for i, d := range r.demands {
+		if d.Reserved == memory.Whole && !r.planner.solitary(&r.tasks[i]) {
+			ids[d.Task] = true
+		}
+	}
+	return ids
+}

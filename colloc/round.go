@@ -264,9 +264,14 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 			plan.Placements = append(plan.Placements, placements[i])
 		}
 	}
+	blind := r.blind()
 	for _, reason := range s.Reasons {
 		reason.Partner, reason.Slow = ownID(reason.Partner), ownID(reason.Slow)
-		plan.Notes = append(plan.Notes, Note{Reason: reason, Reliefs: reliefs(&reason), Text: reason.String()})
+		text := reason.String()
+		if blind[reason.ID] {
+			text = strings.Replace(text, "it must not share; lift Alone to change that", blindText, 1)
+		}
+		plan.Notes = append(plan.Notes, Note{Reason: reason, Reliefs: reliefs(&reason), Text: text})
 	}
 	return plan, nil
 }

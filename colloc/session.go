@@ -46,6 +46,9 @@ func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session
 //	err = s.Submit(online.Job{Task: t, Left: profile.Some(2 * time.Hour)})
 //	started, err := s.Decide(ctx, now)
 //
+// What runs on gpus already, foreign tasks too, counts in Tasks and Forecast until Finish is
+// told of its ID.
+//
 // Sets hold as many tasks as the Planner's limits say, four at most. The errors are those
 // of [Planner.Session] and [online.NewScheduler].
 func (p *Planner) Scheduler(gpus []GPU, o *online.SchedulerOptions) (*online.Scheduler, error) {

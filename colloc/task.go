@@ -1,6 +1,7 @@
 package colloc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -152,7 +153,7 @@ func (t *Task) validate(at place) error {
 	check(t.Reserved >= 0 && (t.Reserved <= maxReserved || t.Reserved == memory.Whole), "Reserved", int64(t.Reserved), fmt.Sprintf("0 bytes to %v, or memory.Whole", maxReserved))
 	check(t.Weight >= 0 && t.Weight <= maxWeight, "Weight", t.Weight, fmt.Sprintf("0 to %g", float64(maxWeight)))
 	check(t.MaxSlowdown == 0 || t.MaxSlowdown >= 1, "MaxSlowdown", t.MaxSlowdown, "0 for the default or at least 1")
-	check(t.GPUs >= 0 && t.Width() <= maxGPUs, "GPUs", t.Width(), fmt.Sprintf("0 for what the Profile says, or 1 to %d", maxGPUs))
+	check(t.GPUs >= 0 && t.Width() <= maxGPUs, "GPUs", cmp.Or(t.GPUs, t.Width()), fmt.Sprintf("0 for what the Profile says, or 1 to %d", maxGPUs))
 	check(t.MoveCost >= 0 && t.MoveCost <= packer.MaxMoveCost, "MoveCost", t.MoveCost, fmt.Sprintf("0 to %d", packer.MaxMoveCost))
 	check(t.Home == "" || t.Width() == 1, "Home", t.Home, "nothing for a task of several GPUs: list it as a resident")
 	for _, list := range [...]struct {

@@ -67,7 +67,8 @@ func TestBlindTaskTakesWholeGPU(t *testing.T) {
 	if err := plan.Explain(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"whole GPU", "- unknown", "unknown: print(model) tells no activations", "unknown: its description does not tell what it keeps"} {
+	for _, want := range []string{"whole GPU", "- unknown", "unknown: print(model) tells no activations", "unknown: its description does not tell what it keeps",
+		"unknown runs alone: it reserves the whole GPU, as its need is not known; give its measured peak or describe the model."} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
@@ -93,5 +94,14 @@ func TestBlindResidentsTogether(t *testing.T) {
 				t.Errorf("placed: %+v", pl)
 			}
 		}
+	}
+}
+
+// TestFaultShowsWhatWasGiven: a number out of range is shown as it was given.
+func TestFaultShowsWhatWasGiven(t *testing.T) {
+	negative := seen(t, "negative", 0.2, 0.05, profile.GiB)
+	negative.GPUs = -1
+	if _, err := shared(t).Fit(negative, card(t, "g")); err == nil || !strings.Contains(err.Error(), "GPUs is -1, want 0") {
+		t.Error(err)
 	}
 }

@@ -142,7 +142,11 @@ func (r Reason) String() string {
 	if r.Sharing != 0 {
 		text += ", and it can join none: " + r.limit(r.Sharing)
 	}
-	return text + fmt.Sprintf(". %d more GPU with %v would run it.", max(1, r.GPUs), r.Memory)
+	more := "1 more GPU"
+	if r.GPUs > 1 {
+		more = fmt.Sprintf("%d more GPUs", r.GPUs)
+	}
+	return fmt.Sprintf("%s. %s with %v would run it.", text, more, r.Memory)
 }
 
 // limit explains why sharing is off.

@@ -89,10 +89,10 @@ const (
 	DRAMTraffic
 	FLOPShare
 	TrainableParamCount
-
-	// FeatureCount is the number of features.
-	FeatureCount int = iota
 )
+
+// FeatureCount is the number of features.
+const FeatureCount int = int(TrainableParamCount) + 1
 
 // FeatureInfo describes one feature.
 type FeatureInfo struct {

@@ -303,10 +303,10 @@ const (
 	MPS
 	// MIG cuts the GPU into instances with their own SMs, cache and memory.
 	MIG
-
-	// Mechanisms is the number of mechanisms.
-	Mechanisms int = iota
 )
+
+// Mechanisms is the number of mechanisms.
+const Mechanisms int = int(MIG) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var mechanismNames = []string{"exclusive", "time-slicing", "mps", "mig"}

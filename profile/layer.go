@@ -34,10 +34,10 @@ const (
 	Attention
 	// Recurrent is an RNN, LSTM or GRU.
 	Recurrent
-
-	// LayerKinds is the number of layer kinds.
-	LayerKinds int = iota
 )
+
+// LayerKinds is the number of layer kinds.
+const LayerKinds int = int(Recurrent) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var layerKindNames = []string{

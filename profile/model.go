@@ -19,10 +19,10 @@ const (
 	Recommender
 	// RNN is a recurrent network.
 	RNN
-
-	// Families is the number of families.
-	Families int = iota
 )
+
+// Families is the number of families.
+const Families int = int(RNN) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var familyNames = []string{"unknown", "mlp", "cnn", "transformer", "recommender", "rnn"}

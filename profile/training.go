@@ -21,10 +21,10 @@ const (
 	BF16
 	// FP16 stores and computes in half precision.
 	FP16
-
-	// Precisions is the number of number formats.
-	Precisions int = iota
 )
+
+// Precisions is the number of number formats.
+const Precisions int = int(FP16) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var precisionNames = []string{"fp32", "tf32", "mixed", "bf16", "fp16"}
@@ -61,10 +61,10 @@ const (
 	Adafactor
 	// NoOptimizer is inference: no gradients and no state.
 	NoOptimizer
-
-	// Optimizers is the number of update rules.
-	Optimizers int = iota
 )
+
+// Optimizers is the number of update rules.
+const Optimizers int = int(NoOptimizer) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var optimizerNames = []string{"unknown", "sgd", "momentum", "adam", "adafactor", "none"}
@@ -104,10 +104,10 @@ const (
 	ShardedData
 	// ModelParallel divides the layers themselves (tensor or pipeline).
 	ModelParallel
-
-	// Parallelisms is the number of ways.
-	Parallelisms int = iota
 )
+
+// Parallelisms is the number of ways.
+const Parallelisms int = int(ModelParallel) + 1
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var parallelismNames = []string{"single", "data", "sharded", "model"}

@@ -11,8 +11,11 @@ import (
 // Claims returns what a plan asks of a [Ledger]: one Claim per task and GPU that it
 // places, so that a gang has several, in the order of its placements, with the planned reservation. tasks
 // are those given to [colloc.Planner.Plan]. A task of the plan that is not among them
-// is an error.
+// is an error, and so is no plan.
 func Claims(p *colloc.Plan, tasks []colloc.Task) ([]Claim, error) {
+	if p == nil {
+		return nil, errors.New("ledger: claims: there is no plan; want that of Planner.Plan")
+	}
 	byID := make(map[string]*colloc.Task, len(tasks))
 	for i := range tasks {
 		byID[tasks[i].ID] = &tasks[i]

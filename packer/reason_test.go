@@ -1,0 +1,17 @@
+package packer_test
+
+import (
+	"strings"
+	"testing"
+
+	"example.com/colloc/packer"
+)
+
+// TestReasonCounts: one GPU, two GPUs.
+func TestReasonCounts(t *testing.T) {
+	for n, want := range map[int]string{0: " 1 more GPU with ", 1: " 1 more GPU with ", 2: " 2 more GPUs with "} {
+		if text := (packer.Reason{ID: "a", Code: packer.GPUsTaken, GPUs: n}).String(); !strings.Contains(text, want) {
+			t.Errorf("%d: %s", n, text)
+		}
+	}
+}
