@@ -67,8 +67,10 @@ func TestBlindTaskTakesWholeGPU(t *testing.T) {
 	if err := plan.Explain(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"whole GPU", "- unknown", "unknown: print(model) tells no activations", "unknown: its description does not tell what it keeps",
-		"unknown runs alone: it reserves the whole GPU, as its need is not known; give its measured peak or describe the model."} {
+	for _, want := range []string{
+		"whole GPU", "- unknown", "unknown: print(model) tells no activations", "unknown: its description does not tell what it keeps",
+		"unknown runs alone: it reserves the whole GPU, as its need is not known; give its measured peak or describe the model.",
+	} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
