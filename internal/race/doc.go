@@ -3,7 +3,12 @@
 // compares fewer then. The same test without the detector compares them all.
 package race
 
-import "flag"
+import (
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+)
 
 // Fewer is n, and with the race detector a sixteenth of it, but at least 1.
 func Fewer(n int) int {
@@ -13,11 +18,14 @@ func Fewer(n int) int {
 	return n
 }
 
-// FewerChecks makes the checks of package rapid fewer under the race detector, unless
-// a flag of the command says how many. Call it in TestMain.
-func FewerChecks() error {
+// Run runs the tests of a package from its TestMain, under the race detector with fewer
+// checks of package rapid unless a flag of the command says how many.
+func Run(m *testing.M) {
 	if Enabled {
-		return flag.Set("rapid.checks", "12")
+		if err := flag.Set("rapid.checks", "12"); err != nil {
+			_, _ = fmt.Fprintln(os.Stderr, err)
+			os.Exit(1) //nolint:forbidigo // this is the main function of a test
+		}
 	}
-	return nil
+	m.Run()
 }

@@ -1,17 +1,9 @@
 package interference
 
 import (
-	"fmt"
-	"os"
 	"testing"
 
 	"example.com/colloc/internal/race"
 )
 
-func TestMain(m *testing.M) {
-	if err := race.FewerChecks(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-	m.Run()
-}
+func TestMain(m *testing.M) { race.Run(m) }
