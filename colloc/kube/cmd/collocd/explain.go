@@ -55,12 +55,8 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 
 // loadGroups reads the PodGroups once, if there are any.
 func loadGroups(ctx context.Context, config *rest.Config, client kubernetes.Interface, bound *groups.Store) error {
-	r, served, err := groups.Served(client.Discovery())
-	if err != nil || !served {
-		return err
-	}
-	dynamics, err := dynamicClient(config)
-	if err != nil {
+	dynamics, r, err := groupsClient(config, client)
+	if err != nil || dynamics == nil {
 		return err
 	}
 	list, err := dynamics.Resource(r).List(ctx, metav1.ListOptions{})

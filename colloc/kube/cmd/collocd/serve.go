@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -132,18 +133,25 @@ func watchProfiles(ctx context.Context, config *rest.Config, client kubernetes.I
 
 // watchGroups keeps the PodGroups, if the API server serves any.
 func watchGroups(ctx context.Context, config *rest.Config, client kubernetes.Interface, bound *groups.Store, all *books.Books, wake func()) error {
-	r, served, err := groups.Served(client.Discovery())
-	if err != nil || !served {
-		return err
-	}
-	dynamics, err := dynamicClient(config)
-	if err != nil {
+	dynamics, r, err := groupsClient(config, client)
+	if err != nil || dynamics == nil {
 		return err
 	}
 	return bound.Watch(ctx, dynamics, r, func(namespace, name string) {
 		all.Regroup(namespace, name)
 		wake()
 	})
+}
+
+// groupsClient is one for PodGroups, and the name under which they are served; nil is that
+// none are.
+func groupsClient(config *rest.Config, client kubernetes.Interface) (dynamic.Interface, schema.GroupVersionResource, error) {
+	r, served, err := groups.Served(client.Discovery())
+	if err != nil || !served {
+		return nil, r, err
+	}
+	dynamics, err := dynamicClient(config)
+	return dynamics, r, err
 }
 
 // dynamicClient is one for Profiles, which are JSON.
