@@ -42,10 +42,6 @@ func All() []sim.Policy {
 		Colloc{Budget: profile.Some(0)},
 		Colloc{NoStop: true},
 		Session{},
-		Session{MaxSet: 4},
-		Session{ByLength: true},
-		Session{MaxSet: 4, ByLength: true},
-		Session{NoLearning: true},
 	}
 }
 

@@ -165,11 +165,6 @@ type Session struct {
 	// MaxSlowdown is the most that a task may be slowed down, at least 1; 0
 	// means no limit.
 	MaxSlowdown float64
-	// ByLength lets tasks wait in the order of their predicted lengths, short ones
-	// first; without it the queue is in the order of arrival.
-	ByLength bool
-	// NoLearning ignores what is measured.
-	NoLearning bool
 }
 
 var _ sim.Policy = Session{}
@@ -179,12 +174,6 @@ func (p Session) Name() string {
 	name := "colloc-session"
 	if p.MaxSet > 2 {
 		name += "-" + strconv.Itoa(p.MaxSet)
-	}
-	if p.ByLength {
-		name += "-short"
-	}
-	if p.NoLearning {
-		name += "-fixed"
 	}
 	return name
 }

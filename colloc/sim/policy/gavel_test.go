@@ -64,7 +64,6 @@ func TestGavel(t *testing.T) {
 	}
 	const wrong = 0.2
 	for _, p := range [][2]sim.Policy{
-		{policy.Session{}, policy.Session{NoLearning: true}},
 		{policy.Greedy{}, policy.Greedy{NoLearning: true}},
 		{policy.Gavel{}, policy.Gavel{NoLearning: true}},
 	} {

@@ -103,8 +103,6 @@ func BenchmarkGavel(b *testing.B) {
 					policy.Lucid{},
 					policy.Gavel{},
 					policy.Session{},
-					policy.Session{NoLearning: true},
-					policy.Session{ByLength: true},
 					policy.Session{MaxSet: 3},
 				} {
 					b.Run(fmt.Sprintf("gpu=%s/load=%.1f/error=%v/policy=%s", gpu.table, load, wrong, p.Name()), func(b *testing.B) {

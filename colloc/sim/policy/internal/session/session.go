@@ -22,8 +22,6 @@ type Config struct {
 	Threshold   profile.Opt[float64]
 	Headroom    profile.Opt[float64]
 	MaxSlowdown float64
-	ByLength    bool
-	NoLearning  bool
 }
 
 // New returns the scheduler of one run on the empty cluster that s shows.
@@ -103,9 +101,6 @@ type session struct {
 
 // Observe implements [sim.Learner].
 func (r *session) Observe(o *sim.CoRun) error {
-	if r.NoLearning {
-		return nil
-	}
 	return r.known.Observe(r.model.state, o)
 }
 
@@ -183,9 +178,6 @@ func (r *session) describe(t *sim.TaskView, id string) packer.Task {
 		p.MinSpeed = 1 / r.MaxSlowdown
 	}
 	p.MinSpeed = max(p.MinSpeed, t.Floor)
-	if r.ByLength {
-		p.Weight = weigh(t)
-	}
 	r.held[id] = t
 	if t.Type != "" && len(t.Only) == 0 && !p.Alone && t.GPUs == 1 && t.Floor == 0 {
 		key := kindOf{t.Type, t.Profile, p.Memory}
@@ -200,13 +192,6 @@ func (r *session) describe(t *sim.TaskView, id string) packer.Task {
 	r.tasks[id] = t
 	p.On = slices.Clone(t.Only[:min(1, len(t.Only))]) // of several products packer can ask for one only
 	return p
-}
-
-// weigh falls with length, so that the queue is in that order, but by so little
-// that the packing still looks at throughput. Weights that fall faster, such as
-// 1/√length, made both mean completion times and throughput worse on Gavel's pairs.
-func weigh(t *sim.TaskView) float64 {
-	return 1 + 0.1/(1+t.Length.Hours())
 }
 
 // start places what packer decided; parts of gangs take a seat. What cannot start is
