@@ -203,7 +203,7 @@ func read(r io.Reader, o *Options) (*File, error) {
 	}
 	c := gather.New((*gather.Options)(o))
 	if err := formatTable[format].read(in, c); err != nil {
-		if format != UnknownFormat && !errors.Is(err, ErrOther) && !errors.Is(err, ErrFormat) {
+		if !errors.Is(err, ErrOther) && !errors.Is(err, ErrFormat) {
 			err = fmt.Errorf("%v: %w", format, err)
 		}
 		return nil, err

@@ -76,11 +76,12 @@ func (q *PromQuery) pieces(ask func(start, end time.Time) error) error {
 	case points < 1:
 		return fmt.Errorf("MaxPoints is %d, want 0 or more", q.MaxPoints)
 	}
-	span := step * time.Duration(points-1)
-	if span/step != time.Duration(points-1) {
-		span = q.End.Sub(q.Start) // beyond 292 years
+	length := q.End.Sub(q.Start)
+	if int64(points) > int64(length/step) {
+		return ask(q.Start, q.End)
 	}
-	if n := q.End.Sub(q.Start) / (span + step); n >= maxRequests {
+	span := step * time.Duration(points-1)
+	if n := length / (span + step); n >= maxRequests {
 		return fmt.Errorf("the range takes %d requests, at most %d are sent: choose a longer Step", int64(n)+1, maxRequests)
 	}
 	for start := q.Start; !start.After(q.End); start = start.Add(span + step) {

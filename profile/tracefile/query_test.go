@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -94,7 +95,7 @@ func TestQueryErrors(t *testing.T) {
 		{"no start", func(q *PromQuery) { q.Start = time.Time{} }, "is empty"},
 		{"negative step", func(q *PromQuery) { q.Step = -1 }, "a Step of -1ns"},
 		{"negative points", func(q *PromQuery) { q.MaxPoints = -1 }, "MaxPoints is -1"},
-		{"endless", func(q *PromQuery) { q.End, q.Step = start.AddDate(100, 0, 0), time.Millisecond }, "choose a longer Step"},
+		{"endless", func(q *PromQuery) { q.End, q.Step, q.MaxPoints = start.Add(10_000*time.Second), time.Second, 1 }, "the range takes 10001 requests, at most 10000 are sent: choose a longer Step"},
 	} {
 		q := good
 		c.spoil(&q)
@@ -106,7 +107,7 @@ func TestQueryErrors(t *testing.T) {
 
 func TestQueryPieces(t *testing.T) {
 	start := time.Unix(0, 0)
-	for _, c := range []struct{ seconds, points, want int }{{0, 0, 1}, {10_999, 0, 1}, {11_000, 0, 2}, {9, 1, 10}, {9, 10, 1}, {10, 10, 2}} {
+	for _, c := range []struct{ seconds, points, want int }{{0, 0, 1}, {10_999, 0, 1}, {11_000, 0, 2}, {9, 1, 10}, {9, 10, 1}, {10, 10, 2}, {9999, 1, 10_000}, {9, math.MaxInt, 1}, {9e9, 1e9, 10}} {
 		n := 0
 		last := start.Add(-time.Second)
 		q := PromQuery{BaseURL: "x", Start: start, End: start.Add(time.Duration(c.seconds) * time.Second), Step: time.Second, MaxPoints: c.points}

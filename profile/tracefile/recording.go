@@ -89,23 +89,15 @@ func record(c *gather.Collector, head *recordingHeader, names map[string]recordi
 		return err
 	}
 	s.MIG = false // nvmlx knows what is missing under MIG
-	return pushAsIs(c, s, in.Sample)
-}
-
-// pushAsIs appends a sample that needs no finishing.
-func pushAsIs(c *gather.Collector, s *gather.Source, x profile.Sample) error {
-	if err := checkSample(&x); err != nil {
+	if err := checkSample(&in.Sample); err != nil {
 		c.Warn("%v", err)
 		return nil
 	}
-	window := x.Window
-	r := gather.Row{Sample: x}
-	if x.At.IsZero() {
+	if in.At.IsZero() {
 		c.Warn("a row without time")
 		return nil
 	}
-	r.Window = window
-	return c.Push(s, &r)
+	return c.Push(s, &gather.Row{Sample: in.Sample})
 }
 
 // checkSample refuses what no sample can hold.

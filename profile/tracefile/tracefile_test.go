@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -368,6 +369,9 @@ func TestReadErrors(t *testing.T) {
 			f, err := Read(strings.NewReader(c.text), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) || f != nil {
 				t.Errorf("got %v, %v, want %q", f, err, c.want)
+			}
+			if foreign := errors.Is(err, ErrFormat) || errors.Is(err, ErrOther); foreign && regexp.MustCompile(`^tracefile: \w+: `).MatchString(err.Error()) {
+				t.Errorf("%v: names the format of what is none", err)
 			}
 		})
 	}

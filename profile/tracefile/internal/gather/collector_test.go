@@ -2,13 +2,16 @@ package gather
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -163,6 +166,10 @@ func TestLines(t *testing.T) {
 	})
 	if want := []string{"1:a b", "4:c", "5:d"}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("%q, %v; want %q", got, err, want)
+	}
+	broken := io.MultiReader(strings.NewReader("a\nb\n"), iotest.ErrReader(errors.New("gone")))
+	if err := New(&Options{}).Each(bufio.NewReader(broken), func([]byte) error { return nil }); err == nil || err.Error() != "line 3: gone" {
+		t.Errorf("got %v, want the line that is not there", err)
 	}
 	var words []string
 	for first, rest := Word([]byte(" ,a  bc,d,,")); first != nil; first, rest = Word(rest) {

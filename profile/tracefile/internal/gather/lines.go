@@ -83,5 +83,5 @@ func Word(line []byte) (first, rest []byte) {
 	return line[start:end], line[end:]
 }
 
-// IsGap reports whether a byte stands between words.
-func IsGap(b byte) bool { return b <= ' ' || b == ',' }
+// IsGap reports whether a letter stands between words.
+func IsGap[T byte | rune](b T) bool { return b <= ' ' || b == ',' }

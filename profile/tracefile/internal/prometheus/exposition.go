@@ -146,21 +146,19 @@ func wholeNumber(text []byte) (int64, bool) {
 
 // flush appends the sample of a source if it has any value.
 func (e *exposition) flush(i int) error {
-	p := &e.pending[i]
+	p := e.pending[i]
 	if p.seen == 0 {
 		return nil
 	}
+	e.pending[i] = pendingRow{}
 	if p.stamp != 0 {
 		p.At = time.UnixMilli(p.stamp).UTC()
 	}
 	s := &e.Sources[i]
 	if s.MIG && p.seen&^e.busyBits() == 0 {
-		*p = pendingRow{}
 		return nil // nothing but the utilisation that is dropped
 	}
-	err := e.Push(s, &p.Row)
-	*p = pendingRow{}
-	return err
+	return e.Push(s, &p.Row)
 }
 
 // busyBits are those of the metrics that are dropped for MIG instances.

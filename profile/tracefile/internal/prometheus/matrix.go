@@ -3,6 +3,7 @@ package prometheus
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -228,15 +229,7 @@ func (m *Matrix) series(s *series) error {
 // those of the same millisecond.
 func (m *Matrix) Finish() error {
 	for i, points := range m.points {
-		slices.SortStableFunc(points, func(a, b point) int {
-			switch {
-			case a.millis < b.millis:
-				return -1
-			case a.millis > b.millis:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(points, func(a, b point) int { return cmp.Compare(a.millis, b.millis) })
 		bad := 0
 		for len(points) > 0 {
 			r := gather.Row{}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"example.com/colloc/profile/tracefile/internal/gather"
@@ -18,7 +19,7 @@ func ReadCSV(r *bufio.Reader, c *gather.Collector) error {
 	for _, name := range c.Options.Fields {
 		t.column(name)
 	}
-	if len(t.columns) > 0 && len(t.measures) == 0 {
+	if len(t.columns) > 0 && !slices.ContainsFunc(t.columns, func(c csvColumn) bool { return c.measure.Quantity != gather.Ignored }) {
 		return fmt.Errorf("Options.Fields %q name nothing that is read", c.Options.Fields)
 	}
 	err := c.Each(r, func(line []byte) error {
@@ -43,7 +44,7 @@ const (
 	csvTime
 	csvIndex
 	csvUUID
-	csvName
+	csvProduct
 	csvPID
 	csvProcess
 	csvBus
@@ -52,23 +53,21 @@ const (
 
 type csvTable struct {
 	*gather.Collector
-	columns  []csvColumn
-	measures []int // indices of columns with values
-	cells    [csvRoles][]byte
-	key      []byte
+	columns []csvColumn
+	cells   [csvRoles][]byte
+	key     []byte
 }
 
 type csvColumn struct {
 	role    csvRole
 	measure gather.Measure
-	unit    []byte
 }
 
 // IsCSVHeader recognises a line of column names.
 func IsCSVHeader(line []byte) bool {
 	known := 0
 	for name := range bytes.SplitSeq(line, []byte(",")) {
-		role, m, _ := csvField(string(name))
+		role, m := csvField(string(name))
 		if role != csvValue || m.Quantity != gather.Ignored {
 			known++
 		}
@@ -78,7 +77,7 @@ func IsCSVHeader(line []byte) bool {
 
 func (t *csvTable) header(line []byte) {
 	t.Instead = "a header and no row"
-	t.columns, t.measures = t.columns[:0], t.measures[:0]
+	t.columns = t.columns[:0]
 	for name := range bytes.SplitSeq(line, []byte(",")) {
 		t.column(string(name))
 	}
@@ -106,47 +105,51 @@ func (t *csvTable) onePower(line []byte) {
 }
 
 func (t *csvTable) column(name string) {
-	role, m, unit := csvField(name)
-	t.columns = append(t.columns, csvColumn{role, m, []byte(unit)})
-	if m.Quantity != gather.Ignored {
-		t.measures = append(t.measures, len(t.columns)-1)
-	}
+	role, m := csvField(name)
+	t.columns = append(t.columns, csvColumn{role, m})
 }
 
 // csvField returns what a column of nvidia-smi's queries holds, from a name like
 // "memory.used [MiB]".
-func csvField(name string) (csvRole, gather.Measure, string) {
+func csvField(name string) (csvRole, gather.Measure) {
 	name, unit, _ := strings.Cut(strings.TrimSpace(name), " [")
-	unit = strings.TrimSuffix(unit, "]")
+	role, m := csvName(name)
+	if known, ok := unitOf(strings.TrimSuffix(unit, "]")); ok {
+		m.Unit = known
+	}
+	return role, m
+}
+
+func csvName(name string) (csvRole, gather.Measure) {
 	switch strings.TrimSpace(name) {
 	case "timestamp":
-		return csvTime, gather.Measure{}, ""
+		return csvTime, gather.Measure{}
 	case "index":
-		return csvIndex, gather.Measure{}, ""
+		return csvIndex, gather.Measure{}
 	case "uuid", "gpu_uuid":
-		return csvUUID, gather.Measure{}, ""
+		return csvUUID, gather.Measure{}
 	case "name", "gpu_name":
-		return csvName, gather.Measure{}, ""
+		return csvProduct, gather.Measure{}
 	case "pci.bus_id", "gpu_bus_id":
-		return csvBus, gather.Measure{}, ""
+		return csvBus, gather.Measure{}
 	case "pid":
-		return csvPID, gather.Measure{}, ""
+		return csvPID, gather.Measure{}
 	case "process_name":
-		return csvProcess, gather.Measure{}, ""
+		return csvProcess, gather.Measure{}
 	case "utilization.gpu", "gpu_utilization":
-		return csvValue, gather.GPUBusy.In(gather.Percent), unit
+		return csvValue, gather.GPUBusy.In(gather.Percent)
 	case "utilization.memory", "mem_utilization":
-		return csvValue, gather.MemBusy.In(gather.Percent), unit
+		return csvValue, gather.MemBusy.In(gather.Percent)
 	case "memory.used", "used_memory", "used_gpu_memory", "max_memory_usage":
-		return csvValue, gather.MemUsed.In(gather.Mebi), unit
+		return csvValue, gather.MemUsed.In(gather.Mebi)
 	case "power.draw", "power.draw.average", "power.draw.instant":
-		return csvValue, gather.Power.In(gather.One), unit
+		return csvValue, gather.Power.In(gather.One)
 	case "clocks.sm", "clocks.current.sm":
-		return csvValue, gather.SMClock.In(gather.One), unit
+		return csvValue, gather.SMClock.In(gather.One)
 	case "temperature.gpu":
-		return csvValue, gather.Temperature.In(gather.One), unit
+		return csvValue, gather.Temperature.In(gather.One)
 	}
-	return csvValue, gather.Measure{}, unit
+	return csvValue, gather.Measure{}
 }
 
 func (t *csvTable) row(line []byte) error {
@@ -205,7 +208,7 @@ func (col *csvColumn) put(r *gather.Row, cell []byte) bool {
 		end = len(cell)
 	}
 	m := col.measure
-	if unit := gather.Trim(cell[end:]); len(unit) > 0 && !bytes.Equal(unit, col.unit) {
+	if unit := gather.Trim(cell[end:]); len(unit) > 0 {
 		var ok bool
 		if m.Unit, ok = unitOf(string(unit)); !ok {
 			return false
@@ -236,7 +239,7 @@ func unitOf(name string) (gather.Unit, bool) {
 func (t *csvTable) labels() map[string]string {
 	labels := map[string]string{}
 	for role, name := range [csvRoles]string{
-		csvIndex: gather.LabelGPU, csvUUID: gather.LabelUUID, csvName: gather.LabelName, csvPID: gather.LabelPID, csvProcess: gather.LabelCommand,
+		csvIndex: gather.LabelGPU, csvUUID: gather.LabelUUID, csvProduct: gather.LabelName, csvPID: gather.LabelPID, csvProcess: gather.LabelCommand,
 	} {
 		if cell := t.cells[role]; name != "" && len(cell) > 0 {
 			labels[name] = string(cell[:min(len(cell), gather.MaxKey)])

@@ -80,7 +80,7 @@ func (t *table) header(line []byte) {
 
 // names yields the words of a header.
 func names(header []byte) iter.Seq[[]byte] {
-	return bytes.FieldsFuncSeq(header, func(r rune) bool { return r < 256 && gather.IsGap(byte(r)) })
+	return bytes.FieldsFuncSeq(header, gather.IsGap[rune])
 }
 
 func roleOf(name string) role {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 
 	"example.com/colloc/profile/tracefile/internal/gather"
@@ -160,9 +159,7 @@ func (x *xmlLog) value(path string, value []byte) {
 	default:
 		return
 	}
-	number, unit, _ := strings.Cut(string(value), " ")
-	col := csvColumn{measure: m, unit: []byte(unit)}
-	if !col.put(&x.row, []byte(number)) {
+	if col := (csvColumn{measure: m}); !col.put(&x.row, value) {
 		x.WarnAt(x.Line, "a value that cannot be: %s %q", path, gather.Clip(value))
 	}
 }

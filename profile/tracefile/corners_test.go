@@ -1,0 +1,116 @@
+package tracefile
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/profile"
+)
+
+// TestCSVCorners: rows whose first column is a name in small letters, logs behind one another,
+// units of the header, and the one column of power.
+func TestCSVCorners(t *testing.T) {
+	for name, c := range map[string]struct {
+		text string
+		want []profile.Sample
+	}{
+		"a process first":     {"process_name, pid, used_memory [MiB]\npython, 12, 300 MiB\n", []profile.Sample{{MemUsed: profile.Some(300 * profile.MiB)}}},
+		"two headers":         {"index, utilization.gpu [%]\n0, 5 %\nindex, memory.used [MiB]\n0, 7 MiB\n", []profile.Sample{{GPUBusy: f64(0.05)}, {MemUsed: profile.Some(7 * profile.MiB)}}},
+		"a unit of its own":   {"index, memory.used [GiB]\n0, 2\n0, 3 KiB\n", []profile.Sample{{MemUsed: profile.Some(2 * profile.GiB)}, {MemUsed: profile.Some(3 * profile.KiB)}}},
+		"one column of power": {"power.draw.instant [W], power.draw [W], index\n127 W, 144 W, 0\n127 W, [N/A], 0\n", []profile.Sample{{PowerWatts: f64(144)}, {}}},
+		"a table's last GPU":  {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
+	} {
+		f, err := Read(strings.NewReader(c.text), nil)
+		if err != nil || len(f.Traces) != 1 {
+			t.Errorf("%s: %+v, %v", name, f, err)
+			continue
+		}
+		got := f.Traces[0].Samples
+		for i := range got {
+			got[i].Window = 0
+		}
+		if diff := cmp.Diff(c.want, got, cmpOpts); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestXMLCorners: GPUs without a uuid are told apart by their place in each document, a
+// document without a time has none (and is sorted first), and what cannot be is said.
+func TestXMLCorners(t *testing.T) {
+	const gpus = "<gpu><utilization><gpu_util>10 %</gpu_util></utilization></gpu><gpu><utilization><gpu_util>20 %</gpu_util></utilization></gpu>"
+	f, err := Read(strings.NewReader("<nvidia_smi_log><timestamp>Mon Apr  4 16:11:51 2026</timestamp>"+gpus+"</nvidia_smi_log><nvidia_smi_log>"+gpus+"</nvidia_smi_log>"), &Options{Location: time.UTC})
+	if err != nil || len(f.Traces) != 2 || len(f.Traces[0].Samples) != 2 || !f.Traces[0].Samples[0].At.IsZero() || f.Traces[1].Labels[LabelGPU] != "1" {
+		t.Errorf("got %+v, %v", f, err)
+	}
+	f, err = Read(strings.NewReader("<nvidia_smi_log><timestamp>yesterday</timestamp><gpu><fb_memory_usage><used>-5 MiB</used></fb_memory_usage>"+
+		"<utilization><gpu_util>10 %</gpu_util></utilization></gpu></nvidia_smi_log>"), &Options{Location: time.UTC})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWarnings(t, f, `timestamp "yesterday" is not`, `a value that cannot be: fb_memory_usage/used "-5 MiB"`)
+	if _, err := Read(strings.NewReader("<nvidia_smi_log><gpu>"), nil); err == nil || !strings.Contains(err.Error(), "ends inside gpu") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestReportTime: only the line of the report itself is its time.
+func TestReportTime(t *testing.T) {
+	f, err := Read(strings.NewReader(strings.Replace(reportText, "    Utilization\n", "    Timestamp : never\n    Utilization\n", 1)), &Options{Location: time.UTC})
+	if err != nil || len(f.Warnings) != 0 {
+		t.Errorf("got %v, %v", f, err)
+	}
+}
+
+// TestExpositionCorners: another time begins another sample, whatever the metric; labels may be
+// empty; sources are told apart by their uuid or, without one, by their index.
+func TestExpositionCorners(t *testing.T) {
+	for text, want := range map[string][]int{ // samples of each source
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                     {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                     {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                         {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                              {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":        {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":        {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n": {1},
+	} {
+		f, err := Read(strings.NewReader(text), nil)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		var got []int
+		for _, trace := range f.Traces {
+			got = append(got, len(trace.Samples))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", text, diff)
+		}
+		if trace := f.Traces[0]; strings.Contains(text, "namespace") && trace.Labels[LabelNamespace] != "x" {
+			t.Errorf("%q: labels %v", text, trace.Labels)
+		}
+	}
+}
+
+// TestMatrixCorners: an instant query's vector is read as well, a value that cannot be is said
+// of the whole, and a JSON file with a schema is not taken for an execution trace.
+func TestMatrixCorners(t *testing.T) {
+	f, err := Read(strings.NewReader(`{"status":"success","data":{"resultType":"vector","result":[
+		{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0"},"value":[1700000000,"50"]},
+		{"metric":{"__name__":"DCGM_FI_DEV_MEM_COPY_UTIL","gpu":"0"},"value":[1700000000,"500"]}]}}`), nil)
+	if err != nil || len(f.Traces) != 1 || len(f.Traces[0].Samples) != 1 || f.Traces[0].Samples[0].GPUBusy != f64(0.5) {
+		t.Fatalf("got %+v, %v", f, err)
+	}
+	if len(f.Warnings) != 1 || !strings.HasPrefix(f.Warnings[0].Error(), "1 values that cannot be") {
+		t.Errorf("warnings %v", f.Warnings)
+	}
+	for text, want := range map[string]error{`{"schema": 1, "nodes": []}`: ErrOther, `{"schema": 1, "x": []}`: ErrFormat, `{"x": 1, "nodes": []}`: ErrFormat} {
+		if _, err := Read(strings.NewReader(text), nil); !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", text, err, want)
+		}
+	}
+}
