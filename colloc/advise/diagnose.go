@@ -1,6 +1,7 @@
 package advise
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -101,28 +102,9 @@ func rank(all []Remedy) []Remedy {
 		}
 	}
 	slices.SortStableFunc(kept, func(a, b Remedy) int {
-		switch {
-		case a.step != 0 || b.step != 0:
-			return stepOrder(a.step, b.step)
-		case a.Throughput.Value > b.Throughput.Value:
-			return -1
-		case a.Throughput.Value < b.Throughput.Value:
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(b.urgency, a.urgency), cmp.Compare(b.Throughput.Value, a.Throughput.Value))
 	})
 	return append([]Remedy{}, kept...)
-}
-
-// stepOrder compares steps of the ladder; 0 is none and comes last.
-func stepOrder(a, b int) int {
-	switch {
-	case a == 0:
-		return 1
-	case b == 0:
-		return -1
-	}
-	return a - b
 }
 
 // remedies lists what helps against one bottleneck.

@@ -283,6 +283,9 @@ func TestDiagnoseTooLargeToFit(t *testing.T) {
 					continue
 				}
 				actions, fits, gpus = append(actions, r.Action), append(fits, r.Fits), r.Count
+				if r.Action == advise.Recompute && r.Throughput.Value != 0.75 {
+					t.Errorf("recomputing, where nothing was measured, does %v, want a step longer by a third", r.Throughput)
+				}
 				memory, ok := r.Memory.Get()
 				if !ok || memory.Value <= 0 || profile.Bytes(memory.Value) > r.Reserved {
 					t.Errorf("%v: memory %v, reserved %v", r.Action, r.Memory, r.Reserved)
@@ -308,6 +311,9 @@ func TestDiagnoseAddWorkers(t *testing.T) {
 		d := advise.Diagnose(p, &advise.Options{Planner: planner, CPUs: tt.cpus})
 		r := d.Remedies[0]
 		training, _ := r.Training.Get()
+		if want := fmt.Sprintf("\n1. %v\n", r); !strings.Contains(d.String(), want) {
+			t.Errorf("text has no %q:\n%s", want, d)
+		}
 		if r.Action != advise.AddWorkers || r.Count != tt.workers || training.Workers != tt.workers || r.Throughput.Value != tt.gain {
 			t.Errorf("%d CPUs: got %v, want %d workers and x%v", tt.cpus, r, tt.workers, tt.gain)
 		}

@@ -38,6 +38,17 @@ func TestComputeBoundAtTheThreshold(t *testing.T) {
 	}
 }
 
+// TestUnderusedAtTheThreshold: SMs that are used less than LowSM says are used little.
+func TestUnderusedAtTheThreshold(t *testing.T) {
+	planner := priorPlanner(t)
+	for sm, want := range map[float64]advise.Bottleneck{0.5: 0, 0.49: advise.Underused} {
+		p := diagnosed(t, blocks(4, 1e6, 1e5), profile.Training{BatchSize: 32, Workers: 4}, counters{sm, -1, 0.1, -1, 4 * profile.GiB}, "RTX 3090")
+		if d := advise.Diagnose(p, &advise.Options{Planner: planner}); d.Bottleneck != want {
+			t.Errorf("SMs used by %v: findings %v", sm, d.Findings)
+		}
+	}
+}
+
 // TestBandwidthBoundAtTheThreshold: so is memory bandwidth.
 func TestBandwidthBoundAtTheThreshold(t *testing.T) {
 	planner := priorPlanner(t)

@@ -2,6 +2,7 @@ package advise
 
 import (
 	"fmt"
+	"slices"
 
 	"example.com/colloc/profile"
 )
@@ -17,30 +18,22 @@ func (v *view) ladder() []Remedy {
 		v.warn("how to make the task fit cannot be told: the layers of the model are unknown")
 		return nil
 	}
-	steps := []*Remedy{v.recompute(), v.mixPrecision(), v.recomputeMixed()}
-	fits := false
-	var all []Remedy
-	for i, r := range steps {
-		if r == nil {
-			continue
-		}
-		r.step = i + 1
-		all = append(all, *r)
-		fits = fits || r.Fits
-	}
-	for i, way := range []profile.Parallelism{profile.ShardedData, profile.ModelParallel} {
+	all := collect(v.recompute(), v.mixPrecision(), v.recomputeMixed())
+	fits := slices.ContainsFunc(all, func(r Remedy) bool { return r.Fits })
+	for _, way := range []profile.Parallelism{profile.ShardedData, profile.ModelParallel} {
 		if fits {
 			break
 		}
 		if r := v.spread(way); r != nil {
-			r.step = len(steps) + i + 1
 			all = append(all, *r)
 			fits = r.Fits
 		}
 	}
 	if r := v.shrinkBatch(float64(v.usable)); r != nil {
-		r.step = len(steps) + 3
 		all = append(all, *r)
+	}
+	for i := range all {
+		all[i].urgency = len(all) - i
 	}
 	return all
 }

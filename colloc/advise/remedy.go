@@ -85,7 +85,7 @@ type Remedy struct {
 	Text   string `json:"text"`
 	Source string `json:"source"`
 
-	step int // place on the ladder of a task that does not fit; 0 is none
+	urgency int // on the ladder of a task that does not fit, falling; 0 is none
 }
 
 // Effect is a factor with the range it is expected in. It comes from a rule, not

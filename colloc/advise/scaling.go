@@ -120,25 +120,19 @@ func choose(points []ScalingPoint, minGain float64) ScalingChoice {
 	slices.SortFunc(points, func(a, b ScalingPoint) int { return cmp.Compare(a.GPUs, b.GPUs) })
 	first := points[0]
 	one := first.Throughput / float64(first.GPUs)
-	best, next, gain := first, 0, 0.0
+	var c ScalingChoice
+	best := first
 	for _, p := range points[1:] {
-		gain = (p.Throughput - best.Throughput) / float64(p.GPUs-best.GPUs) / one
-		if gain < minGain {
-			next = p.GPUs
+		if gain := (p.Throughput - best.Throughput) / float64(p.GPUs-best.GPUs) / one; gain < minGain {
+			c.Next, c.NextGain = p.GPUs, gain
 			break
 		}
 		best = p
 	}
-	c := ScalingChoice{
-		GPU: best.GPU, GPUs: best.GPUs, Throughput: best.Throughput,
-		Speedup:    best.Throughput / first.Throughput,
-		Efficiency: best.Throughput / float64(best.GPUs) / one,
-		Cost:       best.Price * float64(best.GPUs) / best.Throughput,
-		Next:       next,
-	}
-	if next > 0 {
-		c.NextGain = gain
-	}
+	c.GPU, c.GPUs, c.Throughput = best.GPU, best.GPUs, best.Throughput
+	c.Speedup = best.Throughput / first.Throughput
+	c.Efficiency = best.Throughput / float64(best.GPUs) / one
+	c.Cost = best.Price * float64(best.GPUs) / best.Throughput
 	return c
 }
 

@@ -49,7 +49,7 @@ func (v *view) addWorkers() *Remedy {
 	if s >= 1 {
 		return nil
 	}
-	w := min(max(1, int(math.Ceil((1-s)/s))), v.o.CPUs)
+	w := min(int(math.Ceil((1-s)/s)), v.o.CPUs)
 	t := v.p.Spec.Training
 	t.Workers = w
 	best := 1 / max(s, (1-s)/float64(w))
@@ -74,7 +74,7 @@ func (v *view) hideWait(wait float64) *Remedy {
 	if t.Workers > 0 {
 		loading = float64(t.Workers)
 	}
-	w := min(max(leastWorkers, int(math.Ceil(loading/rest))), max(v.o.CPUs, 1))
+	w := min(max(leastWorkers, int(math.Ceil(loading/rest))), v.o.CPUs)
 	t.Workers = w
 	best := 1 / max(rest, loading/float64(w))
 	return &Remedy{

@@ -122,7 +122,7 @@ func bestStretches(s *Spot) (stretches, expected float64) {
 		}
 	}
 	for _, n := range [2]float64{math.Floor(y / high), math.Ceil(y / high)} {
-		if e := s.expected(n); n > 1 && e < expected {
+		if e := s.expected(n); e < expected {
 			stretches, expected = n, e
 		}
 	}

@@ -147,6 +147,13 @@ func TestColloc(t *testing.T) {
 	if len(got.Elsewhere) != 1 || got.Elsewhere[0].GPU.Name != "T4" || got.Elsewhere[0].Vector.Or(profile.MedianStepTime, 0) != 0.3 {
 		t.Errorf("elsewhere %+v", got.Elsewhere)
 	}
+	for _, wait := range []float64{0, 1} {
+		bound := whole().Tasks[0]
+		bound.Solo.DataWait = profile.Some(wait)
+		if _, err := bound.Profile(); err != nil {
+			t.Errorf("a wait of %v: %v", wait, err)
+		}
+	}
 	infinite := whole()
 	infinite.Tasks[0].MaxSlowdown = math.Inf(1)
 	if err := Write(io.Discard, infinite); err == nil || !strings.Contains(err.Error(), "1e9 bears any") {
@@ -185,9 +192,9 @@ func TestOldForms(t *testing.T) {
 		check      func(f *File) bool
 	}{
 		{
-			"list", `{"about": "x", "tasks": [{"id": "a", "model_file": "m.txt", "model": {"name": "mine"}, "training": {"batch_size": 2}, "solo": {"gpu": "T4", "gpu_busy": 0.5, "step_time": "5ms"}}]}`,
+			"list", `{"about": "x", "tasks": [{"id": "a", "model_file": "m.txt", "model": {"name": "mine", "architecture": "net"}, "training": {"batch_size": 2}, "solo": {"gpu": "T4", "gpu_busy": 0.5, "step_time": "5ms"}}]}`,
 			func(f *File) bool {
-				return f.About == "x" && f.Tasks[0].Model.Params() == 110 && f.Tasks[0].Model.Name == "mine" && f.Tasks[0].ModelFile == ""
+				return f.About == "x" && f.Tasks[0].Model.Params() == 110 && f.Tasks[0].Model.Name == "mine" && f.Tasks[0].Model.Architecture == "net" && f.Tasks[0].ModelFile == ""
 			},
 		},
 		{
@@ -201,10 +208,10 @@ func TestOldForms(t *testing.T) {
 		{"spec without a name", `{"model": {}, "training": {"batch_size": 2}}`, func(f *File) bool { return f.Tasks[0].ID == "old" }},
 		{
 			"profile of a sweep", `[{"kind": "k", "profile": {"spec": {"training": {"batch_size": 1}}, "gpu": {"name": "T4", "memory_bytes": 17179869184, "sms": 40},
-			"vector": {"version": 2, "features": {"batch": 1, "mean_gpu_busy": 0.5, "peak_memory": 1e9}}}, "solo": {"task": "run-0", "watched_ns": 1000000000, "step_ns": 0, "run_ns": 5000000000}}]`,
+			"vector": {"version": 2, "features": {"batch": 1, "mean_gpu_busy": 0.5, "peak_memory": 1e9}}}, "solo": {"task": "run-0", "watched_ns": 1000000000, "step_ns": 0, "run_ns": 5000000000}}, {"kind": "l", "profile": {"spec": {"training": {"batch_size": 1}}}}]`,
 			func(f *File) bool {
 				s := f.Tasks[0].Solo
-				return f.Tasks[0].ID == "k" && s.GPUBusy == profile.Some(0.5) && s.Spread["peak_memory"] == 1e9 && s.CycleTime.IsZero() && s.RunTime == profile.Some(Duration(5*time.Second))
+				return len(f.Tasks) == 2 && f.Tasks[0].ID == "k" && s.GPUBusy == profile.Some(0.5) && s.Spread["peak_memory"] == 1e9 && s.CycleTime.IsZero() && s.RunTime == profile.Some(Duration(5*time.Second))
 			},
 		},
 	} {
@@ -240,6 +247,8 @@ func TestFaults(t *testing.T) {
 		{"another format", `{"format": "nvmlx-trace", "version": 1, "tasks": []}`, 1, "", "not a task file"},
 		{"no version", `{"format": "colloc-tasks", "tasks": []}`, 1, "", "version is missing"},
 		{"a later version", "{\"format\": \"colloc-tasks\",\n\"version\": 2, \"tasks\": []}", 2, "", "version 2, this program reads 1"},
+		{"neither list nor model", `{}`, 1, "", `want a "tasks" list`},
+		{"a list and a model", `{"model": {}, "tasks": [` + good + `]}`, 1, "", `unknown field "model"`},
 		{"no list", `{"format": "colloc-tasks", "version": 1}`, 1, "", `want a "tasks" list`},
 		{"no tasks", of(""), 2, "", "no tasks"},
 		{"tasks that are no list", `{"tasks": {"id": "a"}}`, 1, "", "no tasks"},
@@ -254,6 +263,9 @@ func TestFaults(t *testing.T) {
 		{"no batch", edit(`"batch_size": 1`, ""), 3, "a", "training.batch_size is 0"},
 		{"an unknown GPU", edit("T4", "Voodoo 2"), 3, "a", `"Voodoo 2" is not in the catalogue`},
 		{"a share in per cent", edit(`"T4"`, `"T4", "gpu_busy": 45`), 3, "a", "gpu_busy is 45"},
+		{"a wait below 0", edit(`"T4"`, `"T4", "data_wait": -0.01`), 3, "a", "data_wait is -0.01"},
+		{"less than no cpus", edit(`"id"`, `"cpus": -1, "id"`), 3, "a", "want 0 or more"},
+		{"a time limit below 0", edit(`"id"`, `"time": "-1s", "id"`), 3, "", ""},
 		{"a wait in per cent", edit(`"T4"`, `"T4", "data_wait": 45`), 3, "a", "data_wait is 45"},
 		{"no such spread", edit(`"T4"`, `"T4", "spread": {"mean_gpu_busy": 0.5}`), 3, "a", "no 95th percentile or peak"},
 		{"a spread out of range", edit(`"T4"`, `"T4", "spread": {"peak_gpu_busy": 5}`), 3, "a", "peak_gpu_busy is 5"},
@@ -296,6 +308,42 @@ func TestFaults(t *testing.T) {
 	}
 }
 
+// opened is a file, and whether it was closed.
+type opened struct {
+	fs.File
+	closed *bool
+}
+
+func (o opened) Close() error {
+	*o.closed = true
+	return o.File.Close()
+}
+
+// A model file fills in what the task does not say, and is closed.
+func TestModelFile(t *testing.T) {
+	const bert = `{"model_type": "bert", "architectures": ["BertForMaskedLM"], "hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16, "vocab_size": 100, "max_position_embeddings": 32}`
+	for stated, want := range map[string]int64{"": 32, `"dataset": {"sample_elements": 7}, `: 7} {
+		closed := false
+		f, err := Read(strings.NewReader(`{"tasks": [{"id": "a", "model_file": "bert.json", `+stated+`"training": {"batch_size": 2}}]}`), &Options{Open: func(name string) (fs.File, error) {
+			file, err := fstest.MapFS{"bert.json": {Data: []byte(bert)}}.Open(name)
+			return opened{file, &closed}, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := f.Tasks[0]
+		if task.Model.Architecture != "bert" || task.Dataset.SampleElements != profile.Some(want) || !closed {
+			t.Errorf("architecture %q, %+v, closed %t", task.Model.Architecture, task.Dataset, closed)
+		}
+	}
+}
+
+func TestGapString(t *testing.T) {
+	if got := (Gap{What: "no model"}).String() + "|" + (Gap{What: "no peak", Get: "run it"}).String(); got != "no model|no peak: run it" {
+		t.Error(got)
+	}
+}
+
 // A file that is not written is as it was.
 func TestWriteFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tasks.json")
@@ -319,6 +367,7 @@ func TestWriteFile(t *testing.T) {
 func TestSniff(t *testing.T) {
 	for text, want := range map[string]bool{
 		`{"about": {"x": [null, {}]}, "tasks": [{"id`:                       true,
+		`{"about": {"x": {"y": 1}, "z": 2}, "tasks": [{"id`:                 true,
 		` {"format": "colloc-tasks", "ver`:                                  true,
 		`{"format": "layers-model", "modelTopology": {}}`:                   false,
 		`{"model": {"name": "x", "layers": [`:                               true,

@@ -62,6 +62,10 @@ func TestBounds(t *testing.T) {
 		code       Code
 	}{
 		{`{"points": [{}, {"x": 1}, {}], "others": [[{}, {}], [{}, {}]]}`, "", ""},
+		{`{"points": [{}, {}, {}], "others": [[` + strings.Repeat("{}, ", 9) + `{}], [{}, {}]]}`, "", ""}, // 20 values
+		{`{"points": [{}, {}, {}], "others": [[` + strings.Repeat("{}, ", 10) + `{}], [{}, {}]]}`, "more than 20 values", TooLarge},
+		{`{"points": [{"x": [1]}, {}, {}, {}]}`, "4 points", TooLarge},
+		{`{"others": 1e999, "points": [{}, {}, {}, {}]}`, "4 points", TooLarge},
 		{`{"points": [{}, {}, {}, {}]}`, "points: 4 points, want at most 3", TooLarge},
 		{`{"POINT\u017f": [{}, {}, {}, {}]}`, "4 points", TooLarge},
 		{`{"points": [{}, {}], "points": [{}, {}]}`, "4 points", TooLarge},
