@@ -47,13 +47,28 @@ const (
 	GangSize
 	// TooFewGPUs: there are not as many GPUs of one type as the task needs.
 	TooFewGPUs
+	// GPUsDown: GPUs that would take the task are out of service.
+	GPUsDown
+	// Kept: the GPUs that would take the task are kept for Partner, a gang that many have
+	// passed.
+	Kept
+	// Behind: the task could start, but Rule lets nobody pass Partner.
+	Behind
+	// ByChoice: the task could start, but not under Rule, by which the rest of the day is
+	// better. Sharing says what the task lacks by it.
+	ByChoice
+	// Undecided: the task may start at the next decision.
+	Undecided
+	// UnknownNeed: the task is alone because nobody knows how much memory it needs. Packer
+	// itself does not say so, as each of its tasks has a reservation.
+	UnknownNeed
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var reasonNames = []string{
 	"none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
 	"memory", "speed", "no-gain", "no-partner", "own-gpu", "wrong-gpu", "incompatible",
-	"gang-size", "too-few-gpus",
+	"gang-size", "too-few-gpus", "gpus-down", "kept", "behind", "by-choice", "undecided", "unknown-need",
 }
 
 // String returns a short name such as "memory".
@@ -88,7 +103,7 @@ type Reason struct {
 	// Code is the limit that binds.
 	Code ReasonCode `json:"code"`
 	// Sharing is, with GPUsTaken, the limit that keeps the task from joining
-	// its best partner.
+	// its best partner, or those of Beside.
 	Sharing ReasonCode `json:"sharing,omitempty"`
 	// Partner is the ID of the best partner: the task or resident with which
 	// sharing comes nearest to being allowed and, where it is allowed, gains
@@ -110,12 +125,22 @@ type Reason struct {
 	// (NoGain) or that of both alone (OwnGPU).
 	Shared float64 `json:"shared,omitempty"`
 	Apart  float64 `json:"apart,omitempty"`
-	// GPUs is how many more GPUs the task needs to run.
+	// GPUs is how many more GPUs the task needs to run, and Free how many would take a gang
+	// now.
 	GPUs int `json:"gpus,omitempty"`
+	Free int `json:"free,omitempty"`
+	// Beside are the IDs of those that run on the GPU that comes nearest to taking the task,
+	// and Rule the order and the limits by which it waits, in words: where tasks come and
+	// go, see online.Scheduler.
+	Beside []string `json:"beside,omitempty"`
+	Rule   string   `json:"rule,omitempty"`
 }
 
 // String explains the reason in a sentence or two.
 func (r Reason) String() string {
+	if r.Placed && r.Code == 0 {
+		return r.ID + " runs."
+	}
 	if r.Placed {
 		return fmt.Sprintf("%s runs alone: %s.", r.ID, r.limit(r.Code))
 	}
@@ -133,25 +158,59 @@ func (r Reason) String() string {
 	case WrongGPU:
 		return r.ID + " waits: no GPU carries all the labels that it asks for. A GPU that does, or fewer labels, would place it."
 	case SpeedLimit:
+		if r.Speed <= 0 {
+			return r.ID + " waits: it runs on none of the GPUs, not even alone."
+		}
 		return fmt.Sprintf("%s waits: even alone it would run at speed %.3g, below its limit %.3g.", r.ID, r.Speed, r.Limit)
 	case Stopped:
 		return r.ID + " waits: packing was cancelled before its turn. More time would help."
+	case GPUsDown:
+		return fmt.Sprintf("%s waits: GPUs on which it could run are out of service. %s in service would do.", r.ID, more(r.GPUs))
+	case Kept:
+		return fmt.Sprintf("%s waits: the GPUs that would take it are kept for %s, which many have passed.", r.ID, r.Partner)
+	case Behind:
+		return fmt.Sprintf("%s waits its turn: it could start, but not before %s (%s).", r.ID, r.Partner, r.Rule)
+	case ByChoice:
+		return fmt.Sprintf("%s waits for a better place: it could start, but %s (%s).", r.ID, r.limit(r.Sharing), r.Rule)
+	case Undecided:
+		return r.ID + " waits for the next decision, at which it may start."
 	default:
 	}
+	return r.taken()
+}
+
+// taken explains GPUsTaken.
+func (r Reason) taken() string {
 	text := r.ID + " waits: every GPU that would take it is taken by work that is worth more"
-	if r.Sharing != 0 {
+	switch {
+	case r.Free > 0:
+		text = fmt.Sprintf("%s waits: %d of the %d GPUs that it needs at once would take it now", r.ID, r.Free, r.Free+r.GPUs)
+		if r.Sharing != 0 {
+			text += ", and another not: " + r.limit(r.Sharing)
+		}
+	case r.Sharing != 0:
 		text += ", and it can join none: " + r.limit(r.Sharing)
 	}
-	more := "1 more GPU"
-	if r.GPUs > 1 {
-		more = fmt.Sprintf("%d more GPUs", r.GPUs)
+	return fmt.Sprintf("%s. %s with %v would run it.", text, more(r.GPUs), r.Memory)
+}
+
+// more is "1 more GPU" or "2 more GPUs".
+func more(n int) string {
+	if n > 1 {
+		return fmt.Sprintf("%d more GPUs", n)
 	}
-	return fmt.Sprintf("%s. %s with %v would run it.", text, more, r.Memory)
+	return "1 more GPU"
 }
 
 // limit explains why sharing is off.
 func (r Reason) limit(code ReasonCode) string {
-	partner := "with " + r.Partner + ", its best partner,"
+	partner := ""
+	switch {
+	case len(r.Beside) > 0:
+		partner = "beside " + strings.Join(r.Beside, " and ")
+	case r.Partner != "":
+		partner = "with " + r.Partner + ", its best partner,"
+	}
 	var b strings.Builder
 	switch code {
 	case MustBeAlone:
@@ -163,13 +222,24 @@ func (r Reason) limit(code ReasonCode) string {
 		return "it and " + r.Partner + " need different numbers of GPUs"
 	case Incompatible:
 		return "it and " + r.Partner + " do not accept each other's labels; Avoid and Only say which"
+	case UnknownNeed:
+		return "it reserves the whole GPU, as its need is not known; give its measured peak or describe the model"
 	case SetFull:
+		if len(r.Beside) > 0 {
+			return partner + " there is no place for one more"
+		}
 		return "sharing is switched off by MaxSet or by the GPU's mechanisms"
 	case MemoryLimit:
 		fmt.Fprintf(&b, "%s it would be %v short of memory; reservations smaller by that much, or a GPU that much larger, would do", partner, r.Short)
 	case SpeedLimit:
+		if r.Speed <= 0 {
+			return partner + " " + r.Slow + " could not run"
+		}
 		fmt.Fprintf(&b, "%s the speed of %s would be %.3g, below its limit %.3g; a limit of %.3g would do", partner, r.Slow, r.Speed, r.Limit, r.Speed)
 	case NoGain:
+		if r.Apart == 0 { // what is too little is a matter of Rule
+			return strings.TrimPrefix(partner+" it would add too little", " ")
+		}
 		fmt.Fprintf(&b, "%s the GPU would do %.3g instead of %.3g", partner, r.Shared, r.Apart)
 	case NoPartner:
 		if r.Partner == "" {

@@ -110,8 +110,8 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
 	if budget == 0 {
-		r := s.plain()
-		o := s.engine.Open(&r)
+		s.rule = s.plain()
+		o := s.engine.Open(&s.rule)
 		s.bypass(o.Passed)
 		return nil, o.Starts
 	}
@@ -138,10 +138,13 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		o := s.engine.Play(&r)
 		c.take(&o, weight)
 	}
+	s.rule = s.rules[best]
 	if c.lost > 0 { // a strict rule may wait for ever
 		r := s.plain()
 		o := s.engine.Play(&r)
-		c.take(&o, weight)
+		if c.take(&o, weight) {
+			s.rule = r
+		}
 	}
 	r := s.rules[best]
 	rest := slices.Concat(s.rules[played:], s.rules[:best], s.rules[best+1:played])
@@ -196,10 +199,6 @@ func (s *Scheduler) Forecast() (mean, last time.Duration) {
 		return 0, 0
 	}
 	s.fillEngine()
-	r := s.rules[0]
-	if s.o.Budget.Or(DefaultBudget) == 0 {
-		r = s.plain()
-	}
-	o := s.engine.Play(&r)
+	o := s.engine.Play(&s.rule)
 	return time.Duration(o.Sum/int64(max(1, o.Ended))) * time.Millisecond, time.Duration(o.Last) * time.Millisecond
 }

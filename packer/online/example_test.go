@@ -210,3 +210,32 @@ func ExampleNewScheduler() {
 	// mlp on gpu0, speed 1.00
 	// <nil>
 }
+
+// Of a task that waits a scheduler says why.
+func ExampleScheduler_Why() {
+	gpus := []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}
+	s, err := online.NewScheduler(gpus, hunger{"bert": 0.1, "vit": 0.1}, packer.Limits{Headroom: profile.Some(0.0)}, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, id := range []string{"bert", "vit"} {
+		err := s.Submit(online.Job{
+			Task: packer.Task{ID: id, Memory: 16 * profile.GiB}, Left: profile.Some(time.Hour),
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+	}
+	if _, err := s.Decide(context.Background(), 0); err != nil {
+		fmt.Println(err)
+		return
+	}
+	r, err := s.Why("vit")
+	fmt.Println(r.Code, r.Sharing, r.Beside, r.Short, err)
+	fmt.Println(r)
+	// Output:
+	// gpus-taken memory [bert] 8 GiB <nil>
+	// vit waits: every GPU that would take it is taken by work that is worth more, and it can join none: beside bert it would be 8 GiB short of memory; reservations smaller by that much, or a GPU that much larger, would do. 1 more GPU with 16 GiB would run it.
+}

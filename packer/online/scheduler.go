@@ -65,6 +65,7 @@ type Scheduler struct {
 	seen    map[int32]profile.Bytes // the largest peak, by kind
 	spare   int                     // kinds that no task has any more
 	rules   []rollout.Rule          // the best one of the last decision first
+	rule    rollout.Rule            // of the last decision: the best one, or plain
 	fault   error
 	schedulerBuffers
 }
@@ -158,7 +159,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 		s.addSlot(&gpus[g], int32(machine))
 	}
 	s.engine.MinGain = limits.MinGain
-	s.rules = rules(s.largest(), o.Without)
+	s.rules, s.rule = rules(s.largest(), o.Without), s.plain()
 	if err := s.SetModel(model); err != nil {
 		return nil, err
 	}

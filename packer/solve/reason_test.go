@@ -2,6 +2,7 @@ package solve
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -115,7 +116,7 @@ func TestReasons(t *testing.T) {
 					want := test.want[i]
 					got.Task, got.Memory, got.Largest = 0, 0, 0
 					got.Shared, got.Apart = roundTo3(got.Shared), roundTo3(got.Apart)
-					if got != want {
+					if !reflect.DeepEqual(got, want) {
 						t.Errorf("%T:\n got %+v\nwant %+v", m, got, want)
 					}
 				}
@@ -130,7 +131,7 @@ func TestReasons(t *testing.T) {
 func roundTo3(x float64) float64 { return float64(int64(x*1000+0.5)) / 1000 }
 
 func TestReasonCodeText(t *testing.T) {
-	for c := packer.NoGPU; c <= packer.OwnGPU; c++ {
+	for c := packer.NoGPU; c <= packer.UnknownNeed; c++ {
 		data, err := json.Marshal(c)
 		if err != nil {
 			t.Fatal(err)
