@@ -290,9 +290,6 @@ func (r *round) try(t int, gpu *GPU, s *scratch) (Alternative, error) {
 	return a, nil
 }
 
-// blindText is why a task of unknown need is alone, though it may share.
-const blindText = "it reserves the whole GPU, as its need is not known; give its measured peak or describe the model"
-
 // blind are the tasks that are alone for want of knowledge, by ID.
 func (r *round) blind() map[string]bool {
 	ids := make(map[string]bool)
@@ -302,4 +299,17 @@ func (r *round) blind() map[string]bool {
 		}
 	}
 	return ids
+}
+
+// untold says of who is alone for want of knowledge that its need is unknown: packer knows
+// only that it must be alone.
+func untold(blind map[string]bool, r *packer.Reason) {
+	if !blind[cmp.Or(r.Partner, r.ID)] {
+		return
+	}
+	for _, code := range []*packer.ReasonCode{&r.Code, &r.Sharing} {
+		if *code == packer.MustBeAlone {
+			*code = packer.UnknownNeed
+		}
+	}
 }

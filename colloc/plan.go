@@ -1,6 +1,7 @@
 package colloc
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -267,12 +268,14 @@ const (
 	OtherLabels
 	// LabelGPU: a GPU must carry the labels that the task asks for.
 	LabelGPU
+	// TellNeed: the task's measured peak, or what its model is, must be told.
+	TellNeed
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var reliefNames = []string{
 	"reserve-less", "larger-gpu", "more-gpus", "allow-slowdown", "allow-sharing", "larger-sets", "accept-less",
-	"other-labels", "label-gpu",
+	"other-labels", "label-gpu", "tell-need",
 }
 
 // String returns a short name such as "reserve-less".
@@ -334,11 +337,9 @@ func lift(r *packer.Reason, code packer.ReasonCode) []Relief {
 		}
 		return []Relief{{Kind: AllowSlowdown, Task: r.Slow, Factor: 1 / r.Speed}}
 	case packer.MustBeAlone:
-		who := r.ID
-		if r.Partner != "" {
-			who = r.Partner
-		}
-		return []Relief{{Kind: AllowSharing, Task: who}}
+		return []Relief{{Kind: AllowSharing, Task: cmp.Or(r.Partner, r.ID)}}
+	case packer.UnknownNeed:
+		return []Relief{{Kind: TellNeed, Task: cmp.Or(r.Partner, r.ID)}}
 	case packer.SetFull:
 		return []Relief{{Kind: LargerSets, Task: r.ID}}
 	case packer.Incompatible:

@@ -267,11 +267,8 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 	blind := r.blind()
 	for _, reason := range s.Reasons {
 		reason.Partner, reason.Slow = ownID(reason.Partner), ownID(reason.Slow)
-		text := reason.String()
-		if blind[reason.ID] {
-			text = strings.Replace(text, "it must not share; lift Alone to change that", blindText, 1)
-		}
-		plan.Notes = append(plan.Notes, Note{Reason: reason, Reliefs: reliefs(&reason), Text: text})
+		untold(blind, &reason)
+		plan.Notes = append(plan.Notes, Note{Reason: reason, Reliefs: reliefs(&reason), Text: reason.String()})
 	}
 	return plan, nil
 }

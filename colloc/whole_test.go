@@ -2,6 +2,7 @@ package colloc_test
 
 import (
 	"bytes"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -63,6 +64,13 @@ func TestBlindTaskTakesWholeGPU(t *testing.T) {
 			t.Errorf("placement %+v", pl)
 		}
 	}
+	told := false
+	for _, n := range plan.Notes {
+		told = told || n.ID == "unknown" && n.Code == packer.UnknownNeed && reflect.DeepEqual(n.Reliefs, []colloc.Relief{{Kind: colloc.TellNeed, Task: "unknown"}})
+	}
+	if !told {
+		t.Errorf("no note says that the need of unknown is not known, and to tell it: %+v", plan.Notes)
+	}
 	var text bytes.Buffer
 	if err := plan.Explain(&text); err != nil {
 		t.Fatal(err)
@@ -75,6 +83,23 @@ func TestBlindTaskTakesWholeGPU(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
 	}
+}
+
+// TestBlindWaits: the need of a task that waits because it must have a GPU to itself is told
+// as unknown, too.
+func TestBlindWaits(t *testing.T) {
+	light := seen(t, "light", 0.2, 0.05, profile.GiB)
+	light.Weight = 2
+	plan, err := shared(t).Plan(t.Context(), []colloc.Task{blind(t, "unknown", 1000), light}, []colloc.GPU{card(t, "g")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range plan.Notes {
+		if n.ID == "unknown" && n.Code == packer.GPUsTaken && n.Sharing == packer.UnknownNeed && strings.Contains(n.Text, "as its need is not known") {
+			return
+		}
+	}
+	t.Errorf("got %+v", plan.Notes)
 }
 
 // TestBlindResidentsTogether: two residents of which nothing is known share a GPU

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,8 +60,8 @@ const (
 	ByChoice
 	// Undecided: the task may start at the next decision.
 	Undecided
-	// UnknownNeed: the task is alone because nobody knows how much memory it needs. Packer
-	// itself does not say so, as each of its tasks has a reservation.
+	// UnknownNeed: the task, or its best partner, is alone because nobody knows how much
+	// memory it needs. A Planner says so; packer itself knows a reservation of each task.
 	UnknownNeed
 )
 
@@ -223,7 +224,7 @@ func (r Reason) limit(code ReasonCode) string {
 	case Incompatible:
 		return "it and " + r.Partner + " do not accept each other's labels; Avoid and Only say which"
 	case UnknownNeed:
-		return "it reserves the whole GPU, as its need is not known; give its measured peak or describe the model"
+		return cmp.Or(r.Partner, "it") + " reserves the whole GPU, as its need is not known; give its measured peak or describe the model"
 	case SetFull:
 		if len(r.Beside) > 0 {
 			return partner + " there is no place for one more"
