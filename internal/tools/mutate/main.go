@@ -3,13 +3,21 @@
 //
 //	go -C internal/tools run ./mutate -n 60 -seed 1 ../../packer
 //
-// All mutants of a package are compiled into one test binary, each behind a switch that an
-// environment variable throws; first each test runs alone, to see which mutants it
+// All mutants of a package are compiled into one test binary, each behind a switch that a
+// file throws, for programs that tests start may have another environment; first each test runs alone, to see which mutants it
 // reaches, then each mutant runs against these tests until one fails. A mutant that no
 // test notices is printed with its change; where FILE of -equivalent lists it, its reason
 // stands there. The same seed draws the same mutants of the same source. With -only FILE it
 // takes the mutants that FILE lists by their keys, whole or in part, such as its own output,
 // instead: a draw changes with all the source, a key with its line alone.
+//
+// A mutant of what starts and ends processes may end all that its user may, or start
+// processes without end: mutate such packages where they see no others and may not have
+// many.
+//
+//	mkdir /sys/fs/cgroup/pids/mutants && echo 600 >/sys/fs/cgroup/pids/mutants/pids.max
+//	echo $$ >/sys/fs/cgroup/pids/mutants/cgroup.procs
+//	unshare --mount --pid --fork --mount-proc --kill-child go -C internal/tools run ./mutate ../../colloc/runner
 package main
 
 import (
@@ -27,12 +35,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
+// Files in the temporary folder, which every process of a test reads.
 const (
-	active  = "MUTANT"         // environment: the mutant that is switched on
-	reached = "MUTANT_REACHED" // environment: a file for the mutants that were reached
+	active  = "active"  // the number of the mutant that is switched on
+	reached = "reached" // takes the numbers of the mutants that were reached, where it is there
 )
 
 func main() {
@@ -95,6 +105,9 @@ func (r *run) all(dir, equivalent string) (int, error) {
 		return 0, err
 	}
 	defer os.RemoveAll(r.temp)
+	if err := os.Chmod(r.temp, 0o711); err != nil { // programs of other users read there
+		return 0, err
+	}
 	if r.mutants, err = r.choose(p); err != nil {
 		return 0, err
 	}
@@ -114,7 +127,10 @@ func (r *run) all(dir, equivalent string) (int, error) {
 	slices.SortStableFunc(r.tests, func(a, b *test) int { return cmp.Compare(a.took, b.took) })
 	killed, excused, survived := 0, 0, 0
 	for _, m := range r.mutants {
-		by := r.kill(m)
+		by, err := r.kill(m)
+		if err != nil {
+			return survived, err
+		}
 		why, known := excuses[m.key(p.path)]
 		switch {
 		case by != "":
@@ -189,7 +205,7 @@ func (r *run) write(p *source) (string, error) {
 		replace[file] = to
 	}
 	to := filepath.Join(r.temp, "zz_switch.go")
-	if err := os.WriteFile(to, []byte("package "+p.name+"\n"+switches), 0o600); err != nil {
+	if err := os.WriteFile(to, fmt.Appendf(nil, "package %s\n%s\nconst swFolder = %q\n", p.name, switches, r.temp+"/"), 0o600); err != nil {
 		return "", err
 	}
 	replace[filepath.Join(p.dir, "zz_switch.go")] = to
@@ -231,18 +247,20 @@ func (r *run) compile(dir, overlay string) error {
 // baseline runs each test alone and without a mutant.
 func (r *run) baseline() error {
 	kept := r.tests[:0]
+	file := filepath.Join(r.temp, reached)
 	for _, t := range r.tests {
-		file := filepath.Join(r.temp, "reached")
-		_ = os.Remove(file)
+		if err := errors.Join(r.activate(0), os.WriteFile(file, nil, 0o600), os.Chmod(file, 0o666)); err != nil {
+			return err
+		}
 		begun := time.Now()
-		if out, err := t.run(r.limit, active+"=0", reached+"="+file); err != nil {
+		if out, err := t.run(r.limit); err != nil {
 			// Switches allocate, and inlining ends at them.
 			fmt.Printf("left out  %s, which fails with switches alone: %v: %.200s\n", t.name, err, bytes.TrimSpace(out))
 			continue
 		}
 		t.took, t.reaches = time.Since(begun), make(map[int]bool)
 		data, err := os.ReadFile(file)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err != nil {
 			return err
 		}
 		for id := range strings.FieldsSeq(string(data)) {
@@ -255,28 +273,39 @@ func (r *run) baseline() error {
 		}
 	}
 	r.tests = kept
-	return nil
+	return os.Remove(file)
+}
+
+// activate switches a mutant on.
+func (r *run) activate(id int) error {
+	file := filepath.Join(r.temp, active)
+	return errors.Join(os.WriteFile(file, []byte(strconv.Itoa(id)), 0o600), os.Chmod(file, 0o644))
 }
 
 // kill returns the first test, quickest first, that notices the mutant, or "".
-func (r *run) kill(m *mutant) string {
+func (r *run) kill(m *mutant) (string, error) {
+	if err := r.activate(m.id); err != nil {
+		return "", err
+	}
 	for _, t := range r.tests {
 		if !t.reaches[m.id] {
 			continue
 		}
-		if _, err := t.run(10*t.took+10*time.Second, active+"="+strconv.Itoa(m.id)); err != nil {
-			return t.name
+		if _, err := t.run(10*t.took + 10*time.Second); err != nil {
+			return t.name, nil
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // run runs the test alone; it fails, too, where it takes longer than limit.
-func (t *test) run(limit time.Duration, env ...string) ([]byte, error) {
+func (t *test) run(limit time.Duration) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, t.binary, "-test.run", "^"+t.name+"$", "-test.failfast", "-test.timeout", limit.String())
-	c.Dir, c.Env, c.WaitDelay = t.dir, append(os.Environ(), env...), 5*time.Second
+	c.Dir, c.WaitDelay = t.dir, 5*time.Second
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}                              // kill(0) of a mutant ends the test alone
+	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) } // and what it started
 	return c.CombinedOutput()
 }
 

@@ -31,7 +31,11 @@ func TestFixture(t *testing.T) {
 	}
 	var noticed, survived []string
 	for _, m := range all {
-		if r.kill(m) != "" {
+		by, err := r.kill(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if by != "" {
 			noticed = append(noticed, m.what+": "+m.node)
 		} else {
 			survived = append(survived, m.what+": "+m.node)

@@ -12,13 +12,16 @@ type swOrdered interface {
 	~int | ~int8 | ~int16 | ~int32 | ~int64 | ~uint | ~uint8 | ~uint16 | ~uint32 | ~uint64 | ~uintptr | ~float32 | ~float64
 }
 
-var swActive, _ = swconv.Atoi(swos.Getenv("MUTANT"))
-var swFile = swos.Getenv("MUTANT_REACHED")
+var swActive = func() int {
+	text, _ := swos.ReadFile(swFolder + "active")
+	id, _ := swconv.Atoi(string(text))
+	return id
+}()
 var swSeen [1 << 14]swatomic.Bool
 
 func sw(id int) bool {
-	if swFile != "" && !swSeen[id].Swap(true) {
-		f, err := swos.OpenFile(swFile, swos.O_APPEND|swos.O_CREATE|swos.O_WRONLY, 0o600)
+	if swActive == 0 && !swSeen[id].Swap(true) {
+		f, err := swos.OpenFile(swFolder+"reached", swos.O_APPEND|swos.O_WRONLY, 0)
 		if err == nil {
 			f.WriteString(swconv.Itoa(id) + "\n")
 			f.Close()
