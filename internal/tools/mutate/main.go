@@ -223,7 +223,7 @@ func (r *run) compile(dir, overlay string) error {
 	if err != nil {
 		return err
 	}
-	binary := filepath.Join(r.temp, fmt.Sprintf("test%d", len(r.tests)))
+	binary := filepath.Join(r.temp, fmt.Sprintf("%d.test", len(r.tests))) // by its ending internal/testbed knows a test
 	build := exec.Command("go", "test", "-c", "-vet=off", "-overlay", overlay, "-o", binary, ".")
 	build.Dir = dir
 	if out, err := build.CombinedOutput(); err != nil {
