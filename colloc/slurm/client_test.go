@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,38 @@ func TestCancel(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"scancel 3 4", "scontrol release 5"}, f.commands()); diff != "" {
 		t.Errorf("commands (-want +got):\n%s", diff)
+	}
+}
+
+// TestWithdraw takes jobs out of the queue: only what still waits, held by that, is
+// cancelled, and what will wait on is let go again.
+func TestWithdraw(t *testing.T) {
+	f := &fake{answers: map[string][]Output{
+		"scontrol hold":    {{}},
+		"scontrol hold 14": {{Stderr: []byte("Invalid job id specified\n"), Code: 1}},
+		"scontrol release": {{}},
+		"scancel":          {{}},
+		"squeue": {prints(`{"jobs": [
+			{"job_id": 11, "job_state": "PENDING", "state_reason": "JobHeldUser"},
+			{"job_id": 12, "job_state": "RUNNING", "state_reason": "None"},
+			{"job_id": 13, "job_state": "COMPLETED", "state_reason": "JobHeldUser"},
+			{"job_id": 15, "job_state": "PENDING", "state_reason": "JobHeldUser"}]}`)},
+	}}
+	c := NewClient(Config{Runner: f})
+	gone, err := c.Withdraw(t.Context(), 11, 12, 13, 14)
+	if diff := cmp.Diff([]site.JobID{11}, gone); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	lines := f.commands()
+	if want := []string{"scontrol hold 11", "scontrol hold 12", "scontrol hold 13", "scontrol hold 14", "scontrol release 12", "scancel 11"}; !slices.Equal(want, slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "squeue") })) {
+		t.Errorf("ran %q, want %q", lines, want)
+	}
+	f.ran = nil
+	if gone, err := c.Withdraw(t.Context(), 14); err != nil || len(gone) > 0 || len(f.ran) != 1 {
+		t.Errorf("%v, %v, %q; want nothing and no further question where Slurm knows no job", gone, err, f.commands())
+	}
+	if _, err := c.Withdraw(t.Context(), 0); err == nil {
+		t.Error("job 0 is withdrawn")
 	}
 }
 

@@ -36,6 +36,10 @@ func (d *restd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	key := r.Method + " " + r.URL.Path
 	body, _ := io.ReadAll(r.Body)
 	d.seen, d.bodies, d.headers = append(d.seen, key), append(d.bodies, string(body)), append(d.headers, r.Header)
+	if r.Method == http.MethodPost && r.Header.Get("Content-Type") != "application/json" {
+		w.WriteHeader(http.StatusUnsupportedMediaType)
+		return
+	}
 	if to := d.answers["redirect "+key]; to != "" {
 		http.Redirect(w, r, to, http.StatusTemporaryRedirect)
 		return
@@ -53,7 +57,9 @@ func TestREST(t *testing.T) {
 		"GET /slurm/v0.0.38/partitions":  `{"partitions": [{"name": "main", "flags": ["default"], "state": "UP", "max_time_limit": 2880, "maximum_nodes_per_job": 4}, {"name": "old", "state": "DOWN", "max_time_limit": null}]}`,
 		"POST /slurm/v0.0.38/job/submit": `{"errors": [{"error_code": 2042, "error": "Job held"}], "job_id": 12}`,
 		"DELETE /slurm/v0.0.38/job/3":    `{"errors": []}`,
-	}}
+		"DELETE /slurm/v0.0.38/job/4":    `{"errors": [{"error_code": 2017, "error": "Invalid job id specified"}]}`,
+		"DELETE /slurm/v0.0.38/job/5":    `{"errors": [{"error_code": 2002, "error": "Access/permission denied"}]}`,
+	}, status: map[string]int{"DELETE /slurm/v0.0.38/job/4": http.StatusInternalServerError, "DELETE /slurm/v0.0.38/job/5": http.StatusInternalServerError}}
 	socket := filepath.Join(t.TempDir(), "s")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {
@@ -78,8 +84,11 @@ func TestREST(t *testing.T) {
 	if id, err := c.Submit(t.Context(), job, &SubmitOptions{Hold: true}); err != nil || id != 12 {
 		t.Errorf("job %d, %v; want 12", id, err)
 	}
-	if err := c.Cancel(t.Context(), 3); err != nil {
+	if err := c.Cancel(t.Context(), 4, 3); err != nil { // one that is gone is cancelled
 		t.Error(err)
+	}
+	if err := c.Cancel(t.Context(), 5, 3); !errors.Is(err, site.ErrPermission) {
+		t.Errorf("a job of somebody else: got %v, want ErrPermission", err)
 	}
 	var sent struct {
 		Script string
@@ -120,6 +129,10 @@ func TestRESTLater(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("as much as there is: %v (-want +got):\n%s", err, diff)
+	}
+	got, err = r.fields(&script.Request{}, nil) // 0 would be no limit, or a job that may take no memory
+	if diff := cmp.Diff(jobFields{"current_working_directory": "/", "environment": []string{"PATH=" + searchPath}}, got); err != nil || diff != "" {
+		t.Errorf("nothing said: %v (-want +got):\n%s", err, diff)
 	}
 	if _, err := r.fields(&script.Request{Warn: time.Minute}, nil); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("a signal: got %v, want ErrUnsupported", err)

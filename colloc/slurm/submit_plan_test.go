@@ -132,6 +132,10 @@ func TestPlace(t *testing.T) {
 func TestPlaceMPS(t *testing.T) {
 	d := site.Device{Node: "n", Share: "mps", Shares: 100, Up: true}
 	p := colloc.Placement{GPU: "n/0", Mechanism: profile.MPS, Members: members(28*profile.GiB, 2*profile.GiB)}
+	placed, err := Place(&colloc.Plan{Placements: []colloc.Placement{p}}, []site.Device{d}, nil)
+	if err != nil || placed[0].Request.Gres[0].Count != 50 || placed[1].Request.Gres[0].Count != 50 {
+		t.Errorf("%v, %v; want half of the multiprocessors for each where nobody says what they need", placed, err)
+	}
 	for _, tt := range []struct {
 		name string
 		busy map[string]float64

@@ -81,6 +81,33 @@ func TestWatchAccounts(t *testing.T) {
 	}
 }
 
+// TestEnded asks for jobs that the controller does not list any more.
+func TestEnded(t *testing.T) {
+	f := &fake{answers: map[string][]Output{
+		"sacct --json --jobs=12,13": {prints(`{"jobs": [{"job_id": 12, "state": {"current": "FAILED"}, "exit_code": {"return_code": 4}}]}`)},
+	}}
+	c := NewClient(Config{Runner: f})
+	if jobs := c.Ended(t.Context(), 12, 13); jobs[0].State != site.Failed || jobs[0].Exit != 4 || jobs[1].ID != 13 || jobs[1].State != site.Forgotten {
+		t.Errorf("got %+v, want job 12 that failed with 4 and job 13 of which the accounts know nothing", jobs)
+	}
+}
+
+// TestWatchSlowly polls once a minute where that is asked, though the slowest is half of it.
+func TestWatchSlowly(t *testing.T) {
+	f := &fake{answers: map[string][]Output{"squeue": {queue("1 RUNNING g1"), down, down, queue("1 COMPLETED g1")}}}
+	var waits []time.Duration
+	o := &WatchOptions{Every: time.Minute, Jobs: []site.JobID{1}, Wait: func(_ context.Context, d time.Duration) error {
+		waits = append(waits, d)
+		return nil
+	}}
+	if jobs, err := NewClient(Config{Runner: f}).Wait(t.Context(), o, 1); err != nil || len(jobs) != 1 {
+		t.Errorf("got %v, %v; want the job", jobs, err)
+	}
+	if want := []time.Duration{time.Minute, time.Minute, time.Minute}; !slices.Equal(want, waits) {
+		t.Errorf("waits %v, want %v", waits, want)
+	}
+}
+
 // TestWaitArray checks that Wait answers for every element of a job array, of
 // which only the last has the array's own number.
 func TestWaitArray(t *testing.T) {

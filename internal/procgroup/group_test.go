@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"syscall"
 
 	"example.com/colloc/internal/procgroup"
 )
@@ -34,4 +35,30 @@ func ExampleKill() {
 	// Output:
 	// started
 	// closed: true - ended: signal: killed
+}
+
+// Signal reaches the child of the shell, too, which ends then and closes the pipe.
+func ExampleSignal() {
+	cmd := exec.Command("sh", "-c", `trap "" TERM; (trap - TERM; exec sleep 1000) & echo started; wait; echo over`)
+	procgroup.Own(cmd)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	if err := cmd.Start(); err != nil {
+		fmt.Println(err)
+		return
+	}
+	r := bufio.NewReader(out)
+	line, _ := r.ReadString('\n')
+	fmt.Print(line)
+	procgroup.Signal(cmd, syscall.SIGTERM)
+	text, err := io.ReadAll(r)
+	fmt.Print(string(text))
+	fmt.Println("closed:", err == nil, "- ended:", cmd.Wait() == nil)
+	// Output:
+	// started
+	// over
+	// closed: true - ended: true
 }

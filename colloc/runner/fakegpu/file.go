@@ -73,9 +73,6 @@ func parse(text []byte) ([]gpu, error) {
 				return
 			}
 			n, err := profile.ParseBytes(value)
-			if err == nil && n < 0 {
-				err = errors.New("want 0 or more")
-			}
 			if err != nil {
 				errs = append(errs, fmt.Errorf("gpus[%d].%s: %w", i, field, err))
 			}

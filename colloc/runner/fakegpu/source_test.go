@@ -51,6 +51,8 @@ func TestDevices(t *testing.T) {
 func TestFaults(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"empty", " ", "line 1: the file is empty"},
+		{"below", "{\n\"gpus\": [\n{\"name\": 5}]}", "line 3: "},
+		{"no memory", `{"gpus": [{"name": "A100", "memory": "0"}]}`, "gpus[0].memory: 0 B, want more than 0"},
 		{"cut", "{\n", "the file ends in the middle"},
 		{"list", `[]`, "this is of kind array"},
 		{"number", `{"gpus": [{"name": 5}]}`, "name is of kind number"},
@@ -108,11 +110,25 @@ func TestAllocate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	other, err := s.Read(t.Context(), "a", nvmlx.FieldMemUsed|nvmlx.FieldPower)
+	if err != nil || !errors.Is(other.Missing.Why(nvmlx.FieldPower), nvmlx.ErrNotSupported) {
+		t.Errorf("power is %+v, %v; want ErrNotSupported", other, err)
+	}
 	if got, want := used(), 7*profile.GiB; got != want {
 		t.Errorf("%v in use, want %v", got, want)
 	}
 	if _, err := Allocate(4 * profile.GiB); !errors.Is(err, ErrOutOfMemory) {
 		t.Errorf("error is %v, want ErrOutOfMemory", err)
+	}
+	rest, err := Allocate(3 * profile.GiB)
+	if err != nil {
+		t.Errorf("all that is left: %v", err)
+	} else if err := rest(); err != nil {
+		t.Error(err)
+	}
+	write(t, filepath.Join(s.uses, "a", "0.1"), "1073741824\n") // a process that died
+	if got, want := used(), 7*profile.GiB; got != want {
+		t.Errorf("%v in use after another process died, want %v", got, want)
 	}
 	processes, err := s.Processes(context.Background(), "a")
 	want := []nvmlx.Process{
@@ -172,8 +188,81 @@ func TestAllocateEach(t *testing.T) {
 }
 
 func TestAllocateOutside(t *testing.T) {
-	t.Setenv(envFile, "")
-	if _, err := Allocate(1); err == nil || errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("error is %v, want one about the environment", err)
+	s, _ := open(t, `{"gpus": [{"name": "A100", "id": "a", "foreign": "0"}]}`)
+	env := map[string]string{envVisible: "a"}
+	for _, v := range s.Env() {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	for missing := range env {
+		for name, value := range env {
+			t.Setenv(name, value)
+		}
+		t.Setenv(missing, "")
+		if _, err := Allocate(1); err == nil || errors.Is(err, ErrOutOfMemory) || !strings.Contains(err.Error(), "start the process with Source.Env") {
+			t.Errorf("without %s: error is %v, want one about the environment", missing, err)
+		}
+		t.Setenv(missing, env[missing])
+	}
+	free, err := Allocate(0)
+	if err != nil {
+		t.Fatalf("nothing: %v", err)
+	}
+	if _, err := Allocate(-1); err == nil {
+		t.Error("less than nothing is allocated")
+	}
+	if err := free(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestRelative: what a process is told is right in its own folder, too.
+func TestRelative(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "gpus.json", `{"gpus": [{"name": "A100"}]}`)
+	s, err := Open("gpus.json", "uses")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range s.Env() {
+		if _, path, _ := strings.Cut(v, "="); !filepath.IsAbs(path) {
+			t.Errorf("%s is relative", v)
+		}
+	}
+}
+
+// TestShare: after it all users may write where claims are made, before it nobody else.
+func TestShare(t *testing.T) {
+	s, _ := open(t, `{"gpus": [{"name": "A100", "id": "a"}, {"name": "A100", "id": "b"}]}`)
+	for _, v := range s.Env() {
+		name, value, _ := strings.Cut(v, "=")
+		t.Setenv(name, value)
+	}
+	for id, want := range map[string]os.FileMode{"a": 0, "b": 0o022} {
+		if want != 0 {
+			if err := s.Share(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Setenv(envVisible, id)
+		free, err := Allocate(profile.GiB)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"", lockName} {
+			info, err := os.Stat(filepath.Join(s.uses, id, name))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := info.Mode().Perm() & 0o022; got != want {
+				t.Errorf("%s may be written by others: %v, want %v", filepath.Join(id, name), got, want)
+			}
+		}
+		if err := free(); err != nil {
+			t.Error(err)
+		}
+		if err := os.Chmod(s.uses, 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

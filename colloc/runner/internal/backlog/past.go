@@ -171,12 +171,12 @@ func (s *Store) page(before []byte) (records []queue.Record, last []byte, err er
 			if past == nil {
 				return nil
 			}
+			var key, value []byte
 			c := past.Cursor()
-			key, value := c.Last()
-			if before != nil {
-				if at, _ := c.Seek(before); at != nil {
-					key, value = c.Prev()
-				}
+			if at, _ := c.Seek(before); before == nil || at == nil {
+				key, value = c.Last() // all are below
+			} else {
+				key, value = c.Prev()
 			}
 			for size := 0; key != nil && len(records) < pageRecords && size < pageBytes; key, value = c.Prev() {
 				var r queue.Record

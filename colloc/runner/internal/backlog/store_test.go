@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -8,9 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
 
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/profile"
@@ -204,6 +207,75 @@ func TestOnePage(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestOtherFormat: a queue that another version wrote is an error, and stays as it is.
+func TestOtherFormat(t *testing.T) {
+	dir := t.TempDir()
+	s, _ := open(t, dir)
+	err := s.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyFormat, []byte("colloc-queue 9")) })
+	if err := errors.Join(err, s.Close()); err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.ReadFile(filepath.Join(dir, File))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _, err = Open(dir, false)
+	var corrupt *CorruptError
+	if s != nil || err == nil || errors.As(err, &corrupt) || !strings.Contains(err.Error(), `"colloc-queue 9"`) {
+		t.Errorf("%v, want an error that names the format", err)
+	}
+	if after, err := os.ReadFile(filepath.Join(dir, File)); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the file has changed: %v", err)
+	}
+}
+
+// TestHistoryPages: a history of more than a page is given whole, from any number on, and as
+// far as it is asked for; a record that cannot be read is an error, and so is taking it back.
+func TestHistoryPages(t *testing.T) {
+	const tasks = 2*pageRecords + 3
+	s, _ := open(t, t.TempDir())
+	var entries []*Entry
+	for n := 1; n <= tasks; n++ {
+		entries = append(entries, &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: strconv.Itoa(n)}, Number: n, State: queue.Succeeded}}})
+	}
+	if err := errors.Join(s.Put(entries), s.Archive(entries, tasks)); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ upTo, most, first, last int }{
+		{0, tasks, tasks, 1}, {tasks, tasks, tasks - 1, 1}, {2, tasks, 1, 1}, {pageRecords + 1, tasks, pageRecords, 1}, {tasks + 5, 2, tasks, tasks - 1},
+	} {
+		var got []int
+		if err := s.History(tt.upTo, func(r queue.Record) bool { got = append(got, r.Number); return len(got) < tt.most }); err != nil {
+			t.Fatal(err)
+		}
+		var want []int
+		for n := tt.first; n >= tt.last; n-- {
+			want = append(want, n)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("below %d: %d records, %v first, want those from %d to %d", tt.upTo, len(got), got[:min(3, len(got))], tt.first, tt.last)
+		}
+	}
+	calls := 0
+	if err := s.History(1, func(queue.Record) bool { calls++; return true }); err != nil || calls > 0 {
+		t.Errorf("%d records below the first, %v", calls, err)
+	}
+	err := s.update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketPast).Put(numberKey(3), []byte("rubbish")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var damage *damageError
+	if err := s.History(0, func(queue.Record) bool { return true }); !errors.As(err, &damage) {
+		t.Errorf("a record that cannot be read: %v", err)
+	}
+	if back, err := s.Recall("2", "3"); !errors.As(err, &damage) || back != nil || s.Past.total() != tasks || !s.Has("2") {
+		t.Errorf("%d tasks are taken back with one that cannot be read, %v", len(back), err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"example.com/colloc/colloc/runner/queue"
 )
@@ -41,4 +42,24 @@ func TestBox(t *testing.T) {
 	if relieved == 0 {
 		t.Error("nobody was told that nothing waits")
 	}
+}
+
+// TestIdle lets a box wait between its events: each arrives as soon as it is there, also
+// where the one before was of the same task.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got, relieved := 0, 0
+		d := New(func(queue.Event) { got++ }, func() { relieved++ })
+		for n := range 3 {
+			if synctest.Wait(); got != n || relieved != n {
+				t.Errorf("%d events arrived, %d times nothing was left, want %d", got, relieved, n)
+			}
+			d.Push([]queue.Event{{Kind: queue.EventProgress, Record: queue.Record{Task: queue.Task{ID: "a"}}}})
+		}
+		synctest.Wait()
+		d.Close()
+		if got != 3 {
+			t.Errorf("%d events arrived, want 3", got)
+		}
+	})
 }

@@ -23,7 +23,7 @@ func (p Patterns) Line(path string, step func(line []byte) (int64, bool)) (line 
 	lines := bytes.FieldsFunc(tail, func(r rune) bool { return r == '\n' || r == '\r' })
 	for i, pattern := range p {
 		for at, text := range slices.Backward(lines) {
-			if pattern.Match(text) && !survived(lines, at, pattern.Match, step) {
+			if pattern.Match(text) && !survived(lines, at, step) {
 				return clean(text), i == len(p)-1
 			}
 		}
@@ -31,10 +31,10 @@ func (p Patterns) Line(path string, step func(line []byte) (int64, bool)) (line 
 	return "", false
 }
 
-// survived reports whether a program went on after a line: it took further steps,
-// or another exception ended it, which began after the line and not while the one
-// that the line tells of was handled.
-func survived(lines [][]byte, at int, tells func([]byte) bool, step func([]byte) (int64, bool)) bool {
+// survived reports whether a program went on after a line, the last that tells of lack of
+// memory or one before: it took further steps, or another exception ended it, which began
+// after the line and not while the one that the line tells of was handled.
+func survived(lines [][]byte, at int, step func([]byte) (int64, bool)) bool {
 	if inTraceback(lines[:at]) && bytes.HasPrefix(lines[at], []byte("[rank")) {
 		return false // of several processes one ended so; others may take a step before they are ended
 	}
@@ -49,15 +49,8 @@ func survived(lines [][]byte, at int, tells func([]byte) bool, step func([]byte)
 			return true
 		}
 	}
-	if inTraceback(lines[:at]) {
-		return false // launchers and other processes report their own after it
-	}
-	for i := at + 1; i < len(lines); i++ {
-		if traceback(lines[i]) && !tells(lines[end(lines, i)]) {
-			return true
-		}
-	}
-	return false
+	// Launchers and other processes report their own after one that ended so.
+	return !inTraceback(lines[:at]) && slices.ContainsFunc(lines[at+1:], traceback)
 }
 
 // traceback reports whether a line begins the trace of a Python exception.
@@ -77,13 +70,6 @@ func inTraceback(lines [][]byte) bool {
 		}
 	}
 	return false
-}
-
-// end is the line with the exception of a trace that begins at i.
-func end(lines [][]byte, i int) int {
-	for i++; i < len(lines)-1 && bytes.HasPrefix(unranked(lines[i]), []byte(" ")); i++ {
-	}
-	return min(i, len(lines)-1)
 }
 
 // unranked takes off what launchers put in front of lines, such as "[rank0]: ".

@@ -4,10 +4,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"strings"
 	"testing"
 
 	"example.com/colloc/colloc/runner/internal/progress"
+	"example.com/colloc/profile"
 )
 
 const (
@@ -54,8 +56,11 @@ func TestLine(t *testing.T) {
 		{"of one of several processes", "[rank0]: " + strings.ReplaceAll(strings.TrimSpace(lacked), "\n", "\n[rank0]: ") + "\nstep 8\n", "[rank0]: torch.OutOfMemoryError: CUDA out of memory.", false},
 		{"another exception of the same", "WARNING: CUDA out of memory, retrying\n" + lacked, "torch.OutOfMemoryError: CUDA out of memory.", false},
 		{"survived with its trace", lacked + "step 9\nstep 10\n" + key, "", false},
+		{"survived before a trace that is cut", "WARNING: CUDA out of memory\n" + key[:len(key)/2], "", false},
+		{"at the end of much", strings.Repeat("x\n", outputTail) + lacked, "torch.OutOfMemoryError: CUDA out of memory.", false},
 		{"long ago", "CUDA out of memory\n" + strings.Repeat("x", outputTail), "", false},
 	}
+	open := filesOpen(t)
 	patterns := New([]*regexp.Regexp{regexp.MustCompile("no room left"), nil})
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -67,5 +72,42 @@ func TestLine(t *testing.T) {
 				t.Errorf("got %q, %v, want %q, %v", got, vague, test.want, test.vague)
 			}
 		})
+	}
+	if now := filesOpen(t); now > open {
+		t.Errorf("%d files are open, and %d were", now, open)
+	}
+	if line, _ := patterns.Line(filepath.Join(t.TempDir(), "none"), steps(t)); line != "" {
+		t.Errorf("of no output there is %q", line)
+	}
+}
+
+// filesOpen is how many files this process has open; collecting garbage, which could
+// close some, ends with the test.
+func filesOpen(t *testing.T) int {
+	t.Helper()
+	before := debug.SetGCPercent(-1)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	names, _ := os.ReadDir("/proc/self/fd") // Linux has it
+	return len(names)
+}
+
+// TestVictims reads what kernels say, and what is no such file.
+func TestVictims(t *testing.T) {
+	for text, want := range map[string]profile.Opt[int64]{
+		"nr_free_pages 7\noom_kill 12\nx 3\n": profile.Some[int64](12),
+		"oom_kill 0\n":                        profile.Some[int64](0),
+		"nr_free_pages 7\n":                   {}, // before Linux 4.13
+		"oom_kill many\n":                     {},
+	} {
+		path := filepath.Join(t.TempDir(), "vmstat")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := Victims(path); got != want {
+			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+	if got := Victims(filepath.Join(t.TempDir(), "none")); !got.IsZero() {
+		t.Errorf("no file: %v", got)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/profile"
 )
@@ -37,6 +39,9 @@ func TestCounts(t *testing.T) {
 		{"a bar beside it", bar(10) + bar(4) + bar(10) + bar(4), 20, -1, 1},
 		{"a bar of one", bar(1) + bar(1) + bar(1), 1, 1, 0},
 		{"several processes", "step 8\nstep 7\nstep 9\nstep 8\nstep 10\n", 10, -1, 0},
+		{"begun anew after few", "step 3\nstep 4\nstep 1\n", 5, -1, 1},
+		{"late after fewer", "step 2\nstep 3\nstep 1\n", 3, -1, 0},
+		{"a count without a total beside it", "step 1\n" + bar(10) + bar(10), 20, -1, 2},
 		{"from a checkpoint", "step 5000/9000\nstep 5001/9000\n", 5001, 9000, 0},
 	}
 	for _, test := range tests {
@@ -74,6 +79,80 @@ func TestMuch(t *testing.T) {
 	noise = bytes.Repeat([]byte("step 1/100\nstep 99/100\n"), (most+chunk)/23)
 	if got := follow(t, append(noise, "step 100/100\n"...)); got.Restarts == 0 {
 		t.Errorf("step %v, %d restarts: most was not read, and that is not told", got.Step, got.Restarts)
+	}
+}
+
+// TestTimes reads how long a step takes, told as that or as a rate, at any place of a line.
+func TestTimes(t *testing.T) {
+	p, err := Compile(`(?P<seconds>\S+) s/it|(?P<rate>\S+) it/s|(?P<step>\d+) done`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]Reading{
+		"0.25 s/it\n":           {StepTime: profile.Some(250 * time.Millisecond), Matched: true},
+		"8 it/s\n":              {StepTime: profile.Some(125 * time.Millisecond), Matched: true},
+		"1e-9 s/it\n":           {StepTime: profile.Some(time.Nanosecond), Matched: true},
+		"1e6 s/it\n0 it/s\n":    {}, // no time of a step
+		"NaN s/it\nmany it/s\n": {},
+		"7 done\n":              {Step: profile.Some[int64](7), Matched: true},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		write(t, path, text)
+		var f Follower
+		f.Begin(p, path, path)
+		if got := f.Follow(false); got != want {
+			t.Errorf("%q: read %+v, want %+v", text, got, want)
+		}
+		if f.Output() != path || f.Pattern() != p {
+			t.Errorf("it follows %q by %v", f.Output(), f.Pattern())
+		}
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestPieces follows an output that ends in the middle of a line at each look, which leaves no
+// file open, and one of which no line ends: it is not kept.
+func TestPieces(t *testing.T) {
+	p, err := Compile(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "log")
+	log, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // that closes files, too
+	filesOpen := func() int {
+		names, _ := os.ReadDir("/proc/self/fd") // Linux has it
+		return len(names)
+	}
+	open := filesOpen()
+	var f Follower
+	f.Begin(p, path, path)
+	for _, piece := range []struct {
+		text string
+		want int64
+	}{{"step 1\nst", 1}, {"ep 20", 1}, {"0\n", 200}, {strings.Repeat("x", 3*chunk), 200}, {"\nstep 300\n", 300}} {
+		if _, err := log.WriteString(piece.text); err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Follow(false); got.Step.Or(0) != piece.want {
+			t.Errorf("after %.10q step %v, want %d", piece.text, got.Step, piece.want)
+		}
+		if len(f.rest) > chunk {
+			t.Errorf("%d bytes are kept of a line without end", len(f.rest))
+		}
+	}
+	if now := filesOpen(); now != open {
+		t.Errorf("%d files are open, and %d were", now, open)
 	}
 }
 

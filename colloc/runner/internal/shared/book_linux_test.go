@@ -2,6 +2,7 @@ package shared
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -39,7 +40,8 @@ func TestBook(t *testing.T) {
 		t.Fatal(err)
 	}
 	stale := filepath.Join(dir, "1-1-1"+pageEnd)
-	for _, text := range []string{`{"owner":{"PID":1,"Start":1},"runs":[{"gpu":"0","reserved":5}]}`, "no page"} {
+	half := fmt.Sprintf(`{"owner":{"PID":%d,"Start":%d},"runs":[{"gpu":"0","reserved":5},7]}`, me.PID, me.Start)
+	for _, text := range []string{`{"owner":{"PID":1,"Start":1},"runs":[{"gpu":"0","reserved":5}]}`, "no page", half} {
 		if err := os.WriteFile(stale, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -63,5 +65,32 @@ func TestBook(t *testing.T) {
 	}
 	if err := errors.Join(b.Release(nil), a.Leave(nil), a.Leave(nil)); err != nil {
 		t.Error(err)
+	}
+	if pages, err := filepath.Glob(filepath.Join(dir, "*"+pageEnd)); err != nil || len(pages) != 1 {
+		t.Errorf("pages are %q, %v; want that of the one who is there", pages, err)
+	}
+}
+
+// TestBookWritesNews: a page that says the same is not written again.
+func TestBookWritesNews(t *testing.T) {
+	b, err := Open(filepath.Join(t.TempDir(), "book"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := func(own ...Run) os.FileInfo {
+		t.Helper()
+		_, err := b.Hold()
+		if err == nil {
+			err = b.Release(own)
+		}
+		info, statErr := os.Stat(b.page)
+		if err := errors.Join(err, statErr); err != nil {
+			t.Fatal(err)
+		}
+		return info
+	}
+	first, again, other := turn(Run{GPU: "0", Reserved: 7}), turn(Run{GPU: "0", Reserved: 7}), turn(Run{GPU: "0", Reserved: 8})
+	if !os.SameFile(first, again) || os.SameFile(again, other) {
+		t.Errorf("written again where nothing changed: %v, and where something did: %v", !os.SameFile(first, again), !os.SameFile(again, other))
 	}
 }

@@ -116,6 +116,7 @@ func TestSweepGroups(t *testing.T) {
 		"colloc-0123":              true,
 		"0123456789":               true,
 		"user-0123456789":          true,
+		"colloc-aaaaaaaaaa":        os.Getuid() == 0, // another user's, where one can be made
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.MkdirAll(path, 0o700); err != nil {
@@ -123,6 +124,11 @@ func TestSweepGroups(t *testing.T) {
 		}
 		if stays && strings.HasSuffix(name, "0123456789") && strings.HasPrefix(name, "colloc") || strings.HasSuffix(name, "nested") {
 			fakeFile(t, path, groupProcs, strconv.Itoa(os.Getpid())+"\n")
+		}
+		if name == "colloc-aaaaaaaaaa" && stays {
+			if err := os.Chown(path, nobody, nobody); err != nil {
+				t.Fatal(err)
+			}
 		}
 		defer func() {
 			if _, err := os.Stat(path); (err == nil) != stays {
@@ -140,6 +146,71 @@ func TestSweepGroups(t *testing.T) {
 	SweepGroups()                                  // ours, whatever that is here
 }
 
+// outerGroup makes a group of the kernel's where this user may, which ends with the test.
+func outerGroup(t *testing.T) group {
+	t.Helper()
+	for _, tree := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
+		made := group(tree).child("colloc-test-" + strconv.Itoa(os.Getpid()))
+		if _, err := os.Stat(filepath.Join(string(made), groupEvents)); made != "" && err == nil {
+			t.Cleanup(made.end)
+			return made
+		} else if made != "" {
+			_ = os.Remove(string(made)) // it is a folder
+		}
+	}
+	t.Log("no groups may be made here: TestGroupFake stands for them")
+	return ""
+}
+
+// enter puts this process into a group until the test ends.
+func (g group) enter(t *testing.T) {
+	t.Helper()
+	move := func(to group) error {
+		return os.WriteFile(filepath.Join(string(to), groupProcs), []byte("0"), 0)
+	}
+	if err := move(g); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := move(group(filepath.Dir(string(g)))); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGroupOfRun starts a run from within a group: it has one below, which is gone after it,
+// and so is that of a run whose supervisor is gone.
+func TestGroupOfRun(t *testing.T) {
+	outer := outerGroup(t)
+	if outer == "" {
+		return
+	}
+	outer.enter(t)
+	l, s := start(t, shell("cat /proc/self/cgroup"))
+	o, text := l.wait(t, s)
+	if !o.OK() || !strings.Contains(text, "0::/"+filepath.Base(string(outer))+"/"+groupPrefix) {
+		t.Errorf("%+v, the command was in %q", o, text)
+	}
+	stem := filepath.Join(t.TempDir(), "000002.1")
+	c := Claim{Process: Process{PID: 1 << 29, Start: 7}}
+	if err := claim(stem, c.String()); err != nil {
+		t.Fatal(err)
+	}
+	g := outer.child(groupName(stem, c))
+	pid, err := g.start("/bin/sleep", []string{"sleep", "1000"}, syscall.ProcAttr{Sys: &syscall.SysProcAttr{Setsid: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = syscall.Wait4(pid, nil, 0, nil) }()
+	KillRest(stem)
+	if p, err := Find(pid); err == nil && p.Alive() {
+		t.Errorf("process %d of the group lives", pid)
+	}
+	if _, dirs := outer.members(); len(dirs) != 1 {
+		t.Errorf("groups %q stay", dirs[1:])
+	}
+}
+
 // TestGroup does it with the kernel, where this user may make groups: a process that has
 // neither the run's mark nor its session ends with the run, and nothing else does.
 func TestGroup(t *testing.T) {
@@ -149,20 +220,10 @@ func TestGroup(t *testing.T) {
 		t.Fatal(err)
 	}
 	KillRest(stem) // where there is no group that is all
-	var outer group
-	for _, tree := range []string{"/sys/fs/cgroup", "/sys/fs/cgroup/unified"} {
-		made := group(tree).child("colloc-test-" + strconv.Itoa(os.Getpid()))
-		if _, err := os.Stat(filepath.Join(string(made), groupEvents)); made != "" && err == nil {
-			outer = made
-		} else if made != "" {
-			_ = os.Remove(string(made)) // it is a folder
-		}
-	}
+	outer := outerGroup(t)
 	if outer == "" {
-		t.Log("no groups may be made here: TestGroupFake stands for them")
 		return
 	}
-	defer outer.end()
 	g := outer.child(groupName(stem, c))
 	attr := syscall.ProcAttr{Env: []string{Mark(stem)}, Sys: &syscall.SysProcAttr{Setsid: true}}
 	pid, err := g.start("/bin/sh", []string{"sh", "-c", "env -i setsid sleep 1000 & wait"}, attr)

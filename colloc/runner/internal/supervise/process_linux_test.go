@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"testing"
 )
@@ -51,5 +52,39 @@ func TestKillRest(t *testing.T) {
 	Process{PID: os.Getpid(), Start: p.Start}.AwaitEnd() // another one has its number
 	if _, ok := ChildOf(1 << 30); ok || Variable(os.Getpid(), "NO_SUCH_VARIABLE") != "" {
 		t.Error("something was found that is not there")
+	}
+}
+
+// TestChildOf finds what a process started first, and not what others did.
+func TestChildOf(t *testing.T) {
+	parent := sleeper(t, nil, "sleep 1000 & echo $! >&2; sleep 1001 & wait")
+	first, found := ChildOf(parent.Process.Pid)
+	for !found || first.PID == 0 {
+		first, found = ChildOf(parent.Process.Pid)
+	}
+	for range 3 { // also when the second one is there
+		again, found := ChildOf(parent.Process.Pid)
+		if fields, err := readStat(again.PID); !found || again != first || err != nil || fields[statParent] != strconv.Itoa(parent.Process.Pid) {
+			t.Errorf("%v, then %v, %v", first, again, err)
+		}
+	}
+}
+
+// TestAwaitEnd waits for a process that ends by itself, and does not ask again and again.
+func TestAwaitEnd(t *testing.T) {
+	c := sleeper(t, nil, "exec sleep 0.1")
+	p, err := Find(c.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	for ; p.Alive(); calls++ {
+		p.AwaitEnd()
+	}
+	if calls > 20 { // of three seconds
+		t.Errorf("%d calls until the end of a process", calls)
+	}
+	if isEnding(p.PID) || isEnding(os.Getpid()) {
+		t.Error("what has ended, or goes on, is about to end")
 	}
 }

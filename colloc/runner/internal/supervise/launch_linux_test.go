@@ -1,0 +1,195 @@
+package supervise
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/colloc/internal/testbed"
+	"example.com/colloc/profile"
+)
+
+// TestMain lets the test binary be a supervisor, and what becomes an owner's command.
+func TestMain(m *testing.M) {
+	testbed.Prepare()
+	Main()
+	os.Exit(m.Run())
+}
+
+const nobody = 65534
+
+// start starts the supervisor of a run in a folder of its own.
+func start(t *testing.T, l Launch) (*Launch, *Supervisor) {
+	t.Helper()
+	l.Stem = filepath.Join(t.TempDir(), "000001.1")
+	l.Dir, l.Env = or(l.Dir, "/"), append(os.Environ(), l.Env...)
+	s, err := l.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &l, s
+}
+
+func or(value, other string) string {
+	if value == "" {
+		return other
+	}
+	return value
+}
+
+// shell is how a shell runs a script.
+func shell(script string, args ...string) Launch {
+	return Launch{Key: "key", Path: "/bin/sh", Argv: append([]string{"sh", "-c", script, "sh"}, args...)}
+}
+
+// wait waits for the end of a run and returns its output, too.
+func (l *Launch) wait(t *testing.T, s *Supervisor) (Outcome, string) {
+	t.Helper()
+	o, ok := s.Wait()
+	text, err := os.ReadFile(l.Stem + LogEnd)
+	if !ok || err != nil {
+		t.Fatalf("no end, or no output: %v", err)
+	}
+	return o, string(text)
+}
+
+// await waits until something is so.
+func await(t *testing.T, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(2 * time.Minute); !so(); <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("it does not come to that")
+		}
+	}
+}
+
+// TestLaunch runs a command: who supervises it stands in its claim, how it ended in its
+// outcome, and it has the environment of the task, its own setting of what the supervisor
+// uses included.
+func TestLaunch(t *testing.T) {
+	in := shell(`echo "$A $GOMAXPROCS"; pwd; exit 3`)
+	in.Env, in.Dir = []string{"A=b", "GOMAXPROCS=7"}, "/proc"
+	l, s := start(t, in)
+	task, ok := s.Task()
+	if !ok || task.PID == s.PID() || task.Start == 0 {
+		t.Errorf("the process is %v, %v", task, ok)
+	}
+	c, claimed, err := ReadClaim(l.Stem)
+	if err != nil || !claimed || c.PID != s.PID() || c.Key != "key" || c.Space.ID != ThisSpace().ID {
+		t.Errorf("claim %v, %v, %v; want that of process %d", c, claimed, err, s.PID())
+	}
+	o, text := l.wait(t, s)
+	if o.Exit != 3 || o.Took <= 0 || o.Dropped != 0 || text != "b 7\n/proc\n" {
+		t.Errorf("%+v, output %q", o, text)
+	}
+	if again, ok := ReadExit(l.Stem); !ok || again != o {
+		t.Errorf("the record says %+v, %v; want %+v", again, ok, o)
+	}
+}
+
+// TestSignalled: who signals the supervisor means the command, which may do about it what it
+// likes.
+func TestSignalled(t *testing.T) {
+	ready := filepath.Join(t.TempDir(), "ready")
+	l, s := start(t, shell(`exec 2>/dev/null; trap 'echo TERM' TERM; trap 'echo INT' INT; trap 'echo HUP' HUP; trap 'echo QUIT; exit 5' QUIT; touch "$1"; while :; do sleep 0.01; done`, ready))
+	await(t, func() bool { _, err := os.Stat(ready); return err == nil })
+	for name, signal := range map[string]syscall.Signal{"TERM": syscall.SIGTERM, "INT": syscall.SIGINT, "HUP": syscall.SIGHUP} {
+		if err := syscall.Kill(s.PID(), signal); err != nil {
+			t.Fatal(err)
+		}
+		await(t, func() bool {
+			text, err := os.ReadFile(l.Stem + LogEnd)
+			return err == nil && strings.Contains(string(text), name)
+		})
+	}
+	if err := syscall.Kill(s.PID(), syscall.SIGQUIT); err != nil {
+		t.Fatal(err)
+	}
+	if o, text := l.wait(t, s); o.Lost || o.Exit != 5 || strings.Count(text, "\n") != 4 || !strings.HasSuffix(text, "QUIT\n") {
+		t.Errorf("%+v, output %q", o, text)
+	}
+}
+
+// TestRoom: the output of a command that goes on is cut to its limit; without a limit all of
+// it stays.
+func TestRoom(t *testing.T) {
+	const much = 3 << 20
+	held := filepath.Join(t.TempDir(), "go")
+	in := shell(`head -c $1 /dev/zero | tr '\0' x; until [ -e "$2" ]; do sleep 0.01; done`, strconv.Itoa(much), held)
+	in.LogLimit = profile.MiB
+	l, s := start(t, in)
+	await(t, func() bool { // while it runs
+		var info syscall.Stat_t
+		err := syscall.Stat(l.Stem+LogEnd, &info)
+		return err == nil && info.Size >= much && info.Blocks*512 <= int64(in.LogLimit)+4*block
+	})
+	if err := os.WriteFile(held, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := l.wait(t, s); !o.OK() || o.Dropped < profile.MiB {
+		t.Errorf("%+v, want that much is left out", o)
+	}
+	in.LogLimit = 0
+	l, s = start(t, in)
+	if o, text := l.wait(t, s); !o.OK() || o.Dropped != 0 || text != strings.Repeat("x", much) {
+		t.Errorf("%+v, %d bytes, want all", o, len(text))
+	}
+}
+
+// order is what a command runs as: as nobody where this user may say so.
+func order() *Order {
+	if os.Getuid() != 0 {
+		return &Order{UID: uint32(os.Getuid()), GID: uint32(os.Getgid()), Umask: 0o027}
+	}
+	return &Order{UID: nobody, GID: nobody, Umask: 0o027}
+}
+
+// TestOrdered runs a command as a user, with limits, who owns what it writes.
+func TestOrdered(t *testing.T) {
+	in := shell(`id -u; umask; ulimit -Sn; ulimit -Hn; pwd; echo "$A"; tr '\0' '\n' <"/proc/$PPID/environ" | grep -c ^A=`)
+	in.Env, in.Path = []string{"A=b"}, ""
+	in.Order = order()
+	in.Order.Limits = map[string][2]int64{"nofile": {64, 128}}
+	l, s := start(t, in)
+	o, text := l.wait(t, s)
+	want := fmt.Sprintf("%d\n0027\n64\n128\n/\nb\n", in.Order.UID)
+	if !strings.HasPrefix(text, want) || o.Err != "" || strings.HasSuffix(text, "b\n1\n") {
+		t.Errorf("%+v, output %q, want %q, and nothing of it in the supervisor's environment", o, text, want)
+	}
+	for _, end := range []string{StepsEnd, LogEnd} {
+		var info syscall.Stat_t
+		if err := syscall.Stat(l.Stem+end, &info); err != nil || info.Uid != in.Order.UID {
+			t.Errorf("%s belongs to user %d, %v; want %d", end, info.Uid, err, in.Order.UID)
+		}
+	}
+}
+
+// TestOrderFaults: what keeps a user's command from its start is said, and it does not run.
+func TestOrderFaults(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Launch)
+		want   string
+	}{
+		"no folder":   {func(l *Launch) { l.Dir = "/no/such" }, "its folder: chdir /no/such"},
+		"no program":  {func(l *Launch) { l.Argv[0] = "no-such-program" }, `command "no-such-program" is not in the PATH`},
+		"not a limit": {func(l *Launch) { l.Order.Limits = map[string][2]int64{"nofile": {5, 3}} }, "limit nofile: "},
+		"a text":      {func(l *Launch) { l.Argv[0] = "/etc/passwd" }, `command "/etc/passwd" is not a program`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := shell("echo must not run")
+			in.Path, in.Order = "", order()
+			tt.change(&in)
+			l, s := start(t, in)
+			if o, text := l.wait(t, s); o.Lost || !strings.Contains(o.Err, "the command does not start: "+tt.want) || strings.Contains(text, "must not run\n") {
+				t.Errorf("%+v, output %q; want %q", o, text, tt.want)
+			}
+		})
+	}
+}
