@@ -89,6 +89,28 @@ func TestCollocateKeepsLimits(t *testing.T) {
 	}
 }
 
+// However slow a task may become, copies that were seen to do less together than one alone
+// are not proposed.
+func TestCollocateGains(t *testing.T) {
+	planner := newPlanner(t, colloc.Config{Memory: &memory.Predictor{}, Interference: &interference.Predictor{}, MaxSlowdown: 1e6})
+	p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1, Workers: 1}, counters{0.4, 0.2, 0.1, 0.4, profile.GiB}, "RTX 3090")
+	for _, seen := range []struct {
+		speed    float64
+		proposed bool
+	}{{0.9, true}, {0.2, false}} {
+		m := colloc.Measurement{Profile: p, Speed: profile.Some(seen.speed)}
+		for range 50 {
+			if err := planner.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: []colloc.Measurement{m, m}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r := find(advise.Diagnose(p, &advise.Options{Planner: planner, Mechanism: profile.TimeSlice}), advise.Collocate)
+		if (r != nil) != seen.proposed {
+			t.Errorf("at %v of the speed alone each: %v", seen.speed, r)
+		}
+	}
+}
+
 // A batch grows while the task stays small enough to share, and shrinks until
 // it is.
 func TestChangeBatch(t *testing.T) {

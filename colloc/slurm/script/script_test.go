@@ -1,7 +1,9 @@
 package script
 
 import (
+	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +82,14 @@ func TestHeaderFaults(t *testing.T) {
 	}
 	_, err := (&Request{Name: "a b", Partition: "c d"}).Header()
 	wantError(t, err, "Name is", "Partition is")
-	_, err = (&Job{Body: "a\x00"}).Text()
-	wantError(t, err, "slurm: job: Body has a NUL byte at offset 1")
+	_, err = (&Request{Name: "~a"}).Header()
+	if err != nil {
+		t.Error(err)
+	}
+	for at, body := range []string{"\x00", "a\x00"} {
+		_, err = (&Job{Body: body}).Text()
+		wantError(t, err, fmt.Sprintf("slurm: job: Body has a NUL byte at offset %d", at))
+	}
 }
 
 func wantError(t *testing.T, err error, parts ...string) {
@@ -117,6 +125,7 @@ func TestScriptFaults(t *testing.T) {
 		{name: "NUL in a folder", sets: set(with(func(t *Task) { t.Dir = "\x00" })), want: `Dir holds a NUL byte`},
 		{name: "variable", sets: set(with(func(t *Task) { t.Env = []string{"A"} })), want: `Env[0] is "A": want NAME=value`},
 		{name: "variable's name", sets: set(with(func(t *Task) { t.Env = []string{"A-B=1"} })), want: `Env[0] is "A-B=1": the name is no shell variable's`},
+		{name: "variable of digits", sets: set(with(func(t *Task) { t.Env = []string{"0A=1"} })), want: `Env[0] is "0A=1": the name is no shell variable's`},
 		{name: "bash's variable", sets: set(with(func(t *Task) { t.Env = []string{"UID=1"} })), want: `the name is bash's own`},
 		{name: "our variable", sets: set(with(func(t *Task) { t.Env = []string{"CUDA_VISIBLE_DEVICES=1"} })), want: `the script sets it from the plan`},
 		{name: "CPUs", sets: set(with(func(t *Task) { t.CPUs = -1 })), want: `CPUs is -1`},
@@ -141,6 +150,9 @@ func TestScriptFaults(t *testing.T) {
 				wantError(t, err, tt.want)
 			}
 		})
+	}
+	if _, err := Array(set(with(func(t *Task) { t.Threads = 1 })), &Options{MaxArraySize: 1}); err != nil {
+		t.Errorf("all of a GPU's threads, and an array of one: %v", err)
 	}
 	_, err := Array(apart(make([]Task, 1002)...), nil)
 	wantError(t, err, "slurm: array: 1002 sets, but the site's MaxArraySize is 1001")
@@ -197,6 +209,10 @@ func TestStepsFaults(t *testing.T) {
 			_, err := Steps(tt.tasks, &Options{Request: tt.r})
 			wantError(t, err, tt.want)
 		})
+	}
+	one, err := Steps([]Task{b}, nil)
+	if err != nil || !slices.Equal(one.Request.Gres, []site.Gres{{Name: "gpu", Count: 1}}) {
+		t.Errorf("for one GPU %v is asked, %v", one.Request.Gres, err)
 	}
 	job, err := Steps(both, &Options{Request: Request{Gres: []site.Gres{{Name: "gpu", Type: "a100"}}}})
 	if err != nil {

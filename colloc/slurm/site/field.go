@@ -114,10 +114,9 @@ func (w *words) UnmarshalJSON(text []byte) error {
 		}
 	case text[0] == '"':
 		var s string
-		if err := json.Unmarshal(text, &s); err != nil {
-			return err
-		}
+		err := json.Unmarshal(text, &s)
 		*w = splitList(s)
+		return err
 	}
 	return nil
 }
@@ -146,14 +145,10 @@ type text string
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(raw []byte) error {
 	*t = ""
-	if len(raw) > 0 && raw[0] == '"' {
-		var s string
-		if err := json.Unmarshal(raw, &s); err != nil {
-			return err
-		}
-		*t = text(s)
+	if len(raw) == 0 || raw[0] != '"' {
+		return nil
 	}
-	return nil
+	return json.Unmarshal(raw, (*string)(t))
 }
 
 // texts is a list in which places count; what is none has no elements.
@@ -191,9 +186,7 @@ func (e *exitStatus) UnmarshalJSON(raw []byte) error {
 		return nil
 	}
 	var n number
-	if err := n.UnmarshalJSON(raw); err != nil {
-		return err
-	}
+	_ = n.UnmarshalJSON(raw) // never fails
 	status := n.int64()
 	*e = exitStatus{int(status >> 8 & 0xff), int(status & 0x7f)}
 	return nil

@@ -49,6 +49,7 @@ func TestSlurmDuration(t *testing.T) {
 		"1-02:03:04": 26*time.Hour + 3*time.Minute + 4*time.Second,
 		"1-02:03":    26*time.Hour + 3*time.Minute,
 		"1-02":       26 * time.Hour,
+		"10-02":      242 * time.Hour,
 		"02:03:04":   2*time.Hour + 3*time.Minute + 4*time.Second,
 		"03:04":      3*time.Minute + 4*time.Second,
 		"UNLIMITED":  0, "x-01": 0, "1:2:3:4": 0, "1-x": 0, "": 0,

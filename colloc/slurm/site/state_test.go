@@ -1,6 +1,7 @@
 package site
 
 import (
+	"context"
 	"errors"
 	"math"
 	"os"
@@ -226,6 +227,47 @@ func TestGPUBusy(t *testing.T) {
 			t.Errorf("%s: busy %v, want %v", gres, got, want)
 		}
 	}
+	jobs, err := ParseAccounting([]byte(`{"jobs":[{"job_id":5,"tres":{"allocated":[{"type":"gres","name":"gpu","count":4}]},
+		"steps":[{"tres":{"requested":{"average":[{"type":"gres","name":"gpuutil","count":60}]}}}]}]}`))
+	if err != nil || jobs[0].GPUBusy.Or(0) != 0.6 {
+		t.Errorf("a mean of 60 alone: busy %v, %v; want 0.6", jobs[0].GPUBusy, err)
+	}
+}
+
+// TestNodeState: what stands for nothing is no state.
+func TestNodeState(t *testing.T) {
+	if got := nodeState([]string{"", "idle*++drain", "*"}); !slices.Equal(got, []string{"IDLE", "NOT_RESPONDING", "DRAIN"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// TestMechanisms: the caller's mechanisms are those of GPUs that the site lets jobs share.
+func TestMechanisms(t *testing.T) {
+	own := []profile.Mechanism{profile.MPS, profile.TimeSlice}
+	for _, tt := range []struct {
+		share string
+		own   []profile.Mechanism
+		want  []profile.Mechanism
+	}{
+		{"", nil, []profile.Mechanism{profile.Exclusive}},
+		{"", own, []profile.Mechanism{profile.Exclusive}},
+		{"shard", nil, []profile.Mechanism{profile.TimeSlice}},
+		{"mps", nil, []profile.Mechanism{profile.MPS}},
+		{"shard", own, own},
+	} {
+		o := GPUOptions{Mechanisms: tt.own}
+		if got := o.mechanisms(&Device{Share: tt.share}); !slices.Equal(got, tt.want) {
+			t.Errorf("shared by %q, asked for %v: %v, want %v", tt.share, tt.own, got, tt.want)
+		}
+	}
+}
+
+// TestErrorCause: an error is of its kind, and of what lies below it.
+func TestErrorCause(t *testing.T) {
+	err := error(&Error{Command: "squeue", Kind: ErrNoCluster, Cause: context.DeadlineExceeded})
+	if !errors.Is(err, ErrNoCluster) || !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, ErrPermission) {
+		t.Errorf("%v is of another kind", err)
+	}
 }
 
 func TestParsePartitions(t *testing.T) {
@@ -337,6 +379,7 @@ func TestHidden(t *testing.T) {
 		{"one more, and which", []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}, Index: []int{0, 2}}}, []bool{false, false, true}},
 		{"one more", []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}}}, []bool{false, true, true}},
 		{"as many as are seen", []Held{{Gres: Gres{Name: "gpu", Count: 1}}}, []bool{false, false, false}},
+		{"shares of one, by mps", []Held{{Gres: Gres{Name: "mps", Type: "a100", Count: 50}, Index: []int{1}}}, []bool{false, true, false}},
 		{"a license", []Held{{Gres: Gres{Name: "license", Count: 9}}}, []bool{false, false, false}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

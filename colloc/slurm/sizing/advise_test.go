@@ -94,6 +94,22 @@ func TestAdvise(t *testing.T) {
 			want: with(request("gpu", "a100", 1, 2, 32, 250), func(r *script.Request) { r.Constraint = "a100_40" }), bound: CommunicationBound, says: "beyond 2 GPUs each more would add 30 %",
 		},
 		{
+			name: "a larger gain asked for", need: Need{Scaling: scales("A100", 100, 190, 350), MinGain: 0.9},
+			want: with(request("gpu", "a100", 1, 2, 32, 250), func(r *script.Request) { r.Constraint = "a100_40" }), bound: CommunicationBound, says: "beyond 2 GPUs each more would add 80 %",
+		},
+		{
+			name: "nothing of its memory", need: Need{Scaling: scales("v100", 100)},
+			want: request("gpu", "v100", 1, 1, 8, 64), says: "whether the task fits into device memory is not known",
+		},
+		{
+			name: "faster GPUs", need: Need{Scaling: scales("v100", 100), Profile: seen(t, 0.9, 0.3, 0.2, 4)},
+			want: request("gpu", "v100", 1, 1, 5, 64), bound: ComputeBound, says: "faster GPUs help",
+		},
+		{
+			name: "room for others, and few loaders", need: Need{Scaling: scales("v100", 100), Profile: seen(t, 0.3, 0.1, 0.2, 2)},
+			want: request("gpu", "v100", 1, 1, 3, 64), bound: LatencyBound, says: "2 load data and one trains",
+		},
+		{
 			name: "poor efficiency", need: Need{Scaling: scales("a100", 100, 158), Profile: seen(t, 0.9, 0.3, 0.2, 4), Partition: "short"},
 			want: request("short", "a100", 1, 2, 10, 250), bound: CommunicationBound, says: "each of 2 GPUs does 79 %",
 		},
@@ -162,6 +178,9 @@ func TestAdvise(t *testing.T) {
 			}
 			if got.Bound != tt.bound || !strings.Contains(got.String(), tt.says) {
 				t.Errorf("it is %v, want %v; want the text to say %q:\n%s", got.Bound, tt.bound, tt.says, got)
+			}
+			if tt.want.Constraint == "" && strings.Contains(got.String(), "instead of") {
+				t.Errorf("other GPUs of the partition, which the type tells apart, are warned of:\n%s", got)
 			}
 			if _, err := got.Request.Header(); err != nil {
 				t.Error(err)

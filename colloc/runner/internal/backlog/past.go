@@ -163,7 +163,7 @@ func (s *Store) History(upTo int, each func(queue.Record) bool) error {
 }
 
 // page reads the last records before a key, or of all if that is nil. last is the key of the
-// first of them; nil if there are no others.
+// first of them; nil if there are none.
 func (s *Store) page(before []byte) (records []queue.Record, last []byte, err error) {
 	err = s.guard(func() error {
 		return s.db.View(func(tx *bbolt.Tx) error {
@@ -184,9 +184,6 @@ func (s *Store) page(before []byte) (records []queue.Record, last []byte, err er
 					return err
 				}
 				records, size, last = append(records, r), size+len(value), bytes.Clone(key)
-			}
-			if key == nil {
-				last = nil
 			}
 			return nil
 		})

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"example.com/colloc/colloc/runner/queue"
@@ -207,6 +208,30 @@ func TestQueue(t *testing.T) {
 			if t.Failed() {
 				t.Fatalf("walk with seed %d", seed)
 			}
+		}
+	}
+}
+
+// TestOld: the oldest of those that are over and written move on, but none that another
+// waits for, and so many stay.
+func TestOld(t *testing.T) {
+	q := New([]*Entry{
+		{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "a"}, Number: 1, State: queue.Succeeded}}},
+		{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "needed"}, Number: 2, State: queue.Succeeded}}},
+		{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "waits", After: []queue.Dependency{{Task: "needed"}}}, Number: 3}}},
+		{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "dirty"}, Number: 4, State: queue.Failed}}, Dirty: true},
+		{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "b", After: []queue.Dependency{{Task: "a"}}}, Number: 5, State: queue.Failed}}},
+	})
+	for _, tt := range []struct {
+		keep, most int
+		want       string
+	}{{0, 9, "a b"}, {2, 9, "a b"}, {3, 9, "a"}, {4, 9, ""}, {0, 1, "a"}, {9, 9, ""}} {
+		var got []string
+		for _, e := range q.Old(tt.keep, tt.most) {
+			got = append(got, e.Task.ID)
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%d stay, %d at most: %q, want %q", tt.keep, tt.most, got, tt.want)
 		}
 	}
 }

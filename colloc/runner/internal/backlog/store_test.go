@@ -140,9 +140,15 @@ func TestStoreKeeps(t *testing.T) {
 				ids = append(ids, w.saved.Task.ID)
 			}
 		}
+		left := 0
+		for _, w := range want {
+			if w.past && slices.Contains(ids, w.saved.Task.ID) {
+				left++
+			}
+		}
 		back, err := s.Recall(append(ids, "nobody")...)
-		if err != nil {
-			t.Fatal(err)
+		if err != nil || len(back) != left {
+			t.Fatalf("%d tasks came back, %v; want %d", len(back), err, left)
 		}
 		for _, e := range back {
 			want[e.Number-1].past = false

@@ -48,8 +48,8 @@ func TestSoloRate(t *testing.T) {
 	}
 	own, unknown := &backlog.Entry{Profile: p}, &backlog.Entry{}
 	f := &Fleet{solo: solo{
-		byEntry:   map[*backlog.Entry]rates{own: {steps: 3}},
-		byProfile: map[*profile.Profile]rates{p: {steps: 2, epochs: 1.5}},
+		byEntry:   map[*backlog.Entry]rates{own: {steps: 0.3}},
+		byProfile: map[*profile.Profile]rates{p: {steps: 0.2, epochs: 0.15}},
 	}}
 	tests := []struct {
 		name  string
@@ -57,9 +57,9 @@ func TestSoloRate(t *testing.T) {
 		of    unit
 		want  float64
 	}{
-		{"its own", own, steps, 3},
-		{"that of its profile", &backlog.Entry{Profile: p}, steps, 2},
-		{"that of its profile, as its own is not known", own, epochs, 1.5},
+		{"its own", own, steps, 0.3},
+		{"that of its profile", &backlog.Entry{Profile: p}, steps, 0.2},
+		{"that of its profile, as its own is not known", own, epochs, 0.15},
 		{"what the profile tells", &backlog.Entry{Profile: told}, steps, 4},
 		{"the profile tells of steps only", &backlog.Entry{Profile: told}, epochs, 0},
 		{"not measured", &backlog.Entry{Profile: other}, steps, 0},

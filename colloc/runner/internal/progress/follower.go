@@ -81,7 +81,6 @@ func (f *Follower) Follow(end bool) Reading {
 		f.followOutput()
 		if end {
 			f.match(f.rest)
-			f.rest = nil
 		}
 	}
 	return f.read

@@ -77,7 +77,6 @@ func (t *trimmer) look() int64 {
 func (t *trimmer) trim(size int64) {
 	file, err := os.OpenFile(t.path, os.O_WRONLY, 0) // by a descriptor that does not append
 	if err != nil {
-		t.failed = true
 		return
 	}
 	defer func() { _ = file.Close() }() // what is lost of a mark is no loss

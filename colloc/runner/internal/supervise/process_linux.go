@@ -156,10 +156,7 @@ func KillRest(stem string) {
 	}
 	endGroup(stem, marked)
 	for _, pid := range processes() {
-		held, err := os.FindProcess(pid)
-		if err != nil {
-			continue
-		}
+		held, _ := os.FindProcess(pid) // never fails here
 		if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] {
 			_ = held.Signal(syscall.SIGKILL) // it may have ended
 			ending = append(ending, pid)
