@@ -92,12 +92,12 @@ func TestCollocateKeepsLimits(t *testing.T) {
 // However slow a task may become, copies that were seen to do less together than one alone
 // are not proposed.
 func TestCollocateGains(t *testing.T) {
-	planner := newPlanner(t, colloc.Config{Memory: &memory.Predictor{}, Interference: &interference.Predictor{}, MaxSlowdown: 1e6})
 	p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1, Workers: 1}, counters{0.4, 0.2, 0.1, 0.4, profile.GiB}, "RTX 3090")
 	for _, seen := range []struct {
 		speed    float64
 		proposed bool
 	}{{0.9, true}, {0.2, false}} {
+		planner := newPlanner(t, colloc.Config{Memory: &memory.Predictor{}, Interference: &interference.Predictor{}, MaxSlowdown: 1e6})
 		m := colloc.Measurement{Profile: p, Speed: profile.Some(seen.speed)}
 		for range 50 {
 			if err := planner.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Mechanism: profile.TimeSlice, Members: []colloc.Measurement{m, m}}); err != nil {
