@@ -1,0 +1,90 @@
+package memory
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/colloc/predict"
+	"example.com/colloc/profile"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden file")
+
+// TestGolden: what is fitted to data and learned after stays as it was, to four digits,
+// unless somebody means it and has seen what examples/evaluate says of the change.
+func TestGolden(t *testing.T) {
+	var out bytes.Buffer
+	tell := func(name string, m *Predictor, obs []Observation) {
+		for _, o := range obs {
+			e, err := m.Peak(&o.Spec, o.Host)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := m.Reserve(&o.Spec, o.Host, 0.05)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%s %.4g %.4g %.4g %.4g %v\n", name, e.Value, e.Lo, e.Hi, float64(r), e.Source.Kind)
+		}
+	}
+	fit := func(obs []Observation) *Predictor {
+		m, err := Fit(obs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	mixed := append(madeUp(50, profile.MLP, 1), madeUp(50, profile.CNN, 2)...)
+	for i := range mixed {
+		o := &mixed[i]
+		if i%7 == 0 { // ran out of memory
+			o.Censored, o.Peak = true, o.Peak*3/4
+		}
+		if i%5 == 0 {
+			o.Host = predict.Host{Name: "told", Context: profile.Some(profile.Bytes(1.4e9))}
+		}
+		if i%11 == 0 { // wild
+			o.Peak = o.Peak * 3 / 2
+		}
+	}
+	m := fit(mixed)
+	fresh := append(madeUp(4, profile.MLP, 3), madeUp(4, profile.CNN, 4)...)
+	tell("fitted", m, fresh)
+	for i := range fresh {
+		fresh[i].Host.Name = "another"
+		for range 2 {
+			if err := m.Observe(fresh[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tell("learned", m, fresh)
+	for _, o := range familiesApart(1, 3, 0) { // layers without a fit
+		o.Spec.Model.Family = profile.Transformer
+		tell("prior", m, []Observation{o})
+	}
+	stranger := familiesApart(7, 1, 0.02)[6]
+	stranger.Spec.Model.Architecture = "none"
+	for _, groups := range []int{5, 12} {
+		apart := familiesApart(groups, 10, 0.03)
+		tell(fmt.Sprintf("of %d families", groups), fit(apart), append(apart[:3:3], stranger))
+	}
+	const golden = "testdata/golden.txt"
+	if *update {
+		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), out.String()); diff != "" {
+		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
+	}
+}
