@@ -88,6 +88,8 @@ func TestBadInput(t *testing.T) {
 		{"same ID", cards(1), append(good, good...), sim.Options{}, `have the same ID "a"`},
 		{"loss", func() *sim.Cluster { c := cards(1); c.Losses = []sim.Loss{{GPU: 1}}; return c }(), good, sim.Options{}, "loss 0"},
 		{"a GPU", func() *sim.Cluster { c := cards(3); c.Nodes[0].GPUs[1].Memory = -1; return c }(), good, sim.Options{}, "GPU 1: memory is -1 bytes"},
+		{"failures below 0", cards(1), good, sim.Options{MaxFailures: -1}, "MaxFailures is -1"},
+		{"a quota below 0", cards(1), good, sim.Options{Quotas: map[string]int{"u": -1}}, `Quotas["u"] is -1`},
 		{"few points", cards(1), good, sim.Options{Points: 1}, "Points is 1"},
 		{"many points", cards(1), good, sim.Options{Points: 1<<20 + 1}, "Points is 1048577"},
 		{"options", cards(1), good, sim.Options{LengthError: -1, OOMAfter: -1}, "LengthError is -1"},

@@ -195,7 +195,7 @@ func (s *simulation) charge(g int) {
 	gpu := &s.gpus[g]
 	dt := float64(s.now-gpu.since) / float64(time.Second)
 	gpu.since = s.now
-	if dt == 0 || gpu.weight == 0 {
+	if gpu.weight == 0 {
 		return
 	}
 	m := &s.meter

@@ -19,6 +19,8 @@ import (
 func TestRun(t *testing.T) {
 	startup := task("a", 0, 100, 1)
 	startup.Startup = seconds(20)
+	late := task("late", 50, 100, 1)
+	late.Startup = seconds(10)
 	gang := task("gang", 0, 60, 1)
 	gang.GPUs = 2
 	tests := []struct {
@@ -46,6 +48,15 @@ func TestRun(t *testing.T) {
 		},
 		{
 			name: "start-up", gpus: 1, tasks: []sim.Task{startup}, ends: []int{120},
+		},
+		{
+			name: "decisions that restart all", gpus: 1, o: sim.Options{Truth: sim.Constant{1, 1}, RestartAll: true},
+			// at 50 a loses its own start-up, at 120, when a is done, late those of both
+			tasks: []sim.Task{startup, late}, ends: []int{120, 180},
+		},
+		{
+			name: "the fastest that may be", gpus: 1, o: sim.Options{Truth: sim.Constant{sim.MaxSpeed}},
+			tasks: []sim.Task{task("a", 0, 2*sim.MaxSpeed, 1)}, ends: []int{2},
 		},
 		{
 			name: "a gang runs at the speed of its slowest GPU", gpus: 2,

@@ -1,0 +1,95 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/profile"
+)
+
+// TestIdleBeyondAWord: of more cards than a machine word has bits, those that hold no
+// task are idle, each once.
+func TestIdleBeyondAWord(t *testing.T) {
+	const busy = 70
+	looked := false
+	run(t, cards(130), []sim.Task{task("a", 0, 10, 1), task("b", 1, 1, 1)}, script(func(s *sim.State) error {
+		switch next := s.Next(); {
+		case next == nil:
+		case next.ID == "a":
+			s.Start(next, busy)
+		default:
+			looked = true
+			at := 0
+			for g := range s.Idle() {
+				if at == busy {
+					at++
+				}
+				if g.Index != at {
+					t.Errorf("card %d is idle, want %d next", g.Index, at)
+				}
+				at++
+			}
+			if at != 130 {
+				t.Errorf("the last idle card is before %d, want 130", at)
+			}
+			s.Start(next, 0)
+		}
+		return nil
+	}), sim.Options{})
+	if !looked {
+		t.Error("b was not seen")
+	}
+}
+
+// TestWaitsForTheWorld: a policy that wakes again and again is not given up while a card
+// is to return; where nothing is to come, it is.
+func TestWaitsForTheWorld(t *testing.T) {
+	for _, returns := range []time.Duration{seconds(5000), 0} {
+		c := cards(1)
+		c.Losses = []sim.Loss{{GPU: 0, At: 0, For: returns}}
+		r := run(t, c, []sim.Task{task("a", 1, 10, 1)}, script(func(s *sim.State) error {
+			s.WakeAt(s.Now() + time.Second)
+			return pile(s)
+		}), sim.Options{})
+		if ended := len(r.Ends) == 1 && r.Ends[0].End == seconds(5010); ended != (returns > 0) {
+			t.Errorf("returns after %v: ends %+v", returns, r.Ends)
+		}
+	}
+}
+
+// TestPredictions: what is predicted of a task is not negative, and an error of its
+// length is a factor about 1.
+func TestPredictions(t *testing.T) {
+	o := sim.Options{
+		LengthError: 0.1, Seed: 3, Reserve: func(*sim.Task) profile.Bytes { return -1 },
+		Likely: func(*sim.Task) profile.Bytes { return -1 }, Length: func(*sim.Task) time.Duration { return time.Hour },
+	}
+	run(t, cards(1), []sim.Task{task("a", 0, 10, 1)}, script(func(s *sim.State) error {
+		for v := range s.Waiting() {
+			if v.Reserve != 0 || v.Likely != 0 || v.Length == time.Hour || v.Length < time.Hour/2 || v.Length > 2*time.Hour {
+				t.Errorf("reserve %v, likely %v, length %v", v.Reserve, v.Likely, v.Length)
+			}
+		}
+		return pile(s)
+	}), o)
+}
+
+func TestEventKindString(t *testing.T) {
+	for kind, want := range map[sim.EventKind]string{-1: "unknown", 0: "none", sim.Repartition: "repartition", sim.Repartition + 1: "unknown"} {
+		if kind.String() != want {
+			t.Errorf("%d is %q, want %q", int(kind), kind, want)
+		}
+	}
+}
+
+// TestCompute: a MIG instance is a part of the most slices of its card, one of the only
+// kind all of it.
+func TestCompute(t *testing.T) {
+	one := profile.MIGProfile{Name: "1g", Compute: 1}
+	for want, model := range map[float64]profile.GPUModel{1: {}, 0.25: {MIG: []profile.MIGProfile{one, {Name: "4g", Compute: 4}}}} {
+		if got := (&sim.GPU{Model: model, Slice: &one}).Compute(); got != want {
+			t.Errorf("one slice of %d kinds is %v, want %v", len(model.MIG), got, want)
+		}
+	}
+}
