@@ -39,7 +39,7 @@ func TestGolden(t *testing.T) {
 		}
 		return m
 	}
-	mixed := append(madeUp(50, profile.MLP, 1), madeUp(50, profile.CNN, 2)...)
+	mixed := append(madeUp(120, profile.MLP, 1), madeUp(120, profile.CNN, 2)...)
 	for i := range mixed {
 		o := &mixed[i]
 		if i%7 == 0 { // ran out of memory
@@ -73,6 +73,26 @@ func TestGolden(t *testing.T) {
 	for _, groups := range []int{5, 12} {
 		apart := familiesApart(groups, 10, 0.03)
 		tell(fmt.Sprintf("of %d families", groups), fit(apart), append(apart[:3:3], stranger))
+	}
+	var traced []Observation
+	for i, o := range madeUp(90, profile.MLP, 6) {
+		forward := o.Peak / 2
+		o.Spec.Model.Layers = nil
+		if i%3 != 1 {
+			o.Spec.Traced.AfterForward = profile.Some(forward)
+		}
+		if i%3 != 2 {
+			o.Spec.Traced.AfterBackward = profile.Some(forward * profile.Bytes(10+i%2) / 10)
+		}
+		traced = append(traced, o)
+	}
+	tell("traced", fit(traced), traced[:6])
+	for n := 1; n <= 4; n++ {
+		host, err := m.Calibrate("mine", fresh[:n])
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&out, "context by %d: %.4g\n", n, float64(host.Context.Or(0)))
 	}
 	const golden = "testdata/golden.txt"
 	if *update {

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -280,6 +281,14 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("error %v, want one that names %q", err, tt.want)
 			}
 		})
+	}
+	if _, err := m.Reserve(&good, predict.Host{Context: profile.Some(profile.Bytes(predict.MaxContext))}, 0.01); err != nil {
+		t.Errorf("the largest context: %v", err)
+	}
+	for _, head := range []string{fmt.Sprintf(`{"format": %q, "version": 0}`, format), fmt.Sprintf(`{"format": "other", "version": %d}`, version), fmt.Sprintf(`{"format": %q, "version": %d}`, format, version+1)} {
+		if _, err := Load(strings.NewReader(head)); err == nil || !strings.Contains(err.Error(), "fit the model again") {
+			t.Errorf("%s: %v", head, err)
+		}
 	}
 	for _, obs := range [][]Observation{nil, {{Spec: good, Peak: 0}}, {{Spec: zeroBatch, Peak: 1}}, {{Spec: good, Peak: 1 << 30}}} {
 		if _, err := Fit(obs, nil); err == nil {
