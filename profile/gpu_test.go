@@ -380,6 +380,8 @@ func TestMIGSlices(t *testing.T) {
 		{&GPUModel{Name: "NVIDIA A30"}, 4, 4},
 		{&GPUModel{Name: "NVIDIA A100-SXM4-40GB"}, 7, 8},
 		{&GPUModel{Name: "own", MIG: []MIGProfile{{Compute: 2, Size: 3}}}, 2, 3},
+		{&GPUModel{Name: "own", MIG: []MIGProfile{{Compute: 2}}}, 7, 8},
+		{&GPUModel{Name: "own", MIG: []MIGProfile{{Size: 2}}}, 7, 8},
 		{nil, 7, 8},
 	} {
 		if compute, memory := c.gpu.MIGSlices(); compute != c.compute || memory != c.memory {
@@ -583,6 +585,10 @@ func TestGPUModelEqual(t *testing.T) {
 		if a.Equal(&b) || b.Equal(&a) {
 			t.Errorf("%s: a change is not noticed", reflect.TypeOf(a).Field(i).Name)
 		}
+	}
+	one, other := GPUModel{MIG: []MIGProfile{{Compute: 1}}}, GPUModel{MIG: []MIGProfile{{Compute: 2}}}
+	if one.Equal(&other) || !one.Equal(&GPUModel{MIG: []MIGProfile{{Compute: 1}}}) {
+		t.Error("want products of one kind of instance to be equal if the instances are")
 	}
 	for i := range reflect.TypeOf(a.MIG[0]).NumField() {
 		b := a

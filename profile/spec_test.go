@@ -162,6 +162,7 @@ func TestGuess(t *testing.T) {
 		{"attention before convolution", []Layer{{Kind: Conv}, {Kind: Attention}}, Transformer},
 		{"attention before tables", []Layer{{Kind: Embedding, Params: 99}, {Kind: Attention}}, Transformer},
 		{"a table with most parameters", []Layer{{Kind: Embedding, Params: 51}, {Kind: Linear, Params: 49}}, Recommender},
+		{"a table of nearly half", []Layer{{Kind: Embedding, Params: 50}, {Kind: Linear, Params: 50}}, MLP},
 		{"a small table", []Layer{{Kind: Embedding, Params: 10}, {Kind: Recurrent, Params: 90}}, RNN},
 		{"recurrence before dense", []Layer{{Kind: Recurrent}, {Kind: Linear}}, RNN},
 		{"undefined kinds", []Layer{{Kind: -1}, {Kind: 99}}, UnknownFamily},

@@ -228,3 +228,23 @@ func TestFeatureDocument(t *testing.T) {
 		t.Errorf("FEATURES.md is not what the table says (%v): run with -update", err)
 	}
 }
+
+// TestEither: what is measured finely counts before what is measured coarsely.
+func TestEither(t *testing.T) {
+	var v Vector
+	if x, ok := v.Either(MeanSMActive, MeanGPUBusy); ok {
+		t.Errorf("of nothing %v", x)
+	}
+	for _, c := range []struct {
+		f    Feature
+		x    float64
+		want float64
+	}{{MeanGPUBusy, 0.9, 0.9}, {MeanSMActive, 0.4, 0.4}} {
+		if err := v.Set(c.f, c.x); err != nil {
+			t.Fatal(err)
+		}
+		if x, ok := v.Either(MeanSMActive, MeanGPUBusy); !ok || x != c.want {
+			t.Errorf("%v, %t, want %v", x, ok, c.want)
+		}
+	}
+}

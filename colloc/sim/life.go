@@ -140,7 +140,7 @@ func (s *simulation) leave(i int) {
 	}
 	s.takeHost(v, 1)
 	s.state.freed = true
-	r.speed, r.finish, r.oom, r.checkpoint = 0, agenda.Never, agenda.Never, agenda.Never
+	r.speed, r.finish, r.oom = 0, agenda.Never, agenda.Never
 	s.timers.Set(i, agenda.Never)
 }
 

@@ -26,6 +26,10 @@ func TestGolden(t *testing.T) {
 			obs[i].Spec.Model.Family = profile.MLP
 			obs[i].Use.DRAMActive = profile.Some(obs[i].Use.SMActive.Or(0) / 3)
 		}
+		if i%3 == 0 {
+			layers := obs[i].Spec.Model.Layers
+			obs[i].Spec.Model.Layers = append(layers, profile.Layer{Kind: profile.OtherLayer, Activations: int64(100 * i)}, profile.Layer{Kind: profile.Pool, Activations: int64(3000 - 20*i)})
+		}
 		if i%9 == 0 {
 			obs[i].Use.GPUBusy = profile.Some(1.0) // at the end of what can be
 		}
@@ -37,7 +41,7 @@ func TestGolden(t *testing.T) {
 	fresh := madeUpUse(t, 4, 6)
 	fresh[1].Spec.Model.Family = profile.MLP
 	fresh[2].Spec.Training.Precision = profile.Mixed
-	fresh[3].Spec.Model.Layers[0] = profile.Layer{Kind: profile.OtherLayer, Activations: 5000}
+	fresh[3].Spec.Model.Layers = append(fresh[3].Spec.Model.Layers, profile.Layer{Kind: profile.OtherLayer, Activations: 5000}, profile.Layer{Kind: profile.Dropout, Activations: 70_000})
 	var out bytes.Buffer
 	tell := func(e *predict.Estimate) {
 		fmt.Fprintf(&out, " %.4g %.4g %.4g %v", e.Value, e.Lo, e.Hi, e.Source.Kind)

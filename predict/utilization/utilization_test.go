@@ -2,8 +2,10 @@ package utilization
 
 import (
 	"bytes"
+	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 
@@ -171,6 +173,7 @@ func TestBadInput(t *testing.T) {
 		{"NaN", func(o []Observation) { o[3].Use.GPUBusy = profile.Some(math.NaN()) }},
 		{"no batch", func(o []Observation) { o[3].Spec.Training.BatchSize = 0 }},
 		{"no GPU", func(o []Observation) { o[3].GPU = profile.GPUModel{} }},
+		{"no bandwidth", func(o []Observation) { o[3].GPU = profile.GPUModel{Name: "own", FP32: 1e13} }},
 		{"two GPUs", func(o []Observation) { o[3].GPU.Name = "other" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -186,6 +189,66 @@ func TestBadInput(t *testing.T) {
 	}
 	if _, err := (&Predictor{}).Solo(nil, nil); err == nil {
 		t.Error("nil: no error")
+	}
+	gpu, slow := a100(t), profile.GPUModel{Name: "own", FP32: 1e13}
+	if _, err := (&Predictor{}).Solo(&good[0].Spec, &slow); err == nil || !strings.Contains(err.Error(), "bandwidth 0 must be positive") {
+		t.Errorf("no bandwidth: %v", err)
+	}
+	none := good[0].Spec
+	none.Training.BatchSize = 0
+	if _, err := (&Predictor{}).Solo(&none, &gpu); err == nil || !strings.Contains(err.Error(), "batch_size") {
+		t.Errorf("no batch: %v", err)
+	}
+	byName, err := (&Predictor{}).Solo(&good[0].Spec, &profile.GPUModel{Name: gpu.Name})
+	if full, _ := (&Predictor{}).Solo(&good[0].Spec, &gpu); err != nil || byName != full {
+		t.Errorf("by its name alone: %+v, %v, want %+v", byName, err, full)
+	}
+	if odd := byName.Observed(&profile.Sample{SMActive: profile.Some(1.5), GPUBusy: profile.Some(-0.5)}, 60); odd != byName {
+		t.Errorf("a share beyond 1 counts: %+v", odd)
+	}
+}
+
+// TestLoadRefuses: of a file that somebody changed it is told what is wrong.
+func TestLoadRefuses(t *testing.T) {
+	var saved bytes.Buffer
+	if err := fitMadeUpUse(t).Save(&saved); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Load(bytes.NewReader(saved.Bytes())); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(f *file)
+		want   string
+	}{
+		"another format":   {func(f *file) { f.Format = "memory" }, "fit the model again"},
+		"another version":  {func(f *file) { f.Version++ }, "fit the model again"},
+		"no part":          {func(f *file) { f.Parts[0].Part = nil }, "is empty or appears twice"},
+		"a part twice":     {func(f *file) { f.Parts = append(f.Parts, f.Parts[0]) }, "is empty or appears twice"},
+		"no such quantity": {func(f *file) { f.Parts[0].Quantity = "heat" }, `unknown quantity "heat"`},
+		"no trees":         {func(f *file) { f.Parts[0].Part.Mean = nil }, "no trees"},
+		"other trees":      {func(f *file) { f.Parts[0].Part.Mean.Columns-- }, "trees over"},
+		"negative spread":  {func(f *file) { f.Parts[0].Part.Flat = -1 }, "out of range"},
+		"negative rows":    {func(f *file) { f.Parts[0].Part.Rows = -1 }, "out of range"},
+		"a range less":     {func(f *file) { p := f.Parts[0].Part; p.Lo = p.Lo[1:] }, "out of range"},
+		"a range too many": {func(f *file) { p := f.Parts[0].Part; p.Lo, p.Hi = append(p.Lo, 0), append(p.Hi, 0) }, "out of range"},
+		"a range reversed": {func(f *file) { p := f.Parts[0].Part; p.Lo[2] = p.Hi[2] + 1 }, "feature 2 has range"},
+	} {
+		var f file
+		if err := json.Unmarshal(saved.Bytes(), &f); err != nil {
+			t.Fatal(err)
+		}
+		c.change(&f)
+		data, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Load(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+	if _, err := Load(strings.NewReader(strings.Replace(saved.String(), "{", `{"colour": 1,`, 1))); err == nil || !strings.Contains(err.Error(), "colour") {
+		t.Errorf("an unknown key: %v", err)
 	}
 }
 

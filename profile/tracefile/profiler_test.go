@@ -57,6 +57,45 @@ func TestKineto(t *testing.T) {
 	}
 }
 
+// TestKinetoCorners: what a kernel does not tell in numbers is not known of its device,
+// what runs at once keeps no more than all SMs busy, and setting memory moves no bytes.
+func TestKinetoCorners(t *testing.T) {
+	kernel := func(device, start, length int, blocks, occupancy string) string {
+		return fmt.Sprintf(`{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": %d, "ts": %d, "dur": %d, "args": {"device": %d, "blocks per SM": %s, "est. achieved occupancy %%": %s}}`,
+			start, start, length, device, blocks, occupancy)
+	}
+	step := `{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "pid": 1, "tid": 1, "ts": 1000, "dur": 1000},`
+	for name, c := range map[string]struct {
+		events        string
+		sms, occupied []float64 // of each device; -1 is not known
+	}{
+		"at once":     {kernel(0, 1000, 800, "4", "90") + "," + kernel(0, 1001, 800, "2", "90"), []float64{1}, []float64{1}},
+		"two devices": {kernel(0, 1000, 100, "1", "50") + "," + kernel(1, 1000, 200, "1", "50"), []float64{0.5, 1}, []float64{0.25, 0.5}},
+		"words":       {kernel(0, 1000, 100, `"many"`, `"-5"`), []float64{-1}, []float64{-1}},
+		"endless":     {kernel(0, 1000, 100, `"Inf"`, "50"), []float64{-1}, []float64{0.5}},
+		"set to 0": {kernel(0, 1000, 100, "1", "50") + `,{"ph": "X", "cat": "gpu_memset", "name": "Memset", "pid": 0, "tid": 7, "ts": 1500, "dur": 10, "args": {"device": 0, "bytes": 4000}}` +
+			`,{"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy HtoD (Pageable -> Device)", "pid": 0, "tid": 7, "ts": 1600, "dur": 10, "args": {"device": 0}}`, []float64{10. / 61}, []float64{5. / 61}},
+	} {
+		f, err := Read(strings.NewReader(`{"schemaVersion": 1, "traceEvents": [`+step+c.events+`]}`), nil)
+		if err != nil || len(f.Traces) != len(c.sms) {
+			t.Errorf("%s: got %+v, %v", name, f, err)
+			continue
+		}
+		for i := range c.sms {
+			s := f.Traces[i].Samples[0]
+			if got := s.SMActive.Or(-1); !(math.Abs(got-c.sms[i]) <= 1e-9) {
+				t.Errorf("%s: device %d: SMs busy %v, want %v", name, i, got, c.sms[i])
+			}
+			if got := s.SMOccupancy.Or(-1); !(math.Abs(got-c.occupied[i]) <= 1e-9) {
+				t.Errorf("%s: device %d: occupancy %v, want %v", name, i, got, c.occupied[i])
+			}
+			if got := s.PCIeBytesPerSec.Or(-1); got != 0 {
+				t.Errorf("%s: %v bytes a second", name, got)
+			}
+		}
+	}
+}
+
 const nsysText = `Start (ns),Duration (ns),CorrId,GrdX,Bytes (MB),SrcMemKd,Device,Strm,Name
 1000,500,1,2,,,NVIDIA A100 (0),7,"void gemm<float, 4>(float*)"
 2000,500,2,,2.000,Pinned,NVIDIA A100 (0),7,[CUDA memcpy HtoD]
@@ -73,6 +112,21 @@ func TestNsys(t *testing.T) {
 	pcie, _ := s.PCIeBytesPerSec.Get()
 	if f.Format != Nsys || !(math.Abs(busy-0.55) <= 1e-12) || !(math.Abs(pcie/1e12-1) <= 1e-9) || !s.SMActive.IsZero() || f.Traces[0].Labels[LabelName] != "NVIDIA A100 (0)" {
 		t.Errorf("got %+v", f)
+	}
+	// Two devices, a damaged row, and a summary beside the activities.
+	f, err = Read(strings.NewReader(nsysText+"4000,100,4,2,,,NVIDIA A100 (1),7,relu\nsoon,100,4,2,,,NVIDIA A100 (2),7,relu\n3000,500,1,2,,,NVIDIA A100 (0),7,relu\n"+
+		"Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil)
+	if err != nil || len(f.Traces) != 2 || f.Traces[1].Labels[LabelName] != "NVIDIA A100 (1)" || f.Traces[1].Labels[LabelGPU] != "1" {
+		t.Fatalf("two devices: got %+v, %v", f, err)
+	}
+	if busy := f.Traces[0].Samples[0].GPUBusy.Or(0); !(math.Abs(busy-1600.0/3100) <= 1e-12) {
+		t.Errorf("two devices: busy %v", busy)
+	}
+	if !strings.Contains(fmt.Sprint(f.Warnings), "line 6: no start and duration in whole nanoseconds") {
+		t.Errorf("a damaged row: warnings %v", f.Warnings)
+	}
+	if _, err := Read(strings.NewReader("Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n40.0,900,4,relu\n"), nil); err == nil || !strings.Contains(err.Error(), "a summary of 2 kernels, 1.9e-06 s in 7 launches") {
+		t.Errorf("a summary of two: got %v", err)
 	}
 	if _, err := Read(strings.NewReader("Processing [a.sqlite]...\nTime(%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "1e-06 s in 3 launches") || !strings.Contains(err.Error(), "cuda_gpu_trace") {
 		t.Errorf("a summary: got %v", err)
