@@ -380,8 +380,7 @@ func TestMIGSlices(t *testing.T) {
 		{&GPUModel{Name: "NVIDIA A30"}, 4, 4},
 		{&GPUModel{Name: "NVIDIA A100-SXM4-40GB"}, 7, 8},
 		{&GPUModel{Name: "own", MIG: []MIGProfile{{Compute: 2, Size: 3}}}, 2, 3},
-		{&GPUModel{Name: "own", MIG: []MIGProfile{{Compute: 2}}}, 7, 8},
-		{&GPUModel{Name: "own", MIG: []MIGProfile{{Size: 2}}}, 7, 8},
+		{&GPUModel{Name: "own", MIG: []MIGProfile{{Compute: 2}}}, 7, 8}, // half a description is none
 		{nil, 7, 8},
 	} {
 		if compute, memory := c.gpu.MIGSlices(); compute != c.compute || memory != c.memory {

@@ -259,6 +259,13 @@ func TestPools(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	single, err := sim.ParseCluster("3x1xV100")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := replay(t, []records.Job{job("1", "a", "V100", 1, "x")}, gain.Options{Replications: 1, Cluster: single}); r.Total.GPUs != 3 || r.Total.Slowdown != 1 {
+		t.Errorf("nodes of one GPU: %+v, want 3 GPUs and nobody slowed down", r.Total)
+	}
 	if r := replay(t, []records.Job{job("1", "a", "V100", 1, "x"), job("2", "b", "V100", 5, "y"), job("3", "c", "V100", 8, "y", "z")}, gain.Options{Replications: 1, Cluster: given}); r.Total.GPUs != 8 || r.Total.Jobs != 2 || r.Known.Outside != 1 {
 		t.Errorf("given GPUs: %+v, %+v; want 8 for 2 jobs, and one that no node holds outside", r.Total, r.Known)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -102,6 +103,31 @@ func TestQueryErrors(t *testing.T) {
 		if _, err := Query(context.Background(), q); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
+	}
+}
+
+// refusal is a server's that says much, and whether its answer was closed.
+type refusal struct {
+	io.Reader
+	closed bool
+}
+
+func (r *refusal) Close() error {
+	r.closed = true
+	return nil
+}
+
+func (r *refusal) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{Status: "503 no", StatusCode: http.StatusServiceUnavailable, Body: r}, nil
+}
+
+// TestQueryRefused: of a long refusal the beginning is told, and the answer is closed.
+func TestQueryRefused(t *testing.T) {
+	r := &refusal{Reader: strings.NewReader(strings.Repeat("x", 5000))}
+	at := time.Unix(1_700_000_000, 0)
+	_, err := Query(context.Background(), PromQuery{BaseURL: "http://prom", Client: &http.Client{Transport: r}, Start: at, End: at})
+	if err == nil || !strings.HasSuffix(err.Error(), "answered 503 no: "+strings.Repeat("x", 512)) || !r.closed {
+		t.Errorf("got %v, closed %t", err, r.closed)
 	}
 }
 

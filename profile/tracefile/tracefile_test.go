@@ -129,6 +129,11 @@ func wantWarnings(t *testing.T, f *File, parts ...string) {
 			t.Errorf("warning %d: want %q in %v", i, part, f.Warnings)
 		}
 	}
+	for _, trace := range f.Traces {
+		if len(trace.Warnings) != len(f.Warnings) {
+			t.Errorf("a trace has %d warnings, its file %d", len(trace.Warnings), len(f.Warnings))
+		}
+	}
 	if len(f.Warnings) != len(parts) {
 		t.Errorf("got %d warnings, want %d: %v", len(f.Warnings), len(parts), f.Warnings)
 	}
