@@ -84,25 +84,33 @@ type Discrepancy struct {
 	Text string `json:"text"`
 }
 
+// Say returns Text with another word for a task, as where tasks are called jobs.
+func (d *Discrepancy) Say(noun string) string {
+	if d.Kind == BadReading {
+		return d.Text
+	}
+	return d.text(noun)
+}
+
 // text explains d; BadReading carries its explanation.
-func (d *Discrepancy) text() string {
+func (d *Discrepancy) text(noun string) string {
 	switch d.Kind {
 	case Foreign:
 		who := "nobody registered"
 		if d.Task != "" {
-			who = fmt.Sprintf("claims to be task %q, which has no reservation", d.Task)
+			who = fmt.Sprintf("claims to be %s %q, which has no reservation", noun, d.Task)
 		}
 		return fmt.Sprintf("GPU %q: process %d, which %s, uses %v", d.GPU, d.PID, who, d.Used)
 	case Stray:
-		return fmt.Sprintf("GPU %q: process %d of task %q uses %v; the task is booked on another GPU", d.GPU, d.PID, d.Task, d.Used)
+		return fmt.Sprintf("GPU %q: process %d of %s %q uses %v; it is booked on another GPU", d.GPU, d.PID, noun, d.Task, d.Used)
 	case Overuse:
-		return fmt.Sprintf("GPU %q: task %q uses %v, %v more than the %v it reserved", d.GPU, d.Task, d.Used, d.Used-d.Reserved, d.Reserved)
+		return fmt.Sprintf("GPU %q: %s %q uses %v, %v more than the %v it reserved", d.GPU, noun, d.Task, d.Used, d.Used-d.Reserved, d.Reserved)
 	case Absent:
-		return fmt.Sprintf("GPU %q: task %q reserved %v and has no process there", d.GPU, d.Task, d.Reserved)
+		return fmt.Sprintf("GPU %q: %s %q reserved %v and has no process there", d.GPU, noun, d.Task, d.Reserved)
 	case Zombie:
 		return fmt.Sprintf("GPU %q: %v are in use that no process accounts for", d.GPU, d.Used)
 	case Overcommitted:
-		return fmt.Sprintf("GPU %q: tasks need %v and others use %v, %v more than there is after headroom", d.GPU, d.Reserved, d.Used, d.Short)
+		return fmt.Sprintf("GPU %q: %ss need %v and others use %v, %v more than there is after headroom", d.GPU, noun, d.Reserved, d.Used, d.Short)
 	case UnknownGPU:
 		return fmt.Sprintf("GPU %q is not in the books; %v are in use there", d.GPU, d.Used)
 	default:

@@ -123,12 +123,16 @@ func ExampleLedger_Reconcile() {
 		{GPU: "gpu-1", Used: profile.Some(2 * profile.GiB)},
 	}) {
 		fmt.Printf("%v: %s\n", d.Kind, d.Text)
+		if d.Kind == ledger.Overuse {
+			fmt.Println("where tasks are called jobs:", d.Say("job"))
+		}
 	}
 	_, err = books.Reserve(books.Snapshot().Version, ledger.Claim{Task: exampleTask("bert", 20*profile.GiB), GPU: "gpu-0"})
 	fmt.Println(err)
 	// Output:
 	// foreign: GPU "gpu-0": process 4712, which nobody registered, uses 16 GiB
 	// overuse: GPU "gpu-0": task "resnet" uses 12 GiB, 2 GiB more than the 10 GiB it reserved
+	// where tasks are called jobs: GPU "gpu-0": job "resnet" uses 12 GiB, 2 GiB more than the 10 GiB it reserved
 	// zombie: GPU "gpu-1": 1.5 GiB are in use that no process accounts for
 	// ledger: reserve: task "bert" on GPU "gpu-0": needs 20 GiB, 8 GiB are free
 }

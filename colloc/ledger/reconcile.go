@@ -74,7 +74,7 @@ func (l *Ledger) Reconcile(seen []Usage) []Discrepancy {
 		}
 	}
 	for i := range found {
-		found[i].Text = found[i].text()
+		found[i].Text = found[i].text("task")
 	}
 	return found
 }

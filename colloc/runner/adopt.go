@@ -26,7 +26,7 @@ func (r *Runner) adopt(entries []*backlog.Entry) error {
 		}
 		e.Inherited = true
 		if e.State == Queued {
-			r.tell(EventQueued, e, "task "+e.Task.ID+" is in the queue")
+			r.tell(EventQueued, e, r.name(e)+" is in the queue")
 			continue
 		}
 		if err := r.adoptRun(e); err != nil {
@@ -62,7 +62,7 @@ func (r *Runner) adoptRun(e *backlog.Entry) error {
 			return nil
 		}
 		e.Stop = 0
-		r.again(EventRetry, e, "the runner ended before the task started")
+		r.again(EventRetry, e, "the runner ended before the "+r.config.Noun+" started")
 		return nil
 	}
 	return r.adoptClaimed(e, &who)
@@ -77,7 +77,7 @@ func (r *Runner) adoptClaimed(e *backlog.Entry, who *supervise.Claim) error {
 	case ended: // the next look tells
 	case who.Space.ID == "" || who.Space.ID == here.ID:
 		if e.State == Running && who.Alive() { // of one that is Starting, started tells
-			r.tell(EventAdopted, e, fmt.Sprintf("task %s still runs on %s", e.Task.ID, e.On()))
+			r.tell(EventAdopted, e, fmt.Sprintf("%s still runs on %s", r.name(e), e.On()))
 		}
 	case sameHost(who.Space.Host, here.Host), slices.ContainsFunc(r.config.Gone, func(host string) bool { return sameHost(who.Space.Host, host) }):
 		e.Gone = true

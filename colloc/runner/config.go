@@ -143,6 +143,9 @@ type Config struct {
 	// one goroutine. It may call the Runner, but not Run or Close. nil listens to
 	// nothing. See [Event] for what is guaranteed.
 	OnEvent func(Event)
+	// Noun is what people call a task, in the texts of events; empty means "task". Its plural
+	// takes an s.
+	Noun string
 	// Queue is how many events may wait for OnEvent before no further task is
 	// started; 0 means 1,024.
 	Queue int
@@ -279,6 +282,7 @@ func (c *Config) fill() (err error) {
 	c.Grace = orDefault(c.Grace, DefaultGrace)
 	c.Watch = orDefault(c.Watch, DefaultWatch)
 	c.Window = orDefault(c.Window, DefaultWindow)
+	c.Noun = orDefault(c.Noun, "task")
 	c.Queue = orDefault(c.Queue, DefaultQueue)
 	c.Steady = orDefault(c.Steady, DefaultSteady)
 	c.DiskFloor = orDefault(c.DiskFloor, DefaultDiskFloor)

@@ -187,7 +187,11 @@ func TestFullDisk(t *testing.T) {
 func TestLogLimit(t *testing.T) {
 	t.Parallel()
 	const limit = 2 * profile.MiB
-	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.LogLimit = limit })
+	dir := filepath.Join(t.TempDir(), "task of a friend")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.LogLimit, c.Noun = limit, "job" })
 	task := shell(`echo begin; head -c 20000000 /dev/zero | tr '\0' x; echo; echo "step 7 of 7"; echo end`)
 	task.Progress.Pattern = `^step (?P<step>\d+) of (?P<total>\d+)`
 	g.submit(t, task, shell("echo little"))
@@ -209,9 +213,14 @@ func TestLogLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(g.events, func(e Event) bool {
-		return e.Kind == EventWarning && strings.Contains(e.Text, "the output of task 1 became too long")
+		return e.Kind == EventWarning && strings.Contains(e.Text, "the output of job 1 became too long") && strings.Contains(e.Text, "task of a friend")
 	}) {
 		t.Error("nobody was told")
+	}
+	for _, e := range g.events {
+		if strings.Contains(strings.ReplaceAll(e.Text, "task of a friend", ""), "task") || e.Kind == EventStarted && !strings.HasPrefix(e.Text, "job ") {
+			t.Errorf("%v: %q; a task is called a job", e.Kind, e.Text)
+		}
 	}
 }
 

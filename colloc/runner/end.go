@@ -2,7 +2,6 @@ package runner
 
 import (
 	"fmt"
-	"strconv"
 	"syscall"
 	"time"
 
@@ -30,7 +29,7 @@ func (r *Runner) started(e *backlog.Entry, run int, p supervise.Process) {
 	if e.Adopted {
 		kind, verb = EventAdopted, "still runs on"
 	}
-	r.tell(kind, e, fmt.Sprintf("task %s %s %s", e.Task.ID, verb, e.On()))
+	r.tell(kind, e, fmt.Sprintf("%s %s %s", r.name(e), verb, e.On()))
 	if e.Stop != 0 && e.Stop != backlog.StopSpared {
 		r.signal(e)
 	}
@@ -169,7 +168,7 @@ func (r *Runner) inARow(e *backlog.Entry, soon bool) {
 	}
 	r.halted, r.broken = true, true
 	r.pending = append(r.pending, Event{Kind: EventHalted, At: r.now(), Text: fmt.Sprintf(
-		"%d tasks in a row failed within %v of their start, task %s with: %s: no further task starts, and they are queued again", len(r.row), Soon, e.Task.ID, e.Err)})
+		"%d %ss in a row failed within %v of their start, %s with: %s: no further %s starts, and they are queued again", len(r.row), r.config.Noun, Soon, r.name(e), e.Err, r.config.Noun)})
 	if err := r.retry(r.row); err != nil {
 		r.warn("history", nil, "they are not queued again: "+err.Error())
 	}
@@ -180,7 +179,7 @@ func (r *Runner) inARow(e *backlog.Entry, soon bool) {
 func (r *Runner) again(kind EventKind, e *backlog.Entry, why string) {
 	e.Err = why
 	r.queue.Again(e)
-	r.tell(kind, e, "task "+e.Task.ID+" is queued again: "+why)
+	r.tell(kind, e, r.name(e)+" is queued again: "+why)
 }
 
 // apply takes over what is known of a task's progress and reports whether that
@@ -208,8 +207,8 @@ func (r *Runner) apply(e *backlog.Entry, read progress.Reading) bool {
 // checkLog warns of output that was left out, once for all tasks.
 func (r *Runner) checkLog(e *backlog.Entry) {
 	if e.LogDropped > 0 {
-		r.warn("log limit", e, fmt.Sprintf("the output of task %s became too long: %v from the middle of its log are left out, %s; Config.LogLimit is %v",
-			e.Task.ID, e.LogDropped, e.Log, r.config.LogLimit))
+		r.warn("log limit", e, fmt.Sprintf("the output of %s became too long: %v from the middle of its log are left out, %s; Config.LogLimit is %v",
+			r.name(e), e.LogDropped, e.Log, r.config.LogLimit))
 	}
 }
 
@@ -218,7 +217,7 @@ func (r *Runner) checkLog(e *backlog.Entry) {
 // short run is not worth a warning.
 func (r *Runner) checkPattern(e *backlog.Entry, o *supervise.Outcome, read progress.Reading) {
 	if p := e.Task.Progress.Pattern; p != "" && !read.Matched && o.OK() && (!r.config.Serve || e.Ended.Sub(e.Started) >= Soon) {
-		r.warn("pattern "+p, e, fmt.Sprintf("no steps were found in the output of task %s, and its speed is unknown: -step (Progress.Pattern) tells how to find them", e.Task.ID))
+		r.warn("pattern "+p, e, fmt.Sprintf("no steps were found in the output of %s, and its speed is unknown: -step (Progress.Pattern) tells how to find them", r.name(e)))
 	}
 }
 
@@ -252,7 +251,7 @@ func (r *Runner) hopeless(entries []*backlog.Entry) {
 		e.Ended = r.now()
 		for _, d := range e.Task.After {
 			if s := r.queue.ByID[d.Task].State; s.Over() && s != Succeeded && !d.Any {
-				e.Err = "it waited for the success of task " + d.Task + ", which is " + s.String()
+				e.Err = "it waited for the success of " + r.config.Noun + " " + d.Task + ", which is " + s.String()
 			}
 		}
 	}
@@ -263,7 +262,7 @@ func (r *Runner) hopeless(entries []*backlog.Entry) {
 func (r *Runner) over(entries []*backlog.Entry) {
 	for _, e := range entries {
 		e.Waiting = ""
-		text := "task " + e.Task.ID + " " + e.State.String()
+		text := r.name(e) + " " + e.State.String()
 		if e.Err != "" {
 			text += ": " + e.Err
 		}
@@ -283,7 +282,7 @@ func (r *Runner) failed() {
 	r.halted = true
 	r.pending = append(r.pending, Event{
 		Kind: EventHalted, At: r.now(),
-		Text: strconv.Itoa(r.failures) + " tasks failed: no further task starts",
+		Text: fmt.Sprintf("%d %ss failed: no further %s starts", r.failures, r.config.Noun, r.config.Noun),
 	})
 	if r.config.Halt.Kill {
 		for _, e := range r.queue.Active {
@@ -317,7 +316,7 @@ func (r *Runner) signal(e *backlog.Entry) {
 	case !e.Killed && now.Sub(e.TermAt) >= r.config.Grace:
 		var err error
 		if _, err = p.SignalGroup(syscall.SIGKILL); err != nil {
-			r.warn("kill "+e.Task.ID, e, "task "+e.Task.ID+" cannot be killed: "+err.Error())
+			r.warn("kill "+e.Task.ID, e, r.name(e)+" cannot be killed: "+err.Error())
 		}
 		e.Killed = true
 	}
@@ -351,7 +350,7 @@ func (r *Runner) retry(entries []*backlog.Entry) error {
 	hopeless := r.queue.Retry(again)
 	for _, e := range again {
 		if e.State == Queued {
-			r.tell(EventQueued, e, "task "+e.Task.ID+" is queued again")
+			r.tell(EventQueued, e, r.name(e)+" is queued again")
 		}
 	}
 	r.hopeless(hopeless)

@@ -43,7 +43,7 @@ func (r *Runner) archive() {
 		return
 	}
 	if err := r.store.Archive(old, r.queue.Last); err != nil {
-		r.warn("history", nil, "tasks that are over stay in memory: the history cannot be written: "+err.Error())
+		r.warn("history", nil, r.config.Noun+"s that are over stay in memory: the history cannot be written: "+err.Error())
 		return
 	}
 	r.queue.Remove(old)

@@ -173,14 +173,14 @@ func (r *Runner) checkSharing() {
 	asked := slices.Contains(r.config.Mechanisms, profile.MPS)
 	for _, c := range r.fleet.Cards {
 		if fleet.Exclusive(&c.Info) && !asked && r.config.Mechanisms[0] != profile.Exclusive {
-			r.warn("mode "+string(c.Info.ID), nil, fmt.Sprintf("GPU %s takes one process at a time: its tasks share it by MPS only, or after nvidia-smi -c DEFAULT, which is root's", c.Info.ID))
+			r.warn("mode "+string(c.Info.ID), nil, fmt.Sprintf("GPU %s takes one process at a time: its %ss share it by MPS only, or after nvidia-smi -c DEFAULT, which is root's", c.Info.ID, r.config.Noun))
 		}
 		dir := r.config.pipeDir(c.Info.ID)
 		switch {
 		case asked && !mps.Running(dir):
-			r.warn("mps "+string(c.Info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its tasks will share by time-slicing", dir, c.Info.ID))
+			r.warn("mps "+string(c.Info.ID), nil, fmt.Sprintf("no MPS daemon listens in %s for GPU %s: its %ss will share by time-slicing", dir, c.Info.ID, r.config.Noun))
 		case !asked && mps.Running(dir):
-			r.warn("mps "+dir, nil, fmt.Sprintf("an MPS daemon listens in %s: tasks will go through it; allow MPS, so that this counts, or stop the daemon", dir))
+			r.warn("mps "+dir, nil, fmt.Sprintf("an MPS daemon listens in %s: %ss will go through it; allow MPS, so that this counts, or stop the daemon", dir, r.config.Noun))
 		}
 	}
 }

@@ -24,7 +24,7 @@ func (r *Runner) place() []*backlog.Entry {
 		alive = alive || !c.Lost
 	}
 	if full := r.diskFull(r.config.Dir, r.config.Dir); full != "" {
-		r.warn("disk", nil, full+"; no task starts until there is room")
+		r.warn("disk", nil, full+"; no "+r.config.Noun+" starts until there is room")
 		return nil
 	}
 	delete(r.warned, "disk")
@@ -184,7 +184,7 @@ func (r *Runner) holdShared() bool {
 	others, err := r.shared.Hold()
 	if err != nil {
 		if !errors.Is(err, supervise.ErrInUse) {
-			r.warn("shared", nil, "the book that runners share cannot be read, and no task starts: "+err.Error())
+			r.warn("shared", nil, "the book that runners share cannot be read, and no "+r.config.Noun+" starts: "+err.Error())
 		}
 		return false
 	}

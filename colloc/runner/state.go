@@ -86,6 +86,9 @@ func (r *Runner) tell(kind EventKind, e *backlog.Entry, text string) {
 // maxWarned bounds what is kept of warnings: tasks make up some of the keys.
 const maxWarned = 10_000
 
+// name is what people call a task.
+func (r *Runner) name(e *backlog.Entry) string { return r.config.Noun + " " + e.Task.ID }
+
 // warn tells the listener, once for each key.
 func (r *Runner) warn(key string, e *backlog.Entry, text string) {
 	if r.warned[key] {
@@ -111,7 +114,7 @@ func (r *Runner) commit() error {
 			r.stuck = fmt.Errorf("runner: queue file: %w", err)
 			if !r.warned["queue"] {
 				r.warned["queue"] = true
-				r.events.Push([]Event{{Kind: EventWarning, At: r.now(), Text: r.stuck.Error() + "; no task starts until it can be written"}})
+				r.events.Push([]Event{{Kind: EventWarning, At: r.now(), Text: r.stuck.Error() + "; no " + r.config.Noun + " starts until it can be written"}})
 			}
 			return r.stuck
 		}

@@ -41,7 +41,7 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 	r.pending = slices.Grow(r.pending, len(entries))
 	for i, e := range entries {
 		ids[i] = e.Task.ID
-		r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: "task " + e.Task.ID + " is queued"})
+		r.pending = append(r.pending, Event{Kind: EventQueued, At: e.Submitted, Record: e.Record, Text: r.name(e) + " is queued"})
 	}
 	r.hopeless(r.queue.Add(entries))
 	err = r.commit()

@@ -104,7 +104,7 @@ func (r *Runner) relist(cards []*fleet.Card, complete bool) {
 		r.warn("relist", nil, "the GPUs that are there now are not all used: "+err.Error())
 	}
 	for _, c := range come {
-		r.pending = append(r.pending, Event{Kind: EventFound, At: r.now(), GPU: c.Info.ID, Text: fmt.Sprintf("GPU %s is new: tasks may start on it", c.Info.ID)})
+		r.pending = append(r.pending, Event{Kind: EventFound, At: r.now(), GPU: c.Info.ID, Text: fmt.Sprintf("GPU %s is new: %ss may start on it", c.Info.ID, r.config.Noun)})
 	}
 	for _, c := range gone {
 		r.pending = append(r.pending, Event{Kind: EventLost, At: r.now(), GPU: c.Info.ID, Text: fmt.Sprintf("GPU %s is not there any more", c.Info.ID)})
@@ -156,7 +156,7 @@ func (r *Runner) note(c *fleet.Card, news fleet.News) {
 	if news.Found {
 		r.pending = append(r.pending, Event{
 			Kind: EventFound, At: r.now(), GPU: c.Info.ID,
-			Text: fmt.Sprintf("GPU %s answers again: tasks may start on it", c.Info.ID),
+			Text: fmt.Sprintf("GPU %s answers again: %ss may start on it", c.Info.ID, r.config.Noun),
 		})
 	}
 }
@@ -165,7 +165,7 @@ func (r *Runner) note(c *fleet.Card, news fleet.News) {
 func (r *Runner) lose(c *fleet.Card, err error) {
 	r.pending = append(r.pending, Event{
 		Kind: EventLost, At: r.now(), GPU: c.Info.ID,
-		Text: fmt.Sprintf("GPU %s does not answer any more (%v): %d of its tasks are to end and run again", c.Info.ID, err, len(c.Entries)),
+		Text: fmt.Sprintf("GPU %s does not answer any more (%v): %d of its %ss are to end and run again", c.Info.ID, err, len(c.Entries), r.config.Noun),
 	})
 	for _, e := range c.Entries {
 		r.stop(e, backlog.StopLostGPU)
@@ -195,13 +195,13 @@ func (r *Runner) reconcile(found []fleet.Seen) {
 			}
 			if e := r.queue.ByID[d.Task]; e.Overran != e.Runs {
 				e.Overran = e.Runs
-				r.tell(EventOverrun, e, d.Text)
+				r.tell(EventOverrun, e, d.Say(r.config.Noun))
 			}
 		case ledger.Foreign, ledger.Stray, ledger.Zombie, ledger.Overcommitted, ledger.BadReading:
 			// A task that starts or ends between two readings looks like that, once.
 			r.suspects[key] = true
 			if before[key] && !r.starting(d.GPU) {
-				r.warn(key, nil, d.Text)
+				r.warn(key, nil, d.Say(r.config.Noun))
 			}
 		case ledger.Absent, ledger.UnknownGPU: // a task that uses no GPU is the user's affair
 		}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,10 +137,9 @@ func (s *Station) warn(at time.Time, text string) {
 	s.keepWarning(warning{Warning: api.Warning{At: at, Text: text}})
 }
 
-// warnOf keeps what an event tells: what is said of a job is for its user and root. The
-// tasks of the runner are jobs here.
+// warnOf keeps what an event tells: what is said of a job is for its user and root.
 func (s *Station) warnOf(e *runner.Event, text string) {
-	w := warning{Warning: api.Warning{At: e.At, Text: strings.NewReplacer("task ", "job ", "tasks ", "jobs ").Replace(text)}}
+	w := warning{Warning: api.Warning{At: e.At, Text: text}}
 	if e.Record.Task.ID != "" {
 		w.uid = profile.Some(uidOf(&e.Record))
 	}

@@ -280,3 +280,17 @@ func TestListHistory(t *testing.T) {
 		}
 	}
 }
+
+// TestWarningsAreKept: what the runner says stands as it was said, the word task in somebody's
+// own names too, and the runner is told to say job.
+func TestWarningsAreKept(t *testing.T) {
+	g := newRig(t, t.TempDir(), 1, nil)
+	const text = "the output of job 1 became too long: its log is in /data/task of a friend"
+	g.event(runner.Event{Kind: runner.EventWarning, Text: text})
+	if all := g.warningsFor(peer.User{}); len(all) != 1 || all[0].Text != text {
+		t.Errorf("got %+v", all)
+	}
+	if noun := g.runnerConfig().Noun; noun != "job" {
+		t.Errorf("the runner says %q", noun)
+	}
+}
