@@ -75,13 +75,22 @@ func panics(tr *tree) []string {
 			continue
 		}
 		ast.Inspect(s.ast, func(n ast.Node) bool {
-			if call, ok := n.(*ast.CallExpr); ok && isIdent(call.Fun, "panic") {
+			if call, ok := n.(*ast.CallExpr); ok && isIdent(call.Fun, "panic") && !aborts(call) {
 				findings = append(findings, tr.at(call, "panic: return an error instead"))
 			}
 			return true
 		})
 	}
 	return findings
+}
+
+// aborts reports whether a panic is how net/http is told to cut a connection.
+func aborts(call *ast.CallExpr) bool {
+	if len(call.Args) != 1 {
+		return false
+	}
+	what, ok := call.Args[0].(*ast.SelectorExpr)
+	return ok && isIdent(what.X, "http") && what.Sel.Name == "ErrAbortHandler"
 }
 
 func TestPanics(t *testing.T) {
@@ -91,6 +100,7 @@ func TestPanics(t *testing.T) {
 			files: map[string]string{
 				"packer/a.go":      "package packer\n\n// F never calls panic(x).\nfunc F() string { return \"panic(\" }\n",
 				"packer/a_test.go": "package packer\n\nfunc f() { panic(1) }\n",
+				"colloc/a.go":      "package colloc\n\nfunc f() { panic(http.ErrAbortHandler) }\n",
 			},
 		},
 		{

@@ -25,7 +25,7 @@ const module = "example.com/colloc"
 type tree struct {
 	fset    *token.FileSet
 	text    map[string][]byte // path -> content, of every file
-	sources []*source         // the main module's Go files outside testdata, by path
+	sources []*source         // one module's Go files outside testdata, by path
 }
 
 // A source is one Go file.
@@ -41,7 +41,7 @@ type source struct {
 type rule func(*tree) []string
 
 // newTree reads the files of fsys. The Go files of nested modules are not
-// parsed: their imports are their own affair.
+// parsed, see [tree.nest].
 func newTree(fsys fs.FS, files []string) (*tree, error) {
 	tr := &tree{fset: token.NewFileSet(), text: make(map[string][]byte)}
 	for _, name := range files {
@@ -51,18 +51,30 @@ func newTree(fsys fs.FS, files []string) (*tree, error) {
 		}
 		tr.text[name] = text
 	}
+	return tr, tr.parse(func(name string) bool { return !tr.nested(name) })
+}
+
+// nest returns the tree of a nested module: the same files, and its Go files parsed. Its
+// imports are its own affair.
+func (tr *tree) nest(dir string) (*tree, error) {
+	in := &tree{fset: tr.fset, text: tr.text}
+	return in, in.parse(func(name string) bool { return below(name, dir) })
+}
+
+// parse reads the Go files of some paths, without those in testdata.
+func (tr *tree) parse(of func(name string) bool) error {
 	for _, name := range tr.names() {
-		if path.Ext(name) != ".go" || strings.Contains("/"+name, "/testdata/") || tr.nested(name) {
+		if path.Ext(name) != ".go" || strings.Contains("/"+name, "/testdata/") || !of(name) {
 			continue
 		}
 		f, err := parser.ParseFile(tr.fset, name, tr.text[name], parser.ParseComments)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		test := strings.HasSuffix(name, "_test.go")
 		tr.sources = append(tr.sources, &source{path: name, dir: path.Dir(name), test: test, ast: f})
 	}
-	return tr, nil
+	return nil
 }
 
 // names returns the paths of all files in order.
@@ -154,6 +166,37 @@ func TestTree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestKube holds the module of Kubernetes against the rules that know nothing of imports.
+func TestKube(t *testing.T) {
+	kube := kubeTree(t, realTree(t))
+	if len(kube.sources) < 50 {
+		t.Fatalf("only %d files in %s", len(kube.sources), kubeModule)
+	}
+	for name, of := range map[string]rule{
+		"package comments": packageComments, "prose": prose, "file size": fileSize,
+		"panics": panics, "unfinished": unfinished, "sleeps": sleeps,
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, finding := range of(kube) {
+				t.Error(finding)
+			}
+		})
+	}
+}
+
+// kubeModule is the folder of the nested module that users get.
+const kubeModule = "colloc/kube"
+
+// kubeTree returns the tree of that module.
+func kubeTree(t *testing.T, tr *tree) *tree {
+	t.Helper()
+	kube, err := tr.nest(kubeModule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kube
 }
 
 // realTree returns the checkout that holds this package.

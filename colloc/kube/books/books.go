@@ -45,8 +45,8 @@ type Config struct {
 	// Preempt says that pods of a lower priority may be sent away for those that have no
 	// room.
 	Preempt bool
-	// Patience is how long the scheduler may refuse a pod that is placed before that is
-	// taken for more than a delay; 0 means a minute.
+	// Patience is how long the scheduler may refuse a pod that is placed; 0 means a minute.
+	// From then on that is more than a delay.
 	Patience time.Duration
 	// Now is the clock of the leases; required.
 	Now func() time.Time

@@ -100,7 +100,7 @@ func requests(at api.Placement) []resourcev1.DeviceRequest {
 }
 
 // Missing reports whether a pod that is placed does not point to the claim of its
-// placement yet, so that no scheduler looks at it, or to that of an earlier one.
+// placement. Without a claim no scheduler looks at it; it may also point to an earlier one.
 func Missing(pod *corev1.Pod, at api.Placement) bool {
 	entry, ok := Entry(pod)
 	return ok && pod.Spec.NodeName == "" && !slices.ContainsFunc(pod.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool {

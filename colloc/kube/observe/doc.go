@@ -1,6 +1,6 @@
-// Package observe looks at what became of decisions and draws the consequences: it
-// measures tasks of which little is known while they run alone and writes that into their
-// Profiles, teaches the Planner how fast tasks are together, tells of tasks that take more
-// memory than was set aside, and of those that are too slow for their users, and evicts
-// who is in the way where that is allowed.
+// Package observe looks at what became of decisions and draws the consequences. It
+// measures tasks of which little is known while they run alone, writes that into their
+// Profiles, and teaches the Planner how fast tasks are together. It tells of tasks that
+// take more memory than was set aside, and of those that are too slow for their users.
+// Where that is allowed it evicts who is in the way.
 package observe

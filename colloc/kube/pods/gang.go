@@ -23,7 +23,7 @@ type Gang struct {
 func (g Gang) String() string { return fmt.Sprintf("gang %q of %d pods", g.Name, g.Size) }
 
 // Groups tells how many pods of a PodGroup have to start at once, 0 where any of them may
-// start alone; false is that there is no such PodGroup.
+// start alone. It is not ok where there is no such PodGroup.
 type Groups func(namespace, name string) (pods int, ok bool)
 
 // GangOf returns the gang of a pod: that of its PodGroup, or that which its annotations

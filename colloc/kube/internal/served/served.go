@@ -1,4 +1,3 @@
-// Package served reads what not every API server serves, without its types.
 package served
 
 import (

@@ -1,0 +1,2 @@
+// Package served reads what not every API server serves, without its types.
+package served
