@@ -97,7 +97,7 @@ func (r *jsonRecord) info() (JobInfo, error) {
 			info.Asked = append(info.Asked, Gres{Name: name, Type: kind, Count: t.Count.count()})
 		}
 	}
-	info.Eligible, info.Elapsed = r.Time.Eligible.time(), time.Duration(min(r.Time.Elapsed.count(), 1<<32))*time.Second
+	info.Eligible, info.Elapsed = r.Time.Eligible.time(), time.Duration(r.Time.Elapsed.count())*time.Second
 	r.used(&info)
 	var err error
 	info.Nodes, err = ExpandNodes(nothing(string(r.Nodes)))
