@@ -137,6 +137,10 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		r.Move = true
 		o := s.engine.Play(&r)
 		c.take(&o, weight)
+		if r.Anew, r.Stop = true, false; s.engine.Gangs() {
+			o = s.engine.Play(&r)
+			c.take(&o, weight)
+		}
 	}
 	s.rule = s.rules[best]
 	if c.lost > 0 { // a strict rule may wait for ever

@@ -3,6 +3,7 @@ package online
 import (
 	"context"
 	"fmt"
+	"math/bits"
 	rand "math/rand/v2"
 	"slices"
 	"testing"
@@ -125,9 +126,10 @@ func BenchmarkSchedulerDecide(b *testing.B) {
 	for _, c := range []struct {
 		name   string
 		budget int
-	}{{"greedy", 0}, {"look-ahead", DefaultBudget}} {
+		widest int
+	}{{"greedy", 0, 1}, {"look-ahead", DefaultBudget, 1}, {"look-ahead/gangs", DefaultBudget, 8}} {
 		b.Run("gpus=64/waiting=1000/"+c.name, func(b *testing.B) {
-			s, decide := busyScheduler(b, 64, 1000, c.budget)
+			s, decide := busyScheduler(b, 64, 1000, c.budget, c.widest)
 			for b.Loop() {
 				if err := decide(); err != nil {
 					b.Fatal(err)
@@ -141,16 +143,17 @@ func BenchmarkSchedulerDecide(b *testing.B) {
 }
 
 // busyScheduler returns a scheduler of gpus cards, on which as many tasks wait, and a
-// function that has one task end and another come.
-func busyScheduler(tb testing.TB, gpus, waiting, budget int) (*Scheduler, func() error) {
+// function that has one task end and another come. Tasks take 1, 2, 4 GPUs and so on up to
+// widest, in machines of eight.
+func busyScheduler(tb testing.TB, gpus, waiting, budget, widest int) (*Scheduler, func() error) {
 	tb.Helper()
 	m := packtest.BenchModel(tb, "random", 64)
 	kind := packtest.BenchProblem(m).Tasks
-	cards := make([]packer.GPU, gpus)
+	cards, machines := make([]packer.GPU, gpus), make([]int, gpus)
 	for i := range cards {
-		cards[i] = packer.GPU{ID: fmt.Sprintf("g%04d", i), Memory: 16 * profile.GiB}
+		cards[i], machines[i] = packer.GPU{ID: fmt.Sprintf("g%04d", i), Memory: 16 * profile.GiB}, i/8
 	}
-	s, err := NewScheduler(cards, m, packer.Limits{MaxSet: 4}, &SchedulerOptions{Budget: profile.Some(budget)})
+	s, err := NewScheduler(cards, m, packer.Limits{MaxSet: 4}, &SchedulerOptions{Budget: profile.Some(budget), Machines: machines})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -160,6 +163,7 @@ func busyScheduler(tb testing.TB, gpus, waiting, budget int) (*Scheduler, func()
 	submit := func() error {
 		t := kind[rng.IntN(len(kind))]
 		t.Kind, t.ID, t.Memory = t.ID, fmt.Sprintf("task%06d", n), profile.Bytes(1+n%6)*profile.GiB
+		t.GPUs = 1 << rng.IntN(bits.Len(uint(widest)))
 		n++
 		return s.Submit(Job{Task: t, Left: profile.Some(time.Duration(1+rng.IntN(600)) * time.Minute), Restart: profile.Some(time.Minute)})
 	}

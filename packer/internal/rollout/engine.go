@@ -92,7 +92,9 @@ type Engine struct {
 	room     []int64   // of cards that nobody uses
 	weighted bool      // some weights differ from 1
 	gangs    bool      // some are
-	stops    bool      // some may
+	stops    bool      // some that run may
+	rigid    bool      // some that run may not
+	heaviest float64   // the largest weight
 	waits    []int32   // jobs that do not run now
 	runs     []int32
 	shapes   map[[2]int32]int32 // by kind and width
@@ -174,12 +176,13 @@ func (e *Engine) Begin() {
 	}
 	clear(e.shapes)
 	e.shape, e.possible = e.shape[:0], e.possible[:0]
-	e.weighted, e.gangs, e.stops = false, false, false
+	e.weighted, e.gangs, e.stops, e.rigid, e.heaviest = false, false, false, false, 0
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		e.form(j)
 		e.weighted = e.weighted || j.weight() != 1
 		e.gangs = e.gangs || j.Width > 1
+		e.heaviest = max(e.heaviest, j.weight())
 		for _, g := range j.On {
 			e.insert(&e.first[g], int32(i))
 			e.room[g] += j.Memory
@@ -189,6 +192,7 @@ func (e *Engine) Begin() {
 		} else {
 			e.runs = append(e.runs, int32(i))
 			e.stops = e.stops || j.Stoppable
+			e.rigid = e.rigid || !j.Stoppable
 		}
 	}
 	for i := range e.first {
@@ -197,6 +201,9 @@ func (e *Engine) Begin() {
 	e.cards = append(e.cards[:0], e.first...)
 	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)
 }
+
+// Gangs reports whether some jobs take several cards.
+func (e *Engine) Gangs() bool { return e.gangs }
 
 // CanStop reports whether some jobs that run may stop.
 func (e *Engine) CanStop() bool { return e.stops }

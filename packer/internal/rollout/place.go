@@ -17,7 +17,7 @@ func (e *Engine) place(i int32, of []int32) []int32 {
 	}
 	best, most := int32(-1), 0.0
 	look := func(g int32) {
-		if x := e.gain(i, g); x > most || x == most && best >= 0 && e.cards[best].n > 0 && e.cards[g].n == 0 {
+		if x := e.gain(i, g); x > most || x == most && best >= 0 && e.prefers(i, g, best) {
 			best, most = g, x
 		}
 	}
@@ -115,14 +115,17 @@ func (e *Engine) soonest(i int32, of []int32) int64 {
 // little.
 func (e *Engine) choose(i int32, of []int32) float64 {
 	e.seats = e.seats[:0]
-	for _, g := range of {
-		if x, rate := e.join(i, g); x > 0 {
-			e.seats = append(e.seats, seat{g, x, rate})
-		}
-	}
 	width := int(e.Jobs[i].Width)
-	if len(e.seats) < width {
-		return 0
+	var x, rate float64
+	for k, g := range of {
+		if k == 0 || !e.alike(of[k-1], g) {
+			x, rate = e.join(i, g)
+		}
+		if x > 0 {
+			e.seats = append(e.seats, seat{g, x, rate})
+		} else if len(e.seats)+len(of)-k-1 < width {
+			return 0
+		}
 	}
 	slices.SortStableFunc(e.seats, func(a, b seat) int { return cmp.Compare(b.gain, a.gain) })
 	sum, slowest := 0.0, math.Inf(1)
@@ -139,6 +142,20 @@ func (e *Engine) choose(i int32, of []int32) float64 {
 	return max(0, sum)
 }
 
+// alike reports whether cards hold the same jobs and as much room for one more.
+func (e *Engine) alike(a, b int32) bool {
+	return e.cards[a] == e.cards[b] && e.Cards[a].Less == e.Cards[b].Less
+}
+
+// prefers reports whether a job that adds as much to two cards takes the first: where it ran,
+// if all begin anew, or the one that is empty.
+func (e *Engine) prefers(i, a, b int32) bool {
+	if on := e.Jobs[i].On; e.rule.Anew && len(on) > 0 && slices.Contains(on, a) != slices.Contains(on, b) {
+		return slices.Contains(on, a)
+	}
+	return e.Jobs[i].Width == 1 && e.cards[a].n == 0 && e.cards[b].n > 0
+}
+
 // gain is what a job adds to a card, 0 if it must not go there.
 func (e *Engine) gain(i, g int32) float64 {
 	gain, _ := e.join(i, g)
@@ -148,10 +165,10 @@ func (e *Engine) gain(i, g int32) float64 {
 // join returns what a job adds to a card, 0 if it must not go there, and its rate there.
 func (e *Engine) join(i, g int32) (gain, rate float64) {
 	j, c := &e.Jobs[i], &e.cards[g]
-	e.out.Looks++
 	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
 		return 0, 0
 	}
+	e.out.Looks++
 	alone := &e.Sets.nodes[e.Sets.With(c.class, j.Kind)]
 	if !alone.ok {
 		return 0, 0

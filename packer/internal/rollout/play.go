@@ -76,21 +76,23 @@ func (e *Engine) before(a, b int32) int {
 // open decides what starts now.
 func (e *Engine) open() {
 	started := 0
+	if e.rule.Anew {
+		e.regroup()
+	}
+	e.retry()
 	for k := 0; k < len(e.queue); k++ { // who stops comes later
 		i := e.queue[k]
-		if on := e.place(i, nil); on != nil {
-			e.start(i, on)
-			started++
-			continue
-		}
-		if e.rule.Stop && e.stop(i) {
-			started++
+		if e.lives[i].status == runs || e.seek(i) || e.rule.Stop && e.stop(i) {
+			if len(e.Jobs[i].On) == 0 {
+				started++
+			}
+			e.retry()
 			continue
 		}
 		if e.wait(i) {
 			break
 		}
-		if e.Jobs[i].Width > 1 && e.fits(i) {
+		if e.Jobs[i].Width > 1 && e.fits(i) && (!e.rule.Anew || e.rigid) {
 			e.out.Passed[i] = -started // how many had started before
 		}
 	}
@@ -102,6 +104,33 @@ func (e *Engine) open() {
 	}
 	e.compact()
 	e.settle()
+}
+
+// seek starts a job if it finds a place. It does not look where one of its shape found none.
+func (e *Engine) seek(i int32) bool {
+	if e.hopeless(i) {
+		return false
+	}
+	if on := e.place(i, nil); on != nil {
+		e.start(i, on)
+		return true
+	}
+	e.refused[e.shape[i]] = e.Jobs[i].Memory
+	return false
+}
+
+// hopeless reports whether a job of its shape that needs no more was refused.
+func (e *Engine) hopeless(i int32) bool {
+	j := &e.Jobs[i]
+	return j.Memory >= e.refused[e.shape[i]] && e.rule.Power == 0 && !e.weighted && !j.Due
+}
+
+// retry forgets who was refused.
+func (e *Engine) retry() {
+	e.refused = append(e.refused[:0], e.possible...)
+	for k := range e.refused {
+		e.refused[k] = never
+	}
 }
 
 // wait notes that a job does not start, and reports whether nobody may pass it.
@@ -118,10 +147,7 @@ const depth = 64
 // fill starts jobs on cards that became freer.
 func (e *Engine) fill() {
 	had, failed := len(e.active), 0
-	e.refused = append(e.refused[:0], e.possible...)
-	for k := range e.refused {
-		e.refused[k] = never
-	}
+	e.retry()
 	of := e.freed
 	if e.kept { // what was kept may be free now
 		of, e.kept = nil, false
@@ -130,8 +156,7 @@ func (e *Engine) fill() {
 		}
 	}
 	for _, i := range e.queue {
-		j := &e.Jobs[i]
-		if j.Memory >= e.refused[e.shape[i]] && e.rule.Power == 0 && !e.weighted && !j.Due {
+		if e.hopeless(i) {
 			continue
 		}
 		if on := e.place(i, of); on != nil {
@@ -144,7 +169,7 @@ func (e *Engine) fill() {
 		if e.wait(i) || failed == depth {
 			break
 		}
-		e.refused[e.shape[i]] = j.Memory
+		e.refused[e.shape[i]] = e.Jobs[i].Memory
 	}
 	if len(e.active) > had {
 		e.compact()

@@ -24,6 +24,10 @@ type Rule struct {
 	Strict bool
 	// Stop lets jobs stop for much shorter ones, with Shortest.
 	Stop bool
+	// Anew lets all jobs that may stop begin anew, now, together with those that wait: on empty
+	// cards in sets of one width that are matched, and then as the rule says. No gang counts as
+	// passed unless some job may not stop.
+	Anew bool
 	// Move lets jobs that run go on elsewhere, where they end earlier, if the cards
 	// together then do more: now, and when nobody waits.
 	Move bool

@@ -96,5 +96,6 @@ func (e *Engine) remove(c *state, i int32) {
 	at := slices.Index(c.jobs[:c.n], i)
 	copy(c.jobs[at:c.n], c.jobs[at+1:c.n])
 	c.n--
+	c.jobs[c.n] = 0 // cards that hold the same are equal
 	c.room += e.Jobs[i].Memory
 }

@@ -103,6 +103,25 @@ func begin(r *rand.Rand, w *world, sets *rollout.Sets) {
 	}
 }
 
+// together reports whether cards are as many as a job takes, each once, of one class, in one
+// machine if one has as many.
+func together(w *world, j *rollout.Job, on []int32) bool {
+	have := map[[2]int32]int{}
+	for _, c := range w.cards {
+		have[[2]int32{c.Class, c.Machine}]++
+	}
+	most := 0
+	for _, n := range have {
+		most = max(most, n)
+	}
+	first := &w.cards[on[0]]
+	return len(on) == int(j.Width) && len(slices.Compact(slices.Sorted(slices.Values(on)))) == len(on) &&
+		!slices.ContainsFunc(on, func(g int32) bool {
+			c := &w.cards[g]
+			return c.Down || c.Class != first.Class || c.Machine != first.Machine && most >= len(on)
+		})
+}
+
 // TestStops: what stops runs, what starts does not, nothing stops to start where it was,
 // and what then runs fits.
 func TestStops(t *testing.T) {
@@ -114,7 +133,8 @@ func TestStops(t *testing.T) {
 		begin(r, w, sets)
 		e := rollout.Engine{Sets: sets, Jobs: w.jobs, Cards: w.cards}
 		e.Begin()
-		o := e.Play(&rollout.Rule{Most: 4, Order: rollout.Shortest, Stop: true, Least: []float64{0, 0.1, 0.2, 0.35}[r.IntN(4)]})
+		anew := seed%3 == 0
+		o := e.Play(&rollout.Rule{Most: 4, Order: rollout.Shortest, Stop: !anew, Anew: anew, Move: seed%2 == 0, Least: []float64{0, 0.1, 0.2, 0.35}[r.IntN(4)]})
 		stopped += len(o.Stops)
 		on := map[int32][]int32{}
 		for i := range w.jobs {
@@ -134,6 +154,9 @@ func TestStops(t *testing.T) {
 				t.Fatalf("seed %d: job %d starts on %v, where it runs", seed, s.Job, s.On)
 			}
 			on[s.Job] = s.On
+			if !together(w, &w.jobs[s.Job], s.On) {
+				t.Fatalf("seed %d: job %d of width %d starts on %v", seed, s.Job, w.jobs[s.Job].Width, s.On)
+			}
 		}
 		for g := range w.cards {
 			room, kinds := int64(roomOfDraw), []int32(nil)

@@ -1,0 +1,95 @@
+package rollout_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"example.com/colloc/packer/internal/rollout"
+)
+
+// couples is a model in which the kinds 0 and 1 hardly slow each other down, nor do 2 and 3;
+// all others do.
+func couples(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+	for i, k := range kinds {
+		slow := int64(10)
+		for j, o := range kinds {
+			if j != i && k/2 == o/2 && k != o {
+				slow++
+			} else if j != i {
+				slow += 7
+			}
+		}
+		rates[i] = rollout.One * 10 / slow
+	}
+	return 1, true
+}
+
+// TestAnewMatches: four gangs have room for two. One after the other the first two take empty
+// cards, and the others join strangers; matched, each has its own company, at once.
+func TestAnewMatches(t *testing.T) {
+	e := rollout.Engine{Sets: rollout.NewSets(1, couples), Cards: make([]rollout.Card, 4)}
+	for k := range int32(4) {
+		e.Jobs = append(e.Jobs, rollout.Job{Kind: k, Width: 2, Left: 1e6 * rollout.One, Turn: int64(k)})
+	}
+	e.Begin()
+	greedy := e.Play(&rollout.Rule{Most: 2, Order: rollout.Shortest}).Sum
+	o := e.Play(&rollout.Rule{Most: 2, Order: rollout.Shortest, Anew: true})
+	on := map[int32][]int32{}
+	for _, s := range o.Starts {
+		on[s.Job] = s.On
+	}
+	if len(on) != 4 || !slices.Equal(on[0], on[1]) || !slices.Equal(on[2], on[3]) {
+		t.Errorf("starts %v", o.Starts)
+	}
+	if float64(o.Sum) > 0.9*float64(greedy) {
+		t.Errorf("the times add up to %d ms, and to %d one after the other", o.Sum, greedy)
+	}
+}
+
+// TestAnewKeeps: who may not stop goes on, who is better off where it is does, too, and who
+// comes takes the place of the longest.
+func TestAnewKeeps(t *testing.T) {
+	alone := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+		rates[0] = rollout.One
+		return 1, len(kinds) == 1
+	}
+	e := rollout.Engine{Sets: rollout.NewSets(1, alone), Cards: make([]rollout.Card, 4), Jobs: []rollout.Job{
+		{Width: 1, Left: 9e6 * rollout.One, On: []int32{0}},
+		{Width: 1, Left: 9e6 * rollout.One, On: []int32{3}, Stoppable: true, Turn: 1},
+		{Width: 1, Left: 1e5 * rollout.One, On: []int32{2}, Stoppable: true, Turn: 2},
+		{Width: 2, Left: 1e5 * rollout.One, Turn: 3},
+	}}
+	e.Begin()
+	o := e.Open(&rollout.Rule{Most: 4, Order: rollout.Shortest, Anew: true})
+	if !slices.Equal(o.Stops, []int32{1}) || len(o.Starts) != 1 || o.Starts[0].Job != 3 || !slices.Equal(o.Starts[0].On, []int32{1, 3}) {
+		t.Errorf("stops %v, starts %v; want 1 to stop for 3 on 1 and 3", o.Stops, o.Starts)
+	}
+}
+
+// TestAnewEnds: with weights, a gain that sets must have, and little memory, all that can run
+// ends, and the same days have the same ends.
+func TestAnewEnds(t *testing.T) {
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 13))
+		w := draw(r)
+		sets := rollout.NewSets(w.classes, w.rates)
+		begin(r, w, sets)
+		for i := range w.jobs {
+			w.jobs[i].Weight = []float64{0, 0.5, 4}[r.IntN(3)]
+		}
+		rule := rollout.Rule{Most: int32(1 + r.IntN(4)), Order: rollout.Shortest, Anew: true}
+		var sum [2]int64
+		for k := range sum {
+			e := rollout.Engine{Sets: sets, Jobs: w.jobs, Cards: w.cards, MinGain: []float64{0, 0.3}[seed%2]}
+			e.Begin()
+			o := e.Play(&rule)
+			if sum[k] = o.Sum; o.Lost > 0 {
+				t.Fatalf("seed %d: %d never run", seed, o.Lost)
+			}
+		}
+		if sum[0] != sum[1] {
+			t.Fatalf("seed %d: %d ms and %d ms", seed, sum[0], sum[1])
+		}
+	}
+}
