@@ -6,12 +6,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/profile"
 )
 
 // saver is a task that saves its state on SIGTERM and exits with 0, as many
@@ -113,6 +115,62 @@ func TestEndedBefore(t *testing.T) {
 		r.conclude(e, &supervise.Outcome{}, "")
 		if e.State != Succeeded {
 			t.Errorf("stopped for reason %d: %v", stop, e.State)
+		}
+	}
+}
+
+// TestFullTooOften has a full disk end a run again and again: in the end the task has failed.
+func TestFullTooOften(t *testing.T) {
+	e := &backlog.Entry{Saved: backlog.Saved{Record: Record{Task: Task{ID: "a", Dir: "/"}, State: Running}}}
+	cards, err := fleet.New(fleet.Config{}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	full := func(string) (profile.Bytes, bool) { return 0, true }
+	r := &Runner{config: Config{Clock: &stepClock{}, DiskFloor: profile.MiB, free: full, Halt: Halt{InARow: -1}}, queue: backlog.New([]*backlog.Entry{e}), fleet: cards}
+	for n := 1; n <= maxLost+1; n++ {
+		e.State = Running
+		r.fail(e, &supervise.Outcome{Exit: 1}, 0)
+		want := []State{Queued, Failed}[n/(maxLost+1)]
+		if e.State != want || e.LostRuns != min(n, maxLost) || !strings.Contains(e.Err, "is full") {
+			t.Errorf("the %d. time: %v after %d runs lost: %s; want %v", n, e.State, e.LostRuns, e.Err, want)
+		}
+	}
+}
+
+// TestPostponed: what was to be stopped for the while, and could not begin, begins later.
+func TestPostponed(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("true"))
+	g.mu.Lock()
+	e := g.queue.ByID["1"]
+	g.queue.Start(e)
+	e.Runs, e.Stop = 1, backlog.StopLostGPU
+	g.mu.Unlock()
+	g.postpone(e, 1, errors.New("no room"))
+	if r := g.finish(t)[0]; r.State != Succeeded || r.Runs != 2 || r.LostRuns != 0 {
+		t.Errorf("%v after %d runs, %d lost: %s", r.State, r.Runs, r.LostRuns, r.Err)
+	}
+}
+
+// TestTold: what happened to a task is said in so many words.
+func TestTold(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("true"), shell("exit 3"))
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Retry(); err != nil {
+		t.Fatal(err)
+	}
+	g.finish(t)
+	told := make(map[string]int)
+	for _, e := range g.events {
+		told[e.Text]++
+	}
+	for text, want := range map[string]int{"task 1 succeeded": 1, "task 2 failed: exit code 3": 2, "task 2 is queued again": 1, "task 1 is queued again": 0} {
+		if told[text] != want {
+			t.Errorf("%q is said %d times, want %d", text, told[text], want)
 		}
 	}
 }

@@ -28,6 +28,12 @@ func TestDescribe(t *testing.T) {
 		t.Errorf("error is %v, want ErrUnknown", err)
 	}
 	p := newProfile(t)
+	if err := g.Describe(p, 0, "1"); err != nil {
+		t.Fatal(err)
+	}
+	if r := g.record(t, "1"); r.Reserved != 4*profile.GiB {
+		t.Errorf("%v are reserved, want what the planner says of a task of that kind", r.Reserved)
+	}
 	for id, memory := range map[string]profile.Bytes{"1": 3 * profile.GiB, "2": 0} { // the planner says 4 GiB
 		if err := g.Describe(p, memory, id); err != nil {
 			t.Fatal(err)

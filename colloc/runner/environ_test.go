@@ -87,6 +87,33 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestDoors: owners of tasks pass through to what these write, and see nothing else.
+func TestDoors(t *testing.T) {
+	for owners, want := range map[bool]fs.FileMode{false: 0o700, true: 0o711} {
+		g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.Owners = owners })
+		for _, dir := range []string{g.dir, filepath.Join(g.dir, "runs-1")} {
+			if info, err := os.Stat(dir); err != nil || info.Mode().Perm() != want {
+				t.Errorf("%s has mode %v, %v; want %v", dir, info.Mode(), err, want)
+			}
+		}
+	}
+}
+
+// TestOwnersOrder: limits of an owner, of which there may be one, are those of the command.
+func TestOwnersOrder(t *testing.T) {
+	for _, limits := range []map[string]Limit{nil, {"nofile": {Soft: 5, Hard: 7}}, {"nofile": {Soft: 5, Hard: 7}, "core": {Soft: -1, Hard: -1}}} {
+		got := order(&Owner{UID: 5, GID: 6, Limits: limits})
+		if len(got.Limits) != len(limits) || got.Umask != 0o077 {
+			t.Errorf("limits %v are %v, umask %o", limits, got.Limits, got.Umask)
+		}
+		for name, l := range limits {
+			if got.Limits[name] != [2]int64{l.Soft, l.Hard} {
+				t.Errorf("limit %s is %v, want %v", name, got.Limits[name], l)
+			}
+		}
+	}
+}
+
 // TestUnaskedMPS warns of a daemon that would turn time-slicing into MPS.
 func TestUnaskedMPS(t *testing.T) {
 	pipe := t.TempDir()

@@ -35,6 +35,7 @@ func TestReboot(t *testing.T) {
 				t.Error("a signal went to a stranger:", err)
 			}
 		}
+		noProcess(t, dir) // their supervisors still write there
 	})
 	again := newRig(t, dir, gpuFile(1), elsewhere("another boot", here.Host))
 	for _, r := range again.finish(t) {

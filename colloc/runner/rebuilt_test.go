@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
@@ -119,6 +120,37 @@ func TestRebuiltBooks(t *testing.T) {
 		if r.State != Succeeded || r.Runs != 1 {
 			t.Errorf("task %s is %v after %d runs: %s", r.Task.ID, r.State, r.Runs, r.Err)
 		}
+	}
+}
+
+// TestRebuiltBeside submits a task again that still runs, beside one that runs under MPS
+// since: it shares as that does.
+func TestRebuiltBeside(t *testing.T) {
+	dir := t.TempDir()
+	holds := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	other := holds
+	holds.ID, other.ID = "holds", "other"
+	g := newRig(t, dir, gpuFile(1), nil)
+	g.leaveRunning(t, holds)
+	if err := os.Remove(filepath.Join(g.dir, backlog.File)); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), func(c *Config) {
+		c.Mechanisms = []profile.Mechanism{profile.MPS}
+		c.MPSPipeDir = func(nvmlx.DeviceID) string { return dir }
+	})
+	again.submit(t, other)
+	done := again.start(t)
+	again.inState(t, "other", Running)
+	again.submit(t, holds)
+	if r := again.record(t, "holds"); r.Mechanism != profile.MPS {
+		t.Errorf("it shares by %v", r.Mechanism)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -142,7 +142,6 @@ func (r *Runner) postpone(e *backlog.Entry, run int, err error) {
 		return
 	}
 	r.fleet.Leave(e)
-	r.fleet.Forget(e)
 	_ = r.fleet.Books.Release(e.Task.ID) // it was entered before
 	r.crowded = true
 	stop := e.Stop
@@ -174,12 +173,9 @@ func (r *Runner) prepare(e *backlog.Entry) (*supervise.Launch, error) {
 // order is how the command of an owner's task runs.
 func order(o *Owner) *supervise.Order {
 	const private = 0o077
-	to := &supervise.Order{UID: o.UID, GID: o.GID, Groups: o.Groups, Umask: int(o.Umask.Or(private))}
-	if len(o.Limits) > 0 {
-		to.Limits = make(map[string][2]int64, len(o.Limits))
-		for name, limit := range o.Limits {
-			to.Limits[name] = [2]int64{limit.Soft, limit.Hard}
-		}
+	to := &supervise.Order{UID: o.UID, GID: o.GID, Groups: o.Groups, Umask: int(o.Umask.Or(private)), Limits: make(map[string][2]int64, len(o.Limits))}
+	for name, limit := range o.Limits {
+		to.Limits[name] = [2]int64{limit.Soft, limit.Hard}
 	}
 	return to
 }
