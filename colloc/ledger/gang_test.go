@@ -35,6 +35,9 @@ func TestGang(t *testing.T) {
 	if _, err := l.Reserve(l.Snapshot().Version, part...); err == nil || !strings.Contains(err.Error(), "2 claims for 3 GPUs") {
 		t.Errorf("two claims of three: %v", err)
 	}
+	if _, err := l.Reserve(l.Snapshot().Version, gang("two", 10, "a", "b")[:1]...); err == nil || !strings.Contains(err.Error(), "1 claims for 2 GPUs") {
+		t.Errorf("one claim of two: %v", err)
+	}
 	twice := gang("train", 10, "a", "b", "b")
 	if _, err := l.Reserve(l.Snapshot().Version, twice...); !errors.Is(err, ledger.ErrDuplicate) {
 		t.Errorf("a GPU twice: %v", err)

@@ -81,6 +81,12 @@ func TestReconcile(t *testing.T) {
 			nil, 10 * gib,
 		},
 		{
+			"of one process alone",
+			ledger.Usage{GPU: "a", Used: used(12 * gib), Processes: []ledger.Process{process(1, "t", 7), {PID: 2, Task: "t"}}},
+			[]ledger.Discrepancy{{Kind: ledger.Zombie, GPU: "a", Used: 4*gib - ledger.DefaultOverhead}},
+			6*gib + ledger.DefaultOverhead,
+		},
+		{
 			"nor for others",
 			ledger.Usage{GPU: "a", Used: used(10 * gib), Processes: []ledger.Process{{PID: 1, Task: "t"}, {PID: 9}}},
 			[]ledger.Discrepancy{

@@ -1,0 +1,201 @@
+//go:build linux
+
+package peer
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const nobody = 65534
+
+func self() uint32 { return uint32(os.Geteuid()) }
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOpen opens a user's file, and nothing that somebody put in its place.
+func TestOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := func(name string) string { return filepath.Join(dir, name) }
+	write(t, path("file"))
+	if err := os.Symlink(path("file"), path("link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mkfifo(path("pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name string
+		uid  uint32
+		ok   bool
+	}{{"file", self(), true}, {"file", self() + 1, false}, {"link", self(), false}, {"pipe", self(), false}, {".", self(), false}, {"none", self(), false}} {
+		file, err := Open(path(tt.name), tt.uid)
+		if (err == nil) != tt.ok || (file != nil) != tt.ok {
+			t.Errorf("%s of user %d: %v, want that it opens: %v", tt.name, tt.uid, err, tt.ok)
+		}
+		if file != nil {
+			_ = file.Close() // it was only opened
+		}
+	}
+	file, err := Append(path("file"), self())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := file.WriteString("b\n"); err != nil {
+		t.Error(err)
+	}
+	_ = file.Close() // the next line tells
+	if text, err := os.ReadFile(path("file")); err != nil || string(text) != "a\nb\n" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+}
+
+// TestListen makes a socket where nobody else could replace it, in place of one that nobody
+// listens on, and of nothing else.
+func TestListen(t *testing.T) {
+	for all, want := range map[bool]os.FileMode{false: 0o600, true: 0o666} {
+		dir := filepath.Join(t.TempDir(), "d")
+		path := filepath.Join(dir, "s")
+		if Made(path) {
+			t.Error("a socket that is not there was made")
+		}
+		l, err := Listen(path, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want || !Made(path) {
+			t.Errorf("for all: %v: mode %v, %v; want %v", all, info.Mode(), err, want)
+		}
+		if _, err := Listen(path, all); err == nil || !strings.Contains(err.Error(), "a station listens there already") {
+			t.Errorf("a second one: %v", err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if l, err = Listen(path, all); err != nil {
+			t.Fatalf("in place of one that is left: %v", err)
+		}
+		if os.Geteuid() == 0 {
+			if err := os.Chown(path, nobody, nobody); err != nil || Made(path) {
+				t.Errorf("another user's socket is ours, %v", err)
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+		write(t, path)
+		if _, err := Listen(path, all); err == nil || !strings.Contains(err.Error(), "is no socket") || Made(path) {
+			t.Errorf("in place of a file: %v", err)
+		}
+	}
+}
+
+// TestOurs: a folder where others could put their own socket is refused.
+func TestOurs(t *testing.T) {
+	for _, tt := range []struct {
+		mode os.FileMode
+		uid  int
+		want string
+	}{
+		{0o755, os.Geteuid(), ""},
+		{0o777 | os.ModeSticky, os.Geteuid(), ""},
+		{0o777, os.Geteuid(), "others may write to the folder"},
+		{0o720, os.Geteuid(), "others may write to the folder"},
+		{0o700, nobody, "belongs to another user"},
+	} {
+		dir := filepath.Join(t.TempDir(), "d")
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chmod(dir, tt.mode); err != nil {
+			t.Fatal(err)
+		}
+		if tt.uid != os.Geteuid() {
+			if os.Geteuid() != 0 {
+				continue // only root can make it another's
+			}
+			if err := os.Chown(dir, tt.uid, -1); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l, err := Listen(filepath.Join(dir, "s"), false)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("mode %v of user %d: %v, want %q", tt.mode, tt.uid, err, tt.want)
+		}
+		if l != nil {
+			_ = l.Close() // nobody called
+		}
+	}
+}
+
+// TestLimit: so many connections a user, root any number; what is closed counts no more, once.
+func TestLimit(t *testing.T) {
+	l := &limited{most: 1, open: make(map[uint32]int)}
+	user := User{UID: 7}
+	if !l.take(user) || l.take(user) || !l.take(User{UID: 8}) || !l.take(User{}) || !l.take(User{}) {
+		t.Error("another number of connections than one for each user is open")
+	}
+	l.give(user)
+	if !l.take(user) {
+		t.Error("who closed one gets no other")
+	}
+	for _, u := range []User{user, {UID: 8}, {}, {}} {
+		l.give(u)
+	}
+	if len(l.open) != 0 {
+		t.Errorf("%v are kept of users without a connection", l.open)
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	inner, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	outer := Limit(inner, 1)
+	defer func() { _ = outer.Close() }()
+	for range 3 { // one after the other
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := outer.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, err := Of(got.(*conn).UnixConn)
+		if err != nil || u.UID != self() || u.PID != int32(os.Getpid()) {
+			t.Errorf("it is %+v, %v", u, err)
+		}
+		for range 2 { // http closes twice
+			if err := got.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		_ = c.Close() // the other end is gone
+	}
+}
+
+// TestNames: users go by their names, and by their numbers where they have none.
+func TestNames(t *testing.T) {
+	var names Names
+	for range 2 {
+		if root, other := names.Of(0), names.Of(4294900001); root != "root" || other != "4294900001" {
+			t.Errorf("users are called %q and %q", root, other)
+		}
+	}
+	for name, want := range map[string]bool{"root": true, "0": true, "no-such-user": false} {
+		if uid, err := Lookup(name); uid != 0 || (err == nil) != want {
+			t.Errorf("%s is user %d, %v", name, uid, err)
+		}
+	}
+}
