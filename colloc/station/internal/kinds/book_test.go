@@ -84,3 +84,52 @@ func TestBeside(t *testing.T) {
 		}
 	}
 }
+
+// Of one user so many kinds are known, and no more are watched; another user's are. What is
+// watched goes with a run that is cut short, and its steps are what the profile tells.
+func TestFull(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		b := New(time.Second, shared, nil)
+		run := func(uid uint32, kind string) *queue.Record {
+			return &queue.Record{Task: queue.Task{ID: kind, Kind: kind, Owner: &queue.Owner{UID: uid}}, GPU: "gpu", State: queue.Running, Peak: profile.Some(profile.GiB)}
+		}
+		for n := range MaxKinds - 1 {
+			b.known[b.nameOf(run(7, strconv.Itoa(n)))] = new(profile.Profile)
+		}
+		at := time.Unix(1000, 0)
+		last := run(7, "last")
+		for _, state := range []queue.State{queue.Queued, queue.Failed} { // cut short, and watched again
+			if !b.Begin(at, last, false) {
+				t.Fatalf("shared %v: no room for the last kind", shared)
+			}
+			last.State = state
+			if known, err := b.Progress(at, last, profile.GPUModel{}); known || err != nil {
+				t.Errorf("shared %v: learned from a run that is %v, %v", shared, state, err)
+			}
+		}
+		if last.State = queue.Running; !b.Begin(at, last, false) {
+			t.Fatalf("shared %v: no room for the last kind", shared)
+		}
+		for n := range int64(9) {
+			last.Step = profile.Some(2 * n)
+			b.Sample(&nvmlx.Sample{Device: "gpu", Sample: profile.Sample{At: at, GPUBusy: profile.Some(0.5)}})
+			if n == 8 {
+				last.State = queue.Succeeded
+			}
+			known, err := b.Progress(at, last, profile.GPUModel{})
+			if err != nil || n == 8 && !known && b.Of(7, "last") == nil {
+				t.Errorf("shared %v: nothing learned: %v", shared, err)
+			}
+			at = at.Add(time.Second)
+		}
+		if step := b.Of(7, "last").Vector.Or(profile.MedianStepTime, 0); step != 0.5 {
+			t.Errorf("shared %v: a step takes %v s, want 0.5", shared, step)
+		}
+		if b.Begin(at, run(7, "more"), false) {
+			t.Errorf("shared %v: more than %d kinds", shared, MaxKinds)
+		}
+		if b.Begin(at, run(70, "more"), false) == shared {
+			t.Errorf("shared %v: another user's first kind is watched: %v", shared, !shared)
+		}
+	}
+}
