@@ -26,6 +26,9 @@ type Options struct {
 	// Length is the run time alone on the reference GPU that is predicted for a task,
 	// before LengthError; nil is its Work.
 	Length func(*Task) time.Duration
+	// Guessed says that what Length predicts are guesses, see [TaskView]: nobody knows
+	// how long tasks run.
+	Guessed bool
 	// LengthError is the standard deviation of the logarithm of the error in
 	// predicted lengths.
 	LengthError float64

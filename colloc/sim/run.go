@@ -245,6 +245,7 @@ func (s *simulation) admit(i int) {
 		Index: i, ID: t.ID, Type: t.Type, User: t.User, Priority: t.Priority, Profile: t.Profile, Arrival: t.Arrival, GPUs: t.gpus(),
 		OneNode: t.OneNode, HostOnly: t.HostOnly, Only: t.Only, Share: t.Share, CPU: t.CPU, HostMemory: t.HostMemory,
 		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.peak(), Length: max(1, length), Reserve: reserve, Likely: likely,
+		Guessed: s.o.Guessed,
 	}
 	r.waited += s.now - t.Arrival
 	s.wait(i)

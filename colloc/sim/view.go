@@ -49,6 +49,9 @@ type TaskView struct {
 	Floor float64
 	// Length is the predicted run time alone on the reference GPU.
 	Length time.Duration
+	// Guessed says that nobody knows it, and that Length is what similar tasks took: for
+	// policies that cannot do without.
+	Guessed bool
 	// Reserve is the predicted peak memory on each GPU, Likely what is expected of it,
 	// see [Options].
 	Reserve, Likely profile.Bytes

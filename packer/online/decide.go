@@ -65,6 +65,7 @@ func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
 		e := s.order[i]
 		s.vacate(e)
 		e.left = min(rollout.MaxLeft, e.left+steps(e.Restart.Or(0)))
+		e.again = steps(e.Restart.Or(0))
 		out = append(out, Decision{Task: e.ID})
 	}
 	for _, st := range starts {
@@ -108,11 +109,7 @@ func (s *Scheduler) advance(at time.Duration) {
 	}
 	for _, e := range s.leaving {
 		e.work(d)
-		if s.ended > math.MaxInt64/2 { // ages: half of it says as much
-			s.ended, s.ends = s.ended/2, s.ends/2
-		}
-		s.ended += e.done / rollout.One
-		s.ends++
+		s.lives.End(e.Kind, e.done/rollout.One)
 	}
 	s.leaving = s.leaving[:0]
 	s.now += time.Duration(d) * time.Millisecond
@@ -130,7 +127,10 @@ func (e *entry) work(d int64) {
 		}
 		e.left = max(rollout.One, e.left-did)
 	}
-	e.done = min(rollout.MaxLeft, e.done+min(d, rollout.MaxLeft/e.rate)*e.rate)
+	did := min(d, rollout.MaxLeft/e.rate) * e.rate
+	again := min(did, e.again)
+	e.again -= again
+	e.done = min(rollout.MaxLeft, e.done+did-again)
 }
 
 // rate is how much work a task that runs does in a millisecond: that of its slowest
@@ -285,14 +285,18 @@ func (s *Scheduler) allowed(c *class) bool {
 func (s *Scheduler) fillEngine() {
 	x := &s.engine
 	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
+	s.lives.Begin()
 	for _, e := range s.order {
-		left := e.left
+		s.lives.Open(e.Kind, e.done/rollout.One)
+	}
+	for _, e := range s.order {
+		left, rank := e.left, int64(0)
 		if !e.known {
-			left = max(e.done, s.expected()-e.done, rollout.One)
+			left, rank = s.guess(e)
 		}
 		restart, stoppable := e.Restart.Get()
 		x.Jobs = append(x.Jobs, rollout.Job{
-			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(),
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(),
 			Stoppable: stoppable, Restart: int64(restart / time.Millisecond),
 		})
 	}
@@ -303,10 +307,9 @@ func (s *Scheduler) fillEngine() {
 	x.Begin()
 }
 
-// expected is how much work a task has of which nobody knows it.
-func (s *Scheduler) expected() int64 {
-	if s.ends == 0 {
-		return steps(time.Hour)
-	}
-	return max(1, min(s.ended/s.ends, rollout.MaxLeft/rollout.One)) * rollout.One
+// guess is how much work a task still has of which nobody knows it, and its rank.
+func (s *Scheduler) guess(e *entry) (left, rank int64) {
+	left, rank = s.lives.Left(e.Kind, e.done/rollout.One)
+	most := int64(rollout.MaxLeft / rollout.One)
+	return min(left, most)*rollout.One + e.again, min(rank, most)*rollout.One + e.again
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/lifetime"
 	"example.com/colloc/packer/internal/rollout"
 	"example.com/colloc/profile"
 )
@@ -40,8 +41,12 @@ import (
 // A heavier task (Task.Weight) counts for more in the mean time until tasks are done and in
 // what a set is worth; Limits.MinGain binds as for [packer.Problem].
 //
-// A task whose time nobody knows is taken to run as long as those that ended did on
-// average, and from then on as long again as it has.
+// Where nobody knows how long a task runs, it goes by those that ended, and by how long
+// this one has run already: by those of its Kind, if tasks of one Kind are alike, else by
+// all, and before any ended by an hour, and as long again as it has had. Then those go
+// first that are most likely to end soon for the time it takes: where a few tasks run for
+// much longer than most, those that ran for less, and one that has run for long stops for
+// a newer one, if Job.Restart is known; where all are equally long, the one that came first.
 //
 // The same calls in the same order give the same answers, on every machine. A
 // Scheduler is not safe for concurrent use, starts no goroutine and reads no clock.
@@ -61,8 +66,7 @@ type Scheduler struct {
 	now     time.Duration
 	begun   bool // now is a moment of the caller's
 	turns   int64
-	ended   int64 // milliseconds of work of the tasks that ended
-	ends    int64
+	lives   lifetime.Lives
 	leaving []*entry                // that ended since the last Decide
 	seen    map[int32]profile.Bytes // the largest peak, by kind
 	spare   int                     // kinds that no task has any more
@@ -111,6 +115,7 @@ type entry struct {
 	turn  int64
 	left  int64 // milliseconds times rollout.One
 	done  int64 // likewise
+	again int64 // likewise, that it repeats after it stopped
 	rate  int64 // since the last Decide
 	known bool  // left is
 	told  bool  // left is that of the next Decide

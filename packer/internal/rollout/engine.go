@@ -15,6 +15,9 @@ type Job struct {
 	Memory int64
 	// Left is its work in milliseconds times One, at most MaxLeft.
 	Left int64
+	// Rank is what counts instead of Left for who goes before whom and who stops for
+	// whom; 0 is Left.
+	Rank int64
 	// On are the cards where it runs; empty while it waits.
 	On []int32
 	// Turn breaks ties between jobs that wait: the lower first.
@@ -37,8 +40,8 @@ func (j *Job) weight() float64 {
 	return j.Weight
 }
 
-// size is its work times its cards.
-func (j *Job) size() float64 { return float64(j.Left) * float64(j.Width) }
+// size is its rank, or its work, times its cards.
+func (j *Job) size() float64 { return float64(cmp.Or(j.Rank, j.Left)) * float64(j.Width) }
 
 // MaxLeft is more work than anybody has: nine years of it, in steps of Job.Left.
 const MaxLeft = 1 << 58

@@ -73,6 +73,7 @@ func TestRun(t *testing.T) {
 		{"tasks that are too large", []string{"-trace", trace, "-policies", "srtf", "-gpus", "1xT4"}, "can never run here, and behind which others may wait for ever: 2, first b: it needs"},
 		{"shared cores", []string{"-trace", trace, "-policies", "fifo", "-cpus", "2", "-task-cpus", "2"}, "share 2 cores"},
 		{"learned on the day", []string{"-trace", trace, "-policies", "srtf,colloc", "-learn", "-estimator", "horus"}, "lengths, memory and speeds are learned"},
+		{"lengths unknown", []string{"-trace", trace, "-policies", "srtf,las,colloc", "-unknown-lengths", "-seeds", "2"}, "nobody knows lengths"},
 		{"services", []string{"-trace", trace, "-policies", "greedy,colloc", "-services", "3", "-service-up", "6h", "-contention", "4"}, "late, h"},
 		{"told another contention", []string{"-trace", trace, "-policies", "greedy", "-told", "2"}, "policies are told 2"},
 		{"without stages", []string{"-trace", trace}, "muri-s, muri-l: left out, as the tasks do not say the stages of an iteration"},

@@ -35,6 +35,7 @@ type options struct {
 	losses, repair      time.Duration
 	profiling           time.Duration
 	learn               bool
+	unknownLengths      bool
 	users               int
 	quota               string
 	quotas              map[string]int
@@ -103,6 +104,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.Float64Var(&o.observeError, "observe-error", 0, "standard deviation of the relative error in measured speeds, from which policies learn")
 	f.Float64Var(&o.lengthError, "length-error", 0, "standard deviation of the relative error in predicted lengths")
 	f.BoolVar(&o.learn, "learn", false, "nobody knows lengths, and speeds of tasks that share: they are learned on the same day, and so is memory that the -estimator is wrong about")
+	f.BoolVar(&o.unknownLengths, "unknown-lengths", false, "nobody knows lengths, as with -learn, but all else is known that is without it")
 	f.IntVar(&o.users, "users", 0, "deal tasks that name no user out to so many, the second of whom has half as many as the first, the third a third")
 	f.StringVar(&o.quota, "quota", "", "the most `GPUS` that a user's tasks may ask for at once: 8 for each, or ann=4,*=8; tasks beyond it are held back from policies")
 	f.Float64Var(&o.urgent, "urgent", 0, "the part of the tasks, drawn at random, that get a higher priority than the rest")

@@ -45,7 +45,9 @@ type day struct {
 	// learn lets lengths, and memory that is not known, be predicted from what was seen
 	// of the day; nobody reserves more than most, if that is not 0.
 	learn bool
-	most  profile.Bytes
+	// unknown does so for lengths alone
+	unknown bool
+	most    profile.Bytes
 }
 
 // outcome is one run.
@@ -86,7 +88,7 @@ func (s *study) run(ctx context.Context) ([]outcome, error) {
 
 // newHistory lets policies be told what is learned on a day; nil if nothing is.
 func newHistory(d *day, o *sim.Options) *history.History {
-	if !d.learn {
+	if !d.learn && !d.unknown {
 		return nil
 	}
 	h := history.New(d.tasks, history.Options{})
@@ -98,7 +100,10 @@ func newHistory(d *day, o *sim.Options) *history.History {
 			return d.most
 		}
 	}
-	o.Length = h.Length
+	o.Length, o.Guessed = h.Length, true
+	if !d.learn {
+		return h
+	}
 	if o.Reserve != nil {
 		o.Reserve = capped(h.Memory(o.Reserve))
 	}

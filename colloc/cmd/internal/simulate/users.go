@@ -93,6 +93,9 @@ func (o *options) rules() string {
 	if o.cpus > 0 {
 		text += fmt.Sprintf("; the tasks of a machine share %v cores", o.cpus)
 	}
+	if o.unknownLengths && !o.learn {
+		text += "; nobody knows lengths"
+	}
 	if o.learn {
 		what := "lengths and speeds"
 		if o.estimator != "oracle" {

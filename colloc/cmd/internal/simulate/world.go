@@ -304,7 +304,7 @@ const (
 
 // draw returns what happens under one seed.
 func (w *world) draw(seed uint64) (day, error) {
-	d := day{options: w.base, profiling: w.profiling, learn: w.learn, most: w.most}
+	d := day{options: w.base, profiling: w.profiling, learn: w.learn, unknown: w.unknownLengths, most: w.most}
 	if w.speedError > 0 {
 		told := d.options.Predicted
 		if told == nil {

@@ -121,8 +121,10 @@ func (r *scheduler) Decide(s *sim.State) error {
 		if r.tasks[t.ID] == nil {
 			continue
 		}
-		if err := r.online.Report(t.ID, s.Remaining(t)); err != nil {
-			return err
+		if left, ok := remaining(s, t).Get(); ok {
+			if err := r.online.Report(t.ID, left); err != nil {
+				return err
+			}
 		}
 		if err := r.watch(s, t); err != nil {
 			return err
@@ -237,7 +239,16 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 	if t.Floor > 0 || t.HostOnly || r.NoStop {
 		restart = profile.Opt[time.Duration]{}
 	}
-	return r.online.Submit(online.Job{Task: p, Left: profile.Some(s.Remaining(t)), Fixed: t.Deaths > 0, Restart: restart})
+	return r.online.Submit(online.Job{Task: p, Left: remaining(s, t), Fixed: t.Deaths > 0, Restart: restart})
+}
+
+// remaining is how long a task would still run; missing where nobody knows: online learns
+// better than by a guess for all of a type, as it sees how long each has run.
+func remaining(s *sim.State, t *sim.TaskView) profile.Opt[time.Duration] {
+	if t.Guessed {
+		return profile.Opt[time.Duration]{}
+	}
+	return profile.Some(s.Remaining(t))
 }
 
 // start places a task or stops it. Where the host or a share of the GPU does not suffice,
