@@ -38,7 +38,7 @@ func allowed() []arrow {
 		{"packer/mig", []string{profile}},
 		{"packer/matching", nil}, // integers
 		{"packer/solve", []string{profile, "packer", "packer/internal/..."}},
-		{"packer/online", []string{profile, "packer", "packer/solve", "packer/internal/instance", "packer/internal/rollout"}},
+		{"packer/online", []string{profile, "packer", "packer/solve", "packer/internal/instance", "packer/internal/lifetime", "packer/internal/rollout"}},
 		{"packer/fleet", []string{profile}},
 		{"packer/fair", []string{profile}},
 		{"packer/internal", []string{profile, "packer/matching", "packer/internal/..."}}, // numbers: no task of the language
