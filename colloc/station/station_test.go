@@ -36,7 +36,7 @@ func TestJobs(t *testing.T) {
 		t.Errorf("job 2 is %v with %v, want failed with 3", j.State, j.Exit)
 	}
 	first := g.running(t, "1")
-	if !slices.Equal(first.GPUs, []int{0}) || first.Reserved != 4*profile.GiB || first.Name != "first" || first.Dir != dir {
+	if !slices.Equal(first.GPUs, []int{0}) || first.Reserved != 4*profile.GiB || first.Name != "first" || first.Dir != dir || !strings.Contains(first.Product, "A100") {
 		t.Errorf("job 1 is %+v", first)
 	}
 	if j, err := g.Job(t.Context(), "3"); err != nil || j.State != runner.Queued || j.Why == "" {

@@ -54,7 +54,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	}
 	for _, id := range r.Devices() {
 		if at, ok := v.index[id]; ok {
-			j.GPUs = append(j.GPUs, at)
+			j.GPUs, j.Product = append(j.GPUs, at), v.gpus[at].Device.Name
 		}
 	}
 	switch {

@@ -98,6 +98,7 @@ func (b *builder) station(raw []byte) (*row, error) {
 		Started   time.Time                  `json:"started"`
 		Ended     time.Time                  `json:"ended"`
 		Width     int                        `json:"width"`
+		Product   string                     `json:"product"`
 		Peak      profile.Opt[profile.Bytes] `json:"peak"`
 	}
 	if err := json.Unmarshal(raw, &j); err != nil {
@@ -111,7 +112,7 @@ func (b *builder) station(raw []byte) (*row, error) {
 	}
 	peak, ok := j.Peak.Get()
 	r := &row{Job: Job{
-		ID: j.ID, User: j.User, Name: cmpOr(j.Name, j.Kind), State: j.State, GPUs: j.Width,
+		ID: j.ID, User: j.User, Name: cmpOr(j.Name, j.Kind), State: j.State, GPUs: j.Width, Product: j.Product,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended,
 	}}
 	if ok && peak >= 0 {

@@ -323,3 +323,11 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestStationProduct: a station says what the GPUs of a job are.
+func TestStationProduct(t *testing.T) {
+	l := read(t, `[{"id":"1","user":"ann","state":"succeeded","submitted":"2026-01-31T12:00:00Z","started":"2026-01-31T12:10:00Z","ended":"2026-01-31T13:10:00Z","width":1,"product":"NVIDIA A100-SXM4-40GB"}]`)
+	if len(l.Jobs) != 1 || l.Jobs[0].Product != "NVIDIA A100-SXM4-40GB" {
+		t.Errorf("got %+v", l.Jobs)
+	}
+}

@@ -33,10 +33,11 @@ type Job struct {
 	// by wait: as though each job whose end is known let the next one start.
 	Starts profile.Opt[time.Time] `json:"starts,omitzero"`
 	Ends   profile.Opt[time.Time] `json:"ends,omitzero"`
-	// Width is how many GPUs it takes, GPUs are the numbers of those that it has or had
-	// in its last run.
-	Width int   `json:"width"`
-	GPUs  []int `json:"gpus,omitempty"`
+	// Width is how many GPUs it takes. GPUs are the numbers of those that it has or had in
+	// its last run, Product is what they are. Both are empty where these are gone.
+	Width   int    `json:"width"`
+	GPUs    []int  `json:"gpus,omitempty"`
+	Product string `json:"product,omitempty"`
 	// Beside are the jobs that share one of its GPUs now.
 	Beside []string `json:"beside,omitempty"`
 	// Reserved is the memory set aside for it on each, Peak the most that it was seen to
