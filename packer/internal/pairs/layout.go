@@ -213,17 +213,6 @@ func (l *layout) polish(ctx context.Context) {
 			}
 		}
 	}
-	n := l.slots()
-	l.class, l.gpu, l.tasks, l.width = l.class[:n], l.gpu[:n], l.tasks[:n], l.width[:n]
-}
-
-// slots counts the slots that are GPUs.
-func (l *layout) slots() int {
-	n := len(l.gpu)
-	for n > 0 && l.gpu[n-1] == none {
-		n--
-	}
-	return n
 }
 
 // queue adds slots for the tasks that wait, and an empty one.
@@ -239,7 +228,6 @@ func (l *layout) queue() {
 	wait := [2]int32{none, none}
 	add := func() {
 		l.class, l.gpu, l.tasks = append(l.class, none), append(l.gpu, none), append(l.tasks, wait)
-		l.width = append(l.width, 1)
 		wait = [2]int32{none, none}
 	}
 	for i, in := range placed {

@@ -21,7 +21,6 @@ func TestPolishLeavesNothing(t *testing.T) {
 	}
 	l := newLayout(table, pl)
 	l.polish(t.Context())
-	l.queue()
 	for s := range l.tasks {
 		for u := range s {
 			if l.exchange(u, s) {

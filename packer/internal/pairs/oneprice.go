@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"example.com/colloc/packer/internal/instance"
-	"example.com/colloc/packer/matching"
 )
 
 // The best value f(c) of a plan with c GPUs of one class is concave in c (the
@@ -68,10 +67,10 @@ func (m *matcher) onePrice(ctx context.Context) (best, dual *priced) {
 	if dual == nil {
 		return nil, nil
 	}
-	if lo == nil {
-		return hi, dual
+	if lo != nil {
+		m.mix(hi, lo, gpus)
 	}
-	return m.mix(hi, lo, gpus), dual
+	return hi, dual
 }
 
 // going returns the price in units from which a GPU is better idle than given to
@@ -102,34 +101,29 @@ func crossing(lo, hi *priced) int64 {
 	return (fl - fh) / int64(lo.counts[0]-hi.counts[0]) / 4
 }
 
-// mix returns a matching with exactly the number of GPUs given out of two that
-// are optimal at the same price and use fewer and more. Their difference falls
-// apart into paths and cycles; each changes the number by one at most and the
-// value at that price not at all.
-func (m *matcher) mix(few, many *priced, gpus int) *priced {
-	r := *few
-	r.Matching = &matching.Matching{Mate: slices.Clone(few.Mate)}
-	r.class = slices.Clone(few.class)
-	r.counts = slices.Clone(few.counts)
-	seen := make([]bool, len(r.Mate))
-	for v := range int32(len(r.Mate)) {
-		if r.counts[0] == gpus {
-			break
+// mix gives few exactly the number of GPUs given with parts of many: both are optimal
+// at the same price and use fewer and more. Their difference falls apart into paths and
+// cycles; each changes the number by one at most and the value at that price not at all.
+// The duals of few are then of no use.
+func (m *matcher) mix(few, many *priced, gpus int) {
+	seen := make([]bool, len(few.Mate))
+	for v := range int32(len(few.Mate)) {
+		if few.counts[0] == gpus {
+			return
 		}
 		part := component(few, many, v, seen)
-		before, after := m.countIn(few, part), m.countIn(many, part)
-		if after <= before {
+		more := m.countIn(many, part) - m.countIn(few, part)
+		if more <= 0 {
 			continue
 		}
 		for _, u := range part {
-			r.Mate[u] = many.Mate[u]
+			few.Mate[u] = many.Mate[u]
 			if int(u) < m.n {
-				r.class[u] = many.class[u]
+				few.class[u] = many.class[u]
 			}
 		}
-		r.counts[0] += after - before
+		few.counts[0] += more
 	}
-	return &r
 }
 
 // component returns the vertices reached from v along the pairs of either
