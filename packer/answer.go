@@ -41,10 +41,8 @@ func (d *Compiled) solution(pl *instance.Plan, pr *instance.Proof, method string
 		if err != nil {
 			return nil, err
 		}
-		if len(members[g]) > 0 {
-			for _, o := range pl.More[int32(g)] {
-				set.Gang = append(set.Gang, int(o))
-			}
+		for _, o := range pl.More[int32(g)] {
+			set.Gang = append(set.Gang, int(o))
 		}
 		total += units
 		s.Sets = append(s.Sets, set)

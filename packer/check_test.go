@@ -46,6 +46,11 @@ func TestCheckRefuses(t *testing.T) {
 		{"a gang on a resident's GPU", func(p *packer.Problem, s *packer.Solution) {
 			p.GPUs[2].Residents = []packer.Task{{ID: "r"}}
 		}, `GPU "c" of the gang is taken or unlike`},
+		{"a gang out of order", func(p *packer.Problem, s *packer.Solution) {
+			p.Tasks[0].GPUs, p.Tasks = 3, p.Tasks[:1]
+			s.Sets, s.Throughput = s.Sets[:1], 1
+			s.Sets[0].Gang = []int{3, 2}
+		}, "want ascending indices above"},
 		{"half a gang", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Gang = nil }, "needs 2"},
 		{"shared by what the GPU has not", func(p *packer.Problem, s *packer.Solution) {
 			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Mechanism: profile.MPS, Speeds: []float64{0.9, 0.9}, Value: 1.8}}

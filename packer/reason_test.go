@@ -15,3 +15,12 @@ func TestReasonCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestReasonCodes: codes have names, 0 is none, and numbers beyond say what they are.
+func TestReasonCodes(t *testing.T) {
+	for code, want := range map[packer.ReasonCode]string{0: "none", packer.NoGPU: "no-gpu", packer.TooFewGPUs: "too-few-gpus", -1: "reason(-1)"} {
+		if got := code.String(); got != want {
+			t.Errorf("%d is %q, want %q", int(code), got, want)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package columns
 
 import (
+	"cmp"
 	"math"
 	rand "math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"example.com/colloc/packer/internal/catalogue"
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
+	"example.com/colloc/packer/internal/search"
 )
 
 // drawSets draws a problem: every third with homes, every third with gangs, and half of
@@ -64,6 +66,13 @@ func checkPlan(t *testing.T, p *packer.Problem, d *packer.Compiled, g *Generatio
 	if err := p.Check(s); err != nil {
 		t.Fatal(err)
 	}
+	var all []int32
+	for i := range g.Groups {
+		all = append(all, g.Groups[i].Tasks...)
+	}
+	if all = slices.Sorted(slices.Values(append(all, g.Waiting...))); len(all) != len(p.Tasks) || len(slices.Compact(all)) != len(p.Tasks) {
+		t.Fatalf("%v have a place or wait, of %d tasks", all, len(p.Tasks))
+	}
 	if got := instance.Quarters * packtest.Units(p, s.Throughput); got != g.base+g.value {
 		t.Fatalf("the plan counts as %d quarters and is worth %d", g.base+g.value, got)
 	}
@@ -74,8 +83,8 @@ func checkPlan(t *testing.T, p *packer.Problem, d *packer.Compiled, g *Generatio
 func TestTight(t *testing.T) {
 	rng := rand.New(rand.NewPCG(151, 152))
 	tight := 0
-	for n := range race.Fewer(80) {
-		_, g := generate(t, drawSets(rng, n, 10, 6))
+	for n := range race.Fewer(60) {
+		_, g := generate(t, drawSets(rng, n, 26, 10))
 		if g.done() {
 			continue // before the linear program was solved
 		}
@@ -175,6 +184,11 @@ func TestRepairAgainstBruteForce(t *testing.T) {
 				now += instance.Quarters * (n.Groups[s].Value - n.In.Classes[n.Groups[s].Class].Base)
 			}
 			before, found := g.value, r.run(n)
+			for b := range r.types {
+				if !slices.IsSortedFunc(r.moves[b], func(x, y move) int { return cmp.Compare(x.loss, y.loss) }) {
+					t.Fatalf("problem %d: what becomes of task %d comes in the order %+v", k, b, r.moves[b])
+				}
+			}
 			if found != (best > now) {
 				t.Fatalf("problem %d: tasks %v are worth %d, at best %d; a better way found: %v", k, n.Loose, now, best, found)
 			}
@@ -260,6 +274,11 @@ func TestChoosePicksWholeGPUs(t *testing.T) {
 			for _, s := range n.Picked {
 				want = append(want, n.Groups[s].Tasks...)
 			}
+			for s := range n.Groups {
+				if search.Vacant(&n.Groups[s]) && !slices.Contains(n.Picked, s) {
+					t.Fatalf("problem %d: a repair may not use GPU %d, which is vacant", k, n.Groups[s].Gpu)
+				}
+			}
 			for _, w := range n.Spots {
 				want = append(want, n.Waiting[w])
 			}
@@ -343,9 +362,10 @@ func TestAnnealingRepairsAgain(t *testing.T) {
 	again := 0
 	for k := range 100 {
 		_, g := generate(t, drawSets(rng, 3*k, 12, 5))
-		before := g.value
+		before, gap := g.value, func() float64 { return float64(g.bound-g.value) / float64(g.base+g.bound) }
+		near := gap() <= farOff
 		made, err := g.ImprovePlan(t.Context(), steps)
-		if err != nil || made > 2*steps || g.value < before {
+		if err != nil || made > 2*steps || g.value < before || near && made > steps || gap() > farOff && made <= steps {
 			t.Fatalf("problem %d: %d repairs, %v, from %d to %d", k, made, err, before, g.value)
 		}
 		if made > steps {
