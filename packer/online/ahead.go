@@ -43,6 +43,8 @@ const (
 	Waiting
 	// Moves lets a task that runs go on elsewhere.
 	Moves
+	// Detours lets single tasks go elsewhere than the best rule says.
+	Detours
 )
 
 // Defaults of SchedulerOptions.
@@ -115,50 +117,111 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		s.bypass(o.Passed)
 		return nil, o.Starts
 	}
-	var c choice
-	weight := s.o.Objective.Or(DefaultObjective)
+	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget}
 	best, played, tried := 0, 0, 0
 	for i := range s.rules {
 		if s.rules[i].Stop && !s.engine.CanStop() {
 			played++
 			continue
 		}
-		o := s.engine.Play(&s.rules[i])
-		if played++; c.take(&o, weight) {
+		if played++; s.try(&c, &s.rules[i]) {
 			best = i
 		}
-		budget -= o.Events + o.Looks/looksPerEvent
-		if tried++; tried > 1 && budget <= 0 || ctx.Err() != nil || !s.engine.Waits() {
+		if tried++; tried > 1 && c.budget <= 0 || ctx.Err() != nil || !s.engine.Waits() {
 			break
 		}
 	}
-	if s.o.Without&Moves == 0 && s.engine.CanStop() && ctx.Err() == nil {
-		r := s.rules[best]
-		r.Move = true
-		o := s.engine.Play(&r)
-		c.take(&o, weight)
-		if r.Anew, r.Stop = true, false; s.engine.Gangs() {
-			o = s.engine.Play(&r)
-			c.take(&o, weight)
-		}
-	}
-	s.rule = s.rules[best]
-	if c.lost > 0 { // a strict rule may wait for ever
-		r := s.plain()
-		o := s.engine.Play(&r)
-		if c.take(&o, weight) {
-			s.rule = r
-		}
-	}
 	r := s.rules[best]
+	if s.o.Without&Moves == 0 && s.engine.CanStop() && ctx.Err() == nil {
+		moving := r
+		moving.Move = true
+		s.try(&c, &moving)
+		if moving.Anew, moving.Stop = true, false; s.engine.Gangs() {
+			s.try(&c, &moving)
+		}
+	}
+	s.detour(ctx, &c, r)
+	s.rule = r
+	if c.lost > 0 { // a strict rule may wait for ever
+		if plain := s.plain(); s.try(&c, &plain) {
+			s.rule = plain
+		}
+	}
 	rest := slices.Concat(s.rules[played:], s.rules[:best], s.rules[best+1:played])
 	s.rules = append(append(s.rules[:0], r), rest...)
 	s.bypass(c.passed)
 	return c.stops, c.starts
 }
 
+// try plays a rule, and reports whether it is the best so far.
+func (s *Scheduler) try(c *choice, r *rollout.Rule) bool {
+	o := s.engine.Play(r)
+	c.budget -= max(1, o.Events+o.Looks/looksPerEvent)
+	return c.take(&o)
+}
+
+const (
+	// detours is how often every task is tried elsewhere, as long as that is better.
+	detours = 3
+	// detoured is how many of those that wait on are tried.
+	detoured = 6
+	// detourGain is how much better the rest of the day must be: less than that is lost in
+	// what nobody knows.
+	detourGain = 0.003
+)
+
+// detour lets single tasks go elsewhere than a rule says: it tries each that starts, could
+// start or may move on one GPU after the other, and keeps what is better for the rest of the day.
+// No task takes the place of a gang that is due.
+func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
+	if s.o.Without&Detours != 0 || slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 && e.due() }) {
+		return
+	}
+	c.least = detourGain
+	for range detours {
+		before := c.cost
+		for _, i := range s.mayDetour(c) {
+			first := slices.DeleteFunc(slices.Clone(r.First), func(t rollout.Start) bool { return t.Job == i })
+			for g := range s.slots {
+				if c.budget <= 0 || ctx.Err() != nil {
+					return
+				}
+				t := r
+				t.First = append(slices.Clip(first), rollout.Start{Job: i, On: []int32{int32(g)}})
+				if s.try(c, &t) {
+					r = t
+				}
+			}
+		}
+		if c.cost == before {
+			return
+		}
+	}
+}
+
+// mayDetour are the tasks on one GPU that start, may move, or are the first that wait on.
+func (s *Scheduler) mayDetour(c *choice) []int32 {
+	var out []int32
+	waiting := 0
+	for i, e := range s.order {
+		switch {
+		case e.Width() > 1 || len(e.on) > 0 && (e.Restart.IsZero() || s.o.Without&Moves != 0):
+			continue
+		case len(e.on) == 0 && !slices.ContainsFunc(c.starts, func(t rollout.Start) bool { return t.Job == int32(i) }):
+			if waiting++; waiting > detoured {
+				continue
+			}
+		}
+		out = append(out, int32(i))
+	}
+	return out
+}
+
 // choice is the best outcome so far.
 type choice struct {
+	weight float64
+	budget int              // events that are left
+	least  float64          // how much better the next must be
 	base   *rollout.Outcome // of the first
 	cost   float64
 	lost   int
@@ -168,14 +231,17 @@ type choice struct {
 }
 
 // take notes an outcome if it is the best so far, and reports whether it is.
-func (c *choice) take(o *rollout.Outcome, weight float64) bool {
+func (c *choice) take(o *rollout.Outcome) bool {
+	if o.Void {
+		return false
+	}
 	first := c.base == nil
 	if first {
 		base := *o
 		c.base = &base
 	}
-	cost := float64((1-weight)*((o.Cost+1)/(c.base.Cost+1))) + float64(weight*ratio(o.Last, c.base.Last))
-	if !first && (o.Lost > c.lost || o.Lost == c.lost && cost >= c.cost-1e-9) {
+	cost := float64((1-c.weight)*((o.Cost+1)/(c.base.Cost+1))) + float64(c.weight*ratio(o.Last, c.base.Last))
+	if !first && (o.Lost > c.lost || o.Lost == c.lost && cost >= c.cost-max(1e-9, c.least)) {
 		return false
 	}
 	c.cost, c.lost = cost, o.Lost

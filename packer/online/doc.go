@@ -22,5 +22,6 @@
 // allocates nothing once the session has seen as many tasks at once.
 //
 // A [Scheduler] knows time as well: told how long tasks still run, it plays the rest of
-// the day under one rule after the other, and starts what the best of them starts.
+// the day under one rule after the other, and starts what the best of them starts, but
+// for single tasks that had better go elsewhere.
 package online

@@ -26,7 +26,8 @@ import (
 // pass one that does not fit, how much more a short task counts than a long one. It
 // then starts what the best of them starts now. What the best is, Objective says. So
 // it waits for a better partner where that pays, shares less where sharing costs much,
-// and spreads long tasks in time for the end of the day.
+// and spreads long tasks in time for the end of the day. With what is left of the budget
+// it tries single tasks on other GPUs than the best rule chooses, and keeps what is better.
 //
 // What runs stays where it is to its end, unless Job.Restart says what stopping it
 // costs. Then it may stop for much shorter ones, and a task on one GPU may move to another

@@ -56,6 +56,7 @@ func Ablation() []sim.Policy {
 		Colloc{Without: online.Order},
 		Colloc{Without: online.Waiting},
 		Colloc{Without: online.Moves},
+		Colloc{Without: online.Detours},
 		Colloc{NoStop: true},
 		Colloc{NoSeen: true},
 		Colloc{NoLearning: true},

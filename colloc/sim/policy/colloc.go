@@ -86,6 +86,9 @@ func (p Colloc) Name() string {
 	if p.Without&online.Moves != 0 {
 		name += "-nomove"
 	}
+	if p.Without&online.Detours != 0 {
+		name += "-nodetour"
+	}
 	return name
 }
 

@@ -69,6 +69,8 @@ type Outcome struct {
 	// Events is how many starts and ends were simulated, Ended the ends, and Looks how
 	// often a job was held against a card.
 	Events, Ended, Looks int
+	// Void says that one of Rule.First cannot go where it should: nothing was played.
+	Void bool
 	// Stops are the jobs that stop now, Starts those that start then; valid until the
 	// next call.
 	Stops  []int32

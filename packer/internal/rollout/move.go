@@ -19,11 +19,62 @@ func (e *Engine) moves(of []int32) {
 	}
 	for _, i := range late {
 		if e.mayMove(i) && e.move(i, of) && e.now == 0 {
-			e.lives[i].stopped = true
-			e.out.Stops = append(e.out.Stops, i)
-			e.starts = append(e.starts, Start{i, e.lives[i].on})
+			e.moved(i)
 		}
 	}
+}
+
+// moved notes that a job that ran goes on elsewhere from now on.
+func (e *Engine) moved(i int32) {
+	e.lives[i].stopped = true
+	e.out.Stops = append(e.out.Stops, i)
+	e.starts = append(e.starts, Start{i, e.lives[i].on})
+}
+
+// goFirst sends the jobs of Rule.First where they should go, however little they add there,
+// and reports whether all can.
+func (e *Engine) goFirst() bool {
+	rule := e.rule
+	bare := *rule
+	bare.Least = 0
+	e.rule = &bare
+	defer func() { e.rule = rule }()
+	for _, s := range rule.First {
+		if !e.send(s.Job, s.On) {
+			return false
+		}
+	}
+	e.compact()
+	return true
+}
+
+// send lets a job start or go on elsewhere, and reports whether it can.
+func (e *Engine) send(i int32, on []int32) bool {
+	l := &e.lives[i]
+	runs := l.status == runs
+	if runs && (!e.mayMove(i) || slices.Equal(l.on, on)) || e.gain(i, on[0]) == 0 {
+		return false
+	}
+	if !runs {
+		e.start(i, on)
+		return true
+	}
+	e.lift(i)
+	e.seatOn(i, on)
+	e.out.Events++
+	e.moved(i)
+	return true
+}
+
+// passing is how many jobs of Rule.First start though they come after one that waits.
+func (e *Engine) passing(i int32) int {
+	n := 0
+	for _, s := range e.rule.First {
+		if len(e.Jobs[s.Job].On) == 0 && e.before(i, s.Job) < 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // mayMove reports whether a job that runs may go on elsewhere. A gang does not, nor one that

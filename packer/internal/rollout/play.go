@@ -9,7 +9,9 @@ import (
 // Play plays a rule until all jobs that can start have finished.
 func (e *Engine) Play(r *Rule) Outcome {
 	e.reset(r)
-	e.open()
+	if e.open(); e.out.Void {
+		return e.out
+	}
 	for len(e.active) > 0 {
 		e.now = never
 		for _, i := range e.active {
@@ -75,6 +77,9 @@ func (e *Engine) before(a, b int32) int {
 
 // open decides what starts now.
 func (e *Engine) open() {
+	if e.out.Void = !e.goFirst(); e.out.Void {
+		return
+	}
 	started := 0
 	if e.rule.Anew {
 		e.regroup()
@@ -93,7 +98,7 @@ func (e *Engine) open() {
 			break
 		}
 		if e.Jobs[i].Width > 1 && e.fits(i) && (!e.rule.Anew || e.rigid) {
-			e.out.Passed[i] = -started // how many had started before
+			e.out.Passed[i] = e.passing(i) - started // how many had started before
 		}
 	}
 	for i, n := range e.out.Passed {

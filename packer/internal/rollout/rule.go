@@ -31,6 +31,9 @@ type Rule struct {
 	// Move lets jobs that run go on elsewhere, where they end earlier, if the cards
 	// together then do more: now, and when nobody waits.
 	Move bool
+	// First are jobs of one card that go where they say before the rule decides: those that
+	// wait start there, those that run go on there.
+	First []Start
 }
 
 // Start is a job that starts on cards.
