@@ -12,6 +12,8 @@ const (
 )
 
 // edges are where spans begin, and where the last one ends.
+//
+//nolint:gochecknoglobals // read-only table
 var edges = func() (at [spans + 1]int64) {
 	parts := [perDouble]float64{1, 1.189207115002721, 1.4142135623730951, 1.681792830507429}
 	for i := range spans {
