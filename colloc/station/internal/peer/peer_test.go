@@ -79,7 +79,9 @@ func TestListen(t *testing.T) {
 		if _, err := Listen(path, all); err == nil || !strings.Contains(err.Error(), "a station listens there already") {
 			t.Errorf("a second one: %v", err)
 		}
-		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		if unix, ok := l.(*net.UnixListener); ok {
+			unix.SetUnlinkOnClose(false)
+		}
 		if err := l.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +174,11 @@ func TestLimit(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u, err := Of(got.(*conn).UnixConn)
+		counted, ok := got.(*conn)
+		if !ok {
+			t.Fatalf("a connection is a %T", got)
+		}
+		u, err := Of(counted.UnixConn)
 		if err != nil || u.UID != self() || u.PID != int32(os.Getpid()) {
 			t.Errorf("it is %+v, %v", u, err)
 		}
