@@ -136,7 +136,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		moving := r
 		moving.Move = true
 		s.try(&c, &moving)
-		if moving.Anew, moving.Stop = true, false; s.engine.Gangs() {
+		if moving.Anew, moving.Stop = true, false; s.engine.GangWaits() {
 			s.try(&c, &moving)
 		}
 	}

@@ -31,8 +31,8 @@ import (
 //
 // What runs stays where it is to its end, unless Job.Restart says what stopping it
 // costs. Then it may stop for much shorter ones, and a task on one GPU may move to another
-// where it ends sooner, a faster or an emptier one, if the rest of the day gains. Where some are
-// gangs, all may begin anew, if the day gains: those that go first in sets of one width, which
+// where it ends sooner, a faster or an emptier one, if the rest of the day gains. While a gang
+// waits, all may begin anew, if the day gains: those that go first in sets of one width, which
 // are matched by how fast they are together. A gang starts when so many GPUs of one kind
 // take it, in one machine unless it is larger than all of them, and may share each
 // with others; it runs at the speed of its slowest.

@@ -207,8 +207,10 @@ func (e *Engine) Begin() {
 	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)
 }
 
-// Gangs reports whether some jobs take several cards.
-func (e *Engine) Gangs() bool { return e.gangs }
+// GangWaits reports whether a gang does not run that could.
+func (e *Engine) GangWaits() bool {
+	return slices.ContainsFunc(e.waits, func(i int32) bool { return e.Jobs[i].Width > 1 && e.fits(i) })
+}
 
 // CanStop reports whether some jobs that run may stop.
 func (e *Engine) CanStop() bool { return e.stops }
