@@ -34,8 +34,9 @@ func TestGolden(t *testing.T) {
 	}
 	gpu := rtx3090(t)
 	named := fakeTask(t, "m1", 64, math.NaN(), math.NaN(), math.NaN())
+	hungry := fakeTask(t, "m2", 32, 0.9, 0.7, 0.3)
 	stranger, twin := fakeTask(t, "new", 8, 0.7, 0.3, 0.2), fakeTask(t, "m0", 999, 0.6, 0.3, 0.4)
-	sets := [][]*profile.Profile{{tasks[0], tasks[1]}, {tasks[2], tasks[7], tasks[11]}, {named, stranger}, {twin, tasks[0]}, {stranger, nil}, {tasks[3], tasks[3], named, twin}}
+	sets := [][]*profile.Profile{{tasks[0], tasks[1]}, {tasks[2], tasks[7], tasks[11]}, {named, stranger}, {twin, tasks[0]}, {stranger, nil}, {hungry, fakeTask(t, "new", 8, 0.8, 0.6, 0.1)}, {tasks[3], tasks[3], named, twin}}
 	var out bytes.Buffer
 	tell := func(name string, m *Predictor) {
 		for i, set := range sets {
@@ -81,6 +82,25 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	tell("refitted", m)
+	var file bytes.Buffer
+	if err := m.Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := Load(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		o := obs[3*i]
+		o.GPU, o.Mechanism = "RTX3090", profile.TimeSlice
+		if err := loaded.Observe(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := loaded.Refit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tell("loaded", loaded)
 	const golden = "testdata/golden.txt"
 	if *update {
 		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {

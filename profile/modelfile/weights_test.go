@@ -181,6 +181,7 @@ func TestSafetensorsErrors(t *testing.T) {
 		{"cut off", safetensors(gpt2Weights(1))[:200], "unexpected EOF"},
 		{"no object", entry(`[1]`), "no JSON object"},
 		{"no tensors", entry(`{}`), "names no parameter"},
+		{"a key of no text", entry(`{7:1}`), "invalid character '7'"},
 		{"negative", entry(`{"a":{"dtype":"F32","shape":[-1]}}`), `tensor "a": a dimension of -1`},
 		{"overflow", entry(`{"a":{"dtype":"F32","shape":[1000000000,1000000000]}}`), "want 0 to 1e15"},
 		{"deep nesting", entry(`{"a":` + strings.Repeat("[", 1_000_000)), "exceeded max depth"},

@@ -69,14 +69,15 @@ func TestReportTime(t *testing.T) {
 // TestExpositionCorners: another time begins another sample, whatever the metric; labels may be
 // empty; sources are told apart by their uuid or, without one, by their index.
 func TestExpositionCorners(t *testing.T) {
-	for text, want := range map[string][]int{ // samples of each source
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                     {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                     {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                         {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                              {1, 1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":        {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":        {1, 1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n": {1},
+	for text, want := range map[string][]int{ // samples of each source; of a MIG instance, GPU use says nothing
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",GPU_I_ID=\"7\"} 9 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n": {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                                         {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                                         {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                                             {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                                                  {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":                            {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":                            {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n":                     {1},
 	} {
 		f, err := Read(strings.NewReader(text), nil)
 		if err != nil {
