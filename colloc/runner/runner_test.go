@@ -3,13 +3,16 @@
 package runner
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
@@ -205,7 +208,8 @@ func TestPatience(t *testing.T) {
 	t.Parallel()
 	const small = 40
 	dir := t.TempDir()
-	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU = 4 })
+	var reads atomic.Int64
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.PerGPU, c.Source = 4, countedReads{c.Source, &reads} })
 	first := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
 	large := shell("true")
 	first.Memory, large.Memory, large.ID = 10*profile.GiB, 30*profile.GiB, "large"
@@ -223,7 +227,8 @@ func TestPatience(t *testing.T) {
 		return n, slices.Equal(g.GPUs()[0].Tasks, []string{"1"})
 	}
 	waitFor(t, func() bool { n, idle := passed(); return n >= patience && idle })
-	g.look(t.Context())
+	before := reads.Load()
+	waitFor(t, func() bool { return reads.Load() > before+1 }) // a whole look
 	if n, idle := passed(); n > patience+g.config.PerGPU || !idle {
 		t.Errorf("%d small tasks passed the large one, want about %d", n, patience)
 	}
@@ -237,6 +242,18 @@ func TestPatience(t *testing.T) {
 	if r := records[1]; r.State != Succeeded || !r.Started.Before(records[len(records)-1].Started) {
 		t.Errorf("the large task is %v and started at %v, the last small one at %v", r.State, r.Started, records[len(records)-1].Started)
 	}
+}
+
+// countedReads counts how often the device is read, which every look does once.
+type countedReads struct {
+	nvmlx.Source
+
+	n *atomic.Int64
+}
+
+func (s countedReads) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
+	s.n.Add(1)
+	return s.Source.Read(ctx, id, what)
 }
 
 // TestListener lets the listener call the runner, and hold it up.
