@@ -165,13 +165,10 @@ func (e *Engine) gain(i, g int32) float64 {
 // join returns what a job adds to a card, 0 if it must not go there, and its rate there.
 func (e *Engine) join(i, g int32) (gain, rate float64) {
 	j, c := &e.Jobs[i], &e.cards[g]
-	closed := c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1]
-	if !closed || !e.gangs { // a gang finds many cards closed, and that costs little
-		e.out.Looks++
-	}
-	if closed {
+	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
 		return 0, 0
 	}
+	e.out.Looks++
 	alone := &e.Sets.nodes[e.Sets.With(c.class, j.Kind)]
 	if !alone.ok {
 		return 0, 0

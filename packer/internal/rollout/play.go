@@ -111,10 +111,9 @@ func (e *Engine) open() {
 	e.settle()
 }
 
-// seek starts a job if it finds a place. Where there are gangs it does not look again for a
-// shape that found none: long queues of them took most of a budget.
+// seek starts a job if it finds a place. It does not look where one of its shape found none.
 func (e *Engine) seek(i int32) bool {
-	if e.gangs && e.hopeless(i) {
+	if e.hopeless(i) {
 		return false
 	}
 	if on := e.place(i, nil); on != nil {
