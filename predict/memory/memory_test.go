@@ -282,7 +282,7 @@ func TestBadInput(t *testing.T) {
 			}
 		})
 	}
-	if _, err := m.Reserve(&good, predict.Host{Context: profile.Some(profile.Bytes(predict.MaxContext))}, 0.01); err != nil {
+	if _, err := m.Reserve(&good, predict.Host{Context: profile.Some(predict.MaxContext)}, 0.01); err != nil {
 		t.Errorf("the largest context: %v", err)
 	}
 	for _, head := range []string{fmt.Sprintf(`{"format": %q, "version": 0}`, format), fmt.Sprintf(`{"format": "other", "version": %d}`, version), fmt.Sprintf(`{"format": %q, "version": %d}`, format, version+1)} {

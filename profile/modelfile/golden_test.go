@@ -104,7 +104,7 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	for _, op := range strings.Fields("Conv ConvTranspose MaxPool AveragePool GlobalAveragePool Gemm MatMul Gather Concat Add Mul Relu Softmax Flatten BatchNormalization LayerNormalization Dropout LSTM GRU Attention Reshape Transpose Made") {
+	for op := range strings.FieldsSeq("Conv ConvTranspose MaxPool AveragePool GlobalAveragePool Gemm MatMul Gather Concat Add Mul Relu Softmax Flatten BatchNormalization LayerNormalization Dropout LSTM GRU Attention Reshape Transpose Made") {
 		line(op, func(d *digest) {
 			for _, ints := range []map[string][]int64{nil, {"kernel_shape": {3, 3}, "pads": {1, 0, 1, 2}, "strides": {2, 1}, "transB": {1}, "axis": {1}}, {"kernel_shape": {2, 2}, "strides": {3, 3}, "group": {2}, "axis": {-1}}} {
 				for _, dims := range [][]int64{nil, {4, 8, 3, 3}, {8, 4, 2, 2}, {8, 6}, {10}} {
@@ -121,7 +121,7 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	for _, module := range strings.Fields("model.embed_tokens h.0.attn.c_attn layers.1.self_attn.q_proj layers.1.mlp.experts.0.w1 layers.1.mlp.gate conv1 bn1 norm lm_head rotary_emb.inv_freq encoder.lora_A classifier") {
+	for module := range strings.FieldsSeq("model.embed_tokens h.0.attn.c_attn layers.1.self_attn.q_proj layers.1.mlp.experts.0.w1 layers.1.mlp.gate conv1 bn1 norm lm_head rotary_emb.inv_freq encoder.lora_A classifier") {
 		line(module, func(d *digest) {
 			for _, shape := range [][]int64{{8}, {8, 4}, {4, 8, 2}, {8, 4, 3, 3}} {
 				for _, rest := range [][]weight{nil, {{module + ".bias", []int64{8}}}, {{module + ".running_mean", []int64{8}}, {module + ".num_batches_tracked", nil}}} {
