@@ -6,6 +6,7 @@ import (
 	"math"
 	rand "math/rand/v2"
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -132,7 +133,7 @@ func TestCheckTogether(t *testing.T) {
 				set.Mechanism, p.GPUs[0].Memory = profile.Exclusive, 100
 			}
 			for i := range n {
-				p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint(i), Memory: 100})
+				p.Tasks = append(p.Tasks, packer.Task{ID: strconv.Itoa(i), Memory: 100})
 				set.Tasks, set.Speeds, set.Value = append(set.Tasks, i), append(set.Speeds, 1), set.Value+1
 			}
 			err := p.Check(&packer.Solution{Sets: []packer.Set{set}, Throughput: set.Value, Bound: set.Value})
