@@ -245,6 +245,24 @@ func TestSessionRebalanceOfLightTasks(t *testing.T) {
 	}
 }
 
+// TestSessionRebalancePrices: where the best arrangement takes two moves and one is
+// allowed, moves are priced until one of them pays for itself.
+func TestSessionRebalancePrices(t *testing.T) {
+	m := packtest.Duo{"ab": 0.6, "cd": 0.6, "ac": 0.9, "bd": 0.6}
+	s := newTestSession(t, 3, m, packer.Limits{})
+	for _, id := range []string{"a", "c", "x", "b", "d"} { // x keeps the third GPU until the others stand in pairs
+		if _, err := s.Arrive(packer.Task{ID: id, Alone: id == "x"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.Finish("x"); err != nil {
+		t.Fatal(err)
+	}
+	if steps, err := s.Rebalance(t.Context(), 1); err != nil || len(steps) != 1 || !(math.Abs(s.Throughput()-3.2) <= 1e-9) {
+		t.Errorf("%+v, %v: throughput %v; want one move, to 3.2", steps, err, s.Throughput())
+	}
+}
+
 // TestSessionRebalanceCountsTheCost: of two swaps of which one is allowed that is made
 // which gains more after its cost.
 func TestSessionRebalanceCountsTheCost(t *testing.T) {

@@ -106,7 +106,7 @@ func (p Process) SignalGroup(s syscall.Signal) (bool, error) {
 }
 
 // AwaitEnd waits until a process that was killed has let go of its files and of its
-// memory, which takes the kernel a moment, but no longer than a few seconds: where a
+// memory, which takes the kernel a moment, but no longer than ten seconds: where a
 // driver hangs that is never. Without pidfds (Linux 5.3) it does not wait.
 func (p Process) AwaitEnd() {
 	const pidfdOpen, readable, tries = 434, 1, 64
@@ -122,7 +122,7 @@ func (p Process) AwaitEnd() {
 		fd             int32
 		events, happen int16
 	}{fd: int32(fd), events: readable}
-	most := syscall.Timespec{Sec: 3}
+	most := syscall.Timespec{Sec: 10}
 	for range tries { // a signal to this process ends the call early
 		if _, _, fault = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&wait)), 1, uintptr(unsafe.Pointer(&most)), 0, 0, 0); fault != syscall.EINTR {
 			return
