@@ -135,10 +135,10 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	if s.o.Without&Moves == 0 && s.engine.CanStop() && ctx.Err() == nil {
 		moving := r
 		moving.Move = true
-		s.try(&c, &moving)
-		if moving.Anew, moving.Stop = true, false; s.engine.GangWaits() {
-			s.try(&c, &moving)
+		if s.engine.GangWaits() {
+			moving.Anew, moving.Stop = true, false
 		}
+		s.try(&c, &moving)
 	}
 	s.detour(ctx, &c, r)
 	s.rule = r

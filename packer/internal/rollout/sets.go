@@ -17,7 +17,8 @@ type Sets struct {
 	nodes []node
 	known map[identity]int32
 	next  table
-	none  int32 // the set that is not allowed
+	alone [][]int32 // by class and kind, the set of one task; 0 if nobody asked yet
+	none  int32     // the set that is not allowed
 }
 
 // Ask fills rates with those of kinds together on a card of a class, in steps of
@@ -47,7 +48,7 @@ func NewSets(classes int, ask Ask) *Sets {
 	for c := range classes {
 		s.nodes = append(s.nodes, node{identity: identity{class: int32(c), mech: Any}, ok: true})
 	}
-	s.none = int32(len(s.nodes))
+	s.alone, s.none = make([][]int32, classes), int32(len(s.nodes))
 	s.nodes = append(s.nodes, node{})
 	return s
 }
@@ -57,6 +58,9 @@ func (s *Sets) Len() int { return len(s.nodes) }
 
 // With returns a set plus one task of a kind. Who joins two or more shares as they do.
 func (s *Sets) With(set, kind int32) int32 {
+	if set < int32(len(s.alone)) {
+		return s.onEmpty(set, kind)
+	}
 	key := (uint64(set)<<32 | uint64(uint32(kind))) + 1
 	slot := s.next.find(key)
 	if s.next.keys[slot] == key {
@@ -68,6 +72,21 @@ func (s *Sets) With(set, kind int32) int32 {
 	}
 	s.next.put(key, to)
 	return to
+}
+
+// onEmpty returns one task of a kind on a card of a class, which is asked for most.
+func (s *Sets) onEmpty(class, kind int32) int32 {
+	row := s.alone[class]
+	if kind < int32(len(row)) && row[kind] > 0 {
+		return row[kind]
+	}
+	set := s.of(s.nodes[class].identity.with(kind))
+	for int32(len(row)) <= kind {
+		row = append(row, 0)
+	}
+	row[kind] = set
+	s.alone[class] = row
+	return set
 }
 
 // with adds a member.
