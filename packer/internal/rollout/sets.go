@@ -80,7 +80,7 @@ func (s *Sets) onEmpty(class, kind int32) int32 {
 	if kind < int32(len(row)) && row[kind] > 0 {
 		return row[kind]
 	}
-	set := s.of(s.nodes[class].identity.with(kind))
+	set := s.of(s.nodes[class].with(kind))
 	for int32(len(row)) <= kind {
 		row = append(row, 0)
 	}
