@@ -84,7 +84,7 @@ func TestBrowser(t *testing.T) {
 	server := httptest.NewServer(page.Handler(func(context.Context) (api.State, error) {
 		s := busy()
 		if drawn.Load() {
-			s.Queue = append(s.Queue, api.Job{ID: "5", User: "new"})
+			s.Queue = append(s.Queue, api.Job{ID: "6", User: "newer"})
 		}
 		return s, nil
 	}))
@@ -105,13 +105,13 @@ func TestBrowser(t *testing.T) {
 		chromedp.Navigate(server.URL),
 		chromedp.Evaluate(look, &found),
 		chromedp.ActionFunc(func(context.Context) error { drawn.Store(true); return nil }),
-		chromedp.WaitVisible("#job-5", chromedp.ByQuery), // it has loaded itself again
+		chromedp.WaitVisible("#job-6", chromedp.ByQuery), // it has loaded itself again
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.GPUs != 4 || found.Conditions != 3 || found.Active != 2 || found.Queue != 2 || found.Users != 1 || found.Scripts != 0 {
-		t.Errorf("%+v: want 4 GPUs, 3 of them with a condition, 2 jobs that run, 2 that wait, one user, no script", found)
+	if found.GPUs != 4 || found.Conditions != 3 || found.Active != 2 || found.Queue != 3 || found.Users != 2 || found.Scripts != 0 {
+		t.Errorf("%+v: want 4 GPUs, 3 of them with a condition, 2 jobs that run, 3 that wait, two users, no script", found)
 	}
 	if w := found.Whole; w < 100 || found.Reserved < w/2-2 || found.Reserved > w/2+2 || found.Used < w/4-2 || found.Used > w/4+2 {
 		t.Errorf("%+v: want bars of a half and a quarter", found)
