@@ -2,20 +2,15 @@ package gain_test
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"example.com/colloc/colloc/gain"
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestGolden: what a history is said to gain, in numbers and in words, stays as it was
 // unless somebody means it.
@@ -55,17 +50,5 @@ func TestGolden(t *testing.T) {
 			fmt.Fprintf(&out, "%s and %s %d times, %.3g h\n", x.A, x.B, x.Times, x.Hours)
 		}
 	}
-	const golden = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", out.String())
 }

@@ -3,7 +3,6 @@ package taskfile
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,13 +16,13 @@ import (
 	"testing/fstest"
 	"time"
 
+	"example.com/colloc/internal/golden"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // whole is a file with everything in it.
 func whole() *File {
@@ -67,20 +66,8 @@ func TestGolden(t *testing.T) {
 	if err := Write(&out, whole()); err != nil {
 		t.Fatal(err)
 	}
-	const golden = "testdata/tasks.json"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
-	back, err := ReadFile(golden)
+	golden.Check(t, "tasks.json", out.String())
+	back, err := ReadFile("testdata/tasks.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,18 +3,15 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"example.com/colloc/internal/golden"
 
 	"example.com/colloc/colloc"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestGolden compares what people see, and what programs read, with what was
 // printed when it was last looked at.
@@ -31,19 +28,7 @@ func TestGolden(t *testing.T) {
 			if again := succeed(t, tt.args...); again != got {
 				t.Fatal("two runs print different bytes")
 			}
-			path := filepath.Join("testdata", tt.file)
-			if *update {
-				if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("run go test ./examples/quickstart -update if this is right (-want +got):\n%s", diff)
-			}
+			golden.Check(t, tt.file, got)
 		})
 	}
 }

@@ -33,6 +33,7 @@ func allowed() []arrow {
 	return []arrow{
 		{".", nil},
 		{"internal", []string{internal}},
+		{"internal/golden", []string{"github.com/google/go-cmp/cmp"}},
 		{"profile", []string{internal, profile}},
 		{"packer", []string{profile, "packer/mig", "packer/internal/instance"}}, // the language knows no search
 		{"packer/mig", []string{profile}},

@@ -64,8 +64,8 @@ func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
 	for _, i := range stops {
 		e := s.order[i]
 		s.vacate(e)
-		e.left = min(rollout.MaxLeft, e.left+steps(e.Restart.Or(0)))
 		e.again = steps(e.Restart.Or(0))
+		e.left = min(rollout.MaxLeft, e.left+e.again)
 		out = append(out, Decision{Task: e.ID})
 	}
 	for _, st := range starts {

@@ -2,18 +2,13 @@ package interference
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestGolden: what is fitted to data, learned after and told of it stays as it was, to four
 // digits, unless somebody means it and has seen what examples/evaluate says of the change.
@@ -88,17 +83,5 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	tell("loaded", loaded)
-	const golden = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", out.String())
 }

@@ -2,18 +2,13 @@ package memory
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestGolden: what is fitted to data and learned after stays as it was, to four digits,
 // unless somebody means it and has seen what examples/evaluate says of the change.
@@ -94,17 +89,5 @@ func TestGolden(t *testing.T) {
 		}
 		fmt.Fprintf(&out, "context by %d: %.4g\n", n, float64(host.Context.Or(0)))
 	}
-	const golden = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", out.String())
 }

@@ -2,18 +2,13 @@ package utilization
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestGolden: what is predicted before and after a fit, on known and unknown GPUs, and
 // what a look of some seconds makes of it stays as it was, to four digits, unless somebody
@@ -68,17 +63,5 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	const golden = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", out.String())
 }

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"example.com/colloc/internal/golden"
 )
 
 // digest sums up what was read of some texts: parameters, activations, multiply-adds and
@@ -132,17 +131,5 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	const golden = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", out.String())
 }

@@ -3,22 +3,17 @@ package policy_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"hash/fnv"
-	"os"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/simtest"
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/internal/race"
 )
-
-var update = flag.Bool("update", false, "write testdata/golden.txt anew")
 
 // goldenPolicies are those of the file: it holds the engine, so they stay as they
 // were when it was written.
@@ -80,17 +75,5 @@ func TestGolden(t *testing.T) {
 				p.Name(), s.Name, r.Makespan.Seconds(), r.MeanJCT.Seconds(), r.Deaths, h.Sum64())
 		}
 	}
-	const file = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got.String()); diff != "" {
-		t.Errorf("policies behave differently; if that is meant, run the test with -update (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", got.String())
 }

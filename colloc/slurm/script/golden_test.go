@@ -1,38 +1,16 @@
 package script
 
 import (
-	"flag"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"example.com/colloc/internal/golden"
 
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// golden compares got with testdata/name, or writes it with -update.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatalf("%v (go test -update writes it)", err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s differs from what is made now (-want +got; go test -update writes it anew):\n%s", file, diff)
-	}
-}
 
 // someTasks are three ordinary tasks.
 func someTasks() []Task {
@@ -116,7 +94,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			file := s.name + ".sh"
-			golden(t, file, text)
+			golden.Check(t, file, text)
 			file = filepath.Join("testdata", file)
 			if out, err := exec.Command("bash", "-n", file).CombinedOutput(); err != nil {
 				t.Errorf("bash -n: %v\n%s", err, out)

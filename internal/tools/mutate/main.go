@@ -4,10 +4,10 @@
 //	go -C internal/tools run ./mutate -n 60 -seed 1 ../../packer
 //
 // All mutants of a package are compiled into one test binary, each behind a switch that a
-// file throws, for programs that tests start may have another environment; first each test runs alone, to see which mutants it
-// reaches, then each mutant runs against these tests until one fails. A mutant that no
-// test notices is printed with its change; where FILE of -equivalent lists it, its reason
-// stands there. The same seed draws the same mutants of the same source. With -only FILE it
+// file throws: programs that tests start may have another environment. First each test runs
+// alone, to see which mutants it reaches. Then each mutant runs against these tests until
+// one fails. A mutant that no test notices is printed with its change; where FILE of
+// -equivalent lists it, its reason stands there. The same seed draws the same mutants of the same source. With -only FILE it
 // takes the mutants that FILE lists by their keys, whole or in part, such as its own output,
 // instead: a draw changes with all the source, a key with its line alone.
 //

@@ -35,6 +35,9 @@ func (e *Engine) moved(i int32) {
 // and reports whether all can.
 func (e *Engine) goFirst() bool {
 	rule := e.rule
+	if len(rule.First) == 0 {
+		return true
+	}
 	bare := *rule
 	bare.Least = 0
 	e.rule = &bare

@@ -85,6 +85,12 @@ func (e *Engine) keep(i int32) {
 	}
 }
 
+// suits reports whether a card could run a job alone: it is of a kind that can, and has
+// the memory.
+func (e *Engine) suits(j *Job, g int32) bool {
+	return e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok && j.Memory <= e.room[g]-e.Cards[g].Less[1]
+}
+
 // soonest leaves the cards of some where a job could start first in e.seats, and
 // returns when.
 func (e *Engine) soonest(i int32, of []int32) int64 {
@@ -92,7 +98,7 @@ func (e *Engine) soonest(i int32, of []int32) int64 {
 	e.seats = e.seats[:0]
 	for _, g := range of {
 		c := &e.cards[g]
-		if c.down || c.keeper != 0 || e.room[g]-e.Cards[g].Less[1] < j.Memory || !e.Sets.nodes[e.Sets.With(c.class, j.Kind)].ok {
+		if c.down || c.keeper != 0 || !e.suits(j, g) {
 			continue
 		}
 		at := e.now

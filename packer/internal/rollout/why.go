@@ -130,7 +130,7 @@ func (e *Engine) able(i int32, down bool) int {
 	for _, cards := range e.where(j) {
 		n := 0
 		for _, g := range cards {
-			if (down || !e.first[g].down) && e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok && j.Memory <= e.room[g]-e.Cards[g].Less[1] {
+			if (down || !e.first[g].down) && e.suits(j, g) {
 				n++
 			}
 		}
@@ -177,7 +177,7 @@ func (e *Engine) refusal(i, g int32) Refusal {
 		return 0
 	}
 	switch {
-	case c.down || !e.Sets.nodes[e.Sets.With(c.class, j.Kind)].ok || e.room[g]-e.Cards[g].Less[1] < j.Memory:
+	case c.down || !e.suits(j, g):
 		return Unfit
 	case c.keeper != 0 && c.keeper != i+1:
 		return Reserved

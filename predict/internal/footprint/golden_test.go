@@ -2,17 +2,12 @@ package footprint
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
-	"os"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"example.com/colloc/internal/golden"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden file")
 
 // TestGolden: what layers of each kind hold under each way of training stays as it was
 // unless somebody means it.
@@ -55,17 +50,5 @@ func TestGolden(t *testing.T) {
 			}
 		}
 	}
-	const golden = "testdata/golden.txt"
-	if *update {
-		if err := os.WriteFile(golden, out.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), out.String()); diff != "" {
-		t.Errorf("-update if it is meant (-want +got):\n%s", diff)
-	}
+	golden.Check(t, "golden.txt", out.String())
 }

@@ -3,18 +3,17 @@ package describe
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"example.com/colloc/internal/golden"
+
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden output again")
 
 const testdata = "../../../../profile/modelfile/testdata"
 
@@ -40,19 +39,7 @@ func TestText(t *testing.T) {
 		t.Fatal(code, errs.String())
 	}
 	got := strings.ReplaceAll(out.String(), path, "gpt2/config.json")
-	const golden = "testdata/describe.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("(-want +got), -update writes it:\n%s", diff)
-	}
+	golden.Check(t, "describe.txt", got)
 }
 
 func TestJSON(t *testing.T) {

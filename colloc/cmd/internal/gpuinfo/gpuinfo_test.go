@@ -3,19 +3,18 @@ package gpuinfo
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/internal/golden"
 
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // The recording in testdata is made up: it shows the form, not a measurement.
 const recording = "testdata/example.jsonl"
@@ -34,19 +33,7 @@ func TestGolden(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got, _ := play(args...)
-			golden := filepath.Join("testdata", name)
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-				t.Errorf("(-want +got), -update if it is meant:\n%s", diff)
-			}
+			golden.Check(t, name, got)
 		})
 	}
 }

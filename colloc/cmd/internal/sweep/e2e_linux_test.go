@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/golden"
+
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/colloc/colloc/cmd/internal/joblog"
@@ -209,7 +211,7 @@ func TestJobLog(t *testing.T) {
 	masked = regexp.MustCompile(`(cancelled,0,0,0,,,,,,,,,,0,)("[^"]*"|[^,]*),`).ReplaceAllString(masked, "${1}ERROR,")
 	rows := strings.Split(strings.TrimSpace(masked), "\n")
 	slices.Sort(rows[1:]) // by number
-	golden(t, "joblog.csv", strings.Join(rows, "\n")+"\n")
+	golden.Check(t, "joblog.csv", strings.Join(rows, "\n")+"\n")
 }
 
 // A task that takes too long is ended and tried again.

@@ -3,22 +3,19 @@ package sweep
 import (
 	"bytes"
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"example.com/colloc/internal/golden"
 
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/internal/testbed"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // mainEnv makes the test binary the program.
 const mainEnv = "COLLOC_SWEEP_MAIN"
@@ -41,24 +38,6 @@ func call(args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	status = run(args, strings.NewReader(""), &out, &errs, nil)
 	return status, out.String(), errs.String()
-}
-
-// golden compares with a file in testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
-		t.Errorf("%s (-want +got), -update if it is meant:\n%s", name, diff)
-	}
 }
 
 const gpusFile = "testdata/gpus.json"
@@ -146,7 +125,7 @@ func TestDryRun(t *testing.T) {
 			if status != 0 || stderr != "" {
 				t.Fatalf("status %d, %s", status, stderr)
 			}
-			golden(t, name, threads.ReplaceAllString(proof.ReplaceAllString(stdout, "PROOF\n"), "OMP_NUM_THREADS=N"))
+			golden.Check(t, name, threads.ReplaceAllString(proof.ReplaceAllString(stdout, "PROOF\n"), "OMP_NUM_THREADS=N"))
 		})
 	}
 }
