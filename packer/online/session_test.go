@@ -98,36 +98,70 @@ func TestSessionRefusesWhatIsNone(t *testing.T) {
 func TestSessionModelFails(t *testing.T) {
 	for at := range 40 {
 		m := &failing{Model: packtest.Even{1, 0.9, 0.5}, left: at}
-		s := newTestSession(t, 2, m, packer.Limits{MaxSet: 3})
-		there := map[string]bool{}
-		for i := range 7 {
-			id := fmt.Sprint("t", i)
-			if _, err := s.Arrive(packer.Task{ID: id, Memory: 2 * profile.GiB}); err == nil {
-				there[id] = true
-			} else if !errors.Is(err, packtest.ErrBroken) || !strings.Contains(err.Error(), id) {
-				t.Fatalf("question %d: %v does not name %s", at, err, id)
-			}
-		}
-		for i := range 3 {
-			id := fmt.Sprint("t", i)
-			if _, err := s.Finish(id); there[id] && err != nil && !errors.Is(err, packtest.ErrBroken) {
-				t.Fatal(err)
-			}
-			delete(there, id)
-		}
-		if _, err := s.Fail(0); err != nil && !errors.Is(err, packtest.ErrBroken) {
-			t.Fatal(err)
-		}
-		if running, waiting := s.Tasks(); running+waiting != len(there) {
-			t.Fatalf("question %d: %d run and %d wait of %d", at, running, waiting, len(there))
-		}
-		m.left = -1 // and never again
-		if p, sol, err := s.Snapshot(); err != nil {
-			t.Fatal(err)
-		} else if err := p.Check(sol); err != nil {
-			t.Fatalf("question %d: %v", at, err)
+		sessionModelFails(t, m, m)
+	}
+	for at := range 40 {
+		m := &failing{Model: packtest.Even{1, 0.9, 0.5}, left: at}
+		sessionModelFails(t, m, failingBatch{m})
+	}
+}
+
+// sessionModelFails: the caller is told of the question that failed, and nothing is lost.
+func sessionModelFails(t *testing.T, m *failing, model packer.Model) {
+	t.Helper()
+	at, told := m.left, 0
+	s := newTestSession(t, 2, model, packer.Limits{MaxSet: 3})
+	there := map[string]bool{}
+	for i := range 7 {
+		id := fmt.Sprint("t", i)
+		if _, err := s.Arrive(packer.Task{ID: id, Memory: 2 * profile.GiB}); err == nil {
+			there[id] = true
+		} else if told++; !errors.Is(err, packtest.ErrBroken) || !strings.Contains(err.Error(), id) {
+			t.Fatalf("%T, question %d: %v does not name %s", model, at, err, id)
 		}
 	}
+	for i := range 3 {
+		id := fmt.Sprint("t", i)
+		_, err := s.Finish(id)
+		if errors.Is(err, packtest.ErrBroken) {
+			told++
+		} else if there[id] && err != nil {
+			t.Fatal(err)
+		}
+		delete(there, id)
+	}
+	if _, err := s.Fail(0); errors.Is(err, packtest.ErrBroken) {
+		told++
+	} else if err != nil {
+		t.Fatal(err)
+	}
+	if failed := m.left < 0; failed != (told > 0) {
+		t.Fatalf("%T, question %d: it failed %v, and callers were told %d times", model, at, failed, told)
+	}
+	if running, waiting := s.Tasks(); running+waiting != len(there) {
+		t.Fatalf("%T, question %d: %d run and %d wait of %d", model, at, running, waiting, len(there))
+	}
+	m.left = -1 // and never again
+	if p, sol, err := s.Snapshot(); err != nil {
+		t.Fatal(err)
+	} else if err := p.Check(sol); err != nil {
+		t.Fatalf("%T, question %d: %v", model, at, err)
+	}
+}
+
+// failingBatch is failing as a BatchModel.
+type failingBatch struct{ *failing }
+
+// PairSpeeds implements packer.BatchModel.
+func (f failingBatch) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) error {
+	var dst [2]float64
+	for i, o := range partners {
+		if err := f.Speeds([]*packer.Task{task, o}, gpu, mech, dst[:]); err != nil {
+			return err
+		}
+		own[i], other[i] = dst[0], dst[1]
+	}
+	return nil
 }
 
 // failing is a model that fails once.
