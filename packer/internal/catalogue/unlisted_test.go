@@ -57,15 +57,20 @@ func profits(cat *Catalogue, k int, u []int64, floor int64) map[string]int64 {
 	out := map[string]int64{}
 	pass := &Pass{Cat: cat, Class: k, U: u, Floor: floor, Every: true}
 	pass.Visit = func(types []int32, profit int64) bool {
-		name := make([]byte, len(types))
-		for n, t := range types {
-			name[n] = byte(t)
-		}
-		out[string(name)] = profit
+		out[name(types)] = profit
 		return true
 	}
 	pass.Run(context.Background())
 	return out
+}
+
+// name is a set of types as the key of a map, a byte for each.
+func name(types []int32) string {
+	out := make([]byte, len(types))
+	for n, t := range types {
+		out[n] = byte(t)
+	}
+	return string(out)
 }
 
 // TestAdditiveBounds compares the sets that bounds by costs let through with all.

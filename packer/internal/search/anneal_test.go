@@ -2,15 +2,18 @@ package search
 
 import (
 	"context"
+	"fmt"
 	rand "math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/internal/start"
+	"example.com/colloc/profile"
 )
 
 // newAnnealing is an annealing of a drawn problem, or nil if there is nothing to
@@ -169,4 +172,129 @@ func (a *annealing) slowEstimate(i, with int32, to int) int64 {
 		lost += cost(from, with, i) - cost(to, with, with)
 	}
 	return lost
+}
+
+// TestBestExchangeLooksEverywhere is the other twin of bestExchange: of all exchanges
+// with a group that is not out of the question for the task alone it finds one that
+// gains most beside its threshold, in its own group or the queue none.
+func TestBestExchangeLooksEverywhere(t *testing.T) {
+	rng := rand.New(rand.NewPCG(35, 36))
+	found := map[bool]int{}
+	for range 200 {
+		a := newAnnealing(t, rng)
+		if a == nil {
+			continue
+		}
+		a.queue = rng.IntN(2) == 0
+		limits := make([]int64, a.m+1)
+		for g := range limits {
+			limits[g] = int64(rng.IntN(1<<20)) * whole
+		}
+		for i := range int32(a.n) {
+			with, to, work := a.bestExchange(i, limits)
+			if most := a.m + tryWork + a.n; work > most {
+				t.Fatalf("%d estimates, want %d at most", work, most)
+			}
+			got := int64(1)
+			if to >= 0 {
+				got = a.slowEstimate(i, with, to) - limits[to]
+				found[to == a.m]++
+			}
+			if want := a.slowExchange(i, limits); got != want {
+				t.Fatalf("task %d: with %d in group %d of %d it loses %d beside the threshold, want %d", i, with, to, a.m, got, want)
+			}
+		}
+	}
+	if found[false] < 200 || found[true] < 20 {
+		t.Errorf("%d exchanges, %d times into the queue", found[false], found[true])
+	}
+}
+
+// slowExchange returns the least that an exchange of task i loses beside its threshold,
+// 1 if all lose more.
+func (a *annealing) slowExchange(i int32, limits []int64) int64 {
+	best, from := int64(1), int(a.at[i])
+	if a.queue && from < a.m {
+		best = min(best, a.slowEstimate(i, none, a.m)-limits[a.m])
+	}
+	for g := range a.Groups {
+		if g == from {
+			continue
+		}
+		without := a.slowEstimate(i, none, g)
+		least := without
+		for _, j := range a.Groups[g].Tasks {
+			least = min(least, without-a.share[g]*int64(a.loss[int(i)*a.n+int(j)]))
+		}
+		if least > limits[g] {
+			continue // that is for the other task to find
+		}
+		for _, j := range append([]int32{none}, a.Groups[g].Tasks...) {
+			if a.fits(g, j, i) && (j == none || a.fits(from, i, j)) {
+				best = min(best, a.slowEstimate(i, j, g)-limits[g])
+			}
+		}
+	}
+	return best
+}
+
+// TestFitsAsRoomSays: fits knows of seats and memory what the limits of the problem say.
+func TestFitsAsRoomSays(t *testing.T) {
+	rng := rand.New(rand.NewPCG(37, 38))
+	said := map[bool]int{}
+	for range 200 {
+		a := newAnnealing(t, rng)
+		if a == nil {
+			continue
+		}
+		for i := range int32(a.n) {
+			if !a.fits(a.m, none, i) {
+				t.Fatal("the queue is full")
+			}
+			for g := range a.Groups {
+				if g == int(a.at[i]) {
+					continue
+				}
+				to := &a.Groups[g]
+				for _, out := range append([]int32{none}, to.Tasks...) {
+					c := &a.In.Classes[to.Class]
+					set := append(slices.Clone(c.Residents), without(slices.Clone(to.Tasks), out)...)
+					code := a.In.Room(c, append(set, i)).Code
+					if code != 0 && code != instance.NoMemory && code != instance.SetFull {
+						continue // estimates do not look at these
+					}
+					want := code == 0
+					said[want]++
+					if got := a.fits(g, out, i); got != want {
+						t.Fatalf("task %d in place of %d in group %d fits %v, want %v: %v beside %v", i, out, g, got, want, to.Tasks, c.Residents)
+					}
+				}
+			}
+		}
+	}
+	if said[true] < 1000 || said[false] < 1000 {
+		t.Errorf("%v", said)
+	}
+}
+
+// TestAnnealingGivesTheGPUToTheHeaviest: with one GPU for one task there is one exchange
+// that counts.
+func TestAnnealingGivesTheGPUToTheHeaviest(t *testing.T) {
+	p := &packer.Problem{Model: packtest.Even{1}, Limits: packer.Limits{MaxSet: 1}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}}
+	for i := range 10 {
+		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint(i), Weight: float64(1 + i)})
+	}
+	in := packtest.NewInstance(t, p)
+	pl := instance.NewPlan(in)
+	pl.Gpu[3] = 0
+	s, err := New(instance.NewEvaluator(in), pl, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Anneal(t.Context(), 10); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.Plan().Gpu; got[9] != 0 || len(s.Waiting) != 9 {
+		t.Errorf("plan %v, %d wait", got, len(s.Waiting))
+	}
 }
