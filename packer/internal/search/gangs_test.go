@@ -10,7 +10,8 @@ import (
 	"example.com/colloc/packer/internal/packtest"
 )
 
-// TestGangsTakenApart: with gangs the plan of a search is one that Check takes, is worth
+// TestGangsTakenApart: with gangs no step of a search, which takes apart as many GPUs as the
+// widest task needs or three, makes its plan worse; that is one that Check takes, is worth
 // what the search says, and mostly the best.
 func TestGangsTakenApart(t *testing.T) {
 	rng := rand.New(rand.NewPCG(39, 40))
@@ -25,8 +26,23 @@ func TestGangsTakenApart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.TakeApart(t.Context(), 60); err != nil {
-			t.Fatal(err)
+		widest := 3
+		for i := range d.Tasks {
+			widest = max(widest, d.Tasks[i].GPUs)
+		}
+		if len(s.Groups) > 0 {
+			if s.ruin(); len(s.Picked) > widest {
+				t.Fatalf("problem %d: %d GPUs are taken apart, want %d at most", n, len(s.Picked), widest)
+			}
+		}
+		for range 60 {
+			before := s.total()
+			if err := s.TakeApart(t.Context(), 1); err != nil {
+				t.Fatal(err)
+			}
+			if s.total() < before {
+				t.Fatalf("problem %d: a step takes %d units", n, before-s.total())
+			}
 		}
 		sol, err := d.Answer(t.Context(), s.Plan(), nil, "")
 		if err != nil {
