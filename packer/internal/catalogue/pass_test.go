@@ -2,11 +2,11 @@ package catalogue
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	rand "math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -262,7 +262,7 @@ func TestDeepest(t *testing.T) {
 		{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: profile.GiB, Residents: []packer.Task{{ID: "r"}}},
 	}}
 	for i := range 5 {
-		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint(i)})
+		p.Tasks = append(p.Tasks, packer.Task{ID: strconv.Itoa(i)})
 	}
 	in := packtest.NewInstance(t, p)
 	// Of 5 types there are 5, 15, 35 and 70 multisets of one to four; beside the resident

@@ -2,9 +2,9 @@ package search
 
 import (
 	"context"
-	"fmt"
 	rand "math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -282,7 +282,7 @@ func TestFitsAsRoomSays(t *testing.T) {
 func TestAnnealingGivesTheGPUToTheHeaviest(t *testing.T) {
 	p := &packer.Problem{Model: packtest.Even{1}, Limits: packer.Limits{MaxSet: 1}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}}
 	for i := range 10 {
-		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint(i), Weight: float64(1 + i)})
+		p.Tasks = append(p.Tasks, packer.Task{ID: strconv.Itoa(i), Weight: float64(1 + i)})
 	}
 	in := packtest.NewInstance(t, p)
 	pl := instance.NewPlan(in)
