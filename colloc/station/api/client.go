@@ -29,23 +29,27 @@ const SystemSocket = "/run/colloc/station.sock"
 const SocketVariable = "COLLOC_STATION"
 
 // OwnSocket is where the station that this user runs for himself listens.
-func OwnSocket() string {
-	if os.Geteuid() == 0 {
+func OwnSocket() string { return socketOf(os.Geteuid()) }
+
+func socketOf(uid int) string {
+	if uid == 0 {
 		return SystemSocket
 	}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); filepath.IsAbs(dir) {
 		return filepath.Join(dir, "colloc", "station.sock")
 	}
-	return filepath.Join(os.TempDir(), fmt.Sprintf("colloc-%d", os.Getuid()), "station.sock")
+	return filepath.Join(os.TempDir(), fmt.Sprintf("colloc-%d", uid), "station.sock")
 }
 
 // FindSocket returns the socket to talk to: the one that [SocketVariable] names, else the
 // user's own if it is there, else the machine's.
-func FindSocket() string {
+func FindSocket() string { return findSocket(OwnSocket()) }
+
+func findSocket(own string) string {
 	if path := os.Getenv(SocketVariable); path != "" {
 		return path
 	}
-	if own := OwnSocket(); peer.Made(own) {
+	if peer.Made(own) {
 		return own
 	}
 	return SystemSocket

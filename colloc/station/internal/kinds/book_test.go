@@ -122,6 +122,9 @@ func TestFull(t *testing.T) {
 			}
 			at = at.Add(time.Second)
 		}
+		if n, m := len(b.Known()), len(b.Known()); n != MaxKinds || m != n {
+			t.Errorf("shared %v: %d kinds are known, then %d, want %d", shared, n, m, MaxKinds)
+		}
 		if step := b.Of(7, "last").Vector.Or(profile.MedianStepTime, 0); step != 0.5 {
 			t.Errorf("shared %v: a step takes %v s, want 0.5", shared, step)
 		}

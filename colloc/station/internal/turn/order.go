@@ -42,7 +42,7 @@ func (t *Turns) Foresee(ready, active []*queue.Record) []int {
 
 // order is the order of what is ready, and how many GPUs each user holds.
 func (t *Turns) order(ready, active []*queue.Record) (order []int, holding map[uint32]int) {
-	each := max(t.kept.Mean, 1)
+	each := 1.0
 	if t.kept.Runs > 0 {
 		each = max(t.kept.Mean, 1e-3)
 	}

@@ -46,3 +46,37 @@ func TestQuota(t *testing.T) {
 		t.Errorf("%d hours are kept, want those of the window", n)
 	}
 }
+
+// TestQuotaToTheSecond: who had a little less than the quota starts a job, who had all of it
+// none; GPU time of a window ago counts no more, and one of no time is no quota.
+func TestQuotaToTheSecond(t *testing.T) {
+	c := &clock{start}
+	turns := New(c.read, Policy{HalfLife: time.Hour, Quota: time.Second, Window: 2 * time.Hour, Users: map[uint32]Limit{9: {MaxGPUs: 1}}}, Kept{})
+	why := func(uid uint32) string {
+		_, why := turns.Allow(jobs(nil, 1, uid, 0, 1)[0])
+		return why
+	}
+	had := func(d time.Duration) {
+		turns.Charge(c.now, nil)
+		c.now = c.now.Add(d)
+		turns.Charge(c.now, map[nvmlx.DeviceID][]Tenant{"GPU-0": {{UID: 1}}, "GPU-1": {{UID: 9}}})
+	}
+	had(500 * time.Millisecond)
+	if got := why(1); got != "" {
+		t.Errorf("with half a second left a job does not start: %s", got)
+	}
+	had(500 * time.Millisecond)
+	for _, uid := range []uint32{1, 9} { // of whom nothing else is said about quotas
+		if got := why(uid); !strings.Contains(got, "of the 1s that one may have") {
+			t.Errorf("user %d without any time left: %q", uid, got)
+		}
+	}
+	c.now = c.now.Add(2 * time.Hour)
+	if got := why(1); got != "" {
+		t.Errorf("after the window a job does not start: %s", got)
+	}
+	turns = New(c.read, Policy{HalfLife: time.Hour, Window: time.Hour}, turns.Keep())
+	if had(time.Hour); why(1) != "" {
+		t.Errorf("without a quota a job does not start: %s", why(1))
+	}
+}

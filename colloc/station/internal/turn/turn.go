@@ -181,11 +181,3 @@ func uid(r *queue.Record) uint32 {
 	}
 	return r.Task.Owner.UID
 }
-
-// String says for people how a GPU is closed.
-func (c *Closing) String() string {
-	if c.Reserved {
-		return "reserved until " + c.Until.Format(time.DateTime)
-	}
-	return "drained"
-}

@@ -2,6 +2,7 @@ package turn
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -84,6 +85,11 @@ func TestOrder(t *testing.T) {
 	if got, want := fmt.Sprint(turns.Order(ready, active)), "[0 4 6 5 1 2 3 7]"; got != want {
 		t.Errorf("order %v, want %v", got, want)
 	}
+	ready = jobs(jobs(nil, 2, 1, 1, 1), 1, 1, 0, 1)
+	ready = jobs(ready, 1, 2, 0, 1)
+	if got, want := fmt.Sprint(turns.Order(ready, nil)), "[0 1 3 2]"; got != want {
+		t.Errorf("order %v, want %v: what a user gets in the higher class counts in the lower", got, want)
+	}
 	many := jobs(nil, 100, 1, 0, 1)
 	for u := range uint32(50) {
 		many = jobs(many, 20, u, int(u%3), 1+int(u%2))
@@ -156,6 +162,55 @@ func TestReserved(t *testing.T) {
 	c.now = start.Add(time.Hour)
 	if avoid(1) != "[GPU-1]" || turns.Closed("GPU-0") != nil {
 		t.Errorf("closed after the time is over: %s", avoid(1))
+	}
+	if kept := turns.Keep().Closed; len(kept) != 1 {
+		t.Errorf("kept are %v, want what is still closed", kept)
+	}
+	turns.Close(&Closing{Reserved: true, Until: c.now.Add(time.Hour)}, "GPU-0") // for root
+	if ids, _ := turns.Allow(&queue.Record{}); fmt.Sprint(ids) != "[GPU-1]" {
+		t.Errorf("closed to a job of nobody else's, which is root's: %v", ids)
+	}
+}
+
+// TestDrained: where the station drains nothing starts, on a GPU that is closed no job; both
+// are kept, and open again when somebody says so.
+func TestDrained(t *testing.T) {
+	turns := New((&clock{start}).read, Policy{HalfLife: time.Hour}, Kept{})
+	job := jobs(nil, 1, 1, 0, 1)[0]
+	turns.Drain(true)
+	turns.Close(&Closing{}, "GPU-1", "GPU-0")
+	again := New((&clock{start}).read, Policy{HalfLife: time.Hour}, turns.Keep())
+	if _, why := again.Allow(job); why == "" {
+		t.Error("a drained station lets a job start")
+	}
+	again.Drain(false)
+	if avoid, why := again.Allow(job); fmt.Sprint(avoid) != "[GPU-0 GPU-1]" || why != "" {
+		t.Errorf("closed are %v, %q", avoid, why)
+	}
+	again.Close(nil, "GPU-1", "GPU-0", "GPU-2")
+	if avoid, _ := again.Allow(job); len(avoid) > 0 || again.Closed("GPU-0") != nil {
+		t.Errorf("open again, but closed are %v", avoid)
+	}
+	if c := turns.Closed("GPU-0"); c == nil || c.Reserved {
+		t.Errorf("what was kept changed when others opened it: %+v", c)
+	}
+}
+
+// TestShare: what is due to users is shared by their weights, and is all there is.
+func TestShare(t *testing.T) {
+	turns := New((&clock{start}).read, Policy{HalfLife: time.Hour, Weights: map[uint32]float64{1: 0.75, 2: 0.25}}, Kept{})
+	for _, tt := range []struct {
+		users []uint32
+		want  map[uint32]float64
+	}{
+		{nil, map[uint32]float64{}},
+		{[]uint32{2}, map[uint32]float64{2: 1}},
+		{[]uint32{1, 2}, map[uint32]float64{1: 0.75, 2: 0.25}},
+		{[]uint32{1, 2, 3}, map[uint32]float64{1: 0.375, 2: 0.125, 3: 0.5}},
+	} {
+		if got := turns.Share(tt.users); !maps.Equal(got, tt.want) {
+			t.Errorf("of users %v: %v, want %v", tt.users, got, tt.want)
+		}
 	}
 }
 
