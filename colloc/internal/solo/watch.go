@@ -114,7 +114,7 @@ func (w *Watch) Conclude(now time.Time, spec profile.Spec, gpu profile.GPUModel)
 	}
 	for i := range trace.Samples {
 		trace.Samples[i].MemUsed = w.peak            // the task's own, not the GPU's
-		if !w.joined && w.within > 0 && w.took > 0 { // the speeds that the runner measures know no pause between epochs
+		if !w.joined && w.took > 0 { // the speeds that the runner measures know no pause between epochs
 			trace.Samples[i].StepTime = profile.Some(max(1, w.took/time.Duration(w.within)))
 		}
 	}

@@ -44,6 +44,7 @@ func TestTiming(t *testing.T) {
 		{"one step", []told{{5, 1, 0}}, -1, -1, 0, -1},
 		{"two a second from the fifth on", []told{{10, 5, 0}, {11, 7, 0}, {20, 25, 0}}, 0.5, 7.5, 0, 0.5},
 		{"the same again, and one before", []told{{10, 5, 0}, {15, 5, 0}, {16, 4, 0}, {20, 25, 0}}, 0.5, 7.5, 0, 0.5},
+		{"a pause at the end", []told{{10, 5, 0}, {20, 25, 0}, {50, 25, 0}}, 0.5, 7.5, 0, 0.5},
 		{"so many at once that none were before", []told{{1, 100, 0}, {2, 101, 0}}, 1, 0, 0, 1},
 		{"a minute between epochs", []told{{2, 1, 3}, {11, 10, 3}, {72, 11, 4}, {81, 20, 4}}, 79.0 / 19, 0, 1, 1},
 		{"each step an epoch", []told{{2, 1, 0}, {4, 2, 1}, {6, 3, 2}}, 2, 0, 2, -1},

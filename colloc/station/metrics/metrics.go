@@ -28,10 +28,7 @@ func Handler(look func(context.Context) (api.State, error)) http.Handler {
 			c.state = &s
 		}
 		registry := prometheus.NewRegistry()
-		if err := registry.Register(c); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
+		registry.MustRegister(c)
 		promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(w, r)
 	})
 }
@@ -52,11 +49,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		for i := range labels {
 			labels[i] = strings.ToValidUTF8(labels[i], "\uFFFD")
 		}
-		made, err := prometheus.NewConstMetric(m.desc(), m.kind, x, labels...)
-		if err != nil {
-			made = prometheus.NewInvalidMetric(m.desc(), err)
-		}
-		ch <- made
+		ch <- prometheus.MustNewConstMetric(m.desc(), m.kind, x, labels...)
 	}
 	if c.state == nil {
 		show(up, 0)

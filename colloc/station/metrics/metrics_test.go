@@ -43,7 +43,11 @@ func busy() api.State {
 func scrape(t *testing.T, s api.State, err error) string {
 	t.Helper()
 	w := httptest.NewRecorder()
-	metrics.Handler(func(context.Context) (api.State, error) { return s, err }).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	var asked context.Context
+	metrics.Handler(func(ctx context.Context) (api.State, error) { asked = ctx; return s, err }).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	if asked.Err() == nil {
+		t.Error("what looks goes on after the answer")
+	}
 	if w.Code != 200 {
 		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -50,8 +51,8 @@ func TestCommand(t *testing.T) {
 	if send, err = notify.Command("/bin/sh", "-c", "exit 3"); err != nil {
 		t.Fatal(err)
 	}
-	if err := send(t.Context(), message()); err == nil {
-		t.Error("a command that fails is no error")
+	if err := send(t.Context(), message()); err == nil || !strings.Contains(err.Error(), "/bin/sh: exit status 3") {
+		t.Errorf("a command that fails: %v", err)
 	}
 	for _, argv := range [][]string{nil, {"/nowhere"}, {file}} { // the last may not be run
 		if _, err := notify.Command(argv...); err == nil {
@@ -92,16 +93,45 @@ func TestCommandHangs(t *testing.T) {
 	}
 }
 
+// A command that leaves a process behind, which keeps what is written to it and does not read
+// it, holds up nobody.
+func TestCommandLeaves(t *testing.T) {
+	send, err := notify.Command("/bin/sh", "-c", "exec 3<&0; setsid sleep 1000 >/dev/null 2>&1 & exit 0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := message()
+	m.Text = strings.Repeat("x", 1<<20) // more than a pipe holds
+	done := make(chan error, 1)
+	go func() { done <- send(t.Context(), m) }()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("the delivery does not end")
+	}
+}
+
+// A webhook gets the message as JSON, one after the other on one connection; what it answers
+// beyond success is an error, and nobody follows it elsewhere.
 func TestWebhook(t *testing.T) {
 	var got notify.Message
 	asked := 0
+	var from, kind string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked++
+		if from == "" {
+			from = r.RemoteAddr
+		} else if r.RemoteAddr != from {
+			t.Errorf("request %d comes from %s, the one before from %s", asked, r.RemoteAddr, from)
+		}
+		kind = r.Header.Get("Content-Type")
 		switch {
 		case r.URL.Path == "/away":
 			http.Redirect(w, r, "/", http.StatusFound)
 		case r.Method != http.MethodPost || json.NewDecoder(r.Body).Decode(&got) != nil:
 			w.WriteHeader(http.StatusBadRequest)
+		default:
+			_, _ = w.Write(make([]byte, 1<<15)) // which nobody reads
 		}
 	}))
 	t.Cleanup(server.Close)
@@ -109,14 +139,18 @@ func TestWebhook(t *testing.T) {
 	if err == nil {
 		err = send(t.Context(), message())
 	}
-	if err != nil || got != message() {
-		t.Errorf("%v, %+v", err, got)
+	if err == nil {
+		err = send(t.Context(), message())
 	}
+	if err != nil || got != message() || kind != "application/json" {
+		t.Errorf("%v, %+v of type %s", err, got, kind)
+	}
+	from = "" // it has connections of its own
 	away, err := notify.Webhook(server.URL + "/away")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := away(t.Context(), message()); err == nil || asked != 2 {
+	if err := away(t.Context(), message()); err == nil || asked != 3 {
 		t.Errorf("a redirect: %v after %d requests", err, asked)
 	}
 	for _, address := range []string{"", "ftp://host/", "host", "http://", "http://%zz/"} {
@@ -157,6 +191,26 @@ func TestFull(t *testing.T) {
 		t.Error("a message is taken after Close")
 	}
 	n.Close(t.Context()) // does nothing
+}
+
+// What a delivery was given ends with it.
+func TestDelivery(t *testing.T) {
+	var before context.Context
+	held := 0
+	n := notify.New(func(ctx context.Context, _ notify.Message) error {
+		if before != nil && before.Err() == nil {
+			held++
+		}
+		before = ctx
+		return errors.New("not this time") // which nobody wants to know
+	}, nil)
+	for range 3 {
+		n.Tell(message())
+	}
+	n.Close(t.Context())
+	if before == nil || held > 0 || n.Dropped() != 0 {
+		t.Errorf("%d contexts outlive their deliveries, %d messages are dropped", held, n.Dropped())
+	}
 }
 
 // A message reaches whoever the Send knows.

@@ -110,8 +110,8 @@ func TestBrowser(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found.GPUs != 4 || found.Conditions != 3 || found.Active != 2 || found.Queue != 3 || found.Users != 2 || found.Scripts != 0 {
-		t.Errorf("%+v: want 4 GPUs, 3 of them with a condition, 2 jobs that run, 3 that wait, two users, no script", found)
+	if found.GPUs != 4 || found.Conditions != 3 || found.Active != 2 || found.Queue != 3 || found.Users != 3 || found.Scripts != 0 {
+		t.Errorf("%+v: want 4 GPUs, 3 of them with a condition, 2 jobs that run, 3 that wait, three users, no script", found)
 	}
 	if w := found.Whole; w < 100 || found.Reserved < w/2-2 || found.Reserved > w/2+2 || found.Used < w/4-2 || found.Used > w/4+2 {
 		t.Errorf("%+v: want bars of a half and a quarter", found)

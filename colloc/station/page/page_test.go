@@ -28,7 +28,7 @@ func busy() api.State {
 			{Index: 2, Name: "A100", Drained: true},
 			{Index: 3, Name: "A100", For: "ann", Until: now.Add(time.Hour)},
 		},
-		Users: []api.User{{Name: "ann", Count: api.Count{Running: 2, Queued: 12}, Share: 0.4, Had: 0.6, GPUSeconds: 7200, SavedSeconds: 1800, WaitSeconds: 190, Started: 2, OutOfMemory: 3}, {Name: "new"}},
+		Users: []api.User{{Name: "ann", Count: api.Count{Running: 2, Queued: 12}, Share: 0.4, Had: 0.6, GPUSeconds: 7200, SavedSeconds: 1800, WaitSeconds: 190, Started: 2, OutOfMemory: 3}, {Name: "new"}, {Name: "once", Started: 1, WaitSeconds: 61}},
 		Active: []api.Job{
 			{
 				ID: "1", Name: "bert", User: "ann", State: queue.Running, Command: []string{"secret"}, Dir: "/secret", Log: "/secret/1", Err: "secret", Submitted: now.Add(-time.Hour), Started: now.Add(-90 * time.Second),
@@ -48,7 +48,12 @@ func busy() api.State {
 func get(t *testing.T, method string, s api.State, err error) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	page.Handler(func(context.Context) (api.State, error) { return s, err }).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, "/", nil))
+	asked, stop := context.WithCancel(t.Context())
+	defer stop()
+	page.Handler(func(ctx context.Context) (api.State, error) { asked = ctx; return s, err }).ServeHTTP(w, httptest.NewRequestWithContext(asked, method, "/", nil))
+	if method == "GET" && asked.Err() == nil {
+		t.Error("what looks goes on after the answer")
+	}
 	return w
 }
 
@@ -58,7 +63,7 @@ func TestHandler(t *testing.T) {
 	for _, text := range []string{
 		"<h1>2 running, 12 waiting</h1>", "up 2d2h", "Draining", "1 warnings", "and 9 more that wait",
 		"10GiB used, 20GiB reserved of 40GiB", `class="reserved" style="width:50%"`, `class="used" style="width:25%"`, "does not answer", "drained", "for ann until 2026-03-14 16:00",
-		"75 % (predicted 80 %)", "25/100", "9GiB of 12GiB", "beside 2", "1m30s", "in 2h05m", "resnet", "4 wanted", "in 30s", "for four GPUs",
+		"75 % (predicted 80 %)", "25/100", "9GiB of 12GiB", "beside 2", "1m30s", "1m00s", "1m01s", "in 2h05m", "resnet", "4 wanted", "in 30s", "for four GPUs",
 		"40 %", "60 %", "2.0 h", "0.5 h", "1m35s", "50 %", "4711", "20m00s", "in 1h00m", "– (predicted 66 %)", "ended", "&lt;script&gt;",
 	} {
 		if !strings.Contains(got, text) && !strings.Contains(got, strings.ReplaceAll(text, "GiB", " GiB")) {
@@ -86,6 +91,13 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// Of a job that says nothing of itself no number is made up.
+func TestUnknown(t *testing.T) {
+	if w := get(t, "GET", api.State{Active: []api.Job{{ID: "1"}}}, nil); strings.Contains(w.Body.String(), "0 B") || strings.Contains(w.Body.String(), "0 %") {
+		t.Errorf("shown is %s", w.Body)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	if w := get(t, "POST", busy(), nil); w.Code != 405 || w.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: status %d", w.Code)
@@ -93,7 +105,7 @@ func TestRefusals(t *testing.T) {
 	if w := get(t, "GET", busy(), errors.New("secret")); w.Code != 503 || !strings.Contains(w.Body.String(), "does not answer") || strings.Contains(w.Body.String(), "secret") {
 		t.Errorf("without a station: status %d with %s", w.Code, w.Body)
 	}
-	if w := get(t, "GET", api.State{}, nil); w.Code != 200 || !strings.Contains(w.Body.String(), "Nothing runs") {
+	if w := get(t, "GET", api.State{}, nil); w.Code != 200 || !strings.Contains(w.Body.String(), "Nothing runs") || strings.Contains(w.Body.String(), "more that wait") {
 		t.Errorf("an empty station: status %d with %s", w.Code, w.Body)
 	}
 }

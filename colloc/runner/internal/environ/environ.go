@@ -51,8 +51,7 @@ type Options struct {
 // proposes where nobody decided, then what the task sets, then the GPU. It notes the
 // port of a task of several GPUs.
 func Of(e *backlog.Entry, o *Options) ([]string, error) {
-	env := make([]string, 0, len(o.Base)+len(e.Env)+len(threadVariables)+8)
-	env = append(append(env, o.Base...), e.Env...)
+	env := slices.Concat(o.Base, e.Env)
 	propose := func(name, value string) {
 		if !slices.ContainsFunc(env, func(v string) bool { return strings.HasPrefix(v, name+"=") }) {
 			env = append(env, name+"="+value)

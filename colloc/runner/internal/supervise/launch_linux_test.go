@@ -14,9 +14,13 @@ import (
 	"example.com/colloc/profile"
 )
 
-// TestMain lets the test binary be a supervisor, and what becomes an owner's command.
+// TestMain lets the test binary be a supervisor, what becomes an owner's command, and a
+// process whose first thread has ended.
 func TestMain(m *testing.M) {
 	testbed.Prepare()
+	if isHeadless() {
+		beHeadless()
+	}
 	Main()
 	os.Exit(m.Run())
 }

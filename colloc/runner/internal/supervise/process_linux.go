@@ -21,6 +21,7 @@ const (
 	statParent  = 1
 	statSession = 3
 	statFlags   = 6
+	statThreads = 17
 	statStart   = 19
 	statFields  = 20
 )
@@ -49,17 +50,31 @@ func readSmall(name string) (text []byte, err error) {
 }
 
 // readStat returns the fields of /proc/PID/stat that follow the name.
-func readStat(pid int) ([]string, error) {
-	text, err := readSmall("/proc/" + strconv.Itoa(pid) + "/stat")
+func readStat(pid int) ([]string, error) { return readStatIn(folderOf(pid)) }
+
+func folderOf(pid int) string { return "/proc/" + strconv.Itoa(pid) }
+
+// readStatIn does so for the folder of a process or of one of its threads.
+func readStatIn(dir string) ([]string, error) {
+	text, err := readSmall(dir + "/stat")
 	if err != nil {
 		return nil, err
 	}
 	end := strings.LastIndexByte(string(text), ')') // the name may hold blanks and parentheses
 	fields := strings.Fields(string(text[end+1:]))
 	if end < 0 || len(fields) < statFields {
-		return nil, fmt.Errorf("/proc/%d/stat is not understood", pid)
+		return nil, fmt.Errorf("%s/stat is not understood", dir)
 	}
 	return fields, nil
+}
+
+// threads lists the folders of a process's threads.
+func threads(pid int) (dirs []string) {
+	entries, _ := os.ReadDir(folderOf(pid) + "/task") // what is gone has none
+	for _, entry := range entries {
+		dirs = append(dirs, folderOf(pid)+"/task/"+entry.Name())
+	}
+	return dirs
 }
 
 // Find looks up a running process.
@@ -72,16 +87,21 @@ func Find(pid int) (Process, error) {
 	return Process{PID: pid, Start: start}, err
 }
 
-// Alive reports whether p runs. A process that has ended and that nobody waited
-// for does not.
+// Alive reports whether p runs. A process that has ended and that nobody waited for does
+// not; one whose first thread has ended runs as long as another one does.
 func (p Process) Alive() bool {
 	fields, err := readStat(p.PID)
 	if err != nil {
 		return false
 	}
 	start, err := strconv.ParseUint(fields[statStart], 10, 64)
-	ended := strings.ContainsAny(fields[statState], "ZXx")
-	return err == nil && start == p.Start && !ended
+	return err == nil && start == p.Start && !hasEnded(fields)
+}
+
+// hasEnded reports whether all threads of a process have ended.
+func hasEnded(fields []string) bool {
+	left, err := strconv.Atoi(fields[statThreads])
+	return err == nil && left <= 1 && strings.ContainsAny(fields[statState], "ZXx")
 }
 
 // SignalGroup sends a signal to the process group that p leads. It reports
@@ -170,14 +190,19 @@ func KillRest(stem string) {
 	}
 }
 
-// isEnding reports whether the kernel is about to end a process, which has no
-// environment any more then.
+// isEnding reports whether the kernel is about to end a process with all its threads, which
+// has no environment any more then.
 func isEnding(pid int) bool {
-	const exiting = 4 // PF_EXITING
 	fields, err := readStat(pid)
-	if err != nil || fields[statState] == "Z" {
-		return false
-	}
+	return err == nil && !hasEnded(fields) && isExiting(fields) && !slices.ContainsFunc(threads(pid), func(dir string) bool {
+		fields, err := readStatIn(dir)
+		return err == nil && !isExiting(fields)
+	})
+}
+
+// isExiting reports whether a thread is on its way out, or has gone it.
+func isExiting(fields []string) bool {
+	const exiting = 4 // PF_EXITING
 	flags, err := strconv.ParseUint(fields[statFlags], 10, 64)
 	return err == nil && flags&exiting != 0
 }
@@ -273,9 +298,13 @@ func signalName(number int) string { return syscall.Signal(number).String() }
 // Variable is a setting in the environment that a process began with; empty if there
 // is none, or no such process of this user.
 func Variable(pid int, name string) string {
-	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	if err != nil {
-		return ""
+	env, _ := os.ReadFile(folderOf(pid) + "/environ") // what cannot be read has no settings
+	if len(env) == 0 {                                // its first thread may have ended before the others
+		for _, dir := range threads(pid) {
+			if env, _ = os.ReadFile(dir + "/environ"); len(env) > 0 {
+				break
+			}
+		}
 	}
 	for v := range strings.SplitSeq(string(env), "\x00") {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {

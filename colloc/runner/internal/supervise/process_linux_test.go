@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"syscall"
 	"testing"
@@ -52,6 +53,70 @@ func TestKillRest(t *testing.T) {
 	Process{PID: os.Getpid(), Start: p.Start}.AwaitEnd() // another one has its number
 	if _, ok := ChildOf(1 << 30); ok || Variable(os.Getpid(), "NO_SUCH_VARIABLE") != "" {
 		t.Error("something was found that is not there")
+	}
+}
+
+func isHeadless() bool { return os.Args[0] == "headless" }
+
+// The function main, which calls TestMain, runs on the first thread then, and no other does.
+func init() { //nolint:gochecknoinits // before main is too late or too early for another place
+	if isHeadless() {
+		runtime.LockOSThread()
+	}
+}
+
+// beHeadless ends the first thread; the others wait for the end of standard input.
+func beHeadless() {
+	go func() {
+		_, _ = os.Stdin.Read(make([]byte, 1))
+		os.Exit(0)
+	}()
+	_, _, _ = syscall.Syscall(syscall.SYS_EXIT, 0, 0, 0)
+}
+
+// headless starts a process and waits until its first thread has ended.
+func headless(t *testing.T, env ...string) Process {
+	t.Helper()
+	c := &exec.Cmd{Path: "/proc/self/exe", Args: []string{"headless"}, Env: env, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}
+	in, err := c.StdinPipe()
+	if err == nil {
+		err = c.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_ = syscall.Kill(c.Process.Pid, syscall.SIGKILL)
+		_ = c.Wait() // it was killed
+	})
+	await(t, func() bool { fields, err := readStat(c.Process.Pid); return err == nil && fields[statState] == "Z" })
+	p, err := Find(c.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestHeadless: a program whose first thread has ended, as main may with pthread_exit, runs
+// until its last one does: it can be signalled, it is found by its mark and killed with the
+// rest of its run, and nobody takes it for one that is about to end.
+func TestHeadless(t *testing.T) {
+	p := headless(t, "X=y")
+	if !p.Alive() || isEnding(p.PID) || Variable(p.PID, "X") != "y" {
+		t.Errorf("alive %v, ending %v, X is %q", p.Alive(), isEnding(p.PID), Variable(p.PID, "X"))
+	}
+	if took, err := p.SignalGroup(syscall.SIGKILL); !took || err != nil {
+		t.Errorf("signalled %v, %v", took, err)
+	}
+	if p.AwaitEnd(); p.Alive() {
+		t.Error("it was killed and lives")
+	}
+	stem := filepath.Join(t.TempDir(), "000001.1")
+	p = headless(t, Mark(stem))
+	KillRest(stem)
+	if fields, err := readStat(p.PID); err != nil || fields[statThreads] > "1" {
+		t.Error("what is left of a run lives")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -188,6 +189,56 @@ func TestLimit(t *testing.T) {
 			}
 		}
 		_ = c.Close() // the other end is gone
+	}
+	if counts, ok := outer.(*limited); !ok || len(counts.open) != 0 {
+		t.Errorf("%+v: connections are counted that are closed", outer)
+	}
+}
+
+// TestWho: a handler learns who is at the other end, with all groups, whether connections are
+// counted or not; of what is no unix socket nobody knows it.
+func TestWho(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	inner, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = inner.Close() }()
+	ids, err := os.Getgroups()
+	if os.Geteuid() == 0 && len(ids) == 0 { // only root can be in others
+		ids = []int{7, 777}
+		err = syscall.Setgroups(ids)
+		defer func() { _ = syscall.Setgroups(nil) }()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []uint32
+	for _, id := range ids {
+		groups = append(groups, uint32(id))
+	}
+	for name, l := range map[string]net.Listener{"counted": Limit(inner, 1), "plain": inner} {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		u, ok := From(Context(t.Context(), got))
+		if !ok || u.UID != self() || u.GID != uint32(os.Getegid()) || !slices.Equal(u.Groups, groups) {
+			t.Errorf("%s: %+v, %v; want user %d in groups %v", name, u, ok, self(), groups)
+		}
+		_, _ = got.Close(), c.Close() // both ends are gone
+	}
+	one, other := net.Pipe()
+	defer func() { _, _ = one.Close(), other.Close() }()
+	if u, ok := From(Context(t.Context(), one)); ok {
+		t.Errorf("of a pipe: %+v", u)
+	}
+	if u, ok := From(With(t.Context(), User{UID: 7})); !ok || u.UID != 7 {
+		t.Errorf("where somebody says so: %+v, %v", u, ok)
 	}
 }
 
