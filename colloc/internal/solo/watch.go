@@ -113,8 +113,8 @@ func (w *Watch) Conclude(now time.Time, spec profile.Spec, gpu profile.GPUModel)
 		trace.Samples = []profile.Sample{{At: now}}
 	}
 	for i := range trace.Samples {
-		trace.Samples[i].MemUsed = w.peak            // the task's own, not the GPU's
-		if !w.joined && w.took > 0 { // the speeds that the runner measures know no pause between epochs
+		trace.Samples[i].MemUsed = w.peak // the task's own, not the GPU's
+		if !w.joined && w.took > 0 {      // the speeds that the runner measures know no pause between epochs
 			trace.Samples[i].StepTime = profile.Some(max(1, w.took/time.Duration(w.within)))
 		}
 	}

@@ -156,8 +156,12 @@ func TestJobs(t *testing.T) {
 			t.Errorf("%+v: %d jobs on %d pages, %v; want %d on %d", tt.query, len(got), pages, err, len(want), tt.pages)
 		}
 	}
-	for range c.Pages(t.Context(), Query{Ended: -1}) { // a page is enough
-		break
+	pages = 0
+	for page, err := range c.Pages(t.Context(), Query{Ended: -1}) {
+		if len(page) != MaxPage || err != nil || pages != 1 {
+			t.Errorf("the first page has %d jobs after %d requests, %v", len(page), pages, err)
+		}
+		break // it is enough
 	}
 	if none, err := c.Jobs(t.Context(), Query{Before: "1"}); err != nil || none == nil || len(none) != 0 {
 		t.Errorf("of no jobs: %v, %v, want an empty list", none, err)

@@ -105,7 +105,10 @@ func TestCommandLeaves(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- send(t.Context(), m) }()
 	select {
-	case <-done:
+	case err := <-done:
+		if err == nil {
+			t.Error("half a message is no error")
+		}
 	case <-time.After(time.Minute):
 		t.Error("the delivery does not end")
 	}
