@@ -35,7 +35,7 @@ func ReadMeasured(file string, r io.Reader) ([]SpeedRow, error) {
 		if first.text("cell") != second.text("cell") || first.text("set_size") != "2" || first.text("member") != "0" {
 			continue
 		}
-		row, ok := pairOf([2]*row{first, second}, alone, profiles)
+		row, ok := pairOf(first, second, alone, profiles)
 		if err := errors.Join(first.err(), second.err()); err != nil {
 			return nil, err
 		}
@@ -72,15 +72,15 @@ func (t *table) alone() (map[string][]profile.Sample, error) {
 }
 
 // pairOf is one run of two tasks; false where it is no measurement.
-func pairOf(pair [2]*row, alone map[string][]profile.Sample, profiles map[string]*profile.Profile) (SpeedRow, bool) {
-	out := SpeedRow{Observation: interference.Observation{GPU: pair[0].gpu()}}
+func pairOf(first, second *row, alone map[string][]profile.Sample, profiles map[string]*profile.Profile) (SpeedRow, bool) {
+	out := SpeedRow{Observation: interference.Observation{GPU: first.gpu()}}
 	o := &out.Observation
-	mechanism, err := profile.ParseMechanism(pair[0].text("mechanism"))
+	mechanism, err := profile.ParseMechanism(first.text("mechanism"))
 	if err != nil {
-		pair[0].fault("mechanism", "%v", err)
+		first.fault("mechanism", "%v", err)
 	}
 	o.Mechanism = mechanism
-	for _, r := range pair {
+	for _, r := range []*row{first, second} {
 		if r.text("set_status") != "ok" || r.text("threads") != "" {
 			return out, false
 		}

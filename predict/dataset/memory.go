@@ -1,7 +1,6 @@
 package dataset
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -70,7 +69,7 @@ func (t *table) memoryLayout() (func(*row, *MemoryRow), error) {
 			return l.read, t.require(l.columns...)
 		}
 	}
-	return nil, errors.Join(fmt.Errorf("dataset: %s:1: the columns are those of no memory set; see package dataset", t.file), nil)
+	return nil, fmt.Errorf("dataset: %s:1: the columns are those of no memory set; see package dataset", t.file)
 }
 
 // readMLP reads a line of GPUMemNet's set of dense networks: PyTorch, Adam,
@@ -88,7 +87,7 @@ func readMLP(r *row, m *MemoryRow) {
 		},
 	}
 	m.synthetic(r, &net)
-	if batch := m.Observation.Spec.Training.BatchSize; batch > 1 && net.block[1].n > 0 && mlpSamples%batch == 1 {
+	if batch := m.Observation.Spec.Training.BatchSize; batch != 0 && net.block[1].n > 0 && mlpSamples%batch == 1 {
 		m.SoloUse = profile.Sample{} // the job died after its first epoch
 	}
 }
@@ -112,7 +111,7 @@ func readCNN(r *row, m *MemoryRow) {
 			{profile.Activation, r.count("n_activation"), r.count("act_nonlin_elems_per_sample")},
 			{profile.Dropout, r.count("n_dropout"), r.count("act_dropout_elems_per_sample")},
 		},
-		head: group{profile.Linear, r.count("n_linear"), r.countOr("num_classes", 0)},
+		head: group{profile.Linear, r.count("n_linear"), r.countOrNone("num_classes")},
 	}
 	if r.flag("layer_list_incomplete") && r.text("arch") == "dense" {
 		// The dump has no concatenations. In a block of n convolutions the

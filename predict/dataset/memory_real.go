@@ -83,7 +83,7 @@ func readCARMA(r *row, m *MemoryRow) {
 	default:
 		o.Spec.Model = r.carmaOther(int64(params))
 	}
-	if n := r.countOr("input_elems_per_sample", 0); n > 0 {
+	if n := r.countOrNone("input_elems_per_sample"); n > 0 {
 		o.Spec.Dataset.SampleElements = profile.Some(n)
 	}
 	o.Spec.Training = profile.Training{
@@ -113,27 +113,27 @@ const noEstimate = 40000 * profile.MiB
 // carmaCNN are the aggregates of a convolutional network's dump. torchvision
 // builds its non-linearities in place, which the dump does not show.
 func (r *row) carmaCNN(params int64) *network {
-	norm := group{profile.Norm, r.countOr("n_batchnorm", 0), r.countOr("act_batchnorm_elems_per_sample", 0)}
-	nonlin := group{profile.Activation, r.countOr("n_activation", 0), r.countOr("act_nonlin_elems_per_sample", 0)}
+	norm := group{profile.Norm, r.countOrNone("n_batchnorm"), r.countOrNone("act_batchnorm_elems_per_sample")}
+	nonlin := group{profile.Activation, r.countOrNone("n_activation"), r.countOrNone("act_nonlin_elems_per_sample")}
 	return &network{
 		family: profile.CNN, activation: "ReLU", inPlace: true, params: params,
-		biggest: r.countOr("max_layer_params", 0), largest: r.countOr("max_layer_act_elems_per_sample", 0),
-		inout: r.countOr("max_conv_inout_elems_per_sample", 0),
+		biggest: r.countOrNone("max_layer_params"), largest: r.countOrNone("max_layer_act_elems_per_sample"),
+		inout: r.countOrNone("max_conv_inout_elems_per_sample"),
 		block: [4]group{
-			{profile.Conv, r.countOr("n_conv2d", 0), r.countOr("act_conv_elems_per_sample", 0)},
+			{profile.Conv, r.countOrNone("n_conv2d"), r.countOrNone("act_conv_elems_per_sample")},
 			norm, nonlin,
-			{profile.Dropout, r.countOr("n_dropout", 0), r.countOr("act_dropout_elems_per_sample", 0)},
+			{profile.Dropout, r.countOrNone("n_dropout"), r.countOrNone("act_dropout_elems_per_sample")},
 		},
-		head: group{profile.Linear, r.countOr("n_linear", 0), 0},
+		head: group{profile.Linear, r.countOrNone("n_linear"), 0},
 	}
 }
 
 // carmaTransformer builds the layers of an encoder or decoder from its width,
 // depth, heads, length and vocabulary, with the parameters that the dump counts.
 func (r *row) carmaTransformer(params int64) profile.Model {
-	width, depth := r.countOr("hidden", 0), r.countOr("tf_layers", 0)
-	heads, length := r.countOr("heads", 0), r.countOr("seq_len", 0)
-	vocab := r.countOr("vocab", 0)
+	width, depth := r.countOrNone("hidden"), r.countOrNone("tf_layers")
+	heads, length := r.countOrNone("heads"), r.countOrNone("seq_len")
+	vocab := r.countOrNone("vocab")
 	m := profile.Model{Name: r.text("model"), Family: profile.Transformer}
 	if width == 0 || depth == 0 || depth > 1000 || width > 1<<20 || length > 1<<20 || heads > 1<<10 || vocab > 1<<24 {
 		m.Layers = []profile.Layer{{Name: "all", Kind: profile.OtherLayer, Params: params}}

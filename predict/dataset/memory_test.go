@@ -93,6 +93,7 @@ func TestReadMemoryErrors(t *testing.T) {
 		{"not a number", mlpHeader + mlpRow + strings.Replace(mlpRow, ",32,", ",many,", 1), []string{"f.csv:3", `"batch_size"`, "many"}},
 		{"NaN", mlpHeader + strings.Replace(mlpRow, ",1500,", ",NaN,", 1), []string{"f.csv:2", `"peak_mem_mib"`}},
 		{"empty cell", mlpHeader + strings.Replace(mlpRow, ",5000,", ",,", 1), []string{"f.csv:2", `"total_params"`, "empty"}},
+		{"no peak", mlpHeader + strings.Replace(mlpRow, ",1500,", ",,", 1), []string{"f.csv:2", `"peak_mem_mib"`, "empty"}},
 		{"negative", mlpHeader + strings.Replace(mlpRow, ",5000,", ",-1,", 1), []string{"f.csv:2", `"total_params"`}},
 		{"half a layer", mlpHeader + strings.Replace(mlpRow, ",32,3,", ",32,2.5,", 1), []string{"f.csv:2", `"n_linear"`}},
 		{"zero batch", mlpHeader + strings.Replace(mlpRow, ",32,", ",0,", 1), []string{"f.csv:2", "batch_size"}},
@@ -104,6 +105,9 @@ func TestReadMemoryErrors(t *testing.T) {
 			_, err := ReadMemory("f.csv", strings.NewReader(tt.file))
 			if err == nil {
 				t.Fatal("no error")
+			}
+			if strings.Contains(err.Error(), "\n") {
+				t.Errorf("one fault is told twice: %v", err)
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(err.Error(), want) {
@@ -126,8 +130,20 @@ func TestGeometricAndSpread(t *testing.T) {
 				t.Errorf("geometric%v = %v rises", tt, parts)
 			}
 		}
+		if tt.first <= tt.total && tt.first*tt.n > tt.total && (parts[0] < tt.first || parts[0] > tt.first+tt.n) {
+			t.Errorf("geometric%v = %v does not begin with the largest", tt, parts)
+		}
+		if tt.first*tt.n <= tt.total && tt.n > 0 && parts[0]-parts[tt.n-1] > 1 {
+			t.Errorf("geometric%v = %v is not even", tt, parts)
+		}
 		if len(parts) != int(tt.n) || (tt.n > 0 && sum != tt.total) {
 			t.Errorf("geometric%v = %v sums to %d", tt, parts, sum)
+		}
+	}
+	parts := geometric(1_000_000, 4, 600_000)
+	for i := range parts[2:] {
+		if a, b, c := float64(parts[i]), float64(parts[i+1]), float64(parts[i+2]); b*b < 0.999*a*c || b*b > 1.001*a*c {
+			t.Errorf("%v do not fall by one ratio", parts)
 		}
 	}
 	if got, want := spread(10, 4, 7), []int64{7, 1, 1, 1}; !slices.Equal(got, want) {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"example.com/colloc/predict/pace"
 	"example.com/colloc/profile"
@@ -74,12 +73,12 @@ func (r *row) migTask(tasks map[string]*profile.Profile) *profile.Profile {
 	return &p
 }
 
-// slice finds the GPU's instance profile with the row's compute slices and the
-// memory that the name tells: "3g.20gb".
+// slice finds the GPU's instance profile of the row's name, "3g.20gb", which has as
+// many compute slices as the row says.
 func (r *row) slice(gpu *profile.GPUModel) profile.MIGProfile {
 	compute, name := int(r.count("slice_compute_sevenths")), r.text("slice")
 	for _, s := range gpu.MIG {
-		if s.Compute == compute && (s.Name == name || !strings.Contains(s.Name, "+")) {
+		if s.Compute == compute && s.Name == name {
 			return s
 		}
 	}

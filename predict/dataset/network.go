@@ -58,7 +58,7 @@ func (n *network) model(name string) profile.Model {
 			m.Layers = append(m.Layers, l)
 		}
 	}
-	if n.concat > 0 {
+	if n.concat != 0 {
 		m.Layers = append(m.Layers, profile.Layer{Name: "concat", Kind: profile.OtherLayer, Activations: n.concat})
 	}
 	for i, out := range spread(n.head.elements, n.head.n, 0) {
@@ -82,10 +82,7 @@ func (n *network) name(kind profile.LayerKind, i int64) string {
 // outputs returns the elements of each layer of a group, from the largest down.
 // A convolution's second output makes the largest input + output come true.
 func (n *network) outputs(g group) []int64 {
-	count := min(max(g.n, 0), maxLayers)
-	if count == 0 {
-		return nil
-	}
+	count := min(g.n, maxLayers)
 	first := min(n.largest, g.elements)
 	if second := n.inout - first; count > 2 && second > 0 && second <= first && first+second <= g.elements {
 		rest := geometric(g.elements-first-second, count-2, second)
@@ -100,7 +97,7 @@ func geometric(total, n, first int64) []int64 {
 	if n <= 0 {
 		return nil
 	}
-	if n == 1 || float64(first)*float64(n) <= float64(total) || first <= 0 {
+	if float64(first)*float64(n) <= float64(total) {
 		return spread(total, n, 0)
 	}
 	lo, hi := 0.0, 1.0 // ratio q with first × (1 + q + ... + q^(n−1)) = total

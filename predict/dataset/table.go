@@ -26,7 +26,6 @@ type table struct {
 // repeated column and a file without rows are errors.
 func readTable(file string, r io.Reader) (*table, error) {
 	in := csv.NewReader(r)
-	in.ReuseRecord = false
 	header, err := in.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("dataset: %s: empty file, want a header line", file)
@@ -145,6 +144,9 @@ func (r *row) countOr(column string, missing int64) int64 {
 	}
 	return r.count(column)
 }
+
+// countOrNone is count where an empty cell says that there is nothing to count.
+func (r *row) countOrNone(column string) int64 { return r.countOr(column, 0) }
 
 // flag returns whether a cell is 1; 0 and empty are false.
 func (r *row) flag(column string) bool {

@@ -71,13 +71,13 @@ func (b *architecture) vit(name string) {
 		"tiny": {192, 12, 3}, "small": {384, 12, 6}, "medium": {512, 12, 8}, "base": {768, 12, 12},
 		"large": {1024, 24, 16}, "huge": {1280, 32, 16},
 	}[parts[1]]
-	patch, err := strconv.ParseInt(strings.TrimPrefix(parts[2], "patch"), 10, 32)
-	resolution, err2 := strconv.ParseInt(parts[3], 10, 32)
-	if !ok || err != nil || err2 != nil || patch < 4 || resolution < patch || resolution > 1024 {
+	edge, err := strconv.Atoi(strings.TrimPrefix(parts[2], "patch"))
+	resolution, err2 := strconv.Atoi(parts[3])
+	if !ok || err != nil || err2 != nil || edge < 4 || resolution < edge || resolution > 1024 {
 		return
 	}
-	width, square := shape[0], shape[0]*shape[0]
-	patches := (resolution / patch) * (resolution / patch)
+	width, square, patch := shape[0], shape[0]*shape[0], int64(edge)
+	patches := (int64(resolution) / patch) * (int64(resolution) / patch)
 	tokens := patches + 1
 	stream := tokens * width
 	b.model.Family = profile.Transformer
@@ -94,7 +94,7 @@ func (b *architecture) vit(name string) {
 		b.add("down", profile.Linear, 4*square+width, stream)
 	}
 	b.add("norm", profile.Norm, 2*width, stream)
-	b.add("head", profile.Linear, 1001*width, 1000)
+	b.add("head", profile.Linear, (width+1)*1000, 1000)
 }
 
 // vgg is VGG with or without batch normalisation.
@@ -122,7 +122,7 @@ func (b *architecture) vgg(name string) {
 		b.add("fc", profile.Linear, (fc[0]+1)*fc[1], fc[1])
 		b.add("relu", profile.Activation, 0, fc[1])
 	}
-	b.add("head", profile.Linear, 4097*1000, 1000)
+	b.add("head", profile.Linear, (4096+1)*1000, 1000)
 }
 
 // resnet is ResNeXt (resnext50_32x4d) or a wide ResNet (wide_resnet50_2): the
