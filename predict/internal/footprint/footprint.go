@@ -243,7 +243,7 @@ func (f *Footprint) holdParams(params, trainable float64, t *profile.Training) {
 // recompute leaves of the kept activations the segment borders of the usual
 // square-root schedule and one segment (Chen et al. 2016, arXiv 1604.06174).
 func (f *Footprint) recompute() {
-	share := min(1, 2/math.Sqrt(max(1, f.Layers)))
+	share := min(1, 2/math.Sqrt(f.Layers))
 	f.Kept *= share
 	f.Masks *= share
 }

@@ -26,6 +26,7 @@ func TestSavesOutput(t *testing.T) {
 	for name, want := range map[string]bool{
 		"ReLU": true, "relu_1": true, "block.2.ReLU-3": true, "Tanh": true, "Softmax2d": true, "nn.Sigmoid": true,
 		"LeakyReLU": false, "PReLU": false, "CReLU-4": false, "ReLU6": false, "LogSigmoid": false, "Hardtanh": false, "GELU": false, "": false,
+		"aReLU": false, "zReLU": false, "AReLU": false, "ZReLU": false, "`ReLU": true, "{ReLU": true, "@ReLU": true, "[ReLU": true,
 	} {
 		if got := savesOutput(name); got != want {
 			t.Errorf("%q: %v, want %v", name, got, want)
