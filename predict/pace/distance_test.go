@@ -27,4 +27,7 @@ func TestDistance(t *testing.T) {
 	if got := priorState().distance(&far); got != 0 {
 		t.Errorf("distance %v from no data", got)
 	}
+	if far.known = false; s.distance(&far) != 0 {
+		t.Errorf("distance %v of a card of which nothing is known", s.distance(&far))
+	}
 }

@@ -152,7 +152,6 @@ func factorOf(s *state, groups []*groupTasks) (float64, error) {
 	var scores []scored
 	for i, g := range groups {
 		fold := *s
-		fold.Factor = 1
 		if err := fold.solve(sumsOf(groups, i)); err != nil {
 			return 0, err
 		}

@@ -101,6 +101,36 @@ func TestFitTellsTasksApart(t *testing.T) {
 	}
 }
 
+// TestFitTellsWidthsApart: tasks of no family have a law for each width of the number
+// format.
+func TestFitTellsWidthsApart(t *testing.T) {
+	rng, cards := rand.New(rand.NewPCG(5, 6)), profile.GPUs()
+	tasks := [2]*profile.Profile{task(t, profile.UnknownFamily, profile.FP32, 256), task(t, profile.UnknownFamily, profile.FP16, 256)}
+	law := func(narrow int, c *profile.GPUModel) float64 {
+		if narrow == 1 {
+			return math.Pow(max(c.FP32, c.BF16), 0.8) * math.Pow(c.BandwidthBytesPerSec, 0.1)
+		}
+		return math.Pow(max(c.FP32, c.TF32), 0.1) * math.Pow(c.BandwidthBytesPerSec, 0.8)
+	}
+	var obs []pace.Observation
+	for g := range 200 {
+		for range 12 {
+			c, name := cards[rng.IntN(len(cards))], fmt.Sprint("g", g)
+			obs = append(obs, pace.Observation{Profile: tasks[g%2], GPU: c, Throughput: law(g%2, &c), Task: name, Group: name})
+		}
+	}
+	m, err := pace.Fit(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := gpu(t, "H100-SXM5-80GB"), gpu(t, "V100-SXM2-16GB")
+	for narrow, p := range tasks {
+		if e, want := m.Ratio(p, a, b), law(narrow, a)/law(narrow, b); !(math.Abs(math.Log(e.Value/want)) <= 0.05) {
+			t.Errorf("narrow %d: H100 over V100 is %.3f, want %.3f", narrow, e.Value, want)
+		}
+	}
+}
+
 // TestFitFewGroups: fewer groups than the promise needs widen the interval.
 func TestFitFewGroups(t *testing.T) {
 	p, a, b := task(t, profile.CNN, profile.Mixed, 256), gpu(t, "H100-SXM5-80GB"), gpu(t, "T4")

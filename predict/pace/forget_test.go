@@ -42,6 +42,19 @@ func TestTasksAreBounded(t *testing.T) {
 	}
 }
 
+// TestOldFilesForgetByName: where no task has an order, the first by name is forgotten.
+func TestOldFilesForgetByName(t *testing.T) {
+	var s state
+	s.tasks = make(map[taskKey][]seen, mostTasks+1)
+	for i := range mostTasks + 1 {
+		s.tasks[taskKey{Model: "net", Batch: i + 1}] = []seen{{n: 1}}
+	}
+	s.forget()
+	if _, kept := s.tasks[taskKey{Model: "net", Batch: 1}]; kept || len(s.tasks) != mostTasks {
+		t.Errorf("%d tasks, the first of them kept: %v", len(s.tasks), kept)
+	}
+}
+
 // TestLoadedForgetsTheOldest: what is told after a file was read is newer than all in it.
 func TestLoadedForgetsTheOldest(t *testing.T) {
 	tell := func(m *Predictor, name string) {

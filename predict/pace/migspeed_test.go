@@ -87,6 +87,20 @@ func TestMIGSpeedProperties(t *testing.T) {
 	}
 }
 
+// TestMIGSpeedGroups: to validate takes two groups.
+func TestMIGSpeedGroups(t *testing.T) {
+	obs := fakeTraffic(t, 2, 0, 1)
+	if _, err := FitMIGSpeed(obs, nil); err != nil {
+		t.Errorf("two groups: %v", err)
+	}
+	for i := range obs {
+		obs[i].Group = "all"
+	}
+	if _, err := FitMIGSpeed(obs, nil); err == nil || !strings.Contains(err.Error(), `all observations are of group "all"`) {
+		t.Errorf("one group: %v", err)
+	}
+}
+
 // fakeTraffic are tasks that differ in what they move alone, a fifth of their speed
 // on a slice being chance where noise is 0.2.
 func fakeTraffic(tb testing.TB, groups int, noise float64, seed uint64) []MIGObservation {
@@ -171,6 +185,12 @@ func TestMIGSpeedRejectsAndSaves(t *testing.T) {
 		bad[3].Speed = v
 		if _, err := FitMIGSpeed(bad, nil); err == nil {
 			t.Errorf("a speed of %v was fitted", v)
+		}
+	}
+	for _, slice := range []profile.MIGProfile{probe.Slice, obs[2].Slice} { // noise: no slice is faster than the whole GPU
+		full, err := m.SpeedFromProbe(probe.Profile, &probe.GPU, slice, probe.Slice, 1)
+		if more, err2 := m.SpeedFromProbe(probe.Profile, &probe.GPU, slice, probe.Slice, 1.3); err != nil || err2 != nil || more != full || more.Value > 1 {
+			t.Errorf("%s: a probe faster than the whole GPU says %+v, one as fast %+v", slice.Name, more, full)
 		}
 	}
 	e, err := m.SpeedFromProbe(probe.Profile, &probe.GPU, obs[2].Slice, probe.Slice, 0.9*probe.Speed)

@@ -119,11 +119,25 @@ func TestMPSProbeRefuses(t *testing.T) {
 	if _, err := FitMPSProbe(noisyMixes(1, 1), nil); err == nil {
 		t.Error("one mix was fitted: none is left to calibrate on")
 	}
+	odd := noisyMixes(4, 1)
+	odd[1].Probes = append(odd[1].Probes, odd[1].Probes[0])
+	if _, err := FitMPSProbe(odd, nil); err == nil || !strings.Contains(err.Error(), "mix 1: 2 probes and 1 slices, want 1 and 1") {
+		t.Errorf("a mix with a percentage more than the first: %v", err)
+	}
 	m, err := FitMPSProbe(noisyMixes(2, 1), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := string(saved(t, m))
+	if _, err := LoadMPSProbe(strings.NewReader(file)); err != nil {
+		t.Errorf("one percentage: %v", err)
+	}
+	for probes, ok := range map[string]bool{"0": false, "100": true, "101": false} {
+		bare := strings.Replace(file[:strings.Index(file, `"targets":`)], `"probes":1`, `"probes":`+probes, 1) + `"targets":[]}`
+		if _, err := LoadMPSProbe(strings.NewReader(bare)); (err == nil) != ok {
+			t.Errorf("%s percentages: %v", probes, err)
+		}
+	}
 	for _, targets := range []string{`[{"trees":null,"half":0.1}]`, `[{"half":0.1}]`} {
 		changed := file[:strings.Index(file, `"targets":`)] + `"targets":` + targets + "}"
 		if _, err := LoadMPSProbe(strings.NewReader(changed)); err == nil {

@@ -76,7 +76,7 @@ type seen struct {
 // distance is how far a card is from the middle of those of the data, 1 at
 // their edge.
 func (s *state) distance(k *kind) float64 {
-	if s.Rows == 0 || !k.known {
+	if !k.known {
 		return 0
 	}
 	far := 0.0

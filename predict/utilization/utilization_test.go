@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -166,21 +167,23 @@ func TestSaveLoadAllocs(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	good := madeUpUse(t, 60, 5)
 	for _, tt := range []struct {
-		name   string
-		change func([]Observation)
+		name, want string
+		change     func(*Observation)
 	}{
-		{"beyond 1", func(o []Observation) { o[3].Use.SMActive = profile.Some(1.5) }},
-		{"NaN", func(o []Observation) { o[3].Use.GPUBusy = profile.Some(math.NaN()) }},
-		{"no batch", func(o []Observation) { o[3].Spec.Training.BatchSize = 0 }},
-		{"no GPU", func(o []Observation) { o[3].GPU = profile.GPUModel{} }},
-		{"no bandwidth", func(o []Observation) { o[3].GPU = profile.GPUModel{Name: "own", FP32: 1e13} }},
-		{"two GPUs", func(o []Observation) { o[3].GPU.Name = "other" }},
+		{"beyond 1", "sm_active is 1.5", func(o *Observation) { o.Use.SMActive = profile.Some(1.5) }},
+		{"below 0", "dram_active is -0.1", func(o *Observation) { o.Use.DRAMActive = profile.Some(-0.1) }},
+		{"NaN", "gpu_busy is NaN", func(o *Observation) { o.Use.GPUBusy = profile.Some(math.NaN()) }},
+		{"no batch", "batch_size", func(o *Observation) { o.Spec.Training.BatchSize = 0 }},
+		{"no GPU", "no FP32 rate or bandwidth", func(o *Observation) { o.GPU = profile.GPUModel{} }},
+		{"no bandwidth", "no FP32 rate or bandwidth", func(o *Observation) { o.GPU = profile.GPUModel{Name: "own", FP32: 1e13} }},
+		{"no rate", "no FP32 rate or bandwidth", func(o *Observation) { o.GPU = profile.GPUModel{Name: "own", BandwidthBytesPerSec: 1e12} }},
+		{"two GPUs", "fit one model each", func(o *Observation) { o.GPU.Name = "other" }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			obs := append([]Observation(nil), good...)
-			tt.change(obs)
-			if _, err := Fit(obs, nil); err == nil {
-				t.Error("no error")
+			tt.change(&obs[3])
+			if _, err := Fit(obs, nil); err == nil || !strings.Contains(err.Error(), "observation 3") || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q of observation 3", err, tt.want)
 			}
 		})
 	}
@@ -246,6 +249,10 @@ func TestLoadRefuses(t *testing.T) {
 		if _, err := Load(bytes.NewReader(data)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
+	}
+	bare := strings.NewReader(`{"format": "` + format + `", "version": ` + strconv.Itoa(version) + `, "parts": [{"quantity": "sm_active", "part": {"mean": {"columns": 22}}}]}`)
+	if _, err := Load(bare); err != nil {
+		t.Errorf("no rows, no ranges and no spread: %v", err)
 	}
 	if _, err := Load(strings.NewReader(strings.Replace(saved.String(), "{", `{"colour": 1,`, 1))); err == nil || !strings.Contains(err.Error(), "colour") {
 		t.Errorf("an unknown key: %v", err)
