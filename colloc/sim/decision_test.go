@@ -54,7 +54,7 @@ func TestImpossible(t *testing.T) {
 		{"a machine that does not exist", []sim.Task{away}, func(s *sim.State) { s.Place(sim.Launch{Task: 0, Node: 2}) }, "machine 2 does not exist"},
 		{"a machine below all", []sim.Task{away}, func(s *sim.State) { s.Place(sim.Launch{Task: 0, Node: -1}) }, "machine -1 does not exist"},
 		{"cut what has no MIG", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(0, mig.Layout{{}}) }, "GPU 0: packer/mig"},
-		{"cut what does not exist", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(5, nil) }, "GPU 5 is no card"},
+		{"cut what does not exist", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Repartition(4, nil) }, "GPU 4 is no card"},
 		{"cut what is in use", []sim.Task{task("a", 0, 10, 1)}, func(s *sim.State) { s.Start(s.Task(0), 0); s.Repartition(0, nil) }, "GPU 0 has tasks"},
 	}
 	for _, tt := range tests {
@@ -93,6 +93,8 @@ func TestBadInput(t *testing.T) {
 		{"few points", cards(1), good, sim.Options{Points: 1}, "Points is 1"},
 		{"many points", cards(1), good, sim.Options{Points: 1<<20 + 1}, "Points is 1048577"},
 		{"options", cards(1), good, sim.Options{LengthError: -1, OOMAfter: -1}, "LengthError is -1"},
+		{"length error", cards(1), good, sim.Options{LengthError: 4.1}, "LengthError is 4.1, want 0 to 4"},
+		{"checkpoints that take all time", cards(1), good, sim.Options{Checkpoint: 5, CheckpointCost: 5}, "Checkpoint is 5ns, want more than CheckpointCost"},
 		{"model", cards(1), good, sim.Options{Truth: speed.Contention{}}, `task "a" is of class ""`},
 		{"speeds", cards(1), good, sim.Options{Truth: sim.Constant{-1}}, "no finite number"},
 		{"stages", cards(1), good, sim.Options{Truth: speed.Stages{}}, `task "a" has no stages`},

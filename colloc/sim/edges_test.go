@@ -58,6 +58,23 @@ func TestWaitsForTheWorld(t *testing.T) {
 	}
 }
 
+// TestWakesBehindTheWorld: a policy is asked when it wanted to be, though a card fails before.
+func TestWakesBehindTheWorld(t *testing.T) {
+	c := cards(2)
+	c.Losses = []sim.Loss{{GPU: 1, At: seconds(10)}}
+	asked := false
+	run(t, c, []sim.Task{task("a", 0, 100, 1)}, script(func(s *sim.State) error {
+		if s.Now() == 0 {
+			s.WakeAt(seconds(20))
+		}
+		asked = asked || s.Now() == seconds(20)
+		return pile(s)
+	}), sim.Options{})
+	if !asked {
+		t.Error("not asked at 20 s")
+	}
+}
+
 // TestPredictions: what is predicted of a task is not negative, and an error of its
 // length is a factor about 1.
 func TestPredictions(t *testing.T) {

@@ -47,6 +47,40 @@ func TestLearner(t *testing.T) {
 	}
 }
 
+// TestLearnerOfWhatRan: of tasks that start at once on a card that was idle for long,
+// nothing is told before they ran.
+func TestLearnerOfWhatRan(t *testing.T) {
+	var told []string
+	tasks := []sim.Task{task("a", 100, 20, 1), task("b", 100, 20, 1)}
+	run(t, cards(1), tasks, student{pile, func(o *sim.CoRun) error {
+		told = append(told, fmt.Sprint(len(o.Set), o.Speeds, o.For))
+		return nil
+	}}, sim.Options{ObserveAfter: seconds(5)})
+	if want := []string{"2 [0.5 0.5] 40s"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// TestLearnerOfCores: where cores are shared, what was measured counts from when the cores
+// that are wanted last changed, on all GPUs of the machine.
+func TestLearnerOfCores(t *testing.T) {
+	c := cards(2)
+	c.Nodes[0].CPU = 4
+	tasks := []sim.Task{task("a", 0, 100, 10), task("b", 40, 100, 10)}
+	for i := range tasks {
+		tasks[i].CPU = 4
+	}
+	var told []string
+	run(t, c, tasks, student{pile, func(o *sim.CoRun) error {
+		told = append(told, fmt.Sprint(o.Set[0].ID, " ", o.Speeds, " ", o.For))
+		return nil
+	}}, sim.Options{ShareCPU: true, ObserveAfter: seconds(5)})
+	// both at half from 40 to 160, then b alone for the 40 that are left
+	if want := []string{"a [1] 40s", "a [0.5] 2m0s", "b [0.5] 2m0s", "b [1] 40s"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
 // TestShares: tasks whose shares of a GPU add up to it, rounded or not, run there
 // together, and one more does not.
 func TestShares(t *testing.T) {

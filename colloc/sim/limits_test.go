@@ -81,6 +81,17 @@ func TestHost(t *testing.T) {
 	if want := fmt.Sprint([]profile.Bytes{4 * profile.GiB, 4 * profile.GiB, 10 * profile.GiB}); r.Makespan != seconds(200) || fmt.Sprint(left) != want {
 		t.Errorf("makespan %v and memory left %v, want 200 s and %v", r.Makespan, left, want)
 	}
+	apart, gang := cards(1), task("gang", 0, 100, 1)
+	apart.Nodes = append(apart.Nodes, cards(1).Nodes...)
+	gang.GPUs, gang.HostMemory = 2, 6*profile.GiB
+	for i := range apart.Nodes {
+		apart.Nodes[i].Memory = 10 * profile.GiB
+	}
+	left = nil
+	run(t, apart, []sim.Task{gang}, look, alone)
+	if want := fmt.Sprint([]profile.Bytes{7 * profile.GiB, 10 * profile.GiB}); fmt.Sprint(left) != want {
+		t.Errorf("of a gang in two machines that wants 6 GiB, memory left %v, want %v", left, want)
+	}
 	c.Nodes[0].Memory, left = 0, nil
 	r = run(t, c, []sim.Task{a, b}, look, alone)
 	if r.Makespan != seconds(100) || left[0] != math.MaxInt64 || left[len(left)-1] != math.MaxInt64 {
@@ -143,6 +154,21 @@ func TestViews(t *testing.T) {
 	if most != 1 {
 		t.Errorf("at most %v of the bandwidth was in use, want 1", most)
 	}
+}
+
+// TestSlowedBandwidth: a task that runs at half its speed uses half its bandwidth.
+func TestSlowedBandwidth(t *testing.T) {
+	tasks := []sim.Task{task("a", 0, 100, 1), task("b", 0, 100, 1)}
+	for i := range tasks {
+		tasks[i].Bandwidth = 0.6
+	}
+	run(t, cards(1), tasks, script(func(s *sim.State) error {
+		if got := s.GPUs()[0].Bandwidth; s.Now() == seconds(10) && math.Abs(got-0.6) > 1e-9 {
+			return fmt.Errorf("%v of the bandwidth is in use, want 0.6", got)
+		}
+		s.WakeAt(seconds(10))
+		return pile(s)
+	}), sim.Options{})
 }
 
 // TestIdleWatts: a card that does not say what it draws idle draws 15 % of its limit.

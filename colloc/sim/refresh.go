@@ -213,10 +213,10 @@ func (s *simulation) charge(g int) {
 func (s *simulation) observe(g int, died *TaskView) {
 	gpu := &s.gpus[g]
 	ran := s.now - gpu.setSince
-	if s.learner == nil || len(gpu.view.Set) == 0 || died == nil && ran < s.o.ObserveAfter || gpu.observed == s.now && died == nil {
-		return
+	if s.learner == nil || len(gpu.view.Set) == 0 || died == nil && (gpu.dirty || ran < s.o.ObserveAfter) {
+		return // a dirty set did not run yet
 	}
-	gpu.observed = s.now
+	gpu.setSince = s.now // it is told once
 	s.dst = s.dst[:0]
 	for k, x := range gpu.speeds {
 		x *= s.cores(gpu.view.Set[k])

@@ -23,13 +23,14 @@ func TestRun(t *testing.T) {
 	late.Startup = seconds(10)
 	gang := task("gang", 0, 60, 1)
 	gang.GPUs = 2
+	host := task("host", 0, 100, 0)
+	host.HostOnly, host.GPUs, host.Startup = true, 0, seconds(20)
 	tests := []struct {
 		name  string
 		gpus  int
 		tasks []sim.Task
 		o     sim.Options
 		ends  []int // when tasks end, in seconds, in their order
-		want  sim.Result
 	}{
 		{name: "nothing", gpus: 1},
 		{name: "one", gpus: 1, tasks: []sim.Task{task("a", 5, 100, 1)}, ends: []int{105}},
@@ -55,6 +56,10 @@ func TestRun(t *testing.T) {
 			tasks: []sim.Task{startup, late}, ends: []int{120, 180},
 		},
 		{
+			name: "decisions that restart a task without GPUs", gpus: 1, o: sim.Options{Truth: sim.Constant{1}, RestartAll: true},
+			tasks: []sim.Task{host, task("late", 50, 100, 1)}, ends: []int{120, 150}, // at 50 it loses its start-up
+		},
+		{
 			name: "the fastest that may be", gpus: 1, o: sim.Options{Truth: sim.Constant{sim.MaxSpeed}},
 			tasks: []sim.Task{task("a", 0, 2*sim.MaxSpeed, 1)}, ends: []int{2},
 		},
@@ -77,6 +82,9 @@ func TestRun(t *testing.T) {
 			}
 			if diff := cmp.Diff(want, ends); diff != "" {
 				t.Errorf("ends (-want +got):\n%s", diff)
+			}
+			if n := len(r.Ends); n > 0 && r.Makespan != r.Ends[n-1].End-tt.tasks[0].Arrival {
+				t.Errorf("makespan is %v, want it from the first arrival at %v", r.Makespan, tt.tasks[0].Arrival)
 			}
 		})
 	}
@@ -163,9 +171,13 @@ func TestOutOfMemory(t *testing.T) {
 	}
 }
 
-// TestGivenUp: a task larger than every GPU is given up after MaxFailures.
+// TestGivenUp: a task larger than every GPU is given up after MaxFailures, and then no
+// longer among those that come.
 func TestGivenUp(t *testing.T) {
 	r := run(t, cards(1), []sim.Task{task("a", 0, 100, 11)}, script(func(s *sim.State) error {
+		if ended, arrived := len(s.Ended()), len(s.Arrived()); ended+arrived != 1 {
+			t.Errorf("at %v %d tasks came and %d ended, want one or the other", s.Now(), arrived, ended)
+		}
 		for t := range s.Waiting() {
 			s.Place(sim.Launch{Task: t.Index, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
 		}
@@ -188,6 +200,9 @@ func TestPreemption(t *testing.T) {
 				}
 				if got := s.Progress(t); got != 0.2 {
 					return errors.New("progress of a at 30 s is not 0.2")
+				}
+				if got := s.Remaining(t); got != seconds(80) {
+					return errors.New("remaining of a at 30 s is " + got.String())
 				}
 				s.Stop(t)
 			}

@@ -137,7 +137,7 @@ type runGPU struct {
 	since              time.Duration
 	watts, busy, taken float64
 	occupied           bool
-	setSince, observed time.Duration // the set is that since then; last told to a learner
+	setSince           time.Duration // the set is that since then
 	cut, cutting       bool          // into instances; the layout is changing
 	layout             mig.Layout
 }
