@@ -71,10 +71,10 @@ func ExamplePredicted() {
 		fmt.Println(err)
 		return
 	}
-	reserve := policy.Predicted(m, predict.Host{}, 0.01)
+	reserve := policy.Predicted(m, predict.Host{}, 0.1)
 	t := &sim.Task{ID: "unet", Estimates: map[string]profile.Bytes{"faketensor": 3404 * profile.MiB}}
-	fmt.Println(reserve(t) > 3404*profile.MiB, reserve(&sim.Task{ID: "unknown"}))
-	// Output: true 39.06 GiB
+	fmt.Println(reserve(t) > 3404*profile.MiB, reserve(t) < 10*profile.GiB, reserve(&sim.Task{ID: "unknown"}))
+	// Output: true true 39.06 GiB
 }
 
 // Reports leave out a policy that cannot do its thing, and name it.

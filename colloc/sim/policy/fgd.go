@@ -92,7 +92,7 @@ func typicalOf(tasks []sim.Task) []typical {
 	return mostly(count, len(tasks))
 }
 
-// mostly are the most frequent requests of n.
+// mostly are the most frequent of so many requests in total.
 func mostly(count map[ask]int, total int) []typical {
 	var all []typical
 	for r, n := range count {
@@ -102,7 +102,7 @@ func mostly(count map[ask]int, total int) []typical {
 		return cmp.Or(cmp.Compare(b.p, a.p), cmp.Compare(a.gpus, b.gpus), cmp.Compare(a.share, b.share), cmp.Compare(a.cpu, b.cpu))
 	})
 	sum, n := 0.0, 0
-	for n < len(all) && sum < typicalShare*float64(total) {
+	for sum < typicalShare*float64(total) { // all of them are total
 		sum += all[n].p
 		n++
 	}

@@ -8,6 +8,8 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -109,6 +111,101 @@ func TestGavelGangs(t *testing.T) {
 		at := slices.IndexFunc(r.Ends, func(e sim.End) bool { return e.ID == "gang" })
 		if r.Finished != len(tasks) || (r.Ends[at].Start < 15*time.Minute) != tt.soon {
 			t.Errorf("%s: %d of %d tasks finished, the gang %+v, want it to start soon: %t", r.Policy, r.Finished, len(tasks), r.Ends[at], tt.soon)
+		}
+	}
+}
+
+// TestVariantNames: what makes a variant of a policy is in its name.
+func TestVariantNames(t *testing.T) {
+	for want, p := range map[string]sim.Policy{
+		"colloc": policy.Colloc{Budget: profile.Some(1)}, "colloc-2": policy.Colloc{MaxSet: 2},
+		"colloc-jct": policy.Colloc{Objective: profile.Some(0.0)}, "colloc-makespan": policy.Colloc{Objective: profile.Some(1.0)},
+		"colloc-0.25": policy.Colloc{Objective: profile.Some(0.25)}, "colloc-greedy": policy.Colloc{Budget: profile.Some(0)},
+		"colloc-fixed": policy.Colloc{NoLearning: true}, "colloc-nostop": policy.Colloc{NoStop: true}, "colloc-noseen": policy.Colloc{NoSeen: true},
+		"colloc-noorder-nowait-nomove-nodetour": policy.Colloc{Without: online.Order | online.Waiting | online.Moves | online.Detours},
+		"colloc-session":                        policy.Session{MaxSet: 2}, "colloc-session-3": policy.Session{MaxSet: 3}, "greedy": policy.Greedy{MaxSet: 2}, "greedy-3": policy.Greedy{MaxSet: 3},
+		"fgd": policy.FGD{}, "fgd-exact": policy.FGD{Exact: true}, "gavel": policy.Gavel{}, "gavel-las": policy.Gavel{Objective: policy.LeastAttained},
+		"gavel-unknown": policy.Gavel{Objective: policy.LeastAttained + 1}, "carma-rr": policy.CARMA{Order: policy.RoundRobin},
+		"carma-unknown": policy.CARMA{Order: policy.RoundRobin + 1}, "carma-magm-blind": policy.CARMA{Blind: true},
+	} {
+		if p.Name() != want {
+			t.Errorf("%+v is called %q, want %q", p, p.Name(), want)
+		}
+	}
+}
+
+// TestLucidScores: two tasks share where their scores add up to two: tiny is below 0.4 of the
+// SMs, medium below 0.8, unless told otherwise.
+func TestLucidScores(t *testing.T) {
+	for _, tt := range []struct {
+		first, second float64
+		policy        policy.Lucid
+		share         bool
+	}{
+		{0.9, 0.39, policy.Lucid{}, true},
+		{0.9, 0.4, policy.Lucid{}, false},
+		{0.79, 0.79, policy.Lucid{}, true},
+		{0.8, 0.79, policy.Lucid{}, false},
+		{0.8, 0.39, policy.Lucid{}, true},
+		{0.9, 0.39, policy.Lucid{Tiny: 0.3}, false},
+		{0.7, 0.7, policy.Lucid{Medium: 0.7}, false},
+	} {
+		tasks := []sim.Task{{ID: "first", Work: time.Hour, Busy: tt.first}, {ID: "second", Work: time.Hour, Busy: tt.second, Arrival: time.Minute}}
+		at, _ := starts(t, named("card", 1), tasks, tt.policy, sim.Options{})
+		if share := at["second"][0] == time.Minute; share != tt.share {
+			t.Errorf("%+v: tasks of %v and %v share: %t", tt.policy, tt.first, tt.second, share)
+		}
+	}
+}
+
+// TestGavelMoves: a task moves where the round that it gains is worth more than the move.
+func TestGavelMoves(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "a", Work: 2 * time.Hour, Memory: 3 * gib},
+		{ID: "b", Work: 2 * time.Hour, Memory: 3 * gib},
+		{ID: "fills a card", Work: 10 * time.Minute, Memory: 14 * gib},
+	}
+	for _, tt := range []struct {
+		together float64 // the speed of each of two
+		cost     float64
+		moves    int
+	}{
+		{0.95, 0, 0}, // a tenth of a round is not worth a sixth of it
+		{0.6, 0, 1},
+		{0.6, 1, 0},
+		{0.95, 0.05, 1},
+	} {
+		_, r := starts(t, named("card", 2), tasks, policy.Gavel{MoveCost: tt.cost}, sim.Options{Truth: sim.Constant{1, tt.together}})
+		if r.Preemptions != tt.moves {
+			t.Errorf("two that run at %v together, where a move costs %v of a round: %d moves, want %d", tt.together, tt.cost, r.Preemptions, tt.moves)
+		}
+	}
+}
+
+// TestMuriSizes: at most four tasks share a GPU, and none that ask for a share or a product.
+func TestMuriSizes(t *testing.T) {
+	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Exchange: time.Second, Iteration: 3 * time.Second}
+	for _, tt := range []struct {
+		name   string
+		policy policy.Muri
+		change func(*sim.Task)
+		most   int
+	}{
+		{"by default", policy.Muri{}, func(*sim.Task) {}, 4},
+		{"as many as six", policy.Muri{MaxGroup: 6}, func(*sim.Task) {}, 4},
+		{"two", policy.Muri{MaxGroup: 2}, func(*sim.Task) {}, 2},
+		{"that ask for shares", policy.Muri{}, func(x *sim.Task) { x.Share = 0.1 }, 1},
+		{"that ask for a product", policy.Muri{}, func(x *sim.Task) { x.Only = []string{"card"} }, 1},
+	} {
+		var tasks []sim.Task
+		for i := range 6 {
+			x := sim.Task{ID: strconv.Itoa(i), Work: time.Hour, Memory: gib, Stages: stages}
+			tt.change(&x)
+			tasks = append(tasks, x)
+		}
+		r := simulate(t, named("card", 1), tasks, tt.policy, sim.Options{Truth: speed.Stages{}, Until: time.Minute})
+		if r.Last.Running != tt.most {
+			t.Errorf("%s: %d tasks run together, want %d", tt.name, r.Last.Running, tt.most)
 		}
 	}
 }

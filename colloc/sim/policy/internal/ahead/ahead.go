@@ -204,7 +204,6 @@ func (r *scheduler) hear(s *sim.State) error {
 
 // forget takes a task out.
 func (r *scheduler) forget(t *sim.TaskView) error {
-	r.blocked = slices.DeleteFunc(r.blocked, func(o *sim.TaskView) bool { return o == t })
 	if r.tasks[t.ID] == nil {
 		return nil
 	}
