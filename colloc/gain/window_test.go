@@ -39,3 +39,20 @@ func TestDraw(t *testing.T) {
 		t.Errorf("%v up to %d, want %v up to 4", got, w.end, want)
 	}
 }
+
+// TestTypical: a job that nobody watched is taken to keep its GPU as busy as the median of its
+// kind and to take as much memory as the largest; what none of them was seen to do is not known.
+func TestTypical(t *testing.T) {
+	var u use
+	for i, sm := range []float64{0.9, 0.1, 0.3, 0.2, 0.4} {
+		s := profile.Solo{SMActive: profile.Some(sm), Memory: profile.Some(profile.Bytes(1+i) * profile.GiB)}
+		if i < 4 {
+			s.DRAMActive = profile.Some(sm)
+		}
+		u.add(&s)
+	}
+	want := profile.Solo{SMActive: profile.Some(0.3), DRAMActive: profile.Some(0.3), Memory: profile.Some(5 * profile.GiB)}
+	if got := u.typical(); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}

@@ -22,10 +22,10 @@ func instant(s string, loc *time.Location) (time.Time, error) {
 		whole, part := math.Modf(v)
 		return time.Unix(int64(whole), int64(part*1e9)).UTC(), nil
 	}
-	if len(s) > len(dateTime) && s[10] == ' ' {
-		s = s[:10] + "T" + s[11:]
+	if len(s) > len(time.DateOnly) && s[len(time.DateOnly)] == ' ' {
+		s = strings.Replace(s, " ", "T", 1)
 	}
-	for _, layout := range []string{dateTime, "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05", "2006-01-02T15:04"} {
+	for _, layout := range []string{dateTime, "2006-01-02T15:04:05Z07:00", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04"} {
 		if t, err := time.ParseInLocation(layout, s, loc); err == nil {
 			if t.Year() < 1971 || t.Year() > 2200 {
 				break

@@ -105,6 +105,7 @@ const maxWarnings = 20
 // builder gathers rows.
 type builder struct {
 	log  Log
+	unit string           // what a warning counts rows in: lines, or entries of a list
 	seen map[string][]int // by job: its runs
 	runs map[run]int      // their places among the jobs
 	last time.Time        // of all times that have been
@@ -112,7 +113,7 @@ type builder struct {
 }
 
 func newBuilder(format string) *builder {
-	return &builder{log: Log{Format: format, open: map[run]bool{}}, seen: map[string][]int{}, runs: map[run]int{}}
+	return &builder{unit: "line", log: Log{Format: format, open: map[run]bool{}}, seen: map[string][]int{}, runs: map[run]int{}}
 }
 
 // run is what two exports name alike of one run of a job: its number, and when it started.
@@ -127,10 +128,10 @@ func (j *Job) run() run {
 }
 
 // damaged counts a row that cannot be read.
-func (b *builder) damaged(line int, format string, args ...any) {
+func (b *builder) damaged(at int, format string, args ...any) {
 	b.log.Left.Damaged++
 	if len(b.log.Warnings) < maxWarnings {
-		b.log.Warnings = append(b.log.Warnings, fmt.Errorf("line %d: %w", line, fmt.Errorf(format, args...)))
+		b.log.Warnings = append(b.log.Warnings, fmt.Errorf("%s %d: %w", b.unit, at, fmt.Errorf(format, args...)))
 	}
 }
 
@@ -158,12 +159,12 @@ func (b *builder) add(r *row, line int) *Job {
 	if r.Ran <= 0 && !r.Ended.IsZero() {
 		r.Ran = r.Ended.Sub(r.Started)
 	}
-	if back := r.Started.Sub(r.Ended); back > 0 && back <= time.Hour && r.elapsed > 0 {
+	if back := r.Started.Sub(r.Ended); back > 0 && back < time.Hour && r.elapsed > 0 {
 		r.Ended = r.Started.Add(r.elapsed) // an hour came twice that night
 	}
 	switch {
 	case r.Ended.IsZero():
-	case r.Ran < 0 || r.Ended.Before(r.Started):
+	case r.Ended.Before(r.Started):
 		b.damaged(line, "job %s ended at %v, before it started", r.ID, r.Ended.Format(time.RFC3339))
 		return nil
 	case r.Ran == 0:

@@ -47,10 +47,12 @@ func readJSON(in *bufio.Reader) (*Log, error) {
 
 // list reads to the end of a list. A list that is cut off is read as far as it goes.
 func (b *builder) list(dec *json.Decoder, read func(raw []byte) (*row, error)) (*Log, error) {
-	for n := 1; dec.More(); n++ {
+	b.unit = "entry"
+	n := 1
+	for ; dec.More(); n++ {
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
-			b.damaged(n, "jobs: %w: the rest is not read", err)
+			b.damaged(n, "%w: the rest of the list is not read", err)
 			return b.finish(), nil
 		}
 		r, err := read(raw)
@@ -61,7 +63,7 @@ func (b *builder) list(dec *json.Decoder, read func(raw []byte) (*row, error)) (
 		b.add(r, n)
 	}
 	if _, err := dec.Token(); err != nil {
-		b.damaged(0, "jobs: the list is cut off")
+		b.damaged(n, "the list is cut off before it")
 	}
 	return b.finish(), nil
 }

@@ -78,6 +78,10 @@ func TestSacct(t *testing.T) {
 		{"a step without its job", line("5.0", t0, t1, t2, "", gpu), "", records.Left{}, ""},
 		{"huge numbers", line("1", t0, t1, t2, "99999999999999999999", "gres/gpu=99999999999999999999"), "", records.Left{NoGPU: 1}, ""},
 		{"days", line("1", t0, "2026-01-30T00:00:00", "2026-02-01T00:00:00", "2-00:00:00", gpu), "1 1 v100 0s 48h0m0s", records.Left{}, ""},
+		{"an hour too early", line("1", t0, t2, t1, "600", gpu), "", records.Left{Damaged: 1}, "line 2: job 1 ended at 2026-01-31T12:10:00Z, before it started"},
+		{"the same second", line("1", t0, t1, t1, "0", gpu), "", records.Left{Waiting: 1}, ""},
+		{"a blank before the time, with a zone and without seconds", line("1", "2026-01-31 12:00", "2026-01-31 13:10:00+01:00", t2, "", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"a day alone", line("1", "2026-01-31", t1, t2, "", gpu), "", records.Left{Damaged: 1}, "\"2026-01-31\" is no time: want 2026-01-31T12:00:00"},
 		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", records.Left{Damaged: 1}, "node list"},
 	}
 	for _, tt := range tests {
@@ -166,6 +170,7 @@ func TestForms(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ text, want string }{
 		"nothing":         {" \n", "empty"},
+		"a letter":        {"x", "no header"},
 		"no header":       {line("1", t0, t1, t2, "", gpu), "no header"},
 		"a fixed width":   {"       JobID    JobName\n------------ ----------\n1              train+\n", "--parsable2"},
 		"no GPUs":         {"JobID|Start|End\n", "AllocTRES"},
@@ -182,8 +187,12 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	l := read(t, `{"jobs":[{"job_id":1,"time":{"start":1,"end":9},"tres":{"allocated":[{"type":"gres","name":"gpu","count":1}]}},{"job_id":`)
-	if len(l.Jobs) != 1 || l.Left.Damaged == 0 {
-		t.Errorf("cut off: %d jobs, %+v", len(l.Jobs), l.Left)
+	if len(l.Jobs) != 1 || l.Left.Damaged != 1 || !strings.HasPrefix(l.Warnings[0].Error(), "entry 2: ") {
+		t.Errorf("cut off: %d jobs, %+v, %v", len(l.Jobs), l.Left, l.Warnings)
+	}
+	l = read(t, "\n\n[{\"id\":\"1\",\"width\":65536,\"started\":\"2026-01-31T12:00:00Z\",\"ended\":\"2026-01-31T13:00:00Z\"},{\"id\":\"2\",\"width\":65537},{\"id\":\"3\",\"width\":-1}")
+	if said := fmt.Sprint(l.Warnings); len(l.Jobs) != 1 || said != `[entry 2: job "2": 65537 GPUs entry 3: job "3": -1 GPUs entry 4: the list is cut off before it]` {
+		t.Errorf("widths: %d jobs, %s", len(l.Jobs), said)
 	}
 }
 
@@ -267,6 +276,94 @@ func TestTable(t *testing.T) {
 		if s := strings.Join(ids, " "); s != tt.ids || l.Left != tt.left || len(l.Warnings) != tt.left.Damaged {
 			t.Errorf("%s: jobs %s, %+v, %v, want %s, %+v", tt.name, s, l.Left, l.Warnings, tt.ids, tt.left)
 		}
+	}
+}
+
+// TestColumns: columns stand in any order, and of what a table says of GPUs whole ones count.
+func TestColumns(t *testing.T) {
+	for _, tt := range []struct {
+		name, text string
+		gpus       int // of the only job, or 0
+		left       records.Left
+	}{
+		{"GPUs first", "gpus,job,start,end\n2,1,5,9\n", 2, records.Left{}},
+		{"nodes first", "nodes,gpus,job,start,end\nn1 n2,2,1,5,9\n", 2, records.Left{}},
+		{"a name first, with a bar", "JobName|JobID|Start|End|AllocTRES\na|b|1|5|9|gres/gpu=2\n", 2, records.Left{}},
+		{"none", "job,start,end,gpus\n1,5,9,0\n", 0, records.Left{NoGPU: 1}},
+		{"not said", "job,start,end,gpus\n1,5,9,\n", 0, records.Left{NoGPU: 1}},
+		{"a part", "job,start,end,gpus\n1,5,9,0.5\n", 0, records.Left{Shares: 1}},
+		{"less than none", "job,start,end,gpus\n1,5,9,-1\n", 0, records.Left{Damaged: 1}},
+		{"the most", "job,start,end,gpus\n1,5,9,65536\n", 65536, records.Left{}},
+		{"too many", "job,start,end,gpus\n1,5,9,65537\n", 0, records.Left{Damaged: 1}},
+		{"on each of some nodes", "JobID|Start|End|AllocGRES|NNodes|NodeList\n1|5|9|gpu:2|?|n[1-3]\n", 6, records.Left{}},
+		{"on each of nodes that are counted", "JobID|Start|End|AllocGRES|NNodes|NodeList\n1|5|9|gpu:2|2|n[1-3]\n", 4, records.Left{}},
+	} {
+		l := read(t, tt.text)
+		gpus := 0
+		for _, j := range l.Jobs {
+			gpus += j.GPUs
+		}
+		if gpus != tt.gpus || l.Left != tt.left {
+			t.Errorf("%s: %d GPUs, %+v, %v; want %d, %+v", tt.name, gpus, l.Left, l.Warnings, tt.gpus, tt.left)
+		}
+	}
+	if l := read(t, "nodes,gpus,job,start,end\nn1 n2,2,1,5,9\n"); !slices.Equal(l.Jobs[0].Nodes, []string{"n1", "n2"}) {
+		t.Errorf("nodes %q, want n1 and n2", l.Jobs[0].Nodes)
+	}
+	for _, columns := range []string{"Elapsed|ElapsedRaw|JobID|Start|End|AllocTRES\n00:10:00|601|1|5|", "ElapsedRaw|Elapsed|JobID|Start|End|AllocTRES\n601|00:10:00|1|5|"} {
+		if l := read(t, columns+"10000|gres/gpu=1\n"); l.Jobs[0].Ran != 601*time.Second {
+			t.Errorf("ran for %v, want the seconds that ElapsedRaw tells exactly", l.Jobs[0].Ran)
+		}
+	}
+}
+
+// TestUsage: what steps used is their job's; what makes no sense is not said.
+func TestUsage(t *testing.T) {
+	const head, job = "JobID|Start|End|AllocTRES|TRESUsageInMax|TRESUsageInTot\n", "1|5|9|gres/gpu=2||\n"
+	for _, tt := range []struct {
+		name, rows string
+		busy       float64
+		memory     profile.Bytes
+	}{
+		{"of both GPUs", job + "1.0|5|9||gres/gpumem=9G|gres/gpuutil=120\n", 0.6, 9 * profile.GiB},
+		{"the most of several steps", job + "1.0|5|9||gres/gpumem=9G|gres/gpuutil=120\n1.1|5|9||gres/gpumem=8G|gres/gpuutil=20\n", 0.6, 9 * profile.GiB},
+		{"all of both, and more", job + "1.0|5|9|||gres/gpuutil=1000000\n", 1, 0},
+		{"bytes", job + "1.0|5|9||gres/gpumem=9663676416|\n", 0, 9 * profile.GiB},
+		{"kilobytes", job + "1.0|5|9||gres/gpumem=1048576K|\n", 0, profile.GiB},
+		{"less than nothing", job + "1.0|5|9||gres/gpumem=-9G|gres/gpuutil=-5\n", 0, 0},
+		{"beyond all", job + "1.0|5|9||gres/gpumem=1048576G|gres/gpuutil=1000001\n", 0, 0},
+		{"no numbers", job + "1.0|5|9||gres/gpumem=x|gres/gpuutil=x\n", 0, 0},
+		{"another job's", job + "2.0|5|9||gres/gpumem=9G|gres/gpuutil=120\n", 0, 0},
+		{"a damaged job's", "1|5|x|gres/gpu=2||\n1.0|5|9||gres/gpumem=9G|gres/gpuutil=120\n" + job, 0, 0},
+	} {
+		l := read(t, head+tt.rows)
+		if len(l.Jobs) != 1 {
+			t.Fatalf("%s: %d jobs, %v", tt.name, len(l.Jobs), l.Warnings)
+		}
+		if seen := l.Jobs[0].Seen; seen.GPUBusy.Or(0) != tt.busy || seen.Memory.Or(0) != tt.memory || seen.GPUBusy.IsZero() != (tt.busy == 0) {
+			t.Errorf("%s: seen %v and %v, want %v and %v", tt.name, seen.GPUBusy, seen.Memory, tt.busy, tt.memory)
+		}
+	}
+}
+
+// TestAttachSome: a counter that some samples have is their mean, one that none has is not
+// known; memory is that of the GPU where it is most.
+func TestAttachSome(t *testing.T) {
+	l := read(t, head+line("1", t0, t1, t2, "", "gres/gpu=2"))
+	gpu := func(name string, peak profile.Bytes, sm profile.Opt[float64]) profile.Trace {
+		tr := profile.Trace{Labels: map[string]string{tracefile.LabelJob: "1", tracefile.LabelGPU: name}}
+		for i := range 3 {
+			tr.Samples = append(tr.Samples, profile.Sample{At: l.Jobs[0].Started.Add(time.Duration(i) * time.Minute), GPUBusy: profile.Some(0.5), MemUsed: profile.Some(peak)})
+		}
+		tr.Samples[1].SMActive = sm
+		return tr
+	}
+	if found := l.Attach([]profile.Trace{gpu("0", 3*profile.GiB, profile.Some(0.3)), gpu("1", 2*profile.GiB, profile.Opt[float64]{})}); found.Labelled != 1 {
+		t.Fatalf("%+v", found)
+	}
+	want := profile.Solo{SMActive: profile.Some(0.3), GPUBusy: profile.Some(0.5), Memory: profile.Some(3 * profile.GiB)}
+	if got := l.Jobs[0].Seen; got != want {
+		t.Errorf("seen %+v, want %+v", got, want)
 	}
 }
 

@@ -70,49 +70,58 @@ func TestWithoutGPUs(t *testing.T) {
 	}
 }
 
-// TestCollocPicky: each task runs at once on the product that it accepts, also beside
+// ours are colloc's own policies, now and before it looked ahead.
+func ours() []sim.Policy { return []sim.Policy{policy.Colloc{NoStop: true}, policy.Session{}} }
+
+// TestPicky: each task runs at once on the product that it accepts, also beside
 // others of its type, and in one machine where it must.
-func TestCollocPicky(t *testing.T) {
+func TestPicky(t *testing.T) {
 	c := &sim.Cluster{Nodes: append(named("A", 1).Nodes, named("B", 2).Nodes...)}
 	tasks := []sim.Task{
 		{ID: "of b", Work: time.Hour, Memory: gib, Type: "x", Only: []string{"B"}},
 		{ID: "of a", Work: time.Hour, Memory: gib, Type: "x", Only: []string{"A"}, Arrival: time.Minute},
 		{ID: "pair", Work: time.Hour, Memory: gib, GPUs: 2, OneNode: true, Arrival: 2 * time.Minute},
 	}
-	at, _ := starts(t, c, tasks, policy.Colloc{}, sim.Options{Truth: sim.Constant{1, 1}})
-	for _, x := range tasks {
-		if len(at[x.ID]) != 1 || at[x.ID][0] != x.Arrival {
-			t.Errorf("%s starts at %v, want %v", x.ID, at[x.ID], x.Arrival)
+	for _, p := range ours() {
+		at, _ := starts(t, c, tasks, p, sim.Options{Truth: sim.Constant{1, 1}})
+		for _, x := range tasks {
+			if len(at[x.ID]) != 1 || at[x.ID][0] != x.Arrival {
+				t.Errorf("%s: %s starts at %v, want %v", p.Name(), x.ID, at[x.ID], x.Arrival)
+			}
 		}
 	}
 }
 
-// TestCollocCores: tasks for which the machine has no cores left wait for those that have
+// TestCores: tasks for which the machine has no cores left wait for those that have
 // them, and start at once when they are done, as many as there are.
-func TestCollocCores(t *testing.T) {
+func TestCores(t *testing.T) {
 	c := named("card", 4)
 	c.Nodes[0].CPU = 8
 	var tasks []sim.Task
 	for i, cpu := range []float64{8, 4, 4} {
 		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Arrival: time.Duration(i) * time.Minute, Work: time.Hour, Memory: gib, CPU: cpu})
 	}
-	at, r := starts(t, c, tasks, policy.Colloc{}, sim.Options{})
-	if r.Makespan != 2*time.Hour || len(at["1"]) != 1 || at["1"][0] != time.Hour || at["2"][0] != time.Hour {
-		t.Errorf("tasks start at %v and end at %v, want 0, 1 h, 1 h and 2 h", at, r.Makespan)
+	for _, p := range ours() {
+		at, r := starts(t, c, tasks, p, sim.Options{})
+		if r.Makespan != 2*time.Hour || len(at["1"]) != 1 || at["1"][0] != time.Hour || at["2"][0] != time.Hour {
+			t.Errorf("%s: tasks start at %v and end at %v, want 0, 1 h, 1 h and 2 h", p.Name(), at, r.Makespan)
+		}
 	}
 }
 
-// TestCollocAtOnce: what happens at one moment is all heard: a task ends, its speed is learned,
+// TestAtOnce: what happens at one moment is all heard: a task ends, its speed is learned,
 // and two others come.
-func TestCollocAtOnce(t *testing.T) {
+func TestAtOnce(t *testing.T) {
 	tasks := []sim.Task{{ID: "first", Work: time.Hour, Memory: 12 * gib, Type: "x"}, {ID: "beside", Work: 2 * time.Hour, Memory: gib, Type: "y"}}
 	for i := range 2 {
 		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Arrival: time.Hour, Work: 10 * time.Hour, Memory: 7 * gib})
 	}
-	at, _ := starts(t, named("card", 1), tasks, policy.Colloc{NoStop: true}, sim.Options{Truth: sim.Constant{1, 1, 1}})
-	for id, times := range at {
-		if want := map[bool]time.Duration{id == "0" || id == "1": time.Hour}[true]; len(times) != 1 || times[0] != want {
-			t.Errorf("%s starts at %v, want %v", id, times, want)
+	for _, p := range []sim.Policy{policy.Colloc{NoStop: true}, policy.Session{MaxSet: 3, Headroom: profile.Some(0.02)}} {
+		at, _ := starts(t, named("card", 1), tasks, p, sim.Options{Truth: sim.Constant{1, 1, 1}})
+		for id, times := range at {
+			if want := map[bool]time.Duration{id == "0" || id == "1": time.Hour}[true]; len(times) != 1 || times[0] != want {
+				t.Errorf("%s: %s starts at %v, want %v", p.Name(), id, times, want)
+			}
 		}
 	}
 }
@@ -226,6 +235,12 @@ func TestCollocLearns(t *testing.T) {
 	if learns.Makespan > fixed.Makespan*3/4 {
 		t.Errorf("twelve hours of tasks that disturb each other take %v, and %v without learning", learns.Makespan, fixed.Makespan)
 	}
+	// What is measured of a set as it ends counts for who starts then: the third waits for both.
+	tasks[1].Work *= 2
+	at, _ := starts(t, named("card", 1), tasks[:3], policy.Colloc{MaxSet: 2, NoStop: true}, o)
+	if first, second, third := at["0"], at["1"], at["2"]; third[0] < 5*time.Hour+30*time.Minute { // the first ends after about five, the second an hour later
+		t.Errorf("tasks start at %v, %v and %v, want the third when the others are done", first, second, third)
+	}
 }
 
 // TestSlowdownLimits: no set runs slower than the limit allows, which sets do without one.
@@ -238,7 +253,8 @@ func TestSlowdownLimits(t *testing.T) {
 		policy sim.Policy
 		slow   bool
 	}{
-		{policy.Colloc{}, true}, {policy.Colloc{MaxSlowdown: 1.5}, false}, {policy.Session{}, true}, {policy.Session{MaxSlowdown: 1.5}, false},
+		{policy.Colloc{}, true}, {policy.Colloc{MaxSlowdown: 1.5}, false}, {policy.Colloc{MaxSlowdown: 1}, false},
+		{policy.Session{}, true}, {policy.Session{MaxSlowdown: 1.5}, false}, {policy.Session{MaxSlowdown: 1}, false},
 	} {
 		least := 1.0
 		simulate(t, named("card", 3), tasks, tt.policy, sim.Options{Truth: speed.Contention{}, OnEvent: func(e *sim.Event) {

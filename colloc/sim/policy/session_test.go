@@ -35,6 +35,71 @@ func TestSessionGangs(t *testing.T) {
 	}
 }
 
+// TestSessionSeats: a gang takes one GPU after the other as they become free, of one machine,
+// and starts when it has all; meanwhile no other gang takes seats there.
+func TestSessionSeats(t *testing.T) {
+	c := &sim.Cluster{Nodes: append(named("card", 2).Nodes, named("card", 2).Nodes...)}
+	var tasks []sim.Task
+	for i := range 4 {
+		tasks = append(tasks, sim.Task{ID: fmt.Sprint("single", i), Work: time.Duration(i+1) * time.Hour, Memory: 12 * gib})
+	}
+	tasks = append(tasks,
+		sim.Task{ID: "first", Arrival: time.Minute, Work: 10 * time.Hour, GPUs: 2, OneNode: true, Memory: 12 * gib},
+		sim.Task{ID: "second", Arrival: 2 * time.Minute, Work: time.Hour, GPUs: 2, OneNode: true, Memory: 12 * gib},
+		sim.Task{ID: "late", Arrival: 90 * time.Minute, Work: time.Hour, Memory: 12 * gib},
+	)
+	at, _ := starts(t, c, tasks, policy.Session{}, sim.Options{})
+	for id, want := range map[string]time.Duration{"first": 2 * time.Hour, "second": 4 * time.Hour} {
+		if at[id][0] != want {
+			t.Errorf("%s starts at %v, want %v", id, at[id], want)
+		}
+	}
+	if at["late"][0] < 2*time.Hour {
+		t.Errorf("a single task that came later took a seat at %v", at["late"])
+	}
+}
+
+// TestSessionWide: a gang that is larger than every machine takes seats anywhere, when no other
+// takes any.
+func TestSessionWide(t *testing.T) {
+	c := &sim.Cluster{Nodes: append(named("card", 1).Nodes, named("card", 2).Nodes...)}
+	tasks := []sim.Task{
+		{ID: "single", Work: time.Hour, Memory: 12 * gib},
+		{ID: "pair", Work: time.Hour, GPUs: 2, Arrival: time.Minute, Memory: 12 * gib},
+		{ID: "wide", Work: time.Hour, GPUs: 3, Arrival: 2 * time.Minute, Memory: 12 * gib},
+		{ID: "pair again", Work: time.Hour, GPUs: 2, Arrival: 3 * time.Minute, Memory: 12 * gib},
+		{ID: "in one machine", Work: time.Hour, GPUs: 2, OneNode: true, Arrival: 4 * time.Minute, Memory: 12 * gib},
+	}
+	at, r := starts(t, c, tasks, policy.Session{}, sim.Options{})
+	if at["wide"][0] <= at["pair"][0] || r.Makespan > 6*time.Hour {
+		t.Errorf("gangs start at %v, all end at %v", at, r.Makespan)
+	}
+}
+
+// TestSessionAlone: a task that ran out of memory runs alone from then on, and so does one
+// that reserves more than a GPU has after headroom; others do not wait for it.
+func TestSessionAlone(t *testing.T) {
+	pair := []sim.Task{{ID: "a", Work: time.Hour, Memory: 9 * gib}, {ID: "b", Work: time.Hour, Memory: 9 * gib}, {ID: "c", Arrival: 10 * time.Minute, Work: time.Hour, Memory: gib}}
+	at, r := starts(t, named("card", 1), pair, policy.Session{}, likely(2*gib, 2*gib))
+	if r.OutOfMemory != 1 || at["c"][0] != 10*time.Minute || at["b"][1] < time.Hour {
+		t.Errorf("%d deaths, tasks start at %v; want one, and that the other starts again when the card is empty", r.OutOfMemory, at)
+	}
+	large := []sim.Task{
+		{ID: "large", Work: time.Hour, Memory: 15 * gib},
+		{ID: "small", Arrival: time.Minute, Work: time.Hour, Memory: gib},
+		{ID: "large again", Arrival: 2 * time.Minute, Work: time.Hour, Memory: 15 * gib},
+		{ID: "large for less headroom", Arrival: 3 * time.Minute, Work: time.Hour, Memory: 14 * gib},
+	}
+	at, _ = starts(t, named("card", 1), large, policy.Session{}, sim.Options{Truth: sim.Constant{1, 1}})
+	if at["small"][0] != time.Hour || at["large again"][0] < 2*time.Hour {
+		t.Errorf("tasks start at %v, want one after the other", at)
+	}
+	at, _ = starts(t, named("card", 1), large[:2], policy.Session{Headroom: profile.Some(0.0)}, sim.Options{Truth: sim.Constant{1, 1}})
+	if at["small"][0] != time.Minute {
+		t.Errorf("without headroom tasks start at %v, want the small one beside the large", at)
+	}
+}
+
 // TestSessionHosts: tasks without GPUs wait for CPU.
 func TestSessionHosts(t *testing.T) {
 	c := &sim.Cluster{Nodes: []sim.Node{{CPU: 2, GPUs: make([]sim.GPU, 1)}}}

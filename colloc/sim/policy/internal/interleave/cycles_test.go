@@ -3,7 +3,6 @@ package interleave
 import (
 	"math"
 	"testing"
-	"time"
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/speed"
@@ -13,12 +12,12 @@ import (
 // without stages, use nothing.
 func TestUsed(t *testing.T) {
 	c := NewCycles()
-	loads, computes := sim.StageTimes{Load: 3 * time.Second, Iteration: 3 * time.Second}, sim.StageTimes{Compute: time.Second, Exchange: time.Second, Iteration: 2 * time.Second}
+	loads, computes := sim.StageTimes{Load: 3, Iteration: 3}, sim.StageTimes{Compute: 1, Exchange: 1, Iteration: 2}
 	a, b, none := c.Kind(loads), c.Kind(computes), c.Kind(sim.StageTimes{})
 	if again := c.Kind(loads); a == b || again != a || a != 1 {
 		t.Errorf("stages are kinds %d, %d and %d, want 1, another, and 1 again", a, b, again)
 	}
-	cycle := speed.Stages{}.Cycle([]sim.StageTimes{loads, computes}) / 1e9
+	cycle := speed.Stages{}.Cycle([]sim.StageTimes{loads, computes})
 	for _, tt := range []struct {
 		limit int
 		a, b  []int32
@@ -50,7 +49,7 @@ func TestGains(t *testing.T) {
 		t.Error("two that are as fast together as one after the other are slower")
 	}
 	c = NewCycles() // with the overheads that were measured
-	if computes = c.Kind(sim.StageTimes{Compute: 4, Iteration: 4}); c.Gains([]int32{computes, computes}) {
+	if computes = c.Kind(sim.StageTimes{Compute: 1, Iteration: 1}); c.Gains([]int32{computes, computes}) {
 		t.Error("two that need the same gain in spite of the overhead")
 	}
 }

@@ -42,18 +42,14 @@ func (f *Gang) Idle(s *sim.State, t *sim.TaskView) []int {
 // machine that has it.
 func (f *Gang) spread(s *sim.State, t *sim.TaskView) []int {
 	nodes := s.Nodes()
-	left, rest := t.GPUs, 0
+	left := t.GPUs
 	for i := range nodes {
 		if n := nodes[i].Count; n <= left && f.take(s, t, &nodes[i], n) {
 			left -= n
 		}
-		rest = max(rest, nodes[i].Count)
 	}
 	if left == 0 {
 		return f.gpus
-	}
-	if left >= rest { // a whole machine is missing
-		return nil
 	}
 	for i := range nodes {
 		if f.take(s, t, &nodes[i], left) {

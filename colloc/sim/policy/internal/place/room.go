@@ -68,16 +68,12 @@ func (r *Room) Take(s *sim.State, t *sim.TaskView, dst []int) []int {
 	if t.OneNode || t.GPUs == 0 {
 		return nil
 	}
-	left, largest := t.GPUs, 0
+	left := t.GPUs
 	var whole []int
 	for i := range r.free {
 		if n := nodes[i].Count; n == len(r.free[i]) && n <= left && n > 0 && r.accepts(s, t, i, n) {
 			whole, left = append(whole, i), left-n
 		}
-		largest = max(largest, nodes[i].Count)
-	}
-	if left >= largest {
-		return nil
 	}
 	last := -1
 	for i := range r.free {

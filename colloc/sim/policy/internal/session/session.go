@@ -31,10 +31,10 @@ func New(p Config, s *sim.State) (sim.Scheduler, error) {
 		held: map[string]*sim.TaskView{}, kinds: map[kindOf]string{},
 	}
 	r.model = &sessionModel{known: r.known, tasks: r.tasks, state: s}
+	limits := packer.Limits{Headroom: p.Headroom}
 	for _, g := range s.GPUs() {
-		r.largest = max(r.largest, capacity(g))
+		r.largest = max(r.largest, limits.Usable(capacity(g)))
 	}
-	r.largest = profile.BytesOf(float64(r.largest) * (1 - p.Headroom.Or(packer.DefaultHeadroom)))
 	r.gangs.init(len(s.Nodes()))
 	return r, r.begin(s)
 }
