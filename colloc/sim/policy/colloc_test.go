@@ -253,8 +253,12 @@ func TestSlowdownLimits(t *testing.T) {
 		policy sim.Policy
 		slow   bool
 	}{
-		{policy.Colloc{}, true}, {policy.Colloc{MaxSlowdown: 1.5}, false}, {policy.Colloc{MaxSlowdown: 1}, false},
-		{policy.Session{}, true}, {policy.Session{MaxSlowdown: 1.5}, false}, {policy.Session{MaxSlowdown: 1}, false},
+		{policy.Colloc{}, true},
+		{policy.Colloc{MaxSlowdown: 1.5}, false},
+		{policy.Colloc{MaxSlowdown: 1}, false},
+		{policy.Session{}, true},
+		{policy.Session{MaxSlowdown: 1.5}, false},
+		{policy.Session{MaxSlowdown: 1}, false},
 	} {
 		least := 1.0
 		simulate(t, named("card", 3), tasks, tt.policy, sim.Options{Truth: speed.Contention{}, OnEvent: func(e *sim.Event) {

@@ -16,7 +16,7 @@ import (
 // whole machines in their order, and the rest on the first other machine that has it. What is
 // planned on an empty cluster is the same.
 func TestWhere(t *testing.T) {
-	var large, small = []int{2, 4, 2}, []int{2, 2, 2}
+	large, small := []int{2, 4, 2}, []int{2, 2, 2}
 	for _, tt := range []struct {
 		machines []int
 		gpus     int

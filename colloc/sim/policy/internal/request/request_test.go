@@ -3,6 +3,7 @@ package request
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 
 	"example.com/colloc/colloc/sim"
@@ -81,7 +82,7 @@ func TestHostRequests(t *testing.T) {
 		for i, want := range []string{"0", "1", "none", "none", "[0]"} {
 			got := "none"
 			if v := s.Task(i); v.Running() && v.HostOnly {
-				got = fmt.Sprint(v.Node)
+				got = strconv.Itoa(v.Node)
 			} else if v.Running() {
 				got = fmt.Sprint(v.On)
 			}

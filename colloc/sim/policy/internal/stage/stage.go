@@ -11,8 +11,8 @@ import (
 
 // Play calls a function once, when all tasks have come. Tasks without a name are called by
 // their places; those without work have an hour.
-func Play(t testing.TB, c *sim.Cluster, tasks []sim.Task, o sim.Options, act func(s *sim.State)) {
-	t.Helper()
+func Play(tb testing.TB, c *sim.Cluster, tasks []sim.Task, o sim.Options, act func(s *sim.State)) {
+	tb.Helper()
 	for i := range tasks {
 		if tasks[i].ID == "" {
 			tasks[i].ID = strconv.Itoa(i)
@@ -21,8 +21,8 @@ func Play(t testing.TB, c *sim.Cluster, tasks []sim.Task, o sim.Options, act fun
 			tasks[i].Work = time.Hour
 		}
 	}
-	if _, err := sim.Run(t.Context(), c, tasks, once(act), o); err != nil {
-		t.Fatal(err)
+	if _, err := sim.Run(tb.Context(), c, tasks, once(act), o); err != nil {
+		tb.Fatal(err)
 	}
 }
 
