@@ -19,13 +19,20 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"syscall"
+
+	"example.com/colloc/examples/measure/internal/plan"
+	"example.com/colloc/examples/measure/internal/report"
+	"example.com/colloc/examples/measure/internal/rig"
+	"example.com/colloc/examples/measure/internal/session"
+	"example.com/colloc/examples/measure/internal/simulated"
+	"example.com/colloc/examples/measure/internal/table"
+	"example.com/colloc/internal/filelock"
 )
 
 func main() {
-	if name := os.Getenv(fakeEnv); name != "" {
-		if err := fakeWorkload(name, os.Stdin, os.Stdout, os.Stderr); err != nil {
+	if name := os.Getenv(simulated.Env); name != "" {
+		if err := simulated.Workload(name, os.Stdin, os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, "simulated workload:", err)
 			os.Exit(1)
 		}
@@ -52,7 +59,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	switch {
 	case o.list:
-		err = printTasks(stdout, o.tasks)
+		err = printTasks(stdout, o.Tasks)
 	case o.plan:
 		err = printPlan(stdout, o)
 	case o.csv != "":
@@ -70,112 +77,37 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 130
 	}
 	fmt.Fprintln(stderr, "measure:", err)
-	if errors.Is(err, errForeign) || errors.Is(err, errLocked) {
+	if errors.Is(err, rig.ErrForeign) || errors.Is(err, filelock.ErrInUse) {
 		return 3
 	}
 	return 1
 }
 
-func printTasks(w io.Writer, tasks []task) error {
-	for _, t := range tasks {
-		mark := " "
-		if t.core {
-			mark = "*"
-		}
-		if _, err := fmt.Fprintf(w, "%s %-16s %s\n", mark, t.name, t.what); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintln(w, "\n* core: their pairs are measured first")
-	return err
-}
-
-// printPlan prints each stage with the time until its end, and its cells.
-func printPlan(w io.Writer, o *options) error {
-	var until float64
-	cells := 0
-	for _, s := range makePlan(o.planOptions) {
-		for i := range s.cells {
-			until += o.settings().expect(&s.cells[i]).Minutes()
-		}
-		cells += len(s.cells)
-		if _, err := fmt.Fprintf(w, "%s: %d cells, done after about %.0f min\n", s.name, len(s.cells), until); err != nil {
-			return err
-		}
-		for i := range s.cells {
-			if _, err := fmt.Fprintln(w, " ", s.cells[i].id()); err != nil {
-				return err
-			}
-		}
-	}
-	_, err := fmt.Fprintf(w, "%d cells in all\n", cells)
-	return err
-}
-
-// convert makes a tidy table of a raw file, and beside it a file of the tasks'
-// descriptions.
-func convert(from, to string) error {
-	c, err := loadRaw(from)
-	if err != nil {
-		return err
-	}
-	if c.header != nil && c.header.Simulated && inDataFolder(to) {
-		return errDataFolder
-	}
-	err = writeFile(to, func(w io.Writer) error { return writeCSV(w, tidy(c)) })
-	if err != nil {
-		return err
-	}
-	return writeFile(tasksFile(to), func(w io.Writer) error { return writeTasks(w, c.specs) })
-}
-
-// writeFile writes a file, complete or not at all.
-func writeFile(name string, write func(io.Writer) error) error {
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
-	if err != nil {
-		return err
-	}
-	err = errors.Join(write(f), f.Chmod(0o644), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
-}
-
 func printReport(w io.Writer, name string) error {
-	rows, err := loadRows(name)
+	rows, err := table.Load(name)
 	if err != nil {
 		return err
 	}
-	return report(w, rows)
+	return report.Print(w, rows)
 }
 
-// loadRaw reads a raw file.
-func loadRaw(name string) (*contents, error) {
-	f, err := os.Open(name)
+// measureAll measures the plan on the GPU, or on a simulation of one.
+func measureAll(ctx context.Context, o *options, log io.Writer) (err error) {
+	r, err := makeRig(ctx, o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = f.Close() }()
-	return readRaw(name, f)
+	defer func() { err = errors.Join(err, r.Close()) }()
+	var cells []plan.Cell
+	for _, s := range o.Stages() {
+		cells = append(cells, s.Cells...)
+	}
+	return session.Measure(ctx, r, cells, o.config(), log)
 }
 
-// loadRows reads a tidy table, or makes one of a raw file.
-func loadRows(name string) ([]row, error) {
-	if filepath.Ext(name) == ".jsonl" {
-		c, err := loadRaw(name)
-		if err != nil {
-			return nil, err
-		}
-		return tidy(c), nil
+func makeRig(ctx context.Context, o *options) (*rig.Rig, error) {
+	if o.fake {
+		return simulated.New().Rig()
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = f.Close() }()
-	return readCSV(name, f)
+	return rig.Open(ctx, rig.Options{GPU: o.gpu, Python: o.python, Unchecked: o.unchecked})
 }

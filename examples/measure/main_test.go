@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -13,33 +12,23 @@ import (
 	"syscall"
 	"testing"
 
-	"go.uber.org/goleak"
+	"example.com/colloc/examples/measure/internal/rigtest"
 
-	"example.com/colloc/internal/testbed"
+	"go.uber.org/goleak"
 )
 
 // mainEnv makes the test binary the program.
 const mainEnv = "COLLOC_MEASURE_MAIN"
 
-// The test binary plays the workloads, as the program itself does, nvidia-smi,
-// and under their own names the programs of a machine with a GPU.
+// The test binary plays the workloads and the programs of a machine with a GPU, and
+// the program itself.
 func TestMain(m *testing.M) {
-	testbed.Prepare()
-	switch name := os.Getenv(fakeEnv); {
-	case os.Getenv(mainEnv) != "" && name == "":
+	rigtest.Play()
+	if os.Getenv(mainEnv) != "" {
 		main()
-	case os.Getenv(machineEnv) != "":
-		os.Exit(playMachine(os.Args))
-	case name != "":
-		if err := fakeWorkload(name, os.Stdin, os.Stdout, os.Stderr); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	case os.Getenv(smiEnv) != "":
-		os.Exit(playSMI(os.Args[1:]))
-	default:
-		goleak.VerifyTestMain(m)
+		return
 	}
+	goleak.VerifyTestMain(m)
 }
 
 // program runs the program and returns its exit status and what it printed.
@@ -168,8 +157,8 @@ func TestWhole(t *testing.T) {
 	if got != want {
 		t.Errorf("the table says something else than the raw file:\n%s\nwant:\n%s", got, want)
 	}
-	if specs, err := loadTasks(table); err != nil || len(specs) != 3 {
-		t.Errorf("%d descriptions, %v", len(specs), err)
+	if n := len(specs(t, table)); n != 3 {
+		t.Errorf("%d descriptions", n)
 	}
 	for _, part := range []string{"SIMULATED: nothing here was measured", "noise floor", "set throughput (exclusive = 1)", "MPS over time-slicing"} {
 		if !strings.Contains(got, part) {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/examples/measure/internal/plan"
+	"example.com/colloc/examples/measure/internal/session"
 	"example.com/colloc/profile"
 )
 
@@ -25,7 +27,7 @@ type options struct {
 	budget           time.Duration
 	start, grace     time.Duration
 	keep             int
-	planOptions
+	plan.Options
 }
 
 func parseOptions(args []string, stderr io.Writer) (*options, error) {
@@ -42,11 +44,11 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 	f.DurationVar(&o.budget, "budget", 0, "stop after `TIME`, the most valuable cells first; 0 is no limit")
 	f.StringVar(&tasks, "tasks", "", "measure only these, `A,B,...`")
 	f.StringVar(&mechanisms, "mechanisms", "time-slicing,mps", "ways to share")
-	f.IntVar(&o.repeats, "repeats", 3, "repetitions of everything")
-	f.IntVar(&o.triples, "triples", 16, "how many sets of three")
-	f.IntVar(&o.quadruples, "quadruples", 12, "how many sets of four")
-	f.BoolVar(&o.threads, "threads", true, "also measure MPS with thread percentages")
-	f.Uint64Var(&o.seed, "seed", 1, "of sampling and order")
+	f.IntVar(&o.Repeats, "repeats", 3, "repetitions of everything")
+	f.IntVar(&o.Triples, "triples", 16, "how many sets of three")
+	f.IntVar(&o.Quadruples, "quadruples", 12, "how many sets of four")
+	f.BoolVar(&o.Threads, "threads", true, "also measure MPS with thread percentages")
+	f.Uint64Var(&o.Seed, "seed", 1, "of sampling and order")
 	f.DurationVar(&o.warmup, "warmup", 2*time.Second, "steps before measuring")
 	f.DurationVar(&o.measure, "measure", 5*time.Second, "measuring")
 	f.DurationVar(&o.period, "period", 250*time.Millisecond, "between samples of the GPU")
@@ -67,14 +69,14 @@ func parseOptions(args []string, stderr io.Writer) (*options, error) {
 		errs = append(errs, fmt.Errorf("unexpected argument %q", f.Arg(0)))
 	}
 	var err error
-	o.tasks, err = chooseTasks(tasks)
+	o.Tasks, err = plan.Choose(tasks)
 	errs = append(errs, err, o.check())
 	for name := range strings.SplitSeq(mechanisms, ",") {
 		m, err := profile.ParseMechanism(name)
 		if err != nil || m != profile.TimeSlice && m != profile.MPS {
 			errs = append(errs, fmt.Errorf("-mechanisms: %q is neither time-slicing nor mps", name))
 		}
-		o.mechanisms = append(o.mechanisms, m)
+		o.Mechanisms = append(o.Mechanisms, m)
 	}
 	return o, errors.Join(errs...)
 }
@@ -101,7 +103,7 @@ func (o *options) check() error {
 	for _, n := range []struct {
 		name         string
 		value, least int
-	}{{"-repeats", o.repeats, 1}, {"-triples", o.triples, 0}, {"-quadruples", o.quadruples, 0}, {"-keep", o.keep, 0}} {
+	}{{"-repeats", o.Repeats, 1}, {"-triples", o.Triples, 0}, {"-quadruples", o.Quadruples, 0}, {"-keep", o.keep, 0}} {
 		if n.value < n.least {
 			errs = append(errs, fmt.Errorf("%s is %d, want at least %d", n.name, n.value, n.least))
 		}
@@ -120,9 +122,12 @@ func inDataFolder(name string) bool {
 	return err != nil || filepath.Base(filepath.Dir(full)) == "data"
 }
 
-// settings are what the raw file remembers.
-func (o *options) settings() settings {
-	return settings{Warmup: o.warmup.Seconds(), Measure: o.measure.Seconds(), Period: o.period.Seconds(), Keep: o.keep}
+// config is what measuring needs of the command line.
+func (o *options) config() *session.Config {
+	return &session.Config{
+		Settings: plan.Settings{Warmup: o.warmup.Seconds(), Measure: o.measure.Seconds(), Period: o.period.Seconds(), Keep: o.keep},
+		Out:      o.out, Machine: o.machine, Start: o.start, Grace: o.grace, Budget: o.budget, Retry: o.retry, Unchecked: o.unchecked,
+	}
 }
 
 func usage(f *flag.FlagSet) {

@@ -50,8 +50,6 @@ type ceiling struct{ files, families, back int }
 // smaller: a folder that keeps the rules must not stand here.
 func unopened() map[string]ceiling {
 	return map[string]ceiling{
-		"examples/measure": {31, 0, 6},
-
 		"colloc/kube/books":             {14, 0, 13},
 		"colloc/kube/controller":        {7, 0, 5},
 		"colloc/kube/internal/kubetest": {10, 0, 2},
@@ -60,7 +58,7 @@ func unopened() map[string]ceiling {
 
 // ruled reports whether the rules hold for a folder.
 func ruled(dir string) bool {
-	return below(dir, "profile") || below(dir, "packer") || below(dir, "predict") || below(dir, "colloc")
+	return below(dir, "profile") || below(dir, "packer") || below(dir, "predict") || below(dir, "colloc") || below(dir, "examples/measure")
 }
 
 // judge holds rooms against the rules and against the list.

@@ -1,0 +1,2 @@
+// Package smi asks nvidia-smi where the driver's library cannot be asked.
+package smi

@@ -1,0 +1,2 @@
+// Package stats sums up repeated measurements.
+package stats
