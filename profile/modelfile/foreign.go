@@ -46,13 +46,13 @@ func foreignFault(head []byte) error {
 // isLink recognises one path and nothing else.
 func isLink(head []byte) bool {
 	path := bytes.TrimRight(head, "\r\n")
-	return len(path) < 1024 && (bytes.HasPrefix(path, []byte("../")) || bytes.HasPrefix(path, []byte("./"))) && !bytes.ContainsAny(path, " \t\r\n\x00{")
+	return (bytes.HasPrefix(path, []byte("../")) || bytes.HasPrefix(path, []byte("./"))) && !bytes.ContainsAny(path, " \t\r\n\x00{")
 }
 
 // isSavedModel recognises saved_model.pb: schema version 1, then a meta graph that
 // names TensorFlow's operations.
 func isSavedModel(head []byte) bool {
-	return len(head) > 3 && head[0] == 8 && head[1] == 1 && head[2] == 0x12 && (bytes.Contains(head, []byte("NoOp")) ||
+	return bytes.HasPrefix(head, []byte("\x08\x01\x12")) && (bytes.Contains(head, []byte("NoOp")) ||
 		bytes.Contains(head, []byte("VarHandleOp")) || bytes.Contains(head, []byte("saved_model")) || bytes.Contains(head, []byte("AssignVariableOp")) ||
 		bytes.Contains(head, []byte("Placeholder")))
 }

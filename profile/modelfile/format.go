@@ -173,17 +173,16 @@ func sniff(head []byte) Format {
 }
 
 // sniffTable tells apart the tables headed Layer (type), Output Shape, Param #:
-// Keras writes shapes as tuples or draws lines, torchsummary numbers its rows,
-// and torchinfo can be told to do neither.
+// Keras names the model, writes shapes as tuples or draws lines, torchsummary numbers
+// its rows, and torchinfo can be told to do neither.
 func sniffTable(text []byte) Format {
 	_, rows, _ := bytes.Cut(text, []byte("Param #"))
-	if bytes.Contains(rows, []byte("(None")) || bytes.Contains(rows, []byte("│ ")) && bytes.Contains(text, []byte("┃")) {
+	if bytes.Contains(rows, []byte("(None")) || bytes.Contains(text, []byte("┃")) || bytes.Contains(text, []byte(`Model: "`)) {
 		return KerasSummary
 	}
-	_, rows, _ = bytes.Cut(rows, []byte("\n"))
 	for line := range bytes.Lines(rows) {
 		name, _, shaped := strings.Cut(string(bytes.TrimSpace(line)), "[")
-		if table.IsRule(line) || !shaped {
+		if !shaped {
 			continue
 		}
 		if at := strings.LastIndexByte(name, '-'); at > 0 && len(strings.Trim(name[at+1:], "0123456789 ")) == 0 {

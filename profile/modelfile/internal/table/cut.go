@@ -54,7 +54,7 @@ func (t *infoTree) fillCut(leaves []profile.Layer, cuts []cutLeaf) []profile.Lay
 			out = append(out, l)
 			continue
 		}
-		l.Unknown &^= profile.ActivationCounts
+		l.Unknown &^= profile.ActivationCounts // without a shape, its part is that of the others
 		share := float64(c.row.all) / own
 		l.Activations = scaled(1, missing*share/float64(t.batch))
 		switch {
@@ -89,13 +89,9 @@ func (t *infoTree) opened(l profile.Layer, rank int) []profile.Layer {
 // missing is what the cut rows' modules with parameters put out for the whole
 // batch: the stated size holds each output and its gradient.
 func (t *infoTree) missing(cuts []cutLeaf) (elements float64, told bool) {
-	size, ok := t.totals["Forward/backward pass size"]
-	params, total := t.totals["Params size"], t.totals["Total params"]
-	if !ok || size == 0 || total == 0 {
-		return 0, false
-	}
+	size := t.totals["Forward/backward pass size"]
 	width := 4.0 // bytes of an element
-	if params > 0 && params/total < 3 {
+	if params := t.totals["Params size"]; params > 0 && params < 3*t.totals["Total params"] {
 		width = 2
 	}
 	elements = size / 2 / width
@@ -108,7 +104,7 @@ func (t *infoTree) missing(cuts []cutLeaf) (elements float64, told bool) {
 			elements -= float64(r.all)
 		}
 	}
-	return max(0, elements), true
+	return elements, size > 0
 }
 
 // missingWork is what the stated multiply-adds leave for the cut rows, for the
@@ -124,16 +120,15 @@ func (t *infoTree) missingWork(leaves []profile.Layer, cuts []cutLeaf) (macs flo
 			macs -= float64(leaves[i].MACs.Or(0)) * float64(t.batch)
 		}
 	}
-	return max(0, macs), told && macs > 0
+	return macs, told && macs > 0
 }
 
 // freeze marks what the stated number of trainable parameters leaves over.
 func (t *infoTree) freeze(leaves []profile.Layer) {
 	m := profile.Model{Layers: leaves}
-	stated, ok := t.totals["Non-trainable params"]
-	rest := int64(stated) - (m.Params() - m.Trainable())
+	rest := int64(t.totals["Non-trainable params"]) - (m.Params() - m.Trainable())
 	open := m.Trainable()
-	if !ok || rest <= 0 || open <= 0 || rest > open {
+	if rest <= 0 || rest > open {
 		return
 	}
 	t.file.Warn(0, "%d more parameters are frozen than the rows show; they are taken from all rows in proportion", rest)
@@ -170,15 +165,15 @@ func (t *infoTree) finish() {
 	case t.cut > 0:
 		f.Warn(0, "%d rows are cut off at the depth limit: what they hold follows from the stated totals; print with depth=99", t.cut)
 	case unknown:
-		f.Warn(0, "the table has no output shapes: activations are unknown; give summary() an input_size")
+		f.Warn(0, "rows have no output shape, or an open one: activations are unknown; give summary() an input_size, a Keras model its input shape")
 	}
 	if total, ok := f.TotalParams.Get(); !ok {
 		f.Warn(0, "the tree has no total: it may be cut off")
 	} else if sum := f.Model.Params(); sum != total {
 		f.Warn(0, "the leaves add up to %d parameters, the file says %d", sum, total)
-		if sum < total && total-sum > total/100 {
-			f.MissingParams("what the table leaves out", total-sum)
-		} else if sum > total && sum-total > total/100 && len(f.Model.Layers) < scan.MaxLayers { // and which row is not told
+		if missing := total - sum; missing > total/100 {
+			f.MissingParams("what the table leaves out", missing)
+		} else if -missing > total/100 && len(f.Model.Layers) < scan.MaxLayers { // and which row is not told
 			f.Model.Layers = append(f.Model.Layers, profile.Layer{Name: "what the table counts twice", Unknown: profile.ParamCounts})
 		}
 	}

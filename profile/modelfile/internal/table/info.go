@@ -101,24 +101,21 @@ func (r *infoRow) key() string {
 	_, attribute, _ := strings.Cut(r.layer.Name, " (")
 	attribute, _, _ = strings.Cut(attribute, ")")
 	width := r.shape
-	if r.layer.Kind != profile.Conv && len(width) > 0 {
-		width = width[len(width)-1:]
-	} else if len(width) > 0 {
-		width = width[:1]
+	if n := len(width); r.layer.Kind == profile.Conv {
+		width = width[:min(1, n)]
+	} else {
+		width = width[max(0, n-1):]
 	}
 	return r.class + " " + attribute + fmt.Sprint(width)
 }
 
-// findBatch takes the first dimension that most rows with parameters have.
+// findBatch takes the first dimension that most leaves have.
 func (t *infoTree) findBatch() {
 	votes := map[int64]int{}
 	for i := range t.rows {
-		if r := &t.rows[i]; r.batch > 0 && len(r.shape) > 0 { // a vector has no batch
+		if r := &t.rows[i]; !r.container && len(r.shape) > 0 { // a vector has no batch
 			votes[r.batch]++
-			if !r.container {
-				votes[r.batch]++
-			}
-			if best := votes[t.batch]; votes[r.batch] > best || votes[r.batch] == best && t.batch == 0 {
+			if votes[r.batch] > votes[t.batch] {
 				t.batch = r.batch
 			}
 		}
@@ -138,14 +135,11 @@ func (t *infoTree) leaf(row *infoRow, works int64) {
 		}
 		return
 	}
-	params := l.Params
-	l.Params = works
 	shape := row.shape
 	if len(shape) == 0 {
 		shape = []int64{row.batch}
 	}
 	draft.Measure(l, shape, true)
-	l.Params = params
 	l.Activations = (row.all + t.batch - 1) / t.batch
 	l.MACs = t.work(row, works)
 }

@@ -3,6 +3,9 @@ package table
 import (
 	"errors"
 	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -23,13 +26,7 @@ func ReadKeras(in *scan.Input) (*draft.Draft, error) {
 	if len(f.Model.Layers) == 0 {
 		return nil, errors.New("no layer found; want a table headed Layer (type), Output Shape, Param #")
 	}
-	f.Model.Family = draft.FamilyOfClasses(f.Model.Architecture, func(yield func(string) bool) {
-		for _, class := range t.classes {
-			if !yield(class) {
-				return
-			}
-		}
-	})
+	f.Model.Family = draft.FamilyOfClasses(f.Model.Architecture, slices.Values(t.classes))
 	for _, name := range t.closed {
 		f.Warn(0, "layer %q holds others that the table does not show: its activations are unknown; summary(expand_nested=True)", scan.Clip(name))
 	}
@@ -45,7 +42,7 @@ func (t *kerasTable) withoutOptimizer() {
 	all, ok := t.tree.totals["Total params"]
 	trained, ok1 := t.tree.totals["Trainable params"]
 	frozen, ok2 := t.tree.totals["Non-trainable params"]
-	if own := trained + frozen; ok && ok1 && ok2 && own > 0 && all > own {
+	if own := trained + frozen; ok && ok1 && ok2 && all > own {
 		t.tree.file.Warn(0, "the stated total of %d holds %d of the optimiser, which are not the model's", int64(all), int64(all-own))
 		t.tree.totals["Total params"] = own
 	}
@@ -54,10 +51,10 @@ func (t *kerasTable) withoutOptimizer() {
 // kerasTable is the state of reading one table.
 type kerasTable struct {
 	tree    infoTree // its totals, file and what follows from them
-	starts  []int    // first columns of name, shape and parameters, where blanks divide
+	starts  []int    // first columns of shape, parameters and what follows, where blanks divide
 	inside  bool
 	cells   [3]string // of the row that is not finished
-	depth   int       // of that row: how many models it is inside of
+	depth   int       // of that row: how far it is inside of others
 	pending bool
 	classes []string
 	level   int      // the depth of the last row
@@ -82,18 +79,16 @@ func (t *kerasTable) read(number int, line []byte) error {
 	inner := strings.TrimLeft(text, "|") // rows of a model inside, in Keras 2
 	depth := len(text) - len(inner)
 	if depth > 0 {
-		text = strings.Repeat(" ", depth) + strings.TrimRight(inner, "| ")
-	} else if cell, _, _ := strings.Cut(text, "└"); cell != text && strings.HasPrefix(text, "│") { // and in Keras 3
-		depth = (len(cell) - len("│ ")) / 3
+		text = strings.Repeat(" ", 2*depth) + strings.TrimRight(inner, "| ") // each stroke shifts the columns to the left
+	} else if cell, _, inside := strings.Cut(text, "└"); inside && strings.HasPrefix(text, "│") { // and in Keras 3
+		depth = len(cell)
 	}
-	name, value, ok := strings.Cut(strings.TrimSpace(text), ":")
-	value, _, _ = strings.Cut(value, "(")
-	if ok && t.tree.total(name, value) {
-		if _, ok := t.tree.totals[unreadable]; ok {
-			return fmt.Errorf("total: %q is not a count from 0 to 1e15", scan.Clip(strings.TrimSpace(value)))
+	if name, value, ok := strings.Cut(strings.TrimSpace(text), ":"); ok {
+		value, _, _ = strings.Cut(value, "(")
+		if below, err := t.tree.total(name, value); below {
+			t.tree.done = name == "Non-trainable params"
+			return err
 		}
-		t.tree.done = name == "Non-trainable params"
-		return nil
 	}
 	if len(t.tree.totals) > 0 {
 		return nil
@@ -103,7 +98,7 @@ func (t *kerasTable) read(number int, line []byte) error {
 		t.tree.file.Warn(number, "not a row of the table: %q", scan.Clip(text))
 		return nil
 	}
-	if t.complete() && (cells[2] != "" || cells[1] != "" && strings.Count(t.cells[1], "(") == strings.Count(t.cells[1], ")")) {
+	if t.cells[2] != "" && cells[2] != "" { // a row goes on in lines without parameters
 		if err := t.flush(); err != nil {
 			return fmt.Errorf("the row before: %w", err)
 		}
@@ -111,7 +106,10 @@ func (t *kerasTable) read(number int, line []byte) error {
 	if !t.pending {
 		t.depth = depth
 	}
-	t.grow(cells)
+	for i, c := range cells {
+		t.cells[i] += c
+	}
+	t.pending = true
 	return nil
 }
 
@@ -121,26 +119,18 @@ func (t *kerasTable) begin(header string) {
 	if strings.Contains(header, "┃") {
 		return
 	}
-	for _, column := range []string{"Layer (type)", "Output Shape", "Param #"} {
-		t.starts = append(t.starts, strings.Index(header, column))
+	params := strings.Index(header, "Param #")
+	next := params + len("Param #")
+	if rest := strings.TrimLeft(header[next:], " "); rest != "" {
+		next = len(header) - len(rest)
+	} else {
+		next = scan.MaxLine
 	}
+	t.starts = []int{strings.Index(header, "Output Shape"), params, next}
 }
 
-// grow adds a line to the row at hand.
-func (t *kerasTable) grow(cells [3]string) {
-	for i, c := range cells {
-		if i == 2 && c != "" && t.cells[2] != "" {
-			continue
-		}
-		t.cells[i] += c
-		if i == 1 && c != "" {
-			t.cells[i] += " "
-		}
-	}
-	t.pending = true
-}
-
-func (t *kerasTable) complete() bool { return t.pending && t.cells[2] != "" }
+// tuple begins an output shape.
+var tuple = regexp.MustCompile(`\((None|\d)`)
 
 // cut divides a line into name, shape and parameters.
 func (t *kerasTable) cut(text string) (cells [3]string, ok bool) {
@@ -154,26 +144,41 @@ func (t *kerasTable) cut(text string) (cells [3]string, ok bool) {
 		}
 		return cells, true
 	}
-	shape, params := t.starts[1], t.starts[2]
-	if at := strings.Index(text, "(None"); at > 0 { // where the cell really begins: a wide one pushes the next
-		shape = at
-		if at > 1 && text[at-1] == '[' {
+	shape, params := t.starts[0], t.starts[1]
+	if at := tuple.FindStringIndex(text); at != nil { // where the cell really begins: a wide one pushes the next
+		shape = at[0]
+		if shape > 1 && text[shape-1] == '[' {
 			shape--
 		}
-		params = len(text)
-		if end := strings.IndexAny(text[shape:], ")"); end >= 0 && text[shape] == '(' {
-			params = shape + end + 1
-		} else if end := strings.LastIndexByte(text, ']'); end > shape {
-			params = end + 1
+		if end := closing(text[shape:]); end > 0 { // a list goes on in the next line, or is cut off at its column
+			params = shape + end
 		}
 	} else {
 		params-- // numbers may stand one column to the left
 	}
 	cells[0], cells[1] = strings.TrimSpace(between(text, 0, shape)), strings.TrimSpace(between(text, shape, params))
-	if fields := strings.Fields(between(text, params, len(text))); len(fields) > 0 {
+	rest := strings.TrimLeft(between(text, params, len(text)), "], ")
+	if fields := strings.Fields(rest); len(fields) > 0 && len(text)-len(rest) < t.starts[2] {
 		cells[2] = fields[0]
 	}
 	return cells, true
+}
+
+// closing is the offset behind the bracket that closes the first of a text, or 0.
+func closing(text string) int {
+	depth := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '[':
+			depth++
+		case ')', ']':
+			depth--
+		}
+		if depth == 0 {
+			return i + 1
+		}
+	}
+	return 0
 }
 
 // between is text[from:to], as far as there is one.
@@ -213,7 +218,10 @@ func (t *kerasTable) flush() error {
 	if !known && l.Params == 0 && l.Unknown == 0 {
 		return nil // a sum, a view, a container without weights
 	}
-	shape, told := kerasShapeOf(cells[1])
+	shape, batch, told := kerasShapeOf(cells[1])
+	if t.tree.file.BatchSize.IsZero() && batch > 0 && batch <= profile.MaxBatch {
+		t.tree.file.BatchSize = profile.Some(batch)
+	}
 	if told {
 		draft.Measure(&l, shape, false)
 	} else {
@@ -243,18 +251,17 @@ func (t *kerasTable) open() {
 	t.holder, t.level = 0, t.depth
 }
 
-// kerasShapeOf reads "(None, 26, 26, 32)" or the first shape of a list, without
-// the batch; false is a shape that leaves another dimension open.
-func kerasShapeOf(text string) ([]int64, bool) {
+// kerasShapeOf reads "(None, 26, 26, 32)" or the first shape of a list: the dimensions
+// behind the batch, and the batch, 0 where it is open. False is a shape that leaves
+// another dimension open.
+func kerasShapeOf(text string) (shape []int64, batch int, told bool) {
 	_, text, _ = strings.Cut(text, "(")
 	text, _, _ = strings.Cut(text, ")")
-	_, rest, more := strings.Cut(text, ",")
-	if rest = strings.TrimSpace(rest); !more || rest == "" {
-		return nil, text != ""
+	first, rest, _ := strings.Cut(text, ",")
+	batch, _ = strconv.Atoi(first) // None is open
+	if rest = strings.TrimSpace(rest); rest == "" {
+		return nil, batch, text != ""
 	}
 	shape, err := parseDims(strings.TrimSuffix(rest, ","))
-	if err != nil || len(shape) > 0 && shape[0] < 1 {
-		return nil, false
-	}
-	return shape, true
+	return shape, batch, err == nil && shape[0] > 0
 }

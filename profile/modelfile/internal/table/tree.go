@@ -62,11 +62,10 @@ func (t *infoTree) read(number int, line []byte) error {
 	if text == "" || IsRule(line) {
 		return nil
 	}
-	if name, value, ok := strings.Cut(text, ":"); ok && t.total(name, value) {
-		if _, ok := t.totals[unreadable]; ok {
-			return fmt.Errorf("total: %q is not a count from 0 to 1e15", scan.Clip(strings.TrimSpace(value)))
+	if name, value, ok := strings.Cut(text, ":"); ok {
+		if below, err := t.total(name, value); below {
+			return err
 		}
-		return nil
 	}
 	if len(t.totals) > 0 { // below the table
 		if bytes.Contains(line, []byte("Layer (type")) {
@@ -77,7 +76,7 @@ func (t *infoTree) read(number int, line []byte) error {
 	if len(t.rows) == 0 {
 		t.margin = margin
 	}
-	return t.row(number, text, (max(0, margin-t.margin)+3)/5)
+	return t.row(number, text, (margin-t.margin+3)/5)
 }
 
 // next meets a second table, which may show more of the same model; a third ends
@@ -111,7 +110,7 @@ const shapeColumn = "Output Shape"
 
 // total reads a line such as "Total mult-adds (M): 218.57"; it reports whether
 // the line is one of those below the table.
-func (t *infoTree) total(name, value string) bool {
+func (t *infoTree) total(name, value string) (below bool, err error) {
 	scale := 1.0
 	name, unit, _ := strings.Cut(strings.TrimSuffix(name, ")"), " (")
 	switch unit {
@@ -128,19 +127,16 @@ func (t *infoTree) total(name, value string) bool {
 	case "Total params", "Trainable params", "Non-trainable params", "Total mult-adds", "Input size", "Forward/backward pass size",
 		"Params size", "Estimated Total Size":
 	default:
-		return false
+		return false, nil
 	}
-	n, err := strconv.ParseFloat(strings.ReplaceAll(strings.TrimSpace(value), ",", ""), 64)
-	if err == nil && n >= 0 && n*scale <= profile.MaxCount {
-		t.totals[name] = n * scale
-	} else {
-		t.totals[unreadable] = 1
+	value = strings.TrimSpace(value)
+	n, err := strconv.ParseFloat(strings.ReplaceAll(value, ",", ""), 64)
+	if err != nil || !(n >= 0 && n*scale <= profile.MaxCount) {
+		return true, fmt.Errorf("total: %q is not a count from 0 to 1e15", scan.Clip(value))
 	}
-	return true
+	t.totals[name] = n * scale
+	return true, nil
 }
-
-// unreadable marks a total that is no number.
-const unreadable = "unreadable"
 
 // splitColumns cuts at runs of two or more blanks.
 func splitColumns(text string) []string {
@@ -170,7 +166,7 @@ func (t *infoTree) row(number int, text string, indent int) error {
 	class, at, _ := strings.Cut(cells[0], ": ")
 	if level, _, _ := strings.Cut(at, "-"); at != "" {
 		depth, err := strconv.Atoi(level)
-		if err != nil || depth < 0 || depth > 1<<20 {
+		if err != nil || depth > 1<<20 {
 			return fmt.Errorf("%q has no depth", scan.Clip(cells[0]))
 		}
 		row.depth = depth

@@ -52,22 +52,22 @@ func (a *arguments) number(name string, position int) int64 {
 	if text == "" && position >= 0 && position < len(a.plain) {
 		text = a.plain[position]
 	}
-	n, err := strconv.ParseInt(strings.Trim(text, "(), "), 10, 64)
-	if err != nil || n < 0 || n > scan.MaxDim {
+	n, err := strconv.ParseUint(strings.Trim(text, "(), "), 10, 64)
+	if err != nil || n > scan.MaxDim {
 		return 0
 	}
-	return n
+	return int64(n)
 }
 
 // product multiplies the numbers of a tuple such as "(3, 3)", or returns 1.
 func (a *arguments) product(text string) int64 {
 	n := int64(1)
 	for field := range strings.SplitSeq(strings.Trim(text, "()[], "), ",") {
-		d, err := strconv.ParseInt(strings.TrimSpace(field), 10, 64)
-		if err != nil || d < 0 || d > scan.MaxDim {
+		d, err := strconv.ParseUint(strings.TrimSpace(field), 10, 64)
+		if err != nil || d > scan.MaxDim {
 			return 1
 		}
-		n = scan.Mul(n, d)
+		n = scan.Mul(n, int64(d))
 	}
 	return n
 }

@@ -251,9 +251,6 @@ func (t *printTree) attention(c *printed, count int64, counted bool) error {
 // repeat writes the leaves from first on out a number of times.
 func (t *printTree) repeat(first, times int) error {
 	block := t.file.Model.Layers[first:]
-	if len(block) > 0 && times > scan.MaxLayers/len(block) {
-		return fmt.Errorf("more than %d layers", scan.MaxLayers)
-	}
 	for range times - 1 {
 		for _, l := range block {
 			if err := t.file.Add(l); err != nil {

@@ -1,0 +1,126 @@
+package modelfile
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestTorchPrintTold: what a printed model tells.
+func TestTorchPrintTold(t *testing.T) {
+	const silent = "\n! print(model) tells no activations: they are unknown"
+	check(t, readText, []reading{
+		{"a log around it, and one line that is no module", `epoch 1 (of 3)
+)
+Net(
+  (a): Linear(in_features=4, out_features=3, bias=True)
+
+  (b) without a class
+  (c): ReLU
+)
+)
+done (c): Linear(in_features=4, out_features=3, bias=True)
+`, `
+torchprint "Net", Net
+a: linear units 3 params 15 without activations
+! line 6: not a module: "(b) without a class"
+! line 7: not a module: "(c): ReLU"` + silent},
+		{"a model that is cut off", `Net(
+  (body): Sequential(
+    (0): 1 x Linear(in_features=4, out_features=3, bias=True)
+    (1): Flatten(start_dim=1, end_dim=-1)
+`, `
+torchprint "Net", Net
+body.0: linear units 3 params 15 without activations
+body.1: other in place without activations` + silent + `
+! the text ends inside 2 modules: it may be cut off`},
+		{"counts behind modules, of which one is less than it holds", `Net(
+  (body): Sequential(
+    (0): Linear(in_features=4, out_features=3, bias=True), 15 params
+    (1): Odd(8), 7 params
+  ), 20 params
+), 22 params
+Total params: 23
+Total params: 99
+`, `
+torchprint "Net", Net, total 23
+body.0: linear units 3 params 15 without activations
+body.1: other params 7 without activations
+! line 5: the modules inside add up to 22 parameters, the text says 20` + silent + `
+! the leaves, each once, hold 22 parameters, the text says 23`},
+		{"attention whose count leaves its projections over", `Net(
+  (body): Sequential(
+    (attn): MultiheadAttention(
+      (out_proj): NonDynamicallyQuantizableLinear(in_features=4, out_features=4, bias=True), 20 params
+    ), 70 params
+  )
+), 70 params
+`, `
+torchprint "Net", Net, transformer, total 70
+body.attn.out_proj: linear units 4 params 20 without activations
+body.attn.in_proj: attention units 12 params 50 without activations` + silent},
+		{"fused modules", `Net(
+  (a): ConvReLU2d(3, 8, kernel_size=(3, 3), stride=(1, 1))
+  (b): KernelReLU(3, 8)
+  (c): PoolReLU(kernel_size=3)
+)
+`, `
+torchprint "Net", Net
+a: conv units 8 params 224 without activations
+b: activation without activations
+c: activation without activations` + silent},
+		{"one input, one channel and one row", `Net(
+  (a): Linear(in_features=1, out_features=1, bias=False)
+  (b): Embedding(1, 3)
+  (c): Embedding(0, 3)
+  (d): GroupNorm(1, 6, eps=1e-05, affine=True)
+  (e): LayerNorm((2, 3), eps=1e-05, elementwise_affine=True, bias=False)
+  (f): LayerNorm()
+  (g): BatchNorm2d(6, affine=False)
+  (h): Conv2d(1, 1, kernel_size=(3, 3), groups=0)
+  (i): RNN(1, 1, bias=False)
+  (j): Custom(3, in=4)
+  (k): Embedding(), 10 params
+  (lm_head): Linear(), 100 params
+)
+`, `
+torchprint "Net", Net
+a: linear units 1 params 1 without activations
+b: embedding units 3 params 3 macs 0 without activations
+c: embedding units 3 macs 0 without activations and params
+d: norm params 12 without activations
+e: norm params 6 without activations
+f: norm without activations
+g: norm without activations
+h: conv units 1 params 10 without activations
+i: recurrent units 1 params 2 without activations
+j: other without activations and params
+k: embedding params 10 macs 0 without activations
+lm_head: linear params 100 without activations` + silent + `
+! 2 modules tell no parameters: theirs are unknown`},
+		{"sizes beyond any are not taken", `Net(
+  (a): Linear(in_features=1099511627776, out_features=2, bias=False)
+  (b): Linear(in_features=1099511627777, out_features=2, bias=False)
+  (c): Linear(in_features=-4, out_features=2, bias=False)
+)
+`, `
+torchprint "Net", Net
+a: linear units 2 params 2199023255552 without activations
+b: linear units 2 without activations and params
+c: linear units 2 without activations and params` + silent + `
+! 2 modules tell no parameters: theirs are unknown`},
+		{"a count that is none", "Net(\n  (a): Linear(in_features=4, out_features=3, bias=True), 5x params\n)\n", `modelfile: torchprint: line 2: "5x" is not a count from 0 to 1e15`},
+		{"a count of a container that is none", "Net(\n  (a): Linear(in_features=4, out_features=3, bias=True)\n), 5x params\n", `modelfile: torchprint: line 3: "5x" is not a count from 0 to 1e15`},
+		{"a total that is none", "Net(\n  (a): ReLU()\n)\nTotal params: many\n", `modelfile: torchprint: line 4: "many" is not a count from 0 to 1e15`},
+		{"a count without a bracket", "Net(\n  (a): ReLU(5 params\n)\n", `modelfile: torchprint: line 2: no bracket before the count in "5 params"`},
+		{"no repetition", "Net(\n  (a): 0 x ReLU()\n)\n", `modelfile: torchprint: line 2: "0" is no number of repetitions`},
+		{"nothing inside", "Net(\n  (a): B(\n  )\n)\n", `modelfile: torchprint: no layer found; want what print(model) prints`},
+	})
+	nested := func(n int) string {
+		return "Net(\n" + strings.Repeat("(a): B(\n", n) + "(x): Linear(in_features=1, out_features=1, bias=False)\n" + strings.Repeat(")\n", n+1)
+	}
+	for n, deep := range map[int]bool{MaxDepth - 1: false, MaxDepth: true} {
+		if _, err := readText(nested(n)); (err != nil) != deep {
+			t.Errorf("%d modules inside one: %v", n, err)
+		}
+	}
+}
