@@ -2,6 +2,7 @@ package modelfile
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -39,7 +40,7 @@ var formatTable = [formats]struct {
 
 // String returns the format's name.
 func (f Format) String() string {
-	if f < 0 || int(f) >= formats {
+	if uint(f) >= uint(formats) { // or negative
 		f = UnknownFormat
 	}
 	return formatTable[f].name
@@ -87,9 +88,7 @@ func read(in *scan.Input, o *Options) (*File, error) {
 		if in, err = scan.FromUTF16(in); err != nil {
 			return nil, err
 		}
-		if head, err = in.Peek(scan.Ahead); err != nil && !errors.Is(err, io.EOF) {
-			return nil, err
-		}
+		head, _ = in.Peek(scan.Ahead) // of memory: it may be shorter
 	}
 	return sniff(head).read(in, o)
 }
@@ -148,8 +147,8 @@ func sniff(head []byte) Format {
 		return GGUF
 	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
 		return Keras
-	case len(head) > 9 && head[8] == '{' && head[5] == 0 && head[6] == 0 && head[7] == 0:
-		return Safetensors // a header of less than 2^40 bytes
+	case len(head) > 8 && head[8] == '{' && binary.LittleEndian.Uint64(head) < 1<<40: // bytes of header
+		return Safetensors
 	}
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if len(text) > 0 && text[0] == '{' {
@@ -166,7 +165,7 @@ func sniff(head []byte) Format {
 	switch {
 	case torchprint.Is(text):
 		return TorchPrint
-	case len(head) > 2 && head[0] == 0x08 && bytes.IndexByte(head, 0x3a) > 0: // ir_version, then somewhere a graph
+	case bytes.HasPrefix(head, []byte{0x08}) && bytes.Contains(head, []byte{0x3a}): // ir_version, then somewhere a graph
 		return ONNX
 	}
 	return UnknownFormat

@@ -126,3 +126,29 @@ func TestFilled(t *testing.T) {
 		t.Errorf("alone: %v", err)
 	}
 }
+
+// TestLeftOut: what a configuration leaves out is what the library fills in, and a mixture
+// of experts stands in each so many blocks.
+func TestLeftOut(t *testing.T) {
+	const small = `"hidden_size": 8, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 10`
+	const sparse = `{"model_type": "qwen2_moe", ` + small + `, "num_experts": 2, "moe_intermediate_size": 4, "shared_expert_intermediate_size": 4, "decoder_sparse_step": 3,
+		"tie_word_embeddings": true, "num_hidden_layers": `
+	const attention, dense, mixture = 4*64 + 3*8 + 2*8, 3 * 8 * 16, 8*2 + 2*3*8*4 + 3*8*4 + 8
+	for text, want := range map[string]int64{
+		`{"model_type": "clip", "text_config": {}, "vision_config": {}}`:                              151_277_313,                                               // openai/clip-vit-base-patch32
+		`{"model_type": "starcoder2", "num_hidden_layers": 1, ` + small + `}`:                         80 + 3*16 + 2*72 + 2*(8*4+4) + (8+1)*16 + (16+1)*8,        // two heads of keys
+		`{"model_type": "gpt_bigcode", "n_layer": 1, "n_inner": 16, "n_positions": 4, ` + small + `}`: 80 + 32 + 3*16 + (8+1)*(8+2*2) + 72 + (8+1)*16 + (16+1)*8, // one
+		sparse + `2}`: 88 + 2*(attention+dense),
+		sparse + `3}`: 88 + 3*attention + 2*dense + mixture,
+	} {
+		if f, err := readText(text); err != nil || f.Model.Params() != want {
+			t.Errorf("%s: %v, %+v; want %d", text, err, f, want)
+		}
+	}
+	check(t, readText, []reading{{
+		"faults of both halves", `{"model_type": "clip", "text_config": {"vocab_size": -1}, "vision_config": {"patch_size": 0}, "projection_dim": 1.5}`,
+		`modelfile: huggingface: model_type "clip": projection_dim is 1.5, want a whole number from 1 to 2147483648
+vocab_size is -1, want a whole number from 1 to 2147483648
+patch_size is 0, want a whole number from 1 to 2147483648`,
+	}})
+}

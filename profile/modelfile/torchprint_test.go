@@ -97,6 +97,31 @@ j: other without activations and params
 k: embedding params 10 macs 0 without activations
 lm_head: linear params 100 without activations` + silent + `
 ! 2 modules tell no parameters: theirs are unknown`},
+		{"arguments without blanks, without names, and of the largest size", `Net(
+  (a): Linear(in_features=4,out_features=3,bias=True)
+  (b): Bilinear(3, 4, 5, bias=False)
+  (c): Conv1d(1, 1, kernel_size=(1099511627776,), bias=False)
+)
+`, `
+torchprint "Net", Net
+a: linear units 3 params 15 without activations
+b: linear units 5 params 60 without activations
+c: conv units 1 params 1099511627776 without activations` + silent},
+		{"tables of the shape of a shared one", `Net(
+  (shared): Embedding(10, 4)
+  (positions): Embedding(10, 4)
+  (embed_tokens): Embedding(10, 4)
+  (decoder): Part(
+    (embed_tokens): Embedding(20, 4)
+  )
+)
+`, `
+torchprint "Net", Net
+shared: embedding units 4 params 40 macs 0 without activations
+positions: embedding units 4 params 40 macs 0 without activations
+embed_tokens: embedding units 4 macs 0 without activations
+decoder.embed_tokens: embedding units 4 params 80 macs 0 without activations` + silent + `
+! the shared embedding is printed 1 more times; its weights are counted once`},
 		{"sizes beyond any are not taken", `Net(
   (a): Linear(in_features=1099511627776, out_features=2, bias=False)
   (b): Linear(in_features=1099511627777, out_features=2, bias=False)

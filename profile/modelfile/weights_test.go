@@ -258,6 +258,13 @@ func TestGGUFErrors(t *testing.T) {
 	for range 1_000_000 {
 		deep = le.AppendUint64(le.AppendUint32(deep, ggufArray), 1)
 	}
+	arrays := func(n int) []byte { // so many, one in the other, the innermost empty
+		b := le.AppendUint32(append(le.AppendUint64(nil, 1), 'k'), ggufArray)
+		for range n - 1 {
+			b = le.AppendUint64(le.AppendUint32(b, ggufArray), 1)
+		}
+		return le.AppendUint64(le.AppendUint32(b, 4), 0)
+	}
 	for _, c := range []struct {
 		name string
 		data []byte
@@ -267,6 +274,12 @@ func TestGGUFErrors(t *testing.T) {
 		{"version 1", head(1, 0, 0), "offset 4: version 1"},
 		{"big endian", []byte("GGUF\x00\x00\x00\x03"), "little-endian only"},
 		{"too many tensors", head(3, 1<<40, 0), "offset 8: 1099511627776 tensors"},
+		{"the most tensors", head(3, MaxLayers, 0), "unexpected EOF"},
+		{"one tensor more", head(3, MaxLayers+1, 0), "offset 8: 262145 tensors"},
+		{"arrays in arrays", head(3, 0, 1, arrays(64)...), "names no parameter"},
+		{"arrays one deeper", head(3, 0, 1, arrays(65)...), "nest deeper than 64"},
+		{"the most dimensions", ggufFile([]weight{{"a", slices.Repeat([]int64{1}, 17)}}), `tensor "a" has 17 dimensions, at most 16`},
+		{"a dimension beyond any", ggufFile([]weight{{"a", []int64{1<<40 + 1}}}), `tensor "a": a dimension of 1099511627777`},
 		{"too many keys", head(3, 0, 1<<40), "metadata entries"},
 		{"1 TB key", head(3, 0, 1, le.AppendUint64(nil, 1<<40)...), "offset 32: a length of 1099511627776 bytes"},
 		{"1 TB array", head(3, 0, 1, append(le.AppendUint32(append(le.AppendUint64(nil, 1), 'k'), ggufArray), le.AppendUint64(le.AppendUint32(nil, 4), 1<<40)...)...), "passes the end of the file"},

@@ -160,7 +160,8 @@ func (c *config) list(key string) (numbers []int64) {
 // classes is the number of labels of a classifier; the library's default is 2.
 func (c *config) classes() int64 {
 	var names map[string]json.RawMessage
-	if raw := c.find1("id2label"); raw != nil && json.Unmarshal(raw, &names) == nil && len(names) > 0 {
+	_ = json.Unmarshal(c.find1("id2label"), &names) // or there are none
+	if len(names) > 0 {
 		return int64(len(names))
 	}
 	return c.count(2, "num_labels")

@@ -141,7 +141,7 @@ func (b *builder) mixture(name string, k *block) {
 		inner = k.expertIn
 	}
 	narrow := k.width
-	if k.narrow > 0 {
+	if k.narrow != 0 {
 		narrow = k.narrow
 		b.linear(name+".narrow", k.width, narrow, k.length, false)
 	}
@@ -157,7 +157,7 @@ func (b *builder) mixture(name string, k *block) {
 	b.experts(name+".up", up, inner, k.experts, routed)
 	b.activation(name+".activation", scan.Mul(inner, routed))
 	b.experts(name+".down", down, narrow, k.experts, routed)
-	if k.narrow > 0 {
+	if k.narrow != 0 {
 		b.linear(name+".wide", narrow, k.width, k.length, false)
 	}
 	if k.shared > 0 {
