@@ -72,6 +72,9 @@ func TestEnumOutOfRange(t *testing.T) {
 			if err := into.UnmarshalText([]byte("no such thing")); err == nil || !strings.Contains(err.Error(), "known are") {
 				t.Errorf("%s: got %v, want an error that lists what is known", name, err)
 			}
+			if _, _, zero := enum.make(0); fmt.Sprint(into) != zero.String() {
+				t.Errorf("%s: what cannot be read is %v, want %v", name, into, zero)
+			}
 		}
 	}
 }

@@ -18,11 +18,14 @@ func TestCSVCorners(t *testing.T) {
 		text string
 		want []profile.Sample
 	}{
-		"a process first":     {"process_name, pid, used_memory [MiB]\npython, 12, 300 MiB\n", []profile.Sample{{MemUsed: profile.Some(300 * profile.MiB)}}},
-		"two headers":         {"index, utilization.gpu [%]\n0, 5 %\nindex, memory.used [MiB]\n0, 7 MiB\n", []profile.Sample{{GPUBusy: f64(0.05)}, {MemUsed: profile.Some(7 * profile.MiB)}}},
-		"a unit of its own":   {"index, memory.used [GiB]\n0, 2\n0, 3 KiB\n", []profile.Sample{{MemUsed: profile.Some(2 * profile.GiB)}, {MemUsed: profile.Some(3 * profile.KiB)}}},
-		"one column of power": {"power.draw.instant [W], power.draw [W], index\n127 W, 144 W, 0\n127 W, [N/A], 0\n", []profile.Sample{{PowerWatts: f64(144)}, {}}},
-		"a table's last GPU":  {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
+		"a process first":             {"process_name, pid, used_memory [MiB]\npython, 12, 300 MiB\n", []profile.Sample{{MemUsed: profile.Some(300 * profile.MiB)}}},
+		"two headers":                 {"index, utilization.gpu [%]\n0, 5 %\nindex, memory.used [MiB]\n0, 7 MiB\n", []profile.Sample{{GPUBusy: f64(0.05)}, {MemUsed: profile.Some(7 * profile.MiB)}}},
+		"a unit of its own":           {"index, memory.used [GiB]\n0, 2\n0, 3 KiB\n", []profile.Sample{{MemUsed: profile.Some(2 * profile.GiB)}, {MemUsed: profile.Some(3 * profile.KiB)}}},
+		"one column of power":         {"power.draw.instant [W], power.draw [W], index\n127 W, 144 W, 0\n127 W, [N/A], 0\n", []profile.Sample{{PowerWatts: f64(144)}, {}}},
+		"a header of no use first":    {"accounting.mode, index, utilization.gpu [%]\nDisabled, 0, 5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
+		"a process called name":       {"process_name, pid, used_memory [MiB]\nname, 12, 300 MiB\nname, 12, 400 MiB\n", []profile.Sample{{MemUsed: profile.Some(300 * profile.MiB)}, {MemUsed: profile.Some(400 * profile.MiB)}}},
+		"a process without a command": {"# gpu pid type sm mem command\n0 12 C 50 - python\n0 12 C 60 -\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
+		"a table's last GPU":          {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 	} {
 		f, err := Read(strings.NewReader(c.text), nil)
 		if err != nil || len(f.Traces) != 1 {
@@ -40,11 +43,11 @@ func TestCSVCorners(t *testing.T) {
 }
 
 // TestXMLCorners: GPUs without a uuid are told apart by their place in each document, a
-// document without a time has none (and is sorted first), and what cannot be is said.
+// document without a time has none (and is sorted first, which is said), and what cannot be is said.
 func TestXMLCorners(t *testing.T) {
 	const gpus = "<gpu><utilization><gpu_util>10 %</gpu_util></utilization></gpu><gpu><utilization><gpu_util>20 %</gpu_util></utilization></gpu>"
-	f, err := Read(strings.NewReader("<nvidia_smi_log><timestamp>Mon Apr  4 16:11:51 2026</timestamp>"+gpus+"</nvidia_smi_log><nvidia_smi_log>"+gpus+"</nvidia_smi_log>"), &Options{Location: time.UTC})
-	if err != nil || len(f.Traces) != 2 || len(f.Traces[0].Samples) != 2 || !f.Traces[0].Samples[0].At.IsZero() || f.Traces[1].Labels[LabelGPU] != "1" {
+	f, err := Read(strings.NewReader("<nvidia_smi_log><timestamp>Mon Apr  4 16:11:51 2026</timestamp><driver_version>550.54</driver_version><timestamps><timestamp>now</timestamp></timestamps>"+gpus+"</nvidia_smi_log><nvidia_smi_log>"+gpus+"</nvidia_smi_log>"), &Options{Location: time.UTC})
+	if err != nil || len(f.Warnings) != 1 || len(f.Traces) != 2 || len(f.Traces[0].Samples) != 2 || !f.Traces[0].Samples[0].At.IsZero() || f.Traces[1].Labels[LabelGPU] != "1" {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	f, err = Read(strings.NewReader("<nvidia_smi_log><timestamp>yesterday</timestamp><gpu><fb_memory_usage><used>-5 MiB</used></fb_memory_usage>"+
@@ -101,7 +104,7 @@ func TestExpositionCorners(t *testing.T) {
 // of the whole, and a JSON file with a schema is not taken for an execution trace.
 func TestMatrixCorners(t *testing.T) {
 	f, err := Read(strings.NewReader(`{"status":"success","data":{"resultType":"vector","result":[
-		{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0"},"value":[1700000000,"50"]},
+		{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0"},"value":[ 1700000000, "50" ]},
 		{"metric":{"__name__":"DCGM_FI_DEV_MEM_COPY_UTIL","gpu":"0"},"value":[1700000000,"500"]}]}}`), nil)
 	if err != nil || len(f.Traces) != 1 || len(f.Traces[0].Samples) != 1 || f.Traces[0].Samples[0].GPUBusy != f64(0.5) {
 		t.Fatalf("got %+v, %v", f, err)

@@ -102,6 +102,15 @@ const nsysText = `Start (ns),Duration (ns),CorrId,GrdX,Bytes (MB),SrcMemKd,Devic
 2900,100,3,2,,,NVIDIA A100 (0),7,relu
 `
 
+// TestNsysLong: the bound of a row is not one of all rows.
+func TestNsysLong(t *testing.T) {
+	row := `1000,500,1,2,,,NVIDIA A100 (0),7,"` + strings.Repeat("x", 1<<20) + "\"\n"
+	f, err := Read(strings.NewReader(nsysText+strings.Repeat(row, profiler.MaxHeldJSON>>20+1)), nil)
+	if err != nil || len(f.Traces) != 1 {
+		t.Errorf("%v, %v", f, err)
+	}
+}
+
 func TestNsys(t *testing.T) {
 	f, err := Read(strings.NewReader(nsysText), nil)
 	if err != nil {

@@ -74,6 +74,11 @@ func TestAdapters(t *testing.T) {
 			}
 		}
 		f.FreezeBesideAdapters()
+		for _, w := range f.Warnings {
+			if text := fmt.Sprintf("adapters found: they alone count as trained, %d of %d parameters", want, f.Model.Params()); w != (Remark{Text: text}) {
+				t.Errorf("got %v, want %s", w, text)
+			}
+		}
 		if got := f.Model.Trainable(); got != want || (len(f.Warnings) > 0) != (want < f.Model.Params()) {
 			t.Errorf("%s: %d are trained, want %d; %v", names, got, want, f.Warnings)
 		}

@@ -79,7 +79,7 @@ func (c *Collector) Date(year, month, day int, clock []byte) (time.Time, bool) {
 	hour, ok := Digits(clock[0:2])
 	minute, ok2 := Digits(clock[3:5])
 	second, ok3 := Digits(clock[6:8])
-	if !ok || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 || year < 1 {
+	if !ok || !ok2 || !ok3 || month < 1 || month > 12 || day < 1 || day > 31 || hour > 23 || minute > 59 || second > 60 || year == 0 {
 		return time.Time{}, false
 	}
 	c.Zoneless = true

@@ -175,10 +175,8 @@ func (p *profiled) event(e *event) error {
 	switch category {
 	case "kernel":
 		return p.kernel(*e.Args.Device, s, share(e.Args.Blocks, 1), share(e.Args.Occupancy, 100))
-	case "gpu_memcpy", "memcpy":
+	case "gpu_memcpy", "memcpy", "gpu_memset", "memset":
 		return p.copied(*e.Args.Device, s, e.Name, share(e.Args.Bytes, 1).Or(0))
-	case "gpu_memset", "memset":
-		return p.copied(*e.Args.Device, s, "", 0)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package prometheus
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -58,14 +59,7 @@ var metrics = map[string]gather.Measure{
 }
 
 // MetricNames returns the names in order.
-func MetricNames() []string {
-	var names []string
-	for name := range metrics {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
+func MetricNames() []string { return slices.Sorted(maps.Keys(metrics)) }
 
 // labelName returns our name of a label, or "" for one that does not tell
 // sources apart. Prometheus puts exported_ before the exporter's own label when

@@ -162,12 +162,9 @@ func (t *table) row(line []byte) error {
 		col := &t.columns[i]
 		var cell []byte
 		cell, rest = gather.Word(rest)
-		if cell == nil {
-			if col.role != commandRole {
-				t.Warn("a row of fewer columns than the header: %q", gather.Clip(line))
-				return nil
-			}
-			break
+		if cell == nil && col.role != commandRole {
+			t.Warn("a row of fewer columns than the header: %q", gather.Clip(line))
+			return nil
 		}
 		if col.role == valueRole {
 			v, state := gather.Number(cell)

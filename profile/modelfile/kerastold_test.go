@@ -1,0 +1,79 @@
+package modelfile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// sequence is a Sequential model of layers.
+func sequence(layers ...string) string {
+	return `{"class_name": "Sequential", "config": {"layers": [` + strings.Join(layers, ",") + `]}}`
+}
+
+// settings is a layer of a class.
+func settings(class, config string) string {
+	return fmt.Sprintf(`{"class_name": %q, "config": {%s}}`, class, config)
+}
+
+// TestKerasTold: what the JSON of a Keras model tells.
+func TestKerasTold(t *testing.T) {
+	const merged = `{"class_name": "Model", "config": {"name": "m", "layers": [
+ {"class_name": "InputLayer", "name": "in", "config": {"batch_input_shape": [null, 4]}, "inbound_nodes": []},
+ {"class_name": "Dense", "name": "left", "config": {"output_dim": 3}, "inbound_nodes": [[["in", 0, 0]]]},
+ {"class_name": "Dense", "name": "right", "config": {"output_dim": 3}, "inbound_nodes": [[["in", 0, 0]]]},
+ {"class_name": "Merge", "name": "both", "config": {"mode": "MODE", "concat_axis": -1}, "inbound_nodes": [[["left", 0, 0], ["right", 0, 0]]]},
+ {"class_name": "Dense", "name": "out", "config": {"output_dim": 1}, "inbound_nodes": [[["both", 0, 0]]]}]}}`
+	const branches = `
+left: linear units 3 params 15 out 3 macs 15
+right: linear units 3 params 15 out 3 macs 15
+`
+	check(t, readText, []reading{
+		{"Keras 1 joins end to end", strings.Replace(merged, "MODE", "concat", 1), `
+keras "m", sample 4` + branches + `out: linear units 1 params 7 out 1 macs 7`},
+		{"or adds up", strings.Replace(merged, "MODE", "sum", 1), `
+keras "m", sample 4` + branches + `out: linear units 1 params 4 out 1 macs 4`},
+		{"gated units of Keras 1 have one bias, those of today two", sequence(settings("GRU", `"name": "old", "output_dim": 2, "inner_init": "orthogonal", "return_sequences": true, "batch_input_shape": [null, 5, 3]`),
+			settings("GRU", `"name": "second", "units": 2, "implementation": 1, "return_sequences": true`), settings("GRU", `"name": "new", "units": 2, "reset_after": true`)), `
+keras "", sample 15
+old: recurrent units 2 params 36 out 10 macs 180
+second: recurrent units 2 params 30 out 10 macs 150
+new: recurrent units 2 params 36 out 2 macs 180`},
+		{"quantised layers of one unit and one filter", sequence(settings("QConv2D", `"name": "c", "filters": 1, "kernel_size": 2, "batch_input_shape": [null, 4, 4, 1]`), settings("Flatten", `"name": "f"`), settings("QDense", `"name": "d", "units": 1`)), `
+keras "", sample 16
+c: conv units 1 params 5 out 9 macs 45
+f: other out 9 in place
+d: linear units 1 params 10 out 1 macs 10
+! layer class "QConv2D" counts as Conv2D
+! layer class "QDense" counts as Dense`},
+		{"a shape that a layer was built with, and classes of one's own", sequence(`{"class_name": "Dense", "config": {"name": "d", "units": 2}, "build_config": {"input_shape": [null, 4]}}`, settings("Own", `"name": "a"`), settings("Own", `"name": "b"`)), `
+keras ""
+d: linear units 2 params 10 out 2 macs 10
+a: other out 2 without params
+b: other out 2 without params
+! layer class "Own" is not known: kind other, unknown parameters, shape unchanged`},
+		{"behind an open length the width is known", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Activation", `"name": "a", "activation": "relu"`),
+			settings("Dropout", `"name": "p"`), settings("LayerNormalization", `"name": "n"`), settings("Dense", `"name": "d", "units": 2`)), `
+keras ""
+e: embedding params 40 without activations
+a: activation without activations
+p: dropout without activations
+n: norm params 8 without activations
+d: linear params 10 without activations`},
+	})
+	wrapped := func(n int) string {
+		return `{"class_name": "Sequential", "config": {"layers": [` + strings.Repeat(`{"class_name": "Own", "config": {"layer": `, n) +
+			settings("Dense", `"name": "d", "units": 2, "batch_input_shape": [null, 4]`) + strings.Repeat(`}}`, n) + `]}}`
+	}
+	nested := func(n int) string {
+		return strings.Repeat(`{"class_name": "Sequential", "config": {"layers": [`, n) + settings("Dense", `"name": "d", "units": 2, "batch_input_shape": [null, 4]`) + strings.Repeat(`]}}`, n)
+	}
+	for name, c := range map[string]struct {
+		text string
+		deep bool
+	}{"models": {nested(MaxDepth + 1), false}, "models, deeper": {nested(MaxDepth + 2), true}, "wrappers": {wrapped(MaxDepth + 1), false}, "wrappers, deeper": {wrapped(MaxDepth + 2), true}} {
+		if _, err := readText(c.text); (err != nil && strings.Contains(err.Error(), "nest deeper than 64")) != c.deep {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
