@@ -240,31 +240,36 @@ func (k *model) wrapper(l *layer, in []int64, name string, depth int) ([]int64, 
 	if depth > scan.MaxDepth {
 		return nil, fmt.Errorf("layers nest deeper than %d", scan.MaxDepth)
 	}
+	depth++
+	inner := l.Config.Layer
 	switch {
 	case l.Class == "Bidirectional":
-		if _, err := k.layer(l.Config.Layer, [][]int64{in}, name+".forward", depth+1); err != nil {
+		if inner.Config.Layer != nil || len(inner.Config.Layers) > 0 { // read twice at each depth it would never end
+			return nil, fmt.Errorf("Bidirectional around %s: want a recurrent layer", scan.Clip(inner.Class))
+		}
+		if _, err := k.layer(inner, [][]int64{in}, name+".forward", depth); err != nil {
 			return nil, err
 		}
-		out, err := k.layer(l.Config.Layer, [][]int64{in}, name+".backward", depth+1)
+		out, err := k.layer(inner, [][]int64{in}, name+".backward", depth)
 		if n := len(out); n > 0 {
 			out = append(append([]int64(nil), out[:n-1]...), scan.Mul(2, out[n-1]))
 		}
 		return out, err
 	case l.Class == "TimeDistributed" && len(in) > 1:
 		first := len(k.file.Model.Layers)
-		out, err := k.layer(l.Config.Layer, [][]int64{in[1:]}, name, depth+1)
+		out, err := k.layer(inner, [][]int64{in[1:]}, name, depth)
 		for i := first; i < len(k.file.Model.Layers); i++ {
-			inner := &k.file.Model.Layers[i]
-			inner.Activations = scan.Mul(inner.Activations, in[0])
-			if macs, ok := inner.MACs.Get(); ok {
-				inner.MACs = profile.Some(scan.Mul(macs, in[0]))
+			leaf := &k.file.Model.Layers[i]
+			leaf.Activations = scan.Mul(leaf.Activations, in[0])
+			if macs, ok := leaf.MACs.Get(); ok {
+				leaf.MACs = profile.Some(scan.Mul(macs, in[0]))
 			}
-			err = errors.Join(err, inner.Validate())
+			err = errors.Join(err, leaf.Validate())
 		}
 		return append([]int64{in[0]}, out...), err
 	}
 	k.file.Warn(0, "wrapper %q is not known: its layer counts as it stands", scan.Clip(l.Class))
-	return k.layer(l.Config.Layer, [][]int64{in}, name, depth+1)
+	return k.layer(inner, [][]int64{in}, name, depth)
 }
 
 // inbound returns the names of the layers that feed a layer, in either
