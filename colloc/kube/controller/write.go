@@ -6,7 +6,6 @@ import (
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -110,25 +109,6 @@ func (c *Controller) patch(ctx context.Context, pod *corev1.Pod, d *books.Decisi
 	return c.config.Client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, body, metav1.PatchOptions{FieldManager: api.FieldManager})
 }
 
-// get reads a pod; another one of its name is none.
-func (c *Controller) get(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTime)
-	defer cancel()
-	now, err := c.config.Client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	if now.UID != pod.UID {
-		return nil, errOther
-	}
-	return pods.Trim(now), nil
-}
-
-var errOther = errors.New("controller: there is another pod of that name")
-
-// gone reports whether a pod is no more.
-func gone(err error) bool { return apierrors.IsNotFound(err) || errors.Is(err, errOther) }
-
 // same reports whether what was decided of a pod holds for it as it is now.
 func same(was, now *corev1.Pod) bool {
 	return nodes.ShapeOf(was).Key == nodes.ShapeOf(now).Key && maps.Equal(demand(was), demand(now))
@@ -143,17 +123,6 @@ func demand(pod *corev1.Pod) map[string]string {
 		}
 	}
 	return d
-}
-
-// definite reports whether an error says that a write was not done and will not be.
-func definite(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) || apierrors.IsUnauthorized(err) ||
-		apierrors.IsMethodNotSupported(err) || apierrors.IsRequestEntityTooLargeError(err)
-}
-
-// isUnclear reports whether an error leaves open whether a write was done.
-func isUnclear(err error) bool {
-	return !definite(err) && !gone(err) && !apierrors.IsConflict(err) && !apierrors.IsTooManyRequests(err)
 }
 
 // ask finds out what became of a write.
@@ -173,22 +142,6 @@ func (c *Controller) ask(ctx context.Context, pod *corev1.Pod) {
 			c.config.Log.Error("finish", "pod", pod.Namespace+"/"+pod.Name, "err", err)
 		}
 	}
-}
-
-// wrote counts an error of a write.
-func (c *Controller) wrote(err error) {
-	if c.config.Metrics == nil {
-		return
-	}
-	reason := string(apierrors.ReasonForError(err))
-	switch {
-	case reason != "":
-	case errors.Is(err, context.DeadlineExceeded):
-		reason = "Timeout"
-	default:
-		reason = "Unknown"
-	}
-	c.config.Metrics.WriteError(reason)
 }
 
 // Preempted is the reason of evictions that make room, as metrics name it.

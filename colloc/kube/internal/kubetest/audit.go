@@ -6,18 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
-	"path/filepath"
 )
-
-// auditPolicy notes what service accounts of colloc-system ask for.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
-rules:
-- level: Metadata
-  userGroups: ["system:serviceaccounts:colloc-system"]
-- level: None
-`
 
 // Access is what somebody asked of the API server.
 type Access struct {
@@ -27,8 +16,6 @@ type Access struct {
 	// Code is the answer's.
 	Code int
 }
-
-func (c *Cluster) audit() string { return filepath.Join(c.Dir, "audit.log") }
 
 // Audited returns how often service accounts of colloc-system asked for what. A watch
 // counts once it has ended.

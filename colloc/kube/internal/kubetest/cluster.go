@@ -353,3 +353,16 @@ func freePorts(n int) ([]string, error) {
 	}
 	return ports, nil
 }
+
+// auditPolicy notes what service accounts of colloc-system ask for.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+  userGroups: ["system:serviceaccounts:colloc-system"]
+- level: None
+`
+
+// audit is the file in which the API server notes that.
+func (c *Cluster) audit() string { return filepath.Join(c.Dir, "audit.log") }
