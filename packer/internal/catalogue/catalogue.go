@@ -184,10 +184,7 @@ func (b *cataloguer) alone(ctx context.Context) error {
 func (b *cataloguer) pairs(ctx context.Context) error {
 	single := make([]int64, len(b.In.Tasks))
 	for i, m := range b.cat.Members {
-		single[m[0]] = b.single[i]
-		if len(m) > 1 {
-			single[m[1]] = b.single[i]
-		}
+		single[m[0]] = b.single[i] // the second of its type is worth no more
 	}
 	r := instance.NewPairRow(b.Evaluator, b.c, single)
 	for i, m := range b.cat.Members {

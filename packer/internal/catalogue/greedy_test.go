@@ -17,9 +17,11 @@ import (
 // TestTypedGreedyIsGreedy compares the plans, not only their values.
 func TestTypedGreedyIsGreedy(t *testing.T) {
 	rng := rand.New(rand.NewPCG(63, 64))
-	for range 80 {
-		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 5, GPUs: 8, Kinds: 3, Residents: 3, MaxSet: 1 + rng.IntN(4)})
-		p = packtest.Repeated(rng, p, 8)
+	for n := range 120 {
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 5, GPUs: 8, Kinds: 3, Residents: 3, MaxSet: 1 + rng.IntN(4), Homes: n%6 == 1, Gangs: n%6 == 2})
+		if n%6 != 1 {
+			p = packtest.Repeated(rng, p, 8)
+		}
 		in := packtest.NewInstance(t, p)
 		e := instance.NewEvaluator(in)
 		want, err := start.Greedy(t.Context(), in, e)

@@ -8,8 +8,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
+	"example.com/colloc/profile"
 )
 
 // TestBoundedPass compares with a list of all sets, at prices that mean nothing.
@@ -20,6 +22,9 @@ func TestBoundedPass(t *testing.T) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 8, GPUs: 3, Kinds: 2, Residents: 2, MaxSet: 3 + rng.IntN(3)})
 		if rng.IntN(2) == 0 {
 			p = packtest.Repeated(rng, p, 3)
+		}
+		for i := range p.Tasks { // some run just as fast as they must
+			p.Tasks[i].MinSpeed = math.Floor(4*p.Tasks[i].MinSpeed) / 4
 		}
 		p.Model = packtest.Falling{Model: p.Model}
 		in := packtest.NewInstance(t, p)
@@ -105,5 +110,47 @@ func TestAdditiveBounds(t *testing.T) {
 	}
 	if visits < 1000 {
 		t.Errorf("%d sets visited", visits)
+	}
+}
+
+// promising is a model that promises costs which make no sense.
+type promising struct {
+	packtest.Costly
+	once, least float64
+}
+
+// Additive implements packer.AdditiveModel.
+func (m promising) Additive(*packer.Task, *packer.GPU, profile.Mechanism) (once, least float64, ok bool) {
+	return m.once, m.least, true
+}
+
+// TestCostsThatMakeNoSense: what a model promises counts where it is a number within
+// limits.
+func TestCostsThatMakeNoSense(t *testing.T) {
+	rng := rand.New(rand.NewPCG(77, 78))
+	for _, test := range []struct {
+		once, least float64
+		ok          bool
+	}{
+		{0, 0, true},
+		{0.5, instance.MaxSpeed, true},
+		{-1e-9, 0, false},
+		{math.NaN(), 0, false},
+		{math.MaxFloat32, 0, false},
+		{0, -1e-9, false},
+		{0, 1.001 * instance.MaxSpeed, false},
+		{0, math.NaN(), false},
+		{0, math.Inf(1), false},
+	} {
+		p := packtest.CostlyProblem(t, rng, 5, 3)
+		costly, ok := p.Model.(packtest.Costly)
+		if !ok {
+			t.Fatalf("%T", p.Model)
+		}
+		p.Model = promising{costly, test.once, test.least}
+		cat, _ := listed(t, packtest.NewInstance(t, p), Listing{Free: 2, Taken: 1}, 0)
+		if got := cat.unlisted[0].costs != nil; got != test.ok {
+			t.Errorf("once %v, least %v: taken %v, want %v", test.once, test.least, got, test.ok)
+		}
 	}
 }
