@@ -51,6 +51,11 @@ func TestCheckRefuses(t *testing.T) {
 			s.Sets, s.Throughput = s.Sets[:1], 1
 			s.Sets[0].Gang = []int{3, 2}
 		}, "want ascending indices above"},
+		{"company for one that must be alone", func(p *packer.Problem, s *packer.Solution) {
+			p.Tasks[1].Alone = true
+			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Speeds: []float64{0.9, 0.9}, Value: 1.8}}
+			s.Throughput = 1.8
+		}, `"y" must be alone`},
 		{"half a gang", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Gang = nil }, "needs 2"},
 		{"shared by what the GPU has not", func(p *packer.Problem, s *packer.Solution) {
 			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Mechanism: profile.MPS, Speeds: []float64{0.9, 0.9}, Value: 1.8}}
@@ -75,11 +80,12 @@ func (halves) SliceSpeeds(_ *packer.Task, _ *packer.GPU, dst []float64) error {
 	return nil
 }
 
-// TestOneWayToCut: a GPU that can be cut in one way only is cut.
+// TestOneWayToCut: a GPU that can be cut in one way only is cut, for tasks that just fit.
 func TestOneWayToCut(t *testing.T) {
 	kind := &profile.GPUModel{Name: "two halves", Memory: 8 * profile.GiB, MIG: []profile.MIGProfile{{Name: "half", Compute: 1, Size: 1, Memory: 4 * profile.GiB, Starts: []int{0, 1}}}}
 	p := &packer.Problem{
-		Model: halves{packtest.Even{0.1}}, Tasks: []packer.Task{{ID: "x"}, {ID: "y"}},
+		Model: halves{packtest.Even{0.1}}, Limits: packer.Limits{Headroom: profile.Some(0.0)},
+		Tasks: []packer.Task{{ID: "x", Memory: 4 * profile.GiB}, {ID: "y", Memory: 4 * profile.GiB}},
 		GPUs: []packer.GPU{{ID: "g", Type: kind, Memory: 8 * profile.GiB, Mechanisms: []profile.Mechanism{profile.MIG}}},
 	}
 	s := packtest.Solve(t, solve.Matching{}, p)

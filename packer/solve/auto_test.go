@@ -2,9 +2,11 @@ package solve
 
 import (
 	rand "math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 )
@@ -54,5 +56,28 @@ func TestAutoNeverWorse(t *testing.T) {
 				t.Fatalf("%+v: %v, exclusive %v (%s)", auto, got.Throughput, alone.Throughput, got.Method)
 			}
 		}
+	}
+}
+
+// TestAutoTakesTheBetterOfTwo: for gangs in sets of two the plan is the better one of
+// ColumnGen and Matching, with the lower bound.
+func TestAutoTakesTheBetterOfTwo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(181, 182))
+	bounds := 0
+	for n := range race.Fewer(60) {
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 24, GPUs: 14, Kinds: 2, Residents: 1, MaxSet: 2, Gangs: true})
+		if !slices.ContainsFunc(p.Tasks, func(t packer.Task) bool { return t.GPUs > 1 }) {
+			continue
+		}
+		c, m, s := packtest.Solve(t, ColumnGen{MaxSets: defaultBudget}, p), packtest.Solve(t, Matching{}, p), packtest.Solve(t, Auto{}, p)
+		if s.Throughput < max(c.Throughput, m.Throughput) || s.Bound > min(c.Bound, m.Bound) {
+			t.Fatalf("problem %d: %v of %v, by columns %v of %v, by matching %v of %v", n, s.Throughput, s.Bound, c.Throughput, c.Bound, m.Throughput, m.Bound)
+		}
+		if m.Bound < c.Bound {
+			bounds++
+		}
+	}
+	if bounds == 0 && !race.Enabled {
+		t.Error("no bound is Matching's")
 	}
 }

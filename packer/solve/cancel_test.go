@@ -86,3 +86,67 @@ func TestMillionTasks(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestColumnGenWithoutHomesStops: with gangs beside homes there are two plans on the way;
+// cancelled at any moment, or where the model fails, it says just that.
+func TestColumnGenWithoutHomesStops(t *testing.T) {
+	rng := rand.New(rand.NewPCG(183, 184))
+	stopped, failed := 0, 0
+	for range 6 {
+		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 6, Kinds: 2, MaxSet: 2, Homes: true})
+		for i := range p.Tasks {
+			if p.Tasks[i].Home == "" {
+				p.Tasks[i].GPUs = rng.IntN(3)
+			}
+		}
+		model, asked := p.Model, 0
+		polls := 1 << 30
+		for at := polls; at > 0; at = at * 4 / 5 {
+			ctx := &packtest.PollContext{Context: t.Context(), At: min(at, polls), Questions: &asked}
+			s, err := ColumnGen{Steps: 20}.Pack(ctx, p)
+			if s == nil || err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatalf("cancelled at poll %d: %v, %v", ctx.At, s, err)
+			}
+			if err := p.Check(s); err != nil {
+				t.Fatal(err)
+			}
+			if err != nil {
+				stopped++
+			}
+			if at == 1<<30 {
+				at, polls = ctx.Polls+1, ctx.Polls+1
+			}
+		}
+		counting := &packtest.Counting{Model: model}
+		p.Model = counting
+		if _, err := (ColumnGen{Steps: 20}).Pack(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		for at := counting.Asked; at > 0; at = at * 4 / 5 {
+			p.Model = &failsAt{Model: model, left: at}
+			if s, err := (ColumnGen{Steps: 20}).Pack(t.Context(), p); s != nil && err == nil {
+				t.Fatalf("the model fails at question %d of %d, and nobody says so", at, counting.Asked)
+			} else if !errors.Is(err, packtest.ErrBroken) {
+				t.Fatalf("question %d: %v", at, err)
+			}
+			failed++
+		}
+	}
+	if stopped == 0 || failed == 0 {
+		t.Errorf("stopped %d times, failed %d times", stopped, failed)
+	}
+}
+
+// failsAt is a model that fails at one question.
+type failsAt struct {
+	packer.Model
+	left int
+}
+
+// Speeds implements packer.Model.
+func (m *failsAt) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	if m.left--; m.left == 0 {
+		return packtest.ErrBroken
+	}
+	return m.Model.Speeds(set, gpu, mech, dst)
+}

@@ -100,6 +100,9 @@ func TestLocalSearchStartsFromTheBest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(167, 168))
 	for n := range race.Fewer(40) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 10, GPUs: 8, Kinds: 3, MaxSet: 2})
+		if n%2 == 0 {
+			p = packtest.Paced(rng, p)
+		}
 		s := packtest.Solve(t, LocalSearch{Steps: 1}, p)
 		p.Limits.MaxSet = 1
 		if alone := packtest.Solve(t, Matching{}, p); s.Throughput < alone.Throughput {

@@ -87,11 +87,14 @@ func highValue(t *testing.T, p *packer.Problem, s *packer.Solution, high map[str
 	return float64(sum) * p.Unit()
 }
 
-// TestClassesWithHomesAndGangs: Check accepts every plan.
+// TestClassesWithHomesAndGangs: Check accepts every plan, also where GPUs differ in pace.
 func TestClassesWithHomesAndGangs(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
 	for n := range race.Fewer(300) {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 9, GPUs: 6, Kinds: 2, Residents: 2, MaxSet: 1 + n%3, Homes: n%2 == 0, Gangs: n%2 == 1})
+		if n%5 < 2 {
+			p = packtest.Paced(rng, p)
+		}
 		packtest.Solve(t, Classes{Class: func(task *packer.Task) int { return int(task.ID[len(task.ID)-1]) % 3 }}, p)
 	}
 }

@@ -244,3 +244,17 @@ func TestMatchingRefusesLargerSets(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestMatchingSizes: up to 16384 tasks are not too many for one kind of GPU, here with a
+// fault that is found later; one more is, before anything else is looked at.
+func TestMatchingSizes(t *testing.T) {
+	p := ofKinds(1<<14, 1, 2, true)
+	p.Model = nil
+	if _, err := (Matching{}).Pack(t.Context(), p); err == nil || !strings.Contains(err.Error(), "Model is nil") {
+		t.Errorf("%d tasks: %v", len(p.Tasks), err)
+	}
+	p.Tasks = append(p.Tasks, packer.Task{ID: "more"})
+	if _, err := (Matching{}).Pack(t.Context(), p); err == nil || !strings.Contains(err.Error(), "need a table") {
+		t.Errorf("%d tasks: %v", len(p.Tasks), err)
+	}
+}
