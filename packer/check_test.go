@@ -56,6 +56,11 @@ func TestCheckRefuses(t *testing.T) {
 			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Speeds: []float64{0.9, 0.9}, Value: 1.8}}
 			s.Throughput = 1.8
 		}, `"y" must be alone`},
+		{"two where one is the most", func(p *packer.Problem, s *packer.Solution) {
+			p.Limits.MaxSet = 1
+			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Speeds: []float64{0.9, 0.9}, Value: 1.8}}
+			s.Throughput = 1.8
+		}, "2 members; MaxSet is 1"},
 		{"half a gang", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Gang = nil }, "needs 2"},
 		{"shared by what the GPU has not", func(p *packer.Problem, s *packer.Solution) {
 			s.Sets = []packer.Set{{GPU: 0, Gang: []int{1}, Tasks: []int{0, 1}, Mechanism: profile.MPS, Speeds: []float64{0.9, 0.9}, Value: 1.8}}

@@ -8,6 +8,7 @@ import (
 	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
+	"example.com/colloc/profile"
 )
 
 // TestClassesInOrder: what the highest class gets is the best that it could have if
@@ -102,5 +103,42 @@ func TestClassesWithHomesAndGangs(t *testing.T) {
 func TestClassesNeedsClass(t *testing.T) {
 	if s, err := (Classes{}).Pack(t.Context(), &packer.Problem{}); s != nil || err == nil {
 		t.Errorf("got %v, %v", s, err)
+	}
+}
+
+// paceOf is a model of paces by task, in which two share at a speed of 0.8 each.
+type paceOf map[string]float64
+
+func (paceOf) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	for i := range set {
+		dst[i] = []float64{0, 1, 0.8}[len(set)]
+	}
+	return nil
+}
+
+func (m paceOf) Pace(t *packer.Task, _ *packer.GPU) float64 { return m[t.ID] }
+
+// TestClassesCountThePace: whether a task joins one of a higher class depends on what both
+// are worth on that GPU.
+func TestClassesCountThePace(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		weight float64 // of the task of the higher class; the other's is 1
+		pace   paceOf
+		want   int // tasks that run
+	}{
+		{"as much as each other", 1, paceOf{"high": 1, "low": 1}, 2},
+		{"as much, for it is slow and heavy", 4, paceOf{"high": 0.25, "low": 1}, 2},
+		{"much less than the other alone", 1, paceOf{"high": 0.05, "low": 1}, 1},
+		{"much more than the other", 1, paceOf{"high": 1, "low": 0.05}, 1},
+	} {
+		p := &packer.Problem{
+			Model: test.pace, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}},
+			Tasks: []packer.Task{{ID: "high", Weight: test.weight}, {ID: "low"}},
+		}
+		s := packtest.Solve(t, Classes{Class: func(task *packer.Task) int { return len(task.ID) }}, p)
+		if len(s.Sets) != 1 || len(s.Sets[0].Tasks) != test.want {
+			t.Errorf("%s: %+v, want %d tasks", test.name, s.Sets, test.want)
+		}
 	}
 }

@@ -57,7 +57,12 @@ func TestTopOfAPass(t *testing.T) {
 		best := max(0, slices.Max(slices.Collect(maps.Values(every))))
 		for _, floor := range []int64{best, best - 1, best + 1, 0} {
 			top := func(cat *Catalogue) int64 {
-				pass := &Pass{Cat: cat, U: u, Floor: floor, Visit: func([]int32, int64) bool { return true }, Every: true}
+				pass := &Pass{Cat: cat, U: u, Floor: floor, Every: true, Visit: func(types []int32, profit int64) bool {
+					if profit <= floor || every[name(types)] != profit {
+						t.Fatalf("problem %d, floor %d: %v earns %d, and is visited with %d", n, floor, types, every[name(types)], profit)
+					}
+					return true
+				}}
 				pass.Run(t.Context())
 				return pass.Top
 			}
@@ -97,9 +102,9 @@ func TestQuickPass(t *testing.T) {
 	for n := range 80 {
 		var p *packer.Problem
 		if n%2 == 0 {
-			p = packtest.CostlyProblem(t, rng, 16, 4)
+			p = packtest.CostlyProblem(t, rng, 40, 3)
 		} else {
-			p = packtest.Draw(rng, packtest.DrawOptions{Tasks: 16, GPUs: 3, Kinds: 2, Residents: 4, MaxSet: 4})
+			p = packtest.Draw(rng, packtest.DrawOptions{Tasks: 40, GPUs: 3, Kinds: 2, Residents: 4, MaxSet: 4})
 			for i := range p.Tasks {
 				p.Tasks[i].MinSpeed = 0
 			}
@@ -161,9 +166,11 @@ func TestPassOfOneEach(t *testing.T) {
 		}
 		some, _ := listed(t, in, Listing{Free: 2, Taken: 1}, math.MaxInt)
 		every, visited := profits(some, 0, u, 0), 0
+		same := make([]int, len(some.Members)) // as their last type
 		pass = &Pass{Cat: some, U: u, Visit: func(types []int32, _ int64) bool {
 			if len(types) > 2 {
 				visited++
+				same[types[2]]++
 			}
 			return true
 		}}
@@ -175,6 +182,9 @@ func TestPassOfOneEach(t *testing.T) {
 		}
 		if visited < 0 && !pass.Stop {
 			t.Fatalf("problem %d: %d unlisted sets are left out, and the pass does not say so", n, -visited)
+		}
+		if pass.Stop && slices.Max(same) < maxFound {
+			t.Fatalf("problem %d: %v sets end in each type, and the pass says that some are left out", n, same)
 		}
 		if visited < 0 {
 			left++

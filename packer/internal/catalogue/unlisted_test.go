@@ -2,6 +2,7 @@ package catalogue
 
 import (
 	"context"
+	"errors"
 	"math"
 	rand "math/rand/v2"
 	"testing"
@@ -34,7 +35,7 @@ func TestBoundedPass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		taken := 1 + rng.IntN(2)
+		taken := 1 + rng.IntN(3)
 		some, err := New(t.Context(), e, ty, Listing{Free: taken + 1, Taken: taken}, q)
 		if err != nil {
 			t.Fatal(err)
@@ -82,15 +83,25 @@ func name(types []int32) string {
 func TestAdditiveBounds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(75, 76))
 	visits := 0
-	for range 60 {
+	for n := range 60 {
 		p := packtest.CostlyProblem(t, rng, 6+rng.IntN(8), 3+rng.IntN(4))
+		if n%3 == 0 { // all are as slow as can be
+			p = packtest.CostlyProblem(t, rng, 9, 6)
+			m, ok := p.Model.(packtest.Costly)
+			if !ok {
+				t.Fatalf("%T", p.Model)
+			}
+			for i := range p.Tasks {
+				m.Once[i], p.Tasks[i].MinSpeed, p.Tasks[i].Weight, p.Tasks[i].Memory = 3, 0, 1, 0
+			}
+		}
 		in := packtest.NewInstance(t, p)
 		e, ty, q := instance.NewEvaluator(in), instance.NewTypes(in, false), &Questions{Most: math.MaxInt}
 		all, err := New(t.Context(), e, ty, Listing{Free: in.MaxSet, Taken: in.MaxSet}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
-		some, err := New(t.Context(), e, ty, Listing{Free: 2, Taken: 1}, q)
+		some, err := New(t.Context(), e, ty, Listing{Free: 2 + n%2*(in.MaxSet-2)/2, Taken: 1}, q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -99,7 +110,7 @@ func TestAdditiveBounds(t *testing.T) {
 		}
 		u := make([]int64, len(ty.Members))
 		for i := range u {
-			u[i] = rng.Int64N(instance.Quarters * instance.Resolution / 2)
+			u[i] = rng.Int64N(instance.Quarters * instance.Resolution / 2 / int64(1+n%3))
 		}
 		floor := rng.Int64N(instance.Resolution)
 		want, got := profits(all, 0, u, floor), profits(some, 0, u, floor)
@@ -152,5 +163,35 @@ func TestCostsThatMakeNoSense(t *testing.T) {
 		if got := cat.unlisted[0].costs != nil; got != test.ok {
 			t.Errorf("once %v, least %v: taken %v, want %v", test.once, test.least, got, test.ok)
 		}
+	}
+}
+
+// large is a model that fails for sets of more than two.
+type large struct{ packtest.Costly }
+
+// Speeds implements packer.Model.
+func (m large) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	if len(set) > 2 {
+		return packtest.ErrBroken
+	}
+	return m.Costly.Speeds(set, gpu, mech, dst)
+}
+
+// TestUnlistedFails: a model that fails for an unlisted set is asked no more, and what it
+// said is kept.
+func TestUnlistedFails(t *testing.T) {
+	p := packtest.CostlyProblem(t, rand.New(rand.NewPCG(79, 80)), 8, 4)
+	costly, ok := p.Model.(packtest.Costly)
+	if !ok {
+		t.Fatalf("%T", p.Model)
+	}
+	p.Model = large{costly}
+	cat, q := listed(t, packtest.NewInstance(t, p), Listing{Free: 2, Taken: 1}, math.MaxInt)
+	if q.Err != nil || q.Asked != 0 {
+		t.Fatalf("%v after %d questions", q.Err, q.Asked)
+	}
+	profits(cat, 0, make([]int64, len(cat.Members)), 0)
+	if !errors.Is(q.Err, packtest.ErrBroken) || q.Asked != 1 {
+		t.Errorf("%v after %d questions, want what the model says after 1", q.Err, q.Asked)
 	}
 }
