@@ -284,7 +284,7 @@ func (f *Fleet) evaluate(n *fleetNode, d *Demand) fleetCell {
 func (f *Fleet) gradient(n *fleetNode, d *Demand, c *fleetCell) {
 	table := &f.tables[n.table]
 	f.trial = append(f.trial[:0], n.free...)
-	if d.GPUs != 1 || d.share() == Whole {
+	if d.GPUs != 1 {
 		for _, g := range n.choose(d, none) {
 			f.trial[g] -= int32(d.share())
 		}

@@ -141,6 +141,26 @@ func TestQuickPass(t *testing.T) {
 	}
 }
 
+// TestQuickPassOfManyTypes: among sets of four of sixty types, too many to list, the beam
+// finds what a pass that leaves nothing out finds.
+func TestQuickPassOfManyTypes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(83, 84))
+	for n := range 20 {
+		in := packtest.NewInstance(t, packtest.CostlyProblem(t, rng, 60, 4))
+		cat, _ := listed(t, in, Listing{Free: 2, Taken: 1}, math.MaxInt)
+		u, found := prices(rng, cat, instance.Resolution/2), int64(0)
+		quick := &Pass{Cat: cat, U: u, Quick: true, Visit: func(_ []int32, profit int64) bool {
+			found = max(found, profit)
+			return true
+		}}
+		quick.Run(t.Context())
+		better := profits(cat, 0, u, found)
+		if len(better) > 0 {
+			t.Errorf("problem %d: the beam finds a set that earns %d, and there are %d that earn more", n, found, len(better))
+		}
+	}
+}
+
 // TestPassOfOneEach: without Every a pass visits the best of the listed sets that differ
 // in their first type only, and is stopped where it leaves unlisted ones out.
 func TestPassOfOneEach(t *testing.T) {

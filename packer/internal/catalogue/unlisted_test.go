@@ -24,8 +24,11 @@ func TestBoundedPass(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			p = packtest.Repeated(rng, p, 3)
 		}
-		for i := range p.Tasks { // some run just as fast as they must
-			p.Tasks[i].MinSpeed = math.Floor(4*p.Tasks[i].MinSpeed) / 4
+		for i := range p.Tasks {
+			p.Tasks[i].MinSpeed = math.Floor(4*p.Tasks[i].MinSpeed) / 4 // some run just as fast as they must
+			if rng.IntN(6) == 0 {
+				p.Tasks[i].Weight = 1e-9 // and some count for one unit
+			}
 		}
 		p.Model = packtest.Falling{Model: p.Model}
 		in := packtest.NewInstance(t, p)
@@ -43,9 +46,12 @@ func TestBoundedPass(t *testing.T) {
 		u := make([]int64, len(ty.Members))
 		for i := range u {
 			u[i] = rng.Int64N(instance.Quarters * instance.Resolution)
+			if in.Tasks[ty.Members[i][0]].Weight < 1e-6 {
+				u[i] = rng.Int64N(instance.Quarters)
+			}
 		}
 		for k := range in.Classes {
-			floor := rng.Int64N(instance.Resolution)
+			floor := rng.Int64N(instance.Resolution) * int64(rng.IntN(2))
 			want, got := profits(all, k, u, floor), profits(some, k, u, floor)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Fatalf("class %d: profits (-all +bounded):\n%s", k, diff)
