@@ -130,6 +130,25 @@ func TestAdditiveBounds(t *testing.T) {
 	}
 }
 
+// TestManyGainBesideAResident: where only four tasks together gain enough beside a
+// resident, they are found though no three of them may join it.
+func TestManyGainBesideAResident(t *testing.T) {
+	p := &packer.Problem{
+		Model: packtest.Falling{Model: packtest.Even{1, 0.6, 0.45, 0.4, 0.38}}, Limits: packer.Limits{MaxSet: 5, MinGain: 0.7},
+		GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB, Residents: []packer.Task{{ID: "r"}}}},
+	}
+	for _, id := range []string{"a", "b", "c", "d", "e"} {
+		p.Tasks = append(p.Tasks, packer.Task{ID: id})
+	}
+	in := packtest.NewInstance(t, p)
+	for taken := 1; taken <= 4; taken++ {
+		cat, _ := listed(t, in, Listing{Free: 2, Taken: taken}, math.MaxInt)
+		if got := profits(cat, 0, make([]int64, len(p.Tasks)), 0); len(got) != 5 {
+			t.Errorf("of sets up to %d listed: %v, want five sets of four", taken, got)
+		}
+	}
+}
+
 // promising is a model that promises costs which make no sense.
 type promising struct {
 	packtest.Costly
