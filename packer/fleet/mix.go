@@ -78,7 +78,7 @@ func Mix(demands []Demand, cover float64) ([]MixPart, error) {
 	}
 	slices.SortStableFunc(parts, func(a, b MixPart) int { return cmp.Compare(b.Fraction, a.Fraction) })
 	sum, n := 0.0, 0
-	for n < len(parts) && sum < cover*float64(len(demands)) {
+	for sum < cover*float64(len(demands)) { // all of them reach any cover
 		sum += parts[n].Fraction
 		n++
 	}

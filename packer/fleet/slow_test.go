@@ -150,13 +150,13 @@ func slowScore(f *Fleet, mix []MixPart, n *fleetNode, d *Demand, gpus []int) flo
 	return math.Floor(steps / (1 + math.Exp(-gain/Whole)))
 }
 
-// TestMix: the most frequent kinds come first, no more than cover asks for, and their
+// TestMix: the most frequent kinds, host memory aside, come first, no more than cover asks for, and their
 // fractions add up to one.
 func TestMix(t *testing.T) {
 	var demands []Demand
 	add := func(n int, d Demand) {
 		for i := range n {
-			d.Memory = profile.Bytes(i) * profile.GiB
+			d.Memory = profile.Bytes(1+i) * profile.GiB
 			demands = append(demands, d)
 		}
 	}
@@ -183,6 +183,9 @@ func TestMix(t *testing.T) {
 		var got []string
 		for _, m := range mix {
 			kind := fmt.Sprintf("%d×%v", m.Demand.GPUs, m.Demand.Types)
+			if m.Demand.Memory != 0 {
+				kind += " in " + m.Demand.Memory.String()
+			}
 			if s := m.Demand.Share; s%Whole > 0 {
 				kind += fmt.Sprint("/", s)
 			}
