@@ -91,7 +91,7 @@ func TestOneWayToCut(t *testing.T) {
 	p := &packer.Problem{
 		Model: halves{packtest.Even{0.1}}, Limits: packer.Limits{Headroom: profile.Some(0.0)},
 		Tasks: []packer.Task{{ID: "x", Memory: 4 * profile.GiB}, {ID: "y", Memory: 4 * profile.GiB}},
-		GPUs: []packer.GPU{{ID: "g", Type: kind, Memory: 8 * profile.GiB, Mechanisms: []profile.Mechanism{profile.MIG}}},
+		GPUs:  []packer.GPU{{ID: "g", Type: kind, Memory: 8 * profile.GiB, Mechanisms: []profile.Mechanism{profile.MIG}}},
 	}
 	s := packtest.Solve(t, solve.Matching{}, p)
 	if len(s.Sets) != 1 || len(s.Sets[0].Instances) != 2 || s.Throughput != 2 {

@@ -35,10 +35,10 @@ func TestPlaceTwin(t *testing.T) {
 			nodes = append(nodes, Node{CPU: 4000 * rng.IntN(3), Memory: 8 * profile.GiB, GPUs: rng.IntN(5), Type: []string{"A", "B"}[rng.IntN(2)]})
 		}
 		var mix []MixPart
-		for range 4 {
-			mix = append(mix, MixPart{Demand: drawDemand(rng), Fraction: 0.25})
+		for range 8 {
+			mix = append(mix, MixPart{Demand: drawDemand(rng), Fraction: float64(1+rng.IntN(12)) / 64})
 		}
-		o := Options{Rule: Rule(n % 3), Tie: Tie(rng.IntN(2)), Steps: rng.IntN(3) - 1}
+		o := Options{Rule: Rule(n % 3), Tie: Tie(rng.IntN(2)), Steps: rng.IntN(9)/3 - 1}
 		f, err := New(nodes, mix, &o)
 		if err != nil {
 			t.Fatal(err)
