@@ -150,6 +150,25 @@ func slowScore(f *Fleet, mix []MixPart, n *fleetNode, d *Demand, gpus []int) flo
 	return math.Floor(steps / (1 + math.Exp(-gain/Whole)))
 }
 
+// TestNearlyEqualNodesAreTied: a thousandth of what placing a task makes unusable decides
+// where the score is exact; else the first node is as good.
+func TestNearlyEqualNodesAreTied(t *testing.T) {
+	mix := []MixPart{
+		{Demand: Demand{GPUs: 1, Share: 900, Types: []string{"A"}}, Fraction: 1.0 / 1024},
+		{Demand: Demand{GPUs: 1}, Fraction: 1023.0 / 1024},
+	}
+	for steps, want := range map[int]int{0: 0, 100: 0, -1: 1} {
+		f, err := New([]Node{{GPUs: 1, Type: "A"}, {GPUs: 1, Type: "B"}}, mix, &Options{Steps: steps})
+		if err != nil {
+			t.Fatal(err)
+		}
+		slot, ok, err := f.Place(Demand{GPUs: 1, Share: 500})
+		if err != nil || !ok || slot.Node != want {
+			t.Errorf("%d steps: %+v, %v, %v; want node %d", steps, slot, ok, err, want)
+		}
+	}
+}
+
 // TestMix: the most frequent kinds, host memory aside, come first, no more than cover asks for, and their
 // fractions add up to one.
 func TestMix(t *testing.T) {

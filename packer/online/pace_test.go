@@ -19,11 +19,14 @@ func TestSessionGoesWhereThePaceIsHigher(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 300 {
 		table := packtest.PaceTable{"a": math.Pow(100, -rng.Float64()), "b": math.Pow(100, -rng.Float64())}
-		switch rng.IntN(4) {
+		switch rng.IntN(5) {
 		case 0:
 			table["b"] = table["a"]
 		case 1:
 			table["b"] = table["a"] * (1 + 1e-9)
+		case 2:
+			table["a"] = math.Pow(4000, -rng.Float64())
+			table["b"] = table["a"] * (1 + 1e-5)
 		default:
 		}
 		var gpus []packer.GPU

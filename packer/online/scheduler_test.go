@@ -338,6 +338,36 @@ func TestSchedulerTogether(t *testing.T) {
 	}
 }
 
+// TestSchedulerTogetherOfOne: what several tasks must leave together one need not.
+func TestSchedulerTogetherOfOne(t *testing.T) {
+	gpu := packer.GPU{ID: "g", Memory: 8 * profile.GiB}
+	s, err := online.NewScheduler([]packer.GPU{gpu}, pressing{}, packer.Limits{MaxSet: 4, Headroom: profile.Some(0.0), Together: 2 * profile.GiB}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	submit(t, s, job("a", 0, 8, time.Hour))
+	if got := decided(t, s, 0); got != "a[0]" {
+		t.Errorf("started %q, want a task that has all the memory", got)
+	}
+}
+
+// TestSchedulerCountsFromTheReport: what was reported holds at the next decision, and from
+// there the task goes on as predicted.
+func TestSchedulerCountsFromTheReport(t *testing.T) {
+	s := scheduler(t, 1, nil)
+	submit(t, s, job("a", 0, 1, 9*time.Hour))
+	decided(t, s, 0)
+	if err := s.Report("a", 4*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct{ at, want time.Duration }{{time.Hour, 4 * time.Hour}, {2 * time.Hour, 3 * time.Hour}, {4 * time.Hour, time.Hour}} {
+		decided(t, s, step.at)
+		if _, last := s.Forecast(); last != step.want {
+			t.Errorf("after %v: %v are left, want %v", step.at, last, step.want)
+		}
+	}
+}
+
 func TestSchedulerRefuses(t *testing.T) {
 	s := scheduler(t, 1, nil)
 	submit(t, s, job("a", 0, 1, time.Hour))

@@ -2,6 +2,7 @@ package online_test
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,9 @@ func what(t *testing.T, s *online.Scheduler, at time.Duration) string {
 	}
 	var out []string
 	for _, d := range ds {
+		if none := (online.Decision{Task: d.Task}); !d.Placed && !reflect.DeepEqual(d, none) {
+			t.Errorf("%s stops: %+v, want nothing beside its name", d.Task, d)
+		}
 		out = append(out, d.Task+map[bool]string{true: " starts", false: " stops"}[d.Placed])
 	}
 	return strings.Join(out, ", ")
