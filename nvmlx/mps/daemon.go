@@ -103,7 +103,9 @@ func Start(ctx context.Context, config Config) (*Daemon, error) {
 	}
 	go func() {
 		defer close(d.done)
-		d.err = d.cmd.Wait()
+		if err := d.cmd.Wait(); !errors.Is(err, exec.ErrWaitDelay) { // with such a server it ended well
+			d.err = err
+		}
 	}()
 	if err := d.ready(ctx); err != nil {
 		d.kill()

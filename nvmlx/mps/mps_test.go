@@ -10,6 +10,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -61,6 +62,13 @@ func serve(mode string) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
+	if mode == "servers" { // one of which holds the output open, and outlives the daemon
+		server := exec.Command("sleep", "1000")
+		server.Stdout, server.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setsid: true}
+		if err := server.Start(); err != nil {
+			return err
+		}
+	}
 	for n := 1; ; n++ {
 		conn, err := listener.Accept()
 		if err != nil {
@@ -77,6 +85,10 @@ func serve(mode string) error {
 			answer = "4711\n4712"
 		case command == "devices":
 			answer = os.Getenv("CUDA_VISIBLE_DEVICES")
+		case command == "log":
+			answer = os.Getenv("CUDA_MPS_LOG_DIRECTORY")
+		case command == "nonsense", command == "quit" && mode == "busy":
+			answer = "!not that"
 		case command == "group":
 			answer = strconv.FormatBool(syscall.Getpgrp() == os.Getpid())
 		case command == "crash":
@@ -168,8 +180,18 @@ func TestDaemonLife(t *testing.T) {
 					t.Errorf("%s: %q, %v, want %q", command, got, err, want)
 				}
 			}
-			if _, err := d.Command(t.Context(), "two\nlines"); err == nil {
-				t.Error("two lines were sent as one command")
+			for _, command := range []string{"two\nlines", "", " "} {
+				if _, err := d.Command(t.Context(), command); err == nil || !strings.Contains(err.Error(), "want one line") {
+					t.Errorf("%q was sent as one command: %v", command, err)
+				}
+			}
+			if _, err := d.Command(t.Context(), "nonsense"); err == nil || !strings.Contains(err.Error(), "not that") {
+				t.Errorf("a command that is refused: %v", err)
+			}
+			over, end := context.WithCancel(t.Context())
+			end()
+			if _, err := d.Command(over, "get_server_list"); !errors.Is(err, context.Canceled) {
+				t.Errorf("a command of who gave up: %v", err)
 			}
 			env, err := d.Env(mps.Share{Threads: 0.5})
 			if err != nil || !slices.Contains(env, "CUDA_MPS_PIPE_DIRECTORY="+c.PipeDir) {
@@ -194,9 +216,78 @@ func TestDaemonLife(t *testing.T) {
 	}
 }
 
+// asked is the system's clock, which notes how long it is asked to wait.
+type asked struct {
+	nvmlx.Clock
+
+	now  time.Time // that it told last
+	wait time.Duration
+}
+
+type askedWaiter struct {
+	nvmlx.Waiter
+
+	clock *asked
+}
+
+func (c *asked) Now() time.Time {
+	c.now = c.Clock.Now()
+	return c.now
+}
+
+func (c *asked) NewWaiter() nvmlx.Waiter { return askedWaiter{c.Clock.NewWaiter(), c} }
+
+func (w askedWaiter) Wait(ctx context.Context, until time.Time) error {
+	w.clock.wait = until.Sub(w.clock.now)
+	return w.Waiter.Wait(ctx, until)
+}
+
+// TestDefaults: the program is NVIDIA's in PATH, logs go where tasks meet the daemon, and
+// between two looks at it lie 50 ms.
+func TestDefaults(t *testing.T) {
+	c := config(t, "slow")
+	bin, clock := t.TempDir(), &asked{Clock: nvmlx.SystemClock()}
+	if err := os.Symlink(c.Program, filepath.Join(bin, "nvidia-cuda-mps-control")); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin)
+	d := start(t, mps.Config{PipeDir: c.PipeDir, Devices: c.Devices[:1], Clock: clock})
+	for command, want := range map[string]string{"devices": "GPU-1", "log": c.PipeDir} {
+		if got, err := d.Command(t.Context(), command); err != nil || got != want {
+			t.Errorf("%s: %q, %v, want %q", command, got, err, want)
+		}
+	}
+	if err := d.Stop(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if clock.wait != 50*time.Millisecond {
+		t.Errorf("%v lie between two looks", clock.wait)
+	}
+}
+
+// TestServers: a daemon has ended well though a server of its own outlives it.
+func TestServers(t *testing.T) {
+	d := start(t, config(t, "servers"))
+	if err := d.Stop(t.Context()); err != nil || d.Err() != nil {
+		t.Errorf("stop: %v, end: %v", err, d.Err())
+	}
+}
+
+// ended reports whether a daemon has ended; nobody waits for that.
+func ended(d *mps.Daemon) bool {
+	select {
+	case <-d.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 func TestDaemonFails(t *testing.T) {
 	t.Run("ends at once", func(t *testing.T) {
-		_, err := mps.Start(t.Context(), config(t, "broken"))
+		c := config(t, "broken")
+		c.Poll = time.Hour // which nobody waits for
+		_, err := mps.Start(t.Context(), c)
 		if err == nil || !strings.Contains(err.Error(), "ended before it answered: exit status 1: fake control: no GPU for you") {
 			t.Errorf("got %v", err)
 		}
@@ -222,13 +313,26 @@ func TestDaemonFails(t *testing.T) {
 		}
 	})
 	t.Run("does not quit", func(t *testing.T) {
-		d := start(t, config(t, "stubborn"))
+		c := config(t, "stubborn")
+		d := start(t, c)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
 		if err := d.Stop(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("stop: %v", err)
 		}
-		<-d.Done()
+		if !ended(d) || mps.Running(c.PipeDir) {
+			t.Error("it was killed and lives")
+		}
+	})
+	t.Run("does not want to quit", func(t *testing.T) {
+		c := config(t, "busy")
+		d := start(t, c)
+		if err := d.Stop(t.Context()); err == nil || !strings.Contains(err.Error(), "killed the daemon, which does not listen") || !strings.Contains(err.Error(), "not that") {
+			t.Errorf("stop: %v", err)
+		}
+		if !ended(d) || mps.Running(c.PipeDir) {
+			t.Error("it was killed and lives")
+		}
 	})
 	t.Run("no program", func(t *testing.T) {
 		c := config(t, "well")
@@ -326,6 +430,7 @@ func TestMaxClients(t *testing.T) {
 		{"13.1", nvmlx.DeviceInfo{Name: "NVIDIA A100-SXM4-40GB"}, 60},
 		{"13.1", nvmlx.DeviceInfo{Name: "Tesla P100-PCIE-16GB"}, 16},
 		{"13.1", nvmlx.DeviceInfo{}, 16},
+		{"13.1", nvmlx.DeviceInfo{Name: "NVIDIA A100-SXM4-40GB", ComputeCapability: profile.Some(6.1)}, 16}, // the driver knows better
 		{"13.1", nvmlx.DeviceInfo{ComputeCapability: profile.Some(math.NaN())}, 16},
 	}
 	for _, tt := range tests {

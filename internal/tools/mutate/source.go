@@ -53,10 +53,7 @@ func load(dir string) (*source, error) {
 		}
 		exports[l.ImportPath] = l.Export
 		if !l.DepOnly {
-			if len(l.CgoFiles) > 0 {
-				return nil, errors.New("uses cgo: set CGO_ENABLED=0")
-			}
-			p.path, p.name, p.dir, names = l.ImportPath, l.Name, l.Dir, l.GoFiles
+			p.path, p.name, p.dir, names = l.ImportPath, l.Name, l.Dir, slices.Concat(l.GoFiles, l.CgoFiles)
 		}
 	}
 	var files []*ast.File
@@ -74,7 +71,7 @@ func load(dir string) (*source, error) {
 	}
 	p.info = &types.Info{Types: make(map[ast.Expr]types.TypeAndValue), Uses: make(map[*ast.Ident]types.Object)}
 	lookup := func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) }
-	conf := types.Config{Importer: importer.ForCompiler(p.set, "gc", lookup)}
+	conf := types.Config{Importer: importer.ForCompiler(p.set, "gc", lookup), FakeImportC: true} // what is C's has no type, and no mutants that need one
 	_, err = conf.Check(p.path, p.set, files, p.info)
 	return p, err
 }
