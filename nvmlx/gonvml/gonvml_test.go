@@ -67,6 +67,16 @@ func TestInventory(t *testing.T) {
 {"driver":"580.95.05","nvml":"13.580.95.05","cuda":"13.1"}
 {"id":"GPU-0","index":0,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"memory":85520809984,"mem_reserved":586153984,"numa_node":1,"compute_mode":3,"mig_enabled":false,"mps_active":true,"gpm":true}
 {"id":"GPU-1","index":1,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3C:00.0","compute_capability":9,"memory":85520809984,"mem_reserved":586153984,"numa_node":1,"compute_mode":3,"mig_enabled":false,"mps_active":false,"gpm":false}`)
+	const bare = `{"driver":"580.95.05","nvml":"13.580.95.05","cuda":"13.1"}`
+	diff(t, run(t, library, "inventory", "FAKE_COUNT=0"), bare) // a host without GPUs
+	diff(t, run(t, library, "inventory", "FAKE_COUNT=1", "FAKE_SENTINEL=1"), bare+`
+{"id":"GPU-0","index":0,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"compute_mode":3,"mig_enabled":false,"mps_active":true,"gpm":true}`)
+	diff(t, run(t, library, "inventory", "FAKE_COUNT=1", "FAKE_FAIL=nvmlDeviceGetName=999,nvmlDeviceGetPciInfo_v3=3,nvmlDeviceGetCudaComputeCapability=3,nvmlDeviceGetNumaNodeId=3,"+
+		"nvmlDeviceGetComputeMode=4,nvmlDeviceGetMigMode=999,nvmlGpmQueryDeviceSupport=999,nvmlDeviceGetMemoryInfo_v2=25,nvmlDeviceGetMemoryInfo=999"), bare+`
+{"id":"GPU-0","index":0,"name":"","mps_active":true}`)
+	if got := run(t, library, "inventory", "FAKE_FAIL=nvmlDeviceGetUUID=4"); !strings.Contains(got, "UUID of GPU 0: NVML code 4: no permission") || !strings.Contains(got, "UUID of GPU 1") {
+		t.Errorf("where every GPU is closed:\n%s", got)
+	}
 }
 
 func TestRead(t *testing.T) {
@@ -203,7 +213,16 @@ func TestGPM(t *testing.T) {
 {"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1099000000,`+values+`
 {"device":"GPU-1","at":"2026-03-01T12:00:01.099Z",`+absent+`
 {"device":"MIG-0-1","at":"2026-03-01T12:00:01.099Z","window":1099000000,`+values)
-	got := run(t, library, "gpm", "FAKE_FAIL=nvmlGpmSampleGet=4")
+	one := []string{`{"device":"GPU-0","at":"2026-03-01T12:00:00Z","missing":` + strings.ReplaceAll(absent[len(`"missing":`):], "not supported", "failed for the moment"),
+		`{"device":"GPU-0","at":"2026-03-01T12:00:00.099Z"}`,
+		`{"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1000000000,` + strings.Replace(values, "1073741824", "0", 1)}
+	got := run(t, library, "gpm", "FAKE_ALLOC=2", "FAKE_PCIE=0") // and a second try, of a GPU that is idle
+	for _, line := range one {
+		if !strings.Contains(got, line) {
+			t.Errorf("there is no line %s in\n%s", line, got)
+		}
+	}
+	got = run(t, library, "gpm", "FAKE_FAIL=nvmlGpmSampleGet=4")
 	if !strings.Contains(got, `"sm_active":"no permission"`) {
 		t.Errorf("without privilege:\n%s", got)
 	}

@@ -220,8 +220,12 @@ func isBool(t types.Type) bool {
 	return ok && (b.Kind() == types.Bool || b.Kind() == types.UntypedBool)
 }
 
-// isNumber reports whether an expression is of a number that is not complex.
+// isNumber reports whether an expression is of a number that is not complex. What C has is
+// of no type.
 func isNumber(t types.Type) bool {
+	if t == nil {
+		return false
+	}
 	b, ok := t.Underlying().(*types.Basic)
 	_, open := t.(*types.TypeParam)
 	return ok && !open && b.Info()&(types.IsInteger|types.IsFloat) != 0

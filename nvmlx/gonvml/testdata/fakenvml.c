@@ -15,6 +15,9 @@
  *   FAKE_PROCS    n                   how many compute processes there are
  *   FAKE_UTIL     1, 2                process utilisation is known; 2: one more appears
  *   FAKE_DRIVER   version             default 580.95.05
+ *   FAKE_COUNT    n                   how many GPUs there are, at most 2
+ *   FAKE_ALLOC    n                   the n-th GPM sample is not to be had
+ *   FAKE_PCIE     n                   MiB/s each way over PCIe
  *
  * A call before nvmlInit or after nvmlShutdown aborts the process, as does a
  * structure of a version that the caller did not declare.
@@ -105,7 +108,7 @@ int nvmlShutdown(void) {
 	return OK;
 }
 
-int COUNT(u32 *count) { ENTER; *count = 2; return OK; }
+int COUNT(u32 *count) { ENTER; *count = setting("FAKE_COUNT", 2); return OK; }
 
 int BY_INDEX(u32 index, void **device) {
 	ENTER;
@@ -345,7 +348,15 @@ int nvmlGpmQueryDeviceSupport(struct device *d, struct support *s) {
 	return OK;
 }
 
-int nvmlGpmSampleAlloc(int **sample) { ENTER; *sample = calloc(1, sizeof **sample); gpm_samples++; return OK; }
+int nvmlGpmSampleAlloc(int **sample) {
+	static int asked;
+	ENTER;
+	if (++asked == setting("FAKE_ALLOC", 0))
+		return UNKNOWN;
+	*sample = calloc(1, sizeof **sample);
+	gpm_samples++;
+	return OK;
+}
 int nvmlGpmSampleFree(int *sample) { ENTER; free(sample); gpm_samples--; return OK; }
 
 static int gpm_clock;
@@ -359,7 +370,7 @@ int nvmlGpmMetricsGet(struct metrics *m) {
 	for (u32 i = 0; i < m->n; i++) {
 		struct metric *x = &m->metric[i];
 		x->code = x->id == 3 ? 4 : OK; /* occupancy: no permission */
-		x->value = x->id == 2 ? 62.5 : x->id == 10 ? 100.004 : x->id == 5 ? 0.0 / 0.0 : x->id >= 20 ? 512 : 25;
+		x->value = x->id == 2 ? 62.5 : x->id == 10 ? 100.004 : x->id == 5 ? 0.0 / 0.0 : x->id >= 20 ? setting("FAKE_PCIE", 512) : 25;
 	}
 	return OK;
 }
