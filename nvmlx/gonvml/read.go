@@ -101,7 +101,7 @@ func (r *reading) memUsed(what nvmlx.Fields) {
 func (r *reading) power(what nvmlx.Fields) {
 	if r.can(what, nvmlx.FieldPower, symPower) {
 		if milliwatts, code := r.device.handle.GetPowerUsage(); r.got(nvmlx.FieldPower, code) {
-			r.sample.PowerWatts = scaled(milliwatts, 1e-3)
+			r.sample.PowerWatts = scaled(milliwatts, 1e3)
 		}
 	}
 	if r.can(what, nvmlx.FieldEnergy, symEnergy) {
@@ -153,13 +153,10 @@ func percent(x float64) profile.Opt[float64] {
 	return profile.Some(min(x/100, 1))
 }
 
-// scaled converts a number of NVML; all ones is missing.
-func scaled(n uint32, unit float64) profile.Opt[float64] {
+// scaled converts a number of NVML, of which so many are one; all ones is missing.
+func scaled(n uint32, one float64) profile.Opt[float64] {
 	if n == math.MaxUint32 {
 		return profile.Opt[float64]{}
 	}
-	if unit == 1e-3 {
-		return profile.Some(float64(n) / 1e3) // exact where a product is not
-	}
-	return profile.Some(float64(n) * unit)
+	return profile.Some(float64(n) / one)
 }

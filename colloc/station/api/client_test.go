@@ -145,6 +145,7 @@ func TestJobs(t *testing.T) {
 	}{
 		{Query{Ended: -1}, 2},
 		{Query{Ended: -1, Limit: 7}, 1},
+		{Query{Ended: -1, Limit: 1}, 1},
 		{Query{Ended: -1, Limit: MaxPage + 7}, 2},
 		{Query{Ended: -1, Before: "5"}, 1},
 		{Query{Ended: 6680}, 2},

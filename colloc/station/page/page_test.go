@@ -93,6 +93,9 @@ func TestHandler(t *testing.T) {
 
 // Of a job that says nothing of itself no number is made up.
 func TestUnknown(t *testing.T) {
+	if w := get(t, "GET", api.State{Count: api.Count{Queued: 1}, Queue: []api.Job{{ID: "1"}}}, nil); strings.Contains(w.Body.String(), "more that wait") {
+		t.Errorf("all that wait are listed, but shown is %s", w.Body)
+	}
 	if w := get(t, "GET", api.State{Active: []api.Job{{ID: "1"}}}, nil); strings.Contains(w.Body.String(), "0 B") || strings.Contains(w.Body.String(), "0 %") {
 		t.Errorf("shown is %s", w.Body)
 	}

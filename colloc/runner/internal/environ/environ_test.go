@@ -11,6 +11,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/profile"
 )
 
 // entry is a run of a task.
@@ -59,6 +60,36 @@ func TestOrder(t *testing.T) {
 	at := func(v string) int { return slices.Index(env, v) }
 	if order := []int{at("A=1"), at("OMP_NUM_THREADS=9"), at("B=3"), at("MKL_NUM_THREADS=4"), at("COLLOC_TASK=a"), at(Visible + "=GPU-0")}; order[0] != 0 || !slices.IsSorted(order) {
 		t.Errorf("the order is %q", env)
+	}
+}
+
+// TestShared: a task that shares its GPU by MPS is told where and how much memory it has; a
+// group of experiments is named where there is one, and a task may name its own.
+func TestShared(t *testing.T) {
+	for _, tt := range []struct {
+		name, group string
+		how         profile.Mechanism
+		want        map[string]string // empty is not set
+	}{
+		{"by MPS", "", profile.MPS, map[string]string{
+			"CUDA_MPS_PIPE_DIRECTORY": "/pipe", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=2048M", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "",
+		}},
+		{"by time", "sweep", profile.TimeSlice, map[string]string{
+			"CUDA_MPS_PIPE_DIRECTORY": "", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "sweep",
+		}},
+	} {
+		e := entry(queue.Task{ID: "a", Env: []string{"WANDB_RUN_GROUP=own"}})
+		e.Mechanism, e.Reserved = tt.how, 2*profile.GiB
+		env, err := Of(e, &Options{Group: tt.group, PipeDir: "/pipe"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := values(t, env)
+		for name, want := range tt.want {
+			if got, set := all[name]; got != want || set != (want != "") {
+				t.Errorf("%s: %s is %q, want %q", tt.name, name, got, want)
+			}
+		}
 	}
 }
 
