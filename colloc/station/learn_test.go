@@ -112,3 +112,25 @@ func TestKinds(t *testing.T) {
 		t.Errorf("after a restart a job is %v and reserved %v", j.State, j.Reserved)
 	}
 }
+
+// TestNotLearned: that nothing can be learned of a run that was watched is told.
+func TestNotLearned(t *testing.T) {
+	g := newRig(t, t.TempDir(), 1, nil)
+	for range 2 {
+		if name := g.model("GPU-fake-0").Name; !strings.Contains(name, "A100") {
+			t.Errorf("the GPU that runs are watched on is called %q", name)
+		}
+	}
+	at := time.Unix(1000, 0)
+	r := runner.Record{Task: runner.Task{ID: "9", Kind: "odd"}, GPU: "GPU-fake-0", State: runner.Running, Peak: profile.Some(profile.GiB)}
+	if !g.kinds.Begin(at, &r, false) {
+		t.Fatal("the run is not watched")
+	}
+	g.kinds.Sample(&nvmlx.Sample{Device: r.GPU, Sample: profile.Sample{At: at, GPUBusy: profile.Some(7.0)}}) // there is no such share
+	r.State = runner.Succeeded
+	g.follow(&runner.Event{At: at.Add(time.Minute), Kind: runner.EventFinished, Record: r})
+	s, err := g.State(t.Context())
+	if err != nil || len(s.Warnings) != 1 || !strings.Contains(s.Warnings[0].Text, "what was seen of job 9 is not learned: ") {
+		t.Errorf("warned of %+v, %v", s.Warnings, err)
+	}
+}

@@ -3,7 +3,10 @@
 package station
 
 import (
+	"bufio"
+	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,13 +45,19 @@ func TestJobs(t *testing.T) {
 	if j, err := g.Job(t.Context(), "3"); err != nil || j.State != runner.Queued || j.Why == "" {
 		t.Errorf("job 3 is %v, because %q, %v; want it to wait for the first", j.State, j.Why, err)
 	}
-	followed := make(chan string)
-	go func() { followed <- g.output(t, "1", true) }()
+	soon, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	from, to := io.Pipe()
+	go func() { _ = to.CloseWithError(g.Log(soon, to, "1", true)) }()
+	followed := bufio.NewReader(from)
+	if got, err := followed.ReadString('\n'); err != nil || got != "red sh one two words in "+dir+"\n" { // while it runs
+		t.Errorf("followed %q, %v", got, err)
+	}
 	if err := os.WriteFile(gate, []byte("open"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := <-followed, "red sh one two words in "+dir+"\nend\n"; got != want {
-		t.Errorf("followed %q, want %q", got, want)
+	if got, err := io.ReadAll(followed); err != nil || string(got) != "end\n" {
+		t.Errorf("then followed %q, %v", got, err)
 	}
 	if j := g.over(t, ids...)[2]; j.State != runner.Succeeded {
 		t.Errorf("job 3 is %v: %s", j.State, j.Err)
@@ -81,6 +90,11 @@ func TestShare(t *testing.T) {
 	}
 	if len(s.Active) != 2 || len(s.Queue) != 1 || !slices.Equal(s.Active[0].Beside, ids[1:2]) || !slices.Equal(s.Active[1].Beside, ids[:1]) {
 		t.Errorf("active %+v, queue %+v", s.Active, s.Queue)
+	}
+	for _, id := range ids {
+		if r, _ := g.runner.Record(id); g.beside(&r) != (id != ids[2]) {
+			t.Errorf("job %s is beside another: %v", id, g.beside(&r))
+		}
 	}
 	if err := g.Do(t.Context(), "cancel", ids...); err != nil {
 		t.Fatal(err)

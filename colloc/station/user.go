@@ -16,7 +16,7 @@ func (s *Station) admits(u peer.User) bool {
 	return s.config.Everybody || u.Root() || u.UID == self()
 }
 
-// userOf is as whom a user's task runs.
+// ownerOf is as whom a user's task runs.
 func (s *Station) ownerOf(u peer.User, in *api.Task) runner.Owner {
 	o := runner.Owner{UID: u.UID, GID: u.GID, Groups: u.Groups, Umask: in.Umask}
 	if !s.config.Everybody {

@@ -56,6 +56,45 @@ func TestMembers(t *testing.T) {
 	}
 }
 
+// own is a type that whoever writes JSON does not know.
+type own struct{}
+
+// TestDecode: what does not fit is told in the words of JSON, with its line.
+func TestDecode(t *testing.T) {
+	for text, want := range map[string]string{
+		"{\"n\": 1}":              "",
+		"{\"n\": 1,\n\n\"a\" 2}":  "a.json:3: invalid character '2' after object key",
+		"{\"n\": \"3\"\n\n}":      "a.json:1: n is a JSON string, want int",
+		"{\"list\": 3}":           "a.json:1: list is a JSON number, want a list of strings",
+		"{\"own\": 3}":            "a.json:1: own is a JSON number, want a list",
+		"{\"n\": 1}\n\n, 7":       `a.json:3: unexpected ", 7" after the end`,
+		"{\"n\": 1,\n\"m\": 2\n}": `a.json:3: json: unknown field "m"`,
+	} {
+		d := read(t, text)
+		var v struct {
+			N    int      `json:"n"`
+			List []string `json:"list"`
+			Own  []own    `json:"own"`
+		}
+		if got := errorText(d.Decode(d.Whole(), &v)); got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestMost: as much as is allowed is read, and no more.
+func TestMost(t *testing.T) {
+	d := read(t, "["+strings.Repeat("1,", jsondoc.MaxMembers-1)+"1]")
+	if parts, err := d.Members(d.Whole()); err != nil || len(parts) != jsondoc.MaxMembers {
+		t.Errorf("%d values, %v, want %d", len(parts), err, jsondoc.MaxMembers)
+	}
+	for most, fits := range map[int]bool{7: false, 8: true, 9: true} {
+		if _, err := jsondoc.Read(strings.NewReader("12345678"), "a.json", most); (err == nil) != fits {
+			t.Errorf("8 bytes where %d are allowed: %v", most, err)
+		}
+	}
+}
+
 func errorText(err error) string {
 	if err == nil {
 		return ""

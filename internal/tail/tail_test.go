@@ -20,6 +20,7 @@ func TestBuffer(t *testing.T) {
 		{name: "space", writes: []string{" \n"}},
 		{name: "short", writes: []string{"no ", "GPU\n"}, want: ": no GPU"},
 		{name: "long", size: 4, writes: []string{"abc", "defgh"}, want: ": efgh"},
+		{name: "one byte", size: 1, writes: []string{"ab"}, want: ": b"},
 		{name: "a letter cut", size: 2, writes: []string{"éa"}, want: ": a"},
 		{name: "default size", writes: []string{strings.Repeat("x", 2*tail.DefaultSize)}, want: ": " + strings.Repeat("x", tail.DefaultSize)},
 	}
