@@ -213,9 +213,11 @@ func TestGPM(t *testing.T) {
 {"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1099000000,`+values+`
 {"device":"GPU-1","at":"2026-03-01T12:00:01.099Z",`+absent+`
 {"device":"MIG-0-1","at":"2026-03-01T12:00:01.099Z","window":1099000000,`+values)
-	one := []string{`{"device":"GPU-0","at":"2026-03-01T12:00:00Z","missing":` + strings.ReplaceAll(absent[len(`"missing":`):], "not supported", "failed for the moment"),
+	one := []string{
+		`{"device":"GPU-0","at":"2026-03-01T12:00:00Z","missing":` + strings.ReplaceAll(absent[len(`"missing":`):], "not supported", "failed for the moment"),
 		`{"device":"GPU-0","at":"2026-03-01T12:00:00.099Z"}`,
-		`{"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1000000000,` + strings.Replace(values, "1073741824", "0", 1)}
+		`{"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1000000000,` + strings.Replace(values, "1073741824", "0", 1),
+	}
 	got := run(t, library, "gpm", "FAKE_ALLOC=2", "FAKE_PCIE=0") // and a second try, of a GPU that is idle
 	for _, line := range one {
 		if !strings.Contains(got, line) {
