@@ -223,7 +223,7 @@ func (c *config) t5(b *builder, o Options) {
 	drops := c.positive(true, "dropout_rate")
 	k := block{
 		width: width, heads: heads, kvHeads: heads, headSize: c.need("d_kv"), inner: c.need("d_ff"), length: length,
-		rms: true, norms: 2, gated: c.flag("is_gated_act", false) || isGated(c.text("feed_forward_proj")) || c.modelType == "mt5" && !c.has("feed_forward_proj"),
+		rms: true, norms: 2, gated: c.flag("is_gated_act", false) || strings.HasPrefix(c.text("feed_forward_proj"), "gated-") || c.modelType == "mt5" && !c.has("feed_forward_proj"),
 		dropouts: drops, dropMix: drops,
 	}
 	buckets := c.count(32, "relative_attention_num_buckets")
@@ -242,10 +242,6 @@ func (c *config) t5(b *builder, o Options) {
 	b.stack("decoder", depth, &k, buckets)
 	b.norm("decoder.final_norm", width, scan.Mul(width, length))
 	c.languageHead(b, o, width, vocab, length, c.flag("tie_word_embeddings", c.modelType == "t5"), false)
-}
-
-func isGated(projection string) bool {
-	return len(projection) > 6 && projection[:6] == "gated-"
 }
 
 // bart describes BART, and Marian, whose positions are fixed sinusoids without

@@ -56,9 +56,9 @@ func (c *config) nemotronH(b *builder, o Options) {
 		inner: c.need("intermediate_size"), rms: true, qkvBias: bias, outBias: bias, mlpBias: c.flag("mlp_bias", false),
 	}
 	c.mixtureOf(k)
-	if k.experts > 0 {
-		k.narrow = c.count(0, "moe_latent_size")
-		k.shared = scan.Mul(c.count0("n_shared_experts"), c.count(1, "moe_shared_expert_intermediate_size"))
+	k.narrow = c.count(0, "moe_latent_size")
+	if n := c.count0("n_shared_experts"); n > 0 {
+		k.shared = scan.Mul(n, c.need("moe_shared_expert_intermediate_size"))
 	}
 	states, values := scan.Mul(c.need("n_groups"), c.need("ssm_state_size")), scan.Mul(c.need("mamba_num_heads"), c.need("mamba_head_dim"))
 	mamba := &mixer{
@@ -104,6 +104,7 @@ func (c *config) pattern() (parts []string) {
 	if raw := c.find1("layers_block_type"); raw != nil {
 		if json.Unmarshal(raw, &parts) != nil {
 			c.faults = append(c.faults, fmt.Errorf("layers_block_type is %s, want a list of words", scan.Clip(string(raw))))
+			return nil
 		}
 	} else {
 		for _, part := range c.text("hybrid_override_pattern") {

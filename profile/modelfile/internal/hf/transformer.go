@@ -199,7 +199,6 @@ func (b *builder) latent(name string, k *block, keys int64) {
 		b.linear(name+".index_weights", k.width, a.indexHeads, k.length, false)
 	}
 	b.scores(name+".scores", k.heads, k.length, keys, query)
-	b.dropout(k.dropMix, name+".dropout", scan.Mul(k.heads, k.length, keys))
 	b.linear(name+".output", values, k.width, k.length, k.outBias)
 }
 
