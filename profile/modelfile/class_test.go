@@ -21,7 +21,7 @@ func TestWholeWords(t *testing.T) {
 			t.Errorf("Q%sq is %v, %t, want none that is known", class, kind, known)
 		}
 	}
-	if kind, _ := draft.KindOfTorchClass("Conv1D"); kind != profile.Linear {
-		t.Errorf("Conv1D of transformers is %v", kind)
+	if kind, known := draft.KindOfTorchClass("Conv1D"); kind != profile.Linear || !known {
+		t.Errorf("Conv1D of transformers is %v, %t", kind, known)
 	}
 }

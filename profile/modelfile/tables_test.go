@@ -264,6 +264,10 @@ Linear: 1-3: linear units 10 params 100 frozen 49 out 10 macs 100
 `, "Total params: -3"), `modelfile: torchinfo: line 6: total: "-3" is not a count from 0 to 1e15`},
 		{"a total beyond any", infoText(`Net                                   [2, 10]                   --
 `, "Total mult-adds (T): 1,000.01"), `modelfile: torchinfo: line 6: total: "1,000.01" is not a count from 0 to 1e15`},
+		{"more outputs than any layer has", infoText(`Net                                   [1, 10]                   --
+├─ReLU: 1-1                           [1, 1000000000, 1000000]  --
+├─ReLU: 1-2                           [1, 1000000000, 1000001]  --
+`, "Total params: 0"), `modelfile: torchinfo: layer "ReLU: 1-2": activations is 1000001000000000, want 0 to 1e15`},
 		{"a depth beyond any", infoText(`Net: 9999999                          [2, 10]                   --
 `, "Total params: 3"), `modelfile: torchinfo: line 4: "Net: 9999999" has no depth`},
 	})
@@ -351,6 +355,7 @@ dense: linear params 40 without activations
 			`modelfile: keras summary: line 5: total: "5x" is not a count from 0 to 1e15`,
 		},
 		{"a count that is no number", head + " dense (Dense)               (None, 1)                 5x\n", `modelfile: keras summary: dense: parameters: "5x" is not a count from 0 to 1e15`},
+		{"a count in the middle that is none", head + " dense (Dense)               (None, 1)                 5x\n relu (ReLU)                 (None, 1)                 0\n", `modelfile: keras summary: line 5: the row before: dense: parameters: "5x" is not a count from 0 to 1e15`},
 		{"of two tables the first", head + " dense (Dense)               (None, 1)                 5\nTotal params: 5\nTrainable params: 5\nNon-trainable params: 0\nTotal params: 7\n", `
 keras summary "m", total 5
 dense: linear units 1 params 5 out 1 macs 5`},

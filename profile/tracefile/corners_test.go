@@ -25,6 +25,8 @@ func TestCSVCorners(t *testing.T) {
 		"a header of no use first":    {"accounting.mode, index, utilization.gpu [%]\nDisabled, 0, 5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
 		"a process called name":       {"process_name, pid, used_memory [MiB]\nname, 12, 300 MiB\nname, 12, 400 MiB\n", []profile.Sample{{MemUsed: profile.Some(300 * profile.MiB)}, {MemUsed: profile.Some(400 * profile.MiB)}}},
 		"a process without a command": {"# gpu pid type sm mem command\n0 12 C 50 - python\n0 12 C 60 -\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
+		"one column":                  {"utilization.gpu [%]\n5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
+		"an empty cell":               {"index, utilization.gpu [%], memory.used [MiB]\n0, , 7 MiB\n", []profile.Sample{{MemUsed: profile.Some(7 * profile.MiB)}}},
 		"a table's last GPU":          {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 	} {
 		f, err := Read(strings.NewReader(c.text), nil)
@@ -61,6 +63,19 @@ func TestXMLCorners(t *testing.T) {
 	}
 }
 
+// TestInstances: GPU instances and what computes in them are told apart by their kind.
+func TestInstances(t *testing.T) {
+	f, err := Read(strings.NewReader("#Entity SMACT\nID\nGPU 0 0.1\nGPU-I 0 0.2\nGPU-CI 0 0.3\n"), nil)
+	if err != nil || len(f.Traces) != 3 {
+		t.Fatalf("%+v, %v", f, err)
+	}
+	for i, want := range []map[string]string{{LabelGPU: "0"}, {LabelInstance: "0"}, {LabelInstance: "GPU-CI 0"}} {
+		if diff := cmp.Diff(want, f.Traces[i].Labels); diff != "" {
+			t.Errorf("%d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
 // TestReportTime: only the line of the report itself is its time.
 func TestReportTime(t *testing.T) {
 	f, err := Read(strings.NewReader(strings.Replace(reportText, "    Utilization\n", "    Timestamp : never\n    Utilization\n", 1)), &Options{Location: time.UTC})
@@ -73,14 +88,15 @@ func TestReportTime(t *testing.T) {
 // empty; sources are told apart by their uuid or, without one, by their index.
 func TestExpositionCorners(t *testing.T) {
 	for text, want := range map[string][]int{ // samples of each source; of a MIG instance, GPU use says nothing
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",GPU_I_ID=\"7\"} 9 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n": {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                                         {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                                         {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                                             {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                                                  {1, 1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":                            {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":                            {1, 1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n":                     {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",GPU_I_ID=\"7\"} 9 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n":            {1},
+		"DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.1 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n": {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                                                    {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                                                    {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                                                        {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                                                             {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":                                       {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":                                       {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n":                                {1},
 	} {
 		f, err := Read(strings.NewReader(text), nil)
 		if err != nil {
@@ -105,6 +121,7 @@ func TestExpositionCorners(t *testing.T) {
 func TestMatrixCorners(t *testing.T) {
 	f, err := Read(strings.NewReader(`{"status":"success","data":{"resultType":"vector","result":[
 		{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0"},"value":[ 1700000000, "50" ]},
+		{"metric":{"__name__":"DCGM_FI_DEV_POWER_USAGE","gpu":"0"},"value":[1700000000,""]},
 		{"metric":{"__name__":"DCGM_FI_DEV_MEM_COPY_UTIL","gpu":"0"},"value":[1700000000,"500"]}]}}`), nil)
 	if err != nil || len(f.Traces) != 1 || len(f.Traces[0].Samples) != 1 || f.Traces[0].Samples[0].GPUBusy != f64(0.5) {
 		t.Fatalf("got %+v, %v", f, err)

@@ -251,6 +251,9 @@ func (t *printTree) attention(c *printed, count int64, counted bool) error {
 // repeat writes the leaves from first on out a number of times.
 func (t *printTree) repeat(first, times int) error {
 	block := t.file.Model.Layers[first:]
+	if len(block) == 0 {
+		return nil // however often
+	}
 	for range times - 1 {
 		for _, l := range block {
 			if err := t.file.Add(l); err != nil {

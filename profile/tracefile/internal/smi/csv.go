@@ -204,7 +204,7 @@ func (t *csvTable) row(line []byte) error {
 // put reads "35 %", "1035 MiB" or a number without its unit.
 func (col *csvColumn) put(r *gather.Row, cell []byte) bool {
 	end := bytes.IndexByte(cell, ' ')
-	if end < 0 || len(cell) > 0 && cell[0] == '[' {
+	if end < 0 || cell[0] == '[' {
 		end = len(cell)
 	}
 	m := col.measure
