@@ -22,13 +22,9 @@ func (v *view) findings() []Finding {
 	t := &v.o.Thresholds
 	share, shareKnown := v.share()
 	memory := Evidence{"memory_share", share, t.HighMemory, true}
-	offered := 0.0
-	if v.total > 0 {
-		offered = float64(v.usable) / float64(v.total)
-	}
 	fits := !shareKnown || v.reserved <= v.usable
 	if !fits {
-		add(TooLargeToFit, sourceReserve, Evidence{"memory_share", share, offered, true})
+		add(TooLargeToFit, sourceReserve, Evidence{"memory_share", share, float64(v.usable) / float64(v.total), true})
 	}
 	low, lowKnown := v.lowSM()
 	wait, waitKnown := v.dataWait()

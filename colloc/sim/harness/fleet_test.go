@@ -166,6 +166,83 @@ func TestFailAndFaults(t *testing.T) {
 	}
 }
 
+// asked is a truth that notes how tasks share, and answers with one speed.
+type asked struct {
+	mechanisms []profile.Mechanism
+	speed      float64
+}
+
+func (a *asked) Speeds(_ *sim.GPU, mech profile.Mechanism, _ []*sim.Task, dst []float64) error {
+	a.mechanisms = append(a.mechanisms, mech)
+	for i := range dst {
+		dst[i] = a.speed
+	}
+	return nil
+}
+
+// TestMechanisms: who is alone is asked for alone; sets share by time-slicing, or by MPS on a
+// card that has nothing else. A truth without speeds stops the fleet.
+func TestMechanisms(t *testing.T) {
+	for name, tt := range map[string]struct {
+		has  []profile.Mechanism
+		want profile.Mechanism
+	}{
+		"any":        {nil, profile.TimeSlice},
+		"MPS":        {[]profile.Mechanism{profile.MPS}, profile.MPS},
+		"both":       {[]profile.Mechanism{profile.MPS, profile.TimeSlice}, profile.TimeSlice},
+		"time alone": {[]profile.Mechanism{profile.TimeSlice}, profile.TimeSlice},
+	} {
+		cards, err := harness.Cards("1xA100-40GB")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tt.has != nil {
+			cards[0].Mechanisms = tt.has
+		}
+		truth := &asked{speed: sim.MaxSpeed}
+		f, err := harness.New(harness.Config{GPUs: cards, Truth: truth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, id := range []string{"a", "b"} {
+			start(t, f, task(t, id, 0.5, profile.GiB), sim.Task{Work: time.Hour}, "node0/gpu0")
+		}
+		if truth.mechanisms[0] != profile.Exclusive || !slices.Contains(truth.mechanisms, tt.want) || f.Err() != nil {
+			t.Errorf("%s: asked for %v, want %v for two; %v", name, truth.mechanisms, tt.want, f.Err())
+		}
+		truth.speed = 1.1 * sim.MaxSpeed
+		if err := f.Start(task(t, "c", 0.5, profile.GiB), sim.Task{Work: time.Hour}, "node0/gpu0"); !errors.Is(err, sim.ErrSpeed) {
+			t.Errorf("%s: a speed beyond all: error %v", name, err)
+		}
+	}
+}
+
+// TestTimeStands: time does not run back, and begins at the new year where nobody says when.
+func TestTimeStands(t *testing.T) {
+	f := fleet(t, "1xA100-40GB")
+	if want := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC); !f.Now().Equal(want) {
+		t.Errorf("it is %v, want %v", f.Now(), want)
+	}
+	start(t, f, task(t, "a", 0.5, profile.GiB), sim.Task{Work: time.Hour}, "node0/gpu0")
+	for _, until := range []time.Duration{30 * time.Minute, 10 * time.Minute} {
+		if _, ok := f.Step(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(until)); ok || f.Now().Minute() != 30 {
+			t.Errorf("after a step to %v it is %v", until, f.Now())
+		}
+	}
+}
+
+// TestOverlapUnknown: of a task without a profile, or with one that does not say, it is taken
+// that it keeps the card busy all the time.
+func TestOverlapUnknown(t *testing.T) {
+	for _, p := range []*profile.Profile{nil, {}} {
+		set := []*sim.Task{{Profile: p}, {Profile: p}}
+		dst := make([]float64, 2)
+		if err := (harness.Overlap{}).Speeds(&sim.GPU{}, profile.TimeSlice, set, dst); err != nil || math.Abs(dst[0]-1/1.55) > 1e-9 {
+			t.Errorf("%v, %v, want 1/1.55", dst, err)
+		}
+	}
+}
+
 // TestFleetKeepsCount: whatever starts, stops and fails, the work that was done is the
 // work of what ended, cards and books agree about who runs where.
 func TestFleetKeepsCount(t *testing.T) {

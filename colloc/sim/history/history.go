@@ -126,7 +126,6 @@ func (h *History) Note(e *sim.Event) {
 			h.all.add(t.Work)
 		}
 		h.see(t)
-		h.forget(t)
 	case sim.Preemption, sim.OutOfMemory, sim.GPULoss, sim.Failure:
 		h.forget(t)
 	default:

@@ -50,6 +50,10 @@ func TestHistory(t *testing.T) {
 	says(4, 20*time.Minute, 1) // a service says nothing of lengths
 	at(52*time.Minute, sim.Finish, "b1")
 	says(2, 90*time.Minute, 5.25)
+	tasks[4].Memory = 2 * profile.GiB
+	at(53*time.Minute, sim.Start, "u")
+	at(53*time.Minute+20*time.Second, sim.Finish, "u") // soon, but it is done
+	says(4, time.Hour, 2.1)
 }
 
 // TestLearningPays: where each type has a length of its own, shortest first with learned

@@ -55,6 +55,26 @@ func TestLostAndFound(t *testing.T) {
 	}
 }
 
+// TestPassesOver: a task that comes while a card is down starts on another, and at once where
+// the card returns as it comes.
+func TestPassesOver(t *testing.T) {
+	c := named("card", 2)
+	c.Losses = []sim.Loss{{GPU: 0, At: 10 * time.Minute, For: 20 * time.Minute}}
+	for _, p := range policy.All() {
+		tasks := []sim.Task{{ID: "single", Arrival: 20 * time.Minute, Work: time.Minute, Memory: 12 * gib}}
+		if policy.Lacks(p, tasks) != "" {
+			continue
+		}
+		if at, _ := starts(t, c, tasks, p, sim.Options{}); len(at["single"]) != 1 || at["single"][0] > 27*time.Minute {
+			t.Errorf("%s: it starts at %v, want 20 m, or after a round", p.Name(), at["single"])
+		}
+		tasks[0].Arrival, tasks[0].GPUs = 30*time.Minute, 2
+		if at, _ := starts(t, c, tasks, p, sim.Options{}); len(at["single"]) != 1 || at["single"][0] > 37*time.Minute {
+			t.Errorf("%s: a gang that comes as the card returns starts at %v, want 30 m, or after a round", p.Name(), at["single"])
+		}
+	}
+}
+
 // TestWithoutGPUs: tasks without GPUs wait for cores alone.
 func TestWithoutGPUs(t *testing.T) {
 	c := named("card", 1)
@@ -234,6 +254,10 @@ func TestCollocLearns(t *testing.T) {
 	_, fixed := starts(t, named("card", 1), tasks, policy.Colloc{NoLearning: true}, o)
 	if learns.Makespan > fixed.Makespan*3/4 {
 		t.Errorf("twelve hours of tasks that disturb each other take %v, and %v without learning", learns.Makespan, fixed.Makespan)
+	}
+	_, before := starts(t, named("card", 1), tasks, policy.Session{}, o)
+	if before.Makespan > 20*time.Hour {
+		t.Errorf("%s: they take %v, want the first two slow and the others alone", before.Policy, before.Makespan)
 	}
 	// What is measured of a set as it ends counts for who starts then: the third waits for both.
 	tasks[1].Work *= 2

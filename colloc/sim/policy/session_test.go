@@ -59,6 +59,54 @@ func TestSessionSeats(t *testing.T) {
 	}
 }
 
+// TestSessionLostSeats: a gang whose seat fails takes another.
+func TestSessionLostSeats(t *testing.T) {
+	c := named("card", 4)
+	c.Losses = []sim.Loss{{GPU: 2, At: 10 * time.Minute}}
+	tasks := []sim.Task{
+		{ID: "a", Work: time.Hour, Memory: 12 * gib},
+		{ID: "b", Work: 2 * time.Hour, Memory: 12 * gib},
+		{ID: "gang", Arrival: time.Minute, Work: time.Hour, GPUs: 3, Memory: 12 * gib},
+	}
+	if at, _ := starts(t, c, tasks, policy.Session{}, sim.Options{}); len(at["gang"]) != 1 || at["gang"][0] != 2*time.Hour {
+		t.Errorf("the gang starts at %v, want 2 h: one of its seats is lost, and all others are needed", at["gang"])
+	}
+}
+
+// TestSessionSeatsStay: gangs keep the seats that they have, and those that lack cores alone
+// their turn, when another card fails.
+func TestSessionSeatsStay(t *testing.T) {
+	c := &sim.Cluster{Nodes: append(named("card", 4).Nodes, append(named("card", 2).Nodes, named("card", 2).Nodes...)...)}
+	c.Nodes[0].CPU = 4
+	c.Losses = []sim.Loss{{GPU: 3, At: 30 * time.Minute, For: time.Minute}}
+	tasks := []sim.Task{
+		{ID: "cores", Work: time.Hour, Memory: 12 * gib, CPU: 4},
+		{ID: "needs cores", Arrival: time.Minute, Work: 3 * time.Hour, GPUs: 2, OneNode: true, CPU: 2, Memory: 12 * gib},
+	}
+	for i := range 4 { // on the last cards of each machine
+		tasks = append(tasks, sim.Task{ID: fmt.Sprint("single", i), Arrival: 2 * time.Minute, Work: time.Duration(58+60*i) * time.Minute, Memory: 12 * gib})
+	}
+	for i := range 2 {
+		tasks = append(tasks, sim.Task{ID: fmt.Sprint("gang", i), Arrival: time.Duration(3+i) * time.Minute, Work: time.Hour, GPUs: 2, OneNode: true, Memory: 12 * gib})
+	}
+	at, r := starts(t, c, tasks, policy.Session{}, sim.Options{})
+	if at["needs cores"][0] != time.Hour || r.Makespan > 7*time.Hour {
+		t.Errorf("tasks start at %v and end at %v; want the gang that needs cores to start when they are free", at, r.Makespan)
+	}
+}
+
+// TestSessionEmptiest: a gang takes its seats on the machine with the most idle cards.
+func TestSessionEmptiest(t *testing.T) {
+	c := &sim.Cluster{Nodes: append(append(named("card", 2).Nodes, named("card", 2).Nodes...), named("card", 1).Nodes...)}
+	tasks := []sim.Task{
+		{ID: "single", Work: time.Hour, Memory: 12 * gib},
+		{ID: "gang", Arrival: time.Minute, Work: time.Hour, GPUs: 2, Memory: 12 * gib},
+	}
+	if at, _ := starts(t, c, tasks, policy.Session{}, sim.Options{}); at["gang"][0] != time.Minute {
+		t.Errorf("the gang starts at %v, want when it comes", at["gang"])
+	}
+}
+
 // TestSessionWide: a gang that is larger than every machine takes seats anywhere, when no other
 // takes any.
 func TestSessionWide(t *testing.T) {

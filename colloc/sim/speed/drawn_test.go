@@ -1,6 +1,7 @@
 package speed_test
 
 import (
+	"math"
 	"testing"
 
 	"example.com/colloc/colloc/sim"
@@ -52,6 +53,24 @@ func TestDrawn(t *testing.T) {
 	}
 	if share := together / worlds; share < 0.6 || share > 0.73 { // 1/2 + asin(1/2)/π = 2/3
 		t.Errorf("two errors have the same sign in %.3f of the worlds, want 2/3", share)
+	}
+	// As often as promised a speed lies below its interval, and a type tells sets apart.
+	below, alike, c := 0, 0, task("c", 0.7)
+	for seed := range uint64(worlds) {
+		d := speed.Drawn{Interference: m, Seed: seed + 1}
+		one, other := speedsOf(t, d, v100.Name, a, b)[0], speedsOf(t, d, v100.Name, a, c)[0]
+		if one < interval[0].Lo {
+			below++
+		}
+		if one == other {
+			alike++
+		}
+	}
+	if got, want := float64(below)/worlds, (1-interval[0].Confidence)/2; math.Abs(got-want) > 0.015 {
+		t.Errorf("%.3f of the speeds lie below an interval of %.2f", got, interval[0].Confidence)
+	}
+	if alike > worlds/4 { // at the most that there may be
+		t.Errorf("beside two types that are used alike the error is the same in %d of %d worlds", alike, worlds)
 	}
 	if err := (speed.Drawn{Seed: 1}).Speeds(&sim.GPU{}, profile.TimeSlice, []*sim.Task{a, b}, make([]float64, 2)); err == nil {
 		t.Error("no Interference, no error")

@@ -3,6 +3,7 @@ package speed_test
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,7 +28,7 @@ func speedsOf(t *testing.T, m sim.Model, gpu string, set ...*sim.Task) []float64
 func near(t *testing.T, name string, got, want []float64, tol float64) {
 	t.Helper()
 	for i := range want {
-		if len(got) != len(want) || math.Abs(got[i]-want[i]) > tol {
+		if len(got) != len(want) || !(math.Abs(got[i]-want[i]) <= tol) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 			return
 		}
@@ -60,6 +61,7 @@ func TestPairs(t *testing.T) {
 		{GPU: "v100", A: "a", B: "b", SpeedA: 0.8, SpeedB: 0.5, SoloA: 10, SoloB: 20},
 		{GPU: "v100", A: "a", B: "a", SpeedA: 0.6, SpeedB: 0.6, SoloA: 10, SoloB: 10},
 		{GPU: "k80", A: "a", B: "b", SoloA: 5, SoloB: 2},
+		{GPU: "t4", A: "b", B: "a", SpeedB: 0.5, SoloB: 5},
 	}, "v100")
 	if err != nil {
 		t.Fatal(err)
@@ -75,8 +77,17 @@ func TestPairs(t *testing.T) {
 	if err := p.Speeds(&sim.GPU{}, profile.TimeSlice, []*sim.Task{a}, make([]float64, 1)); err == nil {
 		t.Error("no error for an unknown GPU")
 	}
-	if _, err := speed.NewPairs([]speed.PairSpeed{{SpeedA: math.NaN()}}, ""); err == nil {
-		t.Error("no error for NaN")
+	near(t, "one that stood still did not fit", speedsOf(t, p, "t4", a, b), []float64{0.5 * speed.Floor, speed.Floor}, 1e-12)
+	near(t, "unknown alone", speedsOf(t, p, "t4", b), []float64{1}, 0)
+	for _, x := range []float64{math.NaN(), -0.1, 1.1 * sim.MaxSpeed, math.Inf(1)} {
+		for _, m := range []speed.PairSpeed{{SpeedA: x}, {SoloB: x}} {
+			if _, err := speed.NewPairs([]speed.PairSpeed{m}, ""); !errors.Is(err, sim.ErrSpeed) {
+				t.Errorf("%+v: error %v", m, err)
+			}
+		}
+	}
+	if got := p.Types("t4"); !slices.Equal(got, []string{"a", "b"}) || p.Types("none") != nil {
+		t.Errorf("types %q, and %q of a GPU that nobody measured; want a and b, and none", got, p.Types("none"))
 	}
 }
 
@@ -95,6 +106,43 @@ func TestStages(t *testing.T) {
 	}
 	// four and one in turn: cycles of 180 and 100 ms
 	near(t, "five", speedsOf(t, speed.Stages{Overhead: [4]float64{1, 1, 1, 1}}, "x", load, load, load, load, load), []float64{100. / 280, 100. / 280, 100. / 280, 100. / 280, 100. / 280}, 1e-3)
+}
+
+// TestCycle: tasks that need the same take turns, but two load at once; those that need
+// different things do not disturb each other, in whatever order they are given.
+func TestCycle(t *testing.T) {
+	load := func(n time.Duration) sim.StageTimes { return sim.StageTimes{Load: n, Iteration: n} }
+	compute := func(n time.Duration) sim.StageTimes { return sim.StageTimes{Compute: n, Iteration: n} }
+	exchange := func(n time.Duration) sim.StageTimes { return sim.StageTimes{Exchange: n, Iteration: n} }
+	m := speed.Stages{Overhead: [4]float64{1, 1, 1, 1}}
+	for _, tt := range []struct {
+		name string
+		set  []sim.StageTimes
+		want float64
+	}{
+		{"two compute", []sim.StageTimes{compute(10), compute(20)}, 30},
+		{"two exchange", []sim.StageTimes{exchange(10), exchange(20)}, 30},
+		{"two load", []sim.StageTimes{load(10), load(20)}, 20},
+		{"one computes, one exchanges", []sim.StageTimes{compute(10), exchange(20)}, 20},
+		{"all three", []sim.StageTimes{compute(10), exchange(20), load(30)}, 30},
+		{"three compute", []sim.StageTimes{compute(10), compute(20), compute(30)}, 60},
+		{"three load", []sim.StageTimes{load(10), load(10), load(10)}, 20},
+		{"four compute", []sim.StageTimes{compute(10), compute(10), compute(10), compute(10)}, 40},
+		{"four load", []sim.StageTimes{load(10), load(10), load(10), load(10)}, 20},
+		{"two of four compute", []sim.StageTimes{compute(40), exchange(20), load(10), compute(5)}, 45},
+		{"five", []sim.StageTimes{load(1), load(1), load(1), load(1), load(1)}, 0},
+	} {
+		for range tt.set { // each comes first once
+			if got := m.Cycle(tt.set); !(math.Abs(got-tt.want) <= 1e-9) {
+				t.Errorf("%s: %v takes %v, want %v", tt.name, tt.set, got, tt.want)
+			}
+			tt.set = append(tt.set[1:], tt.set[0])
+		}
+		slices.Reverse(tt.set)
+		if got := m.Cycle(tt.set); !(math.Abs(got-tt.want) <= 1e-9) {
+			t.Errorf("%s: %v takes %v, want %v", tt.name, tt.set, got, tt.want)
+		}
+	}
 }
 
 // TestNoisy: the error is that asked for, belongs to the question, and not to a

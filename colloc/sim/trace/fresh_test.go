@@ -75,10 +75,17 @@ func TestFresh(t *testing.T) {
 	if between := same[99].Arrival.Minutes() / 99; between < 0.6 || between > 1.5 {
 		t.Errorf("%.2f minutes between arrivals, want about 1", between)
 	}
-	for _, d := range []trace.Day{{Tasks: -1}, {Load: 1}, {Load: math.NaN(), GPUs: 1}, {Diurnal: 2}} {
+	for _, d := range []trace.Day{{Tasks: -1}, {Load: 1}, {Load: math.NaN(), GPUs: 1}, {Load: -1, GPUs: 1}, {Load: 1000.1, GPUs: 1}, {Diurnal: 2}} {
 		if _, err := d.Fresh(tasks); err == nil {
 			t.Errorf("%+v is accepted", d)
 		}
+	}
+	if _, err := (trace.Day{Load: 1000, GPUs: 1}).Fresh(tasks); err != nil {
+		t.Errorf("a load of 1000: %v", err)
+	}
+	pair := []sim.Task{{ID: "a", Work: 1}, {ID: "b", Work: 1, Arrival: time.Hour}} // an hour apart
+	if day, err = (trace.Day{Tasks: n, Seed: 3}).Fresh(pair); err != nil || math.Abs(day[n-1].Arrival.Hours()/n-1) > 0.07 {
+		t.Errorf("%d tasks take %v, %v, want an hour each", n, day[n-1].Arrival, err)
 	}
 	if _, err := (trace.Day{}).Fresh(nil); err == nil {
 		t.Error("a day is drawn from no tasks")

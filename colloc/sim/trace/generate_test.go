@@ -60,6 +60,7 @@ func TestGenerateFaults(t *testing.T) {
 		{Tasks: -1},
 		{Tasks: 1, Diurnal: 2},
 		{Tasks: 1, LengthSpread: math.NaN()},
+		{Tasks: 1, LengthSpread: 4.1},
 		{Tasks: 1, MeanLength: -1},
 		{Tasks: 1, GPUs: []trace.GangSize{{GPUs: 0, Frequency: 1}}},
 		{Tasks: 1, GPUs: []trace.GangSize{{GPUs: 1, Frequency: math.Inf(1)}}},
@@ -68,9 +69,31 @@ func TestGenerateFaults(t *testing.T) {
 			t.Errorf("Generate(%+v) = %v, want an error", w, tasks)
 		}
 	}
+	if _, err := trace.Generate(trace.Workload{Tasks: 1, LengthSpread: 4}); err != nil {
+		t.Errorf("a spread of 4: %v", err)
+	}
 	tasks, err := trace.Generate(trace.Workload{Tasks: 3, Between: -1, LengthSpread: -1})
 	if err != nil || tasks[2].Arrival != 0 || tasks[2].Work != time.Hour {
 		t.Errorf("a burst of equal tasks is %+v, %v", tasks, err)
+	}
+}
+
+// TestSpread: the mean length is as asked for, however far lengths are spread.
+func TestSpread(t *testing.T) {
+	for _, spread := range []float64{0.2, 0.5, 1.2} {
+		const n = 20000
+		tasks, err := trace.Generate(trace.Workload{Tasks: n, Seed: 5, MeanLength: 30 * time.Minute, LengthSpread: spread})
+		if err != nil {
+			t.Fatal(err)
+		}
+		mean, logs := 0.0, 0.0
+		for _, task := range tasks {
+			mean += task.Work.Minutes() / n
+			logs += math.Log(task.Work.Minutes()/30) / n
+		}
+		if math.Abs(mean-30) > 1.5 || math.Abs(logs+spread*spread/2) > 0.05 {
+			t.Errorf("spread %v: the mean length is %.2f minutes, that of the logarithms %.3f, want 30 and %.3f", spread, mean, logs, -spread*spread/2)
+		}
 	}
 }
 
@@ -90,7 +113,12 @@ func TestGenerateFar(t *testing.T) {
 func TestInflate(t *testing.T) {
 	got := trace.Inflate([]sim.Task{{ID: "a", Share: 0.5, GPUs: 1}, {ID: "b", GPUs: 2}, {ID: "c", HostOnly: true}}, 10, 1)
 	sum := 0.0
+	ids := map[string]bool{}
 	for i, task := range got {
+		if ids[task.ID] {
+			t.Errorf("two tasks are called %q", task.ID)
+		}
+		ids[task.ID] = true
 		if task.Arrival != time.Duration(i)*time.Second {
 			t.Errorf("task %d arrives at %v", i, task.Arrival)
 		}
@@ -104,6 +132,9 @@ func TestInflate(t *testing.T) {
 	}
 	if sum < 10 || sum > 12 {
 		t.Errorf("%v GPUs are asked for, want just 10", sum)
+	}
+	if got := trace.Inflate([]sim.Task{{ID: "a", GPUs: 1}}, 10, 1); len(got) != 10 {
+		t.Errorf("%d tasks of one GPU ask for ten", len(got))
 	}
 	if got := trace.Inflate([]sim.Task{{ID: "c", HostOnly: true}}, 10, 1); len(got) != 1 {
 		t.Errorf("%d tasks without GPUs", len(got))

@@ -34,9 +34,7 @@ func muriRow(r *row, tr *Trace) {
 	} else {
 		r.fail("iterations", "× iteration_time is %v s, want more than 0 and less than a century", work)
 	}
-	if st := t.Stages; st.Iteration > 0 {
-		t.Busy = min(1, float64(st.Compute)/float64(st.Iteration))
-	}
+	t.Busy = min(1, float64(t.Stages.Compute)/float64(t.Stages.Iteration))
 	t.Startup = muriStartup(t.Type, t.GPUs)
 	tr.Tasks = append(tr.Tasks, t)
 }

@@ -60,13 +60,20 @@ func TestRead(t *testing.T) {
 		{"helios", heliosHeader + "1,u,v,4,16,COMPLETED,2020-04-01 00:00:08,100\n2,u,v,0,1,FAILED,2020-04-01 00:00:09,5\n3,u,w,1,1,CANCELLED,2020-04-01 00:01:08,7\n", trace.Trace{Layout: "helios", Tasks: []sim.Task{
 			{ID: "1", User: "u", Work: 100 * s, GPUs: 4, CPU: 16, Type: "v"}, {ID: "3", User: "u", Arrival: time.Minute, Work: 7 * s, GPUs: 1, CPU: 1, Type: "w"},
 		}}},
-		{"philly", phillyHeader + "a,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,2017-10-01 01:00:05,8\nb,Killed,v,2017-10-01 00:00:00,None,,1\n", trace.Trace{Layout: "philly", Tasks: []sim.Task{
+		{"philly", phillyHeader + "a,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,2017-10-01 01:00:05,8\nb,Killed,v,2017-10-01 00:00:00,None,,1\nc,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,2017-10-01 01:00:05,0\nd,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,,1\ne,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,2017-10-01 00:00:05,1\n", trace.Trace{Layout: "philly", Tasks: []sim.Task{
 			{ID: "a", Work: time.Hour, GPUs: 8, Type: "v"},
 		}}},
 		{"jsonl", `{"id":"a","arrival_s":1.5,"work_s":2,"gpus":2}` + "\n\n" + `{"id":"b","arrival_s":0,"work_s":0.25,"memory_bytes":7}`, trace.Trace{Layout: "jsonl", Tasks: []sim.Task{
 			{ID: "a", Arrival: 1500 * ms, Work: 2 * s, GPUs: 2}, {ID: "b", Work: 250 * ms, Memory: 7},
 		}}},
 		{"other order of columns, byte-order mark", "\ufeffduration,submit_time,state,gpu_num,job_id\n5,2020-01-01 00:00:00,x,1,j\n", trace.Trace{Layout: "helios", Tasks: []sim.Task{{ID: "j", Work: 5 * s, GPUs: 1}}}},
+		{"blanks in the header", "job_id, gpu_num ,state,submit_time,duration\nj,2,x,2020-01-01 00:00:00,5\n", trace.Trace{Layout: "helios", Tasks: []sim.Task{{ID: "j", Work: 5 * s, GPUs: 2}}}},
+		{"start-ups", muriHeader + "1,1,0,1,resnet18,200,0,0,0\n2,2,0,1,resnet18,200,0,0,0\n3,3,0,1,resnet18,200,0,0,0\n4,64,0,1,vgg16,200,0,0,0\n", trace.Trace{Layout: "muri", Tasks: []sim.Task{
+			{ID: "1", Work: 200 * ms, GPUs: 1, Type: "resnet18", Startup: 4 * s, Stages: sim.StageTimes{Iteration: 200 * ms}},
+			{ID: "2", Work: 200 * ms, GPUs: 2, Type: "resnet18", Startup: 5 * s, Stages: sim.StageTimes{Iteration: 200 * ms}},
+			{ID: "3", Work: 200 * ms, GPUs: 3, Type: "resnet18", Startup: 5 * s, Stages: sim.StageTimes{Iteration: 200 * ms}},
+			{ID: "4", Work: 200 * ms, GPUs: 64, Type: "vgg16", Startup: 10 * s, Stages: sim.StageTimes{Iteration: 200 * ms}},
+		}}},
 		{"no rows", carmaHeader, trace.Trace{Layout: "carma"}},
 	}
 	for _, tt := range tests {
@@ -88,7 +95,11 @@ func TestMalformed(t *testing.T) {
 		name, in, want string
 	}{
 		{"empty", "", "empty file"},
+		{"blank", " \n", "empty file"},
 		{"unknown", "a,b,c\n", "unknown layout"},
+		{"one column", "abc\n", "unknown layout"},
+		{"no iteration", muriHeader + "1,1,0,10,m,0,1,1,1\n", "muri: line 2, column 7: iterations × iteration_time is 0 s"},
+		{"json too long", `{"id":"a","work_s":1}` + "\n" + strings.Repeat("x", 1<<20), "jsonl: line 2, column 1: "},
 		{"column twice", "a,b,a\n", `header: line 1, column 3: column "a" stands there twice`},
 		{"no number", carmaHeader + "0,x,net,1,60,100,1,1,light\n", `carma: line 2, column 3: arrival_s is "x", want a number from 0 to`},
 		{"negative", carmaHeader + "0,1,net,1,60,100,1,1,light\n1,1,net,1,-60,100,1,1,light\n", "carma: line 3, column 11: exclusive_duration_s"},

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"cmp"
 	"slices"
 
 	"example.com/colloc/colloc/sim"
@@ -220,14 +221,6 @@ func (n *Machine) Tightest(t *sim.TaskView) []int {
 			fit = append(fit, i)
 		}
 	}
-	slices.SortStableFunc(fit, func(a, b int) int {
-		switch {
-		case n.Free[a] < n.Free[b]:
-			return -1
-		case n.Free[a] > n.Free[b]:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(fit, func(a, b int) int { return cmp.Compare(n.Free[a], n.Free[b]) })
 	return fit[:t.GPUs]
 }

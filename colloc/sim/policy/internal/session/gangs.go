@@ -63,13 +63,10 @@ func (g *gangs) lose(gpu int) {
 	g.seated = slices.DeleteFunc(g.seated, func(c *crew) bool { return len(c.seats) < c.task.GPUs })
 }
 
-// disband forgets a gang that ended or waits again.
+// disband forgets a gang that ended or waits again: it ran, and takes no seats.
 func (g *gangs) disband(c *crew) {
 	delete(g.of, c.task.ID)
 	for _, id := range c.parts {
 		delete(g.parts, id)
-	}
-	if g.seating[c.node] == c {
-		g.seating[c.node] = nil
 	}
 }
