@@ -1,6 +1,8 @@
 package advise_test
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -38,6 +40,11 @@ func TestFitsToTheByte(t *testing.T) {
 		if (d.Bottleneck == advise.TooLargeToFit) != (short > 0) {
 			t.Errorf("a GPU with %d bytes less than is reserved: %v", short, d.Findings)
 		}
+		for _, f := range d.Findings { // without headroom a GPU offers all of its memory
+			if e := f.Evidence[0]; f.Bottleneck == advise.TooLargeToFit && (e.Threshold != 1 || e.Value <= 1) {
+				t.Errorf("%v, want that the share of the memory is above 1", e)
+			}
+		}
 		d = advise.Diagnose(p, &advise.Options{Planner: planner, Offers: []advise.Offer{{GPU: gpu, Price: 1}}})
 		if said := strings.Join(d.Warnings, "\n"); strings.Contains(said, "does not fit") != (short > 0) || len(d.Scaling) != 2-int(short) {
 			t.Errorf("an offer with %d bytes less than is reserved: %v, warnings %q", short, d.Scaling, d.Warnings)
@@ -71,6 +78,30 @@ func TestOfferFromTheFirst(t *testing.T) {
 	}
 }
 
+// TestOfferFromTheNearest: an offer is predicted from the kind that tells most of it, of those
+// that were measured for it alone, if there are any.
+func TestOfferFromTheNearest(t *testing.T) {
+	planner := newPlanner(t, colloc.Config{})
+	for offer, want := range map[string]string{"V100-PCIe-32GB": "V100-PCIe-16GB", "A100-80GB": "A100-40GB"} {
+		points := []advise.ScalingPoint{{"A100-40GB", 1, 100, 0}, {"V100-PCIe-16GB", 1, 90, 0}}
+		d := advise.Diagnose(stepped(t), &advise.Options{Planner: planner, Scaling: points, Offers: []advise.Offer{{GPU: gpuModel(t, offer)}}})
+		for _, c := range d.Scaling {
+			if c.GPU == gpuModel(t, offer).Name && c.From != want {
+				t.Errorf("%v is predicted from the %s, want from the %s", c, c.From, want)
+			}
+		}
+		if len(d.Scaling) != 3 {
+			t.Errorf("choices %v, warnings %q", d.Scaling, d.Warnings)
+		}
+		d = advise.Diagnose(stepped(t), &advise.Options{Planner: planner, Scaling: points[1:], Offers: []advise.Offer{{GPU: gpuModel(t, "A100-80GB")}}})
+		for _, c := range d.Scaling {
+			if c.GPU == "A100-80GB" && c.From != points[1].GPU {
+				t.Errorf("%v is predicted from the %s, want from what was measured", c, c.From)
+			}
+		}
+	}
+}
+
 // TestThresholds: a threshold may be all of a counter; more than that is none.
 func TestThresholds(t *testing.T) {
 	p := diagnosed(t, blocks(4, 1e6, 1e5), profile.Training{BatchSize: 32, Workers: 4}, counters{0.9, -1, 0.1, -1, 4 * profile.GiB}, "RTX 3090")
@@ -93,5 +124,36 @@ func TestMixPrecisionUnknownRates(t *testing.T) {
 		if r == nil || r.Throughput.Lo != 1 || r.Throughput.Hi != 1 {
 			t.Errorf("rates of %v and %v: %v, want no gain", gpu.FP32, gpu.BF16, r)
 		}
+	}
+}
+
+// TestWaitsOfTheTrainingProcess: where the training process loads its data itself, one worker
+// takes as long for a batch as the task waited, and no more is promised.
+func TestWaitsOfTheTrainingProcess(t *testing.T) {
+	p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1}, counters{0.2, -1, 0.1, 0.2, 20 * profile.GiB}, "RTX 3090")
+	d := advise.Diagnose(p, &advise.Options{Planner: priorPlanner(t), CPUs: 1, DataWait: profile.Some(0.9)})
+	r := find(d, advise.AddWorkers)
+	if r == nil || r.Count != 1 || math.Abs(r.Throughput.Hi-1/0.9) > 1e-9 {
+		t.Errorf("%v, want one worker and at most x1.11", r)
+	}
+}
+
+// TestDiagnosisText: the first finding is the bottleneck, others are found also; a remedy that
+// changes memory says how much it takes and whether that fits.
+func TestDiagnosisText(t *testing.T) {
+	p := diagnosed(t, blocks(64, 1e6, 2e7), profile.Training{BatchSize: 8}, counters{0.4, -1, 0.1, 0.4, 39 * profile.GiB}, "A100-40GB")
+	d := advise.Diagnose(p, &advise.Options{Planner: priorPlanner(t)})
+	for want, n := range map[string]int{"bottleneck: too-large-to-fit (": 1, "also: few-workers (": 1, "bottleneck: ": 1, "also: ": 1} {
+		if got := strings.Count("\n"+d.String(), "\n"+want); got != n {
+			t.Errorf("%d lines begin with %q, want %d:\n%v", got, want, n, d)
+		}
+	}
+	r := find(d, advise.Recompute)
+	if r == nil {
+		t.Fatal(d)
+	}
+	m, _ := r.Memory.Get()
+	if want := fmt.Sprintf(", memory %v per GPU (reserve %v: fits)", profile.BytesOf(m.Value), r.Reserved); !r.Fits || !strings.HasSuffix(r.String(), want) {
+		t.Errorf("%q, want that it ends in %q", r, want)
 	}
 }

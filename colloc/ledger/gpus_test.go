@@ -24,6 +24,20 @@ func names(claims []ledger.Claim) []string {
 	return list
 }
 
+// TestRemoveGPUAfterLease: a lease whose time was over when a card left is a lapse: the card does
+// not return it.
+func TestRemoveGPUAfterLease(t *testing.T) {
+	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 100)}, LeaseTime: time.Second})
+	mustReserve(t, l, claim("a", "late", 10))
+	clock.Step(2 * time.Second)
+	if gone, err := l.RemoveGPU("a"); err != nil || len(gone) > 0 {
+		t.Errorf("gone %v, %v, want nothing", gone, err)
+	}
+	if lapses := l.Expire(); len(lapses) != 1 || lapses[0].Claims[0].Task.ID != "late" {
+		t.Errorf("lapses %v, want that of the lease", lapses)
+	}
+}
+
 func TestRemoveGPU(t *testing.T) {
 	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 100), bare("b", 100)}, MaxSet: 4})
 	mustCommit(t, l, claim("b", "half", 10), claim("a", "other half", 10))

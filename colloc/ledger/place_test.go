@@ -12,6 +12,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
@@ -84,6 +85,68 @@ func TestPlace(t *testing.T) {
 	strict, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{{ID: "a", Model: card("a").Model}}, Headroom: profile.Some(0.5)})
 	if _, err := strict.Place(t.Context(), p, sized("x", 15*profile.GiB)); !errors.As(err, &no) || no.Tries != 1 || !strings.Contains(err.Error(), "stricter") {
 		t.Errorf("books that are stricter: %v", err)
+	}
+}
+
+// meddler takes a card while a planner thinks, and leaves it before it thinks again.
+type meddler struct {
+	context.Context
+	packer.Method
+	take, leave func()
+}
+
+func (m meddler) Pack(_ context.Context, p *packer.Problem) (*packer.Solution, error) {
+	m.take()
+	return m.Method.Pack(m.Context, p)
+}
+
+func (m meddler) Err() error {
+	m.leave()
+	return m.Context.Err()
+}
+
+// TestPlaceGivesUp: where others are faster each time, the refusal says so and what came between.
+func TestPlaceGivesUp(t *testing.T) {
+	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{card("a"), card("b")}})
+	m := meddler{Context: t.Context(), Method: solve.Greedy{}}
+	taken := false
+	m.take = func() {
+		if !taken {
+			mustCommit(t, l, ledger.Claim{GPU: "a", Task: hermit("other", profile.GiB)})
+		}
+		taken = true
+	}
+	m.leave = func() {
+		if taken && l.Release("other") != nil {
+			t.Error("the other was not there")
+		}
+		taken = false
+	}
+	p, err := colloc.New(colloc.Config{Method: m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task := sized("gang", profile.GiB)
+	task.GPUs = 2
+	var no *ledger.UnplacedError
+	if _, err := l.Place(m, p, task); !errors.As(err, &no) || no.Tries != ledger.MaxTries || !errors.Is(err, ledger.ErrConflict) {
+		t.Errorf("%+v, want a conflict after %d tries", err, ledger.MaxTries)
+	}
+}
+
+// TestPlaceGangVerdict: the verdict on a gang is that on a card where it goes.
+func TestPlaceGangVerdict(t *testing.T) {
+	small, large := bare("a", 10*profile.GiB), bare("b", 40*profile.GiB)
+	other := bare("c", 40*profile.GiB)
+	for _, g := range []*colloc.GPU{&large, &other} {
+		g.Labels = []string{"large"}
+	}
+	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{small, large, other}})
+	task := sized("gang", profile.GiB)
+	task.GPUs, task.On = 2, []string{"large"}
+	placed, err := l.Place(t.Context(), priorPlanner(t), task)
+	if err != nil || !slices.Equal(placed.GPUs, []string{"b", "c"}) || !placed.Verdict.Fits || placed.Verdict.Free < 30*profile.GiB {
+		t.Errorf("%+v, %v, want what is free on a card of 40 GiB", placed, err)
 	}
 }
 

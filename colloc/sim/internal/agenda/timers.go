@@ -56,7 +56,6 @@ func (t *Timers) Set(task int, at time.Duration) {
 		}
 	case i < 0:
 		t.heap = append(t.heap, int32(task))
-		t.pos[task] = int32(len(t.heap) - 1)
 		t.up(len(t.heap) - 1)
 	default:
 		t.fix(int(i))
