@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer/internal/instance"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/packer/internal/start"
@@ -29,7 +30,7 @@ func TestQuality(t *testing.T) {
 	} {
 		sum, count := 0.0, 0
 		for _, p := range problems {
-			for seed := range uint64(4) {
+			for seed := range uint64(max(1, race.Fewer(4))) {
 				s := fromGreedy(t, p.tasks, p.set, seed, p.gpus...)
 				if err := way.improve(s, t.Context(), way.steps); err != nil {
 					t.Fatal(err)
@@ -38,7 +39,7 @@ func TestQuality(t *testing.T) {
 				count++
 			}
 		}
-		if gap := sum / float64(count); gap > way.gap {
+		if gap := sum / float64(count); gap > way.gap && !race.Enabled { // fewer seeds are further apart
 			t.Errorf("%s: a gap of %.4f, want at most %.4f", way.name, gap, way.gap)
 		}
 	}
