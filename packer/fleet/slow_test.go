@@ -5,6 +5,7 @@ import (
 	"math"
 	rand "math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -326,5 +327,22 @@ func TestRandomFitTakesAnyNode(t *testing.T) {
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, []int{0, 2, 3}) {
 		t.Errorf("nodes %v, want 0, 2 and 3", got)
+	}
+}
+
+// TestFleetForgets: the scores that a Fleet remembers do not grow without end.
+func TestFleetForgets(t *testing.T) {
+	f, err := New(make([]Node, 1024), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range maxScores / len(f.nodes) { // as if that many had been asked for
+		f.kinds[strconv.Itoa(n)] = &fleetKind{}
+	}
+	if _, _, err := f.Place(Demand{CPU: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if got := len(f.kinds) * len(f.nodes); got > maxScores {
+		t.Errorf("%d scores are remembered, want %d at most", got, maxScores)
 	}
 }

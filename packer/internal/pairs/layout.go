@@ -13,7 +13,7 @@ import (
 type layout struct {
 	*table
 	class []int      // of each slot; none for waiting
-	gpu   []int32    // of each slot; none for waiting
+	gpu   []int32    // of each slot; none for waiting, and any for a gang's other GPUs
 	tasks [][2]int32 // none where empty
 	width []int      // GPUs of each slot; 0 for those of a gang's other GPUs
 	more  map[int32][]int32
@@ -307,7 +307,4 @@ func (l *layout) widen(slots []int) {
 	slices.Sort(gpus)
 	l.gpu[slots[0]], l.width[slots[0]] = gpus[0], len(gpus)
 	l.more[gpus[0]] = gpus[1:]
-	for n, s := range slots[1:] {
-		l.gpu[s] = gpus[n+1]
-	}
 }
