@@ -6,10 +6,13 @@ import (
 	"io"
 	"strings"
 
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
+	"example.com/colloc/colloc/kube/books/internal/words"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 )
 
@@ -23,23 +26,23 @@ var ErrUnknown = errors.New("books: no such pod of colloc's")
 func (b *Books) Explain(w io.Writer, uid types.UID) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.tasks[uid]
-	if e == nil || b.ledger == nil {
+	e := b.cluster.Tasks[uid]
+	if e == nil || b.cluster.Ledger == nil {
 		return ErrUnknown
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, "pod %s/%s is %v\n", e.pod.Namespace, e.pod.Name, e.phase)
-	if e.fault != nil {
-		fmt.Fprintf(&out, "fault: %v\n", e.fault)
+	fmt.Fprintf(&out, "pod %s/%s is %v\n", e.Pod.Namespace, e.Pod.Name, e.Phase)
+	if e.Fault != nil {
+		fmt.Fprintf(&out, "fault: %v\n", e.Fault)
 	}
-	if e.note != "" {
-		fmt.Fprintf(&out, "note: %s\n", e.note)
+	if e.Note != "" {
+		fmt.Fprintf(&out, "note: %s\n", e.Note)
 	}
-	if said := pods.Said(e.pod); said != nil {
+	if said := pods.Said(e.Pod); said != nil {
 		fmt.Fprintf(&out, "told: %s: %s\n", said.Reason, said.Message)
 	}
 	var err error
-	if e.state == idle {
+	if e.State == cluster.Idle {
 		err = b.explainWaiting(&out, e)
 	} else {
 		err = b.explainPlaced(&out, e)
@@ -52,22 +55,22 @@ func (b *Books) Explain(w io.Writer, uid types.UID) error {
 }
 
 // explainPlaced tells who shares the card.
-func (b *Books) explainPlaced(out *strings.Builder, e *entry) error {
-	if e.lost() {
-		fmt.Fprintf(out, "its card %s is gone; a decision cannot be changed: delete the pod, and what made it makes another\n", e.at.GPU())
+func (b *Books) explainPlaced(out *strings.Builder, e *cluster.Entry) error {
+	if e.Lost() {
+		fmt.Fprintf(out, "its card %s is gone; a decision cannot be changed: delete the pod, and what made it makes another\n", e.At.GPU())
 		return nil
 	}
-	if e.gang.Key != "" {
-		fmt.Fprintf(out, "of %s, on %s\n", e.gang, e.at.GPU())
+	if e.Gang.Key != "" {
+		fmt.Fprintf(out, "of %s, on %s\n", e.Gang, e.At.GPU())
 		return nil
 	}
-	view, err := b.ledger.View(e.at.GPU())
+	view, err := b.cluster.Ledger.View(e.At.GPU())
 	if err != nil {
 		return err
 	}
 	gpu := view.GPUs[0]
 	var rest []colloc.Task
-	task := b.booked(e)
+	task := b.cluster.Booked(e)
 	for _, r := range gpu.Residents {
 		if r.ID != task.ID {
 			rest = append(rest, r)
@@ -78,30 +81,30 @@ func (b *Books) explainPlaced(out *strings.Builder, e *entry) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "card %s, %s, %v of %v reserved, shared by %s\n", e.at.GPU(), gpu.Model.Name, p.Reserved, p.Usable, p.Mechanism)
+	fmt.Fprintf(out, "card %s, %s, %v of %v reserved, shared by %s\n", e.At.GPU(), gpu.Model.Name, p.Reserved, p.Usable, p.Mechanism)
 	for _, m := range p.Members {
-		fmt.Fprintf(out, "  %s: speed %.2f (%.2f to %.2f, %s), reserves %v\n", b.nameFor(e, types.UID(m.Task)), m.Speed.Value, m.Speed.Lo, m.Speed.Hi, m.Speed.Source.Kind, m.Reserved)
+		fmt.Fprintf(out, "  %s: speed %.2f (%.2f to %.2f, %s), reserves %v\n", b.cluster.NameFor(e, types.UID(m.Task)), m.Speed.Value, m.Speed.Lo, m.Speed.Hi, m.Speed.Source.Kind, m.Reserved)
 	}
 	return nil
 }
 
 // explainWaiting tells what stands in the way.
-func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
-	if e.phase == pods.Held {
+func (b *Books) explainWaiting(out *strings.Builder, e *cluster.Entry) error {
+	if e.Phase == pods.Held {
 		var gates []string
-		for _, g := range e.pod.Spec.SchedulingGates {
+		for _, g := range e.Pod.Spec.SchedulingGates {
 			gates = append(gates, g.Name)
 		}
 		fmt.Fprintf(out, "it is held by %s: colloc decides once its own gate is the last\n", strings.Join(gates, ", "))
 	}
 	why, shut := map[string]int{}, map[string]int{}
 	var ids []string
-	refuses := map[*node]string{}
-	for _, d := range b.inOrder() {
-		no, asked := refuses[d.node]
+	refuses := map[*cluster.Node]string{}
+	for _, d := range b.cluster.InOrder() {
+		no, asked := refuses[d.Node]
 		if !asked {
-			no = refusal(d.node, e.shape)
-			refuses[d.node] = no
+			no = d.Node.Refuses(e.Shape)
+			refuses[d.Node] = no
 			if no != "" {
 				why[no]++
 			}
@@ -109,36 +112,36 @@ func (b *Books) explainWaiting(out *strings.Builder, e *entry) error {
 		if no != "" {
 			continue
 		}
-		if closed := b.shut(d); closed != "" {
+		if closed := b.cluster.Shut(d); closed != "" {
 			shut[closed]++
 		} else {
 			ids = append(ids, d.GPU.ID)
 		}
 	}
-	fmt.Fprintln(out, nodesText(b, why)+shutText(shut))
-	if e.gang.Key != "" {
-		fmt.Fprintf(out, "it is of %s: all start, or none; it takes %d GPUs\n", e.gang, e.task.GPUs)
+	fmt.Fprintln(out, words.Nodes(b.cluster.Offering(), why)+words.Cards(shut))
+	if e.Gang.Key != "" {
+		fmt.Fprintf(out, "it is of %s: all start, or none; it takes %d GPUs\n", e.Gang, e.Task.GPUs)
 		return nil
 	}
-	if e.fault == nil && len(ids) > 0 {
+	if e.Fault == nil && len(ids) > 0 {
 		return b.nearest(out, e, ids)
 	}
 	return nil
 }
 
 // nearest tells on which of some cards the pod fits, or why not.
-func (b *Books) nearest(out *strings.Builder, e *entry, ids []string) error {
-	view, err := b.ledger.View(ids...)
+func (b *Books) nearest(out *strings.Builder, e *cluster.Entry, ids []string) error {
+	view, err := b.cluster.Ledger.View(ids...)
 	if err != nil {
 		return err
 	}
-	at, verdict, err := b.config.Planner.Best(e.task, view.GPUs)
+	at, verdict, err := b.config.Planner.Best(e.Task, view.GPUs)
 	if err != nil {
 		return err
 	}
 	text := verdict.String()
 	if verdict.Other != "" {
-		text = strings.ReplaceAll(text, verdict.Other, b.nameFor(e, types.UID(verdict.Other)))
+		text = strings.ReplaceAll(text, verdict.Other, b.cluster.NameFor(e, types.UID(verdict.Other)))
 	}
 	if at >= 0 {
 		fmt.Fprintf(out, "it fits now: on %s, %s\n", view.GPUs[at].ID, text)
@@ -146,12 +149,4 @@ func (b *Books) nearest(out *strings.Builder, e *entry, ids []string) error {
 		fmt.Fprintf(out, "it fits on none of %d cards; on the nearest: %s\n", len(ids), text)
 	}
 	return nil
-}
-
-// refusal says why a node does not take a pod; empty is that it does.
-func refusal(n *node, s *nodes.Shape) string {
-	if why := n.closed(); why != "" {
-		return why
-	}
-	return n.offer.Refuses(s, n.used)
 }

@@ -8,22 +8,15 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
+	"example.com/colloc/colloc/kube/books/internal/words"
+
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/gangs"
-	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/packer"
-)
-
-// Reasons of a Refusal that gangs have.
-const (
-	// Gathering: pods of its gang are not there yet, or cannot be used.
-	Gathering = "Gathering"
-	// GangFull: its gang has all its pods without it.
-	GangFull = "GangFull"
-	// GangBroken: it is placed, and others of its gang are gone.
-	GangBroken = "GangBroken"
 )
 
 // decideGangs places what it can of a crowd: the Planner says which gangs get a site and
@@ -31,9 +24,9 @@ const (
 func (b *Books) decideGangs(ctx context.Context, c *crowd, r *Round) error {
 	why, shut := map[string]int{}, map[string]int{}
 	sites := gangs.Sites(b.empty(c, why, shut), c.ask, len(c.gangs))
-	refusal := Refusal{Reason: camel(packer.TooFewGPUs.String()), Text: fmt.Sprintf(
-		"no place for %d pods with %d empty GPUs of one product each; %s%s", c.ask.Pods, c.ask.GPUs, nodesText(b, why), shutText(shut))}
-	if refusedAll(b, why) {
+	refusal := Refusal{Reason: words.Reason(packer.TooFewGPUs.String()), Text: fmt.Sprintf(
+		"no place for %d pods with %d empty GPUs of one product each; %s%s", c.ask.Pods, c.ask.GPUs, words.Nodes(b.cluster.Offering(), why), words.Cards(shut))}
+	if words.Everywhere(b.cluster.Offering(), why) {
 		refusal.Reason = NoNode
 	}
 	placed := map[string]bool{}
@@ -44,7 +37,7 @@ func (b *Books) decideGangs(ctx context.Context, c *crowd, r *Round) error {
 		}
 		for i := range plan.Notes {
 			if n := &plan.Notes[i]; !n.Placed {
-				refusal.Reason, refusal.Text = camel(n.Code.String()), strings.ReplaceAll(n.Text, n.ID, c.first.gang.String())
+				refusal.Reason, refusal.Text = words.Reason(n.Code.String()), strings.ReplaceAll(n.Text, n.ID, c.first.Gang.String())
 			}
 		}
 		for _, f := range plan.LeftOut {
@@ -63,53 +56,40 @@ func (b *Books) decideGangs(ctx context.Context, c *crowd, r *Round) error {
 // empty returns the nodes that take a gang's pods, with their empty cards, and counts why
 // others do not.
 func (b *Books) empty(c *crowd, why, shut map[string]int) []gangs.Node {
-	return b.offered(c, why, shut, func(d *card) ([]int, bool) { return nil, len(d.here) == 0 })
+	return b.offered(c, why, shut, func(d *cluster.Card) ([]int, bool) { return nil, len(d.Here) == 0 })
 }
 
 // offered returns the nodes that take a gang's pods, with the cards that a condition holds
 // for.
-func (b *Books) offered(c *crowd, why, shut map[string]int, holds func(*card) ([]int, bool)) []gangs.Node {
+func (b *Books) offered(c *crowd, why, shut map[string]int, holds func(*cluster.Card) ([]int, bool)) []gangs.Node {
 	var list []gangs.Node
-	for _, name := range slices.Sorted(maps.Keys(b.nodes)) {
-		n := b.nodes[name]
-		if len(n.cards) == 0 {
+	for _, name := range slices.Sorted(maps.Keys(b.cluster.Nodes)) {
+		n := b.cluster.Nodes[name]
+		if len(n.Cards) == 0 {
 			continue
 		}
-		if no := refusal(n, c.first.shape); no != "" {
+		if no := n.Refuses(c.first.Shape); no != "" {
 			why[no]++
 			continue
 		}
-		out := gangs.Node{Name: name, Pods: n.members(c.first.shape, c.ask.Pods*len(c.gangs))}
-		for _, d := range n.cards {
+		out := gangs.Node{Name: name, Pods: n.Members(c.first.Shape, c.ask.Pods*len(c.gangs))}
+		for _, d := range n.Cards {
 			held, ok := holds(d)
 			if !ok || c.only != "" && d.GPU.Model.Name != c.only {
 				continue
 			}
-			if no := b.shut(d); no != "" {
+			if no := b.cluster.Shut(d); no != "" {
 				shut[no]++
 				continue
 			}
-			if b.keptAway(d, c.key(), shut) {
+			if b.cluster.KeptAway(d, c.key(), shut) {
 				continue
 			}
-			out.Cards = append(out.Cards, gangs.Card{ID: d.GPU.ID, Kind: string(d.product(nil)), Holds: held})
+			out.Cards = append(out.Cards, gangs.Card{ID: d.GPU.ID, Kind: string(d.Product(nil)), Holds: held})
 		}
 		list = append(list, out)
 	}
 	return list
-}
-
-// members is how many pods of a shape a node takes beside what runs there, most at most.
-func (n *node) members(s *nodes.Shape, most int) int {
-	used := nodes.Amounts{}
-	used.Add(n.used, 1)
-	for k := range most {
-		if n.offer.Refuses(s, used) != "" {
-			return k
-		}
-		used.Add(s.Requests, 1)
-	}
-	return most
 }
 
 // planGangs asks the Planner about gangs and the cards of sites.
@@ -118,7 +98,7 @@ func (b *Books) planGangs(ctx context.Context, c *crowd, sites []gangs.Site) (*c
 	for i := range sites {
 		ids = append(ids, sites[i].Cards()...)
 	}
-	view, err := b.ledger.View(ids...)
+	view, err := b.cluster.Ledger.View(ids...)
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}
@@ -135,7 +115,7 @@ func (b *Books) planGangs(ctx context.Context, c *crowd, sites []gangs.Site) (*c
 
 // whole is a gang as one task.
 func (c *crowd) whole(key string) colloc.Task {
-	t := c.first.task
+	t := c.first.Task
 	t.ID, t.GPUs = key, c.ask.Pods*c.ask.GPUs
 	t.Kind += fmt.Sprintf("|%d pods", c.ask.Pods)
 	return t
@@ -153,14 +133,14 @@ func (b *Books) seatGangs(c *crowd, plan *colloc.Plan, sites []gangs.Site, place
 		if len(p.Members) == 0 || placed[p.Members[0].Task] {
 			continue // another card of a set that has its site
 		}
-		kind := string(b.cards[p.GPU].product(nil))
+		kind := string(b.cluster.Cards[p.GPU].Product(nil))
 		at := slices.IndexFunc(sites, func(s gangs.Site) bool { return s.Kind == kind })
 		if at < 0 {
 			continue
 		}
 		for _, d := range b.reserveGangs(p, byKey, &sites[at]) {
 			r.Decisions = append(r.Decisions, d)
-			placed[b.tasks[d.Pod.UID].gang.Key] = true
+			placed[b.cluster.Tasks[d.Pod.UID].Gang.Key] = true
 		}
 		sites = slices.Delete(sites, at, at+1)
 	}
@@ -169,12 +149,12 @@ func (b *Books) seatGangs(c *crowd, plan *colloc.Plan, sites []gangs.Site, place
 // reserveGangs books all pods of a set of gangs in one step, or none. A gang of the set for
 // whose pods the nodes have too little else, beside the others, waits.
 func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *gangs.Site) []Decision {
-	view, err := b.ledger.View(site.Cards()...)
+	view, err := b.cluster.Ledger.View(site.Cards()...)
 	if err != nil {
 		return nil
 	}
 	var decisions []Decision
-	var taken []*entry
+	var taken []*cluster.Entry
 	for k := range p.Members {
 		m := &p.Members[k]
 		g := byKey[m.Task]
@@ -184,48 +164,48 @@ func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *
 		}
 		taken = append(taken, next...)
 		for _, e := range next {
-			decisions = append(decisions, Decision{Pod: e.pod, At: e.at, Left: e.left, Speed: m.Speed.Value, Company: len(p.Members) - 1, Text: fmt.Sprintf(
-				"with %s on %s: speed %.2f, reserves %v of %v on each GPU, shared by %d gangs", g, e.at.GPU(), m.Speed.Value, m.Reserved, p.Usable, len(p.Members))})
+			decisions = append(decisions, Decision{Pod: e.Pod, At: e.At, Left: e.Left, Speed: m.Speed.Value, Company: len(p.Members) - 1, Text: fmt.Sprintf(
+				"with %s on %s: speed %.2f, reserves %v of %v on each GPU, shared by %d gangs", g, e.At.GPU(), m.Speed.Value, m.Reserved, p.Usable, len(p.Members))})
 		}
 	}
 	var claims []ledger.Claim
 	for _, e := range taken {
-		claims = append(claims, b.entered(e)...)
+		claims = append(claims, b.cluster.Entered(e)...)
 	}
-	lease, err := b.ledger.Reserve(view.Version, claims...)
+	lease, err := b.cluster.Ledger.Reserve(view.Version, claims...)
 	if err == nil {
-		err = b.ledger.Commit(lease) // each pod is given back by itself
+		err = b.cluster.Ledger.Commit(lease) // each pod is given back by itself
 	}
 	if err != nil {
 		b.rise(taken)
 		return nil
 	}
 	for _, e := range taken {
-		e.state = writing
-		b.dropRoom(e)
+		e.State = cluster.Writing
+		b.cluster.DropRoom(e)
 	}
 	return decisions
 }
 
 // sit lists the pods of a gang on the seats of a site, unless one of its nodes has too
 // little else for them.
-func (b *Books) sit(list []*entry, site *gangs.Site, m *colloc.Member) bool {
+func (b *Books) sit(list []*cluster.Entry, site *gangs.Site, m *colloc.Member) bool {
 	for i, e := range list {
-		n := b.nodes[site.Seats[i].Node]
-		if n.offer.Refuses(e.shape, n.used) != "" {
+		n := b.cluster.Nodes[site.Seats[i].Node]
+		if n.Offer.Refuses(e.Shape, n.Used) != "" {
 			b.rise(list[:i])
 			return false
 		}
-		b.list(e, b.placement(&site.Seats[i], m))
+		b.cluster.List(e, b.placement(&site.Seats[i], m))
 	}
 	return true
 }
 
 // rise is the opposite of sit.
-func (b *Books) rise(list []*entry) {
+func (b *Books) rise(list []*cluster.Entry) {
 	for _, e := range list {
-		b.unlist(e)
-		e.at = api.Placement{}
+		b.cluster.Unlist(e)
+		e.At = api.Placement{}
 	}
 }
 
@@ -233,7 +213,7 @@ func (b *Books) rise(list []*entry) {
 func (b *Books) placement(s *gangs.Seat, m *colloc.Member) api.Placement {
 	devices, addresses := make([]string, len(s.Cards)), make([]string, len(s.Cards))
 	for i, id := range s.Cards {
-		devices[i], addresses[i] = b.cards[id].Device, b.cards[id].Address
+		devices[i], addresses[i] = b.cluster.Cards[id].Device, b.cluster.Cards[id].Address
 	}
 	return api.Placement{Node: s.Node, Device: strings.Join(devices, ","), Address: strings.Join(addresses, ","), Reserved: m.Reserved}
 }
@@ -246,11 +226,11 @@ func (b *Books) Broken() []Refusal {
 	var list []Refusal
 	for _, g := range b.bands() {
 		next, whole := g.next()
-		moves := slices.ContainsFunc(g.placed, func(e *entry) bool { return e.state != placed }) ||
-			whole && slices.ContainsFunc(next, func(e *entry) bool { return e.tried != b.changed })
+		moves := slices.ContainsFunc(g.placed, func(e *cluster.Entry) bool { return e.State != cluster.Placed }) ||
+			whole && slices.ContainsFunc(next, func(e *cluster.Entry) bool { return e.Tried != b.cluster.Changed })
 		gone := g.lack()
 		for _, e := range g.placed {
-			if e.lost() {
+			if e.Lost() {
 				gone++
 			}
 		}
@@ -258,7 +238,7 @@ func (b *Books) Broken() []Refusal {
 			continue
 		}
 		for _, e := range g.placed {
-			list = append(list, Refusal{e.pod, GangBroken, fmt.Sprintf(
+			list = append(list, Refusal{e.Pod, GangBroken, fmt.Sprintf(
 				"%s has lost %d of them; this one keeps its GPUs, and what its owner makes in their place is placed first", g, gone)})
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
 	"example.com/colloc/colloc/kube/gangs"
 	"example.com/colloc/colloc/kube/pods"
 )
@@ -13,9 +15,9 @@ import (
 // band is the pods of a gang.
 type band struct {
 	pods.Gang
-	waiting  []*entry // that may be placed, the oldest first
-	placed   []*entry // or about to be
-	finished int      // that have run to their end
+	waiting  []*cluster.Entry // that may be placed, the oldest first
+	placed   []*cluster.Entry // or about to be
+	finished int              // that have run to their end
 }
 
 // lack is how many of its pods have no place. Those that have run to their end need none
@@ -28,7 +30,7 @@ func (g *band) lack() int {
 }
 
 // next are the pods that are to be placed now; false is that some are missing.
-func (g *band) next() ([]*entry, bool) {
+func (g *band) next() ([]*cluster.Entry, bool) {
 	n := g.lack()
 	if n == 0 && g.Open {
 		n = 1
@@ -45,14 +47,14 @@ func (b *Books) bands() map[string]*band {
 		}
 		return all[g.Key]
 	}
-	for _, e := range b.tasks {
+	for _, e := range b.cluster.Tasks {
 		switch {
-		case e.gang.Key == "":
-		case e.state != idle:
-			g := of(e.gang)
+		case e.Gang.Key == "":
+		case e.State != cluster.Idle:
+			g := of(e.Gang)
 			g.placed = append(g.placed, e)
-		case e.phase == pods.Waiting && e.fault == nil:
-			g := of(e.gang)
+		case e.Phase == pods.Waiting && e.Fault == nil:
+			g := of(e.Gang)
 			g.waiting = append(g.waiting, e)
 		}
 	}
@@ -62,8 +64,8 @@ func (b *Books) bands() map[string]*band {
 		}
 	}
 	for _, g := range all {
-		sortEntries(g.waiting)
-		sortEntries(g.placed)
+		cluster.Sort(g.waiting)
+		cluster.Sort(g.placed)
 	}
 	return all
 }
@@ -74,8 +76,8 @@ func (b *Books) gathered(r *Round) []*band {
 	var ready []*band
 	now := b.config.Now()
 	for _, g := range b.bands() {
-		due := slices.ContainsFunc(g.waiting, func(e *entry) bool { return e.tried != b.changed })
-		late := slices.ContainsFunc(g.waiting, func(e *entry) bool { return now.Before(e.until) })
+		due := slices.ContainsFunc(g.waiting, func(e *cluster.Entry) bool { return e.Tried != b.cluster.Changed })
+		late := slices.ContainsFunc(g.waiting, func(e *cluster.Entry) bool { return now.Before(e.Until) })
 		if !due || late {
 			continue
 		}
@@ -95,38 +97,38 @@ func (b *Books) gathered(r *Round) []*band {
 	}
 	slices.SortFunc(ready, func(x, y *band) int {
 		p, q := x.waiting[0], y.waiting[0]
-		return cmp.Or(cmp.Compare(min(1, len(y.placed)), min(1, len(x.placed))), cmp.Compare(q.task.Priority, p.task.Priority),
-			p.pod.CreationTimestamp.Compare(q.pod.CreationTimestamp.Time), strings.Compare(x.Key, y.Key))
+		return cmp.Or(cmp.Compare(min(1, len(y.placed)), min(1, len(x.placed))), cmp.Compare(q.Task.Priority, p.Task.Priority),
+			p.Pod.CreationTimestamp.Compare(q.Pod.CreationTimestamp.Time), strings.Compare(x.Key, y.Key))
 	})
 	return ready
 }
 
 // wait tells pods why they wait, and that they were tried.
-func (b *Books) wait(r *Round, list []*entry, reason, text string) {
+func (b *Books) wait(r *Round, list []*cluster.Entry, reason, text string) {
 	for _, e := range list {
-		e.tried = b.changed
-		r.Refusals = append(r.Refusals, Refusal{Pod: e.pod, Reason: reason, Text: text})
+		e.Tried = b.cluster.Changed
+		r.Refusals = append(r.Refusals, Refusal{Pod: e.Pod, Reason: reason, Text: text})
 	}
 }
 
 // alike reports whether pods ask for the same.
-func alike(list []*entry) bool {
-	return !slices.ContainsFunc(list, func(e *entry) bool { return e.like() != list[0].like() || e.task.GPUs != list[0].task.GPUs })
+func alike(list []*cluster.Entry) bool {
+	return !slices.ContainsFunc(list, func(e *cluster.Entry) bool { return e.Like() != list[0].Like() || e.Task.GPUs != list[0].Task.GPUs })
 }
 
 // crowd is gangs that ask for the same, of one priority, in order.
 type crowd struct {
 	gangs []*band
 	ask   gangs.Ask
-	first *entry // one like all of them
-	only  string // the product on which its other pods run; empty is any
+	first *cluster.Entry // one like all of them
+	only  string         // the product on which its other pods run; empty is any
 }
 
 // crowds puts gangs together that ask for the same. One that has begun stands alone: it
 // goes on where it began; and so does one for which room was made.
 func (b *Books) crowds(ready []*band) []*crowd {
 	type key struct {
-		likeness
+		cluster.Likeness
 		ask gangs.Ask
 	}
 	var list []*crowd
@@ -134,10 +136,10 @@ func (b *Books) crowds(ready []*band) []*crowd {
 	for _, g := range ready {
 		next, _ := g.next()
 		first := next[0]
-		k := key{first.like(), gangs.Ask{Pods: len(next), GPUs: first.task.GPUs}}
+		k := key{first.Like(), gangs.Ask{Pods: len(next), GPUs: first.Task.GPUs}}
 		c := known[k]
 		switch {
-		case len(g.placed) > 0 || len(b.rooms[g.Key]) > 0:
+		case len(g.placed) > 0 || len(b.cluster.Rooms[g.Key]) > 0:
 			c = &crowd{ask: k.ask, first: first, only: product(g.placed)}
 			list = append(list, c)
 		case c == nil:
@@ -159,10 +161,10 @@ func (c *crowd) key() string {
 }
 
 // product is that of the cards on which pods run; empty is that no card of theirs is there.
-func product(list []*entry) string {
+func product(list []*cluster.Entry) string {
 	for _, e := range list {
-		if len(e.cards) > 0 {
-			return e.cards[0].GPU.Model.Name
+		if len(e.Cards) > 0 {
+			return e.Cards[0].GPU.Model.Name
 		}
 	}
 	return ""

@@ -2,15 +2,14 @@ package books
 
 import (
 	"errors"
-	"maps"
-	"slices"
 	"time"
+
+	"example.com/colloc/colloc/kube/books/internal/cluster"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
-	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 )
 
@@ -20,7 +19,7 @@ import (
 func (b *Books) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.tasks[pod.UID]
+	e := b.cluster.Tasks[pod.UID]
 	phase, at := b.phaseOf(pod, e)
 	if phase == pods.Ended {
 		b.finish(pod)
@@ -28,37 +27,37 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 		return
 	}
 	if e == nil {
-		e = &entry{}
-		b.tasks[pod.UID] = e
-	} else if older(pod, e.pod) {
+		e = &cluster.Entry{}
+		b.cluster.Tasks[pod.UID] = e
+	} else if older(pod, e.Pod) {
 		return
 	}
-	e.pod = pod
-	if e.state == idle {
-		e.phase = phase
+	e.Pod = pod
+	if e.State == cluster.Idle {
+		e.Phase = phase
 		b.describe(e)
 	}
 	switch phase {
 	case pods.Placed:
 		b.seen(e, at)
 	case pods.Loose:
-		if e.state == unknown { // somebody took the gate away, and ours was not written
-			b.release(e)
+		if e.State == cluster.Unknown { // somebody took the gate away, and ours was not written
+			b.cluster.Release(e)
 		}
-		e.phase = phase
-		b.stranger(pod)
+		e.Phase = phase
+		b.cluster.SetOther(pod)
 	default:
 	}
-	if e.state == idle {
-		b.count(e, pod.Spec.NodeName)
+	if e.State == cluster.Idle {
+		b.cluster.Count(e, pod.Spec.NodeName)
 	}
 }
 
 // phaseOf is that of a pod, which in shadow mode its shadow decides. A placement that the
 // pod has left does not count until somebody has bound it there all the same.
-func (b *Books) phaseOf(pod *corev1.Pod, e *entry) (pods.Phase, api.Placement) {
+func (b *Books) phaseOf(pod *corev1.Pod, e *cluster.Entry) (pods.Phase, api.Placement) {
 	phase, at := pods.PhaseOf(pod)
-	if phase == pods.Placed && e != nil && at == e.left && (e.state == idle || e.state == writing) && pod.Spec.NodeName == "" {
+	if phase == pods.Placed && e != nil && at == e.Left && (e.State == cluster.Idle || e.State == cluster.Writing) && pod.Spec.NodeName == "" {
 		return pods.Waiting, api.Placement{}
 	}
 	if !b.config.Shadow || phase == pods.Ended {
@@ -76,59 +75,27 @@ func older(a, b *corev1.Pod) bool {
 	return len(x) < len(y) || len(x) == len(y) && x < y
 }
 
-// describe makes the task of a pod.
-func (b *Books) describe(e *entry) {
-	was := e.task.Kind
-	if e.shape = nodes.ShapeOf(e.pod).Without(slices.Collect(maps.Keys(e.shuns))...); b.config.Shadow {
-		e.shape.Requests = nil // it has them already, wherever it runs
-	}
-	d, err := api.ReadDemand(e.pod.Annotations)
-	if err == nil {
-		known := pods.Known{}
-		if d.Profile != "" {
-			known = b.config.Profile(e.pod.Namespace, d.Profile)
-		}
-		e.task, e.note, err = pods.Task(e.pod, known, b.config.Tenancy)
-	}
-	if err == nil && e.state == idle { // what runs stays in its gang
-		e.gang, err = pods.GangOf(e.pod, d, b.config.Groups)
-	}
-	if err != nil { // nothing of it is known; if it is placed it is alone
-		bare := e.pod.DeepCopy()
-		bare.Annotations = nil
-		e.task, _, _ = pods.Task(bare, pods.Known{}, b.config.Tenancy)
-	}
-	if err == nil {
-		err = b.unfit(e.pod)
-	}
-	e.fault = err
-	b.keepApart(e, &e.task)
-	if e.task.Kind != was {
-		e.tried = 0
-	}
-}
-
 // seen takes in that a pod carries a decision.
-func (b *Books) seen(e *entry, at api.Placement) {
-	e.phase = pods.Placed
+func (b *Books) seen(e *cluster.Entry, at api.Placement) {
+	e.Phase = pods.Placed
 	switch {
-	case e.state == writing:
+	case e.State == cluster.Writing:
 		return // who writes it will tell
-	case e.state == unknown && e.at.GPU() == at.GPU():
-		e.state, e.since = placed, b.config.Now()
+	case e.State == cluster.Unknown && e.At.GPU() == at.GPU():
+		e.State, e.Since = cluster.Placed, b.config.Now()
 		return
-	case e.state == placed:
+	case e.State == cluster.Placed:
 		return // what annotations say later does not move what runs
-	case e.state == unknown: // somebody else decided
-		b.release(e)
+	case e.State == cluster.Unknown: // somebody else decided
+		b.cluster.Release(e)
 	}
-	e.state, e.since = placed, b.config.Now()
-	b.list(e, at)
-	if len(e.cards) == 0 || b.ledger == nil {
+	e.State, e.Since = cluster.Placed, b.config.Now()
+	b.cluster.List(e, at)
+	if len(e.Cards) == 0 || b.cluster.Ledger == nil {
 		return
 	}
-	if err := b.ledger.Book(b.entered(e)...); err != nil {
-		b.drift++
+	if err := b.cluster.Ledger.Book(b.cluster.Entered(e)...); err != nil {
+		b.cluster.Drift++
 	}
 }
 
@@ -154,90 +121,35 @@ func (b *Books) finish(pod *corev1.Pod) {
 
 // end takes in that a pod runs no more.
 func (b *Books) end(uid types.UID) {
-	b.leave(uid)
-	e := b.tasks[uid]
+	b.cluster.DropOther(uid)
+	e := b.cluster.Tasks[uid]
 	switch {
 	case e == nil:
 		return
-	case e.state == writing:
-		e.ended = true // the write under way is heard first
+	case e.State == cluster.Writing:
+		e.Ended = true // the write under way is heard first
 		return
-	case e.state != idle:
-		b.release(e)
+	case e.State != cluster.Idle:
+		b.cluster.Release(e)
 	}
-	b.dropRoom(e)
-	on := e.on
-	b.count(e, "")
+	b.cluster.DropRoom(e)
+	on := e.On
+	b.cluster.Count(e, "")
 	if on != nil {
-		b.forget(on)
+		b.cluster.Forget(on)
 	}
-	if on != nil || e.gang.Key != "" {
-		b.changed++
+	if on != nil || e.Gang.Key != "" {
+		b.cluster.Changed++
 	}
-	delete(b.tasks, uid)
-}
-
-// SetOther takes in a pod of somebody else, new or changed: what it asks of its node is
-// not there for others, and where it has GPUs of the device plugin nobody knows which.
-func (b *Books) SetOther(pod *corev1.Pod) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.stranger(pod)
-}
-
-// DropOther takes in that a pod of somebody else is gone.
-func (b *Books) DropOther(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.leave(uid)
-}
-
-// stranger notes a pod of which colloc knows nothing. What one of ours asks of its node
-// is counted by its entry; only its GPUs are noted here.
-func (b *Books) stranger(pod *corev1.Pod) {
-	if pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
-		b.leave(pod.UID)
-		return
-	}
-	asks := nodes.Requests(pod)
-	gpus := asks.GPUs()
-	if b.tasks[pod.UID] != nil {
-		asks = nodes.Amounts{}
-	}
-	if o := b.others[pod.UID]; o != nil {
-		if o.on == pod.Spec.NodeName && maps.Equal(o.asks, asks) {
-			return
-		}
-		b.leave(pod.UID)
-	}
-	n := b.node(pod.Spec.NodeName)
-	b.others[pod.UID] = &other{on: n.name, asks: asks}
-	n.used.Add(asks, 1)
-	if gpus > 0 {
-		n.foreign[pod.UID] = pod.Namespace + "/" + pod.Name
-	}
-}
-
-// leave is the opposite of stranger.
-func (b *Books) leave(uid types.UID) {
-	o := b.others[uid]
-	if o == nil {
-		return
-	}
-	delete(b.others, uid)
-	n := b.node(o.on)
-	n.used.Add(o.asks, -1)
-	delete(n.foreign, uid)
-	b.forget(n)
-	b.changed++
+	delete(b.cluster.Tasks, uid)
 }
 
 // Refresh takes in that a Profile is new or changed: pods that wait are described anew.
 func (b *Books) Refresh(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.tasks {
-		if e.state == idle && e.pod.Namespace == namespace && e.pod.Annotations[api.AnnotationProfile] == name {
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Idle && e.Pod.Namespace == namespace && e.Pod.Annotations[api.AnnotationProfile] == name {
 			b.describe(e)
 		}
 	}
@@ -248,10 +160,10 @@ func (b *Books) Refresh(namespace, name string) {
 func (b *Books) Regroup(namespace, name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, e := range b.tasks {
-		if g := e.pod.Spec.SchedulingGroup; e.state == idle && e.pod.Namespace == namespace && g != nil && g.PodGroupName != nil && *g.PodGroupName == name {
+	for _, e := range b.cluster.Tasks {
+		if g := e.Pod.Spec.SchedulingGroup; e.State == cluster.Idle && e.Pod.Namespace == namespace && g != nil && g.PodGroupName != nil && *g.PodGroupName == name {
 			b.describe(e)
-			e.tried = 0
+			e.Tried = 0
 		}
 	}
 }
@@ -276,34 +188,34 @@ const (
 func (b *Books) Finish(uid types.UID, o Outcome, pod *corev1.Pod) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.tasks[uid]
-	if e == nil || e.state != writing && e.state != unknown {
+	e := b.cluster.Tasks[uid]
+	if e == nil || e.State != cluster.Writing && e.State != cluster.Unknown {
 		return ErrNotWriting
 	}
 	if pod != nil && pod.UID == uid {
-		e.pod = pod
+		e.Pod = pod
 	}
-	if e.state == writing && o != Refused && e.gang.Key == "" {
-		if err := b.ledger.Commit(e.lease); err != nil && len(e.cards) > 0 {
-			b.drift++
+	if e.State == cluster.Writing && o != Refused && e.Gang.Key == "" {
+		if err := b.cluster.Ledger.Commit(e.Lease); err != nil && len(e.Cards) > 0 {
+			b.cluster.Drift++
 		}
 	}
 	switch o {
 	case Written:
-		e.state, e.phase, e.fails, e.left, e.since = placed, pods.Placed, 0, api.Placement{}, b.config.Now()
+		e.State, e.Phase, e.Fails, e.Left, e.Since = cluster.Placed, pods.Placed, 0, api.Placement{}, b.config.Now()
 	case Unclear:
-		e.state = unknown
+		e.State = cluster.Unknown
 	default:
-		b.release(e)
-		e.phase, _ = b.phaseOf(e.pod, e)
+		b.cluster.Release(e)
+		e.Phase, _ = b.phaseOf(e.Pod, e)
 		if pod == nil {
-			e.fails++
-			e.until = b.config.Now().Add(min(time.Second<<min(e.fails-1, 8), time.Minute))
+			e.Fails++
+			e.Until = b.config.Now().Add(min(time.Second<<min(e.Fails-1, 8), time.Minute))
 		}
 	}
-	if e.ended {
-		if e.state == writing {
-			e.state = unknown
+	if e.Ended {
+		if e.State == cluster.Writing {
+			e.State = cluster.Unknown
 		}
 		b.end(uid)
 	}
@@ -317,16 +229,16 @@ var ErrNotWriting = errors.New("books: no write of the pod is under way")
 func (b *Books) Unclear() []*corev1.Pod {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []*entry
-	for _, e := range b.tasks {
-		if e.state == unknown {
+	var all []*cluster.Entry
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Unknown {
 			all = append(all, e)
 		}
 	}
-	sortEntries(all)
+	cluster.Sort(all)
 	list := make([]*corev1.Pod, len(all))
 	for i, e := range all {
-		list[i] = e.pod
+		list[i] = e.Pod
 	}
 	return list
 }

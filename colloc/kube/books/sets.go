@@ -6,11 +6,11 @@ import (
 	"slices"
 	"time"
 
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/profile"
@@ -46,16 +46,16 @@ func (b *Books) Sets() []Set {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Set
-	for _, d := range b.inOrder() {
-		if len(d.here) == 0 {
+	for _, d := range b.cluster.InOrder() {
+		if len(d.Here) == 0 {
 			continue
 		}
-		s := Set{ID: d.GPU.ID, Node: d.node.name, Address: d.Address, Model: d.GPU.Model, Slice: d.GPU.Slice != nil}
+		s := Set{ID: d.GPU.ID, Node: d.Node.Name, Address: d.Address, Model: d.GPU.Model, Slice: d.GPU.Slice != nil}
 		if len(d.GPU.Mechanisms) > 0 {
 			s.Mechanism = d.GPU.Mechanisms[0]
 		}
-		for _, e := range d.here {
-			s.Members = append(s.Members, Member{e.pod, e.at.Reserved, e.task.Profile, e.gang.Key != ""})
+		for _, e := range d.Here {
+			s.Members = append(s.Members, Member{e.Pod, e.At.Reserved, e.Task.Profile, e.Gang.Key != ""})
 		}
 		list = append(list, s)
 	}
@@ -72,22 +72,22 @@ func (b *Books) Loosened() []Bound {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Bound
-	for _, e := range b.tasks {
-		if e.state != placed || e.gang.Key != "" || e.note == "" || e.fault != nil || b.config.Shadow {
+	for _, e := range b.cluster.Tasks {
+		if e.State != cluster.Placed || e.Gang.Key != "" || e.Note == "" || e.Fault != nil || b.config.Shadow {
 			continue
 		}
-		d, err := api.ReadDemand(e.pod.Annotations)
+		d, err := api.ReadDemand(e.Pod.Annotations)
 		if err != nil || d.Profile == "" {
 			continue
 		}
-		task, note, err := pods.Task(e.pod, b.config.Profile(e.pod.Namespace, d.Profile), b.config.Tenancy)
+		task, note, err := pods.Task(e.Pod, b.config.Profile(e.Pod.Namespace, d.Profile), b.config.Tenancy)
 		if err != nil || note != "" {
 			continue
 		}
 		if _, reserve, err := b.config.Planner.Memory(task); err == nil && reserve > 0 {
-			at := e.at
+			at := e.At
 			at.Reserved = min(at.Reserved, reserve)
-			list = append(list, Bound{e.pod, at})
+			list = append(list, Bound{e.Pod, at})
 		}
 	}
 	slices.SortFunc(list, func(x, y Bound) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
@@ -99,27 +99,27 @@ func (b *Books) Loosened() []Bound {
 func (b *Books) Loosen(uid types.UID, reserved profile.Bytes) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	e := b.tasks[uid]
-	if e == nil || e.state != placed || reserved > e.at.Reserved {
+	e := b.cluster.Tasks[uid]
+	if e == nil || e.State != cluster.Placed || reserved > e.At.Reserved {
 		return
 	}
-	at := e.at
+	at := e.At
 	at.Reserved = reserved
 	b.rebook(e, at)
 }
 
 // rebook describes a pod that is placed anew and books it so.
-func (b *Books) rebook(e *entry, at api.Placement) {
-	booked := len(e.cards) > 0 && b.ledger != nil
+func (b *Books) rebook(e *cluster.Entry, at api.Placement) {
+	booked := len(e.Cards) > 0 && b.cluster.Ledger != nil
 	if booked {
-		_ = b.ledger.Release(e.task.ID) // it is booked again below
+		_ = b.cluster.Ledger.Release(e.Task.ID) // it is booked again below
 	}
-	b.unlist(e)
+	b.cluster.Unlist(e)
 	b.describe(e)
-	b.list(e, at)
-	b.changed++
-	if booked && b.ledger.Book(b.entered(e)...) != nil {
-		b.drift++
+	b.cluster.List(e, at)
+	b.cluster.Changed++
+	if booked && b.cluster.Ledger.Book(b.cluster.Entered(e)...) != nil {
+		b.cluster.Drift++
 	}
 }
 
@@ -167,27 +167,27 @@ func (b *Books) part(p Pair) {
 func (b *Books) Part(x, y types.UID, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	one, other := b.tasks[x], b.tasks[y]
+	one, other := b.cluster.Tasks[x], b.cluster.Tasks[y]
 	if one == nil || other == nil {
 		return
 	}
-	b.part(Pair{[2]types.UID{owner(one.pod), owner(other.pod)}, until})
+	b.part(Pair{[2]types.UID{owner(one.Pod), owner(other.Pod)}, until})
 	b.describeParted()
 }
 
 // describeParted describes the pods anew whose owners are kept apart from others.
 func (b *Books) describeParted() {
-	for _, e := range b.tasks {
+	for _, e := range b.cluster.Tasks {
 		switch {
-		case len(b.partners(e.pod)) == 0 && !e.parted:
-		case e.state == idle:
+		case len(b.partners(e.Pod)) == 0 && !e.Parted:
+		case e.State == cluster.Idle:
 			b.describe(e)
-			e.tried = 0
-		case e.state == placed:
-			b.rebook(e, e.at)
+			e.Tried = 0
+		case e.State == cluster.Placed:
+			b.rebook(e, e.At)
 		}
 	}
-	b.changed++
+	b.cluster.Changed++
 }
 
 // reunite forgets the pairs whose time is over.
@@ -197,36 +197,4 @@ func (b *Books) reunite(now time.Time) {
 	if len(b.apart) < before {
 		b.describeParted()
 	}
-}
-
-// partners lists the owners from which a pod's is kept apart.
-func (b *Books) partners(pod *corev1.Pod) []string {
-	var list []string
-	for pair := range b.apart {
-		if pair[0] == owner(pod) {
-			list = append(list, "owner:"+string(pair[1]))
-		}
-	}
-	slices.Sort(list)
-	return list
-}
-
-// keepApart tells the task of a pod with whom it must not share.
-func (b *Books) keepApart(e *entry, task *colloc.Task) {
-	avoid := b.partners(e.pod)
-	if e.parted = len(avoid) > 0; !e.parted {
-		return
-	}
-	own := "owner:" + string(owner(e.pod))
-	task.Labels = append(slices.Clip(task.Labels), own)
-	task.Avoid = append(slices.Clip(task.Avoid), avoid...)
-	task.Kind += "|" + own
-}
-
-// owner is who makes a pod anew when it goes: its controller, or nobody but itself.
-func owner(pod *corev1.Pod) types.UID {
-	if o := metav1.GetControllerOf(pod); o != nil {
-		return o.UID
-	}
-	return pod.UID
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,11 +35,11 @@ func (b *Books) Cards() []Card {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Card
-	for _, d := range b.inOrder() {
-		c := Card{ID: d.GPU.ID, Node: d.node.name, Device: d.Device, Closed: b.closed(d)}
-		for _, e := range d.here {
-			c.Tasks = append(c.Tasks, e.pod.UID)
-			c.Reserved += e.at.Reserved
+	for _, d := range b.cluster.InOrder() {
+		c := Card{ID: d.GPU.ID, Node: d.Node.Name, Device: d.Device, Closed: b.cluster.Closed(d)}
+		for _, e := range d.Here {
+			c.Tasks = append(c.Tasks, e.Pod.UID)
+			c.Reserved += e.At.Reserved
 		}
 		list = append(list, c)
 	}
@@ -52,12 +54,12 @@ func (b *Books) Unsaid() []Refusal {
 	defer b.mu.Unlock()
 	var list []Refusal
 	now := b.config.Now()
-	for _, e := range b.tasks {
-		if e.state != placed || b.config.Shadow {
+	for _, e := range b.cluster.Tasks {
+		if e.State != cluster.Placed || b.config.Shadow {
 			continue
 		}
 		r := b.toSay(e, now)
-		if said := pods.Said(e.pod); said == nil || said.Reason != r.Reason && (r.Reason != Placed || said.Status != corev1.ConditionTrue) {
+		if said := pods.Said(e.Pod); said == nil || said.Reason != r.Reason && (r.Reason != Placed || said.Status != corev1.ConditionTrue) {
 			list = append(list, r)
 		}
 	}
@@ -66,15 +68,15 @@ func (b *Books) Unsaid() []Refusal {
 }
 
 // toSay is what the condition of a pod that is placed has to say.
-func (b *Books) toSay(e *entry, now time.Time) Refusal {
+func (b *Books) toSay(e *cluster.Entry, now time.Time) Refusal {
 	const final = ", and a decision cannot be changed: delete the pod, and what made it makes another"
-	if e.lost() && e.pod.Spec.NodeName == "" {
-		return Refusal{e.pod, CardGone, "its card " + e.at.GPU() + " is gone" + final}
+	if e.Lost() && e.Pod.Spec.NodeName == "" {
+		return Refusal{e.Pod, CardGone, "its card " + e.At.GPU() + " is gone" + final}
 	}
 	if why := b.refusedBy(e, now); why != nil && !b.config.Unpinned {
-		return Refusal{e.pod, NodeRefuses, fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.at.Node, final, why.Message)}
+		return Refusal{e.Pod, NodeRefuses, fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.At.Node, final, why.Message)}
 	}
-	return Refusal{e.pod, Placed, fmt.Sprintf("on %s: reserves %v", e.at.GPU(), e.at.Reserved)}
+	return Refusal{e.Pod, Placed, fmt.Sprintf("on %s: reserves %v", e.At.GPU(), e.At.Reserved)}
 }
 
 // Lost lists the pods that carry a decision for a card that is not there, and whether
@@ -84,9 +86,9 @@ func (b *Books) Lost() []Lost {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []Lost
-	for _, e := range b.tasks {
-		if e.state == placed && e.lost() {
-			list = append(list, Lost{e.pod.Namespace, e.pod.Name, e.pod.UID, e.at, e.pod.Spec.NodeName != ""})
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Placed && e.Lost() {
+			list = append(list, Lost{e.Pod.Namespace, e.Pod.Name, e.Pod.UID, e.At, e.Pod.Spec.NodeName != ""})
 		}
 	}
 	slices.SortFunc(list, func(x, y Lost) int { return cmp.Compare(x.UID, y.UID) })
@@ -109,8 +111,8 @@ func (b *Books) Pending() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := 0
-	for _, e := range b.tasks {
-		if e.state == idle && e.phase == pods.Waiting {
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Idle && e.Phase == pods.Waiting {
 			n++
 		}
 	}
@@ -121,14 +123,14 @@ func (b *Books) Pending() int {
 func (b *Books) Pods() []types.UID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.tasks))
+	return slices.Sorted(maps.Keys(b.cluster.Tasks))
 }
 
 // Drift counts bookings that the API server told and the books did not expect.
 func (b *Books) Drift() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.drift
+	return b.cluster.Drift
 }
 
 // Notes says what the nodes have that cannot be used, each with the node's name.
@@ -136,9 +138,9 @@ func (b *Books) Notes() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var list []string
-	for _, n := range b.nodes {
-		for _, note := range n.notes {
-			list = append(list, "node "+n.name+": "+note)
+	for _, n := range b.cluster.Nodes {
+		for _, note := range n.Notes {
+			list = append(list, "node "+n.Name+": "+note)
 		}
 	}
 	slices.SortFunc(list, strings.Compare)
@@ -151,23 +153,23 @@ func (b *Books) Check() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var wrong []string
-	if b.ledger == nil {
+	if b.cluster.Ledger == nil {
 		return nil
 	}
 	carried := map[string]map[string]profile.Bytes{}
-	for _, e := range b.tasks {
-		if e.state == idle {
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Idle {
 			continue
 		}
-		for _, d := range e.cards {
+		for _, d := range e.Cards {
 			if carried[d.GPU.ID] == nil {
 				carried[d.GPU.ID] = map[string]profile.Bytes{}
 			}
-			carried[d.GPU.ID][e.task.ID] = e.at.Reserved
+			carried[d.GPU.ID][e.Task.ID] = e.At.Reserved
 		}
 	}
-	snapshot := b.ledger.Snapshot()
-	if len(snapshot.GPUs) != len(b.cards) {
+	snapshot := b.cluster.Ledger.Snapshot()
+	if len(snapshot.GPUs) != len(b.cluster.Cards) {
 		wrong = append(wrong, "the ledger has another number of cards")
 	}
 	for i := range snapshot.GPUs {

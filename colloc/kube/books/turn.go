@@ -6,6 +6,10 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
+	"example.com/colloc/colloc/kube/books/internal/words"
+
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc"
@@ -18,7 +22,7 @@ import (
 // turn is one question to the Planner.
 type turn struct {
 	books  *Books
-	batch  []*entry
+	batch  []*cluster.Entry
 	shapes []*nodes.Shape
 	of     map[types.UID]int // shape of a pod
 	why    []map[string]int  // by shape: how many nodes refuse it for what
@@ -28,7 +32,7 @@ type turn struct {
 
 // run asks once, and returns those that could be asked again because their node was full
 // though the Planner chose it.
-func (t *turn) run(ctx context.Context, r *Round) (again []*entry, err error) {
+func (t *turn) run(ctx context.Context, r *Round) (again []*cluster.Entry, err error) {
 	b := t.books
 	t.number()
 	seen, err := t.offer()
@@ -36,11 +40,11 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*entry, err error) {
 		return nil, err
 	}
 	tasks := make([]colloc.Task, len(t.batch))
-	byID := make(map[string]*entry, len(t.batch))
+	byID := make(map[string]*cluster.Entry, len(t.batch))
 	for i, e := range t.batch {
-		tasks[i] = e.task
-		tasks[i].On = []string{shapeLabel(t.of[e.pod.UID])}
-		byID[e.task.ID] = e
+		tasks[i] = e.Task
+		tasks[i].On = []string{shapeLabel(t.of[e.Pod.UID])}
+		byID[e.Task.ID] = e
 	}
 	plan, err := b.config.Planner.Plan(ctx, tasks, seen)
 	if err != nil {
@@ -56,7 +60,7 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*entry, err error) {
 				} else {
 					again = append(again, e)
 				}
-				delete(byID, e.task.ID)
+				delete(byID, e.Task.ID)
 			}
 		}
 	}
@@ -72,14 +76,14 @@ func (t *turn) number() {
 	t.of = make(map[types.UID]int, len(t.batch))
 	known := map[string]int{}
 	for _, e := range t.batch {
-		n, seen := known[e.shape.Key]
+		n, seen := known[e.Shape.Key]
 		if !seen {
 			n = len(t.shapes)
-			known[e.shape.Key] = n
-			t.shapes = append(t.shapes, e.shape)
+			known[e.Shape.Key] = n
+			t.shapes = append(t.shapes, e.Shape)
 			t.why = append(t.why, map[string]int{})
 		}
-		t.of[e.pod.UID] = n
+		t.of[e.Pod.UID] = n
 	}
 }
 
@@ -95,31 +99,31 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 	}
 	shown := map[group]int{}
 	labels := map[string][]string{}
-	taken := map[*node]string{}
+	taken := map[*cluster.Node]string{}
 	var ids []string
 	var carry [][]string
-	for _, d := range b.inOrder() {
-		takes, asked := taken[d.node]
+	for _, d := range b.cluster.InOrder() {
+		takes, asked := taken[d.Node]
 		if !asked {
-			takes = t.takes(d.node, labels)
-			taken[d.node] = takes
+			takes = t.takes(d.Node, labels)
+			taken[d.Node] = takes
 		}
-		g := group{d.class, takes}
+		g := group{d.Class, takes}
 		if takes == "" || shown[g] >= len(t.batch) {
 			continue
 		}
-		if why := b.shut(d); why != "" {
+		if why := b.cluster.Shut(d); why != "" {
 			t.shut[why]++
 			continue
 		}
-		if b.keptAway(d, t.holder, t.shut) {
+		if b.cluster.KeptAway(d, t.holder, t.shut) {
 			continue
 		}
 		shown[g]++
 		ids = append(ids, d.GPU.ID)
 		carry = append(carry, labels[takes])
 	}
-	view, err := b.ledger.View(ids...)
+	view, err := b.cluster.Ledger.View(ids...)
 	if err != nil {
 		return nil, fmt.Errorf("books: decide: %w", err)
 	}
@@ -131,11 +135,11 @@ func (t *turn) offer() ([]colloc.GPU, error) {
 
 // takes returns the shapes that a node takes as the key of a list of labels; empty is
 // none.
-func (t *turn) takes(n *node, labels map[string][]string) string {
+func (t *turn) takes(n *cluster.Node, labels map[string][]string) string {
 	var key strings.Builder
 	var list []string
 	for i, s := range t.shapes {
-		if why := refusal(n, s); why != "" {
+		if why := n.Refuses(s); why != "" {
 			t.why[i][why]++
 			continue
 		}
@@ -148,31 +152,31 @@ func (t *turn) takes(n *node, labels map[string][]string) string {
 
 // reserve books a task that the Planner placed, unless its node has become too full for
 // it in this round.
-func (t *turn) reserve(e *entry, p *colloc.Placement, member int) (Decision, bool) {
+func (t *turn) reserve(e *cluster.Entry, p *colloc.Placement, member int) (Decision, bool) {
 	b := t.books
-	d := b.cards[p.GPU]
-	if d == nil || d.node.offer.Refuses(e.shape, d.node.used) != "" {
+	d := b.cluster.Cards[p.GPU]
+	if d == nil || d.Node.Offer.Refuses(e.Shape, d.Node.Used) != "" {
 		return Decision{}, false
 	}
 	m := &p.Members[member]
-	at := api.Placement{Node: d.node.name, Device: d.Device, Address: d.Address, Reserved: m.Reserved}
-	view, err := b.ledger.View(p.GPU)
+	at := api.Placement{Node: d.Node.Name, Device: d.Device, Address: d.Address, Reserved: m.Reserved}
+	view, err := b.cluster.Ledger.View(p.GPU)
 	if err != nil {
 		return Decision{}, false
 	}
-	e.lease, err = b.ledger.Reserve(view.Version, ledger.Claim{Task: pods.Booked(e.task, m.Reserved), GPU: p.GPU})
+	e.Lease, err = b.cluster.Ledger.Reserve(view.Version, ledger.Claim{Task: pods.Booked(e.Task, m.Reserved), GPU: p.GPU})
 	if err != nil {
 		return Decision{}, false
 	}
-	company := len(d.here)
-	e.state = writing
-	b.dropRoom(e)
-	b.list(e, at)
-	return Decision{Pod: e.pod, At: at, Left: e.left, Speed: m.Speed.Value, Company: company, Text: placedText(e, p, m, len(p.Members)-1)}, true
+	company := len(d.Here)
+	e.State = cluster.Writing
+	b.cluster.DropRoom(e)
+	b.cluster.List(e, at)
+	return Decision{Pod: e.Pod, At: at, Left: e.Left, Speed: m.Speed.Value, Company: company, Text: placedText(e, p, m, len(p.Members)-1)}, true
 }
 
 // placedText says what was decided.
-func placedText(e *entry, p *colloc.Placement, m *colloc.Member, company int) string {
+func placedText(e *cluster.Entry, p *colloc.Placement, m *colloc.Member, company int) string {
 	text := fmt.Sprintf("on %s alone", p.GPU)
 	if company == 1 {
 		text = fmt.Sprintf("on %s with one other task", p.GPU)
@@ -180,14 +184,14 @@ func placedText(e *entry, p *colloc.Placement, m *colloc.Member, company int) st
 		text = fmt.Sprintf("on %s with %d other tasks", p.GPU, company)
 	}
 	text += fmt.Sprintf(": speed %.2f, reserves %v of %v", m.Speed.Value, m.Reserved, p.Usable)
-	if e.note != "" {
-		text += "; " + e.note
+	if e.Note != "" {
+		text += "; " + e.Note
 	}
 	return text
 }
 
 // refuse says why those wait that were not placed, and that they were tried.
-func (t *turn) refuse(plan *colloc.Plan, left map[string]*entry, again []*entry, r *Round) {
+func (t *turn) refuse(plan *colloc.Plan, left map[string]*cluster.Entry, again []*cluster.Entry, r *Round) {
 	b := t.books
 	if len(b.stuck) > maxStuck {
 		clear(b.stuck)
@@ -201,23 +205,35 @@ func (t *turn) refuse(plan *colloc.Plan, left map[string]*entry, again []*entry,
 		faults[f.Task] = f
 	}
 	for _, e := range t.batch {
-		if left[e.task.ID] == nil && (e.state != idle || slices.Contains(again, e)) {
+		if left[e.Task.ID] == nil && (e.State != cluster.Idle || slices.Contains(again, e)) {
 			continue
 		}
-		e.tried = b.changed
-		why := t.why[t.of[e.pod.UID]]
-		refusal := Refusal{Pod: e.pod, Reason: NoNode, Text: nodesText(b, why)}
-		if n := notes[e.task.ID]; n != nil && !refusedAll(b, why) {
-			refusal.Reason, refusal.Text = camel(n.Code.String()), b.readable(e, n)
+		e.Tried = b.cluster.Changed
+		why := t.why[t.of[e.Pod.UID]]
+		refusal := Refusal{Pod: e.Pod, Reason: NoNode, Text: words.Nodes(b.cluster.Offering(), why)}
+		if n := notes[e.Task.ID]; n != nil && !words.Everywhere(b.cluster.Offering(), why) {
+			refusal.Reason, refusal.Text = words.Reason(n.Code.String()), b.readable(e, n)
 		}
-		if f := faults[e.task.ID]; f != nil {
+		if f := faults[e.Task.ID]; f != nil {
 			refusal.Reason, refusal.Text = Fault, f.Error()
 		}
-		refusal.Text += shutText(t.shut)
-		if e.note != "" {
-			refusal.Text += "; " + e.note
+		refusal.Text += words.Cards(t.shut)
+		if e.Note != "" {
+			refusal.Text += "; " + e.Note
 		}
 		r.Refusals = append(r.Refusals, refusal)
-		b.stuck[e.like()] = stuck{b.changed, refusal.Reason, refusal.Text}
+		b.stuck[e.Like()] = stuck{b.cluster.Changed, refusal.Reason, refusal.Text}
 	}
+}
+
+// readable is the text of a note with the names of pods in the place of their UIDs.
+// Those of other namespaces are nobody's business.
+func (b *Books) readable(e *cluster.Entry, n *colloc.Note) string {
+	text := n.Text
+	for _, id := range []string{n.ID, n.Partner, n.Slow} {
+		if id != "" {
+			text = strings.ReplaceAll(text, id, b.cluster.NameFor(e, types.UID(id)))
+		}
+	}
+	return text
 }

@@ -1,0 +1,98 @@
+package books
+
+import (
+	"maps"
+	"slices"
+
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/nodes"
+	"example.com/colloc/colloc/kube/pods"
+)
+
+// describe makes the task of a pod.
+func (b *Books) describe(e *cluster.Entry) {
+	was := e.Task.Kind
+	if e.Shape = nodes.ShapeOf(e.Pod).Without(slices.Collect(maps.Keys(e.Shuns))...); b.config.Shadow {
+		e.Shape.Requests = nil // it has them already, wherever it runs
+	}
+	d, err := api.ReadDemand(e.Pod.Annotations)
+	if err == nil {
+		known := pods.Known{}
+		if d.Profile != "" {
+			known = b.config.Profile(e.Pod.Namespace, d.Profile)
+		}
+		e.Task, e.Note, err = pods.Task(e.Pod, known, b.config.Tenancy)
+	}
+	if err == nil && e.State == cluster.Idle { // what runs stays in its gang
+		e.Gang, err = pods.GangOf(e.Pod, d, b.config.Groups)
+	}
+	if err != nil { // nothing of it is known; if it is placed it is alone
+		bare := e.Pod.DeepCopy()
+		bare.Annotations = nil
+		e.Task, _, _ = pods.Task(bare, pods.Known{}, b.config.Tenancy)
+	}
+	if err == nil {
+		err = b.unfit(e.Pod)
+	}
+	e.Fault = err
+	b.keepApart(e, &e.Task)
+	if e.Task.Kind != was {
+		e.Tried = 0
+	}
+}
+
+// unfit says why a pod cannot be bound in the way that these books bind; nil is that it
+// can.
+func (b *Books) unfit(pod *corev1.Pod) error {
+	if b.config.Shadow {
+		return nil
+	}
+	switch _, asks := claims.Entry(pod); {
+	case b.config.Claims && !asks:
+		return claims.ErrNoEntry
+	case !b.config.Claims && asks:
+		return claims.ErrEntry
+	}
+	return nil
+}
+
+// keepApart tells the task of a pod with whom it must not share.
+func (b *Books) keepApart(e *cluster.Entry, task *colloc.Task) {
+	avoid := b.partners(e.Pod)
+	if e.Parted = len(avoid) > 0; !e.Parted {
+		return
+	}
+	own := "owner:" + string(owner(e.Pod))
+	task.Labels = append(slices.Clip(task.Labels), own)
+	task.Avoid = append(slices.Clip(task.Avoid), avoid...)
+	task.Kind += "|" + own
+}
+
+// partners lists the owners from which a pod's is kept apart.
+func (b *Books) partners(pod *corev1.Pod) []string {
+	var list []string
+	for pair := range b.apart {
+		if pair[0] == owner(pod) {
+			list = append(list, "owner:"+string(pair[1]))
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// owner is who makes a pod anew when it goes: its controller, or nobody but itself.
+func owner(pod *corev1.Pod) types.UID {
+	if o := metav1.GetControllerOf(pod); o != nil {
+		return o.UID
+	}
+	return pod.UID
+}

@@ -1,0 +1,155 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/ledger"
+)
+
+// Open makes the books of all that is there: those who carry a decision are booked on
+// their cards.
+func (cl *Cluster) Open(c ledger.Config) error {
+	for _, e := range cl.Tasks {
+		e.Cards = nil
+	}
+	for _, d := range cl.InOrder() {
+		d.Here = nil
+		cl.settle(d)
+		c.GPUs = append(c.GPUs, cl.inhabited(d))
+	}
+	l, err := ledger.New(c)
+	if err != nil {
+		return err
+	}
+	cl.Ledger = l
+	clear(cl.classes)
+	for _, d := range cl.order {
+		cl.classify(d)
+	}
+	cl.Changed++
+	return nil
+}
+
+// settle puts those who carry a decision for a card there. The lease of one whose write is
+// under way is gone.
+func (cl *Cluster) settle(d *Card) {
+	for _, e := range cl.carry[d.GPU.ID] {
+		if e.State == Writing {
+			e.State = Unknown
+		}
+		e.Cards = append(e.Cards, d)
+		d.Here = append(d.Here, e)
+	}
+	Sort(d.Here)
+}
+
+// inhabited is a card with those who are there.
+func (cl *Cluster) inhabited(d *Card) colloc.GPU {
+	g := d.GPU
+	for _, e := range d.Here {
+		g.Residents = append(g.Residents, cl.Booked(e))
+	}
+	return g
+}
+
+// Booked is the task of an entry as it stands in the books. Nobody joins a gang but those
+// that came with it.
+func (cl *Cluster) Booked(e *Entry) colloc.Task {
+	t := pods.Booked(e.Task, e.At.Reserved)
+	if t.GPUs = max(1, len(e.At.GPUs())); e.Gang.Key == "" {
+		return t
+	}
+	own := gangLabel(e.Gang)
+	t.Labels, t.Only = append(slices.Clip(t.Labels), own), []string{own}
+	for _, id := range e.At.GPUs() {
+		for _, o := range cl.carry[id] {
+			if label := gangLabel(o.Gang); o.Gang.Key != "" && !slices.Contains(t.Only, label) {
+				t.Only = append(t.Only, label)
+			}
+		}
+	}
+	slices.Sort(t.Only)
+	t.Kind += "|" + strings.Join(t.Only, "|")
+	return t
+}
+
+func gangLabel(g pods.Gang) string { return "gang:" + g.Key }
+
+// Entered are the claims of an entry on its cards.
+func (cl *Cluster) Entered(e *Entry) []ledger.Claim {
+	list := make([]ledger.Claim, len(e.Cards))
+	for i, d := range e.Cards {
+		list[i] = ledger.Claim{Task: cl.Booked(e), GPU: d.GPU.ID}
+	}
+	return list
+}
+
+// Release takes a pod's task out of the books, wherever its decision stands.
+func (cl *Cluster) Release(e *Entry) {
+	if len(e.Cards) > 0 && cl.Ledger != nil {
+		if e.State == Writing && e.Gang.Key == "" {
+			_ = cl.Ledger.Rollback(e.Lease) // what is over is over
+		} else {
+			_ = cl.Ledger.Release(e.Task.ID)
+		}
+	}
+	cl.Unlist(e)
+	e.State, e.Lease, e.At = Idle, ledger.Lease{}, api.Placement{}
+	cl.Changed++
+}
+
+// List notes that a pod carries a decision for a card.
+func (cl *Cluster) List(e *Entry, at api.Placement) {
+	e.At = at
+	for _, id := range at.GPUs() {
+		if cl.carry[id] == nil {
+			cl.carry[id] = map[types.UID]*Entry{}
+		}
+		cl.carry[id][e.Pod.UID] = e
+		if d := cl.Cards[id]; d != nil {
+			e.Cards = append(e.Cards, d)
+			d.Here = append(d.Here, e)
+			Sort(d.Here)
+			cl.classify(d)
+		}
+	}
+	cl.Count(e, at.Node)
+}
+
+// Unlist is the opposite of list.
+func (cl *Cluster) Unlist(e *Entry) {
+	for _, id := range e.At.GPUs() {
+		delete(cl.carry[id], e.Pod.UID)
+		if len(cl.carry[id]) == 0 {
+			delete(cl.carry, id)
+		}
+	}
+	for _, d := range e.Cards {
+		d.Here = without(d.Here, e)
+		cl.classify(d)
+	}
+	e.Cards = nil
+	cl.Count(e, e.Pod.Spec.NodeName)
+}
+
+// Count moves what a pod asks for to the node where it counts; empty is nowhere.
+func (cl *Cluster) Count(e *Entry, name string) {
+	if e.On != nil {
+		e.On.Used.Add(e.asks, -1)
+		e.On = nil
+	}
+	if name != "" {
+		e.On, e.asks = cl.node(name), e.Shape.Requests
+		e.On.Used.Add(e.asks, 1)
+	}
+}
+
+func without(list []*Entry, e *Entry) []*Entry {
+	return slices.DeleteFunc(list, func(o *Entry) bool { return o == e })
+}

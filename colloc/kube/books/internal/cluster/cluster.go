@@ -1,0 +1,169 @@
+package cluster
+
+import (
+	"slices"
+	"strconv"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/nodes"
+	"example.com/colloc/colloc/ledger"
+)
+
+// Cluster is what there is. Make one with [New].
+type Cluster struct {
+	Ledger *ledger.Ledger // of the cards that are there; nil until opened
+	Nodes  map[string]*Node
+	Cards  map[string]*Card // by ID
+	Tasks  map[types.UID]*Entry
+	// Rooms are the cards that are kept for a pod or a gang while others leave them.
+	Rooms map[string][]string
+	// Changed counts what may let a pod that waits be placed.
+	Changed uint64
+	// Drift counts bookings that the API server told and the books did not expect.
+	Drift uint64
+
+	claims  bool // only cards that a DRA driver offers to several claims are used
+	reader  nodes.Reader
+	slices  map[string]map[string]*resourcev1.ResourceSlice // by node, by name
+	order   []*Card                                         // by node and place, nil where it has to be made anew
+	others  map[types.UID]*other
+	carry   map[string]map[types.UID]*Entry      // by card, in the books or not: who carries a decision for it
+	held    map[claims.Device]map[types.UID]bool // by claims of others
+	holds   map[types.UID][]claims.Device
+	classes map[string]int
+}
+
+// New returns a cluster without anything, of which by claims only those cards are used
+// that a DRA driver offers to several claims.
+func New(byClaims bool) *Cluster {
+	return &Cluster{
+		claims: byClaims, Changed: 1,
+		Nodes: map[string]*Node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, Cards: map[string]*Card{},
+		Tasks: map[types.UID]*Entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*Entry{},
+		held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{},
+		classes: map[string]int{}, Rooms: map[string][]string{},
+	}
+}
+
+// InOrder returns the cards by the names of their nodes and their places there.
+func (cl *Cluster) InOrder() []*Card {
+	if cl.order == nil {
+		names := make([]string, 0, len(cl.Nodes))
+		for name, n := range cl.Nodes {
+			if len(n.Cards) > 0 {
+				names = append(names, name)
+			}
+		}
+		slices.Sort(names)
+		cl.order = make([]*Card, 0, len(cl.Cards))
+		for _, name := range names {
+			cl.order = append(cl.order, cl.Nodes[name].Cards...)
+		}
+	}
+	return cl.order
+}
+
+// maxClasses bounds the table of classes.
+const maxClasses = 1 << 16
+
+// classify tells which cards the Planner cannot tell apart: equal products with equal
+// company.
+func (cl *Cluster) classify(d *Card) {
+	if len(cl.classes) >= maxClasses {
+		clear(cl.classes)
+		for _, other := range cl.Cards {
+			other.Class = cl.class(other)
+		}
+	}
+	d.Class = cl.class(d)
+}
+
+func (cl *Cluster) class(d *Card) int {
+	key := d.Product(make([]byte, 0, 256))
+	kinds := make([]string, 0, 8)
+	for _, e := range d.Here {
+		kinds = append(kinds, e.Task.Kind+"|"+strconv.FormatInt(int64(e.At.Reserved), 36))
+	}
+	slices.Sort(kinds)
+	for _, k := range kinds {
+		key = append(append(key, '\n'), k...)
+	}
+	id, known := cl.classes[string(key)]
+	if !known {
+		id = len(cl.classes)
+		cl.classes[string(key)] = id
+	}
+	return id
+}
+
+// node returns what is known of a node, which may be nothing but what pods there ask for.
+func (cl *Cluster) node(name string) *Node {
+	n := cl.Nodes[name]
+	if n == nil {
+		n = &Node{Name: name, Used: nodes.Amounts{}, foreign: map[types.UID]string{}}
+		cl.Nodes[name] = n
+	}
+	return n
+}
+
+// Forget drops a node of which nothing is known.
+func (cl *Cluster) Forget(n *Node) {
+	if n.Offer == nil && len(n.Cards) == 0 && len(n.Used) == 0 && len(n.foreign) == 0 {
+		delete(cl.Nodes, n.Name)
+	}
+}
+
+// Shut says why nobody is placed on a card though its node is open; empty is that it is
+// open too.
+func (cl *Cluster) Shut(d *Card) string {
+	switch {
+	case d.Closed != "":
+		return d.Closed
+	case cl.claims && !d.Counted:
+		return "no DRA driver offers it to several claims"
+	case len(cl.held[claims.Device{Pool: d.Pool, Name: d.Device}]) > 0:
+		return "a ResourceClaim of somebody else holds it"
+	}
+	return ""
+}
+
+// Closed says why nobody is placed on a card; empty is open.
+func (cl *Cluster) Closed(d *Card) string {
+	if why := d.Node.closed(); why != "" {
+		return why
+	}
+	return cl.Shut(d)
+}
+
+// NameFor is how a pod is called towards another.
+func (cl *Cluster) NameFor(e *Entry, uid types.UID) string {
+	other := cl.Tasks[uid]
+	switch {
+	case other == e:
+		return "it"
+	case other == nil || other.Pod.Namespace != e.Pod.Namespace:
+		return "a pod of another namespace"
+	default:
+		return "pod " + other.Pod.Name
+	}
+}
+
+// Offering counts the nodes that have cards.
+func (cl *Cluster) Offering() int {
+	n := 0
+	for _, node := range cl.Nodes {
+		if len(node.Cards) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// other is a pod of somebody else.
+type other struct {
+	on   string
+	asks nodes.Amounts
+}

@@ -1,0 +1,148 @@
+package cluster
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/nodes"
+	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/ledger"
+)
+
+// Node is a machine.
+type Node struct {
+	Name    string
+	raw     *corev1.Node // nil while only pods or slices tell of it
+	Offer   *nodes.Node
+	Cards   []*Card
+	Notes   []string
+	Used    nodes.Amounts
+	foreign map[types.UID]string // pods of others that have GPUs of the device plugin
+}
+
+// Card is a GPU.
+type Card struct {
+	nodes.Card
+	Node  *Node
+	Here  []*Entry // in the books, the oldest pod first
+	Class int
+}
+
+// closed says why nobody is placed on a node; empty is open.
+func (n *Node) closed() string {
+	if n.Offer == nil {
+		return "is gone"
+	}
+	if why := n.Offer.Closed(); why != "" {
+		return why
+	}
+	if len(n.foreign) > 0 {
+		return "runs GPU pods of others"
+	}
+	return ""
+}
+
+// Refuses says why a node does not take a pod; empty is that it does.
+func (n *Node) Refuses(s *nodes.Shape) string {
+	if why := n.closed(); why != "" {
+		return why
+	}
+	return n.Offer.Refuses(s, n.Used)
+}
+
+// Members is how many pods of a shape a node takes beside what runs there, most at most.
+func (n *Node) Members(s *nodes.Shape, most int) int {
+	used := nodes.Amounts{}
+	used.Add(n.Used, 1)
+	for k := range most {
+		if n.Offer.Refuses(s, used) != "" {
+			return k
+		}
+		used.Add(s.Requests, 1)
+	}
+	return most
+}
+
+// Product appends what the Planner can tell of an empty card.
+func (d *Card) Product(key []byte) []byte {
+	key = append(key, d.GPU.Model.Name...)
+	key = append(key, '|')
+	key = strconv.AppendInt(key, int64(d.GPU.Total()), 36)
+	if d.GPU.Slice != nil {
+		key = append(append(key, '|'), d.GPU.Slice.Name...)
+	}
+	for _, m := range d.GPU.Mechanisms {
+		key = strconv.AppendInt(append(key, '|'), int64(m), 10)
+	}
+	return key
+}
+
+// State is what became of a pod's decision.
+type State int
+
+// What became of it.
+const (
+	Idle    State = iota // none is under way: it waits, is held, or is none of ours
+	Writing              // reserved, being written
+	Unknown              // reserved, and nobody knows whether the write was done
+	Placed               // bound
+)
+
+// Entry is a pod of ours.
+type Entry struct {
+	Pod     *corev1.Pod
+	Phase   pods.Phase
+	State   State
+	Task    colloc.Task
+	Note    string // why it is alone though it does not ask for it
+	Fault   error  // why there is no task
+	Shape   *nodes.Shape
+	Gang    pods.Gang            // the zero Gang is none
+	At      api.Placement        // decided or carried
+	Cards   []*Card              // those of at that are there; others are not in the books
+	Lease   ledger.Lease         // of its own; a gang's is committed at once
+	Parted  bool                 // its task says from whom it is kept apart
+	Ended   bool                 // while its write is under way
+	Tried   uint64               // the change for which it was decided last
+	Fails   int                  // writes that the API server refused, one after the other
+	Until   time.Time            // it is not tried before
+	Shuns   map[string]time.Time // nodes that it is kept off, and until when
+	Left    api.Placement        // which it carries still and which counts no more
+	Since   time.Time            // when it became placed
+	Leaving time.Time            // until then it is taken to go, for its eviction was decided
+	Spared  time.Time            // until then it is not evicted for others
+	On      *Node                // where its requests count
+	asks    nodes.Amounts        // those that count there
+}
+
+// Lost reports whether a card of a pod that is placed is gone.
+func (e *Entry) Lost() bool { return len(e.Cards) < len(e.At.GPUs()) }
+
+// Leaves reports whether a pod is about to go.
+func (e *Entry) Leaves(now time.Time) bool {
+	return e.Pod.DeletionTimestamp != nil || now.Before(e.Leaving)
+}
+
+// Like is equal for pods of which one can be placed where the other can.
+func (e *Entry) Like() Likeness { return Likeness{e.Task.Kind, e.Shape.Key, e.Task.Priority} }
+
+// Likeness is what the placing of a pod depends on.
+type Likeness struct {
+	kind, shape string
+	priority    int
+}
+
+// Sort sorts by the age of the pods, so that all lists have one order.
+func Sort(list []*Entry) {
+	slices.SortFunc(list, func(a, b *Entry) int {
+		return cmp.Or(a.Pod.CreationTimestamp.Compare(b.Pod.CreationTimestamp.Time), strings.Compare(string(a.Pod.UID), string(b.Pod.UID)))
+	})
+}
