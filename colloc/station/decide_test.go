@@ -3,6 +3,8 @@
 package station
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,6 +37,14 @@ func TestDecide(t *testing.T) {
 		if status, e := g.ask(t, tt.uid, http.MethodPost, tt.path, tt.body); status != tt.status || !strings.Contains(e.What, tt.what) {
 			t.Errorf("%s of user %d: status %d, %+v, want %d with %q", tt.path, tt.uid, status, e, tt.status, tt.what)
 		}
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", g.Socket())
+	}}}
+	defer client.CloseIdleConnections()
+	answer, err := client.Post("http://station/v1/fit", "application/json", strings.NewReader(fit)) // on the socket
+	if err != nil || answer.StatusCode != http.StatusOK || answer.Body.Close() != nil {
+		t.Errorf("over the socket: %+v, %v", answer, err)
 	}
 	if status, e := g.ask(t, me, http.MethodGet, "/v1/fit", ""); status != 404 || e.Code != api.NotFound {
 		t.Errorf("GET: status %d, %+v", status, e)

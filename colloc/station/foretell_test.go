@@ -72,3 +72,18 @@ func TestForetellClosed(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// Of two users the one whose jobs hold no GPU is expected to start first.
+func TestForetellFair(t *testing.T) {
+	now := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	of := func(id string, uid uint32, state runner.State) runner.Record {
+		return runner.Record{Task: runner.Task{ID: id, Owner: &runner.Owner{UID: uid}}, State: state}
+	}
+	runs := of("1", 6, runner.Running)
+	runs.Step, runs.Total, runs.StepTime = profile.Some(int64(1)), profile.Some(int64(31)), profile.Some(time.Second)
+	v := &viewer{s: &Station{paces: pace.NewBook(), turns: turn.New(func() time.Time { return now }, turn.Policy{}, turn.Kept{})}, now: now}
+	v.foretell([]runner.Record{runs, of("2", 6, runner.Queued), of("3", 7, runner.Queued)})
+	if diff := cmp.Diff(map[string]time.Time{"3": now.Add(30 * time.Second)}, v.starts); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -295,6 +295,52 @@ func TestListHistory(t *testing.T) {
 	}
 }
 
+// TestBrief: a table gets no more than it shows: of a job that has a name no command; and of
+// all that wait the state lists the next ones, and counts the others.
+func TestBrief(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, nil)
+	held := shell(dir, "true")
+	held.Held, held.Kind = true, "kind"
+	named := held
+	named.Name = "name"
+	g.add(t, append(slices.Repeat([]api.Task{held}, api.MaxQueue), named)...)
+	for _, brief := range []bool{false, true} {
+		jobs, err := g.Jobs(t.Context(), api.Query{Brief: brief})
+		if err != nil || len(jobs) != api.MaxQueue+1 {
+			t.Fatalf("%d jobs, %v", len(jobs), err)
+		}
+		for _, j := range []api.Job{jobs[0], jobs[api.MaxQueue]} {
+			if shown := j.Kind != "" && j.Dir != "" && j.Class != "" && j.Why != ""; shown == brief || (len(j.Command) > 0) != (!brief || j.Name == "") {
+				t.Errorf("brief %v: %+v", brief, j)
+			}
+		}
+	}
+	if s, err := g.State(t.Context()); err != nil || len(s.Queue) != api.MaxQueue || s.Queue[0].ID != "1" || s.Count.Queued != api.MaxQueue+1 {
+		t.Errorf("%d of %d that wait are listed, %v", len(s.Queue), s.Count.Queued, err)
+	}
+}
+
+// TestFaultsAreTold: what was learned before and cannot be read is warned of, and so is an
+// output that cannot be written.
+func TestFaultsAreTold(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "state"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "state", modelsFile), []byte("no models"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := newRig(t, dir, 1, nil)
+	g.event(runner.Event{Kind: runner.EventOverrun, Text: "too much", Record: runner.Record{Task: runner.Task{ID: "9"}, Log: filepath.Join(dir, "gone")}})
+	all := g.warningsFor(peer.User{})
+	for i, want := range []string{"cannot be read, and begins anew", "too much", "the output of job 9 cannot be written: "} {
+		if len(all) != 3 || !strings.Contains(all[i].Text, want) {
+			t.Errorf("warned of %+v, want %q at %d of 3", all, want, i)
+		}
+	}
+}
+
 // TestWarningsAreKept: what the runner says stands as it was said, the word task in somebody's
 // own names too, and the runner is told to say job.
 func TestWarningsAreKept(t *testing.T) {

@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/colloc/station/notify"
 )
 
@@ -38,6 +40,24 @@ func TestTellGPUs(t *testing.T) {
 	}
 	if len(told) != 2 || told[0] != want[0] || told[1] != want[1] {
 		t.Errorf("told %+v, want %+v", told, want)
+	}
+}
+
+// TestUsersHave: who has a job that waits or runs shares in what is due, by weight; who had GPUs
+// of late had that part of it, with a job or without.
+func TestUsersHave(t *testing.T) {
+	kept := turn.Kept{Accounts: map[uint32]*turn.Account{1: {Recent: 30}, 4: {Recent: 90, GPU: 200, Started: 5}}}
+	s := &Station{turns: turn.New(time.Now, turn.Policy{Weights: map[uint32]float64{2: 3}}, kept)}
+	users := map[uint32]*api.User{1: {UID: 1, Count: api.Count{Queued: 1}}, 2: {UID: 2, Count: api.Count{Running: 1}}, 3: {UID: 3, Count: api.Count{Failed: 9}}}
+	all := s.users(users)
+	for _, u := range all {
+		want := map[uint32]api.User{1: {Weight: 1, Share: 0.25, Had: 0.25}, 2: {Weight: 3, Share: 0.75}, 3: {Weight: 1}, 4: {Weight: 1, Had: 0.75, GPUSeconds: 200, Started: 5}}[u.UID]
+		if u.Weight != want.Weight || u.Share != want.Share || u.Had != want.Had || u.GPUSeconds != want.GPUSeconds || u.Started != want.Started {
+			t.Errorf("user %d: %+v, want %+v", u.UID, u, want)
+		}
+	}
+	if len(all) != 4 {
+		t.Errorf("%d users are told of, want 4", len(all))
 	}
 }
 

@@ -361,6 +361,31 @@ func firstIDs(upTo int) (ids []string) {
 	return ids
 }
 
+// A user is told of whose jobs are all in the history.
+func TestPastUsers(t *testing.T) {
+	const n = 40
+	g := lab(t, 1, func(c *Config) { c.Keep = 1 })
+	held := shell("/", "true")
+	held.Held = true
+	for _, uid := range []uint32{ann, bob} {
+		ids := g.addAs(t, uid, slices.Repeat([]api.Task{held}, n)...)
+		if err := g.Do(t.Context(), "cancel", ids...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(time.Minute); len(g.runner.Records()) >= n; <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("nothing moves to the history")
+		}
+	}
+	s, err := g.State(t.Context())
+	if err != nil || len(s.Users) != 2 || s.Users[0].Name != "54321" || s.Users[0].Cancelled != n || s.Users[1].Cancelled != n || s.Count.Cancelled != 2*n {
+		t.Errorf("%+v of %+v, %v; want %d of each user", s.Count, s.Users, err, n)
+	}
+}
+
 // A user may have so many connections and no more, whatever they ask or do not ask for, and
 // others are answered meanwhile. No user passes all others in class high unless told so.
 func TestCrowd(t *testing.T) {

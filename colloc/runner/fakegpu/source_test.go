@@ -117,8 +117,8 @@ func TestAllocate(t *testing.T) {
 	if got, want := used(), 7*profile.GiB; got != want {
 		t.Errorf("%v in use, want %v", got, want)
 	}
-	if _, err := Allocate(4 * profile.GiB); !errors.Is(err, ErrOutOfMemory) {
-		t.Errorf("error is %v, want ErrOutOfMemory", err)
+	if _, err := Allocate(4 * profile.GiB); !errors.Is(err, ErrOutOfMemory) || !strings.Contains(err.Error(), "tried to allocate 4 GiB, 3 GiB of ") {
+		t.Errorf("error is %v, want ErrOutOfMemory, and how much is left", err)
 	}
 	rest, err := Allocate(3 * profile.GiB)
 	if err != nil {

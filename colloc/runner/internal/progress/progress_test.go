@@ -91,6 +91,7 @@ func TestTimes(t *testing.T) {
 	for text, want := range map[string]Reading{
 		"0.25 s/it\n":           {StepTime: profile.Some(250 * time.Millisecond), Matched: true},
 		"8 it/s\n":              {StepTime: profile.Some(125 * time.Millisecond), Matched: true},
+		"0.5 it/s\n":            {StepTime: profile.Some(2 * time.Second), Matched: true},
 		"1e-9 s/it\n":           {StepTime: profile.Some(time.Nanosecond), Matched: true},
 		"1e6 s/it\n0 it/s\n":    {}, // no time of a step
 		"NaN s/it\nmany it/s\n": {},
