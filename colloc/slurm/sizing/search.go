@@ -76,7 +76,7 @@ func (a *advisor) observe() error {
 	}
 	for _, r := range d.Remedies {
 		if r.Action == advise.AddWorkers {
-			a.workers = max(a.workers, r.Count)
+			a.workers = r.Count
 		}
 	}
 	return nil

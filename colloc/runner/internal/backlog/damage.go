@@ -44,7 +44,7 @@ func checkPages(path string) error {
 	}
 	defer func() { _ = file.Close() }() // it was only read
 	info, err := file.Stat()
-	if err != nil || info.Size() == 0 {
+	if err != nil {
 		return err
 	}
 	need, newest := int64(-1), uint64(0)
@@ -57,7 +57,6 @@ func checkPages(path string) error {
 		if ok && tx >= newest {
 			need, newest = length, tx
 		}
-		clear(page)
 	}
 	switch {
 	case need < 0:

@@ -101,10 +101,14 @@ func (w *twins) pick(states ...queue.State) (*Entry, *slowTask) {
 	return w.fast.Entries[i], w.slow.tasks[i]
 }
 
-func (w *twins) start(*testing.T) {
+func (w *twins) start(t *testing.T) {
+	t.Helper()
 	if len(w.fast.Ready) > 0 {
 		e := w.fast.Ready[w.IntN(len(w.fast.Ready))]
-		w.fast.Start(e)
+		runs := e.Runs
+		if w.fast.Start(e); e.Runs != runs+1 {
+			t.Errorf("task %s has begun %d runs, and had %d before", e.Task.ID, e.Runs, runs)
+		}
 		w.slow.find(e.Task.ID).state = queue.Starting
 	}
 }

@@ -291,3 +291,70 @@ func TestNowhere(t *testing.T) {
 		t.Errorf("%v, %v, %v; want that the folder does not exist", s, entries, err)
 	}
 }
+
+// TestCutOff: a queue file that ends before its last page is set aside, as is one of which
+// nothing is left; the folder of the runs that it names is not used again.
+func TestCutOff(t *testing.T) {
+	for name, keep := range map[string]func(int) int{
+		"the last page is gone": func(size int) int { return size - os.Getpagesize() },
+		"a byte is gone":        func(size int) int { return size - 1 },
+		"one page is left":      func(int) int { return os.Getpagesize() },
+		"nothing is left":       func(int) int { return 0 },
+	} {
+		dir := t.TempDir()
+		s, _ := open(t, dir)
+		if s.Runs != "runs-1" {
+			t.Errorf("the first runs are in %s", s.Runs)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, File))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, File), text[:keep(len(text))], 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var corrupt *CorruptError
+		if s, _, err := Open(dir, false); !errors.As(err, &corrupt) || s != nil {
+			t.Errorf("%s: %v, want a CorruptError", name, err)
+			continue
+		}
+		s, entries := open(t, dir)
+		if len(entries) > 0 || s.Runs != "runs-2" {
+			t.Errorf("%s: then there are %d tasks, and runs are in %s", name, len(entries), s.Runs)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAlone: who shares with nobody, and for whom all that is free is reserved.
+func TestAlone(t *testing.T) {
+	asked := &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{Memory: profile.GiB}}}}
+	with := func(change func(*Entry)) *Entry {
+		e := *asked
+		change(&e)
+		return &e
+	}
+	for _, tt := range []struct {
+		name       string
+		e          *Entry
+		alone, all bool
+	}{
+		{"asks for memory", asked, false, false},
+		{"asks to be alone", with(func(e *Entry) { e.Task.Alone = true }), true, false},
+		{"several GPUs", with(func(e *Entry) { e.Task.GPUs = 2 }), true, false},
+		{"nothing is known", with(func(e *Entry) { e.Task.Memory = 0 }), true, true},
+		{"a profile is known", with(func(e *Entry) { e.Task.Memory, e.Profile = 0, known(t, "m") }), false, false},
+		{"asks and has a profile", with(func(e *Entry) { e.Profile = known(t, "m") }), false, false},
+		{"unknown here", with(func(e *Entry) { e.Unknown = true }), true, true},
+		{"ran out of memory", with(func(e *Entry) { e.Recovery = queue.RanAlone }), true, true},
+	} {
+		if tt.e.Alone() != tt.alone || tt.e.TakesAll() != tt.all {
+			t.Errorf("%s: alone %v, takes all %v; want %v, %v", tt.name, tt.e.Alone(), tt.e.TakesAll(), tt.alone, tt.all)
+		}
+	}
+}
