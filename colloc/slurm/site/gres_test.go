@@ -43,6 +43,7 @@ func TestParseGres(t *testing.T) {
 		{name: "gpu:1,:", bad: true},
 		{name: "gpu:1(IDX:0", bad: true},
 		{name: "gpu:$(x):1", bad: true},
+		{name: "gpu:a%b:1", bad: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -3,11 +3,14 @@ package site
 import (
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/profile"
 )
 
@@ -36,6 +39,9 @@ func TestParseForecast(t *testing.T) {
 			t.Errorf("%q: %v (-want +got):\n%s", printed, err, diff)
 		}
 	}
+	if got, err := ParseForecast(strings.TrimSuffix(line, " main")); err != nil || got.Partition != "" || got.CPUs != 3 { // it is cut off
+		t.Errorf("without the last word: %+v, %v", got, err)
+	}
 	for _, printed := range []string{"", "sbatch: lua: welcome\n", "Job 15 to start at 2026-11-21T07:19:13 using 1 processors on nodes g[1 in partition main"} {
 		if f, err := ParseForecast(printed); err == nil {
 			t.Errorf("%q: %+v, want an error", printed, f)
@@ -63,12 +69,12 @@ func TestSlurmDuration(t *testing.T) {
 // TestPartitionValues: values may hold blanks, and lines may come between that tell
 // nothing; neither spoils the fields beside them.
 func TestPartitionValues(t *testing.T) {
-	printed := "\nPartitionName=a TZ=x State=UP TZ=y\n\n   nothing\n   Nodes=g1 and g2 MaxNodes=3\n   DefMemPerCPU=-5 State=UP\n\nPartitionName=b DefMemPerCPU=NaN State=UP\n"
+	printed := "\nPartitionName=a TZ=x State=UP TZ=y\n\n   nothing\n   Nodes=g1 And x=y MaxNodes=3\n   DefMemPerCPU=-5 State=UP\n\nPartitionName=b DefMemPerCPU=NaN State=UP\n"
 	want := []Partition{{Name: "a", MaxNodes: 3}, {Name: "b"}}
 	if diff := cmp.Diff(want, ParsePartitions(printed)); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)
 	}
-	if got := records("PartitionName", printed)[0][4]; got != (field{"Nodes", "g1 and g2"}) {
+	if got := records("PartitionName", printed)[0][4]; got != (field{"Nodes", "g1 And x=y"}) {
 		t.Errorf("a value with blanks is %+v", got)
 	}
 }
@@ -164,5 +170,28 @@ func TestGPUsOfState(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, skipped); diff != "" {
 		t.Errorf("skipped (-want +got):\n%s", diff)
+	}
+	if gpus, skipped := s.GPUs(nil); len(gpus) != 2 || len(skipped) != 3 { // a type that is a product's name needs no model
+		t.Errorf("without options: %+v, %+v", gpus, skipped)
+	}
+}
+
+// TestResidents: a GPU with a job is one to plan with where somebody knows which task that is.
+func TestResidents(t *testing.T) {
+	s := &State{
+		Nodes: []Node{{Name: "a", State: []string{"MIXED"}, Gres: []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 1}}, {Gres: Gres{Name: "shard", Type: "a100", Count: 4}}}}},
+		Jobs: []JobInfo{{
+			ID: 9, State: Running, Nodes: []string{"a"}, Asked: []Gres{{Name: "shard", Type: "a100", Count: 1}},
+			Held: [][]Held{{{Gres: Gres{Name: "shard", Type: "a100", Count: 1}, Index: []int{0}, Each: []int{1}}}},
+		}},
+	}
+	for _, known := range []bool{true, false} {
+		o := &GPUOptions{Models: map[string]string{"a100": "A100-40GB"}, Residents: func(j *JobInfo) (colloc.Task, bool) {
+			return colloc.Task{ID: "task of " + strconv.Itoa(int(j.ID))}, known
+		}}
+		gpus, skipped := s.GPUs(o)
+		if known != (len(gpus) == 1 && len(gpus[0].Residents) == 1 && gpus[0].Residents[0].ID == "task of 9") || known == (len(skipped) > 0) {
+			t.Errorf("known %v: %+v, skipped %+v", known, gpus, skipped)
+		}
 	}
 }

@@ -46,3 +46,38 @@ func TestLacked(t *testing.T) {
 		})
 	}
 }
+
+// TestLearn: the Planner is told what a task was seen to need, or that what it had was not
+// enough; of a task of which there is no description, or that held nothing, it is told nothing.
+func TestLearn(t *testing.T) {
+	described := new(profile.Profile)
+	for _, tt := range []struct {
+		name   string
+		peak   profile.Opt[profile.Bytes]
+		p      *profile.Profile
+		lacked bool
+		want   profile.Bytes // 0 is nothing
+	}{
+		{"seen", profile.Some(3 * gib), described, false, 3 * gib},
+		{"seen, and not enough", profile.Some(3 * gib), described, true, 3 * gib},
+		{"not seen, and not enough", profile.Opt[profile.Bytes]{}, described, true, 8 * gib},
+		{"not seen", profile.Opt[profile.Bytes]{}, described, false, 0},
+		{"held nothing", profile.Some[profile.Bytes](0), described, false, 0},
+		{"not described", profile.Some(3 * gib), nil, false, 0},
+	} {
+		c := card("g", 40*gib)
+		f := fleetOf(t, Config{}, c)
+		e := f.run(t, task("a", 8*gib, 0), c)
+		e.Peak, e.Profile = tt.peak, tt.p
+		if err := f.Learn(e, tt.lacked); err != nil {
+			t.Fatal(err)
+		}
+		p, ok := f.planner.(*byMemory)
+		if !ok {
+			t.Fatalf("the planner is a %T", f.planner)
+		}
+		if (len(p.observed) == 1) != (tt.want > 0) || tt.want > 0 && (p.observed[0].Members[0].Peak != profile.Some(tt.want) || p.observed[0].Members[0].OutOfMemory != tt.lacked) {
+			t.Errorf("%s: told %+v, want %v", tt.name, p.observed, tt.want)
+		}
+	}
+}
