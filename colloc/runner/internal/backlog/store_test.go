@@ -317,7 +317,7 @@ func TestCutOff(t *testing.T) {
 			t.Fatal(err)
 		}
 		var corrupt *CorruptError
-		if s, _, err := Open(dir, false); !errors.As(err, &corrupt) || s != nil {
+		if s, _, err := Open(dir, false); !errors.As(err, &corrupt) || s != nil || corrupt.Aside != filepath.Join(dir, File+".corrupt-1") {
 			t.Errorf("%s: %v, want a CorruptError", name, err)
 			continue
 		}
@@ -333,18 +333,17 @@ func TestCutOff(t *testing.T) {
 
 // TestAlone: who shares with nobody, and for whom all that is free is reserved.
 func TestAlone(t *testing.T) {
-	asked := &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{Memory: profile.GiB}}}}
-	with := func(change func(*Entry)) *Entry {
-		e := *asked
-		change(&e)
-		return &e
+	with := func(change func(*Entry)) *Entry { // of one that asks for memory
+		e := &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{Memory: profile.GiB}}}}
+		change(e)
+		return e
 	}
 	for _, tt := range []struct {
 		name       string
 		e          *Entry
 		alone, all bool
 	}{
-		{"asks for memory", asked, false, false},
+		{"asks for memory", with(func(*Entry) {}), false, false},
 		{"asks to be alone", with(func(e *Entry) { e.Task.Alone = true }), true, false},
 		{"several GPUs", with(func(e *Entry) { e.Task.GPUs = 2 }), true, false},
 		{"nothing is known", with(func(e *Entry) { e.Task.Memory = 0 }), true, true},

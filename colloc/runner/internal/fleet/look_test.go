@@ -3,9 +3,11 @@
 package fleet
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -63,16 +65,14 @@ func TestAttribute(t *testing.T) {
 			s.there = []*backlog.Entry{e}
 		}
 		s.attribute(tt.processes, map[int]*backlog.Entry{own: e})
-		tasks := ""
+		var whose []string
 		for _, p := range s.usage.Processes {
-			if tasks += p.Task; p.Task == "" {
-				tasks += "-"
-			}
+			whose = append(whose, cmp.Or(p.Task, "-"))
 			if p.Memory != profile.Some(gib) {
 				t.Errorf("%s: process %d has %v", tt.name, p.PID, p.Memory)
 			}
 		}
-		if tasks != tt.tasks || s.tasks[e] != tt.share || s.blind != tt.blind {
+		if tasks := strings.Join(whose, ""); tasks != tt.tasks || s.tasks[e] != tt.share || s.blind != tt.blind {
 			t.Errorf("%s: of %q, busy %v, blind %v; want %q, %v, %v", tt.name, tasks, s.tasks[e], s.blind, tt.tasks, tt.share, tt.blind)
 		}
 	}
