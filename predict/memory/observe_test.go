@@ -221,7 +221,7 @@ func TestTogether(t *testing.T) {
 	if safe, err := zero.Margin(2, 0.01); err != nil || safe <= tight {
 		t.Errorf("without data: %v at 20 %%, %v at 1 %%, %v", tight, safe, err)
 	}
-	for _, bad := range [][]TogetherObservation{nil, {{Solo: 0, Together: 1}}, {{Solo: 1, Together: -1}}} {
+	for _, bad := range [][]TogetherObservation{nil, {{Solo: 0, Together: 1}}, {{Solo: 1, Together: 0}}, {{Solo: 1, Together: -1}}, {{Solo: profile.MaxCount + 1, Together: 1}}, {{Solo: 1, Together: profile.MaxCount + 1}}} {
 		if _, err := FitTogether(bad, nil); err == nil {
 			t.Errorf("%v: no error", bad)
 		}

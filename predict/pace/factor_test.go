@@ -9,6 +9,33 @@ import (
 	"example.com/colloc/profile"
 )
 
+// TestGroupsWeigh: a task counts as its cards to the power 3/4, tasks of one group
+// together as the root of their number.
+func TestGroupsWeigh(t *testing.T) {
+	var tasks []comparison
+	for _, c := range []struct {
+		group        string
+		tasks, cards int
+	}{{"one", 1, 16}, {"four", 4, 16}, {"few", 9, 2}, {"alone", 1, 1}} {
+		for i := range c.tasks {
+			task := comparison{task: strconv.Itoa(i), group: c.group, profile: &profile.Profile{}}
+			for k := range c.cards {
+				task.add(kind{name: strconv.Itoa(k), rates: rates{FP32: float64(k)}, known: true}, 0)
+			}
+			tasks = append(tasks, task)
+		}
+	}
+	groups, err := groupsOf(tasks)
+	if err != nil || len(groups) != 3 {
+		t.Fatalf("%d groups compare cards, want 3; %v", len(groups), err)
+	}
+	for i, want := range []float64{8, 2 * 8, 3 * math.Pow(2, 0.75)} {
+		if got := groups[i].sums.N; !(math.Abs(got-want) <= 1e-12) {
+			t.Errorf("group %q weighs %v, want %v", groups[i].name, got, want)
+		}
+	}
+}
+
 // TestFactorIsAQuantileOfGroups: the intervals are as wide as confidence × (groups + 1)
 // groups need, each counting once however many pairs of cards it has.
 func TestFactorIsAQuantileOfGroups(t *testing.T) {

@@ -131,6 +131,34 @@ func TestFitTellsWidthsApart(t *testing.T) {
 	}
 }
 
+// TestFitSeesEmptyCards: convolutional networks with a small batch gain less of a faster
+// card, as much less as the data say.
+func TestFitSeesEmptyCards(t *testing.T) {
+	rng, cards := rand.New(rand.NewPCG(9, 6)), profile.GPUs()
+	tasks := [2]*profile.Profile{task(t, profile.CNN, profile.FP32, 64), task(t, profile.CNN, profile.FP32, 8)}
+	law := func(empty int, c *profile.GPUModel) float64 { // half of what a full batch gains
+		full := math.Pow(max(c.FP32, c.TF32), 0.2) * math.Pow(c.BandwidthBytesPerSec, 0.6) * math.Pow(c.FP32, 0.2)
+		return math.Pow(full, 1-0.5*float64(empty))
+	}
+	var obs []pace.Observation
+	for g := range 200 {
+		for range 12 {
+			c, name := cards[rng.IntN(len(cards))], fmt.Sprint("g", g)
+			obs = append(obs, pace.Observation{Profile: tasks[g%2], GPU: c, Throughput: law(g%2, &c), Task: name, Group: name})
+		}
+	}
+	m, err := pace.Fit(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := gpu(t, "H100-SXM5-80GB"), gpu(t, "V100-SXM2-16GB")
+	for empty, p := range tasks {
+		if e, want := m.Ratio(p, a, b), law(empty, a)/law(empty, b); !(math.Abs(math.Log(e.Value/want)) <= 0.05) {
+			t.Errorf("empty %d: H100 over V100 is %.3f, want %.3f", empty, e.Value, want)
+		}
+	}
+}
+
 // TestFitFewGroups: fewer groups than the promise needs widen the interval.
 func TestFitFewGroups(t *testing.T) {
 	p, a, b := task(t, profile.CNN, profile.Mixed, 256), gpu(t, "H100-SXM5-80GB"), gpu(t, "T4")

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -84,6 +85,37 @@ func TestMIGSpeedProperties(t *testing.T) {
 				r.Fatalf("the whole GPU has speed %v", last)
 			}
 		}))
+	}
+}
+
+// TestMIGSpeedConfidence: an estimate covers what was asked for, 0.9 where nothing was.
+func TestMIGSpeedConfidence(t *testing.T) {
+	obs := fakeTraffic(t, 20, 0.2, 1)
+	o, small := &obs[0], obs[0].GPU.MIG[0]
+	var widths []float64
+	for _, asked := range []float64{0, 0.5, 0.95} {
+		m, err := FitMIGSpeed(obs, &MIGOptions{Confidence: asked})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := cmp.Or(asked, 0.9)
+		e, err := m.Speed(o.Profile, &o.GPU, small)
+		probed, err2 := m.SpeedFromProbe(o.Profile, &o.GPU, small, small, 0.3)
+		if err != nil || err2 != nil || e.Confidence != want || probed.Confidence != want {
+			t.Errorf("asked for %v: %v, probed %v; %v, %v", asked, e.Confidence, probed.Confidence, err, err2)
+		}
+		widths = append(widths, e.Hi-e.Lo)
+	}
+	if !(widths[1] < widths[0] && widths[0] <= widths[2]) {
+		t.Errorf("intervals of 0.9, 0.5 and 0.95 are %v wide", widths)
+	}
+	if e, err := new(MIGSpeed).Speed(o.Profile, &o.GPU, small); err != nil || e.Confidence != 0.9 {
+		t.Errorf("without data: %+v, %v", e, err)
+	}
+	for _, asked := range []float64{-0.1, 1, math.NaN()} {
+		if _, err := FitMIGSpeed(obs, &MIGOptions{Confidence: asked}); err == nil {
+			t.Errorf("a confidence of %v: no error", asked)
+		}
 	}
 }
 

@@ -180,6 +180,36 @@ func TestSliceIsAsSureAsTheWeaker(t *testing.T) {
 			e.Source.Kind != min(whole.Source.Kind, says.Source.Kind) || e.Source.Distance != max(whole.Source.Distance, says.Source.Distance) || e.Value-e.Lo < whole.Value/2-whole.Lo/2 {
 			t.Errorf("%+v beside %+v: %+v, %v", says, whole, e, err)
 		}
+		// Relative errors of the card and of the slice are independent: their squares add up.
+		square := func(ratio float64) float64 { return math.Pow(math.Log(ratio), 2) }
+		if got, want := square(e.Value/e.Lo), square(whole.Value/whole.Lo)+square(says.Value/says.Lo); !(math.Abs(got-want) <= 1e-9) {
+			t.Errorf("below: %v, want %v", got, want)
+		}
+		if got, want := square(e.Hi/e.Value), square(whole.Hi/whole.Value)+square(says.Hi/says.Value); !(math.Abs(got-want) <= 1e-9) {
+			t.Errorf("above: %v, want %v", got, want)
+		}
+	}
+}
+
+// TestComparison: its Value is that of the estimate, of any two cards, and nothing where it
+// was not made by a Predictor.
+func TestComparison(t *testing.T) {
+	m, p := fitted(t), task(t, profile.CNN, profile.FP32, 16)
+	cards := []*profile.GPUModel{gpu(t, "A100-40GB"), gpu(t, "T4"), gpu(t, m.Reference()), {Name: "unknown"}}
+	for _, a := range cards {
+		for _, b := range cards {
+			c := m.Compare(a, b)
+			if e := c.Estimate(p); c.Value(p) != e.Value || e != m.Ratio(p, a, b) || (e.Value == 1) != (a == b) {
+				t.Errorf("%s over %s: value %v, estimate %+v", a.Name, b.Name, c.Value(p), e)
+			}
+		}
+	}
+	var none pace.Comparison
+	if none.Value(p) != 0 || none.Estimate(p) != (predict.Estimate{}) {
+		t.Errorf("of nothing: %v, %+v", none.Value(p), none.Estimate(p))
+	}
+	if other := m.Clone(); !m.Equal(m) || m.Equal(other) {
+		t.Error("a clone is not the same predictor")
 	}
 }
 

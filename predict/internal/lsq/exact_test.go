@@ -20,6 +20,12 @@ func TestExact(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
 		}
 	}
+	for _, text := range []string{`""`, `[]`} {
+		none := Exact{1}
+		if err := json.Unmarshal([]byte(text), &none); err != nil || len(none) != 0 {
+			t.Errorf("%s: %v, %v; want no numbers", text, none, err)
+		}
+	}
 	var old Exact
 	if err := json.Unmarshal([]byte("[1,0.25]"), &old); err != nil || !slices.Equal(old, Exact{1, 0.25}) {
 		t.Errorf("digits: %v, %v", old, err)
