@@ -78,8 +78,12 @@ func TestSpreadOfAPart(t *testing.T) {
 		form         spreadForm
 		says, spread float64
 	}{
-		{rootSpread, 0.5, 0.25}, {rootSpread, 0.01, 0.03}, {rootSpread, -0.5, 0.03},
-		{logSpread, math.Log(0.2), 0.2}, {logSpread, math.Log(0.001), 0.001}, {logSpread, 5, math.E},
+		{rootSpread, 0.5, 0.25},
+		{rootSpread, 0.01, 0.03},
+		{rootSpread, -0.5, 0.03},
+		{logSpread, math.Log(0.2), 0.2},
+		{logSpread, math.Log(0.001), 0.001},
+		{logSpread, 5, math.E},
 	} {
 		p := &part{Flat: 0.1, Form: c.form, Spread: &trees.Ensemble{Columns: featureCount, Base: c.says}}
 		if got := p.spread(&d); !(math.Abs(got-c.spread) <= 1e-12) {

@@ -41,8 +41,10 @@ func TestRooflineOfAStep(t *testing.T) {
 			name      string
 			got, want float64
 		}{
-			{"GPU busy", got.GPUBusy.Value, busy}, {"SM active", got.SMActive.Value, 0.9 * busy},
-			{"SM occupancy", got.SMOccupancy.Value, 0.4 * busy}, {"DRAM active", got.DRAMActive.Value, 0.8 * dram},
+			{"GPU busy", got.GPUBusy.Value, busy},
+			{"SM active", got.SMActive.Value, 0.9 * busy},
+			{"SM occupancy", got.SMOccupancy.Value, 0.4 * busy},
+			{"DRAM active", got.DRAMActive.Value, 0.8 * dram},
 		} {
 			if !(math.Abs(v.got-v.want) <= 1e-6) {
 				t.Errorf("%s: %s %v, want %v", c.name, v.name, v.got, v.want)

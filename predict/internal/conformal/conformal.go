@@ -82,7 +82,7 @@ func (c Bounds) Lower(risk float64) float64 {
 		return c.Scores[min(n, int(rank))-1]
 	}
 	first := c.Scores[0]
-	knee := c.Scores[(n-1)/4]
+	knee := c.Scores[n-1-(3*(n-1))/4]
 	spread := max(knee-first, 0.02) / math.Log(max(2, 0.25*float64(n+1)))
 	return first - spread*math.Log(1/(float64(n+1)*risk))
 }

@@ -82,3 +82,45 @@ func TestConformalBeyond(t *testing.T) {
 		t.Errorf("risk 0.05: %v, want at least %v", got.Upper(0.05), wide.Upper(0.05))
 	}
 }
+
+// TestLowerMirrorsUpper: what is below is above of the negated scores, beyond the scores
+// too, and without scores both are 0.
+func TestLowerMirrorsUpper(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		scores := rapid.SliceOfN(rapid.Float64Range(-5, 5), 0, 40).Draw(t, "scores")
+		negated := make([]float64, len(scores))
+		for i, v := range scores {
+			negated[i] = -v
+		}
+		n := float64(len(scores) + 1)
+		risk := rapid.OneOf(rapid.Float64Range(1e-6, 0.5/n), rapid.Float64Range(0.5/n, 0.5)).Draw(t, "risk")
+		up, low := New(scores).Upper(risk), New(negated).Lower(risk)
+		if k := risk * n; math.Abs(k-math.Round(k)) > 1e-9 && math.Abs(up+low) > 1e-9 { // else rounding decides
+			t.Fatalf("above %v, below %v of the negated", up, low)
+		}
+	})
+	if none := New(nil); none.Lower(0.1) != 0 || none.Upper(0.1) != 0 {
+		t.Errorf("without scores: %v to %v", none.Lower(0.1), none.Upper(0.1))
+	}
+}
+
+// TestRisks: a probability between 0 and 1 can be asked for, no other number.
+func TestRisks(t *testing.T) {
+	for risk, ok := range map[float64]bool{1e-9: true, 0.999: true, 0: false, 1: false, -0.1: false, 1.1: false, math.Inf(1): false} {
+		if err := CheckRisk(risk); (err == nil) != ok {
+			t.Errorf("risk %v: %v", risk, err)
+		}
+	}
+	if CheckRisk(math.NaN()) == nil {
+		t.Error("risk NaN: no error")
+	}
+}
+
+// TestNormal: quartiles of the standard normal distribution, qnorm(0.75) of R.
+func TestNormal(t *testing.T) {
+	for i, want := range []float64{-0.67448975, 0, 0.67448975} {
+		if got := Normal(3)[i]; !(math.Abs(got-want) <= 1e-8) {
+			t.Errorf("quartile %d is %v, want %v", i+1, got, want)
+		}
+	}
+}

@@ -29,6 +29,9 @@ func TestUpperOfGroups(t *testing.T) {
 		{"nine groups: the largest of their quantiles", nine, 9},
 		{"a wild row", append([][]float64{wild}, nine[1:]...), 9},
 		{"none", nil, 0},
+		{"in any order", [][]float64{nine[8], nine[3], nine[0], nine[7], nine[1], nine[2], nine[6], nine[5], nine[4]}, 9},
+		{"one that tells nothing", append([][]float64{nil, {math.NaN()}}, nine...), 9},
+		{"three in another order", [][]float64{nine[2], nine[0], nine[1]}, 3 + math.Log(2.5)/math.Log(2)},
 		{"three groups: the tail", nine[:3], 3 + math.Log(2.5)/math.Log(2)},
 		// Quantiles 1, 2.9, 3: mean 2.3, variance 1.27; qt(0.9, 2) is 1.885618 in R 4.4.
 		{"three groups: Student's t", [][]float64{group(1), group(2.9), group(3)}, 2.3 + 1.885618*math.Sqrt(1.27*4/3)},

@@ -47,9 +47,38 @@ func TestUnpackChecks(t *testing.T) {
 		"before the first": {Set: []int{-2, -1}, Speeds: []float64{1, 1}},
 		"after the last":   {Set: []int{0, -1}, Speeds: []float64{1, 1}},
 		"lengths":          {Set: []int{-1, -1}, Speeds: []float64{1}},
+		"families":         {Set: []int{-1, -1}, Speeds: []float64{1, 1}, Groups: []string{"a"}},
 	} {
 		if _, err := (&Table{Runs: []row{one}}).Unpack(); err == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// TestStripKeepsTheTask: what a fit reads of a task is kept in memory and in a table, and a
+// feature that was not measured stays so.
+func TestStripKeepsTheTask(t *testing.T) {
+	p := &profile.Profile{GPU: profile.GPUModel{Name: "T4", Memory: 16 * profile.GiB}}
+	p.Spec.Model.Name, p.Spec.Dataset.Name = "net", "set"
+	p.Spec.Training.BatchSize, p.Spec.Training.Precision = 32, profile.Mixed
+	for f, v := range map[profile.Feature]float64{profile.MeanGPUBusy: 0.5, profile.BatchSize: 32, profile.PeakMemory: 1e9} {
+		if err := p.Vector.Set(f, v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := &profile.Profile{Vector: p.Vector, GPU: profile.GPUModel{Memory: p.GPU.Memory}}
+	want.Spec.Model.Name, want.Spec.Dataset.Name, want.Spec.Training = "net", "set", profile.Training{BatchSize: 32, Precision: profile.Mixed}
+	run := Strip(Run{Set: []*profile.Profile{p}, Speeds: make([]profile.Opt[float64], 1)})
+	if !reflect.DeepEqual(run.Set[0], want) {
+		t.Errorf("stripped %+v, want %+v", run.Set[0], want)
+	}
+	table := Pack([]Run{run})
+	back, err := table.Unpack()
+	if err != nil || len(back) != 1 || !reflect.DeepEqual(back[0], run) {
+		t.Errorf("%+v, %v, want %+v", back, err, run)
+	}
+	table.Tasks[0].Use[1] = -1
+	if _, err := table.Unpack(); err == nil {
+		t.Error("a share below 0: no error")
 	}
 }

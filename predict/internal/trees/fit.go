@@ -59,9 +59,9 @@ func (o Options) withDefaults() Options {
 }
 
 // Fit boosts trees on rows x (NaN is a missing value), targets y and
-// weights w (nil is 1 for all). Rows of unequal length, no rows and targets
-// that are not finite give trees that predict 0: check first where that
-// matters. The same input gives the same trees on every machine.
+// weights w (nil is 1 for all). Rows are of one length, targets finite: callers
+// have checked. No rows, or targets and weights of another number, give trees that
+// predict 0. The same input gives the same trees on every machine.
 // O(rounds × depth × rows × columns).
 func Fit(x [][]float64, y, w []float64, o Options) *Ensemble {
 	if len(x) == 0 || len(x) != len(y) || (w != nil && len(w) != len(x)) {

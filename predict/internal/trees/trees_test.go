@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -99,19 +100,24 @@ func TestTreesMissingGoesLeft(t *testing.T) {
 func TestTreesCheck(t *testing.T) {
 	leaf := Node{Feature: -1, Threshold: 1}
 	for _, tt := range []struct {
-		name string
-		t    Ensemble
+		name, want string
+		t          Ensemble
 	}{
-		{"root beyond", Ensemble{Columns: 1, Roots: []int32{3}, Nodes: []Node{leaf}}},
-		{"negative root", Ensemble{Columns: 1, Roots: []int32{-1}, Nodes: []Node{leaf}}},
-		{"feature beyond", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 1, Right: 2}, leaf, leaf}}},
-		{"jump back", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 0, Right: 0}, leaf, leaf}}},
-		{"open end", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 0, Right: 2}, leaf, {Feature: 0, Right: 9}}}},
-		{"NaN", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: -1, Threshold: math.NaN()}}}},
+		{"columns below 0", "columns", Ensemble{Columns: -1}},
+		{"an infinite base", "base", Ensemble{Base: math.Inf(1)}},
+		{"roots that fall", "root 1 is 0", Ensemble{Columns: 1, Roots: []int32{1, 0}, Nodes: []Node{leaf, leaf}}},
+		{"a root twice", "root 1 is 0", Ensemble{Columns: 1, Roots: []int32{0, 0}, Nodes: []Node{leaf, leaf}}},
+		{"jump to the next", "node 0 jumps to 1, want 2 to 2", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 0, Right: 1}, leaf, leaf}}},
+		{"root beyond", "root 0 is 3", Ensemble{Columns: 1, Roots: []int32{3}, Nodes: []Node{leaf}}},
+		{"negative root", "root 0 is -1", Ensemble{Columns: 1, Roots: []int32{-1}, Nodes: []Node{leaf}}},
+		{"feature beyond", "feature 1 of 1", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 1, Right: 2}, leaf, leaf}}},
+		{"jump back", "node 0 jumps to 0", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 0, Right: 0}, leaf, leaf}}},
+		{"open end", "node 2 jumps to 9", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: 0, Right: 2}, leaf, {Feature: 0, Right: 9}}}},
+		{"NaN", "threshold NaN", Ensemble{Columns: 1, Roots: []int32{0}, Nodes: []Node{{Feature: -1, Threshold: math.NaN()}}}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := tt.t.Check(); err == nil {
-				t.Error("no error")
+			if err := tt.t.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
 	}
