@@ -54,11 +54,11 @@ b: other out 2 without params
 ! layer class "Own" is not known: kind other, unknown parameters, shape unchanged`},
 		{
 			"both directions of both directions of nothing", `{"class_name": "Sequential", "config": {"layers": [` + strings.Repeat(`{"class_name": "Bidirectional", "config": {"layer": `, 60) + settings("Add", `"name": "a", "batch_input_shape": [null, 4]`) + strings.Repeat("}}", 60) + `]}}`,
-			`modelfile: keras: layer 0 "": Bidirectional around Bidirectional: want a recurrent layer`,
+			`modelfile: keras: layer 0 "": a Bidirectional around Bidirectional: want a recurrent layer`,
 		},
 		{
 			"both directions of a model", sequence(settings("Bidirectional", `"name": "b", "layer": `+sequence(settings("Dense", `"name": "d", "units": 2, "batch_input_shape": [null, 4]`)))),
-			`modelfile: keras: layer 0 "b": Bidirectional around Sequential: want a recurrent layer`,
+			`modelfile: keras: layer 0 "b": a Bidirectional around Sequential: want a recurrent layer`,
 		},
 		{"behind an open length the width is known", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Activation", `"name": "a", "activation": "relu"`),
 			settings("Dropout", `"name": "p"`), settings("LayerNormalization", `"name": "n"`), settings("Dense", `"name": "d", "units": 2`)), `

@@ -245,7 +245,7 @@ func (k *model) wrapper(l *layer, in []int64, name string, depth int) ([]int64, 
 	switch {
 	case l.Class == "Bidirectional":
 		if inner.Config.Layer != nil || len(inner.Config.Layers) > 0 { // read twice at each depth it would never end
-			return nil, fmt.Errorf("Bidirectional around %s: want a recurrent layer", scan.Clip(inner.Class))
+			return nil, fmt.Errorf("a Bidirectional around %s: want a recurrent layer", scan.Clip(inner.Class))
 		}
 		if _, err := k.layer(inner, [][]int64{in}, name+".forward", depth); err != nil {
 			return nil, err

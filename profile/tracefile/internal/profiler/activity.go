@@ -3,6 +3,7 @@ package profiler
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,19 +112,14 @@ func (p *profiled) finish(c *gather.Collector) error {
 		steps.cover(s)
 	}
 	if length := float64(steps.end - steps.start); length > 0 {
-		c.DataWait = profile.Some(min(1, float64(union(p.waits, steps))/length))
+		c.DataWait = profile.Some(float64(union(p.waits, steps)) / length)
 	}
 	length := float64(p.all.end - p.all.start)
 	c.Instead = p.saw()
 	if length <= 0 {
 		return nil // no work of a GPU
 	}
-	ids := make([]int, 0, len(p.devices))
-	for id := range p.devices {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
+	for _, id := range slices.Sorted(maps.Keys(p.devices)) {
 		if err := p.sample(c, id, p.all, length); err != nil {
 			return err
 		}
@@ -148,7 +144,7 @@ func (p *profiled) sample(c *gather.Collector, id int, window span, length float
 		bytes += m.bytes
 		spans = append(spans, m.span)
 	}
-	r.GPUBusy = profile.Some(min(1, float64(union(spans, window))/length))
+	r.GPUBusy = profile.Some(float64(union(spans, window)) / length)
 	if !d.unknownBlocks {
 		r.SMActive = profile.Some(min(1, blocks/length))
 	}
