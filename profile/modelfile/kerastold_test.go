@@ -1,7 +1,10 @@
 package modelfile
 
 import (
+	"archive/zip"
+	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 )
@@ -56,6 +59,7 @@ b: other out 2 without params
 			"both directions of both directions of nothing", `{"class_name": "Sequential", "config": {"layers": [` + strings.Repeat(`{"class_name": "Bidirectional", "config": {"layer": `, 60) + settings("Add", `"name": "a", "batch_input_shape": [null, 4]`) + strings.Repeat("}}", 60) + `]}}`,
 			`modelfile: keras: layer 0 "": a Bidirectional around Bidirectional: want a recurrent layer`,
 		},
+		{"a count of Keras 1 that is none", sequence(settings("Convolution2D", `"nb_filter": "x"`)), `modelfile: keras: layer 0: "nb_filter" is of type string: not the JSON of a Keras model`},
 		{
 			"both directions of a model", sequence(settings("Bidirectional", `"name": "b", "layer": `+sequence(settings("Dense", `"name": "d", "units": 2, "batch_input_shape": [null, 4]`)))),
 			`modelfile: keras: layer 0 "b": a Bidirectional around Sequential: want a recurrent layer`,
@@ -69,6 +73,21 @@ p: dropout without activations
 n: norm params 8 without activations
 d: linear params 10 without activations`},
 	})
+	stream := io.MultiReader(strings.NewReader("PK\x03\x04"), io.LimitReader(zeros{}, MaxJSON))
+	if _, err := ReadKeras(stream, nil); err == nil || !strings.Contains(err.Error(), "a larger archive needs a reader that can seek") {
+		t.Errorf("a large archive that is streamed: %v", err)
+	}
+	var packed bytes.Buffer
+	z := zip.NewWriter(&packed)
+	if _, err := z.CreateRaw(&zip.FileHeader{Name: "config.json", Method: 99}); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ReadKeras(&packed, nil); err == nil || !strings.Contains(err.Error(), "config.json: zip: unsupported compression algorithm") {
+		t.Errorf("an archive packed in an unknown way: %v", err)
+	}
 	wrapped := func(n int) string {
 		return `{"class_name": "Sequential", "config": {"layers": [` + strings.Repeat(`{"class_name": "Own", "config": {"layer": `, n) +
 			settings("Dense", `"name": "d", "units": 2, "batch_input_shape": [null, 4]`) + strings.Repeat(`}}`, n) + `]}}`

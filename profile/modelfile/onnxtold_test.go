@@ -127,6 +127,7 @@ v: pool out 12`},
 		{"the largest dimension", graphOf(given("x", 1, 1, 1<<40), op("MaxPool", "x", "y", ints("kernel_shape", 2), ints("strides", 2))), `
 onnx "", total 0, batch 1, sample 1099511627776
 y: pool out 549755813888`},
+		{"more outputs than any layer has", graphOf(given("x", 1, 1<<40, 1<<20), op("Relu", "x", "y")), `modelfile: onnx: layer "y": activations is 1152921504606846976, want 0 to 1e15`},
 		{"a window that leaves nothing", graphOf(given("x", 1, 2, 3), stored("w", 1, 2, 5, 2), op("ConvTranspose", "x w", "y", ints("pads", 4, 4))), `
 onnx "", total 20, batch 1, sample 6
 y: conv params 20 without activations` + unknown},

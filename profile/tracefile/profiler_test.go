@@ -111,6 +111,14 @@ func TestNsysLong(t *testing.T) {
 	}
 }
 
+// TestNsysShort: a row that ends before its name is that of a kernel.
+func TestNsysShort(t *testing.T) {
+	f, err := Read(strings.NewReader(nsysText+"3500,500,1,2,,,NVIDIA A100 (0),7\n"), nil)
+	if err != nil || len(f.Traces) != 1 || f.Traces[0].Samples[0].Window != 3*time.Microsecond {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 func TestNsys(t *testing.T) {
 	f, err := Read(strings.NewReader(nsysText), nil)
 	if err != nil {

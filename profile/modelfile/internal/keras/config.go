@@ -56,7 +56,7 @@ func fault(err error) error {
 		return fmt.Errorf("offset %d: %w", syntax.Offset, err)
 	case errors.As(err, &kind):
 		field := kind.Field[strings.LastIndexByte(kind.Field, '.')+1:]
-		return fmt.Errorf("offset %d: %q is of type %s: not the JSON of a Keras model", kind.Offset, field, kind.Value)
+		return fmt.Errorf("%q is of type %s: not the JSON of a Keras model", field, kind.Value) // its offset counts from the layer
 	default:
 		return err
 	}
