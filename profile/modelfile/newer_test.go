@@ -115,6 +115,7 @@ func TestFilled(t *testing.T) {
 		`{"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "hidden_size": 5376, "intermediate_size": 21504, "num_hidden_layers": 62,
 			"num_attention_heads": 32, "num_key_value_heads": 16, "head_dim": 128}, "vision_config": {}}`: 27_009_346_304,
 		`{"model_type": "llava", "text_config": {"model_type": "llama", "vocab_size": 32064}, "vision_config": {}}`: 6_738_939_904,
+		`{"model_type": "llava", "text_config": {"vocab_size": 32064}, "vision_config": {}}`:                        6_738_939_904,
 	} {
 		f, err := Read(strings.NewReader(text), nil)
 		if err != nil || f.Model.Params() != want || f.Model.Unknown()&profile.ParamCounts == 0 {

@@ -151,7 +151,7 @@ func (c *config) deepseek(b *builder, o Options) {
 		latent: &latent{
 			queryRank: c.count(0, "q_lora_rank"), keyRank: c.need("kv_lora_rank"), plain: c.need("qk_nope_head_dim"),
 			rotary: c.need("qk_rope_head_dim"), valueDim: c.need("v_head_dim"),
-			indexHeads: c.count(0, "index_n_heads"), indexDim: c.count(0, "index_head_dim"),
+			indexHeads: c.count(0, "index_n_heads"), indexDim: c.count(128, "index_head_dim"),
 		},
 	}
 	c.mixtureOf(k)

@@ -67,7 +67,8 @@ func (c *config) languageHead(b *builder, o Options, width, vocab, length int64,
 // bare says whether architectures names the stack without a head.
 func (c *config) bare() bool {
 	var names []string
-	if raw := c.find1("architectures"); raw == nil || json.Unmarshal(raw, &names) != nil || len(names) == 0 {
+	_ = json.Unmarshal(c.find1("architectures"), &names) // or there are none
+	if len(names) == 0 {
 		return false
 	}
 	return strings.HasSuffix(names[0], "Model") && !strings.HasSuffix(names[0], "HeadModel") && !strings.Contains(names[0], "HeadsModel") &&

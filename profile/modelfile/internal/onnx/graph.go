@@ -55,10 +55,7 @@ func (g *graph) branch(f scan.Field, n *node) error {
 }
 
 // adopt takes over what a node's graph holds.
-func (g *graph) adopt(inside *graph) error {
-	if len(g.nodes)+len(inside.nodes) > scan.MaxLayers {
-		return fmt.Errorf("offset %d: more than %d nodes", g.In.Offset, scan.MaxLayers)
-	}
+func (g *graph) adopt(inside *graph) {
 	g.nodes = append(g.nodes, inside.nodes...)
 	for _, t := range inside.stored {
 		if _, taken := g.weights[t.name]; !taken && t.name != "" {
@@ -73,7 +70,6 @@ func (g *graph) adopt(inside *graph) error {
 	}
 	g.branches += inside.branches
 	g.bodies = g.bodies || inside.bodies
-	return nil
 }
 
 type node struct {
@@ -124,11 +120,8 @@ func (g *graph) graph(f scan.Field) (err error) {
 }
 
 func (g *graph) node(f scan.Field) error {
-	if len(g.nodes) >= scan.MaxLayers {
-		return fmt.Errorf("offset %d: more than %d nodes", g.In.Offset, scan.MaxLayers)
-	}
 	n := node{ints: map[string][]int64{}, text: map[string]string{}}
-	if err := g.Hold(256); err != nil {
+	if err := g.Hold(256); err != nil { // no more nodes than layers
 		return err
 	}
 	err := g.Message(f.End, func(f scan.Field) error {
@@ -153,7 +146,7 @@ func (g *graph) node(f scan.Field) error {
 	})
 	if n.inside != nil && err == nil {
 		g.bodies = g.bodies || n.op == "Loop" || n.op == "Scan"
-		err = g.adopt(n.inside)
+		g.adopt(n.inside)
 		n.inside = nil
 	}
 	g.nodes = append(g.nodes, n)
