@@ -42,11 +42,12 @@ keras "", sample 15
 old: recurrent units 2 params 36 out 10 macs 180
 second: recurrent units 2 params 30 out 10 macs 150
 new: recurrent units 2 params 36 out 2 macs 180`},
-		{"quantised layers of one unit and one filter", sequence(settings("QConv2D", `"name": "c", "filters": 1, "kernel_size": 2, "batch_input_shape": [null, 4, 4, 1]`), settings("Flatten", `"name": "f"`), settings("QDense", `"name": "d", "units": 1`)), `
+		{"quantised layers of one unit and one filter", sequence(settings("QConv2D", `"name": "c", "filters": 1, "kernel_size": 2, "batch_input_shape": [null, 4, 4, 1]`), settings("Flatten", `"name": "f"`), settings("QDense", `"name": "d", "units": 1`), settings("QDense", `"name": "e", "units": 2`)), `
 keras "", sample 16
 c: conv units 1 params 5 out 9 macs 45
 f: other out 9 in place
 d: linear units 1 params 10 out 1 macs 10
+e: linear units 2 params 4 out 2 macs 4
 ! layer class "QConv2D" counts as Conv2D
 ! layer class "QDense" counts as Dense`},
 		{"a shape that a layer was built with, and classes of one's own", sequence(`{"class_name": "Dense", "config": {"name": "d", "units": 2}, "build_config": {"input_shape": [null, 4]}}`, settings("Own", `"name": "a"`), settings("Own", `"name": "b"`)), `
@@ -64,6 +65,15 @@ b: other out 2 without params
 			"both directions of a model", sequence(settings("Bidirectional", `"name": "b", "layer": `+sequence(settings("Dense", `"name": "d", "units": 2, "batch_input_shape": [null, 4]`)))),
 			`modelfile: keras: layer 0 "b": a Bidirectional around Sequential: want a recurrent layer`,
 		},
+		{
+			"behind what changes it the width is not", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Flatten", `"name": "f"`), settings("Dense", `"name": "d", "units": 2`)),
+			`modelfile: keras: layer 2 "d": the input shape of Dense is not known: state the model's input shape`,
+		},
+		{"windows that just fit, in the words of Keras 1", sequence(settings("Convolution2D", `"name": "a", "nb_filter": 2, "nb_row": 1, "nb_col": 3, "batch_input_shape": [null, 3, 3, 1]`), settings("Conv2D", `"name": "b", "filters": 1, "kernel_size": [3, 1]`), settings("Flatten", `"name": "f"`)), `
+keras "", sample 9
+a: conv units 2 params 8 out 6 macs 24
+b: conv units 1 params 7 out 1 macs 7
+f: other out 1 in place`},
 		{"behind an open length the width is known", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Activation", `"name": "a", "activation": "relu"`),
 			settings("Dropout", `"name": "p"`), settings("LayerNormalization", `"name": "n"`), settings("Dense", `"name": "d", "units": 2`)), `
 keras ""

@@ -153,7 +153,7 @@ type config struct {
 // layers.
 func (c *config) UnmarshalJSON(data []byte) error {
 	type plain config
-	if trimmed := bytes.TrimSpace(data); len(trimmed) > 0 && trimmed[0] == '[' {
+	if bytes.HasPrefix(bytes.TrimSpace(data), []byte("[")) {
 		return json.Unmarshal(data, &c.Layers)
 	}
 	if err := json.Unmarshal(data, (*plain)(c)); err != nil {

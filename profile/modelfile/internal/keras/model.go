@@ -80,7 +80,7 @@ func (k *model) model(m *layer, in []int64, prefix string, depth int) ([]int64, 
 			return nil, fmt.Errorf("layer %d: %w", i, fault(err))
 		}
 		class := l.Class
-		if l.modernise() && !k.unknown[class] && len(k.unknown) < scan.MaxWarnings {
+		if l.modernise() && !k.unknown[class] {
 			k.unknown[class] = true
 			k.file.Warn(0, "layer class %q counts as %s", scan.Clip(class), l.Class)
 		}
@@ -179,7 +179,7 @@ func (k *model) input(l *layer, in []int64) []int64 {
 
 // once warns of a class, the first time.
 func (k *model) once(class, format string) {
-	if !k.unknown[class] && len(k.unknown) < scan.MaxWarnings {
+	if !k.unknown[class] {
 		k.unknown[class] = true
 		k.file.Warn(0, format, scan.Clip(class))
 	}
