@@ -55,6 +55,9 @@ func TestLeaveOutOneOf500(t *testing.T) {
 	if err := plan.Explain(&text); err != nil || !strings.Contains(text.String(), fmt.Sprintf("Left out, for they are at fault\n\n  task %d \"task%d\": Weight is -1", bad, bad)) {
 		t.Errorf("%v: the text does not say what was left out", err)
 	}
+	if n := strings.Count(text.String(), "Left out, for they are at fault"); n != 1 {
+		t.Errorf("the heading of two that were left out stands there %d times", n)
+	}
 	if _, err := shared(t).Plan(t.Context(), tasks, gpus); len(colloc.Faults(err)) != 2 {
 		t.Errorf("without being asked: %v, want two faults", err)
 	}

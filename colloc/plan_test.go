@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/solve"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
@@ -311,5 +313,32 @@ func TestNotesSayWhatToChange(t *testing.T) {
 			}
 			t.Errorf("notes %+v; want a change of kind %v for %q", plan.Notes, tt.kind, tt.of)
 		})
+	}
+}
+
+// TestAlternativeText: a set that was passed over names the limit that forbids it, or else what
+// it would have been worth.
+func TestAlternativeText(t *testing.T) {
+	a := colloc.Alternative{Tasks: []string{"a", "b"}, Throughput: 1.5}
+	if got, want := a.String(), "a + b, worth 1.50"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	a.Code = packer.MemoryLimit
+	if got, want := a.String(), "a + b: not enough memory"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestExplainsSources: what was fitted far from its data is said to be extrapolated, and nothing
+// else.
+func TestExplainsSources(t *testing.T) {
+	for want, source := range map[string]predict.Source{
+		"fitted": {Kind: predict.Fitted, Distance: 1}, "extrapolated": {Kind: predict.Fitted, Distance: 2}, "prior": {Kind: predict.Prior, Distance: 9},
+	} {
+		plan := colloc.Plan{Tasks: []colloc.Demand{{Task: "a", Memory: predict.Estimate{Value: 1 << 30, Lo: 1 << 30, Hi: 1 << 30, Confidence: 0.9, Source: source}, Reserved: profile.GiB, Use: predict.Measured}}}
+		var text bytes.Buffer
+		if err := plan.Explain(&text); err != nil || !strings.Contains(text.String(), want) || want != "extrapolated" && strings.Contains(text.String(), "extrapolated") {
+			t.Errorf("%+v: %v\n%s", source, err, text.String())
+		}
 	}
 }

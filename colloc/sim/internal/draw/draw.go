@@ -24,9 +24,6 @@ func Mix(h uint64) uint64 {
 
 // Lognormal returns exp(sd·z) for the z that belongs to h.
 func Lognormal(h uint64, sd float64) float64 {
-	if sd == 0 {
-		return 1
-	}
 	return Round9(math.Exp(sd * Normal(h)))
 }
 

@@ -77,3 +77,18 @@ func TestLognormal(t *testing.T) {
 		t.Errorf("%v, want nine decimals", got)
 	}
 }
+
+// TestNormalEnds: the least and the greatest number that are hashed to draw a number, too.
+func TestNormalEnds(t *testing.T) {
+	for _, end := range []uint64{0, math.MaxUint64} {
+		h := (end ^ end>>31 ^ end>>62) * 0x319642b2d24d8ec3 // Mix backwards
+		h = (h ^ h>>27 ^ h>>54) * 0x96de1b173f119089
+		h = (h ^ h>>30 ^ h>>60) - 0x9e3779b97f4a7c15
+		if Mix(h) != end {
+			t.Fatalf("%#x is mixed to %#x, want %#x", h, Mix(h), end)
+		}
+		if z := Normal(h); !(z >= -4 && z <= 4) {
+			t.Errorf("of %#x is drawn %v", end, z)
+		}
+	}
+}
