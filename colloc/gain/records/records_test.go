@@ -82,6 +82,12 @@ func TestSacct(t *testing.T) {
 		{"the same second", line("1", t0, t1, t1, "0", gpu), "", records.Left{Waiting: 1}, ""},
 		{"a blank before the time, with a zone and without seconds", line("1", "2026-01-31 12:00", "2026-01-31 13:10:00+01:00", t2, "", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"a day alone", line("1", "2026-01-31", t1, t2, "", gpu), "", records.Left{Damaged: 1}, "\"2026-01-31\" is no time: want 2026-01-31T12:00:00"},
+		{"in the order of submission", line("2", t1, t2, t3, "", gpu) + line("1", t0, t1, t3, "", gpu), "1 1 v100 10m0s 2h50m0s; 2 1 v100 1h0m0s 1h50m0s", records.Left{}, ""},
+		{"four numbers", line("1", t0, t1, t2, "1:2:3:4", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"no number of days", line("1", t0, t1, t2, "x-00:30:00", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"no number of minutes", line("1", t0, t1, t2, "00:x:00", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"longer than a century", line("1", t0, t1, t2, "9999999999", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"seconds beyond all", line("1", "100000000000", t1, t2, "", gpu), "", records.Left{Damaged: 1}, "is no time: want seconds since 1970"},
 		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", records.Left{Damaged: 1}, "node list"},
 	}
 	for _, tt := range tests {
@@ -254,6 +260,27 @@ func TestMergeOpen(t *testing.T) {
 	}
 }
 
+// TestMergeAgain: an end that is known stays known, however often it is told.
+func TestMergeAgain(t *testing.T) {
+	l := read(t, head+line("1", t0, t1, "Unknown", "600", gpu)+line("2", t0, t2, t3, "", gpu))
+	for range 3 {
+		l.Merge(read(t, head+line("1", t0, t1, t2, "", gpu)))
+	}
+	if len(l.Jobs) != 2 || l.Left.Open != 0 || l.Left.Repeated != 3 || l.Jobs[0].Ran != time.Hour {
+		t.Errorf("%+v, %+v", l.Jobs, l.Left)
+	}
+}
+
+// TestKind: jobs of one user whose names differ in numbers alone are of one kind.
+func TestKind(t *testing.T) {
+	for name, want := range map[string]string{"train": "ann/train", "train12_3": "ann/train#_#", "7": "ann/#", "a/b:c09": "ann/a/b:c#", "": "ann/"} {
+		j := records.Job{User: "ann", Name: name}
+		if got := j.Kind(); got != want {
+			t.Errorf("%q is of kind %q, want %q", name, got, want)
+		}
+	}
+}
+
 // TestTable: what others write as tables.
 func TestTable(t *testing.T) {
 	const head, row = "job,name,start,end,gpus\n", ",x,5,9,2\n"
@@ -295,6 +322,10 @@ func TestColumns(t *testing.T) {
 		{"less than none", "job,start,end,gpus\n1,5,9,-1\n", 0, records.Left{Damaged: 1}},
 		{"the most", "job,start,end,gpus\n1,5,9,65536\n", 65536, records.Left{}},
 		{"too many", "job,start,end,gpus\n1,5,9,65537\n", 0, records.Left{Damaged: 1}},
+		{"all of the SMs", "job,start,end,gpus,sm_active,memory\n1,5,9,1,1,0\n", 1, records.Left{}},
+		{"per cent", "job,start,end,gpus,sm_active\n1,5,9,1,87\n", 0, records.Left{Damaged: 1}},
+		{"less than idle", "job,start,end,gpus,gpu_busy\n1,5,9,1,-0.1\n", 0, records.Left{Damaged: 1}},
+		{"memory below none", "job,start,end,gpus,memory\n1,5,9,1,-1GiB\n", 0, records.Left{Damaged: 1}},
 		{"on each of some nodes", "JobID|Start|End|AllocGRES|NNodes|NodeList\n1|5|9|gpu:2|?|n[1-3]\n", 6, records.Left{}},
 		{"on each of nodes that are counted", "JobID|Start|End|AllocGRES|NNodes|NodeList\n1|5|9|gpu:2|2|n[1-3]\n", 4, records.Left{}},
 	} {

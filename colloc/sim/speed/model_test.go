@@ -3,6 +3,7 @@ package speed_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -141,6 +142,26 @@ func TestCycle(t *testing.T) {
 		slices.Reverse(tt.set)
 		if got := m.Cycle(tt.set); !(math.Abs(got-tt.want) <= 1e-9) {
 			t.Errorf("%s: %v takes %v, want %v", tt.name, tt.set, got, tt.want)
+		}
+	}
+}
+
+// TestCycleOfAnyOrder: the cycle is the shortest of all orders, so that it is the same for each
+// in which tasks are given.
+func TestCycleOfAnyOrder(t *testing.T) {
+	draw := rand.New(rand.NewPCG(29, 3))
+	for i := range 60 {
+		var set []sim.StageTimes
+		for range 2 + i%3 {
+			n := func() time.Duration { return time.Duration(1 + draw.IntN(100)) }
+			set = append(set, sim.StageTimes{Load: n(), Compute: n(), Exchange: n()})
+		}
+		want := speed.Stages{}.Cycle(set)
+		for range 40 {
+			draw.Shuffle(len(set), func(i, j int) { set[i], set[j] = set[j], set[i] })
+			if got := (speed.Stages{}).Cycle(set); got != want {
+				t.Fatalf("%v takes %v, and %v in another order", set, got, want)
+			}
 		}
 	}
 }

@@ -80,8 +80,10 @@ func TestFresh(t *testing.T) {
 			t.Errorf("%+v is accepted", d)
 		}
 	}
-	if _, err := (trace.Day{Load: 1000, GPUs: 1}).Fresh(tasks); err != nil {
-		t.Errorf("a load of 1000: %v", err)
+	for _, d := range []trace.Day{{Load: 1000, GPUs: 1}, {Diurnal: 1}} {
+		if _, err := d.Fresh(tasks); err != nil {
+			t.Errorf("%+v: %v", d, err)
+		}
 	}
 	pair := []sim.Task{{ID: "a", Work: 1}, {ID: "b", Work: 1, Arrival: time.Hour}} // an hour apart
 	if day, err = (trace.Day{Tasks: n, Seed: 3}).Fresh(pair); err != nil || math.Abs(day[n-1].Arrival.Hours()/n-1) > 0.07 {

@@ -78,6 +78,18 @@ func TestGenerateFaults(t *testing.T) {
 	}
 }
 
+// TestDefaults: unless told otherwise a task comes each minute.
+func TestDefaults(t *testing.T) {
+	const n = 20000
+	tasks, err := trace.Generate(trace.Workload{Tasks: n, Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if between := tasks[n-1].Arrival.Minutes() / n; math.Abs(between-1) > 0.05 {
+		t.Errorf("%.3f minutes between arrivals, want 1", between)
+	}
+}
+
 // TestSpread: the mean length is as asked for, however far lengths are spread.
 func TestSpread(t *testing.T) {
 	for _, spread := range []float64{0.2, 0.5, 1.2} {

@@ -74,6 +74,7 @@ func TestRead(t *testing.T) {
 			{ID: "3", Work: 200 * ms, GPUs: 3, Type: "resnet18", Startup: 5 * s, Stages: sim.StageTimes{Iteration: 200 * ms}},
 			{ID: "4", Work: 200 * ms, GPUs: 64, Type: "vgg16", Startup: 10 * s, Stages: sim.StageTimes{Iteration: 200 * ms}},
 		}}},
+		{"JSON behind a byte-order mark", "\ufeff" + `{"id":"a","work_s":1}`, trace.Trace{Layout: "jsonl", Tasks: []sim.Task{{ID: "a", Work: s}}}},
 		{"no rows", carmaHeader, trace.Trace{Layout: "carma"}},
 	}
 	for _, tt := range tests {
@@ -113,13 +114,15 @@ func TestMalformed(t *testing.T) {
 		{"deleted before created", podHeader + "p,1,1,1,500,,9,5\n", "deletion_time is before creation_time"},
 		{"no share", podHeader + "p,1,1,1,0,,5,9\n", "gpu_milli is 0 for 1 GPUs"},
 		{"whole and more", podHeader + "p,1,1,1,1001,,5,9\n", "gpu_milli"},
+		{"beyond a century", carmaHeader + "0,4e9,net,1,60,100,1,1,light\n", "carma: line 2, column 3: arrival_s"},
+		{"far future", heliosHeader + "1,u,v,4,16,x,2200-01-01 00:00:00,100\n", `helios: line 2, column 14: submit_time is "2200-01-01 00:00:00"`},
 		{"time", heliosHeader + "1,u,v,4,16,x,yesterday,100\n", `helios: line 2, column 14: submit_time is "yesterday", want a time`},
 		{"no time", heliosHeader + "1,u,v,4,16,x,,100\n", "submit_time is empty"},
 		{"ends before start", phillyHeader + "a,Pass,v,2017-10-01 00:00:00,2017-10-01 00:00:05,2017-10-01 00:00:04,8\n", "end_time is before start_time"},
 		{"json", `{"id":"a","arrival_s":0,"work_s":1}` + "\n" + `{"id":"b","work_s":}`, "jsonl: line 2, column 20: invalid character"},
-		{"json field", `{"id":"a","speed":1}`, `jsonl: line 1, column`},
+		{"json field", `{"id":"a","speed":1}`, "jsonl: line 1, column 21: "},
 		{"json type", `{"id":"a","work_s":"1"}`, "jsonl: line 1, column 22"},
-		{"json two", `{"id":"a","work_s":1} {}`, "more than one object"},
+		{"json two", `{"id":"a","work_s":1} {}`, "jsonl: line 1, column 24: more than one object"},
 		{"json work", `{"id":"a","work_s":-1}`, "work_s is -1"},
 		{"json same", `{"id":"a","work_s":1}` + "\n" + `{"id":"a","work_s":1}`, `jsonl: line 2, column 1: task "a" was on line 1 already`},
 	}

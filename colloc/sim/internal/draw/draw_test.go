@@ -78,17 +78,30 @@ func TestLognormal(t *testing.T) {
 	}
 }
 
-// TestNormalEnds: the least and the greatest number that are hashed to draw a number, too.
+// unmix is what is mixed to a number.
+func unmix(t *testing.T, mixed uint64) uint64 {
+	t.Helper()
+	h := (mixed ^ mixed>>31 ^ mixed>>62) * 0x319642b2d24d8ec3
+	h = (h ^ h>>27 ^ h>>54) * 0x96de1b173f119089
+	h = (h ^ h>>30 ^ h>>60) - 0x9e3779b97f4a7c15
+	if Mix(h) != mixed {
+		t.Fatalf("%#x is mixed to %#x, want %#x", h, Mix(h), mixed)
+	}
+	return h
+}
+
+// TestNormalEnds: the least and the greatest number that are hashed to draw a number, too, and
+// half way round the circle (Box and Muller) it is below 0.
 func TestNormalEnds(t *testing.T) {
 	for _, end := range []uint64{0, math.MaxUint64} {
-		h := (end ^ end>>31 ^ end>>62) * 0x319642b2d24d8ec3 // Mix backwards
-		h = (h ^ h>>27 ^ h>>54) * 0x96de1b173f119089
-		h = (h ^ h>>30 ^ h>>60) - 0x9e3779b97f4a7c15
-		if Mix(h) != end {
-			t.Fatalf("%#x is mixed to %#x, want %#x", h, Mix(h), end)
-		}
-		if z := Normal(h); !(z >= -4 && z <= 4) {
+		if z := Normal(unmix(t, end)); !(z >= -4 && z <= 4) {
 			t.Errorf("of %#x is drawn %v", end, z)
+		}
+	}
+	for i := range uint64(20) {
+		half := unmix(t, 1<<63+i<<20) - 1
+		if z, u := Normal(half), float64(Mix(half))/math.MaxUint64; math.Abs(z+math.Sqrt(-2*math.Log(u))) > 1e-6 {
+			t.Errorf("half way round, at %v from the middle, is %v", u, z)
 		}
 	}
 }

@@ -103,6 +103,28 @@ func TestRoom(t *testing.T) {
 	})
 }
 
+// TestRest: what is left of a gang may be all that is up on a machine.
+func TestRest(t *testing.T) {
+	c := stage.Machines(2, 2)
+	c.Losses = []sim.Loss{{GPU: 2}}
+	stage.Play(t, c, []sim.Task{{GPUs: 3}}, sim.Options{}, func(s *sim.State) {
+		var r Room
+		r.Empty(s)
+		if got := r.Take(s, s.Task(0), nil); !slices.Equal(got, []int{0, 1, 3}) {
+			t.Errorf("GPUs %v, want all three that are up", got)
+		}
+	})
+}
+
+// TestMaxSet: sets are of two unless another number is told.
+func TestMaxSet(t *testing.T) {
+	for n, want := range map[int]int{-1: 2, 0: 2, 1: 1, 2: 2, 3: 3} {
+		if got := MaxSet(n); got != want {
+			t.Errorf("the largest set for %d is %d, want %d", n, got, want)
+		}
+	}
+}
+
 // TestHosts: tasks without GPUs go to the first machine with the cores and the memory, and a plan
 // leaves them theirs.
 func TestHosts(t *testing.T) {

@@ -65,7 +65,7 @@ func (r *Room) Take(s *sim.State, t *sim.TaskView, dst []int) []int {
 			return r.pop(t, i, t.GPUs, dst)
 		}
 	}
-	if t.OneNode || t.GPUs == 0 {
+	if t.OneNode {
 		return nil
 	}
 	left := t.GPUs
