@@ -239,3 +239,25 @@ func TestOld(t *testing.T) {
 		}
 	}
 }
+
+// TestBackAgain: what moved to the history is not in the queue, and what comes back from there
+// is in its place again; a run that was left by another queue is among those that run.
+func TestBackAgain(t *testing.T) {
+	entry := func(n int, state queue.State) *Entry {
+		return &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: strconv.Itoa(n)}, Number: n, State: state}}}
+	}
+	all := []*Entry{entry(1, queue.Succeeded), entry(2, queue.Failed), entry(3, queue.Succeeded), entry(4, queue.Queued)}
+	q := New(slices.Clone(all))
+	q.Remove(all[1:2])
+	if q.ByID["2"] != nil || !slices.Equal(q.Entries, []*Entry{all[0], all[2], all[3]}) || q.Over() != 2 {
+		t.Errorf("without the second: %v, %d over", q.Entries, q.Over())
+	}
+	q.Restore(all[1])
+	if q.ByID["2"] != all[1] || !slices.Equal(q.Entries, all) || q.Over() != 3 {
+		t.Errorf("with the second again: %v, %d over", q.Entries, q.Over())
+	}
+	left := entry(5, queue.Starting)
+	if q.Add([]*Entry{left}); !slices.Equal(q.Active, []*Entry{left}) || slices.Contains(q.Ready, left) || q.Last != 5 {
+		t.Errorf("active %v, ready %v, last %d", q.Active, q.Ready, q.Last)
+	}
+}

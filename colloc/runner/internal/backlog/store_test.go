@@ -357,3 +357,41 @@ func TestAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestPageIsBounded: of large records of the history no more are in memory at once than some
+// megabytes.
+func TestPageIsBounded(t *testing.T) {
+	const each, tasks = pageBytes / 4, 9
+	s, _ := open(t, t.TempDir())
+	var entries []*Entry
+	for n := 1; n <= tasks; n++ {
+		r := queue.Record{Task: queue.Task{ID: strconv.Itoa(n), Command: []string{strings.Repeat("x", each)}}, Number: n, State: queue.Succeeded}
+		entries = append(entries, &Entry{Saved: Saved{Record: r}})
+	}
+	if err := errors.Join(s.Put(entries), s.Archive(entries, tasks)); err != nil {
+		t.Fatal(err)
+	}
+	if page, last, err := s.page(nil); err != nil || len(page) < 2 || len(page) > 4 || last == nil {
+		t.Errorf("a page has %d of %d large records, %v", len(page), tasks, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestFault: a file that is damaged while it is in use is an error from then on, and nothing
+// is written to it any more.
+func TestFault(t *testing.T) {
+	s, _ := open(t, t.TempDir())
+	if err := s.guard(func() error { panic("unexpected fault address") }); err == nil || !strings.Contains(err.Error(), "damaged while it was in use: unexpected fault") {
+		t.Errorf("got %v", err)
+	}
+	e := &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{ID: "a"}, Number: 1}}}
+	if err := s.Put([]*Entry{e}); err == nil || !strings.Contains(err.Error(), "damaged while it was in use") {
+		t.Errorf("then something is written: %v", err)
+	}
+	s.broken.Store(false) // so that it is closed
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+}
