@@ -25,25 +25,23 @@ type number struct {
 // field's meaning has changed more often than its name.
 func (n *number) UnmarshalJSON(text []byte) error {
 	*n = number{}
-	switch {
-	case len(text) == 0:
-	case text[0] == '{':
-		var wrapped struct {
-			Set      *bool    `json:"set"`
-			Infinite bool     `json:"infinite"`
-			Number   *float64 `json:"number"`
-		}
-		if err := json.Unmarshal(text, &wrapped); err != nil || wrapped.Number == nil {
-			return nil //nolint:nilerr // an object of another kind is no number
-		}
-		if (wrapped.Set == nil || *wrapped.Set) && !wrapped.Infinite {
-			*n = number{*wrapped.Number, true}
-		}
-	default:
+	if text[0] != '{' {
 		v, err := strconv.ParseFloat(strings.Trim(string(text), `"`), 64)
 		if err == nil && !math.IsInf(v, 0) && !math.IsNaN(v) {
 			*n = number{v, true}
 		}
+		return nil
+	}
+	var wrapped struct {
+		Set      *bool    `json:"set"`
+		Infinite bool     `json:"infinite"`
+		Number   *float64 `json:"number"`
+	}
+	if err := json.Unmarshal(text, &wrapped); err != nil || wrapped.Number == nil {
+		return nil //nolint:nilerr // an object of another kind is no number
+	}
+	if (wrapped.Set == nil || *wrapped.Set) && !wrapped.Infinite {
+		*n = number{*wrapped.Number, true}
 	}
 	return nil
 }
@@ -100,9 +98,8 @@ type words []string
 // UnmarshalJSON implements json.Unmarshaler.
 func (w *words) UnmarshalJSON(text []byte) error {
 	*w = nil
-	switch {
-	case len(text) == 0:
-	case text[0] == '[':
+	switch text[0] {
+	case '[':
 		var list []any
 		if err := json.Unmarshal(text, &list); err != nil {
 			return err
@@ -112,7 +109,7 @@ func (w *words) UnmarshalJSON(text []byte) error {
 				*w = append(*w, s)
 			}
 		}
-	case text[0] == '"':
+	case '"':
 		var s string
 		err := json.Unmarshal(text, &s)
 		*w = splitList(s)
@@ -145,7 +142,7 @@ type text string
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *text) UnmarshalJSON(raw []byte) error {
 	*t = ""
-	if len(raw) == 0 || raw[0] != '"' {
+	if raw[0] != '"' {
 		return nil
 	}
 	return json.Unmarshal(raw, (*string)(t))
@@ -157,7 +154,7 @@ type texts []text
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *texts) UnmarshalJSON(raw []byte) error {
 	*t = nil
-	if len(raw) == 0 || raw[0] != '[' {
+	if raw[0] != '[' {
 		return nil
 	}
 	return json.Unmarshal(raw, (*[]text)(t))

@@ -175,6 +175,23 @@ func TestDevices(t *testing.T) {
 			t.Errorf("waiting (-want +got):\n%s", diff)
 		}
 	})
+	t.Run("a job that waits for shares by per cent", func(t *testing.T) {
+		s := State{
+			Nodes: []Node{{Name: "n", State: []string{"IDLE"}, Gres: []Held{{Gres: Gres{Name: "gpu", Count: 2}}, {Gres: Gres{Name: "mps", Count: 200}}}}},
+			Jobs: []JobInfo{
+				{ID: 6, State: Running, Nodes: []string{"n"}, Held: [][]Held{{{Gres: Gres{Name: "mps", Count: 60}, Index: []int{0}, Each: []int{60}}}}},
+				{ID: 7, State: Pending, Required: []string{"n"}, Asked: []Gres{{Name: "mps", Count: 50}}},
+				{ID: 8, State: Pending, Required: []string{"n"}, Asked: []Gres{{Name: "gpu", Count: 1}}},
+			},
+		}
+		var got [][]JobID
+		for _, d := range s.Devices() {
+			got = append(got, d.Waiting)
+		}
+		if diff := cmp.Diff([][]JobID{nil, {7}}, got); diff != "" { // on the first only 40 are free, and the whole is not
+			t.Errorf("waiting (-want +got):\n%s", diff)
+		}
+	})
 	t.Run("a job whose GPUs are not told", func(t *testing.T) {
 		s := State{
 			Nodes: []Node{{Name: "n", State: []string{"IDLE"}, Gres: []Held{{Gres: Gres{Name: "gpu", Type: "", Count: 2}}, {Gres: Gres{Name: "mps", Type: "", Count: 200}}}}},

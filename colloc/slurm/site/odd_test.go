@@ -1,6 +1,7 @@
 package site
 
 import (
+	"encoding/json"
 	"errors"
 	"math"
 	"strconv"
@@ -192,6 +193,19 @@ func TestResidents(t *testing.T) {
 		gpus, skipped := s.GPUs(o)
 		if known != (len(gpus) == 1 && len(gpus[0].Residents) == 1 && gpus[0].Residents[0].ID == "task of 9") || known == (len(skipped) > 0) {
 			t.Errorf("known %v: %+v, skipped %+v", known, gpus, skipped)
+		}
+	}
+}
+
+// TestNumbers: a number may be a text, and what is infinite or none is not set.
+func TestNumbers(t *testing.T) {
+	for text, want := range map[string]number{
+		`5`: {5, true}, `"5"`: {5, true}, `-2.5`: {-2.5, true}, `{"set": true, "number": 7}`: {7, true},
+		`"inf"`: {}, `"-inf"`: {}, `"nan"`: {}, `"many"`: {}, `null`: {}, `{"set": false, "number": 7}`: {}, `{"set": true, "infinite": true, "number": 7}`: {}, `{}`: {},
+	} {
+		var got number
+		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
+			t.Errorf("%s is %+v, %v, want %+v", text, got, err, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package sizing
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,7 +139,7 @@ func (a *advisor) candidates() []advise.ScalingPoint {
 			nodes = append(nodes, n)
 		}
 	}
-	slices.SortStableFunc(nodes, func(x, y *site.NodeType) int { return int(min(max(gpuMemory(x)-gpuMemory(y), -1), 1)) })
+	slices.SortStableFunc(nodes, func(x, y *site.NodeType) int { return cmp.Compare(gpuMemory(x), gpuMemory(y)) })
 	points := make([]advise.ScalingPoint, len(nodes))
 	for i, n := range nodes {
 		points[i] = advise.ScalingPoint{GPU: product(n), GPUs: gpus, Throughput: 1}
