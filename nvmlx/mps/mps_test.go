@@ -62,10 +62,8 @@ func serve(mode string) error {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
-	if mode == "servers" { // one of which holds the output open, and outlives the daemon
-		server := exec.Command("sleep", "1000")
-		server.Stdout, server.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setsid: true}
-		if err := server.Start(); err != nil {
+	if mode == "servers" {
+		if err := holdOutput(); err != nil {
 			return err
 		}
 	}
@@ -105,11 +103,21 @@ func serve(mode string) error {
 	}
 }
 
+// holdOutput leaves a process that holds the output open and outlives this one.
+func holdOutput() error {
+	server := exec.Command("sleep", "1000")
+	server.Stdout, server.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setsid: true}
+	return server.Start()
+}
+
 // pass is the client.
 func pass() error {
 	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
 	if err != nil {
 		return err
+	}
+	if line == "leave\n" {
+		return holdOutput()
 	}
 	conn, err := net.Dial("unix", socket())
 	if err != nil {
@@ -265,9 +273,13 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestServers: a daemon has ended well though a server of its own outlives it.
+// TestServers: a daemon has ended well though a server of its own outlives it; a command that
+// leaves a process behind holds up nobody.
 func TestServers(t *testing.T) {
 	d := start(t, config(t, "servers"))
+	if _, err := d.Command(t.Context(), "leave"); !errors.Is(err, exec.ErrWaitDelay) {
+		t.Errorf("a command that does not let go: %v", err)
+	}
 	if err := d.Stop(t.Context()); err != nil || d.Err() != nil {
 		t.Errorf("stop: %v, end: %v", err, d.Err())
 	}
