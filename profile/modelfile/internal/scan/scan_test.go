@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 // TestLines: lines come without their ends, numbered from 1, and errors name them.
@@ -107,6 +108,45 @@ func TestWire(t *testing.T) {
 		w := Wire{In: NewInput(io.MultiReader(strings.NewReader(data)))}
 		if err := w.Message(8, func(Field) error { return nil }); err == nil || err.Error() != want {
 			t.Errorf("%q in a message of 8 bytes: got %v, want %s", data, err, want)
+		}
+	}
+}
+
+// TestWireText: texts and lists of numbers are read within their bounds.
+func TestWireText(t *testing.T) {
+	wire := func(data string) *Wire { return &Wire{In: NewInput(strings.NewReader(data))} }
+	if err := wire("\x0d\x01\x02\x03\x04").Message(3, func(Field) error { return nil }); err == nil || err.Error() != "offset 5: a field passes the end of its message" {
+		t.Errorf("a number over the end: %v", err)
+	}
+	field := Field{Number: 7, Kind: WireBytes, Value: 3, End: 3}
+	if got, err := wire("abc").Text(field); got != "abc" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	if _, err := wire("ab").Text(field); err == nil {
+		t.Error("a text that is cut off was read")
+	}
+	full := wire("abc")
+	if err := full.Hold(MaxText - 66); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := full.Text(field); err == nil || !strings.Contains(err.Error(), "names and shapes take more than") {
+		t.Errorf("a text more than is held: %v", err)
+	}
+	if got, err := wire("\x01\xac\x02").Numbers([]int64{9}, field); !slices.Equal(got, []int64{9, 1, 300}) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := wire("").Numbers(nil, Field{Kind: WireVarint, Value: 5}); !slices.Equal(got, []int64{5}) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if _, err := wire("\x01\xac").Numbers(nil, field); err == nil || err.Error() != "offset 2: unexpected EOF" {
+		t.Errorf("numbers that are cut off: %v", err)
+	}
+	for name, read := range map[string]func(Field) error{
+		"text": func(f Field) error { _, err := wire("abcdefgh").Text(f); return err },
+		"list": func(f Field) error { _, err := wire("abcdefgh").Numbers(nil, f); return err },
+	} {
+		if err := read(Field{Number: 7, Kind: wireFixed64}); err == nil || !strings.HasPrefix(err.Error(), "offset 0: field 7 is no "+name) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -232,5 +272,44 @@ func TestCounts(t *testing.T) {
 	}
 	if got, want := Clip("x"+strings.Repeat("é", 40)), "x"+strings.Repeat("é", 29)+"..."; got != want {
 		t.Errorf("clipped in a letter: %q, want %q", got, want)
+	}
+}
+
+// cycle repeats a text without end.
+type cycle struct {
+	text string
+	at   int
+}
+
+func (c *cycle) Read(p []byte) (int, error) {
+	n := copy(p, c.text[c.at:])
+	c.at = (c.at + n) % len(c.text)
+	return n, nil
+}
+
+// TestReadersFail: what a reader fails with in the middle is told, with the place, and a text
+// without end has one.
+func TestReadersFail(t *testing.T) {
+	broken := errors.New("disk on fire")
+	failing := func(text string) io.Reader { return io.MultiReader(strings.NewReader(text), iotest.ErrReader(broken)) }
+	none := func(int, []byte) error { return nil }
+	if err := NewLines(failing("one\ntwo")).Each(new(bool), none); !errors.Is(err, broken) || !strings.HasPrefix(err.Error(), "line 2: ") {
+		t.Errorf("in a line: %v", err)
+	}
+	if err := NewLines(failing("one\n")).Each(new(bool), none); !errors.Is(err, broken) {
+		t.Errorf("between lines: %v", err)
+	}
+	if _, err := FromUTF16(NewInput(failing(strings.Repeat("\xff\xfe", Ahead)))); !errors.Is(err, broken) {
+		t.Errorf("in wide text: %v", err)
+	}
+	if _, err := Document(failing("{")); !errors.Is(err, broken) {
+		t.Errorf("in a document: %v", err)
+	}
+	if _, err := NewInput(io.MultiReader(strings.NewReader("abc"))).Bytes(5, 9); err == nil || err.Error() != "offset 0: unexpected EOF" {
+		t.Errorf("a stream that ends: %v", err)
+	}
+	line := strings.Repeat("x", MaxLine-1) + "\n"
+	if err := NewLines(&cycle{text: line}).Each(new(bool), none); err == nil || err.Error() != "line 1025: the text is longer than 67108864 bytes" {
+		t.Errorf("a text without end: %v", err)
 	}
 }
