@@ -269,9 +269,11 @@ func TestONNXTiedHead(t *testing.T) {
 func TestONNXErrors(t *testing.T) {
 	graph := func(g proto) []byte { return proto{}.int(1, 8).bytes(7, g) }
 	length := func(n uint64) []byte { return binary.AppendUvarint(append(proto{}.int(1, 8), 7<<3|wireBytes), n) }
-	var deep []byte
-	for range 1000 {
-		deep = proto{}.bytes(1, proto{}.text(4, "If").bytes(5, proto{}.bytes(6, deep)))
+	nested := func(n int) (deep proto) {
+		for range n {
+			deep = proto{}.bytes(1, proto{}.text(4, "If").bytes(5, proto{}.bytes(6, deep)))
+		}
+		return deep
 	}
 	for _, c := range []struct {
 		name string
@@ -286,7 +288,9 @@ func TestONNXErrors(t *testing.T) {
 		{"endless varint", bytes.Repeat([]byte{0xff}, 30), "a varint longer than 64 bits"},
 		{"group", []byte{8, 1, 0x3b}, "wire type 3"},
 		{"negative dimension", graph(proto{}.bytes(5, proto{}.int(1, -4).int(2, 1).text(8, "w"))), `tensor "w" at offset`},
-		{"graphs in graphs", graph(deep), "graphs nest deeper than 64"},
+		{"graphs in graphs", graph(nested(1000)), "graphs nest deeper than 64"},
+		{"the deepest", graph(nested(64)), "of the graph's 64 operators"},
+		{"one deeper", graph(nested(65)), "graphs nest deeper than 64"},
 		{"cut off", onnxResNet50(0).model()[:5000], "passes the end"},
 		{"attribute no message", graph(proto{}.bytes(1, proto{}.int(5, 1))), "an attribute is no message"},
 		{"dimensions no list", graph(proto{}.bytes(5, append(proto{1<<3 | 1}, make([]byte, 8)...))), `tensor "" at offset`},

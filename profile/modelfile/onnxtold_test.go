@@ -128,6 +128,25 @@ v: pool out 12`},
 onnx "", total 0, batch 1, sample 1099511627776
 y: pool out 549755813888`},
 		{"more outputs than any layer has", graphOf(given("x", 1, 1<<40, 1<<20), op("Relu", "x", "y")), `modelfile: onnx: layer "y": activations is 1152921504606846976, want 0 to 1e15`},
+		{"a statistic of one element", graphOf(given("x", 1, 1, 4, 4), stored("s", 1, 1), stored("b", 1, 1), stored("m", 1, 1), op("BatchNormalization", "x s b m", "y")), `
+onnx "", total 3, batch 1, sample 16
+y: norm params 2 out 16 macs 16
+! 1 of 3 initializer elements are statistics of batch norms and no parameters`},
+		{"floats of eight bits are parameters, integers of four are none", graphOf(given("x", 1, 4), stored("f", 20, 4, 2), stored("i", 21, 4, 2), op("MatMul", "x f", "y"), op("MatMul", "x i", "z")), `
+onnx "", total 8, batch 1, sample 4
+y: linear units 2 params 8 out 2 macs 8
+z: linear units 2 out 2 macs 0`},
+		{"named dimensions are open", graphOf(proto{}.bytes(11, proto{}.text(1, "x").bytes(2, proto{}.bytes(1, proto{}.int(1, 1).bytes(2, proto{}.bytes(1, proto{}.text(2, "batch")).bytes(1, proto{}.text(2, "words")).bytes(1, proto{}.int(1, 8)))))),
+			given("z", 0, 8), op("Relu", "x", "y"), op("Relu", "z", "v")), `
+onnx "", total 0, sample 8
+y: activation without activations
+v: activation out 8` + unknown},
+		{"shapes that stretch to one another", graphOf(given("x", 1, 6, 1), given("y", 1, 4), given("z", 1, 3, 1, 1), op("Mul", "x y", "a"), op("Relu", "a", "b"), op("Add", "y w", "c"), op("Relu", "c", "d"), op("Sum", "a z y", "e"), op("Relu", "e", "f"), op("Add", "w", "g"), op("Relu", "g", "h")), `
+onnx "", total 0, batch 1, sample 6
+b: activation out 24
+d: activation out 4
+f: activation out 72
+h: activation without activations` + unknown},
 		{"a window that leaves nothing", graphOf(given("x", 1, 2, 3), stored("w", 1, 2, 5, 2), op("ConvTranspose", "x w", "y", ints("pads", 4, 4))), `
 onnx "", total 20, batch 1, sample 6
 y: conv params 20 without activations` + unknown},

@@ -59,13 +59,27 @@ func elementwiseShape(n *node, sample map[string][]int64) ([]int64, bool) {
 	default:
 		return nil, false
 	}
-	var largest []int64
+	var out []int64
+	known := false
 	for _, in := range n.inputs {
-		if s, ok := sample[in]; ok && (largest == nil || scan.Mul(s...) > scan.Mul(largest...)) {
-			largest = s
+		if s, ok := sample[in]; ok {
+			out, known = broadcast(out, s), true
 		}
 	}
-	return largest, largest != nil
+	return out, known
+}
+
+// broadcast is the shape of two together, which are aligned at their last dimensions.
+func broadcast(a, b []int64) []int64 {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	out := slices.Clone(a)
+	for i, d := range b {
+		at := len(a) - len(b) + i
+		out[at] = max(out[at], d)
+	}
+	return out
 }
 
 func concatShape(n *node, sample map[string][]int64) ([]int64, bool) {
