@@ -39,7 +39,7 @@ func Open(name string) (*File, *Contents, error) {
 	}
 	c, err := func() (*Contents, error) {
 		if err := filelock.Take(f); err != nil {
-			return nil, fmt.Errorf("%s: cannot have it alone: %w", name, err)
+			return nil, fmt.Errorf("%s: %w (does another instance of this program have it?)", name, err)
 		}
 		return Read(name, f)
 	}()

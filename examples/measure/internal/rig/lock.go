@@ -33,7 +33,7 @@ func lockDevice(dir, device string) (*os.File, error) {
 		return nil, fmt.Errorf("lock of the GPU: %w", err)
 	}
 	if err := filelock.Take(f); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock of the GPU: %s: cannot have it alone: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("lock of the GPU: %s: %w (does another instance of this program have it?)", path, err), f.Close())
 	}
 	return f, nil
 }
