@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
@@ -111,8 +112,8 @@ func TestSessionOutOfRange(t *testing.T) {
 // need.
 func TestRebalanceGains(t *testing.T) {
 	rng := rand.New(rand.NewPCG(53, 54))
-	moved := 0
-	for n := range 100 {
+	moved, rounds := 0, max(8, race.Fewer(100))
+	for n := range rounds {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 8, GPUs: 5, Kinds: 2, MaxSet: 2 + n%2})
 		for g := range p.GPUs {
 			p.GPUs[g].Mechanisms = []profile.Mechanism{profile.TimeSlice, profile.MPS}
@@ -152,7 +153,7 @@ func TestRebalanceGains(t *testing.T) {
 			moved++
 		}
 	}
-	if moved < 20 {
-		t.Errorf("%d of 100 move", moved)
+	if moved < rounds/5 {
+		t.Errorf("tasks move in %d of %d", moved, rounds)
 	}
 }
