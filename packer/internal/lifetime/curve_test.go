@@ -24,8 +24,8 @@ func TestCurveIsATableOfMortality(t *testing.T) {
 		weight := 0.1 + rng.Float64()
 		like := prior(hour)
 		c := fit(&ended, &open, like, weight)
-		if want := float64(edges[spans]) + hour; !near(c.left[spans], want) {
-			t.Fatalf("%v ms are left beyond all spans, want %v", c.left[spans], want)
+		if want := float64(edges[spans]) + hour; !near(c.left[spans], want) || !near(like.left[spans], want) {
+			t.Fatalf("%v ms are left beyond all spans, %v by the other curve, want %v", c.left[spans], like.left[spans], want)
 		}
 		alive, rest := [spans + 2]float64{1}, [spans + 2]float64{}
 		for i := range spans {
