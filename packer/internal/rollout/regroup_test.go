@@ -93,3 +93,18 @@ func TestAnewEnds(t *testing.T) {
 		}
 	}
 }
+
+// TestAnewHeedsMinGain: two that do 1.8 times what one does share where a set must do 1.7
+// times as much, and not where it must do 1.9 times.
+func TestAnewHeedsMinGain(t *testing.T) {
+	for gain, want := range map[float64]int{0.7: 4, 0.9: 2} {
+		e := rollout.Engine{Sets: rollout.NewSets(1, couples), Cards: make([]rollout.Card, 4), MinGain: gain}
+		for k := range int32(4) {
+			e.Jobs = append(e.Jobs, rollout.Job{Kind: k, Width: 2, Left: 1e6 * rollout.One, Turn: int64(k)})
+		}
+		e.Begin()
+		if o := e.Open(&rollout.Rule{Most: 2, Order: rollout.Shortest, Anew: true}); len(o.Starts) != want {
+			t.Errorf("a gain of %v is asked for: %v start, want %d gangs", gain, o.Starts, want)
+		}
+	}
+}
