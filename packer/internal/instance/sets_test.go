@@ -103,3 +103,20 @@ func TestResidentsKeepTheirSpeeds(t *testing.T) {
 		t.Errorf("speeds %v", got)
 	}
 }
+
+// TestPairThatJustGains: a pair that is worth just what MinGain asks for may share, and one
+// that is worth a unit less may not.
+func TestPairThatJustGains(t *testing.T) {
+	for speed, want := range map[float64]int32{0.75: instance.Resolution * 3 / 2, 0.75 - 1.0/instance.Resolution: 0} {
+		p := &packer.Problem{
+			Model: packtest.Even{1, speed}, Limits: packer.Limits{MaxSet: 2, MinGain: 0.5}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}},
+			Tasks: []packer.Task{{ID: "0"}, {ID: "1"}},
+		}
+		in := packtest.NewInstance(t, p)
+		r := instance.NewPairRow(instance.NewEvaluator(in), &in.Classes[0], []int64{instance.Resolution, instance.Resolution})
+		r.IDs = []int32{1}
+		if err := r.Fill(0); err != nil || r.Values[0] != want {
+			t.Errorf("at speed %v: %d, %v; want %d", speed, r.Values[0], err, want)
+		}
+	}
+}

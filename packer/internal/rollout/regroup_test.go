@@ -108,3 +108,35 @@ func TestAnewHeedsMinGain(t *testing.T) {
 		}
 	}
 }
+
+// TestNobodyStandsStill: a set in which one does nothing is none, whatever the others do.
+func TestNobodyStandsStill(t *testing.T) {
+	starve := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+		rates[0] = rollout.One
+		if len(kinds) > 1 {
+			rates[0], rates[1] = 0, 3*rollout.One
+		}
+		return 1, true
+	}
+	e := rollout.Engine{Sets: rollout.NewSets(1, starve), Cards: make([]rollout.Card, 1)}
+	for k := range int32(2) {
+		e.Jobs = append(e.Jobs, rollout.Job{Kind: k, Width: 1, Left: 1e6 * rollout.One, Turn: int64(k)})
+	}
+	e.Begin()
+	if o := e.Open(&rollout.Rule{Most: 2}); len(o.Starts) != 1 {
+		t.Errorf("%v start, want one of them", o.Starts)
+	}
+}
+
+// TestRuleString: people read what a rule is.
+func TestRuleString(t *testing.T) {
+	for want, r := range map[string]rollout.Rule{
+		"in the order of arrival, at most 2 on a GPU":                                       {Most: 2},
+		"short tasks first, at most 3 on a GPU, short tasks count for more":                 {Most: 3, Order: rollout.Shortest, Power: 0.5},
+		"long tasks first, at most 2 on a GPU, sharing from 35 % of what a task does alone": {Most: 2, Order: rollout.Longest, Least: 0.35},
+	} {
+		if got := r.String(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
