@@ -43,6 +43,9 @@ func TestParseForecast(t *testing.T) {
 	if got, err := ParseForecast(strings.TrimSuffix(line, " main")); err != nil || got.Partition != "" || got.CPUs != 3 { // it is cut off
 		t.Errorf("without the last word: %+v, %v", got, err)
 	}
+	if got, err := ParseForecast("sbatch: Job 15 to start at \n"); err != nil || !got.Start.IsZero() {
+		t.Errorf("without a time: %+v, %v", got, err)
+	}
 	for _, printed := range []string{"", "sbatch: lua: welcome\n", "Job 15 to start at 2026-11-21T07:19:13 using 1 processors on nodes g[1 in partition main"} {
 		if f, err := ParseForecast(printed); err == nil {
 			t.Errorf("%q: %+v, want an error", printed, f)
@@ -206,6 +209,65 @@ func TestNumbers(t *testing.T) {
 		var got number
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
 			t.Errorf("%s is %+v, %v, want %+v", text, got, err, want)
+		}
+	}
+}
+
+// TestRan: a job that is over ran from its start to its end, and others for no time.
+func TestRan(t *testing.T) {
+	start := time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		state          JobState
+		started, ended time.Time
+		want           time.Duration
+	}{
+		{Completed, start, start.Add(time.Hour), time.Hour},
+		{Running, start, start.Add(time.Hour), 0},
+		{Cancelled, time.Time{}, start, 0},
+		{Completed, start, start.Add(-time.Hour), 0},
+		{Completed, start, time.Time{}, 0},
+	} {
+		if got := (&JobInfo{State: tt.state, Started: tt.started, Ended: tt.ended}).Ran(); got != tt.want {
+			t.Errorf("%v from %v to %v: ran %v, want %v", tt.state, tt.started, tt.ended, got, tt.want)
+		}
+	}
+}
+
+// TestAmounts: memory may be a fraction of its unit; the numbers of nodes have 32 bits.
+func TestAmounts(t *testing.T) {
+	for printed, want := range map[string]profile.Bytes{"0.5G": 512 * profile.MiB, "0": 0, "3": 3 * profile.MiB, "-1G": 0, "1e30P": 0} {
+		if got := slurmBytes(printed); got != want {
+			t.Errorf("%q is %v, want %v", printed, got, want)
+		}
+	}
+	for list, ok := range map[string]bool{"n[4294967295]": true, "n[4294967296]": false} {
+		if nodes, err := ExpandNodes(list); (err == nil) != ok {
+			t.Errorf("%s is %v, %v", list, nodes, err)
+		}
+	}
+}
+
+// TestPinned: a GPU is known by its type where no other of the node has that.
+func TestPinned(t *testing.T) {
+	gpu := func(kind string, n int) Held { return Held{Gres: Gres{Name: "gpu", Type: kind, Count: n}} }
+	s := &State{Nodes: []Node{{Name: "n", State: []string{"IDLE"}, Gres: []Held{gpu("a", 1), gpu("b", 1), gpu("b", 1), gpu("c", 2), gpu("", 1)}}}}
+	var got []bool
+	for _, d := range s.Devices() {
+		got = append(got, d.Pinned)
+	}
+	if diff := cmp.Diff([]bool{true, false, false, false, false, false}, got); diff != "" {
+		t.Errorf("pinned (-want +got):\n%s", diff)
+	}
+}
+
+// TestSaid: what an answer says of its errors is one line of what it tells of each.
+func TestSaid(t *testing.T) {
+	for printed, want := range map[string]string{
+		`{}`: "", `{"errors": [{"description": "no"}]}`: "no", `{"errors": [{"source": "a", "description": "b", "error": "c"}]}`: "a: b: c",
+	} {
+		var e envelope
+		if err := json.Unmarshal([]byte(printed), &e); err != nil || e.said() != want {
+			t.Errorf("%s says %q, %v, want %q", printed, e.said(), err, want)
 		}
 	}
 }

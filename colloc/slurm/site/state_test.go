@@ -272,10 +272,13 @@ func TestErrorCause(t *testing.T) {
 
 func TestParsePartitions(t *testing.T) {
 	printed := string(recorded(t, "22.05/partitions.txt")) +
-		"\nPartitionName=long\n   Default=NO State=DRAIN MaxTime=2-00:00:00 MaxNodes=4\n"
+		"\nPartitionName=long\n   Default=NO State=DRAIN MaxTime=2-00:00:00 MaxNodes=4\n" +
+		"\nPartitionName=node\n   State=UP DefMemPerNode=2048\n\nPartitionName=all\n   State=UP DefMemPerNode=UNLIMITED\n"
 	want := []Partition{
 		{Name: "main", Default: true, MemoryPerCPU: 100 * profile.MiB},
 		{Name: "long", Down: true, MaxTime: 48 * time.Hour, MaxNodes: 4},
+		{Name: "node", MemoryPerNode: 2 * profile.GiB},
+		{Name: "all", Unlimited: true},
 	}
 	if diff := cmp.Diff(want, ParsePartitions(printed)); diff != "" {
 		t.Errorf("partitions (-want +got):\n%s", diff)
@@ -380,7 +383,11 @@ func TestHidden(t *testing.T) {
 		{"one more", []Held{{Gres: Gres{Name: "gpu", Type: "a100", Count: 2}}}, []bool{false, true, true}},
 		{"as many as are seen", []Held{{Gres: Gres{Name: "gpu", Count: 1}}}, []bool{false, false, false}},
 		{"shares of one, by mps", []Held{{Gres: Gres{Name: "mps", Type: "a100", Count: 50}, Index: []int{1}}}, []bool{false, true, false}},
+		{"one more, of any type", []Held{{Gres: Gres{Name: "gpu", Count: 2}}}, []bool{false, true, true}},
+		{"one more, of another type", []Held{{Gres: Gres{Name: "gpu", Type: "t4", Count: 2}}}, []bool{false, false, false}},
+		{"shares of one", []Held{{Gres: Gres{Name: "shard", Type: "a100", Count: 1}, Index: []int{2}}}, []bool{false, false, true}},
 		{"a license", []Held{{Gres: Gres{Name: "license", Count: 9}}}, []bool{false, false, false}},
+		{"another device", []Held{{Gres: Gres{Name: "nic", Count: 2}, Index: []int{1, 2}}}, []bool{false, false, false}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &State{Jobs: []JobInfo{mine}, Nodes: []Node{{Name: "n", State: []string{"MIXED"}, CPUs: 16, Memory: 8 * profile.GiB, UsedCPUs: 10, Gres: gpus, Used: tt.used}}}
