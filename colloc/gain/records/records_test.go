@@ -67,6 +67,7 @@ func TestSacct(t *testing.T) {
 		{"untyped", line("1", t0, t1, t2, "", "billing=3,gres/gpu=3"), "1 3  10m0s 1h0m0s", records.Left{}, ""},
 		{"two types", line("1", t0, t1, t2, "", "gres/gpu:a=1,gres/gpu:b=2"), "1 3 b 10m0s 1h0m0s", records.Left{}, ""},
 		{"suspended", line("1", t0, t1, t3, "3600", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
+		{"suspended, in hours and minutes", line("1", t0, t1, t3, "01:00:00", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"array and het job", line("7_[1-9%2]", t0, "Unknown", "Unknown", "0", "gres/gpu=1") + line("7_1", t0, t1, t2, "", gpu) + line("9+1", t0, t1, t2, "", gpu), "7_1 1 v100 10m0s 1h0m0s; 9+1 1 v100 10m0s 1h0m0s", records.Left{Waiting: 1}, ""},
 		{"requeued", line("1", t0, t1, t2, "", gpu) + line("1", t0, "2026-01-31T14:00:00", t3, "", gpu), "1 1 v100 10m0s 1h0m0s; 1#2 1 v100 50m0s 1h0m0s", records.Left{}, ""},
 		{"exported twice", line("1", t0, t1, "Unknown", "60", gpu) + line("1", t0, t1, t2, "3600", gpu) + line("1", t0, t1, t2, "3600", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{Repeated: 2}, ""},

@@ -81,7 +81,7 @@ func TestWithoutGPUs(t *testing.T) {
 	c.Nodes[0].CPU = 2
 	var tasks []sim.Task
 	for i := range 5 {
-		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Work: time.Hour, HostOnly: true, CPU: 1})
+		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Arrival: time.Duration(i) * time.Minute, Work: time.Hour, HostOnly: true, CPU: 1})
 	}
 	for _, p := range policy.All() {
 		if r := simulate(t, c, tasks, p, sim.Options{}); r.Finished != 5 || r.Makespan > 3*time.Hour+10*time.Minute {

@@ -72,7 +72,7 @@ func TestRoom(t *testing.T) {
 	c.Nodes[2].CPU, c.Nodes[2].Memory = 4, 8*profile.GiB
 	c.Losses = []sim.Loss{{GPU: 0}}
 	tasks := []sim.Task{
-		{GPUs: 1},
+		{GPUs: 1, Memory: 16 * profile.GiB}, // all of a card
 		{GPUs: 1, Memory: 17 * profile.GiB},
 		{GPUs: 2, Only: []string{"card"}, CPU: 3, HostMemory: 7 * profile.GiB},
 		{GPUs: 1, OneNode: true},

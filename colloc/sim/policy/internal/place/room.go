@@ -71,7 +71,7 @@ func (r *Room) Take(s *sim.State, t *sim.TaskView, dst []int) []int {
 	left := t.GPUs
 	var whole []int
 	for i := range r.free {
-		if n := nodes[i].Count; n == len(r.free[i]) && n <= left && n > 0 && r.accepts(s, t, i, n) {
+		if n := nodes[i].Count; n == len(r.free[i]) && n <= left && r.accepts(s, t, i, n) {
 			whole, left = append(whole, i), left-n
 		}
 	}
