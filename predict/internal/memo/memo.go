@@ -2,6 +2,7 @@ package memo
 
 import (
 	"math"
+	"math/bits"
 	"sync/atomic"
 )
 
@@ -51,8 +52,8 @@ func Question(to []uint64, row []float64) uint64 {
 	hash := uint64(len(row))
 	for i, x := range row {
 		to[i] = math.Float64bits(x)
-		hash = (hash ^ to[i]) * Spread
-		hash ^= hash >> 29
+		high, low := bits.Mul64(hash^to[i], Spread) // of round numbers only the first bits differ
+		hash = high ^ low
 	}
 	return hash
 }

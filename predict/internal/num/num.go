@@ -22,14 +22,15 @@ func Dot(a, b []float64) float64 {
 // bits of a sum cannot show.
 func Round9(x float64) float64 { return Round(x, 9) }
 
-// Round keeps that many significant digits.
+// Round keeps that many significant digits, but all of a number that they would make
+// infinite.
 func Round(x float64, digits int) float64 {
 	if x == 0 {
 		return x
 	}
 	v, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
 	if err != nil {
-		return 0
+		return x
 	}
 	return v
 }
