@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"example.com/colloc/internal/race"
+	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/profile"
 )
 
@@ -316,4 +317,35 @@ func madeNames(tb testing.TB, names int) []*profile.Profile {
 		tasks = append(tasks, fakeTask(tb, fmt.Sprint("m", i), 16<<(i%3), rng.Float64(), rng.Float64()/2, rng.Float64()))
 	}
 	return tasks
+}
+
+// TestRefitSolvesForAll: trees that a file brought are told of types seen since. What was
+// learned of these is what the trees leave then: the solution for all co-runs at once.
+func TestRefitSolvesForAll(t *testing.T) {
+	fitted, tasks, _ := fittedWorld(t)
+	loaded, err := Load(bytes.NewReader(saved(t, fitted)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := fakeTask(t, "slow", 64, 0.5, 0.2, 0.1)
+	for i := range 30 {
+		if err := loaded.Observe(Observation{
+			GPU: "RTX3090", Mechanism: profile.TimeSlice, Set: []*profile.Profile{slow, tasks[i%6]}, Speeds: []profile.Opt[float64]{profile.Some(0.15), profile.Some(0.95)},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := loaded.Refit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := loaded.load().regime("RTX3090", profile.TimeSlice)
+	want, err := lsq.Coef(r.lambda, r.mu, slopes(), r.base, r.learned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for j := range want {
+		if got := r.post.Coef[j]; !(math.Abs(got-want[j]) <= 1e-7) {
+			t.Fatalf("column %d is %v, the solution of all rows %v", j, got, want[j])
+		}
+	}
 }

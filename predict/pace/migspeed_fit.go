@@ -131,7 +131,7 @@ func knows(p *profile.Profile, variant int) bool {
 	return true
 }
 
-// migCoef solves min Σ (y² (1/y − 1 − x·b))² + penalty·b² over b ≥ 0: an error
+// migCoef solves min Σ (y² (1/y − 1 − x·b))² + Σ (penalty b)² over b ≥ 0: an error
 // of the delay times y² is one of the speed.
 func migCoef(variant int, rows []migObservation) (coef [migFeatures * migBases]float64, err error) {
 	const penalty = 0.05

@@ -102,6 +102,39 @@ func TestMPSProbeIntervals(t *testing.T) {
 	}
 }
 
+// TestMPSProbeWithin: no slice is faster than the whole GPU, and an interval does not say so.
+func TestMPSProbeWithin(t *testing.T) {
+	mixes := noisyMixes(40, 4)
+	for k := range mixes {
+		for i := range mixes[k].Slices[0] {
+			mixes[k].Slices[0][i] = min(1, mixes[k].Slices[0][i]+0.4)
+		}
+	}
+	m, err := FitMPSProbe(mixes, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.targets[0].Trees.Base += 0.1 // as if every error were on one side
+	reached := 0
+	for _, mix := range mixes {
+		speeds, err := m.Speeds(mix.Probes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range speeds[0] {
+			if e.Value > 1 || e.Hi > 1 || e.Lo > e.Value || e.Hi < e.Value {
+				t.Errorf("%+v", e)
+			}
+			if e.Value == 1 {
+				reached++
+			}
+		}
+	}
+	if reached == 0 {
+		t.Error("no prediction was ever bounded")
+	}
+}
+
 // TestProbeFeatures: a task is told by its own speed, the mean, the least and the largest
 // of the mix, how many are slower and how many as fast, and by its ratio to the percentage
 // before, whatever the order of the others.
@@ -124,6 +157,13 @@ func TestMPSProbeRefuses(t *testing.T) {
 	if _, err := FitMPSProbe(odd, nil); err == nil || !strings.Contains(err.Error(), "mix 1: 2 probes and 1 slices, want 1 and 1") {
 		t.Errorf("a mix with a percentage more than the first: %v", err)
 	}
+	for want, rows := range map[string][][]float64{
+		"row 1 has 1 tasks, want 2": {{1, 1}, {1}, {1, 1}}, "row 0 has 0 tasks": {{}, {}}, "row 1, task 1: speed is 1.5": {{1, 1}, {1, 1.5}}, "row 0, task 0: speed is 0": {{0}},
+	} {
+		if err := checkSpeeds(rows); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: %v, want %q", rows, err, want)
+		}
+	}
 	m, err := FitMPSProbe(noisyMixes(2, 1), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +184,7 @@ func TestMPSProbeRefuses(t *testing.T) {
 			t.Errorf("targets %s: accepted", targets)
 		}
 	}
-	for _, change := range [][2]string{{`"probes":1`, `"probes":2`}, {`"half":`, `"half":-`}} {
+	for _, change := range [][2]string{{`"format":"`, `"format":"x`}, {`"version":`, `"version":9`}, {`"probes":1`, `"probes":2`}, {`"half":`, `"half":-`}} {
 		changed := strings.Replace(file, change[0], change[1], 1)
 		if _, err := LoadMPSProbe(strings.NewReader(changed)); changed == file || err == nil {
 			t.Errorf("%s: accepted", change[1])

@@ -66,13 +66,11 @@ func rowOf(p *profile.Profile, r *rates) (x [columns]float64) {
 func (c *comparison) sum(to *lsq.Sums, weight float64) {
 	n := float64(len(c.trials))
 	var mean [columns]float64
-	var middle float64
 	for i := range c.trials {
 		t := &c.trials[i]
 		for j, v := range t.x {
 			mean[j] += v / n
 		}
-		middle += t.log / n
 	}
 	var row lsq.Row
 	for i := range c.trials {
@@ -81,7 +79,7 @@ func (c *comparison) sum(to *lsq.Sums, weight float64) {
 		for j, v := range t.x {
 			row.Add(j, v-mean[j])
 		}
-		to.AddRow(&row, t.log-middle, weight)
+		to.AddRow(&row, t.log, weight)
 	}
 }
 

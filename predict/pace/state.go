@@ -250,11 +250,10 @@ func (q *question) spread(a, b *kind) float64 {
 }
 
 func (q *question) view(a, b *kind) view {
-	plain := view{log: q.speed(&a.rates) - q.speed(&b.rates), half: q.spread(a, b)}
 	first, second := q.place(a), q.place(b)
 	v := view{first.log - second.log, math.Hypot(first.half, second.half), first.measured && second.measured}
 	if !first.measured && !second.measured {
-		v.half = min(v.half, plain.half)
+		v.half = min(v.half, q.spread(a, b))
 	}
 	return v
 }

@@ -2,6 +2,7 @@ package folds
 
 import (
 	"cmp"
+	"maps"
 	"math/rand/v2"
 	"slices"
 )
@@ -26,10 +27,7 @@ func DealGroups(group []int, k int) []int {
 	for _, g := range group {
 		count[g]++
 	}
-	order := make([]int, 0, len(count))
-	for g := range count {
-		order = append(order, g)
-	}
+	order := slices.Collect(maps.Keys(count))
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b))
 	})
