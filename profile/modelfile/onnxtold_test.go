@@ -147,6 +147,10 @@ b: activation out 24
 d: activation out 4
 f: activation out 72
 h: activation without activations` + unknown},
+		{"a constant in a branch", graphOf(given("x", 1, 4), op("If", "c", "y", inside("then_branch",
+			op("Constant", "", "w", proto{}.text(1, "value").bytes(5, proto{}.int(1, 4).int(1, 3).int(2, 1))), op("MatMul", "x w", "z")))), `
+onnx "", total 12, batch 1, sample 4
+z: linear units 3 params 12 out 3 macs 12`},
 		{"a window that leaves nothing", graphOf(given("x", 1, 2, 3), stored("w", 1, 2, 5, 2), op("ConvTranspose", "x w", "y", ints("pads", 4, 4))), `
 onnx "", total 20, batch 1, sample 6
 y: conv params 20 without activations` + unknown},

@@ -122,6 +122,19 @@ positions: embedding units 4 params 40 macs 0 without activations
 embed_tokens: embedding units 4 macs 0 without activations
 decoder.embed_tokens: embedding units 4 params 80 macs 0 without activations` + silent + `
 ! the shared embedding is printed 1 more times; its weights are counted once`},
+		{"kernels that are not told, and a narrow output", `Net(
+  (a): Conv2d(3, 8)
+  (b): Conv2d(3, 8, kernel_size=(3, same), bias=False)
+  (c): Conv2d(3, 8, kernel_size=(3, 1099511627777))
+  (d): LSTM(2, 4, proj_size=1)
+)
+`, `
+torchprint "Net", Net
+a: conv units 8 without activations and params
+b: conv units 8 without activations and params
+c: conv units 8 without activations and params
+d: recurrent units 4 params 84 without activations` + silent + `
+! 3 modules tell no parameters: theirs are unknown`},
 		{"sizes beyond any are not taken", `Net(
   (a): Linear(in_features=1099511627776, out_features=2, bias=False)
   (b): Linear(in_features=1099511627777, out_features=2, bias=False)

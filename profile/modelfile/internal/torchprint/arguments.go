@@ -59,13 +59,13 @@ func (a *arguments) number(name string, position int) int64 {
 	return int64(n)
 }
 
-// product multiplies the numbers of a tuple such as "(3, 3)", or returns 1.
+// product multiplies the numbers of a tuple such as "(3, 3)"; 0 is no such tuple.
 func (a *arguments) product(text string) int64 {
 	n := int64(1)
 	for field := range strings.SplitSeq(strings.Trim(text, "()[], "), ",") {
 		d, err := strconv.ParseUint(strings.TrimSpace(field), 10, 64)
 		if err != nil || d > scan.MaxDim {
-			return 1
+			return 0
 		}
 		n = scan.Mul(n, int64(d))
 	}
@@ -96,9 +96,12 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 		a.rows, a.width = a.number("", 0), a.number("", 1)
 		l.Neurons, l.Params, l.MACs = a.width, scan.Mul(a.rows, a.width), profile.Some[int64](0)
 	case l.Kind == profile.Conv:
-		groups := max(1, a.number("groups", -1))
+		groups, kernel := max(1, a.number("groups", -1)), a.product(a.named["kernel_size"])
 		l.Neurons = a.number("out_channels", 1)
-		l.Params = scan.Mul(l.Neurons, scan.Mul(a.number("in_channels", 0)/groups, a.product(a.named["kernel_size"]))+bias)
+		if kernel == 0 {
+			return false
+		}
+		l.Params = scan.Mul(l.Neurons, scan.Mul(a.number("in_channels", 0)/groups, kernel)+bias)
 	case l.Kind == profile.Norm:
 		l.Params = a.norm(class, bias)
 	case l.Kind == profile.Recurrent:
