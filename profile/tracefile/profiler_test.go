@@ -111,6 +111,23 @@ func TestNsysLong(t *testing.T) {
 	}
 }
 
+// TestNanosecond: the shortest trace, and the shortest step, has a length.
+func TestNanosecond(t *testing.T) {
+	for _, text := range []string{
+		strings.Split(nsysText, "\n")[0] + "\n1000,1,1,2,,,NVIDIA A100 (0),7,gemm\n",
+		`{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 0.001, "args": {"device": 0}},
+		{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "ts": 1, "dur": 0.001},
+		{"ph": "X", "cat": "cpu_op", "name": "enumerate(DataLoader)#x", "ts": 1, "dur": 0.001}]}`,
+	} {
+		f, err := Read(strings.NewReader(text), nil)
+		if err != nil || len(f.Traces) != 1 || f.Traces[0].Samples[0].Window != 1 || f.Traces[0].Samples[0].GPUBusy != f64(1) {
+			t.Errorf("%s: %+v, %v", text, f, err)
+		} else if f.Format == Kineto && f.DataWait != f64(1) {
+			t.Errorf("the loop waited %v", f.DataWait)
+		}
+	}
+}
+
 // TestNsysShort: a row that ends before its name is that of a kernel.
 func TestNsysShort(t *testing.T) {
 	f, err := Read(strings.NewReader(nsysText+"3500,500,1,2,,,NVIDIA A100 (0),7\n"), nil)
