@@ -27,6 +27,7 @@ func TestCSVCorners(t *testing.T) {
 		"a process without a command": {"# gpu pid type sm mem command\n0 12 C 50 - python\n0 12 C 60 -\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
 		"one column":                  {"utilization.gpu [%]\n5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
 		"an empty cell":               {"index, utilization.gpu [%], memory.used [MiB]\n0, , 7 MiB\n", []profile.Sample{{MemUsed: profile.Some(7 * profile.MiB)}}},
+		"a process called gpu":        {"# gpu pid type sm mem command\n0 12 C 50 - gpu\n0 12 C 60 - gpu\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
 		"a table's last GPU":          {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 	} {
 		f, err := Read(strings.NewReader(c.text), nil)
@@ -60,6 +61,15 @@ func TestXMLCorners(t *testing.T) {
 	wantWarnings(t, f, `timestamp "yesterday" is not`, `a value that cannot be: fb_memory_usage/used "-5 MiB"`)
 	if _, err := Read(strings.NewReader("<nvidia_smi_log><gpu>"), nil); err == nil || !strings.Contains(err.Error(), "ends inside gpu") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestReportDepth: what stands deeper than the values of a section is none of them.
+func TestReportDepth(t *testing.T) {
+	const head = "==============NVSMI LOG==============\n\nTimestamp : Mon Apr  4 16:11:51 2026\n\nGPU 00000000:01:00.0\n    Utilization\n"
+	f, err := Read(strings.NewReader(head+"        Gpu : 10 %\n        Processes\n            Gpu : 99 %\n            Memory : 98 %\n"), &Options{Location: time.UTC})
+	if err != nil || f.Traces[0].Samples[0].GPUBusy != f64(0.1) || !f.Traces[0].Samples[0].MemBusy.IsZero() {
+		t.Errorf("%+v, %v", f, err)
 	}
 }
 

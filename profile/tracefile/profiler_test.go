@@ -117,7 +117,9 @@ func TestNanosecond(t *testing.T) {
 		strings.Split(nsysText, "\n")[0] + "\n1000,1,1,2,,,NVIDIA A100 (0),7,gemm\n",
 		`{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 0.001, "args": {"device": 0}},
 		{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#2", "ts": 1, "dur": 0.001},
-		{"ph": "X", "cat": "cpu_op", "name": "enumerate(DataLoader)#x", "ts": 1, "dur": 0.001}]}`,
+		{"ph": "X", "cat": "cpu_op", "name": "enumerate(DataLoader)#x", "ts": 1, "dur": 0.001},
+		{"ph": "B", "cat": "kernel", "name": "no whole one", "ts": 1, "dur": 5, "args": {"device": 0}},
+		{"ph": "X", "cat": "kernel", "name": "nor this", "ts": 9, "args": {"device": 0}}]}`,
 	} {
 		f, err := Read(strings.NewReader(text), nil)
 		if err != nil || len(f.Traces) != 1 || f.Traces[0].Samples[0].Window != 1 || f.Traces[0].Samples[0].GPUBusy != f64(1) {
@@ -159,7 +161,7 @@ func TestNsys(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(f.Warnings), "line 6: no start and duration in whole nanoseconds") {
 		t.Errorf("a damaged row: warnings %v", f.Warnings)
 	}
-	if _, err := Read(strings.NewReader("Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n40.0,900,4,relu\n"), nil); err == nil || !strings.Contains(err.Error(), "a summary of 2 kernels, 1.9e-06 s in 7 launches") {
+	if _, err := Read(strings.NewReader("Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n40.0,900,4,relu\n0.0,0,1,none\n"), nil); err == nil || !strings.Contains(err.Error(), "a summary of 3 kernels, 1.9e-06 s in 8 launches") {
 		t.Errorf("a summary of two: got %v", err)
 	}
 	if _, err := Read(strings.NewReader("Processing [a.sqlite]...\nTime(%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"), nil); !errors.Is(err, ErrOther) || !strings.Contains(err.Error(), "1e-06 s in 3 launches") || !strings.Contains(err.Error(), "cuda_gpu_trace") {

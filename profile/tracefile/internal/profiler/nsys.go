@@ -31,7 +31,6 @@ func ReadNsys(r *bufio.Reader, c *gather.Collector) error {
 		cells, err := in.Read()
 		switch {
 		case errors.Is(err, io.EOF):
-			c.Line = line - 1
 			return errors.Join(sum.refuse(p.kernels), p.finish(c))
 		case err != nil:
 			return fmt.Errorf("line %d: %w", line, err)

@@ -42,7 +42,6 @@ func ReadReport(r *bufio.Reader, c *gather.Collector) error {
 			} else {
 				x.enter()
 			}
-			section = section[:0]
 		case indent == 0 && pair && string(name) == "Timestamp":
 			x.stamp(value)
 		case !x.inside:

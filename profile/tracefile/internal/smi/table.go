@@ -169,7 +169,6 @@ func (t *table) row(line []byte) error {
 		if col.role == valueRole {
 			v, state := gather.Number(cell)
 			bad = bad || state == gather.Garbled || state == gather.Known && !r.Put(col.measure, v)
-			continue
 		}
 		rest = w.take(col.role, cell, rest)
 	}
