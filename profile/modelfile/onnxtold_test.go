@@ -132,10 +132,13 @@ y: pool out 549755813888`},
 onnx "", total 3, batch 1, sample 16
 y: norm params 2 out 16 macs 16
 ! 1 of 3 initializer elements are statistics of batch norms and no parameters`},
-		{"floats of eight bits are parameters, integers of four are none", graphOf(given("x", 1, 4), stored("f", 20, 4, 2), stored("i", 21, 4, 2), op("MatMul", "x f", "y"), op("MatMul", "x i", "z")), `
-onnx "", total 8, batch 1, sample 4
-y: linear units 2 params 8 out 2 macs 8
-z: linear units 2 out 2 macs 0`},
+		{"floats of any width are parameters, integers are none", graphOf(proto{}.bytes(11, append(proto(valueInfo("x", 1, 4)), proto{}.text(3, "with a comment")...)),
+			stored("d", 11, 4, 2), stored("f", 20, 4, 2), stored("u", 12, 4, 2), stored("i", 21, 4, 2), op("MatMul", "x d", "a"), op("MatMul", "x f", "b"), op("MatMul", "x u", "c"), op("MatMul", "x i", "e")), `
+onnx "", total 16, batch 1, sample 4
+a: linear units 2 params 8 out 2 macs 8
+b: linear units 2 params 8 out 2 macs 8
+c: linear units 2 out 2 macs 0
+e: linear units 2 out 2 macs 0`},
 		{"named dimensions are open", graphOf(proto{}.bytes(11, proto{}.text(1, "x").bytes(2, proto{}.bytes(1, proto{}.int(1, 1).bytes(2, proto{}.bytes(1, proto{}.text(2, "batch")).bytes(1, proto{}.text(2, "words")).bytes(1, proto{}.int(1, 8)))))),
 			given("z", 0, 8), op("Relu", "x", "y"), op("Relu", "z", "v")), `
 onnx "", total 0, sample 8
