@@ -182,6 +182,17 @@ func TestGavelMoves(t *testing.T) {
 	}
 }
 
+// TestMuriDeaths: a task that ran out of memory runs alone from then on.
+func TestMuriDeaths(t *testing.T) {
+	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Exchange: time.Second, Iteration: 3 * time.Second}
+	pair := []sim.Task{{ID: "a", Work: time.Hour, Memory: 9 * gib, Stages: stages}, {ID: "b", Work: time.Hour, Memory: 9 * gib, Stages: stages}}
+	o := likely(2*gib, 2*gib)
+	o.Truth = speed.Stages{}
+	if _, r := starts(t, named("card", 1), pair, policy.Muri{}, o); r.OutOfMemory != 1 {
+		t.Errorf("%d deaths, want one", r.OutOfMemory)
+	}
+}
+
 // TestMuriSizes: at most four tasks share a GPU, and none that ask for a share or a product.
 func TestMuriSizes(t *testing.T) {
 	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Exchange: time.Second, Iteration: 3 * time.Second}
@@ -192,7 +203,7 @@ func TestMuriSizes(t *testing.T) {
 		most   int
 	}{
 		{"by default", policy.Muri{}, func(*sim.Task) {}, 4},
-		{"as many as six", policy.Muri{MaxGroup: 6}, func(*sim.Task) {}, 4},
+		{"as many as five", policy.Muri{MaxGroup: 5}, func(*sim.Task) {}, 4},
 		{"two", policy.Muri{MaxGroup: 2}, func(*sim.Task) {}, 2},
 		{"that ask for shares", policy.Muri{}, func(x *sim.Task) { x.Share = 0.1 }, 1},
 		{"that ask for a product", policy.Muri{}, func(x *sim.Task) { x.Only = []string{"card"} }, 1},
