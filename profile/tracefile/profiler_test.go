@@ -128,6 +128,9 @@ func TestNanosecond(t *testing.T) {
 			t.Errorf("the loop waited %v", f.DataWait)
 		}
 	}
+	if f, err := Read(strings.NewReader(strings.Split(nsysText, "\n")[0]+"\n1000,0,1,2,,,NVIDIA A100 (0),7,gemm\n"), nil); !errors.Is(err, ErrEmpty) {
+		t.Errorf("a kernel that took no time: %+v, %v", f, err)
+	}
 }
 
 // TestNsysShort: a row that ends before its name is that of a kernel.
