@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"io"
 	"os"
 	"testing"
 )
@@ -87,4 +88,23 @@ a: linear units 2 params 8 without activations
 		{"a shard elsewhere", `{"weight_map": {"a": "../s1"}}`, `modelfile: index.json: safetensors index: shard "../s1" is not a name beside the index`},
 		{"the folder", `{"weight_map": {"a": ".."}}`, `modelfile: index.json: safetensors index: shard ".." is not a name beside the index`},
 	})
+}
+
+// TestWeightsCut: a file that is cut off anywhere is refused, in a file and in a stream.
+func TestWeightsCut(t *testing.T) {
+	list := []weight{{"a.weight", []int64{16, 8}}, {"a.bias", []int64{16}}}
+	for name, whole := range map[string][]byte{"gguf": ggufFile(list), "safetensors": safetensors(list)} {
+		for n := range len(whole) {
+			_, err := Read(bytes.NewReader(whole[:n]), nil)
+			_, streamed := Read(io.MultiReader(bytes.NewReader(whole[:n])), nil)
+			if err == nil || streamed == nil {
+				t.Errorf("%s: %d of %d bytes: %v, as a stream %v", name, n, len(whole), err, streamed)
+			}
+		}
+	}
+	kind := binary.LittleEndian.AppendUint32(append(binary.LittleEndian.AppendUint64(nil, 1), 'k'), 13)
+	head := append(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte("GGUF\x03\x00\x00\x00"), 1), 1), kind...)
+	if _, err := ReadGGUF(bytes.NewReader(head), nil); err == nil || err.Error() != `modelfile: gguf: metadata "k": offset 37: value type 13 is not known` {
+		t.Errorf("a value of an unknown type: %v", err)
+	}
 }

@@ -133,6 +133,16 @@ func TestNanosecond(t *testing.T) {
 	}
 }
 
+// TestNsysMissing: a copy without a size has copied nothing that is known, and without steps
+// nobody waited; a summary before the rows is passed over.
+func TestNsysMissing(t *testing.T) {
+	rows := strings.SplitAfter(nsysText, "\n")
+	f, err := Read(strings.NewReader("Time (%),Total Time (ns),Instances,Name\n50.0,1000,3,gemm\n"+rows[0]+rows[1]+"2000,500,2,,,Pinned,NVIDIA A100 (0),7,[CUDA memcpy HtoD]\n"), nil)
+	if err != nil || len(f.Warnings) != 0 || !f.DataWait.IsZero() || f.Traces[0].Samples[0].PCIeBytesPerSec != f64(0) {
+		t.Errorf("%+v, %v", f, err)
+	}
+}
+
 // TestNsysShort: a row that ends before its name is that of a kernel.
 func TestNsysShort(t *testing.T) {
 	f, err := Read(strings.NewReader(nsysText+"3500,500,1,2,,,NVIDIA A100 (0),7\n"), nil)
