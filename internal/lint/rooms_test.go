@@ -35,63 +35,36 @@ type room struct {
 	circle   bool     // it imports itself, through others
 }
 
-// opened reports whether a room keeps the rules.
-func (r *room) opened() bool {
-	return r.files <= maxRoom && len(r.families) == 0 && !r.tangled() && !r.circle
-}
-
 // tangled reports whether one reference in ten or more runs back.
 func (r *room) tangled() bool { return r.back > 0 && r.back*minDown >= r.refs }
-
-// A ceiling is what a folder that was never opened had when this list was made.
-type ceiling struct{ files, families, back int }
-
-// unopened lists those folders. It only ever gets shorter, and its numbers
-// smaller: a folder that keeps the rules must not stand here.
-func unopened() map[string]ceiling {
-	return map[string]ceiling{}
-}
 
 // ruled reports whether the rules hold for a folder.
 func ruled(dir string) bool {
 	return below(dir, "profile") || below(dir, "packer") || below(dir, "predict") || below(dir, "colloc") || below(dir, "examples/measure")
 }
 
-// judge holds rooms against the rules and against the list.
-func judge(all []room, list map[string]ceiling) []string {
+// judge holds rooms against the rules.
+func judge(all []room) []string {
 	var findings []string
 	for i := range all {
 		r := &all[i]
-		limit, listed := list[r.dir]
 		find := func(format string, args ...any) {
 			findings = append(findings, r.dir+": "+fmt.Sprintf(format, args...))
 		}
 		if r.circle {
 			find("it imports itself, through others")
 		}
-		switch {
-		case listed && r.opened():
-			find("the folder keeps the rules of a room: take it off the list in internal/lint")
-		case listed:
-			if r.files > limit.files || len(r.families) > limit.families || r.back > limit.back {
-				find("%d files, %d families, %d references back; the list in internal/lint allows %d, %d, %d and only ever shrinks: open a package",
-					r.files, len(r.families), r.back, limit.files, limit.families, limit.back)
-			}
-		case ruled(r.dir):
-			if r.files > maxRoom {
-				find("%d source files, at most %d: which package was never opened?", r.files, maxRoom)
-			}
-			for _, prefix := range r.families {
-				find("more than %d files are called %s: a family of files is a package", maxFamily, prefix)
-			}
-			if r.tangled() {
-				find("%d of %d references between files run back, want fewer than one in %d", r.back, r.refs, minDown)
-			}
+		if !ruled(r.dir) {
+			continue
 		}
-	}
-	for dir := range list {
-		if !slices.ContainsFunc(all, func(r room) bool { return r.dir == dir }) {
-			findings = append(findings, dir+": the folder is gone: take it off the list in internal/lint")
+		if r.files > maxRoom {
+			find("%d source files, at most %d: which package was never opened?", r.files, maxRoom)
+		}
+		for _, prefix := range r.families {
+			find("more than %d files are called %s: a family of files is a package", maxFamily, prefix)
+		}
+		if r.tangled() {
+			find("%d of %d references between files run back, want fewer than one in %d", r.back, r.refs, minDown)
 		}
 	}
 	slices.Sort(findings)
@@ -290,11 +263,7 @@ func TestRooms(t *testing.T) {
 	rows := []string{"files\treferences\tback\tfamilies\t  folder\n"}
 	for i := range all {
 		r := &all[i]
-		note := ""
-		if _, listed := unopened()[r.dir]; listed {
-			note = " (not opened)"
-		}
-		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%s\t  %s%s\n", r.files, r.refs, r.back, strings.Join(r.families, ","), r.dir, note))
+		rows = append(rows, fmt.Sprintf("%d\t%d\t%d\t%s\t  %s\n", r.files, r.refs, r.back, strings.Join(r.families, ","), r.dir))
 	}
 	var text bytes.Buffer
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -305,7 +274,7 @@ func TestRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Log("\n" + text.String())
-	for _, finding := range judge(all, unopened()) {
+	for _, finding := range judge(all) {
 		t.Error(finding)
 	}
 }
@@ -323,7 +292,7 @@ func TestRoomRules(t *testing.T) {
 			crowd[fmt.Sprintf("packer/fair/f%d.go", i)] = "package fair\n"
 		}
 	}
-	testRule(t, func(tr *tree) []string { return judge(survey(tr), nil) }, []ruleTest{
+	testRule(t, func(tr *tree) []string { return judge(survey(tr)) }, []ruleTest{
 		{name: "a family", files: family, want: []string{"packer: more than 2 files are called a: a family of files is a package"}},
 		{name: "a crowd", files: crowd, want: []string{"packer/solve: 16 source files, at most 15: which package was never opened?"}},
 		{
@@ -354,32 +323,6 @@ func TestRoomRules(t *testing.T) {
 			},
 		},
 	})
-}
-
-func TestUnopenedRooms(t *testing.T) {
-	list := map[string]ceiling{"packer": {17, 1, 3}, "predict": {16, 0, 1}, "gone": {}, "profile": {1, 0, 0}}
-	got := judge([]room{
-		{dir: "packer", files: 17, families: []string{"a"}, refs: 9, back: 3},
-		{dir: "predict", files: 15, refs: 10, back: 1},
-		{dir: "predict/memory", files: 15, refs: 11, back: 1},
-		{dir: "profile", files: 15, refs: 10},
-	}, list)
-	want := []string{
-		"gone: the folder is gone: take it off the list in internal/lint",
-		"profile: the folder keeps the rules of a room: take it off the list in internal/lint",
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	for name, r := range map[string]room{
-		"a file":      {dir: "packer", files: 18, families: []string{"a"}, back: 3},
-		"a family":    {dir: "packer", files: 17, families: []string{"a", "b"}, back: 3},
-		"a reference": {dir: "packer", files: 17, families: []string{"a"}, back: 4},
-	} {
-		if got := judge([]room{r}, map[string]ceiling{"packer": list["packer"]}); len(got) != 1 {
-			t.Errorf("%s above the ceiling: %q", name, got)
-		}
-	}
 }
 
 // TestFewestBack holds the exact count and the quick one against each other.
