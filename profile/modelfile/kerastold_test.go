@@ -74,6 +74,13 @@ keras "", sample 9
 a: conv units 2 params 8 out 6 macs 24
 b: conv units 1 params 7 out 1 macs 7
 f: other out 1 in place`},
+		{"both directions over an open length", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Bidirectional", `"name": "b", "layer": `+settings("LSTM", `"units": 3`)), settings("Dense", `"name": "d", "units": 1`)), `
+keras ""
+e: embedding params 40 without activations
+b.forward: recurrent params 96 without activations
+b.backward: recurrent params 96 without activations
+d: linear params 7 without activations`},
+		{"a window wider than what it slides over in steps", sequence(settings("Conv2D", `"name": "c", "filters": 1, "kernel_size": 4, "strides": 2, "batch_input_shape": [null, 3, 3, 1]`)), `modelfile: keras: layer 0 "c": a window of 4 over 3 elements`},
 		{"behind an open length the width is known", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Activation", `"name": "a", "activation": "relu"`),
 			settings("Dropout", `"name": "p"`), settings("LayerNormalization", `"name": "n"`), settings("Dense", `"name": "d", "units": 2`)), `
 keras ""

@@ -28,6 +28,7 @@ func TestCSVCorners(t *testing.T) {
 		"one column":                  {"utilization.gpu [%]\n5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
 		"an empty cell":               {"index, utilization.gpu [%], memory.used [MiB]\n0, , 7 MiB\n", []profile.Sample{{MemUsed: profile.Some(7 * profile.MiB)}}},
 		"a process called gpu":        {"# gpu pid type sm mem command\n0 12 C 50 - gpu\n0 12 C 60 - gpu\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
+		"a header of the last letter": {"zone, index, utilization.gpu [%]\n7, 0, 5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
 		"a table's last GPU":          {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 	} {
 		f, err := Read(strings.NewReader(c.text), nil)
@@ -70,6 +71,23 @@ func TestReportDepth(t *testing.T) {
 	f, err := Read(strings.NewReader(head+"        Gpu : 10 %\n        Processes\n            Gpu : 99 %\n            Memory : 98 %\n"), &Options{Location: time.UTC})
 	if err != nil || f.Traces[0].Samples[0].GPUBusy != f64(0.1) || !f.Traces[0].Samples[0].MemBusy.IsZero() {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestSMIBounds: what is not supported is missing, a sentence is no header, and elements nest
+// 64 deep.
+func TestSMIBounds(t *testing.T) {
+	f, err := Read(strings.NewReader("index, power.draw [W], utilization.gpu [%]\n0, [Not Supported], 5 %\n"), nil)
+	if err != nil || len(f.Warnings) != 0 || !f.Traces[0].Samples[0].PowerWatts.IsZero() {
+		t.Errorf("not supported: %+v, %v", f, err)
+	}
+	if _, err := Read(strings.NewReader("\nwhich gpu is it\n"), nil); !errors.Is(err, ErrFormat) {
+		t.Errorf("a sentence: %v", err)
+	}
+	for n, want := range map[int]string{63: "the document ends inside a", 64: "elements nest deeper than 64"} {
+		if _, err := Read(strings.NewReader("<nvidia_smi_log>"+strings.Repeat("<a>", n)), nil); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d elements inside one: %v, want %q", n, err, want)
+		}
 	}
 }
 

@@ -247,10 +247,13 @@ func (k *model) wrapper(l *layer, in []int64, name string, depth int) ([]int64, 
 		if inner.Config.Layer != nil || len(inner.Config.Layers) > 0 { // read twice at each depth it would never end
 			return nil, fmt.Errorf("a Bidirectional around %s: want a recurrent layer", scan.Clip(inner.Class))
 		}
+		width := k.width
 		if _, err := k.layer(inner, [][]int64{in}, name+".forward", depth); err != nil {
 			return nil, err
 		}
+		k.width = width
 		out, err := k.layer(inner, [][]int64{in}, name+".backward", depth)
+		k.width = scan.Mul(2, k.width)
 		if n := len(out); n > 0 {
 			out = append(append([]int64(nil), out[:n-1]...), scan.Mul(2, out[n-1]))
 		}
