@@ -47,10 +47,9 @@ type Shadow struct {
 // record is what is known of a task that did not end.
 type record struct {
 	heard   uint64
-	first   time.Time // when colloc would first have started it; zero is not yet
-	gpus    []string  // where it would start as of the last round; none if it would wait
-	company bool      // beside others
-	started bool
+	first   time.Time         // when colloc would first have started it; zero is not yet
+	gpus    []string          // where it would start as of the last round; none if it would wait
+	company bool              // beside others
 	refused packer.ReasonCode // why colloc would not have put it where the site did
 }
 
@@ -127,10 +126,7 @@ func (s *Shadow) Started(at time.Time, task colloc.Task, gpus ...colloc.GPU) err
 	defer s.mu.Unlock()
 	s.time(at)
 	t := s.task(task.ID)
-	if t.started { // a requeued task starts anew
-		t.first = time.Time{}
-	}
-	t.started, t.refused = true, refused
+	t.refused = refused
 	s.r.Started++
 	if refused != 0 {
 		s.refusal(refused).Tasks++
@@ -156,6 +152,7 @@ func (s *Shadow) Started(at time.Time, task colloc.Task, gpus ...colloc.GPU) err
 		s.r.Earlier.Tasks++
 		s.r.Earlier.Seconds += at.Sub(t.first).Seconds()
 	}
+	t.first = time.Time{} // if it is requeued it waits anew
 	return nil
 }
 
@@ -254,12 +251,8 @@ func (s *Shadow) speeds(o *colloc.Observation) ([]predict.Estimate, error) {
 		return nil, err
 	}
 	out := make([]predict.Estimate, len(o.Members))
-	for _, m := range p.Members {
-		i, err := strconv.Atoi(m.Task)
-		if err != nil || i < 0 || i >= len(out) {
-			return nil, fmt.Errorf("member %q of a set of %d", m.Task, len(out))
-		}
-		out[i] = m.Speed
+	for i := range p.Members { // the residents, then the last
+		out[i] = p.Members[i].Speed
 	}
 	return out, nil
 }
