@@ -101,12 +101,14 @@ lm_head: linear params 100 without activations` + silent + `
   (a): Linear(in_features=4,out_features=3,bias=True)
   (b): Bilinear(3, 4, 5, bias=False)
   (c): Conv1d(1, 1, kernel_size=(1099511627776,), bias=False)
+  (d): PReLU(8)
 )
 `, `
 torchprint "Net", Net
 a: linear units 3 params 15 without activations
 b: linear units 5 params 60 without activations
-c: conv units 1 params 1099511627776 without activations` + silent},
+c: conv units 1 params 1099511627776 without activations
+d: activation params 8 without activations` + silent},
 		{"tables of the shape of a shared one", `Net(
   (shared): Embedding(10, 4)
   (positions): Embedding(10, 4)
