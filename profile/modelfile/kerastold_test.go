@@ -81,6 +81,11 @@ b.forward: recurrent params 96 without activations
 b.backward: recurrent params 96 without activations
 d: linear params 7 without activations`},
 		{"a window wider than what it slides over in steps", sequence(settings("Conv2D", `"name": "c", "filters": 1, "kernel_size": 4, "strides": 2, "batch_input_shape": [null, 3, 3, 1]`)), `modelfile: keras: layer 0 "c": a window of 4 over 3 elements`},
+		{"axes that no shape has share no slopes", sequence(settings("PReLU", `"name": "p", "shared_axes": [0, 9], "batch_input_shape": [null, 6]`)), `
+keras "", sample 6
+p: activation params 6 out 6`},
+		{"a layer that is used twice is joined once", strings.NewReplacer("MODE", "concat", `[["left", 0, 0], ["right", 0, 0]]`, `[["left", 0, 0], ["right", 0, 0]], [["right", 0, 0], ["left", 0, 0]]`).Replace(merged), `
+keras "m", sample 4` + branches + `out: linear units 1 params 7 out 1 macs 7`},
 		{"behind an open length the width is known", sequence(settings("Embedding", `"name": "e", "input_dim": 10, "output_dim": 4, "batch_input_shape": [null, null]`), settings("Activation", `"name": "a", "activation": "relu"`),
 			settings("Dropout", `"name": "p"`), settings("LayerNormalization", `"name": "n"`), settings("Dense", `"name": "d", "units": 2`)), `
 keras ""
