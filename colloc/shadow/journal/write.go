@@ -81,10 +81,8 @@ func whole(f *os.File) (int64, error) {
 	buf := make([]byte, 1<<16)
 	for err == nil && size > 0 {
 		n := min(int64(len(buf)), size)
-		if _, err = f.ReadAt(buf[:n], size-n); err != nil {
-			break
-		}
-		if i := bytes.LastIndexByte(buf[:n], '\n'); i >= 0 {
+		_, err = f.ReadAt(buf[:n], size-n)
+		if i := bytes.LastIndexByte(buf[:n], '\n'); err == nil && i >= 0 {
 			return size - n + int64(i) + 1, nil
 		}
 		size -= n
@@ -125,12 +123,9 @@ func (w *Writer) line(v any) error {
 	}
 	n, err := w.file.Write(append(text, '\n'))
 	if err != nil {
-		if n > 0 {
-			_, seek := w.file.Seek(w.size, io.SeekStart)
-			err = errors.Join(err, w.file.Truncate(w.size), seek)
-		}
+		_, seek := w.file.Seek(w.size, io.SeekStart)
 		w.lines = fullEvery // what changed is not there
-		return err
+		return errors.Join(err, w.file.Truncate(w.size), seek)
 	}
 	w.size += int64(n)
 	return nil
@@ -149,7 +144,8 @@ func (w *Writer) Write(s *Snapshot) error {
 			return fmt.Errorf("journal: %s: %w", w.path, err)
 		}
 	}
-	e := entry{At: s.At, Full: w.lines >= fullEvery}
+	gone := len(s.GPUs) == 0 && len(w.gpus) > 0 // a change to none cannot be told
+	e := entry{At: s.At, Full: gone || w.lines >= fullEvery}
 	if e.Full || !slices.Equal(w.gpus, s.GPUs) {
 		e.GPUs = s.GPUs
 	}
