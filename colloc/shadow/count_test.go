@@ -323,3 +323,16 @@ func TestPeaks(t *testing.T) {
 		}
 	}
 }
+
+// TestSeenOfGangs: what is seen of tasks that want several GPUs is compared on the one.
+func TestSeenOfGangs(t *testing.T) {
+	o := pair(t, 0.5)
+	for i := range o.Members {
+		p := *o.Members[i].Profile
+		p.Spec.Training.GPUs = 2
+		o.Members[i].Profile = &p
+	}
+	if r := see(t, start(t, shadow.Config{}), o); r.Speeds.Seen != 1 || r.Worst[0].Predicted.Value <= 0 {
+		t.Errorf("%+v", r.Speeds)
+	}
+}

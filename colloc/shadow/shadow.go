@@ -241,7 +241,7 @@ func (s *Shadow) speeds(o *colloc.Observation) ([]predict.Estimate, error) {
 	gpu := colloc.GPU{ID: "g", Model: o.GPU, Memory: plenty, Mechanisms: []profile.Mechanism{cmp.Or(o.Mechanism, profile.TimeSlice)}}
 	for i := range o.Members {
 		gpu.Residents = append(gpu.Residents, colloc.Task{
-			ID: strconv.Itoa(i), Profile: o.Members[i].Profile, Reserved: 1, MaxSlowdown: math.Inf(1),
+			ID: strconv.Itoa(i), Profile: o.Members[i].Profile, Reserved: 1, GPUs: 1, MaxSlowdown: math.Inf(1),
 		})
 	}
 	last := gpu.Residents[len(gpu.Residents)-1]

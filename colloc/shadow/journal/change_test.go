@@ -78,6 +78,15 @@ func TestChanges(t *testing.T) {
 	}
 }
 
+// TestNoGPUs: of a site that has none changes alone are written, too.
+func TestNoGPUs(t *testing.T) {
+	job := []journal.Job{{ID: "17", Submitted: dawn, GPUs: 1}}
+	back, text := play(t, []journal.Snapshot{{At: dawn, Jobs: job}, {At: dawn, Jobs: job}, {At: dawn, Jobs: job}})
+	if n := strings.Count(string(text), `"17"`); n != 1 || len(back) != 3 {
+		t.Errorf("%d rounds, job 17 is written %d times:\n%s", len(back), n, text)
+	}
+}
+
 // TestLongLine: a last line of any length that was cut off is taken off.
 func TestLongLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "j")

@@ -69,9 +69,6 @@ func (w *Writer) open() error {
 	if _, err := f.Seek(w.size, io.SeekStart); err != nil {
 		return fail(err)
 	}
-	if w.size == 0 {
-		return w.line(header{format, version})
-	}
 	return nil
 }
 
@@ -139,7 +136,7 @@ func (w *Writer) Write(s *Snapshot) error {
 			return fmt.Errorf("journal: %s: %w", w.path, err)
 		}
 	}
-	if w.size == 0 { // when the file was made the disk was full
+	if w.size == 0 {
 		if err := w.line(header{format, version}); err != nil {
 			return fmt.Errorf("journal: %s: %w", w.path, err)
 		}
