@@ -183,7 +183,7 @@ func TestBound(t *testing.T) {
 
 func TestRefuses(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"notes": "buy milk", "lines": "buy milk\nand bread\n", "later": `{"format":"colloc shadow journal","version":9}` + "\n"} {
+	for name, text := range map[string]string{"notes": "buy milk", "lines": "buy milk\nand bread\n", "pages": strings.Repeat("buy milk\n", 1000), "later": `{"format":"colloc shadow journal","version":9}` + "\n"} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
