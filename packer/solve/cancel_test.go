@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/internal/packtest"
 	"example.com/colloc/profile"
@@ -93,7 +92,7 @@ func TestMillionTasks(t *testing.T) {
 func TestColumnGenWithoutHomesStops(t *testing.T) {
 	rng := rand.New(rand.NewPCG(183, 184))
 	stopped, failed := 0, 0
-	for range max(2, race.Fewer(6)) {
+	for range 6 {
 		p := packtest.Draw(rng, packtest.DrawOptions{Tasks: 7, GPUs: 6, Kinds: 2, MaxSet: 2, Homes: true})
 		for i := range p.Tasks {
 			if p.Tasks[i].Home == "" {
