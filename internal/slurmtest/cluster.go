@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -99,25 +100,24 @@ func (c *Cluster) remove() {
 	}
 }
 
-// freePorts returns ports that nobody uses right now.
+// freePorts returns ports that nobody uses right now, below those that the system gives to
+// connections: one of these may be taken before a daemon asks for it.
 func freePorts(tb testing.TB, n int) []int {
 	tb.Helper()
-	ports := make([]int, n)
-	for i := range ports {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	var ports []int
+	for range 100 * n {
+		port := 10_000 + mathrand.IntN(20_000)
+		l, err := net.Listen("tcp", ":"+strconv.Itoa(port))
 		if err != nil {
-			tb.Fatal(err)
+			continue
 		}
 		defer l.Close() //nolint:errcheck // only now, so that no port comes twice
-		_, port, err := net.SplitHostPort(l.Addr().String())
-		if err != nil {
-			tb.Fatal(err)
-		}
-		if ports[i], err = strconv.Atoi(port); err != nil {
-			tb.Fatal(err)
+		if ports = append(ports, port); len(ports) == n {
+			return ports
 		}
 	}
-	return ports
+	tb.Fatalf("slurmtest: found %d free ports of %d", len(ports), n)
+	return nil
 }
 
 // find finds programs that are not on the PATH of an ordinary user.
