@@ -89,6 +89,9 @@ func serve(mode string) error {
 			answer = "!not that"
 		case command == "group":
 			answer = strconv.FormatBool(syscall.Getpgrp() == os.Getpid())
+		case command == "hang": // until who asks is gone
+			_, _ = conn.Read(make([]byte, 1))
+			return conn.Close()
 		case command == "crash":
 			return errors.New("GPU fell off the bus")
 		case command == "quit" && mode != "stubborn":
@@ -312,6 +315,15 @@ func TestDaemonFails(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) || mps.Running(c.PipeDir) {
 			t.Errorf("got %v, running %v", err, mps.Running(c.PipeDir))
 		}
+	})
+	t.Run("does not answer a command", func(t *testing.T) {
+		d := start(t, config(t, "well"))
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		defer cancel()
+		if _, err := d.Command(ctx, "hang"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("a command of who gave up waiting: %v", err)
+		}
+		_ = d.Stop(t.Context()) // which it may have done by itself
 	})
 	t.Run("ends later", func(t *testing.T) {
 		d := start(t, config(t, "well"))

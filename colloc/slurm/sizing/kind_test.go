@@ -35,10 +35,11 @@ func TestKindOf(t *testing.T) {
 		{"a feature of all", 30 * profile.GiB, []site.Node{t4, v100, a100}, sizing.Kind{Constraint: "big", Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}, "A100-40GB, V100-PCIe-32GB, by the constraint big"},
 		{"the type alone", 33 * profile.GiB, []site.Node{t4, v100, node("a", "a100", 4)}, sizing.Kind{Type: "a100", Products: []string{"A100-40GB"}, Nodes: 1, PerNode: 4}, "A100-40GB, by their type a100"},
 		{"features of each", 30 * profile.GiB, []site.Node{node("t", "", 2, "t4"), node("v", "", 2, "V100-32GB"), node("a", "", 4, "A100-40GB")}, sizing.Kind{Constraint: "V100-32GB|A100-40GB", Products: []string{"A100-40GB", "V100-PCIe-32GB"}, Nodes: 2, PerNode: 4}, "A100-40GB, V100-PCIe-32GB, by the constraint V100-32GB|A100-40GB"},
+		{"a product of two types, and one that nobody knows", 0, []site.Node{node("a", "a100", 1), node("b", "tesla", 1), node("o", "odd", 1)}, sizing.Kind{Products: []string{"A100-40GB"}, Nodes: 3, PerNode: 1}, "A100-40GB"},
 		{"one GPU a type", 30 * profile.GiB, []site.Node{node("t", "t4", 1, "x"), node("a", "a100i0", 1, "y")}, sizing.Kind{Constraint: "y", Products: []string{"A100-40GB"}, Nodes: 1, PerNode: 1}, "A100-40GB, by the constraint y"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			o := &site.GPUOptions{Models: map[string]string{"v100": "V100-32GB", "a100": "A100-40GB", "t4": "T4"}}
+			o := &site.GPUOptions{Models: map[string]string{"v100": "V100-32GB", "a100": "A100-40GB", "tesla": "A100-40GB", "t4": "T4"}}
 			got, err := sizing.KindOf(&site.State{Nodes: tt.nodes}, tt.memory, o, nil)
 			tt.want.CPUs, tt.want.Memory = 32, 64*profile.GiB
 			if err != nil || !cmp.Equal(got, tt.want) || got.String() != tt.says {

@@ -22,7 +22,7 @@ type advisor struct {
 
 	bound   Bound
 	found   string // by the diagnosis, for people
-	workers int    // data-loader processes; -1 is unknown
+	workers int    // data-loader processes; 0 is none or unknown
 	fits    map[string]fit
 
 	points []advise.ScalingPoint // that some partition can hold
@@ -47,7 +47,7 @@ type fit struct {
 
 // observe learns what the profile tells.
 func (a *advisor) observe() error {
-	a.workers, a.fits = -1, map[string]fit{}
+	a.fits = map[string]fit{}
 	p := a.need.Profile
 	if p == nil {
 		return nil
@@ -73,11 +73,6 @@ func (a *advisor) observe() error {
 			}
 			a.found = strings.Join(why, ", ")
 			break
-		}
-	}
-	for _, r := range d.Remedies {
-		if r.Action == advise.AddWorkers {
-			a.workers = r.Count
 		}
 	}
 	return nil

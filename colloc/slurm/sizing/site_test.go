@@ -1,6 +1,8 @@
 package sizing
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,6 +62,38 @@ func TestAdviseOddSites(t *testing.T) {
 	}
 	_, err := Advise(Need{Scaling: []advise.ScalingPoint{{GPU: "a100", GPUs: 3, Throughput: 1}}}, racks([]string{"x"}, two))
 	wantFault(t, err, "3 x a100: takes 3 nodes of 2") // each node gets as many
+}
+
+// TestAdviseNoTypes: where a site gives its GPUs no type, a constraint keeps the job off other
+// GPUs; nodes without GPUs need none.
+func TestAdviseNoTypes(t *testing.T) {
+	large := site.NodeType{CPUs: 8, GPUMemory: 40 * profile.GiB, Features: []string{"large"}}
+	need := Need{Scaling: []advise.ScalingPoint{{GPUs: 1, Throughput: 1}}}
+	cluster := racks([]string{"x"}, large, site.NodeType{CPUs: 8})
+	cluster.Nodes[1].GPUs = 0
+	for _, tt := range []struct {
+		name string
+		more []site.NodeType
+		want string
+	}{
+		{"nodes without GPUs", nil, ""},
+		{"GPUs with a type", racks([]string{"x"}, site.NodeType{CPUs: 8, GPU: "t4"}).Nodes, "large"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := cluster
+			c.Nodes = slices.Concat(c.Nodes, tt.more)
+			a, err := Advise(need, c)
+			if err != nil || a.Request.Constraint != tt.want || strings.Contains(a.String(), "instead of") != (tt.want != "") {
+				t.Errorf("%v, %v; want the constraint %q", a, err, tt.want)
+			}
+		})
+	}
+	planner, err := onePlanner()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, site.Cluster{Partitions: cluster.Partitions, Nodes: cluster.Nodes[1:]})
+	wantFault(t, err, "the cluster has no GPUs")
 }
 
 // TestAdviseOwnPlanner: without a Planner the advice is that of one with the defaults.
