@@ -158,6 +158,10 @@ func TestAdvise(t *testing.T) {
 			want: request("gpu", "v100", 1, 1, 7, 64), bound: ComputeBound, says: "6 load data and one trains",
 		},
 		{
+			name: "more loaders than CPUs", need: Need{Scaling: scales("v100", 100), Profile: seen(t, 0.9, 0.3, 0.2, 8)},
+			want: request("gpu", "v100", 1, 1, 8, 64), bound: ComputeBound, says: "the GPU's share of 16 on the node",
+		},
+		{
 			name: "as asked", need: Need{Scaling: scales("v100", 100), Partition: "gpu", CPUs: 3},
 			want: request("gpu", "v100", 1, 1, 3, 64), says: "partition gpu: as asked",
 		},

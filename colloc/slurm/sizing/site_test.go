@@ -88,12 +88,22 @@ func TestAdviseNoTypes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestAdviseProfileAlone: what was seen of a task on one GPU alone is enough, wherever there is one.
+func TestAdviseProfileAlone(t *testing.T) {
 	planner, err := onePlanner()
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, site.Cluster{Partitions: cluster.Partitions, Nodes: cluster.Nodes[1:]})
+	bare := racks([]string{"x"}, site.NodeType{CPUs: 8})
+	bare.Nodes[0].GPUs = 0
+	_, err = Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, bare)
 	wantFault(t, err, "the cluster has no GPUs")
+	one := racks([]string{"x"}, site.NodeType{GPU: "v100", GPUs: 1, CPUs: 8})
+	if a, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, one); err != nil || a.GPU != "v100" || a.GPUs != 1 {
+		t.Errorf("of nodes with one GPU each: %v, %v", a, err)
+	}
 }
 
 // TestAdviseOwnPlanner: without a Planner the advice is that of one with the defaults.
