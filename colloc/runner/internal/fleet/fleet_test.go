@@ -144,6 +144,55 @@ func TestFitSays(t *testing.T) {
 	if _, why, err := f.Fit(task("b", gib, 0), nil); err != nil || why != "no GPU has a place left" {
 		t.Errorf("it waits, because %q, %v", why, err)
 	}
+	if _, _, err := f.Fit(task("c", 50*gib, 0), nil); err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "fits no GPU: ") {
+		t.Errorf("it will never fit: %v", err)
+	}
+}
+
+// TestBeside: a task of which nothing is known joins others where the share of the card is free
+// that it needs, once all of them were seen to use memory, and gets all that is free.
+func TestBeside(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		other profile.Bytes
+		seen  bool
+		says  string
+	}{
+		{"just enough is free", 30 * gib, true, ""},
+		{"too little is free", 31 * gib, true, "it waits for 10 GiB free on a GPU, of which 9 GiB are"},
+		{"the other was not seen", 8 * gib, false, "it waits until those on the GPU were seen to use memory"},
+	} {
+		c := card("a", 40*gib)
+		f := fleetOf(t, Config{Beside: 0.25}, c)
+		other := f.run(t, task("a", tt.other, 0), c)
+		if tt.seen {
+			other.Peak = profile.Some(gib)
+		}
+		best, why, err := f.Fit(task("b", 0, 0), nil)
+		if err != nil || !strings.Contains(why, tt.says) || (best.Cards == nil) != (tt.says != "") || tt.says == "" && best.Verdict.Reserved != 10*gib {
+			t.Errorf("%s: on %v with %v, %q, %v; want %q", tt.name, best.Cards, best.Verdict.Reserved, why, err, tt.says)
+		}
+	}
+}
+
+// TestJoin: who comes first decides how the tasks of a card share it.
+func TestJoin(t *testing.T) {
+	c := card("a", 40*gib)
+	c.join(task("a", gib, 0), profile.MPS)
+	c.join(task("b", gib, 0), profile.TimeSlice)
+	if len(c.Entries) != 2 || c.Mechanism != profile.MPS {
+		t.Errorf("%d tasks share by %v, want 2 by MPS", len(c.Entries), c.Mechanism)
+	}
+}
+
+// TestOpen: tasks that are on the cards already keep what they have.
+func TestOpen(t *testing.T) {
+	c, e := card("a", 40*gib), task("a", 8*gib, 0)
+	e.GPU, e.Reserved = c.Info.ID, 12*gib
+	c.join(e, profile.TimeSlice)
+	if f := fleetOf(t, Config{}, c); f.reserved(0) != 12*gib {
+		t.Errorf("the books have %v, want 12 GiB", f.reserved(0))
+	}
 }
 
 // TestFitGang: a task of two GPUs gets two that it fits, never shared by MPS; where one is
@@ -161,6 +210,12 @@ func TestFitGang(t *testing.T) {
 	}
 	if _, _, err := f.Fit(task("a", 5*gib, 3), nil); !errors.Is(err, ErrAbsent) {
 		t.Errorf("one is gone: %v, want ErrAbsent", err)
+	}
+	busy := card("busy", 40*gib)
+	f = fleetOf(t, Config{}, big, busy)
+	f.run(t, task("b", gib, 0), busy)
+	if best, why, err := f.Fit(task("a", 20*gib, 2), nil); err != nil || best.Cards != nil || why != "it takes 2 empty GPUs of one product at once" {
+		t.Errorf("one has a task: cards %v, %q, %v", best.Cards, why, err)
 	}
 }
 

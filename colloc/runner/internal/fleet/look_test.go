@@ -4,6 +4,7 @@ package fleet
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"os/exec"
 	"slices"
@@ -113,6 +114,38 @@ func TestAscribe(t *testing.T) {
 	look(30*gib, e, other) // which ended after the look
 	if e.Peak != profile.Some(2*gib) {
 		t.Errorf("it holds %v, though another was there", e.Peak)
+	}
+	c = card("g", 40*gib)
+	e = fleetOf(t, Config{}, c).run(t, task("a", 8*gib, 0), c)
+	e.PID = session(t)
+	look(9*gib, e)
+	if !e.Peak.IsZero() {
+		t.Errorf("it holds %v, though nobody saw the card without it", e.Peak)
+	}
+}
+
+// lists is a source that knows who uses a device.
+type lists struct {
+	nvmlx.Source
+
+	processes []nvmlx.Process
+}
+
+func (lists) Read(context.Context, nvmlx.DeviceID, nvmlx.Fields) (nvmlx.Sample, error) {
+	return nvmlx.Sample{Sample: profile.Sample{MemUsed: profile.Some(3 * gib)}}, nil
+}
+
+func (l lists) Processes(context.Context, nvmlx.DeviceID) ([]nvmlx.Process, error) {
+	return l.processes, nil
+}
+
+// TestSee: a look tells the memory in use, and which of it is whose.
+func TestSee(t *testing.T) {
+	e, c, pid := task("a", gib, 0), card("g", 40*gib), session(t)
+	s := c.See(t.Context(), lists{processes: []nvmlx.Process{{PID: pid, MemUsed: profile.Some(2 * gib)}}}, []*backlog.Entry{e}, map[int]*backlog.Entry{pid: e})
+	u, ok := s.Usage()
+	if !ok || u.GPU != "g" || u.Used != profile.Some(3*gib) || len(u.Processes) != 1 || u.Processes[0].Task != "a" || u.Processes[0].Memory != profile.Some(2*gib) {
+		t.Errorf("%+v, %v; want 3 GiB in use, 2 of them by task a", u, ok)
 	}
 }
 

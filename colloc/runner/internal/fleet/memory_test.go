@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
@@ -78,6 +79,54 @@ func TestLearn(t *testing.T) {
 		}
 		if (len(p.observed) == 1) != (tt.want > 0) || tt.want > 0 && (p.observed[0].Members[0].Peak != profile.Some(tt.want) || p.observed[0].Members[0].OutOfMemory != tt.lacked) {
 			t.Errorf("%s: told %+v, want %v", tt.name, p.observed, tt.want)
+		}
+	}
+}
+
+// TestRecover: a task that ran out of memory gets half as much again, then shares in another
+// way, then runs alone, and after that nothing is left.
+func TestRecover(t *testing.T) {
+	c := card("g", 40*gib)
+	f := fleetOf(t, Config{}, c)
+	e := f.run(t, task("a", 8*gib, 0), c)
+	e.Mechanism = profile.MPS
+	for _, want := range []queue.Recovery{queue.ReservedMore, queue.OtherMechanism, queue.RanAlone} {
+		if !f.Recover(e) || e.Recovery != want {
+			t.Errorf("%v, want %v", e.Recovery, want)
+		}
+	}
+	if e.Raised != 12*gib || e.Avoid != profile.Some(profile.MPS) || f.Recover(e) {
+		t.Errorf("it reserves %v, avoids %v, and is to go on; want 12 GiB, MPS, and no more", e.Raised, e.Avoid)
+	}
+}
+
+// TestFollow: a reservation follows a peak down once that stood for long enough, if that is
+// wanted, and up at once; of both the task's record and the books tell.
+func TestFollow(t *testing.T) {
+	const long = time.Minute
+	begun := time.Unix(1e9, 0)
+	for _, tt := range []struct {
+		name   string
+		steady time.Duration
+		peak   profile.Bytes
+		lasted time.Duration
+		want   profile.Bytes
+	}{
+		{"it stood for long enough", long, 10 * gib, long, profile.BytesOf(10.5 * float64(gib))},
+		{"not yet", long, 10 * gib, long - 1, 20 * gib},
+		{"never down", 0, 10 * gib, 1000 * long, 20 * gib},
+		{"up at once", 0, 30 * gib, 0, profile.BytesOf(31.5 * float64(gib))},
+		{"up, but there is no room", 0, 39 * gib, 0, 20 * gib},
+	} {
+		c := card("g", 40*gib)
+		f := fleetOf(t, Config{Steady: tt.steady}, c)
+		e := f.run(t, task("a", 20*gib, 0), c)
+		e.Task.Memory, e.Profile = 0, newProfile(t) // it was predicted
+		e.Peak = profile.Some(tt.peak)
+		f.Follow(c, begun)
+		changed := f.Follow(c, begun.Add(tt.lasted))
+		if e.Reserved != tt.want || f.reserved(0) != tt.want || len(changed) > 1 {
+			t.Errorf("%s: it reserves %v, the books have %v; want %v", tt.name, e.Reserved, f.reserved(0), tt.want)
 		}
 	}
 }
