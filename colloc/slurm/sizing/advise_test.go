@@ -213,6 +213,7 @@ func TestAdviseErrors(t *testing.T) {
 		{"work", Need{Scaling: one, Work: math.NaN()}, nil, "Work is NaN"},
 		{"numbers", Need{Scaling: one, CPUs: -1}, nil, "CPUs is -1"},
 		{"points", Need{Scaling: scales("a100", 0)}, nil, "throughput is 0"},
+		{"points without GPUs", Need{Scaling: []advise.ScalingPoint{{GPU: "a100", Throughput: 1}}}, nil, "number of GPUs is 0"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := Advise(tt.need, campus())

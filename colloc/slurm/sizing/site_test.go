@@ -104,6 +104,12 @@ func TestAdviseProfileAlone(t *testing.T) {
 	if a, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, one); err != nil || a.GPU != "v100" || a.GPUs != 1 {
 		t.Errorf("of nodes with one GPU each: %v, %v", a, err)
 	}
+	small, large := site.NodeType{GPU: "v100", CPUs: 8, GPUMemory: 8 * profile.GiB}, site.NodeType{GPU: "a100", CPUs: 8, GPUMemory: 40 * profile.GiB}
+	if a, err := Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, racks([]string{"x"}, small, large)); err != nil || a.GPU != "a100" {
+		t.Errorf("one kind has too little memory: %v, %v", a, err)
+	}
+	_, err = Advise(Need{Profile: seen(t, 0.9, 0.3, 0.2, 2), Planner: planner}, racks([]string{"x"}, small))
+	wantFault(t, err, "the task is predicted to need ", " of 8 GiB on a GPU ")
 }
 
 // TestAdviseOwnPlanner: without a Planner the advice is that of one with the defaults.

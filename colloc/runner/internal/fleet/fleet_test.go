@@ -23,7 +23,8 @@ import (
 
 const gib = profile.GiB
 
-// byMemory fits what memory allows: 4 GiB for a task that asks for none.
+// byMemory fits what memory allows, 4 GiB for a task that asks for none, and nobody beside one
+// that must be alone.
 type byMemory struct{ observed []colloc.Observation }
 
 func (*byMemory) Fit(t colloc.Task, g colloc.GPU) (colloc.Verdict, error) {
@@ -34,7 +35,7 @@ func (*byMemory) Fit(t colloc.Task, g colloc.GPU) (colloc.Verdict, error) {
 	for _, r := range g.Residents {
 		v.Free -= r.Reserved
 	}
-	if v.Fits = v.Reserved <= v.Free; !v.Fits {
+	if v.Fits = v.Reserved <= v.Free && !(t.Alone && len(g.Residents) > 0); !v.Fits {
 		v.Code = packer.MemoryLimit
 	}
 	return v, nil
@@ -153,14 +154,16 @@ func TestFitSays(t *testing.T) {
 // that it needs, once all of them were seen to use memory, and gets all that is free.
 func TestBeside(t *testing.T) {
 	for _, tt := range []struct {
-		name  string
-		other profile.Bytes
-		seen  bool
-		says  string
+		name     string
+		other    profile.Bytes
+		seen     bool
+		recovery queue.Recovery
+		says     string
 	}{
-		{"just enough is free", 30 * gib, true, ""},
-		{"too little is free", 31 * gib, true, "it waits for 10 GiB free on a GPU, of which 9 GiB are"},
-		{"the other was not seen", 8 * gib, false, "it waits until those on the GPU were seen to use memory"},
+		{"just enough is free", 30 * gib, true, 0, ""},
+		{"too little is free", 31 * gib, true, 0, "it waits for 10 GiB free on a GPU, of which 9 GiB are"},
+		{"the other was not seen", 8 * gib, false, 0, "it waits until those on the GPU were seen to use memory"},
+		{"memory ran out, shared", 8 * gib, true, queue.RanAlone, "it waits for a GPU to itself"},
 	} {
 		c := card("a", 40*gib)
 		f := fleetOf(t, Config{Beside: 0.25}, c)
@@ -168,7 +171,9 @@ func TestBeside(t *testing.T) {
 		if tt.seen {
 			other.Peak = profile.Some(gib)
 		}
-		best, why, err := f.Fit(task("b", 0, 0), nil)
+		e := task("b", 0, 0)
+		e.Recovery = tt.recovery
+		best, why, err := f.Fit(e, nil)
 		if err != nil || !strings.Contains(why, tt.says) || (best.Cards == nil) != (tt.says != "") || tt.says == "" && best.Verdict.Reserved != 10*gib {
 			t.Errorf("%s: on %v with %v, %q, %v; want %q", tt.name, best.Cards, best.Verdict.Reserved, why, err, tt.says)
 		}
