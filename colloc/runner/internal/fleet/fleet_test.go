@@ -35,7 +35,7 @@ func (*byMemory) Fit(t colloc.Task, g colloc.GPU) (colloc.Verdict, error) {
 	for _, r := range g.Residents {
 		v.Free -= r.Reserved
 	}
-	if v.Fits = v.Reserved <= v.Free && !(t.Alone && len(g.Residents) > 0); !v.Fits {
+	if v.Fits = v.Reserved <= v.Free && (!t.Alone || len(g.Residents) == 0); !v.Fits {
 		v.Code = packer.MemoryLimit
 	}
 	return v, nil
@@ -90,9 +90,9 @@ func (f *Fleet) run(t *testing.T, e *backlog.Entry, c *Card) *backlog.Entry {
 	return e
 }
 
-// reserved is what the books say of a card.
-func (f *Fleet) reserved(i int) (sum profile.Bytes) {
-	for _, r := range f.Books.Snapshot().GPUs[i].Residents {
+// reserved is what the books say of the first card.
+func (f *Fleet) reserved() (sum profile.Bytes) {
+	for _, r := range f.Books.Snapshot().GPUs[0].Residents {
 		sum += r.Reserved
 	}
 	return sum
@@ -128,8 +128,8 @@ func TestRebook(t *testing.T) {
 		want profile.Bytes
 	}{{profile.Opt[profile.Bytes]{}, 4 * gib}, {profile.Some(6 * gib), 6 * gib}} {
 		e.Peak = tt.peak
-		if f.Rebook(e, c); e.Reserved != tt.want || f.reserved(0) != tt.want {
-			t.Errorf("seen to use %v it reserves %v, the books have %v; want %v", tt.peak, e.Reserved, f.reserved(0), tt.want)
+		if f.Rebook(e, c); e.Reserved != tt.want || f.reserved() != tt.want {
+			t.Errorf("seen to use %v it reserves %v, the books have %v; want %v", tt.peak, e.Reserved, f.reserved(), tt.want)
 		}
 	}
 }
@@ -195,8 +195,8 @@ func TestOpen(t *testing.T) {
 	c, e := card("a", 40*gib), task("a", 8*gib, 0)
 	e.GPU, e.Reserved = c.Info.ID, 12*gib
 	c.join(e, profile.TimeSlice)
-	if f := fleetOf(t, Config{}, c); f.reserved(0) != 12*gib {
-		t.Errorf("the books have %v, want 12 GiB", f.reserved(0))
+	if f := fleetOf(t, Config{}, c); f.reserved() != 12*gib {
+		t.Errorf("the books have %v, want 12 GiB", f.reserved())
 	}
 }
 

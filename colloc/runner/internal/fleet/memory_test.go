@@ -125,8 +125,8 @@ func TestFollow(t *testing.T) {
 		e.Peak = profile.Some(tt.peak)
 		f.Follow(c, begun)
 		changed := f.Follow(c, begun.Add(tt.lasted))
-		if e.Reserved != tt.want || f.reserved(0) != tt.want || len(changed) > 1 {
-			t.Errorf("%s: it reserves %v, the books have %v; want %v", tt.name, e.Reserved, f.reserved(0), tt.want)
+		if e.Reserved != tt.want || f.reserved() != tt.want || len(changed) > 1 {
+			t.Errorf("%s: it reserves %v, the books have %v; want %v", tt.name, e.Reserved, f.reserved(), tt.want)
 		}
 	}
 }
