@@ -94,6 +94,7 @@ func TestBadInput(t *testing.T) {
 		{"many points", cards(1), good, sim.Options{Points: 1<<20 + 1}, "Points is 1048577"},
 		{"options", cards(1), good, sim.Options{LengthError: -1, OOMAfter: -1}, "LengthError is -1"},
 		{"length error", cards(1), good, sim.Options{LengthError: 4.1}, "LengthError is 4.1, want 0 to 4"},
+		{"error of measured speeds", cards(1), good, sim.Options{ObserveError: 4.1}, "ObserveError is 4.1, want 0 to 4"},
 		{"checkpoints that take all time", cards(1), good, sim.Options{Checkpoint: 5, CheckpointCost: 5}, "Checkpoint is 5ns, want more than CheckpointCost"},
 		{"model", cards(1), good, sim.Options{Truth: speed.Contention{}}, `task "a" is of class ""`},
 		{"speeds", cards(1), good, sim.Options{Truth: sim.Constant{-1}}, "no finite number"},

@@ -75,6 +75,11 @@ func TestWakesBehindTheWorld(t *testing.T) {
 	}
 }
 
+// TestWideErrors: errors as wide as they may be are no fault.
+func TestWideErrors(t *testing.T) {
+	run(t, cards(1), []sim.Task{task("a", 0, 10, 1)}, script(pile), sim.Options{LengthError: 4, ObserveError: 4})
+}
+
 // TestPredictions: what is predicted of a task is not negative, and an error of its
 // length is a factor about 1.
 func TestPredictions(t *testing.T) {

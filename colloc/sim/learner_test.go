@@ -70,14 +70,19 @@ func TestLearnerOfCores(t *testing.T) {
 	for i := range tasks {
 		tasks[i].CPU = 4
 	}
-	var told []string
-	run(t, c, tasks, student{pile, func(o *sim.CoRun) error {
-		told = append(told, fmt.Sprint(o.Set[0].ID, " ", o.Speeds, " ", o.For))
-		return nil
-	}}, sim.Options{ShareCPU: true, ObserveAfter: seconds(5)})
 	// both at half from 40 to 160, then b alone for the 40 that are left
-	if want := []string{"a [1] 40s", "a [0.5] 2m0s", "b [0.5] 2m0s", "b [1] 40s"}; !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+	for after, want := range map[int][]string{
+		5:  {"a [1] 40s", "a [0.5] 2m0s", "b [0.5] 2m0s", "b [1] 40s"},
+		60: {"a [0.5] 2m0s", "b [0.5] 2m0s"},
+	} {
+		var told []string
+		run(t, c, tasks, student{pile, func(o *sim.CoRun) error {
+			told = append(told, fmt.Sprint(o.Set[0].ID, " ", o.Speeds, " ", o.For))
+			return nil
+		}}, sim.Options{ShareCPU: true, ObserveAfter: seconds(after)})
+		if !slices.Equal(told, want) {
+			t.Errorf("what is measured after %d s: told %q, want %q", after, told, want)
+		}
 	}
 }
 

@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"slices"
 	"strings"
 
 	"example.com/colloc/colloc"
@@ -23,12 +22,8 @@ func newCards(gpus []journal.GPU, model func(word string) (profile.GPUModel, boo
 		if _, twice := c.at[g.ID]; !ok || g.Down || twice {
 			continue
 		}
-		gpu := colloc.GPU{ID: g.ID, Model: m, Memory: g.Memory}
-		if g.Node != "" {
-			gpu.Labels = []string{g.Node}
-		}
 		c.at[g.ID] = len(c.list)
-		c.list = append(c.list, gpu)
+		c.list = append(c.list, colloc.GPU{ID: g.ID, Model: m, Memory: g.Memory})
 	}
 	return c
 }
@@ -47,9 +42,7 @@ func (c *cards) of(ids []string) []colloc.GPU {
 	var list []colloc.GPU
 	for _, id := range ids {
 		if i, ok := c.at[id]; ok {
-			g := c.list[i]
-			g.Residents = slices.Clone(g.Residents)
-			list = append(list, g)
+			list = append(list, c.list[i])
 		}
 	}
 	return list

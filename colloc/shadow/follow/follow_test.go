@@ -4,13 +4,16 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/shadow/follow"
 	"example.com/colloc/colloc/shadow/journal"
 	"example.com/colloc/profile"
@@ -186,32 +189,138 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestCompany: what was seen of a job beside another is not its own, and teaches nothing.
+// TestCompany: what was seen of a job beside another is not its own, and teaches nothing, even
+// if both were seen in one round alone.
 func TestCompany(t *testing.T) {
-	for _, together := range []bool{true, false} {
-		f, err := follow.New(follow.Config{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		gpus := []journal.GPU{{ID: "a", Product: "V100"}, {ID: "b", Product: "V100"}}
-		job := func(id, name, on string) journal.Job {
-			return journal.Job{ID: id, Name: name, Submitted: dawn, Started: dawn, GPUs: 1, On: []string{on}, Busy: profile.Some(0.9), Memory: profile.Some(profile.GiB)}
-		}
-		other := "b"
-		if together {
-			other = "a"
-		}
-		planned := false
-		for minute := range 6 {
-			jobs := []journal.Job{job("1", "x", "a"), job("2", "y", other), {ID: "3", Name: "x", Submitted: dawn, GPUs: 1}}
-			plan, err := f.Take(t.Context(), &journal.Snapshot{At: at(minute), GPUs: gpus, Jobs: jobs})
-			if err != nil {
-				t.Fatal(err)
+	job := func(id, name, on string) journal.Job {
+		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: dawn, GPUs: 1, On: []string{on}, Busy: profile.Some(0.9), Memory: profile.Some(profile.GiB)}
+	}
+	waits := journal.Job{ID: "3", Name: "x", Submitted: dawn, GPUs: 1}
+	for _, rounds := range []int{1, 6} {
+		for _, other := range []string{"a", "b"} {
+			f := fresh(t)
+			planned := false
+			for minute := range 6 {
+				jobs := []journal.Job{waits}
+				if minute < rounds {
+					jobs = append(jobs, job("1", "x", "a"), job("2", "y", other))
+				}
+				planned = take(t, f, minute, v100s("n/a", "n/b"), jobs...) || planned
 			}
-			planned = planned || plan != nil
-		}
-		if planned == together {
-			t.Errorf("together %v: a job of the kind is planned: %v", together, planned)
+			if together := other == "a"; planned == together {
+				t.Errorf("together %v for %d rounds: a job of the kind is planned: %v", together, rounds, planned)
+			}
 		}
 	}
+}
+
+// TestChange: while nobody comes or goes in the queue, a job waits as soon as another has
+// taken the GPU, and is planned as soon as that one ends.
+func TestChange(t *testing.T) {
+	f, gpus := fresh(t), v100s("n/a")
+	job := func(id, name string, started int) journal.Job {
+		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: at(started), GPUs: 1, On: []string{"a"}, Busy: profile.Some(0.3), Memory: profile.Some(profile.GiB)}
+	}
+	take(t, f, 0, gpus, job("1", "known", 0))
+	waits := journal.Job{ID: "3", Name: "known", Submitted: dawn, GPUs: 1}
+	strange := job("2", "strange", 1)
+	if !take(t, f, 1, gpus, strange, waits) {
+		t.Error("the GPU was free until now, and nothing is planned")
+	}
+	if take(t, f, 2, gpus, strange, waits) {
+		t.Error("beside a job of which nothing is known another is planned")
+	}
+	if !take(t, f, 3, gpus, waits) {
+		t.Error("the GPU is free again, and nothing is planned")
+	}
+}
+
+// TestSince: of a job that ran before anybody looked, the time since then counts.
+func TestSince(t *testing.T) {
+	f := fresh(t)
+	runs := journal.Job{ID: "1", Submitted: at(-600), Started: at(-600), GPUs: 1, On: []string{"a"}}
+	take(t, f, 0, v100s("n/a"), runs)
+	take(t, f, 120, v100s("n/a"), runs)
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := s.Gain; !g.From.Equal(dawn) || !g.Until.Equal(at(120)) || math.Abs(g.Total.Recorded.GPUHours-2) > 1e-9 {
+		t.Errorf("%v GPU hours from %v to %v, want 2 from %v to %v", g.Total.Recorded.GPUHours, g.From, g.Until, dawn, at(120))
+	}
+}
+
+// TestMachines: in the replay a job that has its GPUs in one machine waits for such a machine,
+// though as many GPUs are free in two others.
+func TestMachines(t *testing.T) {
+	f, gpus := fresh(t), v100s("one/a", "two/b", "two/c", "three/d")
+	gang := func(id string, started int) journal.Job {
+		return journal.Job{ID: id, Submitted: dawn, Started: at(started), GPUs: 2, On: []string{"b", "c"}}
+	}
+	waits := journal.Job{ID: "2", Submitted: dawn, GPUs: 2}
+	take(t, f, 0, gpus, gang("1", 0), waits)
+	take(t, f, 600, gpus, gang("2", 600))
+	take(t, f, 1200, gpus)
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := s.Gain.Total; g.GPUs != 4 || g.Jobs != 2 || math.Abs(g.Without.Waited-5) > 0.5 {
+		t.Errorf("%d jobs wait %v hours on average on %d GPUs, want 2 that wait 5 on 4", g.Jobs, g.Without.Waited, g.GPUs)
+	}
+}
+
+// TestUnknownProduct: of GPUs of which nobody knows what they are, those count that were in use,
+// machine by machine.
+func TestUnknownProduct(t *testing.T) {
+	f := fresh(t)
+	gpus := []journal.GPU{{ID: "a", Node: "one", Product: "abacus"}, {ID: "b", Node: "two", Product: "abacus"}, {ID: "c", Node: "two", Product: "abacus"}}
+	job := func(id string, started int, on string) journal.Job {
+		return journal.Job{ID: id, Submitted: dawn, Started: at(started), GPUs: 1, On: []string{on}}
+	}
+	take(t, f, 0, gpus, job("1", 0, "a"))
+	take(t, f, 10, gpus, job("2", 10, "b"))
+	take(t, f, 20, gpus)
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Gain.Total.GPUs; n != 2 {
+		t.Errorf("one GPU after the other was in use in two machines, and %d count", n)
+	}
+}
+
+// fresh is a Follower that has seen nothing.
+func fresh(t *testing.T) *follow.Follower {
+	t.Helper()
+	f, err := follow.New(follow.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// v100s are cards, each named as node/ID.
+func v100s(names ...string) []journal.GPU {
+	var gpus []journal.GPU
+	for _, name := range names {
+		node, id, _ := strings.Cut(name, "/")
+		gpus = append(gpus, journal.GPU{ID: id, Node: node, Product: "V100"})
+	}
+	return gpus
+}
+
+// take goes a round on and reports whether a job that waits would start.
+func take(t *testing.T, f *follow.Follower, minute int, gpus []journal.GPU, jobs ...journal.Job) bool {
+	t.Helper()
+	plan, err := f.Take(t.Context(), &journal.Snapshot{At: at(minute), GPUs: gpus, Jobs: jobs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan == nil {
+		return false
+	}
+	return slices.ContainsFunc(plan.Placements, func(p colloc.Placement) bool {
+		return slices.ContainsFunc(p.Members, func(m colloc.Member) bool { return !m.Resident })
+	})
 }
