@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,27 @@ func TestFaultsNameTheirPlace(t *testing.T) {
 	}
 	if colloc.Faults(nil) != nil || colloc.Faults(errors.New("other")) != nil {
 		t.Error("faults of what has none")
+	}
+}
+
+// TestFaultReadBack: what is written of a fault as JSON says the same when it is read.
+func TestFaultReadBack(t *testing.T) {
+	gpu := card(t, "")
+	gpu.Residents = []colloc.Task{{ID: "r"}}
+	_, err := shared(t).Plan(t.Context(), []colloc.Task{{}}, []colloc.GPU{gpu})
+	faults := colloc.Faults(err)
+	if len(faults) < 4 {
+		t.Fatalf("%v, want faults of a task, a resident and a GPU", err)
+	}
+	for _, f := range faults {
+		data, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back colloc.FaultError
+		if err := json.Unmarshal(data, &back); err != nil || back.Error() != f.Error() {
+			t.Errorf("read back: %q, %v; was %q", back.Error(), err, f)
+		}
 	}
 }
 

@@ -234,8 +234,8 @@ func TestPreemptAgainstExhaustive(t *testing.T) {
 	}
 }
 
-// TestPreemptManyResidents: beyond what is tried in full the answer works, and says that
-// it may not be the best.
+// TestPreemptManyResidents: beyond 12 that may go the answer works, and says that it may not
+// be the best.
 func TestPreemptManyResidents(t *testing.T) {
 	p := newPlanner(t, colloc.Config{MaxSet: 15, MaxSlowdown: math.Inf(1)})
 	gpu := card(t, "g")
@@ -256,6 +256,11 @@ func TestPreemptManyResidents(t *testing.T) {
 		if v, err := p.Fit(task, left); err != nil || v.Fits != fits {
 			t.Errorf("with %d victims spared: %v, %v", spared, v, err)
 		}
+	}
+	few := gpu
+	few.Residents = gpu.Residents[:12]
+	if got, err := p.Preempt(task, []colloc.GPU{few}); err != nil || !got.Exact {
+		t.Errorf("of 12 residents: %+v, %v; want what is best", got, err)
 	}
 	if _, err := p.Preempt(colloc.Task{}, []colloc.GPU{gpu}); len(colloc.Faults(err)) == 0 {
 		t.Errorf("a task without anything: %v", err)

@@ -52,6 +52,25 @@ func TestScoreAgreesWithPlan(t *testing.T) {
 	}
 }
 
+// TestScoreWhereAlone: that tasks may also run alone on a GPU changes nothing of what company is
+// worth there.
+func TestScoreWhereAlone(t *testing.T) {
+	p := newPlanner(t, colloc.Config{MaxSet: 3, MaxSlowdown: 10})
+	gpu := card(t, "g", seen(t, "a", .3, .1, profile.GiB), seen(t, "b", .3, .1, profile.GiB))
+	var scores []float64
+	for _, m := range [][]profile.Mechanism{nil, {profile.Exclusive, profile.TimeSlice}} {
+		gpu.Mechanisms = m
+		s, err := p.Score(seen(t, "c", .3, .1, profile.GiB), gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores = append(scores, s)
+	}
+	if scores[0] != scores[1] || scores[0] <= 0 {
+		t.Errorf("scores %v, want the same", scores)
+	}
+}
+
 // TestSliceTeachesNothingOfItsCard: what was measured on a MIG slice is refused, and
 // where a profile tells it, left aside.
 func TestSliceTeachesNothingOfItsCard(t *testing.T) {

@@ -157,7 +157,7 @@ func TestOdd(t *testing.T) {
 	}
 	if s, err := follow.New(follow.Config{}); err != nil {
 		t.Error(err)
-	} else if r, err := s.Summary(t.Context()); err != nil || r.Rounds != 0 {
+	} else if r, err := s.Summary(t.Context()); err != nil || r.Rounds != 0 || r.Use != (follow.Use{}) {
 		t.Errorf("nothing seen: %+v, %v", r, err)
 	}
 }
@@ -239,14 +239,14 @@ func TestChange(t *testing.T) {
 func TestSince(t *testing.T) {
 	f := fresh(t)
 	runs := journal.Job{ID: "1", Submitted: at(-600), Started: at(-600), GPUs: 1, On: []string{"a"}}
-	take(t, f, 0, v100s("n/a"), runs)
-	take(t, f, 120, v100s("n/a"), runs)
+	take(t, f, 0, v100s("n/a", "n/b"), runs)
+	take(t, f, 120, v100s("n/a", "n/b"), runs)
 	s, err := f.Summary(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := s.Gain; !g.From.Equal(dawn) || !g.Until.Equal(at(120)) || math.Abs(g.Total.Recorded.GPUHours-2) > 1e-9 {
-		t.Errorf("%v GPU hours from %v to %v, want 2 from %v to %v", g.Total.Recorded.GPUHours, g.From, g.Until, dawn, at(120))
+	if g := s.Gain; !g.From.Equal(dawn) || !g.Until.Equal(at(120)) || math.Abs(g.Total.Recorded.GPUHours-2) > 1e-9 || g.Total.GPUs != 2 {
+		t.Errorf("%v GPU hours on %d GPUs from %v to %v, want 2 on 2 from %v to %v", g.Total.Recorded.GPUHours, g.Total.GPUs, g.From, g.Until, dawn, at(120))
 	}
 }
 
@@ -287,6 +287,39 @@ func TestUnknownProduct(t *testing.T) {
 	}
 	if n := s.Gain.Total.GPUs; n != 2 {
 		t.Errorf("one GPU after the other was in use in two machines, and %d count", n)
+	}
+}
+
+// TestSame: the same rounds tell the same, however many jobs are gone at once.
+func TestSame(t *testing.T) {
+	const jobs = 8
+	var first follow.Use
+	for run := range 4 {
+		f := fresh(t)
+		var list []journal.Job
+		var gpus []journal.GPU
+		for i := range jobs {
+			id := strconv.Itoa(i)
+			gpus = append(gpus, v100s("n/"+id)...)
+			list = append(list, journal.Job{
+				ID: id, Name: "x", Started: dawn, GPUs: 1, On: []string{id}, Busy: profile.Some(0.1 * float64(i+1)), Memory: profile.Some(profile.GiB),
+			})
+		}
+		take(t, f, 0, gpus, list...)
+		next := list[0]
+		next.ID, next.Started = "next", at(1)
+		take(t, f, 1, gpus, next)
+		take(t, f, 2, gpus)
+		s, err := f.Summary(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if run == 0 {
+			first = s.Use
+		}
+		if s.Use != first || s.Use.Seen != 1 {
+			t.Errorf("run %d tells %+v, the first %+v", run, s.Use, first)
+		}
 	}
 }
 
