@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -257,10 +256,7 @@ func (f *Follower) learn(t *tracked) {
 			seen.Memory = profile.Some(before)
 		}
 	}
-	model, ok := f.model(t.Product)
-	if !ok {
-		model = profile.GPUModel{Name: cmp.Or(t.Product, "unnamed")}
-	}
+	model, _ := f.model(t.Product) // what was seen counts on any product
 	seen.Name, seen.GPUModel = "observed", &model
 	p, err := seen.Profile()
 	if err != nil {
@@ -271,10 +267,13 @@ func (f *Follower) learn(t *tracked) {
 
 // task is what colloc is told of a job: of strangers that they are there.
 func (f *Follower) task(t *tracked) colloc.Task {
+	task := colloc.Task{ID: t.ID, GPUs: max(1, t.GPUs)}
 	if k := f.kinds[t.name()]; k != nil {
-		return colloc.Task{ID: t.ID, Profile: k.profile, GPUs: max(1, t.GPUs)}
+		task.Profile = k.profile
+	} else {
+		task.Reserved, task.Foreign = memory.Whole, true
 	}
-	return colloc.Task{ID: t.ID, Reserved: memory.Whole, GPUs: max(1, t.GPUs), Foreign: true}
+	return task
 }
 
 // model is the product behind a word of the site's.

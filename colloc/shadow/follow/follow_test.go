@@ -290,6 +290,50 @@ func TestUnknownProduct(t *testing.T) {
 	}
 }
 
+// TestHalfSeen: a round that does not say both how busy a job is and what memory it takes does
+// not count.
+func TestHalfSeen(t *testing.T) {
+	f := fresh(t)
+	job := func(id string, started int, busy profile.Opt[float64], peak profile.Opt[profile.Bytes]) journal.Job {
+		return journal.Job{ID: id, Name: "x", Started: at(started), GPUs: 1, On: []string{"a"}, Busy: busy, Memory: peak}
+	}
+	busy, peak := profile.Some(0.3), profile.Some(4*profile.GiB)
+	take(t, f, 0, v100s("n/a"), job("1", 0, busy, peak))
+	take(t, f, 1, v100s("n/a"), job("1", 0, profile.Some(0.9), profile.Opt[profile.Bytes]{}))
+	take(t, f, 2, v100s("n/a"), job("1", 0, profile.Opt[float64]{}, peak))
+	take(t, f, 3, v100s("n/a"), job("2", 3, busy, peak))
+	take(t, f, 4, v100s("n/a"))
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Use.Seen != 1 || s.Use.MAE > 1e-9 {
+		t.Errorf("use %+v, want one job as busy as the one before it", s.Use)
+	}
+}
+
+// TestClockSetBack: a round of a journal before its last one counts as damage, and as nothing
+// else.
+func TestClockSetBack(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	w, err := journal.Open(path, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, minute := range []int{0, 2, 1, 3} {
+		if err := w.Write(&journal.Snapshot{At: at(minute), GPUs: v100s("n/a")}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	s, err := follow.Report(t.Context(), path, follow.Config{})
+	if err != nil || s.Rounds != 3 || s.Damage != (journal.Damage{Rounds: 1}) {
+		t.Errorf("%d rounds, damage %+v, %v; want 3 and one", s.Rounds, s.Damage, err)
+	}
+}
+
 // TestSame: the same rounds tell the same, however many jobs are gone at once.
 func TestSame(t *testing.T) {
 	const jobs = 8
