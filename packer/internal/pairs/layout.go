@@ -215,7 +215,8 @@ func (l *layout) polish(ctx context.Context) {
 	}
 }
 
-// queue adds slots for the tasks that wait, and an empty one.
+// queue adds slots for the tasks that wait. None are left for tasks to leave to: a set
+// is worth more than each of its members alone, and at home no less.
 func (l *layout) queue() {
 	placed := make([]bool, l.n)
 	for _, pair := range l.tasks {
@@ -225,23 +226,17 @@ func (l *layout) queue() {
 			}
 		}
 	}
-	wait := [2]int32{none, none}
-	add := func() {
-		l.class, l.gpu, l.tasks = append(l.class, none), append(l.gpu, none), append(l.tasks, wait)
-		wait = [2]int32{none, none}
-	}
+	half := false
 	for i, in := range placed {
 		switch {
 		case in:
-		case wait[0] == none:
-			wait[0] = int32(i)
+		case half:
+			l.tasks[len(l.tasks)-1][1], half = int32(i), false
 		default:
-			wait[1] = int32(i)
-			add()
+			l.class, l.gpu, l.tasks = append(l.class, none), append(l.gpu, none), append(l.tasks, [2]int32{int32(i), none})
+			half = true
 		}
 	}
-	add()
-	add()
 }
 
 // exchange shares out the tasks of two slots in the best way; it reports

@@ -48,6 +48,36 @@ func TestFitWidthsSeatsEachGangOnce(t *testing.T) {
 	}
 }
 
+// TestHomesKeepTheMatching: three pairs that exchanges do not reach from Greedy's plan, nor
+// from that in which all stay at home, are the plan all the same.
+func TestHomesKeepTheMatching(t *testing.T) {
+	p := &packer.Problem{Model: packtest.Duo{
+		"ab": 0.95, "cd": 0.85, "ef": 0.85, // which Greedy begins with, and exchanges keep
+		"bc": 0.9, "de": 0.9, "af": 0.9,
+	}, Limits: packer.Limits{MaxSet: 2}}
+	for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
+		p.Tasks = append(p.Tasks, packer.Task{ID: id})
+	}
+	for _, id := range []string{"p", "q", "r"} {
+		p.GPUs = append(p.GPUs, packer.GPU{ID: id, Memory: profile.GiB})
+	}
+	for _, home := range []string{"a", "b"} {
+		for i := range p.Tasks {
+			if p.Tasks[i].Home, p.Tasks[i].MoveCost = "", 0; p.Tasks[i].ID == home {
+				p.Tasks[i].Home, p.Tasks[i].MoveCost = "q", 0.01
+			}
+		}
+		in := packtest.NewInstance(t, p)
+		pl, _, _, err := Pack(t.Context(), in, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := pl.Gpu; g[0] != g[5] || g[1] != g[2] || g[3] != g[4] {
+			t.Errorf("%s is at home: the tasks are on %v, want a beside f, b beside c and d beside e", home, g)
+		}
+	}
+}
+
 // TestHopeCountsOneHome: two tasks with different homes cannot both save by
 // staying, however little they save.
 func TestHopeCountsOneHome(t *testing.T) {
