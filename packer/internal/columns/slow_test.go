@@ -207,6 +207,29 @@ func TestRepairAgainstBruteForce(t *testing.T) {
 	}
 }
 
+// TestFewTasksAreRepairedAtOnce: where there are gangs and few tasks, the first repair looks
+// at all of them, and finds the best plan.
+func TestFewTasksAreRepairedAtOnce(t *testing.T) {
+	rng := rand.New(rand.NewPCG(163, 164))
+	tried := 0
+	for k := range race.Fewer(60) {
+		p := drawSets(rng, 3*k+2, 6, 5)
+		d, g := generate(t, p)
+		if !d.Gangs || g.done() {
+			continue
+		}
+		tried++
+		g.repair(t.Context(), 1)
+		checkPlan(t, p, d, g)
+		if best := instance.Quarters * packtest.SlowGangs(p); g.base+g.value != best {
+			t.Errorf("problem %d: after a repair the plan has %d, the best has %d", k, g.base+g.value, best)
+		}
+	}
+	if !race.Enabled && tried < 20 {
+		t.Errorf("%d problems were repaired", tried)
+	}
+}
+
 // slowBest tries every way to put the loose tasks on the GPUs picked.
 func (n *neighbours) slowBest() int64 {
 	type set struct {
