@@ -174,7 +174,7 @@ func (e *Engine) profit(a, b *party) int32 {
 	if !e.Sets.nodes[both.set].ok || both.does < float64((1+e.MinGain)*both.best) || 2*both.does < float64((1+e.rule.Least)*turns) {
 		return 0
 	}
-	return int32(max(0, min((2*both.does-turns)/e.heaviest, matching.MaxWeight/2)))
+	return int32(min((2*both.does-turns)/e.heaviest, matching.MaxWeight/2))
 }
 
 // seatParty starts a party on cards, if there are some.

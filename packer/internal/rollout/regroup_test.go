@@ -109,6 +109,58 @@ func TestAnewHeedsMinGain(t *testing.T) {
 	}
 }
 
+// TestAnewTakesTheFirst: one card has room for two, and those that come first in the queue
+// have it, though the third would be the better company.
+func TestAnewTakesTheFirst(t *testing.T) {
+	e := rollout.Engine{Sets: rollout.NewSets(1, couples), Cards: make([]rollout.Card, 1)}
+	for k, kind := range []int32{0, 2, 1} {
+		e.Jobs = append(e.Jobs, rollout.Job{Kind: kind, Width: 1, Left: 1e6 * rollout.One, Turn: int64(k)})
+	}
+	e.Begin()
+	o := e.Open(&rollout.Rule{Most: 2, Anew: true})
+	if len(o.Starts) != 2 || o.Starts[0].Job+o.Starts[1].Job != 1 {
+		t.Errorf("starts %v, want the jobs 0 and 1", o.Starts)
+	}
+}
+
+// TestAnewMatchesByGain: of three jobs two share, those that gain most by it over taking
+// turns, however much they do, whoever comes first and in whatever unit weights are.
+func TestAnewMatchesByGain(t *testing.T) {
+	gains := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+		for i := range kinds {
+			switch {
+			case len(kinds) == 1:
+				rates[i] = rollout.One
+			case slices.Contains(kinds, 0):
+				rates[i] = rollout.One * 67 / 100 // with its weight of two 1.34 times what taking turns does
+			default:
+				rates[i] = rollout.One * 80 / 100 // 1.6 times
+			}
+		}
+		return 1, true
+	}
+	for _, unit := range []float64{1, 1e-6, 1e6} {
+		for _, kinds := range [][]int32{{0, 1, 2}, {1, 0, 2}, {1, 2, 0}} {
+			e := rollout.Engine{Sets: rollout.NewSets(1, gains), Cards: make([]rollout.Card, 2)}
+			for k, kind := range kinds {
+				weight := unit
+				if kind == 0 {
+					weight *= 2
+				}
+				e.Jobs = append(e.Jobs, rollout.Job{Kind: kind, Width: 1, Left: 1e6 * rollout.One, Turn: int64(k), Weight: weight})
+			}
+			e.Begin()
+			on := map[int32]int32{}
+			for _, s := range e.Open(&rollout.Rule{Most: 2, Order: rollout.Longest, Anew: true}).Starts {
+				on[kinds[s.Job]] = s.On[0]
+			}
+			if len(on) != 3 || on[1] != on[2] || on[0] == on[1] {
+				t.Errorf("weights in units of %v, kinds %v: they are on %v, want 1 and 2 on one card", unit, kinds, on)
+			}
+		}
+	}
+}
+
 // TestNobodyStandsStill: a set in which one does nothing is none, whatever the others do.
 func TestNobodyStandsStill(t *testing.T) {
 	starve := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
