@@ -144,6 +144,7 @@ func TestKerasSettings(t *testing.T) {
  {"class_name": "InputLayer", "config": {"batch_shape": [null, 8, 8, 3]}},
  {"class_name": "Rescaling", "config": {"name": "rescaling", "scale": 0.00392156862745098, "offset": 0.0}},
  {"class_name": "GroupNormalization", "config": {"name": "instance_norm", "groups": -1, "scale": false}},
+ {"class_name": "Reshape", "config": {"name": "deepest", "target_shape": [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 8, 8, 3]}},
  {"class_name": "Reshape", "config": {"name": "reshape", "target_shape": [-1, 6]}},
  {"class_name": "Dense", "config": {"name": "dense", "units": 10, "use_bias": false}}
 ]}}`), nil)
@@ -191,6 +192,8 @@ func TestKerasErrors(t *testing.T) {
 		{"deep models", nested, "nest deeper than 64"},
 		{"no layers", model(""), "no layer found"},
 		{"no input shape", model(`{"class_name":"Dense","config":{"units":3}}`), "state the model's input shape"},
+		{"reshaped to more than 16 dimensions", model(`{"class_name":"Reshape","config":{"target_shape":[` + strings.Repeat("1,", 16) + `4],"batch_shape":[null,4]}},{"class_name":"Dense","config":{"units":3}}`), "state the model's input shape"},
+		{"reshaped by a text", model(`{"class_name":"Reshape","config":{"target_shape":[4,"1"],"batch_shape":[null,4]}},{"class_name":"Dense","config":{"units":3}}`), "state the model's input shape"},
 		{"negative", model(`{"class_name":"Dense","config":{"units":-3,"batch_shape":[null,4]}}`), "has a negative size"},
 		{"window too large", model(`{"class_name":"Conv2D","config":{"filters":3,"kernel_size":9,"batch_shape":[null,4,4,1]}}`), "a window of 9 over 4"},
 		{"huge", model(`{"class_name":"Embedding","config":{"input_dim":1000000000,"output_dim":1000000000,"batch_shape":[null,4]}}`), "want 0 to 1e15"},
