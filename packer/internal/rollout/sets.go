@@ -61,7 +61,7 @@ func (s *Sets) With(set, kind int32) int32 {
 	if set < int32(len(s.alone)) {
 		return s.onEmpty(set, kind)
 	}
-	key := (uint64(set)<<32 | uint64(uint32(kind))) + 1
+	key := uint64(set)<<32 | uint64(uint32(kind)) // never 0: the empty cards come first
 	slot := s.next.find(key)
 	if s.next.keys[slot] == key {
 		return s.next.sets[slot]

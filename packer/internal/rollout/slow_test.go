@@ -429,11 +429,15 @@ func TestEmptyCardFirst(t *testing.T) {
 	}
 }
 
-// TestSetsAreOne: a set is the same whoever joined first, and asked about once.
+// TestSetsAreOne: a set is the same whoever joined first, and asked about once. Two share in
+// the best way, and who joins them as they do.
 func TestSetsAreOne(t *testing.T) {
 	asked := 0
-	s := rollout.NewSets(1, func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+	s := rollout.NewSets(1, func(_ int32, mech int, kinds []int32, rates []int64) (int, bool) {
 		asked++
+		if want := []int{1: rollout.Any, 2: rollout.Any, 3: 2, 4: 2}[len(kinds)]; mech != want {
+			t.Errorf("%v are asked about by %d, want %d", kinds, mech, want)
+		}
 		for i := range kinds {
 			rates[i] = rollout.One / int64(1+kinds[i])
 		}
