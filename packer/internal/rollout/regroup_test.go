@@ -161,6 +161,66 @@ func TestAnewMatchesByGain(t *testing.T) {
 	}
 }
 
+// TestAnewSharesNoMore: of four jobs on three cards two share, and no others.
+func TestAnewSharesNoMore(t *testing.T) {
+	e := rollout.Engine{Sets: rollout.NewSets(1, couples), Cards: make([]rollout.Card, 3)}
+	for k := range int32(4) {
+		e.Jobs = append(e.Jobs, rollout.Job{Kind: k, Width: 1, Left: 1e6 * rollout.One, Turn: int64(k)})
+	}
+	e.Begin()
+	on := map[int32]bool{}
+	o := e.Open(&rollout.Rule{Most: 2, Anew: true})
+	for _, s := range o.Starts {
+		on[s.On[0]] = true
+	}
+	if len(o.Starts) != 4 || len(on) != 3 {
+		t.Errorf("starts %v, want four on three cards", o.Starts)
+	}
+}
+
+// TestAnewSeatsTheWideFirst: two that want two cards of one machine have them, though one
+// that comes before them in the queue wants one.
+func TestAnewSeatsTheWideFirst(t *testing.T) {
+	e := rollout.Engine{Sets: rollout.NewSets(1, couples), Cards: make([]rollout.Card, 5)}
+	for g := range 3 {
+		e.Cards[g].Machine = 1
+	}
+	for k, width := range []int32{1, 2, 2} {
+		e.Jobs = append(e.Jobs, rollout.Job{Width: width, Left: 1e6 * rollout.One, Turn: int64(k)})
+	}
+	e.Begin()
+	var on []int32
+	for _, s := range e.Open(&rollout.Rule{Most: 2, Anew: true}).Starts {
+		on = append(on, s.On...)
+	}
+	if slices.Sort(on); !slices.Equal(on, []int32{0, 1, 2, 3, 4}) {
+		t.Errorf("they start on %v, want each on cards of its own", on)
+	}
+}
+
+// TestAnewLeavesOutTheLast: where too few can share, those wait that come last in the queue,
+// and who shares comes where the first of them does.
+func TestAnewLeavesOutTheLast(t *testing.T) {
+	friends := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+		for i := range kinds {
+			rates[i] = rollout.One * 9 / 10
+		}
+		return 1, len(kinds) == 1 || slices.Equal(kinds, []int32{0, 3})
+	}
+	e := rollout.Engine{Sets: rollout.NewSets(1, friends), Cards: make([]rollout.Card, 2)}
+	for k := range int32(4) {
+		e.Jobs = append(e.Jobs, rollout.Job{Kind: k, Width: 1, Left: 1e6 * rollout.One, Turn: int64(k)})
+	}
+	e.Begin()
+	var who []int32
+	for _, s := range e.Open(&rollout.Rule{Most: 2, Anew: true}).Starts {
+		who = append(who, s.Job)
+	}
+	if slices.Sort(who); !slices.Equal(who, []int32{0, 1, 3}) {
+		t.Errorf("%v start, want 0 with 3, and 1", who)
+	}
+}
+
 // TestNobodyStandsStill: a set in which one does nothing is none, whatever the others do.
 func TestNobodyStandsStill(t *testing.T) {
 	starve := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
