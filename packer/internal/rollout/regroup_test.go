@@ -109,6 +109,46 @@ func TestAnewHeedsMinGain(t *testing.T) {
 	}
 }
 
+// TestAnewHeedsLeast: two that do 1.4 times what they would by turns share where that must be
+// 1.35 times as much, and not where it must be 1.45 times.
+func TestAnewHeedsLeast(t *testing.T) {
+	model := func(_ int32, _ int, kinds []int32, rates []int64) (int, bool) {
+		for i := range kinds {
+			rates[i] = rollout.One
+			if len(kinds) > 1 {
+				rates[i] = rollout.One * 7 / 10
+			}
+		}
+		return 1, true
+	}
+	for least, want := range map[float64]int{0.35: 2, 0.45: 1} {
+		e := rollout.Engine{Sets: rollout.NewSets(1, model), Cards: make([]rollout.Card, 1)}
+		for k := range int64(2) {
+			e.Jobs = append(e.Jobs, rollout.Job{Width: 1, Left: 1e6 * rollout.One, Turn: k})
+		}
+		e.Begin()
+		if o := e.Open(&rollout.Rule{Most: 2, Least: least, Anew: true}); len(o.Starts) != want {
+			t.Errorf("where they must add %v: %v start, want %d", least, o.Starts, want)
+		}
+	}
+}
+
+// TestAnewStaysAtHome: who finds no empty card, and is as well off where it ran, goes on there.
+func TestAnewStaysAtHome(t *testing.T) {
+	const long = 1e6 * rollout.One
+	for home := range int32(2) {
+		e := rollout.Engine{Sets: rollout.NewSets(1, couples), Cards: []rollout.Card{{Mech: 1}, {Mech: 1}}, Jobs: []rollout.Job{
+			{Kind: 0, Width: 1, Left: long, On: []int32{0}},
+			{Kind: 0, Width: 1, Left: long, On: []int32{1}},
+			{Kind: 1, Width: 1, Left: long, On: []int32{home}, Stoppable: true},
+		}}
+		e.Begin()
+		if o := e.Open(&rollout.Rule{Most: 2, Anew: true}); len(o.Stops)+len(o.Starts) > 0 {
+			t.Errorf("at home on %d: stops %v, starts %v, want none", home, o.Stops, o.Starts)
+		}
+	}
+}
+
 // TestAnewTakesTheFirst: one card has room for two, and those that come first in the queue
 // have it, though the third would be the better company.
 func TestAnewTakesTheFirst(t *testing.T) {
