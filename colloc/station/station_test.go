@@ -88,6 +88,9 @@ func TestShare(t *testing.T) {
 	if got := s.GPUs[0]; !slices.Equal(got.Jobs, ids[:2]) || got.Reserved != 8*profile.GiB || got.Mechanism != profile.TimeSlice {
 		t.Errorf("GPU 0 is %+v, want jobs %q", got, ids[:2])
 	}
+	if on := g.tenants()["GPU-fake-0"]; len(on) != 2 || on[0].UID != self() || on[0].Since.IsZero() {
+		t.Errorf("GPU 0 is had by %+v, want both jobs of who runs the station", on)
+	}
 	if len(s.Active) != 2 || len(s.Queue) != 1 || !slices.Equal(s.Active[0].Beside, ids[1:2]) || !slices.Equal(s.Active[1].Beside, ids[:1]) {
 		t.Errorf("active %+v, queue %+v", s.Active, s.Queue)
 	}
