@@ -214,8 +214,8 @@ func TestCompany(t *testing.T) {
 	}
 }
 
-// TestChange: while nobody comes or goes in the queue, a job waits as soon as another has
-// taken the GPU, and is planned as soon as that one ends.
+// TestChange: a job waits as soon as another has taken the GPU, is planned as soon as that one
+// ends, and no longer once it is gone itself.
 func TestChange(t *testing.T) {
 	f, gpus := fresh(t), v100s("n/a")
 	job := func(id, name string, started int) journal.Job {
@@ -232,6 +232,11 @@ func TestChange(t *testing.T) {
 	}
 	if !take(t, f, 3, gpus, waits) {
 		t.Error("the GPU is free again, and nothing is planned")
+	}
+	other := journal.Job{ID: "4", Name: "known", Submitted: dawn, GPUs: 1}
+	plan, err := f.Take(t.Context(), &journal.Snapshot{At: at(4), GPUs: gpus, Jobs: []journal.Job{other}})
+	if err != nil || plan == nil || len(plan.Placements) != 1 || plan.Placements[0].Members[0].Task != "4" {
+		t.Errorf("another waits now, and the plan is %+v, %v", plan, err)
 	}
 }
 
