@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -22,7 +23,12 @@ func TestAlternatives(t *testing.T) {
 		task.Weight = float64(1 + i%3)
 		tasks = append(tasks, task)
 	}
-	plan, err := p.Plan(t.Context(), tasks, []colloc.GPU{card(t, "a"), card(t, "b")})
+	gpus := []colloc.GPU{card(t, "a"), card(t, "b")}
+	plan, err := p.Plan(t.Context(), tasks, gpus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := newPlanner(t, colloc.Config{MaxSlowdown: 4, MaxSet: 3}).Plan(t.Context(), tasks, gpus)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +37,7 @@ func TestAlternatives(t *testing.T) {
 		byID[task.ID] = task
 	}
 	worth, forbidden := 0, 0
-	for _, placement := range plan.Placements {
+	for _, placement := range slices.Concat(plan.Placements, own.Placements) { // GPUs of one kind are each other's reference
 		for _, a := range placement.Alternatives {
 			gpu := card(t, placement.GPU)
 			for _, id := range a.Tasks[:len(a.Tasks)-1] {
