@@ -189,6 +189,27 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestKeptBehind: a job that ended long ago is forgotten alone, not with the next.
+func TestKeptBehind(t *testing.T) {
+	f, gpus := fresh(t), v100s("one/a")
+	const day = 24 * 60
+	kept := int(follow.Kept / time.Minute)
+	job := func(id string, started int) journal.Job {
+		return journal.Job{ID: id, Submitted: at(started), Started: at(started), GPUs: 1, On: []string{"a"}}
+	}
+	take(t, f, 0, gpus, job("1", 0))
+	take(t, f, day, gpus, job("2", day)) // the first has ended
+	take(t, f, 10*day, gpus)
+	take(t, f, kept+5*day, gpus)
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Gain.Total.Jobs; n != 1 {
+		t.Errorf("%d jobs, want the second alone", n)
+	}
+}
+
 // TestCompany: what was seen of a job beside another is not its own, and teaches nothing, even
 // if both were seen in one round alone.
 func TestCompany(t *testing.T) {
