@@ -101,10 +101,32 @@ func TestFitTellsTasksApart(t *testing.T) {
 	}
 }
 
+// fitsLaw fits runs of two tasks on all cards, whose speeds follow a law, and expects it back.
+func fitsLaw(t *testing.T, rng *rand.Rand, tasks [2]*profile.Profile, law func(task int, c *profile.GPUModel) float64) {
+	t.Helper()
+	cards := profile.GPUs()
+	var obs []pace.Observation
+	for g := range 200 {
+		for range 12 {
+			c, name := cards[rng.IntN(len(cards))], fmt.Sprint("g", g)
+			obs = append(obs, pace.Observation{Profile: tasks[g%2], GPU: c, Throughput: law(g%2, &c), Task: name, Group: name})
+		}
+	}
+	m, err := pace.Fit(obs, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, b := gpu(t, "H100-SXM5-80GB"), gpu(t, "V100-SXM2-16GB")
+	for i, p := range tasks {
+		if e, want := m.Ratio(p, a, b), law(i, a)/law(i, b); !(math.Abs(math.Log(e.Value/want)) <= 0.05) {
+			t.Errorf("task %d: H100 over V100 is %.3f, want %.3f", i, e.Value, want)
+		}
+	}
+}
+
 // TestFitTellsWidthsApart: tasks of no family have a law for each width of the number
 // format.
 func TestFitTellsWidthsApart(t *testing.T) {
-	rng, cards := rand.New(rand.NewPCG(5, 6)), profile.GPUs()
 	tasks := [2]*profile.Profile{task(t, profile.UnknownFamily, profile.FP32, 256), task(t, profile.UnknownFamily, profile.FP16, 256)}
 	law := func(narrow int, c *profile.GPUModel) float64 {
 		if narrow == 1 {
@@ -112,51 +134,18 @@ func TestFitTellsWidthsApart(t *testing.T) {
 		}
 		return math.Pow(max(c.FP32, c.TF32), 0.1) * math.Pow(c.BandwidthBytesPerSec, 0.8)
 	}
-	var obs []pace.Observation
-	for g := range 200 {
-		for range 12 {
-			c, name := cards[rng.IntN(len(cards))], fmt.Sprint("g", g)
-			obs = append(obs, pace.Observation{Profile: tasks[g%2], GPU: c, Throughput: law(g%2, &c), Task: name, Group: name})
-		}
-	}
-	m, err := pace.Fit(obs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := gpu(t, "H100-SXM5-80GB"), gpu(t, "V100-SXM2-16GB")
-	for narrow, p := range tasks {
-		if e, want := m.Ratio(p, a, b), law(narrow, a)/law(narrow, b); !(math.Abs(math.Log(e.Value/want)) <= 0.05) {
-			t.Errorf("narrow %d: H100 over V100 is %.3f, want %.3f", narrow, e.Value, want)
-		}
-	}
+	fitsLaw(t, rand.New(rand.NewPCG(5, 6)), tasks, law)
 }
 
 // TestFitSeesEmptyCards: convolutional networks with a small batch gain less of a faster
 // card, as much less as the data say.
 func TestFitSeesEmptyCards(t *testing.T) {
-	rng, cards := rand.New(rand.NewPCG(9, 6)), profile.GPUs()
 	tasks := [2]*profile.Profile{task(t, profile.CNN, profile.FP32, 64), task(t, profile.CNN, profile.FP32, 8)}
 	law := func(empty int, c *profile.GPUModel) float64 { // half of what a full batch gains
 		full := math.Pow(max(c.FP32, c.TF32), 0.2) * math.Pow(c.BandwidthBytesPerSec, 0.6) * math.Pow(c.FP32, 0.2)
 		return math.Pow(full, 1-0.5*float64(empty))
 	}
-	var obs []pace.Observation
-	for g := range 200 {
-		for range 12 {
-			c, name := cards[rng.IntN(len(cards))], fmt.Sprint("g", g)
-			obs = append(obs, pace.Observation{Profile: tasks[g%2], GPU: c, Throughput: law(g%2, &c), Task: name, Group: name})
-		}
-	}
-	m, err := pace.Fit(obs, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a, b := gpu(t, "H100-SXM5-80GB"), gpu(t, "V100-SXM2-16GB")
-	for empty, p := range tasks {
-		if e, want := m.Ratio(p, a, b), law(empty, a)/law(empty, b); !(math.Abs(math.Log(e.Value/want)) <= 0.05) {
-			t.Errorf("empty %d: H100 over V100 is %.3f, want %.3f", empty, e.Value, want)
-		}
-	}
+	fitsLaw(t, rand.New(rand.NewPCG(9, 6)), tasks, law)
 }
 
 // TestFitFewGroups: fewer groups than the promise needs widen the interval.
