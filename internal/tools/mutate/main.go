@@ -7,9 +7,10 @@
 // file throws: programs that tests start may have another environment. First each test runs
 // alone, to see which mutants it reaches. Then each mutant runs against these tests until
 // one fails. A mutant that no test notices is printed with its change; where FILE of
-// -equivalent lists it, its reason stands there. The same seed draws the same mutants of the same source. With -only FILE it
-// takes the mutants that FILE lists by their keys, whole or in part, such as its own output,
-// instead: a draw changes with all the source, a key with its line alone.
+// -equivalent lists it, its reason stands there. The same seed draws the same mutants of
+// the same source. With -only FILE it takes the mutants that FILE lists by their keys, whole
+// or in part, such as its own output, instead: a draw changes with all the source, a key
+// with its line alone.
 //
 // A mutant of what starts and ends processes may end all that its user may, or start
 // processes without end: mutate such packages where they see no others and may not have
