@@ -27,7 +27,7 @@ type report struct {
 	seen     map[test]bool
 	packages map[string]bool
 	skipped  []test
-	failed   bool
+	failed   []test
 }
 
 // read reads all events. Lines that are none, such as those of the linker, are copied.
@@ -77,8 +77,8 @@ func (rep *report) event(e *event) {
 			rep.close(t)
 		}
 		delete(rep.lines, t)
-	case "fail", "build-fail":
-		rep.failed = true
+	case "fail":
+		rep.failed = append(rep.failed, t)
 		if t.name == "" {
 			rep.unfinished(t.pkg)
 		}
@@ -132,11 +132,31 @@ func (rep *report) verdict(may []entry) error {
 			faults = append(faults, fmt.Errorf("the list, line %d: there is no test %s in %s any more", e.line, e.name, e.pkg))
 		}
 	}
-	if rep.failed {
-		faults = append(faults, errors.New("tests failed"))
+	if len(rep.failed) > 0 {
+		faults = append(faults, fmt.Errorf("tests failed: %s; what they printed is above", strings.Join(rep.names(), ", ")))
 	}
 	if len(rep.packages) == 0 {
 		faults = append(faults, errors.New("no package was tested"))
 	}
 	return errors.Join(faults...)
+}
+
+// names are the tests that failed, and the packages without one. Parts of a test go
+// without saying.
+func (rep *report) names() []string {
+	var all []string
+	in := make(map[string]bool)
+	for _, t := range rep.failed {
+		if t.name != "" && !strings.Contains(t.name, "/") {
+			all = append(all, t.pkg+" "+t.name)
+			in[t.pkg] = true
+		}
+	}
+	for _, t := range rep.failed {
+		if t.name == "" && !in[t.pkg] {
+			all = append(all, t.pkg)
+		}
+	}
+	slices.Sort(all)
+	return all
 }

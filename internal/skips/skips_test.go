@@ -53,12 +53,13 @@ func TestCheck(t *testing.T) {
 		{
 			name: "a test fails", list: list, race: true,
 			events: events + `{"Action":"output","Package":"example.com/colloc/nvmlx","Test":"TestD","Output":"--- FAIL: TestD\n"}
+{"Action":"fail","Package":"example.com/colloc/nvmlx","Test":"TestD/part"}
 {"Action":"fail","Package":"example.com/colloc/nvmlx","Test":"TestD"}
 {"Action":"output","Package":"example.com/colloc/nvmlx","Test":"TestE","Output":"panic: time ran out\n"}
 {"Action":"output","Package":"example.com/colloc/nvmlx","Output":"FAIL\texample.com/colloc/nvmlx\n"}
 {"Action":"fail","Package":"example.com/colloc/nvmlx"}
 `,
-			out: quiet + "--- FAIL: TestD\npanic: time ran out\nFAIL\texample.com/colloc/nvmlx\n", err: "tests failed",
+			out: quiet + "--- FAIL: TestD\npanic: time ran out\nFAIL\texample.com/colloc/nvmlx\n", err: "tests failed: nvmlx TestD;",
 		},
 		{
 			name: "a package does not build", list: list,
@@ -68,7 +69,7 @@ func TestCheck(t *testing.T) {
 {"Action":"output","Package":"example.com/colloc/sim","Output":"FAIL\tsim [build failed]\n"}
 {"Action":"fail","Package":"example.com/colloc/sim"}
 `,
-			out: "x.go:1: undefined: y\n# linker\nFAIL\tsim [build failed]\n", err: "tests failed",
+			out: "x.go:1: undefined: y\n# linker\nFAIL\tsim [build failed]\n", err: "tests failed: sim;",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
