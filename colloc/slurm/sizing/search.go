@@ -221,7 +221,7 @@ func (a *advisor) fit(node *site.NodeType) fit {
 	}
 	var f fit
 	total := gpuMemory(node)
-	usable := profile.Bytes(float64(total) * (1 - packer.DefaultHeadroom))
+	usable := colloc.Usable(total, packer.DefaultHeadroom)
 	switch {
 	case total == 0: // unknown
 	case a.need.GPUMemory > 0:

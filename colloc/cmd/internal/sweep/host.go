@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"slices"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/nvmlx"
@@ -74,7 +75,7 @@ func (h *host) fits(o *options) error {
 	}
 	var most profile.Bytes
 	for _, d := range h.used(o) {
-		most = max(most, profile.BytesOf((1-packer.DefaultHeadroom)*float64(d.Memory.Or(h.models[d.ID].Memory))))
+		most = max(most, colloc.Usable(d.Memory.Or(h.models[d.ID].Memory), packer.DefaultHeadroom))
 	}
 	if o.memory > most && most > 0 {
 		return fmt.Errorf("-mem %v: no GPU has as much: the largest offers %v, with %.0f %% left free", o.memory, most, 100*packer.DefaultHeadroom)

@@ -80,8 +80,7 @@ func (f *Fleet) Card(id nvmlx.DeviceID) *Card {
 
 // usable is what a card offers to tasks when nothing else is on it.
 func (f *Fleet) usable(c *Card) profile.Bytes {
-	total := c.Info.Memory.Or(c.model.Memory)
-	return f.AfterHeadroom(total)
+	return f.AfterHeadroom(c.Info.Memory.Or(c.model.Memory))
 }
 
 // Spare is what stays free of a card's memory: its headroom.
@@ -99,7 +98,7 @@ func (f *Fleet) largestUsable() (most profile.Bytes) {
 
 // AfterHeadroom is the part of a memory that tasks may use.
 func (f *Fleet) AfterHeadroom(total profile.Bytes) profile.Bytes {
-	return profile.BytesOf((1 - f.config.Headroom) * float64(total))
+	return colloc.Usable(total, f.config.Headroom)
 }
 
 // CardsOf are the cards of the present or last run that are there.

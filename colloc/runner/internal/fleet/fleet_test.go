@@ -98,6 +98,17 @@ func (f *Fleet) reserved() (sum profile.Bytes) {
 	return sum
 }
 
+// TestAfterHeadroom: of a byte that the headroom takes in part nothing is offered, as the
+// planner has it: a task that asks for it would wait for ever.
+func TestAfterHeadroom(t *testing.T) {
+	f := fleetOf(t, Config{Headroom: 0.1})
+	for total, want := range map[profile.Bytes]profile.Bytes{0: 0, 1: 0, 10: 9, 11: 9, 40*gib + 5: 36*gib + 4} {
+		if got := f.AfterHeadroom(total); got != want {
+			t.Errorf("of %d bytes %d are offered, want %d", total, got, want)
+		}
+	}
+}
+
 // TestKeep: the card that is kept for who waited too long is neither lost nor kept already,
 // and of the others one with the fewest tasks.
 func TestKeep(t *testing.T) {
