@@ -71,6 +71,30 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
+// TestCutInstance: the instances of a card are no cards that can be cut.
+func TestCutInstance(t *testing.T) {
+	c, err := sim.ParseCluster("1xA100-40GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := mig.New(&c.Nodes[0].GPUs[0].Model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = sim.Run(t.Context(), c, []sim.Task{task("a", 0, 10, 1)}, script(func(s *sim.State) error {
+		switch last := len(s.GPUs()) - 1; {
+		case s.Now() == 0:
+			s.Repartition(0, table.Maximal()[0])
+		case s.Now() <= seconds(10): // the instances are there
+			s.Repartition(last, nil)
+		}
+		return nil
+	}), sim.Options{})
+	if !errors.Is(err, sim.ErrDecision) || !strings.Contains(err.Error(), "is no card") {
+		t.Errorf("got %v, want a DecisionError", err)
+	}
+}
+
 // TestBadInput: what cannot be simulated is an error that names it.
 func TestBadInput(t *testing.T) {
 	good := []sim.Task{task("a", 0, 10, 1)}

@@ -75,9 +75,33 @@ func TestWakesBehindTheWorld(t *testing.T) {
 	}
 }
 
-// TestWideErrors: errors as wide as they may be are no fault.
-func TestWideErrors(t *testing.T) {
-	run(t, cards(1), []sim.Task{task("a", 0, 10, 1)}, script(pile), sim.Options{LengthError: 4, ObserveError: 4})
+// TestWideOptions: errors as wide and points as many as they may be are no fault.
+func TestWideOptions(t *testing.T) {
+	run(t, cards(1), []sim.Task{task("a", 0, 10, 1)}, script(pile), sim.Options{LengthError: 4, ObserveError: 4, Points: 1 << 20})
+}
+
+// TestSeen: the peak of a task is seen once it ran for long enough, and until then when
+// that will be.
+func TestSeen(t *testing.T) {
+	looked := 0
+	run(t, cards(1), []sim.Task{task("a", 10, 100, 3)}, script(func(s *sim.State) error {
+		err := pile(s)
+		for v := range s.Running() {
+			peak, at, ok := s.Seen(v)
+			want := profile.Bytes(0)
+			if s.Now() >= seconds(30) {
+				want = 3 * profile.GiB
+			}
+			if looked++; peak != want || ok != (want > 0) || at != seconds(30) {
+				t.Errorf("at %v: %v, %v, %v", s.Now(), peak, at, ok)
+			}
+			s.WakeAt(at)
+		}
+		return err
+	}), sim.Options{ObserveAfter: seconds(20)})
+	if looked != 2 {
+		t.Errorf("looked %d times, want twice", looked)
+	}
 }
 
 // TestPredictions: what is predicted of a task is not negative, and an error of its

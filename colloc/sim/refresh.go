@@ -130,7 +130,6 @@ func (s *simulation) affectCrowd() {
 		v := &s.state.tasks[i]
 		on := func(g int) bool { return slices.Contains(s.crowded, s.state.gpus[g].Node) }
 		if v.CPU > 0 && !s.tasks[i].seen && (slices.ContainsFunc(v.On, on) || v.HostOnly && slices.Contains(s.crowded, v.Node)) {
-			s.tasks[i].seen = true
 			s.affected = append(s.affected, i)
 		}
 	}

@@ -99,11 +99,10 @@ func (s *simulation) record(i int) {
 	if v.status == failed {
 		e.Wait += s.now - v.Since
 	}
-	if jct := float64(e.JCT()); jct > 0 {
-		others := r.integral / jct
-		own := max(1, others*float64(max(1, v.GPUs))/float64(s.cards))
-		e.Ratio = jct / (float64(r.task.Work) * own)
-	}
+	jct := float64(e.JCT()) // more than 0: what starts ends later
+	others := r.integral / jct
+	own := max(1, others*float64(max(1, v.GPUs))/float64(s.cards))
+	e.Ratio = jct / (float64(r.task.Work) * own)
 	s.ends = append(s.ends, e)
 }
 

@@ -346,13 +346,18 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// TestVain: a policy that only wakes up does not keep the simulation going.
+// TestVain: a policy that only wakes up does not keep the simulation going, whatever
+// wake-ups are to come.
 func TestVain(t *testing.T) {
-	r := run(t, cards(1), []sim.Task{task("a", 0, 1, 1)}, script(func(s *sim.State) error {
-		s.WakeAt(s.Now() + time.Second)
+	r := run(t, cards(1), []sim.Task{task("a", 0, 1, 1), task("b", 1, 1, 1)}, script(func(s *sim.State) error {
+		if s.Now() == 0 {
+			s.WakeAt(time.Hour)
+		} else {
+			s.WakeAt(s.Now() + time.Second)
+		}
 		return nil
 	}), sim.Options{})
-	if r.Unfinished != 1 || r.Decisions > 2000 {
+	if r.Unfinished != 2 || r.Decisions > 2000 {
 		t.Errorf("%+v", r)
 	}
 }

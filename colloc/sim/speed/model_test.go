@@ -228,36 +228,6 @@ func TestFitted(t *testing.T) {
 	}
 }
 
-func TestParseCluster(t *testing.T) {
-	tests := []struct {
-		in          string
-		nodes, gpus int
-		ok          bool
-	}{
-		{"4xA100-40GB", 1, 4, true},
-		{"8x8xV100", 8, 64, true},
-		{" 2x4xT4 , 3xRTX3090", 3, 11, true},
-		{"A100-40GB", 0, 0, false},
-		{"", 0, 0, false},
-		{"4x", 0, 0, false},
-		{"0xT4", 0, 0, false},
-		{"-1xT4", 0, 0, false},
-		{"4xNOSUCH", 0, 0, false},
-		{"1048576x1048576xT4", 0, 0, false},
-		{"99999999999999999999xT4", 0, 0, false},
-	}
-	for _, tt := range tests {
-		c, err := sim.ParseCluster(tt.in)
-		if (err == nil) != tt.ok {
-			t.Errorf("ParseCluster(%q): error %v", tt.in, err)
-			continue
-		}
-		if tt.ok && (len(c.Nodes) != tt.nodes || c.GPUs() != tt.gpus) {
-			t.Errorf("ParseCluster(%q): %d machines and %d GPUs, want %d and %d", tt.in, len(c.Nodes), c.GPUs(), tt.nodes, tt.gpus)
-		}
-	}
-}
-
 // TestPaced multiplies what another model says by the pace on the card.
 func TestPaced(t *testing.T) {
 	v100, known := profile.LookupGPU("V100")
