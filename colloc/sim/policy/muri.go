@@ -182,9 +182,6 @@ func (m *muri) group(gpus int) error {
 				return err
 			}
 		}
-		if m.need <= gpus {
-			break
-		}
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
-	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -178,45 +177,6 @@ func TestGavelMoves(t *testing.T) {
 		_, r := starts(t, named("card", 2), tasks, policy.Gavel{MoveCost: tt.cost}, sim.Options{Truth: sim.Constant{1, tt.together}})
 		if r.Preemptions != tt.moves {
 			t.Errorf("two that run at %v together, where a move costs %v of a round: %d moves, want %d", tt.together, tt.cost, r.Preemptions, tt.moves)
-		}
-	}
-}
-
-// TestMuriDeaths: a task that ran out of memory runs alone from then on.
-func TestMuriDeaths(t *testing.T) {
-	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Exchange: time.Second, Iteration: 3 * time.Second}
-	pair := []sim.Task{{ID: "a", Work: time.Hour, Memory: 9 * gib, Stages: stages}, {ID: "b", Work: time.Hour, Memory: 9 * gib, Stages: stages}}
-	o := likely(2*gib, 2*gib)
-	o.Truth = speed.Stages{}
-	if _, r := starts(t, named("card", 1), pair, policy.Muri{}, o); r.OutOfMemory != 1 {
-		t.Errorf("%d deaths, want one", r.OutOfMemory)
-	}
-}
-
-// TestMuriSizes: at most four tasks share a GPU, and none that ask for a share or a product.
-func TestMuriSizes(t *testing.T) {
-	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Exchange: time.Second, Iteration: 3 * time.Second}
-	for _, tt := range []struct {
-		name   string
-		policy policy.Muri
-		change func(*sim.Task)
-		most   int
-	}{
-		{"by default", policy.Muri{}, func(*sim.Task) {}, 4},
-		{"as many as five", policy.Muri{MaxGroup: 5}, func(*sim.Task) {}, 4},
-		{"two", policy.Muri{MaxGroup: 2}, func(*sim.Task) {}, 2},
-		{"that ask for shares", policy.Muri{}, func(x *sim.Task) { x.Share = 0.1 }, 1},
-		{"that ask for a product", policy.Muri{}, func(x *sim.Task) { x.Only = []string{"card"} }, 1},
-	} {
-		var tasks []sim.Task
-		for i := range 6 {
-			x := sim.Task{ID: strconv.Itoa(i), Work: time.Hour, Memory: gib, Stages: stages}
-			tt.change(&x)
-			tasks = append(tasks, x)
-		}
-		r := simulate(t, named("card", 1), tasks, tt.policy, sim.Options{Truth: speed.Stages{}, Until: time.Minute})
-		if r.Last.Running != tt.most {
-			t.Errorf("%s: %d tasks run together, want %d", tt.name, r.Last.Running, tt.most)
 		}
 	}
 }

@@ -2,7 +2,6 @@ package policy_test
 
 import (
 	"fmt"
-	"strconv"
 	"testing"
 	"time"
 
@@ -176,19 +175,6 @@ func TestGavelGangStops(t *testing.T) {
 	}
 	if r.Finished != 3 || r.Preemptions == 0 {
 		t.Errorf("%d finished, %d preemptions", r.Finished, r.Preemptions)
-	}
-}
-
-// TestMuriStays: tasks whose places do not change go on as longer ones come.
-func TestMuriStays(t *testing.T) {
-	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Iteration: 2 * time.Second}
-	var tasks []sim.Task
-	for i := range 4 {
-		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Work: time.Duration(i+1) * time.Hour, Arrival: time.Duration(i) * 10 * time.Minute, Stages: stages})
-	}
-	r := simulate(t, cluster(t, "4xT4"), tasks, policy.Muri{}, sim.Options{Truth: speed.Stages{}, Until: 50 * time.Minute})
-	if r.Preemptions != 0 || r.Last.Running != 4 {
-		t.Errorf("%d preemptions, %d run; want none and 4", r.Preemptions, r.Last.Running)
 	}
 }
 

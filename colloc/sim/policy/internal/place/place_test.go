@@ -103,17 +103,19 @@ func TestRoom(t *testing.T) {
 	})
 }
 
-// TestRest: what is left of a gang may be all that is up on a machine.
+// TestRest: what is left of a gang may be all that is up on a machine, be it the first.
 func TestRest(t *testing.T) {
-	c := stage.Machines(2, 2)
-	c.Losses = []sim.Loss{{GPU: 2}}
-	stage.Play(t, c, []sim.Task{{GPUs: 3}}, sim.Options{}, func(s *sim.State) {
-		var r Room
-		r.Empty(s)
-		if got := r.Take(s, s.Task(0), nil); !slices.Equal(got, []int{0, 1, 3}) {
-			t.Errorf("GPUs %v, want all three that are up", got)
-		}
-	})
+	for down, want := range map[int][]int{2: {0, 1, 3}, 0: {2, 3, 1}} {
+		c := stage.Machines(2, 2)
+		c.Losses = []sim.Loss{{GPU: down}}
+		stage.Play(t, c, []sim.Task{{GPUs: 3}}, sim.Options{}, func(s *sim.State) {
+			var r Room
+			r.Empty(s)
+			if got := r.Take(s, s.Task(0), nil); !slices.Equal(got, want) {
+				t.Errorf("GPUs %v beside %d that is down, want %v", got, down, want)
+			}
+		})
+	}
 }
 
 // TestMaxSet: sets are of two unless another number is told.
