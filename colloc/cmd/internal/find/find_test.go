@@ -62,6 +62,32 @@ func TestModel(t *testing.T) {
 	}
 }
 
+// A file that somebody names is read whatever its name is, and what is wrong with it is told.
+func TestNamed(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"gpt2.json": config, "model": summary, "notes.md": "# notes"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		layers int
+		failed string
+	}{
+		{"gpt2.json", 27, ""},
+		{"model", 1, ""},
+		{"notes.md", 0, "notes.md: format not recognised"},
+		{"nothing", 0, "no such file"},
+		{"", 0, ""}, // the folder, in which no file has the name of one that describes
+	} {
+		d := Named(filepath.Join(dir, tt.name), 4, nil)
+		if len(d.Spec.Model.Layers) != tt.layers || (d.Used != "") != (tt.layers > 0) || !strings.Contains(strings.Join(d.Failed, "; "), tt.failed) {
+			t.Errorf("%q: used %q (%s), %d layers, failed %q", tt.name, d.Used, d.Why, len(d.Spec.Model.Layers), d.Failed)
+		}
+	}
+}
+
 func TestCommand(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "config.json")

@@ -147,6 +147,25 @@ func candidates(paths []string) []candidate {
 	return all
 }
 
+// Named reads the file that somebody names, whatever its name is, or finds the best
+// description in the folder of that name.
+func Named(path string, batch int, o *modelfile.Options) Description {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return Model([]string{path}, "", batch, o)
+	}
+	d := Description{Spec: profile.Spec{Training: profile.Training{BatchSize: batch}}}
+	spec, err := Read(path, batch, o)
+	if err == nil && len(spec.Model.Layers) == 0 {
+		err = fmt.Errorf("%s: no layers", path)
+	}
+	if err != nil {
+		d.Failed = []string{err.Error()}
+		return d
+	}
+	d.Spec, d.Used, d.Why = spec, path, "it was named"
+	return d
+}
+
 // Model finds the best description among files and folders but skip. Of files that
 // tell equally much the newest is taken. batch is that of the task.
 func Model(paths []string, skip string, batch int, o *modelfile.Options) Description {

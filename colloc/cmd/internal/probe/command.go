@@ -20,6 +20,7 @@ func Program() cli.Program {
 			signals := make(chan os.Signal, 4)
 			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 			defer signal.Stop(signals)
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // who reads the output may go; the command goes on
 			return run(ctx, args, s, signals)
 		},
 		Flags: new(options).flags, Files: true,

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"time"
 
@@ -104,7 +105,7 @@ func (o *options) parse(args []string) error {
 	return o.mayReplace()
 }
 
-// mayReplace refuses to write over a file that is no task file.
+// mayReplace refuses to write over a file that is no task file, and where no file can be.
 func (o *options) mayReplace() error {
 	_, err := taskfile.ReadFile(o.out)
 	var fault *taskfile.Error
@@ -114,7 +115,11 @@ func (o *options) mayReplace() error {
 	if info, err := os.Stat(o.out); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("-o %s is no file: choose another name", o.out)
 	}
-	return nil
+	f, err := os.CreateTemp(filepath.Dir(o.out), ".colloc-*") // before the training runs for hours
+	if err != nil {
+		return fmt.Errorf("-o %s cannot be written (%w): choose another name", o.out, err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // gpuNames is -gpu as a list.

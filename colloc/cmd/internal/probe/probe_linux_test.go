@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -152,6 +153,50 @@ func TestStatus(t *testing.T) {
 				t.Errorf("status %d, file %v, %s; want status %d and %q", status, err, stderr, tt.status, tt.says)
 			}
 		})
+	}
+}
+
+// A file that could not be written is told by the exit status, also where -stop ends the command.
+func TestNotWritten(t *testing.T) {
+	host(t)
+	if err := os.Mkdir("gone", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	status, _, stderr := call(t, func(text string, _ chan<- os.Signal) {
+		if strings.Contains(text, "watching") {
+			if err := os.Remove("gone"); err != nil {
+				t.Error(err)
+			}
+		}
+	}, "-o", "gone/task.json", "-time", "300ms", "-stop", "--", "burn", "-steps", "1000000", "-quiet")
+	if status != 1 || !strings.Contains(stderr, "gone") {
+		t.Errorf("status %d, %s; want 1", status, stderr)
+	}
+}
+
+// Who reads the output may go, as head does: what was seen is written all the same.
+func TestReaderGone(t *testing.T) {
+	host(t)
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "profile", "-fake-gpus", "gpus.json", "-time", "300ms", "-stop", "--", "burn", "-steps", "1000000", "-mem", "1GiB")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(out.Close(), cmd.Wait()); err != nil {
+		t.Fatal(err)
+	}
+	if one(t).Solo.StepTime.IsZero() {
+		t.Error("nothing was seen")
 	}
 }
 
@@ -384,6 +429,7 @@ func TestUsage(t *testing.T) {
 		{"-time 0s -- true", "-time 0s"},
 		{"-o notes.json -- true", "is no task file"},
 		{"-o . -- true", "is no file"},
+		{"-o nowhere/task.json -- true", "cannot be written"},
 		{"-gpu 7 -- true", `there is no GPU "7"`},
 		{"-step x -- true", "no group named step"},
 		{"-colour", "-h explains"},

@@ -22,11 +22,13 @@ func (w *watched) describe() profile.Spec {
 		args = w.words[1:]
 	}
 	words := find.Command(args, w.dir)
-	paths := []string{o.model}
-	if o.model == "" {
-		paths = append(words.Paths, w.dir)
+	reads, batch := &modelfile.Options{SequenceLength: o.sequence}, max(1, o.batch)
+	var d find.Description
+	if o.model != "" {
+		d = find.Named(o.model, batch, reads)
+	} else {
+		d = find.Model(append(words.Paths, w.dir), o.out, batch, reads)
 	}
-	d := find.Model(paths, o.out, max(1, o.batch), &modelfile.Options{SequenceLength: o.sequence})
 	if d.Used != "" {
 		w.say("described by %s (%s)", d.Used, d.Why)
 	} else if o.model != "" && len(d.Failed) > 0 {

@@ -104,11 +104,11 @@ func (w *watched) run(ctx context.Context, signals <-chan os.Signal) (status int
 		case <-w.process.done:
 			status := w.process.status()
 			failed = errors.Join(failed, w.ended(time.Now(), status == 0 && asked == 0, status))
-			switch {
-			case failed != nil && status == 0:
-				status = exitFailed
-			case w.stopping && asked == 0:
+			if w.stopping && asked == 0 {
 				status = exitOK
+			}
+			if failed != nil && status == exitOK {
+				status = exitFailed
 			}
 			return status, failed
 		case <-ticker.C:
