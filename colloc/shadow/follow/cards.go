@@ -1,8 +1,6 @@
 package follow
 
 import (
-	"strings"
-
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/shadow/journal"
 	"example.com/colloc/profile"
@@ -60,20 +58,4 @@ func (c *cards) company() []string {
 		}
 	}
 	return ids
-}
-
-// question says in a word what is asked.
-func (c *cards) question(queue []colloc.Task) string {
-	var b strings.Builder
-	for i := range queue {
-		b.WriteString(queue[i].ID)
-		b.WriteByte(0)
-	}
-	for i := range c.list {
-		b.WriteString("\x01" + c.list[i].ID)
-		for _, r := range c.list[i].Residents {
-			b.WriteString("\x00" + r.ID)
-		}
-	}
-	return b.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"reflect"
 	"slices"
 	"time"
 
@@ -35,13 +36,19 @@ type Follower struct {
 	kinds   map[string]*kind
 	past    []records.Job // in the order in which they ended, of the last [Kept]
 	gpus    []journal.GPU
-	asked   string // of the last plan: who waited and who ran where
+	asked   question // of the last plan
 	plan    *colloc.Plan
 	from    time.Time
 	last    time.Time
 	rounds  int
 	strange int
 	use     Use
+}
+
+// question is what a plan answers: who waits, and who runs where.
+type question struct {
+	queue []colloc.Task
+	gpus  []colloc.GPU
 }
 
 // Use compares shares of the time for which jobs kept their GPUs busy with what was foretold.
@@ -136,12 +143,11 @@ func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*colloc.Plan,
 // track finds a job, or begins to follow it.
 func (f *Follower) track(j *journal.Job) *tracked {
 	t := f.tracked[j.ID]
-	if t == nil {
-		t = &tracked{}
-		f.tracked[j.ID] = t
-	}
-	if t.running && j.Started.IsZero() { // it was put back into the queue
+	if t != nil && t.running && j.Started.IsZero() { // it was put back into the queue
 		f.finish(t, f.last)
+		t = nil
+	}
+	if t == nil {
 		t = &tracked{}
 		f.tracked[j.ID] = t
 	}
@@ -252,9 +258,8 @@ func (f *Follower) learn(t *tracked) {
 	}
 	name := t.name()
 	if k := f.kinds[name]; k != nil {
-		if before := k.solo.Memory.Or(0); before > seen.Memory.Or(0) {
-			seen.Memory = profile.Some(before)
-		}
+		before, _ := k.solo.Memory.Get()
+		seen.Memory = profile.Some(max(t.peak, before))
 	}
 	model, _ := f.model(t.Product) // what was seen counts on any product
 	seen.Name, seen.GPUModel = "observed", &model
@@ -287,18 +292,18 @@ func (f *Follower) model(word string) (profile.GPUModel, bool) {
 // decide asks what to do, unless nothing changed.
 func (f *Follower) decide(ctx context.Context, at time.Time, queue []colloc.Task, c *cards) error {
 	if len(queue) == 0 {
-		f.plan, f.asked = nil, ""
+		f.plan, f.asked = nil, question{}
 		return nil
 	}
-	question := c.question(queue)
-	if question == f.asked {
+	asked := question{queue, slices.Clone(c.list)} // cards change when jobs start
+	if reflect.DeepEqual(asked, f.asked) {
 		return nil
 	}
 	plan, err := f.shadow.Waiting(ctx, at, queue, c.list)
 	if err != nil {
 		return fmt.Errorf("follow: %w", err)
 	}
-	f.plan, f.asked = plan, question
+	f.plan, f.asked = plan, asked
 	return nil
 }
 

@@ -208,6 +208,13 @@ func TestKeptBehind(t *testing.T) {
 	if n := s.Gain.Total.Jobs; n != 1 {
 		t.Errorf("%d jobs, want the second alone", n)
 	}
+	take(t, f, kept+15*day, gpus)
+	if s, err = f.Summary(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if g := s.Gain; g.Total.Jobs != 0 || g.Known.Outside != 0 {
+		t.Errorf("%d jobs and %d outside, want none", g.Total.Jobs, g.Known.Outside)
+	}
 }
 
 // TestCompany: what was seen of a job beside another is not its own, and teaches nothing, even
@@ -261,6 +268,29 @@ func TestChange(t *testing.T) {
 	}
 }
 
+// TestChangeInPlace: though nobody comes or goes, what is known of a job changes, and what it asks for.
+func TestChangeInPlace(t *testing.T) {
+	f, gpus := fresh(t), v100s("n/a")
+	job := func(id, name string, started int) journal.Job {
+		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: at(started), GPUs: 1, On: []string{"a"}, Busy: profile.Some(0.3), Memory: profile.Some(profile.GiB)}
+	}
+	take(t, f, 0, gpus, job("1", "known", 0))
+	waits := journal.Job{ID: "3", Name: "known", Submitted: dawn, GPUs: 1}
+	strange := job("2", "strange", 1)
+	for minute := 1; minute <= 3; minute++ {
+		if planned := take(t, f, minute, gpus, strange, waits); planned && minute > 1 {
+			t.Errorf("minute %d: beside a job of which nothing is known another is planned", minute)
+		}
+	}
+	if !take(t, f, 4, gpus, strange, waits) {
+		t.Error("the job that runs was seen three times, and nothing is planned beside it")
+	}
+	waits.GPUs = 2
+	if take(t, f, 5, gpus, strange, waits) {
+		t.Error("a job that was changed to want two GPUs is planned on one")
+	}
+}
+
 // TestSince: of a job that ran before anybody looked, the time since then counts.
 func TestSince(t *testing.T) {
 	f := fresh(t)
@@ -273,6 +303,29 @@ func TestSince(t *testing.T) {
 	}
 	if g := s.Gain; !g.From.Equal(dawn) || !g.Until.Equal(at(120)) || math.Abs(g.Total.Recorded.GPUHours-2) > 1e-9 || g.Total.GPUs != 2 {
 		t.Errorf("%v GPU hours on %d GPUs from %v to %v, want 2 on 2 from %v to %v", g.Total.Recorded.GPUHours, g.Total.GPUs, g.From, g.Until, dawn, at(120))
+	}
+}
+
+// TestRequeued: a job that was put back into the queue, and runs again later, ran twice.
+func TestRequeued(t *testing.T) {
+	f, gpus := fresh(t), v100s("n/a")
+	waits := journal.Job{ID: "1", Submitted: dawn, GPUs: 1}
+	runs := func(started int) journal.Job {
+		j := waits
+		j.Started, j.On = at(started), []string{"a"}
+		return j
+	}
+	take(t, f, 0, gpus, runs(0))
+	take(t, f, 60, gpus, waits)
+	take(t, f, 120, gpus, waits)
+	take(t, f, 180, gpus, runs(180))
+	take(t, f, 240, gpus)
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := s.Gain.Total; g.Jobs != 2 || math.Abs(g.Recorded.GPUHours-2) > 1e-9 || s.Strangers != 2 {
+		t.Errorf("%d jobs in %v GPU hours, %d starts of strangers, want 2 of each", g.Jobs, g.Recorded.GPUHours, s.Strangers)
 	}
 }
 
@@ -313,6 +366,23 @@ func TestUnknownProduct(t *testing.T) {
 	}
 	if n := s.Gain.Total.GPUs; n != 2 {
 		t.Errorf("one GPU after the other was in use in two machines, and %d count", n)
+	}
+}
+
+// TestNoNodes: GPUs of which nobody says in what machine they are do not join the partitions whose
+// jobs ran on them.
+func TestNoNodes(t *testing.T) {
+	f := fresh(t)
+	gpus := []journal.GPU{{ID: "a", Product: "abacus"}, {ID: "b", Product: "abacus"}}
+	take(t, f, 0, gpus, journal.Job{ID: "1", Partition: "p", Submitted: dawn, Started: dawn, GPUs: 1, On: []string{"a"}},
+		journal.Job{ID: "2", Partition: "q", Submitted: dawn, Started: dawn, GPUs: 1, On: []string{"b"}})
+	take(t, f, 10, gpus)
+	s, err := f.Summary(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Gain.Pools); n != 2 {
+		t.Errorf("%d pools, want one of each partition", n)
 	}
 }
 
@@ -387,8 +457,8 @@ func TestSame(t *testing.T) {
 		if run == 0 {
 			first = s.Use
 		}
-		if s.Use != first || s.Use.Seen != 1 {
-			t.Errorf("run %d tells %+v, the first %+v", run, s.Use, first)
+		if s.Use != first || s.Use.Seen != 1 || math.Abs(s.Use.MAE-0.7) > 1e-9 {
+			t.Errorf("run %d tells %+v, the first %+v; want one job that is 0.7 off", run, s.Use, first)
 		}
 	}
 }

@@ -91,9 +91,8 @@ func (f *Follower) Summary(ctx context.Context) (*Summary, error) {
 		return nil, err
 	}
 	u := f.use
-	if u.Seen > 0 {
-		u.MAE, u.Bias = u.MAE/float64(u.Seen), u.Bias/float64(u.Seen)
-	}
+	n := float64(max(1, u.Seen))
+	u.MAE, u.Bias = u.MAE/n, u.Bias/n
 	return &Summary{Format: format, Version: version, Rounds: f.rounds, Strangers: f.strange, Decisions: f.shadow.Report(), Use: u, Gain: g}, nil
 }
 
