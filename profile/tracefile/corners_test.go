@@ -29,6 +29,7 @@ func TestCSVCorners(t *testing.T) {
 		"an empty cell":               {"index, utilization.gpu [%], memory.used [MiB]\n0, , 7 MiB\n", []profile.Sample{{MemUsed: profile.Some(7 * profile.MiB)}}},
 		"a process called gpu":        {"# gpu pid type sm mem command\n0 12 C 50 - gpu\n0 12 C 60 - gpu\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
 		"a header of the last letter": {"zone, index, utilization.gpu [%]\n7, 0, 5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
+		"braces before the header":    {"job {17} on n1\n# gpu sm\n0 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 		"a table's last GPU":          {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 	} {
 		f, err := Read(strings.NewReader(c.text), nil)
@@ -121,10 +122,11 @@ func TestExpositionCorners(t *testing.T) {
 		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                                                    {2},
 		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                                                    {1},
 		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                                                        {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                                                             {1, 1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":                                       {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":                                       {1, 1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n":                                {1},
+		"DCGM_FI_DEV_GPU_UTIL{} 40\n": {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                              {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":        {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"b\"} 40\n":        {1, 1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"}\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0} 5\nDCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 5\n": {1},
 	} {
 		f, err := Read(strings.NewReader(text), nil)
 		if err != nil {
@@ -145,7 +147,8 @@ func TestExpositionCorners(t *testing.T) {
 }
 
 // TestMatrixCorners: an instant query's vector is read as well, a value that cannot be is said
-// of the whole, and a JSON file with a schema is not taken for an execution trace.
+// of the whole, a JSON file with a schema is not taken for an execution trace, and of an object
+// with many keys eight are named.
 func TestMatrixCorners(t *testing.T) {
 	f, err := Read(strings.NewReader(`{"status":"success","data":{"resultType":"vector","result":[
 		{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL","gpu":"0"},"value":[ 1700000000, "50" ]},
@@ -161,5 +164,8 @@ func TestMatrixCorners(t *testing.T) {
 		if _, err := Read(strings.NewReader(text), nil); !errors.Is(err, want) {
 			t.Errorf("%s: got %v, want %v", text, err, want)
 		}
+	}
+	if _, err := Read(strings.NewReader(`{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}`), nil); err == nil || !strings.Contains(err.Error(), "the keys a, b, c, d, e, f, g, h, neither") {
+		t.Errorf("nine keys: %v", err)
 	}
 }

@@ -51,23 +51,23 @@ func IsMetricLine(line []byte) bool {
 }
 
 func (e *exposition) line(line []byte) error {
-	open := bytes.IndexByte(line, '{')
-	if open <= 0 || line[0] == '#' {
+	name, rest, ok := bytes.Cut(line, []byte("{"))
+	if !ok || line[0] == '#' {
 		return nil // a comment, or a metric without labels: none of ours
 	}
-	m, ok := metrics[string(line[:open])]
+	m, ok := metrics[string(name)]
 	if !ok {
 		if e.Unknown == "" {
-			e.Unknown = gather.Clip(string(line[:open]))
+			e.Unknown = gather.Clip(string(name))
 		}
 		return nil
 	}
-	end := bytes.LastIndexByte(line, '}')
-	if end < open {
+	end := bytes.LastIndexByte(rest, '}')
+	if end < 0 {
 		e.Warn("labels without an end: %q", gather.Clip(line))
 		return nil
 	}
-	value, stamp := gather.Word(line[end+1:])
+	value, stamp := gather.Word(rest[end+1:])
 	v, state := gather.Number(value)
 	if state == gather.Missing {
 		return nil
@@ -76,11 +76,11 @@ func (e *exposition) line(line []byte) error {
 		e.Warn("%q is no value: %q", gather.Clip(value), gather.Clip(line))
 		return nil
 	}
-	i, err := e.find(line[open+1 : end])
+	i, err := e.find(rest[:end])
 	if err != nil || i < 0 {
 		return err
 	}
-	return e.put(i, line[:open], m, v, gather.Trim(stamp))
+	return e.put(i, name, m, v, gather.Trim(stamp))
 }
 
 // find returns the source of a label text; -1 is none.
