@@ -65,7 +65,7 @@ func TestInventory(t *testing.T) {
 	library := build(t)
 	diff(t, run(t, library, "inventory"), `
 {"driver":"580.95.05","nvml":"13.580.95.05","cuda":"13.1"}
-{"id":"GPU-0","index":0,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"memory":85520809984,"mem_reserved":586153984,"numa_node":1,"compute_mode":3,"mig_enabled":false,"mps_active":true,"gpm":true}
+{"id":"GPU-0","index":0,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"memory":85520809984,"mem_reserved":586153984,"numa_node":0,"compute_mode":3,"mig_enabled":false,"mps_active":true,"gpm":true}
 {"id":"GPU-1","index":1,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3C:00.0","compute_capability":9,"memory":85520809984,"mem_reserved":586153984,"numa_node":1,"compute_mode":3,"mig_enabled":false,"mps_active":false,"gpm":false}`)
 	const bare = `{"driver":"580.95.05","nvml":"13.580.95.05","cuda":"13.1"}`
 	diff(t, run(t, library, "inventory", "FAKE_COUNT=0"), bare) // a host without GPUs
@@ -74,6 +74,10 @@ func TestInventory(t *testing.T) {
 	diff(t, run(t, library, "inventory", "FAKE_COUNT=1", "FAKE_FAIL=nvmlDeviceGetName=999,nvmlDeviceGetPciInfo_v3=3,nvmlDeviceGetCudaComputeCapability=3,nvmlDeviceGetNumaNodeId=3,"+
 		"nvmlDeviceGetComputeMode=4,nvmlDeviceGetMigMode=999,nvmlGpmQueryDeviceSupport=999,nvmlDeviceGetMemoryInfo_v2=25,nvmlDeviceGetMemoryInfo=999"), bare+`
 {"id":"GPU-0","index":0,"name":"","mps_active":true}`)
+	diff(t, run(t, library, "inventory", "FAKE_COUNT=1", "FAKE_MIG=1"), bare+`
+{"id":"GPU-0","index":0,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"memory":85520809984,"mem_reserved":586153984,"numa_node":0,"compute_mode":3,"mig_enabled":true,"mps_active":true,"gpm":true}
+{"id":"MIG-0-0","parent":"GPU-0","index":1,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"memory":10468982784,"mem_reserved":586153984,"sms":16,"numa_node":0,"compute_mode":3,"gpm":true}
+{"id":"MIG-0-1","parent":"GPU-0","index":3,"name":"NVIDIA H100 80GB HBM3","pci_bus_id":"00000000:3B:00.0","compute_capability":9,"memory":10468982784,"mem_reserved":586153984,"sms":16,"numa_node":0,"compute_mode":3,"gpm":true}`)
 	if got := run(t, library, "inventory", "FAKE_FAIL=nvmlDeviceGetUUID=4"); !strings.Contains(got, "UUID of GPU 0: NVML code 4: no permission") || !strings.Contains(got, "UUID of GPU 1") {
 		t.Errorf("where every GPU is closed:\n%s", got)
 	}
@@ -169,7 +173,10 @@ func TestProcesses(t *testing.T) {
 		{"memory not known", []string{"FAKE_SENTINEL=1"}, "2 <nil>"},
 		{"driver with garbled lists", []string{"FAKE_DRIVER=535.54.03"}, "0 gonvml: processes of GPU-1: driver 535.54.03 lists processes " +
 			"in a layout that it does not declare; update it to 535.98 or later: not supported"},
-		{"driver that was mended", []string{"FAKE_DRIVER=535.104.05"}, "2 <nil>"},
+		{"first driver with garbled lists", []string{"FAKE_DRIVER=535.43"}, "0 gonvml: processes of GPU-1: driver 535.43 lists"},
+		{"driver before it", []string{"FAKE_DRIVER=535.42.01"}, "2 <nil>"},
+		{"driver that was mended", []string{"FAKE_DRIVER=535.98"}, "2 <nil>"},
+		{"another driver", []string{"FAKE_DRIVER=545.54.03"}, "2 <nil>"},
 		{"nothing there", []string{"FAKE_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=6,nvmlDeviceGetMPSComputeRunningProcesses_v3=21"}, "0 <nil>"},
 		{"refused", []string{"FAKE_FAIL=nvmlDeviceGetComputeRunningProcesses_v3=4,nvmlDeviceGetMPSComputeRunningProcesses_v3=4"}, "0 gonvml: processes of GPU-1: "},
 	} {
@@ -188,6 +195,7 @@ func TestProcessUtilization(t *testing.T) {
 	diff(t, run(t, library, "processes twice"), idle+"\n"+idle)
 	diff(t, run(t, library, "processes twice", "FAKE_UTIL=1"), busy+"\n"+idle) // the second time there is nothing new
 	diff(t, run(t, library, "processes twice", "FAKE_UTIL=2"), idle+"\n"+idle) // the binding panics here
+	diff(t, run(t, library, "processes twice", "FAKE_UTIL=3"), busy+"\n"+idle) // the driver repeats itself
 }
 
 func TestMIG(t *testing.T) {
@@ -197,32 +205,43 @@ func TestMIG(t *testing.T) {
 {"enabled":false,"pending":false,"max_instances":7}
 error: gonvml: MIG of MIG-0-0: no MIG mode here: not supported
 [{"pid":1000,"kind":"compute","mem_used":1073741824,"gpu_instance":8,"compute_instance":0},{"pid":1001,"name":"python1001","kind":"mps","mem_used":1073741824,"gpu_instance":8,"compute_instance":0}]`)
+	const sheet = `"memory":10334765056`
+	if got := run(t, library, "mig", "FAKE_MIG=1", "FAKE_FAIL=nvmlDeviceGetMemoryInfo_v2=3,nvmlDeviceGetMemoryInfo=3"); strings.Count(got, sheet) != 2 {
+		t.Errorf("no %s of the two instances in\n%s", sheet, got)
+	}
 }
 
 func TestGPM(t *testing.T) {
 	library := build(t)
 	const absent = `"missing":{"dram_active":"not supported","fp32_active":"not supported","pcie_bytes_per_sec":"not supported","sm_active":"not supported","sm_occupancy":"not supported","tensor_active":"not supported"}}`
 	const values = `"sm_active":0.625,"dram_active":1,"fp32_active":0.25,"pcie_bytes_per_sec":1073741824,"missing":{"sm_occupancy":"no permission"}}`
-	diff(t, run(t, library, "gpm", "FAKE_MIG=1"), `
+	diff(t, run(t, library, "gpm", "FAKE_MIG=1", "FAKE_INSTANCE=0"), `
 {"device":"GPU-0","at":"2026-03-01T12:00:00Z"}
 {"device":"GPU-1","at":"2026-03-01T12:00:00Z",`+absent+`
-{"device":"MIG-0-1","at":"2026-03-01T12:00:00Z"}
+{"device":"MIG-0-0","at":"2026-03-01T12:00:00Z"}
 {"device":"GPU-0","at":"2026-03-01T12:00:00.099Z"}
 {"device":"GPU-1","at":"2026-03-01T12:00:00.099Z",`+absent+`
-{"device":"MIG-0-1","at":"2026-03-01T12:00:00.099Z"}
-{"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1099000000,`+values+`
-{"device":"GPU-1","at":"2026-03-01T12:00:01.099Z",`+absent+`
-{"device":"MIG-0-1","at":"2026-03-01T12:00:01.099Z","window":1099000000,`+values)
+{"device":"MIG-0-0","at":"2026-03-01T12:00:00.099Z"}
+{"device":"GPU-0","at":"2026-03-01T12:00:00.199Z","window":199000000,`+values+`
+{"device":"GPU-1","at":"2026-03-01T12:00:00.199Z",`+absent+`
+{"device":"MIG-0-0","at":"2026-03-01T12:00:00.199Z","window":199000000,`+values)
 	one := []string{
 		`{"device":"GPU-0","at":"2026-03-01T12:00:00Z","missing":` + strings.ReplaceAll(absent[len(`"missing":`):], "not supported", "failed for the moment"),
 		`{"device":"GPU-0","at":"2026-03-01T12:00:00.099Z"}`,
-		`{"device":"GPU-0","at":"2026-03-01T12:00:01.099Z","window":1000000000,` + strings.Replace(values, "1073741824", "0", 1),
+		`{"device":"GPU-0","at":"2026-03-01T12:00:00.199Z","window":100000000,` + strings.Replace(values, "1073741824", "0", 1),
 	}
 	got := run(t, library, "gpm", "FAKE_ALLOC=2", "FAKE_PCIE=0") // and a second try, of a GPU that is idle
 	for _, line := range one {
 		if !strings.Contains(got, line) {
 			t.Errorf("there is no line %s in\n%s", line, got)
 		}
+	}
+	const none = `{"device":"MIG-0-0","at":"2026-03-01T12:00:00Z",` + absent
+	if got := run(t, library, "gpm", "FAKE_MIG=1", "FAKE_FAIL=nvmlDeviceGetGpuInstanceId=3"); !strings.Contains(got, none) {
+		t.Errorf("an instance without a number: there is no line %s in\n%s", none, got)
+	}
+	if got := run(t, library, "gpm", "FAKE_FAIL=nvmlGpmQueryDeviceSupport=15"); strings.Count(got, "error: gonvml: read GPU-0: device lost") != 3 {
+		t.Errorf("a device that is lost:\n%s", got)
 	}
 	got = run(t, library, "gpm", "FAKE_FAIL=nvmlGpmSampleGet=4")
 	if !strings.Contains(got, `"sm_active":"no permission"`) {
@@ -232,7 +251,7 @@ func TestGPM(t *testing.T) {
 
 func TestEvents(t *testing.T) {
 	library := build(t)
-	for _, env := range []string{"FAKE_EVENTS=", "FAKE_EVENTS=5"} {
+	for _, env := range []string{"FAKE_EVENTS=", "FAKE_EVENTS=5", "FAKE_ECC=0"} {
 		diff(t, run(t, library, "events", env, "FAKE_MIG=1"), `
 gonvml: events: no GPU "GPU-7" here: no such device
 gonvml: events: none of 0 devices has events: not supported

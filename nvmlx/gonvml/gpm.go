@@ -60,9 +60,6 @@ func (r *reading) gpm(what nvmlx.Fields) {
 		return // too soon: missing, for no lasting reason
 	}
 	next := 1 - g.newest
-	if first {
-		next = g.newest
-	}
 	if !r.got(all, r.gpmSample(g.samples[next])) {
 		return
 	}

@@ -175,9 +175,9 @@ func play(name string) (err error) {
 	case "gpm":
 		ids := []nvmlx.DeviceID{"GPU-0", "GPU-1"}
 		if os.Getenv("FAKE_MIG") != "" {
-			ids = append(ids, "MIG-0-1")
+			ids = append(ids, "MIG-0-0")
 		}
-		for _, pause := range []time.Duration{0, 99 * time.Millisecond, time.Second} {
+		for _, pause := range []time.Duration{0, 99 * time.Millisecond, 100 * time.Millisecond} {
 			hand.advance(pause)
 			for _, id := range ids {
 				show(src.Read(ctx, id, nvmlx.FieldsGPM))

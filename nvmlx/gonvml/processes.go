@@ -214,10 +214,8 @@ func bytesOf(n uint64) profile.Opt[profile.Bytes] {
 // garbled reports whether a driver is one of those whose process lists have
 // another layout than their version says: 535.43 to 535.97.
 func garbled(driver string) bool {
-	parts := strings.SplitN(driver, ".", 3)
-	if len(parts) < 2 || parts[0] != "535" {
-		return false
-	}
-	minor, err := strconv.Atoi(parts[1])
-	return err == nil && minor >= 43 && minor < 98
+	major, rest, _ := strings.Cut(driver, ".")
+	text, _, _ := strings.Cut(rest, ".")
+	minor, _ := strconv.Atoi(text) // what is no number is 0
+	return major == "535" && minor >= 43 && minor < 98
 }

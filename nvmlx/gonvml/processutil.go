@@ -3,8 +3,6 @@
 package gonvml
 
 import (
-	"fmt"
-
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"example.com/colloc/nvmlx"
@@ -20,10 +18,7 @@ func (s *source) smBusy(d *device, processes []nvmlx.Process) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	samples, err := processUtilization(d.handle, d.seen)
-	if err != nil {
-		return
-	}
+	samples := processUtilization(d.handle, d.seen)
 	type sum struct {
 		share float64
 		n     int
@@ -47,17 +42,14 @@ func (s *source) smBusy(d *device, processes []nvmlx.Process) {
 	}
 }
 
-// processUtilization guards the binding's call, which slices beyond its buffer,
-// and panics, when a process appears between its two questions to the driver.
-func processUtilization(handle nvml.Device, since uint64) (samples []nvml.ProcessUtilizationSample, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			samples, err = nil, fmt.Errorf("process utilisation: %v: %w", r, nvmlx.ErrTransient)
-		}
-	}()
+// processUtilization returns nothing where the driver does not, and guards the
+// binding's call, which slices beyond its buffer, and panics, when a process
+// appears between its two questions to the driver.
+func processUtilization(handle nvml.Device, since uint64) (samples []nvml.ProcessUtilizationSample) {
+	defer func() { _ = recover() }()
 	samples, code := handle.GetProcessUtilization(since)
 	if code != nvml.SUCCESS {
-		return nil, failure("process utilisation", code)
+		return nil
 	}
-	return samples, nil
+	return samples
 }

@@ -13,11 +13,13 @@
  *   FAKE_MIG      1                   GPU 0 is in MIG mode, with two instances
  *   FAKE_GROW     n                   the first n lists of processes are "too small"
  *   FAKE_PROCS    n                   how many compute processes there are
- *   FAKE_UTIL     1, 2                process utilisation is known; 2: one more appears
+ *   FAKE_UTIL     1, 2, 3             process utilisation is known; 2: one more appears; 3: old ones come again
  *   FAKE_DRIVER   version             default 580.95.05
  *   FAKE_COUNT    n                   how many GPUs there are, at most 2
  *   FAKE_ALLOC    n                   the n-th GPM sample is not to be had
  *   FAKE_PCIE     n                   MiB/s each way over PCIe
+ *   FAKE_INSTANCE n                   the number of the first GPU instance, default 7
+ *   FAKE_ECC      0                   no GPU tells of memory errors
  *
  * A call before nvmlInit or after nvmlShutdown aborts the process, as does a
  * structure of a version that the caller did not declare.
@@ -93,6 +95,8 @@ int something_else(void) { return 0; }
 
 int INIT(void) {
 	int code = failing(__func__);
+	if (users > 0)
+		fprintf(stderr, "fakenvml: initialised again before the end\n");
 	if (!code)
 		users++;
 	return code;
@@ -210,7 +214,7 @@ static int list(struct device *d, u32 first, u32 n, u32 *count, void *rows, int 
 		} else {
 			struct row2 r = {first + i, used, 0xffffffffu, 0xffffffffu};
 			if (d->instance >= 0) {
-				r.gi = 7 + d->instance;
+				r.gi = setting("FAKE_INSTANCE", 7) + d->instance;
 				r.ci = 0;
 			}
 			((struct row2 *)rows)[i] = r;
@@ -240,7 +244,7 @@ int nvmlSystemGetProcessName(u32 pid, char *text, u32 size) {
 
 int nvmlDeviceGetCudaComputeCapability(struct device *d, int *major, int *minor) { ON(d); *major = 9; *minor = 0; return OK; }
 int nvmlDeviceGetComputeMode(struct device *d, u32 *mode) { ON(d); *mode = 3; return OK; }
-int nvmlDeviceGetNumaNodeId(struct device *d, u32 *node) { ON(d); *node = VALUE32(1); return OK; }
+int nvmlDeviceGetNumaNodeId(struct device *d, u32 *node) { ON(d); *node = VALUE32(d->index); return OK; }
 
 struct pci { char legacy[16]; u32 domain, bus, device, id, subsystem; char bus_id[32]; };
 int nvmlDeviceGetPciInfo_v3(struct device *d, struct pci *p) {
@@ -281,7 +285,7 @@ int nvmlDeviceGetMigDeviceHandleByIndex(struct device *d, u32 index, void **devi
 	return OK;
 }
 
-int nvmlDeviceGetGpuInstanceId(struct device *d, u32 *id) { ON(d); *id = 7 + d->instance; return OK; }
+int nvmlDeviceGetGpuInstanceId(struct device *d, u32 *id) { ON(d); *id = setting("FAKE_INSTANCE", 7) + d->instance; return OK; }
 int nvmlDeviceGetComputeInstanceId(struct device *d, u32 *id) { ON(d); *id = 0; return OK; }
 
 struct attributes { u32 sms, copy, dec, enc, jpeg, ofa, gpu_slices, compute_slices; u64 memory_mib; };
@@ -290,17 +294,17 @@ int nvmlDeviceGetAttributes_v2(struct device *d, struct attributes *a) {
 	memset(a, 0, sizeof *a);
 	a->sms = 16;
 	a->gpu_slices = a->compute_slices = 1;
-	a->memory_mib = 9984;
+	a->memory_mib = 9856; /* of the data sheet */
 	return OK;
 }
 
 struct utilization { u32 pid; u64 time; u32 sm, mem, enc, dec; };
 int nvmlDeviceGetProcessUtilization(struct device *d, struct utilization *u, u32 *count, u64 since) {
-	struct utilization all[3] = {{1000, 500, 30, 1, 0, 0}, {1000, 700, 50, 1, 0, 0}, {1001, 600, 0xffffffffu, 0, 0, 0}};
+	struct utilization all[3] = {{1000, 500, 0, 1, 0, 0}, {1000, 700, 80, 1, 0, 0}, {1001, 600, 0xffffffffu, 0, 0, 0}};
 	ON(d);
 	if (!setting("FAKE_UTIL", 0))
 		return NOT_SUPPORTED;
-	if (since >= 700)
+	if (since >= 700 && setting("FAKE_UTIL", 0) != 3)
 		return NOT_FOUND;
 	if (!u || *count < 3) {
 		*count = 3;
@@ -314,17 +318,17 @@ int nvmlDeviceGetProcessUtilization(struct device *d, struct utilization *u, u32
 	return OK;
 }
 
-/* Events: GPU 1 has XID 79 and a memory error, then nothing more happens, until
- * FAKE_EVENTS calls have been made and the driver gives up. */
+/* Events: at first nothing happens, then GPU 1 has XID 79 and a memory error, then
+ * nothing more happens, until FAKE_EVENTS calls have been made and the driver gives up. */
 struct event { struct device *device; u64 type, data; u32 gi, ci; };
 int nvmlEventSetCreate(void **set) { ENTER; *set = calloc(1, sizeof(int)); event_sets++; return OK; }
 int nvmlEventSetFree(void *set) { ENTER; free(set); event_sets--; return OK; }
-int nvmlDeviceRegisterEvents(struct device *d, u64 types, void *set) { ON(d); return types == 10 || types == 8 ? OK : BAD_ARGUMENT; }
+int nvmlDeviceRegisterEvents(struct device *d, u64 types, void *set) { ON(d); return types == (setting("FAKE_ECC", 1) ? 10 : 8) ? OK : NOT_SUPPORTED; }
 
 int nvmlEventSetWait_v2(int *set, struct event *e, u32 milliseconds) {
-	struct event what = {&gpus[1], *set ? 2 : 8, *set ? 0 : 79, 0, 0};
+	struct event what = {&gpus[1], *set > 1 ? 2 : 8, *set > 1 ? 0 : 79, 0, 0};
 	ENTER;
-	if (*set < 2) {
+	if (*set == 1 || *set == 2) {
 		++*set;
 		*e = what;
 		return OK;
@@ -361,7 +365,7 @@ int nvmlGpmSampleFree(int *sample) { ENTER; free(sample); gpm_samples--; return 
 
 static int gpm_clock;
 int nvmlGpmSampleGet(struct device *d, int *sample) { ON(d); *sample = ++gpm_clock; return OK; }
-int nvmlGpmMigSampleGet(struct device *d, u32 gpu_instance, int *sample) { ON(d); *sample = ++gpm_clock; return gpu_instance == 7 || gpu_instance == 8 ? OK : BAD_ARGUMENT; }
+int nvmlGpmMigSampleGet(struct device *d, u32 gpu_instance, int *sample) { ON(d); *sample = ++gpm_clock; return gpu_instance - setting("FAKE_INSTANCE", 7) < 2 ? OK : BAD_ARGUMENT; }
 
 int nvmlGpmMetricsGet(struct metrics *m) {
 	ENTER;
