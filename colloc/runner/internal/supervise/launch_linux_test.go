@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -195,5 +196,63 @@ func TestOrderFaults(t *testing.T) {
 				t.Errorf("%+v, output %q; want %q", o, text, tt.want)
 			}
 		})
+	}
+}
+
+// TestLost: a supervisor that was killed leaves a run that is lost, and its command ends; also
+// where another runner of this process has waited for it.
+func TestLost(t *testing.T) {
+	for _, reaped := range []bool{false, true} {
+		l, s := start(t, shell("exec sleep 1000"))
+		task, ok := s.Task()
+		if err := syscall.Kill(s.PID(), syscall.SIGKILL); !ok || err != nil {
+			t.Fatalf("%v, %v", ok, err)
+		}
+		if reaped {
+			if _, err := syscall.Wait4(s.PID(), nil, 0, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o, _ := l.wait(t, s); !o.Lost || o.Final || o.OK() || !strings.HasPrefix(o.Err, "the supervisor is lost") {
+			t.Errorf("reaped %v: %+v", reaped, o)
+		}
+		if task.Alive() {
+			t.Errorf("reaped %v: the command lives", reaped)
+		}
+	}
+}
+
+// TestLeftBehind: what a command starts in a session of its own, and leaves, ends with it.
+func TestLeftBehind(t *testing.T) {
+	l, s := start(t, shell("setsid sleep 1000 >/dev/null 2>&1 & echo $!"))
+	o, text := l.wait(t, s)
+	pid, err := strconv.Atoi(strings.TrimSpace(text))
+	if !o.OK() || err != nil {
+		t.Fatalf("%+v, %v", o, err)
+	}
+	if p, err := Find(pid); err == nil && p.Alive() {
+		t.Error("what the command left behind lives")
+	}
+}
+
+// TestMainOfOthers: a program that nobody started as a supervisor is none, whatever its arguments.
+func TestMainOfOthers(t *testing.T) {
+	out, err := exec.Command("/proc/self/exe", "-test.run", "^$", "-test.count", "1", "-test.cpu", "1", "-test.timeout", "1m").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "PASS") {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// TestOrderedTells: that a user's command began is told while it runs.
+func TestOrderedTells(t *testing.T) {
+	in := shell("exec sleep 1000")
+	in.Path, in.Order = "", order()
+	l, s := start(t, in)
+	task, ok := s.Task()
+	if took, err := task.SignalGroup(syscall.SIGTERM); !ok || !took || err != nil {
+		t.Errorf("told %v, signalled %v, %v", ok, took, err)
+	}
+	if o, _ := l.wait(t, s); o.Signal != int(syscall.SIGTERM) {
+		t.Errorf("%+v", o)
 	}
 }

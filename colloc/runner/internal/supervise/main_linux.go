@@ -105,7 +105,6 @@ func orderFor(path string) (*Order, error) {
 	if path != "" {
 		return nil, nil //nolint:nilnil // there is none
 	}
-	syscall.CloseOnExec(orderFD)
 	order, err := readOrder(orderFD)
 	return &order, err
 }

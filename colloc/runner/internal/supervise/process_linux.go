@@ -248,16 +248,11 @@ func Owner[T any](pid int, sessions map[int]T) (owner T, found bool) {
 		if err != nil {
 			return owner, false
 		}
-		session, err := strconv.Atoi(fields[statSession])
-		if err != nil {
-			return owner, false
-		}
+		session, _ := strconv.Atoi(fields[statSession]) // a number, as the next
 		if owner, found = sessions[session]; found {
 			return owner, true
 		}
-		if pid, err = strconv.Atoi(fields[statParent]); err != nil || pid <= 1 {
-			return owner, false
-		}
+		pid, _ = strconv.Atoi(fields[statParent]) // 0 of the first, and no process
 	}
 	return owner, false
 }

@@ -1,11 +1,14 @@
 package supervise
 
 import (
+	"math"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 )
@@ -151,5 +154,104 @@ func TestAwaitEnd(t *testing.T) {
 	}
 	if isEnding(p.PID) || isEnding(os.Getpid()) {
 		t.Error("what has ended, or goes on, is about to end")
+	}
+}
+
+// TestOwner: a process belongs to the session that it is in, or else to that of its nearest
+// ancestor that is in one.
+func TestOwner(t *testing.T) {
+	parent := sleeper(t, nil, "setsid sleep 1000 & wait")
+	outer, inner := parent.Process.Pid, 0
+	await(t, func() bool {
+		first, found := ChildOf(outer)
+		fields, err := readStat(first.PID)
+		inner = first.PID
+		return found && err == nil && fields[statSession] == strconv.Itoa(inner)
+	})
+	for _, tt := range []struct {
+		pid      int
+		sessions map[int]string
+		want     string
+	}{
+		{outer, map[int]string{outer: "outer", inner: "inner"}, "outer"},
+		{inner, map[int]string{outer: "outer", inner: "inner"}, "inner"},
+		{inner, map[int]string{outer: "outer"}, "outer"},
+		{outer, map[int]string{inner: "inner"}, ""},
+		{1 << 30, map[int]string{outer: "outer"}, ""}, // there is none
+	} {
+		if got, found := Owner(tt.pid, tt.sessions); got != tt.want || found != (tt.want != "") {
+			t.Errorf("process %d of the sessions %v belongs to %q, %v; want %q", tt.pid, tt.sessions, got, found, tt.want)
+		}
+	}
+}
+
+// TestFreePort passes over ports that are taken and those that somebody listens on.
+func TestFreePort(t *testing.T) {
+	listener, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()     // nothing was sent
+	used := listener.Addr().(*net.TCPAddr).Port //nolint:errcheck // it is of TCP
+	free := FreePort(used, nil)
+	if free <= used {
+		t.Fatalf("port %d is said to be free, and %d is used", free, used)
+	}
+	if next := FreePort(used, map[int]bool{free: true}); next <= free {
+		t.Errorf("port %d is said to be free, and %d is taken", next, free)
+	}
+	if port := FreePort(1<<16, nil); port != 0 {
+		t.Errorf("there is no port %d", port)
+	}
+}
+
+// TestFreeSpace tells as much as df does, and of no folder nothing.
+func TestFreeSpace(t *testing.T) {
+	dir := t.TempDir()
+	out, err := exec.Command("df", "-B1", "--output=avail", dir).Output()
+	if err != nil {
+		t.Skip("no df that tells bytes: ", err)
+	}
+	fields := strings.Fields(string(out))
+	want, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+	if got, ok := FreeSpace(dir); err != nil || !ok || math.Abs(float64(got)-want) > want/2 { // others write as well
+		t.Errorf("%v are free, %v; df says %v, %v", got, ok, want, err)
+	}
+	if got, ok := FreeSpace(filepath.Join(dir, "none")); ok || got != 0 {
+		t.Errorf("%v are free in no folder", got)
+	}
+}
+
+// TestReadStat reads what kernels write of a program with any name, and leaves no file open.
+func TestReadStat(t *testing.T) {
+	dir := t.TempDir()
+	for text, want := range map[string]bool{
+		"7 (a) b) S" + strings.Repeat(" 1", statFields-1): true,
+		"7 (a) S" + strings.Repeat(" 1", statFields-2):    false, // too few
+		"": false,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "stat"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fields, err := readStatIn(dir)
+		if (err == nil) != want || want && (fields[statState] != "S" || len(fields) != statFields) {
+			t.Errorf("%q: %q, %v", text, fields, err)
+		}
+	}
+	open := func() int {
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	before := open()
+	for range 100 {
+		if _, err := readStat(os.Getpid()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := open(); after > before+50 {
+		t.Errorf("%d files were open, now %d", before, after)
 	}
 }
