@@ -38,6 +38,12 @@ func TestSubmitFaults(t *testing.T) {
 		{"twice", []Task{with(func(t *Task) { t.ID = "a" }), with(func(t *Task) { t.ID = "a" })}, `duplicate task: "a"`},
 		{"known", []Task{with(func(t *Task) { t.ID = "known" })}, `duplicate task: "known"`},
 		{"variable", []Task{with(func(t *Task) { t.Env = []string{"SECRET"} })}, `Env is "SECRET"..., want KEY=value`},
+		{"variable without a name", []Task{with(func(t *Task) { t.Env = []string{"=SECRET"} })}, `Env is ""..., want KEY=value`},
+		{"variable with a zero byte", []Task{with(func(t *Task) { t.Env = []string{"A=b\x00"} })}, `Env is "A"..., want KEY=value`},
+		{"GPUs", []Task{with(func(t *Task) { t.GPUs = 2 })}, "GPUs is 2, want 0 for one, or up to the 1 that there are"},
+		{"GPUs below 0", []Task{with(func(t *Task) { t.GPUs = -1 })}, "GPUs is -1"},
+		{"cores", []Task{with(func(t *Task) { t.CPUs = -1 })}, "CPUs is -1"},
+		{"steps", []Task{with(func(t *Task) { t.Progress.Total = -1 })}, "Progress.Total is -1"},
 		{"memory", []Task{with(func(t *Task) { t.Memory = -1 })}, "Memory is -1"},
 		{"weight", []Task{with(func(t *Task) { t.Weight = math.NaN() })}, "Weight is NaN"},
 		{"slowdown", []Task{with(func(t *Task) { t.MaxSlowdown = 0.5 })}, "MaxSlowdown is 0.5"},
@@ -78,12 +84,12 @@ func TestSubmitFaults(t *testing.T) {
 func TestConfigFaults(t *testing.T) {
 	_, err := Open(t.Context(), Config{
 		PerGPU: -1, Headroom: profile.Some(1.0), MemoryFloor: -1, CPUs: -1, Grace: -1, Watch: -1, Window: -1, Queue: -1,
-		Halt: Halt{Failures: -1}, Mechanisms: []profile.Mechanism{profile.MIG},
+		DiskFloor: -1, Overrun: 9, Beside: 1.1, Keep: -1, Halt: Halt{Failures: -1}, Mechanisms: []profile.Mechanism{profile.MIG},
 	})
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, field := range []string{"Dir", "Source", "PerGPU", "Headroom", "MemoryFloor", "CPUs", "Grace", "Watch", "Window", "Queue", "Halt.Failures", "Mechanisms"} {
+	for _, field := range []string{"Dir", "Source", "PerGPU", "Headroom", "MemoryFloor", "CPUs", "Grace", "Watch", "Window", "Queue", "DiskFloor", "Overrun", "Beside", "Keep", "Halt.Failures", "Mechanisms"} {
 		if !strings.Contains(err.Error(), field+" is ") {
 			t.Errorf("error does not name %s: %v", field, err)
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -316,4 +317,44 @@ func TestAbsent(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWarnings: each is told once, until there were too many to remember.
+func TestWarnings(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	told := func(key string) bool {
+		g.pending = nil
+		g.warn(key, nil, "text")
+		return len(g.pending) > 0
+	}
+	if !told("a") || told("a") {
+		t.Error("a warning is not told once")
+	}
+	for i := range maxWarned {
+		told(strconv.Itoa(i))
+	}
+	if !told("a") || told("a") {
+		t.Error("after many others a warning is not told once again")
+	}
+	g.pending = nil
+}
+
+// TestSessions: a run whose processes are not known yet has no session, so that nobody else's
+// are taken for its.
+func TestSessions(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("true"))
+	g.mu.Lock()
+	starts := g.place()
+	g.mu.Unlock()
+	entries, sessions := g.inProgress()
+	if len(starts) != 1 || len(entries) != 1 || len(sessions) != 0 {
+		t.Errorf("%d start, %d run, in the sessions %v", len(starts), len(entries), sessions)
+	}
+	g.mu.Lock()
+	g.unplace(starts)
+	g.mu.Unlock()
+	g.finish(t)
 }
