@@ -168,16 +168,15 @@ func (m *matcher) worthOf(r *priced) int64 {
 // Prices stay even, as blossom requires of weights.
 func (p *pricer) next(value int64) []int64 {
 	next := slices.Clone(p.dual.prices)
-	for step, try := levelPart*float64(p.bound-value), 0; try < levelTries && step > 1; step, try = step/2, try+1 {
-		level := float64(p.bound) - step
-		x, ok := p.project(level, satisfied*step)
-		if !ok {
-			continue
+	step := levelPart * float64(p.bound-value)
+	for range levelTries {
+		if x, ok := p.project(float64(p.bound)-step, satisfied*step); ok {
+			for k := range next {
+				next[k] = 2 * int64(math.Round(x[k]/2))
+			}
+			break
 		}
-		for k := range next {
-			next[k] = 2 * int64(math.Round(x[k]/2))
-		}
-		break
+		step /= 2
 	}
 	return next
 }
