@@ -83,24 +83,56 @@ func TestWideOptions(t *testing.T) {
 // TestSeen: the peak of a task is seen once it ran for long enough, and until then when
 // that will be.
 func TestSeen(t *testing.T) {
-	looked := 0
-	run(t, cards(1), []sim.Task{task("a", 10, 100, 3)}, script(func(s *sim.State) error {
-		err := pile(s)
-		for v := range s.Running() {
-			peak, at, ok := s.Seen(v)
-			want := profile.Bytes(0)
-			if s.Now() >= seconds(30) {
-				want = 3 * profile.GiB
+	for after, seen := range map[time.Duration]time.Duration{seconds(20): seconds(30), 0: seconds(70)} {
+		looked := 0
+		run(t, cards(1), []sim.Task{task("a", 10, 100, 3)}, script(func(s *sim.State) error {
+			err := pile(s)
+			for v := range s.Running() {
+				peak, at, ok := s.Seen(v)
+				want := profile.Bytes(0)
+				if s.Now() >= seen {
+					want = 3 * profile.GiB
+				}
+				if looked++; peak != want || ok != (want > 0) || at != seen {
+					t.Errorf("at %v: %v, %v, %v", s.Now(), peak, at, ok)
+				}
+				s.WakeAt(at)
 			}
-			if looked++; peak != want || ok != (want > 0) || at != seconds(30) {
-				t.Errorf("at %v: %v, %v, %v", s.Now(), peak, at, ok)
-			}
-			s.WakeAt(at)
+			return err
+		}), sim.Options{ObserveAfter: after})
+		if looked != 2 {
+			t.Errorf("looked %d times, want twice", looked)
 		}
-		return err
-	}), sim.Options{ObserveAfter: seconds(20)})
-	if looked != 2 {
-		t.Errorf("looked %d times, want twice", looked)
+	}
+}
+
+// TestStopped: a gang has attained the time of all its GPUs and done its work until it is
+// stopped, and no more while it waits.
+func TestStopped(t *testing.T) {
+	gang := task("gang", 0, 100, 1)
+	gang.GPUs = 2
+	looked := 0
+	run(t, cards(2), []sim.Task{gang}, script(func(s *sim.State) error {
+		if s.Now() == 0 {
+			s.WakeAt(seconds(10))
+			return pile(s)
+		}
+		look := func() {
+			looked++
+			if v := s.Task(0); s.Attained(v) != seconds(20) || s.Progress(v) != 0.1 {
+				t.Errorf("at %v: it attained %v and did %v of its work, want 20 s and 0.1", s.Now(), s.Attained(v), s.Progress(v))
+			}
+		}
+		look()
+		if s.Now() == seconds(10) {
+			s.Stop(s.Task(0))
+			look()
+			s.WakeAt(seconds(15))
+		}
+		return nil
+	}), sim.Options{Until: seconds(20)})
+	if looked != 3 {
+		t.Errorf("looked %d times, want 3", looked)
 	}
 }
 

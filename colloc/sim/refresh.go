@@ -129,7 +129,7 @@ func (s *simulation) affectCrowd() {
 	for i := range s.state.running.All() {
 		v := &s.state.tasks[i]
 		on := func(g int) bool { return slices.Contains(s.crowded, s.state.gpus[g].Node) }
-		if v.CPU > 0 && !s.tasks[i].seen && (slices.ContainsFunc(v.On, on) || v.HostOnly && slices.Contains(s.crowded, v.Node)) {
+		if !s.tasks[i].seen && (slices.ContainsFunc(v.On, on) || v.HostOnly && slices.Contains(s.crowded, v.Node)) {
 			s.affected = append(s.affected, i)
 		}
 	}
