@@ -64,7 +64,8 @@ func TestMuriDeaths(t *testing.T) {
 	}
 }
 
-// TestMuriSizes: at most four tasks share a GPU, and none that ask for a share or a product.
+// TestMuriSizes: at most four tasks share a GPU, and none that ask for a share or a product,
+// within its memory.
 func TestMuriSizes(t *testing.T) {
 	stages := sim.StageTimes{Load: time.Second, Compute: time.Second, Exchange: time.Second, Iteration: 3 * time.Second}
 	for _, tt := range []struct {
@@ -75,6 +76,7 @@ func TestMuriSizes(t *testing.T) {
 	}{
 		{"by default", policy.Muri{}, func(*sim.Task) {}, 4},
 		{"as many as five", policy.Muri{MaxGroup: 5}, func(*sim.Task) {}, 4},
+		{"that fill a card in pairs", policy.Muri{}, func(x *sim.Task) { x.Memory = 8 * gib }, 2},
 		{"two", policy.Muri{MaxGroup: 2}, func(*sim.Task) {}, 2},
 		{"that ask for shares", policy.Muri{}, func(x *sim.Task) { x.Share = 0.1 }, 1},
 		{"that ask for a product", policy.Muri{}, func(x *sim.Task) { x.Only = []string{"card"} }, 1},

@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -47,17 +48,19 @@ func TestProfiles(t *testing.T) {
 // TestLucidOutlasts: a long task joins nobody who is much shorter, unless the rule
 // is left out.
 func TestLucidOutlasts(t *testing.T) {
-	tasks := []sim.Task{
-		{ID: "short", Work: time.Hour, Busy: 0.1},
-		{ID: "long", Arrival: time.Minute, Work: 3 * time.Hour, Busy: 0.1},
-	}
 	for _, tt := range []struct {
 		policy sim.Policy
+		long   time.Duration
 		want   time.Duration // when the short one is done
 	}{
-		{policy.Lucid{}, time.Hour},
-		{policy.Lucid{AnyPartner: true}, 119 * time.Minute},
+		{policy.Lucid{}, 3 * time.Hour, time.Hour},
+		{policy.Lucid{}, 2 * time.Hour, 119 * time.Minute},
+		{policy.Lucid{AnyPartner: true}, 3 * time.Hour, 119 * time.Minute},
 	} {
+		tasks := []sim.Task{
+			{ID: "short", Work: time.Hour, Busy: 0.1},
+			{ID: "long", Arrival: time.Minute, Work: tt.long, Busy: 0.1},
+		}
 		r := simulate(t, cluster(t, "1xA100-40GB"), tasks, tt.policy, sim.Options{})
 		if got := r.Ends[0].End; got != tt.want {
 			t.Errorf("%+v: the short task is done after %v, want %v", tt.policy, got, tt.want)
@@ -84,6 +87,43 @@ func TestGavelObjectives(t *testing.T) {
 				t.Errorf("%s: tasks end as %+v, want %v", r.Policy, r.Ends, ends[r.Policy])
 				break
 			}
+		}
+	}
+}
+
+// TestObjectives: the objectives have names, and others are unknown.
+func TestObjectives(t *testing.T) {
+	for o, want := range map[policy.Objective]string{-1: "unknown", policy.MaxSum: "sum", policy.LeastAttained: "las", policy.LeastAttained + 1: "unknown"} {
+		if o.String() != want {
+			t.Errorf("%d is %q, want %q", int(o), o, want)
+		}
+	}
+}
+
+// TestGavelQueue: of those that wait for one GPU only the first four are looked at, though
+// another would suit them better.
+func TestGavelQueue(t *testing.T) {
+	var tasks []sim.Task
+	for i := range 5 {
+		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Work: time.Hour, Memory: gib, Class: "heavy"})
+	}
+	tasks[4].Class = "light"
+	at, _ := starts(t, named("card", 1), tasks, policy.Gavel{}, sim.Options{Truth: speed.Contention{}})
+	if at["4"][0] == 0 {
+		t.Errorf("tasks start at %v, want two of the first four at once", at)
+	}
+}
+
+// TestGavelGangMoves: a gang stops for another that is worth more by what a move costs.
+func TestGavelGangMoves(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "runs", Work: 120 * time.Minute, GPUs: 2},
+		{ID: "longer", Work: 125 * time.Minute, GPUs: 2, Arrival: time.Minute},
+	}
+	for cost, want := range map[float64]time.Duration{0: 2 * time.Hour, 0.01: 6 * time.Minute} { // in the second round 114 m are left
+		at, _ := starts(t, named("card", 2), tasks, policy.Gavel{Objective: policy.Makespan, MoveCost: cost}, sim.Options{})
+		if at["longer"][0] != want {
+			t.Errorf("a move costs %v: it starts at %v, want %v", cost, at["longer"][0], want)
 		}
 	}
 }
@@ -129,6 +169,20 @@ func TestVariantNames(t *testing.T) {
 	} {
 		if p.Name() != want {
 			t.Errorf("%+v is called %q, want %q", p, p.Name(), want)
+		}
+	}
+}
+
+// TestNames: no two policies of a list have the same name.
+func TestNames(t *testing.T) {
+	for _, list := range [][]sim.Policy{policy.All(), policy.Ablation()} {
+		var names []string
+		for _, p := range list {
+			names = append(names, p.Name())
+		}
+		slices.Sort(names)
+		if n := len(slices.Compact(slices.Clone(names))); n != len(list) {
+			t.Errorf("%d policies have %d names: %v", len(list), n, names)
 		}
 	}
 }
