@@ -3,6 +3,8 @@
 package peer
 
 import (
+	"bytes"
+	"encoding/binary"
 	"net"
 	"os"
 	"path/filepath"
@@ -80,10 +82,9 @@ func TestListen(t *testing.T) {
 		if _, err := Listen(path, all); err == nil || !strings.Contains(err.Error(), "a station listens there already") {
 			t.Errorf("a second one: %v", err)
 		}
-		if unix, ok := l.(*net.UnixListener); ok {
-			unix.SetUnlinkOnClose(false)
-		}
-		if err := l.Close(); err != nil {
+		if s, ok := l.(*socket); !ok || s.Addr().String() != path {
+			t.Errorf("it listens on %v", l.Addr())
+		} else if err := s.UnixListener.Close(); err != nil { // as a crash leaves it
 			t.Fatal(err)
 		}
 		if l, err = Listen(path, all); err != nil {
@@ -101,6 +102,72 @@ func TestListen(t *testing.T) {
 		if _, err := Listen(path, all); err == nil || !strings.Contains(err.Error(), "is no socket") || Made(path) {
 			t.Errorf("in place of a file: %v", err)
 		}
+	}
+}
+
+// TestListenThenName: who waits for the socket to be there can connect as soon as it is, so
+// nothing is made under its name, but moved there.
+func TestListenThenName(t *testing.T) {
+	dir := t.TempDir()
+	watch, err := syscall.InotifyInit1(syscall.IN_NONBLOCK)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Close(watch) }()
+	if _, err := syscall.InotifyAddWatch(watch, dir, syscall.IN_CREATE|syscall.IN_MOVED_TO); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Listen(filepath.Join(dir, "s"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events [1024]byte
+	n, err := syscall.Read(watch, events[:])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []uint32 // what happened under the name
+	for at := 0; at < n; {
+		name := events[at+syscall.SizeofInotifyEvent:][:binary.NativeEndian.Uint32(events[at+12:])]
+		if string(bytes.TrimRight(name, "\x00")) == "s" {
+			got = append(got, binary.NativeEndian.Uint32(events[at+4:]))
+		}
+		at += syscall.SizeofInotifyEvent + len(name)
+	}
+	if !slices.Equal(got, []uint32{syscall.IN_MOVED_TO}) {
+		t.Errorf("the socket's name saw events %#x, want %#x alone", got, syscall.IN_MOVED_TO)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("closed, it leaves %v, %v", left, err)
+	}
+}
+
+// TestListenElsewhere: a socket that took another's place stays when the other is closed,
+// and a path that no client could name is refused.
+func TestListenElsewhere(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	first, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	second, err := Listen(path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil || !Made(path) {
+		t.Errorf("the first one took the second along, %v", err)
+	}
+	if err := second.Close(); err != nil || Made(path) {
+		t.Errorf("it stays, %v", err)
+	}
+	if _, err := Listen(path+strings.Repeat("s", longestPath), false); err == nil || !strings.Contains(err.Error(), "at most 107") {
+		t.Errorf("a path without end: %v", err)
 	}
 }
 

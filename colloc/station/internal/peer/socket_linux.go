@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 	"unsafe"
 )
@@ -50,9 +51,16 @@ func groups(fd uintptr) []uint32 {
 	return slices.Clone(list[:min(size/each, most)])
 }
 
+// longestPath is how long the kernel lets a socket's path be.
+const longestPath = len(syscall.RawSockaddrUnix{}.Path) - 1
+
 // Listen makes a unix socket, for all users or for this one, and its folder if that is
-// not there. One that nobody listens on any more is replaced.
+// not there. One that nobody listens on any more is replaced. Whoever sees the socket can
+// connect: it gets its name when it has its mode and is listened on.
 func Listen(path string, all bool) (net.Listener, error) {
+	if n := len(path); n > longestPath {
+		return nil, fmt.Errorf("%s: %d bytes, a socket's path has at most %d: choose another place", path, n, longestPath)
+	}
 	dir, mode, open := filepath.Dir(path), fs.FileMode(0o700), fs.FileMode(0o600)
 	if all {
 		mode, open = 0o755, 0o666
@@ -67,22 +75,49 @@ func Listen(path string, all bool) (net.Listener, error) {
 		_ = c.Close() // it was only tried
 		return nil, fmt.Errorf("%s: a station listens there already", path)
 	}
-	if info, err := os.Lstat(path); err == nil {
-		if info.Mode().Type() != fs.ModeSocket {
-			return nil, fmt.Errorf("%s is there and is no socket: remove it or choose another place", path)
-		}
-		if err := os.Remove(path); err != nil {
-			return nil, err
-		}
+	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("%s is there and is no socket: remove it or choose another place", path)
 	}
-	l, err := net.Listen("unix", path)
+	unnamed := filepath.Join(dir, "."+strconv.Itoa(os.Getpid()))
+	if err := os.Remove(unnamed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: unnamed, Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
-	if err := os.Chmod(path, open); err != nil {
+	if err := os.Chmod(unnamed, open); err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
-	return l, nil
+	made, err := os.Lstat(unnamed)
+	if err == nil {
+		err = os.Rename(unnamed, path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	l.SetUnlinkOnClose(false) // its name is another now
+	return &socket{UnixListener: l, path: path, made: made}, nil
+}
+
+// socket removes its file when it is closed, unless another has taken its place.
+type socket struct {
+	*net.UnixListener
+
+	path string
+	made fs.FileInfo
+}
+
+// Addr implements net.Listener.
+func (s *socket) Addr() net.Addr { return &net.UnixAddr{Name: s.path, Net: "unix"} }
+
+// Close implements net.Listener.
+func (s *socket) Close() error {
+	var err error
+	if now, gone := os.Lstat(s.path); gone == nil && os.SameFile(now, s.made) {
+		err = os.Remove(s.path)
+	}
+	return errors.Join(err, s.UnixListener.Close())
 }
 
 // ours is an error if others could replace what is in the folder.
