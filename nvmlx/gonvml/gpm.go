@@ -13,14 +13,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// gpm holds a device's two GPM samples, of which each read replaces the older.
-type gpm struct {
-	samples [2]nvml.GpmSample
-	newest  int
-	at      time.Time // of the newest; zero if there is none
-	refused error     // for good
-}
-
 // gpmPause is the least time between two samples for which NVML promises values.
 const gpmPause = 100 * time.Millisecond
 
@@ -128,15 +120,5 @@ func (r *reading) gpmValues(m []nvml.GpmMetric) {
 	if r.got(nvmlx.FieldPCIe, nvml.Return(m[5].NvmlReturn)) && r.got(nvmlx.FieldPCIe, nvml.Return(m[6].NvmlReturn)) &&
 		sum >= 0 && !math.IsInf(sum, 1) {
 		s.PCIeBytesPerSec = profile.Some(sum)
-	}
-}
-
-// free gives the samples back.
-func (g *gpm) free(lib *library) {
-	for i, sample := range g.samples {
-		if sample != nil && lib.has[symGPMFree] {
-			_ = sample.Free()
-		}
-		g.samples[i] = nil
 	}
 }

@@ -134,15 +134,3 @@ func (s *source) memory(handle nvml.Device) (total, reserved profile.Opt[profile
 	}
 	return total, reserved
 }
-
-// text converts a C text.
-func text(chars []int8) string {
-	var out []byte
-	for _, c := range chars {
-		if c == 0 {
-			break
-		}
-		out = append(out, byte(c))
-	}
-	return string(out)
-}

@@ -2,27 +2,6 @@
 
 package gonvml
 
-/*
-#cgo LDFLAGS: -ldl
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdlib.h>
-
-typedef int (*list_function)(void *device, unsigned int *count, void *infos);
-typedef int (*uuid_function)(const char *uuid, void **device);
-
-static void *find_function(const char *name) { return dlsym(RTLD_DEFAULT, name); }
-
-static int call_list(void *function, void *device, unsigned int *count, void *infos) {
-	return ((list_function)function)(device, count, infos);
-}
-
-static int call_by_uuid(void *function, const char *uuid, void **device) {
-	return ((uuid_function)function)(uuid, device);
-}
-*/
-import "C"
-
 import (
 	"cmp"
 	"context"
@@ -31,109 +10,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unsafe"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
-
-// processLists calls NVML's three lists of processes. The binding's own calls
-// double their buffer for as long as the driver says that it is too small, which
-// a driver may do for ever; this one gives up.
-type processLists struct {
-	byUUID unsafe.Pointer
-	lists  [3]processList
-}
-
-// processList is one C function. Its first version has a shorter row.
-type processList struct {
-	kind     nvmlx.ProcessKind
-	function unsafe.Pointer
-	short    bool
-}
-
-// mostProcesses is the longest list that is read.
-const mostProcesses = 1 << 14
-
-// shortProcess is nvmlProcessInfo_v1_t; nvml.ProcessInfo is its successor.
-type shortProcess struct {
-	pid  uint32
-	used uint64
-}
-
-// find looks the functions up. The library must be loaded.
-func (p *processLists) find(has *[symbols]bool) {
-	look := func(name string) unsafe.Pointer {
-		text := C.CString(name)
-		defer C.free(unsafe.Pointer(text))
-		return C.find_function(text)
-	}
-	if has[symHandleByUUID] {
-		p.byUUID = look(symbolNames[symHandleByUUID][0])
-	}
-	for i, list := range []struct {
-		symbol symbol
-		kind   nvmlx.ProcessKind
-	}{
-		{symMPSProcesses, nvmlx.MPSProcess},
-		{symComputeProcesses, nvmlx.ComputeProcess},
-		{symGraphicsProcesses, nvmlx.GraphicsProcess},
-	} {
-		p.lists[i].kind = list.kind
-		for _, name := range symbolNames[list.symbol] {
-			if f := look(name); f != nil {
-				p.lists[i].function, p.lists[i].short = f, !strings.Contains(name, "_v")
-				break
-			}
-		}
-	}
-}
-
-// handle returns the C handle of a device.
-func (p *processLists) handle(id nvmlx.DeviceID) (unsafe.Pointer, nvml.Return) {
-	if p.byUUID == nil {
-		return nil, nvml.ERROR_FUNCTION_NOT_FOUND
-	}
-	text := C.CString(string(id))
-	defer C.free(unsafe.Pointer(text))
-	var device unsafe.Pointer
-	code := nvml.Return(C.call_by_uuid(p.byUUID, text, &device))
-	return device, code
-}
-
-// read returns the rows of one list.
-func (l processList) read(device unsafe.Pointer) ([]nvml.ProcessInfo, nvml.Return) {
-	if l.function == nil {
-		return nil, nvml.ERROR_FUNCTION_NOT_FOUND
-	}
-	if !l.short {
-		return readRows[nvml.ProcessInfo](l.function, device)
-	}
-	rows, code := readRows[shortProcess](l.function, device)
-	list := make([]nvml.ProcessInfo, len(rows))
-	for i, r := range rows {
-		list[i] = nvml.ProcessInfo{Pid: r.pid, UsedGpuMemory: r.used, GpuInstanceId: math.MaxUint32, ComputeInstanceId: math.MaxUint32}
-	}
-	return list, code
-}
-
-// readRows calls a list function with ever longer buffers, up to mostProcesses.
-func readRows[T any](function, device unsafe.Pointer) ([]T, nvml.Return) {
-	for room := 64; room <= mostProcesses; room *= 4 {
-		rows := make([]T, room)
-		count := C.uint(room)
-		code := nvml.Return(C.call_list(function, device, &count, unsafe.Pointer(&rows[0])))
-		if code == nvml.SUCCESS {
-			return rows[:min(int(count), room)], nvml.SUCCESS
-		}
-		if code != nvml.ERROR_INSUFFICIENT_SIZE {
-			return nil, code // count says nothing
-		}
-	}
-	return nil, nvml.ERROR_INSUFFICIENT_SIZE
-}
 
 // Processes lists who uses a device: MPS clients, compute processes and
 // graphics, each PID once, by PID. The list of compute processes decides whether
@@ -203,14 +85,6 @@ func (s *source) process(kind nvmlx.ProcessKind, row nvml.ProcessInfo) nvmlx.Pro
 	return p
 }
 
-// bytesOf takes NVML's all-ones for missing.
-func bytesOf(n uint64) profile.Opt[profile.Bytes] {
-	if n > math.MaxInt64 {
-		return profile.Opt[profile.Bytes]{}
-	}
-	return profile.Some(profile.Bytes(n))
-}
-
 // garbled reports whether a driver is one of those whose process lists have
 // another layout than their version says: 535.43 to 535.97.
 func garbled(driver string) bool {
@@ -218,4 +92,49 @@ func garbled(driver string) bool {
 	text, _, _ := strings.Cut(rest, ".")
 	minor, _ := strconv.Atoi(text) // what is no number is 0
 	return major == "535" && minor >= 43 && minor < 98
+}
+
+// smBusy adds to processes how busy each kept the multiprocessors, on average
+// since the last call for the same device. Where the driver does not account for
+// processes, as under MIG, they stay as they are.
+func (s *source) smBusy(d *device, processes []nvmlx.Process) {
+	if d.parent != nil || d.cut || !s.lib.has[symProcessUtilization] {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	samples := processUtilization(d.handle, d.seen)
+	type sum struct {
+		share float64
+		n     int
+	}
+	sums := map[uint32]sum{}
+	for _, u := range samples {
+		if u.TimeStamp <= d.seen { // some drivers repeat old ones, or fill up with zeros
+			continue
+		}
+		if share, ok := percent(float64(u.SmUtil)).Get(); ok {
+			sums[u.Pid] = sum{sums[u.Pid].share + share, sums[u.Pid].n + 1}
+		}
+	}
+	for _, u := range samples {
+		d.seen = max(d.seen, u.TimeStamp)
+	}
+	for i := range processes {
+		if sum := sums[uint32(processes[i].PID)]; sum.n > 0 {
+			processes[i].SMBusy = profile.Some(sum.share / float64(sum.n))
+		}
+	}
+}
+
+// processUtilization returns nothing where the driver does not, and guards the
+// binding's call, which slices beyond its buffer, and panics, when a process
+// appears between its two questions to the driver.
+func processUtilization(handle nvml.Device, since uint64) (samples []nvml.ProcessUtilizationSample) {
+	defer func() { _ = recover() }()
+	samples, code := handle.GetProcessUtilization(since)
+	if code != nvml.SUCCESS {
+		return nil
+	}
+	return samples
 }

@@ -3,7 +3,9 @@
 package gonvml
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"math"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
@@ -18,6 +20,35 @@ type reading struct {
 	device *device
 	sample nvmlx.Sample
 	lost   bool
+}
+
+// Read returns the counters in what; see the package comment for what each
+// means here.
+func (s *source) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
+	d, leave, err := s.enter(ctx, id)
+	if err != nil {
+		return nvmlx.Sample{}, fmt.Errorf("gonvml: read %s: %w", id, err)
+	}
+	defer leave()
+	d.mu.Lock() // NVML is safe for concurrent use; the GPM buffers are not
+	defer d.mu.Unlock()
+	if d.lost {
+		return nvmlx.Sample{}, fmt.Errorf("gonvml: read %s: %w", id, nvmlx.ErrDeviceLost)
+	}
+	r := reading{source: s, device: d}
+	r.sample.Device = id
+	r.basic(what)
+	if what&nvmlx.FieldsGPM != 0 {
+		r.gpm(what)
+	}
+	r.sample.Missing.Set(what&(nvmlx.FieldCPUBusy|nvmlx.FieldStepTime), nvmlx.ErrNotSupported)
+	if r.lost {
+		d.lost = true
+		return nvmlx.Sample{}, fmt.Errorf("gonvml: read %s: %w", id, nvmlx.ErrDeviceLost)
+	}
+	r.sample.Keep(what)
+	r.sample.At = s.clock.Now()
+	return r.sample, nil
 }
 
 // got notes how a call for counters f ended and reports whether its value
@@ -142,21 +173,4 @@ func (r *reading) state(what nvmlx.Fields) {
 			r.sample.Throttle = profile.Some(nvmlx.Throttle(bits))
 		}
 	}
-}
-
-// percent converts 0 to 100 to a ratio; what is further off is NVML's way to say
-// that there is no value. GPM rounds up to a little above 100.
-func percent(x float64) profile.Opt[float64] {
-	if !(x >= 0 && x <= 101) {
-		return profile.Opt[float64]{}
-	}
-	return profile.Some(min(x/100, 1))
-}
-
-// scaled converts a number of NVML, of which so many are one; all ones is missing.
-func scaled(n uint32, one float64) profile.Opt[float64] {
-	if n == math.MaxUint32 {
-		return profile.Opt[float64]{}
-	}
-	return profile.Some(float64(n) / one)
 }

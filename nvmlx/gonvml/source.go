@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
@@ -48,6 +49,24 @@ type state struct {
 	lost bool
 	gpm  gpm
 	seen uint64 // the driver's time of the last process utilisation
+}
+
+// gpm holds a device's two GPM samples, of which each read replaces the older.
+type gpm struct {
+	samples [2]nvml.GpmSample
+	newest  int
+	at      time.Time // of the newest; zero if there is none
+	refused error     // for good
+}
+
+// free gives the samples back.
+func (g *gpm) free(lib *library) {
+	for i, sample := range g.samples {
+		if sample != nil && lib.has[symGPMFree] {
+			_ = sample.Free()
+		}
+		g.samples[i] = nil
+	}
 }
 
 // gpu returns the whole GPU that d is or is part of.
@@ -161,35 +180,6 @@ func (s *source) begin(ctx context.Context) (leave func(), err error) {
 		return nil, fmt.Errorf("the source is closed: %w", nvmlx.ErrUnavailable)
 	}
 	return s.calls.RUnlock, nil
-}
-
-// Read returns the counters in what; see the package comment for what each
-// means here.
-func (s *source) Read(ctx context.Context, id nvmlx.DeviceID, what nvmlx.Fields) (nvmlx.Sample, error) {
-	d, leave, err := s.enter(ctx, id)
-	if err != nil {
-		return nvmlx.Sample{}, fmt.Errorf("gonvml: read %s: %w", id, err)
-	}
-	defer leave()
-	d.mu.Lock() // NVML is safe for concurrent use; the GPM buffers are not
-	defer d.mu.Unlock()
-	if d.lost {
-		return nvmlx.Sample{}, fmt.Errorf("gonvml: read %s: %w", id, nvmlx.ErrDeviceLost)
-	}
-	r := reading{source: s, device: d}
-	r.sample.Device = id
-	r.basic(what)
-	if what&nvmlx.FieldsGPM != 0 {
-		r.gpm(what)
-	}
-	r.sample.Missing.Set(what&(nvmlx.FieldCPUBusy|nvmlx.FieldStepTime), nvmlx.ErrNotSupported)
-	if r.lost {
-		d.lost = true
-		return nvmlx.Sample{}, fmt.Errorf("gonvml: read %s: %w", id, nvmlx.ErrDeviceLost)
-	}
-	r.sample.Keep(what)
-	r.sample.At = s.clock.Now()
-	return r.sample, nil
 }
 
 // adopt makes a device known, with the state that it had before if it was.

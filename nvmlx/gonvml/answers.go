@@ -4,10 +4,12 @@ package gonvml
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/NVIDIA/go-nvml/pkg/nvml"
 
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/profile"
 )
 
 // sentinel maps a return code of NVML. Success, and codes that mean "nothing
@@ -43,4 +45,41 @@ func failure(what string, code nvml.Return) error {
 		return fmt.Errorf("%s: NVML code %d: %w", what, int(code), err)
 	}
 	return nil
+}
+
+// bytesOf takes NVML's all-ones for missing.
+func bytesOf(n uint64) profile.Opt[profile.Bytes] {
+	if n > math.MaxInt64 {
+		return profile.Opt[profile.Bytes]{}
+	}
+	return profile.Some(profile.Bytes(n))
+}
+
+// percent converts 0 to 100 to a ratio; what is further off is NVML's way to say
+// that there is no value. GPM rounds up to a little above 100.
+func percent(x float64) profile.Opt[float64] {
+	if !(x >= 0 && x <= 101) {
+		return profile.Opt[float64]{}
+	}
+	return profile.Some(min(x/100, 1))
+}
+
+// scaled converts a number of NVML, of which so many are one; all ones is missing.
+func scaled(n uint32, one float64) profile.Opt[float64] {
+	if n == math.MaxUint32 {
+		return profile.Opt[float64]{}
+	}
+	return profile.Some(float64(n) / one)
+}
+
+// text converts a C text.
+func text(chars []int8) string {
+	var out []byte
+	for _, c := range chars {
+		if c == 0 {
+			break
+		}
+		out = append(out, byte(c))
+	}
+	return string(out)
 }
