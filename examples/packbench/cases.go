@@ -29,8 +29,6 @@ type limits struct {
 	memory profile.Bytes // allocated in all; 0: any
 }
 
-const smallGPU = profile.GiB
-
 // cases returns all rows for tables drawn from the sources. scale divides the
 // numbers of tasks, for tests.
 func cases(from []source, scale int) []benchCase {

@@ -50,15 +50,6 @@ usage: packbench [flags]
 
 `
 
-// options are the command line.
-type options struct {
-	quick   bool
-	pattern string
-	data    string
-	repeats int
-	lemon   time.Duration
-}
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

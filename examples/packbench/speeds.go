@@ -50,6 +50,9 @@ func (m *table) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu *pack
 	return nil
 }
 
+// smallGPU is the memory of the smaller kind of GPU.
+const smallGPU = profile.GiB
+
 // soften raises a speed on the larger kinds of GPU.
 func soften(gpu *packer.GPU, s float64) float64 {
 	if gpu.Memory == smallGPU {

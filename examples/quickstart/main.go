@@ -19,7 +19,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"embed"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -30,11 +29,6 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
 )
-
-// builtin are the files beside this program, so that it runs from anywhere.
-//
-//go:embed tasks.json gpus.json models
-var builtin embed.FS
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
