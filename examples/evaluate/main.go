@@ -47,6 +47,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"example.com/colloc/examples/evaluate/internal/interference"
+	"example.com/colloc/examples/evaluate/internal/memory"
+	"example.com/colloc/examples/evaluate/internal/pace"
+	"example.com/colloc/examples/evaluate/internal/protocol"
+	"example.com/colloc/examples/evaluate/internal/utilization"
 )
 
 func main() {
@@ -65,15 +71,9 @@ func main() {
 	os.Exit(2)
 }
 
-// failure is an error that is not the input's fault.
-type failure struct{ err error }
-
-func (f *failure) Error() string { return f.err.Error() }
-func (f *failure) Unwrap() error { return f.err }
-
 // sets are all that can be evaluated, in the order of the output.
-func sets(probes int) []set {
-	return slices.Concat(memorySets(), []set{togetherSet{}}, utilizationSets(), speedSets(probes), migSets(), []set{paceSet{}})
+func sets(probes int) []protocol.Set {
+	return slices.Concat(memory.Sets(), utilization.Sets(), interference.Sets(probes), pace.Sets())
 }
 
 func run(args []string, out, log io.Writer) error {
@@ -101,7 +101,7 @@ func run(args []string, out, log io.Writer) error {
 	}
 	if *list {
 		for _, s := range chosen {
-			fmt.Fprintf(out, "%s\t%s.csv\n", s.name(), s.file())
+			fmt.Fprintf(out, "%s\t%s.csv\n", s.Name(), s.File())
 		}
 		return nil
 	}
@@ -129,10 +129,10 @@ func run(args []string, out, log io.Writer) error {
 }
 
 // choose returns the sets with the given names, or all.
-func choose(names string, probes int, online bool) ([]set, error) {
+func choose(names string, probes int, online bool) ([]protocol.Set, error) {
 	all := sets(probes)
 	if online {
-		all = onlineSets()
+		all = interference.OnlineSets()
 	}
 	if names == "" {
 		return all, nil
@@ -141,13 +141,13 @@ func choose(names string, probes int, online bool) ([]set, error) {
 	for name := range strings.SplitSeq(names, ",") {
 		wanted[strings.TrimSpace(name)] = true
 	}
-	var chosen []set
+	var chosen []protocol.Set
 	var known []string
 	for _, s := range all {
-		known = append(known, s.name())
-		if wanted[s.name()] {
+		known = append(known, s.Name())
+		if wanted[s.Name()] {
 			chosen = append(chosen, s)
-			delete(wanted, s.name())
+			delete(wanted, s.Name())
 		}
 	}
 	for name := range strings.SplitSeq(names, ",") {

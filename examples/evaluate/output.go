@@ -16,25 +16,25 @@ func writeJSON(w io.Writer, lines []line, calibration bool) error {
 	var out bytes.Buffer
 	for _, l := range lines {
 		out.WriteByte('{')
-		for _, f := range []struct{ key, value string }{{"set", l.set}, {"split", l.split}, {"model", l.model}} {
+		for _, f := range []struct{ key, value string }{{"set", l.set}, {"split", l.split}, {"model", l.Model}} {
 			text, err := json.Marshal(f.value)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(&out, "%q:%s,", f.key, text)
 		}
-		fmt.Fprintf(&out, "%q:%d", "n", l.n)
-		for _, m := range l.metrics {
-			if math.IsNaN(m.value) || math.IsInf(m.value, 0) {
-				return fmt.Errorf("%s, %s, %s: %s is %v", l.set, l.split, l.model, m.name, m.value)
+		fmt.Fprintf(&out, "%q:%d", "n", l.N)
+		for _, m := range l.Metrics {
+			if math.IsNaN(m.Value) || math.IsInf(m.Value, 0) {
+				return fmt.Errorf("%s, %s, %s: %s is %v", l.set, l.split, l.Model, m.Name, m.Value)
 			}
-			fmt.Fprintf(&out, ",%q:%s", m.name, rounded(m.value))
+			fmt.Fprintf(&out, ",%q:%s", m.Name, rounded(m.Value))
 		}
 		out.WriteString("}\n")
-		for _, r := range l.risks {
+		for _, r := range l.Risks {
 			if calibration {
 				fmt.Fprintf(&out, "{\"kind\":\"oom_calibration\",\"set\":%q,\"split\":%q,\"n\":%d,\"asked_pct\":%s,\"seen_pct\":%s}\n",
-					l.set, l.split, l.n, rounded(100*r.asked), rounded(100*r.seen))
+					l.set, l.split, l.N, rounded(100*r.Asked), rounded(100*r.Seen))
 			}
 		}
 	}
@@ -50,14 +50,14 @@ func writeTable(w io.Writer, lines []line) error {
 		if l.set != set || l.split != split {
 			set, split = l.set, l.split
 			fmt.Fprintf(t, "\n%s, %s\tn", set, split)
-			for _, m := range l.metrics {
-				fmt.Fprintf(t, "\t%s", m.name)
+			for _, m := range l.Metrics {
+				fmt.Fprintf(t, "\t%s", m.Name)
 			}
 			fmt.Fprintln(t)
 		}
-		fmt.Fprintf(t, "  %s\t%d", l.model, l.n)
-		for _, m := range l.metrics {
-			fmt.Fprintf(t, "\t%s", rounded(m.value))
+		fmt.Fprintf(t, "  %s\t%d", l.Model, l.N)
+		for _, m := range l.Metrics {
+			fmt.Fprintf(t, "\t%s", rounded(m.Value))
 		}
 		fmt.Fprintln(t)
 	}

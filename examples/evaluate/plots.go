@@ -11,13 +11,9 @@ import (
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
-)
 
-// guessed is one prediction beside what was measured, in the unit of the set.
-type guessed struct {
-	seen, predicted float64
-	covered         bool // within the interval, if the model gave one
-}
+	"example.com/colloc/examples/evaluate/internal/protocol"
+)
 
 // mostPoints bounds the points of a plot: every n-th of more is drawn.
 const mostPoints = 1500
@@ -34,7 +30,7 @@ func writePlots(folder string, lines []line) error {
 		return err
 	}
 	for _, l := range lines {
-		if len(l.points) == 0 {
+		if len(l.Points) == 0 {
 			continue
 		}
 		if err := save(predictedPlot(&l), folder, l.set+"-"+l.split+"-predicted"); err != nil {
@@ -80,16 +76,16 @@ func addDiagonal(p *plot.Plot, lo, hi float64) {
 
 // predictedPlot is a cloud of predictions over measurements.
 func predictedPlot(l *line) *plot.Plot {
-	p := newPlot(fmt.Sprintf("%s, %s: %d predictions", l.set, l.split, l.n), "measured, "+l.unit, "predicted, "+l.unit)
+	p := newPlot(fmt.Sprintf("%s, %s: %d predictions", l.set, l.split, l.N), "measured, "+l.Unit, "predicted, "+l.Unit)
 	p.Legend.Top = false
 	p.Legend.Left = false
-	every := (len(l.points) + mostPoints - 1) / mostPoints
+	every := (len(l.Points) + mostPoints - 1) / mostPoints
 	cloud := plotter.Scatter{GlyphStyle: plotter.DefaultGlyphStyle}
 	lo, hi := math.Inf(1), math.Inf(-1)
-	for i := 0; i < len(l.points); i += every {
-		g := l.points[i]
-		cloud.XYs = append(cloud.XYs, plotter.XY{X: g.seen, Y: g.predicted})
-		lo, hi = min(lo, g.seen, g.predicted), max(hi, g.seen, g.predicted)
+	for i := 0; i < len(l.Points); i += every {
+		g := l.Points[i]
+		cloud.XYs = append(cloud.XYs, plotter.XY{X: g.Seen, Y: g.Predicted})
+		lo, hi = min(lo, g.Seen, g.Predicted), max(hi, g.Seen, g.Predicted)
 	}
 	cloud.Radius, cloud.Color, cloud.Shape = vg.Points(1.2), plotutil.Color(2), plotutil.Shape(3)
 	addDiagonal(p, lo, hi)
@@ -105,9 +101,9 @@ func oomPlot(lines []line) *plot.Plot {
 	drawn, most := 0, 0.0
 	for _, l := range lines {
 		points := plotter.XYs{}
-		for _, r := range slices.Backward(l.risks) {
-			points = append(points, plotter.XY{X: 100 * r.asked, Y: 100 * r.seen})
-			most = max(most, 100*r.asked, 100*r.seen)
+		for _, r := range slices.Backward(l.Risks) {
+			points = append(points, plotter.XY{X: 100 * r.Asked, Y: 100 * r.Seen})
+			most = max(most, 100*r.Asked, 100*r.Seen)
 		}
 		drawn += addSeries(p, l.set+" "+l.split, points, drawn)
 	}
@@ -125,8 +121,8 @@ func intervalPlot(lines []line) *plot.Plot {
 	p.Legend.Top = false
 	drawn := 0
 	for _, l := range lines {
-		if l.interval {
-			drawn += addSeries(p, l.set+" "+l.split, intervalPoints(l.points), drawn)
+		if l.Interval {
+			drawn += addSeries(p, l.set+" "+l.split, intervalPoints(l.Points), drawn)
 		}
 	}
 	if drawn == 0 {
@@ -140,13 +136,13 @@ func intervalPlot(lines []line) *plot.Plot {
 	return p
 }
 
-func intervalPoints(points []guessed) plotter.XYs {
+func intervalPoints(points []protocol.Point) plotter.XYs {
 	sorted := slices.Clone(points)
-	slices.SortStableFunc(sorted, func(a, b guessed) int {
+	slices.SortStableFunc(sorted, func(a, b protocol.Point) int {
 		switch {
-		case a.predicted < b.predicted:
+		case a.Predicted < b.Predicted:
 			return -1
-		case a.predicted > b.predicted:
+		case a.Predicted > b.Predicted:
 			return 1
 		}
 		return 0
@@ -156,7 +152,7 @@ func intervalPoints(points []guessed) plotter.XYs {
 		in := sorted[b*len(sorted)/intervalBins : (b+1)*len(sorted)/intervalBins]
 		covered := 0.0
 		for _, g := range in {
-			if g.covered {
+			if g.Covered {
 				covered++
 			}
 		}

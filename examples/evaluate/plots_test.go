@@ -11,22 +11,24 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/examples/evaluate/internal/protocol"
 )
 
 // pictured are made-up results of two sets.
 func pictured() []line {
-	var memory, speed picture
+	var memory, speed protocol.Picture
 	for i := range 30 {
 		v := float64(i) / 10
-		memory.points = append(memory.points, guessed{seen: v, predicted: v + 0.1})
-		speed.points = append(speed.points, guessed{seen: v / 3, predicted: 0.5, covered: i%10 != 0})
+		memory.Points = append(memory.Points, protocol.Point{Seen: v, Predicted: v + 0.1})
+		speed.Points = append(speed.Points, protocol.Point{Seen: v / 3, Predicted: 0.5, Covered: i%10 != 0})
 	}
-	memory.unit, memory.risks = "GiB", []risk{{0.2, 0.19}, {0.1, 0.11}}
-	speed.unit, speed.interval = "speed", true
+	memory.Unit, memory.Risks = "GiB", []protocol.Risk{{Asked: 0.2, Seen: 0.19}, {Asked: 0.1, Seen: 0.11}}
+	speed.Unit, speed.Interval = "speed", true
 	return []line{
-		{"memory_x", "random", result{model: "colloc", n: 30, picture: memory}},
-		{"memory_x", "random", result{model: "rival", n: 30}},
-		{"speed_y", "family", result{model: "colloc", n: 30, picture: speed}},
+		{"memory_x", "random", protocol.Result{Model: "colloc", N: 30, Picture: memory}},
+		{"memory_x", "random", protocol.Result{Model: "rival", N: 30}},
+		{"speed_y", "family", protocol.Result{Model: "colloc", N: 30, Picture: speed}},
 	}
 }
 
@@ -92,9 +94,9 @@ func checkSVG(t *testing.T, name string, svg []byte, series []string) {
 
 // TestIntervalPoints counts by hand: forty rows in tenths, the four largest miss.
 func TestIntervalPoints(t *testing.T) {
-	var points []guessed
+	var points []protocol.Point
 	for i := range 40 {
-		points = append(points, guessed{predicted: float64(40 - i), covered: i >= 4})
+		points = append(points, protocol.Point{Predicted: float64(40 - i), Covered: i >= 4})
 	}
 	got := intervalPoints(points)
 	if len(got) != intervalBins || got[9].Y != 0 || got[8].Y != 100 || got[0].X != 1 {

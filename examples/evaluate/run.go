@@ -7,89 +7,30 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+
+	"example.com/colloc/examples/evaluate/internal/protocol"
 )
 
-// set is one thing to evaluate: a target in a measurement file.
-type set interface {
-	// name is the set's name in the output.
-	name() string
-	// file is the base name, without .csv, of the file it reads.
-	file() string
-	// open reads the file base.csv in folder, and beside it whatever the set
-	// needs. A missing file is fs.ErrNotExist.
-	open(folder, base string) (table, error)
-}
+// failure is an error that is not the input's fault.
+type failure struct{ err error }
 
-// table is the rows of a set in one file.
-type table interface {
-	// size is the number of rows that can be trained on or scored.
-	size() int
-	// family is what row i is related by; "" is unrelated.
-	family(i int) string
-	// score fits on rows of train, a table of the same set, and predicts rows
-	// of the receiver, fold by fold. It returns one result for each model over
-	// the predictions of all folds together.
-	score(train table, folds []fold) ([]result, error)
-}
-
-// splitter is a table that brings its own splits for cross-validation, because
-// its rows belong to more than one family.
-type splitter interface{ splits() []split }
-
-// split is a named way to divide a table.
-type split struct {
-	name  string
-	folds []fold
-}
-
-// splitsOf returns the table's own splits, or rows and families left out.
-func splitsOf(t table) []split {
-	if s, ok := t.(splitter); ok {
-		return s.splits()
-	}
-	return []split{{"random", randomFolds(t.size())}, {"family", familyFolds(t)}}
-}
-
-// result is how good one model is.
-type result struct {
-	model   string
-	n       int
-	metrics []metric
-	picture
-}
-
-// picture is what can be drawn of colloc's own result; empty for the others.
-type picture struct {
-	unit     string
-	points   []guessed
-	interval bool   // the points tell whether their interval held
-	risks    []risk // of running out of memory
-}
-
-// risk is the asked probability of running out of memory and the share that did.
-type risk struct{ asked, seen float64 }
-
-// metric is one named number.
-type metric struct {
-	name  string
-	value float64
-}
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
 
 // line is a result with its set and split.
 type line struct {
 	set, split string
-	result
+	protocol.Result
 }
 
 // evaluate runs the sets on all CPUs at once. Lines and notes come in the order
 // of the sets; of several errors that of the first set counts.
-func evaluate(chosen []set, train, test string, log io.Writer) ([]line, error) {
+func evaluate(chosen []protocol.Set, train, test string, log io.Writer) ([]line, error) {
 	outcomes := make([]struct {
 		lines []line
 		notes bytes.Buffer
@@ -120,10 +61,10 @@ func evaluate(chosen []set, train, test string, log io.Writer) ([]line, error) {
 }
 
 // evaluateFile opens a set's training file, if it is there, and scores the set.
-func evaluateFile(s set, train, test string, log io.Writer) ([]line, error) {
-	fitted, err := s.open(train, s.file())
+func evaluateFile(s protocol.Set, train, test string, log io.Writer) ([]line, error) {
+	fitted, err := s.Open(train, s.File())
 	if errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.name(), s.file(), train)
+		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.Name(), s.File(), train)
 		return nil, nil
 	}
 	if err != nil {
@@ -133,20 +74,20 @@ func evaluateFile(s set, train, test string, log io.Writer) ([]line, error) {
 }
 
 // evaluateSet scores one set by cross-validation, or on its test files.
-func evaluateSet(s set, train table, test string, log io.Writer) ([]line, error) {
+func evaluateSet(s protocol.Set, train protocol.Table, test string, log io.Writer) ([]line, error) {
 	if test == "" {
 		return crossValidate(s, train, log)
 	}
-	bases, err := testFiles(test, s.file())
+	bases, err := testFiles(test, s.File())
 	if err != nil {
 		return nil, err
 	}
 	if len(bases) == 0 {
-		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv or %s__*.csv in %s\n", s.name(), s.file(), s.file(), test)
+		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv or %s__*.csv in %s\n", s.Name(), s.File(), s.File(), test)
 	}
 	var lines []line
 	for _, base := range bases {
-		unseen, err := s.open(test, base)
+		unseen, err := s.Open(test, base)
 		if err != nil {
 			return nil, err
 		}
@@ -154,30 +95,30 @@ func evaluateSet(s set, train table, test string, log io.Writer) ([]line, error)
 		if _, after, ok := strings.Cut(base, "__"); ok {
 			split = after
 		}
-		results, err := unseen.score(train, []fold{{Train: count(train.size()), Test: count(unseen.size())}})
+		results, err := unseen.Score(train, []protocol.Fold{{Train: count(train.Size()), Test: count(unseen.Size())}})
 		if err != nil {
-			return nil, &failure{fmt.Errorf("%s: %s: %w", s.name(), split, err)}
+			return nil, &failure{fmt.Errorf("%s: %s: %w", s.Name(), split, err)}
 		}
 		for _, r := range results {
-			lines = append(lines, line{s.name(), split, r})
+			lines = append(lines, line{s.Name(), split, r})
 		}
 	}
 	return lines, nil
 }
 
-func crossValidate(s set, t table, log io.Writer) ([]line, error) {
+func crossValidate(s protocol.Set, t protocol.Table, log io.Writer) ([]line, error) {
 	var lines []line
-	for _, split := range splitsOf(t) {
-		if _, own := t.(splitter); !own && len(split.folds) < 2 {
-			fmt.Fprintf(log, "evaluate: %s: split %s skipped: fewer than two folds\n", s.name(), split.name)
+	for _, split := range protocol.SplitsOf(t) {
+		if _, own := t.(protocol.Splitter); !own && len(split.Folds) < 2 {
+			fmt.Fprintf(log, "evaluate: %s: split %s skipped: fewer than two folds\n", s.Name(), split.Name)
 			continue
 		}
-		results, err := t.score(t, split.folds)
+		results, err := t.Score(t, split.Folds)
 		if err != nil {
-			return nil, &failure{fmt.Errorf("%s: %s: %w", s.name(), split.name, err)}
+			return nil, &failure{fmt.Errorf("%s: %s: %w", s.Name(), split.Name, err)}
 		}
 		for _, r := range results {
-			lines = append(lines, line{s.name(), split.name, r})
+			lines = append(lines, line{s.Name(), split.Name, r})
 		}
 	}
 	return lines, nil
@@ -200,15 +141,11 @@ func testFiles(folder, name string) ([]string, error) {
 	return bases, nil
 }
 
-// openFile opens base.csv in folder and reads it with read, which gets the
-// path to name in its errors.
-func openFile[T any](folder, base string, read func(file string, r io.Reader) (T, error)) (T, error) {
-	path := filepath.Join(folder, base+".csv")
-	f, err := os.Open(path)
-	if err != nil {
-		var none T
-		return none, err
+// count returns 0, 1, ..., n−1.
+func count(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
 	}
-	defer f.Close()
-	return read(path, f)
+	return rows
 }

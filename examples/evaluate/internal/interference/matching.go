@@ -1,4 +1,4 @@
-package main
+package interference
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
@@ -65,7 +66,7 @@ func (t *speedTable) drawsOf(pairs []pairGuess, fold int, gpu string) []draw {
 	if len(tasks) < 2 {
 		return nil
 	}
-	rng := rand.New(rand.NewPCG(foldSeed, 5))
+	rng := rand.New(rand.NewPCG(protocol.Seed, 5))
 	var out []draw
 	for k := range drawCount {
 		d := draw{fold: fold, gpu: gpu, truth: truth, seed: uint64(k)}
@@ -99,7 +100,7 @@ const tieBreak = 1e-4
 // random.
 func (d *draw) guesses(t *speedTable, pairs []pairGuess) pairTable {
 	guess := pairTable{}
-	rng := rand.New(rand.NewPCG(foldSeed, 6+d.seed))
+	rng := rand.New(rand.NewPCG(protocol.Seed, 6+d.seed))
 	for _, p := range pairs {
 		if o := &t.rows[p.row].Observation; p.fold == d.fold && o.GPU == d.gpu {
 			guess.put(o.Set[0], o.Set[1], p.speed[0]+tieBreak*rng.Float64(), p.speed[1])

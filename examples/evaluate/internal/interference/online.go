@@ -1,23 +1,32 @@
-package main
+package interference
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
 
+// OnlineSets are sets of pairs to learn from.
+func OnlineSets() []protocol.Set {
+	var out []protocol.Set
+	for _, title := range []string{"interference_lucid", "interference_gavel"} {
+		out = append(out, onlineSet{speedSet{title, 0, dataset.ReadSpeed}})
+	}
+	return out
+}
+
 // onlineSet asks how fast models learn of a family that was left out.
 type onlineSet struct{ speedSet }
 
-func (s onlineSet) name() string { return s.title + "_online" }
+func (s onlineSet) Name() string { return s.title + "_online" }
 
-func (s onlineSet) open(folder, base string) (table, error) {
-	t, err := s.speedSet.open(folder, base)
+func (s onlineSet) Open(folder, base string) (protocol.Table, error) {
+	t, err := s.speedSet.Open(folder, base)
 	if err != nil {
 		return nil, err
 	}
@@ -31,7 +40,9 @@ func (s onlineSet) open(folder, base string) (table, error) {
 // onlineTable is one file of pairs.
 type onlineTable struct{ *speedTable }
 
-func (t *onlineTable) splits() []split { return []split{{"family", t.touching()}} }
+func (t *onlineTable) Splits() []protocol.Split {
+	return []protocol.Split{{Name: "family", Folds: t.touching()}}
+}
 
 // onlineAfter are the numbers of co-runs of the family after which models are scored
 // on the others of it.
@@ -43,88 +54,12 @@ const (
 	onlineKnown  = 9 // and of others
 )
 
-// learner is a model that learns from co-runs.
-type learner struct {
-	name string
-	// fit starts from the training rows.
-	fit func(train []interference.Observation) (speedModel, error)
-	// learn adds what was seen last; all is what was seen up to now, training rows
-	// included.
-	learn func(m speedModel, all []interference.Observation, last int) (speedModel, error)
-}
-
-func learners() []learner {
-	fit := func(train []interference.Observation) (speedModel, error) {
-		m, err := interference.Fit(train, nil)
-		return &collocModel{model: m}, err
-	}
-	observe := func(m speedModel, all []interference.Observation, last int) (speedModel, error) {
-		return m, observeAll(m, all[len(all)-last:])
-	}
-	refit := func(m speedModel, all []interference.Observation, last int) (speedModel, error) {
-		if err := observeAll(m, all[len(all)-last:]); err != nil {
-			return nil, err
-		}
-		return m, ours(m).Refit(context.Background())
-	}
-	complete := func(all []interference.Observation) (speedModel, error) { return fitCompletion(all) }
-	return []learner{
-		{"colloc", fit, refit},
-		{"observe", fit, observe},
-		{"thompson", func(train []interference.Observation) (speedModel, error) {
-			m, err := interference.Fit(train, nil)
-			return &thompson{collocModel{model: m}, rand.New(rand.NewPCG(foldSeed, 7))}, err
-		}, refit},
-		{"matrix_completion", complete, func(_ speedModel, all []interference.Observation, _ int) (speedModel, error) { return complete(all) }},
-		{
-			"random",
-			func([]interference.Observation) (speedModel, error) {
-				return &randomPairing{meanSpeed{"": 0.8}, rand.New(rand.NewPCG(foldSeed, 4))}, nil
-			},
-			func(m speedModel, _ []interference.Observation, _ int) (speedModel, error) { return m, nil },
-		},
-	}
-}
-
-// thompson draws each guess from its interval, as from a normal distribution.
-type thompson struct {
-	collocModel
-	rng *rand.Rand
-}
-
-func (m *thompson) guess(r *dataset.SpeedRow, g *pairGuess) error {
-	err := m.collocModel.guess(r, g)
-	for i := range g.speed {
-		g.speed[i] += (g.hi[i] - g.lo[i]) / (2 * 1.645) * m.rng.NormFloat64()
-	}
-	return err
-}
-
-func ours(m speedModel) *interference.Predictor {
-	switch m := m.(type) {
-	case *collocModel:
-		return m.model
-	case *thompson:
-		return m.model
-	}
-	return &interference.Predictor{}
-}
-
-func observeAll(m speedModel, obs []interference.Observation) error {
-	for _, o := range obs {
-		if err := ours(m).Observe(o); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (t *onlineTable) score(from table, folds []fold) ([]result, error) {
+func (t *onlineTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
 	train, ok := from.(*onlineTable)
 	if !ok {
-		return nil, errSet
+		return nil, protocol.ErrSet
 	}
-	var results []result
+	var results []protocol.Result
 	for _, l := range learners() {
 		r, err := t.learned(train, &l, folds)
 		if err != nil {
@@ -136,8 +71,8 @@ func (t *onlineTable) score(from table, folds []fold) ([]result, error) {
 }
 
 // learned scores one learner over all folds.
-func (t *onlineTable) learned(train *onlineTable, l *learner, folds []fold) (result, error) {
-	r := result{model: l.name}
+func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.Fold) (protocol.Result, error) {
+	r := protocol.Result{Model: l.name}
 	var off, n [len(onlineAfter)]float64
 	var regret, runs float64
 	for k, f := range folds {
@@ -161,25 +96,25 @@ func (t *onlineTable) learned(train *onlineTable, l *learner, folds []fold) (res
 			}
 		}
 	}
-	r.n = int(n[0])
+	r.N = int(n[0])
 	for at, k := range onlineAfter {
 		if n[at] > 0 {
-			r.metrics = append(r.metrics, metric{fmt.Sprintf("mae_after_%d", k), off[at] / n[at]})
+			r.Add(fmt.Sprintf("mae_after_%d", k), off[at]/n[at])
 		}
 	}
-	r.metrics = append(r.metrics, metric{fmt.Sprintf("regret_%d", onlineRounds), regret / max(1, runs)})
+	r.Add(fmt.Sprintf("regret_%d", onlineRounds), regret/max(1, runs))
 	return r, nil
 }
 
 // curve adds the errors on the pairs of a fold that are not seen yet, after so many
 // as onlineAfter says.
-func (t *onlineTable) curve(l *learner, obs []interference.Observation, f fold, k int, off, n *[len(onlineAfter)]float64) error {
+func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protocol.Fold, k int, off, n *[len(onlineAfter)]float64) error {
 	m, err := l.fit(obs)
 	if err != nil {
 		return err
 	}
 	obs = slices.Clone(obs)
-	order := rand.New(rand.NewPCG(foldSeed, 8+uint64(k))).Perm(len(f.Test))
+	order := rand.New(rand.NewPCG(protocol.Seed, 8+uint64(k))).Perm(len(f.Test))
 	seen := 0
 	for at, after := range onlineAfter {
 		if after >= len(order) {
@@ -213,7 +148,7 @@ func (t *onlineTable) curve(l *learner, obs []interference.Observation, f fold, 
 
 // regret lets a model pair tasks of the family with others and learn from what it
 // paired, and sums up over the rounds what share of the best pairing it missed.
-func (t *onlineTable) regret(l *learner, obs []interference.Observation, f fold, gpu string) (float64, bool, error) {
+func (t *onlineTable) regret(l *learner, obs []interference.Observation, f protocol.Fold, gpu string) (float64, bool, error) {
 	fresh, known, rows := t.cast(f, gpu)
 	if len(fresh) == 0 || len(known) < 2 {
 		return 0, false, nil
@@ -223,7 +158,7 @@ func (t *onlineTable) regret(l *learner, obs []interference.Observation, f fold,
 		return 0, false, err
 	}
 	obs = slices.Clone(obs)
-	rng := rand.New(rand.NewPCG(foldSeed, 9))
+	rng := rand.New(rand.NewPCG(protocol.Seed, 9))
 	var lost float64
 	for round := range onlineRounds {
 		d := draw{gpu: gpu, truth: pairTable{}, seed: uint64(round)}
@@ -258,7 +193,7 @@ func (t *onlineTable) regret(l *learner, obs []interference.Observation, f fold,
 // of them.
 func (d *draw) ask(m speedModel, rows map[[2]*profile.Profile]*dataset.SpeedRow) (pairTable, error) {
 	guess := pairTable{}
-	ties := rand.New(rand.NewPCG(foldSeed, 6+d.seed))
+	ties := rand.New(rand.NewPCG(protocol.Seed, 6+d.seed))
 	for i, a := range d.tasks {
 		for _, b := range d.tasks[:i] {
 			row, ok := rows[[2]*profile.Profile{a, b}]
@@ -290,7 +225,7 @@ func pick(rng *rand.Rand, tasks []*profile.Profile, n int) []*profile.Profile {
 
 // cast returns the tasks of one GPU that the training rows of a fold lack, the
 // others, and the row of every pair of both with both speeds.
-func (t *onlineTable) cast(f fold, gpu string) (fresh, known []*profile.Profile, rows map[[2]*profile.Profile]*dataset.SpeedRow) {
+func (t *onlineTable) cast(f protocol.Fold, gpu string) (fresh, known []*profile.Profile, rows map[[2]*profile.Profile]*dataset.SpeedRow) {
 	trained := make(map[*profile.Profile]bool)
 	for _, i := range f.Train {
 		for _, p := range t.rows[i].Observation.Set {

@@ -1,24 +1,17 @@
-package main
+package memory
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"slices"
 
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/memory"
 	"example.com/colloc/profile"
 )
-
-// reserveRisk is the risk at which coverage_pct and waste_pct are asked.
-const reserveRisk = 0.01
-
-// calibrationRisks are the risks of running out of memory at which asked and
-// seen are compared.
-var calibrationRisks = [...]float64{0.2, 0.1, 0.05, 0.02}
 
 // memorySet is a set of measured peak memory.
 type memorySet struct {
@@ -29,22 +22,23 @@ type memorySet struct {
 	fitOn []string
 }
 
-// memorySets are the five sets of peak memory.
-func memorySets() []set {
-	return []set{
+// Sets are five sets of peak memory and one of that of pairs.
+func Sets() []protocol.Set {
+	return []protocol.Set{
 		memorySet{title: "memory_mlp"},
 		memorySet{title: "memory_cnn"},
 		memorySet{title: "memory_timm", others: []string{"faketensor"}},
 		memorySet{title: "memory_carma_real", others: []string{"horus", "faketensor", "gpumemnet"}, fitOn: []string{"memory_mlp", "memory_cnn", "memory_timm"}},
 		memorySet{title: "memory_horus_fc_mnist", others: []string{"horus"}},
+		togetherSet{},
 	}
 }
 
-func (s memorySet) name() string { return s.title }
-func (s memorySet) file() string { return s.title }
+func (s memorySet) Name() string { return s.title }
+func (s memorySet) File() string { return s.title }
 
-func (s memorySet) open(folder, base string) (table, error) {
-	rows, err := openFile(folder, base, dataset.ReadMemory)
+func (s memorySet) Open(folder, base string) (protocol.Table, error) {
+	rows, err := protocol.OpenFile(folder, base, dataset.ReadMemory)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +49,7 @@ func (s memorySet) open(folder, base string) (table, error) {
 		}
 	}
 	for _, other := range s.fitOn {
-		more, err := openFile(folder, other, dataset.ReadMemory)
+		more, err := protocol.OpenFile(folder, other, dataset.ReadMemory)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the folder of -test has no training files
 		}
@@ -78,35 +72,19 @@ type memoryTable struct {
 	fitOn []memory.Observation
 }
 
-func (t *memoryTable) size() int           { return len(t.rows) }
-func (t *memoryTable) family(i int) string { return t.rows[i].Observation.Group }
+func (t *memoryTable) Size() int           { return len(t.rows) }
+func (t *memoryTable) Family(i int) string { return t.rows[i].Observation.Group }
 
-// memoryScores collects what one model predicted.
-type memoryScores struct {
-	model                 string
-	seen, predicted, kept []float64 // bytes; kept is the reservation
-	cnn                   []int     // places of convolutional networks with known layers
-	exceeded              [len(calibrationRisks)]float64
-	inFolds               coverage // reservations that held
-}
-
-func (s *memoryScores) add(fold int, seen, predicted, kept float64) {
-	s.inFolds.add(fold, "", kept >= seen)
-	s.seen = append(s.seen, seen)
-	s.predicted = append(s.predicted, predicted)
-	s.kept = append(s.kept, kept)
-}
-
-func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
+func (t *memoryTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
 	train, ok := from.(*memoryTable)
 	if !ok {
-		return nil, errors.New("training rows are of another set")
+		return nil, protocol.ErrSet
 	}
-	ours := &memoryScores{model: "colloc", inFolds: coverage{}}
-	formula := &memoryScores{model: "horus", inFolds: coverage{}}
+	ours := &memoryScores{model: "colloc", inFolds: protocol.Coverage{}}
+	formula := &memoryScores{model: "horus", inFolds: protocol.Coverage{}}
 	others := make([]memoryScores, len(t.set.others))
 	for k, name := range t.set.others {
-		others[k] = memoryScores{model: name, inFolds: coverage{}}
+		others[k] = memoryScores{model: name, inFolds: protocol.Coverage{}}
 	}
 	quoted := slices.Contains(t.set.others, "horus")
 	for at, f := range folds {
@@ -130,7 +108,7 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 		}
 	}
 	all := append([]memoryScores{*ours, *formula}, others...)
-	var results []result
+	var results []protocol.Result
 	for i := range all {
 		if len(all[i].seen) > 0 {
 			results = append(results, all[i].result())
@@ -144,7 +122,7 @@ func (t *memoryTable) score(from table, folds []fold) ([]result, error) {
 const wholeGPU = 40 * profile.GiB
 
 // scoreFold fits one model and predicts the rows left out.
-func (t *memoryTable) scoreFold(train *memoryTable, f fold, at int, ours *memoryScores) error {
+func (t *memoryTable) scoreFold(train *memoryTable, f protocol.Fold, at int, ours *memoryScores) error {
 	model, host, err := train.fit(f.Train)
 	if err != nil {
 		return err
@@ -201,64 +179,4 @@ func (t *memoryTable) fit(rows []int) (*memory.Predictor, *predict.Host, error) 
 	}
 	host, err := m.Calibrate("calibrated", own)
 	return m, &host, err
-}
-
-// result computes the metrics of one model.
-func (s *memoryScores) result() result {
-	r, err := predict.Score(s.seen, s.predicted, s.kept)
-	if err != nil { // the three grow together
-		return result{model: s.model}
-	}
-	var under10, reserved, used float64
-	for i, y := range s.seen {
-		if s.predicted[i] < 0.9*y {
-			under10++
-		}
-		reserved += s.kept[i]
-		used += y
-	}
-	metrics := []metric{
-		{"mape_pct", 100 * r.MAPE},
-		{"mae_gib", r.MAE / float64(profile.GiB)},
-		{"under_pct", 100 * r.UnderRate},
-		{"under10_pct", 100 * under10 / float64(r.N)},
-		{"coverage_pct", 100 * r.Coverage},
-		{"waste_pct", 100 * r.Waste},
-		{"not_covered", math.Round(float64(r.N) * (1 - r.Coverage))},
-		{"reserved_over_used", reserved / used},
-		{"worst_coverage_pct", 100 * s.inFolds.worst()},
-		{"groups", float64(s.inFolds.groups())},
-	}
-	if s.model == "colloc" {
-		for k, risk := range calibrationRisks {
-			name := fmt.Sprintf("oom_pct_at_%g", 100*risk)
-			metrics = append(metrics, metric{name, 100 * s.exceeded[k] / float64(r.N)})
-		}
-	}
-	if n := float64(len(s.cnn)); n > 0 && len(s.cnn) < r.N {
-		var off, under float64
-		for _, i := range s.cnn {
-			off += math.Abs(s.predicted[i]-s.seen[i]) / s.seen[i]
-			if s.predicted[i] < 0.9*s.seen[i] {
-				under++
-			}
-		}
-		metrics = append(metrics, metric{"mape_cnn_pct", 100 * off / n}, metric{"under10_cnn_pct", 100 * under / n})
-	}
-	return result{model: s.model, n: r.N, metrics: metrics, picture: s.picture()}
-}
-
-// picture is what is drawn of the library's own predictions.
-func (s *memoryScores) picture() picture {
-	if s.model != "colloc" {
-		return picture{}
-	}
-	p := picture{unit: "GiB"}
-	for i, y := range s.seen {
-		p.points = append(p.points, guessed{seen: y / float64(profile.GiB), predicted: s.predicted[i] / float64(profile.GiB)})
-	}
-	for k, asked := range calibrationRisks {
-		p.risks = append(p.risks, risk{asked, s.exceeded[k] / float64(len(s.seen))})
-	}
-	return p
 }

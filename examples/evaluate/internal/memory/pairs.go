@@ -1,8 +1,7 @@
-package main
+package memory
 
 import (
-	"errors"
-
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/memory"
@@ -11,35 +10,35 @@ import (
 // togetherSet is the memory of pairs beside that of their tasks alone.
 type togetherSet struct{}
 
-func (togetherSet) name() string { return "memory_pairs_lucid" }
-func (togetherSet) file() string { return "interference_lucid" }
+func (togetherSet) Name() string { return "memory_pairs_lucid" }
+func (togetherSet) File() string { return "interference_lucid" }
 
-func (togetherSet) open(folder, base string) (table, error) {
-	rows, err := openFile(folder, base, dataset.ReadTogether)
+func (togetherSet) Open(folder, base string) (protocol.Table, error) {
+	rows, err := protocol.OpenFile(folder, base, dataset.ReadTogether)
 	return togetherTable(rows), err
 }
 
 type togetherTable []dataset.TogetherRow
 
-func (t togetherTable) size() int           { return len(t) }
-func (t togetherTable) family(i int) string { return t[i].Groups[0] }
+func (t togetherTable) Size() int           { return len(t) }
+func (t togetherTable) Family(i int) string { return t[i].Groups[0] }
 
 // splits deals pairs at random and leaves out all pairs that touch a family.
-func (t togetherTable) splits() []split {
+func (t togetherTable) Splits() []protocol.Split {
 	groups := make([][]string, len(t))
 	for i := range t {
 		groups[i] = t[i].Groups
 	}
-	return []split{{"random", randomFolds(len(t))}, {"family", predict.GroupFolds(groups, 0)}}
+	return []protocol.Split{{Name: "random", Folds: protocol.RandomFolds(len(t))}, {Name: "family", Folds: predict.GroupFolds(groups, 0)}}
 }
 
 // score reserves the sum and the fitted margin; the baseline reserves the sum.
-func (t togetherTable) score(from table, folds []fold) ([]result, error) {
+func (t togetherTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
 	train, ok := from.(togetherTable)
 	if !ok {
-		return nil, errors.New("training rows are of another set")
+		return nil, protocol.ErrSet
 	}
-	ours, sum := &memoryScores{model: "colloc", inFolds: coverage{}}, &memoryScores{model: "sum", inFolds: coverage{}}
+	ours, sum := &memoryScores{model: "colloc", inFolds: protocol.Coverage{}}, &memoryScores{model: "sum", inFolds: protocol.Coverage{}}
 	for at, f := range folds {
 		var obs []memory.TogetherObservation
 		for _, i := range f.Train {
@@ -68,5 +67,5 @@ func (t togetherTable) score(from table, folds []fold) ([]result, error) {
 			}
 		}
 	}
-	return []result{ours.result(), sum.result()}, nil
+	return []protocol.Result{ours.result(), sum.result()}, nil
 }

@@ -1,12 +1,14 @@
-package main
+package pace
 
 import (
-	"cmp"
 	"errors"
 	"maps"
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/stat"
+
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/pace"
@@ -16,11 +18,11 @@ import (
 // paceSet compares cards: the ratio of the throughputs of one task on two of them.
 type paceSet struct{}
 
-func (paceSet) name() string { return "pace" }
-func (paceSet) file() string { return "pace" }
+func (paceSet) Name() string { return "pace" }
+func (paceSet) File() string { return "pace" }
 
-func (paceSet) open(folder, base string) (table, error) {
-	rows, err := openFile(folder, base, dataset.ReadPace)
+func (paceSet) Open(folder, base string) (protocol.Table, error) {
+	rows, err := protocol.OpenFile(folder, base, dataset.ReadPace)
 	if err != nil {
 		return nil, err
 	}
@@ -35,27 +37,27 @@ func (paceSet) open(folder, base string) (table, error) {
 
 type paceTable struct{ rows []dataset.PaceRow }
 
-func (t *paceTable) size() int           { return len(t.rows) }
-func (t *paceTable) family(i int) string { return t.rows[i].Observation.Group }
+func (t *paceTable) Size() int           { return len(t.rows) }
+func (t *paceTable) Family(i int) string { return t.rows[i].Observation.Group }
 
 // splits leave out one model of a repository, one card, an eighth of the models
 // and of the cards at once, and one source.
-func (t *paceTable) splits() []split {
+func (t *paceTable) Splits() []protocol.Split {
 	card := func(i int) string { return t.rows[i].Observation.GPU.Canonical() }
 	source := func(i int) string { return t.rows[i].Source }
-	models := predict.GroupFolds(t.names(t.family), familyLimit)
-	cards := predict.GroupFolds(t.names(card), familyLimit)
-	var both []fold
+	models := predict.GroupFolds(t.names(t.Family), protocol.FamilyLimit)
+	cards := predict.GroupFolds(t.names(card), protocol.FamilyLimit)
+	var both []protocol.Fold
 	for _, m := range models {
 		for _, c := range cards {
-			both = append(both, fold{Train: common(m.Train, c.Train), Test: common(m.Test, c.Test)})
+			both = append(both, protocol.Fold{Train: common(m.Train, c.Train), Test: common(m.Test, c.Test)})
 		}
 	}
-	return []split{
-		{"model", t.leaveOut(t.family)},
-		{"card", t.leaveOut(card)},
-		{"model and card", both},
-		{"source", t.leaveOut(source)},
+	return []protocol.Split{
+		{Name: "model", Folds: t.leaveOut(t.Family)},
+		{Name: "card", Folds: t.leaveOut(card)},
+		{Name: "model and card", Folds: both},
+		{Name: "source", Folds: t.leaveOut(source)},
 	}
 }
 
@@ -71,13 +73,13 @@ func common(a, b []int) []int {
 }
 
 // leaveOut makes one fold of each value that of takes.
-func (t *paceTable) leaveOut(of func(i int) string) []fold {
-	return predict.GroupFolds(t.names(of), t.size())
+func (t *paceTable) leaveOut(of func(i int) string) []protocol.Fold {
+	return predict.GroupFolds(t.names(of), t.Size())
 }
 
 // names are the groups of all rows.
 func (t *paceTable) names(of func(i int) string) [][]string {
-	values := make([][]string, t.size())
+	values := make([][]string, t.Size())
 	for i := range values {
 		values[i] = []string{of(i)}
 	}
@@ -92,10 +94,10 @@ type guessedRatio struct {
 	covered        bool
 }
 
-func (t *paceTable) score(from table, folds []fold) ([]result, error) {
+func (t *paceTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
 	train, ok := from.(*paceTable)
 	if !ok {
-		return nil, errors.New("training rows are of another set")
+		return nil, protocol.ErrSet
 	}
 	var pairs []guessedRatio
 	for _, f := range folds {
@@ -181,11 +183,11 @@ func peak(o *pace.Observation) float64 {
 // paceModels are colloc and its rivals, in the order of the output.
 func paceModels() []string { return []string{"colloc", "one", "flops", "bandwidth", "geometric_mean"} }
 
-func paceResults(pairs []guessedRatio) ([]result, error) {
+func paceResults(pairs []guessedRatio) ([]protocol.Result, error) {
 	if len(pairs) == 0 {
 		return nil, errors.New("no task was measured on two cards")
 	}
-	var results []result
+	var results []protocol.Result
 	for _, model := range paceModels() {
 		results = append(results, paceResult(model, model, pairs))
 	}
@@ -203,21 +205,21 @@ func paceResults(pairs []guessedRatio) ([]result, error) {
 
 // worstPart is colloc's result on the source or family with the largest median
 // error of those with at least twenty pairs, or of all where none has so many.
-func worstPart(name string, of func(*guessedRatio) string, pairs []guessedRatio) result {
+func worstPart(name string, of func(*guessedRatio) string, pairs []guessedRatio) protocol.Result {
 	const enough = 20
 	parts := make(map[string][]guessedRatio)
 	for i := range pairs {
 		parts[of(&pairs[i])] = append(parts[of(&pairs[i])], pairs[i])
 	}
-	var worst result
+	var worst protocol.Result
 	for pass := range 2 {
 		for _, key := range slices.Sorted(maps.Keys(parts)) {
 			r := paceResult("colloc, worst "+name+": "+key, "colloc", parts[key])
-			if (pass > 0 || r.n >= enough) && (worst.n == 0 || r.metrics[0].value > worst.metrics[0].value) {
+			if (pass > 0 || r.N >= enough) && (worst.N == 0 || r.Metrics[0].Value > worst.Metrics[0].Value) {
 				worst = r
 			}
 		}
-		if worst.n > 0 {
+		if worst.N > 0 {
 			break
 		}
 	}
@@ -226,7 +228,7 @@ func worstPart(name string, of func(*guessedRatio) string, pairs []guessedRatio)
 
 // paceResult scores one model. An error is the factor between predicted and
 // measured ratio, less 1, whichever is larger.
-func paceResult(name, model string, pairs []guessedRatio) result {
+func paceResult(name, model string, pairs []guessedRatio) protocol.Result {
 	var errs []float64
 	var apart, right, covered float64
 	for i := range pairs {
@@ -243,15 +245,14 @@ func paceResult(name, model string, pairs []guessedRatio) result {
 			covered++
 		}
 	}
-	slices.SortFunc(errs, cmp.Compare)
-	at := func(q float64) float64 { return errs[int(math.Ceil(q*float64(len(errs))))-1] }
-	r := result{model: name, n: len(pairs), metrics: []metric{
-		{"median_error_pct", at(0.5)},
-		{"p90_error_pct", at(0.9)},
-		{"order_accuracy", right / max(1, apart)},
-	}}
+	slices.Sort(errs)
+	at := func(q float64) float64 { return stat.Quantile(q, stat.Empirical, errs, nil) }
+	r := protocol.Result{Model: name, N: len(pairs)}
+	r.Add("median_error_pct", at(0.5))
+	r.Add("p90_error_pct", at(0.9))
+	r.Add("order_accuracy", right/max(1, apart))
 	if model == "colloc" {
-		r.metrics = append(r.metrics, metric{"coverage_pct", 100 * covered / float64(len(pairs))})
+		r.Add("coverage_pct", 100*covered/float64(len(pairs)))
 	}
 	return r
 }

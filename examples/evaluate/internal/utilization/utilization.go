@@ -1,9 +1,9 @@
-package main
+package utilization
 
 import (
-	"errors"
 	"math"
 
+	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
 	"example.com/colloc/predict/utilization"
@@ -13,18 +13,19 @@ import (
 // rows of a memory set that tell.
 type utilizationSet struct{ title, base string }
 
-func utilizationSets() []set {
-	return []set{
+// Sets are the memory sets that tell of use.
+func Sets() []protocol.Set {
+	return []protocol.Set{
 		utilizationSet{"utilization_mlp", "memory_mlp"},
 		utilizationSet{"utilization_cnn", "memory_cnn"},
 	}
 }
 
-func (s utilizationSet) name() string { return s.title }
-func (s utilizationSet) file() string { return s.base }
+func (s utilizationSet) Name() string { return s.title }
+func (s utilizationSet) File() string { return s.base }
 
-func (s utilizationSet) open(folder, base string) (table, error) {
-	rows, err := openFile(folder, base, dataset.ReadUtilization)
+func (s utilizationSet) Open(folder, base string) (protocol.Table, error) {
+	rows, err := protocol.OpenFile(folder, base, dataset.ReadUtilization)
 	if err != nil {
 		return nil, err
 	}
@@ -33,15 +34,15 @@ func (s utilizationSet) open(folder, base string) (table, error) {
 
 type utilizationTable []utilization.Observation
 
-func (t utilizationTable) size() int           { return len(t) }
-func (t utilizationTable) family(i int) string { return t[i].Group }
+func (t utilizationTable) Size() int           { return len(t) }
+func (t utilizationTable) Family(i int) string { return t[i].Group }
 
 // useScores collects what one model predicted of SM activity and GPU busy.
 type useScores struct {
 	model             string
 	sm, smSaid        []float64
 	covered           int
-	points            []guessed
+	points            []protocol.Point
 	busyOff, busyRows float64 // squared differences of log(1 + per cent)
 }
 
@@ -53,7 +54,7 @@ func (s *useScores) add(o *utilization.Observation, sm, busy predict.Estimate) {
 		s.covered++
 	}
 	if s.model == "colloc" {
-		s.points = append(s.points, guessed{seen, sm.Value, held})
+		s.points = append(s.points, protocol.Point{Seen: seen, Predicted: sm.Value, Covered: held})
 	}
 	if v, ok := o.Use.GPUBusy.Get(); ok {
 		d := math.Log1p(100*v) - math.Log1p(100*busy.Value)
@@ -62,10 +63,10 @@ func (s *useScores) add(o *utilization.Observation, sm, busy predict.Estimate) {
 	}
 }
 
-func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
+func (t utilizationTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
 	train, ok := from.(utilizationTable)
 	if !ok {
-		return nil, errors.New("training rows are of another set")
+		return nil, protocol.ErrSet
 	}
 	ours, rule, mean := useScores{model: "colloc"}, useScores{model: "roofline"}, useScores{model: "mean"}
 	var byRule utilization.Predictor
@@ -93,7 +94,7 @@ func (t utilizationTable) score(from table, folds []fold) ([]result, error) {
 			mean.add(o, predict.Estimate{Value: sm}, predict.Estimate{Value: busy})
 		}
 	}
-	var results []result
+	var results []protocol.Result
 	for _, s := range []*useScores{&ours, &rule, &mean} {
 		r, err := s.result()
 		if err != nil {
@@ -114,15 +115,15 @@ func meanUse(rows []utilization.Observation) (sm, busy float64) {
 	return sm / n, busy / n
 }
 
-func (s *useScores) result() (result, error) {
+func (s *useScores) result() (protocol.Result, error) {
 	r, err := predict.Score(s.sm, s.smSaid, nil)
 	if err != nil {
-		return result{}, err
+		return protocol.Result{}, err
 	}
-	return result{model: s.model, n: r.N, picture: picture{unit: "share of SM time", points: s.points, interval: true}, metrics: []metric{
-		{"r2_sm_active", r.R2},
-		{"mae_sm_active", r.MAE},
-		{"rmsle_gpu_util", math.Sqrt(s.busyOff / max(1, s.busyRows))},
-		{"coverage90_pct", 100 * float64(s.covered) / float64(max(1, r.N))},
-	}}, nil
+	out := protocol.Result{Model: s.model, N: r.N, Picture: protocol.Picture{Unit: "share of SM time", Points: s.points, Interval: true}}
+	out.Add("r2_sm_active", r.R2)
+	out.Add("mae_sm_active", r.MAE)
+	out.Add("rmsle_gpu_util", math.Sqrt(s.busyOff/max(1, s.busyRows)))
+	out.Add("coverage90_pct", 100*float64(s.covered)/float64(max(1, r.N)))
+	return out, nil
 }

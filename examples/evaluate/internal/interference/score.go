@@ -1,0 +1,104 @@
+package interference
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"example.com/colloc/examples/evaluate/internal/protocol"
+)
+
+func (t *speedTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
+	train, ok := from.(*speedTable)
+	if !ok {
+		return nil, protocol.ErrSet
+	}
+	names := []string{"colloc", "proportional", "mean", "random", "matrix_completion"}
+	if t.labelled() && train.labelled() {
+		names = append(names, "lucid_score_table")
+	}
+	all := make([]speedGuesses, len(names))
+	for i, name := range names {
+		all[i] = speedGuesses{model: name, interval: name == "colloc"}
+	}
+	for k, f := range folds {
+		models, err := train.fit(f.Train, names)
+		if err != nil {
+			return nil, err
+		}
+		test, err := t.probe(train, f, k, models[0])
+		if err != nil {
+			return nil, err
+		}
+		for m := range models {
+			for _, i := range test {
+				g := pairGuess{row: i, fold: k}
+				if err := models[m].guess(&t.rows[i], &g); err != nil {
+					return nil, fmt.Errorf("line %d: %w", t.rows[i].Line, err)
+				}
+				all[m].pairs = append(all[m].pairs, g)
+			}
+		}
+	}
+	draws := t.draws(all[0].pairs, len(folds))
+	var results []protocol.Result
+	for m := range all {
+		r, err := t.result(&all[m], draws)
+		if err != nil {
+			return nil, err
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func (t *speedTable) labelled() bool {
+	for i := range t.rows {
+		for _, s := range t.rows[i].ShareScore {
+			if _, ok := s.Get(); !ok {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// probe lets the first model observe co-runs of every task that the training
+// rows do not have, drawn from the fold, and returns the rows left to score.
+func (t *speedTable) probe(train *speedTable, f protocol.Fold, k int, model speedModel) ([]int, error) {
+	ours, ok := model.(*collocModel)
+	if !ok || t.set.probes < 1 {
+		return f.Test, nil
+	}
+	known := make(map[string]int)
+	for _, i := range f.Train {
+		for _, p := range train.rows[i].Observation.Set {
+			known[p.GPU.Name+p.Spec.Type()] = t.set.probes
+		}
+	}
+	used := make(map[int]bool)
+	rng := rand.New(rand.NewPCG(protocol.Seed, 3+uint64(k)))
+	for _, at := range rng.Perm(len(f.Test)) {
+		o := &t.rows[f.Test[at]].Observation
+		wanted := false
+		for _, p := range o.Set {
+			wanted = wanted || known[p.GPU.Name+p.Spec.Type()] < t.set.probes
+		}
+		if !wanted {
+			continue
+		}
+		for _, p := range o.Set {
+			known[p.GPU.Name+p.Spec.Type()]++
+		}
+		used[f.Test[at]] = true
+		if err := ours.model.Observe(*o); err != nil {
+			return nil, err
+		}
+	}
+	var left []int
+	for _, i := range f.Test {
+		if !used[i] {
+			left = append(left, i)
+		}
+	}
+	return left, nil
+}
