@@ -38,11 +38,6 @@ type room struct {
 // tangled reports whether one reference in ten or more runs back.
 func (r *room) tangled() bool { return r.back > 0 && r.back*minDown >= r.refs }
 
-// ruled reports whether the rules hold for a folder.
-func ruled(dir string) bool {
-	return below(dir, "profile") || below(dir, "packer") || below(dir, "predict") || below(dir, "colloc") || below(dir, "examples/measure")
-}
-
 // judge holds rooms against the rules.
 func judge(all []room) []string {
 	var findings []string
@@ -53,9 +48,6 @@ func judge(all []room) []string {
 		}
 		if r.circle {
 			find("it imports itself, through others")
-		}
-		if !ruled(r.dir) {
-			continue
 		}
 		if r.files > maxRoom {
 			find("%d source files, at most %d: which package was never opened?", r.files, maxRoom)
@@ -283,7 +275,7 @@ func TestRoomRules(t *testing.T) {
 	family := map[string]string{}
 	for _, name := range []string{"a", "a_b", "a_c", "b_a", "b_b", "b_a_test"} {
 		family["packer/"+name+".go"] = "package packer\n"
-		family["internal/x/"+name+".go"] = "package x\n" // not ruled
+		family["internal/x/"+name+".go"] = "package x\n"
 	}
 	crowd := map[string]string{}
 	for i := range maxRoom + 1 {
@@ -293,7 +285,10 @@ func TestRoomRules(t *testing.T) {
 		}
 	}
 	testRule(t, func(tr *tree) []string { return judge(survey(tr)) }, []ruleTest{
-		{name: "a family", files: family, want: []string{"packer: more than 2 files are called a: a family of files is a package"}},
+		{name: "a family", files: family, want: []string{
+			"internal/x: more than 2 files are called a: a family of files is a package",
+			"packer: more than 2 files are called a: a family of files is a package",
+		}},
 		{name: "a crowd", files: crowd, want: []string{"packer/solve: 16 source files, at most 15: which package was never opened?"}},
 		{
 			name: "references by name, by method and by field",
