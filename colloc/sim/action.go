@@ -167,7 +167,7 @@ func (s *State) cannotGPU(t *TaskView, g *GPUView, reserve profile.Bytes) string
 		return fmt.Sprintf("task %q does not accept GPU %d, a %s", t.ID, g.Index, g.Model.Name)
 	case reserve > g.Free():
 		return fmt.Sprintf("GPU %d would be over its memory: %v of %v reserved, task %q needs %v", g.Index, g.Reserved, g.Total, t.ID, reserve)
-	case t.Share > 0 && g.Share+t.Share > 1+shareSlack:
+	case g.Share+t.Share > 1+shareSlack:
 		return fmt.Sprintf("GPU %d would be over its whole: %.3f is taken, task %q asks for %.3f", g.Index, g.Share, t.ID, t.Share)
 	}
 	return ""
@@ -209,7 +209,7 @@ func (s *State) Fits(t *TaskView, g *GPUView) bool { return t.Reserve <= g.Free(
 // Accepts is Fits without the memory: g is up, of a product that the task accepts,
 // with the share left that it asks for, in a machine with the CPU and host memory.
 func (s *State) Accepts(t *TaskView, g *GPUView) bool {
-	return g.Up && (t.Share == 0 || g.Share+t.Share <= 1+shareSlack) &&
+	return g.Up && g.Share+t.Share <= 1+shareSlack &&
 		(len(t.Only) == 0 || slices.Contains(t.Only, g.Model.Name)) &&
 		s.FitsHost(t, &s.nodes[g.Node], 1)
 }

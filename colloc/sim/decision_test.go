@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,8 +72,9 @@ func TestImpossible(t *testing.T) {
 	}
 }
 
-// TestCutInstance: the instances of a card are no cards that can be cut.
-func TestCutInstance(t *testing.T) {
+// TestCut: neither the instances of a card can be cut, nor a card into instances that lie
+// upon one another; one that is made whole is up again after a while.
+func TestCut(t *testing.T) {
 	c, err := sim.ParseCluster("1xA100-40GB")
 	if err != nil {
 		t.Fatal(err)
@@ -81,17 +83,32 @@ func TestCutInstance(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = sim.Run(t.Context(), c, []sim.Task{task("a", 0, 10, 1)}, script(func(s *sim.State) error {
-		switch last := len(s.GPUs()) - 1; {
-		case s.Now() == 0:
-			s.Repartition(0, table.Maximal()[0])
-		case s.Now() <= seconds(10): // the instances are there
-			s.Repartition(last, nil)
+	good := table.Maximal()[0]
+	for _, tt := range []struct {
+		first  mig.Layout
+		second bool // of the last instance
+		wrong  string
+	}{
+		{good, true, "is no card"},
+		{append(slices.Clone(good), good...), false, "GPU 0: packer/mig"},
+		{nil, false, ""},
+	} {
+		r, err := sim.Run(t.Context(), c, []sim.Task{task("a", 0, 10, 1)}, script(func(s *sim.State) error {
+			switch {
+			case s.Now() == 0:
+				s.Repartition(0, tt.first)
+			case tt.second && s.Now() == seconds(10):
+				s.Repartition(len(s.GPUs())-1, nil)
+			}
+			return pile(s)
+		}), sim.Options{})
+		if tt.wrong != "" {
+			if !errors.Is(err, sim.ErrDecision) || !strings.Contains(err.Error(), tt.wrong) {
+				t.Errorf("%+v: got %v, want a DecisionError with %s", tt.first, err, tt.wrong)
+			}
+		} else if err != nil || r.Makespan != seconds(20) {
+			t.Errorf("%+v, error %v, want a makespan of 20 s", r, err)
 		}
-		return nil
-	}), sim.Options{})
-	if !errors.Is(err, sim.ErrDecision) || !strings.Contains(err.Error(), "is no card") {
-		t.Errorf("got %v, want a DecisionError", err)
 	}
 }
 

@@ -171,6 +171,14 @@ func TestSlowedBandwidth(t *testing.T) {
 	}), sim.Options{})
 }
 
+// TestMemoryWithoutLimit: a card of which no memory is known has as much as anybody wants.
+func TestMemoryWithoutLimit(t *testing.T) {
+	c := &sim.Cluster{Nodes: []sim.Node{{GPUs: make([]sim.GPU, 1)}}}
+	if r := run(t, c, []sim.Task{task("a", 0, 10, 1<<20)}, script(pile), sim.Options{}); r.Finished != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestIdleWatts: a card that does not say what it draws idle draws 15 % of its limit.
 func TestIdleWatts(t *testing.T) {
 	c := &sim.Cluster{Nodes: []sim.Node{{GPUs: []sim.GPU{{Model: profile.GPUModel{Name: "card", Memory: profile.GiB, PowerWatts: 400}}}}}}

@@ -131,6 +131,20 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
+// TestFairness: of two gangs of all GPUs that come at once, the first ends in half the time
+// that is its own share, and the second, which is alone for half of its time, late.
+func TestFairness(t *testing.T) {
+	tasks := []sim.Task{task("first", 0, 50, 8), task("second", 0, 50, 8)}
+	for i := range tasks {
+		tasks[i].GPUs = 2
+	}
+	r := run(t, cards(2), tasks, script(pile), sim.Options{})
+	first, second := 50/(50*2.), 100/(50*1.5)
+	if f := r.Fairness; math.Abs(f.Mean-(first+second)/2) > 1e-9 || math.Abs(f.Max-second) > 1e-9 {
+		t.Errorf("finish-time ratios %+v, want %v and %v", f, first, second)
+	}
+}
+
 // TestOutOfMemory: b's true memory does not fit beside a; it dies after 30 s with
 // its work and runs again when a is done.
 func TestOutOfMemory(t *testing.T) {
