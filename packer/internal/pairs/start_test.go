@@ -2,6 +2,7 @@ package pairs
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"example.com/colloc/packer"
@@ -45,6 +46,19 @@ func TestFitWidthsSeatsEachGangOnce(t *testing.T) {
 		if got := matcherOf(t, wide(test.gpus)).fitWidths(test.groups); len(got) != test.want {
 			t.Errorf("%s: %+v, want %d sets", test.name, got, test.want)
 		}
+	}
+}
+
+// TestFitWidthsKeepsTheWorthier: of more sets than there is room for, those stay that are
+// worth most for each GPU.
+func TestFitWidthsKeepsTheWorthier(t *testing.T) {
+	p := &packer.Problem{Model: packtest.Duo{}, Tasks: []packer.Task{{ID: "a", GPUs: 2, Weight: 3}, {ID: "b", Weight: 2}, {ID: "c", Weight: 2}}}
+	for _, id := range []string{"p", "q"} {
+		p.GPUs = append(p.GPUs, packer.GPU{ID: id, Memory: profile.GiB})
+	}
+	got := matcherOf(t, p).fitWidths([]placed{{0, 0, none}, {0, 1, none}, {0, 2, none}})
+	if want := []placed{{0, 1, none}, {0, 2, none}}; !slices.Equal(got, want) {
+		t.Errorf("sets %+v, want %+v", got, want)
 	}
 }
 
