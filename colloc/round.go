@@ -45,7 +45,7 @@ func (p *Planner) frozen() *Planner {
 // reported together.
 func (p *Planner) newRound(tasks []Task, gpus []GPU, plan bool) (*round, error) {
 	p = p.frozen()
-	r := &round{planner: p, speeds: p.config.Interference, tasks: tasks, gpus: gpus, uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
+	r := &round{planner: p, speeds: p.config.Interference, tasks: tasks, gpus: gpus, demands: make([]Demand, 0, len(tasks)), uses: make(uses), estimates: make(map[string]predict.Estimate), whole: make(map[string]bool)}
 	r.paces = paces{of: make(map[*profile.GPUModel]int), tasks: make(map[paceKey]predict.Estimate)}
 	r.problem = packer.Problem{Model: batched{model{p, r.speeds, r.uses, &r.paces}}, Limits: p.limits, Tasks: make([]packer.Task, 0, len(tasks))}
 	errs := repeats(tasks, gpus, plan)

@@ -2,6 +2,7 @@ package colloc_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -95,11 +96,24 @@ func TestBlindWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, n := range plan.Notes {
-		if n.ID == "unknown" && n.Code == packer.GPUsTaken && n.Sharing == packer.UnknownNeed && strings.Contains(n.Text, "as its need is not known") {
+		if n.ID == "unknown" && n.Code == packer.GPUsTaken && n.Sharing == packer.UnknownNeed &&
+			strings.Contains(n.Text, "as its need is not known; give its measured peak or describe the model. 1 more GPU would run it.") {
 			return
 		}
 	}
 	t.Errorf("got %+v", plan.Notes)
+}
+
+// TestNoTasks: a plan of nothing has lists for those who read its JSON, not null.
+func TestNoTasks(t *testing.T) {
+	plan, err := shared(t).Plan(t.Context(), nil, []colloc.GPU{card(t, "g")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(plan)
+	if err != nil || strings.Contains(string(text), "null") || !strings.Contains(string(text), `"tasks":[]`) {
+		t.Errorf("got %s, %v", text, err)
+	}
 }
 
 // TestBlindResidentsTogether: two residents of which nothing is known share a GPU

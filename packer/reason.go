@@ -147,7 +147,7 @@ func (r Reason) String() string {
 	}
 	switch r.Code {
 	case NoGPU:
-		return fmt.Sprintf("%s waits: there is no GPU. One with %v would run it.", r.ID, r.Memory)
+		return fmt.Sprintf("%s waits: there is no GPU. One%s would run it.", r.ID, r.with())
 	case TooLarge:
 		if r.Largest <= 0 {
 			return fmt.Sprintf("%s waits: it needs %v and no GPU has memory left. A GPU that offers %v would place it.", r.ID, r.Memory, r.Memory)
@@ -192,7 +192,15 @@ func (r Reason) taken() string {
 	case r.Sharing != 0:
 		text += ", and it can join none: " + r.limit(r.Sharing)
 	}
-	return fmt.Sprintf("%s. %s with %v would run it.", text, more(r.GPUs), r.Memory)
+	return fmt.Sprintf("%s. %s%s would run it.", text, more(r.GPUs), r.with())
+}
+
+// with is " with 3 GiB": what a GPU must have that would do, where that is known.
+func (r Reason) with() string {
+	if r.Memory <= 0 || r.Sharing == UnknownNeed && r.Partner == "" {
+		return ""
+	}
+	return fmt.Sprintf(" with %v", r.Memory)
 }
 
 // more is "1 more GPU" or "2 more GPUs".

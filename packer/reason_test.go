@@ -14,7 +14,10 @@ import (
 
 // TestReasonCounts: one GPU, two GPUs.
 func TestReasonCounts(t *testing.T) {
-	for n, want := range map[int]string{0: " 1 more GPU with ", 1: " 1 more GPU with ", 2: " 2 more GPUs with "} {
+	if text := (packer.Reason{ID: "a", Code: packer.NoGPU}).String(); !strings.HasSuffix(text, "there is no GPU. One would run it.") {
+		t.Errorf("no GPU: %s", text)
+	}
+	for n, want := range map[int]string{0: " 1 more GPU would", 1: " 1 more GPU would", 2: " 2 more GPUs would"} {
 		if text := (packer.Reason{ID: "a", Code: packer.GPUsTaken, GPUs: n}).String(); !strings.Contains(text, want) {
 			t.Errorf("%d: %s", n, text)
 		}

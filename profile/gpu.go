@@ -81,7 +81,9 @@ func (p MIGProfile) equal(o MIGProfile) bool {
 // it ("NVIDIA A100-SXM4-40GB"), as a Slurm gres ("a100", "gpu:h100:4",
 // "nvidia_h100_80gb_hbm3"), as a Kubernetes label ("NVIDIA-A100-SXM4-80GB",
 // also with a suffix like "-SHARED" or "-MIG-1g.5gb") or as people say it ("RTX
-// 3090"). Case, blanks, dashes and the vendor's name do not matter. A name that
+// 3090"). Case, blanks, dashes and the vendor's name do not matter. The name of
+// a MIG instance gives the whole card: keep the name, for nothing else says
+// which slice it is. A name that
 // fits several products gives the one with the least memory; of boards that
 // differ in form alone, "A100" is the SXM4 and "V100" and "H100" are the PCIe
 // one; [GPUModel.Canonical] also heeds the memory. It returns false for a name

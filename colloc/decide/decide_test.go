@@ -244,6 +244,20 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// A MIG slice by the name that NVML has for it is no whole card.
+func TestSlice(t *testing.T) {
+	h := handler(t, Config{Planner: planner(t)})
+	for name, want := range map[string]profile.Bytes{
+		"NVIDIA A100-SXM4-40GB MIG 1g.5gb": 5 * profile.GiB, "NVIDIA-A100-SXM4-40GB-MIG-3g.20gb": 20 * profile.GiB, "NVIDIA A100-SXM4-40GB": 40 * profile.GiB,
+	} {
+		var got FitAnswer
+		post(t, h, 200, "fit", FitRequest{seen("a", 0.4, 6*profile.GiB), GPU{ID: "0", Model: name}}, &got)
+		if got.Free > want || got.Free < want*8/10 || got.Fits != (want > 6*profile.GiB) {
+			t.Errorf("%s: fits %v, %v are free of %v", name, got.Fits, got.Free, want)
+		}
+	}
+}
+
 // What is observed is learned, from those who may teach.
 func TestObserve(t *testing.T) {
 	p, err := colloc.New(colloc.Config{})

@@ -114,7 +114,11 @@ func (m *Miss) size() float64 { return math.Abs(m.Seen - m.Predicted.Value) }
 func (r Report) String() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
-	line("colloc beside the scheduler, %v to %v, deciding nothing", r.From.Format(time.DateTime), r.To.Format(time.DateTime))
+	if r.To.IsZero() {
+		line("colloc beside the scheduler, deciding nothing; no task was seen")
+	} else {
+		line("colloc beside the scheduler, %v to %v, deciding nothing", r.From.Format(time.DateTime), r.To.Format(time.DateTime))
+	}
 	line("%d rounds, %d tasks: %d starts, %d ended, of them %d out of memory", r.Rounds, r.Tasks, r.Started, r.Ended, r.Died)
 	if r.Forgotten > 0 {
 		line("%d tasks were forgotten, because too many were open", r.Forgotten)

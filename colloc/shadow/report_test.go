@@ -1,6 +1,7 @@
 package shadow_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,5 +41,8 @@ starts: 0 share and 0 are alone as with colloc; 0 would share, 0 would not; 0 wo
 `
 	if diff := cmp.Diff(want, r.String()); diff != "" {
 		t.Errorf("of nothing (-want +got):\n%s", diff)
+	}
+	if got := (shadow.Report{}).String(); strings.Contains(got, "0001") || !strings.HasPrefix(got, "colloc beside the scheduler, deciding nothing; no task was seen\n") {
+		t.Errorf("of no time: %s", got)
 	}
 }

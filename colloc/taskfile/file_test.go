@@ -356,6 +356,7 @@ func TestSniff(t *testing.T) {
 		`{"about": {"x": [null, {}]}, "tasks": [{"id`:                       true,
 		`{"about": {"x": {"y": 1}, "z": 2}, "tasks": [{"id`:                 true,
 		` {"format": "colloc-tasks", "ver`:                                  true,
+		"\ufeff" + `{"format": "colloc-tasks", "ver`:                        true,
 		`{"format": "layers-model", "modelTopology": {}}`:                   false,
 		`{"model": {"name": "x", "layers": [`:                               true,
 		`{"model": {}, "training": {}}`:                                     true,

@@ -12,7 +12,7 @@ const SniffLength = 64 << 10
 // Sniff reports whether a text begins like a task file or one of the older forms. It
 // may be wrong where the first tasks come late; [Read] is not. O(length).
 func Sniff(head []byte) bool {
-	decoder := json.NewDecoder(bytes.NewReader(head))
+	decoder := json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))))
 	over := false // an error, as at the end of what there is
 	token := func() json.Token {
 		t, err := decoder.Token()

@@ -11,6 +11,7 @@ import (
 	"example.com/colloc/internal/golden"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
 )
 
 // TestGolden compares what people see, and what programs read, with what was
@@ -86,6 +87,18 @@ func TestOwnFiles(t *testing.T) {
 		if !strings.Contains(out, want) {
 			t.Errorf("output has no %q:\n%s", want, out)
 		}
+	}
+}
+
+// A MIG slice by the name that NVML has for it is no whole card.
+func TestSlice(t *testing.T) {
+	path := write(t, t.TempDir(), "gpus.json", `{"gpus": [{"id": "g", "model": "NVIDIA A100-SXM4-40GB MIG 1g.5gb"}]}`)
+	c, err := loadGPUs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.GPUs[0].Total(); got != 5*profile.GiB {
+		t.Errorf("%v of memory, want 5 GiB", got)
 	}
 }
 

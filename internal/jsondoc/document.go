@@ -60,6 +60,7 @@ func Read(r io.Reader, name string, most int) (*Document, error) {
 	if len(data) > most {
 		return nil, fmt.Errorf("%s is larger than %d MiB", name, most>>20)
 	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // as editors on Windows write it
 	d := &Document{Name: name, Data: data, starts: make([]int, 0, bytes.Count(data, []byte("\n")))}
 	for i, b := range data {
 		if b == '\n' {

@@ -82,6 +82,13 @@ func TestDecode(t *testing.T) {
 	}
 }
 
+// TestMark: a byte order mark is no part of the document.
+func TestMark(t *testing.T) {
+	if d := read(t, "\ufeff[1]"); string(d.Data) != "[1]" {
+		t.Errorf("got %q", d.Data)
+	}
+}
+
 // TestMost: as much as is allowed is read, and no more.
 func TestMost(t *testing.T) {
 	d := read(t, "["+strings.Repeat("1,", jsondoc.MaxMembers-1)+"1]")

@@ -90,7 +90,7 @@ func TestReasons(t *testing.T) {
 		},
 		{
 			name: "all seats taken", tasks: []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "c", Weight: 0.5}}, gpus: []packer.GPU{{ID: "g", Memory: gib}},
-			want: []packer.Reason{{ID: "c", Code: packer.GPUsTaken, Sharing: packer.NoPartner, Partner: "a", GPUs: 1}}, text: "do more work elsewhere, a for one. 1 more GPU with 0 B would run it.",
+			want: []packer.Reason{{ID: "c", Code: packer.GPUsTaken, Sharing: packer.NoPartner, Partner: "a", GPUs: 1}}, text: "do more work elsewhere, a for one. 1 more GPU would run it.",
 		},
 		{
 			name: "too slow alone", tasks: []packer.Task{{ID: "a", MinSpeed: 0.9}}, gpus: []packer.GPU{{ID: "g", Memory: gib}}, model: packtest.Even{0.5},

@@ -49,6 +49,7 @@ func readFile(path string) ([]gpu, error) {
 // parse reads the GPUs from the text of a file and reports all its faults.
 func parse(text []byte) ([]gpu, error) {
 	var d document
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // as editors on Windows write it
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&d)

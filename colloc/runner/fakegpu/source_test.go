@@ -33,7 +33,7 @@ func open(t *testing.T, text string) (*Source, string) {
 }
 
 func TestDevices(t *testing.T) {
-	s, _ := open(t, `{"gpus": [{"name": "NVIDIA A100-SXM4-40GB"}, {"name": "RTX 3090", "memory": "8GiB", "id": "b"}]}`)
+	s, _ := open(t, "\ufeff"+`{"gpus": [{"name": "NVIDIA A100-SXM4-40GB"}, {"name": "RTX 3090", "memory": "8GiB", "id": "b"}]}`)
 	got, err := s.Devices(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"example.com/colloc/profile"
@@ -35,6 +37,20 @@ func Products(flags *flag.FlagSet, to *map[string]string, name, usage string) {
 		(*to)[word] = product
 		return nil
 	})
+}
+
+// Overwrites is an error if the file that a flag says to write is one that is read.
+func Overwrites(flag, out string, in ...string) error {
+	to, err := os.Stat(out)
+	if err != nil || !to.Mode().IsRegular() {
+		return nil //nolint:nilerr // what is not there yet is not read
+	}
+	for _, path := range in {
+		if from, err := os.Stat(path); err == nil && os.SameFile(from, to) {
+			return fmt.Errorf("-%s %s is read, too: write another file", flag, out)
+		}
+	}
+	return nil
 }
 
 // Parse reads the flags as package flag does, but prints nothing: the caller does.

@@ -125,6 +125,7 @@ func TestRefuses(t *testing.T) {
 		"no use":          {[]string{"-use", jobs, jobs}, 2, "-use"},
 		"no server":       {[]string{"-prometheus", "http://127.0.0.1:1", jobs}, 1, "-prometheus"},
 		"a set":           {[]string{"-max-set", "9", jobs}, 2, "MaxSet"},
+		"pairs over it":   {[]string{"-pairs", jobs, jobs}, 2, "is read, too"},
 		"pairs to nobody": {[]string{"-pairs", filepath.Join(t.TempDir(), "none", "x"), "-replications", "1", jobs}, 1, "-pairs"},
 	} {
 		if status, _, errs := call(t, "", tt.args...); status != tt.status || !strings.Contains(errs, tt.want) {

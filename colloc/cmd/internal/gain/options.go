@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -97,7 +98,7 @@ func (o *options) parse(args []string) (*flag.FlagSet, error) {
 	if o.step <= 0 {
 		return f, fmt.Errorf("-step is %v, want more than 0", o.step)
 	}
-	return f, cmp.Or(errors.Join(errs[:]...), o.Validate())
+	return f, cmp.Or(errors.Join(errs[:]...), o.Validate(), cli.Overwrites("pairs", o.pairs, slices.Concat(o.files, o.use)...))
 }
 
 // when reads a time.

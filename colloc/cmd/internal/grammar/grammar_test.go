@@ -153,6 +153,7 @@ func TestParseTemplates(t *testing.T) {
 	for _, tt := range []struct{ name, text, err string }{
 		{"fine", "@id=a x\n@after=a @priority=-1 y\n", ""},
 		{"empty", "# nothing\n\n", "f: no commands"},
+		{"mark", "\ufeff# nothing\n", "f: no commands"},
 		{"quotes", "a\nb 'c\n", "f:2: column 3: this ' is never closed"},
 		{"after an attribute", "@id=a b |\n", "f:1: column 9: '|'"},
 		{"unknown attribute", " @name=a b\n", "f:1: column 2: unknown attribute @name"},

@@ -72,6 +72,9 @@ func (g *Grid) Jobs() ([]Job, error) {
 
 // check finds what is wrong with the whole.
 func (g *Grid) check() error {
+	if g.Repeats < 0 {
+		return fmt.Errorf("-n %d: want 0 or more", g.Repeats)
+	}
 	names := make(map[string]bool)
 	for _, t := range g.Templates {
 		for _, w := range t.Words {

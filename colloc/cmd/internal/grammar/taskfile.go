@@ -34,7 +34,11 @@ func parseTemplates(r io.Reader, name string, shell bool) ([]Template, error) {
 	var all []Template
 	seen := make(map[string]int)
 	for n := 1; lines.Scan(); n++ {
-		t, err := parseTemplate(lines.Text(), shell)
+		line := lines.Text()
+		if n == 1 {
+			line = strings.TrimPrefix(line, "\ufeff") // as editors on Windows write it
+		}
+		t, err := parseTemplate(line, shell)
 		t.place = fmt.Sprintf("%s:%d: ", name, n)
 		if err != nil {
 			return nil, fmt.Errorf("%s%w", t.place, err)

@@ -61,7 +61,8 @@ func (o *Options) Check() error {
 // A Look is one look at the site. With an error it returns what it saw nevertheless, or nil.
 type Look func(ctx context.Context) (*journal.Snapshot, error)
 
-// Run looks on until ctx is done, which is no error, or prints the report.
+// Run looks on until ctx is done, which is no error, or prints the report. What fails in the
+// last of so many rounds is an error.
 func (o *Options) Run(ctx context.Context, look Look, s cli.Streams) error {
 	if o.Report {
 		return o.report(ctx, s.Out)
@@ -89,9 +90,9 @@ func (o *Options) Run(ctx context.Context, look Look, s cli.Streams) error {
 	tick := time.NewTicker(o.Interval)
 	defer tick.Stop()
 	for n := 1; ; n++ {
-		r.round(ctx)
-		if n == o.Rounds {
-			return nil
+		last := n == o.Rounds
+		if err := r.round(ctx, last); last {
+			return err
 		}
 		select {
 		case <-ctx.Done():
@@ -128,8 +129,9 @@ type rounds struct {
 	plan     *colloc.Plan
 }
 
-// round is one: what fails is said once, and tried again in the next.
-func (r *rounds) round(ctx context.Context) {
+// round is one: what fails is said once, and tried again in the next; of the last it is
+// returned.
+func (r *rounds) round(ctx context.Context, last bool) error {
 	snapshot, err := r.look(ctx)
 	var plan *colloc.Plan
 	if snapshot != nil { // with an error where only the use of GPUs is not known
@@ -140,7 +142,8 @@ func (r *rounds) round(ctx context.Context) {
 	}
 	switch {
 	case ctx.Err() != nil:
-		return
+		return nil //nolint:nilerr // somebody asked for the end
+	case last:
 	case err == nil:
 		r.said = ""
 	case err.Error() != r.said:
@@ -151,6 +154,7 @@ func (r *rounds) round(ctx context.Context) {
 		r.tell(snapshot.At, plan)
 	}
 	r.plan = plan
+	return err
 }
 
 // tell says what colloc would do.

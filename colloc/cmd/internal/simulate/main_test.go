@@ -146,6 +146,7 @@ func TestRunRefuses(t *testing.T) {
 		{"no machines", "holds no machines with GPUs", []string{"-trace", trace, "-nodes", trace}},
 		{"contention", "-contention is", []string{"-trace", trace, "-contention", "1,x"}},
 		{"a report of two", "a report is of one", []string{"-trace", trace, "-contention", "1,2", "-html", "x"}},
+		{"a report over it", "is read, too", []string{"-trace", trace, "-html", trace}},
 		{"seeds", "-seeds is 0", []string{"-trace", trace, "-seeds", "0"}},
 		{"until", "-until is -5s", []string{"-trace", trace, "-until", "-5s"}},
 		{"services of pairs", "leave out -pairs", []string{"-pairs", write(t, "p.csv", inventedPairs), "-services", "1"}},

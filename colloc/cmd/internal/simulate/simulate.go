@@ -62,6 +62,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if _, err := os.Stat(filepath.Dir(o.html)); o.html != "" && err != nil { // rather than after the runs
 		return usage("-html: %w", err)
 	}
+	if err := cli.Overwrites("html", o.html, o.trace, o.pairs, o.nodes); err != nil {
+		return usage("%w", err)
+	}
 	for _, o.contention = range scales {
 		if err := o.simulate(ctx, args, stdout, stderr); err != nil {
 			return err

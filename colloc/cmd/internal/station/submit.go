@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -92,6 +93,8 @@ func (o *submission) tasks(words []string, p *program) ([]api.Task, error) {
 		return nil, errors.New("a command and -f FILE: want one of them")
 	case o.share != "yes" && o.share != "no":
 		return nil, fmt.Errorf("-share %q: want yes or no", o.share)
+	case math.IsNaN(o.task.MaxSlowdown) || math.IsInf(o.task.MaxSlowdown, 0): // JSON has neither
+		return nil, fmt.Errorf("-slowdown %v: want a number of at least 1, or 0 for the station's", o.task.MaxSlowdown)
 	}
 	var err error
 	o.grid.Templates = []grammar.Template{{Words: words}}

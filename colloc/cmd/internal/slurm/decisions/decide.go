@@ -51,6 +51,9 @@ func Decide(args []string, now time.Time, out io.Writer) error {
 	if f.NArg() < 1 || f.NArg() > 2 {
 		return usage.Wrong("%d operands, want TASK or TASK UID; see -h", f.NArg())
 	}
+	if a.path == "" {
+		return usage.Wrong("-decisions names no file; see -h")
+	}
 	all, err := read(a.path, f.Arg(1))
 	if err != nil || all == nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,9 @@ func TestDecide(t *testing.T) {
 // TestFolder: in a folder each user has a file, and one that somebody else wrote, or a
 // link, does not count.
 func TestFolder(t *testing.T) {
+	if err := Decide([]string{"s:a"}, time.Now(), &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "-decisions names no file") {
+		t.Errorf("without -decisions: %v", err)
+	}
 	dir := t.TempDir()
 	me := strconv.Itoa(os.Getuid())
 	ask := func(uid ...string) string {

@@ -162,6 +162,9 @@ func (m *making) make(command []string, in io.Reader) (*taskfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !(m.busy >= 0 && m.busy <= 1) {
+		return nil, fmt.Errorf("-busy %v: want 0 to 1", m.busy)
+	}
 	section, err := json.Marshal(m.Settings)
 	if err != nil {
 		return nil, err

@@ -122,6 +122,9 @@ func (s *Settings) Sound() error {
 	if s.Limit < 0 {
 		errs = append(errs, fmt.Errorf("limit is %d: want 1 or more jobs at a time, or 0 for no limit", s.Limit))
 	}
+	if s.Time < 0 || s.Warn < 0 {
+		errs = append(errs, fmt.Errorf("time is %v, warn is %v: want 0 or more", time.Duration(s.Time), time.Duration(s.Warn)))
+	}
 	if s.Signal != "" && !slices.Contains(script.Signals(), s.Signal) {
 		errs = append(errs, fmt.Errorf("signal is %q: want one of %s", s.Signal, strings.Join(script.Signals(), ", ")))
 	}

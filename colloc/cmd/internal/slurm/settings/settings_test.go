@@ -3,8 +3,10 @@ package settings
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/colloc/taskfile"
 )
 
 // TestSound: what is wrong by itself is said before anything is asked of the cluster.
@@ -16,6 +18,8 @@ func TestSound(t *testing.T) {
 		{Settings{Signal: "USR2", Limit: 3, Most: 4}, ""},
 		{Settings{Signal: "KILL"}, "signal is \"KILL\": want one of USR1, "},
 		{Settings{Limit: -1}, "limit is -1"},
+		{Settings{Time: taskfile.Duration(-time.Hour)}, "time is -1h0m0s"},
+		{Settings{Warn: taskfile.Duration(-time.Hour)}, "warn is -1h0m0s"},
 		{Settings{Most: 5}, "most is 5"},
 	} {
 		if err := tt.s.Sound(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
