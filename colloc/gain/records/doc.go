@@ -12,7 +12,8 @@
 //     TRESUsageInTot and TRESUsageInAve are used.
 //   - sacct --json, of Slurm 22.05 to 25.05.
 //   - A CSV of any other scheduler, with the columns of [Columns].
-//   - What colloc station list -json prints.
+//   - What colloc station list -json prints. Jobs that shared a GPU are left out, as those on
+//     shares are of Slurm's.
 //
 // A row that cannot be read costs a warning, not the log. What is no GPU job, never
 // started, or comes twice is left out and counted.

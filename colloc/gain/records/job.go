@@ -98,6 +98,7 @@ type row struct {
 	eligible time.Time
 	shares   bool
 	elapsed  time.Duration // 0 is not said
+	on       []int         // the GPUs by number, where it is said
 }
 
 const maxWarnings = 20
@@ -110,10 +111,11 @@ type builder struct {
 	runs map[run]int      // their places among the jobs
 	last time.Time        // of all times that have been
 	open []int
+	on   map[int][]int // by GPU: the places of the jobs that were there
 }
 
 func newBuilder(format string) *builder {
-	return &builder{unit: "line", log: Log{Format: format, open: map[run]bool{}}, seen: map[string][]int{}, runs: map[run]int{}}
+	return &builder{unit: "line", log: Log{Format: format, open: map[run]bool{}}, seen: map[string][]int{}, runs: map[run]int{}, on: map[int][]int{}}
 }
 
 // run is what two exports name alike of one run of a job: its number, and when it started.
@@ -200,6 +202,9 @@ func (b *builder) keep(r *row) *Job {
 	if r.Ended.IsZero() {
 		b.open = append(b.open, i)
 	}
+	for _, gpu := range r.on {
+		b.on[gpu] = append(b.on[gpu], i)
+	}
 	b.log.Jobs = append(b.log.Jobs, r.Job)
 	return &b.log.Jobs[i]
 }
@@ -229,9 +234,37 @@ func (b *builder) finish() *Log {
 			}
 		}
 	}
+	for i := range b.together() {
+		b.log.Left.Shares++
+		if r := jobs[i].run(); b.log.open[r] {
+			delete(b.log.open, r)
+			b.log.Left.Open--
+		}
+		jobs[i].Ran = 0
+	}
 	b.log.Jobs = slices.DeleteFunc(jobs, func(j Job) bool { return j.Ran <= 0 })
 	sortJobs(b.log.Jobs)
 	return &b.log
+}
+
+// together are the places of the jobs that shared a GPU with another for a while: they had
+// no whole GPU, and took longer than they would have alone.
+func (b *builder) together() map[int]bool {
+	jobs, shared := b.log.Jobs, map[int]bool{}
+	for _, on := range b.on {
+		on = slices.DeleteFunc(on, func(i int) bool { return jobs[i].Ran <= 0 })
+		slices.SortFunc(on, func(x, y int) int { return jobs[x].Started.Compare(jobs[y].Started) })
+		for k, last := 1, 0; k < len(on); k++ { // last is the one that ends last so far
+			i, j := on[last], on[k]
+			if i != j && jobs[j].Started.Before(jobs[i].Ended) {
+				shared[i], shared[j] = true, true
+			}
+			if jobs[j].Ended.After(jobs[i].Ended) {
+				last = k
+			}
+		}
+	}
+	return shared
 }
 
 // Merge adds another log of the same site. A run that both have counts once; where it still

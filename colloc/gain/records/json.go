@@ -100,6 +100,7 @@ func (b *builder) station(raw []byte) (*row, error) {
 		Started   time.Time                  `json:"started"`
 		Ended     time.Time                  `json:"ended"`
 		Width     int                        `json:"width"`
+		GPUs      []int                      `json:"gpus"`
 		Product   string                     `json:"product"`
 		Peak      profile.Opt[profile.Bytes] `json:"peak"`
 	}
@@ -116,7 +117,7 @@ func (b *builder) station(raw []byte) (*row, error) {
 	r := &row{Job: Job{
 		ID: j.ID, User: j.User, Name: cmpOr(j.Name, j.Kind), State: j.State, GPUs: j.Width, Product: j.Product,
 		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended,
-	}}
+	}, on: j.GPUs}
 	if ok && peak >= 0 {
 		r.Seen.Memory = profile.Some(peak)
 	}

@@ -460,3 +460,23 @@ func TestStationProduct(t *testing.T) {
 		t.Errorf("got %+v", l.Jobs)
 	}
 }
+
+// TestStationShares: jobs of a station that shared a GPU had no whole one each.
+func TestStationShares(t *testing.T) {
+	job := func(id, from, to, gpus string) string {
+		return `{"id":"` + id + `","user":"ann","state":"succeeded","started":"2026-01-31T` + from + `:00Z","ended":"2026-01-31T` + to + `:00Z","width":1,"gpus":[` + gpus + `]}`
+	}
+	l := read(t, `[`+strings.Join([]string{
+		job("1", "12:00", "18:00", "0"), job("2", "13:00", "14:00", "0"), job("3", "15:00", "16:00", "0"), // two beside the first
+		job("4", "18:00", "19:00", "0"), job("5", "12:00", "18:00", "1"), job("6", "12:00", "18:00", ""), // alone, on another GPU, not said
+		job("7", "12:00", "12:30", "2"), strings.Replace(job("8", "12:00", "", "2"), `"ended":"2026-01-31T:00Z",`, "", 1), // one still runs
+	}, ",")+`]`)
+	var ids []string
+	for _, j := range l.Jobs {
+		ids = append(ids, j.ID)
+	}
+	slices.Sort(ids)
+	if !slices.Equal(ids, []string{"4", "5", "6"}) || l.Left.Shares != 5 || l.Left.Open != 0 {
+		t.Errorf("jobs %q, %+v; want 4, 5 and 6, five on shares", ids, l.Left)
+	}
+}
