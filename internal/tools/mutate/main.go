@@ -14,11 +14,12 @@
 //
 // A mutant of what starts and ends processes may end all that its user may, or start
 // processes without end: mutate such packages where they see no others and may not have
-// many.
+// many. The first process there must be a shell, which waits for those that lose their
+// parent: else what has ended takes the room of others, and tests fail for want of it.
 //
 //	mkdir /sys/fs/cgroup/pids/mutants && echo 600 >/sys/fs/cgroup/pids/mutants/pids.max
 //	echo $$ >/sys/fs/cgroup/pids/mutants/cgroup.procs
-//	unshare --mount --pid --fork --mount-proc --kill-child go -C internal/tools run ./mutate ../../colloc/runner
+//	unshare --mount --pid --fork --mount-proc --kill-child bash -c 'go -C internal/tools run ./mutate ../../colloc/runner; exit $?'
 package main
 
 import (
@@ -43,7 +44,7 @@ import (
 // Files in the temporary folder, which every process of a test reads.
 const (
 	active  = "active"  // the number of the mutant that is switched on
-	reached = "reached" // takes the numbers of the mutants that were reached, where it is there
+	reached = "reached" // has a byte for each mutant, 1 if it was reached, where it is there
 )
 
 func main() {
@@ -250,7 +251,7 @@ func (r *run) baseline() error {
 	kept := r.tests[:0]
 	file := filepath.Join(r.temp, reached)
 	for _, t := range r.tests {
-		if err := errors.Join(r.activate(0), os.WriteFile(file, nil, 0o600), os.Chmod(file, 0o666)); err != nil {
+		if err := errors.Join(r.activate(0), os.WriteFile(file, make([]byte, len(r.mutants)+1), 0o600), os.Chmod(file, 0o666)); err != nil {
 			return err
 		}
 		begun := time.Now()
@@ -264,9 +265,9 @@ func (r *run) baseline() error {
 		if err != nil {
 			return err
 		}
-		for id := range strings.FieldsSeq(string(data)) {
-			if i, err := strconv.Atoi(id); err == nil {
-				t.reaches[i] = true
+		for id, seen := range data {
+			if seen != 0 {
+				t.reaches[id] = true
 			}
 		}
 		if len(t.reaches) > 0 {

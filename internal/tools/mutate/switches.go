@@ -5,7 +5,7 @@ const switches = `
 import (
 	swos "os"
 	swconv "strconv"
-	swatomic "sync/atomic"
+	swcall "syscall"
 )
 
 type swOrdered interface {
@@ -17,15 +17,25 @@ var swActive = func() int {
 	id, _ := swconv.Atoi(string(text))
 	return id
 }()
-var swSeen [1 << 14]swatomic.Bool
+
+// Memory, for a test may let its process write no file and open none.
+var swReached = func() []byte {
+	f, err := swos.OpenFile(swFolder+"reached", swos.O_RDWR, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
+	bytes, _ := swcall.Mmap(int(f.Fd()), 0, int(info.Size()), swcall.PROT_READ|swcall.PROT_WRITE, swcall.MAP_SHARED)
+	return bytes
+}()
 
 func sw(id int) bool {
-	if swActive == 0 && !swSeen[id].Swap(true) {
-		f, err := swos.OpenFile(swFolder+"reached", swos.O_APPEND|swos.O_WRONLY, 0)
-		if err == nil {
-			f.WriteString(swconv.Itoa(id) + "\n")
-			f.Close()
-		}
+	if id < len(swReached) {
+		swReached[id] = 1
 	}
 	return id == swActive
 }
