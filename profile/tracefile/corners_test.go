@@ -29,7 +29,7 @@ func TestCSVCorners(t *testing.T) {
 		"an empty cell":               {"index, utilization.gpu [%], memory.used [MiB]\n0, , 7 MiB\n", []profile.Sample{{MemUsed: profile.Some(7 * profile.MiB)}}},
 		"a process called gpu":        {"# gpu pid type sm mem command\n0 12 C 50 - gpu\n0 12 C 60 - gpu\n", []profile.Sample{{GPUBusy: f64(0.5)}, {GPUBusy: f64(0.6)}}},
 		"a header of the last letter": {"zone, index, utilization.gpu [%]\n7, 0, 5 %\n", []profile.Sample{{GPUBusy: f64(0.05)}}},
-		"braces before the header":    {"job {17} on n1\n# gpu sm\n0 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
+		"indented, after braces":      {"job {17} on n1\n  # gpu sm\n  0 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 		"a table's last GPU":          {"# gpu sm\n9 50\n", []profile.Sample{{GPUBusy: f64(0.5)}}},
 	} {
 		f, err := Read(strings.NewReader(c.text), nil)
@@ -117,11 +117,11 @@ func TestReportTime(t *testing.T) {
 // empty; sources are told apart by their uuid or, without one, by their index.
 func TestExpositionCorners(t *testing.T) {
 	for text, want := range map[string][]int{ // samples of each source; of a MIG instance, GPU use says nothing
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",GPU_I_ID=\"7\"} 9 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n":            {1},
-		"DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.1 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n": {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                                                    {2},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                                                    {1},
-		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                                                        {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",GPU_I_ID=\"7\"} 9 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 3000\n": {2},
+		"DCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.1 1000\nDCGM_FI_PROF_GR_ENGINE_ACTIVE{gpu=\"0\",GPU_I_ID=\"7\"} 0.2 2000\n":                                                        {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 2000\n":                                                                                                           {2},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40 1000\nDCGM_FI_DEV_FB_USED{gpu=\"0\"} 60 1000\n":                                                                                                           {1},
+		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",pod=\"\",namespace=\"x\"} 40\n":                                                                                                                               {1},
 		"DCGM_FI_DEV_GPU_UTIL{} 40\n": {1},
 		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 40\n":                              {1, 1},
 		"DCGM_FI_DEV_GPU_UTIL{gpu=\"0\",UUID=\"a\"} 40\nDCGM_FI_DEV_GPU_UTIL{gpu=\"1\",UUID=\"a\"} 40\n":        {2},
@@ -143,6 +143,15 @@ func TestExpositionCorners(t *testing.T) {
 		if trace := f.Traces[0]; strings.Contains(text, "namespace") && trace.Labels[LabelNamespace] != "x" {
 			t.Errorf("%q: labels %v", text, trace.Labels)
 		}
+	}
+}
+
+// TestExpositionUnread: a log without a sample tells of a metric that is not read, and takes no
+// comment for one.
+func TestExpositionUnread(t *testing.T) {
+	_, err := Read(strings.NewReader("# HELP go_gc of {quantile}\n# TYPE go_gc summary\nprocess_cpu_seconds_total 4\ngo_gc{quantile=\"0\"} 5\n"), nil)
+	if !errors.Is(err, ErrEmpty) || !strings.Contains(err.Error(), "such as go_gc") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -78,6 +78,20 @@ func TestQueryInPieces(t *testing.T) {
 	}
 }
 
+// TestQueryNothing: a server that has none of the metrics is no error, and is told of.
+func TestQueryNothing(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"matrix","result":[]}}`)
+	}))
+	defer server.Close()
+	at := time.Unix(1_700_000_000, 0)
+	f, err := Query(t.Context(), PromQuery{BaseURL: server.URL, Start: at, End: at, Step: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantWarnings(t, f, ErrEmpty.Error())
+}
+
 func TestQueryErrors(t *testing.T) {
 	requests := 0
 	server := promServer(t, &requests)

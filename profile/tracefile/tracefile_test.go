@@ -333,8 +333,8 @@ func TestJobLabel(t *testing.T) {
 }
 
 func TestRecordingRoundTrip(t *testing.T) {
-	for _, text := range []string{csvText, matrixText, hamiText} {
-		f, err := Read(strings.NewReader(text), &Options{Location: time.UTC})
+	for _, text := range []string{csvText, matrixText, hamiText, promText} {
+		f, err := Read(strings.NewReader(text), &Options{Location: time.UTC, Start: time.Unix(1_700_000_000, 0).UTC()})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -360,10 +360,12 @@ func TestReadErrors(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "format not recognised"},
 		{"prose", "hello world\n", "format not recognised"},
-		{"long line", "# gpu sm\n" + strings.Repeat("x", 1<<20), "line 2 is longer than 65536 bytes"},
+		{"long line", "# gpu sm\n" + strings.Repeat("x", 1<<20), "tracefile: table: line 2 is longer than 65536 bytes"},
 		{"other JSON", `{"a":1}`, "neither a profiler's trace (traceEvents) nor an answer of Prometheus"},
 		{"server error", `{"status":"error","error":"too many points"}`, "too many points"},
 		{"scalar", `{"status":"success","data":{"resultType":"scalar","result":[1,"2"]}}`, "offset"},
+		{"no result type", `{"status":"success","data":{}}`, `result type ""; want matrix or vector`},
+		{"no status", `{"data":{"resultType":"matrix","result":[]}}`, "status is not success"},
 		{"cut off", matrixText[:300], "unexpected EOF"},
 		{"deep nesting", `{"x":` + strings.Repeat("[", 1_000_000), "exceeded max depth"},
 		{"bad time", `{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"__name__":"DCGM_FI_DEV_GPU_UTIL"},"values":[["x","1"]]}]}}`, "without a Unix time"},

@@ -3,6 +3,7 @@ package prometheus
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"example.com/colloc/profile/tracefile/internal/gather"
@@ -108,7 +109,7 @@ func (l *labelSet) add(name, value string) {
 	l.exported[our] = exported
 }
 
-// key tells sources apart: all labels in order, each with its length in front.
+// key tells sources apart: all labels in order, quoted.
 func (l *labelSet) key() []byte {
 	var key []byte
 	for _, name := range []string{
@@ -119,7 +120,7 @@ func (l *labelSet) key() []byte {
 		if name == gather.LabelGPU && l.labels[gather.LabelUUID] != "" {
 			value = "" // the UUID says it
 		}
-		key = append(append(key, value...), 0)
+		key = strconv.AppendQuote(key, value)
 	}
 	return key
 }
