@@ -53,6 +53,25 @@ func TestDiskFloor(t *testing.T) {
 	}
 }
 
+// TestDiskFullAgain: each time that the disk of the queue has no room, people are told once.
+func TestDiskFullAgain(t *testing.T) {
+	known := true
+	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) {
+		c.free = func(string) (profile.Bytes, bool) { return profile.GiB, known }
+		c.DiskFloor = 2 * profile.GiB
+	})
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, want := range []int{1, 0, 0, 1} {
+		known = i != 2 // what nobody knows may have room
+		g.pending = nil
+		if g.place(); len(g.pending) != want {
+			t.Errorf("look %d tells %+v, want %d events", i, g.pending, want)
+		}
+	}
+	g.pending = nil
+}
+
 // TestInARow gives a queue a fault that hits every task: it ends with one sentence,
 // and when that is mended all tasks run.
 func TestInARow(t *testing.T) {

@@ -4,6 +4,7 @@ package runner
 
 import (
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -170,4 +171,28 @@ func TestHistoryPages(t *testing.T) {
 		t.Errorf("a panic of who reads becomes an error: %v", g.History(0, func(Record) bool { panic("mine") }))
 	}()
 	g.submit(t, shell("true"))
+}
+
+// TestHistoryFull: where the history cannot be written, tasks that are over stay in memory, and
+// people are told; once it can, they move.
+func TestHistoryFull(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	for range fewestOld + 1 {
+		g.submit(t, shell("true"))
+	}
+	if err := g.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.config.Keep, g.pending = 1, nil
+	limitFiles(t, 0)
+	g.archive()
+	limitFiles(t, math.MaxUint64)
+	if len(g.pending) != 1 || !strings.Contains(g.pending[0].Text, "stay in memory: the history cannot be written: ") || len(g.queue.Entries) != fewestOld+1 {
+		t.Errorf("%d tasks are in memory, told is %+v", len(g.queue.Entries), g.pending)
+	}
+	if g.archive(); len(g.queue.Entries) != 1 {
+		t.Errorf("%d tasks are in memory, want 1", len(g.queue.Entries))
+	}
 }

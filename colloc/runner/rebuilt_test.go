@@ -91,11 +91,11 @@ func TestRebuilt(t *testing.T) {
 }
 
 // TestRebuiltBooks submits a task again that still runs, to a queue that was lost: it is
-// in the books, so that its memory is not promised to another.
+// in the books, so that its memory is not promised to another, and its process and its progress are known.
 func TestRebuiltBooks(t *testing.T) {
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(1), nil)
-	holds := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	holds := shell(`echo 7 >"$COLLOC_PROGRESS"; until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
 	holds.ID, holds.Memory = "holds", 30*profile.GiB
 	waits := shell("true")
 	waits.ID, waits.Memory = "waits", 10*profile.GiB
@@ -110,6 +110,10 @@ func TestRebuiltBooks(t *testing.T) {
 	if r := again.record(t, "waits"); r.State != Queued {
 		t.Errorf("the other task is %v", r.State)
 	}
+	waitFor(t, func() bool {
+		r := again.record(t, "holds")
+		return r.State == Running && r.PID > 0 && r.Step.Or(0) == 7
+	})
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
