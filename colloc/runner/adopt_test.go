@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
@@ -161,5 +162,35 @@ func TestOtherQueue(t *testing.T) {
 	r := second.finish(t)[0]
 	if got := output(t, old) + output(t, r); got != "old\nnew\n" || !strings.Contains(r.Log, "runs-2") {
 		t.Errorf("outputs are %q, the new one in %s", got, r.Log)
+	}
+}
+
+// TestAdoptKilled kills a task that does not heed it, and closes the runner: the next one ends it.
+func TestAdoptKilled(t *testing.T) {
+	dir := t.TempDir()
+	ready := filepath.Join(dir, "ready")
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.Grace = time.Hour })
+	g.submit(t, shell(`trap "" TERM; touch "$1"; while :; do sleep 0.01; done`, ready))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- g.Run(ctx) }()
+	g.inState(t, "1", Running)
+	waitFor(t, func() bool { _, err := os.Stat(ready); return err == nil })
+	if err := g.Kill("1"); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v, want context.Canceled", err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), func(c *Config) { c.Grace = time.Millisecond })
+	again.start(t)
+	again.inState(t, "1", Cancelled)
+	if r := again.record(t, "1"); r.Runs != 1 || r.Signal != 9 {
+		t.Errorf("it ended after %d runs by signal %d", r.Runs, r.Signal)
 	}
 }

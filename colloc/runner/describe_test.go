@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"example.com/colloc/profile"
 )
@@ -112,5 +113,25 @@ func TestDescribeMany(t *testing.T) {
 	}
 	if wrote := g.store.Written() - before; wrote > 20+tasks/4 {
 		t.Errorf("%d pages were written for %d records", wrote, tasks)
+	}
+}
+
+// TestDescribeWakes: a task that waits for room starts when less is told of it, without a wait for
+// the next look.
+func TestDescribeWakes(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.Watch, c.OnEvent = time.Hour, nil }) // who listens wakes it, too
+	large := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	small := shell(`touch "$1"`, filepath.Join(dir, "go"))
+	large.Memory, small.Memory = 30*profile.GiB, 10*profile.GiB
+	g.submit(t, large, small)
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	waitFor(t, func() bool { return g.record(t, "2").Waiting != "" })
+	if err := g.Describe(newProfile(t), 5*profile.GiB, "2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
 	}
 }

@@ -70,8 +70,8 @@ func TestLostOften(t *testing.T) {
 	if err := os.Symlink("77 1 an-old-boot - "+supervise.ShortHost(supervise.ThisSpace().Host), stem+supervise.ClaimEnd); err != nil {
 		t.Fatal(err)
 	}
-	if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != Failed || r.Runs != 9 || !strings.Contains(r.Err, "the host went down") {
-		t.Errorf("%v after %d runs: %s", r.State, r.Runs, r.Err)
+	if r := newRig(t, dir, gpuFile(1), nil).finish(t)[0]; r.State != Failed || r.Runs != 9 || !r.Ended.After(r.Started) || !strings.Contains(r.Err, "the host went down") {
+		t.Errorf("%v after %d runs, from %v to %v: %s", r.State, r.Runs, r.Started, r.Ended, r.Err)
 	}
 }
 

@@ -23,10 +23,8 @@ func (r *Runner) Submit(tasks ...Task) ([]string, error) {
 	if r.closed {
 		return nil, fmt.Errorf("runner: %w", ErrClosed)
 	}
-	if r.stuck != nil {
-		if err := r.commit(); err != nil {
-			return nil, err
-		}
+	if err := r.commit(); err != nil { // of what could not be written before
+		return nil, err
 	}
 	entries, err := r.admit(tasks)
 	if err != nil {

@@ -18,6 +18,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
 
@@ -357,4 +358,37 @@ func TestSessions(t *testing.T) {
 	g.unplace(starts)
 	g.mu.Unlock()
 	g.finish(t)
+}
+
+// sleepClock is one whose host sleeps for an hour at the first wait. It notes how long the first
+// three waits are to be.
+type sleepClock struct {
+	stepClock
+
+	waits []time.Duration
+}
+
+func (c *sleepClock) NewWaiter() nvmlx.Waiter { return c }
+
+func (c *sleepClock) Wait(_ context.Context, until time.Time) error {
+	c.waits = append(c.waits, until.Sub(c.Now()))
+	switch len(c.waits) {
+	case 1:
+		c.step(time.Hour)
+	case 3:
+		return context.Canceled
+	default:
+		c.step(c.waits[1])
+	}
+	return nil
+}
+
+// TestWatchAfterSleep: looks that a host slept through are not made up for.
+func TestWatchAfterSleep(t *testing.T) {
+	c := &sleepClock{stepClock: stepClock{time: time.Unix(1_800_000_000, 0)}}
+	g := newRig(t, t.TempDir(), gpuFile(1), func(config *Config) { config.Watch, config.Clock = time.Minute, c })
+	g.work.Wait()
+	if want := []time.Duration{time.Minute, time.Minute, time.Minute}; !slices.Equal(c.waits, want) {
+		t.Errorf("waits are %v, want %v", c.waits, want)
+	}
 }
