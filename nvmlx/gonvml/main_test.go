@@ -290,8 +290,8 @@ func reopen(src whole, options *gonvml.Options) error {
 	fmt.Println("read:", err)
 	_, err = src.Devices(ctx)
 	fmt.Println("devices:", err)
-	for range 2 {
-		again, err := gonvml.Open(options)
+	for _, clock := range []nvmlx.Clock{options.Clock, nil} {
+		again, err := gonvml.Open(&gonvml.Options{Library: options.Library, Clock: clock})
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,11 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s: read %+v, want %+v", name, got, want)
 		}
 	}
+	for o, want := range map[Outcome]bool{{Exit: -1, Signal: 9}: true, {Exit: 137}: true, {Exit: -1, Signal: 15}: false, {Exit: 9}: false, {}: false} {
+		if o.Killed() != want {
+			t.Errorf("%v: killed %v", &o, !want)
+		}
+	}
 	for text, want := range map[string]Outcome{ // of an older version, and of nobody
 		"exit 3":      {Exit: 3},
 		"exit 3 -5":   {Exit: 3},

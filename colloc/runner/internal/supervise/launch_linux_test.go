@@ -256,3 +256,48 @@ func TestOrderedTells(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestReap ends the zombie of a child that nobody waited for.
+func TestReap(t *testing.T) {
+	child, err := os.StartProcess("/bin/true", []string{"true"}, &os.ProcAttr{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	await(t, func() bool { fields, err := readStat(child.Pid); return err == nil && fields[statState] == "Z" })
+	Reap(Process{PID: child.Pid})
+	if fields, err := readStat(child.Pid); err == nil && fields[statParent] == strconv.Itoa(os.Getpid()) {
+		t.Errorf("process %d is there in state %s", child.Pid, fields[statState])
+	}
+}
+
+// TestLookPath finds programs as a shell in the folder does.
+func TestLookPath(t *testing.T) {
+	dir := t.TempDir()
+	for name, mode := range map[string]os.FileMode{"bin/run": 0o700, "text": 0o600} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := filepath.Join(dir, "bin", "run")
+	for _, tt := range []struct{ name, search, want string }{
+		{"bin/run", "", "bin/run"},
+		{run, "", run},
+		{"run", "PATH=/no/such:bin", run},
+		{"run", "PATH=" + filepath.Dir(run), run},
+		{"run", "PATH=/bin", ""},
+		{"run", "OLDPATH=bin", ""},
+		{"text", "PATH=.", ""},
+		{"./text", "", ""},
+		{"./bin", "", ""},
+		{"./none", "", ""},
+	} {
+		path, err := LookPath(tt.name, dir, []string{"PATH=/no/such", tt.search})
+		if (err == nil) != (tt.want != "") || err == nil && path != tt.want {
+			t.Errorf("%s with %s is %s, %v; want %q", tt.name, tt.search, path, err, tt.want)
+		}
+	}
+}

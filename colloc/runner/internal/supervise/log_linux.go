@@ -21,6 +21,7 @@ type trimmer struct {
 	dropped atomic.Int64
 
 	mu     sync.Mutex
+	size   int64 // at the last look
 	from   int64 // where the hole begins
 	upTo   int64 // where it ends; 0 if there is none
 	failed bool  // neither can be done here
@@ -42,35 +43,33 @@ func newTrimmer(path string, limit profile.Bytes) *trimmer {
 	return &trimmer{path: path, limit: most, from: most / headShare / block * block}
 }
 
-// watch looks at the output for as long as this process lives, more often if much is
-// written.
+// Looks are often while much is written.
+const rarely, often = time.Second, 20 * time.Millisecond
+
+// watch looks at the output for as long as this process lives.
 func (t *trimmer) watch() {
-	const rarely, often = time.Second, 20 * time.Millisecond
-	pause, last := rarely, int64(0)
 	for {
-		time.Sleep(pause) //nolint:forbidigo // nobody waits for it, and this process has no clock of its own
-		size := t.look()
-		pause = rarely
-		if size-last > t.limit/16 {
-			pause = often
-		}
-		last = size
+		time.Sleep(t.look()) //nolint:forbidigo // nobody waits for it, and this process has no clock of its own
 	}
 }
 
-// look trims the output if it is time and returns how much was written to it.
-func (t *trimmer) look() int64 {
+// look trims the output if it is time, and says when to look again.
+func (t *trimmer) look() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info, err := os.Stat(t.path)
 	if err != nil {
-		return 0
+		return rarely
 	}
-	size := info.Size()
+	size, before := info.Size(), t.size
+	t.size = size
 	if size-max(t.from, t.upTo) > t.limit-t.from && !t.failed {
 		t.trim(size)
 	}
-	return size
+	if size-before > t.limit/16 {
+		return often
+	}
+	return rarely
 }
 
 // trim leaves out what is between the beginning and the end.

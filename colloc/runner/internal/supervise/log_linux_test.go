@@ -29,7 +29,12 @@ func TestTrim(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrote += int64(n)
-		trim.look()
+		if pause := trim.look(); pause != often {
+			t.Errorf("after %d bytes more the next look is in %v", n, pause)
+		}
+		if pause := trim.look(); pause != rarely {
+			t.Errorf("after no more the next look is in %v", pause)
+		}
 		var info syscall.Stat_t
 		if err := syscall.Stat(path, &info); err != nil {
 			t.Fatal(err)
@@ -51,5 +56,19 @@ func TestTrim(t *testing.T) {
 	}
 	if newTrimmer(path, -profile.GiB) != nil || newTrimmer(path, 0) != nil {
 		t.Error("no limit is one")
+	}
+}
+
+// TestTrimNothing: a log that just takes its limit stays whole.
+func TestTrimNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	for size, trims := range map[int]bool{leastLimit: false, leastLimit + 1: true} {
+		if err := os.WriteFile(path, make([]byte, size), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		trim := newTrimmer(path, leastLimit)
+		if trim.look(); (trim.dropped.Load() > 0) != trims {
+			t.Errorf("of %d bytes %d are dropped", size, trim.dropped.Load())
+		}
 	}
 }

@@ -94,7 +94,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 	}
 	o := Outcome{Took: took}
 	if trim != nil {
-		trim.look()
+		_ = trim.look() // it was the last
 		o.Dropped = profile.Bytes(trim.dropped.Load())
 	}
 	return record(stem, status, o)
