@@ -48,8 +48,8 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[string]State{"1": Cancelled, "2": Cancelled, "3": Succeeded} {
-		if r := g.record(t, id); r.State != want {
-			t.Errorf("task %s is %v, want %v", id, r.State, want)
+		if r := g.record(t, id); r.State != want || r.Ended.IsZero() {
+			t.Errorf("task %s is %v, want %v; it ended at %v", id, r.State, want, r.Ended)
 		}
 	}
 	r := g.record(t, "1")

@@ -210,3 +210,47 @@ func TestKillWhileStopped(t *testing.T) {
 		}
 	}
 }
+
+// TestStopStays: a run that is to be the last of its task stays so whatever happens while it
+// ends, and what does not run is not stopped.
+func TestStopStays(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("true"))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := g.queue.ByID["1"]
+	if g.stop(e, backlog.StopHalted); e.Stop != 0 {
+		t.Errorf("a task that waits is stopped for %d", e.Stop)
+	}
+	for _, tt := range []struct{ first, then, want backlog.Stop }{
+		{backlog.StopKilled, backlog.StopLostGPU, backlog.StopKilled},
+		{backlog.StopKilled, backlog.StopHalted, backlog.StopKilled},
+		{backlog.StopLostGPU, backlog.StopTimeout, backlog.StopLostGPU},
+		{backlog.StopLostGPU, backlog.StopKilled, backlog.StopKilled},
+		{backlog.StopSpared, backlog.StopTimeout, backlog.StopTimeout},
+		{0, backlog.StopOverrun, backlog.StopOverrun},
+	} {
+		e.State, e.Stop = Starting, tt.first
+		if g.stop(e, tt.then); e.Stop != tt.want {
+			t.Errorf("stopped for %d, then for %d: for %d, want %d", tt.first, tt.then, e.Stop, tt.want)
+		}
+	}
+	e.State, e.Stop = Queued, 0
+}
+
+// TestRetryForgets: a task that is queued again by hand has a fresh start.
+func TestRetryForgets(t *testing.T) {
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("true"))
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	e := g.queue.ByID["1"]
+	e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Stop = 2, 2, RanAlone, 2, backlog.StopKilled
+	g.withdraw(e, Failed, "for a test")
+	if err := g.retry([]*backlog.Entry{e}); err != nil {
+		t.Fatal(err)
+	}
+	if e.State != Queued || e.Failures != 0 || e.LostRuns != 0 || e.Recovery != 0 || e.Raised != 0 || e.Stop != 0 {
+		t.Errorf("%+v", e.Saved)
+	}
+}

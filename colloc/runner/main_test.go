@@ -64,6 +64,7 @@ var helpers = map[string]func(args []string) error{
 	"allocate": helpAllocate,
 	"chaos":    helpChaos,
 	"work":     helpWork,
+	"owner":    helpOwner,
 }
 
 // allocator is a task that is the test binary as helpAllocate.

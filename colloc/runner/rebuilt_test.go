@@ -196,3 +196,24 @@ func TestAdoptBooks(t *testing.T) {
 		}
 	}
 }
+
+// TestRebuiltServe: a daemon counts from 1 again when its queue is lost, and does not take another
+// task's run for that of one that looks the same.
+func TestRebuiltServe(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	same := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
+	g.leaveRunning(t, same)
+	if err := os.Remove(filepath.Join(g.dir, backlog.File)); err != nil {
+		t.Fatal(err)
+	}
+	again := newRig(t, dir, gpuFile(1), func(c *Config) { c.Serve = true })
+	again.submit(t, same)
+	if r := again.record(t, "1"); r.State != Queued || r.Runs != 0 {
+		t.Errorf("the task is %v after %d runs", r.State, r.Runs)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	noProcess(t, g.dir)
+}

@@ -10,13 +10,17 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/nvmlx"
+	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -75,7 +79,7 @@ func TestSubmitFaults(t *testing.T) {
 			}
 		})
 	}
-	ids := g.submit(t, with(func(t *Task) { t.ID = "3" }), ok, ok)
+	ids := g.submit(t, with(func(t *Task) { t.ID, t.MaxSlowdown = "3", 1 }), ok, ok)
 	if want := []string{"3", "4", "5"}; !slices.Equal(ids, want) {
 		t.Errorf("IDs are %q, want %q", ids, want)
 	}
@@ -101,6 +105,65 @@ func TestConfigFaults(t *testing.T) {
 	c.GPUs = []nvmlx.DeviceID{"no such"}
 	if _, err := openSimply(t.Context(), c, &simplePlanner{}); !errors.Is(err, nvmlx.ErrNoDevice) {
 		t.Errorf("error is %v, want ErrNoDevice", err)
+	}
+}
+
+// TestConfigDefaults: what is not said is as documented.
+func TestConfigDefaults(t *testing.T) {
+	var c Config
+	if err := c.fill(); err != nil {
+		t.Fatal(err)
+	}
+	for name, right := range map[string]bool{
+		"PerGPU": c.PerGPU == colloc.DefaultMaxSet, "Headroom": c.Headroom == profile.Some(packer.DefaultHeadroom), "CPUs": c.CPUs == runtime.NumCPU(),
+		"Grace": c.Grace == DefaultGrace, "Watch": c.Watch == DefaultWatch, "Window": c.Window == DefaultWindow, "Noun": c.Noun == "task",
+		"Queue": c.Queue == DefaultQueue, "Steady": c.Steady == DefaultSteady, "DiskFloor": c.DiskFloor == DefaultDiskFloor,
+		"LogLimit": c.LogLimit == DefaultLogLimit, "Halt.InARow": c.Halt.InARow == DefaultInARow,
+		"Mechanisms": slices.Equal(c.Mechanisms, []profile.Mechanism{profile.TimeSlice}),
+	} {
+		if !right {
+			t.Errorf("%s is not its default in %+v", name, c)
+		}
+	}
+}
+
+// TestConfigBeside: Beside takes Steady, which takes OverrunStop.
+func TestConfigBeside(t *testing.T) {
+	for _, tt := range []struct {
+		c    Config
+		want float64
+	}{
+		{Config{Beside: 0.5, Overrun: OverrunReport, Steady: time.Minute}, 0},
+		{Config{Beside: 0.5, Overrun: OverrunStop, Steady: -1}, 0},
+		{Config{Beside: 0.5, Overrun: OverrunStop, Steady: 1}, 0.5},
+	} {
+		if got := tt.c.beside(); got != tt.want {
+			t.Errorf("%v with %v, %v: %v, want %v", tt.c.Beside, tt.c.Overrun, tt.c.Steady, got, tt.want)
+		}
+	}
+}
+
+// helpOwner fails unless a user may submit tasks of that user alone.
+func helpOwner([]string) error {
+	r := &Runner{fleet: &fleet.Fleet{}}
+	own := uint32(os.Geteuid())
+	err := r.checkTask(&Task{Command: []string{"true"}, Owner: &Owner{UID: own}}, nil)
+	if other := r.checkTask(&Task{Command: []string{"true"}, Owner: &Owner{UID: own + 1}}, nil); other == nil {
+		err = errors.Join(err, errors.New("a task of another user is taken"))
+	}
+	return err
+}
+
+// TestOwnerOfOthers: who is not root runs no tasks of other users.
+func TestOwnerOfOthers(t *testing.T) {
+	c := exec.CommandContext(t.Context(), "/proc/self/exe")
+	c.Env = append(os.Environ(), helperVariable+"=owner")
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
 	}
 }
 

@@ -392,3 +392,46 @@ func TestWatchAfterSleep(t *testing.T) {
 		t.Errorf("waits are %v, want %v", c.waits, want)
 	}
 }
+
+// TestCycle: how long a program takes from one beginning to the next is told, on average where
+// several were seen at once.
+func TestCycle(t *testing.T) {
+	c := &stepClock{time: time.Unix(1_800_000_000, 0)}
+	g := newRig(t, t.TempDir(), gpuFile(1), func(config *Config) { config.Clock = c })
+	e := &backlog.Entry{}
+	for i, tt := range []struct {
+		after    time.Duration
+		restarts int
+		want     time.Duration
+	}{{0, 0, 0}, {time.Minute, 1, 0}, {30 * time.Second, 3, 15 * time.Second}, {9 * time.Second, 4, 9 * time.Second}} {
+		c.step(tt.after)
+		g.apply(e, progress.Reading{Step: profile.Some(int64(i)), Restarts: tt.restarts})
+		if e.Cycle != tt.want || e.Restarts != tt.restarts {
+			t.Errorf("reading %d: every %v, want %v; %d restarts", i, e.Cycle, tt.want, e.Restarts)
+		}
+	}
+}
+
+// TestRunTwice: one Run at a time, and none of a runner that is closed.
+func TestRunTwice(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), nil)
+	g.submit(t, shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go")))
+	done := g.start(t)
+	g.inState(t, "1", Running)
+	if err := g.Run(t.Context()); err == nil || errors.Is(err, ErrClosed) {
+		t.Errorf("a second Run: %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.Run(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Run after Close: %v", err)
+	}
+}
