@@ -17,6 +17,9 @@ func (r *Report) String() string {
 	t := &r.Total
 	if t.Jobs == 0 {
 		line("no job ran on a GPU: there is nothing to share")
+		if n := r.Known.Outside; n > 0 {
+			line("%d jobs %s", n, leftOut)
+		}
 		return b.String()
 	}
 	line("%d jobs, %v GPU hours on %d GPUs, %v to %v", t.Jobs, number(t.Recorded.GPUHours), t.GPUs, r.From.Format(time.DateTime), r.Until.Format(time.DateTime))

@@ -121,6 +121,8 @@ func (s *summary) tell(g *Gain) {
 	}
 }
 
+const leftOut = "are left out: outside the time, or larger than the GPUs there are"
+
 // assumed says in words what the report rests on.
 func assumed(r *Report, studies []*study, o *Options) []string {
 	k := &r.Known
@@ -137,7 +139,7 @@ func assumed(r *Report, studies []*study, o *Options) []string {
 	add(k.Prior, "were not observed, and are taken to be as the prior says")
 	add(k.Unknown, "were not observed, nor others like them: they run alone")
 	add(k.First, "are the first of their kind, and run alone")
-	add(k.Outside, "are left out: outside the time, or larger than the GPUs there are")
+	add(k.Outside, leftOut)
 	for _, s := range studies {
 		if s.limit < len(s.jobs) {
 			list = append(list, fmt.Sprintf("of %s each of %d replications plays %d of %d jobs", s.name, len(s.worlds), s.limit, len(s.jobs)))

@@ -329,6 +329,25 @@ func TestRequeued(t *testing.T) {
 	}
 }
 
+// TestOneRound: of one round no time was seen, and no job counts, however long it runs already; two
+// rounds of one second are no more.
+func TestOneRound(t *testing.T) {
+	f := fresh(t)
+	job := func(id string) journal.Job {
+		return journal.Job{ID: id, Submitted: at(-660), Started: at(-600), GPUs: 1, On: []string{"a"}}
+	}
+	for round, jobs := range [][]journal.Job{{job("1"), job("2")}, {job("1")}} {
+		take(t, f, 0, v100s("n/a", "n/b"), jobs...)
+		s, err := f.Summary(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g := s.Gain; g.Total.Jobs != 0 || g.Total.Recorded.GPUHours != 0 || !g.From.Equal(dawn) || !strings.Contains(s.String(), "2 jobs are left out: outside the time") {
+			t.Errorf("%d rounds at one time: %d jobs of %v GPU hours from %v, want none:\n%v", round+1, g.Total.Jobs, g.Total.Recorded.GPUHours, g.From, s)
+		}
+	}
+}
+
 // TestMachines: in the replay a job that has its GPUs in one machine waits for such a machine,
 // though as many GPUs are free in two others.
 func TestMachines(t *testing.T) {

@@ -71,7 +71,8 @@ func (f *Follower) Read(ctx context.Context, path string) (journal.Damage, error
 	return damage, err
 }
 
-// Summary says what was found until now. What still runs counts up to the last round.
+// Summary says what was found until now. Of the time of a job the part between the first round
+// and the last counts, and nothing of it after one round alone.
 func (f *Follower) Summary(ctx context.Context) (*Summary, error) {
 	jobs := slices.Clone(f.past)
 	for _, id := range slices.Sorted(maps.Keys(f.tracked)) {
@@ -79,12 +80,12 @@ func (f *Follower) Summary(ctx context.Context) (*Summary, error) {
 			jobs = append(jobs, *f.still(t))
 		}
 	}
-	o := gain.Options{Models: f.config.Models, Cluster: f.cluster()}
+	o := gain.Options{Models: f.config.Models, Cluster: f.cluster(), From: f.from}
+	if f.last.Sub(f.from) > Kept {
+		o.From = f.last.Add(-Kept)
+	}
 	if f.from.Before(f.last) {
-		o.From, o.Until = f.from, f.last
-		if f.last.Sub(f.from) > Kept {
-			o.From = f.last.Add(-Kept)
-		}
+		o.Until = f.last
 	}
 	g, err := gain.Replay(ctx, jobs, o)
 	if err != nil {
