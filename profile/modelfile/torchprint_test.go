@@ -89,14 +89,14 @@ b: embedding units 3 params 3 macs 0 without activations
 c: embedding units 3 macs 0 without activations and params
 d: norm params 12 without activations
 e: norm params 6 without activations
-f: norm without activations
+f: norm without activations and params
 g: norm without activations
 h: conv units 1 params 10 without activations
 i: recurrent units 1 params 2 without activations
 j: other without activations and params
 k: embedding params 10 macs 0 without activations
 lm_head: linear params 100 without activations` + silent + `
-! 2 modules tell no parameters: theirs are unknown`},
+! 3 modules tell no parameters: theirs are unknown`},
 		{"arguments without blanks, without names, and of the largest size", `Net(
   (a): Linear(in_features=4,out_features=3,bias=True)
   (b): Bilinear(3, 4, 5, bias=False)
@@ -137,6 +137,60 @@ b: conv units 8 without activations and params
 c: conv units 8 without activations and params
 d: recurrent units 4 params 84 without activations` + silent + `
 ! 3 modules tell no parameters: theirs are unknown`},
+		{"widths that are not told", `Net(
+  (a): LayerNorm(width, eps=1e-05, elementwise_affine=True)
+  (b): BatchNorm2d(num_features=64, eps=1e-05)
+  (c): GroupNorm(8, eps=1e-05, affine=True)
+  (d): T5LayerNorm()
+  (e): LazyBatchNorm1d(0, eps=1e-05, affine=True)
+  (f): Embedding(30522, width)
+  (g): LazyLinear(in_features=0, out_features=3, bias=True)
+  (h): Linear(out_features=3, bias=True)
+  (i): Conv2d(channels, 8, kernel_size=(3, 3))
+  (j): Conv2d(4, 8, kernel_size=(3, 3), groups=all)
+  (k): GRU(input_size=width, hidden_size=4)
+  (l): Bilinear(in1_features=3, out_features=5, bias=True)
+  (m): Conv1D(nf=6)
+  (n): PReLU(num_parameters=width)
+  (o): MultiheadAttention(
+    (out_proj): NonDynamicallyQuantizableLinear(out_features=4, bias=True)
+  )
+  (p): GRU(8, 4, num_layers=deep)
+)
+`, `
+torchprint "Net", Net, transformer
+a: norm without activations and params
+b: norm without activations and params
+c: norm without activations and params
+d: norm without activations and params
+e: norm without activations and params
+f: embedding macs 0 without activations and params
+g: linear units 3 without activations and params
+h: linear units 3 without activations and params
+i: conv units 8 without activations and params
+j: conv units 8 without activations and params
+k: recurrent units 4 without activations and params
+l: linear units 5 without activations and params
+m: linear units 6 without activations and params
+n: activation without activations and params
+o.out_proj: linear units 4 without activations and params
+o.in_proj: attention units 12 without activations and params
+p: recurrent units 4 without activations and params` + silent + `
+! 16 modules tell no parameters: theirs are unknown`},
+		{"norms without parameters, and one whose width is a torch.Size", `Net(
+  (a): FrozenBatchNorm2d(64, eps=1e-05)
+  (b): LocalResponseNorm(5, alpha=0.0001, beta=0.75, k=1.0)
+  (c): InstanceNorm2d()
+  (d): LayerNorm((width,), elementwise_affine=False)
+  (e): LayerNorm(torch.Size([2, 3]), eps=1e-05, elementwise_affine=True)
+)
+`, `
+torchprint "Net", Net
+a: norm without activations
+b: norm without activations
+c: norm without activations
+d: norm without activations
+e: norm params 12 without activations` + silent},
 		{"sizes beyond any are not taken", `Net(
   (a): Linear(in_features=1099511627776, out_features=2, bias=False)
   (b): Linear(in_features=1099511627777, out_features=2, bias=False)

@@ -15,6 +15,7 @@ type arguments struct {
 	named map[string]string // with one
 
 	rows, width int64 // of the weight, after size
+	unread      bool  // a size is there and is no number
 }
 
 // parseArguments reads "3, 64, kernel_size=(7, 7), bias=False".
@@ -54,15 +55,17 @@ func (a *arguments) number(name string, position int) int64 {
 	}
 	n, err := strconv.ParseUint(strings.Trim(text, "(), "), 10, 64)
 	if err != nil || n > scan.MaxDim {
+		a.unread = a.unread || text != ""
 		return 0
 	}
 	return int64(n)
 }
 
-// product multiplies the numbers of a tuple such as "(3, 3)"; 0 is no such tuple.
+// product multiplies the numbers of a tuple such as "(3, 3)" or "torch.Size([3, 3])"; 0
+// is no such tuple.
 func (a *arguments) product(text string) int64 {
 	n := int64(1)
-	for field := range strings.SplitSeq(strings.Trim(text, "()[], "), ",") {
+	for field := range strings.SplitSeq(strings.Trim(strings.TrimPrefix(text, "torch.Size"), "()[], "), ",") {
 		d, err := strconv.ParseUint(strings.TrimSpace(field), 10, 64)
 		if err != nil || d > scan.MaxDim {
 			return 0
@@ -73,7 +76,7 @@ func (a *arguments) product(text string) int64 {
 }
 
 // size sets neurons and parameters from the arguments of a class that PyTorch
-// or the transformers library prints; it reports whether they tell.
+// or the transformers library prints; it reports whether they tell the parameters.
 func (a *arguments) size(l *profile.Layer, class string) bool {
 	bias := int64(1)
 	if a.named["bias"] == "False" {
@@ -82,26 +85,24 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 	switch {
 	case class == "PReLU":
 		l.Params = max(1, a.number("num_parameters", 0))
-		return true
 	case class == "Conv1D": // a dense layer of the transformers library
 		a.rows, a.width = a.number("nf", 0), a.number("nx", 1)
-		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+1)
+		l.Neurons, l.Params = a.rows, weights(a.rows, a.width, 1)
 	case class == "Bilinear":
 		l.Neurons = a.number("out_features", 2)
-		l.Params = scan.Mul(l.Neurons, scan.Add(scan.Mul(a.number("in1_features", 0), a.number("in2_features", 1)), bias))
+		l.Params = weights(l.Neurons, scan.Mul(a.number("in1_features", 0), a.number("in2_features", 1)), bias)
 	case l.Kind == profile.Linear:
 		a.rows, a.width = a.number("out_features", 1), a.number("in_features", 0)
-		l.Neurons, l.Params = a.rows, scan.Mul(a.rows, a.width+bias)
+		l.Neurons, l.Params = a.rows, weights(a.rows, a.width, bias)
 	case l.Kind == profile.Embedding:
 		a.rows, a.width = a.number("", 0), a.number("", 1)
 		l.Neurons, l.Params, l.MACs = a.width, scan.Mul(a.rows, a.width), profile.Some[int64](0)
 	case l.Kind == profile.Conv:
 		groups, kernel := max(1, a.number("groups", -1)), a.product(a.named["kernel_size"])
 		l.Neurons = a.number("out_channels", 1)
-		if kernel == 0 {
-			return false
-		}
-		l.Params = scan.Mul(l.Neurons, scan.Mul(a.number("in_channels", 0)/groups, kernel)+bias)
+		l.Params = weights(l.Neurons, scan.Mul(a.number("in_channels", 0)/groups, kernel), bias)
+	case l.Kind == profile.Norm && a.fixed(class):
+		return true
 	case l.Kind == profile.Norm:
 		l.Params = a.norm(class, bias)
 	case l.Kind == profile.Recurrent:
@@ -109,14 +110,26 @@ func (a *arguments) size(l *profile.Layer, class string) bool {
 	default:
 		return strings.HasSuffix(class, "RotaryEmbedding") || l.Kind == profile.Activation || l.Kind == profile.Dropout || l.Kind == profile.Pool || draft.IsView(class)
 	}
-	return l.Params > 0 || l.Kind == profile.Norm
+	return l.Params > 0 && !a.unread
 }
 
-func (a *arguments) norm(class string, bias int64) int64 {
-	if a.named["affine"] == "False" || a.named["elementwise_affine"] == "False" ||
-		strings.HasPrefix(class, "InstanceNorm") && a.named["affine"] != "True" {
+// weights are those of a matrix and its bias; 0 where a side is not told.
+func weights(rows, width, bias int64) int64 {
+	if width == 0 {
 		return 0
 	}
+	return scan.Mul(rows, scan.Add(width, bias))
+}
+
+// fixed reports whether a norm has no parameters.
+func (a *arguments) fixed(class string) bool {
+	return a.named["affine"] == "False" || a.named["elementwise_affine"] == "False" ||
+		strings.HasPrefix(class, "InstanceNorm") && a.named["affine"] != "True" ||
+		strings.Contains(class, "FrozenBatchNorm") || strings.HasPrefix(class, "LocalResponseNorm")
+}
+
+// norm returns the parameters of a norm that has some; 0 where its width is not told.
+func (a *arguments) norm(class string, bias int64) int64 {
 	name := strings.ToLower(class)
 	position := 0
 	if strings.HasPrefix(name, "groupnorm") {
@@ -133,9 +146,12 @@ func (a *arguments) norm(class string, bias int64) int64 {
 }
 
 // recurrent returns the units and parameters of RNN, LSTM and GRU: for each
-// layer and direction gates × units × (inputs + units + 2).
+// layer and direction gates × units × (inputs + units + 2); 0 where a size is not told.
 func (a *arguments) recurrent(class string, bias int64) (units, params int64) {
 	in, units := a.number("input_size", 0), a.number("hidden_size", 1)
+	if in == 0 {
+		return units, 0
+	}
 	gates := map[byte]int64{'R': 1, 'L': 4, 'G': 3}[class[0]]
 	directions := int64(1)
 	if a.named["bidirectional"] == "True" {

@@ -157,7 +157,7 @@ func (t *printTree) leaf(name, class, text string, repeat int) error {
 	}
 	l.Unknown = profile.ActivationCounts
 	if !known {
-		l.Unknown |= profile.ParamCounts
+		l.Params, l.Unknown = 0, l.Unknown|profile.ParamCounts
 		t.guessed++
 	}
 	t.tie(&l, name, a)
@@ -231,21 +231,20 @@ func (t *printTree) close(number int, text string) error {
 // attention adds what MultiheadAttention holds besides the output projection
 // that is printed inside: the projections of queries, keys and values, as one
 // matrix that is no module. Its size is what the count leaves over, or else three
-// times that of the output projection.
+// times that of the output projection, unknown where that one is.
 func (t *printTree) attention(c *printed, count int64, counted bool) error {
 	inside := t.file.Model.Layers[c.first:]
 	if c.class != "MultiheadAttention" || len(inside) != 1 || inside[0].Kind != profile.Linear {
 		return nil
 	}
 	out := inside[0]
-	params := scan.Mul(3, out.Params)
-	if counted {
-		params = max(0, count-out.Params)
+	in := profile.Layer{
+		Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: scan.Mul(3, out.Neurons), Params: scan.Mul(3, out.Params), Unknown: out.Unknown,
 	}
-	return t.file.Add(profile.Layer{
-		Name: t.path(c.name) + ".in_proj", Kind: profile.Attention, Neurons: scan.Mul(3, out.Neurons), Params: params,
-		Unknown: profile.ActivationCounts,
-	})
+	if counted {
+		in.Params = max(0, count-out.Params)
+	}
+	return t.file.Add(in)
 }
 
 // repeat writes the leaves from first on out a number of times.
