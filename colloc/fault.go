@@ -225,17 +225,20 @@ func rest[T any](list []T, gone map[int]bool) []T {
 
 // faultJSON is the JSON form of a FaultError.
 type faultJSON struct {
-	Task      string `json:"task,omitempty"`
-	GPU       string `json:"gpu,omitempty"`
-	TaskIndex int    `json:"task_index"`
-	GPUIndex  int    `json:"gpu_index"`
-	Field     string `json:"field"`
-	Error     string `json:"error"`
+	Task      string  `json:"task,omitempty"`
+	GPU       *string `json:"gpu,omitempty"` // of a fault on a GPU; "" is one without ID
+	TaskIndex int     `json:"task_index"`
+	GPUIndex  int     `json:"gpu_index"`
+	Field     string  `json:"field"`
+	Error     string  `json:"error"`
 }
 
 // MarshalJSON writes the fields, Err as its text.
 func (e *FaultError) MarshalJSON() ([]byte, error) {
-	f := faultJSON{Task: e.Task, GPU: e.GPU, TaskIndex: e.TaskIndex, GPUIndex: e.GPUIndex, Field: e.Field}
+	f := faultJSON{Task: e.Task, TaskIndex: e.TaskIndex, GPUIndex: e.GPUIndex, Field: e.Field}
+	if e.onGPU || e.GPU != "" {
+		f.GPU = &e.GPU
+	}
 	if e.Err != nil {
 		f.Error = e.Err.Error()
 	}
@@ -249,8 +252,11 @@ func (e *FaultError) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("colloc: fault: %w", err)
 	}
 	*e = FaultError{
-		Task: f.Task, GPU: f.GPU, TaskIndex: f.TaskIndex, GPUIndex: f.GPUIndex, Field: f.Field,
-		Err: errors.New(f.Error), onGPU: f.GPU != "" || f.GPUIndex >= 0,
+		Task: f.Task, TaskIndex: f.TaskIndex, GPUIndex: f.GPUIndex, Field: f.Field,
+		Err: errors.New(f.Error), onGPU: f.GPU != nil || f.GPUIndex >= 0,
+	}
+	if f.GPU != nil {
+		e.GPU = *f.GPU
 	}
 	return nil
 }

@@ -64,9 +64,10 @@ func TestFaultReadBack(t *testing.T) {
 	gpu := card(t, "")
 	gpu.Residents = []colloc.Task{{ID: "r"}}
 	_, err := shared(t).Plan(t.Context(), []colloc.Task{{}}, []colloc.GPU{gpu})
-	faults := colloc.Faults(err)
-	if len(faults) < 4 {
-		t.Fatalf("%v, want faults of a task, a resident and a GPU", err)
+	_, alone := shared(t).Fit(colloc.Task{ID: "t", Reserved: 1}, gpu)
+	faults := colloc.Faults(errors.Join(err, alone))
+	if len(faults) < 6 {
+		t.Fatalf("%v, want faults of a task, a resident and a GPU, from a plan and from one fit", faults)
 	}
 	for _, f := range faults {
 		data, err := json.Marshal(f)
