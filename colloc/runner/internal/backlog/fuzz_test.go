@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"bytes"
 	"testing"
 
 	"example.com/colloc/colloc/runner/queue"
@@ -8,7 +9,7 @@ import (
 
 // FuzzRecord reads records and meta pages as a damaged queue file may hold them.
 func FuzzRecord(f *testing.F) {
-	good, err := seal(&Saved{Record: queue.Record{Task: queue.Task{ID: "a", Command: []string{"true"}}, Number: 1, State: queue.Running}})
+	good, err := seal(new(bytes.Buffer), &Saved{Record: queue.Record{Task: queue.Task{ID: "a", Command: []string{"true"}}, Number: 1, State: queue.Running}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -18,7 +19,7 @@ func FuzzRecord(f *testing.F) {
 	f.Fuzz(func(t *testing.T, value []byte) {
 		var s Saved
 		if err := unseal(value, &s); err == nil {
-			again, err := seal(&s)
+			again, err := seal(new(bytes.Buffer), &s)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -26,9 +26,10 @@ func (s *Store) Archive(entries []*Entry, last int) error {
 				return err
 			}
 		}
+		var buffer bytes.Buffer
 		for _, e := range entries {
 			key := numberKey(e.Number)
-			value, err := seal(&e.Saved)
+			value, err := seal(&buffer, &e.Saved)
 			err = errors.Join(err, tx.Bucket(bucketTasks).Delete(key), tx.Bucket(bucketPast).Put(key, value), tx.Bucket(bucketPastIDs).Put([]byte(e.Task.ID), key))
 			if err != nil {
 				return err
@@ -46,7 +47,7 @@ func (s *Store) Archive(entries []*Entry, last int) error {
 
 // putPast writes what the history says of itself.
 func (s *Store) putPast(tx *bbolt.Tx, past *Past) error {
-	value, err := seal(past)
+	value, err := seal(new(bytes.Buffer), past)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package backlog
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -78,6 +79,14 @@ func Open(dir string, sync bool) (*Store, []*Entry, error) {
 	return s, entries, nil
 }
 
+const (
+	// mapped is how much address space the file has from the start. Where that is too little
+	// bbolt copies all that a transaction holds, once for each time that it doubles.
+	mapped = 256 << 20
+	// growth is by how much the file grows at a time.
+	growth = 1 << 20
+)
+
 // readFile opens the file and reads all of it. Damage that bbolt does not
 // notice in time ends in a panic or, where the file is too short, in a fault of
 // the memory it is mapped to; both are a damageError here.
@@ -87,7 +96,7 @@ func readFile(path string, sync bool) (s *Store, entries []*Entry, err error) {
 	}
 	var file *os.File
 	options := &bbolt.Options{
-		NoSync: !sync, NoGrowSync: !sync, Timeout: time.Second,
+		NoSync: !sync, NoGrowSync: !sync, Timeout: time.Second, InitialMmapSize: mapped,
 		OpenFile: func(name string, flag int, mode os.FileMode) (*os.File, error) {
 			var err error
 			file, err = os.OpenFile(name, flag, mode)
@@ -108,6 +117,7 @@ func readFile(path string, sync bool) (s *Store, entries []*Entry, err error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("open: %w; another program may have it open", err)
 	}
+	db.AllocSize = growth
 	s = &Store{db: db}
 	err = db.View(func(tx *bbolt.Tx) error {
 		entries, err = s.load(tx)
@@ -257,6 +267,7 @@ func (s *Store) Put(entries []*Entry) error {
 	return s.update(func(tx *bbolt.Tx) error {
 		tasks, profiles := tx.Bucket(bucketTasks), tx.Bucket(bucketProfiles)
 		keys := make(map[*profile.Profile][]byte)
+		var buffer bytes.Buffer
 		for _, e := range entries {
 			if e.Profile != nil && e.ProfileKey == nil {
 				e.ProfileKey = keys[e.Profile]
@@ -267,7 +278,7 @@ func (s *Store) Put(entries []*Entry) error {
 				}
 				keys[e.Profile] = e.ProfileKey
 			}
-			value, err := seal(&e.Saved)
+			value, err := seal(&buffer, &e.Saved)
 			if err != nil {
 				return fmt.Errorf("task %q: %w", e.Task.ID, err)
 			}
@@ -281,7 +292,7 @@ func (s *Store) Put(entries []*Entry) error {
 
 // putProfile keeps one copy of equal profiles.
 func putProfile(profiles *bbolt.Bucket, e *Entry) error {
-	value, err := seal(e.Profile)
+	value, err := seal(new(bytes.Buffer), e.Profile)
 	if err != nil {
 		return fmt.Errorf("task %q: profile: %w", e.Task.ID, err)
 	}
@@ -305,13 +316,14 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// seal encodes v with a checksum of the encoding in front.
-func seal(v any) ([]byte, error) {
-	text, err := json.Marshal(v)
-	if err != nil {
+// seal encodes v with a checksum of the encoding in front. It may use b before and after.
+func seal(b *bytes.Buffer, v any) ([]byte, error) {
+	b.Reset()
+	if err := json.NewEncoder(b).Encode(v); err != nil {
 		return nil, err
 	}
-	return append(fmt.Appendf(nil, "%08x", crc32.ChecksumIEEE(text)), text...), nil
+	text := bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+	return append(fmt.Appendf(make([]byte, 0, len(text)+8), "%08x", crc32.ChecksumIEEE(text)), text...), nil
 }
 
 // unseal decodes what seal wrote.
