@@ -1,8 +1,8 @@
 package wire
 
 import (
-	"bytes"
 	"encoding/json"
+	"io"
 	"strings"
 )
 
@@ -30,8 +30,8 @@ type level struct {
 
 // bounded is an error if a text holds more than it may. What is no JSON ends the count:
 // whoever decodes the text says what is wrong with it.
-func bounded(text []byte, most map[string]int) error {
-	d := json.NewDecoder(bytes.NewReader(text))
+func bounded(text io.Reader, most map[string]int) error {
+	d := json.NewDecoder(text)
 	d.UseNumber()
 	values, seen := 0, make(map[string]int)
 	all, ok := most[""]

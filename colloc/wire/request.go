@@ -5,21 +5,31 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"os"
+	"slices"
 )
+
+// Streamed is a request that is one list and nothing else, {"KEY": [...]}. [Read] hands it
+// the elements one at a time, so that not all of them are there as text twice.
+type Streamed interface {
+	// Stream begins with no elements, and returns the key of the list and what reads the next one.
+	Stream() (key string, next func(*json.Decoder) error)
+}
 
 // Read reads the JSON of a request. Unknown fields and what follows the value are errors,
 // and so is more than a [Bounded] request may hold. The caller bounds the body, with
 // http.MaxBytesReader.
 func Read(r *http.Request, to any) error {
-	text, err := io.ReadAll(r.Body)
+	var text pieces
+	_, err := io.Copy(&text, r.Body)
 	if err == nil {
 		var most map[string]int
 		if b, ok := to.(Bounded); ok {
 			most = b.Most()
 		}
-		if err := bounded(text, most); err != nil {
+		if err := bounded(text.reader(), most); err != nil {
 			return err
 		}
 		err = decode(text, to)
@@ -36,10 +46,29 @@ func Read(r *http.Request, to any) error {
 	return Errorf(Invalid, r.Method+" "+r.URL.Path, "", "the body is not understood: %v", err)
 }
 
+// pieces are a text as it came: one piece that grows is there twice.
+type pieces [][]byte
+
+// Write implements [io.Writer].
+func (p *pieces) Write(b []byte) (int, error) {
+	*p = append(*p, bytes.Clone(b))
+	return len(b), nil
+}
+
+func (p pieces) reader() io.Reader {
+	b := net.Buffers(slices.Clone(p))
+	return &b
+}
+
 // decode makes a value of a text that holds that alone.
-func decode(text []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
+func decode(text pieces, to any) error {
+	if s, ok := to.(Streamed); ok {
+		if stream(text, s) {
+			return nil
+		}
+		s.Stream() // whoever reads it whole says what is wrong with it
+	}
+	d := strict(text)
 	err := d.Decode(to)
 	if err == nil {
 		if _, err = d.Token(); errors.Is(err, io.EOF) {
@@ -50,6 +79,37 @@ func decode(text []byte, to any) error {
 		}
 	}
 	return err
+}
+
+func strict(text pieces) *json.Decoder {
+	d := json.NewDecoder(text.reader())
+	d.DisallowUnknownFields()
+	return d
+}
+
+// stream reads the elements of a list one by one, if there is nothing else in the text.
+func stream(text pieces, to Streamed) bool {
+	d := strict(text)
+	key, next := to.Stream()
+	are := func(tokens ...json.Token) bool {
+		return !slices.ContainsFunc(tokens, func(want json.Token) bool {
+			got, err := d.Token()
+			return err != nil || got != want
+		})
+	}
+	if !are(json.Delim('{'), key, json.Delim('[')) {
+		return false
+	}
+	for d.More() {
+		if next(d) != nil {
+			return false
+		}
+	}
+	if !are(json.Delim(']'), json.Delim('}')) {
+		return false
+	}
+	_, err := d.Token()
+	return errors.Is(err, io.EOF)
 }
 
 // Answer writes a value as JSON; one that JSON cannot say is refused as [Failed].

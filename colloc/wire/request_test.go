@@ -1,13 +1,16 @@
 package wire
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 type point struct {
@@ -90,6 +93,64 @@ func TestBounds(t *testing.T) {
 	err := Read(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", strings.NewReader(strings.Repeat("[", 1000)+strings.Repeat("]", 1000))), &deep)
 	if err == nil || !strings.Contains(err.Error(), "deeper than 100") {
 		t.Errorf("1000 lists in each other: %v", err)
+	}
+}
+
+// row is a request that is one list, rows the same and read one by one.
+type row struct {
+	Points []point `json:"points"`
+}
+
+func (*row) Most() map[string]int { return (*lists)(nil).Most() }
+
+type rows struct {
+	Points []point `json:"points"`
+	most   int     // the largest number of points that were there when another was read
+}
+
+func (*rows) Most() map[string]int { return (*lists)(nil).Most() }
+
+func (r *rows) Stream() (string, func(*json.Decoder) error) {
+	r.Points = nil
+	return "points", func(d *json.Decoder) error {
+		var p point
+		err := d.Decode(&p)
+		r.most, r.Points = max(r.most, len(r.Points)), append(r.Points, p)
+		return err
+	}
+}
+
+// A list that is read one by one holds what it holds when it is read whole, and is refused with
+// the same words.
+func TestStream(t *testing.T) {
+	for _, body := range []string{
+		`{"points": []}`, `{"points": [{"x": 1}, {"X": 2}, null]}`, " {\"points\"\n: [ {\"x\": 1} ] } \n", `{"points": null}`, `{}`, `null`, `[]`, `""`, ``, `7`,
+		`{"POINTS": [{"x": 1}]}`, `{"points": [{"x": 1}], "points": [{}, {"x": 2}]}`, `{"points": [{"x": 1}]} x`, `{"points": [{"x": 1}]} {}`,
+		`{"points": [{"x": 1}], "y": 2}`, `{"points": [{"x": 1, "y": 2}]}`, `{"points": [{"x": 1}, {"x": "1"}]}`, `{"points": [{"x": 1}, 5]}`,
+		`{"points": [{"x": 1}}`, `{"points": [{"x": 1}]`, `{"points": [{"x": 1} {"x": 2}]}`, `{"points": {"x": 1}}`, `{"points": [{}, {}, {}, {}]}`,
+	} {
+		var whole row
+		var one rows
+		read := func(to any) error {
+			return Read(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", strings.NewReader(body)), to)
+		}
+		wrong, got := read(&whole), read(&one)
+		if strings.ReplaceAll(fmt.Sprint(got), "rows", "row") != fmt.Sprint(wrong) || fmt.Sprint(one.Points) != fmt.Sprint(whole.Points) {
+			t.Errorf("%s: %v with %v, read whole %v with %v", body, got, one.Points, wrong, whole.Points)
+		}
+	}
+	var one rows
+	if err := Read(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", strings.NewReader(`{"points": [{}, {}, {}]}`)), &one); err != nil || one.most != 2 {
+		t.Errorf("%v, and the last of three points was read with %d there", err, one.most)
+	}
+}
+
+// A body that ends before its length is none, however much of it there is.
+func TestCutShort(t *testing.T) {
+	var p point
+	body := io.MultiReader(strings.NewReader(`{"x": 1}`), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if err := Read(httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/here", body), &p); err == nil || !strings.Contains(err.Error(), "unexpected EOF") || p.X != 0 {
+		t.Errorf("%v, %+v", err, p)
 	}
 }
 

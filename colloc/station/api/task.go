@@ -1,7 +1,9 @@
 package api
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc/runner/queue"
@@ -66,6 +68,22 @@ type Submission struct {
 
 // Most bounds the request, see [wire.Bounded].
 func (*Submission) Most() map[string]int { return map[string]int{"tasks": MaxTasks, "": maxValues} }
+
+// Stream reads the request task by task, see [wire.Streamed]: tasks in a row with the same
+// environment have it in memory once.
+func (s *Submission) Stream() (key string, next func(*json.Decoder) error) {
+	s.Tasks = nil
+	var last []string
+	return "tasks", func(d *json.Decoder) error {
+		var t Task
+		err := d.Decode(&t)
+		if slices.Equal(t.Env, last) {
+			t.Env = last
+		}
+		last, s.Tasks = t.Env, append(s.Tasks, t)
+		return err
+	}
+}
 
 // What a station takes at most.
 const (
