@@ -12,6 +12,11 @@
 // or in part, such as its own output, instead: a draw changes with all the source, a key
 // with its line alone.
 //
+// With -stale it runs no tests, and prints the lines of -equivalent of these packages that
+// no mutant of theirs has any more:
+//
+//	go -C internal/tools run ./mutate -stale $(go list -f '{{.Dir}}' ./...)
+//
 // A mutant of what starts and ends processes may end all that its user may, or start
 // processes without end: mutate such packages where they see no others and may not have
 // many. The first process there must be a shell, which waits for those that lose their
@@ -30,6 +35,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -53,6 +59,7 @@ func main() {
 	tests := flag.String("tests", "", "further packages whose tests may notice, separated by commas")
 	equivalent := flag.String("equivalent", "mutate/equivalent.txt", "lists mutants that change nothing, and why")
 	only := flag.String("only", "", "do not draw: take the mutants whose keys hold a line of a file")
+	stale := flag.Bool("stale", false, "run no tests: print the keys of -equivalent that no mutant of the packages has")
 	match := flag.String("run", "^(Test|Example|Fuzz)", "tests that may notice")
 	limit := flag.Duration("timeout", 2*time.Minute, "longest run of one test")
 	verbose := flag.Bool("v", false, "print the mutants that were noticed, too")
@@ -60,7 +67,11 @@ func main() {
 	bad := 0
 	for _, dir := range flag.Args() {
 		r := run{n: *n, seed: *seed, only: *only, match: *match, limit: *limit, verbose: *verbose, more: strings.FieldsFunc(*tests, func(r rune) bool { return r == ',' })}
-		left, err := r.all(dir, *equivalent)
+		work := r.all
+		if *stale {
+			work = listStale
+		}
+		left, err := work(dir, *equivalent)
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "mutate: %s: %v\n", dir, err)
 			os.Exit(2)
@@ -150,6 +161,29 @@ func (r *run) all(dir, equivalent string) (int, error) {
 	}
 	fmt.Printf("%s: %d mutants (seed %d), %d noticed, %d equal, %d survived\n", p.path, len(r.mutants), r.seed, killed, excused, survived)
 	return survived, nil
+}
+
+// listStale prints the keys of a package that none of its mutants has; it returns how many.
+func listStale(dir, equivalent string) (int, error) {
+	excuses, err := readExcuses(equivalent)
+	if err != nil {
+		return 0, err
+	}
+	p, err := load(dir)
+	if err != nil {
+		return 0, err
+	}
+	for _, m := range p.mutants() {
+		delete(excuses, m.key(p.path))
+	}
+	n := 0
+	for _, key := range slices.Sorted(maps.Keys(excuses)) {
+		if strings.HasPrefix(key, p.path+" ") {
+			fmt.Println(key)
+			n++
+		}
+	}
+	return n, nil
 }
 
 // forget removes a folder that is not there yet: package rapid keeps inputs that failed

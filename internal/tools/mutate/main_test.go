@@ -1,6 +1,9 @@
 package main
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -49,4 +52,25 @@ func TestFixture(t *testing.T) {
 	if !slices.Equal(noticed, wantNoticed) || !slices.Equal(survived, wantSurvived) {
 		t.Errorf("noticed %q\nwant    %q\nsurvived %q\nwant     %q", noticed, wantNoticed, survived, wantSurvived)
 	}
+}
+
+// Example_stale: of the keys of a package those are stale that none of its mutants has, in
+// another function or of a line that is gone; keys of other packages are nobody's business.
+func Example_stale() {
+	const fixture = "example.com/colloc/internal/tools/mutate/testdata/fixture"
+	list := filepath.Join(os.TempDir(), fmt.Sprint("stale", os.Getpid()))
+	defer func() { _ = os.Remove(list) }()
+	text := "# a comment\n" +
+		fixture + " fixture.go Clamp: boundary moved: v < 0 :: still there\n" +
+		fixture + " fixture.go Clamp: boundary moved: v < 1 :: changed\n" +
+		fixture + " fixture.go other: boundary moved: v < 0 :: elsewhere\n" +
+		fixture + "s fixture.go Clamp: boundary moved: v < 1 :: of another package\n"
+	if err := os.WriteFile(list, []byte(text), 0o600); err != nil {
+		fmt.Println(err)
+	}
+	fmt.Println(listStale("testdata/fixture", list))
+	// Output:
+	// example.com/colloc/internal/tools/mutate/testdata/fixture fixture.go Clamp: boundary moved: v < 1
+	// example.com/colloc/internal/tools/mutate/testdata/fixture fixture.go other: boundary moved: v < 0
+	// 2 <nil>
 }
