@@ -100,7 +100,7 @@ const maxGPUs = 1 << 20
 
 // ParseCluster reads a description such as "4xA100-40GB" or
 // "16x8xV100,4x4xT4": comma-separated groups of either GPUs in one machine or
-// machines × GPUs, of a product that [profile.LookupGPU] knows.
+// machines × GPUs, of a product that [profile.LookupGPU] knows. It takes whole cards alone.
 func ParseCluster(s string) (*Cluster, error) {
 	c := &Cluster{}
 	total := 0
@@ -122,6 +122,9 @@ func ParseCluster(s string) (*Cluster, error) {
 		model, ok := profile.LookupGPU(name)
 		if !ok || len(counts) < 2 {
 			return nil, fmt.Errorf("sim: cluster %q: %q is not COUNTxGPU or NODESxCOUNTxGPU with a known GPU", s, group)
+		}
+		if instance := (profile.GPUModel{Name: name}); instance.Sliced() {
+			return nil, fmt.Errorf("sim: cluster %q: %q is a MIG instance, want a whole card: instances are set by GPU.Slice alone", s, name)
 		}
 		if total += nodes * gpus; total > maxGPUs {
 			return nil, fmt.Errorf("sim: cluster %q: more than %d GPUs", s, maxGPUs)

@@ -25,6 +25,7 @@ func TestParseCluster(t *testing.T) {
 		{"0xT4", 0, 0, "0 is out of range"},
 		{"-1xT4", 0, 0, "-1 is out of range"},
 		{"4xNOSUCH", 0, 0, `"4xNOSUCH" is not`},
+		{"4xA100-40GB MIG 1g.5gb", 0, 0, `"A100-40GB MIG 1g.5gb" is a MIG instance`},
 		{"2x3x4xT4", 0, 0, `"2x3x4xT4" is not`},
 		{"1048576xNOSUCH", 0, 0, `"1048576xNOSUCH" is not`},
 		{"1048577xT4", 0, 0, "1048577 is out of range, want 1 to 1048576"},

@@ -110,6 +110,7 @@ func TestErrors(t *testing.T) {
 		{"negative length", []string{"-seq", "-3", gpt2(t)}, 2, "SequenceLength"},
 		{"unknown head", []string{"-head", "two", good}, 2, `-head "two" is none of`},
 		{"unknown precision", []string{"-precision", "fp7", good}, 2, "unknown precision"},
+		{"a slice", []string{"-gpu", "A100-SXM4-40GB MIG 1g.5gb", good}, 2, "predicts for whole cards: -gpu A100-40GB"},
 		{"unknown GPU", []string{"-gpu", "abacus", good}, 2, `-gpu "abacus" is not in the catalogue, which has K40, `},
 	} {
 		t.Run(c.name, func(t *testing.T) {
