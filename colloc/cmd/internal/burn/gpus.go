@@ -42,6 +42,10 @@ const fakeWindow = time.Second
 // OpenGPUs reads a description of GPUs; see package fakegpu. What their users
 // use is kept in dir, so that they can go on while a sweep is interrupted.
 func OpenGPUs(file, dir string) (*GPUs, error) {
+	dir, err := filepath.Abs(dir) // burners run in folders of their own
+	if err != nil {
+		return nil, err
+	}
 	compute := filepath.Join(dir, "compute")
 	if err := os.MkdirAll(compute, 0o700); err != nil {
 		return nil, err
