@@ -45,7 +45,7 @@ func learners() []learner {
 		{
 			"random",
 			func([]interference.Observation) (speedModel, error) {
-				return &randomPairing{meanSpeed{"": 0.8}, rand.New(rand.NewPCG(protocol.Seed, 4))}, nil
+				return &randomPairing{meanSpeed{gpuOf, map[string]float64{"": 0.8}}, rand.New(rand.NewPCG(protocol.Seed, 4))}, nil
 			},
 			func(m speedModel, _ []interference.Observation, _ int) (speedModel, error) { return m, nil },
 		},

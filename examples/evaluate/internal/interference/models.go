@@ -30,7 +30,7 @@ func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	mean := t.means(rows)
+	mean := t.means(rows, gpuOf)
 	var out []speedModel
 	for _, name := range names {
 		switch name {
@@ -45,7 +45,7 @@ func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
 		case "matrix_completion":
 			out = append(out, profiled)
 		default:
-			out = append(out, t.scoreTable(rows))
+			out = append(out, t.means(rows, labels))
 		}
 	}
 	return out, nil
@@ -79,32 +79,44 @@ func (proportional) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	return nil
 }
 
-// meanSpeed is the mean speed per GPU, and over all for a GPU not seen.
-type meanSpeed map[string]float64
+// meanSpeed is the mean speed of the tasks of which key says the same, and over
+// all for one that was not seen.
+type meanSpeed struct {
+	key  func(r *dataset.SpeedRow, i int) string
+	mean map[string]float64
+}
 
-func (t *speedTable) means(rows []int) meanSpeed {
-	m, n := meanSpeed{}, map[string]float64{}
+func (t *speedTable) means(rows []int, key func(r *dataset.SpeedRow, i int) string) meanSpeed {
+	m, n := map[string]float64{}, map[string]float64{}
 	for _, i := range rows {
-		o := &t.rows[i].Observation
-		for _, s := range o.Speeds {
+		for k, s := range t.rows[i].Observation.Speeds {
 			if v, ok := s.Get(); ok {
-				for _, key := range []string{o.GPU, ""} {
+				for _, key := range []string{key(&t.rows[i], k), ""} {
 					n[key]++
 					m[key] += (v - m[key]) / n[key]
 				}
 			}
 		}
 	}
-	return m
+	return meanSpeed{key, m}
 }
 
 func (m meanSpeed) guess(r *dataset.SpeedRow, g *pairGuess) error {
-	v, ok := m[r.Observation.GPU]
-	if !ok {
-		v = m[""]
+	for i := range g.speed {
+		v, ok := m.mean[m.key(r, i)]
+		if !ok {
+			v = m.mean[""]
+		}
+		g.speed[i] = v
 	}
-	g.speed = [2]float64{v, v}
 	return nil
+}
+
+func gpuOf(r *dataset.SpeedRow, _ int) string { return r.Observation.GPU }
+
+// labels are Lucid's of the task and its partner.
+func labels(r *dataset.SpeedRow, i int) string {
+	return strings.Join([]string{r.ShareScore[i].String(), r.ShareScore[1-i].String()}, "|")
 }
 
 // randomPairing is the mean with a jitter: its matching is random.
@@ -117,37 +129,4 @@ func (m *randomPairing) guess(r *dataset.SpeedRow, g *pairGuess) error {
 	err := m.meanSpeed.guess(r, g)
 	g.speed[0] += 0.001 * m.rng.Float64()
 	return err
-}
-
-// scoreTable is the mean speed by Lucid's labels of the task and its partner.
-type scoreTable map[string]float64
-
-func labels(r *dataset.SpeedRow, i int) string {
-	return strings.Join([]string{r.ShareScore[i].String(), r.ShareScore[1-i].String()}, "|")
-}
-
-func (t *speedTable) scoreTable(rows []int) scoreTable {
-	m, n := scoreTable{}, map[string]float64{}
-	for _, i := range rows {
-		for k, s := range t.rows[i].Observation.Speeds {
-			if v, ok := s.Get(); ok {
-				for _, key := range []string{labels(&t.rows[i], k), ""} {
-					n[key]++
-					m[key] += (v - m[key]) / n[key]
-				}
-			}
-		}
-	}
-	return m
-}
-
-func (m scoreTable) guess(r *dataset.SpeedRow, g *pairGuess) error {
-	for i := range g.speed {
-		v, ok := m[labels(r, i)]
-		if !ok {
-			v = m[""]
-		}
-		g.speed[i] = v
-	}
-	return nil
 }
