@@ -8,6 +8,8 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"gonum.org/v1/gonum/stat"
+
 	"example.com/colloc/examples/measure/internal/stats"
 	"example.com/colloc/examples/measure/internal/table"
 	"example.com/colloc/examples/measure/internal/workload"
@@ -250,9 +252,9 @@ func (p *page) memory(sets []run) {
 			}
 		}
 		if mid, ok := stats.Median(excess); ok {
-			tail := stats.Quantile(excess, 0.99)
-			high := slices.Max(excess)
-			p.line("%s\t%d\t%.0f MiB\t%.0f MiB\t%.0f MiB", regime, len(excess), mid/(1<<20), tail/(1<<20), high/(1<<20))
+			slices.Sort(excess)
+			tail := stat.Quantile(0.99, stat.Empirical, excess, nil)
+			p.line("%s\t%d\t%.0f MiB\t%.0f MiB\t%.0f MiB", regime, len(excess), mid/(1<<20), tail/(1<<20), slices.Max(excess)/(1<<20))
 		}
 	}
 }

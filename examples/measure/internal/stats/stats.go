@@ -1,9 +1,6 @@
 package stats
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Median returns the middle of the values, the mean of the two in the middle
 // where their number is even, and false if there are none.
@@ -26,14 +23,4 @@ func Mean(values []float64) (float64, bool) {
 		sum += v
 	}
 	return sum / float64(len(values)), true
-}
-
-// Quantile returns the value below which a share q of the values lies (the
-// nearest rank), and 0 if there are none.
-func Quantile(values []float64, q float64) float64 {
-	if len(values) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[min(len(sorted)-1, max(0, int(math.Ceil(q*float64(len(sorted))))-1))]
 }
