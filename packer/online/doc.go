@@ -25,3 +25,9 @@
 // the day under one rule after the other, and starts what the best of them starts, but
 // for single tasks that had better go elsewhere.
 package online
+
+// A Session and a Scheduler call nothing of each other, and share what a [Decision] is, how
+// GPUs are grouped (class), what is wrong with GPUs (check), the threshold and the errors.
+// Of the Scheduler are scheduler.go (what it is told), decide.go (a decision), ahead.go
+// (which rule is best), memory.go (what is reserved) and why.go (why a task waits). All
+// others are of the Session.

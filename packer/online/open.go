@@ -32,7 +32,7 @@ func NewSession(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *
 		jobs:      map[string]*job{},
 		kinds:     map[kindKey]*kind{},
 	}
-	if err := s.check(gpus); err != nil {
+	if err := check(gpus, model, limits); err != nil {
 		return nil, err
 	}
 	_, s.batch = model.(packer.BatchModel)
@@ -46,8 +46,8 @@ func NewSession(gpus []packer.GPU, model packer.Model, limits packer.Limits, o *
 }
 
 // check reports what is wrong with new GPUs.
-func (s *Session) check(gpus []packer.GPU) error {
-	if err := (&packer.Problem{GPUs: gpus, Model: s.p.Model, Limits: s.p.Limits}).Validate(); err != nil {
+func check(gpus []packer.GPU, model packer.Model, limits packer.Limits) error {
+	if err := (&packer.Problem{GPUs: gpus, Model: model, Limits: limits}).Validate(); err != nil {
 		return err
 	}
 	for i := range gpus {
@@ -81,7 +81,7 @@ func (s *Session) addCard(gpu *packer.GPU) error {
 // the residents the GPU is there and takes no tasks, see [Session.Finish].
 func (s *Session) AddGPU(gpu packer.GPU) ([]Decision, error) {
 	s.out = s.out[:0]
-	if err := s.check([]packer.GPU{gpu}); err != nil {
+	if err := check([]packer.GPU{gpu}, s.p.Model, s.p.Limits); err != nil {
 		return s.out, err
 	}
 	for g := range s.p.GPUs {
@@ -110,7 +110,7 @@ func (s *Session) ChangeGPU(index int, gpu packer.GPU) ([]Decision, error) {
 	if index < 0 || index >= len(s.cards) {
 		return s.out, s.noGPU(index)
 	}
-	if err := s.check([]packer.GPU{gpu}); err != nil {
+	if err := check([]packer.GPU{gpu}, s.p.Model, s.p.Limits); err != nil {
 		return s.out, err
 	}
 	c := &s.cards[index]

@@ -153,7 +153,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 	if o.Machines != nil && len(o.Machines) != len(gpus) {
 		return nil, fmt.Errorf("packer: scheduler: Machines names those of %d GPUs and there are %d; want one number each", len(o.Machines), len(gpus))
 	}
-	if err := (&Session{p: packer.Problem{Model: model, Limits: limits}}).check(gpus); err != nil {
+	if err := check(gpus, model, limits); err != nil {
 		return nil, err
 	}
 	for g := range gpus {
