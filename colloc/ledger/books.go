@@ -42,12 +42,8 @@ func (a *account) free() profile.Bytes { return a.usable - plus(a.foreign, a.boo
 // room is what is left for one more task: less than [account.free] where those that
 // share the GPU need more than their reservations and the headroom does not bear it.
 func (a *account) room(together profile.Bytes) profile.Bytes {
-	free := a.free()
-	if len(a.seats) == 0 || len(a.gpu.Mechanisms) == 1 && a.gpu.Mechanisms[0] == profile.MIG {
-		return free
-	}
 	beyond := profile.BytesOf(float64(len(a.seats)) * float64(together))
-	return min(free, a.gpu.Total()-plus(plus(a.foreign, a.booked), beyond))
+	return min(a.free(), a.gpu.Total()-plus(plus(a.foreign, a.booked), beyond))
 }
 
 // recount adds up the charges.

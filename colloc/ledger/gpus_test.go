@@ -3,6 +3,7 @@ package ledger_test
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -35,6 +36,38 @@ func TestRemoveGPUAfterLease(t *testing.T) {
 	}
 	if lapses := l.Expire(); len(lapses) != 1 || lapses[0].Claims[0].Task.ID != "late" {
 		t.Errorf("lapses %v, want that of the lease", lapses)
+	}
+}
+
+// TestComesAfterLease: a task whose lease is over may run elsewhere, on a card that comes or one
+// that is there.
+func TestComesAfterLease(t *testing.T) {
+	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 100)}, LeaseTime: time.Second})
+	mustReserve(t, l, claim("a", "first", 10))
+	clock.Step(2 * time.Second)
+	if err := l.AddGPU(bare("b", 100, sized("first", 10))); err != nil {
+		t.Error(err)
+	}
+	mustReserve(t, l, claim("a", "second", 10))
+	clock.Step(2 * time.Second)
+	if err := l.Book(claim("b", "second", 10)); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(map[string][]string{"b": {"first", "second"}}, held(l)); diff != "" {
+		t.Errorf("books (-want +got):\n%s", diff)
+	}
+}
+
+// TestManyLapses: of many leases that lapsed the latest 1,024 are told.
+func TestManyLapses(t *testing.T) {
+	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 100)}, LeaseTime: time.Second})
+	const most = 1024
+	for i := range most + 3 {
+		mustReserve(t, l, claim("a", strconv.Itoa(i), 10))
+		clock.Step(2 * time.Second)
+	}
+	if lapses := l.Expire(); len(lapses) != most || lapses[0].Claims[0].Task.ID != "3" {
+		t.Errorf("%d lapses, want %d from the fourth on", len(lapses), most)
 	}
 }
 

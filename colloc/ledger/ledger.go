@@ -113,9 +113,9 @@ func (l *Ledger) settleAll(gpus []colloc.GPU) error {
 	return errors.Join(errs...)
 }
 
-// gangLease is the lease of a gang that runs and has GPUs in the books, or nil.
+// gangLease is the lease of a task, a gang for one, that runs and has GPUs in the books, or nil.
 func (l *Ledger) gangLease(t *colloc.Task) *lease {
-	if all := l.seats[t.ID]; t.Width() > 1 && len(all) > 0 && all[0].lease.committed {
+	if all := l.seats[t.ID]; len(all) > 0 && all[0].lease.committed {
 		return all[0].lease
 	}
 	return nil
@@ -193,7 +193,6 @@ func (l *Ledger) drop(over *lease) {
 	for _, s := range over.seats {
 		l.remove(s)
 	}
-	over.seats = nil
 	delete(l.leases, over.name)
 }
 

@@ -78,6 +78,11 @@ func TestConfigFaults(t *testing.T) {
 	}
 }
 
+// TestConfigMost: what is allowed ends with the bounds that the faults name.
+func TestConfigMost(t *testing.T) {
+	newLedger(t, ledger.Config{MaxSet: colloc.LargestSet, LeaseTime: ledger.MaxLeaseTime, StartTime: ledger.MaxLeaseTime, Headroom: profile.Some(0.0), Overhead: profile.Some(profile.Bytes(0))})
+}
+
 func TestReserveRefuses(t *testing.T) {
 	gpus := []colloc.GPU{
 		bare("a", 10*profile.GiB, sized("r", 4*profile.GiB)), bare("empty", 10*profile.GiB),
@@ -140,6 +145,9 @@ func TestRefusedErrorNamesTheLimit(t *testing.T) {
 		text := (&ledger.RefusedError{Task: "x", GPU: "g", Code: code}).Error()
 		if bare := (&ledger.RefusedError{Task: "x", GPU: "g", Code: -1}).Error(); !strings.HasPrefix(text, `ledger: reserve: task "x" on GPU "g": `) || text == bare || strings.HasSuffix(text, ": ") {
 			t.Errorf("%v: %q", code, text)
+		}
+		if stale := (&ledger.RefusedError{Task: "x", GPU: "g", Code: code, Stale: true}).Error(); stale != text+"; the snapshot is out of date, take a new one and decide again" {
+			t.Errorf("%v, with an old snapshot: %q", code, stale)
 		}
 	}
 }

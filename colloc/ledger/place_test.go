@@ -129,8 +129,30 @@ func TestPlaceGivesUp(t *testing.T) {
 	task := sized("gang", profile.GiB)
 	task.GPUs = 2
 	var no *ledger.UnplacedError
-	if _, err := l.Place(m, p, task); !errors.As(err, &no) || no.Tries != ledger.MaxTries || !errors.Is(err, ledger.ErrConflict) {
-		t.Errorf("%+v, want a conflict after %d tries", err, ledger.MaxTries)
+	for range 2 { // who gives up is in nobody's way
+		if _, err := l.Place(m, p, task); !errors.As(err, &no) || no.Tries != ledger.MaxTries || !errors.Is(err, ledger.ErrConflict) {
+			t.Errorf("%+v, want a conflict after %d tries", err, ledger.MaxTries)
+		}
+	}
+}
+
+// TestPlaceGone: where a card leaves while the planner thinks, the next try does without it;
+// who named the card is told.
+func TestPlaceGone(t *testing.T) {
+	for _, named := range [][]string{nil, {"a", "b", "c"}} {
+		l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{card("a"), card("b"), card("c")}})
+		m := meddler{Context: t.Context(), Method: solve.Greedy{}, leave: func() {}}
+		m.take = func() { _, _ = l.RemoveGPU("a") } // the first time
+		p, err := colloc.New(colloc.Config{Method: m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := sized("gang", profile.GiB)
+		task.GPUs = 2
+		placed, err := l.Place(m, p, task, named...)
+		if named == nil && (err != nil || placed.Tries != 2 || !slices.Equal(placed.GPUs, []string{"b", "c"})) || named != nil && !errors.Is(err, ledger.ErrUnknown) {
+			t.Errorf("GPUs %q: %+v, %v", named, placed, err)
+		}
 	}
 }
 

@@ -156,6 +156,9 @@ func TestForeignResidents(t *testing.T) {
 	c := ledger.Config{GPUs: []colloc.GPU{card("a")}, ForeignResidents: true}
 	l, clock := newLedger(t, c)
 	seen := l.Snapshot().Version
+	if g := l.Snapshot().GPUs[0]; len(g.Residents) != 0 {
+		t.Errorf("nobody is there, and the card shows %+v", g.Residents)
+	}
 	l.Reconcile([]ledger.Usage{{GPU: "a", Processes: []ledger.Process{process(1, "", 4)}}})
 	var refused *ledger.RefusedError
 	if _, err := l.Reserve(seen, claim("a", "early", 1)); !errors.As(err, &refused) || !refused.Changed || !errors.Is(err, ledger.ErrConflict) {

@@ -251,7 +251,7 @@ func FuzzReconcile(f *testing.F) {
 }
 
 func TestDiscrepancyJSON(t *testing.T) {
-	for kind := ledger.Foreign; kind <= ledger.BadReading; kind++ {
+	for kind := ledger.DiscrepancyKind(0); kind <= ledger.BadReading; kind++ {
 		want := ledger.Discrepancy{Kind: kind, GPU: "a", Task: "t", PID: 1, Used: 2, Text: "text"}
 		data, err := json.Marshal(want)
 		if err != nil {
