@@ -309,7 +309,7 @@ func (l *Log) Merge(other *Log) {
 // Span is from the first submission to the last end; false for a log without jobs.
 func (l *Log) Span() (from, until time.Time, ok bool) {
 	for i := range l.Jobs {
-		if j := &l.Jobs[i]; i == 0 || j.Ended.After(until) {
+		if j := &l.Jobs[i]; j.Ended.After(until) {
 			until = j.Ended
 		}
 	}

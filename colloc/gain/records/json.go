@@ -113,13 +113,8 @@ func (b *builder) station(raw []byte) (*row, error) {
 	if j.Width < 0 || j.Width > maxGPUs {
 		return nil, fmt.Errorf("job %s: %d GPUs", clip(j.ID), j.Width)
 	}
-	peak, ok := j.Peak.Get()
-	r := &row{Job: Job{
+	return &row{Job: Job{
 		ID: j.ID, User: j.User, Name: cmpOr(j.Name, j.Kind), State: j.State, GPUs: j.Width, Product: j.Product,
-		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended,
-	}, on: j.GPUs}
-	if ok && peak >= 0 {
-		r.Seen.Memory = profile.Some(peak)
-	}
-	return r, nil
+		Submitted: j.Submitted, Started: j.Started, Ended: j.Ended, Seen: profile.Solo{Memory: j.Peak},
+	}, on: j.GPUs}, nil
 }

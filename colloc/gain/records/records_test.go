@@ -84,11 +84,14 @@ func TestSacct(t *testing.T) {
 		{"a blank before the time, with a zone and without seconds", line("1", "2026-01-31 12:00", "2026-01-31 13:10:00+01:00", t2, "", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"a day alone", line("1", "2026-01-31", t1, t2, "", gpu), "", records.Left{Damaged: 1}, "\"2026-01-31\" is no time: want 2026-01-31T12:00:00"},
 		{"in the order of submission", line("2", t1, t2, t3, "", gpu) + line("1", t0, t1, t3, "", gpu), "1 1 v100 10m0s 2h50m0s; 2 1 v100 1h0m0s 1h50m0s", records.Left{}, ""},
+		{"ten days", line("1", "2026-01-01T00:00:00", "2026-01-01T00:00:00", t2, "10-00:00:00", gpu), "1 1 v100 0s 240h0m0s", records.Left{}, ""},
 		{"four numbers", line("1", t0, t1, t2, "1:2:3:4", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"no number of days", line("1", t0, t1, t2, "x-00:30:00", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"no number of minutes", line("1", t0, t1, t2, "00:x:00", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"longer than a century", line("1", t0, t1, t2, "9999999999", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"seconds beyond all", line("1", "100000000000", t1, t2, "", gpu), "", records.Left{Damaged: 1}, "is no time: want seconds since 1970"},
+		{"no start", line("1", t0, "noon", t2, "", gpu), "", records.Left{Damaged: 1}, `"noon" is no time`},
+		{"a long time", line("1", strings.Repeat("x", 99), t1, t2, "", gpu), "", records.Left{Damaged: 1}, `"` + strings.Repeat("x", 40) + `..." is no time`},
 		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", records.Left{Damaged: 1}, "node list"},
 	}
 	for _, tt := range tests {
@@ -243,6 +246,26 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestMergeLeft: what two logs left out adds up.
+func TestMergeLeft(t *testing.T) {
+	l := read(t, head+strings.Repeat(line("1", t0, t1, t2, "", gpu), 2)+line("2", t0, t1, t2, "", "cpu=1"))
+	l.Merge(read(t, head+strings.Repeat(line("3", t0, t1, t2, "", gpu), 3)+line("4", t0, t1, t2, "", "cpu=1")))
+	if want := (records.Left{Repeated: 3, NoGPU: 2}); l.Left != want {
+		t.Errorf("%+v, want %+v", l.Left, want)
+	}
+}
+
+// TestSpan: a history lasts until its last end, which need not be that of the job submitted last.
+func TestSpan(t *testing.T) {
+	from, until, ok := read(t, head+line("1", t0, t1, t3, "", gpu)+line("2", t1, t1, t2, "", gpu)).Span()
+	if !ok || from.Hour() != 12 || until.Hour() != 15 {
+		t.Errorf("%v to %v", from, until)
+	}
+	if _, _, ok := new(records.Log).Span(); ok {
+		t.Error("a log without jobs has a span")
+	}
+}
+
 // TestMergeOpen: a job that still ran when one export was made has the end that the other tells.
 func TestMergeOpen(t *testing.T) {
 	early := head + line("1", t0, t1, "Unknown", "", gpu) + line("2", t0, t1, t2, "", gpu)
@@ -290,6 +313,7 @@ func TestTable(t *testing.T) {
 		left            records.Left
 	}{
 		{"a quote that nobody closes", head + "1" + row + "2,\"12 inch,5,9,2\n3" + row + "4" + row, "1 3 4", records.Left{Damaged: 1}},
+		{"a line that is empty before", "\n" + head + "1" + row, "1", records.Left{}},
 		{"a header in quotes", "\"\",\"job\",\"start\",\"end\",\"gpus\"\n\"1\",\"17\",5,9,2\n", "17", records.Left{}},
 		{"a delimiter in quotes", head + "1,\"a,b\",5,9,2\n", "1", records.Left{}},
 		{"a number like that of a run", head + "1" + row + "1,x,7,9,2\n1#2,x,8,9,2\n", "1 1#2 1_2", records.Left{}},
@@ -324,6 +348,7 @@ func TestColumns(t *testing.T) {
 		{"the most", "job,start,end,gpus\n1,5,9,65536\n", 65536, records.Left{}},
 		{"too many", "job,start,end,gpus\n1,5,9,65537\n", 0, records.Left{Damaged: 1}},
 		{"all of the SMs", "job,start,end,gpus,sm_active,memory\n1,5,9,1,1,0\n", 1, records.Left{}},
+		{"idle", "job,start,end,gpus,sm_active\n1,5,9,1,0\n", 1, records.Left{}},
 		{"per cent", "job,start,end,gpus,sm_active\n1,5,9,1,87\n", 0, records.Left{Damaged: 1}},
 		{"less than idle", "job,start,end,gpus,gpu_busy\n1,5,9,1,-0.1\n", 0, records.Left{Damaged: 1}},
 		{"memory below none", "job,start,end,gpus,memory\n1,5,9,1,-1GiB\n", 0, records.Left{Damaged: 1}},
@@ -358,6 +383,7 @@ func TestUsage(t *testing.T) {
 		memory     profile.Bytes
 	}{
 		{"of both GPUs", job + "1.0|5|9||gres/gpumem=9G|gres/gpuutil=120\n", 0.6, 9 * profile.GiB},
+		{"of the only GPU", "1|5|9|gres/gpu=1||\n1.0|5|9|||gres/gpuutil=60\n", 0.6, 0},
 		{"the most of several steps", job + "1.0|5|9||gres/gpumem=9G|gres/gpuutil=120\n1.1|5|9||gres/gpumem=8G|gres/gpuutil=20\n", 0.6, 9 * profile.GiB},
 		{"all of both, and more", job + "1.0|5|9|||gres/gpuutil=1000000\n", 1, 0},
 		{"bytes", job + "1.0|5|9||gres/gpumem=9663676416|\n", 0, 9 * profile.GiB},
@@ -376,6 +402,14 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%s: seen %v and %v, want %v and %v", tt.name, seen.GPUBusy, seen.Memory, tt.busy, tt.memory)
 		}
 	}
+	l := read(t, "JobID|Start|End|AllocTRES|TRESUsageInMax|TRESUsageInAve\n1|5|9|gres/gpu=2||\n1.0|5|9||gres/gpumem=9G|gres/gpuutil=60\n")
+	if busy := l.Jobs[0].Seen.GPUBusy; busy != profile.Some(0.6) {
+		t.Errorf("busy for %v, want 0.6, as its tasks are on average", busy)
+	}
+	l = read(t, "TRESUsageInMax|JobID|Start|End|AllocTRES\ngres/gpumem=9G|1|5|9|gres/gpu=1\n")
+	if peak := l.Jobs[0].Seen.Memory; peak != profile.Some(9*profile.GiB) {
+		t.Errorf("a job that tells of itself what its steps used took %v, want 9 GiB", peak)
+	}
 }
 
 // TestAttachSome: a counter that some samples have is their mean, one that none has is not
@@ -385,7 +419,7 @@ func TestAttachSome(t *testing.T) {
 	gpu := func(name string, peak profile.Bytes, sm profile.Opt[float64]) profile.Trace {
 		tr := profile.Trace{Labels: map[string]string{tracefile.LabelJob: "1", tracefile.LabelGPU: name}}
 		for i := range 3 {
-			tr.Samples = append(tr.Samples, profile.Sample{At: l.Jobs[0].Started.Add(time.Duration(i) * time.Minute), GPUBusy: profile.Some(0.5), MemUsed: profile.Some(peak)})
+			tr.Samples = append(tr.Samples, profile.Sample{At: l.Jobs[0].Started.Add(time.Duration(i) * time.Minute), DRAMActive: profile.Some(0.25), GPUBusy: profile.Some(0.5), MemUsed: profile.Some(peak)})
 		}
 		tr.Samples[1].SMActive = sm
 		return tr
@@ -393,7 +427,7 @@ func TestAttachSome(t *testing.T) {
 	if found := l.Attach([]profile.Trace{gpu("0", 3*profile.GiB, profile.Some(0.3)), gpu("1", 2*profile.GiB, profile.Opt[float64]{})}); found.Labelled != 1 {
 		t.Fatalf("%+v", found)
 	}
-	want := profile.Solo{SMActive: profile.Some(0.3), GPUBusy: profile.Some(0.5), Memory: profile.Some(3 * profile.GiB)}
+	want := profile.Solo{SMActive: profile.Some(0.3), DRAMActive: profile.Some(0.25), GPUBusy: profile.Some(0.5), Memory: profile.Some(3 * profile.GiB)}
 	if got := l.Jobs[0].Seen; got != want {
 		t.Errorf("seen %+v, want %+v", got, want)
 	}
@@ -431,6 +465,38 @@ func TestAttach(t *testing.T) {
 	}
 }
 
+// TestAttachOrder: a node is a job's alone for the jobs' times, in whatever order they came.
+func TestAttachOrder(t *testing.T) {
+	l := read(t, head+line("1", t0, t2, t3, "", "gres/gpu=1")+line("2", t0, t1, t2, "", "gres/gpu=1"))
+	tr := profile.Trace{Labels: map[string]string{tracefile.LabelHost: "n1", tracefile.LabelGPU: "0"}}
+	for i := range 200 {
+		tr.Samples = append(tr.Samples, profile.Sample{At: l.Jobs[0].Submitted.Add(time.Duration(i) * time.Minute), GPUBusy: profile.Some(0.5), MemUsed: profile.Some(profile.GiB)})
+	}
+	l.Jobs[0], l.Jobs[1] = l.Jobs[1], l.Jobs[0] // the one that started first is last
+	if found := l.Attach([]profile.Trace{tr}); found.Alone != 2 {
+		t.Errorf("%+v, want both alone", found)
+	}
+}
+
+// TestAttachNothing: a trace that says nothing of memory, or has too few samples, tells nothing.
+func TestAttachNothing(t *testing.T) {
+	for _, n := range []int{1, 60} {
+		l := read(t, head+line("1", t0, t1, t2, "", "gres/gpu=1"))
+		tr := profile.Trace{Labels: map[string]string{tracefile.LabelJob: "1"}}
+		for i := range n {
+			s := profile.Sample{At: l.Jobs[0].Started.Add(time.Duration(i) * time.Minute), GPUBusy: profile.Some(0.5)}
+			if n == 1 {
+				s.MemUsed = profile.Some(profile.GiB)
+			}
+			tr.Samples = append(tr.Samples, s)
+		}
+		l.Attach([]profile.Trace{tr})
+		if j := l.Jobs[0]; j.Observed() || j.Seen != (profile.Solo{}) {
+			t.Errorf("%d samples: seen %+v", n, j.Seen)
+		}
+	}
+}
+
 // FuzzRead: no text stops the reader, and what it returns can be true.
 func FuzzRead(f *testing.F) {
 	f.Add(head + line("1", t0, t1, t2, "3600", gpu) + line("1.0", t0, t1, t2, "3600", gpu))
@@ -453,11 +519,13 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// TestStationProduct: a station says what the GPUs of a job are.
-func TestStationProduct(t *testing.T) {
-	l := read(t, `[{"id":"1","user":"ann","state":"succeeded","submitted":"2026-01-31T12:00:00Z","started":"2026-01-31T12:10:00Z","ended":"2026-01-31T13:10:00Z","width":1,"product":"NVIDIA A100-SXM4-40GB"}]`)
-	if len(l.Jobs) != 1 || l.Jobs[0].Product != "NVIDIA A100-SXM4-40GB" {
-		t.Errorf("got %+v", l.Jobs)
+// TestStation: a station says what the GPUs of a job are, and what memory it took, if anybody saw.
+func TestStation(t *testing.T) {
+	for peak, want := range map[string]profile.Opt[profile.Bytes]{"0": profile.Some(profile.Bytes(0)), "5": profile.Some(profile.Bytes(5)), "null": {}} {
+		l := read(t, `[{"id":"1","user":"ann","state":"succeeded","submitted":"2026-01-31T12:00:00Z","started":"2026-01-31T12:10:00Z","ended":"2026-01-31T13:10:00Z","width":1,"product":"NVIDIA A100-SXM4-40GB","peak":`+peak+`}]`)
+		if len(l.Jobs) != 1 || l.Jobs[0].Product != "NVIDIA A100-SXM4-40GB" || l.Jobs[0].Seen.Memory != want {
+			t.Errorf("peak %s: got %+v, %v", peak, l.Jobs, l.Warnings)
+		}
 	}
 }
 

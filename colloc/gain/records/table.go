@@ -291,7 +291,7 @@ func (t *table) hardware(r *row) error {
 		if err != nil || n < 0 || n > maxGPUs {
 			return fmt.Errorf("%s GPUs, want a number", clip(s))
 		}
-		r.GPUs, r.shares, r.Product = int(n), n > 0 && n < 1, t.get(product)
+		r.GPUs, r.shares, r.Product = int(n), n > 0, t.get(product)
 		return nil
 	}
 	for _, list := range []string{t.get(tres), t.get(reqTRES)} {
@@ -355,7 +355,7 @@ func (t *table) watched(r *row) error {
 	}
 	if s := t.get(memory); s != "" {
 		n, err := profile.ParseBytes(s)
-		if err != nil || n < 0 {
+		if err != nil {
 			return fmt.Errorf("job %s: memory %s, want for example 12GiB", clip(r.ID), clip(s))
 		}
 		r.Seen.Memory = profile.Some(n)

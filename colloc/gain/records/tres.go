@@ -41,7 +41,7 @@ func usedOf(list string) (u used) {
 		item, list, _ = strings.Cut(list, ",")
 		switch name, value, _ := strings.Cut(item, "="); name {
 		case "gres/gpuutil":
-			if v, err := strconv.ParseFloat(value, 64); err == nil && v >= 0 && v <= 1e6 {
+			if v, err := strconv.ParseFloat(value, 64); err == nil && v <= 1e6 {
 				u.util = profile.Some(v / 100)
 			}
 		case "gres/gpumem":
@@ -62,7 +62,7 @@ func amount(s string) (float64, bool) {
 		}
 	}
 	v, err := strconv.ParseFloat(s, 64)
-	return v * unit, err == nil && v >= 0 && v*unit < 1<<50
+	return v * unit, err == nil && v*unit < 1<<50
 }
 
 // saw puts what a step used into what was seen of its job. Of several steps the busiest
