@@ -91,6 +91,7 @@ func TestSacct(t *testing.T) {
 		{"longer than a century", line("1", t0, t1, t2, "9999999999", gpu), "1 1 v100 10m0s 1h0m0s", records.Left{}, ""},
 		{"seconds beyond all", line("1", "100000000000", t1, t2, "", gpu), "", records.Left{Damaged: 1}, "is no time: want seconds since 1970"},
 		{"no start", line("1", t0, "noon", t2, "", gpu), "", records.Left{Damaged: 1}, `"noon" is no time`},
+		{"never eligible", strings.Replace(line("1", t0, t1, t2, "", gpu), t0+"|"+t0, t0+"|noon", 1), "", records.Left{Damaged: 1}, `"noon" is no time`},
 		{"a long time", line("1", strings.Repeat("x", 99), t1, t2, "", gpu), "", records.Left{Damaged: 1}, `"` + strings.Repeat("x", 40) + `..." is no time`},
 		{"a node list that is none", strings.Replace(line("1", t0, t1, t2, "", gpu), "|n1|", "|n[1-|", 1), "", records.Left{Damaged: 1}, "node list"},
 	}
@@ -200,8 +201,8 @@ func TestRefuses(t *testing.T) {
 	if len(l.Jobs) != 1 || l.Left.Damaged != 1 || !strings.HasPrefix(l.Warnings[0].Error(), "entry 2: ") {
 		t.Errorf("cut off: %d jobs, %+v, %v", len(l.Jobs), l.Left, l.Warnings)
 	}
-	l = read(t, "\n\n[{\"id\":\"1\",\"width\":65536,\"started\":\"2026-01-31T12:00:00Z\",\"ended\":\"2026-01-31T13:00:00Z\"},{\"id\":\"2\",\"width\":65537},{\"id\":\"3\",\"width\":-1}")
-	if said := fmt.Sprint(l.Warnings); len(l.Jobs) != 1 || said != `[entry 2: job "2": 65537 GPUs entry 3: job "3": -1 GPUs entry 4: the list is cut off before it]` {
+	l = read(t, "\n\n[{\"id\":\"1\",\"width\":65536,\"started\":\"2026-01-31T12:00:00Z\",\"ended\":\"2026-01-31T13:00:00Z\"},{\"id\":\"2\",\"width\":65537},{\"id\":\"3\",\"width\":-1},{\"id\":\"4\",\"width\":0}")
+	if said := fmt.Sprint(l.Warnings); len(l.Jobs) != 1 || said != `[entry 2: job "2": 65537 GPUs entry 3: job "3": -1 GPUs entry 5: the list is cut off before it]` {
 		t.Errorf("widths: %d jobs, %s", len(l.Jobs), said)
 	}
 }
@@ -248,9 +249,9 @@ func TestMerge(t *testing.T) {
 
 // TestMergeLeft: what two logs left out adds up.
 func TestMergeLeft(t *testing.T) {
-	l := read(t, head+strings.Repeat(line("1", t0, t1, t2, "", gpu), 2)+line("2", t0, t1, t2, "", "cpu=1"))
-	l.Merge(read(t, head+strings.Repeat(line("3", t0, t1, t2, "", gpu), 3)+line("4", t0, t1, t2, "", "cpu=1")))
-	if want := (records.Left{Repeated: 3, NoGPU: 2}); l.Left != want {
+	l := read(t, head+strings.Repeat(line("1", t0, t1, t2, "", gpu), 2)+line("2", t0, t1, t2, "", "cpu=1")+line("5", t0, "Unknown", "Unknown", "", gpu))
+	l.Merge(read(t, head+strings.Repeat(line("3", t0, t1, t2, "", gpu), 3)+line("4", t0, t1, t2, "", "cpu=1")+line("6", t0, "Unknown", "Unknown", "", gpu)))
+	if want := (records.Left{Repeated: 3, NoGPU: 2, Waiting: 2}); l.Left != want {
 		t.Errorf("%+v, want %+v", l.Left, want)
 	}
 }
@@ -353,6 +354,7 @@ func TestColumns(t *testing.T) {
 		{"less than idle", "job,start,end,gpus,gpu_busy\n1,5,9,1,-0.1\n", 0, records.Left{Damaged: 1}},
 		{"memory below none", "job,start,end,gpus,memory\n1,5,9,1,-1GiB\n", 0, records.Left{Damaged: 1}},
 		{"on each of some nodes", "JobID|Start|End|AllocGRES|NNodes|NodeList\n1|5|9|gpu:2|?|n[1-3]\n", 6, records.Left{}},
+		{"GRES first", "AllocGRES|JobID|Start|End\ngpu:2|1|5|9\n", 2, records.Left{}},
 		{"on each of nodes that are counted", "JobID|Start|End|AllocGRES|NNodes|NodeList\n1|5|9|gpu:2|2|n[1-3]\n", 4, records.Left{}},
 	} {
 		l := read(t, tt.text)
