@@ -58,12 +58,13 @@ const longestPath = len(syscall.RawSockaddrUnix{}.Path) - 1
 // not there. One that nobody listens on any more is replaced. Whoever sees the socket can
 // connect: it gets its name when it has its mode and is listened on.
 func Listen(path string, all bool) (net.Listener, error) {
-	if n := len(path); n > longestPath {
-		return nil, fmt.Errorf("%s: %d bytes, a socket's path has at most %d: choose another place", path, n, longestPath)
-	}
 	dir, mode, open := filepath.Dir(path), fs.FileMode(0o700), fs.FileMode(0o600)
 	if all {
 		mode, open = 0o755, 0o666
+	}
+	unnamed := filepath.Join(dir, "."+strconv.Itoa(os.Getpid()))
+	if n := max(len(path), len(unnamed)); n > longestPath {
+		return nil, fmt.Errorf("%s: %d bytes, a socket's path has at most %d: choose another place", path, n, longestPath)
 	}
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return nil, err
@@ -78,7 +79,6 @@ func Listen(path string, all bool) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != fs.ModeSocket {
 		return nil, fmt.Errorf("%s is there and is no socket: remove it or choose another place", path)
 	}
-	unnamed := filepath.Join(dir, "."+strconv.Itoa(os.Getpid()))
 	if err := os.Remove(unnamed); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
