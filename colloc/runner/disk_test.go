@@ -165,9 +165,10 @@ func limitFiles(t *testing.T, most uint64) {
 }
 
 // TestFullDisk lets nobody write to the queue file, as on a full disk: nothing starts,
-// the listener is told, and once there is room the queue goes on.
+// the listener is told, and once there is room the queue goes on, each task once.
 func TestFullDisk(t *testing.T) {
 	warned := make(chan string, 100)
+	effects := t.TempDir()
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) {
 		c.OnEvent = func(e Event) {
 			if e.Kind == EventWarning {
@@ -176,7 +177,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	})
 	for range 30 {
-		g.submit(t, shell("true"))
+		g.submit(t, shell(`mktemp "$1/XXXXXX"`, effects))
 	}
 	limitFiles(t, 0)
 	defer limitFiles(t, math.MaxUint64)
@@ -197,6 +198,10 @@ func TestFullDisk(t *testing.T) {
 		if r.State != Succeeded {
 			t.Errorf("task %s is %v: %s", r.Task.ID, r.State, r.Err)
 		}
+	}
+	noProcess(t, g.dir)
+	if made, err := os.ReadDir(effects); err != nil || len(made) != 30 {
+		t.Errorf("30 tasks made %d files, %v", len(made), err)
 	}
 }
 

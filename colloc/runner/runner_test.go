@@ -68,6 +68,16 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestLong: a run may take longer than a supervisor may take to begin one.
+func TestLong(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, t.TempDir(), gpuFile(1), nil)
+	g.submit(t, shell("sleep 11"))
+	if r := g.finish(t)[0]; r.State != Succeeded || r.Runs != 1 {
+		t.Errorf("%v after %d runs: %s", r.State, r.Runs, r.Err)
+	}
+}
+
 // TestOrder runs tasks one after the other and looks at the order.
 func TestOrder(t *testing.T) {
 	dir := t.TempDir()

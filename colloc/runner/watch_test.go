@@ -142,13 +142,14 @@ func TestNoSteps(t *testing.T) {
 }
 
 // TestSpeed lets tasks tell ten steps at each look when alone and five when they
-// share: the speed is learned as one half.
+// share: the speed is learned as one half, once they shared for as long as a window, which begins
+// with the next look.
 func TestSpeed(t *testing.T) {
 	dir := t.TempDir()
 	clock := &stepClock{time: time.Unix(1e9, 0)}
 	g := newRig(t, dir, gpuFile(1), func(c *Config) {
 		c.Clock = clock // nobody looks but the test
-		c.Window = time.Millisecond
+		c.Window = 3 * time.Second
 	})
 	p := newProfile(t)
 	wait := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
@@ -167,12 +168,14 @@ func TestSpeed(t *testing.T) {
 		}
 		g.look(t.Context())
 	}
-	look(10) // opens a window
-	look(20) // ten steps in a second
+	for n := 10; n <= 50; n += 10 { // the first look opens a window, the fourth closes it and opens another
+		look(n)
+	}
 	g.submit(t, second)
 	g.inState(t, "2", Running)
-	look(30, 0)
-	look(35, 5)
+	for n := range 4 {
+		look(60+5*n, 5*n)
+	}
 	if err := os.WriteFile(filepath.Join(dir, "go"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
