@@ -29,6 +29,13 @@ func TestOutcome(t *testing.T) {
 			t.Errorf("%s: read %+v, want %+v", name, got, want)
 		}
 	}
+	stem := filepath.Join(dir, "error of a long run")
+	if err := writeExit(stem, Outcome{Err: "it is so", Dropped: 5}); err != nil {
+		t.Fatal(err)
+	}
+	if o, ok := ReadExit(stem); !ok || o.Err != "it is so" {
+		t.Errorf("read %+v", o)
+	}
 	for o, want := range map[Outcome]bool{{Exit: -1, Signal: 9}: true, {Exit: 137}: true, {Exit: -1, Signal: 15}: false, {Exit: 9}: false, {}: false} {
 		if o.Killed() != want {
 			t.Errorf("%v: killed %v", &o, !want)

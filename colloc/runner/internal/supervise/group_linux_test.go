@@ -3,6 +3,7 @@ package supervise
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -97,6 +98,15 @@ func TestGroupFake(t *testing.T) {
 	g.end() // its members have ended
 	if text, err := os.ReadFile(filepath.Join(string(g), groupKill)); err != nil || strings.Trim(string(text), "1") != "" || len(text) == 0 {
 		t.Errorf("the kernel was told %q, %v", text, err)
+	}
+}
+
+// TestMembers: of a group the processes are listed that are seen here, and never the first one.
+func TestMembers(t *testing.T) {
+	_, dir := fakeTree(t)
+	fakeFile(t, dir, groupProcs, "0\n1\n2\n77\n")
+	if pids, dirs := group(dir).members(); !slices.Equal(pids, []int{2, 77}) || !slices.Equal(dirs, []string{dir}) {
+		t.Errorf("%v in %q", pids, dirs)
 	}
 }
 

@@ -1,10 +1,13 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"syscall"
@@ -219,6 +222,131 @@ func TestLost(t *testing.T) {
 		if task.Alive() {
 			t.Errorf("reaped %v: the command lives", reaped)
 		}
+	}
+}
+
+// TestLostRest: what the command of a lost run had started ends as well.
+func TestLostRest(t *testing.T) {
+	l := shell("sleep 1000 & echo $!; wait")
+	l.Stem, l.Dir = filepath.Join(t.TempDir(), "000001.1"), "/"
+	l.Env = append(os.Environ(), Mark(l.Stem))
+	s, err := l.Start()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	await(t, func() bool {
+		text, _ := os.ReadFile(l.Stem + LogEnd) // there is none at first
+		pid, err = strconv.Atoi(strings.TrimSpace(string(text)))
+		return err == nil
+	})
+	if err := syscall.Kill(s.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if o, _ := l.wait(t, s); !o.Lost {
+		t.Errorf("%+v", o)
+	}
+	if p, err := Find(pid); err == nil && p.Alive() {
+		t.Error("what the command started lives")
+	}
+}
+
+// TestOrphan: what loses its parent and ends does not end the run, and the command has no file of
+// the supervisor's.
+func TestOrphan(t *testing.T) {
+	l, s := start(t, shell("(true &); sleep 0.2; test -e /proc/$$/fd/3 || exit 3"))
+	if o, _ := l.wait(t, s); o.Exit != 3 {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestSupervisorOutcome: where a supervisor leaves no record its own end tells.
+func TestSupervisorOutcome(t *testing.T) {
+	for script, want := range map[string]Outcome{
+		"exit 0": {}, "exit 3": {Exit: 3}, "exit 128": {Exit: 128}, "exit 137": {Exit: -1, Signal: 9},
+		"kill -9 $$": {Exit: -1, Lost: true, Err: "the supervisor is lost (signal: killed)"},
+	} {
+		c := exec.Command("/bin/sh", "-c", script)
+		_ = c.Run() // its state tells
+		if got := supervisorOutcome(c.ProcessState); got != want {
+			t.Errorf("%s: %+v, want %+v", script, got, want)
+		}
+	}
+	for status, want := range map[syscall.WaitStatus]int{0: 0, 3 << 8: 3, 9: 137} {
+		if code := record(filepath.Join(t.TempDir(), "stem"), status, Outcome{}); code != want {
+			t.Errorf("status %#x: code %d, want %d", uint32(status), code, want)
+		}
+	}
+}
+
+// TestLock: a folder has one runner.
+func TestLock(t *testing.T) {
+	dir := t.TempDir()
+	first, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := Lock(dir); !errors.Is(err, ErrInUse) {
+		t.Errorf("locked twice: %v, %v", second, err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Lock(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = again.Close() // nothing was written
+	if _, err := Lock(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+}
+
+// TestCheckLimit takes what the kernel takes.
+func TestCheckLimit(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		soft, hard int64
+		ok         bool
+	}{
+		{"nofile", 0, 0, true},
+		{"nofile", 5, 5, true},
+		{"nofile", -1, -1, true},
+		{"nofile", 5, -1, true},
+		{"nofile", 6, 5, false},
+		{"nofile", -1, 5, false},
+		{"nofile", -2, -1, false},
+		{"nofile", -1, -2, false},
+		{"files", 5, 5, false},
+	} {
+		if err := CheckLimit(tt.name, tt.soft, tt.hard); (err == nil) != tt.ok {
+			t.Errorf("%+v: %v", tt, err)
+		}
+	}
+}
+
+// TestOrderedCloses starts commands of users; no file stays open.
+func TestOrderedCloses(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector closes files, too
+	open := func() int {
+		files, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(files)
+	}
+	const n = 6
+	before := open()
+	for range n {
+		in := shell("true")
+		in.Path, in.Order = "", order()
+		l, s := start(t, in)
+		if o, _ := l.wait(t, s); !o.OK() {
+			t.Errorf("%+v", o)
+		}
+	}
+	if after := open(); after >= before+n {
+		t.Errorf("%d files were open, now %d", before, after)
 	}
 }
 

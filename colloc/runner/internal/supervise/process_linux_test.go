@@ -255,3 +255,19 @@ func TestReadStat(t *testing.T) {
 		t.Errorf("%d files were open, now %d", before, after)
 	}
 }
+
+// TestKillRestSpares: who shares a session with the caller is no task's, whatever its environment.
+func TestKillRestSpares(t *testing.T) {
+	stem := filepath.Join(t.TempDir(), "000001.1")
+	c := exec.Command("sleep", "1000")
+	c.Env = []string{Mark(stem)}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	KillRest(stem)
+	if p, err := Find(c.Process.Pid); err != nil || !p.Alive() {
+		t.Errorf("it was killed: %v", err)
+	}
+	_ = c.Process.Kill()
+	_ = c.Wait() // it was killed
+}
