@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"example.com/colloc/internal/testbed"
 	"example.com/colloc/profile"
 )
 
@@ -167,6 +168,9 @@ func limitFiles(t *testing.T, most uint64) {
 // TestFullDisk lets nobody write to the queue file, as on a full disk: nothing starts,
 // the listener is told, and once there is room the queue goes on, each task once.
 func TestFullDisk(t *testing.T) {
+	if !testbed.Alone(t) {
+		return
+	}
 	warned := make(chan string, 100)
 	effects := t.TempDir()
 	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) {

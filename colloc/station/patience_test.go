@@ -19,6 +19,7 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
+	"example.com/colloc/internal/testbed"
 )
 
 // sends is a request as a user whose body is being sent.
@@ -223,6 +224,9 @@ func TestUserLimits(t *testing.T) {
 // On a full disk a submission is refused with that word, what runs goes on, and so does
 // the station once there is room.
 func TestDiskFull(t *testing.T) {
+	if !testbed.Alone(t) {
+		return
+	}
 	dir := t.TempDir()
 	g := newRig(t, dir, 1, nil)
 	gate := filepath.Join(dir, "gate")

@@ -79,3 +79,28 @@ func alive(pid string) bool {
 	stat, err := os.ReadFile("/proc/" + pid + "/stat")
 	return err == nil && !strings.Contains(string(stat), ") Z ")
 }
+
+// TestAlone: a test is run in another process, and fails as it does there.
+func TestAlone(t *testing.T) {
+	const mark = "TESTBED_ALONE_FAILS"
+	if Alone(t) {
+		if os.Getenv(mark) != "" {
+			t.Errorf("process %d fails", os.Getpid())
+		}
+		return
+	}
+	if os.Getenv(mark) != "" {
+		return
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "-test.run", "^TestAlone$")
+	cmd.Env = append(os.Environ(), mark+"=1")
+	out, err := cmd.CombinedOutput()
+	own := fmt.Sprintf("process %d fails", cmd.Process.Pid)
+	if err == nil || !strings.Contains(string(out), " fails") || strings.Contains(string(out), own) {
+		t.Errorf("a test that fails elsewhere: %v\n%s", err, out)
+	}
+}

@@ -7,10 +7,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"example.com/colloc/internal/testbed"
 )
 
 // TestFull: of a line that fits in part nothing stays, and the next round says all.
 func TestFull(t *testing.T) {
+	if !testbed.Alone(t) {
+		return
+	}
 	path := filepath.Join(t.TempDir(), "j")
 	w, err := Open(path, 0)
 	if err != nil {
