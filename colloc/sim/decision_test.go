@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -129,6 +130,11 @@ func TestBadInput(t *testing.T) {
 		{"same ID", cards(1), append(good, good...), sim.Options{}, `have the same ID "a"`},
 		{"loss", func() *sim.Cluster { c := cards(1); c.Losses = []sim.Loss{{GPU: 1}}; return c }(), good, sim.Options{}, "loss 0"},
 		{"a GPU", func() *sim.Cluster { c := cards(3); c.Nodes[0].GPUs[1].Memory = -1; return c }(), good, sim.Options{}, "GPU 1: memory is -1 bytes"},
+		{"cores below 0", func() *sim.Cluster { c := cards(1); c.Nodes[0].CPU = -1; return c }(), good, sim.Options{}, "node 0: CPU -1"},
+		{"cores without end", func() *sim.Cluster { c := cards(1); c.Nodes[0].CPU = math.Inf(1); return c }(), good, sim.Options{}, "node 0: CPU +Inf"},
+		{"host memory below 0", func() *sim.Cluster { c := cards(1); c.Nodes[0].Memory = -1; return c }(), good, sim.Options{}, "Memory -1"},
+		{"more than all SMs", cards(1), func() []sim.Task { x := task("a", 0, 10, 1); x.Busy = 1.01; return []sim.Task{x} }(), sim.Options{}, "Busy is 1.01"},
+		{"more than all bandwidth", cards(1), func() []sim.Task { x := task("a", 0, 10, 1); x.Bandwidth = 1.01; return []sim.Task{x} }(), sim.Options{}, "Bandwidth is 1.01"},
 		{"failures below 0", cards(1), good, sim.Options{MaxFailures: -1}, "MaxFailures is -1"},
 		{"a quota below 0", cards(1), good, sim.Options{Quotas: map[string]int{"u": -1}}, `Quotas["u"] is -1`},
 		{"few points", cards(1), good, sim.Options{Points: 1}, "Points is 1"},

@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,7 +12,13 @@ import (
 // TestIdleBeyondAWord: of more cards than a machine word has bits, those that hold no
 // task are idle, each once.
 func TestIdleBeyondAWord(t *testing.T) {
-	const busy = 70
+	for _, busy := range []int{63, 64, 70} {
+		idleBeside(t, busy)
+	}
+}
+
+func idleBeside(t *testing.T, busy int) {
+	t.Helper()
 	looked := false
 	run(t, cards(130), []sim.Task{task("a", 0, 10, 1), task("b", 1, 1, 1)}, script(func(s *sim.State) error {
 		switch next := s.Next(); {
@@ -169,5 +176,60 @@ func TestCompute(t *testing.T) {
 		if got := (&sim.GPU{Model: model, Slice: &one}).Compute(); got != want {
 			t.Errorf("one slice of %d kinds is %v, want %v", len(model.MIG), got, want)
 		}
+	}
+}
+
+// TestTurned: a policy is told of a GPU once when it goes down and once when it is up again,
+// though it is lost twice at a time.
+func TestTurned(t *testing.T) {
+	c := cards(2)
+	c.Losses = []sim.Loss{{GPU: 0, At: seconds(10), For: seconds(20)}, {GPU: 0, At: seconds(15), For: seconds(5)}}
+	told := map[time.Duration]int{}
+	run(t, c, []sim.Task{task("a", 0, 100, 1)}, script(func(s *sim.State) error {
+		for _, g := range s.Turned() {
+			if told[s.Now()]++; g.Index != 0 || g.Up != (s.Now() == seconds(30)) {
+				t.Errorf("at %v: GPU %d is up: %t", s.Now(), g.Index, g.Up)
+			}
+		}
+		return pile(s)
+	}), sim.Options{})
+	if len(told) != 2 || told[seconds(10)] != 1 || told[seconds(30)] != 1 {
+		t.Errorf("told %v, want of one at 10 and at 30 s", told)
+	}
+}
+
+// TestSeries: the points of a run are equally far from one another, and no more than asked for.
+func TestSeries(t *testing.T) {
+	r := run(t, cards(1), []sim.Task{task("a", 0, 100, 1)}, script(pile), sim.Options{Points: 4})
+	var at []time.Duration
+	for _, p := range r.Series {
+		at = append(at, p.At)
+	}
+	if want := []time.Duration{0, seconds(32), seconds(64), seconds(96)}; !slices.Equal(at, want) {
+		t.Errorf("points at %v, want %v", at, want)
+	}
+}
+
+// noted is a truth that notes how tasks that are alone share, and stops those.
+type noted map[profile.Mechanism]bool
+
+func (n noted) Speeds(_ *sim.GPU, mech profile.Mechanism, _ []*sim.Task, dst []float64) error {
+	n[mech] = true
+	clear(dst)
+	return nil
+}
+
+// TestAlone: a model is asked of a task alone as of one that shares with nobody, however it
+// was started; and it may say that a task stands still.
+func TestAlone(t *testing.T) {
+	asked := noted{}
+	r := run(t, cards(1), []sim.Task{task("a", 0, 100, 1)}, script(func(s *sim.State) error {
+		if s.Next() != nil {
+			s.Place(sim.Launch{GPUs: []int{0}, Mechanism: profile.MPS})
+		}
+		return nil
+	}), sim.Options{Truth: asked, Until: seconds(1000)})
+	if len(asked) != 1 || !asked[profile.Exclusive] || r.Unfinished != 1 {
+		t.Errorf("asked of %v, %d did not finish", asked, r.Unfinished)
 	}
 }

@@ -132,16 +132,17 @@ func TestMetrics(t *testing.T) {
 }
 
 // TestFairness: of two gangs of all GPUs that come at once, the first ends in half the time
-// that is its own share, and the second, which is alone for half of its time, late.
+// that is its own share, and the second, which is alone for half of its time, late; a third
+// is alone all the time.
 func TestFairness(t *testing.T) {
-	tasks := []sim.Task{task("first", 0, 50, 8), task("second", 0, 50, 8)}
+	tasks := []sim.Task{task("first", 0, 50, 8), task("second", 0, 50, 8), task("third", 100, 50, 8)}
 	for i := range tasks {
 		tasks[i].GPUs = 2
 	}
 	r := run(t, cards(2), tasks, script(pile), sim.Options{})
-	first, second := 50/(50*2.), 100/(50*1.5)
-	if f := r.Fairness; math.Abs(f.Mean-(first+second)/2) > 1e-9 || math.Abs(f.Max-second) > 1e-9 {
-		t.Errorf("finish-time ratios %+v, want %v and %v", f, first, second)
+	first, second, third := 50/(50*2.), 100/(50*1.5), 1.
+	if f := r.Fairness; math.Abs(f.Mean-(first+second+third)/3) > 1e-9 || math.Abs(f.Max-second) > 1e-9 {
+		t.Errorf("finish-time ratios %+v, want %v, %v and %v", f, first, second, third)
 	}
 }
 
@@ -180,7 +181,7 @@ func TestOutOfMemory(t *testing.T) {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	// both at ½ for 30 s, then a alone: done at 115; b again 100 s
-	if !died || r.OutOfMemory != 1 || r.Recoveries != 1 || r.Makespan != seconds(215) || r.Wasted != seconds(15) {
+	if !died || r.Events != 8 || r.OutOfMemory != 1 || r.Recoveries != 1 || r.Makespan != seconds(215) || r.Wasted != seconds(15) {
 		t.Errorf("died %v, %+v", died, r)
 	}
 }
@@ -197,7 +198,7 @@ func TestGivenUp(t *testing.T) {
 		}
 		return nil
 	}), sim.Options{MaxFailures: 3})
-	if r.OutOfMemory != 3 || r.Failed != 1 || r.Finished != 0 || r.Ends[0].End != seconds(90) {
+	if r.Events != 8 || r.OutOfMemory != 3 || r.Failed != 1 || r.Finished != 0 || r.Ends[0].End != seconds(90) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -233,7 +234,7 @@ func TestPreemption(t *testing.T) {
 		return nil
 	}), sim.Options{})
 	// a: 10 start-up + 20 work, b until 50, 10 start-up + 80 work
-	if r.Makespan != seconds(140) || r.Preemptions != 1 || r.Wasted != 0 {
+	if r.Events != 8 || r.Makespan != seconds(140) || r.Preemptions != 1 || r.Wasted != 0 {
 		t.Errorf("%+v", r)
 	}
 	for _, e := range r.Ends {
