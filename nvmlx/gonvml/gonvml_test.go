@@ -214,7 +214,7 @@ error: gonvml: MIG of MIG-0-0: no MIG mode here: not supported
 func TestGPM(t *testing.T) {
 	library := build(t)
 	const absent = `"missing":{"dram_active":"not supported","fp32_active":"not supported","pcie_bytes_per_sec":"not supported","sm_active":"not supported","sm_occupancy":"not supported","tensor_active":"not supported"}}`
-	const values = `"sm_active":0.625,"dram_active":1,"fp32_active":0.25,"pcie_bytes_per_sec":1073741824,"missing":{"sm_occupancy":"no permission"}}`
+	const values = `"sm_active":0.125,"sm_occupancy":0.1875,"tensor_active":0.3125,"dram_active":1,"fp32_active":0.75,"pcie_bytes_per_sec":1073741824}`
 	diff(t, run(t, library, "gpm", "FAKE_MIG=1", "FAKE_INSTANCE=0"), `
 {"device":"GPU-0","at":"2026-03-01T12:00:00Z"}
 {"device":"GPU-1","at":"2026-03-01T12:00:00Z",`+absent+`
@@ -224,7 +224,10 @@ func TestGPM(t *testing.T) {
 {"device":"MIG-0-0","at":"2026-03-01T12:00:00.099Z"}
 {"device":"GPU-0","at":"2026-03-01T12:00:00.199Z","window":199000000,`+values+`
 {"device":"GPU-1","at":"2026-03-01T12:00:00.199Z",`+absent+`
-{"device":"MIG-0-0","at":"2026-03-01T12:00:00.199Z","window":199000000,`+values)
+{"device":"MIG-0-0","at":"2026-03-01T12:00:00.199Z","window":199000000,`+values+`
+{"device":"GPU-0","at":"2026-03-01T12:00:00.349Z","window":150000000,`+values+`
+{"device":"GPU-1","at":"2026-03-01T12:00:00.349Z",`+absent+`
+{"device":"MIG-0-0","at":"2026-03-01T12:00:00.349Z","window":150000000,`+values)
 	one := []string{
 		`{"device":"GPU-0","at":"2026-03-01T12:00:00Z","missing":` + strings.ReplaceAll(absent[len(`"missing":`):], "not supported", "failed for the moment"),
 		`{"device":"GPU-0","at":"2026-03-01T12:00:00.099Z"}`,
@@ -236,11 +239,21 @@ func TestGPM(t *testing.T) {
 			t.Errorf("there is no line %s in\n%s", line, got)
 		}
 	}
+	const start = `{"device":"GPU-0","at":"2026-03-01T12:00:00.199Z","window":199000000`
+	for _, tt := range []struct{ env, want string }{
+		{"FAKE_SENTINEL=1", `}`},
+		{"FAKE_FAIL=metric3=4,metric20=4", `,"sm_active":0.125,"tensor_active":0.3125,"dram_active":1,"fp32_active":0.75,"missing":{"pcie_bytes_per_sec":"no permission","sm_occupancy":"no permission"}}`},
+		{"FAKE_FAIL=metric21=3", strings.Replace(`,`+values, `"pcie_bytes_per_sec":1073741824`, `"missing":{"pcie_bytes_per_sec":"not supported"}`, 1)},
+	} {
+		if got := run(t, library, "gpm", tt.env); !strings.Contains(got, start+tt.want) {
+			t.Errorf("%s: there is no line %s in\n%s", tt.env, start+tt.want, got)
+		}
+	}
 	const none = `{"device":"MIG-0-0","at":"2026-03-01T12:00:00Z",` + absent
 	if got := run(t, library, "gpm", "FAKE_MIG=1", "FAKE_FAIL=nvmlDeviceGetGpuInstanceId=3"); !strings.Contains(got, none) {
 		t.Errorf("an instance without a number: there is no line %s in\n%s", none, got)
 	}
-	if got := run(t, library, "gpm", "FAKE_FAIL=nvmlGpmQueryDeviceSupport=15"); strings.Count(got, "error: gonvml: read GPU-0: device lost") != 3 {
+	if got := run(t, library, "gpm", "FAKE_FAIL=nvmlGpmQueryDeviceSupport=15"); strings.Count(got, "error: gonvml: read GPU-0: device lost") != 4 {
 		t.Errorf("a device that is lost:\n%s", got)
 	}
 	got = run(t, library, "gpm", "FAKE_FAIL=nvmlGpmSampleGet=4")

@@ -6,7 +6,6 @@ package gonvml
 #cgo LDFLAGS: -ldl
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <stdlib.h>
 
 typedef int (*list_function)(void *device, unsigned int *count, void *infos);
 typedef int (*uuid_function)(const char *uuid, void **device);
@@ -57,13 +56,12 @@ type shortProcess struct {
 	used uint64
 }
 
+// cText is a text for a C function that does not keep it.
+func cText(s string) *C.char { return (*C.char)(unsafe.Pointer(unsafe.StringData(s + "\x00"))) }
+
 // find looks the functions up. The library must be loaded.
 func (p *processLists) find(has *[symbols]bool) {
-	look := func(name string) unsafe.Pointer {
-		text := C.CString(name)
-		defer C.free(unsafe.Pointer(text))
-		return C.find_function(text)
-	}
+	look := func(name string) unsafe.Pointer { return C.find_function(cText(name)) }
 	if has[symHandleByUUID] {
 		p.byUUID = look(symbolNames[symHandleByUUID][0])
 	}
@@ -90,10 +88,8 @@ func (p *processLists) handle(id nvmlx.DeviceID) (unsafe.Pointer, nvml.Return) {
 	if p.byUUID == nil {
 		return nil, nvml.ERROR_FUNCTION_NOT_FOUND
 	}
-	text := C.CString(string(id))
-	defer C.free(unsafe.Pointer(text))
 	var device unsafe.Pointer
-	code := nvml.Return(C.call_by_uuid(p.byUUID, text, &device))
+	code := nvml.Return(C.call_by_uuid(p.byUUID, cText(string(id)), &device))
 	return device, code
 }
 

@@ -177,7 +177,7 @@ func play(name string) (err error) {
 		if os.Getenv("FAKE_MIG") != "" {
 			ids = append(ids, "MIG-0-0")
 		}
-		for _, pause := range []time.Duration{0, 99 * time.Millisecond, 100 * time.Millisecond} {
+		for _, pause := range []time.Duration{0, 99 * time.Millisecond, 100 * time.Millisecond, 150 * time.Millisecond} {
 			hand.advance(pause)
 			for _, id := range ids {
 				show(src.Read(ctx, id, nvmlx.FieldsGPM))

@@ -47,9 +47,6 @@ type instance struct {
 	reserved profile.Opt[profile.Bytes]
 }
 
-// mostInstances is more than any GPU has.
-const mostInstances = 64
-
 // instances finds the MIG instances of a GPU and makes them known as devices.
 func (s *source) instances(gpu *device) []instance {
 	has := &s.lib.has
@@ -61,7 +58,7 @@ func (s *source) instances(gpu *device) []instance {
 		return nil
 	}
 	var list []instance
-	for i := range min(count, mostInstances) {
+	for i := range count {
 		handle, code := gpu.handle.GetMigDeviceHandleByIndex(i)
 		if code != nvml.SUCCESS { // indices have gaps: NOT_FOUND
 			continue

@@ -7,7 +7,7 @@
  * none of the younger ones, or -DBARE for one with nothing but the essentials.
  *
  * Environment:
- *   FAKE_FAIL     function=code,...   these functions return these codes
+ *   FAKE_FAIL     function=code,...   these functions return these codes, metricN for one of GPM
  *   FAKE_SENTINEL 1                   values are NVML's "not available"
  *   FAKE_LOST     n                   GPU 1 is lost after n utilisation reads
  *   FAKE_MIG      1                   GPU 0 is in MIG mode, with two instances
@@ -373,8 +373,10 @@ int nvmlGpmMetricsGet(struct metrics *m) {
 		return BAD_ARGUMENT;
 	for (u32 i = 0; i < m->n; i++) {
 		struct metric *x = &m->metric[i];
-		x->code = x->id == 3 ? 4 : OK; /* occupancy: no permission */
-		x->value = x->id == 2 ? 62.5 : x->id == 10 ? 100.004 : x->id == 5 ? 0.0 / 0.0 : x->id >= 20 ? setting("FAKE_PCIE", 512) : 25;
+		char name[16];
+		snprintf(name, sizeof name, "metric%u", x->id);
+		x->code = failing(name);
+		x->value = setting("FAKE_SENTINEL", 0) ? 0.0 / 0.0 : x->id == 10 ? 100.004 : x->id >= 20 ? setting("FAKE_PCIE", 512) : 6.25 * x->id;
 	}
 	return OK;
 }
