@@ -27,6 +27,9 @@ const ownerPatience = time.Minute
 // runsAsOwner reports whether this process is to become a command.
 func runsAsOwner() bool { return os.Args[0] == ownerName }
 
+// isRoot reports whether this process can become any user.
+func isRoot() bool { return os.Geteuid() == 0 }
+
 // send writes an order to a pipe and returns its other end.
 func (o *Order) send() (*os.File, error) {
 	text, err := json.Marshal(o)
@@ -68,7 +71,7 @@ func (o *Order) start(in *group, argv []string) (pid int, err error) {
 	}
 	defer func() { _ = faults.Close() }()
 	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
-	if os.Geteuid() == 0 {
+	if isRoot() {
 		sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID, Groups: o.Groups}
 	}
 	pid, err = in.start("/proc/self/exe", append([]string{ownerName}, argv...), syscall.ProcAttr{
@@ -85,9 +88,9 @@ func (o *Order) start(in *group, argv []string) (pid int, err error) {
 		_, _ = wait(pid)
 		return 0, fmt.Errorf("it has not begun after %v: its folder or its program does not answer", ownerPatience)
 	}
-	if len(fault) > 0 {
+	if why := string(fault); why != "" {
 		_, _ = wait(pid)
-		return 0, fmt.Errorf("%s", fault)
+		return 0, errors.New(why)
 	}
 	return pid, nil
 }

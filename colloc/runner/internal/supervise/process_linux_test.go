@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"errors"
 	"math"
 	"net"
 	"os"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"example.com/colloc/internal/testbed"
 )
@@ -275,4 +277,43 @@ func TestKillRestSpares(t *testing.T) {
 	}
 	_ = c.Process.Kill()
 	_ = c.Wait() // it was killed
+}
+
+// TestKillRestWaits: what is left of a run has ended when KillRest returns, also where that
+// takes a moment, as it does under a tracer that holds it.
+func TestKillRestWaits(t *testing.T) {
+	runtime.LockOSThread() // the tracer is a thread
+	defer runtime.UnlockOSThread()
+	stem := filepath.Join(t.TempDir(), "000001.1")
+	c := exec.Command("sleep", "1000")
+	c.Env = []string{Mark(stem)}
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		_ = c.Process.Kill()
+		_ = c.Wait() // it was killed
+	}()
+	var status syscall.WaitStatus
+	pid := c.Process.Pid
+	_, err := syscall.Wait4(pid, &status, 0, nil) // until it begins
+	if err := errors.Join(err, syscall.PtraceSetOptions(pid, syscall.PTRACE_O_TRACEEXIT), syscall.PtraceCont(pid, 0)); err != nil {
+		t.Fatal(err)
+	}
+	returned := make(chan bool)
+	go func() {
+		KillRest(stem)
+		close(returned)
+	}()
+	if _, err := syscall.Wait4(pid, &status, 0, nil); err != nil || status.TrapCause() != syscall.PTRACE_EVENT_EXIT {
+		t.Errorf("it is not about to end: %#x, %v", status, err)
+	}
+	select {
+	case <-returned:
+		t.Error("what was killed has not ended yet")
+	case <-time.After(100 * time.Millisecond):
+	}
+	_ = syscall.PtraceDetach(pid) // it ends now
+	<-returned
 }
