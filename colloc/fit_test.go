@@ -81,6 +81,7 @@ func TestFitFaults(t *testing.T) {
 		{"GPU without ID", nil, func(g *colloc.GPU) { g.ID = "" }, `GPU "": ID is empty`},
 		{"GPU without memory", nil, func(g *colloc.GPU) { g.Model = profile.GPUModel{} }, "Memory is not known"},
 		{"negative memory", nil, func(g *colloc.GPU) { g.Memory = -1 }, "Memory is -1"},
+		{"too much memory", nil, func(g *colloc.GPU) { g.Memory = 1<<56 + 1 }, "Memory is 72057594037927937"},
 		{"MIG as a mechanism", nil, func(g *colloc.GPU) { g.Mechanisms = []profile.Mechanism{profile.MIG} }, "a GPU of its own"},
 		{"own neighbour", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{light} }, "already runs"},
 		{"faulty resident", nil, func(g *colloc.GPU) { g.Residents = []colloc.Task{{}} }, "resident 0"},
@@ -98,6 +99,19 @@ func TestFitFaults(t *testing.T) {
 				t.Errorf("Fit = %v, %v; want an error with %q", v, err, tt.want)
 			}
 		})
+	}
+}
+
+// TestMostMemory: a GPU may have as much as the message says, whatever else is wrong with it.
+func TestMostMemory(t *testing.T) {
+	gpu := card(t, "g")
+	gpu.Memory = 1 << 56
+	if err := gpu.Validate(); err != nil {
+		t.Error(err)
+	}
+	gpu.ID = ""
+	if faults := colloc.Faults(gpu.Validate()); len(faults) != 1 || faults[0].Field != "ID" {
+		t.Errorf("without ID: %v", faults)
 	}
 }
 
@@ -195,6 +209,15 @@ func TestReservation(t *testing.T) {
 	v, err := p.Fit(task, card(t, "g"))
 	if want := profile.BytesOf(1.02 * float64(10*profile.GiB)); err != nil || v.Reserved != want {
 		t.Errorf("measured peak: reserved %v, %v; want %v", v.Reserved, err, want)
+	}
+	for elsewhere, most := range map[profile.Bytes]profile.Bytes{8: 10, 12: 12} {
+		other := *seen(t, "task", 0.2, 0.1, elsewhere*profile.GiB).Profile
+		other.GPU = gpuModel(t, "V100")
+		task.Elsewhere = []*profile.Profile{&other}
+		v, err = p.Fit(task, card(t, "g"))
+		if want := profile.BytesOf(1.02 * float64(most*profile.GiB)); err != nil || v.Reserved != want {
+			t.Errorf("%d GiB measured elsewhere: reserved %v, %v; want %v", elsewhere, v.Reserved, err, want)
+		}
 	}
 	task.Reserved = 3 * profile.GiB
 	if v, err = p.Fit(task, card(t, "g")); err != nil || v.Reserved != 3*profile.GiB {

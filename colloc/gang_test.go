@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"fmt"
 	"math"
 	"testing"
 
@@ -39,9 +40,9 @@ func TestGang(t *testing.T) {
 			t.Fatal(err)
 		}
 		total := 0.0
-		for _, p := range plan.Placements {
+		for i, p := range plan.Placements {
 			total += p.Throughput
-			if p.GPU == "other" || len(p.Gang) != 4 || len(p.Members) != 1 || p.Members[0].Task != task.ID || p.Reserved != plan.Tasks[0].Reserved {
+			if p.GPU != fmt.Sprint("g", i) || len(p.Gang) != 4 || len(p.Members) != 1 || p.Members[0].Task != task.ID || p.Reserved != plan.Tasks[0].Reserved {
 				t.Errorf("placement %+v", p)
 			}
 		}

@@ -79,6 +79,7 @@ func TestObserveFaults(t *testing.T) {
 		{"no profile", []colloc.Measurement{{}}, "member 0: no profile"},
 		{"NaN", []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(math.NaN())}, {Profile: b.Profile}}, "speed is NaN"},
 		{"zero", []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(0.0)}, {Profile: b.Profile}}, "speed is 0"},
+		{"infinite, alone", []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(math.Inf(1))}}, "speed is +Inf"},
 		{"peak", []colloc.Measurement{{Profile: a.Profile, Peak: profile.Some[profile.Bytes](-1)}}, "peak is -1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,6 +88,10 @@ func TestObserveFaults(t *testing.T) {
 				t.Errorf("Observe = %v; want an error with %q", err, tt.want)
 			}
 		})
+	}
+	alone := []colloc.Measurement{{Profile: a.Profile, Speed: profile.Some(math.MaxFloat64)}} // teaches nothing, whatever it is
+	if err := shared(t).Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Members: alone}); err != nil {
+		t.Errorf("a number as the speed of a task alone: %v", err)
 	}
 }
 

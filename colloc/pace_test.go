@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
@@ -152,6 +153,30 @@ func TestSliceIsSlower(t *testing.T) {
 	whole.Slice = &profile.MIGProfile{Name: "9g.90gb", Compute: 9, Size: 9, Memory: 90 * profile.GiB}
 	if err := whole.Validate(); len(colloc.Faults(err)) != 1 || colloc.Faults(err)[0].Field != "Slice" {
 		t.Errorf("a slice of no card: %v", err)
+	}
+}
+
+// TestSlicePaceSource: the pace on a MIG slice is as sure as the weaker of what it is made of,
+// how fast the card is and what the slice is of it.
+func TestSlicePaceSource(t *testing.T) {
+	whole := empty(t, "g", "A100-40GB")
+	slice := whole
+	slice.Slice = &whole.Model.MIG[0]
+	for _, tt := range []struct {
+		task colloc.Task
+		want predict.SourceKind
+	}{
+		{seen(t, "seen", 0.5, 0.2, profile.GiB), predict.Fitted},
+		{colloc.Task{ID: "blind", Profile: trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)}, predict.Prior},
+	} {
+		of, err := shared(t).Fit(tt.task, whole)
+		if err != nil || of.Pace.Source.Kind != predict.Fitted || of.Pace.Source.Distance == 0 {
+			t.Fatalf("%s on the card: %+v, %v", tt.task.ID, of.Pace, err)
+		}
+		v, err := shared(t).Fit(tt.task, slice)
+		if want := (predict.Source{Kind: tt.want, Distance: of.Pace.Source.Distance}); err != nil || v.Pace.Source != want {
+			t.Errorf("%s: %+v, %v; want %+v", tt.task.ID, v.Pace.Source, err, want)
+		}
 	}
 }
 

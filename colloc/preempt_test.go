@@ -273,3 +273,44 @@ func TestPreemptManyResidents(t *testing.T) {
 		t.Errorf("a gang on too few: %+v, %v", got, err)
 	}
 }
+
+// TestPreemptSparesTheDearest: of too many residents to try every choice the one of the
+// highest class stays, of one class the one with the largest weight.
+func TestPreemptSparesTheDearest(t *testing.T) {
+	p := newPlanner(t, colloc.Config{MaxSet: 15, MaxSlowdown: math.Inf(1)})
+	for _, dear := range []colloc.Task{{Priority: 1, Weight: 1}, {Weight: 5}} {
+		gpu := card(t, "g")
+		for i := range 14 {
+			r := seen(t, fmt.Sprint("r", i), 0.1, 0.05, profile.GiB)
+			r.Reserved, r.Weight = profile.GiB, 1
+			gpu.Residents = append(gpu.Residents, r)
+		}
+		last := &gpu.Residents[13]
+		last.Priority, last.Weight = dear.Priority, dear.Weight
+		task := seen(t, "task", 0.1, 0.05, profile.GiB)
+		task.Reserved, task.Priority = 20*profile.GiB, 2
+		got, err := p.Preempt(task, []colloc.GPU{gpu})
+		if err != nil || len(got.Victims) != 13 || slices.Contains(got.Victims, last.ID) {
+			t.Errorf("class %d, weight %v: %q go, %v; want all but %s", dear.Priority, dear.Weight, got.Victims, err, last.ID)
+		}
+	}
+}
+
+// TestPreemptGangClass: the class of a card is that of the highest of its residents, whichever
+// comes first, and a gang takes cards of a lower class, whatever is lost with them.
+func TestPreemptGangClass(t *testing.T) {
+	resident := func(id string, class int, weight float64) colloc.Task {
+		r := seen(t, id, 0.2, 0.1, profile.GiB)
+		r.Priority, r.Weight = class, weight
+		return r
+	}
+	high, low := resident("high", 2, 0.1), resident("low", 0, 0.1)
+	task := gang(t, "gang", 2)
+	task.Priority = 3
+	for _, both := range [][]colloc.Task{{high, low}, {low, high}} {
+		gpus := []colloc.GPU{card(t, "a", both...), card(t, "b", resident("x", 1, 10)), card(t, "c", resident("y", 1, 10))}
+		if got, err := shared(t).Preempt(task, gpus); err != nil || !slices.Equal(got.GPUs, []string{"b", "c"}) || got.Class != 1 {
+			t.Errorf("%s first: %+v, %v; want the cards of class 1", both[0].ID, got, err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -38,6 +39,9 @@ func TestAlternatives(t *testing.T) {
 	}
 	worth, forbidden := 0, 0
 	for _, placement := range slices.Concat(plan.Placements, own.Placements) { // GPUs of one kind are each other's reference
+		if !slices.IsSortedFunc(placement.Alternatives, func(a, b colloc.Alternative) int { return cmp.Compare(b.Throughput, a.Throughput) }) {
+			t.Errorf("on GPU %s the best is not first: %v", placement.GPU, placement.Alternatives)
+		}
 		for _, a := range placement.Alternatives {
 			gpu := card(t, placement.GPU)
 			for _, id := range a.Tasks[:len(a.Tasks)-1] {
@@ -130,5 +134,23 @@ func TestPaceInterval(t *testing.T) {
 		if e := v.Pace; !(e.Lo < e.Value && e.Value < e.Hi) || math.Abs(e.Lo*e.Hi/e.Value/e.Value-1) > 1e-9 {
 			t.Errorf("%s: pace %v", product, e)
 		}
+	}
+}
+
+// TestPlanRoundsDistance: a plan tells how far an estimate is from its data to the thousandth.
+func TestPlanRoundsDistance(t *testing.T) {
+	p := newPlanner(t, colloc.Config{Reference: gpuModel(t, "V100")})
+	task, gpu := colloc.Task{ID: "t", Profile: trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)}, empty(t, "g", "RTX-PRO-6000")
+	v, err := p.Fit(task, gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.Plan(t.Context(), []colloc.Task{task}, []colloc.GPU{gpu, empty(t, "h", "V100")})
+	if err != nil || len(plan.Placements) != 1 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	d := v.Pace.Source.Distance
+	if got := plan.Placements[0].Members[0].Pace.Source.Distance; d < 1 || got != math.Round(d*1000)/1000 {
+		t.Errorf("distance %v, of the estimate %v", got, d)
 	}
 }

@@ -53,6 +53,34 @@ func TestSessionTakesTheFasterGPU(t *testing.T) {
 	}
 }
 
+// TestSessionReference: what a task gains counts in its pace on the card that Config names, or
+// else on the fastest that there is.
+func TestSessionReference(t *testing.T) {
+	net := colloc.Task{ID: "t", Profile: trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)}
+	gpus := []colloc.GPU{empty(t, "a", "K80"), empty(t, "b", "V100")}
+	named := newPlanner(t, colloc.Config{Reference: gpus[0].Model})
+	v, err := named.Fit(net, gpus[1])
+	if err != nil || v.Pace.Value < 2 {
+		t.Fatalf("on the V100: %+v, %v", v, err)
+	}
+	for _, tt := range []struct {
+		p    *colloc.Planner
+		gain float64
+	}{{named, v.Pace.Value}, {shared(t), 1}} {
+		s, err := tt.p.Session(gpus, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		packed, err := tt.p.Packed(net)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, err := s.Arrive(packed); err != nil || d.GPU != 1 || math.Abs(d.Gain-tt.gain) > 1e-9 {
+			t.Errorf("%+v, %v; want a gain of %v on the V100", d, err, tt.gain)
+		}
+	}
+}
+
 // TestSessionSharesAsFitSays: a session predicts what Fit does, also for tasks that
 // nobody observed and on one kind of GPU.
 func TestSessionSharesAsFitSays(t *testing.T) {
