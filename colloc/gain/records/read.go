@@ -79,7 +79,7 @@ func read(r io.Reader, o *Options) (*Log, error) {
 func fixed(head []byte) bool {
 	_, rest, _ := bytes.Cut(head, []byte("\n"))
 	second, _, _ := bytes.Cut(rest, []byte("\n"))
-	return len(second) > 4 && len(bytes.Trim(second, "- \r")) == 0
+	return bytes.HasPrefix(second, []byte("-")) && len(bytes.Trim(second, "- \r")) == 0
 }
 
 // line returns the next line without its end; io.EOF after the last.

@@ -183,7 +183,8 @@ func TestRefuses(t *testing.T) {
 		"nothing":         {" \n", "empty"},
 		"a letter":        {"x", "no header"},
 		"no header":       {line("1", t0, t1, t2, "", gpu), "no header"},
-		"a fixed width":   {"       JobID    JobName\n------------ ----------\n1              train+\n", "--parsable2"},
+		"a fixed width":   {"       JobID    JobName\n------------ ----------\n1              train+\n", "fixed width"},
+		"a narrow column": {"Job\n---\n  1\n", "fixed width"},
 		"no GPUs":         {"JobID|Start|End\n", "AllocTRES"},
 		"no times":        {"JobID|AllocTRES\n", "Start, End"},
 		"other JSON":      {`{"nodes":[]}`, `without "jobs"`},
@@ -319,6 +320,11 @@ func TestTable(t *testing.T) {
 		{"a delimiter in quotes", head + "1,\"a,b\",5,9,2\n", "1", records.Left{}},
 		{"a number like that of a run", head + "1" + row + "1,x,7,9,2\n1#2,x,8,9,2\n", "1 1#2 1_2", records.Left{}},
 		{"steps", "JobID|Start|End|AllocGRES|NNodes\n5|5|9|gpu:2|1\n5.batch|5|9|gpu:2|1\n5.0|6|9|gpu:2|1\n", "5", records.Left{}},
+		{"steps, GRES first", "AllocGRES|JobID|Start|End\ngpu:2|5|5|9\ngpu:2|5.0|6|9\n", "5", records.Left{}},
+		{"steps, TRES first", "AllocTRES|JobID|Start|End\ngres/gpu=2|5|5|9\ngres/gpu=2|5.0|6|9\n", "5", records.Left{}},
+		{"a number with a point", head + "a.1" + row, "a.1", records.Left{}},
+		{"an empty line behind the header", head + "\n1" + row, "1", records.Left{}},
+		{"a dash behind the header", head + "-1" + row, "-1", records.Left{}},
 		{"one job and start", head + strings.Repeat("1"+row, 3), "1", records.Left{Repeated: 2}},
 	} {
 		l := read(t, tt.text)
