@@ -321,8 +321,11 @@ func TestFaults(t *testing.T) {
 		}
 	}
 	r := replay(t, nil, gain.Options{})
-	if r.Total.Jobs != 0 || !strings.Contains(r.String(), "no job ran on a GPU") {
-		t.Errorf("an empty history: %s", r)
+	if r.Total.Jobs != 0 || r.Total.Without != (gain.Times{}) || r.String() != "no job ran on a GPU: there is nothing to share\n" {
+		t.Errorf("an empty history: %s%+v", r, r.Total)
+	}
+	if r := replay(t, []records.Job{{ID: "1"}}, gain.Options{}); !strings.Contains(r.String(), "\n1 jobs are left out: ") {
+		t.Errorf("a history without GPUs: %s", r)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -3,8 +3,6 @@ package gain
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"example.com/colloc/colloc/gain/records"
@@ -181,7 +179,6 @@ func (p *pool) used() {
 			changes[n] = append(changes[n], change{j.Started, each}, change{j.Ended, -each})
 		}
 	}
-	slices.SortFunc(nodes, natural)
 	p.cluster = &sim.Cluster{}
 	for _, n := range nodes {
 		own := make([]sim.GPU, peak(changes[n]))
@@ -204,19 +201,4 @@ func peak(changes []change) int {
 		most = max(most, now)
 	}
 	return most
-}
-
-// natural orders n2 before n10.
-func natural(a, b string) int {
-	split := func(s string) (string, int) {
-		stem := strings.TrimRight(s, "0123456789")
-		n, err := strconv.Atoi(s[len(stem):])
-		if err != nil {
-			n = -1
-		}
-		return stem, n
-	}
-	x, m := split(a)
-	y, n := split(b)
-	return cmp.Or(cmp.Compare(x, y), cmp.Compare(m, n), cmp.Compare(a, b))
 }

@@ -2,6 +2,7 @@ package gain
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -78,12 +79,12 @@ func perJob(e predict.Estimate, jobs int) string {
 
 // number has as many decimals as three digits take.
 func number(x float64) string {
-	switch {
-	case x >= 99.5 || x <= -99.5:
+	switch size := math.Abs(x); {
+	case size >= 99.95:
 		return fmt.Sprintf("%.0f", x)
-	case x >= 9.95 || x <= -9.95:
+	case size >= 9.995:
 		return fmt.Sprintf("%.1f", x)
-	case x == 0:
+	case size == 0:
 		return "0"
 	}
 	return fmt.Sprintf("%.2f", x)
@@ -92,11 +93,8 @@ func number(x float64) string {
 // hours prints a time such as "1h12m0s" as "1h12m".
 func hours(h float64) string {
 	d := time.Duration(h * float64(time.Hour))
-	switch {
-	case d > -time.Second && d < time.Second:
-		return "0s"
-	case d > -time.Minute && d < time.Minute:
-		return d.Round(time.Second).String()
+	if s := d.Round(time.Second); s.Abs() < time.Minute {
+		return s.String()
 	}
 	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 }

@@ -13,7 +13,6 @@ import (
 
 // cut keeps what lies between From and Until, and returns the two and how many jobs were outside.
 func (o *Options) cut(all []records.Job) (jobs []records.Job, from, until time.Time, outside int) {
-	jobs = make([]records.Job, 0, len(all))
 	for i := range all {
 		j := all[i]
 		if j.GPUs < 1 || !j.Ended.After(j.Started) || !o.From.IsZero() && !j.Ended.After(o.From) || !o.Until.IsZero() && !j.Started.Before(o.Until) {
@@ -75,14 +74,10 @@ func (p *pool) limit(o *Options, all, replications int) int {
 	return min(n, max(few, int(budget*float64(n)/float64(max(1, all))/float64(replications)/cost)))
 }
 
-// draw returns the window of a replication: all, if there are few enough.
+// draw returns the window of a replication, of limit jobs.
 func (p *pool) draw(limit int, seed uint64) *window {
-	w := &window{end: len(p.jobs)}
-	if limit < len(p.jobs) {
-		w.first = rand.New(rand.NewPCG(seed, 0x77696e646f77)).IntN(len(p.jobs) - limit + 1)
-		w.end = w.first + limit
-	}
-	w.from = p.jobs[w.first].Submitted
+	first := rand.New(rand.NewPCG(seed, 0x77696e646f77)).IntN(len(p.jobs) - limit + 1)
+	w := &window{first: first, end: first + limit, from: p.jobs[first].Submitted}
 	for i := range w.first { // what was there when the window begins
 		if j := &p.jobs[i]; j.Ended.After(w.from) {
 			t := p.task(i)
