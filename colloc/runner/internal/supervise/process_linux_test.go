@@ -288,7 +288,9 @@ func TestKillRestWaits(t *testing.T) {
 	c := exec.Command("sleep", "1000")
 	c.Env = []string{Mark(stem)}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Ptrace: true}
-	if err := c.Start(); err != nil {
+	if err := c.Start(); errors.Is(err, syscall.EPERM) {
+		t.Skip("no process may trace another here: ", err)
+	} else if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
