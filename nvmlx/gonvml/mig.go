@@ -47,6 +47,9 @@ type instance struct {
 	reserved profile.Opt[profile.Bytes]
 }
 
+// mostInstances is more than any GPU has.
+const mostInstances = 64
+
 // instances finds the MIG instances of a GPU and makes them known as devices.
 func (s *source) instances(gpu *device) []instance {
 	has := &s.lib.has
@@ -58,7 +61,7 @@ func (s *source) instances(gpu *device) []instance {
 		return nil
 	}
 	var list []instance
-	for i := range count {
+	for i := range min(count, mostInstances) {
 		handle, code := gpu.handle.GetMigDeviceHandleByIndex(i)
 		if code != nvml.SUCCESS { // indices have gaps: NOT_FOUND
 			continue
