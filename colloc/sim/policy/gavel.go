@@ -169,9 +169,11 @@ func (g *gavel) worth(s *sim.State, t *sim.TaskView) float64 {
 // large first. What is left is for the single tasks.
 func (g *gavel) seat(s *sim.State) {
 	g.queue = g.queue[:0]
+	gangs := false
 	add := func(t *sim.TaskView) {
 		if !t.HostOnly {
 			g.queue = append(g.queue, ranked{t, g.worth(s, t)})
+			gangs = gangs || t.GPUs > 1
 		}
 	}
 	for t := range s.Running() {
@@ -179,6 +181,9 @@ func (g *gavel) seat(s *sim.State) {
 	}
 	for t := range s.Waiting() {
 		add(t)
+	}
+	if !gangs {
+		return
 	}
 	slices.SortStableFunc(g.queue, func(a, b ranked) int { return cmp.Compare(b.weight, a.weight) })
 	g.room.Empty(s)

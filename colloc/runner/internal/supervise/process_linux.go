@@ -158,7 +158,7 @@ func (p Process) AwaitEnd() {
 func KillRest(stem string) {
 	name, value, _ := strings.Cut(Mark(stem), "=")
 	sessions := make(map[string]bool)
-	var ending, marked, killed []int
+	var ending, marked []int
 	for _, pid := range processes() {
 		if Variable(pid, name) != value {
 			if isEnding(pid) { // who knows whose it was
@@ -179,11 +179,11 @@ func KillRest(stem string) {
 		held, _ := os.FindProcess(pid) // never fails here
 		if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] {
 			_ = held.Signal(syscall.SIGKILL) // it may have ended
-			killed = append(killed, pid)
+			ending = append(ending, pid)
 		}
 		_ = held.Release()
 	}
-	for _, pid := range slices.Concat(ending, killed) {
+	for _, pid := range ending {
 		if p, err := Find(pid); err == nil {
 			p.AwaitEnd()
 		}
