@@ -83,11 +83,11 @@ func (p MIGProfile) equal(o MIGProfile) bool {
 // also with a suffix like "-SHARED" or "-MIG-1g.5gb") or as people say it ("RTX
 // 3090"). Case, blanks, dashes and the vendor's name do not matter. The name of
 // a MIG instance gives the whole card: keep the name, for nothing else says
-// which slice it is. A name that
-// fits several products gives the one with the least memory; of boards that
-// differ in form alone, "A100" is the SXM4 and "V100" and "H100" are the PCIe
-// one; [GPUModel.Canonical] also heeds the memory. It returns false for a name
-// it does not know. O(length of the name); allocates.
+// which slice it is. A name that fits several products gives the one with the
+// least memory; of boards that differ in form alone, "A100" is the SXM4 and
+// "V100" and "H100" are the PCIe one; [GPUModel.Canonical] also heeds the
+// memory. It returns false for a name it does not know. O(length of the name);
+// allocates.
 func LookupGPU(name string) (GPUModel, bool) {
 	var buf [catalogue.KeySize]byte
 	p := catalogue.Find(catalogue.AppendKey(buf[:0], name))

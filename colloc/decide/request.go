@@ -137,7 +137,7 @@ func productOf(name string, figures *profile.GPUModel, where string) (profile.GP
 	if !ok {
 		return m, wire.Errorf(wire.Invalid, where+".model", "describe it in gpu_model: {\"name\": ..., \"memory_bytes\": ...}", "%.100q is not in the catalogue", name)
 	}
-	if instance := (profile.GPUModel{Name: name}); instance.Sliced() {
+	if (&profile.GPUModel{Name: name}).Sliced() {
 		m.Name = name // the catalogue's entry is that of the card, and only the name says which slice
 	}
 	return m, nil

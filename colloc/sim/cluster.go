@@ -123,7 +123,7 @@ func ParseCluster(s string) (*Cluster, error) {
 		if !ok || len(counts) < 2 {
 			return nil, fmt.Errorf("sim: cluster %q: %q is not COUNTxGPU or NODESxCOUNTxGPU with a known GPU", s, group)
 		}
-		if instance := (profile.GPUModel{Name: name}); instance.Sliced() {
+		if (&profile.GPUModel{Name: name}).Sliced() {
 			return nil, fmt.Errorf("sim: cluster %q: %q is a MIG instance, want a whole card: instances are set by GPU.Slice alone", s, name)
 		}
 		if total += nodes * gpus; total > maxGPUs {

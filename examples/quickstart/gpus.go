@@ -94,7 +94,7 @@ func (c *cluster) add(e *gpuEntry) error {
 	case !known:
 		model = profile.GPUModel{Name: e.Model, Memory: e.Memory}
 	}
-	if instance := (profile.GPUModel{Name: e.Model}); instance.Sliced() {
+	if (&profile.GPUModel{Name: e.Model}).Sliced() {
 		model.Name = e.Model // the catalogue's entry is that of the card, and only the name says which slice
 	}
 	c.GPUs = append(c.GPUs, colloc.GPU{ID: e.ID, Model: model, Memory: e.Memory, Mechanisms: e.Mechanisms, Labels: e.Labels})

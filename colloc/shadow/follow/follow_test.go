@@ -242,16 +242,18 @@ func TestCompany(t *testing.T) {
 	}
 }
 
+// runs is a job that began on GPU a in a minute, and is seen there.
+func runs(id, name string, started int) journal.Job {
+	return journal.Job{ID: id, Name: name, Submitted: dawn, Started: at(started), GPUs: 1, On: []string{"a"}, Busy: profile.Some(0.3), Memory: profile.Some(profile.GiB)}
+}
+
 // TestChange: a job waits as soon as another has taken the GPU, is planned as soon as that one
 // ends, and no longer once it is gone itself.
 func TestChange(t *testing.T) {
 	f, gpus := fresh(t), v100s("n/a")
-	job := func(id, name string, started int) journal.Job {
-		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: at(started), GPUs: 1, On: []string{"a"}, Busy: profile.Some(0.3), Memory: profile.Some(profile.GiB)}
-	}
-	take(t, f, 0, gpus, job("1", "known", 0))
+	take(t, f, 0, gpus, runs("1", "known", 0))
 	waits := journal.Job{ID: "3", Name: "known", Submitted: dawn, GPUs: 1}
-	strange := job("2", "strange", 1)
+	strange := runs("2", "strange", 1)
 	if !take(t, f, 1, gpus, strange, waits) {
 		t.Error("the GPU was free until now, and nothing is planned")
 	}
@@ -271,12 +273,9 @@ func TestChange(t *testing.T) {
 // TestChangeInPlace: though nobody comes or goes, what is known of a job changes, and what it asks for.
 func TestChangeInPlace(t *testing.T) {
 	f, gpus := fresh(t), v100s("n/a")
-	job := func(id, name string, started int) journal.Job {
-		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: at(started), GPUs: 1, On: []string{"a"}, Busy: profile.Some(0.3), Memory: profile.Some(profile.GiB)}
-	}
-	take(t, f, 0, gpus, job("1", "known", 0))
+	take(t, f, 0, gpus, runs("1", "known", 0))
 	waits := journal.Job{ID: "3", Name: "known", Submitted: dawn, GPUs: 1}
-	strange := job("2", "strange", 1)
+	strange := runs("2", "strange", 1)
 	for minute := 1; minute <= 3; minute++ {
 		if planned := take(t, f, minute, gpus, strange, waits); planned && minute > 1 {
 			t.Errorf("minute %d: beside a job of which nothing is known another is planned", minute)

@@ -73,9 +73,8 @@ func (s *settings) product(name string) (*profile.GPUModel, error) {
 		name = s.gpu
 	}
 	g, ok := profile.LookupGPU(name)
-	instance := profile.GPUModel{Name: s.gpu}
 	switch {
-	case ok && instance.Sliced():
+	case ok && (&profile.GPUModel{Name: s.gpu}).Sliced():
 		return nil, fmt.Errorf("-gpu %q is a MIG instance, and this predicts for whole cards: -gpu %s", s.gpu, g.Name)
 	case ok:
 		return &g, nil
