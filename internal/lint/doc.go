@@ -10,9 +10,9 @@
 //   - the API of nvmlx mentions no type of the driver's binding
 //
 // Rooms, a table that go test ./internal/lint -run Rooms -v prints:
-//   - no folder of profile, packer, predict, colloc and examples/measure has more than 15
-//     source files, three of one prefix, or a circle of imports; of the references between
-//     its files fewer than one in ten run against the best order of the files
+//   - no folder of profile, packer, predict, colloc and examples/measure has three source
+//     files of one prefix or a circle of imports; of the references between its files
+//     fewer than one in ten run against the best order of the files
 //
 // Files:
 //   - at most 400 lines, tests 600, generated files as long as they like

@@ -19,7 +19,6 @@ import (
 
 // A folder is a room with one purpose, small enough to know by heart.
 const (
-	maxRoom   = 15 // source files of a folder
 	maxFamily = 2  // of them with one prefix, up to the first underscore: three are a package that was never opened
 	minDown   = 10 // references between files of which fewer than one may run back
 )
@@ -48,9 +47,6 @@ func judge(all []room) []string {
 		}
 		if r.circle {
 			find("it imports itself, through others")
-		}
-		if r.files > maxRoom {
-			find("%d source files, at most %d: which package was never opened?", r.files, maxRoom)
 		}
 		for _, prefix := range r.families {
 			find("more than %d files are called %s: a family of files is a package", maxFamily, prefix)
@@ -277,19 +273,11 @@ func TestRoomRules(t *testing.T) {
 		family["packer/"+name+".go"] = "package packer\n"
 		family["internal/x/"+name+".go"] = "package x\n"
 	}
-	crowd := map[string]string{}
-	for i := range maxRoom + 1 {
-		crowd[fmt.Sprintf("packer/solve/f%d.go", i)] = "package solve\n"
-		if i > 0 {
-			crowd[fmt.Sprintf("packer/fair/f%d.go", i)] = "package fair\n"
-		}
-	}
 	testRule(t, func(tr *tree) []string { return judge(survey(tr)) }, []ruleTest{
 		{name: "a family", files: family, want: []string{
 			"internal/x: more than 2 files are called a: a family of files is a package",
 			"packer: more than 2 files are called a: a family of files is a package",
 		}},
-		{name: "a crowd", files: crowd, want: []string{"packer/solve: 16 source files, at most 15: which package was never opened?"}},
 		{
 			name: "references by name, by method and by field",
 			files: map[string]string{
