@@ -20,6 +20,8 @@ func All() []sim.Policy {
 		Random{},
 		Greedy{},
 		Greedy{MaxSet: 4},
+		Greedy{MaxSet: 4, Overtake: true},
+		Greedy{MaxSet: 4, Shortest: true},
 		Horus{},
 		Lucid{},
 		CARMA{Order: MAGM},

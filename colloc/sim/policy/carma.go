@@ -133,7 +133,7 @@ func (c *carma) head(s *sim.State) *sim.TaskView {
 // admits is the filter.
 func (c *carma) admits(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 	free := g.Total - g.Used
-	enough := free-carmaReserved >= t.Reserve+carmaMargin
+	enough := free-carmaReserved >= t.Likely+carmaMargin
 	if c.CARMA.Blind {
 		enough = free >= carmaFloor
 	}

@@ -117,6 +117,7 @@ type gavel struct {
 	tasks   []packer.Task
 	views   map[string]*sim.TaskView
 	room    place.Room
+	memory  place.Memory
 	state   *sim.State
 	known   *learn.Known
 	set     []*sim.TaskView
@@ -139,6 +140,7 @@ func (g *gavel) Decide(s *sim.State) error {
 	g.changed = false
 	g.state = s
 	g.known.LearnNow()
+	g.memory.See(s)
 	for t := range s.Waiting() {
 		if t.HostOnly {
 			place.Host(s, t)
@@ -290,7 +292,7 @@ func (g *gavel) choose(s *sim.State, most int) {
 	}
 	for _, r := range g.queue {
 		t, weight := r.task, max(leastWeight, r.weight/top)
-		p := packer.Task{ID: t.ID, Memory: t.Reserve, Alone: t.Deaths > 0, On: t.Only[:min(1, len(t.Only))], Weight: weight}
+		p := packer.Task{ID: t.ID, Memory: g.memory.Need(s, t), Alone: t.Deaths > 0, On: t.Only[:min(1, len(t.Only))], Weight: weight}
 		if t.Running() {
 			p.Home, p.MoveCost = strconv.Itoa(t.On[0]), g.MoveCost
 		}
@@ -324,7 +326,7 @@ func (g *gavel) apply(s *sim.State, gpus []packer.GPU, solution *packer.Solution
 		}
 		for _, i := range set.Tasks {
 			if t := g.views[g.tasks[i].ID]; !t.Running() && s.Accepts(t, s.GPUs()[at]) {
-				s.Place(sim.Launch{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism})
+				s.Place(sim.Launch{Task: t.Index, GPUs: []int{at}, Mechanism: set.Mechanism, Reserve: profile.Some[profile.Bytes](0)})
 			}
 		}
 	}

@@ -11,8 +11,11 @@ import (
 
 // Greedy gives each task in the order of arrival the GPU where it adds most to
 // the predicted throughput, an idle one or one that runs others, if it adds
-// anything. It predicts pairs but looks at one task at a time.
+// anything. It predicts sets but looks at one task at a time, and neither ahead nor back.
 type Greedy struct {
+	// Overtake lets tasks pass others that do not fit (gfill), Shortest sorts them by predicted
+	// length × GPUs besides (gsjf).
+	Overtake, Shortest bool
 	// MaxSet is the largest set; 0 means 2.
 	MaxSet int
 	// MinGain is the throughput that a task must add to a set; 0 means 0.05.
@@ -29,10 +32,17 @@ const minGain = 0.05
 
 // Name implements [sim.Policy].
 func (p Greedy) Name() string {
-	if p.MaxSet > 2 {
-		return "greedy-" + strconv.Itoa(p.MaxSet)
+	name := "greedy"
+	switch {
+	case p.Shortest:
+		name = "gsjf"
+	case p.Overtake:
+		name = "gfill"
 	}
-	return "greedy"
+	if p.MaxSet > 2 {
+		name += "-" + strconv.Itoa(p.MaxSet)
+	}
+	return name
 }
 
 // Begin implements [sim.Policy].
@@ -46,6 +56,11 @@ func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
 		Score: gain.of,
 		Alone: func(*sim.State, *sim.TaskView) bool { return false },
 		Most:  place.MaxSet(p.MaxSet),
+
+		Overtake: p.Overtake || p.Shortest,
+	}
+	if p.Shortest {
+		frame.Order = shorter
 	}
 	if p.NoLearning {
 		return &frame, nil

@@ -162,7 +162,8 @@ func TestVariantNames(t *testing.T) {
 		"colloc-0.25": policy.Colloc{Objective: profile.Some(0.25)}, "colloc-greedy": policy.Colloc{Budget: profile.Some(0)},
 		"colloc-fixed": policy.Colloc{NoLearning: true}, "colloc-nostop": policy.Colloc{NoStop: true}, "colloc-noseen": policy.Colloc{NoSeen: true},
 		"colloc-noorder-nowait-nomove-nodetour": policy.Colloc{Without: online.Order | online.Waiting | online.Moves | online.Detours},
-		"colloc-session":                        policy.Session{MaxSet: 2}, "colloc-session-3": policy.Session{MaxSet: 3}, "greedy": policy.Greedy{MaxSet: 2}, "greedy-3": policy.Greedy{MaxSet: 3},
+		"gfill-4":                               policy.Greedy{MaxSet: 4, Overtake: true}, "gsjf-4": policy.Greedy{MaxSet: 4, Shortest: true}, "gsjf": policy.Greedy{Shortest: true},
+		"colloc-session": policy.Session{MaxSet: 2}, "colloc-session-3": policy.Session{MaxSet: 3}, "greedy": policy.Greedy{MaxSet: 2}, "greedy-3": policy.Greedy{MaxSet: 3},
 		"fgd": policy.FGD{}, "fgd-exact": policy.FGD{Exact: true}, "gavel": policy.Gavel{}, "gavel-las": policy.Gavel{Objective: policy.LeastAttained},
 		"gavel-unknown": policy.Gavel{Objective: policy.LeastAttained + 1}, "carma-rr": policy.CARMA{Order: policy.RoundRobin},
 		"carma-unknown": policy.CARMA{Order: policy.RoundRobin + 1}, "carma-magm-blind": policy.CARMA{Blind: true},
@@ -231,6 +232,66 @@ func TestGavelMoves(t *testing.T) {
 		_, r := starts(t, named("card", 2), tasks, policy.Gavel{MoveCost: tt.cost}, sim.Options{Truth: sim.Constant{1, tt.together}})
 		if r.Preemptions != tt.moves {
 			t.Errorf("two that run at %v together, where a move costs %v of a round: %d moves, want %d", tt.together, tt.cost, r.Preemptions, tt.moves)
+		}
+	}
+}
+
+// TestGreedyOrders: greedy keeps the order of arrival, gfill lets tasks pass who do not fit, gsjf
+// sorts them by length besides.
+func TestGreedyOrders(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "runs", Work: time.Hour, Memory: 10 * gib},
+		{ID: "large", Arrival: time.Minute, Work: 2 * time.Hour, Memory: 10 * gib},
+		{ID: "long", Arrival: 2 * time.Minute, Work: 3 * time.Hour, Memory: 6 * gib},
+		{ID: "short", Arrival: 2 * time.Minute, Work: time.Minute, Memory: 6 * gib},
+	}
+	for _, tt := range []struct {
+		policy sim.Policy
+		passes string // who starts while large waits
+	}{
+		{policy.Greedy{}, ""},
+		{policy.Greedy{Overtake: true}, "long"},
+		{policy.Greedy{Shortest: true}, "short"},
+	} {
+		at, _ := starts(t, named("card", 1), tasks, tt.policy, sim.Options{Truth: sim.Constant{1, 0.9}})
+		for _, id := range []string{"long", "short"} {
+			if now := at[id][0] == 2*time.Minute; now != (id == tt.passes) {
+				t.Errorf("%s: %s starts at %v", tt.policy.Name(), id, at[id])
+			}
+		}
+	}
+}
+
+// TestPeersMemory: peers set aside what is expected of tasks, and from when monitoring shows their
+// memory on no more than that; who died gets its bound.
+func TestPeersMemory(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "a", Work: time.Hour, Memory: 4 * gib},
+		{ID: "b", Work: time.Hour, Memory: 4 * gib},
+		{ID: "c", Work: time.Hour, Memory: 4 * gib},
+		{ID: "alike", Arrival: 2 * time.Minute, Work: time.Hour, Memory: 4 * gib},
+	}
+	for i := range tasks {
+		tasks[i].Type = "x"
+	}
+	for _, p := range []sim.Policy{policy.Greedy{MaxSet: 4}, policy.Greedy{MaxSet: 4, Overtake: true}, policy.Greedy{MaxSet: 4, Shortest: true}, policy.Random{MaxSet: 4}} {
+		for _, tt := range []struct {
+			expected, bound profile.Bytes
+			third           time.Duration
+		}{
+			{5 * gib, 16 * gib, 0},           // what is expected fits
+			{6 * gib, 16 * gib, time.Minute}, // what is seen does
+			{6 * gib, 6 * gib, time.Minute},
+		} {
+			o := likely(tt.expected, tt.bound)
+			o.Truth = sim.Constant{1, 0.9, 0.8, 0.7}
+			at, _ := starts(t, named("card", 1), tasks, p, o)
+			if got := at["c"][0]; got != tt.third {
+				t.Errorf("%s: the third of %v each, at most %v, starts at %v, want %v", p.Name(), tt.expected, tt.bound, got, tt.third)
+			}
+			if got := at["alike"][0]; got != 2*time.Minute {
+				t.Errorf("%s: one like those that were seen starts at %v, want at once", p.Name(), got)
+			}
 		}
 	}
 }

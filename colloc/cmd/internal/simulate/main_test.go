@@ -102,6 +102,27 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestJSONUnfinished: where a task did not finish there is no makespan and no completion time.
+func TestJSONUnfinished(t *testing.T) {
+	var out bytes.Buffer
+	args := []string{"-trace", write(t, "t.csv", inventedTrace), "-policies", "fifo", "-until", "20m", "-json"}
+	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	var got map[string]any
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if got["finished"] == got["tasks"] {
+		t.Fatalf("all finished: %v", got)
+	}
+	for _, name := range []string{"makespan_s", "mean_jct_s", "p50_jct_s", "p99_jct_s"} {
+		if v, ok := got[name]; !ok || v != nil {
+			t.Errorf("%s is %v, want null", name, v)
+		}
+	}
+}
+
 func TestRunJSONAndReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "r.html")
 	var out bytes.Buffer
@@ -115,7 +136,7 @@ func TestRunJSONAndReport(t *testing.T) {
 		if err := d.Decode(&r); err != nil {
 			t.Fatal(err)
 		}
-		if r.Trace != "t.csv" || r.Finished != 4 || r.Makespan <= 0 {
+		if r.Trace != "t.csv" || r.Finished != 4 || r.Makespan == nil || *r.Makespan <= 0 {
 			t.Errorf("line %d is %+v", lines, r)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 // writeTable prints the figures of every policy for people.
@@ -66,30 +67,31 @@ func (v interval) format(c column) string {
 	return s
 }
 
-// record is one run as a line of JSON.
+// record is one run as a line of JSON. Makespan and completion times are null where a task did
+// not finish: they would be those of the others.
 type record struct {
-	Trace      string  `json:"trace"`
-	Contention float64 `json:"contention"`
-	Policy     string  `json:"policy"`
-	Seed       uint64  `json:"seed"`
-	Tasks      int     `json:"tasks"`
-	Finished   int     `json:"finished"`
-	Makespan   float64 `json:"makespan_s"`
-	MeanJCT    float64 `json:"mean_jct_s"`
-	P50JCT     float64 `json:"p50_jct_s"`
-	P99JCT     float64 `json:"p99_jct_s"`
-	MeanWait   float64 `json:"mean_wait_s"`
-	Energy     float64 `json:"energy_j"`
-	OOM        int     `json:"oom"`
-	Recoveries int     `json:"recoveries"`
-	Allocated  float64 `json:"allocated_pct"`
-	Busy       float64 `json:"busy_pct"`
-	Unfairness float64 `json:"finish_time_ratio"`
-	Spread     float64 `json:"finish_time_spread"`
-	Late       float64 `json:"late_s"`
-	UserSpread float64 `json:"user_spread,omitempty"`
-	UrgentJCT  float64 `json:"urgent_jct_s,omitempty"`
-	Decisions  int     `json:"decisions"`
+	Trace      string   `json:"trace"`
+	Contention float64  `json:"contention"`
+	Policy     string   `json:"policy"`
+	Seed       uint64   `json:"seed"`
+	Tasks      int      `json:"tasks"`
+	Finished   int      `json:"finished"`
+	Makespan   *float64 `json:"makespan_s"`
+	MeanJCT    *float64 `json:"mean_jct_s"`
+	P50JCT     *float64 `json:"p50_jct_s"`
+	P99JCT     *float64 `json:"p99_jct_s"`
+	MeanWait   float64  `json:"mean_wait_s"`
+	Energy     float64  `json:"energy_j"`
+	OOM        int      `json:"oom"`
+	Recoveries int      `json:"recoveries"`
+	Allocated  float64  `json:"allocated_pct"`
+	Busy       float64  `json:"busy_pct"`
+	Unfairness float64  `json:"finish_time_ratio"`
+	Spread     float64  `json:"finish_time_spread"`
+	Late       float64  `json:"late_s"`
+	UserSpread float64  `json:"user_spread,omitempty"`
+	UrgentJCT  float64  `json:"urgent_jct_s,omitempty"`
+	Decisions  int      `json:"decisions"`
 }
 
 // writeJSON prints one object for each run.
@@ -97,10 +99,17 @@ func writeJSON(w io.Writer, trace string, contention float64, outcomes []outcome
 	e := json.NewEncoder(w)
 	for i := range outcomes {
 		o := &outcomes[i]
+		whole := func(d time.Duration) *float64 {
+			if o.Unfinished+o.Failed > 0 {
+				return nil
+			}
+			seconds := d.Seconds()
+			return &seconds
+		}
 		err := e.Encode(record{
 			Trace: trace, Contention: contention, Policy: o.Policy, Seed: o.Seed, Tasks: o.Tasks, Finished: o.Finished,
-			Makespan: o.Makespan.Seconds(), MeanJCT: o.MeanJCT.Seconds(), P50JCT: o.P50JCT.Seconds(),
-			P99JCT: o.P99JCT.Seconds(), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
+			Makespan: whole(o.Makespan), MeanJCT: whole(o.MeanJCT), P50JCT: whole(o.P50JCT),
+			P99JCT: whole(o.P99JCT), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
 			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
 			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Late: o.Late.Seconds(),
 			UserSpread: byUser(o.Result), UrgentJCT: urgent(o.Result).Seconds(), Decisions: o.Decisions,

@@ -78,7 +78,8 @@ func TestByUser(t *testing.T) {
 }
 
 // TestLearn: what is learned on a day is told to policies: an estimator that sends every
-// task to a GPU of its own is forgotten once a task of the type was seen.
+// task to a GPU of its own is forgotten once a task of the type was seen; by a policy that does
+// not look at what monitoring shows.
 func TestLearn(t *testing.T) {
 	cluster, err := sim.ParseCluster("2xA100-40GB")
 	if err != nil {
@@ -97,7 +98,7 @@ func TestLearn(t *testing.T) {
 				Truth: speed.Contention{}, Reserve: func(*sim.Task) profile.Bytes { return 39 * profile.GiB },
 			}}, nil
 		}}
-		o, err := s.one(t.Context(), policy.Greedy{MaxSet: 4}, 0)
+		o, err := s.one(t.Context(), policy.Session{MaxSet: 4}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -229,3 +229,32 @@ func TestPlansFitTogether(t *testing.T) {
 		t.Errorf("only %d tasks were placed", placed)
 	}
 }
+
+// TestMemory: the memory of a task is what is expected of it until it is seen.
+func TestMemory(t *testing.T) {
+	tasks := []sim.Task{
+		{Memory: 5 * profile.GiB, Type: "x"}, {Memory: 9 * profile.GiB, Type: "x"}, {Memory: 6 * profile.GiB, Type: "y"}, {Memory: 7 * profile.GiB},
+	}
+	o := sim.Options{
+		Likely:  func(t *sim.Task) profile.Bytes { return min(t.Memory, 8*profile.GiB) + profile.GiB },
+		Reserve: func(*sim.Task) profile.Bytes { return 12 * profile.GiB },
+	}
+	var m Memory
+	want := []profile.Bytes{6, 9, 7, 8}
+	stage.Play(t, stage.Machines(1, 1), tasks, o, func(s *sim.State) {
+		m.See(s)
+		for i, gib := range want {
+			if got := m.Need(s, s.Task(i)); got != gib*profile.GiB {
+				t.Errorf("task %d needs %v, want %d GiB", i, got, gib)
+			}
+		}
+		s.Place(sim.Launch{Task: 0, GPUs: []int{0}})
+		if m.Joins(s, s.Task(1), s.GPUs()[0]) != true || m.Joins(s, s.Task(1), s.GPUs()[1]) != true {
+			t.Error("6 and 9 GiB do not fit 16")
+		}
+		s.Place(sim.Launch{Task: 2, GPUs: []int{0}, Reserve: profile.Some[profile.Bytes](0)})
+		if m.Joins(s, s.Task(3), s.GPUs()[0]) {
+			t.Error("6, 7 and 8 GiB fit 16")
+		}
+	})
+}

@@ -11,7 +11,8 @@ import (
 
 // Frame is the frame of policies that decide task by task: take the next of
 // the queue, keep the GPUs that pass a filter, and use those that score highest.
-// A task that ran out of memory gets idle GPUs only.
+// A task that ran out of memory gets idle GPUs only. Memory is set aside as [place.Memory]
+// says.
 type Frame struct {
 	// Allow reports whether t may join g, beyond what every placement must keep.
 	Allow func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool
@@ -24,15 +25,16 @@ type Frame struct {
 	Overtake bool
 	// Alone reports whether t may take idle GPUs first; nil is always.
 	Alone func(s *sim.State, t *sim.TaskView) bool
-	// Blind reserves no memory: the filter looks at what is in use.
+	// Blind sets no memory aside: the filter looks at what is in use.
 	Blind bool
 	// Most is the largest set; 0 is no limit.
 	Most int
 
-	gang  place.Gang
-	queue []*sim.TaskView
-	gpus  []int
-	best  []candidate
+	gang   place.Gang
+	memory place.Memory
+	queue  []*sim.TaskView
+	gpus   []int
+	best   []candidate
 }
 
 // candidate is a GPU that a task may join.
@@ -43,6 +45,7 @@ type candidate struct {
 
 // Decide implements [sim.Scheduler].
 func (f *Frame) Decide(s *sim.State) error {
+	f.memory.See(s)
 	if f.Order == nil {
 		for t := range s.Waiting() {
 			if !f.Place(s, t) && !f.Overtake {
@@ -89,11 +92,10 @@ func (f *Frame) Place(s *sim.State, t *sim.TaskView) bool {
 }
 
 func (f *Frame) start(s *sim.State, t *sim.TaskView, gpus []int) {
-	p := sim.Launch{Task: t.Index, GPUs: gpus, Mechanism: profile.TimeSlice}
-	if f.Blind {
-		p.Reserve = profile.Some[profile.Bytes](0)
-	}
-	s.Place(p)
+	s.Place(sim.Launch{
+		Task: t.Index, GPUs: gpus, Mechanism: profile.TimeSlice,
+		Reserve: profile.Some[profile.Bytes](0), // memory keeps the books
+	})
 }
 
 // join finds the best GPUs to share, or nil: those of one machine if one has
@@ -150,9 +152,5 @@ func (f *Frame) top(s *sim.State, t *sim.TaskView, gpus []*sim.GPUView) []int {
 }
 
 func (f *Frame) may(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-	fits := s.Fits
-	if f.Blind {
-		fits = s.Accepts
-	}
-	return (f.Most == 0 || len(g.Set) < f.Most) && fits(t, g) && (f.Allow == nil || f.Allow(s, t, g))
+	return (f.Most == 0 || len(g.Set) < f.Most) && s.Accepts(t, g) && (f.Blind || f.memory.Joins(s, t, g)) && (f.Allow == nil || f.Allow(s, t, g))
 }
