@@ -7,6 +7,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -124,17 +126,21 @@ func crossValidate(s protocol.Set, t protocol.Table, log io.Writer) ([]line, err
 	return lines, nil
 }
 
-// testFiles returns the base names NAME and NAME__SPLIT in folder, sorted.
+// testFiles returns the base names NAME and NAME__SPLIT in folder, sorted; of a name in
+// a folder of its own, "aegis/NAME", those that lie in it or in folder itself.
 func testFiles(folder, name string) ([]string, error) {
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return nil, err
-	}
 	var bases []string
-	for _, e := range entries {
-		base, ok := strings.CutSuffix(e.Name(), ".csv")
-		if ok && (base == name || strings.HasPrefix(base, name+"__")) {
-			bases = append(bases, base)
+	inside, name := path.Split(name)
+	for _, dir := range slices.Compact([]string{inside, ""}) {
+		entries, err := os.ReadDir(filepath.Join(folder, dir))
+		if err != nil && (dir == "" || !errors.Is(err, fs.ErrNotExist)) {
+			return nil, err
+		}
+		for _, e := range entries {
+			base, ok := strings.CutSuffix(e.Name(), ".csv")
+			if ok && (base == name || strings.HasPrefix(base, name+"__")) {
+				bases = append(bases, dir+base)
+			}
 		}
 	}
 	slices.Sort(bases)

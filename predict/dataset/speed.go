@@ -27,14 +27,16 @@ type SpeedRow struct {
 }
 
 // ReadSpeed reads an interference data set. The layout is recognised by its
-// columns: Lucid's pairs on an RTX 3090 or Gavel's on K80, P100 and V100. Tasks
+// columns: Lucid's pairs on an RTX 3090 or Gavel's on K80, P100 and V100, all of them in
+// turns, or tally-bench's under MPS on a GPU that it does not name ([UnnamedGPU]), where
+// a speed that was measured twice is the mean. Tasks
 // of one type share one Profile. file names the source in errors. O(rows).
 func ReadSpeed(file string, r io.Reader) ([]SpeedRow, error) {
 	t, err := readTable(file, r)
 	if err != nil {
 		return nil, err
 	}
-	side, err := t.speedLayout()
+	layout, err := t.speedLayout()
 	if err != nil {
 		return nil, err
 	}
@@ -45,15 +47,18 @@ func ReadSpeed(file string, r io.Reader) ([]SpeedRow, error) {
 		row.Line = t.lines[i]
 		row.Suspect = line.flag("solo_reference_suspect")
 		o := &row.Observation
-		o.GPU, o.Mechanism = line.gpu(), profile.TimeSlice
+		o.GPU, o.Mechanism = UnnamedGPU, layout.mechanism
+		if t.has("gpu") {
+			o.GPU = line.gpu()
+		}
 		if t.has("feasible") && !line.flag("feasible") {
 			row.Excluded = "did not fit or failed"
 		}
 		for k, suffix := range [2]string{"_a", "_b"} {
-			p := side(line, suffix, types)
+			p := layout.task(line, suffix, types)
 			o.Set = append(o.Set, p)
-			o.Groups = append(o.Groups, p.Spec.Model.Name)
-			o.Speeds = append(o.Speeds, line.speed(suffix, row.Excluded))
+			o.Groups = append(o.Groups, line.text("model"+suffix))
+			o.Speeds = append(o.Speeds, line.speed(layout.speed, suffix, row.Excluded))
 			row.ShareScore[k] = line.opt("lucid_share_score" + suffix)
 		}
 		if err := line.err(); err != nil {
@@ -63,18 +68,31 @@ func ReadSpeed(file string, r io.Reader) ([]SpeedRow, error) {
 	return out, nil
 }
 
-// speedLayout finds the reader of one side of a pair by the columns there are.
-func (t *table) speedLayout() (func(*row, string, map[string]*profile.Profile) *profile.Profile, error) {
-	shared := []string{"gpu", "model_a", "model_b", "batch_a", "batch_b", "job_a", "job_b", "norm_speed_a", "norm_speed_b"}
+// UnnamedGPU stands for a GPU of which the source does not say what it is.
+const UnnamedGPU = "unnamed"
+
+// speedLayout is how a file tells of pairs.
+type speedLayout struct {
+	mechanism profile.Mechanism
+	speed     string // the column of the speeds, without the side
+	task      func(r *row, side string, types map[string]*profile.Profile) *profile.Profile
+}
+
+// speedLayout finds out how a file tells of pairs by the columns there are.
+func (t *table) speedLayout() (speedLayout, error) {
+	shared := []string{"model_a", "model_b", "batch_a", "batch_b"}
+	named := append(shared, "gpu", "job_a", "job_b", "norm_speed_a", "norm_speed_b")
 	switch {
 	case t.has("solo_gpu_util_pct_a"):
-		return lucidTask, t.require(append(shared, "dataset_a", "dataset_b", "amp_a", "amp_b", "solo_gpu_util_pct_b",
+		return speedLayout{profile.TimeSlice, "norm_speed", lucidTask}, t.require(append(named, "dataset_a", "dataset_b", "amp_a", "amp_b", "solo_gpu_util_pct_b",
 			"solo_mem_util_pct_a", "solo_mem_util_pct_b", "solo_mem_used_mib_a", "solo_mem_used_mib_b",
 			"solo_speed_native_per_s_a", "solo_speed_native_per_s_b", "speed_is_imputed_a", "speed_is_imputed_b")...)
 	case t.has("solo_a_steps_per_s"):
-		return gavelTask, t.require(append(shared, "solo_b_steps_per_s", "feasible")...)
+		return speedLayout{profile.TimeSlice, "norm_speed", gavelTask}, t.require(append(named, "solo_b_steps_per_s", "feasible")...)
+	case t.has("mps_speed_a"):
+		return speedLayout{profile.MPS, "mps_speed", tallyTask}, t.require(append(shared, "mps_speed_b", "kind_a", "kind_b", "amp_a", "amp_b", "solo_steps_per_s_a", "solo_steps_per_s_b")...)
 	}
-	return nil, fmt.Errorf("dataset: %s:1: the columns are those of no interference set; see package dataset", t.file)
+	return speedLayout{}, fmt.Errorf("dataset: %s:1: the columns are those of no interference set; see package dataset", t.file)
 }
 
 // gpu returns the catalogue's name of the row's GPU, or the name as it stands.
@@ -97,16 +115,26 @@ func (r *row) gpuModel() profile.GPUModel {
 	return profile.GPUModel{Name: r.text("gpu")}
 }
 
-// speed reads a normalised speed; one that was filled in is missing.
-func (r *row) speed(suffix, excluded string) profile.Opt[float64] {
+// speed reads a speed over that alone, the mean of two runs where there are two; one that
+// was filled in is missing.
+func (r *row) speed(column, suffix, excluded string) profile.Opt[float64] {
 	if excluded != "" || r.flag("speed_is_imputed"+suffix) {
 		return profile.Opt[float64]{}
 	}
-	v := r.opt("norm_speed" + suffix)
-	if x, ok := v.Get(); ok && x <= 0 {
-		r.fault("norm_speed"+suffix, "%v is not a speed", x)
+	var sum, n float64
+	for _, name := range []string{column + suffix, column + suffix + "_again"} {
+		v, ok := r.opt(name).Get()
+		if ok && v <= 0 {
+			r.fault(name, "%v is not a speed", v)
+		}
+		if ok {
+			sum, n = sum+v, n+1
+		}
 	}
-	return v
+	if n == 0 {
+		return profile.Opt[float64]{}
+	}
+	return profile.Some(sum / n)
 }
 
 // lucidTask reads one side of a pair of Lucid: solo use as nvidia-smi prints it,
@@ -136,9 +164,25 @@ func gavelTask(r *row, s string, types map[string]*profile.Profile) *profile.Pro
 	return r.task(s, types, spec, profile.Sample{}, 1, r.number("solo"+s+"_steps_per_s"))
 }
 
+// tallyTask reads one side of a pair of tally-bench: what a task is, and its steps in a
+// second. Who only answers is no task of the type of the training.
+func tallyTask(r *row, s string, types map[string]*profile.Profile) *profile.Profile {
+	spec := profile.Spec{
+		Model:    profile.Model{Name: r.text("model" + s)},
+		Training: profile.Training{BatchSize: int(r.count("batch" + s))},
+	}
+	if r.text("kind"+s) == "inference" {
+		spec.Model.Name += serving
+	}
+	if r.flag("amp" + s) {
+		spec.Training.Precision = profile.Mixed
+	}
+	return r.task(s, types, spec, profile.Sample{}, 1, r.number("solo_steps_per_s"+s))
+}
+
 // task builds the profile of a type, once per type. A step takes work/rate.
 func (r *row) task(s string, types map[string]*profile.Profile, spec profile.Spec, use profile.Sample, work, rate float64) *profile.Profile {
-	key := r.text("gpu") + "\x00" + r.text("job"+s)
+	key := r.text("gpu") + "\x00" + r.text("job"+s) + "\x00" + spec.Type()
 	if p, ok := types[key]; ok {
 		return p
 	}

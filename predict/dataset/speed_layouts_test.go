@@ -81,6 +81,26 @@ func TestReadGavel(t *testing.T) {
 	}
 }
 
+// TestReadTally: the mean of two runs under MPS, on a GPU without a name; a network that
+// only answers is no task of the type of its training.
+func TestReadTally(t *testing.T) {
+	const head = "model_a,kind_a,batch_a,amp_a,solo_steps_per_s_a,model_b,kind_b,batch_b,amp_b,solo_steps_per_s_b,mps_speed_a,mps_speed_b,mps_speed_a_again,mps_speed_b_again\n"
+	rows, err := ReadSpeed("x", strings.NewReader(head+"m,training,8,0,10,m,inference,8,1,2,0.5,0.25,0.75,\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := rows[0].Observation
+	if a, b := o.Set[0], o.Set[1]; a.Spec.Type() != "m||bs8|fp32" || b.Spec.Type() != "m inference||bs8|mixed" || a.Vector.Or(profile.MedianStepTime, 0) != 0.1 {
+		t.Errorf("tasks %s and %s", a.Spec.Type(), b.Spec.Type())
+	}
+	if o.GPU != UnnamedGPU || o.Mechanism != profile.MPS || o.Speeds[0] != profile.Some(0.625) || o.Speeds[1] != profile.Some(0.25) || o.Groups[1] != "m" {
+		t.Errorf("%+v", o)
+	}
+	if _, err := ReadSpeed("x", strings.NewReader(head+"m,training,8,0,10,m,inference,8,1,2,0.5,0.25,-1,\n")); err == nil || !strings.Contains(err.Error(), `x:2: column "mps_speed_a_again"`) {
+		t.Errorf("a speed below 0 the second time: %v", err)
+	}
+}
+
 const migHeader = "gpu,model,batch_size,slice,slice_compute_sevenths,norm_speed_median,solo_gpu_util_pct,solo_mem_util_pct,solo_power_w\n"
 
 // TestReadMIG: a slice is the one of the name, with its memory.

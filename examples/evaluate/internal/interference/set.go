@@ -23,7 +23,10 @@ func Sets(probes int) []protocol.Set {
 	return []protocol.Set{
 		speedSet{"interference_lucid", probes, dataset.ReadSpeed},
 		speedSet{"interference_gavel", probes, dataset.ReadSpeed},
+		speedSet{"interference_mps", probes, dataset.ReadSpeed},
 		speedSet{"interference_measured", probes, dataset.ReadMeasured}, // a table of examples/measure
+		besideSet{},
+		trialSet{},
 	}
 }
 
