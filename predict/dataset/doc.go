@@ -2,7 +2,7 @@
 // that the packages of predict fit and validate on.
 //
 // The columns are those of the public measurement sets that colloc is evaluated
-// on (GPUMemNet, CARMA, AEGIS, Horus, Lucid, Gavel, tally-bench, MISO); a file of your own with the
+// on (GPUMemNet, CARMA, AEGIS, Horus, Lucid, Gavel, tally-bench, MISO, MIGProfiler); a file of your own with the
 // same columns works as well. A layout is recognised by its columns, extra
 // columns are ignored, and an empty cell is a missing value, never zero.
 //

@@ -169,8 +169,8 @@ func carmaRow(kind, shape, faketensor, params, rest string) string {
 	return "m," + kind + ",4,2,9000," + shape + ",f.rad,500," + faketensor + ",700,0,0," + params + "," + rest + "\n"
 }
 
-// TestReadCARMATransformer: a decoder two blocks deep, 64 wide, of 4 heads, on 16 tokens
-// out of 100.
+// TestReadCARMATransformer: an encoder two blocks deep, 64 wide, of 4 heads, on 16 tokens
+// out of 100, whose four samples are dealt to two GPUs.
 func TestReadCARMATransformer(t *testing.T) {
 	row := memoryOf(t, carmaHeader, carmaRow("transformer", "64,2,4,16,100", "3000", "120000,130000", ",,,,,"))
 	m := row.Observation.Spec.Model
@@ -180,7 +180,7 @@ func TestReadCARMATransformer(t *testing.T) {
 	}
 	for kind, want := range map[profile.LayerKind][2]int64{
 		profile.Embedding:  {1, stream},
-		profile.Norm:       {2*2 + 1, 5 * stream},
+		profile.Norm:       {2 * 2, 4 * stream},
 		profile.Linear:     {2*6 + 1, 2*(3+1+4+1)*stream + 100*16}, // q, k, v, output, up, down; then the words
 		profile.Attention:  {2, 2 * 4 * 16 * 16},
 		profile.Dropout:    {2 * 2, 4 * stream},
@@ -190,7 +190,7 @@ func TestReadCARMATransformer(t *testing.T) {
 			t.Errorf("%v: %d layers put out %d, want %v", kind, n, out, want)
 		}
 	}
-	if tr := row.Observation.Spec.Training; tr.BatchSize != 4 || tr.GPUs != 2 || tr.Parallelism != profile.DataParallel || tr.Optimizer != profile.Adam {
+	if tr := row.Observation.Spec.Training; tr.BatchSize != 2 || tr.GPUs != 2 || tr.Parallelism != profile.DataParallel || tr.Optimizer != profile.Adam {
 		t.Errorf("training %+v", tr)
 	}
 	if !row.Observation.Spec.Traced.AfterBackward.IsZero() {

@@ -25,8 +25,8 @@ type MemoryRow struct {
 }
 
 // ReadMemory reads a memory data set. The layout is recognised by its columns:
-// GPUMemNet's MLP and CNN sets, its timm sheet, CARMA's real models or Horus's
-// dense networks on MNIST. file names the source in errors. The first bad line
+// GPUMemNet's MLP, CNN and encoder sets, its timm sheet, CARMA's real models, Horus's
+// dense networks on MNIST, or the peaks on MIG slices of MIGProfiler. file names the source in errors. The first bad line
 // ends the reading; all faults of that line are told. O(rows).
 func ReadMemory(file string, r io.Reader) ([]MemoryRow, error) {
 	t, err := readTable(file, r)
@@ -63,6 +63,8 @@ func (t *table) memoryLayout() (func(*row, *MemoryRow), error) {
 		{"rad_file", []string{"model", "kind", "batch_size", "n_gpus", "peak_mem_mib", "total_params_dedup", "mislabelled_duplicate", "dump_is_of_another_model"}, readCARMA},
 		{"act_conv_elems_per_sample", []string{"arch", "activation", "batch_size", "total_params", "max_layer_act_elems_per_sample", "peak_mem_mib", "censored_oom", "near_capacity", "layer_list_incomplete"}, readCNN},
 		{"act_linear_elems_per_sample", []string{"arch", "activation", "batch_size", "total_params", "max_layer_act_elems_per_sample", "peak_mem_mib"}, readMLP},
+		{"ff_hidden", []string{"num_classes", "embed", "layers", "heads", "seq_len", "vocab", "batch_size", "peak_mem_mib", "status"}, readEncoder},
+		{"gr_active", []string{"gpu", "model", "batch_size", "seq_len", "slice", "status", "mem_used_mib"}, readSlicePeak},
 		{"horus_estimate_mib", []string{"peak_mem_mib", "neurons_per_layer", "n_layers"}, readHorus},
 	} {
 		if t.has(l.telling) {
@@ -138,7 +140,7 @@ func (m *MemoryRow) synthetic(r *row, net *network) {
 	o.Host.Name = "GPUMemNet"
 	o.Group = r.text("arch")
 	o.Spec.Model.Architecture = "GPUMemNet " + o.Group
-	o.Peak = r.peak()
+	o.Peak = r.peak("peak_mem_mib")
 	m.SoloUse = profile.Sample{
 		GPUBusy:     r.fraction("avg_gpu_util_pct", 100),
 		SMActive:    r.fraction("avg_sm_active_frac", 1),
@@ -159,8 +161,7 @@ func (r *row) optimizer(column string) profile.Optimizer {
 }
 
 // peak reads the measured memory, which no row lacks.
-func (r *row) peak() profile.Bytes {
-	const column = "peak_mem_mib"
+func (r *row) peak(column string) profile.Bytes {
 	v, ok := r.mib(column).Get()
 	if !ok && r.text(column) == "" {
 		r.fault(column, "is empty, want MiB")

@@ -1,6 +1,10 @@
 package dataset
 
-import "example.com/colloc/profile"
+import (
+	"strings"
+
+	"example.com/colloc/profile"
+)
 
 // readTIMM reads a line of GPUMemNet's sheet of timm models: no layers, only
 // what PyTorch's FakeTensorMode counted. Training with Adam in fp32.
@@ -15,7 +19,7 @@ func readTIMM(r *row, m *MemoryRow) {
 	o.Host.Name = "GPUMemNet"
 	o.Group = r.text("family")
 	o.Spec.Model.Architecture = "timm " + o.Group
-	o.Peak = r.peak()
+	o.Peak = r.peak("peak_mem_mib")
 	m.others(r, "faketensor", "faketensor_estimate_mib")
 	if !r.flag("valid") {
 		m.Excluded = r.text("drop_reason")
@@ -49,7 +53,7 @@ func readHorus(r *row, m *MemoryRow) {
 	o.Spec.Training = profile.Training{BatchSize: 64, Optimizer: profile.Adam}
 	o.Host.Name = "Horus"
 	o.Group = "fc"
-	o.Peak = r.peak()
+	o.Peak = r.peak("peak_mem_mib")
 	m.others(r, "horus", "horus_estimate_mib")
 }
 
@@ -75,26 +79,32 @@ func readCARMA(r *row, m *MemoryRow) {
 		r.fault("total_params_dedup", "%v is not a count", params)
 		return
 	}
-	switch kind := r.text("kind"); kind {
-	case "cnn":
+	switch kind := r.text("kind"); {
+	case kind == "cnn" && strings.HasPrefix(r.text("model"), "mobilenet") && r.text("n_conv2d") == "": // the dump is another's
+		o.Spec.Model = profile.Model{Name: r.text("model"), Family: profile.CNN}
+		(&architecture{model: &o.Spec.Model, channels: 3, side: 32}).mobilenet(100)
+	case kind == "cnn":
 		o.Spec.Model = r.carmaCNN(int64(params)).model(r.text("model"))
-	case "transformer":
+	case kind == "transformer":
 		o.Spec.Model = r.carmaTransformer(int64(params))
+	case kind == "recommender":
+		o.Spec.Model = r.carmaDLRM(int64(params))
 	default:
 		o.Spec.Model = r.carmaOther(int64(params))
 	}
 	if n := r.countOrNone("input_elems_per_sample"); n > 0 {
 		o.Spec.Dataset.SampleElements = profile.Some(n)
 	}
-	o.Spec.Training = profile.Training{
-		BatchSize: int(r.countOr("batch_size", 1)), Optimizer: profile.Adam, GPUs: int(r.countOr("n_gpus", 1)),
-	}
-	if o.Spec.Training.GPUs > 1 {
-		o.Spec.Training.Parallelism = profile.DataParallel
+	t := &o.Spec.Training
+	*t = profile.Training{BatchSize: int(r.countOr("batch_size", 1)), Optimizer: profile.Adam, GPUs: int(r.countOr("n_gpus", 1))}
+	if t.GPUs > 1 { // nn.DataParallel, which deals the batch out
+		t.Parallelism = profile.DataParallel
+		t.BatchSize = (t.BatchSize + t.GPUs - 1) / t.GPUs
 	}
 	o.Host.Name = "CARMA"
-	o.Group = r.text("model")
-	o.Peak = r.peak()
+	o.Group = family(r.text("model"))
+	o.Spec.Model.Architecture = "CARMA " + o.Group
+	o.Peak = r.peak("peak_mem_mib")
 	m.others(r, "horus", "est_horus_mib")
 	m.others(r, "faketensor", "est_faketensor_mib")
 	m.others(r, "gpumemnet", "est_gpumemnet_upper_mib")
@@ -107,6 +117,35 @@ func readCARMA(r *row, m *MemoryRow) {
 	}
 }
 
+// family is the beginning of a model's name: resnet of resnet18_cifar100.
+func family(model string) string {
+	if end := strings.IndexAny(model, "_0123456789"); end > 0 {
+		return strings.ToLower(model[:end])
+	}
+	return strings.ToLower(model)
+}
+
+// carmaDLRM is Meta's DLRM with the layers of CARMA's dump: three tables of which the
+// vectors meet the dense features pair by pair.
+func (r *row) carmaDLRM(params int64) profile.Model {
+	m := profile.Model{Name: r.text("model"), Family: profile.Recommender}
+	b := architecture{model: &m}
+	dense := func(in int64, out ...int64) {
+		for _, n := range out {
+			params -= n * (in + 1)
+			b.add("linear", profile.Linear, n*(in+1), n)
+			b.add("ReLU", profile.Activation, 0, n) // the last is a sigmoid, which keeps as much
+			in = n
+		}
+	}
+	const width, tables = 64, 3
+	dense(13, 512, 256, 128, width)
+	b.add("interaction", profile.OtherLayer, 0, width+(tables+1)*tables/2)
+	dense(width+(tables+1)*tables/2, 1024, 512, 256, 1)
+	m.Layers = append([]profile.Layer{{Name: "tables", Kind: profile.Embedding, Params: max(0, params), Activations: tables * width}}, m.Layers...)
+	return m
+}
+
 // noEstimate is how CARMA writes that an estimator had no answer.
 const noEstimate = 40000 * profile.MiB
 
@@ -115,8 +154,12 @@ const noEstimate = 40000 * profile.MiB
 func (r *row) carmaCNN(params int64) *network {
 	norm := group{profile.Norm, r.countOrNone("n_batchnorm"), r.countOrNone("act_batchnorm_elems_per_sample")}
 	nonlin := group{profile.Activation, r.countOrNone("n_activation"), r.countOrNone("act_nonlin_elems_per_sample")}
+	function := "ReLU"
+	if family(r.text("model")) == "efficientnet" {
+		function = "SiLU"
+	}
 	return &network{
-		family: profile.CNN, activation: "ReLU", inPlace: true, params: params,
+		family: profile.CNN, activation: function, inPlace: true, params: params,
 		biggest: r.countOrNone("max_layer_params"), largest: r.countOrNone("max_layer_act_elems_per_sample"),
 		inout: r.countOrNone("max_conv_inout_elems_per_sample"),
 		block: [4]group{
@@ -139,27 +182,21 @@ func (r *row) carmaTransformer(params int64) profile.Model {
 		m.Layers = []profile.Layer{{Name: "all", Kind: profile.OtherLayer, Params: params}}
 		return m
 	}
-	stream, square := width*length, width*width
-	add := func(name string, kind profile.LayerKind, params, out int64) {
-		m.Layers = append(m.Layers, profile.Layer{Name: name, Kind: kind, Params: params, Activations: out})
+	name := strings.ToLower(m.Name)
+	eager := strings.HasPrefix(name, "xlnet") // the others' dumps name scaled_dot_product_attention
+	k := blocks{
+		width: width, inner: 4 * width, depth: depth, heads: heads, tokens: length, fused: !eager, first: strings.HasPrefix(name, "gpt2"),
+		dropouts: 2, function: "gelu", bare: true,
 	}
-	add("embedding", profile.Embedding, max(0, params-12*square*depth), stream)
-	for range depth {
-		add("norm", profile.Norm, 0, stream)
-		for _, name := range []string{"query", "key", "value"} {
-			add(name, profile.Linear, square, stream)
-		}
-		add("attention", profile.Attention, 0, heads*length*length)
-		add("output", profile.Linear, square, stream)
-		add("dropout", profile.Dropout, 0, stream)
-		add("norm", profile.Norm, 0, stream)
-		add("up", profile.Linear, 4*square, 4*stream)
-		add("gelu", profile.Activation, 0, 4*stream)
-		add("down", profile.Linear, 4*square, stream)
-		add("dropout", profile.Dropout, 0, stream)
+	if k.first {
+		k.function = "new_gelu"
 	}
-	add("norm", profile.Norm, 0, stream)
-	add("logits", profile.Linear, 0, vocab*length)
+	b := architecture{model: &m}
+	b.add("embedding", profile.Embedding, max(0, params-12*width*width*depth), width*length)
+	b.transformer(&k)
+	if !eager { // which classifies sequences
+		b.add("logits", profile.Linear, 0, vocab*length)
+	}
 	return m
 }
 
@@ -167,5 +204,64 @@ func (r *row) carmaTransformer(params int64) profile.Model {
 func (r *row) carmaOther(params int64) profile.Model {
 	return profile.Model{
 		Name: r.text("model"), Layers: []profile.Layer{{Name: "all", Kind: profile.OtherLayer, Params: params}},
+	}
+}
+
+// readSlicePeak reads a line of MIGProfiler's trainings on one MIG slice: the peak is
+// what the slice had in use, with a context that depends on its size.
+func readSlicePeak(r *row, m *MemoryRow) {
+	name := r.text("model")
+	o := &m.Observation
+	o.Spec.Model = profile.Model{Name: name}
+	b := architecture{model: &o.Spec.Model}
+	switch {
+	case name == "resnet50", name == "moco-resnet50": // fine-tuned from MoCo's weights
+		b.resnet("resnet50")
+	case name == "vit-b16":
+		b.vit("vit_base_patch16_224")
+	case strings.HasPrefix(name, "bert"):
+		o.Spec.Model.Family = profile.Transformer
+		b.bert(r.size("seq_len", 1<<20))
+	default:
+		m.Excluded = "not a network whose layers are written down here"
+	}
+	o.Spec.Training = profile.Training{BatchSize: int(r.count("batch_size"))}
+	o.Host.Name = "MIGProfiler " + r.text("gpu") + " " + r.text("slice")
+	o.Group = name
+	o.Spec.Model.Architecture = "MIGProfiler " + name
+	if r.text("status") != "ok" {
+		m.Excluded, o.Peak = "did not run", profile.GiB
+		return
+	}
+	o.Peak = r.peak("mem_used_mib")
+}
+
+// readEncoder reads a line of GPUMemNet's set of generated encoders: an embedding,
+// nn.TransformerEncoder, a classifier of the first token; PyTorch, Adam, fp32. The
+// layers of PyTorch's encoder call scaled_dot_product_attention, which stores no
+// scores; they have three dropouts each, and norms behind.
+func readEncoder(r *row, m *MemoryRow) {
+	k := blocks{
+		width: r.size("embed", 1<<20), inner: r.size("ff_hidden", 1<<22), depth: r.size("layers", 1000), heads: r.size("heads", 1<<10),
+		tokens: r.size("seq_len", 1<<20), joint: true, fused: true, dropouts: 3, function: "relu",
+	}
+	vocab, classes := r.size("vocab", 1<<28), r.size("num_classes", 1<<28)
+	o := &m.Observation
+	o.Spec.Model = profile.Model{Family: profile.Transformer, Architecture: "TransformerEncoder"}
+	b := architecture{model: &o.Spec.Model}
+	b.add("embedding", profile.Embedding, vocab*k.width, k.width*k.tokens)
+	b.transformer(&k)
+	b.add("head", profile.Linear, k.width*classes+classes, classes)
+	o.Spec.Dataset.SampleElements = profile.Some(k.tokens)
+	o.Spec.Training = profile.Training{BatchSize: int(r.count("batch_size")), Optimizer: profile.Adam}
+	o.Host.Name = "GPUMemNet"
+	o.Group = "encoder of width " + r.text("embed")
+	o.Peak = r.peak("peak_mem_mib")
+	switch status := r.text("status"); status {
+	case "SUCCESSFUL":
+	case "OOM_CRASH":
+		o.Censored = true
+	default:
+		r.fault("status", "%q is neither SUCCESSFUL nor OOM_CRASH", status)
 	}
 }

@@ -156,7 +156,7 @@ func TestReadMemoryOfTheSets(t *testing.T) {
 	if dir == "" {
 		t.Skip("COLLOC_DATA is not set: set it to the folder with the measurement files to run this test")
 	}
-	for _, name := range []string{"memory_mlp", "memory_cnn", "memory_timm", "memory_carma_real", "memory_horus_fc_mnist"} {
+	for _, name := range []string{"memory_mlp", "memory_cnn", "memory_timm", "memory_carma_real", "memory_horus_fc_mnist", "memory_transformer", "mig_migperf"} {
 		f, err := os.Open(filepath.Join(dir, name+".csv"))
 		if err != nil {
 			t.Fatal(err)
@@ -180,6 +180,8 @@ func FuzzReadMemory(f *testing.F) {
 	f.Add("model,family,batch_size,faketensor_after_forward_mib,faketensor_after_backward_mib,faketensor_estimate_mib,peak_mem_mib,drop_reason,valid\n" +
 		"vit,vit,8,100,120,130,2000,,1\n")
 	f.Add("peak_mem_mib,neurons_per_layer,n_layers,horus_estimate_mib\n1500,100,3,20\n")
+	f.Add(encoderHeader + encoderRow)
+	f.Add(sliceHeader + sliceRows)
 	f.Fuzz(func(t *testing.T, data string) {
 		rows, err := ReadMemory("fuzz.csv", strings.NewReader(data))
 		if err != nil {

@@ -19,15 +19,20 @@ type MIGRow struct {
 	Excluded string
 }
 
-// ReadMIG reads MISO's measurements of single tasks on the slices of an A100.
-// Rows of one task share one Profile. file names the source in errors. O(rows).
+// ReadMIG reads single tasks on the slices of a GPU: MISO's measurements on an A100
+// or MIGProfiler's, told apart by their columns. Rows of one task share one Profile. A
+// task that did not run on a slice is excluded there. file names the source in errors.
+// O(rows).
 func ReadMIG(file string, r io.Reader) ([]MIGRow, error) {
 	t, err := readTable(file, r)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.require("gpu", "model", "batch_size", "slice", "slice_compute_sevenths", "norm_speed_median",
-		"solo_gpu_util_pct", "solo_mem_util_pct", "solo_power_w"); err != nil {
+	read, columns := (*row).misoSlice, []string{"norm_speed_median", "solo_gpu_util_pct", "solo_mem_util_pct", "solo_power_w"}
+	if t.has("gr_active") {
+		read, columns = (*row).migperfSlice, []string{"status", "norm_speed", "gr_active"}
+	}
+	if err := t.require(append(columns, "gpu", "model", "batch_size", "slice", "slice_compute_sevenths")...); err != nil {
 		return nil, err
 	}
 	tasks := make(map[string]*profile.Profile)
@@ -35,14 +40,10 @@ func ReadMIG(file string, r io.Reader) ([]MIGRow, error) {
 	for i := range t.rows {
 		line, o := t.row(i), &out[i].Observation
 		out[i].Line = t.lines[i]
-		o.Profile = line.migTask(tasks)
 		o.GPU = line.gpuModel()
 		o.Slice = line.slice(&o.GPU)
-		o.Speed = line.number("norm_speed_median")
 		o.Group = line.text("model")
-		if o.Group == "deepspeech2" {
-			out[i].Excluded = "erratic: its steps vary with the length of the utterances"
-		}
+		read(line, &out[i], tasks)
 		if err := line.err(); err != nil {
 			return nil, err
 		}
@@ -50,10 +51,55 @@ func ReadMIG(file string, r io.Reader) ([]MIGRow, error) {
 	return out, nil
 }
 
+// misoSlice reads a line of MISO's.
+func (r *row) misoSlice(m *MIGRow, tasks map[string]*profile.Profile) {
+	o := &m.Observation
+	o.Profile = r.migTask(tasks, func() profile.Sample {
+		return profile.Sample{
+			GPUBusy:    r.fraction("solo_gpu_util_pct", 100),
+			MemBusy:    r.fraction("solo_mem_util_pct", 100),
+			PowerWatts: r.opt("solo_power_w"),
+		}
+	})
+	o.Speed = r.number("norm_speed_median")
+	if o.Group == "deepspeech2" {
+		m.Excluded = "erratic: its steps vary with the length of the utterances"
+	}
+}
+
+// migperfSlice reads a line of MIGProfiler's. DCGM's share of time with the engine
+// active stands for a busy GPU; it is that on the largest slice, the whole card.
+func (r *row) migperfSlice(m *MIGRow, tasks map[string]*profile.Profile) {
+	o := &m.Observation
+	o.Profile = r.migTask(tasks, func() profile.Sample { return profile.Sample{GPUBusy: r.wholeCard()} })
+	switch status := r.text("status"); status {
+	case "ok":
+		o.Speed = r.number("norm_speed")
+	case "did_not_run":
+		m.Excluded = "did not run: too little memory, most likely"
+	default:
+		r.fault("status", "%q is neither ok nor did_not_run", status)
+	}
+}
+
+// wholeCard is the engine's activity in the row of the same task on the whole card, or
+// missing where the file has none.
+func (r *row) wholeCard() profile.Opt[float64] {
+	for i := range r.t.rows {
+		if o := r.t.row(i); o.text("model") == r.text("model") && o.text("batch_size") == r.text("batch_size") &&
+			o.text("gpu") == r.text("gpu") && o.text("slice_compute_sevenths") == "7" {
+			busy := o.fraction("gr_active", 1)
+			r.errs = append(r.errs, o.errs...)
+			return busy
+		}
+	}
+	return profile.Opt[float64]{}
+}
+
 // migTask builds the profile of a task from its solo use on the whole GPU, once.
 // The memory in use is the framework's grown pool and not read.
-func (r *row) migTask(tasks map[string]*profile.Profile) *profile.Profile {
-	key := r.text("model") + "\x00" + r.text("batch_size")
+func (r *row) migTask(tasks map[string]*profile.Profile, use func() profile.Sample) *profile.Profile {
+	key := r.text("gpu") + "\x00" + r.text("model") + "\x00" + r.text("batch_size")
 	if p, ok := tasks[key]; ok {
 		return p
 	}
@@ -61,11 +107,7 @@ func (r *row) migTask(tasks map[string]*profile.Profile) *profile.Profile {
 		Model:    profile.Model{Name: r.text("model")},
 		Training: profile.Training{BatchSize: int(r.count("batch_size"))},
 	}
-	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{{
-		GPUBusy:    r.fraction("solo_gpu_util_pct", 100),
-		MemBusy:    r.fraction("solo_mem_util_pct", 100),
-		PowerWatts: r.opt("solo_power_w"),
-	}}}, r.gpuModel())
+	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{use()}}, r.gpuModel())
 	if err != nil {
 		r.fault("model", "%v", err)
 	}

@@ -146,3 +146,16 @@ func spread(total, n, largest int64) []int64 {
 	}
 	return parts
 }
+
+// architecture appends the leaves of a network.
+type architecture struct {
+	model    *profile.Model
+	channels int64
+	side     int64 // of a square feature map
+}
+
+func (b *architecture) add(name string, kind profile.LayerKind, params, out int64) {
+	b.model.Layers = append(b.model.Layers, profile.Layer{
+		Name: name, Kind: kind, Params: params, Activations: out, InPlace: name == "relu" || name == "fused",
+	})
+}

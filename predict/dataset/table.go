@@ -137,6 +137,16 @@ func (r *row) count(column string) int64 {
 	return int64(v)
 }
 
+// size returns a count from 1 to most; anything else is a fault.
+func (r *row) size(column string, most int64) int64 {
+	n := r.count(column)
+	if n < 1 || n > most {
+		r.fault(column, "%d is not from 1 to %d", n, most)
+		return 1
+	}
+	return n
+}
+
 // countOr is count with a value for an empty cell.
 func (r *row) countOr(column string, missing int64) int64 {
 	if r.text(column) == "" {

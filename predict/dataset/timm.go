@@ -25,19 +25,6 @@ func timmModel(name string) profile.Model {
 	return m
 }
 
-// architecture appends the leaves of a network.
-type architecture struct {
-	model    *profile.Model
-	channels int64
-	side     int64 // of a square feature map
-}
-
-func (b *architecture) add(name string, kind profile.LayerKind, params, out int64) {
-	b.model.Layers = append(b.model.Layers, profile.Layer{
-		Name: name, Kind: kind, Params: params, Activations: out, InPlace: name == "relu" || name == "fused",
-	})
-}
-
 // conv is a convolution with a square kernel, optionally normalised and followed
 // by a ReLU in place.
 func (b *architecture) conv(kernel, out, stride, groups int64, norm, relu bool) {
@@ -76,23 +63,16 @@ func (b *architecture) vit(name string) {
 	if !ok || err != nil || err2 != nil || edge < 4 || resolution < edge || resolution > 1024 {
 		return
 	}
-	width, square, patch := shape[0], shape[0]*shape[0], int64(edge)
+	width, patch := shape[0], int64(edge)
 	patches := (int64(resolution) / patch) * (int64(resolution) / patch)
 	tokens := patches + 1
 	stream := tokens * width
 	b.model.Family = profile.Transformer
 	b.add("patch_embed", profile.Conv, (3*patch*patch+1)*width, patches*width)
 	b.add("position", profile.OtherLayer, (tokens+1)*width, stream)
-	for range shape[1] {
-		b.add("norm", profile.Norm, 2*width, stream)
-		b.add("qkv", profile.Linear, 3*(square+width), 3*stream)
-		b.add("fused", profile.Attention, 0, shape[2]*tokens*tokens)
-		b.add("output", profile.Linear, square+width, stream)
-		b.add("norm", profile.Norm, 2*width, stream)
-		b.add("up", profile.Linear, 4*square+4*width, 4*stream)
-		b.add("gelu", profile.Activation, 0, 4*stream)
-		b.add("down", profile.Linear, 4*square+width, stream)
-	}
+	b.transformer(&blocks{
+		width: width, inner: 4 * width, depth: shape[1], heads: shape[2], tokens: tokens, joint: true, fused: true, first: true, function: "gelu",
+	})
 	b.add("norm", profile.Norm, 2*width, stream)
 	b.add("head", profile.Linear, (width+1)*1000, 1000)
 }
@@ -125,13 +105,14 @@ func (b *architecture) vgg(name string) {
 	b.add("head", profile.Linear, (4096+1)*1000, 1000)
 }
 
-// resnet is ResNeXt (resnext50_32x4d) or a wide ResNet (wide_resnet50_2): the
-// bottleneck blocks of ResNet with other widths.
+// resnet is ResNet-50 and, with the same bottleneck blocks of other widths,
+// ResNeXt (resnext50_32x4d) or a wide ResNet (wide_resnet50_2).
 func (b *architecture) resnet(name string) {
 	shape, ok := map[string]struct {
 		repeat        [4]int64
 		groups, width int64
 	}{
+		"resnet50":          {[4]int64{3, 4, 6, 3}, 1, 64},
 		"resnext50_32x4d":   {[4]int64{3, 4, 6, 3}, 32, 128},
 		"resnext101_32x4d":  {[4]int64{3, 4, 23, 3}, 32, 128},
 		"resnext101_32x8d":  {[4]int64{3, 4, 23, 3}, 32, 256},
@@ -170,4 +151,26 @@ func (b *architecture) bottleneck(width, out, stride, groups int64, project bool
 	b.conv(1, width, 1, 1, true, true)
 	b.conv(3, width, stride, groups, true, true)
 	b.conv(1, out, 1, 1, true, true)
+}
+
+// mobilenet is MobileNetV2 (arXiv 1801.04381): blocks that widen, filter each channel
+// by itself and narrow again.
+func (b *architecture) mobilenet(classes int64) {
+	b.conv(3, 32, 2, 1, true, true)
+	for _, stage := range [][4]int64{{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}} {
+		for i := range stage[2] {
+			wide, stride := stage[0]*b.channels, stage[3]
+			if i > 0 {
+				stride = 1
+			}
+			if stage[0] > 1 {
+				b.conv(1, wide, 1, 1, true, true)
+			}
+			b.conv(3, wide, stride, wide, true, true)
+			b.conv(1, stage[1], 1, 1, true, false)
+		}
+	}
+	b.conv(1, 1280, 1, 1, true, true)
+	b.add("avgpool", profile.OtherLayer, 0, b.channels)
+	b.add("head", profile.Linear, (b.channels+1)*classes, classes)
 }

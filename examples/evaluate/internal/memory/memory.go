@@ -1,10 +1,12 @@
 package memory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"sync"
 
 	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
@@ -16,28 +18,20 @@ import (
 // memorySet is a set of measured peak memory.
 type memorySet struct {
 	title string
+	// file holds the rows; "" is the title.
+	file string
 	// others are the estimates by other programs that the file quotes.
 	others []string
 	// fitOn are further training files in the folder of -train.
 	fitOn []string
 }
 
-// Sets are five sets of peak memory and one of that of pairs.
-func Sets() []protocol.Set {
-	return []protocol.Set{
-		memorySet{title: "memory_mlp"},
-		memorySet{title: "memory_cnn"},
-		memorySet{title: "memory_timm", others: []string{"faketensor"}},
-		memorySet{title: "memory_carma_real", others: []string{"horus", "faketensor", "gpumemnet"}, fitOn: []string{"memory_mlp", "memory_cnn", "memory_timm"}},
-		memorySet{title: "memory_horus_fc_mnist", others: []string{"horus"}},
-		togetherSet{},
-	}
-}
-
 func (s memorySet) Name() string { return s.title }
-func (s memorySet) File() string { return s.title }
+func (s memorySet) File() string { return cmp.Or(s.file, s.title) }
 
-func (s memorySet) Open(folder, base string) (protocol.Table, error) {
+func (s memorySet) Open(folder, base string) (protocol.Table, error) { return s.open(folder, base) }
+
+func (s memorySet) open(folder, base string) (*memoryTable, error) {
 	rows, err := protocol.OpenFile(folder, base, dataset.ReadMemory)
 	if err != nil {
 		return nil, err
@@ -70,16 +64,23 @@ type memoryTable struct {
 	set   memorySet
 	rows  []dataset.MemoryRow
 	fitOn []memory.Observation
+	once  sync.Once // fits on fitOn
+	base  *memory.Predictor
+	fault error
 }
+
+// memory is t, for tables that hold one.
+func (t *memoryTable) memory() *memoryTable { return t }
 
 func (t *memoryTable) Size() int           { return len(t.rows) }
 func (t *memoryTable) Family(i int) string { return t.rows[i].Observation.Group }
 
 func (t *memoryTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol.Result, error) {
-	train, ok := from.(*memoryTable)
+	other, ok := from.(interface{ memory() *memoryTable })
 	if !ok {
 		return nil, protocol.ErrSet
 	}
+	train := other.memory()
 	ours := &memoryScores{model: "colloc", inFolds: protocol.Coverage{}}
 	formula := &memoryScores{model: "horus", inFolds: protocol.Coverage{}}
 	others := make([]memoryScores, len(t.set.others))
@@ -173,10 +174,10 @@ func (t *memoryTable) fit(rows []int) (*memory.Predictor, *predict.Host, error) 
 		m, err := memory.Fit(own, nil)
 		return m, nil, err
 	}
-	m, err := memory.Fit(t.fitOn, nil)
-	if err != nil {
-		return nil, nil, err
+	t.once.Do(func() { t.base, t.fault = memory.Fit(t.fitOn, nil) })
+	if t.fault != nil {
+		return nil, nil, t.fault
 	}
-	host, err := m.Calibrate("calibrated", own)
-	return m, &host, err
+	host, err := t.base.Calibrate("calibrated", own)
+	return t.base, &host, err
 }

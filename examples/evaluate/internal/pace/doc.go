@@ -5,4 +5,6 @@ package pace
 import "example.com/colloc/examples/evaluate/internal/protocol"
 
 // Sets are single tasks on slices, mixes under MPS and on slices, and cards.
-func Sets() []protocol.Set { return []protocol.Set{migSet{}, mixSet{}, paceSet{}} }
+func Sets() []protocol.Set {
+	return []protocol.Set{migSet{"mig_miso", "mig_migperf"}, migSet{"mig_migperf", "mig_miso"}, mixSet{}, paceSet{}}
+}

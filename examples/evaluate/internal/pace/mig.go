@@ -1,7 +1,10 @@
 package pace
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 
 	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
@@ -9,26 +12,43 @@ import (
 	"example.com/colloc/predict/pace"
 )
 
-type migSet struct{}
+// migSet is a set of tasks on slices. Its models are also fitted to the rows of the
+// other set, fitOn, where the training folder has it.
+type migSet struct{ name, fitOn string }
 
-func (migSet) Name() string { return "mig_miso" }
-func (migSet) File() string { return "mig_miso" }
+func (s migSet) Name() string { return s.name }
+func (s migSet) File() string { return s.name }
 
-func (migSet) Open(folder, base string) (protocol.Table, error) {
+func (s migSet) Open(folder, base string) (protocol.Table, error) {
 	rows, err := protocol.OpenFile(folder, base, dataset.ReadMIG)
 	if err != nil {
 		return nil, err
 	}
 	t := &migTable{}
 	for _, r := range rows {
-		if r.Observation.Slice.Compute < 7 { // the whole GPU is the reference
+		if r.Observation.Slice.Compute < 7 && r.Observation.Speed > 0 { // the whole GPU is the reference
 			t.rows = append(t.rows, r)
+		}
+	}
+	more, err := protocol.OpenFile(folder, s.fitOn, dataset.ReadMIG)
+	if errors.Is(err, fs.ErrNotExist) {
+		return t, nil // the folder of -test has no training files
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range more {
+		if r.Excluded == "" {
+			t.fitOn = append(t.fitOn, r.Observation)
 		}
 	}
 	return t, nil
 }
 
-type migTable struct{ rows []dataset.MIGRow }
+type migTable struct {
+	rows  []dataset.MIGRow
+	fitOn []pace.MIGObservation
+}
 
 func (t *migTable) Size() int           { return len(t.rows) }
 func (t *migTable) Family(i int) string { return t.rows[i].Observation.Group }
@@ -40,7 +60,7 @@ func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 	}
 	all := []guesses{{model: "colloc"}, {model: "colloc_one_probe"}, {model: "proportional"}, {model: "mean"}}
 	for _, f := range folds {
-		var obs []pace.MIGObservation
+		obs := slices.Clone(train.fitOn)
 		mean := map[int]float64{}
 		n := map[int]float64{}
 		for _, i := range f.Train {
