@@ -3,55 +3,11 @@ package online
 import (
 	"context"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
 	"example.com/colloc/packer/internal/rollout"
-	"example.com/colloc/profile"
-)
-
-// SchedulerOptions are the choices of a Scheduler; nil is the zero value.
-type SchedulerOptions struct {
-	// Objective is what counts: 0 is the mean time until tasks are done, 1 the time
-	// until the last one is, and between are mixtures of relative gains in both.
-	// Missing means DefaultObjective.
-	Objective profile.Opt[float64]
-	// Budget is how many starts and ends of tasks are simulated for one decision, more
-	// or less, and fewer where many tasks are held against many GPUs: two rules are
-	// always played. Missing means DefaultBudget. With 0 it does not look ahead: tasks
-	// start in the order of arrival where they add most, at least DefaultThreshold of
-	// what they would do alone.
-	Budget profile.Opt[int]
-	// Growth is how much more than the peak that was seen of a task is reserved for it,
-	// as a fraction; missing means DefaultGrowth.
-	Growth profile.Opt[float64]
-	// Without are parts of the look-ahead that are left out, to see what each is worth.
-	Without Part
-	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
-	// has them all.
-	Machines []int
-}
-
-// Part is a part of the look-ahead, or several of them or'ed together.
-type Part uint8
-
-// The parts.
-const (
-	// Order lets short or long tasks go first.
-	Order Part = 1 << iota
-	// Waiting lets a task wait for a place where it adds more, and nobody pass it.
-	Waiting
-	// Moves lets a task that runs go on elsewhere.
-	Moves
-	// Detours lets single tasks go elsewhere than the best rule says.
-	Detours
-)
-
-// Defaults of SchedulerOptions.
-const (
-	DefaultObjective = 0.4
-	DefaultBudget    = 10000
-	DefaultGrowth    = 0.05
 )
 
 // looksPerEvent is how often a task is held against a GPU while an event is simulated.
@@ -115,7 +71,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		s.rule = s.plain()
 		o := s.engine.Open(&s.rule)
 		s.bypass(o.Passed)
-		return nil, o.Starts
+		return o.Stops, o.Starts
 	}
 	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget}
 	best, played, tried := 0, 0, 0
@@ -172,7 +128,7 @@ const (
 
 // detour lets single tasks go elsewhere than a rule says: it tries each that starts, could
 // start or may move on one GPU after the other, and keeps what is better for the rest of the day.
-// No task takes the place of a gang that is due.
+// No task takes the place of a gang that is due, or of a higher class.
 func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
 	if s.o.Without&Detours != 0 || slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 && e.due() }) {
 		return
@@ -202,10 +158,15 @@ func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
 // mayDetour are the tasks on one GPU that start, may move, or are the first that wait on.
 func (s *Scheduler) mayDetour(c *choice) []int32 {
 	var out []int32
-	waiting := 0
+	waiting, class := 0, math.MinInt
+	for _, e := range s.order {
+		if len(e.on) == 0 && !e.held {
+			class = max(class, e.Class)
+		}
+	}
 	for i, e := range s.order {
 		switch {
-		case e.Width() > 1 || len(e.on) > 0 && (e.Restart.IsZero() || s.o.Without&Moves != 0):
+		case e.held || e.Class < class || e.Width() > 1 || len(e.on) > 0 && (e.Restart.IsZero() || s.o.Without&Moves != 0):
 			continue
 		case len(e.on) == 0 && !slices.ContainsFunc(c.starts, func(t rollout.Start) bool { return t.Job == int32(i) }):
 			if waiting++; waiting > detoured {
@@ -271,4 +232,41 @@ func (s *Scheduler) Forecast() (mean, last time.Duration) {
 	s.fillEngine()
 	o := s.engine.Play(&s.rule)
 	return time.Duration(o.Sum/int64(max(1, o.Ended))) * time.Millisecond, time.Duration(o.Last) * time.Millisecond
+}
+
+// fillEngine tells the engine what there is.
+func (s *Scheduler) fillEngine() {
+	x := &s.engine
+	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
+	s.lives.Begin()
+	for _, e := range s.order {
+		s.lives.Open(e.Kind, e.done/rollout.One)
+	}
+	for _, e := range s.order {
+		left, rank := e.left, int64(0)
+		if !e.known {
+			left, rank = s.guess(e)
+		}
+		restart, stoppable := e.Restart.Get()
+		x.Jobs = append(x.Jobs, rollout.Job{
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(), Held: e.held, Shuns: e.shuns,
+			Class: e.Class, Stoppable: stoppable, Restart: int64(restart / time.Millisecond),
+		})
+	}
+	for g := range s.slots {
+		c := &s.slots[g]
+		room := c.room
+		if c.state == removed {
+			room = -rollout.MaxLeft // no task could ever be there
+		}
+		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: room, Less: c.less, Down: c.state != serves, Mech: c.mech})
+	}
+	x.Begin()
+}
+
+// guess is how much work a task still has of which nobody knows it, and its rank.
+func (s *Scheduler) guess(e *entry) (left, rank int64) {
+	left, rank = s.lives.Left(e.Kind, e.done/rollout.One)
+	most := int64(rollout.MaxLeft / rollout.One)
+	return min(left, most)*rollout.One + e.again, min(rank, most)*rollout.One + e.again
 }

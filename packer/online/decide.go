@@ -1,7 +1,6 @@
 package online
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -133,18 +132,6 @@ func (e *entry) work(d int64) {
 	e.done = min(rollout.MaxLeft, e.done+did-again)
 }
 
-// rate is how much work a task that runs does in a millisecond: that of its slowest
-// GPU.
-func (s *Scheduler) rate(e *entry) int64 {
-	rate := int64(math.MaxInt64)
-	for _, g := range e.on {
-		c := &s.slots[g]
-		rates, _ := s.sets.Rates(s.setOn(c))
-		rate = min(rate, rates[slices.Index(c.runs, e)])
-	}
-	return rate
-}
-
 // speed is rate as a share of what the task does alone on the GPU that sets it.
 func (s *Scheduler) speed(e *entry) float64 {
 	speed := math.Inf(1)
@@ -165,151 +152,4 @@ func (s *Scheduler) mechanism(e *entry) profile.Mechanism {
 		}
 	}
 	return profile.Exclusive
-}
-
-// setOn is the set of what runs on a GPU.
-func (s *Scheduler) setOn(c *slot) int32 {
-	for i, e := range c.runs {
-		s.set[i] = e.kind
-	}
-	return s.sets.Running(c.class, c.mech, s.set[:len(c.runs)])
-}
-
-// place lets a task run on GPUs.
-func (s *Scheduler) place(e *entry, on []int32) {
-	e.on = slices.Clone(on)
-	for _, g := range on {
-		c := &s.slots[g]
-		at, _ := slices.BinarySearchFunc(c.runs, e.kind+1, func(o *entry, kind int32) int { return cmp.Compare(o.kind, kind) })
-		c.runs = slices.Insert(c.runs, at, e)
-		c.room -= int64(e.Memory)
-		if len(c.runs) < 3 {
-			c.mech = rollout.Any
-		}
-		_, c.mech = s.sets.Rates(s.setOn(c))
-	}
-}
-
-// vacate takes a task off its GPUs.
-func (s *Scheduler) vacate(e *entry) {
-	for _, g := range e.on {
-		c := &s.slots[g]
-		c.runs = slices.DeleteFunc(c.runs, func(o *entry) bool { return o == e })
-		c.room += int64(e.Memory)
-	}
-	e.on = nil
-}
-
-// kindOf is the number of a task's kind.
-func (s *Scheduler) kindOf(t *packer.Task) int32 {
-	if k, ok := s.kinds[t.Kind]; ok && t.Kind != "" {
-		return k
-	}
-	k := int32(len(s.like))
-	like := *t
-	like.GPUs = 0 // a gang may share its GPUs with anybody
-	s.like = append(s.like, &like)
-	if t.Kind != "" {
-		s.kinds[t.Kind] = k
-	}
-	return k
-}
-
-// askSet implements [rollout.Ask].
-func (s *Scheduler) askSet(class int32, mech int, kinds []int32, rates []int64) (by int, ok bool) {
-	c := &s.classes[class]
-	s.tasks = s.tasks[:0]
-	for _, k := range kinds {
-		s.tasks = append(s.tasks, s.like[k])
-	}
-	s.speeds = append(s.speeds[:0], make([]float64, len(kinds))...)
-	s.mechs[0] = profile.Mechanism(mech)
-	mechs := s.mechs[:]
-	if len(kinds) == 1 {
-		s.mechs[0] = profile.Exclusive
-	} else if mech == rollout.Any {
-		mechs = c.mechs
-	}
-	by = mech
-	best := math.Inf(-1)
-	for _, m := range mechs {
-		if err := packer.Ask(s.model, s.tasks, c.gpu, m, s.speeds); err != nil {
-			s.fault = cmp.Or(s.fault, err)
-			return by, false
-		}
-		total, good := 0.0, true
-		for i, t := range s.tasks {
-			total += s.speeds[i]
-			good = good && s.speeds[i] >= t.MinSpeed
-		}
-		if good == ok && total > best || good && !ok {
-			best, by, ok = total, int(m), good
-			if err := s.toRates(c, rates); err != nil {
-				s.fault = cmp.Or(s.fault, err)
-				return by, false
-			}
-		}
-	}
-	return by, ok && s.allowed(c)
-}
-
-// toRates turns speeds of s.tasks into rates.
-func (s *Scheduler) toRates(c *class, rates []int64) error {
-	for i, t := range s.tasks {
-		pace, err := packer.AskPace(s.model, t, c.gpu)
-		if err != nil {
-			return err
-		}
-		rates[i] = int64(math.Round(float64(s.speeds[i]*pace) * rollout.One))
-	}
-	return nil
-}
-
-// allowed reports whether s.tasks may share a GPU of a class as far as no model is
-// needed.
-func (s *Scheduler) allowed(c *class) bool {
-	for i, t := range s.tasks {
-		if !c.gpu.Hosts(t) || t.Alone && len(s.tasks) > 1 {
-			return false
-		}
-		for _, o := range s.tasks[:i] {
-			if !t.Accepts(o) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// fillEngine tells the engine what there is.
-func (s *Scheduler) fillEngine() {
-	x := &s.engine
-	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
-	s.lives.Begin()
-	for _, e := range s.order {
-		s.lives.Open(e.Kind, e.done/rollout.One)
-	}
-	for _, e := range s.order {
-		left, rank := e.left, int64(0)
-		if !e.known {
-			left, rank = s.guess(e)
-		}
-		restart, stoppable := e.Restart.Get()
-		x.Jobs = append(x.Jobs, rollout.Job{
-			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(),
-			Stoppable: stoppable, Restart: int64(restart / time.Millisecond),
-		})
-	}
-	for g := range s.slots {
-		c := &s.slots[g]
-		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Less: c.less, Down: c.down, Mech: c.mech})
-	}
-	x.Begin()
-}
-
-// guess is how much work a task still has of which nobody knows it, and its rank.
-func (s *Scheduler) guess(e *entry) (left, rank int64) {
-	left, rank = s.lives.Left(e.Kind, e.done/rollout.One)
-	most := int64(rollout.MaxLeft / rollout.One)
-	return min(left, most)*rollout.One + e.again, min(rank, most)*rollout.One + e.again
 }

@@ -28,6 +28,7 @@ package online
 
 // A Session and a Scheduler call nothing of each other, and share what a [Decision] is, how
 // GPUs are grouped (class), what is wrong with GPUs (check), the threshold and the errors.
-// Of the Scheduler are scheduler.go (what it is told), decide.go (a decision), ahead.go
-// (which rule is best), memory.go (what is reserved) and why.go (why a task waits). All
+// Of the Scheduler are books.go (who runs where and waits), memory.go (what is reserved), cluster.go
+// and tasks.go (what it is told), decide.go (a decision), ahead.go
+// (which rule is best), why.go (why a task waits) and scheduler.go. All
 // others are of the Session.

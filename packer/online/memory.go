@@ -1,9 +1,13 @@
 package online
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"time"
 
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/rollout"
 	"example.com/colloc/profile"
 )
 
@@ -50,6 +54,9 @@ func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
 	if peak <= 0 {
 		return fmt.Errorf("packer: scheduler: task %q was seen to use %v; want more than 0", id, peak)
 	}
+	if err := (&packer.Task{ID: id, Memory: peak}).Validate(); err != nil {
+		return err
+	}
 	if e.Kind != "" {
 		peak = max(peak, s.seen[e.kind])
 	}
@@ -68,12 +75,6 @@ func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
 	return nil
 }
 
-// needs is what a task needs of which, or of whose Kind, enough was seen.
-func (s *Scheduler) needs(e *entry, peak profile.Bytes) profile.Bytes {
-	w := Watched{Reserved: e.Memory, Peak: profile.Some(peak)}
-	return w.Needs(0, s.o.Growth.Or(DefaultGrowth))
-}
-
 // Reserve changes the memory that is set aside for a task on each of its GPUs: what
 // monitoring shows replaces what was predicted. A GPU that is over its memory by this
 // takes nobody else. What is seen of others of its Kind changes it no more.
@@ -86,19 +87,6 @@ func (s *Scheduler) Reserve(id string, memory profile.Bytes) error {
 		return err
 	}
 	e.fixed = true
-	return nil
-}
-
-func (s *Scheduler) reserve(e *entry, memory profile.Bytes) error {
-	t := e.Task
-	t.Memory = memory
-	if err := t.Validate(); err != nil {
-		return err
-	}
-	for _, g := range e.on {
-		s.slots[g].room += int64(e.Memory - memory)
-	}
-	e.Memory = memory
 	return nil
 }
 
@@ -137,4 +125,91 @@ func (s *Scheduler) tidy() {
 	if s.sets.Len() > maxSets {
 		s.ask()
 	}
+}
+
+// ask forgets what the model said.
+func (s *Scheduler) ask() {
+	s.sets = rollout.NewSets(len(s.classes), s.askSet)
+	s.engine.Sets = s.sets
+}
+
+// kindOf is the number of a task's kind.
+func (s *Scheduler) kindOf(t *packer.Task) int32 {
+	if k, ok := s.kinds[t.Kind]; ok && t.Kind != "" {
+		return k
+	}
+	k := int32(len(s.like))
+	like := *t
+	like.GPUs = 0 // a gang may share its GPUs with anybody
+	s.like = append(s.like, &like)
+	if t.Kind != "" {
+		s.kinds[t.Kind] = k
+	}
+	return k
+}
+
+// askSet implements [rollout.Ask].
+func (s *Scheduler) askSet(class int32, mech int, kinds []int32, rates []int64) (by int, ok bool) {
+	c := &s.classes[class]
+	s.tasks = s.tasks[:0]
+	for _, k := range kinds {
+		s.tasks = append(s.tasks, s.like[k])
+	}
+	s.speeds = append(s.speeds[:0], make([]float64, len(kinds))...)
+	s.mechs[0] = profile.Mechanism(mech)
+	mechs := s.mechs[:]
+	if len(kinds) == 1 {
+		s.mechs[0] = profile.Exclusive
+	} else if mech == rollout.Any {
+		mechs = c.mechs
+	}
+	by = mech
+	best := math.Inf(-1)
+	for _, m := range mechs {
+		if err := packer.Ask(s.model, s.tasks, c.gpu, m, s.speeds); err != nil {
+			s.fault = cmp.Or(s.fault, err)
+			return by, false
+		}
+		total, good := 0.0, true
+		for i, t := range s.tasks {
+			total += s.speeds[i]
+			good = good && s.speeds[i] >= t.MinSpeed
+		}
+		if good == ok && total > best || good && !ok {
+			best, by, ok = total, int(m), good
+			if err := s.toRates(c, rates); err != nil {
+				s.fault = cmp.Or(s.fault, err)
+				return by, false
+			}
+		}
+	}
+	return by, ok && s.allowed(c)
+}
+
+// toRates turns speeds of s.tasks into rates.
+func (s *Scheduler) toRates(c *class, rates []int64) error {
+	for i, t := range s.tasks {
+		pace, err := packer.AskPace(s.model, t, c.gpu)
+		if err != nil {
+			return err
+		}
+		rates[i] = int64(math.Round(float64(s.speeds[i]*pace) * rollout.One))
+	}
+	return nil
+}
+
+// allowed reports whether s.tasks may share a GPU of a class as far as no model is
+// needed.
+func (s *Scheduler) allowed(c *class) bool {
+	for i, t := range s.tasks {
+		if !c.gpu.Hosts(t) || t.Alone && len(s.tasks) > 1 {
+			return false
+		}
+		for _, o := range s.tasks[:i] {
+			if !t.Accepts(o) {
+				return false
+			}
+		}
+	}
+	return true
 }

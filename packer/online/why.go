@@ -40,17 +40,6 @@ func (s *Scheduler) Why(id string) (packer.Reason, error) {
 	return r, err
 }
 
-// offered is what the largest GPU that carries the labels of a task offers it.
-func (s *Scheduler) offered(e *entry) profile.Bytes {
-	most := profile.Bytes(0)
-	for k := range s.classes {
-		if c := &s.classes[k]; c.gpu.Hosts(&e.Task) {
-			most = max(most, s.limits.Offer(c.gpu, 1))
-		}
-	}
-	return most
-}
-
 // explain turns what the engine says into a reason.
 func (s *Scheduler) explain(e *entry, w *rollout.Wait, r *packer.Reason) {
 	missing := max(0, e.Width()-w.Cards)
@@ -79,9 +68,9 @@ func (s *Scheduler) explain(e *entry, w *rollout.Wait, r *packer.Reason) {
 func (s *Scheduler) whyNever(e *entry, missing int, r *packer.Reason) {
 	hosted, runs := false, false
 	best := math.Inf(-1)
-	for k := range s.classes {
+	for k, n := range s.measure() {
 		c := &s.classes[k]
-		if !c.gpu.Hosts(&e.Task) {
+		if n.all == 0 || !c.gpu.Hosts(&e.Task) {
 			continue
 		}
 		hosted = true
@@ -93,7 +82,7 @@ func (s *Scheduler) whyNever(e *entry, missing int, r *packer.Reason) {
 		runs = runs || speed > 0 && speed >= e.MinSpeed
 	}
 	switch {
-	case len(s.slots) == 0:
+	case !slices.ContainsFunc(s.slots, func(c slot) bool { return c.state != removed }):
 		r.Code, r.GPUs = packer.NoGPU, missing
 	case !hosted:
 		r.Code = packer.WrongGPU

@@ -22,10 +22,16 @@ type Job struct {
 	On []int32
 	// Turn breaks ties between jobs that wait: the lower first.
 	Turn int64
+	// Class comes before all else: the higher first.
+	Class int
 	// Weight is what it counts for; 0 means 1.
 	Weight float64
 	// Due says that it goes first, and that cards are kept for it until it starts.
 	Due bool
+	// Shuns are cards where it does not start.
+	Shuns []int32
+	// Held says that it does not start.
+	Held bool
 	// Stoppable says that it may stop for others; it then has Restart more milliseconds
 	// of work.
 	Stoppable bool
@@ -100,6 +106,7 @@ type Engine struct {
 	stops    bool      // some that run may
 	rigid    bool      // some that run may not
 	heaviest float64   // the largest weight
+	lowest   int       // class of those that run and may stop
 	waits    []int32   // jobs that do not run now
 	runs     []int32
 	shapes   map[[2]int32]int32 // by kind and width
@@ -181,7 +188,7 @@ func (e *Engine) Begin() {
 	}
 	clear(e.shapes)
 	e.shape, e.possible = e.shape[:0], e.possible[:0]
-	e.weighted, e.gangs, e.stops, e.rigid, e.heaviest = false, false, false, false, 0
+	e.weighted, e.gangs, e.stops, e.rigid, e.heaviest, e.lowest = false, false, false, false, 0, math.MaxInt
 	for i := range e.Jobs {
 		j := &e.Jobs[i]
 		e.form(j)
@@ -192,12 +199,16 @@ func (e *Engine) Begin() {
 			e.insert(&e.first[g], int32(i))
 			e.room[g] += j.Memory
 		}
-		if len(j.On) == 0 {
+		switch {
+		case len(j.On) == 0 && !j.Held:
 			e.waits = append(e.waits, int32(i))
-		} else {
+		case len(j.On) > 0:
 			e.runs = append(e.runs, int32(i))
 			e.stops = e.stops || j.Stoppable
 			e.rigid = e.rigid || !j.Stoppable
+			if j.Stoppable {
+				e.lowest = min(e.lowest, j.Class)
+			}
 		}
 	}
 	for i := range e.first {
@@ -284,7 +295,7 @@ func (e *Engine) fits(i int32) bool {
 	if *most == unknown {
 		*most = e.most(j)
 	}
-	return j.Memory <= *most
+	return j.Memory <= *most && (len(j.Shuns) == 0 || e.able(i, false) >= int(j.Width))
 }
 
 // most is how much memory of each card jobs of a kind and width could have, -1 if they
@@ -304,4 +315,26 @@ func (e *Engine) most(j *Job) int64 {
 		}
 	}
 	return most
+}
+
+// able is how many cards in one place could take a job if nothing else ran, with those
+// that are down or without.
+func (e *Engine) able(i int32, down bool) int {
+	j, most := &e.Jobs[i], 0
+	for _, cards := range e.where(j) {
+		n := 0
+		for _, g := range cards {
+			if (down || !e.first[g].down) && e.suits(j, g) {
+				n++
+			}
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// suits reports whether a card could run a job alone: it is of a kind that can, and has
+// the memory.
+func (e *Engine) suits(j *Job, g int32) bool {
+	return e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok && j.Memory <= e.room[g]-e.Cards[g].Less[1] && !slices.Contains(j.Shuns, g)
 }

@@ -85,12 +85,6 @@ func (e *Engine) keep(i int32) {
 	}
 }
 
-// suits reports whether a card could run a job alone: it is of a kind that can, and has
-// the memory.
-func (e *Engine) suits(j *Job, g int32) bool {
-	return e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok && j.Memory <= e.room[g]-e.Cards[g].Less[1]
-}
-
 // soonest leaves the cards of some where a job could start first in e.seats, and
 // returns when.
 func (e *Engine) soonest(i int32, of []int32) int64 {
@@ -124,7 +118,7 @@ func (e *Engine) choose(i int32, of []int32) float64 {
 	width := int(e.Jobs[i].Width)
 	var x, rate float64
 	for k, g := range of {
-		if k == 0 || !e.alike(of[k-1], g) {
+		if k == 0 || len(e.Jobs[i].Shuns) > 0 || !e.alike(of[k-1], g) {
 			x, rate = e.join(i, g)
 		}
 		if x > 0 {
@@ -171,7 +165,8 @@ func (e *Engine) gain(i, g int32) float64 {
 // join returns what a job adds to a card, 0 if it must not go there, and its rate there.
 func (e *Engine) join(i, g int32) (gain, rate float64) {
 	j, c := &e.Jobs[i], &e.cards[g]
-	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] {
+	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] ||
+		len(j.Shuns) > 0 && slices.Contains(j.Shuns, g) {
 		return 0, 0
 	}
 	e.out.Looks++

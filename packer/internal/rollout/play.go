@@ -57,6 +57,9 @@ func (e *Engine) reset(r *Rule) {
 // before orders jobs that wait.
 func (e *Engine) before(a, b int32) int {
 	x, y := &e.Jobs[a], &e.Jobs[b]
+	if x.Class != y.Class {
+		return cmp.Compare(y.Class, x.Class)
+	}
 	if x.Due != y.Due {
 		if x.Due {
 			return -1
@@ -87,7 +90,7 @@ func (e *Engine) open() {
 	e.retry()
 	for k := 0; k < len(e.queue); k++ { // who stops comes later
 		i := e.queue[k]
-		if e.lives[i].status == runs || e.seek(i) || e.rule.Stop && e.stop(i) {
+		if e.lives[i].status == runs || e.seek(i) || (e.rule.Stop || e.Jobs[i].Class > e.lowest) && e.stop(i) {
 			if len(e.Jobs[i].On) == 0 {
 				started++
 			}
@@ -120,7 +123,7 @@ func (e *Engine) seek(i int32) bool {
 		e.start(i, on)
 		return true
 	}
-	e.refused[e.shape[i]] = e.Jobs[i].Memory
+	e.refuse(i)
 	return false
 }
 
@@ -128,6 +131,13 @@ func (e *Engine) seek(i int32) bool {
 func (e *Engine) hopeless(i int32) bool {
 	j := &e.Jobs[i]
 	return j.Memory >= e.refused[e.shape[i]] && e.rule.Power == 0 && !e.weighted && !j.Due
+}
+
+// refuse notes that a job found no place, which says nothing of others if it shuns some.
+func (e *Engine) refuse(i int32) {
+	if j := &e.Jobs[i]; len(j.Shuns) == 0 {
+		e.refused[e.shape[i]] = j.Memory
+	}
 }
 
 // retry forgets who was refused.
@@ -174,7 +184,7 @@ func (e *Engine) fill() {
 		if e.wait(i) || failed == depth {
 			break
 		}
-		e.refused[e.shape[i]] = e.Jobs[i].Memory
+		e.refuse(i)
 	}
 	if len(e.active) > had {
 		e.compact()

@@ -123,22 +123,6 @@ func (e *Engine) ahead(i int32) int32 {
 	return -1
 }
 
-// able is how many cards in one place could take a job if nothing else ran, with those
-// that are down or without.
-func (e *Engine) able(i int32, down bool) int {
-	j, most := &e.Jobs[i], 0
-	for _, cards := range e.where(j) {
-		n := 0
-		for _, g := range cards {
-			if (down || !e.first[g].down) && e.suits(j, g) {
-				n++
-			}
-		}
-		most = max(most, n)
-	}
-	return most
-}
-
 // survey notes the place where most cards take a job and, of the others there, the one
 // that comes nearest; it returns how many take it.
 func (e *Engine) survey(i int32, w *Wait) int {

@@ -174,7 +174,7 @@ func (r *scheduler) hear(s *sim.State) error {
 	for _, g := range s.Turned() {
 		turn := r.online.Restore
 		if !g.Up {
-			turn = func(gpu int) error { return r.online.Fail(gpu) }
+			turn = r.online.Fail
 		}
 		if err := turn(g.Index); err != nil {
 			return err

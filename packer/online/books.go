@@ -1,0 +1,347 @@
+package online
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"example.com/colloc/packer"
+	"example.com/colloc/packer/internal/lifetime"
+	"example.com/colloc/packer/internal/rollout"
+	"example.com/colloc/profile"
+)
+
+// Scheduler is colloc's policy: it looks ahead. Tell it what happened, then ask it
+// once what starts now.
+//
+//	s.Submit(online.Job{Task: task, Left: profile.Some(3 * time.Hour)})
+//	s.Finish("another")
+//	started, err := s.Decide(ctx, now)
+//
+// At each Decide it plays what it knows of the cluster to its end: who runs and waits,
+// how fast in which company, for how long, in how much memory. It does so under one
+// rule after the other: who goes first (in the order of arrival, short or long ones),
+// how large sets grow, how much a task must add to share at all, whether anybody may
+// pass one that does not fit, how much more a short task counts than a long one. It
+// then starts what the best of them starts now. What the best is, Objective says. So
+// it waits for a better partner where that pays, shares less where sharing costs much,
+// and spreads long tasks in time for the end of the day. With what is left of the budget
+// it tries single tasks on other GPUs than the best rule chooses, and keeps what is better.
+//
+// What runs stays where it is to its end, unless Job.Restart says what stopping it
+// costs. Then it may stop for much shorter ones, and a task on one GPU may move to another
+// where it ends sooner, a faster or an emptier one, if the rest of the day gains. While a gang
+// waits, all may begin anew, if the day gains: those that go first in sets of one width, which
+// are matched by how fast they are together. A gang starts when so many GPUs of one kind
+// take it, in one machine unless it is larger than all of them, and may share each
+// with others; it runs at the speed of its slowest.
+// When 64 tasks that came after it in the order of a rule have started before a gang,
+// the GPUs where it can start first are kept for it.
+//
+// A heavier task (Task.Weight) counts for more in the mean time until tasks are done and in
+// what a set is worth; Limits.MinGain binds as for [packer.Problem].
+//
+// Where nobody knows how long a task runs, it goes by those that ended, and by how long
+// this one has run already: by those of its Kind, if tasks of one Kind are alike, else by
+// all, and before any ended by an hour, and as long again as it has had. Then those go
+// first that are most likely to end soon for the time it takes: where a few tasks run for
+// much longer than most, those that ran for less, and one that has run for long stops for
+// a newer one, if Job.Restart is known; where all are equally long, the one that came first.
+//
+// The same calls in the same order give the same answers, on every machine. A
+// Scheduler is not safe for concurrent use, starts no goroutine and reads no clock.
+type Scheduler struct {
+	limits  packer.Limits
+	model   packer.Model
+	o       SchedulerOptions
+	gpus    []packer.GPU
+	classes []class
+	slots   []slot
+	sizes   []size // by class; nil after GPUs came or went
+	entries map[string]*entry
+	order   []*entry // by arrival
+	kinds   map[string]int32
+	like    []*packer.Task // by kind
+	sets    *rollout.Sets
+	engine  rollout.Engine
+	now     time.Duration
+	begun   bool // now is a moment of the caller's
+	turns   int64
+	lives   lifetime.Lives
+	leaving []*entry                // that ended since the last Decide
+	seen    map[int32]profile.Bytes // the largest peak, by kind
+	spare   int                     // kinds that no task has any more
+	rules   []rollout.Rule          // the best one of the last decision first
+	rule    rollout.Rule            // of the last decision: the best one, or plain
+	fault   error
+	schedulerBuffers
+}
+
+type schedulerBuffers struct {
+	tasks  []*packer.Task
+	speeds []float64
+	mechs  [1]profile.Mechanism
+	set    [rollout.MaxSet]int32
+}
+
+// slot is one GPU with what runs on it.
+type slot struct {
+	class, machine int32
+	state          service
+	mech           int // how two and more tasks share
+	foreign        profile.Bytes
+	room           int64
+	less           [rollout.MaxSet + 1]int64 // of it, that so many tasks together must leave
+	runs           []*entry                  // in the order of their kinds
+}
+
+// service is whether a GPU takes tasks.
+type service int8
+
+const (
+	serves  service = iota
+	drained         // takes no more
+	down            // runs nothing
+	removed         // is not there; its index is free
+)
+
+// Job is a task with what is known of its time. Tasks of one Kind may differ in Memory.
+type Job struct {
+	packer.Task
+	// Class comes before all else: those of a higher class go first, and tasks of a lower one
+	// that say what a restart costs stop for them.
+	Class int
+	// Left is how long the task would still run without company on a GPU of pace 1,
+	// as predicted; missing means that nobody knows.
+	Left profile.Opt[time.Duration]
+	// Done is how much work it has behind it, in the same measure, as its next start finds it;
+	// missing means none. Where Left is missing, what is left follows from it.
+	Done profile.Opt[time.Duration]
+	// Fixed says that Memory holds whatever is seen of other tasks of its Kind: for one
+	// that ran out of memory.
+	Fixed bool
+	// Restart is what it costs to stop the task and start it again where it was: the
+	// checkpoint, the start, and what it repeats. With it the task may stop for much shorter
+	// ones, or go on elsewhere; missing means that what runs stays where it is to its end.
+	Restart profile.Opt[time.Duration]
+}
+
+// validate reports what is wrong with a job.
+func (j *Job) validate() error {
+	if err := j.Validate(); err != nil {
+		return err
+	}
+	for what, x := range map[string]time.Duration{"Restart": j.Restart.Or(0), "Left": j.Left.Or(0), "Done": j.Done.Or(0)} {
+		if x < 0 {
+			return fmt.Errorf("packer: scheduler: task %q: %s is %v; want 0 or more", j.ID, what, x)
+		}
+	}
+	return nil
+}
+
+// entry is a task that runs or waits.
+type entry struct {
+	Job
+	kind int32
+	turn int64
+	progress
+	before progress // its last start
+	rate   int64    // since the last Decide
+	known  bool     // left is
+	told   bool     // left is that of the next Decide
+	fixed  bool     // Memory is what it says
+	held   bool     // it does not start
+	// passed is how many tasks behind it have started while it did not fit.
+	passed int
+	on     []int32
+	shuns  []int32
+}
+
+// progress is how far a task is.
+type progress struct {
+	left  int64 // milliseconds times rollout.One
+	done  int64 // likewise
+	again int64 // likewise, that it repeats after it stopped
+}
+
+// due reports whether nobody may take the place of a gang any more.
+func (e *entry) due() bool { return e.Width() > 1 && e.passed >= patience }
+
+// patience is how many tasks may pass a gang that goes before them and does not fit.
+const patience = 64
+
+// ready reports a Scheduler that NewScheduler did not make.
+func (s *Scheduler) ready() error {
+	if s == nil || s.sets == nil {
+		return errors.New("packer: scheduler: it has no GPUs and no Model; NewScheduler makes one")
+	}
+	return nil
+}
+
+func (s *Scheduler) unknown(id string) error {
+	return fmt.Errorf("packer: scheduler: %w: %q neither runs nor waits", ErrUnknown, id)
+}
+
+// steps is a duration in milliseconds times rollout.One, one at least.
+func steps(d time.Duration) int64 {
+	return max(1, min(int64(d/time.Millisecond), rollout.MaxLeft/rollout.One)) * rollout.One
+}
+
+// size is how many GPUs of a class there are, and how many one machine has at most.
+type size struct{ all, widest int }
+
+// measure counts the GPUs of each class.
+func (s *Scheduler) measure() []size {
+	if s.sizes != nil {
+		return s.sizes
+	}
+	s.sizes = make([]size, len(s.classes))
+	here := map[[2]int32]int{}
+	for g := range s.slots {
+		if c := &s.slots[g]; c.state != removed {
+			n, key := &s.sizes[c.class], [2]int32{c.class, c.machine}
+			here[key]++
+			n.all, n.widest = n.all+1, max(n.widest, here[key])
+		}
+	}
+	return s.sizes
+}
+
+// offered is what the largest GPU offers a task: of those that carry its labels, and of which
+// there are enough for it, if there are.
+func (s *Scheduler) offered(e *entry) profile.Bytes {
+	var one, apart, together profile.Bytes
+	for k, n := range s.measure() {
+		c := &s.classes[k]
+		if !c.gpu.Hosts(&e.Task) || n.all == 0 {
+			continue
+		}
+		offer := s.limits.Offer(c.gpu, 1)
+		one = max(one, offer)
+		if n.all >= e.Width() {
+			apart = max(apart, offer)
+		}
+		if n.widest >= e.Width() {
+			together = max(together, offer)
+		}
+	}
+	return cmp.Or(together, apart, one)
+}
+
+// rate is how much work a task that runs does in a millisecond: that of its slowest
+// GPU.
+func (s *Scheduler) rate(e *entry) int64 {
+	rate := int64(math.MaxInt64)
+	for _, g := range e.on {
+		c := &s.slots[g]
+		rates, _ := s.sets.Rates(s.setOn(c))
+		rate = min(rate, rates[slices.Index(c.runs, e)])
+	}
+	return rate
+}
+
+// setOn is the set of what runs on a GPU.
+func (s *Scheduler) setOn(c *slot) int32 {
+	for i, e := range c.runs {
+		s.set[i] = e.kind
+	}
+	return s.sets.Running(c.class, c.mech, s.set[:len(c.runs)])
+}
+
+// place lets a task run on GPUs.
+func (s *Scheduler) place(e *entry, on []int32) {
+	e.on, e.before = slices.Clone(on), e.progress
+	for _, g := range on {
+		c := &s.slots[g]
+		at, _ := slices.BinarySearchFunc(c.runs, e.kind+1, func(o *entry, kind int32) int { return cmp.Compare(o.kind, kind) })
+		c.runs = slices.Insert(c.runs, at, e)
+		c.room -= int64(e.Memory)
+		if len(c.runs) < 3 {
+			c.mech = rollout.Any
+		}
+		_, c.mech = s.sets.Rates(s.setOn(c))
+	}
+}
+
+// vacate takes a task off its GPUs.
+func (s *Scheduler) vacate(e *entry) {
+	for _, g := range e.on {
+		c := &s.slots[g]
+		c.runs = slices.DeleteFunc(c.runs, func(o *entry) bool { return o == e })
+		c.room += int64(e.Memory)
+	}
+	e.on = nil
+}
+
+func (s *Scheduler) reserve(e *entry, memory profile.Bytes) error {
+	t := e.Task
+	t.Memory = memory
+	if err := t.Validate(); err != nil {
+		return err
+	}
+	for _, g := range e.on {
+		s.slots[g].room += int64(e.Memory - memory)
+	}
+	e.Memory = memory
+	return nil
+}
+
+// needs is what a task needs of which, or of whose Kind, enough was seen: not more than a GPU
+// has, as it ran on one, and else it would never start again.
+func (s *Scheduler) needs(e *entry, peak profile.Bytes) profile.Bytes {
+	w := Watched{Reserved: e.Memory, Peak: profile.Some(peak)}
+	need := w.Needs(0, s.o.Growth.Or(DefaultGrowth))
+	if most := s.offered(e); most > 0 {
+		need = min(need, most)
+	}
+	return need
+}
+
+// SchedulerOptions are the choices of a Scheduler; nil is the zero value.
+type SchedulerOptions struct {
+	// Objective is what counts: 0 is the mean time until tasks are done, 1 the time
+	// until the last one is, and between are mixtures of relative gains in both.
+	// Missing means DefaultObjective.
+	Objective profile.Opt[float64]
+	// Budget is how many starts and ends of tasks are simulated for one decision, more
+	// or less, and fewer where many tasks are held against many GPUs: two rules are
+	// always played. Missing means DefaultBudget. With 0 it does not look ahead: tasks
+	// start in the order of arrival where they add most, at least DefaultThreshold of
+	// what they would do alone.
+	Budget profile.Opt[int]
+	// Growth is how much more than the peak that was seen of a task is reserved for it,
+	// as a fraction; missing means DefaultGrowth.
+	Growth profile.Opt[float64]
+	// Without are parts of the look-ahead that are left out, to see what each is worth.
+	Without Part
+	// Machines says in which machine each GPU is, by numbers from 0; nil: one machine
+	// has them all.
+	Machines []int
+}
+
+// Part is a part of the look-ahead, or several of them or'ed together.
+type Part uint8
+
+// The parts.
+const (
+	// Order lets short or long tasks go first.
+	Order Part = 1 << iota
+	// Waiting lets a task wait for a place where it adds more, and nobody pass it.
+	Waiting
+	// Moves lets a task that runs go on elsewhere.
+	Moves
+	// Detours lets single tasks go elsewhere than the best rule says.
+	Detours
+)
+
+// Defaults of SchedulerOptions.
+const (
+	DefaultObjective = 0.4
+	DefaultBudget    = 10000
+	DefaultGrowth    = 0.05
+
+	maxGrowth = 16
+)

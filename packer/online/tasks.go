@@ -1,0 +1,214 @@
+package online
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/colloc/packer/internal/rollout"
+)
+
+// Submit puts a task into the queue. An invalid task, or one whose ID is in use
+// ([ErrDuplicate]), is an error, and nothing changes.
+func (s *Scheduler) Submit(j Job) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	if s.entries[j.ID] != nil {
+		return fmt.Errorf("packer: scheduler: %w: %q runs or waits already", ErrDuplicate, j.ID)
+	}
+	if err := j.validate(); err != nil {
+		return err
+	}
+	e := &entry{turn: s.turns, progress: progress{left: steps(time.Hour)}}
+	s.turns++
+	s.describe(e, j)
+	s.entries[j.ID] = e
+	s.order = append(s.order, e)
+	return nil
+}
+
+// describe makes an entry that of a job.
+func (s *Scheduler) describe(e *entry, j Job) {
+	e.Job, e.fixed = j, j.Fixed
+	e.Home = ""
+	if left, ok := j.Left.Get(); ok {
+		e.left, e.known, e.told = steps(left), true, true
+	}
+	if done, ok := j.Done.Get(); ok {
+		e.done = steps(done)
+	}
+	e.before = e.progress
+	e.kind = s.kindOf(&e.Task)
+	if peak, ok := s.seen[e.kind]; ok && e.Kind != "" && !j.Fixed {
+		e.Memory = s.needs(e, peak)
+	}
+}
+
+// Change says anew what is known of a task, which keeps its place in the queue and goes on
+// running if it does. Left and Done that are missing stay as they are. It is an error where
+// Submit is one, [ErrUnknown] if the task is not there, and for one that runs if it is to have
+// another number of GPUs.
+func (s *Scheduler) Change(j Job) error {
+	e := s.entries[j.ID]
+	if e == nil {
+		return s.unknown(j.ID)
+	}
+	if err := j.validate(); err != nil {
+		return err
+	}
+	if len(e.on) > 0 && j.Width() != len(e.on) {
+		return fmt.Errorf("packer: scheduler: task %q runs on %d GPUs and would need %d; let it return first", j.ID, len(e.on), j.Width())
+	}
+	on, before := e.on, e.before
+	s.vacate(e)
+	s.disown(e)
+	s.describe(e, j)
+	if on != nil {
+		s.place(e, on)
+		e.before = before
+	}
+	return nil
+}
+
+// Adopt takes in a task that runs already on some GPUs, as many as it needs: after a
+// restart, or one that somebody else started. It is an error where Submit is one, and
+// if a GPU does not exist or runs as many as a set may have.
+func (s *Scheduler) Adopt(j Job, gpus ...int) error {
+	if len(gpus) != j.Width() {
+		return fmt.Errorf("packer: scheduler: task %q needs %d GPUs, not %d", j.ID, j.Width(), len(gpus))
+	}
+	on := make([]int32, len(gpus))
+	for i, g := range gpus {
+		if s.there(g) != nil || slices.Contains(gpus[:i], g) {
+			return fmt.Errorf("packer: scheduler: task %q runs on GPU %d; there are %d, each once", j.ID, g, len(s.slots))
+		}
+		if len(s.slots[g].runs) >= rollout.MaxSet {
+			return fmt.Errorf("packer: scheduler: task %q is the %dth on GPU %d; want %d at most", j.ID, rollout.MaxSet+1, g, rollout.MaxSet)
+		}
+		on[i] = int32(g)
+	}
+	if err := s.Submit(j); err != nil {
+		return err
+	}
+	s.place(s.entries[j.ID], on)
+	return nil
+}
+
+// Finish takes out a task that has done its work. What it ran for counts to the next Decide,
+// and teaches how long such tasks run. The error of a task that is not there is [ErrUnknown],
+// as of all that name one.
+func (s *Scheduler) Finish(id string) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if e.rate > 0 || e.done > 0 {
+		s.leaving = append(s.leaving, e)
+	}
+	s.remove(e)
+	return nil
+}
+
+// Withdraw takes out a task whose work is not done: it is no longer wanted, was killed or
+// failed for good, running or waiting. It teaches nothing.
+func (s *Scheduler) Withdraw(id string) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	s.remove(e)
+	return nil
+}
+
+// Return ends a run of a task whose work is not done: its start was refused, or it died. It
+// waits again in its old place of the queue, and all work since its last start is lost; Report
+// says if that is not so. After it ran out of memory, Change says what it reserves next.
+func (s *Scheduler) Return(id string) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if len(e.on) > 0 {
+		s.vacate(e)
+		e.progress, e.rate = e.before, 0
+	}
+	return nil
+}
+
+// Hold lets a task that waits not start, and Release lets it again: it keeps its place in the
+// queue. One that runs goes on.
+func (s *Scheduler) Hold(id string) error { return s.hold(id, true) }
+
+// Release ends what Hold began.
+func (s *Scheduler) Release(id string) error { return s.hold(id, false) }
+
+func (s *Scheduler) hold(id string, held bool) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	e.held = held
+	return nil
+}
+
+// Shun names the GPUs where a task does not start, for as long as it is not told otherwise: it was
+// refused there, say. They replace those named before; none lets it go anywhere. A GPU that is
+// not there is an error.
+func (s *Scheduler) Shun(id string, gpus ...int) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if err := s.there(gpus...); err != nil {
+		return err
+	}
+	e.shuns = nil
+	for _, g := range gpus {
+		e.shuns = append(e.shuns, int32(g))
+	}
+	return nil
+}
+
+// remove takes an entry out.
+func (s *Scheduler) remove(e *entry) {
+	s.vacate(e)
+	delete(s.entries, e.ID)
+	s.order = slices.DeleteFunc(s.order, func(o *entry) bool { return o == e })
+	s.disown(e)
+}
+
+// disown takes an entry's leave from its kind.
+func (s *Scheduler) disown(e *entry) {
+	if e.Kind == "" {
+		s.like[e.kind] = nil
+		s.spare++
+	}
+}
+
+// Report says how long a task would still run without company on a GPU of pace 1, as
+// its own output shows, at the time of the next Decide: predictions get better on the way.
+// Without it a Scheduler counts at the predicted speeds. A negative time is an error.
+func (s *Scheduler) Report(id string, left time.Duration) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if left < 0 {
+		return fmt.Errorf("packer: scheduler: task %q: what is left is %v; want 0 or more", id, left)
+	}
+	e.left, e.known, e.told = steps(left), true, true
+	return nil
+}
+
+// Tasks returns how many tasks run and how many wait.
+func (s *Scheduler) Tasks() (running, waiting int) {
+	for _, e := range s.order {
+		if len(e.on) > 0 {
+			running++
+		} else {
+			waiting++
+		}
+	}
+	return running, waiting
+}
