@@ -109,6 +109,9 @@ func (r *row) gpu() string {
 
 // gpuModel is the product, or only its name where the catalogue lacks it.
 func (r *row) gpuModel() profile.GPUModel {
+	if !r.t.has("gpu") {
+		return profile.GPUModel{Name: UnnamedGPU}
+	}
 	if g, ok := profile.LookupGPU(r.text("gpu")); ok {
 		return g
 	}
