@@ -30,6 +30,8 @@
 //   - [example.com/colloc/colloc/decide]: its decisions over HTTP and JSON
 //   - [example.com/colloc/colloc/wire]: how its servers read requests and refuse them
 //   - [example.com/colloc/colloc/ledger]: reservations of many schedulers against real use
+//   - [example.com/colloc/colloc/dispatch]: the one brain: what happened goes in, what starts and stops comes out
+//   - [example.com/colloc/colloc/dispatch/dispatchtest]: what must hold for those who carry that out, as a test
 //   - [example.com/colloc/colloc/advise]: what holds a task back, and what to do about it
 //   - [example.com/colloc/colloc/gain]: what sharing would have gained a site, from its own past
 //   - [example.com/colloc/colloc/gain/records]: that past, from the books of schedulers

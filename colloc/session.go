@@ -3,7 +3,6 @@ package colloc
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 
 	"example.com/colloc/packer"
@@ -61,8 +60,8 @@ func (p *Planner) Scheduler(gpus []GPU, o *online.SchedulerOptions) (*online.Sch
 
 // Relearn lets a scheduler that this Planner made for gpus predict by what was observed
 // and fitted since; see [Planner.Refit]. Paces stay relative to what they were, so that
-// times do. gpus are those that it was made for: another number of them is an error, and so is a
-// scheduler that judges by another model. The others are those of [Planner.Session].
+// times do. gpus are those that there are now. A scheduler that judges by another model is an
+// error; the others are those of [Planner.Session].
 func (p *Planner) Relearn(s *online.Scheduler, gpus []GPU) error {
 	if s == nil {
 		return errors.New("colloc: relearn: the scheduler is nil; want one that Planner.Scheduler made")
@@ -70,9 +69,6 @@ func (p *Planner) Relearn(s *online.Scheduler, gpus []GPU) error {
 	old, ok := s.Model().(live)
 	if !ok {
 		return errors.New("colloc: relearn: the scheduler judges by a model of its own; make it with Planner.Scheduler")
-	}
-	if len(gpus) != s.GPUs() {
-		return fmt.Errorf("colloc: relearn: %d GPUs are given and the scheduler has %d; give those that it was made for", len(gpus), s.GPUs())
 	}
 	if _, _, err := p.open(gpus); err != nil {
 		return err

@@ -23,7 +23,7 @@ const listed = "docs/api.txt"
 // docs/versions.md says.
 func experimental() []string {
 	return []string{
-		"colloc/decide", "colloc/gain", "colloc/runner", "colloc/shadow", "colloc/sim", "colloc/slurm", "colloc/station", "colloc/wire", "examples",
+		"colloc/decide", "colloc/dispatch", "colloc/gain", "colloc/runner", "colloc/shadow", "colloc/sim", "colloc/slurm", "colloc/station", "colloc/wire", "examples",
 	}
 }
 

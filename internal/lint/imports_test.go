@@ -60,6 +60,7 @@ func allowed() []arrow {
 		{"nvmlx/gonvml", []string{internal, profile, "nvmlx", driver + "/...", "C"}}, // and nobody else needs a C compiler
 		{"colloc", models},
 		{"colloc/ledger", []string{profile, "packer", "colloc"}},
+		{"colloc/dispatch", []string{profile, "packer", "packer/online", "colloc", "colloc/dispatch/..."}},
 		{"colloc/advise", []string{profile, "predict/...", "colloc"}},
 		{"colloc/runner/queue", []string{"profile", "predict", "nvmlx"}}, // words for clients, too
 		{"colloc/taskfile", []string{internal, profile, "colloc"}},

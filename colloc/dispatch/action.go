@@ -1,0 +1,50 @@
+package dispatch
+
+import (
+	"time"
+
+	"example.com/colloc/profile"
+)
+
+// Verb is what is to be done.
+type Verb uint8
+
+// The verbs.
+const (
+	// Start a run, and tell Started or Refused by Due.
+	Start Verb = iota + 1
+	// Stop a run, and tell Ended. It is asked for again until that is told.
+	Stop
+	// GiveUp: the job is over and will never start. Nothing is to be told.
+	GiveUp
+)
+
+// String returns "start", "stop" or "give up".
+func (v Verb) String() string {
+	if v < Start || v > GiveUp {
+		return "unknown"
+	}
+	return [...]string{"start", "stop", "give up"}[v-Start]
+}
+
+// Action is one thing to do, in the order of the list. A job that moves is stopped, and
+// starts elsewhere once that is told.
+type Action struct {
+	Verb Verb   `json:"verb"`
+	Job  string `json:"job"`
+	// Run is the number of the run; 0 for GiveUp.
+	Run uint64 `json:"run,omitempty"`
+	// GPUs are where it starts, or runs.
+	GPUs []string `json:"gpus,omitempty"`
+	// Mechanism is how it shares those GPUs, Reserve what is set aside for it on each.
+	Mechanism profile.Mechanism `json:"mechanism,omitempty"`
+	Reserve   profile.Bytes     `json:"reserve_bytes,omitempty"`
+	// Speed is what is predicted, as a share of its speed alone; Gain is what it adds to the
+	// throughput of its GPUs.
+	Speed float64 `json:"speed,omitempty"`
+	Gain  float64 `json:"gain,omitempty"`
+	// Due is when a start that is not answered counts as lost.
+	Due time.Duration `json:"due_ns,omitempty"`
+	// Why says why a job is stopped or given up.
+	Why string `json:"why,omitempty"`
+}

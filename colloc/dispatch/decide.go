@@ -1,0 +1,151 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"example.com/colloc/packer/online"
+)
+
+// Decide says what to do now, and takes it for done until it is told otherwise. Where nothing
+// happened since the last call it may still say something: a start was not answered in time, a
+// stop neither, or what was refused may be tried again; see [Dispatcher.Next].
+//
+// The actions hold with an error, too: that of ctx means that it looked less far ahead than
+// the Scheduler's Budget says, any other is the Mind's, and what it is about waits.
+func (d *Dispatcher) Decide(ctx context.Context, at time.Duration) ([]Action, error) {
+	if err := d.clock(at); err != nil {
+		return nil, err
+	}
+	d.undo, d.ops = d.undo[:0], d.ops[:0]
+	d.begun, d.now = true, at
+	d.expire()
+	errs := d.commit()
+	decisions, err := d.online.Decide(ctx, at)
+	errs = errors.Join(errs, err)
+	out := slices.Clone(d.losses)
+	d.losses = nil
+	for i := range decisions {
+		out = d.carry(out, &decisions[i])
+	}
+	out = d.stops(out)
+	out = d.starts(out)
+	return out, errors.Join(errs, d.commit())
+}
+
+// expire ends what was not answered in time, and lets jobs go again where they were refused.
+func (d *Dispatcher) expire() {
+	for _, number := range d.numbers() {
+		r := d.lives[number]
+		if r == nil || r.due > d.now {
+			continue
+		}
+		switch j := d.jobs[r.job]; {
+		case r.phase == starting:
+			d.refuse(j, r, "the start was not answered in time")
+			d.leave(j, r, "the start was not answered in time")
+		case r.phase == stopping && r.vain && r.asked:
+			d.end(j, r)
+			d.last(j, Lost)
+		}
+	}
+	for _, j := range d.order {
+		if !j.gone && len(j.shuns) > 0 && slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until <= d.now }) {
+			d.forbid(j)
+		}
+	}
+}
+
+// carry turns a decision into runs.
+func (d *Dispatcher) carry(out []Action, x *online.Decision) []Action {
+	j := d.jobs[x.Task]
+	if !x.Placed {
+		r := j.run
+		switch {
+		case r.phase == granted:
+			d.end(j, r)
+		case d.o.AtOnce:
+			d.end(j, r)
+			out = append(out, Action{Verb: Stop, Job: j.ID, Run: r.number, GPUs: r.gpus, Why: makesRoom})
+		default:
+			d.leave(j, r, makesRoom)
+		}
+		return out
+	}
+	d.runs++
+	r := &run{number: d.runs, job: j.ID, phase: granted, mechanism: x.Mechanism, speed: x.Speed, gain: x.Gain}
+	for _, g := range append([]int{x.GPU}, x.Gang...) {
+		r.gpus = append(r.gpus, d.slots[g].gpu.ID)
+	}
+	j.run = r
+	d.lives[r.number] = r
+	d.grants = append(d.grants, r)
+	return out
+}
+
+const makesRoom = "the rest of the day is better if others run there, or if it runs elsewhere"
+
+// stops asks for what is to stop, again if it was not told in time.
+func (d *Dispatcher) stops(out []Action) []Action {
+	for _, r := range d.leaves {
+		if r.due <= d.now {
+			r.due, r.asked = d.now+d.o.Lease, true
+			out = append(out, Action{Verb: Stop, Job: r.job, Run: r.number, GPUs: r.gpus, Why: r.why})
+		}
+	}
+	return out
+}
+
+// starts asks for the runs that were decided, once nobody is there any more who is to stop.
+func (d *Dispatcher) starts(out []Action) []Action {
+	blocked := func(r *run) bool {
+		return slices.ContainsFunc(d.leaves, func(o *run) bool {
+			return o.job == r.job || slices.ContainsFunc(o.gpus, func(id string) bool { return slices.Contains(r.gpus, id) })
+		})
+	}
+	d.grants = slices.DeleteFunc(d.grants, func(r *run) bool {
+		switch {
+		case d.lives[r.number] != r || r.phase != granted:
+			return true
+		case blocked(r):
+			return false
+		}
+		if r.phase, r.due = starting, d.now+d.o.Lease; d.o.AtOnce {
+			r.phase, r.since = running, d.now
+		}
+		reserve, _ := d.online.Why(r.job) // of one that runs it says what is reserved
+		out = append(out, Action{
+			Verb: Start, Job: r.job, Run: r.number, GPUs: r.gpus, Mechanism: r.mechanism,
+			Reserve: reserve.Memory, Speed: r.speed, Gain: r.gain, Due: r.due,
+		})
+		return true
+	})
+	return out
+}
+
+// Next is when Decide has something to say though nothing happens; false if never.
+func (d *Dispatcher) Next() (at time.Duration, ok bool) {
+	sooner := func(t time.Duration) {
+		if !ok || t < at {
+			at, ok = t, true
+		}
+	}
+	if len(d.losses) > 0 {
+		sooner(d.now)
+	}
+	for _, r := range d.lives {
+		if r.phase == starting || r.phase == stopping {
+			sooner(r.due)
+		}
+	}
+	for _, j := range d.order {
+		for _, s := range j.shuns {
+			if !j.gone && s.Until > d.now {
+				sooner(s.Until)
+			}
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,110 @@
+package dispatch
+
+import (
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/packer/online"
+	"example.com/colloc/profile"
+)
+
+// entry is a job that waits or runs. What Tell changes of it is changed by put; its slices are
+// never written to.
+type entry struct {
+	Job
+	seq     uint64
+	held    bool   // by the user
+	parked  bool   // online has been told to hold it
+	run     *run   // the present one
+	over    How    // it is over so, and goes with its last run; 0: it is not
+	gone    bool   // it is not in the books any more
+	trials  trials // of memory
+	shuns   []shun
+	shunned bool
+}
+
+// trials is what was tried after a job ran out of memory.
+type trials struct {
+	Deaths int           `json:"deaths,omitempty"`
+	Memory profile.Bytes `json:"memory_bytes,omitempty"` // to reserve; 0: as predicted
+	Alone  bool          `json:"alone,omitempty"`
+}
+
+// shun is a GPU where a start was refused.
+type shun struct {
+	GPU   string        `json:"gpu"`
+	Until time.Duration `json:"until_ns"`
+	Wait  time.Duration `json:"wait_ns"` // that was waited for
+	Why   string        `json:"why,omitempty"`
+}
+
+// phase is how far a run is.
+type phase uint8
+
+const (
+	granted  phase = iota + 1 // it is decided, and waits for others to be gone
+	starting                  // the body was told
+	running
+	stopping // it was told to stop
+)
+
+// run is one life of a job on GPUs. What Tell changes of it is changed by put.
+type run struct {
+	number    uint64
+	job       string
+	gpus      []string
+	phase     phase
+	mechanism profile.Mechanism
+	speed     float64
+	gain      float64
+	due       time.Duration // starting: when it counts as lost; stopping: when it is asked for again
+	since     time.Duration // it began
+	vain      bool          // it never answered: at due it is taken for gone
+	asked     bool          // stopping: the body was told
+	why       string        // stopping
+}
+
+// card is a GPU.
+type card struct {
+	gpu     colloc.GPU
+	machine int
+	index   int // online's
+	failed  bool
+	drained bool
+	foreign profile.Bytes
+}
+
+// wants is the job as online knows it.
+func (e *entry) wants(d *Dispatcher) (online.Job, error) {
+	t := e.Task
+	t.Home, t.MoveCost, t.Foreign = "", 0, false
+	fixed := false
+	switch {
+	case e.trials.Memory > 0:
+		t.Reserved, fixed = e.trials.Memory, true
+	case e.untold():
+		t.Reserved = max(1, d.half())
+	}
+	packed, err := d.mind.Packed(t)
+	if err != nil {
+		return online.Job{}, err
+	}
+	if e.trials.Alone {
+		packed.Alone, packed.Kind = true, ""
+	}
+	return online.Job{Task: packed, Class: e.Priority, Left: e.Left, Done: e.Done, Fixed: fixed, Restart: e.Restart}, nil
+}
+
+// half is half of what the largest GPU has after the usual headroom.
+func (d *Dispatcher) half() profile.Bytes {
+	most := profile.Bytes(0)
+	for _, c := range d.slots {
+		if c != nil {
+			most = max(most, c.gpu.Total())
+		}
+	}
+	return most * 9 / 20
+}
+
+// ready reports whether nothing but room keeps the job from starting.
+func (e *entry) ready() bool { return !e.held && !e.shunned && len(e.After) == 0 && e.over == 0 }

@@ -1,0 +1,158 @@
+package dispatch
+
+import (
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/profile"
+)
+
+// Event is something that happened: one of the types of this file.
+type Event interface {
+	// name is the job or GPU that it is about.
+	name() string
+	apply(d *Dispatcher) error
+}
+
+type (
+	// Submitted says: a job came. It waits in the order of arrival.
+	Submitted struct{ Job Job }
+
+	// Adopted says: a job runs already, when the body tells everything anew, or because somebody else
+	// started it. Run is its number, above 0; later starts get higher ones.
+	Adopted struct {
+		Job  Job
+		Run  uint64
+		GPUs []string
+	}
+
+	// Held says: a job must not start, but keeps its turn. One that runs goes on.
+	Held struct{ Job string }
+
+	// Released ends Held.
+	Released struct{ Job string }
+
+	// Withdrawn says: a job is no longer wanted. One that runs stops.
+	Withdrawn struct{ Job string }
+
+	// Started says: a run that Decide asked for has begun.
+	Started struct {
+		Job string
+		Run uint64
+	}
+
+	// Refused says: a run that Decide asked for did not begin. The job keeps its turn and does not
+	// go to that place for a while.
+	Refused struct {
+		Job string
+		Run uint64
+		Why string
+	}
+
+	// Ended says: a run is over, asked for or not.
+	Ended struct {
+		Job string
+		Run uint64
+		How How
+		// Peak is the most memory that it was seen to use on a GPU.
+		Peak profile.Opt[profile.Bytes]
+		// Left is what is left of a job that will go on. Missing means all that was left when
+		// this run began. After a stop that Decide asked for it means what the predicted speeds say.
+		Left profile.Opt[time.Duration]
+	}
+
+	// Seen says: the peak memory of a job on each of its GPUs, once it has run for long enough to
+	// show it, and whenever it grows.
+	Seen struct {
+		Job  string
+		Run  uint64
+		Peak profile.Bytes
+	}
+
+	// Progress says: how long a job would still run without company on a GPU of pace 1, as its own
+	// output shows.
+	Progress struct {
+		Job  string
+		Run  uint64
+		Left time.Duration
+	}
+
+	// GPUAdded says: a GPU, or a MIG instance, came. Its Residents are not looked at: tell of them by
+	// Adopted and Foreign. Machine is the number of the machine that it is in, from 0.
+	GPUAdded struct {
+		GPU     colloc.GPU
+		Machine int
+	}
+
+	// GPUChanged says: a GPU has other labels, memory or ways to share. What runs there runs on.
+	GPUChanged struct{ GPU colloc.GPU }
+
+	// GPURemoved says: a GPU went for good, with what ran there.
+	GPURemoved struct{ GPU string }
+
+	// GPUFailed says: a GPU is out of service. What ran there is lost and waits again.
+	GPUFailed struct{ GPU string }
+
+	// GPURestored says: it is back, empty, and not drained.
+	GPURestored struct{ GPU string }
+
+	// Drained says: no job starts on a GPU any more, or jobs may again.
+	Drained struct {
+		GPU string
+		Off bool
+	}
+
+	// Foreign says: how much memory of a GPU is in use by processes that are no jobs.
+	Foreign struct {
+		GPU    string
+		Memory profile.Bytes
+	}
+
+	// Learned says: the Mind predicts better than before.
+	Learned struct{}
+)
+
+// How is how a run ended.
+type How uint8
+
+// The ways to end. After Done and Failed the job is over; after the others it waits again.
+const (
+	// Done: its work is done.
+	Done How = iota + 1
+	// Failed: it cannot go on. It teaches no length.
+	Failed
+	// OutOfMemory: it wanted more memory than it got. It reserves half as much again, or the
+	// peak seen, then a GPU alone, and is then given up.
+	OutOfMemory
+	// Stopped: it was stopped, by an action or otherwise.
+	Stopped
+	// Lost: its GPU or machine went away, or nobody knows.
+	Lost
+)
+
+// String returns a word such as "out of memory".
+func (h How) String() string {
+	if h < Done || h > Lost {
+		return "unknown"
+	}
+	return [...]string{"done", "failed", "out of memory", "stopped", "lost"}[h-Done]
+}
+
+func (e Submitted) name() string   { return e.Job.ID }
+func (e Adopted) name() string     { return e.Job.ID }
+func (e Held) name() string        { return e.Job }
+func (e Released) name() string    { return e.Job }
+func (e Withdrawn) name() string   { return e.Job }
+func (e Started) name() string     { return e.Job }
+func (e Refused) name() string     { return e.Job }
+func (e Ended) name() string       { return e.Job }
+func (e Seen) name() string        { return e.Job }
+func (e Progress) name() string    { return e.Job }
+func (e GPUAdded) name() string    { return e.GPU.ID }
+func (e GPUChanged) name() string  { return e.GPU.ID }
+func (e GPURemoved) name() string  { return e.GPU }
+func (e GPUFailed) name() string   { return e.GPU }
+func (e GPURestored) name() string { return e.GPU }
+func (e Drained) name() string     { return e.GPU }
+func (e Foreign) name() string     { return e.GPU }
+func (Learned) name() string       { return "" }

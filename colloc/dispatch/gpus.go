@@ -1,0 +1,213 @@
+package dispatch
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+func (e GPUAdded) apply(d *Dispatcher) error {
+	if d.cards[e.GPU.ID] != nil {
+		return fmt.Errorf("%w GPU", ErrDuplicate)
+	}
+	gpu, err := d.checkCard(e.GPU, e.Machine)
+	if err != nil {
+		return err
+	}
+	c := &card{gpu: bare(e.GPU), machine: e.Machine, index: slices.Index(d.slots, nil)}
+	if c.index < 0 {
+		c.index = len(d.slots)
+		put(d, &d.slots, append(d.slots, nil))
+	}
+	untold := d.half() == 0
+	set(d, d.cards, e.GPU.ID, c)
+	put(d, &d.slots[c.index], c)
+	d.later(func() error {
+		at, err := d.online.AddGPU(gpu, e.Machine)
+		if err == nil && at != c.index {
+			err = fmt.Errorf("dispatch: GPU %q has index %d, want %d", e.GPU.ID, at, c.index)
+		}
+		return err
+	})
+	if untold {
+		for _, j := range d.order {
+			if !j.gone && j.untold() && j.run == nil {
+				d.later(func() error { return d.describe(j) })
+			}
+		}
+	}
+	return nil
+}
+
+// describe tells online anew what a job is.
+func (d *Dispatcher) describe(j *entry) error {
+	if j.gone || j.over != 0 {
+		return nil
+	}
+	job, err := j.wants(d)
+	if err != nil {
+		return err
+	}
+	job.Left, job.Done = profile.Opt[time.Duration]{}, profile.Opt[time.Duration]{}
+	return d.online.Change(job)
+}
+
+func bare(g colloc.GPU) colloc.GPU {
+	g.Residents = nil
+	return g
+}
+
+// maxMachine is the highest number of a machine.
+const maxMachine = 1 << 20
+
+func (d *Dispatcher) checkCard(g colloc.GPU, machine int) (packer.GPU, error) {
+	if machine < 0 || machine > maxMachine {
+		return packer.GPU{}, fmt.Errorf("%w: Machine is %d; want 0 to %d", ErrInvalid, machine, maxMachine)
+	}
+	packed, err := d.mind.PackedGPU(bare(g))
+	if err != nil {
+		return packed, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return packed, nil
+}
+
+func (e GPUChanged) apply(d *Dispatcher) error {
+	c, err := d.card(e.GPU.ID)
+	if err != nil {
+		return err
+	}
+	gpu, err := d.checkCard(e.GPU, c.machine)
+	if err != nil {
+		return err
+	}
+	put(d, &c.gpu, bare(e.GPU))
+	d.later(func() error { return d.online.ChangeGPU(c.index, gpu, c.machine) })
+	return nil
+}
+
+func (e GPURemoved) apply(d *Dispatcher) error {
+	c, err := d.card(e.GPU)
+	if err != nil {
+		return err
+	}
+	d.lose(e.GPU)
+	unset(d, d.cards, e.GPU)
+	put(d, &d.slots[c.index], nil)
+	d.later(func() error { return d.online.RemoveGPU(c.index) })
+	return nil
+}
+
+func (e GPUFailed) apply(d *Dispatcher) error {
+	c, err := d.card(e.GPU)
+	if err != nil {
+		return err
+	}
+	if c.failed {
+		return fmt.Errorf("%w: it failed before", ErrDuplicate)
+	}
+	d.lose(e.GPU)
+	put(d, &c.failed, true)
+	d.later(func() error { return d.online.Fail(c.index) })
+	return nil
+}
+
+// lose ends the runs on a GPU. Their jobs wait again, where they began; those of a gang elsewhere
+// are stopped.
+func (d *Dispatcher) lose(gpu string) {
+	for _, number := range d.numbers() {
+		r := d.lives[number]
+		if r == nil || !slices.Contains(r.gpus, gpu) {
+			continue
+		}
+		j := d.jobs[r.job]
+		if r.phase == stopping {
+			if len(r.gpus) == 1 {
+				d.end(j, r)
+				d.last(j, Lost)
+			}
+			continue
+		}
+		d.later(func() error { return d.online.Return(j.ID) })
+		if len(r.gpus) == 1 || r.phase == granted {
+			d.end(j, r)
+		} else {
+			d.leave(j, r, fmt.Sprintf("its GPU %q is gone", gpu))
+		}
+	}
+}
+
+// numbers are those of all runs.
+func (d *Dispatcher) numbers() []uint64 {
+	all := make([]uint64, 0, len(d.lives))
+	for n := range d.lives {
+		all = append(all, n)
+	}
+	slices.Sort(all)
+	return all
+}
+
+func (e GPURestored) apply(d *Dispatcher) error {
+	c, err := d.card(e.GPU)
+	if err != nil {
+		return err
+	}
+	if !c.failed {
+		return fmt.Errorf("%w: it is in service", ErrDuplicate)
+	}
+	put(d, &c.failed, false)
+	put(d, &c.drained, false)
+	d.later(func() error { return d.online.Restore(c.index) })
+	return nil
+}
+
+func (e Drained) apply(d *Dispatcher) error {
+	c, err := d.card(e.GPU)
+	if err != nil {
+		return err
+	}
+	if c.failed || c.drained != e.Off {
+		return fmt.Errorf("%w: it failed, or is so already", ErrDuplicate)
+	}
+	put(d, &c.drained, !e.Off)
+	d.later(func() error {
+		if e.Off {
+			return d.online.Restore(c.index)
+		}
+		return d.online.Drain(c.index)
+	})
+	return nil
+}
+
+func (e Foreign) apply(d *Dispatcher) error {
+	c, err := d.card(e.GPU)
+	if err != nil {
+		return err
+	}
+	if e.Memory < 0 || e.Memory > maxMemory {
+		return fmt.Errorf("%w: Memory is %v; want 0 to %v", ErrInvalid, e.Memory, maxMemory)
+	}
+	put(d, &c.foreign, e.Memory)
+	d.later(func() error { return d.online.Foreign(c.index, e.Memory) })
+	return nil
+}
+
+//nolint:unparam // an Event
+func (Learned) apply(d *Dispatcher) error {
+	d.later(func() error { return d.mind.Relearn(d.online, d.gpus()) })
+	return nil
+}
+
+// gpus are those that there are, by online's index.
+func (d *Dispatcher) gpus() []colloc.GPU {
+	var all []colloc.GPU
+	for _, c := range d.slots {
+		if c != nil {
+			all = append(all, c.gpu)
+		}
+	}
+	return all
+}

@@ -1,0 +1,309 @@
+package dispatch_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
+	"example.com/colloc/packer/online"
+	"example.com/colloc/profile"
+)
+
+var events = flag.Int("dispatch.events", 600, "how many events the property tests draw")
+
+// planner is the Mind of the tests.
+func planner(tb testing.TB) *colloc.Planner {
+	tb.Helper()
+	p, err := colloc.New(colloc.Config{MaxSet: 4})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return p
+}
+
+// stream draws events, many of which make no sense.
+type stream struct {
+	rng  *rand.Rand
+	now  time.Duration
+	runs map[string][]uint64 // that were asked for, by job
+	last uint64
+}
+
+func (s *stream) job() string { return fmt.Sprintf("job%d", s.rng.IntN(40)) }
+func (s *stream) gpu() string { return fmt.Sprintf("gpu%d", s.rng.IntN(6)) }
+
+// run is a job with one of its runs, or any.
+func (s *stream) run() (string, uint64) {
+	id := s.job()
+	if runs := s.runs[id]; len(runs) > 0 && s.rng.IntN(8) > 0 {
+		return id, runs[len(runs)-1]
+	}
+	return id, uint64(s.rng.IntN(int(s.last) + 2))
+}
+
+func (s *stream) draw() dispatch.Event {
+	r := s.rng
+	id, n := s.run()
+	switch r.IntN(24) {
+	case 0, 1, 2, 3:
+		j := dispatch.Job{Task: colloc.Task{ID: s.job(), Reserved: profile.Bytes(r.IntN(30)) * profile.GiB, GPUs: max(1, r.IntN(12)-9), Priority: r.IntN(4) / 3}}
+		if r.IntN(3) == 0 {
+			j.Restart = profile.Some(time.Duration(r.IntN(3)-1) * time.Minute / 2)
+		}
+		if r.IntN(3) == 0 {
+			j.Left = profile.Some(time.Duration(r.IntN(200)-5) * time.Minute)
+		}
+		if r.IntN(4) == 0 {
+			j.Kind = "k"
+		}
+		if r.IntN(4) == 0 {
+			j.After = []dispatch.Dependency{{Job: s.job(), Any: r.IntN(2) == 0}}
+		}
+		if r.IntN(9) == 0 {
+			return dispatch.Adopted{Job: j, Run: s.last + 7, GPUs: []string{s.gpu()}}
+		}
+		return dispatch.Submitted{Job: j}
+	case 4, 5, 6:
+		return dispatch.Started{Job: id, Run: n}
+	case 7:
+		return dispatch.Refused{Job: id, Run: n, Why: "no"}
+	case 8, 9, 10, 11:
+		return dispatch.Ended{Job: id, Run: n, How: dispatch.How(r.IntN(7)), Peak: profile.Some(profile.Bytes(r.IntN(40)-1) * profile.GiB)}
+	case 12:
+		return dispatch.Held{Job: id}
+	case 13:
+		return dispatch.Released{Job: id}
+	case 14:
+		return dispatch.Withdrawn{Job: id}
+	case 15:
+		return dispatch.Learned{}
+	case 16:
+		return dispatch.Progress{Job: id, Run: n, Left: time.Duration(r.IntN(100)-2) * time.Minute}
+	case 17, 18, 19:
+		model, _ := profile.LookupGPU([]string{"A100-SXM4-40GB", "Tesla V100-SXM2-32GB"}[r.IntN(2)])
+		g := colloc.GPU{ID: s.gpu(), Model: model}
+		if r.IntN(4) == 0 {
+			return dispatch.GPUChanged{GPU: g}
+		}
+		return dispatch.GPUAdded{GPU: g, Machine: r.IntN(4) - 1}
+	case 20:
+		return dispatch.GPUFailed{GPU: s.gpu()}
+	case 21:
+		return dispatch.GPURestored{GPU: s.gpu()}
+	case 22:
+		return []dispatch.Event{dispatch.GPURemoved{GPU: s.gpu()}, dispatch.Drained{GPU: s.gpu(), Off: r.IntN(2) == 0}}[r.IntN(2)]
+	default:
+		return dispatch.Foreign{GPU: s.gpu(), Memory: profile.Bytes(r.IntN(20)-1) * profile.GiB}
+	}
+}
+
+// hear notes the runs that were asked for.
+func (s *stream) hear(actions []dispatch.Action) {
+	for _, a := range actions {
+		if a.Verb == dispatch.Start {
+			s.runs[a.Job], s.last = append(s.runs[a.Job], a.Run), a.Run
+		}
+	}
+}
+
+func state(t *testing.T, d *dispatch.Dispatcher) []byte {
+	t.Helper()
+	b, err := d.State()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestAnyEvents: whatever comes, a Dispatcher that is restored from its state before each step says
+// the same as one that lives on, as does one that is told the whole log anew; and what is an
+// error changes nothing.
+func TestAnyEvents(t *testing.T) {
+	p := planner(t)
+	o := &dispatch.Options{Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}}
+	d, err := dispatch.New(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	type step struct {
+		at     time.Duration
+		events []dispatch.Event
+	}
+	var log []step
+	s := &stream{rng: rand.New(rand.NewPCG(1, 2)), runs: map[string][]uint64{}}
+	ctx, taken := context.Background(), map[reflect.Type]int{}
+	for n := 0; n < *events; {
+		s.now += time.Duration(s.rng.IntN(60)) * time.Second
+		batch := []dispatch.Event{s.draw()}
+		for s.rng.IntN(5) == 0 {
+			batch = append(batch, s.draw())
+		}
+		n += len(batch)
+		before := state(t, d)
+		twin, err := dispatch.Restore(p, o, before)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, before)
+		}
+		if after := state(t, twin); !bytes.Equal(before, after) {
+			t.Fatalf("restored:\n%s\nwant\n%s", after, before)
+		}
+		err = d.Tell(s.now, batch...)
+		if again := twin.Tell(s.now, batch...); fmt.Sprint(again) != fmt.Sprint(err) {
+			t.Fatalf("%v: %v, and restored %v", batch, err, again)
+		}
+		if fault := (*dispatch.EventError)(nil); errors.As(err, &fault) {
+			if after := state(t, d); !bytes.Equal(before, after) {
+				t.Fatalf("%v: %v changed\n%s\nto\n%s", batch, err, before, after)
+			}
+			continue
+		} else if err != nil {
+			t.Fatalf("%v: %v", batch, err)
+		}
+		for _, e := range batch {
+			taken[reflect.TypeOf(e)]++
+		}
+		log = append(log, step{s.now, batch})
+		actions, err := d.Decide(ctx, s.now)
+		same, err2 := twin.Decide(ctx, s.now)
+		if !reflect.DeepEqual(actions, same) || err != nil || err2 != nil {
+			t.Fatalf("%v: %v (%v), and restored %v (%v)", s.now, actions, err, same, err2)
+		}
+		s.hear(actions)
+	}
+	for _, e := range []dispatch.Event{
+		dispatch.Submitted{},
+		dispatch.Adopted{},
+		dispatch.Held{},
+		dispatch.Released{},
+		dispatch.Withdrawn{},
+		dispatch.Started{},
+		dispatch.Refused{},
+		dispatch.Ended{},
+		dispatch.Learned{},
+		dispatch.Progress{},
+		dispatch.GPUAdded{},
+		dispatch.GPUChanged{},
+		dispatch.GPURemoved{},
+		dispatch.GPUFailed{},
+		dispatch.GPURestored{},
+		dispatch.Drained{},
+		dispatch.Foreign{},
+	} {
+		if taken[reflect.TypeOf(e)] == 0 {
+			t.Errorf("no %T was ever taken in", e)
+		}
+	}
+	again, err := dispatch.New(p, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range log {
+		if err := again.Tell(l.at, l.events...); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := again.Decide(ctx, l.at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if a, b := state(t, d), state(t, again); !bytes.Equal(a, b) {
+		t.Fatalf("the log told anew comes to\n%s\nwant\n%s", b, a)
+	}
+}
+
+// TestTime: time does not run backwards, in neither call, and is not negative.
+func TestTime(t *testing.T) {
+	d, err := dispatch.New(planner(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := d.Decide(ctx, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	for _, at := range []time.Duration{-1, time.Minute, math.MinInt64} {
+		if err := d.Tell(at); !errors.Is(err, dispatch.ErrTime) {
+			t.Errorf("Tell at %v: %v", at, err)
+		}
+		if _, err := d.Decide(ctx, at); !errors.Is(err, dispatch.ErrTime) {
+			t.Errorf("Decide at %v: %v", at, err)
+		}
+	}
+}
+
+// TestNumbersThatAreNone: NaN, infinities and what is out of range are typed errors.
+func TestNumbersThatAreNone(t *testing.T) {
+	d, err := dispatch.New(planner(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := state(t, d)
+	task := func(change func(*colloc.Task)) dispatch.Event {
+		j := dispatch.Job{Task: colloc.Task{ID: "a", Reserved: profile.GiB}}
+		change(&j.Task)
+		return dispatch.Submitted{Job: j}
+	}
+	for _, e := range []dispatch.Event{
+		task(func(t *colloc.Task) { t.Weight = math.NaN() }), task(func(t *colloc.Task) { t.Weight = math.Inf(1) }),
+		task(func(t *colloc.Task) { t.MaxSlowdown = math.NaN() }), task(func(t *colloc.Task) { t.Reserved = -1 }),
+		task(func(t *colloc.Task) { t.ID = "" }), task(func(t *colloc.Task) { t.GPUs = -2 }),
+		dispatch.GPUAdded{GPU: colloc.GPU{ID: "g", Memory: -1}},
+		dispatch.GPUAdded{GPU: colloc.GPU{ID: "g", Memory: profile.GiB}, Machine: -1},
+		dispatch.Submitted{Job: dispatch.Job{Task: colloc.Task{ID: "a", Reserved: 1}, After: []dispatch.Dependency{{Job: "a"}}}},
+		nil,
+	} {
+		if err := d.Tell(0, e); !errors.Is(err, dispatch.ErrInvalid) {
+			t.Errorf("%+v: %v, want ErrInvalid", e, err)
+		}
+	}
+	if !bytes.Equal(before, state(t, d)) {
+		t.Error("they changed something")
+	}
+	// +Inf is a limit that is none, and survives.
+	if err := d.Tell(0, task(func(t *colloc.Task) { t.MaxSlowdown = math.Inf(1) })); err != nil {
+		t.Fatal(err)
+	}
+	if again, err := dispatch.Restore(planner(t), nil, state(t, d)); err != nil || !slices.Equal(state(t, d), state(t, again)) {
+		t.Error(err, "a job without limit does not survive")
+	}
+}
+
+// FuzzRestore: what is no state is an error and no panic, and what is one lives.
+func FuzzRestore(f *testing.F) {
+	p := planner(f)
+	f.Add([]byte(`{"version":1,"jobs":[],"gpus":[],"runs":0}`))
+	f.Add([]byte(`{"version":1,"now_ns":5,"jobs":[{"task":{"ID":"a","Reserved":5},"runs":[{"number":1,"gpus":["g"],"phase":3}]}],"gpus":[{"gpu":{"ID":"g","Memory":99999999}},null],"runs":3}`))
+	f.Add([]byte(`{"version":1,"jobs":[{"task":{"ID":"a","Reserved":5},"over":2,"runs":[{"number":1,"gpus":["g"],"phase":4}]}],"gpus":[],"runs":3,"leaves":[1]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d, err := dispatch.Restore(p, nil, data)
+		if err != nil {
+			if !errors.Is(err, dispatch.ErrState) {
+				t.Fatalf("%v is no ErrState", err)
+			}
+			return
+		}
+		once, err := d.State()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := dispatch.Restore(p, nil, once)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, once)
+		}
+		if twice := state(t, again); !bytes.Equal(once, twice) {
+			t.Fatalf("%s\n%s", once, twice)
+		}
+		if _, err := d.Decide(t.Context(), math.MaxInt64); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
