@@ -25,7 +25,7 @@ type CoRun struct {
 type TaskView struct {
 	// Index names the task in actions; tasks are numbered by arrival.
 	Index int
-	// ID, Type, User, Priority, Profile, Arrival, GPUs, OneNode, HostOnly, Only, Share,
+	// ID, Type, User, Priority, Profile, Arrival, Startup, GPUs, OneNode, HostOnly, Only, Share,
 	// CPU and HostMemory are what was submitted, see [Task].
 	ID         string
 	Type       string
@@ -33,6 +33,7 @@ type TaskView struct {
 	Priority   int
 	Profile    *profile.Profile
 	Arrival    time.Duration
+	Startup    time.Duration
 	GPUs       int
 	OneNode    bool
 	HostOnly   bool

@@ -166,7 +166,7 @@ func (s *Scheduler) mayDetour(c *choice) []int32 {
 	}
 	for i, e := range s.order {
 		switch {
-		case e.held || e.Class < class || e.Width() > 1 || len(e.on) > 0 && (e.Restart.IsZero() || s.o.Without&Moves != 0):
+		case e.held || e.Class < class || e.Width() > 1 || len(e.on) > 0 && (!s.mayStop(e) || s.o.Without&Moves != 0):
 			continue
 		case len(e.on) == 0 && !slices.ContainsFunc(c.starts, func(t rollout.Start) bool { return t.Job == int32(i) }):
 			if waiting++; waiting > detoured {
@@ -247,10 +247,10 @@ func (s *Scheduler) fillEngine() {
 		if !e.known {
 			left, rank = s.guess(e)
 		}
-		restart, stoppable := e.Restart.Get()
+		restart := e.Restart.Or(0)
 		x.Jobs = append(x.Jobs, rollout.Job{
 			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(), Held: e.held, Shuns: e.shuns,
-			Class: e.Class, Stoppable: stoppable, Restart: int64(restart / time.Millisecond),
+			Class: e.Class, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
 		})
 	}
 	for g := range s.slots {
@@ -262,6 +262,21 @@ func (s *Scheduler) fillEngine() {
 		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: room, Less: c.less, Down: c.state != serves, Mech: c.mech})
 	}
 	x.Begin()
+}
+
+const (
+	// firstStay is how many restarts long a task runs at least before it stops or moves, twice as
+	// long after each stop: so it stops log2(length / restart) times at most.
+	firstStay = 4
+	// maxMoves is how often a task moves; then it stays, but for tasks of a higher class.
+	maxMoves = 3
+)
+
+// mayStop reports whether a task may stop now.
+func (s *Scheduler) mayStop(e *entry) bool {
+	restart, ok := e.Restart.Get()
+	stay := firstStay << min(e.breaks, 30)
+	return ok && e.moves < maxMoves && (s.now-e.since)/time.Duration(stay) >= restart
 }
 
 // guess is how much work a task still has of which nobody knows it, and its rank.

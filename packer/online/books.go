@@ -125,7 +125,9 @@ type Job struct {
 	Fixed bool
 	// Restart is what it costs to stop the task and start it again where it was: the
 	// checkpoint, the start, and what it repeats. With it the task may stop for much shorter
-	// ones, or go on elsewhere; missing means that what runs stays where it is to its end.
+	// ones, or go on elsewhere, when it has run for 4 times as long, and after each stop for
+	// twice as long as before; it moves 3 times at most. Missing means that what runs stays
+	// where it is to its end.
 	Restart profile.Opt[time.Duration]
 }
 
@@ -148,12 +150,15 @@ type entry struct {
 	kind int32
 	turn int64
 	progress
-	before progress // its last start
-	rate   int64    // since the last Decide
-	known  bool     // left is
-	told   bool     // left is that of the next Decide
-	fixed  bool     // Memory is what it says
-	held   bool     // it does not start
+	before progress      // its last start
+	rate   int64         // since the last Decide
+	since  time.Duration // its last start
+	breaks int           // how often it stopped
+	moves  int           // of them to go on elsewhere at once
+	known  bool          // left is
+	told   bool          // left is that of the next Decide
+	fixed  bool          // Memory is what it says
+	held   bool          // it does not start
 	// passed is how many tasks behind it have started while it did not fit.
 	passed int
 	on     []int32
@@ -253,7 +258,7 @@ func (s *Scheduler) setOn(c *slot) int32 {
 
 // place lets a task run on GPUs.
 func (s *Scheduler) place(e *entry, on []int32) {
-	e.on, e.before = slices.Clone(on), e.progress
+	e.on, e.before, e.since = slices.Clone(on), e.progress, s.now
 	for _, g := range on {
 		c := &s.slots[g]
 		at, _ := slices.BinarySearchFunc(c.runs, e.kind+1, func(o *entry, kind int32) int { return cmp.Compare(o.kind, kind) })

@@ -272,7 +272,7 @@ func TestSchedulerStops(t *testing.T) {
 	gang := job("gang", 2, 1, 10*time.Minute)
 	gang.GPUs = 2
 	submit(t, s, gang)
-	if ds, err := s.Decide(t.Context(), time.Minute); err != nil || len(ds) != 3 || ds[0].Placed || ds[1].Placed || ds[2].Task != "gang" {
+	if ds, err := s.Decide(t.Context(), 5*time.Minute); err != nil || len(ds) != 3 || ds[0].Placed || ds[1].Placed || ds[2].Task != "gang" {
 		t.Errorf("%+v, %v; want a and b to stop for the gang", ds, err)
 	}
 	bad := job("bad", 0, 1, time.Hour)

@@ -63,6 +63,7 @@ func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
 	for _, i := range stops {
 		e := s.order[i]
 		s.vacate(e)
+		e.breaks++
 		e.again = steps(e.Restart.Or(0))
 		e.left = min(rollout.MaxLeft, e.left+e.again)
 		out = append(out, Decision{Task: e.ID})
@@ -70,6 +71,9 @@ func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
 	for _, st := range starts {
 		e := s.order[st.Job]
 		had := s.worth(st.On)
+		if slices.Contains(stops, st.Job) {
+			e.moves++
+		}
 		s.place(e, st.On)
 		e.passed = 0
 		d := Decision{Task: e.ID, Placed: true, GPU: int(st.On[0]), Gain: s.worth(st.On) - had}

@@ -37,7 +37,7 @@ func TestSchedulerDetours(t *testing.T) {
 			}
 		}
 		a := job("a", 0, 1, 4*time.Hour)
-		if a.Restart = profile.Some(time.Minute); tt.runs {
+		if a.Restart = profile.Some(time.Duration(0)); tt.runs {
 			if err := s.Adopt(a, 0); err != nil {
 				t.Fatal(err)
 			}

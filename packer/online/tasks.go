@@ -60,13 +60,13 @@ func (s *Scheduler) Change(j Job) error {
 	if len(e.on) > 0 && j.Width() != len(e.on) {
 		return fmt.Errorf("packer: scheduler: task %q runs on %d GPUs and would need %d; let it return first", j.ID, len(e.on), j.Width())
 	}
-	on, before := e.on, e.before
+	on, before, since := e.on, e.before, e.since
 	s.vacate(e)
 	s.disown(e)
 	s.describe(e, j)
 	if on != nil {
 		s.place(e, on)
-		e.before = before
+		e.before, e.since = before, since
 	}
 	return nil
 }

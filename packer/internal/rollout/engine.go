@@ -33,8 +33,9 @@ type Job struct {
 	// Held says that it does not start.
 	Held bool
 	// Stoppable says that it may stop for others; it then has Restart more milliseconds
-	// of work.
+	// of work. Yields says that it may, for those of a higher class at any time.
 	Stoppable bool
+	Yields    bool
 	Restart   int64
 }
 
@@ -106,7 +107,7 @@ type Engine struct {
 	stops    bool      // some that run may
 	rigid    bool      // some that run may not
 	heaviest float64   // the largest weight
-	lowest   int       // class of those that run and may stop
+	lowest   int       // class of those that run and yield
 	waits    []int32   // jobs that do not run now
 	runs     []int32
 	shapes   map[[2]int32]int32 // by kind and width
@@ -206,7 +207,7 @@ func (e *Engine) Begin() {
 			e.runs = append(e.runs, int32(i))
 			e.stops = e.stops || j.Stoppable
 			e.rigid = e.rigid || !j.Stoppable
-			if j.Stoppable {
+			if j.Yields {
 				e.lowest = min(e.lowest, j.Class)
 			}
 		}

@@ -87,8 +87,8 @@ func (e *Engine) victim(i int32, c *state) int32 {
 	for _, v := range c.jobs[:c.n] {
 		o := &e.Jobs[v]
 		least := float64(stopFactor*(j.size()/j.weight())) + float64(o.Restart)*One*float64(o.Width)
-		yields := o.Class < j.Class || e.rule.Stop && o.Class == j.Class && !o.Due && o.size()/o.weight() > least
-		if o.Stoppable && yields && len(o.On) > 0 && !e.lives[v].stopped && (best < 0 || o.size() > e.Jobs[best].size()) {
+		yields := o.Yields && o.Class < j.Class || o.Stoppable && e.rule.Stop && o.Class == j.Class && !o.Due && o.size()/o.weight() > least
+		if yields && len(o.On) > 0 && !e.lives[v].stopped && (best < 0 || o.size() > e.Jobs[best].size()) {
 			best = v
 		}
 	}

@@ -234,7 +234,7 @@ func (r *scheduler) submit(s *sim.State, t *sim.TaskView) error {
 		}
 	}
 	r.tasks[t.ID] = t
-	restart := profile.Some(time.Minute)
+	restart := profile.Some(max(t.Startup, time.Second))
 	if t.Floor > 0 || t.HostOnly || r.NoStop {
 		restart = profile.Opt[time.Duration]{}
 	}
