@@ -54,6 +54,7 @@
 //   - [example.com/colloc/colloc/sim]: a simulator of clusters
 //   - [example.com/colloc/colloc/sim/harness]: a fleet that pretends, and a Planner as a policy, for tests of schedulers
 //   - [example.com/colloc/colloc/sim/history]: what a scheduler learns of tasks during a simulated day
+//   - [example.com/colloc/colloc/sim/measured] plays days that ran on real GPUs
 //   - [example.com/colloc/colloc/sim/policy]: published and own policies for it
 //   - [example.com/colloc/colloc/sim/simtest]: what every policy must keep, as a test
 //   - [example.com/colloc/colloc/sim/speed]: how fast tasks run together, for simulations

@@ -163,7 +163,7 @@ func (s *simulation) cores(v *TaskView) float64 {
 func (s *simulation) remeter(g int) {
 	s.charge(g)
 	gpu := &s.gpus[g]
-	busy, band := 0.0, 0.0
+	busy, band, warps := 0.0, 0.0, 0.0
 	whole := false
 	for k, t := range gpu.view.Set {
 		r := &s.tasks[t.Index]
@@ -177,11 +177,12 @@ func (s *simulation) remeter(g int) {
 		}
 		busy += float64(b * part)
 		band += float64(r.task.Bandwidth * part)
+		warps += float64(r.task.Occupancy * part)
 		whole = whole || t.Share == 0
 	}
 	gpu.busy = min(1, busy)
 	gpu.watts = gpu.view.watts(gpu.busy)
-	gpu.view.Busy, gpu.view.Bandwidth = gpu.busy, min(1, band)
+	gpu.view.Busy, gpu.view.Bandwidth, gpu.view.Occupancy = gpu.busy, min(1, band), min(1, warps)
 	gpu.occupied = len(gpu.view.Set) > 0
 	gpu.taken = min(1, gpu.view.Share)
 	if whole {

@@ -44,8 +44,9 @@ type Task struct {
 	// Profile is what is known of it, for models that predict; may be nil.
 	Profile *profile.Profile
 	// Busy is the part of the SMs that it uses alone, Bandwidth that of memory
-	// bandwidth, in [0, 1]. A Busy of 0 means 1 to the power model.
-	Busy, Bandwidth float64
+	// bandwidth, Occupancy that of the warps that fit, in [0, 1]. A Busy of 0 means 1 to
+	// the power model.
+	Busy, Bandwidth, Occupancy float64
 	// Startup is the time from every start until it makes progress.
 	Startup time.Duration
 	// Profiling is how much longer the first start takes, on its GPUs, because the
@@ -76,7 +77,7 @@ func (t *Task) gpus() int {
 func (t *Task) valid() bool {
 	return t.ID != "" && t.Arrival >= 0 && t.Work > 0 && t.GPUs >= 0 && t.Memory >= 0 && t.HostMemory >= 0 &&
 		t.Share >= 0 && t.Share <= 1 && t.CPU >= 0 && t.CPU < 1e9 && t.Startup >= 0 && t.Profiling >= 0 &&
-		(t.Service == nil || t.Service.valid()) && t.Busy >= 0 && t.Busy <= 1 && t.Bandwidth >= 0 && t.Bandwidth <= 1
+		(t.Service == nil || t.Service.valid()) && t.Busy >= 0 && t.Busy <= 1 && t.Bandwidth >= 0 && t.Bandwidth <= 1 && t.Occupancy >= 0 && t.Occupancy <= 1
 }
 
 // Validate reports every fault of the task.
@@ -100,6 +101,7 @@ func (t *Task) Validate() error {
 	check(t.CPU >= 0 && t.CPU < 1e9, "CPU", t.CPU, "0 or more")
 	check(t.Busy >= 0 && t.Busy <= 1, "Busy", t.Busy, "0 to 1")
 	check(t.Bandwidth >= 0 && t.Bandwidth <= 1, "Bandwidth", t.Bandwidth, "0 to 1")
+	check(t.Occupancy >= 0 && t.Occupancy <= 1, "Occupancy", t.Occupancy, "0 to 1")
 	check(t.Startup >= 0, "Startup", t.Startup, "0 or more")
 	check(t.Service == nil || t.Service.valid(), "Service", t.Service, "Rate, Capacity and Limit above 0, Swing of 0 to 1, and a peak that it can serve alone")
 	check(t.Profiling >= 0, "Profiling", t.Profiling, "0 or more")

@@ -96,9 +96,9 @@ type GPUView struct {
 	// share.
 	Set       []*TaskView
 	Mechanism profile.Mechanism
-	// Busy and Bandwidth are the parts of SMs and memory bandwidth that
-	// monitoring shows in use, in [0, 1].
-	Busy, Bandwidth float64
+	// Busy, Bandwidth and Occupancy are the parts of SMs, memory bandwidth and warps
+	// that monitoring shows in use, in [0, 1].
+	Busy, Bandwidth, Occupancy float64
 	// Since is when the set last changed.
 	Since time.Duration
 }

@@ -48,6 +48,7 @@ import (
 	"slices"
 	"strings"
 
+	"example.com/colloc/examples/evaluate/internal/days"
 	"example.com/colloc/examples/evaluate/internal/interference"
 	"example.com/colloc/examples/evaluate/internal/memory"
 	"example.com/colloc/examples/evaluate/internal/pace"
@@ -73,7 +74,7 @@ func main() {
 
 // sets are all that can be evaluated, in the order of the output.
 func sets(probes int) []protocol.Set {
-	return slices.Concat(memory.Sets(), utilization.Sets(), interference.Sets(probes), pace.Sets())
+	return slices.Concat(memory.Sets(), utilization.Sets(), interference.Sets(probes), pace.Sets(), days.Sets())
 }
 
 func run(args []string, out, log io.Writer) error {

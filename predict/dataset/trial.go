@@ -21,6 +21,8 @@ type SoloRow struct {
 	// GPUs is how many it ran on; what was seen is of the first. Time is the whole run.
 	GPUs int
 	Time time.Duration
+	// Estimates are what published estimators said of its memory, by their names.
+	Estimates map[string]profile.Bytes
 }
 
 // ReadSolo reads whole trainings alone on an A100 40 GB (AEGIS). file names the source
@@ -52,6 +54,17 @@ func ReadSolo(file string, r io.Reader) ([]SoloRow, error) {
 			line.fault("workload", "%v", err)
 		}
 		row.Profile = &p
+		for _, name := range []string{"horus", "faketensor", "gpumemnet"} {
+			if !t.has(name + "_mib") {
+				continue
+			}
+			if said, ok := line.mib(name + "_mib").Get(); ok {
+				if row.Estimates == nil {
+					row.Estimates = make(map[string]profile.Bytes)
+				}
+				row.Estimates[name] = said
+			}
+		}
 		if err := line.err(); err != nil {
 			return nil, err
 		}

@@ -30,6 +30,8 @@ func All() []sim.Policy {
 		CARMA{Order: BestFitMemory},
 		CARMA{Order: RoundRobin},
 		CARMA{Order: MAGM, Blind: true},
+		AEGIS{},
+		AEGIS{Blind: true},
 		Gavel{},
 		Gavel{Objective: Makespan},
 		Gavel{Objective: ShortestFirst},

@@ -75,24 +75,44 @@ const (
 
 // Begin implements [sim.Policy].
 func (p CARMA) Begin(s *sim.State) (sim.Scheduler, error) {
-	c := &carma{CARMA: p, last: make([]time.Duration, len(s.GPUs()))}
-	if c.Gap == 0 {
-		c.Gap = time.Minute
+	if p.Gap == 0 {
+		p.Gap = time.Minute
 	}
-	for i := range c.last {
-		c.last[i] = -carmaGrace
+	c := newCARMA(s, p)
+	c.pressed = func(g *sim.GPUView) bool { return g.Busy >= carmaSM && g.Bandwidth >= carmaDRAM }
+	c.enough = func(t *sim.TaskView, g *sim.GPUView) bool {
+		free := g.Total - g.Used
+		if p.Blind {
+			return free >= carmaFloor
+		}
+		return free-carmaReserved >= t.Likely+carmaMargin
 	}
-	c.next = -1 << 62
-	c.Frame = share.Frame{Allow: c.admits, Score: c.rank, Blind: true}
+	c.again = func(s *sim.State) time.Duration { return s.Now() + carmaGrace } // monitoring may show something else then
 	return c, nil
+}
+
+// newCARMA is a scheduler that lacks its filters.
+func newCARMA(s *sim.State, p CARMA) *carma {
+	c := &carma{CARMA: p, grace: carmaGrace, last: make([]time.Duration, len(s.GPUs())), next: -1 << 62}
+	for i := range c.last {
+		c.last[i] = -1 << 62
+	}
+	c.Frame = share.Frame{Allow: c.admits, Score: c.rank, Blind: true}
+	return c
 }
 
 type carma struct {
 	CARMA
 	share.Frame
-	last []time.Duration // by GPU: when a task was put there
-	next time.Duration   // no decision before
-	turn int             // of round robin
+	// pressed and enough are the filters on use and memory; grace is how long after a start
+	// others may join, again when to look anew if nothing fits.
+	pressed func(g *sim.GPUView) bool
+	enough  func(t *sim.TaskView, g *sim.GPUView) bool
+	again   func(s *sim.State) time.Duration
+	grace   time.Duration
+	last    []time.Duration // by GPU: when a task was put there
+	next    time.Duration   // no decision before
+	turn    int             // of round robin
 }
 
 // Decide implements [sim.Scheduler].
@@ -106,7 +126,7 @@ func (c *carma) Decide(s *sim.State) error {
 		return nil
 	}
 	if !c.Place(s, t) {
-		s.WakeAt(s.Now() + carmaGrace) // monitoring may show something else then
+		s.WakeAt(c.again(s))
 		return nil
 	}
 	for _, g := range t.On {
@@ -132,13 +152,7 @@ func (c *carma) head(s *sim.State) *sim.TaskView {
 
 // admits is the filter.
 func (c *carma) admits(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-	free := g.Total - g.Used
-	enough := free-carmaReserved >= t.Likely+carmaMargin
-	if c.CARMA.Blind {
-		enough = free >= carmaFloor
-	}
-	pressed := g.Busy >= carmaSM && g.Bandwidth >= carmaDRAM
-	return enough && !pressed && s.Now()-c.last[g.Index] >= carmaGrace
+	return s.Now()-c.grace >= c.last[g.Index] && c.enough(t, g) && !c.pressed(g)
 }
 
 // rank is the order of preference.

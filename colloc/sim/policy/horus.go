@@ -3,6 +3,7 @@ package policy
 import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy/internal/share"
+	"example.com/colloc/profile"
 )
 
 // Horus is a policy in the manner of Horus (Yeung et al., TPDS 2022,
@@ -11,7 +12,7 @@ import (
 // as predicted suffices and utilisation does not exceed a limit. The exact cost
 // of the paper was not available.
 type Horus struct {
-	// MaxUtilisation is the limit on the sum of the tasks' predicted SM
+	// MaxUtilisation is the limit on the sum of the tasks' predicted
 	// utilisations; 0 means 1.
 	MaxUtilisation float64
 }
@@ -28,10 +29,19 @@ func (p Horus) Begin(*sim.State) (sim.Scheduler, error) {
 	}
 	return &share.Frame{
 		Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-			return len(g.Set) == 0 || utilisation(g)+busy(t) <= p.MaxUtilisation
+			return len(g.Set) == 0 || utilisation(g)+used(t) <= p.MaxUtilisation
 		},
 		Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 { return -utilisation(g) },
 	}, nil
+}
+
+// used is the GPU utilisation that Horus goes by: the share of time in which a kernel ran, where
+// a profile has it, else the SMs.
+func used(t *sim.TaskView) float64 {
+	if t.Profile == nil {
+		return busy(t)
+	}
+	return t.Profile.Vector.Or(profile.MeanGPUBusy, busy(t))
 }
 
 // busy is a task's predicted SM utilisation: all of them if nothing is known.
@@ -46,7 +56,7 @@ func busy(t *sim.TaskView) float64 {
 func utilisation(g *sim.GPUView) float64 {
 	sum := 0.0
 	for _, t := range g.Set {
-		sum += busy(t)
+		sum += used(t)
 	}
 	return sum
 }

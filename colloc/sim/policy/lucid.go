@@ -28,12 +28,22 @@ type Lucid struct {
 	Tiny, Medium float64
 	// AnyPartner leaves out the rule on lengths: the authors' ablation.
 	AnyPartner bool
+	// InOrder is Lucid as the authors of AEGIS ran it on three A100: the order of arrival, in
+	// which nobody is passed, idle GPUs first, and no rule on lengths or numbers of GPUs. Each
+	// task joins where the scores add up to least. Their classifier calls nearly all that is
+	// not tiny jumbo, so Medium is as Tiny unless it is told.
+	InOrder bool
 }
 
 var _ sim.Policy = Lucid{}
 
 // Name implements [sim.Policy].
-func (Lucid) Name() string { return "lucid" }
+func (p Lucid) Name() string {
+	if p.InOrder {
+		return "lucid-in-order"
+	}
+	return "lucid"
+}
 
 // maxScore is the largest sum of sharing scores that is packed.
 const maxScore = 2
@@ -43,10 +53,22 @@ func (p Lucid) Begin(*sim.State) (sim.Scheduler, error) {
 	if p.Tiny == 0 {
 		p.Tiny = 0.4
 	}
-	if p.Medium == 0 {
+	switch {
+	case p.Medium > 0:
+	case p.InOrder:
+		p.Medium = p.Tiny
+	default:
 		p.Medium = 0.8
 	}
 	l := &lucid{Lucid: p}
+	if p.InOrder {
+		l.Frame = share.Frame{
+			Most:  2,
+			Allow: func(_ *sim.State, t *sim.TaskView, g *sim.GPUView) bool { return l.score(g)+l.level(t) <= maxScore },
+			Score: func(_ *sim.State, _ *sim.TaskView, g *sim.GPUView) float64 { return -float64(l.score(g)) },
+		}
+		return l, nil
+	}
 	l.Frame = share.Frame{
 		Overtake: true,
 		Most:     2,
@@ -90,6 +112,15 @@ const maxLonger = 2
 // predicted when they came.
 func (l *lucid) outlasts(partner, t *sim.TaskView) bool {
 	return l.AnyPartner || float64(t.Length) <= maxLonger*float64(partner.Length)
+}
+
+// score is the sum of the sharing scores on a GPU.
+func (l *lucid) score(g *sim.GPUView) int {
+	sum := 0
+	for _, t := range g.Set {
+		sum += l.level(t)
+	}
+	return sum
 }
 
 // level is the sharing score.

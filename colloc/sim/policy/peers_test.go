@@ -37,6 +37,7 @@ func TestProfiles(t *testing.T) {
 	free := map[string]bool{
 		"fifo": true, "fifo-backfill": true, "srtf": true, "srsf": true, "las": true, "random": true, "best-fit": true, "random-node": true,
 		"carma-magm": true, "carma-lug": true, "carma-ff": true, "carma-bf": true, "carma-rr": true, "carma-magm-blind": true,
+		"aegis": true, "aegis-blind": true,
 	}
 	for _, p := range policy.All() {
 		if policy.Profiles(p) == free[p.Name()] {
@@ -167,6 +168,7 @@ func TestVariantNames(t *testing.T) {
 		"fgd": policy.FGD{}, "fgd-exact": policy.FGD{Exact: true}, "gavel": policy.Gavel{}, "gavel-las": policy.Gavel{Objective: policy.LeastAttained},
 		"gavel-unknown": policy.Gavel{Objective: policy.LeastAttained + 1}, "carma-rr": policy.CARMA{Order: policy.RoundRobin},
 		"carma-unknown": policy.CARMA{Order: policy.RoundRobin + 1}, "carma-magm-blind": policy.CARMA{Blind: true},
+		"aegis": policy.AEGIS{}, "aegis-blind": policy.AEGIS{Blind: true}, "lucid-in-order": policy.Lucid{InOrder: true},
 	} {
 		if p.Name() != want {
 			t.Errorf("%+v is called %q, want %q", p, p.Name(), want)
@@ -292,6 +294,67 @@ func TestPeersMemory(t *testing.T) {
 			if got := at["alike"][0]; got != 2*time.Minute {
 				t.Errorf("%s: one like those that were seen starts at %v, want at once", p.Name(), got)
 			}
+		}
+	}
+}
+
+// TestAEGIS: a task joins 45 s after the last did, where memory suffices and the SMs are not both
+// active and occupied, or active while memory is read.
+func TestAEGIS(t *testing.T) {
+	const soon = 46 * time.Second
+	for _, tt := range []struct {
+		name   string
+		policy policy.AEGIS
+		runs   sim.Task
+		want   time.Duration
+	}{
+		{"half used", policy.AEGIS{}, sim.Task{Busy: 0.64, Occupancy: 0.9, Bandwidth: 0.9}, soon},
+		{"active alone", policy.AEGIS{}, sim.Task{Busy: 0.9, Occupancy: 0.34, Bandwidth: 0.49}, soon},
+		{"occupied", policy.AEGIS{}, sim.Task{Busy: 0.65, Occupancy: 0.35}, time.Hour},
+		{"read", policy.AEGIS{}, sim.Task{Busy: 0.65, Bandwidth: 0.5}, time.Hour},
+		{"too large", policy.AEGIS{}, sim.Task{Busy: 0.1, Memory: 13 * gib}, time.Hour},
+		{"free memory alone", policy.AEGIS{Blind: true}, sim.Task{Busy: 0.1, Memory: 10 * gib}, soon},
+		{"too little free", policy.AEGIS{Blind: true}, sim.Task{Busy: 0.1, Memory: 11 * gib}, time.Hour},
+		{"watched for longer", policy.AEGIS{Settle: 2 * time.Minute}, sim.Task{Busy: 0.1}, 2*time.Minute + time.Second},
+	} {
+		tt.runs.ID, tt.runs.Work = "runs", time.Hour
+		tasks := []sim.Task{tt.runs, {ID: "comes", Arrival: time.Second, Work: time.Minute, Memory: 3 * gib, Busy: 0.1}}
+		at, _ := starts(t, named("card", 1), tasks, tt.policy, sim.Options{Truth: sim.Constant{1, 1}})
+		if got := at["comes"][0]; got < tt.want-2*time.Second || got > tt.want+2*time.Second {
+			t.Errorf("%s: it joins at %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
+// TestLucidInOrder: nobody is passed, and each joins where scores add up to least.
+func TestLucidInOrder(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "jumbo", Work: time.Hour, Busy: 0.5},
+		{ID: "tiny", Work: 3 * time.Hour, Busy: 0.1},
+		{ID: "joins", Arrival: time.Minute, Work: time.Minute, Busy: 0.5},
+		{ID: "second", Arrival: 2 * time.Minute, Work: time.Minute, Busy: 0.1, Memory: 12 * gib},
+	}
+	tasks[0].Memory = 8 * gib
+	at, _ := starts(t, named("card", 2), tasks, policy.Lucid{InOrder: true}, sim.Options{Truth: sim.Constant{1, 1}})
+	if at["joins"][0] != time.Minute || at["second"][0] != 2*time.Minute {
+		t.Errorf("tasks start at %v", at)
+	}
+}
+
+// TestHorusByProfile: Horus goes by the time with a kernel where a profile has it.
+func TestHorusByProfile(t *testing.T) {
+	p, err := profile.Solo{Name: "x", GPU: "A100-40GB", GPUBusy: profile.Some(0.75)}.Profile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		profile *profile.Profile
+		share   bool
+	}{{nil, true}, {&p, false}} {
+		tasks := []sim.Task{{ID: "a", Work: time.Hour, Busy: 0.25, Profile: tt.profile}, {ID: "b", Work: time.Hour, Arrival: time.Minute, Busy: 0.25, Profile: tt.profile}}
+		at, _ := starts(t, named("card", 1), tasks, policy.Horus{}, sim.Options{Truth: sim.Constant{1, 1}})
+		if share := at["b"][0] == time.Minute; share != tt.share {
+			t.Errorf("profile %v: they share: %t", tt.profile != nil, share)
 		}
 	}
 }

@@ -30,3 +30,19 @@ func TestMPS(t *testing.T) {
 		}
 	}
 }
+
+// TestBy: sets share by the mechanism that is told, and who is alone is alone.
+func TestBy(t *testing.T) {
+	b := speed.By{Model: speed.MPS{Model: sim.Constant(nil), Left: 0.5}, Mechanism: profile.MPS}
+	two := make([]float64, 2)
+	set := []*sim.Task{{}, {}}
+	if err := b.Speeds(&sim.GPU{}, profile.TimeSlice, set, two); err != nil || two[0] != 1/1.5 {
+		t.Errorf("two in turns that share by MPS: %v, %v; want 2/3", two, err)
+	}
+	if err := b.Speeds(&sim.GPU{}, profile.Exclusive, set[:1], two[:1]); err != nil || two[0] != 1 {
+		t.Errorf("one alone: %v, %v", two[0], err)
+	}
+	if err := (speed.By{}).Speeds(&sim.GPU{}, profile.TimeSlice, set, two); err == nil {
+		t.Error("By without a Model answers")
+	}
+}

@@ -1,7 +1,6 @@
 package trace
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -18,21 +17,8 @@ import (
 // Lucid's from colocate_info.csv (Hu et al., ASPLOS 2023), joined with the speeds
 // alone. A pair with feasible 0 has speeds 0. Errors are as for [Read].
 func ReadPairs(r io.Reader) ([]speed.PairSpeed, error) {
-	t, err := newTableOf(r, []layout{
-		{name: "pairs", need: []string{"gpu", "job_a", "job_b", "norm_speed_a", "norm_speed_b"}},
-	})
-	if err != nil {
-		return nil, err
-	}
 	var pairs []speed.PairSpeed
-	for {
-		r, err := t.next()
-		if errors.Is(err, io.EOF) {
-			return pairs, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := readRows(r, layout{name: "pairs", need: []string{"gpu", "job_a", "job_b", "norm_speed_a", "norm_speed_b"}}, func(r *row) {
 		p := speed.PairSpeed{
 			GPU: r.name("gpu"), A: r.name("job_a"), B: r.name("job_b"),
 			SpeedA: r.number("norm_speed_a", 100), SpeedB: r.number("norm_speed_b", 100),
@@ -45,11 +31,12 @@ func ReadPairs(r io.Reader) ([]speed.PairSpeed, error) {
 		default:
 			r.fail("feasible", "is %q, want 0 or 1", r.text("feasible"))
 		}
-		if r.err != nil {
-			return nil, r.err
-		}
 		pairs = append(pairs, p)
+	})
+	if err != nil {
+		return nil, err
 	}
+	return pairs, nil
 }
 
 // Pairs reads measured pairs and builds the table; see ReadPairs and

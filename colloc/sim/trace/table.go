@@ -88,6 +88,26 @@ func (t *table) read() (*Trace, error) {
 	}
 }
 
+// readRows reads the rows of a file of one layout.
+func readRows(r io.Reader, l layout, take func(*row)) error {
+	t, err := newTableOf(r, []layout{l})
+	if err != nil {
+		return err
+	}
+	for {
+		r, err := t.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if take(r); r.err != nil {
+			return r.err
+		}
+	}
+}
+
 // row is one line; the first fault is kept and the rest ignored.
 type row struct {
 	table  *table

@@ -52,6 +52,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil || o == nil {
 		return err
 	}
+	if o.published != "" && isMeasured(o.published) {
+		return printMeasured(ctx, stdout, o.published)
+	}
 	if o.published != "" {
 		return printPublished(ctx, stdout, o.published)
 	}
