@@ -29,6 +29,7 @@ func (p *Plan) Explain(w io.Writer) error {
 	p.explainPlacements(&out)
 	p.explainTotals(&out)
 	p.explainNotes(&out)
+	p.explainAlarms(&out)
 	p.explainLeftOut(&out)
 	_, err := out.WriteTo(w)
 	return err
@@ -163,6 +164,13 @@ func (p *Plan) explainNotes(out *bytes.Buffer) {
 	}
 }
 
+func (p *Plan) explainAlarms(out *bytes.Buffer) {
+	for _, a := range p.Alarms {
+		fmt.Fprintf(out, "\nCaution: on %s under %v speeds are %s: %.0f %% of the last measurements missed their interval. Refit, or forget what was measured there.\n",
+			a.GPU, a.Mechanism, a.Drift.Fault, 100*a.Drift.Misses)
+	}
+}
+
 func (p *Plan) explainLeftOut(out *bytes.Buffer) {
 	title := "\nLeft out, for they are at fault\n\n"
 	for _, f := range p.LeftOut {
@@ -188,6 +196,8 @@ func limitText(code packer.ReasonCode) string {
 		return "not enough memory"
 	case packer.SpeedLimit:
 		return "too slow for a member"
+	case packer.MeasuredSlow:
+		return "measured to do less together than one alone"
 	case packer.MustBeAlone:
 		return "a member must be alone"
 	case packer.SetFull:

@@ -232,6 +232,9 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by 
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
 	}
 	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own, Slowest: -1, Pace: s.own}
+	if w.Other = p.asMeasured(task, gpu, m, s, by); w.Other != "" {
+		w.Fits, w.Code = false, packer.MeasuredSlow
+	}
 	tightest := math.Inf(1)
 	worth := 0.0
 	for i := range speeds {
@@ -246,7 +249,7 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by 
 			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(member)
 		}
 	}
-	if tightest < 1 {
+	if tightest < 1 && w.Fits {
 		w.Fits, w.Code = false, packer.SpeedLimit
 	}
 	if !by.itself {

@@ -23,6 +23,7 @@ type model struct {
 
 var (
 	_ packer.AdditiveModel = model{}
+	_ packer.TriedModel    = model{}
 	_ packer.PaceModel     = model{}
 )
 
@@ -35,6 +36,7 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	}
 	speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
 	s.speeds = speeds
+	m.hindered(m.Pace, set, s.set, gpu, mech, speeds)
 	copy(dst, speeds)
 	return err
 }
@@ -76,7 +78,9 @@ func (m batched) row(task *packer.Task, partners []*packer.Task, gpu *packer.GPU
 	for _, t := range partners {
 		s.set = append(s.set, m.uses.of(t.Profile, gpu.Type))
 	}
-	return m.interference.Beside(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type), s.set, own, other)
+	err := m.interference.Beside(gpu.Type, mech, m.uses.of(task.Profile, gpu.Type), s.set, own, other)
+	m.beside(task, partners, gpu, mech, own, other)
+	return err
 }
 
 // Pace implements [packer.PaceModel], within the bounds that it sets.
@@ -176,4 +180,63 @@ func (u uses) of(t *profile.Profile, gpu *profile.GPUModel) *profile.Profile {
 		return filled
 	}
 	return t
+}
+
+// hindered lowers the predicted speeds of a set of tasks on a GPU; set holds their profiles.
+func (m model) hindered(pace func(*packer.Task, *packer.GPU) float64, tasks []*packer.Task, set []*profile.Profile, gpu *packer.GPU, mech profile.Mechanism, speeds []float64) bool {
+	if len(set) < 2 {
+		return false
+	}
+	worth := func(i int) float64 { return tasks[i].EffectiveWeight() * pace(tasks[i], gpu) }
+	return hindered(m.interference.Trials(gpu.Type, mech), set, worth, speeds) >= 0
+}
+
+// beside is hindered for one task beside each of many.
+func (m model) beside(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) {
+	trials := m.interference.Trials(gpu.Type, mech)
+	if len(trials.With(task.Profile)) == 0 {
+		return
+	}
+	for j, t := range partners {
+		pair := [2]float64{own[j], other[j]}
+		m.hindered(m.Pace, []*packer.Task{task, t}, []*profile.Profile{task.Profile, t.Profile}, gpu, mech, pair[:])
+		own[j], other[j] = pair[0], pair[1]
+	}
+}
+
+// Tried implements [packer.TriedModel].
+func (m model) Tried(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism) bool {
+	return m.tried(m.Pace, set, gpu, mech)
+}
+
+func (m model) tried(pace func(*packer.Task, *packer.GPU) float64, tasks []*packer.Task, gpu *packer.GPU, mech profile.Mechanism) bool {
+	set, speeds := make([]*profile.Profile, len(tasks)), make([]float64, len(tasks))
+	for i, t := range tasks {
+		set[i], speeds[i] = t.Profile, 1
+	}
+	return m.hindered(pace, tasks, set, gpu, mech, speeds)
+}
+
+// asMeasured is hindered for a task that would join what a GPU runs, of which s holds
+// the profiles and the speeds. It returns who stands in the way there.
+func (p *Planner) asMeasured(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by scale) (with string) {
+	n := len(gpu.Residents)
+	trials := p.config.Interference.Trials(&s.gpu, m)
+	if n == 0 || trials.None() {
+		return ""
+	}
+	worth := func(i int) float64 {
+		t := task
+		if i < n {
+			t = &gpu.Residents[i]
+		}
+		if by.itself {
+			return weight(t)
+		}
+		return weight(t) * s.paces[i]
+	}
+	if first := hindered(trials, s.set, worth, s.speeds); first >= 0 {
+		return gpu.Residents[first].ID
+	}
+	return ""
 }

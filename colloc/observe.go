@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/learned"
@@ -246,10 +247,20 @@ func (p *Planner) Learned(task Task) (learned.Task, error) {
 
 // Drift tells, for each GPU product and mechanism on which speeds were observed, how
 // well the intervals of speeds held. Where one raises an alarm, speeds there are no
-// longer what they were when the models were fitted: see [Planner.Refit].
+// longer what they were when the models were fitted: see [Planner.Refit]. [Plan].Alarms
+// lists those of the GPUs that it plans.
 func (p *Planner) Drift() []interference.Regime {
 	if p.ready() != nil {
 		return nil
 	}
 	return p.config.Interference.Regimes()
+}
+
+// alarms are the products and mechanisms of a round whose intervals do not hold.
+func (r *round) alarms() []interference.Regime {
+	return slices.DeleteFunc(r.speeds.Regimes(), func(x interference.Regime) bool {
+		return !x.Drift.Alarm || !slices.ContainsFunc(r.gpus, func(g GPU) bool {
+			return g.Model.Canonical() == x.GPU && slices.Contains(sharing(&g), x.Mechanism)
+		})
+	})
 }

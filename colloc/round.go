@@ -235,7 +235,7 @@ func (r *round) plan(ctx context.Context, s *packer.Solution) (*Plan, error) {
 	plan := &Plan{
 		Reference:  r.reference,
 		Placements: []Placement{}, GPUs: len(r.gpus), Tasks: r.demands, Notes: []Note{},
-		Throughput: s.Throughput, Exclusive: exclusive, Gap: s.Gap(), Method: s.Method,
+		Throughput: s.Throughput, Exclusive: exclusive, Gap: s.Gap(), Method: s.Method, Alarms: r.alarms(),
 	}
 	if !math.IsInf(s.Bound, 0) {
 		plan.Bound = profile.Some(s.Bound)

@@ -155,7 +155,10 @@ func (p *Planner) Packed(task Task) (packer.Task, error) {
 // live is a model that is asked about tasks nobody knew when it was made.
 type live struct{ model }
 
-var _ packer.PaceModel = live{}
+var (
+	_ packer.PaceModel  = live{}
+	_ packer.TriedModel = live{}
+)
 
 // Speeds implements [packer.Model].
 func (m live) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
@@ -171,6 +174,7 @@ func (m live) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism
 	}
 	speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
 	s.speeds = speeds
+	m.hindered(m.Pace, set, s.set, gpu, mech, speeds)
 	copy(dst, speeds)
 	return err
 }
@@ -190,4 +194,9 @@ func (m live) Additive(task *packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	var filled profile.Profile
 	member, _ := m.planner.complete(&filled, task.Profile, gpu.Type)
 	return m.additive(member, gpu, mech)
+}
+
+// Tried implements [packer.TriedModel].
+func (m live) Tried(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism) bool {
+	return m.tried(m.Pace, set, gpu, mech)
 }

@@ -151,12 +151,16 @@ type sharingChance struct {
 	instance.Verdict
 	partner int32 // none: the task has none
 	apart   int64 // value of both alone
+	tried   bool  // they ran together, and lost
 }
 
 // reason returns the limit that binds as those who read a Reason know it; 0 is none.
 func (s *sharingChance) reason() ReasonCode {
 	if s.partner == none && s.Code == 0 {
 		return NoPartner
+	}
+	if s.tried {
+		return MeasuredSlow
 	}
 	return [...]ReasonCode{0, WrongGPU, TooFewGPUs, GangSize, SetFull, MustBeAlone, Incompatible, MemoryLimit, SpeedLimit, NoGain}[s.Code]
 }
@@ -191,7 +195,7 @@ func (x *diagnosis) nearest(i int32, from, to int) (sharingChance, error) {
 			if err != nil {
 				return best, err
 			}
-			best.offer(sharingChance{v, c.Residents[0], 0})
+			best.offer(sharingChance{v, c.Residents[0], 0, x.tried(c, &v)})
 			continue
 		}
 		single, err := x.Alone(c, i)
@@ -211,10 +215,16 @@ func (x *diagnosis) nearest(i int32, from, to int) (sharingChance, error) {
 			if err != nil {
 				return best, err
 			}
-			best.offer(sharingChance{v, j, single.Units + others[n]})
+			best.offer(sharingChance{v, j, single.Units + others[n], x.tried(c, &v)})
 		}
 	}
 	return best, nil
+}
+
+// tried reports that the set that was judged last is refused for what was measured of it.
+func (x *diagnosis) tried(c *instance.Class, v *instance.Verdict) bool {
+	m, ok := x.d.door.p.Model.(TriedModel)
+	return ok && (v.Code == instance.TooSlow || v.Code == instance.NoGain) && m.Tried(x.d.door.named(x.Set), x.d.door.cards[c.Number], v.Mech)
 }
 
 // singlesOf returns what each partner is worth alone on free class k.

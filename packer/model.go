@@ -55,6 +55,14 @@ type AdditiveModel interface {
 	Additive(task *Task, gpu *GPU, mech profile.Mechanism) (once, least float64, ok bool)
 }
 
+// TriedModel is a Model that remembers sets that ran and did less than the best of their
+// members alone, and says so in its speeds. Reasons then tell [MeasuredSlow].
+type TriedModel interface {
+	Model
+	// Tried reports that set, or a part of it, is such a one on gpu by mech.
+	Tried(set []*Task, gpu *GPU, mech profile.Mechanism) bool
+}
+
 // SliceModel is a Model that knows what a task does on each size of MIG
 // instance. With it, packer chooses the layout itself on GPUs that list
 // [profile.MIG] among their Mechanisms and whose Type has MIG profiles: the

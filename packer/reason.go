@@ -63,13 +63,16 @@ const (
 	// UnknownNeed: the task, or its best partner, is alone because nobody knows how much
 	// memory it needs. A Planner says so; packer itself knows a reservation of each task.
 	UnknownNeed
+	// MeasuredSlow: the task and its best partner, or some of the set, ran together before
+	// and did less than the best of them alone; see [TriedModel].
+	MeasuredSlow
 )
 
 //nolint:gochecknoglobals // read-only name table of the enumeration
 var reasonNames = []string{
 	"none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
 	"memory", "speed", "no-gain", "no-partner", "own-gpu", "wrong-gpu", "incompatible",
-	"gang-size", "too-few-gpus", "gpus-down", "kept", "behind", "by-choice", "undecided", "unknown-need",
+	"gang-size", "too-few-gpus", "gpus-down", "kept", "behind", "by-choice", "undecided", "unknown-need", "measured-slow",
 }
 
 // String returns a short name such as "memory".
@@ -245,6 +248,8 @@ func (r Reason) limit(code ReasonCode) string {
 			return partner + " " + r.Slow + " could not run"
 		}
 		fmt.Fprintf(&b, "%s the speed of %s would be %.3g, below its limit %.3g; a limit of %.3g would do", partner, r.Slow, r.Speed, r.Limit, r.Speed)
+	case MeasuredSlow:
+		fmt.Fprintf(&b, "%s it was measured to do less than one of them alone; another mechanism, a new measurement or forgetting that one would lift it", partner)
 	case NoGain:
 		if r.Apart == 0 { // what is too little is a matter of Rule
 			return strings.TrimPrefix(partner+" it would add too little", " ")

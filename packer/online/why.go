@@ -114,6 +114,9 @@ func (s *Scheduler) whySharing(e *entry, w *rollout.Wait, r *packer.Reason) {
 		s.whyForbidden(&s.slots[w.Card], set, r)
 	case rollout.NoGain:
 		r.Sharing = packer.NoGain
+		if c := &s.classes[s.slots[w.Card].class]; s.tried(c, c.mechs, set) {
+			r.Sharing = packer.MeasuredSlow
+		}
 	default: // it has no place there, whoever runs
 		r.Beside = nil
 	}
@@ -156,9 +159,22 @@ func (s *Scheduler) whyForbidden(slot *slot, set []*entry, r *packer.Reason) {
 			r.Slow, r.Speed, r.Limit = set[slow].ID, speeds[slow], set[slow].MinSpeed
 		}
 	}
-	if len(mechs) == 0 {
+	switch {
+	case len(mechs) == 0:
 		r.Sharing, r.Partner = packer.SetFull, ""
+	case s.tried(c, mechs, set):
+		r.Sharing = packer.MeasuredSlow
 	}
+}
+
+// tried reports that tasks ran together on a GPU of a class, and lost.
+func (s *Scheduler) tried(c *class, mechs []profile.Mechanism, set []*entry) bool {
+	m, ok := s.model.(packer.TriedModel)
+	s.tasks = s.tasks[:0]
+	for _, e := range set {
+		s.tasks = append(s.tasks, s.like[e.kind])
+	}
+	return ok && slices.ContainsFunc(mechs, func(mech profile.Mechanism) bool { return m.Tried(s.tasks, c.gpu, mech) })
 }
 
 // speedsOf are the speeds of tasks together on a GPU of a class; zeros where the model

@@ -268,3 +268,14 @@ func (m *Predictor) Seen(p *profile.Profile) []Seen {
 	}
 	return out
 }
+
+// Trials returns what was measured on a GPU product under a mechanism. O(co-runs) the
+// first time after each [Predictor.Observe], O(1) then.
+func (m *Predictor) Trials(gpu *profile.GPUModel, mech profile.Mechanism) Trials {
+	r, known := m.load().regime(gpuName(gpu), mech)
+	if !known || len(r.runs)+len(r.rows) == 0 {
+		return Trials{}
+	}
+	r.trials.once.Do(func() { r.trials.Trials = trialsOf(r.rows, r.runs) })
+	return r.trials.Trials
+}

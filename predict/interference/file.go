@@ -257,7 +257,7 @@ func (f *regimeFile) regime() (*regime, error) {
 	if err := checkSharing(f.Mechanism); err != nil {
 		return nil, err
 	}
-	r := &regime{regimeKey: regimeKey{catalogueName(f.GPU), f.Mechanism}, trees: f.Trees, memo: &treeMemo{}, spread: f.Spread, drift: f.Drift}
+	r := &regime{regimeKey: regimeKey{catalogueName(f.GPU), f.Mechanism}, trees: f.Trees, memo: &treeMemo{}, trials: &trials{}, spread: f.Spread, drift: f.Drift}
 	var err error
 	if r.roster, err = rosterOf(f.Effects); err != nil {
 		return nil, err

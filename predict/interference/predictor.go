@@ -140,6 +140,7 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 		for _, o := range g.obs[max(0, len(g.obs)-mostRuns):] {
 			r.rows = append(r.rows, strip(o))
 		}
+		r.trials = &trials{}
 		regimes = append(regimes, r)
 	}
 	m := &Predictor{}
@@ -205,7 +206,23 @@ type Drift struct {
 	// miss as the confidence allows, or the bias exceeds ½: the machine, the
 	// software or the tasks are no longer those of the fit.
 	Alarm bool `json:"alarm,omitempty"`
+	// Fault names what is off where Alarm is set, and is empty elsewhere.
+	Fault DriftFault `json:"fault,omitempty"`
 }
+
+// DriftFault is what an alarm is about.
+type DriftFault string
+
+// The faults that raise an alarm.
+const (
+	// SlowerThanPredicted: tasks lose more than predicted throughout, as after a driver or
+	// a cooling that went worse.
+	SlowerThanPredicted DriftFault = "slower than predicted"
+	// FasterThanPredicted: they lose less throughout, as where solo runs were disturbed.
+	FasterThanPredicted DriftFault = "faster than predicted"
+	// OutsideIntervals: to either side, more miss than the confidence allows.
+	OutsideIntervals DriftFault = "outside the intervals"
+)
 
 // Drift reports on one GPU and mechanism; the zero Drift where nothing was
 // observed. O(1).
@@ -213,9 +230,7 @@ func (m *Predictor) Drift(gpu string, mech profile.Mechanism) Drift {
 	s := m.load()
 	for _, r := range s.regimes {
 		if r.gpu == catalogueName(gpu) && r.mechanism == mech {
-			d := r.drift
-			off := d.Misses > 2*(1-s.options.Confidence) || d.Bias > 0.5 || d.Bias < -0.5
-			return Drift{d.Seen, d.Misses, d.Bias, off && d.Seen >= driftWindow/2}
+			return r.drift.told(s.options.Confidence)
 		}
 	}
 	return Drift{}

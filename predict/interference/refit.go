@@ -91,6 +91,7 @@ func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
 		return nil, err
 	}
 	next.rows, next.runs, next.past, next.whole = r.rows, slices.Clip(r.runs), r.past, whole
+	next.trials = r.trials
 	next.drift, next.observed, next.calibrated = r.drift, r.observed, r.calibrated
 	if !whole || len(r.runs) < leastRuns || r.observed < 2*r.calibrated {
 		return next, nil
@@ -170,7 +171,7 @@ func (r *regime) sum(o *Observation) {
 	var x lsq.Row
 	for i, speed := range o.Speeds {
 		if v, ok := speed.Get(); ok && len(set) > 1 {
-			loss := lossOf(v)
+			loss := measuredLoss(v)
 			r.fillRow(&x, set, i)
 			r.learned.AddRow(&x, r.target(&x, set, i, loss), weightOf(loss, len(set)))
 		}
@@ -212,17 +213,6 @@ func (r *regime) keep(o *Observation) {
 		}
 	}
 	r.runs = left[max(0, len(left)-mostRuns):]
-}
-
-// setKey names the types of a co-run.
-func setKey(o *Observation) string {
-	names := make([]string, len(o.Set))
-	for i, p := range o.Set {
-		t, _ := typeOf(p)
-		names[i] = t.String()
-	}
-	slices.Sort(names)
-	return fmt.Sprint(names)
 }
 
 // strip copies what a fit reads of an observation, so that neither the caller's

@@ -30,6 +30,7 @@ type regime struct {
 	past       *lsq.Sums      // what had been learned when it was loaded; nil is nothing
 	whole      bool           // base is of what is kept: a refit to that replaces it
 	runs       []*Observation // what was observed since and is kept
+	trials     *trials        // of both
 	observed   int            // how many were, kept or not
 	calibrated int            // how many were at the last calibration
 }
@@ -86,6 +87,22 @@ func (d *drift) add(err, half float64) {
 	d.Bias += rate * (err/half - d.Bias)
 }
 
+// told is what is made known of it.
+func (d *drift) told(confidence float64) Drift {
+	out := Drift{Observations: d.Seen, Misses: d.Misses, Bias: d.Bias}
+	switch {
+	case d.Seen < driftWindow/2:
+	case d.Bias > 0.5:
+		out.Fault = SlowerThanPredicted
+	case d.Bias < -0.5:
+		out.Fault = FasterThanPredicted
+	case d.Misses > 2*(1-confidence):
+		out.Fault = OutsideIntervals
+	}
+	out.Alarm = out.Fault != ""
+	return out
+}
+
 // treeMemo remembers what the trees of one regime said of pairs.
 type treeMemo struct {
 	memo.Table[[2]memberBits, float64]
@@ -126,7 +143,7 @@ func (r *regime) clone() *regime {
 // every type of the observation.
 func (r *regime) successor(key regimeKey, known bool, o *Observation) *regime {
 	next := *r
-	next.regimeKey = key
+	next.regimeKey, next.trials = key, &trials{}
 	if !known {
 		next.learned, next.base = &lsq.Sums{}, &lsq.Sums{}
 	}
