@@ -271,6 +271,7 @@ func (f *regimeFile) regime() (*regime, error) {
 	if r.base, err = f.Base.normal(p); err != nil {
 		return nil, fmt.Errorf("fitted: %w", err)
 	}
+	r.roster.blind = r.base.N > 0 && r.blind()
 	if r.learned, err = f.Learned.normal(p); err != nil {
 		return nil, fmt.Errorf("learned: %w", err)
 	}

@@ -29,6 +29,9 @@ func (r *roster) member(p *profile.Profile) member {
 		m.typ, m.model = r.find(t), r.find(t.whole())
 		m.trained = m.typ != noEffect && r.effects[m.typ].trained
 	}
+	if r.blind && m.trained {
+		m.sm, m.dram, m.seen = unseenSM, unseenDRAMPerSM, false
+	}
 	for _, e := range [2]int32{m.model, m.typ} {
 		if e != noEffect {
 			m.traits[0] += r.effects[e].traits[0]

@@ -241,6 +241,9 @@ func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
 // saw reports that some row of the fit has a column.
 func (r *regime) saw(column int) bool { return r.base.H[lsq.PackedLen(column)+column] > 0 }
 
+// blind reports that the fit had rows, and in none of them was the use of a task observed.
+func (r *regime) blind() bool { return r.base.N > 0 && !r.saw(interceptColumn) }
+
 // meanEffect averages the effects of a type over the regimes, absent ones
 // counting as 0.
 func meanEffect(known []*regime, t taskType) (own, other float64) {

@@ -259,9 +259,9 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	r.fillRow(&w.row, w.set, i)
 	level := familiarity(w.set, i)
 	half := r.spread.halfWidth(r.post.Variance(&w.row), level, len(w.set))
-	source := predict.Source{Kind: sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
+	source := predict.Source{Kind: r.sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
 	if level%3 == 2 || level >= 6 { // a type that was never seen
-		if source.Groups < leastGroups {
+		if source.Groups < leastGroups || r.roster.blind && source.Kind == predict.Prior {
 			prior := priorSpread()
 			source.Kind, half = predict.Prior, max(half, prior.halfWidth(0, level, len(w.set)))
 		}
@@ -292,10 +292,11 @@ func distance(set []member, i int) float64 {
 	return sum / float64(2*(len(set)-1))
 }
 
-// sourceOf is Fitted where every task is known by its use or by its type.
-func sourceOf(set []member) predict.SourceKind {
+// sourceOf is Fitted where every task is known by its type, or by its use where the fit
+// saw what use costs.
+func (r *regime) sourceOf(set []member) predict.SourceKind {
 	for i := range set {
-		if !set[i].seen && set[i].typ == noEffect {
+		if set[i].typ == noEffect && (!set[i].seen || r.roster.blind) {
 			return predict.Prior
 		}
 	}

@@ -84,6 +84,7 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.assumeUse()
 	if o.NoTrees || len(rows) < 100 {
 		r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
 		return r, err
@@ -103,6 +104,19 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	}
 	r.post, err = lsq.Solve(r.lambda, r.mu, slopes(), r.base)
 	return r, err
+}
+
+// assumeUse takes what use costs from the prior where no row of the fit tells: the terms
+// that none of them has, so that what the rows say stays as it is.
+func (r *regime) assumeUse() {
+	if r.roster.blind = r.blind(); !r.roster.blind {
+		return
+	}
+	for k, slope := range defaultSlopes(r.mechanism) {
+		if !r.saw(termColumns + k) {
+			r.mu[termColumns+k] = slope
+		}
+	}
 }
 
 // settleRounds is how often a fit asks larger sets for their slopes anew: the third
