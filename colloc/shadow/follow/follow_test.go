@@ -221,7 +221,7 @@ func TestKeptBehind(t *testing.T) {
 // if both were seen in one round alone.
 func TestCompany(t *testing.T) {
 	job := func(id, name, on string) journal.Job {
-		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: dawn, GPUs: 1, On: []string{on}, Busy: profile.Some(0.9), Memory: profile.Some(profile.GiB)}
+		return journal.Job{ID: id, Name: name, Submitted: dawn, Started: dawn, GPUs: 1, On: []string{on}, Busy: profile.Some(0.3), Memory: profile.Some(profile.GiB)}
 	}
 	waits := journal.Job{ID: "3", Name: "x", Submitted: dawn, GPUs: 1}
 	for _, rounds := range []int{1, 6} {
