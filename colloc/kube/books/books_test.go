@@ -13,6 +13,7 @@ import (
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
+	"example.com/colloc/profile"
 )
 
 const a100 = "NVIDIA-A100-SXM4-40GB"
@@ -99,13 +100,13 @@ func TestRespected(t *testing.T) {
 			other := taskPod(9)
 			other.Spec.NodeName, other.Spec.SchedulingGates = "n1", nil
 			other.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("63500m")
-			b.SetOther(other)
+			b.SetPod(other)
 		}, "1 too little cpu"},
 		{"GPUs of others", func(_ *corev1.Node, _ *corev1.Pod, b *books.Books) {
 			other := taskPod(9)
 			other.Spec.NodeName, other.Spec.SchedulingGates = "n1", nil
 			other.Spec.Containers[0].Resources.Requests["nvidia.com/gpu"] = resource.MustParse("1")
-			b.SetOther(other)
+			b.SetPod(other)
 		}, "1 runs GPU pods of others"},
 		{"selector", func(_ *corev1.Node, pod *corev1.Pod, _ *books.Books) {
 			pod.Spec.NodeSelector = map[string]string{"kubernetes.io/hostname": "n2"}
@@ -183,8 +184,8 @@ func TestEndsWhileWritten(t *testing.T) {
 		if err := b.Finish(r.Decisions[0].Pod.UID, o, nil); err != nil {
 			t.Fatal(err)
 		}
-		if n := len(b.Cards()[0].Tasks); n != 0 || b.Check() != nil || len(b.Pods()) != 0 {
-			t.Errorf("after outcome %d: %d tasks, books %v, pods %v", o, n, b.Check(), b.Pods())
+		if n := len(b.Cards()[0].Tasks); n != 0 || b.Check() != nil || len(b.Tasks()) != 0 {
+			t.Errorf("after outcome %d: %d tasks, books %v, pods %v", o, n, b.Check(), b.Tasks())
 		}
 	}
 }
@@ -291,5 +292,35 @@ func TestNodeFills(t *testing.T) {
 		if f.Reason != books.NoNode || !strings.Contains(f.Text, "2 too little cpu") {
 			t.Errorf("%s waits for %q", f.Pod.Name, f.Text)
 		}
+	}
+}
+
+// A pod that is placed and loses its label holds its card until it ends; one that waits is
+// no pod of colloc's any more.
+func TestLabelGone(t *testing.T) {
+	b := open(t, 0, gpuNode("n1", "NVIDIA-A100-SXM4-40GB", 40960, 1))
+	runs, waits := taskPod(1, api.AnnotationAlone, api.True), taskPod(2, api.AnnotationAlone, api.True)
+	maps.Copy(runs.Annotations, api.Placement{Node: "n1", Device: "gpu-0", Address: "0", Reserved: 30 * profile.GiB}.Annotations())
+	runs.Spec.SchedulingGates, runs.Spec.NodeName = nil, "n1"
+	b.SetPod(runs)
+	b.SetPod(waits)
+	for _, pod := range []*corev1.Pod{runs, waits} {
+		bare := pod.DeepCopy()
+		bare.Labels, bare.ResourceVersion = nil, "200000"
+		b.SetPod(bare)
+	}
+	if c := b.Cards()[0]; len(c.Tasks) != 1 || c.Reserved != 30*profile.GiB || c.Over != "" || len(b.Tasks()) != 1 || b.Check() != nil {
+		t.Errorf("without labels: %+v, %d tasks, %v", c, len(b.Tasks()), b.Check())
+	}
+	forged := taskPod(3)
+	forged.Annotations, forged.Spec = runs.Annotations, runs.Spec
+	b.SetPod(forged)
+	if c := b.Cards()[0]; c.Over != "memory" {
+		t.Errorf("60 of 40 GiB: %+v", c)
+	}
+	b.DropPod(runs.UID)
+	b.DropPod(forged.UID)
+	if c := b.Cards()[0]; len(c.Tasks) != 0 || c.Reserved != 0 {
+		t.Errorf("the pods are gone, and %+v holds some", c)
 	}
 }

@@ -50,18 +50,3 @@ func (b *Books) DropClaim(uid types.UID) {
 	defer b.mu.Unlock()
 	b.cluster.DropClaim(uid)
 }
-
-// SetOther takes in a pod of somebody else, new or changed: what it asks of its node is
-// not there for others, and where it has GPUs of the device plugin nobody knows which.
-func (b *Books) SetOther(pod *corev1.Pod) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cluster.SetOther(pod)
-}
-
-// DropOther takes in that a pod of somebody else is gone.
-func (b *Books) DropOther(uid types.UID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.cluster.DropOther(uid)
-}

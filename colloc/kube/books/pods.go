@@ -13,13 +13,21 @@ import (
 	"example.com/colloc/colloc/kube/pods"
 )
 
-// SetPod takes in a pod of ours that is new or changed. Events may come late, twice, and
-// before those of the pod's node: what was written is not undone by a pod that looks as
-// it did before.
+// SetPod takes in a pod that is new or changed. Events may come late, twice, and before
+// those of the pod's node: what was written is not undone by a pod that looks as it did
+// before. Of a pod of somebody else it counts what it asks of its node; where it has GPUs
+// of the device plugin nobody knows which.
 func (b *Books) SetPod(pod *corev1.Pod) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	e := b.cluster.Tasks[pod.UID]
+	if !pods.Ours(pod) {
+		if e != nil && !older(pod, e.Pod) { // it lost its label before anything was decided
+			b.end(pod.UID)
+		}
+		b.cluster.SetOther(pod)
+		return
+	}
 	phase, at := b.phaseOf(pod, e)
 	if phase == pods.Ended {
 		b.finish(pod)
@@ -28,11 +36,12 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 	}
 	if e == nil {
 		e = &cluster.Entry{}
+		b.cluster.DropOther(pod.UID) // it may have had no label
 		b.cluster.Tasks[pod.UID] = e
 	} else if older(pod, e.Pod) {
 		return
 	}
-	e.Pod = pod
+	e.Pod, e.Ended = pod, false
 	if e.State == cluster.Idle {
 		e.Phase = phase
 		b.describe(e)
@@ -99,7 +108,7 @@ func (b *Books) seen(e *cluster.Entry, at api.Placement) {
 	}
 }
 
-// DropPod takes in that a pod of ours is gone.
+// DropPod takes in that a pod is gone.
 func (b *Books) DropPod(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -28,6 +28,8 @@ type Card struct {
 	// is set aside for all.
 	Tasks    []types.UID
 	Reserved profile.Bytes
+	// Over says in which way more is on the card than it has; empty is that nothing is.
+	Over string
 }
 
 // Cards lists the cards in order.
@@ -41,9 +43,26 @@ func (b *Books) Cards() []Card {
 			c.Tasks = append(c.Tasks, e.Pod.UID)
 			c.Reserved += e.At.Reserved
 		}
+		c.Over = b.over(d, c.Reserved)
 		list = append(list, c)
 	}
 	return list
+}
+
+// over says in which way more is on a card than it has, by whatever way it came there.
+func (b *Books) over(d *cluster.Card, reserved profile.Bytes) string {
+	most := b.config.Planner.Config().MaxSet
+	switch {
+	case len(d.Here) == 0:
+		return ""
+	case reserved > d.GPU.Total():
+		return "memory"
+	case len(d.Here) > most:
+		return "tasks"
+	case b.cluster.Foreign(d):
+		return "others"
+	}
+	return ""
 }
 
 // Unsaid lists the pods that are placed, or whose card is gone or whose node has proved
@@ -119,11 +138,15 @@ func (b *Books) Pending() int {
 	return n
 }
 
-// Pods lists the UIDs of the pods of ours.
-func (b *Books) Pods() []types.UID {
+// Tasks lists the pods of ours, in order.
+func (b *Books) Tasks() []*corev1.Pod {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return slices.Sorted(maps.Keys(b.cluster.Tasks))
+	list := make([]*corev1.Pod, 0, len(b.cluster.Tasks))
+	for _, uid := range slices.Sorted(maps.Keys(b.cluster.Tasks)) {
+		list = append(list, b.cluster.Tasks[uid].Pod)
+	}
+	return list
 }
 
 // Drift counts bookings that the API server told and the books did not expect.

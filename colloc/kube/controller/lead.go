@@ -97,8 +97,8 @@ const pageSize = 500
 func (c *Controller) Reread(ctx context.Context) error {
 	options := metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True, Limit: pageSize}
 	known := map[types.UID]bool{} // before; true once the list has it
-	for _, uid := range c.config.Books.Pods() {
-		known[uid] = false
+	for _, pod := range c.config.Books.Tasks() {
+		known[pod.UID] = false
 	}
 	var fresh []*corev1.Pod
 	for {
@@ -118,9 +118,14 @@ func (c *Controller) Reread(ctx context.Context) error {
 			break
 		}
 	}
-	for uid, there := range known {
-		if !there {
-			c.config.Books.DropPod(uid)
+	for _, pod := range c.config.Books.Tasks() {
+		if listed, old := known[pod.UID]; !old || listed {
+			continue
+		}
+		if now, err := c.get(ctx, pod); err == nil { // it lost its label, and may hold a card
+			c.config.Books.SetPod(now)
+		} else if gone(err) {
+			c.config.Books.DropPod(pod.UID)
 		}
 	}
 	for _, pod := range fresh { // few: those of which the watches had not told

@@ -22,7 +22,7 @@ func (c *Controller) get(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, err
 	if now.UID != pod.UID {
 		return nil, errOther
 	}
-	return pods.Trim(now), nil
+	return pods.Needed(now), nil
 }
 
 var errOther = errors.New("controller: there is another pod of that name")

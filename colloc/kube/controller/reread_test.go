@@ -26,7 +26,10 @@ func TestRereadBesideWatch(t *testing.T) {
 	if err := c.Reread(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got := b.Pods()
+	var got []types.UID
+	for _, pod := range b.Tasks() {
+		got = append(got, pod.UID)
+	}
 	slices.Sort(got)
 	if want := []types.UID{old.UID, fresh.UID}; !slices.Equal(got, want) {
 		t.Errorf("the books have %q, want %q", got, want)

@@ -13,41 +13,30 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/claims"
 	"example.com/colloc/colloc/kube/pods"
 )
 
 // Watch fills the books from the API server until ctx is over, and returns once they
-// have all there is. Pods of ours and those of others are two watches, which the API
-// server filters; of both only what is needed is kept.
+// have all there is. All pods are one watch, so that one that loses its label does not
+// leave it; of each only what is needed is kept.
 func (c *Controller) Watch(ctx context.Context) error {
-	ours := c.factory(func(o *metav1.ListOptions) { o.LabelSelector = api.LabelTask + "=" + api.True }, func(obj any) (any, error) {
+	all := c.factory(func(obj any) (any, error) {
 		if pod, ok := obj.(*corev1.Pod); ok {
-			return pods.Trim(pod), nil
+			return pods.Needed(pod), nil
 		}
 		return obj, nil
 	})
-	others := c.factory(func(o *metav1.ListOptions) {
-		o.LabelSelector = api.LabelTask + "!=" + api.True
-		o.FieldSelector = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
-	}, func(obj any) (any, error) {
-		if pod, ok := obj.(*corev1.Pod); ok {
-			return pods.TrimOther(pod), nil
-		}
-		return obj, nil
-	})
-	rest := c.factory(func(*metav1.ListOptions) {}, trimNode)
+	rest := c.factory(trimNode)
 	synced := []cache.InformerSynced{
-		c.listen(ours.Core().V1().Pods().Informer(), c.taskHandler()),
-		c.listen(others.Core().V1().Pods().Informer(), c.otherHandler()),
+		c.listen(all.Core().V1().Pods().Informer(), c.podHandler()),
 		c.listen(rest.Core().V1().Nodes().Informer(), c.nodeHandler()),
 	}
 	sliced, err := c.hasSlices()
 	if err != nil {
 		return fmt.Errorf("controller: whether there are ResourceSlices: %w", err)
 	}
-	claimed := c.factory(func(*metav1.ListOptions) {}, func(obj any) (any, error) { // all: a label says not whose one is
+	claimed := c.factory(func(obj any) (any, error) { // all: a label says not whose one is
 		if claim, ok := obj.(*resourcev1.ResourceClaim); ok {
 			return claims.Trim(claim), nil
 		}
@@ -60,7 +49,7 @@ func (c *Controller) Watch(ctx context.Context) error {
 	case c.config.Claims:
 		return errNoClaims
 	}
-	for _, f := range []informers.SharedInformerFactory{ours, others, rest, claimed} {
+	for _, f := range []informers.SharedInformerFactory{all, rest, claimed} {
 		f.Start(ctx.Done())
 	}
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
@@ -69,9 +58,9 @@ func (c *Controller) Watch(ctx context.Context) error {
 	return nil
 }
 
-// factory makes informers of what passes a filter, trimmed.
-func (c *Controller) factory(filter func(*metav1.ListOptions), trim cache.TransformFunc) informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactoryWithOptions(c.config.Client, 0, informers.WithTweakListOptions(filter), informers.WithTransform(trim))
+// factory makes informers of what is trimmed.
+func (c *Controller) factory(trim cache.TransformFunc) informers.SharedInformerFactory {
+	return informers.NewSharedInformerFactoryWithOptions(c.config.Client, 0, informers.WithTransform(trim))
 }
 
 // listen tells when an informer and its handler have seen all there was.
@@ -133,17 +122,13 @@ func handler[T any](c *Controller, set, drop func(T)) cache.ResourceEventHandler
 	}
 }
 
-func (c *Controller) taskHandler() cache.ResourceEventHandler {
+func (c *Controller) podHandler() cache.ResourceEventHandler {
 	return handler(c, c.config.Books.SetPod, func(pod *corev1.Pod) {
 		c.config.Books.DropPod(pod.UID)
 		c.said.Delete(pod.UID)
 		c.claimed.Delete(pod.UID)
 		c.retries.Delete(pod.UID)
 	})
-}
-
-func (c *Controller) otherHandler() cache.ResourceEventHandler {
-	return handler(c, c.config.Books.SetOther, func(pod *corev1.Pod) { c.config.Books.DropOther(pod.UID) })
 }
 
 func (c *Controller) nodeHandler() cache.ResourceEventHandler {

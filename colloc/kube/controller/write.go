@@ -83,7 +83,7 @@ func (c *Controller) write(ctx context.Context, d *books.Decision) (outcome book
 		switch {
 		case phase == pods.Placed && at == d.At:
 			return books.Written, now
-		case phase != pods.Waiting && !c.config.Shadow && (phase != pods.Placed || at != d.Left), !same(current, now):
+		case !pods.Ours(now), phase != pods.Waiting && !c.config.Shadow && (phase != pods.Placed || at != d.Left), !same(current, now):
 			return books.Refused, now
 		}
 		sure = sure || now.ResourceVersion != current.ResourceVersion // what was sent for another version is refused

@@ -16,6 +16,8 @@ type Card struct {
 	// Tasks is how many run there, Reserved what is set aside for them.
 	Tasks    int
 	Reserved profile.Bytes
+	// Over says in which way more is on it than it has; empty is that nothing is.
+	Over string
 }
 
 // State is what is counted whenever somebody asks.
@@ -109,12 +111,13 @@ var (
 	pending = prometheus.NewDesc("colloc_pending_tasks", "Pods that wait for a decision.", nil, nil)
 	cards   = prometheus.NewDesc("colloc_cards", "Cards by the number of tasks on them.", []string{"tasks"}, nil)
 	bytes   = prometheus.NewDesc("colloc_reserved_bytes", "Memory set aside on a card that has tasks.", []string{"node", "gpu"}, nil)
+	over    = prometheus.NewDesc("colloc_overcommitted_cards", "1 for a card on which more is than it has, and what: memory, tasks, or pods of others.", []string{"node", "gpu", "what"}, nil)
 	drift   = prometheus.NewDesc("colloc_books_drift_total", "Bookings that the API server told and the books did not expect.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (scrape) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, cards, bytes, drift} {
+	for _, d := range []*prometheus.Desc{pending, cards, bytes, over, drift} {
 		ch <- d
 	}
 }
@@ -125,6 +128,9 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 	tasks := map[int]int{0: 0, 1: 0, 2: 0}
 	for _, c := range now.Cards {
 		tasks[c.Tasks]++
+		if c.Over != "" {
+			ch <- prometheus.MustNewConstMetric(over, prometheus.GaugeValue, 1, c.Node, c.Device, c.Over)
+		}
 		if c.Tasks > 0 {
 			ch <- prometheus.MustNewConstMetric(bytes, prometheus.GaugeValue, float64(c.Reserved), c.Node, c.Device)
 		}

@@ -34,6 +34,12 @@ func (p Phase) String() string {
 	return phaseNames[p]
 }
 
+// Ours reports whether collocd has to do with a pod: it carries the label, or a decision,
+// which holds its card whatever became of the label.
+func Ours(pod *corev1.Pod) bool {
+	return pod.Labels[api.LabelTask] == api.True || pod.Annotations[api.AnnotationGPU] != ""
+}
+
 // PhaseOf returns the phase of a pod, and the decision that it carries where that is
 // Placed. A pod that is being deleted and never reached a node has ended: nothing will
 // start it; one that runs there holds its card until it is gone. A pod whose decision

@@ -9,13 +9,23 @@ import (
 	"example.com/colloc/colloc/kube/api"
 )
 
-// Trim returns what collocd needs of a pod of ours, a tenth of it. It is what the
+// Needed returns what collocd needs of a pod, of ours or of somebody else. It is what the
 // caches hold.
+func Needed(pod *corev1.Pod) *corev1.Pod {
+	if Ours(pod) {
+		return Trim(pod)
+	}
+	return TrimOther(pod)
+}
+
+// Trim returns what collocd needs of a pod of ours, a tenth of it.
 func Trim(pod *corev1.Pod) *corev1.Pod {
 	out := bare(pod)
 	out.CreationTimestamp, out.ResourceVersion = pod.CreationTimestamp, pod.ResourceVersion
 	out.DeletionTimestamp = pod.DeletionTimestamp
-	out.Labels = map[string]string{api.LabelTask: pod.Labels[api.LabelTask]}
+	if value, set := pod.Labels[api.LabelTask]; set {
+		out.Labels = map[string]string{api.LabelTask: value}
+	}
 	for name, value := range pod.Annotations {
 		if strings.HasPrefix(name, api.Domain+"/") {
 			if out.Annotations == nil {

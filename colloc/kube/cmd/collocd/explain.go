@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,7 +31,7 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 	if err != nil {
 		return err
 	}
-	if pod.Labels[api.LabelTask] != api.True {
+	if !pods.Ours(pod) {
 		return fmt.Errorf("pod %s/%s has no label %s=%s: colloc does not decide about it", namespace, name, api.LabelTask, api.True)
 	}
 	var known profiles.Store
@@ -91,20 +90,14 @@ func load(ctx context.Context, config *rest.Config, client kubernetes.Interface,
 	if err := loadNodes(ctx, client, all); err != nil {
 		return err
 	}
-	each := func(options metav1.ListOptions, set func(*corev1.Pod)) error {
-		list, err := client.CoreV1().Pods("").List(ctx, options)
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			set(&list.Items[i])
-		}
-		return nil
-	}
-	if err := each(metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True}, func(p *corev1.Pod) { all.SetPod(pods.Trim(p)) }); err != nil {
+	list, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	if err != nil {
 		return err
 	}
-	return each(metav1.ListOptions{LabelSelector: api.LabelTask + "!=" + api.True, FieldSelector: "spec.nodeName!="}, func(p *corev1.Pod) { all.SetOther(pods.TrimOther(p)) })
+	for i := range list.Items {
+		all.SetPod(pods.Needed(&list.Items[i]))
+	}
+	return nil
 }
 
 // loadNodes reads nodes, their devices, and who else has claims on these.

@@ -31,6 +31,7 @@ type flags struct {
 	metricsAddr    string
 	window         time.Duration
 	batch          int
+	maxSet         int
 	share          []string
 	writers        int
 }
@@ -38,7 +39,11 @@ type flags struct {
 // defaultPreempt is as many pods as a gang of two nodes may find.
 const defaultPreempt = 32
 
+// defaultMaxSet is as many as docs/policies.md shows to pay.
+const defaultMaxSet = 4
+
 const (
+	maxSetUsage     = "how many tasks share a GPU at most, 1 to 8"
 	kubeconfigUsage = "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account"
 	bindingUsage    = "`HOW` a decision is bound: annotate, or claim, by a ResourceClaim that the scheduler counts"
 	shareUsage      = "`NAMESPACES` whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself"
@@ -65,6 +70,7 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.StringVar(&f.state, "state", "", "`FILE` that keeps what was learned of speeds, and with .pairs behind its name who is kept apart; empty forgets both at the end")
 	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")
 	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
+	s.IntVar(&f.maxSet, "max-set", defaultMaxSet, maxSetUsage)
 	s.StringSliceVar(&f.share, "share", nil, shareUsage)
 	s.IntVar(&f.writers, "writers", 16, "how many pods are written at the same time")
 }

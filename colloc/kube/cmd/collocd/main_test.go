@@ -52,11 +52,7 @@ func fakeAPI(t *testing.T) (kubeconfig string) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		o := answers[r.URL.Path]
 		if r.URL.Path == "/api/v1/pods" {
-			list := &corev1.PodList{}
-			if r.URL.Query().Get("labelSelector") == api.LabelTask+"="+api.True {
-				list.Items = []corev1.Pod{waiting}
-			}
-			o = list
+			o = &corev1.PodList{Items: []corev1.Pod{waiting, plain}}
 		}
 		if o == nil {
 			http.NotFound(w, r)

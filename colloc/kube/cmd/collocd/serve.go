@@ -196,7 +196,7 @@ func (f *flags) election() (*controller.Election, error) {
 func stateOf(b *books.Books) metrics.State {
 	s := metrics.State{Pending: b.Pending(), Drift: b.Drift()}
 	for _, c := range b.Cards() {
-		s.Cards = append(s.Cards, metrics.Card{Node: c.Node, Device: c.Device, Tasks: len(c.Tasks), Reserved: c.Reserved})
+		s.Cards = append(s.Cards, metrics.Card{Node: c.Node, Device: c.Device, Tasks: len(c.Tasks), Reserved: c.Reserved, Over: c.Over})
 	}
 	return s
 }

@@ -14,7 +14,7 @@ import (
 
 // planner is a new one, or that which an earlier collocd has written.
 func (f *flags) planner() (*colloc.Planner, error) {
-	config := colloc.Config{LeaveOutFaulty: true}
+	config := colloc.Config{LeaveOutFaulty: true, MaxSet: f.maxSet}
 	if f.state == "" {
 		return colloc.New(config)
 	}

@@ -21,7 +21,7 @@ import (
 
 // Rules is what a cluster has promised.
 type Rules struct {
-	// MaxSet is the largest number of tasks on a card; 0 means 2.
+	// MaxSet is the largest number of tasks on a card; 0 means 4.
 	MaxSet int
 	// MayShare says whether pods of two different namespaces may share a card; nil
 	// means never.
@@ -63,20 +63,22 @@ func (r *Report) Tasks() map[int]int {
 type checker struct {
 	rules Rules
 	Report
-	memory map[string]int64         // of the cards, bytes
-	nodes  map[string]bool          // that exist
-	on     map[string][]*corev1.Pod // by card
+	memory  map[string]int64         // of the cards, bytes
+	nodes   map[string]bool          // that exist
+	on      map[string][]*corev1.Pod // by card
+	foreign map[string]string        // by node: a pod that may have any card of it
 }
 
 // Check reads nodes and pods from the API, works out again which pod holds what, and
-// tells where that breaks a promise. It knows nothing of how collocd decides, and shares
-// only the names of labels and annotations with it. Call it when nothing is under way: a
+// tells where that breaks a promise. It knows nothing of how collocd decides, and nothing
+// of its label: it goes by who carries a decision, who waits at the gate, and who has its
+// GPU from the decision. Call it when nothing is under way: a
 // decision that is half written is a fault.
 func Check(ctx context.Context, client kubernetes.Interface, rules Rules) (*Report, error) {
 	if rules.MaxSet == 0 {
-		rules.MaxSet = 2
+		rules.MaxSet = 4
 	}
-	ch := &checker{rules: rules, memory: make(map[string]int64), nodes: make(map[string]bool), on: make(map[string][]*corev1.Pod)}
+	ch := &checker{rules: rules, memory: make(map[string]int64), nodes: make(map[string]bool), on: make(map[string][]*corev1.Pod), foreign: make(map[string]string)}
 	ch.Cards = make(map[string]*Card)
 	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -88,10 +90,12 @@ func Check(ctx context.Context, client kubernetes.Interface, rules Rules) (*Repo
 	for i := range nodes.Items {
 		ch.node(&nodes.Items[i])
 	}
-	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{LabelSelector: api.LabelTask + "=" + api.True})
+	pods, err := client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
+	ch.others(pods.Items)
+	pods.Items = slices.DeleteFunc(pods.Items, func(p corev1.Pod) bool { return !isTask(&p) })
 	for i := range pods.Items {
 		ch.pod(&pods.Items[i])
 	}
@@ -141,6 +145,37 @@ func (ch *checker) node(n *corev1.Node) {
 	}
 	for i := range count {
 		ch.memory[fmt.Sprintf("%s/gpu-%d", n.Name, i)] = mib << 20
+	}
+}
+
+const visible = "NVIDIA_VISIBLE_DEVICES"
+
+// isTask reports whether collocd has to do with a pod.
+func isTask(p *corev1.Pod) bool {
+	follows := slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+			return e.Name == visible && e.ValueFrom != nil && e.ValueFrom.FieldRef != nil && strings.Contains(e.ValueFrom.FieldRef.FieldPath, api.AnnotationUUID)
+		})
+	})
+	gated := slices.ContainsFunc(p.Spec.SchedulingGates, func(g corev1.PodSchedulingGate) bool { return g.Name == api.Gate })
+	return follows || gated || p.Annotations[api.AnnotationGPU] != ""
+}
+
+// others notes the pods that run and may have any GPU of their node: those that the
+// device plugin gave one, and those that name GPUs themselves.
+func (ch *checker) others(pods []corev1.Pod) {
+	for i := range pods {
+		p := &pods[i]
+		if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
+			continue
+		}
+		for _, c := range append(slices.Clone(p.Spec.Containers), p.Spec.InitContainers...) {
+			_, plugin := c.Resources.Limits["nvidia.com/gpu"]
+			named := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == visible && e.Value != "" && e.Value != "void" })
+			if plugin || named {
+				ch.foreign[p.Spec.NodeName] = p.Namespace + "/" + p.Name
+			}
+		}
 	}
 }
 
@@ -218,6 +253,10 @@ func (ch *checker) card(name string, pods []*corev1.Pod) {
 		}
 	}
 	slices.Sort(c.Pods)
+	node, _, _ := strings.Cut(name, "/")
+	if who := ch.foreign[node]; who != "" {
+		ch.faultf("%s: %s may use it too", name, who)
+	}
 	if len(pods) > ch.rules.MaxSet {
 		ch.faultf("%s: %d tasks, %d are allowed: %s", name, len(pods), ch.rules.MaxSet, strings.Join(c.Pods, " "))
 	}

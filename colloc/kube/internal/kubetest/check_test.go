@@ -23,9 +23,16 @@ func placed(name string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Labels: map[string]string{api.LabelTask: api.True}, Annotations: map[string]string{
 			api.AnnotationGPU: "n/gpu-0", api.AnnotationReserved: strconv.Itoa(10 << 30), api.AnnotationUUID: "0", api.AnnotationProfile: "p",
 		}},
-		Spec:   corev1.PodSpec{NodeName: "n"},
+		Spec:   corev1.PodSpec{NodeName: "n", Containers: follows()},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: api.ConditionPlaced, Status: corev1.ConditionTrue}}},
 	}
+}
+
+// follows is a container that has the GPU of its pod's decision.
+func follows() []corev1.Container {
+	return []corev1.Container{{Name: "c", Image: "train", Env: []corev1.EnvVar{{Name: "NVIDIA_VISIBLE_DEVICES", ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['" + api.AnnotationUUID + "']"},
+	}}}}}
 }
 
 // Each promise that can be broken is found broken, and nothing else is.
@@ -51,6 +58,10 @@ func TestCheck(t *testing.T) {
 		{"no such card", func(p *corev1.Pod) { p.Annotations[api.AnnotationGPU] = "n/gpu-2" }, "does not exist"},
 		{"half written", func(p *corev1.Pod) { p.Spec.NodeName, p.Spec.SchedulingGates = "", gate }, "still gated"},
 		{"nothing reserved", func(p *corev1.Pod) { p.Annotations[api.AnnotationReserved] = "0" }, "reserves"},
+		{"no label", func(p *corev1.Pod) { p.Labels, p.Annotations[api.AnnotationReserved] = nil, strconv.Itoa(15<<30) }, "set aside"},
+		{"names its GPU", func(p *corev1.Pod) {
+			p.Annotations, p.Spec.Containers[0].Env[0] = nil, corev1.EnvVar{Name: "NVIDIA_VISIBLE_DEVICES", Value: "all"}
+		}, "may use it too"},
 		{"no device", func(p *corev1.Pod) { p.Annotations[api.AnnotationUUID] = "" }, "NVIDIA_VISIBLE_DEVICES"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -87,7 +98,7 @@ func check(t *testing.T, pods ...*corev1.Pod) *kubetest.Report {
 	for _, p := range pods {
 		objects = append(objects, p)
 	}
-	report, err := kubetest.Check(t.Context(), fake.NewClientset(objects...), kubetest.Rules{})
+	report, err := kubetest.Check(t.Context(), fake.NewClientset(objects...), kubetest.Rules{MaxSet: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -123,7 +123,7 @@ func TestClaimJob(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
 	c, k := withDevices(t, kubetest.Options{RBAC: true, Controllers: []string{"job-controller", "resourceclaim-controller", "garbage-collector-controller"}}, 1, a100)
-	kubeconfig := account(t, c, c.Server)
+	kubeconfig := account(t, c, c.Server, "claims")
 	prepare(t, c, "default")
 	c.Collocd(program, kubeconfig, "--binding=claim")
 	p := task("default", "", "light")
@@ -220,7 +220,7 @@ func TestClaimMoved(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
 	c, k := withDevices(t, kubetest.Options{RBAC: true}, 2, a100)
-	kubeconfig := account(t, c, c.Server)
+	kubeconfig := account(t, c, c.Server, "claims")
 	prepare(t, c, "default")
 	c.Collocd(program, kubeconfig, "--binding=claim", "--pin=false", "--patience=1s")
 	hater := func(name string) *corev1.Pod { // of its like on its node

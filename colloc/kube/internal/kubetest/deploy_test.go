@@ -5,19 +5,16 @@ package kubetest_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/internal/kubetest"
@@ -52,7 +49,6 @@ func TestDeploy(t *testing.T) {
 	})
 	t.Run("profiles", func(t *testing.T) { testProfiles(t, c) })
 	t.Run("gate", func(t *testing.T) { testGate(t, c) })
-	t.Run("written", func(t *testing.T) { testWritten(t, c) })
 	t.Run("observe", func(t *testing.T) { testDeployment(t, c) })
 }
 
@@ -165,6 +161,7 @@ func testGate(t *testing.T, c *kubetest.Cluster) {
 			if tt.label != "" {
 				p.Labels = map[string]string{api.LabelTask: tt.label}
 			}
+			p.Spec.InitContainers = []corev1.Container{{Name: "i", Image: "i"}}
 			p.Spec.NodeName = tt.node
 			for _, g := range tt.before {
 				p.Spec.SchedulingGates = append(p.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: g})
@@ -178,6 +175,11 @@ func testGate(t *testing.T, c *kubetest.Cluster) {
 				got = gates(q)
 				slices.Sort(got)
 				slices.Sort(tt.want)
+				for _, in := range append(q.Spec.InitContainers, q.Spec.Containers...) { // each has the variable, if the pod has the gate
+					if has := len(in.Env) == 1 && in.Env[0].ValueFrom != nil && in.Env[0].ValueFrom.FieldRef != nil; has != slices.Contains(got, api.Gate) {
+						return false
+					}
+				}
 				return slices.Equal(got, tt.want)
 			}
 			if i == 0 { // it takes a moment until a policy holds
@@ -186,52 +188,6 @@ func testGate(t *testing.T, c *kubetest.Cluster) {
 				t.Errorf("gates %q, want %q", got, tt.want)
 			}
 		})
-	}
-}
-
-// What collocd writes on a pod nobody else writes.
-func testWritten(t *testing.T, c *kubetest.Cluster) {
-	t.Helper()
-	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-system").CreateToken(t.Context(), "collocd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	own, err := kubernetes.NewForConfig(c.ConfigAs(answer.Status.Token))
-	if err != nil {
-		t.Fatal(err)
-	}
-	ours := task("default", "written", "light")
-	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), ours, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	patch := func(client kubernetes.Interface, name, value string) error {
-		text := fmt.Sprintf(`{"metadata": {"annotations": {%q: %s}}}`, name, value)
-		_, err := client.CoreV1().Pods("default").Patch(t.Context(), "written", types.MergePatchType, []byte(text), metav1.PatchOptions{})
-		return err
-	}
-	if err := patch(own, api.AnnotationGPU, `"n/gpu-0"`); err != nil {
-		t.Errorf("collocd may not write: %v", err)
-	}
-	const want = "written by collocd alone"
-	c.Await("the policy holds", func() bool {
-		err := patch(c.Client, api.AnnotationReserved, `"1"`)
-		if err == nil {
-			err = patch(own, api.AnnotationReserved, "null") // as it was before
-		}
-		return err != nil && strings.Contains(err.Error(), want)
-	})
-	for _, value := range []string{`"n/gpu-1"`, "null"} {
-		if err := patch(c.Client, api.AnnotationGPU, value); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("somebody else sets it to %s: %v", value, err)
-		}
-	}
-	if err := patch(c.Client, api.AnnotationMemory, `"1Gi"`); err != nil {
-		t.Errorf("a user may not say what the task needs: %v", err)
-	}
-	forged := task("default", "forged", "light")
-	forged.Annotations[api.AnnotationGPU] = "n/gpu-0"
-	if _, err := c.Client.CoreV1().Pods("default").Create(t.Context(), forged, metav1.CreateOptions{}); err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("a pod is created with a GPU: %v", err)
 	}
 }
 

@@ -30,7 +30,7 @@ func TestObserve(t *testing.T) {
 	one := a100
 	one.GPUs = 1
 	c, _ := withNodes(t, kubetest.Options{RBAC: true}, 1, one)
-	kubeconfig := account(t, c, c.Server)
+	kubeconfig := account(t, c, c.Server, "evict", "observe/rbac.yaml")
 	prepare(t, c, "default")
 	if err := c.Create(newProfile(t, "fresh", `{"model": {"name": "fresh"}, "training": {"batch_size": 32}}`)); err != nil {
 		t.Fatal(err)

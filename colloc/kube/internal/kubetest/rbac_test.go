@@ -12,6 +12,7 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,17 +23,20 @@ import (
 // usedIn names the test that uses a right of the manifests; one that is not here TestRBAC
 // uses itself.
 var usedIn = map[string]string{
-	"get /pods":                       "TestChaos", // after a write of which collocd does not know whether it was done
-	"get colloc.example.com/profiles": "TestObserve", "update colloc.example.com/profiles/status": "TestObserve", "create /pods/eviction": "TestObserve",
+	"write colloc.example.com/placements": "TestAttacks", // by the policies, not by collocd
+	"get /pods":                           "TestChaos",   // after a write of which collocd does not know whether it was done
+	"get colloc.example.com/profiles":     "TestObserve", "update colloc.example.com/profiles/status": "TestObserve", "create /pods/eviction": "TestObserve",
 	"list scheduling.k8s.io/podgroups": "TestPodGroup", "watch scheduling.k8s.io/podgroups": "TestPodGroup",
 	"create resource.k8s.io/resourceclaims": "TestClaimJob", "get resource.k8s.io/resourceclaims": "TestClaimMoved", "delete resource.k8s.io/resourceclaims": "TestClaimMoved",
 }
 
-// account applies the manifests and returns a file that lets collocd talk to a server with
-// their rights and no other.
-func account(t *testing.T, c *kubetest.Cluster, server string) string {
+// account applies the manifests, and those of features, and returns a file that lets
+// collocd talk to a server with their rights and no other.
+func account(t *testing.T, c *kubetest.Cluster, server string, features ...string) string {
 	t.Helper()
-	c.Apply(deploy + "base")
+	for _, name := range append([]string{"base"}, features...) {
+		c.Apply(deploy + name)
+	}
 	answer, err := c.Client.CoreV1().ServiceAccounts("colloc-system").CreateToken(t.Context(), "collocd", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -43,16 +47,20 @@ func account(t *testing.T, c *kubetest.Cluster, server string) string {
 // granted lists the rights of the manifests, as "verb group/resource".
 func granted(t *testing.T, c *kubetest.Cluster) []string {
 	t.Helper()
-	rules, err := c.Client.RbacV1().ClusterRoles().Get(t.Context(), "collocd", metav1.GetOptions{})
+	roles, err := c.Client.RbacV1().ClusterRoles().List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=collocd"})
 	if err != nil {
 		t.Fatal(err)
+	}
+	var rules []rbacv1.PolicyRule
+	for i := range roles.Items {
+		rules = append(rules, roles.Items[i].Rules...)
 	}
 	leases, err := c.Client.RbacV1().Roles("colloc-system").Get(t.Context(), "collocd", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var list []string
-	for _, r := range append(rules.Rules, leases.Rules...) {
+	for _, r := range append(rules, leases.Rules...) {
 		for _, group := range r.APIGroups {
 			for _, resource := range r.Resources {
 				for _, verb := range r.Verbs {
@@ -91,7 +99,7 @@ func TestRBAC(t *testing.T) {
 	t.Parallel()
 	program := collocd(t)
 	c, _ := withNodes(t, kubetest.Options{RBAC: true}, 2, a100)
-	kubeconfig := account(t, c, c.Server)
+	kubeconfig := account(t, c, c.Server, "claims", "evict", "observe/rbac.yaml")
 	prepare(t, c, "default")
 	d := c.Collocd(program, kubeconfig, "--leader-elect", "--identity=a")
 	tasks(c, "default", 0, 17) // 16 cards: somebody shares

@@ -89,17 +89,17 @@ func prepare(t *testing.T, c *kubetest.Cluster, namespaces ...string) {
 
 // task returns the pod of a task.
 func task(namespace, name, profile string) *corev1.Pod {
-	return &corev1.Pod{
+	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{api.LabelTask: api.True}, Annotations: map[string]string{
 			api.AnnotationProfile: profile, api.AnnotationMemory: "14Gi", api.AnnotationMaxSlowdown: "inf",
 		}},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: api.Gate}},
-			Containers: []corev1.Container{{Name: "c", Image: "train", Resources: corev1.ResourceRequirements{
-				Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")},
-			}}},
+			Containers:      follows(),
 		},
 	}
+	p.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m")}
+	return p
 }
 
 // tasks creates tasks p-from to p-(to-1), light and heavy by turns.

@@ -130,6 +130,13 @@ func (cl *Cluster) Shut(d *Card) string {
 	return ""
 }
 
+// Foreign reports whether somebody else may use a card, and colloc does not know how much
+// of it: a pod with GPUs of the device plugin on its node, or, where the scheduler counts
+// no claims of ours, a ResourceClaim.
+func (cl *Cluster) Foreign(d *Card) bool {
+	return len(d.Node.foreign) > 0 || !cl.claims && len(cl.held[claims.Device{Pool: d.Pool, Name: d.Device}]) > 0
+}
+
 // Closed says why nobody is placed on a card; empty is open.
 func (cl *Cluster) Closed(d *Card) string {
 	if why := d.Node.closed(); why != "" {
