@@ -197,3 +197,33 @@ func TestAlarmsOfPlans(t *testing.T) {
 		t.Errorf("of another product: %+v", plan.Alarms)
 	}
 }
+
+// TestJudgeMeasuredSlow: what Judge says of a set that was measured slow is what was measured.
+func TestJudgeMeasuredSlow(t *testing.T) {
+	p, err := colloc.New(colloc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	task, gpu := seen(t, "light", 0.5, 0.2, 4*profile.GiB), card(t, "g", seen(t, "other", 0.5, 0.2, 4*profile.GiB))
+	for range 3 {
+		if err := p.Observe(colloc.Observation{GPU: gpu.Model, Members: []colloc.Measurement{
+			{Profile: task.Profile, Speed: profile.Some(0.2)}, {Profile: gpu.Residents[0].Profile, Speed: profile.Some(0.1)},
+		}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	judged, err := p.Judge(task, gpu)
+	if err != nil || judged.Binding != packer.MeasuredSlow {
+		t.Fatalf("Judge = %v, %v; want %v", judged.Binding, err, packer.MeasuredSlow)
+	}
+	sum := 0.0
+	for _, m := range judged.Members {
+		sum += m.Pace.Value * m.Speed.Value
+		if m.Speed.Value > 0.2 || m.Speed.Lo > m.Speed.Value {
+			t.Errorf("%s: %+v; want at most .2, as measured", m.Task, m.Speed)
+		}
+	}
+	if math.Abs(sum-judged.Throughput) > 1e-5 {
+		t.Errorf("the members do %v together, the placement says %v", sum, judged.Throughput)
+	}
+}
