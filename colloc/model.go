@@ -191,6 +191,23 @@ func (m model) hindered(pace func(*packer.Task, *packer.GPU) float64, tasks []*p
 	return hindered(m.interference.Trials(gpu.Type, mech), set, worth, speeds) >= 0
 }
 
+// lower puts what was measured of a set in the place of what is predicted of it, where
+// that hinders it.
+func (m model) lower(speeds []predict.Estimate, tasks []*packer.Task, set []*profile.Profile, gpu *packer.GPU, mech profile.Mechanism) {
+	values := make([]float64, len(speeds))
+	for i := range speeds {
+		values[i] = speeds[i].Value
+	}
+	if !m.hindered(m.Pace, tasks, set, gpu, mech, values) {
+		return
+	}
+	for i, v := range values {
+		if e := &speeds[i]; v < e.Value {
+			e.Value, e.Lo = v, min(e.Lo, v)
+		}
+	}
+}
+
 // beside is hindered for one task beside each of many.
 func (m model) beside(task *packer.Task, partners []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, own, other []float64) {
 	trials := m.interference.Trials(gpu.Type, mech)

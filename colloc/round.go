@@ -307,7 +307,7 @@ func (r *round) placement(s *packer.Set) (Placement, error) {
 	if err != nil {
 		return p, fmt.Errorf("colloc: GPU %q: %w", gpu.ID, err)
 	}
-	r.lower(speeds, members, profiles, gpu, s.Mechanism)
+	model{r.planner, r.speeds, r.uses, &r.paces}.lower(speeds, members, profiles, gpu, s.Mechanism)
 	for i, m := range members {
 		if !observed(m.Profile) {
 			speeds[i].Source.Kind = predict.Prior

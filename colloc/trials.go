@@ -1,7 +1,6 @@
 package colloc
 
 import (
-	"example.com/colloc/packer"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
@@ -52,22 +51,4 @@ func hindered(trials interference.Trials, set []*profile.Profile, worth func(i i
 	}
 	trials.Larger(set, judge)
 	return first
-}
-
-// lower puts what was measured of a set in the place of what is predicted of it, where
-// that hinders it.
-func (r *round) lower(speeds []predict.Estimate, members []*packer.Task, set []*profile.Profile, gpu *packer.GPU, mech profile.Mechanism) {
-	values := make([]float64, len(speeds))
-	for i := range speeds {
-		values[i] = speeds[i].Value
-	}
-	m := model{r.planner, r.speeds, r.uses, &r.paces}
-	if !m.hindered(m.Pace, members, set, gpu, mech, values) {
-		return
-	}
-	for i, v := range values {
-		if e := &speeds[i]; v < e.Value {
-			e.Value, e.Lo = v, min(e.Lo, v)
-		}
-	}
 }
