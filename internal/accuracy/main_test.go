@@ -11,6 +11,8 @@ const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape
 {"set":"memory_cnn","split":"family","model":"colloc","n":10,"mape_pct":6.2,"coverage_pct":98.5,"waste_pct":56}
 {"set":"memory_mlp","split":"random","model":"horus","n":10,"mape_pct":80}
 {"set":"memory_cnn","split":"random","model":"colloc","n":10,"mape_pct":5.1}
+{"set":"memory_transformer","split":"width","model":"colloc","n":10,"mape_pct":10,"coverage_pct":98,"waste_pct":60}
+{"set":"memory_carma_real","split":"family","model":"colloc","n":10,"mape_pct":15.5,"coverage_pct":97,"waste_pct":120}
 {"set":"interference_lucid","split":"random","model":"colloc","n":10,"mae":0.037}
 {"set":"interference_lucid","split":"random","model":"proportional","n":10,"mae":0.0371}
 {"set":"interference_lucid","split":"family","model":"colloc","n":10,"mae":0.0675,"coverage_pct":88}
@@ -39,7 +41,7 @@ func TestCheck(t *testing.T) {
 		{"metric negative", `"mape_pct":0.6`, `"mape_pct":-1`, "mape_pct is -1"},
 		{"below the least", `0.97`, `0.9699`, "order_accuracy 0.9699: must be at least 0.97"},
 		{"too wide", `"order_accuracy":0.9,"coverage_pct":95`, `"order_accuracy":0.9,"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
-		{"cut off", "\"coverage_pct\":95}\n", "", "object 12 of standard input: unexpected EOF"},
+		{"cut off", "\"coverage_pct\":95}\n", "", "object 14 of standard input: unexpected EOF"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder

@@ -170,7 +170,7 @@ func carmaRow(kind, shape, faketensor, params, rest string) string {
 }
 
 // TestReadCARMATransformer: an encoder two blocks deep, 64 wide, of 4 heads, on 16 tokens
-// out of 100, whose four samples are dealt to two GPUs.
+// out of 100.
 func TestReadCARMATransformer(t *testing.T) {
 	row := memoryOf(t, carmaHeader, carmaRow("transformer", "64,2,4,16,100", "3000", "120000,130000", ",,,,,"))
 	m := row.Observation.Spec.Model
@@ -190,7 +190,7 @@ func TestReadCARMATransformer(t *testing.T) {
 			t.Errorf("%v: %d layers put out %d, want %v", kind, n, out, want)
 		}
 	}
-	if tr := row.Observation.Spec.Training; tr.BatchSize != 2 || tr.GPUs != 2 || tr.Parallelism != profile.DataParallel || tr.Optimizer != profile.Adam {
+	if tr := row.Observation.Spec.Training; tr.BatchSize != 4 || tr.GPUs != 2 || tr.Parallelism != profile.DataParallel || tr.Optimizer != profile.Adam {
 		t.Errorf("training %+v", tr)
 	}
 	if !row.Observation.Spec.Traced.AfterBackward.IsZero() {

@@ -17,6 +17,9 @@ type MemoryRow struct {
 	// Excluded says why the row must not be used, as the file's columns tell;
 	// empty for a good row. Censored rows are good rows.
 	Excluded string
+	// Unclear says why a good row should be scored and not fitted: what it tells of
+	// the task is not certain. Empty for most.
+	Unclear string
 	// SoloUse is how busy the task kept its GPU, where the set tells.
 	SoloUse profile.Sample
 	// Others are estimates by other programs that the set quotes, by name:

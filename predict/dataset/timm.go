@@ -16,11 +16,11 @@ func timmModel(name string) profile.Model {
 	b := &architecture{model: &m}
 	switch {
 	case strings.HasPrefix(name, "vit_"), strings.HasPrefix(name, "deit_"):
-		b.vit(name)
+		b.vit(name, true)
 	case strings.HasPrefix(name, "vgg"):
 		b.vgg(name)
 	case strings.HasPrefix(name, "resnext"), strings.HasPrefix(name, "wide_resnet"):
-		b.resnet(name)
+		b.resnet(name, 224)
 	}
 	return m
 }
@@ -48,8 +48,9 @@ func (b *architecture) pool(stride int64) {
 	b.add("maxpool", profile.Pool, 0, b.channels*b.side*b.side)
 }
 
-// vit is a plain vision transformer: vit_SIZE_patchN_RESOLUTION.
-func (b *architecture) vit(name string) {
+// vit is a plain vision transformer, vit_SIZE_patchN_RESOLUTION, whose scores are
+// stored or not.
+func (b *architecture) vit(name string, fused bool) {
 	parts := strings.Split(name, "_")
 	if len(parts) != 4 || !strings.HasPrefix(parts[2], "patch") {
 		return
@@ -71,7 +72,7 @@ func (b *architecture) vit(name string) {
 	b.add("patch_embed", profile.Conv, (3*patch*patch+1)*width, patches*width)
 	b.add("position", profile.OtherLayer, (tokens+1)*width, stream)
 	b.transformer(&blocks{
-		width: width, inner: 4 * width, depth: shape[1], heads: shape[2], tokens: tokens, joint: true, fused: true, first: true, function: "gelu",
+		width: width, inner: 4 * width, depth: shape[1], heads: shape[2], tokens: tokens, joint: true, fused: fused, first: true, function: "gelu",
 	})
 	b.add("norm", profile.Norm, 2*width, stream)
 	b.add("head", profile.Linear, (width+1)*1000, 1000)
@@ -106,8 +107,8 @@ func (b *architecture) vgg(name string) {
 }
 
 // resnet is ResNet-50 and, with the same bottleneck blocks of other widths,
-// ResNeXt (resnext50_32x4d) or a wide ResNet (wide_resnet50_2).
-func (b *architecture) resnet(name string) {
+// ResNeXt (resnext50_32x4d) or a wide ResNet (wide_resnet50_2), on square images.
+func (b *architecture) resnet(name string, side int64) {
 	shape, ok := map[string]struct {
 		repeat        [4]int64
 		groups, width int64
@@ -125,7 +126,7 @@ func (b *architecture) resnet(name string) {
 		return
 	}
 	b.model.Family = profile.CNN
-	b.channels, b.side = 3, 224
+	b.channels, b.side = 3, side
 	b.conv(7, 64, 2, 1, true, true)
 	b.pool(2)
 	for stage, n := range shape.repeat {
@@ -173,4 +174,30 @@ func (b *architecture) mobilenet(classes int64) {
 	b.conv(1, 1280, 1, 1, true, true)
 	b.add("avgpool", profile.OtherLayer, 0, b.channels)
 	b.add("head", profile.Linear, (b.channels+1)*classes, classes)
+}
+
+// maskRCNN is Mask R-CNN (arXiv 1703.06870) as torchvision builds it, with ResNet-50 and
+// a feature pyramid: 512 regions of an image are classified, of 128 the mask is drawn.
+func (b *architecture) maskRCNN(side, classes int64) {
+	const width, hidden, regions, drawn = 256, 1024, 512, 128
+	b.resnet("resnet50", side)
+	b.model.Layers = b.model.Layers[:len(b.model.Layers)-2] // no pool, no classifier
+	for level := range int64(4) {
+		edge := (side + 4<<level - 1) / (4 << level)
+		out := width * edge * edge
+		b.add("lateral", profile.Conv, (width<<level*width)+width, out)
+		b.add("pyramid", profile.Conv, 9*width*width+width, out)
+		b.add("proposal", profile.Conv, 0, out)
+		b.add("relu", profile.Activation, 0, out)
+	}
+	for _, in := range []int64{49 * width, hidden} {
+		b.add("box", profile.Linear, (in+1)*hidden, regions*hidden)
+		b.add("ReLU", profile.Activation, 0, regions*hidden)
+	}
+	for range 4 {
+		b.add("mask", profile.Conv, 9*width*width+width, drawn*196*width)
+		b.add("relu", profile.Activation, 0, drawn*196*width)
+	}
+	b.add("masks", profile.Conv, (4*width+1)*width, drawn*784*width)
+	b.add("head", profile.Linear, (width+1)*classes, drawn*784*classes)
 }

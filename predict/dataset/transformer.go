@@ -60,14 +60,14 @@ func (b *architecture) transformer(k *blocks) {
 	}
 }
 
-// bert is BERT-base with a classifier of the first token.
+// bert is BERT-base of 2022, which stores scores, with a classifier of the first token.
 func (b *architecture) bert(tokens int64) {
 	const width, vocab, classes = 768, 30522, 2
 	b.add("embedding", profile.Embedding, (vocab+512+2)*width, width*tokens)
 	b.add("norm", profile.Norm, 2*width, width*tokens)
 	b.add("dropout", profile.Dropout, 0, width*tokens)
 	b.transformer(&blocks{
-		width: width, inner: 4 * width, depth: 12, heads: 12, tokens: tokens, fused: true, dropouts: 2, function: "gelu",
+		width: width, inner: 4 * width, depth: 12, heads: 12, tokens: tokens, dropouts: 2, function: "gelu",
 	})
 	b.add("pooler", profile.Linear, width*(width+1), width)
 	b.add("tanh", profile.Activation, 0, width)

@@ -63,8 +63,8 @@ func TestReadSlices(t *testing.T) {
 			t.Errorf("row %d: %d parameters, excluded %q; want %+v", i, m.Params(), peaks[i].Excluded, want)
 		}
 	}
-	if a, b := peaks[0].Observation, peaks[1].Observation; a.Host.Name == b.Host.Name || a.Peak != 4000*profile.MiB {
-		t.Errorf("slices of two sizes are one host: %+v", a)
+	if a, b := peaks[0].Observation, peaks[1].Observation; a.Host.Name != b.Host.Name || a.Peak != 4000*profile.MiB {
+		t.Errorf("slices of two sizes are two hosts: %+v", a)
 	}
 	speeds, err := ReadMIG("x", strings.NewReader(sliceHeader+sliceRows))
 	if err != nil {

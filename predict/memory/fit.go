@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -28,8 +29,10 @@ const leastRows = 20
 // Fit fits a model to observed tasks. Tasks with layers are fitted by
 // family ([profile.Model.Guess]), each on its own; tasks without layers but with
 // a shape-only run ([profile.Traced]) together. A family with fewer than 20
-// uncensored observations is left to the prior. Hosts that the observations name
-// without a context share one fitted context per family.
+// uncensored observations is left to the prior. Of the hosts that the observations
+// name without a context the one with most has that which is fitted with each family;
+// those of the others are found as [Predictor.Calibrate] does, by a first fit without
+// them.
 //
 // It returns an error that gives the index of an observation with an invalid
 // Spec or a peak that is not positive, and one if no family has enough.
@@ -43,6 +46,9 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 		return nil, err
 	}
 	m := &Predictor{from: o.Provenance, together: o.Together}
+	if m.hosts, err = sorted.settle(o.Seed); err != nil {
+		return nil, err
+	}
 	fitted := 0
 	for k, rows := range sorted.rows {
 		if sorted.seen[k] < leastRows {
@@ -62,10 +68,68 @@ func Fit(obs []Observation, o *Options) (*Predictor, error) {
 	if fitted == 0 {
 		return nil, fmt.Errorf("predict: fit memory: %d observations, want at least %d of one family", len(obs), leastRows)
 	}
-	for _, name := range slices.Sorted(maps.Keys(sorted.hosts)) {
-		m.hosts = append(m.hosts, host{Name: name, Rows: sorted.hosts[name]})
-	}
 	return m, nil
+}
+
+// settle finds the contexts of all hosts but the most common one, whose rows a first
+// fit of each part rests on, and notes them in the rows.
+func (s *sortedRows) settle(seed uint64) ([]host, error) {
+	var hosts []host
+	for _, name := range slices.Sorted(maps.Keys(s.hosts)) {
+		hosts = append(hosts, host{Name: name, Rows: s.hosts[name]})
+	}
+	if len(hosts) < 2 {
+		return hosts, nil
+	}
+	most := slices.MaxFunc(hosts, func(a, b host) int { return cmp.Or(cmp.Compare(a.Rows, b.Rows), cmp.Compare(b.Name, a.Name)) })
+	more, err := s.beyond(most.Name, seed)
+	if err != nil {
+		return nil, err
+	}
+	for i := range hosts {
+		if b := more[hosts[i].Name]; b != nil {
+			hosts[i].Context = max(1, b.context())
+		}
+	}
+	for _, rows := range s.rows {
+		for i := range rows {
+			if at := slices.IndexFunc(hosts, func(h host) bool { return h.Name == rows[i].host }); at >= 0 && hosts[at].Context > 0 {
+				rows[i].context = hosts[at].Context
+			}
+		}
+	}
+	return hosts, nil
+}
+
+// beyond collects what tasks used on other hosts than the most common one, beyond what
+// fits to the tasks there say.
+func (s *sortedRows) beyond(most string, seed uint64) (map[string]*beyond, error) {
+	more := make(map[string]*beyond)
+	for k, rows := range s.rows {
+		var common, others []row
+		for i := range rows {
+			if r := &rows[i]; r.host == "" || r.host == most {
+				common = append(common, *r)
+			} else if !r.censored {
+				others = append(others, *r)
+			}
+		}
+		if len(common) < leastRows || len(others) == 0 {
+			continue
+		}
+		p, err := fitMean(common, allowedTerms(k), seed)
+		if err != nil {
+			return nil, err
+		}
+		for i := range others {
+			r := &others[i]
+			if more[r.host] == nil {
+				more[r.host] = &beyond{}
+			}
+			more[r.host].add(r.peak, p.at(&r.task, true).rest)
+		}
+	}
+	return more, nil
 }
 
 // tracedPart is the index of the part for shape-only runs after the families.
@@ -116,6 +180,7 @@ func sortByPart(obs []Observation) (*sortedRows, error) {
 		if c, ok := o.Host.Context.Get(); ok {
 			r.context = float64(c)
 		} else if o.Host.Name != "" {
+			r.host = o.Host.Name
 			s.hosts[o.Host.Name]++
 		}
 		k := int(o.Spec.Model.Guess())
@@ -125,7 +190,9 @@ func sortByPart(obs []Observation) (*sortedRows, error) {
 			r.task.describe(&o.Spec)
 		case !o.Spec.Traced.AfterForward.IsZero() || !o.Spec.Traced.AfterBackward.IsZero():
 			k = tracedPart
-			r.task.describeTraced(&o.Spec)
+			if r.task.describeTraced(&o.Spec); r.task.halved {
+				continue // what the backward pass adds is unknown
+			}
 		default:
 			continue // parameters alone teach nothing
 		}

@@ -14,6 +14,7 @@ type row struct {
 	task     task
 	peak     float64 // bytes
 	context  float64 // measured on the row's host; NaN is unknown
+	host     string  // whose context is not measured
 	censored bool
 	group    int
 	// architecture is what the task is known by.

@@ -112,15 +112,16 @@ func (m *Predictor) learnModel(spec *profile.Spec, seen, predicted float64) {
 
 // Calibrate measures the context of a host or software stack from tasks that
 // ran there: the median of what they used beyond what the model says they need
-// themselves. Small tasks tell most. One task is enough, three are better. The
-// model is not changed; pass the result to Peak and Reserve.
+// themselves, each counted by how little that is: small tasks tell most. One task
+// is enough, three are better. The model is not changed; pass the result to Peak and
+// Reserve.
 //
 // It returns an error for an invalid observation and for no uncensored one.
 // O(observations × (layers + trees)).
 func (m *Predictor) Calibrate(name string, obs []Observation) (predict.Host, error) {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
-	var over []float64
+	var all beyond
 	for i := range obs {
 		o := &obs[i]
 		if err := o.check(); err != nil {
@@ -133,15 +134,40 @@ func (m *Predictor) Calibrate(name string, obs []Observation) (predict.Host, err
 		if err != nil {
 			return predict.Host{}, err
 		}
-		over = append(over, float64(o.Peak)-p.rest)
+		all.add(float64(o.Peak), p.rest)
 	}
-	if len(over) == 0 {
+	if len(all.tasks) == 0 {
 		return predict.Host{}, errors.New("predict: calibrate memory: no task that ran to its end")
 	}
-	slices.Sort(over)
-	mid := (over[(len(over)-1)/2] + over[len(over)/2]) / 2
-	context := profile.BytesOf(min(max(mid, 0), float64(predict.MaxContext)))
+	context := profile.BytesOf(all.context())
 	return predict.Host{Name: name, Context: profile.Some(context)}, nil
+}
+
+// beyond collects what tasks used beyond what a model says they need themselves.
+type beyond struct {
+	tasks []struct{ over, weight float64 }
+	total float64
+}
+
+// add notes a task's peak, and what it needs itself.
+func (b *beyond) add(peak, rest float64) {
+	weight := 1 / max(1, rest)
+	b.tasks = append(b.tasks, struct{ over, weight float64 }{peak - rest, weight})
+	b.total += weight
+}
+
+// context is the median, each task counted by how little it needs itself.
+func (b *beyond) context() float64 {
+	slices.SortFunc(b.tasks, func(x, y struct{ over, weight float64 }) int {
+		return cmp.Or(cmp.Compare(x.over, y.over), cmp.Compare(x.weight, y.weight))
+	})
+	mid, below := 0.0, 0.0
+	for _, t := range b.tasks {
+		if mid, below = t.over, below+t.weight; below >= b.total/2 {
+			break
+		}
+	}
+	return num.Round9(min(max(mid, 0), float64(predict.MaxContext)))
 }
 
 // Clone returns an independent copy: what either learns from now on, the other

@@ -3,6 +3,8 @@ package modelfile
 import (
 	"strings"
 	"testing"
+
+	"example.com/colloc/profile"
 )
 
 // TestSmallConfigs: networks of one block, small enough to count by hand: 8 wide, 4 heads, 16
@@ -190,5 +192,35 @@ func TestSmallConfigs(t *testing.T) {
 	}
 	if _, err := readText(`{"model_type": "llama", ` + strings.Replace(size, `_heads": 4`, `_heads": 1`, 1) + `4096}`); err != nil {
 		t.Errorf("the most blocks: %v", err)
+	}
+}
+
+// TestFusedAttention: scores are stored where the file or the type says so, with the
+// dropout on them.
+func TestFusedAttention(t *testing.T) {
+	const size = `"hidden_size": 8, "num_attention_heads": 4, "intermediate_size": 16, "vocab_size": 10, "max_position_embeddings": 4, "num_hidden_layers": 1`
+	for _, c := range []struct {
+		fields string
+		fused  bool
+	}{
+		{`"model_type": "bert", ` + size, true},
+		{`"model_type": "bert", "_attn_implementation": "flash_attention_2", ` + size, true},
+		{`"model_type": "bert", "attn_implementation": "eager", ` + size, false},
+		{`"model_type": "bert", "output_attentions": true, ` + size, false},
+		{`"model_type": "deberta-v2", ` + size, false},
+		{`"model_type": "t5", "d_model": 8, "num_heads": 4, "d_kv": 2, "d_ff": 16, "num_layers": 1, "vocab_size": 10`, false},
+	} {
+		f, err := ReadHuggingFace(strings.NewReader("{"+c.fields+"}"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range f.Model.Layers {
+			if l.Kind != profile.Attention {
+				continue
+			}
+			if dropped := f.Model.Layers[i+1].Kind == profile.Dropout; l.InPlace != c.fused || dropped == c.fused || l.Activations == 0 {
+				t.Errorf("%s: fused %v, dropout on the scores %v", c.fields, l.InPlace, dropped)
+			}
+		}
 	}
 }

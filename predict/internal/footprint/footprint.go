@@ -70,6 +70,9 @@ func (f *Footprint) walk(layers []profile.Layer, batch float64) (params, trainab
 	for i := range layers {
 		l := &layers[i]
 		out := float64(l.Activations)
+		if l.Kind == profile.Attention && l.InPlace { // a fused kernel's scores are nowhere
+			out = 0
+		}
 		params += float64(l.Params)
 		trainable += float64(l.Params - l.Frozen)
 		f.Biggest = max(f.Biggest, float64(l.Params))
@@ -77,8 +80,7 @@ func (f *Footprint) walk(layers []profile.Layer, batch float64) (params, trainab
 		f.ByKind[l.Kind] += out
 		f.Outputs += out
 		f.Layers++
-		fused := l.Kind == profile.Attention && l.InPlace
-		if !fused && (readsOutput(l) || i+1 < len(layers) && readsInput(&layers[i+1])) {
+		if readsOutput(l) || i+1 < len(layers) && readsInput(&layers[i+1]) {
 			f.KeptElements += out
 		}
 		if l.Kind == profile.Activation && l.InPlace && clones(l.Name) {

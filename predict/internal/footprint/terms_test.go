@@ -235,3 +235,18 @@ func edge(by, most int64) int64 {
 	}
 	return most + 1
 }
+
+// TestFusedScoresAreNowhere: a fused kernel's scores are neither kept nor the largest
+// output, and what it mixes is.
+func TestFusedScoresAreNowhere(t *testing.T) {
+	spec := profile.Spec{Training: profile.Training{BatchSize: 1}, Model: profile.Model{Layers: []profile.Layer{
+		{Kind: profile.Linear, Activations: 30}, {Kind: profile.Attention, Activations: 1000}, {Kind: profile.Linear, Activations: 10}, {Kind: profile.Norm, Activations: 10},
+	}}}
+	var stored, fused Footprint
+	stored.Measure(&spec)
+	spec.Model.Layers[1].InPlace = true
+	fused.Measure(&spec)
+	if stored.Largest != 4000 || fused.Largest != 120 || stored.Kept-fused.Kept != 4000 || fused.Kept != 4*(30+10+10) {
+		t.Errorf("stored %v of %v, fused %v of %v bytes are kept", stored.Kept, stored.Largest, fused.Kept, fused.Largest)
+	}
+}

@@ -57,7 +57,7 @@ func TestJSON(t *testing.T) {
 	}
 	want := []line{
 		{"torchsummary", "vgg19_32", 143_667_240, 45, 31_285_224, []string{}},
-		{"huggingface", "gpt2", 124_439_808, 137, 72_634_624, []string{}},
+		{"huggingface", "gpt2", 124_439_808, 125, 63_197_440, []string{}},
 	}
 	var got []line
 	for dec := json.NewDecoder(&out); dec.More(); {

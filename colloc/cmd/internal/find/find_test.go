@@ -75,7 +75,7 @@ func TestNamed(t *testing.T) {
 		layers int
 		failed string
 	}{
-		{"gpt2.json", 27, ""},
+		{"gpt2.json", 25, ""},
 		{"model", 1, ""},
 		{"notes.md", 0, "notes.md: format not recognised"},
 		{"nothing", 0, "no such file"},

@@ -51,7 +51,7 @@ func (s memorySet) open(folder, base string) (*memoryTable, error) {
 			return nil, err
 		}
 		for _, r := range more {
-			if r.Excluded == "" {
+			if r.Excluded == "" && r.Unclear == "" {
 				t.fitOn = append(t.fitOn, r.Observation)
 			}
 		}
@@ -124,7 +124,7 @@ const wholeGPU = 40 * profile.GiB
 
 // scoreFold fits one model and predicts the rows left out.
 func (t *memoryTable) scoreFold(train *memoryTable, f protocol.Fold, at int, ours *memoryScores) error {
-	model, host, err := train.fit(f.Train)
+	fold, err := train.fit(f.Train)
 	if err != nil {
 		return err
 	}
@@ -133,10 +133,7 @@ func (t *memoryTable) scoreFold(train *memoryTable, f protocol.Fold, at int, our
 		if o.Censored {
 			continue
 		}
-		on := o.Host
-		if host != nil {
-			on = *host
-		}
+		model, on := fold.of(o)
 		e, err := model.Peak(&o.Spec, on)
 		if err != nil {
 			return fmt.Errorf("line %d: %w", t.rows[i].Line, err)
@@ -163,21 +160,71 @@ func (t *memoryTable) scoreFold(train *memoryTable, f protocol.Fold, at int, our
 	return nil
 }
 
-// fit fits on the rows given. A set with further training files fits on those
-// and only calibrates the host's context on its own rows.
-func (t *memoryTable) fit(rows []int) (*memory.Predictor, *predict.Host, error) {
-	own := make([]memory.Observation, len(rows))
-	for k, i := range rows {
-		own[k] = t.rows[i].Observation
+// fitted is what is known without the rows left out.
+type fitted struct {
+	model *memory.Predictor
+	base  *memory.Predictor // for what model was not fitted to; nil where it is for all
+	host  predict.Host      // the rows', as base sees it
+}
+
+// of is the model for a task, and the host that it knows the task's by.
+func (f *fitted) of(o *memory.Observation) (*memory.Predictor, predict.Host) {
+	if f.base == nil || refitted(o) {
+		return f.model, o.Host
+	}
+	return f.base, f.host
+}
+
+// refitted says whether a task is of a kind of which the sets of real and of generated
+// networks both have many: these are fitted together.
+func refitted(o *memory.Observation) bool {
+	_, layered := o.Spec.Model.Activations()
+	family := o.Spec.Model.Guess()
+	return layered && (family == profile.CNN || family == profile.Transformer)
+}
+
+// fit fits on the rows given, and in a set with further training files on those, too:
+// once on all of them, and with the rows given on those of the kinds that rows of the
+// set are of, without what is of a group that was left out.
+func (t *memoryTable) fit(rows []int) (*fitted, error) {
+	var own []memory.Observation
+	there := make(map[string]bool) // groups that are not left out whole
+	for _, i := range rows {
+		r := &t.rows[i]
+		there[r.Observation.Group] = true
+		if r.Unclear == "" {
+			own = append(own, r.Observation)
+		}
 	}
 	if len(t.set.fitOn) == 0 {
 		m, err := memory.Fit(own, nil)
-		return m, nil, err
+		return &fitted{model: m}, err
 	}
 	t.once.Do(func() { t.base, t.fault = memory.Fit(t.fitOn, nil) })
 	if t.fault != nil {
-		return nil, nil, t.fault
+		return nil, t.fault
 	}
 	host, err := t.base.Calibrate("calibrated", own)
-	return t.base, &host, err
+	if err != nil {
+		return nil, err
+	}
+	kinds, left := make(map[profile.Family]bool), make(map[string]bool)
+	for i := range t.rows {
+		o := &t.rows[i].Observation
+		left[o.Group] = !there[o.Group]
+		if refitted(o) {
+			kinds[o.Spec.Model.Guess()] = true
+		}
+	}
+	var obs []memory.Observation
+	for _, o := range slices.Concat(own, t.fitOn) {
+		if refitted(&o) && kinds[o.Spec.Model.Guess()] && !left[o.Group] {
+			obs = append(obs, o)
+		}
+	}
+	if len(obs) == 0 {
+		return &fitted{t.base, t.base, host}, nil
+	}
+	m, err := memory.Fit(obs, nil)
+	return &fitted{m, t.base, host}, err
 }

@@ -118,7 +118,7 @@ func (b *builder) attention(name string, k *block, keys int64) {
 		b.embedding(name+".sinks", k.heads, 1, 1)
 	}
 	b.scores(name+".scores", k.heads, k.length, keys, scan.Add(queryWidth, mixWidth)/2)
-	b.dropout(k.dropMix, name+".dropout", scan.Mul(k.heads, k.length, keys))
+	b.dropout(k.dropMix && b.eager, name+".dropout", scan.Mul(k.heads, k.length, keys)) // a fused kernel draws it anew
 	b.linear(name+".output", mixWidth, k.width, k.length, k.outBias)
 	b.dropout(k.dropouts, name+".output_dropout", scan.Mul(k.width, k.length))
 }
@@ -206,6 +206,7 @@ func (b *builder) latent(name string, k *block, keys int64) {
 type builder struct {
 	file  *draft.Draft
 	fault error
+	eager bool // attention stores its scores
 }
 
 func (b *builder) add(l profile.Layer) {
@@ -255,10 +256,11 @@ func (b *builder) embedding(name string, rows, width, positions int64) {
 }
 
 // scores is the score, softmax and mix part of attention: heads × queries ×
-// keys elements; two products over the width of all heads.
+// keys elements, which a fused kernel never stores; two products over the width of
+// all heads.
 func (b *builder) scores(name string, heads, queries, keys, width int64) {
 	b.add(profile.Layer{
-		Name: name, Kind: profile.Attention, Activations: scan.Mul(heads, queries, keys),
+		Name: name, Kind: profile.Attention, Activations: scan.Mul(heads, queries, keys), InPlace: !b.eager,
 		MACs: profile.Some(scan.Mul(2, queries, keys, width)),
 	})
 }

@@ -36,6 +36,7 @@ func (c *config) describe(b *builder, o Options) {
 	if c.foreign() {
 		return
 	}
+	b.eager = c.eager()
 	switch c.modelType {
 	case "llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma", "mixtral", "phi3", "qwen2_moe", "olmoe", "gpt_oss", "minimax_m2",
 		"gemma2", "gemma3_text", "granite", "olmo2", "internlm2", "baichuan", "smollm3", "stablelm", "starcoder2", "cohere", "qwen",
@@ -81,6 +82,25 @@ func (c *config) describe(b *builder, o Options) {
 	default:
 		c.unknown(b, o)
 	}
+}
+
+// eager says whether attention stores its scores: where the file asks for it, in types
+// that the transformers library (4.57) knows no fused kernel for, and where the scores
+// are asked for. All others go through scaled_dot_product_attention, by default since
+// 4.36 to 4.48, depending on the type; PyTorch has that since 2.0, and since 2.1 without
+// storing the scores where a mask is given.
+func (c *config) eager() bool {
+	switch implementation := c.text("_attn_implementation") + c.text("attn_implementation"); {
+	case c.flag("output_attentions", false):
+		return true
+	case implementation != "":
+		return strings.HasPrefix(implementation, "eager")
+	}
+	switch c.modelType {
+	case "t5", "mt5", "deberta-v2", "bloom", "mpt", "codegen", "gptj", "gpt_neo", "gemma2", "gpt_oss":
+		return true
+	}
+	return false
 }
 
 // unknown describes the text model of a type that holds several, and tells why
