@@ -128,7 +128,7 @@ const (
 
 // detour lets single tasks go elsewhere than a rule says: it tries each that starts, could
 // start or may move on one GPU after the other, and keeps what is better for the rest of the day.
-// No task takes the place of a gang that is due, or of a higher class.
+// No task takes the place of a gang that is due, or of a higher class or a lower tier.
 func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
 	if s.o.Without&Detours != 0 || slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 && e.due() }) {
 		return
@@ -158,15 +158,15 @@ func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
 // mayDetour are the tasks on one GPU that start, may move, or are the first that wait on.
 func (s *Scheduler) mayDetour(c *choice) []int32 {
 	var out []int32
-	waiting, class := 0, math.MinInt
+	waiting, class, tier := 0, math.MinInt, 0
 	for _, e := range s.order {
-		if len(e.on) == 0 && !e.held {
-			class = max(class, e.Class)
+		if len(e.on) == 0 && !e.held && (e.Class > class || e.Class == class && e.Tier < tier) {
+			class, tier = e.Class, e.Tier
 		}
 	}
 	for i, e := range s.order {
 		switch {
-		case e.held || e.Class < class || e.Width() > 1 || len(e.on) > 0 && (!s.mayStop(e) || s.o.Without&Moves != 0):
+		case e.held || e.Class < class || e.Class == class && e.Tier > tier && len(e.on) == 0 || e.Width() > 1 || len(e.on) > 0 && (!s.mayStop(e) || s.o.Without&Moves != 0):
 			continue
 		case len(e.on) == 0 && !slices.ContainsFunc(c.starts, func(t rollout.Start) bool { return t.Job == int32(i) }):
 			if waiting++; waiting > detoured {
@@ -250,9 +250,10 @@ func (s *Scheduler) fillEngine() {
 		restart := e.Restart.Or(0)
 		x.Jobs = append(x.Jobs, rollout.Job{
 			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(), Held: e.held, Shuns: e.shuns,
-			Class: e.Class, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
+			Class: e.Class, Tier: e.Tier, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
 		})
 	}
+	s.fillPurses()
 	for g := range s.slots {
 		c := &s.slots[g]
 		room := c.room

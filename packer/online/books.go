@@ -71,11 +71,12 @@ type Scheduler struct {
 	begun   bool // now is a moment of the caller's
 	turns   int64
 	lives   lifetime.Lives
-	leaving []*entry                // that ended since the last Decide
-	seen    map[int32]profile.Bytes // the largest peak, by kind
-	spare   int                     // kinds that no task has any more
-	rules   []rollout.Rule          // the best one of the last decision first
-	rule    rollout.Rule            // of the last decision: the best one, or plain
+	leaving []*entry                 // that ended since the last Decide
+	seen    map[int32]profile.Bytes  // the largest peak, by kind
+	owners  map[string]rollout.Purse // what each may have at once
+	spare   int                      // kinds that no task has any more
+	rules   []rollout.Rule           // the best one of the last decision first
+	rule    rollout.Rule             // of the last decision: the best one, or plain
 	fault   error
 	schedulerBuffers
 }
@@ -114,6 +115,11 @@ type Job struct {
 	// Class comes before all else: those of a higher class go first, and tasks of a lower one
 	// that say what a restart costs stop for them.
 	Class int
+	// Tier comes next: within a class those of a lower tier go first, whatever the order of a
+	// rule, and none of a lower tier stops for one of a higher.
+	Tier int
+	// Owner is whose it is, for [Scheduler.Limit]; empty is nobody's.
+	Owner string
 	// Left is how long the task would still run without company on a GPU of pace 1,
 	// as predicted; missing means that nobody knows.
 	Left profile.Opt[time.Duration]

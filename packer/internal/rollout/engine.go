@@ -22,8 +22,11 @@ type Job struct {
 	On []int32
 	// Turn breaks ties between jobs that wait: the lower first.
 	Turn int64
-	// Class comes before all else: the higher first.
-	Class int
+	// Class comes before all else: the higher first. Within a class the lower Tier goes first,
+	// and nobody stops for one of a higher Tier.
+	Class, Tier int
+	// Owner is one more than the index of the purse that it takes from, or 0.
+	Owner int32
 	// Weight is what it counts for; 0 means 1.
 	Weight float64
 	// Due says that it goes first, and that cards are kept for it until it starts.
@@ -93,6 +96,8 @@ type Engine struct {
 	Sets  *Sets
 	Jobs  []Job
 	Cards []Card
+	// Purses are what those that wait may take.
+	Purses []Purse
 	// MinGain is how much better than its best job alone a set must be.
 	MinGain float64
 
@@ -117,6 +122,7 @@ type Engine struct {
 	rule    *Rule
 	now     int64
 	cards   []state
+	purses  []Purse
 	lives   []life
 	queue   []int32 // of jobs that wait, in the order of the rule
 	active  []int32 // of jobs that run
@@ -127,6 +133,7 @@ type Engine struct {
 	spared  []spared // of a move that is tried
 	out     Outcome
 	kept    bool    // some cards are kept for gangs
+	barred  bool    // some wait for their owner's purse
 	round   int64   // of changes
 	refused []int64 // the least memory that was refused in this pass, by shape
 }

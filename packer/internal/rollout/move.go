@@ -55,7 +55,7 @@ func (e *Engine) goFirst() bool {
 func (e *Engine) send(i int32, on []int32) bool {
 	l := &e.lives[i]
 	runs := l.status == runs
-	if runs && (!e.mayMove(i) || slices.Equal(l.on, on)) || e.gain(i, on[0]) == 0 {
+	if runs && (!e.mayMove(i) || slices.Equal(l.on, on)) || !runs && !e.affords(i) || e.gain(i, on[0]) == 0 {
 		return false
 	}
 	if !runs {

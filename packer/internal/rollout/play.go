@@ -34,10 +34,11 @@ func (e *Engine) Play(r *Rule) Outcome {
 
 // reset goes back to now.
 func (e *Engine) reset(r *Rule) {
-	e.rule, e.now, e.starts, e.kept = r, 0, e.starts[:0], false
+	e.rule, e.now, e.starts, e.kept, e.barred = r, 0, e.starts[:0], false, false
 	e.out = Outcome{Passed: e.out.Passed, Stops: e.out.Stops[:0]}
 	clear(e.out.Passed)
 	copy(e.cards, e.first)
+	e.purses = append(e.purses[:0], e.Purses...)
 	for i := range e.Jobs {
 		j, l := &e.Jobs[i], &e.lives[i]
 		*l = life{left: j.Left, on: j.On, weight: j.weight(), end: never}
@@ -66,6 +67,9 @@ func (e *Engine) before(a, b int32) int {
 		}
 		return 1
 	}
+	if x.Tier != y.Tier {
+		return cmp.Compare(x.Tier, y.Tier)
+	}
 	by := 0
 	switch e.rule.Order {
 	case Arrival:
@@ -90,6 +94,10 @@ func (e *Engine) open() {
 	e.retry()
 	for k := 0; k < len(e.queue); k++ { // who stops comes later
 		i := e.queue[k]
+		if e.lives[i].status == waits && !e.affords(i) {
+			e.barred = true
+			continue
+		}
 		if e.lives[i].status == runs || e.seek(i) || (e.rule.Stop || e.Jobs[i].Class > e.lowest) && e.stop(i) {
 			if len(e.Jobs[i].On) == 0 {
 				started++
@@ -164,6 +172,9 @@ func (e *Engine) fill() {
 	had, failed := len(e.active), 0
 	e.retry()
 	of := e.freed
+	if e.barred { // what was free may be affordable now
+		of, e.barred = nil, false
+	}
 	if e.kept { // what was kept may be free now
 		of, e.kept = nil, false
 		for g := range e.cards {
@@ -171,6 +182,10 @@ func (e *Engine) fill() {
 		}
 	}
 	for _, i := range e.queue {
+		if !e.affords(i) {
+			e.barred = true
+			continue
+		}
 		if e.hopeless(i) {
 			continue
 		}
@@ -211,6 +226,7 @@ func (e *Engine) finish() {
 			continue
 		}
 		l.status = over
+		e.spend(i, -1, e.purses)
 		e.out.Events++
 		e.out.Ended++
 		e.out.Sum += min(e.now, 1<<42)

@@ -88,9 +88,10 @@ func (e *Engine) match(cards []int32) []party {
 func (e *Engine) admit(class int32, room int) [][]party {
 	var out [][]party
 	at, more := map[int]int{}, map[int]int32{} // by width: where in out, and how many may still come
+	purses := slices.Clone(e.purses)
 	for rank, i := range e.queue {
 		p := e.party([]int32{i}, rank, class)
-		if e.lives[i].status != waits || !e.Sets.nodes[p.set].ok || !e.fits(i) {
+		if e.lives[i].status != waits || !e.Sets.nodes[p.set].ok || !e.fits(i) || !e.pays(i, purses) {
 			continue
 		}
 		if more[p.width] == 0 && room >= p.width {
@@ -107,6 +108,7 @@ func (e *Engine) admit(class int32, room int) [][]party {
 			at[p.width], out = k, append(out, nil)
 		}
 		if len(out[k]) < mostParties {
+			e.spend(i, 1, purses)
 			out[k] = append(out[k], p)
 		}
 	}

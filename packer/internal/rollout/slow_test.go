@@ -65,6 +65,28 @@ type slow struct {
 	stopped []int // in their order
 	hidden  []int // jobs that gain takes to be gone
 	moved   int   // how often a job went on elsewhere
+	purses  []rollout.Purse
+	barred  bool // somebody waits for a purse
+}
+
+// affords reports whether what an owner has beside a job, and did not have at first, leaves room for it.
+func (s *slow) affords(i int) bool {
+	j := &s.jobs[i]
+	if j.Owner == 0 {
+		return true
+	}
+	p := s.purses[j.Owner-1]
+	for o := range s.jobs {
+		if x := &s.jobs[o]; x.Owner == j.Owner {
+			had, has := len(x.On) > 0, s.end[o] < 0
+			if has && !had {
+				p.Jobs, p.Cards = p.Jobs-1, p.Cards-x.Width
+			} else if had && !has {
+				p.Jobs, p.Cards = p.Jobs+1, p.Cards+x.Width
+			}
+		}
+	}
+	return p.Jobs >= 1 && p.Cards >= j.Width
 }
 
 // newSlow is the twin before anything happens.
@@ -282,10 +304,23 @@ func (s *slow) fill(of []int32) {
 			queue = append(queue, i)
 		}
 	}
-	slices.SortStableFunc(queue, func(a, b int) int { return cmp.Compare(s.rank(a), s.rank(b)) })
+	slices.SortStableFunc(queue, func(a, b int) int {
+		return cmp.Or(cmp.Compare(s.jobs[a].Tier, s.jobs[b].Tier), cmp.Compare(s.rank(a), s.rank(b)))
+	})
+	if s.barred { // what was free may be affordable now
+		of = nil
+		for g := range s.cards {
+			of = append(of, int32(g))
+		}
+	}
+	s.barred = false
 	weighs := slices.ContainsFunc(s.weight, func(w float64) bool { return w != 1 })
 	var refused []int
 	for _, i := range queue {
+		if !s.affords(i) {
+			s.barred = true
+			continue
+		}
 		if s.now > 0 && !weighs && slices.ContainsFunc(refused, func(o int) bool { return s.asLarge(i, o) }) {
 			continue
 		}
@@ -367,6 +402,13 @@ func TestPlayTwin(t *testing.T) {
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		w := draw(r)
+		var purses []rollout.Purse
+		if seed%3 == 0 {
+			purses = []rollout.Purse{{Jobs: int32(1 + r.IntN(3)), Cards: 9}, {Jobs: 9, Cards: int32(2 + r.IntN(3))}}
+			for i := range w.jobs {
+				w.jobs[i].Owner, w.jobs[i].Tier = int32(r.IntN(3)), r.IntN(3)
+			}
+		}
 		rule := rollout.Rule{Order: rollout.Order(r.IntN(3)), Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0}
 		if seed%2 == 1 {
 			for i := range w.jobs {
@@ -376,11 +418,12 @@ func TestPlayTwin(t *testing.T) {
 		}
 		e.MinGain = []float64{0, 0, 0.2, 0.6}[seed/2%4]
 		e.Sets, e.Jobs, e.Cards = rollout.NewSets(w.classes, w.rates), w.jobs, w.cards
+		e.Purses = purses
 		e.Begin()
 		e.Play(&rollout.Rule{Most: 4}) // what one rule leaves behind must not matter
 		got := e.Play(&rule)
 		s := newSlow(w, &rule)
-		s.minGain = e.MinGain
+		s.minGain, s.purses = e.MinGain, purses
 		sum, last := s.play()
 		forever := false
 		for i, end := range s.end {

@@ -87,7 +87,7 @@ func (e *Engine) victim(i int32, c *state) int32 {
 	for _, v := range c.jobs[:c.n] {
 		o := &e.Jobs[v]
 		least := float64(stopFactor*(j.size()/j.weight())) + float64(o.Restart)*One*float64(o.Width)
-		yields := o.Yields && o.Class < j.Class || o.Stoppable && e.rule.Stop && o.Class == j.Class && !o.Due && o.size()/o.weight() > least
+		yields := o.Yields && o.Class < j.Class || o.Stoppable && e.rule.Stop && o.Class == j.Class && o.Tier >= j.Tier && !o.Due && o.size()/o.weight() > least
 		if yields && len(o.On) > 0 && !e.lives[v].stopped && (best < 0 || o.size() > e.Jobs[best].size()) {
 			best = v
 		}
@@ -103,6 +103,7 @@ func (e *Engine) vacate(v int32) {
 	l := &e.lives[v]
 	e.lift(v)
 	l.status, l.end, l.stopped = waits, never, true
+	e.spend(v, -1, e.purses)
 	e.active = slices.DeleteFunc(e.active, func(o int32) bool { return o == v })
 	at, _ := slices.BinarySearchFunc(e.queue, v, e.before)
 	e.queue = slices.Insert(e.queue, at, v)

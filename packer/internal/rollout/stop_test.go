@@ -123,15 +123,22 @@ func together(w *world, j *rollout.Job, on []int32) bool {
 }
 
 // TestStops: what stops runs, what starts does not, nothing stops to start where it was,
-// and what then runs fits.
+// and what then runs fits, on the cards and into its owner's purse.
 func TestStops(t *testing.T) {
-	stopped := 0
+	stopped, emptied := 0, 0
 	for seed := range uint64(3000) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		w := draw(r)
 		sets := rollout.NewSets(w.classes, w.rates)
 		begin(r, w, sets)
 		e := rollout.Engine{Sets: sets, Jobs: w.jobs, Cards: w.cards}
+		if seed%4 == 0 {
+			e.Purses = []rollout.Purse{{Jobs: int32(r.IntN(3)), Cards: 99}, {Jobs: 9, Cards: int32(r.IntN(4))}}
+			for i := range w.jobs {
+				w.jobs[i].Owner = int32(r.IntN(3))
+			}
+		}
+		left := slices.Clone(e.Purses)
 		e.Begin()
 		anew := seed%3 == 0
 		o := e.Play(&rollout.Rule{Most: 4, Order: rollout.Shortest, Stop: !anew, Anew: anew, Move: seed%2 == 0, Least: []float64{0, 0.1, 0.2, 0.35}[r.IntN(4)]})
@@ -140,6 +147,25 @@ func TestStops(t *testing.T) {
 		for i := range w.jobs {
 			if len(w.jobs[i].On) > 0 {
 				on[int32(i)] = w.jobs[i].On
+			}
+		}
+		pay := func(i, sign int32) {
+			if j := &w.jobs[i]; j.Owner > 0 {
+				left[j.Owner-1].Jobs += sign
+				left[j.Owner-1].Cards += sign * j.Width
+			}
+		}
+		for _, v := range o.Stops {
+			pay(v, 1)
+		}
+		for _, s := range o.Starts {
+			pay(s.Job, -1)
+		}
+		for _, p := range left {
+			if p.Jobs < 0 || p.Cards < 0 {
+				t.Fatalf("seed %d: of %v there is %v left", seed, e.Purses, left)
+			} else if p.Jobs == 0 || p.Cards == 0 {
+				emptied++
 			}
 		}
 		for _, v := range o.Stops {
@@ -170,8 +196,8 @@ func TestStops(t *testing.T) {
 			}
 		}
 	}
-	if stopped < 100 {
-		t.Errorf("%d stops in 3,000 days: this says nothing", stopped)
+	if stopped < 100 || emptied < 100 {
+		t.Errorf("%d stops in 3,000 days, %d purses empty: this says nothing", stopped, emptied)
 	}
 }
 

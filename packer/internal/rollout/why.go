@@ -65,7 +65,7 @@ const (
 func (e *Engine) Why(i int32, r *Rule, most int32) Wait {
 	e.reset(r)
 	for _, k := range e.queue {
-		if e.Jobs[k].Due && e.place(k, nil) == nil {
+		if e.Jobs[k].Due && e.affords(k) && e.place(k, nil) == nil {
 			e.keep(k)
 		}
 	}
@@ -116,7 +116,7 @@ func (e *Engine) ahead(i int32) int32 {
 		if k == i || !e.rule.Strict {
 			break
 		}
-		if e.fits(k) && e.place(k, nil) == nil {
+		if e.fits(k) && e.affords(k) && e.place(k, nil) == nil {
 			return k
 		}
 	}
