@@ -35,6 +35,7 @@
 //	1/speed = 1 + Σ_f x_f (a_f (1/c − 1) + b_f max(0, 1/c − 3) + d_f (1/m − 1))
 //
 // with c and m the slice's shares of compute and memory slices, x the task's solo
-// features and coefficients of at least 0 that non-negative least squares finds.
+// features and coefficients of at least 0 that non-negative least squares finds; where
+// the busy share alone is known, see [MIGSpeed].
 // Intervals come from whole groups of tasks left out.
 package pace

@@ -92,7 +92,7 @@ func migRows(obs []MIGObservation) ([]migObservation, error) {
 func (m *MIGSpeed) fitVariant(variant int, all []migObservation) error {
 	var rows []migObservation
 	for _, r := range all {
-		if knows(r.Profile, variant) {
+		if r.variant == variant || variant != onlyBusy && knows(r.Profile, variant) {
 			rows = append(rows, r)
 		}
 	}
@@ -115,7 +115,8 @@ func (m *MIGSpeed) fitVariant(variant int, all []migObservation) error {
 }
 
 // knows reports whether a profile has every feature of a variant; a variant
-// without power also fits tasks whose power is known.
+// without power also fits tasks whose power is known. [onlyBusy] does not: a busy share
+// that comes alone is another counter than nvidia-smi's.
 func knows(p *profile.Profile, variant int) bool {
 	if p == nil {
 		return false
@@ -135,6 +136,10 @@ func knows(p *profile.Profile, variant int) bool {
 // of the delay times y² is one of the speed.
 func migCoef(variant int, rows []migObservation) (coef [migFeatures * migBases]float64, err error) {
 	const penalty = 0.05
+	if variant == onlyBusy {
+		coef[fillOf] = fill(rows)
+		return coef, nil
+	}
 	var x [][]float64
 	var y []float64
 	for _, r := range rows {
@@ -158,6 +163,23 @@ func migCoef(variant int, rows []migObservation) (coef [migFeatures * migBases]f
 		coef[j] = num.Round9(b[j])
 	}
 	return coef, nil
+}
+
+// fill returns the multiple of the busy share, in steps of .01, with the least squared
+// error of the speed.
+func fill(rows []migObservation) float64 {
+	best, least := 1.0, math.Inf(1)
+	for percent := 50; percent <= 200; percent++ {
+		at, sum := float64(percent)/100, 0.0
+		for _, r := range rows {
+			e := 1/(1+fillDelay(at, r.Profile, r.share)) - min(1, r.Speed)
+			sum += e * e
+		}
+		if sum < least {
+			best, least = at, sum
+		}
+	}
+	return best
 }
 
 // migErrors predicts every group by a fit on the others, from the solo profile
@@ -190,8 +212,7 @@ func migErrors(variant int, rows []migObservation) (fresh, probed []float64, err
 		f := MIGSpeed{}
 		f.models[variant] = migModel{Coef: coef, Rows: len(in)}
 		for _, r := range out {
-			row := migRow(r.Profile, r.share, variant)
-			v := 1 / (1 + max(0, num.Dot(coef[:], row[:])))
+			v := 1 / (1 + f.delayBy(variant, r.Profile, r.share))
 			fresh = append(fresh, math.Abs(v-r.Speed)/migScale(v))
 			if variant == r.variant {
 				probed = append(probed, f.probeErrors(r, out)...)

@@ -88,6 +88,43 @@ func TestMIGSpeedProperties(t *testing.T) {
 	}
 }
 
+// TestMIGSpeedBusyAlone: tasks of which the busy share alone is known fill that times a
+// constant of the GPU, whatever counters of the same name say of tasks that have others;
+// who fills it runs at his slice's share, and beside a larger memory a little faster.
+func TestMIGSpeedBusyAlone(t *testing.T) {
+	others := fakeSlices(t)
+	gpu := others[0].GPU
+	var obs []MIGObservation
+	for m := range 5 {
+		for b := range 3 {
+			p := fakeTask(t, fmt.Sprintf("e%d", m), 8<<b, 0.3+0.1*float64(m)+0.03*float64(b), math.NaN(), math.NaN())
+			busy, _ := p.Vector.Get(profile.MeanGPUBusy)
+			for _, s := range gpu.MIG {
+				part := min(max(float64(s.Compute)/7, float64(s.Size)/8), float64(s.Compute)/6)
+				speed := math.Pow(1+math.Pow(min(1, 1.3*busy), 3)*(math.Pow(part, -3)-1), -1./3)
+				obs = append(obs, MIGObservation{Profile: p, GPU: gpu, Slice: s, Speed: speed, Group: p.Spec.Model.Name})
+			}
+		}
+	}
+	m, err := FitMIGSpeed(append(others, obs...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range obs {
+		e, err := m.Speed(o.Profile, &o.GPU, o.Slice)
+		if err != nil || !(math.Abs(e.Value-o.Speed) <= 1e-3) || e.Source.Kind != predict.Fitted {
+			t.Errorf("%s on %s: %+v, %v, want %v", o.Group, o.Slice.Name, e, err, o.Speed)
+		}
+	}
+	full := fakeTask(t, "full", 8, 1, math.NaN(), math.NaN())
+	for _, s := range gpu.MIG {
+		want, ok := map[string]float64{"1g.5gb": 1. / 7, "1g.10gb": 1. / 6, "2g.10gb": 2. / 7, "3g.20gb": 0.5, "4g.20gb": 4. / 7, "7g.40gb": 1}[s.Name]
+		if e, err := m.Speed(full, &gpu, s); ok && (err != nil || math.Abs(e.Value-want) > 1e-9) {
+			t.Errorf("%s filled: %v, %v, want %v", s.Name, e.Value, err, want)
+		}
+	}
+}
+
 // TestMIGSpeedConfidence: an estimate covers what was asked for, 0.9 where nothing was.
 func TestMIGSpeedConfidence(t *testing.T) {
 	obs := fakeTraffic(t, 20, 0.2, 1)

@@ -7,20 +7,22 @@ import (
 	"example.com/colloc/predict/pace"
 )
 
-// fitMIG fits MISO's single tasks on slices.
+// fitMIG fits MISO's and MIGProfiler's single tasks on slices.
 func fitMIG(data string, w io.Writer) error {
-	rows, err := read(data, "mig_miso.csv", dataset.ReadMIG)
-	if err != nil {
-		return err
-	}
 	var obs []pace.MIGObservation
-	for _, r := range rows {
-		if r.Excluded == "" {
-			obs = append(obs, r.Observation)
+	for _, name := range []string{"mig_miso.csv", "mig_migperf.csv"} {
+		rows, err := read(data, name, dataset.ReadMIG)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			if r.Excluded == "" {
+				obs = append(obs, r.Observation)
+			}
 		}
 	}
 	m, err := pace.FitMIGSpeed(obs, &pace.MIGOptions{
-		Provenance: "MISO (SoCC 2022) at 39b1ee6, MIT: A100 40 GB, without deepspeech2; part of the rows held back; coefficients only",
+		Provenance: "MISO (SoCC 2022) at 39b1ee6, MIT: A100 40 GB, without deepspeech2; MIGProfiler at e377b46, MIT: A100 of 40 and 80 GB; part of the rows held back; coefficients only",
 	})
 	if err != nil {
 		return err
