@@ -103,6 +103,68 @@ func TestTestFiles(t *testing.T) {
 	}
 }
 
+// writeCoRuns writes made-up co-runs of four models, ten batches each, in the layout of
+// ReadCoRuns.
+func writeCoRuns(t *testing.T, file string) {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("gpu,task_a,busy_a,speed_a,task_b,busy_b,speed_b\n")
+	for i := range 60 {
+		a, b := i%4, (i/4)%4
+		fmt.Fprintf(&text, "RTX 3090,m%d,0.%d,0.%d,m%d,0.%d,0.%d\n", a, 30+10*a, 95-10*b, b, 30+10*b, 95-10*a)
+	}
+	if err := os.WriteFile(file, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestOwnTable(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "mine.csv")
+	writeCoRuns(t, file)
+	var out, log bytes.Buffer
+	if err := run([]string{"-set", file}, &out, &log); err != nil {
+		t.Fatal(err)
+	}
+	mae := make(map[string]float64)
+	for _, l := range decode(t, out.Bytes()) {
+		if l["set"] != "mine" {
+			t.Errorf("set %v, want mine", l["set"])
+		}
+		mae[fmt.Sprint(l["split"], " ", l["model"])] = number(t, l, "mae")
+	}
+	if len(mae) != 8 || !(mae["random colloc"] < mae["random pretrained"]) {
+		t.Errorf("errors %v, want four models on two splits, and own rows to help", mae)
+	}
+}
+
+// TestOnlineTestFiles: rows of the other file are scored, which rows of the first teach.
+func TestOnlineTestFiles(t *testing.T) {
+	train, test := t.TempDir(), t.TempDir()
+	for dir, models := range map[string]int{train: 4, test: 6} {
+		var text strings.Builder
+		text.WriteString("gpu,model_a,batch_a,solo_a_steps_per_s,model_b,batch_b,solo_b_steps_per_s,norm_speed_a,norm_speed_b,feasible,job_a,job_b\n")
+		for a := range models {
+			for b := range a {
+				fmt.Fprintf(&text, "v100,m%d,8,4,m%d,8,4,0.6,0.7,1,j%d,j%d\n", a, b, a, b)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "interference_gavel.csv"), []byte(text.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, log bytes.Buffer
+	if err := run([]string{"-train", train, "-test", test, "-online"}, &out, &log); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range decode(t, out.Bytes()) {
+		if l["model"] == "colloc" && number(t, l, "mae_after_0") > 0 && number(t, l, "regret_24") >= 0 {
+			return
+		}
+	}
+	t.Errorf("no error and regret of colloc in %s", out.String())
+}
+
 func TestBadInput(t *testing.T) {
 	dir, more, empty := t.TempDir(), t.TempDir(), t.TempDir()
 	writeFC(t, more, "memory_carma_real", 30)

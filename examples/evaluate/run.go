@@ -62,8 +62,17 @@ func evaluate(chosen []protocol.Set, train, test string, log io.Writer) ([]line,
 	return lines, nil
 }
 
+// folderOf is where the rows to fit on lie: train, but for a set that has its own.
+func folderOf(s protocol.Set, train string) string {
+	if own, ok := s.(interface{ Folder() string }); ok {
+		return own.Folder()
+	}
+	return train
+}
+
 // evaluateFile opens a set's training file, if it is there, and scores the set.
 func evaluateFile(s protocol.Set, train, test string, log io.Writer) ([]line, error) {
+	train = folderOf(s, train)
 	fitted, err := s.Open(train, s.File())
 	if errors.Is(err, fs.ErrNotExist) {
 		fmt.Fprintf(log, "evaluate: %s skipped: no %s.csv in %s\n", s.Name(), s.File(), train)

@@ -77,6 +77,35 @@ func (m *Predictor) Refit(ctx context.Context) error {
 	return nil
 }
 
+// With returns a model that knows what m does and obs, for example one's own co-runs
+// beside the pretrained model, which [Fit] to them alone would forget: GPUs and mechanisms
+// that m does not know are fitted as by Fit, what it knows of others is refitted with the
+// co-runs added. m stays as it is, and its options hold. Errors and cost are those of
+// Fit, [Predictor.Observe] and [Predictor.Refit].
+func (m *Predictor) With(ctx context.Context, obs []Observation) (*Predictor, error) {
+	next := m.Clone()
+	old := next.load()
+	var rest []Observation
+	for _, o := range obs {
+		if _, known := old.regime(catalogueName(o.GPU), o.Mechanism); !known {
+			rest = append(rest, o)
+		} else if err := next.Observe(o); err != nil {
+			return nil, err
+		}
+	}
+	if err := next.Refit(ctx); err != nil {
+		return nil, err
+	}
+	own, err := Fit(rest, &old.options)
+	if err != nil {
+		return nil, err
+	}
+	both := newState(old.options, slices.Concat(next.load().regimes, own.load().regimes))
+	both.learned = true // so that files tell the priors
+	next.state.Store(both)
+	return next, nil
+}
+
 // refit returns the regime fitted anew to what it kept, of which there must be some.
 func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
 	whole := r.whole || r.rows != nil || r.base.N == 0 && r.past == nil

@@ -349,3 +349,60 @@ func TestRefitSolvesForAll(t *testing.T) {
 		}
 	}
 }
+
+// TestWith: own rows are learned beside a model, which stays as it is; GPUs that it
+// alone knows answer as before, and a file says the same.
+func TestWith(t *testing.T) {
+	_, world := fakeWorld(t, 3, 4, 2)
+	base := mustFit(t, world, nil)
+	rng := rand.New(rand.NewPCG(4, 2))
+	tasks := madeTasks(t, 4)
+	var own []Observation
+	for i := range 40 {
+		o := made(tasks[i%len(tasks)], tasks[rng.IntN(len(tasks))], rng)
+		if i%2 == 0 {
+			o.GPU = "A100-40GB"
+		}
+		own = append(own, o)
+	}
+	before := mustSpeeds(t, base, rtx3090(t), tasks[0], tasks[1])
+	both, err := base.With(t.Context(), own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := mustSpeeds(t, base, rtx3090(t), tasks[0], tasks[1]); !slices.Equal(got, before) {
+		t.Errorf("the model beside which was fitted says %v, it said %v", got, before)
+	}
+	a100, _ := profile.LookupGPU("A100-40GB")
+	for _, gpu := range []*profile.GPUModel{rtx3090(t), &a100} {
+		var off, was float64
+		for _, o := range own {
+			if o.GPU != gpu.Canonical() {
+				continue
+			}
+			for i, e := range mustSpeeds(t, both, gpu, o.Set...) {
+				off += math.Abs(e.Value - o.Speeds[i].Or(0))
+			}
+			for i, e := range mustSpeeds(t, base, gpu, o.Set...) {
+				was += math.Abs(e.Value - o.Speeds[i].Or(0))
+			}
+		}
+		if !(off < 0.8*was) {
+			t.Errorf("%s: off by %.3f in sum with own rows, %.3f without: nothing was learned", gpu.Name, off, was)
+		}
+	}
+	var file bytes.Buffer
+	if err := both.Save(&file); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Load(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k80, _ := profile.LookupGPU("K80")
+	for _, gpu := range []*profile.GPUModel{rtx3090(t), &a100, &k80} {
+		if got, want := mustSpeeds(t, again, gpu, tasks[0], tasks[3]), mustSpeeds(t, both, gpu, tasks[0], tasks[3]); !slices.Equal(got, want) {
+			t.Errorf("%s: loaded %v, saved %v", gpu.Name, got, want)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package interference
 
 import (
+	"math"
+
 	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
 )
@@ -71,7 +73,7 @@ func (t *speedTable) errors(g *speedGuesses, gpu string) (protocol.Result, error
 	var seen, predicted []float64
 	var covered float64
 	var min85, sum18 []judged
-	inFolds := protocol.Coverage{}
+	inFolds := protocol.ByFold{}
 	for _, p := range g.pairs {
 		o := &t.rows[p.row].Observation
 		if gpu != "" && o.GPU != gpu {
@@ -90,7 +92,7 @@ func (t *speedTable) errors(g *speedGuesses, gpu string) (protocol.Result, error
 			if inside {
 				covered++
 			}
-			inFolds.Add(p.fold, o.GPU, inside)
+			inFolds.Add(p.fold, o.GPU, inside, math.Abs(v-p.speed[i]))
 		}
 		if !both {
 			continue
@@ -113,8 +115,11 @@ func (t *speedTable) errors(g *speedGuesses, gpu string) (protocol.Result, error
 	out.Add("nested_acc_min85", nested85)
 	out.Add("nested_acc_sum18", nested18)
 	out.Add("coverage_pct", 100*covered/float64(max(1, r.N))) // 0 for the baselines, which promise nothing
-	out.Add("worst_coverage_pct", 100*inFolds.Worst())
+	out.Add("worst_coverage_pct", 100*inFolds.WorstCover())
 	out.Add("groups", float64(inFolds.Groups()))
+	median, worst := inFolds.Off()
+	out.Add("median_group_mae", median)
+	out.Add("worst_group_mae", worst)
 	return out, nil
 }
 

@@ -2,6 +2,7 @@ package interference
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
@@ -46,7 +47,7 @@ func (t *onlineTable) Splits() []protocol.Split {
 
 // onlineAfter are the numbers of co-runs of the family after which models are scored
 // on the others of it.
-var onlineAfter = [...]int{0, 1, 3, 8, 16, 24, 48}
+var onlineAfter = [...]int{0, 1, 3, 8, 16, 32, 64}
 
 const (
 	onlineRounds = 24
@@ -73,7 +74,10 @@ func (t *onlineTable) Score(from protocol.Table, folds []protocol.Fold) ([]proto
 // learned scores one learner over all folds.
 func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.Fold) (protocol.Result, error) {
 	r := protocol.Result{Model: l.name}
-	var off, n [len(onlineAfter)]float64
+	var after [len(onlineAfter)]learnedAfter
+	for at := range after {
+		after[at].inFolds = protocol.ByFold{}
+	}
 	var regret, runs float64
 	for k, f := range folds {
 		var obs []interference.Observation
@@ -81,12 +85,12 @@ func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.F
 			obs = append(obs, train.rows[i].Observation)
 		}
 		if l.name != "thompson" && l.name != "random" {
-			if err := t.curve(l, obs, f, k, &off, &n); err != nil {
+			if err := t.curve(l, obs, f, k, &after); err != nil {
 				return r, err
 			}
 		}
 		for _, gpu := range t.gpus {
-			lost, ok, err := t.regret(l, obs, f, gpu)
+			lost, ok, err := t.regret(l, obs, train, f, gpu)
 			if err != nil {
 				return r, err
 			}
@@ -96,19 +100,30 @@ func (t *onlineTable) learned(train *onlineTable, l *learner, folds []protocol.F
 			}
 		}
 	}
-	r.N = int(n[0])
+	r.N = int(after[0].n)
 	for at, k := range onlineAfter {
-		if n[at] > 0 {
-			r.Add(fmt.Sprintf("mae_after_%d", k), off[at]/n[at])
+		if a := &after[at]; a.n > 0 {
+			r.Add(fmt.Sprintf("mae_after_%d", k), a.off/a.n)
+			if a.width > 0 {
+				r.Add(fmt.Sprintf("cover_after_%d", k), a.inside/a.n)
+				r.Add(fmt.Sprintf("worst_cover_after_%d", k), a.inFolds.WorstCover())
+				r.Add(fmt.Sprintf("width_after_%d", k), a.width/a.n)
+			}
 		}
 	}
 	r.Add(fmt.Sprintf("regret_%d", onlineRounds), regret/max(1, runs))
 	return r, nil
 }
 
+// learnedAfter is how good a learner is after some co-runs.
+type learnedAfter struct {
+	n, off, inside, width float64
+	inFolds               protocol.ByFold
+}
+
 // curve adds the errors on the pairs of a fold that are not seen yet, after so many
 // as onlineAfter says.
-func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protocol.Fold, k int, off, n *[len(onlineAfter)]float64) error {
+func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protocol.Fold, k int, to *[len(onlineAfter)]learnedAfter) error {
 	m, err := l.fit(obs)
 	if err != nil {
 		return err
@@ -137,8 +152,7 @@ func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protoc
 			}
 			for j, s := range row.Observation.Speeds {
 				if v, ok := s.Get(); ok {
-					off[at] += max(v-g.speed[j], g.speed[j]-v)
-					n[at]++
+					to[at].add(v, &g, j, k, row.Observation.GPU)
 				}
 			}
 		}
@@ -146,10 +160,22 @@ func (t *onlineTable) curve(l *learner, obs []interference.Observation, f protoc
 	return nil
 }
 
+// add scores what was said of task j of a pair.
+func (a *learnedAfter) add(seen float64, g *pairGuess, j, fold int, gpu string) {
+	off, inside := math.Abs(seen-g.speed[j]), g.lo[j] <= seen && seen <= g.hi[j]
+	a.n++
+	a.off += off
+	a.width += g.hi[j] - g.lo[j]
+	if inside {
+		a.inside++
+	}
+	a.inFolds.Add(fold, gpu, inside, off)
+}
+
 // regret lets a model pair tasks of the family with others and learn from what it
 // paired, and sums up over the rounds what share of the best pairing it missed.
-func (t *onlineTable) regret(l *learner, obs []interference.Observation, f protocol.Fold, gpu string) (float64, bool, error) {
-	fresh, known, rows := t.cast(f, gpu)
+func (t *onlineTable) regret(l *learner, obs []interference.Observation, train *onlineTable, f protocol.Fold, gpu string) (float64, bool, error) {
+	fresh, known, rows := t.cast(train, f, gpu)
 	if len(fresh) == 0 || len(known) < 2 {
 		return 0, false, nil
 	}
@@ -225,11 +251,11 @@ func pick(rng *rand.Rand, tasks []*profile.Profile, n int) []*profile.Profile {
 
 // cast returns the tasks of one GPU that the training rows of a fold lack, the
 // others, and the row of every pair of both with both speeds.
-func (t *onlineTable) cast(f protocol.Fold, gpu string) (fresh, known []*profile.Profile, rows map[[2]*profile.Profile]*dataset.SpeedRow) {
-	trained := make(map[*profile.Profile]bool)
+func (t *onlineTable) cast(train *onlineTable, f protocol.Fold, gpu string) (fresh, known []*profile.Profile, rows map[[2]*profile.Profile]*dataset.SpeedRow) {
+	trained := make(map[string]bool)
 	for _, i := range f.Train {
-		for _, p := range t.rows[i].Observation.Set {
-			trained[p] = true
+		for _, p := range train.rows[i].Observation.Set {
+			trained[p.Spec.Type()] = true
 		}
 	}
 	rows = make(map[[2]*profile.Profile]*dataset.SpeedRow)
@@ -241,9 +267,9 @@ func (t *onlineTable) cast(f protocol.Fold, gpu string) (fresh, known []*profile
 		rows[[2]*profile.Profile{o.Set[0], o.Set[1]}], rows[[2]*profile.Profile{o.Set[1], o.Set[0]}] = &t.rows[i], &t.rows[i]
 		for _, p := range o.Set {
 			switch {
-			case trained[p] && !slices.Contains(known, p):
+			case trained[p.Spec.Type()] && !slices.Contains(known, p):
 				known = append(known, p)
-			case !trained[p] && !slices.Contains(fresh, p):
+			case !trained[p.Spec.Type()] && !slices.Contains(fresh, p):
 				fresh = append(fresh, p)
 			}
 		}

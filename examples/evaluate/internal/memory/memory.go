@@ -81,11 +81,11 @@ func (t *memoryTable) Score(from protocol.Table, folds []protocol.Fold) ([]proto
 		return nil, protocol.ErrSet
 	}
 	train := other.memory()
-	ours := &memoryScores{model: "colloc", inFolds: protocol.Coverage{}}
-	formula := &memoryScores{model: "horus", inFolds: protocol.Coverage{}}
+	ours := &memoryScores{model: "colloc", inFolds: protocol.ByFold{}}
+	formula := &memoryScores{model: "horus", inFolds: protocol.ByFold{}}
 	others := make([]memoryScores, len(t.set.others))
 	for k, name := range t.set.others {
-		others[k] = memoryScores{model: name, inFolds: protocol.Coverage{}}
+		others[k] = memoryScores{model: name, inFolds: protocol.ByFold{}}
 	}
 	quoted := slices.Contains(t.set.others, "horus")
 	for at, f := range folds {

@@ -38,7 +38,7 @@ func (t togetherTable) Score(from protocol.Table, folds []protocol.Fold) ([]prot
 	if !ok {
 		return nil, protocol.ErrSet
 	}
-	ours, sum := &memoryScores{model: "colloc", inFolds: protocol.Coverage{}}, &memoryScores{model: "sum", inFolds: protocol.Coverage{}}
+	ours, sum := &memoryScores{model: "colloc", inFolds: protocol.ByFold{}}, &memoryScores{model: "sum", inFolds: protocol.ByFold{}}
 	for at, f := range folds {
 		var obs []memory.TogetherObservation
 		for _, i := range f.Train {

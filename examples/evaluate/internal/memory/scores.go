@@ -22,11 +22,11 @@ type memoryScores struct {
 	seen, predicted, kept []float64 // bytes; kept is the reservation
 	cnn                   []int     // places of convolutional networks with known layers
 	exceeded              [len(calibrationRisks)]float64
-	inFolds               protocol.Coverage // reservations that held
+	inFolds               protocol.ByFold // reservations that held
 }
 
 func (s *memoryScores) add(fold int, seen, predicted, kept float64) {
-	s.inFolds.Add(fold, "", kept >= seen)
+	s.inFolds.Add(fold, "", kept >= seen, math.Abs(predicted-seen)/seen)
 	s.seen = append(s.seen, seen)
 	s.predicted = append(s.predicted, predicted)
 	s.kept = append(s.kept, kept)
@@ -55,8 +55,11 @@ func (s *memoryScores) result() protocol.Result {
 	out.Add("waste_pct", 100*r.Waste)
 	out.Add("not_covered", math.Round(float64(r.N)*(1-r.Coverage)))
 	out.Add("reserved_over_used", reserved/used)
-	out.Add("worst_coverage_pct", 100*s.inFolds.Worst())
+	out.Add("worst_coverage_pct", 100*s.inFolds.WorstCover())
 	out.Add("groups", float64(s.inFolds.Groups()))
+	median, worst := s.inFolds.Off()
+	out.Add("median_group_mape_pct", 100*median)
+	out.Add("worst_group_mape_pct", 100*worst)
 	if s.model == "colloc" {
 		for k, risk := range calibrationRisks {
 			out.Add(fmt.Sprintf("oom_pct_at_%g", 100*risk), 100*s.exceeded[k]/float64(r.N))
