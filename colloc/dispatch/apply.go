@@ -130,7 +130,7 @@ func (d *Dispatcher) finish(j *entry, how How) {
 }
 
 func (e Started) apply(d *Dispatcher) error {
-	_, r, err := d.life(e.Job, e.Run)
+	j, r, err := d.life(e.Job, e.Run)
 	switch {
 	case err != nil:
 		return err
@@ -142,6 +142,7 @@ func (e Started) apply(d *Dispatcher) error {
 		put(d, &r.vain, false) // it lives: it must say that it has gone
 	case r.phase == starting:
 		put(d, &r.phase, running)
+		put(d, &j.refused, 0)
 	}
 	put(d, &r.since, d.now)
 	return nil
@@ -167,6 +168,9 @@ func (e Refused) apply(d *Dispatcher) error {
 	return nil
 }
 
+// patience is in how many places a job may be refused, one after the other, before it rests.
+const patience = 3
+
 // refuse lets a job wait again and shun where it was to start.
 func (d *Dispatcher) refuse(j *entry, r *run, why string) {
 	shuns := slices.Clone(j.shuns)
@@ -181,6 +185,14 @@ func (d *Dispatcher) refuse(j *entry, r *run, why string) {
 		s.Until, s.Why = d.now+s.Wait, why
 	}
 	put(d, &j.shuns, shuns)
+	put(d, &j.refused, j.refused+1)
+	if n := j.refused - patience; n > 0 {
+		put(d, &j.rest, d.now+max(1, min(d.o.Shun<<min(n-1, 20), maxShun)))
+		d.sync(j)
+	}
+	if !slices.Contains(d.shy, j) {
+		put(d, &d.shy, append(slices.Clip(d.shy), j))
+	}
 	id := j.ID
 	d.later(func() error { return d.online.Return(id) })
 	d.forbid(j)
@@ -253,7 +265,17 @@ func (e Seen) apply(d *Dispatcher) error {
 	if e.Peak <= 0 || e.Peak > maxMemory {
 		return fmt.Errorf("%w: Peak is %v; want more than 0, up to %v", ErrInvalid, e.Peak, maxMemory)
 	}
-	d.later(func() error { return d.online.Seen(e.Job, e.Peak) })
+	j := d.jobs[e.Job]
+	d.later(func() error {
+		had, err := d.online.Why(e.Job) // it runs: this looks at nothing else
+		if err == nil {
+			err = d.online.Seen(e.Job, e.Peak)
+		}
+		if err == nil && j.Fixed {
+			err = d.online.Reserve(e.Job, max(had.Memory, e.Peak))
+		}
+		return err
+	})
 	return nil
 }
 

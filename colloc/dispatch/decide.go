@@ -51,11 +51,17 @@ func (d *Dispatcher) expire() {
 			d.last(j, Lost)
 		}
 	}
-	for _, j := range d.order {
-		if !j.gone && len(j.shuns) > 0 && slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until <= d.now }) {
-			d.forbid(j)
+	d.shy = slices.DeleteFunc(d.shy, func(j *entry) bool {
+		if j.gone {
+			return true
 		}
-	}
+		if j.rest <= d.now {
+			j.rest = 0
+			d.sync(j)
+		}
+		d.forbid(j)
+		return j.rest == 0 && !slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until > d.now })
+	})
 }
 
 // carry turns a decision into runs.
@@ -140,7 +146,10 @@ func (d *Dispatcher) Next() (at time.Duration, ok bool) {
 			sooner(r.due)
 		}
 	}
-	for _, j := range d.order {
+	for _, j := range d.shy {
+		if !j.gone && j.rest > 0 {
+			sooner(j.rest)
+		}
 		for _, s := range j.shuns {
 			if !j.gone && s.Until > d.now {
 				sooner(s.Until)

@@ -29,6 +29,7 @@ type Dispatcher struct {
 	slots  []*card  // by online's index; nil was removed
 	losses []Action // who is given up at the next decision
 	waits  int      // jobs that come after others
+	shy    []*entry // jobs that were refused, of late
 
 	online *online.Scheduler
 	ops    []func() error // what online must be told when all events of a call are taken in
@@ -215,10 +216,4 @@ func (d *Dispatcher) lingers(id string) bool {
 
 func without[T comparable](list []T, x T) []T {
 	return slices.DeleteFunc(slices.Clone(list), func(y T) bool { return x == y })
-}
-
-// forbid keeps a job from where it was refused.
-func (d *Dispatcher) forbid(j *entry) {
-	put(d, &j.shunned, slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until > d.now }))
-	d.sync(j)
 }

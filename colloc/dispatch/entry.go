@@ -13,14 +13,17 @@ import (
 type entry struct {
 	Job
 	seq     uint64
-	held    bool   // by the user
-	parked  bool   // online has been told to hold it
-	run     *run   // the present one
-	over    How    // it is over so, and goes with its last run; 0: it is not
-	gone    bool   // it is not in the books any more
-	trials  trials // of memory
-	shuns   []shun
-	shunned bool
+	held    bool          // by the user
+	parked  bool          // online has been told to hold it
+	run     *run          // the present one
+	over    How           // it is over so, and goes with its last run; 0: it is not
+	gone    bool          // it is not in the books any more
+	trials  trials        // of memory
+	bars    []string      // GPUs where the body does not let it start
+	shuns   []shun        // where it was refused
+	shunned []int         // all of them, as online knows them
+	refused int           // how often, since it last started
+	rest    time.Duration // it was refused so often that it starts nowhere until then
 }
 
 // trials is what was tried after a job ran out of memory.
@@ -78,7 +81,7 @@ type card struct {
 func (e *entry) wants(d *Dispatcher) (online.Job, error) {
 	t := e.Task
 	t.Home, t.MoveCost, t.Foreign = "", 0, false
-	fixed := false
+	fixed := e.Fixed
 	switch {
 	case e.trials.Memory > 0:
 		t.Reserved, fixed = e.trials.Memory, true
@@ -107,4 +110,4 @@ func (d *Dispatcher) half() profile.Bytes {
 }
 
 // ready reports whether nothing but room keeps the job from starting.
-func (e *entry) ready() bool { return !e.held && !e.shunned && len(e.After) == 0 && e.over == 0 }
+func (e *entry) ready() bool { return !e.held && e.rest == 0 && len(e.After) == 0 && e.over == 0 }

@@ -32,6 +32,17 @@ type (
 	// Released ends Held.
 	Released struct{ Job string }
 
+	// Described says: more is known of a job, which waits or runs on. It replaces what was said
+	// before, but for After, and keeps its user and its number of GPUs.
+	Described struct{ Job Job }
+
+	// Barred says: a job must not start on these GPUs, for as long as they are there. They replace those
+	// named before; none lets it go anywhere.
+	Barred struct {
+		Job  string
+		GPUs []string
+	}
+
 	// Withdrawn says: a job is no longer wanted. One that runs stops.
 	Withdrawn struct{ Job string }
 
@@ -42,7 +53,7 @@ type (
 	}
 
 	// Refused says: a run that Decide asked for did not begin. The job keeps its turn and does not
-	// go to that place for a while.
+	// go to those GPUs for a while, nor anywhere once it was refused four times in a row.
 	Refused struct {
 		Job string
 		Run uint64
@@ -142,6 +153,8 @@ func (e Submitted) name() string   { return e.Job.ID }
 func (e Adopted) name() string     { return e.Job.ID }
 func (e Held) name() string        { return e.Job }
 func (e Released) name() string    { return e.Job }
+func (e Described) name() string   { return e.Job.ID }
+func (e Barred) name() string      { return e.Job }
 func (e Withdrawn) name() string   { return e.Job }
 func (e Started) name() string     { return e.Job }
 func (e Refused) name() string     { return e.Job }

@@ -97,6 +97,7 @@ func (e GPURemoved) apply(d *Dispatcher) error {
 	d.lose(e.GPU)
 	unset(d, d.cards, e.GPU)
 	put(d, &d.slots[c.index], nil)
+	d.uncover(c)
 	d.later(func() error { return d.online.RemoveGPU(c.index) })
 	return nil
 }

@@ -18,6 +18,9 @@ type Job struct {
 	colloc.Task
 	// User is who pays for it, see [Account].
 	User string
+	// Fixed says that Reserved stands, whatever is seen of the job or of others of its Kind, as
+	// long as it does not use more.
+	Fixed bool
 	// Left is how long it would still run without company on a GPU of pace 1, as predicted;
 	// missing means that nobody knows. Then those of its Kind teach it.
 	Left profile.Opt[time.Duration]

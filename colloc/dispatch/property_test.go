@@ -37,6 +37,7 @@ type stream struct {
 	now  time.Duration
 	runs map[string][]uint64 // that were asked for, by job
 	last uint64
+	held string // of late
 }
 
 func (s *stream) job() string { return fmt.Sprintf("job%d", s.rng.IntN(40)) }
@@ -80,12 +81,19 @@ func (s *stream) draw() dispatch.Event {
 	case 8, 9, 10, 11:
 		return dispatch.Ended{Job: id, Run: n, How: dispatch.How(r.IntN(7)), Peak: profile.Some(profile.Bytes(r.IntN(40)-1) * profile.GiB)}
 	case 12:
+		s.held = id
 		return dispatch.Held{Job: id}
 	case 13:
-		return dispatch.Released{Job: id}
+		return dispatch.Released{Job: s.held}
 	case 14:
 		return dispatch.Withdrawn{Job: id}
 	case 15:
+		if r.IntN(2) == 0 {
+			return dispatch.Barred{Job: id, GPUs: []string{s.gpu(), s.gpu()}[:r.IntN(3)]}
+		}
+		if r.IntN(2) == 0 {
+			return dispatch.Described{Job: dispatch.Job{Task: colloc.Task{ID: id, Reserved: profile.Bytes(r.IntN(9)) * profile.GiB}, Fixed: r.IntN(2) == 0}}
+		}
 		return dispatch.Learned{}
 	case 16:
 		return dispatch.Progress{Job: id, Run: n, Left: time.Duration(r.IntN(100)-2) * time.Minute}
@@ -186,6 +194,8 @@ func TestAnyEvents(t *testing.T) {
 		dispatch.Held{},
 		dispatch.Released{},
 		dispatch.Withdrawn{},
+		dispatch.Described{},
+		dispatch.Barred{},
 		dispatch.Started{},
 		dispatch.Refused{},
 		dispatch.Ended{},

@@ -2,14 +2,11 @@ package dispatch
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -41,7 +38,11 @@ type page struct {
 	Over      How                        `json:"over,omitempty"`
 	Trials    trials                     `json:"trials,omitzero"`
 	Shuns     []shun                     `json:"shuns,omitempty"`
-	Shunned   bool                       `json:"shunned,omitempty"`
+	Bars      []string                   `json:"bars,omitempty"`
+	Shunned   []int                      `json:"shunned,omitempty"`
+	Refused   int                        `json:"refused,omitempty"`
+	Rest      time.Duration              `json:"rest_ns,omitempty"`
+	Fixed     bool                       `json:"fixed,omitempty"`
 	Runs      []runPage                  `json:"runs,omitempty"` // by number; the last may be the present one
 }
 
@@ -111,216 +112,11 @@ func (d *Dispatcher) State() ([]byte, error) {
 func (e *entry) page(runs []runPage) page {
 	p := page{
 		Task: e.Task, User: e.User, Left: e.Left, Done: e.Done, Restart: e.Restart, After: e.After,
-		Held: e.held, Over: e.over, Trials: e.trials, Shuns: e.shuns, Shunned: e.shunned, Runs: runs,
+		Held: e.held, Over: e.over, Trials: e.trials, Shuns: e.shuns, Runs: runs,
+		Bars: e.bars, Shunned: e.shunned, Refused: e.refused, Rest: e.rest, Fixed: e.Fixed,
 	}
 	if math.IsInf(p.Task.MaxSlowdown, 1) {
 		p.Task.MaxSlowdown, p.Unlimited = 0, true
 	}
 	return p
-}
-
-// Restore returns a Dispatcher that goes on where another stood when it gave its State: told
-// the same, it does the same. The Mind and the options must be as they were. What is no state, or
-// one of another version, or says what cannot be, is an [ErrState] that names the place.
-func Restore(m Mind, o *Options, state []byte) (*Dispatcher, error) {
-	d, err := New(m, o)
-	if err != nil {
-		return nil, err
-	}
-	var b book
-	if err := json.Unmarshal(state, &b); err != nil {
-		return nil, fmt.Errorf("dispatch: %w: %w", ErrState, err)
-	}
-	if b.Version != version {
-		return nil, fmt.Errorf("dispatch: %w: version is %d; want %d", ErrState, b.Version, version)
-	}
-	if err := d.restore(&b); err != nil {
-		return nil, fmt.Errorf("dispatch: %w: %w", ErrState, err)
-	}
-	if err := d.commit(); err != nil {
-		return nil, fmt.Errorf("dispatch: %w: %w", ErrState, err)
-	}
-	return d, nil
-}
-
-// restore fills an empty Dispatcher.
-func (d *Dispatcher) restore(b *book) error {
-	if b.Now != nil {
-		if *b.Now < 0 {
-			return fmt.Errorf("now_ns is %d; want 0 or more", *b.Now)
-		}
-		d.begun, d.now = true, *b.Now
-	}
-	d.runs, d.losses = b.Runs, b.Losses
-	for i, c := range b.GPUs {
-		if err := d.restoreCard(c); err != nil {
-			return fmt.Errorf("gpus[%d]: %w", i, err)
-		}
-	}
-	for i := range b.Jobs {
-		if err := d.restoreJob(&b.Jobs[i]); err != nil {
-			return fmt.Errorf("jobs[%d]: %w", i, err)
-		}
-	}
-	for i := range b.Jobs {
-		for _, a := range b.Jobs[i].After {
-			if d.jobs[a.Job] == nil || a.Job == b.Jobs[i].Task.ID {
-				return fmt.Errorf("jobs[%d].after: %w job %q", i, ErrUnknown, a.Job)
-			}
-		}
-	}
-	return d.restoreRuns(b)
-}
-
-func (d *Dispatcher) restoreCard(p *cardPage) error {
-	if p == nil {
-		d.slots = append(d.slots, nil)
-		return nil
-	}
-	if d.cards[p.GPU.ID] != nil {
-		return fmt.Errorf("%w GPU %q", ErrDuplicate, p.GPU.ID)
-	}
-	if p.Foreign < 0 || p.Foreign > maxMemory {
-		return fmt.Errorf("foreign_bytes is %d", p.Foreign)
-	}
-	if _, err := d.checkCard(p.GPU, p.Machine); err != nil {
-		return err
-	}
-	c := &card{gpu: bare(p.GPU), machine: p.Machine, index: len(d.slots), failed: p.Failed, drained: p.Drained, foreign: p.Foreign}
-	d.slots = append(d.slots, c)
-	d.cards[p.GPU.ID] = c
-	return nil
-}
-
-func (d *Dispatcher) restoreJob(p *page) error {
-	j := Job{Task: p.Task, User: p.User, Left: p.Left, Done: p.Done, Restart: p.Restart, After: p.After}
-	if p.Unlimited {
-		j.MaxSlowdown = math.Inf(1)
-	}
-	e := &entry{Job: j, held: p.Held, over: p.Over, trials: p.Trials, shuns: p.Shuns, shunned: p.Shunned}
-	if d.jobs[j.ID] != nil {
-		return fmt.Errorf("%w job %q", ErrDuplicate, j.ID)
-	}
-	if p.Over > Lost || p.Trials.Memory < 0 || p.Trials.Memory > maxMemory {
-		return errors.New("over or trials are none that there are")
-	}
-	if err := j.check(); err != nil {
-		return err
-	}
-	d.enter(e)
-	for i := range p.Runs {
-		r := &p.Runs[i]
-		if r.Number == 0 || r.Number > d.runs || d.lives[r.Number] != nil {
-			return fmt.Errorf("runs[%d]: %w number %d", i, ErrDuplicate, r.Number)
-		}
-		if r.Phase < granted || r.Phase > stopping || len(r.GPUs) != j.Width() {
-			return fmt.Errorf("runs[%d]: phase %d on %d GPUs", i, r.Phase, len(r.GPUs))
-		}
-		life := &run{r.Number, j.ID, r.GPUs, r.Phase, r.Mechanism, r.Speed, r.Gain, r.Due, r.Since, r.Vain, r.Asked, r.Why}
-		d.lives[r.Number] = life
-		if r.Phase == stopping {
-			continue
-		}
-		if e.run != nil || e.over != 0 {
-			return fmt.Errorf("runs[%d]: %w", i, ErrDuplicate)
-		}
-		for k, id := range r.GPUs {
-			if c := d.cards[id]; c == nil || c.failed || slices.Contains(r.GPUs[:k], id) || d.crowd(id) > mostHere {
-				return fmt.Errorf("runs[%d]: %w GPU %q, or one that cannot run it", i, ErrUnknown, id)
-			}
-		}
-		e.run = life
-	}
-	if e.over != 0 && len(p.Runs) == 0 {
-		return errors.New("it is over and has no run")
-	}
-	return nil
-}
-
-// restoreRuns puts the runs in their lists, and tells online everything.
-func (d *Dispatcher) restoreRuns(b *book) error {
-	for i, n := range b.Grants {
-		r := d.lives[n]
-		if r == nil || r.phase != granted || slices.Contains(b.Grants[:i], n) {
-			return fmt.Errorf("grants[%d]: no such run", i)
-		}
-		d.grants = append(d.grants, r)
-	}
-	for i, n := range b.Leaves {
-		r := d.lives[n]
-		if r == nil || r.phase != stopping || slices.Contains(b.Leaves[:i], n) {
-			return fmt.Errorf("leaves[%d]: no such run", i)
-		}
-		d.leaves = append(d.leaves, r)
-	}
-	for n, r := range d.lives {
-		if r.phase == granted && !slices.Contains(d.grants, r) || r.phase == stopping && !slices.Contains(d.leaves, r) {
-			return fmt.Errorf("run %d is in no list", n)
-		}
-	}
-	return d.restoreOnline()
-}
-
-// restoreOnline tells an empty Scheduler of everything.
-func (d *Dispatcher) restoreOnline() error {
-	for i, c := range d.slots {
-		if c == nil { // its index stays free
-			if _, err := d.online.AddGPU(packer.GPU{ID: fmt.Sprintf("removed\x00%d", i), Memory: 1, Type: new(profile.GPUModel)}, 0); err != nil {
-				return err
-			}
-			d.later(func() error { return d.online.RemoveGPU(i) })
-			continue
-		}
-		gpu, err := d.checkCard(c.gpu, c.machine)
-		if err != nil {
-			return err
-		}
-		if _, err = d.online.AddGPU(gpu, c.machine); err != nil {
-			return err
-		}
-	}
-	for _, e := range d.order {
-		if err := d.resubmit(e); err != nil {
-			return err
-		}
-	}
-	for _, c := range d.slots {
-		if c == nil {
-			continue
-		}
-		d.later(func() error {
-			err := d.online.Foreign(c.index, c.foreign)
-			switch {
-			case c.failed:
-				err = errors.Join(err, d.online.Fail(c.index))
-			case c.drained:
-				err = errors.Join(err, d.online.Drain(c.index))
-			}
-			return err
-		})
-	}
-	return nil
-}
-
-// resubmit tells an empty Scheduler of a job.
-func (d *Dispatcher) resubmit(e *entry) error {
-	if e.over != 0 {
-		return nil
-	}
-	job, err := e.wants(d)
-	if err != nil {
-		return err
-	}
-	if e.run == nil {
-		d.later(func() error { return d.online.Submit(job) })
-		d.sync(e)
-		return nil
-	}
-	var at []int
-	for _, id := range e.run.gpus {
-		at = append(at, d.cards[id].index)
-	}
-	d.later(func() error { return d.online.Adopt(job, at...) })
-	d.sync(e)
-	return nil
 }

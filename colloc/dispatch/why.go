@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -106,9 +107,12 @@ func (d *Dispatcher) Why(job string) (Reason, error) {
 		r.Code = OnHold
 	case len(j.After) > 0:
 		r.Code, r.Name = Follows, j.After[0].Job
-	case len(j.shuns) > 0 && slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until > d.now }):
-		s := slices.MaxFunc(j.shuns, func(a, b shun) int { return int((a.Until - b.Until) / time.Millisecond) })
-		r.Code, r.Name, r.Until, r.Detail = Shunned, s.GPU, profile.Some(s.Until), s.Why
+	case j.rest > 0:
+		r.Code, r.Until = Shunned, profile.Some(j.rest)
+		if len(j.shuns) > 0 {
+			s := slices.MaxFunc(j.shuns, func(a, b shun) int { return cmp.Compare(a.Until, b.Until) })
+			r.Name, r.Detail = s.GPU, s.Why
+		}
 	default:
 		r.Code = Room
 		r.Placing, err = d.online.Why(job)
