@@ -14,6 +14,7 @@ import (
 	"unicode"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/wire"
 	"example.com/colloc/profile"
 )
@@ -32,6 +33,13 @@ type Config struct {
 	// Patience is how long a request may wait for its turn and be decided; 0 means
 	// [DefaultPatience]. A plan that takes longer is the best that was found until then.
 	Patience time.Duration
+	// Dispatcher decides for who drives it by /v1/events and /v1/decide; nil answers 404 there.
+	// The handler has it to itself, and everybody who can send a request drives it.
+	Dispatcher *dispatch.Dispatcher
+	// Save keeps the state of the Dispatcher before what changed it is answered; nil keeps none.
+	Save func(state []byte) error
+	// Now is the time where a request of a session tells none; without it each must.
+	Now func() time.Duration
 	// AtOnce is how many requests are decided at the same time, the others wait; 0 means
 	// one for each CPU.
 	AtOnce int
@@ -70,10 +78,12 @@ type (
 type decider struct {
 	config Config
 	turns  chan struct{} // has an element for each request that is decided
+
+	session *session // nil where there is no Dispatcher
 }
 
 // Handler returns a handler of the requests that the package comment lists. Mount it at
-// the root, by itself or with others: it answers its four addresses and 404 elsewhere. Give
+// the root, by itself or with others: it answers its addresses and 404 elsewhere. Give
 // the http.Server a ReadTimeout: a client that hangs holds its connection that long. A
 // request over TCP says that its Content-Type is application/json. Handler returns an error
 // for a Config without a Planner.
@@ -91,13 +101,22 @@ func Handler(c Config) (http.Handler, error) {
 	answer(mux, d, "best", d.best)
 	answer(mux, d, "plan", d.plan)
 	answer(mux, d, "observe", d.observe)
+	known := Addresses()
+	if c.Dispatcher != nil {
+		d.session = &session{d: c.Dispatcher, save: c.Save, now: c.Now}
+		answer(mux, d, "events", d.session.events)
+		answer(mux, d, "decide", d.session.decide)
+		mux.HandleFunc("GET /v1/jobs/{id}/why", d.session.why)
+		known = append(known, "POST /v1/events", "POST /v1/decide", "GET /v1/jobs/ID/why")
+	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		wire.Refuse(w, wire.Errorf(wire.NotFound, r.Method+" "+r.URL.Path, "POST to /v1/fit, /v1/best, /v1/plan or /v1/observe", "there is no such address"))
+		wire.Refuse(w, wire.Errorf(wire.NotFound, r.Method+" "+r.URL.Path, "the addresses are "+strings.Join(known, ", "), "there is no such address"))
 	})
 	return mux, nil
 }
 
-// Addresses are the patterns that a [Handler] answers, for an http.ServeMux with others.
+// Addresses are the patterns that a [Handler] without a Dispatcher answers, for an
+// http.ServeMux with others.
 func Addresses() []string {
 	return []string{"POST /v1/fit", "POST /v1/best", "POST /v1/plan", "POST /v1/observe"}
 }
@@ -228,6 +247,10 @@ func (d *decider) observe(r *http.Request, in *Observation) (any, error) {
 	if err == nil {
 		if err = d.config.Planner.Observe(o); err != nil {
 			err = wire.Errorf(wire.Invalid, "observation", "", "%s", strings.TrimPrefix(err.Error(), "colloc: observation: "))
+		} else if s := d.session; s != nil {
+			s.mu.Lock()
+			s.learned = true
+			s.mu.Unlock()
 		}
 	}
 	return struct{}{}, err

@@ -203,7 +203,7 @@ func (s *sweep) recover(nodes ...string) {
 // wait waits until all tasks are through, looking at the shares as they go.
 func (s *sweep) wait() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 90*time.Second)
+	ctx, cancel := context.WithTimeout(s.t.Context(), 5*time.Minute) // 400 tasks on a machine that does other things, too
 	defer cancel()
 	var ids []site.JobID
 	for _, id := range s.jobs {

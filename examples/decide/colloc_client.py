@@ -8,6 +8,7 @@ import http.client
 import json
 import socket
 import sys
+import urllib.parse
 
 
 class Refused(Exception):
@@ -15,16 +16,26 @@ class Refused(Exception):
 
 
 class Colloc:
-    def __init__(self, path="/run/colloc/station.sock", timeout=60):
-        self.path, self.timeout = path, timeout
+    """Asks at a unix socket, or at HOST:PORT with a token."""
 
-    def ask(self, name, **body):
-        connection = http.client.HTTPConnection("colloc")
-        connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        connection.sock.settimeout(self.timeout)
+    def __init__(self, at="/run/colloc/station.sock", timeout=60, token=""):
+        self.at, self.timeout, self.token = at, timeout, token
+
+    def connect(self):
+        connection = http.client.HTTPConnection("colloc" if "/" in self.at else self.at, timeout=self.timeout)
+        if "/" in self.at:
+            connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connection.sock.settimeout(self.timeout)
+            connection.sock.connect(self.at)
+        return connection
+
+    def request(self, method, path, body=None):
+        headers = {"Content-Type": "application/json"}
+        if self.token:
+            headers["Authorization"] = "Bearer " + self.token
+        connection = self.connect()
         try:
-            connection.sock.connect(self.path)
-            connection.request("POST", "/v1/" + name, json.dumps(body), {"Content-Type": "application/json"})
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
             value = json.load(answer)
         finally:
@@ -32,6 +43,21 @@ class Colloc:
         if answer.status >= 400:
             raise Refused(": ".join(value[k] for k in ("code", "where", "what", "do") if k in value))
         return value
+
+    def ask(self, name, **body):
+        return self.request("POST", "/v1/" + name, body)
+
+    def tell(self, events, at_ns=None):
+        """Tells a session what happened; returns the events that it does not take in."""
+        clock = {} if at_ns is None else {"at_ns": at_ns}
+        return self.ask("events", events=events, **clock)["refused"]
+
+    def decide(self, at_ns=None):
+        """What to do now: actions, and next_ns if something is to be decided by then."""
+        return self.ask("decide", **({} if at_ns is None else {"at_ns": at_ns}))
+
+    def why(self, job):
+        return self.request("GET", "/v1/jobs/" + urllib.parse.quote(job, safe="") + "/why")
 
 
 def task(name, busy, memory, **wishes):

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 
 	"example.com/colloc/colloc"
@@ -28,33 +29,40 @@ func TestClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir, err := os.MkdirTemp("", "") // a socket's path is short
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	observed := 0
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	var observed atomic.Int64
+	socket := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/v1/observe" {
-			observed++
+			observed.Add(1)
 		}
 		h.ServeHTTP(w, r)
 	}))
-	_ = server.Listener.Close() // the one over TCP
-	socket := filepath.Join(dir, "s")
-	if server.Listener, err = net.Listen("unix", socket); err != nil {
-		t.Fatal(err)
-	}
-	server.Start()
 	out, err := exec.CommandContext(t.Context(), python, "-B", "colloc_client.py", socket).CombinedOutput()
-	server.Close() // and no handler runs any more
 	const want = `fit: True and fits
 best: GPU 1
 plan: GPU 0 ['old', 'new']
 plan: GPU 1 ['third']
 invalid: gpu.model: "Voodoo" is not in the catalogue: describe it in gpu_model: {"name": ..., "memory_bytes": ...}
 `
-	if err != nil || string(out) != want || observed != 1 {
-		t.Errorf("%v, %d observations: it printed\n%s\nwant\n%s", err, observed, out, want)
+	if err != nil || string(out) != want || observed.Load() != 1 {
+		t.Errorf("%v, %d observations: it printed\n%s\nwant\n%s", err, observed.Load(), out, want)
 	}
+}
+
+// serve answers at a unix socket until the test is over.
+func serve(t *testing.T, h http.Handler) (socket string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "") // a socket's path is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	server := httptest.NewUnstartedServer(h)
+	_ = server.Listener.Close() // the one over TCP
+	socket = filepath.Join(dir, "s")
+	if server.Listener, err = net.Listen("unix", socket); err != nil {
+		t.Fatal(err)
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	return socket
 }

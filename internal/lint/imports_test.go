@@ -65,7 +65,7 @@ func allowed() []arrow {
 		{"colloc/runner/queue", []string{"profile", "predict", "nvmlx"}}, // words for clients, too
 		{"colloc/taskfile", []string{internal, profile, "colloc"}},
 		{"colloc/wire", nil},
-		{"colloc/decide", []string{"profile", "colloc", "colloc/taskfile", "colloc/wire"}},
+		{"colloc/decide", []string{"profile", "colloc", "colloc/dispatch", "colloc/taskfile", "colloc/wire"}},
 		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
 		{"colloc/internal", []string{profile}},
 		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/internal/...", "colloc/runner/...", "colloc/station/...", "colloc/decide", "colloc/wire", "nvmlx")},

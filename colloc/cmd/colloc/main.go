@@ -8,6 +8,7 @@
 //	colloc slurm new|submit|...     sweeps on a Slurm cluster
 //	colloc simulate -trace FILE     a trace under scheduling policies
 //	colloc gain FILE...             what sharing would have gained a site, from its own past
+//	colloc decide                   the HTTP API for schedulers in other languages
 //	colloc gpuinfo                  the GPUs of this host and what holds them back
 //	colloc version                  what was built
 //	colloc completion bash|zsh|...  completes subcommands, flags and files
@@ -29,6 +30,7 @@ import (
 	_ "example.com/colloc/colloc/cmd/internal/atstart" // before the others
 	"example.com/colloc/colloc/cmd/internal/burn"
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/cmd/internal/decide"
 	"example.com/colloc/colloc/cmd/internal/describe"
 	"example.com/colloc/colloc/cmd/internal/gain"
 	"example.com/colloc/colloc/cmd/internal/gpuinfo"
@@ -47,7 +49,7 @@ func main() {
 
 // programs are the subcommands, as the help lists them.
 func programs() []cli.Program {
-	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gain.Program(), gpuinfo.Program(), version(), burn.Program()}
+	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gain.Program(), decide.Program(), gpuinfo.Program(), version(), burn.Program()}
 }
 
 // run is the program but for the process around it; it returns the exit status.

@@ -5,10 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 
+	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/decide"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/metrics"
@@ -28,19 +28,12 @@ func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer f
 	if w.address == "" {
 		return func() error { return nil }, nil
 	}
-	host, port, err := net.SplitHostPort(w.address)
-	switch {
-	case err != nil:
-		return nil, wrong("-http %s: want HOST:PORT or :PORT: %w", w.address, err)
-	case host == "":
-		host = "localhost"
+	l, usage, err := cli.Loopback("http", w.address)
+	if usage != nil {
+		return nil, usageError{usage}
 	}
-	if !loopback(host) {
-		return nil, wrong("-http %s: want localhost, 127.0.0.1 or [::1]: everybody who reaches the address sees the station", w.address)
-	}
-	l, err := net.Listen("tcp", net.JoinHostPort(host, port))
 	if err != nil {
-		return nil, fmt.Errorf("-http %s: %w", w.address, err)
+		return nil, err
 	}
 	fmt.Fprintf(out, "colloc station: http://%s/ and /metrics\n", l.Addr())
 	client := api.NewClient(socket)
@@ -57,8 +50,7 @@ func (w *web) open(socket string, decider http.Handler, out io.Writer) (closer f
 	}, nil
 }
 
-// pages answers those who call this machine by its own name: a site of somebody else's
-// whose name leads here gets nothing.
+// pages are what browsers, Prometheus and other schedulers of this machine ask for.
 func pages(client *api.Client, decider http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", metrics.Handler(client.State))
@@ -68,21 +60,5 @@ func pages(client *api.Client, decider http.Handler) http.Handler {
 			mux.Handle(pattern, decider)
 		}
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host, _, err := net.SplitHostPort(r.Host)
-		if err != nil {
-			host = r.Host
-		}
-		if !loopback(host) {
-			http.Error(w, "ask for localhost", http.StatusMisdirectedRequest)
-			return
-		}
-		mux.ServeHTTP(w, r)
-	})
-}
-
-// loopback says whether a host is this machine by a name that nobody else has.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || ip != nil && ip.IsLoopback()
+	return cli.OwnName(mux)
 }

@@ -1,0 +1,63 @@
+package decide
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+
+	"example.com/colloc/colloc/wire"
+)
+
+// errUsage says that the input is wrong, not the program or the machine.
+var errUsage = errors.New("wrong input")
+
+// shortest is the least length of a token.
+const shortest = 20
+
+// readToken reads a token that nobody else may read, and makes one where there is none.
+func readToken(path string) (string, error) {
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err == nil {
+		token := rand.Text()
+		_, err = file.WriteString(token + "\n")
+		return token, errors.Join(err, file.Close())
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("%w: -token %s: others may read it; chmod 600 it", errUsage, path)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	token := strings.TrimSpace(string(text))
+	if len(token) < shortest {
+		return "", fmt.Errorf("%w: -token %s: it has %d characters; want %d or more, or delete it and one is made", errUsage, path, len(token), shortest)
+	}
+	return token, nil
+}
+
+// guarded answers who sends the token.
+func guarded(token string, h http.Handler) http.Handler {
+	want := sha256.Sum256([]byte("Bearer " + token))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		if subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+			wire.Refuse(w, wire.Errorf(wire.Forbidden, "Authorization", "send the header Authorization: Bearer TOKEN", "the token is not that of the file of -token"))
+			return
+		}
+		h.ServeHTTP(w, r)
+	})
+}
