@@ -19,14 +19,6 @@ const (
 	GiveUp
 )
 
-// String returns "start", "stop" or "give up".
-func (v Verb) String() string {
-	if v < Start || v > GiveUp {
-		return "unknown"
-	}
-	return [...]string{"start", "stop", "give up"}[v-Start]
-}
-
 // Action is one thing to do, in the order of the list. A job that moves is stopped, and
 // starts elsewhere once that is told.
 type Action struct {

@@ -16,6 +16,7 @@ func (e Submitted) apply(d *Dispatcher) error {
 	d.enter(j)
 	d.later(func() error { return d.online.Submit(job) })
 	d.sync(j)
+	d.forbid(j)
 	return nil
 }
 
@@ -32,7 +33,7 @@ func (d *Dispatcher) admit(j Job) (*entry, online.Job, error) {
 			return nil, online.Job{}, fmt.Errorf("%w job %q in After", ErrUnknown, a.Job)
 		}
 	}
-	e := &entry{Job: j}
+	e := &entry{Job: j, came: d.now}
 	job, err := e.wants(d)
 	if err != nil {
 		return nil, online.Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -67,8 +68,10 @@ func (e Adopted) apply(d *Dispatcher) error {
 	r := &run{number: e.Run, job: j.ID, gpus: slices.Clone(e.GPUs), phase: running, since: d.now}
 	put(d, &j.run, r)
 	put(d, &d.runs, max(d.runs, e.Run))
-	set(d, d.lives, e.Run, r)
+	put(d, &j.began, true)
+	d.begin(j, r)
 	d.later(func() error { return d.online.Adopt(job, at...) })
+	d.forbid(j)
 	return nil
 }
 
@@ -78,8 +81,8 @@ const mostHere = 4
 // crowd is how many runs are on a GPU as online knows it.
 func (d *Dispatcher) crowd(gpu string) int {
 	n := 0
-	for _, r := range d.lives {
-		if r.phase != stopping && slices.Contains(r.gpus, gpu) {
+	for _, r := range d.cards[gpu].runs {
+		if r.phase != stopping {
 			n++
 		}
 	}
@@ -139,13 +142,22 @@ func (e Started) apply(d *Dispatcher) error {
 	case r.phase == granted:
 		return fmt.Errorf("%w run %d: it was not asked for yet", ErrUnknown, e.Run)
 	case r.phase == stopping && r.vain:
-		put(d, &r.vain, false) // it lives: it must say that it has gone
+		d.alter(r, func() { put(d, &r.vain, false) }) // it lives: it must say that it has gone
 	case r.phase == starting:
-		put(d, &r.phase, running)
+		d.alter(r, func() { put(d, &r.phase, running) })
 		put(d, &j.refused, 0)
 	}
 	put(d, &r.since, d.now)
+	d.noteStart(j)
 	return nil
+}
+
+// noteStart notes how long a job has waited that starts for the first time.
+func (d *Dispatcher) noteStart(j *entry) {
+	if !j.began {
+		put(d, &j.began, true)
+		d.change(j.User, func(u *user) { u.started, u.wait = u.started+1, u.wait+(d.now-j.came).Seconds() })
+	}
 }
 
 func (e Refused) apply(d *Dispatcher) error {
@@ -164,6 +176,7 @@ func (e Refused) apply(d *Dispatcher) error {
 	case starting:
 		d.refuse(j, r, e.Why)
 		d.end(j, r)
+	case ended: // it is in no list of runs
 	}
 	return nil
 }
@@ -237,6 +250,9 @@ func (e Ended) apply(d *Dispatcher) error {
 		return fmt.Errorf("%w run %d: it was not asked for yet", ErrUnknown, e.Run)
 	}
 	present := r.phase != stopping
+	if e.How == OutOfMemory {
+		d.change(j.User, func(u *user) { u.deaths++ })
+	}
 	d.end(j, r)
 	switch {
 	case !present:

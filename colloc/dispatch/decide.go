@@ -22,6 +22,9 @@ func (d *Dispatcher) Decide(ctx context.Context, at time.Duration) ([]Action, er
 	d.undo, d.ops = d.undo[:0], d.ops[:0]
 	d.begun, d.now = true, at
 	d.expire()
+	d.quotas()
+	d.windows()
+	d.turns()
 	errs := d.commit()
 	decisions, err := d.online.Decide(ctx, at)
 	errs = errors.Join(errs, err)
@@ -86,7 +89,7 @@ func (d *Dispatcher) carry(out []Action, x *online.Decision) []Action {
 		r.gpus = append(r.gpus, d.slots[g].gpu.ID)
 	}
 	j.run = r
-	d.lives[r.number] = r
+	d.begin(j, r)
 	d.grants = append(d.grants, r)
 	return out
 }
@@ -107,8 +110,8 @@ func (d *Dispatcher) stops(out []Action) []Action {
 // starts asks for the runs that were decided, once nobody is there any more who is to stop.
 func (d *Dispatcher) starts(out []Action) []Action {
 	blocked := func(r *run) bool {
-		return slices.ContainsFunc(d.leaves, func(o *run) bool {
-			return o.job == r.job || slices.ContainsFunc(o.gpus, func(id string) bool { return slices.Contains(r.gpus, id) })
+		return d.lingers(r.job) || d.full(r) || slices.ContainsFunc(r.on, func(c *card) bool {
+			return slices.ContainsFunc(c.runs, func(o *run) bool { return o.phase == stopping })
 		})
 	}
 	d.grants = slices.DeleteFunc(d.grants, func(r *run) bool {
@@ -118,8 +121,13 @@ func (d *Dispatcher) starts(out []Action) []Action {
 		case blocked(r):
 			return false
 		}
-		if r.phase, r.due = starting, d.now+d.o.Lease; d.o.AtOnce {
-			r.phase, r.since = running, d.now
+		d.alter(r, func() {
+			if r.phase, r.due = starting, d.now+d.o.Lease; d.o.AtOnce {
+				r.phase, r.since = running, d.now
+			}
+		})
+		if d.o.AtOnce {
+			d.noteStart(d.jobs[r.job])
 		}
 		reserve, _ := d.online.Why(r.job) // of one that runs it says what is reserved
 		out = append(out, Action{
@@ -129,6 +137,12 @@ func (d *Dispatcher) starts(out []Action) []Action {
 		return true
 	})
 	return out
+}
+
+// full reports whether runs of its user that stop leave a run no room under the limits.
+func (d *Dispatcher) full(r *run) bool {
+	u, l := d.users[r.user], d.limits(r.user)
+	return l.Jobs > 0 && u.jobs >= l.Jobs || l.GPUs > 0 && u.gpus+len(r.on) > l.GPUs
 }
 
 // Next is when Decide has something to say though nothing happens; false if never.
@@ -156,5 +170,25 @@ func (d *Dispatcher) Next() (at time.Duration, ok bool) {
 			}
 		}
 	}
+	d.nextUser(sooner)
 	return at, ok
+}
+
+// nextUser tells when a quota or a reservation changes what may start.
+func (d *Dispatcher) nextUser(sooner func(time.Duration)) {
+	for name, u := range d.users {
+		if u.over {
+			sooner(d.relief(name))
+		}
+	}
+	for _, c := range d.booked {
+		for _, r := range c.reserved {
+			if d.now < r.From {
+				sooner(r.From)
+			}
+			if r.Until > 0 {
+				sooner(r.Until)
+			}
+		}
+	}
 }

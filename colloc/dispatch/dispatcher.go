@@ -30,6 +30,10 @@ type Dispatcher struct {
 	losses []Action // who is given up at the next decision
 	waits  int      // jobs that come after others
 	shy    []*entry // jobs that were refused, of late
+	booked []*card  // that are reserved
+	users  map[string]*user
+	mean   float64 // how much GPU time a run took of late, in seconds
+	ended  int     // how many runs that is about
 
 	online *online.Scheduler
 	ops    []func() error // what online must be told when all events of a call are taken in
@@ -41,7 +45,7 @@ func New(m Mind, o *Options) (*Dispatcher, error) {
 	if m == nil {
 		return nil, errors.New("dispatch: there is no Mind; a colloc.Planner is one")
 	}
-	d := &Dispatcher{mind: m, jobs: map[string]*entry{}, lives: map[uint64]*run{}, cards: map[string]*card{}}
+	d := &Dispatcher{mind: m, jobs: map[string]*entry{}, lives: map[uint64]*run{}, cards: map[string]*card{}, users: map[string]*user{}}
 	if o != nil {
 		d.o = *o
 	}
@@ -126,6 +130,7 @@ func (d *Dispatcher) enter(e *entry) {
 	put(d, &d.seqs, d.seqs+1)
 	set(d, d.jobs, e.ID, e)
 	put(d, &d.order, append(d.order, e))
+	d.user(e.User)
 	if len(e.After) > 0 {
 		put(d, &d.waits, d.waits+1)
 	}
@@ -172,7 +177,7 @@ func (d *Dispatcher) giveUp(e *entry, why string) {
 
 // sync tells online whether a job may start.
 func (d *Dispatcher) sync(e *entry) {
-	want := !e.ready()
+	want := !d.ready(e)
 	if want == e.parked || e.over != 0 {
 		return
 	}
@@ -186,11 +191,32 @@ func (d *Dispatcher) sync(e *entry) {
 	})
 }
 
+// begin puts a run into the books.
+func (d *Dispatcher) begin(e *entry, r *run) {
+	r.user = e.User
+	set(d, d.lives, r.number, r)
+	for _, id := range r.gpus {
+		if c := d.cards[id]; c != nil {
+			r.on = append(r.on, c)
+			put(d, &c.runs, append(slices.Clip(c.runs), r))
+		}
+	}
+	if phase := r.phase; phase != granted {
+		r.phase = ended
+		d.alter(r, func() { r.phase = phase })
+	}
+}
+
 // end takes a run out of the books.
 func (d *Dispatcher) end(e *entry, r *run) {
 	unset(d, d.lives, r.number)
 	if r.phase == stopping {
 		put(d, &d.leaves, without(d.leaves, r))
+	}
+	d.ran(r)
+	d.alter(r, func() { put(d, &r.phase, ended) })
+	for _, c := range r.on {
+		put(d, &c.runs, without(c.runs, r))
 	}
 	if e.run == r {
 		put(d, &e.run, nil)
@@ -199,8 +225,10 @@ func (d *Dispatcher) end(e *entry, r *run) {
 
 // leave lets a run that the body knows stop.
 func (d *Dispatcher) leave(e *entry, r *run, why string) {
-	put(d, &r.vain, r.phase == starting)
-	put(d, &r.phase, stopping)
+	d.alter(r, func() {
+		put(d, &r.vain, r.phase == starting)
+		put(d, &r.phase, stopping)
+	})
 	put(d, &r.due, d.now) // it is asked for at the next decision
 	put(d, &r.why, why)
 	put(d, &d.leaves, append(slices.Clip(d.leaves), r))

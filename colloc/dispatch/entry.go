@@ -13,16 +13,20 @@ import (
 type entry struct {
 	Job
 	seq     uint64
+	came    time.Duration
+	began   bool          // once
 	held    bool          // by the user
 	parked  bool          // online has been told to hold it
 	run     *run          // the present one
 	over    How           // it is over so, and goes with its last run; 0: it is not
 	gone    bool          // it is not in the books any more
 	trials  trials        // of memory
+	guess   profile.Bytes // what is set aside for it if nothing is told
 	bars    []string      // GPUs where the body does not let it start
 	shuns   []shun        // where it was refused
 	shunned []int         // all of them, as online knows them
 	refused int           // how often, since it last started
+	tier    int           // as online knows it
 	rest    time.Duration // it was refused so often that it starts nowhere until then
 }
 
@@ -45,8 +49,9 @@ type shun struct {
 type phase uint8
 
 const (
-	granted  phase = iota + 1 // it is decided, and waits for others to be gone
-	starting                  // the body was told
+	ended    phase = iota // it is not in the books
+	granted               // it is decided, and waits for others to be gone
+	starting              // the body was told
 	running
 	stopping // it was told to stop
 )
@@ -54,8 +59,9 @@ const (
 // run is one life of a job on GPUs. What Tell changes of it is changed by put.
 type run struct {
 	number    uint64
-	job       string
+	job, user string
 	gpus      []string
+	on        []*card // the same
 	phase     phase
 	mechanism profile.Mechanism
 	speed     float64
@@ -75,6 +81,10 @@ type card struct {
 	failed  bool
 	drained bool
 	foreign profile.Bytes
+
+	reserved []Reservation
+	runs     []*run // here that are not over
+	tenants  int    // of them those that are charged for it
 }
 
 // wants is the job as online knows it.
@@ -86,7 +96,10 @@ func (e *entry) wants(d *Dispatcher) (online.Job, error) {
 	case e.trials.Memory > 0:
 		t.Reserved, fixed = e.trials.Memory, true
 	case e.untold():
-		t.Reserved = max(1, d.half())
+		if e.guess == 0 {
+			put(d, &e.guess, max(1, d.half()))
+		}
+		t.Reserved = e.guess
 	}
 	packed, err := d.mind.Packed(t)
 	if err != nil {
@@ -95,7 +108,7 @@ func (e *entry) wants(d *Dispatcher) (online.Job, error) {
 	if e.trials.Alone {
 		packed.Alone, packed.Kind = true, ""
 	}
-	return online.Job{Task: packed, Class: e.Priority, Left: e.Left, Done: e.Done, Fixed: fixed, Restart: e.Restart}, nil
+	return online.Job{Task: packed, Class: e.Priority, Tier: e.tier, Owner: owner(e.User), Left: e.Left, Done: e.Done, Fixed: fixed, Restart: e.Restart}, nil
 }
 
 // half is half of what the largest GPU has after the usual headroom.
@@ -109,5 +122,13 @@ func (d *Dispatcher) half() profile.Bytes {
 	return most * 9 / 20
 }
 
-// ready reports whether nothing but room keeps the job from starting.
-func (e *entry) ready() bool { return !e.held && e.rest == 0 && len(e.After) == 0 && e.over == 0 }
+// ready reports whether nothing but room keeps a job from starting.
+func (d *Dispatcher) ready(e *entry) bool {
+	return !e.held && e.rest == 0 && len(e.After) == 0 && e.over == 0 && !d.users[e.User].over && !d.wide(e)
+}
+
+// wide reports whether a job takes more GPUs than its user may have at once.
+func (d *Dispatcher) wide(e *entry) bool {
+	most := d.limits(e.User).GPUs
+	return most > 0 && e.Width() > most
+}

@@ -27,7 +27,7 @@ type EventError struct {
 	// Index counts the events of the call from 0.
 	Index int
 	Event Event
-	// Name is the job or GPU.
+	// Name is the job, GPU or user.
 	Name string
 	Err  error
 }

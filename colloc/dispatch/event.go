@@ -9,7 +9,7 @@ import (
 
 // Event is something that happened: one of the types of this file.
 type Event interface {
-	// name is the job or GPU that it is about.
+	// name is the job, GPU or user that it is about.
 	name() string
 	apply(d *Dispatcher) error
 }
@@ -113,10 +113,28 @@ type (
 		Off bool
 	}
 
+	// Reserved says: for whom a GPU is kept, and when. It replaces what was said before; none lifts it.
+	Reserved struct {
+		GPU string
+		For []Reservation
+	}
+
 	// Foreign says: how much memory of a GPU is in use by processes that are no jobs.
 	Foreign struct {
 		GPU    string
 		Memory profile.Bytes
+	}
+
+	// Allowed says: what a user may have. User "" stands for all of whom nothing else is told.
+	Allowed struct {
+		User   string
+		Limits Limits
+	}
+
+	// Accounted says: what a user had so far, as it was kept elsewhere. It replaces the account.
+	Accounted struct {
+		User string
+		Used Used
 	}
 
 	// Learned says: the Mind predicts better than before.
@@ -141,14 +159,6 @@ const (
 	Lost
 )
 
-// String returns a word such as "out of memory".
-func (h How) String() string {
-	if h < Done || h > Lost {
-		return "unknown"
-	}
-	return [...]string{"done", "failed", "out of memory", "stopped", "lost"}[h-Done]
-}
-
 func (e Submitted) name() string   { return e.Job.ID }
 func (e Adopted) name() string     { return e.Job.ID }
 func (e Held) name() string        { return e.Job }
@@ -167,5 +177,8 @@ func (e GPURemoved) name() string  { return e.GPU }
 func (e GPUFailed) name() string   { return e.GPU }
 func (e GPURestored) name() string { return e.GPU }
 func (e Drained) name() string     { return e.GPU }
+func (e Reserved) name() string    { return e.GPU }
 func (e Foreign) name() string     { return e.GPU }
+func (e Allowed) name() string     { return e.User }
+func (e Accounted) name() string   { return e.User }
 func (Learned) name() string       { return "" }

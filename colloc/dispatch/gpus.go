@@ -23,7 +23,7 @@ func (e GPUAdded) apply(d *Dispatcher) error {
 		c.index = len(d.slots)
 		put(d, &d.slots, append(d.slots, nil))
 	}
-	untold := d.half() == 0
+	half := d.half()
 	set(d, d.cards, e.GPU.ID, c)
 	put(d, &d.slots[c.index], c)
 	d.later(func() error {
@@ -33,14 +33,22 @@ func (e GPUAdded) apply(d *Dispatcher) error {
 		}
 		return err
 	})
-	if untold {
-		for _, j := range d.order {
-			if !j.gone && j.untold() && j.run == nil {
-				d.later(func() error { return d.describe(j) })
-			}
+	d.rehalf(half)
+	return nil
+}
+
+// rehalf says anew what is set aside for jobs of which nothing is told, if half of the largest
+// GPU is not what it was.
+func (d *Dispatcher) rehalf(was profile.Bytes) {
+	if d.half() == was {
+		return
+	}
+	for _, j := range d.order {
+		if !j.gone && j.untold() && j.run == nil {
+			put(d, &j.guess, 0)
+			d.later(func() error { return d.describe(j) })
 		}
 	}
-	return nil
 }
 
 // describe tells online anew what a job is.
@@ -84,8 +92,10 @@ func (e GPUChanged) apply(d *Dispatcher) error {
 	if err != nil {
 		return err
 	}
+	half := d.half()
 	put(d, &c.gpu, bare(e.GPU))
 	d.later(func() error { return d.online.ChangeGPU(c.index, gpu, c.machine) })
+	d.rehalf(half)
 	return nil
 }
 
@@ -95,10 +105,12 @@ func (e GPURemoved) apply(d *Dispatcher) error {
 		return err
 	}
 	d.lose(e.GPU)
+	half := d.half()
 	unset(d, d.cards, e.GPU)
 	put(d, &d.slots[c.index], nil)
 	d.uncover(c)
 	d.later(func() error { return d.online.RemoveGPU(c.index) })
+	d.rehalf(half)
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 // enough is seen of it or of others of its Kind.
 type Job struct {
 	colloc.Task
-	// User is who pays for it, see [Account].
+	// User is whose it is: see [Limits].
 	User string
 	// Fixed says that Reserved stands, whatever is seen of the job or of others of its Kind, as
 	// long as it does not use more.

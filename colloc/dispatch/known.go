@@ -61,36 +61,3 @@ func (d *Dispatcher) Memory(job string) (profile.Bytes, error) {
 	r, err := d.online.Why(job)
 	return r.Memory, err
 }
-
-// forbid tells online where a job must not start: where that was refused, and where the body says so.
-func (d *Dispatcher) forbid(j *entry) {
-	if j.over != 0 {
-		return
-	}
-	var shuns []int
-	for i, c := range d.slots {
-		if c != nil && (slices.Contains(j.bars, c.gpu.ID) ||
-			slices.ContainsFunc(j.shuns, func(s shun) bool { return s.GPU == c.gpu.ID && s.Until > d.now })) {
-			shuns = append(shuns, i)
-		}
-	}
-	if slices.Equal(shuns, j.shunned) {
-		return
-	}
-	put(d, &j.shunned, shuns)
-	id := j.ID
-	d.later(func() error { return d.online.Shun(id, shuns...) })
-}
-
-// uncover forgets a GPU that is removed wherever a job must not go there.
-func (d *Dispatcher) uncover(c *card) {
-	here := func(id string) bool { return id == c.gpu.ID }
-	for _, j := range d.order {
-		if j.gone || !slices.Contains(j.shunned, c.index) {
-			continue
-		}
-		put(d, &j.bars, slices.DeleteFunc(slices.Clone(j.bars), here))
-		put(d, &j.shuns, slices.DeleteFunc(slices.Clone(j.shuns), func(s shun) bool { return here(s.GPU) }))
-		d.forbid(j)
-	}
-}

@@ -34,6 +34,12 @@ type Options struct {
 	// Shun is for how long a job waits that was refused; 0 is DefaultShun. Each further time at
 	// one place it is twice as long, a day at most.
 	Shun time.Duration
+	// HalfLife is after how long GPU time that a user had counts half when it is decided who is next:
+	// jobs of one class then go in the order of what their users had, compared with what is due to them,
+	// see Limits.Weight. 0: users do not matter for the order.
+	HalfLife time.Duration
+	// Window is how long GPU time counts for Limits.Quota, an hour at least; 0 is DefaultWindow.
+	Window time.Duration
 	// AtOnce says that actions are carried out when they are asked for, and are not answered: as in
 	// a simulator. Otherwise Started or Refused answers a start, and Ended a stop. Until then
 	// nothing starts in the place of what is to stop.
@@ -44,9 +50,12 @@ type Options struct {
 const (
 	DefaultLease = time.Minute
 	DefaultShun  = time.Minute
+	// DefaultWindow is a week.
+	DefaultWindow = 7 * 24 * time.Hour
 
 	maxShun  = 24 * time.Hour
 	maxLease = 30 * 24 * time.Hour
+	maxSpan  = 10 * 366 * 24 * time.Hour
 )
 
 func (o *Options) fill() error {
@@ -61,6 +70,15 @@ func (o *Options) fill() error {
 	}
 	if o.Shun < 0 || o.Shun > maxShun {
 		return fmt.Errorf("dispatch: Shun is %v; want 0 to %v", o.Shun, maxShun)
+	}
+	if o.Window == 0 {
+		o.Window = DefaultWindow
+	}
+	if o.Window < time.Hour || o.Window > maxSpan {
+		return fmt.Errorf("dispatch: Window is %v; want %v to %v, or 0", o.Window, time.Hour, maxSpan)
+	}
+	if o.HalfLife < 0 || o.HalfLife > maxSpan {
+		return fmt.Errorf("dispatch: HalfLife is %v; want 0 to %v", o.HalfLife, maxSpan)
 	}
 	o.Scheduler.Machines = nil
 	return nil

@@ -19,7 +19,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-var events = flag.Int("dispatch.events", 600, "how many events the property tests draw")
+var events = flag.Int("dispatch.events", 1000, "how many events the property tests draw")
 
 // planner is the Mind of the tests.
 func planner(tb testing.TB) *colloc.Planner {
@@ -55,9 +55,9 @@ func (s *stream) run() (string, uint64) {
 func (s *stream) draw() dispatch.Event {
 	r := s.rng
 	id, n := s.run()
-	switch r.IntN(24) {
+	switch r.IntN(25) {
 	case 0, 1, 2, 3:
-		j := dispatch.Job{Task: colloc.Task{ID: s.job(), Reserved: profile.Bytes(r.IntN(30)) * profile.GiB, GPUs: max(1, r.IntN(12)-9), Priority: r.IntN(4) / 3}}
+		j := dispatch.Job{User: []string{"ann", "bob", ""}[r.IntN(3)], Task: colloc.Task{ID: s.job(), Reserved: profile.Bytes(r.IntN(30)) * profile.GiB, GPUs: max(1, r.IntN(12)-9), Priority: r.IntN(4) / 3}}
 		if r.IntN(3) == 0 {
 			j.Restart = profile.Some(time.Duration(r.IntN(3)-1) * time.Minute / 2)
 		}
@@ -87,7 +87,17 @@ func (s *stream) draw() dispatch.Event {
 		return dispatch.Released{Job: s.held}
 	case 14:
 		return dispatch.Withdrawn{Job: id}
-	case 15:
+	case 15, 24:
+		switch r.IntN(8) {
+		case 0:
+			l := dispatch.Limits{Weight: float64(r.IntN(5) - 1), Jobs: r.IntN(9), GPUs: r.IntN(9), Quota: time.Duration(r.IntN(3)) * time.Hour}
+			return dispatch.Allowed{User: []string{"ann", "bob", ""}[r.IntN(3)], Limits: l}
+		case 1:
+			return dispatch.Accounted{User: "ann", Used: dispatch.Used{Recent: time.Duration(r.IntN(9)-1) * time.Minute, Hours: map[int64]time.Duration{0: time.Minute}}}
+		case 2, 3, 4:
+			at := s.now + time.Duration(r.IntN(9))*10*time.Minute
+			return dispatch.Reserved{GPU: s.gpu(), For: []dispatch.Reservation{{User: "bob", From: at, Until: at + time.Duration(r.IntN(6))*time.Hour/2}}}
+		}
 		if r.IntN(2) == 0 {
 			return dispatch.Barred{Job: id, GPUs: []string{s.gpu(), s.gpu()}[:r.IntN(3)]}
 		}
@@ -138,7 +148,7 @@ func state(t *testing.T, d *dispatch.Dispatcher) []byte {
 // error changes nothing.
 func TestAnyEvents(t *testing.T) {
 	p := planner(t)
-	o := &dispatch.Options{Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}}
+	o := &dispatch.Options{HalfLife: time.Hour, Window: 3 * time.Hour, Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}}
 	d, err := dispatch.New(p, o)
 	if err != nil {
 		t.Fatal(err)
@@ -208,6 +218,9 @@ func TestAnyEvents(t *testing.T) {
 		dispatch.GPURestored{},
 		dispatch.Drained{},
 		dispatch.Foreign{},
+		dispatch.Allowed{},
+		dispatch.Accounted{},
+		dispatch.Reserved{},
 	} {
 		if taken[reflect.TypeOf(e)] == 0 {
 			t.Errorf("no %T was ever taken in", e)

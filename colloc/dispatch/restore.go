@@ -43,7 +43,10 @@ func (d *Dispatcher) restore(b *book) error {
 		}
 		d.begun, d.now = true, *b.Now
 	}
-	d.runs, d.losses = b.Runs, b.Losses
+	if b.Mean < 0 || b.Ended < 0 {
+		return errors.New("mean or ended is negative")
+	}
+	d.runs, d.losses, d.mean, d.ended = b.Runs, b.Losses, b.Mean, b.Ended
 	for i, c := range b.GPUs {
 		if err := d.restoreCard(c); err != nil {
 			return fmt.Errorf("gpus[%d]: %w", i, err)
@@ -78,9 +81,15 @@ func (d *Dispatcher) restoreCard(p *cardPage) error {
 	if _, err := d.checkCard(p.GPU, p.Machine); err != nil {
 		return err
 	}
-	c := &card{gpu: bare(p.GPU), machine: p.Machine, index: len(d.slots), failed: p.Failed, drained: p.Drained, foreign: p.Foreign}
+	c := &card{gpu: bare(p.GPU), machine: p.Machine, index: len(d.slots), failed: p.Failed, drained: p.Drained, foreign: p.Foreign, reserved: p.Reserved}
+	for i := range p.Reserved {
+		if err := p.Reserved[i].check(); err != nil {
+			return err
+		}
+	}
 	d.slots = append(d.slots, c)
 	d.cards[p.GPU.ID] = c
+	d.booking(c)
 	return nil
 }
 
@@ -89,7 +98,7 @@ func (d *Dispatcher) restoreJob(p *page) error {
 	if p.Unlimited {
 		j.MaxSlowdown = math.Inf(1)
 	}
-	e := &entry{Job: j, held: p.Held, over: p.Over, trials: p.Trials, shuns: p.Shuns, bars: p.Bars, shunned: p.Shunned, refused: p.Refused, rest: p.Rest}
+	e := &entry{Job: j, held: p.Held, over: p.Over, trials: p.Trials, guess: p.Guess, shuns: p.Shuns, bars: p.Bars, shunned: p.Shunned, refused: p.Refused, rest: p.Rest, came: p.Came, began: p.Began, tier: p.Tier}
 	if d.jobs[j.ID] != nil {
 		return fmt.Errorf("%w job %q", ErrDuplicate, j.ID)
 	}
@@ -99,7 +108,7 @@ func (d *Dispatcher) restoreJob(p *page) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	if p.Refused < 0 || p.Rest < 0 || slices.ContainsFunc(p.Shunned, func(i int) bool { return i < 0 || i >= len(d.slots) || d.slots[i] == nil }) {
+	if p.Guess < 0 || p.Guess > maxMemory || p.Refused < 0 || p.Came < 0 || p.Came > d.now || p.Tier < 0 || p.Rest < 0 || slices.ContainsFunc(p.Shunned, func(i int) bool { return i < 0 || i >= len(d.slots) || d.slots[i] == nil }) {
 		return errors.New("refused, rest or shunned are none that there are")
 	}
 	if len(e.shuns) > 0 || e.rest > 0 {
@@ -119,20 +128,24 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 		if r.Phase < granted || r.Phase > stopping || len(r.GPUs) != e.Width() {
 			return fmt.Errorf("runs[%d]: phase %d on %d GPUs", i, r.Phase, len(r.GPUs))
 		}
-		life := &run{r.Number, e.ID, r.GPUs, r.Phase, r.Mechanism, r.Speed, r.Gain, r.Due, r.Since, r.Vain, r.Asked, r.Why}
-		d.lives[r.Number] = life
+		life := &run{
+			number: r.Number, job: e.ID, gpus: r.GPUs, phase: r.Phase, mechanism: r.Mechanism, speed: r.Speed, gain: r.Gain,
+			due: r.Due, since: r.Since, vain: r.Vain, asked: r.Asked, why: r.Why,
+		}
 		if r.Phase == stopping {
+			d.begin(e, life)
 			continue
 		}
 		if e.run != nil || e.over != 0 {
 			return fmt.Errorf("runs[%d]: %w", i, ErrDuplicate)
 		}
 		for k, id := range r.GPUs {
-			if c := d.cards[id]; c == nil || c.failed || slices.Contains(r.GPUs[:k], id) || d.crowd(id) > mostHere {
+			if c := d.cards[id]; c == nil || c.failed || slices.Contains(r.GPUs[:k], id) || d.crowd(id) >= mostHere {
 				return fmt.Errorf("runs[%d]: %w GPU %q, or one that cannot run it", i, ErrUnknown, id)
 			}
 		}
 		e.run = life
+		d.begin(e, life)
 	}
 	if e.over != 0 && len(p.Runs) == 0 {
 		return errors.New("it is over and has no run")
@@ -160,6 +173,9 @@ func (d *Dispatcher) restoreRuns(b *book) error {
 		if r.phase == granted && !slices.Contains(d.grants, r) || r.phase == stopping && !slices.Contains(d.leaves, r) {
 			return fmt.Errorf("run %d is in no list", n)
 		}
+	}
+	if err := d.restoreUsers(b.Users); err != nil {
+		return err
 	}
 	return d.restoreOnline()
 }

@@ -23,6 +23,9 @@ type book struct {
 	Leaves  []uint64       `json:"leaves,omitempty"`
 	Runs    uint64         `json:"runs"` // the highest number
 	Losses  []Action       `json:"losses,omitempty"`
+	Users   []userPage     `json:"users,omitempty"` // by name
+	Mean    float64        `json:"mean,omitempty"`
+	Ended   int            `json:"ended,omitempty"`
 }
 
 // page is a job.
@@ -35,10 +38,14 @@ type page struct {
 	Restart   profile.Opt[time.Duration] `json:"restart_ns,omitzero"`
 	After     []Dependency               `json:"after,omitempty"`
 	Held      bool                       `json:"held,omitempty"`
-	Over      How                        `json:"over,omitempty"`
+	Over      How                        `json:"over,omitzero"`
 	Trials    trials                     `json:"trials,omitzero"`
 	Shuns     []shun                     `json:"shuns,omitempty"`
+	Guess     profile.Bytes              `json:"guess_bytes,omitempty"`
 	Bars      []string                   `json:"bars,omitempty"`
+	Came      time.Duration              `json:"came_ns,omitempty"`
+	Began     bool                       `json:"began,omitempty"`
+	Tier      int                        `json:"tier,omitempty"`
 	Shunned   []int                      `json:"shunned,omitempty"`
 	Refused   int                        `json:"refused,omitempty"`
 	Rest      time.Duration              `json:"rest_ns,omitempty"`
@@ -68,12 +75,14 @@ type cardPage struct {
 	Failed  bool          `json:"failed,omitempty"`
 	Drained bool          `json:"drained,omitempty"`
 	Foreign profile.Bytes `json:"foreign_bytes,omitempty"`
+
+	Reserved []Reservation `json:"reserved,omitempty"`
 }
 
 // State is all that must survive a restart of the body, as JSON, for [Restore]. The same books
 // give the same bytes. O(jobs + GPUs).
 func (d *Dispatcher) State() ([]byte, error) {
-	b := book{Version: version, Runs: d.runs, Losses: d.losses, Jobs: []page{}, GPUs: []*cardPage{}}
+	b := book{Version: version, Runs: d.runs, Losses: d.losses, Users: d.userPages(), Mean: d.mean, Ended: d.ended, Jobs: []page{}, GPUs: []*cardPage{}}
 	if d.begun {
 		b.Now = &d.now
 	}
@@ -92,7 +101,7 @@ func (d *Dispatcher) State() ([]byte, error) {
 			b.GPUs = append(b.GPUs, nil)
 			continue
 		}
-		b.GPUs = append(b.GPUs, &cardPage{c.gpu, c.machine, c.failed, c.drained, c.foreign})
+		b.GPUs = append(b.GPUs, &cardPage{c.gpu, c.machine, c.failed, c.drained, c.foreign, c.reserved})
 	}
 	for _, r := range d.grants {
 		if d.lives[r.number] == r && r.phase == granted {
@@ -113,7 +122,7 @@ func (e *entry) page(runs []runPage) page {
 	p := page{
 		Task: e.Task, User: e.User, Left: e.Left, Done: e.Done, Restart: e.Restart, After: e.After,
 		Held: e.held, Over: e.over, Trials: e.trials, Shuns: e.shuns, Runs: runs,
-		Bars: e.bars, Shunned: e.shunned, Refused: e.refused, Rest: e.rest, Fixed: e.Fixed,
+		Guess: e.guess, Bars: e.bars, Came: e.came, Began: e.began, Tier: e.tier, Shunned: e.shunned, Refused: e.refused, Rest: e.rest, Fixed: e.Fixed,
 	}
 	if math.IsInf(p.Task.MaxSlowdown, 1) {
 		p.Task.MaxSlowdown, p.Unlimited = 0, true
