@@ -118,8 +118,9 @@ func (s schemas) of(t reflect.Type) object {
 		return object{"type": "number"}
 	case reflect.Struct:
 		return s.named(t)
+	default:
+		return object{"type": "integer"}
 	}
-	return object{"type": "integer"}
 }
 
 // named is a reference to the schema of a struct.
