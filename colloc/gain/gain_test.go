@@ -101,6 +101,19 @@ func Example() {
 	// job 2 beside job 3
 }
 
+// TestClosed: where a set is one job, sharing gains something, and less than where jobs join
+// who runs already.
+func TestClosed(t *testing.T) {
+	jobs := site(600, 2, 1.2, 3)
+	shares, sets := replay(t, jobs, gain.Options{Replications: 1}).Total, replay(t, jobs, gain.Options{Replications: 1, Closed: true}).Total
+	if !(0 < sets.SavedWaiting.Value && sets.SavedWaiting.Value < shares.SavedWaiting.Value) || !(sets.SavedHours.Value < shares.SavedHours.Value) {
+		t.Errorf("by sets %v hours less waiting and %v GPU hours, by shares %v and %v", sets.SavedWaiting, sets.SavedHours, shares.SavedWaiting, shares.SavedHours)
+	}
+	if w := sets.Without.Waited / shares.Without.Waited; w < 0.9 || w > 1.1 {
+		t.Errorf("without sharing jobs wait %.3g and %.3g h", sets.Without.Waited, shares.Without.Waited)
+	}
+}
+
 // TestReplay holds a report against what must be true of every one.
 func TestReplay(t *testing.T) {
 	jobs := site(600, 2, 0.9, 1)

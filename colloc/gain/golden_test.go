@@ -38,6 +38,7 @@ func TestGolden(t *testing.T) {
 		{"default", gain.Options{Replications: 3}},
 		{"prior", gain.Options{Replications: 2, Prior: &profile.Solo{SMActive: profile.Some(0.3), Memory: profile.Some(2 * profile.GiB)}, MaxSet: 3, MaxSlowdown: 1.5}},
 		{"restricted", gain.Options{Replications: 2, Seed: 5, SameUser: true, NoGangs: true}},
+		{"closed", gain.Options{Replications: 3, Closed: true}},
 		{"sampled", gain.Options{Replications: 4, Sample: 60}},
 		{"window", gain.Options{Replications: 1, From: mixed[60].Submitted, Until: mixed[180].Submitted.Add(time.Minute)}},
 	} {

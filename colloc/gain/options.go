@@ -31,6 +31,9 @@ type Options struct {
 	SameUser bool
 	// NoGangs lets only jobs on one GPU share.
 	NoGangs bool
+	// Closed says that the site offers no shares of a GPU, by gres/shard or MPS: a set is one job
+	// there. It starts as a whole, nobody joins it, and the GPU is its own until the last has ended.
+	Closed bool
 	// Replications is how many worlds are drawn, at most 1000; 0 means 8.
 	Replications int
 	// Sample is how many jobs a replication plays at most; 0 means as many as take about

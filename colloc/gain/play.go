@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc/sim"
@@ -66,6 +67,9 @@ func (p *player) play(ctx context.Context, w *window, seed uint64, most int) ([]
 // policy lets jobs start in the order in which they came, those that fit before those that
 // do not, and run to their end.
 func (p *player) policy(most int) sim.Policy {
+	if p.o.Closed {
+		return policy.Greedy{MaxSet: most, Overtake: true, Closed: true}
+	}
 	return policy.Colloc{
 		MaxSet: most, Budget: profile.Some(0), MaxSlowdown: cmp.Or(p.o.MaxSlowdown, defaultSlowdown), NoStop: true, Without: online.Order | online.Waiting,
 	}
@@ -73,11 +77,32 @@ func (p *player) policy(most int) sim.Policy {
 
 // predicted is what the scheduler is told of speeds.
 func (p *player) predicted() sim.Model {
-	expected := speed.Drawn{Interference: p.predictor}
+	var told sim.Model = speed.Drawn{Interference: p.predictor}
 	if p.o.SameUser {
-		return apart{expected}
+		told = apart{told}
 	}
-	return expected
+	if p.o.Closed {
+		told = limited{told, 1 / cmp.Or(p.o.MaxSlowdown, defaultSlowdown)}
+	}
+	return told
+}
+
+// limited keeps jobs apart of which one would be slower than a limit.
+type limited struct {
+	sim.Model
+
+	least float64
+}
+
+// Speeds implements [sim.Model].
+func (l limited) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task, dst []float64) error {
+	if err := l.Model.Speeds(gpu, mech, set, dst); err != nil {
+		return err
+	}
+	if slices.Min(dst) < l.least {
+		clear(dst)
+	}
+	return nil
 }
 
 // apart keeps jobs of several users apart: their speeds together are told to be 0.

@@ -129,6 +129,10 @@ func assumed(r *Report, studies []*study, o *Options) []string {
 	list := []string{fmt.Sprintf(
 		"jobs start in the order in which they came, those that fit before those that do not, and run to their end; sets of at most %d, none slowed down by more than %.3g by prediction",
 		cmp.Or(o.MaxSet, defaultSet), cmp.Or(o.MaxSlowdown, defaultSlowdown))}
+	list = append(list, map[bool]string{
+		false: "jobs join who runs already, at any moment: by gres/shard or MPS",
+		true:  "no shares of a GPU: a set starts as one job, and nobody joins it",
+	}[o.Closed])
 	add := func(n int, what string) {
 		if n > 0 {
 			list = append(list, fmt.Sprintf("%d jobs %s", n, what))

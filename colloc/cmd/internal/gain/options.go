@@ -68,6 +68,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.IntVar(&o.MaxSet, "max-set", 2, "the most jobs that share a GPU, 2 to 4")
 	f.Float64Var(&o.MaxSlowdown, "max-slowdown", 2, "the most that a job may be slowed down, by prediction")
 	f.BoolVar(&o.SameUser, "same-user", false, "only jobs of one user share a GPU")
+	f.BoolVar(&o.Closed, "no-shares", false, "the site offers no shares of a GPU (gres/shard, MPS): a set is one job, and nobody joins it once it runs")
 	f.BoolVar(&o.NoGangs, "no-gangs", false, "only jobs on one GPU share")
 	f.IntVar(&o.Replications, "replications", 8, "how many worlds are replayed")
 	f.IntVar(&o.Sample, "sample", 0, "how many jobs each replication plays (default: as many as take a minute in all on one core)")
