@@ -3,7 +3,7 @@
 // each figure beside its bound, and exits with status 1 if one is missed or
 // missing.
 //
-//	go run ./examples/evaluate -train "$COLLOC_DATA" | go run ./internal/accuracy
+//	(go run ./examples/evaluate -train "$COLLOC_DATA"; go run ./examples/evaluate -train "$COLLOC_DATA" -online) | go run ./internal/accuracy
 package main
 
 import (
@@ -32,7 +32,7 @@ type bound struct {
 // bounds are the accuracy that is promised, as percentages, mean absolute errors
 // in units of relative speed, and the share of pairs named in the right order.
 func bounds() []bound {
-	return []bound{
+	all := []bound{
 		{set: "memory_mlp", metric: "mape_pct", max: 0.6},
 		{set: "memory_cnn", metric: "mape_pct", max: 5.1},
 		{set: "memory_cnn", split: "family", metric: "mape_pct", max: 6.2},
@@ -62,6 +62,12 @@ func bounds() []bound {
 		{set: "pace", split: "card", metric: "median_error_pct", max: 22},
 		{set: "pace", split: "card", metric: "coverage_pct", min: 87, max: 95},
 	}
+	for _, set := range []string{"interference_lucid_online", "interference_gavel_online"} {
+		for _, coRuns := range []int{0, 1, 3, 8, 16, 32, 64} { // of a family that was left out, refitted
+			all = append(all, bound{set: set, split: "family", metric: fmt.Sprintf("cover_after_%d", coRuns), min: 0.88, max: 0.97})
+		}
+	}
+	return all
 }
 
 func main() {

@@ -1,6 +1,7 @@
 package interference
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"math"
@@ -9,19 +10,22 @@ import (
 
 	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/predict/internal/num"
+	"example.com/colloc/profile"
 )
 
 const (
 	calibrationFolds = 5
-	// calibrationProbes is how many co-runs of each new type are observed.
-	calibrationProbes = 3
 	// leastErrors is how many a familiarity needs for a factor of its own.
 	leastErrors = 40
 )
 
+// probes are the numbers of co-runs of what was left out after which calibrate judges what
+// was learned of it.
+func probes() [6]int { return [...]int{1, 3, 8, 16, 32, 64} }
+
 // calibrate sets the spread from predictions of observations left out in four
 // ways: at random, whole task types at once, whole families at once, and these
-// after three co-runs of each of their types were observed. Each fills the
+// after some of their co-runs were observed. Each fills the
 // familiarities that it produces. Families are left out in at most mostFolds folds;
 // it returns ctx.Err() between two fits.
 func (r *regime) calibrate(ctx context.Context, obs []*Observation, o Options, mostFolds int) error {
@@ -76,41 +80,49 @@ func (r *regime) leaveOut(ctx context.Context, obs []*Observation, o Options, fo
 			return nil, err
 		}
 		all = append(all, f.errorsOn(test)...)
-		all = append(all, f.probe(test)...)
+		all = append(all, f.learnOf(test, o.Seed)...)
 	}
 	return all, nil
 }
 
-// probe observes a few of the co-runs, so many that each type that the regime
-// does not know is in calibrationProbes of them, and returns the errors on those
-// of the others whose tasks are then all known. It is nil where every type is.
-func (r *regime) probe(obs []*Observation) []standardError {
-	seen := make(map[taskType]int)
-	var left, observed []*Observation
-	var all Observation
-	for _, o := range obs {
-		wanted := false
-		for _, p := range o.Set {
-			t, named := typeOf(p)
-			if e := r.roster.find(t); named && (e == noEffect || !r.roster.effects[e].trained) {
-				wanted = wanted || seen[t] < calibrationProbes
-				seen[t]++
-			}
-		}
-		if wanted {
-			observed, all.Set = append(observed, o), append(all.Set, o.Set...)
-		} else {
-			left = append(left, o)
-		}
-	}
-	if len(seen) == 0 {
+// learnOf observes obs one by one and returns, after so many as probes says, the errors on
+// those of the others whose tasks are then all known, but not from the fit. It is nil where
+// the fit knew every type.
+func (r *regime) learnOf(obs []*Observation, seed uint64) (errs []standardError) {
+	fresh := slices.DeleteFunc(slices.Clone(obs), func(o *Observation) bool { return r.knewAll(o) })
+	if len(fresh) == 0 {
 		return nil
 	}
-	next := r.successor(r.regimeKey, true, &all)
-	for _, o := range observed {
-		next.learn(o)
+	rand.New(rand.NewPCG(seed, 0x70726f6265)).Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
+	var all Observation
+	for _, o := range fresh {
+		all.Set = append(all.Set, o.Set...)
 	}
-	return next.errorsOn(left)
+	next, seen := r.successor(r.regimeKey, true, &all), make(map[taskType]bool)
+	from := 0
+	for _, upTo := range probes() {
+		for ; from < min(upTo, len(fresh)); from++ {
+			next.learn(fresh[from])
+			for _, p := range fresh[from].Set {
+				t, _ := typeOf(p)
+				seen[t] = true
+			}
+		}
+		errs = append(errs, next.errorsOn(slices.DeleteFunc(slices.Clone(fresh[from:]), func(o *Observation) bool {
+			return slices.ContainsFunc(o.Set, func(p *profile.Profile) bool { t, _ := typeOf(p); return !seen[t] && !r.knew(t) })
+		}))...)
+	}
+	return errs
+}
+
+// knewAll reports that all types of a co-run were among the data of the fit.
+func (r *regime) knewAll(o *Observation) bool {
+	return !slices.ContainsFunc(o.Set, func(p *profile.Profile) bool { t, _ := typeOf(p); return !r.knew(t) })
+}
+
+func (r *regime) knew(t taskType) bool {
+	e := r.roster.find(t)
+	return e != noEffect && e < r.roster.fitted
 }
 
 // randomFolds deals n observations into folds.
@@ -160,39 +172,49 @@ func groupFolds(obs []*Observation, limit int, seed uint64, group func(*Observat
 // not like one of its pairs. The factor of a family holds for 1 - risk of its
 // rows; the conformal bound over families is then one that a new family exceeds
 // with probability at most risk where there are 1/risk - 1 of them. Fewer leave it
-// to a tail, an assumption. A familiarity with too
-// few errors to say anything takes the widest of the others.
+// to a tail, an assumption. A familiarity with too few errors to say anything takes the
+// widest of those of its kind, or of all.
 func spreadOf(errs []standardError, sigma, risk float64) spread {
 	s := spread{Noise: num.Round9(max(sigma, 1e-3))}
-	var widest float64
+	var widest [2]float64 // of known types and of strangers
 	var thin [familiarities]bool
 	for level := range s.Factor {
+		var all []float64
 		byGroup := make(map[string][]float64)
-		rows := 0
 		for _, e := range errs {
 			if e.level == level {
-				rows++
-				byGroup[e.group] = append(byGroup[e.group], math.Abs(e.error)/(s.Noise*math.Sqrt(1+e.variance)))
+				score := math.Abs(e.error) / (s.Noise * math.Sqrt(1+e.variance))
+				all, byGroup[e.group] = append(all, score), append(byGroup[e.group], score)
 			}
 		}
-		if thin[level] = rows < leastErrors; thin[level] {
+		if thin[level] = len(all) < leastErrors; thin[level] {
 			continue
 		}
-		if s.Groups[level] = rows; level == 0 {
-			s.Factor[level] = num.Round9(conformal.New(byGroup[""]).Upper(risk))
+		kind := kindOf(level)
+		if s.Groups[level] = len(all); kind == 0 {
+			s.Factor[level] = num.Round9(conformal.New(all).Upper(risk))
 		} else {
 			s.Groups[level] = len(byGroup)
 			s.Factor[level] = num.Round9(conformal.UpperOfGroups(slices.Collect(maps.Values(byGroup)), risk, risk))
 		}
-		widest = max(widest, s.Factor[level])
+		widest[kind] = max(widest[kind], s.Factor[level])
 	}
-	if widest == 0 {
-		widest = 2 * normalQuantile(1-risk)
+	most := max(widest[0], widest[1])
+	if most == 0 {
+		most = 2 * normalQuantile(1-risk)
 	}
 	for level := range s.Factor {
 		if thin[level] {
-			s.Factor[level] = widest
+			s.Factor[level] = cmp.Or(widest[kindOf(level)], most)
 		}
 	}
 	return s
+}
+
+// kindOf is 0 for a familiarity of known types, 1 with strangers.
+func kindOf(level int) int {
+	if level < knownLevels {
+		return 0
+	}
+	return 1
 }

@@ -45,13 +45,15 @@ type optionsFile struct {
 
 const (
 	format  = "colloc interference"
-	version = 3
+	version = 4
 )
 
 type regimeFile struct {
 	GPU       string            `json:"gpu"`
 	Mechanism profile.Mechanism `json:"mechanism"`
 	Effects   []effectFile      `json:"effects"`
+	// Fitted is how many of them, the first, are of the data of the fit.
+	Fitted int32 `json:"of_the_fit,omitempty"`
 	// Mean is the prior mean of every column; absent means 0.
 	Mean    []float64       `json:"prior_mean,omitempty"`
 	Base    normalFile      `json:"fitted"`
@@ -136,7 +138,7 @@ func (m *Predictor) save(w io.Writer, kept bool) error {
 
 func (r *regime) file() regimeFile {
 	f := regimeFile{
-		GPU: r.gpu, Mechanism: r.mechanism, Effects: r.roster.file(), Trees: r.trees, Spread: r.spread, Drift: r.drift,
+		GPU: r.gpu, Mechanism: r.mechanism, Effects: r.roster.file(), Fitted: r.roster.fitted, Trees: r.trees, Spread: r.spread, Drift: r.drift,
 		Base: sumsFile(r.base), Learned: learnedSums(r.learned),
 	}
 	for _, v := range r.mu {
@@ -261,6 +263,9 @@ func (f *regimeFile) regime() (*regime, error) {
 	var err error
 	if r.roster, err = rosterOf(f.Effects); err != nil {
 		return nil, err
+	}
+	if r.roster.fitted = f.Fitted; f.Fitted < 0 || int(f.Fitted) > len(f.Effects) {
+		return nil, fmt.Errorf("%d of %d effects are of the fit", f.Fitted, len(f.Effects))
 	}
 	p := r.roster.columns()
 	r.lambda, r.mu = r.roster.precisions(), make([]float64, p)

@@ -278,7 +278,7 @@ func TestSaveLoad(t *testing.T) {
 		t.Errorf("the loaded model says %v, the saved one %v", y[0].Value, x[0].Value)
 	}
 	text := first.String()
-	for _, bad := range []string{"", "{}", strings.Replace(text, `"version":3`, `"version":9`, 1), strings.Replace(text, `"sums":[`, `"sums":[1,`, 1)} {
+	for _, bad := range []string{"", "{}", strings.Replace(text, `"version":4`, `"version":9`, 1), strings.Replace(text, `"sums":[`, `"sums":[1,`, 1)} {
 		if _, err := Load(strings.NewReader(bad)); err == nil {
 			t.Errorf("loaded %.60q", bad)
 		}

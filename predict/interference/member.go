@@ -14,6 +14,7 @@ type member struct {
 	load
 	typ, model int32 // effects; noEffect where unknown
 	trained    bool
+	fitted     bool
 	traits     [2]float64
 
 	// What remember notes, so that a pair asks for nothing twice.
@@ -28,6 +29,7 @@ func (r *roster) member(p *profile.Profile) member {
 	if t, ok := typeOf(p); ok {
 		m.typ, m.model = r.find(t), r.find(t.whole())
 		m.trained = m.typ != noEffect && r.effects[m.typ].trained
+		m.fitted = m.typ != noEffect && m.typ < r.fitted
 	}
 	if r.blind && m.trained {
 		m.sm, m.dram, m.seen = unseenSM, unseenDRAMPerSM, false
@@ -99,16 +101,15 @@ func (m *member) distance() float64 {
 	return 1
 }
 
+// acquaintance is 0 where the type of a task is known, 1 where only its model is, else 2.
 func (m *member) acquaintance() int {
 	switch {
-	case m.trained:
-		return 0
 	case m.typ != noEffect:
-		return 1
+		return 0
 	case m.model != noEffect:
-		return 2
+		return 1
 	}
-	return 3
+	return 2
 }
 
 // company is what the neighbours of one task are to it together.

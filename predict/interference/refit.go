@@ -162,7 +162,8 @@ func calibrated(all []*Observation) []*Observation {
 
 // refitWhole fits to all rows, from the prior that the regime began with.
 func (r *regime) refitWhole(o Options) (*regime, error) {
-	start := &regime{regimeKey: r.regimeKey, roster: &roster{}, spread: r.spread}
+	start := &regime{regimeKey: r.regimeKey, roster: (&roster{}).trainedOn(r.rows), spread: r.spread}
+	start.roster.fitted = int32(len(start.roster.effects))
 	if r.rows == nil { // it began with the prior of its mechanism
 		start.roster, start.mu = r.roster, r.mu
 	}

@@ -406,3 +406,51 @@ func TestWith(t *testing.T) {
 		}
 	}
 }
+
+// TestIntervalsHoldWhileLearning: of a model that was left out, intervals of 90 % hold as
+// many speeds after some co-runs and a refit as they promise, and grow narrower.
+func TestIntervalsHoldWhileLearning(t *testing.T) {
+	after := [...]int{0, 2, 4, 8, 16, 32}
+	var in, n, width [len(after)]float64
+	for seed := range uint64(4) {
+		_, obs := fakeWorld(t, 40+seed, 6, 3)
+		var known, fresh []Observation
+		for _, o := range obs {
+			if o.Set[0].Spec.Model.Name == "m5" || o.Set[1].Spec.Model.Name == "m5" {
+				fresh = append(fresh, o)
+			} else {
+				known = append(known, o)
+			}
+		}
+		rand.New(rand.NewPCG(seed, 6)).Shuffle(len(fresh), func(i, j int) { fresh[i], fresh[j] = fresh[j], fresh[i] })
+		m := mustFit(t, known, &Options{NoTrees: true})
+		for at, k := range after {
+			for _, o := range fresh[max(0, after[max(0, at-1)]):k] {
+				if err := m.Observe(o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := m.Refit(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range fresh[k:] {
+				for i, e := range mustSpeeds(t, m, rtx3090(t), o.Set...) {
+					seen := o.Speeds[i].Or(0)
+					if n[at]++; e.Lo <= min(1, seen) && min(1, seen) <= e.Hi {
+						in[at]++
+					}
+					width[at] += e.Hi - e.Lo
+				}
+			}
+		}
+	}
+	for at, k := range after {
+		t.Logf("after %d co-runs: %.2f of %v in intervals %.3f wide", k, in[at]/n[at], n[at], width[at]/n[at])
+		if in[at]/n[at] < 0.85 {
+			t.Errorf("after %d co-runs intervals of 90 %% hold %.0f %%", k, 100*in[at]/n[at])
+		}
+	}
+	if last := len(after) - 1; !(width[last]/n[last] < 0.6*width[0]/n[0]) {
+		t.Errorf("intervals are %.3f wide after %d co-runs, %.3f before any", width[last]/n[last], after[last], width[0]/n[0])
+	}
+}

@@ -47,7 +47,17 @@ type spread struct {
 	Groups [familiarities]int `json:"groups"`
 }
 
-const familiarities = 12
+// Where all types of a set are known its familiarity is 0 if they are of the fit, else how
+// well: by the variance of the prediction in units of the noise, which falls with every
+// co-run that is learned. Beyond are five of sets with strangers, see [familiarity].
+const (
+	knownLevels   = 7
+	familiarities = knownLevels + 5
+)
+
+// knownUpTo are the largest variances of all but the last of those that were met: beside a
+// type of which a hundred co-runs are known, one of twelve co-runs, six, three, one.
+func knownUpTo() [knownLevels - 2]float64 { return [...]float64{0.15, 0.25, 0.4, 0.6, 1} }
 
 // wider is how much wider than a pair's the interval of a set is.
 func wider(tasks int) float64 { return 1 + 0.5*float64(max(0, tasks-2)) }

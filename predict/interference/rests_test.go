@@ -176,15 +176,17 @@ func TestLoadWithoutMeans(t *testing.T) {
 }
 
 // TestThinFamiliarities: a familiarity with too few errors takes the widest factor of
-// the others, and where all have too few twice that of a normal error.
+// its kind, and where all have too few twice that of a normal error.
 func TestThinFamiliarities(t *testing.T) {
 	var errs []standardError
 	for i := range 2 * leastErrors {
-		errs = append(errs, standardError{level: 0, error: 0.1 * float64(i%5)}, standardError{level: 1, group: string(rune('a' + i%8)), error: 0.3 * float64(i%5)})
+		errs = append(errs, standardError{level: 0, error: 0.1 * float64(i%5)}, standardError{level: knownLevels, group: string(rune('a' + i%8)), error: 0.3 * float64(i%5)})
 	}
 	s := spreadOf(append(errs, standardError{level: 2, error: 100}), 0.1, 0.1)
-	if !(s.Factor[0] > 0 && s.Factor[1] > s.Factor[0]) || s.Factor[2] != s.Factor[1] || s.Groups[2] != 0 || s.Groups[0] != 2*leastErrors || s.Groups[1] != 8 {
-		t.Errorf("factors %v of %v groups, want the third as wide as the second", s.Factor, s.Groups)
+	const strange = knownLevels
+	if !(s.Factor[0] > 0 && s.Factor[strange] > s.Factor[0]) || s.Factor[2] != s.Factor[0] || s.Factor[strange+1] != s.Factor[strange] ||
+		s.Groups[2] != 0 || s.Groups[0] != 2*leastErrors || s.Groups[strange] != 8 {
+		t.Errorf("factors %v of %v groups, want one too thin as wide as the widest of known types, of strangers", s.Factor, s.Groups)
 	}
 	if none := spreadOf(errs[:2], 0.1, 0.1); !(math.Abs(none.Factor[5]-2*1.645) <= 0.01) {
 		t.Errorf("without enough of any: %v, want twice the normal quantile", none.Factor)

@@ -59,6 +59,9 @@ type effect struct {
 type roster struct {
 	effects []effect
 	index   map[taskType]int32
+	// fitted is how many of them, the first, are of the data of [Fit], whose errors tell
+	// how well such types are known however often each was measured.
+	fitted int32
 	// blind says that the fit saw nobody's use: its types are judged by their effects,
 	// whatever use is known of a task.
 	blind bool
@@ -83,7 +86,7 @@ func (r *roster) with(t taskType, trained bool) *roster {
 	if r.find(t) != noEffect && r.find(t.whole()) != noEffect || len(r.effects)+2 > mostEffects {
 		return r
 	}
-	grown := &roster{effects: append([]effect(nil), r.effects...), index: make(map[taskType]int32, len(r.index)+2), blind: r.blind}
+	grown := &roster{effects: append([]effect(nil), r.effects...), index: make(map[taskType]int32, len(r.index)+2), fitted: r.fitted, blind: r.blind}
 	maps.Copy(grown.index, r.index)
 	for _, k := range [2]taskType{t.whole(), t} {
 		if grown.find(k) == noEffect {
@@ -104,7 +107,7 @@ func (r *roster) trainedOn(obs []*Observation) *roster {
 			}
 		}
 	}
-	own := &roster{effects: slices.Clone(r.effects), index: r.index, blind: r.blind}
+	own := &roster{effects: slices.Clone(r.effects), index: r.index, fitted: r.fitted, blind: r.blind}
 	for _, o := range obs {
 		for _, p := range o.Set {
 			if t, ok := typeOf(p); ok {

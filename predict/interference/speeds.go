@@ -257,10 +257,11 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	loss := r.loss(w.set, i, ratio)
 	r.fillRow(&w.row, w.set, i)
-	level := familiarity(w.set, i)
-	half := r.spread.halfWidth(r.post.Variance(&w.row), level, len(w.set))
+	variance := r.post.Variance(&w.row)
+	level := familiarity(w.set, i, variance)
+	half := r.spread.halfWidth(variance, level, len(w.set))
 	source := predict.Source{Kind: r.sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
-	if level%3 == 2 || level >= 6 { // a type that was never seen
+	if level >= knownLevels { // a type that was never seen
 		if source.Groups < leastGroups || r.roster.blind && source.Kind == predict.Prior {
 			prior := priorSpread()
 			source.Kind, half = predict.Prior, max(half, prior.halfWidth(0, level, len(w.set)))
@@ -303,24 +304,36 @@ func (r *regime) sourceOf(set []member) predict.SourceKind {
 	return predict.Fitted
 }
 
-// familiarity says how well a task and its neighbours are known, 0 best: for the
-// task, its type was among the data of the fit, was observed since, only its
-// model is known, or nothing; for its neighbours, all among the data, all at
-// least observed, or not.
-func familiarity(set []member, i int) int {
-	neighbours := 0
+// familiarity says how well a task and its neighbours are known, 0 best, where their types
+// are all of the fit; then, where all were met, by the variance of its prediction; then those
+// of whom its own type is known, its model, or nothing, beside known neighbours or strangers.
+func familiarity(set []member, i int, variance float64) int {
+	strangers, fitted := 0, true
 	for j := range set {
-		if j == i {
-			continue
+		fitted = fitted && set[j].fitted
+		if j != i && set[j].typ == noEffect {
+			strangers = 1
 		}
-		neighbours = max(neighbours, min(set[j].acquaintance(), 2))
 	}
-	return 3*set[i].acquaintance() + neighbours
+	if fitted {
+		return 0
+	}
+	own := set[i].acquaintance()
+	if own+strangers > 0 {
+		return knownLevels + 2*own + strangers - 1
+	}
+	for level, most := range knownUpTo() {
+		if variance <= most {
+			return 1 + level
+		}
+	}
+	return knownLevels - 1
 }
 
 // expected fills w with the row of task i and returns the half width of its
 // interval.
 func (r *regime) expected(set []member, i int, w *lsq.Row) float64 {
 	r.fillRow(w, set, i)
-	return r.spread.halfWidth(r.post.Variance(w), familiarity(set, i), len(set))
+	variance := r.post.Variance(w)
+	return r.spread.halfWidth(variance, familiarity(set, i, variance), len(set))
 }

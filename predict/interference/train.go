@@ -66,7 +66,9 @@ func measuredLoss(speed float64) float64 { return min(mostLoss, lossOf(speed)) }
 
 // fitRegime fits from nothing but the priors of the columns.
 func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
-	return (&regime{regimeKey: key, roster: &roster{}, spread: priorSpread()}).fit(obs, o)
+	r := &regime{regimeKey: key, roster: (&roster{}).trainedOn(obs), spread: priorSpread()}
+	r.roster.fitted = int32(len(r.roster.effects))
+	return r.fit(obs, o)
 }
 
 // fit solves the ridge, boosts trees on what it leaves over and solves again for the
@@ -256,20 +258,21 @@ func (r *regime) errorsOn(obs []*Observation) []standardError {
 				continue
 			}
 			r.fillRow(&x, set, i)
-			out = append(out, standardError{familiarity(set, i), strangersFamily(o, set, i), lossOf(v) - r.loss(set, i, true), r.post.Variance(&x)})
+			variance := r.post.Variance(&x)
+			out = append(out, standardError{familiarity(set, i, variance), strangersFamily(o, set, i), lossOf(v) - r.loss(set, i, true), variance})
 		}
 	}
 	return out
 }
 
-// strangersFamily is that of the task itself unless the fit knew its type, else
-// that of the first neighbour whose type it did not know, "" where it knew all.
+// strangersFamily is that of the task itself unless its type is known, else that of the
+// first neighbour whose type is not, "" where all are.
 func strangersFamily(o *Observation, set []member, i int) string {
-	if !set[i].trained {
+	if set[i].typ == noEffect {
 		return familyOf(o, i)
 	}
 	for j := range set {
-		if !set[j].trained {
+		if set[j].typ == noEffect {
 			return familyOf(o, j)
 		}
 	}
