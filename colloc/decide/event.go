@@ -1,8 +1,6 @@
 package decide
 
 import (
-	"fmt"
-	"slices"
 	"time"
 
 	"example.com/colloc/colloc/dispatch"
@@ -16,7 +14,9 @@ import (
 //
 //	submitted   task, user, left_ns, done_ns, restart_ns, after.
 //	adopted     the same, run, gpus.
+//	described   the same as submitted.
 //	held released withdrawn          job.
+//	barred      job, gpus.
 //	started     job, run.
 //	refused     job, run, why.
 //	ended       job, run, how, peak, left_ns.
@@ -26,7 +26,10 @@ import (
 //	gpu_changed card.
 //	gpu_removed gpu_failed gpu_restored  gpu.
 //	drained     gpu, off.
+//	reserved    gpu, for.
 //	foreign     gpu, memory.
+//	allowed     user, limits.
+//	accounted   user, used.
 //	learned.
 type Event struct {
 	Event string `json:"event"`
@@ -46,8 +49,12 @@ type Event struct {
 	Done    profile.Opt[time.Duration] `json:"done_ns,omitzero"`
 	Restart profile.Opt[time.Duration] `json:"restart_ns,omitzero"`
 	After   []dispatch.Dependency      `json:"after,omitempty"`
-	// How is how a run ended: done, failed, out of memory, stopped or lost.
-	How string `json:"how,omitempty"`
+	// How is how a run ended.
+	How dispatch.How `json:"how,omitempty"`
+	// For, Limits and Used are those of [dispatch.Reserved], [dispatch.Allowed] and [dispatch.Accounted].
+	For    []dispatch.Reservation `json:"for,omitempty"`
+	Limits dispatch.Limits        `json:"limits,omitzero"`
+	Used   dispatch.Used          `json:"used,omitzero"`
 	// Peak is the most memory that a job was seen to use on a GPU. Memory is what is in use by
 	// processes that are no jobs.
 	Peak    profile.Opt[profile.Bytes] `json:"peak,omitzero"`
@@ -67,6 +74,15 @@ func (e *Event) dispatched(where string) (dispatch.Event, error) {
 	case "adopted":
 		job, err := e.job(where)
 		return dispatch.Adopted{Job: job, Run: e.Run, GPUs: e.On}, err
+	case "described":
+		job, err := e.job(where)
+		return dispatch.Described{Job: job}, err
+	case "barred":
+		return dispatch.Barred{Job: e.Job, GPUs: e.On}, nil
+	case "allowed":
+		return dispatch.Allowed{User: e.User, Limits: e.Limits}, nil
+	case "accounted":
+		return dispatch.Accounted{User: e.User, Used: e.Used}, nil
 	case "held":
 		return dispatch.Held{Job: e.Job}, nil
 	case "released":
@@ -99,12 +115,10 @@ func (e *Event) ran(where string) (dispatch.Event, error) {
 		}
 		return dispatch.Progress{Job: e.Job, Run: e.Run, Left: left}, nil
 	}
-	ends := []dispatch.How{dispatch.Done, dispatch.Failed, dispatch.OutOfMemory, dispatch.Stopped, dispatch.Lost}
-	at := slices.IndexFunc(ends, func(h dispatch.How) bool { return h.String() == e.How })
-	if at < 0 {
-		return nil, wire.Errorf(wire.Invalid, where+".how", "", "%.100q, want one of %q", e.How, ends)
+	if e.How == 0 {
+		return nil, missing(where+".how", "how it ended")
 	}
-	return dispatch.Ended{Job: e.Job, Run: e.Run, How: ends[at], Peak: e.Peak, Left: e.Left}, nil
+	return dispatch.Ended{Job: e.Job, Run: e.Run, How: e.How, Peak: e.Peak, Left: e.Left}, nil
 }
 
 // card is an event of a GPU.
@@ -130,6 +144,8 @@ func (e *Event) card(where string) (dispatch.Event, error) {
 		return dispatch.GPURestored{GPU: e.GPU}, nil
 	case "drained":
 		return dispatch.Drained{GPU: e.GPU, Off: e.Off}, nil
+	case "reserved":
+		return dispatch.Reserved{GPU: e.GPU, For: e.For}, nil
 	case "foreign":
 		return dispatch.Foreign{GPU: e.GPU, Memory: e.Memory}, nil
 	case "learned":
@@ -157,19 +173,4 @@ func (e *Event) job(where string) (dispatch.Job, error) {
 
 func missing(where, what string) error {
 	return wire.Errorf(wire.Invalid, where, "", "missing: %s", what)
-}
-
-// Action is what is to be done, see [dispatch.Action], with its verb in a word.
-type Action struct {
-	// Verb is start, stop or give up.
-	Verb string `json:"verb"`
-	dispatch.Action
-}
-
-func actionsOf(list []dispatch.Action) []Action {
-	all := make([]Action, len(list))
-	for i, a := range list {
-		all[i] = Action{fmt.Sprint(a.Verb), a}
-	}
-	return all
 }

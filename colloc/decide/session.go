@@ -39,18 +39,13 @@ type (
 	// ActionsAnswer says what to do, in order, and when to ask again at the latest; missing is
 	// not before the next event. Note says what kept it from a better answer.
 	ActionsAnswer struct {
-		Actions []Action                   `json:"actions"`
+		Actions []dispatch.Action          `json:"actions"`
 		Next    profile.Opt[time.Duration] `json:"next_ns,omitzero"`
 		Note    string                     `json:"note,omitempty"`
 	}
-	// WhyAnswer says why a job waits.
+	// WhyAnswer says why a job waits, as [dispatch.Reason] does, and Text for people.
 	WhyAnswer struct {
-		Job  string `json:"job"`
-		Code string `json:"code"`
-		// Name is the job or GPU that Code speaks of, Until when it lifts by itself.
-		Name  string                     `json:"name,omitempty"`
-		Until profile.Opt[time.Duration] `json:"until_ns,omitzero"`
-		// Text says it for people.
+		dispatch.Reason
 		Text string `json:"text"`
 	}
 )
@@ -162,7 +157,7 @@ func (s *session) decide(r *http.Request, in *ActionsRequest) (any, error) {
 	if errors.Is(err, dispatch.ErrTime) {
 		return nil, late(err)
 	}
-	answer := ActionsAnswer{Actions: actionsOf(actions)}
+	answer := ActionsAnswer{Actions: append([]dispatch.Action{}, actions...)}
 	if next, ok := s.d.Next(); ok {
 		answer.Next = profile.Some(next)
 	}
@@ -181,7 +176,7 @@ func (s *session) why(w http.ResponseWriter, r *http.Request) {
 		wire.Refuse(w, wire.Errorf(codeOf(err), "", "", "%v", err))
 		return
 	}
-	wire.Answer(w, WhyAnswer{reason.Job, reason.Code.String(), reason.Name, reason.Until, reason.String()})
+	wire.Answer(w, WhyAnswer{reason, reason.String()})
 }
 
 // late is the answer to a time before that of an earlier request.

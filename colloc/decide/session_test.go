@@ -47,7 +47,7 @@ func TestEvents(t *testing.T) {
 	}
 	var did ActionsAnswer
 	post(t, h, http.StatusOK, "decide", `{"at_ns": 0}`, &did)
-	if len(did.Actions) != 1 || did.Actions[0].Verb != "start" || did.Actions[0].Job != "a" || did.Next.IsZero() {
+	if len(did.Actions) != 1 || did.Actions[0].Verb != dispatch.Start || did.Actions[0].Job != "a" || did.Next.IsZero() {
 		t.Errorf("%+v", did)
 	}
 	var e wire.Error
@@ -68,7 +68,8 @@ func TestEventsRefused(t *testing.T) {
 		`{"event": "submitted", "task": {"id": "a", "model_file": "x"}}`: "events[0].task.model_file",
 		`{"event": "gpu_added"}`: "events[0].card",
 		`{"event": "gpu_added", "card": {"id": "g", "model": "Voodoo"}}`:                                                        "events[0].card.model",
-		`{"event": "ended", "job": "a", "run": 1, "how": "well"}`:                                                               "events[0].how",
+		`{"event": "ended", "job": "a", "run": 1, "how": "well"}`:                                                               "POST /v1/events",
+		`{"event": "ended", "job": "a", "run": 1}`:                                                                              "events[0].how",
 		`{"event": "seen", "job": "a", "run": 1}`:                                                                               "events[0].peak",
 		`{"event": "progress", "job": "a", "run": 1}`:                                                                           "events[0].left_ns",
 		`{"event": "held", "job": "a", "jobs": []}`:                                                                             "POST /v1/events",

@@ -250,17 +250,14 @@ func (b *body) Turn(context.Context) (time.Duration, error) {
 		events = events[:0]
 		for _, a := range answer.Actions {
 			switch a.Verb {
-			case "start":
-				a.Action.Verb = dispatch.Start
-				if err := b.w.Start(a.Action); err != nil {
+			case dispatch.Start:
+				if err := b.w.Start(a); err != nil {
 					events = append(events, decide.Event{Event: "refused", Job: a.Job, Run: a.Run, Why: err.Error()})
 				}
-			case "stop":
-				a.Action.Verb = dispatch.Stop
-				b.w.Stop(a.Action)
-			case "give up":
-				a.Action.Verb = dispatch.GiveUp
-				b.w.GivenUp(a.Action)
+			case dispatch.Stop:
+				b.w.Stop(a)
+			case dispatch.GiveUp:
+				b.w.GivenUp(a)
 			}
 		}
 		if len(events) == 0 {
@@ -291,7 +288,7 @@ func wired(e dispatch.Event) decide.Event {
 	case dispatch.Started:
 		return decide.Event{Event: "started", Job: e.Job, Run: e.Run}
 	case dispatch.Ended:
-		return decide.Event{Event: "ended", Job: e.Job, Run: e.Run, How: e.How.String(), Peak: e.Peak, Left: e.Left}
+		return decide.Event{Event: "ended", Job: e.Job, Run: e.Run, How: e.How, Peak: e.Peak, Left: e.Left}
 	case dispatch.Seen:
 		return decide.Event{Event: "seen", Job: e.Job, Run: e.Run, Peak: profile.Some(e.Peak)}
 	case dispatch.GPUAdded:

@@ -60,7 +60,7 @@ func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
 	frame := share.Frame{
 		Allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
 			began := func(o *sim.TaskView) bool { return o.Since < s.Now() }
-			return !(p.Closed && slices.ContainsFunc(g.Set, began)) && gain.of(s, t, g) >= gain.least
+			return (!p.Closed || !slices.ContainsFunc(g.Set, began)) && gain.of(s, t, g) >= gain.least
 		},
 		Score: gain.of,
 		Alone: func(*sim.State, *sim.TaskView) bool { return false },

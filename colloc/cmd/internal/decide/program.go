@@ -45,6 +45,7 @@ type options struct {
 	state, learned         string
 	perGPU                 int
 	headroom               float64
+	dispatch               dispatch.Options
 }
 
 const help = `Decide serves the HTTP API for schedulers in other languages, until it is ended with
@@ -69,6 +70,8 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.learned, "learned", "", "go on with what was learned, in `FILE`, and keep there what is observed")
 	f.IntVar(&o.perGPU, "per-gpu", colloc.DefaultMaxSet, "at most `N` tasks on a GPU")
 	f.Float64Var(&o.headroom, "headroom", packer.DefaultHeadroom, "the `SHARE` of a GPU's memory that stays free")
+	f.DurationVar(&o.dispatch.HalfLife, "half-life", 0, "GPU time that a user had counts half after `TIME` when it is said whose turn is next; 0 goes by the order in which jobs came")
+	f.DurationVar(&o.dispatch.Window, "window", 0, "quotas of users are for GPU time in each `TIME` (default 168h)")
 	return f
 }
 
@@ -173,16 +176,16 @@ func (o *options) planner() (*colloc.Planner, error) {
 // dispatcher is one that goes on where it stood.
 func (o *options) dispatcher(p *colloc.Planner) (*dispatch.Dispatcher, error) {
 	if o.state == "" {
-		return dispatch.New(p, nil)
+		return dispatch.New(p, &o.dispatch)
 	}
 	state, err := os.ReadFile(o.state)
 	if errors.Is(err, fs.ErrNotExist) {
-		return dispatch.New(p, nil)
+		return dispatch.New(p, &o.dispatch)
 	}
 	if err != nil {
 		return nil, err
 	}
-	d, err := dispatch.Restore(p, nil, state)
+	d, err := dispatch.Restore(p, &o.dispatch, state)
 	if err != nil {
 		err = fmt.Errorf("%w: -state %s: %w; put it aside, and tell the session everything anew", errUsage, o.state, err)
 	}
