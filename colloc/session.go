@@ -160,6 +160,14 @@ var (
 	_ packer.TriedModel = live{}
 )
 
+// CheckGPU reports a GPU of which nobody knows what it is, see [online.Scheduler.AddGPU].
+func (m live) CheckGPU(gpu *packer.GPU) error {
+	if gpu.Type == nil {
+		return place{gpu.ID, true, -1, -1}.fault("", "Type", errors.New("is nil, want a GPU that Planner.PackedGPU made"))
+	}
+	return nil
+}
+
 // Speeds implements [packer.Model].
 func (m live) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanism, dst []float64) error {
 	s := m.planner.acquire()

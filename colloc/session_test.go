@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -398,4 +399,20 @@ func (quiet) Speeds(_ []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []
 		dst[i] = 1
 	}
 	return nil
+}
+
+// TestSchedulerNeedsATypeOfGPU: a GPU of which nobody knows what it is is an error.
+func TestSchedulerNeedsATypeOfGPU(t *testing.T) {
+	p, err := colloc.New(colloc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := p.Scheduler(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.AddGPU(packer.GPU{ID: "g", Memory: profile.GiB}, 0)
+	if fault := (*colloc.FaultError)(nil); !errors.As(err, &fault) || fault.GPU != "g" {
+		t.Errorf("%v, want a FaultError of g", err)
+	}
 }

@@ -122,7 +122,7 @@ func (d *Dispatcher) forbid(j *entry) {
 	}
 	put(d, &j.shunned, shuns)
 	id := j.ID
-	d.later(func() error { return d.online.Shun(id, shuns...) })
+	d.later(func() error { return d.online.Forbid(id, shuns...) })
 }
 
 // uncover forgets a GPU that is removed wherever a job must not go there.

@@ -240,6 +240,6 @@ func (d *Dispatcher) resubmit(e *entry) error {
 		d.later(func() error { return d.online.Adopt(job, at...) })
 	}
 	d.sync(e)
-	d.later(func() error { return d.online.Shun(e.ID, e.shunned...) })
+	d.later(func() error { return d.online.Forbid(e.ID, e.shunned...) })
 	return nil
 }

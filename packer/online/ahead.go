@@ -13,9 +13,15 @@ import (
 // looksPerEvent is how often a task is held against a GPU while an event is simulated.
 const looksPerEvent = 32
 
-// plain is the rule without look-ahead.
-func (s *Scheduler) plain() rollout.Rule {
-	return rollout.Rule{Most: int32(s.largest()), Least: DefaultThreshold}
+// plain is the number of the rule without look-ahead.
+const plain = -1
+
+// chosen is the rule of the last decision.
+func (s *Scheduler) chosen() *rollout.Rule {
+	if s.rule != plain {
+		return &s.rules[s.rule]
+	}
+	return &rollout.Rule{Most: int32(s.largest()), Least: DefaultThreshold}
 }
 
 // largest is the largest set that is looked at.
@@ -68,26 +74,27 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
 	if budget == 0 {
-		s.rule = s.plain()
-		o := s.engine.Open(&s.rule)
+		s.rule = plain
+		o := s.engine.Open(s.chosen())
 		s.bypass(o.Passed)
 		return o.Stops, o.Starts
 	}
 	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget}
 	best, played, tried := 0, 0, 0
-	for i := range s.rules {
+	for k, i := range s.trying {
 		if s.rules[i].Stop && !s.engine.CanStop() {
 			played++
 			continue
 		}
 		if played++; s.try(&c, &s.rules[i]) {
-			best = i
+			best = k
 		}
 		if tried++; tried > 1 && c.budget <= 0 || ctx.Err() != nil || !s.engine.Waits() {
 			break
 		}
 	}
-	r := s.rules[best]
+	s.rule = s.trying[best]
+	r := s.rules[s.rule]
 	if s.o.Without&Moves == 0 && s.engine.CanStop() && ctx.Err() == nil {
 		moving := r
 		moving.Move = true
@@ -97,14 +104,13 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 		s.try(&c, &moving)
 	}
 	s.detour(ctx, &c, r)
-	s.rule = r
-	if c.lost > 0 { // a strict rule may wait for ever
-		if plain := s.plain(); s.try(&c, &plain) {
-			s.rule = plain
+	rest := slices.Concat(s.trying[played:], s.trying[:best], s.trying[best+1:played])
+	s.trying = append(append(s.trying[:0], s.rule), rest...)
+	if found := s.rule; c.lost > 0 { // a strict rule may wait for ever
+		if s.rule = plain; !s.try(&c, s.chosen()) {
+			s.rule = found
 		}
 	}
-	rest := slices.Concat(s.rules[played:], s.rules[:best], s.rules[best+1:played])
-	s.rules = append(append(s.rules[:0], r), rest...)
 	s.bypass(c.passed)
 	return c.stops, c.starts
 }
@@ -230,7 +236,7 @@ func (s *Scheduler) Forecast() (mean, last time.Duration) {
 		return 0, 0
 	}
 	s.fillEngine()
-	o := s.engine.Play(&s.rule)
+	o := s.engine.Play(s.chosen())
 	return time.Duration(o.Sum/int64(max(1, o.Ended))) * time.Millisecond, time.Duration(o.Last) * time.Millisecond
 }
 
@@ -249,18 +255,18 @@ func (s *Scheduler) fillEngine() {
 		}
 		restart := e.Restart.Or(0)
 		x.Jobs = append(x.Jobs, rollout.Job{
-			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(), Held: e.held, Shuns: e.shuns,
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(), Held: e.held, Ban: e.ban.cards(),
 			Class: e.Class, Tier: e.Tier, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
 		})
 	}
 	s.fillPurses()
 	for g := range s.slots {
 		c := &s.slots[g]
-		room := c.room
-		if c.state == removed {
-			room = -rollout.MaxLeft // no task could ever be there
+		card := rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Less: c.less, Down: c.state != serves, Mech: c.mech}
+		if c.state == removed { // no task could ever be there, and no machine has it
+			card = rollout.Card{Machine: int32(-1 - g), Room: -rollout.MaxLeft, Down: true}
 		}
-		x.Cards = append(x.Cards, rollout.Card{Class: c.class, Machine: c.machine, Room: room, Less: c.less, Down: c.state != serves, Mech: c.mech})
+		x.Cards = append(x.Cards, card)
 	}
 	x.Begin()
 }

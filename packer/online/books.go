@@ -64,19 +64,22 @@ type Scheduler struct {
 	entries map[string]*entry
 	order   []*entry // by arrival
 	kinds   map[string]int32
-	like    []*packer.Task // by kind
+	like    []likeness // by kind
+	idles   int64      // how often a kind lost its last task
+	spare   int        // kinds that no task has
+	bans    map[string]*ban
 	sets    *rollout.Sets
 	engine  rollout.Engine
 	now     time.Duration
 	begun   bool // now is a moment of the caller's
+	dated   bool // what is told happens now, not at the next decision
 	turns   int64
 	lives   lifetime.Lives
 	leaving []*entry                 // that ended since the last Decide
-	seen    map[int32]profile.Bytes  // the largest peak, by kind
 	owners  map[string]rollout.Purse // what each may have at once
-	spare   int                      // kinds that no task has any more
-	rules   []rollout.Rule           // the best one of the last decision first
-	rule    rollout.Rule             // of the last decision: the best one, or plain
+	rules   []rollout.Rule
+	trying  []int // numbers of rules, the best one of the last decision first
+	rule    int   // of the last decision: the best one, or plain
 	fault   error
 	schedulerBuffers
 }
@@ -168,7 +171,7 @@ type entry struct {
 	// passed is how many tasks behind it have started while it did not fit.
 	passed int
 	on     []int32
-	shuns  []int32
+	ban    *ban // where it does not start, or nil
 }
 
 // progress is how far a task is.
@@ -183,6 +186,29 @@ func (e *entry) due() bool { return e.Width() > 1 && e.passed >= patience }
 
 // patience is how many tasks may pass a gang that goes before them and does not fit.
 const patience = 64
+
+// likeness is what is known of tasks of one kind.
+type likeness struct {
+	task  *packer.Task // one of them, that stands for all; nil: the number is free
+	tasks int          // that there are
+	idle  int64        // none since: which kind in turn lost its last task
+	peak  profile.Bytes
+}
+
+// ban is where some tasks do not start.
+type ban struct {
+	key   string
+	gpus  []int
+	tasks int
+	on    *rollout.Ban
+}
+
+func (b *ban) cards() *rollout.Ban {
+	if b == nil {
+		return nil
+	}
+	return b.on
+}
 
 // ready reports a Scheduler that NewScheduler did not make.
 func (s *Scheduler) ready() error {

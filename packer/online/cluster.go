@@ -1,6 +1,7 @@
 package online
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,11 @@ func (s *Scheduler) enroll(g int, gpu *packer.GPU, machine int) {
 	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
 	s.gpus[g], s.sizes = bare, nil
 	c := &s.slots[g]
+	if c.state != removed {
+		s.classes[c.class].gpus--
+	}
 	c.class, c.machine, c.state = s.classOf(&bare), int32(machine), serves
+	s.classes[c.class].gpus++
 	c.room = int64(s.classes[c.class].usable - c.foreign)
 	for n := range c.less {
 		c.less[n] = int64(s.classes[c.class].usable - s.limits.Offer(&bare, max(1, n)))
@@ -35,26 +40,26 @@ func (s *Scheduler) enroll(g int, gpu *packer.GPU, machine int) {
 	}
 }
 
-// classOf is the number of a GPU's class: one of which there are no more GPUs may become it.
+// classOf is the number of a GPU's class: the first that has no GPUs becomes it if none is it.
 func (s *Scheduler) classOf(gpu *packer.GPU) int32 {
-	if k := slices.IndexFunc(s.classes, func(c class) bool { return c.gpu.Alike(gpu) }); k >= 0 {
-		return int32(k)
-	}
-	used := make([]bool, len(s.classes))
-	for g := range s.slots {
-		if c := &s.slots[g]; c.state != removed && len(s.classes) > 0 && s.gpus[g].ID != gpu.ID {
-			used[c.class] = true
-		}
-	}
-	like := class{gpu: gpu, usable: s.limits.Usable(gpu.Total()), mechs: gpu.Sharing()}
-	k := slices.Index(used, false)
+	k := slices.IndexFunc(s.classes, func(c class) bool { return c.gpus > 0 && c.gpu.Alike(gpu) })
 	if k < 0 {
-		k = len(s.classes)
-		s.classes = append(s.classes, class{})
+		if k = slices.IndexFunc(s.classes, func(c class) bool { return c.gpus == 0 }); k < 0 {
+			k = len(s.classes)
+		}
+		s.setClass(k, gpu)
 	}
-	s.classes[k] = like
-	s.ask()
 	return int32(k)
+}
+
+// setClass makes a class that of a GPU.
+func (s *Scheduler) setClass(k int, gpu *packer.GPU) {
+	for len(s.classes) <= k {
+		s.classes = append(s.classes, class{gpu: gpu})
+	}
+	c := &s.classes[k]
+	*c = class{gpu: gpu, usable: s.limits.Usable(gpu.Total()), mechs: gpu.Sharing(), gpus: c.gpus}
+	s.ask()
 }
 
 // GPUs returns how many GPUs there are, in service or not, with those that were removed:
@@ -63,7 +68,8 @@ func (s *Scheduler) GPUs() int { return len(s.slots) }
 
 // AddGPU takes a new GPU of a machine into service, with residents that run already, and returns
 // its index: that of one that was removed, or the next. The errors are those of [NewScheduler], and
-// [ErrDuplicate] where its ID or a resident's is in use; nothing changes then.
+// [ErrDuplicate] where its ID or a resident's is in use, and that of the Model's method
+// CheckGPU(*packer.GPU) error, if it has one; nothing changes then.
 func (s *Scheduler) AddGPU(gpu packer.GPU, machine int) (int, error) {
 	if err := s.ready(); err != nil {
 		return 0, err
@@ -82,9 +88,9 @@ func (s *Scheduler) AddGPU(gpu packer.GPU, machine int) (int, error) {
 	g := slices.IndexFunc(s.slots, func(c slot) bool { return c.state == removed })
 	if g < 0 {
 		g = len(s.slots)
-		s.slots, s.gpus = append(s.slots, slot{}), append(s.gpus, packer.GPU{})
+		s.slots, s.gpus = append(s.slots, slot{state: removed}), append(s.gpus, packer.GPU{})
 	}
-	s.slots[g] = slot{}
+	s.slots[g] = slot{state: removed}
 	s.enroll(g, &gpu, machine)
 	for i := range gpu.Residents {
 		if err := s.Adopt(Job{Task: gpu.Residents[i]}, g); err != nil {
@@ -94,9 +100,24 @@ func (s *Scheduler) AddGPU(gpu packer.GPU, machine int) (int, error) {
 	return g, nil
 }
 
+// judged reports GPUs of which a model can say nothing, if it knows that.
+func judged(gpus []packer.GPU, model packer.Model) error {
+	m, ok := model.(interface{ CheckGPU(gpu *packer.GPU) error })
+	for g := range gpus {
+		if !ok {
+			break
+		}
+		if err := m.CheckGPU(&gpus[g]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // newcomer reports what is wrong with a GPU that is to have an index, -1 for a new one.
 func (s *Scheduler) newcomer(gpu *packer.GPU, machine, index int) error {
-	if err := check([]packer.GPU{*gpu}, s.model, s.limits); err != nil {
+	one := []packer.GPU{*gpu}
+	if err := errors.Join(check(one, s.model, s.limits), judged(one, s.model)); err != nil {
 		return err
 	}
 	if err := checkMachine(gpu, machine); err != nil {
@@ -164,9 +185,20 @@ func (s *Scheduler) turn(to service, gpus []int) error {
 	for _, g := range gpus {
 		c := &s.slots[g]
 		s.sizes = nil
+		if c.state == removed { // named twice
+			continue
+		}
 		if c.state = to; to >= down {
 			for _, e := range slices.Clone(c.runs) {
 				s.vacate(e)
+			}
+		}
+		if to == removed {
+			s.classes[c.class].gpus--
+			for _, e := range s.order {
+				if e.ban.cards().Has(int32(g)) { // its index may become another's
+					s.forbid(e, slices.DeleteFunc(slices.Clone(e.ban.gpus), func(o int) bool { return o == g }))
+				}
 			}
 		}
 	}

@@ -15,20 +15,17 @@ import (
 // Decide says which of the tasks that wait start now, and which stop for them or to move:
 // those come first, with Placed false, and wait again or start elsewhere, at a time since any fixed moment,
 // and takes them to run from now on. A time that is negative or before that of the last
-// Decide is an error, and nothing changes. A Model that fails
+// Decide or Advance is an error, and nothing changes. A Model that fails
 // keeps those waiting that it fails for; the others start, and the error says what it
 // said. When ctx is cancelled it plays no further rule, and the error is ctx.Err().
 //
 // At most about Budget starts and ends are simulated, each O(tasks that run + tasks
 // that wait and do not fit); without a budget it costs O(tasks that wait · GPUs).
 func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, error) {
-	if err := s.ready(); err != nil {
+	if err := s.Advance(at); err != nil {
 		return nil, err
 	}
-	if at < 0 || s.begun && at < s.now {
-		return nil, fmt.Errorf("packer: scheduler: the time is %v; want %v or later, that of the last Decide", at, max(0, s.now))
-	}
-	s.advance(at)
+	s.dated = false
 	s.tidy()
 	var out []Decision
 	var err error
@@ -98,6 +95,20 @@ func (s *Scheduler) worth(on []int32) float64 {
 	return sum
 }
 
+// Advance lets what runs do its work up to a time, without a decision: what is told from then to the
+// next decision happened then. A time that is negative or before that of the last call is an error, and nothing changes.
+func (s *Scheduler) Advance(at time.Duration) error {
+	if err := s.ready(); err != nil {
+		return err
+	}
+	if at < 0 || s.begun && at < s.now {
+		return fmt.Errorf("packer: scheduler: the time is %v; want %v or later, that of the last call", at, max(0, s.now))
+	}
+	s.advance(at)
+	s.dated = true
+	return nil
+}
+
 // advance lets what runs do its work up to a time.
 func (s *Scheduler) advance(at time.Duration) {
 	if !s.begun { // times count from any moment, and what was adopted ran before
@@ -110,12 +121,17 @@ func (s *Scheduler) advance(at time.Duration) {
 		}
 		e.told = false
 	}
+	s.part(d)
+	s.now += time.Duration(d) * time.Millisecond
+}
+
+// part learns from those that left, after so many milliseconds more.
+func (s *Scheduler) part(d int64) {
 	for _, e := range s.leaving {
 		e.work(d)
 		s.lives.End(e.Kind, e.done/rollout.One)
 	}
 	s.leaving = s.leaving[:0]
-	s.now += time.Duration(d) * time.Millisecond
 }
 
 // work lets a task run for so many milliseconds.

@@ -57,16 +57,14 @@ func (s *Scheduler) Seen(id string, peak profile.Bytes) error {
 	if err := (&packer.Task{ID: id, Memory: peak}).Validate(); err != nil {
 		return err
 	}
-	if e.Kind != "" {
-		peak = max(peak, s.seen[e.kind])
-	}
+	peak = max(peak, s.like[e.kind].peak)
 	if err := s.reserve(e, s.needs(e, peak)); err != nil {
 		return err
 	}
 	if e.Kind == "" {
 		return nil
 	}
-	s.seen[e.kind] = peak
+	s.like[e.kind].peak = peak
 	for _, o := range s.order {
 		if o.kind == e.kind && !o.fixed {
 			_ = s.reserve(o, s.needs(o, peak)) // it is valid: e has it
@@ -90,62 +88,10 @@ func (s *Scheduler) Reserve(id string, memory profile.Bytes) error {
 	return nil
 }
 
-// maxSets is how many sets are remembered, and maxSpare how many kinds without tasks.
-const (
-	maxSets  = 1 << 18
-	maxSpare = 1 << 12
-)
-
-// tidy forgets what tasks that ended left behind, before it grows without end.
-func (s *Scheduler) tidy() {
-	if s.spare > maxSpare && s.spare > len(s.like)/2 {
-		to := make([]int32, len(s.like))
-		n := int32(0)
-		for k, t := range s.like { // in their order, as on the GPUs
-			to[k] = n
-			if t != nil {
-				s.like[n] = t
-				n++
-			}
-		}
-		s.like, s.spare = s.like[:n:n], 0
-		for _, e := range s.order {
-			e.kind = to[e.kind]
-		}
-		for name, k := range s.kinds {
-			s.kinds[name] = to[k]
-		}
-		seen := make(map[int32]profile.Bytes, len(s.seen))
-		for k, peak := range s.seen {
-			seen[to[k]] = peak
-		}
-		s.seen = seen
-		s.ask()
-	}
-	if s.sets.Len() > maxSets {
-		s.ask()
-	}
-}
-
 // ask forgets what the model said.
 func (s *Scheduler) ask() {
 	s.sets = rollout.NewSets(len(s.classes), s.askSet)
 	s.engine.Sets = s.sets
-}
-
-// kindOf is the number of a task's kind.
-func (s *Scheduler) kindOf(t *packer.Task) int32 {
-	if k, ok := s.kinds[t.Kind]; ok && t.Kind != "" {
-		return k
-	}
-	k := int32(len(s.like))
-	like := *t
-	like.GPUs = 0 // a gang may share its GPUs with anybody
-	s.like = append(s.like, &like)
-	if t.Kind != "" {
-		s.kinds[t.Kind] = k
-	}
-	return k
 }
 
 // askSet implements [rollout.Ask].
@@ -153,7 +99,7 @@ func (s *Scheduler) askSet(class int32, mech int, kinds []int32, rates []int64) 
 	c := &s.classes[class]
 	s.tasks = s.tasks[:0]
 	for _, k := range kinds {
-		s.tasks = append(s.tasks, s.like[k])
+		s.tasks = append(s.tasks, s.like[k].task)
 	}
 	s.speeds = append(s.speeds[:0], make([]float64, len(kinds))...)
 	s.mechs[0] = profile.Mechanism(mech)

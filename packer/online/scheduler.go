@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"example.com/colloc/packer"
-	"example.com/colloc/profile"
 )
 
 // NewScheduler returns a scheduler of gpus, whose residents run already, for a time
@@ -16,7 +15,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 	if o == nil {
 		o = &SchedulerOptions{}
 	}
-	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, kinds: map[string]int32{}, seen: map[int32]profile.Bytes{}}
+	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, kinds: map[string]int32{}, bans: map[string]*ban{}}
 	if x := o.Objective.Or(DefaultObjective); !(x >= 0 && x <= 1) {
 		return nil, fmt.Errorf("packer: scheduler: Objective is %v; want 0 for the mean completion time, 1 for the makespan, or between", x)
 	}
@@ -29,7 +28,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 	if o.Machines != nil && len(o.Machines) != len(gpus) {
 		return nil, fmt.Errorf("packer: scheduler: Machines names those of %d GPUs and there are %d; want one number each", len(o.Machines), len(gpus))
 	}
-	if err := check(gpus, model, limits); err != nil {
+	if err := errors.Join(check(gpus, model, limits), judged(gpus, model)); err != nil {
 		return nil, err
 	}
 	for g := range gpus {
@@ -44,7 +43,10 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 		s.enroll(g, &gpus[g], machine)
 	}
 	s.engine.MinGain = limits.MinGain
-	s.rules, s.rule = rules(s.largest(), o.Without), s.plain()
+	s.rules, s.rule = rules(s.largest(), o.Without), plain
+	for i := range s.rules {
+		s.trying = append(s.trying, i)
+	}
 	if err := s.SetModel(model); err != nil {
 		return nil, err
 	}

@@ -114,6 +114,7 @@ type Decision struct {
 // class is a group of GPUs that cannot be told apart when they are empty.
 type class struct {
 	gpu     *packer.GPU // the first
+	gpus    int         // how many a Scheduler has
 	members []int
 	usable  profile.Bytes
 	mechs   []profile.Mechanism

@@ -33,14 +33,14 @@ func (s *Scheduler) describe(e *entry, j Job) {
 	e.Job, e.fixed = j, j.Fixed
 	e.Home = ""
 	if left, ok := j.Left.Get(); ok {
-		e.left, e.known, e.told = steps(left), true, true
+		e.left, e.known, e.told = steps(left), true, !s.dated
 	}
 	if done, ok := j.Done.Get(); ok {
 		e.done = steps(done)
 	}
 	e.before = e.progress
 	e.kind = s.kindOf(&e.Task)
-	if peak, ok := s.seen[e.kind]; ok && e.Kind != "" && !j.Fixed {
+	if peak := s.like[e.kind].peak; peak > 0 && !j.Fixed {
 		e.Memory = s.needs(e, peak)
 	}
 }
@@ -64,6 +64,7 @@ func (s *Scheduler) Change(j Job) error {
 	s.vacate(e)
 	s.disown(e)
 	s.describe(e, j)
+	s.resemble(e)
 	if on != nil {
 		s.place(e, on)
 		e.before, e.since = before, since
@@ -95,8 +96,8 @@ func (s *Scheduler) Adopt(j Job, gpus ...int) error {
 	return nil
 }
 
-// Finish takes out a task that has done its work. What it ran for counts to the next Decide,
-// and teaches how long such tasks run. The error of a task that is not there is [ErrUnknown],
+// Finish takes out a task that has done its work. What it ran for counts to the next Decide or Advance,
+// or to now after an Advance, and teaches how long such tasks run. The error of a task that is not there is [ErrUnknown],
 // as of all that name one.
 func (s *Scheduler) Finish(id string) error {
 	e := s.entries[id]
@@ -105,6 +106,9 @@ func (s *Scheduler) Finish(id string) error {
 	}
 	if e.rate > 0 || e.done > 0 {
 		s.leaving = append(s.leaving, e)
+		if s.dated {
+			s.part(0)
+		}
 	}
 	s.remove(e)
 	return nil
@@ -152,42 +156,17 @@ func (s *Scheduler) hold(id string, held bool) error {
 	return nil
 }
 
-// Shun names the GPUs where a task does not start, for as long as it is not told otherwise: it was
-// refused there, say. They replace those named before; none lets it go anywhere. A GPU that is
-// not there is an error.
-func (s *Scheduler) Shun(id string, gpus ...int) error {
-	e := s.entries[id]
-	if e == nil {
-		return s.unknown(id)
-	}
-	if err := s.there(gpus...); err != nil {
-		return err
-	}
-	e.shuns = nil
-	for _, g := range gpus {
-		e.shuns = append(e.shuns, int32(g))
-	}
-	return nil
-}
-
 // remove takes an entry out.
 func (s *Scheduler) remove(e *entry) {
 	s.vacate(e)
 	delete(s.entries, e.ID)
 	s.order = slices.DeleteFunc(s.order, func(o *entry) bool { return o == e })
 	s.disown(e)
-}
-
-// disown takes an entry's leave from its kind.
-func (s *Scheduler) disown(e *entry) {
-	if e.Kind == "" {
-		s.like[e.kind] = nil
-		s.spare++
-	}
+	s.lift(e)
 }
 
 // Report says how long a task would still run without company on a GPU of pace 1, as
-// its own output shows, at the time of the next Decide: predictions get better on the way.
+// its own output shows, at the time of the next Decide, or now after an Advance: predictions get better on the way.
 // Without it a Scheduler counts at the predicted speeds. A negative time is an error.
 func (s *Scheduler) Report(id string, left time.Duration) error {
 	e := s.entries[id]
@@ -197,7 +176,7 @@ func (s *Scheduler) Report(id string, left time.Duration) error {
 	if left < 0 {
 		return fmt.Errorf("packer: scheduler: task %q: what is left is %v; want 0 or more", id, left)
 	}
-	e.left, e.known, e.told = steps(left), true, true
+	e.left, e.known, e.told = steps(left), true, !s.dated
 	return nil
 }
 

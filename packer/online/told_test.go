@@ -216,21 +216,21 @@ func TestSchedulerDrain(t *testing.T) {
 	}
 }
 
-// TestSchedulerShuns: a task does not go where it was refused, and others of its kind do.
-func TestSchedulerShuns(t *testing.T) {
+// TestSchedulerForbid: a task does not go where it was refused, and others of its kind do.
+func TestSchedulerForbid(t *testing.T) {
 	s := scheduler(t, 2, nil)
 	a, b := job("a", 2, 1, time.Hour), job("b", 2, 1, time.Hour)
 	a.Kind, b.Kind = "k", "k"
 	submit(t, s, a, b)
-	ok(t, s.Shun("a", 0))
+	ok(t, s.Forbid("a", 0))
 	if got := decided(t, s, 0); got != "a[1] b[0]" {
 		t.Fatalf("started %s", got)
 	}
-	ok(t, s.Return("a"), s.Shun("a", 0, 1))
+	ok(t, s.Return("a"), s.Forbid("a", 0, 1))
 	if got := decided(t, s, 1); got != "" {
 		t.Fatalf("started %s where it must not", got)
 	}
-	ok(t, s.Shun("a"))
+	ok(t, s.Forbid("a"))
 	if got := decided(t, s, 2); got != "a[1]" {
 		t.Errorf("started %s", got)
 	}

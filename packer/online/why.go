@@ -29,7 +29,7 @@ func (s *Scheduler) Why(id string) (packer.Reason, error) {
 		return r, nil
 	}
 	s.fillEngine()
-	w := s.engine.Why(int32(slices.Index(s.order, e)), &s.rule, int32(s.largest()))
+	w := s.engine.Why(int32(slices.Index(s.order, e)), s.chosen(), int32(s.largest()))
 	r.Largest = s.offered(e)
 	s.explain(e, &w, &r)
 	err := s.fault
@@ -53,9 +53,9 @@ func (s *Scheduler) explain(e *entry, w *rollout.Wait, r *packer.Reason) {
 	case rollout.Kept:
 		r.Code, r.Partner, r.GPUs = packer.Kept, s.order[w.By].ID, missing
 	case rollout.Behind:
-		r.Code, r.Partner, r.Rule = packer.Behind, s.order[w.By].ID, s.rule.String()
+		r.Code, r.Partner, r.Rule = packer.Behind, s.order[w.By].ID, s.chosen().String()
 	case rollout.Chosen:
-		r.Code, r.Rule, r.Sharing = packer.ByChoice, s.rule.String(), packer.NoGain
+		r.Code, r.Rule, r.Sharing = packer.ByChoice, s.chosen().String(), packer.NoGain
 		s.whySharing(e, w, r)
 	case rollout.Taken:
 		r.Code, r.GPUs, r.Free = packer.GPUsTaken, missing, w.Cards
@@ -124,7 +124,7 @@ func (s *Scheduler) whySharing(e *entry, w *rollout.Wait, r *packer.Reason) {
 
 // whyForbidden says why a task and those on a GPU, which come after it, must not share.
 func (s *Scheduler) whyForbidden(slot *slot, set []*entry, r *packer.Reason) {
-	like := func(e *entry) *packer.Task { return s.like[e.kind] }
+	like := func(e *entry) *packer.Task { return s.like[e.kind].task }
 	e := set[0]
 	for _, o := range set[1:] {
 		switch {
@@ -172,7 +172,7 @@ func (s *Scheduler) tried(c *class, mechs []profile.Mechanism, set []*entry) boo
 	m, ok := s.model.(packer.TriedModel)
 	s.tasks = s.tasks[:0]
 	for _, e := range set {
-		s.tasks = append(s.tasks, s.like[e.kind])
+		s.tasks = append(s.tasks, s.like[e.kind].task)
 	}
 	return ok && slices.ContainsFunc(mechs, func(mech profile.Mechanism) bool { return m.Tried(s.tasks, c.gpu, mech) })
 }
@@ -182,7 +182,7 @@ func (s *Scheduler) tried(c *class, mechs []profile.Mechanism, set []*entry) boo
 func (s *Scheduler) speedsOf(c *class, mech profile.Mechanism, set ...*entry) []float64 {
 	s.tasks, s.speeds = s.tasks[:0], s.speeds[:0]
 	for _, e := range set {
-		s.tasks, s.speeds = append(s.tasks, s.like[e.kind]), append(s.speeds, 0)
+		s.tasks, s.speeds = append(s.tasks, s.like[e.kind].task), append(s.speeds, 0)
 	}
 	if err := packer.Ask(s.model, s.tasks, c.gpu, mech, s.speeds); err != nil && s.fault == nil {
 		s.fault = err

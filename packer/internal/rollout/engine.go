@@ -31,8 +31,8 @@ type Job struct {
 	Weight float64
 	// Due says that it goes first, and that cards are kept for it until it starts.
 	Due bool
-	// Shuns are cards where it does not start.
-	Shuns []int32
+	// Ban is where it does not start; nil is nowhere. Jobs that have one in common share it.
+	Ban *Ban
 	// Held says that it does not start.
 	Held bool
 	// Stoppable says that it may stop for others; it then has Restart more milliseconds
@@ -55,6 +55,32 @@ func (j *Job) size() float64 { return float64(cmp.Or(j.Rank, j.Left)) * float64(
 
 // MaxLeft is more work than anybody has: nine years of it, in steps of Job.Left.
 const MaxLeft = 1 << 58
+
+// Ban is some cards. Bans are equal if they are the same pointer.
+type Ban struct{ bits []uint64 }
+
+// NewBan returns one of some cards.
+func NewBan(cards ...int) *Ban {
+	b := &Ban{}
+	for _, g := range cards {
+		for len(b.bits) <= g/64 {
+			b.bits = append(b.bits, 0)
+		}
+		b.bits[g/64] |= 1 << (g % 64)
+	}
+	return b
+}
+
+// Has reports whether a card is one of them.
+func (b *Ban) Has(g int32) bool {
+	return b != nil && int(g)/64 < len(b.bits) && b.bits[g/64]>>(g%64)&1 != 0
+}
+
+// outline is what jobs of one shape have in common.
+type outline struct {
+	kind, width int32
+	ban         *Ban
+}
 
 // Card is a card as it is now.
 type Card struct {
@@ -115,9 +141,9 @@ type Engine struct {
 	lowest   int       // class of those that run and yield
 	waits    []int32   // jobs that do not run now
 	runs     []int32
-	shapes   map[[2]int32]int32 // by kind and width
-	shape    []int32            // of jobs
-	possible []int64            // by shape, see fits
+	shapes   map[outline]int32
+	shape    []int32 // of jobs
+	possible []int64 // by shape, see fits
 
 	rule    *Rule
 	now     int64
@@ -192,7 +218,7 @@ func (e *Engine) Begin() {
 	}
 	e.group()
 	if e.shapes == nil {
-		e.shapes, e.out.Passed = map[[2]int32]int32{}, map[int32]int{}
+		e.shapes, e.out.Passed = map[outline]int32{}, map[int32]int{}
 	}
 	clear(e.shapes)
 	e.shape, e.possible = e.shape[:0], e.possible[:0]
@@ -239,7 +265,7 @@ func (e *Engine) Waits() bool { return len(e.waits) > 0 }
 
 // form notes the shape of the next job.
 func (e *Engine) form(j *Job) {
-	key := [2]int32{j.Kind, j.Width}
+	key := outline{j.Kind, j.Width, j.Ban}
 	k, ok := e.shapes[key]
 	if !ok {
 		k = int32(len(e.shapes))
@@ -303,17 +329,17 @@ func (e *Engine) fits(i int32) bool {
 	if *most == unknown {
 		*most = e.most(j)
 	}
-	return j.Memory <= *most && (len(j.Shuns) == 0 || e.able(i, false) >= int(j.Width))
+	return j.Memory <= *most
 }
 
-// most is how much memory of each card jobs of a kind and width could have, -1 if they
+// most is how much memory of each card jobs of a shape could have, -1 if they
 // cannot run.
 func (e *Engine) most(j *Job) int64 {
 	most := int64(-1)
 	for _, cards := range e.where(j) {
 		var rooms []int64
 		for _, g := range cards {
-			if !e.first[g].down && e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok {
+			if !e.first[g].down && !j.Ban.Has(g) && e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok {
 				rooms = append(rooms, e.room[g]-e.Cards[g].Less[1])
 			}
 		}
@@ -344,5 +370,5 @@ func (e *Engine) able(i int32, down bool) int {
 // suits reports whether a card could run a job alone: it is of a kind that can, and has
 // the memory.
 func (e *Engine) suits(j *Job, g int32) bool {
-	return e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok && j.Memory <= e.room[g]-e.Cards[g].Less[1] && !slices.Contains(j.Shuns, g)
+	return e.Sets.nodes[e.Sets.With(e.first[g].class, j.Kind)].ok && j.Memory <= e.room[g]-e.Cards[g].Less[1] && !j.Ban.Has(g)
 }

@@ -118,7 +118,7 @@ func (e *Engine) choose(i int32, of []int32) float64 {
 	width := int(e.Jobs[i].Width)
 	var x, rate float64
 	for k, g := range of {
-		if k == 0 || len(e.Jobs[i].Shuns) > 0 || !e.alike(of[k-1], g) {
+		if k == 0 || e.Jobs[i].Ban != nil || !e.alike(of[k-1], g) {
 			x, rate = e.join(i, g)
 		}
 		if x > 0 {
@@ -166,7 +166,7 @@ func (e *Engine) gain(i, g int32) float64 {
 func (e *Engine) join(i, g int32) (gain, rate float64) {
 	j, c := &e.Jobs[i], &e.cards[g]
 	if c.down || c.keeper != 0 && c.keeper != i+1 || c.n >= e.rule.Most && c.n > 0 || c.room < j.Memory+e.Cards[g].Less[c.n+1] ||
-		len(j.Shuns) > 0 && slices.Contains(j.Shuns, g) {
+		j.Ban.Has(g) {
 		return 0, 0
 	}
 	e.out.Looks++

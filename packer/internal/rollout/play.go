@@ -141,12 +141,8 @@ func (e *Engine) hopeless(i int32) bool {
 	return j.Memory >= e.refused[e.shape[i]] && e.rule.Power == 0 && !e.weighted && !j.Due
 }
 
-// refuse notes that a job found no place, which says nothing of others if it shuns some.
-func (e *Engine) refuse(i int32) {
-	if j := &e.Jobs[i]; len(j.Shuns) == 0 {
-		e.refused[e.shape[i]] = j.Memory
-	}
-}
+// refuse notes that a job found no place.
+func (e *Engine) refuse(i int32) { e.refused[e.shape[i]] = e.Jobs[i].Memory }
 
 // retry forgets who was refused.
 func (e *Engine) retry() {

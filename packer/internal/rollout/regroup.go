@@ -224,6 +224,6 @@ func (e *Engine) hosts(cards []int32, p *party) bool {
 	return !slices.ContainsFunc(cards, func(g int32) bool {
 		c := &e.cards[g]
 		return c.class != e.Sets.nodes[p.set].class || c.room < need+e.Cards[g].Less[len(p.jobs)] ||
-			slices.ContainsFunc(p.jobs, func(i int32) bool { return slices.Contains(e.Jobs[i].Shuns, g) })
+			slices.ContainsFunc(p.jobs, func(i int32) bool { return e.Jobs[i].Ban.Has(g) })
 	})
 }
