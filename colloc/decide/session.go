@@ -45,8 +45,8 @@ type (
 	}
 	// WhyAnswer says why a job waits, as [dispatch.Reason] does, and Text for people.
 	WhyAnswer struct {
-		dispatch.Reason
 		Text string `json:"text"`
+		dispatch.Reason
 	}
 )
 
@@ -176,7 +176,7 @@ func (s *session) why(w http.ResponseWriter, r *http.Request) {
 		wire.Refuse(w, wire.Errorf(codeOf(err), "", "", "%v", err))
 		return
 	}
-	wire.Answer(w, WhyAnswer{reason, reason.String()})
+	wire.Answer(w, WhyAnswer{reason.String(), reason})
 }
 
 // late is the answer to a time before that of an earlier request.
