@@ -268,7 +268,7 @@ func (e Ended) apply(d *Dispatcher) error {
 			d.later(func() error { return d.online.Report(e.Job, left) })
 		}
 		if e.How == OutOfMemory {
-			d.later(func() error { return d.raise(j, e.Peak) })
+			d.later(func() error { return d.raise(j, e.Peak, r.on) })
 		}
 	}
 	return nil
@@ -282,16 +282,7 @@ func (e Seen) apply(d *Dispatcher) error {
 		return fmt.Errorf("%w: Peak is %v; want more than 0, up to %v", ErrInvalid, e.Peak, maxMemory)
 	}
 	j := d.jobs[e.Job]
-	d.later(func() error {
-		had, err := d.online.Why(e.Job) // it runs: this looks at nothing else
-		if err == nil {
-			err = d.online.Seen(e.Job, e.Peak)
-		}
-		if err == nil && j.Fixed {
-			err = d.online.Reserve(e.Job, max(had.Memory, e.Peak))
-		}
-		return err
-	})
+	d.later(func() error { return d.seen(j, e.Peak) })
 	return nil
 }
 

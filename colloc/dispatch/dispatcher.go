@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/colloc/packer/online"
+	"example.com/colloc/profile"
 )
 
 // Dispatcher decides. It is not safe for concurrent use.
@@ -32,8 +33,9 @@ type Dispatcher struct {
 	shy    []*entry // jobs that were refused, of late
 	booked []*card  // that are reserved
 	users  map[string]*user
-	mean   float64 // how much GPU time a run took of late, in seconds
-	ended  int     // how many runs that is about
+	floors map[string]profile.Bytes // what jobs need at least of whose Kind one ran out of memory
+	mean   float64                  // how much GPU time a run took of late, in seconds
+	ended  int                      // how many runs that is about
 
 	online *online.Scheduler
 	ops    []func() error // what online must be told when all events of a call are taken in
@@ -45,7 +47,7 @@ func New(m Mind, o *Options) (*Dispatcher, error) {
 	if m == nil {
 		return nil, errors.New("dispatch: there is no Mind; a colloc.Planner is one")
 	}
-	d := &Dispatcher{mind: m, jobs: map[string]*entry{}, lives: map[uint64]*run{}, cards: map[string]*card{}, users: map[string]*user{}}
+	d := &Dispatcher{mind: m, jobs: map[string]*entry{}, lives: map[uint64]*run{}, cards: map[string]*card{}, users: map[string]*user{}, floors: map[string]profile.Bytes{}}
 	if o != nil {
 		d.o = *o
 	}

@@ -105,6 +105,9 @@ func (e *entry) wants(d *Dispatcher) (online.Job, error) {
 	if err != nil {
 		return online.Job{}, err
 	}
+	if floor := d.floors[t.Kind]; !fixed {
+		packed.Memory = max(packed.Memory, floor)
+	}
 	if e.trials.Alone {
 		packed.Alone, packed.Kind = true, ""
 	}

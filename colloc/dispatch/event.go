@@ -137,7 +137,8 @@ type (
 		Used Used
 	}
 
-	// Learned says: the Mind predicts better than before.
+	// Learned says: the Mind predicts better than before. What waits and says no memory of its own
+	// reserves what it now predicts.
 	Learned struct{}
 )
 
@@ -150,8 +151,9 @@ const (
 	Done How = iota + 1
 	// Failed: it cannot go on. It teaches no length.
 	Failed
-	// OutOfMemory: it wanted more memory than it got. It reserves half as much again, or the
-	// peak seen, then a GPU alone, and is then given up.
+	// OutOfMemory: it wanted more memory than it got. It reserves half as much again as it had or
+	// was seen to use, then has a GPU alone, then the largest alone, and is then given up. Others of its
+	// Kind that wait reserve as much, until something was seen of the Kind.
 	OutOfMemory
 	// Stopped: it was stopped, by an action or otherwise.
 	Stopped

@@ -210,7 +210,12 @@ func (e Foreign) apply(d *Dispatcher) error {
 
 //nolint:unparam // an Event
 func (Learned) apply(d *Dispatcher) error {
-	d.later(func() error { return d.mind.Relearn(d.online, d.gpus()) })
+	d.later(func() error {
+		if err := d.mind.Relearn(d.online, d.gpus()); err != nil {
+			return err
+		}
+		return d.redescribe(func(o *entry) bool { return o.Profile != nil && o.Reserved == 0 })
+	})
 	return nil
 }
 

@@ -1,0 +1,87 @@
+package dispatch_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
+	"example.com/colloc/profile"
+)
+
+// asked returns the actions of a decision in words.
+func (s *site) asked() (out []string) {
+	s.tb.Helper()
+	actions, err := s.d.Decide(s.tb.Context(), s.now)
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	for _, a := range actions {
+		out = append(out, fmt.Sprintf("%v %s %v %v", a.Verb, a.Job, a.GPUs, a.Reserve))
+		s.on[a.Job] = a.Run
+	}
+	return out
+}
+
+// TestOutOfMemory: what is reserved next, and when a job is given up.
+func TestOutOfMemory(t *testing.T) {
+	s := newSite(t, 1, dispatch.Options{}) // of 40 GiB
+	small, _ := profile.LookupGPU("Tesla T4")
+	s.tell(dispatch.GPUAdded{GPU: colloc.GPU{ID: "small", Model: small}, Machine: 1})
+	s.submit("a", "ann", func(j *dispatch.Job) { j.Alone, j.Reserved, j.Kind = false, 4*profile.GiB, "k" })
+	s.submit("b", "ann", func(j *dispatch.Job) { j.Reserved, j.On = 30*profile.GiB, []string{small.Name} }) // never
+	want := func(action string) {
+		t.Helper()
+		if got := fmt.Sprint(s.asked()); got != "["+action+"]" {
+			t.Fatalf("%s, want %s", got, action)
+		}
+	}
+	dies := func(peak profile.Bytes) {
+		t.Helper()
+		s.now += time.Minute
+		s.tell(dispatch.Started{Job: "a", Run: s.on["a"]},
+			dispatch.Ended{Job: "a", Run: s.on["a"], How: dispatch.OutOfMemory, Peak: profile.Some(peak)})
+	}
+	want("start a [gpu0] 4 GiB")
+	s.submit("c", "ann", func(j *dispatch.Job) { j.Alone, j.Reserved, j.Kind = false, 4*profile.GiB, "k" })
+	s.tell(dispatch.Held{Job: "c"})
+	dies(3 * profile.GiB)
+	want("start a [gpu0] 6 GiB")
+	if m, err := s.d.Memory("c"); m != 6*profile.GiB || err != nil {
+		t.Errorf("c, of the same kind, reserves %v, %v", m, err)
+	}
+	s.tell(dispatch.Drained{GPU: "gpu0"})
+	dies(8 * profile.GiB)
+	want("start a [small] 12 GiB")
+	dies(8 * profile.GiB) // alone, as the largest card that is there took others
+	want("")
+	s.tell(dispatch.Drained{GPU: "gpu0", Off: true})
+	want("start a [gpu0] 36 GiB")
+	dies(36 * profile.GiB)
+	if got := s.asked(); len(got) != 1 || got[0] != "give up a [] 0 B" {
+		t.Errorf("%v, want a to be given up", got)
+	}
+	s.tell(dispatch.Released{Job: "c"})
+	if got := s.asked(); len(got) != 1 || got[0] != "start c [gpu0] 36 GiB" {
+		t.Errorf("%v", got)
+	}
+	s.tell(dispatch.Started{Job: "c", Run: s.on["c"]}, dispatch.Seen{Job: "c", Run: s.on["c"], Peak: 5 * profile.GiB})
+	s.submit("d", "ann", func(j *dispatch.Job) { j.Alone, j.Reserved, j.Kind = false, 4*profile.GiB, "k" })
+	if m, err := s.d.Memory("d"); m != profile.BytesOf(5*1.05*float64(profile.GiB)) || err != nil {
+		t.Errorf("after one was seen d reserves %v, %v", m, err)
+	}
+}
+
+// TestFixed: what a job says to need stands, unless it uses more.
+func TestFixed(t *testing.T) {
+	s := newSite(t, 1, dispatch.Options{})
+	s.submit("a", "ann", func(j *dispatch.Job) { j.Reserved, j.Fixed, j.Kind = 10*profile.GiB, true, "k" })
+	s.decide()
+	for _, x := range []struct{ peak, want profile.Bytes }{{4 * profile.GiB, 10 * profile.GiB}, {20 * profile.GiB, 21 * profile.GiB}} {
+		s.tell(dispatch.Seen{Job: "a", Run: s.on["a"], Peak: x.peak})
+		if m, err := s.d.Memory("a"); m != x.want || err != nil {
+			t.Errorf("seen at %v it reserves %v, %v", x.peak, m, err)
+		}
+	}
+}
