@@ -21,6 +21,12 @@ var (
 	ErrState = errors.New("bad state")
 )
 
+// Stale reports whether an event was only too late to matter: it came twice, or is about a run, a job
+// or a GPU that is gone. Bodies that cannot rule that out go on.
+func Stale(err error) bool {
+	return errors.Is(err, ErrLate) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrUnknown)
+}
+
 // EventError is the first event of a call of Tell that could not be taken in. Nothing of the
 // call was.
 type EventError struct {

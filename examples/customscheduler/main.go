@@ -1,21 +1,19 @@
-// Customscheduler is a small scheduler that embeds colloc: tenants who share with
-// nobody else, gangs, nodes that are lost, restarts, and learning. Tasks run in virtual
-// time, so that it needs no GPU; replace the fleet by whatever starts processes, and
-// scheduler.go stays as it is.
+// Customscheduler is a scheduler of your own in sixty lines: scheduler.go does what package dispatch says,
+// on any cluster. Here that is two nodes of two GPUs that pretend, so that it needs none.
 //
 //	go run ./examples/customscheduler
 package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"slices"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/harness"
 	"example.com/colloc/profile"
@@ -28,16 +26,19 @@ func main() {
 	}
 }
 
-func run(w io.Writer) error {
-	dir, err := os.MkdirTemp("", "customscheduler")
-	if err != nil {
-		return err
-	}
-	return errors.Join(day(w, dir), os.RemoveAll(dir))
+// day is a cluster of eleven jobs of two users.
+type day struct {
+	*harness.Fleet
+	io.Writer
+	begun   time.Time
+	planner *colloc.Planner
+	runs    map[string]uint64
+	jobs    map[string]colloc.Task
+	events  []dispatch.Event
+	saved   []byte
 }
 
-// day is one of eleven tasks on two nodes of two GPUs.
-func day(w io.Writer, dir string) error {
+func run(w io.Writer) error {
 	cards, err := harness.Cards("2x2xRTX3090")
 	if err != nil {
 		return err
@@ -46,74 +47,98 @@ func day(w io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	say := func(format string, args ...any) {
-		fmt.Fprintf(w, fleet.Now().Format("15:04 ")+format+"\n", args...)
-	}
-	start := func(t colloc.Task, gpus []string) error {
-		say("%s starts on %v", t.ID, gpus)
-		peak, _ := t.Profile.Vector.Get(profile.PeakMemory)
-		return fleet.Start(t, sim.Task{Work: time.Hour, Memory: profile.Bytes(peak)}, gpus...)
-	}
-	ctx := context.Background()
-	s, err := open(dir, fleet.GPUs(), fleet.Now, start)
+	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
 		return err
 	}
+	d := &day{Fleet: fleet, Writer: w, begun: fleet.Now(), planner: planner, runs: map[string]uint64{}, jobs: map[string]colloc.Task{}}
+	for i, c := range cards {
+		d.events = append(d.events, dispatch.GPUAdded{GPU: c, Machine: i / 2})
+	}
 	for i := range 11 {
-		if err := s.submit(ctx, request(fmt.Sprintf("task%02d", i), []string{"red", "blue"}[i%2], i%3, 1+i/10)); err != nil {
+		j, err := request(fmt.Sprintf("job%02d", i), []string{"ann", "bob"}[i%2], i%3, 1+i/10)
+		if err != nil {
 			return err
 		}
+		d.jobs[j.ID] = j.Task
+		d.events = append(d.events, dispatch.Submitted{Job: j})
 	}
-	say("%d tasks wait; node1 is lost", len(s.queue))
-	if _, err := fleet.Fail("node1/gpu0", "node1/gpu1"); err != nil {
-		return err
-	}
-	if err := s.lost(ctx, "node1/gpu0", "node1/gpu1"); err != nil {
-		return err
-	}
-	waiting := s.queue
-	say("the scheduler restarts; %d tasks wait", len(waiting))
-	if s, err = open(dir, inventory(cards, fleet.GPUs()), fleet.Now, start); err != nil {
-		return err
-	}
-	if err := s.lost(ctx, "node1/gpu0", "node1/gpu1"); err != nil {
-		return err
-	}
-	s.queue = waiting
-	say("node1 is back")
-	if err := fleet.Repair("node1/gpu0", "node1/gpu1"); err != nil {
-		return err
-	}
-	if err := s.back(ctx, cards[2:]...); err != nil {
-		return err
-	}
-	for e, ok := fleet.Step(time.Time{}); ok; e, ok = fleet.Step(time.Time{}) {
-		say("%s ends", e.Task)
-		if err := s.ended(ctx, e.Task, e.Seen); err != nil {
+	ctx, ended := context.Background(), 0
+	for restarts := range 3 { // what Turn saved is all that a restart needs
+		s, err := open(d, planner, nil)
+		if err != nil {
 			return err
 		}
+		for ok := true; ok && ended < 4*(restarts+1); ended++ {
+			if _, err := s.Turn(ctx); err != nil {
+				return err
+			}
+			ok = d.step()
+		}
 	}
-	say("%d tasks wait", len(s.queue))
 	return fleet.Err()
 }
 
-// inventory is all cards, those that are up with what runs there.
-func inventory(cards, up []colloc.GPU) []colloc.GPU {
-	all := slices.Clone(cards)
-	for _, g := range up {
-		all[slices.IndexFunc(all, func(c colloc.GPU) bool { return c.ID == g.ID })] = g
-	}
-	return all
-}
-
-// request describes a task of a tenant, as a solo run showed it.
-func request(id, tenant string, kind, gpus int) colloc.Task {
+// request is a job of a user, as a solo run showed it.
+func request(id, user string, kind, gpus int) (dispatch.Job, error) {
 	p, err := profile.Solo{
 		Name: fmt.Sprint("net", kind), GPU: "RTX3090", Batch: 32,
-		SMActive: profile.Some(0.15 + 0.3*float64(kind%3)), Memory: profile.Some(profile.GiB * profile.Bytes(3+4*(kind%3))),
+		SMActive: profile.Some(0.15 + 0.3*float64(kind)), Memory: profile.Some(profile.GiB * profile.Bytes(3+4*kind)),
 	}.Profile()
-	if err != nil {
-		return colloc.Task{ID: id} // which the Planner refuses
+	return dispatch.Job{Task: colloc.Task{ID: id, Profile: &p, GPUs: gpus}, User: user}, err
+}
+
+// step lets time pass until a job ends, and tells of it and of what was measured.
+func (d *day) step() bool {
+	e, ok := d.Step(time.Time{})
+	if !ok {
+		return false
 	}
-	return colloc.Task{ID: id, Profile: &p, GPUs: gpus, Labels: []string{tenant}, Only: []string{tenant}}
+	how := dispatch.Done
+	if e.Died {
+		how = dispatch.OutOfMemory
+	}
+	d.say("%s: %v", e.Task, how)
+	d.events = append(d.events, dispatch.Ended{Job: e.Task, Run: d.runs[e.Task], How: how})
+	if len(e.Seen.Members) > 0 && d.planner.Observe(e.Seen) == nil {
+		d.events = append(d.events, dispatch.Learned{})
+	}
+	return true
+}
+
+func (d *day) say(format string, args ...any) {
+	fmt.Fprintf(d, d.Fleet.Now().Format("15:04 ")+format+"\n", args...)
+}
+
+// Now implements cluster.
+func (d *day) Now() time.Duration { return d.Fleet.Now().Sub(d.begun) }
+
+// Events implements cluster.
+func (d *day) Events() []dispatch.Event {
+	events := d.events
+	d.events = nil
+	return events
+}
+
+// Everything implements cluster: nothing is there before Events say so.
+func (d *day) Everything() []dispatch.Event { return nil }
+
+// Save implements cluster.
+func (d *day) Save(state []byte) { d.saved = state }
+
+// Saved implements cluster.
+func (d *day) Saved() []byte { return d.saved }
+
+// Do implements cluster. No job of this day says what a restart costs, so that none is stopped.
+func (d *day) Do(a dispatch.Action) error {
+	if a.Verb != dispatch.Start {
+		d.say("%v %s: %s", a.Verb, a.Job, a.Why)
+		return nil
+	}
+	d.say("%s starts on %s, at %.0f %% of its speed alone", a.Job, strings.Join(a.GPUs, " and "), 100*a.Speed)
+	t := d.jobs[a.Job]
+	peak, _ := t.Profile.Vector.Get(profile.PeakMemory)
+	t.Reserved, d.runs[a.Job] = a.Reserve, a.Run
+	d.events = append(d.events, dispatch.Started{Job: a.Job, Run: a.Run})
+	return d.Start(t, sim.Task{Work: time.Hour, Memory: profile.Bytes(peak)}, a.GPUs...)
 }

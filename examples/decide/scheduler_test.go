@@ -249,15 +249,8 @@ func (b *body) Turn(context.Context) (time.Duration, error) {
 		}
 		events = events[:0]
 		for _, a := range answer.Actions {
-			switch a.Verb {
-			case dispatch.Start:
-				if err := b.w.Start(a); err != nil {
-					events = append(events, decide.Event{Event: "refused", Job: a.Job, Run: a.Run, Why: err.Error()})
-				}
-			case dispatch.Stop:
-				b.w.Stop(a)
-			case dispatch.GiveUp:
-				b.w.GivenUp(a)
+			if err := b.w.Do(a); err != nil {
+				events = append(events, decide.Event{Event: "refused", Job: a.Job, Run: a.Run, Why: err.Error()})
 			}
 		}
 		if len(events) == 0 {
@@ -299,6 +292,8 @@ func wired(e dispatch.Event) decide.Event {
 		return decide.Event{Event: "gpu_restored", GPU: e.GPU}
 	case dispatch.Drained:
 		return decide.Event{Event: "drained", GPU: e.GPU, Off: e.Off}
+	case dispatch.Allowed:
+		return decide.Event{Event: "allowed", User: e.User, Limits: e.Limits}
 	case dispatch.Foreign:
 		return decide.Event{Event: "foreign", GPU: e.GPU, Memory: e.Memory}
 	}

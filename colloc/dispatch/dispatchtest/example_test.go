@@ -2,7 +2,6 @@ package dispatchtest_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -41,7 +40,7 @@ func open(p dispatch.Mind, o *dispatch.Options) func(w *dispatchtest.World) (dis
 func (b *body) Turn(ctx context.Context) (time.Duration, error) {
 	for _, e := range b.w.Events() {
 		err := b.d.Tell(b.w.Now(), e)
-		if err != nil && !errors.Is(err, dispatch.ErrLate) && !errors.Is(err, dispatch.ErrDuplicate) && !errors.Is(err, dispatch.ErrUnknown) {
+		if err != nil && !dispatch.Stale(err) {
 			return 0, err
 		}
 	}
@@ -50,17 +49,10 @@ func (b *body) Turn(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	}
 	for _, a := range actions {
-		switch a.Verb {
-		case dispatch.Start:
-			if err := b.w.Start(a); err != nil {
-				if err := b.d.Tell(b.w.Now(), dispatch.Refused{Job: a.Job, Run: a.Run, Why: err.Error()}); err != nil {
-					return 0, err
-				}
+		if err := b.w.Do(a); err != nil {
+			if err := b.d.Tell(b.w.Now(), dispatch.Refused{Job: a.Job, Run: a.Run, Why: err.Error()}); err != nil {
+				return 0, err
 			}
-		case dispatch.Stop:
-			b.w.Stop(a)
-		case dispatch.GiveUp:
-			b.w.GivenUp(a)
 		}
 	}
 	state, err := b.d.State()

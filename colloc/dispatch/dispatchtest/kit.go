@@ -203,6 +203,9 @@ func draw(rng *rand.Rand) *World {
 	for _, c := range w.cards {
 		w.out = append(w.out, letter{0, dispatch.GPUAdded{GPU: c.GPU, Machine: c.machine}})
 	}
+	for _, user := range []string{"ann", "bob"} {
+		w.out = append(w.out, letter{0, dispatch.Allowed{User: user, Limits: limits[user]}})
+	}
 	for i := range jobs {
 		w.jobs = append(w.jobs, w.drawJob(i))
 		w.at(time.Duration(rng.Int64N(int64(length/2))), w.jobs[i].submit)

@@ -12,8 +12,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// World is a cluster that pretends. A body learns by Events what happened, and acts by Start
-// and Stop.
+// World is a cluster that pretends. A body learns by Events what happened, and acts by Do.
 type World struct {
 	rng    *rand.Rand
 	now    time.Duration
@@ -40,6 +39,9 @@ type card struct {
 func (c *card) offers() profile.Bytes { return colloc.Usable(c.Total(), headroom) - c.foreign }
 
 const headroom = 0.1
+
+// limits are those of the users. Whoever starts one of ann's jobs must see to them.
+var limits = map[string]dispatch.Limits{"ann": {GPUs: 5, Weight: 2}, "bob": {Jobs: 12}} //nolint:gochecknoglobals // read-only
 
 // job is a job as it is.
 type job struct {
@@ -116,6 +118,9 @@ func (w *World) Everything() []dispatch.Event {
 			all = append(all, dispatch.Foreign{GPU: c.ID, Memory: c.foreign})
 		}
 	}
+	for _, user := range []string{"ann", "bob"} {
+		all = append(all, dispatch.Allowed{User: user, Limits: limits[user]})
+	}
 	for _, j := range w.jobs {
 		if !j.told || j.over != "" {
 			continue
@@ -138,16 +143,26 @@ func (w *World) Everything() []dispatch.Event {
 // errRefused is the fault of a start.
 var errRefused = errors.New("the machine said no")
 
-// Start carries out a start. An error means that it was refused, as the body then tells its
+// Do carries out an action. An error means that a start was refused, as the body then tells its
 // Dispatcher; otherwise events will say what becomes of it, as a rule.
-func (w *World) Start(a dispatch.Action) error {
-	w.note(a)
+func (w *World) Do(a dispatch.Action) error {
+	w.log = append(w.log, fmt.Sprintf("%v %v %s %d %v %v", w.now, a.Verb, a.Job, a.Run, a.GPUs, a.Reserve))
 	j := w.job(a.Job)
-	if j == nil || a.Verb != dispatch.Start {
+	switch {
+	case j == nil:
 		w.fault("%v of %q: there is no such job", a.Verb, a.Job)
-		return errRefused
+	case a.Verb == dispatch.Start:
+		return w.start(j, &a)
+	case a.Verb == dispatch.Stop:
+		w.stop(j, &a)
+	default:
+		w.giveUp(j, &a)
 	}
-	w.judge(j, &a)
+	return nil
+}
+
+func (w *World) start(j *job, a *dispatch.Action) error {
+	w.judge(j, a)
 	if w.chance(8) {
 		if j.shunAt < w.now-time.Minute {
 			j.shunned = nil
@@ -164,14 +179,7 @@ func (w *World) Start(a dispatch.Action) error {
 	return nil
 }
 
-// Stop carries out a stop.
-func (w *World) Stop(a dispatch.Action) {
-	w.note(a)
-	j := w.job(a.Job)
-	if j == nil {
-		w.fault("a stop of %q: there is no such job", a.Job)
-		return
-	}
+func (w *World) stop(j *job, a *dispatch.Action) {
 	if l := j.life; l != nil && l.number == a.Run {
 		j.left = max(time.Second, j.left-(w.now-l.began))
 		j.life = nil
@@ -179,11 +187,8 @@ func (w *World) Stop(a dispatch.Action) {
 	}
 }
 
-// GivenUp takes in that a job is over for its Dispatcher.
-func (w *World) GivenUp(a dispatch.Action) {
-	w.note(a)
-	j := w.job(a.Job)
-	if j == nil || j.over != "" {
+func (w *World) giveUp(j *job, a *dispatch.Action) {
+	if j.over != "" {
 		w.fault("%q is given up and is over", a.Job)
 		return
 	}
@@ -208,6 +213,9 @@ func (w *World) judge(j *job, a *dispatch.Action) {
 	case len(a.GPUs) != j.Width():
 		w.fault("%q starts on %d GPUs and needs %d", j.ID, len(a.GPUs), j.Width())
 	}
+	if most := limits[j.User].GPUs; most > 0 && w.has(j.User)+len(a.GPUs) > most {
+		w.fault("%q starts on %d GPUs, and its user has %d already", j.ID, len(a.GPUs), w.has(j.User))
+	}
 	for _, d := range j.After {
 		if o := w.job(d.Job); o.over == "" || !d.Any && o.over != "done" {
 			w.fault("%q starts before %q is over", j.ID, d.Job)
@@ -229,6 +237,17 @@ func (w *World) judge(j *job, a *dispatch.Action) {
 			w.fault("%q starts on GPU %q, which then promises %v of %v", j.ID, id, sum, c.offers())
 		}
 	}
+}
+
+// has is how many GPUs a user has, shared ones counted for each job.
+func (w *World) has(user string) int {
+	n := 0
+	for _, j := range w.jobs {
+		if j.User == user && j.life != nil {
+			n += len(j.life.gpus)
+		}
+	}
+	return n
 }
 
 // tell sends an event, perhaps late or twice.
@@ -258,10 +277,6 @@ func (w *World) card(id string) *card {
 		return w.cards[i]
 	}
 	return nil
-}
-
-func (w *World) note(a dispatch.Action) {
-	w.log = append(w.log, fmt.Sprintf("%v %v %s %d %v %v", w.now, a.Verb, a.Job, a.Run, a.GPUs, a.Reserve))
 }
 
 func (w *World) fault(format string, args ...any) {
