@@ -52,7 +52,7 @@ func TestPlanCertificateWithoutPromise(t *testing.T) {
 	rng := rand.New(rand.NewPCG(61, 62))
 	var with, without int
 	r := &recorder{}
-	p := newPlanner(t, colloc.Config{Method: r, MaxSet: 4, MaxSlowdown: 4})
+	p := newPlanner(t, colloc.Config{Method: r, MaxSet: 4, MaxSlowdown: 2})
 	for round := range 8 {
 		*r = recorder{}
 		tasks, gpus := drawCluster(t, rng)

@@ -290,7 +290,7 @@ func TestRowsAreSlopes(t *testing.T) {
 				post.Coef = slices.Clone(post.Coef)
 				post.Coef[column] += by
 				next.post = &post
-				return next.loss(members, 0, true)
+				return next.unboundedLoss(members, 0)
 			}
 			one := make([]float64, len(r.post.Coef))
 			one[column] = 1

@@ -63,9 +63,9 @@ func ExamplePredictor_Explain() {
 		fmt.Printf("%s, %v: %.3f\n", set[p.Neighbour].Spec.Model.Name, p.Resource, p.Loss)
 	}
 	// Output:
-	// tagger, sm time: 0.171
-	// tagger, memory traffic: 0.027
-	// logger, sm time: 0.016
+	// tagger, sm time: 0.194
+	// tagger, memory traffic: 0.026
+	// logger, sm time: 0.025
 }
 
 // Under MPS a cap on the neighbour's threads leaves more for the own task.
@@ -82,8 +82,8 @@ func ExamplePredictor_Capped() {
 		fmt.Printf("caps %v: %.2f and %.2f\n", caps, e[0].Value, e[1].Value)
 	}
 	// Output:
-	// caps []: 0.73 and 0.71
-	// caps [1 0.5]: 0.91 and 0.37
+	// caps []: 0.79 and 0.77
+	// caps [1 0.5]: 0.93 and 0.40
 }
 
 // Archive keeps the co-runs too, so that what was read back can be fitted anew and says

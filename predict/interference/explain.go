@@ -104,19 +104,26 @@ func (m *Predictor) Explain(gpu *profile.GPUModel, mech profile.Mechanism, set [
 			add(j, Resource(what), loss)
 		}
 	}
-	own := r.ownLoss(&members[i], c.present)
-	if len(members) > 2 {
-		add(i, Reference, slowdownOf(own))
-		scaleSlowdowns(out)
-	} else {
+	own, curve, loss := r.ownLoss(&members[i], c.present), r.curve(), r.loss(members, i, true)
+	lost := 1 - max(predict.LeastSpeed, curve.speed(loss))
+	if len(members) == 2 {
 		add(i, Reference, own)
-		scaleLosses(out, 1-max(predict.LeastSpeed, speedOf(r.loss(members, i, true))))
+		scaleLosses(out, lost)
+		return out, nil
+	}
+	add(i, Reference, curve.slowdown(own))
+	if d := curve.slowdown(loss); d != 0 {
+		scaleLosses(out, d)
+		for k := range out {
+			out[k].Loss *= lost / d
+		}
 	}
 	return out, nil
 }
 
 // scaleLosses makes the costs of one neighbour sum to what is lost, where the curve
-// from loss to speed is bent; gains alone are on its straight part.
+// from loss to speed is bent, or gains where nothing costs; of more, where what they add
+// is bounded.
 func scaleLosses(parts []Attribution, lost float64) {
 	var sum, positive float64
 	for _, a := range parts {
@@ -124,24 +131,12 @@ func scaleLosses(parts []Attribution, lost float64) {
 		positive += max(0, a.Loss)
 	}
 	for k := range parts {
-		if parts[k].Loss > 0 {
+		switch {
+		case parts[k].Loss > 0:
 			parts[k].Loss *= 1 + (lost-sum)/positive
+		case positive == 0:
+			parts[k].Loss *= lost / sum
 		}
-	}
-}
-
-// scaleSlowdowns turns parts of a slowdown d into parts of the speed lost, d/(1+d).
-func scaleSlowdowns(parts []Attribution) {
-	var d float64
-	for _, a := range parts {
-		d += a.Loss
-	}
-	scale := 1 / (1 + max(0, d))
-	if most := 1/predict.LeastSpeed - 1; d > most {
-		scale = most / (1 + most) / d
-	}
-	for k := range parts {
-		parts[k].Loss *= scale
 	}
 }
 
@@ -152,9 +147,9 @@ func (r *regime) addUp(parts *[4]float64, own, other *member, c *company) {
 	for _, v := range parts {
 		loss += v
 	}
-	full := r.ownLoss(own, 1)
-	times := slowdownSlope(full)
-	if cost := slowdownOf(loss+full) - slowdownOf(full); cost != 0 && loss != 0 {
+	full, curve := r.ownLoss(own, 1), r.curve()
+	times := curve.slowdownSlope(full)
+	if cost := curve.slowdown(loss+full) - curve.slowdown(full); cost != 0 && loss != 0 {
 		times = cost / loss
 	}
 	for k := range parts {
@@ -175,7 +170,7 @@ func (r *regime) addUp(parts *[4]float64, own, other *member, c *company) {
 func (r *regime) pairParts(own, other *member) [4]float64 {
 	var parts [4]float64
 	all := r.pairLoss(own, other, r.treeLoss(own, other))
-	for k, v := range pairTerms(&own.load, &other.load) {
+	for k, v := range r.terms(&own.load, &other.load) {
 		v *= r.post.Coef[termColumns+k]
 		switch k {
 		case dramSteal, dramOverflow, dramMeeting:

@@ -248,7 +248,7 @@ func priorsOf(files []priorFile) (priors [profile.Mechanisms]*regime, err error)
 				return priors, fmt.Errorf("%v: a mean is not finite", f.Mechanism)
 			}
 		}
-		p.lambda, p.mu = p.roster.precisions(), f.Mean
+		p.lambda, p.mu = p.roster.precisions(f.Mechanism), f.Mean
 		priors[mech] = p
 	}
 	return priors, nil
@@ -268,7 +268,7 @@ func (f *regimeFile) regime() (*regime, error) {
 		return nil, fmt.Errorf("%d of %d effects are of the fit", f.Fitted, len(f.Effects))
 	}
 	p := r.roster.columns()
-	r.lambda, r.mu = r.roster.precisions(), make([]float64, p)
+	r.lambda, r.mu = r.roster.precisions(r.mechanism), make([]float64, p)
 	if n := len(f.Mean); n != 0 && n != p {
 		return nil, fmt.Errorf("%d prior means, want %d", n, p)
 	}

@@ -69,7 +69,7 @@ func (w *pairRow) fill(r *regime, members []member, i int, dst []float32) {
 		if share := r.treeShare(own, other); share > 0 {
 			learned = float64(share * w.learned[w.at[j]])
 		}
-		dst[j] = float32(speedWith(r.lossBeside(own, other, learned)))
+		dst[j] = float32(r.curve().counted(r.lossBeside(own, other, learned)))
 	}
 }
 
@@ -129,8 +129,8 @@ func (m *Predictor) Beside(gpu *profile.GPUModel, mech profile.Mechanism, task *
 	for j := range partners {
 		a, b := &w.members[len(partners)], &w.members[j]
 		share := r.treeShare(a, b) // and of b beside a
-		own[j] = speedWith(r.lossBeside(a, b, float64(share*w.own[j])))
-		other[j] = speedWith(r.lossBeside(b, a, float64(share*w.others[j])))
+		own[j] = r.curve().counted(r.lossBeside(a, b, float64(share*w.own[j])))
+		other[j] = r.curve().counted(r.lossBeside(b, a, float64(share*w.others[j])))
 	}
 	return nil
 }

@@ -201,9 +201,9 @@ func (r *regime) sum(o *Observation) {
 	var x lsq.Row
 	for i, speed := range o.Speeds {
 		if v, ok := speed.Get(); ok && len(set) > 1 {
-			loss := measuredLoss(v)
+			loss := r.curve().measured(v)
 			r.fillRow(&x, set, i)
-			r.learned.AddRow(&x, r.target(&x, set, i, loss), weightOf(loss, len(set)))
+			r.learned.AddRow(&x, r.target(&x, set, i, loss), r.weight(loss, len(set)))
 		}
 	}
 }

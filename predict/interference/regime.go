@@ -35,6 +35,8 @@ type regime struct {
 	calibrated int            // how many were at the last calibration
 }
 
+func (r *regime) curve() curve { return curveOf(r.mechanism) }
+
 // spread turns a prediction's variance into the half width of its interval.
 type spread struct {
 	// Noise is the standard deviation of one measured loss.
@@ -59,11 +61,16 @@ const (
 // type of which a hundred co-runs are known, one of twelve co-runs, six, three, one.
 func knownUpTo() [knownLevels - 2]float64 { return [...]float64{0.15, 0.25, 0.4, 0.6, 1} }
 
-// wider is how much wider than a pair's the interval of a set is.
+// wider is how much less is known of a set than of a pair.
 func wider(tasks int) float64 { return 1 + 0.5*float64(max(0, tasks-2)) }
 
+// mostHalf is the half width beyond which the size of a set widens nothing: that of the
+// prior of a pair. AEGIS' trials of four and five lie within it.
+const mostHalf = priorFactor * priorNoise
+
 func (s *spread) halfWidth(variance float64, level, tasks int) float64 {
-	return wider(tasks) * s.Factor[level] * s.Noise * math.Sqrt(1+variance)
+	half := s.Factor[level] * s.Noise * math.Sqrt(1+variance)
+	return max(half, min(wider(tasks)*half, mostHalf))
 }
 
 // drift watches whether observations stay within their intervals: an
@@ -163,7 +170,7 @@ func (r *regime) successor(key regimeKey, known bool, o *Observation) *regime {
 		}
 	}
 	if next.roster != r.roster {
-		next.lambda = next.roster.precisions()
+		next.lambda = next.roster.precisions(key.mechanism)
 		next.mu = append(slices.Clone(r.mu), make([]float64, len(next.lambda)-len(r.mu))...)
 	}
 	next.learned.Grow(len(next.lambda))
@@ -178,25 +185,17 @@ const unseenLoss = 0.5
 // sameModelSlope is the prior mean of its term; those of the others are 0.
 const sameModelSlope = 0.05
 
-// The prior of a GPU and mechanism that nothing was fitted for, as slopes of the
-// terms. Time-slicing: two tasks that fill the SMs run at half speed, and a
-// neighbour's memory traffic costs what non-negative least squares finds on
-// Lucid's RTX 3090. MPS runs kernels side by side where SMs are free, so that
-// only demand beyond the GPU and shared bandwidth cost; no public measurement of
-// it has a solo reference.
-func defaultSlopes(mech profile.Mechanism) terms {
-	if mech == profile.MPS {
-		return terms{smOverflow: 0.4, dramSteal: 0.15, dramOverflow: 0.4, dramMeeting: 0.2, sameModel: 0.05}
-	}
-	return terms{smOverflow: 0.35, dramSteal: 0.2, dramOverflow: 0.1, smMeeting: 0.1, sameModel: 0.1}
-}
+const (
+	priorNoise  = 0.1
+	priorFactor = 1.65
+)
 
 // priorSpread is the interval of the prior: half of what one neighbour at full
 // use can cost.
 func priorSpread() spread {
-	s := spread{Noise: 0.1}
+	s := spread{Noise: priorNoise}
 	for i := range s.Factor {
-		s.Factor[i] = 1.65
+		s.Factor[i] = priorFactor
 	}
 	return s
 }
@@ -219,7 +218,7 @@ func newPrior(mech profile.Mechanism, fitted []*regime) *regime {
 			}
 		}
 	}
-	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
+	r.lambda, r.mu = r.roster.precisions(mech), make([]float64, r.roster.columns())
 	slopes, n := defaultSlopes(mech), 1.0
 	for _, f := range known {
 		if f.saw(interceptColumn) { // only observed use says what use costs

@@ -114,15 +114,15 @@ func TestCloneSavesAlone(t *testing.T) {
 func TestUnknownStepTime(t *testing.T) {
 	load := func(step float64) load { return load{sm: 0.6, dram: 0.3, step: step} }
 	same := load(0.5)
-	want := pairTerms(&same, &same)
+	want := turnTerms(&same, &same)
 	for _, unknown := range [][2]float64{{math.NaN(), 0.5}, {0.5, math.NaN()}, {math.NaN(), math.NaN()}} {
 		a, b := load(unknown[0]), load(unknown[1])
-		if got := pairTerms(&a, &b); got != want {
+		if got := turnTerms(&a, &b); got != want {
 			t.Errorf("steps %v: %v, want %v", unknown, got, want)
 		}
 	}
 	fourfold := load(0.5 + math.Log(4)) // τ = 1/(1 + √¼)
-	if got := pairTerms(&same, &fourfold)[turnShare]; !(math.Abs(got-0.6*2/3) <= 1e-12) {
+	if got := turnTerms(&same, &fourfold)[turnShare]; !(math.Abs(got-0.6*2/3) <= 1e-12) {
 		t.Errorf("beside a step four times as long the turn costs %v, want %v", got, 0.6*2/3)
 	}
 }

@@ -167,8 +167,16 @@ const (
 	otherTypePrecision  = 4
 )
 
+// Under MPS tasks differ by far more: a model with long kernels takes many times what it
+// loses. Those of a model count half as much there as of a type; twice or half of either
+// changes errors at random and on models left out by less than .002.
+const (
+	mpsTypePrecision  = 0.5
+	mpsModelPrecision = 0.2
+)
+
 // precisions returns the prior precision of every column of a roster.
-func (r *roster) precisions() []float64 {
+func (r *roster) precisions(mech profile.Mechanism) []float64 {
 	lambda := make([]float64, r.columns())
 	lambda[interceptColumn], lambda[unseenColumn] = interceptPrecision, unseenPrecision
 	for k := range termCount {
@@ -179,6 +187,13 @@ func (r *roster) precisions() []float64 {
 		own, other := float64(ownTypePrecision), float64(otherTypePrecision)
 		if r.effects[e].all {
 			own, other = ownModelPrecision, otherModelPrecision
+		}
+		if mech == profile.MPS {
+			own = mpsTypePrecision
+			if r.effects[e].all {
+				own = mpsModelPrecision
+			}
+			other = own
 		}
 		lambda[ownColumn(int32(e))], lambda[otherColumn(int32(e))] = own, other
 	}

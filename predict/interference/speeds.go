@@ -17,8 +17,8 @@ import (
 // nothing like it is, averaged over the task and its neighbours; it is 1 beside
 // a task of which neither use nor model is known, and 0 for a prior.
 //
-// Beyond two tasks the interval widens by half per further task, because no
-// public measurement of larger sets has a solo reference.
+// Beyond two tasks the interval widens by half per further task, up to that of a pair
+// of which nothing was measured: what is public of larger sets lies within it.
 //
 // It returns an error that wraps [ErrMechanism] for MIG (see [pace.MIGSpeed]) and for
 // several tasks under Exclusive. It does not allocate when dst has room.
@@ -120,7 +120,7 @@ func (m *Predictor) values(gpu *profile.GPUModel, mech profile.Mechanism, set []
 			dst[first+place] = e.Value
 			continue
 		}
-		dst[first+place] = speedWith(r.loss(w.set, i, false))
+		dst[first+place] = r.curve().counted(r.loss(w.set, i, false))
 	}
 	return dst, e, nil
 }
@@ -144,7 +144,7 @@ func (m *Predictor) OwnCost(gpu *profile.GPUModel, mech profile.Mechanism, task 
 	r, _ := m.load().regime(gpuName(gpu), mech)
 	own := r.roster.member(task)
 	loss := r.ownLoss(&own, 1)
-	return 1/speedOf(max(0, loss)) - 1
+	return r.curve().slowdown(max(0, loss))
 }
 
 // Capped is [Predictor.Speeds] under MPS with active-thread percentages: caps
@@ -257,7 +257,7 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	loss := r.loss(w.set, i, ratio)
 	r.fillRow(&w.row, w.set, i)
-	variance := r.post.Variance(&w.row)
+	variance := r.variance(loss, &w.row)
 	level := familiarity(w.set, i, variance)
 	half := r.spread.halfWidth(variance, level, len(w.set))
 	source := predict.Source{Kind: r.sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
@@ -270,7 +270,8 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	if len(w.row.At) == 0 {
 		half = 0
 	}
-	e := predict.Estimate{Value: speedOf(loss), Lo: speedOf(loss + half), Hi: speedOf(loss - half)}
+	e := predict.Estimate{Value: r.curve().speed(loss)}
+	e.Lo, e.Hi = r.curve().ends(loss, half)
 	if !ratio {
 		e.Value, e.Lo, e.Hi = min(1, e.Value), min(1, e.Lo), min(1, e.Hi)
 	}
@@ -330,10 +331,16 @@ func familiarity(set []member, i int, variance float64) int {
 	return knownLevels - 1
 }
 
+// variance is that of a predicted loss, in the unit of the curve.
+func (r *regime) variance(loss float64, row *lsq.Row) float64 {
+	unit := r.curve().unit(loss)
+	return unit * unit * r.post.Variance(row)
+}
+
 // expected fills w with the row of task i and returns the half width of its
 // interval.
 func (r *regime) expected(set []member, i int, w *lsq.Row) float64 {
 	r.fillRow(w, set, i)
-	variance := r.post.Variance(w)
+	variance := r.variance(r.loss(set, i, true), w)
 	return r.spread.halfWidth(variance, familiarity(set, i, variance), len(set))
 }

@@ -7,6 +7,7 @@ import (
 	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/predict/internal/num"
 	"example.com/colloc/predict/internal/trees"
+	"example.com/colloc/profile"
 )
 
 // fitRow is one measured speed on its way into the normal equations.
@@ -28,8 +29,8 @@ func (r *regime) rowsOf(obs []*Observation) []fitRow {
 			if !ok || len(set) < 2 {
 				continue
 			}
-			row := fitRow{loss: measuredLoss(v)}
-			row.weight = weightOf(row.loss, len(set))
+			row := fitRow{loss: r.curve().measured(v)}
+			row.weight = r.weight(row.loss, len(set))
 			r.fillRow(&row.x, set, i)
 			if row.pair = len(set) == 2; row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
@@ -42,27 +43,13 @@ func (r *regime) rowsOf(obs []*Observation) []fitRow {
 	return out
 }
 
-// weightOf is what a measured loss counts: speeds are measured equally well, and of a
+// weight is what a measured loss counts: speeds are measured equally well, and of a
 // larger set they say less of its pairs, by the width of its interval.
-func weightOf(loss float64, tasks int) float64 {
-	slope := lossSlope(loss)
-	return max(leastWeight, slope*slope) / (wider(tasks) * wider(tasks))
+func (r *regime) weight(loss float64, tasks int) float64 {
+	c := r.curve()
+	slope := c.slope(loss)
+	return max(c.leastWeight(), slope*slope) / (wider(tasks) * wider(tasks))
 }
-
-// Where hardly any speed is left, the slope of the loss is so flat that a disaster would
-// count next to nothing, and would be asked of the model in full, which one false
-// measurement must not be. So a measurement counts leastWeight at least, and asks for
-// mostLoss at most. Of the twelve pairs that were tried on Gavel, weights to .25 and losses
-// from .85 on, this one leaves the errors at random (.0494) and by family (.1159) and the
-// worst family's cover (84.8 %) as without; where 40 % are known the error is .0632 (.0630)
-// and the matching .942 (.952). Larger weights lower the worst cover. Lucid has none so slow.
-const (
-	leastWeight = 0.05
-	mostLoss    = 1.25 // a speed of .2
-)
-
-// measuredLoss is what a measured speed asks of a fit.
-func measuredLoss(speed float64) float64 { return min(mostLoss, lossOf(speed)) }
 
 // fitRegime fits from nothing but the priors of the columns.
 func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
@@ -78,9 +65,13 @@ func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
 	next := &regime{regimeKey: r.regimeKey, roster: r.roster, learned: &lsq.Sums{}, spread: r.spread}
 	r, mu := next, r.mu
 	r.roster = r.roster.trainedOn(obs)
-	r.lambda, r.mu = r.roster.precisions(), make([]float64, r.roster.columns())
+	r.lambda, r.mu = r.roster.precisions(r.mechanism), make([]float64, r.roster.columns())
 	if copy(r.mu, mu) == 0 {
 		r.mu[unseenColumn], r.mu[termColumns+sameModel] = unseenLoss, sameModelSlope
+		if r.mechanism == profile.MPS {
+			slopes := defaultSlopes(r.mechanism)
+			copy(r.mu[termColumns:], slopes[:])
+		}
 	}
 	r.post = &lsq.Posterior{Coef: r.mu}
 	rows, err := r.settle(obs)
@@ -228,9 +219,9 @@ func (r *regime) learn(o *Observation) {
 		if !ok || len(set) < 2 {
 			continue
 		}
-		loss := measuredLoss(y)
-		r.drift.add(lossOf(y)-r.loss(set, i, true), r.expected(set, i, &w.row))
-		target, weight := r.target(&w.row, set, i, loss), weightOf(loss, len(set))
+		loss, expected := r.curve().measured(y), r.loss(set, i, true)
+		r.drift.add(r.curve().off(y, expected), r.expected(set, i, &w.row))
+		target, weight := r.target(&w.row, set, i, loss), r.weight(loss, len(set))
 		r.learned.AddRow(&w.row, target, weight)
 		r.post.Update(&w.row, target, weight, w.cov)
 		r.updated = true
@@ -258,8 +249,9 @@ func (r *regime) errorsOn(obs []*Observation) []standardError {
 				continue
 			}
 			r.fillRow(&x, set, i)
-			variance := r.post.Variance(&x)
-			out = append(out, standardError{familiarity(set, i, variance), strangersFamily(o, set, i), lossOf(v) - r.loss(set, i, true), variance})
+			expected := r.loss(set, i, true)
+			variance := r.variance(expected, &x)
+			out = append(out, standardError{familiarity(set, i, variance), strangersFamily(o, set, i), r.curve().off(v, expected), variance})
 		}
 	}
 	return out

@@ -109,7 +109,7 @@ type Machine struct {
 	// Settle is how long after a start AEGIS looks at a GPU again, see [policy.AEGIS].
 	Settle time.Duration
 	// Cores are the machine's; 64 by default, those of a DGX Station A100. TaskCores are how many
-	// each GPU of a training wants to load its data and to start its kernels; 8 by default, what
+	// each GPU of a training wants to load its data and to start its kernels; 7 by default, what
 	// both days together say. Their scripts start five processes.
 	Cores, TaskCores float64
 	// Truth is how fast tasks are that share, Predicted what policies are told; nil is the same.
@@ -123,7 +123,7 @@ type Machine struct {
 
 func (m Machine) withDefaults() Machine {
 	m.Startup = max(0, cmp.Or(m.Startup, 21*time.Second))
-	m.Cores, m.TaskCores = max(0, cmp.Or(m.Cores, 64)), max(0, cmp.Or(m.TaskCores, 8))
+	m.Cores, m.TaskCores = max(0, cmp.Or(m.Cores, 64)), max(0, cmp.Or(m.TaskCores, 7))
 	m.Spread = max(0, cmp.Or(m.Spread, 0.02))
 	return m
 }

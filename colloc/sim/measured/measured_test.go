@@ -85,7 +85,7 @@ func TestMachine(t *testing.T) {
 		want    time.Duration
 	}{
 		{measured.Machine{Startup: -1}, 11 * time.Minute},
-		{measured.Machine{Startup: -1, Cores: 8}, 20*time.Minute + 0*time.Second}, // both are half as fast for 540 s, and then the second for itself
+		{measured.Machine{Startup: -1, Cores: 7}, 20*time.Minute + 0*time.Second}, // both are half as fast for 540 s, and then the second for itself
 		{measured.Machine{Startup: -1, Cores: -1, Unknown: true}, 11 * time.Minute},
 	} {
 		tt.machine.Truth = sim.Constant{1}
