@@ -52,6 +52,7 @@
 //   - [example.com/colloc/colloc/slurm/site]: what a cluster has, and what goes on there
 //   - [example.com/colloc/colloc/slurm/sizing]: what to ask it for
 //   - [example.com/colloc/colloc/sim]: a simulator of clusters
+//   - [example.com/colloc/colloc/sim/bound]: what no policy comes below on a day, proven
 //   - [example.com/colloc/colloc/sim/harness]: a fleet that pretends, and a Planner as a policy, for tests of schedulers
 //   - [example.com/colloc/colloc/sim/history]: what a scheduler learns of tasks during a simulated day
 //   - [example.com/colloc/colloc/sim/measured] plays days that ran on real GPUs

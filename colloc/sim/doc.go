@@ -14,6 +14,7 @@
 //
 // Package speed holds the models, package trace reads published traces and
 // generates new ones, package policy holds published policies and ours, package
+// bound proves what none of them comes below, package
 // simtest checks any policy against the rules that every scheduler must keep.
 //
 // # Time and work

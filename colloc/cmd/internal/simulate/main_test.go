@@ -79,6 +79,9 @@ func TestRun(t *testing.T) {
 		{"without stages", []string{"-trace", trace}, "muri-s, muri-l: left out, as the tasks do not say the stages of an iteration"},
 		{"without stages, by name", []string{"-trace", trace, "-policies", "best-fit"}, "best-fit: not what the name says"},
 		{"filled up without times", []string{"-trace", pods, "-gpus", "4xV100", "-inflate", "1.2"}, "best-fit"},
+		{"proven", []string{"-trace", trace, "-policies", "fifo,colloc", "-bound", "-seeds", "2"}, "above what no policy comes below (fifo "},
+		{"proven of too little", []string{"-trace", trace, "-gpus", "1xA100-40GB", "-policies", "greedy-4,colloc", "-bound", "-bound-set", "1"}, "greedy-4 puts up to 2 tasks on a GPU: what is proven is of 1 at most"},
+		{"nothing proven", []string{"-trace", trace, "-policies", "fifo", "-gpus", "1xT4", "-bound"}, "nothing is proven: bound: task"},
 		{"filled up", []string{"-trace", trace, "-inflate", "2", "-policies", "fgd,best-fit"}, "tasks on 4 GPUs"},
 	}
 	for _, tt := range tests {
@@ -126,7 +129,7 @@ func TestJSONUnfinished(t *testing.T) {
 func TestRunJSONAndReport(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "r.html")
 	var out bytes.Buffer
-	args := []string{"-trace", write(t, "t.csv", inventedTrace), "-policies", "fifo,colloc", "-seeds", "2", "-json", "-html", page}
+	args := []string{"-trace", write(t, "t.csv", inventedTrace), "-policies", "fifo,colloc", "-seeds", "2", "-json", "-bound", "-html", page}
 	if err := run(t.Context(), args, &out, &bytes.Buffer{}); err != nil {
 		t.Fatal(err)
 	}
@@ -138,6 +141,9 @@ func TestRunJSONAndReport(t *testing.T) {
 		}
 		if r.Trace != "t.csv" || r.Finished != 4 || r.Makespan == nil || *r.Makespan <= 0 {
 			t.Errorf("line %d is %+v", lines, r)
+		}
+		if r.BoundMakespan == nil || *r.BoundMakespan > *r.Makespan || r.BoundJCT == nil || *r.BoundJCT > *r.MeanJCT || *r.BoundJCT <= 0 {
+			t.Errorf("line %d is below what is proven: %+v", lines, r)
 		}
 	}
 	if lines != 4 {

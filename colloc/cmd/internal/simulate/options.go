@@ -53,6 +53,8 @@ type options struct {
 	until               time.Duration
 	html                string
 	json                bool
+	bound               bool
+	boundSet            int
 	ablation            bool
 }
 
@@ -114,6 +116,8 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.baseline, "baseline", "fifo", "the policy that the verdict compares with")
 	f.StringVar(&o.html, "html", "", "write a report to `FILE`, one page with charts that needs no network")
 	f.StringVar(&o.published, "published", "", "no trace: replay published experiments, whose traces are in the folder `DIR`, and print ours beside theirs")
+	f.BoolVar(&o.bound, "bound", false, "prove for each day what no policy comes below, whatever it knows and however it stops and moves tasks, and say how far each policy is above it")
+	f.IntVar(&o.boundSet, "bound-set", 4, "with -bound: the most tasks that those policies put on a GPU")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per run instead of the table")
 	return f
 }
@@ -147,6 +151,7 @@ func (o *options) check() error {
 		{"seeds", float64(o.seeds), 1, 1000},
 		{"first-seed", float64(o.firstSeed), 0, 1e9},
 		{"tasks", float64(o.tasks), 0, 1e7},
+		{"bound-set", float64(o.boundSet), 1, 16},
 		{"load", o.load, 0, 100},
 		{"diurnal", o.diurnal, 0, 1},
 		{"told", o.told, -1, 100},

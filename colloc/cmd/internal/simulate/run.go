@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/bound"
 	"example.com/colloc/colloc/sim/history"
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/profile"
@@ -33,6 +34,9 @@ type study struct {
 	timeline bool
 	// done is called after each run, from several goroutines.
 	done func()
+	// boundSet says that what no policy comes below is proven for each seed, and of how many
+	// tasks on a GPU at most; 0 is not.
+	boundSet int
 }
 
 // day is what happens under one seed.
@@ -48,6 +52,8 @@ type day struct {
 	// unknown does so for lengths alone
 	unknown bool
 	most    profile.Bytes
+	// alike names tasks that the truth takes to be alike; nil is by all that is known.
+	alike func(*sim.Task) string
 }
 
 // outcome is one run.
@@ -58,18 +64,21 @@ type outcome struct {
 	Timeline *timeline // of the first seed, if asked for
 	// Late is how long services did not keep their latency.
 	Late time.Duration
+	// Bound is what no policy comes below on this day, if asked for; Crowd is the largest set.
+	Bound *bound.Bound
+	Crowd int
 }
 
 // run simulates everything on all CPUs. The outcomes are ordered by policy, then
 // seed, whatever finished first.
 func (s *study) run(ctx context.Context) ([]outcome, error) {
 	out := make([]outcome, len(s.policies)*s.seeds)
-	group, ctx := errgroup.WithContext(ctx)
+	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range out {
 		group.Go(func() error {
 			p, seed := s.policies[i/s.seeds], s.first+uint64(i%s.seeds)
-			o, err := s.one(ctx, p, seed)
+			o, err := s.one(inner, p, seed)
 			if err != nil {
 				return fmt.Errorf("%s, seed %d: %w", p.Name(), seed, err)
 			}
@@ -130,8 +139,9 @@ func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, er
 	if s.timeline && seed == s.first {
 		o.Timeline = newTimeline(s.cluster.GPUs())
 	}
-	services, seen := newWatch(d.tasks), newHistory(&d, &options)
+	services, seen, sets := newWatch(d.tasks), newHistory(&d, &options), make(company)
 	options.OnEvent = func(e *sim.Event) {
+		o.Crowd = max(o.Crowd, sets.note(e))
 		if o.Timeline != nil {
 			o.Timeline.note(e)
 		}
@@ -153,4 +163,23 @@ func (s *study) one(ctx context.Context, p sim.Policy, seed uint64) (outcome, er
 		o.Late = services.late
 	}
 	return o, err
+}
+
+// company counts the tasks on each GPU.
+type company map[int]int
+
+// note returns how many tasks are on a GPU where one started, at the most.
+func (c company) note(e *sim.Event) int {
+	most := 0
+	for _, g := range e.GPUs {
+		switch {
+		case e.Index < 0: // of the GPU
+		case e.Kind == sim.Start || e.Kind == sim.Recovery:
+			c[g]++
+			most = max(most, c[g])
+		case e.Kind == sim.Finish || e.Kind == sim.Preemption || e.Kind == sim.OutOfMemory || e.Kind == sim.GPULoss:
+			c[g]--
+		}
+	}
+	return most
 }

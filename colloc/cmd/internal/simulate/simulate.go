@@ -100,6 +100,9 @@ func (o *options) simulate(ctx context.Context, args []string, stdout, stderr io
 	}
 	s.done = progress(stderr, len(s.policies)*s.seeds)
 	outcomes, err := s.run(ctx)
+	if err == nil && s.boundSet > 0 {
+		err = s.prove(ctx, outcomes)
+	}
 	if err != nil {
 		return err
 	}

@@ -41,6 +41,8 @@ func columns() []column {
 		{"late", "h", true, 2, func(r *outcome) float64 { return r.Late.Hours() }, true}, // services beyond their latency, all together
 		{"user spread", "x", true, 2, func(r *outcome) float64 { return byUser(r.Result) }, true},
 		{"urgent JCT", "h", true, 3, inHours(func(r *outcome) time.Duration { return urgent(r.Result) }), true},
+		{"makespan over bound", "x", true, 3, aboveMakespan, true},
+		{"JCT over bound", "x", true, 3, aboveJCT, true},
 	}
 }
 

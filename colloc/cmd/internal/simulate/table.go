@@ -24,6 +24,9 @@ func writeTable(w io.Writer, all []summary, baseline string) error {
 			}
 		}
 	}
+	for _, line := range distances(all) {
+		fmt.Fprintln(w, line)
+	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprint(t, "policy\t")
 	cs, ks := columns(), present(all)
@@ -92,6 +95,9 @@ type record struct {
 	UserSpread float64  `json:"user_spread,omitempty"`
 	UrgentJCT  float64  `json:"urgent_jct_s,omitempty"`
 	Decisions  int      `json:"decisions"`
+	// what no policy comes below, if asked for
+	BoundMakespan *float64 `json:"bound_makespan_s,omitempty"`
+	BoundJCT      *float64 `json:"bound_mean_jct_s,omitempty"`
 }
 
 // writeJSON prints one object for each run.
@@ -106,15 +112,19 @@ func writeJSON(w io.Writer, trace string, contention float64, outcomes []outcome
 			seconds := d.Seconds()
 			return &seconds
 		}
-		err := e.Encode(record{
+		r := record{
 			Trace: trace, Contention: contention, Policy: o.Policy, Seed: o.Seed, Tasks: o.Tasks, Finished: o.Finished,
 			Makespan: whole(o.Makespan), MeanJCT: whole(o.MeanJCT), P50JCT: whole(o.P50JCT),
 			P99JCT: whole(o.P99JCT), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
 			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
 			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Late: o.Late.Seconds(),
 			UserSpread: byUser(o.Result), UrgentJCT: urgent(o.Result).Seconds(), Decisions: o.Decisions,
-		})
-		if err != nil {
+		}
+		if o.Bound != nil {
+			makespan, mean := o.Bound.Makespan.Seconds(), o.Bound.MeanJCT.Seconds()
+			r.BoundMakespan, r.BoundJCT = &makespan, &mean
+		}
+		if err := e.Encode(r); err != nil {
 			return err
 		}
 	}

@@ -162,3 +162,33 @@ func (v verdict) String() string {
 	}
 	return v.Policy + ": " + v.Figure + " " + strings.Join(parts, "; ")
 }
+
+// distances say how far our policies are above what is proven, and the nearest peers.
+func distances(all []summary) []string {
+	var out []string
+	for i := range all {
+		ours := &all[i]
+		if !isOurs(ours.Policy) || ours.Unfinished > 0 {
+			continue
+		}
+		line := ours.Policy + ":"
+		for n, f := range []struct {
+			name  string
+			value func(*outcome) float64
+		}{{"makespan", aboveMakespan}, {"mean JCT", aboveJCT}} {
+			has := meanOf(ours.Runs, f.value).Mean
+			if has == 0 {
+				line = ""
+				break
+			}
+			line += fmt.Sprintf("%s %s %.1f %% above what no policy comes below", [2]string{"", ","}[n], f.name, 100*(has-1))
+			if peer := least(all, n, func(s *summary) bool { return !isOurs(s.Policy) }); peer != nil {
+				line += fmt.Sprintf(" (%s %.1f %%)", peer.Policy, 100*(meanOf(peer.Runs, f.value).Mean-1))
+			}
+		}
+		if line != "" {
+			out = append(out, line)
+		}
+	}
+	return out
+}

@@ -23,6 +23,9 @@ import (
 // study reads the files and decides what is simulated.
 func (o *options) study() (*study, error) {
 	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, first: uint64(o.firstSeed), baseline: o.baseline, timeline: o.html != ""}
+	if o.bound {
+		s.boundSet = o.boundSet
+	}
 	if o.ablation {
 		s.baseline = policy.Colloc{}.Name()
 	}
@@ -169,6 +172,7 @@ type world struct {
 	gpus  int
 	base  sim.Options
 	most  profile.Bytes // that anybody reserves; 0 is no limit
+	alike func(*sim.Task) string
 }
 
 // truth chooses how tasks slow each other down, and says it in words.
@@ -189,7 +193,7 @@ func (w *world) truth(c *sim.Cluster) (string, error) {
 		w.base.Truth = speed.Stages{}
 		return "Muri's stages", nil
 	case w.trace.Layout == "carma" || classed(w.trace.Tasks):
-		w.base.Truth = speed.Contention{Scale: w.contention}
+		w.base.Truth, w.alike = speed.Contention{Scale: w.contention}, func(t *sim.Task) string { return t.Class }
 		text := fmt.Sprintf("assumed contention of tasks by class, scaled by %v", w.contention)
 		if w.told >= 0 {
 			w.base.Predicted = speed.Contention{Scale: w.told}
@@ -304,7 +308,10 @@ const (
 
 // draw returns what happens under one seed.
 func (w *world) draw(seed uint64) (day, error) {
-	d := day{options: w.base, profiling: w.profiling, learn: w.learn, unknown: w.unknownLengths, most: w.most}
+	d := day{options: w.base, profiling: w.profiling, learn: w.learn, unknown: w.unknownLengths, most: w.most, alike: w.alike}
+	if w.pace {
+		d.alike = nil // paces go by more
+	}
 	if w.speedError > 0 {
 		told := d.options.Predicted
 		if told == nil {

@@ -1,0 +1,49 @@
+package bound_test
+
+import (
+	"flag"
+	"testing"
+
+	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/bound"
+	"example.com/colloc/colloc/sim/policy"
+)
+
+var days = flag.Int("days", 12, "how many tiny days are tried; 200 take some minutes")
+
+// TestTinyDays: bound <= the best of all ways without stops <= colloc's, that stops nothing.
+func TestTinyDays(t *testing.T) {
+	var gaps [2]float64
+	for seed := range *days {
+		d := drawTiny(uint64(seed), 4+seed%4)
+		o := bound.Options{Truth: d.truth, Moments: 8}
+		b, err := bound.Find(t.Context(), d.gpus, d.tasks, o)
+		if err != nil {
+			t.Fatalf("day %d: %v", seed, err)
+		}
+		makespan, mean, err := b.Certificate.Verify(t.Context(), d.gpus, d.tasks, o)
+		if err != nil || makespan != b.Makespan || mean != b.MeanJCT {
+			t.Errorf("day %d: %v and %v are verified of %+v, %v", seed, makespan, mean, b, err)
+		}
+		end, sum := d.best()
+		sum /= float64(len(d.tasks))
+		r, err := sim.Run(t.Context(), d.gpus, d.tasks, policy.Colloc{NoStop: true}, sim.Options{Truth: d.truth})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const blur = 1e-6 // seconds: the simulator's are whole nanoseconds
+		if b.Makespan.Seconds() > end+blur || b.MeanJCT.Seconds() > sum+blur {
+			t.Errorf("day %d: bounds %v and %v, and %v s and %v s were reached", seed, b.Makespan, b.MeanJCT, end, sum)
+		}
+		if r.Unfinished+r.Failed == 0 && (end > r.Makespan.Seconds()+blur || sum > r.MeanJCT.Seconds()+blur) {
+			t.Errorf("day %d: at best %v s and %v s, and colloc reaches %v and %v", seed, end, sum, r.Makespan, r.MeanJCT)
+		}
+		gaps[0] += end/b.Makespan.Seconds() - 1
+		gaps[1] += sum/b.MeanJCT.Seconds() - 1
+	}
+	if n := float64(*days); gaps[0]/n > 0.1 || gaps[1]/n > 0.2 {
+		t.Errorf("the best lies %v and %v above the bounds in the mean; want .1 and .2 at most", gaps[0]/n, gaps[1]/n)
+	} else {
+		t.Logf("the best lies %.3f and %.3f above the bounds in the mean", gaps[0]/n, gaps[1]/n)
+	}
+}

@@ -1,0 +1,78 @@
+package bound
+
+import "math"
+
+// raise finds the α of each task that proves most, prices of work and time being what they
+// are: the proof is concave in it.
+func raise(p *Prices, worth func(i int) float64) {
+	const golden = 0.6180339887498949
+	for i, alpha := range p.Task {
+		value := func(x float64) float64 {
+			p.Task[i] = x
+			return worth(i)
+		}
+		best, at := value(alpha), alpha
+		if v := value(0); v > best {
+			best, at = v, 0
+		}
+		lo, hi := 0.0, 2*alpha
+		for range 40 {
+			a, b := hi-golden*(hi-lo), lo+golden*(hi-lo)
+			va, vb := value(a), value(b)
+			if va > best {
+				best, at = va, a
+			}
+			if vb > best {
+				best, at = vb, b
+			}
+			if va > vb {
+				hi = b
+			} else {
+				lo = a
+			}
+		}
+		p.Task[i] = at
+	}
+}
+
+// raiseMeans does so for a mean.
+func (d *day) raiseMeans(p *Prices) {
+	raise(p, func(i int) float64 {
+		v, err := d.meanOf(p, i)
+		if err != nil {
+			return math.Inf(-1)
+		}
+		return v
+	})
+}
+
+// raiseEnds does so for an end that lies tail beyond the last moment.
+func (d *day) raiseEnds(p *Prices, tail float64) {
+	raise(p, func(i int) float64 {
+		t := &d.tasks[i]
+		sum, stays, _ := p.gains(t, p.Task[i], 0)
+		return p.Task[i]*t.work - sum - tail*stays
+	})
+}
+
+// fit makes the prices of time and place of means together no more than the weights.
+func (d *day) fit(p *Prices) {
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		p.Place[t.kind] = min(p.Place[t.kind], t.weight/t.width*(1-1e-9))
+	}
+	for i := range d.tasks {
+		t := &d.tasks[i]
+		p.Time[i] = max(0, min(p.Time[i], (t.weight-t.width*p.Place[t.kind])*(1-1e-9)))
+	}
+}
+
+// even are n+1 moments at equal distances.
+func even(from, to float64, n int) []float64 {
+	out := make([]float64, n+1)
+	for k := range out {
+		out[k] = from + (to-from)*float64(k)/float64(n)
+	}
+	out[n] = to
+	return out
+}

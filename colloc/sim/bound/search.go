@@ -1,0 +1,114 @@
+package bound
+
+import (
+	"context"
+	"math"
+
+	"example.com/colloc/colloc/sim/bound/internal/pdhg"
+)
+
+// search finds prices.
+type search struct{ *pool }
+
+// How long prices are looked for: first on a day of few parts, then on one of as many as
+// asked.
+const (
+	coarse = 16
+	nearly = 3e-4 // sets that earn so much more are let in
+)
+
+// phase is how a program is solved: in how many parts of the day, how precisely, by how many
+// steps at a time, and how often.
+type phase struct {
+	parts   int
+	precise float64
+	steps   int
+	rounds  int
+}
+
+// solve looks for prices in phases: in each round it solves the program, lets try see what
+// came of it, and lets sets in that pay. It ends when there are none, and prices are precise.
+func (s *search) solve(ctx context.Context, mean bool, edges func(parts int) []float64, try func(*layout, pdhg.Point) error) error {
+	var of *layout
+	var at pdhg.Point
+	phases := []phase{{coarse, 1e-3, 1200, 14}, {s.Moments, 1e-4, 1500, 6}}
+	if s.Moments <= coarse {
+		phases = phases[1:]
+	}
+	for _, ph := range phases {
+		l := &layout{pool: s.pool, edges: edges(ph.parts), mean: mean}
+		for round := range ph.rounds {
+			l.build()
+			if round == 0 && of != nil {
+				at = l.refine(of, at)
+			}
+			var exact bool
+			if at, exact = l.program.Solve(ctx, at, ph.precise, ph.steps); ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if ph.parts == s.Moments {
+				if err := try(l, at); err != nil {
+					return err
+				}
+			}
+			if s.price(l.work(at.Y), l.place(at.Y), l.parts(), nearly) == 0 && exact {
+				break
+			}
+		}
+		of = l
+	}
+	return nil
+}
+
+// span is from the first arrival to the last.
+func (s *search) span() (from, to float64) {
+	from, to = s.first, s.first
+	for i := range s.tasks {
+		from, to = min(from, s.tasks[i].arrival), max(to, s.tasks[i].arrival)
+	}
+	return from, to
+}
+
+// ends finds prices for the makespan, and about when it is.
+func (s *search) ends(ctx context.Context, c *Certificate) (until float64, err error) {
+	from, last := s.span()
+	edges := func(parts int) []float64 {
+		out := []float64{from}
+		if last > from {
+			out = even(from, last, parts)
+		}
+		return append(out, math.Inf(1))
+	}
+	c.Makespan = -1
+	err = s.solve(ctx, false, edges, func(l *layout, at pdhg.Point) error {
+		tail := at.X[l.length] * l.unit
+		p := l.prices(at)
+		s.raiseEnds(&p, tail)
+		end, err := s.provenEnd(ctx, &p, s.list)
+		if end > c.Makespan {
+			c.Makespan, c.Ends, until = end, p, last+tail
+		}
+		return err
+	})
+	return until, err
+}
+
+// means finds prices for the mean, on a day that could end at about some time.
+func (s *search) means(ctx context.Context, c *Certificate, until float64) error {
+	from, _ := s.span()
+	const later, late = 1.3, 2
+	edges := func(parts int) []float64 {
+		return append(even(from, from+later*(until-from), parts), from+late*(until-from))
+	}
+	c.MeanJCT = -1
+	return s.solve(ctx, true, edges, func(l *layout, at pdhg.Point) error {
+		p := l.prices(at)
+		s.fit(&p)
+		s.raiseMeans(&p)
+		mean, err := s.provenMean(ctx, &p, s.list)
+		if mean > c.MeanJCT {
+			c.MeanJCT, c.Means = mean, p
+		}
+		return err
+	})
+}
