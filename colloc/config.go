@@ -19,7 +19,7 @@ import (
 
 // Config says how a Planner predicts and what it must respect. The zero Config
 // works: pretrained models, 1 % out-of-memory risk per task, 10 % headroom,
-// pairs, nobody below half its solo speed.
+// four tasks on a GPU at most, nobody below half its solo speed.
 //
 // What a Planner learns is its own, also where the models are given: it teaches
 // copies. Shared changes that.
@@ -52,13 +52,14 @@ type Config struct {
 	// Headroom is the fraction of GPU memory that stays free, in [0, 1);
 	// missing means [packer.DefaultHeadroom].
 	Headroom profile.Opt[float64]
-	// MaxSet is the largest number of tasks on one GPU; 0 means 2, the largest
-	// for which public measurements exist.
+	// MaxSet is the largest number of tasks on one GPU; 0 means [DefaultMaxSet], the
+	// largest that was seen often on a real GPU.
 	MaxSet int
 	// MaxSlowdown is the limit for tasks that set none, at least 1, +Inf for no
 	// limit; 0 means 2:
 	// two tasks that both run slower than half speed would finish sooner one
-	// after the other.
+	// after the other. In a set of three
+	// and more the lower end of a task's interval keeps it: as many share as surely do.
 	MaxSlowdown float64
 	// MinGain is the set throughput by which sharing must beat running one
 	// task alone, at least 0; 0 accepts any gain.
@@ -81,7 +82,7 @@ type Config struct {
 // Defaults of Config.
 const (
 	DefaultRisk        = 0.01
-	DefaultMaxSet      = 2
+	DefaultMaxSet      = packer.DefaultMaxSet
 	DefaultMaxSlowdown = 2
 	// LargestSet is the most that MaxSet can be.
 	LargestSet = 64

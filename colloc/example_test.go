@@ -488,7 +488,7 @@ func ExamplePlan_Explain() {
 	//   GPU  task  speed  interval  speed is  reserved  set
 	//
 	// 1 GPU: 0.00 tasks' worth of work instead of 0.00.
-	// Proven under these predictions: no plan exceeds 0.00 (gap 0.00 %; auto: matching, exact (sets of at most 2)).
+	// Proven under these predictions: no plan exceeds 0.00 (gap 0.00 %; auto: column generation: 1 types of task, 0 sets in 0 rounds, 0 steps (sets of up to 4, 1 types of task)).
 	//
 	// Not placed
 	//

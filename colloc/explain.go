@@ -132,21 +132,28 @@ func (p *Placement) explain(w *bytes.Buffer, paces bool) {
 	}
 }
 
-func (p *Plan) explainTotals(out *bytes.Buffer) {
+// headline says what the GPUs do.
+func (p *Plan) headline(out *bytes.Buffer) {
 	of := ""
 	if p.Reference != "" {
 		of = " on a " + p.Reference
 	}
-	fmt.Fprintf(out, "\n%s: %.2f tasks' worth of work%s instead of %.2f", count(p.GPUs, "GPU"), p.Throughput, of, p.Exclusive)
+	fmt.Fprintf(out, "%s: %.2f tasks' worth of work%s instead of %.2f", count(p.GPUs, "GPU"), p.Throughput, of, p.Exclusive)
 	if p.Exclusive > 0 {
 		fmt.Fprintf(out, " (%+.0f %%)", 100*(p.Throughput/p.Exclusive-1))
 	}
+	out.WriteByte('.')
+}
+
+func (p *Plan) explainTotals(out *bytes.Buffer) {
+	out.WriteByte('\n')
+	p.headline(out)
 	bound, proven := p.Bound.Get()
 	if !proven {
-		fmt.Fprintf(out, ".\nHow far from the best is not proven (%s).\n", p.Method)
+		fmt.Fprintf(out, "\nHow far from the best is not proven (%s).\n", p.Method)
 		return
 	}
-	fmt.Fprintf(out, ".\nProven under these predictions: no plan exceeds %.2f (gap %.2f %%; %s).\n", bound, 100*p.Gap, p.Method)
+	fmt.Fprintf(out, "\nProven under these predictions: no plan exceeds %.2f (gap %.2f %%; %s).\n", bound, 100*p.Gap, p.Method)
 }
 
 func (p *Plan) explainNotes(out *bytes.Buffer) {
@@ -208,6 +215,18 @@ func limitText(code packer.ReasonCode) string {
 		return "different numbers of GPUs"
 	case packer.WrongGPU:
 		return "not the labels asked for"
+	case packer.NoPartner:
+		return "its partners do more elsewhere"
+	case packer.NoGain:
+		return "sharing gains nothing"
+	case packer.TooLarge:
+		return "larger than every GPU"
+	case packer.TooFewGPUs:
+		return "too few GPUs of one kind"
+	case packer.UnknownNeed:
+		return "nobody knows its memory"
+	case packer.GPUsTaken:
+		return "the GPUs do more with others"
 	default:
 		return code.String()
 	}

@@ -231,6 +231,15 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by 
 	if err != nil {
 		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
 	}
+	member := func(i int) *Task {
+		if i < len(gpu.Residents) {
+			return &gpu.Residents[i]
+		}
+		return task
+	}
+	if err := p.unsure(p.config.Interference, &s.gpu, m, s, func(i int) float64 { return p.minSpeed(member(i)) }); err != nil {
+		return fmt.Errorf("colloc: task %q on GPU %q: %w", task.ID, gpu.ID, err)
+	}
 	w := Verdict{Memory: v.Memory, Reserved: v.Reserved, Free: v.Free, Mechanism: m, Fits: true, Speed: own, Slowest: -1, Pace: s.own}
 	if w.Other = p.asMeasured(task, gpu, m, s, by); w.Other != "" {
 		w.Fits, w.Code = false, packer.MeasuredSlow
@@ -238,15 +247,12 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by 
 	tightest := math.Inf(1)
 	worth := 0.0
 	for i := range speeds {
-		member := task
-		if i < len(gpu.Residents) {
-			member = &gpu.Residents[i]
-		}
-		w.Throughput += float64(weight(member) * s.paces[i] * speeds[i])
-		worth += float64(weight(member) * speeds[i])
-		if slack := speeds[i] / p.minSpeed(member); w.Slowest < 0 || slack < tightest {
+		t := member(i)
+		w.Throughput += float64(weight(t) * s.paces[i] * speeds[i])
+		worth += float64(weight(t) * speeds[i])
+		if slack := speeds[i] / p.minSpeed(t); w.Slowest < 0 || slack < tightest {
 			tightest = slack
-			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(member)
+			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(t)
 		}
 	}
 	if tightest < 1 && w.Fits {
@@ -310,14 +316,15 @@ func (g *GPU) repeated(task *Task) int {
 // model. It is pooled, so that a scheduler that asks thousands of times a
 // second leaves no garbage.
 type scratch struct {
-	gpu    profile.GPUModel
-	set    []*profile.Profile
-	filled []profile.Profile // members of set whose use was predicted
-	speeds []float64
-	paces  []float64        // of set
-	own    predict.Estimate // pace of the task
-	worth  float64          // of the mechanism that fit chose: what it was chosen by
-	card   pace.Comparison
+	gpu       profile.GPUModel
+	set       []*profile.Profile
+	filled    []profile.Profile // members of set whose use was predicted
+	speeds    []float64
+	estimates []predict.Estimate // of set, where its intervals decide
+	paces     []float64          // of set
+	own       predict.Estimate   // pace of the task
+	worth     float64            // of the mechanism that fit chose: what it was chosen by
+	card      pace.Comparison
 }
 
 func (p *Planner) acquire() *scratch {

@@ -2,6 +2,7 @@ package colloc_test
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -24,6 +25,12 @@ func TestFit(t *testing.T) {
 	hermit.ID, hermit.Alone = "hermit", true
 	other := light
 	other.ID = "other"
+	crowd := make([]colloc.Task, colloc.DefaultMaxSet)
+	for i := range crowd {
+		crowd[i] = light
+		crowd[i].Reserved = profile.GiB
+		crowd[i].ID = fmt.Sprint("other-", i)
+	}
 
 	for _, tt := range []struct {
 		name string
@@ -39,7 +46,7 @@ func TestFit(t *testing.T) {
 		{"a resident's limit", light, card(t, "g", picky), packer.SpeedLimit, "its limit is 0.99"},
 		{"must be alone", hermit, card(t, "g", other), packer.MustBeAlone, "forbids sharing"},
 		{"resident must be alone", light, card(t, "g", hermit), packer.MustBeAlone, "forbids sharing"},
-		{"set is full", light, card(t, "g", other, heavy), packer.SetFull, "as many tasks"},
+		{"set is full", light, card(t, "g", crowd...), packer.SetFull, "as many tasks"},
 		{"sharing forbidden", light, with(card(t, "g", other), profile.Exclusive), packer.SetFull, "as many tasks"},
 		{"the better of two mechanisms", light, with(card(t, "g", other), profile.Exclusive, profile.TimeSlice, profile.MPS), 0, "fits"},
 		{"alone on an empty GPU", hermit, card(t, "g"), 0, "fits"},

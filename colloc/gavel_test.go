@@ -250,7 +250,7 @@ type gavelLoss struct{ measured, predicted, equal, planMeasured, planPredicted f
 func lose(tb testing.TB, mixes int) gavelLoss {
 	tb.Helper()
 	g := readGavel(tb)
-	p := newPlanner(tb, colloc.Config{MaxSlowdown: 100, Reference: gpuModel(tb, v100)})
+	p := newPlanner(tb, colloc.Config{MaxSet: 2, MaxSlowdown: 100, Reference: gpuModel(tb, v100)})
 	for _, o := range g.pairs {
 		seen := colloc.Observation{GPU: o.Set[0].GPU, Mechanism: o.Mechanism}
 		for k := range o.Set {

@@ -181,7 +181,7 @@ func taught(tb testing.TB, truth func(want, []want) float64, seed uint64, count 
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(20, 6+seed))
 	w := newKway(tb, rng, 24, truth)
-	p := newPlanner(tb, colloc.Config{Interference: &interference.Predictor{}, MaxSet: 4})
+	p := newPlanner(tb, colloc.Config{Interference: &interference.Predictor{}, MaxSet: 4, MaxSlowdown: math.Inf(1)}) // as what is best by the truth
 	gpu := gpuModel(tb, "RTX 3090")
 	w.teach(tb, p, &gpu, rng, count)
 	for k := 2; k <= 4; k++ {

@@ -36,6 +36,9 @@ func (m model) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mechanis
 	}
 	speeds, err := m.interference.Values(gpu.Type, mech, s.set, s.speeds[:0])
 	s.speeds = speeds
+	if err == nil {
+		err = m.planner.unsure(m.interference, gpu.Type, mech, s, func(i int) float64 { return set[i].MinSpeed })
+	}
 	m.hindered(m.Pace, set, s.set, gpu, mech, speeds)
 	copy(dst, speeds)
 	return err
@@ -256,4 +259,32 @@ func (p *Planner) asMeasured(task *Task, gpu *GPU, m profile.Mechanism, s *scrat
 		return gpu.Residents[first].ID
 	}
 	return ""
+}
+
+// mostPromised is the largest set in which a limit on speed binds what is predicted. In
+// larger ones it binds the lower end of the interval: so many share as surely keep it,
+// light tasks four or five, busy ones two.
+const mostPromised = 2
+
+// unsure lowers the speeds of a set of three and more, which are those that s holds, to
+// the lower ends of their intervals where these are below the task's limit while the
+// speeds are not. limit(i) is the lowest speed that a task accepts.
+func (p *Planner) unsure(speeds *interference.Predictor, gpu *profile.GPUModel, mech profile.Mechanism, s *scratch, limit func(i int) float64) (err error) {
+	if len(s.set) <= mostPromised {
+		return nil
+	}
+	for i, v := range s.speeds {
+		if v < limit(i) {
+			return nil // refused as it is
+		}
+	}
+	if s.estimates, err = speeds.Speeds(gpu, mech, s.set, s.estimates[:0]); err != nil {
+		return err
+	}
+	for i := range s.estimates {
+		if lo := s.estimates[i].Lo; lo < limit(i) {
+			s.speeds[i] = lo
+		}
+	}
+	return nil
 }

@@ -109,7 +109,7 @@ func drawCluster(t *testing.T, rng *rand.Rand) ([]colloc.Task, []colloc.GPU) {
 // divided, and for each pair by itself.
 func TestBatchedSpeeds(t *testing.T) {
 	rec := &recorder{}
-	p := newPlanner(t, colloc.Config{Method: rec})
+	p := newPlanner(t, colloc.Config{Method: rec, MaxSet: 2})
 	v100 := colloc.GPU{ID: "v", Model: gpuModel(t, "V100")}
 	if _, err := p.Plan(t.Context(), crowd(t, race.Fewer(350)), []colloc.GPU{card(t, "g"), v100}); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ func TestPlanShares(t *testing.T) {
 	p := shared(t)
 	var tasks []colloc.Task
 	for i := range 6 {
-		tasks = append(tasks, seen(t, fmt.Sprintf("task%d", i), 0.15+0.1*float64(i), 0.05, 4*profile.GiB))
+		tasks = append(tasks, seen(t, fmt.Sprintf("task%d", i), 0.15+0.1*float64(i), 0.05, 7*profile.GiB))
 	}
 	plan, err := p.Plan(t.Context(), tasks, []colloc.GPU{card(t, "g0"), card(t, "g1")})
 	if err != nil {
@@ -227,7 +227,7 @@ func TestPlanKeepsLimits(t *testing.T) {
 }
 
 func checkPlacement(rt *rapid.T, p *colloc.Planner, pl colloc.Placement, byID map[string]colloc.Task, placed map[string]bool, gpu colloc.GPU) {
-	if pl.Reserved > pl.Usable || len(pl.Members) > 2 {
+	if pl.Reserved > pl.Usable || len(pl.Members) > colloc.DefaultMaxSet {
 		rt.Errorf("GPU %s: %v of %v reserved by %d tasks", pl.GPU, pl.Reserved, pl.Usable, len(pl.Members))
 	}
 	for i, m := range pl.Members {

@@ -1,6 +1,7 @@
 package colloc_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -16,6 +17,11 @@ func TestVerdictChanges(t *testing.T) {
 	small, large, busy := seen(t, "small", 0.1, 0.05, profile.GiB), seen(t, "large", 0.1, 0.05, 20*profile.GiB), seen(t, "busy", 1, 0.9, 4*profile.GiB)
 	hermit, strict := small, seen(t, "strict", 0.9, 0.9, profile.GiB)
 	hermit.ID, hermit.Alone, strict.MaxSlowdown = "hermit", true, 1.01
+	crowd := make([]colloc.Task, colloc.DefaultMaxSet)
+	for i := range crowd {
+		crowd[i] = small
+		crowd[i].ID = strconv.Itoa(i)
+	}
 	for _, tt := range []struct {
 		name string
 		task colloc.Task
@@ -46,7 +52,7 @@ func TestVerdictChanges(t *testing.T) {
 			[]colloc.Relief{{Kind: colloc.AllowSharing, Task: "hermit"}},
 			func(_ *colloc.Task, gpu *colloc.GPU, _ []colloc.Relief) { gpu.Residents[0].Alone = false },
 		},
-		{"too many", small, card(t, "g", busy, strict), []colloc.Relief{{Kind: colloc.LargerSets, Task: "small"}}, nil},
+		{"too many", small, card(t, "g", crowd...), []colloc.Relief{{Kind: colloc.LargerSets, Task: "small"}}, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			v, err := p.Fit(tt.task, tt.gpu)

@@ -1,6 +1,7 @@
 package packer
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -22,6 +23,7 @@ func (d *Compiled) Answer(ctx context.Context, pl *instance.Plan, pr *instance.P
 
 // solution evaluates pl and explains it.
 func (d *Compiled) solution(pl *instance.Plan, pr *instance.Proof, method string, stopped bool) (*Solution, error) {
+	d.inOrder(pl)
 	members := make([][]int32, len(d.door.p.GPUs))
 	for i, g := range pl.Gpu {
 		if g != none {
@@ -51,6 +53,37 @@ func (d *Compiled) solution(pl *instance.Plan, pr *instance.Proof, method string
 	reasons, err := d.reasons(e, pl, stopped)
 	s.Reasons = reasons
 	return s, err
+}
+
+// inOrder gives GPUs that are alike their sets in the order of IDs, whatever the method:
+// gangs and homes stay where they are.
+func (d *Compiled) inOrder(pl *instance.Plan) {
+	if d.Homes || len(pl.More) > 0 {
+		return
+	}
+	var used []int32 // GPUs, in the order of their first tasks, which are sorted by ID
+	seen := make([]bool, len(d.door.p.GPUs))
+	for _, g := range pl.Gpu {
+		if g != none && !seen[g] {
+			used, seen[g] = append(used, g), true
+		}
+	}
+	like := make(map[int][]int32) // those in use by class, in the order of their IDs
+	for _, g := range slices.SortedFunc(slices.Values(used), func(a, b int32) int {
+		return cmp.Compare(d.door.p.GPUs[a].ID, d.door.p.GPUs[b].ID)
+	}) {
+		like[d.ByGPU[g]] = append(like[d.ByGPU[g]], g)
+	}
+	to := make(map[int32]int32, len(used))
+	for _, g := range used {
+		k := d.ByGPU[g]
+		to[g], like[k] = like[k][0], like[k][1:]
+	}
+	for i, g := range pl.Gpu {
+		if g != none {
+			pl.Gpu[i] = to[g]
+		}
+	}
 }
 
 // certificate writes prices as their caller sees them.

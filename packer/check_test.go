@@ -14,7 +14,7 @@ import (
 
 // gangs is two gangs of two on four GPUs, and a plan for them.
 func gangs() (*packer.Problem, *packer.Solution) {
-	p := &packer.Problem{Model: packtest.Even{1, 0.9}, Limits: packer.Limits{Headroom: profile.Some(0.0)}}
+	p := &packer.Problem{Model: packtest.Even{1, 0.9}, Limits: packer.Limits{MaxSet: 2, Headroom: profile.Some(0.0)}}
 	for _, id := range []string{"a", "b", "c", "d"} {
 		p.GPUs = append(p.GPUs, packer.GPU{ID: id, Memory: 8 * profile.GiB})
 	}
@@ -89,7 +89,7 @@ func (halves) SliceSpeeds(_ *packer.Task, _ *packer.GPU, dst []float64) error {
 func TestOneWayToCut(t *testing.T) {
 	kind := &profile.GPUModel{Name: "two halves", Memory: 8 * profile.GiB, MIG: []profile.MIGProfile{{Name: "half", Compute: 1, Size: 1, Memory: 4 * profile.GiB, Starts: []int{0, 1}}}}
 	p := &packer.Problem{
-		Model: halves{packtest.Even{0.1}}, Limits: packer.Limits{Headroom: profile.Some(0.0)},
+		Model: halves{packtest.Even{0.1}}, Limits: packer.Limits{MaxSet: 2, Headroom: profile.Some(0.0)},
 		Tasks: []packer.Task{{ID: "x", Memory: 4 * profile.GiB}, {ID: "y", Memory: 4 * profile.GiB}},
 		GPUs:  []packer.GPU{{ID: "g", Type: kind, Memory: 8 * profile.GiB, Mechanisms: []profile.Mechanism{profile.MIG}}},
 	}
@@ -135,7 +135,7 @@ func (a askedPaces) Pace(*packer.Task, *packer.GPU) float64 { *a.asked++; return
 // kind of GPU.
 func TestPaceOfCopiesIsAskedOnce(t *testing.T) {
 	asked := 0
-	p := &packer.Problem{Model: askedPaces{packtest.Even{1, 0.9}, &asked}, GPUs: []packer.GPU{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: 2 * profile.GiB}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: askedPaces{packtest.Even{1, 0.9}, &asked}, GPUs: []packer.GPU{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: 2 * profile.GiB}}}
 	for i := range 1000 {
 		p.Tasks = append(p.Tasks, packer.Task{ID: fmt.Sprint("t", i), Kind: "k"})
 	}
@@ -152,7 +152,8 @@ func TestPaceOfCopiesIsAskedOnce(t *testing.T) {
 func TestReasonNamesTheNearestPartner(t *testing.T) {
 	for _, order := range [][]string{{"bad", "good"}, {"good", "bad"}} {
 		p := &packer.Problem{
-			Model: packtest.Duo{"tgood": 0.45, "tbad": 0.2}, Tasks: []packer.Task{{ID: "t", Weight: 3}},
+			Limits: packer.Limits{MaxSet: 2},
+			Model:  packtest.Duo{"tgood": 0.45, "tbad": 0.2}, Tasks: []packer.Task{{ID: "t", Weight: 3}},
 			GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB}, {ID: "i", Memory: profile.GiB}},
 		}
 		for _, id := range order {

@@ -26,6 +26,7 @@ func (a appetite) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism,
 
 func newProblem() *packer.Problem {
 	return &packer.Problem{
+		Limits: packer.Limits{MaxSet: 2},
 		Tasks: []packer.Task{
 			{ID: "bert", Memory: 12 * profile.GiB, MinSpeed: 0.7},
 			{ID: "gpt2", Memory: 19 * profile.GiB, MinSpeed: 0.7},

@@ -63,7 +63,7 @@ func TestValidateAtTheLimits(t *testing.T) {
 		}
 	}
 	for faults, more := range map[int]string{20: "", 21: "and 1 more faults"} {
-		err := (&packer.Problem{Model: packtest.Even{1}, Tasks: make([]packer.Task, faults)}).Validate()
+		err := (&packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1}, Tasks: make([]packer.Task, faults)}).Validate()
 		if err == nil || strings.Contains(err.Error(), "more faults") != (more != "") || !strings.Contains(err.Error(), more) {
 			t.Errorf("%d faults: %v", faults, err)
 		}
@@ -109,11 +109,11 @@ func TestUnit(t *testing.T) {
 		p    packer.Problem
 		want float64
 	}{
-		{"nothing", packer.Problem{Model: packtest.Even{1}}, 1},
-		{"a task", packer.Problem{Model: packtest.Even{1}, GPUs: []packer.GPU{{ID: "h", Memory: 1}}, Tasks: []packer.Task{{ID: "t", Weight: 5}}}, 8},
-		{"a power of two", packer.Problem{Model: packtest.Even{1}, GPUs: []packer.GPU{{ID: "h", Memory: 1}}, Tasks: []packer.Task{{ID: "t", Weight: 4}}}, 4},
-		{"a slow resident", packer.Problem{Model: packtest.PaceTable{"slow": 0.125}, GPUs: []packer.GPU{slow}}, 0.25},
-		{"a resident", packer.Problem{Model: packtest.Even{1}, GPUs: []packer.GPU{slow}}, 2},
+		{"nothing", packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1}}, 1},
+		{"a task", packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1}, GPUs: []packer.GPU{{ID: "h", Memory: 1}}, Tasks: []packer.Task{{ID: "t", Weight: 5}}}, 8},
+		{"a power of two", packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1}, GPUs: []packer.GPU{{ID: "h", Memory: 1}}, Tasks: []packer.Task{{ID: "t", Weight: 4}}}, 4},
+		{"a slow resident", packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.PaceTable{"slow": 0.125}, GPUs: []packer.GPU{slow}}, 0.25},
+		{"a resident", packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1}, GPUs: []packer.GPU{slow}}, 2},
 	} {
 		if got := test.p.Unit() * (1 << 20); got != test.want {
 			t.Errorf("%s: %v, want %v", test.name, got, test.want)
@@ -147,7 +147,8 @@ func TestCheckTogether(t *testing.T) {
 // TestHomesOfCompiled: a task has the GPU of its home, and one without has none.
 func TestHomesOfCompiled(t *testing.T) {
 	d, err := packer.Compile(&packer.Problem{
-		Model: packtest.Even{1}, GPUs: []packer.GPU{{ID: "g", Memory: 1}, {ID: "h", Memory: 1}},
+		Limits: packer.Limits{MaxSet: 2},
+		Model:  packtest.Even{1}, GPUs: []packer.GPU{{ID: "g", Memory: 1}, {ID: "h", Memory: 1}},
 		Tasks: []packer.Task{{ID: "a"}, {ID: "b", Home: "h"}, {ID: "c", Home: "g"}},
 	})
 	if err != nil || fmt.Sprint(d.Home) != "[-1 1 0]" {
@@ -157,7 +158,7 @@ func TestHomesOfCompiled(t *testing.T) {
 
 // TestNoReasonBesideResidents: a task that shares, if only with a resident, needs no reason.
 func TestNoReasonBesideResidents(t *testing.T) {
-	p := &packer.Problem{Model: packtest.Even{1, 0.9}, Tasks: []packer.Task{{ID: "t"}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1, 0.9}, Tasks: []packer.Task{{ID: "t"}}}
 	p.GPUs = []packer.GPU{{ID: "g", Memory: 1, Residents: []packer.Task{{ID: "r"}}}}
 	if s := packtest.Solve(t, solve.Greedy{}, p); len(s.Sets[0].Tasks) != 1 || len(s.Reasons) != 0 {
 		t.Errorf("sets %+v, reasons %+v", s.Sets, s.Reasons)

@@ -14,9 +14,10 @@ import (
 // a table look-up.
 func ExamplePaceModel() {
 	p := &packer.Problem{
-		Tasks: []packer.Task{{ID: "bert"}, {ID: "lookup"}},
-		GPUs:  []packer.GPU{{ID: "a100", Memory: 40 * profile.GiB}, {ID: "t4", Memory: 16 * profile.GiB}},
-		Model: cards{},
+		Limits: packer.Limits{MaxSet: 2},
+		Tasks:  []packer.Task{{ID: "bert"}, {ID: "lookup"}},
+		GPUs:   []packer.GPU{{ID: "a100", Memory: 40 * profile.GiB}, {ID: "t4", Memory: 16 * profile.GiB}},
+		Model:  cards{},
 	}
 	s, err := solve.Auto{}.Pack(context.Background(), p)
 	if err != nil {

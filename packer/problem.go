@@ -143,7 +143,7 @@ type Limits struct {
 	// small GPUs alone. 0 is nothing; MIG instances share no memory.
 	Together profile.Bytes
 	// MaxSet is the largest number of tasks on one GPU, residents included;
-	// 0 means 2.
+	// 0 means [DefaultMaxSet].
 	MaxSet int
 	// MinGain is how much better than exclusive a shared set must be: its
 	// value must reach (1 + MinGain) times the value of its best member alone,
@@ -156,8 +156,8 @@ type Limits struct {
 const (
 	// DefaultHeadroom is the fraction of memory left free.
 	DefaultHeadroom = 0.10
-	// DefaultMaxSet is the largest set: pairs.
-	DefaultMaxSet = 2
+	// DefaultMaxSet is the largest set, here and wherever colloc shares GPUs.
+	DefaultMaxSet = 4
 )
 
 // Bounds that Validate enforces.
@@ -171,7 +171,7 @@ const (
 
 func (l *Limits) headroom() float64 { return l.Headroom.Or(DefaultHeadroom) }
 
-// LargestSet returns the largest number of tasks on a GPU in force: MaxSet, or 2.
+// LargestSet returns the largest number of tasks on a GPU in force: MaxSet, or its default.
 func (l *Limits) LargestSet() int {
 	if l.MaxSet == 0 {
 		return DefaultMaxSet

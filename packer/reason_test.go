@@ -48,7 +48,8 @@ func (bySize) Speeds(set []*packer.Task, gpu *packer.GPU, _ profile.Mechanism, d
 // why it waits, whatever the others are.
 func TestReasonOfSlowGPUs(t *testing.T) {
 	p := &packer.Problem{
-		Model: bySize{}, GPUs: []packer.GPU{{ID: "large", Memory: 10 * profile.GiB}, {ID: "small", Memory: 5 * profile.GiB}},
+		Limits: packer.Limits{MaxSet: 2},
+		Model:  bySize{}, GPUs: []packer.GPU{{ID: "large", Memory: 10 * profile.GiB}, {ID: "small", Memory: 5 * profile.GiB}},
 		Tasks: []packer.Task{{ID: "first", Weight: 2, MinSpeed: 0.8}, {ID: "second", MinSpeed: 0.8}},
 	}
 	for _, want := range []packer.ReasonCode{packer.GPUsTaken, packer.SpeedLimit} {
@@ -66,7 +67,8 @@ func TestReasonOfTheStopped(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	p := &packer.Problem{
-		Model: packtest.Even{1}, GPUs: []packer.GPU{{ID: "g", Memory: 10 * profile.GiB}},
+		Limits: packer.Limits{MaxSet: 2},
+		Model:  packtest.Even{1}, GPUs: []packer.GPU{{ID: "g", Memory: 10 * profile.GiB}},
 		Tasks: []packer.Task{{ID: "fits"}, {ID: "large", Memory: 20 * profile.GiB}},
 	}
 	s, err := solve.Greedy{}.Pack(ctx, p)
@@ -83,7 +85,7 @@ func TestReasonOfTheStopped(t *testing.T) {
 // TestPlansGoByIDs: of equal GPUs a task gets the one whose ID comes first, in whatever
 // order they are listed.
 func TestPlansGoByIDs(t *testing.T) {
-	p := &packer.Problem{Model: packtest.Even{1}, Tasks: []packer.Task{{ID: "x"}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1}, Tasks: []packer.Task{{ID: "x"}}}
 	for _, ids := range [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "a", "c"}} {
 		p.GPUs = nil
 		for _, id := range ids {

@@ -13,8 +13,9 @@ import (
 // prefers what is sure.
 func ExampleRobust() {
 	p := &packer.Problem{
-		Tasks: []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "c"}},
-		GPUs:  []packer.GPU{{ID: "g0", Memory: 24 * profile.GiB}},
+		Limits: packer.Limits{MaxSet: 2},
+		Tasks:  []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "c"}},
+		GPUs:   []packer.GPU{{ID: "g0", Memory: 24 * profile.GiB}},
 	}
 	for _, caution := range []float64{0, 1} {
 		p.Model = packer.Robust{Model: guesses{}, Caution: caution}

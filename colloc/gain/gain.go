@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/colloc/colloc/gain/records"
+	"example.com/colloc/packer"
 	"example.com/colloc/predict/pretrained"
 )
 
@@ -129,7 +130,7 @@ func (s *study) world(ctx context.Context, i int) error {
 	world := &s.worlds[i]
 	if s.report.Alone == "" {
 		var m *meter
-		if with, m, err = s.play(ctx, w, seed, cmp.Or(s.o.MaxSet, defaultSet)); err != nil {
+		if with, m, err = s.play(ctx, w, seed, cmp.Or(s.o.MaxSet, packer.DefaultMaxSet)); err != nil {
 			return err
 		}
 		if i == 0 {

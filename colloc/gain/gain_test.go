@@ -97,8 +97,10 @@ func Example() {
 		fmt.Printf("job %s beside job %s\n", p.A, p.B)
 	}
 	// Output:
-	// 1 GPU, 4 GPU hours; 1.50 h of waiting become 1.01 h
+	// 1 GPU, 4 GPU hours; 1.50 h of waiting become 0.75 h
 	// job 2 beside job 3
+	// job 2 beside job 4
+	// job 3 beside job 4
 }
 
 // TestClosed: where a set is one job, sharing gains something, and less than where jobs join

@@ -23,7 +23,7 @@ type Options struct {
 	Cluster *sim.Cluster
 	// Prior is what is assumed of a job that nobody watched; nil keeps it alone.
 	Prior *profile.Solo
-	// MaxSet is the largest set, 2 to 4; 0 means 2. MaxSlowdown is the most that a job
+	// MaxSet is the largest set, 2 to 4; 0 means [packer.DefaultMaxSet]. MaxSlowdown is the most that a job
 	// may be slowed down by prediction, at least 1; 0 means 2.
 	MaxSet      int
 	MaxSlowdown float64
@@ -46,7 +46,6 @@ type Options struct {
 }
 
 const (
-	defaultSet          = 2
 	defaultSlowdown     = 2.0
 	defaultReplications = 8
 )

@@ -3,6 +3,8 @@ package gain
 import (
 	"cmp"
 	"fmt"
+
+	"example.com/colloc/packer"
 )
 
 // sum puts the pools together.
@@ -128,7 +130,7 @@ func assumed(r *Report, studies []*study, o *Options) []string {
 	k := &r.Known
 	list := []string{fmt.Sprintf(
 		"jobs start in the order in which they came, those that fit before those that do not, and run to their end; sets of at most %d, none slowed down by more than %.3g by prediction",
-		cmp.Or(o.MaxSet, defaultSet), cmp.Or(o.MaxSlowdown, defaultSlowdown))}
+		cmp.Or(o.MaxSet, packer.DefaultMaxSet), cmp.Or(o.MaxSlowdown, defaultSlowdown))}
 	list = append(list, map[bool]string{
 		false: "jobs join who runs already, at any moment: by gres/shard or MPS",
 		true:  "no shares of a GPU: a set starts as one job, and nobody joins it",

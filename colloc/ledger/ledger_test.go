@@ -120,7 +120,7 @@ func TestReserveRefuses(t *testing.T) {
 		{"mechanism", []ledger.Claim{claim("single", "t", 1)}, ledger.ErrFull, packer.SetFull, "as many tasks"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l, _ := newLedger(t, ledger.Config{GPUs: gpus})
+			l, _ := newLedger(t, ledger.Config{GPUs: gpus, MaxSet: 2})
 			before := l.Snapshot()
 			_, err := l.Reserve(before.Version, tt.claims...)
 			if err == nil || tt.is != nil && !errors.Is(err, tt.is) || errors.Is(err, ledger.ErrConflict) || !strings.Contains(err.Error(), tt.want) {

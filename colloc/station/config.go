@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/colloc/station/notify"
@@ -36,7 +37,7 @@ type Config struct {
 	// The daemon must be root. Without it only the daemon's user and root may, and all tasks
 	// run as the daemon's user.
 	Everybody bool
-	// PerGPU is the largest number of tasks on one GPU; 0 means [DefaultPerGPU].
+	// PerGPU is the largest number of tasks on one GPU; 0 means [colloc.DefaultMaxSet].
 	PerGPU int
 	// Headroom is the fraction of GPU memory that stays free, in [0, 1); missing means that
 	// of package packer.
@@ -119,7 +120,6 @@ type Limits struct {
 // Defaults of [Config].
 const (
 	DefaultWindow    = 7 * 24 * time.Hour
-	DefaultPerGPU    = 4
 	DefaultKeep      = 1000
 	DefaultMaxQueued = 100_000
 	DefaultHalfLife  = 7 * 24 * time.Hour
@@ -198,7 +198,7 @@ func (c *Config) fill() (err error) {
 		return err
 	}
 	if c.PerGPU == 0 {
-		c.PerGPU = DefaultPerGPU
+		c.PerGPU = colloc.DefaultMaxSet
 	}
 	if c.Keep == 0 {
 		c.Keep = DefaultKeep

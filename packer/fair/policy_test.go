@@ -144,7 +144,7 @@ func (c *corpus) run(t *testing.T, policy Policy, rounds int) []int {
 	t.Helper()
 	done := make([]int, len(c.accounts))
 	for round := range rounds {
-		p := &packer.Problem{Model: c.model}
+		p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: c.model}
 		for g := range c.gpus {
 			p.GPUs = append(p.GPUs, packer.GPU{ID: fmt.Sprint("g", g), Memory: profile.GiB})
 		}

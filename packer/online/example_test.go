@@ -13,7 +13,7 @@ import (
 func ExampleSession() {
 	gpus := []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}, {ID: "gpu1", Memory: 24 * profile.GiB}}
 	model := hunger{"bert": 0.6, "gpt2": 0.95, "resnet": 0.5, "vit": 0.9}
-	s, err := online.NewSession(gpus, model, packer.Limits{}, nil)
+	s, err := online.NewSession(gpus, model, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -49,7 +49,7 @@ func ExampleSession_Rebalance() {
 		{ID: "gpu1", Memory: 24 * profile.GiB, Residents: []packer.Task{task("lstm"), task("mlp")}},
 	}
 	model := hunger{"bert": 0.8, "gpt2": 0.8, "lstm": 0.2, "mlp": 0.2}
-	s, err := online.NewSession(gpus, model, packer.Limits{}, nil)
+	s, err := online.NewSession(gpus, model, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -72,7 +72,7 @@ func ExampleSession_Rebalance() {
 // start now.
 func ExampleSession_Renew() {
 	task := func(id string) packer.Task { return packer.Task{ID: id, Memory: 8 * profile.GiB, MinSpeed: 0.6} }
-	s, err := online.NewSession([]packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}, hunger{"bert": 1, "gpt2": 1}, packer.Limits{}, nil)
+	s, err := online.NewSession([]packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}, hunger{"bert": 1, "gpt2": 1}, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -95,7 +95,7 @@ func ExampleSession_Renew() {
 
 // A MIG instance that is made anew, larger, at its old index.
 func ExampleSession_ChangeGPU() {
-	s, err := online.NewSession([]packer.GPU{{ID: "slice", Memory: 10 * profile.GiB}}, hunger{}, packer.Limits{}, nil)
+	s, err := online.NewSession([]packer.GPU{{ID: "slice", Memory: 10 * profile.GiB}}, hunger{}, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -126,7 +126,7 @@ func ExampleSession_instances() {
 		return packer.GPU{}
 	}
 	model := onInstances{"4g.20gb": 0.8, "3g.20gb": 0.7, "2g.10gb": 0.5, "1g.5gb": 0.3}
-	s, err := online.NewSession([]packer.GPU{instance("4g.20gb"), instance("2g.10gb"), instance("1g.5gb")}, model, packer.Limits{}, nil)
+	s, err := online.NewSession([]packer.GPU{instance("4g.20gb"), instance("2g.10gb"), instance("1g.5gb")}, model, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -186,7 +186,7 @@ func (h hunger) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, d
 // A scheduler that looks ahead is told what happens and asked what starts now.
 func ExampleNewScheduler() {
 	gpus := []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}
-	s, err := online.NewScheduler(gpus, hunger{"bert": 0.9, "gpt2": 0.9, "mlp": 0.1}, packer.Limits{}, nil)
+	s, err := online.NewScheduler(gpus, hunger{"bert": 0.9, "gpt2": 0.9, "mlp": 0.1}, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -214,7 +214,7 @@ func ExampleNewScheduler() {
 // Of a task that waits a scheduler says why.
 func ExampleScheduler_Why() {
 	gpus := []packer.GPU{{ID: "gpu0", Memory: 24 * profile.GiB}}
-	s, err := online.NewScheduler(gpus, hunger{"bert": 0.1, "vit": 0.1}, packer.Limits{Headroom: profile.Some(0.0)}, nil)
+	s, err := online.NewScheduler(gpus, hunger{"bert": 0.1, "vit": 0.1}, packer.Limits{MaxSet: 2, Headroom: profile.Some(0.0)}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -10,7 +10,7 @@ import (
 // TestSessionLightTasks: a burst, and a look at everything, end as well.
 func TestSessionLightTasks(t *testing.T) {
 	p := packtest.LightAndHeavy(1e-6)
-	s, err := NewSession(p.GPUs, p.Model, packer.Limits{}, nil)
+	s, err := NewSession(p.GPUs, p.Model, packer.Limits{MaxSet: 2}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -43,7 +43,7 @@ func TestSessionRefusesWhatIsNone(t *testing.T) {
 		{"cost", packer.Task{ID: "b", MoveCost: math.Inf(1)}, "MoveCost is +Inf"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newTestSession(t, 1, packtest.Even{1, 0.9}, packer.Limits{})
+			s := newTestSession(t, 1, packtest.Even{1, 0.9}, packer.Limits{MaxSet: 2})
 			if _, err := s.Arrive(packer.Task{ID: "a"}); err != nil {
 				t.Fatal(err)
 			}
@@ -58,7 +58,7 @@ func TestSessionRefusesWhatIsNone(t *testing.T) {
 			}
 		})
 	}
-	s := newTestSession(t, 1, packtest.Even{1, 0.9}, packer.Limits{})
+	s := newTestSession(t, 1, packtest.Even{1, 0.9}, packer.Limits{MaxSet: 2})
 	for name, call := range map[string]func() error{
 		"unknown task":  func() error { _, err := s.Finish("x"); return err },
 		"unknown GPU":   func() error { _, err := s.Fail(1); return err },
@@ -87,7 +87,7 @@ func TestSessionRefusesWhatIsNone(t *testing.T) {
 		}
 	}
 	for _, o := range []float64{-1, 2, nan} {
-		if _, err := NewSession(nil, packtest.Even{1}, packer.Limits{}, &SessionOptions{Threshold: profile.Some(o)}); err == nil {
+		if _, err := NewSession(nil, packtest.Even{1}, packer.Limits{MaxSet: 2}, &SessionOptions{Threshold: profile.Some(o)}); err == nil {
 			t.Errorf("threshold %v: no error", o)
 		}
 	}
@@ -195,7 +195,7 @@ func TestSessionNeverAllocates(t *testing.T) {
 // small session: what it keeps must not grow.
 func TestSessionForgets(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	s := newTestSession(t, 4, packtest.Even{1, 0.8}, packer.Limits{})
+	s := newTestSession(t, 4, packtest.Even{1, 0.8}, packer.Limits{MaxSet: 2})
 	var live []string
 	for i := range 60_000 {
 		id := fmt.Sprint("t", i)
@@ -221,7 +221,7 @@ func TestSessionForgets(t *testing.T) {
 // time the first two would meet.
 func TestSessionBurstMeetsPartners(t *testing.T) {
 	m := packtest.Duo{"ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95, "ad": 0.7, "bc": 0.7}
-	s := newTestSession(t, 2, m, packer.Limits{})
+	s := newTestSession(t, 2, m, packer.Limits{MaxSet: 2})
 	ds, err := s.ArriveAll(context.Background(), []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "c"}, {ID: "d"}})
 	if err != nil || ds[0].GPU != ds[2].GPU || ds[1].GPU != ds[3].GPU || s.Throughput() != 3.8 {
 		t.Errorf("%+v, %v: throughput %v", ds, err, s.Throughput())
@@ -229,7 +229,7 @@ func TestSessionBurstMeetsPartners(t *testing.T) {
 }
 
 func TestSessionReasonNamesTheThreshold(t *testing.T) {
-	s := newTestSession(t, 1, packtest.Even{1, 0.53}, packer.Limits{})
+	s := newTestSession(t, 1, packtest.Even{1, 0.53}, packer.Limits{MaxSet: 2})
 	for _, id := range []string{"a", "b"} {
 		if _, err := s.Arrive(packer.Task{ID: id}); err != nil {
 			t.Fatal(err)
@@ -246,7 +246,7 @@ func TestSessionReasonNamesTheThreshold(t *testing.T) {
 
 func TestSessionRebalanceSwapsInOrder(t *testing.T) {
 	m := packtest.Duo{"ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95}
-	s := newTestSession(t, 2, m, packer.Limits{})
+	s := newTestSession(t, 2, m, packer.Limits{MaxSet: 2})
 	for _, id := range []string{"a", "c", "b", "d"} { // a and c get GPUs of their own
 		if _, err := s.Arrive(packer.Task{ID: id, Memory: 4 * profile.GiB}); err != nil {
 			t.Fatal(err)
@@ -267,7 +267,7 @@ func TestSessionRebalanceSwapsInOrder(t *testing.T) {
 func TestSessionRebalanceOfLightTasks(t *testing.T) {
 	m := packtest.Duo{"ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95}
 	for _, weight := range []float64{1e-9, 1, 1e9} {
-		s := newTestSession(t, 2, m, packer.Limits{})
+		s := newTestSession(t, 2, m, packer.Limits{MaxSet: 2})
 		for _, id := range []string{"a", "c", "b", "d"} {
 			if _, err := s.Arrive(packer.Task{ID: id, Weight: weight}); err != nil {
 				t.Fatal(err)
@@ -283,7 +283,7 @@ func TestSessionRebalanceOfLightTasks(t *testing.T) {
 // allowed, moves are priced until one of them pays for itself.
 func TestSessionRebalancePrices(t *testing.T) {
 	m := packtest.Duo{"ab": 0.6, "cd": 0.6, "ac": 0.9, "bd": 0.6}
-	s := newTestSession(t, 3, m, packer.Limits{})
+	s := newTestSession(t, 3, m, packer.Limits{MaxSet: 2})
 	for _, id := range []string{"a", "c", "x", "b", "d"} { // x keeps the third GPU until the others stand in pairs
 		if _, err := s.Arrive(packer.Task{ID: id, Alone: id == "x"}); err != nil {
 			t.Fatal(err)
@@ -301,7 +301,7 @@ func TestSessionRebalancePrices(t *testing.T) {
 // which gains more after its cost.
 func TestSessionRebalanceCountsTheCost(t *testing.T) {
 	m := packtest.Duo{"ab": 0.6, "cd": 0.6, "ac": 0.95, "bd": 0.95, "ef": 0.7, "gh": 0.7, "eg": 0.95, "fh": 0.95}
-	s := newTestSession(t, 4, m, packer.Limits{})
+	s := newTestSession(t, 4, m, packer.Limits{MaxSet: 2})
 	for _, id := range []string{"a", "c", "e", "g", "b", "d", "f", "h"} {
 		task := packer.Task{ID: id}
 		if id < "e" {
@@ -359,7 +359,7 @@ func TestSessionRebalanceLeavesWhatStays(t *testing.T) {
 		{ID: "g", Memory: profile.GiB, Residents: []packer.Task{{ID: "a"}, {ID: "b"}}},
 		{ID: "h", Memory: profile.GiB, Residents: []packer.Task{{ID: "c"}, {ID: "d"}}},
 	}
-	s, err := NewSession(gpus, m, packer.Limits{}, &SessionOptions{Stays: func(t *packer.Task) bool { return t.ID < "d" }})
+	s, err := NewSession(gpus, m, packer.Limits{MaxSet: 2}, &SessionOptions{Stays: func(t *packer.Task) bool { return t.ID < "d" }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +372,7 @@ func TestSessionRebalanceLeavesWhatStays(t *testing.T) {
 // GPUs to the task that waits; they stay, while single tasks move.
 func TestSessionRebalanceLeavesGangs(t *testing.T) {
 	m := packtest.Duo{"xy": 0.95, "ab": 0.7, "cd": 0.7, "ac": 0.95, "bd": 0.95}
-	s := newTestSession(t, 6, m, packer.Limits{})
+	s := newTestSession(t, 6, m, packer.Limits{MaxSet: 2})
 	for _, task := range []packer.Task{{ID: "x", GPUs: 2}, {ID: "y", GPUs: 2}, {ID: "a"}, {ID: "c"}, {ID: "b"}, {ID: "d"}, {ID: "waits"}} {
 		if _, err := s.Arrive(task); err != nil {
 			t.Fatal(err)
@@ -398,7 +398,7 @@ func TestSessionRebalanceLeavesGangs(t *testing.T) {
 // TestSessionDrainsNoGPU: a task that must be alone lets others go first on GPUs
 // that are not empty, and starts on the first that is.
 func TestSessionDrainsNoGPU(t *testing.T) {
-	s := newTestSession(t, 1, packtest.Even{1, 0.9}, packer.Limits{})
+	s := newTestSession(t, 1, packtest.Even{1, 0.9}, packer.Limits{MaxSet: 2})
 	for _, task := range []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "alone", Alone: true}, {ID: "c"}} {
 		if _, err := s.Arrive(task); err != nil {
 			t.Fatal(err)
@@ -421,7 +421,7 @@ func TestSessionThresholdIsRelative(t *testing.T) {
 		shares    bool
 	}{{"below", 0.19, true}, {"equal", 0.2, true}, {"above", 0.21, false}} {
 		for _, slow := range []float64{1, 0.25} {
-			s, err := NewSession([]packer.GPU{{ID: "g", Memory: 1}}, packtest.Even{slow, 0.6 * slow}, packer.Limits{}, &SessionOptions{Threshold: profile.Some(test.threshold)})
+			s, err := NewSession([]packer.GPU{{ID: "g", Memory: 1}}, packtest.Even{slow, 0.6 * slow}, packer.Limits{MaxSet: 2}, &SessionOptions{Threshold: profile.Some(test.threshold)})
 			if err != nil {
 				t.Fatal(err)
 			}

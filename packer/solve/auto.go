@@ -25,8 +25,8 @@ type Auto struct {
 	// Tol is the relative gap at which to stop, in [0, 1); 0 is as good as the
 	// method can.
 	Tol float64
-	// Budget is how many sets may be valued; 0 means 1 << 20: all sets of three
-	// of 182 types of task, of four of 68. Pairs of tasks count a thirty-second,
+	// Budget is how many sets may be valued; 0 means 1 << 22: all sets of three
+	// of 291 types of task, of four of 97. Pairs of tasks count an eighth,
 	// for a [packer.BatchModel] gives many at once: 8192 tasks by default. It bounds
 	// work, not time, so that the same problem gets the same plan on every
 	// machine; the context bounds the time.
@@ -38,8 +38,8 @@ type Auto struct {
 var _ packer.Method = Auto{}
 
 const (
-	defaultBudget = 1 << 20
-	cheapPairs    = 32 // pairs that cost as much as one larger set
+	defaultBudget = 1 << 22
+	cheapPairs    = 8 // pairs that cost as much as one larger set
 	// maxAutoTasks is where a search over sets stops being worth its time.
 	maxAutoTasks = 8192
 	// manyTasks is where the types of tasks, if few, are quicker than a matching.
@@ -106,7 +106,7 @@ func (a Auto) choose(p *packer.Problem) (packer.Method, string, error) {
 	case why == "":
 		return columns, fmt.Sprintf("sets of up to %d, %d types of task", in.MaxSet, types), nil
 	case n <= maxAutoTasks:
-		steps := max(1, min(max(2000, 60*n), budget/8))
+		steps := max(1, min(max(2000, 60*n), budget/32))
 		return LocalSearch{Steps: steps, Seed: a.Seed}, fmt.Sprintf("sets of up to %d; %s", in.MaxSet, why), nil
 	}
 	return Greedy{}, fmt.Sprintf("%d tasks of %d types are too many for a search", n, types), nil

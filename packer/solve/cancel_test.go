@@ -81,7 +81,7 @@ func TestPropertyOrderChangesNothingElse(t *testing.T) {
 
 // TestMillionTasks: what Matching cannot do it refuses at once, and says why.
 func TestMillionTasks(t *testing.T) {
-	p := &packer.Problem{Model: packtest.Even{1, 0.8}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}, Tasks: make([]packer.Task, 1_000_000)}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1, 0.8}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}, Tasks: make([]packer.Task, 1_000_000)}
 	if _, err := (Matching{}).Pack(context.Background(), p); err == nil || !strings.Contains(err.Error(), "1000000 tasks") {
 		t.Errorf("got %v", err)
 	}

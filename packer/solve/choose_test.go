@@ -45,16 +45,16 @@ func TestAutoChoosesByNumbers(t *testing.T) {
 		why  string
 	}{
 		{"as many pairs as the budget has", Auto{}, ofKinds(8192, 0, 2, true), Matching{}, "sets of at most 2"},
-		{"a pair too many", Auto{Budget: 1<<20 - 1}, ofKinds(8192, 0, 2, true), LocalSearch{Steps: 131071}, "more than 4096 types"},
-		{"as many tasks as a search takes", Auto{Budget: 1 << 22}, ofKinds(8192, 0, 3, true), LocalSearch{Steps: 491520}, "more than 4096 types"},
+		{"a pair too many", Auto{Budget: 1<<22 - 1}, ofKinds(8192, 0, 2, true), LocalSearch{Steps: 131071}, "more than 4096 types"},
+		{"as many tasks as a search takes", Auto{Budget: 1 << 24}, ofKinds(8192, 0, 3, true), LocalSearch{Steps: 491520}, "more than 4096 types"},
 		{"a task too many", Auto{}, ofKinds(8193, 0, 3, true), Greedy{}, "8193 tasks of 8193 types are too many for a search"},
 		{"no free GPU", Auto{}, ofKinds(8000, 0, 2, false), Matching{}, "sets of at most 2"},
-		{"many tasks of few types", Auto{}, ofKinds(1025, 64, 2, true), ColumnGen{MaxSets: 1 << 20}, "64 types of task"},
+		{"many tasks of few types", Auto{}, ofKinds(1025, 64, 2, true), ColumnGen{MaxSets: 1 << 22}, "64 types of task"},
 		{"many tasks of a type too many", Auto{}, ofKinds(1025, 65, 2, true), Matching{}, "sets of at most 2"},
 		{"not quite many tasks", Auto{}, ofKinds(1024, 4, 2, true), Matching{}, "sets of at most 2"},
-		{"sets that could be left unlisted", Auto{Seed: 5}, falling, LocalSearch{Steps: 18000, Seed: 5}, "more than 1048576 sets"},
-		{"few tasks", Auto{Budget: 20000}, ofKinds(30, 0, 5, true), LocalSearch{Steps: 2000}, "more than 20000 sets"},
-		{"a tolerance", Auto{Tol: 0.1, Seed: 7}, ofKinds(20, 0, 3, true), ColumnGen{Tol: 0.1, Seed: 7, MaxSets: 1 << 20}, "sets of up to 3"},
+		{"sets that could be left unlisted", Auto{Seed: 5}, falling, LocalSearch{Steps: 18000, Seed: 5}, "more than 4194304 sets"},
+		{"few tasks", Auto{Budget: 20000}, ofKinds(30, 0, 5, true), LocalSearch{Steps: 625}, "more than 20000 sets"},
+		{"a tolerance", Auto{Tol: 0.1, Seed: 7}, ofKinds(20, 0, 3, true), ColumnGen{Tol: 0.1, Seed: 7, MaxSets: 1 << 22}, "sets of up to 3"},
 	} {
 		m, why, err := test.auto.choose(test.p)
 		if err != nil || m != test.want || !strings.Contains(why, test.why) {

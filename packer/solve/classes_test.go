@@ -101,7 +101,7 @@ func TestClassesWithHomesAndGangs(t *testing.T) {
 }
 
 func TestClassesNeedsClass(t *testing.T) {
-	if s, err := (Classes{}).Pack(t.Context(), &packer.Problem{}); s != nil || err == nil {
+	if s, err := (Classes{}).Pack(t.Context(), &packer.Problem{Limits: packer.Limits{MaxSet: 2}}); s != nil || err == nil {
 		t.Errorf("got %v, %v", s, err)
 	}
 }
@@ -133,7 +133,8 @@ func TestClassesCountThePace(t *testing.T) {
 		{"much more than the other", 1, paceOf{"high": 1, "low": 0.05}, 1},
 	} {
 		p := &packer.Problem{
-			Model: test.pace, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}},
+			Limits: packer.Limits{MaxSet: 2},
+			Model:  test.pace, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}},
 			Tasks: []packer.Task{{ID: "high", Weight: test.weight}, {ID: "low"}},
 		}
 		s := packtest.Solve(t, Classes{Class: func(task *packer.Task) int { return len(task.ID) }}, p)

@@ -54,7 +54,7 @@ func TestConstraintReasons(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.gpu.ID, test.gpu.Memory = "g", profile.GiB
-			p := &packer.Problem{Tasks: test.tasks, GPUs: []packer.GPU{test.gpu}, Model: packtest.Even{1, 0.9}}
+			p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Tasks: test.tasks, GPUs: []packer.GPU{test.gpu}, Model: packtest.Even{1, 0.9}}
 			for _, m := range methods {
 				s := packtest.Solve(t, m, p)
 				r := s.Reasons[len(s.Reasons)-1]
@@ -87,7 +87,7 @@ func TestCheckFindsBrokenConstraints(t *testing.T) {
 		"saved":        {func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Home, p.Tasks[0].MoveCost = "g", 1 }, "MoveCost at home"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &packer.Problem{Tasks: []packer.Task{{ID: "a"}, {ID: "b"}}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}, Model: packtest.Even{1, 0.9}}
+			p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Tasks: []packer.Task{{ID: "a"}, {ID: "b"}}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}}, Model: packtest.Even{1, 0.9}}
 			s := packtest.Solve(t, Matching{}, p)
 			test.do(p, s)
 			if err := p.Check(s); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -129,7 +129,8 @@ func TestValidateConstraints(t *testing.T) {
 // TestTypeNameIsALabel: the name of a GPU's type need not be said twice.
 func TestTypeNameIsALabel(t *testing.T) {
 	p := &packer.Problem{
-		Tasks: []packer.Task{{ID: "a", On: []string{"T4"}}, {ID: "b", On: []string{"A100", "rack7"}}},
+		Limits: packer.Limits{MaxSet: 2},
+		Tasks:  []packer.Task{{ID: "a", On: []string{"T4"}}, {ID: "b", On: []string{"A100", "rack7"}}},
 		GPUs: []packer.GPU{
 			{ID: "g", Type: &profile.GPUModel{Name: "T4"}, Memory: profile.GiB},
 			{ID: "h", Type: &profile.GPUModel{Name: "A100"}, Memory: profile.GiB, Labels: []string{"rack7"}},

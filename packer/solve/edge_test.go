@@ -20,9 +20,10 @@ var methods = []packer.Method{Greedy{}, Matching{}, LocalSearch{Steps: 50}, Colu
 // small is a valid problem that tests change.
 func small() *packer.Problem {
 	return &packer.Problem{
-		Tasks: []packer.Task{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: profile.GiB}, {ID: "c", Memory: profile.GiB}},
-		GPUs:  []packer.GPU{{ID: "g", Memory: 10 * profile.GiB, Residents: []packer.Task{{ID: "r"}}}, {ID: "h", Memory: 10 * profile.GiB}},
-		Model: packtest.HashModel{Seed: 1, Steps: 100, Low: 0.5},
+		Limits: packer.Limits{MaxSet: 2},
+		Tasks:  []packer.Task{{ID: "a", Memory: profile.GiB}, {ID: "b", Memory: profile.GiB}, {ID: "c", Memory: profile.GiB}},
+		GPUs:   []packer.GPU{{ID: "g", Memory: 10 * profile.GiB, Residents: []packer.Task{{ID: "r"}}}, {ID: "h", Memory: 10 * profile.GiB}},
+		Model:  packtest.HashModel{Seed: 1, Steps: 100, Low: 0.5},
 	}
 }
 
@@ -163,7 +164,7 @@ func (m brokenBatch) PairSpeeds(task *packer.Task, partners []*packer.Task, gpu 
 
 func TestEmpty(t *testing.T) {
 	for _, m := range methods {
-		p := &packer.Problem{Model: packtest.HashModel{}}
+		p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.HashModel{}}
 		if s := packtest.Solve(t, m, p); len(s.Sets) != 0 || len(s.Reasons) != 0 || s.Throughput != 0 {
 			t.Errorf("%T: nothing to do, got %+v", m, s)
 		}

@@ -26,6 +26,7 @@ func (a appetite) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism,
 
 func newProblem() *packer.Problem {
 	return &packer.Problem{
+		Limits: packer.Limits{MaxSet: 2},
 		Tasks: []packer.Task{
 			{ID: "bert", Memory: 12 * profile.GiB, MinSpeed: 0.7},
 			{ID: "gpt2", Memory: 19 * profile.GiB, MinSpeed: 0.7},
@@ -171,7 +172,8 @@ func ExampleClasses() {
 	urgent := packer.Task{ID: "urgent", Memory: 10 * profile.GiB}
 	heavy := packer.Task{ID: "heavy", Memory: 10 * profile.GiB, Weight: 100}
 	p := &packer.Problem{
-		Tasks: []packer.Task{heavy, urgent}, GPUs: []packer.GPU{{ID: "gpu0", Memory: 16 * profile.GiB}}, Model: appetite{"urgent": 1, "heavy": 1},
+		Limits: packer.Limits{MaxSet: 2},
+		Tasks:  []packer.Task{heavy, urgent}, GPUs: []packer.GPU{{ID: "gpu0", Memory: 16 * profile.GiB}}, Model: appetite{"urgent": 1, "heavy": 1},
 	}
 	class := func(t *packer.Task) int { return len(t.ID) } // the longer name, the higher class
 	for _, m := range []packer.Method{solve.Auto{}, solve.Classes{Class: class}} {

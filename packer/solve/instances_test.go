@@ -147,7 +147,8 @@ func TestMethodsCutUp(t *testing.T) {
 
 func TestCheckLooksAtLayouts(t *testing.T) {
 	p := &packer.Problem{
-		Model: sliceModel{packtest.HashModel{Seed: 1, Steps: 100, Low: 0.3}}, GPUs: []packer.GPU{a100(t, "g")},
+		Limits: packer.Limits{MaxSet: 2},
+		Model:  sliceModel{packtest.HashModel{Seed: 1, Steps: 100, Low: 0.3}}, GPUs: []packer.GPU{a100(t, "g")},
 		Tasks: []packer.Task{{ID: "a", Memory: 4 * profile.GiB}, {ID: "b", Memory: 15 * profile.GiB}},
 	}
 	p.GPUs[0].Residents = []packer.Task{{ID: "r", Memory: 4 * profile.GiB}}
@@ -195,7 +196,7 @@ func TestInstancesAreValidated(t *testing.T) {
 		{"no type", func(g *packer.GPU) { g.Type, g.Memory = nil, profile.GiB }, "no MIG profiles"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p := &packer.Problem{Model: sliceModel{}, GPUs: []packer.GPU{a100(t, "g")}}
+			p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: sliceModel{}, GPUs: []packer.GPU{a100(t, "g")}}
 			p.GPUs[0].Residents = []packer.Task{{ID: "r"}}
 			p.GPUs[0].Instances = []mig.Placement{{}}
 			test.spoil(&p.GPUs[0])
@@ -207,7 +208,7 @@ func TestInstancesAreValidated(t *testing.T) {
 }
 
 func TestSolutionJSONTellsInstances(t *testing.T) {
-	p := &packer.Problem{Model: sliceModel{packtest.HashModel{Seed: 1, Steps: 100, Low: 0.3}}, GPUs: []packer.GPU{a100(t, "g")}, Tasks: []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: sliceModel{packtest.HashModel{Seed: 1, Steps: 100, Low: 0.3}}, GPUs: []packer.GPU{a100(t, "g")}, Tasks: []packer.Task{{ID: "a"}, {ID: "b"}, {ID: "c"}}}
 	s := packtest.Solve(t, ColumnGen{}, p)
 	data, err := s.MarshalJSON()
 	if err != nil {

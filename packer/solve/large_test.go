@@ -119,7 +119,7 @@ func TestKindsCertifySmallGap(t *testing.T) {
 }
 
 func TestVeryManyTasks(t *testing.T) {
-	p := &packer.Problem{Model: packtest.Even{1, 0.8}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.Even{1, 0.8}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB}}}
 	for i := range max(40_000, race.Fewer(100_000)) {
 		p.Tasks = append(p.Tasks, packer.Task{ID: strconv.Itoa(i)})
 	}

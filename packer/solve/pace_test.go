@@ -94,7 +94,7 @@ func TestTheHigherPaceWins(t *testing.T) {
 		if rng.IntN(4) == 0 {
 			paces[1] = paces[0]
 		}
-		p := &packer.Problem{Tasks: []packer.Task{{ID: "t", Weight: math.Pow(10, 9-18*rng.Float64())}}}
+		p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Tasks: []packer.Task{{ID: "t", Weight: math.Pow(10, 9-18*rng.Float64())}}}
 		table := packtest.PaceTable{}
 		for g, pace := range paces {
 			p.GPUs = append(p.GPUs, packer.GPU{ID: fmt.Sprint("g", g), Memory: profile.Bytes(1+rng.IntN(2)) * profile.GiB, Labels: []string{strconv.Itoa(g)}})
@@ -123,7 +123,7 @@ func TestTheHigherPaceWins(t *testing.T) {
 // TestPaceIsNoSpeed: a limit on speed binds company, not the pace, and MinGain
 // compares what one GPU does.
 func TestPaceIsNoSpeed(t *testing.T) {
-	p := &packer.Problem{Model: packtest.PaceTable{"slow": 0.01, "pair": 0.6}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB, Labels: []string{"slow"}}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.PaceTable{"slow": 0.01, "pair": 0.6}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB, Labels: []string{"slow"}}}}
 	p.Tasks = []packer.Task{{ID: "a", MinSpeed: 0.5}, {ID: "b", MinSpeed: 0.5}}
 	p.Limits.MinGain = 0.15
 	for _, m := range methods {
@@ -144,7 +144,7 @@ func TestPaceIsNoSpeed(t *testing.T) {
 // TestPaceRefused names the task, the GPU and the number.
 func TestPaceRefused(t *testing.T) {
 	for _, bad := range []float64{0, -1, math.NaN(), math.Inf(1), 1e4, 1e-4} {
-		p := &packer.Problem{Model: packtest.PaceTable{"bad": bad}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB, Labels: []string{"bad"}}}}
+		p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.PaceTable{"bad": bad}, GPUs: []packer.GPU{{ID: "g", Memory: profile.GiB}, {ID: "h", Memory: profile.GiB, Labels: []string{"bad"}}}}
 		p.Tasks = []packer.Task{{ID: "t"}}
 		for _, m := range methods {
 			_, err := m.Pack(t.Context(), p)
@@ -162,7 +162,7 @@ func TestPaceRefused(t *testing.T) {
 
 // TestPaceOfHomes: leaving home costs MoveCost of what the task does there.
 func TestPaceOfHomes(t *testing.T) {
-	p := &packer.Problem{Model: packtest.PaceTable{"slow": 0.5, "fast": 0.7}, GPUs: []packer.GPU{
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: packtest.PaceTable{"slow": 0.5, "fast": 0.7}, GPUs: []packer.GPU{
 		{ID: "g", Memory: profile.GiB, Labels: []string{"slow"}}, {ID: "h", Memory: profile.GiB, Labels: []string{"fast"}},
 	}}
 	for _, test := range []struct {

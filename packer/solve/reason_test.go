@@ -1,6 +1,7 @@
 package solve
 
 import (
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -66,7 +67,7 @@ func TestReasons(t *testing.T) {
 			text: "with b, its best partner, the GPU would do 1 instead of 2",
 		},
 		{
-			name: "gain too small", tasks: []packer.Task{{ID: "a"}, {ID: "b"}}, gpus: []packer.GPU{{ID: "g", Memory: gib}}, limits: packer.Limits{MinGain: 0.85},
+			name: "gain too small", tasks: []packer.Task{{ID: "a"}, {ID: "b"}}, gpus: []packer.GPU{{ID: "g", Memory: gib}}, limits: packer.Limits{MaxSet: 2, MinGain: 0.85},
 			want: []packer.Reason{
 				{ID: "a", Placed: true, Code: packer.NoGain, Partner: "b", Shared: 1.8, Apart: 1},
 				{ID: "b", Code: packer.GPUsTaken, Sharing: packer.NoGain, Partner: "a", Shared: 1.8, Apart: 1, GPUs: 1},
@@ -103,7 +104,7 @@ func TestReasons(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := &packer.Problem{Tasks: test.tasks, GPUs: test.gpus, Model: test.model, Limits: test.limits}
-			p.Limits.Headroom = none
+			p.Limits.Headroom, p.Limits.MaxSet = none, cmp.Or(p.Limits.MaxSet, 2)
 			if p.Model == nil {
 				p.Model = good
 			}

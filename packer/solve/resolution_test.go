@@ -43,7 +43,7 @@ func TestHeavyNowhere(t *testing.T) {
 
 // TestResidentsSetTheUnit: what runs counts, whatever it needs.
 func TestResidentsSetTheUnit(t *testing.T) {
-	p := &packer.Problem{GPUs: []packer.GPU{{ID: "g", Residents: []packer.Task{{ID: "r", Weight: 1 << 20}}}}, Tasks: []packer.Task{{ID: "a"}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, GPUs: []packer.GPU{{ID: "g", Residents: []packer.Task{{ID: "r", Weight: 1 << 20}}}}, Tasks: []packer.Task{{ID: "a"}}}
 	if got := p.Unit(); got != 1 {
 		t.Errorf("the unit is %v, want 1", got)
 	}

@@ -259,7 +259,7 @@ func (g *gavel) plan(s *sim.State) error {
 	}
 	problem := &packer.Problem{
 		Tasks: g.tasks, GPUs: free, Model: g,
-		Limits: packer.Limits{Headroom: profile.Some(0.0)},
+		Limits: packer.Limits{Headroom: profile.Some(0.0), MaxSet: 2},
 	}
 	solution, err := solve.Matching{Tol: 0.01}.Pack(context.Background(), problem)
 	if err != nil {

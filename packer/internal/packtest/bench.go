@@ -161,7 +161,7 @@ func ReadPairs(tb testing.TB, file, gpu, colA, colB string) *Measured {
 
 // BenchProblem has n tasks on the given numbers of GPUs of as many kinds.
 func BenchProblem(m *MatrixModel, gpus ...int) *packer.Problem {
-	p := &packer.Problem{Model: m}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: m}
 	for i := range m.N {
 		prof := &profile.Profile{}
 		prof.Spec.Training.BatchSize = i

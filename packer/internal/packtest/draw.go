@@ -1,6 +1,7 @@
 package packtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -75,7 +76,7 @@ func Draw(rng *rand.Rand, o DrawOptions) *packer.Problem {
 	if rng.IntN(2) == 0 {
 		p.Model = batchHash{model}
 	}
-	p.Limits.MaxSet = o.MaxSet
+	p.Limits.MaxSet = cmp.Or(o.MaxSet, 2)
 	if rng.IntN(4) == 0 {
 		p.Limits.MinGain = rng.Float64() / 2
 	}
@@ -202,7 +203,7 @@ func (m copyModel) Speeds(set []*packer.Task, gpu *packer.GPU, mech profile.Mech
 
 // LightAndHeavy is one heavy task and five of another weight on two kinds of GPU.
 func LightAndHeavy(light float64) *packer.Problem {
-	p := &packer.Problem{Model: Even{1, 0.8}, GPUs: []packer.GPU{{ID: "a", Memory: 40 * profile.GiB}, {ID: "v", Memory: 16 * profile.GiB}}}
+	p := &packer.Problem{Limits: packer.Limits{MaxSet: 2}, Model: Even{1, 0.8}, GPUs: []packer.GPU{{ID: "a", Memory: 40 * profile.GiB}, {ID: "v", Memory: 16 * profile.GiB}}}
 	for i := range 6 {
 		w := light
 		if i == 0 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/gain"
 	"example.com/colloc/colloc/sim"
@@ -65,7 +66,7 @@ func (o *options) flags() *flag.FlagSet {
 	cli.Products(f, &o.Models, "gpu", "`TYPE=PRODUCT` behind a type of the site's, such as a100=A100-80GB, or =V100 for jobs that name none; may come again")
 	f.StringVar(&o.gpus, "gpus", "", "the GPUs of the site, such as 16x8xV100,4x4xT4 (default: as many as were ever in use at once, node by node)")
 	f.StringVar(&o.prior, "prior", "", "what is assumed of a job that nobody watched, such as sm=0.4,memory=8GiB (default: it runs alone)")
-	f.IntVar(&o.MaxSet, "max-set", 2, "the most jobs that share a GPU, 2 to 4")
+	f.IntVar(&o.MaxSet, "max-set", colloc.DefaultMaxSet, "the most jobs that share a GPU, 2 to 4")
 	f.Float64Var(&o.MaxSlowdown, "max-slowdown", 2, "the most that a job may be slowed down, by prediction")
 	f.BoolVar(&o.SameUser, "same-user", false, "only jobs of one user share a GPU")
 	f.BoolVar(&o.Closed, "no-shares", false, "the site offers no shares of a GPU (gres/shard, MPS): a set is one job, and nobody joins it once it runs")

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/station"
 	"example.com/colloc/colloc/station/api"
@@ -45,7 +46,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.StringVar(&o.fake, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
 	gpus.Flags(f, &o.gpus, &o.mechanisms, nil)
 	f.BoolVar(&o.me, "me", os.Geteuid() != 0, "take jobs of this user alone; without it, as root, those of all users, which then run as them")
-	f.IntVar(&o.config.PerGPU, "per-gpu", station.DefaultPerGPU, "at most `N` jobs on a GPU")
+	f.IntVar(&o.config.PerGPU, "per-gpu", colloc.DefaultMaxSet, "at most `N` jobs on a GPU")
 	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")
 	f.IntVar(&o.config.MaxGPUs, "max-gpus", 0, "one user may have `N` GPUs at once, a shared one counted for each job on it; 0 is any number")
 	f.DurationVar(&o.config.HalfLife, "half-life", station.DefaultHalfLife, "GPU time that a user had counts half after `TIME`")

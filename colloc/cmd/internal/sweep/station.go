@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/guest"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
@@ -82,7 +83,7 @@ func (o *options) ownOnly() string {
 	}{
 		{"-gpus", len(o.gpus) > 0},
 		{"-share", len(o.mechanisms) > 0},
-		{"-per-gpu", o.perGPU != defaultPerGPU},
+		{"-per-gpu", o.perGPU != colloc.DefaultMaxSet},
 		{"-mem-floor", o.floor > 0},
 		{"-known", o.known != ""},
 		{"-halt", o.halt != halt{}},

@@ -138,7 +138,7 @@ func (d *draw) paid(by pairTable) (float64, error) {
 
 // pairs is the pairing that is best by the given table.
 func (d *draw) pairs(by pairTable) ([][2]*profile.Profile, error) {
-	p := packer.Problem{Model: measuredPairs{by, d.truth}}
+	p := packer.Problem{Model: measuredPairs{by, d.truth}, Limits: packer.Limits{MaxSet: 2}}
 	for i, task := range d.tasks {
 		p.Tasks = append(p.Tasks, packer.Task{ID: strconv.Itoa(i), Profile: task})
 	}

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/cli"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/slurm/settings"
@@ -74,7 +75,7 @@ func (m *making) taskFlags(f *flag.FlagSet) {
 	cli.Bytes(f, &m.task.Memory, "memory", "host memory in `BYTES` for each task, on one node")
 	cli.Bytes(f, &m.GPUMemory, "gpu-memory", "only GPUs with `BYTES` or more; the site's types and features say which those are")
 	f.BoolVar(&m.Steps, "steps", false, "put the tasks into one allocation, each a job step with CPUs, memory and GPUs of its own")
-	f.IntVar(&m.Most, "most", 0, "at most `N` tasks share a GPU, 1 to 4; default 2")
+	f.IntVar(&m.Most, "most", 0, "at most `N` tasks share a GPU, 1 to 4; default "+strconv.Itoa(colloc.DefaultMaxSet))
 	f.StringVar(&m.gpu, "gpu", "", "-used and -busy were seen on the product `GPU`")
 	cli.Bytes(f, &m.used, "used", "a task uses `BYTES` of that GPU's memory, as nvidia-smi shows")
 	f.Float64Var(&m.busy, "busy", 0, "and keeps it busy for this `SHARE` of the time, 0 to 1")

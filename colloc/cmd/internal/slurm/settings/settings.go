@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/colloc/slurm/sizing"
@@ -49,7 +50,7 @@ type Settings struct {
 
 	// GPUMemory is what each GPU must have at least.
 	GPUMemory profile.Bytes `json:"gpu_memory,omitempty"`
-	// Most is how many tasks may share a GPU, 1 to 4; 0 is two.
+	// Most is how many tasks may share a GPU, 1 to 4; 0 is [colloc.DefaultMaxSet].
 	Most int `json:"most,omitempty"`
 	// Nodes and Launch are for tasks of several GPUs: on how many nodes each runs, and
 	// what starts its processes there; nil is one process a node.
@@ -111,7 +112,7 @@ func (s *Settings) Sound() error {
 	var errs []error
 	const largest = 4 // what predictions were tried for
 	if s.Most < 0 || s.Most > largest {
-		errs = append(errs, fmt.Errorf("most is %d: want 1 to %d tasks on a GPU, or 0 for two", s.Most, largest))
+		errs = append(errs, fmt.Errorf("most is %d: want 1 to %d tasks on a GPU, or 0 for %d", s.Most, largest, colloc.DefaultMaxSet))
 	}
 	if s.Nodes < 0 {
 		errs = append(errs, fmt.Errorf("nodes is %d: want 1 or more, or 0 for one", s.Nodes))

@@ -29,7 +29,7 @@ func (m *Matcher) Pairs(n int, weight func(i, j int) float64) ([]int, error) {
 		m.tasks = append(m.tasks, packer.Task{ID: strconv.Itoa(i), Memory: 1})
 		m.gpus = append(m.gpus, packer.GPU{ID: strconv.Itoa(i), Memory: 4})
 	}
-	p := &packer.Problem{Tasks: m.tasks[:n], GPUs: m.gpus[:n/2], Model: matchModel(weight)}
+	p := &packer.Problem{Tasks: m.tasks[:n], GPUs: m.gpus[:n/2], Model: matchModel(weight), Limits: packer.Limits{MaxSet: 2}}
 	s, err := solve.Matching{}.Pack(context.Background(), p)
 	if err != nil {
 		return nil, err
