@@ -113,7 +113,7 @@ func (e *Event) ran(where string) (dispatch.Event, error) {
 		if !ok {
 			return nil, missing(where+".left_ns", "how long it would still run alone")
 		}
-		return dispatch.Progress{Job: e.Job, Run: e.Run, Left: left}, nil
+		return dispatch.Progress{Job: e.Job, Run: e.Run, Left: profile.Some(left)}, nil
 	}
 	if e.How == 0 {
 		return nil, missing(where+".how", "how it ended")

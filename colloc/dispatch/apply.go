@@ -71,6 +71,7 @@ func (e Adopted) apply(d *Dispatcher) error {
 	put(d, &j.began, true)
 	d.begin(j, r)
 	d.later(func() error { return d.online.Adopt(job, at...) })
+	d.sync(j)
 	d.forbid(j)
 	return nil
 }
@@ -292,10 +293,17 @@ func (e Progress) apply(d *Dispatcher) error {
 	if err := d.reports(e.Job, e.Run); err != nil {
 		return err
 	}
-	if e.Left < 0 {
-		return fmt.Errorf("%w: Left is %v; want 0 or more", ErrInvalid, e.Left)
+	left, told := e.Left.Get()
+	in, ends := e.Ends.Get()
+	if told == ends || min(left, in) < 0 {
+		return fmt.Errorf("%w: Left is %v and Ends %v; want one of them, 0 or more", ErrInvalid, e.Left, e.Ends)
 	}
-	d.later(func() error { return d.online.Report(e.Job, e.Left) })
+	d.quietly(func() error {
+		if ends {
+			return d.online.ReportEnd(e.Job, in)
+		}
+		return d.online.Report(e.Job, left)
+	})
 	return nil
 }
 

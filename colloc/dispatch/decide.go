@@ -24,12 +24,18 @@ func (d *Dispatcher) Decide(ctx context.Context, at time.Duration) ([]Action, er
 	d.expire()
 	d.quotas()
 	d.windows()
-	d.turns()
 	errs := d.commit()
-	decisions, err := d.online.Decide(ctx, at)
-	errs = errors.Join(errs, err)
 	out := slices.Clone(d.losses)
 	d.losses = nil
+	var decisions []online.Decision
+	if d.stale { // else all that could start has started
+		d.turns()
+		errs = errors.Join(errs, d.commit())
+		var err error
+		decisions, err = d.online.Decide(ctx, at)
+		errs = errors.Join(errs, err)
+		d.stale = err != nil
+	}
 	for i := range decisions {
 		out = d.carry(out, &decisions[i])
 	}

@@ -17,6 +17,7 @@ type Dispatcher struct {
 
 	now   time.Duration
 	begun bool // now is a moment of the caller's
+	stale bool // something has changed since online decided
 
 	jobs   map[string]*entry
 	order  []*entry // by arrival, some of them gone
@@ -87,8 +88,16 @@ func unset[K comparable, V any](d *Dispatcher, m map[K]V, k K) {
 	d.undo = append(d.undo, func() { m[k] = old })
 }
 
-// later tells online something once all events of a call are taken in.
-func (d *Dispatcher) later(op func() error) { d.ops = append(d.ops, op) }
+// later tells online something once all events of a call are taken in, that may change who starts.
+func (d *Dispatcher) later(op func() error) {
+	if !d.stale {
+		put(d, &d.stale, true)
+	}
+	d.quietly(op)
+}
+
+// quietly tells online something that by itself is no reason to decide anew.
+func (d *Dispatcher) quietly(op func() error) { d.ops = append(d.ops, op) }
 
 // clock moves the time on.
 func (d *Dispatcher) clock(at time.Duration) error {

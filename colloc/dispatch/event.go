@@ -80,12 +80,14 @@ type (
 		Peak profile.Bytes
 	}
 
-	// Progress says: how long a job would still run without company on a GPU of pace 1, as its own
-	// output shows.
+	// Progress says how far a job is, as its own output shows: either Left, how long it would still run
+	// without company on a GPU of pace 1, or Ends, after how long it ends as it runs now. By itself it
+	// is no reason to decide anew.
 	Progress struct {
 		Job  string
 		Run  uint64
-		Left time.Duration
+		Left profile.Opt[time.Duration]
+		Ends profile.Opt[time.Duration]
 	}
 
 	// GPUAdded says: a GPU, or a MIG instance, came. Its Residents are not looked at: tell of them by

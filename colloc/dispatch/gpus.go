@@ -105,6 +105,7 @@ func (e GPURemoved) apply(d *Dispatcher) error {
 		return err
 	}
 	d.lose(e.GPU)
+	d.detach(c)
 	half := d.half()
 	unset(d, d.cards, e.GPU)
 	put(d, &d.slots[c.index], nil)
@@ -112,6 +113,22 @@ func (e GPURemoved) apply(d *Dispatcher) error {
 	d.later(func() error { return d.online.RemoveGPU(c.index) })
 	d.rehalf(half)
 	return nil
+}
+
+// detach takes what is left of gangs that stop, elsewhere too, off a GPU that goes.
+func (d *Dispatcher) detach(c *card) {
+	for _, r := range c.runs {
+		d.change(r.user, func(u *user) {
+			u.gpus--
+			if r.charged() {
+				u.parts -= int64(whole / c.tenants)
+			}
+		})
+		put(d, &r.on, without(r.on, c))
+		put(d, &r.gpus, without(r.gpus, c.gpu.ID))
+	}
+	put(d, &c.runs, nil)
+	put(d, &c.tenants, 0)
 }
 
 func (e GPUFailed) apply(d *Dispatcher) error {

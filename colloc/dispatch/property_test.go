@@ -19,7 +19,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-var events = flag.Int("dispatch.events", 1000, "how many events the property tests draw")
+var events = flag.Int("dispatch.events", 900, "how many events the property tests draw")
 
 // planner is the Mind of the tests.
 func planner(tb testing.TB) *colloc.Planner {
@@ -106,7 +106,11 @@ func (s *stream) draw() dispatch.Event {
 		}
 		return dispatch.Learned{}
 	case 16:
-		return dispatch.Progress{Job: id, Run: n, Left: time.Duration(r.IntN(100)-2) * time.Minute}
+		if r.IntN(2) == 0 {
+			return dispatch.Seen{Job: id, Run: n, Peak: profile.Bytes(r.IntN(20)-1) * profile.GiB}
+		}
+		x := profile.Some(time.Duration(r.IntN(100)-2) * time.Minute)
+		return []dispatch.Event{dispatch.Progress{Job: id, Run: n, Left: x}, dispatch.Progress{Job: id, Run: n, Ends: x}}[r.IntN(2)]
 	case 17, 18, 19:
 		model, _ := profile.LookupGPU([]string{"A100-SXM4-40GB", "Tesla V100-SXM2-32GB"}[r.IntN(2)])
 		g := colloc.GPU{ID: s.gpu(), Model: model}
@@ -147,8 +151,48 @@ func state(t *testing.T, d *dispatch.Dispatcher) []byte {
 // the same as one that lives on, as does one that is told the whole log anew; and what is an
 // error changes nothing.
 func TestAnyEvents(t *testing.T) {
+	taken := map[reflect.Type]int{}
+	for name, o := range map[string]dispatch.Options{
+		"plain":   {HalfLife: time.Hour, Window: 3 * time.Hour, Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}},
+		"ahead":   {HalfLife: time.Hour, Window: 3 * time.Hour, Scheduler: online.SchedulerOptions{Budget: profile.Some(60)}},
+		"at once": {AtOnce: true, Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}},
+	} {
+		t.Run(name, func(t *testing.T) { anyEvents(t, &o, taken) })
+	}
+	for _, e := range []dispatch.Event{
+		dispatch.Submitted{},
+		dispatch.Adopted{},
+		dispatch.Held{},
+		dispatch.Released{},
+		dispatch.Withdrawn{},
+		dispatch.Described{},
+		dispatch.Barred{},
+		dispatch.Started{},
+		dispatch.Refused{},
+		dispatch.Ended{},
+		dispatch.Seen{},
+		dispatch.Learned{},
+		dispatch.Progress{},
+		dispatch.GPUAdded{},
+		dispatch.GPUChanged{},
+		dispatch.GPURemoved{},
+		dispatch.GPUFailed{},
+		dispatch.GPURestored{},
+		dispatch.Drained{},
+		dispatch.Foreign{},
+		dispatch.Allowed{},
+		dispatch.Accounted{},
+		dispatch.Reserved{},
+	} {
+		if taken[reflect.TypeOf(e)] == 0 {
+			t.Errorf("no %T was ever taken in", e)
+		}
+	}
+}
+
+func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
+	t.Helper()
 	p := planner(t)
-	o := &dispatch.Options{HalfLife: time.Hour, Window: 3 * time.Hour, Scheduler: online.SchedulerOptions{Budget: profile.Some(0)}}
 	d, err := dispatch.New(p, o)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +203,7 @@ func TestAnyEvents(t *testing.T) {
 	}
 	var log []step
 	s := &stream{rng: rand.New(rand.NewPCG(1, 2)), runs: map[string][]uint64{}}
-	ctx, taken := context.Background(), map[reflect.Type]int{}
+	ctx := context.Background()
 	for n := 0; n < *events; {
 		s.now += time.Duration(s.rng.IntN(60)) * time.Second
 		batch := []dispatch.Event{s.draw()}
@@ -170,7 +214,7 @@ func TestAnyEvents(t *testing.T) {
 		before := state(t, d)
 		twin, err := dispatch.Restore(p, o, before)
 		if err != nil {
-			t.Fatalf("%v\n%s", err, before)
+			t.Fatalf("%v\n%.500s", err, before)
 		}
 		if after := state(t, twin); !bytes.Equal(before, after) {
 			t.Fatalf("restored:\n%s\nwant\n%s", after, before)
@@ -194,37 +238,14 @@ func TestAnyEvents(t *testing.T) {
 		actions, err := d.Decide(ctx, s.now)
 		same, err2 := twin.Decide(ctx, s.now)
 		if !reflect.DeepEqual(actions, same) || err != nil || err2 != nil {
-			t.Fatalf("%v: %v (%v), and restored %v (%v)", s.now, actions, err, same, err2)
+			for _, x := range slices.Concat(actions, same) {
+				a, _ := d.Why(x.Job)
+				b, _ := twin.Why(x.Job)
+				t.Logf("%s: %v; restored: %v", x.Job, a.String(), b.String())
+			}
+			t.Fatalf("%v: %v: %v (%v), and restored %v (%v)", s.now, batch, actions, err, same, err2)
 		}
 		s.hear(actions)
-	}
-	for _, e := range []dispatch.Event{
-		dispatch.Submitted{},
-		dispatch.Adopted{},
-		dispatch.Held{},
-		dispatch.Released{},
-		dispatch.Withdrawn{},
-		dispatch.Described{},
-		dispatch.Barred{},
-		dispatch.Started{},
-		dispatch.Refused{},
-		dispatch.Ended{},
-		dispatch.Learned{},
-		dispatch.Progress{},
-		dispatch.GPUAdded{},
-		dispatch.GPUChanged{},
-		dispatch.GPURemoved{},
-		dispatch.GPUFailed{},
-		dispatch.GPURestored{},
-		dispatch.Drained{},
-		dispatch.Foreign{},
-		dispatch.Allowed{},
-		dispatch.Accounted{},
-		dispatch.Reserved{},
-	} {
-		if taken[reflect.TypeOf(e)] == 0 {
-			t.Errorf("no %T was ever taken in", e)
-		}
 	}
 	again, err := dispatch.New(p, o)
 	if err != nil {

@@ -29,9 +29,14 @@ func Restore(m Mind, o *Options, state []byte) (*Dispatcher, error) {
 	if err := d.restore(&b); err != nil {
 		return nil, fmt.Errorf("dispatch: %w: %w", ErrState, err)
 	}
-	if err := d.commit(); err != nil {
+	err = d.commit()
+	if err == nil && b.Online != nil {
+		err = d.online.RestoreState(b.Online)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("dispatch: %w: %w", ErrState, err)
 	}
+	d.stale = b.Stale
 	return d, nil
 }
 
@@ -45,6 +50,12 @@ func (d *Dispatcher) restore(b *book) error {
 	}
 	if b.Mean < 0 || b.Ended < 0 {
 		return errors.New("mean or ended is negative")
+	}
+	for kind, floor := range b.Floors {
+		if floor <= 0 || floor > maxMemory || len(b.Floors) > mostFloors {
+			return fmt.Errorf("floors_bytes[%q] is %d", kind, floor)
+		}
+		d.floors[kind] = floor
 	}
 	d.runs, d.losses, d.mean, d.ended = b.Runs, b.Losses, b.Mean, b.Ended
 	for i, c := range b.GPUs {
@@ -125,26 +136,25 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 		if r.Number == 0 || r.Number > d.runs || d.lives[r.Number] != nil {
 			return fmt.Errorf("runs[%d]: %w number %d", i, ErrDuplicate, r.Number)
 		}
-		if r.Phase < granted || r.Phase > stopping || len(r.GPUs) != e.Width() {
+		if r.Phase < granted || r.Phase > stopping || r.Phase != stopping && len(r.GPUs) != e.Width() || len(r.GPUs) > e.Width() || len(r.GPUs) == 0 {
 			return fmt.Errorf("runs[%d]: phase %d on %d GPUs", i, r.Phase, len(r.GPUs))
 		}
 		life := &run{
 			number: r.Number, job: e.ID, gpus: r.GPUs, phase: r.Phase, mechanism: r.Mechanism, speed: r.Speed, gain: r.Gain,
 			due: r.Due, since: r.Since, vain: r.Vain, asked: r.Asked, why: r.Why,
 		}
-		if r.Phase == stopping {
-			d.begin(e, life)
-			continue
-		}
-		if e.run != nil || e.over != 0 {
-			return fmt.Errorf("runs[%d]: %w", i, ErrDuplicate)
-		}
+		stops := r.Phase == stopping
 		for k, id := range r.GPUs {
-			if c := d.cards[id]; c == nil || c.failed || slices.Contains(r.GPUs[:k], id) || d.crowd(id) >= mostHere {
+			if c := d.cards[id]; c == nil || slices.Contains(r.GPUs[:k], id) || !stops && (c.failed || d.crowd(id) >= mostHere) {
 				return fmt.Errorf("runs[%d]: %w GPU %q, or one that cannot run it", i, ErrUnknown, id)
 			}
 		}
-		e.run = life
+		if !stops {
+			if e.run != nil || e.over != 0 {
+				return fmt.Errorf("runs[%d]: %w", i, ErrDuplicate)
+			}
+			e.run = life
+		}
 		d.begin(e, life)
 	}
 	if e.over != 0 && len(p.Runs) == 0 {

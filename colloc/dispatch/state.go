@@ -26,6 +26,10 @@ type book struct {
 	Users   []userPage     `json:"users,omitempty"` // by name
 	Mean    float64        `json:"mean,omitempty"`
 	Ended   int            `json:"ended,omitempty"`
+	Stale   bool           `json:"stale,omitempty"`
+
+	Floors map[string]profile.Bytes `json:"floors_bytes,omitempty"`
+	Online json.RawMessage          `json:"online,omitempty"` // what the Scheduler found out; missing is nothing
 }
 
 // page is a job.
@@ -82,7 +86,7 @@ type cardPage struct {
 // State is all that must survive a restart of the body, as JSON, for [Restore]. The same books
 // give the same bytes. O(jobs + GPUs).
 func (d *Dispatcher) State() ([]byte, error) {
-	b := book{Version: version, Runs: d.runs, Losses: d.losses, Users: d.userPages(), Mean: d.mean, Ended: d.ended, Jobs: []page{}, GPUs: []*cardPage{}}
+	b := book{Version: version, Runs: d.runs, Losses: d.losses, Users: d.userPages(), Mean: d.mean, Ended: d.ended, Stale: d.stale, Jobs: []page{}, GPUs: []*cardPage{}}
 	if d.begun {
 		b.Now = &d.now
 	}
@@ -111,6 +115,11 @@ func (d *Dispatcher) State() ([]byte, error) {
 	for _, r := range d.leaves {
 		b.Leaves = append(b.Leaves, r.number)
 	}
+	found, err := d.online.State()
+	if err != nil {
+		return nil, fmt.Errorf("dispatch: state: %w", err)
+	}
+	b.Floors, b.Online = d.floors, found
 	data, err := json.Marshal(&b)
 	if err != nil {
 		return nil, fmt.Errorf("dispatch: state: %w", err)
@@ -123,6 +132,9 @@ func (e *entry) page(runs []runPage) page {
 		Task: e.Task, User: e.User, Left: e.Left, Done: e.Done, Restart: e.Restart, After: e.After,
 		Held: e.held, Over: e.over, Trials: e.trials, Shuns: e.shuns, Runs: runs,
 		Guess: e.guess, Bars: e.bars, Came: e.came, Began: e.began, Tier: e.tier, Shunned: e.shunned, Refused: e.refused, Rest: e.rest, Fixed: e.Fixed,
+	}
+	if e.over != 0 { // it starts nowhere any more
+		p.Shunned = nil
 	}
 	if math.IsInf(p.Task.MaxSlowdown, 1) {
 		p.Task.MaxSlowdown, p.Unlimited = 0, true

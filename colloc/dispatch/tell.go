@@ -41,6 +41,9 @@ func (d *Dispatcher) rollBack() {
 // fault of the Mind.
 func (d *Dispatcher) commit() error {
 	var errs error
+	if len(d.ops) > 0 { // what is told happens now
+		errs = d.online.Advance(d.now)
+	}
 	for i := 0; i < len(d.ops); i++ { // some add others
 		errs = errors.Join(errs, d.ops[i]())
 	}

@@ -116,12 +116,12 @@ func TestShares(t *testing.T) {
 				s.submit(fmt.Sprintf("%s%d", user, next), user)
 			}
 			begin, had := s.now, map[string]time.Duration{}
-			for s.now < begin+40*time.Hour {
+			for s.now < begin+25*time.Hour {
 				id := s.decide()[0]
 				user := id[:3]
 				s.now += tt.lengths[user]
 				s.end(id)
-				if s.now > begin+15*time.Hour { // the start makes up for what was before
+				if s.now > begin+10*time.Hour { // the start makes up for what was before
 					had[user] += tt.lengths[user]
 				}
 				next++

@@ -180,6 +180,17 @@ func (s *Scheduler) Report(id string, left time.Duration) error {
 	return nil
 }
 
+// ReportEnd says after how long a task that runs ends if it goes on as fast as it is predicted to run
+// now: what is left follows from that. Of one that waits it is what Report says.
+func (s *Scheduler) ReportEnd(id string, in time.Duration) error {
+	err := s.Report(id, in)
+	if e := s.entries[id]; err == nil && len(e.on) > 0 {
+		ms := e.left / rollout.One
+		e.left = max(1, ms) * max(1, min(s.rate(e), rollout.MaxLeft/max(1, ms)))
+	}
+	return err
+}
+
 // Tasks returns how many tasks run and how many wait.
 func (s *Scheduler) Tasks() (running, waiting int) {
 	for _, e := range s.order {
