@@ -68,6 +68,11 @@ const (
 	ConditionPlaced = Domain + "/Placed"
 )
 
+// AnnotationUUIDs is set on a node whose labels tell of its GPUs and not of their names: the
+// UUIDs of all of them, in the order of their indices, joined by commas, as nvidia-smi -L
+// prints them. Cards then keep their names when one of them falls away.
+const AnnotationUUIDs = Domain + "/gpu-uuids"
+
 // True is the value of a label or an annotation that says yes.
 const True = "true"
 

@@ -66,6 +66,7 @@ type Books struct {
 	cluster *cluster.Cluster
 	apart   map[[2]types.UID]time.Time // owners that are kept apart, and until when
 	stuck   map[cluster.Likeness]stuck
+	shuns   map[types.UID]map[string]time.Time // by owner: nodes that its pods are kept off, and until when
 	// Pods that have run to their end, by UID, with the keys of their gangs.
 	finished map[types.UID]string
 	looked   time.Time // when it was looked at last for whom cards are kept
@@ -90,7 +91,7 @@ func New(c Config) (*Books, error) {
 	}
 	return &Books{
 		config: c, cluster: cluster.New(c.Claims),
-		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, finished: map[types.UID]string{},
+		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]string{},
 	}, nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
@@ -200,8 +201,8 @@ func TestNodeGoesAndComesBack(t *testing.T) {
 	if err := b.DropNode("n1"); err != nil {
 		t.Fatal(err)
 	}
-	if lost := b.Lost(); len(lost) != 1 || lost[0].Name != "task-1" || lost[0].Bound {
-		t.Errorf("lost are %+v, want task-1, which was never bound", lost)
+	if said := b.Unsaid(); len(said) != 1 || said[0].Pod.Name != "task-1" || said[0].Reason != books.CardGone {
+		t.Errorf("to be said is %+v, want that task-1 has lost its card", said)
 	}
 	b.SetPod(taskPod(2))
 	if _, said := decide(t, b); !strings.Contains(said["task-2"], "no node has a GPU") {
@@ -210,8 +211,8 @@ func TestNodeGoesAndComesBack(t *testing.T) {
 	if err := b.SetNode(gpuNode("n1", a100, 40960, 1)); err != nil {
 		t.Fatal(err)
 	}
-	if _, said := decide(t, b); b.Lost() != nil || !strings.HasPrefix(said["task-2"], "GpusTaken") {
-		t.Errorf("the node is back with its task: lost %v, %v", b.Lost(), said)
+	if _, said := decide(t, b); len(b.Unsaid()) != 1 || b.Unsaid()[0].Reason != books.Placed || !strings.HasPrefix(said["task-2"], "GpusTaken") {
+		t.Errorf("the node is back with its task: %v, %v", b.Unsaid(), said)
 	}
 	if err := b.SetNode(gpuNode("n1", a100, 40960, 2)); err != nil { // a card was added
 		t.Fatal(err)
@@ -322,5 +323,36 @@ func TestLabelGone(t *testing.T) {
 	b.DropPod(forged.UID)
 	if c := b.Cards()[0]; len(c.Tasks) != 0 || c.Reserved != 0 {
 		t.Errorf("the pods are gone, and %+v holds some", c)
+	}
+}
+
+// A node that tells of itself and has nothing new makes nobody try again who waits.
+func TestHeartbeat(t *testing.T) {
+	n := gpuNode("n1", a100, 40960, 1)
+	b := open(t, 0, n)
+	b.SetPod(taskPod(1, api.AnnotationMemory, "60Gi"))
+	if r, _ := decide(t, b); len(r.Refusals) != 1 {
+		t.Fatalf("%+v, want one refusal", r)
+	}
+	for _, tt := range []struct {
+		change func(*corev1.Node)
+		tries  int
+	}{
+		{func(n *corev1.Node) {
+			n.ResourceVersion, n.Status.Conditions[0].LastHeartbeatTime = "9", metav1.NewTime(epoch)
+		}, 0},
+		{func(n *corev1.Node) { n.Labels["a"] = "b" }, 1},
+		{func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("64000m") }, 0}, // the same
+		{func(n *corev1.Node) { n.Status.Allocatable[corev1.ResourceCPU] = resource.MustParse("63") }, 1},
+		{func(n *corev1.Node) { n.Status.Conditions[0].Status = corev1.ConditionFalse }, 1},
+	} {
+		n = n.DeepCopy()
+		tt.change(n)
+		if err := b.SetNode(n); err != nil {
+			t.Fatal(err)
+		}
+		if r, _ := decide(t, b); len(r.Refusals) != tt.tries {
+			t.Errorf("%+v: %d tries, want %d", n, len(r.Refusals), tt.tries)
+		}
 	}
 }

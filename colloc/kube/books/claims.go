@@ -1,6 +1,7 @@
 package books
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/claims"
@@ -23,14 +25,41 @@ func (b *Books) Unclaimed() []Bound {
 	return b.bound(func(e *cluster.Entry) bool { return claims.Missing(e.Pod, e.At) })
 }
 
-// Stuck lists the pods that are placed, that the scheduler has refused for longer than
-// Config.Patience, and that can be decided again, as Config.Unpinned says.
-func (b *Books) Stuck() []Bound {
-	if !b.config.Unpinned {
-		return nil
-	}
+// Stuck lists the pods that are placed and will not start there, for longer than
+// Config.Patience, with the reason and the text that says so: a card of theirs is gone,
+// or the scheduler refuses them for something that the books do not know of. They are
+// those that can be decided again, as Config.Unpinned says, or else those whose owner
+// makes another when they are deleted.
+func (b *Books) Stuck() []Stuck {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	now := b.config.Now()
-	return b.bound(func(e *cluster.Entry) bool { return b.refusedBy(e, now) != nil })
+	var list []Stuck
+	for _, e := range b.cluster.Tasks {
+		if e.State != cluster.Placed || e.Pod.Spec.NodeName != "" || b.config.Shadow {
+			continue
+		}
+		switch {
+		case !e.Lost():
+			e.Missed = time.Time{}
+		case e.Missed.IsZero():
+			e.Missed = now
+		}
+		late := b.refusedBy(e, now) != nil || e.Lost() && now.Sub(e.Missed) > b.config.Patience
+		if late && (b.config.Unpinned || metav1.GetControllerOf(e.Pod) != nil) {
+			r := b.toSay(e, now)
+			list = append(list, Stuck{Bound{e.Pod, e.At}, r.Reason, r.Text})
+		}
+	}
+	slices.SortFunc(list, func(x, y Stuck) int { return cmp.Compare(x.Pod.UID, y.Pod.UID) })
+	return list
+}
+
+// Stuck is a pod that is placed and will not start there.
+type Stuck struct {
+	Bound
+	// Reason is CardGone or NodeRefuses, Text the sentence for people.
+	Reason, Text string
 }
 
 // refusedBy is the condition in which the scheduler says why it has refused a pod that is
@@ -68,8 +97,7 @@ func (b *Books) bound(holds func(*cluster.Entry) bool) []Bound {
 }
 
 // Leave takes in that a pod has lost its claim, so that no scheduler can start it where
-// it was placed: it waits for another decision. It is kept off that node for
-// shunTimes Config.Patience, for something is there of which the books do not know.
+// it was placed: it waits for another decision, elsewhere.
 func (b *Books) Leave(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -78,18 +106,58 @@ func (b *Books) Leave(uid types.UID) {
 		return
 	}
 	e.Left = e.At
-	if e.Shuns == nil {
-		e.Shuns = map[string]time.Time{}
-	}
-	e.Shuns[e.At.Node] = b.config.Now().Add(shunTimes * b.config.Patience)
+	b.shun(e)
 	b.cluster.Release(e)
 	e.Phase = pods.Waiting
 	b.describe(e)
 }
 
-// shunTimes is for how many times Config.Patience a pod is kept off a node on which the
-// scheduler refused it.
+// Shun takes in that a pod is about to be deleted for it could not start where it was placed: what
+// its owner makes in its place goes elsewhere.
+func (b *Books) Shun(uid types.UID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.cluster.Tasks[uid]; e != nil && e.State == cluster.Placed {
+		b.shun(e)
+	}
+}
+
+// shunTimes is for how many times Config.Patience the pods of an owner are kept off a
+// node on which the scheduler refused one of them.
 const shunTimes = 10
+
+// shun keeps the pods of an owner off the node of one of them, for something is there of
+// which the books do not know.
+func (b *Books) shun(e *cluster.Entry) {
+	if e.Lost() {
+		return // if the card comes back, so may they
+	}
+	of := owner(e.Pod)
+	if b.shuns[of] == nil {
+		b.shuns[of] = map[string]time.Time{}
+	}
+	b.shuns[of][e.At.Node] = b.config.Now().Add(shunTimes * b.config.Patience)
+	b.describeOf(of)
+}
+
+// shunned are the nodes that a pod is kept off.
+func (b *Books) shunned(pod *corev1.Pod) map[string]string {
+	list := map[string]string{}
+	for node := range b.shuns[owner(pod)] {
+		list[node] = "the scheduler refused it there"
+	}
+	return list
+}
+
+// describeOf describes the pods of an owner anew that wait.
+func (b *Books) describeOf(of types.UID) {
+	for _, e := range b.cluster.Tasks {
+		if e.State == cluster.Idle && owner(e.Pod) == of {
+			b.describe(e)
+			e.Tried = 0
+		}
+	}
+}
 
 // Reopen lets pods back to the nodes from which they were kept off long enough, and to
 // each other.
@@ -99,12 +167,14 @@ func (b *Books) Reopen() {
 	now := b.config.Now()
 	b.reunite(now)
 	b.expire(now)
-	for _, e := range b.cluster.Tasks {
-		before := len(e.Shuns)
-		maps.DeleteFunc(e.Shuns, func(_ string, until time.Time) bool { return !now.Before(until) })
-		if len(e.Shuns) < before && e.State == cluster.Idle {
-			b.describe(e)
-			e.Tried = 0
+	for of, list := range b.shuns {
+		before := len(list)
+		maps.DeleteFunc(list, func(_ string, until time.Time) bool { return !now.Before(until) })
+		if len(list) == 0 {
+			delete(b.shuns, of)
+		}
+		if len(list) < before {
+			b.describeOf(of)
 		}
 	}
 }

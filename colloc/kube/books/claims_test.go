@@ -150,3 +150,77 @@ func TestLeave(t *testing.T) {
 		t.Errorf("%v, %d wait, want it where it runs", b.Check(), b.Pending())
 	}
 }
+
+// A pod that will not start where it is placed is given up after a while, if somebody
+// makes another; what is made goes elsewhere where the scheduler refused it, and back
+// after a while. Nobody makes a bare pod anew: it keeps its card.
+func TestStuck(t *testing.T) {
+	now := epoch
+	b, err := books.New(books.Config{Planner: planner(t), Profile: profiles(t), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"n1", "n2"} {
+		if err := b.SetNode(gpuNode(name, a100, 40960, 2)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := b.Open(); err != nil {
+		t.Fatal(err)
+	}
+	owned := func(n int) *corev1.Pod {
+		yes, pod := true, taskPod(n)
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", UID: "job", Controller: &yes}}
+		return pod
+	}
+	place := func(pod *corev1.Pod) (string, *corev1.Pod) {
+		t.Helper()
+		b.SetPod(pod)
+		r, said := decide(t, b)
+		if len(r.Decisions) != 1 {
+			t.Fatalf("%v, want one decision", said)
+		}
+		p := written(r.Decisions[0])
+		if err := b.Finish(pod.UID, books.Written, p); err != nil {
+			t.Fatal(err)
+		}
+		return r.Decisions[0].At.Node, p
+	}
+	_, bare := place(taskPod(1))
+	on, job := place(owned(2))
+	b.SetPod(refused(bare))
+	b.SetPod(refused(job))
+	if len(b.Stuck()) != 0 {
+		t.Fatal("given up at once")
+	}
+	now = now.Add(2 * time.Minute)
+	stuck := b.Stuck()
+	if len(stuck) != 1 || stuck[0].Pod.Name != "task-2" || stuck[0].Reason != books.NodeRefuses {
+		t.Fatalf("stuck are %+v, want the pod of the Job", stuck)
+	}
+	b.Shun("uid-000002")
+	b.DropPod("uid-000002")
+	next, again := place(owned(3))
+	if next == on {
+		t.Errorf("the next pod of the Job goes to %s again, which refused the last", next)
+	}
+	if err := b.DropNode(next); err != nil {
+		t.Fatal(err)
+	}
+	b.Stuck() // it notes since when the card is gone
+	now = now.Add(2 * time.Minute)
+	if stuck = b.Stuck(); len(stuck) != 1 || stuck[0].Pod.UID != again.UID || stuck[0].Reason != books.CardGone {
+		t.Fatalf("stuck are %+v, want the pod whose card is gone", stuck)
+	}
+	b.Shun(again.UID)
+	b.DropPod(again.UID)
+	b.SetPod(owned(4))
+	if _, said := decide(t, b); !strings.Contains(said["task-4"], "1 the scheduler refused it there") {
+		t.Errorf("told %q, want that the one node left refuses it", said["task-4"])
+	}
+	now = now.Add(time.Hour)
+	b.Reopen()
+	if _, said := decide(t, b); !strings.HasPrefix(said["task-4"], on+"/") {
+		t.Errorf("told %q, want %s, which may take it by now", said["task-4"], on)
+	}
+}

@@ -1,7 +1,6 @@
 package books
 
 import (
-	"maps"
 	"slices"
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
@@ -21,7 +20,7 @@ import (
 // describe makes the task of a pod.
 func (b *Books) describe(e *cluster.Entry) {
 	was := e.Task.Kind
-	if e.Shape = nodes.ShapeOf(e.Pod).Without(slices.Collect(maps.Keys(e.Shuns))...); b.config.Shadow {
+	if e.Shape = nodes.ShapeOf(e.Pod).Without(b.shunned(e.Pod)); b.config.Shadow {
 		e.Shape.Requests = nil // it has them already, wherever it runs
 	}
 	d, err := api.ReadDemand(e.Pod.Annotations)

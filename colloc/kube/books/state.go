@@ -11,9 +11,9 @@ import (
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/profile"
 )
@@ -88,41 +88,20 @@ func (b *Books) Unsaid() []Refusal {
 
 // toSay is what the condition of a pod that is placed has to say.
 func (b *Books) toSay(e *cluster.Entry, now time.Time) Refusal {
-	const final = ", and a decision cannot be changed: delete the pod, and what made it makes another"
-	if e.Lost() && e.Pod.Spec.NodeName == "" {
-		return Refusal{e.Pod, CardGone, "its card " + e.At.GPU() + " is gone" + final}
+	after := "; a decision cannot be changed: delete the pod and make it anew"
+	switch {
+	case b.config.Unpinned:
+		after = "; it is decided again"
+	case metav1.GetControllerOf(e.Pod) != nil:
+		after = "; collocd deletes it, and its owner makes another"
 	}
-	if why := b.refusedBy(e, now); why != nil && !b.config.Unpinned {
-		return Refusal{e.Pod, NodeRefuses, fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.At.Node, final, why.Message)}
+	if e.Lost() && e.Pod.Spec.NodeName == "" {
+		return Refusal{e.Pod, CardGone, "its card " + e.At.GPU() + " is gone" + after}
+	}
+	if why := b.refusedBy(e, now); why != nil {
+		return Refusal{e.Pod, NodeRefuses, fmt.Sprintf("it is held to %s, which the scheduler does not let it have%s; it says: %s", e.At.Node, after, why.Message)}
 	}
 	return Refusal{e.Pod, Placed, fmt.Sprintf("on %s: reserves %v", e.At.GPU(), e.At.Reserved)}
-}
-
-// Lost lists the pods that carry a decision for a card that is not there, and whether
-// they run on a node: those that do not will never start, for a decision cannot be
-// changed.
-func (b *Books) Lost() []Lost {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	var list []Lost
-	for _, e := range b.cluster.Tasks {
-		if e.State == cluster.Placed && e.Lost() {
-			list = append(list, Lost{e.Pod.Namespace, e.Pod.Name, e.Pod.UID, e.At, e.Pod.Spec.NodeName != ""})
-		}
-	}
-	slices.SortFunc(list, func(x, y Lost) int { return cmp.Compare(x.UID, y.UID) })
-	return list
-}
-
-// Lost is a pod whose card is gone.
-type Lost struct {
-	// Namespace, Name and UID are the pod's.
-	Namespace, Name string
-	UID             types.UID
-	// At is where it was to run.
-	At api.Placement
-	// Bound says that it is on a node.
-	Bound bool
 }
 
 // Pending counts the pods that wait for a decision.

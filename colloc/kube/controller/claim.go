@@ -59,14 +59,14 @@ func (c *Controller) complete(ctx context.Context, b *books.Bound) {
 	}
 	if err != nil { // not found too, until the pod is seen to be gone
 		c.wrote(err)
-		c.unmade(b.Pod, err)
+		c.later(b.Pod, "NoClaim", "it is placed, but cannot start", err)
 		return
 	}
 	c.claimed.Store(b.Pod.UID, claims.Name(b.Pod, b.At))
 	c.retries.Delete(b.Pod.UID)
 }
 
-// retry is when the claim of a pod that could not be made is tried again.
+// retry is when something for a pod that could not be done is tried again.
 type retry struct {
 	at   time.Time
 	wait time.Duration
@@ -76,29 +76,30 @@ type retry struct {
 // maxRetry is the most time between two tries.
 const maxRetry = 5 * time.Minute
 
-// due reports whether the claim of a pod may be tried.
+// due reports whether something for a pod may be tried.
 func (c *Controller) due(pod *corev1.Pod) bool {
 	return !c.config.Now().Before(c.retryOf(pod).at)
 }
 
-// retryOf is the zero retry for a pod whose claim has not failed.
+// retryOf is the zero retry for a pod for which nothing has failed.
 func (c *Controller) retryOf(pod *corev1.Pod) retry {
 	v, _ := c.retries.Load(pod.UID)
 	r, _ := v.(retry)
 	return r
 }
 
-// unmade notes that a pod's claim could not be made: it is tried again after a second,
-// then after twice the time. What the API server will not do its user is told, once.
-func (c *Controller) unmade(pod *corev1.Pod, err error) {
+// later notes that something for a pod could not be done: it is tried again after a
+// second, then after twice the time. What the API server will not do its user is told,
+// once, with a reason and a text.
+func (c *Controller) later(pod *corev1.Pod, reason, text string, err error) {
 	r := c.retryOf(pod)
 	r.wait = min(max(2*r.wait, time.Second), maxRetry)
 	r.at = c.config.Now().Add(r.wait)
-	c.config.Log.Warn("claim not made", "pod", pod.Namespace+"/"+pod.Name, "again", r.wait, "err", err)
+	c.config.Log.Warn(reason, "pod", pod.Namespace+"/"+pod.Name, "again", r.wait, "err", err)
 	if definite(err) && !r.said {
 		r.said = true
 		if c.config.Events != nil {
-			c.config.Events.Eventf(pod, corev1.EventTypeWarning, "NoClaim", "it is placed, but cannot start: %.800v", err)
+			c.config.Events.Eventf(pod, corev1.EventTypeWarning, reason, "%s: %.800v", text, err)
 		}
 	}
 	c.retries.Store(pod.UID, r)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -77,6 +78,8 @@ type Controller struct {
 	claimed sync.Map
 	retries sync.Map           // UID of a pod to the retry of its claim
 	broken  map[types.UID]bool // pods that were told that their gang lacks others
+	filled  atomic.Bool        // the caches have all there is
+	stepped atomic.Int64       // when the last step ended, in ns of Unix; 0 while this replica does not decide
 }
 
 // New returns a Controller.
@@ -110,6 +113,19 @@ func pause(ctx context.Context, n int) {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
+}
+
+// Ready reports whether it knows all that there is, so that it could decide.
+func (c *Controller) Ready() bool { return c.filled.Load() }
+
+// Idle is for how long it has not come to the end of a step; 0 while another replica
+// decides.
+func (c *Controller) Idle() time.Duration {
+	at := c.stepped.Load()
+	if at == 0 {
+		return 0
+	}
+	return c.config.Now().Sub(time.Unix(0, at))
 }
 
 // Wake says that something changed.

@@ -20,6 +20,8 @@ import (
 // by the one replica that decides, once its caches are filled: what an earlier leader
 // wrote last may not have reached them.
 func (c *Controller) Lead(ctx context.Context) error {
+	c.stepped.Store(c.config.Now().UnixNano())
+	defer c.stepped.Store(0)
 	if err := c.Reread(ctx); err != nil {
 		return err
 	}
@@ -48,6 +50,7 @@ func (c *Controller) Lead(ctx context.Context) error {
 		if err := c.step(ctx); err != nil && ctx.Err() == nil {
 			c.config.Log.Error("decide", "err", err)
 		}
+		c.stepped.Store(c.config.Now().UnixNano())
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -182,8 +185,13 @@ func (c *Controller) mend(ctx context.Context) {
 		}
 	}
 	c.config.Books.Reopen()
-	for _, b := range c.config.Books.Stuck() {
-		c.once(b.Pod.UID, func() { c.leave(ctx, &b) })
+	for _, s := range c.config.Books.Stuck() {
+		switch {
+		case c.config.Unpinned:
+			c.once(s.Pod.UID, func() { c.leave(ctx, &s.Bound) })
+		case c.due(s.Pod):
+			c.once(s.Pod.UID, func() { c.remake(ctx, &s) })
+		}
 	}
 	c.lament()
 	for _, r := range c.config.Books.Unsaid() {

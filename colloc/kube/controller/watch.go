@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 )
 
@@ -55,6 +57,7 @@ func (c *Controller) Watch(ctx context.Context) error {
 	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
 		return fmt.Errorf("controller: the watches did not fill: %w", context.Cause(ctx))
 	}
+	c.filled.Store(true)
 	return nil
 }
 
@@ -76,17 +79,7 @@ func (c *Controller) listen(i cache.SharedIndexInformer, h cache.ResourceEventHa
 // trimNode drops of a node what collocd does not need.
 func trimNode(obj any) (any, error) {
 	if node, ok := obj.(*corev1.Node); ok {
-		out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-			Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels, DeletionTimestamp: node.DeletionTimestamp,
-		}}
-		out.Spec.Taints, out.Spec.Unschedulable = node.Spec.Taints, node.Spec.Unschedulable
-		out.Status.Allocatable = node.Status.Allocatable
-		for _, condition := range node.Status.Conditions {
-			if condition.Type == corev1.NodeReady {
-				out.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
-			}
-		}
-		return out, nil
+		return nodes.Trim(node), nil
 	}
 	return obj, nil
 }
@@ -104,22 +97,43 @@ func (c *Controller) hasSlices() (bool, error) {
 }
 
 // handler calls set for what is new or changed and drop for what is gone, then wakes the
-// controller.
+// controller, unless nothing that it reads has changed.
 func handler[T any](c *Controller, set, drop func(T)) cache.ResourceEventHandler {
-	call := func(f func(T), obj any) {
+	call := func(f func(T), obj, before any) {
 		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
 			obj = gone.Obj
 		}
 		if x, ok := obj.(T); ok {
 			f(x)
-			c.Wake()
+			if !unchanged(before, obj) {
+				c.Wake()
+			}
 		}
 	}
 	return cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(obj any) { call(set, obj) },
-		UpdateFunc: func(_, obj any) { call(set, obj) },
-		DeleteFunc: func(obj any) { call(drop, obj) },
+		AddFunc:    func(obj any) { call(set, obj, nil) },
+		UpdateFunc: func(before, obj any) { call(set, obj, before) },
+		DeleteFunc: func(obj any) { call(drop, obj, nil) },
 	}
+}
+
+// unchanged reports whether two states of a pod or a node, of which the caches hold what
+// is read, differ in their version alone.
+func unchanged(before, obj any) bool {
+	switch now := obj.(type) {
+	case *corev1.Node:
+		was, ok := before.(*corev1.Node)
+		return ok && nodes.Same(was, now)
+	case *corev1.Pod:
+		was, ok := before.(*corev1.Pod)
+		if !ok {
+			return false
+		}
+		as := *was
+		as.ResourceVersion = now.ResourceVersion
+		return equality.Semantic.DeepEqual(&as, now)
+	}
+	return false
 }
 
 func (c *Controller) podHandler() cache.ResourceEventHandler {

@@ -42,7 +42,7 @@ func (c *Controller) bind(ctx context.Context, d *books.Decision) {
 		var err error
 		if status, err = c.claim(ctx, d.Pod, d.At); err != nil {
 			c.claimed.Delete(d.Pod.UID)
-			c.unmade(d.Pod, err)
+			c.later(d.Pod, "NoClaim", "it is placed, but cannot start", err)
 		}
 	}
 	c.say(ctx, d.Pod, pods.Condition(!c.config.Shadow, reason, d.Text), status...)

@@ -27,6 +27,8 @@ type State struct {
 	Pending int
 	// Drift counts bookings that the API server told and the books did not expect.
 	Drift uint64
+	// Idle is for how long no step has come to its end.
+	Idle time.Duration
 }
 
 // Metrics are what collocd counts. Make them with [New]. Safe for concurrent use.
@@ -112,12 +114,13 @@ var (
 	cards   = prometheus.NewDesc("colloc_cards", "Cards by the number of tasks on them.", []string{"tasks"}, nil)
 	bytes   = prometheus.NewDesc("colloc_reserved_bytes", "Memory set aside on a card that has tasks.", []string{"node", "gpu"}, nil)
 	over    = prometheus.NewDesc("colloc_overcommitted_cards", "1 for a card on which more is than it has, and what: memory, tasks, or pods of others.", []string{"node", "gpu", "what"}, nil)
+	idle    = prometheus.NewDesc("colloc_last_step_age_seconds", "Time since the replica that decides came to the end of a step; 0 of the others.", nil, nil)
 	drift   = prometheus.NewDesc("colloc_books_drift_total", "Bookings that the API server told and the books did not expect.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (scrape) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, cards, bytes, over, drift} {
+	for _, d := range []*prometheus.Desc{pending, cards, bytes, over, idle, drift} {
 		ch <- d
 	}
 }
@@ -139,5 +142,6 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(cards, prometheus.GaugeValue, float64(count), strconv.Itoa(n))
 	}
 	ch <- prometheus.MustNewConstMetric(pending, prometheus.GaugeValue, float64(now.Pending))
+	ch <- prometheus.MustNewConstMetric(idle, prometheus.GaugeValue, now.Idle.Seconds())
 	ch <- prometheus.MustNewConstMetric(drift, prometheus.CounterValue, float64(now.Drift))
 }

@@ -2,12 +2,15 @@ package nodes
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/profile"
 )
 
@@ -80,6 +83,10 @@ func (r *Reader) fromLabels(node *corev1.Node) ([]Card, []string) {
 			return nil, notes
 		}
 	}
+	uuids, why := named(node, count)
+	if why != "" {
+		return nil, append(notes, why)
+	}
 	for i := range count {
 		card := Card{Device: "gpu-" + strconv.Itoa(i), Address: strconv.Itoa(i)}
 		if slice != nil {
@@ -89,10 +96,31 @@ func (r *Reader) fromLabels(node *corev1.Node) ([]Card, []string) {
 			}
 			card.Address = fmt.Sprintf("%d:%d", i/slice.Max, i%slice.Max)
 		}
+		if uuids != nil && slice == nil {
+			card.Address, card.Device = uuids[i], strings.ToLower(uuids[i])
+		}
 		card.GPU = colloc.GPU{ID: node.Name + "/" + card.Device, Model: model, Memory: memory, Slice: slice, Mechanisms: sharing(l[labelSharing])}
 		cards = append(cards, card)
 	}
 	return cards, notes
+}
+
+// named returns the UUIDs of a node's GPUs if it is annotated with them; why says what is
+// wrong with these.
+func named(node *corev1.Node, count int) (uuids []string, why string) {
+	text := node.Annotations[api.AnnotationUUIDs]
+	if text == "" {
+		return nil, ""
+	}
+	if uuids = strings.Split(text, ","); len(uuids) != count {
+		return nil, fmt.Sprintf("label %s says %d and annotation %s names %d: a GPU has come or gone; write the annotation anew", labelCount, count, api.AnnotationUUIDs, len(uuids))
+	}
+	for i, u := range uuids {
+		if !strings.HasPrefix(u, "GPU-") || len(validation.IsDNS1123Subdomain(strings.ToLower(u))) > 0 || slices.Contains(uuids[:i], u) {
+			return nil, fmt.Sprintf("annotation %s: %q is no UUID of a GPU, or comes twice", api.AnnotationUUIDs, u)
+		}
+	}
+	return uuids, ""
 }
 
 // mixedOnly reports whether all GPUs of a node with MIG strategy mixed are cut: then

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/profile"
 )
@@ -206,4 +207,29 @@ func FuzzLabels(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A card whose UUID is told keeps its name when another falls off the bus; until the list
+// is right again nobody is placed there.
+func TestUUIDs(t *testing.T) {
+	var r nodes.Reader
+	n := labelled("gpu.product", "NVIDIA-A100-SXM4-40GB", "gpu.memory", "40960", "gpu.count", "2")
+	for _, tt := range []struct{ uuids, count, want, note string }{
+		{"GPU-0a,GPU-1B", "2", "n1/gpu-0a GPU-0a n1/gpu-1b GPU-1B", ""},
+		{"GPU-0a,GPU-1B", "1", "", "names 2: a GPU has come or gone"},
+		{"GPU-1B", "1", "n1/gpu-1b GPU-1B", ""},
+		{"GPU-1B,GPU-1B", "2", "", "comes twice"},
+		{"all,GPU-1B", "2", "", "is no UUID"},
+	} {
+		n.Annotations = map[string]string{api.AnnotationUUIDs: tt.uuids}
+		n.Labels["nvidia.com/gpu.count"] = tt.count
+		cards, notes := r.Cards(n, nil)
+		var got []string
+		for _, c := range cards {
+			got = append(got, c.GPU.ID, c.Address)
+		}
+		if strings.Join(got, " ") != tt.want || (tt.note == "") != (len(notes) == 0) || !strings.Contains(strings.Join(notes, ""), tt.note) {
+			t.Errorf("%s of %s: %q, %q, want %q, %q", tt.uuids, tt.count, got, notes, tt.want, tt.note)
+		}
+	}
 }

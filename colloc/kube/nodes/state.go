@@ -2,14 +2,21 @@ package nodes
 
 import (
 	"fmt"
+	"hash/fnv"
+	"io"
+	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-helpers/resource"
 	corehelpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
+
+	"example.com/colloc/colloc/kube/api"
 )
 
 // Amounts are resources by name: cpu in thousandths, the others in their units.
@@ -94,12 +101,38 @@ func (n *Node) Closed() string {
 	return ""
 }
 
+// Same reports whether two states of a node are one for collocd: a heartbeat changes
+// nothing of what it reads.
+func Same(a, b *corev1.Node) bool {
+	x, y := Trim(a), Trim(b)
+	x.ResourceVersion = y.ResourceVersion
+	return equality.Semantic.DeepEqual(x, y)
+}
+
+// Trim returns what collocd needs of a node.
+func Trim(node *corev1.Node) *corev1.Node {
+	out := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: node.Name, UID: node.UID, ResourceVersion: node.ResourceVersion, Labels: node.Labels, DeletionTimestamp: node.DeletionTimestamp,
+	}}
+	out.Spec.Taints, out.Spec.Unschedulable = node.Spec.Taints, node.Spec.Unschedulable
+	out.Status.Allocatable = node.Status.Allocatable
+	if uuids, set := node.Annotations[api.AnnotationUUIDs]; set {
+		out.Annotations = map[string]string{api.AnnotationUUIDs: uuids}
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			out.Status.Conditions = []corev1.NodeCondition{{Type: condition.Type, Status: condition.Status}}
+		}
+	}
+	return out
+}
+
 // Shape is what a pod asks of a node. Pods of one Shape fit on the same nodes.
 type Shape struct {
 	selector    nodeaffinity.RequiredNodeAffinity
 	any         bool // every node matches the selector
 	tolerations []corev1.Toleration
-	not         []string // nodes that have proved not to take it
+	not         map[string]string // nodes that do not take it, and why
 	// Requests are what it asks for.
 	Requests Amounts
 	// Key is equal for equal shapes.
@@ -123,15 +156,19 @@ func ShapeOf(pod *corev1.Pod) *Shape {
 	return s
 }
 
-// Without returns the shape of a pod that some nodes do not take for reasons that only
-// the scheduler knows.
-func (s *Shape) Without(nodes ...string) *Shape {
+// Without returns the shape of a pod that some nodes do not take, each with the reason,
+// for something that is no matter of these nodes alone.
+func (s *Shape) Without(nodes map[string]string) *Shape {
 	if len(nodes) == 0 {
 		return s
 	}
 	out := *s
-	out.not = slices.Sorted(slices.Values(nodes))
-	out.Key += fmt.Sprint(" without ", out.not)
+	out.not = nodes
+	h := fnv.New128a()
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		_, _ = io.WriteString(h, name+"\n") // a hash takes all
+	}
+	out.Key += fmt.Sprintf(" without %x", h.Sum(nil))
 	return &out
 }
 
@@ -140,8 +177,8 @@ func (s *Shape) Without(nodes ...string) *Shape {
 // node affinity and resources say; ports, volumes and affinity between pods it leaves
 // to that.
 func (n *Node) Refuses(s *Shape, used Amounts) string {
-	if slices.Contains(s.not, n.node.Name) {
-		return "the scheduler refused it there"
+	if why := s.not[n.node.Name]; why != "" {
+		return why
 	}
 	if !s.any {
 		if ok, err := s.selector.Match(n.node); err != nil || !ok {

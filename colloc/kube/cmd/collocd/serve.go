@@ -72,7 +72,8 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	}
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	counted, err := metrics.New(registry, func() metrics.State { return stateOf(all) })
+	var c *controller.Controller // made below, before anybody asks for metrics
+	counted, err := metrics.New(registry, func() metrics.State { return stateOf(all, c.Idle()) })
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	if err := errors.Join(err, none); err != nil {
 		return err
 	}
-	c, err := controller.New(controller.Config{
+	c, err = controller.New(controller.Config{
 		Begin: f.recall(all), Evictor: evictor, Observe: look, ObserveEvery: f.observeEvery,
 		Client: client, Books: all, Metrics: counted, Log: log, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Window: f.window, Writers: f.writers, Now: time.Now,
 		Events: recorder,
@@ -93,7 +94,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	if err != nil {
 		return err
 	}
-	stop, err := listen(ctx, f.metricsAddr, registry, log)
+	stop, err := listen(ctx, f.metricsAddr, registry, c, log)
 	if err != nil {
 		return err
 	}
@@ -193,16 +194,21 @@ func (f *flags) election() (*controller.Election, error) {
 }
 
 // stateOf is what the metrics tell of the books.
-func stateOf(b *books.Books) metrics.State {
-	s := metrics.State{Pending: b.Pending(), Drift: b.Drift()}
+func stateOf(b *books.Books, idle time.Duration) metrics.State {
+	s := metrics.State{Pending: b.Pending(), Drift: b.Drift(), Idle: idle}
 	for _, c := range b.Cards() {
 		s.Cards = append(s.Cards, metrics.Card{Node: c.Node, Device: c.Device, Tasks: len(c.Tasks), Reserved: c.Reserved, Over: c.Over})
 	}
 	return s
 }
 
-// listen serves /metrics and /healthz until stop is called.
-func listen(ctx context.Context, addr string, registry *prometheus.Registry, log *slog.Logger) (stop func(), err error) {
+// stepTime is how long a step may take before the loop counts as dead: a full round over
+// 10,000 pods takes half a second.
+const stepTime = 2 * time.Minute
+
+// listen serves /metrics, /readyz, which says whether the caches are filled, and /healthz,
+// which says whether the loop goes on, until stop is called.
+func listen(ctx context.Context, addr string, registry *prometheus.Registry, c *controller.Controller, log *slog.Logger) (stop func(), err error) {
 	if addr == "" {
 		return func() {}, nil
 	}
@@ -214,7 +220,17 @@ func listen(ctx context.Context, addr string, registry *prometheus.Registry, log
 	log.Info("serving /metrics and /healthz", "addr", l.Addr().String())
 	mux := http.NewServeMux()
 	mux.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
+	answer := func(path, fault string, ok func() bool) {
+		mux.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+			if !ok() {
+				http.Error(w, fault, http.StatusServiceUnavailable)
+				return
+			}
+			_, _ = io.WriteString(w, "ok\n")
+		})
+	}
+	answer("/readyz", "the caches are not filled: the log says what cannot be read", c.Ready)
+	answer("/healthz", "the loop has not come to its end for too long", func() bool { return c.Idle() < stepTime })
 	server := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
 	done := make(chan struct{})
 	go func() {

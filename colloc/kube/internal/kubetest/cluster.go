@@ -239,6 +239,22 @@ func (p *Process) Kill() {
 	<-p.done
 }
 
+// Pause stops a program of some name where it is, or lets it go on.
+func (c *Cluster) Pause(name string, yes bool) {
+	c.tb.Helper()
+	signal := syscall.SIGCONT
+	if yes {
+		signal = syscall.SIGSTOP
+	}
+	for _, p := range c.procs {
+		if p.Name == name && !p.ended() {
+			if err := p.cmd.Process.Signal(signal); err != nil {
+				c.tb.Fatal(err)
+			}
+		}
+	}
+}
+
 func (p *Process) ended() bool {
 	select {
 	case <-p.done:

@@ -24,7 +24,8 @@ import (
 // uses itself.
 var usedIn = map[string]string{
 	"write colloc.example.com/placements": "TestAttacks", // by the policies, not by collocd
-	"get /pods":                           "TestChaos",   // after a write of which collocd does not know whether it was done
+	"delete /pods":                        "TestStuck",
+	"get /pods":                           "TestChaos", // after a write of which collocd does not know whether it was done
 	"get colloc.example.com/profiles":     "TestObserve", "update colloc.example.com/profiles/status": "TestObserve", "create /pods/eviction": "TestObserve",
 	"list scheduling.k8s.io/podgroups": "TestPodGroup", "watch scheduling.k8s.io/podgroups": "TestPodGroup",
 	"create resource.k8s.io/resourceclaims": "TestClaimJob", "get resource.k8s.io/resourceclaims": "TestClaimMoved", "delete resource.k8s.io/resourceclaims": "TestClaimMoved",
@@ -136,4 +137,49 @@ func TestRBAC(t *testing.T) {
 		}
 	}
 	rights(t, c)
+}
+
+// A collocd that may not read nodes is not ready, and says why it decides nothing.
+func TestReady(t *testing.T) {
+	t.Parallel()
+	program := collocd(t)
+	c := kubetest.Start(t, kubetest.Options{RBAC: true})
+	kubeconfig := account(t, c, c.Server)
+	roles := c.Client.RbacV1().ClusterRoles()
+	role, err := roles.Get(t.Context(), "collocd", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := slices.Clone(role.Rules)
+	role.Rules = slices.DeleteFunc(role.Rules, func(r rbacv1.PolicyRule) bool { return slices.Contains(r.Resources, "nodes") })
+	if role, err = roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	d := c.Collocd(program, kubeconfig)
+	answers := func(path string, code int) func() bool {
+		return func() bool {
+			resp, err := http.Get(d.URL + path)
+			if err != nil {
+				return false
+			}
+			return resp.Body.Close() == nil && resp.StatusCode == code
+		}
+	}
+	c.Await("it lives", answers("/healthz", http.StatusOK))
+	c.Await("it is refused the nodes", func() bool {
+		return c.Audited()[kubetest.Access{Verb: "list", Resource: "nodes", Code: http.StatusForbidden}] > 0
+	})
+	if !answers("/readyz", http.StatusServiceUnavailable)() {
+		t.Error("it is ready without having seen a node")
+	}
+	role.Rules = whole
+	if _, err := roles.Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	c.Await("it is ready once it has read all", answers("/readyz", http.StatusOK))
+	c.Await("its metrics tell of the last step", func() bool {
+		m, ok := d.Metrics()
+		age, told := m["colloc_last_step_age_seconds"]
+		return ok && told && age < 60 && m["colloc_leader"] == 1
+	})
 }

@@ -105,22 +105,22 @@ type Entry struct {
 	Note    string // why it is alone though it does not ask for it
 	Fault   error  // why there is no task
 	Shape   *nodes.Shape
-	Gang    pods.Gang            // the zero Gang is none
-	At      api.Placement        // decided or carried
-	Cards   []*Card              // those of at that are there; others are not in the books
-	Lease   ledger.Lease         // of its own; a gang's is committed at once
-	Parted  bool                 // its task says from whom it is kept apart
-	Ended   bool                 // while its write is under way
-	Tried   uint64               // the change for which it was decided last
-	Fails   int                  // writes that the API server refused, one after the other
-	Until   time.Time            // it is not tried before
-	Shuns   map[string]time.Time // nodes that it is kept off, and until when
-	Left    api.Placement        // which it carries still and which counts no more
-	Since   time.Time            // when it became placed
-	Leaving time.Time            // until then it is taken to go, for its eviction was decided
-	Spared  time.Time            // until then it is not evicted for others
-	On      *Node                // where its requests count
-	asks    nodes.Amounts        // those that count there
+	Gang    pods.Gang     // the zero Gang is none
+	At      api.Placement // decided or carried
+	Cards   []*Card       // those of at that are there; others are not in the books
+	Lease   ledger.Lease  // of its own; a gang's is committed at once
+	Parted  bool          // its task says from whom it is kept apart
+	Ended   bool          // while its write is under way
+	Tried   uint64        // the change for which it was decided last
+	Fails   int           // writes that the API server refused, one after the other
+	Until   time.Time     // it is not tried before
+	Left    api.Placement // which it carries still and which counts no more
+	Since   time.Time     // when it became placed
+	Missed  time.Time     // since when a card of it is gone
+	Leaving time.Time     // until then it is taken to go, for its eviction was decided
+	Spared  time.Time     // until then it is not evicted for others
+	On      *Node         // where its requests count
+	asks    nodes.Amounts // those that count there
 }
 
 // Lost reports whether a card of a pod that is placed is gone.

@@ -12,10 +12,14 @@ import (
 	"example.com/colloc/colloc/kube/nodes"
 )
 
-// SetNode takes in a node that is new or changed. The error is that of the books; they
-// then have the node without the cards that it names.
+// SetNode takes in a node that is new or changed; one that is as before costs next to
+// nothing, for each tells of itself every few minutes. The error is that of the books;
+// they then have the node without the cards that it names.
 func (cl *Cluster) SetNode(n *corev1.Node) error {
 	at := cl.node(n.Name)
+	if at.raw != nil && nodes.Same(at.raw, n) {
+		return nil
+	}
 	at.Offer = nodes.New(n)
 	at.raw = n
 	return cl.recount(at)
