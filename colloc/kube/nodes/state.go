@@ -173,9 +173,9 @@ func (s *Shape) Without(nodes map[string]string) *Shape {
 }
 
 // Refuses says why a pod of a shape cannot run on a node on which used is asked for
-// already; empty is that it can. It is what the stock scheduler's filters for taints,
-// node affinity and resources say; ports, volumes and affinity between pods it leaves
-// to that.
+// already; empty is that it can. It says what the stock scheduler's filters for taints,
+// node affinity and resources do. Ports, volumes and affinity between pods it leaves to
+// others.
 func (n *Node) Refuses(s *Shape, used Amounts) string {
 	if why := s.not[n.node.Name]; why != "" {
 		return why
