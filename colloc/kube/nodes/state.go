@@ -156,8 +156,8 @@ func ShapeOf(pod *corev1.Pod) *Shape {
 	return s
 }
 
-// Without returns the shape of a pod that some nodes do not take, each with the reason,
-// for something that is no matter of these nodes alone.
+// Without returns the shape of a pod that some nodes do not take. They come with their
+// reasons, which are no matter of these nodes alone.
 func (s *Shape) Without(nodes map[string]string) *Shape {
 	if len(nodes) == 0 {
 		return s
