@@ -17,7 +17,7 @@ func TestSureOfThree(t *testing.T) {
 	for _, test := range []struct {
 		busy float64
 		want int // on one GPU
-	}{{0.1, 3}, {0.5, 2}} {
+	}{{0.1, 4}, {0.5, 2}} {
 		var tasks []colloc.Task
 		for i := range 6 {
 			tasks = append(tasks, seen(t, fmt.Sprint("t", i), test.busy, test.busy, profile.GiB))
