@@ -33,7 +33,7 @@ type coefficients struct {
 }
 
 // priorFactor makes the prior's intervals a third wider than the fit's.
-const priorFactor = 0.7
+const priorFactor = 0.54
 
 const priorConfidence = 0.9
 
@@ -236,8 +236,9 @@ type view struct {
 	measured  bool
 }
 
-// spreadFloor is the error between two cards of the same rates, in units of apart.
-const spreadFloor = 0.4
+// spreadFloor is the error between two cards of the same rates, in units of apart: such that
+// intervals of near cards and of far ones cover alike.
+const spreadFloor = 0.7
 
 // spread is the half width for two cards by their rates alone.
 func (q *question) spread(a, b *kind) float64 {

@@ -30,7 +30,7 @@ func ExamplePace() {
 	e := m.Ratio(&profile.Profile{}, &a100, &t4)
 	fmt.Printf("%.1f times as fast, %.1f to %.1f\n", e.Value, e.Lo, e.Hi)
 	// Output:
-	// 6.8 times as fast, 2.3 to 20.4
+	// 6.8 times as fast, 2.6 to 17.9
 }
 
 // How busy a network would keep a GPU that it never saw.

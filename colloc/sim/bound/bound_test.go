@@ -2,6 +2,7 @@ package bound_test
 
 import (
 	"flag"
+	"slices"
 	"testing"
 
 	"example.com/colloc/colloc/sim"
@@ -14,6 +15,7 @@ var days = flag.Int("days", 12, "how many tiny days are tried; 200 take some min
 // TestTinyDays: bound <= the best of all ways without stops <= colloc's, that stops nothing.
 func TestTinyDays(t *testing.T) {
 	var gaps [2]float64
+	var regret [2][]float64
 	for seed := range *days {
 		d := drawTiny(uint64(seed), 4+seed%4)
 		o := bound.Options{Truth: d.truth, Moments: 8}
@@ -38,6 +40,9 @@ func TestTinyDays(t *testing.T) {
 		if r.Unfinished+r.Failed == 0 && (end > r.Makespan.Seconds()+blur || sum > r.MeanJCT.Seconds()+blur) {
 			t.Errorf("day %d: at best %v s and %v s, and colloc reaches %v and %v", seed, end, sum, r.Makespan, r.MeanJCT)
 		}
+		if r.Unfinished+r.Failed == 0 {
+			regret[0], regret[1] = append(regret[0], r.Makespan.Seconds()/end-1), append(regret[1], r.MeanJCT.Seconds()/sum-1)
+		}
 		gaps[0] += end/b.Makespan.Seconds() - 1
 		gaps[1] += sum/b.MeanJCT.Seconds() - 1
 	}
@@ -45,5 +50,10 @@ func TestTinyDays(t *testing.T) {
 		t.Errorf("the best lies %v and %v above the bounds in the mean; want .1 and .2 at most", gaps[0]/n, gaps[1]/n)
 	} else {
 		t.Logf("the best lies %.3f and %.3f above the bounds in the mean", gaps[0]/n, gaps[1]/n)
+	}
+	for k, name := range []string{"makespan", "mean time from arrival to end"} {
+		slices.Sort(regret[k])
+		at := func(q float64) float64 { return regret[k][int(q*float64(len(regret[k])-1))] }
+		t.Logf("colloc's regret in the %s: median %.3f, 90 %% %.3f, most %.3f", name, at(0.5), at(0.9), at(1))
 	}
 }
