@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -19,7 +22,7 @@ import (
 // explain says of one pod what was or would be decided, from what the API server has
 // now. It writes nothing there.
 func explain(ctx context.Context, f *flags, namespace, name string, out io.Writer) error {
-	config, err := connect(f.kubeconfig)
+	config, own, err := connect(f.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -27,6 +30,7 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 	if err != nil {
 		return err
 	}
+	namespace = cmp.Or(namespace, own)
 	pod, err := client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return err
@@ -34,6 +38,30 @@ func explain(ctx context.Context, f *flags, namespace, name string, out io.Write
 	if !pods.Ours(pod) {
 		return fmt.Errorf("pod %s/%s has no label %s=%s: colloc does not decide about it", namespace, name, api.LabelTask, api.True)
 	}
+	if err := explainAll(ctx, f, config, client, pod, out); !apierrors.IsForbidden(err) {
+		return err
+	}
+	return explainOwn(pod, out)
+}
+
+// explainOwn says what collocd has told a pod, for who may not read the cluster.
+func explainOwn(pod *corev1.Pod, out io.Writer) error {
+	phase, at := pods.PhaseOf(pod)
+	text := fmt.Sprintf("pod %s/%s is %v\n", pod.Namespace, pod.Name, phase)
+	if phase == pods.Placed {
+		text += fmt.Sprintf("card %s, %v reserved\n", at.GPU(), at.Reserved)
+	}
+	if said := pods.Said(pod); said != nil {
+		text += fmt.Sprintf("told: %s: %s\n", said.Reason, said.Message)
+	} else {
+		text += "collocd has told it nothing yet\n"
+	}
+	_, err := io.WriteString(out, text+"who may list nodes and all pods is told more\n")
+	return err
+}
+
+// explainAll says what the whole cluster has to do with a pod.
+func explainAll(ctx context.Context, f *flags, config *rest.Config, client kubernetes.Interface, pod *corev1.Pod, out io.Writer) error {
 	var known profiles.Store
 	var bound groups.Store
 	all, err := f.books(known.Known, bound.Pods)

@@ -71,7 +71,7 @@ func explainCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", kubeconfigUsage)
 	c.Flags().StringVar(&f.binding, "binding", "annotate", bindingUsage)
-	c.Flags().StringVar(&namespace, "namespace", "default", "the pod's `NAMESPACE`")
+	c.Flags().StringVarP(&namespace, "namespace", "n", "", "the pod's `NAMESPACE`; empty is that of the kubeconfig")
 	c.Flags().IntVar(&f.maxSet, "max-set", defaultMaxSet, maxSetUsage)
 	c.Flags().StringSliceVar(&f.share, "share", nil, shareUsage)
 	return c

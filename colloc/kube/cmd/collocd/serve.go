@@ -35,19 +35,23 @@ import (
 	"example.com/colloc/colloc/kube/profiles"
 )
 
-// connect returns how the API server is reached.
-func connect(kubeconfig string) (*rest.Config, error) {
+// connect returns how the API server is reached, and the namespace that is meant where
+// none is named.
+func connect(kubeconfig string) (config *rest.Config, namespace string, err error) {
 	loading := clientcmd.NewDefaultClientConfigLoadingRules() // $KUBECONFIG, then the home's file, then the pod's account
 	loading.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil).ClientConfig()
+	from := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(loading, nil)
+	if config, err = from.ClientConfig(); err == nil {
+		namespace, _, err = from.Namespace()
+	}
 	if err != nil {
-		return nil, fmt.Errorf("no API server: %w; name a file with -kubeconfig, or run in a pod", err)
+		return nil, "", fmt.Errorf("no API server: %w; name a file with -kubeconfig, or run in a pod", err)
 	}
 	config.QPS, config.Burst = -1, -1 // the API server has its own priority and fairness
 	config.UserAgent = api.FieldManager
 	config.ContentType = "application/vnd.kubernetes.protobuf"
 	config.AcceptContentTypes = "application/vnd.kubernetes.protobuf,application/json"
-	return config, nil
+	return config, namespace, nil
 }
 
 // serve runs until ctx is over.
@@ -56,7 +60,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return fmt.Errorf("-binding is %q, want annotate or claim", f.binding)
 	}
 	log := slog.New(slog.NewTextHandler(logTo, nil))
-	config, err := connect(f.kubeconfig)
+	config, _, err := connect(f.kubeconfig)
 	if err != nil {
 		return err
 	}
