@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -46,16 +47,22 @@ func (d *Dispatcher) Decide(ctx context.Context, at time.Duration) ([]Action, er
 
 // expire ends what was not answered in time, and lets jobs go again where they were refused.
 func (d *Dispatcher) expire() {
-	for _, number := range d.numbers() {
-		r := d.lives[number]
-		if r == nil || r.due > d.now {
-			continue
+	var late []*run
+	d.asks = slices.DeleteFunc(d.asks, func(r *run) bool {
+		if r.phase == starting && r.due <= d.now {
+			late = append(late, r)
 		}
-		switch j := d.jobs[r.job]; {
-		case r.phase == starting:
-			d.refuse(j, r, "the start was not answered in time")
-			d.leave(j, r, "the start was not answered in time")
-		case r.phase == stopping && r.vain && r.asked:
+		return r.phase != starting || r.due <= d.now
+	})
+	slices.SortFunc(late, func(a, b *run) int { return cmp.Compare(a.number, b.number) })
+	for _, r := range late {
+		j := d.jobs[r.job]
+		d.refuse(j, r, "the start was not answered in time")
+		d.leave(j, r, "the start was not answered in time")
+	}
+	for _, r := range slices.Clone(d.leaves) {
+		if r.phase == stopping && r.vain && r.asked && r.due <= d.now {
+			j := d.jobs[r.job]
 			d.end(j, r)
 			d.last(j, Lost)
 		}
@@ -134,6 +141,8 @@ func (d *Dispatcher) starts(out []Action) []Action {
 		})
 		if d.o.AtOnce {
 			d.noteStart(d.jobs[r.job])
+		} else {
+			d.asks = append(d.asks, r)
 		}
 		reserve, _ := d.online.Why(r.job) // of one that runs it says what is reserved
 		out = append(out, Action{
@@ -161,10 +170,13 @@ func (d *Dispatcher) Next() (at time.Duration, ok bool) {
 	if len(d.losses) > 0 {
 		sooner(d.now)
 	}
-	for _, r := range d.lives {
-		if r.phase == starting || r.phase == stopping {
+	for _, r := range d.asks {
+		if r.phase == starting {
 			sooner(r.due)
 		}
+	}
+	for _, r := range d.leaves {
+		sooner(r.due)
 	}
 	for _, j := range d.shy {
 		if !j.gone && j.rest > 0 {

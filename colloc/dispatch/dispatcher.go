@@ -25,6 +25,7 @@ type Dispatcher struct {
 	seqs   uint64
 	runs   uint64          // the highest number of a run
 	lives  map[uint64]*run // that are not over
+	asks   []*run          // of those the ones that were asked to start, some of them not any more
 	leaves []*run          // of those the ones that stop, in the order in which they were told to
 	grants []*run          // that were decided and wait for others to be gone, some of them over
 	cards  map[string]*card

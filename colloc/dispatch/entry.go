@@ -76,6 +76,7 @@ type run struct {
 // card is a GPU.
 type card struct {
 	gpu     colloc.GPU
+	total   profile.Bytes // its memory
 	machine int
 	index   int // online's
 	failed  bool
@@ -119,7 +120,7 @@ func (d *Dispatcher) half() profile.Bytes {
 	most := profile.Bytes(0)
 	for _, c := range d.slots {
 		if c != nil {
-			most = max(most, c.gpu.Total())
+			most = max(most, c.total)
 		}
 	}
 	return most * 9 / 20

@@ -1,6 +1,7 @@
 package dispatch
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -18,7 +19,7 @@ func (e GPUAdded) apply(d *Dispatcher) error {
 	if err != nil {
 		return err
 	}
-	c := &card{gpu: bare(e.GPU), machine: e.Machine, index: slices.Index(d.slots, nil)}
+	c := &card{gpu: bare(e.GPU), total: e.GPU.Total(), machine: e.Machine, index: slices.Index(d.slots, nil)}
 	if c.index < 0 {
 		c.index = len(d.slots)
 		put(d, &d.slots, append(d.slots, nil))
@@ -94,6 +95,7 @@ func (e GPUChanged) apply(d *Dispatcher) error {
 	}
 	half := d.half()
 	put(d, &c.gpu, bare(e.GPU))
+	put(d, &c.total, e.GPU.Total())
 	d.later(func() error { return d.online.ChangeGPU(c.index, gpu, c.machine) })
 	d.rehalf(half)
 	return nil
@@ -148,9 +150,11 @@ func (e GPUFailed) apply(d *Dispatcher) error {
 // lose ends the runs on a GPU. Their jobs wait again, where they began; those of a gang elsewhere
 // are stopped.
 func (d *Dispatcher) lose(gpu string) {
-	for _, number := range d.numbers() {
-		r := d.lives[number]
-		if r == nil || !slices.Contains(r.gpus, gpu) {
+	c := d.cards[gpu]
+	runs := slices.Clone(c.runs)
+	slices.SortFunc(runs, func(a, b *run) int { return cmp.Compare(a.number, b.number) })
+	for _, r := range runs {
+		if d.lives[r.number] != r { // it ended with another
 			continue
 		}
 		j := d.jobs[r.job]
@@ -219,6 +223,9 @@ func (e Foreign) apply(d *Dispatcher) error {
 	}
 	if e.Memory < 0 || e.Memory > maxMemory {
 		return fmt.Errorf("%w: Memory is %v; want 0 to %v", ErrInvalid, e.Memory, maxMemory)
+	}
+	if c.foreign == e.Memory {
+		return nil
 	}
 	put(d, &c.foreign, e.Memory)
 	d.later(func() error { return d.online.Foreign(c.index, e.Memory) })

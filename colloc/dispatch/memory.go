@@ -43,11 +43,11 @@ func (d *Dispatcher) raise(j *entry, peak profile.Opt[profile.Bytes], on []*card
 func (d *Dispatcher) larger(on []*card) bool {
 	least, most := profile.Bytes(1)<<62, profile.Bytes(0)
 	for _, c := range on {
-		least = min(least, c.gpu.Total())
+		least = min(least, c.total)
 	}
 	for _, c := range d.slots {
 		if c != nil && !c.failed {
-			most = max(most, c.gpu.Total())
+			most = max(most, c.total)
 		}
 	}
 	return most > least

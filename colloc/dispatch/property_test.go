@@ -211,6 +211,8 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 			batch = append(batch, s.draw())
 		}
 		n += len(batch)
+		d.Expect() // which must not matter
+		_, _ = d.Why(s.job())
 		before := state(t, d)
 		twin, err := dispatch.Restore(p, o, before)
 		if err != nil {

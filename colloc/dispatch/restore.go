@@ -92,7 +92,7 @@ func (d *Dispatcher) restoreCard(p *cardPage) error {
 	if _, err := d.checkCard(p.GPU, p.Machine); err != nil {
 		return err
 	}
-	c := &card{gpu: bare(p.GPU), machine: p.Machine, index: len(d.slots), failed: p.Failed, drained: p.Drained, foreign: p.Foreign, reserved: p.Reserved}
+	c := &card{gpu: bare(p.GPU), total: p.GPU.Total(), machine: p.Machine, index: len(d.slots), failed: p.Failed, drained: p.Drained, foreign: p.Foreign, reserved: p.Reserved}
 	for i := range p.Reserved {
 		if err := p.Reserved[i].check(); err != nil {
 			return err
@@ -180,6 +180,9 @@ func (d *Dispatcher) restoreRuns(b *book) error {
 		d.leaves = append(d.leaves, r)
 	}
 	for n, r := range d.lives {
+		if r.phase == starting {
+			d.asks = append(d.asks, r)
+		}
 		if r.phase == granted && !slices.Contains(d.grants, r) || r.phase == stopping && !slices.Contains(d.leaves, r) {
 			return fmt.Errorf("run %d is in no list", n)
 		}

@@ -334,3 +334,39 @@ func TestReserved(t *testing.T) {
 		t.Errorf("%v start once nothing is reserved", got)
 	}
 }
+
+// TestExpect: jobs on one GPU start and end one after the other, earlier or later if all takes half as
+// long or twice; what Progress says of the end is believed; who can never run is missing.
+func TestExpect(t *testing.T) {
+	s := newSite(t, 1, dispatch.Options{})
+	hour := func(j *dispatch.Job) { j.Left = profile.Some(time.Hour) }
+	s.submit("a", "ann", hour)
+	s.submit("b", "ann", hour)
+	s.submit("c", "ann", func(j *dispatch.Job) { j.Reserved = 90 * profile.GiB })
+	s.now = time.Minute
+	s.decide()
+	want := func(job string, start, end dispatch.Range) {
+		t.Helper()
+		got, ok := s.d.Expect()[job]
+		near := func(a, b dispatch.Range) bool {
+			return max((a.Value-b.Value).Abs(), (a.Lo-b.Lo).Abs(), (a.Hi-b.Hi).Abs()) < time.Second
+		}
+		if !ok || !near(got.Start, start) || !near(got.End, end) {
+			t.Errorf("%s: %+v, want %v to %v", job, got, start, end)
+		}
+	}
+	m := time.Minute
+	u := s.d.Expect()["a"].End.Value - m // an hour of work on this GPU
+	if u < time.Hour || u > 24*time.Hour {
+		t.Errorf("an hour on the fastest GPU takes %v here", u)
+	}
+	first := dispatch.Range{Value: m + u, Lo: m + u/2, Hi: m + 2*u}
+	want("a", dispatch.Range{Value: m, Lo: m, Hi: m}, first)
+	want("b", first, dispatch.Range{Value: m + 2*u, Lo: m + u, Hi: m + 4*u})
+	if _, ok := s.d.Expect()["c"]; ok {
+		t.Error("c, which fits nowhere, is expected to start")
+	}
+	s.now = 31 * m
+	s.tell(dispatch.Progress{Job: "a", Run: s.on["a"], Ends: profile.Some(10 * m)})
+	want("a", dispatch.Range{Value: m, Lo: m, Hi: m}, dispatch.Range{Value: 41 * m, Lo: 36 * m, Hi: 51 * m})
+}

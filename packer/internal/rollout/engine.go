@@ -167,6 +167,7 @@ type Engine struct {
 // life is a job in a simulation.
 type life struct {
 	left, at, rate, end int64
+	began               int64 // when it started here
 	on                  []int32
 	weight              float64
 	status              status

@@ -245,6 +245,12 @@ func (e *Engine) finish() {
 	e.change(e.freed)
 }
 
+// Span is when a job began and ended in the last play, in milliseconds; false if it never began.
+func (e *Engine) Span(i int32) (began, ended int64, ok bool) {
+	l := &e.lives[i]
+	return l.began, l.end, l.status == over
+}
+
 // Open returns what a rule starts now, and plays no further.
 func (e *Engine) Open(r *Rule) Outcome {
 	e.reset(r)

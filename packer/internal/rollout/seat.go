@@ -4,7 +4,7 @@ import "slices"
 
 // start puts a job that waits on cards.
 func (e *Engine) start(i int32, on []int32) {
-	e.lives[i].status, e.lives[i].at = runs, e.now
+	e.lives[i].status, e.lives[i].at, e.lives[i].began = runs, e.now, e.now
 	e.spend(i, 1, e.purses)
 	e.active = append(e.active, i)
 	e.seatOn(i, on)
