@@ -11,8 +11,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// beside is a rig on which a task of which nothing is known may join others where half of a
-// GPU is free, and where one runs that asked for so much.
+// beside is a rig on which half of a GPU is reserved for a task of which nothing is known, and where one
+// runs that asked for so much.
 func beside(t *testing.T, dir string, asked profile.Bytes) (g *rig, done <-chan error) {
 	t.Helper()
 	g = newRig(t, dir, gpuFile(1), func(c *Config) {
@@ -34,7 +34,7 @@ func unknown(t *testing.T, dir, uses, from string) Task {
 	return task
 }
 
-// Tasks of which nothing is known join another one, each with all that is free until it was
+// Tasks of which nothing is known join another one, each with half of the GPU until it was
 // seen to use less.
 func TestBeside(t *testing.T) {
 	t.Parallel()
@@ -43,8 +43,8 @@ func TestBeside(t *testing.T) {
 	for _, id := range []string{"2", "3"} {
 		g.submit(t, unknown(t, dir, "2GiB", id))
 		g.inState(t, id, Running)
-		if r := g.record(t, id); r.Reserved < 23*profile.GiB {
-			t.Errorf("task %s reserves %v, want all that is free", id, r.Reserved)
+		if r := g.record(t, id); r.Reserved != 18*profile.GiB {
+			t.Errorf("task %s reserves %v, want half of the GPU", id, r.Reserved)
 		}
 		touch(t, dir, id)
 		waitFor(t, func() bool { return g.record(t, id).Reserved < 3*profile.GiB })
@@ -67,7 +67,7 @@ func TestBesideWaits(t *testing.T) {
 	g, done := beside(t, dir, 20*profile.GiB)
 	g.submit(t, unknown(t, dir, "2GiB", "end"))
 	waitFor(t, func() bool {
-		return strings.Contains(g.record(t, "2").Waiting, "GPU 0: nothing is known of its memory: it waits for 18 GiB free on a GPU, of which ") || g.record(t, "2").Runs > 0
+		return strings.Contains(g.record(t, "2").Waiting, "short of memory") || g.record(t, "2").Runs > 0
 	})
 	if r := g.record(t, "2"); r.State != Queued {
 		t.Errorf("it is %v beside one that asked for more than half", r.State)

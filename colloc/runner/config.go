@@ -117,10 +117,14 @@ type Config struct {
 	// It takes OverrunStop, which protects the others from a task that grows later, and a
 	// driver that tells whose the memory is.
 	Steady time.Duration
-	// Beside lets a task of which nothing is known, see [Task].Memory, join others on a GPU of
-	// which this share of what tasks may use is free, in (0, 1]: all of that is reserved for
-	// it until it was seen, see Steady, which it takes. 0 gives it a GPU of its own.
+	// Beside is the share of the largest GPU's memory, but no more than the smallest offers, that is
+	// reserved for a task of which nothing is known, see [Task].Memory, in (0, 1], until it was
+	// seen, see Steady, which it takes: it may run beside others. 0 gives it a GPU of its own.
 	Beside float64
+	// Objective is what counts where tasks must wait or share: 0 the mean time until tasks are done, 1
+	// the time until the last one is, and between are mixtures. Missing means
+	// online.DefaultObjective.
+	Objective profile.Opt[float64]
 	// Owners says that tasks run as users who may not read Dir. They may pass through it, and
 	// through the folders of runs, to their outputs, and list none of them.
 	Owners bool
@@ -239,6 +243,7 @@ func (c *Config) check() error {
 	check(c.Queue >= 0, "Queue", c.Queue, "0 for the default or more")
 	check(c.Overrun == OverrunReport || c.Overrun == OverrunStop, "Overrun", int(c.Overrun), "OverrunReport or OverrunStop")
 	check(c.Beside >= 0 && c.Beside <= 1, "Beside", c.Beside, "0 for never, up to 1")
+	check(c.Objective.Or(0) >= 0 && c.Objective.Or(0) <= 1, "Objective", c.Objective.Or(0), "0 to 1")
 	check(c.Keep >= 0, "Keep", c.Keep, "0 for all or more")
 	check(c.Halt.Failures >= 0, "Halt.Failures", c.Halt.Failures, "0 for never or more")
 	for _, m := range c.Mechanisms {

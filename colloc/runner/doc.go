@@ -44,12 +44,13 @@
 //
 // # Placement
 //
-// [colloc.Planner] says where a task fits and which GPU gains most,
-// [ledger.Ledger] keeps the books; memory that other programs use, as the
-// [nvmlx.Source] sees it, counts, and so does what other runners of the user have
-// reserved ([Config].Shared). A task of several GPUs gets all of them, of one product
-// and empty, or waits. Tasks start in the order of priority, then of
-// submission; one that fits nowhere lets later ones pass, but not forever.
+// Package dispatch decides what starts, where and beside whom, by the predictions of a
+// [colloc.Planner]; the runner tells it what happens, and carries out what it says. Tasks of a higher
+// priority go first. Among equal ones it looks ahead: a task may wait for a better place, and
+// short ones may pass, but none is passed for ever. [ledger.Ledger] compares what is reserved with
+// what is used: memory that other programs use, as the [nvmlx.Source] sees it, counts, and so does what
+// other runners of the user have reserved ([Config].Shared). A task of several GPUs gets all of
+// them, of one product, or waits.
 //
 // What is reserved for a task follows what it is seen to use, see [Config].Steady: once its
 // peak has stood for two minutes, that and 5 % for growth are set aside instead of what

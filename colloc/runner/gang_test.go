@@ -16,17 +16,18 @@ import (
 // gangOf is a task of n GPUs that tells what it sees and waits for a file.
 func gangOf(n int, id, file string) Task {
 	s := shell(`echo "$CUDA_VISIBLE_DEVICES $MASTER_ADDR:$MASTER_PORT $PET_MASTER_PORT"; until [ -e "$1" ]; do sleep 0.01; done`, file)
-	s.ID, s.GPUs = id, n
+	s.ID, s.GPUs, s.Memory = id, n, 30*profile.GiB
 	return s
 }
 
-// TestGang runs tasks of two GPUs beside others: each gets all its GPUs at once, to
-// itself, sees them all, and has a port of its own.
+// TestGang runs tasks of two GPUs beside others: each gets all its GPUs at once, sees them all,
+// and has a port of its own.
 func TestGang(t *testing.T) {
 	dir := t.TempDir()
 	released := filepath.Join(dir, "go")
 	g := newRig(t, dir, gpuFile(5), nil)
 	single := shell(`until [ -e "$1" ]; do sleep 0.01; done`, released)
+	single.Memory = 16 * profile.GiB
 	g.submit(t, single, gangOf(2, "a", released), gangOf(2, "b", released), single, gangOf(2, "waits", released))
 	done := g.start(t)
 	for _, id := range []string{"1", "a", "b", "4"} {
@@ -37,7 +38,7 @@ func TestGang(t *testing.T) {
 	for _, id := range []string{"a", "b"} {
 		r := g.record(t, id)
 		seen = append(seen, r.GPUs...)
-		if len(r.GPUs) != 2 || r.GPU != r.GPUs[0] || r.Reserved != profile.GiB {
+		if len(r.GPUs) != 2 || r.GPU != r.GPUs[0] || r.Reserved != 30*profile.GiB {
 			t.Errorf("task %s is on %v with %v reserved", id, r.GPUs, r.Reserved)
 		}
 		waitFor(t, func() bool { return strings.Contains(output(t, r), "\n") })
@@ -56,7 +57,7 @@ func TestGang(t *testing.T) {
 			t.Errorf("GPU %s has tasks %q, %v reserved", s.Device.ID, s.Tasks, s.Reserved)
 		}
 	}
-	if r := g.record(t, "waits"); r.State != Queued || !strings.Contains(r.Waiting, "it takes 2 empty GPUs of one product at once") {
+	if r := g.record(t, "waits"); r.State != Queued || !strings.Contains(r.Waiting, "2 more GPUs with 30 GiB would run it") {
 		t.Errorf("the third gang is %v: %s", r.State, r.Waiting)
 	}
 	if err := os.WriteFile(released, nil, 0o600); err != nil {
@@ -72,15 +73,40 @@ func TestGang(t *testing.T) {
 	}
 }
 
+// TestGangShares starts a task of two GPUs beside others.
+func TestGangShares(t *testing.T) {
+	dir := t.TempDir()
+	released := filepath.Join(dir, "go")
+	g := newRig(t, dir, gpuFile(2), nil)
+	gang, single := gangOf(2, "gang", released), shell(`until [ -e "$1" ]; do sleep 0.01; done`, released)
+	gang.Memory = 20 * profile.GiB
+	g.submit(t, single, gang, single)
+	done := g.start(t)
+	for _, id := range []string{"1", "gang", "3"} {
+		g.inState(t, id, Running)
+	}
+	for i, s := range g.GPUs() {
+		if len(s.Tasks) != 2 || !slices.Contains(s.Tasks, "gang") || s.Reserved != 21*profile.GiB {
+			t.Errorf("GPU %d has tasks %q, %v reserved", i, s.Tasks, s.Reserved)
+		}
+	}
+	if err := os.WriteFile(released, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestGangWaits lets small tasks pass one of several GPUs, but not for ever.
 func TestGangWaits(t *testing.T) {
 	t.Parallel()
-	const small = 60
+	const small = 160
 	dir := t.TempDir()
 	g := newRig(t, dir, gpuFile(2), func(c *Config) { c.PerGPU = 2 })
 	holds := shell(`until [ -e "$1" ]; do sleep 0.01; done`, filepath.Join(dir, "go"))
-	holds.ID = "holds"
-	gang := Task{ID: "gang", Command: []string{"true"}, GPUs: 2, Memory: profile.GiB}
+	holds.ID, holds.Memory = "holds", 20*profile.GiB
+	gang := Task{ID: "gang", Command: []string{"true"}, GPUs: 2, Memory: 30 * profile.GiB}
 	g.submit(t, holds, gang)
 	for range small {
 		g.submit(t, shell("true"))
@@ -118,7 +144,7 @@ func TestGangFaults(t *testing.T) {
 		}
 	}
 	g.submit(t, gangOf(2, "pair", dir))
-	if r := g.finish(t)[0]; r.State != Failed || !strings.HasPrefix(r.Err, "fits no GPUs: it takes 2 of one product at once") {
+	if r := g.finish(t)[0]; r.State != Failed || !strings.HasPrefix(r.Err, "fits no GPU: pair waits: there are too few GPUs of one type") {
 		t.Errorf("%v: %s", r.State, r.Err)
 	}
 }
@@ -132,7 +158,7 @@ func TestGangAdopted(t *testing.T) {
 	g.leaveRunning(t, gangOf(2, "pair", released))
 	again := newRig(t, dir, gpuFile(4), nil)
 	for i, s := range again.GPUs() {
-		if want := i < 2; (len(s.Tasks) == 1) != want || (s.Reserved == profile.GiB) != want {
+		if want := i < 2; (len(s.Tasks) == 1) != want || (s.Reserved == 30*profile.GiB) != want {
 			t.Errorf("GPU %d has tasks %q, %v reserved", i, s.Tasks, s.Reserved)
 		}
 	}

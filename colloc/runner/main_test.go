@@ -3,6 +3,7 @@
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"example.com/colloc/colloc/runner/fakegpu"
 	"example.com/colloc/internal/testbed"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -106,32 +108,41 @@ func gpuFile(n int) string {
 	return `{"gpus": [` + strings.Repeat(`{"name": "A100-40GB"}, `, n-1) + `{"name": "A100-40GB"}]}`
 }
 
+// patience is how many tasks pass one that does not fit.
+const patience = 64
+
 // simplePlanner fits what memory allows; the real one reads its models for most
 // of a second under -race. It keeps what it is taught.
 type simplePlanner struct {
+	most     int // on one GPU; 0 is 4
 	mu       sync.Mutex
 	observed []colloc.Observation
 }
 
-func (*simplePlanner) Fit(t colloc.Task, g colloc.GPU) (colloc.Verdict, error) {
-	v := colloc.Verdict{Fits: true, Reserved: t.Reserved, Free: g.Memory - g.Memory/10, Throughput: 1, Mechanism: profile.TimeSlice}
-	if t.Reserved == 0 {
-		v.Reserved = 4 * profile.GiB
+// Speeds implements packer.Model: the more there are, the slower.
+func (*simplePlanner) Speeds(set []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
+	for i := range set {
+		dst[i] = 1.1 - 0.1*float64(len(set))
 	}
-	for _, r := range g.Residents {
-		v.Free -= r.Reserved
-		if r.Alone || t.Alone {
-			v.Fits, v.Code = false, packer.MustBeAlone
-		}
-	}
-	if v.Reserved > v.Free {
-		v.Fits, v.Code = false, packer.MemoryLimit
-	}
-	return v, nil
+	return nil
 }
 
-func (*simplePlanner) Score(_ colloc.Task, g colloc.GPU) (float64, error) {
-	return 1 / float64(1+len(g.Residents)), nil
+func (p *simplePlanner) Scheduler(_ []colloc.GPU, o *online.SchedulerOptions) (*online.Scheduler, error) {
+	return online.NewScheduler(nil, p, packer.Limits{Headroom: profile.Some(0.1), MaxSet: cmp.Or(p.most, 4)}, o)
+}
+
+func (*simplePlanner) Relearn(*online.Scheduler, []colloc.GPU) error { return nil }
+
+func (*simplePlanner) Packed(t colloc.Task) (packer.Task, error) {
+	reserved := t.Reserved
+	if reserved == 0 {
+		reserved = predictedBytes
+	}
+	return packer.Task{ID: t.ID, Memory: reserved, Weight: t.Weight, Alone: t.Alone, GPUs: t.GPUs, Kind: t.Kind}, nil
+}
+
+func (*simplePlanner) PackedGPU(g colloc.GPU) (packer.GPU, error) {
+	return packer.GPU{ID: g.ID, Type: &g.Model, Memory: g.Memory, Mechanisms: g.Mechanisms}, nil
 }
 
 func (p *simplePlanner) Observe(o colloc.Observation) error {
@@ -157,6 +168,7 @@ func newRig(tb testing.TB, dir, gpus string, adjust func(*Config)) *rig {
 	if adjust != nil {
 		adjust(&c)
 	}
+	g.planner.most = c.PerGPU
 	if g.Runner, err = openSimply(tb.Context(), c, &g.planner); err != nil {
 		tb.Fatal(err)
 	}

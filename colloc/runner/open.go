@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/mailbox"
 	"example.com/colloc/colloc/runner/internal/oom"
@@ -19,6 +21,7 @@ import (
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/colloc/runner/internal/supervise"
 	"example.com/colloc/nvmlx/mps"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -160,7 +163,11 @@ func (r *Runner) takeOver(entries []*backlog.Entry) error {
 	if err := r.adopt(entries); err != nil {
 		return err
 	}
-	if err := r.fleet.Open(r.config.Clock.Now); err != nil {
+	err := r.fleet.Open(r.config.Clock.Now)
+	if err == nil {
+		r.body, err = body.New(r.fleet, r.fleet.Planner(), &dispatch.Options{Scheduler: online.SchedulerOptions{Objective: r.config.Objective}}, r.now())
+	}
+	if err != nil {
 		return fmt.Errorf("runner: %w", err)
 	}
 	return nil

@@ -1,163 +1,167 @@
 package runner
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
-// patience is how many later tasks may start before a task that waits for room;
-// then a GPU is kept free for it.
-const patience = 16
+// window is how many tasks that wait are looked at, the first in their order.
+const window = 128
 
 // place decides which tasks start now and enters them in queue and books. The
 // caller holds the lock and starts them after the transaction.
-func (r *Runner) place() []*backlog.Entry {
-	seats, alive := 0, false
-	for _, c := range r.fleet.Cards {
-		seats += r.fleet.Seats(c)
-		alive = alive || !c.Lost
-	}
+func (r *Runner) place() (starts []*backlog.Entry) {
 	if full := r.diskFull(r.config.Dir, r.config.Dir); full != "" {
 		r.warn("disk", nil, full+"; no "+r.config.Noun+" starts until there is room")
 		return nil
 	}
 	delete(r.warned, "disk")
-	if seats <= 0 && r.config.Serve || alive && (seats <= 0 || r.halted) {
+	if !slices.ContainsFunc(r.fleet.Cards, func(c *fleet.Card) bool { return !c.Lost }) {
+		for _, e := range slices.Clone(r.queue.Ready) {
+			if !r.config.Serve {
+				r.withdraw(e, Failed, "no GPU is left")
+			}
+		}
 		return nil
 	}
-	p := &pass{r: r, seats: seats, refused: make(map[barred]refusal), disks: make(map[string]string)}
-	for _, e := range r.turn() {
-		if !alive {
-			r.withdraw(e, Failed, "no GPU is left")
-			continue
+	wishes, room := r.wishes()
+	unfit, err := r.body.Sync(r.now(), wishes, r.queue.Active)
+	for e, fault := range unfit {
+		r.withdraw(e, Failed, fault.Error())
+	}
+	// A tenth of the time, so that short tasks are not held up.
+	began := r.now()
+	ctx, cancel := context.WithTimeout(context.Background(), min(maxThought, began.Sub(r.thought)/10))
+	defer cancel()
+	decided, err2 := r.body.Decide(ctx, room)
+	r.thought = r.now()
+	if err = errors.Join(err, err2); err != nil {
+		r.warn("decide", nil, "not all is decided: "+err.Error())
+	}
+	for i := range decided {
+		s := &decided[i]
+		why := r.mayStart(s)
+		if why == "" {
+			why = r.reserve(s)
 		}
-		if p.seats <= 0 {
-			break
-		}
-		p.try(e)
-	}
-	return p.starts
-}
-
-// pass is one look at all tasks that may start.
-type pass struct {
-	r       *Runner
-	seats   int
-	refused map[barred]refusal
-	disks   map[string]string // what is wrong with that of a folder
-	kept    []int             // the cards that are kept free for a task that waited too long
-	waits   []*backlog.Entry
-	starts  []*backlog.Entry
-}
-
-// refusal is why tasks do not start.
-type refusal struct {
-	why       string
-	absent    bool // no room would help, but a GPU that comes back
-	inherited bool // it would not wait for that, had it come today
-}
-
-// try starts a task, or notes what it waits for.
-func (p *pass) try(e *backlog.Entry) {
-	class, closed, why := p.r.allowed(e)
-	if why != "" {
-		e.Waiting = why
-		return
-	}
-	full, looked := p.disks[e.Task.Dir]
-	if !looked {
-		full = p.r.diskFull(e.Task.Dir, "its folder")
-		p.disks[e.Task.Dir] = full
-	}
-	if full != "" {
-		e.Waiting = full // no GPU could help it: who comes after it does not overtake
-		return
-	}
-	refused, known := p.refused[class]
-	if !known || refused.inherited && !e.Inherited {
-		why, err := p.fit(e, append(closed, p.kept...))
-		refused = refusal{why: why}
-		if absent := errors.Is(err, fleet.ErrAbsent); p.r.config.Serve && (absent || e.Inherited && err != nil) {
-			refused, err = refusal{why: err.Error(), absent: true, inherited: !absent}, nil
+		if why != "" {
+			s.Waiting = why
+			err = r.body.Refused(s)
+		} else {
+			starts = append(starts, s.Entry)
+			if err = r.body.Began(s); r.config.Turns != nil {
+				r.config.Turns.Placed(&s.Record)
+			}
 		}
 		if err != nil {
-			p.r.withdraw(e, Failed, err.Error())
-			return
+			r.warn("decide", nil, "not all is decided: "+err.Error())
 		}
-		if refused.why == "" {
-			return
+	}
+	r.judge()
+	return starts
+}
+
+// maxThought is the most time that a decision takes.
+const maxThought = 200 * time.Millisecond
+
+// wishes are the tasks that wait, as many as are looked at; room says that those that are not held
+// are no more than there is room for.
+func (r *Runner) wishes() (all []body.Wish, room bool) {
+	disks := make(map[string]string) // what is wrong with that of a folder
+	order, most := r.turn()
+	room = most > 0 && most < len(order)
+	for _, e := range order {
+		if len(all) >= window {
+			break
 		}
-		p.refused[class] = refused
+		w, why := body.Wish{Entry: e}, ""
+		if r.config.Turns != nil {
+			w.Closed, why = r.config.Turns.Allow(&e.Record)
+		}
+		if why == "" {
+			full, looked := disks[e.Task.Dir]
+			if !looked {
+				full = r.diskFull(e.Task.Dir, "its folder")
+				disks[e.Task.Dir] = full
+			}
+			why = full
+		}
+		switch w.Held = why != ""; {
+		case w.Held:
+			e.Waiting = why
+		case !r.body.Tried(e):
+			w.Held = most <= 0
+			most--
+		}
+		all = append(all, w)
 	}
-	e.Waiting = refused.why
-	if refused.absent {
-		return // as with a full disk
-	}
-	p.waits = append(p.waits, e)
-	if !known && p.kept == nil && e.Overtaken >= patience {
-		p.kept = p.r.fleet.Keep(e, closed)
+	return all, room
+}
+
+// judge ends tasks that will never start, and those of which the cards that
+// they fit are gone wait where the runner serves.
+func (r *Runner) judge() {
+	for _, e := range r.body.Unjudged() {
+		why, never := r.body.Why(e)
+		switch {
+		case never == nil:
+		case r.config.Serve && (e.Inherited || errors.Is(never, fleet.ErrAbsent)):
+			why = never.Error()
+		default:
+			r.withdraw(e, Failed, never.Error())
+			continue
+		}
+		e.Waiting = why
 	}
 }
 
-// fit places a task if it fits anywhere but on the closed cards; why says why not.
-func (p *pass) fit(e *backlog.Entry, closed []int) (why string, err error) {
-	r := p.r
-	at, why, err := r.fleet.Fit(e, closed)
-	if err != nil || why != "" {
-		return why, err
+// reserve enters a placement in queue and books; why says what is wrong with it.
+func (r *Runner) reserve(s *body.Start) (why string) {
+	e, cards := s.Entry, s.Cards
+	if e.State != Queued {
+		return "it does not wait any more"
 	}
-	if why = r.reserve(e, at); why != "" {
-		return why, nil
+	way := cards[0].Mechanism
+	reserved := max(1, s.Reserve) // the books refuse a task that needs nothing, as one seen to use no memory
+	for _, c := range cards {
+		if r.fleet.Seats(c) == 0 || !r.fleet.Takes(c) {
+			return "GPU " + string(c.Info.ID) + " takes no other " + r.config.Noun
+		}
+		if e.TakesAll() && e.Recovery == RanAlone || reserved == 1 {
+			reserved = max(1, r.fleet.Free(c))
+		}
+		if len(c.Entries) == 0 {
+			way = fleet.Preferred(fleet.Sharing(c.Info, r.config.Mechanisms), e.Avoid)
+		}
 	}
-	p.seats -= len(at.Cards)
-	p.starts = append(p.starts, e)
-	if r.config.Turns != nil {
-		r.config.Turns.Placed(&e.Record)
-	}
-	overtake(p.waits)
-	return "", nil
-}
-
-// overtake counts one more task that started before those that wait. Counting
-// for the first is enough: it is the first to wait longest.
-func overtake(waits []*backlog.Entry) {
-	if len(waits) > 0 {
-		waits[0].Overtaken++
-	}
-}
-
-// reserve enters a placement in queue and books; why says what the Ledger
-// objected to.
-func (r *Runner) reserve(e *backlog.Entry, p fleet.Place) (why string) {
-	cards := make([]*fleet.Card, len(p.Cards))
-	for i, at := range p.Cards {
-		cards[i] = r.fleet.Cards[at]
-	}
-	reserved := max(1, p.Verdict.Reserved) // the books refuse a task that needs nothing, as one seen to use no memory
 	if err := r.fleet.Book(e, cards, reserved); err != nil {
 		return err.Error()
 	}
 	r.queue.Start(e)
-	e.GPU, e.GPUs, e.Mechanism, e.Reserved = cards[0].Info.ID, nil, p.Mechanism, reserved
+	e.GPU, e.GPUs, e.Mechanism, e.Reserved = cards[0].Info.ID, nil, way, reserved
 	for _, c := range cards {
 		r.measured(r.fleet.CloseWindow(c))
 		if len(cards) > 1 {
 			e.GPUs = append(e.GPUs, c.Info.ID)
 		}
 	}
-	r.fleet.Join(e, p.Mechanism)
-	e.Predicted, e.Speed, e.Peak = p.Verdict.Speed, profile.Opt[float64]{}, profile.Opt[profile.Bytes]{}
+	r.fleet.Join(e, way)
+	e.Predicted, e.Speed, e.Peak = predict.Estimate{Value: s.Speed, Hi: 1, Confidence: 1}, profile.Opt[float64]{}, profile.Opt[profile.Bytes]{}
 	e.Step, e.Total, e.StepTime = profile.Opt[int64]{}, profile.Opt[int64]{}, profile.Opt[time.Duration]{}
 	e.Started, e.Waiting, e.Err = r.now(), "", ""
 	e.Exit, e.Signal, e.Stop, e.LogDropped = 0, 0, 0, 0
 	e.PID, e.PIDStart, e.Stood = 0, 0, time.Time{}
-	e.Adopted, e.Gone, e.Killed, e.Told, e.Keeper, e.Port, e.Overtaken = false, false, false, false, 0, 0, 0
+	e.Adopted, e.Gone, e.Killed, e.Told, e.Keeper, e.Port = false, false, false, false, 0, 0
 	e.Restarts, e.Restarted, e.Cycle = 0, time.Time{}, 0
 	e.Log = r.newLog(e)
 	e.TermAt = time.Time{}

@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"testing"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner/internal/shared"
 	"example.com/colloc/profile"
 )
@@ -136,11 +135,6 @@ func TestCloseWhileStarting(t *testing.T) {
 	}
 }
 
-// evenPlanner finds every card as good as any other.
-type evenPlanner struct{ simplePlanner }
-
-func (*evenPlanner) Score(colloc.Task, colloc.GPU) (float64, error) { return 1, nil }
-
 // TestEmptierCard starts four tasks on two cards that are equally good: two on each.
 func TestEmptierCard(t *testing.T) {
 	dir := t.TempDir()
@@ -156,7 +150,7 @@ func TestEmptierCard(t *testing.T) {
 	if err := errors.Join(c.check(), c.fill()); err != nil {
 		t.Fatal(err)
 	}
-	r, err := openWith(t.Context(), c, &evenPlanner{})
+	r, err := openWith(t.Context(), c, &simplePlanner{})
 	if err != nil {
 		t.Fatal(err)
 	}

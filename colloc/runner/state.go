@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/internal/mailbox"
 	"example.com/colloc/colloc/runner/internal/oom"
@@ -32,6 +33,8 @@ type Runner struct {
 
 	mu       sync.Mutex // guards what follows, and every entry and card
 	fleet    *fleet.Fleet
+	body     *body.Body
+	thought  time.Time // when it was decided last
 	queue    *backlog.Queue
 	dirty    []*backlog.Entry   // records that the queue file does not have yet
 	pending  []Event            // that wait for their transaction

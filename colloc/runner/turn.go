@@ -2,10 +2,9 @@ package runner
 
 import (
 	"slices"
-	"strings"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
-	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/nvmlx"
 )
 
@@ -24,21 +23,45 @@ type Turns interface {
 	Placed(r *Record)
 }
 
-// turn returns the tasks to try, in order.
-func (r *Runner) turn() []*backlog.Entry {
-	turns := r.config.Turns
+// turn returns the tasks to try, in order, and how many of them at once: where the order is not
+// that of submission nobody must pass, and there are not more than there is room for.
+func (r *Runner) turn() (tries []*backlog.Entry, most int) {
+	turns, ready := r.config.Turns, r.queue.Ready
 	if turns == nil {
-		return slices.Clone(r.queue.Ready)
+		return slices.Clone(ready), len(ready)
 	}
-	order := turns.Order(records(r.queue.Ready), records(r.queue.Active))
-	tries, seen := make([]*backlog.Entry, 0, len(order)), make([]bool, len(r.queue.Ready))
+	order := turns.Order(records(ready), records(r.queue.Active))
+	seen := make([]bool, len(ready))
 	for _, i := range order {
 		if i >= 0 && i < len(seen) && !seen[i] {
 			seen[i] = true
-			tries = append(tries, r.queue.Ready[i])
+			tries = append(tries, ready[i])
 		}
 	}
-	return tries
+	if slices.Equal(tries, ready) {
+		return tries, len(tries)
+	}
+	for _, c := range r.fleet.Cards {
+		if r.fleet.Takes(c) {
+			most += r.fleet.Seats(c)
+		}
+	}
+	return tries, most
+}
+
+// mayStart says why a task must not start where it is to: what starts with it was not there when
+// it was asked before.
+func (r *Runner) mayStart(s *body.Start) string {
+	if r.config.Turns == nil {
+		return ""
+	}
+	closed, why := r.config.Turns.Allow(&s.Record)
+	for _, c := range s.Cards {
+		if why == "" && slices.Contains(closed, c.Info.ID) {
+			why = "GPU " + string(c.Info.ID) + " is closed to it"
+		}
+	}
+	return why
 }
 
 // records are those of entries, not copied.
@@ -48,31 +71,6 @@ func records(entries []*backlog.Entry) []*Record {
 		all[i] = &e.Record
 	}
 	return all
-}
-
-// barred is what a task must not get, for the next one like it as well.
-type barred struct {
-	class fleet.Class
-	gpus  string
-}
-
-// allowed asks whether a task may start now; why says why not. barred are the cards
-// that it must not get.
-func (r *Runner) allowed(e *backlog.Entry) (key barred, cards []int, why string) {
-	key = barred{class: fleet.ClassOf(e)}
-	if r.config.Turns == nil {
-		return key, nil, ""
-	}
-	avoid, why := r.config.Turns.Allow(&e.Record)
-	var names strings.Builder
-	for i, c := range r.fleet.Cards {
-		if slices.Contains(avoid, c.Info.ID) {
-			cards = append(cards, i)
-			names.WriteString(string(c.Info.ID) + ",")
-		}
-	}
-	key.gpus = names.String()
-	return key, cards, why
 }
 
 // Hold keeps tasks from starting until Release: also one that runs, should it be queued

@@ -81,36 +81,3 @@ func TestTurns(t *testing.T) {
 		t.Errorf("Hold of a task that there is not: %v", err)
 	}
 }
-
-// inOrder takes tasks as they come, and notes of which it was asked.
-type inOrder struct{ asked []string }
-
-func (*inOrder) Order(ready, _ []*Record) []int {
-	order := make([]int, len(ready))
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}
-
-func (o *inOrder) Allow(r *Record) (avoid []nvmlx.DeviceID, why string) {
-	o.asked = append(o.asked, r.Task.ID)
-	return nil, ""
-}
-
-func (*inOrder) Placed(*Record) {}
-
-// TestTurnsSeats: while no GPU takes another task, nobody is asked whether one may start.
-func TestTurnsSeats(t *testing.T) {
-	turns := &inOrder{}
-	g := newRig(t, t.TempDir(), gpuFile(1), func(c *Config) { c.PerGPU, c.Turns = 2, turns })
-	g.submit(t, shell("true"), shell("true"), shell("true"))
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	starts := g.place()
-	again := g.place()
-	if want := []string{"1", "2"}; len(starts) != 2 || len(again) != 0 || !slices.Equal(turns.asked, want) {
-		t.Errorf("%d start, then %d; asked of %q, want %q", len(starts), len(again), turns.asked, want)
-	}
-	g.unplace(starts)
-}

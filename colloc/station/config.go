@@ -80,11 +80,13 @@ type Config struct {
 	// Profiling is how long the first run of a program that nobody knows is watched, from
 	// its first step on: alone on its GPU or, see Beside, with all that is free there. 0 means [DefaultProfiling].
 	Profiling time.Duration
-	// Beside is the share of a GPU's memory that must be free for a job of which nothing is
-	// known to join others there, in (0, 1]: all of that is reserved for it until it was
-	// seen. 0 means [DefaultBeside]; with 1 it gets a GPU to itself, and so it does unless
+	// Beside is the share of the largest GPU's memory, but no more than the smallest offers, that is
+	// reserved for a job of which nothing is known until it was seen, in (0, 1]: it may run beside
+	// others. 0 means [DefaultBeside]; with 1 it gets a GPU to itself, and so it does unless
 	// Overrun stops jobs.
 	Beside float64
+	// Objective is what counts where jobs must wait or share, see [runner.Config].
+	Objective profile.Opt[float64]
 	// ShareKinds lets what is seen of one user's program hold for all users' jobs of that
 	// kind. Whoever submits says what a job's kind is, and teaches the others: for users who
 	// trust each other. Without it each user's jobs teach that user's alone.

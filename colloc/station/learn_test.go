@@ -65,8 +65,8 @@ func TestKinds(t *testing.T) {
 	}
 	g := newRig(t, dir, 1, adjust)
 	ids := g.add(t, task)
-	if first := g.running(t, ids[0]); first.Reserved < 30*profile.GiB {
-		t.Errorf("the first job reserved %v, want all that is free", first.Reserved)
+	if first := g.running(t, ids[0]); first.Reserved != 18*profile.GiB {
+		t.Errorf("the first job reserved %v, want half of the GPU", first.Reserved)
 	}
 	if err := os.WriteFile(end+".begin", nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func allowed() []arrow {
 		{"colloc/taskfile", []string{internal, profile, "colloc"}},
 		{"colloc/wire", nil},
 		{"colloc/decide", []string{"profile", "colloc", "colloc/dispatch", "colloc/taskfile", "colloc/wire"}},
-		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
+		{"colloc/runner", append(slices.Clone(models), "colloc", "colloc/dispatch", "colloc/ledger", "colloc/runner/...", "nvmlx", "nvmlx/mps", bbolt)},
 		{"colloc/internal", []string{profile}},
 		{"colloc/station", append(slices.Clone(models), "colloc", "colloc/internal/...", "colloc/runner/...", "colloc/station/...", "colloc/decide", "colloc/wire", "nvmlx")},
 		{"colloc/station/api", []string{"profile", "nvmlx", "colloc/runner/queue", "colloc/wire", "colloc/station/internal/peer"}},

@@ -182,9 +182,9 @@ type progress struct {
 }
 
 // due reports whether nobody may take the place of a gang any more.
-func (e *entry) due() bool { return e.Width() > 1 && e.passed >= patience }
+func (e *entry) due() bool { return e.passed >= patience }
 
-// patience is how many tasks may pass a gang that goes before them and does not fit.
+// patience is how many tasks may pass one that goes before them and does not fit.
 const patience = 64
 
 // likeness is what is known of tasks of one kind.

@@ -34,7 +34,7 @@ type Task struct {
 	// Profile is what is known of the task; nil is nothing.
 	Profile *profile.Profile `json:"-"`
 	// Memory is what to reserve for it; 0 lets the Planner predict it from the
-	// Profile. A task of which neither tells anything gets a GPU of its own, or what is free of one.
+	// Profile. A task of which neither tells anything gets a GPU of its own, or a share of one.
 	Memory profile.Bytes `json:"memory,omitempty"`
 	// Weight is how much its speed counts; 0 means 1.
 	Weight float64 `json:"weight,omitempty"`
@@ -45,8 +45,8 @@ type Task struct {
 	// Alone forbids sharing.
 	Alone bool `json:"alone,omitempty"`
 	// GPUs is how many GPUs it takes at once, all of one product and all or none of
-	// them. 0 means 1. With several it shares with nobody, and Memory and the Profile
-	// are of each. CUDA_VISIBLE_DEVICES names all. MASTER_ADDR and MASTER_PORT, where
+	// them. 0 means 1. With several it shares with nobody where MPS is allowed, and Memory and the
+	// Profile are of each. CUDA_VISIBLE_DEVICES names all. MASTER_ADDR and MASTER_PORT, where
 	// nobody set them, let its processes find each other apart from other tasks'.
 	GPUs int `json:"gpus,omitempty"`
 	// CPUs is how many threads each of its numeric libraries and how many data
@@ -54,7 +54,7 @@ type Task struct {
 	// for each task that fits on the GPUs. Variables that Env or the runner's Config.Env
 	// set already stay.
 	CPUs int `json:"cpus,omitempty"`
-	// Priority: larger starts first. Equal ones start in the order of submission.
+	// Priority: larger starts first.
 	Priority int `json:"priority,omitempty"`
 	// Held keeps it from starting until Runner.Release.
 	Held bool `json:"held,omitempty"`

@@ -111,7 +111,7 @@ type Outcome struct {
 	// next call.
 	Stops  []int32
 	Starts []Start
-	// Passed are the gangs that wait on, and how many jobs that come after them in the
+	// Passed are the gangs and the first single job that wait on, and how many jobs that come after them in the
 	// order of the rule start now; valid until the next call.
 	Passed map[int32]int
 }

@@ -108,7 +108,7 @@ func (e *Engine) open() {
 		if e.wait(i) {
 			break
 		}
-		if e.Jobs[i].Width > 1 && e.fits(i) && (!e.rule.Anew || e.rigid) {
+		if (e.Jobs[i].Width > 1 || len(e.out.Passed) == 0) && e.fits(i) && (!e.rule.Anew || e.rigid) {
 			e.out.Passed[i] = e.passing(i) - started // how many had started before
 		}
 	}

@@ -20,7 +20,7 @@ func (o *serving) limits(f *flag.FlagSet) {
 	f.DurationVar(&o.config.Window, "window", station.DefaultWindow, "look back `TIME` for -quota")
 	f.Func("limit", "`USER:LIMITS` for one user, as ann:gpus=4,queued=100,quota=80h,high; high lets the user submit in that class", o.limit)
 	f.BoolVar(&o.config.ShareKinds, "share-kinds", false, "what is seen of one user's program holds for all users' jobs of that kind: for users who trust each other")
-	f.Float64Var(&o.config.Beside, "beside", station.DefaultBeside, "a job of which nothing is known joins others where `SHARE` of a GPU's memory is free; 1 gives it a GPU to itself")
+	f.Float64Var(&o.config.Beside, "beside", station.DefaultBeside, "for a job of which nothing is known `SHARE` of the largest GPU's memory is reserved until it was seen; 1 gives it a GPU to itself")
 	f.Func("overrun", "stop a job that uses more GPU memory than was reserved before others lack it, or only report it: `stop`, report", func(s string) error {
 		policies := map[string]runner.Overrun{"stop": runner.OverrunStop, "report": runner.OverrunReport}
 		policy, ok := policies[s]

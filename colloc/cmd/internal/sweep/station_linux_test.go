@@ -117,7 +117,7 @@ func TestStationInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	gate := filepath.Join(dir, "gate")
 	wait := "until [ -e " + gate + " ]; do sleep 0.05; done"
-	p := guestSweep(t, dir, "-n", "4", "-gpus-per-task", "2", "-mem", "1GiB", "-shell", "--", wait+"; echo {}")
+	p := guestSweep(t, dir, "-n", "4", "-gpus-per-task", "2", "-mem", "30GiB", "-shell", "--", wait+"; echo {}")
 	p.until("started on")
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)

@@ -96,6 +96,7 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 	return runner.Config{
 		Shared: together,
 		Dir:    filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
+		Objective:   profile.Some(1.0), // it is done when its last job is
 		MemoryFloor: o.floor, LogLimit: o.logLimit, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
 		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,

@@ -20,7 +20,6 @@ type Entry struct {
 	// dependents wait for this task.
 	dependents []*Entry
 	Unknown    bool // the Planner cannot tell its memory
-	Overtaken  int  // how many later tasks started since it was the first to wait
 	// Inherited says that it was in the queue when the runner opened it: the cards that it
 	// fitted may be gone since.
 	Inherited bool
@@ -103,9 +102,6 @@ const (
 
 // Final reports whether the task is not to run again.
 func (s Stop) Final() bool { return s == StopKilled || s == StopHalted }
-
-// Alone reports whether the task's present placement shares with nobody.
-func (e *Entry) Alone() bool { return e.Task.Alone || e.Task.Width() > 1 || e.TakesAll() }
 
 // TakesAll reports whether all that is free on a GPU is reserved for the task:
 // because nothing is known of its memory, or because that ran out before.

@@ -331,29 +331,28 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
-// TestAlone: who shares with nobody, and for whom all that is free is reserved.
-func TestAlone(t *testing.T) {
+// TestTakesAll: for whom all that is free is reserved.
+func TestTakesAll(t *testing.T) {
 	with := func(change func(*Entry)) *Entry { // of one that asks for memory
 		e := &Entry{Saved: Saved{Record: queue.Record{Task: queue.Task{Memory: profile.GiB}}}}
 		change(e)
 		return e
 	}
 	for _, tt := range []struct {
-		name       string
-		e          *Entry
-		alone, all bool
+		name string
+		e    *Entry
+		want bool
 	}{
-		{"asks for memory", with(func(*Entry) {}), false, false},
-		{"asks to be alone", with(func(e *Entry) { e.Task.Alone = true }), true, false},
-		{"several GPUs", with(func(e *Entry) { e.Task.GPUs = 2 }), true, false},
-		{"nothing is known", with(func(e *Entry) { e.Task.Memory = 0 }), true, true},
-		{"a profile is known", with(func(e *Entry) { e.Task.Memory, e.Profile = 0, known(t, "m") }), false, false},
-		{"asks and has a profile", with(func(e *Entry) { e.Profile = known(t, "m") }), false, false},
-		{"unknown here", with(func(e *Entry) { e.Unknown = true }), true, true},
-		{"ran out of memory", with(func(e *Entry) { e.Recovery = queue.RanAlone }), true, true},
+		{"asks for memory", with(func(*Entry) {}), false},
+		{"asks to be alone", with(func(e *Entry) { e.Task.Alone = true }), false},
+		{"nothing is known", with(func(e *Entry) { e.Task.Memory = 0 }), true},
+		{"a profile is known", with(func(e *Entry) { e.Task.Memory, e.Profile = 0, known(t, "m") }), false},
+		{"asks and has a profile", with(func(e *Entry) { e.Profile = known(t, "m") }), false},
+		{"unknown here", with(func(e *Entry) { e.Unknown = true }), true},
+		{"ran out of memory", with(func(e *Entry) { e.Recovery = queue.RanAlone }), true},
 	} {
-		if tt.e.Alone() != tt.alone || tt.e.TakesAll() != tt.all {
-			t.Errorf("%s: alone %v, takes all %v; want %v, %v", tt.name, tt.e.Alone(), tt.e.TakesAll(), tt.alone, tt.all)
+		if got := tt.e.TakesAll(); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

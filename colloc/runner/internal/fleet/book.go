@@ -10,41 +10,16 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Keep chooses the card that a task which waited too long will get: of those on
-// which it fits when they are empty, the one with the fewest tasks.
-func (f *Fleet) Keep(e *backlog.Entry, closed []int) []int {
-	if e.Task.Width() > 1 {
-		return f.keepGang(e, closed)
-	}
-	best := -1
-	for i, c := range f.Cards {
-		if c.Lost || slices.Contains(closed, i) || best >= 0 && len(c.Entries) >= len(f.Cards[best].Entries) {
-			continue
-		}
-		if v, err := f.planner.Fit(f.demand(e), c.gpu(f.config.Mechanisms)); err == nil && v.Fits {
-			best = i
-		}
-	}
-	if best < 0 {
-		return nil
-	}
-	return []int{best}
-}
-
-// Book reserves for a task on all its cards and commits at once.
+// Book enters a task on all its cards.
 func (f *Fleet) Book(e *backlog.Entry, cards []*Card, reserved profile.Bytes) error {
-	lease, err := f.Books.Reserve(f.Books.Snapshot().Version, f.claims(e, cards, reserved)...)
-	if err != nil {
-		return err
-	}
-	return f.Books.Commit(lease)
+	return f.Books.Book(f.claims(e, cards, reserved)...)
 }
 
 // claims are what a task asks of the books: all of it, or nothing.
 func (f *Fleet) claims(e *backlog.Entry, cards []*Card, reserved profile.Bytes) []ledger.Claim {
 	claims := make([]ledger.Claim, len(cards))
 	for i, c := range cards {
-		t := f.demand(e)
+		t := f.Demand(e)
 		t.Reserved = reserved
 		claims[i] = ledger.Claim{Task: t, GPU: string(c.Info.ID)}
 	}
@@ -54,14 +29,16 @@ func (f *Fleet) claims(e *backlog.Entry, cards []*Card, reserved profile.Bytes) 
 // Rebook enters a task that runs in the books anew. One that would not fit its GPU keeps
 // what it has, and so does one that shares it where nobody stops who grows later.
 func (f *Fleet) Rebook(e *backlog.Entry, c *Card) {
-	t := f.demand(e)
-	v, err := f.planner.Fit(t, c.gpu(f.config.Mechanisms))
-	if err != nil || !v.Fits || len(c.Entries) != 1 && f.config.Steady == 0 || e.TakesAll() || len(e.GPUs) > 0 {
+	if len(c.Entries) != 1 && f.config.Steady == 0 || e.TakesAll() || len(e.GPUs) > 0 {
 		return
 	}
-	t.Reserved = max(v.Reserved, e.Peak.Or(0))
+	t := f.Demand(e)
+	packed, err := f.planner.Packed(t)
+	if t.Reserved = max(packed.Memory, e.Peak.Or(0)); err != nil || t.Reserved > f.usable(c) {
+		return
+	}
 	if f.Books.Amend(t) == nil { // else others took the memory meanwhile, or the card was gone when the books were opened
-		e.Reserved, e.Predicted = t.Reserved, v.Speed
+		e.Reserved = t.Reserved
 	}
 }
 
@@ -107,7 +84,7 @@ func (f *Fleet) Open(now func() time.Time) error {
 	for _, c := range f.Cards {
 		g := c.gpu(f.config.Mechanisms)
 		for _, e := range c.Entries {
-			t := f.demand(e)
+			t := f.Demand(e)
 			t.Reserved, t.GPUs = max(1, e.Reserved), len(f.CardsOf(e)) // without those that are gone
 			g.Residents = append(g.Residents, t)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/queue"
@@ -14,8 +15,7 @@ import (
 
 // Planner is what is asked of a [colloc.Planner].
 type Planner interface {
-	Fit(task colloc.Task, gpu colloc.GPU) (colloc.Verdict, error)
-	Score(task colloc.Task, gpu colloc.GPU) (float64, error)
+	dispatch.Mind
 	Observe(o colloc.Observation) error
 }
 
@@ -29,8 +29,8 @@ type Config struct {
 	Window      time.Duration
 	// Steady is how long a peak must have stood for a reservation to follow it down; 0 is never.
 	Steady time.Duration
-	// Beside is which share of a card must be free for a task of which nothing is known to
-	// join others there; 0 is never.
+	// Beside is which share of the largest card is reserved for a task of which nothing is known;
+	// 0 gives it a card of its own.
 	Beside float64
 }
 
@@ -58,14 +58,12 @@ func New(c Config, p Planner, cards []*Card) (*Fleet, error) {
 	return f, err
 }
 
+// Planner is what predicts.
+func (f *Fleet) Planner() Planner { return f.planner }
+
 // there are the cards that answer.
 func (f *Fleet) there() []*Card {
 	return slices.DeleteFunc(slices.Clone(f.Cards), func(c *Card) bool { return c.Lost })
-}
-
-// absent are the cards that do not answer, or were here.
-func (f *Fleet) absent() []*Card {
-	return slices.DeleteFunc(slices.Concat(f.Cards, f.gone), func(c *Card) bool { return !c.Lost && slices.Contains(f.Cards, c) })
 }
 
 // Card finds a device by its ID; nil if there is none.
@@ -81,6 +79,52 @@ func (f *Fleet) Card(id nvmlx.DeviceID) *Card {
 // usable is what a card offers to tasks when nothing else is on it.
 func (f *Fleet) usable(c *Card) profile.Bytes {
 	return f.AfterHeadroom(c.Info.Memory.Or(c.model.Memory))
+}
+
+// Free is what nobody has reserved or uses on a card, after headroom.
+func (f *Fleet) Free(c *Card) profile.Bytes {
+	for _, g := range f.Books.Snapshot().GPUs {
+		if g.ID != string(c.Info.ID) {
+			continue
+		}
+		free := f.AfterHeadroom(max(0, g.Memory-c.Promised))
+		for i := range g.Residents {
+			free -= g.Residents[i].Reserved
+		}
+		return max(0, free)
+	}
+	return 0
+}
+
+// GPU is the card for who decides: a running task cannot change how it shares, so that one way
+// is left.
+func (f *Fleet) GPU(c *Card) colloc.GPU {
+	way := Sharing(c.Info, f.config.Mechanisms)[0]
+	if len(c.Entries) > 0 {
+		way = c.Mechanism
+	}
+	if f.config.PerGPU == 1 {
+		way = profile.Exclusive
+	}
+	return c.gpu([]profile.Mechanism{way})
+}
+
+// Foreign is what nobody must count on who knows some tasks: what others use or were promised, what
+// tasks hold that are not known, and what the others use beyond their reservations.
+func (f *Fleet) Foreign(c *Card, known func(e *backlog.Entry) bool) (sum profile.Bytes) {
+	for _, g := range f.Books.Snapshot().GPUs {
+		if g.ID == string(c.Info.ID) {
+			sum = max(0, c.Info.Memory.Or(c.model.Memory)-g.Memory) + c.Promised
+		}
+	}
+	for _, e := range c.Entries {
+		if known(e) {
+			sum += e.Overrun()
+		} else {
+			sum += max(e.Reserved, e.Peak.Or(0))
+		}
+	}
+	return sum
 }
 
 // Spare is what stays free of a card's memory: its headroom.
@@ -125,54 +169,53 @@ func (f *Fleet) Leave(e *backlog.Entry) {
 	}
 }
 
-// Class are the tasks that fit, or do not, for the same reasons.
-type Class struct {
-	profile             *profile.Profile
-	reserved            profile.Bytes
-	weight, slowdown    float64
-	width               int
-	alone, all, avoided bool
-	avoid               profile.Mechanism
+// beside reports whether a task of which nothing is known may run beside others.
+func (f *Fleet) beside(e *backlog.Entry) bool {
+	return f.config.Beside > 0 && e.TakesAll() && e.Recovery != queue.RanAlone
 }
 
-// ClassOf says which tasks fit, or do not, as e does.
-func ClassOf(e *backlog.Entry) Class {
-	avoid, avoided := e.Avoid.Get()
-	return Class{
-		profile: e.Profile, reserved: e.Asked(), weight: e.Task.Weight, slowdown: e.Task.MaxSlowdown, width: e.Task.Width(),
-		alone: e.Alone(), all: e.TakesAll(), avoided: avoided, avoid: avoid,
-	}
+// alone reports whether the task shares with nobody. MPS has one server for each GPU, and a task of
+// several does not go through all of them.
+func (f *Fleet) alone(e *backlog.Entry) bool {
+	return e.Task.Alone || e.TakesAll() && !f.beside(e) || e.Task.Width() > 1 && slices.Contains(f.config.Mechanisms, profile.MPS)
 }
 
-// joins reports whether a task of which nothing is known may run beside others: all that
-// is free is reserved for it then, until it was seen.
-func (f *Fleet) joins(e *backlog.Entry) bool {
-	return f.config.Beside > 0 && e.TakesAll() && e.Recovery != queue.RanAlone && !e.Task.Alone && e.Task.Width() < 2
+// Seats is how many more tasks may run on a card.
+func (f *Fleet) Seats(c *Card) int { return max(0, f.config.PerGPU-len(c.Entries)) }
+
+// Takes reports whether tasks may start on a card, as far as the floor goes.
+func (f *Fleet) Takes(c *Card) bool {
+	return !c.Lost && (f.config.MemoryFloor == 0 || f.Free(c) >= f.config.MemoryFloor)
 }
 
-// alone reports whether the task shares with nobody.
-func (f *Fleet) alone(e *backlog.Entry) bool { return e.Alone() && !f.joins(e) }
-
-// Seats is how many more tasks may run on a card, as far as their number goes.
-func (f *Fleet) Seats(c *Card) int {
-	if c.Lost || len(c.Entries) > 0 && f.alone(c.Entries[0]) {
-		return 0
-	}
-	return max(0, f.config.PerGPU-len(c.Entries))
-}
-
-// demand is the task as the Planner knows it. One that takes a whole GPU
-// reserves what is free there, which is not known before.
-func (f *Fleet) demand(e *backlog.Entry) colloc.Task {
+// Demand is the task as the Planner knows it. One that takes a whole GPU reserves what is free there,
+// which is not known before.
+func (f *Fleet) Demand(e *backlog.Entry) colloc.Task {
 	t := colloc.Task{
-		ID: e.Task.ID, Profile: e.Profile, Reserved: e.Asked(),
+		ID: e.Task.ID, Profile: e.Profile, Reserved: e.Asked(), Priority: e.Task.Priority,
 		Weight: e.Task.Weight, MaxSlowdown: e.Task.MaxSlowdown, Alone: f.alone(e), GPUs: e.Task.Width(),
 	}
 	if t.Profile == nil {
 		t.Profile = &f.blank
 	}
-	if e.TakesAll() {
+	switch {
+	case e.TakesAll() && t.Alone:
 		t.Reserved = 1
+	case e.TakesAll():
+		t.Reserved = f.guess()
 	}
 	return t
+}
+
+// guess is what is reserved for a task of which nothing is known: a share of the largest card, and no more
+// than the smallest offers.
+func (f *Fleet) guess() profile.Bytes {
+	most := f.largestUsable()
+	least := most
+	for _, c := range f.Cards {
+		if !c.Lost {
+			least = min(least, f.usable(c))
+		}
+	}
+	return max(1, min(profile.BytesOf(f.config.Beside*float64(most)), least))
 }

@@ -3,6 +3,7 @@
 package fleet
 
 import (
+	"cmp"
 	"errors"
 	"os/exec"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
@@ -23,26 +25,15 @@ import (
 
 const gib = profile.GiB
 
-// byMemory fits what memory allows, 4 GiB for a task that asks for none, and nobody beside one
-// that must be alone.
-type byMemory struct{ observed []colloc.Observation }
+// byMemory predicts 4 GiB for a task that asks for none.
+type byMemory struct {
+	dispatch.Mind
 
-func (*byMemory) Fit(t colloc.Task, g colloc.GPU) (colloc.Verdict, error) {
-	v := colloc.Verdict{Reserved: t.Reserved, Free: g.Memory}
-	if v.Reserved == 0 {
-		v.Reserved = 4 * gib
-	}
-	for _, r := range g.Residents {
-		v.Free -= r.Reserved
-	}
-	if v.Fits = v.Reserved <= v.Free && (!t.Alone || len(g.Residents) == 0); !v.Fits {
-		v.Code = packer.MemoryLimit
-	}
-	return v, nil
+	observed []colloc.Observation
 }
 
-func (*byMemory) Score(_ colloc.Task, g colloc.GPU) (float64, error) {
-	return 1 / float64(1+len(g.Residents)), nil
+func (*byMemory) Packed(t colloc.Task) (packer.Task, error) {
+	return packer.Task{ID: t.ID, Memory: cmp.Or(t.Reserved, 4*gib)}, nil
 }
 
 func (p *byMemory) Observe(o colloc.Observation) error {
@@ -109,24 +100,6 @@ func TestAfterHeadroom(t *testing.T) {
 	}
 }
 
-// TestKeep: the card that is kept for who waited too long is neither lost nor kept already,
-// and of the others one with the fewest tasks.
-func TestKeep(t *testing.T) {
-	lost, kept, two, one := card("lost", 40*gib), card("kept", 40*gib), card("two", 40*gib), card("one", 40*gib)
-	f := fleetOf(t, Config{}, lost, kept, two, one, card("small", gib))
-	lost.Lost = true
-	for i, c := range []*Card{two, two, one} {
-		f.run(t, task(string(rune('a'+i)), gib, 0), c)
-	}
-	for _, tt := range []struct {
-		closed, want []int
-	}{{[]int{1}, []int{3}}, {[]int{1, 3}, []int{2}}, {[]int{1, 2, 3}, nil}, {nil, []int{1}}} {
-		if got := f.Keep(task("waits", 20*gib, 0), tt.closed); !slices.Equal(got, tt.want) {
-			t.Errorf("with %v kept: %v, want %v", tt.closed, got, tt.want)
-		}
-	}
-}
-
 // TestRebook: a task of which more is known now reserves that, but no less than it was seen
 // to use, in the books and in its record.
 func TestRebook(t *testing.T) {
@@ -145,49 +118,102 @@ func TestRebook(t *testing.T) {
 	}
 }
 
-// TestFitSays: what a task waits for is said, and the floor itself may stay free.
-func TestFitSays(t *testing.T) {
-	c := card("a", 10*gib)
-	f := fleetOf(t, Config{PerGPU: 1, MemoryFloor: 10 * gib}, c)
-	if best, why, err := f.Fit(task("b", gib, 0), nil); err != nil || best.Cards == nil {
-		t.Errorf("just the floor is free: %q, %v", why, err)
-	}
-	f.run(t, task("a", gib, 0), c)
-	if _, why, err := f.Fit(task("b", gib, 0), nil); err != nil || why != "no GPU has a place left" {
-		t.Errorf("it waits, because %q, %v", why, err)
-	}
-	if _, _, err := f.Fit(task("c", 50*gib, 0), nil); err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "fits no GPU: ") {
-		t.Errorf("it will never fit: %v", err)
+// TestNever: what fits no card is said, for good or until cards come back; the floor counts, and what
+// is taken now does not.
+func TestNever(t *testing.T) {
+	big, other, small, gone := card("big", 40*gib), card("other", 40*gib), card("small", 10*gib), card("gone", 10*gib)
+	gone.Lost = true
+	for _, tt := range []struct {
+		name   string
+		cards  []*Card
+		floor  profile.Bytes
+		width  int
+		why    packer.Reason
+		absent bool
+		says   string
+	}{
+		{"room for it", []*Card{big, small}, 0, 1, packer.Reason{Memory: 20 * gib}, false, ""},
+		{"just the floor", []*Card{small}, 10 * gib, 1, packer.Reason{Memory: gib}, false, ""},
+		{"below the floor", []*Card{small}, 11 * gib, 1, packer.Reason{Memory: gib}, false, "fits no GPU: "},
+		{"too large", []*Card{big}, 0, 1, packer.Reason{ID: "a", Code: packer.TooLarge, Memory: 50 * gib, Largest: 40 * gib, Short: 10 * gib}, false, "fits no GPU: a waits: it needs 50 GiB"},
+		{"no card with its labels", []*Card{big}, 0, 1, packer.Reason{Code: packer.WrongGPU}, false, "fits no GPU: "},
+		{"two have room", []*Card{big, small, other}, 0, 2, packer.Reason{Memory: 20 * gib}, false, ""},
+		{"one of two is too small", []*Card{big, small, gone}, 0, 2, packer.Reason{Memory: 20 * gib}, false, "fits no GPU: "},
+		{"one is gone", []*Card{big, small, gone}, 0, 3, packer.Reason{Memory: 5 * gib}, true, ""},
+	} {
+		f := fleetOf(t, Config{MemoryFloor: tt.floor}, tt.cards...)
+		err := f.Never(task("a", 0, tt.width), &tt.why)
+		if errors.Is(err, ErrAbsent) != tt.absent || (err == nil) != (tt.says == "" && !tt.absent) || err != nil && !strings.Contains(err.Error(), tt.says) {
+			t.Errorf("%s: %v; want %q, absent %v", tt.name, err, tt.says, tt.absent)
+		}
 	}
 }
 
-// TestBeside: a task of which nothing is known joins others where the share of the card is free
-// that it needs, once all of them were seen to use memory, and gets all that is free.
-func TestBeside(t *testing.T) {
+// TestDemand: for a task of which nothing is known a share of the largest card is reserved, and no more than
+// the smallest has, unless it gets one to itself.
+func TestDemand(t *testing.T) {
+	ranOut, gang := task("a", 2*gib, 1), task("a", 2*gib, 2)
+	ranOut.Recovery = queue.RanAlone
 	for _, tt := range []struct {
 		name     string
-		other    profile.Bytes
-		seen     bool
-		recovery queue.Recovery
-		says     string
+		e        *backlog.Entry
+		beside   float64
+		ways     []profile.Mechanism
+		reserved profile.Bytes
+		alone    bool
 	}{
-		{"just enough is free", 30 * gib, true, 0, ""},
-		{"too little is free", 31 * gib, true, 0, "it waits for 10 GiB free on a GPU, of which 9 GiB are"},
-		{"the other was not seen", 8 * gib, false, 0, "it waits until those on the GPU were seen to use memory"},
-		{"memory ran out, shared", 8 * gib, true, queue.RanAlone, "it waits for a GPU to itself"},
+		{"asks", task("a", 2*gib, 1), 0, nil, 2 * gib, false},
+		{"nothing is known", task("a", 0, 1), 0, nil, 1, true},
+		{"a quarter", task("a", 0, 1), 0.25, nil, 10 * gib, false},
+		{"the smallest", task("a", 0, 1), 0.5, nil, 16 * gib, false},
+		{"memory ran out, shared", ranOut, 0.25, nil, 1, true},
+		{"several GPUs by turns", gang, 0, []profile.Mechanism{profile.TimeSlice}, 2 * gib, false},
+		{"several GPUs by MPS", gang, 0, []profile.Mechanism{profile.MPS}, 2 * gib, true},
 	} {
-		c := card("a", 40*gib)
-		f := fleetOf(t, Config{Beside: 0.25}, c)
-		other := f.run(t, task("a", tt.other, 0), c)
-		if tt.seen {
-			other.Peak = profile.Some(gib)
+		f := fleetOf(t, Config{Beside: tt.beside, Mechanisms: tt.ways}, card("a", 40*gib), card("b", 16*gib))
+		if tt.ways == nil {
+			f.config.Mechanisms = []profile.Mechanism{profile.TimeSlice}
 		}
-		e := task("b", 0, 0)
-		e.Recovery = tt.recovery
-		best, why, err := f.Fit(e, nil)
-		if err != nil || !strings.Contains(why, tt.says) || (best.Cards == nil) != (tt.says != "") || tt.says == "" && best.Verdict.Reserved != 10*gib {
-			t.Errorf("%s: on %v with %v, %q, %v; want %q", tt.name, best.Cards, best.Verdict.Reserved, why, err, tt.says)
+		if got := f.Demand(tt.e); got.Reserved != tt.reserved || got.Alone != tt.alone {
+			t.Errorf("%s: reserves %v, alone %v; want %v, %v", tt.name, got.Reserved, got.Alone, tt.reserved, tt.alone)
 		}
+	}
+}
+
+// TestTakes: a card takes tasks while the floor is free, and as many as it may.
+func TestTakes(t *testing.T) {
+	c := card("a", 10*gib)
+	f := fleetOf(t, Config{PerGPU: 2, MemoryFloor: 4 * gib}, c)
+	for i, tt := range []struct {
+		memory profile.Bytes
+		want   bool
+	}{{6 * gib, true}, {3 * gib, false}} {
+		f.run(t, task(string(rune('a'+i)), tt.memory, 0), c)
+		if got := f.Takes(c); got != tt.want || f.Seats(c) != 1-i {
+			t.Errorf("with %d tasks and %v free: %v, %d seats", len(c.Entries), f.Free(c), got, f.Seats(c))
+		}
+	}
+	c = card("a", 10*gib)
+	f = fleetOf(t, Config{PerGPU: 1}, c)
+	if f.run(t, task("a", gib, 0), c); f.Seats(c) > 0 || f.GPU(c).Mechanisms[0] != profile.Exclusive {
+		t.Error("a card of one task takes another")
+	}
+	if c.Lost, c.Entries = true, nil; f.Takes(c) {
+		t.Error("a card that is lost takes a task")
+	}
+}
+
+// TestForeign: what nobody must count on is others' memory, what they were promised, and what tasks use
+// beyond what is known to be reserved for them.
+func TestForeign(t *testing.T) {
+	c := card("a", 40*gib)
+	f := fleetOf(t, Config{}, c)
+	known, unknown := f.run(t, task("a", 4*gib, 0), c), f.run(t, task("b", 2*gib, 0), c)
+	known.Peak = profile.Some(5 * gib)
+	c.Promised = 3 * gib
+	f.Books.Reconcile([]ledger.Usage{{GPU: "a", Used: profile.Some(7 * gib), Processes: []ledger.Process{{PID: 1, Memory: profile.Some(7 * gib)}}}})
+	if got := f.Foreign(c, func(e *backlog.Entry) bool { return e != unknown }); got != (7+3+1+2)*gib {
+		t.Errorf("%v, want 13 GiB", got)
 	}
 }
 
@@ -208,30 +234,6 @@ func TestOpen(t *testing.T) {
 	c.join(e, profile.TimeSlice)
 	if f := fleetOf(t, Config{}, c); f.reserved() != 12*gib {
 		t.Errorf("the books have %v, want 12 GiB", f.reserved())
-	}
-}
-
-// TestFitGang: a task of two GPUs gets two that it fits, never shared by MPS; where one is
-// missing for good, or for now, that is said.
-func TestFitGang(t *testing.T) {
-	big, other, small, gone := card("big", 40*gib), card("other", 40*gib), card("small", 10*gib), card("gone", 10*gib)
-	best, why, err := fleetOf(t, Config{}, big, small, other).Fit(task("a", 20*gib, 2), nil)
-	if err != nil || !slices.Equal(best.Cards, []int{0, 2}) || best.Mechanism != profile.TimeSlice {
-		t.Errorf("cards %v shared by %v, %q, %v", best.Cards, best.Mechanism, why, err)
-	}
-	f := fleetOf(t, Config{}, big, small, gone)
-	gone.Lost = true
-	if _, _, err := f.Fit(task("a", 20*gib, 2), nil); err == nil || errors.Is(err, ErrAbsent) || !strings.Contains(err.Error(), "it takes 2 of one product at once; GPU 1: ") {
-		t.Errorf("one is too small, another too small and gone: %v", err)
-	}
-	if _, _, err := f.Fit(task("a", 5*gib, 3), nil); !errors.Is(err, ErrAbsent) {
-		t.Errorf("one is gone: %v, want ErrAbsent", err)
-	}
-	busy := card("busy", 40*gib)
-	f = fleetOf(t, Config{}, big, busy)
-	f.run(t, task("b", gib, 0), busy)
-	if best, why, err := f.Fit(task("a", 20*gib, 2), nil); err != nil || best.Cards != nil || why != "it takes 2 empty GPUs of one product at once" {
-		t.Errorf("one has a task: cards %v, %q, %v", best.Cards, why, err)
 	}
 }
 

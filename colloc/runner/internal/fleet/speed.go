@@ -58,7 +58,7 @@ func (f *Fleet) CloseWindow(c *Card) (measured []*backlog.Entry, err error) {
 	w := c.window
 	c.window = window{}
 	lasted := w.seen.Sub(w.since)
-	if len(c.Entries) == 1 && len(c.Entries[0].GPUs) > 0 {
+	if slices.ContainsFunc(c.Entries, func(e *backlog.Entry) bool { return len(e.GPUs) > 0 }) {
 		return nil, nil // what it does rests on other cards too
 	}
 	if w.since.IsZero() || lasted < f.config.Window || len(w.marks) != len(c.Entries) {

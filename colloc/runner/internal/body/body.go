@@ -1,0 +1,391 @@
+package body
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/colloc/colloc/dispatch"
+	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/fleet"
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/nvmlx"
+	"example.com/colloc/packer"
+	"example.com/colloc/profile"
+)
+
+// Body is not safe for concurrent use.
+type Body struct {
+	d     *dispatch.Dispatcher
+	fleet *fleet.Fleet
+	began time.Time
+	at    time.Duration
+	runs  uint64 // the highest number of a run
+	known []*told
+	of    map[*backlog.Entry]*told
+	cards []*card
+	fresh bool // something was told since the last decision
+}
+
+// Wish is a task that waits.
+type Wish struct {
+	*backlog.Entry
+
+	// Closed are the GPUs where it must not start; Held says that it must not start at all.
+	Closed []nvmlx.DeviceID
+	Held   bool
+}
+
+// told is what the Dispatcher knows of a task.
+type told struct {
+	*backlog.Entry
+
+	job     dispatch.Job
+	held    bool
+	barred  []string
+	run     uint64        // its number; 0: it waits
+	number  int           // of the entry's run
+	reserve profile.Bytes // at its start
+	gone    bool
+	judged  bool // nothing that is there will make it wait for ever
+	tried   bool // it might have started at the last decision, and found no place
+	passed  int  // how many that came later started while it was the first to wait
+}
+
+// patience is how many later tasks may start before the first that waits; from then on it goes before its
+// class. Without that short tasks that never cease to come would starve a gang.
+const patience = 32
+
+// card is what it knows of a GPU.
+type card struct {
+	id      string
+	way     profile.Mechanism
+	drained bool
+	foreign profile.Bytes
+}
+
+// New returns a Body whose Dispatcher knows nothing yet.
+func New(f *fleet.Fleet, m dispatch.Mind, o *dispatch.Options, now time.Time) (*Body, error) {
+	d, err := dispatch.New(m, o)
+	return &Body{d: d, fleet: f, began: now, of: make(map[*backlog.Entry]*told)}, err
+}
+
+// tell tells of one event. What is wrong with it is a fault of the Mind or of this package.
+func (b *Body) tell(e dispatch.Event) error {
+	b.fresh = true
+	return b.d.Tell(b.at, e)
+}
+
+// Sync tells how things are: which tasks wait, in their order, which hold GPUs, and what became of
+// the others that it was told of. unfit are those of which nobody can say what they need.
+func (b *Body) Sync(now time.Time, waits []Wish, active []*backlog.Entry) (unfit map[*backlog.Entry]error, err error) {
+	b.at = max(b.at, now.Sub(b.began)) // clocks are set back
+	there := make(map[*backlog.Entry]bool, len(waits)+len(active))
+	for _, w := range waits {
+		there[w.Entry] = true
+	}
+	for _, e := range active {
+		there[e] = true
+	}
+	errs := []error{b.cardsCome()}
+	for _, t := range b.known {
+		errs = append(errs, b.settle(t, there[t.Entry]))
+	}
+	b.known = slices.DeleteFunc(b.known, func(t *told) bool { return t.gone })
+	errs = append(errs, b.cardsChange())
+	for _, e := range active {
+		errs = append(errs, b.holding(e))
+	}
+	for _, w := range waits {
+		fault, err := b.waits(w)
+		if errs = append(errs, err); fault != nil {
+			if unfit == nil {
+				unfit = make(map[*backlog.Entry]error)
+			}
+			unfit[w.Entry] = fault
+		}
+	}
+	return unfit, errors.Join(errs...)
+}
+
+// holds reports whether a task is in the run that the Dispatcher knows.
+func (t *told) holds() bool {
+	return t.run > 0 && t.Runs == t.number && (t.State == queue.Starting || t.State == queue.Running)
+}
+
+// settle tells what became of a task.
+func (b *Body) settle(t *told, there bool) error {
+	if t.holds() {
+		return nil
+	}
+	var err error
+	if t.run > 0 {
+		how := dispatch.Lost
+		switch t.State {
+		case queue.Succeeded:
+			how = dispatch.Done
+		case queue.Failed, queue.Cancelled:
+			how = dispatch.Failed
+		default:
+		}
+		err = b.tell(dispatch.Ended{Job: t.Task.ID, Run: t.run, How: how})
+		if t.run = 0; how != dispatch.Lost {
+			t.gone = true
+			delete(b.of, t.Entry)
+			return err
+		}
+	}
+	if there && t.State == queue.Queued {
+		return err
+	}
+	t.gone = true
+	delete(b.of, t.Entry)
+	return errors.Join(err, b.tell(dispatch.Withdrawn{Job: t.Task.ID}))
+}
+
+// job is what there is to tell of a task. Those of one kind count as alike: one that must be alone, or of
+// which nothing is known, is of none.
+func (b *Body) job(e *backlog.Entry) dispatch.Job {
+	j := dispatch.Job{Task: b.fleet.Demand(e)}
+	if j.Kind = e.Task.Kind; j.Alone || e.Profile == nil {
+		j.Kind = ""
+	}
+	if j.Kind != "" && e.Task.Owner != nil {
+		j.Kind = fmt.Sprintf("%d:%s", e.Task.Owner.UID, j.Kind)
+	}
+	if t := b.of[e]; t != nil && t.passed >= patience {
+		j.Priority++
+	}
+	return j
+}
+
+// same reports whether two descriptions of a task say the same.
+func same(a, b *dispatch.Job) bool {
+	return a.Profile == b.Profile && a.Reserved == b.Reserved && a.Alone == b.Alone && a.Weight == b.Weight &&
+		a.MaxSlowdown == b.MaxSlowdown && a.Priority == b.Priority && a.Kind == b.Kind
+}
+
+// enter notes a task that was told of.
+func (b *Body) enter(e *backlog.Entry, j *dispatch.Job) *told {
+	t := &told{Entry: e, job: *j}
+	b.known, b.of[e] = append(b.known, t), t
+	return t
+}
+
+// holding tells of a task that holds GPUs.
+func (b *Body) holding(e *backlog.Entry) error {
+	t, j := b.of[e], b.job(e)
+	if t == nil {
+		cards := b.fleet.CardsOf(e)
+		if len(cards) != e.Task.Width() { // the others are gone: it counts as a stranger, and ends
+			return nil
+		}
+		if !j.Alone {
+			j.Reserved = max(1, e.Reserved)
+		}
+		j.Done = profile.Some(max(0, time.Duration(e.Speed.Or(1)*float64(b.began.Sub(e.Started)))))
+		b.runs++
+		adopted := dispatch.Adopted{Job: j, Run: b.runs}
+		for _, c := range cards {
+			adopted.GPUs = append(adopted.GPUs, string(c.Info.ID))
+		}
+		if err := b.tell(adopted); err != nil {
+			return err
+		}
+		t = b.enter(e, &j)
+		t.run, t.number, t.reserve = b.runs, e.Runs, -1
+		return nil
+	}
+	if e.Reserved != t.reserve && !j.Alone {
+		j.Reserved = max(1, e.Reserved)
+	}
+	return b.describe(t, &j)
+}
+
+// describe tells what is new of a task.
+func (b *Body) describe(t *told, j *dispatch.Job) error {
+	if same(&t.job, j) {
+		return nil
+	}
+	t.job, t.judged = *j, false
+	return b.tell(dispatch.Described{Job: *j})
+}
+
+// waits tells of a task that waits.
+func (b *Body) waits(w Wish) (unfit, err error) {
+	t, j := b.of[w.Entry], b.job(w.Entry)
+	if t == nil {
+		err := b.tell(dispatch.Submitted{Job: j})
+		if errors.Is(err, dispatch.ErrInvalid) && !w.TakesAll() && w.Asked() == 0 {
+			w.Unknown = true
+			return b.waits(w)
+		}
+		if err != nil {
+			return err, nil
+		}
+		t = b.enter(w.Entry, &j)
+	} else if err = b.describe(t, &j); err != nil {
+		return nil, err
+	}
+	if w.Held != t.held {
+		if t.held = w.Held; w.Held {
+			err = b.tell(dispatch.Held{Job: w.Task.ID})
+		} else {
+			err = b.tell(dispatch.Released{Job: w.Task.ID})
+		}
+	}
+	var barred []string
+	for _, c := range b.fleet.Cards {
+		avoid, ok := w.Avoid.Get()
+		if slices.Contains(w.Closed, c.Info.ID) || ok && len(c.Entries) > 0 && avoid == c.Mechanism {
+			barred = append(barred, string(c.Info.ID))
+		}
+	}
+	if !slices.Equal(barred, t.barred) {
+		t.barred = barred
+		err = errors.Join(err, b.tell(dispatch.Barred{Job: w.Task.ID, GPUs: barred}))
+	}
+	return nil, err
+}
+
+// cardsCome tells of cards that are new.
+func (b *Body) cardsCome() error {
+	var errs []error
+	for _, c := range b.fleet.Cards {
+		id := string(c.Info.ID)
+		if slices.ContainsFunc(b.cards, func(o *card) bool { return o.id == id }) {
+			continue
+		}
+		gpu := b.fleet.GPU(c)
+		errs = append(errs, b.tell(dispatch.GPUAdded{GPU: gpu}))
+		b.reconsider()
+		b.cards = append(b.cards, &card{id: id, way: gpu.Mechanisms[0]})
+	}
+	return errors.Join(errs...)
+}
+
+// cardsChange tells what is new of cards, and of those that are gone.
+func (b *Body) cardsChange() error {
+	var errs []error
+	known := func(e *backlog.Entry) bool { t := b.of[e]; return t != nil && t.holds() }
+	b.cards = slices.DeleteFunc(b.cards, func(o *card) bool {
+		c := b.fleet.Card(nvmlx.DeviceID(o.id))
+		if c == nil {
+			b.reconsider()
+			errs = append(errs, b.tell(dispatch.GPURemoved{GPU: o.id}))
+			return true
+		}
+		if gpu := b.fleet.GPU(c); gpu.Mechanisms[0] != o.way {
+			o.way = gpu.Mechanisms[0]
+			errs = append(errs, b.tell(dispatch.GPUChanged{GPU: gpu}))
+		}
+		if drained := !b.fleet.Takes(c); drained != o.drained {
+			o.drained = drained
+			b.reconsider()
+			errs = append(errs, b.tell(dispatch.Drained{GPU: o.id, Off: !drained}))
+		}
+		if foreign := b.fleet.Foreign(c, known); foreign != o.foreign {
+			o.foreign = foreign
+			errs = append(errs, b.tell(dispatch.Foreign{GPU: o.id, Memory: foreign}))
+		}
+		return false
+	})
+	return errors.Join(errs...)
+}
+
+// Start is a task that is to start.
+type Start struct {
+	*backlog.Entry
+
+	Cards []*fleet.Card
+	dispatch.Action
+}
+
+// Decide says what to do now. Each Start must be answered by Began or Refused. room says that those
+// that may start now, and do not, find no place.
+func (b *Body) Decide(ctx context.Context, room bool) (starts []Start, err error) {
+	if next, ok := b.d.Next(); !b.fresh && (!ok || next > b.at) {
+		return nil, nil
+	}
+	b.fresh = false
+	actions, err := b.d.Decide(ctx, b.at)
+	for _, a := range actions {
+		at := slices.IndexFunc(b.known, func(t *told) bool { return t.Task.ID == a.Job })
+		if at < 0 || a.Verb != dispatch.Start {
+			continue
+		}
+		s := Start{Entry: b.known[at].Entry, Action: a}
+		for _, id := range a.GPUs {
+			s.Cards = append(s.Cards, b.fleet.Card(nvmlx.DeviceID(id)))
+		}
+		b.runs = max(b.runs, a.Run)
+		starts = append(starts, s)
+	}
+	waits := true
+	for _, t := range b.known {
+		open := !t.held && t.run == 0
+		t.tried = open && room && len(starts) == 0
+		if waits && open && !slices.ContainsFunc(starts, func(s Start) bool { return s.Entry == t.Entry }) {
+			waits = false
+			t.passed += len(starts)
+		}
+	}
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
+		err = nil // it looked less far ahead
+	}
+	return starts, err
+}
+
+// Began tells that a start is carried out.
+func (b *Body) Began(s *Start) error {
+	t := b.of[s.Entry]
+	t.run, t.number, t.reserve = s.Run, s.Runs, s.Reserved
+	return b.tell(dispatch.Started{Job: s.Job, Run: s.Run})
+}
+
+// Refused tells that it is not, and may be tried again at once: by then it is known why.
+func (b *Body) Refused(s *Start) error {
+	return b.tell(dispatch.Ended{Job: s.Job, Run: s.Run, How: dispatch.Stopped})
+}
+
+// Tried reports whether a task found no place at the last decision: others may pass it.
+func (b *Body) Tried(e *backlog.Entry) bool { t := b.of[e]; return t != nil && t.run == 0 && t.tried }
+
+// Unjudged are the tasks that wait and of which nobody asked yet whether they ever can start: those that are new,
+// and after cards came or went, all.
+func (b *Body) Unjudged() (all []*backlog.Entry) {
+	for _, t := range b.known {
+		if t.run == 0 && !t.judged {
+			t.judged = true
+			all = append(all, t.Entry)
+		}
+	}
+	return all
+}
+
+// reconsider lets all tasks be judged anew.
+func (b *Body) reconsider() {
+	for _, t := range b.known {
+		t.judged = false
+	}
+}
+
+// Why says what a task waits for; never is an error if that cannot come, see [fleet.Fleet.Never].
+func (b *Body) Why(e *backlog.Entry) (text string, never error) {
+	t := b.of[e]
+	if t == nil {
+		return "for its turn", nil
+	}
+	why, err := b.d.Why(e.Task.ID)
+	if err != nil {
+		return "for its turn", nil //nolint:nilerr // nobody knows
+	}
+	if why.Code == dispatch.Room && why.Placing.Code != packer.Undecided {
+		never = b.fleet.Never(e, &why.Placing)
+	}
+	return cmp.Or(strings.TrimPrefix(why.String(), e.Task.ID+" waits: "), "for its turn"), never
+}
