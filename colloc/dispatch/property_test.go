@@ -37,7 +37,8 @@ type stream struct {
 	now  time.Duration
 	runs map[string][]uint64 // that were asked for, by job
 	last uint64
-	held string // of late
+	held string            // of late
+	late []dispatch.Action // the last starts
 }
 
 func (s *stream) job() string { return fmt.Sprintf("job%d", s.rng.IntN(40)) }
@@ -45,6 +46,10 @@ func (s *stream) gpu() string { return fmt.Sprintf("gpu%d", s.rng.IntN(6)) }
 
 // run is a job with one of its runs, or any.
 func (s *stream) run() (string, uint64) {
+	if n := len(s.late); n > 0 && s.rng.IntN(2) == 0 {
+		a := s.late[max(0, n-1-s.rng.IntN(6))]
+		return a.Job, a.Run
+	}
 	id := s.job()
 	if runs := s.runs[id]; len(runs) > 0 && s.rng.IntN(8) > 0 {
 		return id, runs[len(runs)-1]
@@ -55,7 +60,7 @@ func (s *stream) run() (string, uint64) {
 func (s *stream) draw() dispatch.Event {
 	r := s.rng
 	id, n := s.run()
-	switch r.IntN(25) {
+	switch r.IntN(27) {
 	case 0, 1, 2, 3:
 		j := dispatch.Job{User: []string{"ann", "bob", ""}[r.IntN(3)], Task: colloc.Task{ID: s.job(), Reserved: profile.Bytes(r.IntN(30)) * profile.GiB, GPUs: max(1, r.IntN(12)-9), Priority: r.IntN(4) / 3}}
 		if r.IntN(3) == 0 {
@@ -98,14 +103,14 @@ func (s *stream) draw() dispatch.Event {
 			at := s.now + time.Duration(r.IntN(9))*10*time.Minute
 			return dispatch.Reserved{GPU: s.gpu(), For: []dispatch.Reservation{{User: "bob", From: at, Until: at + time.Duration(r.IntN(6))*time.Hour/2}}}
 		}
-		if r.IntN(2) == 0 {
+		if r.IntN(3) == 0 {
 			return dispatch.Barred{Job: id, GPUs: []string{s.gpu(), s.gpu()}[:r.IntN(3)]}
 		}
-		if r.IntN(2) == 0 {
-			return dispatch.Described{Job: dispatch.Job{Task: colloc.Task{ID: id, Reserved: profile.Bytes(r.IntN(9)) * profile.GiB}, Fixed: r.IntN(2) == 0}}
+		if r.IntN(4) > 0 {
+			return dispatch.Described{Job: dispatch.Job{User: []string{"ann", "bob", ""}[r.IntN(3)], Task: colloc.Task{ID: id, Reserved: profile.Bytes(r.IntN(9)) * profile.GiB}, Fixed: r.IntN(2) == 0}}
 		}
 		return dispatch.Learned{}
-	case 16:
+	case 16, 25, 26:
 		if r.IntN(2) == 0 {
 			return dispatch.Seen{Job: id, Run: n, Peak: profile.Bytes(r.IntN(20)-1) * profile.GiB}
 		}
@@ -134,6 +139,7 @@ func (s *stream) hear(actions []dispatch.Action) {
 	for _, a := range actions {
 		if a.Verb == dispatch.Start {
 			s.runs[a.Job], s.last = append(s.runs[a.Job], a.Run), a.Run
+			s.late = append(s.late, a)
 		}
 	}
 }
@@ -212,7 +218,7 @@ func anyEvents(t *testing.T, o *dispatch.Options, taken map[reflect.Type]int) {
 		}
 		n += len(batch)
 		d.Expect() // which must not matter
-		_, _ = d.Why(s.job())
+		_, _ = d.Why("job1")
 		before := state(t, d)
 		twin, err := dispatch.Restore(p, o, before)
 		if err != nil {
