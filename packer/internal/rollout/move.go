@@ -5,20 +5,14 @@ import (
 	"slices"
 )
 
-// moves lets jobs go on elsewhere, on some cards or, if there are none, on all: those that end
-// last first, each once.
-func (e *Engine) moves(of []int32) {
+// moves lets jobs go on elsewhere: those that end last first, each once.
+func (e *Engine) moves() {
 	late := slices.Clone(e.active)
 	slices.SortFunc(late, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(e.lives[b].end, e.lives[a].end), cmp.Compare(a, b))
 	})
-	if of == nil {
-		for g := range e.cards {
-			of = append(of, int32(g))
-		}
-	}
 	for _, i := range late {
-		if e.mayMove(i) && e.move(i, of) && e.now == 0 {
+		if e.mayMove(i) && e.move(i) {
 			e.moved(i)
 		}
 	}
@@ -83,17 +77,16 @@ func (e *Engine) passing(i int32) int {
 // mayMove reports whether a job that runs may go on elsewhere. A gang does not, nor one that
 // starts now or stops for another.
 func (e *Engine) mayMove(i int32) bool {
-	return e.Jobs[i].Stoppable && e.Jobs[i].Width == 1 && (e.now > 0 || len(e.Jobs[i].On) > 0 && !e.lives[i].stopped)
+	return e.Jobs[i].Stoppable && e.Jobs[i].Width == 1 && len(e.Jobs[i].On) > 0 && !e.lives[i].stopped
 }
 
-// move lets a job go on where it adds most, of some cards and its own, if it ends earlier
-// there, and reports whether it does.
-func (e *Engine) move(i int32, of []int32) bool {
+// move lets a job go on where it adds most, if it ends earlier there, and reports whether it does.
+func (e *Engine) move(i int32) bool {
 	l := &e.lives[i]
 	home, left, end := l.on, l.left-(e.now-l.at)*l.rate, l.end
 	e.spared = e.spare(e.spared[:0], home)
 	e.lift(i)
-	on := e.place(i, append(slices.Clip(of), home...))
+	on := e.place(i, nil)
 	if on == nil || slices.ContainsFunc(home, func(g int32) bool { return slices.Contains(on, g) }) {
 		on = nil
 	} else {

@@ -116,7 +116,7 @@ func (e *Engine) open() {
 		e.out.Passed[i] = started + n
 	}
 	if e.rule.Move {
-		e.moves(nil)
+		e.moves()
 	}
 	e.compact()
 	e.settle()
@@ -199,9 +199,6 @@ func (e *Engine) fill() {
 	}
 	if len(e.active) > had {
 		e.compact()
-	}
-	if e.rule.Move && len(e.queue) == 0 && len(e.freed) > 0 {
-		e.moves(e.freed)
 	}
 }
 

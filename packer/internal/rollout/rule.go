@@ -29,7 +29,7 @@ type Rule struct {
 	// passed unless some job may not stop.
 	Anew bool
 	// Move lets jobs that run go on elsewhere, where they end earlier, if the cards
-	// together then do more: now, and when nobody waits.
+	// together then do more: now.
 	Move bool
 	// First are jobs of one card that go where they say before the rule decides: those that
 	// wait start there, those that run go on there.

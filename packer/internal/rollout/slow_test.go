@@ -387,9 +387,6 @@ func (s *slow) play() (sum, last int64) {
 		}
 		slices.Sort(freed)
 		s.fill(freed)
-		if s.rule.Move && !slices.Contains(s.end, 0) {
-			s.moves(freed)
-		}
 	}
 }
 

@@ -342,11 +342,11 @@ func (s *slow) open(all []int32) {
 func (s *slow) ends(i int) int64 { return s.now + (s.left[i]+s.rate(i)-1)/s.rate(i) }
 
 // moves lets jobs go on elsewhere.
-func (s *slow) moves(of []int32) {
+func (s *slow) moves(all []int32) {
 	var late []int
 	end := map[int]int64{}
 	for i, j := range s.jobs {
-		if s.end[i] < 0 && j.Stoppable && j.Width == 1 && (s.now > 0 || len(j.On) > 0 && !slices.Contains(s.stopped, i)) {
+		if s.end[i] < 0 && j.Stoppable && j.Width == 1 && len(j.On) > 0 && !slices.Contains(s.stopped, i) {
 			late, end[i] = append(late, i), s.ends(i)
 		}
 	}
@@ -354,7 +354,7 @@ func (s *slow) moves(of []int32) {
 	for _, i := range late {
 		home, left, first := s.on[i], s.left[i], s.ends(i)
 		s.on[i], s.end[i] = nil, 0
-		to := s.where(i, slices.Concat(of, home))
+		to := s.where(i, all)
 		apart := !slices.ContainsFunc(to, func(g int32) bool { return slices.Contains(home, g) })
 		s.on[i], s.end[i], s.left[i] = to, -1, left+s.jobs[i].Restart*rollout.One
 		if len(to) == 0 || !apart || s.ends(i) >= first {
@@ -414,7 +414,7 @@ func TestStopTwin(t *testing.T) {
 		}
 		stopped, moved = stopped+len(stops), moved+s.moved
 	}
-	if stopped < 300 || moved < 100 || detoured < 300 {
+	if stopped < 300 || moved < 20 || detoured < 300 {
 		t.Errorf("only %d jobs stopped, %d moved and %d went first", stopped, moved, detoured)
 	}
 }
