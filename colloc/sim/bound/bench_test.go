@@ -14,9 +14,28 @@ import (
 	"example.com/colloc/profile"
 )
 
-// BenchmarkFind bounds days of made-up tasks, some of which are gangs, that come a fifth
-// faster than GPUs that share nothing could do them, and tells how far a day of gsjf-4 is from
-// what is proven.
+// busyDay draws made-up tasks, some of which are gangs, that come a fifth faster than GPUs
+// that share nothing could do them.
+func busyDay(n, gpus int) []sim.Task {
+	r := rand.New(rand.NewPCG(1, 2))
+	var tasks []sim.Task
+	at := 0.0
+	for i := range n {
+		kind := r.IntN(12)
+		t := sim.Task{
+			ID: strconv.Itoa(i), Arrival: time.Duration(at * float64(time.Hour)), Work: time.Duration((0.1 + r.ExpFloat64()) * float64(time.Hour)),
+			Type: strconv.Itoa(kind), Class: []string{"light", "medium", "heavy"}[kind%3], Memory: profile.Bytes(2+kind) * profile.GiB, Startup: time.Minute,
+		}
+		if r.IntN(10) == 0 {
+			t.GPUs = 2
+		}
+		tasks = append(tasks, t)
+		at += r.ExpFloat64() * 1.2 / float64(gpus)
+	}
+	return tasks
+}
+
+// BenchmarkFind bounds busy days and tells how far a day of gfill-4 is from what is proven.
 func BenchmarkFind(b *testing.B) {
 	for _, size := range []struct {
 		tasks   int
@@ -27,21 +46,7 @@ func BenchmarkFind(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			r := rand.New(rand.NewPCG(1, 2))
-			var tasks []sim.Task
-			at := 0.0
-			for i := range size.tasks {
-				kind := r.IntN(12)
-				t := sim.Task{
-					ID: strconv.Itoa(i), Arrival: time.Duration(at * float64(time.Hour)), Work: time.Duration((0.1 + r.ExpFloat64()) * float64(time.Hour)),
-					Type: strconv.Itoa(kind), Class: []string{"light", "medium", "heavy"}[kind%3], Memory: profile.Bytes(2+kind) * profile.GiB, Startup: time.Minute,
-				}
-				if r.IntN(10) == 0 {
-					t.GPUs = 2
-				}
-				tasks = append(tasks, t)
-				at += r.ExpFloat64() * 1.2 / float64(cluster.GPUs())
-			}
+			tasks := busyDay(size.tasks, cluster.GPUs())
 			truth := speed.Contention{}
 			result, err := sim.Run(b.Context(), cluster, tasks, policy.Greedy{MaxSet: 4, Overtake: true}, sim.Options{Truth: truth})
 			if err != nil {

@@ -3,11 +3,15 @@ package bound_test
 import (
 	"flag"
 	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/bound"
 	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/profile"
 )
 
 var days = flag.Int("days", 12, "how many tiny days are tried; 200 take some minutes")
@@ -56,4 +60,50 @@ func TestTinyDays(t *testing.T) {
 		at := func(q float64) float64 { return regret[k][int(q*float64(len(regret[k])-1))] }
 		t.Logf("colloc's regret in the %s: median %.3f, 90 %% %.3f, most %.3f", name, at(0.5), at(0.9), at(1))
 	}
+}
+
+// TestHeavyDay: of equal tasks that all come at once, two of which share a GPU at .6 each, the
+// work ends at 1/1.2 of its sum, and its mean is half of that and half of one's own.
+func TestHeavyDay(t *testing.T) {
+	const n = 40
+	var tasks []sim.Task
+	for i := range n {
+		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Work: time.Hour, Memory: 7 * profile.GiB})
+	}
+	cluster := &sim.Cluster{Nodes: []sim.Node{{GPUs: []sim.GPU{{Memory: 16 * profile.GiB}}}}}
+	b, err := bound.Find(t.Context(), cluster, tasks, bound.Options{Truth: sim.Constant{1, 0.6}, Moments: 24})
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := n / 1.2
+	mean := end/2 + 0.5
+	if got := b.Makespan.Hours(); got > end || got < 0.99*end {
+		t.Errorf("makespan %v h, want %v or a little less", got, end)
+	}
+	if got := b.MeanJCT.Hours(); got > mean+1e-6 || got < 0.97*mean {
+		t.Errorf("mean %v h, want %v or a little less", got, mean)
+	}
+}
+
+// TestBusyDay: of a day of many kinds whose sets are found in two phases, what is proven is
+// no more than a policy reaches, and near it.
+func TestBusyDay(t *testing.T) {
+	tasks := busyDay(14, 2)
+	cluster, err := sim.ParseCluster("2xA100-40GB")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := bound.Options{Truth: speed.Contention{}, Moments: 17}
+	b, err := bound.Find(t.Context(), cluster, tasks, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := sim.Run(t.Context(), cluster, tasks, policy.Greedy{MaxSet: 4, Shortest: true}, sim.Options{Truth: o.Truth})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b.Makespan > r.Makespan || b.MeanJCT > r.MeanJCT || float64(r.Makespan) > 1.3*float64(b.Makespan) || float64(r.MeanJCT) > 1.4*float64(b.MeanJCT) {
+		t.Errorf("proven %v and %v, reached %v and %v", b.Makespan, b.MeanJCT, r.Makespan, r.MeanJCT)
+	}
+	t.Logf("proven %v and %v, reached %v and %v", b.Makespan, b.MeanJCT, r.Makespan, r.MeanJCT)
 }

@@ -165,7 +165,7 @@ func (l *layout) addSet(x *set) {
 
 // refine makes of a solution of a program of fewer parts one to begin with.
 func (l *layout) refine(of *layout, at pdhg.Point) pdhg.Point {
-	out := pdhg.Point{X: make([]float64, len(l.program.Cost)), Y: make([]float64, len(l.program.Right))}
+	out := pdhg.Point{X: make([]float64, len(l.program.Cost)), Y: make([]float64, len(l.program.Right)), How: at.How}
 	copy(out.Y, at.Y[:l.works])
 	ends := 0
 	if l.mean {
@@ -176,7 +176,8 @@ func (l *layout) refine(of *layout, at pdhg.Point) pdhg.Point {
 	for i := range l.tasks {
 		copy(out.X[l.tasksAt[i]:][:ends], at.X[of.tasksAt[i]:])
 	}
-	rows, old, sets := len(l.kinds)+len(l.cards), 0, len(of.taken)
+	rows, old := len(l.kinds)+len(l.cards), 0
+	sets := (len(at.X) - of.setsAt) / of.parts() // others were taken since
 	for k := range l.parts() {
 		for l.edges[k] >= of.edges[old+1] {
 			old++

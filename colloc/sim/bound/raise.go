@@ -1,6 +1,9 @@
 package bound
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // raise finds the α of each task that proves most, prices of work and time being what they
 // are: the proof is concave in it.
@@ -57,14 +60,42 @@ func (d *day) raiseEnds(p *Prices, tail float64) {
 
 // fit makes the prices of time and place of means together no more than the weights.
 func (d *day) fit(p *Prices) {
+	const blur = 1e-9 // for rounding
 	for i := range d.tasks {
 		t := &d.tasks[i]
-		p.Place[t.kind] = min(p.Place[t.kind], t.weight/t.width*(1-1e-9))
+		p.Place[t.kind] = min(p.Place[t.kind], (1-2*blur)*t.weight/t.width)
 	}
 	for i := range d.tasks {
 		t := &d.tasks[i]
-		p.Time[i] = max(0, min(p.Time[i], (t.weight-t.width*p.Place[t.kind])*(1-1e-9)))
+		p.Time[i] = max(0, min(p.Time[i], (1-blur)*t.weight-t.width*p.Place[t.kind]))
 	}
+}
+
+// times are prices times a part.
+func (p *Prices) times(part float64) Prices {
+	of := func(list []float64) []float64 {
+		out := slices.Clone(list)
+		for i := range out {
+			out[i] *= part
+		}
+		return out
+	}
+	out := Prices{Moments: p.Moments, Task: of(p.Task), Time: of(p.Time), Place: of(p.Place)}
+	for _, w := range p.Work {
+		out.Work = append(out.Work, of(w))
+	}
+	return out
+}
+
+// calm are prices of which those of work change more slowly.
+func (p *Prices) calm() Prices {
+	out := p.times(1)
+	for i, w := range p.Work {
+		for k := 1; k+1 < len(w); k++ {
+			out.Work[i][k] = (w[k-1] + 2*w[k] + w[k+1]) / 4
+		}
+	}
+	return out
 }
 
 // even are n+1 moments at equal distances.

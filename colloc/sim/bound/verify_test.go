@@ -155,6 +155,10 @@ func slowMean(d *tiny, p *bound.Prices) float64 {
 
 func TestTampered(t *testing.T) {
 	d := drawTiny(3, 6)
+	d.tasks = nil
+	for i := range 8 { // more than there is room for, so that prices matter
+		d.tasks = append(d.tasks, sim.Task{ID: string(rune('a' + i)), Work: time.Hour, Memory: 7 * profile.GiB, Class: "heavy"})
+	}
 	o := bound.Options{Truth: d.truth, Moments: 8}
 	b, err := bound.Find(t.Context(), d.gpus, d.tasks, o)
 	if err != nil {

@@ -72,17 +72,25 @@ func (m *matrix) row(r int, x []float64) float64 {
 }
 
 // balance scales rows and columns until the largest entries of each are about 1 (Ruiz,
-// 2001), and the entries with them.
-func (p *Program) balance() (rows, columns []float64, entries []entry) {
+// 2001), then perhaps by the sums of their entries (Pock and Chambolle, 2011), and the
+// entries with them.
+func (p *Program) balance(sums bool) (rows, columns []float64, entries []entry) {
 	const rounds = 12
 	rows, columns = ones(len(p.Right)), ones(len(p.Cost))
 	entries = append([]entry(nil), p.entries...)
-	for range rounds {
+	for n := range rounds + 1 {
+		if n == rounds && !sums {
+			break
+		}
 		r, c := make([]float64, len(rows)), make([]float64, len(columns))
 		for i := range entries {
 			e := &entries[i]
 			v := math.Abs(e.value)
-			r[e.row], c[e.column] = max(r[e.row], v), max(c[e.column], v)
+			if n == rounds {
+				r[e.row], c[e.column] = r[e.row]+v, c[e.column]+v
+			} else {
+				r[e.row], c[e.column] = max(r[e.row], v), max(c[e.column], v)
+			}
 		}
 		root(r)
 		root(c)

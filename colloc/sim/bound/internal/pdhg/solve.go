@@ -1,20 +1,43 @@
 package pdhg
 
 import (
+	"cmp"
 	"context"
 	"math"
 )
 
 // Point is where a solution stands: the values of the variables, and the prices of the
 // rows, 0 or more. A point may be shorter than the program: the rest is 0.
-type Point struct{ X, Y []float64 }
+type Point struct {
+	X, Y []float64
+	// How is how steps are taken from here, as Solve found; the zero value lets it find out.
+	How How
+}
+
+// How is how steps are taken.
+type How struct {
+	weight float64 // of prices beside variables; 0 is not known
+	sums   bool    // the program is balanced by sums, too
+}
 
 // Solve improves a point until the program's rows hold, and its costs and the prices'
 // worth agree, to a part tol of what they are, which is then exact, for most steps at the
 // most, or until ctx is cancelled. The method is that of Applegate et al. (2021, arXiv:2106.04756): Chambolle and
 // Pock's steps, averaged, and begun anew from the average when that is far better.
 // O(entries) a step. The same input gives the same output.
-func (p *Program) Solve(ctx context.Context, from Point, tol float64, most int) (at Point, exact bool) {
+func (p *Program) Solve(ctx context.Context, from Point, tol float64, most int) (Point, bool) {
+	at, miss := p.solve(ctx, from, tol, most)
+	if from.How == (How{}) && miss > tol {
+		from.How.sums = true // which balance is better nobody knows before
+		if other, less := p.solve(ctx, from, tol, most); less < miss {
+			at, miss = other, less
+		}
+	}
+	return at, miss <= tol
+}
+
+// solve does so with one balance and returns what the point misses.
+func (p *Program) solve(ctx context.Context, from Point, tol float64, most int) (Point, float64) {
 	s := newSolver(p, from)
 	const check = 40
 	for n := 1; n <= most; n++ {
@@ -26,7 +49,7 @@ func (p *Program) Solve(ctx context.Context, from Point, tol float64, most int) 
 			break
 		}
 	}
-	return s.answer(), s.bestMiss <= tol
+	return s.answer()
 }
 
 // solver works on the balanced program.
@@ -37,16 +60,15 @@ type solver struct {
 	x, y, meanX, meanY        []float64
 	startX, startY, back      []float64
 	norm, weight              float64
+	how                       How
 	count                     float64 // steps in the mean
 	least, last               float64 // errors at the last start, and when it was last looked at
-	best                      Point   // the point of the least error
-	bestMiss                  float64
 	started                   int
 	normCost, normRight       float64
 }
 
 func newSolver(p *Program, from Point) *solver {
-	rows, columns, entries := p.balance()
+	rows, columns, entries := p.balance(from.How.sums)
 	n, m := len(columns), len(rows)
 	s := &solver{
 		rows: rows, columns: columns, cost: make([]float64, n), lower: make([]float64, n), upper: make([]float64, n),
@@ -69,14 +91,14 @@ func newSolver(p *Program, from Point) *solver {
 		}
 	}
 	s.normCost, s.normRight = length(s.cost), length(s.right)
-	s.weight = 1
-	if s.normCost > 0 && s.normRight > 0 {
+	s.how = from.How
+	s.weight = cmp.Or(from.How.weight, 1)
+	if from.How.weight == 0 && s.normCost > 0 && s.normRight > 0 {
 		s.weight = s.normCost / s.normRight
 	}
 	s.norm = s.spectral()
 	s.restart(s.x, s.y, 0)
-	s.least, s.bestMiss = s.miss(s.x, s.y), math.Inf(1)
-	s.keep(s.x, s.y, s.least)
+	s.least = s.miss(s.x, s.y)
 	return s
 }
 
@@ -122,13 +144,7 @@ func (s *solver) step() {
 
 // review begins anew where that pays and returns the least error.
 func (s *solver) review(n int) float64 {
-	meanX, meanY := over(s.meanX, s.count), over(s.meanY, s.count)
-	now, mean := s.miss(s.x, s.y), s.miss(meanX, meanY)
-	x, y, miss := s.x, s.y, now
-	if mean < now {
-		x, y, miss = meanX, meanY, mean
-	}
-	s.keep(x, y, miss)
+	x, y, miss := s.better()
 	if miss <= 0.2*s.least || miss <= 0.8*s.least && miss > s.last || float64(n-s.started) >= 0.36*float64(n) {
 		s.restart(x, y, n)
 		s.least = miss
@@ -177,23 +193,30 @@ func (s *solver) miss(x, y []float64) float64 {
 	return math.Sqrt(primal)/(1+s.normRight) + math.Sqrt(dual)/(1+s.normCost) + math.Abs(cost-worth)/(1e-9+math.Abs(cost)+math.Abs(worth))
 }
 
-// keep notes the best point so far.
-func (s *solver) keep(x, y []float64, miss float64) {
-	if miss < s.bestMiss {
-		s.bestMiss = miss
-		s.best.X, s.best.Y = append(s.best.X[:0], x...), append(s.best.Y[:0], y...)
+// better returns the point or the mean, whichever misses less, and what it misses.
+func (s *solver) better() (x, y []float64, miss float64) {
+	x, y, miss = s.x, s.y, s.miss(s.x, s.y)
+	if s.count == 0 {
+		return x, y, miss
 	}
+	meanX, meanY := over(s.meanX, s.count), over(s.meanY, s.count)
+	if mean := s.miss(meanX, meanY); mean < miss {
+		x, y, miss = meanX, meanY, mean
+	}
+	return x, y, miss
 }
 
-// answer is the best point in the program's own measures.
-func (s *solver) answer() Point {
-	for j := range s.best.X {
-		s.best.X[j] *= s.columns[j]
+// answer is that in the program's own measures.
+func (s *solver) answer() (at Point, miss float64) {
+	x, y, miss := s.better()
+	at = Point{make([]float64, len(x)), make([]float64, len(y)), How{s.weight, s.how.sums}}
+	for j := range x {
+		at.X[j] = x[j] * s.columns[j]
 	}
-	for i := range s.best.Y {
-		s.best.Y[i] *= s.rows[i]
+	for i := range y {
+		at.Y[i] = y[i] * s.rows[i]
 	}
-	return s.best
+	return at, miss
 }
 
 func over(sum []float64, n float64) []float64 {
