@@ -46,6 +46,7 @@ func (p *Plan) Summarize(w io.Writer) error {
 		fmt.Fprintf(&out, "  and %s\n", count(more, "more GPU"))
 	}
 	p.summarizeWaiting(&out)
+	p.summarizeUnseen(&out)
 	_, err := out.WriteTo(w)
 	return err
 }
@@ -128,6 +129,22 @@ func (p *Plan) summarizeWaiting(out *bytes.Buffer) {
 	}
 	if help := p.Help(); help != "" {
 		fmt.Fprintf(out, "Try: %s.\n", help)
+	}
+}
+
+// summarizeUnseen says whose use of a GPU nobody measured.
+func (p *Plan) summarizeUnseen(out *bytes.Buffer) {
+	var names []string
+	for i := range p.Tasks {
+		if p.Tasks[i].Use != predict.Measured {
+			names = append(names, p.Tasks[i].Task)
+		}
+	}
+	if n := len(names); n > summaryTasks {
+		names = append(names[:summaryTasks], fmt.Sprintf("%d more", n-summaryTasks))
+	}
+	if len(names) > 0 {
+		fmt.Fprintf(out, "Not measured: how busy a GPU is with %s. colloc profile -- COMMAND tells.\n", strings.Join(names, ", "))
 	}
 }
 

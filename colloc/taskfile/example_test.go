@@ -104,3 +104,17 @@ func ExampleSection() {
 	// <nil> vision
 	// settings:1: json: unknown field "acount"
 }
+
+// A list of GPUs as programs and people write it.
+func ExampleReadGPUs() {
+	c, err := taskfile.ReadGPUs(strings.NewReader(`{"gpus": [{"model": "A100-40GB"}, {"id": "old", "model": "T4", "memory": "15GiB"}]}`), "gpus.json")
+	if err != nil {
+		panic(err)
+	}
+	for i := range c.GPUs {
+		fmt.Println(c.GPUs[i].ID, c.GPUs[i].Model.Name, c.GPUs[i].Total())
+	}
+	// Output:
+	// gpu0 A100-40GB 40 GiB
+	// old T4 15 GiB
+}

@@ -27,6 +27,7 @@ import (
 	"os"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/packer"
 )
 
@@ -66,8 +67,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 
 // plan computes and prints; the output is complete before its first byte is
 // written.
-func plan(work *workload, cluster *cluster, asJSON bool, stdout, stderr io.Writer) int {
-	planner, err := colloc.New(colloc.Config{Host: cluster.Host})
+func plan(work *workload, cluster *taskfile.Cluster, asJSON bool, stdout, stderr io.Writer) int {
+	planner, err := colloc.New(cluster.Config)
 	if err != nil {
 		fmt.Fprintln(stderr, "quickstart:", err)
 		return 1
@@ -131,7 +132,8 @@ of the task alone: gpu_busy and mem_busy are nvidia-smi's two utilisations as
 fractions, sm_active and dram_active those of DCGM; mem_used ("9.5GiB") and
 step_time ("120ms") may be given. What is not given is predicted. weight,
 priority, max_slowdown, alone, labels, avoid, only, on, home and others state what
-the plan must respect: go doc colloc/taskfile. colloc profile writes such a file.
+the plan must respect: go doc colloc/taskfile. colloc profile writes such a file, and colloc
+plan reads these and more, with a picture.
 
 A GPU file is JSON, for example:
 

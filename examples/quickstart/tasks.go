@@ -1,6 +1,9 @@
 package main
 
 import (
+	"io/fs"
+	"os"
+
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/taskfile"
 )
@@ -40,4 +43,20 @@ func taskFile(path string) (*taskfile.File, error) {
 	}
 	defer f.Close()
 	return taskfile.Read(f, &taskfile.Options{Name: "tasks.json", Open: builtin.Open})
+}
+
+// loadGPUs reads the GPUs at path, or the built-in ones.
+func loadGPUs(path string) (_ *taskfile.Cluster, err error) {
+	var f fs.File
+	if path != "" {
+		f, err = os.Open(path)
+	} else {
+		path = "gpus.json"
+		f, err = builtin.Open(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return taskfile.ReadGPUs(f, path)
 }

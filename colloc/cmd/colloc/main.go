@@ -3,6 +3,7 @@
 //
 //	colloc profile -- COMMAND       a training alone, as a task file for the others
 //	colloc describe FILE...         what is understood of model files
+//	colloc plan FILE...             which tasks share which GPU, with a picture
 //	colloc sweep -- COMMAND {}      a training program many times on the GPUs of this host
 //	colloc station serve|submit|... the GPUs of this machine for all who work here
 //	colloc slurm new|submit|...     sweeps on a Slurm cluster
@@ -34,6 +35,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/describe"
 	"example.com/colloc/colloc/cmd/internal/gain"
 	"example.com/colloc/colloc/cmd/internal/gpuinfo"
+	"example.com/colloc/colloc/cmd/internal/plan"
 	"example.com/colloc/colloc/cmd/internal/probe"
 	"example.com/colloc/colloc/cmd/internal/simulate"
 	"example.com/colloc/colloc/cmd/internal/slurm"
@@ -49,7 +51,7 @@ func main() {
 
 // programs are the subcommands, as the help lists them.
 func programs() []cli.Program {
-	return []cli.Program{probe.Program(), describe.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gain.Program(), decide.Program(), gpuinfo.Program(), version(), burn.Program()}
+	return []cli.Program{probe.Program(), describe.Program(), plan.Program(), sweep.Program(), station.Program(), slurm.Program(), simulate.Program(), gain.Program(), decide.Program(), gpuinfo.Program(), version(), burn.Program()}
 }
 
 // run is the program but for the process around it; it returns the exit status.

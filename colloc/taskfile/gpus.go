@@ -1,66 +1,89 @@
-package main
+package taskfile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/colloc/taskfile"
 	"example.com/colloc/internal/jsondoc"
-	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
 // gpuFile is the JSON form of a list of GPUs and of the host they are in.
 type gpuFile struct {
 	About string            `json:"about"`
-	Host  predict.Host      `json:"host"`
+	Host  json.RawMessage   `json:"host"`
 	GPUs  []json.RawMessage `json:"gpus"`
 }
 
 type gpuEntry struct {
 	ID         string              `json:"id"`
 	Model      string              `json:"model"`
+	Name       string              `json:"name"` // as in a file of -fake-gpus
 	Memory     profile.Bytes       `json:"memory"`
 	Mechanisms []profile.Mechanism `json:"mechanisms"`
 	Labels     []string            `json:"labels"`
 }
 
-// cluster is what the tasks can run on.
-type cluster struct {
-	Host predict.Host
-	GPUs []colloc.GPU
+// Cluster is what tasks can run on.
+type Cluster struct {
+	// Config has the Host that the file tells, and nothing else.
+	Config colloc.Config
+	GPUs   []colloc.GPU
 }
 
-// loadGPUs reads the GPUs at path, or the built-in ones.
-func loadGPUs(name string) (*cluster, error) {
-	doc, err := document(name)
+// ReadGPUs reads a GPU file, which errors call name:
+//
+//	{"host": {"context_bytes": "520MiB"},
+//	 "gpus": [{"id": "gpu0", "model": "A100-40GB", "mechanisms": ["time-slicing", "mps"], "labels": ["rack7"]}]}
+//
+// Of a GPU only the model must be told, by any name that [profile.LookupGPU] knows, or its
+// memory. A fault of the file is an [*Error]. O(size).
+func ReadGPUs(r io.Reader, name string) (*Cluster, error) {
+	doc, err := jsondoc.Read(r, name, MaxFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("taskfile: %w", err)
 	}
+	c, err := clusterOf(doc)
+	var place *jsondoc.Error
+	if errors.As(err, &place) {
+		return nil, &Error{File: place.File, Line: place.Line, Err: place.Err}
+	}
+	return c, err
+}
+
+func clusterOf(doc *jsondoc.Document) (*Cluster, error) {
 	var file gpuFile
 	if err := doc.Decode(doc.Whole(), &file); err != nil {
 		return nil, err
 	}
 	if len(file.GPUs) == 0 {
-		return nil, doc.ErrorAt(len(doc.Data), errors.New(`no GPUs: nowhere to place a task; see -h for an example of a "gpus" list`))
+		return nil, doc.ErrorAt(len(doc.Data), errors.New(`no GPUs: nowhere to place a task; want a "gpus" list such as {"gpus": [{"id": "gpu0", "model": "A100-40GB"}]}`))
 	}
-	c := &cluster{Host: file.Host}
+	c := &Cluster{}
 	parts, err := doc.Members(doc.Whole())
 	if err != nil {
 		return nil, err
+	}
+	if h := slices.IndexFunc(parts, func(p jsondoc.Part) bool { return p.Key == "host" }); h >= 0 {
+		if err := doc.Decode(parts[h], &c.Config.Host); err != nil {
+			return nil, err
+		}
 	}
 	at := slices.IndexFunc(parts, func(p jsondoc.Part) bool { return p.Key == "gpus" })
 	if parts, err = doc.Members(parts[at]); err != nil {
 		return nil, err
 	}
-	for _, p := range parts {
+	for i, p := range parts {
 		var e gpuEntry
 		if err := doc.Decode(p, &e); err != nil {
 			return nil, err
 		}
+		e.ID, e.Model = cmp.Or(e.ID, fmt.Sprint("gpu", i)), cmp.Or(e.Model, e.Name)
 		if err := c.add(&e); err != nil {
 			return nil, doc.ErrorAt(p.Offset, err)
 		}
@@ -68,25 +91,10 @@ func loadGPUs(name string) (*cluster, error) {
 	return c, nil
 }
 
-// document reads the file at path, or the built-in one.
-func document(path string) (*jsondoc.Document, error) {
-	if path != "" {
-		return jsondoc.ReadFile(path, taskfile.MaxFile)
-	}
-	f, err := builtin.Open("gpus.json")
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	return jsondoc.Read(f, "gpus.json", taskfile.MaxFile)
-}
-
 // add checks a GPU and takes it over.
-func (c *cluster) add(e *gpuEntry) error {
+func (c *Cluster) add(e *gpuEntry) error {
 	model, known := profile.LookupGPU(e.Model)
 	switch {
-	case e.ID == "":
-		return errors.New("a GPU has no id")
 	case slices.ContainsFunc(c.GPUs, func(g colloc.GPU) bool { return g.ID == e.ID }):
 		return fmt.Errorf("GPU %q: this id was used before", e.ID)
 	case !known && e.Memory <= 0:

@@ -1,0 +1,82 @@
+package plan
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"example.com/colloc/colloc"
+)
+
+// wrong is an error of who asks.
+type wrong struct{ error }
+
+// answer is the plan and what else was asked for.
+type answer struct {
+	Plan     *colloc.Plan `json:"plan"`
+	Alone    *colloc.Plan `json:"without_sharing,omitempty"`
+	WhatIf   []variant    `json:"what_if,omitempty"`
+	Warnings []string     `json:"warnings"`
+}
+
+// variant is a plan of a changed question.
+type variant struct {
+	Change string       `json:"change"`
+	Plan   *colloc.Plan `json:"plan"`
+}
+
+// answer plans what is asked for.
+func (o *options) answer(ctx context.Context, in *input) (*answer, error) {
+	if o.within > 0 {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(ctx, o.within)
+		defer stop()
+	}
+	o.config.Host = in.host
+	planner, err := colloc.New(o.config)
+	if err != nil {
+		return nil, wrong{err}
+	}
+	a := &answer{Warnings: in.warnings}
+	plan := func(p *colloc.Planner, tasks []colloc.Task, gpus []colloc.GPU) (*colloc.Plan, error) {
+		made, err := p.Plan(ctx, tasks, gpus)
+		if made != nil && err != nil && errors.Is(err, ctx.Err()) {
+			a.Warnings = append(a.Warnings, fmt.Sprintf("stopped after %v: a plan with more time may be better; -within 0 takes all it needs", o.within))
+			return made, nil
+		}
+		return made, err
+	}
+	if a.Plan, err = plan(planner, in.tasks, in.gpus); err != nil {
+		return nil, err
+	}
+	for i := range a.Plan.Tasks {
+		for _, w := range a.Plan.Tasks[i].Warnings {
+			if w = a.Plan.Tasks[i].Task + ": " + w; !slices.Contains(in.warnings, w) {
+				a.Warnings = append(a.Warnings, w)
+			}
+		}
+	}
+	for _, change := range o.whatIf {
+		tasks, gpus, err := in.changed(change)
+		if err != nil {
+			return nil, wrong{err}
+		}
+		v := variant{Change: change}
+		if v.Plan, err = plan(planner, tasks, gpus); err != nil {
+			return nil, err
+		}
+		a.WhatIf = append(a.WhatIf, v)
+	}
+	if o.compare {
+		alone := o.config
+		alone.MaxSet = 1
+		if planner, err = colloc.New(alone); err != nil {
+			return nil, err
+		}
+		if a.Alone, err = plan(planner, in.tasks, in.gpus); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}

@@ -1,0 +1,150 @@
+package plan
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/predict"
+)
+
+//go:embed page.html
+var pageText string
+
+// Sizes of the picture of a GPU, in pixels.
+const (
+	cardWidth = 300
+	rowHeight = 20
+	nameWidth = 130 // of a task, before its speed
+	colours   = 6   // classes c0 to c5
+)
+
+// card is a GPU as it is drawn: memory as one bar, and below it a line for each task, with
+// its speed and the interval of that.
+type card struct {
+	GPU, Mechanism, Memory string
+	Label                  string // for those who cannot see it
+	Parts                  []part
+	Members                []member
+	Height                 int
+	X, Y                   int // in the picture of all
+}
+
+type part struct {
+	X, Width float64
+	Class    string
+	Title    string
+}
+
+type member struct {
+	Name, Full, Speed, Interval, Source, Reserved, Class string
+	Resident                                             bool
+	Y, Line, Text                                        int
+	Width, Lo, Hi                                        float64
+}
+
+// picture is what the page and the SVG file are drawn from.
+type picture struct {
+	Cards         []card
+	Waiting       []waiting
+	Summary       []string
+	Title         string
+	Width, Height int
+	Warnings      []string
+}
+
+type waiting struct{ Task, Why, Need string }
+
+// short cuts a name that is longer than n letters.
+func short(name string, n int) string {
+	if letters := []rune(name); len(letters) > n {
+		return string(letters[:n-1]) + "…"
+	}
+	return name
+}
+
+const speedWidth = cardWidth - nameWidth - 36 // of speed 1
+
+// newCard draws a placement.
+func newCard(p *colloc.Placement) card {
+	c := card{GPU: p.GPU, Mechanism: p.Mechanism.String(), Memory: fmt.Sprintf("%.1f of %.1f GiB reserved", p.Reserved.GiBs(), p.Usable.GiBs())}
+	at := 0.0
+	var said []string
+	for i := range p.Members {
+		m := &p.Members[i]
+		wide := 0.0
+		if p.Usable > 0 {
+			wide = min(cardWidth-at, cardWidth*float64(m.Reserved)/float64(p.Usable))
+		}
+		class := fmt.Sprint("c", i%colours)
+		c.Parts = append(c.Parts, part{at, wide, class, fmt.Sprintf("%s: %.2f GiB", m.Task, m.Reserved.GiBs())})
+		at += wide
+		row := member{
+			Name: short(m.Task, 18), Full: m.Task, Class: class, Resident: m.Resident, Reserved: fmt.Sprintf("%.2f", m.Reserved.GiBs()),
+			Speed: fmt.Sprintf("%.2f", m.Speed.Value), Interval: fmt.Sprintf("%.2f to %.2f", m.Speed.Lo, m.Speed.Hi), Source: m.Speed.Source.Kind.String(),
+			Y: 48 + rowHeight*i, Line: 55 + rowHeight*i, Text: 60 + rowHeight*i,
+			Width: wideOf(m.Speed.Value), Lo: nameWidth + wideOf(m.Speed.Lo), Hi: nameWidth + wideOf(m.Speed.Hi),
+		}
+		if len(p.Members) == 1 && m.Speed.Source.Kind == predict.Measured {
+			row.Source = "alone"
+		}
+		c.Members = append(c.Members, row)
+		said = append(said, fmt.Sprintf("%s at %s of its speed alone, between %s", m.Task, row.Speed, row.Interval))
+	}
+	c.Label = fmt.Sprintf("GPU %s, %s, %s: %s", c.GPU, c.Mechanism, c.Memory, strings.Join(said, "; "))
+	c.Height = 52 + rowHeight*len(p.Members)
+	return c
+}
+
+// wideOf is the width of a speed.
+func wideOf(speed float64) float64 { return speedWidth * max(0, min(1, speed)) }
+
+// newPicture draws a plan; the GPUs stand in columns, the next where there is most room.
+func newPicture(a *answer) (*picture, error) {
+	var text strings.Builder
+	if err := a.Plan.Summarize(&text); err != nil {
+		return nil, err
+	}
+	p := &picture{Summary: strings.Split(strings.TrimRight(text.String(), "\n"), "\n"), Warnings: a.Warnings}
+	p.Title = p.Summary[0]
+	columns := 1
+	for columns*columns < len(a.Plan.Placements) && columns < 8 {
+		columns++
+	}
+	const gap = 24
+	ends := slices.Repeat([]int{40}, columns)
+	for i := range a.Plan.Placements {
+		c := newCard(&a.Plan.Placements[i])
+		k := slices.Index(ends, slices.Min(ends))
+		c.X, c.Y = gap+k*(cardWidth+gap), ends[k]
+		ends[k] += c.Height + gap
+		p.Cards = append(p.Cards, c)
+	}
+	p.Width, p.Height = gap+columns*(cardWidth+gap), slices.Max(ends)
+	for _, n := range a.Plan.Waiting() {
+		p.Waiting = append(p.Waiting, waiting{n.ID, n.Text, fmt.Sprintf("%.2f", n.Memory.GiBs())})
+	}
+	return p, nil
+}
+
+func execute(w io.Writer, name string, a *answer) error {
+	p, err := newPicture(a)
+	if err != nil {
+		return err
+	}
+	t, err := template.New("plan").Parse(pageText)
+	if err != nil {
+		return err
+	}
+	return t.ExecuteTemplate(w, name, p)
+}
+
+// writePage writes one page that needs nothing beside it.
+func writePage(w io.Writer, a *answer) error { return execute(w, "page", a) }
+
+// writeSVG writes the GPUs alone.
+func writeSVG(w io.Writer, a *answer) error { return execute(w, "svg", a) }
