@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
@@ -214,5 +215,22 @@ func TestScoreIsInUnitsOfTheTask(t *testing.T) {
 	}
 	if math.Abs(scores[0]-scores[1]) > 1e-12 || scores[0] <= 0 || scores[0] >= 1 {
 		t.Errorf("scores %v", scores)
+	}
+}
+
+// TestServerLimit: a server shares where it keeps its latency, whatever Config bears.
+func TestServerLimit(t *testing.T) {
+	training, server := seen(t, "training", 0.95, 0.3, profile.GiB), seen(t, "server", 0.3, 0.1, profile.GiB)
+	p := *server.Profile
+	p.Spec.Server = &profile.Server{Rate: 30, Capacity: 100, Even: true}
+	server.Profile = &p
+	if v, err := shared(t).Fit(server, card(t, "g", training)); err != nil || !v.Fits || v.Speed.Value > 0.5 {
+		t.Errorf("without a limit: %+v, %v", v, err) // takes turns, answers in twice the time
+	}
+	hasty := *p.Spec.Server
+	hasty.Limit = 12 * time.Millisecond
+	p.Spec.Server = &hasty
+	if v, err := shared(t).Fit(server, card(t, "g", training)); err != nil || v.Code != packer.SpeedLimit {
+		t.Errorf("of 10 ms alone and 12 at most: %+v, %v", v, err)
 	}
 }

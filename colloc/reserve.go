@@ -129,12 +129,21 @@ func (p *Planner) usable(g *GPU) profile.Bytes {
 	return Usable(g.Total(), p.config.Headroom.Or(0))
 }
 
-// minSpeed is the speed below which the task must not fall.
+// minSpeed is the speed below which the task must not fall: a server keeps its latency at
+// the peak of its day, and [Config].MaxSlowdown says nothing of it.
 func (p *Planner) minSpeed(t *Task) float64 {
-	if t.MaxSlowdown > 0 {
-		return 1 / t.MaxSlowdown
+	own := 1 / p.config.MaxSlowdown
+	serves := t.Profile != nil && t.Profile.Spec.Server != nil
+	switch {
+	case t.MaxSlowdown > 0:
+		own = 1 / t.MaxSlowdown
+	case serves:
+		own = 0
 	}
-	return 1 / p.config.MaxSlowdown
+	if serves {
+		own = max(own, t.Profile.Spec.Server.Peak())
+	}
+	return own
 }
 
 // packed converts a task for the packer; its reservation is decided before.

@@ -35,7 +35,8 @@ type Task struct {
 	// ratios matter. Package fair makes weights of policies: fair shares, deadlines.
 	Weight float64
 	// MaxSlowdown is solo speed over collocated speed that the task bears, at
-	// least 1; 0 means [Config].MaxSlowdown, +Inf that it bears any.
+	// least 1; 0 means [Config].MaxSlowdown, +Inf that it bears any. A server (see
+	// [profile.Server]) bears what keeps its latency, whatever Config says.
 	MaxSlowdown float64
 	// Alone forbids sharing.
 	Alone bool

@@ -179,6 +179,8 @@ type Solo struct {
 	PowerWatts Opt[float64]
 	// Throughput is samples a second, more than 0.
 	Throughput Opt[float64]
+	// Server is set for a task that answers requests; the shares are at its load.
+	Server *Server
 }
 
 // Profile describes the task. It returns an error for an empty Name or GPU, for a GPU
@@ -200,7 +202,7 @@ func (s Solo) Profile() (Profile, error) {
 	case !known:
 		return fault(fmt.Sprintf("GPU is %q, which the catalogue lacks: give GPUModel, or use New", s.GPU))
 	}
-	spec := Spec{Model: Model{Name: s.Name}, Training: Training{BatchSize: cmp.Or(s.Batch, 1), Precision: s.Precision}}
+	spec := Spec{Model: Model{Name: s.Name}, Training: Training{BatchSize: cmp.Or(s.Batch, 1), Precision: s.Precision}, Server: s.Server}
 	seen := Sample{
 		SMActive: s.SMActive, DRAMActive: s.DRAMActive, GPUBusy: s.GPUBusy, MemBusy: s.MemBusy, MemUsed: s.Memory, PowerWatts: s.PowerWatts,
 	}

@@ -12,6 +12,9 @@ type Spec struct {
 	Dataset  Dataset  `json:"dataset,omitzero"`
 	Training Training `json:"training"`
 	Traced   Traced   `json:"traced,omitzero"`
+	// Server is set for a task that answers requests; it is then no training, and its
+	// speed says how many it can serve.
+	Server *Server `json:"server,omitempty"`
 	// Warnings are what whoever described the task left out or had to assume, for
 	// whoever plans with it.
 	Warnings []string `json:"warnings,omitempty"`
@@ -101,6 +104,11 @@ func (s Spec) Validate() error {
 		inRange("dataset.sample_bytes", int64(s.Dataset.SampleBytes.Or(0)), 0, MaxCount),
 		inRange("traced.after_forward", int64(s.Traced.AfterForward.Or(0)), 0, MaxCount),
 		inRange("traced.after_backward", int64(s.Traced.AfterBackward.Or(0)), 0, MaxCount))
+	if s.Server != nil {
+		if err := s.Server.Validate(); err != nil {
+			errs = append(errs, fmt.Errorf("server: %w", err))
+		}
+	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("profile: spec %q: %w", s.Model.Name, err)
 	}

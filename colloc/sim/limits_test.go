@@ -18,7 +18,7 @@ import (
 func TestOneFault(t *testing.T) {
 	least := sim.Task{ID: "least", Work: 1}
 	most := sim.Task{ID: "most", Arrival: math.MaxInt64, Work: math.MaxInt64, GPUs: 1, Share: 1, CPU: 1e9 - 1, Busy: 1, Bandwidth: 1}
-	most.Service = &sim.Service{Rate: 1, Swing: 1, Capacity: 3, Limit: time.Second} // at its peak it needs all
+	most.Service = &profile.Server{Rate: 1, Swing: 1, Capacity: 3, Limit: time.Second} // at its peak it needs all
 	for _, x := range []sim.Task{least, most} {
 		if err := x.Validate(); err != nil {
 			t.Errorf("%v, want none", err)
@@ -29,7 +29,7 @@ func TestOneFault(t *testing.T) {
 		"GPUs": func(x *sim.Task) { x.GPUs = -1 }, "Memory": func(x *sim.Task) { x.Memory = -1 }, "HostMemory": func(x *sim.Task) { x.HostMemory = -1 },
 		"Share": func(x *sim.Task) { x.Share = 1.01 }, "CPU": func(x *sim.Task) { x.CPU = 1e9 }, "Busy": func(x *sim.Task) { x.Busy = math.NaN() },
 		"Bandwidth": func(x *sim.Task) { x.Bandwidth = -0.1 }, "Startup": func(x *sim.Task) { x.Startup = -1 }, "Profiling": func(x *sim.Task) { x.Profiling = -1 },
-		"Service": func(x *sim.Task) { x.Service = &sim.Service{Rate: 1, Capacity: 1, Limit: time.Second} },
+		"Service": func(x *sim.Task) { x.Service = &profile.Server{Rate: 1, Capacity: 1, Limit: time.Second} },
 	} {
 		for _, x := range []sim.Task{least, most} {
 			change(&x)
@@ -44,7 +44,7 @@ func TestOneFault(t *testing.T) {
 // TestServiceFloor: what a policy is told that a service needs is the most that it needs
 // at any time of a day.
 func TestServiceFloor(t *testing.T) {
-	s := sim.Service{Rate: 3, Swing: 0.5, Capacity: 8, Limit: 400 * time.Millisecond}
+	s := profile.Server{Rate: 3, Swing: 0.5, Capacity: 8, Limit: 400 * time.Millisecond}
 	most := 0.0
 	for at := time.Duration(0); at < 24*time.Hour; at += time.Minute {
 		most = max(most, s.Floor(at))

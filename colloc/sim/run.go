@@ -244,7 +244,7 @@ func (s *simulation) admit(i int) {
 	s.state.tasks[i] = TaskView{
 		Index: i, ID: t.ID, Type: t.Type, User: t.User, Priority: t.Priority, Profile: t.Profile, Arrival: t.Arrival, Startup: t.Startup, GPUs: t.gpus(),
 		OneNode: t.OneNode, HostOnly: t.HostOnly, Only: t.Only, Share: t.Share, CPU: t.CPU, HostMemory: t.HostMemory,
-		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.peak(), Length: max(1, length), Reserve: reserve, Likely: likely,
+		Busy: t.Busy, Bandwidth: t.Bandwidth, Stages: t.Stages, Floor: t.Service.Peak(), Length: max(1, length), Reserve: reserve, Likely: likely,
 		Guessed: s.o.Guessed,
 	}
 	r.waited += s.now - t.Arrival

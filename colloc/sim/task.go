@@ -3,7 +3,6 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	"example.com/colloc/profile"
@@ -55,7 +54,7 @@ type Task struct {
 	Profiling time.Duration
 	// Service is set for an inference service. Its Work is then how long it is up,
 	// however fast it runs; speed only says how many requests it can serve.
-	Service *Service
+	Service *profile.Server
 	// Stages are for speed.Stages; the zero value has none.
 	Stages StageTimes
 	// Estimates are what published estimators say of Memory, by their names.
@@ -77,7 +76,7 @@ func (t *Task) gpus() int {
 func (t *Task) valid() bool {
 	return t.ID != "" && t.Arrival >= 0 && t.Work > 0 && t.GPUs >= 0 && t.Memory >= 0 && t.HostMemory >= 0 &&
 		t.Share >= 0 && t.Share <= 1 && t.CPU >= 0 && t.CPU < 1e9 && t.Startup >= 0 && t.Profiling >= 0 &&
-		(t.Service == nil || t.Service.valid()) && t.Busy >= 0 && t.Busy <= 1 && t.Bandwidth >= 0 && t.Bandwidth <= 1 && t.Occupancy >= 0 && t.Occupancy <= 1
+		(t.Service == nil || t.Service.Valid()) && t.Busy >= 0 && t.Busy <= 1 && t.Bandwidth >= 0 && t.Bandwidth <= 1 && t.Occupancy >= 0 && t.Occupancy <= 1
 }
 
 // Validate reports every fault of the task.
@@ -103,7 +102,7 @@ func (t *Task) Validate() error {
 	check(t.Bandwidth >= 0 && t.Bandwidth <= 1, "Bandwidth", t.Bandwidth, "0 to 1")
 	check(t.Occupancy >= 0 && t.Occupancy <= 1, "Occupancy", t.Occupancy, "0 to 1")
 	check(t.Startup >= 0, "Startup", t.Startup, "0 or more")
-	check(t.Service == nil || t.Service.valid(), "Service", t.Service, "Rate, Capacity and Limit above 0, Swing of 0 to 1, and a peak that it can serve alone")
+	check(t.Service == nil || t.Service.Valid(), "Service", t.Service, "Rate and Capacity above 0, Swing of 0 to 1, and a peak that it can serve alone")
 	check(t.Profiling >= 0, "Profiling", t.Profiling, "0 or more")
 	return fmt.Errorf("sim: task %q: %w", t.ID, errors.Join(errs...))
 }
@@ -130,36 +129,4 @@ type StageTimes struct {
 	Load, Compute, Exchange time.Duration
 	// Iteration is the time of an iteration alone.
 	Iteration time.Duration
-}
-
-// Service is what an inference service promises: a mean latency while requests come
-// at a rate that swings over the day. Served one after the other, and coming at
-// random, they keep it (M/M/1) at a speed of at least
-//
-//	floor(t) = (rate(t) + 1/Limit) / Capacity,  rate(t) = Rate · (1 + Swing · sin(2π t / 24 h)).
-type Service struct {
-	// Rate is the mean number of requests a second. Swing is how much it swings, in
-	// [0, 1]. Capacity is how many a second the service serves alone on the reference
-	// GPU.
-	Rate, Swing, Capacity float64
-	// Limit is the mean latency that is promised, more than 0.
-	Limit time.Duration
-}
-
-// Floor is the speed that is needed at a time.
-func (s *Service) Floor(at time.Duration) float64 {
-	day := float64(at%(24*time.Hour)) / float64(24*time.Hour)
-	return (s.Rate*(1+float64(s.Swing*math.Sin(2*math.Pi*day))) + 1/s.Limit.Seconds()) / s.Capacity
-}
-
-// peak is the highest floor; 0 of no service.
-func (s *Service) peak() float64 {
-	if s == nil {
-		return 0
-	}
-	return (s.Rate*(1+s.Swing) + 1/s.Limit.Seconds()) / s.Capacity
-}
-
-func (s *Service) valid() bool {
-	return s.Rate > 0 && s.Capacity > 0 && s.Swing >= 0 && s.Swing <= 1 && s.Limit > 0 && s.peak() <= 1
 }

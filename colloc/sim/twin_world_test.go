@@ -48,7 +48,7 @@ func tossedWorld(t *testing.T, seed uint64) (*sim.Cluster, []sim.Task, sim.Optio
 			HostOnly: i%8 == 7, Profiling: time.Duration(draw.IntN(2)) * time.Minute,
 		}
 		if i%8 == 3 {
-			x.Service = &sim.Service{Rate: 1, Capacity: 3, Limit: time.Second}
+			x.Service = &profile.Server{Rate: 1, Capacity: 3, Limit: time.Second}
 		}
 		tasks = append(tasks, x)
 	}

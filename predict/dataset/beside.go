@@ -1,6 +1,8 @@
 package dataset
 
 import (
+	"cmp"
+	"fmt"
 	"io"
 	"time"
 
@@ -53,11 +55,15 @@ func ReadBeside(file string, r io.Reader) ([]BesideRow, error) {
 		default:
 			row.Excluded = sharing
 		}
-		row.Training = line.beside("training", int(line.count("training_batch")), tasks)
-		row.Server = line.beside("inference", 1, tasks)
 		row.Load = line.share("inference_load")
+		row.Alone = line.milliseconds("solo_avg_ms")
+		row.Training = line.beside("training", int(line.count("training_batch")), nil, tasks)
+		if row.Alone > 0 {
+			alone := 1 / row.Alone.Seconds()
+			row.Server = line.beside("inference", 1, &profile.Server{Rate: row.Load * alone, Capacity: alone, Even: true}, tasks)
+		}
 		row.Speed, row.Served = line.share("training_speed"), line.share("inference_served")
-		row.Alone, row.Latency = line.milliseconds("solo_avg_ms"), line.milliseconds("avg_ms")
+		row.Latency = line.milliseconds("avg_ms")
 		row.AloneP99, row.P99 = line.milliseconds("solo_p99_ms"), line.milliseconds("p99_ms")
 		if err := line.err(); err != nil {
 			return nil, err
@@ -66,14 +72,23 @@ func ReadBeside(file string, r io.Reader) ([]BesideRow, error) {
 	return out, nil
 }
 
+// besideNames are the names that tally-bench's other file gives the same trainings.
+//
+//nolint:gochecknoglobals // a table of constants
+var besideNames = map[string]string{"bert": "BERT", "pointnet": "PointNet", "resnet50": "ResNet50"}
+
 // beside builds the profile of a training or a server, once.
-func (r *row) beside(kind string, batch int, tasks map[string]*profile.Profile) *profile.Profile {
+func (r *row) beside(kind string, batch int, server *profile.Server, tasks map[string]*profile.Profile) *profile.Profile {
 	key := kind + "\x00" + r.text(kind) + "\x00" + r.text(kind+"_batch")
+	if server != nil {
+		key += fmt.Sprint(*server)
+	}
 	if p, ok := tasks[key]; ok {
 		return p
 	}
-	spec := profile.Spec{Model: profile.Model{Name: r.text(kind)}, Training: profile.Training{BatchSize: batch}}
-	if kind == "inference" {
+	name := r.text(kind)
+	spec := profile.Spec{Model: profile.Model{Name: cmp.Or(besideNames[name], name)}, Training: profile.Training{BatchSize: batch}, Server: server}
+	if server != nil {
 		spec.Model.Name += serving
 	}
 	p, err := profile.New(spec, profile.Trace{Samples: []profile.Sample{{

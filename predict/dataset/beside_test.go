@@ -24,7 +24,7 @@ func ExampleReadBeside() {
 	r := rows[0]
 	fmt.Println(r.Mechanism, r.Training.Spec.Type(), r.Speed, r.Server.Spec.Model.Name, r.Alone, r.Latency)
 	// Output:
-	// mps bert||bs32|fp32 0.8 bert inference 4ms 10ms
+	// mps BERT||bs32|fp32 0.8 BERT inference 4ms 10ms
 }
 
 func TestReadBeside(t *testing.T) {

@@ -104,8 +104,15 @@ func (r *regime) addsUp(set []member, i int, ratio bool) (s addedUp) {
 // pairLoss returns what one neighbour costs a task, of which tree is what the
 // trees say.
 func (r *regime) pairLoss(own, other *member, tree float64) float64 {
-	values := r.terms(&own.load, &other.load)
-	loss := r.physical(&values)
+	var loss float64
+	if serving(&own.load, &other.load) {
+		if tree, loss = 0, r.lawLoss(own, other); own.serves == 0 {
+			return loss
+		}
+	} else {
+		values := r.terms(&own.load, &other.load)
+		loss = r.physical(&values)
+	}
 	var learned float64
 	for _, e := range [2]int32{other.model, other.typ} {
 		if e != noEffect {
@@ -120,6 +127,9 @@ func (r *regime) pairLoss(own, other *member, tree float64) float64 {
 // come to. Where no pair was ever fitted, two tasks do no worse beside each other than one
 // after the other, at half of their speed each: all terms shrink to that.
 func (r *regime) terms(own, other *load) terms {
+	if serving(own, other) {
+		return terms{}
+	}
 	values := turnTerms(own, other)
 	if r.mechanism == profile.MPS {
 		values = mpsTerms(own, other)
@@ -160,7 +170,7 @@ const strangerShare = 0.7
 func (r *regime) treeShare(own, other *member) float64 {
 	known := own.model != noEffect && other.model != noEffect
 	switch {
-	case r.trees == nil || (!known && (!own.seen || !other.seen)):
+	case r.trees == nil || serving(&own.load, &other.load) || (!known && (!own.seen || !other.seen)):
 		return 0
 	case known:
 		return 1

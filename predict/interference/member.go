@@ -56,7 +56,7 @@ func (m *member) compare(o *member) int {
 		return 0
 	}
 	return cmp.Or(slices.Compare(m.bits[:], o.bits[:]), cmp.Compare(m.typ, o.typ), cmp.Compare(m.model, o.model),
-		cmp.Compare(m.load.model, o.load.model), cmp.Compare(known(m.seen), known(o.seen)))
+		cmp.Compare(m.load.model, o.load.model), cmp.Compare(known(m.seen), known(o.seen)), cmp.Compare(m.serves, o.serves))
 }
 
 // treeColumns are the features of the residual trees: seven of the task and the
@@ -164,6 +164,9 @@ func (r *regime) leastSlowdown(own *member, c *company) float64 {
 func (r *regime) fillRow(s *lsq.Row, set []member, i int) {
 	s.Reset()
 	own := &set[i]
+	if len(set) == 2 && own.serves == 0 && set[1-i].serves > 0 {
+		return // the law says all, from what is learned of the server
+	}
 	var room [8]float64
 	slopes, ownSlope, excessSlope := r.slopesOf(room[:0], set, i)
 	var sum terms
@@ -241,7 +244,11 @@ func (r *regime) slopesOf(dst []float64, set []member, i int) (slopes []float64,
 // nothing where a bound of the sets says what was seen.
 func (r *regime) target(x *lsq.Row, set []member, i int, loss float64) float64 {
 	if len(set) == 2 {
-		return loss - r.treeLoss(&set[i], &set[1-i])
+		own, other := &set[i], &set[1-i]
+		if serving(&own.load, &other.load) {
+			loss -= r.lawLoss(own, other)
+		}
+		return loss - r.treeLoss(own, other)
 	}
 	free, bound := r.unboundedLoss(set, i), r.setLoss(set, i, true)
 	return x.Dot(r.post.Coef) + loss - min(max(loss, min(free, bound)), max(free, bound))

@@ -15,6 +15,7 @@ type load struct {
 	batch  float64 // natural logarithm of the batch; NaN is unknown
 	model  string  // name of the model; "" is unknown
 	seen   bool    // SM use was observed
+	serves float64 // load of a server, in (0, 1]; 0 is none
 }
 
 // What an unobserved task is taken to use: a training task that keeps its GPU
@@ -35,6 +36,9 @@ func loadOf(p *profile.Profile) load {
 	}
 	v := &p.Vector
 	l.model = p.Spec.Model.Name
+	if p.Spec.Server != nil {
+		l.serves = min(1, max(0, p.Spec.Server.Load()))
+	}
 	if x, ok := v.Either(profile.MeanSMActive, profile.MeanGPUBusy); ok {
 		l.sm, l.dram, l.seen = x, unseenDRAMPerSM*x, true
 	}

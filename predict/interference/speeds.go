@@ -267,7 +267,9 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 			source.Kind, half = predict.Prior, max(half, prior.halfWidth(0, level, len(w.set)))
 		}
 	}
-	if len(w.row.At) == 0 {
+	if serves, seen := servers(w.set); serves && seen {
+		source.Kind, half = predict.Prior, max(half, mostHalf) // the law of a few pairs
+	} else if len(w.row.At) == 0 {
 		half = 0
 	}
 	e := predict.Estimate{Value: r.curve().speed(loss)}

@@ -32,7 +32,7 @@ func (r *regime) rowsOf(obs []*Observation) []fitRow {
 			row := fitRow{loss: r.curve().measured(v)}
 			row.weight = r.weight(row.loss, len(set))
 			r.fillRow(&row.x, set, i)
-			if row.pair = len(set) == 2; row.pair {
+			if row.pair = len(set) == 2 && !serving(&set[i].load, &set[1-i].load); row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
 			} else {
 				row.loss = r.target(&row.x, set, i, row.loss)

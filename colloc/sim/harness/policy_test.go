@@ -106,7 +106,7 @@ func TestPolicyServices(t *testing.T) {
 	for capacity, shares := range map[float64]bool{3.05: false, 15: true} { // 2.9 requests a second, and 0.1 for the limit
 		_, r := replay(t, "1xA100-40GB", harness.Policy{}, harness.Overlap{}, func(i int, x *sim.Task) {
 			if i == 0 {
-				x.Service = &sim.Service{Rate: 2.9, Capacity: capacity, Limit: 10 * time.Second}
+				x.Service = &profile.Server{Rate: 2.9, Capacity: capacity, Limit: 10 * time.Second}
 			}
 		}, 2)
 		if (r.Makespan < 90*time.Minute) != shares {

@@ -17,7 +17,7 @@ func TestHistory(t *testing.T) {
 		{ID: "a1", Type: "a", Work: 10 * time.Minute, Memory: 10 * profile.GiB},
 		{ID: "a2", Type: "a", Work: 40 * time.Minute, Memory: 20 * profile.GiB},
 		{ID: "b1", Type: "b", Work: 90 * time.Minute, Memory: 5 * profile.GiB},
-		{ID: "s", Type: "s", Work: time.Minute, Service: &sim.Service{}},
+		{ID: "s", Type: "s", Work: time.Minute, Service: &profile.Server{}},
 		{ID: "u", User: "ann", Work: time.Hour},
 	}
 	h := history.New(tasks, history.Options{Length: 3 * time.Hour})

@@ -204,11 +204,11 @@ func TestCollocSees(t *testing.T) {
 // TestCollocStops: a task stops for a much shorter one, unless it is a service or the policy
 // was told not to.
 func TestCollocStops(t *testing.T) {
-	service := &sim.Service{Rate: 1, Capacity: 100, Limit: time.Second}
+	service := &profile.Server{Rate: 1, Capacity: 100, Limit: time.Second}
 	for _, tt := range []struct {
 		name    string
 		policy  policy.Colloc
-		service *sim.Service
+		service *profile.Server
 		stops   int
 	}{
 		{"a task", policy.Colloc{}, nil, 1},

@@ -1,6 +1,7 @@
 package corun
 
 import (
+	"fmt"
 	"slices"
 
 	"example.com/colloc/profile"
@@ -44,6 +45,8 @@ type task struct {
 	Batch     int               `json:"batch,omitempty"`
 	Precision profile.Precision `json:"precision,omitempty"`
 	Memory    profile.Bytes     `json:"gpu_memory,omitempty"`
+	// Load is that of a server; 0 is none.
+	Load float64 `json:"load,omitempty"`
 	// Has holds a bit for each of features, Use the values of those.
 	Has int                    `json:"has,omitempty"`
 	Use [len(features)]float64 `json:"use"`
@@ -53,6 +56,9 @@ func taskOf(p *profile.Profile) task {
 	t := task{
 		Model: p.Spec.Model.Name, Dataset: p.Spec.Dataset.Name,
 		Batch: p.Spec.Training.BatchSize, Precision: p.Spec.Training.Precision, Memory: p.GPU.Memory,
+	}
+	if p.Spec.Server != nil {
+		t.Load = p.Spec.Server.Load()
 	}
 	for i, f := range features {
 		if v, ok := p.Vector.Get(f); ok {
@@ -75,6 +81,12 @@ func (t *task) fill(p *profile.Profile) error {
 	p.Spec.Model.Name, p.Spec.Dataset.Name = t.Model, t.Dataset
 	p.Spec.Training.BatchSize, p.Spec.Training.Precision = t.Batch, t.Precision
 	p.GPU.Memory = t.Memory
+	if t.Load != 0 {
+		p.Spec.Server = &profile.Server{Rate: t.Load, Capacity: 1}
+		if err := p.Spec.Server.Validate(); err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+	}
 	for i, f := range features {
 		if t.Has&(1<<i) == 0 {
 			continue

@@ -13,7 +13,7 @@ import (
 func invented(i int, up, startup time.Duration) sim.Task {
 	return sim.Task{
 		ID: fmt.Sprintf("service-%d", i), Type: "service", Class: "light", Work: up, Memory: 4 * profile.GiB, Startup: startup,
-		Busy: 0.25, Bandwidth: 0.1, Service: &sim.Service{Rate: 40, Swing: 0.5, Capacity: 100, Limit: 50 * time.Millisecond},
+		Busy: 0.25, Bandwidth: 0.1, Service: &profile.Server{Rate: 40, Swing: 0.5, Capacity: 100, Limit: 50 * time.Millisecond},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func TestWatch(t *testing.T) {
 	tasks := []sim.Task{{
 		ID: "s", Arrival: time.Hour, Work: 20 * time.Hour, Startup: 2 * time.Minute,
-		Service: &sim.Service{Rate: 40, Swing: 0.5, Capacity: 100, Limit: 50 * time.Millisecond}, // floors .4 to .8, .6 at noon
+		Service: &profile.Server{Rate: 40, Swing: 0.5, Capacity: 100, Limit: 50 * time.Millisecond}, // floors .4 to .8, .6 at noon
 	}}
 	if newWatch([]sim.Task{{ID: "t"}}) != nil {
 		t.Error("a task that is no service is watched")

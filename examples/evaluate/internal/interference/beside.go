@@ -6,6 +6,7 @@ import (
 	"example.com/colloc/examples/evaluate/internal/protocol"
 	"example.com/colloc/predict"
 	"example.com/colloc/predict/dataset"
+	"example.com/colloc/predict/interference"
 	"example.com/colloc/predict/pretrained"
 	"example.com/colloc/profile"
 )
@@ -89,8 +90,8 @@ func fitOurBeside([]*dataset.BesideRow) (func(r *dataset.BesideRow) (besideGuess
 		if err != nil {
 			return besideGuess{}, err
 		}
-		alone := r.Alone.Seconds()
-		return besideGuess{e[0], predict.Estimate{Value: alone / e[1].Value, Lo: alone / e[1].Hi, Hi: alone / e[1].Lo}}, nil
+		mean, _ := interference.Latency(r.Server.Spec.Server, r.Mechanism, e[1])
+		return besideGuess{e[0], mean}, nil
 	}, nil
 }
 
