@@ -49,7 +49,7 @@ func asTheyAre(int, *sim.Task) {}
 // TestPolicyLearns: what is measured of sets, relative to tasks alone, decides who shares, unless
 // the policy was told not to learn; and the planner that it began with learns nothing.
 func TestPolicyLearns(t *testing.T) {
-	planner, err := colloc.New(colloc.Config{Shared: true})
+	planner, err := colloc.New(colloc.Config{Shared: true, MaxSet: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
