@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -50,6 +51,7 @@ type told struct {
 	run     uint64        // its number; 0: it waits
 	number  int           // of the entry's run
 	reserve profile.Bytes // at its start
+	ends    time.Duration // when it was told to end
 	gone    bool
 	judged  bool // nothing that is there will make it wait for ever
 	tried   bool // it might have started at the last decision, and found no place
@@ -203,7 +205,23 @@ func (b *Body) holding(e *backlog.Entry) error {
 	if e.Reserved != t.reserve && !j.Alone {
 		j.Reserved = max(1, e.Reserved)
 	}
-	return b.describe(t, &j)
+	return errors.Join(b.describe(t, &j), b.progress(t))
+}
+
+// progress tells when a task will end by its steps, if that is not what was told before.
+func (b *Body) progress(t *told) error {
+	step, known := t.Step.Get()
+	total, of := t.Total.Get()
+	each := t.StepTime.Or(b.began.Add(b.at).Sub(t.Started) / time.Duration(max(1, step)))
+	if !known || !of || step < 1 || each <= 0 || t.run == 0 || total < step || each > math.MaxInt64/time.Duration(max(1, total-step)) {
+		return nil
+	}
+	left := time.Duration(total-step) * each
+	if d := (b.at + left - t.ends).Abs(); d <= left/8 {
+		return nil
+	}
+	t.ends = b.at + left
+	return b.tell(dispatch.Progress{Job: t.Task.ID, Run: t.run, Ends: profile.Some(left)})
 }
 
 // describe tells what is new of a task.

@@ -178,3 +178,24 @@ func TestUnjudged(t *testing.T) {
 		t.Errorf("%q start, %d are known, and nobody waits", ids(starts), len(d.known))
 	}
 }
+
+// When a task will end is told by its steps, anew only when it is well off.
+func TestProgress(t *testing.T) {
+	d := newDesk(t)
+	a := task("a", gib30)
+	starts := d.turn(t, []*backlog.Entry{a}, nil)
+	d.begin(t, &starts[0])
+	a.Started = d.now
+	for _, tt := range []struct {
+		step int64
+		want time.Duration // from the beginning of time
+	}{{0, 0}, {2, 103 * time.Second}, {3, 103 * time.Second}, {8, 52 * time.Second}} {
+		a.Step, a.Total = profile.Some(tt.step), profile.Some[int64](102)
+		d.turn(t, nil, []*backlog.Entry{a})
+		if got := d.of[a].ends; got != tt.want {
+			t.Errorf("at step %d it is to end at %v, want %v", tt.step, got, tt.want)
+		}
+	}
+}
+
+const gib30 = 30 * profile.GiB
