@@ -1,13 +1,11 @@
 package body
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/colloc/colloc/dispatch"
@@ -15,7 +13,6 @@ import (
 	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
-	"example.com/colloc/packer"
 	"example.com/colloc/profile"
 )
 
@@ -368,42 +365,4 @@ func (b *Body) Began(s *Start) error {
 // Refused tells that it is not, and may be tried again at once: by then it is known why.
 func (b *Body) Refused(s *Start) error {
 	return b.tell(dispatch.Ended{Job: s.Job, Run: s.Run, How: dispatch.Stopped})
-}
-
-// Tried reports whether a task found no place at the last decision: others may pass it.
-func (b *Body) Tried(e *backlog.Entry) bool { t := b.of[e]; return t != nil && t.run == 0 && t.tried }
-
-// Unjudged are the tasks that wait and of which nobody asked yet whether they ever can start: those that are new,
-// and after cards came or went, all.
-func (b *Body) Unjudged() (all []*backlog.Entry) {
-	for _, t := range b.known {
-		if t.run == 0 && !t.judged {
-			t.judged = true
-			all = append(all, t.Entry)
-		}
-	}
-	return all
-}
-
-// reconsider lets all tasks be judged anew.
-func (b *Body) reconsider() {
-	for _, t := range b.known {
-		t.judged = false
-	}
-}
-
-// Why says what a task waits for; never is an error if that cannot come, see [fleet.Fleet.Never].
-func (b *Body) Why(e *backlog.Entry) (text string, never error) {
-	t := b.of[e]
-	if t == nil {
-		return "for its turn", nil
-	}
-	why, err := b.d.Why(e.Task.ID)
-	if err != nil {
-		return "for its turn", nil //nolint:nilerr // nobody knows
-	}
-	if why.Code == dispatch.Room && why.Placing.Code != packer.Undecided {
-		never = b.fleet.Never(e, &why.Placing)
-	}
-	return cmp.Or(strings.TrimPrefix(why.String(), e.Task.ID+" waits: "), "for its turn"), never
 }
