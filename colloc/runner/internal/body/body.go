@@ -267,6 +267,13 @@ func (b *Body) waits(w Wish) (unfit, err error) {
 	return nil, err
 }
 
+// reconsider lets all tasks be judged anew.
+func (b *Body) reconsider() {
+	for _, t := range b.known {
+		t.judged = false
+	}
+}
+
 // cardsCome tells of cards that are new.
 func (b *Body) cardsCome() error {
 	var errs []error

@@ -24,13 +24,6 @@ func (b *Body) Unjudged() (all []*backlog.Entry) {
 	return all
 }
 
-// reconsider lets all tasks be judged anew.
-func (b *Body) reconsider() {
-	for _, t := range b.known {
-		t.judged = false
-	}
-}
-
 // Why says what a task waits for; never is an error if that cannot come, see [fleet.Fleet.Never].
 func (b *Body) Why(e *backlog.Entry) (text string, never error) {
 	t := b.of[e]
