@@ -37,6 +37,9 @@ type Action struct {
 	Gain  float64 `json:"gain,omitempty"`
 	// Due is when a start that is not answered counts as lost.
 	Due time.Duration `json:"due_ns,omitempty"`
+	// For are the jobs that are to run on the GPUs of a stop instead, as far as is decided, the job itself
+	// where it moves and they are its new ones. Gain is then what they add less what it added.
+	For []string `json:"for,omitempty"`
 	// Why says why a job is stopped or given up.
 	Why string `json:"why,omitempty"`
 }

@@ -114,10 +114,30 @@ func (d *Dispatcher) stops(out []Action) []Action {
 	for _, r := range d.leaves {
 		if r.due <= d.now {
 			r.due, r.asked = d.now+d.o.Lease, true
-			out = append(out, Action{Verb: Stop, Job: r.job, Run: r.number, GPUs: r.gpus, Why: r.why})
+			next, gain := d.follow(r)
+			out = append(out, Action{Verb: Stop, Job: r.job, Run: r.number, GPUs: r.gpus, Why: r.why, For: next, Gain: gain})
 		}
 	}
 	return out
+}
+
+// follow are the jobs that start where a run stops, or move there, and what that gains.
+func (d *Dispatcher) follow(r *run) (jobs []string, gain float64) {
+	gain = -r.gain
+	for _, g := range d.grants {
+		here := slices.ContainsFunc(g.on, func(c *card) bool { return slices.Contains(r.on, c) })
+		if g.phase != granted || d.lives[g.number] != g || !here && g.job != r.job {
+			continue
+		}
+		gain += g.gain
+		if here {
+			jobs = append(jobs, g.job)
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, 0
+	}
+	return jobs, gain
 }
 
 // starts asks for the runs that were decided, once nobody is there any more who is to stop.

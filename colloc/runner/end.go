@@ -2,13 +2,17 @@ package runner
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/body"
 	"example.com/colloc/colloc/runner/internal/oom"
 	"example.com/colloc/colloc/runner/internal/progress"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/profile"
 )
 
@@ -72,7 +76,7 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 // conclude decides whether a task whose run is over is over too.
 func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string) {
 	stop := e.Stop
-	if !e.Told && (stop == backlog.StopTimeout || stop == backlog.StopLostGPU || stop == backlog.StopOverrun) {
+	if !e.Told && (stop == backlog.StopTimeout || stop == backlog.StopLostGPU || stop == backlog.StopOverrun || stop == backlog.StopForOthers) {
 		stop = 0 // it ended by itself before the signal came
 	}
 	e.Stop = 0
@@ -93,7 +97,10 @@ func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string)
 		r.finish(e, Failed, fmt.Sprintf("its GPU was lost, for the %dth time", maxLost+1))
 	case stop == backlog.StopOverrun:
 		r.stoppedOverrun(e)
-	case o.OK():
+	case stop == backlog.StopForOthers && !done(e, o):
+		e.Stops++
+		r.again(EventStopped, e, e.Stopped)
+	case o.OK() || stop == backlog.StopForOthers:
 		r.row = nil
 		r.learned(r.fleet.Learn(e, false))
 		r.finish(e, Succeeded, "")
@@ -110,6 +117,30 @@ func (r *Runner) conclude(e *backlog.Entry, o *supervise.Outcome, lacked string)
 	default:
 		r.fail(e, o, stop)
 	}
+}
+
+// done reports whether a task that was stopped for others says that its work is done.
+func done(e *backlog.Entry, o *supervise.Outcome) bool {
+	step, known := e.Step.Get()
+	total, of := e.Total.Get()
+	return o.Exit == queue.ExitDone || o.OK() && known && of && step >= total
+}
+
+// stopFor stops a run for others, or to move, if it still may be.
+func (r *Runner) stopFor(s *body.Stop) {
+	e := s.Entry
+	if e.Stop != 0 || e.RestartCost().IsZero() {
+		return
+	}
+	e.Stopped = "stopped so that it runs elsewhere"
+	if others := slices.DeleteFunc(slices.Clone(s.For), func(id string) bool { return id == s.Job }); len(others) > 0 {
+		e.Stopped = "stopped for " + r.config.Noun + " " + strings.Join(others, " and ")
+	}
+	if s.Gain > 0 {
+		e.Stopped += fmt.Sprintf(", which adds %.2f of a GPU's work", s.Gain)
+	}
+	r.stop(e, backlog.StopForOthers)
+	r.tell(EventStopped, e, r.name(e)+" is "+e.Stopped)
 }
 
 // stoppedOverrun queues a task again, with more memory, that used more than was reserved.
@@ -189,8 +220,11 @@ func (r *Runner) apply(e *backlog.Entry, read progress.Reading) bool {
 	if total.IsZero() && e.Task.Progress.Total > 0 {
 		total = profile.Some(e.Task.Progress.Total)
 	}
-	if e.Step == read.Step && e.Total == total && e.StepTime == read.StepTime {
+	if e.Step == read.Step && e.Total == total && e.StepTime == read.StepTime && (read.Restart.IsZero() || read.Restart == e.Restart) {
 		return false
+	}
+	if !read.Restart.IsZero() {
+		e.Restart = read.Restart
 	}
 	if n := read.Restarts - e.Restarts; n > 0 {
 		now := r.now()

@@ -72,6 +72,7 @@ const (
 	EventWarning    = queue.EventWarning
 	EventFound      = queue.EventFound
 	EventOverrun    = queue.EventOverrun
+	EventStopped    = queue.EventStopped
 )
 
 // Sharing returns those of the ways to share that the device's compute mode allows:

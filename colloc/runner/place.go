@@ -43,10 +43,13 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 	began := r.now()
 	ctx, cancel := context.WithTimeout(context.Background(), min(maxThought, began.Sub(r.thought)/10))
 	defer cancel()
-	decided, err2 := r.body.Decide(ctx, room)
+	decided, stops, err2 := r.body.Decide(ctx, room)
 	r.thought = r.now()
 	if err = errors.Join(err, err2); err != nil {
 		r.warn("decide", nil, "not all is decided: "+err.Error())
+	}
+	for i := range stops {
+		r.stopFor(&stops[i])
 	}
 	for i := range decided {
 		s := &decided[i]

@@ -113,6 +113,7 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	check(t.GPUs >= 0 && t.GPUs <= len(r.fleet.Cards), "GPUs", t.GPUs, fmt.Sprintf("0 for one, or up to the %d that there are", len(r.fleet.Cards)))
 	check(t.CPUs >= 0, "CPUs", t.CPUs, "0 for a share or more")
 	check(t.Retries >= 0, "Retries", t.Retries, "0 or more")
+	check(t.Restart.Or(0) >= 0, "Restart", t.Restart.Or(0), "0 or more, or missing for never")
 	check(t.Timeout >= 0, "Timeout", t.Timeout, "0 for none or more")
 	check(t.Progress.Total >= 0, "Progress.Total", t.Progress.Total, "0 or more")
 	if o := t.Owner; o != nil {

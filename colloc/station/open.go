@@ -108,8 +108,10 @@ func (s *Station) event(e runner.Event) {
 		if r.State == runner.Queued {
 			s.turns.Overran(uidOf(r))
 		}
-		if err := s.tellInLog(r); err != nil {
-			s.warnOf(&e, fmt.Sprintf("the output of job %s cannot be written: %v", r.Task.ID, err))
+		s.noted(&e, s.tellInLog(r))
+	case runner.EventStopped:
+		if r.State == runner.Running {
+			s.noted(&e, s.tellStopped(r))
 		}
 	case runner.EventFinished:
 		if r.Runs > 0 {
@@ -121,6 +123,13 @@ func (s *Station) event(e runner.Event) {
 	defer s.mu.Unlock()
 	close(s.changed)
 	s.changed = make(chan struct{})
+}
+
+// noted warns where the output of a job could not be added to.
+func (s *Station) noted(e *runner.Event, err error) {
+	if err != nil {
+		s.warnOf(e, fmt.Sprintf("the output of job %s cannot be written: %v", e.Record.Task.ID, err))
+	}
 }
 
 // Close ends the station. Jobs go on and are taken over by the next New.

@@ -109,6 +109,37 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// A job that may be stopped makes room for one of a higher class, says at the end of its output for which, and
+// goes on after it.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	g := newRig(t, dir, 1, nil)
+	low, high := shell(dir, `[ "$COLLOC_RESTARTS" = 0 ] || exit 0; trap "exit 0" TERM; sleep 1000 & wait`), shell(dir, "true")
+	low.Memory, high.Memory = 30*profile.GiB, 30*profile.GiB
+	low.Restart, high.Class = profile.Some(api.Duration(time.Second)), "high"
+	first := g.add(t, low)[0]
+	g.running(t, first)
+	ids := append(g.add(t, high), first)
+	jobs := g.over(t, ids...)
+	for _, j := range jobs {
+		if j.State != runner.Succeeded {
+			t.Errorf("job %s is %v: %s", j.ID, j.State, j.Err)
+		}
+	}
+	if j := jobs[1]; j.Stops != 1 || j.Runs != 2 || !strings.HasPrefix(j.Stopped, "stopped for job "+ids[0]) {
+		t.Errorf("the job that makes room ran %d times and was stopped %d times: %q", j.Runs, j.Stops, j.Stopped)
+	}
+	logs, err := filepath.Glob(filepath.Join(dir, "*", "runs-*", "*.1.log"))
+	told := false
+	for _, name := range logs {
+		text, err := os.ReadFile(name)
+		told = told || err == nil && strings.Contains(string(text), "this job is stopped for job "+ids[0])
+	}
+	if err != nil || !told {
+		t.Errorf("its output does not say so: %q, %v", logs, err)
+	}
+}
+
 // What is held waits, a drained GPU takes no job, a drained station none at all, one that
 // is reserved only those of its user; who comes later passes.
 func TestClosed(t *testing.T) {

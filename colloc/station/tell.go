@@ -1,6 +1,7 @@
 package station
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,6 +12,16 @@ import (
 	"example.com/colloc/colloc/station/notify"
 	"example.com/colloc/profile"
 )
+
+// tellStopped says at the end of a job's output for whom it is stopped.
+func (s *Station) tellStopped(r *runner.Record) error {
+	file, err := peer.Append(r.Log, uidOf(r))
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(file, "\ncolloc: this job is %s: it gets SIGTERM, and SIGKILL after %v. It waits again, and goes on from what it saved.\n", r.Stopped, cmp.Or(s.config.Grace, runner.DefaultGrace))
+	return errors.Join(err, file.Close())
+}
 
 // tellInLog says at the end of a job's output that it used more than was reserved for it,
 // and what to do about that: there its user looks first.

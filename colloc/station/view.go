@@ -45,6 +45,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 		ID: t.ID, Name: t.Name, User: v.s.names.Of(uidOf(r)), State: r.State, Held: t.Held, Class: classOf(t.Priority),
 		Submitted: r.Submitted, Started: r.Started, Ended: r.Ended, Width: t.Width(), Reserved: r.Reserved, Peak: r.Peak,
 		Mechanism: r.Mechanism, Speed: r.Speed, Step: r.Step, Total: r.Total, Runs: r.Runs, OutOfMemory: max(0, int(r.Recovery)-r.Overruns), Signal: r.Signal,
+		Stops: r.Stops, Stopped: r.Stopped,
 	}
 	if v.s.may(v.u, r) {
 		j.Kind, j.Command, j.Dir, j.Log, j.Err = t.Kind, t.Command, t.Dir, r.Log, r.Err

@@ -37,6 +37,9 @@ const (
 	// EventOverrun: a task uses more memory than was reserved for it, once for each run;
 	// then, Queued, it was stopped for that and is queued again, see the runner's Overrun.
 	EventOverrun
+	// EventStopped: a task was told to stop for others or to move, see [Task].Restart; then, Queued, it has
+	// and waits again.
+	EventStopped
 )
 
 // Event is something that happened. Kinds other than EventProgress arrive all,
@@ -67,5 +70,5 @@ func (k *EventKind) UnmarshalText(name []byte) error { return parse(eventNames, 
 
 //nolint:gochecknoglobals // a read-only table
 var eventNames = []string{
-	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning", "found", "overrun",
+	"queued", "started", "adopted", "progress", "recovering", "retry", "finished", "lost", "halted", "warning", "found", "overrun", "stopped",
 }

@@ -56,6 +56,10 @@ type Record struct {
 	// Overruns counts the runs that were stopped because they used more memory than was
 	// reserved, see [Record.Overrun].
 	Overruns int `json:"overruns,omitempty"`
+	// Stops counts the runs that were stopped for others, or to move; Stopped says of the last for whom and
+	// what that gained. See [Task].Restart.
+	Stops   int    `json:"stops,omitempty"`
+	Stopped string `json:"stopped,omitempty"`
 	// Submitted, Started and Ended are times; of the last run, zero before.
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`
@@ -100,6 +104,11 @@ type Record struct {
 	// of the run.
 	LogDropped profile.Bytes `json:"log_dropped,omitempty"`
 }
+
+// ExitDone is the exit code of a task that was stopped for others, see [Task].Restart, and was done all the
+// same. With 0 it is only if its last step was the last of all: many programs save their state on SIGTERM
+// and exit with 0.
+const ExitDone = 79
 
 // Recovery is a step of what is done when memory ran out.
 type Recovery int

@@ -63,6 +63,11 @@ type Task struct {
 	// Retries is how often it is run again after a failure. Recoveries from lack
 	// of memory and runs lost with a GPU do not count.
 	Retries int `json:"retries,omitempty"`
+	// Restart is what it costs to stop the task and start it again, which goes on from what it saved:
+	// it may be stopped for others, or to run elsewhere, and is queued again. It gets SIGTERM, the
+	// runner's Config.Grace, then SIGKILL, and COLLOC_RESTARTS says how often that was. Missing is
+	// never, unless the task writes it, as "90s" or in seconds, into the file that COLLOC_RESTART names.
+	Restart profile.Opt[time.Duration] `json:"restart,omitzero"`
 	// Timeout is how long one run may take; 0 is without limit.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Progress says how to follow the steps it takes.

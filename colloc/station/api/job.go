@@ -55,6 +55,10 @@ type Job struct {
 	// Runs counts its runs, OutOfMemory those that ran out of the GPU's memory.
 	Runs        int `json:"runs"`
 	OutOfMemory int `json:"out_of_memory,omitempty"`
+	// Stops counts the runs that were stopped for others, see [Task].Restart; Stopped says of the last for whom
+	// and what that gained.
+	Stops   int    `json:"stops,omitempty"`
+	Stopped string `json:"stopped,omitempty"`
 	// Exit and Signal are how the last run ended, if it did.
 	Exit   profile.Opt[int] `json:"exit,omitzero"`
 	Signal int              `json:"signal,omitempty"`

@@ -49,6 +49,9 @@ type Task struct {
 	After []queue.Dependency `json:"after,omitempty"`
 	// Retries is how often it runs again after a failure.
 	Retries int `json:"retries,omitempty"`
+	// Restart is what it costs to stop it and start it again, which goes on from what it saved: it may be
+	// stopped for others. Missing is never, unless it tells so itself, see [queue.Task].
+	Restart profile.Opt[Duration] `json:"restart,omitzero"`
 	// Held makes it wait until it is released.
 	Held bool `json:"held,omitempty"`
 	// Progress says how to follow its steps; the zero value finds the usual ways.

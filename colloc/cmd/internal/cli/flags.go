@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"example.com/colloc/profile"
 )
@@ -19,6 +20,19 @@ func Bytes(flags *flag.FlagSet, to *profile.Bytes, name, usage string) {
 			err = errors.New("want 0 or more")
 		}
 		*to = n
+		return err
+	})
+}
+
+// Restart defines the flag that says what it costs to stop a task and start it again.
+func Restart(flags *flag.FlagSet, to func(cost time.Duration)) {
+	const usage = "it may be stopped for others, and goes on from what it saved: that costs about `TIME`; default is never"
+	flags.Func("restart", usage, func(s string) error {
+		cost, err := time.ParseDuration(s)
+		if err == nil && cost < 0 {
+			err = errors.New("want 0s or more")
+		}
+		to(cost)
 		return err
 	})
 }

@@ -41,6 +41,8 @@ func happened(name string, before int, old, now *api.Job, gpus []api.GPU, at tim
 		kind := runner.EventRetry
 		if now.OutOfMemory > old.OutOfMemory {
 			kind = runner.EventRecovering
+		} else if now.Stops > old.Stops {
+			kind = runner.EventStopped
 		}
 		add(kind, at, fmt.Sprintf("%s runs again: %s", name, cmp.Or(now.Err, "its last run did not succeed")))
 	}

@@ -218,6 +218,9 @@ func (q *Queue) task(t *runner.Task, here map[string]string) (api.Task, error) {
 		Name: t.ID, Kind: t.Kind, Command: t.Command, Shell: t.Shell, GPUs: t.GPUs, Memory: t.Memory, Alone: t.Alone,
 		Time: api.Duration(t.Timeout), Retries: t.Retries, Progress: t.Progress, Class: class(t.Priority),
 	}
+	if cost, ok := t.Restart.Get(); ok {
+		s.Restart = profile.Some(api.Duration(cost))
+	}
 	if err := Here(&s); err != nil {
 		return s, err
 	}

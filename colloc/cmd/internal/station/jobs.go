@@ -72,6 +72,10 @@ func stateOf(j *api.Job) string {
 	if j.Held && j.State == queue.Queued {
 		return "held"
 	}
+	if j.State == queue.Queued && j.Stops > 0 {
+		short, _, _ := strings.Cut(j.Stopped, ", ")
+		return short
+	}
 	return j.State.String()
 }
 
@@ -263,6 +267,9 @@ func printJob(w io.Writer, j *api.Job, beside []api.Job, now time.Time) error {
 		line("beside", neighbour(&beside[i]))
 	}
 	line("speed", costOf(j))
+	if j.Stops > 0 {
+		line("was", fmt.Sprintf("%s; %d times in all", j.Stopped, j.Stops))
+	}
 	line("memory", memoryOf(j))
 	line("step", stepOf(j))
 	if j.OutOfMemory > 0 {

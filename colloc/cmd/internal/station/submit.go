@@ -14,6 +14,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/solo"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/profile"
 )
 
 // submission are the flags of submit.
@@ -47,6 +48,7 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	f.BoolVar(&o.any, "any", false, "with -after: however they ended")
 	f.IntVar(&o.task.CPUs, "cpus", 0, "tell its libraries to use `N` threads; default is a fair share")
 	f.IntVar(&o.task.Retries, "retries", 0, "run it up to `N` times more if it fails")
+	cli.Restart(f, func(cost time.Duration) { o.task.Restart = profile.Some(api.Duration(cost)) })
 	f.BoolVar(&o.task.Held, "hold", false, "keep it from starting until it is released")
 	f.StringVar(&o.task.Progress.Pattern, "step", solo.Steps, "`REGEXP` with the group (?P<step>...) finds the number of a step in its output")
 	f.Int64Var(&o.task.Progress.Total, "steps", 0, "it takes `N` steps, if it does not say so itself")

@@ -35,6 +35,7 @@ type options struct {
 	metrics      string
 
 	retries  int
+	restart  profile.Opt[time.Duration]
 	halt     halt
 	timeout  time.Duration
 	logLimit profile.Bytes
@@ -116,6 +117,7 @@ func (o *options) runFlags(f *flag.FlagSet) {
 	f.BoolVar(&o.follow, "follow", false, "print what the tasks print, line by line")
 	f.StringVar(&o.metrics, "metrics", "", "serve Prometheus metrics on `ADDR`, for example :9400; the host is this one unless it is given")
 
+	cli.Restart(f, func(cost time.Duration) { o.restart = profile.Some(cost) })
 	f.IntVar(&o.retries, "retries", 0, "run a failed task up to `N` times more")
 	f.Func("halt", "`WHEN` to give up: never, or now or soon, with fail=N or fail=N% (soon,fail=10%); without it when 5 tasks in a row fail at their start", func(s string) (err error) {
 		o.halt, err = parseHalt(s)

@@ -133,7 +133,7 @@ func (s *sweep) task(j *grammar.Job) runner.Task {
 	o := s.o
 	t := runner.Task{
 		ID: j.ID, Command: s.host.command(j.Command, o.grid.Shell), Shell: o.grid.Shell, Priority: j.Priority,
-		GPUs: o.taskGPUs, Retries: o.retries, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
+		GPUs: o.taskGPUs, Retries: o.retries, Restart: o.restart, Timeout: o.timeout, Progress: runner.Progress{Pattern: o.step, Total: o.steps},
 	}
 	if k := s.kinds[j.Kind]; k.Profile != nil {
 		t.Profile, t.Memory = k.Profile, o.memory
@@ -241,12 +241,17 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 			k.progress(e.At, r)
 			s.learn(k, e.At)
 		}
-	case runner.EventRecovering, runner.EventRetry:
+	case runner.EventRecovering, runner.EventRetry, runner.EventStopped:
+		if r.State == runner.Running { // it is only told to stop
+			return
+		}
 		delete(s.running, j.ID)
-		if e.Kind == runner.EventRetry {
+		switch e.Kind {
+		case runner.EventRetry:
 			s.retries++
-		} else {
+		case runner.EventRecovering:
 			s.recoveries++
+		default:
 		}
 		if k.watches(j.ID) {
 			k.watched = nil // the next one is watched instead

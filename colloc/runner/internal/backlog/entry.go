@@ -64,6 +64,8 @@ type Saved struct {
 	Raised profile.Bytes `json:"raised,omitempty"`
 	// Avoid is the mechanism under which memory ran out.
 	Avoid profile.Opt[profile.Mechanism] `json:"avoid,omitzero"`
+	// Restart is what the task itself told of Task.Restart.
+	Restart profile.Opt[time.Duration] `json:"restart,omitzero"`
 	// Stop is why the run is being ended; it survives the runner.
 	Stop Stop `json:"stop,omitempty"`
 }
@@ -84,6 +86,14 @@ func (e *Entry) Asked() profile.Bytes {
 	return e.Task.Memory
 }
 
+// RestartCost is what it costs to stop the task and start it again; missing is never.
+func (e *Entry) RestartCost() profile.Opt[time.Duration] {
+	if e.Restart.IsZero() {
+		return e.Task.Restart
+	}
+	return e.Restart
+}
+
 // Stem is what the names of the files of a task's present run begin with.
 func (e *Entry) Stem() string { return strings.TrimSuffix(e.Log, supervise.LogEnd) }
 
@@ -98,6 +108,7 @@ const (
 	StopLostGPU
 	StopSpared // was to be killed, and may go on if it did not end
 	StopOverrun
+	StopForOthers
 )
 
 // Final reports whether the task is not to run again.

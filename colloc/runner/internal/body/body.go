@@ -50,6 +50,7 @@ type told struct {
 	reserve profile.Bytes // at its start
 	ends    time.Duration // when it was told to end
 	gone    bool
+	leaves  bool // it was told to stop for others
 	judged  bool // nothing that is there will make it wait for ever
 	tried   bool // it might have started at the last decision, and found no place
 	passed  int  // how many that came later started while it was the first to wait
@@ -124,6 +125,9 @@ func (b *Body) settle(t *told, there bool) error {
 	var err error
 	if t.run > 0 {
 		how := dispatch.Lost
+		if t.leaves {
+			how = dispatch.Stopped
+		}
 		switch t.State {
 		case queue.Succeeded:
 			how = dispatch.Done
@@ -132,7 +136,7 @@ func (b *Body) settle(t *told, there bool) error {
 		default:
 		}
 		err = b.tell(dispatch.Ended{Job: t.Task.ID, Run: t.run, How: how})
-		if t.run = 0; how != dispatch.Lost {
+		if t.run, t.leaves = 0, false; how == dispatch.Done || how == dispatch.Failed {
 			t.gone = true
 			delete(b.of, t.Entry)
 			return err
@@ -149,7 +153,7 @@ func (b *Body) settle(t *told, there bool) error {
 // job is what there is to tell of a task. Those of one kind count as alike: one that must be alone, or of
 // which nothing is known, is of none.
 func (b *Body) job(e *backlog.Entry) dispatch.Job {
-	j := dispatch.Job{Task: b.fleet.Demand(e)}
+	j := dispatch.Job{Task: b.fleet.Demand(e), Restart: e.RestartCost()}
 	if j.Kind = e.Task.Kind; j.Alone || e.Profile == nil {
 		j.Kind = ""
 	}
@@ -165,7 +169,7 @@ func (b *Body) job(e *backlog.Entry) dispatch.Job {
 // same reports whether two descriptions of a task say the same.
 func same(a, b *dispatch.Job) bool {
 	return a.Profile == b.Profile && a.Reserved == b.Reserved && a.Alone == b.Alone && a.Weight == b.Weight &&
-		a.MaxSlowdown == b.MaxSlowdown && a.Priority == b.Priority && a.Kind == b.Kind
+		a.MaxSlowdown == b.MaxSlowdown && a.Priority == b.Priority && a.Kind == b.Kind && a.Restart == b.Restart
 }
 
 // enter notes a task that was told of.
@@ -210,7 +214,7 @@ func (b *Body) progress(t *told) error {
 	step, known := t.Step.Get()
 	total, of := t.Total.Get()
 	each := t.StepTime.Or(b.began.Add(b.at).Sub(t.Started) / time.Duration(max(1, step)))
-	if !known || !of || step < 1 || each <= 0 || t.run == 0 || total < step || each > math.MaxInt64/time.Duration(max(1, total-step)) {
+	if !known || !of || step < 1 || each <= 0 || t.run == 0 || t.leaves || total < step || each > math.MaxInt64/time.Duration(max(1, total-step)) {
 		return nil
 	}
 	left := time.Duration(total-step) * each
@@ -327,16 +331,26 @@ type Start struct {
 	dispatch.Action
 }
 
+// Stop is a task that is to stop, for others or to move.
+type Stop struct {
+	*backlog.Entry
+	dispatch.Action
+}
+
 // Decide says what to do now. Each Start must be answered by Began or Refused. room says that those
 // that may start now, and do not, find no place.
-func (b *Body) Decide(ctx context.Context, room bool) (starts []Start, err error) {
+func (b *Body) Decide(ctx context.Context, room bool) (starts []Start, stops []Stop, err error) {
 	if next, ok := b.d.Next(); !b.fresh && (!ok || next > b.at) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	b.fresh = false
 	actions, err := b.d.Decide(ctx, b.at)
 	for _, a := range actions {
 		at := slices.IndexFunc(b.known, func(t *told) bool { return t.Task.ID == a.Job })
+		if at >= 0 && a.Verb == dispatch.Stop && b.known[at].run == a.Run {
+			b.known[at].leaves = true
+			stops = append(stops, Stop{b.known[at].Entry, a})
+		}
 		if at < 0 || a.Verb != dispatch.Start {
 			continue
 		}
@@ -359,7 +373,7 @@ func (b *Body) Decide(ctx context.Context, room bool) (starts []Start, err error
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		err = nil // it looked less far ahead
 	}
-	return starts, err
+	return starts, stops, err
 }
 
 // Began tells that a start is carried out.

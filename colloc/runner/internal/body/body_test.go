@@ -85,7 +85,7 @@ func (d *desk) turn(t *testing.T, waits, active []*backlog.Entry) []Start {
 	if err != nil || len(unfit) > 0 {
 		t.Fatalf("unfit %v: %v", unfit, err)
 	}
-	starts, err := d.Decide(t.Context(), true)
+	starts, _, err := d.Decide(t.Context(), true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ const (
 	task    = "COLLOC_TASK"      // its ID
 	number  = "COLLOC_RUN"       // the number of the run, from 1
 	workers = "COLLOC_WORKERS"   // how many data-loader workers to use
+	restart = "COLLOC_RESTART"   // the file where it says what a restart costs
+	stops   = "COLLOC_RESTARTS"  // how often it was stopped for others
 	python  = "PYTHONUNBUFFERED" // else Python keeps its lines, and the steps in them, for long
 	// Visible names the GPUs that a task may use.
 	Visible = "CUDA_VISIBLE_DEVICES"
@@ -71,6 +73,8 @@ func Of(e *backlog.Entry, o *Options) ([]string, error) {
 	env = append(env,
 		task+"="+e.Task.ID,
 		number+"="+strconv.Itoa(e.Runs),
+		restart+"="+e.Stem()+supervise.RestartEnd,
+		stops+"="+strconv.Itoa(e.Stops),
 		supervise.Mark(e.Stem()))
 	device, err := device(e, o.PipeDir)
 	return last(append(env, device...)), err

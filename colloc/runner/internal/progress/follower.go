@@ -24,6 +24,8 @@ type Reading struct {
 	// Restarts is how often the count of steps began anew or was replaced by
 	// another one. Steps with a restart between them say nothing of a speed.
 	Restarts int
+	// Restart is what the task says that it costs to stop it and start it again.
+	Restart profile.Opt[time.Duration]
 	// Matched says that the pattern matched, or that the file told something.
 	Matched bool
 }
@@ -75,6 +77,7 @@ func (f *Follower) Follow(end bool) Reading {
 	if f.steps == "" {
 		return f.read
 	}
+	f.followRestart()
 	if f.pattern == nil {
 		f.followFile()
 	} else {
@@ -114,6 +117,31 @@ func (f *Follower) followFile() {
 		f.count(step, total)
 	}
 }
+
+// followRestart reads what a restart costs, from the file beside that of the steps: seconds, or "1m30s".
+func (f *Follower) followRestart() {
+	stem, ok := strings.CutSuffix(f.steps, ".steps")
+	if !ok {
+		return
+	}
+	file, _, err := open(stem + ".restart")
+	if err != nil {
+		return
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, _ := io.ReadAll(io.LimitReader(file, 64))
+	word := strings.TrimSpace(string(text))
+	took, err := time.ParseDuration(word)
+	if s, isNumber := strconv.ParseFloat(word, 64); isNumber == nil && s >= 0 && s < longest {
+		took, err = time.Duration(s*float64(time.Second)), nil
+	}
+	if err == nil && took >= 0 && took < longest*time.Second {
+		f.read.Restart = profile.Some(took)
+	}
+}
+
+// longest is how many seconds a step or a restart may take.
+const longest = 1e6
 
 // open opens what a task may have written. It waits for nobody: a task may leave a pipe
 // there, or a device without end.
@@ -204,7 +232,7 @@ func (f *Follower) count(step, total int64) {
 
 // seconds stores the time of a step, if it can be one.
 func (r *Reading) seconds(s float64) {
-	const shortest, longest = 1e-9, 1e6
+	const shortest = 1e-9
 	if s >= shortest && s < longest {
 		r.StepTime = profile.Some(time.Duration(s * float64(time.Second)))
 		r.Matched = true

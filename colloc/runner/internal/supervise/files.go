@@ -12,18 +12,19 @@ import (
 	"example.com/colloc/profile"
 )
 
-// A run has up to four files, with names that begin alike, with what is called its
+// A run has up to five files, with names that begin alike, with what is called its
 // stem. Two of them are symbolic links that point nowhere: their target is the
 // message. A link is made by one system call, with its content, by one process only,
 // and below 60 bytes takes no block of a disk that may be full; a file offers that
 // only by renaming and locking.
 const (
-	// LogEnd is the output, StepsEnd what the command writes to COLLOC_PROGRESS,
+	// LogEnd is the output, StepsEnd what the command writes to COLLOC_PROGRESS, RestartEnd to COLLOC_RESTART,
 	// ClaimEnd a link: who may start the command, a Claim or "revoked".
-	LogEnd   = ".log"
-	StepsEnd = ".steps"
-	ClaimEnd = ".claim"
-	exitEnd  = ".exit" // a link: how it ended, "exit CODE NANOSECONDS", "signal NUMBER NANOSECONDS", both perhaps with bytes of output that are left out, or "error TEXT"
+	LogEnd     = ".log"
+	StepsEnd   = ".steps"
+	RestartEnd = ".restart"
+	ClaimEnd   = ".claim"
+	exitEnd    = ".exit" // a link: how it ended, "exit CODE NANOSECONDS", "signal NUMBER NANOSECONDS", both perhaps with bytes of output that are left out, or "error TEXT"
 
 	revoked = "revoked"
 )
@@ -208,7 +209,7 @@ func ReadExit(stem string) (Outcome, bool) {
 
 // Forget removes what only a runner needs of a run that is over; its output stays.
 func Forget(stem string) {
-	for _, end := range []string{ClaimEnd, exitEnd, StepsEnd} {
+	for _, end := range []string{ClaimEnd, exitEnd, StepsEnd, RestartEnd} {
 		_ = os.Remove(stem + end) // what is left takes a little room
 	}
 }

@@ -186,15 +186,19 @@ func supervisorOutcome(state *os.ProcessState) Outcome {
 // give makes the files of a run the owner's: in a folder where only this process's user
 // puts any.
 func (l *Launch) give(log *os.File) error {
-	steps, err := os.OpenFile(l.Stem+StepsEnd, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
+	files := []*os.File{log}
+	for _, end := range []string{StepsEnd, RestartEnd} {
+		file, err := os.OpenFile(l.Stem+end, os.O_WRONLY|os.O_CREATE, 0o600)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = file.Close() }() // nothing was written
+		files = append(files, file)
 	}
-	defer func() { _ = steps.Close() }() // nothing was written
 	if !isRoot() {
 		return nil
 	}
-	for _, file := range []*os.File{steps, log} {
+	for _, file := range files {
 		if err := file.Chown(int(l.Order.UID), int(l.Order.GID)); err != nil {
 			return err
 		}
