@@ -2,9 +2,13 @@ package simulate
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 
@@ -12,12 +16,20 @@ import (
 
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/bound"
+	"example.com/colloc/colloc/sim/speed"
+	"example.com/colloc/internal/replace"
+	"example.com/colloc/profile"
 )
 
 // prove finds what no policy comes below on the day of each seed. A day for which there is
 // no proof has none, and the study says why, and whose sets are larger than those that the
 // proof is of.
 func (s *study) prove(ctx context.Context, outcomes []outcome) error {
+	if s.proofs != "" {
+		if err := os.MkdirAll(s.proofs, 0o755); err != nil {
+			return fmt.Errorf("-proofs: %w", err)
+		}
+	}
 	bounds, reasons := make([]*bound.Bound, s.seeds), make([]error, s.seeds)
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -33,7 +45,8 @@ func (s *study) prove(ctx context.Context, outcomes []outcome) error {
 			if o.Truth == nil {
 				o.Truth = sim.Constant(nil)
 			}
-			bounds[i], err = bound.Find(inner, s.cluster, d.tasks, o)
+			o.Truth = speed.By{Model: o.Truth, Mechanism: profile.TimeSlice} // what every policy here chooses
+			bounds[i], err = s.bound(inner, d.tasks, o)
 			if errors.Is(err, bound.ErrNowhere) || errors.Is(err, bound.ErrKinds) {
 				reasons[i], err = err, nil
 			}
@@ -58,6 +71,37 @@ func (s *study) prove(ctx context.Context, outcomes []outcome) error {
 		s.left = append(s.left, fmt.Sprintf("nothing is proven: %v", err))
 	}
 	return nil
+}
+
+// bound finds the bound of a day, or takes one that was proven before.
+func (s *study) bound(ctx context.Context, tasks []sim.Task, o bound.Options) (*bound.Bound, error) {
+	if s.proofs == "" {
+		return bound.Find(ctx, s.cluster, tasks, o)
+	}
+	h := sha256.New()
+	fmt.Fprintln(h, s.told, o.MaxSet, o.FreeStarts)
+	e := json.NewEncoder(h)
+	err := e.Encode(s.cluster)
+	for i := range tasks {
+		t := &tasks[i]
+		fmt.Fprintln(h, t.Arrival, t.Work, t.Startup, t.GPUs, t.Memory, t.Type, t.Class, t.Only, t.HostOnly)
+	}
+	if err != nil {
+		return nil, err
+	}
+	name := filepath.Join(s.proofs, fmt.Sprintf("%.8x.json", h.Sum(nil)))
+	c := &bound.Certificate{}
+	if data, err := os.ReadFile(name); err == nil && json.Unmarshal(data, c) == nil {
+		makespan, mean, err := c.Verify(ctx, s.cluster, tasks, o)
+		if err == nil || ctx.Err() != nil {
+			return &bound.Bound{Makespan: makespan, MeanJCT: mean, Certificate: *c}, err
+		}
+	}
+	b, err := bound.Find(ctx, s.cluster, tasks, o)
+	if err != nil {
+		return nil, err
+	}
+	return b, replace.File(name, func(f *os.File) error { return json.NewEncoder(f).Encode(&b.Certificate) })
 }
 
 // above is how often a figure of a run that finished all tasks has what is proven; 0 is

@@ -185,8 +185,8 @@ func TestReportInBrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("%+v", found)
-	if found.Verdicts != 4 || found.Rows != len(s.policies) {
-		t.Errorf("%d verdicts and %d rows, want two for each of two policies of ours and one for each of %d", found.Verdicts, found.Rows, len(s.policies))
+	if found.Verdicts != 2*judged || found.Rows != len(s.policies) {
+		t.Errorf("%d verdicts and %d rows, want four for each of two policies of ours and one for each of %d", found.Verdicts, found.Rows, len(s.policies))
 	}
 	if found.Checked != maxShown || found.Disabled != len(s.policies)-maxShown || found.Timelines != maxShown || found.Colors != maxShown {
 		t.Errorf("%+v: want six policies in six colours and the other three off", found)

@@ -182,6 +182,8 @@ func TestRunRefuses(t *testing.T) {
 		{"a report nowhere", "-html: stat", []string{"-trace", trace, "-html", filepath.Join(t.TempDir(), "none", "r.html")}},
 		{"a blank file", "empty file", []string{"-trace", write(t, "blank.csv", "\n \n"), "-gpus", "2xV100"}},
 		{"a quota of nobody", "-quota: \"=3\"", []string{"-trace", trace, "-quota", "4,=3"}},
+		{"proofs of nothing", "-bound, which is missing", []string{"-trace", trace, "-proofs", t.TempDir()}},
+		{"a day of trainings nobody ran alone", "no solo_a100.csv", []string{"-trace", write(t, "day_x.csv", "job,arrival_s,workload\n1,0,a\n")}},
 		{"cores of nothing", "which is missing", []string{"-trace", trace, "-task-cpus", "3"}},
 		{"losses all the time", "-losses is 1s", []string{"-trace", trace, "-losses", "1s"}},
 		{"no times", "has no times", []string{"-trace", write(t, "q.csv", inventedPods), "-gpus", "2xV100"}},

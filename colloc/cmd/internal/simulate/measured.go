@@ -31,6 +31,20 @@ func isMeasured(dir string) bool {
 	return err == nil && len(days) > 0
 }
 
+// readMeasured reads one day of a folder as a trace of described tasks.
+func readMeasured(name string) (*trace.Trace, error) {
+	days, err := measured.Open(os.DirFS(filepath.Dir(name)))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUsage, err)
+	}
+	for i := range days {
+		if filepath.Base(name) == "day_"+days[i].Name+".csv" {
+			return &trace.Trace{Layout: described, Tasks: days[i].Tasks}, nil
+		}
+	}
+	return nil, usage("%s: a day of trainings is a file day_NAME.csv", name)
+}
+
 // playing is a policy on a measured day, under one truth.
 type playing struct {
 	day     *measured.Day

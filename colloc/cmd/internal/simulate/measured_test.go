@@ -30,6 +30,11 @@ func TestMeasured(t *testing.T) {
 			t.Errorf("%q is not in\n%s", want, &out)
 		}
 	}
+	out.Reset()
+	day := []string{"-trace", filepath.Join(dir, "day_monday.csv"), "-gpus", "2xA100-40GB", "-policies", "fifo,colloc", "-unknown-lengths", "-bound"}
+	if err := run(t.Context(), day, &out, &bytes.Buffer{}); err != nil || !strings.Contains(out.String(), "2 tasks on 2 GPUs; truth: speeds of described tasks") || !strings.Contains(out.String(), "above what no policy comes below (fifo ") {
+		t.Errorf("a day as a trace: %v\n%s", err, &out)
+	}
 	if err := os.Remove(filepath.Join(dir, "solo_a100.csv")); err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,7 @@ type options struct {
 	json                bool
 	bound               bool
 	boundSet            int
+	proofs              string
 	ablation            bool
 }
 
@@ -63,12 +64,12 @@ const help = `Simulate replays a trace on a cluster under scheduling policies.
 usage: colloc simulate -trace FILE [-gpus 4xA100-40GB] [-policies all] [-seeds 10] [-html report.html]
 
 Traces, told apart by how they begin: task files whose tasks say how long they run
-(solo.run_time, or steps and step_time), CARMA's and Muri's (true run times and memory),
+(solo.run_time, or steps and step_time), AEGIS' days (beside solo_a100.csv), CARMA's and Muri's (true run times and memory),
 Alibaba openb's (-nodes names its file of machines, -inflate 1.3 fills them up),
 Gavel's job types (a workload is drawn from them), Philly's and Helios' logs, and
 colloc's own JSON lines. With -pairs alone the workload is drawn from the types
 that were measured. The truth about sharing is what fits the trace: measured pairs
-if -pairs names some, colloc's own predictions for task files, Muri's stages, assumed contention for CARMA's classes, none
+if -pairs names some, colloc's own predictions for task files and AEGIS' days, Muri's stages, assumed contention for CARMA's classes, none
 between openb's shares, and else tasks divide a GPU evenly.
 
 Policies: `
@@ -118,6 +119,7 @@ func (o *options) flags() *flag.FlagSet {
 	f.StringVar(&o.published, "published", "", "no trace: replay published experiments, whose traces are in the folder `DIR`, and print ours beside theirs")
 	f.BoolVar(&o.bound, "bound", false, "prove for each day what no policy comes below, whatever it knows and however it stops and moves tasks, and say how far each policy is above it")
 	f.IntVar(&o.boundSet, "bound-set", 4, "with -bound: the most tasks that those policies put on a GPU")
+	f.StringVar(&o.proofs, "proofs", "", "with -bound: keep what proves each day in the folder `DIR`, and solve no day whose proof is there and holds")
 	f.BoolVar(&o.json, "json", false, "print one JSON object per run instead of the table")
 	return f
 }
@@ -137,6 +139,8 @@ func parseOptions(args []string, stdout io.Writer) (*options, error) {
 		return nil, usage("%q: no argument is expected; see -h", f.Arg(0))
 	case o.trace == "" && o.pairs == "" && o.published == "":
 		return nil, usage("no trace: name one with -trace, or measured pairs to draw tasks from with -pairs; see -h")
+	case o.proofs != "" && !o.bound:
+		return nil, usage("-proofs is of -bound, which is missing")
 	}
 	return o, o.check()
 }

@@ -19,6 +19,7 @@ type report struct {
 	Title, World, Command string
 	Left                  []string
 	Verdicts              []verdict
+	Remarks               []string
 	Columns               []column
 	Rows                  []reportRow
 	Unfinished            bool
@@ -74,7 +75,7 @@ type reportMark struct {
 
 // writeReport writes one HTML file that needs nothing beside it.
 func writeReport(w io.Writer, title string, s *study, command string, all []summary) error {
-	r := report{Title: title, World: s.world, Left: s.left, Command: command, Seeds: s.seeds}
+	r := report{Title: title, World: s.world, Left: s.left, Command: command, Seeds: s.seeds, Remarks: remarks(all)}
 	for _, v := range verdicts(all, s.baseline) {
 		if v.String() != "" {
 			r.Verdicts = append(r.Verdicts, v)
@@ -100,7 +101,7 @@ func writeReport(w io.Writer, title string, s *study, command string, all []summ
 const maxShown = 6
 
 // shown are the policies that the page begins with: the baseline, the best peer in
-// each figure of the verdict, and ours, as many as a chart can tell apart.
+// makespan and in completion time, and ours, as many as a chart can tell apart.
 func shown(all []summary, baseline string) []string {
 	var names []string
 	add := func(name string) {
@@ -112,7 +113,9 @@ func shown(all []summary, baseline string) []string {
 		add(baseline)
 	}
 	for _, v := range verdicts(all, baseline) {
-		add(v.Peer.Other)
+		if c := columns(); v.Figure == c[0].Name || v.Figure == c[1].Name {
+			add(v.Peer.Other)
+		}
 	}
 	for i := range all {
 		if isOurs(all[i].Policy) {

@@ -34,9 +34,13 @@ type study struct {
 	timeline bool
 	// done is called after each run, from several goroutines.
 	done func()
+	// told is the truth in words.
+	told string
 	// boundSet says that what no policy comes below is proven for each seed, and of how many
 	// tasks on a GPU at most; 0 is not.
 	boundSet int
+	// proofs is where proofs are kept; empty is nowhere.
+	proofs string
 }
 
 // day is what happens under one seed.

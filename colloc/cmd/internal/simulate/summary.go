@@ -22,6 +22,9 @@ type column struct {
 	rare bool
 }
 
+// judged is how many columns verdicts are of, the first.
+const judged = 4
+
 // columns are the figures that table and report show.
 func columns() []column {
 	inHours := func(d func(*outcome) time.Duration) func(*outcome) float64 {
@@ -31,6 +34,7 @@ func columns() []column {
 		{"makespan", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.Makespan }), false},
 		{"mean JCT", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanJCT }), false},
 		{"p99 JCT", "h", true, 2, inHours(func(r *outcome) time.Duration { return r.P99JCT }), false},
+		{"longest wait", "h", true, 2, inHours(func(r *outcome) time.Duration { return longest(r.Result) }), false},
 		{"mean wait", "h", true, 3, inHours(func(r *outcome) time.Duration { return r.MeanWait }), false},
 		{"unfairness", "x", true, 1, func(r *outcome) float64 { return spread(r.Result) }, false},
 		{"energy", "kWh", true, 1, func(r *outcome) float64 { return r.Energy / 3.6e6 }, false},
@@ -55,6 +59,15 @@ func present(all []summary) []int {
 		}
 	}
 	return ks
+}
+
+// longest is the longest that a task was without GPUs.
+func longest(r *sim.Result) time.Duration {
+	most := time.Duration(0)
+	for i := range r.Ends {
+		most = max(most, r.Ends[i].Wait)
+	}
+	return most
 }
 
 // spread is how differently tasks fared: the 90th percentile of their finish-time

@@ -12,19 +12,7 @@ import (
 
 // writeTable prints the figures of every policy for people.
 func writeTable(w io.Writer, all []summary, baseline string) error {
-	for _, v := range verdicts(all, baseline) {
-		if s := v.String(); s != "" {
-			fmt.Fprintln(w, s)
-		}
-	}
-	for i := range all {
-		if s := &all[i]; isOurs(s.Policy) && s.Unfinished == 0 {
-			if line := eachSeed(all, s); line != "" {
-				fmt.Fprintln(w, line)
-			}
-		}
-	}
-	for _, line := range distances(all) {
+	for _, line := range sentences(all, baseline) {
 		fmt.Fprintln(w, line)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -84,6 +72,7 @@ type record struct {
 	P50JCT     *float64 `json:"p50_jct_s"`
 	P99JCT     *float64 `json:"p99_jct_s"`
 	MeanWait   float64  `json:"mean_wait_s"`
+	Longest    float64  `json:"longest_wait_s"`
 	Energy     float64  `json:"energy_j"`
 	OOM        int      `json:"oom"`
 	Recoveries int      `json:"recoveries"`
@@ -115,7 +104,7 @@ func writeJSON(w io.Writer, trace string, contention float64, outcomes []outcome
 		r := record{
 			Trace: trace, Contention: contention, Policy: o.Policy, Seed: o.Seed, Tasks: o.Tasks, Finished: o.Finished,
 			Makespan: whole(o.Makespan), MeanJCT: whole(o.MeanJCT), P50JCT: whole(o.P50JCT),
-			P99JCT: whole(o.P99JCT), MeanWait: o.MeanWait.Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
+			P99JCT: whole(o.P99JCT), MeanWait: o.MeanWait.Seconds(), Longest: longest(o.Result).Seconds(), Energy: o.Energy, OOM: o.OutOfMemory,
 			Recoveries: o.Recoveries, Allocated: 100 * allocated(o.Result), Busy: 100 * o.Busy,
 			Unfairness: o.Fairness.Mean, Spread: spread(o.Result), Late: o.Late.Seconds(),
 			UserSpread: byUser(o.Result), UrgentJCT: urgent(o.Result).Seconds(), Decisions: o.Decisions,

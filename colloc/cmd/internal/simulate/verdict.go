@@ -28,9 +28,9 @@ type comparison struct {
 // isOurs reports whether a policy is colloc's own.
 func isOurs(name string) bool { return name == "colloc" || strings.HasPrefix(name, "colloc-") }
 
-// verdicts compares our policies with a baseline and the best peer, in makespan
-// and mean completion time. The best peer is the one with the least mean over
-// seeds; a policy with tasks that did not finish is no peer.
+// verdicts compares our policies with a baseline and the best peer, in makespan, completion
+// time, its 99th percentile, and the longest wait. The best peer is the one with the least mean
+// over seeds, for each figure anew; a policy with tasks that did not finish is no peer.
 func verdicts(all []summary, baseline string) []verdict {
 	ours := func(s *summary) bool { return isOurs(s.Policy) }
 	base := least(all, 0, func(s *summary) bool { return s.Policy == baseline })
@@ -39,18 +39,52 @@ func verdicts(all []summary, baseline string) []verdict {
 		if !ours(&all[i]) || all[i].Unfinished > 0 {
 			continue
 		}
-		for k, c := range columns()[:2] { // makespan and mean JCT
+		for k, c := range columns()[:judged] {
 			v := verdict{Policy: all[i].Policy, Figure: c.Name}
 			if base != nil && base.Policy != v.Policy {
-				v.Baseline = compare(&all[i], base, c.value)
+				v.Baseline = compare(&all[i], base, c.weighed())
 			}
 			if peer := least(all, k, func(s *summary) bool { return !ours(s) }); peer != nil {
-				v.Peer = compare(&all[i], peer, c.value)
+				v.Peer = compare(&all[i], peer, c.weighed())
 			}
 			out = append(out, v)
 		}
 	}
 	return out
+}
+
+// weighed is a figure as ratios are taken of it: a wait counts as a minute, a start-up, at
+// least, as it may be nothing.
+func (c *column) weighed() func(*outcome) float64 {
+	if c.Name != "longest wait" {
+		return c.value
+	}
+	return func(o *outcome) float64 { return max(1./60, c.value(o)) }
+}
+
+// sentences are the verdicts, how ours compare with the best peer of each seed, and with what
+// is proven.
+func sentences(all []summary, baseline string) []string {
+	var out []string
+	for _, v := range verdicts(all, baseline) {
+		if s := v.String(); s != "" {
+			out = append(out, s)
+		}
+	}
+	return append(out, remarks(all)...)
+}
+
+// remarks are the sentences that are no verdicts.
+func remarks(all []summary) []string {
+	var out []string
+	for i := range all {
+		if s := &all[i]; isOurs(s.Policy) && s.Unfinished == 0 {
+			if line := eachSeed(all, s); line != "" {
+				out = append(out, line)
+			}
+		}
+	}
+	return append(out, distances(all)...)
 }
 
 // eachSeed says how a policy compares with the best peer of each seed, which is a

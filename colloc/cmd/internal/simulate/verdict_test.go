@@ -32,8 +32,8 @@ func TestVerdicts(t *testing.T) {
 	}
 	all[2].Unfinished = 1
 	got := verdicts(all, "fifo")
-	if len(got) != 2 || got[1].Figure != "mean JCT" {
-		t.Fatalf("verdicts %+v, want makespan and mean JCT of colloc", got)
+	if len(got) != judged || got[1].Figure != "mean JCT" || got[3].Figure != "longest wait" {
+		t.Fatalf("verdicts %+v, want makespan, mean and p99 JCT, and the longest wait of colloc", got)
 	}
 	v := got[1]
 	if v.Peer.Other != "lucid" || v.Peer.differsBelow || v.Peer.differsAbove {
@@ -57,6 +57,19 @@ func TestVerdicts(t *testing.T) {
 	one := verdicts([]summary{made("fifo", 10), made("colloc", 12)}, "fifo")
 	if s := one[1].String(); s != "colloc: mean JCT 20.0 % above fifo" {
 		t.Errorf("%q without an interval", s)
+	}
+}
+
+// TestLongestWait: who waits for nothing is a minute ahead, and not without measure.
+func TestLongestWait(t *testing.T) {
+	all := []summary{made("fifo", 1), made("lucid", 1), made("colloc", 1)}
+	for i, wait := range []time.Duration{time.Hour, 0, 2 * time.Minute} {
+		all[i].Runs[0].Ends = []sim.End{{Wait: wait}, {Wait: wait / 2}}
+		all[i].Figures[3] = meanOf(all[i].Runs, columns()[3].value)
+	}
+	want := "colloc: longest wait 96.7 % below fifo; 100.0 % above lucid, the best peer"
+	if got := verdicts(all, "fifo")[3].String(); got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
 

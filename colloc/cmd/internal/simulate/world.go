@@ -2,6 +2,7 @@ package simulate
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,7 +25,7 @@ import (
 func (o *options) study() (*study, error) {
 	s := &study{trace: filepath.Base(o.trace), seeds: o.seeds, first: uint64(o.firstSeed), baseline: o.baseline, timeline: o.html != ""}
 	if o.bound {
-		s.boundSet = o.boundSet
+		s.boundSet, s.proofs = o.boundSet, o.proofs
 	}
 	if o.ablation {
 		s.baseline = policy.Colloc{}.Name()
@@ -70,6 +71,7 @@ func (o *options) study() (*study, error) {
 		return nil, err
 	}
 	w.clamp(s.cluster)
+	s.told = what
 	d, err := w.draw(0)
 	if err != nil {
 		return nil, usage("%w", err)
@@ -122,8 +124,12 @@ func readTrace(name string) (*trace.Trace, error) {
 	}
 	defer f.Close()
 	in := bufio.NewReaderSize(f, taskfile.SniffLength)
-	if head, _ := in.Peek(taskfile.SniffLength); taskfile.Sniff(head) { // fails for short ones
+	head, _ := in.Peek(taskfile.SniffLength) // fails for short ones
+	switch {
+	case taskfile.Sniff(head):
 		return readDescribed(name)
+	case bytes.HasPrefix(head, []byte("job,arrival_s,workload")):
+		return readMeasured(name)
 	}
 	tr, err := trace.Read(in)
 	if err != nil {
