@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,12 @@ func TestLicences(t *testing.T) {
 		list.Dir = filepath.Join("..", "..", folder)
 		out, err := list.Output()
 		if err != nil {
-			t.Fatal(err)
+			var exit *exec.ExitError
+			if errors.As(err, &exit) && folder != "." && strings.Contains(string(exit.Stderr), "requires go >=") {
+				t.Logf("%s is for a newer Go than this one: %s", folder, exit.Stderr)
+				continue
+			}
+			t.Fatalf("%s: go list: %v", folder, err)
 		}
 		modules := strings.Split(strings.TrimSpace(string(out)), "\n")
 		slices.Sort(modules)
