@@ -31,6 +31,7 @@ func (p *Plan) Explain(w io.Writer) error {
 	p.explainNotes(&out)
 	p.explainAlarms(&out)
 	p.explainLeftOut(&out)
+	p.explainWarnings(&out)
 	_, err := out.WriteTo(w)
 	return err
 }
@@ -66,11 +67,6 @@ func (p *Plan) explainMemory(out *bytes.Buffer) {
 				gibOrWhole(float64(d.Reserved), "whole GPU"), sourceText(d.Memory.Source), d.Use)
 		}
 	})
-	for _, d := range p.Tasks {
-		for _, warning := range d.Warnings {
-			fmt.Fprintf(out, "  %s: %s\n", d.Task, warning)
-		}
-	}
 }
 
 // gibOrWhole is an amount in GiB, or a word for no known bound.
@@ -186,6 +182,14 @@ func (p *Plan) explainLeftOut(out *bytes.Buffer) {
 	}
 }
 
+func (p *Plan) explainWarnings(out *bytes.Buffer) {
+	title := "\nWarnings about the input\n\n"
+	for _, text := range p.Warnings() {
+		fmt.Fprintf(out, "%s  %s\n", title, text)
+		title = ""
+	}
+}
+
 // String names the tasks, what the set would be worth, and the limit that
 // forbids it, if one does.
 func (a Alternative) String() string {
@@ -216,7 +220,7 @@ func limitText(code packer.ReasonCode) string {
 	case packer.WrongGPU:
 		return "not the labels asked for"
 	case packer.NoPartner:
-		return "its partners do more elsewhere"
+		return "those who could share do more elsewhere"
 	case packer.NoGain:
 		return "sharing gains nothing"
 	case packer.TooLarge:

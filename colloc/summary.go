@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -45,6 +46,9 @@ func (p *Plan) Summarize(w io.Writer) error {
 	if more := len(p.Placements) - summaryGPUs; more > 0 {
 		fmt.Fprintf(&out, "  and %s\n", count(more, "more GPU"))
 	}
+	if free := p.GPUs - len(p.Placements); free > 0 {
+		fmt.Fprintf(&out, "  %s free\n", count(free, "GPU"))
+	}
 	p.summarizeWaiting(&out)
 	p.summarizeUnseen(&out)
 	_, err := out.WriteTo(w)
@@ -59,11 +63,17 @@ func (p *Plan) proven() bool {
 
 // summarizeSpeeds says what the predictions rest on and what they come to at worst.
 func (p *Plan) summarizeSpeeds(out *bytes.Buffer) {
-	shared, priors, slowest, worst := 0, 0, 1.0, 0.0
+	shared, priors, slowest, worst, all := 0, 0, 1.0, 0.0, 0.0
 	for i := range p.Placements {
 		g := &p.Placements[i]
 		for _, m := range g.Members {
-			worst += m.Speed.Lo
+			if pace := m.Pace; pace.Confidence > 0 {
+				worst += float64(pace.Lo * m.Speed.Lo)
+				all += float64(pace.Value * m.Speed.Value)
+			} else {
+				worst += m.Speed.Lo
+				all += m.Speed.Value
+			}
 			slowest = min(slowest, m.Speed.Value)
 			if len(g.Members) > 1 {
 				shared++
@@ -76,9 +86,12 @@ func (p *Plan) summarizeSpeeds(out *bytes.Buffer) {
 	if shared == 0 {
 		return
 	}
-	fmt.Fprintf(out, "%s, none below %.2f of the speed alone. The lower ends of all speeds add up to %.2f", count(shared, "task")+" share", slowest, worst)
+	fmt.Fprintf(out, "%s share, none below %.2f of its speed alone", count(shared, "task"), slowest)
+	if math.Abs(all-p.Throughput) < 0.005 { // no task counts more than others
+		fmt.Fprintf(out, "; %.2f at the lower ends of all intervals", worst)
+	}
 	if priors > 0 {
-		fmt.Fprintf(out, "; %d of them are priors: nobody measured such company yet", priors)
+		fmt.Fprintf(out, " (%d are priors: nobody measured such company yet)", priors)
 	}
 	out.WriteString(".\n")
 }
@@ -103,6 +116,24 @@ func (p *Plan) Waiting() []Note {
 	return notes
 }
 
+// Warnings are those of all tasks, see [Demand]: each once, with the tasks that it is about.
+func (p *Plan) Warnings() []string {
+	var texts []string
+	about := make(map[string][]string)
+	for i := range p.Tasks {
+		for _, text := range p.Tasks[i].Warnings {
+			if about[text] == nil {
+				texts = append(texts, text)
+			}
+			about[text] = append(about[text], p.Tasks[i].Task)
+		}
+	}
+	for i, text := range texts {
+		texts[i] = strings.Join(about[text], ", ") + ": " + text
+	}
+	return texts
+}
+
 // summarizeWaiting says who waits and what would help.
 func (p *Plan) summarizeWaiting(out *bytes.Buffer) {
 	waiting := p.Waiting()
@@ -112,18 +143,23 @@ func (p *Plan) summarizeWaiting(out *bytes.Buffer) {
 		}
 		return
 	}
-	names := make([]string, 0, summaryTasks)
-	for i := range waiting[:min(len(waiting), summaryTasks)] {
-		names = append(names, fmt.Sprintf("%s (%s)", waiting[i].ID, waiting[i].short()))
+	var reasons []string
+	named := waiting[:min(len(waiting), summaryTasks)]
+	for i := 0; i < len(named); {
+		text, names := named[i].short(), []string{}
+		for ; i < len(named) && named[i].short() == text; i++ {
+			names = append(names, named[i].ID)
+		}
+		reasons = append(reasons, fmt.Sprintf("%s (%s)", strings.Join(names, ", "), text))
 	}
 	if more := len(waiting) - summaryTasks; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
+		reasons = append(reasons, fmt.Sprintf("and %d more", more))
 	}
 	verb := "wait"
 	if len(waiting) == 1 {
 		verb = "waits"
 	}
-	fmt.Fprintf(out, "%d of %s %s: %s.\n", len(waiting), count(len(p.Tasks), "task"), verb, strings.Join(names, ", "))
+	fmt.Fprintf(out, "%d of %s %s: %s.\n", len(waiting), count(len(p.Tasks), "task"), verb, strings.Join(reasons, ", "))
 	if full := p.full(); full > 0 {
 		fmt.Fprintf(out, "Limit: on %s no more tasks may share (MaxSet).\n", count(full, "GPU"))
 	}

@@ -58,6 +58,49 @@ func TestSummarize(t *testing.T) {
 	}
 }
 
+// TestSummarizeMixed: what all intervals come to at worst is at most what the GPUs do, also
+// where they differ; it is not said where a task counts more than others.
+func TestSummarizeMixed(t *testing.T) {
+	tasks := []colloc.Task{seen(t, "a", 0.2, 0.1, profile.GiB), seen(t, "b", 0.2, 0.1, profile.GiB), seen(t, "c", 0.2, 0.1, profile.GiB), seen(t, "d", 0.2, 0.1, profile.GiB)}
+	slow, ok := profile.LookupGPU("T4")
+	if !ok {
+		t.Fatal("no T4")
+	}
+	gpus := []colloc.GPU{card(t, "fast"), {ID: "slow", Model: slow}}
+	text := func() string {
+		plan, err := shared(t).Plan(t.Context(), tasks, gpus)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		if err := plan.Summarize(&out); err != nil {
+			t.Fatal(err)
+		}
+		return out.String()
+	}
+	got := text()
+	var does, worst float64
+	_, line, found := strings.Cut(got, "of its speed alone; ")
+	if _, err := fmt.Sscanf(got, "2 GPUs: %f", &does); err != nil || !found {
+		t.Fatalf("%v: %s", err, got)
+	}
+	if _, err := fmt.Sscanf(line, "%f at the lower ends", &worst); err != nil || worst <= 0 || worst >= does {
+		t.Errorf("%v, %v at worst: %s", err, worst, got)
+	}
+	tasks[0].Weight = 3
+	if got := text(); strings.Contains(got, "lower ends") {
+		t.Errorf("a weight is in the sum: %s", got)
+	}
+}
+
+// TestWarnings: each once, with all whom it is about.
+func TestWarnings(t *testing.T) {
+	plan := colloc.Plan{Tasks: []colloc.Demand{{Task: "a", Warnings: []string{"x", "y"}}, {Task: "b"}, {Task: "c", Warnings: []string{"y"}}}}
+	if got := strings.Join(plan.Warnings(), "; "); got != "a: x; a, c: y" {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestHelp: the cheapest thing comes first, and every kind of relief has its words.
 func TestHelp(t *testing.T) {
 	note := func(kinds ...colloc.ReliefKind) colloc.Note {

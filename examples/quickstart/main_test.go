@@ -21,7 +21,8 @@ func TestGolden(t *testing.T) {
 		file string
 		args []string
 	}{
-		{"plan.golden.txt", nil},
+		{"summary.golden.txt", nil},
+		{"plan.golden.txt", []string{"-v"}},
 		{"plan.golden.json", []string{"-json"}},
 	} {
 		t.Run(tt.file, func(t *testing.T) {
@@ -93,7 +94,7 @@ func TestOwnFiles(t *testing.T) {
 // A MIG slice by the name that NVML has for it is no whole card.
 func TestSlice(t *testing.T) {
 	path := write(t, t.TempDir(), "gpus.json", `{"gpus": [{"id": "g", "model": "NVIDIA A100-SXM4-40GB MIG 1g.5gb"}]}`)
-	c, err := loadGPUs(path)
+	c, err := readGPUs(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,24 +144,18 @@ func TestBadInput(t *testing.T) {
 	fail(t, []string{"nowhere.json"}, "-tasks", "nowhere.json")
 	fail(t, []string{"is a folder"}, "-tasks", t.TempDir())
 	fail(t, []string{"unexpected argument"}, "tasks.json")
-	fail(t, []string{"-colour"}, "-colour")
 }
 
 // TestTooLarge plans a task that fits no GPU beside one that does: the plan is
-// whole, the message names the place, and the exit status tells.
+// whole, and the message names the task.
 func TestTooLarge(t *testing.T) {
 	tasks := write(t, t.TempDir(), "tasks.json", `{"tasks": [
 		{"id": "small", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "3GiB"}},
 		{"id": "large", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "39.9GiB"}}
 	]}`)
-	var out, errs bytes.Buffer
-	if status := run([]string{"-tasks", tasks}, &out, &errs); status != 2 {
-		t.Errorf("exit status %d, want 2", status)
-	}
-	for _, want := range []string{"tasks.json:3", `"large"`, "the largest GPU offers 36 GiB"} {
-		if !strings.Contains(errs.String(), want) {
-			t.Errorf("the message is %q; want it to name %q", &errs, want)
-		}
+	var out bytes.Buffer
+	if err := run([]string{"-v", "-tasks", tasks}, &out); err == nil || !strings.Contains(err.Error(), `"large" needs 40.7 GiB, the largest GPU offers 36 GiB`) {
+		t.Errorf("the message is %v", err)
 	}
 	for _, want := range []string{"gpu0  small", "large waits: it needs", "would place it."} {
 		if !strings.Contains(out.String(), want) {
@@ -171,23 +166,24 @@ func TestTooLarge(t *testing.T) {
 
 func succeed(t *testing.T, args ...string) string {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if status := run(args, &out, &errs); status != 0 || errs.Len() > 0 {
-		t.Fatalf("quickstart %q: exit status %d: %s", args, status, &errs)
+	var out bytes.Buffer
+	if err := run(args, &out); err != nil {
+		t.Fatalf("quickstart %q: %v", args, err)
 	}
 	return out.String()
 }
 
-// fail expects exit status 2, a message with all of want, and no output.
+// fail expects an error with all of want, and no output.
 func fail(t *testing.T, want []string, args ...string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	if status := run(args, &out, &errs); status != 2 || out.Len() > 0 {
-		t.Errorf("quickstart %q: exit status %d, %d bytes of output; want 2 and none", args, status, out.Len())
+	var out bytes.Buffer
+	err := run(args, &out)
+	if err == nil || out.Len() > 0 {
+		t.Fatalf("quickstart %q: %v, %d bytes of output; want an error and none", args, err, out.Len())
 	}
 	for _, w := range want {
-		if !strings.Contains(errs.String(), w) {
-			t.Errorf("quickstart %q says %q; want it to name %q", args, errs.String(), w)
+		if !strings.Contains(err.Error(), w) {
+			t.Errorf("quickstart %q says %q; want it to name %q", args, err, w)
 		}
 	}
 }

@@ -3,8 +3,6 @@ package plan
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
 
 	"example.com/colloc/colloc"
 )
@@ -18,6 +16,9 @@ type answer struct {
 	Alone    *colloc.Plan `json:"without_sharing,omitempty"`
 	WhatIf   []variant    `json:"what_if,omitempty"`
 	Warnings []string     `json:"warnings"`
+	Stopped  bool         `json:"stopped,omitempty"` // before all was tried
+
+	models map[string]string // the products of the GPUs, by ID
 }
 
 // variant is a plan of a changed question.
@@ -38,11 +39,14 @@ func (o *options) answer(ctx context.Context, in *input) (*answer, error) {
 	if err != nil {
 		return nil, wrong{err}
 	}
-	a := &answer{Warnings: in.warnings}
+	a := &answer{models: make(map[string]string)}
+	for i := range in.gpus {
+		a.models[in.gpus[i].ID] = in.gpus[i].Model.Name
+	}
 	plan := func(p *colloc.Planner, tasks []colloc.Task, gpus []colloc.GPU) (*colloc.Plan, error) {
 		made, err := p.Plan(ctx, tasks, gpus)
 		if made != nil && err != nil && errors.Is(err, ctx.Err()) {
-			a.Warnings = append(a.Warnings, fmt.Sprintf("stopped after %v: a plan with more time may be better; -within 0 takes all it needs", o.within))
+			a.Stopped = true
 			return made, nil
 		}
 		return made, err
@@ -50,13 +54,7 @@ func (o *options) answer(ctx context.Context, in *input) (*answer, error) {
 	if a.Plan, err = plan(planner, in.tasks, in.gpus); err != nil {
 		return nil, err
 	}
-	for i := range a.Plan.Tasks {
-		for _, w := range a.Plan.Tasks[i].Warnings {
-			if w = a.Plan.Tasks[i].Task + ": " + w; !slices.Contains(in.warnings, w) {
-				a.Warnings = append(a.Warnings, w)
-			}
-		}
-	}
+	a.Warnings = append([]string{}, a.Plan.Warnings()...)
 	for _, change := range o.whatIf {
 		tasks, gpus, err := in.changed(change)
 		if err != nil {

@@ -57,8 +57,10 @@ func TestPageInBrowser(t *testing.T) {
 		Named, Flat, Rows  int
 		Wide               bool
 		Paper, Ink, Anchor string
+		Open               float64
 	}
 	const look = `({
+		Open: performance.getEntriesByType("navigation")[0].loadEventEnd,
 		Named: [...document.querySelectorAll("#gpus svg[role=img]")].filter(s => /^GPU gpu\d+, .*GiB reserved: .* of its speed alone/.test(s.getAttribute("aria-label"))).length,
 		Flat: [...document.querySelectorAll("#gpus svg")].slice(0, 20).filter(s => { const b = s.getBBox(); return !(b.width > 200 && b.height > 40) }).length,
 		Rows: document.querySelectorAll("tbody tr").length,
@@ -87,6 +89,7 @@ func TestPageInBrowser(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		t.Logf("%s, %d wide: opened in %.0f ms", test.scheme, test.width, found.Open)
 		if found.Named != 200 || found.Flat != 0 || found.Rows != 500 {
 			t.Errorf("%+v: want 200 GPUs with names and pictures, and 500 rows", found)
 		}

@@ -26,12 +26,13 @@ const (
 // card is a GPU as it is drawn: memory as one bar, and below it a line for each task, with
 // its speed and the interval of that.
 type card struct {
-	GPU, Mechanism, Memory string
-	Label                  string // for those who cannot see it
-	Parts                  []part
-	Members                []member
-	Height                 int
-	X, Y                   int // in the picture of all
+	GPU, Model        string
+	Mechanism, Memory string
+	Label             string // for those who cannot see it
+	Parts             []part
+	Members           []member
+	Height            int
+	X, Y              int // in the picture of all
 }
 
 type part struct {
@@ -42,6 +43,7 @@ type part struct {
 
 type member struct {
 	Name, Full, Speed, Interval, Source, Reserved, Class string
+	Pace                                                 string // empty where all GPUs are of one kind
 	Resident                                             bool
 	Y, Line, Text                                        int
 	Width, Lo, Hi                                        float64
@@ -51,13 +53,22 @@ type member struct {
 type picture struct {
 	Cards         []card
 	Waiting       []waiting
-	Summary       []string
-	Title         string
+	Facts         []string // of the ten lines those that the picture does not show
+	Title, Foot   string
+	Reference     string // see [colloc.Plan]
 	Width, Height int
+	FootY         int
 	Warnings      []string
 }
 
-type waiting struct{ Task, Why, Need string }
+// waiting are tasks that wait for the same reason.
+type waiting struct {
+	Why   string
+	Tasks []waiter
+}
+
+// waiter is a task that waits, what would help it, and the GiB that it needs.
+type waiter struct{ Task, Help, Need string }
 
 // short cuts a name that is longer than n letters.
 func short(name string, n int) string {
@@ -69,9 +80,9 @@ func short(name string, n int) string {
 
 const speedWidth = cardWidth - nameWidth - 36 // of speed 1
 
-// newCard draws a placement.
-func newCard(p *colloc.Placement) card {
-	c := card{GPU: p.GPU, Mechanism: p.Mechanism.String(), Memory: fmt.Sprintf("%.1f of %.1f GiB reserved", p.Reserved.GiBs(), p.Usable.GiBs())}
+// newCard draws a placement on a GPU of a product.
+func newCard(p *colloc.Placement, model string) card {
+	c := card{GPU: short(p.GPU, 18), Model: short(model, 18), Mechanism: p.Mechanism.String(), Memory: fmt.Sprintf("%.1f of %.1f GiB", p.Reserved.GiBs(), p.Usable.GiBs())}
 	at := 0.0
 	var said []string
 	for i := range p.Members {
@@ -86,8 +97,11 @@ func newCard(p *colloc.Placement) card {
 		row := member{
 			Name: short(m.Task, 18), Full: m.Task, Class: class, Resident: m.Resident, Reserved: fmt.Sprintf("%.2f", m.Reserved.GiBs()),
 			Speed: fmt.Sprintf("%.2f", m.Speed.Value), Interval: fmt.Sprintf("%.2f to %.2f", m.Speed.Lo, m.Speed.Hi), Source: m.Speed.Source.Kind.String(),
-			Y: 48 + rowHeight*i, Line: 55 + rowHeight*i, Text: 60 + rowHeight*i,
+			Y: 66 + rowHeight*i, Line: 73 + rowHeight*i, Text: 78 + rowHeight*i,
 			Width: wideOf(m.Speed.Value), Lo: nameWidth + wideOf(m.Speed.Lo), Hi: nameWidth + wideOf(m.Speed.Hi),
+		}
+		if m.Pace.Confidence > 0 {
+			row.Pace = fmt.Sprintf("%.2f", m.Pace.Value)
 		}
 		if len(p.Members) == 1 && m.Speed.Source.Kind == predict.Measured {
 			row.Source = "alone"
@@ -95,8 +109,8 @@ func newCard(p *colloc.Placement) card {
 		c.Members = append(c.Members, row)
 		said = append(said, fmt.Sprintf("%s at %s of its speed alone, between %s", m.Task, row.Speed, row.Interval))
 	}
-	c.Label = fmt.Sprintf("GPU %s, %s, %s: %s", c.GPU, c.Mechanism, c.Memory, strings.Join(said, "; "))
-	c.Height = 52 + rowHeight*len(p.Members)
+	c.Label = fmt.Sprintf("GPU %s, %s, %s, %s reserved: %s", p.GPU, model, c.Mechanism, c.Memory, strings.Join(said, "; "))
+	c.Height = 66 + rowHeight*len(p.Members)
 	return c
 }
 
@@ -109,8 +123,15 @@ func newPicture(a *answer) (*picture, error) {
 	if err := a.Plan.Summarize(&text); err != nil {
 		return nil, err
 	}
-	p := &picture{Summary: strings.Split(strings.TrimRight(text.String(), "\n"), "\n"), Warnings: a.Warnings}
-	p.Title = p.Summary[0]
+	p := &picture{Reference: a.Plan.Reference, Warnings: a.Warnings}
+	for line := range strings.Lines(text.String()) {
+		switch line = strings.TrimSuffix(line, "\n"); {
+		case p.Title == "":
+			p.Title = line
+		case !strings.HasPrefix(line, " "):
+			p.Facts = append(p.Facts, line)
+		}
+	}
 	columns := 1
 	for columns*columns < len(a.Plan.Placements) && columns < 8 {
 		columns++
@@ -118,16 +139,23 @@ func newPicture(a *answer) (*picture, error) {
 	const gap = 24
 	ends := slices.Repeat([]int{40}, columns)
 	for i := range a.Plan.Placements {
-		c := newCard(&a.Plan.Placements[i])
+		c := newCard(&a.Plan.Placements[i], a.models[a.Plan.Placements[i].GPU])
 		k := slices.Index(ends, slices.Min(ends))
 		c.X, c.Y = gap+k*(cardWidth+gap), ends[k]
 		ends[k] += c.Height + gap
 		p.Cards = append(p.Cards, c)
 	}
-	p.Width, p.Height = gap+columns*(cardWidth+gap), slices.Max(ends)
+	p.Width, p.Height = gap+columns*(cardWidth+gap), slices.Max(ends)+16
+	p.FootY = p.Height - 18
 	for _, n := range a.Plan.Waiting() {
-		p.Waiting = append(p.Waiting, waiting{n.ID, n.Text, fmt.Sprintf("%.2f", n.Memory.GiBs())})
+		why, help, _ := strings.Cut(strings.TrimPrefix(n.Text, n.ID+" waits: "), ". ")
+		k := slices.IndexFunc(p.Waiting, func(w waiting) bool { return w.Why == why })
+		if k < 0 {
+			k, p.Waiting = len(p.Waiting), append(p.Waiting, waiting{Why: why})
+		}
+		p.Waiting[k].Tasks = append(p.Waiting[k].Tasks, waiter{n.ID, help, fmt.Sprintf("%.2f", n.Memory.GiBs())})
 	}
+	p.Foot = fmt.Sprintf("%d of %d tasks wait.", len(a.Plan.Waiting()), len(a.Plan.Tasks))
 	return p, nil
 }
 

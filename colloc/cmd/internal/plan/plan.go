@@ -136,13 +136,11 @@ func (o *options) write(w *bytes.Buffer, a *answer) error {
 	for i := range a.WhatIf {
 		differ("If "+a.WhatIf[i].Change, a.WhatIf[i].Plan)
 	}
+	if a.Stopped {
+		fmt.Fprintf(w, "Stopped after %v: a plan with more time may be better, -within 0 takes all it needs.\n", o.within)
+	}
 	switch n := len(a.Warnings); {
-	case n == 0:
-	case o.verbose:
-		fmt.Fprintln(w)
-		for _, text := range a.Warnings {
-			fmt.Fprintln(w, "  warning:", text)
-		}
+	case n == 0, o.verbose:
 	case n == 1:
 		fmt.Fprintln(w, "1 warning about the input: -v shows it.")
 	default:
@@ -172,7 +170,7 @@ func paint(text []byte) []byte {
 			on = bold
 		case strings.HasPrefix(line, "Proven"):
 			on = green
-		case strings.HasPrefix(line, "Not proven"), strings.Contains(line, " wait: "), strings.Contains(line, " waits: "), strings.HasPrefix(line, "Limit: "):
+		case strings.HasPrefix(line, "Not proven"), strings.HasPrefix(line, "Stopped"), strings.Contains(line, " wait: "), strings.Contains(line, " waits: "), strings.HasPrefix(line, "Limit: "):
 			on = yellow
 		}
 		if on != "" {

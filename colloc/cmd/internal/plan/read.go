@@ -28,11 +28,10 @@ var errNoTasks = errors.New("no tasks: name a task file, a model file such as co
 
 // input is what is to be planned.
 type input struct {
-	tasks    []colloc.Task
-	gpus     []colloc.GPU
-	host     predict.Host
-	places   map[string]string // where a task was read, as "FILE:LINE: "
-	warnings []string
+	tasks  []colloc.Task
+	gpus   []colloc.GPU
+	host   predict.Host
+	places map[string]string // where a task was read, as "FILE:LINE: "
 }
 
 // read reads the tasks and the GPUs.
@@ -160,7 +159,7 @@ func (o *options) tasks(path string) ([]taskfile.Task, error) {
 	t.Training = o.training
 	t.Training.BatchSize = batch
 	if !told {
-		t.Warnings = append(t.Warnings, fmt.Sprintf("batch 1 is assumed: %s@32 says 32", path))
+		t.Warnings = append(t.Warnings, "batch 1 is assumed: FILE@32 says 32")
 	}
 	return []taskfile.Task{t}, nil
 }
@@ -225,11 +224,8 @@ func (in *input) add(t *taskfile.Task) error {
 		}
 		t.ID = fmt.Sprintf("%s-%d", id, n)
 	}
-	for _, w := range t.Warnings {
-		in.warnings = append(in.warnings, t.ID+": "+w)
-	}
 	for _, gap := range t.Missing {
-		in.warnings = append(in.warnings, t.ID+": missing: "+gap.String())
+		t.Warnings = append(t.Warnings, "missing: "+gap.String())
 	}
 	task, err := t.Colloc()
 	if err != nil {
