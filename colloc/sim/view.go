@@ -78,6 +78,9 @@ func (t *TaskView) Running() bool { return t.status == running }
 // Ended reports whether the task finished or was given up.
 func (t *TaskView) Ended() bool { return t.status > running }
 
+// Failed reports whether it was given up.
+func (t *TaskView) Failed() bool { return t.status == failed }
+
 // GPUView is what a scheduler sees of a GPU. It must not be modified.
 type GPUView struct {
 	// Index names the GPU in actions, Node its machine.

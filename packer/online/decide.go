@@ -136,7 +136,7 @@ func (s *Scheduler) part(d int64) {
 
 // work lets a task run for so many milliseconds.
 func (e *entry) work(d int64) {
-	if e.rate <= 0 {
+	if e.rate <= 0 || d <= 0 {
 		return
 	}
 	if !e.told {

@@ -11,13 +11,14 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Colloc is colloc's own policy, which looks ahead: an [online.Scheduler] decides, by
-// predicted lengths, speeds and memory, and what is measured of sets improves what is
-// predicted, as for [Session]. A task reserves what is expected of it (TaskView.Likely),
+// Colloc is colloc's own policy: package dispatch decides, as behind every door of
+// colloc, and looks ahead by predicted lengths, speeds and memory; what is measured of sets
+// improves what is predicted. A task reserves what is expected of it (TaskView.Likely),
 // and from ObserveAfter on what monitoring shows and 5 % for growth; others of its type
-// do so from their start. One that ran out of memory reserves its predicted bound the
+// do so from their start. One that ran out of memory keeps its turn and reserves its predicted bound the
 // second time, or runs alone if that is no more, and runs alone the third; alone runs one
-// that reserves more than a GPU has after headroom, too.
+// that reserves more than a GPU has after headroom, too. Priorities are classes: those of a higher one
+// go first, and others stop for them.
 //
 // Once a task asks for a share of a GPU, tasks get what they ask for, where it leaves the
 // GPUs least fragmented, see [FGD].

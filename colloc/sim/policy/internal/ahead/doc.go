@@ -1,3 +1,3 @@
-// Package ahead is the scheduler of policy.Colloc: online.Scheduler decides, and what
-// is measured improves what is predicted.
+// Package ahead is the scheduler of policy.Colloc: the simulator as a body that package dispatch
+// drives, and what it predicts, made better by what is measured, as the mind.
 package ahead
