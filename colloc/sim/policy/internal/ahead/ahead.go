@@ -92,14 +92,20 @@ func (b *body) Decide(s *sim.State) error {
 	for _, t := range s.Ended() {
 		delete(b.tasks, t.ID)
 	}
-	actions, err := b.brain.Decide(context.Background(), s.Now())
-	if err != nil {
-		return err
+	for again := true; again; { // others may have what one cannot take that has no room on its host
+		actions, err := b.brain.Decide(context.Background(), s.Now())
+		if err != nil {
+			return err
+		}
+		again = false
+		for i := range actions {
+			again = !b.carry(s, &actions[i]) || again
+		}
+		if err := b.flush(s); err != nil {
+			return err
+		}
 	}
-	for i := range actions {
-		b.carry(s, &actions[i])
-	}
-	return b.flush(s)
+	return nil
 }
 
 // flush tells the brain what is to be told.
@@ -201,13 +207,13 @@ func (b *body) watch(s *sim.State, t *sim.TaskView) {
 
 // carry does what the brain wants. Where the host or a share of the GPU does not suffice, or
 // the task must be in one machine and no machine has as many GPUs, it is held until something
-// becomes free.
-func (b *body) carry(s *sim.State, a *dispatch.Action) {
+// becomes free; then carry reports false.
+func (b *body) carry(s *sim.State, a *dispatch.Action) bool {
 	t := b.tasks[a.Job]
 	if a.Verb == dispatch.Stop {
 		s.Stop(t)
 		delete(b.runs, t.ID)
-		return
+		return true
 	}
 	b.runs[t.ID] = a.Run
 	gpus := make([]int, len(a.GPUs))
@@ -222,11 +228,12 @@ func (b *body) carry(s *sim.State, a *dispatch.Action) {
 		b.over(t, dispatch.Lost, profile.Opt[time.Duration]{})
 		b.tell(dispatch.Held{Job: t.ID})
 		b.held = append(b.held, t)
-		return
+		return false
 	}
 	s.Place(sim.Launch{
 		Task: t.Index, GPUs: gpus, Mechanism: a.Mechanism,
 		Reserve: profile.Some[profile.Bytes](0), // the brain keeps the books
 	})
 	b.watch(s, t)
+	return true
 }
