@@ -3,6 +3,7 @@ package decide
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -54,6 +55,12 @@ func TestLongest(t *testing.T) {
 	var fit FitAnswer
 	post(t, h, 200, "fit", body, &fit)
 	post(t, h, 413, "fit", body+" ", &wire.Error{})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/fit", unread{t})
+	r.ContentLength = 100 << 20
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusRequestEntityTooLarge {
+		t.Errorf("100 MiB: %d %s", w.Code, w.Body)
+	}
 
 	h = handler(t, Config{Planner: planner(t)})
 	many := PlanRequest{Tasks: make([]taskfile.Task, MaxTasks)}
@@ -169,5 +176,74 @@ func TestArrivalInPatience(t *testing.T) {
 		if len(w.until) == 0 || !w.until[0].Equal(until) {
 			t.Errorf("it is read until %v, want %v", w.until, until)
 		}
+	})
+}
+
+// unread is a body that nobody should read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("it was read")
+	return 0, io.EOF
+}
+
+// hangs is a body that begins, and then does not come until it is told to.
+type hangs struct {
+	first io.Reader
+	until chan struct{}
+}
+
+func (h *hangs) Read(b []byte) (int, error) {
+	if n, _ := h.first.Read(b); n > 0 {
+		return n, nil
+	}
+	<-h.until
+	return 0, io.ErrUnexpectedEOF
+}
+
+// Requests that hang, brief ones and long ones, hold up no others: these are answered at once.
+func TestHanging(t *testing.T) {
+	const body = `{"task": {"id": "a", "training": {"batch_size": 1}, "reserved": "1GiB"}, "gpu": {"id": "0", "model": "T4"}}`
+	p := planner(t)
+	synctest.Test(t, func(t *testing.T) {
+		h := handler(t, Config{Planner: p, AtOnce: 1})
+		until := make(chan struct{})
+		hanging := make(chan int, 200)
+		for i := range cap(hanging) {
+			begun := `{"task"`
+			if i%2 == 0 {
+				begun = strings.Repeat(" ", int(brief)+1)
+			}
+			go func() {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/fit", &hangs{strings.NewReader(begun), until}))
+				hanging <- w.Code
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		for range 16 {
+			post(t, h, 200, "fit", body, &FitAnswer{})
+		}
+		if d := time.Since(began); d != 0 {
+			t.Errorf("others waited for %v", d)
+		}
+		hurried, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequestWithContext(hurried, http.MethodPost, "/v1/fit", strings.NewReader(strings.Repeat(" ", int(brief))+body)))
+		if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "16 long requests") {
+			t.Errorf("one long request too many: %d %s", w.Code, w.Body)
+		}
+		close(until)
+		synctest.Wait()
+		codes := make(map[int]int)
+		for range cap(hanging) {
+			codes[<-hanging]++
+		}
+		if codes[http.StatusBadRequest] != cap(hanging) {
+			t.Errorf("those that hung got %v", codes)
+		}
+		post(t, h, 200, "fit", strings.Repeat(" ", int(brief))+body, &FitAnswer{})
 	})
 }

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"mime"
-	"net"
 	"net/http"
 	"runtime"
 	"strings"
@@ -78,6 +76,7 @@ type (
 type decider struct {
 	config Config
 	turns  chan struct{} // has an element for each request that is decided
+	intake *intake
 
 	session *session // nil where there is no Dispatcher
 }
@@ -95,7 +94,7 @@ func Handler(c Config) (http.Handler, error) {
 		return nil, errors.New("decide: config: MaxBody, Patience and AtOnce want 0 for the default or more")
 	}
 	c.MaxBody, c.Patience = cmp.Or(c.MaxBody, DefaultMaxBody), cmp.Or(c.Patience, DefaultPatience)
-	d := &decider{config: c, turns: make(chan struct{}, cmp.Or(c.AtOnce, runtime.GOMAXPROCS(0)))}
+	d := &decider{config: c, turns: make(chan struct{}, cmp.Or(c.AtOnce, runtime.GOMAXPROCS(0))), intake: &intake{c.MaxBody, make(chan struct{}, longs)}}
 	mux := http.NewServeMux()
 	answer(mux, d, "fit", d.fit)
 	answer(mux, d, "best", d.best)
@@ -124,7 +123,6 @@ func Addresses() []string {
 // answer lets f answer a request of type T.
 func answer[T any](mux *http.ServeMux, d *decider, name string, f func(*http.Request, *T) (any, error)) {
 	mux.HandleFunc("POST /v1/"+name, func(w http.ResponseWriter, r *http.Request) {
-		r.Body = http.MaxBytesReader(w, r.Body, int64(d.config.MaxBody))
 		value, err := decided(d, w, r, f)
 		if err != nil {
 			wire.Refuse(w, err)
@@ -134,47 +132,25 @@ func answer[T any](mux *http.ServeMux, d *decider, name string, f func(*http.Req
 	})
 }
 
-// decided waits for the turn of a request and reads it: so no more are in memory than are
-// decided.
+// decided reads a request and waits for its turn.
 func decided[T any](d *decider, w http.ResponseWriter, r *http.Request, f func(*http.Request, *T) (any, error)) (any, error) {
 	if err := declared(r); err != nil {
 		return nil, err
 	}
 	ctx, stop := context.WithTimeout(r.Context(), d.config.Patience)
 	defer stop()
-	select {
-	case d.turns <- struct{}{}:
-		defer func() { <-d.turns }()
-	case <-ctx.Done():
-		return nil, wire.Errorf(wire.Unavailable, "", "try again", "%d requests are being decided already", cap(d.turns))
-	}
-	arriving, arrived := context.WithTimeout(ctx, arrival)
-	defer arrived()
-	late, _ := arriving.Deadline()
-	in, connection := new(T), http.NewResponseController(w)
-	_ = connection.SetReadDeadline(late) // not every server has one
-	if err := wire.Read(r, in); err != nil {
+	in := new(T)
+	done, err := d.intake.read(ctx, w, r, in)
+	defer done()
+	if err != nil {
 		return nil, err
 	}
-	_ = connection.SetReadDeadline(time.Time{})
+	if err := take(ctx, d.turns, "requests are being decided"); err != nil {
+		return nil, err
+	}
+	defer func() { <-d.turns }()
 	value, err := f(r.WithContext(ctx), in)
 	return value, refused(err)
-}
-
-// arrival is how long a request takes to arrive once it is its turn.
-const arrival = 5 * time.Second
-
-// declared is an error for a request over TCP that does not say that it is JSON: a page of
-// another site may let a browser send all else without asking first.
-func declared(r *http.Request) error {
-	at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	if !ok || at.Network() == "unix" {
-		return nil
-	}
-	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/json" {
-		return wire.Errorf(wire.Invalid, "Content-Type", "send the header Content-Type: application/json", "%.100q is not JSON's", r.Header.Get("Content-Type"))
-	}
-	return nil
 }
 
 // fit is POST /v1/fit.

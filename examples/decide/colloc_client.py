@@ -35,7 +35,10 @@ class Colloc:
             headers["Authorization"] = "Bearer " + self.token
         connection = self.connect()
         try:
-            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            try:
+                connection.request(method, path, body, headers)
+            except (BrokenPipeError, ConnectionResetError):
+                pass  # it was not read to the end, and the answer says why
             answer = connection.getresponse()
             value = json.load(answer)
         finally:
@@ -45,7 +48,7 @@ class Colloc:
         return value
 
     def ask(self, name, **body):
-        return self.request("POST", "/v1/" + name, body)
+        return self.request("POST", "/v1/" + name, json.dumps(body))
 
     def tell(self, events, at_ns=None):
         """Tells a session what happened; returns the events that it does not take in."""

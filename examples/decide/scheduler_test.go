@@ -9,13 +9,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,10 +57,6 @@ func open(t *testing.T) http.Handler {
 
 // The scheduler in Python plays a day of 1,000 jobs on 32 GPUs as a Dispatcher in Go does.
 func TestScheduler(t *testing.T) {
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Skip("python3 is not here")
-	}
 	const jobs, cards = 1000, 32
 	rng := rand.New(rand.NewPCG(7, 0))
 	day := struct {
@@ -88,15 +82,9 @@ func TestScheduler(t *testing.T) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	var errs bytes.Buffer
-	command := exec.CommandContext(t.Context(), python, "-B", "scheduler.py", serve(t, open(t)), file)
-	command.Stderr = &errs
-	got, err := command.Output()
-	if err != nil {
-		t.Fatalf("%v: %s", err, &errs)
-	}
-	if want := inGo(t, day.GPUs, day.Jobs); string(got) != want || strings.Count(want, "\n") != jobs {
-		t.Errorf("Python had %d starts, Go %d, and they differ:\n%.500s\n%.500s", bytes.Count(got, []byte("\n")), strings.Count(want, "\n"), got, want)
+	got := python(t, "scheduler.py", serve(t, open(t)), file)
+	if want := inGo(t, day.GPUs, day.Jobs); got != want || strings.Count(want, "\n") != jobs {
+		t.Errorf("Python had %d starts, Go %d, and they differ:\n%.500s\n%.500s", strings.Count(got, "\n"), strings.Count(want, "\n"), got, want)
 	}
 }
 
@@ -300,49 +288,35 @@ func wired(e dispatch.Event) decide.Event {
 	return decide.Event{Event: fmt.Sprintf("%T", e)} // which is refused
 }
 
-// Sixteen clients at once tell a session of jobs: each is taken in once, by the clock of the
-// server.
+// Sixteen clients at once tell a session of jobs, each is taken in once; meanwhile others send 100 MB,
+// no JSON, or begin and do not go on: these are refused in words, and disturb nobody.
 func TestClients(t *testing.T) {
-	h := open(t)
-	var wg sync.WaitGroup
-	const clients, each = 16, 20
-	for c := range clients {
-		wg.Go(func() {
-			for i := range each {
-				for range 2 {
-					var answer decide.EventsAnswer
-					name := fmt.Sprintf("%d-%d", c, i)
-					err := ask(t.Context(), h, "events", decide.EventsRequest{Events: []decide.Event{{Event: "submitted", Task: &taskfile.Task{ID: name}}}}, &answer)
-					if err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
-	}
-	wg.Wait()
-	for c := range clients {
-		r, w := request(t.Context(), http.MethodGet, fmt.Sprintf("/v1/jobs/%d-0/why", c), nil)
-		if h.ServeHTTP(w, r); w.Code != http.StatusOK {
-			t.Errorf("client %d: %s", c, w.Body)
-		}
+	out := python(t, filepath.Join("testdata", "clients.py"), serve(t, open(t)))
+	const want = `100 MB of unknown length: too_large: the request is longer than 16777216 bytes: send several requests
+100 MB: too_large: the request is longer than 16777216 bytes: send several requests
+no JSON: invalid: POST /v1/events: the body is not understood: invalid character 'h' looking for beginning of value
+no events: invalid: events[0].event: there is no event "nonsense": see docs/howto/http.md
+slow: {"code":"invalid","what":"the body took too long to arrive","where":"POST /v1/events","do":"send it at once"}
+`
+	if out != want {
+		t.Errorf("it printed\n%s\nwant\n%s", out, want)
 	}
 }
 
-// request is one to a handler, without a server.
-func request(ctx context.Context, method, path string, body []byte) (*http.Request, *httptest.ResponseRecorder) {
-	return httptest.NewRequestWithContext(ctx, method, path, bytes.NewReader(body)), httptest.NewRecorder()
-}
-
-// ask posts a request and reads the answer.
-func ask(ctx context.Context, h http.Handler, name string, in, out any) error {
-	text, err := json.Marshal(in)
+// python runs a program of this folder and returns what it prints.
+func python(t *testing.T, args ...string) string {
+	t.Helper()
+	path, err := exec.LookPath("python3")
 	if err != nil {
-		return err
+		t.Skip("python3 is not here")
 	}
-	r, w := request(ctx, http.MethodPost, "/v1/"+name, text)
-	if h.ServeHTTP(w, r); w.Code != http.StatusOK {
-		return fmt.Errorf("status %d: %s", w.Code, w.Body)
+	var errs bytes.Buffer
+	command := exec.CommandContext(t.Context(), path, append([]string{"-B"}, args...)...)
+	command.Env = append(os.Environ(), "PYTHONPATH=.")
+	command.Stderr = &errs
+	out, err := command.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, &errs)
 	}
-	return json.Unmarshal(w.Body.Bytes(), out)
+	return string(out)
 }
