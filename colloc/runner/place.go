@@ -163,6 +163,7 @@ func (r *Runner) reserve(s *body.Start) (why string) {
 	e.Step, e.Total, e.StepTime = profile.Opt[int64]{}, profile.Opt[int64]{}, profile.Opt[time.Duration]{}
 	e.Started, e.Waiting, e.Err = r.now(), "", ""
 	e.Exit, e.Signal, e.Stop, e.LogDropped = 0, 0, 0, 0
+	e.Busy, e.BusySum, e.BusyLooks = profile.Opt[float64]{}, 0, 0
 	e.PID, e.PIDStart, e.Stood = 0, 0, time.Time{}
 	e.Adopted, e.Gone, e.Killed, e.Told, e.Keeper, e.Port = false, false, false, false, 0, 0
 	e.Restarts, e.Restarted, e.Cycle = 0, time.Time{}, 0

@@ -43,7 +43,11 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.kindsKeeper, known, err = keep.Open[map[string]*profile.Profile](c.Dir, kindsFile); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known), make(map[nvmlx.DeviceID]profile.GPUModel)
+	var peaks map[string]kinds.Peaks
+	if s.peaksKeeper, peaks, err = keep.Open[map[string]kinds.Peaks](c.Dir, peaksFile); err != nil {
+		return nil, fmt.Errorf("station: %w", err)
+	}
+	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known, peaks), make(map[nvmlx.DeviceID]profile.GPUModel)
 	s.sampling, s.stopSampler = context.WithCancel(context.WithoutCancel(ctx))
 	var old kept
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {

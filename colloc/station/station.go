@@ -38,6 +38,7 @@ type Station struct {
 	opened      chan struct{} // closed once runner is there: events come before
 	kinds       *kinds.Book
 	kindsKeeper *keep.File[map[string]*profile.Profile]
+	peaksKeeper *keep.File[map[string]kinds.Peaks]
 	models      map[nvmlx.DeviceID]profile.GPUModel
 	sampling    context.Context // of samplers
 	stopSampler context.CancelFunc

@@ -39,6 +39,7 @@ type Watch struct {
 	peak    profile.Opt[profile.Bytes]
 	samples []profile.Sample
 	joined  bool
+	busy    profile.Opt[float64] // beside others
 }
 
 // tick is a step that a task told of, and when.
@@ -80,6 +81,9 @@ func (w *Watch) Step(at time.Time, told profile.Opt[int64], restarts int) {
 	}
 }
 
+// Busy notes the share of the GPU that the run would have alone, where others ran beside it.
+func (w *Watch) Busy(share profile.Opt[float64]) { w.busy = share }
+
 // Sample notes what the GPU did.
 func (w *Watch) Sample(s profile.Sample) { w.samples = append(w.samples, s) }
 
@@ -110,7 +114,7 @@ func (w *Watch) Conclude(now time.Time, spec profile.Spec, gpu profile.GPUModel)
 		t.Startup = profile.Some(max(0, w.first.at.Sub(w.start)-time.Duration(w.first.step)*step))
 	}
 	if len(trace.Samples) == 0 {
-		trace.Samples = []profile.Sample{{At: now}}
+		trace.Samples = []profile.Sample{{At: now, GPUBusy: w.busy}}
 	}
 	for i := range trace.Samples {
 		trace.Samples[i].MemUsed = w.peak // the task's own, not the GPU's

@@ -78,6 +78,9 @@ type Record struct {
 	Speed profile.Opt[float64] `json:"speed,omitzero"`
 	// Peak is the most device memory it was seen to use in the last run.
 	Peak profile.Opt[profile.Bytes] `json:"peak,omitzero"`
+	// Busy is the mean share of time in which it was seen to have the GPU: as the driver tells of its processes, or, of
+	// the only one that it does not tell of, what the others left.
+	Busy profile.Opt[float64] `json:"busy,omitzero"`
 	// Step and Total are its progress, StepTime the time of a step.
 	Step     profile.Opt[int64]         `json:"step,omitzero"`
 	Total    profile.Opt[int64]         `json:"total,omitzero"`

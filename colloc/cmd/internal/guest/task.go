@@ -36,8 +36,35 @@ func Found(name string, shell bool) error {
 	return nil
 }
 
-// KindOf names the program and the script of a command, with the place of the script:
-// others in other folders may have the same name. It is empty where nothing tells.
+// large are the arguments of a command that say how much memory it takes: those of the size of its batches, of its
+// model and of its numbers, as -batch-size 32, --model=large or trainer.precision=bf16.
+func large(command []string) (args []string) {
+	sizes := []string{
+		"batch", "bs", "bsz", "model", "arch", "width", "depth", "layer", "hidden", "dim", "seq", "length", "size", "channel", "head", "vocab", "embed",
+		"resolution", "image", "img", "crop", "precision", "dtype", "fp16", "bf16", "amp", "mem", "memory", "grow", "lora", "rank", "accum", "checkpointing",
+	}
+	for i := 1; i < len(command); i++ {
+		name, value, given := strings.Cut(command[i], "=")
+		flag := strings.HasPrefix(name, "-")
+		if !flag && !given {
+			continue
+		}
+		words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return strings.ContainsRune("-_.+", r) })
+		if !slices.ContainsFunc(words, func(w string) bool {
+			return slices.Contains(sizes, strings.TrimSuffix(w, "s")) || slices.Contains(sizes, w)
+		}) {
+			continue
+		}
+		if !given && i+1 < len(command) && !strings.HasPrefix(command[i+1], "-") {
+			value = command[i+1]
+		}
+		args = append(args, strings.TrimLeft(name, "-")+"="+value)
+	}
+	return args
+}
+
+// KindOf names the program and the script of a command, with the place of the script and what it is told of
+// sizes: others in other folders may have the same name. It is empty where nothing tells.
 func KindOf(command []string, dir string, shell bool) string {
 	if shell {
 		return ""
@@ -53,7 +80,7 @@ func KindOf(command []string, dir string, shell bool) string {
 			words[last] = path
 		}
 	}
-	kind := strings.Join(words, " ")
+	kind := strings.Join(append(words, large(command)...), " ")
 	if len(kind) > api.MaxName || slices.ContainsFunc([]rune(kind), func(r rune) bool { return r < ' ' }) {
 		return ""
 	}

@@ -39,6 +39,9 @@ type Entry struct {
 	// between the last two of those; zero if they are not known.
 	Restarted time.Time
 	Cycle     time.Duration
+	// BusySum is the sum of shares of the GPU that it was seen to have in its present run, BusyLooks how many.
+	BusySum   float64
+	BusyLooks int
 	// Stood is since when its peak has not outgrown Stands by more than is kept for growth;
 	// zero while nobody tells how much memory it holds.
 	Stood  time.Time

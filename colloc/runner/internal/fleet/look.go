@@ -8,6 +8,7 @@ import (
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/internal/supervise"
+	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -116,12 +117,8 @@ func (c *Card) Note(s *Seen) (n News) {
 		held[p.Task] += p.Memory.Or(0)
 		told[p.Task] = told[p.Task] || !p.Memory.IsZero()
 	}
+	c.shares(s)
 	for _, e := range c.Entries {
-		if share, ok := s.tasks[e]; ok {
-			if busy, ok := share.Get(); ok {
-				c.window.sawBusy(e, busy)
-			}
-		}
 		if !told[e.Task.ID] {
 			e.Stood = time.Time{}
 		}
@@ -131,6 +128,41 @@ func (c *Card) Note(s *Seen) (n News) {
 		}
 	}
 	return n
+}
+
+// shares notes which share of the card's time each task had: as told of its processes, and of the only one of
+// which that is not told what the others left.
+func (c *Card) shares(s *Seen) {
+	var untold *backlog.Entry
+	left, missing := c.Busy.Or(0), 0
+	saw := func(e *backlog.Entry, busy float64) {
+		e.BusySum += busy
+		e.BusyLooks++
+		e.Busy = profile.Some(e.BusySum / float64(e.BusyLooks))
+	}
+	for _, e := range c.Entries {
+		if busy, ok := s.tasks[e].Get(); ok {
+			c.window.sawBusy(e, busy)
+			saw(e, busy)
+			left -= busy
+			continue
+		}
+		known := profile.Opt[float64]{}
+		if e.Profile != nil {
+			if alone, ok := e.Profile.Vector.Get(profile.MeanGPUBusy); ok {
+				known = profile.Some(alone * e.Speed.Or(min(1, e.Predicted.Value)))
+			}
+		}
+		if busy, ok := known.Get(); ok {
+			left -= busy
+			continue
+		}
+		untold = e
+		missing++
+	}
+	if missing == 1 && !c.Busy.IsZero() && untold.State == queue.Running {
+		saw(untold, max(0, left))
+	}
 }
 
 // Usage is what was seen of the memory; false if the card could not be read.

@@ -3,6 +3,7 @@ package kinds
 import (
 	"fmt"
 	"maps"
+	"math"
 	"strings"
 	"sync"
 	"time"
@@ -24,7 +25,8 @@ type Book struct {
 	shared bool
 
 	mu      sync.Mutex
-	known   map[string]*profile.Profile
+	known   map[string]*profile.Profile // with a bound for the peak of the next run
+	peaks   map[string]Peaks
 	watched map[string]*watch // by kind
 }
 
@@ -33,12 +35,20 @@ type watch struct {
 	gpu nvmlx.DeviceID
 }
 
-// New goes on with what was known. A run is watched for so long from its first step on;
+// New goes on with what was known, of kinds that were known before peaks were kept by what their profiles say. A run is watched for so long from its first step on;
 // shared says that what is seen of one user's run holds for all users'.
-func New(enough time.Duration, shared bool, known map[string]*profile.Profile) *Book {
-	b := &Book{enough: enough, shared: shared, known: maps.Clone(known), watched: make(map[string]*watch)}
+func New(enough time.Duration, shared bool, known map[string]*profile.Profile, peaks map[string]Peaks) *Book {
+	b := &Book{enough: enough, shared: shared, known: maps.Clone(known), peaks: maps.Clone(peaks), watched: make(map[string]*watch)}
 	if b.known == nil {
 		b.known = make(map[string]*profile.Profile)
+	}
+	if b.peaks == nil {
+		b.peaks = make(map[string]Peaks)
+	}
+	for kind, p := range b.known {
+		if b.peaks[kind].N == 0 && p != nil {
+			b.saw(kind, profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)))
+		}
 	}
 	return b
 }
@@ -65,11 +75,11 @@ func (b *Book) Same(r, other *queue.Record) bool {
 	return r.Task.Kind == other.Task.Kind && b.nameOf(r) == b.nameOf(other)
 }
 
-// Known returns what is known of all kinds.
-func (b *Book) Known() map[string]*profile.Profile {
+// Known returns what is known of all kinds, and the peaks that were seen.
+func (b *Book) Known() (known map[string]*profile.Profile, peaks map[string]Peaks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return maps.Clone(b.known)
+	return maps.Clone(b.known), maps.Clone(b.peaks)
 }
 
 // Of returns what is known of a user's kind; nil is nothing.
@@ -149,7 +159,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 	kind := b.nameOf(r)
 	w := b.watched[kind]
 	if w == nil || w.Run() != r.Task.ID {
-		return b.grow(r), nil
+		return b.grow(r, r.State.Over()), nil
 	}
 	if r.State == queue.Queued || r.State.Over() && r.State != queue.Succeeded {
 		delete(b.watched, kind) // the next one is watched instead
@@ -165,27 +175,69 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 		return false, nil // it used no GPU: that tells nothing
 	}
 	if w.Joined() && b.known[kind] != nil {
-		return b.grow(r), nil
+		return b.grow(r, true), nil
+	}
+	if w.Joined() {
+		w.Busy(whole(r))
 	}
 	p, _, err := w.Conclude(at, profile.Spec{Model: profile.Model{Name: kind}, Training: profile.Training{BatchSize: 1}}, gpu)
 	if err != nil {
 		return false, err
 	}
 	b.known[kind] = p
+	b.saw(kind, r.Peak.Or(0))
+	b.bound(kind)
 	return true, nil
 }
 
-// grow raises the known peak of a kind to one that was seen, unless that is within the
-// margin that is reserved anyway.
-func (b *Book) grow(r *queue.Record) bool {
-	known, peak := b.known[b.nameOf(r)], r.Peak.Or(0)
-	if known == nil || float64(peak) <= known.Vector.Or(profile.PeakMemory, 0)*(1+colloc.MeasuredMargin) {
+// whole is the share of the GPU that a run would have alone, of what it was seen to have beside others.
+func whole(r *queue.Record) profile.Opt[float64] {
+	busy, ok := r.Busy.Get()
+	if !ok || busy <= 0 {
+		return profile.Opt[float64]{}
+	}
+	const slowest = 0.25 // a prediction of less says little
+	return profile.Some(min(1, busy/min(1, max(slowest, r.Speed.Or(r.Predicted.Value)))))
+}
+
+// saw notes the peak of a run.
+func (b *Book) saw(kind string, peak profile.Bytes) {
+	if peak > 0 {
+		b.peaks[kind] = b.peaks[kind].add(peak)
+	}
+}
+
+// bound lets a kind be known by what its next run may use; true if that is new, by more than the margin that is
+// reserved anyway.
+func (b *Book) bound(kind string) bool {
+	was, most := b.known[kind].Vector.Or(profile.PeakMemory, 0), float64(b.peaks[kind].Bound())
+	if math.Abs(most-was) <= was*colloc.MeasuredMargin {
 		return false
 	}
-	p := *known // others read the old one
-	if p.Vector.Set(profile.PeakMemory, float64(peak)) != nil {
+	p := *b.known[kind] // others read the old one
+	if p.Vector.Set(profile.PeakMemory, most) != nil {
 		return false
 	}
-	b.known[b.nameOf(r)] = &p
+	b.known[kind] = &p
 	return true
+}
+
+// grow lets what a run was seen to use count for its kind: at its end, and as soon as it is above the bound.
+func (b *Book) grow(r *queue.Record, over bool) bool {
+	kind, peak := b.nameOf(r), r.Peak.Or(0)
+	known := b.known[kind]
+	if known == nil || peak <= 0 || r.Task.Width() > 1 {
+		return false
+	}
+	if over {
+		b.saw(kind, peak)
+		return b.bound(kind)
+	}
+	if float64(peak) <= known.Vector.Or(profile.PeakMemory, 0)*(1+colloc.MeasuredMargin) {
+		return false
+	}
+	p := b.peaks[kind]
+	p.Most = max(p.Most, peak)
+	b.peaks[kind] = p
+	return b.bound(kind)
 }
