@@ -9,8 +9,11 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+
+	"example.com/colloc/colloc/kube/advice"
 )
 
 func main() {
@@ -53,7 +56,7 @@ func command(out io.Writer) *cobra.Command {
 	}
 	c.SetOut(out)
 	f.register(c.Flags())
-	c.AddCommand(explainCommand())
+	c.AddCommand(explainCommand(), adviseCommand())
 	return c
 }
 
@@ -74,5 +77,28 @@ func explainCommand() *cobra.Command {
 	c.Flags().StringVarP(&namespace, "namespace", "n", "", "the pod's `NAMESPACE`; empty is that of the kubeconfig")
 	c.Flags().IntVar(&f.maxSet, "max-set", defaultMaxSet, maxSetUsage)
 	c.Flags().StringSliceVar(&f.share, "share", nil, shareUsage)
+	return c
+}
+
+// adviseCommand is collocd advise.
+func adviseCommand() *cobra.Command {
+	var f flags
+	window, most, asJSON := advice.DefaultWindow, 0, false
+	c := &cobra.Command{
+		Use:   "advise",
+		Short: "say which pods could share a GPU, as they run today with the device plugin; nothing is changed",
+		Args:  cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return advise(c.Context(), &f, window, most, asJSON, c.OutOrStdout())
+		},
+	}
+	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", kubeconfigUsage)
+	c.Flags().StringVar(&f.prometheus, "prometheus", "", "`URL` of the Prometheus that scrapes dcgm-exporter")
+	c.Flags().DurationVar(&f.queryTime, "query-time", time.Minute, "how long one query may take")
+	c.Flags().DurationVar(&window, "window", window, "the time until now by which pods are judged")
+	c.Flags().IntVar(&f.maxSet, "max-set", 2, maxSetUsage)
+	c.Flags().StringSliceVar(&f.share, "share", nil, shareUsage)
+	c.Flags().IntVar(&most, "most", 20, "how many sets to tell of")
+	c.Flags().BoolVar(&asJSON, "json", false, "the whole report as JSON")
 	return c
 }

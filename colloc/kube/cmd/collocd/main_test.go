@@ -102,6 +102,24 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+func TestAdvise(t *testing.T) {
+	kubeconfig := fakeAPI(t)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
+	}))
+	defer s.Close()
+	for _, tt := range []struct{ flag, want string }{{"-most=3", "0 pods hold 0 GPUs"}, {"-json", `"pods":0`}} {
+		if out, err := run(t, "advise", "-kubeconfig", kubeconfig, "-prometheus", s.URL, tt.flag); err != nil || !strings.Contains(out, tt.want) {
+			t.Errorf("%s: %v, %s", tt.flag, err, out)
+		}
+	}
+	for _, args := range [][]string{{"advise", "-kubeconfig", kubeconfig}, {"advise", "-kubeconfig", kubeconfig, "-prometheus", s.URL, "-share", "a++b"}} {
+		if out, err := run(t, args...); err == nil {
+			t.Errorf("%q: no error, %s", args, out)
+		}
+	}
+}
+
 func TestFlags(t *testing.T) {
 	kubeconfig := fakeAPI(t)
 	for _, tt := range []struct {

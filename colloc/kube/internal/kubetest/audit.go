@@ -17,7 +17,7 @@ type Access struct {
 	Code int
 }
 
-// Audited returns how often service accounts of colloc-system asked for what. A watch
+// Audited returns how often the service accounts of the manifests asked for what. A watch
 // counts once it has ended.
 func (c *Cluster) Audited() map[Access]int {
 	c.tb.Helper()

@@ -370,13 +370,13 @@ func freePorts(n int) ([]string, error) {
 	return ports, nil
 }
 
-// auditPolicy notes what service accounts of colloc-system ask for.
+// auditPolicy notes what the service accounts of the manifests ask for.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived, ResponseStarted]
 rules:
 - level: Metadata
-  userGroups: ["system:serviceaccounts:colloc-system"]
+  userGroups: ["system:serviceaccounts:colloc-system", "system:serviceaccounts:colloc-advise"]
 - level: None
 `
 
