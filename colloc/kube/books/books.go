@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc"
@@ -24,6 +25,8 @@ type Config struct {
 	Profile func(namespace, name string) pods.Known
 	// Groups finds PodGroups, in the same way; nil finds none.
 	Groups pods.Groups
+	// Volumes says why the volumes of a pod's claims keep it off a node, in the same way; nil is that none do.
+	Volumes func(namespace string, claims []string, node *corev1.Node) string
 	// Tenancy says which namespaces share cards.
 	Tenancy pods.Tenancy
 	// Batch is the most pods that are decided about together; 0 means 64.
@@ -89,8 +92,11 @@ func New(c Config) (*Books, error) {
 	if c.Groups == nil {
 		c.Groups = func(string, string) (int, bool) { return 0, false }
 	}
+	if c.Volumes == nil {
+		c.Volumes = func(string, []string, *corev1.Node) string { return "" }
+	}
 	return &Books{
-		config: c, cluster: cluster.New(c.Claims),
+		config: c, cluster: cluster.New(c.Claims, c.Volumes),
 		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]string{},
 	}, nil
 }

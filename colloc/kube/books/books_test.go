@@ -356,3 +356,80 @@ func TestHeartbeat(t *testing.T) {
 		}
 	}
 }
+
+// What the scheduler would refuse for the pods that are there, nobody is placed on: pods that must be apart are on
+// nodes of their own or wait with no card held, and go on when one is free.
+func TestCompany(t *testing.T) {
+	keepApart := func(p *corev1.Pod) {
+		p.Labels["app"] = "x"
+		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
+			{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}}, TopologyKey: corev1.LabelHostname},
+		}}}
+	}
+	takePort := func(p *corev1.Pod) {
+		p.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 80, ContainerPort: 80}}
+	}
+	spread := func(p *corev1.Pod) {
+		p.Labels["app"] = "x"
+		p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "x"}},
+		}}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*corev1.Pod)
+		most   int // on a node
+		why    string
+	}{{"apart", keepApart, 1, "2 anti-affinity between pods"}, {"port", takePort, 1, "2 a pod there has its host port"}, {"spread", spread, 2, ""}} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := open(t, 0, gpuNode("n1", a100, 40960, 4), gpuNode("n2", a100, 40960, 4))
+			for i := range 3 {
+				p := taskPod(i)
+				tt.change(p)
+				b.SetPod(p)
+			}
+			r, said := decide(t, b)
+			on := map[string]int{}
+			for _, d := range r.Decisions {
+				on[d.At.Node]++
+			}
+			if len(on) != 2 || on["n1"] > tt.most || on["n2"] > tt.most {
+				t.Fatalf("%v", said)
+			}
+			for _, f := range r.Refusals {
+				if f.Reason != books.NoNode || !strings.Contains(f.Text, tt.why) {
+					t.Errorf("%s waits for %s %q", f.Pod.Name, f.Reason, f.Text)
+				}
+			}
+			write(t, b, r)
+			b.DropPod(r.Decisions[0].Pod.UID)
+			if again, said := decide(t, b); len(r.Decisions)+len(again.Decisions) != 3 {
+				t.Errorf("one is gone, and %v", said)
+			}
+		})
+	}
+}
+
+// A pod whose volume is elsewhere goes there, and one whose claim is not there waits until it is.
+func TestVolumes(t *testing.T) {
+	there := map[string]string{"data": "n2"}
+	b := opened(t, books.Config{Volumes: func(_ string, claims []string, n *corev1.Node) string {
+		if there[claims[0]] != n.Name {
+			return "its volume is elsewhere"
+		}
+		return ""
+	}}, gpuNode("n1", a100, 40960, 4), gpuNode("n2", a100, 40960, 4))
+	for i, name := range []string{"data", "late"} {
+		p := taskPod(i)
+		p.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}}}}
+		b.SetPod(p)
+	}
+	if _, said := decide(t, b); !strings.HasPrefix(said["task-0"], "n2/") || !strings.Contains(said["task-1"], "2 its volume is elsewhere") {
+		t.Fatalf("%v", said)
+	}
+	there["late"] = "n1"
+	b.Reconsider()
+	if _, said := decide(t, b); !strings.HasPrefix(said["task-1"], "n1/") {
+		t.Errorf("%v", said)
+	}
+}

@@ -117,9 +117,9 @@ func (b *Books) batch(r *Round) []*cluster.Entry {
 			e.Tried = b.cluster.Changed
 			r.Refusals = append(r.Refusals, Refusal{e.Pod, faultReason(e.Fault), e.Fault.Error()})
 		case e.Gang.Key != "":
-		case b.stuck[e.Like()].at == b.cluster.Changed:
+		case b.stuck[b.cluster.Like(e)].at == b.cluster.Changed:
 			e.Tried = b.cluster.Changed
-			r.Refusals = append(r.Refusals, b.stuck[e.Like()].refusal(e))
+			r.Refusals = append(r.Refusals, b.stuck[b.cluster.Like(e)].refusal(e))
 		default:
 			all = append(all, e)
 		}

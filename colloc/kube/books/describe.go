@@ -13,15 +13,21 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
+	"example.com/colloc/colloc/kube/volumes"
 )
 
 // describe makes the task of a pod.
 func (b *Books) describe(e *cluster.Entry) {
 	was := e.Task.Kind
-	if e.Shape = nodes.ShapeOf(e.Pod).Without(b.shunned(e.Pod)); b.config.Shadow {
-		e.Shape.Requests = nil // it has them already, wherever it runs
+	e.Shape, e.Asks, e.Claims = nodes.ShapeOf(e.Pod).Without(b.shunned(e.Pod)), company.Of(e.Pod), volumes.Of(e.Pod)
+	if b.config.Shadow { // it has all that already, wherever it runs
+		e.Shape.Requests, e.Asks, e.Claims = nil, &company.Ask{}, nil
+	}
+	if delete(b.cluster.Moving, e.Pod.UID); e.State == cluster.Idle && e.Asks.Moves() {
+		b.cluster.Moving[e.Pod.UID] = true
 	}
 	d, err := api.ReadDemand(e.Pod.Annotations)
 	if err == nil {

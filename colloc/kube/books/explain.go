@@ -103,7 +103,7 @@ func (b *Books) explainWaiting(out *strings.Builder, e *cluster.Entry) error {
 	for _, d := range b.cluster.InOrder() {
 		no, asked := refuses[d.Node]
 		if !asked {
-			no = d.Node.Refuses(e.Shape)
+			no = b.cluster.Refuses(d.Node, e)
 			refuses[d.Node] = no
 			if no != "" {
 				why[no]++

@@ -68,11 +68,11 @@ func (b *Books) offered(c *crowd, why, shut map[string]int, holds func(*cluster.
 		if len(n.Cards) == 0 {
 			continue
 		}
-		if no := n.Refuses(c.first.Shape); no != "" {
+		if no := b.cluster.Refuses(n, c.first); no != "" {
 			why[no]++
 			continue
 		}
-		out := gangs.Node{Name: name, Pods: n.Members(c.first.Shape, c.ask.Pods*len(c.gangs))}
+		out := gangs.Node{Name: name, Pods: n.Members(c.first, c.ask.Pods*len(c.gangs))}
 		for _, d := range n.Cards {
 			held, ok := holds(d)
 			if !ok || c.only != "" && d.GPU.Model.Name != c.only {
@@ -192,7 +192,7 @@ func (b *Books) reserveGangs(p *colloc.Placement, byKey map[string]*band, site *
 func (b *Books) sit(list []*cluster.Entry, site *gangs.Site, m *colloc.Member) bool {
 	for i, e := range list {
 		n := b.cluster.Nodes[site.Seats[i].Node]
-		if n.Offer.Refuses(e.Shape, n.Used) != "" {
+		if b.cluster.Refuses(n, e) != "" {
 			b.rise(list[:i])
 			return false
 		}

@@ -85,7 +85,7 @@ func (b *Books) gathered(r *Round) []*band {
 		switch {
 		case !whole:
 			b.wait(r, next, Gathering, fmt.Sprintf("%s: %d are here, none starts before all are", g, len(g.waiting)+len(g.placed)))
-		case !alike(next):
+		case !b.alike(next):
 			b.wait(r, next, Fault, fmt.Sprintf("%s: its pods differ in what they ask for, in priority or in Profile; make them equal", g))
 		default:
 			ready = append(ready, g)
@@ -112,8 +112,8 @@ func (b *Books) wait(r *Round, list []*cluster.Entry, reason, text string) {
 }
 
 // alike reports whether pods ask for the same.
-func alike(list []*cluster.Entry) bool {
-	return !slices.ContainsFunc(list, func(e *cluster.Entry) bool { return e.Like() != list[0].Like() || e.Task.GPUs != list[0].Task.GPUs })
+func (b *Books) alike(list []*cluster.Entry) bool {
+	return !slices.ContainsFunc(list, func(e *cluster.Entry) bool { return !b.cluster.Alike(e, list[0]) || e.Task.GPUs != list[0].Task.GPUs })
 }
 
 // crowd is gangs that ask for the same, of one priority, in order.
@@ -136,7 +136,7 @@ func (b *Books) crowds(ready []*band) []*crowd {
 	for _, g := range ready {
 		next, _ := g.next()
 		first := next[0]
-		k := key{first.Like(), gangs.Ask{Pods: len(next), GPUs: first.Task.GPUs}}
+		k := key{b.cluster.Like(first), gangs.Ask{Pods: len(next), GPUs: first.Task.GPUs}}
 		c := known[k]
 		switch {
 		case len(g.placed) > 0 || len(b.cluster.Rooms[g.Key]) > 0:

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/pods"
 )
 
@@ -45,6 +46,9 @@ func (b *Books) SetPod(pod *corev1.Pod) {
 	if e.State == cluster.Idle {
 		e.Phase = phase
 		b.describe(e)
+	} else if !b.config.Shadow {
+		e.Asks = company.Of(pod) // its labels change while it runs
+		b.cluster.Meet(e)
 	}
 	switch phase {
 	case pods.Placed:
@@ -151,6 +155,14 @@ func (b *Books) end(uid types.UID) {
 		b.cluster.Changed++
 	}
 	delete(b.cluster.Tasks, uid)
+	delete(b.cluster.Moving, uid)
+}
+
+// Reconsider takes in that volumes or their claims came or changed: who waits may be placed now.
+func (b *Books) Reconsider() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cluster.Changed++
 }
 
 // Refresh takes in that a Profile is new or changed: pods that wait are described anew.

@@ -42,10 +42,10 @@ func (b *Books) makeRoom(r *Round, crowds []*crowd) error {
 	asked := map[cluster.Likeness]bool{}
 	for _, a := range b.askers(r, crowds) {
 		kept := len(b.cluster.Rooms[a.key]) > 0
-		if !kept && (len(r.Preemptions) > 0 || asked[a.first.Like()]) {
+		if !kept && (len(r.Preemptions) > 0 || asked[b.cluster.Like(a.first)]) {
 			continue
 		}
-		asked[a.first.Like()] = true
+		asked[b.cluster.Like(a.first)] = true
 		delete(b.cluster.Rooms, a.key)
 		cards, victims, err := b.roomFor(a)
 		if err != nil {
@@ -209,7 +209,7 @@ func (b *Books) roomForPod(a asker) ([]string, []*cluster.Entry, error) {
 	all := b.bands()
 	var ids []string
 	for _, d := range b.cluster.InOrder() {
-		if key := b.cluster.KeptFor(d); d.Node.Refuses(a.first.Shape) == "" && b.cluster.Shut(d) == "" && (key == "" || key == a.key) {
+		if key := b.cluster.KeptFor(d); b.cluster.Refuses(d.Node, a.first) == "" && b.cluster.Shut(d) == "" && (key == "" || key == a.key) {
 			ids = append(ids, d.GPU.ID)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/internal/race"
@@ -249,7 +250,7 @@ func (w *world) check(t *rapid.T) {
 				t.Fatalf("%s holds %d tasks, of which %s must not share: %v", gpu, len(list), pod.Name, pod.Annotations)
 			}
 		}
-		if len(list) > 2 || sum > 36*profile.GiB {
+		if len(list) > colloc.DefaultMaxSet || sum > 36*profile.GiB {
 			t.Fatalf("%s holds %d tasks with %v", gpu, len(list), sum)
 		}
 	}

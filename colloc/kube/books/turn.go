@@ -14,7 +14,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
-	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/ledger"
 )
@@ -23,7 +22,7 @@ import (
 type turn struct {
 	books  *Books
 	batch  []*cluster.Entry
-	shapes []*nodes.Shape
+	shapes []*cluster.Entry  // one pod of each shape
 	of     map[types.UID]int // shape of a pod
 	why    []map[string]int  // by shape: how many nodes refuse it for what
 	holder string            // for whom a card may be kept that it is shown
@@ -76,11 +75,12 @@ func (t *turn) number() {
 	t.of = make(map[types.UID]int, len(t.batch))
 	known := map[string]int{}
 	for _, e := range t.batch {
-		n, seen := known[e.Shape.Key]
+		key := t.books.cluster.Key(e)
+		n, seen := known[key]
 		if !seen {
 			n = len(t.shapes)
-			known[e.Shape.Key] = n
-			t.shapes = append(t.shapes, e.Shape)
+			known[key] = n
+			t.shapes = append(t.shapes, e)
 			t.why = append(t.why, map[string]int{})
 		}
 		t.of[e.Pod.UID] = n
@@ -139,7 +139,7 @@ func (t *turn) takes(n *cluster.Node, labels map[string][]string) string {
 	var key strings.Builder
 	var list []string
 	for i, s := range t.shapes {
-		if why := n.Refuses(s); why != "" {
+		if why := t.books.cluster.Refuses(n, s); why != "" {
 			t.why[i][why]++
 			continue
 		}
@@ -155,7 +155,7 @@ func (t *turn) takes(n *cluster.Node, labels map[string][]string) string {
 func (t *turn) reserve(e *cluster.Entry, p *colloc.Placement, member int) (Decision, bool) {
 	b := t.books
 	d := b.cluster.Cards[p.GPU]
-	if d == nil || d.Node.Offer.Refuses(e.Shape, d.Node.Used) != "" {
+	if d == nil || b.cluster.Refuses(d.Node, e) != "" {
 		return Decision{}, false
 	}
 	m := &p.Members[member]
@@ -222,7 +222,7 @@ func (t *turn) refuse(plan *colloc.Plan, left map[string]*cluster.Entry, again [
 			refusal.Text += "; " + e.Note
 		}
 		r.Refusals = append(r.Refusals, refusal)
-		b.stuck[e.Like()] = stuck{b.cluster.Changed, refusal.Reason, refusal.Text}
+		b.stuck[b.cluster.Like(e)] = stuck{b.cluster.Changed, refusal.Reason, refusal.Text}
 	}
 }
 

@@ -23,9 +23,6 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	out := bare(pod)
 	out.CreationTimestamp, out.ResourceVersion = pod.CreationTimestamp, pod.ResourceVersion
 	out.DeletionTimestamp = pod.DeletionTimestamp
-	if value, set := pod.Labels[api.LabelTask]; set {
-		out.Labels = map[string]string{api.LabelTask: value}
-	}
 	for name, value := range pod.Annotations {
 		if strings.HasPrefix(name, api.Domain+"/") {
 			if out.Annotations == nil {
@@ -41,10 +38,17 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	out.Spec.Priority, out.Spec.PreemptionPolicy, out.Spec.ResourceClaims = pod.Spec.Priority, pod.Spec.PreemptionPolicy, pod.Spec.ResourceClaims
 	out.Spec.SchedulingGroup = pod.Spec.SchedulingGroup
 	out.Status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
-	if a := pod.Spec.Affinity; a != nil && a.NodeAffinity != nil {
-		out.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
-		}}
+	out.Spec.TopologySpreadConstraints = pod.Spec.TopologySpreadConstraints
+	if a := pod.Spec.Affinity; a != nil {
+		out.Spec.Affinity = &corev1.Affinity{PodAffinity: a.PodAffinity, PodAntiAffinity: a.PodAntiAffinity}
+		if a.NodeAffinity != nil {
+			out.Spec.Affinity.NodeAffinity = &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution}
+		}
+	}
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.PersistentVolumeClaim != nil || v.Ephemeral != nil {
+			out.Spec.Volumes = append(out.Spec.Volumes, *v)
+		}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == api.ConditionPlaced || c.Type == corev1.PodScheduled {
@@ -54,17 +58,22 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	return out
 }
 
-// TrimOther returns what collocd needs of a pod of somebody else: where it is and what it
-// asks for.
+// TrimOther returns what collocd needs of a pod of somebody else: where it is, what it
+// asks for, and whom it keeps off.
 func TrimOther(pod *corev1.Pod) *corev1.Pod {
 	out := bare(pod)
 	out.ResourceVersion = pod.ResourceVersion
+	if a := pod.Spec.Affinity; a != nil && a.PodAntiAffinity != nil && len(a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution) > 0 {
+		out.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+		}}
+	}
 	return out
 }
 
 // bare is who a pod is, where it is, and what it asks for.
 func bare(pod *corev1.Pod) *corev1.Pod {
-	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID}}
+	out := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, Labels: pod.Labels}}
 	out.Spec.NodeName, out.Spec.Overhead, out.Spec.Resources = pod.Spec.NodeName, pod.Spec.Overhead, pod.Spec.Resources
 	out.Spec.Containers, out.Spec.InitContainers = asking(pod.Spec.Containers), asking(pod.Spec.InitContainers)
 	out.Status.Phase = pod.Status.Phase
@@ -79,6 +88,11 @@ func asking(list []corev1.Container) []corev1.Container {
 	out := make([]corev1.Container, len(list))
 	for i := range list {
 		out[i] = corev1.Container{RestartPolicy: list[i].RestartPolicy, Resources: corev1.ResourceRequirements{Requests: list[i].Resources.Requests}}
+		for _, p := range list[i].Ports {
+			if p.HostPort > 0 {
+				out[i].Ports = append(out[i].Ports, p)
+			}
+		}
 	}
 	return out
 }

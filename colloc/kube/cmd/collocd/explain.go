@@ -17,6 +17,7 @@ import (
 	"example.com/colloc/colloc/kube/groups"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/profiles"
+	"example.com/colloc/colloc/kube/volumes"
 )
 
 // explain says of one pod what was or would be decided, from what the API server has
@@ -64,8 +65,12 @@ func explainOwn(pod *corev1.Pod, out io.Writer) error {
 func explainAll(ctx context.Context, f *flags, config *rest.Config, client kubernetes.Interface, pod *corev1.Pod, out io.Writer) error {
 	var known profiles.Store
 	var bound groups.Store
-	all, err := f.books(known.Known, bound.Pods)
+	var stored volumes.Store
+	all, err := f.books(known.Known, bound.Pods, stored.Refuses)
 	if err != nil {
+		return err
+	}
+	if err := stored.Load(ctx, client); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	if err := loadGroups(ctx, config, client, &bound); err != nil {

@@ -197,7 +197,7 @@ func TestKeep(t *testing.T) {
 // newBooks are those that flags ask for.
 func newBooks(t *testing.T, f *flags) *books.Books {
 	t.Helper()
-	b, err := f.books(nil, nil)
+	b, err := f.books(nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

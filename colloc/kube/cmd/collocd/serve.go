@@ -33,6 +33,7 @@ import (
 	"example.com/colloc/colloc/kube/observe"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/profiles"
+	"example.com/colloc/colloc/kube/volumes"
 )
 
 // connect returns how the API server is reached, and the namespace that is meant where
@@ -70,7 +71,8 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 	}
 	var known profiles.Store
 	var bound groups.Store
-	all, err := f.books(known.Known, bound.Pods)
+	var stored volumes.Store
+	all, err := f.books(known.Known, bound.Pods, stored.Refuses)
 	if err != nil {
 		return err
 	}
@@ -103,7 +105,11 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return err
 	}
 	defer stop()
-	if err := errors.Join(watchProfiles(ctx, config, client, &known, all, c.Wake, log), watchGroups(ctx, config, client, &bound, all, c.Wake)); err != nil {
+	reconsider := func() {
+		all.Reconsider()
+		c.Wake()
+	}
+	if err := errors.Join(watchProfiles(ctx, config, client, &known, all, c.Wake, log), watchGroups(ctx, config, client, &bound, all, c.Wake), stored.Watch(ctx, client, reconsider)); err != nil {
 		return err
 	}
 	election, err := f.election()
@@ -170,7 +176,7 @@ func dynamicClient(config *rest.Config) (dynamic.Interface, error) {
 func (f *flags) claims() bool { return f.binding == "claim" }
 
 // books are those that the flags ask for, without anything in them.
-func (f *flags) books(known func(namespace, name string) pods.Known, bound pods.Groups) (*books.Books, error) {
+func (f *flags) books(known func(namespace, name string) pods.Known, bound pods.Groups, stored func(string, []string, *corev1.Node) string) (*books.Books, error) {
 	planner, err := f.planner()
 	if err != nil {
 		return nil, err
@@ -179,7 +185,7 @@ func (f *flags) books(known func(namespace, name string) pods.Known, bound pods.
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
 	}
-	return books.New(books.Config{Planner: planner, Profile: known, Groups: bound, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Preempt: f.preempts(), Patience: f.patience, Now: time.Now})
+	return books.New(books.Config{Planner: planner, Profile: known, Groups: bound, Volumes: stored, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Preempt: f.preempts(), Patience: f.patience, Now: time.Now})
 }
 
 // election is that which the flags ask for; nil is none.

@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/ledger"
 )
@@ -140,6 +141,7 @@ func (cl *Cluster) Unlist(e *Entry) {
 
 // Count moves what a pod asks for to the node where it counts; empty is nowhere.
 func (cl *Cluster) Count(e *Entry, name string) {
+	cl.accompany(e.Pod.UID, e.Asks, name)
 	if e.On != nil {
 		e.On.Used.Add(e.asks, -1)
 		e.On = nil
@@ -147,6 +149,23 @@ func (cl *Cluster) Count(e *Entry, name string) {
 	if name != "" {
 		e.On, e.asks = cl.node(name), e.Shape.Requests
 		e.On.Used.Add(e.asks, 1)
+	}
+}
+
+// Meet notes what others meet in a pod that is on a node, if that has changed.
+func (cl *Cluster) Meet(e *Entry) {
+	if e.On != nil {
+		cl.accompany(e.Pod.UID, e.Asks, e.On.Name)
+	}
+}
+
+// accompany notes on which node others meet a pod; empty is nowhere.
+func (cl *Cluster) accompany(uid types.UID, asks *company.Ask, node string) {
+	switch {
+	case node == "":
+		cl.Company.Drop(uid)
+	case cl.Company.Set(uid, asks, node) && len(cl.Moving) > 0:
+		cl.Changed++
 	}
 }
 

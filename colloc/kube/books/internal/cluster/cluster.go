@@ -1,13 +1,16 @@
 package cluster
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/ledger"
 )
@@ -20,11 +23,15 @@ type Cluster struct {
 	Tasks  map[types.UID]*Entry
 	// Rooms are the cards that are kept for a pod or a gang while others leave them.
 	Rooms map[string][]string
+	// Company is the pods on all nodes. Moving are those that wait and that a pod that comes may let be placed.
+	Company *company.Index
+	Moving  map[types.UID]bool
 	// Changed counts what may let a pod that waits be placed.
 	Changed uint64
 	// Drift counts bookings that the API server told and the books did not expect.
 	Drift uint64
 
+	volumes func(namespace string, claims []string, node *corev1.Node) string
 	claims  bool // only cards that a DRA driver offers to several claims are used
 	reader  nodes.Reader
 	slices  map[string]map[string]*resourcev1.ResourceSlice // by node, by name
@@ -37,15 +44,22 @@ type Cluster struct {
 }
 
 // New returns a cluster without anything, of which by claims only those cards are used
-// that a DRA driver offers to several claims.
-func New(byClaims bool) *Cluster {
-	return &Cluster{
-		claims: byClaims, Changed: 1,
+// that a DRA driver offers to several claims. volumes says why the volumes of a pod keep it off a node.
+func New(byClaims bool, volumes func(namespace string, claims []string, node *corev1.Node) string) *Cluster {
+	cl := &Cluster{
+		claims: byClaims, volumes: volumes, Moving: map[types.UID]bool{}, Changed: 1,
 		Nodes: map[string]*Node{}, slices: map[string]map[string]*resourcev1.ResourceSlice{}, Cards: map[string]*Card{},
 		Tasks: map[types.UID]*Entry{}, others: map[types.UID]*other{}, carry: map[string]map[types.UID]*Entry{},
 		held: map[claims.Device]map[types.UID]bool{}, holds: map[types.UID][]claims.Device{},
 		classes: map[string]int{}, Rooms: map[string][]string{},
 	}
+	cl.Company = company.New(func(name string) *corev1.Node {
+		if n := cl.Nodes[name]; n != nil {
+			return n.raw
+		}
+		return nil
+	}, func() []string { return slices.Sorted(maps.Keys(cl.Nodes)) })
+	return cl
 }
 
 // InOrder returns the cards by the names of their nodes and their places there.

@@ -12,6 +12,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
+	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/nodes"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/ledger"
@@ -51,22 +52,31 @@ func (n *Node) closed() string {
 }
 
 // Refuses says why a node does not take a pod; empty is that it does.
-func (n *Node) Refuses(s *nodes.Shape) string {
+func (cl *Cluster) Refuses(n *Node, e *Entry) string {
 	if why := n.closed(); why != "" {
 		return why
 	}
-	return n.Offer.Refuses(s, n.Used)
+	if why := n.Offer.Refuses(e.Shape, n.Used); why != "" {
+		return why
+	}
+	if why := cl.Company.Refuses(e.Asks, n.Name); why != "" || len(e.Claims) == 0 {
+		return why
+	}
+	return cl.volumes(e.Pod.Namespace, e.Claims, n.raw)
 }
 
-// Members is how many pods of a shape a node takes beside what runs there, most at most.
-func (n *Node) Members(s *nodes.Shape, most int) int {
+// Members is how many pods like one a node that takes it takes beside what runs there, most at most.
+func (n *Node) Members(e *Entry, most int) int {
+	if e.Asks.Single() {
+		most = min(most, 1)
+	}
 	used := nodes.Amounts{}
 	used.Add(n.Used, 1)
 	for k := range most {
-		if n.Offer.Refuses(s, used) != "" {
+		if n.Offer.Refuses(e.Shape, used) != "" {
 			return k
 		}
-		used.Add(s.Requests, 1)
+		used.Add(e.Shape.Requests, 1)
 	}
 	return most
 }
@@ -105,6 +115,8 @@ type Entry struct {
 	Note    string // why it is alone though it does not ask for it
 	Fault   error  // why there is no task
 	Shape   *nodes.Shape
+	Asks    *company.Ask  // of other pods
+	Claims  []string      // of its volumes
 	Gang    pods.Gang     // the zero Gang is none
 	At      api.Placement // decided or carried
 	Cards   []*Card       // those of at that are there; others are not in the books
@@ -131,8 +143,22 @@ func (e *Entry) Leaves(now time.Time) bool {
 	return e.Pod.DeletionTimestamp != nil || now.Before(e.Leaving)
 }
 
+// Key is equal for pods to which all nodes say the same.
+func (cl *Cluster) Key(e *Entry) string {
+	key := e.Shape.Key + cl.Company.Key(e.Asks)
+	if len(e.Claims) > 0 {
+		key += "|claims " + e.Pod.Namespace + " " + strings.Join(e.Claims, " ")
+	}
+	return key
+}
+
+// Alike reports whether two pods may be of one gang: they ask for the same, but for the claims that they have.
+func (cl *Cluster) Alike(x, y *Entry) bool {
+	return x.Task.Kind == y.Task.Kind && x.Task.Priority == y.Task.Priority && x.Shape.Key == y.Shape.Key && cl.Company.Key(x.Asks) == cl.Company.Key(y.Asks)
+}
+
 // Like is equal for pods of which one can be placed where the other can.
-func (e *Entry) Like() Likeness { return Likeness{e.Task.Kind, e.Shape.Key, e.Task.Priority} }
+func (cl *Cluster) Like(e *Entry) Likeness { return Likeness{e.Task.Kind, cl.Key(e), e.Task.Priority} }
 
 // Likeness is what the placing of a pod depends on.
 type Likeness struct {

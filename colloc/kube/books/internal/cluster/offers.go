@@ -107,6 +107,7 @@ func (cl *Cluster) recount(n *Node) error {
 		errs = append(errs, cl.remove(d))
 	}
 	cl.order = nil
+	cl.Company.Changed()
 	cl.Changed++
 	return errors.Join(errs...)
 }

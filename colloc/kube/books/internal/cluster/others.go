@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc/kube/claims"
+	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/nodes"
 )
 
@@ -23,12 +24,14 @@ func (cl *Cluster) SetOther(pod *corev1.Pod) {
 	gpus := asks.GPUs()
 	if cl.Tasks[pod.UID] != nil {
 		asks = nodes.Amounts{}
+	} else {
+		cl.accompany(pod.UID, company.Of(pod), pod.Spec.NodeName)
 	}
 	if o := cl.others[pod.UID]; o != nil {
 		if o.on == pod.Spec.NodeName && maps.Equal(o.asks, asks) {
 			return
 		}
-		cl.DropOther(pod.UID)
+		cl.forget(pod.UID)
 	}
 	n := cl.node(pod.Spec.NodeName)
 	cl.others[pod.UID] = &other{on: n.Name, asks: asks}
@@ -40,6 +43,14 @@ func (cl *Cluster) SetOther(pod *corev1.Pod) {
 
 // DropOther takes in that a pod of which colloc knows nothing is gone.
 func (cl *Cluster) DropOther(uid types.UID) {
+	if cl.Tasks[uid] == nil {
+		cl.Company.Drop(uid)
+	}
+	cl.forget(uid)
+}
+
+// forget takes back what a pod asks for.
+func (cl *Cluster) forget(uid types.UID) {
 	o := cl.others[uid]
 	if o == nil {
 		return

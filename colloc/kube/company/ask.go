@@ -1,0 +1,182 @@
+package company
+
+import (
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
+)
+
+// Ask is what a pod is and asks for towards others. Make it with [Of].
+type Ask struct {
+	namespace string
+	labels    labels.Set
+	near      []term // the node must have such pods in its domain
+	apart     []term // it must not
+	spread    []spread
+	ports     []port
+	selector  nodeaffinity.RequiredNodeAffinity // for spread
+	key       string
+
+	at      uint64 // the version of the Index of which verdict is
+	verdict *verdict
+}
+
+// term is one of affinity or of anti-affinity.
+type term struct {
+	selector   labels.Selector
+	namespaces map[string]bool // nil is all
+	topology   string
+	text       string
+}
+
+func (t *term) matches(a *Ask) bool {
+	return (t.namespaces == nil || t.namespaces[a.namespace]) && t.selector.Matches(a.labels)
+}
+
+// spread is a constraint that must hold.
+type spread struct {
+	selector labels.Selector
+	topology string
+	skew     int
+	least    int  // domains
+	any      bool // nodes that the pod's own node affinity leaves out count too
+}
+
+// port is one of the node's that a pod takes.
+type port struct {
+	ip, protocol string
+	number       int32
+}
+
+func (p port) conflicts(o port) bool {
+	const all = "0.0.0.0"
+	return p.number == o.number && p.protocol == o.protocol && (p.ip == o.ip || p.ip == all || o.ip == all)
+}
+
+// Of reads a pod.
+func Of(pod *corev1.Pod) *Ask {
+	a := &Ask{namespace: pod.Namespace, labels: pod.Labels}
+	var key strings.Builder
+	if x := pod.Spec.Affinity; x != nil {
+		if x.PodAffinity != nil {
+			a.near = terms(pod, x.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		}
+		if x.PodAntiAffinity != nil {
+			a.apart = terms(pod, x.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution)
+		}
+	}
+	for _, t := range a.near {
+		fmt.Fprintf(&key, "|near %s", t.text)
+	}
+	for _, t := range a.apart {
+		fmt.Fprintf(&key, "|apart %s", t.text)
+	}
+	for i := range pod.Spec.TopologySpreadConstraints {
+		c := &pod.Spec.TopologySpreadConstraints[i]
+		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
+			continue
+		}
+		s := spread{selector: selector(c.LabelSelector), topology: c.TopologyKey, skew: int(c.MaxSkew), least: 1}
+		for _, name := range c.MatchLabelKeys {
+			if value, set := pod.Labels[name]; set {
+				if r, err := labels.NewRequirement(name, "=", []string{value}); err == nil {
+					s.selector = s.selector.Add(*r)
+				}
+			}
+		}
+		if c.MinDomains != nil {
+			s.least = int(*c.MinDomains)
+		}
+		s.any = c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore
+		a.spread = append(a.spread, s)
+		fmt.Fprintf(&key, "|spread %s %s %d %d %v", s.topology, s.selector, s.skew, s.least, s.any)
+	}
+	if len(a.spread) > 0 {
+		a.selector = nodeaffinity.GetRequiredNodeAffinity(pod)
+	}
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			for _, p := range list[i].Ports {
+				if p.HostPort > 0 {
+					a.ports = append(a.ports, portOf(&p))
+					fmt.Fprintf(&key, "|port %v", a.ports[len(a.ports)-1])
+				}
+			}
+		}
+	}
+	if key.Len() > 0 {
+		a.key = key.String() + a.own()
+	}
+	return a
+}
+
+// own is who the pod is towards others, but for its number among those of its owner.
+func (a *Ask) own() string {
+	out := make(labels.Set, len(a.labels))
+	for name, value := range a.labels {
+		switch name {
+		case "batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name":
+		default:
+			out[name] = value
+		}
+	}
+	return "|" + a.namespace + "|" + out.String()
+}
+
+func portOf(p *corev1.ContainerPort) port {
+	out := port{p.HostIP, string(p.Protocol), p.HostPort}
+	if out.ip == "" {
+		out.ip = "0.0.0.0"
+	}
+	if out.protocol == "" {
+		out.protocol = string(corev1.ProtocolTCP)
+	}
+	return out
+}
+
+func selector(s *metav1.LabelSelector) labels.Selector {
+	out, err := metav1.LabelSelectorAsSelector(s)
+	if err != nil {
+		return labels.Nothing() // the API server takes no such pod
+	}
+	return out
+}
+
+func terms(pod *corev1.Pod, list []corev1.PodAffinityTerm) []term {
+	out := make([]term, len(list))
+	for i := range list {
+		t := &list[i]
+		out[i] = term{selector: selector(t.LabelSelector), topology: t.TopologyKey, namespaces: map[string]bool{}}
+		for _, ns := range t.Namespaces {
+			out[i].namespaces[ns] = true
+		}
+		switch {
+		case t.NamespaceSelector == nil && len(t.Namespaces) == 0:
+			out[i].namespaces[pod.Namespace] = true
+		case t.NamespaceSelector != nil && len(t.NamespaceSelector.MatchLabels)+len(t.NamespaceSelector.MatchExpressions) == 0:
+			out[i].namespaces = nil
+		}
+		out[i].text = fmt.Sprint(out[i].topology, " ", out[i].selector, " ", out[i].namespaces)
+	}
+	return out
+}
+
+// Single reports whether two pods that ask the same can never be on one node.
+func (a *Ask) Single() bool {
+	if len(a.ports) > 0 {
+		return true
+	}
+	for i := range a.apart {
+		if a.apart[i].topology == corev1.LabelHostname && a.apart[i].matches(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// Moves reports whether a pod that comes somewhere may let this one be placed.
+func (a *Ask) Moves() bool { return len(a.near)+len(a.spread) > 0 }
