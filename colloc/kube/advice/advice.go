@@ -12,6 +12,7 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/kube/seen"
+	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
@@ -31,8 +32,6 @@ type Config struct {
 
 // DefaultWindow is long enough for the most memory to have been seen.
 const DefaultWindow = 24 * time.Hour
-
-const week = 7 * 24 * time.Hour
 
 // New looks at a cluster and says who could share. It calls nothing of the API server but list.
 func New(ctx context.Context, c Config) (*Report, error) {
@@ -171,4 +170,24 @@ func waiting(p *colloc.Plan) map[string]bool {
 		all[f.Task] = true
 	}
 	return all
+}
+
+// leastWorth is what a set must be worth to be told: below that nobody would change a thing.
+const leastWorth = 0.1
+
+// take takes the sets out of a plan.
+func (r *Report) take(p *colloc.Plan, list []holder, limit float64) {
+	for i := range p.Placements {
+		at := &p.Placements[i]
+		s := Set{GPU: list[0].gpu.Model.Name, Memory: at.Reserved, Usable: at.Usable, Worth: -1, Lo: -1, Hi: -1}
+		for _, m := range at.Members {
+			s.Members = append(s.Members, Member{m.Task, m.Speed})
+			s.Worth, s.Lo, s.Hi = s.Worth+m.Speed.Value, s.Lo+m.Speed.Lo, s.Hi+m.Speed.Hi
+			s.Slow = s.Slow || m.Speed.Lo*limit < 1
+			s.Guessed = s.Guessed || m.Speed.Source.Kind == predict.Prior
+		}
+		if len(s.Members) > 1 && s.Worth >= leastWorth {
+			r.Sets = append(r.Sets, s)
+		}
+	}
 }

@@ -9,35 +9,36 @@ import (
 	"strings"
 	"time"
 
-	"example.com/colloc/colloc"
 	"example.com/colloc/predict"
 	"example.com/colloc/profile"
 )
 
+const week = 7 * 24 * time.Hour
+
 // Report says who could share GPUs, and what that is worth.
 type Report struct {
-	// Pods hold GPUs now. Judged are those of which enough is known, each with one GPU; Left counts
-	// the others by why they are not.
+	// Pods hold GPUs now. Judged are those of which enough is known, each with one GPU. Left counts
+	// the others, by why they are not.
 	Pods   int            `json:"pods"`
 	GPUs   int            `json:"gpus"`
 	Judged int            `json:"judged"`
 	Left   map[string]int `json:"left"`
 	// Window is the time by which they were judged.
 	Window time.Duration `json:"window_ns"`
-	// Share is how many GPUs were held on average in the last week beside those that are now, at most 1;
-	// missing is that the server does not tell, which counts as 1.
+	// Share is how many GPUs were held on average in the last week, beside those that are now, at most 1.
+	// Missing is that the server does not tell. That counts as 1.
 	Share profile.Opt[float64] `json:"share"`
 	// Sets would share a GPU, those that are worth most first.
 	Sets []Set `json:"sets"`
 	// Free is how many GPUs fewer would be held.
 	Free int `json:"free"`
-	// Hours is how many GPU hours a week the same work would take less, between Lo and Hi if all sets
-	// are at that end of what is predicted.
+	// Hours is how many GPU hours a week the same work would take less. Lo and Hi are that
+	// if all sets are at this end of what is predicted.
 	Hours float64 `json:"hours"`
 	Lo    float64 `json:"hours_lo"`
 	Hi    float64 `json:"hours_hi"`
-	// Slow counts the sets of which one pod may be slower than it may be if the prediction is off,
-	// Guessed those whose speeds rest on rules of thumb: nobody measured pods like them together.
+	// Slow counts the sets in which a pod may be slower than it may be, if the prediction is off.
+	// Guessed counts those whose speeds rest on rules of thumb. Nobody measured pods like them together.
 	Slow    int `json:"slow"`
 	Guessed int `json:"guessed"`
 }
@@ -68,27 +69,7 @@ type Member struct {
 	Speed predict.Estimate `json:"speed"`
 }
 
-// leastWorth is what a set must be worth to be told: below that nobody would change a thing.
-const leastWorth = 0.1
-
 func (r *Report) leave(why string) { r.Left[why]++ }
-
-// take takes the sets out of a plan.
-func (r *Report) take(p *colloc.Plan, list []holder, limit float64) {
-	for i := range p.Placements {
-		at := &p.Placements[i]
-		s := Set{GPU: list[0].gpu.Model.Name, Memory: at.Reserved, Usable: at.Usable, Worth: -1, Lo: -1, Hi: -1}
-		for _, m := range at.Members {
-			s.Members = append(s.Members, Member{m.Task, m.Speed})
-			s.Worth, s.Lo, s.Hi = s.Worth+m.Speed.Value, s.Lo+m.Speed.Lo, s.Hi+m.Speed.Hi
-			s.Slow = s.Slow || m.Speed.Lo*limit < 1
-			s.Guessed = s.Guessed || m.Speed.Source.Kind == predict.Prior
-		}
-		if len(s.Members) > 1 && s.Worth >= leastWorth {
-			r.Sets = append(r.Sets, s)
-		}
-	}
-}
 
 // sum adds the sets up.
 func (r *Report) sum() {

@@ -76,37 +76,17 @@ func Of(pod *corev1.Pod) *Ask {
 		fmt.Fprintf(&key, "|apart %s", t.text)
 	}
 	for i := range pod.Spec.TopologySpreadConstraints {
-		c := &pod.Spec.TopologySpreadConstraints[i]
-		if c.WhenUnsatisfiable != corev1.DoNotSchedule {
-			continue
+		if c := &pod.Spec.TopologySpreadConstraints[i]; c.WhenUnsatisfiable == corev1.DoNotSchedule {
+			s := spreadOf(pod, c)
+			a.spread = append(a.spread, s)
+			fmt.Fprintf(&key, "|spread %s %s %d %d %v", s.topology, s.selector, s.skew, s.least, s.any)
 		}
-		s := spread{selector: selector(c.LabelSelector), topology: c.TopologyKey, skew: int(c.MaxSkew), least: 1}
-		for _, name := range c.MatchLabelKeys {
-			if value, set := pod.Labels[name]; set {
-				if r, err := labels.NewRequirement(name, "=", []string{value}); err == nil {
-					s.selector = s.selector.Add(*r)
-				}
-			}
-		}
-		if c.MinDomains != nil {
-			s.least = int(*c.MinDomains)
-		}
-		s.any = c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore
-		a.spread = append(a.spread, s)
-		fmt.Fprintf(&key, "|spread %s %s %d %d %v", s.topology, s.selector, s.skew, s.least, s.any)
 	}
 	if len(a.spread) > 0 {
 		a.selector = nodeaffinity.GetRequiredNodeAffinity(pod)
 	}
-	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
-		for i := range list {
-			for _, p := range list[i].Ports {
-				if p.HostPort > 0 {
-					a.ports = append(a.ports, portOf(&p))
-					fmt.Fprintf(&key, "|port %v", a.ports[len(a.ports)-1])
-				}
-			}
-		}
+	if a.ports = portsOf(pod); len(a.ports) > 0 {
+		fmt.Fprintf(&key, "|ports %v", a.ports)
 	}
 	if key.Len() > 0 {
 		a.key = key.String() + a.own()
@@ -125,6 +105,36 @@ func (a *Ask) own() string {
 		}
 	}
 	return "|" + a.namespace + "|" + out.String()
+}
+
+func spreadOf(pod *corev1.Pod, c *corev1.TopologySpreadConstraint) spread {
+	s := spread{selector: selector(c.LabelSelector), topology: c.TopologyKey, skew: int(c.MaxSkew), least: 1}
+	for _, name := range c.MatchLabelKeys {
+		if value, set := pod.Labels[name]; set {
+			if r, err := labels.NewRequirement(name, "=", []string{value}); err == nil {
+				s.selector = s.selector.Add(*r)
+			}
+		}
+	}
+	if c.MinDomains != nil {
+		s.least = int(*c.MinDomains)
+	}
+	s.any = c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore
+	return s
+}
+
+func portsOf(pod *corev1.Pod) []port {
+	var all []port
+	for _, list := range [][]corev1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for i := range list {
+			for _, p := range list[i].Ports {
+				if p.HostPort > 0 {
+					all = append(all, portOf(&p))
+				}
+			}
+		}
+	}
+	return all
 }
 
 func portOf(p *corev1.ContainerPort) port {
@@ -180,3 +190,39 @@ func (a *Ask) Single() bool {
 
 // Moves reports whether a pod that comes somewhere may let this one be placed.
 func (a *Ask) Moves() bool { return len(a.near)+len(a.spread) > 0 }
+
+// domain is one of a topology: its label and what that says.
+type domain struct{ key, value string }
+
+// verdict is what the pods that are there mean for one that waits.
+type verdict struct {
+	barred map[domain]bool
+	near   map[domain]bool
+	alone  bool             // nobody is there whom it wants to be near, and it would do itself
+	counts []map[string]int // by spread: matching pods of each domain
+	least  []int            // of them
+	self   []int            // 1 if it counts itself
+}
+
+// refuses says why a node with these labels is none for the pod.
+func (v *verdict) refuses(a *Ask, has map[string]string) string {
+	for key, value := range has {
+		if v.barred[domain{key, value}] {
+			return "anti-affinity between pods"
+		}
+	}
+	for i := range a.near {
+		value, there := has[a.near[i].topology]
+		if !there || !v.alone && !v.near[domain{a.near[i].topology, value}] {
+			return "affinity between pods"
+		}
+	}
+	for i := range a.spread {
+		s := &a.spread[i]
+		value, there := has[s.topology]
+		if !there || v.counts[i][value]+v.self[i]-v.least[i] > s.skew {
+			return "topology spread"
+		}
+	}
+	return ""
+}

@@ -2,6 +2,8 @@ package company_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -117,12 +119,7 @@ func TestRefuses(t *testing.T) {
 						t.Error("it is new a second time")
 					}
 				}
-				got := ""
-				for _, name := range names() {
-					if x.Refuses(a, name) == "" {
-						got += name
-					}
-				}
+				got := strings.Join(slices.DeleteFunc(slices.Clone(names()), func(name string) bool { return x.Refuses(a, name) != "" }), "")
 				if tt.name == "spread among the nodes that it may have" {
 					got = fmt.Sprintf("%.1s", got)
 				}

@@ -128,19 +128,6 @@ func (x *Index) taken(a *Ask, node string) bool {
 	return false
 }
 
-// domain is one of a topology: its label and what that says.
-type domain struct{ key, value string }
-
-// verdict is what the pods that are there mean for one that waits.
-type verdict struct {
-	barred map[domain]bool
-	near   map[domain]bool
-	alone  bool             // nobody is there whom it wants to be near, and it would do itself
-	counts []map[string]int // by spread: matching pods of each domain
-	least  []int            // of them
-	self   []int            // 1 if it counts itself
-}
-
 // of adds the domain of a node to a set.
 func (x *Index) of(set map[domain]bool, node, key string) {
 	if n := x.node(node); n != nil {
@@ -214,26 +201,4 @@ func (x *Index) count(a *Ask, s *spread, v *verdict) {
 		self = 1
 	}
 	v.counts, v.least, v.self = append(v.counts, counts), append(v.least, least), append(v.self, self)
-}
-
-func (v *verdict) refuses(a *Ask, has map[string]string) string {
-	for key, value := range has {
-		if v.barred[domain{key, value}] {
-			return "anti-affinity between pods"
-		}
-	}
-	for i := range a.near {
-		value, there := has[a.near[i].topology]
-		if !there || !v.alone && !v.near[domain{a.near[i].topology, value}] {
-			return "affinity between pods"
-		}
-	}
-	for i := range a.spread {
-		s := &a.spread[i]
-		value, there := has[s.topology]
-		if !there || v.counts[i][value]+v.self[i]-v.least[i] > s.skew {
-			return "topology spread"
-		}
-	}
-	return ""
 }

@@ -20,8 +20,8 @@ type Holder struct {
 // Name is the namespace and the name of a pod, with a slash between.
 type Name = string
 
-// Holders are the pods that dcgm-exporter names beside a GPU that they have, as its default is with the
-// device plugin, with what it saw of each in the time until now. It asks one question for each counter.
+// Holders are the pods that dcgm-exporter names beside a GPU that they have, with what it saw of each in
+// the time until now. With the device plugin that is its default. It asks one question for each counter.
 func (p *Prometheus) Holders(ctx context.Context, within time.Duration) (map[Name]*Holder, error) {
 	all := map[Name]*Holder{}
 	for _, c := range counters() {
@@ -49,7 +49,7 @@ func (p *Prometheus) Holders(ctx context.Context, within time.Duration) (map[Nam
 	return all, nil
 }
 
-// Held is how many GPUs pods have held on average in a time, and how many they hold now; missing is that
+// Held is how many GPUs pods have held on average in a time, and how many they hold now. Missing is that
 // the server cannot tell.
 func (p *Prometheus) Held(ctx context.Context, within time.Duration) (mean, now profile.Opt[float64], err error) {
 	held := fmt.Sprintf("(count(%[1]s{exported_pod!=\"\"}) or count(%[1]s{pod!=\"\"}))", busy)

@@ -105,11 +105,7 @@ func serve(ctx context.Context, f *flags, logTo io.Writer) error {
 		return err
 	}
 	defer stop()
-	reconsider := func() {
-		all.Reconsider()
-		c.Wake()
-	}
-	if err := errors.Join(watchProfiles(ctx, config, client, &known, all, c.Wake, log), watchGroups(ctx, config, client, &bound, all, c.Wake), stored.Watch(ctx, client, reconsider)); err != nil {
+	if err := errors.Join(watchProfiles(ctx, config, client, &known, all, c.Wake, log), watchGroups(ctx, config, client, &bound, all, c.Wake), stored.Watch(ctx, client, all.Reconsider)); err != nil {
 		return err
 	}
 	election, err := f.election()
