@@ -27,6 +27,7 @@ func Program() cli.Program {
 	}
 	for _, part := range []struct{ name, short string }{
 		{"new", "Write a sweep file from a command line"},
+		{"add", "Put tasks into a sweep, also while it runs"},
 		{"plan", "Print who should share which GPU, and why"},
 		{"submit", "Plan, and submit the jobs"},
 		{"watch", "Follow the jobs and learn from them"},
@@ -48,7 +49,7 @@ func flagsOf(name string) (flags *flag.FlagSet) {
 
 func (p *program) commands() map[string]func(context.Context, []string) error {
 	return map[string]func(context.Context, []string) error{
-		"new": p.make, "advise": p.advise, "plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
+		"new": p.make, "add": p.add, "advise": p.advise, "plan": p.plan, "submit": p.submit, "watch": p.follow, "decide": p.decide,
 		"shadow": p.shadow,
 	}
 }
@@ -64,7 +65,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	}
 	command, ok := p.commands()[name]
 	if !ok {
-		fmt.Fprintf(p.stderr, "colloc slurm: want new, plan, submit, watch, advise, decide or shadow, not %q; see -h\n", name)
+		fmt.Fprintf(p.stderr, "colloc slurm: want new, add, plan, submit, watch, advise, decide or shadow, not %q; see -h\n", name)
 		return 2
 	}
 	err := command(ctx, args[1:])
@@ -84,7 +85,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 const help = `Slurm brings a sweep of training tasks to a Slurm cluster so that tasks which
 get along share a GPU, and learns from how they ran.
 
-usage: colloc slurm new|plan|submit|watch|advise|decide|shadow [flags]
+usage: colloc slurm new|add|plan|submit|watch|advise|decide|shadow [flags]
 (each explains itself with -h)
 
 A sweep is a task file, as colloc profile writes it, with settings for Slurm:

@@ -6,11 +6,12 @@
 //	colloc slurm submit -sweep sweep.json -dry-run
 //	colloc slurm submit -sweep sweep.json
 //	colloc slurm submit -sweep sweep.json -wait
+//	colloc slurm add    sweep.json -- python train.py --lr 0.3
 //	colloc slurm watch  -sweep sweep.json
 //	colloc slurm advise -point a100:1=210 -point a100:2=400
 //	colloc slurm decide -decisions decisions.json TASK
 //
-// new writes a sweep file. plan reads the tasks and the state of the cluster and prints who should share
+// new writes a sweep file, add puts tasks into it, also while it runs. plan reads the tasks and the state of the cluster and prints who should share
 // which GPU, with predicted speeds and the reason for each task that waits or
 // runs alone. submit does the same and submits, and with -wait
 // stays until every task is over. watch follows the jobs, compares

@@ -16,6 +16,7 @@ import (
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
 )
 
 // fate is what became of a task that was submitted.
@@ -30,15 +31,16 @@ const (
 	unknown                // Slurm has forgotten the job, and its output is not there
 	turnedAway             // Slurm gave its job no GPU: it did not begin
 	displaced              // Slurm ended its job for another, or its node failed
+	starved                // it wanted more device memory than it got
 )
 
 // words are the fates as the record keeps them.
 func words() []string {
-	return []string{"new", "active", "done", "failed", "cancelled", "unknown", "no device", "displaced"}
+	return []string{"new", "active", "done", "failed", "cancelled", "unknown", "no device", "displaced", "out of memory"}
 }
 
 func (f fate) String() string {
-	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again", "got no GPU from Slurm: planned again", "had to make room, or lost its node: planned again"}[f]
+	return [...]string{"new", "waiting or running", "done", "failed: planned again", "cancelled: planned again with -again", "forgotten by Slurm, without accounts or output: planned again with -again", "got no GPU from Slurm: planned again", "had to make room, or lost its node: planned again", "ran out of memory: planned again with more"}[f]
 }
 
 // MarshalText writes a word.
@@ -56,12 +58,12 @@ func (f *fate) UnmarshalText(text []byte) error {
 
 // final reports whether it can no longer change.
 func (f fate) final() bool {
-	return f == done || f == failed || f == cancelled || f == turnedAway || f == displaced
+	return f == done || f == failed || f == cancelled || f == turnedAway || f == displaced || f == starved
 }
 
 // planned reports whether a task with this fate is planned.
 func (f fate) planned(again bool) bool {
-	return f == fresh || f == failed || f == turnedAway || f == displaced || again && (f == cancelled || f == unknown)
+	return f == fresh || f == failed || f == turnedAway || f == displaced || f == starved || again && (f == cancelled || f == unknown)
 }
 
 // exitLine is what a script says of each of its tasks, in their order.
@@ -124,8 +126,15 @@ type past struct {
 	tries  map[string]int // how often it failed
 	turned map[string]int // how often Slurm gave its job no GPU
 	lost   map[string]int // how often its job had to make room
+	hungry map[string]hunger
 	all    map[site.JobID]*site.JobInfo
 	others []string // what other sweeps and users run under the same names
+}
+
+// hunger is how often a task ran out of device memory, how much it had or used then, and of how much.
+type hunger struct {
+	times   int
+	had, of profile.Bytes
 }
 
 // history finds what became of every task: from the record, where that knows the
@@ -133,7 +142,7 @@ type past struct {
 // jobs themselves wrote. Ends are kept in the record.
 func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *past {
 	s, submitted := d.sweep, d.record
-	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), lost: make(map[string]int), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
+	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), lost: make(map[string]int), hungry: make(map[string]hunger), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
 	recorded := submitted.tasks()
 	for i := range jobs {
 		j := &jobs[i]
@@ -156,7 +165,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 		at[m.Job]++
 		f := m.End
 		if f == fresh && j != nil {
-			f = s.fate(j, k)
+			f = s.end(m, j, k)
 		}
 		if m.Taken && (f == unknown || f == cancelled && j != nil && len(j.Nodes) == 0) {
 			m.Gone = true // it never ran
@@ -166,6 +175,10 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 			m.End = f
 		}
 		h.note(m.Task, m.Job, f)
+		if f == starved {
+			was := h.hungry[m.Task]
+			h.hungry[m.Task] = hunger{was.times + 1, max(was.had, m.Reserved, m.Peak), submitted.memory(m)}
+		}
 	}
 	slices.Sort(h.others)
 	return h
@@ -281,17 +294,20 @@ const (
 	oftenTurned = 2
 	mostTurned  = 20
 	mostLost    = 100 // so often a task makes room for others
+	mostStarved = 3   // so often it runs out of memory: at last alone on a GPU
 )
 
 // pending are the tasks to plan.
-func (s *sweep) pending(h *past, again bool) []colloc.Task {
+func (d *desk) pending(h *past) []colloc.Task {
 	var tasks []colloc.Task
-	for _, e := range s.tasks {
-		if !h.fates[e.ID].planned(again) {
+	for _, e := range d.sweep.tasks {
+		if !h.fates[e.ID].planned(*d.again) {
 			continue
 		}
 		t := e.task
-		t.Alone = t.Alone || h.turned[e.ID] >= oftenTurned
+		reserved, alone := d.need(e, h)
+		t.Alone = t.Alone || alone || h.turned[e.ID] >= oftenTurned
+		t.Reserved = max(t.Reserved, reserved)
 		tasks = append(tasks, t)
 	}
 	return tasks
@@ -299,7 +315,7 @@ func (s *sweep) pending(h *past, again bool) []colloc.Task {
 
 // tell prints what became of the tasks of a sweep that are not new.
 func (h *past) tell(p *program, s *sweep) {
-	for f := active; f <= displaced; f++ {
+	for f := active; f <= starved; f++ {
 		var names []string
 		for _, e := range s.tasks {
 			if h.fates[e.ID] == f {

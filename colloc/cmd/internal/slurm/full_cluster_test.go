@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/cmd/internal/cli"
+	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/internal/slurmtest"
 	"example.com/colloc/internal/testbed"
 )
@@ -33,7 +35,10 @@ type crowd struct {
 	steps          int // of half a second
 }
 
-const nobodyID = 65534
+const (
+	nobodyID = 65534
+	patience = 8 * time.Minute
+)
 
 const asProgram = "COLLOC_TEST_AS_PROGRAM" // makes the test binary colloc slurm
 
@@ -105,8 +110,39 @@ func (w *crowd) steward(dir string, uid int, args ...string) (*exec.Cmd, *bytes.
 
 func (w *crowd) strangers(n int) {
 	for range n {
-		w.c.Run("sbatch", "--parsable", "--gres=gpu:1", "--output=/dev/null", fmt.Sprintf("--wrap=sleep %g", float64(w.steps)*0.5))
+		w.c.Run("sbatch", "--parsable", "--gres=gpu:1", "--output=/dev/null", fmt.Sprintf("--wrap=sleep %g; date +%%s.%%N >>%s", float64(w.steps)*0.5, filepath.Join(w.dir, "foreign")))
 	}
+}
+
+// queued is how many tasks jobs have or had.
+func (w *crowd) queued() int {
+	all, _, _ := w.ends()
+	for line := range strings.Lines(w.c.Run("squeue", "-h", "-o", "%k")) {
+		for _, t := range slurm.TasksOf(&site.JobInfo{Comment: strings.TrimSpace(line)}) {
+			all[t] = 1
+		}
+	}
+	return len(all)
+}
+
+// others is when the jobs of others ended, on average; not before all have.
+func (w *crowd) others() (mean float64) {
+	w.t.Helper()
+	var ends []float64
+	slurmtest.AwaitFor(w.t, patience, "the jobs of others end", func() bool {
+		text, _ := os.ReadFile(filepath.Join(w.dir, "foreign"))
+		ends = ends[:0]
+		for f := range strings.FieldsSeq(string(text)) {
+			if at, err := strconv.ParseFloat(f, 64); err == nil {
+				ends = append(ends, at)
+			}
+		}
+		return len(ends) == w.foreign
+	})
+	for _, at := range ends {
+		mean += at / float64(len(ends))
+	}
+	return mean
 }
 
 // ends counts how often each task ended, and when the last one did.
@@ -147,8 +183,8 @@ func (w *crowd) prepare() {
 }
 
 // run plays one day and returns how long the users' tasks took, from the first
-// submission on.
-func (w *crowd) run(name string, alone bool) float64 {
+// submission on, and after how long the jobs of others ended, on average.
+func (w *crowd) run(name string, alone bool) (ours, others float64) {
 	w.t.Helper()
 	w.dir = filepath.Join(w.c.Dir, name)
 	w.prepare()
@@ -163,6 +199,7 @@ func (w *crowd) run(name string, alone bool) float64 {
 	begin := float64(time.Now().UnixNano()) / 1e9
 	one, out1 := w.steward(mine, os.Getuid(), "-again")
 	two, out2 := w.steward(theirs, second)
+	slurmtest.AwaitFor(w.t, patience, "all of it is in the queue", func() bool { return w.queued() >= w.tasks })
 	w.strangers(w.foreign - w.foreign/2)
 	done := make(chan struct{})
 	var err1, err2 error
@@ -189,7 +226,6 @@ func (w *crowd) run(name string, alone bool) float64 {
 			return float64(len(count)) >= share*float64(w.tasks)
 		}
 	}
-	const patience = 8 * time.Minute
 	slurmtest.AwaitFor(w.t, patience, "a fifth is done", over(0.2))
 	w.c.StopController()
 	w.c.StartController()
@@ -227,8 +263,9 @@ func (w *crowd) run(name string, alone bool) float64 {
 			}
 		}
 	}
-	w.t.Logf("%s: %d tasks of two users beside %d jobs of others: %.1f s; %d starts", name, w.tasks, w.foreign, last-begin, starts)
-	return last - begin
+	others = w.others() - begin
+	w.t.Logf("%s: %d tasks of two users beside %d jobs of others: %.1f s; %d starts; those of others end after %.1f s on average", name, w.tasks, w.foreign, last-begin, starts, others)
+	return last - begin, others
 }
 
 // TestClusterCrowd: on a full cluster, from submit to the last end, without a human,
@@ -248,9 +285,9 @@ func TestClusterCrowd(t *testing.T) {
 	}
 	w.c = slurmtest.Start(t, o)
 	w.program = copied(t, w.c)
-	alone := w.run("alone", true)
-	shared := w.run("shared", false)
-	t.Logf("%d GPUs: one task a GPU %.1f s, colloc %.1f s: ratio %.2f", o.Nodes*o.GPUs, alone, shared, shared/alone)
+	alone, before := w.run("alone", true)
+	shared, after := w.run("shared", false)
+	t.Logf("%d GPUs: one task a GPU %.1f s, colloc %.1f s: ratio %.2f; jobs of others end after %.2f of the time", o.Nodes*o.GPUs, alone, shared, shared/alone, after/before)
 }
 
 // TestClusterSites: as another user, on sites where jobs of others are private, where a job

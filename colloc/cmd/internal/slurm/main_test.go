@@ -291,7 +291,7 @@ func TestLimit(t *testing.T) {
 // of a set takes the other half back.
 func TestSubmitsAtOnce(t *testing.T) {
 	folder(t)
-	unlock, err := lock("submitted.json.lock")
+	unlock, err := files.Lock("submitted.json.lock", false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -490,7 +490,7 @@ func TestFailures(t *testing.T) {
 		code int
 		says string
 	}{
-		{"no subcommand", nil, 2, "want new, plan, submit, watch, advise, decide or shadow"},
+		{"no subcommand", nil, 2, "want new, add, plan, submit, watch, advise, decide or shadow"},
 		{"unknown flag", []string{"plan", "-x"}, 2, "-x"},
 		{"operand", []string{"plan", "x"}, 2, "1 operands, want 0"},
 		{"no sweep", []string{"plan"}, 2, "-sweep names no file"},
@@ -518,7 +518,7 @@ func TestFailures(t *testing.T) {
 
 func TestHelp(t *testing.T) {
 	out, _ := call(t, &cluster{}, 0, "-h")
-	contains(t, out, "new|plan|submit|watch|advise|decide", `"solo"`)
+	contains(t, out, "new|add|plan|submit|watch|advise|decide", `"solo"`)
 	for _, c := range []string{"plan", "submit", "watch", "decide"} {
 		out, _ := call(t, &cluster{}, 0, c, "-h")
 		contains(t, out, "usage: colloc slurm "+c, "\nflags:\n")

@@ -138,7 +138,7 @@ func (o *outline) set(jobs []job, now time.Time) set {
 		n.Product, n.Mechanism, n.Pinned = o.gpus[n.GPU].Name, pl.Mechanism, o.pinned[n.GPU]
 		for _, m := range pl.Members {
 			doubt := slices.ContainsFunc(jobs, func(j job) bool { return slices.Contains(j.tasks, m.Task) })
-			n.Members = append(n.Members, member{Task: m.Task, Speed: m.Speed, Doubt: doubt})
+			n.Members = append(n.Members, member{Task: m.Task, Speed: m.Speed, Reserved: m.Reserved, Doubt: doubt})
 		}
 	}
 	return n

@@ -94,7 +94,7 @@ func (p *program) outline(ctx context.Context, d *desk) (*outline, error) {
 		return nil, err
 	}
 	history.tell(p, d.sweep)
-	return d.arrange(ctx, state, d.sweep.pending(history, *d.again))
+	return d.arrange(ctx, state, d.pending(history))
 }
 
 // look reads the cluster, and what became of the tasks.

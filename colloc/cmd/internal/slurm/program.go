@@ -48,6 +48,14 @@ func (p *program) make(_ context.Context, args []string) error {
 	return front.New(args, p.stdin, p.stdout)
 }
 
+func (p *program) add(_ context.Context, args []string) error {
+	if p.flags != nil {
+		p.flags(front.AddFlags())
+		return flag.ErrHelp
+	}
+	return front.Add(args, p.stdin, p.stdout)
+}
+
 func (p *program) advise(ctx context.Context, args []string) error {
 	if p.flags != nil {
 		p.flags(front.AdviseFlags())

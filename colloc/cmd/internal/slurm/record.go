@@ -38,6 +38,9 @@ type member struct {
 	Task  string           `json:"task"`
 	Job   site.JobID       `json:"job,omitempty"`
 	Speed predict.Estimate `json:"speed"`
+	// Reserved is what was set aside for it, Peak the most that it was seen to use.
+	Reserved profile.Bytes `json:"reserved_bytes,omitempty"`
+	Peak     profile.Bytes `json:"peak_bytes,omitempty"`
 	// End is how it ended, once that is known for good: Slurm forgets.
 	End fate `json:"end,omitempty"`
 	// Taken says that the job is about to be taken out of Slurm's queue, to be planned

@@ -62,6 +62,9 @@ func (s *sight) outcome(e *entry, set *set, i int, jobs map[site.JobID]site.JobI
 	if !ok || me.State == site.Forgotten {
 		return out
 	}
+	if peak, ok := me.GPUMemory.Get(); ok && s.peak == 0 && !slices.ContainsFunc(members, func(m member) bool { return m.Task != members[i].Task && m.Job == me.ID }) {
+		s.peak = peak // of a job that it has to itself
+	}
 	if s.peak > 0 {
 		out.Peak = profile.Some(s.peak)
 		out.OutOfMemory = s.outOfMemory

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,19 +24,23 @@ type steward struct {
 	waited  map[site.JobID]int // rounds in which a job stood in the queue
 	freed   map[site.JobID]int // how often a job was released that a node could not start
 	planned bool
+	version os.FileInfo     // of the sweep file
+	recall  map[string]bool // tasks whose jobs are to be taken back if they wait
 }
 
 // stay submits what is pending, and goes on until every task is over.
 func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 	d.patience = 3
-	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), waited: make(map[site.JobID]int), freed: make(map[site.JobID]int), told: make(map[string]fate)}
+	w := &steward{program: p, desk: d, retries: max(0, retries), seen: make(map[site.JobID]site.JobInfo), waited: make(map[site.JobID]int), freed: make(map[site.JobID]int), told: make(map[string]fate), recall: make(map[string]bool)}
 	every, slowest := max(p.watch.Every, 0), p.watch.Slowest
 	if every == 0 {
 		every, slowest = slurm.DefaultEvery, slurm.DefaultSlowest
 	}
 	pause := every
 	for { // until all is over, or the user has had enough
+		came := w.reread()
 		changed, over, err := w.round(ctx)
+		changed = changed || came
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("%w: what was submitted stays in Slurm; the same command goes on with it", ctx.Err())
@@ -43,7 +48,7 @@ func (p *program) stay(ctx context.Context, d *desk, retries int) error {
 			fmt.Fprintf(p.stderr, "colloc slurm submit: %v: trying again\n", err)
 		case err != nil:
 			return err
-		case over:
+		case over && !w.reread():
 			return w.end()
 		}
 		if changed {
@@ -68,7 +73,7 @@ func (w *steward) round(ctx context.Context) (changed, over bool, err error) {
 	if err := w.free(ctx, h); err != nil {
 		return changed, false, err
 	}
-	if _, err := w.learn(w.desk, w.seen); err != nil {
+	if _, err := w.learn(ctx, w.desk, w.seen); err != nil {
 		return changed, false, err
 	}
 	if w.mark(ctx, state, h) {
@@ -147,10 +152,13 @@ func (w *steward) free(ctx context.Context, h *past) error {
 // plan submits what is pending. It reports whether something waits outside Slurm, and
 // whether something was submitted.
 func (w *steward) plan(ctx context.Context, state *site.State, h *past) (waits, submitted bool, err error) {
-	pending := w.sweep.pending(h, *w.again)
+	pending := w.pending(h)
 	pending = slices.DeleteFunc(pending, func(t colloc.Task) bool {
 		if n := h.tries[t.ID]; n > w.retries {
 			w.impossible[t.ID] = fmt.Sprintf("failed %d times, and -retries is %d: a larger one runs it again", n, w.retries)
+		}
+		if h.hungry[t.ID].times >= mostStarved {
+			w.impossible[t.ID] = fmt.Sprintf("ran out of memory %d times, at last alone on a GPU", mostStarved)
 		}
 		return h.tries[t.ID] > w.retries || h.turned[t.ID] > mostTurned || h.lost[t.ID] > mostLost || w.impossible[t.ID] != ""
 	})
@@ -222,6 +230,10 @@ func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
 	for m := range w.record.members() {
 		j, e := h.all[m.Job], w.sweep.byID[m.Task]
 		marked = marked || m.Taken
+		if j != nil && j.State == site.Pending && w.recall[m.Task] {
+			again[m.Job] = true
+			continue
+		}
 		if j == nil || j.State != site.Pending || strings.HasPrefix(j.Reason, "JobHeld") || j.Reason == "Dependency" || j.Restarts > 0 || e == nil || w.sweep.ownGPUs(e) {
 			continue
 		}
@@ -237,6 +249,7 @@ func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
 		}
 	}
 	w.waited = waited
+	clear(w.recall)
 	for _, id := range slices.Concat(w.placed(ctx, state, bound, false), w.placed(ctx, state, loose, true)) {
 		again[h.jobs[id]] = true
 	}

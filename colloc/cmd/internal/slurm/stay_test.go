@@ -42,6 +42,7 @@ type world struct {
 	until    int // calls until everything ends
 	cancel   context.CancelFunc
 	quiet    bool // no faults
+	addAt    int  // calls until a task is added, and one goes
 	turned   int  // jobs that got no GPU
 	starts   int
 	beside   int
@@ -249,6 +250,9 @@ func (w *world) Run(_ context.Context, c slurm.Command) (slurm.Output, error) {
 	if w.calls++; w.calls == w.until {
 		w.cancel()
 	}
+	if w.calls == w.addAt {
+		w.change()
+	}
 	luck := w.rnd.IntN(100)
 	if c.Args[0] == "sbatch" && luck >= 95 && !w.quiet { // nodes that have not registered yet
 		return slurm.Output{Stderr: []byte("sbatch: error: Batch job submission failed: Requested node configuration is not available\n"), Code: 1}, nil
@@ -304,6 +308,19 @@ func (w *world) do(c slurm.Command) slurm.Output {
 	return slurm.Output{}
 }
 
+// change adds two tasks to the sweep while a command is at work.
+func (w *world) change() {
+	var out, errs bytes.Buffer
+	p := &program{stdout: &out, stderr: &errs}
+	args := []string{"add", "-gpu", "A100-40GB", "-used", "7GiB", "-busy", "0.3", "-f", "more.txt", "sweep.json"}
+	if err := os.WriteFile("more.txt", []byte("x 12\nx 13\n"), 0o644); err != nil {
+		w.t.Error(err)
+	}
+	if code := p.run(context.Background(), args); code != 0 {
+		w.t.Errorf("add: exit status %d: %s", code, &errs)
+	}
+}
+
 // TestStay: whatever fails, and however often the command ends and begins again, each
 // task ends well once, but for those that were cancelled or always fail.
 func TestStay(t *testing.T) {
@@ -339,13 +356,22 @@ func stayOnce(t *testing.T, seed uint64) *world {
 		t: t, rnd: rnd, user: me.Username, nodes: 2, gpus: 1 + rnd.IntN(2), share: seed%4 != 3,
 		ends: map[string]int{}, broken: map[string]bool{}, hopeless: map[string]bool{}, drained: map[string]bool{},
 	}
-	const tasks = 12
+	const begin, tasks = 12, 14 // two are added
 	var list []string
+	name := func(i int) string {
+		if i < begin {
+			return fmt.Sprintf("t%d", i)
+		}
+		return fmt.Sprintf("line-%d", 1+i-begin)
+	}
 	for i := range tasks {
-		id := fmt.Sprintf("t%d", i)
-		list = append(list, fmt.Sprintf(`{"id": %q, "command": ["x"], "model": {"name": "m%d"}, "training": {"batch_size": 8}, "solo": {"gpu": "A100-40GB", "gpu_busy": 0.3, "mem_busy": 0.1, "mem_used": "%dGiB"}}`, id, i%3, 6+i%3))
+		id := name(i)
+		if i < begin {
+			list = append(list, fmt.Sprintf(`{"id": %q, "command": ["x"], "model": {"name": "m%d"}, "training": {"batch_size": 8}, "solo": {"gpu": "A100-40GB", "gpu_busy": 0.3, "mem_busy": 0.1, "mem_used": "%dGiB"}}`, id, i%3, 6+i%3))
+		}
 		w.broken[id], w.hopeless[id] = rnd.IntN(6) == 0, rnd.IntN(12) == 0
 	}
+	w.addAt = 10 + rnd.IntN(60)
 	if err := os.WriteFile("sweep.json", []byte(`{"name": "s", "models": {"a100": "A100-40GB"}, "log_dir": "logs", "tasks": [`+strings.Join(list, ",")+`]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -379,9 +405,12 @@ func stayOnce(t *testing.T, seed uint64) *world {
 			}
 		}
 	}
+	if w.calls < w.addAt {
+		t.Fatalf("%d calls: nothing was added after %d", w.calls, w.addAt)
+	}
 	bad := 0
 	for i := range tasks {
-		id := fmt.Sprintf("t%d", i)
+		id := name(i)
 		want := 1
 		if w.hopeless[id] {
 			want, bad = w.ends[id], bad+1 // a cancelled one may have been done in another job

@@ -12,7 +12,6 @@ import (
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
-	"example.com/colloc/internal/filelock"
 )
 
 const aboutSubmit = `Submit plans like plan does and submits the jobs. What was submitted, with the
@@ -35,9 +34,9 @@ func (p *program) submit(ctx context.Context, args []string) error {
 	if err := p.parse(f, args, aboutSubmit); err != nil {
 		return err
 	}
-	unlock, err := lock(*in.submitted + ".lock")
+	unlock, err := files.Lock(*in.submitted+".lock", false)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s.lock: another submit is at work: %w", *in.submitted, err)
 	}
 	defer unlock()
 	d, err := p.open(in)
@@ -163,18 +162,4 @@ func (p *program) withdraw(d *desk) error {
 		return nil
 	}
 	return d.save()
-}
-
-// lock keeps a second submit with the same record away until unlock is called,
-// or the process ends.
-func lock(path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, err
-	}
-	if err := filelock.Take(f); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("%s: another submit is at work: %w", path, err)
-	}
-	return func() { f.Close() }, nil
 }

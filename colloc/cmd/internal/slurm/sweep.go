@@ -28,12 +28,13 @@ type sweep struct {
 
 	tasks   []*entry
 	byID    map[string]*entry
-	given   string        // the constraint that the file names
-	kind    sizing.Kind   // the GPUs that suit, and how jobs ask for them
-	name    string        // Name, or what tells this file from others
-	dir     string        // of the file: jobs run there
-	longest time.Duration // limit of the partition; 0 is none
-	user    string        // whose jobs these are; empty is not known
+	gone    map[string]bool // tasks that were in the file and are not any more; they are in byID
+	given   string          // the constraint that the file names
+	kind    sizing.Kind     // the GPUs that suit, and how jobs ask for them
+	name    string          // Name, or what tells this file from others
+	dir     string          // of the file: jobs run there
+	longest time.Duration   // limit of the partition; 0 is none
+	user    string          // whose jobs these are; empty is not known
 
 	home   site.Partition // where the tasks run, with what a job gets that states no memory
 	silent int            // tasks that state no memory
@@ -60,7 +61,7 @@ func readSweep(path string) (*sweep, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &sweep{byID: make(map[string]*entry)}
+	s := &sweep{byID: make(map[string]*entry), gone: make(map[string]bool)}
 	if err := taskfile.Section(file.Slurm, &s.Settings); err != nil {
 		return nil, wrong("%s: slurm: %w", path, err)
 	}

@@ -46,7 +46,7 @@ func (p *program) follow(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	n, err := p.learn(d, jobs)
+	n, err := p.learn(ctx, d, jobs)
 	if err != nil {
 		return err
 	}
@@ -173,13 +173,14 @@ func (s *set) over(jobs map[site.JobID]site.JobInfo) bool {
 
 // learn compares every set that is over with its prediction, teaches the models, and
 // saves models and record. It returns how many sets taught something.
-func (p *program) learn(d *desk, jobs map[site.JobID]site.JobInfo) (int, error) {
+func (p *program) learn(ctx context.Context, d *desk, jobs map[site.JobID]site.JobInfo) (int, error) {
 	taught, before := 0, d.record.learned()
 	for i := range d.record.Sets {
 		set := &d.record.Sets[i]
 		if set.Learned || !set.over(jobs) {
 			continue
 		}
+		p.accounted(ctx, set, jobs)
 		useful, err := p.teach(d, set, jobs)
 		if err != nil {
 			return taught, err
@@ -199,6 +200,22 @@ func (p *program) learn(d *desk, jobs map[site.JobID]site.JobInfo) (int, error) 
 	return taught, d.save()
 }
 
+// accounted notes what the accounts say of the memory that jobs of a set used on their GPUs.
+func (p *program) accounted(ctx context.Context, s *set, jobs map[site.JobID]site.JobInfo) {
+	var ids []site.JobID
+	for _, m := range s.Members {
+		if j, known := jobs[m.Job]; known && !m.Gone && j.GPUMemory.IsZero() && !slices.Contains(ids, m.Job) {
+			ids = append(ids, m.Job)
+		}
+	}
+	for _, j := range p.client.Ended(ctx, ids...) {
+		if known := jobs[j.ID]; !j.GPUMemory.IsZero() {
+			known.GPUMemory = j.GPUMemory
+			jobs[j.ID] = known
+		}
+	}
+}
+
 // teach compares one set with its prediction, and reports whether the models learned.
 func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bool, error) {
 	s := d.sweep
@@ -210,14 +227,16 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 	useful := false
 	for i, member := range set.Members {
 		e := s.byID[member.Task]
-		if e == nil {
-			return false, wrong("task %q is not in the sweep: watch with the sweep that was submitted", member.Task)
+		if e == nil { // it went from the file since: nobody knows what it was
+			set.Learned = true
+			return false, nil
 		}
 		seen, err := see(files.Under(s.dir, s.run(e).Log))
 		if err != nil {
 			return false, err
 		}
 		out := seen.outcome(e, set, i, jobs)
+		set.Members[i].Peak = out.Peak.Or(0)
 		useful = useful || !out.Speed.IsZero() && len(set.Members) > 1 || !out.Peak.IsZero()
 		o.Members = append(o.Members, out)
 		p.compare(set.GPU, member, out)

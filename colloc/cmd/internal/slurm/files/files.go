@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"example.com/colloc/colloc/cmd/internal/slurm/usage"
+	"example.com/colloc/internal/filelock"
 	"example.com/colloc/internal/replace"
 )
 
@@ -48,4 +49,22 @@ func Load[T any](path string, read func(io.Reader) (T, error), otherwise func() 
 		err = usage.Wrong("%s: %w", path, err)
 	}
 	return v, err
+}
+
+// Lock keeps others who lock the same path away until unlock is called, or the process
+// ends. One who does not wait gets [filelock.ErrInUse] if somebody has it.
+func Lock(path string, wait bool) (unlock func(), err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	take := filelock.Take
+	if wait {
+		take = filelock.Wait
+	}
+	if err := take(f); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return func() { f.Close() }, nil
 }

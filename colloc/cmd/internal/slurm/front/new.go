@@ -51,6 +51,15 @@ func NewFlags() *flag.FlagSet { return (&making{}).flags() }
 func (m *making) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("new", flag.ContinueOnError)
 	f.StringVar(&m.path, "sweep", "sweep.json", "write `FILE`, which must not be there yet")
+	m.gridFlags(f)
+	m.needFlags(f)
+	m.shapeFlags(f)
+	m.siteFlags(f)
+	return f
+}
+
+// gridFlags say which tasks there are.
+func (m *making) gridFlags(f *flag.FlagSet) {
 	f.IntVar(&m.grid.Repeats, "n", 0, "each task `N` times; {} is 0 to N-1")
 	f.Func("p", "a parameter `NAME=LIST`; {NAME} is each value in turn", func(s string) error {
 		p, err := grammar.ParseParam(s)
@@ -58,27 +67,28 @@ func (m *making) flags() *flag.FlagSet {
 		return err
 	})
 	f.StringVar(&m.file, "f", "", "read commands from `FILE`, one a line; - is standard input")
-	m.taskFlags(f)
-	m.siteFlags(f)
-	return f
 }
 
-// taskFlags say what each task needs.
-func (m *making) taskFlags(f *flag.FlagSet) {
+// needFlags say what each task needs.
+func (m *making) needFlags(f *flag.FlagSet) {
 	f.IntVar(&m.task.GPUs, "gpus", 0, "`N` GPUs for each task, to itself, on each node; without it tasks share GPUs where that gains")
+	f.IntVar(&m.task.CPUs, "cpus", 0, "`N` CPUs for each task, on one node; libraries start no more threads")
+	cli.Bytes(f, &m.task.Memory, "memory", "host memory in `BYTES` for each task, on one node")
+	f.StringVar(&m.gpu, "gpu", "", "-used and -busy were seen on the product `GPU`")
+	cli.Bytes(f, &m.used, "used", "a task uses `BYTES` of that GPU's memory, as nvidia-smi shows")
+	f.Float64Var(&m.busy, "busy", 0, "and keeps it busy for this `SHARE` of the time, 0 to 1")
+}
+
+// shapeFlags say what jobs the tasks make.
+func (m *making) shapeFlags(f *flag.FlagSet) {
 	f.IntVar(&m.Nodes, "nodes", 0, "each task runs on `N` nodes")
 	f.Func("launch", "`HOW` processes start on the nodes: node (one each, the default), torchrun, or ranks (one for each GPU)", func(s string) error {
 		m.Launch = new(script.Launcher)
 		return m.Launch.UnmarshalText([]byte(s))
 	})
-	f.IntVar(&m.task.CPUs, "cpus", 0, "`N` CPUs for each task, on one node; libraries start no more threads")
-	cli.Bytes(f, &m.task.Memory, "memory", "host memory in `BYTES` for each task, on one node")
 	cli.Bytes(f, &m.GPUMemory, "gpu-memory", "only GPUs with `BYTES` or more; the site's types and features say which those are")
 	f.BoolVar(&m.Steps, "steps", false, "put the tasks into one allocation, each a job step with CPUs, memory and GPUs of its own")
 	f.IntVar(&m.Most, "most", 0, "at most `N` tasks share a GPU, 1 to 4; default "+strconv.Itoa(colloc.DefaultMaxSet))
-	f.StringVar(&m.gpu, "gpu", "", "-used and -busy were seen on the product `GPU`")
-	cli.Bytes(f, &m.used, "used", "a task uses `BYTES` of that GPU's memory, as nvidia-smi shows")
-	f.Float64Var(&m.busy, "busy", 0, "and keeps it busy for this `SHARE` of the time, 0 to 1")
 }
 
 // siteFlags say how the site is asked.

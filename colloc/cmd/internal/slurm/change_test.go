@@ -1,0 +1,157 @@
+package slurm
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
+)
+
+// written writes a sweep of these tasks.
+func written(t *testing.T, name string, tasks ...string) {
+	t.Helper()
+	text := fmt.Sprintf(`{"name": %q, "log_dir": "logs", "tasks": [%s]}`, name, strings.Join(tasks, ","))
+	if err := os.WriteFile("sweep.json", []byte(text), 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func oneTask(id, command string) string {
+	return fmt.Sprintf(`{"id": %q, "kind": "k", "command": [%q], "training": {"batch_size": 1}}`, id, command)
+}
+
+// atWork is a command that has read the sweep.
+func atWork(t *testing.T) (w *steward, out *bytes.Buffer) {
+	t.Helper()
+	s, err := readSweep("sweep.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out = &bytes.Buffer{}
+	path, no := "sweep.json", false
+	d := &desk{input: input{path: &path, again: &no}, sweep: s, record: &record{}, impossible: map[string]string{}, refusals: map[string]int{}}
+	return &steward{program: &program{stdout: out, stderr: out}, desk: d, recall: map[string]bool{}}, out
+}
+
+// A sweep file that changes is taken in: what came, what is another now, what is gone. One that makes
+// no sense, or is another sweep, is said, and what was read before counts.
+func TestReread(t *testing.T) {
+	t.Chdir(t.TempDir())
+	written(t, "s", oneTask("a", "x"), oneTask("b", "x"), oneTask("c", "x"))
+	w, out := atWork(t)
+	w.impossible["b"] = "too large"
+	if w.reread() {
+		t.Error("nothing changed:", out)
+	}
+	written(t, "s", oneTask("new", "x"), oneTask("a", "x"), oneTask("b", "y"))
+	if !w.reread() || w.reread() || !w.recall["b"] || !w.recall["c"] || len(w.recall) != 2 || w.impossible["b"] != "" {
+		t.Errorf("take back %v, impossible %v: %s", w.recall, w.impossible, out)
+	}
+	if w.sweep.byID["c"] == nil || len(w.sweep.tasks) != 3 {
+		t.Error("a task that is gone may still run, and is forgotten")
+	}
+	written(t, "s", oneTask("new", "x"), oneTask("a", "x"), oneTask("b", "y"), oneTask("c", "x"))
+	if !w.reread() || !strings.HasSuffix(out.String(), "sweep.json: 1 tasks came, 0 changed, 0 are gone: 4\n") {
+		t.Error("one that came again:", out)
+	}
+	for _, wrong := range []func(){
+		func() { written(t, "other", oneTask("a", "x")) },
+		func() { written(t, "s", "}") },
+		func() { _ = os.Remove("sweep.json") },
+	} {
+		out.Reset()
+		if wrong(); w.reread() || !strings.Contains(out.String(), "going on with what it was") || len(w.sweep.tasks) != 4 {
+			t.Error(out)
+		}
+	}
+}
+
+// add keeps what is there, and finds names that nobody has.
+func TestAdd(t *testing.T) {
+	t.Chdir(t.TempDir())
+	written(t, "s", oneTask("run-1", "x"), oneTask("b", "x"))
+	for _, want := range []string{"run-1 b run-0 run-1.2", "run-1 b run-0 run-1.2 run-0.2 run-1.3"} {
+		var out, errs bytes.Buffer
+		p := &program{stdout: &out, stderr: &errs}
+		if code := p.run(t.Context(), []string{"add", "-n", "2", "sweep.json", "--", "train", "{}"}); code != 0 {
+			t.Fatal(errs.String())
+		}
+		s, err := readSweep("sweep.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, e := range s.tasks {
+			got = append(got, e.ID)
+		}
+		if strings.Join(got, " ") != want || s.name != "s" {
+			t.Errorf("%q of %s, want %s: %s", got, s.name, want, &out)
+		}
+	}
+	if info, err := os.Stat("sweep.json"); err != nil || info.Mode().Perm() != 0o640 {
+		t.Error("another mode:", info.Mode(), err)
+	}
+	for _, args := range [][]string{{"add"}, {"add", "sweep.json"}, {"add", "nothing.json", "x"}, {"add", "-limit", "3", "sweep.json", "x"}} {
+		p := &program{stdout: &bytes.Buffer{}, stderr: &bytes.Buffer{}}
+		if code := p.run(t.Context(), args); code != 2 {
+			t.Errorf("%q: exit status %d, want 2", args, code)
+		}
+	}
+}
+
+// A task that ran out of device memory gets half as much again, then a GPU alone; one of which nothing is known
+// gets what others of its kind were seen to use.
+func TestNeed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	written(t, "s", oneTask("a", "x"), oneTask("b", "x"))
+	w, _ := atWork(t)
+	if err := os.Mkdir("logs", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	e := w.sweep.byID["a"]
+	told := func(sets ...set) *past {
+		w.record.Sets = sets
+		var jobs []site.JobInfo
+		for i := range sets {
+			sets[i].Members[0].Job = site.JobID(i + 1)
+			jobs = append(jobs, site.JobInfo{ID: site.JobID(i + 1), State: site.Failed, Comment: "colloc:s:a", User: w.sweep.user})
+		}
+		return w.history(t.Context(), w.desk, jobs)
+	}
+	sets := func(times int) (all []set) {
+		for range times {
+			all = append(all, set{Product: "A100-40GB", Members: []member{{Task: "a", Reserved: 8 * profile.GiB}}})
+		}
+		return all
+	}
+	if h := told(sets(1)...); h.fates["a"] != failed {
+		t.Error(h.fates)
+	}
+	if err := os.WriteFile(filepath.Join("logs", "a.log"), []byte("peak_memory=9GiB\nCUDA out of memory\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for times, want := range []profile.Bytes{0, 12 * profile.GiB, 0} {
+		h := told(sets(times)...)
+		if reserved, alone := w.need(e, h); reserved != want || alone != (times == 2) {
+			t.Errorf("after %d times: %v, alone %v; want %v", times, reserved, alone, want)
+		}
+		if times > 0 && (h.fates["a"] != starved || h.tries["a"] != 0 || !h.fates["a"].planned(false)) {
+			t.Errorf("after %d times it %v", times, h.fates["a"])
+		}
+	}
+	big := sets(1)
+	big[0].Members[0].Reserved = 30 * profile.GiB
+	if _, alone := w.need(e, told(big...)); !alone {
+		t.Error("more than a GPU has is no more than a GPU alone")
+	}
+	other := sets(1)
+	other[0].Members[0].Peak = 10 * profile.GiB
+	if reserved, alone := w.need(w.sweep.byID["b"], told(other...)); alone || reserved != 11*profile.GiB {
+		t.Errorf("of its kind 10 GiB were seen: %v, alone %v", reserved, alone)
+	}
+}
