@@ -162,7 +162,7 @@ func (d *Document) Members(p Part) ([]Part, error) {
 		m.Offset = p.Offset + int(decoder.InputOffset()) - len(m.Raw)
 		parts = append(parts, m)
 		if len(parts) > MaxMembers {
-			return fail(fmt.Errorf("more than %d values", MaxMembers))
+			return fail(fmt.Errorf("more than %d values: split the file", MaxMembers))
 		}
 	}
 	if _, err := decoder.Token(); err != nil {

@@ -3,6 +3,7 @@ package plan
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"example.com/colloc/colloc"
 )
@@ -53,6 +54,9 @@ func (o *options) answer(ctx context.Context, in *input) (*answer, error) {
 	}
 	if a.Plan, err = plan(planner, in.tasks, in.gpus); err != nil {
 		return nil, err
+	}
+	if a.Stopped && a.Plan.Throughput == 0 {
+		return nil, fmt.Errorf("nothing was planned within %v: %d tasks on %d GPUs are much for one plan; name those that could start next, or give more time with -within", o.within, len(in.tasks), len(in.gpus))
 	}
 	a.Warnings = append([]string{}, a.Plan.Warnings()...)
 	for _, change := range o.whatIf {

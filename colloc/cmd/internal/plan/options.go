@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -56,11 +57,14 @@ func (o *options) flags() *flag.FlagSet {
 		o.config.Headroom = profile.Some(x)
 		return err
 	})
-	f.Func("mechanisms", "`LIST` of the ways to share: time-slicing, mps, mig; time-slicing unless told", func(s string) error {
+	f.Func("mechanisms", "`LIST` of the ways to share: time-slicing, mps; time-slicing unless told", func(s string) error {
 		for name := range strings.SplitSeq(s, ",") {
 			m, err := profile.ParseMechanism(strings.TrimSpace(name))
 			if err != nil {
 				return err
+			}
+			if m == profile.MIG {
+				return errors.New("a MIG slice is a GPU of its own: -gpus \"7xA100-40GB MIG 1g.5gb\"")
 			}
 			o.mechanisms = append(o.mechanisms, m)
 		}

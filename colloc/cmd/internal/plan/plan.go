@@ -64,7 +64,11 @@ for a task that is larger than every GPU; 1 for what else fails
 // run is the command; it returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fail := func(code int, err error) int {
-		fmt.Fprintln(stderr, "colloc plan:", err)
+		line, more, _ := strings.Cut(err.Error(), "\n")
+		if more != "" {
+			line += fmt.Sprintf(" (and %d more)", 1+strings.Count(more, "\n"))
+		}
+		fmt.Fprintln(stderr, "colloc plan:", line)
 		return code
 	}
 	var o options
@@ -100,13 +104,32 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return fail(1, err)
 	}
-	code := 0
-	for i := range a.Plan.Notes {
-		if n := &a.Plan.Notes[i]; n.Code == packer.TooLarge {
-			code = fail(2, fmt.Errorf("%stask %q needs %v, the largest GPU offers %v: plan it on a larger GPU, or with a smaller batch", in.places[n.ID], n.ID, n.Memory, n.Largest))
+	if err := tooLarge(a.Plan, in); err != nil {
+		return fail(2, err)
+	}
+	return 0
+}
+
+// tooLarge names the first task that is larger than every GPU, and counts the others.
+func tooLarge(p *colloc.Plan, in *input) error {
+	var first *colloc.Note
+	others := -1
+	for i := range p.Notes {
+		if n := &p.Notes[i]; n.Code == packer.TooLarge {
+			others++
+			if first == nil {
+				first = n
+			}
 		}
 	}
-	return code
+	if first == nil {
+		return nil
+	}
+	more := ""
+	if others > 0 {
+		more = fmt.Sprintf(" (and %d more; -v names them)", others)
+	}
+	return fmt.Errorf("%stask %q needs %v, the largest GPU offers %v: plan it on a larger GPU, or with a smaller batch%s", in.places[first.ID], first.ID, first.Memory, first.Largest, more)
 }
 
 // write writes the answer as text or JSON.

@@ -95,6 +95,10 @@ func TestFaults(t *testing.T) {
 		{[]string{"-gpus", "T4", "-headroom", "2", tasks}, "Headroom is 2"},
 		{[]string{"-gpus", "T4", "-method", "magic", tasks}, "want auto, column-generation"},
 		{[]string{"-gpus", "T4", "-mechanisms", "magic", tasks}, "magic"},
+		{[]string{"-gpus", "A100", "-mechanisms", "mps,mig", tasks}, "a MIG slice is a GPU of its own"},
+		{[]string{tasks, "-gpus", "T4"}, "-gpus stands behind a file: flags come first"},
+		{[]string{"-gpus", "T4", t.TempDir()}, "says what each file lacks"},
+		{[]string{"-gpus", "8xT4", write(t, "faults.json", `{"tasks": [{"id": "a", "training": {"batch_size": 1}, "weight": -1}, {"id": "b", "training": {"batch_size": 1}, "weight": -1}]}`)}, "Weight"},
 		{[]string{"-colour"}, "-h explains"},
 	} {
 		status, out, errs := call(test.args...)
@@ -111,26 +115,36 @@ func TestFaults(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	tasks := write(t, "tasks.json", `{"tasks": [
 		{"id": "small", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "3GiB"}},
-		{"id": "large", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "79GiB"}}]}`)
+		{"id": "large", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "79GiB"}},
+		{"id": "huge", "training": {"batch_size": 1}, "solo": {"gpu": "A100", "mem_used": "78GiB"}}]}`)
 	status, out, errs := call("-gpus", "A100-40GB", tasks)
-	if status != 2 || !strings.Contains(out, "1 of 2 tasks waits: large (larger than every GPU)") || !strings.Contains(errs, "the largest GPU offers 36 GiB") {
+	if status != 2 || !strings.Contains(out, "2 of 3 tasks wait: large, huge (larger than every GPU)") || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, "the largest GPU offers 36 GiB") || !strings.Contains(errs, "and 1 more") {
 		t.Errorf("%d\n%s\n%s", status, out, errs)
 	}
 }
 
-// TestCrowd: 100,000 tasks are planned or refused in a line.
+// TestCrowd: 100,000 tasks in one file are refused in a line that says what to do, and so are
+// as many as nobody can plan in the time given.
 func TestCrowd(t *testing.T) {
-	var text strings.Builder
-	text.WriteString(`{"tasks": [`)
-	for i := range 100_000 {
-		if i > 0 {
-			text.WriteByte(',')
+	file := func(name string, tasks int) string {
+		var text strings.Builder
+		for i := range tasks {
+			fmt.Fprintf(&text, `,{"id":"%s%d","kind":"k","training":{"batch_size":1},"solo":{"gpu":"T4","gpu_busy":0.2,"mem_used":"1GiB"}}`, name, i)
 		}
-		fmt.Fprintf(&text, `{"id":"t%d","kind":"k","training":{"batch_size":1},"solo":{"gpu":"T4","gpu_busy":0.2,"mem_used":"1GiB"}}`, i)
+		return write(t, name, `{"tasks": [`+text.String()[1:]+"]}")
 	}
-	status, out, errs := call("-gpus", "8xT4", "-within", "1s", write(t, "many.json", text.String()+"]}"))
-	if lines := strings.Count(out+errs, "\n"); lines > 14 || status == 0 && !strings.Contains(out, "of 100000 tasks wait") || status != 0 && errs == "" {
-		t.Errorf("%d, %d lines\n%.500s\n%.500s", status, lines, out, errs)
+	for _, test := range []struct {
+		status int
+		files  []string
+		want   string
+	}{
+		{2, []string{file("all", 100_000)}, "all:1: more than 65536 values: split the file"},
+		{1, []string{file("one", 50_000), file("two", 50_000)}, "nothing was planned within 1ms: 100000 tasks on 8 GPUs are much for one plan; name those that could start next"},
+	} {
+		status, out, errs := call(append([]string{"-gpus", "8xT4", "-within", "1ms"}, test.files...)...)
+		if status != test.status || out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, test.want) {
+			t.Errorf("%d\n%.500s\n%.500s; want %d, %s", status, out, errs, test.status, test.want)
+		}
 	}
 }
 

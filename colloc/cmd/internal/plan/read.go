@@ -39,6 +39,11 @@ func (o *options) read(ctx context.Context) (*input, error) {
 	if len(o.files) == 0 {
 		return nil, errNoTasks
 	}
+	for _, path := range o.files {
+		if _, err := os.Stat(path); err != nil && strings.HasPrefix(path, "-") {
+			return nil, fmt.Errorf("%s stands behind a file: flags come first", path)
+		}
+	}
 	in := &input{places: make(map[string]string)}
 	if err := in.readGPUs(ctx, o.gpus); err != nil {
 		return nil, err
@@ -138,8 +143,11 @@ func (o *options) tasks(path string) ([]taskfile.Task, error) {
 	options := &modelfile.Options{SequenceLength: o.seq}
 	if info.IsDir() {
 		f, err := find.ReadFolder(path, batch, options)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+		switch {
+		case errors.Is(err, find.ErrNothing):
+			return nil, fmt.Errorf("%s: %w; colloc describe %s says what each file lacks", path, find.ErrNothing, path)
+		case err != nil:
+			return nil, err
 		}
 		return []taskfile.Task{f.Task}, nil
 	}
