@@ -70,10 +70,11 @@ type waiting struct {
 // waiter is a task that waits, what would help it, and the GiB that it needs.
 type waiter struct{ Task, Help, Need string }
 
-// short cuts a name that is longer than n letters.
+// short leaves out the middle of a name that is longer than n letters: those of a sweep differ
+// at the end.
 func short(name string, n int) string {
 	if letters := []rune(name); len(letters) > n {
-		return string(letters[:n-1]) + "…"
+		return string(letters[:n/2]) + "…" + string(letters[len(letters)-(n-1)/2:])
 	}
 	return name
 }
@@ -95,7 +96,7 @@ func newCard(p *colloc.Placement, model string) card {
 		c.Parts = append(c.Parts, part{at, wide, class, fmt.Sprintf("%s: %.2f GiB", m.Task, m.Reserved.GiBs())})
 		at += wide
 		row := member{
-			Name: short(m.Task, 18), Full: m.Task, Class: class, Resident: m.Resident, Reserved: fmt.Sprintf("%.2f", m.Reserved.GiBs()),
+			Name: short(m.Task, 15), Full: m.Task, Class: class, Resident: m.Resident, Reserved: fmt.Sprintf("%.2f", m.Reserved.GiBs()),
 			Speed: fmt.Sprintf("%.2f", m.Speed.Value), Interval: fmt.Sprintf("%.2f to %.2f", m.Speed.Lo, m.Speed.Hi), Source: m.Speed.Source.Kind.String(),
 			Y: 66 + rowHeight*i, Line: 73 + rowHeight*i, Text: 78 + rowHeight*i,
 			Width: wideOf(m.Speed.Value), Lo: nameWidth + wideOf(m.Speed.Lo), Hi: nameWidth + wideOf(m.Speed.Hi),
