@@ -21,6 +21,8 @@ type Certificate struct {
 	// Ends proves Makespan. Means proves MeanJCT.
 	Ends  Prices `json:"ends"`
 	Means Prices `json:"means"`
+	// Order are lists of prices of work by kind, that stay, and prove the earliest ends.
+	Order [][]float64 `json:"order"`
 }
 
 // Prices are α, β, λ and μ of doc.go.
@@ -55,6 +57,11 @@ func (c *Certificate) Verify(ctx context.Context, cluster *sim.Cluster, tasks []
 	if meanJCT, err = d.provenMean(ctx, &c.Means, d.ask); err != nil {
 		return 0, 0, fmt.Errorf("bound: certificate: means: %w", err)
 	}
+	last, mean, err := d.provenOrder(ctx, c.Order, d.ask)
+	if err != nil {
+		return 0, 0, fmt.Errorf("bound: certificate: order: %w", err)
+	}
+	makespan, meanJCT = max(makespan, last), max(meanJCT, mean)
 	if c.Makespan > makespan || c.MeanJCT > meanJCT {
 		return makespan, meanJCT, fmt.Errorf("bound: certificate: it claims %v and %v, and %v and %v are proven: %w", c.Makespan, c.MeanJCT, makespan, meanJCT, ErrUnproven)
 	}

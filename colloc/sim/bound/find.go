@@ -37,6 +37,9 @@ func Find(ctx context.Context, cluster *sim.Cluster, tasks []sim.Task, o Options
 	if err == nil {
 		err = s.means(ctx, c, until)
 	}
+	if err == nil {
+		err = s.order(ctx, c)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("bound: %w", err)
 	}

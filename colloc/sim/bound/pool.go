@@ -15,6 +15,9 @@ type pool struct {
 	in    []bool
 }
 
+// nearly is by what part a set must earn more to be let in.
+const nearly = 3e-4
+
 // set is what may share a card, and how fast each kind of its members is.
 type set struct {
 	card    int
@@ -71,50 +74,77 @@ func (p *pool) sample() {
 			prices[k][n] = math.Exp(r.NormFloat64()) / p.kinds[k].fast
 		}
 	}
-	p.price(prices, nil, draws, 0)
+	p.price(prices, nil, draws, 0, false)
 }
 
-// top is what sets of a card earn at the most at each moment, which set that is, and what
-// those that are taken do.
+// top is what sets of a card earn at the most at each moment, and what those that are taken
+// do.
 type top struct {
 	earned, known []float64
-	best          []int
+	best          []int // the set that earns most, by moment
+	with          []int // the set with a task of a kind that exceeds what is known most, by kind
+	excess        []float64
 }
 
 // price takes, for each card and moment, the set that earns most where it earns more than
-// those that are taken by a part, and returns how many it took.
-func (p *pool) price(work [][]float64, place []float64, moments int, part float64) int {
+// those that are taken by a part, and if each, for each kind the one with it that exceeds them
+// most. It returns how many it took.
+func (p *pool) price(work [][]float64, place []float64, moments int, part float64, each bool) int {
 	tops := make([]top, len(p.cards))
 	for c := range tops {
-		tops[c] = top{make([]float64, moments), make([]float64, moments), make([]int, moments)}
+		n := len(p.kinds)
+		tops[c] = top{make([]float64, moments), make([]float64, moments), make([]int, moments), make([]int, n), make([]float64, n)}
 	}
 	worth := make([]float64, moments)
 	for n := range p.sets {
-		x := &p.sets[n]
-		clear(worth)
-		x.earn(work, place, worth)
-		t := &tops[x.card]
-		for k, w := range worth {
-			if w > t.earned[k] {
-				t.earned[k], t.best[k] = w, n
+		if x := &p.sets[n]; p.in[n] {
+			clear(worth)
+			x.earn(work, place, worth)
+			for k, w := range worth {
+				tops[x.card].known[k] = max(tops[x.card].known[k], w)
 			}
-			if p.in[n] && w > t.known[k] {
-				t.known[k] = w
-			}
+		}
+	}
+	for n := range p.sets {
+		if x := &p.sets[n]; !p.in[n] {
+			clear(worth)
+			x.earn(work, place, worth)
+			tops[x.card].note(n, x, worth)
 		}
 	}
 	before := len(p.taken)
 	for c := range tops {
 		t := &tops[c]
-		peak := slices.Max(t.earned)
+		peak := max(slices.Max(t.earned), slices.Max(t.known))
 		for k, earned := range t.earned {
 			const little = 0.01 // of the most that is earned
 			if earned > t.known[k]*(1+part)+part*little*peak {
 				p.add(t.best[k])
 			}
 		}
+		for kind, excess := range t.excess {
+			if each && excess > part*peak {
+				p.add(t.with[kind])
+			}
+		}
 	}
 	return len(p.taken) - before
+}
+
+// note looks at a set that is not taken.
+func (t *top) note(n int, x *set, worth []float64) {
+	excess := 0.0
+	for k, w := range worth {
+		if w > t.earned[k] {
+			t.earned[k], t.best[k] = w, n
+		}
+		excess = max(excess, w-t.known[k])
+	}
+	for _, m := range x.members {
+		if excess > t.excess[m.kind] {
+			t.excess[m.kind], t.with[m.kind] = excess, n
+		}
+	}
 }
 
 // earn adds what a set earns to worth.

@@ -3,6 +3,7 @@ package bound
 import (
 	"context"
 	"math"
+	"slices"
 
 	"example.com/colloc/colloc/sim/bound/internal/pdhg"
 )
@@ -10,12 +11,8 @@ import (
 // search finds prices.
 type search struct{ *pool }
 
-// How long prices are looked for: first on a day of few parts, then on one of as many as
-// asked.
-const (
-	coarse = 16
-	nearly = 3e-4 // sets that earn so much more are let in
-)
+// coarse is of how many parts the day is on which prices are looked for first.
+const coarse = 16
 
 // phase is how a program is solved: in how many parts of the day, how precisely, by how many
 // steps at a time, and how often.
@@ -51,7 +48,7 @@ func (s *search) solve(ctx context.Context, mean bool, edges func(parts int) []f
 					return err
 				}
 			}
-			if s.price(l.work(at.Y), l.place(at.Y), l.parts(), nearly) == 0 && exact {
+			if s.price(l.work(at.Y), l.place(at.Y), l.parts(), nearly, false) == 0 && exact {
 				break
 			}
 		}
@@ -90,6 +87,9 @@ func (s *search) ends(ctx context.Context, c *Certificate) (until float64, err e
 		}
 		return err
 	})
+	if err == nil && len(s.tasks) > 0 {
+		until, err = s.cut(ctx, c, until)
+	}
 	return until, err
 }
 
@@ -121,5 +121,42 @@ func (s *search) means(ctx context.Context, c *Certificate, until float64) error
 			err = try(c.Means.times(part))
 		}
 	}
+	return err
+}
+
+// order finds lists of prices for the earliest ends: of those that were found for cuts, and of
+// those of means at each moment, the ones that prove something more.
+func (s *search) order(ctx context.Context, c *Certificate) error {
+	lists := c.Order
+	for k := range c.Means.Moments {
+		list := make([]float64, len(s.kinds))
+		for kind := range list {
+			list[kind] = c.Means.Work[kind][k]
+		}
+		lists = append(lists, list)
+	}
+	c.Order = nil
+	ends, err := s.endsOf(ctx, lists, s.list)
+	if err != nil {
+		return err
+	}
+	known := s.endsAlone()
+	best := later(known, known)
+	for range lists {
+		const little = 1e-4
+		top, at := best*(1+little), -1
+		for n := range lists {
+			if x := later(slices.Clone(known), ends[n]); x > top {
+				top, at = x, n
+			}
+		}
+		if at < 0 {
+			break
+		}
+		best = later(known, ends[at])
+		c.Order = append(c.Order, lists[at])
+	}
+	makespan, mean, err := s.provenOrder(ctx, c.Order, s.list)
+	c.Makespan, c.MeanJCT = max(c.Makespan, makespan), max(c.MeanJCT, mean)
 	return err
 }

@@ -47,6 +47,8 @@ func TestAnyPricesProve(t *testing.T) {
 		bend(r, &d, &c.Ends)
 		bend(r, &d, &c.Means)
 		c.Makespan, c.MeanJCT = 0, 0
+		proven := c.Order
+		c.Order = nil
 		makespan, mean, err := c.Verify(t.Context(), d.gpus, d.tasks, o)
 		if err != nil {
 			t.Fatalf("day %d: %v", seed, err)
@@ -61,13 +63,25 @@ func TestAnyPricesProve(t *testing.T) {
 		if mean > 0 {
 			useful++
 		}
+		for range 4 {
+			list := make([]float64, len(d.tasks))
+			for i := range list {
+				list[i] = r.ExpFloat64()
+			}
+			proven = append(proven, list)
+		}
+		c.Order = proven
+		last, mean, err := c.Verify(t.Context(), d.gpus, d.tasks, o)
+		if err != nil || last.Seconds() > end+blur || mean.Seconds() > sum/float64(len(d.tasks))+blur {
+			t.Errorf("day %d: proven %v and %v by lists, reached %v s and %v s; %v", seed, last, mean, end, sum/float64(len(d.tasks)), err)
+		}
 	}
 	if useful < 4 {
 		t.Errorf("%d of 8 bent prices prove anything; want 4 to see that they prove nothing wrong", useful)
 	}
 }
 
-// slowMean is doc.go's formula, term by term, integrals by sums over many moments, sets as
+// slowMean is what all prove that go alone, or doc.go's formula, term by term, integrals by sums over many moments, sets as
 // subsets of tasks.
 func slowMean(d *tiny, p *bound.Prices) float64 {
 	n := len(d.tasks)
@@ -134,9 +148,11 @@ func slowMean(d *tiny, p *bound.Prices) float64 {
 			total -= earned * dt
 		}
 	}
+	alone := 0.0
 	for i := range n {
 		t := &d.tasks[i]
 		a := t.Arrival.Seconds()
+		alone += t.Startup.Seconds() + t.Work.Seconds()/fast[i]
 		work := t.Work.Seconds() + t.Startup.Seconds()*slow[i]
 		early := t.Startup.Seconds() + t.Work.Seconds()/fast[i]
 		lambda, place := p.Time[i], width(i)*p.Place[i]
@@ -150,7 +166,7 @@ func slowMean(d *tiny, p *bound.Prices) float64 {
 		total += p.Task[i]*work - sum + lambda*work/(2*fast[i]) + place*a + (1-lambda-place)*(a+early) - a
 	}
 	// Sums over moments are off by no more than a part of what moves within one.
-	return total/float64(n) + dt
+	return max(total/float64(n)+dt, alone/float64(n))
 }
 
 func TestTampered(t *testing.T) {
@@ -199,7 +215,11 @@ func TestTampered(t *testing.T) {
 		"one task less":         {change: func(c *bound.Certificate) { c.Means.Task = c.Means.Task[1:] }},
 		"one kind less":         {change: func(c *bound.Certificate) { c.Ends.Work = c.Ends.Work[1:] }},
 		"no moments":            {change: func(c *bound.Certificate) { c.Ends.Moments = nil }},
-		"no time":               {change: func(c *bound.Certificate) { c.Means.Time = nil }},
+		"a list of no kinds":    {change: func(c *bound.Certificate) { c.Order = append(c.Order, nil) }},
+		"a negative list": {change: func(c *bound.Certificate) {
+			c.Order = append(c.Order, slices.Repeat([]float64{-1}, len(c.Ends.Work)))
+		}},
+		"no time": {change: func(c *bound.Certificate) { c.Means.Time = nil }},
 	} {
 		c := copied()
 		test.change(&c)
