@@ -5,13 +5,16 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -204,7 +207,7 @@ func TestOneFaultOf500(t *testing.T) {
 	}
 }
 
-// TestTenantsNeverShare plays random events on a session, with Best and with plans of
+// TestTenantsNeverShare plays random events on a scheduler, with Best and with plans of
 // what waits, and looks after each whether two tenants meet.
 func TestTenantsNeverShare(t *testing.T) {
 	p := shared(t)
@@ -214,11 +217,8 @@ func TestTenantsNeverShare(t *testing.T) {
 	for i := range 8 {
 		gpus = append(gpus, card(t, fmt.Sprint("g", i)))
 	}
-	s, err := p.Session(gpus, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var live []string
+	sched := plain(t, p, gpus)
+	labels, on := map[string][]string{}, map[string]int{}
 	shared, refused := 0, 0
 	for n := range *events {
 		task := tenant(pool[rng.IntN(len(pool))], fmt.Sprint("tenant-", rng.IntN(3)))
@@ -244,33 +244,40 @@ func TestTenantsNeverShare(t *testing.T) {
 			}
 		case 2:
 			card.Residents = nil
-		default: // a session of its own
-			packed, err := p.Packed(task)
+		default: // by a scheduler of its own
+			if err := sched.Submit(online.Job{Task: packed(t, p, task), Left: profile.Some(time.Hour)}); err != nil {
+				t.Fatal(err)
+			}
+			if labels[task.ID] = task.Labels; len(labels) > 12 {
+				ids := slices.Sorted(maps.Keys(labels))
+				id := ids[rng.IntN(len(ids))]
+				if err := sched.Withdraw(id); err != nil {
+					t.Fatal(err)
+				}
+				delete(labels, id)
+				delete(on, id)
+			}
+			ds, err := sched.Decide(t.Context(), 0)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.Arrive(packed); err != nil {
-				t.Fatal(err)
-			}
-			if live = append(live, task.ID); len(live) > 12 {
-				k := rng.IntN(len(live))
-				if _, err := s.Finish(live[k]); err != nil {
-					t.Fatal(err)
-				}
-				live = slices.Delete(live, k, k+1)
+			for _, d := range ds {
+				on[d.Task] = d.GPU
 			}
 		}
 		for g := range gpus {
-			var labels [][]string
-			for task := range s.Running(g) {
-				labels = append(labels, task.Labels)
+			var here [][]string
+			for id, at := range on {
+				if at == g {
+					here = append(here, labels[id])
+				}
 			}
-			shared += meet(t, labels)
-			labels = nil
+			shared += meet(t, here)
+			here = nil
 			for i := range gpus[g].Residents {
-				labels = append(labels, gpus[g].Residents[i].Labels)
+				here = append(here, gpus[g].Residents[i].Labels)
 			}
-			shared += meet(t, labels)
+			shared += meet(t, here)
 		}
 	}
 	t.Logf("%d events, %d times two tasks shared, %d times only tenants were in the way", *events, shared, refused)

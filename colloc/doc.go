@@ -12,8 +12,8 @@
 //     predicted speed and the reserved memory of each, and a proven bound on
 //     what any plan could reach.
 //
-// [Planner.Best] asks Fit and Score about many GPUs, and [Planner.Session] starts an
-// online session. [Planner.Observe] feeds a measured co-run back, so that the next answer for
+// [Planner.Best] asks Fit and Score about many GPUs, and [Planner.Scheduler] starts a
+// scheduler for tasks that come and go. [Planner.Observe] feeds a measured co-run back, so that the next answer for
 // tasks like these is better.
 //
 // Memory is reserved as an upper bound at a chosen risk, see [Config].Risk, and a

@@ -248,52 +248,13 @@ func ExampleLoad() {
 	//   RTX3090 alone: throughput 40 in 1 runs
 }
 
-// A session goes on while the Planner learns, and takes what it learned when it is told.
-func ExamplePlanner_Renew() {
-	planner, err := colloc.New(colloc.Config{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	gpu, _ := profile.LookupGPU("RTX 3090")
-	session, err := planner.Session([]colloc.GPU{{ID: "gpu0", Model: gpu}}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	bert, bert2 := alone("bert", 0.8, 0.5, 8*profile.GiB), alone("bert", 0.8, 0.5, 8*profile.GiB)
-	bert2.ID = "bert2"
-	for _, task := range []colloc.Task{bert, bert2} {
-		packed, err := planner.Packed(task)
-		if err != nil {
-			log.Fatal(err)
-		}
-		if _, err := session.Arrive(packed); err != nil {
-			log.Fatal(err)
-		}
-	}
-	_, before, _ := session.Where("bert")
-	err = planner.Observe(colloc.Observation{GPU: gpu, Members: []colloc.Measurement{
-		{Profile: bert.Profile, Speed: profile.Some(0.45)}, {Profile: bert2.Profile, Speed: profile.Some(0.45)},
-	}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	_, meanwhile, _ := session.Where("bert")
-	if _, err := planner.Renew(session); err != nil {
-		log.Fatal(err)
-	}
-	_, after, _ := session.Where("bert")
-	fmt.Println(meanwhile == before, after < before)
-	// Output:
-	// true true
-}
-
-// A card that joins while a session goes on.
+// A card that joins while a scheduler goes on.
 func ExamplePlanner_PackedGPU() {
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
 		log.Fatal(err)
 	}
-	session, err := planner.Session(nil, nil)
+	scheduler, err := planner.Scheduler(nil, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -301,17 +262,23 @@ func ExamplePlanner_PackedGPU() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	d, err := session.Arrive(packed)
-	fmt.Println(d.Placed, err)
+	if err := scheduler.Submit(online.Job{Task: packed, Left: profile.Some(time.Hour)}); err != nil {
+		log.Fatal(err)
+	}
+	started, err := scheduler.Decide(context.Background(), 0)
+	fmt.Println(len(started), err)
 	gpu, _ := profile.LookupGPU("RTX 3090")
 	card, err := planner.PackedGPU(colloc.GPU{ID: "gpu0", Model: gpu})
 	if err != nil {
 		log.Fatal(err)
 	}
-	started, err := session.AddGPU(card)
+	if _, err := scheduler.AddGPU(card, 0); err != nil {
+		log.Fatal(err)
+	}
+	started, err = scheduler.Decide(context.Background(), time.Minute)
 	fmt.Println(started[0].Task, err)
 	// Output:
-	// false <nil>
+	// 0 <nil>
 	// bert <nil>
 }
 

@@ -65,7 +65,7 @@ type Task struct {
 	Kind string
 	// Priority is the task's class, higher before lower. [Planner.Plan] serves one class
 	// after the other, and [Planner.Preempt] sends away tasks of lower classes only.
-	// Within a class weights decide; a Session heeds weights alone.
+	// Within a class weights decide; [online.Scheduler] heeds weights alone.
 	Priority int
 	// Foreign marks a resident that nobody registered, see [Foreign]: nothing joins it
 	// but with [Config].ShareForeign, and nobody may send it away.

@@ -12,7 +12,7 @@
 // the answers; it holds no search. Methods and what is built from them:
 //
 //   - [example.com/colloc/packer/solve]: the methods, exact or with a certified gap, or quick
-//   - [example.com/colloc/packer/online]: sessions, in which tasks come and go
+//   - [example.com/colloc/packer/online]: a scheduler, for tasks that come and go
 //   - [example.com/colloc/packer/fleet]: fixed reservations on nodes of many GPUs
 //   - [example.com/colloc/packer/fair]: policies such as max-min fairness, as weights
 //   - [example.com/colloc/packer/matching]: maximum-weight matching of integers, for anyone

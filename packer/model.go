@@ -87,7 +87,7 @@ type SliceModel interface {
 type PaceModel interface {
 	Model
 	// Pace returns the throughput of task without company on gpu, relative to a fixed
-	// reference: the same for all tasks and GPUs of a Problem, or of a session. Only
+	// reference: the same for all tasks and GPUs of a Problem, or of a scheduler. Only
 	// ratios matter, up to the resolution that the package comment defines. It must lie
 	// in [1/4096, 4096], and may depend on gpu's Type, Memory and Labels, but not on its
 	// ID, Residents or Mechanisms. It is asked for every task on every kind of GPU,

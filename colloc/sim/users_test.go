@@ -31,7 +31,7 @@ func TestQuotas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []sim.Policy{policy.FIFO{}, policy.LAS{}, policy.Greedy{}, policy.Gavel{}, policy.Session{}} {
+	for _, p := range []sim.Policy{policy.FIFO{}, policy.LAS{}, policy.Greedy{}, policy.Gavel{}, policy.Colloc{Budget: profile.Some(0)}} {
 		w := &watcher{Policy: p, t: t, quotas: quotas, tasks: tasks}
 		r, err := sim.Run(t.Context(), c, tasks, w, sim.Options{Quotas: quotas})
 		if err != nil {

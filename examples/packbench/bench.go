@@ -32,11 +32,11 @@ func bench(ctx context.Context, o options, stdout io.Writer) error {
 		}
 	}
 	for i := range from {
-		name := fmt.Sprintf("session, arrival/%s/gpus=1000", from[i].name)
+		name := fmt.Sprintf("arrival/%s/gpus=1000", from[i].name)
 		if !strings.Contains(name, o.pattern) {
 			continue
 		}
-		if err := arrivals(name, &from[i], 1000, 20_000, r); err != nil {
+		if err := arrivals(name, &from[i], 1000, 1000, r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}

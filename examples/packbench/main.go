@@ -25,7 +25,7 @@ that do nothing else. A plan that takes more than 20 s is stopped.
   sets of 3, 4         larger sets: by local search, whose gap is to a bound that
                        column generation proves, and by column generation; and
                        10,000 tasks of 56 types, with all that was allocated.
-  session              an online session with 1,000 GPUs sees one task off and
+  arrival              a scheduler of 1,000 GPUs that does not look ahead sees one task off and
                        finds a place for another.
   fleet                pods that ask for parts of GPUs are placed one by one, by
                        three rules, until 1.3 times the GPUs were asked for.

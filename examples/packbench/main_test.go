@@ -37,7 +37,7 @@ func TestCases(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	if err := arrivals("session", &from[1], 4, 10, r); err != nil {
+	if err := arrivals("arrival", &from[1], 4, 10, r); err != nil {
 		t.Error(err)
 	}
 	if rows := strings.Count(out.String(), "\n"); rows != len(all)+1 {

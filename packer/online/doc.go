@@ -1,34 +1,18 @@
-// Package online packs tasks as they come and go: a [Session] puts each arriving task
-// where it adds most, lets it wait if that is better, starts those that wait as GPUs
-// become free, and moves running tasks when it is told to.
+// Package online packs tasks as they come and go: a [Scheduler] is told what happens, and says what
+// starts, stops and moves.
 //
-//	s, err := online.NewSession(gpus, model, packer.Limits{}, nil)
+//	s, err := online.NewScheduler(gpus, model, packer.Limits{}, nil)
 //	if err != nil {
 //		return err
 //	}
-//	d, err := s.Arrive(packer.Task{ID: "bert", Memory: 9 * profile.GiB})
-//	if err == nil && d.Placed {
-//		fmt.Println("start bert on", d.GPU, "by", d.Mechanism)
-//	}
-//	started, err := s.Finish("bert")        // what takes its place
-//	moves, err := s.Rebalance(ctx, 4)       // four moves at most
+//	err = s.Submit(online.Job{Task: packer.Task{ID: "bert", Memory: 9 * profile.GiB}, Left: profile.Some(2 * time.Hour)})
+//	decisions, err := s.Decide(ctx, now)
 //
-// What a set is worth is said in package packer: the sum of weight times pace times speed. A
-// task t joins set S on GPU g if
+// What a set is worth is said in package packer: the sum of weight times pace times speed. Told how
+// long tasks still run, a Scheduler plays the rest of the day under one rule after the other, and
+// starts what the best of them starts, but for single tasks that had better go elsewhere. Without a
+// budget for that it goes by the plain rule: in the order of arrival each task that fits goes to the
+// GPUs where it adds most, if that is as much as DefaultThreshold says.
 //
-//	W(g, S + t) - W(g, S) >= threshold · weight(t) · speed(t alone on g)
-//
-// and goes where the left side is largest. An arrival costs O(GPUs · MaxSet²), and
-// allocates nothing once the session has seen as many tasks at once.
-//
-// A [Scheduler] knows time as well: told how long tasks still run, it plays the rest of
-// the day under one rule after the other, and starts what the best of them starts, but
-// for single tasks that had better go elsewhere.
+// Package dispatch has what a body needs beside: users, dependencies, reservations, refusals.
 package online
-
-// A Session and a Scheduler call nothing of each other, and share what a [Decision] is, how
-// GPUs are grouped (class), what is wrong with GPUs (check), the threshold and the errors.
-// Of the Scheduler are books.go (who runs where and waits), memory.go (what is reserved), cluster.go
-// and tasks.go (what it is told), decide.go (a decision), ahead.go
-// (which rule is best), why.go (why a task waits) and scheduler.go. All
-// others are of the Session.

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"example.com/colloc/packer"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -15,24 +14,13 @@ func TestErrorsTold(t *testing.T) {
 	s := scheduler(t, 1, nil)
 	there := job("a", 0, 1, time.Hour)
 	submit(t, s, there)
-	session, err := online.NewSession(cards(1), pressing{}, packer.Limits{}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := session.Arrive(there.Task); err != nil {
-		t.Fatal(err)
-	}
-	_, again := session.Arrive(there.Task)
-	_, gone := session.Finish("b")
 	for name, c := range map[string]struct{ err, want error }{
-		"submit":         {s.Submit(there), online.ErrDuplicate},
-		"adopt":          {s.Adopt(there, 0), online.ErrDuplicate},
-		"finish":         {s.Finish("b"), online.ErrUnknown},
-		"report":         {s.Report("b", time.Hour), online.ErrUnknown},
-		"seen":           {s.Seen("b", profile.GiB), online.ErrUnknown},
-		"reserve":        {s.Reserve("b", profile.GiB), online.ErrUnknown},
-		"session arrive": {again, online.ErrDuplicate},
-		"session finish": {gone, online.ErrUnknown},
+		"submit":  {s.Submit(there), online.ErrDuplicate},
+		"adopt":   {s.Adopt(there, 0), online.ErrDuplicate},
+		"finish":  {s.Finish("b"), online.ErrUnknown},
+		"report":  {s.Report("b", time.Hour), online.ErrUnknown},
+		"seen":    {s.Seen("b", profile.GiB), online.ErrUnknown},
+		"reserve": {s.Reserve("b", profile.GiB), online.ErrUnknown},
 	} {
 		if !errors.Is(c.err, c.want) {
 			t.Errorf("%s: %v; want %v", name, c.err, c.want)

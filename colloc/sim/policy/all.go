@@ -46,7 +46,6 @@ func All() []sim.Policy {
 		Colloc{Objective: profile.Some(0.0)},
 		Colloc{Objective: profile.Some(1.0)},
 		Colloc{Budget: profile.Some(0)},
-		Session{},
 	}
 }
 
@@ -102,7 +101,7 @@ func Lacks(p sim.Policy, tasks []sim.Task) string {
 // may know from an estimator or from monitoring.
 func Profiles(p sim.Policy) bool {
 	switch p.(type) {
-	case Greedy, Horus, Lucid, Gavel, Muri, Session, Colloc:
+	case Greedy, Horus, Lucid, Gavel, Muri, Colloc:
 		return true
 	}
 	return false

@@ -69,15 +69,15 @@ func BenchmarkEvents(b *testing.B) {
 	}
 }
 
-// BenchmarkSession100k is colloc's own policy, learning, on 1,000 GPUs.
-func BenchmarkSession100k(b *testing.B) {
+// BenchmarkPlain100k is colloc's own policy without look-ahead, learning, on 1,000 GPUs.
+func BenchmarkPlain100k(b *testing.B) {
 	for _, load := range []float64{0.9, 1.3} {
 		b.Run(fmt.Sprintf("load=%.1f", load), func(b *testing.B) {
 			c := large(b, 1000)
 			tasks := stream(b, 100_000, 1000, load)
 			decisions := 0
 			for b.Loop() {
-				r, err := sim.Run(context.Background(), c, tasks, policy.Session{}, sim.Options{
+				r, err := sim.Run(context.Background(), c, tasks, policy.Colloc{Budget: profile.Some(0)}, sim.Options{
 					Truth: speed.Contention{}, Predicted: speed.Noisy{Model: speed.Contention{}, SD: 0.1}, ObserveError: 0.05,
 				})
 				if err != nil {

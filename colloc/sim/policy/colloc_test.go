@@ -90,8 +90,10 @@ func TestWithoutGPUs(t *testing.T) {
 	}
 }
 
-// ours are colloc's own policies, now and before it looked ahead.
-func ours() []sim.Policy { return []sim.Policy{policy.Colloc{NoStop: true}, policy.Session{}} }
+// ours are colloc's own policies, with and without look-ahead.
+func ours() []sim.Policy {
+	return []sim.Policy{policy.Colloc{NoStop: true}, policy.Colloc{NoStop: true, Budget: profile.Some(0)}}
+}
 
 // TestPicky: each task runs at once on the product that it accepts, also beside
 // others of its type, and in one machine where it must.
@@ -136,7 +138,7 @@ func TestAtOnce(t *testing.T) {
 	for i := range 2 {
 		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Arrival: time.Hour, Work: 10 * time.Hour, Memory: 7 * gib})
 	}
-	for _, p := range []sim.Policy{policy.Colloc{NoStop: true}, policy.Session{MaxSet: 3, Headroom: profile.Some(0.02)}} {
+	for _, p := range ours() {
 		at, _ := starts(t, named("card", 1), tasks, p, sim.Options{Truth: sim.Constant{1, 1, 1}})
 		for id, times := range at {
 			if want := map[bool]time.Duration{id == "0" || id == "1": time.Hour}[true]; len(times) != 1 || times[0] != want {
@@ -255,10 +257,6 @@ func TestCollocLearns(t *testing.T) {
 	if learns.Makespan > fixed.Makespan*3/4 {
 		t.Errorf("twelve hours of tasks that disturb each other take %v, and %v without learning", learns.Makespan, fixed.Makespan)
 	}
-	_, before := starts(t, named("card", 1), tasks, policy.Session{}, o)
-	if before.Makespan > 20*time.Hour {
-		t.Errorf("%s: they take %v, want the first two slow and the others alone", before.Policy, before.Makespan)
-	}
 	// What is measured of a set as it ends counts for who starts then: the third waits for both.
 	tasks[1].Work *= 2
 	at, _ := starts(t, named("card", 1), tasks[:3], policy.Colloc{MaxSet: 2, NoStop: true}, o)
@@ -280,9 +278,6 @@ func TestSlowdownLimits(t *testing.T) {
 		{policy.Colloc{}, true},
 		{policy.Colloc{MaxSlowdown: 1.5}, false},
 		{policy.Colloc{MaxSlowdown: 1}, false},
-		{policy.Session{}, true},
-		{policy.Session{MaxSlowdown: 1.5}, false},
-		{policy.Session{MaxSlowdown: 1}, false},
 	} {
 		least := 1.0
 		simulate(t, named("card", 3), tasks, tt.policy, sim.Options{Truth: speed.Contention{}, OnEvent: func(e *sim.Event) {
@@ -292,6 +287,44 @@ func TestSlowdownLimits(t *testing.T) {
 		}})
 		if slow := least < 1/1.5; slow != tt.slow {
 			t.Errorf("%+v: the least speed is %v, below one over 1.5: %t, want %t", tt.policy, least, slow, tt.slow)
+		}
+	}
+}
+
+// TestCollocByRequest: tasks that ask for halves of GPUs leave a whole one free for the
+// task that needs it.
+func TestCollocByRequest(t *testing.T) {
+	c := cluster(t, "2xT4")
+	tasks := []sim.Task{
+		{ID: "a", Work: time.Hour, Share: 0.5},
+		{ID: "whole", Work: time.Hour, Arrival: 2 * time.Minute},
+		{ID: "b", Work: time.Hour, Share: 0.5, Arrival: time.Minute},
+	}
+	started := time.Duration(-1)
+	simulate(t, c, tasks, policy.Colloc{}, sim.Options{OnEvent: func(e *sim.Event) {
+		if e.Kind == sim.Start && e.Task == "whole" {
+			started = e.At
+		}
+	}})
+	if started != 2*time.Minute {
+		t.Errorf("the task that needs a whole GPU starts after %v, want when it comes", started)
+	}
+}
+
+// TestMaxSlowdown: a limit on slowdown is kept by the prediction.
+func TestMaxSlowdown(t *testing.T) {
+	var tasks []sim.Task
+	for i := range 6 {
+		tasks = append(tasks, sim.Task{ID: fmt.Sprint("t", i), Work: time.Hour, Class: "heavy"})
+	}
+	c := cluster(t, "3xT4")
+	for _, tt := range []struct {
+		limit float64
+		want  time.Duration
+	}{{0, 96 * time.Minute}, {1.6, 96 * time.Minute}, {1.5, 2 * time.Hour}} {
+		r := simulate(t, c, tasks, policy.Colloc{MaxSet: 2, MaxSlowdown: tt.limit}, sim.Options{Truth: speed.Contention{}})
+		if got := r.Makespan.Round(time.Second); got != tt.want {
+			t.Errorf("with at most %v times as long, 6 heavy tasks of 1 h on 3 GPUs take %v, want %v", tt.limit, got, tt.want)
 		}
 	}
 }

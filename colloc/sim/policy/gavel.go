@@ -11,7 +11,6 @@ import (
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy/internal/learn"
 	"example.com/colloc/colloc/sim/policy/internal/place"
-	"example.com/colloc/colloc/sim/policy/internal/session"
 	"example.com/colloc/packer"
 	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
@@ -250,7 +249,7 @@ func (g *gavel) plan(s *sim.State) error {
 	var free []packer.GPU
 	for _, v := range s.GPUs() {
 		if v.Up && (len(v.Set) == 0 || v.Set[0].GPUs == 1) {
-			free = append(free, session.Card(v))
+			free = append(free, packer.GPU{ID: strconv.Itoa(v.Index), Type: &v.Model, Memory: min(v.Total, 1<<50), Labels: []string{"node" + strconv.Itoa(v.Node)}})
 		}
 	}
 	g.choose(s, 4*len(free))

@@ -53,7 +53,7 @@ func TestGavel(t *testing.T) {
 		}
 		return sum
 	}
-	ours := mean(policy.Session{}, 0)
+	ours := mean(policy.Colloc{Budget: profile.Some(0)}, 0)
 	for _, p := range []sim.Policy{policy.FIFO{}, policy.Random{}, policy.Lucid{}, policy.Greedy{}} {
 		if other := mean(p, 0); ours > 1.01*other {
 			t.Errorf("mean JCT of %s is %.3f h, of colloc %.3f h", p.Name(), other, ours)
@@ -72,5 +72,24 @@ func TestGavel(t *testing.T) {
 		if learning >= fixed {
 			t.Errorf("%s: mean JCT with predictions that are wrong by 20 %% is %.3f h with learning, %.3f h without", p[0].Name(), learning, fixed)
 		}
+	}
+}
+
+// TestGavelGangStops: a gang that is worth less than the tasks that came stops for them at the
+// next round, and goes on when they are done.
+func TestGavelGangStops(t *testing.T) {
+	tasks := []sim.Task{
+		{ID: "gang", Work: 10 * time.Hour, GPUs: 2},
+		{ID: "a", Work: 10 * time.Minute, Arrival: time.Hour},
+		{ID: "b", Work: 10 * time.Minute, Arrival: time.Hour},
+	}
+	r := simulate(t, cluster(t, "2xT4"), tasks, policy.Gavel{Objective: policy.ShortestFirst}, sim.Options{})
+	for _, e := range r.Ends {
+		if e.ID != "gang" && e.Wait > 6*time.Minute {
+			t.Errorf("%s waits %v beside a gang that is worth less, want a round of 6 m at most", e.ID, e.Wait)
+		}
+	}
+	if r.Finished != 3 || r.Preemptions == 0 {
+		t.Errorf("%d finished, %d preemptions", r.Finished, r.Preemptions)
 	}
 }

@@ -164,7 +164,7 @@ func TestVariantNames(t *testing.T) {
 		"colloc-fixed": policy.Colloc{NoLearning: true}, "colloc-nostop": policy.Colloc{NoStop: true}, "colloc-noseen": policy.Colloc{NoSeen: true},
 		"colloc-noorder-nowait-nomove-nodetour": policy.Colloc{Without: online.Order | online.Waiting | online.Moves | online.Detours},
 		"gfill-4":                               policy.Greedy{MaxSet: 4, Overtake: true}, "gsjf-4": policy.Greedy{MaxSet: 4, Shortest: true}, "gsjf": policy.Greedy{Shortest: true},
-		"colloc-session": policy.Session{MaxSet: 2}, "colloc-session-3": policy.Session{MaxSet: 3}, "greedy": policy.Greedy{MaxSet: 2}, "greedy-3": policy.Greedy{MaxSet: 3},
+		"greedy": policy.Greedy{MaxSet: 2}, "greedy-3": policy.Greedy{MaxSet: 3},
 		"fgd": policy.FGD{}, "fgd-exact": policy.FGD{Exact: true}, "gavel": policy.Gavel{}, "gavel-las": policy.Gavel{Objective: policy.LeastAttained},
 		"gavel-unknown": policy.Gavel{Objective: policy.LeastAttained + 1}, "carma-rr": policy.CARMA{Order: policy.RoundRobin},
 		"carma-unknown": policy.CARMA{Order: policy.RoundRobin + 1}, "carma-magm-blind": policy.CARMA{Blind: true},

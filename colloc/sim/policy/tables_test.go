@@ -102,8 +102,7 @@ func BenchmarkGavel(b *testing.B) {
 					policy.Greedy{},
 					policy.Lucid{},
 					policy.Gavel{},
-					policy.Session{},
-					policy.Session{MaxSet: 3},
+					policy.Colloc{Budget: profile.Some(0)},
 				} {
 					b.Run(fmt.Sprintf("gpu=%s/load=%.1f/error=%v/policy=%s", gpu.table, load, wrong, p.Name()), func(b *testing.B) {
 						for b.Loop() {

@@ -94,8 +94,8 @@ func crowd(t *testing.T) *study {
 			policy.Greedy{},
 			policy.Greedy{MaxSet: 4},
 			policy.CARMA{Blind: true},
-			policy.Session{},
-			policy.Session{MaxSet: 4},
+			policy.Colloc{},
+			policy.Colloc{Budget: profile.Some(0)},
 		},
 		draw: func(seed uint64) (day, error) {
 			var tasks []sim.Task

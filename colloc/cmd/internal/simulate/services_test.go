@@ -64,7 +64,7 @@ func TestServiceRun(t *testing.T) {
 		late   bool
 	}{
 		{policy.Greedy{}, true},
-		{policy.Session{}, false},
+		{policy.Colloc{}, false},
 	} {
 		s := study{cluster: cluster, draw: func(uint64) (day, error) {
 			return day{tasks: tasks, options: sim.Options{Truth: speed.Contention{Scale: 3}}}, nil

@@ -98,7 +98,7 @@ func TestLearn(t *testing.T) {
 				Truth: speed.Contention{}, Reserve: func(*sim.Task) profile.Bytes { return 39 * profile.GiB },
 			}}, nil
 		}}
-		o, err := s.one(t.Context(), policy.Session{MaxSet: 4}, 0)
+		o, err := s.one(t.Context(), policy.Colloc{Budget: profile.Some(0), NoSeen: true}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

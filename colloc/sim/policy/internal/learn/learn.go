@@ -17,8 +17,8 @@ import (
 //
 // with the weight w of a prediction against one measurement.
 //
-// What was observed counts from the next call of Learn on: an online.Session
-// wants the same answer to the same question for as long as it lives.
+// What was observed counts from the next call of Learn on: until then the same question has
+// the same answer.
 type Known struct {
 	pairs map[pairKey]*measured
 	scale map[string]*ratio

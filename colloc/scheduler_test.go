@@ -14,25 +14,50 @@ import (
 	"example.com/colloc/profile"
 )
 
-// TestSessionTakesTheFasterGPU: of two empty GPUs, whatever their order, and then
+// plain starts a scheduler that does not look ahead.
+func plain(t *testing.T, p *colloc.Planner, gpus []colloc.GPU) *online.Scheduler {
+	t.Helper()
+	s, err := p.Scheduler(gpus, &online.SchedulerOptions{Budget: profile.Some(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// arrive lets a task come, and says where it starts, if it does.
+func arrive(t *testing.T, s *online.Scheduler, task packer.Task) online.Decision {
+	t.Helper()
+	if err := s.Submit(online.Job{Task: task, Left: profile.Some(time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	ds, err := s.Decide(t.Context(), 0)
+	if err != nil || len(ds) > 1 {
+		t.Fatalf("%+v, %v", ds, err)
+	}
+	return append(ds, online.Decision{})[0]
+}
+
+// packed is a task in the words of package packer.
+func packed(t *testing.T, p *colloc.Planner, task colloc.Task) packer.Task {
+	t.Helper()
+	out, err := p.Packed(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestSchedulerTakesTheFasterGPU: of two empty GPUs, whatever their order, and then
 // the other; measured throughputs turn it round.
-func TestSessionTakesTheFasterGPU(t *testing.T) {
+func TestSchedulerTakesTheFasterGPU(t *testing.T) {
 	p := newPlanner(t, colloc.Config{})
 	net := trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)
 	volta, kepler := empty(t, "a", "V100"), empty(t, "b", "K80")
 	first := func(gpus ...colloc.GPU) string {
 		t.Helper()
-		s, err := p.Session(gpus, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		packed, err := p.Packed(colloc.Task{ID: "t", Profile: net})
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := s.Arrive(packed)
-		if err != nil || !d.Placed || d.Speed != 1 {
-			t.Fatalf("%+v, %v", d, err)
+		d := arrive(t, plain(t, p, gpus), packed(t, p, colloc.Task{ID: "t", Profile: net}))
+		if !d.Placed || math.Abs(d.Speed-1) > 1e-6 {
+			t.Fatalf("%+v", d)
 		}
 		return gpus[d.GPU].ID
 	}
@@ -54,9 +79,9 @@ func TestSessionTakesTheFasterGPU(t *testing.T) {
 	}
 }
 
-// TestSessionReference: what a task gains counts in its pace on the card that Config names, or
+// TestSchedulerReference: what a task gains counts in its pace on the card that Config names, or
 // else on the fastest that there is.
-func TestSessionReference(t *testing.T) {
+func TestSchedulerReference(t *testing.T) {
 	net := colloc.Task{ID: "t", Profile: trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)}
 	gpus := []colloc.GPU{empty(t, "a", "K80"), empty(t, "b", "V100")}
 	named := newPlanner(t, colloc.Config{Reference: gpus[0].Model})
@@ -68,48 +93,30 @@ func TestSessionReference(t *testing.T) {
 		p    *colloc.Planner
 		gain float64
 	}{{named, v.Pace.Value}, {shared(t), 1}} {
-		s, err := tt.p.Session(gpus, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		packed, err := tt.p.Packed(net)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d, err := s.Arrive(packed); err != nil || d.GPU != 1 || math.Abs(d.Gain-tt.gain) > 1e-9 {
-			t.Errorf("%+v, %v; want a gain of %v on the V100", d, err, tt.gain)
+		if d := arrive(t, plain(t, tt.p, gpus), packed(t, tt.p, net)); d.GPU != 1 || math.Abs(d.Gain-tt.gain) > 1e-3 {
+			t.Errorf("%+v; want a gain of %v on the V100", d, tt.gain)
 		}
 	}
 }
 
-// TestSessionSharesAsFitSays: a session predicts what Fit does, also for tasks that
+// TestSchedulerSharesAsFitSays: a scheduler predicts what Fit does, also for tasks that
 // nobody observed and on one kind of GPU.
-func TestSessionSharesAsFitSays(t *testing.T) {
+func TestSchedulerSharesAsFitSays(t *testing.T) {
 	p := shared(t)
 	a, b := colloc.Task{ID: "a", Profile: describe(t)}, seen(t, "b", 0.3, 0.1, 2*profile.GiB)
 	for _, gpus := range [][]colloc.GPU{{card(t, "g")}, {card(t, "g"), {ID: "small", Model: gpuModel(t, "K80"), Memory: profile.GiB}}} {
-		s, err := p.Session(gpus, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, task := range []colloc.Task{a, b} {
-			packed, err := p.Packed(task)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := s.Arrive(packed); err != nil {
-				t.Fatal(err)
-			}
-		}
+		s := plain(t, p, gpus)
+		arrive(t, s, packed(t, p, a))
+		d := arrive(t, s, packed(t, p, b))
 		v, err := p.Fit(b, card(t, "g", a))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, speed, ok := s.Where("b"); !ok || math.Abs(speed-v.Speed.Value) > 1e-9 {
-			t.Errorf("speed %v in the session, %v by Fit", speed, v.Speed.Value)
+		if math.Abs(d.Speed-v.Speed.Value) > 1e-6 {
+			t.Errorf("speed %v in the scheduler, %v by Fit", d.Speed, v.Speed.Value)
 		}
 	}
-	if _, err := p.Session([]colloc.GPU{{}}, nil); len(colloc.Faults(err)) == 0 {
+	if _, err := p.Scheduler([]colloc.GPU{{}}, nil); len(colloc.Faults(err)) == 0 {
 		t.Errorf("a GPU without anything: %v", err)
 	}
 	b.Elsewhere = []*profile.Profile{b.Profile}
@@ -146,96 +153,35 @@ func TestBest(t *testing.T) {
 	}
 }
 
-// TestSessionKeepsItsModel: what is observed while a session goes on counts for the
-// next one, also for tasks that come later.
-func TestSessionKeepsItsModel(t *testing.T) {
+// TestSchedulerKeepsItsModel: what is observed while a scheduler goes on counts from Relearn on, also
+// for tasks that come later.
+func TestSchedulerKeepsItsModel(t *testing.T) {
 	p := newPlanner(t, colloc.Config{})
 	net := trained(t, "net", "RTX 3090", profile.CNN, profile.FP32, 0)
 	gpus := []colloc.GPU{empty(t, "a", "V100"), empty(t, "b", "K80")}
-	for i, want := range []int{0, 1} {
-		s, err := p.Session(gpus, nil)
+	s := plain(t, p, gpus)
+	for k, rate := range []float64{10, 20} {
+		err := p.Observe(colloc.Observation{GPU: gpus[k].Model, Members: []colloc.Measurement{{Profile: net, Throughput: profile.Some(rate)}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for k, rate := range []float64{10, 20} {
-			err := p.Observe(colloc.Observation{GPU: gpus[k].Model, Members: []colloc.Measurement{{Profile: net, Throughput: profile.Some(rate)}}})
-			if err != nil {
-				t.Fatal(err)
-			}
+	}
+	for want := range 2 {
+		if d := arrive(t, s, packed(t, p, colloc.Task{ID: "t", Profile: net})); !d.Placed || d.GPU != want {
+			t.Errorf("placed on %+v; want %d", d, want)
 		}
-		packed, err := p.Packed(colloc.Task{ID: "t", Profile: net})
-		if err != nil {
+		if err := errors.Join(s.Withdraw("t"), p.Relearn(s, gpus)); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := s.Arrive(packed); err != nil || d.GPU != want {
-			t.Errorf("session %d: placed on %d, %v; want %d", i, d.GPU, err, want)
-		}
+	}
+	if err := p.Relearn(nil, gpus); err == nil {
+		t.Error("no scheduler relearns")
 	}
 }
 
-// TestRenew: a session keeps its version, whatever is learned beside it, and takes the
-// new one when it is told to: for what runs, for what waits and for what comes.
-func TestRenew(t *testing.T) {
-	p := newPlanner(t, colloc.Config{})
-	heavy, other := seen(t, "heavy", 0.9, 0.6, 2*profile.GiB), seen(t, "other", 0.9, 0.6, 2*profile.GiB)
-	s, err := p.Session([]colloc.GPU{card(t, "g")}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	arrive := func(task colloc.Task, id string) bool {
-		t.Helper()
-		task.ID = id
-		packed, err := p.Packed(task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := s.Arrive(packed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d.Placed
-	}
-	if !arrive(heavy, "a") || !arrive(other, "b") {
-		t.Fatal("two tasks do not share")
-	}
-	_, before, _ := s.Where("b")
-	for range 10 {
-		err := p.Observe(colloc.Observation{GPU: gpuModel(t, "RTX 3090"), Members: []colloc.Measurement{
-			{Profile: heavy.Profile, Speed: profile.Some(0.3)}, {Profile: other.Profile, Speed: profile.Some(0.3)},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, speed, _ := s.Where("b"); speed != before {
-		t.Errorf("speed %v became %v without Renew", before, speed)
-	}
-	if _, err := s.Finish("a"); err != nil {
-		t.Fatal(err)
-	}
-	if !arrive(heavy, "c") {
-		t.Error("what was observed counts before Renew")
-	}
-	if _, err := p.Renew(s); err != nil {
-		t.Fatal(err)
-	}
-	if _, speed, _ := s.Where("b"); speed >= before {
-		t.Errorf("speed %v is %v after Renew", before, speed)
-	}
-	if _, err := s.Finish("c"); err != nil {
-		t.Fatal(err)
-	}
-	if arrive(heavy, "d") {
-		t.Error("a pair that was seen to run at 0.3 shares after Renew")
-	}
-	if _, err := p.Renew(nil); err == nil {
-		t.Error("no session is renewed")
-	}
-}
-
-// TestSessionWhileLearning: the decisions of a session are those of one beside which
+// TestSchedulerWhileLearning: the decisions of a scheduler are those of one beside which
 // nothing is learned, while co-runs are observed and fitted by another goroutine.
-func TestSessionWhileLearning(t *testing.T) {
+func TestSchedulerWhileLearning(t *testing.T) {
 	quiet, loud := newPlanner(t, colloc.Config{}), newPlanner(t, colloc.Config{})
 	gpus := []colloc.GPU{card(t, "a"), empty(t, "b", "V100"), card(t, "c")}
 	tasks := crowd(t, 12)
@@ -243,10 +189,7 @@ func TestSessionWhileLearning(t *testing.T) {
 		tasks[i].Reserved = 2 * profile.GiB // what is reserved is learned, too, and settled when a task comes
 	}
 	done, learned := make(chan struct{}), make(chan struct{})
-	loudSession, err := loud.Session(gpus, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	one, other := plain(t, loud, gpus), plain(t, quiet, gpus)
 	go func() {
 		defer close(learned)
 		for n := 0; ; n++ {
@@ -267,33 +210,24 @@ func TestSessionWhileLearning(t *testing.T) {
 			}
 		}
 	}()
-	quietSession, err := quiet.Session(gpus, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for round := range 40 {
 		task := tasks[round%len(tasks)]
 		task.ID = fmt.Sprint("t", round)
-		packed, err := quiet.Packed(task)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := quietSession.Arrive(packed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := loudSession.Arrive(packed); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Fatalf("round %d: %+v, %v; want %+v", round, got, err, want)
-		}
-		if round >= 4 {
-			id := fmt.Sprint("t", round-4)
-			want, err := quietSession.Finish(id)
+		job := online.Job{Task: packed(t, quiet, task), Left: profile.Some(time.Hour)}
+		var answers []string
+		for _, s := range []*online.Scheduler{other, one} {
+			err := s.Submit(job)
+			if round >= 4 && err == nil {
+				err = s.Withdraw(fmt.Sprint("t", round-4))
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := loudSession.Finish(id); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Fatalf("round %d: %+v, %v; want %+v", round, got, err, want)
-			}
+			ds, err := s.Decide(t.Context(), time.Duration(round)*time.Minute)
+			answers = append(answers, fmt.Sprint(ds, err))
+		}
+		if answers[0] != answers[1] {
+			t.Fatalf("round %d: %s; want %s", round, answers[1], answers[0])
 		}
 	}
 	close(done)
@@ -301,50 +235,38 @@ func TestSessionWhileLearning(t *testing.T) {
 }
 
 // TestPackedGPU: a GPU that comes later, or changes, is judged as one that was there
-// from the start, a MIG slice and a product that the session has not seen included.
+// from the start, a MIG slice and a product that the scheduler has not seen included.
 func TestPackedGPU(t *testing.T) {
 	p := shared(t)
 	a100 := gpuModel(t, "A100")
 	slice := a100.MIG[0]
 	gpus := []colloc.GPU{card(t, "a"), empty(t, "b", "H100"), {ID: "c", Model: a100, Slice: &slice}}
-	task, err := p.Packed(seen(t, "task", 0.5, 0.2, 2*profile.GiB))
-	if err != nil {
-		t.Fatal(err)
-	}
+	task := packed(t, p, seen(t, "task", 0.5, 0.2, 2*profile.GiB))
 	task.On = []string{"here"}
 	for _, gpu := range gpus {
 		gpu.Labels = []string{"here"}
-		want, err := func() (float64, error) {
-			s, err := p.Session([]colloc.GPU{gpus[1], {ID: "x", Model: gpu.Model, Slice: gpu.Slice, Labels: gpu.Labels}}, nil)
-			if err != nil {
-				return 0, err
-			}
-			d, err := s.Arrive(task)
-			return d.Gain, err
-		}()
-		if err != nil || want == 0 {
-			t.Fatal(want, err)
+		all := []colloc.GPU{gpus[1], {ID: "x", Model: gpu.Model, Slice: gpu.Slice, Labels: gpu.Labels}}
+		want := arrive(t, plain(t, p, all), task).Gain
+		if want == 0 {
+			t.Fatal("it does not start on a GPU that was there from the start")
 		}
-		packed, err := p.PackedGPU(gpu)
+		late, err := p.PackedGPU(gpu)
 		if err != nil {
 			t.Fatal(err)
 		}
-		packed.ID = "late"
+		late.ID = "late"
 		for _, change := range []bool{false, true} {
-			s, err := p.Session(gpus[1:2], nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := plain(t, p, gpus[1:2])
 			if change {
-				_, err = s.ChangeGPU(0, packed)
+				err = s.ChangeGPU(0, late, 0)
 			} else {
-				_, err = s.AddGPU(packed)
+				_, err = s.AddGPU(late, 0)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d, err := s.Arrive(task); err != nil || math.Abs(d.Gain-want) > 1e-9 {
-				t.Errorf("%s, changed %v: %+v, %v; want a gain of %v", gpu.ID, change, d, err, want)
+			if d := arrive(t, s, task); math.Abs(d.Gain-want) > 1e-9 {
+				t.Errorf("%s, changed %v: %+v; want a gain of %v", gpu.ID, change, d, want)
 			}
 		}
 	}

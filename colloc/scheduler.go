@@ -10,31 +10,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// Session starts an online session on gpus: tasks come and go one at a time, see
-// [online.Session], by the predictions and the limits of the Planner. What they are
-// at this moment holds until [Planner.Renew]: what is observed meanwhile changes no
-// answer of the session. Give it tasks by [Planner.Packed] and more GPUs by
-// [Planner.PackedGPU].
-//
-//	s, err := planner.Session(gpus, nil)
-//	...
-//	t, err := planner.Packed(task)
-//	d, err := s.Arrive(t)
-//
-// Priority, and labels that name single nodes, are heeded as [online.Session] says: the
-// heavier task goes first, whatever its class, and GPUs with different labels are of
-// different kinds.
-//
-// Paces are relative to [Config].Reference, or to the fastest kind of the GPUs. The
-// errors are those of [Planner.Plan] for GPUs, and those of [online.NewSession].
-func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session, error) {
-	r, m, err := p.open(gpus)
-	if err != nil {
-		return nil, err
-	}
-	return online.NewSession(r.problem.GPUs, m, p.limits, o)
-}
-
 // Scheduler starts colloc's policy on gpus: an [online.Scheduler] that looks ahead, by
 // the predictions and the limits of the Planner as they are at this moment. Give it
 // tasks by [Planner.Packed], with the time that they still need.
@@ -48,8 +23,9 @@ func (p *Planner) Session(gpus []GPU, o *online.SessionOptions) (*online.Session
 // What runs on gpus already, foreign tasks too, counts in Tasks and Forecast until Finish is
 // told of its ID.
 //
-// Sets hold as many tasks as the Planner's limits say, four at most. The errors are those
-// of [Planner.Session] and [online.NewScheduler].
+// Sets hold as many tasks as the Planner's limits say, four at most. What is predicted at this moment
+// holds until [Planner.Relearn]. Paces are relative to [Config].Reference, or to the fastest kind of
+// the GPUs. The errors are those of [Planner.Plan] for GPUs, and those of [online.NewScheduler].
 func (p *Planner) Scheduler(gpus []GPU, o *online.SchedulerOptions) (*online.Scheduler, error) {
 	r, m, err := p.open(gpus)
 	if err != nil {
@@ -61,7 +37,7 @@ func (p *Planner) Scheduler(gpus []GPU, o *online.SchedulerOptions) (*online.Sch
 // Relearn lets a scheduler that this Planner made for gpus predict by what was observed
 // and fitted since; see [Planner.Refit]. Paces stay relative to what they were, so that
 // times do. gpus are those that there are now. A scheduler that judges by another model is an
-// error; the others are those of [Planner.Session].
+// error; the others are those of [Planner.Scheduler].
 func (p *Planner) Relearn(s *online.Scheduler, gpus []GPU) error {
 	if s == nil {
 		return errors.New("colloc: relearn: the scheduler is nil; want one that Planner.Scheduler made")
@@ -97,25 +73,9 @@ func (p *Planner) open(gpus []GPU) (*round, live, error) {
 	return r, live{model{r.planner, r.speeds, nil, ps}}, nil
 }
 
-// Renew lets a session of [Planner.Session] judge by what the Planner has learned since,
-// from the next event on; see [online.Session.Renew] for what it returns and costs. Call
-// it between events, for example after every [Planner.Refit]: a session is used by one
-// goroutine at a time. A session that judges by another model is an error.
-func (p *Planner) Renew(s *online.Session) ([]online.Decision, error) {
-	if err := p.ready(); err != nil {
-		return nil, err
-	}
-	old, ok := s.Model().(live)
-	if !ok {
-		return nil, errors.New("colloc: renew: the session judges by a model of its own; make it with Planner.Session")
-	}
-	f := p.frozen()
-	return s.Renew(live{model{f, f.config.Interference, nil, old.paces}})
-}
-
 // PackedGPU puts a GPU with its residents into the words of package packer, for
-// [online.Session.AddGPU] and [online.Session.ChangeGPU] of a session of
-// [Planner.Session]. Errors as for [Planner.Plan].
+// [online.Scheduler.AddGPU] and [online.Scheduler.ChangeGPU] of a scheduler of
+// [Planner.Scheduler]. Errors as for [Planner.Plan].
 func (p *Planner) PackedGPU(gpu GPU) (packer.GPU, error) {
 	if err := p.ready(); err != nil {
 		return packer.GPU{}, err
@@ -143,7 +103,7 @@ func (p *Planner) Packed(task Task) (packer.Task, error) {
 		return packer.Task{}, err
 	}
 	if len(task.Elsewhere) > 0 {
-		return packer.Task{}, nowhere.fault(task.ID, "Elsewhere", errors.New("is set, want nothing in a session; observe the throughputs"))
+		return packer.Task{}, nowhere.fault(task.ID, "Elsewhere", errors.New("is set, want nothing for a scheduler; observe the throughputs"))
 	}
 	reserved, err := p.reservation(&task, nowhere)
 	if err != nil {
