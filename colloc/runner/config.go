@@ -133,8 +133,8 @@ type Config struct {
 	// on how many there ever were: see [Runner.History]. Record, Retry and After find them
 	// there, Records and what is done to all tasks do not. 0 keeps all.
 	Keep int
-	// Turns decides who is next; nil goes by priority and submission alone.
-	Turns Turns
+	// Users say how users share; nil goes by priority and submission alone.
+	Users *Users
 	// Serve makes Run wait for further tasks when all are over, and for GPUs that it has seen
 	// and that are gone or lost when no other is left, or a task fits no other. A task that was
 	// in the queue at Open waits for a GPU that it fits, seen or not. Run then returns after

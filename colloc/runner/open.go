@@ -165,7 +165,12 @@ func (r *Runner) takeOver(entries []*backlog.Entry) error {
 	}
 	err := r.fleet.Open(r.config.Clock.Now)
 	if err == nil {
-		r.body, err = body.New(r.fleet, r.fleet.Planner(), &dispatch.Options{Scheduler: online.SchedulerOptions{Objective: r.config.Objective}}, r.now())
+		o := dispatch.Options{Scheduler: online.SchedulerOptions{Objective: r.config.Objective}}
+		var limits map[string]dispatch.Limits
+		if u := r.config.Users; u != nil {
+			o.HalfLife, o.Window, limits = u.HalfLife, u.Window, u.Limits
+		}
+		r.body, err = body.New(r.fleet, r.fleet.Planner(), &o, r.now(), r.config.userOf, limits)
 	}
 	if err != nil {
 		return fmt.Errorf("runner: %w", err)

@@ -15,7 +15,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-// window is how many tasks that wait are looked at, the first in their order.
+// window is how many tasks of each user that wait are looked at, the first in their order.
 const window = 128
 
 // place decides which tasks start now and enters them in queue and books. The
@@ -34,8 +34,7 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 		}
 		return nil
 	}
-	wishes, room := r.wishes()
-	unfit, err := r.body.Sync(r.now(), wishes, r.queue.Active)
+	unfit, err := r.body.Sync(r.now(), r.wishes(), r.queue.Active)
 	for e, fault := range unfit {
 		r.withdraw(e, Failed, fault.Error())
 	}
@@ -43,7 +42,7 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 	began := r.now()
 	ctx, cancel := context.WithTimeout(context.Background(), min(maxThought, began.Sub(r.thought)/10))
 	defer cancel()
-	decided, stops, err2 := r.body.Decide(ctx, room)
+	decided, stops, err2 := r.body.Decide(ctx)
 	r.thought = r.now()
 	if err = errors.Join(err, err2); err != nil {
 		r.warn("decide", nil, "not all is decided: "+err.Error())
@@ -53,18 +52,12 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 	}
 	for i := range decided {
 		s := &decided[i]
-		why := r.mayStart(s)
-		if why == "" {
-			why = r.reserve(s)
-		}
-		if why != "" {
+		if why := r.reserve(s); why != "" {
 			s.Waiting = why
 			err = r.body.Refused(s)
 		} else {
 			starts = append(starts, s.Entry)
-			if err = r.body.Began(s); r.config.Turns != nil {
-				r.config.Turns.Placed(&s.Record)
-			}
+			err = r.body.Began(s)
 		}
 		if err != nil {
 			r.warn("decide", nil, "not all is decided: "+err.Error())
@@ -77,38 +70,29 @@ func (r *Runner) place() (starts []*backlog.Entry) {
 // maxThought is the most time that a decision takes.
 const maxThought = 200 * time.Millisecond
 
-// wishes are the tasks that wait, as many as are looked at; room says that those that are not held
-// are no more than there is room for.
-func (r *Runner) wishes() (all []body.Wish, room bool) {
+// wishes are the tasks that wait, as many of each user as are looked at.
+func (r *Runner) wishes() (all []body.Wish) {
 	disks := make(map[string]string) // what is wrong with that of a folder
-	order, most := r.turn()
-	room = most > 0 && most < len(order)
-	for _, e := range order {
-		if len(all) >= window {
-			break
-		}
-		w, why := body.Wish{Entry: e}, ""
-		if r.config.Turns != nil {
-			w.Closed, why = r.config.Turns.Allow(&e.Record)
-		}
-		if why == "" {
-			full, looked := disks[e.Task.Dir]
-			if !looked {
-				full = r.diskFull(e.Task.Dir, "its folder")
-				disks[e.Task.Dir] = full
+	seen := make(map[string]int)
+	for _, e := range r.queue.Ready {
+		user := r.config.userOf(e)
+		if seen[user]++; seen[user] > window {
+			if r.config.Users == nil {
+				break
 			}
-			why = full
+			continue
 		}
-		switch w.Held = why != ""; {
-		case w.Held:
-			e.Waiting = why
-		case !r.body.Tried(e):
-			w.Held = most <= 0
-			most--
+		full, looked := disks[e.Task.Dir]
+		if !looked {
+			full = r.diskFull(e.Task.Dir, "its folder")
+			disks[e.Task.Dir] = full
 		}
-		all = append(all, w)
+		if full != "" {
+			e.Waiting = full
+		}
+		all = append(all, body.Wish{Entry: e, Held: full != ""})
 	}
-	return all, room
+	return all
 }
 
 // judge ends tasks that will never start, and those of which the cards that

@@ -58,7 +58,7 @@ func (r *Runner) step() (done bool, err error) {
 	if r.closed {
 		return true, fmt.Errorf("runner: %w", ErrClosed)
 	}
-	if r.stuck == nil && !r.draining && !r.halted && !r.crowded && !crowded && r.holdShared() {
+	if r.stuck == nil && !r.paused && !r.draining && !r.halted && !r.crowded && !crowded && r.holdShared() {
 		defer r.tellShared()
 		starts := r.place()
 		if err := r.commit(); err != nil {

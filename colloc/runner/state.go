@@ -35,6 +35,8 @@ type Runner struct {
 	fleet    *fleet.Fleet
 	body     *body.Body
 	thought  time.Time // when it was decided last
+	foreseen time.Time // when expected was
+	expected map[string]Expectation
 	queue    *backlog.Queue
 	dirty    []*backlog.Entry   // records that the queue file does not have yet
 	pending  []Event            // that wait for their transaction
@@ -50,6 +52,7 @@ type Runner struct {
 	crowded  bool               // the host had no room for a process; until the next look
 	running  bool
 	draining bool
+	paused   bool
 	halted   bool
 	closed   bool
 	children map[*supervise.Supervisor]bool // whether each told of its task

@@ -11,7 +11,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
-	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/colloc/station/notify"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
@@ -183,15 +182,6 @@ func (c *Config) check() error {
 		errs = append(errs, errors.New("for Everybody the daemon must be root: nobody else may run tasks as other users"))
 	}
 	return errors.Join(errs...)
-}
-
-// policy is what is fair, and what users may have.
-func (c *Config) policy() turn.Policy {
-	p := turn.Policy{HalfLife: c.HalfLife, Weights: c.Weights, MaxGPUs: c.MaxGPUs, Quota: c.Quota, Window: c.Window, Users: make(map[uint32]turn.Limit)}
-	for uid, l := range c.Users {
-		p.Users[uid] = turn.Limit{MaxGPUs: l.MaxGPUs, Quota: l.Quota}
-	}
-	return p
 }
 
 // fill replaces what is missing by its default.

@@ -9,7 +9,6 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
-	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/colloc/wire"
 	"example.com/colloc/nvmlx"
 )
@@ -99,7 +98,7 @@ func (s *Station) drain(drain bool, ids []nvmlx.DeviceID) {
 	case len(ids) == 0:
 		s.turns.Drain(drain)
 	case drain:
-		s.turns.Close(&turn.Closing{}, ids...)
+		s.turns.Close(&closing{}, ids...)
 	default:
 		s.turns.Close(nil, ids...)
 	}
@@ -113,7 +112,7 @@ func (s *Station) reserve(in *api.GPURequest, ids []nvmlx.DeviceID, u peer.User)
 	case !in.Until.After(s.config.Clock.Now()):
 		return api.Errorf(api.Invalid, "until", "want a time to come", "%v", in.Until)
 	}
-	c := turn.Closing{Reserved: true, UID: u.UID, Until: in.Until}
+	c := closing{Reserved: true, UID: u.UID, Until: in.Until}
 	if in.User != "" {
 		uid, err := peer.Lookup(in.User)
 		if err != nil {

@@ -29,7 +29,7 @@ func (s *Station) list(r *http.Request, u peer.User) (any, error) {
 		p.before = last.Number
 	}
 	records := s.runner.Records()
-	p.foretell(records)
+	p.expect = s.runner.Expect()
 	left, most := q.Ended, q.Limit
 	for _, r := range slices.Backward(records) {
 		if most == 0 {

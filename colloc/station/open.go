@@ -11,7 +11,6 @@ import (
 	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/peer"
-	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -53,7 +52,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.keeper, old, err = keep.Open[kept](c.Dir, "station.json"); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s.turns = turn.New(c.Clock.Now, c.policy(), old.Turns)
+	s.turns = newTurns(&s.config, old.Turns)
 	s.runner, err = runner.Open(ctx, s.runnerConfig())
 	var corrupt *runner.CorruptError
 	if errors.As(err, &corrupt) { // it is aside, and what still runs is counted as somebody else's
@@ -63,6 +62,10 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if err != nil {
 		s.stopSampler()
 		return nil, err
+	}
+	if err := s.turns.attach(s.runner, s.tenants()); err != nil {
+		s.stopSampler()
+		return nil, errors.Join(err, s.runner.Close())
 	}
 	close(s.opened)
 	if s.last, err = lastNumber(s.runner); err != nil {
@@ -82,7 +85,7 @@ func (s *Station) runnerConfig() runner.Config {
 	return runner.Config{
 		Dir: c.Dir, Source: c.Source, GPUs: c.GPUs, Planner: s.planner, PerGPU: c.PerGPU, Headroom: c.Headroom,
 		Mechanisms: c.Mechanisms, Gone: c.Gone, Env: env, Grace: c.Grace, Watch: c.Watch, Sync: c.Sync,
-		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Turns: s.turns, Serve: true, Noun: "job", Keep: c.Keep, Overrun: c.Overrun.Or(runner.OverrunStop), Beside: c.Beside, Objective: c.Objective, OnEvent: s.event, Clock: c.Clock,
+		Owners: c.Everybody, Halt: runner.Halt{InARow: -1}, Users: c.users(), Serve: true, Noun: "job", Keep: c.Keep, Overrun: c.Overrun.Or(runner.OverrunStop), Beside: c.Beside, Objective: c.Objective, OnEvent: s.event, Clock: c.Clock,
 	}
 }
 
@@ -104,22 +107,20 @@ func (s *Station) event(e runner.Event) {
 	switch e.Kind {
 	case runner.EventStarted:
 		if r.Runs == 1 {
-			s.turns.Began(uidOf(r), r.Started.Sub(r.Submitted))
+			s.turns.note(uidOf(r), func(a *account) {
+				a.Started, a.Wait = a.Started+1, a.Wait+max(0, r.Started.Sub(r.Submitted).Seconds())
+			})
 		}
 	case runner.EventRecovering:
-		s.turns.Lacked(uidOf(r))
+		s.turns.note(uidOf(r), func(a *account) { a.OutOfMemory++ })
 	case runner.EventOverrun:
 		if r.State == runner.Queued {
-			s.turns.Overran(uidOf(r))
+			s.turns.note(uidOf(r), func(a *account) { a.Overruns++ })
 		}
 		s.noted(&e, s.tellInLog(r))
 	case runner.EventStopped:
 		if r.State == runner.Running {
 			s.noted(&e, s.tellStopped(r))
-		}
-	case runner.EventFinished:
-		if r.Runs > 0 {
-			s.turns.Ran(r)
 		}
 	default:
 	}

@@ -16,7 +16,6 @@ import (
 	"example.com/colloc/colloc/station/internal/kinds"
 	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/peer"
-	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -27,7 +26,7 @@ type Station struct {
 	since   time.Time
 	runner  *runner.Runner
 	planner *colloc.Planner
-	turns   *turn.Turns
+	turns   *turns
 	keeper  *keep.File[kept]
 	names   peer.Names
 
@@ -63,7 +62,7 @@ type warning struct {
 
 // kept is what survives the daemon beside the queue.
 type kept struct {
-	Turns turn.Kept `json:"turns"`
+	Turns keptTurns `json:"turns"`
 }
 
 // Run starts jobs as GPUs have room until ctx is done, and returns ctx.Err() then; what
@@ -105,8 +104,8 @@ func (s *Station) count(ctx context.Context) {
 }
 
 // tenants are the jobs on each GPU.
-func (s *Station) tenants() map[nvmlx.DeviceID][]turn.Tenant {
-	on := make(map[nvmlx.DeviceID][]turn.Tenant)
+func (s *Station) tenants() map[nvmlx.DeviceID][]tenant {
+	on := make(map[nvmlx.DeviceID][]tenant)
 	gpus := s.runner.GPUs()
 	for i := range gpus {
 		for _, id := range gpus[i].Tasks {
@@ -118,7 +117,7 @@ func (s *Station) tenants() map[nvmlx.DeviceID][]turn.Tenant {
 			if r.Speed.IsZero() && r.Predicted.Confidence > 0 {
 				speed = r.Predicted.Value
 			}
-			on[gpus[i].Device.ID] = append(on[gpus[i].Device.ID], turn.Tenant{UID: uidOf(&r), Speed: speed, Since: r.Started})
+			on[gpus[i].Device.ID] = append(on[gpus[i].Device.ID], tenant{uid: uidOf(&r), speed: speed, since: r.Started})
 		}
 	}
 	return on

@@ -9,7 +9,6 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
-	"example.com/colloc/colloc/station/internal/turn"
 	"example.com/colloc/colloc/station/notify"
 )
 
@@ -46,8 +45,9 @@ func TestTellGPUs(t *testing.T) {
 // TestUsersHave: who has a job that waits or runs shares in what is due, by weight; who had GPUs
 // of late had that part of it, with a job or without.
 func TestUsersHave(t *testing.T) {
-	kept := turn.Kept{Accounts: map[uint32]*turn.Account{1: {Recent: 0.25}, 4: {Recent: 0.75, GPU: 200, Started: 5}}}
-	s := &Station{turns: turn.New(time.Now, turn.Policy{Weights: map[uint32]float64{2: 3}}, kept)}
+	kept := keptTurns{Accounts: map[uint32]*account{1: {Recent: 0.25}, 4: {Recent: 0.75, GPU: 200, Started: 5}}}
+	s := &Station{config: Config{Weights: map[uint32]float64{2: 3}}}
+	s.turns = newTurns(&s.config, kept)
 	users := map[uint32]*api.User{1: {UID: 1, Count: api.Count{Queued: 1}}, 2: {UID: 2, Count: api.Count{Running: 1}}, 3: {UID: 3, Count: api.Count{Failed: 9}}}
 	all := s.users(users)
 	for _, u := range all {

@@ -22,8 +22,8 @@ type viewer struct {
 	gpus   []runner.GPUState
 	beside map[nvmlx.DeviceID][]string
 	index  map[nvmlx.DeviceID]int
-	starts map[string]time.Time // of jobs that wait, where somebody foretold them
-	may    map[asker]answer
+	live   bool // what jobs wait for is asked anew
+	expect map[string]runner.Expectation
 }
 
 func (s *Station) viewer(u peer.User) *viewer {
@@ -60,9 +60,9 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	}
 	switch {
 	case r.State == runner.Queued:
-		j.Why = v.why(r)
-		if at, ok := v.starts[t.ID]; ok {
-			j.Starts = profile.Some(at)
+		j.Why = v.why(r, v.live)
+		if x, ok := v.expect[t.ID]; ok && !v.s.turns.Draining() {
+			j.Starts, j.StartsIn, j.EndsIn = profile.Some(x.Start.At), between(x.Start), between(x.End)
 		}
 	case r.State.Over():
 		if r.Runs > 0 {
@@ -77,8 +77,18 @@ func (v *viewer) job(r *runner.Record) api.Job {
 			}
 		}
 		j.Ends = v.ends(r)
+		if x, ok := v.expect[t.ID]; ok {
+			if j.EndsIn = between(x.End); j.Ends.IsZero() {
+				j.Ends = profile.Some(x.End.At)
+			}
+		}
 	}
 	return j
+}
+
+// between is what becomes of a span in an answer.
+func between(s runner.Span) profile.Opt[api.Between] {
+	return profile.Some(api.Between{Lo: s.Lo, Hi: s.Hi})
 }
 
 // ends is when a job that runs is expected to end, by its steps.
@@ -107,9 +117,7 @@ func (s *Station) show(r *http.Request, u peer.User) (any, error) {
 		return nil, err
 	}
 	v := s.viewer(u)
-	if record.State == runner.Queued {
-		v.foretell(s.runner.Records())
-	}
+	v.expect, v.live = s.runner.Expect(), true
 	return v.job(&record), nil
 }
 
@@ -128,14 +136,14 @@ func (s *Station) state(_ *http.Request, u peer.User) (any, error) { return s.sn
 // snapshot is the station as it is now, as a user may see it.
 func (s *Station) snapshot(u peer.User) *api.State {
 	v := s.viewer(u)
-	st := &api.State{At: v.now, Since: s.since, Version: s.config.Version, Draining: s.turns.Keep().Draining, Users: []api.User{}, Active: []api.Job{}, Queue: []api.Job{}}
+	st := &api.State{At: v.now, Since: s.since, Version: s.config.Version, Draining: s.turns.Draining(), Users: []api.User{}, Active: []api.Job{}, Queue: []api.Job{}}
 	st.Warnings = s.warningsFor(u)
 	for i := range v.gpus {
 		st.GPUs = append(st.GPUs, v.gpu(i))
 	}
 	users := make(map[uint32]*api.User)
 	records := s.runner.Records()
-	v.foretell(records)
+	v.expect, v.live = s.runner.Expect(), true
 	for i := range records {
 		r := &records[i]
 		of := users[uidOf(r)]
@@ -175,10 +183,10 @@ func (s *Station) users(users map[uint32]*api.User) (all []api.User) {
 			want = append(want, uid)
 		}
 	}
-	share := s.turns.Share(want)
+	share := s.config.shares(want)
 	for uid, of := range users {
 		a := accounts[uid]
-		of.Weight, of.Share = s.turns.Weight(uid), share[uid]
+		of.Weight, of.Share = s.config.weight(uid), share[uid]
 		if recent > 0 {
 			of.Had = a.Recent / recent
 		}

@@ -29,10 +29,13 @@ type Job struct {
 	Submitted time.Time `json:"submitted"`
 	Started   time.Time `json:"started,omitzero"`
 	Ended     time.Time `json:"ended,omitzero"`
-	// Starts and Ends are when it is expected to; missing if nobody knows. Starts is told but
-	// by wait: as though each job whose end is known let the next one start.
-	Starts profile.Opt[time.Time] `json:"starts,omitzero"`
-	Ends   profile.Opt[time.Time] `json:"ends,omitzero"`
+	// Starts and Ends are when it is expected to, if nothing else comes; missing if nobody knows. They are told but by
+	// wait. StartsIn and EndsIn are the earliest and the latest, should all that is left take half as long as is
+	// thought, or twice as long.
+	Starts   profile.Opt[time.Time] `json:"starts,omitzero"`
+	Ends     profile.Opt[time.Time] `json:"ends,omitzero"`
+	StartsIn profile.Opt[Between]   `json:"starts_in,omitzero"`
+	EndsIn   profile.Opt[Between]   `json:"ends_in,omitzero"`
 	// Width is how many GPUs it takes. GPUs are the numbers of those that it has or had in
 	// its last run, Product is what they are. Both are empty where these are gone.
 	Width   int    `json:"width"`
@@ -62,6 +65,12 @@ type Job struct {
 	// Exit and Signal are how the last run ended, if it did.
 	Exit   profile.Opt[int] `json:"exit,omitzero"`
 	Signal int              `json:"signal,omitempty"`
+}
+
+// Between is the earliest and the latest of a time.
+type Between struct {
+	Lo time.Time `json:"lo"`
+	Hi time.Time `json:"hi"`
 }
 
 // Query says which jobs to list, the last submitted ones. The zero Query is all that are not

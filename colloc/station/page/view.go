@@ -124,15 +124,21 @@ func jobOf(j *api.Job, now time.Time) job {
 			to.Progress, to.Part = fmt.Sprintf("%d/%d", step, total), part(float64(step), float64(total))
 		}
 	}
-	since, when := j.Submitted, j.Starts
+	since, when, between := j.Submitted, j.Starts, j.StartsIn
 	if !j.Started.IsZero() && j.Why == "" {
-		since, when = j.Started, j.Ends
+		since, when, between = j.Started, j.Ends, j.EndsIn
 	}
 	to.For = span(now.Sub(since))
 	if at, ok := when.Get(); ok {
 		to.When = "in " + span(at.Sub(now))
+		if b, ok := between.Get(); ok && b.Hi.After(b.Lo) {
+			to.When += " (" + span(b.Lo.Sub(now)) + "–" + span(b.Hi.Sub(now)) + ")"
+		}
 	}
 	to.Note = j.Why
+	if j.Stops > 0 && j.Started.IsZero() {
+		to.Note = j.Stopped + "; " + to.Note
+	}
 	if len(j.Beside) > 0 {
 		to.Note = "beside " + strings.Join(j.Beside, ", ")
 	}

@@ -44,6 +44,7 @@ func commands() []command {
 		{"submit", "Queue a job, or a grid of them", " -- COMMAND...", (*program).submit},
 		{"list", "List the jobs", "", (*program).list},
 		{"show", "Tell all about a job: why it waits, who is beside it", " ID...", (*program).show},
+		{"why", "Tell why a job waits, and when it is expected to start", " ID...", (*program).why},
 		{"logs", "Print the output of a job", " ID", (*program).logs},
 		{"wait", "Wait until jobs are over", " ID...", (*program).wait},
 		{"cancel", "End jobs, or take them out of the queue", " ID...", (*program).cancel},

@@ -16,6 +16,7 @@ import (
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/internal/plain"
+	"example.com/colloc/profile"
 )
 
 // list is colloc station list.
@@ -142,13 +143,18 @@ func expected(j *api.Job, now time.Time) string {
 	in := func(at time.Time) string {
 		return "in " + screen.Rounded(max(0, at.Sub(now)).Round(time.Second)).String()
 	}
+	text, between := "", j.StartsIn
 	if at, ok := j.Starts.Get(); ok {
-		return "starts " + in(at)
+		text = "starts " + in(at)
+	} else if at, ok := j.Ends.Get(); ok {
+		text, between = "ends "+in(at), j.EndsIn
+	} else {
+		return "-"
 	}
-	if at, ok := j.Ends.Get(); ok {
-		return "ends " + in(at)
+	if b, ok := between.Get(); ok && b.Hi.After(b.Lo) {
+		text += fmt.Sprintf(" (%v-%v)", screen.Rounded(max(0, b.Lo.Sub(now)).Round(time.Second)), screen.Rounded(max(0, b.Hi.Sub(now)).Round(time.Second)))
 	}
-	return "-"
+	return text
 }
 
 // titleOf is the name of a job, or what it runs.
@@ -227,6 +233,55 @@ func (p *program) show(ctx context.Context, args []string) error {
 	return nil
 }
 
+// span says how sure a time is.
+func span(between profile.Opt[api.Between]) string {
+	b, ok := between.Get()
+	if !ok || !b.Hi.After(b.Lo) {
+		return ""
+	}
+	return fmt.Sprintf(" (%s to %s)", b.Lo.Local().Format(time.DateTime), b.Hi.Local().Format(time.DateTime))
+}
+
+// why is colloc station why.
+func (p *program) why(ctx context.Context, args []string) error {
+	f := p.set()
+	if err := p.parse(f, args, "Tells why jobs wait, as things are now, and when they are expected to start: if nothing\nelse comes, and between what it would be if all that is left took half as long, and twice.", 1, -1); err != nil {
+		return err
+	}
+	client := p.client()
+	defer client.Close()
+	for _, id := range f.Args() {
+		j, err := client.Job(ctx, id)
+		if err == nil && p.asJSON {
+			err = p.json(j)
+		} else if err == nil {
+			_, err = fmt.Fprintln(p.streams.Out, reason(&j, p.now()))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reason is a sentence about a job.
+func reason(j *api.Job, now time.Time) string {
+	text := fmt.Sprintf("job %s is %v", j.ID, j.State)
+	switch {
+	case j.State == queue.Queued:
+		text = fmt.Sprintf("job %s waits: %s", j.ID, plain.Text(strings.TrimPrefix(j.Why, "it waits: ")))
+	case j.State.Over() && j.Err != "":
+		text += ": " + plain.Text(j.Err)
+	}
+	if soon := expected(j, now); soon != "-" {
+		text += "\n  it " + soon
+	}
+	if j.Stops > 0 {
+		text += fmt.Sprintf("\n  it was %s; %d times in all", plain.Text(j.Stopped), j.Stops)
+	}
+	return text
+}
+
 // printJob prints what is known of a job, a line each, and of those beside it.
 func printJob(w io.Writer, j *api.Job, beside []api.Job, now time.Time) error {
 	t := tabwriter.NewWriter(w, 0, 1, 2, ' ', 0)
@@ -254,11 +309,11 @@ func printJob(w io.Writer, j *api.Job, beside []api.Job, now time.Time) error {
 	}
 	line("submitted", at(j.Submitted))
 	if v, ok := j.Starts.Get(); ok {
-		line("starts about", at(v))
+		line("starts about", at(v)+span(j.StartsIn))
 	}
 	line("started", at(j.Started))
 	if v, ok := j.Ends.Get(); ok {
-		line("ends about", at(v))
+		line("ends about", at(v)+span(j.EndsIn))
 	}
 	line("ended", at(j.Ended))
 	line("time", timeOf(j, now))

@@ -138,6 +138,9 @@ func printState(w io.Writer, s *api.State) error {
 			return err
 		}
 	}
+	if text := next(s); text != "" {
+		fmt.Fprintf(w, "\nnext: %s\n", text)
+	}
 	if more := s.Count.Queued - len(s.Queue); more > 0 {
 		fmt.Fprintf(w, "and %d more that wait\n", more)
 	}
@@ -145,6 +148,23 @@ func printState(w io.Writer, s *api.State) error {
 		fmt.Fprintf(w, "\n%s  %s\n", warning.At.Local().Format(time.TimeOnly), plain.Text(warning.Text))
 	}
 	return nil
+}
+
+// next says what the next decisions are, as far as that is known: which of the jobs that wait start first, and when.
+func next(s *api.State) string {
+	var soon []*api.Job
+	for i := range s.Queue {
+		if !s.Queue[i].Starts.IsZero() {
+			soon = append(soon, &s.Queue[i])
+		}
+	}
+	slices.SortStableFunc(soon, func(a, b *api.Job) int { return a.Starts.Or(s.At).Compare(b.Starts.Or(s.At)) })
+	const most = 3
+	var texts []string
+	for _, j := range soon[:min(most, len(soon))] {
+		texts = append(texts, fmt.Sprintf("job %s of %s %s", j.ID, j.User, expected(j, s.At)))
+	}
+	return strings.Join(texts, "; ")
 }
 
 // conditionOf says what keeps jobs from a GPU.

@@ -1,9 +1,9 @@
 package body
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -20,9 +20,11 @@ import (
 type Body struct {
 	d     *dispatch.Dispatcher
 	fleet *fleet.Fleet
+	user  func(e *backlog.Entry) string // whose it is
 	began time.Time
-	at    time.Duration
-	runs  uint64 // the highest number of a run
+	at    time.Duration            // since 1970
+	kept  map[string][]Reservation // by GPUs, those that are gone, too
+	runs  uint64                   // the highest number of a run
 	known []*told
 	of    map[*backlog.Entry]*told
 	cards []*card
@@ -33,9 +35,7 @@ type Body struct {
 type Wish struct {
 	*backlog.Entry
 
-	// Closed are the GPUs where it must not start; Held says that it must not start at all.
-	Closed []nvmlx.DeviceID
-	Held   bool
+	Held bool // it must not start
 }
 
 // told is what the Dispatcher knows of a task.
@@ -52,12 +52,12 @@ type told struct {
 	gone    bool
 	leaves  bool // it was told to stop for others
 	judged  bool // nothing that is there will make it wait for ever
-	tried   bool // it might have started at the last decision, and found no place
 	passed  int  // how many that came later started while it was the first to wait
 }
 
 // patience is how many later tasks may start before the first that waits; from then on it goes before its
-// class. Without that short tasks that never cease to come would starve a gang.
+// class. The Scheduler's own counts tasks behind it in the order of its rule, and where short ones go first those that
+// never cease to come would starve a gang.
 const patience = 32
 
 // card is what it knows of a GPU.
@@ -66,12 +66,47 @@ type card struct {
 	way     profile.Mechanism
 	drained bool
 	foreign profile.Bytes
+	kept    []Reservation
 }
 
-// New returns a Body whose Dispatcher knows nothing yet.
-func New(f *fleet.Fleet, m dispatch.Mind, o *dispatch.Options, now time.Time) (*Body, error) {
+// New returns a Body whose Dispatcher knows users and their limits, and nothing else yet.
+func New(f *fleet.Fleet, m dispatch.Mind, o *dispatch.Options, now time.Time, user func(e *backlog.Entry) string, limits map[string]dispatch.Limits) (*Body, error) {
 	d, err := dispatch.New(m, o)
-	return &Body{d: d, fleet: f, began: now, of: make(map[*backlog.Entry]*told)}, err
+	if err != nil {
+		return nil, err
+	}
+	b := &Body{d: d, fleet: f, user: user, began: now, kept: make(map[string][]Reservation), of: make(map[*backlog.Entry]*told)}
+	b.clock(now)
+	for _, name := range slices.Sorted(maps.Keys(limits)) {
+		err = errors.Join(err, b.tell(dispatch.Allowed{User: name, Limits: limits[name]}))
+	}
+	return b, err
+}
+
+// clock moves the time on: clocks are set back.
+func (b *Body) clock(now time.Time) { b.at = max(b.at, time.Duration(now.UnixNano())) }
+
+// time is one of the Dispatcher's times.
+func (b *Body) time(at time.Duration) time.Time { return time.Unix(0, int64(at)) }
+
+// Reservation keeps a GPU for the tasks of a user until a time; a zero time is without end. Without a user nobody's start
+// there.
+type Reservation struct {
+	User  string
+	Until time.Time
+}
+
+// reserved is what there is to tell of a GPU.
+func reserved(id string, of []Reservation) dispatch.Reserved {
+	e := dispatch.Reserved{GPU: id}
+	for _, r := range of {
+		to := dispatch.Reservation{User: r.User}
+		if !r.Until.IsZero() {
+			to.Until = max(1, time.Duration(r.Until.UnixNano()))
+		}
+		e.For = append(e.For, to)
+	}
+	return e
 }
 
 // tell tells of one event. What is wrong with it is a fault of the Mind or of this package.
@@ -83,7 +118,7 @@ func (b *Body) tell(e dispatch.Event) error {
 // Sync tells how things are: which tasks wait, in their order, which hold GPUs, and what became of
 // the others that it was told of. unfit are those of which nobody can say what they need.
 func (b *Body) Sync(now time.Time, waits []Wish, active []*backlog.Entry) (unfit map[*backlog.Entry]error, err error) {
-	b.at = max(b.at, now.Sub(b.began)) // clocks are set back
+	b.clock(now)
 	there := make(map[*backlog.Entry]bool, len(waits)+len(active))
 	for _, w := range waits {
 		there[w.Entry] = true
@@ -153,7 +188,7 @@ func (b *Body) settle(t *told, there bool) error {
 // job is what there is to tell of a task. Those of one kind count as alike: one that must be alone, or of
 // which nothing is known, is of none.
 func (b *Body) job(e *backlog.Entry) dispatch.Job {
-	j := dispatch.Job{Task: b.fleet.Demand(e), Restart: e.RestartCost()}
+	j := dispatch.Job{Task: b.fleet.Demand(e), User: b.user(e), Restart: e.RestartCost()}
 	if j.Kind = e.Task.Kind; j.Alone || e.Profile == nil {
 		j.Kind = ""
 	}
@@ -213,7 +248,7 @@ func (b *Body) holding(e *backlog.Entry) error {
 func (b *Body) progress(t *told) error {
 	step, known := t.Step.Get()
 	total, of := t.Total.Get()
-	each := t.StepTime.Or(b.began.Add(b.at).Sub(t.Started) / time.Duration(max(1, step)))
+	each := t.StepTime.Or(b.time(b.at).Sub(t.Started) / time.Duration(max(1, step)))
 	if !known || !of || step < 1 || each <= 0 || t.run == 0 || t.leaves || total < step || each > math.MaxInt64/time.Duration(max(1, total-step)) {
 		return nil
 	}
@@ -260,7 +295,7 @@ func (b *Body) waits(w Wish) (unfit, err error) {
 	var barred []string
 	for _, c := range b.fleet.Cards {
 		avoid, ok := w.Avoid.Get()
-		if slices.Contains(w.Closed, c.Info.ID) || ok && len(c.Entries) > 0 && avoid == c.Mechanism {
+		if ok && len(c.Entries) > 0 && avoid == c.Mechanism {
 			barred = append(barred, string(c.Info.ID))
 		}
 	}
@@ -314,6 +349,11 @@ func (b *Body) cardsChange() error {
 			b.reconsider()
 			errs = append(errs, b.tell(dispatch.Drained{GPU: o.id, Off: !drained}))
 		}
+		if kept := b.kept[o.id]; !slices.Equal(kept, o.kept) {
+			o.kept = kept
+			b.reconsider()
+			errs = append(errs, b.tell(reserved(o.id, kept)))
+		}
 		if foreign := b.fleet.Foreign(c, known); foreign != o.foreign {
 			o.foreign = foreign
 			errs = append(errs, b.tell(dispatch.Foreign{GPU: o.id, Memory: foreign}))
@@ -321,69 +361,4 @@ func (b *Body) cardsChange() error {
 		return false
 	})
 	return errors.Join(errs...)
-}
-
-// Start is a task that is to start.
-type Start struct {
-	*backlog.Entry
-
-	Cards []*fleet.Card
-	dispatch.Action
-}
-
-// Stop is a task that is to stop, for others or to move.
-type Stop struct {
-	*backlog.Entry
-	dispatch.Action
-}
-
-// Decide says what to do now. Each Start must be answered by Began or Refused. room says that those
-// that may start now, and do not, find no place.
-func (b *Body) Decide(ctx context.Context, room bool) (starts []Start, stops []Stop, err error) {
-	if next, ok := b.d.Next(); !b.fresh && (!ok || next > b.at) {
-		return nil, nil, nil
-	}
-	b.fresh = false
-	actions, err := b.d.Decide(ctx, b.at)
-	for _, a := range actions {
-		at := slices.IndexFunc(b.known, func(t *told) bool { return t.Task.ID == a.Job })
-		if at >= 0 && a.Verb == dispatch.Stop && b.known[at].run == a.Run {
-			b.known[at].leaves = true
-			stops = append(stops, Stop{b.known[at].Entry, a})
-		}
-		if at < 0 || a.Verb != dispatch.Start {
-			continue
-		}
-		s := Start{Entry: b.known[at].Entry, Action: a}
-		for _, id := range a.GPUs {
-			s.Cards = append(s.Cards, b.fleet.Card(nvmlx.DeviceID(id)))
-		}
-		b.runs = max(b.runs, a.Run)
-		starts = append(starts, s)
-	}
-	waits := true
-	for _, t := range b.known {
-		open := !t.held && t.run == 0
-		t.tried = open && room && len(starts) == 0
-		if waits && open && !slices.ContainsFunc(starts, func(s Start) bool { return s.Entry == t.Entry }) {
-			waits = false
-			t.passed += len(starts)
-		}
-	}
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-		err = nil // it looked less far ahead
-	}
-	return starts, stops, err
-}
-
-// Began tells that a start is carried out.
-func (b *Body) Began(s *Start) error {
-	t := b.of[s.Entry]
-	t.run, t.number, t.reserve = s.Run, s.Runs, s.Reserved
-	return b.tell(dispatch.Started{Job: s.Job, Run: s.Run})
-}
-
-// Refused tells that it is not, and may be tried again at once: by then it is known why.
-func (b *Body) Refused(s *Start) error {
-	return b.tell(dispatch.Ended{Job: s.Job, Run: s.Run, How: dispatch.Stopped})
 }

@@ -2,15 +2,45 @@ package body
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
+	"time"
 
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/packer"
 )
 
-// Tried reports whether a task found no place at the last decision: others may pass it.
-func (b *Body) Tried(e *backlog.Entry) bool { t := b.of[e]; return t != nil && t.run == 0 && t.tried }
+// Expectation is when a task starts and ends. At is what is thought, Lo and Hi if all that is left took half as long,
+// or twice as long.
+type Expectation struct{ Start, End Span }
+
+// Span is a time, and the least and the most of it.
+type Span struct{ At, Lo, Hi time.Time }
+
+// Expect is when tasks that run or wait start and end; see [dispatch.Dispatcher.Expect].
+func (b *Body) Expect() map[string]Expectation {
+	span := func(r dispatch.Range) Span {
+		return Span{b.time(r.Value).Round(time.Second), b.time(r.Lo).Round(time.Second), b.time(r.Hi).Round(time.Second)}
+	}
+	all := b.d.Expect()
+	out := make(map[string]Expectation, len(all))
+	for id, x := range all {
+		out[id] = Expectation{span(x.Start), span(x.End)}
+	}
+	return out
+}
+
+// WhyNow is Why for who only wants to know; known is false where the Dispatcher has not heard of the task, or holds it
+// because the body said so.
+func (b *Body) WhyNow(e *backlog.Entry) (text string, known bool) {
+	t := b.of[e]
+	if t == nil || t.run > 0 || t.held {
+		return "", false
+	}
+	text, _ = b.Why(e)
+	return text, true
+}
 
 // Unjudged are the tasks that wait and of which nobody asked yet whether they ever can start: those that are new,
 // and after cards came or went, all.
@@ -37,5 +67,32 @@ func (b *Body) Why(e *backlog.Entry) (text string, never error) {
 	if why.Code == dispatch.Room && why.Placing.Code != packer.Undecided {
 		never = b.fleet.Never(e, &why.Placing)
 	}
-	return cmp.Or(strings.TrimPrefix(why.String(), e.Task.ID+" waits: "), "for its turn"), never
+	return cmp.Or(strings.TrimPrefix(b.words(&why), e.Task.ID+" waits: "), "for its turn"), never
+}
+
+// words is a reason in a sentence for whoever waits, with the times of a calendar.
+func (b *Body) words(why *dispatch.Reason) string {
+	until := ""
+	if at, ok := why.Until.Get(); ok {
+		until = ": until " + b.time(at).Local().Format(time.DateTime)
+	}
+	switch l := &why.Limits; why.Code {
+	case dispatch.Refusals:
+		return fmt.Sprintf("starts were refused, the last on GPU %s (%s)%s", why.Name, why.Detail, until)
+	case dispatch.OverQuota:
+		had := time.Duration(0)
+		for _, spent := range why.Used.Hours {
+			had += spent
+		}
+		return fmt.Sprintf("its user had %v of GPU time in the window, of the %v that one may have%s", had.Round(time.Minute), l.Quota, until)
+	case dispatch.OverLimit:
+		if l.GPUs > 0 {
+			return fmt.Sprintf("its user has %d GPUs, shared ones counted, of the %d that one may have at once", why.GPUs, l.GPUs)
+		}
+		return fmt.Sprintf("its user runs %d of the %d that one may run at once", why.Jobs, l.Jobs)
+	case dispatch.ForOthers:
+		return why.Placing.String()
+	default:
+		return why.String()
+	}
 }
