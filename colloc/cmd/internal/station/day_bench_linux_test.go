@@ -16,8 +16,13 @@ import (
 
 	"example.com/colloc/colloc/cmd/internal/gpus"
 	"example.com/colloc/colloc/sim"
+	"example.com/colloc/colloc/sim/measured"
+	"example.com/colloc/colloc/sim/policy"
+	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
 	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/predict/pretrained"
+	"example.com/colloc/profile"
 )
 
 var dayScale = flag.Float64("station.scale", 300, "how many times faster BenchmarkDay plays its day")
@@ -28,9 +33,11 @@ const dayGPUs = 4
 // BenchmarkDay plays CARMA's day of 60 trainings, faster, with processes that take memory
 // and time of fake GPUs: through a station that shares, through one that does not, and
 // through Debian's task-spooler with a slot for each GPU and a wrapper that picks a free
-// one, with which jobs of one GPU overtake those of two for as long as there are any. COLLOC_DATA names the folder with the trace. Times are those of the day:
+// one, with which jobs of one GPU overtake those of two for as long as there are any. The same for a day that AEGIS was measured
+// on. Beside them stands what policy colloc of the simulator comes to that knows as much, where tasks share as burners do.
+// COLLOC_DATA names the folder with the days. Times are those of the day:
 //
-//	go test ./colloc/cmd/internal/station -run '^$' -bench Day -benchtime 1x -timeout 20m
+//	go test ./colloc/cmd/internal/station -run '^$' -bench Day -benchtime 1x -timeout 40m
 func BenchmarkDay(b *testing.B) {
 	data := os.Getenv("COLLOC_DATA")
 	if data == "" {
@@ -45,10 +52,84 @@ func BenchmarkDay(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Run("station sharing, memory told", func(b *testing.B) { dayOfStation(b, day.Tasks, true) })
-	b.Run("station sharing", func(b *testing.B) { dayOfStation(b, day.Tasks, false) })
-	b.Run("station exclusive", func(b *testing.B) { dayOfStation(b, day.Tasks, false, "-share", "exclusive") })
-	b.Run("task-spooler", func(b *testing.B) { dayOfSpooler(b, day.Tasks) })
+	days := map[string][]sim.Task{"carma": day.Tasks}
+	others, err := measured.Open(os.DirFS(filepath.Join(data, "aegis")))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range others {
+		days[others[i].Name] = others[i].Tasks
+	}
+	for _, name := range []string{"carma", "saturn"} {
+		b.Run(name, func(b *testing.B) {
+			tasks := days[name]
+			b.Run("station sharing, memory told", func(b *testing.B) { dayOfStation(b, tasks, true) })
+			b.Run("station sharing", func(b *testing.B) { dayOfStation(b, tasks, false) })
+			b.Run("station exclusive", func(b *testing.B) { dayOfStation(b, tasks, false, "-share", "exclusive") })
+			b.Run("task-spooler", func(b *testing.B) { dayOfSpooler(b, tasks) })
+			b.Run("simulator's colloc, memory told", func(b *testing.B) { dayOfSimulator(b, tasks, true) })
+			b.Run("simulator's colloc", func(b *testing.B) { dayOfSimulator(b, tasks, false) })
+		})
+	}
+}
+
+// locked is how fast burners are that share a GPU: in each step, of one length for all, each waits, then has the GPU alone, in
+// the order in which they came.
+type locked struct{}
+
+// Speeds implements sim.Model: a queue of few, by mean values.
+func (locked) Speeds(_ *sim.GPU, _ profile.Mechanism, set []*sim.Task, dst []float64) error {
+	for i := range set {
+		dst[i] = 1
+	}
+	for range 200 {
+		for i := range set {
+			wait := 0.0
+			for j, o := range set {
+				if j != i {
+					queued := max(0, 1/dst[j]-1) * dst[j] // the part of its time that it waits
+					wait += o.Busy * (o.Busy*dst[j]/2 + queued)
+				}
+			}
+			dst[i] += (1/(1+wait) - dst[i]) / 4
+		}
+	}
+	return nil
+}
+
+// dayOfSimulator plays the day with the simulator's colloc, which is not told how long tasks take, nor how they share, and stops none.
+func dayOfSimulator(b *testing.B, tasks []sim.Task, memory bool) {
+	b.Helper()
+	fitted, err := pretrained.Interference()
+	if err != nil {
+		b.Fatal(err)
+	}
+	cluster, err := sim.ParseCluster(strconv.Itoa(dayGPUs) + "xA100-40GB")
+	if err != nil {
+		b.Fatal(err)
+	}
+	const mean = time.Hour
+	o := sim.Options{Truth: locked{}, Predicted: speed.Fitted{Interference: fitted}, Guessed: true, Length: func(*sim.Task) time.Duration { return mean }}
+	if !memory {
+		o.Reserve = func(*sim.Task) profile.Bytes { return 18 * profile.GiB }
+	}
+	for b.Loop() {
+		own := slices.Clone(tasks)
+		for i := range own {
+			own[i].Startup = 0
+		}
+		r, err := sim.Run(b.Context(), cluster, own, policy.Colloc{NoStop: true, Headroom: profile.Some(0.1)}, o)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var arrived, began, ended []time.Time
+		for i := range r.Ends {
+			e := &r.Ends[i]
+			at := func(d time.Duration) time.Time { return time.Unix(0, int64(float64(d) / *dayScale)) }
+			arrived, began, ended = append(arrived, at(e.Arrival)), append(began, at(e.Arrival+e.Wait)), append(ended, at(e.End))
+		}
+		told(b, arrived, began, ended)
+	}
 }
 
 // training is the command that plays a task: in each step it waits, then it has the GPU, of
@@ -111,7 +192,8 @@ func told(b *testing.B, arrived, began, ended []time.Time) {
 	}
 	last := slices.MaxFunc(ended, func(x, y time.Time) int { return x.Compare(y) })
 	minutes := func(d time.Duration) float64 { return d.Minutes() * *dayScale }
-	b.ReportMetric(minutes(last.Sub(arrived[0])), "makespan-min")
+	first := slices.MinFunc(arrived, func(x, y time.Time) int { return x.Compare(y) })
+	b.ReportMetric(minutes(last.Sub(first)), "makespan-min")
 	b.ReportMetric(minutes(wait)/float64(len(began)), "wait-min")
 	b.ReportMetric(minutes(turnaround)/float64(len(began)), "turnaround-min")
 	b.ReportMetric(0, "ns/op")
