@@ -15,8 +15,13 @@ import (
 	"example.com/colloc/profile"
 )
 
-// window is how many tasks of each user that wait are looked at, the first in their order.
-const window = 128
+// window is how many tasks of each user that wait are looked at, the first in their order; windows, of how many in all, where
+// there are many users, but fewest of each.
+const (
+	window  = 128
+	windows = 1024
+	fewest  = 4
+)
 
 // place decides which tasks start now and enters them in queue and books. The
 // caller holds the lock and starts them after the transaction.
@@ -73,15 +78,23 @@ const maxThought = 200 * time.Millisecond
 // wishes are the tasks that wait, as many of each user as are looked at.
 func (r *Runner) wishes() (all []body.Wish) {
 	disks := make(map[string]string) // what is wrong with that of a folder
-	seen := make(map[string]int)
+	seen, most := make(map[int64]int), window
+	if r.config.Users != nil {
+		for _, e := range r.queue.Ready {
+			seen[uidOf(e)]++
+		}
+		most = max(fewest, min(window, windows/max(1, len(seen))))
+		clear(seen)
+	}
 	for _, e := range r.queue.Ready {
-		user := r.config.userOf(e)
-		if seen[user]++; seen[user] > window {
-			if r.config.Users == nil {
-				break
-			}
+		if r.config.Users == nil && len(all) >= window {
+			break
+		}
+		uid := uidOf(e)
+		if r.config.Users != nil && seen[uid] >= most {
 			continue
 		}
+		seen[uid]++
 		full, looked := disks[e.Task.Dir]
 		if !looked {
 			full = r.diskFull(e.Task.Dir, "its folder")
@@ -93,6 +106,14 @@ func (r *Runner) wishes() (all []body.Wish) {
 		all = append(all, body.Wish{Entry: e, Held: full != ""})
 	}
 	return all
+}
+
+// uidOf is the number of the user whose a task is, -1 of the runner's own.
+func uidOf(e *backlog.Entry) int64 {
+	if e.Task.Owner == nil {
+		return -1
+	}
+	return int64(e.Task.Owner.UID)
 }
 
 // judge ends tasks that will never start, and those of which the cards that

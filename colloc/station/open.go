@@ -9,7 +9,6 @@ import (
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/kinds"
-	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -25,7 +24,7 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if err := c.fill(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), paces: pace.NewBook(), opened: make(chan struct{}), environments: make(map[uint32][]string), requests: peer.NewTurns(maxRequests)}
+	s := &Station{config: c, since: c.Clock.Now(), changed: make(chan struct{}), opened: make(chan struct{}), environments: make(map[uint32][]string), requests: peer.NewTurns(maxRequests)}
 	var fault, err error
 	if s.planner, fault, err = c.loadPlanner(); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
@@ -102,7 +101,6 @@ func (s *Station) event(e runner.Event) {
 	default: // nothing has started
 	}
 	s.tell(&e)
-	s.paces.Note(&e)
 	r := &e.Record
 	switch e.Kind {
 	case runner.EventStarted:

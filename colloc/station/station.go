@@ -14,7 +14,6 @@ import (
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/kinds"
-	"example.com/colloc/colloc/station/internal/pace"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
@@ -31,7 +30,6 @@ type Station struct {
 	names   peer.Names
 
 	requests *peer.Turns
-	paces    *pace.Book
 
 	decider     http.Handler  // nil where nobody may ask
 	opened      chan struct{} // closed once runner is there: events come before

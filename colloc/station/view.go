@@ -76,11 +76,8 @@ func (v *viewer) job(r *runner.Record) api.Job {
 				}
 			}
 		}
-		j.Ends = v.ends(r)
 		if x, ok := v.expect[t.ID]; ok {
-			if j.EndsIn = between(x.End); j.Ends.IsZero() {
-				j.Ends = profile.Some(x.End.At)
-			}
+			j.Ends, j.EndsIn = profile.Some(x.End.At), between(x.End)
 		}
 	}
 	return j
@@ -89,15 +86,6 @@ func (v *viewer) job(r *runner.Record) api.Job {
 // between is what becomes of a span in an answer.
 func between(s runner.Span) profile.Opt[api.Between] {
 	return profile.Some(api.Between{Lo: s.Lo, Hi: s.Hi})
-}
-
-// ends is when a job that runs is expected to end, by its steps.
-func (v *viewer) ends(r *runner.Record) (at profile.Opt[time.Time]) {
-	step, total := r.Step.Or(0), r.Total.Or(0)
-	if each, ok := v.s.paces.Step(r); ok && total > 0 && total >= step {
-		at = profile.Some(v.now.Add(time.Duration(total-step) * each).Round(time.Second))
-	}
-	return at
 }
 
 // classOf is the name of a priority class.

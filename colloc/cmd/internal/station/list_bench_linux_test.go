@@ -1,6 +1,7 @@
 package station
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,6 +25,7 @@ func BenchmarkList(b *testing.B) {
 		b.Fatalf("%d jobs are queued, want %d", strings.Count(ids, "\n"), jobs)
 	}
 	b.Run("process", func(b *testing.B) {
+		defer func() { b.ReportMetric(mostMemory(b, l.daemon.Process.Pid), "daemon-MiB-most") }()
 		for b.Loop() {
 			if n := strings.Count(l.say(0, "list"), "\n"); n != jobs+1 {
 				b.Fatalf("%d lines, want %d", n, jobs+1)
@@ -37,4 +39,18 @@ func BenchmarkList(b *testing.B) {
 			}
 		}
 	})
+}
+
+// mostMemory is the most memory that a process had, in MiB.
+func mostMemory(b *testing.B, pid int) (mib float64) {
+	b.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		b.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	if _, err := fmt.Sscan(rest, &mib); err != nil {
+		b.Fatal(err)
+	}
+	return mib / 1024
 }
