@@ -244,6 +244,7 @@ func (s *Scheduler) Forecast() (mean, last time.Duration) {
 func (s *Scheduler) fillEngine() {
 	x := &s.engine
 	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
+	s.settleAll()
 	s.lives.Begin()
 	for _, e := range s.order {
 		s.lives.Open(e.Kind, e.done/rollout.One)

@@ -75,6 +75,7 @@ type Scheduler struct {
 	dated   bool // what is told happens now, not at the next decision
 	turns   int64
 	lives   lifetime.Lives
+	told    []*entry
 	leaving []*entry                 // that ended since the last Decide
 	owners  map[string]rollout.Purse // what each may have at once
 	rules   []rollout.Rule
@@ -161,11 +162,12 @@ type entry struct {
 	progress
 	before progress      // its last start
 	rate   int64         // since the last Decide
+	asOf   time.Duration // progress is as of then
 	since  time.Duration // its last start
 	breaks int           // how often it stopped
 	moves  int           // of them to go on elsewhere at once
 	known  bool          // left is
-	told   bool          // left is that of the next Decide
+	told   bool          // left is that of the next Advance: it is among told of the Scheduler
 	fixed  bool          // Memory is what it says
 	held   bool          // it does not start
 	// passed is how many tasks behind it have started while it did not fit.

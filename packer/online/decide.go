@@ -26,6 +26,7 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 		return nil, err
 	}
 	s.dated = false
+	s.settleAll()
 	s.tidy()
 	var out []Decision
 	var err error
@@ -114,24 +115,45 @@ func (s *Scheduler) advance(at time.Duration) {
 	if !s.begun { // times count from any moment, and what was adopted ran before
 		s.begun, s.now = true, at
 	}
-	d := max(0, int64((at-s.now)/time.Millisecond))
-	for _, e := range s.order {
-		if e.rate > 0 {
-			e.work(d)
-		}
+	s.now += max(0, at-s.now).Truncate(time.Millisecond)
+	for _, e := range s.told {
+		s.settle(e)
 		e.told = false
 	}
-	s.part(d)
-	s.now += time.Duration(d) * time.Millisecond
+	clear(s.told)
+	s.told = s.told[:0]
+	s.part()
 }
 
-// part learns from those that left, after so many milliseconds more.
-func (s *Scheduler) part(d int64) {
+// part learns from those that left.
+func (s *Scheduler) part() {
 	for _, e := range s.leaving {
-		e.work(d)
+		s.settle(e)
 		s.lives.End(e.Kind, e.done/rollout.One)
 	}
 	s.leaving = s.leaving[:0]
+}
+
+// settle brings up to now how far a task is. Until somebody asks, nothing is worked out.
+func (s *Scheduler) settle(e *entry) {
+	e.work(int64((s.now - e.asOf) / time.Millisecond))
+	e.asOf = s.now
+}
+
+func (s *Scheduler) settleAll() {
+	for _, e := range s.order {
+		s.settle(e)
+	}
+}
+
+// tell notes what is left of a task: at the next Advance, or now after one.
+func (s *Scheduler) tell(e *entry, left time.Duration) {
+	s.settle(e)
+	e.left, e.known = steps(left), true
+	if !s.dated && !e.told {
+		e.told = true
+		s.told = append(s.told, e)
+	}
 }
 
 // work lets a task run for so many milliseconds.

@@ -77,6 +77,10 @@ func (s *Scheduler) State() ([]byte, error) {
 	if err := s.ready(); err != nil {
 		return nil, err
 	}
+	s.settleAll()
+	for _, e := range s.leaving {
+		s.settle(e)
+	}
 	st := state{
 		Dated: s.dated, Turns: s.turns, Idles: s.idles, Trying: s.trying, Rule: s.rule, Lives: s.lives.State(),
 		Kinds: []*kindPage{}, Tasks: []taskPage{}, GPUs: []*slotPage{},
@@ -163,6 +167,7 @@ func (s *Scheduler) restore(st *state) error {
 			return fmt.Errorf("trying: rule %d is missing", i)
 		}
 	}
+	s.told = s.told[:0]
 	s.dated, s.turns, s.idles, s.trying, s.rule = st.Dated, st.Turns, st.Idles, st.Trying, st.Rule
 	lives, err := lifetime.Restored(&st.Lives)
 	if err != nil {
@@ -177,7 +182,7 @@ func (s *Scheduler) restore(st *state) error {
 	}
 	for i := range st.Leaving {
 		w := &st.Leaving[i]
-		e := &entry{told: w.Told, rate: w.Rate}
+		e := &entry{told: w.Told, rate: w.Rate, asOf: s.now}
 		if e.Kind = w.Kind; !w.fill(&e.progress) {
 			return fmt.Errorf("leaving[%d]: it has %d left and %d done", i, w.Left, w.Done)
 		}
@@ -252,6 +257,9 @@ func (s *Scheduler) restoreTask(e *entry, p *taskPage) error {
 	}
 	e.kind, e.turn, e.rate, e.told, e.since = p.Kind, p.Turn, p.Rate, p.Told, p.Since
 	e.breaks, e.moves, e.passed, e.known, e.fixed = p.Breaks, p.Moves, p.Passed, p.Known, p.Fixed
+	if e.asOf = s.now; e.told {
+		s.told = append(s.told, e)
+	}
 	return s.reserve(e, p.Memory)
 }
 

@@ -33,7 +33,7 @@ func (s *Scheduler) describe(e *entry, j Job) {
 	e.Job, e.fixed = j, j.Fixed
 	e.Home = ""
 	if left, ok := j.Left.Get(); ok {
-		e.left, e.known, e.told = steps(left), true, !s.dated
+		s.tell(e, left)
 	}
 	if done, ok := j.Done.Get(); ok {
 		e.done = steps(done)
@@ -60,6 +60,7 @@ func (s *Scheduler) Change(j Job) error {
 	if len(e.on) > 0 && j.Width() != len(e.on) {
 		return fmt.Errorf("packer: scheduler: task %q runs on %d GPUs and would need %d; let it return first", j.ID, len(e.on), j.Width())
 	}
+	s.settle(e)
 	on, before, since := e.on, e.before, e.since
 	s.vacate(e)
 	s.disown(e)
@@ -107,7 +108,7 @@ func (s *Scheduler) Finish(id string) error {
 	if e.rate > 0 || e.done > 0 {
 		s.leaving = append(s.leaving, e)
 		if s.dated {
-			s.part(0)
+			s.part()
 		}
 	}
 	s.remove(e)
@@ -176,7 +177,7 @@ func (s *Scheduler) Report(id string, left time.Duration) error {
 	if left < 0 {
 		return fmt.Errorf("packer: scheduler: task %q: what is left is %v; want 0 or more", id, left)
 	}
-	e.left, e.known, e.told = steps(left), true, !s.dated
+	s.tell(e, left)
 	return nil
 }
 
