@@ -111,7 +111,7 @@ func TestCompletion(t *testing.T) {
 	}{
 		{[]string{"sw"}, "sweep " + none},
 		{[]string{"sweep", "-f"}, "-f -fake-gpus -follow " + none},
-		{[]string{"sweep", "--re"}, "--resume --resume-failed --retries " + none},
+		{[]string{"sweep", "--re"}, "--restart --resume --resume-failed --retries " + none},
 		{[]string{"sweep", "-n", "8", "-dr"}, "-dry-run " + none},
 		{[]string{"sweep", "-dry-run", "-dr"}, "-dry-run " + none}, // takes no value
 		{[]string{"sweep", "-fake-gpus", ""}, files},
