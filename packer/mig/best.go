@@ -10,8 +10,7 @@ import (
 type Assignment struct {
 	// Layout holds the running instances and those of the tasks.
 	Layout Layout
-	// Instance[i] is an index into Layout: where task i runs. Only BestShared
-	// gives several tasks the same.
+	// Instance[i] is an index into Layout: where task i runs.
 	Instance []int
 	// Value is the sum of the tasks' speeds.
 	Value float64

@@ -214,21 +214,6 @@ func TestEdges(t *testing.T) {
 	if _, ok, err := table.Best(nil, eight); err != nil || ok {
 		t.Errorf("eight tasks for a GPU with room for two: %v, %v; want that it cannot be, and no error", ok, err)
 	}
-	best, ok, err := table.BestShared(nil, 2, func(members uint, p int) float64 { return float64(members&1+members>>1) + float64(p) })
-	if err != nil || !ok {
-		t.Fatal(ok, err)
-	}
-	for n, p := range best.Layout {
-		if !slices.Contains(best.Instance, n) {
-			t.Errorf("%+v: nobody uses %+v", best, p)
-		}
-	}
-	if best, ok, err := table.BestShared(nil, 1, func(uint, int) float64 { return 1 }); err != nil || !ok || len(best.Layout) != 1 {
-		t.Errorf("one task: %+v, %v, %v; want one instance", best, ok, err)
-	}
-	if best, ok, err := table.BestShared(full[:1], 1, func(uint, int) float64 { return 1 }); err != nil || !ok || len(best.Layout) != 2 {
-		t.Errorf("one task beside one that runs: %+v, %v, %v; want one instance more", best, ok, err)
-	}
 }
 
 func ExampleTable_Best() {
