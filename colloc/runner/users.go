@@ -11,10 +11,12 @@ import (
 	"example.com/colloc/nvmlx"
 )
 
-// What users may have, had, and have: see package dispatch.
 type (
-	Limits  = dispatch.Limits
-	Used    = dispatch.Used
+	// Limits are what a user may have.
+	Limits = dispatch.Limits
+	// Used is what a user had.
+	Used = dispatch.Used
+	// Account is how a user stands.
 	Account = dispatch.Account
 )
 

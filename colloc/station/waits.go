@@ -1,6 +1,7 @@
 package station
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -11,10 +12,8 @@ import (
 // why says what a job waits for; live, that it is asked anew.
 func (v *viewer) why(r *runner.Record, live bool) string {
 	why := r.Waiting
-	if now := ""; live {
-		if now = v.s.runner.Why(r.Task.ID); now != "" {
-			why = now
-		}
+	if live {
+		why = cmp.Or(v.s.runner.Why(r.Task.ID), why)
 	}
 	switch {
 	case r.Task.Held:

@@ -143,7 +143,8 @@ func expected(j *api.Job, now time.Time) string {
 	in := func(at time.Time) string {
 		return "in " + screen.Rounded(max(0, at.Sub(now)).Round(time.Second)).String()
 	}
-	text, between := "", j.StartsIn
+	var text string
+	between := j.StartsIn
 	if at, ok := j.Starts.Get(); ok {
 		text = "starts " + in(at)
 	} else if at, ok := j.Ends.Get(); ok {
