@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -33,6 +34,9 @@ type Demand struct {
 	// pods it has; 0 is that the pod is in none.
 	Gang     string
 	GangSize int
+	// Restart is what it costs to stop the task and start it again; missing is that it is
+	// not stopped for others.
+	Restart profile.Opt[time.Duration]
 }
 
 // Width is how many GPUs the pod takes, at least 1.
@@ -91,6 +95,11 @@ func ReadDemand(annotations map[string]string) (Demand, error) {
 	read(AnnotationClass, ClassInference+" or "+ClassTraining, func(value string) bool {
 		d.Serves = value == ClassInference
 		return d.Serves || value == ClassTraining
+	})
+	read(AnnotationRestart, "a duration such as 90s", func(value string) bool {
+		x, err := time.ParseDuration(value)
+		d.Restart = profile.Some(x)
+		return err == nil && x >= 0
 	})
 	count := func(name, want string, most int, n *int) {
 		read(name, want, func(value string) (ok bool) {

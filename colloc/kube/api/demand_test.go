@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/profile"
@@ -21,6 +22,8 @@ func TestReadDemand(t *testing.T) {
 		{"all", map[string]string{
 			api.AnnotationProfile: "bert", api.AnnotationMemory: "12Gi", api.AnnotationMaxSlowdown: "1.3", api.AnnotationAlone: "true", api.AnnotationClass: "inference",
 		}, api.Demand{Profile: "bert", Memory: 12 * profile.GiB, MaxSlowdown: 1.3, Alone: true, Serves: true}, nil},
+		{"restarts", map[string]string{api.AnnotationRestart: "90s"}, api.Demand{Restart: profile.Some(90 * time.Second)}, nil},
+		{"restarts before it was stopped", map[string]string{api.AnnotationRestart: "-1s"}, api.Demand{}, []string{api.AnnotationRestart}},
 		{"works to an end", map[string]string{api.AnnotationClass: "training"}, api.Demand{}, nil},
 		{"plain bytes", map[string]string{api.AnnotationMemory: "1000"}, api.Demand{Memory: 1000}, nil},
 		{"any slowdown", map[string]string{api.AnnotationMaxSlowdown: "inf"}, api.Demand{MaxSlowdown: math.Inf(1)}, nil},

@@ -35,6 +35,9 @@ const (
 	// AnnotationGang names the gang, in the pod's namespace, where its pods have several
 	// owners or none.
 	AnnotationGang = Domain + "/gang"
+	// AnnotationRestart is what it costs to stop the task and start it again, a duration such as
+	// 90s. Only tasks that say so are stopped for those of a higher priority.
+	AnnotationRestart = Domain + "/restart"
 	// AnnotationRate is a PromQL query with one answer: the steps that the task takes in a
 	// second. Beside what it was alone it tells how fast the task is with company. Of one
 	// that serves it is how fast it answers, such as 1 by its mean latency, however much it
@@ -47,6 +50,10 @@ const (
 	// it writes checkpoints.
 	AnnotationEvictable = Domain + "/evictable"
 )
+
+// LabelMPS is what an administrator sets to [True] on a node where an MPS daemon serves the pods that
+// collocd places: its pipe directory is in each of them. Their tasks are then planned to share by MPS.
+const LabelMPS = Domain + "/mps"
 
 // Names that collocd writes on a pod.
 const (

@@ -40,6 +40,9 @@ type Config struct {
 	// Unpinned says that a pod that the scheduler refuses can be decided again: only its
 	// claim, which can be made anew, holds it to its node.
 	Unpinned bool
+	// Limits are how many GPUs the pods of a namespace may hold, a shared one counted for each
+	// pod; "*" is every namespace that is not named. One without a limit may hold any.
+	Limits map[string]int
 	// Preempt says that pods of a lower priority may be sent away for those that have no
 	// room.
 	Preempt bool

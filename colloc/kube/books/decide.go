@@ -15,7 +15,8 @@ import (
 )
 
 // Decide decides about the pods that wait, those of highest priority first and of these
-// gangs before others and the oldest first, up to a batch of single pods. A pod that cannot be placed is tried again when
+// gangs before others, up to a batch of single pods. Among equals the namespace goes first
+// that holds the fewest GPUs, and in one the oldest pod. A pod that cannot be placed is tried again when
 // something changes. The error is that of the Planner, or of ctx; nothing is then
 // decided.
 //
@@ -40,12 +41,13 @@ func (b *Books) Decide(ctx context.Context) (Round, error) {
 
 // decide goes from the gangs that have begun down from one priority to the next.
 func (b *Books) decide(ctx context.Context, r *Round) error {
-	batch := b.batch(r)
+	due := b.shares()
+	batch := b.batch(r, due)
 	least := math.MinInt
 	if r.More {
 		least = batch[len(batch)-1].Task.Priority
 	}
-	waiting := b.crowds(b.gathered(r))
+	waiting := b.crowds(b.gathered(r, due))
 	for _, c := range waiting {
 		class := c.first.Task.Priority
 		if class < least {
@@ -107,7 +109,7 @@ func (b *Books) undo(r *Round) {
 
 // batch picks the pods of a round. Of those that differ in nothing a card could tell it
 // takes no more once one of them could not be placed since the last change.
-func (b *Books) batch(r *Round) []*cluster.Entry {
+func (b *Books) batch(r *Round, due *shares) []*cluster.Entry {
 	var all []*cluster.Entry
 	now := b.config.Now()
 	for _, e := range b.cluster.Tasks {
@@ -129,6 +131,7 @@ func (b *Books) batch(r *Round) []*cluster.Entry {
 		return cmp.Or(cmp.Compare(y.Task.Priority, x.Task.Priority), x.Pod.CreationTimestamp.Compare(y.Pod.CreationTimestamp.Time),
 			strings.Compare(string(x.Pod.UID), string(y.Pod.UID)))
 	})
+	all = due.order(all, r)
 	r.More = len(all) > b.config.Batch
 	return all[:min(len(all), b.config.Batch)]
 }

@@ -52,6 +52,8 @@ const (
 	GangFull = "GangFull"
 	// GangBroken: it is placed, and others of its gang are gone.
 	GangBroken = "GangBroken"
+	// OverLimit: its namespace holds as many GPUs as it may.
+	OverLimit = "OverLimit"
 	// MakingRoom: others are evicted for it.
 	MakingRoom = "MakingRoom"
 )

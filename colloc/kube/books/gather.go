@@ -72,7 +72,7 @@ func (b *Books) bands() map[string]*band {
 
 // gathered returns the gangs that can be decided: those that have begun first, then those
 // of the highest priority, then the oldest. Pods of the others are told why they wait.
-func (b *Books) gathered(r *Round) []*band {
+func (b *Books) gathered(r *Round, s *shares) []*band {
 	var ready []*band
 	now := b.config.Now()
 	for _, g := range b.bands() {
@@ -87,6 +87,9 @@ func (b *Books) gathered(r *Round) []*band {
 			b.wait(r, next, Gathering, fmt.Sprintf("%s: %d are here, none starts before all are", g, len(g.waiting)+len(g.placed)))
 		case !b.alike(next):
 			b.wait(r, next, Fault, fmt.Sprintf("%s: its pods differ in what they ask for, in priority or in Profile; make them equal", g))
+		case !s.take(next[0].Pod.Namespace, len(next)*max(1, next[0].Task.GPUs)):
+			r.Refusals = append(r.Refusals, s.refuse(next)...)
+			continue
 		default:
 			ready = append(ready, g)
 		}
@@ -98,7 +101,7 @@ func (b *Books) gathered(r *Round) []*band {
 	slices.SortFunc(ready, func(x, y *band) int {
 		p, q := x.waiting[0], y.waiting[0]
 		return cmp.Or(cmp.Compare(min(1, len(y.placed)), min(1, len(x.placed))), cmp.Compare(q.Task.Priority, p.Task.Priority),
-			p.Pod.CreationTimestamp.Compare(q.Pod.CreationTimestamp.Time), strings.Compare(x.Key, y.Key))
+			cmp.Compare(s.held[p.Pod.Namespace], s.held[q.Pod.Namespace]), p.Pod.CreationTimestamp.Compare(q.Pod.CreationTimestamp.Time), strings.Compare(x.Key, y.Key))
 	})
 	return ready
 }

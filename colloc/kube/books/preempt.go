@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/gangs"
 )
 
@@ -128,9 +129,13 @@ func (b *Books) roomFor(a asker) (cards []string, victims []*cluster.Entry, err 
 	return b.roomForPod(a)
 }
 
-// mayGo reports whether a pod may be sent away for somebody.
+// mayGo reports whether a pod may be sent away for somebody: it says what a restart costs.
 func (b *Books) mayGo(e *cluster.Entry, a asker, now time.Time) bool {
-	return e.State == cluster.Placed && e.Task.Priority < a.first.Task.Priority && !now.Before(e.Spared)
+	if e.State != cluster.Placed || e.Task.Priority >= a.first.Task.Priority || now.Before(e.Spared) {
+		return false
+	}
+	d, err := api.ReadDemand(e.Pod.Annotations)
+	return err == nil && !d.Restart.IsZero()
 }
 
 // unit is who goes together with a pod: its gang, or nobody.

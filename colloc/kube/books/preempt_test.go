@@ -50,7 +50,7 @@ func victims(r books.Round) string {
 
 // alone is a pod that shares with nobody.
 func alone(n int, priority int32) *corev1.Pod {
-	return ranked(taskPod(n, api.AnnotationProfile, "heavy", api.AnnotationAlone, "true"), priority)
+	return ranked(taskPod(n, api.AnnotationProfile, "heavy", api.AnnotationAlone, "true", api.AnnotationRestart, "1m"), priority)
 }
 
 // TestPreemptGang: a gang sends away as many pods of the lowest priority as it has to; what
@@ -153,7 +153,7 @@ func TestPreemptGangs(t *testing.T) {
 	now := epoch
 	b := preempting(t, &now, gpuNode("a", a100, 40960, 2), gpuNode("b", a100, 40960, 2))
 	for i := range 2 {
-		b.SetPod(ranked(member(i, "low", 2, 2), 1))
+		b.SetPod(ranked(member(i, "low", 2, 2, api.AnnotationRestart, "1m"), 1))
 	}
 	r, _ := decide(t, b)
 	write(t, b, r)
@@ -165,5 +165,24 @@ func TestPreemptGangs(t *testing.T) {
 	b.SetPod(ranked(member(20, "high", 1, 2), 3)) // one pod with two GPUs
 	if r, said := decide(t, b); victims(r) != "" || !strings.HasPrefix(said["task-20"], "MakingRoom") {
 		t.Errorf("the other node is free as well: %q have to go; %v", victims(r), said)
+	}
+}
+
+// Who does not say what a restart costs is not sent away, and neither is a gang of which one does not.
+func TestPreemptConsent(t *testing.T) {
+	now := epoch
+	b := preempting(t, &now, gpuNode("a", a100, 40960, 3))
+	silent := alone(0, 1)
+	delete(silent.Annotations, api.AnnotationRestart)
+	b.SetPod(silent)
+	b.SetPod(ranked(member(1, "low", 2, 1, api.AnnotationRestart, "1m"), 1))
+	b.SetPod(ranked(member(2, "low", 2, 1), 1))
+	r, _ := decide(t, b)
+	if pods := write(t, b, r); len(pods) != 3 {
+		t.Fatalf("%d are placed, want 3", len(pods))
+	}
+	b.SetPod(alone(9, 3))
+	if r, said := decide(t, b); victims(r) != "" {
+		t.Errorf("%q have to go: %v", victims(r), said)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/colloc/colloc/kube/books/internal/cluster"
@@ -135,18 +134,18 @@ func (b *Books) Drift() uint64 {
 	return b.cluster.Drift
 }
 
-// Notes says what the nodes have that cannot be used, each with the node's name.
-func (b *Books) Notes() []string {
+// Plugins counts the nodes with cards on which a device plugin hands out GPUs too: whoever asks it may be given
+// a card that pods of ours have.
+func (b *Books) Plugins() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var list []string
-	for _, n := range b.cluster.Nodes {
-		for _, note := range n.Notes {
-			list = append(list, "node "+n.Name+": "+note)
+	n := 0
+	for _, node := range b.cluster.Nodes {
+		if len(node.Cards) > 0 && node.Offer != nil && node.Offer.Plugin() {
+			n++
 		}
 	}
-	slices.SortFunc(list, strings.Compare)
-	return list
+	return n
 }
 
 // Check compares the ledger with what the pods carry, each recounted by itself, and

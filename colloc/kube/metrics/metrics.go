@@ -25,6 +25,8 @@ type State struct {
 	// Cards are all cards, Pending the pods that wait.
 	Cards   []Card
 	Pending int
+	// Plugins are the nodes with cards on which a device plugin hands out GPUs too.
+	Plugins int
 	// Drift counts bookings that the API server told and the books did not expect.
 	Drift uint64
 	// Idle is for how long no step has come to its end.
@@ -114,13 +116,14 @@ var (
 	cards   = prometheus.NewDesc("colloc_cards", "Cards by the number of tasks on them.", []string{"tasks"}, nil)
 	bytes   = prometheus.NewDesc("colloc_reserved_bytes", "Memory set aside on a card that has tasks.", []string{"node", "gpu"}, nil)
 	over    = prometheus.NewDesc("colloc_overcommitted_cards", "1 for a card on which more is than it has, and what: memory, tasks, or pods of others.", []string{"node", "gpu", "what"}, nil)
+	plugins = prometheus.NewDesc("colloc_device_plugin_nodes", "Nodes with cards on which a device plugin hands out GPUs too.", nil, nil)
 	idle    = prometheus.NewDesc("colloc_last_step_age_seconds", "Time since the replica that decides came to the end of a step; 0 of the others.", nil, nil)
 	drift   = prometheus.NewDesc("colloc_books_drift_total", "Bookings that the API server told and the books did not expect.", nil, nil)
 )
 
 // Describe implements [prometheus.Collector].
 func (scrape) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{pending, cards, bytes, over, idle, drift} {
+	for _, d := range []*prometheus.Desc{pending, cards, bytes, over, plugins, idle, drift} {
 		ch <- d
 	}
 }
@@ -142,6 +145,7 @@ func (s scrape) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(cards, prometheus.GaugeValue, float64(count), strconv.Itoa(n))
 	}
 	ch <- prometheus.MustNewConstMetric(pending, prometheus.GaugeValue, float64(now.Pending))
+	ch <- prometheus.MustNewConstMetric(plugins, prometheus.GaugeValue, float64(now.Plugins))
 	ch <- prometheus.MustNewConstMetric(idle, prometheus.GaugeValue, now.Idle.Seconds())
 	ch <- prometheus.MustNewConstMetric(drift, prometheus.CounterValue, float64(now.Drift))
 }

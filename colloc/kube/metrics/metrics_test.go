@@ -15,7 +15,7 @@ import (
 func TestMetrics(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	state := metrics.State{
-		Pending: 3, Drift: 1,
+		Pending: 3, Plugins: 2, Drift: 1,
 		Cards: []metrics.Card{{Node: "n1", Device: "gpu-0", Tasks: 2, Reserved: profile.GiB}, {Node: "n1", Device: "gpu-1"}},
 	}
 	m, err := metrics.New(r, func() metrics.State { return state })
@@ -41,6 +41,9 @@ colloc_cards{tasks="2"} 1
 # TYPE colloc_decisions_total counter
 colloc_decisions_total{code="",result="placed"} 1
 colloc_decisions_total{code="GpusTaken",result="waiting"} 1
+# HELP colloc_device_plugin_nodes Nodes with cards on which a device plugin hands out GPUs too.
+# TYPE colloc_device_plugin_nodes gauge
+colloc_device_plugin_nodes 2
 # HELP colloc_leader 1 while this replica decides.
 # TYPE colloc_leader gauge
 colloc_leader 1
@@ -54,7 +57,7 @@ colloc_reserved_bytes{gpu="gpu-0",node="n1"} 1.073741824e+09
 # TYPE colloc_write_errors_total counter
 colloc_write_errors_total{reason="Conflict"} 1
 `
-	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "colloc_books_drift_total", "colloc_cards", "colloc_decisions_total", "colloc_leader",
+	if err := testutil.GatherAndCompare(r, strings.NewReader(want), "colloc_books_drift_total", "colloc_cards", "colloc_decisions_total", "colloc_device_plugin_nodes", "colloc_leader",
 		"colloc_pending_tasks", "colloc_reserved_bytes", "colloc_write_errors_total"); err != nil {
 		t.Error(err)
 	}

@@ -24,7 +24,6 @@ const (
 	labelCount    = "nvidia.com/gpu.count"
 	labelStrategy = "nvidia.com/mig.strategy"
 	labelLayout   = "nvidia.com/mig.config"
-	labelSharing  = "nvidia.com/gpu.sharing-strategy"
 )
 
 // maxCards bounds the cards of a node.
@@ -99,7 +98,7 @@ func (r *Reader) fromLabels(node *corev1.Node) ([]Card, []string) {
 		if uuids != nil && slice == nil {
 			card.Address, card.Device = uuids[i], strings.ToLower(uuids[i])
 		}
-		card.GPU = colloc.GPU{ID: node.Name + "/" + card.Device, Model: model, Memory: memory, Slice: slice, Mechanisms: sharing(l[labelSharing])}
+		card.GPU = colloc.GPU{ID: node.Name + "/" + card.Device, Model: model, Memory: memory, Slice: slice, Mechanisms: sharing(l)}
 		cards = append(cards, card)
 	}
 	return cards, notes
@@ -134,9 +133,10 @@ func mixedOnly(labels map[string]string) bool {
 	return false
 }
 
-// sharing is how the cards of a node may be shared: nil is by time-slicing.
-func sharing(strategy string) []profile.Mechanism {
-	if strategy == "mps" {
+// sharing is how the cards of a node may be shared: nil is by time-slicing. The device
+// plugin's own label is no word for MPS: its daemon reaches only pods that ask the plugin.
+func sharing(labels map[string]string) []profile.Mechanism {
+	if labels[api.LabelMPS] == api.True {
 		return []profile.Mechanism{profile.MPS}
 	}
 	return nil

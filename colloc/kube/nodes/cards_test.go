@@ -1,6 +1,7 @@
 package nodes_test
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -231,5 +232,18 @@ func TestUUIDs(t *testing.T) {
 		if strings.Join(got, " ") != tt.want || (tt.note == "") != (len(notes) == 0) || !strings.Contains(strings.Join(notes, ""), tt.note) {
 			t.Errorf("%s of %s: %q, %q, want %q, %q", tt.uuids, tt.count, got, notes, tt.want, tt.note)
 		}
+	}
+}
+
+// The device plugin's word for MPS is none: its daemon reaches only its own pods. An administrator's is.
+func TestSharing(t *testing.T) {
+	n := labelled("gpu.product", "Tesla-T4", "gpu.count", "1", "gpu.sharing-strategy", "mps")
+	var r nodes.Reader
+	for _, want := range [][]profile.Mechanism{nil, {profile.MPS}} {
+		cards, _ := r.Cards(n, nil)
+		if len(cards) != 1 || !slices.Equal(cards[0].GPU.Mechanisms, want) {
+			t.Errorf("%+v, want mechanisms %v", cards, want)
+		}
+		n.Labels[api.LabelMPS] = api.True
 	}
 }

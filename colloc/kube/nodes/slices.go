@@ -59,7 +59,7 @@ func (r *Reader) device(node *corev1.Node, d *resourcev1.Device) (card Card, why
 	card = Card{Device: d.Name, Address: uuid, Closed: tainted(d), Counted: d.AllowMultipleAllocations != nil && *d.AllowMultipleAllocations && capacity(d, "memory") > 0}
 	card.GPU = colloc.GPU{
 		ID: node.Name + "/" + d.Name, Model: model, Memory: max(0, memory), Slice: slice,
-		Mechanisms: sharing(node.Labels[labelSharing]),
+		Mechanisms: sharing(node.Labels),
 	}
 	return card, ""
 }

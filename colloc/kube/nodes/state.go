@@ -84,6 +84,9 @@ func hard(t *corev1.Taint) bool {
 // Name is the node's name.
 func (n *Node) Name() string { return n.node.Name }
 
+// Plugin reports whether a device plugin hands out GPUs of the node.
+func (n *Node) Plugin() bool { return n.allocatable["nvidia.com/gpu"] > 0 }
+
 // Closed says why nobody is placed there: it is cordoned, not ready or about to go;
 // empty is open.
 func (n *Node) Closed() string {

@@ -33,6 +33,7 @@ type flags struct {
 	batch          int
 	maxSet         int
 	share          []string
+	gpus           map[string]int
 	writers        int
 }
 
@@ -72,5 +73,6 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
 	s.IntVar(&f.maxSet, "max-set", defaultMaxSet, maxSetUsage)
 	s.StringSliceVar(&f.share, "share", nil, shareUsage)
+	s.StringToIntVar(&f.gpus, "gpus", nil, "how many GPUs the pods of a `NAMESPACE=N` may hold, a shared one counted for each pod; *=N is of each that is not named")
 	s.IntVar(&f.writers, "writers", 16, "how many pods are written at the same time")
 }

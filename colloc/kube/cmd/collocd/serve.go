@@ -181,7 +181,7 @@ func (f *flags) books(known func(namespace, name string) pods.Known, bound pods.
 	if err != nil {
 		return nil, fmt.Errorf("-share: %w", err)
 	}
-	return books.New(books.Config{Planner: planner, Profile: known, Groups: bound, Volumes: stored, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Preempt: f.preempts(), Patience: f.patience, Now: time.Now})
+	return books.New(books.Config{Planner: planner, Profile: known, Groups: bound, Volumes: stored, Tenancy: tenancy, Batch: f.batch, Shadow: f.shadow, Claims: f.claims(), Unpinned: !f.pin, Limits: f.gpus, Preempt: f.preempts(), Patience: f.patience, Now: time.Now})
 }
 
 // election is that which the flags ask for; nil is none.
@@ -201,7 +201,7 @@ func (f *flags) election() (*controller.Election, error) {
 
 // stateOf is what the metrics tell of the books.
 func stateOf(b *books.Books, idle time.Duration) metrics.State {
-	s := metrics.State{Pending: b.Pending(), Drift: b.Drift(), Idle: idle}
+	s := metrics.State{Pending: b.Pending(), Plugins: b.Plugins(), Drift: b.Drift(), Idle: idle}
 	for _, c := range b.Cards() {
 		s.Cards = append(s.Cards, metrics.Card{Node: c.Node, Device: c.Device, Tasks: len(c.Tasks), Reserved: c.Reserved, Over: c.Over})
 	}

@@ -125,16 +125,48 @@ func (c *Cluster) Apply(path string) {
 func (c *Cluster) Create(o *unstructured.Unstructured) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
+	to, err := c.resource(o)
+	if err != nil {
+		return err
+	}
+	_, err = to.Create(ctx, o, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
+	return err
+}
+
+// Delete deletes the objects of a file or a kustomization, the last one first.
+func (c *Cluster) Delete(path string) {
+	c.tb.Helper()
+	objects, err := Manifests(path)
+	if err != nil {
+		c.tb.Fatal(err)
+	}
+	for _, o := range slices.Backward(objects) {
+		if err := c.remove(o); err != nil {
+			c.tb.Fatalf("%s: %s %s: %v", path, o.GetKind(), o.GetName(), err)
+		}
+	}
+}
+
+func (c *Cluster) remove(o *unstructured.Unstructured) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	to, err := c.resource(o)
+	if err != nil {
+		return err
+	}
+	return to.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
+}
+
+// resource is where an object is, or would be.
+func (c *Cluster) resource(o *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(c.Client.Discovery()))
 	kind := o.GroupVersionKind()
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var to dynamic.ResourceInterface = c.Dynamic.Resource(mapping.Resource)
 	if mapping.Scope.Name() == "namespace" {
-		to = c.Dynamic.Resource(mapping.Resource).Namespace(o.GetNamespace())
+		return c.Dynamic.Resource(mapping.Resource).Namespace(o.GetNamespace()), nil
 	}
-	_, err = to.Create(ctx, o, metav1.CreateOptions{FieldValidation: metav1.FieldValidationStrict})
-	return err
+	return c.Dynamic.Resource(mapping.Resource), nil
 }

@@ -223,12 +223,13 @@ func TestClaimMoved(t *testing.T) {
 	kubeconfig := account(t, c, c.Server, "claims")
 	prepare(t, c, "default")
 	c.Collocd(program, kubeconfig, "--binding=claim", "--pin=false", "--patience=1s")
-	hater := func(name string) *corev1.Pod { // of its like on its node
+	hater := func(name string) *corev1.Pod { // of its like on its node, by a selector of namespaces, which collocd does not know
 		p := task("default", name, "light")
 		claiming(&p.Spec)
 		p.Labels["hates"] = "company"
 		p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"hates": "company"}}, TopologyKey: corev1.LabelHostname,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "default"}},
 		}}}}
 		return p
 	}

@@ -78,7 +78,7 @@ func TestPreempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	settle(t, c, kubetest.Rules{}, 1)
-	jobOf(t, c, "small", 2, pod("low", map[string]string{api.AnnotationAlone: api.True}, ""))
+	jobOf(t, c, "small", 2, pod("low", map[string]string{api.AnnotationAlone: api.True, api.AnnotationRestart: "1m"}, ""))
 	settle(t, c, kubetest.Rules{}, 3)
 	jobOf(t, c, "large", 2, pod("high", map[string]string{api.AnnotationGangSize: "2", api.AnnotationGPUs: "4"}, ""))
 	c.Await("the gang runs", func() bool { return len(running(t, c, "large")) == 2 })

@@ -3,7 +3,6 @@
 package kubetest_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 
@@ -115,19 +114,16 @@ func TestStuck(t *testing.T) {
 	if now, err := c.Client.BatchV1().Jobs("default").Get(t.Context(), "train", metav1.GetOptions{}); err != nil || now.Status.Failed != 0 {
 		t.Errorf("the Job counts failures: %+v, %v", now, err)
 	}
-	c.Pause("kube-scheduler", true)
-	deployment(t, c, "late", 1, nil)
-	c.Await("the late one is decided", decided("late", 1))
-	taint := func(list string) {
-		t.Helper()
-		if _, err := c.Client.CoreV1().Nodes().Patch(t.Context(), "gpu-1", types.MergePatchType, fmt.Appendf(nil, `{"spec": {"taints": %s}}`, list), metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	taint(`[{"key": "broken", "effect": "NoSchedule"}]`)
-	c.Pause("kube-scheduler", false)
+	deployment(t, c, "late", 1, func(s *corev1.PodSpec) { // away from serve, by a selector of namespaces, which collocd does not know
+		s.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "serve"}}, TopologyKey: corev1.LabelHostname,
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: "default"}},
+		}}}}
+	})
 	waits(t, c, "late", "the scheduler refused it there")
-	taint("null")
-	settle(t, c, kubetest.Rules{}, 5)
+	if _, err := c.Client.AppsV1().Deployments("default").Patch(t.Context(), "serve", types.MergePatchType, []byte(`{"spec": {"replicas": 0}}`), metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	settle(t, c, kubetest.Rules{}, 3)
 	rights(t, c)
 }

@@ -24,7 +24,6 @@ type Node struct {
 	raw     *corev1.Node // nil while only pods or slices tell of it
 	Offer   *nodes.Node
 	Cards   []*Card
-	Notes   []string
 	Used    nodes.Amounts
 	foreign map[types.UID]string // pods of others that have GPUs of the device plugin
 }

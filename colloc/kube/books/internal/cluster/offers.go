@@ -67,13 +67,12 @@ func (cl *Cluster) DropSlice(s *resourcev1.ResourceSlice) error {
 // recount reads the cards of a node anew and changes the books where they differ.
 func (cl *Cluster) recount(n *Node) error {
 	var read []nodes.Card
-	n.Notes = nil
 	if n.raw != nil {
 		var all []*resourcev1.ResourceSlice
 		for _, s := range cl.slices[n.Name] {
 			all = append(all, s)
 		}
-		read, n.Notes = cl.reader.Cards(n.raw, all)
+		read, _ = cl.reader.Cards(n.raw, all)
 	}
 	old := map[string]*Card{}
 	for _, d := range n.Cards {

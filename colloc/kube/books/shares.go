@@ -1,0 +1,84 @@
+package books
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"example.com/colloc/colloc/kube/books/internal/cluster"
+)
+
+// shares are what namespaces hold, and may.
+type shares struct {
+	limits map[string]int
+	held   map[string]int // GPUs, a shared one counted for each pod
+	next   map[string]int // with those that a round may add
+	// changed is the change of this round.
+	changed uint64
+}
+
+// shares counts what is held before a round.
+func (b *Books) shares() *shares {
+	s := &shares{limits: b.config.Limits, changed: b.cluster.Changed, held: map[string]int{}}
+	for _, e := range b.cluster.Tasks {
+		if e.State != cluster.Idle {
+			s.held[e.Pod.Namespace] += 1 + strings.Count(e.At.Device, ",")
+		}
+	}
+	s.next = maps.Clone(s.held)
+	return s
+}
+
+// take adds GPUs to what a namespace holds, unless that is more than it may.
+func (s *shares) take(namespace string, gpus int) bool {
+	limit, set := s.limits[namespace]
+	if !set {
+		limit, set = s.limits["*"]
+	}
+	if set && s.next[namespace]+gpus > limit {
+		return false
+	}
+	s.next[namespace] += gpus
+	return true
+}
+
+// refuse says of pods of one namespace that they are over its limit. They are looked at once more where that is
+// for others of the round, which may find no room.
+func (s *shares) refuse(list []*cluster.Entry) []Refusal {
+	refusals := make([]Refusal, len(list))
+	for i, e := range list {
+		ns := e.Pod.Namespace
+		limit, set := s.limits[ns]
+		if !set {
+			limit = s.limits["*"]
+		}
+		if s.next[ns] == s.held[ns] {
+			e.Tried = s.changed
+		}
+		refusals[i] = Refusal{e.Pod, OverLimit, fmt.Sprintf("namespace %s holds %d GPUs of the %d that it may, a shared one counted for each pod", ns, s.held[ns], limit)}
+	}
+	return refusals
+}
+
+// order puts single pods, sorted by priority and age, in the order of what their namespaces hold: the n-th pod of
+// a namespace counts as if those before it ran. Those over a limit are refused.
+func (s *shares) order(all []*cluster.Entry, r *Round) []*cluster.Entry {
+	ranks, turn := map[*cluster.Entry]int{}, maps.Clone(s.held)
+	kept := all[:0:0]
+	for _, e := range all {
+		ns := e.Pod.Namespace
+		if !s.take(ns, 1) {
+			r.Refusals = append(r.Refusals, s.refuse([]*cluster.Entry{e})...)
+			continue
+		}
+		ranks[e] = turn[ns]
+		turn[ns]++
+		kept = append(kept, e)
+	}
+	slices.SortStableFunc(kept, func(x, y *cluster.Entry) int {
+		return cmp.Or(cmp.Compare(y.Task.Priority, x.Task.Priority), cmp.Compare(ranks[x], ranks[y]))
+	})
+	return kept
+}
