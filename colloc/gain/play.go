@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"example.com/colloc/colloc/sim"
@@ -64,14 +63,11 @@ func (p *player) play(ctx context.Context, w *window, seed uint64, most int) ([]
 	return lives, m, nil
 }
 
-// policy lets jobs start in the order in which they came, those that fit before those that
-// do not, and run to their end.
+// policy is the door that the site will use: a Dispatcher by its plain rule. Jobs run to their end.
 func (p *player) policy(most int) sim.Policy {
-	if p.o.Closed {
-		return policy.Greedy{MaxSet: most, Overtake: true, Closed: true}
-	}
 	return policy.Colloc{
 		MaxSet: most, Budget: profile.Some(0), MaxSlowdown: cmp.Or(p.o.MaxSlowdown, defaultSlowdown), NoStop: true, Without: online.Order | online.Waiting,
+		Closed: p.o.Closed,
 	}
 }
 
@@ -81,28 +77,7 @@ func (p *player) predicted() sim.Model {
 	if p.o.SameUser {
 		told = apart{told}
 	}
-	if p.o.Closed {
-		told = limited{told, 1 / cmp.Or(p.o.MaxSlowdown, defaultSlowdown)}
-	}
 	return told
-}
-
-// limited keeps jobs apart of which one would be slower than a limit.
-type limited struct {
-	sim.Model
-
-	least float64
-}
-
-// Speeds implements [sim.Model].
-func (l limited) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task, dst []float64) error {
-	if err := l.Model.Speeds(gpu, mech, set, dst); err != nil {
-		return err
-	}
-	if slices.Min(dst) < l.least {
-		clear(dst)
-	}
-	return nil
 }
 
 // apart keeps jobs of several users apart: their speeds together are told to be 0.

@@ -3,6 +3,8 @@ package policy
 import (
 	"strconv"
 
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/sim"
 	"example.com/colloc/colloc/sim/policy/internal/ahead"
 	"example.com/colloc/colloc/sim/policy/internal/request"
@@ -45,6 +47,13 @@ type Colloc struct {
 	NoSeen bool
 	// Without are parts of the look-ahead that are left out.
 	Without online.Part
+	// Closed lets nobody join a set that began earlier: as where a set is one job of the cluster, which
+	// keeps its GPU until the last has ended.
+	Closed bool
+	// Mind predicts, and Tell says what it is told of a task; nil predicts by the simulation's model, which what is
+	// measured improves.
+	Mind dispatch.Mind
+	Tell func(*sim.TaskView) colloc.Task
 }
 
 var _ sim.Policy = Colloc{}
@@ -76,6 +85,9 @@ func (p Colloc) Name() string {
 	}
 	if p.NoSeen {
 		name += "-noseen"
+	}
+	if p.Closed {
+		name += "-closed"
 	}
 	if p.Without&online.Order != 0 {
 		name += "-noorder"

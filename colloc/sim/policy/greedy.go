@@ -1,7 +1,6 @@
 package policy
 
 import (
-	"slices"
 	"strconv"
 
 	"example.com/colloc/colloc/sim"
@@ -21,8 +20,6 @@ type Greedy struct {
 	MaxSet int
 	// MinGain is the throughput that a task must add to a set; 0 means 0.05.
 	MinGain float64
-	// Closed lets nobody join a set that began earlier: as where a set is one job of the cluster.
-	Closed bool
 	// NoLearning ignores what is measured of sets; without it measurements improve
 	// what is predicted, in the same way as for [Session].
 	NoLearning bool
@@ -45,9 +42,6 @@ func (p Greedy) Name() string {
 	if p.MaxSet > 2 {
 		name += "-" + strconv.Itoa(p.MaxSet)
 	}
-	if p.Closed {
-		name += "-closed"
-	}
 	return name
 }
 
@@ -59,8 +53,7 @@ func (p Greedy) Begin(*sim.State) (sim.Scheduler, error) {
 	}
 	frame := share.Frame{
 		Allow: func(s *sim.State, t *sim.TaskView, g *sim.GPUView) bool {
-			began := func(o *sim.TaskView) bool { return o.Since < s.Now() }
-			return (!p.Closed || !slices.ContainsFunc(g.Set, began)) && gain.of(s, t, g) >= gain.least
+			return gain.of(s, t, g) >= gain.least
 		},
 		Score: gain.of,
 		Alone: func(*sim.State, *sim.TaskView) bool { return false },

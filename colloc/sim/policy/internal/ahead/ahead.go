@@ -26,15 +26,22 @@ type Config struct {
 	NoStop      bool
 	NoSeen      bool
 	Without     online.Part
+	Closed      bool
+	Mind        dispatch.Mind
+	Tell        func(*sim.TaskView) colloc.Task
 }
 
 // New returns the scheduler of one run on the empty cluster that s shows.
 func New(p Config, s *sim.State) (sim.Scheduler, error) {
 	b := &body{
-		mind: newMind(s, packer.Limits{Headroom: p.Headroom, MaxSet: p.MaxSet}, p.MaxSlowdown), Config: p, runs: map[string]uint64{}, seen: map[int]time.Duration{}, down: map[int]bool{},
+		mind: newMind(s, packer.Limits{Headroom: p.Headroom, MaxSet: p.MaxSet}, p.MaxSlowdown), Config: p, runs: map[string]uint64{}, seen: map[int]time.Duration{}, down: map[int]bool{}, shut: map[int]bool{},
+	}
+	var mind dispatch.Mind = b.mind
+	if p.Mind != nil {
+		mind = p.Mind
 	}
 	var err error
-	b.brain, err = dispatch.New(b.mind, &dispatch.Options{
+	b.brain, err = dispatch.New(mind, &dispatch.Options{
 		Scheduler: online.SchedulerOptions{Objective: p.Objective, Budget: p.Budget, Without: p.Without}, AtOnce: true,
 	})
 	if err != nil {
@@ -57,6 +64,7 @@ type body struct {
 	down   map[int]bool          // GPUs
 	hosts  []*sim.TaskView       // without GPUs, that wait for CPU and host memory
 	held   []*sim.TaskView       // that wait for CPU, host memory or a share, of which the brain knows nothing
+	shut   map[int]bool          // GPUs that nobody may join
 }
 
 func (b *body) tell(e dispatch.Event) { b.events = append(b.events, e) }
@@ -73,7 +81,7 @@ func (b *body) Observe(o *sim.CoRun) error {
 func (b *body) Decide(s *sim.State) error {
 	b.hear(s)
 	b.hosts = slices.DeleteFunc(b.hosts, func(t *sim.TaskView) bool { return place.Host(s, t) })
-	if b.known.Learn() {
+	if b.known.Learn() && b.Mind == nil {
 		b.tell(dispatch.Learned{})
 	}
 	for t := range s.Running() {
@@ -86,6 +94,7 @@ func (b *body) Decide(s *sim.State) error {
 		}
 		b.watch(s, t)
 	}
+	b.close(s)
 	if err := b.flush(s); err != nil {
 		return err
 	}
@@ -160,6 +169,20 @@ func (b *body) hear(s *sim.State) {
 	}
 }
 
+// close keeps others off GPUs whose set began earlier, where a set is one job of the cluster.
+func (b *body) close(s *sim.State) {
+	if !b.Closed {
+		return
+	}
+	for i, g := range s.GPUs() {
+		shut := g.Up && slices.ContainsFunc(g.Set, func(t *sim.TaskView) bool { return t.Since < s.Now() })
+		if shut != b.shut[i] {
+			b.shut[i] = shut
+			b.tell(dispatch.Drained{GPU: strconv.Itoa(i), Off: !shut})
+		}
+	}
+}
+
 // over says how a task's run ended, and what is left of it.
 func (b *body) over(t *sim.TaskView, how dispatch.How, left profile.Opt[time.Duration]) {
 	if run := b.runs[t.ID]; run > 0 {
@@ -173,6 +196,9 @@ func (b *body) job(s *sim.State, t *sim.TaskView) dispatch.Job {
 	j := dispatch.Job{
 		Task:  colloc.Task{ID: t.ID, Reserved: max(1, b.memory(t)), GPUs: t.GPUs, Priority: t.Priority},
 		Fixed: t.Deaths > 0, Left: remaining(s, t),
+	}
+	if b.Tell != nil {
+		j.Task = b.Tell(t)
 	}
 	if t.Floor == 0 && !b.NoStop {
 		j.Restart = profile.Some(max(t.Startup, time.Second))

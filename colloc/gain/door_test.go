@@ -1,0 +1,40 @@
+package gain_test
+
+import (
+	"math"
+	"testing"
+
+	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/gain"
+)
+
+// TestPromised: what is told of sites is what a Dispatcher with a Planner delivers there, within 10 % over eight histories,
+// where jobs join who runs and where a set is one job. Of one history it may be a quarter: one job that starts
+// elsewhere changes all that follow.
+func TestPromised(t *testing.T) {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, closed := range []bool{false, true} {
+		var promised, delivered [2]float64
+		for seed := range uint64(8) {
+			jobs := site(600, 2, 1.2, 30+seed)
+			o := gain.Options{Replications: 1, Closed: closed}
+			g := replay(t, jobs, o).Total
+			hours, waited, err := gain.Deliver(t.Context(), jobs, o, planner)
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := float64(g.Jobs)
+			promised[0], delivered[0] = promised[0]+g.Without.GPUHours-g.With.GPUHours, delivered[0]+g.Without.GPUHours-hours
+			promised[1], delivered[1] = promised[1]+n*(g.Without.Waited-g.With.Waited), delivered[1]+n*g.Without.Waited-waited
+		}
+		for i, what := range []string{"GPU hours occupied", "hours waited"} {
+			t.Logf("closed %v: %s less: %.0f promised, %.0f delivered", closed, what, promised[i], delivered[i])
+			if !(promised[i] > 0) || math.Abs(delivered[i]-promised[i]) > 0.1*promised[i] {
+				t.Errorf("closed %v: %s less: %.0f promised, %.0f delivered", closed, what, promised[i], delivered[i])
+			}
+		}
+	}
+}
