@@ -27,13 +27,22 @@ that costs, and when Slurm would start it. Each -point is what was measured:
   colloc slurm advise -point a100:1=210 -point a100:2=400 -price a100=1.80 -work 5e6
 
 that is 210 samples a second on one a100. Where points are missing it says which to
-measure next; it does not guess how a task scales.`
+measure next; it does not guess how a task scales.
+
+With -site it says on one page what the site could switch on so that jobs share GPUs: lines for
+slurm.conf and gres.conf, scripts for MPS, what the site's own past would have gained, and what
+could go wrong:
+
+  colloc slurm advise -site -past jobs.txt -scripts /etc/slurm`
 
 // question is what advise was asked.
 type question struct {
 	need   sizing.Need
 	prices map[string]float64
 	points []advise.ScalingPoint
+
+	site          bool
+	past, scripts string
 }
 
 // AdviseFlags are the flags of advise.
@@ -69,6 +78,9 @@ func (q *question) flags() *flag.FlagSet {
 	f.IntVar(&q.need.CPUs, "cpus", 0, "`N` CPUs for each GPU")
 	cli.Bytes(f, &q.need.Memory, "memory", "host memory in `BYTES` for each GPU")
 	cli.Bytes(f, &q.need.GPUMemory, "gpu-memory", "what the task allocates on each GPU, in `BYTES`")
+	f.BoolVar(&q.site, "site", false, "say what the site could switch on so that jobs share GPUs")
+	f.StringVar(&q.past, "past", "", "with -site: what that would have gained, from `FILE` of sacct, as colloc gain reads it")
+	f.StringVar(&q.scripts, "scripts", "", "with -site: write the prolog and the epilog for MPS into `DIR`")
 	f.StringVar(&q.need.Partition, "partition", "", "consider the partition `NAME` alone")
 	return f
 }
@@ -89,8 +101,11 @@ func Advise(ctx context.Context, args []string, client *slurm.Client, now time.T
 	if err := usage.Parse(f, args, out, "", aboutAdvise); err != nil {
 		return err
 	}
-	if f.NArg() > 0 || len(q.points) == 0 {
-		return usage.Wrong("want -point, and nothing after the flags; see -h")
+	if f.NArg() > 0 || q.site == (len(q.points) > 0) || !q.site && q.past+q.scripts != "" {
+		return usage.Wrong("want -point, or -site, and nothing after the flags; see -h")
+	}
+	if q.site {
+		return q.page(ctx, client, out)
 	}
 	q.need.Scaling = slices.Clone(q.points)
 	for i := range q.need.Scaling {

@@ -150,7 +150,7 @@ func New(args []string, in io.Reader, out io.Writer) error {
 	if err := taskfile.WriteFile(m.path, file); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s: %d tasks; next: colloc slurm plan -sweep %[1]s\n", m.path, len(file.Tasks))
+	fmt.Fprintf(out, "%s: %d tasks; next: colloc slurm plan -sweep %[1]s; colloc slurm advise -site says what a site can switch on\n", m.path, len(file.Tasks))
 	return nil
 }
 
