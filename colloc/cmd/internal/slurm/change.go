@@ -21,9 +21,13 @@ func (w *steward) reread() bool {
 		err = fmt.Errorf("%s: the sweep is called %q now, and was %q: end this command and begin it again", *w.path, next.name, w.sweep.name)
 	}
 	if err != nil {
-		fmt.Fprintf(w.stderr, "colloc slurm submit: %v: going on with what it was\n", err)
+		if err.Error() != w.wrong {
+			w.wrong = err.Error()
+			fmt.Fprintf(w.stderr, "colloc slurm submit: %v: going on with what it was\n", err)
+		}
 		return false
 	}
+	w.wrong = ""
 	if first && w.sweep.same(next) {
 		return false
 	}

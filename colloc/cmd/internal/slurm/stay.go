@@ -25,6 +25,7 @@ type steward struct {
 	freed   map[site.JobID]int // how often a job was released that a node could not start
 	planned bool
 	version os.FileInfo     // of the sweep file
+	wrong   string          // what was last said of it
 	recall  map[string]bool // tasks whose jobs are to be taken back if they wait
 }
 
@@ -230,7 +231,7 @@ func (w *steward) mark(ctx context.Context, state *site.State, h *past) bool {
 	for m := range w.record.members() {
 		j, e := h.all[m.Job], w.sweep.byID[m.Task]
 		marked = marked || m.Taken
-		if j != nil && j.State == site.Pending && w.recall[m.Task] {
+		if j != nil && j.State == site.Pending && j.Restarts == 0 && w.recall[m.Task] {
 			again[m.Job] = true
 			continue
 		}
