@@ -6,7 +6,7 @@
 #SBATCH --cpus-per-task=3
 #SBATCH --mem=300M
 #SBATCH --gres=gpu:1
-#SBATCH --time=00:08:00
+#SBATCH --time=LONGER
 #SBATCH --output=logs/colloc-%j.out
 #SBATCH --comment=colloc:SWEEP:x%3D1,x%3D2,x%3D3
 # GPUs of one node: 1, tasks: 3.
