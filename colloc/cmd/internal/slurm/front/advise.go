@@ -41,8 +41,8 @@ type question struct {
 	prices map[string]float64
 	points []advise.ScalingPoint
 
-	site          bool
-	past, scripts string
+	site bool
+	whole
 }
 
 // AdviseFlags are the flags of advise.

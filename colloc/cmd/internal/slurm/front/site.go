@@ -31,8 +31,11 @@ type nodes struct {
 	share string // how they are shared
 }
 
+// whole is a question about the site, and not about a task.
+type whole struct{ past, scripts string }
+
 // page says on one page what a site could switch on.
-func (q *question) page(ctx context.Context, client *slurm.Client, out io.Writer) error {
+func (q *whole) page(ctx context.Context, client *slurm.Client, out io.Writer) error {
 	state, err := client.State(ctx)
 	if err != nil {
 		return err
@@ -133,7 +136,7 @@ What could go wrong:
 )
 
 // expected says what the site's own past would have gained.
-func (q *question) expected(ctx context.Context, shared bool, out io.Writer) error {
+func (q *whole) expected(ctx context.Context, shared bool, out io.Writer) error {
 	if q.past == "" {
 		fmt.Fprintln(out, "expected gain: not known without -past FILE, what sacct printed: colloc gain -h says with which columns")
 		return nil
@@ -162,7 +165,7 @@ func (q *question) expected(ctx context.Context, shared bool, out io.Writer) err
 }
 
 // write writes the scripts for MPS.
-func (q *question) write(out io.Writer) error {
+func (q *whole) write(out io.Writer) error {
 	if q.scripts == "" {
 		fmt.Fprintln(out, "The two scripts: colloc slurm advise -site -scripts DIR")
 		return nil
