@@ -23,13 +23,15 @@ type viewer struct {
 	beside map[nvmlx.DeviceID][]string
 	index  map[nvmlx.DeviceID]int
 	live   bool // what jobs wait for is asked anew
+	drains bool
+	shut   map[uint32][]string // by users
 	expect map[string]runner.Expectation
 }
 
 func (s *Station) viewer(u peer.User) *viewer {
 	v := &viewer{
 		s: s, u: u, now: s.config.Clock.Now(), gpus: s.runner.GPUs(),
-		beside: make(map[nvmlx.DeviceID][]string), index: make(map[nvmlx.DeviceID]int),
+		drains: s.turns.Draining(), shut: make(map[uint32][]string), beside: make(map[nvmlx.DeviceID][]string), index: make(map[nvmlx.DeviceID]int),
 	}
 	for i := range v.gpus {
 		id := v.gpus[i].Device.ID
@@ -61,7 +63,7 @@ func (v *viewer) job(r *runner.Record) api.Job {
 	switch {
 	case r.State == runner.Queued:
 		j.Why = v.why(r, v.live)
-		if x, ok := v.expect[t.ID]; ok && !v.s.turns.Draining() {
+		if x, ok := v.expect[t.ID]; ok && !v.drains {
 			j.Starts, j.StartsIn, j.EndsIn = profile.Some(x.Start.At), between(x.Start), between(x.End)
 		}
 	case r.State.Over():

@@ -18,7 +18,7 @@ func (v *viewer) why(r *runner.Record, live bool) string {
 	switch {
 	case r.Task.Held:
 		return "it is held, until somebody releases it"
-	case v.s.turns.Draining():
+	case v.drains:
 		return "the station drains: nothing starts any more"
 	case why == "" && len(r.Task.After) > 0:
 		return "for other jobs to end, or for its turn"
@@ -35,6 +35,9 @@ func (v *viewer) why(r *runner.Record, live bool) string {
 
 // closed says how GPUs are closed to a user, in their order.
 func (v *viewer) closed(uid uint32) (texts []string) {
+	if texts, known := v.shut[uid]; known {
+		return texts
+	}
 	for i := range v.gpus {
 		c := v.s.turns.Closed(v.gpus[i].Device.ID)
 		switch {
@@ -49,5 +52,6 @@ func (v *viewer) closed(uid uint32) (texts []string) {
 			texts = append(texts, fmt.Sprintf("GPU %d is drained", i))
 		}
 	}
+	v.shut[uid] = texts
 	return texts
 }
