@@ -166,6 +166,16 @@ func (p *Planner) Refit(ctx context.Context) error {
 	return p.config.Interference.Refit(ctx)
 }
 
+// Forget drops what was observed of speeds on a GPU product, as after a repair or a new
+// driver, and returns how many co-runs were kept of it; see
+// [interference.Predictor.Forget]. Peaks and paces stay. Safe for concurrent use.
+func (p *Planner) Forget(gpu profile.GPUModel) (int, error) {
+	if err := p.ready(); err != nil {
+		return 0, err
+	}
+	return p.config.Interference.Forget(gpu.Canonical())
+}
+
 // Foreign describes what runs on a GPU of a product without being a task of anybody
 // whom the scheduler knows, as a resident with a name: all that is known of it is what
 // it was seen to use. Its MemUsed, which is required, counts as reserved; how busy it

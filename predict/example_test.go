@@ -1,6 +1,7 @@
 package predict_test
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -94,4 +95,13 @@ func ExampleSpeedFromThroughput() {
 	fmt.Println(predict.SpeedFromThroughput(400, 300))
 	// Output:
 	// 0.75 <nil>
+}
+
+// A task that ran beside others twice as fast as alone was not alone when that was measured.
+func ExampleCheckSpeed() {
+	var disturbed *predict.DisturbedError
+	err := predict.CheckSpeed(2.5)
+	fmt.Println(errors.As(err, &disturbed), err)
+	// Output:
+	// true speed is 2.5, want more than 0 and at most 2: was the solo run disturbed?
 }

@@ -103,8 +103,10 @@ func (r *row) coRunSpeed(s string) profile.Opt[float64] {
 		}
 		speed = profile.Some(rate / solo)
 	}
-	if v, ok := speed.Get(); ok && !(v > 0 && v <= predict.MostSpeed) {
-		r.fault(column, "a speed of %v, want more than 0 and at most %v of that alone", v, predict.MostSpeed)
+	if v, ok := speed.Get(); ok {
+		if err := predict.CheckSpeed(v); err != nil {
+			r.fault(column, "%v", err)
+		}
 	}
 	return speed
 }

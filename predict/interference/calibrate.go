@@ -103,6 +103,7 @@ func (r *regime) learnOf(obs []*Observation, seed uint64) (errs []standardError)
 	for _, upTo := range probes() {
 		for ; from < min(upTo, len(fresh)); from++ {
 			next.learn(fresh[from])
+			next.keep(fresh[from])
 			for _, p := range fresh[from].Set {
 				t, _ := typeOf(p)
 				seen[t] = true

@@ -104,7 +104,7 @@ func upset(tb testing.TB, m *Predictor, gpus []string, seed uint64) {
 					tb.Fatal(err)
 				}
 			}
-			o.Set, o.Speeds = append(o.Set, p), append(o.Speeds, profile.Some(0.01+math.Pow(rng.Float64(), 2)*3.9))
+			o.Set, o.Speeds = append(o.Set, p), append(o.Speeds, profile.Some(0.01+math.Pow(rng.Float64(), 2)*1.98))
 		}
 		if err := m.Observe(o); err != nil {
 			tb.Fatal(err)

@@ -75,6 +75,8 @@ type keptFile struct {
 	Whole      bool         `json:"whole,omitempty"`
 	Count      int          `json:"count"`
 	Calibrated int          `json:"calibrated,omitempty"`
+	Clock      float64      `json:"half_lives,omitempty"`
+	Stamps     []float64    `json:"stamps,omitempty"`
 }
 
 type effectFile struct {

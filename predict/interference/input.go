@@ -79,9 +79,10 @@ func checkObservation(o *Observation) error {
 		return fmt.Errorf("%d tasks on one GPU, want at most 1024", len(o.Set))
 	}
 	for i, s := range o.Speeds {
-		v, ok := s.Get()
-		if ok && !(v > 0 && v <= predict.MostSpeed) {
-			return fmt.Errorf("task %d: speed is %v, want more than 0 and at most %v", i, v, predict.MostSpeed)
+		if v, ok := s.Get(); ok {
+			if err := predict.CheckSpeed(v); err != nil {
+				return fmt.Errorf("task %d: %w", i, err)
+			}
 		}
 	}
 	return nil

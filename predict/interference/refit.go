@@ -106,8 +106,54 @@ func (m *Predictor) With(ctx context.Context, obs []Observation) (*Predictor, er
 	return next, nil
 }
 
+// Forget drops all that was observed on a GPU product since [Fit], under either mechanism, as
+// after a repair or a new driver, and returns how many co-runs were kept of it. What is then
+// predicted is what the fit, the file or the prior says; intervals that were calibrated while
+// learning stay. It returns an error where the equations cannot be solved; nothing is
+// forgotten then. The cost is that of a [Predictor.Refit] without calibration, and
+// co-runs that arrive meanwhile wait.
+func (m *Predictor) Forget(gpu string) (int, error) {
+	m.writer.Lock()
+	defer m.writer.Unlock()
+	now, kept := *m.load(), 0
+	var left []*regime
+	for _, r := range now.regimes {
+		if r.gpu != catalogueName(gpu) || r.drift.Seen == 0 && len(r.runs) == 0 && r.past == nil {
+			left = append(left, r)
+			continue
+		}
+		kept += len(r.runs)
+		if r.rows == nil && (r.whole || r.base.N == 0) { // it began with the prior
+			continue
+		}
+		fresh := *r
+		fresh.memory, fresh.past, fresh.drift, fresh.observed, fresh.calibrated = memory{}, nil, drift{}, 0, 0
+		fit := fresh.refitLearned
+		if r.rows != nil {
+			fit = func() (*regime, error) { return fresh.refitWhole(now.options) }
+		}
+		next, err := fit()
+		if err != nil {
+			return 0, fmt.Errorf("predict: interference: forget: %s under %v: %w", r.gpu, r.mechanism, err)
+		}
+		next.rows, next.whole, next.trials = r.rows, r.rows != nil, &trials{}
+		left = append(left, next)
+	}
+	now.regimes, now.learned = left, true
+	m.state.Store(&now)
+	return kept, nil
+}
+
 // refit returns the regime fitted anew to what it kept, of which there must be some.
 func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
+	from := *r
+	r = &from
+	r.credited = r.credits(r.drift.doubts())
+	all := len(r.runs)
+	r.only(func(i int) bool { return r.memory.weight(i) >= forgotten })
+	if len(r.runs) < all {
+		r.trials = &trials{}
+	}
 	whole := r.whole || r.rows != nil || r.base.N == 0 && r.past == nil
 	var next *regime
 	var err error
@@ -119,7 +165,7 @@ func (r *regime) refit(ctx context.Context, o Options) (*regime, error) {
 	if err != nil {
 		return nil, err
 	}
-	next.rows, next.runs, next.past, next.whole = r.rows, slices.Clip(r.runs), r.past, whole
+	next.rows, next.memory, next.past, next.whole, next.credited = r.rows, r.clip(), r.past, whole, nil
 	next.trials = r.trials
 	next.drift, next.observed, next.calibrated = r.drift, r.observed, r.calibrated
 	if !whole || len(r.runs) < leastRuns || r.observed < 2*r.calibrated {
@@ -162,7 +208,7 @@ func calibrated(all []*Observation) []*Observation {
 
 // refitWhole fits to all rows, from the prior that the regime began with.
 func (r *regime) refitWhole(o Options) (*regime, error) {
-	start := &regime{regimeKey: r.regimeKey, roster: (&roster{}).trainedOn(r.rows), spread: r.spread}
+	start := &regime{regimeKey: r.regimeKey, roster: (&roster{}).trainedOn(r.rows), spread: r.spread, credited: r.credited}
 	start.roster.fitted = int32(len(start.roster.effects))
 	if r.rows == nil { // it began with the prior of its mechanism
 		start.roster, start.mu = r.roster, r.mu
@@ -203,7 +249,7 @@ func (r *regime) sum(o *Observation) {
 		if v, ok := speed.Get(); ok && len(set) > 1 {
 			loss := r.curve().measured(v)
 			r.fillRow(&x, set, i)
-			r.learned.AddRow(&x, r.target(&x, set, i, loss), r.weight(loss, len(set)))
+			r.learned.AddRow(&x, r.target(&x, set, i, loss), r.weight(loss, len(set))*r.credit(o, i))
 		}
 	}
 }
@@ -213,7 +259,9 @@ func (r *regime) sum(o *Observation) {
 // oldest go first, since they tell least.
 func (r *regime) keep(o *Observation) {
 	r.observed++
-	r.runs = append(r.runs, strip(o))
+	if r.add(o); r.outdated() {
+		r.outdate(newestRuns)
+	}
 	if len(r.runs) <= mostRuns+mostRuns/4 {
 		return
 	}
@@ -236,25 +284,14 @@ func (r *regime) keep(o *Observation) {
 		}
 		most = a
 	}
-	var left []*Observation
-	for i, run := range r.runs {
-		if age[i] <= most {
-			left = append(left, run)
-		}
-	}
-	r.runs = left[max(0, len(left)-mostRuns):]
-}
-
-// strip copies what a fit reads of an observation, so that neither the caller's
-// changes nor his layers are kept.
-func strip(o *Observation) *Observation {
-	r := corun.Strip(corun.Run{Set: o.Set, Speeds: o.Speeds, Groups: o.Groups})
-	return &Observation{GPU: o.GPU, Mechanism: o.Mechanism, Set: r.Set, Speeds: r.Speeds, Groups: r.Groups}
+	r.only(func(i int) bool { return age[i] <= most })
+	spare := max(0, len(r.runs)-mostRuns)
+	r.runs, r.stamps = r.runs[spare:], r.stamps[spare:]
 }
 
 // keptFile is the file form of what a refit starts from.
 func (r *regime) keptFile() *keptFile {
-	f := &keptFile{Observed: pack(r.runs), Whole: r.whole, Count: r.observed, Calibrated: r.calibrated}
+	f := &keptFile{Observed: pack(r.runs), Whole: r.whole, Count: r.observed, Calibrated: r.calibrated, Clock: r.clock, Stamps: r.stamps}
 	if r.rows != nil {
 		f.Fit = pack(r.rows)
 	}
@@ -286,6 +323,12 @@ func (f *keptFile) restore(r *regime) (err error) {
 		if r.past, err = f.Past.normal(r.roster.columns()); err != nil {
 			return fmt.Errorf("past: %w", err)
 		}
+	}
+	if r.clock, r.stamps = f.Clock, f.Stamps; f.Stamps == nil { // from before there were any
+		r.stamps = make([]float64, len(r.runs))
+	}
+	if err := r.check(); err != nil {
+		return err
 	}
 	if f.Calibrated < 0 || f.Calibrated > f.Count || len(r.runs) > f.Count {
 		return fmt.Errorf("%d co-runs kept of %d, calibrated at %d", len(r.runs), f.Count, f.Calibrated)

@@ -115,6 +115,9 @@ func TestRefitAfterLoad(t *testing.T) {
 	}
 	tasks := madeTasks(t, 8)
 	one := made(tasks[0], tasks[2], rand.New(rand.NewPCG(6, 1)))
+	for i, e := range mustSpeeds(t, &m, rtx3090(t), one.Set...) { // as expected: a refit judges again what is not
+		one.Speeds[i] = profile.Some(e.Value)
+	}
 	for _, p := range []*Predictor{&m, loaded} {
 		if err := p.Observe(one); err != nil {
 			t.Fatal(err)

@@ -26,13 +26,14 @@ type regime struct {
 	spread  spread
 	drift   drift
 
-	rows       []*Observation // of the fit, unless it was loaded; files have none
-	past       *lsq.Sums      // what had been learned when it was loaded; nil is nothing
-	whole      bool           // base is of what is kept: a refit to that replaces it
-	runs       []*Observation // what was observed since and is kept
-	trials     *trials        // of both
-	observed   int            // how many were, kept or not
-	calibrated int            // how many were at the last calibration
+	rows       []*Observation             // of the fit, unless it was loaded; files have none
+	past       *lsq.Sums                  // what had been learned when it was loaded; nil is nothing
+	whole      bool                       // base is of what is kept: a refit to that replaces it
+	memory                                // what was observed since and is kept
+	credited   map[*Observation][]float64 // what speeds count while it is fitted; nil is all in full
+	trials     *trials                    // of both
+	observed   int                        // how many were, kept or not
+	calibrated int                        // how many were at the last calibration
 }
 
 func (r *regime) curve() curve { return curveOf(r.mechanism) }
@@ -86,6 +87,9 @@ type drift struct {
 	Seen int `json:"seen"`
 }
 
+// mostOff is the most that one error counts for the bias, so that one raises no alarm.
+const mostOff = 3
+
 // driftWindow is how many observations the averages remember.
 const driftWindow = 32
 
@@ -101,7 +105,13 @@ func (d *drift) add(err, half float64) {
 		miss = 1
 	}
 	d.Misses += rate * (miss - d.Misses)
-	d.Bias += rate * (err/half - d.Bias)
+	d.Bias += rate * (max(-mostOff, min(mostOff, err/half)) - d.Bias)
+}
+
+// doubts reports that measurements are off to one side throughout.
+func (d *drift) doubts() bool {
+	fault := d.told(0).Fault
+	return fault == SlowerThanPredicted || fault == FasterThanPredicted
 }
 
 // told is what is made known of it.
@@ -152,7 +162,7 @@ func (r *regime) members(set []*profile.Profile) []member {
 func (r *regime) clone() *regime {
 	c := *r
 	c.learned = r.learned.Clone()
-	c.runs = slices.Clip(r.runs) // each appends to its own
+	c.memory = r.clip()
 	return &c
 }
 

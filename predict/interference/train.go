@@ -30,7 +30,7 @@ func (r *regime) rowsOf(obs []*Observation) []fitRow {
 				continue
 			}
 			row := fitRow{loss: r.curve().measured(v)}
-			row.weight = r.weight(row.loss, len(set))
+			row.weight = r.weight(row.loss, len(set)) * r.credit(o, i)
 			r.fillRow(&row.x, set, i)
 			if row.pair = len(set) == 2 && !serving(&set[i].load, &set[1-i].load); row.pair {
 				row.tree = treeRow(&set[i], &set[1-i])
@@ -41,14 +41,6 @@ func (r *regime) rowsOf(obs []*Observation) []fitRow {
 		}
 	}
 	return out
-}
-
-// weight is what a measured loss counts: speeds are measured equally well, and of a
-// larger set they say less of its pairs, by the width of its interval.
-func (r *regime) weight(loss float64, tasks int) float64 {
-	c := r.curve()
-	slope := c.slope(loss)
-	return max(c.leastWeight(), slope*slope) / (wider(tasks) * wider(tasks))
 }
 
 // fitRegime fits from nothing but the priors of the columns.
@@ -62,7 +54,7 @@ func fitRegime(key regimeKey, obs []*Observation, o Options) (*regime, error) {
 // losses less the trees. It begins with the roster and the prior means of r, which
 // stays as it is; without means with those of the columns.
 func (r *regime) fit(obs []*Observation, o Options) (*regime, error) {
-	next := &regime{regimeKey: r.regimeKey, roster: r.roster, learned: &lsq.Sums{}, spread: r.spread}
+	next := &regime{regimeKey: r.regimeKey, roster: r.roster, learned: &lsq.Sums{}, spread: r.spread, credited: r.credited}
 	r, mu := next, r.mu
 	r.roster = r.roster.trainedOn(obs)
 	r.lambda, r.mu = r.roster.precisions(r.mechanism), make([]float64, r.roster.columns())
@@ -213,7 +205,7 @@ func (r *regime) learn(o *Observation) {
 	w := gather(r, o.Set)
 	defer scratchPool.Put(w)
 	w.cov = slices.Grow(w.cov[:0], len(r.lambda))[:len(r.lambda)]
-	set := w.set
+	set, doubted := w.set, r.drift.doubts()
 	for i, speed := range o.Speeds {
 		y, ok := speed.Get()
 		if !ok || len(set) < 2 {
@@ -221,7 +213,12 @@ func (r *regime) learn(o *Observation) {
 		}
 		loss, expected := r.curve().measured(y), r.loss(set, i, true)
 		r.drift.add(r.curve().off(y, expected), r.expected(set, i, &w.row))
-		target, weight := r.target(&w.row, set, i, loss), r.weight(loss, len(set))
+		weight := r.weight(loss, len(set))
+		if !doubted {
+			weight *= r.trust(o, set, i, w)
+		}
+		r.fillRow(&w.row, set, i)
+		target := r.target(&w.row, set, i, loss)
 		r.learned.AddRow(&w.row, target, weight)
 		r.post.Update(&w.row, target, weight, w.cov)
 		r.updated = true

@@ -76,8 +76,8 @@ func migRows(obs []MIGObservation) ([]migObservation, error) {
 	for i := range obs {
 		o := &obs[i]
 		s, err := shareOf(&o.GPU, o.Slice)
-		if err == nil && (!(o.Speed > 0) || o.Speed > predict.MostSpeed) {
-			err = fmt.Errorf("speed is %v, want more than 0 and at most %v", o.Speed, predict.MostSpeed)
+		if err == nil {
+			err = predict.CheckSpeed(o.Speed)
 		}
 		if err != nil {
 			errs = append(errs, fmt.Errorf("predict: mig: observation %d: %w", i, err))
