@@ -16,10 +16,6 @@ type line struct {
 // due says who of two users is next: the smaller.
 func (l *line) due() float64 { return l.had / l.weight }
 
-// leeway is by how many runs of mean length, at least, a user may be ahead of what is due where that is
-// better for all.
-const leeway = 4
-
 // turns gives the jobs that wait their tiers: within a class whoever had least of late, for what is
 // due, goes first, counting each job that runs or comes before as a run of mean length; of one user in
 // the order of arrival. Where nobody looks ahead that is the order. Else jobs are of one tier whose
@@ -49,7 +45,7 @@ func (d *Dispatcher) turns() {
 	}
 	span := 0.0
 	if d.o.Scheduler.Budget.Or(1) > 0 {
-		span = each * float64(max(leeway, len(d.cards)))
+		span = each * float64(max(1, len(d.cards)))
 	}
 	had := map[string]float64{}
 	for _, class := range sortedKeys(classes, func(a, b int) int { return cmp.Compare(b, a) }) {
