@@ -8,10 +8,8 @@ import (
 )
 
 // Two things keep what is learned honest. A measurement far off what is expected counts
-// less until another says the same: a false speed of any size beside 0, 1, 3, 8 and 16 honest
-// co-runs of a family that was left out costs less than a twentieth of the error of the others,
-// once refitted (evaluate -online). And old co-runs fade, and are forgotten where the newest
-// contradict them. While all tasks are slower than predicted, or all faster, see [Drift], what
+// less until another says the same (TestOneLie). And old co-runs fade, and are forgotten where
+// the newest contradict them (TestMendedDrift). While all tasks are slower than predicted, or all faster, see [Drift], what
 // is known is doubted and not the measurements: those count in full then.
 const (
 	// A measurement counts in full that is off by no more than these shares of the half width
