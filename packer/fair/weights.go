@@ -13,9 +13,8 @@ const (
 	leastBits   = 16
 )
 
-// Weights returns the weights of the next round, for Task.Weight or
-// Session.Reweigh of package online: those of p divided by the largest, in [2^-16, 1]. A weight
-// that is none counts as 2^-16.
+// Weights returns the weights of the next round, for Task.Weight of package packer: those
+// of p divided by the largest, in [2^-16, 1]. A weight that is none counts as 2^-16.
 //
 // Where the largest is more than 2^16 times the smallest, the widest steps between
 // neighbours in the order of weights are shortened: to one step c, in logarithms,

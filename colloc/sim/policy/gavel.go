@@ -35,7 +35,7 @@ type Gavel struct {
 	// 1/6, a start-up of a minute in a round of six.
 	MoveCost float64
 	// NoLearning ignores what is measured of sets; without it measurements improve
-	// what is predicted, in the same way as for [Session].
+	// what is predicted, in the same way as for [Colloc].
 	NoLearning bool
 }
 

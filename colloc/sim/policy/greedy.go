@@ -21,7 +21,7 @@ type Greedy struct {
 	// MinGain is the throughput that a task must add to a set; 0 means 0.05.
 	MinGain float64
 	// NoLearning ignores what is measured of sets; without it measurements improve
-	// what is predicted, in the same way as for [Session].
+	// what is predicted, in the same way as for [Colloc].
 	NoLearning bool
 }
 
