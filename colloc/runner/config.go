@@ -159,6 +159,7 @@ type Config struct {
 	space  supervise.Space                        // where processes are numbered; tests have their own
 	vmstat string                                 // the kernel's counters; tests have their own
 	free   func(dir string) (profile.Bytes, bool) // of a disk; tests have their own
+	whose  func(t *Task) string                   // the user of a task; tests have their own
 }
 
 // TaskThreads is how many threads a task is told to use on a host with so many

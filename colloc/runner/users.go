@@ -32,6 +32,8 @@ func (c *Config) userOf(e *backlog.Entry) string {
 	switch {
 	case c.Users == nil:
 		return ""
+	case c.whose != nil:
+		return c.whose(&e.Task)
 	case e.Task.Owner == nil:
 		return strconv.Itoa(os.Geteuid())
 	}

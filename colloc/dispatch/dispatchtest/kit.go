@@ -42,9 +42,23 @@ func Run(t *testing.T, open func(*World) (Body, error)) {
 	}
 }
 
+// RunOnce is Run for bodies that start real processes: of so many days each is played once, every
+// start is answered, and what ended is heard of at once. Events are then orders to the machine: a run
+// of which Ended tells is to end so.
+func RunOnce(t *testing.T, days int, open func(*World) (Body, error)) {
+	t.Helper()
+	for day := range uint64(days) {
+		t.Run(fmt.Sprintf("day %d", day), func(t *testing.T) {
+			for _, fault := range play(day, true, open).faults {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
 // Play plays one day, twice, and returns what was not kept.
 func Play(day uint64, open func(*World) (Body, error)) (faults []string) {
-	first, second := play(day, open), play(day, open)
+	first, second := play(day, false, open), play(day, false, open)
 	if !slices.Equal(first.log, second.log) {
 		first.fault("the same events came to other actions")
 	}
@@ -57,8 +71,9 @@ const (
 )
 
 // play is one day.
-func play(seed uint64, open func(*World) (Body, error)) *World {
+func play(seed uint64, prompt bool, open func(*World) (Body, error)) *World {
 	w := draw(rand.New(rand.NewPCG(seed, 1)))
+	w.prompt = prompt
 	ctx := context.Background()
 	body, err := open(w)
 	for range moments {
