@@ -76,6 +76,13 @@ func (d *Dispatcher) expire() {
 			d.sync(j)
 		}
 		d.forbid(j)
+		if r := j.run; r != nil && r.until > 0 {
+			if r.until > d.now {
+				return false
+			}
+			r.until = 0
+			d.later(func() error { return d.describe(j) })
+		}
 		return j.rest == 0 && !slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until > d.now })
 	})
 }
@@ -201,6 +208,9 @@ func (d *Dispatcher) Next() (at time.Duration, ok bool) {
 	for _, j := range d.shy {
 		if !j.gone && j.rest > 0 {
 			sooner(j.rest)
+		}
+		if r := j.run; !j.gone && r != nil && r.until > 0 {
+			sooner(r.until)
 		}
 		for _, s := range j.shuns {
 			if !j.gone && s.Until > d.now {

@@ -29,11 +29,13 @@ type Dispatcher struct {
 	leaves []*run          // of those the ones that stop, in the order in which they were told to
 	grants []*run          // that were decided and wait for others to be gone, some of them over
 	cards  map[string]*card
-	slots  []*card  // by online's index; nil was removed
-	losses []Action // who is given up at the next decision
-	waits  int      // jobs that come after others
-	shy    []*entry // jobs that were refused, of late
-	booked []*card  // that are reserved
+	slots  []*card       // by online's index; nil was removed
+	free   int           // no slot below it is nil
+	most   profile.Bytes // the memory of the largest GPU
+	losses []Action      // who is given up at the next decision
+	waits  int           // jobs that come after others
+	shy    []*entry      // jobs that were refused, of late
+	booked []*card       // that are reserved
 	users  map[string]*user
 	floors map[string]profile.Bytes // what jobs need at least of whose Kind one ran out of memory
 	mean   float64                  // how much GPU time a run took of late, in seconds
@@ -243,6 +245,7 @@ func (d *Dispatcher) leave(e *entry, r *run, why string) {
 	})
 	put(d, &r.due, d.now) // it is asked for at the next decision
 	put(d, &r.why, why)
+	put(d, &r.until, 0)
 	put(d, &d.leaves, append(slices.Clip(d.leaves), r))
 	if e.run == r {
 		put(d, &e.run, nil)

@@ -114,6 +114,7 @@ func TestWrongEvents(t *testing.T) {
 			dispatch.Started{Job: "x", Run: 99},
 			dispatch.Started{Job: "runs"},
 			dispatch.Refused{Job: "runs", Run: 99},
+			dispatch.Stays{Job: "runs", Run: 99},
 			dispatch.Ended{Job: "runs", Run: 99, How: dispatch.Done},
 			dispatch.Seen{Job: "runs", Run: 99, Peak: 1},
 			dispatch.Progress{Job: "runs", Run: 99, Left: minute},
@@ -133,6 +134,7 @@ func TestWrongEvents(t *testing.T) {
 			dispatch.Adopted{Job: job("runs"), Run: 99, GPUs: []string{"gpu1"}},
 			dispatch.Held{Job: "waits"},
 			dispatch.Started{Job: "runs", Run: run},
+			dispatch.Stays{Job: "runs", Run: run},
 			dispatch.GPUAdded{GPU: colloc.GPU{ID: "gpu0", Model: model}},
 			dispatch.GPURestored{GPU: "gpu0"},
 			dispatch.Drained{GPU: "gpu0", Off: true},
@@ -140,6 +142,7 @@ func TestWrongEvents(t *testing.T) {
 		dispatch.ErrLate: {
 			dispatch.Started{Job: "over", Run: over},
 			dispatch.Refused{Job: "over", Run: over},
+			dispatch.Stays{Job: "over", Run: over},
 			dispatch.Ended{Job: "over", Run: over, How: dispatch.Done},
 			dispatch.Seen{Job: "over", Run: over, Peak: 1},
 			dispatch.Progress{Job: "over", Run: over, Left: minute},

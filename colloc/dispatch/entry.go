@@ -71,6 +71,8 @@ type run struct {
 	vain      bool          // it never answered: at due it is taken for gone
 	asked     bool          // stopping: the body was told
 	why       string        // stopping
+	stays     int           // how often a stop of it was not carried out
+	until     time.Duration // it is not stopped for others until then
 }
 
 // card is a GPU.
@@ -109,22 +111,18 @@ func (e *entry) wants(d *Dispatcher) (online.Job, error) {
 	if floor := d.floors[t.Kind]; !fixed {
 		packed.Memory = max(packed.Memory, floor)
 	}
+	restart := e.Restart
+	if r := e.run; r != nil && r.until > d.now {
+		restart = profile.Opt[time.Duration]{}
+	}
 	if e.trials.Alone {
 		packed.Alone, packed.Kind = true, ""
 	}
-	return online.Job{Task: packed, Class: e.Priority, Tier: e.tier, Owner: owner(e.User), Left: e.Left, Done: e.Done, Fixed: fixed, Restart: e.Restart}, nil
+	return online.Job{Task: packed, Class: e.Priority, Tier: e.tier, Owner: owner(e.User), Left: e.Left, Done: e.Done, Fixed: fixed, Restart: restart}, nil
 }
 
 // half is half of what the largest GPU has after the usual headroom.
-func (d *Dispatcher) half() profile.Bytes {
-	most := profile.Bytes(0)
-	for _, c := range d.slots {
-		if c != nil {
-			most = max(most, c.total)
-		}
-	}
-	return most * 9 / 20
-}
+func (d *Dispatcher) half() profile.Bytes { return d.most * 9 / 20 }
 
 // ready reports whether nothing but room keeps a job from starting.
 func (d *Dispatcher) ready(e *entry) bool {

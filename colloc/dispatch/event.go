@@ -52,6 +52,14 @@ type (
 		Run uint64
 	}
 
+	// Stays says: a stop that Decide asked for cannot be carried out now, for the body was refused it. A run
+	// that was to stop for others, or to move, goes on, and is not asked to for a while, longer each time;
+	// what was to start in its place waits again. One that is no longer wanted is asked to stop again then.
+	Stays struct {
+		Job string
+		Run uint64
+	}
+
 	// Refused says: a run that Decide asked for did not begin. The job keeps its turn and does not
 	// go to those GPUs for a while, nor anywhere once it was refused four times in a row.
 	Refused struct {
@@ -171,6 +179,7 @@ func (e Described) name() string   { return e.Job.ID }
 func (e Barred) name() string      { return e.Job }
 func (e Withdrawn) name() string   { return e.Job }
 func (e Started) name() string     { return e.Job }
+func (e Stays) name() string       { return e.Job }
 func (e Refused) name() string     { return e.Job }
 func (e Ended) name() string       { return e.Job }
 func (e Seen) name() string        { return e.Job }

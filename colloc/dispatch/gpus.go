@@ -19,12 +19,14 @@ func (e GPUAdded) apply(d *Dispatcher) error {
 	if err != nil {
 		return err
 	}
-	c := &card{gpu: bare(e.GPU), total: e.GPU.Total(), machine: e.Machine, index: slices.Index(d.slots, nil)}
-	if c.index < 0 {
-		c.index = len(d.slots)
+	c := &card{gpu: bare(e.GPU), total: e.GPU.Total(), machine: e.Machine, index: d.free}
+	for c.index < len(d.slots) && d.slots[c.index] != nil {
+		c.index++
+	}
+	put(d, &d.free, c.index)
+	if c.index == len(d.slots) {
 		put(d, &d.slots, append(d.slots, nil))
 	}
-	half := d.half()
 	set(d, d.cards, e.GPU.ID, c)
 	put(d, &d.slots[c.index], c)
 	d.later(func() error {
@@ -34,16 +36,28 @@ func (e GPUAdded) apply(d *Dispatcher) error {
 		}
 		return err
 	})
-	d.rehalf(half)
+	d.rehalf(max(d.most, c.total))
 	return nil
 }
 
-// rehalf says anew what is set aside for jobs of which nothing is told, if half of the largest
-// GPU is not what it was.
-func (d *Dispatcher) rehalf(was profile.Bytes) {
-	if d.half() == was {
+// largest is the memory of the largest GPU.
+func (d *Dispatcher) largest() profile.Bytes {
+	most := profile.Bytes(0)
+	for _, c := range d.slots {
+		if c != nil {
+			most = max(most, c.total)
+		}
+	}
+	return most
+}
+
+// rehalf notes how large the largest GPU is, and says anew what is set aside for jobs of which nothing
+// is told if that is not what it was.
+func (d *Dispatcher) rehalf(most profile.Bytes) {
+	if d.most == most {
 		return
 	}
+	put(d, &d.most, most)
 	for _, j := range d.order {
 		if !j.gone && j.untold() && j.run == nil {
 			put(d, &j.guess, 0)
@@ -93,11 +107,15 @@ func (e GPUChanged) apply(d *Dispatcher) error {
 	if err != nil {
 		return err
 	}
-	half := d.half()
+	was := c.total
 	put(d, &c.gpu, bare(e.GPU))
 	put(d, &c.total, e.GPU.Total())
 	d.later(func() error { return d.online.ChangeGPU(c.index, gpu, c.machine) })
-	d.rehalf(half)
+	if was == d.most && c.total < was {
+		d.rehalf(d.largest())
+	} else {
+		d.rehalf(max(d.most, c.total))
+	}
 	return nil
 }
 
@@ -108,12 +126,14 @@ func (e GPURemoved) apply(d *Dispatcher) error {
 	}
 	d.lose(e.GPU)
 	d.detach(c)
-	half := d.half()
 	unset(d, d.cards, e.GPU)
 	put(d, &d.slots[c.index], nil)
+	put(d, &d.free, min(d.free, c.index))
 	d.uncover(c)
 	d.later(func() error { return d.online.RemoveGPU(c.index) })
-	d.rehalf(half)
+	if c.total == d.most {
+		d.rehalf(d.largest())
+	}
 	return nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"example.com/colloc/profile"
 )
 
-var events = flag.Int("dispatch.events", 900, "how many events the property tests draw")
+var events = flag.Int("dispatch.events", 1500, "how many events the property tests draw")
 
 // planner is the Mind of the tests.
 func planner(tb testing.TB) *colloc.Planner {
@@ -39,6 +39,7 @@ type stream struct {
 	last uint64
 	held string            // of late
 	late []dispatch.Action // the last starts
+	stop dispatch.Action   // the last one
 }
 
 func (s *stream) job() string { return fmt.Sprintf("job%d", s.rng.IntN(40)) }
@@ -60,7 +61,7 @@ func (s *stream) run() (string, uint64) {
 func (s *stream) draw() dispatch.Event {
 	r := s.rng
 	id, n := s.run()
-	switch r.IntN(27) {
+	switch r.IntN(28) {
 	case 0, 1, 2, 3:
 		j := dispatch.Job{User: []string{"ann", "bob", ""}[r.IntN(3)], Task: colloc.Task{ID: s.job(), Reserved: profile.Bytes(r.IntN(30)) * profile.GiB, GPUs: max(1, r.IntN(12)-9), Priority: r.IntN(4) / 3}}
 		if r.IntN(3) == 0 {
@@ -81,6 +82,11 @@ func (s *stream) draw() dispatch.Event {
 		return dispatch.Submitted{Job: j}
 	case 4, 5, 6:
 		return dispatch.Started{Job: id, Run: n}
+	case 27:
+		if r.IntN(2) == 0 {
+			return dispatch.Stays{Job: id, Run: n}
+		}
+		return dispatch.Stays{Job: s.stop.Job, Run: s.stop.Run}
 	case 7:
 		return dispatch.Refused{Job: id, Run: n, Why: "no"}
 	case 8, 9, 10, 11:
@@ -103,7 +109,7 @@ func (s *stream) draw() dispatch.Event {
 			at := s.now + time.Duration(r.IntN(9))*10*time.Minute
 			return dispatch.Reserved{GPU: s.gpu(), For: []dispatch.Reservation{{User: "bob", From: at, Until: at + time.Duration(r.IntN(6))*time.Hour/2}}}
 		}
-		if r.IntN(3) == 0 {
+		if r.IntN(2) == 0 {
 			return dispatch.Barred{Job: id, GPUs: []string{s.gpu(), s.gpu()}[:r.IntN(3)]}
 		}
 		if r.IntN(4) > 0 {
@@ -141,6 +147,9 @@ func (s *stream) hear(actions []dispatch.Action) {
 			s.runs[a.Job], s.last = append(s.runs[a.Job], a.Run), a.Run
 			s.late = append(s.late, a)
 		}
+		if a.Verb == dispatch.Stop {
+			s.stop = a
+		}
 	}
 }
 
@@ -175,6 +184,7 @@ func TestAnyEvents(t *testing.T) {
 		dispatch.Barred{},
 		dispatch.Started{},
 		dispatch.Refused{},
+		dispatch.Stays{},
 		dispatch.Ended{},
 		dispatch.Seen{},
 		dispatch.Learned{},

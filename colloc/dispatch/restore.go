@@ -100,6 +100,7 @@ func (d *Dispatcher) restoreCard(p *cardPage) error {
 	}
 	d.slots = append(d.slots, c)
 	d.cards[p.GPU.ID] = c
+	d.most = max(d.most, c.total)
 	d.booking(c)
 	return nil
 }
@@ -122,7 +123,7 @@ func (d *Dispatcher) restoreJob(p *page) error {
 	if p.Guess < 0 || p.Guess > maxMemory || p.Refused < 0 || p.Came < 0 || p.Came > d.now || p.Tier < 0 || p.Rest < 0 || slices.ContainsFunc(p.Shunned, func(i int) bool { return i < 0 || i >= len(d.slots) || d.slots[i] == nil }) {
 		return errors.New("refused, rest or shunned are none that there are")
 	}
-	if len(e.shuns) > 0 || e.rest > 0 {
+	if len(e.shuns) > 0 || e.rest > 0 || slices.ContainsFunc(p.Runs, func(r runPage) bool { return r.Until > 0 }) {
 		d.shy = append(d.shy, e)
 	}
 	d.enter(e)
@@ -136,12 +137,12 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 		if r.Number == 0 || r.Number > d.runs || d.lives[r.Number] != nil {
 			return fmt.Errorf("runs[%d]: %w number %d", i, ErrDuplicate, r.Number)
 		}
-		if r.Phase < granted || r.Phase > stopping || r.Phase != stopping && len(r.GPUs) != e.Width() || len(r.GPUs) > e.Width() || len(r.GPUs) == 0 {
-			return fmt.Errorf("runs[%d]: phase %d on %d GPUs", i, r.Phase, len(r.GPUs))
+		if r.Phase < granted || r.Phase > stopping || r.Phase != stopping && len(r.GPUs) != e.Width() || len(r.GPUs) > e.Width() || len(r.GPUs) == 0 || r.cannotStay() {
+			return fmt.Errorf("runs[%d]: phase %d on %d GPUs, stays %d times until %v", i, r.Phase, len(r.GPUs), r.Stays, r.Until)
 		}
 		life := &run{
 			number: r.Number, job: e.ID, gpus: r.GPUs, phase: r.Phase, mechanism: r.Mechanism, speed: r.Speed, gain: r.Gain,
-			due: r.Due, since: r.Since, vain: r.Vain, asked: r.Asked, why: r.Why,
+			due: r.Due, since: r.Since, vain: r.Vain, asked: r.Asked, why: r.Why, stays: r.Stays, until: r.Until,
 		}
 		stops := r.Phase == stopping
 		for k, id := range r.GPUs {
@@ -161,6 +162,11 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 		return errors.New("it is over and has no run")
 	}
 	return nil
+}
+
+// cannotStay reports whether what is said of a stop that was not carried out cannot be.
+func (r *runPage) cannotStay() bool {
+	return r.Stays < 0 || r.Until < 0 || r.Until > 0 && r.Phase != running
 }
 
 // restoreRuns puts the runs in their lists, and tells online everything.

@@ -70,6 +70,8 @@ type runPage struct {
 	Vain      bool              `json:"vain,omitempty"`
 	Asked     bool              `json:"asked,omitempty"`
 	Why       string            `json:"why,omitempty"`
+	Stays     int               `json:"stays,omitempty"`
+	Until     time.Duration     `json:"until_ns,omitempty"`
 }
 
 // cardPage is a GPU.
@@ -93,7 +95,7 @@ func (d *Dispatcher) State() ([]byte, error) {
 	of := make(map[string][]runPage, len(d.lives))
 	for _, n := range d.numbers() {
 		r := d.lives[n]
-		of[r.job] = append(of[r.job], runPage{r.number, r.gpus, r.phase, r.mechanism, r.speed, r.gain, r.due, r.since, r.vain, r.asked, r.why})
+		of[r.job] = append(of[r.job], runPage{r.number, r.gpus, r.phase, r.mechanism, r.speed, r.gain, r.due, r.since, r.vain, r.asked, r.why, r.stays, r.until})
 	}
 	for _, e := range d.order {
 		if !e.gone {

@@ -60,7 +60,9 @@ type Scheduler struct {
 	gpus    []packer.GPU
 	classes []class
 	slots   []slot
-	sizes   []size // by class; nil after GPUs came or went
+	sizes   []size           // by class; nil after GPUs came or went
+	named   map[string]int32 // the index of each GPU that was not removed
+	free    int              // no slot below it was removed
 	entries map[string]*entry
 	order   []*entry // by arrival
 	kinds   map[string]int32

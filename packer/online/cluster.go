@@ -24,11 +24,13 @@ func checkMachine(gpu *packer.GPU, machine int) error {
 func (s *Scheduler) enroll(g int, gpu *packer.GPU, machine int) {
 	bare := *gpu
 	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
-	s.gpus[g], s.sizes = bare, nil
 	c := &s.slots[g]
 	if c.state != removed {
 		s.classes[c.class].gpus--
+		delete(s.named, s.gpus[g].ID)
 	}
+	s.named[bare.ID] = int32(g)
+	s.gpus[g], s.sizes = bare, nil
 	c.class, c.machine, c.state = s.classOf(&bare), int32(machine), serves
 	s.classes[c.class].gpus++
 	c.room = int64(s.classes[c.class].usable - c.foreign)
@@ -85,9 +87,11 @@ func (s *Scheduler) AddGPU(gpu packer.GPU, machine int) (int, error) {
 			return 0, fmt.Errorf("packer: scheduler: GPU %q: %w: resident %q runs or waits already, or is a gang", gpu.ID, ErrDuplicate, r.ID)
 		}
 	}
-	g := slices.IndexFunc(s.slots, func(c slot) bool { return c.state == removed })
-	if g < 0 {
-		g = len(s.slots)
+	for s.free < len(s.slots) && s.slots[s.free].state != removed {
+		s.free++
+	}
+	g := s.free
+	if g == len(s.slots) {
 		s.slots, s.gpus = append(s.slots, slot{state: removed}), append(s.gpus, packer.GPU{})
 	}
 	s.slots[g] = slot{state: removed}
@@ -123,10 +127,8 @@ func (s *Scheduler) newcomer(gpu *packer.GPU, machine, index int) error {
 	if err := checkMachine(gpu, machine); err != nil {
 		return err
 	}
-	for g := range s.gpus {
-		if g != index && s.slots[g].state != removed && s.gpus[g].ID == gpu.ID {
-			return fmt.Errorf("packer: scheduler: %w: GPU %q is there already, with index %d", ErrDuplicate, gpu.ID, g)
-		}
+	if g, ok := s.named[gpu.ID]; ok && int(g) != index {
+		return fmt.Errorf("packer: scheduler: %w: GPU %q is there already, with index %d", ErrDuplicate, gpu.ID, g)
 	}
 	return nil
 }
@@ -195,6 +197,8 @@ func (s *Scheduler) turn(to service, gpus []int) error {
 		}
 		if to == removed {
 			s.classes[c.class].gpus--
+			delete(s.named, s.gpus[g].ID)
+			s.free = min(s.free, g)
 			for _, e := range s.order {
 				if e.ban.cards().Has(int32(g)) { // its index may become another's
 					s.forbid(e, slices.DeleteFunc(slices.Clone(e.ban.gpus), func(o int) bool { return o == g }))

@@ -15,7 +15,7 @@ func NewScheduler(gpus []packer.GPU, model packer.Model, limits packer.Limits, o
 	if o == nil {
 		o = &SchedulerOptions{}
 	}
-	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, kinds: map[string]int32{}, bans: map[string]*ban{}}
+	s := &Scheduler{limits: limits, model: model, o: *o, entries: map[string]*entry{}, named: map[string]int32{}, kinds: map[string]int32{}, bans: map[string]*ban{}}
 	if x := o.Objective.Or(DefaultObjective); !(x >= 0 && x <= 1) {
 		return nil, fmt.Errorf("packer: scheduler: Objective is %v; want 0 for the mean completion time, 1 for the makespan, or between", x)
 	}

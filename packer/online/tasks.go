@@ -77,24 +77,33 @@ func (s *Scheduler) Change(j Job) error {
 // restart, or one that somebody else started. It is an error where Submit is one, and
 // if a GPU does not exist or runs as many as a set may have.
 func (s *Scheduler) Adopt(j Job, gpus ...int) error {
-	if len(gpus) != j.Width() {
-		return fmt.Errorf("packer: scheduler: task %q needs %d GPUs, not %d", j.ID, j.Width(), len(gpus))
-	}
-	on := make([]int32, len(gpus))
-	for i, g := range gpus {
-		if s.there(g) != nil || slices.Contains(gpus[:i], g) {
-			return fmt.Errorf("packer: scheduler: task %q runs on GPU %d; there are %d, each once", j.ID, g, len(s.slots))
-		}
-		if len(s.slots[g].runs) >= rollout.MaxSet {
-			return fmt.Errorf("packer: scheduler: task %q is the %dth on GPU %d; want %d at most", j.ID, rollout.MaxSet+1, g, rollout.MaxSet)
-		}
-		on[i] = int32(g)
+	on, err := s.seats(&j, gpus)
+	if err != nil {
+		return err
 	}
 	if err := s.Submit(j); err != nil {
 		return err
 	}
 	s.place(s.entries[j.ID], on)
 	return nil
+}
+
+// seats are the GPUs that somebody else has a task run on.
+func (s *Scheduler) seats(j *Job, gpus []int) ([]int32, error) {
+	if len(gpus) != j.Width() {
+		return nil, fmt.Errorf("packer: scheduler: task %q needs %d GPUs, not %d", j.ID, j.Width(), len(gpus))
+	}
+	on := make([]int32, len(gpus))
+	for i, g := range gpus {
+		if s.there(g) != nil || slices.Contains(gpus[:i], g) {
+			return nil, fmt.Errorf("packer: scheduler: task %q runs on GPU %d; there are %d, each once", j.ID, g, len(s.slots))
+		}
+		if len(s.slots[g].runs) >= rollout.MaxSet {
+			return nil, fmt.Errorf("packer: scheduler: task %q is the %dth on GPU %d; want %d at most", j.ID, rollout.MaxSet+1, g, rollout.MaxSet)
+		}
+		on[i] = int32(g)
+	}
+	return on, nil
 }
 
 // Finish takes out a task that has done its work. What it ran for counts to the next Decide or Advance,
@@ -138,6 +147,28 @@ func (s *Scheduler) Return(id string) error {
 		s.vacate(e)
 		e.progress, e.rate = e.before, 0
 	}
+	return nil
+}
+
+// Resume says that a task which Decide stopped runs on where it ran, on as many GPUs as it needs: the
+// stop was not carried out. The errors are those of Adopt, and one for a task that runs.
+func (s *Scheduler) Resume(id string, gpus ...int) error {
+	e := s.entries[id]
+	if e == nil {
+		return s.unknown(id)
+	}
+	if len(e.on) > 0 {
+		return fmt.Errorf("packer: scheduler: task %q runs; let it return first", id)
+	}
+	on, err := s.seats(&e.Job, gpus)
+	if err != nil {
+		return err
+	}
+	s.settle(e)
+	e.left, e.again = max(rollout.One, e.left-e.again), 0 // it repeats nothing
+	before := e.before
+	s.place(e, on)
+	e.before = before
 	return nil
 }
 

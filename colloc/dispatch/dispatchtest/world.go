@@ -182,6 +182,10 @@ func (w *World) start(j *job, a *dispatch.Action) error {
 
 func (w *World) stop(j *job, a *dispatch.Action) {
 	if l := j.life; l != nil && l.number == a.Run {
+		if w.chance(8) { // somebody said no
+			w.tell(dispatch.Stays{Job: a.Job, Run: a.Run})
+			return
+		}
 		j.left = max(time.Second, j.left-(w.now-l.began))
 		j.life = nil
 		w.tell(dispatch.Ended{Job: a.Job, Run: a.Run, How: dispatch.Stopped, Left: profile.Some(j.left)})
