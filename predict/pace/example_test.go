@@ -112,7 +112,7 @@ func ExampleFitMIGSpeed() {
 		}
 	}
 	// Output:
-	// 3g.20gb: 0.89 (fitted) <nil>
+	// 3g.20gb: 0.90 (fitted) <nil>
 }
 
 // Speeds of a mix under MPS at two thread percentages tell what each task would do on

@@ -1,6 +1,7 @@
 package pace
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,8 +27,9 @@ import (
 //
 //	1/speed = (1 + u³ (1/s³ − 1))^⅓
 //
-// with u what the task fills of the GPU, a fitted multiple of its busy share and at
-// most 1, and s the slice's share: of compute, and up to a sixth more where its share
+// with u = 1 − (1 − busy) b/batch what the task fills of the GPU, b fitted: a larger batch
+// leaves less of it idle between kernels. A batch below 8 counts as 8, as none was measured,
+// and one that is not known as 16, the middle of those that were. s is the slice's share: of compute, and up to a sixth more where its share
 // of memory is larger, because a task that fills a 3g.20gb of an A100 runs there at .5,
 // not at 3/7. A larger slice is never slower. Slices share nothing, so neighbours do
 // not matter.
@@ -65,11 +67,18 @@ const migBases = 3
 const migVariants = 1 << migFeatures
 
 // onlyBusy is the variant that knows the busy share alone: what DCGM calls the
-// engine's activity, most likely. Its one coefficient is what the task fills of a GPU
-// for each unit of that.
+// engine's activity, most likely. Its one coefficient is the batch at which the idle share
+// is what the task leaves of a GPU.
 const (
 	onlyBusy = 1 << migBusy
 	fillOf   = migBusy * migBases
+)
+
+// The least batch and the middle one of the measured tasks of which the busy share alone
+// is known.
+const (
+	smallBatch  = 8
+	middleBatch = 16
 )
 
 // idlePower is the share of its limit that an idle board draws; A100: about
@@ -165,12 +174,13 @@ func (m *MIGSpeed) delayBy(variant int, p *profile.Profile, s share) float64 {
 	return max(0, num.Dot(model.Coef[:], row[:]))
 }
 
-// fillDelay is the delay on a slice of a task that fills of the GPU what it is busy
-// times fill.
+// fillDelay is the delay on a slice of a task that leaves of the GPU what is idle
+// at a batch of fill.
 func fillDelay(fill float64, p *profile.Profile, s share) float64 {
 	busy, _ := p.Vector.Either(profile.MeanSMActive, profile.MeanGPUBusy)
 	part := min(max(s.compute, s.memory), s.compute*7/6)
-	u := min(1, fill*busy)
+	batch := float64(max(smallBatch, cmp.Or(p.Spec.Training.BatchSize, middleBatch)))
+	u := max(0, 1-(1-busy)*fill/batch)
 	return math.Cbrt(1+u*u*u*(1/(part*part*part)-1)) - 1
 }
 
@@ -240,7 +250,7 @@ type migFile struct {
 
 const (
 	migFormat  = "colloc mig speed"
-	migVersion = 1
+	migVersion = 2
 )
 
 // Save writes the coefficients as JSON.

@@ -165,12 +165,12 @@ func migCoef(variant int, rows []migObservation) (coef [migFeatures * migBases]f
 	return coef, nil
 }
 
-// fill returns the multiple of the busy share, in steps of .01, with the least squared
-// error of the speed.
+// fill returns the batch at which the idle share is what tasks leave of a GPU, in steps of
+// a quarter, with the least squared error of the speed.
 func fill(rows []migObservation) float64 {
-	best, least := 1.0, math.Inf(1)
-	for percent := 50; percent <= 200; percent++ {
-		at, sum := float64(percent)/100, 0.0
+	best, least := 0.0, math.Inf(1)
+	for quarters := range 161 {
+		at, sum := float64(quarters)/4, 0.0
 		for _, r := range rows {
 			e := 1/(1+fillDelay(at, r.Profile, r.share)) - min(1, r.Speed)
 			sum += e * e

@@ -88,8 +88,8 @@ func TestMIGSpeedProperties(t *testing.T) {
 	}
 }
 
-// TestMIGSpeedBusyAlone: tasks of which the busy share alone is known fill that times a
-// constant of the GPU, whatever counters of the same name say of tasks that have others;
+// TestMIGSpeedBusyAlone: tasks of which the busy share alone is known leave of the GPU what
+// is idle, less at a larger batch, whatever counters of the same name say of tasks that have others;
 // who fills it runs at his slice's share, and beside a larger memory a little faster.
 func TestMIGSpeedBusyAlone(t *testing.T) {
 	others := fakeSlices(t)
@@ -101,7 +101,7 @@ func TestMIGSpeedBusyAlone(t *testing.T) {
 			busy, _ := p.Vector.Get(profile.MeanGPUBusy)
 			for _, s := range gpu.MIG {
 				part := min(max(float64(s.Compute)/7, float64(s.Size)/8), float64(s.Compute)/6)
-				speed := math.Pow(1+math.Pow(min(1, 1.3*busy), 3)*(math.Pow(part, -3)-1), -1./3)
+				speed := math.Pow(1+math.Pow(1-(1-busy)*6/float64(int(8<<b)), 3)*(math.Pow(part, -3)-1), -1./3)
 				obs = append(obs, MIGObservation{Profile: p, GPU: gpu, Slice: s, Speed: speed, Group: p.Spec.Model.Name})
 			}
 		}

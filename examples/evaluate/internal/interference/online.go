@@ -15,7 +15,7 @@ import (
 // OnlineSets are sets of pairs to learn from.
 func OnlineSets() []protocol.Set {
 	var out []protocol.Set
-	for _, title := range []string{"interference_lucid", "interference_gavel"} {
+	for _, title := range []string{"interference_lucid", "interference_gavel", "interference_mps"} {
 		out = append(out, onlineSet{speedSet{title, 0, dataset.ReadSpeed}})
 	}
 	return out

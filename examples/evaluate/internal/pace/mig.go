@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 
 	"example.com/colloc/examples/evaluate/internal/protocol"
@@ -59,6 +60,7 @@ func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 		return nil, protocol.ErrSet
 	}
 	all := []guesses{{model: "colloc"}, {model: "colloc_one_probe"}, {model: "proportional"}, {model: "mean"}}
+	behind := make(map[string][2]float64) // by network: the sum of errors over those of the proportional rule, and their number
 	for _, f := range folds {
 		obs := slices.Clone(train.fitOn)
 		mean := map[int]float64{}
@@ -84,13 +86,17 @@ func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 			}
 			seen, erratic := min(1, o.Speed), r.Excluded != ""
 			all[0].add(seen, e, true, erratic)
+			rule := float64(o.Slice.Compute) / 7
+			if b := behind[o.Group]; !erratic {
+				behind[o.Group] = [2]float64{b[0] + math.Abs(e.Value-seen) - math.Abs(rule-seen), b[1] + 1}
+			}
 			if p, ok := t.probeOf(i); ok {
 				if e, err = model.SpeedFromProbe(o.Profile, &o.GPU, o.Slice, p.Slice, p.Speed); err != nil {
 					return nil, fmt.Errorf("line %d: %w", r.Line, err)
 				}
 				all[1].add(seen, e, true, erratic)
 			}
-			all[2].add(seen, predict.Estimate{Value: float64(o.Slice.Compute) / 7}, false, erratic)
+			all[2].add(seen, predict.Estimate{Value: rule}, false, erratic)
 			all[3].add(seen, predict.Estimate{Value: mean[o.Slice.Compute]}, false, erratic)
 		}
 	}
@@ -99,6 +105,13 @@ func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 		r, err := all[i].result()
 		if err != nil {
 			return nil, err
+		}
+		if i == 0 {
+			most := math.Inf(-1)
+			for _, b := range behind {
+				most = max(most, b[0]/b[1])
+			}
+			r.Add("worst_behind_proportional", most) // below 0: ahead of it on every network
 		}
 		results = append(results, r)
 	}
