@@ -83,6 +83,32 @@ const (
 `
 )
 
+// framePeak watches the tasks' memory on GPUs until they end. Their processes are those of their groups.
+const framePeak = `
+# peak PID NAME: says how much memory of GPUs a process group holds, whenever it is more.
+peak() {
+  local most=0 used pid mib
+  while kill -0 -- "-$1" 2>/dev/null; do
+    used=0
+    while IFS=', ' read -r pid mib _; do
+      [[ $pid =~ ^[0-9]+$ && $mib =~ ^[0-9]+$ ]] || continue
+      [ "$(ps -o pgid= -p "$pid" 2>/dev/null | tr -d ' ')" != "$1" ] || used=$((used + mib))
+    done < <(nvidia-smi --query-compute-apps=pid,used_memory --format=csv,noheader,nounits 2>/dev/null)
+    if [ "$used" -gt "$most" ]; then
+      most=$used
+      printf 'colloc: peak %d MiB: %q\n' "$most" "$2"
+    fi
+    read -r -t 5 <> <(:) # sleep, without a process that outlives this one
+  done
+}
+watchers=()
+for i in "${!pids[@]}"; do
+  peak "${pids[i]}" "${names[i]}" &
+  watchers+=("$!")
+done
+trap 'kill -- "${watchers[@]}" 2>/dev/null; clean' EXIT
+`
+
 // frameFail ends all tasks when one fails.
 const frameFail = `
 alive() {
@@ -203,4 +229,4 @@ quit() {
 // frameArrays are the script's arrays, which bash does not export.
 //
 //nolint:gochecknoglobals // read-only
-var frameArrays = []string{"pids", "names", "marks", "daemons", "gpus"}
+var frameArrays = []string{"pids", "names", "marks", "daemons", "watchers", "gpus"}

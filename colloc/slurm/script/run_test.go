@@ -365,3 +365,27 @@ func TestScriptSuspended(t *testing.T) {
 	}
 	b.end(5)
 }
+
+// A task whose memory nobody knows is watched: what its processes hold is told whenever it is more, not what
+// others hold.
+func TestScriptPeak(t *testing.T) {
+	task := sh("a b", "echo $$ >pid; for m in 300 700 200; do echo $m >holds; until [ -e saw$m ]; do sleep 0.01; done; done")
+	task.Peak = true
+	const smi = `nvidia-smi() {
+  local m; m=$(cat holds 2>/dev/null) || return
+  echo "$(cat pid), $m"; echo "1, 9000"; echo "$(cat pid), [N/A]"
+  : >"saw$m"
+}
+`
+	job, err := Shared([]Set{{Mechanism: profile.Exclusive, Tasks: []Task{task}}}, &Options{Setup: smi})
+	if err != nil {
+		t.Fatal(err)
+	}
+	job.Body = strings.Replace(job.Body, "read -r -t 5 ", "read -r -t 0.02 ", 1)
+	b := newBench(t, job)
+	b.end(0)
+	const want = "colloc: peak 300 MiB: a\\ b\ncolloc: peak 700 MiB: a\\ b\ncolloc: exit 0: a\\ b\n"
+	if got := b.out.String(); got != want {
+		t.Errorf("the script printed\n%s\nwant\n%s", got, want)
+	}
+}

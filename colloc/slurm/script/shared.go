@@ -3,6 +3,7 @@ package script
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -45,6 +46,9 @@ func Shared(sets []Set, o *Options) (Job, error) {
 	for i := range sets {
 		b.startSet("", &sets[i], i, ordinal, &request)
 		ordinal += len(sets[i].Tasks)
+	}
+	if slices.ContainsFunc(tasks, func(t Task) bool { return t.Peak }) && !opt.Steps {
+		b.printf("%s", framePeak)
 	}
 	b.tail()
 	return Job{Request: request, Body: b.text.String()}, nil

@@ -37,6 +37,10 @@ type Task struct {
 	// GPUMemory is the device memory reserved for the task; 0 is unknown. Under
 	// MPS it is enforced, see [Shared].
 	GPUMemory profile.Bytes
+	// Peak lets the script of [Shared] say how much memory of its GPU the task holds, by nvidia-smi, whenever it
+	// is more than before: a line "colloc: peak MIB MiB: NAME" in what the script prints. With
+	// [Options].Steps it does nothing.
+	Peak bool
 	// Threads caps, under MPS, the share of the multiprocessors that the task's
 	// kernels fill, in (0, 1]; 0 is no cap.
 	Threads float64

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -153,5 +155,54 @@ func TestNeed(t *testing.T) {
 	other[0].Members[0].Peak = 10 * profile.GiB
 	if reserved, alone := w.need(w.sweep.byID["b"], told(other...)); alone || reserved != 11*profile.GiB {
 		t.Errorf("of its kind 10 GiB were seen: %v, alone %v", reserved, alone)
+	}
+}
+
+// What the script of a job saw of a task's memory counts for others of its kind: of one that runs once it holds no
+// more for a while.
+func TestHeld(t *testing.T) {
+	t.Chdir(t.TempDir())
+	written(t, "s", oneTask("a", "x"), oneTask("b", "x"))
+	w, _ := atWork(t)
+	w.record.Sets = []set{{Product: "A100-40GB", Members: []member{{Task: "a", Job: 1}}}}
+	jobs := []site.JobInfo{{ID: 1, State: site.Running, Comment: "colloc:s:a", User: w.sweep.user}}
+	if err := os.Mkdir("logs", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join("logs", "colloc-1.out")
+	if err := os.WriteFile(path, []byte("colloc: peak 5120 MiB: a\ncolloc: peak 10240 MiB: a\ncolloc: peak 20480 MiB: other\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		age  time.Duration
+		want profile.Bytes
+	}{{0, 0}, {time.Hour, 11 * profile.GiB}} {
+		at := time.Now().Add(-tt.age)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+		if reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs)); reserved != tt.want {
+			t.Errorf("%v after the last line: %v, want %v", tt.age, reserved, tt.want)
+		}
+	}
+}
+
+// A task that was measured on a fast product takes longer on a slow one.
+func TestPace(t *testing.T) {
+	planner, err := colloc.New(colloc.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(t.TempDir())
+	written(t, "s", `{"id": "a", "command": ["x"], "model": {"name": "resnet50"}, "training": {"batch_size": 64}, "solo": {"gpu": "A100-40GB", "gpu_busy": 0.9, "mem_busy": 0.5, "mem_used": "9GiB", "step_time": "120ms"}}`, oneTask("b", "x"))
+	w, _ := atWork(t)
+	for _, tt := range []struct {
+		task, product string
+		least, most   float64
+	}{{"a", "A100-40GB", 1, 1}, {"a", "T4", 0.01, 0.7}, {"b", "T4", 1, 1}} {
+		gpu, ok := profile.LookupGPU(tt.product)
+		if pace := w.sweep.byID[tt.task].pace(planner, gpu); !ok || pace < tt.least || pace > tt.most {
+			t.Errorf("%s on %s: pace %v, want %v to %v", tt.task, tt.product, pace, tt.least, tt.most)
+		}
 	}
 }

@@ -95,7 +95,7 @@ A sweep is a task file, as colloc profile writes it, with settings for Slurm:
     "slurm": {
       "models": {"a100": "A100-40GB"},
       "partition": "main", "time": "2h", "log_dir": "logs", "setup": "module load cuda",
-      "constraint": "nvlink", "qos": "normal", "requeue": true, "warn": "5m"
+      "constraint": "nvlink", "qos": "normal", "requeue": true, "restart": "2m", "warn": "5m"
     },
     "tasks": [{
       "id": "resnet-lr0.1",
@@ -114,7 +114,8 @@ task, is what its speed beside a neighbour is compared with. What is not given i
 predicted or left open; a job without time or memory gets the site's defaults, a task
 without cpus gets one. account and reservation may be given, too; warn is how long
 before its end, and where the site does so before a preemption, a task gets "signal"
-(USR1) to write a checkpoint; "limit" is how many jobs of the sweep run at a time.
+(USR1) to write a checkpoint, and restart is what it costs to go on from that when Slurm
+starts the job again; "limit" is how many jobs of the sweep run at a time.
 
 Tasks share GPUs, at most "most" (1 to 4) on one; "group" is their WANDB_RUN_GROUP,
 "scratch" a folder of the node below which each gets one of its own, "gpu_memory" what a

@@ -174,6 +174,9 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 		if f.final() {
 			m.End = f
 		}
+		if e := s.byID[m.Task]; f == active && e != nil && e.untold() && j != nil && j.State.Holds() {
+			m.Peak = max(m.Peak, s.held(m.Task, m.Job, true, p.now()))
+		}
 		h.note(m.Task, m.Job, f)
 		if f == starved {
 			was := h.hungry[m.Task]

@@ -285,6 +285,15 @@ func TestLimit(t *testing.T) {
 			t.Errorf("at speed %v, at most %v: %v, want %v", tt.slowest, tt.longest, got, tt.want)
 		}
 	}
+	s.longest, s.Restart = 0, taskfile.Duration(2*time.Minute)
+	for slowest, want := range map[float64]time.Duration{1: 13 * time.Minute, 0.5: 25 * time.Minute} {
+		if got := s.limit(&entry{slowest: slowest}); got != want || !s.Options().Request.Requeue {
+			t.Errorf("at speed %v, with a restart: %v, want %v, and requeue", slowest, got, want)
+		}
+	}
+	if got := (&sweep{}).limit(&entry{slowest: 0.5}); got != 0 {
+		t.Errorf("without a time the site's default holds, not %v", got)
+	}
 }
 
 // A second submit at the same time does nothing; one that the site refuses half

@@ -51,11 +51,6 @@ func (d *desk) need(e *entry, h *past) (reserved profile.Bytes, alone bool) {
 // seenMargin is what a task of which nothing is known reserves, of what others of its kind were seen to use.
 const seenMargin = 1.1
 
-// untold reports whether nothing is known of the memory that a task needs.
-func (e *entry) untold() bool {
-	return e.Reserved == 0 && len(e.Model.Layers) == 0 && (e.Solo == nil || e.Solo.MemUsed.IsZero())
-}
-
 // peak is the most memory that a task of a kind was seen to use; 0 is that none was.
 func (r *record) peak(s *sweep, kind string) (most profile.Bytes) {
 	for m := range r.members() {

@@ -136,7 +136,7 @@ func (d *desk) arrange(ctx context.Context, state *site.State, pending []colloc.
 		return nil, err
 	}
 	kinds := s.kinds(state)
-	if err := s.place(out, state, devices, kinds); err != nil || *d.now {
+	if err := s.place(d.models.Planner, out, state, devices, kinds); err != nil || *d.now {
 		return out, err
 	}
 	left, err := s.queue(ctx, d.models.Planner, out, waiting(pending, out.plan), kinds)
@@ -214,9 +214,9 @@ func (s *sweep) short(plan *colloc.Plan, state *site.State, devices map[string]s
 
 // place writes the jobs of a plan for the GPUs that are free: one per task where
 // the site shares GPUs, else one per set.
-func (s *sweep) place(out *outline, state *site.State, devices map[string]site.Device, kinds []kind) error {
+func (s *sweep) place(planner *colloc.Planner, out *outline, state *site.State, devices map[string]site.Device, kinds []kind) error {
 	for _, placement := range out.plan.Placements {
-		s.slow(&placement)
+		s.slow(planner, &placement, out.gpus[placement.GPU])
 		d := devices[placement.GPU]
 		var err error
 		if d.Share != "" {

@@ -76,7 +76,7 @@ func (s *sweep) queue(ctx context.Context, planner *colloc.Planner, out *outline
 			}
 			out.queued = append(out.queued, plan)
 			for _, p := range plan.Placements {
-				s.slow(&p)
+				s.slow(planner, &p, k.model)
 				if err := s.whole(out, &p, k, ""); err != nil {
 					return nil, err
 				}

@@ -1,7 +1,10 @@
 package slurm
 
 import (
+	"errors"
+	"fmt"
 	"math"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +12,8 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/cmd/internal/slurm/files"
+	"example.com/colloc/colloc/slurm/script"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -48,6 +53,44 @@ func look(log string) *sight {
 		}
 	}
 	return s
+}
+
+// see reads a log; one that is not there says nothing.
+func see(path string) (*sight, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return &sight{}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return look(string(text)), nil
+}
+
+// heldLine is what a script says of the device memory that a task holds, whenever it is more.
+var heldLine = regexp.MustCompile(`(?m)^colloc: peak ([0-9]+) MiB: (.*)$`)
+
+// settled is for how long a task that runs has to hold no more than before for its peak to count.
+const settled = time.Minute
+
+// held is the most device memory that a task of a job was seen to hold, as the job's output tells; 0 is not known.
+// While the job runs it counts once nothing was said for a while.
+func (s *sweep) held(task string, id site.JobID, runs bool, now time.Time) (most profile.Bytes) {
+	path := files.Under(s.dir, s.output(fmt.Sprint(id)))
+	info, err := os.Stat(path)
+	if err != nil || runs && now.Sub(info.ModTime()) < settled {
+		return 0
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return 0
+	}
+	for _, m := range heldLine.FindAllStringSubmatch(string(text), -1) {
+		if mib, err := strconv.ParseInt(m[1], 10, 32); err == nil && script.Unquote(m[2]) == task {
+			most = max(most, profile.Bytes(mib)*profile.MiB)
+		}
+	}
+	return most
 }
 
 // together is the share of a task's time that its neighbours must have been

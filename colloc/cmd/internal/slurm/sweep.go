@@ -45,7 +45,7 @@ type entry struct {
 	taskfile.Task
 
 	task    colloc.Task
-	slowest float64 // least speed that the plan predicts for it; 0 is not known
+	slowest float64 // least speed that is predicted for it where the plan put it, as a share of the one alone where it was measured; 0 is not known
 }
 
 // readSweep reads and checks the file.
@@ -96,8 +96,13 @@ func readSweep(path string) (*sweep, error) {
 func (s *sweep) run(e *entry) script.Task {
 	return script.Task{
 		Name: e.ID, Command: e.Command, Env: e.Env, Dir: e.Dir, CPUs: e.CPUs, Memory: e.Memory,
-		Log: filepath.Join(s.LogDir, logName(e.ID)+".log"),
+		Log: filepath.Join(s.LogDir, logName(e.ID)+".log"), Peak: e.untold(),
 	}
+}
+
+// untold reports whether nothing is known of the memory that a task needs.
+func (e *entry) untold() bool {
+	return e.Reserved == 0 && len(e.Model.Layers) == 0 && (e.Solo == nil || e.Solo.MemUsed.IsZero())
 }
 
 // logName is an ID as a file may be called: escaped, and cut where that is too long.
@@ -124,24 +129,49 @@ func (s *sweep) options(r script.Request, tasks ...script.Task) *script.Options 
 	return &o
 }
 
-// slow keeps what a plan says of its tasks' speeds.
-func (s *sweep) slow(p *colloc.Placement) {
+// slow keeps what a plan says of its tasks' speeds on a product.
+func (s *sweep) slow(planner *colloc.Planner, p *colloc.Placement, product profile.GPUModel) {
 	for _, m := range p.Members {
 		if e := s.byID[m.Task]; e != nil {
-			e.slowest = m.Speed.Lo
+			e.slowest = m.Speed.Lo * e.pace(planner, product)
 		}
 	}
 }
 
+// pace is how fast a task is alone on a product at least, compared with the one on which it was measured; 1 where
+// nothing is known of either.
+func (e *entry) pace(planner *colloc.Planner, product profile.GPUModel) float64 {
+	if e.Solo == nil {
+		return 1
+	}
+	alone, known := e.Solo.Product()
+	if !known || alone.Canonical() == product.Canonical() {
+		return 1
+	}
+	t := e.task
+	t.Reserved, t.On = 1, nil // it is not about what fits
+	here, err1 := planner.Fit(t, colloc.GPU{ID: "here", Model: product})
+	there, err2 := planner.Fit(t, colloc.GPU{ID: "there", Model: alone})
+	if err1 != nil || err2 != nil || !(here.Pace.Lo > 0 && there.Pace.Value > 0) {
+		return 1
+	}
+	return here.Pace.Lo / there.Pace.Value
+}
+
 // limit is the time limit of a task where the plan put it: what it needs alone,
-// over the least speed that is predicted, in whole minutes. The partition's own
+// over the least speed that is predicted, and what a restart costs, in whole minutes. The partition's own
 // limit caps what is added.
 func (s *sweep) limit(e *entry) time.Duration {
 	alone := time.Duration(cmp.Or(e.Time, s.Time))
-	if !(e.slowest > 0 && e.slowest < 1) || alone > 1000*time.Hour {
+	slowed, again := e.slowest > 0 && e.slowest < 1, time.Duration(s.Restart)
+	if !slowed && again == 0 || alone == 0 || alone > 1000*time.Hour {
 		return alone
 	}
-	longer := time.Duration(float64(alone)/max(e.slowest, 0.1)).Truncate(time.Minute) + time.Minute
+	longer := alone + again
+	if slowed {
+		longer = time.Duration(float64(longer) / max(e.slowest, 0.1))
+	}
+	longer = longer.Truncate(time.Minute) + time.Minute
 	if s.longest > 0 {
 		longer = min(longer, s.longest)
 	}

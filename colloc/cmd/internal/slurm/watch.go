@@ -235,6 +235,9 @@ func (p *program) teach(d *desk, set *set, jobs map[site.JobID]site.JobInfo) (bo
 		if err != nil {
 			return false, err
 		}
+		if seen.peak == 0 {
+			seen.peak = s.held(member.Task, member.Job, false, p.now())
+		}
 		out := seen.outcome(e, set, i, jobs)
 		set.Members[i].Peak = out.Peak.Or(0)
 		useful = useful || !out.Speed.IsZero() && len(set.Members) > 1 || !out.Peak.IsZero()
@@ -266,16 +269,4 @@ func (p *program) compare(gpu string, m member, out colloc.Measurement) {
 		fmt.Fprint(p.stdout, ", out of memory")
 	}
 	fmt.Fprintln(p.stdout)
-}
-
-// see reads a log; one that is not there says nothing.
-func see(path string) (*sight, error) {
-	text, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return &sight{}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return look(string(text)), nil
 }

@@ -112,6 +112,7 @@ func (m *making) siteFlags(f *flag.FlagSet) {
 	}
 	f.BoolVar(&m.Requeue, "requeue", false, "let Slurm start jobs anew after preemption or a failed node")
 	f.DurationVar((*time.Duration)(&m.Time), "time", 0, "a task takes no `LONGER` alone")
+	f.DurationVar((*time.Duration)(&m.Restart), "restart", 0, "with -requeue, which it means: what it `COSTS` a task to go on from what it saved; its time limit is that much longer")
 	f.DurationVar((*time.Duration)(&m.Warn), "warn", 0, "a signal so `LONG` before the end of a job, for a checkpoint")
 	f.Func("signal", "which one: `NAME`, or NAME@SECONDS as sbatch says it; default USR1", m.warning)
 	f.IntVar(&m.Limit, "limit", 0, "at most `N` jobs of the sweep at a time, as %N of a job array; any number without it")

@@ -37,6 +37,9 @@ type Settings struct {
 	Time   taskfile.Duration `json:"time,omitzero"`
 	Warn   taskfile.Duration `json:"warn,omitzero"`
 	Signal string            `json:"signal,omitempty"`
+	// Restart is what it costs a task to go on from what it saved, where Slurm put its job back: it then
+	// takes that much longer. It means Requeue.
+	Restart taskfile.Duration `json:"restart,omitzero"`
 	// Limit is how many jobs of the sweep run at a time; 0 is no limit.
 	Limit int `json:"limit,omitempty"`
 
@@ -67,7 +70,7 @@ func (s *Settings) Options() script.Options {
 	return script.Options{
 		Request: script.Request{
 			Partition: s.Partition, Account: s.Account, QOS: s.QOS, Reservation: s.Reservation, Constraint: s.Constraint, Licenses: s.Licenses,
-			Requeue: s.Requeue, Warn: time.Duration(s.Warn), Signal: s.Signal,
+			Requeue: s.Requeue || s.Restart > 0, Warn: time.Duration(s.Warn), Signal: s.Signal,
 		},
 		Setup: s.Setup, Group: s.Group, Scratch: s.Scratch,
 	}
@@ -123,8 +126,8 @@ func (s *Settings) Sound() error {
 	if s.Limit < 0 {
 		errs = append(errs, fmt.Errorf("limit is %d: want 1 or more jobs at a time, or 0 for no limit", s.Limit))
 	}
-	if s.Time < 0 || s.Warn < 0 {
-		errs = append(errs, fmt.Errorf("time is %v, warn is %v: want 0 or more", time.Duration(s.Time), time.Duration(s.Warn)))
+	if s.Time < 0 || s.Warn < 0 || s.Restart < 0 {
+		errs = append(errs, fmt.Errorf("time is %v, warn is %v, restart is %v: want 0 or more", time.Duration(s.Time), time.Duration(s.Warn), time.Duration(s.Restart)))
 	}
 	if s.Signal != "" && !slices.Contains(script.Signals(), s.Signal) {
 		errs = append(errs, fmt.Errorf("signal is %q: want one of %s", s.Signal, strings.Join(script.Signals(), ", ")))
