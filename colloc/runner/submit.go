@@ -105,7 +105,9 @@ func (r *Runner) checkTask(t *Task, taken map[string]bool) error {
 	check(!slices.ContainsFunc(t.Command, func(s string) bool { return strings.ContainsRune(s, 0) }), "Command", "with a zero byte", "none")
 	for _, v := range t.Env {
 		name, _, ok := strings.Cut(v, "=")
-		check(ok && name != "" && !strings.ContainsRune(v, 0), "Env", fmt.Sprintf("%q...", name), "KEY=value") // the value may be a secret
+		if !ok || name == "" || strings.ContainsRune(v, 0) {
+			check(false, "Env", fmt.Sprintf("%q...", name), "KEY=value") // the value may be a secret
+		}
 	}
 	check(t.Memory >= 0, "Memory", int64(t.Memory), "0 bytes or more")
 	check(t.Weight >= 0 && !math.IsInf(t.Weight, 0), "Weight", t.Weight, "0 or more")

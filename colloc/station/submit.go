@@ -7,6 +7,7 @@ import (
 	"math"
 	"net/http"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,12 +53,23 @@ func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 	if err := s.number(tasks); err != nil {
 		return nil, err
 	}
+	in.Tasks = nil
+	release(len(tasks)) // the text of the request is gone, and what is queued needs its room
+	defer release(len(tasks))
 	ids, err := s.runner.Submit(tasks...)
 	if err != nil {
 		return nil, refused(err)
 	}
 	s.last += len(tasks)
 	return api.IDs{IDs: ids}, nil
+}
+
+// release gives memory back that a request of so many tasks took.
+func release(tasks int) {
+	const many = api.MaxTasks / 10
+	if tasks >= many {
+		debug.FreeOSMemory()
+	}
 }
 
 // share lets tasks with the same environment have it in memory once: that of a shell is

@@ -76,6 +76,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	if p.socket == "" {
 		p.socket = api.OwnSocket()
 	}
+	defer lean()()
 	return p.host(ctx, &o)
 }
 
@@ -194,6 +195,19 @@ func (o *serving) settings(found *gpus.Host) (c station.Config, err error) {
 	c.Env, c.Rewrite = found.Extra, found.Command
 	c.GPUs, err = found.Choose("-gpus", o.gpus)
 	return c, err
+}
+
+// spare is how far the heap of the daemon grows between two collections, in percent, unless GOGC says: a daemon is to be
+// small beside what it runs, and is idle as a rule.
+const spare = 15
+
+// lean keeps the heap small until it is undone.
+func lean() (undo func()) {
+	if os.Getenv("GOGC") != "" {
+		return func() {}
+	}
+	before := debug.SetGCPercent(spare)
+	return func() { debug.SetGCPercent(before) }
 }
 
 // host finds the GPUs and runs the station on them.
