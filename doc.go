@@ -18,8 +18,6 @@
 //   - [example.com/colloc/packer]: which tasks share which GPU: the question, the answer, the check of it
 //   - [example.com/colloc/packer/solve]: the sets with the highest throughput, with a proven bound
 //   - [example.com/colloc/packer/online]: sessions, in which tasks come and go
-//   - [example.com/colloc/packer/fleet]: fixed reservations on nodes of many GPUs, and what they leave unusable
-//   - [example.com/colloc/packer/fair]: policies such as max-min fairness, as weights
 //   - [example.com/colloc/packer/matching]: maximum-weight matching of integers, for anyone
 //   - [example.com/colloc/packer/mig]: layouts of MIG instances
 //   - [example.com/colloc/nvmlx]: GPUs as a stream of samples, live or replayed

@@ -10,7 +10,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/packer"
-	"example.com/colloc/packer/fair"
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
@@ -299,36 +298,6 @@ func ExamplePlanner_Preempt() {
 	fmt.Println(way.GPUs, way.Victims, way.Verdict.Fits, way.Exact)
 	// Output:
 	// [gpu0] [bert] true true
-}
-
-// Deadlines are a policy: it gives the weights of the round, and says which deadlines
-// are lost.
-func ExamplePlanner_Plan_deadlines() {
-	planner, err := colloc.New(colloc.Config{MaxSet: 1})
-	if err != nil {
-		log.Fatal(err)
-	}
-	gpu, _ := profile.LookupGPU("RTX 3090")
-	tasks := []colloc.Task{alone("bert", 0.99, 0.7, 16*profile.GiB), alone("mobilenet", 0.35, 0.1, 3*profile.GiB), alone("vit", 0.9, 0.6, 8*profile.GiB)}
-	accounts := []fair.Account{ // what is left of each, and when it is due
-		{Remaining: profile.Some(5 * time.Hour), Deadline: profile.Some(24 * time.Hour)},
-		{Remaining: profile.Some(5 * time.Hour), Deadline: profile.Some(8 * time.Hour)},
-		{Remaining: profile.Some(5 * time.Hour), Deadline: profile.Some(4 * time.Hour)},
-	}
-	for i, w := range fair.Weights(fair.EarliestDeadline{}, accounts) {
-		tasks[i].Weight = w
-		if accounts[i].Late() {
-			fmt.Println(tasks[i].ID, "cannot be done in time any more")
-		}
-	}
-	plan, err := planner.Plan(context.Background(), tasks, []colloc.GPU{{ID: "gpu0", Model: gpu}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(plan.Placements[0].Members[0].Task, "runs first")
-	// Output:
-	// vit cannot be done in time any more
-	// mobilenet runs first
 }
 
 // One bad task, and one bad card, do not stop the others.

@@ -13,8 +13,6 @@
 //
 //   - [example.com/colloc/packer/solve]: the methods, exact or with a certified gap, or quick
 //   - [example.com/colloc/packer/online]: a scheduler, for tasks that come and go
-//   - [example.com/colloc/packer/fleet]: fixed reservations on nodes of many GPUs
-//   - [example.com/colloc/packer/fair]: policies such as max-min fairness, as weights
 //   - [example.com/colloc/packer/matching]: maximum-weight matching of integers, for anyone
 //   - [example.com/colloc/packer/mig]: layouts of MIG instances
 //
@@ -68,8 +66,7 @@
 // # Mechanisms
 //
 // With a [SliceModel] the value of a set by MIG is that of its best layout, which
-// package mig finds among all that leave the residents' instances alone. [Robust]
-// replaces a Model's speeds by lower estimates where their uncertainty is known.
+// package mig finds among all that leave the residents' instances alone.
 //
 // # Waiting
 //

@@ -40,9 +40,6 @@ func bench(ctx context.Context, o options, stdout io.Writer) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	if err := fragmentation(ctx, o, r); err != nil {
-		return err
-	}
 	if r.rows > 0 {
 		r.printf("\n%d of %d met\n", r.rows-r.missed, r.rows)
 	}

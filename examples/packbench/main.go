@@ -27,8 +27,6 @@ that do nothing else. A plan that takes more than 20 s is stopped.
                        10,000 tasks of 56 types, with all that was allocated.
   arrival              a scheduler of 1,000 GPUs that does not look ahead sees one task off and
                        finds a place for another.
-  fleet                pods that ask for parts of GPUs are placed one by one, by
-                       three rules, until 1.3 times the GPUs were asked for.
 
 Speeds come from tables, without -data the first two:
 
@@ -38,9 +36,6 @@ Speeds come from tables, without -data the first two:
   lucid    with -data: pairs measured for Lucid, in interference_lucid.csv
   gavel    with -data: pairs measured on V100 for Gavel, interference_gavel.csv
            (both with columns gpu, job_a, job_b, norm_speed_a, norm_speed_b)
-
-The fleet is made up, or Alibaba's openb trace of 2023 with -data, from
-traces/openb_node_list_gpu_node.csv and traces/openb_pod_list_default.csv.
 
 Where g++ and LEMON's headers are found (Debian: liblemon-dev), a small program
 is compiled and the exact pairs are given to LEMON's MaxWeightedMatching too; the
@@ -67,7 +62,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	flags.BoolVar(&o.quick, "quick", false, "leave the large cases out")
 	flags.StringVar(&o.pattern, "case", "", "measure the cases whose name contains `TEXT` only")
-	flags.StringVar(&o.data, "data", "", "read measured pairs and the openb trace from `DIR`")
+	flags.StringVar(&o.data, "data", "", "read measured pairs from `DIR`")
 	flags.IntVar(&o.repeats, "repeats", 5, "measure each case that often, slow ones less")
 	flags.DurationVar(&o.lemon, "lemon", 10*time.Second, "stop LEMON after this time for a case; 0 does not run it")
 	switch err := flags.Parse(args); {

@@ -4,16 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"example.com/colloc/packer"
-	"example.com/colloc/packer/fleet"
 	"example.com/colloc/packer/solve"
 )
 
@@ -83,45 +80,6 @@ func TestReport(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
-	}
-}
-
-// TestFleet replays a trace in openb's layout, of two machines, and the one that
-// is made up.
-func TestFleet(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := newFleet(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("without a trace: %v", err)
-	}
-	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, "traces", name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Mkdir(filepath.Join(dir, "traces"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	write("openb_node_list_gpu_node.csv", "sn,cpu_milli,memory_mib,gpu,model\nn0,8000,1024,2,A\nn1,8000,1024,1,B\n")
-	write("openb_pod_list_default.csv", "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,creation_time,deletion_time\n"+
-		"p0,1000,1,1,500,A|B,0,1\np1,500,1,0,0,,0,1\np2,4000,2,2,1000,A,0,1\n")
-	for _, test := range []struct{ data, want string }{{dir, "95.3 +-0.5 %"}, {"", "allocated"}} {
-		f, err := newFleet(test.data)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if test.data == "" {
-			f.pods = f.pods[:20]
-		} else if p := f.pods[slices.IndexFunc(f.pods, func(d fleet.Demand) bool { return d.Share == 500 })]; p.CPU != 1000 || len(p.Types) != 2 || len(f.nodes) != 2 {
-			t.Errorf("read %+v and %+v", f.nodes, p)
-		}
-		var out bytes.Buffer
-		if err := f.measure(t.Context(), "replay", fleet.LeastFragmentation, 1, &report{Writer: &out}); err != nil || !strings.Contains(out.String(), test.want) {
-			t.Errorf("%v: no %q in %s", err, test.want, out.String())
-		}
-	}
-	write("openb_pod_list_default.csv", "a,b\n")
-	if _, err := newFleet(dir); err == nil {
-		t.Error("no error from a trace of another layout")
 	}
 }
 

@@ -40,8 +40,6 @@ func allowed() []arrow {
 		{"packer/matching", nil}, // integers
 		{"packer/solve", []string{profile, "packer", "packer/internal/..."}},
 		{"packer/online", []string{profile, "packer", "packer/solve", "packer/internal/instance", "packer/internal/lifetime", "packer/internal/rollout"}},
-		{"packer/fleet", []string{profile}},
-		{"packer/fair", []string{profile}},
 		{"packer/internal", []string{profile, "packer/matching", "packer/internal/..."}}, // numbers: no task of the language
 		{"packer/internal/instance", []string{profile, "packer/mig"}},
 		{"packer/internal/packtest", []string{profile, "packer/..."}},

@@ -294,13 +294,13 @@ func TestRoomRules(t *testing.T) {
 		{
 			name: "a circle",
 			files: map[string]string{
-				"packer/a.go":       "package packer\n\nimport _ \"" + module + "/packer/solve\"\n",
-				"packer/solve/a.go": "package solve\n\nimport _ \"" + module + "/packer/fair\"\n",
-				"packer/fair/a.go":  "package fair\n\nimport _ \"" + module + "/packer\"\n",
-				"packer/mig/a.go":   "package mig\n\nimport _ \"" + module + "/packer\"\n",
+				"packer/a.go":        "package packer\n\nimport _ \"" + module + "/packer/solve\"\n",
+				"packer/solve/a.go":  "package solve\n\nimport _ \"" + module + "/packer/online\"\n",
+				"packer/online/a.go": "package online\n\nimport _ \"" + module + "/packer\"\n",
+				"packer/mig/a.go":    "package mig\n\nimport _ \"" + module + "/packer\"\n",
 			},
 			want: []string{
-				"packer/fair: it imports itself, through others",
+				"packer/online: it imports itself, through others",
 				"packer/solve: it imports itself, through others",
 				"packer: it imports itself, through others",
 			},

@@ -178,35 +178,6 @@ func TestPaceOfHomes(t *testing.T) {
 	}
 }
 
-// TestRobustKeepsPaces: lower estimates of speeds leave paces alone.
-func TestRobustKeepsPaces(t *testing.T) {
-	gpu := &packer.GPU{Labels: []string{"slow"}}
-	for _, test := range []struct {
-		m    packer.IntervalModel
-		want float64
-	}{
-		{struct {
-			packtest.PaceTable
-			unsure
-		}{PaceTable: packtest.PaceTable{"slow": 0.5}}, 0.5},
-		{struct {
-			packer.Model
-			unsure
-		}{Model: packtest.Even{1}}, 1},
-	} {
-		if got := (packer.Robust{Model: test.m, Caution: 1}).Pace(&packer.Task{}, gpu); got != test.want {
-			t.Errorf("pace %v, want %v", got, test.want)
-		}
-	}
-}
-
-type unsure struct{}
-
-func (unsure) HalfWidths(_ []*packer.Task, _ *packer.GPU, _ profile.Mechanism, dst []float64) error {
-	clear(dst)
-	return nil
-}
-
 // TestPaceOfOne changes nothing: the same plan, to the byte, as without paces.
 func TestPaceOfOne(t *testing.T) {
 	rng := rand.New(rand.NewPCG(97, 98))

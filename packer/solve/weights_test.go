@@ -5,13 +5,10 @@ import (
 	"math"
 	rand "math/rand/v2"
 	"testing"
-	"time"
 
 	"example.com/colloc/internal/race"
 	"example.com/colloc/packer"
-	"example.com/colloc/packer/fair"
 	"example.com/colloc/packer/internal/packtest"
-	"example.com/colloc/profile"
 )
 
 var (
@@ -95,23 +92,6 @@ func TestLightTasksOnTwoKinds(t *testing.T) {
 			if got, want := packtest.Units(p, s.Throughput), packtest.SlowGangs(p); got != want || s.Gap() > 1e-4 {
 				t.Errorf("light weight %g, %T: %d of %d units, gap %g", light, m, got, want, s.Gap())
 			}
-		}
-	}
-}
-
-// TestPoliciesOnTwoKinds: the weights of the package's own policies make plans.
-func TestPoliciesOnTwoKinds(t *testing.T) {
-	for _, policy := range []fair.Policy{fair.ShortestFirst{}, fair.AlphaFair{}} {
-		accounts := []fair.Account{{Age: 240 * time.Hour}}
-		for range 5 {
-			accounts = append(accounts, fair.Account{Age: 240 * time.Hour, Attained: 72 * time.Hour, Remaining: profile.Some(72 * time.Hour)})
-		}
-		p := packtest.LightAndHeavy(1)
-		for i, w := range fair.Weights(policy, accounts) {
-			p.Tasks[i].Weight = w
-		}
-		if s := packtest.Solve(t, Auto{}, p); s.Gap() > 1e-4 {
-			t.Errorf("%T: gap %g", policy, s.Gap())
 		}
 	}
 }
