@@ -18,10 +18,8 @@ type Diagnosis struct {
 	// order in which to try them, otherwise by predicted throughput.
 	Remedies []Remedy `json:"remedies"`
 	// Scaling are the choices that [ChooseGPUs] made and those of Options.Offers,
-	// in one order, Spot what [PlanSpot]
-	// found; empty if it was not asked for.
+	// in one order; empty if it was not asked for.
 	Scaling []ScalingChoice `json:"scaling,omitempty"`
-	Spot    *SpotPlan       `json:"spot,omitempty"`
 	// Warnings say what could not be judged and why.
 	Warnings []string `json:"warnings,omitempty"`
 }
@@ -66,7 +64,7 @@ func Diagnose(p *profile.Profile, o *Options) Diagnosis {
 	return d
 }
 
-// scale answers what the options ask about more GPUs and other machines.
+// scale answers what the options ask about more GPUs.
 func (d *Diagnosis) scale(o *Options) {
 	choices, err := ChooseGPUs(o.Scaling, o.MinGain)
 	if err != nil {
@@ -75,15 +73,6 @@ func (d *Diagnosis) scale(o *Options) {
 	if len(choices) > 0 {
 		d.Scaling = choices
 	}
-	if o.Spot == nil {
-		return
-	}
-	plan, err := PlanSpot(*o.Spot)
-	if err != nil {
-		d.warn("%v", err)
-		return
-	}
-	d.Spot = &plan
 }
 
 func (d *Diagnosis) warn(format string, args ...any) {

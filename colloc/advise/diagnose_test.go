@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -320,24 +319,23 @@ func TestDiagnoseAddWorkers(t *testing.T) {
 	}
 }
 
-func TestDiagnoseScalingAndSpot(t *testing.T) {
+func TestDiagnoseScaling(t *testing.T) {
 	o := &advise.Options{
 		Planner: priorPlanner(t),
 		Scaling: []advise.ScalingPoint{{"A100", 1, 10, 0}, {"A100", 2, 19, 0}},
-		Spot:    &advise.Spot{Work: time.Hour, Checkpoint: time.Minute, Between: time.Hour, SpotPrice: 1, OnDemandPrice: 3},
 	}
 	d := advise.Diagnose(nil, o)
-	if len(d.Scaling) != 1 || d.Scaling[0].GPUs != 2 || d.Spot == nil || !d.Spot.Worth || len(d.Warnings) != 1 {
+	if len(d.Scaling) != 1 || d.Scaling[0].GPUs != 2 || len(d.Warnings) != 1 {
 		t.Errorf("got %+v", d)
 	}
-	for _, want := range []string{"2 x A100", "spot: a checkpoint every", "the profile is nil"} {
+	for _, want := range []string{"2 x A100", "the profile is nil"} {
 		if !strings.Contains(d.String(), want) {
 			t.Errorf("text has no %q:\n%s", want, d)
 		}
 	}
-	o.Scaling[0].GPUs, o.Spot.Work = 0, 0
-	if d = advise.Diagnose(nil, o); len(d.Scaling) != 0 || d.Spot != nil || len(d.Warnings) != 3 {
-		t.Errorf("got %+v, want three warnings", d)
+	o.Scaling[0].GPUs = 0
+	if d = advise.Diagnose(nil, o); len(d.Scaling) != 0 || len(d.Warnings) != 2 {
+		t.Errorf("got %+v, want two warnings", d)
 	}
 }
 

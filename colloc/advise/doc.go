@@ -1,9 +1,7 @@
 // Package advise says what keeps a task from doing more work per GPU, and what to
 // do about it. [Diagnose] reads a profile and ranks remedies with their predicted
 // effect: share the GPU, feed it faster, change precision or batch, recompute
-// activations, use more GPUs. [ChooseGPUs] says how many GPUs of which kind pay,
-// [PlanSpot] whether machines that are taken away at times do, and how often to
-// write checkpoints there.
+// activations, use more GPUs. [ChooseGPUs] says how many GPUs of which kind pay.
 //
 //	d := advise.Diagnose(task.Profile, &advise.Options{Planner: planner})
 //	for _, f := range d.Findings {
@@ -13,7 +11,6 @@
 //		fmt.Println(r.Action, r.Throughput, r.Text)
 //	}
 //	choices, err := advise.ChooseGPUs(points, 0) // measured on 1, 2, 4 ... GPUs
-//	spot, err := advise.PlanSpot(advise.Spot{Work: work, Checkpoint: write, Between: mean})
 //
 // Effects are ranges that follow from measured shares of time, not promises.
 // What was not measured is not judged: a warning says so. Each rule names its

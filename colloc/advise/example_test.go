@@ -2,7 +2,6 @@ package advise_test
 
 import (
 	"fmt"
-	"time"
 
 	"example.com/colloc/colloc/advise"
 	"example.com/colloc/profile"
@@ -58,14 +57,4 @@ func ExampleChooseGPUs() {
 	// Output:
 	// 2 x H100: throughput 400, 95 % efficient
 	// 4 x A100-40GB: throughput 340, 85 % efficient; with 8 each more GPU would add only 20 %
-}
-
-func ExamplePlanSpot() {
-	plan, err := advise.PlanSpot(advise.Spot{
-		Work: 20 * time.Hour, Checkpoint: time.Minute, Restart: 5 * time.Minute, Between: 6 * time.Hour,
-		SpotPrice: 1, OnDemandPrice: 2.5,
-	})
-	fmt.Println(plan, err)
-	// Output:
-	// spot: a checkpoint every 26m5s, done after 21h51m5s on average (+9 %), cost 21.85 instead of 50 <nil>
 }

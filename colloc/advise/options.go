@@ -40,9 +40,6 @@ type Options struct {
 	// predicted by the Planner's paces, see [ScalingChoice]. A kind whose memory
 	// the task does not fit is a warning.
 	Offers []Offer
-	// Spot is the offer of machines that are taken away at times, see
-	// [PlanSpot]; nil leaves that question open.
-	Spot *Spot
 }
 
 // Thresholds are the fractions from which a feature counts as low or high. 0

@@ -29,9 +29,6 @@ func (d Diagnosis) String() string {
 	for _, c := range d.Scaling {
 		fmt.Fprintf(&b, "GPUs: %v\n", c)
 	}
-	if d.Spot != nil {
-		fmt.Fprintf(&b, "%v\n", d.Spot)
-	}
 	for _, w := range d.Warnings {
 		fmt.Fprintf(&b, "unknown: %s\n", w)
 	}
