@@ -263,7 +263,7 @@ func (s *Scheduler) fillEngine() {
 	s.fillPurses()
 	for g := range s.slots {
 		c := &s.slots[g]
-		card := rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Less: c.less, Down: c.state != serves, Mech: c.mech}
+		card := rollout.Card{Class: c.class, Machine: c.machine, Room: c.room, Less: c.less, Down: c.state != serves, Mech: c.mech, Set: 1 + s.setOn(c)}
 		if c.state == removed { // no task could ever be there, and no machine has it
 			card = rollout.Card{Machine: int32(-1 - g), Room: -rollout.MaxLeft, Down: true}
 		}

@@ -71,6 +71,9 @@ type Scheduler struct {
 	spare   int        // kinds that no task has
 	bans    map[string]*ban
 	sets    *rollout.Sets
+	rated   *rollout.Sets // by which rates were worked out last
+	touched []int32       // GPUs where others run than did then, some twice
+	halted  []*entry      // tasks that left some since
 	engine  rollout.Engine
 	now     time.Duration
 	begun   bool // now is a moment of the caller's
@@ -103,6 +106,8 @@ type slot struct {
 	room           int64
 	less           [rollout.MaxSet + 1]int64 // of it, that so many tasks together must leave
 	runs           []*entry                  // in the order of their kinds
+	set            int32                     // of them, if sets is the Scheduler's
+	sets           *rollout.Sets
 }
 
 // service is whether a GPU takes tasks.
@@ -286,10 +291,14 @@ func (s *Scheduler) rate(e *entry) int64 {
 
 // setOn is the set of what runs on a GPU.
 func (s *Scheduler) setOn(c *slot) int32 {
+	if c.sets == s.sets {
+		return c.set
+	}
 	for i, e := range c.runs {
 		s.set[i] = e.kind
 	}
-	return s.sets.Running(c.class, c.mech, s.set[:len(c.runs)])
+	c.set, c.sets = s.sets.Running(c.class, c.mech, s.set[:len(c.runs)]), s.sets
+	return c.set
 }
 
 // place lets a task run on GPUs.
@@ -303,8 +312,41 @@ func (s *Scheduler) place(e *entry, on []int32) {
 		if len(c.runs) < 3 {
 			c.mech = rollout.Any
 		}
+		c.sets = nil
 		_, c.mech = s.sets.Rates(s.setOn(c))
+		s.touch(g)
 	}
+}
+
+// touch notes that others run on a GPU than did.
+func (s *Scheduler) touch(g int32) {
+	s.slots[g].sets = nil
+	s.touched = append(s.touched, g)
+}
+
+// rates says anew how fast tasks are whose company has changed since the last time, all if the Model's
+// answers are forgotten.
+func (s *Scheduler) rates() {
+	if s.rated != s.sets {
+		s.rated = s.sets
+		for _, e := range s.order {
+			if e.rate = 0; len(e.on) > 0 {
+				e.rate = s.rate(e)
+			}
+		}
+	}
+	for _, e := range s.halted {
+		if len(e.on) == 0 {
+			e.rate = 0
+		}
+	}
+	for _, g := range s.touched {
+		for _, e := range s.slots[g].runs {
+			e.rate = s.rate(e)
+		}
+	}
+	clear(s.halted)
+	s.halted, s.touched = s.halted[:0], s.touched[:0]
 }
 
 // vacate takes a task off its GPUs.
@@ -313,6 +355,10 @@ func (s *Scheduler) vacate(e *entry) {
 		c := &s.slots[g]
 		c.runs = slices.DeleteFunc(c.runs, func(o *entry) bool { return o == e })
 		c.room += int64(e.Memory)
+		s.touch(g)
+	}
+	if e.on != nil {
+		s.halted = append(s.halted, e)
 	}
 	e.on = nil
 }

@@ -25,6 +25,7 @@ func (s *Scheduler) enroll(g int, gpu *packer.GPU, machine int) {
 	bare := *gpu
 	bare.Residents, bare.Mechanisms, bare.Labels = nil, slices.Clone(gpu.Mechanisms), slices.Clone(gpu.Labels)
 	c := &s.slots[g]
+	s.touch(int32(g))
 	if c.state != removed {
 		s.classes[c.class].gpus--
 		delete(s.named, s.gpus[g].ID)

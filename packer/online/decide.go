@@ -35,11 +35,7 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 		out = s.begin(stops, starts)
 		err = ctx.Err()
 	}
-	for _, e := range s.order { // those that start later change the speeds
-		if e.rate = 0; len(e.on) > 0 {
-			e.rate = s.rate(e)
-		}
-	}
+	s.rates() // those that start later change the speeds
 	for i := range out {
 		e := s.entries[out[i].Task]
 		if !out[i].Placed {

@@ -89,8 +89,9 @@ type Card struct {
 	// Less is how much of it so many jobs together must leave.
 	Less [MaxSet + 1]int64
 	Down bool
-	// Mech is how two and more jobs share.
+	// Mech is how two and more jobs share. Set is one more than the set of the jobs there, if that is known.
 	Mech int
+	Set  int32
 }
 
 // Outcome is what a rule comes to.
@@ -162,6 +163,7 @@ type Engine struct {
 	barred  bool    // some wait for their owner's purse
 	round   int64   // of changes
 	refused []int64 // the least memory that was refused in this pass, by shape
+	again   again
 }
 
 // life is a job in a simulation.
@@ -247,7 +249,9 @@ func (e *Engine) Begin() {
 		}
 	}
 	for i := range e.first {
-		e.first[i].set = e.running(&e.first[i], e.Cards[i].Mech)
+		if e.first[i].set = e.Cards[i].Set - 1; e.first[i].set < 0 {
+			e.first[i].set = e.running(&e.first[i], e.Cards[i].Mech)
+		}
 	}
 	e.cards = append(e.cards[:0], e.first...)
 	e.lives = append(e.lives[:0], make([]life, len(e.Jobs))...)

@@ -9,6 +9,7 @@ import (
 // Play plays a rule until all jobs that can start have finished.
 func (e *Engine) Play(r *Rule) Outcome {
 	e.reset(r)
+	e.again.holds = false
 	if e.open(); e.out.Void {
 		return e.out
 	}
@@ -127,10 +128,12 @@ func (e *Engine) seek(i int32) bool {
 	if e.hopeless(i) {
 		return false
 	}
-	if on := e.place(i, nil); on != nil {
+	if on := e.place(i, e.among(i)); on != nil {
 		e.start(i, on)
+		e.stir(e.lives[i].on)
 		return true
 	}
+	e.note(i)
 	e.refuse(i)
 	return false
 }
@@ -251,7 +254,9 @@ func (e *Engine) Span(i int32) (began, ended int64, ok bool) {
 // Open returns what a rule starts now, and plays no further.
 func (e *Engine) Open(r *Rule) Outcome {
 	e.reset(r)
+	e.recall()
 	e.open()
+	e.leave()
 	e.out.Starts = e.starts
 	return e.out
 }

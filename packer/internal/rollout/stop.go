@@ -101,6 +101,7 @@ const stopFactor = 2
 // vacate stops a job, which then waits.
 func (e *Engine) vacate(v int32) {
 	l := &e.lives[v]
+	e.again.holds = false
 	e.lift(v)
 	l.status, l.end, l.stopped = waits, never, true
 	e.spend(v, -1, e.purses)
