@@ -80,8 +80,7 @@ func (d *Dispatcher) expire() {
 			if r.until > d.now {
 				return false
 			}
-			r.until = 0
-			d.later(func() error { return d.describe(j) })
+			d.unpin(j, r)
 		}
 		return j.rest == 0 && !slices.ContainsFunc(j.shuns, func(s shun) bool { return s.Until > d.now })
 	})

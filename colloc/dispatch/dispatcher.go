@@ -228,6 +228,7 @@ func (d *Dispatcher) end(e *entry, r *run) {
 		put(d, &d.leaves, without(d.leaves, r))
 	}
 	d.ran(r)
+	d.unpin(e, r)
 	d.alter(r, func() { put(d, &r.phase, ended) })
 	for _, c := range r.on {
 		put(d, &c.runs, without(c.runs, r))
@@ -245,7 +246,7 @@ func (d *Dispatcher) leave(e *entry, r *run, why string) {
 	})
 	put(d, &r.due, d.now) // it is asked for at the next decision
 	put(d, &r.why, why)
-	put(d, &r.until, 0)
+	d.unpin(e, r)
 	put(d, &d.leaves, append(slices.Clip(d.leaves), r))
 	if e.run == r {
 		put(d, &e.run, nil)

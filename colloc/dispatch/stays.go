@@ -73,3 +73,11 @@ func (d *Dispatcher) revoke(j *entry, r *run) {
 	d.end(j, r)
 	d.later(func() error { return d.online.Return(j.ID) })
 }
+
+// unpin lets a run that ends or stops keep its job from nothing any more.
+func (d *Dispatcher) unpin(j *entry, r *run) {
+	if r.until > 0 {
+		put(d, &r.until, 0)
+		d.later(func() error { return d.describe(j) })
+	}
+}

@@ -82,6 +82,25 @@ func TestStays(t *testing.T) {
 	}
 }
 
+// TestStaysEnds: a run that stays keeps its job's next run from nothing.
+func TestStaysEnds(t *testing.T) {
+	s := newSite(t, 1, dispatch.Options{})
+	s.submit("low", "ann", func(j *dispatch.Job) { j.Restart = profile.Some(time.Minute) })
+	s.decide()
+	s.submit("high", "ann", func(j *dispatch.Job) { j.Priority = 1 })
+	s.decide()
+	s.tell(dispatch.Stays{Job: "low", Run: s.on["low"]}, dispatch.Held{Job: "high"})
+	s.decide()
+	s.tell(dispatch.Ended{Job: "low", Run: s.on["low"], How: dispatch.Lost})
+	if got := s.decide(); len(got) != 1 || got[0] != "low" {
+		t.Fatalf("%v starts, want low", got)
+	}
+	s.tell(dispatch.Released{Job: "high"})
+	if s.decide(); s.why("high").Code != dispatch.Clears {
+		t.Fatalf("high does not get its place: %+v", s.why("high"))
+	}
+}
+
 // BenchmarkGPUAdded: what a GPU costs that comes to many.
 func BenchmarkGPUAdded(b *testing.B) {
 	model, _ := profile.LookupGPU("A100-SXM4-40GB")
