@@ -33,15 +33,26 @@ func (s *Station) wait(r *http.Request, u peer.User) (any, error) {
 		defer waiter.Stop()
 		_ = waiter.Wait(ctx, s.config.Clock.Now().Add(longest)) // time is over, or nobody waits
 	}()
+	records := make([]runner.Record, len(ids))
+	look := func(i int) (over bool, err error) {
+		if records[i].State.Over() {
+			return true, nil // what is over is looked for once: it may lie in the history
+		}
+		records[i], err = s.find(ids[i])
+		return records[i].State.Over(), err
+	}
+	if err := s.first(r, u, look, len(ids)); err != nil {
+		return nil, err
+	}
 	for {
 		changed := s.change()
 		over := true
-		records := make([]runner.Record, len(ids))
-		for i, id := range ids {
-			if records[i], err = s.find(id); err != nil {
+		for i := range ids {
+			done, err := look(i)
+			if err != nil {
 				return nil, err
 			}
-			over = over && records[i].State.Over()
+			over = over && done
 		}
 		select {
 		case <-end:
@@ -56,6 +67,21 @@ func (s *Station) wait(r *http.Request, u peer.User) (any, error) {
 		case <-end:
 		}
 	}
+}
+
+// first looks at n jobs in the user's turn, as the history on disk may be asked for each; the long wait after it takes no turn.
+func (s *Station) first(r *http.Request, u peer.User, look func(int) (bool, error), n int) error {
+	leave, err := s.requests.Take(r.Context(), u)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for i := range n {
+		if _, err := look(i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // jobs shows records to a user.

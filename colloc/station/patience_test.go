@@ -3,6 +3,7 @@
 package station
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -258,5 +259,30 @@ func TestDiskFull(t *testing.T) {
 		if j.State != runner.Succeeded {
 			t.Errorf("job %s is %v: %s", j.ID, j.State, j.Err)
 		}
+	}
+}
+
+// Who waits for jobs looks at them in the user's turn, for the history on disk may be asked; another user does not wait.
+func TestWaitTurn(t *testing.T) {
+	s := &Station{requests: peer.NewTurns(1)}
+	leave, err := s.requests.Take(t.Context(), peer.User{UID: ann})
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	look := func(int) (bool, error) { looks++; return true, nil }
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/wait", nil)
+	if err := s.first(r, peer.User{UID: ann}, look, 3); err == nil || looks > 0 {
+		t.Errorf("out of turn: %v after %d looks", err, looks)
+	}
+	r = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/wait", nil)
+	if err := s.first(r, peer.User{UID: bob}, look, 3); err != nil || looks != 3 {
+		t.Errorf("another user: %v after %d looks, want 3", err, looks)
+	}
+	leave()
+	if err := s.first(r, peer.User{UID: ann}, look, 3); err != nil || looks != 6 {
+		t.Errorf("in turn: %v after %d looks, want 6", err, looks)
 	}
 }

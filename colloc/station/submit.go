@@ -35,9 +35,16 @@ func (s *Station) submit(r *http.Request, u peer.User) (any, error) {
 	case n > api.MaxTasks:
 		return nil, api.Errorf(api.TooLarge, "tasks", "submit in several requests", "%d tasks, want at most %d", n, api.MaxTasks)
 	}
+	most, err := s.mostOf(u)
+	if err != nil {
+		return nil, err
+	}
 	tasks := make([]runner.Task, len(in.Tasks))
 	for i := range in.Tasks {
 		t, err := s.task(&in.Tasks[i], u)
+		if err == nil {
+			err = lower(t.Owner, most)
+		}
 		if err != nil {
 			err.Where = strings.TrimSuffix(fmt.Sprintf("tasks[%d].%s", i, err.Where), ".")
 			return nil, err
@@ -70,6 +77,16 @@ func release(tasks int) {
 	if tasks >= many {
 		debug.FreeOSMemory()
 	}
+}
+
+// lower gives an owner no more than a user's own limits.
+func lower(o *runner.Owner, most map[string]runner.Limit) *api.Error {
+	limits, err := runner.Lower(o.Limits, most)
+	if err != nil {
+		return &api.Error{Code: api.Forbidden, Where: "limits", What: err.Error(), Do: "want no more than: ulimit -a, ulimit -H -a"}
+	}
+	o.Limits = limits
+	return nil
 }
 
 // share lets tasks with the same environment have it in memory once: that of a shell is

@@ -31,6 +31,19 @@ func (s *Station) ownerOf(u peer.User, in *api.Task) runner.Owner {
 	return o
 }
 
+// mostOf are the limits that a user's tasks may have at most, by what the kernel says of the process that asks: where
+// a station runs as root it could give any. Nil where the tasks run as who the station is, and where the program that serves says who asks.
+func (s *Station) mostOf(u peer.User) (map[string]runner.Limit, error) {
+	if !s.config.Everybody || u.Root() || u.PID == 0 {
+		return nil, nil
+	}
+	most, err := runner.LimitsOf(u.PID, u.UID)
+	if err != nil {
+		return nil, api.Errorf(api.Forbidden, "", "ask by a program that waits for the answer and has no rights but yours", "nobody knows which limits you have: %v", err)
+	}
+	return most, nil
+}
+
 // uidFor is as which user a user's tasks run.
 func (s *Station) uidFor(u peer.User) uint32 {
 	if s.config.Everybody {

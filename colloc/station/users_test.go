@@ -40,6 +40,9 @@ type answered struct {
 	Text   string
 }
 
+// fewFiles is the method of a request to the client itself: to have 50 open files, and 60 at most.
+const fewFiles = "FEW FILES"
+
 // beClient sends requests to a station as whoever this process is: it reads them from
 // standard input, and writes the answers, until there are no more.
 func beClient(socket string) int {
@@ -51,6 +54,16 @@ func beClient(socket string) int {
 		var a asked
 		if in.Decode(&a) != nil {
 			return 0
+		}
+		if a.Method == fewFiles {
+			text := ""
+			if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 50, Max: 60}); err != nil {
+				text = err.Error()
+			}
+			if out.Encode(answered{0, text}) != nil {
+				return 1
+			}
+			continue
 		}
 		r, err := http.NewRequest(a.Method, "http://station"+a.Path, bytes.NewReader(a.Body))
 		var answer *http.Response
@@ -217,6 +230,42 @@ func TestAsUser(t *testing.T) {
 	}
 	if j := g.over(t, id)[0]; j.State != runner.Cancelled || j.User != "54321" {
 		t.Errorf("it is %+v", j)
+	}
+}
+
+// A job has no more than the limits of the process that submits it, and those where it tells none.
+func TestAsLimited(t *testing.T) {
+	g := lab(t, 1, nil)
+	if _, text := g.as(t, ann, fewFiles, "", nil); text != "" {
+		t.Fatal(text)
+	}
+	task := shell("/", `ulimit -n; ulimit -H -n`)
+	for _, tt := range []struct {
+		limits map[string]api.Limit
+		want   string // empty if it is refused
+	}{
+		{nil, "50\n60\n"},
+		{map[string]api.Limit{"core": {}}, "50\n60\n"},
+		{map[string]api.Limit{"nofile": {Soft: 30, Hard: 40}}, "30\n40\n"},
+		{map[string]api.Limit{"nofile": {Soft: 30, Hard: 61}}, ""},
+		{map[string]api.Limit{"nofile": {Soft: -1, Hard: -1}}, ""},
+	} {
+		task.Limits = tt.limits
+		code, text := g.as(t, ann, http.MethodPost, "/v1/jobs", api.Submission{Tasks: []api.Task{task}})
+		if tt.want == "" {
+			if code != http.StatusForbidden || !strings.Contains(text, "nofile") {
+				t.Errorf("%v: status %d: %s", tt.limits, code, text)
+			}
+			continue
+		}
+		var ids api.IDs
+		if err := json.Unmarshal([]byte(text), &ids); err != nil || len(ids.IDs) != 1 {
+			t.Fatalf("%v: status %d: %s", tt.limits, code, text)
+		}
+		g.over(t, ids.IDs...)
+		if got := g.output(t, ids.IDs[0], false); got != tt.want {
+			t.Errorf("%v: it has %q, want %q", tt.limits, got, tt.want)
+		}
 	}
 }
 

@@ -30,6 +30,8 @@ func ThisSpace() Space                                  { return Space{} }
 func Key(string, string, []string) string               { return "" }
 func FreeSpace(string) (profile.Bytes, bool)            { return 0, false }
 func Variable(int, string) string                       { return "" }
+func LimitsOf(string, int) (map[string][2]int64, error) { return nil, ErrUnsupported }
+func Within(limit, _ [2]int64) [2]int64                 { return limit }
 func FreePort(int, map[int]bool) int                    { return 0 }
 func signalName(number int) string                      { return strconv.Itoa(number) }
 

@@ -34,6 +34,9 @@ func Of(c net.Conn) (User, error) {
 		return User{}, failed
 	}
 	u := User{UID: cred.Uid, GID: cred.Gid, PID: cred.Pid}
+	if u.PID == 0 { // of processes that this one cannot see
+		u.PID = -1
+	}
 	err = raw.Control(func(fd uintptr) { u.Groups = groups(fd) })
 	return u, err
 }

@@ -10,7 +10,7 @@ import (
 type User struct {
 	UID, GID uint32
 	Groups   []uint32 // the others
-	PID      int32
+	PID      int32    // of the process that asks: 0 where no socket told who does, -1 where the kernel shows it not
 }
 
 // Root reports whether the user may do everything.
