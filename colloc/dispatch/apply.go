@@ -9,15 +9,29 @@ import (
 )
 
 func (e Submitted) apply(d *Dispatcher) error {
-	j, job, err := d.admit(e.Job)
+	j, _, err := d.admit(e.Job)
 	if err != nil {
 		return err
 	}
 	d.enter(j)
-	d.later(func() error { return d.online.Submit(job) })
+	d.later(func() error { return d.introduce(j) })
 	d.sync(j)
 	d.forbid(j)
 	return nil
+}
+
+// introduce tells online of a job that waits, or runs on some GPUs: as it is known by now, after
+// what other events of the call have taught.
+func (d *Dispatcher) introduce(j *entry, at ...int) error {
+	job, err := j.wants(d)
+	if err != nil {
+		return err
+	}
+	j.known = true
+	if len(at) > 0 {
+		return d.online.Adopt(job, at...)
+	}
+	return d.online.Submit(job)
 }
 
 // admit checks a job that is new.
@@ -70,7 +84,7 @@ func (e Adopted) apply(d *Dispatcher) error {
 	put(d, &d.runs, max(d.runs, e.Run))
 	put(d, &j.began, true)
 	d.begin(j, r)
-	d.later(func() error { return d.online.Adopt(job, at...) })
+	d.later(func() error { return d.introduce(j, at...) })
 	d.sync(j)
 	d.forbid(j)
 	return nil

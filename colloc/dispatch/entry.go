@@ -17,6 +17,7 @@ type entry struct {
 	began   bool          // once
 	held    bool          // by the user
 	parked  bool          // online has been told to hold it
+	known   bool          // online has been told of it
 	run     *run          // the present one
 	over    How           // it is over so, and goes with its last run; 0: it is not
 	gone    bool          // it is not in the books any more

@@ -68,7 +68,7 @@ func (d *Dispatcher) rehalf(most profile.Bytes) {
 
 // describe tells online anew what a job is.
 func (d *Dispatcher) describe(j *entry) error {
-	if j.gone || j.over != 0 {
+	if j.gone || j.over != 0 || !j.known {
 		return nil
 	}
 	job, err := j.wants(d)

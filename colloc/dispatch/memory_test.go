@@ -85,3 +85,17 @@ func TestFixed(t *testing.T) {
 		}
 	}
 }
+
+// TestTogether: a job that comes in one call with news of its kind reserves what that says.
+func TestTogether(t *testing.T) {
+	s := newSite(t, 2, dispatch.Options{})
+	of := func(j *dispatch.Job) { j.Kind, j.Reserved, j.Alone = "k", 4*profile.GiB, false }
+	s.submit("a", "ann", of)
+	s.decide()
+	j := dispatch.Job{Task: colloc.Task{ID: "b"}, User: "ann"}
+	of(&j)
+	s.tell(dispatch.Ended{Job: "a", Run: s.on["a"], How: dispatch.OutOfMemory, Peak: profile.Some(8 * profile.GiB)}, dispatch.Submitted{Job: j})
+	if m, err := s.d.Memory("b"); err != nil || m != 12*profile.GiB {
+		t.Fatalf("b reserves %v (%v), want 12 GiB", m, err)
+	}
+}

@@ -245,19 +245,16 @@ func (d *Dispatcher) resubmit(e *entry) error {
 	if e.over != 0 {
 		return nil
 	}
-	job, err := e.wants(d)
-	if err != nil {
+	if _, err := e.wants(d); err != nil {
 		return err
 	}
-	if e.run == nil {
-		d.later(func() error { return d.online.Submit(job) })
-	} else {
-		var at []int
+	var at []int
+	if e.run != nil {
 		for _, id := range e.run.gpus {
 			at = append(at, d.cards[id].index)
 		}
-		d.later(func() error { return d.online.Adopt(job, at...) })
 	}
+	d.later(func() error { return d.introduce(e, at...) })
 	d.sync(e)
 	d.later(func() error { return d.online.Forbid(e.ID, e.shunned...) })
 	return nil
