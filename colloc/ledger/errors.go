@@ -30,8 +30,6 @@ var (
 	// ErrNotCommitted means that a task cannot be released because its lease is
 	// still open; roll that back or commit it.
 	ErrNotCommitted = errors.New("not committed yet")
-	// ErrInUse means that a GPU cannot be cut anew because tasks are on it.
-	ErrInUse = errors.New("in use")
 )
 
 // RefusedError is why [Ledger.Reserve] took nothing, or [Ledger.Amend] changed nothing: the

@@ -319,28 +319,3 @@ func ExampleLedger_Book() {
 	// <nil> 2 tasks
 	// ledger: reserve: task "vgg" on GPU "gpu-0": needs 1 GiB, 0 B are free
 }
-
-// An empty card with MIG is cut anew in one step; its neighbour only gets a label.
-func ExampleLedger_Recut() {
-	a100, _ := profile.LookupGPU("A100")
-	half, third := a100.MIG[2], a100.MIG[1]
-	books, err := ledger.New(ledger.Config{
-		GPUs: []colloc.GPU{{ID: "gpu-0/0", Model: a100, Slice: &half}, {ID: "gpu-1", Model: a100}},
-		Now:  exampleClock,
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Println(books.Recut([]string{"gpu-0/0"}, colloc.GPU{ID: "gpu-0/0", Model: a100, Slice: &third}, colloc.GPU{ID: "gpu-0/1", Model: a100, Slice: &third}))
-	fmt.Println(books.ChangeGPU(colloc.GPU{ID: "gpu-1", Model: a100, Labels: []string{"node-a"}}))
-	for _, g := range books.Snapshot().GPUs {
-		fmt.Println(g.ID, g.Memory, g.Labels)
-	}
-	// Output:
-	// <nil>
-	// <nil>
-	// gpu-0/0 10 GiB []
-	// gpu-0/1 10 GiB []
-	// gpu-1 40 GiB [node-a]
-}

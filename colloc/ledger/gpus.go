@@ -131,65 +131,6 @@ func (l *Ledger) ChangeGPU(gpus ...colloc.GPU) error {
 	return nil
 }
 
-// Recut puts the cards come in the place of those that are gone, in one step: the
-// layout of a card with MIG was changed, and nobody can reserve on one of its old
-// instances while another goes. come may use IDs of gone again. All or nothing:
-// [ErrInUse] means that a task is on one that would go, because instances cannot change
-// under running tasks, [ErrUnknown] that the books have no such GPU, [ErrDuplicate]
-// that they have one of come, or that one comes twice.
-func (l *Ledger) Recut(gone []string, come ...colloc.GPU) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.config.Now == nil {
-		return errZero
-	}
-	l.tick()
-	at := len(l.accounts)
-	leaves := make(map[string]bool, len(gone))
-	for _, id := range gone {
-		a := l.byID[id]
-		if a == nil {
-			return fmt.Errorf("ledger: recut: %w: GPU %q", ErrUnknown, id)
-		}
-		if len(a.seats) > 0 {
-			return fmt.Errorf("ledger: recut: GPU %q is %w by task %q; instances cannot change under running tasks", id, ErrInUse, a.seats[0].task.ID)
-		}
-		leaves[id] = true
-		at = min(at, slices.Index(l.accounts, a))
-	}
-	pages, err := l.fresh(come, leaves)
-	if err != nil {
-		return fmt.Errorf("ledger: recut: %w", err)
-	}
-	l.version++
-	for id := range leaves {
-		l.strike(l.byID[id])
-	}
-	l.accounts = slices.Insert(l.accounts, at, pages...)
-	for _, a := range pages {
-		l.byID[a.gpu.ID] = a
-		a.remade, a.tightened = l.version, l.version
-	}
-	return nil
-}
-
-// fresh makes pages of cards that come empty, where those of leaves no longer count.
-func (l *Ledger) fresh(come []colloc.GPU, leaves map[string]bool) ([]*account, error) {
-	pages := make([]*account, len(come))
-	for i := range come {
-		g := &come[i]
-		if err := checkCard(g); err != nil {
-			return nil, err
-		}
-		if l.byID[g.ID] != nil && !leaves[g.ID] || slices.ContainsFunc(come[:i], func(o colloc.GPU) bool { return o.ID == g.ID }) {
-			return nil, fmt.Errorf("%w: GPU %q", ErrDuplicate, g.ID)
-		}
-		pages[i] = new(account)
-		pages[i].configure(g, l.config.Headroom.Or(0))
-	}
-	return pages, nil
-}
-
 // RemoveGPU takes cards out of the books: they failed, or their machine left. What
 // was on them goes with them and is returned: committed tasks in the order they
 // joined, and of leases that are still open everything they held, elsewhere too,

@@ -114,41 +114,6 @@ func TestChangeGPU(t *testing.T) {
 	}
 }
 
-// TestRecut: the instances of one layout give way to those of another in their place,
-// all or none, and none under a task.
-func TestRecut(t *testing.T) {
-	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("first", 1), bare("m-0", 10), bare("m-1", 10), bare("last", 1)}})
-	ids := func() string {
-		var all []string
-		for _, g := range l.Snapshot().GPUs {
-			all = append(all, g.ID)
-		}
-		return strings.Join(all, " ")
-	}
-	seen := l.Snapshot().Version
-	if err := l.Recut([]string{"m-1", "m-0"}, bare("m-0", 4), bare("m-2", 4), bare("m-3", 4)); err != nil || ids() != "first m-0 m-2 m-3 last" {
-		t.Fatalf("%v: %s", err, ids())
-	}
-	if _, err := l.Reserve(seen, claim("m-0", "x", 1)); !errors.Is(err, ledger.ErrConflict) {
-		t.Errorf("on the old layout: %v", err)
-	}
-	mustCommit(t, l, claim("m-2", "x", 1))
-	for what, tt := range map[string]struct {
-		gone []string
-		come []colloc.GPU
-		err  error
-	}{
-		"in use":          {[]string{"m-0", "m-2"}, []colloc.GPU{bare("m-9", 4)}, ledger.ErrInUse},
-		"unknown":         {[]string{"m-0", "m-1"}, nil, ledger.ErrUnknown},
-		"there already":   {[]string{"m-0"}, []colloc.GPU{bare("m-3", 4)}, ledger.ErrDuplicate},
-		"one comes twice": {[]string{"m-0"}, []colloc.GPU{bare("m-9", 4), bare("m-9", 4)}, ledger.ErrDuplicate},
-	} {
-		if err := l.Recut(tt.gone, tt.come...); !errors.Is(err, tt.err) || ids() != "first m-0 m-2 m-3 last" {
-			t.Errorf("%s: %v, want %v: %s", what, err, tt.err, ids())
-		}
-	}
-}
-
 // TestForeignResidents: what nobody registered shows up as a resident that the planner
 // leaves alone unless it is told otherwise, and a decision made before it came is out
 // of date.

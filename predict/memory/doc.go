@@ -10,7 +10,6 @@
 //	// ... the task ran, and used at most seen:
 //	err = m.Observe(memory.Observation{Spec: spec, Host: host, Peak: seen})
 //
-// A few short runs of the task itself say more than any model: see [FitProbe].
 // What tasks on one GPU need beyond the sum of their peaks is a [Together].
 //
 // # How it is computed

@@ -112,25 +112,6 @@ func ExampleLoad() {
 	// made up 40
 }
 
-func ExampleFitProbe() {
-	run := func(batch int, peak profile.Bytes) memory.Observation {
-		return memory.Observation{Spec: dense(1024, batch), Peak: peak}
-	}
-	p, err := memory.FitProbe(nil, []memory.Observation{run(32, 2*profile.GiB), run(64, 3*profile.GiB)})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	e, err := p.Peak(128)
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	fmt.Printf("%.1f GiB, %v\n", e.Value/float64(profile.GiB), e.Source.Kind)
-	// Output:
-	// 5.0 GiB, measured
-}
-
 func ExampleTogether_Margin() {
 	var t memory.Together
 	margin, err := t.Margin(2, 0.01)
