@@ -102,17 +102,6 @@ func TestOfferFromTheNearest(t *testing.T) {
 	}
 }
 
-// TestThresholds: a threshold may be all of a counter; more than that is none.
-func TestThresholds(t *testing.T) {
-	p := diagnosed(t, blocks(4, 1e6, 1e5), profile.Training{BatchSize: 32, Workers: 4}, counters{0.9, -1, 0.1, -1, 4 * profile.GiB}, "RTX 3090")
-	for high, want := range map[float64]advise.Bottleneck{1: 0, 1.01: advise.ComputeBound, -1: advise.ComputeBound} {
-		d := advise.Diagnose(p, &advise.Options{Planner: priorPlanner(t), Thresholds: advise.Thresholds{HighSM: high}})
-		if d.Bottleneck != want {
-			t.Errorf("HighSM is %v and SMs are used by 0.9: %v, want %v", high, d.Bottleneck, want)
-		}
-	}
-}
-
 // TestMixPrecisionUnknownRates: of a GPU whose rates nobody told no gain is promised.
 func TestMixPrecisionUnknownRates(t *testing.T) {
 	p := diagnosed(t, profile.Model{Name: "m"}, profile.Training{BatchSize: 1, Workers: 1}, counters{0.9, 0.2, 0.1, 1, profile.GiB}, "A100-40GB")

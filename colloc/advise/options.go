@@ -17,8 +17,6 @@ type Options struct {
 	GPU profile.GPUModel
 	// Mechanism is how tasks would share; the zero value is time-slicing.
 	Mechanism profile.Mechanism
-	// Thresholds decide what is low and high.
-	Thresholds Thresholds
 	// DataWait is the share of its steps in which the task waited for its data, in
 	// [0, 1]. A profiler's trace tells (tracefile.File.DataWait). Missing is not measured.
 	DataWait profile.Opt[float64]
@@ -42,47 +40,24 @@ type Options struct {
 	Offers []Offer
 }
 
-// Thresholds are the fractions from which a feature counts as low or high. 0
-// means the default.
-type Thresholds struct {
-	// LowSM is the share of SMs below which a GPU is used ineffectively:
-	// default 0.5. HighSM is the one from which it is used well: default 0.8.
-	// Both are those of NVIDIA's DCGM manual, "SM activity".
-	LowSM  float64
-	HighSM float64
-	// HighDRAM is the share of memory-interface cycles from which bandwidth
-	// limits: default 0.6, three quarters of the 0.8 that the DCGM manual gives
-	// as the most that can be reached.
-	HighDRAM float64
-	// HighCPU is the share of the CPU allotment from which it limits: default
-	// 0.8.
-	HighCPU float64
-	// HighWait is the share of a step spent waiting for data from which that
-	// limits: default 0.1.
-	HighWait float64
-	// HighMemory is the share of GPU memory from which a task is large enough
-	// that an idle GPU is waste: default 0.5.
-	HighMemory float64
-	// LargeMemory is the share of GPU memory beyond which sharing makes no
-	// sense: default 0.8. With 10 % headroom less than a tenth is left.
-	LargeMemory float64
-}
-
-func (t *Thresholds) fill() {
-	for _, f := range []struct {
-		field *float64
-		value float64
-	}{
-		{&t.LowSM, 0.5},
-		{&t.HighSM, 0.8},
-		{&t.HighDRAM, 0.6},
-		{&t.HighCPU, 0.8},
-		{&t.HighWait, 0.1},
-		{&t.HighMemory, 0.5},
-		{&t.LargeMemory, 0.8},
-	} {
-		if !(*f.field > 0 && *f.field <= 1) { // also NaN
-			*f.field = f.value
-		}
-	}
-}
+// The shares from which a feature counts as low or high.
+const (
+	// lowSM is the share of SMs below which a GPU is used ineffectively, highSM the one
+	// from which it is used well. Both are those of NVIDIA's DCGM manual, "SM activity".
+	lowSM  = 0.5
+	highSM = 0.8
+	// highDRAM is the share of memory-interface cycles from which bandwidth limits:
+	// three quarters of the 0.8 that the DCGM manual gives as the most that can be
+	// reached.
+	highDRAM = 0.6
+	// highCPU is the share of the CPU allotment from which it limits.
+	highCPU = 0.8
+	// highWait is the share of a step spent waiting for data from which that limits.
+	highWait = 0.1
+	// highMemory is the share of GPU memory from which a task is large enough that an
+	// idle GPU is waste.
+	highMemory = 0.5
+	// largeMemory is the share of GPU memory beyond which sharing makes no sense: with
+	// 10 % headroom less than a tenth is left.
+	largeMemory = 0.8
+)

@@ -73,10 +73,6 @@ func TestDiagnoseAnything(t *testing.T) {
 			CPUs:      rapid.IntRange(-1, 100).Draw(t, "cpus"), MaxCopies: rapid.IntRange(-1, 1000).Draw(t, "copies"),
 			MaxGPUs: rapid.OneOf(rapid.IntRange(-1, 64), rapid.Just(math.MaxInt)).Draw(t, "gpus"),
 			MinGain: drawOdd(t, "gain"),
-			Thresholds: advise.Thresholds{
-				LowSM: drawOdd(t, "low"), HighSM: drawOdd(t, "high"), HighDRAM: drawOdd(t, "dram"),
-				HighCPU: drawOdd(t, "cpu"), HighMemory: drawOdd(t, "mem"), LargeMemory: drawOdd(t, "large"),
-			},
 			Scaling: []advise.ScalingPoint{{GPU: "g", GPUs: rapid.IntRange(-1, 8).Draw(t, "n"), Throughput: drawOdd(t, "rate"), Price: drawOdd(t, "price")}},
 		}
 		if rapid.Bool().Draw(t, "other GPU") {

@@ -19,9 +19,8 @@ func (v *view) findings() []Finding {
 	add := func(p Bottleneck, source string, evidence ...Evidence) {
 		found = append(found, Finding{Bottleneck: p, Evidence: evidence, Source: source})
 	}
-	t := &v.o.Thresholds
 	share, shareKnown := v.share()
-	memory := Evidence{"memory_share", share, t.HighMemory, true}
+	memory := Evidence{"memory_share", share, highMemory, true}
 	fits := !shareKnown || v.reserved <= v.usable
 	if !fits {
 		add(TooLargeToFit, sourceReserve, Evidence{"memory_share", share, float64(v.usable) / float64(v.total), true})
@@ -42,47 +41,45 @@ func (v *view) findings() []Finding {
 	case !cpuKnown:
 		v.warn("the GPU idles, and CPU use was not measured: it may wait for data")
 		add(Underused, sourceDCGM, low)
-	case cpu >= t.HighCPU && shareKnown && share >= t.HighMemory:
-		add(StarvedByInput, sourceStalls, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, true}, memory)
-	case cpu >= t.HighCPU:
-		add(StarvedByInput, sourceStalls, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, true})
+	case cpu >= highCPU && shareKnown && share >= highMemory:
+		add(StarvedByInput, sourceStalls, low, Evidence{profile.MeanCPUBusy.String(), cpu, highCPU, true}, memory)
+	case cpu >= highCPU:
+		add(StarvedByInput, sourceStalls, low, Evidence{profile.MeanCPUBusy.String(), cpu, highCPU, true})
 	case v.p.Spec.Training.Workers == 0:
-		add(FewWorkers, sourceLoader, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, false}, Evidence{profile.WorkerCount.String(), 0, 1, false})
+		add(FewWorkers, sourceLoader, low, Evidence{profile.MeanCPUBusy.String(), cpu, highCPU, false}, Evidence{profile.WorkerCount.String(), 0, 1, false})
 	default:
-		add(Underused, sourceDCGM, low, Evidence{profile.MeanCPUBusy.String(), cpu, t.HighCPU, false})
+		add(Underused, sourceDCGM, low, Evidence{profile.MeanCPUBusy.String(), cpu, highCPU, false})
 	}
-	if sm, ok := v.p.Vector.Get(profile.MeanSMActive); ok && sm >= t.HighSM {
-		add(ComputeBound, sourceDCGM, Evidence{profile.MeanSMActive.String(), sm, t.HighSM, true})
+	if sm, ok := v.p.Vector.Get(profile.MeanSMActive); ok && sm >= highSM {
+		add(ComputeBound, sourceDCGM, Evidence{profile.MeanSMActive.String(), sm, highSM, true})
 	}
-	if dram, ok := v.p.Vector.Get(profile.MeanDRAMActive); ok && dram >= t.HighDRAM {
-		add(BandwidthBound, sourceDCGM, Evidence{profile.MeanDRAMActive.String(), dram, t.HighDRAM, true})
+	if dram, ok := v.p.Vector.Get(profile.MeanDRAMActive); ok && dram >= highDRAM {
+		add(BandwidthBound, sourceDCGM, Evidence{profile.MeanDRAMActive.String(), dram, highDRAM, true})
 	}
-	if fits && shareKnown && share > t.LargeMemory {
-		add(TooLargeToShare, sourceShare, Evidence{"memory_share", share, t.LargeMemory, true})
+	if fits && shareKnown && share > largeMemory {
+		add(TooLargeToShare, sourceShare, Evidence{"memory_share", share, largeMemory, true})
 	}
 	return found
 }
 
 // dataWait compares the share of its steps in which the task waited for data with
-// HighWait. A share that makes no sense is a warning.
+// highWait. A share that makes no sense is a warning.
 func (v *view) dataWait() (Evidence, bool) {
 	wait, known := v.o.DataWait.Get()
 	if known && !(wait >= 0 && wait <= 1) {
 		v.warn("waiting for data is not judged: Options.DataWait is %v, want 0 to 1", wait)
 		known = false
 	}
-	high := v.o.Thresholds.HighWait
-	return Evidence{"data_wait", wait, high, wait >= high}, known
+	return Evidence{"data_wait", wait, highWait, wait >= highWait}, known
 }
 
 // waits says why a task waits for data: its CPUs are busy, or as many as workers,
 // or it has too few workers.
 func (v *view) waits(wait Evidence) Finding {
 	cpu, known := v.p.Vector.Get(profile.MeanCPUBusy)
-	high := v.o.Thresholds.HighCPU
 	workers := float64(v.p.Spec.Training.Workers)
 	cpus := Evidence{profile.WorkerCount.String(), workers, float64(v.o.CPUs), workers >= float64(v.o.CPUs)}
-	busy := Evidence{profile.MeanCPUBusy.String(), cpu, high, cpu >= high}
+	busy := Evidence{profile.MeanCPUBusy.String(), cpu, highCPU, cpu >= highCPU}
 	switch {
 	case known && busy.Above:
 		return Finding{StarvedByInput, []Evidence{wait, busy}, sourceStalls}
@@ -94,9 +91,8 @@ func (v *view) waits(wait Evidence) Finding {
 	return Finding{FewWorkers, []Evidence{wait, cpus}, sourceLoader}
 }
 
-// lowSM compares the use of the SMs with LowSM.
+// lowSM compares the use of the SMs with the share that is low.
 func (v *view) lowSM() (Evidence, bool) {
 	feature, sm, known := v.sm()
-	low := v.o.Thresholds.LowSM
-	return Evidence{feature.String(), sm, low, sm >= low}, known
+	return Evidence{feature.String(), sm, lowSM, sm >= lowSM}, known
 }

@@ -36,7 +36,7 @@ func (v *view) lightenInput() *Remedy {
 // headroom is how many times today's work the GPU could do until it is used
 // well.
 func (v *view) headroom(sm float64) float64 {
-	return max(1, min(100, v.o.Thresholds.HighSM/max(sm, 0.001)))
+	return max(1, min(100, highSM/max(sm, 0.001)))
 }
 
 // addWorkers overlaps loading with computing. If a step without workers takes 1,
@@ -107,7 +107,7 @@ func (v *view) mixPrecision() *Remedy {
 	if finite(v.gpu.BF16) && finite(rate) && rate > 0 {
 		gain = max(1, min(maxMixedGain, v.gpu.BF16/rate))
 	}
-	if dram, ok := v.p.Vector.Get(profile.MeanDRAMActive); ok && dram >= v.o.Thresholds.HighDRAM {
+	if dram, ok := v.p.Vector.Get(profile.MeanDRAMActive); ok && dram >= highDRAM {
 		gain = min(gain, 2)
 	}
 	t.Precision = profile.Mixed
@@ -139,7 +139,7 @@ func (v *view) recompute() *Remedy {
 
 // shareable is the reservation up to which sharing makes sense.
 func (v *view) shareable() float64 {
-	return min(float64(v.usable), v.o.Thresholds.LargeMemory*float64(v.total))
+	return min(float64(v.usable), largeMemory*float64(v.total))
 }
 
 // enlargeBatch doubles the batch as long as the task stays small enough to

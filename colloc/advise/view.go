@@ -28,7 +28,6 @@ type view struct {
 // error.
 func newView(p *profile.Profile, o *Options) (*view, error) {
 	v := &view{o: *o, p: p, gpu: o.GPU, scale: 1}
-	v.o.Thresholds.fill()
 	for _, f := range []struct {
 		field *int
 		value int
