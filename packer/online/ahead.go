@@ -245,10 +245,7 @@ func (s *Scheduler) fillEngine() {
 	x := &s.engine
 	x.Jobs, x.Cards = x.Jobs[:0], x.Cards[:0]
 	s.settleAll()
-	s.lives.Begin()
-	for _, e := range s.order {
-		s.lives.Open(e.Kind, e.done/rollout.One)
-	}
+	s.openLives()
 	for _, e := range s.order {
 		left, rank := e.left, int64(0)
 		if !e.known {
@@ -270,6 +267,22 @@ func (s *Scheduler) fillEngine() {
 		x.Cards = append(x.Cards, card)
 	}
 	x.Begin()
+}
+
+// openLives tells who has not ended; where all lengths are told it is enough of which kinds there are some.
+func (s *Scheduler) openLives() {
+	s.lives.Begin()
+	if slices.ContainsFunc(s.order, func(e *entry) bool { return !e.known }) {
+		for _, e := range s.order {
+			s.lives.Open(e.Kind, e.done/rollout.One)
+		}
+		return
+	}
+	for k := range s.like {
+		if l := &s.like[k]; l.tasks > 0 {
+			s.lives.Keep(l.task.Kind)
+		}
+	}
 }
 
 const (

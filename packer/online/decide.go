@@ -26,7 +26,6 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 		return nil, err
 	}
 	s.dated = false
-	s.settleAll()
 	s.tidy()
 	var out []Decision
 	var err error
@@ -34,6 +33,8 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 		stops, starts := s.lookAhead(ctx)
 		out = s.begin(stops, starts)
 		err = ctx.Err()
+	} else {
+		s.settleAll()
 	}
 	s.rates() // those that start later change the speeds
 	for i := range out {

@@ -100,6 +100,13 @@ func (l *Lives) Open(kind string, done int64) {
 	}
 }
 
+// Keep notes that some tasks of a kind have not ended, where nobody will ask how long they run.
+func (l *Lives) Keep(kind string) {
+	if f := l.of(kind); f != nil {
+		f.here = true
+	}
+}
+
 // of is what is known of a kind, nil if that is nothing.
 func (l *Lives) of(kind string) *life {
 	if k, ok := l.named[kind]; ok {
