@@ -48,7 +48,10 @@ func (t *speedTable) result(g *speedGuesses, draws []draw) (protocol.Result, err
 		out.Add("mae_"+gpu, one.Metrics[0].Value)
 		out.Add("matching_fraction_"+gpu, sum[gpu]/max(1, folds[gpu]))
 	}
-	return out, nil
+	if g.interval {
+		err = t.addPromises(&out, g, draws)
+	}
+	return out, err
 }
 
 // picture is what is drawn of the model with intervals.
