@@ -4,9 +4,9 @@
 //
 //	s, err := shadow.New(shadow.Config{Planner: planner})
 //	...
-//	plan, err := s.Waiting(ctx, now, queue, gpus) // what waits, and what runs where
-//	err = s.Started(now, task, gpus...)           // what the site did
-//	err = s.Seen(observation)                     // what was measured
+//	decision, err := s.Waiting(ctx, now, queue, gpus) // what waits, and what runs where
+//	err = s.Started(now, task, gpus...)               // what the site did
+//	err = s.Seen(observation)                         // what was measured
 //	s.Ended(now, task.ID, died)
 //	...
 //	fmt.Print(s.Report())

@@ -73,11 +73,11 @@ func New(c Config) (*Shadow, error) {
 	}, nil
 }
 
-// Waiting decides about what waits, given the GPUs and what runs there, as
-// [colloc.Planner.Plan] does, and records the decision. The plan is for the caller to
-// look at; nothing follows from it. Errors as for Plan; then nothing is recorded.
-func (s *Shadow) Waiting(ctx context.Context, at time.Time, waiting []colloc.Task, gpus []colloc.GPU) (*colloc.Plan, error) {
-	plan, err := s.planner.Plan(ctx, waiting, gpus)
+// Waiting decides about what waits, given the GPUs and what runs there, as a
+// [dispatch.Dispatcher] does, and records the decision. That is for the caller to look at;
+// nothing follows from it. Errors as for [dispatch.Dispatcher.Tell]; then nothing is recorded.
+func (s *Shadow) Waiting(ctx context.Context, at time.Time, waiting []colloc.Task, gpus []colloc.GPU) (*Decision, error) {
+	decision, err := decide(ctx, s.planner, waiting, gpus)
 	if err != nil {
 		return nil, fmt.Errorf("shadow: %w", err)
 	}
@@ -89,8 +89,8 @@ func (s *Shadow) Waiting(ctx context.Context, at time.Time, waiting []colloc.Tas
 		t := s.task(waiting[i].ID)
 		t.gpus, t.company = nil, false
 	}
-	for i := range plan.Placements {
-		p := &plan.Placements[i]
+	for i := range decision.Placements {
+		p := &decision.Placements[i]
 		for _, m := range p.Members {
 			if m.Resident {
 				continue
@@ -102,7 +102,7 @@ func (s *Shadow) Waiting(ctx context.Context, at time.Time, waiting []colloc.Tas
 			t.gpus, t.company = append(t.gpus, p.GPU), len(p.Members) > 1
 		}
 	}
-	return plan, nil
+	return decision, nil
 }
 
 // Started records that the site started a task on gpus, which are as they were just

@@ -36,8 +36,8 @@ type Follower struct {
 	kinds   map[string]*kind
 	past    []records.Job // in the order in which they ended, of the last [Kept]
 	gpus    []journal.GPU
-	asked   question // of the last plan
-	plan    *colloc.Plan
+	asked   question // of the last decision
+	plan    *shadow.Decision
 	from    time.Time
 	last    time.Time
 	rounds  int
@@ -45,7 +45,7 @@ type Follower struct {
 	use     Use
 }
 
-// question is what a plan answers: who waits, and who runs where.
+// question is what a decision answers: who waits, and who runs where.
 type question struct {
 	queue []colloc.Task
 	gpus  []colloc.GPU
@@ -93,8 +93,8 @@ func New(c Config) (*Follower, error) {
 
 // Take goes one round on and returns what colloc would do with what waits and with what has just
 // started, all else as it is; nil if that is nobody of whom anything is known. A round
-// before the last one is an error. O(jobs + GPUs) and a plan, if anything changed.
-func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*colloc.Plan, error) {
+// before the last one is an error. O(jobs + GPUs) and a decision, if anything changed.
+func (f *Follower) Take(ctx context.Context, s *journal.Snapshot) (*shadow.Decision, error) {
 	if s.At.Before(f.last) {
 		return nil, fmt.Errorf("follow: a round of %v after one of %v: was the clock set back?", s.At, f.last)
 	}
