@@ -62,17 +62,7 @@ func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 	all := []guesses{{model: "colloc"}, {model: "colloc_one_probe"}, {model: "proportional"}, {model: "mean"}}
 	behind := make(map[string][2]float64) // by network: the sum of errors over those of the proportional rule, and their number
 	for _, f := range folds {
-		obs := slices.Clone(train.fitOn)
-		mean := map[int]float64{}
-		n := map[int]float64{}
-		for _, i := range f.Train {
-			if r := &train.rows[i]; r.Excluded == "" {
-				obs = append(obs, r.Observation)
-				c := r.Observation.Slice.Compute
-				n[c]++
-				mean[c] += (r.Observation.Speed - mean[c]) / n[c]
-			}
-		}
+		obs, mean := train.learn(f.Train)
 		model, err := pace.FitMIGSpeed(obs, nil)
 		if err != nil {
 			return nil, err
@@ -107,15 +97,35 @@ func (t *migTable) Score(from protocol.Table, folds []protocol.Fold) ([]protocol
 			return nil, err
 		}
 		if i == 0 {
-			most := math.Inf(-1)
-			for _, b := range behind {
-				most = max(most, b[0]/b[1])
-			}
-			r.Add("worst_behind_proportional", most) // below 0: ahead of it on every network
+			r.Add("worst_behind_proportional", worst(behind))
 		}
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// learn returns what a model is fitted on, with those of the rows, and their mean speed by compute slices.
+func (t *migTable) learn(rows []int) ([]pace.MIGObservation, map[int]float64) {
+	obs := slices.Clone(t.fitOn)
+	mean, n := make(map[int]float64), make(map[int]float64)
+	for _, i := range rows {
+		if r := &t.rows[i]; r.Excluded == "" {
+			obs = append(obs, r.Observation)
+			c := r.Observation.Slice.Compute
+			n[c]++
+			mean[c] += (r.Observation.Speed - mean[c]) / n[c]
+		}
+	}
+	return obs, mean
+}
+
+// worst is the largest mean of a network, of sums and their numbers; below 0 the model is ahead on every one.
+func worst(behind map[string][2]float64) float64 {
+	most := math.Inf(-1)
+	for _, b := range behind {
+		most = max(most, b[0]/b[1])
+	}
+	return most
 }
 
 // probeOf finds the same task on the slice with three compute slices.
