@@ -128,6 +128,9 @@ func (w *world) whole(t *rapid.T, decisions []books.Decision) {
 		for _, pod := range w.pods {
 			begun = begun || pod.Namespace == ns && pod.Annotations[api.AnnotationGang] != "" && pod.Annotations[api.AnnotationGPU] != ""
 		}
+		for _, pod := range w.planner.Unclear() { // perhaps it was written
+			begun = begun || pod.Namespace == ns && pod.Annotations[api.AnnotationGang] != ""
+		}
 		if k < 2 && !begun && len(w.late) == 0 {
 			t.Fatalf("one pod of the gang in %s is placed alone", ns)
 		}
