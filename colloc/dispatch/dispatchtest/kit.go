@@ -43,7 +43,7 @@ func Run(t *testing.T, open func(*World) (Body, error)) {
 }
 
 // RunOnce is Run for bodies that start real processes: of so many days each is played once, every
-// start is answered, and what ended is heard of at once. Events are then orders to the machine: a run
+// start is answered and every stop carried out, and what ended is heard of at once. Events are then orders to the machine: a run
 // of which Ended tells is to end so.
 func RunOnce(t *testing.T, days int, open func(*World) (Body, error)) {
 	t.Helper()

@@ -17,7 +17,7 @@ type World struct {
 	rng    *rand.Rand
 	now    time.Duration
 	calm   bool // no more faults
-	prompt bool // every start is answered, and nothing comes late
+	prompt bool // every start and stop is carried out, and nothing comes late
 	cards  []*card
 	jobs   []*job
 	script []change
@@ -182,7 +182,7 @@ func (w *World) start(j *job, a *dispatch.Action) error {
 
 func (w *World) stop(j *job, a *dispatch.Action) {
 	if l := j.life; l != nil && l.number == a.Run {
-		if w.chance(8) { // somebody said no
+		if !w.prompt && w.chance(8) { // somebody said no
 			w.tell(dispatch.Stays{Job: a.Job, Run: a.Run})
 			return
 		}
