@@ -19,6 +19,7 @@ import (
 //	barred      job, gpus.
 //	started     job, run.
 //	refused     job, run, why.
+//	stays       job, run.
 //	ended       job, run, how, peak, left_ns.
 //	seen        job, run, peak.
 //	progress    job, run, left_ns.
@@ -93,7 +94,7 @@ func (e *Event) dispatched(where string) (dispatch.Event, error) {
 		return dispatch.Started{Job: e.Job, Run: e.Run}, nil
 	case "refused":
 		return dispatch.Refused{Job: e.Job, Run: e.Run, Why: e.Why}, nil
-	case "ended", "seen", "progress":
+	case "ended", "seen", "progress", "stays":
 		return e.ran(where)
 	}
 	return e.card(where)
@@ -102,6 +103,8 @@ func (e *Event) dispatched(where string) (dispatch.Event, error) {
 // ran is an event of a run.
 func (e *Event) ran(where string) (dispatch.Event, error) {
 	switch e.Event {
+	case "stays":
+		return dispatch.Stays{Job: e.Job, Run: e.Run}, nil
 	case "seen":
 		peak, ok := e.Peak.Get()
 		if !ok {

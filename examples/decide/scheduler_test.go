@@ -268,6 +268,8 @@ func wired(e dispatch.Event) decide.Event {
 		return decide.Event{Event: "withdrawn", Job: e.Job}
 	case dispatch.Started:
 		return decide.Event{Event: "started", Job: e.Job, Run: e.Run}
+	case dispatch.Stays:
+		return decide.Event{Event: "stays", Job: e.Job, Run: e.Run}
 	case dispatch.Ended:
 		return decide.Event{Event: "ended", Job: e.Job, Run: e.Run, How: e.How, Peak: e.Peak, Left: e.Left}
 	case dispatch.Seen:
