@@ -34,54 +34,44 @@ func (s *Station) wait(r *http.Request, u peer.User) (any, error) {
 		_ = waiter.Wait(ctx, s.config.Clock.Now().Add(longest)) // time is over, or nobody waits
 	}()
 	records := make([]runner.Record, len(ids))
-	look := func(i int) (over bool, err error) {
-		if records[i].State.Over() {
-			return true, nil // what is over is looked for once: it may lie in the history
-		}
-		records[i], err = s.find(ids[i])
-		return records[i].State.Over(), err
-	}
-	if err := s.first(r, u, look, len(ids)); err != nil {
-		return nil, err
-	}
-	for {
-		changed := s.change()
-		over := true
+	look := func() (over bool, err error) {
+		over = true
 		for i := range ids {
-			done, err := look(i)
-			if err != nil {
-				return nil, err
+			if records[i].State.Over() {
+				continue // what is over is looked for once: it may lie in the history
 			}
-			over = over && done
+			if records[i], err = s.find(ids[i]); err != nil {
+				return false, err
+			}
+			over = over && records[i].State.Over()
 		}
-		select {
-		case <-end:
-			over = true
-		default:
-		}
-		if over {
-			return s.jobs(u, records), nil
-		}
+		return over, nil
+	}
+	changed := s.change()
+	over, err := s.first(r, u, look)
+	for late := false; err == nil && !over && !late; {
 		select {
 		case <-changed:
 		case <-end:
+			late = true
 		}
+		changed = s.change()
+		over, err = look()
 	}
+	if err != nil {
+		return nil, err
+	}
+	return s.jobs(u, records), nil
 }
 
-// first looks at n jobs in the user's turn, as the history on disk may be asked for each; the long wait after it takes no turn.
-func (s *Station) first(r *http.Request, u peer.User, look func(int) (bool, error), n int) error {
+// first looks in the user's turn, as the history on disk may be asked for each job; the long wait after it takes no turn.
+func (s *Station) first(r *http.Request, u peer.User, look func() (bool, error)) (over bool, err error) {
 	leave, err := s.requests.Take(r.Context(), u)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer leave()
-	for i := range n {
-		if _, err := look(i); err != nil {
-			return err
-		}
-	}
-	return nil
+	return look()
 }
 
 // jobs shows records to a user.

@@ -270,19 +270,19 @@ func TestWaitTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := 0
-	look := func(int) (bool, error) { looks++; return true, nil }
+	look := func() (bool, error) { looks++; return true, nil }
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/wait", nil)
-	if err := s.first(r, peer.User{UID: ann}, look, 3); err == nil || looks > 0 {
+	if _, err := s.first(r, peer.User{UID: ann}, look); err == nil || looks > 0 {
 		t.Errorf("out of turn: %v after %d looks", err, looks)
 	}
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/wait", nil)
-	if err := s.first(r, peer.User{UID: bob}, look, 3); err != nil || looks != 3 {
-		t.Errorf("another user: %v after %d looks, want 3", err, looks)
+	if over, err := s.first(r, peer.User{UID: bob}, look); err != nil || !over || looks != 1 {
+		t.Errorf("another user: %v after %d looks, want 1", err, looks)
 	}
 	leave()
-	if err := s.first(r, peer.User{UID: ann}, look, 3); err != nil || looks != 6 {
-		t.Errorf("in turn: %v after %d looks, want 6", err, looks)
+	if over, err := s.first(r, peer.User{UID: ann}, look); err != nil || !over || looks != 2 {
+		t.Errorf("in turn: %v after %d looks, want 2", err, looks)
 	}
 }

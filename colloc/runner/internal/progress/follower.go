@@ -92,17 +92,8 @@ func (f *Follower) Follow(end bool) Reading {
 // followFile reads the file that the task writes. Where it begins anew the steps
 // up to its total were done, though nobody saw the last of them.
 func (f *Follower) followFile() {
-	file, _, err := open(f.steps)
-	if err != nil {
-		return
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, err := io.ReadAll(io.LimitReader(file, 64))
-	if err != nil {
-		return
-	}
 	var told found
-	for i, field := range strings.Fields(string(text)) {
+	for i, field := range strings.Fields(note(f.steps)) {
 		if i <= groupTotal {
 			told[i] = field
 		}
@@ -124,13 +115,7 @@ func (f *Follower) followRestart() {
 	if !ok {
 		return
 	}
-	file, _, err := open(stem + ".restart")
-	if err != nil {
-		return
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	text, _ := io.ReadAll(io.LimitReader(file, 64))
-	word := strings.TrimSpace(string(text))
+	word := strings.TrimSpace(note(stem + ".restart"))
 	took, err := time.ParseDuration(word)
 	if s, isNumber := strconv.ParseFloat(word, 64); isNumber == nil && s >= 0 && s < longest {
 		took, err = time.Duration(s*float64(time.Second)), nil
@@ -142,6 +127,25 @@ func (f *Follower) followRestart() {
 
 // longest is how many seconds a step or a restart may take.
 const longest = 1e6
+
+// note is the beginning of a file that a task writes for the runner; empty where it cannot be read. One that grows is
+// emptied: it lies on the runner's disk, and only the output of a run is bounded otherwise.
+func note(name string) string {
+	const longest, room = 64, 64 << 10
+	file, size, err := open(name)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	text, err := io.ReadAll(io.LimitReader(file, longest))
+	if size > room && err == nil {
+		err = os.Truncate(name, 0)
+	}
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
 
 // open opens what a task may have written. It waits for nobody: a task may leave a pipe
 // there, or a device without end.

@@ -175,6 +175,28 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestTooLong: what a task writes without end for the runner is emptied, so that its disk stays free, and read again from there.
+func TestTooLong(t *testing.T) {
+	stem := filepath.Join(t.TempDir(), "run")
+	var f Follower
+	f.Begin(nil, "", stem+".steps")
+	for i, text := range []string{"7 20 " + strings.Repeat("x", 1<<20), "8 20"} {
+		for _, end := range []string{".steps", ".restart"} {
+			if err := os.WriteFile(stem+end, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := f.Follow(false); got.Step.Or(0) != int64(7+i) {
+			t.Errorf("step %v, want %d", got.Step, 7+i)
+		}
+		for _, end := range []string{".steps", ".restart"} {
+			if info, err := os.Stat(stem + end); err != nil || info.Size() > 64<<10 {
+				t.Errorf("%s has %d bytes: %v", end, info.Size(), err)
+			}
+		}
+	}
+}
+
 // TestEndless follows what is no file: a device without end is not read.
 func TestEndless(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "steps")

@@ -102,6 +102,20 @@ func TestLaunch(t *testing.T) {
 	}
 }
 
+// TestExpose: of a daemon that the kernel is to spare the runs are not spared; another score stays.
+func TestExpose(t *testing.T) {
+	score := filepath.Join(t.TempDir(), "score")
+	for was, want := range map[string]string{"-900\n": "0", "300\n": "300\n"} {
+		if err := os.WriteFile(score, []byte(was), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		expose(score)
+		if text, err := os.ReadFile(score); err != nil || string(text) != want {
+			t.Errorf("%q becomes %q, %v; want %q", was, text, err, want)
+		}
+	}
+}
+
 // TestSignalled: who signals the supervisor means the command, which may do about it what it
 // likes.
 func TestSignalled(t *testing.T) {

@@ -46,6 +46,7 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 		fmt.Fprintln(os.Stderr, "colloc: the runner died before it had said what to run:", err)
 		return exitNotStarted
 	}
+	expose("/proc/self/oom_score_adj")
 	self, err := Find(os.Getpid())
 	mine := Claim{Process: self, Space: ThisSpace(), Key: key}
 	if err == nil {
@@ -98,6 +99,14 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 		o.Dropped = profile.Bytes(trim.dropped.Load())
 	}
 	return record(stem, status, o)
+}
+
+// expose lets the kernel end this run for want of memory like any other, where the daemon that started it is to be spared. It
+// comes before the command is an owner's: what has the right to write a score sets how far others may lower it.
+func expose(score string) {
+	if text, err := os.ReadFile(score); err == nil && strings.HasPrefix(string(text), "-") {
+		_ = os.WriteFile(score, []byte("0"), 0) // if not, the run is spared, too
+	}
 }
 
 // orderFor reads what a command without a path is to run as; nil for others.
