@@ -323,8 +323,14 @@ func TestClusterPlan(t *testing.T) {
 		slurmtest.Await(t, "g3 is back", func() bool { return strings.TrimSpace(c.Run("sinfo", "-h", "-n", "g3", "-o", "%T")) == "idle" })
 	})
 	t.Run("the controller restarts", func(t *testing.T) {
-		s := newSweep(t, c, "restart", 400, 1)
+		s := newSweep(t, c, "restart", 400, 5)
 		s.submitAll()
+		// A launch that the controller decided on and did not send is lost when it
+		// stops: Slurm shows such a job as running until its node registers anew.
+		slurmtest.Await(t, "every task has started", func() bool {
+			text, _ := os.ReadFile(s.log)
+			return strings.Count(string(text), "start ") == len(s.tasks)
+		})
 		c.StopController() // for less than 10 s: after that every job that ends waits for 15 s more
 		c.StartController()
 		s.wait()
