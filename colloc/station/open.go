@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"example.com/colloc/colloc/decide"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/internal/keep"
 	"example.com/colloc/colloc/station/internal/kinds"
@@ -41,8 +42,8 @@ func New(ctx context.Context, c Config) (*Station, error) {
 	if s.kindsKeeper, known, err = keep.Open[map[string]*profile.Profile](c.Dir, kindsFile); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
-	var peaks map[string]kinds.Peaks
-	if s.peaksKeeper, peaks, err = keep.Open[map[string]kinds.Peaks](c.Dir, peaksFile); err != nil {
+	var peaks map[string]solo.Peaks
+	if s.peaksKeeper, peaks, err = keep.Open[map[string]solo.Peaks](c.Dir, peaksFile); err != nil {
 		return nil, fmt.Errorf("station: %w", err)
 	}
 	s.kinds, s.models = kinds.New(c.Profiling, c.ShareKinds, known, peaks), make(map[nvmlx.DeviceID]profile.GPUModel)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/internal/solo"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/keep"
@@ -35,7 +36,7 @@ type Station struct {
 	opened      chan struct{} // closed once runner is there: events come before
 	kinds       *kinds.Book
 	kindsKeeper *keep.File[map[string]*profile.Profile]
-	peaksKeeper *keep.File[map[string]kinds.Peaks]
+	peaksKeeper *keep.File[map[string]solo.Peaks]
 	models      map[nvmlx.DeviceID]profile.GPUModel
 	sampling    context.Context // of samplers
 	stopSampler context.CancelFunc

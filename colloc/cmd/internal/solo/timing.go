@@ -17,6 +17,9 @@ type Timing = solo.Timing
 // Watch is one run of a task while it is watched.
 type Watch = solo.Watch
 
+// Peaks are the most memory that runs of a kind were seen to use.
+type Peaks = solo.Peaks
+
 // Steps finds what most training programs print.
 const Steps = solo.Steps
 

@@ -170,7 +170,7 @@ func TestSweep(t *testing.T) {
 	stdout := check(t, dir, 0, "-p", "lr=0.1,1", "-n", "3", "--", "burn", "-mem", "4GiB", "-steps", "300", "-gpu", "500us", "-lr", "{lr}", "-seed", "{}")
 	alone(t, dir)
 	for _, want := range []string{
-		`measured lr=`, `("burn", `, "memory 4 GiB", "GPU busy", "a step", " started on fake-0", " started on fake-1", "4.08 GiB reserved, predicted speed",
+		`measured lr=`, `("burn", `, "memory 4 GiB", "GPU busy", "a step", " started on fake-0", " started on fake-1", "4.25 GiB reserved, predicted speed",
 		"6 of 6 tasks succeeded in", "on 2 GPUs\n", "one after another on 2 GPUs the 6 tasks would have taken", "by its steps × the step time measured alone",
 	} {
 		if !strings.Contains(stdout, want) {

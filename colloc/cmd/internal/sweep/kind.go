@@ -18,8 +18,10 @@ import (
 // is watched while it has its GPU to itself; the others go by what it showed.
 type kind struct {
 	Name string
-	// Profile is what a Planner needs; nil as long as nothing is known.
+	// Profile is what a Planner needs, with a bound for the peak of the next run; nil as long as nothing is known.
 	Profile *profile.Profile
+	// Peaks are of those that ended.
+	Peaks solo.Peaks
 	// Solo is how fast a task is alone.
 	Solo solo.Timing
 
@@ -53,32 +55,42 @@ func (k *kind) conclude(now time.Time, gpu profile.GPUModel) error {
 		return err
 	}
 	k.Profile, k.Solo = p, timing
+	k.bound(profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)), false)
 	return nil
 }
 
-// grow raises the known peak to one that was seen, unless that is within the
-// margin that is reserved anyway.
-func (k *kind) grow(peak profile.Bytes) bool {
-	if k.Profile == nil || float64(peak) <= k.Profile.Vector.Or(profile.PeakMemory, 0)*(1+colloc.MeasuredMargin) {
+// usual is by what share tasks are believed to differ that -by says are alike.
+const usual = 0.01
+
+// bound notes what a run was seen to use, and reports whether the next ones are to reserve something else for that.
+func (k *kind) bound(peak profile.Bytes, over bool) bool {
+	if k.Profile == nil || peak <= 0 {
 		return false
 	}
-	p := *k.Profile // the runner reads the old one
-	if p.Vector.Set(profile.PeakMemory, float64(peak)) != nil {
-		return false
+	was := k.Profile
+	k.Peaks = k.Peaks.Saw(peak, over)
+	k.Profile = k.Peaks.Bounded(was, usual, colloc.MeasuredMargin)
+	return k.Profile != was
+}
+
+// measured is the profile with what was seen, and no bound.
+func (k *kind) measured() *profile.Profile {
+	p := *k.Profile
+	if k.Peaks.Most > 0 && p.Vector.Set(profile.PeakMemory, float64(k.Peaks.Most)) != nil {
+		return k.Profile
 	}
-	k.Profile = &p
-	return true
+	return &p
 }
 
 // String says what was measured.
-func (k *kind) String() string { return solo.Describe(k.Name, k.Profile, &k.Solo) }
+func (k *kind) String() string { return solo.Describe(k.Name, k.measured(), &k.Solo) }
 
 // saveKinds writes what was measured, for -known, as a task file.
 func saveKinds(path string, kinds map[string]*kind) error {
 	f := &taskfile.File{About: "measured by colloc sweep"}
 	for _, name := range slices.Sorted(maps.Keys(kinds)) {
 		if k := kinds[name]; k.Profile != nil {
-			f.Tasks = append(f.Tasks, solo.Task(k.Name, k.Profile, &k.Solo))
+			f.Tasks = append(f.Tasks, solo.Task(k.Name, k.measured(), &k.Solo))
 		}
 	}
 	return taskfile.WriteFile(path, f)
@@ -97,7 +109,8 @@ func loadKinds(path string) (map[string]*kind, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", t.Place(), err)
 		}
-		kinds[t.ID] = &kind{Name: t.ID, Profile: p, Solo: timing}
+		peak := profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0))
+		kinds[t.ID] = &kind{Name: t.ID, Profile: p, Peaks: solo.Peaks{}.Saw(peak, true), Solo: timing}
 	}
 	return kinds, nil
 }

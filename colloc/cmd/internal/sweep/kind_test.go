@@ -171,11 +171,11 @@ func TestConclude(t *testing.T) {
 		t.Errorf("%+v, want %+v", k.Solo, want)
 	}
 	busy, peak := k.Profile.Vector.Or(profile.MeanGPUBusy, -1), k.Profile.Vector.Or(profile.PeakMemory, -1)
-	if math.Abs(busy-0.6) > 1e-9 || peak != float64(6*profile.GiB) {
-		t.Errorf("busy %v, peak %v: want 0.6, without start-up, and 6 GiB, of the task alone", busy, peak)
+	if math.Abs(busy-0.6) > 1e-9 || k.measured().Vector.Or(profile.PeakMemory, -1) != float64(6*profile.GiB) || peak < 6.1*float64(profile.GiB) || peak > 6.4*float64(profile.GiB) {
+		t.Errorf("busy %v, peak %v: want 0.6, without start-up, and 6 GiB, of the task alone, with a bound for the next", busy, peak)
 	}
 	old := k.Profile
-	if k.grow(6*profile.GiB+profile.MiB) || !k.grow(7*profile.GiB) || old.Vector.Or(profile.PeakMemory, 0) != peak {
+	if k.bound(6*profile.GiB+profile.MiB, false) || !k.bound(7*profile.GiB, false) || old.Vector.Or(profile.PeakMemory, 0) != peak {
 		t.Error("a peak within the margin counts, a larger one does not, or changes a profile that is in use")
 	}
 	path := filepath.Join(t.TempDir(), profileName)
@@ -183,8 +183,15 @@ func TestConclude(t *testing.T) {
 		t.Fatal(err)
 	}
 	loaded, err := loadKinds(path)
-	if err != nil || len(loaded) != 1 || loaded["train"].Solo != k.Solo || loaded["train"].Profile.Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
+	if err != nil || len(loaded) != 1 || loaded["train"].Solo != k.Solo || loaded["train"].measured().Vector.Or(profile.PeakMemory, 0) != float64(7*profile.GiB) {
 		t.Errorf("loaded %+v, %v", loaded["train"], err)
+	}
+	for range 2 { // those that are over differ by half
+		k.bound(7*profile.GiB, true)
+		k.bound(14*profile.GiB, true)
+	}
+	if next := profile.BytesOf(k.Profile.Vector.Or(profile.PeakMemory, 0)); next < 18*profile.GiB || next > 28*profile.GiB {
+		t.Errorf("after runs of 7 and 14 GiB the next reserves %v", next)
 	}
 }
 

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -10,9 +11,11 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/cmd/internal/grammar"
 	"example.com/colloc/colloc/cmd/internal/screen"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/runner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/nvmlx/mps"
+	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
 )
 
@@ -21,17 +24,10 @@ func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 	used := s.host.used(s.o)
 	fmt.Fprintf(w, "%s on %s; nothing is run\n\n", screen.Plural(len(s.jobs), "task"), screen.Plural(len(used), "GPU"))
 	s.planTasks(w)
-	var ready []colloc.Task
 	unknown := make(map[string]int)
 	for i := range s.jobs {
-		j := &s.jobs[i]
-		k := s.kinds[j.Kind]
-		if k.Profile == nil {
-			unknown[j.Kind]++
-			continue
-		}
-		if most := 2 * len(used) * s.o.perGPU; len(j.After) == 0 && len(ready) < most { // more cannot start at once
-			ready = append(ready, colloc.Task{ID: j.ID, Profile: k.Profile, Reserved: s.o.memory, GPUs: s.o.taskGPUs})
+		if k := s.kinds[s.jobs[i].Kind]; k.Profile == nil {
+			unknown[k.Name]++
 		}
 	}
 	for _, j := range s.jobs {
@@ -42,26 +38,47 @@ func (s *sweep) plan(ctx context.Context, w io.Writer) error {
 			delete(unknown, j.Kind)
 		}
 	}
-	if len(ready) == 0 {
-		return nil
+	starts, err := s.decide(ctx, used)
+	if err != nil || len(starts) == 0 {
+		return err
 	}
-	gpus := make([]colloc.GPU, len(used))
-	for i, d := range used {
-		gpus[i] = colloc.GPU{ID: string(d.ID), Model: s.host.models[d.ID], Memory: d.Memory.Or(0), Mechanisms: runner.Sharing(d, s.o.mechanisms)}
+	fmt.Fprintf(w, "\nThe first %s to start, if the GPUs are free:\n\n", screen.Plural(len(starts), "task"))
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "TASK\tGPU\tRESERVED\tSPEED\tBY")
+	for _, a := range starts {
+		fmt.Fprintf(t, "%s\t%s\t%v\t%.2f\t%v\n", a.Job, strings.Join(a.GPUs, ","), a.Reserve, a.Speed, a.Mechanism)
 	}
+	return errors.Join(t.Flush(), s.planEnvironment(w, starts))
+}
+
+// decide asks what the runner asks: which of the tasks of which something is known start on GPUs that are free.
+func (s *sweep) decide(ctx context.Context, used []nvmlx.DeviceInfo) ([]dispatch.Action, error) {
 	planner, err := s.o.newPlanner()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p, err := planner.Plan(ctx, ready, gpus)
+	d, err := dispatch.New(planner, &dispatch.Options{Scheduler: online.SchedulerOptions{Objective: profile.Some(objective)}, AtOnce: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprintf(w, "\nThe first %s to start, if the GPUs are free:\n\n", screen.Plural(len(ready), "task"))
-	if err := p.Explain(w); err != nil {
-		return err
+	var events []dispatch.Event
+	for i := range used {
+		ways := runner.Sharing(used[i], s.o.mechanisms)
+		ways = ways[:min(1, len(ways))] // the preferred one
+		events = append(events, dispatch.GPUAdded{GPU: colloc.GPU{ID: string(used[i].ID), Model: s.host.models[used[i].ID], Memory: used[i].Memory.Or(0), Mechanisms: ways}})
 	}
-	return s.planEnvironment(w, p)
+	for i := range s.jobs {
+		j := &s.jobs[i]
+		if k := s.kinds[j.Kind]; k.Profile != nil && len(j.After) == 0 {
+			events = append(events, dispatch.Submitted{Job: dispatch.Job{Restart: s.o.restart, Task: colloc.Task{
+				ID: j.ID, Kind: j.Kind, Profile: k.Profile, Reserved: s.o.memory, GPUs: s.o.taskGPUs, Priority: j.Priority,
+			}}})
+		}
+	}
+	if err := d.Tell(0, events...); err != nil {
+		return nil, err
+	}
+	return d.Decide(ctx, 0)
 }
 
 // planTasks lists the tasks.
@@ -89,25 +106,23 @@ func (s *sweep) planTasks(out io.Writer) {
 }
 
 // planEnvironment lists the variables that tell each task what it may use.
-func (s *sweep) planEnvironment(out io.Writer, p *colloc.Plan) error {
+func (s *sweep) planEnvironment(out io.Writer, starts []dispatch.Action) error {
 	config := s.config(nil)
 	fmt.Fprintf(out, "\nEnvironment, beside what is inherited, COLLOC_TASK, COLLOC_RUN, COLLOC_PROGRESS,\n"+
 		"and PYTHONUNBUFFERED, OMP_NUM_THREADS=%d and the like where nobody set them:\n\n", config.TaskThreads(len(s.host.used(s.o))))
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, place := range p.Placements {
-		for _, m := range place.Members {
-			env := []string{"CUDA_VISIBLE_DEVICES=" + place.GPU}
-			if place.Mechanism == profile.MPS {
-				var err error
-				if env, err = (mps.Share{Device: nvmlx.DeviceID(place.GPU), Memory: m.Reserved, PipeDir: mps.PipeDir(s.host.env)}).Env(); err != nil {
-					return err
-				}
+	for _, a := range starts {
+		env := []string{"CUDA_VISIBLE_DEVICES=" + strings.Join(a.GPUs, ",")}
+		if a.Mechanism == profile.MPS {
+			var err error
+			if env, err = (mps.Share{Device: nvmlx.DeviceID(a.GPUs[0]), Memory: a.Reserve, PipeDir: mps.PipeDir(s.host.env)}).Env(); err != nil {
+				return err
 			}
-			if s.o.group != "" {
-				env = append(env, "WANDB_RUN_GROUP="+s.o.group)
-			}
-			fmt.Fprintf(w, "  %s\t%s\n", m.Task, grammar.QuoteWords(env))
 		}
+		if s.o.group != "" {
+			env = append(env, "WANDB_RUN_GROUP="+s.o.group)
+		}
+		fmt.Fprintf(w, "  %s\t%s\n", a.Job, grammar.QuoteWords(env))
 	}
 	return w.Flush()
 }

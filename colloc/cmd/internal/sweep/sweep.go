@@ -79,12 +79,15 @@ func newKinds(jobs []grammar.Job, known map[string]*kind) map[string]*kind {
 	if len(kinds) == 1 && len(known) == 1 && !found {
 		for name := range kinds {
 			for _, k := range known {
-				kinds[name] = &kind{Name: name, Profile: k.Profile, Solo: k.Solo}
+				kinds[name] = &kind{Name: name, Profile: k.Profile, Peaks: k.Peaks, Solo: k.Solo}
 			}
 		}
 	}
 	return kinds
 }
+
+// objective is what counts: a sweep is done when its last job is.
+const objective = 1.0
 
 // config is what the runner needs to know.
 func (s *sweep) config(p *colloc.Planner) runner.Config {
@@ -96,7 +99,7 @@ func (s *sweep) config(p *colloc.Planner) runner.Config {
 	return runner.Config{
 		Shared: together,
 		Dir:    filepath.Join(o.logs, queueName), Gone: o.gone, Source: s.host.source, GPUs: o.gpus, Planner: p, PerGPU: o.perGPU,
-		Objective:   profile.Some(1.0), // it is done when its last job is
+		Objective:   profile.Some(objective),
 		MemoryFloor: o.floor, LogLimit: o.logLimit, Mechanisms: o.mechanisms, Env: s.host.env, Group: o.group,
 		Watch: min(time.Second, max(o.profiling/30, 50*time.Millisecond)), Window: min(runner.DefaultWindow, o.profiling),
 		Halt: runner.Halt{Failures: o.halt.failures(len(s.jobs)), Kill: o.halt.now, InARow: o.halt.inARow()}, OnEvent: s.event,
@@ -269,6 +272,7 @@ func (s *sweep) follow(e *runner.Event, j *grammar.Job) {
 		} else if k.watches(j.ID) {
 			k.watched = nil
 		}
+		s.grow(k, r)
 		s.fail(s.log.Add(j, r))
 	default:
 	}
@@ -315,14 +319,15 @@ func (s *sweep) conclude(k *kind, now time.Time) {
 	}
 }
 
-// grow lets the tasks that wait reserve what one of their kind was seen to need,
-// if that is more than the first one did while it was watched.
+// grow lets the tasks of a kind reserve what follows from what one of them was seen to need.
 func (s *sweep) grow(k *kind, r *runner.Record) {
-	peak, ok := r.Peak.Get()
-	if s.o.memory > 0 || !ok || !k.grow(peak) {
+	most := k.Peaks.Most
+	if s.o.memory > 0 || !k.bound(r.Peak.Or(0), r.State == runner.Succeeded) {
 		return
 	}
-	s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, peak))
+	if k.Peaks.Most > most {
+		s.show.Note(fmt.Sprintf("%s uses %v, more than was measured: tasks like it reserve as much from now on", r.Task.ID, k.Peaks.Most))
+	}
 	s.spread(k)
 }
 

@@ -31,6 +31,7 @@ func Main() {
 	if isSupervisor() && len(os.Args) >= fewest {
 		// Without the end that Go makes: nothing is left to do, and a race detector
 		// would wait a second.
+		expose("/proc/self/oom_score_adj")
 		syscall.Exit(supervise(os.Args[1], environmentOf(os.Args[2]), os.Args[3], os.Args[4], os.Args[5], os.Args[6:]))
 	}
 }
@@ -46,7 +47,6 @@ func supervise(stem string, env []string, key, room, path string, argv []string)
 		fmt.Fprintln(os.Stderr, "colloc: the runner died before it had said what to run:", err)
 		return exitNotStarted
 	}
-	expose("/proc/self/oom_score_adj")
 	self, err := Find(os.Getpid())
 	mine := Claim{Process: self, Space: ThisSpace(), Key: key}
 	if err == nil {

@@ -3,7 +3,6 @@ package kinds
 import (
 	"fmt"
 	"maps"
-	"math"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +25,7 @@ type Book struct {
 
 	mu      sync.Mutex
 	known   map[string]*profile.Profile // with a bound for the peak of the next run
-	peaks   map[string]Peaks
+	peaks   map[string]solo.Peaks
 	watched map[string]*watch // by kind
 }
 
@@ -37,17 +36,17 @@ type watch struct {
 
 // New goes on with what was known, of kinds that were known before peaks were kept by what their profiles say. A run is watched for so long from its first step on;
 // shared says that what is seen of one user's run holds for all users'.
-func New(enough time.Duration, shared bool, known map[string]*profile.Profile, peaks map[string]Peaks) *Book {
+func New(enough time.Duration, shared bool, known map[string]*profile.Profile, peaks map[string]solo.Peaks) *Book {
 	b := &Book{enough: enough, shared: shared, known: maps.Clone(known), peaks: maps.Clone(peaks), watched: make(map[string]*watch)}
 	if b.known == nil {
 		b.known = make(map[string]*profile.Profile)
 	}
 	if b.peaks == nil {
-		b.peaks = make(map[string]Peaks)
+		b.peaks = make(map[string]solo.Peaks)
 	}
 	for kind, p := range b.known {
 		if b.peaks[kind].N == 0 && p != nil {
-			b.saw(kind, profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)))
+			b.peaks[kind] = b.peaks[kind].Saw(profile.BytesOf(p.Vector.Or(profile.PeakMemory, 0)), true)
 		}
 	}
 	return b
@@ -76,7 +75,7 @@ func (b *Book) Same(r, other *queue.Record) bool {
 }
 
 // Known returns what is known of all kinds, and the peaks that were seen.
-func (b *Book) Known() (known map[string]*profile.Profile, peaks map[string]Peaks) {
+func (b *Book) Known() (known map[string]*profile.Profile, peaks map[string]solo.Peaks) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return maps.Clone(b.known), maps.Clone(b.peaks)
@@ -159,7 +158,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 	kind := b.nameOf(r)
 	w := b.watched[kind]
 	if w == nil || w.Run() != r.Task.ID {
-		return b.grow(r, r.State.Over()), nil
+		return b.grow(r), nil
 	}
 	if r.State == queue.Queued || r.State.Over() && r.State != queue.Succeeded {
 		delete(b.watched, kind) // the next one is watched instead
@@ -175,7 +174,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 		return false, nil // it used no GPU: that tells nothing
 	}
 	if w.Joined() && b.known[kind] != nil {
-		return b.grow(r, true), nil
+		return b.grow(r), nil
 	}
 	if w.Joined() {
 		w.Busy(whole(r))
@@ -185,8 +184,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 		return false, err
 	}
 	b.known[kind] = p
-	b.saw(kind, r.Peak.Or(0))
-	b.bound(kind)
+	b.saw(kind, r)
 	return true, nil
 }
 
@@ -200,44 +198,19 @@ func whole(r *queue.Record) profile.Opt[float64] {
 	return profile.Some(min(1, busy/min(1, max(slowest, r.Speed.Or(r.Predicted.Value)))))
 }
 
-// saw notes the peak of a run.
-func (b *Book) saw(kind string, peak profile.Bytes) {
-	if peak > 0 {
-		b.peaks[kind] = b.peaks[kind].add(peak)
-	}
+// usual is by what share runs of a program are believed to differ before they are seen: their arguments and data do.
+const usual = 0.1
+
+// saw lets a kind be known by what its next run may use, after what a run was seen to use; true if that is new.
+func (b *Book) saw(kind string, r *queue.Record) bool {
+	was := b.known[kind]
+	b.peaks[kind] = b.peaks[kind].Saw(r.Peak.Or(0), r.State == queue.Succeeded)
+	b.known[kind] = b.peaks[kind].Bounded(was, usual, colloc.MeasuredMargin)
+	return b.known[kind] != was
 }
 
-// bound lets a kind be known by what its next run may use; true if that is new, by more than the margin that is
-// reserved anyway.
-func (b *Book) bound(kind string) bool {
-	was, most := b.known[kind].Vector.Or(profile.PeakMemory, 0), float64(b.peaks[kind].Bound())
-	if math.Abs(most-was) <= was*colloc.MeasuredMargin {
-		return false
-	}
-	p := *b.known[kind] // others read the old one
-	if p.Vector.Set(profile.PeakMemory, most) != nil {
-		return false
-	}
-	b.known[kind] = &p
-	return true
-}
-
-// grow lets what a run was seen to use count for its kind: at its end, and as soon as it is above the bound.
-func (b *Book) grow(r *queue.Record, over bool) bool {
-	kind, peak := b.nameOf(r), r.Peak.Or(0)
-	known := b.known[kind]
-	if known == nil || peak <= 0 || r.Task.Width() > 1 {
-		return false
-	}
-	if over {
-		b.saw(kind, peak)
-		return b.bound(kind)
-	}
-	if float64(peak) <= known.Vector.Or(profile.PeakMemory, 0)*(1+colloc.MeasuredMargin) {
-		return false
-	}
-	p := b.peaks[kind]
-	p.Most = max(p.Most, peak)
-	b.peaks[kind] = p
-	return b.bound(kind)
+// grow lets what a run was seen to use count for its kind, if that is known.
+func (b *Book) grow(r *queue.Record) bool {
+	kind := b.nameOf(r)
+	return b.known[kind] != nil && r.Peak.Or(0) > 0 && r.Task.Width() == 1 && b.saw(kind, r)
 }

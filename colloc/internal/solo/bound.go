@@ -1,4 +1,4 @@
-package kinds
+package solo
 
 import (
 	"math"
@@ -15,33 +15,52 @@ type Peaks struct {
 	Most    profile.Bytes `json:"most_bytes"`
 }
 
-// add takes one more run in.
-func (p Peaks) add(peak profile.Bytes) Peaks {
-	x := math.Log(float64(max(1, peak)))
+// Saw takes in what a run was seen to use: it counts as one once it is over, as one that failed may have been about to use more.
+func (p Peaks) Saw(peak profile.Bytes, over bool) Peaks {
+	if peak <= 0 {
+		return p
+	}
+	if p.Most = max(p.Most, peak); !over {
+		return p
+	}
+	x := math.Log(float64(peak))
 	d := x - p.Mean
 	p.N++
 	p.Mean += d / float64(p.N)
 	p.Squares += float64(d * (x - p.Mean))
-	p.Most = max(p.Most, peak)
 	return p
 }
 
-// What is believed of a kind before a run of it was seen: that runs differ by a tenth, as if two had shown it.
-const (
-	usual  = 0.1
-	weight = 2
-)
+// weight is how many runs would have shown what is believed of a kind before one was seen.
+const weight = 2
 
 // Bound is what the next run stays below in nineteen of twenty kinds: the upper end of Student's prediction
 // interval of the logarithms, and no less than was seen. The fewer runs were seen, and the more they differ, the
-// further it is from the largest.
-func (p Peaks) Bound() profile.Bytes {
+// further it is from the largest. usual is by what share runs of a kind are believed to differ before they are seen.
+func (p Peaks) Bound(usual float64) profile.Bytes {
+	if p.N == 0 { // the first goes on
+		p = p.Saw(p.Most, true)
+	}
 	if p.N == 0 {
-		return p.Most
+		return 0
 	}
 	n, freedom := float64(p.N), weight+p.N-1
 	spread := math.Sqrt((weight*usual*usual + p.Squares) / float64(freedom))
 	return max(p.Most, profile.BytesOf(math.Exp(p.Mean+student(freedom)*spread*math.Sqrt(1+1/n))))
+}
+
+// Bounded lets a kind be known by what its next run may use. known is not changed, and stays where that is no news by more than
+// the margin that is reserved anyway, a share.
+func (p Peaks) Bounded(known *profile.Profile, usual, margin float64) *profile.Profile {
+	was, most := known.Vector.Or(profile.PeakMemory, 0), float64(p.Bound(usual))
+	if math.Abs(most-was) <= was*margin {
+		return known
+	}
+	next := *known
+	if next.Vector.Set(profile.PeakMemory, most) != nil {
+		return known
+	}
+	return &next
 }
 
 // student is the 95th percentile of Student's distribution with so many degrees of freedom, 2 at least.
