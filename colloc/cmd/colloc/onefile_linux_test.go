@@ -41,7 +41,7 @@ func TestOneFile(t *testing.T) {
 		want string
 	}{
 		{[]string{"describe", "colloc-task.json"}, "(measured)"},
-		{[]string{"sweep", "-fake-gpus", "gpus.json", "-known", "colloc-task.json", "-dry-run", "-n", "2", "--", "burn", "-steps", "3"}, "measured"},
+		{[]string{"sweep", "-fake-gpus", "gpus.json", "-known", "colloc-task.json", "-dry-run", "-n", "2", "--", "burn", "-steps", "3"}, "3.06 GiB"}, // 3 GiB was measured
 		{[]string{"simulate", "-trace", "colloc-task.json", "-gpus", "1xA100-40GB", "-policies", "fifo", "-seeds", "1"}, "1 tasks on 1 GPUs"},
 		{[]string{"slurm", "plan", "-sweep", "colloc-task.json"}, "burn"},
 	} {

@@ -97,7 +97,7 @@ func TestWeights(t *testing.T) {
 // TestHeavyDay: of equal tasks that all come at once, two of which share a GPU at .6 each, the
 // work ends at 1/1.2 of its sum, and its mean is half of that and half of one's own.
 func TestHeavyDay(t *testing.T) {
-	const n = 40
+	const n = 24
 	var tasks []sim.Task
 	for i := range n {
 		tasks = append(tasks, sim.Task{ID: strconv.Itoa(i), Work: time.Hour, Memory: 7 * profile.GiB})
@@ -120,7 +120,7 @@ func TestHeavyDay(t *testing.T) {
 // TestBusyDay: of a day of many kinds whose sets are found in two phases, what is proven is
 // no more than a policy reaches, and near it.
 func TestBusyDay(t *testing.T) {
-	tasks := busyDay(14, 2)
+	tasks := busyDay(9, 2)
 	cluster, err := sim.ParseCluster("2xA100-40GB")
 	if err != nil {
 		t.Fatal(err)
