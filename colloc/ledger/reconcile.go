@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"errors"
 	"fmt"
 
 	"example.com/colloc/profile"
@@ -59,17 +58,13 @@ func (l *Ledger) Reconcile(seen []Usage) []Discrepancy {
 	for i := range seen {
 		u := &seen[i]
 		a := l.byID[u.GPU]
-		err := u.check()
 		switch {
 		case a == nil:
 			found = append(found, Discrepancy{Kind: UnknownGPU, GPU: u.GPU, Used: u.total()})
-		case err == nil && visited[u.GPU]:
-			err = errors.New("the GPU was read twice")
-			fallthrough
-		case err != nil:
-			found = append(found, Discrepancy{Kind: BadReading, GPU: u.GPU, Text: err.Error()})
+		case visited[u.GPU]:
+			found = append(found, Discrepancy{Kind: BadReading, GPU: u.GPU, Text: "the GPU was read twice"})
 		default:
-			visited[u.GPU] = true
+			visited[u.GPU] = u.check() == nil
 			found = append(found, l.reconcile(a, u)...)
 		}
 	}
@@ -106,39 +101,76 @@ func (u *Usage) held() profile.Bytes {
 	return sum
 }
 
-// presence is what was seen of one task on its GPU.
-type presence struct {
-	used   profile.Bytes
-	seen   bool // has a process
-	hidden bool // has a process whose memory is not told
+// Seat is what a task has on one GPU. Late says that it should have a process there by now.
+type Seat struct {
+	Task     string
+	Reserved profile.Bytes
+	Late     bool
 }
 
-// reconcile does one GPU.
-func (l *Ledger) reconcile(a *account, u *Usage) []Discrepancy {
-	there, foreign, found := l.attribute(a, u)
-	rest := u.total() - u.held() // nobody accounts for it
-	before, had := plus(a.foreign, a.booked), a.foreign
-	for i, s := range a.seats {
-		p := &there[i]
-		s.used = p.used
-		if p.hidden {
-			grant := min(rest, max(0, s.task.Reserved-p.used))
-			rest -= grant
+// Divide says whose the memory is that was seen on a GPU: what each of the tasks uses that have seats there, in their
+// order, what others do, and what differs from what should be. booked reports whether a task has a seat elsewhere; overhead is
+// [Config].Overhead. A reading that cannot be true is the only thing found, and used is nil. [Ledger.Reconcile] says the rest.
+func (u *Usage) Divide(seats []Seat, booked func(task string) bool, overhead profile.Bytes) (used []profile.Bytes, foreign profile.Bytes, found []Discrepancy) {
+	if err := u.check(); err != nil {
+		return nil, 0, []Discrepancy{{Kind: BadReading, GPU: u.GPU, Text: err.Error()}}
+	}
+	used = make([]profile.Bytes, len(seats))
+	seen, hidden := make([]bool, len(seats)), make([]bool, len(seats)) // it has a process; has one whose memory is not told
+	index := make(map[string]int, len(seats))
+	for i, s := range seats {
+		index[s.Task] = i
+	}
+	for _, p := range u.Processes {
+		held, told := p.Memory.Get()
+		if i, ok := index[p.Task]; ok {
+			seen[i], hidden[i] = true, hidden[i] || !told
+			used[i] = plus(used[i], held)
+			continue
 		}
-		d := Discrepancy{GPU: u.GPU, Task: s.task.ID, Reserved: s.task.Reserved, Used: p.used}
+		foreign = plus(foreign, held)
+		kind := Foreign
+		if booked(p.Task) {
+			kind = Stray
+		}
+		found = append(found, Discrepancy{Kind: kind, GPU: u.GPU, Task: p.Task, PID: p.PID, Used: held})
+	}
+	rest := u.total() - u.held() // nobody accounts for it
+	for i, s := range seats {
+		if hidden[i] {
+			rest -= min(rest, max(0, s.Reserved-used[i]))
+		}
+		d := Discrepancy{GPU: u.GPU, Task: s.Task, Reserved: s.Reserved, Used: used[i]}
 		switch {
-		case p.used > s.task.Reserved:
+		case used[i] > s.Reserved:
 			d.Kind = Overuse
-		case !p.seen && s.lease.committed && l.clock.elapsed-s.since >= l.config.StartTime:
+		case !seen[i] && s.Late:
 			d.Kind = Absent
 		default:
 			continue
 		}
 		found = append(found, d)
 	}
-	if rest -= l.config.Overhead.Or(0); rest > 0 {
+	if rest -= overhead; rest > 0 {
 		foreign = plus(foreign, rest)
 		found = append(found, Discrepancy{Kind: Zombie, GPU: u.GPU, Used: rest})
+	}
+	return used, foreign, found
+}
+
+// reconcile does one GPU, if its reading can be true.
+func (l *Ledger) reconcile(a *account, u *Usage) []Discrepancy {
+	seats := make([]Seat, len(a.seats))
+	for i, s := range a.seats {
+		seats[i] = Seat{Task: s.task.ID, Reserved: s.task.Reserved, Late: s.lease.committed && l.clock.elapsed-s.since >= l.config.StartTime}
+	}
+	used, foreign, found := u.Divide(seats, func(task string) bool { return len(l.seats[task]) > 0 }, l.config.Overhead.Or(0))
+	if used == nil {
+		return found
+	}
+	before, had := plus(a.foreign, a.booked), a.foreign
+	for i, s := range a.seats {
+		s.used = used[i]
 	}
 	a.foreign = foreign
 	a.recount()
@@ -155,30 +187,4 @@ func (l *Ledger) reconcile(a *account, u *Usage) []Discrepancy {
 		found = append(found, Discrepancy{Kind: Overcommitted, GPU: u.GPU, Reserved: a.booked, Used: a.foreign, Short: -a.free()})
 	}
 	return found
-}
-
-// attribute divides the processes' memory between the tasks of the GPU and
-// foreigners.
-func (l *Ledger) attribute(a *account, u *Usage) (there []presence, foreign profile.Bytes, found []Discrepancy) {
-	there = make([]presence, len(a.seats))
-	index := make(map[string]int, len(a.seats))
-	for i, s := range a.seats {
-		index[s.task.ID] = i
-	}
-	for _, p := range u.Processes {
-		held, told := p.Memory.Get()
-		if i, ok := index[p.Task]; ok {
-			there[i].seen = true
-			there[i].hidden = there[i].hidden || !told
-			there[i].used = plus(there[i].used, held)
-			continue
-		}
-		foreign = plus(foreign, held)
-		kind := Foreign
-		if len(l.seats[p.Task]) > 0 {
-			kind = Stray
-		}
-		found = append(found, Discrepancy{Kind: kind, GPU: u.GPU, Task: p.Task, PID: p.PID, Used: held})
-	}
-	return there, foreign, found
 }

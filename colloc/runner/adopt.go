@@ -196,9 +196,6 @@ func (r *Runner) takeLeft(e *backlog.Entry) {
 		e.GPUs = nil
 	}
 	r.fleet.Join(e, e.Mechanism)
-	if r.fleet.Book(e, cards, e.Reserved) != nil {
-		e.Reserved = 0 // as above
-	}
 }
 
 // takeAllLeft does so for all tasks of a Submit.

@@ -256,7 +256,7 @@ func (c *Config) check() error {
 // fleet is what the fleet goes by.
 func (c *Config) fleet() fleet.Config {
 	return fleet.Config{
-		PerGPU: c.PerGPU, Headroom: c.Headroom.Or(packer.DefaultHeadroom), Together: c.Planner.Together(), MemoryFloor: c.MemoryFloor,
+		PerGPU: c.PerGPU, Headroom: c.Headroom.Or(packer.DefaultHeadroom), MemoryFloor: c.MemoryFloor,
 		Mechanisms: c.Mechanisms, Window: c.Window, Steady: c.steady(), Beside: c.beside(),
 	}
 }

@@ -139,11 +139,9 @@ type GPUState struct {
 func (r *Runner) GPUs() []GPUState {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	books := r.fleet.Books.Snapshot()
 	states := make([]GPUState, len(r.fleet.Cards))
 	for i, c := range r.fleet.Cards {
-		s := GPUState{Device: c.Info, Lost: c.Lost, Used: c.Used, Busy: c.Busy, Mechanism: c.Mechanism}
-		s.Usable = r.fleet.AfterHeadroom(books.GPUs[i].Memory)
+		s := GPUState{Device: c.Info, Lost: c.Lost, Used: c.Used, Busy: c.Busy, Mechanism: c.Mechanism, Usable: r.fleet.Offers(c)}
 		for _, e := range c.Entries {
 			s.Tasks = append(s.Tasks, e.Task.ID)
 			s.Reserved += e.Reserved

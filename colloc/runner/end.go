@@ -57,7 +57,6 @@ func (r *Runner) ended(e *backlog.Entry, run int, o supervise.Outcome) {
 	}
 	r.fleet.Leave(e)
 	r.fleet.Forget(e)
-	_ = r.fleet.Books.Release(e.Task.ID) // an unknown task holds nothing
 	r.apply(e, read)
 	e.Exit, e.Signal, e.Ended, e.LogDropped = o.Exit, o.Signal, r.now(), o.Dropped
 	r.checkLog(e)
@@ -379,7 +378,7 @@ func (r *Runner) retry(entries []*backlog.Entry) error {
 		return err
 	}
 	for _, e := range again {
-		e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Avoid, e.Stop = 0, 0, 0, 0, backlog.Saved{}.Avoid, 0
+		e.Failures, e.LostRuns, e.Recovery, e.Raised, e.Stop = 0, 0, 0, 0, 0
 	}
 	hopeless := r.queue.Retry(again)
 	for _, e := range again {

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/colloc/internal/testbed"
 )
 
 // TestHistory lets most tasks that are over move to the history: they are found there, counted,
@@ -176,6 +178,9 @@ func TestHistoryPages(t *testing.T) {
 // TestHistoryFull: where the history cannot be written, tasks that are over stay in memory, and
 // people are told; once it can, they move.
 func TestHistoryFull(t *testing.T) {
+	if !testbed.Alone(t) {
+		return
+	}
 	g := newRig(t, t.TempDir(), gpuFile(1), nil)
 	for range fewestOld + 1 {
 		g.submit(t, shell("true"))

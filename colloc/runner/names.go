@@ -46,10 +46,9 @@ type Recovery = queue.Recovery
 
 // The steps, in the order in which they are taken.
 const (
-	NoRecovery     = queue.NoRecovery
-	ReservedMore   = queue.ReservedMore
-	OtherMechanism = queue.OtherMechanism
-	RanAlone       = queue.RanAlone
+	NoRecovery   = queue.NoRecovery
+	ReservedMore = queue.ReservedMore
+	RanAlone     = queue.RanAlone
 )
 
 // Event is something that happened.

@@ -150,7 +150,7 @@ func (r *Runner) lockDir(ctx context.Context) (err error) {
 	}
 }
 
-// takeOver makes queue and books from the records.
+// takeOver makes the queue from the records.
 func (r *Runner) takeOver(entries []*backlog.Entry) error {
 	for _, e := range entries {
 		if _, err := progress.Compile(e.Task.Progress.Pattern); err != nil && !e.State.Over() {
@@ -163,16 +163,13 @@ func (r *Runner) takeOver(entries []*backlog.Entry) error {
 	if err := r.adopt(entries); err != nil {
 		return err
 	}
-	err := r.fleet.Open(r.config.Clock.Now)
-	if err == nil {
-		o := dispatch.Options{Scheduler: online.SchedulerOptions{Objective: r.config.Objective}}
-		var limits map[string]dispatch.Limits
-		if u := r.config.Users; u != nil {
-			o.HalfLife, o.Window, limits = u.HalfLife, u.Window, u.Limits
-		}
-		r.body, err = body.New(r.fleet, r.fleet.Planner(), &o, r.now(), r.config.userOf, limits)
+	o := dispatch.Options{Scheduler: online.SchedulerOptions{Objective: r.config.Objective}}
+	var limits map[string]dispatch.Limits
+	if u := r.config.Users; u != nil {
+		o.HalfLife, o.Window, limits = u.HalfLife, u.Window, u.Limits
 	}
-	if err != nil {
+	var err error
+	if r.body, err = body.New(r.fleet, r.fleet.Planner(), &o, r.now(), r.config.userOf, limits); err != nil {
 		return fmt.Errorf("runner: %w", err)
 	}
 	return nil

@@ -140,7 +140,7 @@ func (r *Runner) reserve(s *body.Start) (why string) {
 		return "it does not wait any more"
 	}
 	way := cards[0].Mechanism
-	reserved := max(1, s.Reserve) // the books refuse a task that needs nothing, as one seen to use no memory
+	reserved := max(1, s.Reserve) // 0 is not known
 	for _, c := range cards {
 		if r.fleet.Seats(c) == 0 || !r.fleet.Takes(c) {
 			return "GPU " + string(c.Info.ID) + " takes no other " + r.config.Noun
@@ -149,11 +149,8 @@ func (r *Runner) reserve(s *body.Start) (why string) {
 			reserved = max(1, r.fleet.Free(c))
 		}
 		if len(c.Entries) == 0 {
-			way = fleet.Preferred(fleet.Sharing(c.Info, r.config.Mechanisms), e.Avoid)
+			way = fleet.Sharing(c.Info, r.config.Mechanisms)[0]
 		}
-	}
-	if err := r.fleet.Book(e, cards, reserved); err != nil {
-		return err.Error()
 	}
 	r.queue.Start(e)
 	e.GPU, e.GPUs, e.Mechanism, e.Reserved = cards[0].Info.ID, nil, way, reserved

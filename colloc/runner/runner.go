@@ -91,7 +91,6 @@ func (r *Runner) step() (done bool, err error) {
 func (r *Runner) unplace(starts []*backlog.Entry) {
 	for _, e := range starts {
 		r.fleet.Leave(e)
-		_ = r.fleet.Books.Release(e.Task.ID) // it was entered a moment ago
 		r.queue.Again(e)
 		r.change(e)
 	}
@@ -142,7 +141,6 @@ func (r *Runner) postpone(e *backlog.Entry, run int, err error) {
 		return
 	}
 	r.fleet.Leave(e)
-	_ = r.fleet.Books.Release(e.Task.ID) // it was entered before
 	r.crowded = true
 	stop := e.Stop
 	e.Stop = 0

@@ -96,13 +96,7 @@ func (r *Runner) list(ctx context.Context) (cards []*fleet.Card, complete bool) 
 
 // relist takes over what list found.
 func (r *Runner) relist(cards []*fleet.Card, complete bool) {
-	if r.fleet.Books == nil {
-		return
-	}
-	come, gone, err := r.fleet.Relist(cards, complete)
-	if err != nil {
-		r.warn("relist", nil, "the GPUs that are there now are not all used: "+err.Error())
-	}
+	come, gone := r.fleet.Relist(cards, complete)
 	for _, c := range come {
 		r.pending = append(r.pending, Event{Kind: EventFound, At: r.now(), GPU: c.Info.ID, Text: fmt.Sprintf("GPU %s is new: %ss may start on it", c.Info.ID, r.config.Noun)})
 	}
@@ -174,16 +168,10 @@ func (r *Runner) lose(c *fleet.Card, err error) {
 
 // reconcile lets what other programs use count, and warns of what should not be.
 func (r *Runner) reconcile(found []fleet.Seen) {
-	usages := make([]ledger.Usage, 0, len(found))
-	for i := range found {
-		if usage, ok := found[i].Usage(); ok {
-			usages = append(usages, usage)
-		}
-	}
 	before := r.suspects
 	r.suspects = make(map[string]bool)
 	furthest := make(map[string]ledger.Discrepancy) // above its reservation, on each GPU
-	for _, d := range r.fleet.Books.Reconcile(usages) {
+	for _, d := range r.fleet.Reconcile(found) {
 		key := fmt.Sprintf("%v %s", d.Kind, d.GPU)
 		if d.Kind == ledger.Overcommitted && before[key] {
 			r.checkOverrun(furthest[d.GPU].Task, r.fleet.Card(nvmlx.DeviceID(d.GPU)), d.Short)

@@ -28,6 +28,10 @@ func TestNames(t *testing.T) {
 	if got := State(99).String(); got != "undefined (99)" {
 		t.Errorf("an undefined state is %q", got)
 	}
+	var old Recovery
+	if err := old.UnmarshalText([]byte("another mechanism")); err != nil || old != ReservedMore {
+		t.Errorf("a step of queues of before is %v, %v", old, err)
+	}
 	var s State
 	if err := s.UnmarshalText([]byte("asleep")); err == nil {
 		t.Error("a state of no name was read")

@@ -122,8 +122,6 @@ const (
 	NoRecovery Recovery = iota
 	// ReservedMore: a larger reservation.
 	ReservedMore
-	// OtherMechanism: another way to share.
-	OtherMechanism
 	// RanAlone: a GPU of its own.
 	RanAlone
 )
@@ -158,7 +156,7 @@ func (r *Record) On() string {
 //nolint:gochecknoglobals // read-only tables
 var (
 	stateNames    = []string{"queued", "starting", "running", "succeeded", "failed", "cancelled"}
-	recoveryNames = []string{"none", "reserve more", "another mechanism", "alone"}
+	recoveryNames = []string{"none", "reserve more", "alone"}
 )
 
 // name returns the name of a constant.
@@ -202,5 +200,11 @@ func (r Recovery) String() string { return name(recoveryNames, int(r)) }
 // MarshalText writes what String returns; an undefined step is an error.
 func (r Recovery) MarshalText() ([]byte, error) { return text(recoveryNames, int(r)) }
 
-// UnmarshalText reads what MarshalText writes.
-func (r *Recovery) UnmarshalText(name []byte) error { return parse(recoveryNames, name, r) }
+// UnmarshalText reads what MarshalText writes, and the step of queues of before that took another way to share.
+func (r *Recovery) UnmarshalText(name []byte) error {
+	if string(name) == "another mechanism" {
+		*r = ReservedMore
+		return nil
+	}
+	return parse(recoveryNames, name, r)
+}

@@ -65,8 +65,6 @@ type Saved struct {
 	Env []string `json:"env,omitempty"`
 	// Raised is what to reserve instead of Task.Memory since memory ran out.
 	Raised profile.Bytes `json:"raised,omitempty"`
-	// Avoid is the mechanism under which memory ran out.
-	Avoid profile.Opt[profile.Mechanism] `json:"avoid,omitzero"`
 	// Restart is what the task itself told of Task.Restart.
 	Restart profile.Opt[time.Duration] `json:"restart,omitzero"`
 	// Stop is why the run is being ended; it survives the runner.

@@ -44,7 +44,6 @@ type told struct {
 
 	job     dispatch.Job
 	held    bool
-	barred  []string
 	run     uint64        // its number; 0: it waits
 	number  int           // of the entry's run
 	reserve profile.Bytes // at its start
@@ -291,17 +290,6 @@ func (b *Body) waits(w Wish) (unfit, err error) {
 		} else {
 			err = b.tell(dispatch.Released{Job: w.Task.ID})
 		}
-	}
-	var barred []string
-	for _, c := range b.fleet.Cards {
-		avoid, ok := w.Avoid.Get()
-		if ok && len(c.Entries) > 0 && avoid == c.Mechanism {
-			barred = append(barred, string(c.Info.ID))
-		}
-	}
-	if !slices.Equal(barred, t.barred) {
-		t.barred = barred
-		err = errors.Join(err, b.tell(dispatch.Barred{Job: w.Task.ID, GPUs: barred}))
 	}
 	return nil, err
 }

@@ -58,9 +58,6 @@ func newDesk(t *testing.T, running ...*backlog.Entry) *desk {
 	for _, e := range running {
 		f.Join(e, profile.TimeSlice)
 	}
-	if err := f.Open(time.Now); err != nil {
-		t.Fatal(err)
-	}
 	now := time.Unix(1e9, 0)
 	b, err := New(f, mind{}, nil, now, func(*backlog.Entry) string { return "" }, nil)
 	if err != nil {

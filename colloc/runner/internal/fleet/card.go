@@ -28,10 +28,12 @@ type Card struct {
 	// Promised is what tasks of other runners have reserved and do not use yet.
 	Promised profile.Bytes
 
-	model  profile.GPUModel
-	blind  bool                       // at the last look nothing told whose the memory is
-	idle   profile.Opt[profile.Bytes] // in use when it was last seen without tasks
-	window window
+	model profile.GPUModel
+	// foreign is in use by programs that are no tasks, as last seen.
+	foreign profile.Bytes
+	blind   bool                       // at the last look nothing told whose the memory is
+	idle    profile.Opt[profile.Bytes] // in use when it was last seen without tasks
+	window  window
 	// processes were there at the last look.
 	processes []nvmlx.Process
 }
@@ -55,6 +57,7 @@ func Find(ctx context.Context, source nvmlx.Source, named []nvmlx.DeviceID) (car
 	}
 	for i := range runnable {
 		d := &runnable[i]
+		model, _ := d.GPU()
 		wanted := slices.Contains(named, d.ID) || d.Parent != "" && slices.Contains(named, d.Parent)
 		switch prohibited := d.ComputeMode.Or(nvmlx.ComputeDefault) == nvmlx.ComputeProhibited; {
 		case !wanted && named != nil:
@@ -62,8 +65,9 @@ func Find(ctx context.Context, source nvmlx.Source, named []nvmlx.DeviceID) (car
 			err = errors.Join(err, fmt.Errorf("runner: Config.GPUs: GPU %s is closed to programs: its %s", d.ID, prohibition))
 		case prohibited:
 			leftOut = append(leftOut, fmt.Sprintf("GPU %s is left out: its %s", d.ID, prohibition))
+		case d.Memory.Or(model.Memory) <= 0:
+			leftOut = append(leftOut, fmt.Sprintf("GPU %s is left out: nobody knows how much memory it has", d.ID))
 		default:
-			model, _ := d.GPU()
 			cards = append(cards, &Card{Info: *d, model: model})
 		}
 	}

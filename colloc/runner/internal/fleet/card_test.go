@@ -19,10 +19,11 @@ func (m modes) Devices(context.Context) ([]nvmlx.DeviceInfo, error) { return m.d
 
 func TestFind(t *testing.T) {
 	mode := profile.Some[nvmlx.ComputeMode]
+	has := profile.Some(gib)
 	devices := []nvmlx.DeviceInfo{
-		{ID: "GPU-whole"},
+		{ID: "GPU-whole", Memory: has},
 		{ID: "GPU-cut", MIGEnabled: profile.Some(true)},
-		{ID: "MIG-1", Parent: "GPU-cut"},
+		{ID: "MIG-1", Parent: "GPU-cut", Memory: has},
 		{ID: "GPU-uncut", MIGEnabled: profile.Some(true)},
 		{ID: "GPU-closed", ComputeMode: mode(nvmlx.ComputeProhibited)},
 	}
@@ -39,6 +40,7 @@ func TestFind(t *testing.T) {
 		{"one that is to be cut", []nvmlx.DeviceID{"GPU-uncut"}, devices, "", 0, "GPU-uncut is in MIG mode and has no instance"},
 		{"a closed one", []nvmlx.DeviceID{"GPU-closed", "GPU-whole"}, devices, "GPU-whole", 0, "GPU-closed is closed to programs: its compute mode is prohibited"},
 		{"nobody", []nvmlx.DeviceID{"GPU-x"}, devices, "", 0, "no such device: GPU-x"},
+		{"of an unknown size", nil, []nvmlx.DeviceInfo{devices[0], {ID: "GPU-new"}}, "GPU-whole", 1, ""},
 		{"only closed ones", nil, devices[4:], "", 1, "no such device: GPU GPU-closed is left out"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -41,13 +41,3 @@ func (f *Fleet) enough(cards []*Card, memory profile.Bytes, width int) bool {
 	}
 	return false
 }
-
-// Preferred is the first mechanism that a task does not avoid.
-func Preferred(mechanisms []profile.Mechanism, avoid profile.Opt[profile.Mechanism]) profile.Mechanism {
-	for _, m := range mechanisms {
-		if a, ok := avoid.Get(); !ok || a != m {
-			return m
-		}
-	}
-	return profile.Exclusive
-}

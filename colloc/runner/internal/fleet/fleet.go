@@ -6,7 +6,6 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/dispatch"
-	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/colloc/runner/internal/backlog"
 	"example.com/colloc/colloc/runner/queue"
 	"example.com/colloc/nvmlx"
@@ -23,7 +22,6 @@ type Planner interface {
 type Config struct {
 	PerGPU      int
 	Headroom    float64
-	Together    profile.Bytes // of ledger.Config
 	MemoryFloor profile.Bytes
 	Mechanisms  []profile.Mechanism
 	Window      time.Duration
@@ -34,11 +32,10 @@ type Config struct {
 	Beside float64
 }
 
-// Fleet is the cards of a runner and the books of what is reserved on them. It is
+// Fleet is the cards of a runner, with what runs there and what was seen of them. Who starts where is decided elsewhere. It is
 // not safe for concurrent use.
 type Fleet struct {
 	Cards []*Card
-	Books *ledger.Ledger // nil until Open
 
 	config  Config
 	planner Planner
@@ -47,7 +44,7 @@ type Fleet struct {
 	solo    solo
 }
 
-// New makes a fleet of cards without books.
+// New makes a fleet of cards.
 func New(c Config, p Planner, cards []*Card) (*Fleet, error) {
 	f := &Fleet{
 		Cards: cards, config: c, planner: p,
@@ -81,19 +78,21 @@ func (f *Fleet) usable(c *Card) profile.Bytes {
 	return f.AfterHeadroom(c.Info.Memory.Or(c.model.Memory))
 }
 
+// Offers is what a card has for tasks, after headroom and what other programs use.
+func (f *Fleet) Offers(c *Card) profile.Bytes { return max(0, f.usable(c)-c.foreign) }
+
 // Free is what nobody has reserved or uses on a card, after headroom.
-func (f *Fleet) Free(c *Card) profile.Bytes {
-	for _, g := range f.Books.Snapshot().GPUs {
-		if g.ID != string(c.Info.ID) {
-			continue
+func (f *Fleet) Free(c *Card) profile.Bytes { return max(0, f.room(c, nil)) }
+
+// room is what a card has for a task, beside the others there.
+func (f *Fleet) room(c *Card, e *backlog.Entry) profile.Bytes {
+	room := f.Offers(c) - c.Promised
+	for _, o := range c.Entries {
+		if o != e {
+			room -= max(o.Reserved, o.Peak.Or(0))
 		}
-		free := f.AfterHeadroom(max(0, g.Memory-c.Promised))
-		for i := range g.Residents {
-			free -= g.Residents[i].Reserved
-		}
-		return max(0, free)
 	}
-	return 0
+	return room
 }
 
 // GPU is the card for who decides: a running task cannot change how it shares, so that one way
@@ -111,12 +110,8 @@ func (f *Fleet) GPU(c *Card) colloc.GPU {
 
 // Foreign is what nobody must count on who knows some tasks: what others use or were promised, what
 // tasks hold that are not known, and what the others use beyond their reservations.
-func (f *Fleet) Foreign(c *Card, known func(e *backlog.Entry) bool) (sum profile.Bytes) {
-	for _, g := range f.Books.Snapshot().GPUs {
-		if g.ID == string(c.Info.ID) {
-			sum = max(0, c.Info.Memory.Or(c.model.Memory)-g.Memory) + c.Promised
-		}
-	}
+func (f *Fleet) Foreign(c *Card, known func(e *backlog.Entry) bool) profile.Bytes {
+	sum := c.foreign + c.Promised
 	for _, e := range c.Entries {
 		if known(e) {
 			sum += e.Overrun()

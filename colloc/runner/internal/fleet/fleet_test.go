@@ -51,7 +51,7 @@ func task(id string, memory profile.Bytes, gpus int) *backlog.Entry {
 	return &backlog.Entry{Saved: backlog.Saved{Record: queue.Record{Task: queue.Task{ID: id, Memory: memory, GPUs: gpus}}}}
 }
 
-// fleetOf has cards with books.
+// fleetOf has cards.
 func fleetOf(t *testing.T, c Config, cards ...*Card) *Fleet {
 	t.Helper()
 	if c.PerGPU == 0 {
@@ -64,9 +64,6 @@ func fleetOf(t *testing.T, c Config, cards ...*Card) *Fleet {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Open(time.Now); err != nil {
-		t.Fatal(err)
-	}
 	return f
 }
 
@@ -75,18 +72,7 @@ func (f *Fleet) run(t *testing.T, e *backlog.Entry, c *Card) *backlog.Entry {
 	t.Helper()
 	e.GPU, e.Reserved, e.State = c.Info.ID, e.Task.Memory, queue.Running
 	f.Join(e, profile.TimeSlice)
-	if err := f.Book(e, []*Card{c}, e.Reserved); err != nil {
-		t.Fatal(err)
-	}
 	return e
-}
-
-// reserved is what the books say of the first card.
-func (f *Fleet) reserved() (sum profile.Bytes) {
-	for _, r := range f.Books.Snapshot().GPUs[0].Residents {
-		sum += r.Reserved
-	}
-	return sum
 }
 
 // TestAfterHeadroom: of a byte that the headroom takes in part nothing is offered, as the
@@ -101,7 +87,7 @@ func TestAfterHeadroom(t *testing.T) {
 }
 
 // TestRebook: a task of which more is known now reserves that, but no less than it was seen
-// to use, in the books and in its record.
+// to use.
 func TestRebook(t *testing.T) {
 	c := card("a", 40*gib)
 	f := fleetOf(t, Config{}, c)
@@ -112,8 +98,8 @@ func TestRebook(t *testing.T) {
 		want profile.Bytes
 	}{{profile.Opt[profile.Bytes]{}, 4 * gib}, {profile.Some(6 * gib), 6 * gib}} {
 		e.Peak = tt.peak
-		if f.Rebook(e, c); e.Reserved != tt.want || f.reserved() != tt.want {
-			t.Errorf("seen to use %v it reserves %v, the books have %v; want %v", tt.peak, e.Reserved, f.reserved(), tt.want)
+		if f.Rebook(e, c); e.Reserved != tt.want || f.Free(c) != 40*gib-tt.want {
+			t.Errorf("seen to use %v it reserves %v, and %v are free; want %v", tt.peak, e.Reserved, f.Free(c), tt.want)
 		}
 	}
 }
@@ -211,7 +197,9 @@ func TestForeign(t *testing.T) {
 	known, unknown := f.run(t, task("a", 4*gib, 0), c), f.run(t, task("b", 2*gib, 0), c)
 	known.Peak = profile.Some(5 * gib)
 	c.Promised = 3 * gib
-	f.Books.Reconcile([]ledger.Usage{{GPU: "a", Used: profile.Some(7 * gib), Processes: []ledger.Process{{PID: 1, Memory: profile.Some(7 * gib)}}}})
+	if found := f.Reconcile([]Seen{{usage: ledger.Usage{GPU: "a", Used: profile.Some(7 * gib), Processes: []ledger.Process{{PID: 1, Memory: profile.Some(7 * gib)}}}}}); len(found) != 1 || found[0].Kind != ledger.Foreign {
+		t.Errorf("found %+v, want another program", found)
+	}
 	if got := f.Foreign(c, func(e *backlog.Entry) bool { return e != unknown }); got != (7+3+1+2)*gib {
 		t.Errorf("%v, want 13 GiB", got)
 	}
@@ -227,13 +215,41 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestOpen: tasks that are on the cards already keep what they have.
-func TestOpen(t *testing.T) {
-	c, e := card("a", 40*gib), task("a", 8*gib, 0)
-	e.GPU, e.Reserved = c.Info.ID, 12*gib
-	c.join(e, profile.TimeSlice)
-	if f := fleetOf(t, Config{}, c); f.reserved() != 12*gib {
-		t.Errorf("the books have %v, want 12 GiB", f.reserved())
+// TestReconcile: what a look shows counts until the next one of that card, and what differs is found: more in use than
+// reserved, on another card, by nobody, and more than there is.
+func TestReconcile(t *testing.T) {
+	a, b := card("a", 20*gib), card("b", 20*gib)
+	f := fleetOf(t, Config{Headroom: 0.1}, a, b)
+	f.run(t, task("here", 8*gib, 0), a)
+	f.run(t, task("there", gib, 0), b)
+	see := func(used, here, there profile.Bytes) Seen {
+		u := ledger.Usage{GPU: "a", Used: profile.Some(used), Processes: []ledger.Process{{PID: 1, Task: "here", Memory: profile.Some(here)}}}
+		if there > 0 {
+			u.Processes = append(u.Processes, ledger.Process{PID: 2, Task: "there", Memory: profile.Some(there)})
+		}
+		return Seen{usage: u}
+	}
+	for _, tt := range []struct {
+		name string
+		seen Seen
+		want []ledger.DiscrepancyKind
+		free profile.Bytes // of 18 GiB
+	}{
+		{"as reserved", see(8*gib, 8*gib, 0), nil, 10 * gib},
+		{"not read", Seen{err: errors.New("hangs")}, nil, 10 * gib},
+		{"more than reserved", see(9*gib, 9*gib, 0), []ledger.DiscrepancyKind{ledger.Overuse}, 10 * gib},
+		{"on another card", see(10*gib, 8*gib, 2*gib), []ledger.DiscrepancyKind{ledger.Stray}, 8 * gib},
+		{"nobody's", see(8*gib+ledger.DefaultOverhead+gib, 8*gib, 0), []ledger.DiscrepancyKind{ledger.Zombie}, 9 * gib},
+		{"more than there is", see(19*gib, 8*gib, 11*gib), []ledger.DiscrepancyKind{ledger.Stray, ledger.Overcommitted}, 0},
+		{"cannot be", see(-1, 8*gib, 0), []ledger.DiscrepancyKind{ledger.BadReading}, 0},
+	} {
+		var kinds []ledger.DiscrepancyKind
+		for _, d := range f.Reconcile([]Seen{tt.seen, {usage: ledger.Usage{GPU: "b"}}}) {
+			kinds = append(kinds, d.Kind)
+		}
+		if !slices.Equal(kinds, tt.want) || f.Free(a) != tt.free || f.Free(b) != 17*gib {
+			t.Errorf("%s: found %v, %v and %v free; want %v, %v and 17 GiB", tt.name, kinds, f.Free(a), f.Free(b), tt.want, tt.free)
+		}
 	}
 }
 

@@ -165,8 +165,39 @@ func (c *Card) shares(s *Seen) {
 	}
 }
 
-// Usage is what was seen of the memory; false if the card could not be read.
-func (s *Seen) Usage() (ledger.Usage, bool) { return s.usage, s.err == nil }
+// Reconcile lets what was seen of each card's memory count, in the order of the cards, and returns what differs from what
+// tasks have reserved there.
+func (f *Fleet) Reconcile(seen []Seen) (found []ledger.Discrepancy) {
+	on := make(map[string]bool)
+	for _, c := range f.Cards {
+		for _, e := range c.Entries {
+			on[e.Task.ID] = true
+		}
+	}
+	for i, c := range f.Cards {
+		if i >= len(seen) || seen[i].err != nil {
+			continue
+		}
+		seats := make([]ledger.Seat, len(c.Entries))
+		for i, e := range c.Entries {
+			seats[i] = ledger.Seat{Task: e.Task.ID, Reserved: e.Reserved}
+		}
+		used, foreign, differs := seen[i].usage.Divide(seats, func(task string) bool { return on[task] }, ledger.DefaultOverhead)
+		found = append(found, differs...)
+		if used == nil {
+			continue
+		}
+		c.foreign = foreign
+		var booked profile.Bytes
+		for i, s := range seats {
+			booked += max(s.Reserved, used[i])
+		}
+		if short := foreign + booked - f.usable(c); short > 0 {
+			found = append(found, ledger.Discrepancy{Kind: ledger.Overcommitted, GPU: string(c.Info.ID), Reserved: booked, Used: foreign, Short: short})
+		}
+	}
+	return found
+}
 
 // lostFor reports whether an error means that the device is gone.
 func lostFor(err error) bool {

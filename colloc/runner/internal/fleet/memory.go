@@ -41,7 +41,7 @@ func (f *Fleet) Lacked(e *backlog.Entry, o *supervise.Outcome, line string, vagu
 const raise = 1.5
 
 // Recover decides what to do for a task that ran out of memory: reserve
-// more, share in another way, run alone. It returns false when nothing is left.
+// more, run alone. It returns false when nothing is left.
 func (f *Fleet) Recover(e *backlog.Entry) bool {
 	needed := max(e.Reserved, e.Peak.Or(0))
 	least, largest := profile.BytesOf(raise*float64(needed)), f.largestUsable()
@@ -50,10 +50,6 @@ func (f *Fleet) Recover(e *backlog.Entry) bool {
 	}
 	if e.Recovery < queue.ReservedMore && e.Reserved > 0 && least <= largest && !e.Task.Alone {
 		e.Recovery, e.Raised = queue.ReservedMore, least
-		return true
-	}
-	if other := Preferred(f.config.Mechanisms, profile.Some(e.Mechanism)); e.Recovery < queue.OtherMechanism && !e.Task.Alone && other != profile.Exclusive && e.Mechanism != profile.Exclusive {
-		e.Recovery, e.Avoid = queue.OtherMechanism, profile.Some(e.Mechanism)
 		return true
 	}
 	if e.Recovery < queue.RanAlone {
@@ -75,9 +71,7 @@ func (f *Fleet) Follow(c *Card, now time.Time) (changed []*backlog.Entry) {
 		if f.alone(e) || e.Stop != 0 {
 			continue
 		}
-		t, w := f.Demand(e), watched(e, now)
-		if t.Reserved = w.Needs(after, online.DefaultGrowth); t.Reserved != e.Reserved && f.Books.Amend(t) == nil {
-			e.Reserved = t.Reserved
+		if w := watched(e, now); f.amend(e, w.Needs(after, online.DefaultGrowth)) {
 			changed = append(changed, e)
 		}
 	}

@@ -83,25 +83,25 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestRecover: a task that ran out of memory gets half as much again, then shares in another
-// way, then runs alone, and after that nothing is left.
+// TestRecover: a task that ran out of memory gets half as much again, then runs alone, and after
+// that nothing is left.
 func TestRecover(t *testing.T) {
 	c := card("g", 40*gib)
 	f := fleetOf(t, Config{}, c)
 	e := f.run(t, task("a", 8*gib, 0), c)
 	e.Mechanism = profile.MPS
-	for _, want := range []queue.Recovery{queue.ReservedMore, queue.OtherMechanism, queue.RanAlone} {
+	for _, want := range []queue.Recovery{queue.ReservedMore, queue.RanAlone} {
 		if !f.Recover(e) || e.Recovery != want {
 			t.Errorf("%v, want %v", e.Recovery, want)
 		}
 	}
-	if e.Raised != 12*gib || e.Avoid != profile.Some(profile.MPS) || f.Recover(e) {
-		t.Errorf("it reserves %v, avoids %v, and is to go on; want 12 GiB, MPS, and no more", e.Raised, e.Avoid)
+	if e.Raised != 12*gib || f.Recover(e) {
+		t.Errorf("it reserves %v, and is to go on; want 12 GiB, and no more", e.Raised)
 	}
 }
 
 // TestFollow: a reservation follows a peak down once that stood for long enough, if that is
-// wanted, and up at once; of both the task's record and the books tell.
+// wanted, and up at once; its record tells.
 func TestFollow(t *testing.T) {
 	const long = time.Minute
 	begun := time.Unix(1e9, 0)
@@ -125,8 +125,8 @@ func TestFollow(t *testing.T) {
 		e.Peak = profile.Some(tt.peak)
 		f.Follow(c, begun)
 		changed := f.Follow(c, begun.Add(tt.lasted))
-		if e.Reserved != tt.want || f.reserved() != tt.want || len(changed) > 1 {
-			t.Errorf("%s: it reserves %v, the books have %v; want %v", tt.name, e.Reserved, f.reserved(), tt.want)
+		if e.Reserved != tt.want || len(changed) > 1 {
+			t.Errorf("%s: it reserves %v, want %v", tt.name, e.Reserved, tt.want)
 		}
 	}
 }
