@@ -36,8 +36,8 @@ import (
 // are matched by how fast they are together. A gang starts when so many GPUs of one kind
 // take it, in one machine unless it is larger than all of them, and may share each
 // with others; it runs at the speed of its slowest.
-// When 64 tasks that came after it in the order of a rule have started before a gang,
-// the GPUs where it can start first are kept for it.
+// When 64 tasks that come after it in the order of a rule, or came after it where nobody knows how
+// long it runs, have started before a gang, the GPUs where it can start first are kept for it.
 //
 // A heavier task (Task.Weight) counts for more in the mean time until tasks are done and in
 // what a set is worth; Limits.MinGain binds as for [packer.Problem].
@@ -175,7 +175,7 @@ type entry struct {
 	told   bool          // left is that of the next Advance: it is among told of the Scheduler
 	fixed  bool          // Memory is what it says
 	held   bool          // it does not start
-	// passed is how many tasks behind it have started while it did not fit.
+	// passed is how many tasks behind it have started while it did not fit, or that came later if it is a gang.
 	passed int
 	on     []int32
 	ban    *ban // where it does not start, or nil

@@ -124,3 +124,34 @@ func TestSchedulerUnknownRepeats(t *testing.T) {
 		t.Errorf("a task that is where it was has %v left after a second's restart, %v after half an hour's", once, more)
 	}
 }
+
+// TestSchedulerUnknownGangs: of tasks of unknown length that never cease to come 64 pass a gang that came
+// before them, though the shorter go first; then its GPUs are kept for it.
+func TestSchedulerUnknownGangs(t *testing.T) {
+	for _, budget := range []int{0, 1000} {
+		s := scheduler(t, 2, &online.SchedulerOptions{Budget: profile.Some(budget)})
+		submit(t, s, unknown("holds", profile.Opt[time.Duration]{}))
+		decided(t, s, 0)
+		gang := unknown("gang", profile.Opt[time.Duration]{})
+		gang.GPUs = 2
+		submit(t, s, gang)
+		passed := 0
+		for k := range 100 {
+			id, at := fmt.Sprint("small", k), time.Duration(k)*time.Minute
+			submit(t, s, unknown(id, profile.Opt[time.Duration]{}), unknown(id+"b", profile.Opt[time.Duration]{}))
+			if got := what(t, s, at); got == "" {
+				break
+			} else if passed++; got != strings.Fields(got)[0]+" starts" {
+				t.Fatalf("%s at %v", got, at)
+			} else if err := s.Finish(strings.Fields(got)[0]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.Finish("holds"); err != nil {
+			t.Fatal(err)
+		}
+		if got := what(t, s, 100*time.Minute); passed != 64 || got != "gang starts" {
+			t.Errorf("budget %d: %d passed the gang, then %q", budget, passed, got)
+		}
+	}
+}

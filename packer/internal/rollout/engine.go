@@ -16,7 +16,7 @@ type Job struct {
 	// Left is its work in milliseconds times One, at most MaxLeft.
 	Left int64
 	// Rank is what counts instead of Left for who goes before whom and who stops for
-	// whom; 0 is Left.
+	// whom, where Left is a guess; 0 is Left.
 	Rank int64
 	// On are the cards where it runs; empty while it waits.
 	On []int32
@@ -113,7 +113,7 @@ type Outcome struct {
 	Stops  []int32
 	Starts []Start
 	// Passed are the gangs and the first single job that wait on, and how many jobs that come after them in the
-	// order of the rule start now; valid until the next call.
+	// order of the rule, or of arrival where the gang's Left is a guess, start now; valid until the next call.
 	Passed map[int32]int
 }
 

@@ -74,6 +74,21 @@ func (e *Engine) passing(i int32) int {
 	return n
 }
 
+// later is how many jobs of its class and tier start that came after a gang of which nobody knows how long it
+// runs: then who goes before whom is a guess, and short ones that never cease to come would starve it.
+func (e *Engine) later(i int32) int {
+	n, j := 0, &e.Jobs[i]
+	if j.Width == 1 || j.Rank == 0 {
+		return 0
+	}
+	for _, s := range e.starts {
+		if o := &e.Jobs[s.Job]; len(o.On) == 0 && o.Turn > j.Turn && o.Class == j.Class && o.Tier == j.Tier {
+			n++
+		}
+	}
+	return n
+}
+
 // mayMove reports whether a job that runs may go on elsewhere. A gang does not, nor one that
 // starts now or stops for another.
 func (e *Engine) mayMove(i int32) bool {

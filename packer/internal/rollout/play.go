@@ -114,7 +114,7 @@ func (e *Engine) open() {
 		}
 	}
 	for i, n := range e.out.Passed {
-		e.out.Passed[i] = started + n
+		e.out.Passed[i] = max(started+n, e.later(i))
 	}
 	if e.rule.Move {
 		e.moves()

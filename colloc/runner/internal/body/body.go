@@ -51,13 +51,7 @@ type told struct {
 	gone    bool
 	leaves  bool // it was told to stop for others
 	judged  bool // nothing that is there will make it wait for ever
-	passed  int  // how many that came later started while it was the first to wait
 }
-
-// patience is how many later tasks may start before the first that waits; from then on it goes before its
-// class. The Scheduler's own counts tasks behind it in the order of its rule, and where short ones go first those that
-// never cease to come would starve a gang.
-const patience = 32
 
 // card is what it knows of a GPU.
 type card struct {
@@ -193,9 +187,6 @@ func (b *Body) job(e *backlog.Entry) dispatch.Job {
 	}
 	if j.Kind != "" && e.Task.Owner != nil {
 		j.Kind = fmt.Sprintf("%d:%s", e.Task.Owner.UID, j.Kind)
-	}
-	if t := b.of[e]; t != nil && t.passed >= patience {
-		j.Priority++
 	}
 	return j
 }

@@ -48,11 +48,6 @@ func (b *Body) Decide(ctx context.Context) (starts []Start, stops []Stop, err er
 		b.runs = max(b.runs, a.Run)
 		starts = append(starts, s)
 	}
-	if at := slices.IndexFunc(b.known, func(t *told) bool { return !t.held && t.run == 0 }); at >= 0 && len(starts) > 0 {
-		if t := b.known[at]; !slices.ContainsFunc(starts, func(s Start) bool { return s.Entry == t.Entry }) {
-			t.passed += len(starts)
-		}
-	}
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		err = nil // it looked less far ahead
 	}
