@@ -67,7 +67,13 @@ func bounds() []bound {
 			all = append(all, bound{set: set, split: "family", metric: fmt.Sprintf("cover_after_%d", coRuns), min: 0.88, max: 0.97})
 		}
 	}
-	return all
+	for _, coRuns := range []int{1, 3, 8, 16, 32, 64} {
+		all = append(all, bound{set: "interference_lucid_online", split: "family", metric: fmt.Sprintf("worst_cover_after_%d", coRuns), min: 0.88, max: 1})
+	}
+	for _, coRuns := range []int{0, 1, 3, 8, 16, 32} {
+		all = append(all, bound{set: "interference_mps_online", split: "family", metric: fmt.Sprintf("cover_after_%d", coRuns), min: 0.88, max: 0.97})
+	}
+	return append(all, bound{set: "interference_mps_online", split: "family", metric: "mae_after_1", max: 0.12})
 }
 
 func main() {

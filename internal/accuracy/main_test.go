@@ -18,7 +18,8 @@ const good = `{"set":"memory_mlp","split":"random","model":"colloc","n":10,"mape
 {"set":"interference_lucid","split":"family","model":"colloc","n":10,"mae":0.0675,"coverage_pct":88}
 {"set":"interference_gavel","split":"family","model":"colloc","n":10,"mae":0.117,"coverage_pct":95,"worst_coverage_pct":84.5,"matching_fraction":0.91}
 {"set":"interference_gavel","split":"family","model":"matrix_completion","n":10,"mae":0.1171}
-{"set":"interference_lucid_online","split":"family","model":"colloc","n":10,"cover_after_0":0.9,"cover_after_1":0.9,"cover_after_3":0.9,"cover_after_8":0.9,"cover_after_16":0.9,"cover_after_32":0.9,"cover_after_64":0.9}
+{"set":"interference_lucid_online","split":"family","model":"colloc","n":10,"cover_after_0":0.9,"cover_after_1":0.9,"cover_after_3":0.9,"cover_after_8":0.9,"cover_after_16":0.9,"cover_after_32":0.9,"cover_after_64":0.9,"worst_cover_after_1":0.9,"worst_cover_after_3":0.9,"worst_cover_after_8":0.9,"worst_cover_after_16":0.9,"worst_cover_after_32":0.9,"worst_cover_after_64":0.9}
+{"set":"interference_mps_online","split":"family","model":"colloc","n":10,"mae_after_1":0.12,"cover_after_0":0.9,"cover_after_1":0.9,"cover_after_3":0.9,"cover_after_8":0.9,"cover_after_16":0.9,"cover_after_32":0.9}
 {"set":"interference_gavel_online","split":"family","model":"colloc","n":10,"cover_after_0":0.9,"cover_after_1":0.9,"cover_after_3":0.9,"cover_after_8":0.9,"cover_after_16":0.9,"cover_after_32":0.9,"cover_after_64":0.9}
 {"set":"pace","split":"model","model":"colloc","n":10,"median_error_pct":20,"p90_error_pct":75,"order_accuracy":0.97,"coverage_pct":87}
 {"set":"pace","split":"card","model":"colloc","n":10,"median_error_pct":22,"p90_error_pct":99,"order_accuracy":0.9,"coverage_pct":95}
@@ -44,7 +45,7 @@ func TestCheck(t *testing.T) {
 		{"metric negative", `"mape_pct":0.6`, `"mape_pct":-1`, "mape_pct is -1"},
 		{"below the least", `0.97`, `0.9699`, "order_accuracy 0.9699: must be at least 0.97"},
 		{"too wide", `"order_accuracy":0.9,"coverage_pct":95`, `"order_accuracy":0.9,"coverage_pct":95.1`, "coverage_pct 95.1: must be at most 95"},
-		{"cut off", "\"coverage_pct\":95}\n", "", "object 16 of standard input: unexpected EOF"},
+		{"cut off", "\"coverage_pct\":95}\n", "", "object 17 of standard input: unexpected EOF"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder

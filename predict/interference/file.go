@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
+	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/predict/internal/corun"
 	"example.com/colloc/predict/internal/lsq"
 	"example.com/colloc/predict/internal/num"
@@ -312,11 +314,14 @@ func (f *regimeFile) regime() (*regime, error) {
 
 // check verifies the numbers that solve does not.
 func (f *regimeFile) check() error {
-	numbers := append([]float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias}, f.Spread.Factor[:]...)
+	numbers := append([]float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias, f.Drift.Wider}, f.Spread.Factor[:]...)
 	for _, v := range append(numbers, f.Mean...) {
 		if !num.Finite(v) {
 			return errors.New("a number is not finite")
 		}
+	}
+	if w := f.Drift.Wider; w < 0 || w > math.Log(conformal.MaxWiden)+1e-9 {
+		return fmt.Errorf("intervals wider by a factor of e^%v", w)
 	}
 	for _, v := range append(f.Spread.Factor[:], f.Spread.Noise) {
 		if v < 0 {

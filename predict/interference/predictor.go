@@ -169,7 +169,7 @@ func (m *Predictor) Observe(o Observation) error {
 	key := regimeKey{catalogueName(o.GPU), o.Mechanism}
 	old, known := s.regime(key.gpu, key.mechanism)
 	r := old.successor(key, known, &o)
-	r.learn(&o)
+	r.learn(&o, 1-s.options.Confidence)
 	r.keep(&o)
 	m.state.Store(s.with(r, known))
 	return nil

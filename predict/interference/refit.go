@@ -68,7 +68,7 @@ func (m *Predictor) Refit(ctx context.Context) error {
 		missed := late.observed - began[late.regimeKey]
 		for _, o := range late.runs[max(0, len(late.runs)-missed):] {
 			next = next.successor(next.regimeKey, true, o)
-			next.learn(o)
+			next.learn(o, 1-now.options.Confidence)
 			next.keep(o)
 		}
 		now.regimes[i] = next

@@ -259,7 +259,7 @@ func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	r.fillRow(&w.row, w.set, i)
 	variance := r.variance(loss, &w.row)
 	level := familiarity(w.set, i, variance)
-	half := r.spread.halfWidth(variance, level, len(w.set))
+	half := r.spread.halfWidth(variance, level, len(w.set)) * r.drift.factor(level)
 	source := predict.Source{Kind: r.sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
 	if level >= knownLevels { // a type that was never seen
 		if source.Groups < leastGroups || r.roster.blind && source.Kind == predict.Prior {

@@ -200,8 +200,8 @@ func (r *regime) boost(rows []fitRow, coef []float64, seed uint64) {
 }
 
 // learn adds the speeds of one co-run to what was learned and to the solution,
-// both of which must be the regime's own.
-func (r *regime) learn(o *Observation) {
+// both of which must be the regime's own; risk is that of its intervals.
+func (r *regime) learn(o *Observation, risk float64) {
 	w := gather(r, o.Set)
 	defer scratchPool.Put(w)
 	w.cov = slices.Grow(w.cov[:0], len(r.lambda))[:len(r.lambda)]
@@ -212,7 +212,9 @@ func (r *regime) learn(o *Observation) {
 			continue
 		}
 		loss, expected := r.curve().measured(y), r.loss(set, i, true)
-		r.drift.add(r.curve().off(y, expected), r.expected(set, i, &w.row))
+		off, half := r.curve().off(y, expected), r.expected(set, i, &w.row)
+		r.drift.add(off, half)
+		r.drift.adapt(off, half, risk, familiarity(set, i, r.variance(expected, &w.row)))
 		weight := r.weight(loss, len(set))
 		if !doubted {
 			weight *= r.trust(o, set, i, w)
@@ -229,7 +231,7 @@ func (r *regime) learn(o *Observation) {
 // model knew about it.
 type standardError struct {
 	level    int
-	group    string  // family of the stranger among the tasks
+	group    string  // family of the newcomer among the tasks
 	error    float64 // seen − predicted
 	variance float64
 }
@@ -248,21 +250,27 @@ func (r *regime) errorsOn(obs []*Observation) []standardError {
 			r.fillRow(&x, set, i)
 			expected := r.loss(set, i, true)
 			variance := r.variance(expected, &x)
-			out = append(out, standardError{familiarity(set, i, variance), strangersFamily(o, set, i), r.curve().off(v, expected), variance})
+			out = append(out, standardError{familiarity(set, i, variance), newcomersFamily(o, set, i), r.curve().off(v, expected), variance})
 		}
 	}
 	return out
 }
 
-// strangersFamily is that of the task itself unless its type is known, else that of the
-// first neighbour whose type is not, "" where all are.
-func strangersFamily(o *Observation, set []member, i int) string {
-	if set[i].typ == noEffect {
-		return familyOf(o, i)
-	}
-	for j := range set {
-		if set[j].typ == noEffect {
-			return familyOf(o, j)
+// newcomersFamily is that of the task itself if its type is not known, else that of the
+// first neighbour whose type is not; where all are, the same of types that are not of the
+// fit; "" where all are of the fit.
+func newcomersFamily(o *Observation, set []member, i int) string {
+	for _, is := range [2]func(m *member) bool{
+		func(m *member) bool { return m.typ == noEffect },
+		func(m *member) bool { return !m.fitted },
+	} {
+		if is(&set[i]) {
+			return familyOf(o, i)
+		}
+		for j := range set {
+			if is(&set[j]) {
+				return familyOf(o, j)
+			}
 		}
 	}
 	return ""
