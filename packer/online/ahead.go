@@ -21,14 +21,22 @@ func (s *Scheduler) chosen() *rollout.Rule {
 	if s.rule != plain {
 		return &s.rules[s.rule]
 	}
-	return &rollout.Rule{Most: int32(s.largest()), Least: DefaultThreshold}
+	r := &rollout.Rule{Order: rollout.Shortest, Most: int32(s.largest()), Least: plainThreshold}
+	if s.o.Without&Order != 0 {
+		r.Order = rollout.Arrival
+	}
+	return r
 }
+
+// plainThreshold is what a task must add to a GPU that runs others under the plain rule, as a
+// share of what it would do there alone.
+const plainThreshold = 0.05
 
 // largest is the largest set that is looked at.
 func (s *Scheduler) largest() int { return min(rollout.MaxSet, s.limits.LargestSet()) }
 
-// rules are the ways to decide that are played, for sets of at most most tasks: the
-// first ones differ most from each other, for when the budget is short.
+// rules are the ways to decide that are played beside the plain one, for sets of at most most
+// tasks: the first ones differ most from each other, for when the budget is short.
 func rules(most int, without Part) []rollout.Rule {
 	out := equal(int32(most))
 	if most > 2 {
@@ -36,83 +44,101 @@ func rules(most int, without Part) []rollout.Rule {
 	}
 	for _, power := range []float64{0.5, 1} {
 		for _, order := range []rollout.Order{rollout.Shortest, rollout.Longest} {
-			for _, least := range []float64{0, 0.2, 0.5} {
+			for _, least := range []float64{0, 0.2} {
 				out = append(out, rollout.Rule{Most: int32(most), Order: order, Least: least, Power: power})
 			}
 		}
 	}
-	return without.from(out)
+	return slices.DeleteFunc(out, func(r rollout.Rule) bool { return without&Order != 0 && r.Order != rollout.Arrival })
 }
 
 // equal are the rules under which work counts the same, whoever does it.
 func equal(most int32) []rollout.Rule {
 	var out []rollout.Rule
-	for _, least := range []float64{0.1, 0.35, 0, 0.2, 0.5} {
-		for _, strict := range []bool{false, true} {
-			for _, order := range []rollout.Order{rollout.Arrival, rollout.Shortest, rollout.Longest} {
-				out = append(out, rollout.Rule{Most: most, Order: order, Least: least, Strict: strict})
-				if order == rollout.Arrival && !strict {
-					out = append(out, rollout.Rule{Most: most, Order: rollout.Shortest, Least: least, Stop: true})
-				}
+	for _, least := range []float64{0.1, 0, 0.2} {
+		for _, order := range []rollout.Order{rollout.Arrival, rollout.Shortest, rollout.Longest} {
+			out = append(out, rollout.Rule{Most: most, Order: order, Least: least})
+			if order == rollout.Arrival {
+				out = append(out, rollout.Rule{Most: most, Order: rollout.Shortest, Least: least, Stop: true})
 			}
 		}
 	}
 	return out
 }
 
-// from leaves the parts out of rules.
-func (without Part) from(all []rollout.Rule) []rollout.Rule {
-	return slices.DeleteFunc(all, func(r rollout.Rule) bool {
-		return without&Order != 0 && r.Order != rollout.Arrival || without&Waiting != 0 && (r.Strict || r.Least > 0)
-	})
-}
+const (
+	// deep is how many tasks may wait at least.
+	deep = 16
+	// ruleGain is how much better than under the plain rule the rest of the day must be under
+	// another, moveGain with moves besides, stopGain under one that stops tasks: what nobody
+	// knows of the day, who comes next above all, makes less than that worthless.
+	ruleGain = 0.02
+	moveGain = 0.02
+	stopGain = 0.3
+)
 
-// lookAhead returns what the best rule stops and starts now, of those that the budget lets it play.
-// Those that were played go to the end of the list, behind the best one, so that each
-// has its turn.
+// lookAhead returns what starts and stops now: what the plain rule does, or another that is
+// enough better and worse in nothing, of those that the budget lets it play. Where more tasks wait than
+// have room at once, it does not look: more will come before the last of them starts. Those that were played go to the
+// end of the list, behind the best one, so that each has its turn.
 func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []rollout.Start) {
 	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
-	if budget == 0 {
-		s.rule = plain
+	s.rule = plain
+	if budget == 0 || s.engine.Waiting() > max(deep, s.largest()*len(s.slots)) {
 		o := s.engine.Open(s.chosen())
 		s.bypass(o.Passed)
 		return o.Stops, o.Starts
 	}
 	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget}
-	best, played, tried := 0, 0, 0
-	for k, i := range s.trying {
-		if s.rules[i].Stop && !s.engine.CanStop() {
-			played++
-			continue
-		}
-		if played++; s.try(&c, &s.rules[i]) {
-			best = k
-		}
-		if tried++; tried > 1 && c.budget <= 0 || ctx.Err() != nil || !s.engine.Waits() {
-			break
-		}
-	}
-	s.rule = s.trying[best]
-	r := s.rules[s.rule]
-	if s.o.Without&Moves == 0 && s.engine.CanStop() && ctx.Err() == nil {
+	s.try(&c, s.chosen())
+	s.tryRules(ctx, &c)
+	r := *s.chosen()
+	gang := s.engine.GangWaits()
+	if s.o.Without&Moves == 0 && s.engine.CanStop() && (gang || !s.engine.Waits() && !s.guesses()) && ctx.Err() == nil {
 		moving := r
 		moving.Move = true
-		if s.engine.GangWaits() {
+		if gang {
 			moving.Anew, moving.Stop = true, false
 		}
+		c.least = moveGain
 		s.try(&c, &moving)
 	}
 	s.detour(ctx, &c, r)
-	rest := slices.Concat(s.trying[played:], s.trying[:best], s.trying[best+1:played])
-	s.trying = append(append(s.trying[:0], s.rule), rest...)
-	if found := s.rule; c.lost > 0 { // a strict rule may wait for ever
-		if s.rule = plain; !s.try(&c, s.chosen()) {
-			s.rule = found
-		}
-	}
 	s.bypass(c.passed)
 	return c.stops, c.starts
+}
+
+// tryRules plays rules beside the plain one, and notes the best.
+func (s *Scheduler) tryRules(ctx context.Context, c *choice) {
+	best, played, tried := -1, 0, 0
+	for k, i := range s.trying {
+		if c.budget <= 0 && tried > 0 || ctx.Err() != nil || !s.engine.Waits() {
+			break
+		}
+		played++
+		if s.rules[i].Stop && !s.engine.CanStop() {
+			continue
+		}
+		tried++
+		c.least = 0
+		if best < 0 { // against the plain rule
+			c.least = ruleGain
+			if s.rules[i].Stop {
+				c.least = stopGain
+			}
+		}
+		if s.try(c, &s.rules[i]) {
+			best = k
+		}
+	}
+	rest, first := s.trying[played:], []int(nil)
+	if best >= 0 {
+		s.rule = s.trying[best]
+		first = []int{s.rule}
+	}
+	done := slices.DeleteFunc(slices.Clone(s.trying[:played]), func(i int) bool { return i == s.rule })
+	s.trying = slices.Concat(first, rest, done)
 }
 
 // try plays a rule, and reports whether it is the best so far.
@@ -134,9 +160,10 @@ const (
 
 // detour lets single tasks go elsewhere than a rule says: it tries each that starts, could
 // start or may move on one GPU after the other, and keeps what is better for the rest of the day.
-// No task takes the place of a gang that is due, or of a higher class or a lower tier.
+// No task takes the place of one that is due, or of a higher class or a lower tier. Where nobody
+// knows how long some tasks run, it does not.
 func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
-	if s.o.Without&Detours != 0 || slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 && e.due() }) {
+	if s.o.Without&Detours != 0 || s.guesses() || slices.ContainsFunc(s.order, s.due) {
 		return
 	}
 	c.least = detourGain
@@ -159,6 +186,11 @@ func (s *Scheduler) detour(ctx context.Context, c *choice, r rollout.Rule) {
 			return
 		}
 	}
+}
+
+// guesses reports whether nobody knows how long some tasks run.
+func (s *Scheduler) guesses() bool {
+	return slices.ContainsFunc(s.order, func(e *entry) bool { return !e.known })
 }
 
 // mayDetour are the tasks on one GPU that start, may move, or are the first that wait on.
@@ -197,7 +229,8 @@ type choice struct {
 	passed map[int32]int
 }
 
-// take notes an outcome if it is the best so far, and reports whether it is.
+// take notes an outcome if it is the best so far, and reports whether it is. One that is worse
+// than the first in what counts, the sum or the end, never is.
 func (c *choice) take(o *rollout.Outcome) bool {
 	if o.Void {
 		return false
@@ -206,6 +239,9 @@ func (c *choice) take(o *rollout.Outcome) bool {
 	if first {
 		base := *o
 		c.base = &base
+	}
+	if !first && o.Lost >= c.base.Lost && (c.weight < 1 && o.Cost > c.base.Cost || c.weight > 0 && o.Last > c.base.Last) {
+		return false
 	}
 	cost := float64((1-c.weight)*((o.Cost+1)/(c.base.Cost+1))) + float64(c.weight*ratio(o.Last, c.base.Last))
 	if !first && (o.Lost > c.lost || o.Lost == c.lost && cost >= c.cost-max(1e-9, c.least)) {
@@ -253,7 +289,7 @@ func (s *Scheduler) fillEngine() {
 		}
 		restart := e.Restart.Or(0)
 		x.Jobs = append(x.Jobs, rollout.Job{
-			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: e.due(), Held: e.held, Ban: e.ban.cards(),
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Held: e.held, Ban: e.ban.cards(),
 			Class: e.Class, Tier: e.Tier, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
 		})
 	}
@@ -266,6 +302,7 @@ func (s *Scheduler) fillEngine() {
 		}
 		x.Cards = append(x.Cards, card)
 	}
+	s.queue()
 	x.Begin()
 }
 
@@ -285,6 +322,30 @@ func (s *Scheduler) openLives() {
 	}
 }
 
+// queue measures how long who comes now would wait if everybody waited for those before: what
+// waits over what is done in a time. The longest queue since nobody waited is what tasks are
+// due by.
+func (s *Scheduler) queue() {
+	work, rate := 0.0, 0.0
+	for i := range s.engine.Jobs {
+		j := &s.engine.Jobs[i]
+		if len(j.On) > 0 {
+			rate += float64(s.order[i].rate) * float64(j.Width)
+		} else if !j.Held {
+			work += float64(j.Left) * float64(j.Width)
+		}
+	}
+	switch {
+	case work == 0:
+		s.longest = 0
+	case rate > 0:
+		s.longest = max(s.longest, int64(min(work/rate, rollout.MaxLeft)))
+	}
+	for i, e := range s.order {
+		s.engine.Jobs[i].Due = s.due(e)
+	}
+}
+
 const (
 	// firstStay is how many restarts long a task runs at least before it stops or moves, twice as
 	// long after each stop: so it stops log2(length / restart) times at most.
@@ -292,6 +353,14 @@ const (
 	// maxMoves is how often a task moves; then it stays, but for tasks of a higher class.
 	maxMoves = 3
 )
+
+// agedBy is how many times as long as the longest queue a task waits before it is due.
+const agedBy = 4
+
+// due reports whether a task goes first, and GPUs are kept for it until it starts.
+func (s *Scheduler) due(e *entry) bool {
+	return len(e.on) == 0 && (e.passed >= patience || s.longest > 0 && e.waited/agedBy > s.longest)
+}
 
 // mayStop reports whether a task may stop now.
 func (s *Scheduler) mayStop(e *entry) bool {

@@ -19,20 +19,25 @@ import (
 //	s.Finish("another")
 //	started, err := s.Decide(ctx, now)
 //
-// At each Decide it plays what it knows of the cluster to its end: who runs and waits,
-// how fast in which company, for how long, in how much memory. It does so under one
-// rule after the other: who goes first (in the order of arrival, short or long ones),
-// how large sets grow, how much a task must add to share at all, whether anybody may
-// pass one that does not fit, how much more a short task counts than a long one. It
-// then starts what the best of them starts now. What the best is, Objective says. So
-// it waits for a better partner where that pays, shares less where sharing costs much,
-// and spreads long tasks in time for the end of the day. With what is left of the budget
-// it tries single tasks on other GPUs than the best rule chooses, and keeps what is better.
+// Its plain rule lets short tasks go first, by length times GPUs, and whoever fits may pass;
+// a task joins others where it adds a twentieth of what it would do alone. At each Decide a
+// Scheduler plays what it knows of the cluster to its end: who runs and waits, how fast in
+// which company, for how long, in how much memory. It does so under the plain rule, and under
+// others: who goes first (in the order of arrival, short or long ones), how large sets grow, how
+// much a task must add to share at all, how much more a short task counts than a long one. It
+// then starts what the plain rule starts now, unless another is by 2 % better in what
+// Objective says, and worse neither in the mean time nor in the end. With what is left of the
+// budget it tries single tasks on other GPUs, and keeps what is better. Where more tasks
+// wait than have room at once, 16 at least, the plain rule decides: who comes next is unknown, and counts for more.
+//
+// A task that has waited for 4 times as long as the longest queue since nobody waited goes first,
+// and the GPUs where it can start first are kept for it, for one such task at a time. How long a
+// queue is, is how long who comes now would wait if all waited for those before.
 //
 // What runs stays where it is to its end, unless Job.Restart says what stopping it
-// costs. Then it may stop for much shorter ones, and a task on one GPU may move to another
-// where it ends sooner, a faster or an emptier one, if the rest of the day gains. While a gang
-// waits, all may begin anew, if the day gains: those that go first in sets of one width, which
+// costs. Then it may stop for much shorter ones, if the rest of the day gains 30 %, and a task on one GPU
+// may move to another where it ends sooner, a faster or an emptier one, while nobody waits and all
+// lengths are known. While a gang waits, all may begin anew, if the day gains: those that go first in sets of one width, which
 // are matched by how fast they are together. A gang starts when so many GPUs of one kind
 // take it, in one machine unless it is larger than all of them, and may share each
 // with others; it runs at the speed of its slowest.
@@ -84,6 +89,7 @@ type Scheduler struct {
 	rules   []rollout.Rule
 	trying  []int // numbers of rules, the best one of the last decision first
 	rule    int   // of the last decision: the best one, or plain
+	longest int64 // queue since nobody waited, in milliseconds
 	fault   error
 	schedulerBuffers
 }
@@ -174,9 +180,11 @@ type entry struct {
 	known  bool          // left is
 	told   bool          // left is that of the next Advance: it is among told of the Scheduler
 	fixed  bool          // Memory is what it says
+	claim  profile.Bytes // Memory as it was told
 	held   bool          // it does not start
 	// passed is how many tasks behind it have started while it did not fit, or that came later if it is a gang.
 	passed int
+	waited int64 // milliseconds, in all
 	on     []int32
 	ban    *ban // where it does not start, or nil
 }
@@ -187,9 +195,6 @@ type progress struct {
 	done  int64 // likewise
 	again int64 // likewise, that it repeats after it stopped
 }
-
-// due reports whether nobody may take the place of a gang any more.
-func (e *entry) due() bool { return e.passed >= patience }
 
 // patience is how many tasks may pass one that goes before them and does not fit.
 const patience = 64
@@ -288,11 +293,14 @@ func (s *Scheduler) reserve(e *entry, memory profile.Bytes) error {
 	return nil
 }
 
-// needs is what a task needs of which, or of whose Kind, enough was seen: not more than a GPU
-// has, as it ran on one, and else it would never start again.
+// needs is what a task needs of which, or of whose Kind, enough was seen: not more than was told,
+// if it is within that, nor than a GPU has, as it ran on one, and else it would never start again.
 func (s *Scheduler) needs(e *entry, peak profile.Bytes) profile.Bytes {
 	w := Watched{Reserved: e.Memory, Peak: profile.Some(peak)}
 	need := w.Needs(0, s.o.Growth.Or(DefaultGrowth))
+	if peak <= e.claim { // it holds its own margin
+		need = min(need, e.claim)
+	}
 	if most := s.offered(e); most > 0 {
 		need = min(need, most)
 	}
@@ -308,8 +316,9 @@ type SchedulerOptions struct {
 	// Budget is how many starts and ends of tasks are simulated for one decision, more
 	// or less, and fewer where many tasks are held against many GPUs: two rules are
 	// always played. Missing means DefaultBudget. With 0 it does not look ahead: tasks
-	// start in the order of arrival where they add most, at least DefaultThreshold of
-	// what they would do alone.
+	// start where they add most, at least a twentieth of what they would do alone, short ones
+	// first, or without Order in the order of arrival. That is the plain rule: the look-ahead does
+	// something else only where the rest of the day gains enough.
 	Budget profile.Opt[int]
 	// Growth is how much more than the peak that was seen of a task is reserved for it,
 	// as a fraction; missing means DefaultGrowth.
@@ -328,8 +337,6 @@ type Part uint8
 const (
 	// Order lets short or long tasks go first.
 	Order Part = 1 << iota
-	// Waiting lets a task wait for a place where it adds more, and nobody pass it.
-	Waiting
 	// Moves lets a task that runs go on elsewhere.
 	Moves
 	// Detours lets single tasks go elsewhere than the best rule says.

@@ -133,7 +133,11 @@ func (s *Scheduler) part() {
 
 // settle brings up to now how far a task is. Until somebody asks, nothing is worked out.
 func (s *Scheduler) settle(e *entry) {
-	e.work(int64((s.now - e.asOf) / time.Millisecond))
+	d := int64((s.now - e.asOf) / time.Millisecond)
+	e.work(d)
+	if len(e.on) == 0 && !e.held {
+		e.waited += min(d, rollout.MaxLeft-e.waited)
+	}
 	e.asOf = s.now
 }
 

@@ -20,6 +20,7 @@ type state struct {
 	Idles   int64          `json:"idles"`
 	Trying  []int          `json:"trying"`
 	Rule    int            `json:"rule"`
+	Longest int64          `json:"longest_queue_ms,omitempty"`
 	Lives   lifetime.State `json:"lives"`
 	Kinds   []*kindPage    `json:"kinds"` // by number; null is free
 	Tasks   []taskPage     `json:"tasks"` // by arrival
@@ -56,6 +57,8 @@ type taskPage struct {
 	Breaks int           `json:"breaks,omitempty"`
 	Moves  int           `json:"moves,omitempty"`
 	Passed int           `json:"passed,omitempty"`
+	Waited int64         `json:"waited_ms,omitempty"`
+	Claim  profile.Bytes `json:"claim_bytes,omitempty"`
 	Known  bool          `json:"known,omitempty"`
 	Fixed  bool          `json:"fixed,omitempty"`
 }
@@ -82,7 +85,7 @@ func (s *Scheduler) State() ([]byte, error) {
 		s.settle(e)
 	}
 	st := state{
-		Dated: s.dated, Turns: s.turns, Idles: s.idles, Trying: s.trying, Rule: s.rule, Lives: s.lives.State(),
+		Dated: s.dated, Turns: s.turns, Idles: s.idles, Trying: s.trying, Rule: s.rule, Longest: s.longest, Lives: s.lives.State(),
 		Kinds: []*kindPage{}, Tasks: []taskPage{}, GPUs: []*slotPage{},
 	}
 	if s.begun {
@@ -128,7 +131,7 @@ func (s *Scheduler) State() ([]byte, error) {
 func (e *entry) page() taskPage {
 	p := taskPage{
 		ID: e.ID, Kind: e.kind, Turn: e.turn, Memory: e.Memory, workPage: e.progress.page(), Before: e.before.page(),
-		Since: e.since, Breaks: e.breaks, Moves: e.moves, Passed: e.passed, Known: e.known, Fixed: e.fixed,
+		Since: e.since, Breaks: e.breaks, Moves: e.moves, Passed: e.passed, Waited: e.waited, Claim: e.claim, Known: e.known, Fixed: e.fixed,
 	}
 	p.Rate, p.Told = e.rate, e.told
 	return p
@@ -159,7 +162,7 @@ func (s *Scheduler) restore(st *state) error {
 		s.now, now = *st.Now, profile.Some(*st.Now)
 	}
 	all := slices.Sorted(slices.Values(st.Trying))
-	if now.Or(0) < 0 || st.Turns < int64(len(st.Tasks)) || st.Idles < 0 || st.Rule < plain || st.Rule >= len(s.rules) || len(all) != len(s.rules) {
+	if now.Or(0) < 0 || st.Turns < int64(len(st.Tasks)) || st.Idles < 0 || st.Rule < plain || st.Rule >= len(s.rules) || len(all) != len(s.rules) || st.Longest < 0 {
 		return fmt.Errorf("now_ns is %v, turns %d, idles %d, rule %d of %d", now, st.Turns, st.Idles, st.Rule, len(st.Trying))
 	}
 	for i, k := range all {
@@ -168,7 +171,7 @@ func (s *Scheduler) restore(st *state) error {
 		}
 	}
 	s.told = s.told[:0]
-	s.dated, s.turns, s.idles, s.trying, s.rule = st.Dated, st.Turns, st.Idles, st.Trying, st.Rule
+	s.dated, s.turns, s.idles, s.trying, s.rule, s.longest = st.Dated, st.Turns, st.Idles, st.Trying, st.Rule, st.Longest
 	lives, err := lifetime.Restored(&st.Lives)
 	if err != nil {
 		return err
@@ -252,7 +255,7 @@ func (s *Scheduler) restoreTask(e *entry, p *taskPage) error {
 	if l.tasks++; l.tasks == 1 {
 		s.spare--
 	}
-	if !p.fill(&e.progress) || !p.Before.fill(&e.before) || min(p.Breaks, p.Moves, p.Passed) < 0 || p.Turn < 0 || p.Turn >= s.turns {
+	if !p.fill(&e.progress) || !p.Before.fill(&e.before) || min(p.Breaks, p.Moves, p.Passed) < 0 || min(p.Waited, int64(p.Claim)) < 0 || p.Waited > rollout.MaxLeft || p.Turn < 0 || p.Turn >= s.turns {
 		return fmt.Errorf("%d is left, %d done, turn %d", p.Left, p.Done, p.Turn)
 	}
 	e.kind, e.turn, e.rate, e.told, e.since = p.Kind, p.Turn, p.Rate, p.Told, p.Since
@@ -260,6 +263,7 @@ func (s *Scheduler) restoreTask(e *entry, p *taskPage) error {
 	if e.asOf = s.now; e.told {
 		s.told = append(s.told, e)
 	}
+	e.waited, e.claim = p.Waited, p.Claim
 	return s.reserve(e, p.Memory)
 }
 

@@ -301,7 +301,7 @@ func TestSchedulerStateDamaged(t *testing.T) {
 	for old, bad := range map[string]string{
 		"":                 "",
 		`"now_ns":`:        `"now_ns":-`,
-		`"rule":0`:         `"rule":99`,
+		`"rule":-1`:        `"rule":99`,
 		`"id":"a"`:         `"id":"b"`,
 		`"kind":1`:         `"kind":7`,
 		`"left":`:          `"left":-`,

@@ -30,7 +30,7 @@ func (s *Scheduler) Submit(j Job) error {
 
 // describe makes an entry that of a job.
 func (s *Scheduler) describe(e *entry, j Job) {
-	e.Job, e.fixed = j, j.Fixed
+	e.Job, e.fixed, e.claim = j, j.Fixed, j.Memory
 	e.Home = ""
 	if left, ok := j.Left.Get(); ok {
 		s.tell(e, left)
@@ -184,6 +184,7 @@ func (s *Scheduler) hold(id string, held bool) error {
 	if e == nil {
 		return s.unknown(id)
 	}
+	s.settle(e)
 	e.held = held
 	return nil
 }

@@ -51,14 +51,13 @@ func All() []sim.Policy {
 
 // Ablation lists Colloc and what it is without one of its parts each: to see what each is
 // worth. Without sets of more than two (colloc-2), the look-ahead (colloc-greedy), the order,
-// waiting, moves, stopping (and with it moves), memory by what is seen, and what is measured.
+// moves, stopping (and with it moves), memory by what is seen, and what is measured.
 func Ablation() []sim.Policy {
 	return []sim.Policy{
 		Colloc{},
 		Colloc{MaxSet: 2},
 		Colloc{Budget: profile.Some(0)},
 		Colloc{Without: online.Order},
-		Colloc{Without: online.Waiting},
 		Colloc{Without: online.Moves},
 		Colloc{Without: online.Detours},
 		Colloc{NoStop: true},

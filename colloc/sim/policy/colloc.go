@@ -15,7 +15,7 @@ import (
 // Colloc is colloc's own policy: package dispatch decides, as behind every door of
 // colloc, and looks ahead by predicted lengths, speeds and memory; what is measured of sets
 // improves what is predicted. A task reserves what is expected of it (TaskView.Likely),
-// and from ObserveAfter on what monitoring shows and 5 % for growth; others of its type
+// and from ObserveAfter on what monitoring shows and 5 % for growth, if that is not more; others of its type
 // do so from their start. One that ran out of memory keeps its turn and reserves its predicted bound the
 // second time, or runs alone if that is no more, and runs alone the third; alone runs one
 // that reserves more than a GPU has after headroom, too. Priorities are classes: those of a higher one
@@ -32,8 +32,8 @@ type Colloc struct {
 	// Budget is how many events are simulated for one decision; missing means
 	// [online.DefaultBudget], and 0 is no look-ahead.
 	Budget profile.Opt[int]
-	// Headroom is the fraction of memory left free; missing means 0.02: what is
-	// reserved for each task holds its own margin already.
+	// Headroom is the fraction of memory left free; missing means 0, as for the peers: what is
+	// reserved for each task holds its own margin.
 	Headroom profile.Opt[float64]
 	// MaxSlowdown is the most that a task may be slowed down, at least 1; 0
 	// means no limit.
@@ -92,9 +92,6 @@ func (p Colloc) Name() string {
 	if p.Without&online.Order != 0 {
 		name += "-noorder"
 	}
-	if p.Without&online.Waiting != 0 {
-		name += "-nowait"
-	}
 	if p.Without&online.Moves != 0 {
 		name += "-nomove"
 	}
@@ -109,7 +106,7 @@ func (p Colloc) Begin(s *sim.State) (sim.Scheduler, error) {
 	if p.MaxSet == 0 {
 		p.MaxSet = 4
 	}
-	p.Headroom = profile.Some(p.Headroom.Or(0.02))
+	p.Headroom = profile.Some(p.Headroom.Or(0))
 	looks, err := ahead.New(ahead.Config(p), s)
 	return &byRequest{Scheduler: looks, counts: map[ask]int{}}, err
 }

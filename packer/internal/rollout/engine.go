@@ -29,7 +29,7 @@ type Job struct {
 	Owner int32
 	// Weight is what it counts for; 0 means 1.
 	Weight float64
-	// Due says that it goes first, and that cards are kept for it until it starts.
+	// Due says that it goes first; for the first that is due cards are kept until it starts.
 	Due bool
 	// Ban is where it does not start; nil is nowhere. Jobs that have one in common share it.
 	Ban *Ban
@@ -264,6 +264,9 @@ func (e *Engine) GangWaits() bool {
 
 // CanStop reports whether some jobs that run may stop.
 func (e *Engine) CanStop() bool { return e.stops }
+
+// Waiting is how many jobs do not run.
+func (e *Engine) Waiting() int { return len(e.waits) }
 
 // Waits reports whether some jobs do not run.
 func (e *Engine) Waits() bool { return len(e.waits) > 0 }

@@ -155,9 +155,9 @@ func (e *Engine) retry() {
 	}
 }
 
-// wait notes that a job does not start, and reports whether nobody may pass it.
+// wait notes that a job does not start, keeps cards for the first that is due, and reports whether nobody may pass it.
 func (e *Engine) wait(i int32) bool {
-	if e.Jobs[i].Due {
+	if e.Jobs[i].Due && !e.kept {
 		e.keep(i)
 	}
 	return e.rule.Strict && e.fits(i)

@@ -65,7 +65,7 @@ const (
 func (e *Engine) Why(i int32, r *Rule, most int32) Wait {
 	e.reset(r)
 	for _, k := range e.queue {
-		if e.Jobs[k].Due && e.affords(k) && e.place(k, nil) == nil {
+		if e.Jobs[k].Due && !e.kept && e.affords(k) && e.place(k, nil) == nil {
 			e.keep(k)
 		}
 	}

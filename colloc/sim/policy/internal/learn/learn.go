@@ -7,11 +7,11 @@ import (
 
 // Known is a prediction that measurements improve, in two steps. Slowdowns
 // less one are multiplied by how much too small they were predicted so far on
-// that product,
+// that product in sets of n,
 //
-//	κ = (1 + Σ measured) / (1 + Σ predicted),
+//	κₙ = (κₙ₋₁ + Σ measured) / (1 + Σ predicted), κ₁ = 1,
 //
-// and the speeds of a pair of types that were measured together n times are
+// so that sets of a size of which nothing was measured are as wrong as smaller ones, and the speeds of a pair of types that were measured together n times are
 //
 //	(w · predicted + Σ measured) / (w + n)
 //
@@ -21,7 +21,7 @@ import (
 // the same answer.
 type Known struct {
 	pairs map[pairKey]*measured
-	scale map[string]*ratio
+	scale map[crowd]*ratio
 	total int
 	next  int // total at which it is worth while to learn
 	solo  [1]float64
@@ -37,8 +37,14 @@ type measured struct {
 	known    int
 }
 
+// crowd is sets of n on a product.
+type crowd struct {
+	gpu string
+	n   int
+}
+
 // ratio compares slowdowns less one.
-type ratio struct{ measured, predicted, known float64 }
+type ratio struct{ measured, predicted, knownMeasured, knownPredicted float64 }
 
 // priorWeight is that of a prediction that is some four times as uncertain as a
 // measurement: (5 % / 20 %)² = 1/16.
@@ -46,7 +52,7 @@ const priorWeight = 1.0 / 16
 
 // New knows nothing but what is predicted.
 func New() *Known {
-	return &Known{pairs: map[pairKey]*measured{}, scale: map[string]*ratio{}, next: 1}
+	return &Known{pairs: map[pairKey]*measured{}, scale: map[crowd]*ratio{}, next: 1}
 }
 
 // Observe takes in what was measured of a set.
@@ -55,10 +61,10 @@ func (l *Known) Observe(s *sim.State, o *sim.CoRun) error {
 		return nil
 	}
 	product := o.GPU.Model.Name
-	r := l.scale[product]
+	r := l.scale[crowd{product, len(o.Set)}]
 	if r == nil {
-		r = &ratio{known: 1}
-		l.scale[product] = r
+		r = &ratio{}
+		l.scale[crowd{product, len(o.Set)}] = r
 	}
 	predicted := make([]float64, len(o.Set))
 	if err := s.Speeds(o.GPU, o.Mechanism, o.Set, predicted); err != nil {
@@ -105,8 +111,19 @@ func (l *Known) LearnNow() {
 		m.knownSum, m.known = m.sum, m.n
 	}
 	for _, r := range l.scale {
-		r.known = (1 + r.measured) / (1 + r.predicted)
+		r.knownMeasured, r.knownPredicted = r.measured, r.predicted
 	}
+}
+
+// kappa is what slowdowns less one of sets of n are multiplied by.
+func (l *Known) kappa(product string, n int) float64 {
+	k := 1.0
+	for size := 2; size <= n; size++ {
+		if r := l.scale[crowd{product, size}]; r != nil {
+			k = (k + r.knownMeasured) / (1 + r.knownPredicted)
+		}
+	}
+	return k
 }
 
 // alone predicts a task without company.
@@ -121,10 +138,7 @@ func (l *Known) Speeds(s *sim.State, g *sim.GPUView, mech profile.Mechanism, set
 	if err := s.Speeds(g, mech, set, dst); err != nil || len(set) < 2 || l.total == 0 {
 		return err
 	}
-	kappa := 1.0
-	if r := l.scale[g.Model.Name]; r != nil {
-		kappa = r.known
-	}
+	kappa := l.kappa(g.Model.Name, len(set))
 	for i, t := range set {
 		if dst[i] > 0 {
 			alone, err := l.alone(s, g, t)
