@@ -21,16 +21,12 @@ func (s *Scheduler) chosen() *rollout.Rule {
 	if s.rule != plain {
 		return &s.rules[s.rule]
 	}
-	r := &rollout.Rule{Order: rollout.Shortest, Most: int32(s.largest()), Least: plainThreshold}
+	r := &rollout.Rule{Order: rollout.Shortest, Most: int32(s.largest()), Least: DefaultThreshold}
 	if s.o.Without&Order != 0 {
 		r.Order = rollout.Arrival
 	}
 	return r
 }
-
-// plainThreshold is what a task must add to a GPU that runs others under the plain rule, as a
-// share of what it would do there alone.
-const plainThreshold = 0.05
 
 // largest is the largest set that is looked at.
 func (s *Scheduler) largest() int { return min(rollout.MaxSet, s.limits.LargestSet()) }

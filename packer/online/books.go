@@ -316,7 +316,7 @@ type SchedulerOptions struct {
 	// Budget is how many starts and ends of tasks are simulated for one decision, more
 	// or less, and fewer where many tasks are held against many GPUs: two rules are
 	// always played. Missing means DefaultBudget. With 0 it does not look ahead: tasks
-	// start where they add most, at least a twentieth of what they would do alone, short ones
+	// start where they add most, at least DefaultThreshold of what they would do alone, short ones
 	// first, or without Order in the order of arrival. That is the plain rule: the look-ahead does
 	// something else only where the rest of the day gains enough.
 	Budget profile.Opt[int]

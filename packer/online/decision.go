@@ -10,9 +10,8 @@ import (
 )
 
 // DefaultThreshold is the least that a task must add to GPUs that run others, as a fraction of what
-// it would do there alone, where a Scheduler does not look ahead: waiting for a better partner
-// can be worth more than sharing at a small gain.
-const DefaultThreshold = 0.1
+// it would do there alone, under the plain rule.
+const DefaultThreshold = 0.05
 
 // Decision says where a task went.
 type Decision struct {
