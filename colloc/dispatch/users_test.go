@@ -330,7 +330,7 @@ func TestReserved(t *testing.T) {
 		t.Errorf("%v start where nobody should", got)
 	}
 	s.tell(dispatch.Reserved{GPU: "gpu0"})
-	if got := s.decide(); len(got) != 1 || got[0] != "bob1" {
+	if got := s.decide(); len(got) != 1 || got[0] != "ann2" {
 		t.Errorf("%v start once nothing is reserved", got)
 	}
 }

@@ -66,7 +66,7 @@ func (p *player) play(ctx context.Context, w *window, seed uint64, most int) ([]
 // policy is the door that the site will use: a Dispatcher by its plain rule. Jobs run to their end.
 func (p *player) policy(most int) sim.Policy {
 	return policy.Colloc{
-		MaxSet: most, Budget: profile.Some(0), MaxSlowdown: cmp.Or(p.o.MaxSlowdown, defaultSlowdown), NoStop: true, Without: online.Order,
+		MaxSet: most, Budget: profile.Some(0), MaxSlowdown: cmp.Or(p.o.MaxSlowdown, defaultSlowdown), NoStop: true, Without: online.Order, Headroom: profile.Some(0.02),
 		Closed: p.o.Closed,
 	}
 }

@@ -20,7 +20,7 @@ func (s *Scheduler) Submit(j Job) error {
 	if err := j.validate(); err != nil {
 		return err
 	}
-	e := &entry{turn: s.turns, progress: progress{left: steps(time.Hour)}}
+	e := &entry{turn: s.turns, asOf: s.now, progress: progress{left: steps(time.Hour)}}
 	s.turns++
 	s.describe(e, j)
 	s.entries[j.ID] = e

@@ -213,7 +213,7 @@ func TestCollocStops(t *testing.T) {
 		service *profile.Server
 		stops   int
 	}{
-		{"a task", policy.Colloc{}, nil, 1},
+		{"a task", policy.Colloc{Objective: profile.Some(0.0)}, nil, 1},
 		{"where none may stop", policy.Colloc{NoStop: true}, nil, 0},
 		{"a service", policy.Colloc{}, service, 0},
 	} {

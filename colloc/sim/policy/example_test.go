@@ -43,7 +43,7 @@ func Example() {
 	// Output:
 	// fifo    mean completion  234.2 min, p99  503.1 min
 	// random  mean completion   68.1 min, p99  346.7 min
-	// colloc  mean completion   61.9 min, p99  371.8 min
+	// colloc  mean completion   61.3 min, p99  361.5 min
 }
 
 func ExampleByName() {
