@@ -104,8 +104,10 @@ func kindsOfDays(tb testing.TB) []kindOfDay {
 		{name: "start-up 5 min", gpus: gpus, tasks: drawn(trace.Day{}, started(5*time.Minute)), options: exact},
 		{name: "start-up 15 min", gpus: gpus, tasks: drawn(trace.Day{}, started(15*time.Minute)), options: exact},
 		{name: "contention 2", gpus: gpus, tasks: drawn(trace.Day{}, started(time.Minute)), options: sim.Options{Truth: speed.Contention{Scale: 2}}},
-		{name: "threes x .7", gpus: gpus, tasks: drawn(trace.Day{}, started(time.Minute)),
-			options: sim.Options{Truth: slowThrees{speed.Contention{}, 0.7}, Predicted: speed.Contention{}}},
+		{
+			name: "threes x .7", gpus: gpus, tasks: drawn(trace.Day{}, started(time.Minute)),
+			options: sim.Options{Truth: slowThrees{speed.Contention{}, 0.7}, Predicted: speed.Contention{}},
+		},
 		{name: "mixed GPUs", gpus: "2xA100-40GB,2xV100-32GB", tasks: drawn(trace.Day{}, started(time.Minute)), options: paced(tb)},
 	}
 	for _, load := range []float64{0.8, 1.2, 2} {
@@ -130,14 +132,16 @@ func kindsOfDays(tb testing.TB) []kindOfDay {
 			tb.Fatal(err)
 		}
 		for _, load := range []float64{0.9, 1.3} {
-			out = append(out, kindOfDay{name: fmt.Sprintf("Gavel %s, %v", product, load), gpus: "8x" + strings.ToUpper(product), most: 10, options: sim.Options{Truth: pairs},
+			out = append(out, kindOfDay{
+				name: fmt.Sprintf("Gavel %s, %v", product, load), gpus: "8x" + strings.ToUpper(product), most: 10, options: sim.Options{Truth: pairs},
 				tasks: func(tb testing.TB, seed uint64) []sim.Task {
 					tasks := gavelTasks(tb, pairs, product, 200, 8, load, seed)
 					for i := range tasks {
 						tasks[i].Startup = time.Minute
 					}
 					return tasks
-				}})
+				},
+			})
 		}
 	}
 	return append(out, realDays(tb)...)
@@ -184,8 +188,10 @@ func realDays(tb testing.TB) []kindOfDay {
 		}
 	}
 	for _, n := range []string{"1", "3"} {
-		out = append(out, kindOfDay{name: "Muri " + n, gpus: "8x8xV100", most: 1, options: sim.Options{Truth: speed.Stages{}, RestartAll: true},
-			tasks: func(tb testing.TB, _ uint64) []sim.Task { return readTrace(tb, "muri_trace"+n+".csv").Tasks }})
+		out = append(out, kindOfDay{
+			name: "Muri " + n, gpus: "8x8xV100", most: 1, options: sim.Options{Truth: speed.Stages{}, RestartAll: true},
+			tasks: func(tb testing.TB, _ uint64) []sim.Task { return readTrace(tb, "muri_trace"+n+".csv").Tasks },
+		})
 	}
 	return out
 }
