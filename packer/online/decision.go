@@ -9,8 +9,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// DefaultThreshold is the least that a task must add to GPUs that run others, as a fraction of what
-// it would do there alone, under the plain rule.
+// DefaultThreshold is the least that a task must add under the plain rule to GPUs that run others. It
+// is a fraction of what the task would do there alone.
 const DefaultThreshold = 0.05
 
 // Decision says where a task went.
