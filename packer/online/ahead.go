@@ -74,19 +74,21 @@ const (
 )
 
 // lookAhead returns what starts and stops now: what the plain rule does, or another that is
-// enough better and worse in nothing, of those that the budget lets it play. Where more tasks wait than
-// have room at once, it does not look: more will come before the last of them starts. Those that were played go to the
-// end of the list, behind the best one, so that each has its turn.
+// enough better, of those that the budget lets it play. While tasks come, the other must be worse in nothing,
+// nobody stops by a rule, and it does not look where more wait than have room at once: more will come before
+// the last of them starts. Those that were played go to the end of the list, behind the best one, so
+// that each has its turn.
 func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []rollout.Start) {
 	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
 	s.rule = plain
-	if budget == 0 || s.engine.Waiting() > max(deep, s.largest()*len(s.slots)) {
+	calm := s.came.calm(s.now)
+	if budget == 0 || !calm && s.engine.Waiting() > max(deep, s.largest()*len(s.slots)) {
 		o := s.engine.Open(s.chosen())
 		s.bypass(o.Passed)
 		return o.Stops, o.Starts
 	}
-	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget}
+	c := choice{weight: s.o.Objective.Or(DefaultObjective), budget: budget, calm: calm}
 	s.try(&c, s.chosen())
 	s.tryRules(ctx, &c)
 	r := *s.chosen()
@@ -113,15 +115,18 @@ func (s *Scheduler) tryRules(ctx context.Context, c *choice) {
 			break
 		}
 		played++
-		if s.rules[i].Stop && !s.engine.CanStop() {
+		if s.rules[i].Stop && (!c.calm || !s.engine.CanStop()) {
 			continue
 		}
 		tried++
 		c.least = 0
 		if best < 0 { // against the plain rule
 			c.least = ruleGain
-			if s.rules[i].Stop {
+			switch {
+			case s.rules[i].Stop:
 				c.least = stopGain
+			case c.calm:
+				c.least = detourGain
 			}
 		}
 		if s.try(c, &s.rules[i]) {
@@ -216,6 +221,7 @@ func (s *Scheduler) mayDetour(c *choice) []int32 {
 type choice struct {
 	weight float64
 	budget int              // events that are left
+	calm   bool             // nobody seems to come
 	least  float64          // how much better the next must be
 	base   *rollout.Outcome // of the first
 	cost   float64
@@ -225,8 +231,8 @@ type choice struct {
 	passed map[int32]int
 }
 
-// take notes an outcome if it is the best so far, and reports whether it is. One that is worse
-// than the first in what counts, the sum or the end, never is.
+// take notes an outcome if it is the best so far, and reports whether it is. While tasks come, one that is
+// worse than the first in what counts, the sum or the end, never is.
 func (c *choice) take(o *rollout.Outcome) bool {
 	if o.Void {
 		return false
@@ -236,7 +242,7 @@ func (c *choice) take(o *rollout.Outcome) bool {
 		base := *o
 		c.base = &base
 	}
-	if !first && o.Lost >= c.base.Lost && (c.weight < 1 && o.Cost > c.base.Cost || c.weight > 0 && o.Last > c.base.Last) {
+	if !first && !c.calm && o.Lost >= c.base.Lost && (c.weight < 1 && o.Cost > c.base.Cost || c.weight > 0 && o.Last > c.base.Last) {
 		return false
 	}
 	cost := float64((1-c.weight)*((o.Cost+1)/(c.base.Cost+1))) + float64(c.weight*ratio(o.Last, c.base.Last))

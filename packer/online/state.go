@@ -21,6 +21,7 @@ type state struct {
 	Trying  []int          `json:"trying"`
 	Rule    int            `json:"rule"`
 	Longest int64          `json:"longest_queue_ms,omitempty"`
+	Came    arrivalPage    `json:"arrivals"`
 	Lives   lifetime.State `json:"lives"`
 	Kinds   []*kindPage    `json:"kinds"` // by number; null is free
 	Tasks   []taskPage     `json:"tasks"` // by arrival
@@ -43,6 +44,13 @@ type workPage struct {
 	More int64  `json:"again,omitempty"`
 	Rate int64  `json:"rate,omitempty"`
 	Told bool   `json:"told,omitempty"`
+}
+
+// arrivalPage is arrivals.
+type arrivalPage struct {
+	Tasks int           `json:"tasks"`
+	Last  time.Duration `json:"last_ns"`
+	Gap   time.Duration `json:"gap_ns"`
 }
 
 // taskPage is a task.
@@ -85,7 +93,7 @@ func (s *Scheduler) State() ([]byte, error) {
 		s.settle(e)
 	}
 	st := state{
-		Dated: s.dated, Turns: s.turns, Idles: s.idles, Trying: s.trying, Rule: s.rule, Longest: s.longest, Lives: s.lives.State(),
+		Dated: s.dated, Turns: s.turns, Idles: s.idles, Trying: s.trying, Rule: s.rule, Longest: s.longest, Came: arrivalPage{s.came.tasks, s.came.last, s.came.gap}, Lives: s.lives.State(),
 		Kinds: []*kindPage{}, Tasks: []taskPage{}, GPUs: []*slotPage{},
 	}
 	if s.begun {
@@ -162,7 +170,8 @@ func (s *Scheduler) restore(st *state) error {
 		s.now, now = *st.Now, profile.Some(*st.Now)
 	}
 	all := slices.Sorted(slices.Values(st.Trying))
-	if now.Or(0) < 0 || st.Turns < int64(len(st.Tasks)) || st.Idles < 0 || st.Rule < plain || st.Rule >= len(s.rules) || len(all) != len(s.rules) || st.Longest < 0 {
+	if now.Or(0) < 0 || st.Turns < int64(len(st.Tasks)) || st.Idles < 0 || st.Rule < plain || st.Rule >= len(s.rules) || len(all) != len(s.rules) || st.Longest < 0 ||
+		min(st.Came.Last, st.Came.Gap, time.Duration(st.Came.Tasks)) < 0 || st.Came.Last > now.Or(0) {
 		return fmt.Errorf("now_ns is %v, turns %d, idles %d, rule %d of %d", now, st.Turns, st.Idles, st.Rule, len(st.Trying))
 	}
 	for i, k := range all {
@@ -172,6 +181,7 @@ func (s *Scheduler) restore(st *state) error {
 	}
 	s.told = s.told[:0]
 	s.dated, s.turns, s.idles, s.trying, s.rule, s.longest = st.Dated, st.Turns, st.Idles, st.Trying, st.Rule, st.Longest
+	s.came = arrivals{tasks: st.Came.Tasks, last: st.Came.Last, gap: st.Came.Gap}
 	lives, err := lifetime.Restored(&st.Lives)
 	if err != nil {
 		return err

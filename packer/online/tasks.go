@@ -22,6 +22,7 @@ func (s *Scheduler) Submit(j Job) error {
 	}
 	e := &entry{turn: s.turns, asOf: s.now, progress: progress{left: steps(time.Hour)}}
 	s.turns++
+	s.came.note(s.now)
 	s.describe(e, j)
 	s.entries[j.ID] = e
 	s.order = append(s.order, e)
