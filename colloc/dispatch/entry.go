@@ -119,7 +119,7 @@ func (e *entry) wants(d *Dispatcher) (online.Job, error) {
 	if e.trials.Alone {
 		packed.Alone, packed.Kind = true, ""
 	}
-	return online.Job{Task: packed, Class: e.Priority, Tier: e.tier, Owner: owner(e.User), Left: e.Left, Done: e.Done, Fixed: fixed, Restart: restart}, nil
+	return online.Job{Task: packed, Class: e.Priority, Tier: e.tier, Owner: owner(e.User), Left: e.Left, Done: e.Done, Fixed: fixed, Restart: restart, Came: profile.Some(e.came)}, nil
 }
 
 // half is half of what the largest GPU has after the usual headroom.

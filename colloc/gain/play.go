@@ -10,6 +10,7 @@ import (
 	"example.com/colloc/colloc/sim/policy"
 	"example.com/colloc/colloc/sim/speed"
 	"example.com/colloc/colloc/sim/trace"
+	"example.com/colloc/packer"
 	"example.com/colloc/predict/interference"
 	"example.com/colloc/profile"
 )
@@ -65,7 +66,7 @@ func (p *player) play(ctx context.Context, w *window, seed uint64, most int) ([]
 // policy is the door that the site will use: a Dispatcher by its plain rule. Jobs run to their end.
 func (p *player) policy(most int) sim.Policy {
 	return policy.Colloc{
-		MaxSet: most, Budget: profile.Some(0), MaxSlowdown: cmp.Or(p.o.MaxSlowdown, defaultSlowdown), NoStop: true, Headroom: profile.Some(0.02),
+		MaxSet: most, Budget: profile.Some(0), MaxSlowdown: cmp.Or(p.o.MaxSlowdown, defaultSlowdown), NoStop: true, Headroom: profile.Some(packer.DefaultHeadroom),
 		Closed: p.o.Closed,
 	}
 }

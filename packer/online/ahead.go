@@ -115,7 +115,7 @@ func (s *Scheduler) tryRules(ctx context.Context, c *choice) {
 			break
 		}
 		played++
-		if s.rules[i].Stop && (!c.calm || !s.engine.CanStop()) {
+		if s.rules[i].Stop && (!c.calm && c.weight > 0 || !s.engine.CanStop()) {
 			continue
 		}
 		tried++

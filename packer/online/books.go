@@ -153,6 +153,8 @@ type Job struct {
 	// twice as long as before; it moves 3 times at most. Missing means that what runs stays
 	// where it is to its end.
 	Restart profile.Opt[time.Duration]
+	// Came is when the task came, by the clock of Decide; missing is at the last call.
+	Came profile.Opt[time.Duration]
 }
 
 // validate reports what is wrong with a job.
@@ -160,7 +162,7 @@ func (j *Job) validate() error {
 	if err := j.Validate(); err != nil {
 		return err
 	}
-	for what, x := range map[string]time.Duration{"Restart": j.Restart.Or(0), "Left": j.Left.Or(0), "Done": j.Done.Or(0)} {
+	for what, x := range map[string]time.Duration{"Restart": j.Restart.Or(0), "Left": j.Left.Or(0), "Done": j.Done.Or(0), "Came": j.Came.Or(0)} {
 		if x < 0 {
 			return fmt.Errorf("packer: scheduler: task %q: %s is %v; want 0 or more", j.ID, what, x)
 		}

@@ -18,11 +18,12 @@ type arrivals struct {
 }
 
 // note notes that a task came.
-func (a *arrivals) note(now time.Duration) {
+func (a *arrivals) note(at time.Duration) {
+	at = max(a.last, at)
 	if a.tasks > 0 {
-		a.gap += (now - a.last - a.gap) / time.Duration(min(a.tasks, lastGaps))
+		a.gap += (at - a.last - a.gap) / time.Duration(min(a.tasks, lastGaps))
 	}
-	a.tasks, a.last = a.tasks+1, now
+	a.tasks, a.last = a.tasks+1, at
 }
 
 // calm reports whether nobody seems to come any more, so that the day can be played to its end.

@@ -136,7 +136,8 @@ func (s *Scheduler) settle(e *entry) {
 	d := int64((s.now - e.asOf) / time.Millisecond)
 	e.work(d)
 	if len(e.on) == 0 && !e.held {
-		e.waited += min(d, rollout.MaxLeft-e.waited)
+		waited := int64((s.now - max(e.asOf, e.Came.Or(0))) / time.Millisecond)
+		e.waited += min(max(0, waited), rollout.MaxLeft-e.waited)
 	}
 	e.asOf = s.now
 }

@@ -22,7 +22,7 @@ func (s *Scheduler) Submit(j Job) error {
 	}
 	e := &entry{turn: s.turns, asOf: s.now, progress: progress{left: steps(time.Hour)}}
 	s.turns++
-	s.came.note(s.now)
+	s.came.note(j.Came.Or(s.now))
 	s.describe(e, j)
 	s.entries[j.ID] = e
 	s.order = append(s.order, e)
@@ -145,6 +145,7 @@ func (s *Scheduler) Return(id string) error {
 		return s.unknown(id)
 	}
 	if len(e.on) > 0 {
+		s.settle(e)
 		s.vacate(e)
 		e.progress, e.rate = e.before, 0
 	}

@@ -81,7 +81,7 @@ func (d *direct) Decide(s *sim.State) error {
 		if d.NoStop {
 			restart = profile.Opt[time.Duration]{}
 		}
-		if err := d.online.Submit(online.Job{Task: p, Left: remaining(s, t), Restart: restart}); err != nil {
+		if err := d.online.Submit(online.Job{Task: p, Left: remaining(s, t), Restart: restart, Came: profile.Some(s.Now())}); err != nil {
 			return err
 		}
 	}
