@@ -53,8 +53,6 @@ const (
 	// Kept: the GPUs that would take the task are kept for Partner, a gang that many have
 	// passed.
 	Kept
-	// Behind: the task could start, but Rule lets nobody pass Partner.
-	Behind
 	// ByChoice: the task could start, but not under Rule, by which the rest of the day is
 	// better. Sharing says what the task lacks by it.
 	ByChoice
@@ -72,7 +70,7 @@ const (
 var reasonNames = []string{
 	"none", "no-gpu", "too-large", "gpus-taken", "stopped", "must-be-alone", "set-full",
 	"memory", "speed", "no-gain", "no-partner", "own-gpu", "wrong-gpu", "incompatible",
-	"gang-size", "too-few-gpus", "gpus-down", "kept", "behind", "by-choice", "undecided", "unknown-need", "measured-slow",
+	"gang-size", "too-few-gpus", "gpus-down", "kept", "by-choice", "undecided", "unknown-need", "measured-slow",
 }
 
 // String returns a short name such as "memory".
@@ -172,8 +170,6 @@ func (r Reason) String() string {
 		return fmt.Sprintf("%s waits: GPUs on which it could run are out of service. %s in service would do.", r.ID, more(r.GPUs))
 	case Kept:
 		return fmt.Sprintf("%s waits: the GPUs that would take it are kept for %s, which many have passed.", r.ID, r.Partner)
-	case Behind:
-		return fmt.Sprintf("%s waits its turn: it could start, but not before %s (%s).", r.ID, r.Partner, r.Rule)
 	case ByChoice:
 		return fmt.Sprintf("%s waits for a better place: it could start, but %s (%s).", r.ID, r.limit(r.Sharing), r.Rule)
 	case Undecided:

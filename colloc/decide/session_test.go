@@ -47,7 +47,7 @@ func TestEvents(t *testing.T) {
 	}
 	var did ActionsAnswer
 	post(t, h, http.StatusOK, "decide", `{"at_ns": 0}`, &did)
-	if len(did.Actions) != 1 || did.Actions[0].Verb != dispatch.Start || did.Actions[0].Job != "a" || did.Next.IsZero() {
+	if len(did.Actions) != 2 || did.Actions[0].Verb != dispatch.Start || did.Actions[0].Job != "a" || did.Next.IsZero() {
 		t.Errorf("%+v", did)
 	}
 	var e wire.Error

@@ -5,8 +5,8 @@
 //	report, err := gain.Replay(ctx, log.Jobs, gain.Options{})
 //	fmt.Print(report)
 //
-// The jobs are replayed twice on the GPUs that they had, by the same scheduler, in the
-// order in which they came: once each on GPUs of its own, and once with sharing where
+// The jobs are replayed twice on the GPUs that they had, by the same scheduler, short
+// ones first: once each on GPUs of its own, and once with sharing where
 // colloc would let them. The difference is the gain; what the site's own scheduler did with
 // priorities and reservations is in neither of the two, and stands beside them.
 //

@@ -129,7 +129,7 @@ const leftOut = "are left out: outside the time, or larger than the GPUs there a
 func assumed(r *Report, studies []*study, o *Options) []string {
 	k := &r.Known
 	list := []string{fmt.Sprintf(
-		"jobs start in the order in which they came, those that fit before those that do not, and run to their end; sets of at most %d, none slowed down by more than %.3g by prediction",
+		"short jobs start first, those that fit before those that do not, and run to their end; sets of at most %d, none slowed down by more than %.3g by prediction",
 		cmp.Or(o.MaxSet, packer.DefaultMaxSet), cmp.Or(o.MaxSlowdown, defaultSlowdown))}
 	list = append(list, map[bool]string{
 		false: "jobs join who runs already, at any moment: by gres/shard or MPS",

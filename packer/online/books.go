@@ -37,7 +37,7 @@ import (
 // queue is, is how long who comes now would wait if all waited for those before.
 //
 // What runs stays where it is to its end, unless Job.Restart says what stopping it
-// costs. Then it may stop for much shorter ones, if nobody comes and the rest of the day gains 30 %, and a task on one GPU
+// costs. Then it may stop for much shorter ones, if nobody comes or only the mean counts and the rest of the day gains 30 %, and a task on one GPU
 // may move to another where it ends sooner, a faster or an emptier one, while nobody waits and all
 // lengths are known. While a gang waits, all may begin anew, if the day gains: those that go first in sets of one width, which
 // are matched by how fast they are together. A gang starts when so many GPUs of one kind
@@ -53,8 +53,8 @@ import (
 // this one has run already: by those of its Kind, if tasks of one Kind are alike, else by
 // all, and before any ended by an hour, and as long again as it has had. Then those go
 // first that are most likely to end soon for the time it takes: where a few tasks run for
-// much longer than most, those that ran for less, and one that has run for long stops for
-// a newer one, if Job.Restart is known; where all are equally long, the one that came first.
+// much longer than most, those that ran for less, and one that has run for long may stop for
+// a newer one, as above; where all are equally long, the one that came first.
 //
 // The same calls in the same order give the same answers, on every machine. A
 // Scheduler is not safe for concurrent use, starts no goroutine and reads no clock.

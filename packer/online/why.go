@@ -52,8 +52,6 @@ func (s *Scheduler) explain(e *entry, w *rollout.Wait, r *packer.Reason) {
 		r.Code, r.GPUs = packer.GPUsDown, missing
 	case rollout.Kept:
 		r.Code, r.Partner, r.GPUs = packer.Kept, s.order[w.By].ID, missing
-	case rollout.Behind:
-		r.Code, r.Partner, r.Rule = packer.Behind, s.order[w.By].ID, s.chosen().String()
 	case rollout.Chosen:
 		r.Code, r.Rule, r.Sharing = packer.ByChoice, s.chosen().String(), packer.NoGain
 		s.whySharing(e, w, r)

@@ -296,7 +296,7 @@ func whyTwin(t *testing.T, reason *packer.Reason, j online.Job, jobs []online.Jo
 		if place {
 			t.Errorf("there is a place: %s %v", reason, on)
 		}
-	case packer.ByChoice, packer.Behind:
+	case packer.ByChoice:
 		if !place {
 			t.Errorf("there is no place: %s", reason)
 		}

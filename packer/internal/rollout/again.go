@@ -30,7 +30,7 @@ type refusal struct{ memory, round int64 }
 func (e *Engine) recall() {
 	a := &e.again
 	r := e.rule
-	plain := !e.gangs && !e.weighted && r.Power == 0 && !r.Strict && !r.Stop && !r.Anew && !r.Move && len(r.First) == 0
+	plain := !e.gangs && !e.weighted && r.Power == 0 && !r.Stop && !r.Anew && !r.Move && len(r.First) == 0
 	same := a.holds && a.sets == e.Sets && a.rule.Most == r.Most && a.rule.Least == r.Least && a.minGain == e.MinGain && len(a.cards) == len(e.Cards)
 	a.sets, a.rule, a.minGain, a.holds, a.fresh = e.Sets, *r, e.MinGain, plain, a.fresh[:0]
 	if !plain {

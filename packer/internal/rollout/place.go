@@ -10,9 +10,6 @@ import (
 // are none, of all; nil if it must wait.
 func (e *Engine) place(i int32, of []int32) []int32 {
 	if e.Jobs[i].Width > 1 {
-		if e.rule.Strict { // there may be room that nobody was tried for
-			of = nil
-		}
 		return e.gang(i, of)
 	}
 	best, most := int32(-1), 0.0

@@ -106,9 +106,7 @@ func (e *Engine) open() {
 			e.retry()
 			continue
 		}
-		if e.wait(i) {
-			break
-		}
+		e.wait(i)
 		if (e.Jobs[i].Width > 1 || len(e.out.Passed) == 0) && e.fits(i) && (!e.rule.Anew || e.rigid) {
 			e.out.Passed[i] = e.passing(i) - started // how many had started before
 		}
@@ -155,12 +153,11 @@ func (e *Engine) retry() {
 	}
 }
 
-// wait notes that a job does not start, keeps cards for the first that is due, and reports whether nobody may pass it.
-func (e *Engine) wait(i int32) bool {
+// wait notes that a job does not start, and keeps cards for the first that is due.
+func (e *Engine) wait(i int32) {
 	if e.Jobs[i].Due && !e.kept {
 		e.keep(i)
 	}
-	return e.rule.Strict && e.fits(i)
 }
 
 // depth is how many jobs that could run are tried in vain on cards that became freer.
@@ -195,7 +192,7 @@ func (e *Engine) fill() {
 		if e.fits(i) {
 			failed++
 		}
-		if e.wait(i) || failed == depth {
+		if e.wait(i); failed == depth {
 			break
 		}
 		e.refuse(i)

@@ -20,8 +20,6 @@ type Rule struct {
 	Least float64
 	// Power weighs jobs by 1/left^Power.
 	Power float64
-	// Strict lets nobody pass one that does not fit and could.
-	Strict bool
 	// Stop lets jobs stop for much shorter ones, with Shortest.
 	Stop bool
 	// Anew lets all jobs that may stop begin anew, now, together with those that wait: on empty

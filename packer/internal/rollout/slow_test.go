@@ -208,7 +208,7 @@ func (s *slow) where(i int, of []int32) []int32 {
 		return best
 	}
 	for _, group := range s.groups(int(s.jobs[i].Width)) {
-		if !s.rule.Strict && !slices.ContainsFunc(group, func(g int32) bool { return slices.Contains(of, g) }) {
+		if !slices.ContainsFunc(group, func(g int32) bool { return slices.Contains(of, g) }) {
 			continue
 		}
 		gains, rates := map[int32]float64{}, map[int32]float64{}
@@ -328,9 +328,7 @@ func (s *slow) fill(of []int32) {
 		if on == nil {
 			refused = append(refused, i)
 		}
-		if on == nil && s.rule.Strict && s.could(i) {
-			return
-		} else if on != nil {
+		if on != nil {
 			s.on[i], s.end[i] = on, -1
 			if s.now == 0 {
 				s.started = append(s.started, rollout.Start{Job: int32(i), On: on})
@@ -406,7 +404,7 @@ func TestPlayTwin(t *testing.T) {
 				w.jobs[i].Owner, w.jobs[i].Tier = int32(r.IntN(3)), r.IntN(3)
 			}
 		}
-		rule := rollout.Rule{Order: rollout.Order(r.IntN(3)), Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0}
+		rule := rollout.Rule{Order: rollout.Order(r.IntN(3)), Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)]}
 		if seed%2 == 1 {
 			for i := range w.jobs {
 				w.jobs[i].Weight = []float64{0, 0.3, 1, 2.5}[r.IntN(4)]

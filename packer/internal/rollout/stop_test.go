@@ -320,8 +320,6 @@ func (s *slow) open(all []int32) {
 		if on != nil {
 			s.on[next], s.end[next] = on, -1
 			s.started = append(s.started, rollout.Start{Job: int32(next), On: on})
-		} else if s.rule.Strict && s.could(next) {
-			break
 		}
 	}
 	if s.rule.Move {
@@ -385,7 +383,7 @@ func TestStopTwin(t *testing.T) {
 				w.cards[g].Mech = 1
 			}
 		}
-		rule := rollout.Rule{Order: rollout.Shortest, Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Strict: r.IntN(3) == 0, Stop: true, Move: r.IntN(2) == 0}
+		rule := rollout.Rule{Order: rollout.Shortest, Most: int32(1 + r.IntN(4)), Least: []float64{0, 0.2, 0.5}[r.IntN(3)], Stop: true, Move: r.IntN(2) == 0}
 		for _, i := range r.Perm(len(w.jobs))[:r.IntN(3)*min(1, len(w.jobs)-1)] {
 			if w.jobs[i].Width == 1 {
 				rule.First = append(rule.First, rollout.Start{Job: int32(i), On: []int32{int32(r.IntN(len(w.cards)))}})

@@ -14,7 +14,7 @@ type Wait struct {
 	// (Impossible), those in service of them (Down), and else those that take it now, in
 	// one place where it may be as a whole.
 	Cards int
-	// By is the job that has the cards or goes first (Kept, Behind), or -1.
+	// By is the job that has the cards (Kept), or -1.
 	By int32
 	// Card comes nearest to taking it of those that do not, and Lacks says why not; -1 if
 	// there is none. With are the jobs there, and Short is how much memory is missing.
@@ -41,8 +41,6 @@ const (
 	Kept
 	// Chosen: it could, but not under the rule.
 	Chosen
-	// Behind: it could, but the rule lets nobody pass a job.
-	Behind
 )
 
 // Refusal says why a card does not take a job, in the order of how near it comes to it.
@@ -60,8 +58,7 @@ const (
 )
 
 // Why says why job i, which waits, does not start now under a rule, where sets of most
-// jobs are allowed, if no other starts. It costs O(cards), and O(jobs that wait · cards) under
-// a strict rule.
+// jobs are allowed, if no other starts. It costs O(cards) for each job that is due.
 func (e *Engine) Why(i int32, r *Rule, most int32) Wait {
 	e.reset(r)
 	for _, k := range e.queue {
@@ -82,8 +79,6 @@ func (e *Engine) Why(i int32, r *Rule, most int32) Wait {
 	if e.survey(i, &w) >= width { // there are seats
 		if e.place(i, nil) == nil { // where it adds too little as a whole
 			w.Cause = Chosen
-		} else if w.By = e.ahead(i); w.By >= 0 {
-			w.Cause = Behind
 		}
 		return w
 	}
@@ -108,19 +103,6 @@ func (e *Engine) Why(i int32, r *Rule, most int32) Wait {
 	}
 	w.Cause = Taken
 	return w
-}
-
-// ahead is the first job that a job must not pass under the rule, or -1.
-func (e *Engine) ahead(i int32) int32 {
-	for _, k := range e.queue {
-		if k == i || !e.rule.Strict {
-			break
-		}
-		if e.fits(k) && e.affords(k) && e.place(k, nil) == nil {
-			return k
-		}
-	}
-	return -1
 }
 
 // survey notes the place where most cards take a job and, of the others there, the one
@@ -185,9 +167,6 @@ func (r *Rule) String() string {
 	}
 	if r.Power > 0 {
 		text += ", short tasks count for more"
-	}
-	if r.Strict {
-		text += ", nobody passes one that does not fit"
 	}
 	return text
 }
