@@ -74,10 +74,10 @@ const (
 )
 
 // lookAhead returns what starts and stops now: what the plain rule does, or another that is
-// enough better, of those that the budget lets it play. While tasks come, the other must be worse in nothing,
-// nobody stops by a rule unless only the mean counts, and it does not look where more wait than have room at once: more will come before
-// the last of them starts. Those that were played go to the end of the list, behind the best one, so
-// that each has its turn.
+// enough better, of those that the budget lets it play. While tasks come, the other must be worse in
+// nothing, and it does not look where more wait than have room at once: more will come before the last
+// of them starts. Those that were played go to the end of the list, behind the best one, so that each
+// has its turn.
 func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []rollout.Start) {
 	s.fillEngine()
 	budget := s.o.Budget.Or(DefaultBudget)
@@ -115,7 +115,7 @@ func (s *Scheduler) tryRules(ctx context.Context, c *choice) {
 			break
 		}
 		played++
-		if s.rules[i].Stop && (!c.calm && c.weight > 0 || !s.engine.CanStop()) {
+		if s.rules[i].Stop && !s.engine.CanStop() {
 			continue
 		}
 		tried++

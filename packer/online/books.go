@@ -30,14 +30,14 @@ import (
 // budget it tries single tasks on other GPUs, and keeps what is better. Where more tasks
 // wait than have room at once, 16 at least, the plain rule decides: who comes next is unknown, and counts for more.
 // Once nobody has come for 5 times as long as before, what is there is taken for the rest of the day: then .3 % in
-// what Objective says suffices, however many wait, and tasks may stop.
+// what Objective says suffices, however many wait.
 //
 // A task that has waited for 4 times as long as the longest queue since nobody waited goes first,
 // and the GPUs where it can start first are kept for it, for one such task at a time. How long a
 // queue is, is how long who comes now would wait if all waited for those before.
 //
 // What runs stays where it is to its end, unless Job.Restart says what stopping it
-// costs. Then it may stop for much shorter ones, if nobody comes or only the mean counts and the rest of the day gains 30 %, and a task on one GPU
+// costs. Then it may stop for much shorter ones, if the rest of the day gains 30 %, and a task on one GPU
 // may move to another where it ends sooner, a faster or an emptier one, while nobody waits and all
 // lengths are known. While a gang waits, all may begin anew, if the day gains: those that go first in sets of one width, which
 // are matched by how fast they are together. A gang starts when so many GPUs of one kind

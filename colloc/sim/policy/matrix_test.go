@@ -62,6 +62,7 @@ func (m slowThrees) Speeds(gpu *sim.GPU, mech profile.Mechanism, set []*sim.Task
 // drawn draws a day from CARMA's trace after its tasks were changed.
 func drawn(day trace.Day, change func(i int, t *sim.Task)) func(testing.TB, uint64) []sim.Task {
 	return func(tb testing.TB, seed uint64) []sim.Task {
+		tb.Helper()
 		base := slices.Clone(readTrace(tb, "carma_trace_t1.csv").Tasks)
 		if change != nil {
 			for i := range base {
@@ -135,6 +136,7 @@ func kindsOfDays(tb testing.TB) []kindOfDay {
 			out = append(out, kindOfDay{
 				name: fmt.Sprintf("Gavel %s, %v", product, load), gpus: "8x" + strings.ToUpper(product), most: 10, options: sim.Options{Truth: pairs},
 				tasks: func(tb testing.TB, seed uint64) []sim.Task {
+					tb.Helper()
 					tasks := gavelTasks(tb, pairs, product, 200, 8, load, seed)
 					for i := range tasks {
 						tasks[i].Startup = time.Minute
@@ -190,7 +192,10 @@ func realDays(tb testing.TB) []kindOfDay {
 	for _, n := range []string{"1", "3"} {
 		out = append(out, kindOfDay{
 			name: "Muri " + n, gpus: "8x8xV100", most: 1, options: sim.Options{Truth: speed.Stages{}, RestartAll: true},
-			tasks: func(tb testing.TB, _ uint64) []sim.Task { return readTrace(tb, "muri_trace"+n+".csv").Tasks },
+			tasks: func(tb testing.TB, _ uint64) []sim.Task {
+				tb.Helper()
+				return readTrace(tb, "muri_trace"+n+".csv").Tasks
+			},
 		})
 	}
 	return out
@@ -228,7 +233,7 @@ func TestMatrix(t *testing.T) {
 		t.Skip("-matrix.days says how many days")
 	}
 	var policies []sim.Policy
-	for _, name := range strings.Split(*matrixWith, ",") {
+	for name := range strings.SplitSeq(*matrixWith, ",") {
 		p, ok := matrixPolicy(name)
 		if !ok {
 			t.Fatalf("no policy %q", name)
