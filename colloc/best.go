@@ -12,8 +12,8 @@ import (
 // [Planner.Score], with the verdict there; on ties the one with less memory, then
 // the one whose ID comes first. Where it fits nowhere the place is -1, and the
 // verdict that of the GPU that comes first in the order of these ties. Errors as for
-// [Planner.Fit]; no GPUs give -1 and no verdict. A gang needs a [Planner.Plan]: Best
-// speaks of one of its GPUs.
+// [Planner.Fit]; no GPUs give -1 and no verdict. Of a gang Best speaks on one of its GPUs,
+// [Planner.BestGang] of all.
 //
 // GPUs that differ in nothing but their IDs, labels that the task does not ask for and
 // the IDs of residents, which have the same Profiles or the same Kind, are judged once:
@@ -37,7 +37,7 @@ func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
 	b := p.choice(len(gpus))
 	defer p.forget(b)
 	best, no := -1, -1
-	var score float64
+	var most float64
 	for i := range gpus {
 		j, err := p.judgeOnce(&task, &gpus[i], s, b, &needed)
 		if err != nil {
@@ -48,8 +48,8 @@ func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
 			if no < 0 || preferred(&gpus[i], &gpus[no]) {
 				no = i
 			}
-		case best < 0 || j.score > score || j.score == score && preferred(&gpus[i], &gpus[best]):
-			best, score = i, j.score
+		case best < 0 || j.gain > most || j.gain == most && preferred(&gpus[i], &gpus[best]):
+			best, most = i, j.gain
 		}
 	}
 	if best < 0 && no < 0 {
@@ -72,8 +72,9 @@ func preferred(a, b *GPU) bool {
 // judged is what Best knows of the GPUs of one class.
 type judged struct {
 	fits  bool
-	score float64
-	like  *GPU // the first of them
+	gain  float64
+	speed float64 // its own, times its pace
+	like  *GPU    // the first of them
 }
 
 // choice is the working memory of Best: a hash table of classes.
@@ -118,8 +119,8 @@ func (p *Planner) judgeOnce(task *Task, g *GPU, s *scratch, b *choice, needed *n
 		}
 	}
 	s.reset()
-	v, score, err := p.score(task, g, s, needed)
-	j := judged{v.Fits, score, g}
+	v, gain, err := p.score(task, g, s, needed)
+	j := judged{v.Fits, max(0, gain), v.Speed.Value * v.Pace.Value, g}
 	b.judged = append(b.judged, j)
 	b.slots[at] = int32(len(b.judged))
 	return j, err

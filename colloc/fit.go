@@ -21,8 +21,8 @@ import (
 //
 // It asks no more than that. A task that fits may still be left waiting by
 // [Planner.Plan], because the company would cost more than it gains: its
-// [Planner.Score] is then 0 or near it. For a gang it speaks of one GPU, as each
-// of its GPUs must be: empty, because nothing joins what runs on several.
+// [Planner.Score] is then 0 or near it. Of a gang it speaks on one of its GPUs, see
+// [Planner.BestGang]; what runs on several GPUs is joined on each as anything else is.
 //
 // Not fitting is a Verdict, not an error. It returns [*FaultError] for a task, a
 // resident or a GPU that is described wrongly; [Faults] lists them. A task of which
@@ -81,26 +81,27 @@ func (p *Planner) Judge(task Task, gpu GPU) (Placement, error) {
 // of different tasks compare, too. It is in [0, 1): the gain up to 0.9 and beyond,
 // ever closer to 1, a number that grows with it; 0 where the task does not fit or
 // costs its neighbours as much as it gains. On a task's Home the gain is larger by
-// MoveCost times its pace there. It is meant for the score step of a
-// scheduler. Errors, cost and allocation as for [Planner.Fit].
+// MoveCost times its pace there. A gang among the residents that loses here is as slow on all
+// its GPUs: that counts so many times, divided by those of the task if it is a gang. It is
+// meant for the score step of a scheduler. Errors, cost and allocation as for [Planner.Fit].
 func (p *Planner) Score(task Task, gpu GPU) (float64, error) {
 	if err := p.ready(); err != nil {
 		return 0, err
 	}
 	s := p.acquire()
 	defer p.release(s)
-	_, score, err := p.score(&task, &gpu, s, nil)
-	return score, err
+	_, gain, err := p.score(&task, &gpu, s, nil)
+	return within(gain), err
 }
 
-// score is Fit and Score in one; needed is what the task needs, where that is known.
+// score is Fit and in one what Score puts between 0 and 1; needed is what the task needs, where that is known.
 func (p *Planner) score(task *Task, gpu *GPU, s *scratch, needed *need) (Verdict, float64, error) {
 	by := p.scale().onItsOwn()
 	v, err := p.fitNeed(task, gpu, s, by, needed)
 	if err != nil || !v.Fits {
 		return v, 0, err
 	}
-	before, err := p.before(gpu, s)
+	before, err := p.before(task, gpu, s)
 	if err != nil {
 		return Verdict{}, 0, err
 	}
@@ -108,7 +109,7 @@ func (p *Planner) score(task *Task, gpu *GPU, s *scratch, needed *need) (Verdict
 	if task.Home == gpu.ID {
 		gain += task.MoveCost * v.Pace.Value
 	}
-	return v, within(gain), nil
+	return v, gain, nil
 }
 
 // need is the memory of a task.
@@ -182,8 +183,8 @@ func (p *Planner) fitMemory(task *Task, gpu *GPU, v *Verdict) error {
 	return nil
 }
 
-// fitCompany decides what needs no prediction: gangs, tasks that must be alone,
-// labels, the size of the set.
+// fitCompany decides what needs no prediction: tasks that must be alone, labels, the
+// size of the set.
 func (p *Planner) fitCompany(task *Task, gpu *GPU, v *Verdict) {
 	forbids := func(code packer.ReasonCode, who func(*Task) bool) bool {
 		i := slices.IndexFunc(gpu.Residents, func(r Task) bool { return who(&r) })
@@ -194,7 +195,6 @@ func (p *Planner) fitCompany(task *Task, gpu *GPU, v *Verdict) {
 	}
 	switch alone := p.solitary(task); {
 	case len(gpu.Residents) == 0:
-	case forbids(packer.GangSize, func(r *Task) bool { return task.Width() > 1 || r.Width() > 1 }):
 	case forbids(packer.MustBeAlone, func(r *Task) bool { return alone || p.solitary(r) }):
 	case forbids(packer.Incompatible, func(r *Task) bool { return !task.Accepts(r) }):
 	case len(gpu.Residents)+1 > p.config.MaxSet, !shareable(gpu):
@@ -249,7 +249,7 @@ func (p *Planner) try(task *Task, gpu *GPU, m profile.Mechanism, s *scratch, by 
 	for i := range speeds {
 		t := member(i)
 		w.Throughput += float64(weight(t) * s.paces[i] * speeds[i])
-		worth += float64(weight(t) * speeds[i])
+		worth += float64(counts(t, task) * speeds[i])
 		if slack := speeds[i] / p.minSpeed(t); w.Slowest < 0 || slack < tightest {
 			tightest = slack
 			w.Slowest, w.SlowestSpeed, w.SlowestLimit = i, speeds[i], p.minSpeed(t)
@@ -279,9 +279,14 @@ func better(a, b *Verdict, more bool) bool {
 	return more
 }
 
+// counts is the weight of a task on a GPU that another one joins: a gang runs as slowly elsewhere as here.
+func counts(t, joins *Task) float64 {
+	return weight(t) * float64(max(t.Width(), joins.Width())) / float64(joins.Width())
+}
+
 // before predicts the weighted speeds of the residents among themselves, under the
 // best mechanism; s holds them since fit.
-func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
+func (p *Planner) before(task *Task, gpu *GPU, s *scratch) (float64, error) {
 	best := 0.0
 	for _, m := range sharing(gpu) {
 		if m == profile.Exclusive && len(gpu.Residents) > 1 {
@@ -294,7 +299,7 @@ func (p *Planner) before(gpu *GPU, s *scratch) (float64, error) {
 		}
 		total := 0.0
 		for i := range speeds {
-			total += float64(weight(&gpu.Residents[i]) * speeds[i])
+			total += float64(counts(&gpu.Residents[i], task) * speeds[i])
 		}
 		best = max(best, total)
 	}

@@ -52,8 +52,8 @@ func TestGang(t *testing.T) {
 	}
 }
 
-// TestGangRuns: nothing joins a gang that runs, nor a gang what runs; the gang
-// counts once over its GPUs, also where only some are given.
+// TestGangRuns: who fits joins a gang that runs on one of its GPUs, and a gang joins what runs; a plan
+// leaves them as they are, and a gang counts there once over its GPUs, also where only some are given.
 func TestGangRuns(t *testing.T) {
 	train, one, two := gang(t, "train", 2), seen(t, "one", 0.2, 0.1, profile.GiB), gang(t, "two", 2)
 	for _, tt := range []struct {
@@ -61,8 +61,13 @@ func TestGangRuns(t *testing.T) {
 		resident colloc.Task
 	}{{one, train}, {two, train}, {two, one}} {
 		v, err := shared(t).Fit(tt.task, card(t, "g", tt.resident))
-		if err != nil || v.Fits || v.Code != packer.GangSize {
+		if err != nil || !v.Fits {
 			t.Errorf("%s beside %s: %v, %v", tt.task.ID, tt.resident.ID, v, err)
+		}
+		slow := tt.resident
+		slow.MaxSlowdown = 1.001
+		if v, err = shared(t).Fit(tt.task, card(t, "g", slow)); err != nil || v.Code != packer.SpeedLimit {
+			t.Errorf("%s beside %s that must not slow down: %v, %v", tt.task.ID, tt.resident.ID, v, err)
 		}
 	}
 	if v, err := shared(t).Fit(two, card(t, "g")); err != nil || !v.Fits {

@@ -233,8 +233,6 @@ func (v Verdict) String() string {
 		return fmt.Sprintf("slowdown: a member would run at %.2f of its solo speed, its limit is %.2f", v.SlowestSpeed, v.SlowestLimit)
 	case packer.MustBeAlone:
 		return fmt.Sprintf("must be alone: the task or %q forbids sharing", v.Other)
-	case packer.GangSize:
-		return fmt.Sprintf("gang: a task of several GPUs takes empty ones, and nobody joins it; %q is there", v.Other)
 	case packer.Incompatible:
 		return fmt.Sprintf("labels: the task and %q do not accept each other; Avoid and Only say which labels they bear", v.Other)
 	case packer.WrongGPU:

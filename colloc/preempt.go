@@ -2,6 +2,7 @@ package colloc
 
 import (
 	"cmp"
+	"math"
 	"math/bits"
 	"slices"
 
@@ -47,7 +48,8 @@ const (
 
 // Preempt finds the best way to start a task where it does not fit: the GPU, or those of
 // one product for a gang, and the residents of a lower [Task].Priority that have to go.
-// Foreign residents never do, and a gang that goes leaves all its GPUs. Of all ways it
+// Foreign residents never do, and a gang that goes leaves all its GPUs. A gang takes GPUs to itself, or
+// where nobody has to go for it those of [Planner.BestGang]. Of all ways it
 // takes the one whose highest victim is of the lowest class (nobody, if the task fits as
 // it is), of these the one with the largest Gain less Loss, then that with the fewest
 // victims, then the GPU that [Planner.Best] would prefer. Nothing is stopped: that is for
@@ -68,7 +70,9 @@ func (p *Planner) Preempt(task Task, gpus []GPU) (Preemption, error) {
 	}
 	e := &eviction{planner: p, task: &task, needed: &needed, exact: true}
 	if task.Width() > 1 {
-		err = e.gang(gpus)
+		if err = e.gang(gpus); err == nil && (e.best == nil || len(e.best.Victims) > 0) {
+			err = e.beside(gpus)
+		}
 	} else {
 		err = e.single(gpus)
 	}
@@ -234,6 +238,37 @@ func (e *eviction) one(g *GPU, gone []int) (bool, error) {
 	}
 	e.take(w)
 	return true, nil
+}
+
+// beside is the way in which a gang joins others, and nobody has to go.
+func (e *eviction) beside(gpus []GPU) error {
+	on, v, err := e.planner.BestGang(*e.task, gpus)
+	if err != nil || len(on) == 0 {
+		return err
+	}
+	w := &way{Preemption: Preemption{Verdict: v}, first: &gpus[on[0]]}
+	slowest := math.Inf(1)
+	for _, at := range on {
+		g := &gpus[at]
+		w.GPUs = append(w.GPUs, g.ID)
+		now, err := e.planner.doing(g)
+		if err != nil {
+			return err
+		}
+		s := e.planner.acquire()
+		here, err := e.planner.fitNeed(e.task, g, s, e.planner.scale(), e.needed)
+		e.planner.release(s)
+		if err != nil {
+			return err
+		}
+		own := weight(e.task) * here.Pace.Value * here.Speed.Value
+		w.Gain += here.Throughput - own - now.total
+		slowest = min(slowest, own)
+	}
+	w.Gain += slowest
+	e.exact = true
+	e.take(w)
+	return nil
 }
 
 // blame counts residents of a GPU among the victims.

@@ -193,6 +193,16 @@ func TestPreemptAgainstExhaustive(t *testing.T) {
 	for round := range rounds {
 		task, gpus := drawEviction(t, rng, pool)
 		want := slowPreempt(t, p, task, gpus)
+		if on, _, err := p.BestGang(task, gpus); err != nil {
+			t.Fatal(err)
+		} else if task.Width() > 1 && len(on) > 0 && (!want.found || want.some > 0) { // it joins others
+			got, err := p.Preempt(task, gpus)
+			if err != nil || len(got.Victims) > 0 || len(got.GPUs) != len(on) || got.GPUs[0] != gpus[on[0]].ID || !got.Verdict.Fits || !got.Exact {
+				t.Fatalf("round %d: %+v, %v, want no victims on %v", round, got, err, on)
+			}
+			kinds["gang joins"]++
+			continue
+		}
 		got, err := p.Preempt(task, gpus)
 		if err != nil {
 			t.Fatal(err)
@@ -227,7 +237,7 @@ func TestPreemptAgainstExhaustive(t *testing.T) {
 		kinds[fmt.Sprintf("gang %v, victims %d, worth %v", task.Width() > 1, len(got.Victims), got.Worth())]++
 	}
 	t.Log(kinds)
-	for _, kind := range []string{"none", "gang false, victims 0, worth true", "gang false, victims 1, worth true", "gang false, victims 1, worth false"} {
+	for _, kind := range []string{"none", "gang joins", "gang false, victims 0, worth true", "gang false, victims 1, worth true", "gang false, victims 1, worth false"} {
 		if kinds[kind] == 0 {
 			t.Errorf("no problem of the kind %q", kind)
 		}
@@ -306,6 +316,7 @@ func TestPreemptGangClass(t *testing.T) {
 	}
 	high, low := resident("high", 2, 0.1), resident("low", 0, 0.1)
 	task := gang(t, "gang", 2)
+	task.Alone = true
 	task.Priority = 3
 	for _, both := range [][]colloc.Task{{high, low}, {low, high}} {
 		gpus := []colloc.GPU{card(t, "a", both...), card(t, "b", resident("x", 1, 10)), card(t, "c", resident("y", 1, 10))}

@@ -72,8 +72,8 @@ type Task struct {
 	Foreign bool
 	// GPUs is how many GPUs of one product the task takes at once, a gang, all or
 	// none; 0 means what the Profile's training says, or 1. Reserved is what it
-	// takes of each; its weight counts once. Gangs of one size that are planned
-	// together may share all their GPUs; nothing joins one that runs.
+	// takes of each; its weight counts once. It shares its GPUs where all there agree; in a
+	// [Planner.Plan], which joins no gang that runs, with gangs of its size.
 	GPUs int
 }
 

@@ -119,18 +119,6 @@ func (a *account) stranger(t *colloc.Task) string {
 	return ""
 }
 
-// gang returns a task that runs there, or was taken before, and that t cannot
-// join, or that cannot join t, because one of them takes several GPUs: those of
-// one size may share what one lease takes.
-func (a *account) gang(taken *lease, t *colloc.Task) string {
-	for _, s := range a.seats {
-		if w := s.task.Width(); w != t.Width() || w > 1 && s.lease != taken {
-			return s.task.ID
-		}
-	}
-	return ""
-}
-
 // most returns how many tasks may share the GPU.
 func (a *account) most(maxSet int) int {
 	shares := func(m profile.Mechanism) bool { return m != profile.Exclusive }

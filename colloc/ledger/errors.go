@@ -40,7 +40,7 @@ type RefusedError struct {
 	// Task and GPU are the claim's.
 	Task string
 	GPU  string
-	// Code is the limit that binds: memory, set size, a gang, a task that must be
+	// Code is the limit that binds: memory, set size, a task that must be
 	// alone, or labels. 0 means that the claim would fit, but a task joined the GPU after
 	// the snapshot, so that speeds were predicted without it, that the card was
 	// Changed, or that the snapshot is of another [Epoch].
@@ -50,7 +50,7 @@ type RefusedError struct {
 	Needed profile.Bytes
 	Free   profile.Bytes
 	// Other is the task that joined the GPU after the snapshot. Where none did, it is
-	// the task that must be alone, is a gang, or has labels that do not go together
+	// the task that must be alone, or has labels that do not go together
 	// with those of the claim. It is empty if none applies.
 	Other string
 	// Label is what the task asks for by On and the GPU does not carry.
@@ -84,8 +84,6 @@ func (e *RefusedError) Error() string {
 		text += fmt.Sprintf("needs %v, %v are free", e.Needed, e.Free)
 	case packer.SetFull:
 		text += "as many tasks share it as may"
-	case packer.GangSize:
-		text += fmt.Sprintf("a task of several GPUs shares them with nobody that comes later (%q)", e.Other)
 	case packer.MustBeAlone:
 		text += fmt.Sprintf("must be alone or would join a task that must (%q)", e.Other)
 	case packer.Incompatible:

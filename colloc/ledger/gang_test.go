@@ -28,7 +28,7 @@ func gang(id string, reserved profile.Bytes, gpus ...string) []ledger.Claim {
 }
 
 // TestGang: a gang is on all its GPUs or none, under one ID, until it is
-// released, and nobody joins it.
+// released, and shares each as any other task does.
 func TestGang(t *testing.T) {
 	l, clock := newLedger(t, ledger.Config{GPUs: []colloc.GPU{bare("a", 100), bare("b", 100), bare("c", 100)}, MaxSet: 3})
 	part := gang("train", 10, "a", "b", "c")[:2]
@@ -51,10 +51,14 @@ func TestGang(t *testing.T) {
 		t.Errorf("an old lease: %v, books %v", err, held(l))
 	}
 	mustCommit(t, l, gang("train", 10, "a", "b")...)
-	want := map[string][]string{"a": {"train"}, "b": {"train"}}
+	mustCommit(t, l, claim("a", "one", 1))
+	mustCommit(t, l, gang("late", 1, "b", "c")...)
+	want := map[string][]string{"a": {"train", "one"}, "b": {"train", "late"}, "c": {"late"}}
 	var refused *ledger.RefusedError
-	for _, claims := range [][]ledger.Claim{{claim("a", "one", 1)}, gang("late", 1, "a", "b")} {
-		if _, err := l.Reserve(l.Snapshot().Version, claims...); !errors.As(err, &refused) || refused.Code != packer.GangSize || refused.Other != "train" {
+	hermit := gang("hermit", 1, "c", "a")
+	hermit[0].Task.Alone, hermit[1].Task.Alone = true, true
+	for code, claims := range map[packer.ReasonCode][]ledger.Claim{packer.MemoryLimit: gang("large", 85, "b", "c"), packer.MustBeAlone: hermit} {
+		if _, err := l.Reserve(l.Snapshot().Version, claims...); !errors.As(err, &refused) || refused.Code != code {
 			t.Errorf("joining a gang: %v", err)
 		}
 	}
@@ -77,7 +81,7 @@ func TestGang(t *testing.T) {
 	}
 	again, _ := newLedger(t, ledger.Config{GPUs: back.Snapshot().GPUs})
 	for _, books := range []*ledger.Ledger{l, back, again} {
-		if err := books.Release("train"); err != nil || len(held(books)) != 0 {
+		if err := errors.Join(books.Release("train"), books.Release("late"), books.Release("one")); err != nil || len(held(books)) != 0 {
 			t.Errorf("released: %v, books %v", err, held(books))
 		}
 	}

@@ -1,12 +1,12 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"example.com/colloc/colloc"
-	"example.com/colloc/packer"
 )
 
 // MaxTries is how often [Ledger.Place] decides before it gives up because others were
@@ -32,7 +32,7 @@ type UnplacedError struct {
 	Task  string
 	Tries int
 	// Verdict names the limit that binds on the GPU that comes first, see
-	// [colloc.Planner.Best]; of a gang only its Code is known. The zero Verdict where
+	// [colloc.Planner.Best]. The zero Verdict where
 	// the task fitted, or where there was no GPU.
 	Verdict colloc.Verdict
 	// Err is the last refusal of the books, a [*RefusedError]; nil if the planner found
@@ -64,7 +64,7 @@ func (e *UnplacedError) Is(target error) bool { return target == ErrFull && e.Er
 // Place finds the best GPU for a task and reserves it there: it looks at the books,
 // asks [colloc.Planner.Best], reserves, and where another scheduler was quicker looks
 // again, up to [MaxTries] times. gpus are the IDs of those it may take, all if none is
-// named. A gang takes the GPUs that a [colloc.Planner.Plan] gives it among the empty ones.
+// named. A gang takes those of [colloc.Planner.BestGang].
 //
 //	placed, err := books.Place(ctx, planner, task)
 //	... start the task on placed.GPUs ...
@@ -117,12 +117,8 @@ func (l *Ledger) try(ctx context.Context, p *colloc.Planner, task colloc.Task, g
 	if err != nil {
 		return Placed{}, fmt.Errorf("ledger: place: %w", err)
 	}
-	choose := best
-	if task.Width() > 1 {
-		choose = gang
-	}
-	claims, verdict, err := choose(ctx, p, task, seen.GPUs)
-	if err != nil {
+	claims, verdict, err := choose(p, task, seen.GPUs)
+	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return Placed{}, fmt.Errorf("ledger: place: %w", err)
 	}
 	if len(claims) == 0 {
@@ -154,48 +150,25 @@ func (l *Ledger) look(task string, gpus []string) (Snapshot, error) {
 	return l.View(gpus...)
 }
 
-// best claims the GPU on which a task scores most, none if it fits nowhere.
-func best(_ context.Context, p *colloc.Planner, task colloc.Task, gpus []colloc.GPU) ([]Claim, colloc.Verdict, error) {
-	at, v, err := p.Best(task, gpus)
-	if err != nil || at < 0 {
+// choose claims the GPUs on which a task gains most, none if it fits nowhere.
+func choose(p *colloc.Planner, task colloc.Task, gpus []colloc.GPU) ([]Claim, colloc.Verdict, error) {
+	var on []int
+	var v colloc.Verdict
+	var err error
+	if task.Width() > 1 {
+		on, v, err = p.BestGang(task, gpus)
+	} else if at, one, fault := p.Best(task, gpus); at >= 0 {
+		on, v = []int{at}, one
+	} else {
+		v, err = one, fault
+	}
+	if err != nil || len(on) == 0 {
 		return nil, v, err
 	}
-	task.Reserved = v.Reserved
-	return []Claim{{Task: task, GPU: gpus[at].ID}}, v, nil
-}
-
-// gang claims as many GPUs as a task takes at once, none if there are too few.
-func gang(ctx context.Context, p *colloc.Planner, task colloc.Task, gpus []colloc.GPU) ([]Claim, colloc.Verdict, error) {
-	var empty []colloc.GPU
-	for i := range gpus {
-		if len(gpus[i].Residents) == 0 {
-			empty = append(empty, gpus[i])
-		}
+	task.Reserved, task.GPUs = v.Reserved, gangSize(&task)
+	var claims []Claim
+	for _, at := range on {
+		claims = append(claims, Claim{Task: task, GPU: gpus[at].ID})
 	}
-	plan, err := p.Plan(ctx, []colloc.Task{task}, empty)
-	if err != nil {
-		return nil, colloc.Verdict{}, err
-	}
-	if len(plan.LeftOut) > 0 && len(plan.Tasks) == 0 { // Config.LeaveOutFaulty
-		return nil, colloc.Verdict{}, plan.LeftOut[0]
-	}
-	if len(plan.Placements) == 0 {
-		v := colloc.Verdict{Code: packer.TooFewGPUs, Reserved: plan.Tasks[0].Reserved}
-		for _, n := range plan.Notes {
-			v.Code = n.Code
-		}
-		return nil, v, nil
-	}
-	claims, err := Claims(plan, []colloc.Task{task})
-	if err != nil {
-		return nil, colloc.Verdict{}, err
-	}
-	task.GPUs = 1
-	for i := range empty {
-		if empty[i].ID == claims[0].GPU {
-			v, err := p.Fit(task, empty[i])
-			return claims, v, err
-		}
-	}
-	return claims, colloc.Verdict{}, nil
+	return claims, v, nil
 }

@@ -12,7 +12,6 @@ import (
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/ledger"
 	"example.com/colloc/packer"
-	"example.com/colloc/packer/solve"
 	"example.com/colloc/profile"
 )
 
@@ -91,24 +90,25 @@ func TestPlace(t *testing.T) {
 // meddler takes a card while a planner thinks, and leaves it before it thinks again.
 type meddler struct {
 	context.Context
-	packer.Method
 	take, leave func()
+	thought     bool
 }
 
-func (m meddler) Pack(_ context.Context, p *packer.Problem) (*packer.Solution, error) {
-	m.take()
-	return m.Method.Pack(m.Context, p)
-}
-
-func (m meddler) Err() error {
-	m.leave()
+// Err is asked before the planner thinks and after.
+func (m *meddler) Err() error {
+	if m.thought {
+		m.take()
+	} else {
+		m.leave()
+	}
+	m.thought = !m.thought
 	return m.Context.Err()
 }
 
 // TestPlaceGivesUp: where others are faster each time, the refusal says so and what came between.
 func TestPlaceGivesUp(t *testing.T) {
 	l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{card("a"), card("b")}})
-	m := meddler{Context: t.Context(), Method: solve.Greedy{}}
+	m := &meddler{Context: t.Context()}
 	taken := false
 	m.take = func() {
 		if !taken {
@@ -122,10 +122,7 @@ func TestPlaceGivesUp(t *testing.T) {
 		}
 		taken = false
 	}
-	p, err := colloc.New(colloc.Config{Method: m})
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := priorPlanner(t)
 	task := sized("gang", profile.GiB)
 	task.GPUs = 2
 	var no *ledger.UnplacedError
@@ -141,12 +138,9 @@ func TestPlaceGivesUp(t *testing.T) {
 func TestPlaceGone(t *testing.T) {
 	for _, named := range [][]string{nil, {"a", "b", "c"}} {
 		l, _ := newLedger(t, ledger.Config{GPUs: []colloc.GPU{card("a"), card("b"), card("c")}})
-		m := meddler{Context: t.Context(), Method: solve.Greedy{}, leave: func() {}}
+		m := &meddler{Context: t.Context(), leave: func() {}}
 		m.take = func() { _, _ = l.RemoveGPU("a") } // the first time
-		p, err := colloc.New(colloc.Config{Method: m})
-		if err != nil {
-			t.Fatal(err)
-		}
+		p := priorPlanner(t)
 		task := sized("gang", profile.GiB)
 		task.GPUs = 2
 		placed, err := l.Place(m, p, task, named...)

@@ -51,8 +51,8 @@ func gangSize(t *colloc.Task) int {
 // the decision rests on. One of another [Epoch], from before a restart or of
 // another Ledger, is out of date on every GPU, also on one without tasks.
 //
-// A task of several GPUs needs one claim for each of them, in one call; nothing
-// joins them later.
+// A task of several GPUs needs one claim for each of them, in one call. It shares
+// each as any other task does.
 //
 // A claim that cannot be met is a [*RefusedError], which is [ErrConflict] or
 // [ErrFull] or both. A task that is in the books already is [ErrDuplicate]: a
@@ -134,8 +134,6 @@ func (l *Ledger) take(taken *lease, c *Claim, seen Version) error {
 		e.Code, e.Label = packer.WrongGPU, lacks
 	case c.Task.Reserved > a.room(l.config.Together):
 		e.Code, e.Needed, e.Free = packer.MemoryLimit, c.Task.Reserved, max(0, a.room(l.config.Together))
-	case a.gang(taken, &c.Task) != "":
-		e.Code, e.Other = packer.GangSize, a.gang(taken, &c.Task)
 	case guard != "":
 		e.Code, e.Other = packer.MustBeAlone, guard
 	case a.stranger(&c.Task) != "":
