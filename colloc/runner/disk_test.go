@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"example.com/colloc/internal/testbed"
@@ -277,5 +279,57 @@ func TestCrowded(t *testing.T) {
 	}
 	if r := g.record(t, "1"); r.State != Succeeded || r.Runs < 2 || r.LostRuns != 0 || r.Failures != 0 {
 		t.Errorf("the task is %v after %d runs, %d of them lost: %s", r.State, r.Runs, r.LostRuns, r.Err)
+	}
+}
+
+// TestDiskHangs: a folder whose disk never answers keeps nobody waiting, and few questions are left open.
+func TestDiskHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int32
+		hang := make(chan struct{})
+		d := newDisks(func(dir string) (profile.Bytes, bool) {
+			if dir == "good" {
+				return profile.GiB, true
+			}
+			asked.Add(1)
+			<-hang
+			return 1, true
+		})
+		began := time.Now()
+		for range 100 {
+			if free, known := d.free("bad"); known || free != 0 {
+				t.Errorf("%v are free where nothing answers", free)
+			}
+			if free, known := d.free("good"); asked.Load() < askedAtOnce && (!known || free != profile.GiB) {
+				t.Errorf("%v, %v are free on a good disk", free, known)
+			}
+		}
+		if took := time.Since(began); took != askedAtOnce*diskPatience || asked.Load() != askedAtOnce {
+			t.Errorf("%d questions take %v, want %d and %v", asked.Load(), took, askedAtOnce, askedAtOnce*diskPatience)
+		}
+		close(hang)
+		synctest.Wait()
+		if free, known := d.free("good"); !known || free != profile.GiB {
+			t.Errorf("%v, %v are free once all answer again", free, known)
+		}
+	})
+}
+
+// TestRetriesLeave: of a task that fails again and again little more than the outputs is left.
+func TestRetriesLeave(t *testing.T) {
+	t.Parallel()
+	const retries = 5
+	dir := t.TempDir()
+	g := newRig(t, dir, gpuFile(1), func(c *Config) { c.Halt = Halt{InARow: -1} })
+	task := shell("exit 1")
+	task.Retries = retries
+	g.submit(t, task)
+	if err := <-g.start(t); err != nil {
+		t.Fatal(err)
+	}
+	for end, want := range map[string]int{"log": retries + 1, "claim": 2, "exit": 2, "steps": 0} {
+		if found, err := filepath.Glob(filepath.Join(dir, "*", "runs-*", "*."+end)); len(found) > want || end == "log" && len(found) < want || err != nil {
+			t.Errorf("%d files of %s, %v, want %d", len(found), end, err, want)
+		}
 	}
 }

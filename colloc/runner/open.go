@@ -55,8 +55,8 @@ func Open(ctx context.Context, c Config) (*Runner, error) {
 func openWith(ctx context.Context, c Config, p fleet.Planner) (*Runner, error) {
 	r := &Runner{
 		config: c, memoryPatterns: oom.New(c.OutOfMemory),
-		warned: make(map[string]bool),
-		wake:   make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
+		warned: make(map[string]bool), disks: newDisks(c.free),
+		wake: make(chan struct{}, 1), closing: make(chan struct{}), children: make(map[*supervise.Supervisor]bool),
 	}
 	if err := r.open(ctx, p); err != nil {
 		return nil, err

@@ -178,11 +178,57 @@ func (r *Runner) reserve(s *body.Start) (why string) {
 // diskFull says that the disk of a folder, which others know by a name, has no room for
 // another task; empty if it has, or if nobody knows.
 func (r *Runner) diskFull(dir, name string) string {
-	free, ok := r.config.free(dir)
+	ask := r.config.free
+	if dir != r.config.Dir { // a task's: on a server that is gone, or of a file system that is its user's program
+		ask = r.disks.free
+	}
+	free, ok := ask(dir)
 	if !ok || free >= r.config.DiskFloor {
 		return ""
 	}
 	return fmt.Sprintf("the disk of %s is full: %v are free, want %v", name, free, r.config.DiskFloor)
+}
+
+// disks are those of tasks. One that does not answer keeps nobody waiting for long: nobody knows then what is free.
+type disks struct {
+	ask      func(dir string) (free profile.Bytes, known bool)
+	patience time.Duration
+	asked    chan struct{} // has an element for each question without an answer
+}
+
+const (
+	diskPatience = 100 * time.Millisecond
+	askedAtOnce  = 4
+)
+
+func newDisks(ask func(string) (profile.Bytes, bool)) *disks {
+	return &disks{ask, diskPatience, make(chan struct{}, askedAtOnce)}
+}
+
+func (d *disks) free(dir string) (profile.Bytes, bool) {
+	select {
+	case d.asked <- struct{}{}:
+	default: // as many hang as may
+		return 0, false
+	}
+	type room struct {
+		free  profile.Bytes
+		known bool
+	}
+	answer := make(chan room, 1)
+	go func() {
+		free, known := d.ask(dir)
+		<-d.asked
+		answer <- room{free, known}
+	}()
+	over := time.NewTimer(d.patience) //nolint:forbidigo // what it waits for is the kernel
+	defer over.Stop()
+	select {
+	case a := <-answer:
+		return a.free, a.known
+	case <-over.C:
+		return 0, false
+	}
 }
 
 // holdShared looks at what other runners of this user have reserved and keeps them from

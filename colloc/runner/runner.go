@@ -102,11 +102,15 @@ func (r *Runner) launch(e *backlog.Entry) {
 	run := e.Runs
 	e.Victims = r.victims
 	l, err := r.prepare(e)
+	before := r.stemOf(e, run-2) // nobody asks for more than its output any more
 	e.Follower.Begin(pattern(e), e.Log, e.Stem()+supervise.StepsEnd)
 	r.work.Go(func() {
 		if err != nil {
 			r.ended(e, run, supervise.Outcome{Exit: -1, Final: true, Err: err.Error()})
 			return
+		}
+		if run > 2 {
+			supervise.Forget(before)
 		}
 		child, err := l.Start()
 		if supervise.Crowded(err) {

@@ -38,9 +38,10 @@ type Runner struct {
 	foreseen time.Time // when expected was
 	expected map[string]Expectation
 	queue    *backlog.Queue
-	dirty    []*backlog.Entry   // records that the queue file does not have yet
-	pending  []Event            // that wait for their transaction
-	warned   map[string]bool    // what was told once
+	dirty    []*backlog.Entry // records that the queue file does not have yet
+	pending  []Event          // that wait for their transaction
+	warned   map[string]bool  // what was told once
+	disks    *disks
 	suspects map[string]bool    // what the last look did not understand
 	victims  profile.Opt[int64] // of lack of the host's memory, at the last look
 	stuck    error              // why the last transaction failed

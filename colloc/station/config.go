@@ -11,6 +11,7 @@ import (
 
 	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/runner"
+	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/colloc/station/notify"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/packer"
@@ -21,7 +22,8 @@ import (
 // documented default.
 type Config struct {
 	// Dir is the folder of queue, logs and what was learned. It is made with mode 0700 if
-	// it is not there. One station at a time uses it.
+	// it is not there. One station at a time uses it. With Everybody nobody but root may be able to put
+	// anything there, or another folder in its place.
 	Dir string
 	// Source sees the GPUs. The station does not close it.
 	Source nvmlx.Source
@@ -221,5 +223,8 @@ func (c *Config) fill() (err error) {
 	if c.Clock == nil {
 		c.Clock = nvmlx.SystemClock()
 	}
-	return os.MkdirAll(c.Dir, 0o700)
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil || !c.Everybody {
+		return err
+	}
+	return peer.Keeps(c.Dir)
 }

@@ -14,15 +14,45 @@ import (
 	"example.com/colloc/colloc/station/internal/peer"
 )
 
-// wait is GET /v1/wait.
-func (s *Station) wait(r *http.Request, u peer.User) (any, error) {
+// wait is GET /v1/wait. While it waits it holds the IDs and no more, and it takes turns to look and to answer: one user
+// may have many that wait.
+func (s *Station) wait(w http.ResponseWriter, r *http.Request) {
+	u, err := s.who(r)
+	if err == nil {
+		err = s.await(r, u)
+	}
+	if err != nil {
+		fail(w, err)
+		return
+	}
+	s.inTurn(s.reply(s.waited)).ServeHTTP(w, r)
+}
+
+// waited tells of the jobs of a request that waited for them.
+func (s *Station) waited(r *http.Request, u peer.User) (any, error) {
+	ids := r.URL.Query()["id"]
+	records := make([]runner.Record, len(ids))
+	for i, id := range ids {
+		var err error
+		if records[i], err = s.find(id); err != nil {
+			return nil, err
+		}
+	}
+	return s.jobs(u, records), nil
+}
+
+// await returns once the jobs of a request are over, its time is, or nobody waits any more.
+func (s *Station) await(r *http.Request, u peer.User) error {
 	longest, err := timeout(r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	ids := r.URL.Query()["id"]
-	if len(ids) == 0 {
-		return nil, api.Errorf(api.Invalid, "id", "name at least one", "there is none")
+	switch n := len(ids); {
+	case n == 0:
+		return api.Errorf(api.Invalid, "id", "name at least one", "there is none")
+	case n > api.MaxIDs:
+		return api.Errorf(api.TooLarge, "id", "name them in several requests", "%d jobs, want at most %d", n, api.MaxIDs)
 	}
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
@@ -33,45 +63,42 @@ func (s *Station) wait(r *http.Request, u peer.User) (any, error) {
 		defer waiter.Stop()
 		_ = waiter.Wait(ctx, s.config.Clock.Now().Add(longest)) // time is over, or nobody waits
 	}()
-	records := make([]runner.Record, len(ids))
-	look := func() (over bool, err error) {
-		over = true
-		for i := range ids {
-			if records[i].State.Over() {
-				continue // what is over is looked for once: it may lie in the history
-			}
-			if records[i], err = s.find(ids[i]); err != nil {
-				return false, err
-			}
-			over = over && records[i].State.Over()
+	look := func(i int) (over bool, err error) {
+		record, err := s.find(ids[i])
+		return record.State.Over(), err
+	}
+	for next := 0; ; {
+		changed := s.change()
+		if next, err = s.pass(r, u, look, next, len(ids)); err != nil || next == len(ids) {
+			return err
 		}
-		return over, nil
-	}
-	changed := s.change()
-	over, err := s.first(r, u, look)
-	for late := false; err == nil && !over && !late; {
-		select {
-		case <-changed:
-		case <-end:
-			late = true
+		for over := false; !over; {
+			select {
+			case <-changed:
+			case <-end:
+				return nil
+			}
+			changed = s.change()
+			if over, err = look(next); err != nil {
+				return err
+			}
 		}
-		changed = s.change()
-		over, err = look()
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.jobs(u, records), nil
 }
 
-// first looks in the user's turn, as the history on disk may be asked for each job; the long wait after it takes no turn.
-func (s *Station) first(r *http.Request, u peer.User, look func() (bool, error)) (over bool, err error) {
+// pass looks at jobs in the user's turn, as the history on disk may be asked for each, and returns the first that is not over.
+func (s *Station) pass(r *http.Request, u peer.User, look func(int) (bool, error), from, n int) (int, error) {
 	leave, err := s.requests.Take(r.Context(), u)
 	if err != nil {
-		return false, err
+		return from, err
 	}
 	defer leave()
-	return look()
+	for ; from < n; from++ {
+		if over, err := look(from); err != nil || !over {
+			return from, err
+		}
+	}
+	return n, nil
 }
 
 // jobs shows records to a user.

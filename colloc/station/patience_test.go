@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,6 +22,7 @@ import (
 	"example.com/colloc/colloc/station/api"
 	"example.com/colloc/colloc/station/internal/peer"
 	"example.com/colloc/internal/testbed"
+	"example.com/colloc/nvmlx"
 )
 
 // sends is a request as a user whose body is being sent.
@@ -270,19 +272,64 @@ func TestWaitTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	looks := 0
-	look := func() (bool, error) { looks++; return true, nil }
+	look := func(int) (bool, error) { looks++; return true, nil }
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/v1/wait", nil)
-	if _, err := s.first(r, peer.User{UID: ann}, look); err == nil || looks > 0 {
+	if _, err := s.pass(r, peer.User{UID: ann}, look, 0, 3); err == nil || looks > 0 {
 		t.Errorf("out of turn: %v after %d looks", err, looks)
 	}
 	r = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/wait", nil)
-	if over, err := s.first(r, peer.User{UID: bob}, look); err != nil || !over || looks != 1 {
-		t.Errorf("another user: %v after %d looks, want 1", err, looks)
+	if n, err := s.pass(r, peer.User{UID: bob}, look, 0, 3); n != 3 || err != nil || looks != 3 {
+		t.Errorf("another user: %v after %d looks, want 3", err, looks)
 	}
 	leave()
-	if over, err := s.first(r, peer.User{UID: ann}, look); err != nil || !over || looks != 2 {
-		t.Errorf("in turn: %v after %d looks, want 2", err, looks)
+	if n, err := s.pass(r, peer.User{UID: ann}, look, 1, 3); n != 3 || err != nil || looks != 5 {
+		t.Errorf("in turn: %d, %v after %d looks, want 3 after 5", n, err, looks)
+	}
+	look = func(i int) (bool, error) { return i < 1, nil }
+	if n, err := s.pass(r, peer.User{UID: ann}, look, 0, 3); n != 1 || err != nil {
+		t.Errorf("the first that is not over is %d, %v, want 1", n, err)
+	}
+}
+
+// TestWarningsOfOne: who makes many warnings pushes out his own, and not what all should know.
+func TestWarningsOfOne(t *testing.T) {
+	s := &Station{config: Config{Everybody: true}}
+	s.warn(time.Time{}, "GPU 0 is lost")
+	for i := range 3 * maxWarnings {
+		for _, uid := range []uint32{ann, bob} {
+			s.warnOf(&runner.Event{Record: runner.Record{Task: runner.Task{ID: "1", Owner: &runner.Owner{UID: uid}}}}, "job "+strconv.Itoa(i))
+		}
+	}
+	for _, u := range []peer.User{{UID: ann}, {UID: 0}} {
+		want := 1 + maxOfUser
+		if u.Root() {
+			want += maxOfUser
+		}
+		if w := s.warningsFor(u); len(w) != want || w[0].Text != "GPU 0 is lost" || w[len(w)-1].Text != "job 149" {
+			t.Errorf("user %d sees %d warnings, want %d: %+v", u.UID, len(w), want, w)
+		}
+	}
+}
+
+// TestNotOurs: root keeps no station where another user could put a link in the place of an output.
+func TestNotOurs(t *testing.T) {
+	dir := labFolder(t)
+	own := filepath.Join(dir, "theirs")
+	if err := errors.Join(os.Mkdir(own, 0o755), os.Mkdir(filepath.Join(own, "station"), 0o755), os.Chown(own, ann, ann)); err != nil { //nolint:gosec // of another user
+		t.Skip("only root can make it another's: ", err)
+	}
+	link := filepath.Join(own, "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []string{own, filepath.Join(own, "station"), filepath.Join(own, "new"), filepath.Join(link, "new")} {
+		if s, err := New(t.Context(), Config{Dir: bad, Source: struct{ nvmlx.Source }{}, Everybody: true}); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
+			t.Errorf("%s is taken: %v, %v", bad, s, err)
+		}
+		if l, err := Listen(filepath.Join(bad, "s"), true); err == nil {
+			t.Errorf("a socket is made in %s: %v", bad, l.Addr())
+		}
 	}
 }

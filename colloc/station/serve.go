@@ -66,10 +66,10 @@ func (s *Station) Handler() http.Handler {
 	} {
 		mux.Handle(pattern, s.inTurn(s.reply(answer)))
 	}
-	mux.Handle("GET /v1/wait", s.reply(s.wait)) // for long: it takes no turn
+	mux.HandleFunc("GET /v1/wait", s.wait)
 	mux.HandleFunc("GET /v1/jobs/{id}/log", s.log)
 	for _, pattern := range decide.Addresses() {
-		mux.HandleFunc(pattern, s.decide)
+		mux.Handle(pattern, s.inTurn(http.HandlerFunc(s.decide)))
 	}
 	mux.Handle("/", s.reply(func(r *http.Request, _ peer.User) (any, error) {
 		return nil, api.Errorf(api.NotFound, r.Method+" "+r.URL.Path, "see: go doc example.com/colloc/colloc/station/api", "there is no such address")

@@ -59,6 +59,8 @@ func TestRefused(t *testing.T) {
 		{"environment", "POST", "/v1/jobs", `{"tasks":[{"command":["true"],"dir":"/","env":["=secret"]}]}`, api.Invalid, "tasks", "Env"},
 		{"zero byte", "POST", "/v1/jobs", `{"tasks":[{"command":["true","\u0000"],"dir":"/"}]}`, api.Invalid, "tasks", "zero byte"},
 		{"folder with zero byte", "POST", "/v1/jobs", `{"tasks":[{"command":["true"],"dir":"/\u0000"}]}`, api.Invalid, "tasks[0].dir", ""},
+		{"retries for ever", "POST", "/v1/jobs", `{"tasks":[{"command":["true"],"dir":"/","retries":1001}]}`, api.Invalid, "tasks[0].retries", "1001"},
+		{"wait for too many", "GET", "/v1/wait?id=77" + strings.Repeat("&id=77", api.MaxIDs), "", api.TooLarge, "id", "1001 jobs"},
 		{"class", "POST", "/v1/jobs", `{"tasks":[{"command":["true"],"dir":"/","class":"urgent"}]}`, api.Invalid, "tasks[0].class", "urgent"},
 		{"umask", "POST", "/v1/jobs", `{"tasks":[{"command":["true"],"dir":"/","umask":4096}]}`, api.Invalid, "tasks[0].umask", "10000"},
 		{"time", "POST", "/v1/jobs", `{"tasks":[{"command":["true"],"dir":"/","time":"tomorrow"}]}`, api.Invalid, "POST /v1/jobs", "tomorrow"},

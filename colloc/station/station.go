@@ -129,7 +129,8 @@ func (s *Station) change() <-chan struct{} {
 	return s.changed
 }
 
-const maxWarnings = 50
+// maxWarnings is how many are kept; maxOfUser, of them about one user's jobs: the others are told all the same.
+const maxWarnings, maxOfUser = 50, 10
 
 // warn keeps what all should know, the latest.
 func (s *Station) warn(at time.Time, text string) {
@@ -149,6 +150,15 @@ func (s *Station) keepWarning(w warning) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.warnings = slices.DeleteFunc(s.warnings, func(old warning) bool { return old.Text == w.Text && old.uid == w.uid })
+	of := 1
+	for i, old := range slices.Backward(s.warnings) {
+		if w.uid.IsZero() || old.uid != w.uid {
+			continue
+		}
+		if of++; of > maxOfUser {
+			s.warnings = slices.Delete(s.warnings, i, i+1)
+		}
+	}
 	if n := len(s.warnings); n >= maxWarnings {
 		s.warnings = append(s.warnings[:0], s.warnings[n-maxWarnings+1:]...)
 	}

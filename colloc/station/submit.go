@@ -187,6 +187,7 @@ func (s *Station) task(in *api.Task, u peer.User) (t runner.Task, fault *api.Err
 		{filepath.IsAbs(in.Dir) && !strings.ContainsRune(in.Dir, 0), "dir", fmt.Sprintf("%.100q", in.Dir), "want an absolute path"},
 		{in.Umask.Or(0) <= 0o777, "umask", fmt.Sprintf("%o", in.Umask.Or(0)), "want 0 to 777, octal"},
 		{len(in.After) <= api.MaxAfter, "after", fmt.Sprintf("%d jobs", len(in.After)), fmt.Sprintf("want at most %d", api.MaxAfter)},
+		{in.Retries <= api.MaxRetries, "retries", strconv.Itoa(in.Retries), fmt.Sprintf("want at most %d", api.MaxRetries)},
 		{len(in.Progress.Pattern) <= api.MaxName*5, "progress", "the pattern is too long", "want at most 1000 bytes"},
 		{!math.IsNaN(in.MaxSlowdown), "max_slowdown", "NaN", "want a number"},
 		{known, "class", fmt.Sprintf("%.50q", in.Class), "want low, normal or high"},

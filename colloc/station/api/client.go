@@ -177,12 +177,9 @@ func (c *Client) State(ctx context.Context) (s State, err error) {
 // pollFor is how long one request waits for the end of jobs.
 const pollFor = 30 * time.Second
 
-// perRequest is how many jobs one request names: their numbers stand in its address.
-const perRequest = 1000
-
 // Wait returns once all of the jobs are over, or ctx is.
 func (c *Client) Wait(ctx context.Context, ids ...string) (jobs []Job, err error) {
-	for part := range slices.Chunk(ids, perRequest) {
+	for part := range slices.Chunk(ids, MaxIDs) {
 		for over := false; !over; {
 			some, err := c.wait(ctx, pollFor, part)
 			if err != nil {
@@ -198,7 +195,7 @@ func (c *Client) Wait(ctx context.Context, ids ...string) (jobs []Job, err error
 
 // Look returns jobs as they are, in the order of ids.
 func (c *Client) Look(ctx context.Context, ids ...string) (jobs []Job, err error) {
-	for part := range slices.Chunk(ids, perRequest) {
+	for part := range slices.Chunk(ids, MaxIDs) {
 		some, err := c.wait(ctx, 0, part)
 		if err != nil {
 			return nil, err

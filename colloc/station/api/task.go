@@ -96,6 +96,10 @@ const (
 	MaxAfter = 1000
 	// MaxTasks is how many tasks come in one request, or IDs of jobs.
 	MaxTasks = 10_000
+	// MaxIDs is how many jobs one request waits for.
+	MaxIDs = 1000
+	// MaxRetries is how often a task runs again: each run leaves its output.
+	MaxRetries = 1000
 	// MaxBody is the length of a request.
 	MaxBody = 64 * profile.MiB
 	// MaxArguments is the length of a task's command and environment together, which the

@@ -72,7 +72,11 @@ func Listen(path string, all bool) (net.Listener, error) {
 	if err := os.MkdirAll(dir, mode); err != nil {
 		return nil, err
 	}
-	if err := ours(dir); err != nil {
+	check := ours
+	if all {
+		check = oursAbove
+	}
+	if err := check(dir); err != nil {
 		return nil, err
 	}
 	if c, err := net.Dial("unix", path); err == nil {
@@ -123,6 +127,8 @@ func (s *socket) Close() error {
 	return errors.Join(err, s.UnixListener.Close())
 }
 
+const writable = 0o022 // by others
+
 // ours is an error if others could replace what is in the folder.
 func ours(dir string) error {
 	info, err := os.Stat(dir)
@@ -130,14 +136,58 @@ func ours(dir string) error {
 		return err
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
-	const writable, sticky = 0o022, fs.ModeSticky
 	switch {
 	case !ok:
 		return nil
 	case int(stat.Uid) != os.Geteuid() && stat.Uid != 0:
-		return fmt.Errorf("the folder %s belongs to another user: choose another place for the socket", dir)
-	case info.Mode().Perm()&writable != 0 && info.Mode()&sticky == 0:
-		return fmt.Errorf("others may write to the folder %s: chmod go-w it, or choose another place for the socket", dir)
+		return fmt.Errorf("the folder %s belongs to another user: choose another place", dir)
+	case info.Mode().Perm()&writable != 0 && info.Mode()&fs.ModeSticky == 0:
+		return fmt.Errorf("others may write to the folder %s: chmod go-w it, or choose another place", dir)
+	}
+	return nil
+}
+
+// Keeps is an error if somebody but this user or root could put something into a folder, or another folder in its
+// place: root must not write there what others are to get.
+func Keeps(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if info.Mode().Perm()&writable != 0 {
+		return fmt.Errorf("others may write to the folder %s: chmod go-w it, or choose another place", dir)
+	}
+	return oursAbove(dir)
+}
+
+// oursAbove is an error if others could replace what is in a folder, or the folder, or a link that leads there.
+func oursAbove(dir string) error {
+	full, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	target, err := filepath.EvalSymlinks(full)
+	if err != nil {
+		return err
+	}
+	for _, path := range []string{full, target} {
+		for ; ; path = filepath.Dir(path) {
+			info, err := os.Lstat(path)
+			if err != nil {
+				return err
+			}
+			if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
+				return fmt.Errorf("%s, on the way to %s, belongs to another user: choose another place", path, dir)
+			}
+			if info.IsDir() {
+				if err := ours(path); err != nil {
+					return err
+				}
+			}
+			if path == filepath.Dir(path) {
+				break
+			}
+		}
 	}
 	return nil
 }

@@ -14,3 +14,6 @@ func Of(net.Conn) (User, error) { return User{}, errUnsupported }
 
 // Listen makes a unix socket.
 func Listen(string, bool) (net.Listener, error) { return nil, errUnsupported }
+
+// Keeps is an error if somebody else could put something into a folder.
+func Keeps(string) error { return errUnsupported }
