@@ -113,7 +113,7 @@ func (d *Dispatcher) carry(out []Action, x *online.Decision) []Action {
 	return out
 }
 
-const makesRoom = "the rest of the day is better if others run there, or if it runs elsewhere"
+const makesRoom = "the rest of the day is better if others run there or it runs elsewhere, or a job there must be faster than beside it"
 
 // stops asks for what is to stop, again if it was not told in time.
 func (d *Dispatcher) stops(out []Action) []Action {

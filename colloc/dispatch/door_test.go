@@ -12,8 +12,8 @@ import (
 	"example.com/colloc/profile"
 )
 
-// TestServices: a service has no company that would cost it its latency at its load, and has some once
-// it is told that the load has become less.
+// TestServices: a service has no company that would cost it its latency at its load, has some once
+// it is told that the load has become less, and none again when the load grows.
 func TestServices(t *testing.T) {
 	s := newSite(t, 1, dispatch.Options{})
 	solo := func(name string, server *profile.Server) *profile.Profile {
@@ -37,6 +37,22 @@ func TestServices(t *testing.T) {
 	s.tell(dispatch.Described{Job: at(5)})
 	if got := s.decide(); len(got) != 1 {
 		t.Fatalf("%v starts beside a service that has little to do: %v", got, s.why("job"))
+	}
+	s.tell(dispatch.Described{Job: at(60)})
+	if got := s.asked(); len(got) > 0 {
+		t.Fatalf("%v, of a job that does not say what a restart costs", got)
+	}
+	s.tell(dispatch.Described{Job: dispatch.Job{Task: colloc.Task{ID: "job", Profile: solo("net", nil)}, Left: profile.Some(time.Hour), Restart: profile.Some(time.Minute)}})
+	if got := s.asked(); len(got) != 1 || got[0] != "stop job [gpu0] 0 B" {
+		t.Fatalf("%v when the load of its neighbour has grown", got)
+	}
+	s.tell(dispatch.Ended{Job: "job", Run: s.on["job"], How: dispatch.Stopped})
+	if got := s.asked(); len(got) > 0 {
+		t.Fatalf("%v beside a service at its limit", got)
+	}
+	s.tell(dispatch.Described{Job: at(5)})
+	if got := s.asked(); len(got) != 1 {
+		t.Fatalf("%v beside a service that has little to do", got)
 	}
 }
 

@@ -113,7 +113,7 @@ func (s *stream) draw() dispatch.Event {
 			return dispatch.Barred{Job: id, GPUs: []string{s.gpu(), s.gpu()}[:r.IntN(3)]}
 		}
 		if r.IntN(4) > 0 {
-			return dispatch.Described{Job: dispatch.Job{User: []string{"ann", "bob", ""}[r.IntN(3)], Task: colloc.Task{ID: id, Reserved: profile.Bytes(r.IntN(9)) * profile.GiB}, Fixed: r.IntN(2) == 0}}
+			return dispatch.Described{Job: dispatch.Job{User: []string{"ann", "bob", ""}[r.IntN(3)], Task: colloc.Task{ID: id, Reserved: profile.Bytes(r.IntN(9)) * profile.GiB, MaxSlowdown: []float64{0, 0, 1.1, 3}[r.IntN(4)]}, Fixed: r.IntN(2) == 0}}
 		}
 		return dispatch.Learned{}
 	case 16, 25, 26:

@@ -80,6 +80,7 @@ const (
 // has its turn.
 func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []rollout.Start) {
 	s.fillEngine()
+	s.queue()
 	budget := s.o.Budget.Or(DefaultBudget)
 	s.rule = plain
 	calm := s.came.calm(s.now)
@@ -291,7 +292,7 @@ func (s *Scheduler) fillEngine() {
 		}
 		restart := e.Restart.Or(0)
 		x.Jobs = append(x.Jobs, rollout.Job{
-			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Held: e.held, Ban: e.ban.cards(),
+			Kind: e.kind, Width: int32(e.Width()), Memory: int64(e.Memory), Left: left, Rank: rank, On: e.on, Turn: e.turn, Weight: e.Weight, Due: s.due(e), Held: e.held, Ban: e.ban.cards(),
 			Class: e.Class, Tier: e.Tier, Yields: !e.Restart.IsZero(), Stoppable: s.mayStop(e), Restart: int64(restart / time.Millisecond),
 		})
 	}
@@ -304,7 +305,6 @@ func (s *Scheduler) fillEngine() {
 		}
 		x.Cards = append(x.Cards, card)
 	}
-	s.queue()
 	x.Begin()
 }
 
@@ -325,8 +325,8 @@ func (s *Scheduler) openLives() {
 }
 
 // queue measures how long who comes now would wait if everybody waited for those before: what
-// waits over what is done in a time. The longest queue since nobody waited is what tasks are
-// due by.
+// waits over what is done in a time. The longest queue that a decision found since nobody waited is what tasks are
+// due by: who asks in between changes nothing.
 func (s *Scheduler) queue() {
 	work, rate := 0.0, 0.0
 	for i := range s.engine.Jobs {

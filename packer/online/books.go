@@ -187,6 +187,8 @@ type entry struct {
 	fixed  bool          // Memory is what it says
 	claim  profile.Bytes // Memory as it was told
 	held   bool          // it does not start
+	// strained says that MinSpeed was raised while it ran, and that its company may be too much since.
+	strained bool
 	// passed is how many tasks behind it have started while it did not fit, or that came later if it is a gang.
 	passed int
 	waited int64 // milliseconds, in all

@@ -27,11 +27,11 @@ func (s *Scheduler) Decide(ctx context.Context, at time.Duration) ([]Decision, e
 	}
 	s.dated = false
 	s.tidy()
-	var out []Decision
+	out := s.relieve()
 	var err error
 	if slices.ContainsFunc(s.order, func(e *entry) bool { return len(e.on) == 0 || !e.Restart.IsZero() }) {
 		stops, starts := s.lookAhead(ctx)
-		out = s.begin(stops, starts)
+		out = append(out, s.begin(stops, starts)...)
 		err = ctx.Err()
 	} else {
 		s.settleAll()
@@ -57,10 +57,7 @@ func (s *Scheduler) begin(stops []int32, starts []rollout.Start) []Decision {
 	out := make([]Decision, 0, len(stops)+len(starts))
 	for _, i := range stops {
 		e := s.order[i]
-		s.vacate(e)
-		e.breaks++
-		e.again = steps(e.Restart.Or(0))
-		e.left = min(rollout.MaxLeft, e.left+e.again)
+		s.halt(e)
 		out = append(out, Decision{Task: e.ID})
 	}
 	for _, st := range starts {

@@ -60,15 +60,16 @@ type taskPage struct {
 	Turn   int64         `json:"turn"`
 	Memory profile.Bytes `json:"memory_bytes"`
 	workPage
-	Before workPage      `json:"before,omitzero"`
-	Since  time.Duration `json:"since_ns,omitempty"`
-	Breaks int           `json:"breaks,omitempty"`
-	Moves  int           `json:"moves,omitempty"`
-	Passed int           `json:"passed,omitempty"`
-	Waited int64         `json:"waited_ms,omitempty"`
-	Claim  profile.Bytes `json:"claim_bytes,omitempty"`
-	Known  bool          `json:"known,omitempty"`
-	Fixed  bool          `json:"fixed,omitempty"`
+	Before   workPage      `json:"before,omitzero"`
+	Since    time.Duration `json:"since_ns,omitempty"`
+	Breaks   int           `json:"breaks,omitempty"`
+	Moves    int           `json:"moves,omitempty"`
+	Passed   int           `json:"passed,omitempty"`
+	Waited   int64         `json:"waited_ms,omitempty"`
+	Claim    profile.Bytes `json:"claim_bytes,omitempty"`
+	Known    bool          `json:"known,omitempty"`
+	Fixed    bool          `json:"fixed,omitempty"`
+	Strained bool          `json:"strained,omitempty"`
 }
 
 // slotPage is a GPU.
@@ -139,7 +140,7 @@ func (s *Scheduler) State() ([]byte, error) {
 func (e *entry) page() taskPage {
 	p := taskPage{
 		ID: e.ID, Kind: e.kind, Turn: e.turn, Memory: e.Memory, workPage: e.progress.page(), Before: e.before.page(),
-		Since: e.since, Breaks: e.breaks, Moves: e.moves, Passed: e.passed, Waited: e.waited, Claim: e.claim, Known: e.known, Fixed: e.fixed,
+		Since: e.since, Breaks: e.breaks, Moves: e.moves, Passed: e.passed, Waited: e.waited, Claim: e.claim, Known: e.known, Fixed: e.fixed, Strained: e.strained,
 	}
 	p.Rate, p.Told = e.rate, e.told
 	return p
@@ -269,7 +270,7 @@ func (s *Scheduler) restoreTask(e *entry, p *taskPage) error {
 		return fmt.Errorf("%d is left, %d done, turn %d", p.Left, p.Done, p.Turn)
 	}
 	e.kind, e.turn, e.rate, e.told, e.since = p.Kind, p.Turn, p.Rate, p.Told, p.Since
-	e.breaks, e.moves, e.passed, e.known, e.fixed = p.Breaks, p.Moves, p.Passed, p.Known, p.Fixed
+	e.breaks, e.moves, e.passed, e.known, e.fixed, e.strained = p.Breaks, p.Moves, p.Passed, p.Known, p.Fixed, p.Strained
 	if e.asOf = s.now; e.told {
 		s.told = append(s.told, e)
 	}

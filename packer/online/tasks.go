@@ -47,7 +47,9 @@ func (s *Scheduler) describe(e *entry, j Job) {
 }
 
 // Change says anew what is known of a task, which keeps its place in the queue and goes on
-// running if it does. Left and Done that are missing stay as they are. It is an error where
+// running if it does. Left and Done that are missing stay as they are. If MinSpeed is raised and its set
+// not allowed any more, some of its company stop at the next Decide: as few as are enough, of no higher class, who say
+// what a restart costs. It is an error where
 // Submit is one, [ErrUnknown] if the task is not there, and for one that runs if it is to have
 // another number of GPUs.
 func (s *Scheduler) Change(j Job) error {
@@ -62,7 +64,7 @@ func (s *Scheduler) Change(j Job) error {
 		return fmt.Errorf("packer: scheduler: task %q runs on %d GPUs and would need %d; let it return first", j.ID, len(e.on), j.Width())
 	}
 	s.settle(e)
-	on, before, since := e.on, e.before, e.since
+	on, before, since, least := e.on, e.before, e.since, e.MinSpeed
 	s.vacate(e)
 	s.disown(e)
 	s.describe(e, j)
@@ -71,6 +73,7 @@ func (s *Scheduler) Change(j Job) error {
 		s.place(e, on)
 		e.before, e.since = before, since
 	}
+	e.strained = on != nil && (e.strained || e.MinSpeed > least)
 	return nil
 }
 

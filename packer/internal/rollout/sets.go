@@ -133,6 +133,9 @@ func (s *Sets) Running(class int32, mech int, kinds []int32) int32 {
 	return s.of(id)
 }
 
+// OK reports whether a set is allowed.
+func (s *Sets) OK(set int32) bool { return s.nodes[set].ok }
+
 // Rates returns how fast the members of a set are, in the order of their kinds, and
 // how they share. The slice belongs to s.
 func (s *Sets) Rates(set int32) (rates []int64, mech int) {
