@@ -36,7 +36,7 @@ func serveLab(dir string) error {
 	}
 	c := Config{
 		Dir: filepath.Join(dir, "state"), Source: source, Env: source.Env(), Everybody: true, PerGPU: 2,
-		Watch: 20 * time.Millisecond, Grace: time.Minute, saveEvery: 20 * time.Millisecond,
+		Watch: 20 * time.Millisecond, Grace: time.Minute, saveEvery: 20 * time.Millisecond, Keep: keptOfLab,
 	}
 	s, err := New(context.Background(), c)
 	if err != nil {
@@ -47,6 +47,7 @@ func serveLab(dir string) error {
 		return err
 	}
 	go func() { _ = s.Serve(context.Background(), l) }()
+	go tellLevels(dir)
 	fmt.Println("serves")
 	return s.Run(context.Background())
 }

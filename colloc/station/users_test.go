@@ -43,6 +43,9 @@ type answered struct {
 // fewFiles is the method of a request to the client itself: to have 50 open files, and 60 at most.
 const fewFiles = "FEW FILES"
 
+// noConnection is the method of one to have no connection until the next.
+const noConnection = "NO CONNECTION"
+
 // beClient sends requests to a station as whoever this process is: it reads them from
 // standard input, and writes the answers, until there are no more.
 func beClient(socket string) int {
@@ -54,6 +57,13 @@ func beClient(socket string) int {
 		var a asked
 		if in.Decode(&a) != nil {
 			return 0
+		}
+		if a.Method == noConnection {
+			transport.CloseIdleConnections()
+			if out.Encode(answered{}) != nil {
+				return 1
+			}
+			continue
 		}
 		if a.Method == fewFiles {
 			text := ""

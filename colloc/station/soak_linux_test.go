@@ -1,0 +1,208 @@
+package station
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/colloc/colloc/runner/queue"
+	"example.com/colloc/colloc/station/api"
+	"example.com/colloc/internal/race"
+)
+
+// soakVariable says how long a soak is: ROUNDS.USERS.JOBS.SEED, with so many jobs of each user in a round.
+const soakVariable = "STATION_SOAK"
+
+// keptOfLab is how many jobs that are over the daemon of a lab has in memory.
+const keptOfLab = 100
+
+// levels are what must not grow.
+type levels struct {
+	Goroutines int
+	Heap       uint64
+	Files      int // that the daemon has open
+	left       int // files of runs but for their outputs
+	processes  int // supervisors
+}
+
+// tellLevels writes what a daemon takes whenever it gets SIGUSR1.
+func tellLevels(dir string) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGUSR1)
+	for range told {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		files, err := os.ReadDir("/proc/self/fd")
+		text, err2 := json.Marshal(levels{Goroutines: runtime.NumGoroutine(), Heap: m.HeapAlloc, Files: len(files)})
+		name := filepath.Join(dir, "levels")
+		if err == nil && err2 == nil && os.WriteFile(name+".new", text, 0o600) == nil {
+			_ = os.Rename(name+".new", name)
+		}
+	}
+}
+
+// levels are those of the daemon when nothing runs any more.
+func (l *laboratory) levels(tb testing.TB) (now levels) {
+	tb.Helper()
+	name := filepath.Join(l.dir, "levels")
+	_ = os.Remove(name) // that of the last time
+	l.Client.Close()
+	for _, c := range l.clients {
+		_ = c.to.Encode(asked{Method: noConnection})
+		_ = c.from.Decode(new(answered))
+	}
+	if err := l.daemon.Process.Signal(syscall.SIGUSR1); err != nil {
+		tb.Fatal(err)
+	}
+	l.soon(tb, "the daemon tells its levels", func() bool {
+		text, err := os.ReadFile(name)
+		return err == nil && json.Unmarshal(text, &now) == nil
+	})
+	for _, end := range []string{"claim", "exit", "steps", "restart"} {
+		found, _ := filepath.Glob(filepath.Join(l.dir, "state", "runs-*", "*."+end)) // the pattern is right
+		now.left += len(found)
+	}
+	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range found {
+		if text, _ := os.ReadFile(file); strings.Contains(string(text), l.dir+"/state/runs-") { // what has ended has none
+			now.processes++
+		}
+	}
+	return now
+}
+
+// soon waits for what a daemon brings about.
+func (l *laboratory) soon(tb testing.TB, what string, is func() bool) {
+	tb.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.Now().Add(5 * time.Minute); !is(); <-tick.C {
+		if time.Now().After(end) {
+			s, err := l.State(tb.Context())
+			tb.Fatalf("not in five minutes: %s: %+v, %v", what, s, err)
+		}
+	}
+}
+
+// lose lets the second GPU fail, or answer again.
+func (l *laboratory) lose(tb testing.TB, lost bool) {
+	tb.Helper()
+	name := filepath.Join(l.dir, "gpus.json")
+	text := fmt.Sprintf(`{"gpus": [{"name": "A100-40GB"}, {"name": "A100-40GB", "lost": %v}]}`, lost)
+	if err := os.WriteFile(name+".new", []byte(text), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// TestSoak: many users' jobs, some of which fail and are tried again, a GPU that is lost and comes back, kill -9 and an
+// upgrade of the daemon while they run, again and again: every job ends once, and after each round the daemon takes no more
+// memory, descriptors and goroutines than after the first, and no process and few files are left. For hours:
+//
+//	STATION_SOAK=100.20.100.1 go test ./colloc/station -run TestSoak -v -timeout 0
+func TestSoak(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may run tasks as other users")
+	}
+	rounds, users, n, seed := 4, 3, 20, uint64(1)
+	if race.Enabled || testing.Short() {
+		rounds, n = 2, 10
+	}
+	if text := os.Getenv(soakVariable); text != "" {
+		if _, err := fmt.Sscanf(text, "%d.%d.%d.%d", &rounds, &users, &n, &seed); err != nil {
+			t.Fatalf("%s=%s: want ROUNDS.USERS.JOBS.SEED", soakVariable, text)
+		}
+	}
+	l := newLaboratory(t, 2)
+	random := rand.New(rand.NewPCG(seed, 0))
+	l.serve(t)
+	var first levels
+	for round := 1; round <= rounds; round++ {
+		for uid := range users {
+			l.addAs(t, uint32(ann+uid), soakJobs(n, random)...)
+		}
+		over := func(want int) func() bool {
+			return func() bool {
+				s, err := l.State(t.Context())
+				return err == nil && s.Count.Succeeded+s.Count.Failed >= want
+			}
+		}
+		before, all := (round-1)*users*n, users*n
+		l.soon(t, "a third is over", over(before+all/3))
+		l.lose(t, true)
+		l.soon(t, "half is over", over(before+all/2))
+		l.kill(t)
+		l.serve(t)
+		l.lose(t, false)
+		l.soon(t, "all is over", over(before+all))
+		now := l.levels(t)
+		t.Logf("round %d: %+v", round, now)
+		if round == 1 {
+			first = now
+		}
+		const spareHeap, spareFiles, ofRun = 8 << 20, 3, 8
+		if now.Goroutines > first.Goroutines+spareFiles || now.Files > first.Files+spareFiles || now.Heap > first.Heap+spareHeap ||
+			now.left > ofRun*(keptOfLab+2*500) || now.processes > 0 {
+			t.Errorf("after round %d the daemon takes %+v, after the first it took %+v", round, now, first)
+		}
+	}
+	l.checkSoak(t, rounds*users*n)
+	l.kill(t)
+}
+
+// soakJobs are short jobs of which every seventh fails at first.
+func soakJobs(n int, random *rand.Rand) []api.Task {
+	tasks := make([]api.Task, n)
+	for i := range tasks {
+		script := fmt.Sprintf("sleep %.3f", 0.02+0.1*random.Float64())
+		if i%7 == 0 {
+			script += "; [ $COLLOC_RUN -gt 1 ]"
+			tasks[i].Retries = 1
+		}
+		retries := tasks[i].Retries
+		tasks[i] = shell("/", script)
+		tasks[i].Retries = retries
+		tasks[i].Env = append(tasks[i].Env, "COLLOC_TESTBED="+os.Getenv("COLLOC_TESTBED"))
+	}
+	return tasks
+}
+
+// checkSoak: each job is there once and succeeded, but for those that lost their GPU too often.
+func (l *laboratory) checkSoak(t *testing.T, want int) {
+	t.Helper()
+	jobs, err := l.Jobs(t.Context(), api.Query{Ended: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := make(map[int]bool)
+	for i := range jobs {
+		j := &jobs[i]
+		number, err := strconv.Atoi(j.ID)
+		if err != nil || number < 1 || number > want || seen[number] {
+			t.Errorf("job %q is there twice, or nobody submitted it", j.ID)
+		}
+		seen[number] = true
+	}
+	if len(seen) != want {
+		t.Errorf("%d jobs are there, want %d", len(seen), want)
+	}
+	failed, err := l.Jobs(t.Context(), api.Query{Ended: -1, States: []queue.State{queue.Failed, queue.Cancelled}})
+	for i := range failed {
+		t.Errorf("job %s of %s failed after %d runs", failed[i].ID, failed[i].User, failed[i].Runs)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
