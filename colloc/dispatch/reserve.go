@@ -100,7 +100,7 @@ func (d *Dispatcher) forbid(j *entry) {
 	}
 	var shuns []int
 	forbidden := func(c *card) {
-		if c != nil && !slices.Contains(shuns, c.index) {
+		if c != nil {
 			shuns = append(shuns, c.index)
 		}
 	}
@@ -117,7 +117,8 @@ func (d *Dispatcher) forbid(j *entry) {
 			forbidden(c)
 		}
 	}
-	if slices.Sort(shuns); slices.Equal(shuns, j.shunned) {
+	slices.Sort(shuns)
+	if shuns = slices.Compact(shuns); slices.Equal(shuns, j.shunned) {
 		return
 	}
 	put(d, &j.shunned, shuns)
@@ -130,7 +131,7 @@ func (d *Dispatcher) uncover(c *card) {
 	d.booking(c)
 	here := func(id string) bool { return id == c.gpu.ID }
 	for _, j := range d.order {
-		if j.gone || !slices.Contains(j.shunned, c.index) {
+		if _, there := slices.BinarySearch(j.shunned, c.index); j.gone || !there {
 			continue
 		}
 		put(d, &j.bars, slices.DeleteFunc(slices.Clone(j.bars), here))

@@ -120,7 +120,7 @@ func (d *Dispatcher) restoreJob(p *page) error {
 	if err := j.check(); err != nil {
 		return err
 	}
-	if p.Guess < 0 || p.Guess > maxMemory || p.Refused < 0 || p.Came < 0 || p.Came > d.now || p.Tier < 0 || p.Rest < 0 || slices.ContainsFunc(p.Shunned, func(i int) bool { return i < 0 || i >= len(d.slots) || d.slots[i] == nil }) {
+	if p.Guess < 0 || p.Guess > maxMemory || p.Refused < 0 || p.Came < 0 || p.Came > d.now || p.Tier < 0 || p.Rest < 0 || !slices.IsSorted(p.Shunned) || slices.ContainsFunc(p.Shunned, func(i int) bool { return i < 0 || i >= len(d.slots) || d.slots[i] == nil }) {
 		return errors.New("refused, rest or shunned are none that there are")
 	}
 	if len(e.shuns) > 0 || e.rest > 0 || slices.ContainsFunc(p.Runs, func(r runPage) bool { return r.Until > 0 }) {

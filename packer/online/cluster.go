@@ -65,10 +65,6 @@ func (s *Scheduler) setClass(k int, gpu *packer.GPU) {
 	s.ask()
 }
 
-// GPUs returns how many GPUs there are, in service or not, with those that were removed:
-// every index is below it.
-func (s *Scheduler) GPUs() int { return len(s.slots) }
-
 // AddGPU takes a new GPU of a machine into service, with residents that run already, and returns
 // its index: that of one that was removed, or the next. The errors are those of [NewScheduler], and
 // [ErrDuplicate] where its ID or a resident's is in use, and that of the Model's method
