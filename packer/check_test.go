@@ -75,6 +75,135 @@ func TestCheckRefuses(t *testing.T) {
 	}
 }
 
+// shared is a GPU with a resident that a task joins, one without anybody, one with a resident alone, and a task that waits.
+func shared() (*packer.Problem, *packer.Solution) {
+	p := &packer.Problem{Model: packtest.Even{0.9, 0.9}, Limits: packer.Limits{MaxSet: 2, Headroom: profile.Some(0.0)}}
+	for _, id := range []string{"a", "b", "c"} {
+		p.GPUs = append(p.GPUs, packer.GPU{ID: id, Memory: 8 * profile.GiB, Labels: []string{"fast"}})
+	}
+	p.GPUs[0].Residents = []packer.Task{{ID: "r", Memory: profile.GiB, Labels: []string{"old"}}}
+	p.GPUs[2].Residents = []packer.Task{{ID: "q", Memory: profile.GiB}}
+	p.Tasks = []packer.Task{
+		{ID: "x", Memory: profile.GiB, MinSpeed: 0.9, On: []string{"fast"}, Avoid: []string{"new"}, Only: []string{"old"}, Labels: []string{"mine"}},
+		{ID: "y", Memory: 9 * profile.GiB},
+	}
+	return p, &packer.Solution{Throughput: 2.7, Bound: 3, Reasons: []packer.Reason{{Task: 1}}, Sets: []packer.Set{
+		{GPU: 0, Tasks: []int{0}, Mechanism: profile.TimeSlice, Speeds: []float64{0.9, 0.9}, Value: 1.8},
+		{GPU: 2, Mechanism: profile.Exclusive, Speeds: []float64{0.9}, Value: 0.9},
+	}}
+}
+
+// TestCheckRefusesShared: each promise to those who share, to residents and to those who wait is looked at.
+func TestCheckRefusesShared(t *testing.T) {
+	if p, s := shared(); p.Check(s) != nil {
+		t.Fatal(p.Check(s))
+	}
+	for _, test := range []struct {
+		name  string
+		spoil func(p *packer.Problem, s *packer.Solution)
+		want  string
+	}{
+		{"residents of the first GPU left out", func(_ *packer.Problem, s *packer.Solution) { s.Sets, s.Throughput = s.Sets[1:], 0.9 }, `GPU "a" has 1 residents and no set`},
+		{"residents of the last GPU left out", func(_ *packer.Problem, s *packer.Solution) { s.Sets, s.Throughput = s.Sets[:1], 1.8 }, `GPU "c" has 1 residents and no set`},
+		{"residents between left out", func(p *packer.Problem, _ *packer.Solution) { p.GPUs[1].Residents = []packer.Task{{ID: "s"}} }, `GPU "b" has 1 residents and no set`},
+		{"residents behind the last set left out", func(p *packer.Problem, s *packer.Solution) {
+			p.GPUs[1].Residents, p.GPUs[2].Residents = p.GPUs[2].Residents, nil
+			s.Sets, s.Throughput = s.Sets[:1], 1.8
+		}, `GPU "b" has 1 residents and no set`},
+		{"shunned", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Only, p.Tasks[0].Avoid = nil, []string{"old"} }, `"x" does not accept the labels ["old"] of "r"`},
+		{"shunned by the resident", func(p *packer.Problem, _ *packer.Solution) { p.GPUs[0].Residents[0].Avoid = []string{"mine"} }, `"r" does not accept the labels ["mine"] of "x"`},
+		{"not liked", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Only = []string{"other"} }, `"x" does not accept the labels`},
+		{"liked and shunned", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Avoid = []string{"old"} }, `"x" does not accept the labels`},
+		{"a label that the GPU has not", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].On = []string{"fast", "near"} }, `asks for label "near"`},
+		{"one GPU beside two", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].GPUs = 2 }, `"x" needs 2 GPUs and "r" 1; gangs share all or none`},
+		{"too slow by a little", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].MinSpeed = 0.901 }, "its limit is 0.901"},
+		{"too little gain beside residents", func(p *packer.Problem, _ *packer.Solution) { p.Limits.MinGain = 1.2 }, "without company its best member or resident has 0.9"},
+		{"too little gain for one just fast enough alone", func(p *packer.Problem, s *packer.Solution) {
+			p.Limits.MinGain, p.GPUs[0].Residents = 1.2, nil
+			p.Tasks[0].Only, p.Tasks[1].Memory, p.Tasks[1].MinSpeed = nil, profile.GiB, 0.9
+			s.Sets[0].Tasks, s.Reasons = []int{0, 1}, nil
+		}, "without company its best member or resident has 0.9"},
+		{"a reason for no task", func(_ *packer.Problem, s *packer.Solution) { s.Reasons = append(s.Reasons, packer.Reason{Task: -1}) }, "Reasons[1]: no task -1"},
+		{"a reason for one beyond", func(_ *packer.Problem, s *packer.Solution) { s.Reasons = append(s.Reasons, packer.Reason{Task: 2}) }, "Reasons[1]: no task 2"},
+		{"no reason", func(_ *packer.Problem, s *packer.Solution) { s.Reasons = nil }, `task "y" is in no set and has no reason`},
+		{"a reason for a placed one", func(_ *packer.Problem, s *packer.Solution) { s.Reasons = append(s.Reasons, packer.Reason{Task: 0}) }, "Placed is false"},
+		{"a speed of its own", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Speeds[1] = 0.95 }, "the model says 0.9"},
+		{"a value of its own", func(_ *packer.Problem, s *packer.Solution) { s.Sets[1].Value, s.Throughput = 1, 2.8 }, "value is 1"},
+		{"another sum", func(_ *packer.Problem, s *packer.Solution) { s.Throughput = 2.8 }, "the sets' values sum to"},
+		{"more than the bound", func(_ *packer.Problem, s *packer.Solution) { s.Bound = 2.6 }, "exceeds Bound"},
+		{"a task twice", func(p *packer.Problem, s *packer.Solution) {
+			p.Tasks[0].Only = nil
+			s.Sets[1] = packer.Set{GPU: 2, Tasks: []int{0}, Mechanism: profile.TimeSlice, Speeds: []float64{0.9, 0.9}, Value: 1.8}
+			s.Throughput, s.Bound = 3.6, 4
+		}, "is already in another set"},
+		{"more than the memory", func(p *packer.Problem, _ *packer.Solution) { p.Tasks[0].Memory = 7*profile.GiB + profile.MiB }, "headroom leaves"},
+		{"more than headroom leaves", func(p *packer.Problem, _ *packer.Solution) {
+			p.Tasks[0].Memory, p.Limits.Headroom = 7*profile.GiB, profile.Some(0.01)
+		}, "headroom leaves"},
+		{"shared by what the GPU has not", func(_ *packer.Problem, s *packer.Solution) { s.Sets[0].Mechanism = profile.MPS }, "does not allow sharing by"},
+		{"one task by sharing", func(p *packer.Problem, s *packer.Solution) {
+			p.Tasks[1].Memory, p.GPUs[2].Residents, s.Reasons = profile.GiB, nil, nil
+			s.Sets[1].Tasks, s.Sets[1].Mechanism = []int{1}, profile.TimeSlice
+		}, "want exclusive"},
+		{"two GPUs of one name", func(p *packer.Problem, _ *packer.Solution) { p.GPUs[1].ID = "a" }, "GPUs need distinct IDs"},
+		{"residents of two widths", func(p *packer.Problem, _ *packer.Solution) {
+			p.GPUs[0].Residents = append(p.GPUs[0].Residents, packer.Task{ID: "s", GPUs: 2})
+		}, "gangs share all their GPUs or none"},
+	} {
+		p, s := shared()
+		test.spoil(p, s)
+		if err := p.Check(s); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		}
+	}
+	p, s := shared()
+	p.Tasks[0].Memory = 7 * profile.GiB // with the resident's all that there is
+	if err := p.Check(s); err != nil {
+		t.Errorf("memory to the last byte: %v", err)
+	}
+}
+
+// ways runs each task of a set at the speed of the mechanism: a set of several by none would be the fastest.
+type ways struct{}
+
+func (ways) Speeds(set []*packer.Task, _ *packer.GPU, mech profile.Mechanism, dst []float64) error {
+	for i := range dst {
+		dst[i] = map[profile.Mechanism]float64{profile.TimeSlice: 0.5, profile.MPS: 0.6, profile.Exclusive: float64(1 + 4*(len(set)-1))}[mech]
+	}
+	return nil
+}
+
+// TestCheckUndisturbed: residents lose what they have without company: one alone, several by what the GPU allows.
+func TestCheckUndisturbed(t *testing.T) {
+	for _, test := range []struct {
+		residents  int
+		mechanisms []profile.Mechanism
+		minGain    float64
+		want       string
+	}{
+		{1, []profile.Mechanism{profile.TimeSlice}, 0, ""},
+		{1, []profile.Mechanism{profile.TimeSlice}, 0.1, "best member or resident has 1, so MinGain asks for 1.1"},
+		{2, []profile.Mechanism{profile.Exclusive, profile.TimeSlice}, 0.5, ""},
+		{2, []profile.Mechanism{profile.Exclusive, profile.TimeSlice}, 0.51, "best member or resident has 1, so"},
+		{2, []profile.Mechanism{profile.TimeSlice, profile.MPS}, 0.25, ""},
+		{2, []profile.Mechanism{profile.TimeSlice, profile.MPS}, 0.26, "best member or resident has 1.2, so"},
+	} {
+		p := &packer.Problem{
+			Model: ways{}, Limits: packer.Limits{MaxSet: 3, Headroom: profile.Some(0.0), MinGain: test.minGain}, Tasks: []packer.Task{{ID: "x"}},
+			GPUs: []packer.GPU{{ID: "a", Memory: profile.GiB, Mechanisms: test.mechanisms}},
+		}
+		set := packer.Set{Tasks: []int{0}, Mechanism: profile.TimeSlice, Speeds: []float64{0.5}, Value: 0.5 * float64(1+test.residents)}
+		for i := range test.residents {
+			p.GPUs[0].Residents = append(p.GPUs[0].Residents, packer.Task{ID: fmt.Sprint("r", i)})
+			set.Speeds = append(set.Speeds, 0.5)
+		}
+		err := p.Check(&packer.Solution{Throughput: set.Value, Bound: 9, Sets: []packer.Set{set}})
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%d residents by %v, gain of %v: %v, want %q", test.residents, test.mechanisms, test.minGain, err, test.want)
+		}
+	}
+}
+
 // halves runs every task at full speed on its slice, and at none without.
 type halves struct{ packtest.Even }
 
