@@ -3,6 +3,7 @@ package decide
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -157,7 +158,7 @@ func TestWrong(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for want, args := range map[string][]string{
+	cases := map[string][]string{
 		"no operands":     {"x"},
 		"want 1 to":       {"-per-gpu", "0"},
 		"below 1":         {"-headroom", "1"},
@@ -167,7 +168,15 @@ func TestWrong(t *testing.T) {
 		"6 characters":    {"-http", ":0", "-token", short},
 		"not defined":     {"-nonsense"},
 		"-learned":        {"-socket", filepath.Join(d, "s"), "-learned", short},
-	} {
+	}
+	if os.Geteuid() == 0 {
+		theirs := filepath.Join(d, "theirs") // who put it there knows it
+		if err := errors.Join(os.WriteFile(theirs, []byte(strings.Repeat("known ", 10)), 0o600), os.Chown(theirs, 54321, -1)); err != nil {
+			t.Fatal(err)
+		}
+		cases["another user's"] = []string{"-http", ":0", "-token", theirs}
+	}
+	for want, args := range cases {
 		var errs bytes.Buffer
 		if status := run(t.Context(), args, cli.Streams{Out: io.Discard, Err: &errs}); status != 2 || strings.Count(errs.String(), "\n") != 1 {
 			t.Errorf("%q: status %d: %s", args, status, &errs)

@@ -6,10 +6,12 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
 
 	"example.com/colloc/colloc/wire"
 )
@@ -17,8 +19,8 @@ import (
 // errUsage says that the input is wrong, not the program or the machine.
 var errUsage = errors.New("wrong input")
 
-// shortest is the least length of a token.
-const shortest = 20
+// shortest and longest are how long a token may be.
+const shortest, longest = 20, 4096
 
 // readToken reads a token that nobody else may read, and makes one where there is none.
 func readToken(path string) (string, error) {
@@ -31,14 +33,21 @@ func readToken(path string) (string, error) {
 	if !errors.Is(err, fs.ErrExist) {
 		return "", err
 	}
-	info, err := os.Stat(path)
+	if file, err = os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0); err != nil { // a pipe lets nobody wait
+		return "", err
+	}
+	defer func() { _ = file.Close() }() // it was only read
+	info, err := file.Stat()
 	if err != nil {
 		return "", err
+	}
+	if !own(info) {
+		return "", fmt.Errorf("%w: -token %s: it is another user's, who knows it; choose another place", errUsage, path)
 	}
 	if !info.Mode().IsRegular() || info.Mode().Perm()&0o077 != 0 {
 		return "", fmt.Errorf("%w: -token %s: others may read it; chmod 600 it", errUsage, path)
 	}
-	text, err := os.ReadFile(path)
+	text, err := io.ReadAll(io.LimitReader(file, longest))
 	if err != nil {
 		return "", err
 	}
