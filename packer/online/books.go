@@ -79,6 +79,7 @@ type Scheduler struct {
 	rated   *rollout.Sets // by which rates were worked out last
 	touched []int32       // GPUs where others run than did then, some twice
 	halted  []*entry      // tasks that left some since
+	strains []*entry      // that are strained
 	engine  rollout.Engine
 	now     time.Duration
 	begun   bool // now is a moment of the caller's

@@ -270,7 +270,10 @@ func (s *Scheduler) restoreTask(e *entry, p *taskPage) error {
 		return fmt.Errorf("%d is left, %d done, turn %d", p.Left, p.Done, p.Turn)
 	}
 	e.kind, e.turn, e.rate, e.told, e.since = p.Kind, p.Turn, p.Rate, p.Told, p.Since
-	e.breaks, e.moves, e.passed, e.known, e.fixed, e.strained = p.Breaks, p.Moves, p.Passed, p.Known, p.Fixed, p.Strained
+	e.breaks, e.moves, e.passed, e.known, e.fixed = p.Breaks, p.Moves, p.Passed, p.Known, p.Fixed
+	if p.Strained {
+		s.strain(e)
+	}
 	if e.asOf = s.now; e.told {
 		s.told = append(s.told, e)
 	}

@@ -11,10 +11,8 @@ import (
 // grown, where they run below it now.
 func (s *Scheduler) relieve() []Decision {
 	var out []Decision
-	for _, e := range s.order {
-		if !e.strained {
-			continue
-		}
+	slices.SortFunc(s.strains, func(a, b *entry) int { return cmp.Compare(a.turn, b.turn) })
+	for _, e := range s.strains {
 		e.strained = false
 		for _, g := range e.on {
 			gone, enough := s.yields(e, &s.slots[g])
@@ -26,7 +24,16 @@ func (s *Scheduler) relieve() []Decision {
 			}
 		}
 	}
+	s.strains = slices.DeleteFunc(s.strains, func(e *entry) bool { return !e.strained })
 	return out
+}
+
+// strain notes that MinSpeed of a task that runs may be more than its speed.
+func (s *Scheduler) strain(e *entry) {
+	if !e.strained {
+		e.strained = true
+		s.strains = append(s.strains, e)
+	}
 }
 
 // yields are those that leave a GPU for a task there, none if that would not be enough: as few as are enough, first

@@ -73,7 +73,9 @@ func (s *Scheduler) Change(j Job) error {
 		s.place(e, on)
 		e.before, e.since = before, since
 	}
-	e.strained = on != nil && (e.strained || e.MinSpeed > least)
+	if on != nil && e.MinSpeed > least {
+		s.strain(e)
+	}
 	return nil
 }
 

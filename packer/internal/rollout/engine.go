@@ -172,6 +172,7 @@ type life struct {
 	began               int64 // when it started here
 	on                  []int32
 	weight              float64
+	size                float64 // of the job, under Shortest for its weight
 	status              status
 	stopped             bool
 	round               int64 // of changes, in which its rate was set

@@ -42,7 +42,10 @@ func (e *Engine) reset(r *Rule) {
 	e.purses = append(e.purses[:0], e.Purses...)
 	for i := range e.Jobs {
 		j, l := &e.Jobs[i], &e.lives[i]
-		*l = life{left: j.Left, on: j.On, weight: j.weight(), end: never}
+		*l = life{left: j.Left, on: j.On, weight: j.weight(), size: j.size(), end: never}
+		if r.Order == Shortest && e.weighted {
+			l.size /= l.weight
+		}
 		if r.Power > 0 {
 			l.weight *= math.Pow(float64(max(1, j.Left>>20)), -r.Power)
 		}
@@ -76,9 +79,9 @@ func (e *Engine) before(a, b int32) int {
 	case Arrival:
 		by = cmp.Compare(y.weight(), x.weight())
 	case Shortest:
-		by = cmp.Compare(x.size()/x.weight(), y.size()/y.weight())
+		by = cmp.Compare(e.lives[a].size, e.lives[b].size)
 	case Longest:
-		by = cmp.Compare(y.size(), x.size())
+		by = cmp.Compare(e.lives[b].size, e.lives[a].size)
 	}
 	return cmp.Or(by, cmp.Compare(x.Turn, y.Turn))
 }
