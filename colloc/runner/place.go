@@ -81,7 +81,7 @@ func (r *Runner) wishes() (all []body.Wish) {
 	seen, most := make(map[int64]int), window
 	if r.config.Users != nil {
 		for _, e := range r.queue.Ready {
-			seen[uidOf(e)]++
+			seen[e.UID()]++
 		}
 		most = max(fewest, min(window, windows/max(1, len(seen))))
 		clear(seen)
@@ -90,7 +90,7 @@ func (r *Runner) wishes() (all []body.Wish) {
 		if r.config.Users == nil && len(all) >= window {
 			break
 		}
-		uid := uidOf(e)
+		uid := e.UID()
 		if r.config.Users != nil && seen[uid] >= most {
 			continue
 		}
@@ -106,14 +106,6 @@ func (r *Runner) wishes() (all []body.Wish) {
 		all = append(all, body.Wish{Entry: e, Held: full != ""})
 	}
 	return all
-}
-
-// uidOf is the number of the user whose a task is, -1 of the runner's own.
-func uidOf(e *backlog.Entry) int64 {
-	if e.Task.Owner == nil {
-		return -1
-	}
-	return int64(e.Task.Owner.UID)
 }
 
 // judge ends tasks that will never start, and those of which the cards that
@@ -144,6 +136,9 @@ func (r *Runner) reserve(s *body.Start) (why string) {
 	for _, c := range cards {
 		if r.fleet.Seats(c) == 0 || !r.fleet.Takes(c) {
 			return "GPU " + string(c.Info.ID) + " takes no other " + r.config.Noun
+		}
+		if c.ServesOther(e) {
+			return "GPU " + string(c.Info.ID) + fleet.OneUser
 		}
 		if e.TakesAll() && e.Recovery == RanAlone || reserved == 1 {
 			reserved = max(1, r.fleet.Free(c))

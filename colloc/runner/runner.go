@@ -192,7 +192,7 @@ func (r *Runner) surroundings(e *backlog.Entry) *environ.Options {
 	}
 	return &environ.Options{
 		Base: r.config.inherited(), Threads: r.config.TaskThreads(len(r.fleet.Cards)), Group: r.config.Group,
-		PipeDir: r.config.pipeDir(e.GPU), Taken: taken,
+		PipeDir: r.config.pipeDir(e.GPU), SMs: r.fleet.Threads(e), Taken: taken,
 	}
 }
 

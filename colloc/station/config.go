@@ -46,6 +46,8 @@ type Config struct {
 	// Mechanisms are the allowed ways to share, the preferred one first; nil means
 	// time-slicing, a list that holds only Exclusive forbids sharing.
 	Mechanisms []profile.Mechanism
+	// MPSPipeDir names the folder where an MPS daemon listens for a GPU, see [runner.Config].
+	MPSPipeDir func(nvmlx.DeviceID) string
 	// MaxQueued is how many tasks one user may have in the queue; 0 means
 	// [DefaultMaxQueued].
 	MaxQueued int

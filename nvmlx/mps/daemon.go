@@ -66,34 +66,14 @@ func Running(pipeDir string) bool {
 // matter: the daemon runs until [Daemon.Stop], in a process group of its own,
 // so that Ctrl-C at the terminal does not reach it.
 func Start(ctx context.Context, config Config) (*Daemon, error) {
-	if config.Program == "" {
-		config.Program = "nvidia-cuda-mps-control"
+	d, err := newDaemon(config)
+	if err != nil {
+		return nil, err
 	}
-	if config.LogDir == "" {
-		config.LogDir = config.PipeDir
-	}
-	if config.Poll <= 0 {
-		config.Poll = 50 * time.Millisecond
-	}
-	if config.Clock == nil {
-		config.Clock = nvmlx.SystemClock()
-	}
-	switch {
-	case config.PipeDir == "":
-		return nil, errors.New("mps: start: no pipe directory: name one of your own for each daemon")
-	case len(config.PipeDir) > maxPipeDir:
-		return nil, fmt.Errorf("mps: start: the path of the pipe directory %s has %d bytes, and sockets allow %d: choose a shorter one, such as one in /tmp",
-			config.PipeDir, len(config.PipeDir), maxPipeDir)
-	case Running(config.PipeDir):
+	if Running(config.PipeDir) {
 		return nil, fmt.Errorf("mps: start: there is a daemon in %s already, or the remains of one: use or remove it", config.PipeDir)
 	}
-	for _, dir := range []string{config.PipeDir, config.LogDir} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("mps: start: %w", err)
-		}
-	}
-	d := &Daemon{config: config, done: make(chan struct{})}
-	d.cmd = exec.Command(config.Program, "-f") // not CommandContext: it outlives the ctx of Start
+	d.cmd = exec.Command(d.config.Program, "-f") // not CommandContext: it outlives the ctx of Start
 	d.cmd.Env = d.environment()
 	d.cmd.Stdout, d.cmd.Stderr = &d.output, &d.output
 	d.cmd.WaitDelay = time.Second // its servers may hold the pipe open
@@ -112,6 +92,63 @@ func Start(ctx context.Context, config Config) (*Daemon, error) {
 		return nil, fmt.Errorf("mps: start: %w%s", err, d.output.Quoted())
 	}
 	return d, nil
+}
+
+// Background is Start for a daemon that outlives this process, as the tasks there do: one that answers already is used, and
+// the socket that one left behind who does not is removed. Nobody watches it: Done is never closed, and "quit", by
+// [Daemon.Command], is how to end it.
+func Background(ctx context.Context, config Config) (*Daemon, error) {
+	d, err := newDaemon(config)
+	if err != nil {
+		return nil, err
+	}
+	if Running(config.PipeDir) {
+		if _, err := d.Command(ctx, "get_server_list"); err == nil {
+			return d, nil
+		}
+		if err := errors.Join(ctx.Err(), os.Remove(filepath.Join(config.PipeDir, "control"))); err != nil {
+			return nil, fmt.Errorf("mps: start: %w", err)
+		}
+	}
+	cmd := exec.CommandContext(ctx, d.config.Program, "-d")
+	cmd.Env = d.environment()
+	procgroup.Own(cmd)
+	if err := cmd.Run(); err != nil { // without its output: the daemon may keep a pipe open
+		return nil, fmt.Errorf("mps: start: %w: is the driver's MPS installed? %s may say more", err, filepath.Join(d.config.LogDir, "control.log"))
+	}
+	if err := d.ready(ctx); err != nil {
+		return nil, fmt.Errorf("mps: start: %w", err)
+	}
+	return d, nil
+}
+
+// newDaemon checks a configuration, fills it in, and makes its folders.
+func newDaemon(config Config) (*Daemon, error) {
+	if config.Program == "" {
+		config.Program = "nvidia-cuda-mps-control"
+	}
+	if config.LogDir == "" {
+		config.LogDir = config.PipeDir
+	}
+	if config.Poll <= 0 {
+		config.Poll = 50 * time.Millisecond
+	}
+	if config.Clock == nil {
+		config.Clock = nvmlx.SystemClock()
+	}
+	switch {
+	case config.PipeDir == "":
+		return nil, errors.New("mps: start: no pipe directory: name one of your own for each daemon")
+	case len(config.PipeDir) > maxPipeDir:
+		return nil, fmt.Errorf("mps: start: the path of the pipe directory %s has %d bytes, and sockets allow %d: choose a shorter one, such as one in /tmp",
+			config.PipeDir, len(config.PipeDir), maxPipeDir)
+	}
+	for _, dir := range []string{config.PipeDir, config.LogDir} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return nil, fmt.Errorf("mps: start: %w", err)
+		}
+	}
+	return &Daemon{config: config, done: make(chan struct{})}, nil
 }
 
 // environment is that of the daemon and of the commands to it.

@@ -41,6 +41,10 @@ func TestMain(m *testing.M) {
 	var err error
 	if len(os.Args) > 1 && os.Args[1] == "-f" {
 		err = serve(mode)
+	} else if len(os.Args) > 1 && os.Args[1] == "-d" {
+		daemon := exec.Command(os.Args[0], "-f")
+		daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+		err = daemon.Start()
 	} else {
 		err = pass()
 	}
@@ -81,6 +85,8 @@ func serve(mode string) error {
 			answer = "!not yet"
 		case command == "get_server_list":
 			answer = "4711\n4712"
+		case command == "pid":
+			answer = strconv.Itoa(os.Getpid())
 		case command == "devices":
 			answer = os.Getenv("CUDA_VISIBLE_DEVICES")
 		case command == "log":
@@ -224,6 +230,56 @@ func TestDaemonLife(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// TestBackground: a daemon in the background is started once, however often it is asked for, and anew where one was killed and
+// left its socket.
+func TestBackground(t *testing.T) {
+	c := config(t, "well")
+	var all []string
+	for _, killed := range []bool{false, false, true} {
+		if killed {
+			d, err := mps.Background(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := d.Command(t.Context(), "quit"); err != nil {
+				t.Fatal(err)
+			}
+			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(c.PipeDir, "control")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.SetUnlinkOnClose(false)
+			_ = l.Close()
+		}
+		d, err := mps.Background(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pid, err := d.Command(t.Context(), "pid")
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, pid)
+	}
+	d, err := mps.Background(t.Context(), c)
+	if err == nil {
+		_, err = d.Command(t.Context(), "quit")
+	}
+	if err != nil || all[0] != all[1] || all[1] == all[2] {
+		t.Errorf("daemons were %v, and quit: %v", all, err)
+	}
+	t.Setenv(fakeEnv, "broken")
+	over, stop := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer stop()
+	if _, err := mps.Background(over, c); err == nil {
+		t.Error("a daemon that ends at once is taken for one that answers")
+	}
+	c.Program = filepath.Join(c.PipeDir, "none")
+	if _, err := mps.Background(t.Context(), c); err == nil || !strings.Contains(err.Error(), "is the driver's MPS installed?") {
+		t.Errorf("without the program: %v", err)
 	}
 }
 

@@ -45,6 +45,7 @@ func (p *program) serve(ctx context.Context, args []string) error {
 	f.StringVar(&o.dir, "dir", defaultDir(), "keep queue, logs and what was learned in `DIR`")
 	f.StringVar(&o.fake, "fake-gpus", "", "pretend to have the GPUs in `FILE`; the command burn then plays a training")
 	gpus.Flags(f, &o.gpus, &o.mechanisms, nil)
+	f.Lookup("share").Usage += "; for mps the station keeps a daemon for each GPU"
 	f.BoolVar(&o.me, "me", os.Geteuid() != 0, "take jobs of this user alone; without it, as root, those of all users, which then run as them")
 	f.IntVar(&o.config.PerGPU, "per-gpu", colloc.DefaultMaxSet, "at most `N` jobs on a GPU")
 	f.IntVar(&o.config.MaxQueued, "max-queued", station.DefaultMaxQueued, "one user may have `N` jobs in the queue")
@@ -231,6 +232,7 @@ func (p *program) host(ctx context.Context, o *serving) (err error) {
 	if o.me && o.fake == "" && p.socket != api.SystemSocket {
 		o.noteOther(ctx, api.SystemSocket, c.GPUs)
 	}
+	o.background(ctx, found, &c)
 	if err := o.tell(p.streams.Err, found); err != nil {
 		return err
 	}

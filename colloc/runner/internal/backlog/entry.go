@@ -95,6 +95,14 @@ func (e *Entry) RestartCost() profile.Opt[time.Duration] {
 	return e.Restart
 }
 
+// UID is the number of the user whose the task is, -1 of the runner's own.
+func (e *Entry) UID() int64 {
+	if e.Task.Owner == nil {
+		return -1
+	}
+	return int64(e.Task.Owner.UID)
+}
+
 // Stem is what the names of the files of a task's present run begin with.
 func (e *Entry) Stem() string { return strings.TrimSuffix(e.Log, supervise.LogEnd) }
 

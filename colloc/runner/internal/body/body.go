@@ -44,6 +44,7 @@ type told struct {
 
 	job     dispatch.Job
 	held    bool
+	barred  []string      // GPUs that MPS keeps for another user
 	run     uint64        // its number; 0: it waits
 	number  int           // of the entry's run
 	reserve profile.Bytes // at its start
@@ -281,6 +282,16 @@ func (b *Body) waits(w Wish) (unfit, err error) {
 		} else {
 			err = b.tell(dispatch.Released{Job: w.Task.ID})
 		}
+	}
+	var barred []string
+	for _, c := range b.fleet.Cards {
+		if c.ServesOther(w.Entry) {
+			barred = append(barred, string(c.Info.ID))
+		}
+	}
+	if !slices.Equal(barred, t.barred) {
+		t.barred = barred
+		err = errors.Join(err, b.tell(dispatch.Barred{Job: w.Task.ID, GPUs: barred}))
 	}
 	return nil, err
 }

@@ -176,6 +176,31 @@ func TestUnjudged(t *testing.T) {
 	}
 }
 
+// Where a GPU is shared by MPS, another user's task does not join, and is told so; that user's own does.
+func TestOneUser(t *testing.T) {
+	of := func(id string, uid uint32) *backlog.Entry {
+		e := task(id, gib30/3)
+		e.Task.Owner = &queue.Owner{UID: uid}
+		return e
+	}
+	first := of("first", 1)
+	first.State, first.Runs, first.GPU, first.Reserved = queue.Running, 1, "gpu", gib30/3
+	d := newDesk(t)
+	d.fleet.Join(first, profile.MPS)
+	other, own := of("other", 2), of("own", 1)
+	if starts := d.turn(t, []*backlog.Entry{other, own}, []*backlog.Entry{first}); !slices.Equal(ids(starts), []string{"own"}) {
+		t.Errorf("%q start, want own", ids(starts))
+	}
+	if why, never := d.Why(other); never != nil || why != "GPU gpu"+fleet.OneUser {
+		t.Errorf("it waits %q, %v", why, never)
+	}
+	d = newDesk(t)
+	d.fleet.Join(first, profile.TimeSlice)
+	if starts := d.turn(t, []*backlog.Entry{other}, []*backlog.Entry{first}); len(starts) != 1 {
+		t.Errorf("%q start in turns with another user's", ids(starts))
+	}
+}
+
 // When a task will end is told by its steps, anew only when it is well off.
 func TestProgress(t *testing.T) {
 	d := newDesk(t)

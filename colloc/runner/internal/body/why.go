@@ -8,6 +8,7 @@ import (
 
 	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/runner/internal/backlog"
+	"example.com/colloc/colloc/runner/internal/fleet"
 	"example.com/colloc/packer"
 )
 
@@ -63,6 +64,9 @@ func (b *Body) Why(e *backlog.Entry) (text string, never error) {
 	why, err := b.d.Why(e.Task.ID)
 	if err != nil {
 		return "for its turn", nil //nolint:nilerr // nobody knows
+	}
+	if why.Code == dispatch.ForOthers && len(t.barred) > 0 {
+		return "GPU " + strings.Join(t.barred, ", ") + fleet.OneUser, nil
 	}
 	if why.Code == dispatch.Room && why.Placing.Code != packer.Undecided {
 		never = b.fleet.Never(e, &why.Placing)

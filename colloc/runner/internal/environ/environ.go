@@ -46,6 +46,7 @@ type Options struct {
 	Threads int          // of one that does not say how many
 	Group   string       // of experiments; empty is none
 	PipeDir string       // where the MPS daemon of the task's GPU listens
+	SMs     float64      // the share of the multiprocessors that it may fill there; 0 is all
 	Taken   map[int]bool // ports of other tasks
 }
 
@@ -76,17 +77,17 @@ func Of(e *backlog.Entry, o *Options) ([]string, error) {
 		restart+"="+e.Stem()+supervise.RestartEnd,
 		stops+"="+strconv.Itoa(e.Stops),
 		supervise.Mark(e.Stem()))
-	device, err := device(e, o.PipeDir)
+	device, err := device(e, o)
 	return last(append(env, device...)), err
 }
 
 // device makes the task see its GPU alone, through MPS if that is how it is
 // shared.
-func device(e *backlog.Entry, pipeDir string) ([]string, error) {
+func device(e *backlog.Entry, o *Options) ([]string, error) {
 	if e.Mechanism != profile.MPS {
 		return []string{Visible + "=" + e.On()}, nil
 	}
-	return mps.Share{Device: e.GPU, Memory: e.Reserved, PipeDir: pipeDir}.Env()
+	return mps.Share{Device: e.GPU, Memory: e.Reserved, PipeDir: o.PipeDir, Threads: o.SMs}.Env()
 }
 
 // last keeps the last value of each variable, as programs disagree which one of

@@ -72,7 +72,7 @@ func TestShared(t *testing.T) {
 		want        map[string]string // empty is not set
 	}{
 		{"by MPS", "", profile.MPS, map[string]string{
-			"CUDA_MPS_PIPE_DIRECTORY": "/pipe", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=2048M", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "",
+			"CUDA_MPS_PIPE_DIRECTORY": "/pipe", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "0=2048M", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": "75", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "",
 		}},
 		{"by time", "sweep", profile.TimeSlice, map[string]string{
 			"CUDA_MPS_PIPE_DIRECTORY": "", "CUDA_MPS_PINNED_DEVICE_MEM_LIMIT": "", Visible: "GPU-0", "WANDB_RUN_GROUP": "own", "COLLOC_GROUP": "sweep",
@@ -80,7 +80,7 @@ func TestShared(t *testing.T) {
 	} {
 		e := entry(queue.Task{ID: "a", Env: []string{"WANDB_RUN_GROUP=own"}})
 		e.Mechanism, e.Reserved = tt.how, 2*profile.GiB
-		env, err := Of(e, &Options{Group: tt.group, PipeDir: "/pipe"})
+		env, err := Of(e, &Options{Group: tt.group, PipeDir: "/pipe", SMs: 0.75})
 		if err != nil {
 			t.Fatal(err)
 		}

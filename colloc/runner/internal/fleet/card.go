@@ -101,6 +101,14 @@ func Exclusive(d *nvmlx.DeviceInfo) bool {
 	return d.ComputeMode.Or(nvmlx.ComputeDefault) == nvmlx.ComputeExclusiveProcess
 }
 
+// ServesOther reports whether the card is shared by MPS by tasks of another user than a task's: a server of MPS has one user.
+func (c *Card) ServesOther(e *backlog.Entry) bool {
+	return c.Mechanism == profile.MPS && len(c.Entries) > 0 && c.Entries[0].UID() != e.UID()
+}
+
+// OneUser says why a task does not join a GPU.
+const OneUser = " is shared by MPS, by another user's, and MPS serves one user at a time"
+
 // Join puts a task on the card.
 func (c *Card) join(e *backlog.Entry, m profile.Mechanism) {
 	if len(c.Entries) == 0 {

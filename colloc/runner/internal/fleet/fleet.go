@@ -175,6 +175,22 @@ func (f *Fleet) alone(e *backlog.Entry) bool {
 	return e.Task.Alone || e.TakesAll() && !f.beside(e) || e.Task.Width() > 1 && slices.Contains(f.config.Mechanisms, profile.MPS)
 }
 
+// leaves is which share of a GPU's multiprocessors a task leaves to others where they share by MPS and its kernels would fill it:
+// without that heavy ones starve light ones.
+const leaves = 0.25
+
+// Threads is which share of them a task may fill that shares by MPS; 0 is all. It holds for as long as it runs, beside others or not.
+func (f *Fleet) Threads(e *backlog.Entry) float64 {
+	fills := 1.0 // as long as nobody knows
+	if e.Profile != nil {
+		fills = e.Profile.Vector.Or(profile.MeanSMActive, e.Profile.Vector.Or(profile.MeanGPUBusy, 1))
+	}
+	if f.alone(e) || fills <= 1-leaves {
+		return 0
+	}
+	return 1 - leaves
+}
+
 // Seats is how many more tasks may run on a card.
 func (f *Fleet) Seats(c *Card) int { return max(0, f.config.PerGPU-len(c.Entries)) }
 

@@ -166,6 +166,28 @@ func TestDemand(t *testing.T) {
 	}
 }
 
+// TestThreads: where tasks share by MPS, one whose kernels fill the GPU leaves a part of it, and so does one of which that is not known.
+func TestThreads(t *testing.T) {
+	f := fleetOf(t, Config{Beside: 0.5}, card("a", 40*gib))
+	for _, tt := range []struct {
+		name  string
+		fills float64 // 0 is not known
+		alone bool
+		want  float64
+	}{{"light", 0.5, false, 0}, {"heavy", 0.9, false, 0.75}, {"unknown", 0, false, 0.75}, {"alone", 0.9, true, 0}} {
+		e := task("a", gib, 1)
+		e.Profile, e.Task.Alone = newProfile(t), tt.alone
+		if tt.fills > 0 {
+			if err := e.Profile.Vector.Set(profile.MeanSMActive, tt.fills); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := f.Threads(e); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestTakes: a card takes tasks while the floor is free, and as many as it may.
 func TestTakes(t *testing.T) {
 	c := card("a", 10*gib)
