@@ -126,7 +126,9 @@ func (p *player) open(ctx context.Context) error {
 	c.PerGPU, c.Clock, c.Serve = most, p.clock, true
 	c.Users = &Users{Limits: p.limits}
 	c.whose = func(t *Task) string { return p.users[t.ID] }
-	p.r, err = openSimply(ctx, c, &simplePlanner{most: most})
+	if p.r, err = openSimply(ctx, c, &simplePlanner{most: most}); err == nil {
+		p.r.stopWatch() // Turn looks: a look that began before a GPU was lost and ends after another one would find it again
+	}
 	return err
 }
 

@@ -93,7 +93,8 @@ func (s *Station) follow(e *runner.Event) {
 			s.sample(r.GPU)
 		}
 	case runner.EventProgress, runner.EventFinished, runner.EventRetry, runner.EventRecovering, runner.EventOverrun:
-		known, err := s.kinds.Progress(e.At, r, s.model(r.GPU))
+		model := s.model(r.GPU) // which tells the largest, too
+		known, err := s.kinds.Progress(e.At, r, model, s.largest)
 		if known || e.Kind == runner.EventFinished && r.Task.Profile != nil {
 			s.lessons.Add(1)
 		}
@@ -111,7 +112,9 @@ func (s *Station) follow(e *runner.Event) {
 func (s *Station) model(id nvmlx.DeviceID) profile.GPUModel {
 	if _, known := s.models[id]; !known {
 		for _, g := range s.runner.GPUs() {
-			s.models[g.Device.ID], _ = g.Device.GPU()
+			model, _ := g.Device.GPU()
+			s.models[g.Device.ID] = model
+			s.largest = max(s.largest, colloc.Usable(g.Device.Memory.Or(model.Memory), s.config.Headroom.Or(0)))
 		}
 	}
 	return s.models[id]

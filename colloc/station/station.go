@@ -38,6 +38,7 @@ type Station struct {
 	kindsKeeper *keep.File[map[string]*profile.Profile]
 	peaksKeeper *keep.File[map[string]solo.Peaks]
 	models      map[nvmlx.DeviceID]profile.GPUModel
+	largest     profile.Bytes   // what the largest GPU offers, once models are known
 	sampling    context.Context // of samplers
 	stopSampler context.CancelFunc
 	samplers    sync.WaitGroup

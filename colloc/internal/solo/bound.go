@@ -50,17 +50,22 @@ func (p Peaks) Bound(usual float64) profile.Bytes {
 }
 
 // Bounded lets a kind be known by what its next run may use. known is not changed, and stays where that is no news by more than
-// the margin that is reserved anyway, a share.
-func (p Peaks) Bounded(known *profile.Profile, usual, margin float64) *profile.Profile {
-	was, most := known.Vector.Or(profile.PeakMemory, 0), float64(p.Bound(usual))
-	if math.Abs(most-was) <= was*margin {
+// the margin that is reserved anyway, a share. most is what the largest GPU offers: no bound shuts a kind out that was not seen to
+// use more.
+func (p Peaks) Bounded(known *profile.Profile, usual, margin float64, most profile.Bytes) *profile.Profile {
+	bound := p.Bound(usual)
+	if most > 0 { // else nobody knows
+		bound = max(p.Most, min(bound, profile.BytesOf(float64(most)/(1+margin))))
+	}
+	was, next := known.Vector.Or(profile.PeakMemory, 0), float64(bound)
+	if math.Abs(next-was) <= was*margin {
 		return known
 	}
-	next := *known
-	if next.Vector.Set(profile.PeakMemory, most) != nil {
+	bounded := *known
+	if bounded.Vector.Set(profile.PeakMemory, next) != nil {
 		return known
 	}
-	return &next
+	return &bounded
 }
 
 // student is the 95th percentile of Student's distribution with so many degrees of freedom, 2 at least.

@@ -41,6 +41,13 @@ func TestBound(t *testing.T) {
 	if first = first.Saw(profile.GiB, false).Saw(2*profile.GiB, false); first.N != 0 || first.Bound(0.1) != first.Saw(2*profile.GiB, true).Bound(0.1) {
 		t.Errorf("a run that goes on counts as %d, with a bound of %v", first.N, first.Bound(0.1))
 	}
+	var known profile.Profile
+	two := first.Saw(6*profile.GiB, true).Saw(20*profile.GiB, true)
+	for most, want := range map[profile.Bytes]profile.Bytes{0: two.Bound(0.1), 40 * profile.GiB: 32 * profile.GiB, 10 * profile.GiB: 20 * profile.GiB} {
+		if got := profile.BytesOf(two.Bounded(&known, 0.1, 0.25, most).Vector.Or(profile.PeakMemory, 0)); got != want {
+			t.Errorf("where the largest GPU offers %v the bound is %v, want %v", most, got, want)
+		}
+	}
 	for n, last := 2, 10.0; n < 200; n++ {
 		if x := student(n); x >= last || x < 1.644 {
 			t.Errorf("%d degrees of freedom: %v after %v", n, x, last)

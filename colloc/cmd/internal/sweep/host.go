@@ -73,14 +73,18 @@ func (h *host) fits(o *options) error {
 	if n := len(h.used(o)); o.taskGPUs > n {
 		return fmt.Errorf("-gpus-per-task %d: there are %d GPUs to use", o.taskGPUs, n)
 	}
-	var most profile.Bytes
-	for _, d := range h.used(o) {
-		most = max(most, colloc.Usable(d.Memory.Or(h.models[d.ID].Memory), packer.DefaultHeadroom))
-	}
-	if o.memory > most && most > 0 {
+	if most := h.largest(o); o.memory > most && most > 0 {
 		return fmt.Errorf("-mem %v: no GPU has as much: the largest offers %v, with %.0f %% left free", o.memory, most, 100*packer.DefaultHeadroom)
 	}
 	return nil
+}
+
+// largest is what the largest GPU offers.
+func (h *host) largest(o *options) (most profile.Bytes) {
+	for _, d := range h.used(o) {
+		most = max(most, colloc.Usable(d.Memory.Or(h.models[d.ID].Memory), packer.DefaultHeadroom))
+	}
+	return most
 }
 
 // find reports a program that is not there, before hundreds of tasks do.

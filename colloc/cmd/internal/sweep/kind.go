@@ -25,7 +25,8 @@ type kind struct {
 	// Solo is how fast a task is alone.
 	Solo solo.Timing
 
-	watched *solo.Watch // nil while no task is watched
+	largest profile.Bytes // what the largest GPU offers
+	watched *solo.Watch   // nil while no task is watched
 	gpu     nvmlx.DeviceID
 }
 
@@ -69,7 +70,7 @@ func (k *kind) bound(peak profile.Bytes, over bool) bool {
 	}
 	was := k.Profile
 	k.Peaks = k.Peaks.Saw(peak, over)
-	k.Profile = k.Peaks.Bounded(was, usual, colloc.MeasuredMargin)
+	k.Profile = k.Peaks.Bounded(was, usual, colloc.MeasuredMargin, k.largest)
 	return k.Profile != was
 }
 

@@ -151,14 +151,14 @@ func (b *Book) Sample(s *nvmlx.Sample) {
 }
 
 // Progress notes how far a run is, or that it is over; known is true if its kind is known
-// since, or better known.
-func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (known bool, err error) {
+// since, or better known. largest is what the largest GPU offers.
+func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel, largest profile.Bytes) (known bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	kind := b.nameOf(r)
 	w := b.watched[kind]
 	if w == nil || w.Run() != r.Task.ID {
-		return b.grow(r), nil
+		return b.grow(r, largest), nil
 	}
 	if r.State == queue.Queued || r.State.Over() && r.State != queue.Succeeded {
 		delete(b.watched, kind) // the next one is watched instead
@@ -174,7 +174,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 		return false, nil // it used no GPU: that tells nothing
 	}
 	if w.Joined() && b.known[kind] != nil {
-		return b.grow(r), nil
+		return b.grow(r, largest), nil
 	}
 	if w.Joined() {
 		w.Busy(whole(r))
@@ -184,7 +184,7 @@ func (b *Book) Progress(at time.Time, r *queue.Record, gpu profile.GPUModel) (kn
 		return false, err
 	}
 	b.known[kind] = p
-	b.saw(kind, r)
+	b.saw(kind, r, largest)
 	return true, nil
 }
 
@@ -202,15 +202,15 @@ func whole(r *queue.Record) profile.Opt[float64] {
 const usual = 0.1
 
 // saw lets a kind be known by what its next run may use, after what a run was seen to use; true if that is new.
-func (b *Book) saw(kind string, r *queue.Record) bool {
+func (b *Book) saw(kind string, r *queue.Record, largest profile.Bytes) bool {
 	was := b.known[kind]
 	b.peaks[kind] = b.peaks[kind].Saw(r.Peak.Or(0), r.State == queue.Succeeded)
-	b.known[kind] = b.peaks[kind].Bounded(was, usual, colloc.MeasuredMargin)
+	b.known[kind] = b.peaks[kind].Bounded(was, usual, colloc.MeasuredMargin, largest)
 	return b.known[kind] != was
 }
 
 // grow lets what a run was seen to use count for its kind, if that is known.
-func (b *Book) grow(r *queue.Record) bool {
+func (b *Book) grow(r *queue.Record, largest profile.Bytes) bool {
 	kind := b.nameOf(r)
-	return b.known[kind] != nil && r.Peak.Or(0) > 0 && r.Task.Width() == 1 && b.saw(kind, r)
+	return b.known[kind] != nil && r.Peak.Or(0) > 0 && r.Task.Width() == 1 && b.saw(kind, r, largest)
 }

@@ -32,7 +32,7 @@ func TestUsers(t *testing.T) {
 		}
 		grown := run(2)
 		grown.Peak = profile.Some(30 * profile.GiB)
-		known, err := b.Progress(time.Time{}, grown, profile.GPUModel{})
+		known, err := b.Progress(time.Time{}, grown, profile.GPUModel{}, 0)
 		peak := b.Of(1, "train").Vector.Or(profile.PeakMemory, 0)
 		if err != nil || known != shared || (peak > float64(profile.GiB)) != shared {
 			t.Errorf("shared %v: after another's run the user's program has a peak of %v, %v", shared, profile.Bytes(peak), err)
@@ -59,7 +59,7 @@ func TestBeside(t *testing.T) {
 		}
 		b.Sample(&nvmlx.Sample{Device: "gpu", Sample: profile.Sample{At: at.Add(time.Millisecond), GPUBusy: profile.Some(0.5)}})
 		r.State = queue.Succeeded
-		known, err := b.Progress(at.Add(time.Minute), r, profile.GPUModel{})
+		known, err := b.Progress(at.Add(time.Minute), r, profile.GPUModel{}, 0)
 		if err != nil {
 			t.Error(err)
 		}
@@ -103,7 +103,7 @@ func TestFull(t *testing.T) {
 				t.Fatalf("shared %v: no room for the last kind", shared)
 			}
 			last.State = state
-			if known, err := b.Progress(at, last, profile.GPUModel{}); known || err != nil {
+			if known, err := b.Progress(at, last, profile.GPUModel{}, 0); known || err != nil {
 				t.Errorf("shared %v: learned from a run that is %v, %v", shared, state, err)
 			}
 		}
@@ -116,7 +116,7 @@ func TestFull(t *testing.T) {
 			if n == 8 {
 				last.State = queue.Succeeded
 			}
-			known, err := b.Progress(at, last, profile.GPUModel{})
+			known, err := b.Progress(at, last, profile.GPUModel{}, 0)
 			if err != nil || n == 8 && !known && b.Of(7, "last") == nil {
 				t.Errorf("shared %v: nothing learned: %v", shared, err)
 			}
