@@ -55,7 +55,7 @@ func (p Peaks) Bound(usual float64) profile.Bytes {
 func (p Peaks) Bounded(known *profile.Profile, usual, margin float64, most profile.Bytes) *profile.Profile {
 	bound := p.Bound(usual)
 	if most > 0 { // else nobody knows
-		bound = max(p.Most, min(bound, profile.BytesOf(float64(most)/(1+margin))))
+		bound = max(p.Most, min(bound, profile.BytesOf(float64(most)/(1+margin))-profile.MiB)) // roundings are smaller
 	}
 	was, next := known.Vector.Or(profile.PeakMemory, 0), float64(bound)
 	if math.Abs(next-was) <= was*margin {

@@ -157,7 +157,7 @@ func TestStationInterrupt(t *testing.T) {
 func TestStationInterruptTwice(t *testing.T) {
 	lab(t)
 	dir := t.TempDir()
-	p := guestSweep(t, dir, "-n", "2", "-gpus-per-task", "2", "-mem", "1GiB", "-shell", "--", "until [ -e go ]; do sleep 0.05; done; echo {}")
+	p := guestSweep(t, dir, "-n", "2", "-gpus-per-task", "2", "-mem", "30GiB", "-shell", "--", "until [ -e go ]; do sleep 0.05; done; echo {}")
 	p.until("started on")
 	for _, text := range []string{"interrupt again", "ending 1 task"} {
 		if err := p.Process.Signal(os.Interrupt); err != nil {
