@@ -19,8 +19,8 @@ func adopt() {
 const maxScans = 64
 
 // endDescendants kills all that descends from this process. Usually that is
-// nothing, which one system call tells. It does not wait for what the kernel cannot
-// end, as where a driver hangs.
+// nothing, which one system call tells. What it killed may hold a GPU's memory until it has ended:
+// it waits for that, but not for what the kernel cannot end, as where a driver hangs.
 func endDescendants() {
 	killed := make(map[int]bool)
 	for range maxScans {
@@ -28,16 +28,31 @@ func endDescendants() {
 			return
 		}
 		fresh := false
-		for _, pid := range descendants(os.Getpid()) {
+		below := descendants(os.Getpid())
+		for _, pid := range below {
 			if !killed[pid] {
 				killed[pid], fresh = true, true
 				_ = syscall.Kill(pid, syscall.SIGKILL) // its parent, killed before, cannot reap it: the number is its own
 			}
 		}
-		if !fresh {
+		if !fresh && !haveEnded(below) {
 			return
 		}
 	}
+}
+
+// haveEnded waits for processes that were killed; false if one of them does not end.
+func haveEnded(pids []int) bool {
+	for _, pid := range pids {
+		p, err := Find(pid)
+		if err != nil {
+			continue
+		}
+		if p.AwaitEnd(); p.Alive() {
+			return false
+		}
+	}
+	return true
 }
 
 // reapAll reaps the children that have ended; false if there are no others.
