@@ -3,6 +3,7 @@ package dispatch
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"example.com/colloc/packer/online"
 	"example.com/colloc/profile"
@@ -47,7 +48,10 @@ func (d *Dispatcher) admit(j Job) (*entry, online.Job, error) {
 			return nil, online.Job{}, fmt.Errorf("%w job %q in After", ErrUnknown, a.Job)
 		}
 	}
-	e := &entry{Job: j, came: d.now}
+	e := &entry{Job: j, came: j.Came.Or(d.now)}
+	if e.Came = (profile.Opt[time.Duration]{}); e.came < 0 || e.came > d.now {
+		return nil, online.Job{}, fmt.Errorf("%w: Came is %v; want 0 to %v, or missing", ErrInvalid, e.came, d.now)
+	}
 	job, err := e.wants(d)
 	if err != nil {
 		return nil, online.Job{}, fmt.Errorf("%w: %w", ErrInvalid, err)

@@ -26,6 +26,8 @@ type Job struct {
 	Left profile.Opt[time.Duration]
 	// Done is how much of it is behind it, in the same measure.
 	Done profile.Opt[time.Duration]
+	// Came is when it came, by the clock of Tell, for who tells everything anew; missing is when it is told of.
+	Came profile.Opt[time.Duration]
 	// Restart is what it costs to stop it and start it again. Missing means that it is never
 	// stopped to make room or to move.
 	Restart profile.Opt[time.Duration]

@@ -37,6 +37,8 @@ type Demand struct {
 	// Restart is what it costs to stop the task and start it again; missing is that it is
 	// not stopped for others.
 	Restart profile.Opt[time.Duration]
+	// Length is how long the task takes alone on its GPU; missing is that nobody knows.
+	Length profile.Opt[time.Duration]
 }
 
 // Width is how many GPUs the pod takes, at least 1.
@@ -100,6 +102,11 @@ func ReadDemand(annotations map[string]string) (Demand, error) {
 		x, err := time.ParseDuration(value)
 		d.Restart = profile.Some(x)
 		return err == nil && x >= 0
+	})
+	read(AnnotationLength, "a duration above 0 such as 2h", func(value string) bool {
+		x, err := time.ParseDuration(value)
+		d.Length = profile.Some(x)
+		return err == nil && x > 0
 	})
 	count := func(name, want string, most int, n *int) {
 		read(name, want, func(value string) (ok bool) {

@@ -23,6 +23,8 @@ func TestReadDemand(t *testing.T) {
 			api.AnnotationProfile: "bert", api.AnnotationMemory: "12Gi", api.AnnotationMaxSlowdown: "1.3", api.AnnotationAlone: "true", api.AnnotationClass: "inference",
 		}, api.Demand{Profile: "bert", Memory: 12 * profile.GiB, MaxSlowdown: 1.3, Alone: true, Serves: true}, nil},
 		{"restarts", map[string]string{api.AnnotationRestart: "90s"}, api.Demand{Restart: profile.Some(90 * time.Second)}, nil},
+		{"length", map[string]string{api.AnnotationLength: "2h"}, api.Demand{Length: profile.Some(2 * time.Hour)}, nil},
+		{"no length", map[string]string{api.AnnotationLength: "0s"}, api.Demand{}, []string{api.AnnotationLength}},
 		{"restarts before it was stopped", map[string]string{api.AnnotationRestart: "-1s"}, api.Demand{}, []string{api.AnnotationRestart}},
 		{"works to an end", map[string]string{api.AnnotationClass: "training"}, api.Demand{}, nil},
 		{"plain bytes", map[string]string{api.AnnotationMemory: "1000"}, api.Demand{Memory: 1000}, nil},

@@ -38,6 +38,9 @@ const (
 	// AnnotationRestart is what it costs to stop the task and start it again, a duration such as
 	// 90s. Only tasks that say so are stopped for those of a higher priority.
 	AnnotationRestart = Domain + "/restart"
+	// AnnotationLength is how long the task takes alone on its GPU, a duration such as 2h. Without it
+	// it is taken for as long as others of its owner took that have ended, as long as they are there.
+	AnnotationLength = Domain + "/length"
 	// AnnotationRate is a PromQL query with one answer: the steps that the task takes in a
 	// second. Beside what it was alone it tells how fast the task is with company. Of one
 	// that serves it is how fast it answers, such as 1 by its mean latency, however much it

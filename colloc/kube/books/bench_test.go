@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/books"
 	"example.com/colloc/colloc/kube/pods"
@@ -121,4 +123,50 @@ func cluster(tb testing.TB, cards, batch int) *books.Books {
 		tb.Fatal(err)
 	}
 	return all
+}
+
+// BenchmarkAhead decides each time that one of the pods ends that run on 256 cards while 512 wait, which is as much as is
+// looked ahead for, and tells what that costs in CPU time of the whole process.
+func BenchmarkAhead(b *testing.B) {
+	all := open(b, 0)
+	for i := range 32 {
+		if err := all.SetNode(gpuNode(fmt.Sprintf("n%02d", i), a100, 40960, 8)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	n := 0
+	submit := func() {
+		n++
+		all.SetPod(taskPod(n, api.AnnotationProfile, []string{"light", "heavy"}[n%2], api.AnnotationLength, fmt.Sprintf("%dm", 10+n*37%600)))
+	}
+	var run []types.UID
+	round := func() {
+		for more := true; more; {
+			r, err := all.Decide(b.Context())
+			if err != nil {
+				b.Fatal(err)
+			}
+			for _, d := range r.Decisions {
+				if err := all.Finish(d.Pod.UID, books.Written, nil); err != nil {
+					b.Fatal(err)
+				}
+				run = append(run, d.Pod.UID)
+			}
+			more = r.More && len(r.Decisions) > 0
+		}
+	}
+	for all.Pending() < 512 {
+		for range 512 {
+			submit()
+		}
+		round()
+	}
+	start := used(b)
+	for b.Loop() {
+		all.DropPod(run[0])
+		run = run[1:]
+		submit()
+		round()
+	}
+	b.ReportMetric(float64((used(b)-start).Milliseconds())/float64(b.N), "CPU-ms/round")
 }

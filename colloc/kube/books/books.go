@@ -29,7 +29,7 @@ type Config struct {
 	Volumes func(namespace string, claims []string, node *corev1.Node) string
 	// Tenancy says which namespaces share cards.
 	Tenancy pods.Tenancy
-	// Batch is the most pods that are decided about together; 0 means 64.
+	// Batch is the most pods that are decided about together; 0 means 512.
 	Batch int
 	// Shadow says that decisions are recorded and bind nobody: pods wait whatever their
 	// gates say, and what they ask of nodes is not heeded.
@@ -55,9 +55,12 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultBatch    = 64
+	DefaultBatch    = 512
 	DefaultPatience = time.Minute
 )
+
+// maxSet is how many tasks a Dispatcher knows on one GPU.
+const maxSet = 4
 
 // leaseTime is how long a reservation holds whose write was never reported back: longer
 // than any write takes with its tries.
@@ -68,20 +71,23 @@ const leaseTime = time.Hour
 type Books struct {
 	config Config
 
-	mu      sync.Mutex
-	cluster *cluster.Cluster
-	apart   map[[2]types.UID]time.Time // owners that are kept apart, and until when
-	stuck   map[cluster.Likeness]stuck
-	shuns   map[types.UID]map[string]time.Time // by owner: nodes that its pods are kept off, and until when
-	// Pods that have run to their end, by UID, with the keys of their gangs.
-	finished map[types.UID]string
-	looked   time.Time // when it was looked at last for whom cards are kept
+	mu       sync.Mutex
+	cluster  *cluster.Cluster
+	apart    map[[2]types.UID]time.Time // owners that are kept apart, and until when
+	stuck    map[cluster.Likeness]stuck
+	shuns    map[types.UID]map[string]time.Time // by owner: nodes that its pods are kept off, and until when
+	finished map[types.UID]finished             // pods that have run to their end and are still there
+	lengths  map[types.UID]lengths              // of them, by owner
+	looked   time.Time                          // when it was looked at last for whom cards are kept
 }
 
 // New returns Books that are not open: events are taken in, nothing is decided.
 func New(c Config) (*Books, error) {
 	if c.Planner == nil || c.Now == nil || c.Batch < 0 || c.Patience < 0 {
 		return nil, errors.New("books: config: want a Planner, a clock Now, and a Batch and Patience of 0 for the default or more")
+	}
+	if most := c.Planner.Config().MaxSet; most > maxSet {
+		return nil, fmt.Errorf("books: config: Planner lets %d tasks share a GPU; want %d at most", most, maxSet)
 	}
 	if c.Batch == 0 {
 		c.Batch = DefaultBatch
@@ -100,9 +106,14 @@ func New(c Config) (*Books, error) {
 	}
 	return &Books{
 		config: c, cluster: cluster.New(c.Claims, c.Volumes),
-		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]string{},
+		apart: map[[2]types.UID]time.Time{}, stuck: map[cluster.Likeness]stuck{}, shuns: map[types.UID]map[string]time.Time{}, finished: map[types.UID]finished{}, lengths: map[types.UID]lengths{},
 	}, nil
 }
+
+// mostAhead is up to how many cards it is looked ahead; above, those who wait start in their order.
+const mostAhead = 256
+
+func (b *Books) looksAhead() bool { return len(b.cluster.Cards) <= mostAhead }
 
 // Open makes the books of all that was told: pods that carry a decision are booked on
 // their cards. Opened again, the books are made anew, and writes under way are as

@@ -1,7 +1,6 @@
 package books
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -108,32 +107,42 @@ func (b *Books) undo(r *Round) {
 }
 
 // batch picks the pods of a round. Of those that differ in nothing a card could tell it
-// takes no more once one of them could not be placed since the last change.
+// takes no more once one of them could not be placed since the last change. Where it is looked ahead, those that
+// were tried before fill it up: none of the others passes one that waits for a better place.
 func (b *Books) batch(r *Round, due *shares) []*cluster.Entry {
-	var all []*cluster.Entry
+	var fresh, tried []*cluster.Entry
 	now := b.config.Now()
 	for _, e := range b.cluster.Tasks {
+		old := e.Tried == b.cluster.Changed
 		switch {
-		case e.State != cluster.Idle || e.Phase != pods.Waiting || e.Tried == b.cluster.Changed || now.Before(e.Until):
+		case e.State != cluster.Idle || e.Phase != pods.Waiting || now.Before(e.Until):
 		case e.Fault != nil:
-			e.Tried = b.cluster.Changed
-			r.Refusals = append(r.Refusals, Refusal{e.Pod, faultReason(e.Fault), e.Fault.Error()})
+			if !old {
+				e.Tried = b.cluster.Changed
+				r.Refusals = append(r.Refusals, Refusal{e.Pod, faultReason(e.Fault), e.Fault.Error()})
+			}
 		case e.Gang.Key != "":
-		case b.stuck[b.cluster.Like(e)].at == b.cluster.Changed:
+		case old:
+			tried = append(tried, e)
+		case !b.looksAhead() && b.stuck[b.cluster.Like(e)].at == b.cluster.Changed:
 			e.Tried = b.cluster.Changed
 			r.Refusals = append(r.Refusals, b.stuck[b.cluster.Like(e)].refusal(e))
 		default:
-			all = append(all, e)
+			fresh = append(fresh, e)
 		}
 	}
 	slices.SortFunc(r.Refusals, func(x, y Refusal) int { return strings.Compare(string(x.Pod.UID), string(y.Pod.UID)) })
-	slices.SortFunc(all, func(x, y *cluster.Entry) int {
-		return cmp.Or(cmp.Compare(y.Task.Priority, x.Task.Priority), x.Pod.CreationTimestamp.Compare(y.Pod.CreationTimestamp.Time),
-			strings.Compare(string(x.Pod.UID), string(y.Pod.UID)))
-	})
-	all = due.order(all, r)
-	r.More = len(all) > b.config.Batch
-	return all[:min(len(all), b.config.Batch)]
+	due.order(fresh)
+	fresh = due.within(fresh, r)
+	r.More = len(fresh) > b.config.Batch
+	all := fresh[:min(len(fresh), b.config.Batch)]
+	if b.looksAhead() && len(all) > 0 && len(tried) > 0 {
+		due.order(tried)
+		tried = due.within(tried, r)
+		all = append(all, tried[:min(len(tried), b.config.Batch-len(all))]...)
+		due.order(all)
+	}
+	return all
 }
 
 // faultReason is the reason for a fault of a pod.

@@ -58,8 +58,8 @@ func (b *Books) bands() map[string]*band {
 			g.waiting = append(g.waiting, e)
 		}
 	}
-	for _, key := range b.finished {
-		if g := all[key]; g != nil {
+	for _, f := range b.finished {
+		if g := all[f.gang]; g != nil {
 			g.finished++
 		}
 	}

@@ -44,7 +44,7 @@ func taskPod(n int, annotations ...string) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "default", Name: fmt.Sprintf("task-%d", n), UID: types.UID(fmt.Sprintf("uid-%06d", n)), ResourceVersion: strconv.Itoa(100000 + n),
 			Labels: map[string]string{api.LabelTask: api.True}, Annotations: map[string]string{},
-			CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(n) * time.Second)),
+			CreationTimestamp: metav1.NewTime(epoch.Add(time.Duration(n)*time.Second - time.Hour)),
 		},
 		Spec: corev1.PodSpec{
 			SchedulingGates: []corev1.PodSchedulingGate{{Name: api.Gate}},

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/colloc/colloc"
 	"example.com/colloc/colloc/kube/api"
 	"example.com/colloc/colloc/kube/company"
 	"example.com/colloc/colloc/kube/pods"
@@ -116,19 +117,64 @@ func (b *Books) seen(e *cluster.Entry, at api.Placement) {
 func (b *Books) DropPod(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.finished, uid)
+	b.forget(uid)
 	b.end(uid)
 }
 
-// finish notes that a pod of a gang has run to its end, so that nobody misses it.
+// finished is a pod that has run to its end: since when and for how long, on which card, and for whom.
+type finished struct {
+	owner types.UID
+	came  time.Time
+	since time.Time
+	took  time.Duration
+	task  colloc.Task
+	card  string // empty if it had several, or was of a gang
+	gang  string
+}
+
+// finish notes that a pod has run to its end: nobody of its gang misses it, and it teaches how long such tasks take.
 func (b *Books) finish(pod *corev1.Pod) {
-	if pod.Status.Phase != corev1.PodSucceeded {
+	if _, known := b.finished[pod.UID]; known || pod.Status.Phase != corev1.PodSucceeded {
 		return
 	}
+	f := finished{owner: owner(pod), came: pod.CreationTimestamp.Time}
+	f.since, f.took = pods.Ran(pod)
 	if d, err := api.ReadDemand(pod.Annotations); err == nil {
 		if g, err := pods.GangOf(pod, d, b.config.Groups); err == nil && g.Size > 1 {
-			b.finished[pod.UID] = g.Key
+			f.gang = g.Key
 		}
+	}
+	at, placed, err := api.ReadPlacement(pod.Annotations)
+	if err == nil && placed && len(at.GPUs()) == 1 && f.gang == "" {
+		e := &cluster.Entry{Pod: pod, State: cluster.Placed}
+		b.describe(e)
+		f.task, f.card = e.Task, at.GPU()
+		f.task.Reserved = at.Reserved
+	}
+	b.finished[pod.UID] = f
+	b.teach(f.owner, f.took, 1)
+}
+
+// forget takes back what a pod has taught.
+func (b *Books) forget(uid types.UID) {
+	f := b.finished[uid]
+	delete(b.finished, uid)
+	b.teach(f.owner, -f.took, -1)
+}
+
+// lengths are how long pods of one owner took that have done their work and are still there.
+type lengths struct {
+	sum  time.Duration
+	pods int
+}
+
+func (b *Books) teach(of types.UID, took time.Duration, n int) {
+	l := b.lengths[of]
+	if l.sum, l.pods = l.sum+took, l.pods+n; took == 0 {
+		return
+	}
+	if b.lengths[of] = l; l.pods <= 0 {
+		delete(b.lengths, of)
 	}
 }
 

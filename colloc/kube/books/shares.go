@@ -62,23 +62,30 @@ func (s *shares) refuse(list []*cluster.Entry) []Refusal {
 	return refusals
 }
 
-// order puts single pods, sorted by priority and age, in the order of what their namespaces hold: the n-th pod of
-// a namespace counts as if those before it ran. Those over a limit are refused.
-func (s *shares) order(all []*cluster.Entry, r *Round) []*cluster.Entry {
-	ranks, turn := map[*cluster.Entry]int{}, maps.Clone(s.held)
-	kept := all[:0:0]
-	for _, e := range all {
-		ns := e.Pod.Namespace
-		if !s.take(ns, 1) {
-			r.Refusals = append(r.Refusals, s.refuse([]*cluster.Entry{e})...)
-			continue
+// within drops those of a list that are over a limit. Who is so for the first time is told.
+func (s *shares) within(list []*cluster.Entry, r *Round) []*cluster.Entry {
+	return slices.DeleteFunc(list, func(e *cluster.Entry) bool {
+		if s.take(e.Pod.Namespace, 1) {
+			return false
 		}
-		ranks[e] = turn[ns]
-		turn[ns]++
-		kept = append(kept, e)
+		if e.Tried != s.changed {
+			r.Refusals = append(r.Refusals, s.refuse([]*cluster.Entry{e})...)
+		}
+		return true
+	})
+}
+
+// order puts single pods in the order of priority, then of what their namespaces hold, then of age: the n-th pod of
+// a namespace counts as if those before it ran.
+func (s *shares) order(all []*cluster.Entry) {
+	cluster.Sort(all)
+	slices.SortStableFunc(all, func(x, y *cluster.Entry) int { return cmp.Compare(y.Task.Priority, x.Task.Priority) })
+	ranks, turn := map[*cluster.Entry]int{}, maps.Clone(s.held)
+	for _, e := range all {
+		ranks[e] = turn[e.Pod.Namespace]
+		turn[e.Pod.Namespace]++
 	}
-	slices.SortStableFunc(kept, func(x, y *cluster.Entry) int {
+	slices.SortStableFunc(all, func(x, y *cluster.Entry) int {
 		return cmp.Or(cmp.Compare(y.Task.Priority, x.Task.Priority), cmp.Compare(ranks[x], ranks[y]))
 	})
-	return kept
 }

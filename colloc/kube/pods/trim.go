@@ -2,6 +2,7 @@ package pods
 
 import (
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -37,7 +38,14 @@ func Trim(pod *corev1.Pod) *corev1.Pod {
 	out.Spec.SchedulingGates, out.Spec.NodeSelector, out.Spec.Tolerations = pod.Spec.SchedulingGates, pod.Spec.NodeSelector, pod.Spec.Tolerations
 	out.Spec.Priority, out.Spec.PreemptionPolicy, out.Spec.ResourceClaims = pod.Spec.Priority, pod.Spec.PreemptionPolicy, pod.Spec.ResourceClaims
 	out.Spec.SchedulingGroup = pod.Spec.SchedulingGroup
-	out.Status.ResourceClaimStatuses = pod.Status.ResourceClaimStatuses
+	out.Status.ResourceClaimStatuses, out.Status.StartTime = pod.Status.ResourceClaimStatuses, pod.Status.StartTime
+	if pod.Status.Phase == corev1.PodSucceeded {
+		for i := range pod.Status.ContainerStatuses {
+			if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil {
+				out.Status.ContainerStatuses = append(out.Status.ContainerStatuses, corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{FinishedAt: end.FinishedAt}}})
+			}
+		}
+	}
 	out.Spec.TopologySpreadConstraints = pod.Spec.TopologySpreadConstraints
 	if a := pod.Spec.Affinity; a != nil {
 		out.Spec.Affinity = &corev1.Affinity{PodAffinity: a.PodAffinity, PodAntiAffinity: a.PodAntiAffinity}
@@ -95,4 +103,18 @@ func asking(list []corev1.Container) []corev1.Container {
 		}
 	}
 	return out
+}
+
+// Ran is since when a pod runs, or how long one ran that has done its work; zero where that is not told.
+func Ran(pod *corev1.Pod) (since time.Time, took time.Duration) {
+	if pod.Status.StartTime == nil {
+		return time.Time{}, 0
+	}
+	since = pod.Status.StartTime.Time
+	for i := range pod.Status.ContainerStatuses {
+		if end := pod.Status.ContainerStatuses[i].State.Terminated; end != nil && pod.Status.Phase == corev1.PodSucceeded {
+			took = max(took, end.FinishedAt.Sub(since))
+		}
+	}
+	return since, took
 }

@@ -44,7 +44,7 @@ const defaultPreempt = 32
 const defaultMaxSet = 4
 
 const (
-	maxSetUsage     = "how many tasks share a GPU at most, 1 to 8"
+	maxSetUsage     = "how many tasks share a GPU at most, 1 to 4"
 	kubeconfigUsage = "`FILE` with the API server's address; empty is $KUBECONFIG, the home's, or the pod's own account"
 	bindingUsage    = "`HOW` a decision is bound: annotate, or claim, by a ResourceClaim that the scheduler counts"
 	shareUsage      = "`NAMESPACES` whose pods may share a GPU, as a+b; repeat for more groups, * is all; without it each shares within itself"
@@ -70,7 +70,7 @@ func (f *flags) register(s *pflag.FlagSet) {
 	s.DurationVar(&f.evictPause, "evict-pause", observe.DefaultPause, "how long after an eviction nobody else is evicted from that GPU")
 	s.StringVar(&f.state, "state", "", "`FILE` that keeps what was learned of speeds, and with .pairs behind its name who is kept apart; empty forgets both at the end")
 	s.DurationVar(&f.window, "window", 100*time.Millisecond, "how long to wait for more pods before deciding about them together")
-	s.IntVar(&f.batch, "batch", 64, "how many pods to decide about together at most")
+	s.IntVar(&f.batch, "batch", books.DefaultBatch, "how many pods to decide about together at most")
 	s.IntVar(&f.maxSet, "max-set", defaultMaxSet, maxSetUsage)
 	s.StringSliceVar(&f.share, "share", nil, shareUsage)
 	s.StringToIntVar(&f.gpus, "gpus", nil, "how many GPUs the pods of a `NAMESPACE=N` may hold, a shared one counted for each pod; *=N is of each that is not named")
