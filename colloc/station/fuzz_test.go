@@ -1,6 +1,7 @@
 package station
 
 import (
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ func FuzzSubmission(f *testing.F) {
 	s := &Station{config: Config{Everybody: true}, kinds: kinds.New(time.Second, false, nil, nil)}
 	f.Fuzz(func(t *testing.T, body string) {
 		var in api.Submission
-		if wire.Read(httptest.NewRequest("POST", "/v1/jobs", strings.NewReader(body)), &in) != nil {
+		if wire.Read(httptest.NewRequest(http.MethodPost, "/v1/jobs", strings.NewReader(body)), &in) != nil {
 			return
 		}
 		for i := range in.Tasks {
