@@ -174,9 +174,17 @@ func TestHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct {
+		more string
 		age  time.Duration
 		want profile.Bytes
-	}{{0, 0}, {time.Hour, 11 * profile.GiB}} {
+	}{{"", 0, 0}, {"", time.Hour, 11 * profile.GiB}, {"colloc: peak 20480 MiB: a\n", time.Hour, 22 * profile.GiB}} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(text, tt.more...), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		at := time.Now().Add(-tt.age)
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)

@@ -74,23 +74,32 @@ var heldLine = regexp.MustCompile(`(?m)^colloc: peak ([0-9]+) MiB: (.*)$`)
 const settled = time.Minute
 
 // held is the most device memory that a task of a job was seen to hold, as the job's output tells; 0 is not known.
-// While the job runs it counts once nothing was said for a while.
-func (s *sweep) held(task string, id site.JobID, runs bool, now time.Time) (most profile.Bytes) {
+// While the job runs it counts once nothing was said for a while. An output that did not change is not read again.
+func (s *sweep) held(task string, id site.JobID, runs bool, now time.Time) profile.Bytes {
 	path := files.Under(s.dir, s.output(fmt.Sprint(id)))
 	info, err := os.Stat(path)
 	if err != nil || runs && now.Sub(info.ModTime()) < settled {
 		return 0
 	}
+	if was, ok := s.outputs[id]; ok && was.size == info.Size() && was.changed.Equal(info.ModTime()) {
+		return was.peaks[task]
+	}
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return 0
 	}
+	peaks := make(map[string]profile.Bytes)
 	for _, m := range heldLine.FindAllStringSubmatch(string(text), -1) {
-		if mib, err := strconv.ParseInt(m[1], 10, 32); err == nil && script.Unquote(m[2]) == task {
-			most = max(most, profile.Bytes(mib)*profile.MiB)
+		if mib, err := strconv.ParseInt(m[1], 10, 32); err == nil {
+			name := script.Unquote(m[2])
+			peaks[name] = max(peaks[name], profile.Bytes(mib)*profile.MiB)
 		}
 	}
-	return most
+	if s.outputs == nil {
+		s.outputs = make(map[site.JobID]told)
+	}
+	s.outputs[id] = told{info.Size(), info.ModTime(), peaks}
+	return peaks[task]
 }
 
 // together is the share of a task's time that its neighbours must have been

@@ -38,6 +38,15 @@ type sweep struct {
 
 	home   site.Partition // where the tasks run, with what a job gets that states no memory
 	silent int            // tasks that state no memory
+
+	outputs map[site.JobID]told // of jobs whose output was read
+}
+
+// told is how an output of a job was when it was read, and what it told of each task.
+type told struct {
+	size    int64
+	changed time.Time
+	peaks   map[string]profile.Bytes
 }
 
 // entry is one task: what it runs, what it asks of the host, what is known of it.
