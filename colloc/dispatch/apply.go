@@ -77,8 +77,8 @@ func (e Adopted) apply(d *Dispatcher) error {
 		if c == nil || c.failed {
 			return fmt.Errorf("%w GPU %q, or one that failed", ErrUnknown, id)
 		}
-		if slices.Contains(e.GPUs[:i], id) || d.crowd(id) >= mostHere {
-			return fmt.Errorf("%w: GPU %q is named twice or runs %d; tell of further ones as Foreign", ErrInvalid, id, mostHere)
+		if slices.Contains(e.GPUs[:i], id) || d.crowd(id) >= MostOnGPU {
+			return fmt.Errorf("%w: GPU %q is named twice or runs %d; tell of further ones as Foreign", ErrInvalid, id, MostOnGPU)
 		}
 		at[i] = c.index
 	}
@@ -94,8 +94,8 @@ func (e Adopted) apply(d *Dispatcher) error {
 	return nil
 }
 
-// mostHere is how many jobs online knows on one GPU.
-const mostHere = 4
+// MostOnGPU is how many jobs a Dispatcher knows on one GPU; further ones are told of as [Foreign].
+const MostOnGPU = 4
 
 // crowd is how many runs are on a GPU as online knows it.
 func (d *Dispatcher) crowd(gpu string) int {

@@ -146,7 +146,7 @@ func (d *Dispatcher) restoreLives(e *entry, p *page) error {
 		}
 		stops := r.Phase == stopping
 		for k, id := range r.GPUs {
-			if c := d.cards[id]; c == nil || slices.Contains(r.GPUs[:k], id) || !stops && (c.failed || d.crowd(id) >= mostHere) {
+			if c := d.cards[id]; c == nil || slices.Contains(r.GPUs[:k], id) || !stops && (c.failed || d.crowd(id) >= MostOnGPU) {
 				return fmt.Errorf("runs[%d]: %w GPU %q, or one that cannot run it", i, ErrUnknown, id)
 			}
 		}

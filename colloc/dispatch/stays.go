@@ -64,7 +64,7 @@ func (d *Dispatcher) mayStay(j *entry, r *run) bool {
 				stay++
 			}
 		}
-		return c.failed || stay >= mostHere
+		return c.failed || stay >= MostOnGPU
 	})
 }
 

@@ -75,12 +75,11 @@ func decide(ctx context.Context, planner *colloc.Planner, waiting []colloc.Task,
 
 // present tells of what runs. GPUs with jobs of which not all can be told take none.
 func present(gpus []colloc.GPU, share bool) []dispatch.Event {
-	const most = 4 // on one GPU, for a Dispatcher
 	on := make(map[string][]string)
 	var order []colloc.Task
 	full := make(map[string]bool)
 	for i := range gpus {
-		full[gpus[i].ID] = len(gpus[i].Residents) > most
+		full[gpus[i].ID] = len(gpus[i].Residents) > dispatch.MostOnGPU
 		for _, t := range gpus[i].Residents {
 			if on[t.ID] == nil {
 				order = append(order, t)
