@@ -233,6 +233,11 @@ func (b *Books) roomForPod(a asker) ([]string, []*cluster.Entry, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("books: make room: %w", err)
 	}
+	if len(found.Victims) == 0 && !slices.ContainsFunc(found.GPUs, func(id string) bool {
+		return slices.ContainsFunc(b.cluster.Cards[id].Here, func(e *cluster.Entry) bool { return e.Leaves(now) })
+	}) {
+		return nil, nil, nil // it fits now, and waits for a better place
+	}
 	var victims []*cluster.Entry
 	for _, id := range found.Victims {
 		victims = append(victims, units[id]...)
