@@ -36,6 +36,12 @@
 // learning from what was planned (regret_24, a sum over the rounds). colloc refits
 // after every round, observe only observes, thompson draws guesses from intervals.
 //
+// With -online -set NAME_disturbed it prints what false measurements cost that are learned
+// of such a family: by how many percent one false speed from .1 to 2 raises the error on
+// the others, at most, where it comes after so many honest co-runs (lie_after_K_pct), and
+// by how many 64 co-runs at x.5, x.7 and x1.3 of their speeds do after 64 honest ones more
+// (mended_xF_pct, on mended_n speeds).
+//
 // With -plots it also writes, as SVG and PNG, predicted against measured for each
 // set and split, the asked risk of running out of memory against the seen one
 // (calibration-oom) and how many measurements the 90 % intervals hold
@@ -145,6 +151,9 @@ func choose(names string, probes int, online bool) ([]protocol.Set, error) {
 	}
 	if names == "" {
 		return all, nil
+	}
+	if online {
+		all = append(all, interference.DisturbedSets()...)
 	}
 	wanted := make(map[string]bool)
 	var chosen []protocol.Set

@@ -203,6 +203,7 @@ func spreadOf(errs []standardError, sigma, risk float64) spread {
 		if s.Groups[level] = len(all); kind == 0 {
 			factor := conformal.New(all).Upper(risk)
 			if met(level) {
+				s.Usual[level] = num.Round9(factor)
 				factor = max(factor, conformal.UpperOfGroups(slices.Collect(maps.Values(byGroup)), risk, 1-metFamilies))
 			}
 			s.Factor[level] = num.Round9(factor)

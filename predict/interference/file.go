@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"example.com/colloc/predict/internal/conformal"
 	"example.com/colloc/predict/internal/corun"
@@ -314,8 +315,8 @@ func (f *regimeFile) regime() (*regime, error) {
 
 // check verifies the numbers that solve does not.
 func (f *regimeFile) check() error {
-	numbers := append([]float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias, f.Drift.Wider}, f.Spread.Factor[:]...)
-	for _, v := range append(numbers, f.Mean...) {
+	numbers := []float64{f.Spread.Noise, f.Drift.Misses, f.Drift.Bias, f.Drift.Wider}
+	for _, v := range slices.Concat(numbers, f.Spread.Factor[:], f.Spread.Usual[:], f.Mean) {
 		if !num.Finite(v) {
 			return errors.New("a number is not finite")
 		}
@@ -323,7 +324,7 @@ func (f *regimeFile) check() error {
 	if w := f.Drift.Wider; w < 0 || w > math.Log(conformal.MaxWiden)+1e-9 {
 		return fmt.Errorf("intervals wider by a factor of e^%v", w)
 	}
-	for _, v := range append(f.Spread.Factor[:], f.Spread.Noise) {
+	for _, v := range slices.Concat(f.Spread.Factor[:], f.Spread.Usual[:], []float64{f.Spread.Noise}) {
 		if v < 0 {
 			return fmt.Errorf("spread %v, want 0 or more", v)
 		}

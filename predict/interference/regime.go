@@ -46,6 +46,10 @@ type spread struct {
 	// Factor holds, per familiarity, the conformal quantile of
 	// |error| / (Noise √(1 + variance)) over tasks that the fit had not seen.
 	Factor [familiarities]float64 `json:"factor"`
+	// Usual holds what Factor is where families do not count for themselves, of types that
+	// were met since the fit: measurements are judged by it, as families that are harder
+	// must not make false ones credible. 0 is Factor.
+	Usual [familiarities]float64 `json:"usual,omitzero"`
 	// Groups holds, per familiarity, on how many independent groups the factor
 	// rests; 0 is none of its own.
 	Groups [familiarities]int `json:"groups"`
@@ -69,6 +73,16 @@ func wider(tasks int) float64 { return 1 + 0.5*float64(max(0, tasks-2)) }
 // mostHalf is the half width beyond which the size of a set widens nothing: that of the
 // prior of a pair. AEGIS' trials of four and five lie within it.
 const mostHalf = priorFactor * priorNoise
+
+// usual is the spread that measurements are judged by.
+func (s *spread) usual(level int) *spread {
+	if s.Usual[level] == 0 {
+		return s
+	}
+	own := *s
+	own.Factor[level] = s.Usual[level]
+	return &own
+}
 
 func (s *spread) halfWidth(variance float64, level, tasks int) float64 {
 	half := s.Factor[level] * s.Noise * math.Sqrt(1+variance)

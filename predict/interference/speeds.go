@@ -339,10 +339,11 @@ func (r *regime) variance(loss float64, row *lsq.Row) float64 {
 	return unit * unit * r.post.Variance(row)
 }
 
-// expected fills w with the row of task i and returns the half width of its
-// interval.
+// expected fills w with the row of task i and returns the half width of the interval
+// that a measurement of it is judged by.
 func (r *regime) expected(set []member, i int, w *lsq.Row) float64 {
 	r.fillRow(w, set, i)
 	variance := r.variance(r.loss(set, i, true), w)
-	return r.spread.halfWidth(variance, familiarity(set, i, variance), len(set))
+	level := familiarity(set, i, variance)
+	return r.spread.usual(level).halfWidth(variance, level, len(set))
 }

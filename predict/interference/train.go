@@ -214,7 +214,9 @@ func (r *regime) learn(o *Observation, risk float64) {
 		loss, expected := r.curve().measured(y), r.loss(set, i, true)
 		off, half := r.curve().off(y, expected), r.expected(set, i, &w.row)
 		r.drift.add(off, half)
-		r.drift.adapt(off, half, risk, familiarity(set, i, r.variance(expected, &w.row)))
+		variance := r.variance(expected, &w.row)
+		level := familiarity(set, i, variance)
+		r.drift.adapt(off, r.spread.halfWidth(variance, level, len(set)), risk, level)
 		weight := r.weight(loss, len(set))
 		if !doubted {
 			weight *= r.trust(o, set, i, w)
