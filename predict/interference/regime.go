@@ -141,7 +141,7 @@ func (d *drift) adapt(err, half, risk float64, level int) {
 	}
 	missed := -risk
 	if math.Abs(err) > half*d.factor(level) {
-		missed += 1
+		missed++
 	}
 	d.Wider = max(0, min(math.Log(conformal.MaxWiden), d.Wider+float64(widenBy*missed)))
 }

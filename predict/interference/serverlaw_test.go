@@ -59,7 +59,7 @@ func TestServersLeftOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	all, err := dataset.ReadBeside(f.Name(), f)
 	if err != nil {
 		t.Fatal(err)

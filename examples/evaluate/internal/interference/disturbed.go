@@ -44,8 +44,6 @@ type disturbedTable struct{ *onlineTable }
 
 // lies are the false speeds of one task, lieAfter the honest co-runs that it comes after,
 // drifts what all speeds are multiplied by for driftRuns co-runs.
-//
-//nolint:gochecknoglobals // tables of constants
 var (
 	lies     = [...]float64{0.1, 0.3, 0.4, 0.6, 0.8, 1.1, 1.2, 1.5, 2}
 	lieAfter = [...]int{0, 1, 3, 8, 16}
