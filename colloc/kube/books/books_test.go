@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -74,6 +75,18 @@ func TestShareAndAlone(t *testing.T) {
 	}
 	if r, said := decide(t, b); len(said) > 0 || r.More {
 		t.Errorf("decided again without any change: %v", said)
+	}
+}
+
+// TestClockRuns: a clock goes on while it is decided, as real ones do.
+func TestClockRuns(t *testing.T) {
+	now := epoch
+	b := opened(t, books.Config{Now: func() time.Time { now = now.Add(time.Microsecond); return now }}, gpuNode("n1", a100, 40960, 2))
+	for i := range 3 {
+		b.SetPod(taskPod(i, api.AnnotationProfile, "light"))
+		if r, said := decide(t, b); len(r.Decisions) != 1 {
+			t.Fatalf("pod %d: %v", i, said)
+		}
 	}
 }
 

@@ -103,7 +103,10 @@ func openShared(tb testing.TB, share []string, nodes ...*corev1.Node) *books.Boo
 
 func opened(tb testing.TB, c books.Config, nodes ...*corev1.Node) *books.Books {
 	tb.Helper()
-	c.Planner, c.Profile, c.Now = planner(tb), profiles(tb), clock
+	c.Planner, c.Profile = planner(tb), profiles(tb)
+	if c.Now == nil {
+		c.Now = clock
+	}
 	b, err := books.New(c)
 	if err != nil {
 		tb.Fatal(err)

@@ -81,7 +81,7 @@ func (t *turn) run(ctx context.Context, r *Round) (again []*cluster.Entry, err e
 func (t *turn) brain(seen []colloc.GPU) (*dispatch.Dispatcher, error) {
 	b := t.books
 	now := b.config.Now()
-	runs := t.runs(seen)
+	runs := t.runs(seen, now)
 	first := now
 	for i := range runs {
 		first = earlier(first, runs[i].Came)
@@ -117,9 +117,8 @@ func earlier(a, b time.Time) time.Time {
 // runs are those on the cards that are shown: those that go on, and where it is looked ahead
 // the newest of those that are over, which teach how long such tasks take. A pod that has several cards, of which not all
 // may be shown, has one on each.
-func (t *turn) runs(seen []colloc.GPU) []brain.Run {
+func (t *turn) runs(seen []colloc.GPU, now time.Time) []brain.Run {
 	b := t.books
-	now := b.config.Now()
 	var list []brain.Run
 	for e, cards := range t.present(seen) {
 		since, _ := pods.Ran(e.Pod)
