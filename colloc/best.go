@@ -36,10 +36,15 @@ func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
 	defer p.release(s)
 	b := p.choice(len(gpus))
 	defer p.forget(b)
+	return p.best(&task, gpus, s, b, &needed)
+}
+
+// best is Best, and leaves in b what it knows of each class of GPUs.
+func (p *Planner) best(task *Task, gpus []GPU, s *scratch, b *choice, needed *need) (int, Verdict, error) {
 	best, no := -1, -1
 	var most float64
 	for i := range gpus {
-		j, err := p.judgeOnce(&task, &gpus[i], s, b, &needed)
+		j, err := p.judgeOnce(task, &gpus[i], s, b, needed)
 		if err != nil {
 			return -1, Verdict{}, err
 		}
@@ -60,7 +65,7 @@ func (p *Planner) Best(task Task, gpus []GPU) (int, Verdict, error) {
 	if best < 0 {
 		at = no
 	}
-	v, err := p.fitNeed(&task, &gpus[at], s, p.scale().onItsOwn(), &needed)
+	v, err := p.fitNeed(task, &gpus[at], s, p.scale().onItsOwn(), needed)
 	return best, v, err
 }
 

@@ -18,9 +18,8 @@ func (p *Planner) BestGang(task Task, gpus []GPU) ([]int, Verdict, error) {
 	if err := p.ready(); err != nil {
 		return nil, Verdict{}, err
 	}
-	at, v, err := p.Best(task, gpus)
-	if err != nil || at < 0 {
-		return nil, v, err
+	if err := task.Validate(); err != nil {
+		return nil, Verdict{}, err
 	}
 	needed, err := p.needs(&task)
 	if err != nil {
@@ -30,6 +29,10 @@ func (p *Planner) BestGang(task Task, gpus []GPU) ([]int, Verdict, error) {
 	defer p.release(s)
 	b := p.choice(len(gpus))
 	defer p.forget(b)
+	at, v, err := p.best(&task, gpus, s, b, &needed)
+	if err != nil || at < 0 {
+		return nil, v, err
+	}
 	var products [][]berth
 	for i := range gpus {
 		j, err := p.judgeOnce(&task, &gpus[i], s, b, &needed)

@@ -15,10 +15,12 @@ import (
 	"example.com/colloc/nvmlx"
 )
 
+// Program is the driver's control program.
+const Program = "nvidia-cuda-mps-control"
+
 // Config says how a daemon is run.
 type Config struct {
-	// Program is the control program; empty means "nvidia-cuda-mps-control",
-	// found in PATH.
+	// Program is the control program; empty means [Program], found in PATH.
 	Program string
 	// PipeDir is where tasks meet the daemon. It is required, is made if it is
 	// not there, and must be on a file system with sockets, whose paths are short:
@@ -125,7 +127,7 @@ func Background(ctx context.Context, config Config) (*Daemon, error) {
 // newDaemon checks a configuration, fills it in, and makes its folders.
 func newDaemon(config Config) (*Daemon, error) {
 	if config.Program == "" {
-		config.Program = "nvidia-cuda-mps-control"
+		config.Program = Program
 	}
 	if config.LogDir == "" {
 		config.LogDir = config.PipeDir

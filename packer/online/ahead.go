@@ -94,7 +94,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 	s.tryRules(ctx, &c)
 	r := *s.chosen()
 	gang := s.engine.GangWaits()
-	if s.o.Without&Moves == 0 && s.engine.CanStop() && (gang || !s.engine.Waits() && !s.guesses()) && ctx.Err() == nil {
+	if s.o.Without&Moves == 0 && s.engine.CanStop() && (gang || s.engine.Waiting() == 0 && !s.guesses()) && ctx.Err() == nil {
 		moving := r
 		moving.Move = true
 		if gang {
@@ -112,7 +112,7 @@ func (s *Scheduler) lookAhead(ctx context.Context) (stops []int32, starts []roll
 func (s *Scheduler) tryRules(ctx context.Context, c *choice) {
 	best, played, tried := -1, 0, 0
 	for k, i := range s.trying {
-		if c.budget <= 0 && tried > 0 || ctx.Err() != nil || !s.engine.Waits() {
+		if c.budget <= 0 && tried > 0 || ctx.Err() != nil || s.engine.Waiting() == 0 {
 			break
 		}
 		played++
@@ -337,11 +337,15 @@ func (s *Scheduler) queue() {
 			work += float64(j.Left) * float64(j.Width)
 		}
 	}
+	was := s.longest
 	switch {
 	case work == 0:
 		s.longest = 0
 	case rate > 0:
 		s.longest = max(s.longest, int64(min(work/rate, rollout.MaxLeft)))
+	}
+	if s.longest == was {
+		return
 	}
 	for i, e := range s.order {
 		s.engine.Jobs[i].Due = s.due(e)

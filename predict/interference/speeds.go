@@ -256,9 +256,7 @@ func gather(r *regime, set []*profile.Profile) *scratch {
 // estimate predicts task i of the set in w.
 func (r *regime) estimate(w *scratch, i int, ratio bool) predict.Estimate {
 	loss := r.loss(w.set, i, ratio)
-	r.fillRow(&w.row, w.set, i)
-	variance := r.variance(loss, &w.row)
-	level := familiarity(w.set, i, variance)
+	variance, level := r.doubt(w.set, i, loss, &w.row)
 	half := r.spread.halfWidth(variance, level, len(w.set)) * r.drift.factor(level)
 	source := predict.Source{Kind: r.sourceOf(w.set), Distance: distance(w.set, i), Groups: r.spread.Groups[level]}
 	if level >= knownLevels { // a type that was never seen
@@ -333,17 +331,18 @@ func familiarity(set []member, i int, variance float64) int {
 	return knownLevels - 1
 }
 
-// variance is that of a predicted loss, in the unit of the curve.
-func (r *regime) variance(loss float64, row *lsq.Row) float64 {
+// doubt fills w with the row of task i and returns the variance of its predicted loss, in the
+// unit of the curve, and how familiar its set is.
+func (r *regime) doubt(set []member, i int, loss float64, w *lsq.Row) (variance float64, level int) {
+	r.fillRow(w, set, i)
 	unit := r.curve().unit(loss)
-	return unit * unit * r.post.Variance(row)
+	variance = unit * unit * r.post.Variance(w)
+	return variance, familiarity(set, i, variance)
 }
 
 // expected fills w with the row of task i and returns the half width of the interval
 // that a measurement of it is judged by.
 func (r *regime) expected(set []member, i int, w *lsq.Row) float64 {
-	r.fillRow(w, set, i)
-	variance := r.variance(r.loss(set, i, true), w)
-	level := familiarity(set, i, variance)
+	variance, level := r.doubt(set, i, r.loss(set, i, true), w)
 	return r.spread.usual(level).halfWidth(variance, level, len(set))
 }

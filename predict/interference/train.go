@@ -212,10 +212,9 @@ func (r *regime) learn(o *Observation, risk float64) {
 			continue
 		}
 		loss, expected := r.curve().measured(y), r.loss(set, i, true)
-		off, half := r.curve().off(y, expected), r.expected(set, i, &w.row)
-		r.drift.add(off, half)
-		variance := r.variance(expected, &w.row)
-		level := familiarity(set, i, variance)
+		variance, level := r.doubt(set, i, expected, &w.row)
+		off := r.curve().off(y, expected)
+		r.drift.add(off, r.spread.usual(level).halfWidth(variance, level, len(set)))
 		r.drift.adapt(off, r.spread.halfWidth(variance, level, len(set)), risk, level)
 		weight := r.weight(loss, len(set))
 		if !doubted {
@@ -249,10 +248,9 @@ func (r *regime) errorsOn(obs []*Observation) []standardError {
 			if !ok || len(set) < 2 {
 				continue
 			}
-			r.fillRow(&x, set, i)
 			expected := r.loss(set, i, true)
-			variance := r.variance(expected, &x)
-			out = append(out, standardError{familiarity(set, i, variance), newcomersFamily(o, set, i), r.curve().off(v, expected), variance})
+			variance, level := r.doubt(set, i, expected, &x)
+			out = append(out, standardError{level, newcomersFamily(o, set, i), r.curve().off(v, expected), variance})
 		}
 	}
 	return out

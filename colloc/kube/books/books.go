@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/dispatch"
 	"example.com/colloc/colloc/kube/pods"
 	"example.com/colloc/colloc/ledger"
 )
@@ -59,9 +60,6 @@ const (
 	DefaultPatience = time.Minute
 )
 
-// maxSet is how many tasks a Dispatcher knows on one GPU.
-const maxSet = 4
-
 // leaseTime is how long a reservation holds whose write was never reported back: longer
 // than any write takes with its tries.
 const leaseTime = time.Hour
@@ -86,8 +84,8 @@ func New(c Config) (*Books, error) {
 	if c.Planner == nil || c.Now == nil || c.Batch < 0 || c.Patience < 0 {
 		return nil, errors.New("books: config: want a Planner, a clock Now, and a Batch and Patience of 0 for the default or more")
 	}
-	if most := c.Planner.Config().MaxSet; most > maxSet {
-		return nil, fmt.Errorf("books: config: Planner lets %d tasks share a GPU; want %d at most", most, maxSet)
+	if most := c.Planner.Config().MaxSet; most > dispatch.MostOnGPU {
+		return nil, fmt.Errorf("books: config: Planner lets %d tasks share a GPU; want %d at most", most, dispatch.MostOnGPU)
 	}
 	if c.Batch == 0 {
 		c.Batch = DefaultBatch

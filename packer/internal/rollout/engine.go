@@ -269,9 +269,6 @@ func (e *Engine) CanStop() bool { return e.stops }
 // Waiting is how many jobs do not run.
 func (e *Engine) Waiting() int { return len(e.waits) }
 
-// Waits reports whether some jobs do not run.
-func (e *Engine) Waits() bool { return len(e.waits) > 0 }
-
 // form notes the shape of the next job.
 func (e *Engine) form(j *Job) {
 	key := outline{j.Kind, j.Width, j.Ban}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc/shadow/journal"
+	"example.com/colloc/internal/owner"
 	"example.com/colloc/nvmlx"
 	"example.com/colloc/profile"
 )
@@ -102,6 +104,23 @@ func (h *Host) add(jobs map[string]*journal.Job, id nvmlx.DeviceID, p nvmlx.Proc
 // identity is who a process is. Its command line stays with it: only the name of the program is kept.
 type identity struct{ id, user, name string }
 
+// userOf is the name of the user whose a process is, or the number.
+func userOf(dir string) string {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return ""
+	}
+	of, known := owner.Of(info)
+	if !known {
+		return ""
+	}
+	uid := strconv.FormatUint(uint64(of), 10)
+	if u, err := user.LookupId(uid); err == nil {
+		return u.Username
+	}
+	return uid
+}
+
 // identify asks the kernel. A number is given again: the time at which the process started is
 // part of its name.
 func (h *Host) identify(pid int) identity {
@@ -110,7 +129,7 @@ func (h *Host) identify(pid int) identity {
 		proc = "/proc"
 	}
 	dir := filepath.Join(proc, strconv.Itoa(pid))
-	who := identity{id: strconv.Itoa(pid), user: owner(dir)}
+	who := identity{id: strconv.Itoa(pid), user: userOf(dir)}
 	if stat, err := os.ReadFile(filepath.Join(dir, "stat")); err == nil {
 		if end := bytes.LastIndexByte(stat, ')'); end >= 0 {
 			if fields := strings.Fields(string(stat[end+1:])); len(fields) > 19 {

@@ -71,7 +71,7 @@ func TestHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	me := owner(proc)
+	me := userOf(proc)
 	want := []journal.Job{
 		{ID: "7@4711", User: me, Name: "train.py", Submitted: now, Started: now, GPUs: 2, On: []string{"a", "b"}, Busy: profile.Some(0.4), Memory: profile.Some(2 * profile.GiB)},
 		{ID: "8", Name: "x", Submitted: now, Started: now, GPUs: 1, On: []string{"b"}, Memory: profile.Some(64 * profile.MiB)},

@@ -16,9 +16,6 @@ import (
 	"example.com/colloc/profile"
 )
 
-// mpsProgram is the control program of the driver.
-const mpsProgram = "nvidia-cuda-mps-control"
-
 // background lets an MPS daemon answer for each GPU of the station, where -share asks for MPS and none of the machine's does. They
 // outlive the station, as jobs do, and the next one uses them. Where that fails jobs share in turns.
 func (o *serving) background(ctx context.Context, found *gpus.Host, c *station.Config) {
@@ -27,7 +24,7 @@ func (o *serving) background(ctx context.Context, found *gpus.Host, c *station.C
 	case o.fake != "" || at >= 0 && mps.Running(mps.PipeDir(found.Env)):
 		return
 	case at < 0:
-		if _, err := exec.LookPath(mpsProgram); err == nil && len(c.Mechanisms) == 0 {
+		if _, err := exec.LookPath(mps.Program); err == nil && len(c.Mechanisms) == 0 {
 			o.notes = append(o.notes, "-share mps,time-slicing lets jobs run on a GPU at the same time instead of in turns: that does a third more, but some run at less than half "+
 				"their speed, a fault of one ends all on its GPU, and on each GPU MPS serves one user at a time")
 		}

@@ -220,8 +220,9 @@ func newSweep(o *options, jobs []grammar.Job, kinds map[string]*kind, h *host) *
 	for i := range jobs {
 		s.byID[jobs[i].ID] = &jobs[i]
 	}
+	largest := h.largest(o)
 	for _, k := range kinds {
-		k.largest = h.largest(o)
+		k.largest = largest
 	}
 	return s
 }

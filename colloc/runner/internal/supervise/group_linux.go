@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"example.com/colloc/internal/owner"
 )
 
 // A run has a control group of its own where its user may make groups below the one
@@ -178,7 +180,7 @@ func (g group) sweep(before time.Time) {
 		if err != nil || !entry.IsDir() || !isGroupName(entry.Name()) || !info.ModTime().Before(before) {
 			continue
 		}
-		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Getuid() {
+		if uid, known := owner.Of(info); !known || int(uid) != os.Getuid() {
 			continue
 		}
 		pids, dirs := group(filepath.Join(string(g), entry.Name())).members()

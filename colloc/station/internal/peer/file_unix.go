@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+
+	"example.com/colloc/internal/owner"
 )
 
 // Made reports whether there is a socket that this user made: in a folder that all may
@@ -17,8 +19,8 @@ func Made(path string) bool {
 	if err != nil || info.Mode().Type() != fs.ModeSocket {
 		return false
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(stat.Uid) == os.Geteuid()
+	uid, known := owner.Of(info)
+	return known && int(uid) == os.Geteuid()
 }
 
 // Open opens a file of a user to be read: never what somebody put in its place, and no
@@ -37,8 +39,8 @@ func open(path string, how int, uid uint32) (*os.File, error) {
 	}
 	info, err := file.Stat()
 	if err == nil {
-		stat, ok := info.Sys().(*syscall.Stat_t)
-		if !info.Mode().IsRegular() || !ok || stat.Uid != uid {
+		of, known := owner.Of(info)
+		if !info.Mode().IsRegular() || !known || of != uid {
 			err = fmt.Errorf("%s is not what was made there", path)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"syscall"
 	"unsafe"
+
+	"example.com/colloc/internal/owner"
 )
 
 // Of asks the kernel who made a connection.
@@ -135,11 +137,11 @@ func ours(dir string) error {
 	if err != nil {
 		return err
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
+	uid, known := owner.Of(info)
 	switch {
-	case !ok:
+	case !known:
 		return nil
-	case int(stat.Uid) != os.Geteuid() && stat.Uid != 0:
+	case int(uid) != os.Geteuid() && uid != 0:
 		return fmt.Errorf("the folder %s belongs to another user: choose another place", dir)
 	case info.Mode().Perm()&writable != 0 && info.Mode()&fs.ModeSticky == 0:
 		return fmt.Errorf("others may write to the folder %s: chmod go-w it, or choose another place", dir)
@@ -176,7 +178,7 @@ func oursAbove(dir string) error {
 			if err != nil {
 				return err
 			}
-			if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() && stat.Uid != 0 {
+			if uid, known := owner.Of(info); known && int(uid) != os.Geteuid() && uid != 0 {
 				return fmt.Errorf("%s, on the way to %s, belongs to another user: choose another place", path, dir)
 			}
 			if info.IsDir() {

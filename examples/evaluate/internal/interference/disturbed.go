@@ -60,11 +60,7 @@ func (t *disturbedTable) Score(from protocol.Table, folds []protocol.Fold) ([]pr
 	var honest, lied [len(lieAfter)][len(lies)]errorSum
 	var mended [len(drifts) + 1]errorSum // the last is of honest ones alone
 	for k, f := range folds {
-		var obs []interference.Observation
-		for _, i := range f.Train {
-			obs = append(obs, train.rows[i].Observation)
-		}
-		m, err := interference.Fit(obs, nil)
+		m, err := interference.Fit(train.observations(f.Train), nil)
 		if err != nil {
 			return nil, err
 		}

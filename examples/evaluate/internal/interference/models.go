@@ -16,12 +16,18 @@ type speedModel interface {
 	guess(r *dataset.SpeedRow, g *pairGuess) error
 }
 
-// fit fits every model to the given rows.
-func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
+// observations are what models are fitted to.
+func (t *speedTable) observations(rows []int) []interference.Observation {
 	var obs []interference.Observation
 	for _, i := range rows {
 		obs = append(obs, t.rows[i].Observation)
 	}
+	return obs
+}
+
+// fit fits every model to the given rows.
+func (t *speedTable) fit(rows []int, names []string) ([]speedModel, error) {
+	obs := t.observations(rows)
 	ours, err := interference.Fit(obs, nil)
 	if err != nil {
 		return nil, err

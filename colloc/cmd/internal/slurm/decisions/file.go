@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"example.com/colloc/colloc/cmd/internal/slurm/files"
 	"example.com/colloc/colloc/cmd/internal/slurm/usage"
 	"example.com/colloc/colloc/slurm"
+	"example.com/colloc/internal/owner"
 )
 
 // File is where the tasks of one user should go, and since when that holds.
@@ -55,6 +57,12 @@ func written(path, uid string) bool {
 	_, err := strconv.ParseUint(uid, 10, 32)
 	info, missing := os.Lstat(path)
 	return err == nil && missing == nil && info.Mode().IsRegular() && ownedBy(info, uid)
+}
+
+// ownedBy reports whether a file belongs to a user, who thus wrote it.
+func ownedBy(info fs.FileInfo, uid string) bool {
+	of, known := owner.Of(info)
+	return known && strconv.FormatUint(uint64(of), 10) == uid
 }
 
 // maxFile is the largest file of decisions in bytes: slurmctld waits while it is read.
