@@ -46,7 +46,7 @@ func TestSchedulerEnds(t *testing.T) {
 		s, err := online.NewScheduler(gpus, uneven{}, packer.Limits{MaxSet: 4}, &online.SchedulerOptions{Budget: profile.Some(200)})
 		ok(t, err)
 		tasks, runs := map[string]*breaks{}, map[string]bool{}
-		for minute := 0; minute < 6000 && (minute < 60 || len(tasks) > 0); minute++ {
+		for minute := 0; minute < 60000 && (minute < 60 || len(tasks) > 0); minute++ {
 			if minute < 60 && r.IntN(3) == 0 {
 				j := job(fmt.Sprint("t", minute), float64(r.IntN(5))/5, profile.Bytes(1+r.IntN(20)), 0)
 				j.Left, j.Restart, j.GPUs = profile.Opt[time.Duration]{}, profile.Some(time.Minute), 1+r.IntN(8)/7
