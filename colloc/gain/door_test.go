@@ -9,8 +9,9 @@ import (
 )
 
 // TestPromised: what is told of sites is what a Dispatcher with a Planner delivers there, within 10 % over 32 histories,
-// where jobs join who runs and where a set is one job. Of one history it may be a third of what a set that
-// is one job saves in waiting: one job that starts elsewhere changes all that follow.
+// where jobs join who runs and where a set is one job. Of one history it may be a third of what is saved in
+// waiting: one job that starts elsewhere changes all that follow. Many short histories of a crowded site average that
+// best: 10 % is more than three standard errors of the mean here, and was two of histories of 600 jobs.
 func TestPromised(t *testing.T) {
 	planner, err := colloc.New(colloc.Config{})
 	if err != nil {
@@ -19,7 +20,7 @@ func TestPromised(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		var promised, delivered [2]float64
 		for seed := range uint64(32) {
-			jobs := site(600, 2, 1.2, 30+seed)
+			jobs := site(150, 2, 1.5, 30+seed)
 			o := gain.Options{Replications: 1, Closed: closed}
 			g := replay(t, jobs, o).Total
 			hours, waited, err := gain.Deliver(t.Context(), jobs, o, planner)
