@@ -2,6 +2,7 @@ package interference
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 )
 
@@ -42,5 +43,27 @@ func TestAdapt(t *testing.T) {
 	d.adapt(0, 0, risk, level)
 	if d.Wider != before {
 		t.Error("others move the intervals of types that were met")
+	}
+}
+
+// TestOneAloneRaisesNoDoubt: whatever was measured, if it is not doubted what is known, one more
+// measurement, however far off, is not what makes it so; many are.
+func TestOneAloneRaisesNoDoubt(t *testing.T) {
+	rng := rand.New(rand.NewPCG(41, 1))
+	for range 2000 {
+		var d drift
+		for range driftWindow/2 + rng.IntN(100) {
+			d.add(0.4*rng.NormFloat64()+0.45, 1)
+		}
+		was, lied := d.doubts(), d
+		if lied.add(-100+200*float64(rng.IntN(2)), 1); !was && lied.doubts() && math.Abs(d.Bias) <= mostBias {
+			t.Fatalf("one measurement turns a bias of %.3f over %d into one of %.3f that is believed", d.Bias, d.Seen, lied.Bias)
+		}
+		for range 2 * driftWindow {
+			lied.add(-1, 1)
+		}
+		if !lied.doubts() {
+			t.Fatalf("after %d measurements off to one side the bias is %.3f and nothing is doubted", 2*driftWindow, lied.Bias)
+		}
 	}
 }

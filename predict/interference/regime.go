@@ -157,10 +157,13 @@ func (d *drift) factor(level int) float64 {
 // met says that a familiarity is of types that are known, but not all of them from the fit.
 func met(level int) bool { return level > 0 && level < knownLevels }
 
-// doubts reports that measurements are off to one side throughout.
+// mostBias is how far off to one side measurements may be in the mean.
+const mostBias = 0.5
+
+// doubts reports that measurements are off to one side throughout, and would be without any
+// one of them: a false one must not make itself credible.
 func (d *drift) doubts() bool {
-	fault := d.told(0).Fault
-	return fault == SlowerThanPredicted || fault == FasterThanPredicted
+	return d.Seen >= driftWindow/2 && math.Abs(d.Bias)-mostOff/float64(min(d.Seen, driftWindow)) > mostBias
 }
 
 // told is what is made known of it.
@@ -168,9 +171,9 @@ func (d *drift) told(confidence float64) Drift {
 	out := Drift{Observations: d.Seen, Misses: d.Misses, Bias: d.Bias}
 	switch {
 	case d.Seen < driftWindow/2:
-	case d.Bias > 0.5:
+	case d.Bias > mostBias:
 		out.Fault = SlowerThanPredicted
-	case d.Bias < -0.5:
+	case d.Bias < -mostBias:
 		out.Fault = FasterThanPredicted
 	case d.Misses > 2*(1-confidence):
 		out.Fault = OutsideIntervals
