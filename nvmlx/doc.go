@@ -42,8 +42,8 @@
 //
 // # Clocks
 //
-// Nothing here reads the machine's clock except [SystemClock]. Replay with a nil
-// clock depends on nothing but the recording and the order of the calls, so a
+// Nothing here reads the machine's clock except [SystemClock]. Replay depends
+// on nothing but the recording and the order of the calls, so a
 // program that is tested against a recording prints the same bytes every time.
 // With a [VirtualClock] a [Sampler] plays a day in seconds, every tick in time.
 package nvmlx

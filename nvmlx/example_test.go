@@ -42,26 +42,6 @@ func ExampleReplay() {
 	// nvmlx: replay: read GPU-7c1a: device lost true
 }
 
-func ExampleReplay_fault() {
-	// How does a program take the loss of a GPU? Line 3 does not arrive.
-	src, err := nvmlx.Replay(strings.NewReader(recording), &nvmlx.ReplayOptions{
-		Faults: []nvmlx.Fault{{Line: 3, Err: nvmlx.ErrTransient}},
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	for range 4 {
-		s, err := src.Read(context.Background(), "GPU-7c1a", nvmlx.FieldGPUBusy)
-		fmt.Println(s.GPUBusy, err)
-	}
-	// Output:
-	// 0.93 <nil>
-	// missing nvmlx: replay: read GPU-7c1a: failed for the moment
-	// missing nvmlx: replay: read GPU-7c1a: device lost
-	// missing nvmlx: replay: read GPU-7c1a: device lost
-}
-
 func ExampleRecord() {
 	// Any Source can be recorded; here it is a recording itself.
 	src, err := nvmlx.Replay(strings.NewReader(recording), nil)

@@ -32,13 +32,15 @@ func TestSamplerReplaysTheRecording(t *testing.T) {
 	var body strings.Builder
 	for s := range 100 {
 		for d := range 2 {
+			if s == 50 && d == 1 {
+				body.WriteString(`{"device":"GPU-1","error":"device lost"}` + "\n")
+				continue
+			}
 			body.WriteString(row(d, s, float64(s)/100))
 		}
 	}
 	clock := nvmlx.NewVirtualClock(epoch)
-	src, err := nvmlx.Replay(strings.NewReader(header2+body.String()), &nvmlx.ReplayOptions{
-		Clock: clock, Faults: []nvmlx.Fault{{Line: 2 + 2*50 + 1}},
-	})
+	src, err := nvmlx.Replay(strings.NewReader(header2+body.String()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -325,7 +327,7 @@ func trace(devices, seconds int) io.Reader {
 func TestSamplerDayInFlatMemory(t *testing.T) {
 	const seconds = 24 * 60 * 60
 	clock := nvmlx.NewVirtualClock(epoch)
-	src, err := nvmlx.Replay(trace(2, seconds), &nvmlx.ReplayOptions{Clock: clock})
+	src, err := nvmlx.Replay(trace(2, seconds), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

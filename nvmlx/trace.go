@@ -31,8 +31,6 @@ type traceRow struct {
 	Processes *[]Process    `json:"processes,omitempty"`
 	MIG       *MIGInventory `json:"mig,omitempty"`
 	Event     *Event        `json:"event,omitempty"`
-
-	line int
 }
 
 // isReading reports whether the row is the outcome of a Read: a sample or an
@@ -49,9 +47,9 @@ type lineReader struct {
 	fast    rowScanner
 }
 
-func newLineReader(r io.Reader, maxLine int) *lineReader {
+func newLineReader(r io.Reader) *lineReader {
 	l := &lineReader{scanner: bufio.NewScanner(r)}
-	l.scanner.Buffer(make([]byte, 0, min(64<<10, maxLine)), maxLine)
+	l.scanner.Buffer(make([]byte, 0, 64<<10), maxLine)
 	l.scanner.Split(func(data []byte, atEOF bool) (int, []byte, error) {
 		if i := bytes.IndexByte(data, '\n'); i >= 0 {
 			return i + 1, data[:i], nil
@@ -78,7 +76,7 @@ func (l *lineReader) next() ([]byte, error) {
 	case err == nil:
 		return nil, io.EOF
 	case errors.Is(err, bufio.ErrTooLong):
-		return nil, l.fail(errors.New("line is longer than MaxLine allows"))
+		return nil, l.fail(errors.New("line is longer than 1 MiB"))
 	default:
 		return nil, l.fail(err)
 	}
@@ -120,11 +118,11 @@ func (l *lineReader) row(row *traceRow) error {
 	if err != nil {
 		return err
 	}
-	*row = traceRow{line: l.line}
+	*row = traceRow{}
 	if l.fast.scan(text, row) {
 		return l.checked(row)
 	}
-	*row = traceRow{line: l.line}
+	*row = traceRow{}
 	if err := json.Unmarshal(text, row); err != nil {
 		if cut := l.scanner.Err(); l.torn && cut != nil {
 			return l.fail(cut)

@@ -21,9 +21,6 @@ const (
 	TiB Bytes = 1 << 40
 )
 
-// MiBs returns b as a fractional number of MiB.
-func (b Bytes) MiBs() float64 { return float64(b) / float64(MiB) }
-
 // GiBs returns b as a fractional number of GiB.
 func (b Bytes) GiBs() float64 { return float64(b) / float64(GiB) }
 

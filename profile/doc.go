@@ -9,9 +9,8 @@
 // missing. Prediction and packing know tasks by their profiles only.
 // FEATURES.md lists the features; it is generated from their table.
 //
-// [Spec.With] says what a task would be after a change (mixed precision,
-// recomputed activations, accumulated gradients, sharding), and [Spec.Terms]
-// what that does to the parts of its memory and to its work.
+// [Spec.Terms] says what precision, recomputed activations, accumulated gradients
+// and sharding make of the parts of a task's memory and of its work.
 //
 // Specifications come from model files through package modelfile, traces from
 // logs and Prometheus through package tracefile.

@@ -177,7 +177,7 @@ func checkGPU(t *testing.T, g GPUModel, cells []string, recalled bool) {
 		{"memory_bytes", g.Memory.GiBs()},
 		{"bandwidth_bytes_per_sec", g.BandwidthBytesPerSec / 1e9},
 		{"sms", float64(g.SMs)},
-		{"l2_bytes", g.L2.MiBs()},
+		{"l2_bytes", float64(g.L2) / float64(MiB)},
 		{"fp32_flops", g.FP32 / 1e12},
 		{"tf32_flops", g.TF32 / 1e12},
 		{"bf16_flops", g.BF16 / 1e12},

@@ -69,9 +69,6 @@ func (s *Server) Latency(speed float64) float64 {
 	return math.Inf(1)
 }
 
-// Served is the share of the requests that are answered at a speed, in [0, 1].
-func (s *Server) Served(speed float64) float64 { return min(1, speed*s.Capacity/s.Rate) }
-
 // Valid reports that Validate finds no fault.
 func (s *Server) Valid() bool {
 	return s.Rate > 0 && s.Capacity > 0 && s.Swing >= 0 && s.Swing <= 1 && s.Limit >= 0 && s.Peak() <= 1

@@ -16,7 +16,6 @@ func TestServer(t *testing.T) {
 		"load": {s.Load(), 0.4}, "peak": {s.Peak(), 0.8}, "midnight": {s.Floor(0), 0.6}, "morning": {s.Floor(6 * time.Hour), 0.8},
 		"even": {even.Peak(), 0.4}, "no limit": {open.Peak(), 0.4}, "none": {(*profile.Server)(nil).Peak(), 0},
 		"latency": {s.Latency(0.6), 0.05}, "even latency": {even.Latency(0.5), 0.02}, "too slow": {s.Latency(0.4), math.Inf(1)},
-		"served": {s.Served(0.2), 0.5}, "all served": {s.Served(0.5), 1},
 	} {
 		if got[0] != got[1] && !(math.Abs(got[0]-got[1]) < 1e-12) {
 			t.Errorf("%s: %v, want %v", what, got[0], got[1])

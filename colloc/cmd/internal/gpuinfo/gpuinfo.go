@@ -120,11 +120,11 @@ func open(o options, stderr io.Writer) (src nvmlx.Source, clock nvmlx.Clock, don
 		}
 		files = append(files, file)
 		clock = nvmlx.NewVirtualClock(time.Time{}) // as fast as can be
-		play := &nvmlx.ReplayOptions{}
+		var onDamage func(error)
 		if o.skip {
-			play.OnDamage = func(err error) { _, _ = fmt.Fprintln(stderr, "colloc gpuinfo: left out:", err) }
+			onDamage = func(err error) { _, _ = fmt.Fprintln(stderr, "colloc gpuinfo: left out:", err) }
 		}
-		if src, err = nvmlx.Replay(file, play); err != nil {
+		if src, err = nvmlx.Replay(file, onDamage); err != nil {
 			return nil, nil, nil, errors.Join(fmt.Errorf("%s: %w", o.replay, err), done())
 		}
 	} else {
