@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 
-	"example.com/colloc/internal/jsondoc"
 	"example.com/colloc/internal/replace"
 )
 
@@ -16,13 +15,8 @@ const (
 	Version = 1
 )
 
-// Bounds; beyond them reading is an error.
-const (
-	// MaxFile is the largest file in bytes.
-	MaxFile = 64 << 20
-	// MaxTasks is the largest number of tasks in a file.
-	MaxTasks = jsondoc.MaxMembers
-)
+// MaxFile is the largest file in bytes; beyond it reading is an error.
+const MaxFile = 64 << 20
 
 // File is a list of tasks.
 type File struct {

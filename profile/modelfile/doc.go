@@ -3,10 +3,10 @@
 // multiply-adds. It needs no Python and never loads a weight.
 //
 // [Read] and [ReadFile] recognise the format from the first bytes. Every reader
-// is bounded: the size of what it holds in memory, the length of a line, the
-// depth of nesting and the number of layers have limits, stated as constants;
-// beyond them, and for damaged input, it returns an error that names the line or
-// the offset. What a reader could not understand but could do without is a
+// is bounded: 64 MiB of text, or of the names and shapes of a binary file, 16 MiB
+// of JSON, 64 KiB a line or name, 262,144 leaves and containers 64 deep. Real files
+// stay far below; beyond that, and for damaged input, it returns an error that
+// names the line or the offset. What a reader could not understand but could do without is a
 // [Warning].
 //
 // # What is counted

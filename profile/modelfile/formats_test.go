@@ -2,10 +2,14 @@ package modelfile
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // TestRecognised: a format is told by what it alone has, and what none has is no format.
@@ -56,8 +60,8 @@ func TestRecognised(t *testing.T) {
 func TestBrokenReaders(t *testing.T) {
 	for name, r := range map[string]func() error{
 		"from the start": func() error { _, err := Read(brokenReader{}, nil); return err },
-		"in a document":  func() error { _, err := ReadHuggingFace(brokenReader{}, nil); return err },
-		"in an archive":  func() error { _, err := ReadKeras(brokenReader{}, nil); return err },
+		"in a document":  func() error { _, err := readAs(HuggingFace)(brokenReader{}, nil); return err },
+		"in an archive":  func() error { _, err := readAs(Keras)(brokenReader{}, nil); return err },
 		"in wide text":   func() error { _, err := Read(after("\xff\xfe{\x00"), nil); return err },
 	} {
 		if err := r(); !errors.Is(err, errBroken) {
@@ -94,5 +98,16 @@ func TestFilesAreClosed(t *testing.T) {
 		if at, err := os.Readlink(name); err == nil && strings.HasPrefix(at, dir) {
 			t.Errorf("%s is still open", at)
 		}
+	}
+}
+
+// readAs reads a file as one of a format, whatever it begins with.
+func readAs(f Format) func(io.Reader, *Options) (*File, error) {
+	return func(r io.Reader, o *Options) (*File, error) {
+		file, err := f.read(scan.NewInput(r), o)
+		if err != nil {
+			err = fmt.Errorf("modelfile: %w", err)
+		}
+		return file, err
 	}
 }

@@ -183,7 +183,7 @@ func TestSmallConfigs(t *testing.T) {
 	}
 	const longest = int64(1) << 31
 	for n, refused := range map[int64]bool{0: false, 1: false, longest: false, longest + 1: true} { // the longest have too many scores
-		f, err := ReadHuggingFace(strings.NewReader(`{"model_type": "t5", `+t5+`}`), &Options{SequenceLength: int(n)})
+		f, err := readAs(HuggingFace)(strings.NewReader(`{"model_type": "t5", `+t5+`}`), &Options{SequenceLength: int(n)})
 		if told := err != nil && strings.Contains(err.Error(), "Options.SequenceLength is not from 1 to 2147483648"); told != refused && n == int64(int(n)) {
 			t.Errorf("%d tokens: %v", n, err)
 		} else if err == nil && f.Model.Params() != words+(16+256+256+32*4)+8+(16+256+8+256+256+32*4)+8 {
@@ -210,7 +210,7 @@ func TestFusedAttention(t *testing.T) {
 		{`"model_type": "deberta-v2", ` + size, false},
 		{`"model_type": "t5", "d_model": 8, "num_heads": 4, "d_kv": 2, "d_ff": 16, "num_layers": 1, "vocab_size": 10`, false},
 	} {
-		f, err := ReadHuggingFace(strings.NewReader("{"+c.fields+"}"), nil)
+		f, err := readAs(HuggingFace)(strings.NewReader("{"+c.fields+"}"), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

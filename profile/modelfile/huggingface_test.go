@@ -226,7 +226,7 @@ func TestHuggingFaceParams(t *testing.T) {
 func TestLlamaCounts(t *testing.T) {
 	const config = `{"model_type":"llama","hidden_size":8,"intermediate_size":20,"max_position_embeddings":64,
 	"num_attention_heads":4,"num_hidden_layers":1,"num_key_value_heads":2,"vocab_size":100}`
-	f, err := ReadHuggingFace(strings.NewReader(config), &Options{SequenceLength: 10, Name: "tiny"})
+	f, err := readAs(HuggingFace)(strings.NewReader(config), &Options{SequenceLength: 10, Name: "tiny"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +258,7 @@ func TestHuggingFaceHeads(t *testing.T) {
 		{"llama, no head", configs[5].json, NoHead, 6_738_415_616 - 4096*32000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := ReadHuggingFace(strings.NewReader(c.config), &Options{Head: c.head})
+			f, err := readAs(HuggingFace)(strings.NewReader(c.config), &Options{Head: c.head})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -270,7 +270,7 @@ func TestHuggingFaceHeads(t *testing.T) {
 }
 
 func TestHuggingFaceTiedHeadHasActivations(t *testing.T) {
-	f, err := ReadHuggingFace(strings.NewReader(configs[3].json), nil)
+	f, err := readAs(HuggingFace)(strings.NewReader(configs[3].json), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,11 +290,11 @@ func TestHuggingFaceUnknownTypes(t *testing.T) {
 			`{"model_type":"zamba","time_step_limit":[0.0, Infinity],"hidden_size":8}`, `model_type "zamba": a type that this package does not know`,
 		},
 	} {
-		if _, err := ReadHuggingFace(strings.NewReader(c.config), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := readAs(HuggingFace)(strings.NewReader(c.config), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", name, err, c.want)
 		}
 	}
-	old, err := ReadHuggingFace(strings.NewReader(strings.Replace(configs[0].json, `"model_type":"bert",`, "", 1)), nil)
+	old, err := readAs(HuggingFace)(strings.NewReader(strings.Replace(configs[0].json, `"model_type":"bert",`, "", 1)), nil)
 	if err != nil || old.Model.Params() != configs[0].params || len(old.Warnings) != 1 || old.Model.Architecture != "bert" {
 		t.Errorf("an old file without a type: %v, %v", old, err)
 	}
@@ -317,7 +317,7 @@ func TestHuggingFaceArchitectures(t *testing.T) {
 		{"LlamaModel", configs[5].json, 6_738_415_616 - 4096*32000},
 		{"GPT2ForSequenceClassification", configs[3].json, 124_439_808 + 3*768},
 	} {
-		f, err := ReadHuggingFace(strings.NewReader(with(c.config, c.class)), nil)
+		f, err := readAs(HuggingFace)(strings.NewReader(with(c.config, c.class)), nil)
 		if err != nil || f.Model.Params() != c.params {
 			t.Errorf("%s: got %v, %v, want %d", c.class, f, err, c.params)
 		}
@@ -326,7 +326,7 @@ func TestHuggingFaceArchitectures(t *testing.T) {
 
 // TestHuggingFaceExperts counts the experts of OLMoE.
 func TestHuggingFaceExperts(t *testing.T) {
-	f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"olmoe","hidden_size":2048,"intermediate_size":1024,"max_position_embeddings":4096,
+	f, err := readAs(HuggingFace)(strings.NewReader(`{"model_type":"olmoe","hidden_size":2048,"intermediate_size":1024,"max_position_embeddings":4096,
 		"num_attention_heads":16,"num_hidden_layers":16,"num_key_value_heads":16,"num_experts":64,"num_experts_per_tok":8,
 		"tie_word_embeddings":false,"vocab_size":50304}`), nil)
 	if err != nil {
@@ -340,7 +340,7 @@ func TestHuggingFaceExperts(t *testing.T) {
 // TestHuggingFaceTied reads a config of a later Gemma, which leaves out what is the
 // library's default: the head is tied.
 func TestHuggingFaceTied(t *testing.T) {
-	f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"gemma2","hidden_size":2304,"intermediate_size":9216,"max_position_embeddings":8192,
+	f, err := readAs(HuggingFace)(strings.NewReader(`{"model_type":"gemma2","hidden_size":2304,"intermediate_size":9216,"max_position_embeddings":8192,
 		"head_dim":256,"num_attention_heads":8,"num_hidden_layers":26,"num_key_value_heads":4,"rms_norm_eps":1e-06,"vocab_size":256000}`), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func TestHuggingFaceTied(t *testing.T) {
 
 func TestHuggingFaceTextModel(t *testing.T) {
 	config := `{"model_type":"llava","vision_config":{"hidden_size":1024},"text_config":` + configs[5].json + `}`
-	f, err := ReadHuggingFace(strings.NewReader(config), nil)
+	f, err := readAs(HuggingFace)(strings.NewReader(config), nil)
 	if err != nil || f.Model.Params() != 6_738_415_616 || f.Model.Unknown()&profile.ParamCounts == 0 ||
 		!strings.Contains(f.Warnings[0].Text, "its text model is described alone") {
 		t.Errorf("got %v, %v", f, err)
@@ -381,7 +381,7 @@ func TestHuggingFaceErrors(t *testing.T) {
 		{"deep nesting", `{"model_type":` + strings.Repeat("[", 1_000_000) + `}`, "exceeded max depth"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := ReadHuggingFace(strings.NewReader(c.config), nil)
+			f, err := readAs(HuggingFace)(strings.NewReader(c.config), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Fatalf("got %v, want an error with %q", err, c.want)
 			}
@@ -390,7 +390,7 @@ func TestHuggingFaceErrors(t *testing.T) {
 			}
 		})
 	}
-	if _, err := ReadHuggingFace(strings.NewReader(gpt2("")), &Options{SequenceLength: -1}); err == nil {
+	if _, err := readAs(HuggingFace)(strings.NewReader(gpt2("")), &Options{SequenceLength: -1}); err == nil {
 		t.Error("a negative sequence length was taken")
 	}
 }
@@ -403,7 +403,7 @@ func FuzzReadHuggingFace(f *testing.F) {
 		f.Add([]byte(c.json), 16)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, length int) {
-		file, err := ReadHuggingFace(strings.NewReader(string(data)), &Options{SequenceLength: length})
+		file, err := readAs(HuggingFace)(strings.NewReader(string(data)), &Options{SequenceLength: length})
 		if err != nil {
 			return
 		}
@@ -417,7 +417,7 @@ func FuzzReadHuggingFace(f *testing.F) {
 
 func BenchmarkReadHuggingFace(b *testing.B) {
 	for b.Loop() {
-		if _, err := ReadHuggingFace(strings.NewReader(configs[6].json), nil); err != nil {
+		if _, err := readAs(HuggingFace)(strings.NewReader(configs[6].json), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -437,12 +437,12 @@ func ExampleRead() {
 }
 
 // ExampleReadHuggingFace turns a config.json into the specification of a task.
-func ExampleReadHuggingFace() {
+func ExampleRead_huggingFace() {
 	config := `{
 	  "model_type": "bert", "hidden_size": 768, "intermediate_size": 3072, "max_position_embeddings": 512,
 	  "num_attention_heads": 12, "num_hidden_layers": 12, "type_vocab_size": 2, "vocab_size": 30522
 	}`
-	f, err := ReadHuggingFace(strings.NewReader(config), &Options{SequenceLength: 128, Head: LanguageHead})
+	f, err := Read(strings.NewReader(config), &Options{SequenceLength: 128, Head: LanguageHead})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -455,7 +455,7 @@ func ExampleReadHuggingFace() {
 
 // TestLayerKinds checks that a described network shows all of its kinds.
 func TestLayerKinds(t *testing.T) {
-	f, err := ReadHuggingFace(strings.NewReader(configs[3].json), nil)
+	f, err := readAs(HuggingFace)(strings.NewReader(configs[3].json), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -476,7 +476,7 @@ func TestLayerKinds(t *testing.T) {
 // begin behind the padding index.
 func TestPositionsInUse(t *testing.T) {
 	for kind, want := range map[string]int64{"bert": 100, "roberta": 98, "camembert": 98, "xlm-roberta": 98, "electra": 100} {
-		f, err := ReadHuggingFace(strings.NewReader(`{"model_type":"`+kind+`","hidden_size":8,"intermediate_size":16,"max_position_embeddings":100,"num_attention_heads":2,"num_hidden_layers":1,"type_vocab_size":1,"vocab_size":50}`), nil)
+		f, err := readAs(HuggingFace)(strings.NewReader(`{"model_type":"`+kind+`","hidden_size":8,"intermediate_size":16,"max_position_embeddings":100,"num_attention_heads":2,"num_hidden_layers":1,"type_vocab_size":1,"vocab_size":50}`), nil)
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 			continue

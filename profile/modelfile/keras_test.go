@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // kerasMNIST is the convolutional network of Keras' own introduction, which
@@ -75,7 +76,7 @@ func TestKerasFunctional(t *testing.T) {
 		"3": `[{"args": [[{"class_name": "__keras_tensor__", "config": {"shape": [null, 4, 4, 32], "dtype": "float32", "keras_history": ["bn", 0, 0]}},
 			{"class_name": "__keras_tensor__", "config": {"keras_history": ["right", 0, 0]}}]], "kwargs": {}}]`,
 	} {
-		f, err := ReadKeras(strings.NewReader(fmt.Sprintf(branches, inbound)), nil)
+		f, err := readAs(Keras)(strings.NewReader(fmt.Sprintf(branches, inbound)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +101,7 @@ func TestKerasSequences(t *testing.T) {
 	 {"class_name": "GRU", "config": {"name": "g", "units": 5}},
 	 {"class_name": "MyOwnLayer", "config": {"name": "m"}}
 	]}}`
-	f, err := ReadKeras(strings.NewReader(text), nil)
+	f, err := readAs(Keras)(strings.NewReader(text), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +182,7 @@ func TestKerasErrors(t *testing.T) {
 	model := func(layers string) string {
 		return `{"class_name": "Sequential", "config": {"layers": [` + layers + `]}}`
 	}
-	bomb := archive(t, "config.json", io.LimitReader(zeros{}, MaxJSON+1))
+	bomb := archive(t, "config.json", io.LimitReader(zeros{}, scan.MaxJSON+1))
 	nested := strings.Repeat(`{"class_name":"Sequential","config":{"layers":[`, 200) + strings.Repeat(`]}}`, 200)
 	for _, c := range []struct{ name, text, want string }{
 		{"zip bomb", string(bomb), "config.json: the document is longer than"},
@@ -212,7 +213,7 @@ func FuzzReadKeras(f *testing.F) {
 	f.Add([]byte(fmt.Sprintf(branches, `[[["bn", 0, 0, {}], ["right", 0, 0, {}]]]`)))
 	f.Add(archive(f, "config.json", strings.NewReader(kerasMNIST)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if file, err := ReadKeras(bytes.NewReader(data), nil); err == nil {
+		if file, err := readAs(Keras)(bytes.NewReader(data), nil); err == nil {
 			checkFile(t, file)
 		}
 	})
@@ -232,8 +233,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func ExampleReadKeras() {
-	f, err := ReadKeras(strings.NewReader(kerasMNIST), nil)
+func ExampleRead_keras() {
+	f, err := Read(strings.NewReader(kerasMNIST), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -245,7 +246,7 @@ func ExampleReadKeras() {
 func BenchmarkReadKeras(b *testing.B) {
 	b.SetBytes(int64(len(kerasMNIST)))
 	for b.Loop() {
-		if _, err := ReadKeras(strings.NewReader(kerasMNIST), nil); err != nil {
+		if _, err := readAs(Keras)(strings.NewReader(kerasMNIST), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

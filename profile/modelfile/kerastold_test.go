@@ -7,6 +7,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // sequence is a Sequential model of layers.
@@ -95,8 +97,8 @@ p: dropout without activations
 n: norm params 8 without activations
 d: linear params 10 without activations`},
 	})
-	stream := io.MultiReader(strings.NewReader("PK\x03\x04"), io.LimitReader(zeros{}, MaxJSON))
-	if _, err := ReadKeras(stream, nil); err == nil || !strings.Contains(err.Error(), "a larger archive needs a reader that can seek") {
+	stream := io.MultiReader(strings.NewReader("PK\x03\x04"), io.LimitReader(zeros{}, scan.MaxJSON))
+	if _, err := readAs(Keras)(stream, nil); err == nil || !strings.Contains(err.Error(), "a larger archive needs a reader that can seek") {
 		t.Errorf("a large archive that is streamed: %v", err)
 	}
 	var packed bytes.Buffer
@@ -107,7 +109,7 @@ d: linear params 10 without activations`},
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ReadKeras(&packed, nil); err == nil || !strings.Contains(err.Error(), "config.json: zip: unsupported compression algorithm") {
+	if _, err := readAs(Keras)(&packed, nil); err == nil || !strings.Contains(err.Error(), "config.json: zip: unsupported compression algorithm") {
 		t.Errorf("an archive packed in an unknown way: %v", err)
 	}
 	wrapped := func(n int) string {
@@ -120,7 +122,7 @@ d: linear params 10 without activations`},
 	for name, c := range map[string]struct {
 		text string
 		deep bool
-	}{"models": {nested(MaxDepth + 1), false}, "models, deeper": {nested(MaxDepth + 2), true}, "wrappers": {wrapped(MaxDepth + 1), false}, "wrappers, deeper": {wrapped(MaxDepth + 2), true}} {
+	}{"models": {nested(scan.MaxDepth + 1), false}, "models, deeper": {nested(scan.MaxDepth + 2), true}, "wrappers": {wrapped(scan.MaxDepth + 1), false}, "wrappers, deeper": {wrapped(scan.MaxDepth + 2), true}} {
 		if _, err := readText(c.text); (err != nil && strings.Contains(err.Error(), "nest deeper than 64")) != c.deep {
 			t.Errorf("%s: %v", name, err)
 		}

@@ -69,14 +69,14 @@ func TestONNXInside(t *testing.T) {
 	}
 	node := proto{}.text(1, "condition").text(2, "out").text(4, "If").
 		bytes(5, proto{}.text(1, "then_branch").bytes(6, branch(3))).bytes(5, proto{}.text(1, "else_branch").bytes(6, branch(5)))
-	f, err := ReadONNX(bytes.NewReader(proto{}.int(1, 8).bytes(7, proto{}.bytes(1, node))), nil)
+	f, err := readAs(ONNX)(bytes.NewReader(proto{}.int(1, 8).bytes(7, proto{}.bytes(1, node))), nil)
 	if err != nil || f.Model.Params() != 20 || !strings.Contains(f.Warnings[len(f.Warnings)-1].Text, "1 branches of If") {
 		t.Errorf("got %+v, %v", f, err)
 	}
 	light := proto{}.bytes(1, proto{}.text(1, "shape").text(2, "w").text(4, "ConstantOfShape").
 		bytes(5, proto{}.text(1, "value").bytes(5, proto{}.int(1, 1).int(2, 1)))).
 		bytes(1, proto{}.text(1, "x").text(1, "w").text(2, "y").text(4, "Conv"))
-	f, err = ReadONNX(bytes.NewReader(proto{}.int(1, 8).bytes(7, light)), nil)
+	f, err = readAs(ONNX)(bytes.NewReader(proto{}.int(1, 8).bytes(7, light)), nil)
 	if err != nil || f.Model.Params() != 0 || f.Model.Unknown()&profile.ParamCounts == 0 || f.TotalParams.Or(0) != 0 {
 		t.Errorf("got %+v, %v", f, err)
 	}

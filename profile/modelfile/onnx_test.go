@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"example.com/colloc/profile"
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // proto writes protobuf fields.
@@ -201,7 +202,7 @@ func TestONNXShapes(t *testing.T) {
 	g.node("Concat", map[string][]int64{"axis": {1}}, right).node("Sigmoid", nil)
 	g.node("ConvTranspose", map[string][]int64{"strides": {2, 2}}, g.weight(true, 6, 5, 2, 2)).node("Softmax", nil)
 	g.node("Reshape", nil).node("Relu", nil) // to a shape that only inference knows
-	f, err := ReadONNX(bytes.NewReader(g.model()), nil)
+	f, err := readAs(ONNX)(bytes.NewReader(g.model()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +238,7 @@ func TestONNXTransformer(t *testing.T) {
 	constant := proto{}.text(2, "c").text(4, "Constant").bytes(5, proto{}.text(1, "value").bytes(5, proto{}.int(1, 3).int(2, 1)))
 	g.nodes = g.nodes.bytes(1, constant)
 	g.node("Add", nil, "c")
-	f, err := ReadONNX(bytes.NewReader(g.model()), nil)
+	f, err := readAs(ONNX)(bytes.NewReader(g.model()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +258,7 @@ func TestONNXTiedHead(t *testing.T) {
 	g.node("Gather", nil, table)
 	g.nodes = g.nodes.bytes(1, proto{}.text(1, table).text(2, "turned").text(4, "Transpose"))
 	g.node("MatMul", nil, "turned")
-	f, err := ReadONNX(bytes.NewReader(g.model()), nil)
+	f, err := readAs(ONNX)(bytes.NewReader(g.model()), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,11 +298,11 @@ func TestONNXErrors(t *testing.T) {
 		{"input's name no text", graph(proto{}.bytes(11, proto{}.int(1, 1))), "field 1 is no text"},
 		{"dimension no message", graph(proto{}.bytes(11, proto{}.text(1, "x").bytes(2, proto{}.bytes(1, proto{}.bytes(2, proto{}.bytes(1, []byte{0x0b})))))), "wire type 3"},
 		{"tensor no message", graph(proto{}.bytes(1, proto{}.bytes(5, proto{}.int(5, 1)))), "a tensor is no message"},
-		{"a node more", graph(bytes.Repeat([]byte{0x0a, 0}, MaxLayers+1)), "names and shapes take more than 67108864 bytes"},
+		{"a node more", graph(bytes.Repeat([]byte{0x0a, 0}, scan.MaxLayers+1)), "names and shapes take more than 67108864 bytes"},
 		{"text no text", graph(proto{}.bytes(1, proto{}.int(1, 1))), "field 1 is no text"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := ReadONNX(bytes.NewReader(c.data), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := readAs(ONNX)(bytes.NewReader(c.data), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
@@ -311,7 +312,7 @@ func TestONNXErrors(t *testing.T) {
 // TestONNXStreamOfLies has a length that only the end of the stream refutes.
 func TestONNXStreamOfLies(t *testing.T) {
 	data := binary.AppendUvarint(append(proto{}.int(1, 8), 9<<3|wireBytes), 1<<40)
-	_, err := ReadONNX(io.MultiReader(bytes.NewReader(data)), nil)
+	_, err := readAs(ONNX)(io.MultiReader(bytes.NewReader(data)), nil)
 	if err == nil || !strings.Contains(err.Error(), "passes the end of the file") {
 		t.Errorf("got %v", err)
 	}
@@ -323,21 +324,21 @@ func FuzzReadONNX(f *testing.F) {
 	g := newGraph(8, 10)
 	f.Add(g.node("ConvTranspose", map[string][]int64{"strides": {2, 2}}, g.weight(true, 8, 5, 2, 2)).node("Concat", map[string][]int64{"axis": {1}}, "input").model())
 	f.Fuzz(func(t *testing.T, data []byte) {
-		seeking, err := ReadONNX(bytes.NewReader(data), nil)
+		seeking, err := readAs(ONNX)(bytes.NewReader(data), nil)
 		if err == nil {
 			checkFile(t, seeking)
 		}
-		streaming, serr := ReadONNX(io.MultiReader(bytes.NewReader(data)), nil)
+		streaming, serr := readAs(ONNX)(io.MultiReader(bytes.NewReader(data)), nil)
 		if (err == nil) != (serr == nil) || err == nil && seeking.Model.Params() != streaming.Model.Params() {
 			t.Errorf("a stream gives %v, a file %v", serr, err)
 		}
 	})
 }
 
-func ExampleReadONNX() {
+func ExampleRead_onnx() {
 	g := newGraph(3, 32)
 	g.conv(16, 3, 1).node("Relu", nil)
-	f, err := ReadONNX(bytes.NewReader(g.model()), nil)
+	f, err := Read(bytes.NewReader(g.model()), nil)
 	if err != nil {
 		fmt.Println(err)
 		return

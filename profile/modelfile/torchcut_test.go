@@ -216,14 +216,14 @@ func FuzzReadKerasSummary(f *testing.F) {
 	f.Add([]byte("Layer (type)                Output Shape              Param #\n====\nconv (Conv2D)             (None, 26, 26, 32)        320\nTotal params: 320\n"))
 	f.Add([]byte("┃ Layer (type) ┃ Output Shape ┃ Param # ┃\n│ a (Dense) │ (None, 10) │ 30 │\nTotal params: 30\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if file, err := ReadKerasSummary(bytes.NewReader(data), nil); err == nil {
+		if file, err := readAs(KerasSummary)(bytes.NewReader(data), nil); err == nil {
 			checkFile(t, file)
 		}
 	})
 }
 
-func ExampleReadKerasSummary() {
-	f, err := ReadKerasSummary(strings.NewReader(`Layer (type)                Output Shape              Param #
+func ExampleRead_kerasSummary() {
+	f, err := Read(strings.NewReader(`Layer (type)                Output Shape              Param #
 =================================================================
 hidden (Dense)              (None, 32)                25120
 =================================================================

@@ -3,6 +3,8 @@ package modelfile
 import (
 	"strings"
 	"testing"
+
+	"example.com/colloc/profile/modelfile/internal/scan"
 )
 
 // TestTorchPrintTold: what a printed model tells.
@@ -212,7 +214,7 @@ c: linear units 2 without activations and params` + silent + `
 	nested := func(n int) string {
 		return "Net(\n" + strings.Repeat("(a): B(\n", n) + "(x): Linear(in_features=1, out_features=1, bias=False)\n" + strings.Repeat(")\n", n+1)
 	}
-	for n, deep := range map[int]bool{MaxDepth - 1: false, MaxDepth: true} {
+	for n, deep := range map[int]bool{scan.MaxDepth - 1: false, scan.MaxDepth: true} {
 		if _, err := readText(nested(n)); (err != nil) != deep {
 			t.Errorf("%d modules inside one: %v", n, err)
 		}

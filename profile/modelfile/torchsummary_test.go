@@ -68,7 +68,7 @@ func TestTorchSummaryBatchFormsAgree(t *testing.T) {
 	n := resnet(224, []int{2, 2, 2, 2}, false, 1000)
 	var files []*File
 	for _, batch := range []int{-1, 1, 32, 4096} {
-		f, err := ReadTorchSummary(strings.NewReader(n.torchsummary(batch, 1)), nil)
+		f, err := readAs(TorchSummary)(strings.NewReader(n.torchsummary(batch, 1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -90,7 +90,7 @@ func TestTorchSummaryBatchFormsAgree(t *testing.T) {
 const summaryHead = "        Layer (type)               Output Shape         Param #\n"
 
 func TestTorchSummaryRows(t *testing.T) {
-	f, err := ReadTorchSummary(strings.NewReader("some log line\r\n"+summaryHead+`====
+	f, err := readAs(TorchSummary)(strings.NewReader("some log line\r\n"+summaryHead+`====
             LSTM-1      [[-1, 7, 32], [[-1, 2, 32], [-1, 2, 32]]]     0
             Odd-2       [-1, 5]              12
             Block-3     [-1, 5]              0
@@ -143,7 +143,7 @@ func TestTorchSummaryErrors(t *testing.T) {
 		{"long line", summaryHead + strings.Repeat("x", 1<<20), "line 2 is longer than 65536 bytes"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			f, err := ReadTorchSummary(strings.NewReader(c.text), nil)
+			f, err := readAs(TorchSummary)(strings.NewReader(c.text), nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) || f != nil {
 				t.Fatalf("got %v, %v, want an error with %q", f, err, c.want)
 			}
@@ -152,7 +152,7 @@ func TestTorchSummaryErrors(t *testing.T) {
 }
 
 func TestWarningsAreBounded(t *testing.T) {
-	f, err := ReadTorchSummary(strings.NewReader(summaryHead+"ReLU-1 [-1, 4] 0\n"+strings.Repeat("noise\n", 10_000)), nil)
+	f, err := readAs(TorchSummary)(strings.NewReader(summaryHead+"ReLU-1 [-1, 4] 0\n"+strings.Repeat("noise\n", 10_000)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestReadErrors(t *testing.T) {
 	if _, err := Read(brokenReader{}, nil); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
-	if _, err := ReadTorchSummary(brokenReader{}, nil); !errors.Is(err, errBroken) {
+	if _, err := readAs(TorchSummary)(brokenReader{}, nil); !errors.Is(err, errBroken) {
 		t.Errorf("got %v, want the reader's error", err)
 	}
 	missing := filepath.Join(t.TempDir(), "none.txt")
@@ -248,14 +248,14 @@ func BenchmarkReadTorchSummary(b *testing.B) {
 	text := resnet(224, []int{3, 8, 36, 3}, true, 1000).torchsummary(-1, 1)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := ReadTorchSummary(strings.NewReader(text), nil); err != nil {
+		if _, err := readAs(TorchSummary)(strings.NewReader(text), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-func ExampleReadTorchSummary() {
-	f, err := ReadTorchSummary(strings.NewReader(`
+func ExampleRead_torchSummary() {
+	f, err := Read(strings.NewReader(`
         Layer (type)               Output Shape         Param #
 ================================================================
             Conv2d-1           [-1, 32, 26, 26]             320
@@ -301,7 +301,7 @@ func TestTorchSummaryOfMLPs(t *testing.T) {
 		"mlp":   {mlp(), profile.MLP, 784*2048 + 2048 + 2*(2048*2048+2048) + 20490},
 		"neumf": {neuMF(), profile.Recommender, (138_493+26_744)*192 + 256*256 + 256 + 256*128 + 128 + 128*64 + 64 + 129},
 	} {
-		f, err := ReadTorchSummary(strings.NewReader(c.net.torchsummary(64, 1)), nil)
+		f, err := readAs(TorchSummary)(strings.NewReader(c.net.torchsummary(64, 1)), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,7 @@ func TestTorchInfo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := ReadTorchSummary(strings.NewReader(n.torchsummary(16, 1)), nil)
+	want, err := readAs(TorchSummary)(strings.NewReader(n.torchsummary(16, 1)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +83,7 @@ Total params: 924
 `
 
 func TestTorchInfoRows(t *testing.T) {
-	f, err := ReadTorchInfo(strings.NewReader(treeText), nil)
+	f, err := readAs(TorchInfo)(strings.NewReader(treeText), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestTorchPrintGPT2(t *testing.T) {
 }
 
 func TestTorchPrintArguments(t *testing.T) {
-	f, err := ReadTorchPrint(strings.NewReader(`Net(
+	f, err := readAs(TorchPrint)(strings.NewReader(`Net(
   (a): Conv2d(3, 64, kernel_size=(7, 7), stride=(2, 2), padding=(3, 3), bias=False)
   (b): Conv2d(32, 32, kernel_size=(3, 3), groups=32)
   (c): BatchNorm2d(64, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
@@ -227,7 +227,7 @@ func TestTorchPrintArguments(t *testing.T) {
 
 // TestTorchPrintShared has the table that T5 prints three times.
 func TestTorchPrintShared(t *testing.T) {
-	f, err := ReadTorchPrint(strings.NewReader(`T5ForConditionalGeneration(
+	f, err := readAs(TorchPrint)(strings.NewReader(`T5ForConditionalGeneration(
   (shared): Embedding(32128, 512), 16,449,536 params
   (encoder): T5Stack(
     (embed_tokens): Embedding(32128, 512), 16,449,536 params
@@ -258,7 +258,7 @@ func TestTorchPrintShared(t *testing.T) {
 func TestTorchPrintAttention(t *testing.T) {
 	const width = 768
 	for _, count := range []string{"", fmt.Sprintf(", %d params", 4*width*width+4*width)} {
-		f, err := ReadTorchPrint(strings.NewReader(`Net(
+		f, err := readAs(TorchPrint)(strings.NewReader(`Net(
   (self_attention): MultiheadAttention(
     (out_proj): NonDynamicallyQuantizableLinear(in_features=768, out_features=768, bias=True)
   )`+count+`
@@ -294,7 +294,7 @@ func TestTorchPrintTies(t *testing.T) {
 		{"RNNModel", "fc", 8, 1600, false},
 	} {
 		text := fmt.Sprintf("%s(\n  (embed): Embedding(100, %d)\n  (rope): LlamaRotaryEmbedding()\n  (%s): Linear(in_features=%d, out_features=100, bias=False)\n)", tt.class, tt.width, tt.head, tt.width)
-		f, err := ReadTorchPrint(strings.NewReader(text), nil)
+		f, err := readAs(TorchPrint)(strings.NewReader(text), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -345,7 +345,7 @@ func FuzzReadTorchInfo(f *testing.F) {
 	f.Add([]byte(treeText))
 	f.Add([]byte(mlp().torchinfo(32)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if file, err := ReadTorchInfo(strings.NewReader(string(data)), nil); err == nil {
+		if file, err := readAs(TorchInfo)(strings.NewReader(string(data)), nil); err == nil {
 			checkFile(t, file)
 		}
 	})
@@ -356,14 +356,14 @@ func FuzzReadTorchPrint(f *testing.F) {
 	f.Add([]byte(printedGPT2(2, 8, 100, false)))
 	f.Add([]byte("Net(\n  (f): LSTM(10, 20, num_layers=2)\n  (g): GroupNorm(8, 32)\n)"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if file, err := ReadTorchPrint(strings.NewReader(string(data)), nil); err == nil {
+		if file, err := readAs(TorchPrint)(strings.NewReader(string(data)), nil); err == nil {
 			checkFile(t, file)
 		}
 	})
 }
 
-func ExampleReadTorchInfo() {
-	f, err := ReadTorchInfo(strings.NewReader(`
+func ExampleRead_torchInfo() {
+	f, err := Read(strings.NewReader(`
 Layer (type:depth-idx)     Output Shape        Param #
 ======================================================
 Net                        [32, 10]            --
@@ -383,8 +383,8 @@ Total params: 101,770
 	// Output: 3 101770 266 32
 }
 
-func ExampleReadTorchPrint() {
-	f, err := ReadTorchPrint(strings.NewReader(`LMModel(
+func ExampleRead_torchPrint() {
+	f, err := Read(strings.NewReader(`LMModel(
   (embed): Embedding(1000, 64)
   (layers): ModuleList(
     (0-3): 4 x Linear(in_features=64, out_features=64, bias=True)
@@ -406,7 +406,7 @@ func BenchmarkReadTorchInfo(b *testing.B) {
 	text := resnet(224, []int{3, 8, 36, 3}, true, 1000).torchinfo(32)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := ReadTorchInfo(strings.NewReader(text), nil); err != nil {
+		if _, err := readAs(TorchInfo)(strings.NewReader(text), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -416,7 +416,7 @@ func BenchmarkReadTorchPrint(b *testing.B) {
 	text := printedGPT2(48, 1600, 50257, true)
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
-		if _, err := ReadTorchPrint(strings.NewReader(text), nil); err != nil {
+		if _, err := readAs(TorchPrint)(strings.NewReader(text), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -87,7 +87,7 @@ func TestSafetensorsGPT2(t *testing.T) {
 }
 
 func TestSafetensorsKinds(t *testing.T) {
-	f, err := ReadSafetensors(bytes.NewReader(safetensors([]weight{
+	f, err := readAs(Safetensors)(bytes.NewReader(safetensors([]weight{
 		{"conv1.weight", []int64{64, 3, 7, 7}},
 		{"bn1.weight", []int64{64}},
 		{"bn1.bias", []int64{64}},
@@ -149,7 +149,7 @@ func TestSafetensorsIndex(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := ReadSafetensors(bytes.NewReader(safetensors(list)), nil)
+	want, err := readAs(Safetensors)(bytes.NewReader(safetensors(list)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestSafetensorsErrors(t *testing.T) {
 		{"rank", entry(`{"a":{"dtype":"F32","shape":[` + strings.Repeat("1,", 99) + `1]}}`), "100 dimensions"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := ReadSafetensors(bytes.NewReader(c.data), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := readAs(Safetensors)(bytes.NewReader(c.data), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
@@ -274,8 +274,8 @@ func TestGGUFErrors(t *testing.T) {
 		{"version 1", head(1, 0, 0), "offset 4: version 1"},
 		{"big endian", []byte("GGUF\x00\x00\x00\x03"), "little-endian only"},
 		{"too many tensors", head(3, 1<<40, 0), "offset 8: 1099511627776 tensors"},
-		{"the most tensors", head(3, MaxLayers, 0), "unexpected EOF"},
-		{"one tensor more", head(3, MaxLayers+1, 0), "offset 8: 262145 tensors"},
+		{"the most tensors", head(3, scan.MaxLayers, 0), "unexpected EOF"},
+		{"one tensor more", head(3, scan.MaxLayers+1, 0), "offset 8: 262145 tensors"},
 		{"arrays in arrays", head(3, 0, 1, arrays(64)...), "names no parameter"},
 		{"arrays one deeper", head(3, 0, 1, arrays(65)...), "nest deeper than 64"},
 		{"the most dimensions", ggufFile([]weight{{"a", slices.Repeat([]int64{1}, 17)}}), `tensor "a" has 17 dimensions, at most 16`},
@@ -288,7 +288,7 @@ func TestGGUFErrors(t *testing.T) {
 		{"cut off", good[:len(good)-5], "unexpected EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if _, err := ReadGGUF(bytes.NewReader(c.data), nil); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := readAs(GGUF)(bytes.NewReader(c.data), nil); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
 		})
@@ -303,7 +303,7 @@ func checkFile(t *testing.T, f *File) {
 			t.Errorf("layer %d: %v", i, err)
 		}
 	}
-	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > MaxLayers || len(f.Warnings) > scan.MaxWarnings+1 {
+	if len(f.Model.Layers) == 0 || len(f.Model.Layers) > scan.MaxLayers || len(f.Warnings) > scan.MaxWarnings+1 {
 		t.Errorf("%d layers, %d warnings", len(f.Model.Layers), len(f.Warnings))
 	}
 }
@@ -311,7 +311,7 @@ func checkFile(t *testing.T, f *File) {
 func FuzzReadSafetensors(f *testing.F) {
 	f.Add(safetensors(gpt2Weights(1)))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if file, err := ReadSafetensors(bytes.NewReader(data), nil); err == nil {
+		if file, err := readAs(Safetensors)(bytes.NewReader(data), nil); err == nil {
 			checkFile(t, file)
 		}
 	})
@@ -320,15 +320,15 @@ func FuzzReadSafetensors(f *testing.F) {
 func FuzzReadGGUF(f *testing.F) {
 	f.Add(ggufFile(llamaGGUF()[:4]))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if file, err := ReadGGUF(bytes.NewReader(data), nil); err == nil {
+		if file, err := readAs(GGUF)(bytes.NewReader(data), nil); err == nil {
 			checkFile(t, file)
 		}
 	})
 }
 
-func ExampleReadSafetensors() {
+func ExampleRead_safetensors() {
 	file := safetensors([]weight{{"fc.weight", []int64{10, 784}}, {"fc.bias", []int64{10}}})
-	f, err := ReadSafetensors(bytes.NewReader(file), nil)
+	f, err := Read(bytes.NewReader(file), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -338,8 +338,8 @@ func ExampleReadSafetensors() {
 	// Output: fc linear 10 7850
 }
 
-func ExampleReadGGUF() {
-	f, err := ReadGGUF(bytes.NewReader(ggufFile(llamaGGUF())), nil)
+func ExampleRead_gGUF() {
+	f, err := Read(bytes.NewReader(ggufFile(llamaGGUF())), nil)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -353,7 +353,7 @@ func BenchmarkReadSafetensors(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ReadSafetensors(bytes.NewReader(data), nil); err != nil {
+		if _, err := readAs(Safetensors)(bytes.NewReader(data), nil); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -364,7 +364,7 @@ func BenchmarkReadGGUF(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ReadGGUF(bytes.NewReader(data), nil); err != nil {
+		if _, err := readAs(GGUF)(bytes.NewReader(data), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

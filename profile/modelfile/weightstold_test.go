@@ -52,7 +52,7 @@ func TestSafetensorsOffsets(t *testing.T) {
 		`{"a":{"dtype":"F32","shape":[1]}`:   "modelfile: safetensors: offset 40: unexpected EOF",
 		`{"a":{"dtype":"F32","shape":"1"}}`:  `modelfile: safetensors: offset 40: tensor "a": json: cannot unmarshal string into Go struct field .shape of type []int64`,
 	} {
-		_, err := ReadSafetensors(bytes.NewReader(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)), nil)
+		_, err := readAs(Safetensors)(bytes.NewReader(append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...)), nil)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %s", header, err, want)
 		}
@@ -104,7 +104,7 @@ func TestWeightsCut(t *testing.T) {
 	}
 	kind := binary.LittleEndian.AppendUint32(append(binary.LittleEndian.AppendUint64(nil, 1), 'k'), 13)
 	head := append(binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64([]byte("GGUF\x03\x00\x00\x00"), 1), 1), kind...)
-	if _, err := ReadGGUF(bytes.NewReader(head), nil); err == nil || err.Error() != `modelfile: gguf: metadata "k": offset 37: value type 13 is not known` {
+	if _, err := readAs(GGUF)(bytes.NewReader(head), nil); err == nil || err.Error() != `modelfile: gguf: metadata "k": offset 37: value type 13 is not known` {
 		t.Errorf("a value of an unknown type: %v", err)
 	}
 }

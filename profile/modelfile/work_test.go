@@ -44,7 +44,7 @@ func TestRealWork(t *testing.T) {
 		}
 		unit := map[string]float64{"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Units.MEGABYTES": 1e6}[string(m[1])]
 		want := n * unit
-		f, err := ReadTorchInfo(strings.NewReader(strings.Replace(string(data), string(m[0]), "", 1)), nil)
+		f, err := readAs(TorchInfo)(strings.NewReader(strings.Replace(string(data), string(m[0]), "", 1)), nil)
 		if err != nil || cutOff(f) {
 			t.Logf("not counted: %s: %v", filepath.Base(path), err)
 			continue

@@ -136,27 +136,13 @@ type Options struct {
 	Interval time.Duration
 }
 
-// Bounds that every reader keeps; beyond them it returns an error.
-const (
-	// MaxLine is the longest line in bytes.
-	MaxLine = gather.MaxLine
-	// MaxSamples is the largest number of samples of one log.
-	MaxSamples = gather.MaxSamples
-	// MaxTraces is the largest number of GPUs, processes or pods in one log.
-	MaxTraces = gather.MaxTraces
-	// MaxJSON is the largest JSON answer in bytes.
-	MaxJSON = gather.MaxJSON
-	// MaxProfile is the largest trace of a profiler in bytes, as it is after
-	// unpacking.
-	MaxProfile = profiler.MaxProfile
-	// MaxEvents is the largest number of its events.
-	MaxEvents = profiler.MaxEvents
-)
-
 // Read recognises the format of a log from its beginning and reads it. It wraps
 // [ErrFormat] where it recognises none, [ErrOther] where it recognises what is no
 // log, and [ErrEmpty] where it finds no sample. A damaged row costs a warning, not
-// the log; errors name the line. O(size); memory is proportional to the samples.
+// the log; errors name the line. Beyond 64 KiB a line, 4,194,304 samples, 16,384 GPUs,
+// processes or pods, 128 MiB of a JSON answer, and 1 GiB or 16,777,216 events of a
+// profiler's trace, unpacked, it returns an error. O(size); memory is proportional to
+// the samples.
 func Read(r io.Reader, o *Options) (*File, error) {
 	f, err := read(r, o)
 	if err != nil {
