@@ -3,9 +3,12 @@ package slurm
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"example.com/colloc/colloc/slurm/site"
+	"example.com/colloc/profile"
 )
 
 // Config says how a [Client] reaches the cluster. The zero Config runs Slurm's
@@ -157,4 +160,22 @@ func (c *Client) State(ctx context.Context) (*site.State, error) {
 // [site.ErrNoAccounting].
 func (c *Client) Accounting(ctx context.Context, since time.Time) ([]site.JobInfo, error) {
 	return read(ctx, c, site.ParseAccounting, "sacct", "--json", "--starttime="+since.UTC().Format("2006-01-02T15:04:05"))
+}
+
+// Usage returns the most GPU memory that each of these jobs, which run, was seen to hold until now, where
+// jobacct_gather watches GPUs: sstat. Jobs of which it says nothing are not there.
+func (c *Client) Usage(ctx context.Context, ids ...site.JobID) (map[site.JobID]profile.Bytes, error) {
+	if len(ids) == 0 {
+		return nil, nil //nolint:nilnil // nothing was asked
+	}
+	return read(ctx, c, site.ParseUsage, "sstat", "--noheader", "--parsable2", "--allsteps", "--format=JobID,TRESUsageInMax", "--jobs="+joined(ids))
+}
+
+// joined are numbers as Slurm's commands list them.
+func joined(ids []site.JobID) string {
+	words := make([]string, len(ids))
+	for i, id := range ids {
+		words[i] = strconv.FormatInt(int64(id), 10)
+	}
+	return strings.Join(words, ",")
 }

@@ -7,8 +7,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"example.com/colloc/colloc/slurm/site"
@@ -224,11 +222,11 @@ func (c *Client) askAccounts(ctx context.Context, lost []site.JobInfo) {
 	if len(lost) == 0 {
 		return
 	}
-	ids := make([]string, len(lost))
+	ids := make([]site.JobID, len(lost))
 	for i := range lost {
-		ids[i] = strconv.FormatInt(int64(lost[i].ID), 10)
+		ids[i] = lost[i].ID
 	}
-	records, err := read(ctx, c, site.ParseAccounting, "sacct", "--json", "--jobs="+strings.Join(ids, ","))
+	records, err := read(ctx, c, site.ParseAccounting, "sacct", "--json", "--jobs="+joined(ids))
 	if err != nil {
 		return // Forgotten is the answer then
 	}

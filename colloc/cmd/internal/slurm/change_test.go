@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"example.com/colloc/colloc"
+	"example.com/colloc/colloc/slurm"
 	"example.com/colloc/colloc/slurm/site"
 	"example.com/colloc/profile"
 )
@@ -37,7 +39,7 @@ func atWork(t *testing.T) (w *steward, out *bytes.Buffer) {
 	out = &bytes.Buffer{}
 	path, no := "sweep.json", false
 	d := &desk{input: input{path: &path, again: &no}, sweep: s, record: &record{}, impossible: map[string]string{}, refusals: map[string]int{}}
-	return &steward{program: &program{stdout: out, stderr: out}, desk: d, recall: map[string]bool{}}, out
+	return &steward{program: &program{stdout: out, stderr: out, client: slurm.NewClient(slurm.Config{Runner: &sstat{}})}, desk: d, recall: map[string]bool{}}, out
 }
 
 // A sweep file that changes is taken in: what came, what is another now, what is gone. One that makes
@@ -191,6 +193,40 @@ func TestHeld(t *testing.T) {
 		}
 		if reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs)); reserved != tt.want {
 			t.Errorf("%v after the last line: %v, want %v", tt.age, reserved, tt.want)
+		}
+	}
+}
+
+// sstat is a Slurm that answers so.
+type sstat struct {
+	says  string
+	asked int
+}
+
+func (s *sstat) Run(context.Context, slurm.Command) (slurm.Output, error) {
+	s.asked++
+	return slurm.Output{Stdout: []byte(s.says)}, nil
+}
+
+// What Slurm saw of the memory of a job that has run for a while counts for others of its kind; a site that
+// watches no GPUs is asked once.
+func TestMeasure(t *testing.T) {
+	for says, want := range map[string]struct {
+		need  profile.Bytes
+		asked int
+	}{"1.batch|gres/gpumem=10G\n": {11 * profile.GiB, 1}, "1.batch|mem=1G\n": {0, 1}} {
+		t.Chdir(t.TempDir())
+		written(t, "s", oneTask("a", "x"), oneTask("b", "x"))
+		w, _ := atWork(t)
+		cluster := &sstat{says: says}
+		w.client = slurm.NewClient(slurm.Config{Runner: cluster})
+		w.record.Sets = []set{{Product: "A100-40GB", Members: []member{{Task: "a", Job: 1}}}}
+		for i, began := range []time.Time{time.Now(), time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)} {
+			jobs := []site.JobInfo{{ID: 1, State: site.Running, Comment: "colloc:s:a", User: w.sweep.user, Started: began}}
+			reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs))
+			if i == 0 && (reserved != 0 || cluster.asked != 0) || i > 0 && (reserved != want.need || cluster.asked != want.asked) {
+				t.Errorf("%q, look %d: %v after %d questions, want %v after %d", says, i, reserved, cluster.asked, want.need, want.asked)
+			}
 		}
 	}
 }

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -160,6 +161,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 	p.findLost(ctx, h, submitted)
 	h.doubt(d, recorded)
 	at := make(map[site.JobID]int)
+	var untold []*member // that run, and whose memory nobody has said
 	for m := range submitted.members() {
 		j, k := h.all[m.Job], at[m.Job]
 		at[m.Job]++
@@ -176,6 +178,9 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 		}
 		if e := s.byID[m.Task]; f == active && e != nil && e.untold() && j != nil && j.State.Holds() {
 			m.Peak = max(m.Peak, s.held(m.Task, m.Job, true, p.now()))
+			if len(recorded[m.Job]) == 1 && m.Peak == 0 && p.now().Sub(j.Started) >= settled {
+				untold = append(untold, m)
+			}
 		}
 		h.note(m.Task, m.Job, f)
 		if f == starved {
@@ -183,8 +188,26 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 			h.hungry[m.Task] = hunger{was.times + 1, max(was.had, m.Reserved, m.Peak), submitted.memory(m)}
 		}
 	}
+	p.measure(ctx, d, untold)
 	slices.Sort(h.others)
 	return h
+}
+
+// measure asks Slurm what members hold that run in jobs of their own. Where it says nothing of jobs that ran
+// for a while the site does not watch GPUs, and is not asked again.
+func (p *program) measure(ctx context.Context, d *desk, members []*member) {
+	if len(members) == 0 || d.blind {
+		return
+	}
+	ids := make([]site.JobID, len(members))
+	for i, m := range members {
+		ids[i] = m.Job
+	}
+	peaks, err := p.client.Usage(ctx, ids...)
+	d.blind = len(peaks) == 0 && !errors.Is(err, site.ErrNoCluster)
+	for _, m := range members {
+		m.Peak = peaks[m.Job]
+	}
 }
 
 // adopt takes into the record a job of the sweep that it does not know: one of which
