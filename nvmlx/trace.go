@@ -47,6 +47,9 @@ type lineReader struct {
 	fast    rowScanner
 }
 
+// maxLine is the length in bytes of the longest line of a recording.
+const maxLine = 1 << 20
+
 func newLineReader(r io.Reader) *lineReader {
 	l := &lineReader{scanner: bufio.NewScanner(r)}
 	l.scanner.Buffer(make([]byte, 0, 64<<10), maxLine)

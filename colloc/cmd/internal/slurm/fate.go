@@ -145,23 +145,11 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 	s, submitted := d.sweep, d.record
 	h := &past{fates: make(map[string]fate), jobs: make(map[string]site.JobID), tries: make(map[string]int), turned: make(map[string]int), lost: make(map[string]int), hungry: make(map[string]hunger), all: make(map[site.JobID]*site.JobInfo, len(jobs))}
 	recorded := submitted.tasks()
-	for i := range jobs {
-		j := &jobs[i]
-		names := recorded[j.ID]
-		stranger := j.User != "" && s.user != "" && j.User != s.user
-		if names != nil && j.Comment != "" && (stranger || !slices.Equal(slurm.TasksOf(j), names)) {
-			h.all[j.ID] = &site.JobInfo{ID: j.ID, State: site.Forgotten} // a controller that lost its state gives numbers anew
-			continue
-		}
-		h.all[j.ID] = j
-		if names == nil && !submitted.withdrew(j.ID) {
-			h.adopt(s, submitted, j)
-		}
-	}
+	h.know(s, submitted, recorded, jobs)
 	p.findLost(ctx, h, submitted)
 	h.doubt(d, recorded)
 	at := make(map[site.JobID]int)
-	var untold []*member // that run, and whose memory nobody has said
+	var untold []*member // that run, and of whose memory nobody was told
 	for m := range submitted.members() {
 		j, k := h.all[m.Job], at[m.Job]
 		at[m.Job]++
@@ -178,9 +166,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 		}
 		if e := s.byID[m.Task]; f == active && e != nil && e.untold() && j != nil && j.State.Holds() {
 			m.Peak = max(m.Peak, s.held(m.Task, m.Job, true, p.now()))
-			if len(recorded[m.Job]) == 1 && m.Peak == 0 && p.now().Sub(j.Started) >= settled {
-				untold = append(untold, m)
-			}
+			untold = append(untold, m)
 		}
 		h.note(m.Task, m.Job, f)
 		if f == starved {
@@ -188,9 +174,28 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 			h.hungry[m.Task] = hunger{was.times + 1, max(was.had, m.Reserved, m.Peak), submitted.memory(m)}
 		}
 	}
-	p.measure(ctx, d, untold)
+	p.measure(ctx, d, slices.DeleteFunc(untold, func(m *member) bool {
+		return len(recorded[m.Job]) > 1 || m.Peak > 0 || p.now().Sub(h.all[m.Job].Started) < settled
+	}))
 	slices.Sort(h.others)
 	return h
+}
+
+// know takes in the jobs that Slurm knows, less those whose numbers it gave anew.
+func (h *past) know(s *sweep, submitted *record, recorded map[site.JobID][]string, jobs []site.JobInfo) {
+	for i := range jobs {
+		j := &jobs[i]
+		names := recorded[j.ID]
+		stranger := j.User != "" && s.user != "" && j.User != s.user
+		if names != nil && j.Comment != "" && (stranger || !slices.Equal(slurm.TasksOf(j), names)) {
+			h.all[j.ID] = &site.JobInfo{ID: j.ID, State: site.Forgotten} // a controller that lost its state gives numbers anew
+			continue
+		}
+		h.all[j.ID] = j
+		if names == nil && !submitted.withdrew(j.ID) {
+			h.adopt(s, submitted, j)
+		}
+	}
 }
 
 // measure asks Slurm what members hold that run in jobs of their own. Where it says nothing of jobs that ran
