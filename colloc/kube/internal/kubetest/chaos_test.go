@@ -40,6 +40,7 @@ func (w *witness) see(p *corev1.Pod) {
 
 // chaos is a cluster in which much goes wrong, and what should be in it.
 type chaos struct {
+	witness
 	t       *testing.T
 	c       *kubetest.Cluster
 	kubelet *kubetest.Kubelet
@@ -55,23 +56,12 @@ type chaos struct {
 // is lost or decided twice, no card holds too much, and the books are right at the end.
 func TestChaos(t *testing.T) {
 	t.Parallel()
-	program := collocd(t)
 	nodes, batch := 8, 20
 	if large {
 		nodes, batch = 60, 200
 	}
 	const seed = 1
-	c := kubetest.Start(t, kubetest.Options{RBAC: true})
-	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
-	w := &witness{on: make(map[types.UID]string)}
-	x := &chaos{t: t, c: c, kubelet: c.RunKubelet(w.see), rng: rand.New(rand.NewPCG(seed, 0))}
-	faults := c.Faults(0.2, seed)
-	kubeconfig := account(t, c, faults.URL)
-	prepare(t, c, "default")
-	x.start = func(i int) *kubetest.Collocd {
-		return c.Collocd(program, kubeconfig, "--leader-elect", fmt.Sprintf("--identity=replica-%d", i), "--batch=16", "--window=20ms")
-	}
-	x.replica = [2]*kubetest.Collocd{x.start(0), x.start(1)}
+	x, faults := disturbed(t, nodes, 0.2, seed)
 	for round := range 4 {
 		x.create(batch)
 		x.await(batch / 2)
@@ -92,17 +82,65 @@ func TestChaos(t *testing.T) {
 			x.replica[x.leader()].Kill()
 		}
 	}
-	report := settle(t, c, kubetest.Rules{}, x.made-x.gone)
-	c.Await("each task was told where it is", func() bool {
-		r, err := kubetest.Check(t.Context(), c.Client, kubetest.Rules{})
+	x.isWhole()
+	t.Logf("faults: %v", faults.Counts())
+}
+
+// In a burst of 300 pods, of which some end meanwhile, the collocd that decides is killed twenty times.
+func TestKills(t *testing.T) {
+	t.Parallel()
+	x, _ := disturbed(t, 20, 0, 1)
+	const pods, kills = 300, 20
+	created := make(chan struct{})
+	go func() {
+		defer close(created)
+		x.create(pods)
+	}()
+	for k := range kills {
+		x.c.Await("the burst goes on", func() bool { return x.kubelet.Running("default")+x.gone >= k*(pods-20)/kills })
+		i := x.leader()
+		x.replica[i].Kill()
+		x.replica[i] = x.start(i)
+		if k%5 == 4 {
+			x.end(5)
+		}
+	}
+	<-created
+	x.isWhole()
+}
+
+// disturbed starts a cluster of nodes with two replicas of collocd, a share of whose writes fails.
+func disturbed(t *testing.T, nodes int, share float64, seed uint64) (*chaos, *kubetest.Faults) {
+	t.Helper()
+	program := collocd(t)
+	c := kubetest.Start(t, kubetest.Options{RBAC: true})
+	c.AddNodes(kubetest.Nodes(nodes, "gpu", a100)...)
+	x := &chaos{t: t, c: c, witness: witness{on: make(map[types.UID]string)}, rng: rand.New(rand.NewPCG(seed, 0))}
+	x.kubelet = c.RunKubelet(x.see)
+	faults := c.Faults(share, seed)
+	kubeconfig := account(t, c, faults.URL)
+	prepare(t, c, "default")
+	x.start = func(i int) *kubetest.Collocd {
+		return c.Collocd(program, kubeconfig, "--leader-elect", fmt.Sprintf("--identity=replica-%d", i), "--batch=16", "--window=20ms")
+	}
+	x.replica = [2]*kubetest.Collocd{x.start(0), x.start(1)}
+	return x, faults
+}
+
+// isWhole waits until all pods that are there run and were told where, and finds none that was decided twice and the books right.
+func (x *chaos) isWhole() {
+	x.t.Helper()
+	report := settle(x.t, x.c, kubetest.Rules{}, x.made-x.gone)
+	x.c.Await("each task was told where it is", func() bool {
+		r, err := kubetest.Check(x.t.Context(), x.c.Client, kubetest.Rules{})
 		return err == nil && len(r.Untold) == 0
 	})
-	if len(w.moved) > 0 {
-		t.Errorf("decided twice: %q", w.moved)
+	if len(x.moved) > 0 {
+		x.t.Errorf("decided twice: %q", x.moved)
 	}
-	t.Logf("%d tasks, %d of them gone; faults: %v; cards by number of tasks: %v", x.made, x.gone, faults.Counts(), report.Tasks())
-	sameBooks(t, c, x.replica[x.leader()], report)
-	rights(t, c)
+	x.t.Logf("%d tasks, %d of them gone; cards by number of tasks: %v", x.made, x.gone, report.Tasks())
+	sameBooks(x.t, x.c, x.replica[x.leader()], report)
+	rights(x.t, x.c)
 }
 
 func (x *chaos) create(n int) {
