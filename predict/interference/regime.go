@@ -160,10 +160,13 @@ func met(level int) bool { return level > 0 && level < knownLevels }
 // mostBias is how far off to one side measurements may be in the mean.
 const mostBias = 0.5
 
+// aside reports that measurements are off to one side in the mean.
+func (d *drift) aside() bool { return d.Seen >= driftWindow/2 && math.Abs(d.Bias) > mostBias }
+
 // doubts reports that measurements are off to one side throughout, and would be without any
 // one of them: a false one must not make itself credible.
 func (d *drift) doubts() bool {
-	return d.Seen >= driftWindow/2 && math.Abs(d.Bias)-mostOff/float64(min(d.Seen, driftWindow)) > mostBias
+	return d.aside() && math.Abs(d.Bias)-mostOff/float64(min(d.Seen, driftWindow)) > mostBias
 }
 
 // told is what is made known of it.
@@ -171,9 +174,9 @@ func (d *drift) told(confidence float64) Drift {
 	out := Drift{Observations: d.Seen, Misses: d.Misses, Bias: d.Bias}
 	switch {
 	case d.Seen < driftWindow/2:
-	case d.Bias > mostBias:
+	case d.aside() && d.Bias > 0:
 		out.Fault = SlowerThanPredicted
-	case d.Bias < -mostBias:
+	case d.aside():
 		out.Fault = FasterThanPredicted
 	case d.Misses > 2*(1-confidence):
 		out.Fault = OutsideIntervals

@@ -159,7 +159,7 @@ func (r *regime) credits(doubted bool) map[*Observation][]float64 {
 // was never known old co-runs tell as well as new ones.
 func (r *regime) outdated() bool {
 	from := len(r.runs) - newestRuns
-	if from <= 0 || math.Abs(r.drift.Bias) <= mostBias || r.drift.Seen < driftWindow/2 {
+	if from <= 0 || !r.drift.aside() {
 		return false
 	}
 	before := make(map[taskType]*drift)
