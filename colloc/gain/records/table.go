@@ -236,7 +236,7 @@ func (t *table) row(n int) {
 	key := t.get(id)
 	if base, _, step := strings.Cut(key, "."); step && (t.at[tres] >= 0 || t.at[gres] >= 0) {
 		if t.current != nil && base == t.of {
-			t.current.saw(usedOf(t.get(usedMost)), usedOf(t.get(usedMean)), usedOf(t.get(usedTotal)))
+			t.current.saw(site.UsedOf(t.get(usedMost)), site.UsedOf(t.get(usedMean)), site.UsedOf(t.get(usedTotal)))
 		}
 		return
 	}
@@ -361,7 +361,7 @@ func (t *table) watched(r *row) error {
 		r.Seen.Memory = profile.Some(n)
 	}
 	if r.Seen == (profile.Solo{}) && t.at[usedMost] >= 0 { // sacct -X has it beside the job
-		r.saw(usedOf(t.get(usedMost)), usedOf(t.get(usedMean)), usedOf(t.get(usedTotal)))
+		r.saw(site.UsedOf(t.get(usedMost)), site.UsedOf(t.get(usedMean)), site.UsedOf(t.get(usedTotal)))
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -24,22 +25,45 @@ func ParseUsage(data []byte) (map[JobID]profile.Bytes, error) {
 		if !ok || err != nil || id <= 0 {
 			return nil, &Error{Kind: ErrOutput, Command: "sstat", Said: fmt.Sprintf("%q, want JOB.STEP|USAGE", Clip(line))}
 		}
-		for item := range strings.SplitSeq(used, ",") {
-			name, amount, _ := strings.Cut(item, "=")
-			if name == "gres/gpumem" || strings.HasPrefix(name, "gres/gpumem:") {
-				if peak := usedBytes(amount); peak > 0 {
-					peaks[JobID(id)] = max(peaks[JobID(id)], peak)
-				}
-			}
+		if peak := UsedOf(used).Memory.Or(0); peak > 0 {
+			peaks[JobID(id)] = max(peaks[JobID(id)], peak)
 		}
 	}
 	return peaks, nil
 }
 
-// usedBytes reads 1234M as slurmBytes does; here a number without a unit counts bytes.
-func usedBytes(s string) profile.Bytes {
-	if n, err := strconv.ParseInt(s, 10, 64); err == nil {
-		return profile.Bytes(n)
+// Used is what a step used of its GPUs, as far as the site watches them.
+type Used struct {
+	Busy   profile.Opt[float64] // a share: of one GPU, or of all in a total
+	Memory profile.Opt[profile.Bytes]
+}
+
+// UsedOf reads the GPUs' part in a list of what a step used: gres/gpuutil=87,gres/gpumem=1234M.
+func UsedOf(list string) (u Used) {
+	for item := range strings.SplitSeq(list, ",") {
+		kind, value, _ := strings.Cut(item, "=")
+		switch name, _, _ := strings.Cut(kind, ":"); name { // a type may follow
+		case "gres/gpuutil":
+			if v, err := strconv.ParseFloat(value, 64); err == nil && v <= 1e6 {
+				u.Busy = profile.Some(v / 100)
+			}
+		case "gres/gpumem":
+			if v, ok := usedBytes(value); ok && v >= u.Memory.Or(0) {
+				u.Memory = profile.Some(v)
+			}
+		}
 	}
-	return slurmBytes(s)
+	return u
+}
+
+// usedBytes reads 1234M and 1.5G; without a unit it is bytes.
+func usedBytes(s string) (profile.Bytes, bool) {
+	unit := 1.0
+	if s != "" {
+		if i := strings.IndexByte("KMGTP", s[len(s)-1]); i >= 0 {
+			unit, s = math.Pow(1024, float64(i+1)), s[:len(s)-1]
+		}
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return profile.BytesOf(v * unit), err == nil && v*unit < 1<<50
 }

@@ -231,6 +231,29 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+// A job that comes to hold more is asked about again a minute later, and so is one after a question that was
+// not understood: neither ends the watch.
+func TestMeasureAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	written(t, "s", oneTask("a", "x"), oneTask("b", "x"))
+	w, _ := atWork(t)
+	cluster := &sstat{}
+	now := time.Now()
+	w.client, w.clock = slurm.NewClient(slurm.Config{Runner: cluster}), func() time.Time { return now }
+	w.record.Sets = []set{{Product: "A100-40GB", Members: []member{{Task: "a", Job: 1}}}}
+	jobs := []site.JobInfo{{ID: 1, State: site.Running, Comment: "colloc:s:a", User: w.sweep.user, Started: now.Add(-time.Hour)}}
+	for _, look := range []struct {
+		says string
+		want profile.Bytes
+	}{{"sstat: error\n", 0}, {"1.batch|gres/gpumem=1G\n", profile.BytesOf(1.1 * float64(profile.GiB))}, {"1.batch|gres/gpumem=10G\n", 11 * profile.GiB}, {"1.batch|gres/gpumem=5G\n", 11 * profile.GiB}} {
+		cluster.says = look.says
+		if reserved, _ := w.need(w.sweep.byID["b"], w.history(t.Context(), w.desk, jobs)); reserved != look.want {
+			t.Errorf("%q: %v, want %v", look.says, reserved, look.want)
+		}
+		now = now.Add(time.Minute)
+	}
+}
+
 // A task that was measured on a fast product takes longer on a slow one.
 func TestPace(t *testing.T) {
 	planner, err := colloc.New(colloc.Config{})

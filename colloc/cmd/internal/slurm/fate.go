@@ -2,7 +2,6 @@ package slurm
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -149,7 +148,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 	p.findLost(ctx, h, submitted)
 	h.doubt(d, recorded)
 	at := make(map[site.JobID]int)
-	var untold []*member // that run, and of whose memory nobody was told
+	var untold []*member // that run, and of whose memory neither a person nor their scripts told
 	for m := range submitted.members() {
 		j, k := h.all[m.Job], at[m.Job]
 		at[m.Job]++
@@ -165,8 +164,11 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 			m.End = f
 		}
 		if e := s.byID[m.Task]; f == active && e != nil && e.untold() && j != nil && j.State.Holds() {
-			m.Peak = max(m.Peak, s.held(m.Task, m.Job, true, p.now()))
-			untold = append(untold, m)
+			seen := s.held(m.Task, m.Job, true, p.now())
+			m.Peak = max(m.Peak, seen)
+			if seen == 0 {
+				untold = append(untold, m)
+			}
 		}
 		h.note(m.Task, m.Job, f)
 		if f == starved {
@@ -175,7 +177,7 @@ func (p *program) history(ctx context.Context, d *desk, jobs []site.JobInfo) *pa
 		}
 	}
 	p.measure(ctx, d, slices.DeleteFunc(untold, func(m *member) bool {
-		return len(recorded[m.Job]) > 1 || m.Peak > 0 || p.now().Sub(h.all[m.Job].Started) < settled
+		return len(recorded[m.Job]) > 1 || p.now().Sub(h.all[m.Job].Started) < settled
 	}))
 	slices.Sort(h.others)
 	return h
@@ -198,20 +200,21 @@ func (h *past) know(s *sweep, submitted *record, recorded map[site.JobID][]strin
 	}
 }
 
-// measure asks Slurm what members hold that run in jobs of their own. Where it says nothing of jobs that ran
-// for a while the site does not watch GPUs, and is not asked again.
+// measure asks Slurm once a minute what members hold that run in jobs of their own: the most until now. Where it
+// answers and says nothing of jobs that ran for a while the site does not watch GPUs, and is not asked again.
 func (p *program) measure(ctx context.Context, d *desk, members []*member) {
-	if len(members) == 0 || d.blind {
+	if len(members) == 0 || d.blind || p.now().Sub(d.measured) < settled {
 		return
 	}
+	d.measured = p.now()
 	ids := make([]site.JobID, len(members))
 	for i, m := range members {
 		ids[i] = m.Job
 	}
 	peaks, err := p.client.Usage(ctx, ids...)
-	d.blind = len(peaks) == 0 && !errors.Is(err, site.ErrNoCluster)
+	d.blind = err == nil && len(peaks) == 0
 	for _, m := range members {
-		m.Peak = peaks[m.Job]
+		m.Peak = max(m.Peak, peaks[m.Job])
 	}
 }
 

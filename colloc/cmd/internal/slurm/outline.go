@@ -70,7 +70,8 @@ type desk struct {
 	impossible map[string]string // tasks that no node takes, and why
 	refusals   map[string]int    // how often a job of a task was impossible
 	looks      int               // at the cluster
-	blind      bool              // Slurm does not say what jobs hold that run
+	measured   time.Time         // when Slurm was last asked what jobs hold that run
+	blind      bool              // it does not say that
 	lane       int               // of the next job, where the sweep limits how many run
 	patience   int               // looks until a job that was perhaps submitted must be listed
 }
