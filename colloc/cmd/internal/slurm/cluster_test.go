@@ -27,7 +27,8 @@ func TestClusterSweep(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	where := strings.ReplaceAll(string(text), "sleep 2", "echo $SLURMD_NODENAME/$CUDA_VISIBLE_DEVICES; sleep 2")
+	// Long enough that a second more until the other starts, on a loaded machine, leaves them together.
+	where := strings.ReplaceAll(string(text), "sleep 2", "echo $SLURMD_NODENAME/$CUDA_VISIBLE_DEVICES; sleep 15")
 	if err := os.WriteFile("sweep.json", []byte(where), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestMain(m *testing.M) {
 }
 
 // work is what each task does: steps of half a second that take 1/0.8 of it beside
-// another task on the same GPU.
+// another task on the same GPU, and none while there is a file hold.
 const work = `#!/bin/bash
 dir=$1 task=$2 steps=$3
 at=$dir/at/$SLURMD_NODENAME-$CUDA_VISIBLE_DEVICES
@@ -59,6 +59,7 @@ mkdir -p "$at"; chmod 1777 "$at" 2>/dev/null
 echo "start $task $SLURM_JOB_ID $EPOCHREALTIME" >>"$dir/log"
 touch "$at/$task"
 trap 'rm -f "$at/$task"' EXIT
+while [ -e "$dir/hold" ]; do sleep 0.1; done
 for ((i = 0; i < steps; i++)); do
   here=("$at"/*)
   if [ "${#here[@]}" -gt 1 ]; then sleep 0.625; else sleep 0.5; fi
