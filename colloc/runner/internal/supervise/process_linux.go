@@ -5,11 +5,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"example.com/colloc/profile"
@@ -24,6 +26,7 @@ const (
 	statThreads = 17
 	statStart   = 19
 	statFields  = 20
+	statEnv     = 47 // its environment's start in memory, and after it the end, since Linux 3.5
 )
 
 // readSmall reads a short file of the kernel's without a poller, which a supervisor would
@@ -175,15 +178,22 @@ func KillRest(stem string) {
 		delete(sessions, fields[statSession]) // whoever called us with that environment is no task
 	}
 	endGroup(stem, marked)
-	for _, pid := range processes() {
-		held, _ := os.FindProcess(pid) // never fails here
-		if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] {
-			_ = held.Signal(syscall.SIGKILL) // it may have ended
-			ending = append(ending, pid)
+	killed := make(map[int]bool)
+	for range maxScans { // what was killed may have started others before
+		before := len(killed)
+		for _, pid := range processes() {
+			held, _ := os.FindProcess(pid) // never fails here
+			if fields, err := readStat(pid); err == nil && sessions[fields[statSession]] && !killed[pid] {
+				_ = held.Signal(syscall.SIGKILL) // it may have ended
+				killed[pid] = true
+			}
+			_ = held.Release()
 		}
-		_ = held.Release()
+		if len(killed) == before {
+			break
+		}
 	}
-	for _, pid := range ending {
+	for _, pid := range slices.AppendSeq(ending, maps.Keys(killed)) {
 		if p, err := Find(pid); err == nil {
 			p.AwaitEnd()
 		}
@@ -198,6 +208,19 @@ func isEnding(pid int) bool {
 		fields, err := readStatIn(dir)
 		return err == nil && !isExiting(fields)
 	})
+}
+
+// isStarting reports whether a process of this user that seemed to have no environment has one
+// or is about to: execve(2) drops the old memory, and fills the new one a moment later.
+func isStarting(pid int) bool {
+	const kernelThread = 0x200000 // PF_KTHREAD
+	fields, err := readStat(pid)
+	if err != nil || len(fields) <= statEnv+1 || isExiting(fields) {
+		return false
+	}
+	start, end := fields[statEnv], fields[statEnv+1]
+	flags, err := strconv.ParseUint(fields[statFlags], 10, 64)
+	return err == nil && flags&kernelThread == 0 && (end == "0" || end != start)
 }
 
 // isExiting reports whether a thread is on its way out, or has gone it.
@@ -291,10 +314,18 @@ func FreeSpace(dir string) (profile.Bytes, bool) {
 func signalName(number int) string { return syscall.Signal(number).String() }
 
 // Variable is a setting in the environment that a process began with; empty if there
-// is none, or no such process of this user.
+// is none, or no such process of this user. Where a process is about to become another
+// program, which takes the kernel a moment, it waits for that.
 func Variable(pid int, name string) string {
-	env, _ := os.ReadFile(folderOf(pid) + "/environ") // what cannot be read has no settings
-	if len(env) == 0 {                                // its first thread may have ended before the others
+	env, err := os.ReadFile(folderOf(pid) + "/environ") // what cannot be read has no settings
+	for range maxScans {
+		if err != nil || len(env) > 0 || !isStarting(pid) {
+			break
+		}
+		time.Sleep(time.Millisecond) //nolint:forbidigo // what it waits for is the kernel
+		env, err = os.ReadFile(folderOf(pid) + "/environ")
+	}
+	if len(env) == 0 { // its first thread may have ended before the others
 		for _, dir := range threads(pid) {
 			if env, _ = os.ReadFile(dir + "/environ"); len(env) > 0 {
 				break
